@@ -1,0 +1,51 @@
+package job
+
+// Reason is why a job or an attempt ended as it did, in one word for programs.
+type Reason string
+
+// The reasons. None goes with FINISHED and with jobs that have not ended.
+const (
+	None              Reason = ""
+	ExitCode          Reason = "EXIT_CODE"
+	OOM               Reason = "OOM"
+	Signal            Reason = "SIGNAL"
+	MaxRuntime        Reason = "MAX_RUNTIME"
+	MaxQueued         Reason = "MAX_QUEUED"
+	NotAfter          Reason = "NOT_AFTER"
+	InteractiveNoRoom Reason = "INTERACTIVE_NO_ROOM"
+	ImagePull         Reason = "IMAGE_PULL"
+	BadSpec           Reason = "BAD_SPEC"
+	PortInUse         Reason = "PORT_IN_USE"
+	Mount             Reason = "MOUNT"
+	GPUError          Reason = "GPU_ERROR"
+	NodeFail          Reason = "NODE_FAIL"
+	BackoffLimit      Reason = "BACKOFF_LIMIT"
+	FailedIndexes     Reason = "FAILED_INDEXES"
+	Utilization       Reason = "UTILIZATION"
+	LogQuota          Reason = "LOG_QUOTA"
+	ByUser            Reason = "USER"
+	ByAdmin           Reason = "ADMIN"
+	Preempted         Reason = "PREEMPTED"
+	Server            Reason = "SERVER"
+)
+
+// Class says whose fault an ending was: the program's (or its request's), or
+// the infrastructure's. Infrastructure faults never use up a user's retries.
+type Class string
+
+// The classes.
+const (
+	Program Class = "PROGRAM"
+	Infra   Class = "INFRA"
+)
+
+// Class of a reason; empty for reasons that are nobody's fault.
+func (r Reason) Class() Class {
+	switch r {
+	case None, ByUser, ByAdmin, Preempted:
+		return ""
+	case NodeFail, GPUError, Server:
+		return Infra
+	}
+	return Program
+}

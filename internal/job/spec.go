@@ -1,0 +1,101 @@
+package job
+
+// Spec is a job in the native form: the GPULab v2 document, checked and with
+// defaults filled in, plus gbatch's own additions under "gbatch". Its JSON is
+// what `gsubmit --convert` writes, what the store keeps and what a node gets.
+// It never holds a password: Parse splits registry credentials off.
+type Spec struct {
+	Name        string  `json:"name"`
+	Description string  `json:"description,omitempty"`
+	Owner       *Owner  `json:"owner,omitempty"`
+	Request     Request `json:"request"`
+	Gbatch      *Gbatch `json:"gbatch,omitempty"`
+}
+
+// Owner names the project of a document that carries it; see Spec.ProjectName.
+type Owner struct {
+	ProjectURN string `json:"projectUrn,omitempty"`
+	UserURN    string `json:"userUrn,omitempty"`
+	UserEmail  string `json:"userEmail,omitempty"`
+}
+
+// Request is what the job needs, runs and allows.
+type Request struct {
+	Resources  Resources  `json:"resources"`
+	Docker     Docker     `json:"docker"`
+	Scheduling Scheduling `json:"scheduling"`
+}
+
+// Resources is the request of one rank.
+type Resources struct {
+	ClusterID      int      `json:"clusterId,omitempty"`      // 0: any cluster
+	SlaveName      string   `json:"slaveName,omitempty"`      // node name; case and punctuation are ignored
+	GPUs           float64  `json:"gpus"`                     // -1: all of one node; a fraction below 1 is a share of one GPU
+	CPUs           int      `json:"cpus"`                     // cores
+	CPUMemoryGB    int      `json:"cpuMemoryGb"`              // GiB, tmpfs not included
+	GPUModel       []string `json:"gpuModel,omitempty"`       // any of these, as case-insensitive part of the model's name
+	GPUMemoryGB    int      `json:"gpuMemoryGb,omitempty"`    // least memory of each GPU, GiB
+	MinCudaVersion int      `json:"minCudaVersion,omitempty"` // least CUDA major version of the node's driver
+	Features       []string `json:"features,omitempty"`       // all of these
+}
+
+// Docker is the container.
+type Docker struct {
+	Image       string            `json:"image"` // without credentials
+	Command     Command           `json:"command"`
+	Environment map[string]string `json:"environment,omitempty"`
+	Storage     []Storage         `json:"storage,omitempty"`
+	WorkingDir  string            `json:"workingDir,omitempty"` // absolute; empty: the image's
+	User        string            `json:"user,omitempty"`
+	GroupAdd    []string          `json:"groupAdd,omitempty"`
+
+	// ProjectGIDVariable is the name of the variable that gets the project's gid.
+	ProjectGIDVariable string `json:"projectGidVariableName,omitempty"`
+}
+
+// Command keeps the form the user wrote, because it decides how it runs: see
+// Command.Args. JSON is the string, the array, or "" for the image's own.
+type Command struct {
+	Line string   // the string form; empty when Argv is used or nothing was given
+	Argv []string // the array form, passed as it is
+}
+
+// Storage is one mount.
+type Storage struct {
+	HostPath      string `json:"hostPath"` // "tmpfs", ".ssh", or a path below a storage root
+	ContainerPath string `json:"containerPath"`
+	SizeGB        int    `json:"sizeGb,omitempty"`   // tmpfs only; on top of cpuMemoryGb
+	ReadOnly      bool   `json:"readOnly,omitempty"` // gbatch's addition
+}
+
+// Scheduling is when the job may run and what may be done to it. Times are
+// Unix milliseconds and durations seconds in memory; their JSON is RFC 3339
+// and the document's own duration grammar ("90 minutes", "1.5 h").
+type Scheduling struct {
+	Interactive            bool     `json:"interactive,omitempty"`
+	MinDuration            Duration `json:"minDuration,omitempty"` // 0: the site's default
+	MaxDuration            Duration `json:"maxDuration,omitempty"` // 0: the site's default
+	Restartable            bool     `json:"restartable,omitempty"`
+	AllowHaltWithoutSignal bool     `json:"allowHaltWithoutSignal,omitempty"`
+	NotBefore              Instant  `json:"notBefore,omitzero"`
+	NotAfter               Instant  `json:"notAfter,omitzero"`
+	ReservationIDs         []string `json:"reservationIds,omitempty"`
+	MaxSimultaneousJobs    *Bucket  `json:"maxSimultaneousJobs,omitempty"`
+}
+
+// Bucket limits how many jobs of the same bucket name (per project) run at once.
+type Bucket struct {
+	Name string `json:"bucketName"`
+	Max  int    `json:"bucketMax"`
+}
+
+// Gbatch holds what the GPULab document has no word for.
+type Gbatch struct {
+	Nodes                int      `json:"nodes,omitempty"`     // ranks of a gang; 0 and 1: one
+	Exclusive            bool     `json:"exclusive,omitempty"` // no other job on the node
+	QOS                  string   `json:"qos,omitempty"`
+	Priority             int      `json:"priority,omitempty"`             // <= 0 unless an operator submits
+	MinComputeCapability float64  `json:"minComputeCapability,omitempty"` // for example 8.0
+	MaxQueued            Duration `json:"maxQueued,omitempty"`            // FAILED MAX_QUEUED after that long in the queue
+	ShmSizeMB            int      `json:"shmSizeMb,omitempty"`            // size of /dev/shm, MiB, inside the memory; 0: 64
+}

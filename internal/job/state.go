@@ -1,0 +1,75 @@
+package job
+
+import "fmt"
+
+// State is a job's state, with GPULab's names.
+type State string
+
+// The states. Pending: ONHOLD, QUEUED. Active (holds an allocation): ASSIGNED,
+// STARTING, RUNNING, MUSTHALT, HALTING. Final: the rest.
+const (
+	OnHold    State = "ONHOLD"
+	Queued    State = "QUEUED"
+	Assigned  State = "ASSIGNED"
+	Starting  State = "STARTING"
+	Running   State = "RUNNING"
+	MustHalt  State = "MUSTHALT"
+	Halting   State = "HALTING"
+	Halted    State = "HALTED"
+	Finished  State = "FINISHED"
+	Failed    State = "FAILED"
+	Cancelled State = "CANCELLED"
+	Deleted   State = "DELETED"
+)
+
+// States lists all states in the order of a job's life.
+var States = []State{OnHold, Queued, Assigned, Starting, Running, MustHalt, Halting, Halted, Finished, Failed, Cancelled, Deleted}
+
+// Pending says that the job waits and holds nothing.
+func (s State) Pending() bool { return s == OnHold || s == Queued }
+
+// Active says that the job holds an allocation on a node.
+func (s State) Active() bool {
+	switch s {
+	case Assigned, Starting, Running, MustHalt, Halting:
+		return true
+	}
+	return false
+}
+
+// Final says that nothing more can happen to the job but its removal.
+func (s State) Final() bool { return !s.Pending() && !s.Active() }
+
+// moves is the transition table: from each state, the states that may follow.
+// QUEUED follows an active state when an attempt ends and is tried again.
+var moves = map[State][]State{
+	OnHold:   {Queued, Cancelled},
+	Queued:   {OnHold, Assigned, Failed, Cancelled},
+	Assigned: {Starting, Running, Queued, OnHold, Finished, Failed, Cancelled},
+	Starting: {Running, Queued, OnHold, Finished, Failed, Cancelled},
+	Running:  {MustHalt, Queued, OnHold, Finished, Failed, Cancelled},
+	MustHalt: {Halting, Halted, Queued, OnHold, Finished, Failed, Cancelled},
+	Halting:  {Halted, Queued, OnHold, Finished, Failed, Cancelled},
+
+	Halted:    {Deleted},
+	Finished:  {Deleted},
+	Failed:    {Deleted},
+	Cancelled: {Deleted},
+}
+
+// CanMove says whether the transition table has the step from -> to.
+func CanMove(from, to State) bool {
+	for _, s := range moves[from] {
+		if s == to {
+			return true
+		}
+	}
+	return false
+}
+
+// MoveError is a step that the transition table does not have.
+type MoveError struct{ From, To State }
+
+func (e *MoveError) Error() string {
+	return fmt.Sprintf("a job that is %s cannot become %s", e.From, e.To)
+}
