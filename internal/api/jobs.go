@@ -1,0 +1,135 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"gbatch/internal/job"
+)
+
+// SubmitRequest is the body of POST /v1/jobs.
+type SubmitRequest struct {
+	Job     json.RawMessage `json:"job" doc:"the job document, GPULab v2"`
+	Project string          `json:"project,omitempty" doc:"overrides the document's owner; empty: the document's, else the site's default"`
+	Hold    bool            `json:"hold,omitempty"`
+	DryRun  bool            `json:"dryRun,omitempty" doc:"check everything and answer, but queue nothing"`
+}
+
+// SubmitResponse is its answer. Number and UUID are zero for a dry run.
+type SubmitResponse struct {
+	Number    job.Number `json:"number,omitempty"`
+	UUID      string     `json:"uuid,omitempty"`
+	State     job.State  `json:"state,omitempty"`
+	Project   string     `json:"project"`
+	Notes     []Note     `json:"notes,omitempty"`
+	Effective *job.Spec  `json:"effective,omitempty"` // dry run only
+	Estimate  *Estimate  `json:"estimate,omitempty"`  // dry run only
+	Repeated  bool       `json:"repeated,omitempty"`  // the idempotency key had been used: this is that job
+}
+
+// Estimate is when and where a job would start by the current plan.
+type Estimate struct {
+	Now   bool      `json:"now"` // it would start at once
+	At    time.Time `json:"at,omitzero"`
+	Nodes []string  `json:"nodes,omitempty"`
+	Text  string    `json:"text"`
+}
+
+// Job is a job as lists show it. For viewers from other projects Name is
+// "job-<first 6 of UUID>" and Private is true.
+type Job struct {
+	Number     job.Number `json:"number"`
+	UUID       string     `json:"uuid"`
+	Name       string     `json:"name"`
+	User       string     `json:"user"`
+	Project    string     `json:"project"`
+	State      job.State  `json:"state"`
+	Reason     string     `json:"reason,omitempty"`     // why it waits (as Resources), or why it ended (as OOM)
+	ReasonText string     `json:"reasonText,omitempty"` // the same with numbers, in a sentence
+	Submitted  time.Time  `json:"submitted"`
+	Started    time.Time  `json:"started,omitzero"` // RUNNING since
+	Ended      time.Time  `json:"ended,omitzero"`
+	LimitS     int64      `json:"limitS,omitempty"` // time limit, seconds
+	GPUs       float64    `json:"gpus,omitempty"`   // of all ranks
+	CPUs       int        `json:"cpus,omitempty"`
+	MemBytes   int64      `json:"memBytes,omitempty"`
+	Cluster    int        `json:"cluster,omitempty"` // asked for, or where it is
+	Nodes      []string   `json:"nodes,omitempty"`   // where it is or was
+	ExitCode   *int       `json:"exitCode,omitempty"`
+	EstStart   time.Time  `json:"estStart,omitzero"`
+	Private    bool       `json:"private,omitempty"`
+	Priority   int64      `json:"priority,omitempty"`
+}
+
+// JobList is the answer of GET /v1/jobs. Filters (query): state, user,
+// project, name, node, all=true (ended ones too), limit.
+type JobList struct {
+	Jobs  []Job `json:"jobs"`
+	Total int   `json:"total"` // matching jobs, of which Jobs may be the first
+}
+
+// JobDetail is the answer of GET /v1/jobs/{id}.
+type JobDetail struct {
+	Job
+	Version   uint64    `json:"version"` // grows with each change; for long polls
+	Spec      *job.Spec `json:"spec,omitempty"`
+	Class     job.Class `json:"class,omitempty"`
+	Progress  string    `json:"progress,omitempty"` // while STARTING: what the node is doing, as "pulling 12 of 80 MiB"
+	Attempts  []Attempt `json:"attempts,omitempty"`
+	Events    []Event   `json:"events,omitempty"`   // the timeline, oldest first
+	Position  int       `json:"position,omitempty"` // in the queue by priority; 1 is next
+	NumQueued int       `json:"numQueued,omitempty"`
+}
+
+// Attempt is one try at running a task.
+type Attempt struct {
+	Task    uint32    `json:"task"`
+	Attempt uint32    `json:"attempt"`
+	Ranks   []Rank    `json:"ranks"`
+	Start   time.Time `json:"start"` // allocated since
+	End     time.Time `json:"end,omitzero"`
+}
+
+// Rank is one container of an attempt.
+type Rank struct {
+	Allocation
+	Phase string `json:"phase"`
+	Cores string `json:"cores,omitempty"` // core ids as the kernel writes lists
+	Image string `json:"image,omitempty"` // digest that ran
+	Exit  *Exit  `json:"exit,omitempty"`
+}
+
+// Event is one line of a job's timeline.
+type Event struct {
+	Time    time.Time `json:"time"`
+	State   job.State `json:"state,omitempty"` // entered, if it changed
+	Message string    `json:"message"`
+}
+
+// ActionRequest names the jobs of POST /v1/jobs/actions/{action}: by id, or
+// all that match the filters (at least one filter must be given).
+type ActionRequest struct {
+	IDs     []string `json:"ids,omitempty"` // numbers or UUIDs
+	User    string   `json:"user,omitempty"`
+	Project string   `json:"project,omitempty"`
+	State   string   `json:"state,omitempty"`
+	Name    string   `json:"name,omitempty"`
+	Count   bool     `json:"count,omitempty"` // only say how many it would touch
+}
+
+// ActionResponse says what was done to each job, in the order asked.
+type ActionResponse struct {
+	Results []ActionResult `json:"results,omitempty"`
+	Matched int            `json:"matched"`
+}
+
+// ActionResult is the outcome for one job. Error is empty when it was done or
+// nothing needed doing.
+type ActionResult struct {
+	ID      string     `json:"id"` // as asked
+	Number  job.Number `json:"number,omitempty"`
+	Before  job.State  `json:"before,omitempty"`
+	After   job.State  `json:"after,omitempty"`
+	Message string     `json:"message,omitempty"` // as "already FINISHED"
+	Error   *Error     `json:"error,omitempty"`
+}

@@ -1,0 +1,183 @@
+package api
+
+import (
+	"time"
+
+	"gbatch/internal/job"
+)
+
+// ClusterInfo is the answer of GET /v1/cluster.
+type ClusterInfo struct {
+	Nodes []Node `json:"nodes"`
+}
+
+// Node is a machine with a gnoded.
+type Node struct {
+	Name      string    `json:"name"`
+	Cluster   int       `json:"cluster"`
+	State     string    `json:"state"`            // up, drained, suspect, lost, unhealthy
+	Reason    string    `json:"reason,omitempty"` // why it is not up
+	Version   string    `json:"version"`
+	Hostname  string    `json:"hostname"`
+	CPUs      Use       `json:"cpus"`
+	MemBytes  Use       `json:"memBytes"`
+	GPUs      []GPU     `json:"gpus,omitempty"`
+	CUDA      string    `json:"cuda,omitempty"` // driver's CUDA version, as 12.4
+	Driver    string    `json:"driver,omitempty"`
+	Features  []string  `json:"features,omitempty"`
+	Simulated bool      `json:"simulated,omitempty"` // its GPUs are pretended
+	Jobs      int       `json:"jobs"`                // active on it
+	LastSeen  time.Time `json:"lastSeen"`
+}
+
+// Use is an amount of something: how much there is and how much is free.
+type Use struct {
+	Total int64 `json:"total"`
+	Free  int64 `json:"free"`
+}
+
+// GPU is one device, or MIG instance, of a node.
+type GPU struct {
+	UUID        string     `json:"uuid"`
+	Index       int        `json:"index"` // by PCI address
+	Model       string     `json:"model"`
+	MemBytes    int64      `json:"memBytes"`
+	ComputeCap  string     `json:"computeCap,omitempty"` // as 8.0
+	NUMA        int        `json:"numa"`                 // -1 unknown
+	FreeMilli   int64      `json:"freeMilli"`            // of 1000
+	Unhealthy   string     `json:"unhealthy,omitempty"`
+	Job         job.Number `json:"job,omitempty"`         // the first of its jobs
+	Utilization *float64   `json:"utilization,omitempty"` // percent, last sample
+	MemUsed     *int64     `json:"memUsedBytes,omitempty"`
+}
+
+// Inventory is what a node has to give. It is sent when it changes.
+type Inventory struct {
+	Hostname   string         `json:"hostname"`
+	DNSName    string         `json:"dnsName"`
+	Cluster    int            `json:"cluster"`
+	Version    string         `json:"version"`
+	CPUs       int            `json:"cpus"`     // cores for jobs, reserved ones not counted
+	MemBytes   int64          `json:"memBytes"` // for jobs
+	GPUs       []InventoryGPU `json:"gpus,omitempty"`
+	CUDA       int            `json:"cuda,omitempty"` // major*100 + minor, as 1204
+	Driver     string         `json:"driver,omitempty"`
+	Features   []string       `json:"features,omitempty"`
+	Simulated  bool           `json:"simulated,omitempty"`
+	AllowShare bool           `json:"allowShare,omitempty"` // fractional GPUs may run here
+}
+
+// InventoryGPU is one GPU as the node found it.
+type InventoryGPU struct {
+	UUID       string   `json:"uuid"`
+	Index      int      `json:"index"`
+	Model      string   `json:"model"`
+	MemBytes   int64    `json:"memBytes"`
+	ComputeCap int      `json:"computeCap,omitempty"` // 80 is 8.0
+	NUMA       int      `json:"numa"`                 // -1 unknown
+	Links      []string `json:"links,omitempty"`      // UUIDs it has NVLink to
+	Unhealthy  string   `json:"unhealthy,omitempty"`  // empty: fit for jobs
+}
+
+// SyncRequest is what a node says each time: all of what it holds, so that a
+// lost message heals by the next one. Two may be in flight at once (the open
+// poll, and one with news); phases only move forward, so their order does not
+// matter.
+type SyncRequest struct {
+	Instance      string       `json:"instance"` // id of the node's state directory: another one means its attempts are gone
+	Boot          string       `json:"boot"`     // kernel boot id
+	InventoryHash string       `json:"inventoryHash"`
+	Inventory     *Inventory   `json:"inventory,omitempty"` // when the controller asked for it
+	Unhealthy     []string     `json:"unhealthy,omitempty"` // reasons not to send jobs here now
+	Ranks         []RankStatus `json:"ranks,omitempty"`     // every rank the node holds
+	Seen          uint64       `json:"seen"`                // version of the desired set it has
+	WaitMS        int64        `json:"waitMs"`              // how long to hold the request open when nothing is new
+	NowMS         int64        `json:"nowMs"`               // the node's clock
+}
+
+// RankStatus is the node's word on one rank.
+type RankStatus = job.RankStatus
+
+// Phase is how far a rank has come on its node.
+type Phase = job.Phase
+
+// The phases that a node reports, in order.
+const (
+	PhaseAccepted = job.PhaseAccepted
+	PhasePulling  = job.PhasePulling
+	PhaseStarting = job.PhaseStarting
+	PhaseRunning  = job.PhaseRunning
+	PhaseEnded    = job.PhaseEnded
+)
+
+// SyncResponse is the answer: the node's desired set. Versions only grow, over
+// restarts of the controller too. A node must ignore an answer whose Version
+// is lower than one it has acted on: it is an older one that came late, and
+// may name a rank that has long ended.
+type SyncResponse struct {
+	Version       uint64          `json:"version"`           // of the desired set
+	Changed       bool            `json:"changed,omitempty"` // Desired is set; false: as Seen
+	Desired       []Order         `json:"desired,omitempty"`
+	WantInventory bool            `json:"wantInventory,omitempty"`
+	Streams       []StreamRequest `json:"streams,omitempty"`
+	LeaseMS       int64           `json:"leaseMs"` // without contact for that long the node ends its ranks
+}
+
+// Order is one rank that shall exist on the node. A rank the node holds that
+// is in no order must be stopped if it runs, and forgotten when it has ended.
+type Order struct {
+	ID   job.RankID `json:"id"`
+	Stop *Stop      `json:"stop,omitempty"` // end it
+	Run  *RunOrder  `json:"run,omitempty"`  // absent when the node's request listed the rank
+}
+
+// Stop asks for a rank's end: signal, grace, then KILL.
+type Stop struct {
+	Signal  string     `json:"signal"` // as TERM
+	GraceMS int64      `json:"graceMs"`
+	Reason  job.Reason `json:"reason"`
+	Text    string     `json:"text,omitempty"`
+}
+
+// RunOrder is all a node needs to run a rank.
+type RunOrder struct {
+	UUID       string      `json:"uuid"`
+	User       string      `json:"user"`
+	Project    string      `json:"project"`
+	ProjectGID int         `json:"projectGid"`
+	Spec       job.Spec    `json:"spec"`
+	Registry   *Credential `json:"registry,omitempty"`
+	Allocation Allocation  `json:"allocation"`
+	Ranks      int         `json:"ranks"`             // of the gang
+	LimitMS    int64       `json:"limitMs,omitempty"` // run time left; 0: none
+	GraceMS    int64       `json:"graceMs"`           // between TERM and KILL at the limit
+	Digest     string      `json:"digest,omitempty"`  // image manifest to use, once known
+}
+
+// Credential is a registry login on its way to the node that pulls. It is
+// never logged, stored in clear, or returned to clients.
+type Credential struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+}
+
+// StreamRequest asks the node to dial back with bytes that a client wants:
+// POST /v1/streams/{ID}.
+type StreamRequest struct {
+	ID     string     `json:"id"`
+	Kind   string     `json:"kind"` // log
+	Rank   job.RankID `json:"rank"`
+	Offset int64      `json:"offset,omitempty"`
+	Tail   int64      `json:"tail,omitempty"` // lines from the end; 0: from Offset
+	Follow bool       `json:"follow,omitempty"`
+}
+
+// Status is the answer of GET /v1/status.
+type Status struct {
+	Version  string            `json:"version"`
+	Started  time.Time         `json:"started"`
+	You      string            `json:"you"`  // the caller as the controller knows them
+	Role     string            `json:"role"` // user, operator, admin, node
+	Jobs     map[job.State]int `json:"jobs"` // by state
+	Projects []string          `json:"projects"`
+}

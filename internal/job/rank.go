@@ -1,0 +1,50 @@
+package job
+
+// Phase is how far a rank has come on its node. It only moves forward.
+type Phase string
+
+// The phases, in order.
+const (
+	PhaseAssigned Phase = "assigned" // the controller's word; the node has not answered yet
+	PhaseAccepted Phase = "accepted"
+	PhasePulling  Phase = "pulling"
+	PhaseStarting Phase = "starting"
+	PhaseRunning  Phase = "running"
+	PhaseEnded    Phase = "ended"
+)
+
+var phaseOrder = map[Phase]int{
+	PhaseAssigned: 0, PhaseAccepted: 1, PhasePulling: 2, PhaseStarting: 3, PhaseRunning: 4, PhaseEnded: 5,
+}
+
+// Known says whether p is one of the phases.
+func (p Phase) Known() bool { _, ok := phaseOrder[p]; return ok }
+
+// After says that p is further than q.
+func (p Phase) After(q Phase) bool { return phaseOrder[p] > phaseOrder[q] }
+
+// Exit is how a rank ended. Times are Unix milliseconds of the node's clock.
+type Exit struct {
+	Code       int     `json:"code"`             // the container's exit code; 128+signal if a signal ended it
+	Signal     int     `json:"signal,omitempty"` // that ended it, 0 if none
+	Reason     Reason  `json:"reason,omitempty"` // empty when Code is 0
+	Message    string  `json:"message,omitempty"`
+	StartedMS  int64   `json:"startedMs,omitempty"` // first instruction; 0 if it never ran
+	EndedMS    int64   `json:"endedMs"`
+	PeakMem    int64   `json:"peakMemBytes,omitempty"`
+	CPUSeconds float64 `json:"cpuSeconds,omitempty"`
+}
+
+// OK says that the rank succeeded.
+func (e Exit) OK() bool { return e.Code == 0 && e.Reason == None }
+
+// RankStatus is a node's word on one rank that it holds.
+type RankStatus struct {
+	ID        RankID `json:"id"`
+	Phase     Phase  `json:"phase"`
+	Progress  string `json:"progress,omitempty"` // while pulling, as "12 of 80 MiB"
+	Cores     string `json:"cores,omitempty"`    // core ids as the kernel writes lists
+	Image     string `json:"image,omitempty"`    // manifest digest
+	StartedMS int64  `json:"startedMs,omitempty"`
+	Exit      *Exit  `json:"exit,omitempty"` // with PhaseEnded
+}
