@@ -1,0 +1,270 @@
+package job
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The tables of the document: one row for each key of each object. To add a
+// field, add it to Spec, a row here, a section to docs/job-format.md and one
+// good and one bad file to testdata.
+
+var specFields = []field[Spec]{
+	{"name", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Name, plain(1, MaxNameRunes)) }, true},
+	{"description", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Description, description) }, false},
+	{"owner", readOwner, false},
+	{"request", func(d *decoder, n *node, s *Spec) { object(d, n, requestFields, &s.Request) }, true},
+	{"gbatch", readGbatch, false},
+	{"deploymentEnvironment", func(d *decoder, n *node, _ *Spec) {
+		d.note("is not used: a job runs where it is submitted")
+	}, false},
+	{"uuid", recordField[Spec], false},
+	{"state", recordField[Spec], false},
+	{"restartInfo", recordField[Spec], false},
+}
+
+var ownerFields = []field[Owner]{
+	{"projectUrn", func(d *decoder, n *node, o *Owner) { d.str(n, &o.ProjectURN, projectURN) }, false},
+	{"userUrn", func(d *decoder, n *node, o *Owner) { d.str(n, &o.UserURN, plain(0, 256)) }, false},
+	{"userEmail", func(d *decoder, n *node, o *Owner) { d.str(n, &o.UserEmail, plain(0, 256)) }, false},
+	{"userDetails", recordField[Owner], false},
+	{"userId", recordField[Owner], false},
+	{"projectId", recordField[Owner], false},
+	{"experimentId", recordField[Owner], false},
+}
+
+var requestFields = []field[Request]{
+	{"resources", func(d *decoder, n *node, r *Request) { object(d, n, resourcesFields, &r.Resources) }, true},
+	{"docker", readDocker, true},
+	{"scheduling", readScheduling, false},
+	{"extra", func(d *decoder, n *node, _ *Request) { object(d, n, extraFields, &struct{}{}) }, false},
+}
+
+var resourcesFields = []field[Resources]{
+	{"clusterId", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.ClusterID, 0, maxClusterID) }, false},
+	{"slaveName", func(d *decoder, n *node, r *Resources) { d.str(n, &r.SlaveName, plain(1, 253)) }, false},
+	{"slaveInstanceId", func(d *decoder, n *node, _ *Resources) {
+		d.problem(n, "is not supported by this version", "name the machine with \"slaveName\"")
+	}, false},
+	{"gpus", readGPUs, true},
+	{"cpus", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.CPUs, 1, maxCPUs) }, true},
+	{"cpuMemoryGb", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.CPUMemoryGB, 1, maxMemoryGB) }, true},
+	{"gpuModel", func(d *decoder, n *node, r *Resources) { d.strs(n, &r.GPUModel, plain(2, 128)) }, false},
+	{"gpuMemoryGb", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.GPUMemoryGB, 1, maxGPUMemoryGB) }, false},
+	{"minCudaVersion", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.MinCudaVersion, 0, maxCudaVersion) }, false},
+	{"features", func(d *decoder, n *node, r *Resources) { d.strs(n, &r.Features, plain(2, 128)) }, false},
+}
+
+var dockerFields = []field[Docker]{
+	{"image", readImage, true},
+	{"command", readCommand, false},
+	{"environment", readEnvironment, false},
+	{"storage", readStorage, false},
+	{"portMappings", func(d *decoder, n *node, _ *Docker) {
+		d.unsupported(n, "port mappings are not supported by this version", "remove them and let the service listen on a free port of its own choice")
+	}, false},
+	{"workingDir", func(d *decoder, n *node, c *Docker) { d.absolute(n, &c.WorkingDir) }, false},
+	{"user", func(d *decoder, n *node, c *Docker) { d.str(n, &c.User, dockerUser) }, false},
+	{"groupAdd", func(d *decoder, n *node, c *Docker) { d.strs(n, &c.GroupAdd, word(".-")) }, false},
+	{"projectGidVariableName", func(d *decoder, n *node, c *Docker) { d.str(n, &c.ProjectGIDVariable, variableName) }, false},
+}
+
+var schedulingFields = []field[Scheduling]{
+	{"interactive", func(d *decoder, n *node, s *Scheduling) { d.boolean(n, &s.Interactive) }, false},
+	{"minDuration", func(d *decoder, n *node, s *Scheduling) { d.duration(n, &s.MinDuration, 1) }, false},
+	{"killableAfter", func(d *decoder, n *node, s *Scheduling) { d.duration(n, &s.MinDuration, 1) }, false},
+	{"maxDuration", func(d *decoder, n *node, s *Scheduling) { d.duration(n, &s.MaxDuration, 60) }, false},
+	{"restartable", func(d *decoder, n *node, s *Scheduling) { d.boolean(n, &s.Restartable) }, false},
+	{"allowHaltWithoutSignal", func(d *decoder, n *node, s *Scheduling) { d.boolean(n, &s.AllowHaltWithoutSignal) }, false},
+	{"notBefore", func(d *decoder, n *node, s *Scheduling) { d.instant(n, &s.NotBefore) }, false},
+	{"notAfter", func(d *decoder, n *node, s *Scheduling) { d.instant(n, &s.NotAfter) }, false},
+	{"reservationIds", func(d *decoder, n *node, s *Scheduling) { d.strs(n, &s.ReservationIDs, uuid) }, false},
+	{"reservationId", func(d *decoder, n *node, s *Scheduling) { d.strs(n, &s.ReservationIDs, uuid) }, false},
+	{"maxSimultaneousJobs", func(d *decoder, n *node, s *Scheduling) {
+		s.MaxSimultaneousJobs = &Bucket{}
+		object(d, n, bucketFields, s.MaxSimultaneousJobs)
+	}, false},
+}
+
+var bucketFields = []field[Bucket]{
+	{"bucketName", func(d *decoder, n *node, b *Bucket) { d.str(n, &b.Name, bucketName) }, true},
+	{"bucketMax", func(d *decoder, n *node, b *Bucket) { d.integer(n, &b.Max, 1, maxBucket) }, true},
+}
+
+var extraFields = []field[struct{}]{
+	{"sshPubKeys", unsupportedExtra("open a shell in the running job with gexec instead"), false},
+	{"emailOnQueue", unsupportedExtra(waitInstead), false},
+	{"emailOnRun", unsupportedExtra(waitInstead), false},
+	{"emailOnEnd", unsupportedExtra(waitInstead), false},
+	{"emailOnHalt", unsupportedExtra(waitInstead), false},
+	{"emailOnRestart", unsupportedExtra(waitInstead), false},
+}
+
+const waitInstead = "remove it and wait for the job with gqueue wait"
+
+var gbatchFields = []field[Gbatch]{
+	{"nodes", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Nodes, 1, maxNodes) }, false},
+	{"exclusive", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Exclusive) }, false},
+	{"qos", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.QOS, word(".-")) }, false},
+	{"priority", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Priority, -maxPriority, maxPriority) }, false},
+	{"minComputeCapability", readComputeCapability, false},
+	{"maxQueued", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.MaxQueued, 1) }, false},
+	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
+}
+
+// elsewhere says where a key belongs that people put into the wrong object. It
+// is filled here and only read afterwards; as an initializer it would be a
+// cycle, since the tables use it.
+var elsewhere = map[string]string{}
+
+func init() {
+	add := func(place string, keys []string) {
+		for _, k := range keys {
+			elsewhere[k] = place
+		}
+	}
+	add("request.resources", names(resourcesFields))
+	add("request.docker", names(dockerFields))
+	add("request.scheduling", names(schedulingFields))
+	add("request", names(requestFields))
+	add("gbatch", names(gbatchFields))
+}
+
+func readOwner(d *decoder, n *node, s *Spec) {
+	var o Owner
+	if !object(d, n, ownerFields, &o) || o == (Owner{}) {
+		return
+	}
+	if o.UserURN != "" || o.UserEmail != "" {
+		d.note("userUrn and userEmail are kept for information; the job belongs to whoever submits it")
+	}
+	s.Owner = &o
+}
+
+func readGbatch(d *decoder, n *node, s *Spec) {
+	var g Gbatch
+	if object(d, n, gbatchFields, &g) && g != (Gbatch{}) {
+		s.Gbatch = &g
+	}
+}
+
+// recordField refuses what only the record of a submitted job has.
+func recordField[T any](d *decoder, n *node, _ *T) {
+	d.problem(n, "is part of a submitted job's record and cannot be asked for", "remove it")
+}
+
+// unsupported refuses n unless it is empty.
+func (d *decoder) unsupported(n *node, message, hint string) {
+	if len(n.kids) > 0 || n.kind == numberKind || n.kind == stringKind && n.text != "" || n.kind == boolKind && n.text == "true" {
+		d.problem(n, message, hint)
+	}
+}
+
+func unsupportedExtra(hint string) func(*decoder, *node, *struct{}) {
+	return func(d *decoder, n *node, _ *struct{}) { d.unsupported(n, "is not supported by this version", hint) }
+}
+
+// readGPUs reads -1, a whole number, or a share of one GPU in hundredths.
+func readGPUs(d *decoder, n *node, r *Resources) {
+	x, ok := d.number(n, "a number")
+	if !ok {
+		return
+	}
+	hundredths := math.Round(x * 100)
+	switch {
+	case x > maxGPUs:
+		d.problem(n, fmt.Sprintf("must be at most %d, is %s", maxGPUs, shorten(n.text)), "")
+	case x == -1 || x >= 0 && x == math.Trunc(x):
+		r.GPUs = x
+	case 0 < x && x < 1 && hundredths >= 1 && math.Abs(x*100-hundredths) < 1e-9:
+		r.GPUs = hundredths / 100
+	default:
+		d.problem(n, fmt.Sprintf("is %s, which is no number of GPUs", shorten(n.text)),
+			"write 0 for none, a whole number, -1 for all GPUs of one node, or a share of one GPU from 0.01 to 0.99 in steps of 0.01")
+	}
+}
+
+func readComputeCapability(d *decoder, n *node, g *Gbatch) {
+	x, ok := d.number(n, "a number such as 8.0")
+	tenths := math.Round(x * 10)
+	switch {
+	case !ok:
+	case x < 1 || x > 99 || math.Abs(x*10-tenths) > 1e-9:
+		d.problem(n, fmt.Sprintf("is %s, which is no compute capability", shorten(n.text)), "write major.minor, such as 7.5 or 9.0")
+	default:
+		g.MinComputeCapability = tenths / 10
+	}
+}
+
+// absolute reads an absolute path and keeps it without a trailing slash.
+func (d *decoder) absolute(n *node, to *string) {
+	if d.str(n, to, absolutePath) {
+		*to = cleanPath(*to)
+	}
+}
+
+// description may have several lines.
+func description(s string) string {
+	if n := utf8.RuneCountInString(s); n > maxDescriptionRunes {
+		return fmt.Sprintf("must have at most %d characters, has %d", maxDescriptionRunes, n)
+	}
+	if strings.ContainsFunc(s, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' && c != '\r' }) {
+		return "must not contain control characters other than line breaks and tabs"
+	}
+	return ""
+}
+
+// projectURN wants urn:publicid:IDN+AUTHORITY+project+NAME, or only NAME.
+func projectURN(s string) string {
+	name := s
+	if strings.HasPrefix(s, "urn:") {
+		parts := strings.Split(s, "+")
+		if len(parts) != 4 || parts[0] != "urn:publicid:IDN" || parts[1] == "" || parts[2] != "project" || plain(1, 256)(s) != "" {
+			return fmt.Sprintf(`is %s: want a project's name, or "urn:publicid:IDN+AUTHORITY+project+NAME"`, quote(s))
+		}
+		name = parts[3]
+	}
+	if name != "" && !isNameByte(name[0]) {
+		return fmt.Sprintf("names the project %s: it must start with a letter or digit", quote(name))
+	}
+	if wrong := word(".-")(name); wrong != "" {
+		return "names a project that " + wrong
+	}
+	return ""
+}
+
+// dockerUser wants a name or id, with an optional :group.
+func dockerUser(s string) string {
+	user, group, ok := strings.Cut(s, ":")
+	if word(".-")(user) != "" || ok && word(".-")(group) != "" {
+		return fmt.Sprintf("is %s: want a user's name or id, or user:group", quote(s))
+	}
+	return ""
+}
+
+func bucketName(s string) string {
+	if s != "" && !isNameByte(s[0]) {
+		return "must start with a letter, a digit or _, is " + quote(s)
+	}
+	return word("-@.")(s)
+}
+
+// uuid wants the text form of a UUID, of any version.
+func uuid(s string) string {
+	ok := len(s) == 36 && !slices.ContainsFunc([]byte(s), func(c byte) bool {
+		return !isDigit(c) && c != '-' && (c|0x20 < 'a' || c|0x20 > 'f')
+	})
+	for i := range 36 {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; ok && dash != (s[i] == '-') {
+			ok = false
+		}
+	}
+	if !ok {
+		return fmt.Sprintf("is %s, which is no UUID such as a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8", quote(s))
+	}
+	return ""
+}

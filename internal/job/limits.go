@@ -1,0 +1,24 @@
+package job
+
+// Bounds of a document's values; docs/job-format.md lists them. They keep
+// nonsense out and memory bounded; what a site allows is policy, elsewhere.
+const (
+	MaxNameRunes        = 128
+	maxDescriptionRunes = 4096
+	maxCPUs             = 65536
+	maxGPUs             = 1024    // per node
+	maxMemoryGB         = 1 << 20 // 1 PiB
+	maxGPUMemoryGB      = 65536
+	maxClusterID        = 1_000_000
+	maxCudaVersion      = 1000
+	maxListEntries      = 100 // gpuModel, features, groupAdd, reservationIds
+	maxStorage          = 1000
+	maxVariables        = 2000
+	maxArgs             = 10_000
+	maxCommandBytes     = 1 << 20 // of all arguments together
+	maxArgBytes         = 128<<10 - 1
+	maxPathBytes        = 4095
+	maxNodes            = 10_000
+	maxPriority         = 1_000_000
+	maxBucket           = 1_000_000
+)

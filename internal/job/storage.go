@@ -1,0 +1,114 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Host paths with a meaning of their own.
+const (
+	TmpfsHostPath = "tmpfs" // memory, gone with the container
+	SSHHostPath   = ".ssh"  // the user's own ssh directory
+
+	sshContainerPath = "/root/.ssh"
+	shmPath          = "/dev/shm"
+
+	// gpulabShare is what GPULab's own tools write for the project's storage.
+	gpulabShare = "PROJECT_SHARE_AUTO"
+	projectRoot = "/project"
+)
+
+var storageFields = []field[Storage]{
+	{"hostPath", func(d *decoder, n *node, s *Storage) { readHostPath(d, n, s) }, false},
+	{"containerPath", func(d *decoder, n *node, s *Storage) { d.absolute(n, &s.ContainerPath) }, false},
+	{"sizeGb", func(d *decoder, n *node, s *Storage) { d.integer(n, &s.SizeGB, 1, maxMemoryGB) }, false},
+	{"readOnly", func(d *decoder, n *node, s *Storage) { d.boolean(n, &s.ReadOnly) }, false},
+}
+
+func readStorage(d *decoder, n *node, c *Docker) {
+	at := map[string]int{}
+	d.elements(n, maxStorage, func(i int, n *node) {
+		var s Storage
+		before := len(d.found) + d.more
+		switch n.kind {
+		case stringKind:
+			readHostPath(d, n, &s)
+		case objectKind:
+			object(d, n, storageFields, &s)
+		default:
+			d.wrongKind(n, "a path or an object { }")
+		}
+		if len(d.found)+d.more > before {
+			return
+		}
+		completePaths(&s)
+		if message, hint := checkStorage(s); message != "" {
+			d.problem(n, message, hint)
+			return
+		}
+		if first, ok := at[s.ContainerPath]; ok {
+			d.problem(n, fmt.Sprintf("mounts on %s, as storage[%d] does", quote(s.ContainerPath), first), "give each mount its own containerPath")
+			return
+		}
+		at[s.ContainerPath] = i
+		c.Storage = append(c.Storage, s)
+	})
+}
+
+func readHostPath(d *decoder, n *node, s *Storage) {
+	switch {
+	case n.kind == stringKind && (n.text == SSHHostPath || n.text == SSHHostPath+"/"):
+		s.HostPath = SSHHostPath
+	case n.kind == stringKind && n.text == TmpfsHostPath:
+		s.HostPath = TmpfsHostPath
+	case n.kind == stringKind && n.text == gpulabShare:
+		s.HostPath = projectRoot
+		d.note(gpulabShare + " is read as " + projectRoot + ", the project's shared storage")
+	case n.kind == stringKind && !strings.HasPrefix(n.text, "/"):
+		d.problem(n, fmt.Sprintf("must be an absolute path, \"tmpfs\" or \".ssh\", is %s", quote(n.text)), "")
+	default:
+		d.absolute(n, &s.HostPath)
+	}
+}
+
+// completePaths fills in the half of a mount that was left out.
+func completePaths(s *Storage) {
+	switch {
+	case s.HostPath == TmpfsHostPath:
+	case s.HostPath == SSHHostPath && s.ContainerPath == "":
+		s.ContainerPath = sshContainerPath
+	case s.ContainerPath == sshContainerPath && s.HostPath == "":
+		s.HostPath = SSHHostPath
+	case s.ContainerPath == "":
+		s.ContainerPath = s.HostPath
+	case s.HostPath == "":
+		s.HostPath = s.ContainerPath
+	}
+}
+
+// checkStorage says what is wrong with a completed mount, and what to do.
+func checkStorage(s Storage) (message, hint string) {
+	tmpfs := s.HostPath == TmpfsHostPath
+	switch {
+	case s.HostPath == "" && s.ContainerPath == "":
+		return "names no path", "give \"containerPath\", \"hostPath\" or both"
+	case tmpfs && (s.ContainerPath == "" || s.SizeGB == 0):
+		return "is a tmpfs without a path or size", `write { "hostPath": "tmpfs", "containerPath": "/scratch", "sizeGb": 2 }`
+	case tmpfs && s.ReadOnly:
+		return "is a read-only tmpfs, which nothing could be written to", "remove \"readOnly\""
+	case !tmpfs && s.SizeGB != 0:
+		return "has a size but is no tmpfs", "remove \"sizeGb\", or set \"hostPath\" to \"tmpfs\""
+	case s.HostPath == "/":
+		return "mounts the whole file system of the node, which is not allowed", "name a directory in project storage"
+	case s.ContainerPath == "/":
+		return "mounts on /, which is the image's own root", "choose a directory below it"
+	case tmpfs && s.ContainerPath == shmPath:
+		return "", ""
+	}
+	for _, own := range []string{"/proc", "/sys", "/dev"} {
+		if s.ContainerPath == own || strings.HasPrefix(s.ContainerPath, own+"/") {
+			return fmt.Sprintf("mounts on %s, which belongs to the system", quote(s.ContainerPath)), "choose another directory; only a tmpfs may be mounted on /dev/shm"
+		}
+	}
+	return "", ""
+}
