@@ -1,0 +1,260 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// DefaultTimeout is how long a request waits for the controller's answer when
+// Client.Timeout is not set. A long poll waits that much longer than it asked
+// the controller to hold it.
+const DefaultTimeout = 30 * time.Second
+
+// Client talks to one controller. The zero value finds the controller and the
+// token as Find does, on first use. It is safe for concurrent use; its fields
+// must not change after the first call.
+type Client struct {
+	Address   string        // unix:///path, /path, http://host:port or https://host:port
+	Token     string        // bearer token; empty on a local socket, where the kernel says who calls
+	UserAgent string        // as "gqueue/1.2"
+	TLS       *tls.Config   // for https; nil: the system's roots
+	Timeout   time.Duration // to wait for an answer; 0: DefaultTimeout
+	Retry     Retry         // of requests that are safe to repeat; zero: none
+
+	// Transport replaces the connection to Address, in tests. Nil: HTTP to Address.
+	Transport http.RoundTripper
+
+	once sync.Once
+	peer endpoint
+	http *http.Client
+	err  error // what is wrong with Address
+}
+
+// request is one exchange. in and out are JSON bodies; stream, if set, is sent
+// as it is.
+type request struct {
+	method string
+	path   string
+	query  url.Values
+	header map[string]string
+	in     any
+	stream io.Reader
+	out    any
+	hold   time.Duration // how much longer than Timeout the answer may take
+	repeat bool          // sending it twice does no harm
+}
+
+func (c *Client) open() error {
+	c.once.Do(func() {
+		if c.Address == "" {
+			found, err := Find(Options{})
+			if err != nil {
+				c.err = err
+				return
+			}
+			c.Address, c.TLS = found.Address, found.TLS
+			if c.Token == "" {
+				c.Token = found.Token
+			}
+		}
+		if c.peer, c.err = parseAddress(c.Address); c.err != nil {
+			return
+		}
+		rt := c.Transport
+		if rt == nil {
+			rt = c.newTransport()
+		}
+		c.http = &http.Client{Transport: rt, CheckRedirect: noRedirect}
+	})
+	return c.err
+}
+
+func (c *Client) newTransport() *http.Transport {
+	t := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		TLSClientConfig:     c.TLS,
+		TLSHandshakeTimeout: 10 * time.Second,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     90 * time.Second,
+	}
+	dialer := &net.Dialer{Timeout: 10 * time.Second}
+	t.DialContext = dialer.DialContext
+	if c.peer.socket != "" {
+		t.Proxy = nil
+		t.DisableCompression = true // it costs more than the copy
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", c.peer.socket)
+		}
+	}
+	return t
+}
+
+// noRedirect stops at redirects: the contract has none, and following one
+// would hand the token to whoever sent it.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Close drops idle connections.
+func (c *Client) Close() {
+	if c.http != nil {
+		c.http.CloseIdleConnections()
+	}
+}
+
+// call makes the exchange and decodes the answer, repeating it as Retry
+// allows.
+func (c *Client) call(ctx context.Context, r request) error {
+	if err := c.open(); err != nil {
+		return err
+	}
+	var body []byte
+	if r.in != nil {
+		var err error
+		if body, err = json.Marshal(r.in); err != nil {
+			return fmt.Errorf("encode request for %s: %w", r.path, err)
+		}
+	}
+	return c.repeat(ctx, r.repeat, func() error {
+		rd := r.stream
+		if body != nil {
+			rd = bytes.NewReader(body)
+		}
+		resp, err := c.send(ctx, r, rd)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		return c.read(resp.Body, r.out)
+	})
+}
+
+// read decodes an answer. A connection that breaks in the middle of it counts
+// as unreachable; bytes that are no JSON do not.
+func (c *Client) read(body io.Reader, out any) error {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	if out == nil {
+		return nil
+	}
+	if err := decode(data, out); err != nil {
+		return fmt.Errorf("decode the answer of the controller at %s: %w", c.peer, err)
+	}
+	return nil
+}
+
+// send makes one exchange up to the answer's header. The caller closes the
+// body. The timeout ends with the header: a body may be a log that is followed
+// for days.
+func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Response, error) {
+	sendCtx, cancel := context.WithCancelCause(ctx)
+	req, err := http.NewRequestWithContext(sendCtx, r.method, c.peer.base+r.path, body)
+	if err != nil {
+		cancel(nil)
+		return nil, fmt.Errorf("build request for %s: %w", r.path, err)
+	}
+	if len(r.query) > 0 {
+		req.URL.RawQuery = r.query.Encode()
+	}
+	c.setHeader(req, r)
+	timer := time.AfterFunc(c.timeout()+r.hold, func() {
+		cancel(fmt.Errorf("no answer within %v", c.timeout()+r.hold))
+	})
+	if r.stream != nil {
+		timer.Stop() // the answer comes when the stream ends
+	}
+	resp, err := c.http.Do(req)
+	timer.Stop()
+	if err != nil {
+		cause := context.Cause(sendCtx) // the timer's, if it fired
+		cancel(nil)
+		if cause != nil {
+			err = cause
+		}
+		return nil, c.broken(ctx, err)
+	}
+	resp.Body = &answerBody{body: resp.Body, broken: func(err error) error { return c.broken(ctx, err) }, cancel: cancel}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer resp.Body.Close()
+		return nil, answerError(resp)
+	}
+	return resp, nil
+}
+
+func (c *Client) setHeader(req *http.Request, r request) {
+	req.Header.Set("Accept", "application/json")
+	if r.in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.stream != nil {
+		req.Header.Set("Content-Type", "application/octet-stream")
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	if c.UserAgent != "" {
+		req.Header.Set("User-Agent", c.UserAgent)
+	}
+	for k, v := range r.header {
+		req.Header.Set(k, v)
+	}
+}
+
+func (c *Client) timeout() time.Duration {
+	if c.Timeout > 0 {
+		return c.Timeout
+	}
+	return DefaultTimeout
+}
+
+// broken names a failed connection, unless it is the caller who gave up.
+func (c *Client) broken(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil {
+		return cause
+	}
+	return &Unreachable{Address: c.peer.String(), Err: plainNetError(err)}
+}
+
+// plainNetError strips what repeats the address: the URL and the dial prefix.
+func plainNetError(err error) error {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		err = ue.Err
+	}
+	if oe, ok := errors.AsType[*net.OpError](err); ok && oe.Op == "dial" {
+		return oe.Err
+	}
+	return err
+}
+
+// answerBody is an answer's body: it names the controller when the connection
+// breaks, and releases the request's context when it is closed.
+type answerBody struct {
+	body   io.ReadCloser
+	broken func(error) error
+	cancel context.CancelCauseFunc
+}
+
+func (b *answerBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	if err != nil && err != io.EOF {
+		err = b.broken(err)
+	}
+	return n, err
+}
+
+func (b *answerBody) Close() error {
+	err := b.body.Close()
+	b.cancel(nil)
+	return err
+}

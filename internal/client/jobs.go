@@ -1,0 +1,142 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+)
+
+// NewKey is a fresh idempotency key.
+func NewKey() string { return rand.Text() }
+
+// Submit submits a job. key makes it safe to repeat, here and by the caller
+// after an Unreachable: the same key gives the same job. Empty: a fresh one.
+func (c *Client) Submit(ctx context.Context, req *api.SubmitRequest, key string) (*api.SubmitResponse, error) {
+	if key == "" {
+		key = NewKey()
+	}
+	out := new(api.SubmitResponse)
+	err := c.call(ctx, request{
+		method: http.MethodPost, path: api.PathJobs, in: req, out: out, repeat: true,
+		header: map[string]string{api.HeaderIdempotencyKey: key},
+	})
+	return out, err
+}
+
+// JobFilter selects jobs; what is empty selects all. All includes those that
+// have ended. Limit 0 is no limit.
+type JobFilter struct {
+	State   job.State
+	User    string
+	Project string
+	Name    string
+	Node    string
+	All     bool
+	Limit   int
+}
+
+func (f JobFilter) query() url.Values {
+	q := url.Values{}
+	set := func(key, value string) {
+		if value != "" {
+			q.Set(key, value)
+		}
+	}
+	set("state", string(f.State))
+	set("user", f.User)
+	set("project", f.Project)
+	set("name", f.Name)
+	set("node", f.Node)
+	if f.All {
+		q.Set("all", "true")
+	}
+	if f.Limit > 0 {
+		q.Set("limit", strconv.Itoa(f.Limit))
+	}
+	return q
+}
+
+// Jobs lists jobs.
+func (c *Client) Jobs(ctx context.Context, f JobFilter) (*api.JobList, error) {
+	out := new(api.JobList)
+	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathJobs, query: f.query(), out: out, repeat: true})
+}
+
+// JobOptions make a Job call wait for news: up to Wait (whole seconds), until
+// the job's version is no longer Version.
+type JobOptions struct {
+	Wait    time.Duration
+	Version uint64
+}
+
+// Job is everything about one job. id is its number, its UUID, or the
+// beginning of its UUID.
+func (c *Client) Job(ctx context.Context, id string, o JobOptions) (*api.JobDetail, error) {
+	q := url.Values{}
+	if secs := int64(o.Wait / time.Second); secs > 0 {
+		q.Set("wait", strconv.FormatInt(secs, 10))
+		q.Set("version", strconv.FormatUint(o.Version, 10))
+	}
+	out := new(api.JobDetail)
+	return out, c.call(ctx, request{method: http.MethodGet, path: idPath(api.PathJob, id), query: q, out: out, hold: o.Wait, repeat: true})
+}
+
+// LogOptions select bytes of a log: from Offset, or the last Tail lines of it
+// if Tail is not 0, then, with Follow, those to come until the task ends.
+type LogOptions struct {
+	Offset int64
+	Tail   int64
+	Rank   int
+	Follow bool
+}
+
+// Log opens a job's log. The caller closes it. Reading it to io.EOF means that
+// all was sent; a connection that breaks gives another error.
+func (c *Client) Log(ctx context.Context, id string, o LogOptions) (io.ReadCloser, error) {
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	q := url.Values{}
+	if o.Offset > 0 {
+		q.Set("offset", strconv.FormatInt(o.Offset, 10))
+	}
+	if o.Tail > 0 {
+		q.Set("tail", strconv.FormatInt(o.Tail, 10))
+	}
+	if o.Rank > 0 {
+		q.Set("rank", strconv.Itoa(o.Rank))
+	}
+	if o.Follow {
+		q.Set("follow", "true")
+	}
+	r := request{method: http.MethodGet, path: idPath(api.PathJobLog, id), query: q}
+	var body io.ReadCloser
+	err := c.repeat(ctx, true, func() error {
+		resp, err := c.send(ctx, r, nil)
+		if err == nil {
+			body = resp.Body
+		}
+		return err
+	})
+	return body, err
+}
+
+// Action does what action says ("cancel", "hold", "release") to the jobs that
+// req names. All of them are idempotent.
+func (c *Client) Action(ctx context.Context, action string, req *api.ActionRequest) (*api.ActionResponse, error) {
+	out := new(api.ActionResponse)
+	path := strings.Replace(api.PathJobAction, "{action}", url.PathEscape(action), 1)
+	return out, c.call(ctx, request{method: http.MethodPost, path: path, in: req, out: out, repeat: true})
+}
+
+func idPath(pattern, id string) string {
+	return strings.Replace(pattern, "{id}", url.PathEscape(id), 1)
+}

@@ -1,0 +1,83 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// Retry is how requests that are safe to repeat are repeated while the
+// controller does not answer or says that it is unavailable. The zero value
+// never repeats.
+type Retry struct {
+	For    time.Duration                              // since the first failure; then that error is returned
+	Notice func(err error)                            // told of the first failure of a request, nil: nobody
+	Sleep  func(context.Context, time.Duration) error // nil: Sleep
+}
+
+// Backoff gives the pauses between tries: doubling from 100 ms to 5 s, each
+// with up to half of it taken away at random, so that clients which lost the
+// same controller do not come back at once. The zero value is ready.
+type Backoff struct{ tries int }
+
+const (
+	backoffMin = 100 * time.Millisecond
+	backoffMax = 5 * time.Second
+)
+
+// Next is the pause before the next try.
+func (b *Backoff) Next() time.Duration {
+	d := backoffMax
+	if b.tries < 6 {
+		d = min(backoffMin<<b.tries, backoffMax)
+	}
+	b.tries++
+	return d - rand.N(d/2)
+}
+
+// Reset makes the next pause short again, after a success.
+func (b *Backoff) Reset() { b.tries = 0 }
+
+// Sleep waits for d or until ctx ends, and then returns its error.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// repeat runs try until it succeeds, fails for good, or c.Retry.For of pauses
+// have passed.
+func (c *Client) repeat(ctx context.Context, safe bool, try func() error) error {
+	sleep := c.Retry.Sleep
+	if sleep == nil {
+		sleep = Sleep
+	}
+	var pauses Backoff
+	var slept time.Duration
+	for {
+		err := try()
+		if err == nil || !safe || !IsUnavailable(err) {
+			return err
+		}
+		pause := pauses.Next()
+		if a, ok := errors.AsType[*answer](err); ok {
+			pause = max(pause, a.after)
+		}
+		if slept+pause > c.Retry.For {
+			return err
+		}
+		if slept == 0 && c.Retry.Notice != nil {
+			c.Retry.Notice(err)
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		slept += pause
+	}
+}
