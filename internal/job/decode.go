@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,7 +25,7 @@ type decoder struct {
 	creds *ref.Credentials
 }
 
-// step is one part of a path: a key, or the index of an array if key is empty.
+// step is one part of a path: a key, or the index of an array if that is >= 0.
 type step struct {
 	key   string
 	index int
@@ -56,6 +57,7 @@ func object[T any](d *decoder, n *node, fields []field[T], to *T) bool {
 		kid := &n.kids[i]
 		at := slices.IndexFunc(fields, func(f field[T]) bool { return f.name == kid.key })
 		switch {
+		case at < 0 && kid.kind == nullKind && refused[kid.key] != "":
 		case at < 0:
 			d.unknown(kid, names(fields))
 		case seen&(1<<at) != 0:
@@ -89,7 +91,7 @@ func names[T any](fields []field[T]) []string {
 	return all
 }
 
-func (d *decoder) push(key string) { d.path = append(d.path, step{key: key}) }
+func (d *decoder) push(key string) { d.path = append(d.path, step{key: key, index: -1}) }
 func (d *decoder) pushIndex(i int) { d.path = append(d.path, step{index: i}) }
 func (d *decoder) pop()            { d.path = d.path[:len(d.path)-1] }
 
@@ -98,9 +100,9 @@ func (d *decoder) pathText() string {
 	var b strings.Builder
 	for i, s := range d.path {
 		switch {
-		case s.key == "":
+		case s.index >= 0:
 			fmt.Fprintf(&b, "[%d]", s.index)
-		case strings.IndexFunc(s.key, func(c rune) bool { return c > '~' || !isNameByte(byte(c)) }) >= 0 || len(s.key) > 64:
+		case strings.IndexFunc(s.key, func(c rune) bool { return c > '~' || !isNameByte(byte(c)) }) >= 0 || len(s.key) > 64 || s.key == "":
 			b.WriteString("[" + quote(s.key) + "]")
 		default:
 			if i > 0 {
@@ -149,7 +151,9 @@ func (d *decoder) note(message string) {
 func (d *decoder) unknown(kid *node, known []string) {
 	d.push(kid.key)
 	defer d.pop()
-	if place, ok := elsewhere[kid.key]; ok {
+	if hint, ok := refused[kid.key]; ok {
+		d.problem(kid, "is not supported", hint)
+	} else if place, ok := elsewhere[kid.key]; ok {
 		d.problem(kid, "is not a field here", "it belongs in "+place)
 	} else if word := nearest(kid.key, known); word != "" {
 		d.problem(kid, "is not a field of this document", fmt.Sprintf("did you mean %q?", word))
@@ -303,8 +307,10 @@ func (d *decoder) duration(n *node, to *Duration, low Duration) {
 	}
 	x, err := ParseDuration(n.text)
 	switch {
-	case err != nil:
+	case errors.Is(err, errDuration):
 		d.problem(n, fmt.Sprintf("is %s: %v", quote(n.text), err), "units: week, day, hour (h), minute (min, m), second (sec, s)")
+	case err != nil:
+		d.problem(n, fmt.Sprintf("is %s: %v", quote(n.text), err), "")
 	case x < low:
 		d.problem(n, fmt.Sprintf("must be at least %s, is %s", low, quote(n.text)), "")
 	default:

@@ -20,21 +20,17 @@ var specFields = []field[Spec]{
 	{"request", func(d *decoder, n *node, s *Spec) { object(d, n, requestFields, &s.Request) }, true},
 	{"gbatch", readGbatch, false},
 	{"deploymentEnvironment", func(d *decoder, n *node, _ *Spec) {
-		d.note("is not used: a job runs where it is submitted")
+		var name string
+		if d.str(n, &name, plain(0, MaxNameRunes)) {
+			d.note("is not used: a job runs where it is submitted")
+		}
 	}, false},
-	{"uuid", recordField[Spec], false},
-	{"state", recordField[Spec], false},
-	{"restartInfo", recordField[Spec], false},
 }
 
 var ownerFields = []field[Owner]{
 	{"projectUrn", func(d *decoder, n *node, o *Owner) { d.str(n, &o.ProjectURN, projectURN) }, false},
 	{"userUrn", func(d *decoder, n *node, o *Owner) { d.str(n, &o.UserURN, plain(0, 256)) }, false},
 	{"userEmail", func(d *decoder, n *node, o *Owner) { d.str(n, &o.UserEmail, plain(0, 256)) }, false},
-	{"userDetails", recordField[Owner], false},
-	{"userId", recordField[Owner], false},
-	{"projectId", recordField[Owner], false},
-	{"experimentId", recordField[Owner], false},
 }
 
 var requestFields = []field[Request]{
@@ -47,9 +43,6 @@ var requestFields = []field[Request]{
 var resourcesFields = []field[Resources]{
 	{"clusterId", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.ClusterID, 0, maxClusterID) }, false},
 	{"slaveName", func(d *decoder, n *node, r *Resources) { d.str(n, &r.SlaveName, plain(1, 253)) }, false},
-	{"slaveInstanceId", func(d *decoder, n *node, _ *Resources) {
-		d.problem(n, "is not supported by this version", "name the machine with \"slaveName\"")
-	}, false},
 	{"gpus", readGPUs, true},
 	{"cpus", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.CPUs, 1, maxCPUs) }, true},
 	{"cpuMemoryGb", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.CPUMemoryGB, 1, maxMemoryGB) }, true},
@@ -65,7 +58,7 @@ var dockerFields = []field[Docker]{
 	{"environment", readEnvironment, false},
 	{"storage", readStorage, false},
 	{"portMappings", func(d *decoder, n *node, _ *Docker) {
-		d.unsupported(n, "port mappings are not supported by this version", "remove them and let the service listen on a free port of its own choice")
+		d.unsupported(n, "port mappings are not supported by this version", portsInstead)
 	}, false},
 	{"workingDir", func(d *decoder, n *node, c *Docker) { d.absolute(n, &c.WorkingDir) }, false},
 	{"user", func(d *decoder, n *node, c *Docker) { d.str(n, &c.User, dockerUser) }, false},
@@ -104,6 +97,8 @@ var extraFields = []field[struct{}]{
 	{"emailOnRestart", unsupportedExtra(waitInstead), false},
 }
 
+const portsInstead = "remove them: a job uses the node's network, so a service is reached at the node's address and the port that it listens on"
+
 const waitInstead = "remove it and wait for the job with gqueue wait"
 
 var gbatchFields = []field[Gbatch]{
@@ -115,6 +110,21 @@ var gbatchFields = []field[Gbatch]{
 	{"maxQueued", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.MaxQueued, 1) }, false},
 	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
 }
+
+// refused holds the keys of GPULab's documents that are understood and not
+// accepted, with what to do instead. As null they are accepted.
+var refused = map[string]string{
+	"slaveInstanceId": "name the machine with \"slaveName\"",
+	"uuid":            isRecord,
+	"state":           isRecord,
+	"restartInfo":     isRecord,
+	"userDetails":     isRecord,
+	"userId":          isRecord,
+	"projectId":       isRecord,
+	"experimentId":    isRecord,
+}
+
+const isRecord = "it is part of a submitted job's record: remove it"
 
 // elsewhere says where a key belongs that people put into the wrong object. It
 // is filled here and only read afterwards; as an initializer it would be a
@@ -150,11 +160,6 @@ func readGbatch(d *decoder, n *node, s *Spec) {
 	if object(d, n, gbatchFields, &g) && g != (Gbatch{}) {
 		s.Gbatch = &g
 	}
-}
-
-// recordField refuses what only the record of a submitted job has.
-func recordField[T any](d *decoder, n *node, _ *T) {
-	d.problem(n, "is part of a submitted job's record and cannot be asked for", "remove it")
 }
 
 // unsupported refuses n unless it is empty.

@@ -7,13 +7,19 @@ import (
 
 // nearest returns the known word that a misspelt one most likely means, or "".
 func nearest(word string, known []string) string {
-	best, bestDistance := "", 1+max(1, len(word)/3)
 	if len(word) > 64 {
 		return ""
 	}
+	w := fold(word)
+	best, bestDistance := "", 1+max(1, len(w)/3)
 	for _, k := range known {
-		if d := distance(fold(word), fold(k)); d < bestDistance {
+		if d := distance(w, fold(k)); d < bestDistance {
 			best, bestDistance = k, d
+		}
+	}
+	for _, k := range known {
+		if best == "" && len(w) >= 3 && (strings.Contains(fold(k), w) || strings.Contains(w, fold(k))) {
+			best = k
 		}
 	}
 	return best

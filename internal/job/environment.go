@@ -1,0 +1,186 @@
+package job
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// EnvInput is what a node knows of one rank when it starts it.
+type EnvInput struct {
+	Spec *Spec
+	ID   RankID
+
+	UUID         string
+	User         string
+	Project      string
+	ProjectGID   int
+	Tasks        int // tasks of the job; more than 1: an array
+	RestartCount int // times that the job was started before
+
+	ClusterID  int
+	Node       string // name of the node
+	DNSName    string // its full host name
+	InstanceID string // of the running node daemon
+	PID        int    // of the node daemon
+	WorkerID   string // of the place on the node; GPULab has several workers on one
+	Version    string
+
+	Cores       []int    // granted core ids
+	GPUs        []int    // granted GPU indexes of the node
+	GPUUUIDs    []string // of the same GPUs in the same order
+	MemoryBytes int64
+
+	Nodes      []string // node names in rank order; empty: this one alone
+	Addresses  []string // their addresses, in the same order
+	MasterPort int      // of rank 0, for rendezvous; 0: not set
+}
+
+// Environment is what a container gets on top of its image's environment, as
+// NAME=value, in an order that depends on the input alone: GPULab's variables
+// and ours, which a job cannot change, then those of Slurm that scripts look
+// for and MASTER_ADDR, which it can, and the job's own, by name.
+//
+// SLURM_NTASKS, SLURM_JOBID, SLURM_NODELIST and SLURM_TASKS_PER_NODE are left
+// out on purpose: launchers such as mpirun and Lightning take them as a sign
+// that srun started one process for each GPU, and then wait for it or refuse.
+func Environment(in EnvInput) []string {
+	if len(in.Nodes) == 0 {
+		in.Nodes = []string{in.Node}
+	}
+	own, gid := in.Spec.Request.Docker.Environment, in.Spec.Request.Docker.ProjectGIDVariable
+	var env []string
+	for _, v := range slices.Concat(gpulabVariables(in), gbatchVariables(in)) {
+		env = append(env, v.name+"="+v.value)
+	}
+	for _, v := range slices.Concat(slurmVariables(in), gangVariables(in)) {
+		if _, ok := own[v.name]; !ok && v.name != gid {
+			env = append(env, v.name+"="+v.value)
+		}
+	}
+	names := make([]string, 0, len(own))
+	for name := range own {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		env = append(env, name+"="+own[name])
+	}
+	return env
+}
+
+type variable struct{ name, value string }
+
+// gpulabVariables are GPULab's thirteen, and the one that the job names for its
+// project's gid. GPULab does not say how it writes what is reserved: here
+// CPUS and GPUS are lists of ids, and MEM is in MiB with an "m" behind it.
+func gpulabVariables(in EnvInput) []variable {
+	vs := []variable{
+		{"GPULAB_CLUSTER_ID", strconv.Itoa(in.ClusterID)},
+		{"GPULAB_CPUS_RESERVED", joinInts(in.Cores)},
+		{"GPULAB_GPUS_RESERVED", joinInts(in.GPUs)},
+		{"GPULAB_JOB_ID", in.UUID},
+		{"GPULAB_MEM_RESERVED", strconv.FormatInt(in.MemoryBytes/mib, 10) + "m"},
+		{"GPULAB_PROJECT", in.Project},
+		{"GPULAB_SLAVE_DNSNAME", in.DNSName},
+		{"GPULAB_SLAVE_HOSTNAME", in.Node},
+		{"GPULAB_SLAVE_INSTANCE_ID", in.InstanceID},
+		{"GPULAB_SLAVE_PID", strconv.Itoa(in.PID)},
+		{"GPULAB_USERNAME", in.User},
+		{"GPULAB_VERSION", in.Version},
+		{"GPULAB_WORKER_ID", in.WorkerID},
+	}
+	if name := in.Spec.Request.Docker.ProjectGIDVariable; name != "" {
+		vs = append(vs, variable{name, strconv.Itoa(in.ProjectGID)})
+	}
+	return vs
+}
+
+func gbatchVariables(in EnvInput) []variable {
+	return []variable{
+		{"GBATCH_JOB_NUMBER", formatUint(uint64(in.ID.Job))},
+		{"GBATCH_JOB_NAME", in.Spec.Name},
+		{"GBATCH_TASK", formatUint(uint64(in.ID.Task))},
+		{"GBATCH_NUM_TASKS", strconv.Itoa(max(1, in.Tasks))},
+		{"GBATCH_ATTEMPT", formatUint(uint64(in.ID.Attempt))},
+		{"GBATCH_RESTART_COUNT", strconv.Itoa(in.RestartCount)},
+		{"GBATCH_RANK", formatUint(uint64(in.ID.Rank))},
+		{"GBATCH_NUM_NODES", strconv.Itoa(len(in.Nodes))},
+		{"GBATCH_NODES", strings.Join(in.Nodes, ",")},
+		{"GBATCH_NODE_ADDRESSES", strings.Join(in.Addresses, ",")},
+		{"GBATCH_NUM_CPUS", strconv.Itoa(len(in.Cores))},
+		{"GBATCH_NUM_GPUS", numGPUs(in)},
+		{"GBATCH_GPU_UUIDS", strings.Join(in.GPUUUIDs, ",")},
+		{"GBATCH_MEMORY_BYTES", strconv.FormatInt(in.MemoryBytes, 10)},
+	}
+}
+
+// numGPUs counts what was granted; a share stays a fraction.
+func numGPUs(in EnvInput) string {
+	if g := in.Spec.Request.Resources.GPUs; 0 < g && g < 1 {
+		return strconv.FormatFloat(g, 'f', -1, 64)
+	}
+	return strconv.Itoa(len(in.GPUs))
+}
+
+// slurmVariables describe the rank as Slurm would describe the only task on
+// its node.
+func slurmVariables(in EnvInput) []variable {
+	job, rank := formatUint(uint64(in.ID.Job)), formatUint(uint64(in.ID.Rank))
+	vs := []variable{
+		{"SLURM_JOB_ID", job},
+		{"SLURM_JOB_NAME", in.Spec.Name},
+		{"SLURM_JOB_ACCOUNT", in.Project},
+		{"SLURM_JOB_USER", in.User},
+		{"SLURM_JOB_PARTITION", strconv.Itoa(in.ClusterID)},
+		{"SLURM_JOB_NODELIST", strings.Join(in.Nodes, ",")},
+		{"SLURM_JOB_NUM_NODES", strconv.Itoa(len(in.Nodes))},
+		{"SLURM_NNODES", strconv.Itoa(len(in.Nodes))},
+		{"SLURM_NODEID", rank},
+		{"SLURM_PROCID", rank},
+		{"SLURM_LOCALID", "0"},
+		{"SLURMD_NODENAME", in.Node},
+		{"SLURM_CPUS_ON_NODE", strconv.Itoa(len(in.Cores))},
+		{"SLURM_CPUS_PER_TASK", strconv.Itoa(len(in.Cores))},
+		{"SLURM_MEM_PER_NODE", strconv.FormatInt(in.MemoryBytes/mib, 10)},
+		{"SLURM_RESTART_COUNT", strconv.Itoa(in.RestartCount)},
+	}
+	if len(in.GPUs) > 0 {
+		vs = append(vs,
+			variable{"SLURM_GPUS_ON_NODE", strconv.Itoa(len(in.GPUs))},
+			variable{"SLURM_JOB_GPUS", joinInts(in.GPUs)})
+	}
+	if in.Tasks > 1 {
+		vs = append(vs,
+			variable{"SLURM_ARRAY_JOB_ID", job},
+			variable{"SLURM_ARRAY_TASK_ID", formatUint(uint64(in.ID.Task))},
+			variable{"SLURM_ARRAY_TASK_COUNT", strconv.Itoa(in.Tasks)},
+			variable{"SLURM_ARRAY_TASK_MIN", "0"},
+			variable{"SLURM_ARRAY_TASK_MAX", strconv.Itoa(in.Tasks - 1)})
+	}
+	return vs
+}
+
+// gangVariables tell the ranks of a gang where to meet.
+func gangVariables(in EnvInput) []variable {
+	if len(in.Addresses) < 2 || in.MasterPort == 0 {
+		return nil
+	}
+	return []variable{
+		{"MASTER_ADDR", in.Addresses[0]},
+		{"MASTER_PORT", strconv.Itoa(in.MasterPort)},
+	}
+}
+
+func formatUint(n uint64) string { return strconv.FormatUint(n, 10) }
+
+func joinInts(ids []int) string {
+	var b []byte
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(id), 10)
+	}
+	return string(b)
+}

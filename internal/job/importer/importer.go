@@ -1,0 +1,193 @@
+// Package importer reads job files of every format that people have: it tells
+// the format from the content and turns the file into a job.Submission. It
+// knows nothing of sites, limits or users, and is pure like package job.
+//
+// Each format has one file here. A format that is only recognised is refused
+// with what to do instead; nothing is guessed.
+package importer
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"gbatch/internal/job"
+)
+
+// Format is a kind of job file.
+type Format string
+
+// The formats. All but Unknown can be detected; see Parse for which are read.
+const (
+	Unknown    Format = ""
+	GPULabV2   Format = "gpulab-v2" // the native form
+	GPULabV1   Format = "gpulab-v1"
+	NVCT       Format = "nvct"
+	CCluster   Format = "ccluster"
+	TAO        Format = "tao"
+	Dstack     Format = "dstack"
+	Kubernetes Format = "kubernetes"
+	Slurm      Format = "slurm"
+)
+
+// reader is a format that is read, by Parse, or only known, with what its
+// users should do.
+type reader struct {
+	format  Format
+	name    string // for people
+	parse   func(data []byte) (job.Submission, error)
+	instead string
+}
+
+const rewriteIt = "write it as a native job document (see docs/job-format.md)"
+
+var readers = []reader{
+	{format: GPULabV2, name: "GPULab version 2 job request", parse: job.Parse},
+	{format: GPULabV1, name: "GPULab version 1 job definition", instead: "convert it to version 2: replace \"jobDefinition\" by \"request\", with \"resources\", \"docker\" and \"scheduling\" inside"},
+	{format: NVCT, name: "NVIDIA Cloud Tasks definition", instead: rewriteIt + ": containerImage becomes request.docker.image, containerArgs becomes request.docker.command"},
+	{format: CCluster, name: "CCluster batch job", instead: rewriteIt + ": image_url becomes request.docker.image"},
+	{format: TAO, name: "TAO local-docker job", instead: rewriteIt + ": image becomes request.docker.image, num_gpu becomes request.resources.gpus"},
+	{format: Dstack, name: "dstack task", instead: rewriteIt + ": commands becomes request.docker.command, resources becomes request.resources"},
+	{format: Kubernetes, name: "Kubernetes Job", instead: rewriteIt + ": the container's image, command and env become request.docker"},
+	{format: Slurm, name: "batch script for Slurm", instead: "submit it with an image and resources as options, or " + rewriteIt},
+}
+
+// Formats lists the formats that Parse reads.
+func Formats() []Format {
+	var all []Format
+	for _, r := range readers {
+		if r.parse != nil {
+			all = append(all, r.format)
+		}
+	}
+	return all
+}
+
+// Parse reads data as format; Unknown means that it detects the format. A
+// document with problems gives job.Problems.
+func Parse(data []byte, format Format) (job.Submission, error) {
+	if format == Unknown {
+		var err error
+		if format, err = Detect(data); err != nil {
+			return job.Submission{}, err
+		}
+	}
+	for _, r := range readers {
+		switch {
+		case r.format != format:
+		case r.parse == nil:
+			return job.Submission{}, job.Problems{{Message: "is a " + r.name + ", a format that this version does not read", Hint: r.instead}}
+		default:
+			return r.parse(data)
+		}
+	}
+	return job.Submission{}, fmt.Errorf("no format is called %q: use one of %s", format, join(Formats()))
+}
+
+// Detect tells the format of a job file from its content. Anything that starts
+// like JSON and is no format that we know is GPULabV2, so that the native
+// reader explains what is wrong with it.
+func Detect(data []byte) (Format, error) {
+	text := strings.TrimSpace(strings.TrimPrefix(string(data[:min(len(data), job.MaxDocumentBytes)]), "\ufeff"))
+	switch {
+	case strings.HasPrefix(text, "{"):
+		return detectJSON(text), nil
+	case strings.HasPrefix(text, "#!"):
+		return Slurm, nil
+	}
+	if f := detectLines(text); f != Unknown {
+		return f, nil
+	}
+	if text == "" || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "\"") {
+		return GPULabV2, nil
+	}
+	return Unknown, job.Problems{{Message: "is in no format that is known here",
+		Hint: "a job file is a JSON object with \"name\" and \"request\" (see docs/job-format.md)"}}
+}
+
+// detectJSON looks at the names of the top-level keys only.
+func detectJSON(text string) Format {
+	keys := topKeys(text)
+	has := func(names ...string) bool {
+		for _, name := range names {
+			if !keys[name] {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case has("request"):
+		return GPULabV2
+	case has("jobDefinition"):
+		return GPULabV1
+	case has("gpuSpecification"):
+		return NVCT
+	case has("image_url"):
+		return CCluster
+	case has("backend_type"):
+		return TAO
+	case has("apiVersion", "kind"):
+		return Kubernetes
+	case has("type", "commands"):
+		return Dstack
+	}
+	return GPULabV2
+}
+
+// topKeys returns the keys of a JSON object, as far as it can be read.
+func topKeys(text string) map[string]bool {
+	keys := map[string]bool{}
+	dec := json.NewDecoder(strings.NewReader(text))
+	if _, err := dec.Token(); err != nil {
+		return keys
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return keys
+		}
+		name, ok := key.(string)
+		if !ok {
+			return keys
+		}
+		keys[name] = true
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return keys
+		}
+	}
+	return keys
+}
+
+// detectLines looks for the YAML formats and Slurm's directives.
+func detectLines(text string) Format {
+	var kind, api bool
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \t\r\n")
+		key, value, _ := strings.Cut(line, ":")
+		value = strings.Trim(strings.TrimSpace(value), `"'`)
+		switch {
+		case strings.HasPrefix(line, "#SBATCH "):
+			return Slurm
+		case key == "type" && (value == "task" || value == "dev-environment" || value == "service"):
+			return Dstack
+		case key == "kind" && value == "Job":
+			kind = true
+		case key == "apiVersion" && strings.HasPrefix(value, "batch/"):
+			api = true
+		}
+	}
+	if kind && api {
+		return Kubernetes
+	}
+	return Unknown
+}
+
+func join(formats []Format) string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
