@@ -1,0 +1,206 @@
+package cgroups
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Group is a handle on one control group by its path; the group need not
+// exist. It holds no resources and is safe for concurrent use.
+type Group struct {
+	host Host
+	path string
+}
+
+// Find returns the handle of the group at path on this machine. The path must
+// be absolute, clean and not the root.
+func Find(path string) (*Group, error) {
+	h, err := Detect()
+	if err != nil {
+		return nil, err
+	}
+	return h.Find(path)
+}
+
+// Find is like the function, on a host that was detected before.
+func (h Host) Find(path string) (*Group, error) {
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	return &Group{host: h, path: path}, nil
+}
+
+func checkPath(path string) error {
+	if path == "/" || !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return fmt.Errorf("cgroup path %q must be absolute, clean and below the root", path)
+	}
+	return nil
+}
+
+// Path returns the path that the group was found by.
+func (g *Group) Path() string { return g.path }
+
+// dirs returns the group's directory in every hierarchy where it exists.
+func (g *Group) dirs() []string {
+	var out []string
+	for _, point := range g.host.points() {
+		dir := filepath.Join(point, g.path)
+		if st, err := os.Stat(dir); err == nil && st.IsDir() {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// Exists says whether any hierarchy still has the group.
+func (g *Group) Exists() bool { return len(g.dirs()) > 0 }
+
+// Pids returns the processes of the group and of the groups below it.
+func (g *Group) Pids() ([]int, error) {
+	seen := map[int]bool{}
+	var out []int
+	for _, dir := range g.dirs() {
+		if err := walkPids(dir, seen, &out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func walkPids(dir string, seen map[int]bool, out *[]int) error {
+	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if gone(err) {
+			return nil
+		}
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(p, "cgroup.procs"))
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(data)) {
+			pid, err := strconv.Atoi(strings.TrimSpace(line))
+			// 0 stands for a process outside our pid namespace.
+			if err == nil && pid > 0 && !seen[pid] {
+				seen[pid] = true
+				*out = append(*out, pid)
+			}
+		}
+		return nil
+	})
+}
+
+func gone(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV)
+}
+
+// Kill ends every process of the group and returns once none is left, or an
+// error after the timeout. A frozen group is thawed, as it could not die.
+func (g *Group) Kill(timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		pids, err := g.killOnce()
+		if err != nil {
+			return fmt.Errorf("kill cgroup %s: %w", g.path, err)
+		}
+		if len(pids) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("kill cgroup %s: processes %v do not end; they wait in the kernel, often for storage", g.path, pids)
+		}
+		time.Sleep(wait)
+	}
+}
+
+// killOnce sends the signals and returns who was there to get them.
+func (g *Group) killOnce() ([]int, error) {
+	pids, err := g.Pids()
+	if err != nil || len(pids) == 0 {
+		return nil, err
+	}
+	for _, dir := range g.dirs() {
+		// v2 kills the subtree as one, also what forks meanwhile.
+		_ = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0)
+	}
+	for _, pid := range pids {
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+			return nil, fmt.Errorf("kill process %d: %w", pid, err)
+		}
+	}
+	return pids, g.Freeze(false)
+}
+
+// Freeze stops (true) or continues (false) every process of the group.
+func (g *Group) Freeze(on bool) error {
+	dir, ok := g.host.dir("freezer", g.path)
+	if !ok {
+		return fmt.Errorf("freeze cgroup %s: no freezer controller on this host", g.path)
+	}
+	file, state := "freezer.state", "THAWED"
+	if on {
+		state = "FROZEN"
+	}
+	if g.host.Mode == V2 {
+		file, state = "cgroup.freeze", "0"
+		if on {
+			state = "1"
+		}
+	}
+	err := os.WriteFile(filepath.Join(dir, file), []byte(state), 0)
+	if err != nil && !(gone(err) && !on) {
+		return fmt.Errorf("freeze cgroup %s: %w", g.path, err)
+	}
+	return nil
+}
+
+// Remove deletes the group, and the groups below it, from every hierarchy. A
+// group that does not exist is no error; one with processes is.
+func (g *Group) Remove() error {
+	var errs []error
+	for _, dir := range g.dirs() {
+		errs = append(errs, removeTree(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// removeTree removes dir and its subgroups, children first. The kernel answers
+// EBUSY for a moment after the last process has ended, so it tries again.
+func removeTree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove cgroup: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := removeTree(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	for try := 0; ; try++ {
+		err := unix.Rmdir(dir)
+		if err == nil || gone(err) {
+			return nil
+		}
+		if !errors.Is(err, unix.EBUSY) || try == 8 {
+			return fmt.Errorf("remove cgroup %s: %w", dir, err)
+		}
+		time.Sleep(time.Millisecond << try)
+	}
+}

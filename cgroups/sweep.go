@@ -1,0 +1,85 @@
+package cgroups
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Sweep kills and removes every group below prefix that keep does not claim,
+// in every hierarchy, and returns their paths. keep gets a full path such as
+// "/gbatch/node1/7.0"; a claimed group keeps its subgroups and its parents.
+// The prefix group itself stays. Only one daemon may use a prefix.
+func Sweep(prefix string, keep func(path string) bool) ([]string, error) {
+	if err := checkPath(prefix); err != nil {
+		return nil, err
+	}
+	h, err := Detect()
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, point := range h.points() {
+		paths, err := unclaimed(point, prefix, keep)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, paths...)
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
+
+	var removed []string
+	var errs []error
+	for _, path := range found {
+		g := &Group{host: h, path: path}
+		if err := errors.Join(g.Kill(killTimeout), g.Remove()); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		removed = append(removed, path)
+	}
+	return removed, errors.Join(errs...)
+}
+
+// killTimeout is how long a killed process may take to leave the kernel.
+const killTimeout = 10 * time.Second
+
+// unclaimed lists the topmost groups below prefix in one hierarchy that have
+// nothing claimed in or above them.
+func unclaimed(point, prefix string, keep func(string) bool) ([]string, error) {
+	root := filepath.Join(point, prefix)
+	var all, kept []string
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !d.IsDir() || p == root {
+			return err
+		}
+		path := strings.TrimPrefix(p, point)
+		if keep(path) {
+			kept = append(kept, path)
+			return fs.SkipDir
+		}
+		all = append(all, path)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sweep cgroups below %s: %w", root, err)
+	}
+	var out []string
+	for _, path := range all {
+		inside := len(out) > 0 && strings.HasPrefix(path, out[len(out)-1]+"/")
+		parent := slices.ContainsFunc(kept, func(k string) bool { return strings.HasPrefix(k, path+"/") })
+		if !inside && !parent {
+			out = append(out, path)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,121 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// State is what Adopt found in a directory.
+type State string
+
+// The states of a container's directory.
+const (
+	// StateNone: there is no such directory, or Prepare did not finish.
+	StateNone State = "none"
+	// StateReady: nothing of the user's ever ran; it is safe to start anew.
+	StateReady State = "ready"
+	// StateAlive: a shim lives and its container starts or runs.
+	StateAlive State = "alive"
+	// StateFinished: the result is there.
+	StateFinished State = "finished"
+	// StateLost: the shim died while the user's code ran. What was left of
+	// the container has been killed and a result with Lost has been written.
+	StateLost State = "lost"
+)
+
+// adoptTimeout bounds the wait for a shim that holds its lock but does not
+// answer: it is about to open its socket, or about to end.
+const adoptTimeout = 10 * time.Second
+
+// Adopt finds out what became of the container in dir, whoever started it, and
+// returns the shim if one lives. No other process may call it or Start for the
+// same directory at the same time. It is safe to call any number of times.
+func Adopt(dir string) (State, *Shim, error) {
+	deadline := time.Now().Add(adoptTimeout)
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		state, shim, err := adoptOnce(dir)
+		if err == nil {
+			return state, shim, nil
+		}
+		if !errors.Is(err, errUnsettled) || time.Now().After(deadline) {
+			return state, nil, fmt.Errorf("adopt container %s: %w", filepath.Base(dir), err)
+		}
+		time.Sleep(wait)
+	}
+}
+
+// errUnsettled says that a shim is between two states.
+var errUnsettled = errors.New("its shim lives but does not answer")
+
+func adoptOnce(dir string) (State, *Shim, error) {
+	if !exists(filepath.Join(dir, fileShim)) {
+		return StateNone, nil, nil
+	}
+	lock, err := takeLock(dir)
+	if errors.Is(err, errLocked) {
+		conn, err := dialShim(dir)
+		if err == nil {
+			return StateAlive, newShim(dir, conn, nil), nil
+		}
+		if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, os.ErrNotExist) {
+			return StateAlive, nil, errUnsettled
+		}
+		return StateAlive, nil, err
+	}
+	if err != nil {
+		return StateNone, nil, err
+	}
+	// Nobody can start a shim here until the lock is closed.
+	defer lock.Close()
+	return settle(dir)
+}
+
+// settle decides about a directory without a shim.
+func settle(dir string) (State, *Shim, error) {
+	exit, err := ReadExit(dir)
+	if err == nil && exit.Lost {
+		return StateLost, nil, nil
+	}
+	if err == nil {
+		return StateFinished, nil, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return StateLost, nil, err
+	}
+	// The container outlives its shim, and its set-up may too.
+	if err := killLeftovers(dir); err != nil {
+		return StateLost, nil, err
+	}
+	if !exists(filepath.Join(dir, fileBegun)) {
+		return StateReady, nil, nil
+	}
+	lost := Exit{Lost: true, Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL), Finished: time.Now()}
+	if text := shimStderr(dir); text != "" {
+		lost.Failure = &Failure{Kind: RuntimeFailed, Message: "the container's shim died", Detail: text}
+	}
+	if st, err := os.Stat(filepath.Join(dir, fileBegun)); err == nil {
+		lost.Started = st.ModTime()
+	}
+	if log, err := OpenLog(dir); err == nil {
+		lost.LogBytes, _ = log.End()
+	}
+	if err := writeExit(dir, lost); err != nil {
+		return StateLost, nil, err
+	}
+	return StateLost, nil, nil
+}
+
+// killLeftovers ends every process of a container without a shim and removes
+// its cgroup.
+func killLeftovers(dir string) error {
+	group, err := groupOf(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(group.Kill(killTimeout), group.Remove())
+}

@@ -1,0 +1,264 @@
+package oci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/cgroups"
+)
+
+// Shim is a daemon's hold on a container that lives. Dropping it changes
+// nothing for the container. All methods are safe for concurrent use.
+type Shim struct {
+	dir  string
+	conn *net.UnixConn
+	cmd  *exec.Cmd     // nil when another process started the shim
+	done chan struct{} // closed when the shim has died
+
+	mu      sync.Mutex // guards what follows, and writes to conn
+	seq     uint64
+	waiting map[uint64]chan reply
+	phase   Phase
+	pid     int
+	changed chan struct{} // closed and replaced at each new phase
+}
+
+func newShim(dir string, conn *net.UnixConn, cmd *exec.Cmd) *Shim {
+	s := &Shim{
+		dir: dir, conn: conn, cmd: cmd, done: make(chan struct{}), phase: PhaseStarting,
+		waiting: map[uint64]chan reply{}, changed: make(chan struct{}),
+	}
+	go s.listen() // ends with the shim: its death closes the connection
+	return s
+}
+
+func (s *Shim) listen() {
+	in := newMessageReader(s.conn)
+	for {
+		line, files, err := in.next()
+		closeAll(files)
+		if err != nil {
+			break
+		}
+		if r, err := parseReply(line); err == nil {
+			s.receive(r)
+		}
+	}
+	s.conn.Close()
+	s.awaitDeath()
+	s.mu.Lock()
+	for seq, ch := range s.waiting {
+		close(ch)
+		delete(s.waiting, seq)
+	}
+	s.mu.Unlock()
+	close(s.done)
+}
+
+// awaitDeath returns when the process has ended, or at the latest when nothing
+// holds its lock. Waiting for the connection first costs no thread meanwhile.
+func (s *Shim) awaitDeath() {
+	if s.cmd != nil {
+		_ = s.cmd.Wait() // its code says nothing; the exit file does
+		return
+	}
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		lock, err := takeLock(s.dir)
+		if err == nil {
+			lock.Close()
+		}
+		if !errors.Is(err, errLocked) {
+			return
+		}
+		time.Sleep(wait)
+	}
+}
+
+func parseReply(line []byte) (reply, error) {
+	var r reply
+	if err := json.Unmarshal(line, &r); err != nil {
+		return reply{}, fmt.Errorf("read the shim's answer: %w", err)
+	}
+	return r, nil
+}
+
+func (s *Shim) receive(r reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Seq != 0 {
+		if ch, ok := s.waiting[r.Seq]; ok {
+			delete(s.waiting, r.Seq)
+			ch <- r // has room for one
+		}
+		return
+	}
+	s.phase, s.pid = r.Phase, r.PID
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Dir returns the container's directory.
+func (s *Shim) Dir() string { return s.dir }
+
+// Phase returns how far the container has come, as last heard, and a channel
+// that is closed at the next change.
+func (s *Shim) Phase() (Phase, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.phase, s.changed
+}
+
+// PID returns the first process's number on the host, 0 unless it runs.
+func (s *Shim) PID() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pid
+}
+
+// Done is closed when the shim has died. Exit then tells the result.
+func (s *Shim) Done() <-chan struct{} { return s.done }
+
+// Wait waits for Done or the context's end.
+func (s *Shim) Wait(ctx context.Context) error {
+	select {
+	case <-s.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Exit returns the result of a container whose shim has died. A shim that was
+// killed left none: its container is then killed too, and the result is Lost.
+func (s *Shim) Exit() (Exit, error) {
+	select {
+	case <-s.done:
+	default:
+		return Exit{}, errors.New("read exit: the container still runs")
+	}
+	exit, err := ReadExit(s.dir)
+	if err == nil {
+		return exit, nil
+	}
+	if _, _, err := Adopt(s.dir); err != nil {
+		return Exit{}, err
+	}
+	if exit, err = ReadExit(s.dir); err == nil {
+		return exit, nil
+	}
+	// The shim died before it began anything.
+	return Exit{}, fmt.Errorf("container %s: %w", filepath.Base(s.dir), ErrNeverStarted)
+}
+
+// ErrNeverStarted says that a shim died before the user's code could run: the
+// container may be started again, in a new directory.
+var ErrNeverStarted = errors.New("the shim died before the container began")
+
+// callTimeout bounds how long a shim may take to answer. A kill waits for the
+// processes' end first.
+const callTimeout = 15 * time.Second
+
+// ErrGone answers a request to a shim that has died.
+var ErrGone = errors.New("the container has ended")
+
+func (s *Shim) call(ctx context.Context, req request) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	ch := make(chan reply, 1)
+	s.mu.Lock()
+	s.seq++
+	req.Version, req.Seq = protocolVersion, s.seq
+	s.waiting[req.Seq] = ch
+	err := send(s.conn, req)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.waiting, req.Seq)
+		s.mu.Unlock()
+	}()
+	if err != nil {
+		return fmt.Errorf("%s: %w", req.Op, ErrGone)
+	}
+	select {
+	case r, ok := <-ch:
+		if !ok {
+			return fmt.Errorf("%s: %w", req.Op, ErrGone)
+		}
+		if r.Error != "" {
+			return fmt.Errorf("%s: %s", req.Op, r.Error)
+		}
+		return nil
+	case <-s.done:
+		return fmt.Errorf("%s: %w", req.Op, ErrGone)
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", req.Op, ctx.Err())
+	}
+}
+
+// Signal sends sig to the user's program: the processes nearest to the first
+// one that handle it. It is an error while the container starts.
+func (s *Shim) Signal(sig syscall.Signal) error {
+	return s.call(context.Background(), request{Op: opSignal, Signal: int(sig)})
+}
+
+// Kill ends every process of the container, or keeps it from starting.
+func (s *Shim) Kill() error {
+	err := s.call(context.Background(), request{Op: opKill})
+	if errors.Is(err, ErrGone) {
+		return nil
+	}
+	return err
+}
+
+// Stop sends sig, waits up to grace for the container's end and kills what is
+// left. It returns once the shim has died, or the context ended before.
+func (s *Shim) Stop(ctx context.Context, sig syscall.Signal, grace time.Duration) error {
+	if grace > 0 && sig != unix.SIGKILL {
+		err := s.call(ctx, request{Op: opStop, Signal: int(sig)})
+		if err == nil {
+			timer := time.NewTimer(grace)
+			defer timer.Stop()
+			select {
+			case <-s.done:
+				return nil
+			case <-timer.C:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	if err := s.call(ctx, request{Op: opKill}); err != nil && !errors.Is(err, ErrGone) {
+		return err
+	}
+	return s.Wait(ctx)
+}
+
+// Pause freezes the container's processes; Resume lets them go on.
+func (s *Shim) Pause() error { return s.call(context.Background(), request{Op: opPause}) }
+
+// Resume undoes Pause.
+func (s *Shim) Resume() error { return s.call(context.Background(), request{Op: opResume}) }
+
+// Update changes the limits that are set in l and keeps the others.
+func (s *Shim) Update(l cgroups.Limits) error {
+	return s.call(context.Background(), request{Op: opUpdate, Limits: &l})
+}
+
+// Stats returns what the container uses. It asks the kernel, not the shim.
+func (s *Shim) Stats() (cgroups.Stats, error) {
+	group, err := groupOf(s.dir)
+	if err != nil {
+		return cgroups.Stats{}, err
+	}
+	return group.Stats()
+}

@@ -1,0 +1,164 @@
+package oci
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// What lies in a container's directory. The directory is the whole record of
+// a container: nothing about it is kept in the memory of the daemon only.
+const (
+	fileSpec    = "config.json" // the OCI spec; hooks look for this name
+	fileShim    = "shim.json"   // ShimConfig
+	fileLock    = "lock"        // held (flock) from before the shim's fork until its death
+	fileBegun   = "begun"       // durable before the user's code runs
+	fileExit    = "exit.json"   // Exit, durable, written once
+	fileSocket  = "sock"        // control socket while the shim lives
+	fileShimErr = "shim.log"    // the shim's own stderr; empty unless it crashed
+	dirRootfs   = "rootfs"      // mount point, inside the shim's mount namespace only
+	dirState    = "state"       // libcontainer's state
+	dirLog      = "log"         // see log.go
+)
+
+// ShimConfig is what a shim has to know beside the OCI spec.
+type ShimConfig struct {
+	// ID names the container: letters, digits, "_", "+", "-" and ".".
+	// It has to be unique among the containers that run on the machine.
+	ID string `json:"id"`
+	// Layers are the directories of the image's layers, lowest (base) first.
+	Layers []string `json:"layers"`
+	// Scratch is where the container's own writes go; "" is the container's
+	// directory. It must not lie on an overlay or network file system.
+	Scratch string `json:"scratch,omitempty"`
+	// Log bounds what is kept of the output.
+	Log LogLimits `json:"log"`
+}
+
+// Prepare makes dir and writes what a shim needs there. The directory must be
+// new: each attempt has its own, so that nothing is carried over.
+func Prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
+	if err := checkShimConfig(spec, cfg); err != nil {
+		return fmt.Errorf("prepare container %s: %w", cfg.ID, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o711); err != nil {
+		return fmt.Errorf("prepare container %s: %w", cfg.ID, err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return fmt.Errorf("prepare container %s: %w", cfg.ID, err)
+	}
+	for _, sub := range []string{dirRootfs, dirLog} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			return fmt.Errorf("prepare container %s: %w", cfg.ID, err)
+		}
+	}
+	if err := writeJSON(filepath.Join(dir, fileSpec), spec); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(dir, fileShim), cfg)
+}
+
+func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
+	switch {
+	case spec == nil || spec.Process == nil || spec.Linux == nil || spec.Root == nil:
+		return errors.New("the spec lacks a process, root or linux part; build it with BuildSpec")
+	case spec.Linux.CgroupsPath == "":
+		return errors.New("the spec has no cgroup path")
+	case !validID(cfg.ID):
+		return fmt.Errorf("container id %q must be 1 to 128 letters, digits, '_', '+', '-' and '.'", cfg.ID)
+	case len(cfg.Layers) == 0:
+		return errors.New("the image has no layers")
+	case len(cfg.Layers) > MaxLayers:
+		return fmt.Errorf("the image has %d layers; at most %d can be mounted", len(cfg.Layers), MaxLayers)
+	}
+	return nil
+}
+
+func validID(id string) bool {
+	if id == "" || id == "." || id == ".." || len(id) > 128 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alnum && c != '_' && c != '+' && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+func writeJSON(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+func readJSON(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// writeDurable makes a file appear whole or not at all, and only once it would
+// survive a power cut.
+func writeDurable(path string, data []byte) error {
+	tmp := path + ".tmp"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// errLocked says that somebody holds the lock: a shim lives there.
+var errLocked = errors.New("a shim is alive")
+
+// takeLock opens the directory's lock and holds it, or returns errLocked.
+func takeLock(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, fileLock), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errLocked
+		}
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return f, nil
+}

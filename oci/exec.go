@@ -1,0 +1,147 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ExecRequest is a further command for a running container.
+type ExecRequest struct {
+	Args    []string `json:"args"`
+	Env     []string `json:"env,omitempty"`     // over the container's
+	WorkDir string   `json:"workdir,omitempty"` // "" is the container's
+	User    string   `json:"user,omitempty"`    // "" is the container's
+
+	// Terminal gives the command a terminal of this size in place of stdio.
+	Terminal bool   `json:"terminal,omitempty"`
+	Width    uint16 `json:"width,omitempty"`
+	Height   uint16 `json:"height,omitempty"`
+}
+
+// ExecStdio are the command's files. They are handed to the command itself and
+// stay the caller's to close; nil is /dev/null.
+type ExecStdio struct {
+	Stdin, Stdout, Stderr *os.File
+}
+
+// ExecProcess is a command that runs in a container. It is killed when it is
+// closed, or when this process dies.
+type ExecProcess struct {
+	// Terminal is the user's side of the terminal, nil without one. Reading
+	// from it fails with EIO once the command has ended.
+	Terminal *os.File
+	PID      int // on the host
+
+	conn *net.UnixConn
+	in   *messageReader
+}
+
+// Exec starts a command in the container.
+func (s *Shim) Exec(req ExecRequest, stdio ExecStdio) (*ExecProcess, error) {
+	conn, err := dialShim(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &ExecProcess{conn: conn, in: newMessageReader(conn)}
+	if err := p.start(req, stdio); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("execute in container: %w", err)
+	}
+	return p, nil
+}
+
+func (p *ExecProcess) start(req ExecRequest, stdio ExecStdio) error {
+	var files []*os.File
+	if !req.Terminal {
+		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		defer null.Close()
+		for _, f := range []*os.File{stdio.Stdin, stdio.Stdout, stdio.Stderr} {
+			if f == nil {
+				f = null
+			}
+			files = append(files, f)
+		}
+	}
+	if err := send(p.conn, request{Version: protocolVersion, Seq: 1, Op: opExec, Exec: &req}, files...); err != nil {
+		return err
+	}
+	r, passed, err := p.answer()
+	if err != nil {
+		return err
+	}
+	if req.Terminal {
+		if len(passed) != 1 {
+			closeAll(passed)
+			return errors.New("the shim sent no terminal")
+		}
+		p.Terminal = passed[0]
+	} else {
+		closeAll(passed)
+	}
+	p.PID = r.PID
+	return nil
+}
+
+// answer returns the next message for this command, past those about phases.
+func (p *ExecProcess) answer() (reply, []*os.File, error) {
+	for {
+		line, files, err := p.in.next()
+		if err != nil {
+			return reply{}, nil, fmt.Errorf("the shim has gone: %w", err)
+		}
+		r, err := parseReply(line)
+		if err == nil && r.Seq == 0 {
+			closeAll(files)
+			continue
+		}
+		if err == nil && r.Error != "" {
+			err = errors.New(r.Error)
+		}
+		if err != nil {
+			closeAll(files)
+			return reply{}, nil, err
+		}
+		return r, files, nil
+	}
+}
+
+// Wait returns the command's exit code, 128+n after signal n, and closes the
+// process but for its Terminal. It is called once.
+func (p *ExecProcess) Wait() (int, error) {
+	defer p.conn.Close()
+	r, files, err := p.answer()
+	closeAll(files)
+	if err != nil {
+		return 0, fmt.Errorf("wait for command: %w", err)
+	}
+	return r.Code, nil
+}
+
+// Signal sends a signal to the command itself.
+func (p *ExecProcess) Signal(sig syscall.Signal) error {
+	return send(p.conn, request{Version: protocolVersion, Seq: 2, Op: opSignal, Signal: int(sig)})
+}
+
+// Resize tells the command the terminal's new size.
+func (p *ExecProcess) Resize(width, height uint16) error {
+	if p.Terminal == nil {
+		return errors.New("resize: the command has no terminal")
+	}
+	return unix.IoctlSetWinsize(int(p.Terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width})
+}
+
+// Close kills the command if it still runs. It may be called more than once.
+func (p *ExecProcess) Close() error {
+	if p.Terminal != nil {
+		p.Terminal.Close()
+	}
+	return p.conn.Close()
+}

@@ -1,0 +1,153 @@
+package oci
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/utils"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// serveExec runs one further command in the container for the client of conn.
+// The command ends with the connection: who asked for it has gone.
+func (s *shim) serveExec(conn *net.UnixConn, in *messageReader, req request, stdio []*os.File) {
+	process, terminal, err := s.startExec(req.Exec, stdio)
+	closeAll(stdio)
+	if err != nil {
+		_ = s.tell(conn, reply{Seq: req.Seq, Error: err.Error()})
+		return
+	}
+	pid, _ := process.Pid()
+	var files []*os.File
+	if terminal != nil {
+		files = append(files, terminal)
+	}
+	err = s.tell(conn, reply{Seq: req.Seq, PID: pid}, files...)
+	closeAll(files)
+	if err != nil {
+		_ = process.Signal(unix.SIGKILL)
+	}
+	go watchExec(in, process) // ends when the client goes or serveExec closes conn
+	state, err := process.Wait()
+	out := reply{Seq: req.Seq, Exited: true}
+	switch {
+	case state == nil:
+		out.Error = fmt.Sprintf("wait for the command: %v", err)
+	case state.Sys().(syscall.WaitStatus).Signaled():
+		out.Code = 128 + int(state.Sys().(syscall.WaitStatus).Signal())
+	default:
+		out.Code = state.ExitCode()
+	}
+	_ = s.tell(conn, out)
+}
+
+// watchExec forwards the client's signals and kills the command when it goes.
+func watchExec(in *messageReader, process *libcontainer.Process) {
+	for {
+		line, files, err := in.next()
+		closeAll(files)
+		var req request
+		if err != nil || json.Unmarshal(line, &req) != nil {
+			_ = process.Signal(unix.SIGKILL)
+			return
+		}
+		if req.Op == opSignal {
+			_ = process.Signal(syscall.Signal(req.Signal))
+		}
+	}
+}
+
+func (s *shim) tell(conn *net.UnixConn, out reply, files ...*os.File) error {
+	out.Version = protocolVersion
+	s.mu.Lock() // a phase may be told on this connection at any time
+	defer s.mu.Unlock()
+	return send(conn, out, files...)
+}
+
+// startExec starts the command, and returns the terminal's end for the client
+// if it was to have one.
+func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (*libcontainer.Process, *os.File, error) {
+	if _, err := s.running(); err != nil {
+		return nil, nil, err
+	}
+	if req == nil || len(req.Args) == 0 {
+		return nil, nil, errors.New("no command to execute")
+	}
+	p, err := s.execProcess(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	process, err := newProcess(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	var parent *os.File
+	if req.Terminal {
+		var child *os.File
+		if parent, child, err = utils.NewSockPair("console"); err != nil {
+			return nil, nil, err
+		}
+		defer parent.Close()
+		defer child.Close()
+		process.ConsoleSocket = child
+		process.ConsoleWidth, process.ConsoleHeight = req.Width, req.Height
+	} else if len(stdio) == maxFiles {
+		process.Stdin, process.Stdout, process.Stderr = stdio[0], stdio[1], stdio[2]
+	}
+	if err := s.container.Run(process); err != nil {
+		return nil, nil, failureOf(err, p.Args, p.Cwd)
+	}
+	if parent == nil {
+		return process, nil, nil
+	}
+	master, err := utils.RecvFile(parent)
+	if err != nil {
+		_ = process.Signal(unix.SIGKILL)
+		_, _ = process.Wait()
+		return nil, nil, fmt.Errorf("open the command's terminal: %w", err)
+	}
+	return process, master, nil
+}
+
+// execProcess is the container's process with another command and, where the
+// request says so, another user, directory and environment.
+func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
+	p := *s.spec.Process
+	p.Args = req.Args
+	p.Cwd = firstOf(req.WorkDir, p.Cwd)
+	env, err := mergeEnv(p.Env, req.Env)
+	if err != nil {
+		return nil, err
+	}
+	p.Env = env
+	if req.User != "" {
+		u, err := ResolveUser(dirRootfs, req.User, nil)
+		if err != nil {
+			return nil, err
+		}
+		if p.User.UID != 0 && u.UID == 0 {
+			return nil, errors.New("a container that runs as another user cannot be entered as root")
+		}
+		p.Env = withoutHome(p.Env)
+		spec := &specs.Spec{Process: &p}
+		ApplyUser(spec, u)
+	}
+	return &p, nil
+}
+
+func withoutHome(env []string) []string {
+	var out []string
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, "HOME=") {
+			out = append(out, kv)
+		}
+	}
+	return out
+}

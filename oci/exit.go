@@ -1,0 +1,107 @@
+package oci
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Exit is how a container ended. It is written once and never changes.
+type Exit struct {
+	Version int `json:"version"`
+	// Code is the first process's exit code; 128+Signal when a signal ended
+	// it; 125, 126 or 127 when the container could not start (see Failure).
+	Code int `json:"code"`
+	// Signal is the number of the signal that ended the first process, or 0.
+	Signal int `json:"signal,omitempty"`
+	// OOMKilled says that the memory limit killed a process of the container
+	// and that the container failed. It comes from the kernel's counter, never
+	// from the code 137, which a program or a user can cause too.
+	OOMKilled bool `json:"oom_killed,omitempty"`
+	// Stopped says that Kill or Stop ended the container, or kept it from starting.
+	Stopped bool `json:"stopped,omitempty"`
+	// Lost says that the shim died: what the program returned is not known.
+	Lost bool `json:"lost,omitempty"`
+	// Failure is set when the container could not be started.
+	Failure *Failure `json:"failure,omitempty"`
+	// Started is when the user's code began, zero if it never did.
+	Started  time.Time `json:"started,omitzero"`
+	Finished time.Time `json:"finished,omitzero"`
+
+	CPUNanos  uint64 `json:"cpu_nanos"`
+	PeakBytes uint64 `json:"peak_bytes"` // memory; 0 where the kernel does not keep it
+	OOMKills  uint64 `json:"oom_kills"`  // processes that the memory limit killed
+	LogBytes  int64  `json:"log_bytes"`  // output written, whether kept or not
+}
+
+const exitVersion = 1
+
+// FailureKind classifies why a container could not start.
+type FailureKind string
+
+// The kinds that callers act on. Only Internal and Runtime may be worth a try
+// on another machine; the others are mistakes in the job or the image.
+const (
+	CommandNotFound   FailureKind = "COMMAND_NOT_FOUND"
+	CommandNotRunable FailureKind = "COMMAND_NOT_EXECUTABLE"
+	WorkDirMissing    FailureKind = "WORKDIR_MISSING"
+	UserUnknown       FailureKind = "USER_UNKNOWN"
+	MountFailed       FailureKind = "MOUNT_FAILED"
+	MemoryTooSmall    FailureKind = "MEMORY_TOO_SMALL"
+	HookFailed        FailureKind = "HOOK_FAILED"
+	RootfsFailed      FailureKind = "ROOTFS_FAILED"
+	CgroupFailed      FailureKind = "CGROUP_FAILED"
+	RuntimeFailed     FailureKind = "RUNTIME_FAILED"
+)
+
+// Failure is why a container could not start: a sentence for the user, and
+// what the runtime said.
+type Failure struct {
+	Kind    FailureKind `json:"kind"`
+	Message string      `json:"message"`
+	Detail  string      `json:"detail,omitempty"`
+}
+
+// Error makes a Failure an error.
+func (f *Failure) Error() string { return f.Message }
+
+// Code is the exit code that stands for the failure, as shells and docker do.
+func (f *Failure) Code() int {
+	switch f.Kind {
+	case CommandNotFound:
+		return 127
+	case CommandNotRunable:
+		return 126
+	default:
+		return 125
+	}
+}
+
+func writeExit(dir string, e Exit) error {
+	e.Version = exitVersion
+	data, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("record exit: %w", err)
+	}
+	if err := writeDurable(filepath.Join(dir, fileExit), data); err != nil {
+		return fmt.Errorf("record exit: %w", err)
+	}
+	return nil
+}
+
+// ReadExit returns how the container of dir ended. The error wraps
+// os.ErrNotExist while there is no result.
+func ReadExit(dir string) (Exit, error) {
+	var e Exit
+	if err := readJSON(filepath.Join(dir, fileExit), &e); err != nil {
+		return Exit{}, fmt.Errorf("read exit of %s: %w", filepath.Base(dir), err)
+	}
+	return e, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

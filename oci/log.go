@@ -1,0 +1,141 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The output is kept in segments, files named by the offset of their first
+// byte in the whole output: log/00000000000000000000.log and so on. The first
+// segment is kept for ever, of the others only the newest, so that the log's
+// size is bounded and both its beginning and its end survive. Offsets never
+// change, and a hole between two segments is output that was dropped.
+
+// LogLimits bounds what is kept of a container's output.
+type LogLimits struct {
+	// MaxBytes bounds the log's files together; 0 is DefaultLogBytes. A sixth
+	// of it holds the beginning, the rest the end.
+	MaxBytes int64 `json:"max_bytes,omitempty"`
+}
+
+// DefaultLogBytes is the size of the log when none is given, MinLogBytes the
+// smallest that can be asked for.
+const (
+	DefaultLogBytes = 256 << 20
+	MinLogBytes     = 6 * 4096
+	logSegments     = 6
+)
+
+func (l LogLimits) segmentBytes() int64 {
+	if l.MaxBytes == 0 {
+		l.MaxBytes = DefaultLogBytes
+	}
+	return max(l.MaxBytes, MinLogBytes) / logSegments
+}
+
+// logWriter appends to the log of one container. It has one owner.
+type logWriter struct {
+	dir     string
+	segment int64 // most bytes per file
+	written int64 // offset of the next byte
+	left    int64 // room in the open file
+	file    *os.File
+	tail    []int64 // offsets of the files that may be dropped, oldest first
+}
+
+func newLogWriter(dir string, limits LogLimits) (*logWriter, error) {
+	w := &logWriter{dir: dir, segment: limits.segmentBytes()}
+	return w, w.rotate()
+}
+
+func segmentName(off int64) string { return fmt.Sprintf("%020d.log", off) }
+
+// Write keeps all of p. It fails when the disk does; what was not written is
+// then counted as a hole, so that later output keeps its offset.
+func (w *logWriter) Write(p []byte) (int, error) {
+	total := len(p)
+	for len(p) > 0 {
+		if w.left == 0 {
+			if err := w.rotate(); err != nil {
+				w.written += int64(len(p))
+				return total - len(p), err
+			}
+		}
+		n, err := w.file.Write(p[:min(int64(len(p)), w.left)])
+		w.written += int64(n)
+		w.left -= int64(n)
+		p = p[n:]
+		if err != nil {
+			// The file may end short: start the next one at the right offset.
+			w.written += int64(len(p))
+			w.left = 0
+			return total - len(p), fmt.Errorf("write log: %w", err)
+		}
+	}
+	return total, nil
+}
+
+// rotate starts the next file and drops the oldest but the first.
+func (w *logWriter) rotate() error {
+	f, err := os.OpenFile(filepath.Join(w.dir, segmentName(w.written)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	if err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
+	if w.file != nil {
+		w.file.Close()
+		w.tail = append(w.tail, w.written)
+	}
+	w.file, w.left = f, w.segment
+	for len(w.tail) > logSegments-1 {
+		if err := os.Remove(filepath.Join(w.dir, segmentName(w.tail[0]))); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("write log: %w", err)
+		}
+		w.tail = w.tail[1:]
+	}
+	return nil
+}
+
+func (w *logWriter) Close() error { return w.file.Close() }
+
+// segments lists the offsets of the log's files, ascending.
+func segments(dir string) ([]int64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read log: %w", err)
+	}
+	var out []int64
+	for _, e := range entries {
+		digits, ok := strings.CutSuffix(e.Name(), ".log")
+		off, err := strconv.ParseInt(digits, 10, 64)
+		if ok && err == nil && off >= 0 {
+			out = append(out, off)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// pumpLog copies a container's output into its log until every process that
+// could write has ended. A log that cannot be written loses output, as a full
+// disk must not stop the job; the first error is returned at the end.
+func pumpLog(w *logWriter, r io.Reader) error {
+	buf := make([]byte, 64<<10)
+	var first error
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if _, werr := w.Write(buf[:n]); werr != nil && first == nil {
+				first = werr
+			}
+		}
+		if err != nil {
+			return first
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxLayers is how many layers an image may have. The kernel takes 500 by the
+// newer way of mounting; a bound below that leaves room for its own.
+const MaxLayers = 400
+
+// maxFDLayers is how many layers fit the single page of options of the older
+// way, each as "/proc/self/fd/N".
+const maxFDLayers = 120
+
+// overlayMount is what mountOverlay needs.
+type overlayMount struct {
+	Lower  []string // lowest first
+	Upper  string
+	Work   string
+	Target string
+}
+
+// mountOverlay mounts the layers with a writable directory over them. Device
+// nodes in the image do not work there: the store keeps what images bring, and
+// only the container's own /dev has devices.
+func mountOverlay(m overlayMount) error {
+	if len(m.Lower) == 0 || len(m.Lower) > MaxLayers {
+		return fmt.Errorf("mount root file system: image has %d layers, want 1 to %d", len(m.Lower), MaxLayers)
+	}
+	err := mountOverlayNew(m)
+	if errors.Is(err, errNoLowerdirPlus) {
+		err = mountOverlayOld(m)
+	}
+	if err != nil {
+		return fmt.Errorf("mount root file system: %w", err)
+	}
+	return nil
+}
+
+// errNoLowerdirPlus says that the kernel is older than 6.8.
+var errNoLowerdirPlus = errors.New("kernel does not add overlay layers one by one")
+
+// mountOverlayNew adds one layer at a time, so no option string can overflow.
+func mountOverlayNew(m overlayMount) error {
+	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return errNoLowerdirPlus
+	}
+	defer unix.Close(fs)
+	for i := len(m.Lower) - 1; i >= 0; i-- {
+		err := unix.FsconfigSetString(fs, "lowerdir+", m.Lower[i])
+		if i == len(m.Lower)-1 && errors.Is(err, unix.EINVAL) {
+			return errNoLowerdirPlus
+		}
+		if err != nil {
+			return fmt.Errorf("add layer %s: %w", m.Lower[i], err)
+		}
+	}
+	for _, opt := range [][2]string{{"upperdir", m.Upper}, {"workdir", m.Work}, {"source", "gbatch"}} {
+		if err := unix.FsconfigSetString(fs, opt[0], opt[1]); err != nil {
+			return fmt.Errorf("set %s %s: %w", opt[0], opt[1], err)
+		}
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return overlayError(err)
+	}
+	mnt, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NODEV)
+	if err != nil {
+		return overlayError(err)
+	}
+	defer unix.Close(mnt)
+	return unix.MoveMount(mnt, "", unix.AT_FDCWD, m.Target, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// mountOverlayOld names each layer by a short path to an open handle, as all
+// options together have to fit one page.
+func mountOverlayOld(m overlayMount) error {
+	if len(m.Lower) > maxFDLayers {
+		return fmt.Errorf("image has %d layers; a kernel before 6.8 mounts at most %d", len(m.Lower), maxFDLayers)
+	}
+	var names []string
+	for i := len(m.Lower) - 1; i >= 0; i-- {
+		fd, err := unix.Open(m.Lower[i], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("open layer %s: %w", m.Lower[i], err)
+		}
+		defer unix.Close(fd)
+		names = append(names, "/proc/self/fd/"+strconv.Itoa(fd))
+	}
+	opts := "lowerdir=" + strings.Join(names, ":") + ",upperdir=" + escapeOption(m.Upper) + ",workdir=" + escapeOption(m.Work)
+	if err := unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts); err != nil {
+		return overlayError(err)
+	}
+	return nil
+}
+
+// escapeOption protects what separates overlay's options.
+func escapeOption(path string) string {
+	return strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`).Replace(path)
+}
+
+// overlayError adds the reason that the kernel only logs.
+func overlayError(err error) error {
+	switch {
+	case errors.Is(err, unix.ENODEV):
+		return fmt.Errorf("%w: this kernel has no overlayfs; run: modprobe overlay", err)
+	case errors.Is(err, unix.EINVAL):
+		return fmt.Errorf("%w: often because the scratch directory lies on an overlay, NFS or other file system that cannot hold the upper layer", err)
+	}
+	return err
+}
+
+// makeUpper makes the writable directories of one attempt.
+func makeUpper(scratch, id string) (upper, work string, err error) {
+	upper, work = upperDirs(scratch, id)
+	// The upper directory's mode is the mode of / in the container.
+	for dir, mode := range map[string]os.FileMode{upper: 0o755, work: 0o700} {
+		if err := os.Mkdir(dir, mode); err != nil {
+			return "", "", fmt.Errorf("make scratch directory: %w", err)
+		}
+	}
+	return upper, work, os.Chmod(upper, 0o755)
+}
+
+func upperDirs(scratch, id string) (upper, work string) {
+	return filepath.Join(scratch, id+".upper"), filepath.Join(scratch, id+".work")
+}

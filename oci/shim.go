@@ -1,0 +1,220 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"gbatch/cgroups"
+)
+
+// What a shim inherits beside stdin, stdout and stderr.
+const (
+	fdLock    = 3 // held until the process ends; never used
+	fdControl = 4 // a connection to whoever called Start
+)
+
+// shim is the state of a shim process: one container, from mount to result.
+// Its working directory is the container's directory.
+type shim struct {
+	spec  *specs.Spec
+	cfg   ShimConfig
+	group *cgroups.Group
+
+	upper, work string
+	listener    *net.UnixListener
+
+	mu        sync.Mutex // guards what follows
+	phase     Phase
+	container *libcontainer.Container // nil until it has been created
+	pid       int                     // of the container's first process, 0 until it runs
+	stopped   bool                    // asked to stop; keeps a container from starting
+	conns     map[*net.UnixConn]bool
+}
+
+// shimMain is the whole life of a shim process. It returns the process's exit
+// code, which nobody reads: what counts is the file that it leaves.
+func shimMain() int {
+	unix.CloseOnExec(fdLock)
+	unix.CloseOnExec(fdControl)
+	// Only the control socket stops a container: a signal to the daemon's
+	// process group or session must not.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE)
+	s := &shim{phase: PhaseStarting, conns: map[*net.UnixConn]bool{}}
+	exit := s.run()
+	exit.Finished = time.Now()
+	if err := writeExit(".", exit); err != nil {
+		// Without a result the container counts as lost, which is the truth.
+		fmt.Fprintln(os.Stderr, err)
+	}
+	s.setPhase(PhaseExited, 0)
+	s.teardown()
+	return 0
+}
+
+// run starts the container and waits for its end.
+func (s *shim) run() Exit {
+	if err := s.setup(); err != nil {
+		return s.failed(err)
+	}
+	pump, process, err := s.start()
+	if err != nil {
+		return s.failed(err)
+	}
+	started := time.Now()
+	if err := s.begin(process); err != nil {
+		return s.failed(err)
+	}
+	state, err := process.Wait() // err is also set when the code is not 0
+	if state == nil {
+		return s.failed(fmt.Errorf("wait for the container: %w", err))
+	}
+	exit := Exit{Started: started}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		exit.Signal = int(status.Signal())
+		exit.Code = 128 + exit.Signal
+	} else {
+		exit.Code = state.ExitCode()
+	}
+	exit.LogBytes = pump.finish()
+	s.account(&exit)
+	return exit
+}
+
+// setup makes everything that the container needs but the container.
+func (s *shim) setup() error {
+	if err := readJSON(fileSpec, &s.spec); err != nil {
+		return err
+	}
+	if err := readJSON(fileShim, &s.cfg); err != nil {
+		return err
+	}
+	if err := s.serve(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become subreaper: %w", err)
+	}
+	// This process has a mount namespace of its own. What the host mounts and
+	// unmounts shows here, nothing from here shows on the host, and all of it
+	// goes when the process does: no crash leaves a mount behind.
+	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("separate mounts from the host: %w", err)
+	}
+	if err := s.mountRoot(); err != nil {
+		return &Failure{Kind: RootfsFailed, Message: err.Error()}
+	}
+	if err := resolveSpecUser(s.spec, dirRootfs); err != nil {
+		return err
+	}
+	host, err := cgroups.Detect()
+	if err != nil {
+		return &Failure{Kind: CgroupFailed, Message: err.Error()}
+	}
+	if s.group, err = host.Find(s.spec.Linux.CgroupsPath); err != nil {
+		return &Failure{Kind: CgroupFailed, Message: err.Error()}
+	}
+	fitHost(s.spec, host)
+	return nil
+}
+
+func (s *shim) mountRoot() error {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	scratch := s.cfg.Scratch
+	if scratch == "" {
+		scratch = cwd
+	}
+	if s.upper, s.work, err = makeUpper(scratch, s.cfg.ID); err != nil {
+		return err
+	}
+	return mountOverlay(overlayMount{
+		Lower: s.cfg.Layers, Upper: s.upper, Work: s.work, Target: filepath.Join(cwd, dirRootfs),
+	})
+}
+
+// account reads the figures that disappear with the cgroup.
+func (s *shim) account(exit *Exit) {
+	s.mu.Lock()
+	exit.Stopped = s.stopped
+	s.mu.Unlock()
+	if s.group == nil {
+		return
+	}
+	st, err := s.group.Stats()
+	if err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		return
+	}
+	exit.CPUNanos, exit.PeakBytes, exit.OOMKills = st.CPUNanos, st.PeakBytes, st.OOMKills
+	exit.OOMKilled = st.OOMKills > 0 && exit.Code != 0
+}
+
+// failed is the result of a container that never ran the user's code.
+func (s *shim) failed(err error) Exit {
+	s.mu.Lock()
+	stopped := s.stopped
+	s.mu.Unlock()
+	if stopped {
+		// Whatever went wrong went wrong because the start was broken off.
+		exit := Exit{Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL)}
+		s.account(&exit)
+		return exit
+	}
+	var args []string
+	var cwd string
+	if s.spec != nil && s.spec.Process != nil {
+		args, cwd = s.spec.Process.Args, s.spec.Process.Cwd
+	}
+	f := failureOf(err, args, cwd)
+	exit := Exit{Code: f.Code(), Failure: f}
+	s.account(&exit)
+	exit.OOMKilled = f.Kind == MemoryTooSmall
+	return exit
+}
+
+// teardown removes what the container had on the host. The directory, with the
+// log and the container's own writes, stays until Cleanup.
+func (s *shim) teardown() {
+	report := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	if s.group != nil {
+		report(s.group.Kill(killTimeout))
+	}
+	s.mu.Lock()
+	c := s.container
+	s.mu.Unlock()
+	if c != nil {
+		report(c.Destroy())
+	}
+	if s.group != nil {
+		report(s.group.Remove())
+	}
+	if err := unix.Unmount(dirRootfs, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+		report(fmt.Errorf("unmount root file system: %w", err))
+	}
+	report(os.RemoveAll(dirState))
+	if s.listener != nil {
+		s.listener.Close() // removes the socket's file
+	}
+}
+
+// killTimeout is how long killed processes may take to leave the kernel.
+const killTimeout = 10 * time.Second

@@ -1,0 +1,225 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/opencontainers/runc/libcontainer/specconv"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"gbatch/cgroups"
+)
+
+// errStopped says that a container was told to stop before it began.
+var errStopped = errors.New("stopped before the start")
+
+// start makes the container up to the point where its first process waits for
+// the word to execute the user's program.
+func (s *shim) start() (*pump, *libcontainer.Process, error) {
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
+		CgroupName: s.cfg.ID,
+		Spec:       s.spec,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := libcontainer.Create(cwd+"/"+dirState, s.cfg.ID, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	s.container = c
+	stopped := s.stopped
+	s.mu.Unlock()
+	if stopped {
+		return nil, nil, errStopped
+	}
+	process, err := newProcess(s.spec.Process)
+	if err != nil {
+		return nil, nil, err
+	}
+	process.Init = true
+	p, err := newPump(s.cfg.Log)
+	if err != nil {
+		return nil, nil, err
+	}
+	process.Stdout, process.Stderr = p.write, p.write
+	err = c.Start(process)
+	p.write.Close()
+	if err != nil {
+		p.finish()
+		return nil, nil, err
+	}
+	return p, process, nil
+}
+
+// begin lets the user's program run. The mark is durable before: without it
+// nothing of the user's can have happened and the rank may be started again.
+func (s *shim) begin(process *libcontainer.Process) error {
+	if err := writeBegun("."); err != nil {
+		return s.abandon(process, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return s.abandon(process, errStopped)
+	}
+	pid, err := process.Pid()
+	if err != nil {
+		return err
+	}
+	if s.group != nil {
+		s.watchOOM()
+	}
+	if err := s.container.Exec(); err != nil {
+		return s.abandon(process, err)
+	}
+	s.setPhaseLocked(PhaseRunning, pid)
+	return nil
+}
+
+// abandon ends a container whose program has not begun.
+func (s *shim) abandon(process *libcontainer.Process, cause error) error {
+	_ = process.Signal(unix.SIGKILL)
+	_, _ = process.Wait()
+	return cause
+}
+
+func writeBegun(dir string) error {
+	f, err := os.OpenFile(dir+"/"+fileBegun, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("record the start: %w", err)
+	}
+	if err := errors.Join(f.Sync(), f.Close(), syncDir(dir)); err != nil {
+		return fmt.Errorf("record the start: %w", err)
+	}
+	return nil
+}
+
+// watchOOM makes the memory limit end the whole container, as memory.oom.group
+// does on v2. A job that has lost one process to it would often hang else.
+func (s *shim) watchOOM() {
+	if host, err := cgroups.Detect(); err != nil || host.Mode == cgroups.V2 {
+		return
+	}
+	events, err := s.container.NotifyOOM()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, fmt.Errorf("watch the memory limit: %w", err))
+		return
+	}
+	// Ends with the process, or when the cgroup goes and closes the channel.
+	go func() {
+		for range events {
+			s.killAfterOOM()
+		}
+	}()
+}
+
+// killAfterOOM looks at the counter, as the event is a hint that may come
+// before the kill or without one.
+func (s *shim) killAfterOOM() {
+	for range 50 {
+		st, err := s.group.Stats()
+		if err != nil {
+			return
+		}
+		if st.OOMKills > 0 {
+			_ = s.group.Kill(killTimeout)
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// fitHost adjusts what only the running kernel knows.
+func fitHost(spec *specs.Spec, host cgroups.Host) {
+	res := spec.Linux.Resources
+	if res != nil && res.Memory != nil {
+		if host.Mode == cgroups.V2 {
+			res.Unified = map[string]string{"memory.oom.group": "1"}
+		} else if !exists(host.Mounts["memory"] + "/memory.memsw.limit_in_bytes") {
+			res.Memory.Swap = nil // the kernel does not count swap
+		}
+	}
+	for i := range spec.Process.Rlimits {
+		fitRlimit(&spec.Process.Rlimits[i])
+	}
+}
+
+// fitRlimit lowers a limit that this host does not let us raise to the most
+// that it does: a job that asks for unlimited locked memory gets what there is.
+func fitRlimit(r *specs.POSIXRlimit) {
+	kind, ok := rlimits[r.Type]
+	if !ok {
+		return // newProcess reports it
+	}
+	var have unix.Rlimit
+	if unix.Getrlimit(kind, &have) != nil || r.Hard <= have.Max {
+		return
+	}
+	if unix.Setrlimit(kind, &unix.Rlimit{Cur: have.Cur, Max: r.Hard}) == nil {
+		return
+	}
+	r.Hard, r.Soft = have.Max, min(r.Soft, have.Max)
+}
+
+// newProcess turns the spec's process into libcontainer's. Upstream has the
+// same only inside its command.
+func newProcess(p *specs.Process) (*libcontainer.Process, error) {
+	out := &libcontainer.Process{
+		Args: p.Args, Env: p.Env, Cwd: p.Cwd,
+		UID: int(p.User.UID), GID: int(p.User.GID),
+		NoNewPrivileges: &p.NoNewPrivileges,
+		AppArmorProfile: p.ApparmorProfile,
+		Label:           p.SelinuxLabel,
+	}
+	for _, g := range p.User.AdditionalGids {
+		out.AdditionalGroups = append(out.AdditionalGroups, int(g))
+	}
+	if c := p.Capabilities; c != nil {
+		out.Capabilities = &configs.Capabilities{
+			Bounding: c.Bounding, Effective: c.Effective, Inheritable: c.Inheritable,
+			Permitted: c.Permitted, Ambient: c.Ambient,
+		}
+	}
+	for _, r := range p.Rlimits {
+		kind, ok := rlimits[r.Type]
+		if !ok {
+			return nil, fmt.Errorf("unknown resource limit %q", r.Type)
+		}
+		out.Rlimits = append(out.Rlimits, configs.Rlimit{Type: kind, Hard: r.Hard, Soft: r.Soft})
+	}
+	return out, nil
+}
+
+var rlimits = map[string]int{
+	"RLIMIT_AS": unix.RLIMIT_AS, "RLIMIT_CORE": unix.RLIMIT_CORE, "RLIMIT_CPU": unix.RLIMIT_CPU,
+	"RLIMIT_DATA": unix.RLIMIT_DATA, "RLIMIT_FSIZE": unix.RLIMIT_FSIZE, "RLIMIT_MEMLOCK": unix.RLIMIT_MEMLOCK,
+	"RLIMIT_MSGQUEUE": unix.RLIMIT_MSGQUEUE, "RLIMIT_NICE": unix.RLIMIT_NICE, "RLIMIT_NOFILE": unix.RLIMIT_NOFILE,
+	"RLIMIT_NPROC": unix.RLIMIT_NPROC, "RLIMIT_RTPRIO": unix.RLIMIT_RTPRIO, "RLIMIT_RTTIME": unix.RLIMIT_RTTIME,
+	"RLIMIT_SIGPENDING": unix.RLIMIT_SIGPENDING, "RLIMIT_STACK": unix.RLIMIT_STACK,
+}
+
+// update changes the limits of the running container.
+func (s *shim) update(l cgroups.Limits) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	config := s.container.Config()
+	r := *config.Cgroups.Resources
+	l.Apply(&r)
+	r.Unified = nil // oom.group is set already
+	cg := *config.Cgroups
+	cg.Resources = &r
+	config.Cgroups = &cg
+	return s.container.Set(config)
+}

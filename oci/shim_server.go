@@ -1,0 +1,191 @@
+package oci
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// serve opens the control socket and answers on it, and on the connection
+// that the starter left us, until the process ends.
+func (s *shim) serve() error {
+	// A relative name: the directory's own may be longer than a socket's may.
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fileSocket, Net: "unix"})
+	if err != nil {
+		return fmt.Errorf("open control socket: %w", err)
+	}
+	s.listener = l
+	if f := os.NewFile(fdControl, "control"); f != nil {
+		c, err := net.FileConn(f)
+		f.Close()
+		if conn, ok := c.(*net.UnixConn); err == nil && ok {
+			go s.talk(conn) // ends with the connection, or the process
+		}
+	}
+	go func() { // ends with the listener
+		for {
+			conn, err := l.AcceptUnix()
+			if err != nil {
+				return
+			}
+			go s.talk(conn) // ends with the connection, or the process
+		}
+	}()
+	return nil
+}
+
+// talk answers one client.
+func (s *shim) talk(conn *net.UnixConn) {
+	defer s.forget(conn)
+	s.mu.Lock()
+	s.conns[conn] = true
+	err := send(conn, reply{Version: protocolVersion, Phase: s.phase, PID: s.pid})
+	s.mu.Unlock()
+	if err != nil {
+		return
+	}
+	in := newMessageReader(conn)
+	for {
+		line, files, err := in.next()
+		if err != nil {
+			return
+		}
+		var req request
+		if err := json.Unmarshal(line, &req); err != nil {
+			closeAll(files)
+			return
+		}
+		if req.Op == opExec {
+			s.serveExec(conn, in, req, files)
+			return
+		}
+		closeAll(files)
+		if err := s.answer(conn, req); err != nil {
+			return
+		}
+	}
+}
+
+func (s *shim) forget(conn *net.UnixConn) {
+	s.mu.Lock()
+	delete(s.conns, conn)
+	s.mu.Unlock()
+	conn.Close()
+}
+
+func (s *shim) answer(conn *net.UnixConn, req request) error {
+	out := reply{Version: protocolVersion, Seq: req.Seq}
+	if err := s.perform(req); err != nil {
+		out.Error = err.Error()
+	}
+	s.mu.Lock() // messages to one connection must not mix
+	defer s.mu.Unlock()
+	return send(conn, out)
+}
+
+func (s *shim) perform(req request) error {
+	switch req.Op {
+	case opKill:
+		return s.stop(unix.SIGKILL)
+	case opStop:
+		return s.stop(syscall.Signal(req.Signal))
+	case opSignal:
+		return s.signal(syscall.Signal(req.Signal))
+	case opPause, opResume, opUpdate:
+		return s.manage(req)
+	default:
+		return fmt.Errorf("this shim does not know the operation %q; it was started by an older version", req.Op)
+	}
+}
+
+// errNotRunning answers what only makes sense for a running container.
+var errNotRunning = errors.New("the container does not run")
+
+func (s *shim) running() (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase != PhaseRunning {
+		return 0, errNotRunning
+	}
+	return s.pid, nil
+}
+
+// stop signals a container that runs and breaks off the start of one that
+// does not run yet, so that no stop comes too early.
+func (s *shim) stop(sig syscall.Signal) error {
+	s.mu.Lock()
+	s.stopped = true
+	phase := s.phase
+	s.mu.Unlock()
+	switch {
+	case phase == PhaseExited:
+		return nil
+	case phase == PhaseStarting:
+		return s.breakOff()
+	case sig == unix.SIGKILL:
+		return s.group.Kill(killTimeout)
+	default:
+		return s.signal(sig)
+	}
+}
+
+// breakOff ends what a start waits for, a hook or a mount that hangs. The
+// start itself then sees that it was stopped.
+func (s *shim) breakOff() error {
+	s.mu.Lock()
+	created := s.container != nil
+	s.mu.Unlock()
+	if !created || s.group == nil {
+		return nil
+	}
+	return s.group.Kill(killTimeout)
+}
+
+func (s *shim) signal(sig syscall.Signal) error {
+	pid, err := s.running()
+	if err != nil {
+		return err
+	}
+	pids, err := s.group.Pids()
+	if err != nil {
+		return err
+	}
+	return signalTree(pid, pids, sig)
+}
+
+func (s *shim) manage(req request) error {
+	if _, err := s.running(); err != nil {
+		return err
+	}
+	switch {
+	case req.Op == opPause:
+		return s.container.Pause()
+	case req.Op == opResume:
+		return s.container.Resume()
+	case req.Limits == nil:
+		return errors.New("no limits to set")
+	}
+	return s.update(*req.Limits)
+}
+
+// setPhase tells every client. A client that does not read is dropped.
+func (s *shim) setPhase(p Phase, pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setPhaseLocked(p, pid)
+}
+
+func (s *shim) setPhaseLocked(p Phase, pid int) {
+	s.phase, s.pid = p, pid
+	for conn := range s.conns {
+		if send(conn, reply{Version: protocolVersion, Phase: p, PID: pid}) != nil {
+			delete(s.conns, conn)
+			conn.Close()
+		}
+	}
+}

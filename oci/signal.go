@@ -1,0 +1,90 @@
+package oci
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A signal is for the user's program, but that is often not the container's
+// first process: a shell may stand before it, which passes nothing on, and a
+// first process without a handler does not even get the signal. So it goes
+// down from the first process: one that handles the signal gets it, and it
+// alone, as its children are its own business; one that does not, and waits
+// for children, is passed over for them.
+
+// signalTree delivers sig to the container with the first process root, whose
+// processes are pids.
+func signalTree(root int, pids []int, sig syscall.Signal) error {
+	if sig == unix.SIGKILL || sig == unix.SIGSTOP || sig == unix.SIGCONT {
+		return signalAll(pids, sig)
+	}
+	children := map[int][]int{}
+	for _, pid := range pids {
+		if parent, err := parentOf(pid); err == nil {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	var targets []int
+	var visit func(pid, depth int)
+	visit = func(pid, depth int) {
+		below := children[pid]
+		if handles(pid, sig) || len(below) == 0 || depth > maxTreeDepth {
+			targets = append(targets, pid)
+			return
+		}
+		slices.Sort(below)
+		for _, child := range below {
+			visit(child, depth+1)
+		}
+	}
+	visit(root, 0)
+	return signalAll(targets, sig)
+}
+
+// maxTreeDepth ends the descent in a tree that changes while it is read.
+const maxTreeDepth = 64
+
+func signalAll(pids []int, sig syscall.Signal) error {
+	for _, pid := range pids {
+		if err := unix.Kill(pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("send %s to process %d: %w", unix.SignalName(sig), pid, err)
+		}
+	}
+	return nil
+}
+
+// handles says whether a process has a handler for sig.
+func handles(pid int, sig syscall.Signal) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	for line := range bytes.Lines(data) {
+		if mask, ok := bytes.CutPrefix(line, []byte("SigCgt:")); ok {
+			n, err := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
+			return err == nil && sig > 0 && sig <= 64 && n&(1<<(sig-1)) != 0
+		}
+	}
+	return false
+}
+
+func parentOf(pid int) (int, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, err
+	}
+	// The name is in parentheses and may have any character, so cut behind it.
+	i := bytes.LastIndexByte(data, ')')
+	fields := bytes.Fields(data[i+1:])
+	if i < 0 || len(fields) < 2 {
+		return 0, fmt.Errorf("read parent of process %d: bad line", pid)
+	}
+	return strconv.Atoi(string(fields[1]))
+}

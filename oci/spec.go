@@ -1,0 +1,201 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/cgroups"
+)
+
+// ImageConfig is the part of an image's configuration that a container's start
+// depends on.
+type ImageConfig struct {
+	Env        []string
+	Entrypoint []string
+	Cmd        []string
+	WorkDir    string
+	User       string
+}
+
+// SpecRequest says what to run, over an image's defaults, and within what.
+type SpecRequest struct {
+	Image ImageConfig
+
+	// Entrypoint replaces the image's; the image's Cmd is then not used either.
+	Entrypoint []string
+	// Command replaces the image's Cmd and keeps the entrypoint.
+	Command []string
+	// Env are NAME=value pairs; they win over the image, later ones over earlier.
+	Env []string
+	// WorkDir and User replace the image's when they are set. User is a name
+	// or number, or either of them ":" a group's; the image resolves names.
+	WorkDir string
+	User    string
+	// Groups are further groups, by name or number.
+	Groups []string
+
+	Hostname     string
+	Mounts       []Mount
+	Tmpfs        []Tmpfs
+	ShmBytes     int64 // size of /dev/shm; 0 is DefaultShmBytes
+	Devices      []specs.LinuxDevice
+	ReadOnlyRoot bool
+	Network      Network
+
+	// CgroupPath is absolute, such as "/gbatch/node1/7.0".
+	CgroupPath string
+	Limits     cgroups.Limits
+	Rlimits    []specs.POSIXRlimit
+
+	// Seccomp chooses the system call filter.
+	Seccomp SeccompMode
+}
+
+// Network says which network the container is in. The zero value is a new one
+// with nothing but a loopback interface.
+type Network struct {
+	Host bool   // the host's
+	Path string // an existing namespace, such as "/run/gbatch/net/7.0"
+}
+
+// DefaultShmBytes is the size of /dev/shm when none is asked for.
+const DefaultShmBytes = 64 << 20
+
+// groupsAnnotation carries SpecRequest.Groups to the shim: runtime-spec has
+// only numbers for groups, and names are resolved inside the mounted image.
+const groupsAnnotation = "gbatch.groups"
+
+// BuildSpec returns the runtime spec of a request, or all that is wrong with
+// it. It is pure. The spec's root is the directory "rootfs" beside the file
+// that Prepare writes. Further edits, such as a GPU's CDI devices, may be made
+// to the spec before that.
+//
+// The user stays unresolved in Process.User.Username; the shim resolves it in
+// the mounted image and drops all capabilities when it is not root.
+func BuildSpec(r SpecRequest) (*specs.Spec, error) {
+	args, argsErr := argv(r)
+	env, envErr := mergeEnv(r.Image.Env, r.Env)
+	mounts, mountErr := specMounts(r)
+	if err := errors.Join(argsErr, envErr, mountErr, checkRequest(r)); err != nil {
+		return nil, err
+	}
+	caps := boundingCaps(r.Network)
+	spec := &specs.Spec{
+		Version:  specs.Version,
+		Root:     &specs.Root{Path: dirRootfs, Readonly: r.ReadOnlyRoot},
+		Hostname: r.Hostname,
+		Mounts:   mounts,
+		Process: &specs.Process{
+			Args:         args,
+			Env:          env,
+			Cwd:          workDir(r),
+			User:         specs.User{Username: firstOf(r.User, r.Image.User, "0"), Umask: new(uint32(0o022))},
+			Capabilities: rootCaps(caps),
+			Rlimits:      r.Rlimits,
+			// Above the daemons, so that a host without memory ends jobs first.
+			OOMScoreAdj: new(500),
+		},
+		Linux: &specs.Linux{
+			CgroupsPath:   r.CgroupPath,
+			Namespaces:    namespaces(r.Network),
+			Resources:     resources(r),
+			Devices:       r.Devices,
+			MaskedPaths:   maskedPaths,
+			ReadonlyPaths: readonlyPaths,
+			Sysctl:        sysctls(r.Network),
+		},
+	}
+	if len(r.Groups) > 0 {
+		spec.Annotations = map[string]string{groupsAnnotation: strings.Join(r.Groups, ",")}
+	}
+	filter, err := seccompProfile(r.Seccomp, caps)
+	if err != nil {
+		return nil, err
+	}
+	spec.Linux.Seccomp = filter
+	return spec, nil
+}
+
+// argv follows docker: the entrypoint is kept unless replaced, the command is
+// replaced unless kept, and a replaced entrypoint drops the image's command.
+func argv(r SpecRequest) ([]string, error) {
+	entry, cmd := r.Image.Entrypoint, r.Image.Cmd
+	if len(r.Entrypoint) > 0 {
+		entry, cmd = r.Entrypoint, nil
+	}
+	if len(r.Command) > 0 {
+		cmd = r.Command
+	}
+	args := append(append([]string{}, entry...), cmd...)
+	if len(args) == 0 || args[0] == "" {
+		return nil, errors.New("nothing to run: the image has no command; give the job one")
+	}
+	for _, a := range args {
+		if strings.ContainsRune(a, 0) {
+			return nil, fmt.Errorf("command argument %q has a NUL character", a)
+		}
+	}
+	return args, nil
+}
+
+const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// mergeEnv keeps one entry per name, at the place of its first mention.
+func mergeEnv(lists ...[]string) ([]string, error) {
+	out := []string{defaultPath}
+	at := map[string]int{"PATH": 0}
+	var errs []error
+	for _, list := range lists {
+		for _, kv := range list {
+			name, _, ok := strings.Cut(kv, "=")
+			if !ok || name == "" || strings.ContainsRune(kv, 0) {
+				errs = append(errs, fmt.Errorf("environment entry %q is not NAME=value", name))
+				continue
+			}
+			if i, seen := at[name]; seen {
+				out[i] = kv
+				continue
+			}
+			at[name] = len(out)
+			out = append(out, kv)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+func checkRequest(r SpecRequest) error {
+	var errs []error
+	if r.CgroupPath == "" || r.CgroupPath == "/" || !path.IsAbs(r.CgroupPath) || path.Clean(r.CgroupPath) != r.CgroupPath {
+		errs = append(errs, fmt.Errorf("cgroup path %q must be absolute, clean and below the root", r.CgroupPath))
+	}
+	if r.Network.Host && r.Network.Path != "" {
+		errs = append(errs, errors.New("network is both the host's and a namespace"))
+	}
+	if wd := workDir(r); !path.IsAbs(wd) {
+		errs = append(errs, fmt.Errorf("working directory %q must be absolute", wd))
+	}
+	if len(r.Hostname) > 63 {
+		errs = append(errs, fmt.Errorf("host name %q is longer than 63 characters", r.Hostname))
+	}
+	for _, g := range r.Groups {
+		if g == "" || strings.ContainsAny(g, ",\x00") {
+			errs = append(errs, fmt.Errorf("group %q is not a group name or number", g))
+		}
+	}
+	return errors.Join(append(errs, r.Limits.Validate())...)
+}
+
+func workDir(r SpecRequest) string { return firstOf(r.WorkDir, r.Image.WorkDir, "/") }
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,76 @@
+package oci
+
+import (
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// namespaces are all private but for the network's choice. There is no user
+// namespace: image layers are shared between jobs and owned by their real ids.
+func namespaces(n Network) []specs.LinuxNamespace {
+	out := []specs.LinuxNamespace{
+		{Type: specs.PIDNamespace},
+		{Type: specs.IPCNamespace},
+		{Type: specs.UTSNamespace},
+		{Type: specs.MountNamespace},
+		{Type: specs.CgroupNamespace},
+	}
+	if !n.Host {
+		out = append(out, specs.LinuxNamespace{Type: specs.NetworkNamespace, Path: n.Path})
+	}
+	return out
+}
+
+// sysctls let a program without privileges ping and use any port, which
+// harms nobody in a network of its own.
+func sysctls(n Network) map[string]string {
+	if n.Host {
+		return nil
+	}
+	return map[string]string{
+		"net.ipv4.ip_unprivileged_port_start": "0",
+		"net.ipv4.ping_group_range":           "0 2147483647",
+	}
+}
+
+// resources denies every device first; libcontainer then allows the harmless
+// ones (null, zero, random, tty, pts) and each of the request is allowed by
+// its number, so that a node made by mknod for another device cannot be opened.
+func resources(r SpecRequest) *specs.LinuxResources {
+	res := r.Limits.Resources()
+	res.Devices = []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}
+	for _, d := range r.Devices {
+		res.Devices = append(res.Devices, specs.LinuxDeviceCgroup{
+			Allow: true, Type: d.Type, Major: new(d.Major), Minor: new(d.Minor), Access: "rwm",
+		})
+	}
+	return res
+}
+
+// boundingCaps are docker's default capabilities. In the host's network, raw
+// sockets would read other jobs' traffic and low ports would impersonate the
+// host's services, so those two are left out there.
+func boundingCaps(n Network) []string {
+	caps := []string{
+		"CAP_AUDIT_WRITE", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
+		"CAP_MKNOD", "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_CHROOT",
+	}
+	if !n.Host {
+		caps = append(caps, "CAP_NET_BIND_SERVICE", "CAP_NET_RAW")
+	}
+	return caps
+}
+
+func rootCaps(bounding []string) *specs.LinuxCapabilities {
+	return &specs.LinuxCapabilities{Bounding: bounding, Effective: bounding, Permitted: bounding}
+}
+
+// Paths of /proc and /sys that tell about the host or change it.
+var maskedPaths = []string{
+	"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+	"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats",
+	"/sys/devices/virtual/powercap", "/sys/firmware",
+}
+
+var readonlyPaths = []string{
+	"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
+}

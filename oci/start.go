@@ -1,0 +1,104 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"gbatch/cgroups"
+)
+
+// Start begins a shim in a directory that Prepare made, and does not wait for
+// the container. An error means that no shim runs.
+func Start(dir string) (*Shim, error) {
+	s, err := start(dir)
+	if err != nil {
+		return nil, fmt.Errorf("start container %s: %w", filepath.Base(dir), err)
+	}
+	return s, nil
+}
+
+func start(dir string) (*Shim, error) {
+	if exists(filepath.Join(dir, fileExit)) || exists(filepath.Join(dir, fileBegun)) {
+		return nil, errors.New("the directory was used before; each attempt needs its own")
+	}
+	// Held by this process and then, through the fork, by the shim. There is
+	// no moment in which a shim may live and the lock is free.
+	lock, err := takeLock(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	stderr, err := os.OpenFile(filepath.Join(dir, fileShimErr), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer stderr.Close()
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", // this very program, even after an upgrade of its file
+		Args: []string{os.Args[0], "shim", dir},
+		Dir:  dir,
+		// GOMAXPROCS is inherited by the container's set-up, where it saves a
+		// quarter of the time. Nothing else of the daemon's environment goes in.
+		Env:    []string{shimEnv + "=1", "GOMAXPROCS=1", defaultPath},
+		Stdout: stderr, Stderr: stderr,
+		ExtraFiles:  []*os.File{lock, theirs}, // fdLock, fdControl
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWNS},
+	}
+	if err := cmd.Start(); err != nil {
+		ours.Close()
+		return nil, err
+	}
+	return newShim(dir, ours, cmd), nil
+}
+
+func socketPair() (*net.UnixConn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make control socket: %w", err)
+	}
+	ours := os.NewFile(uintptr(fds[0]), "control")
+	defer ours.Close()
+	theirs := os.NewFile(uintptr(fds[1]), "control")
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		theirs.Close()
+		return nil, nil, fmt.Errorf("make control socket: %w", err)
+	}
+	return conn.(*net.UnixConn), theirs, nil
+}
+
+// groupOf returns the cgroup of the container in dir.
+func groupOf(dir string) (*cgroups.Group, error) {
+	var spec specs.Spec
+	if err := readJSON(filepath.Join(dir, fileSpec), &spec); err != nil {
+		return nil, fmt.Errorf("find the container's cgroup: %w", err)
+	}
+	if spec.Linux == nil {
+		return nil, fmt.Errorf("find the container's cgroup: %s has no linux part", fileSpec)
+	}
+	return cgroups.Find(spec.Linux.CgroupsPath)
+}
+
+// shimStderr returns the end of what a shim wrote before it died.
+func shimStderr(dir string) string {
+	data, err := os.ReadFile(filepath.Join(dir, fileShimErr))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data[max(0, len(data)-2048):]))
+}

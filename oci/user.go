@@ -1,0 +1,149 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
+	"github.com/moby/sys/user"
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// User is who a container's processes run as.
+type User struct {
+	UID, GID uint32
+	Groups   []uint32 // further groups
+	Home     string
+}
+
+// maxUserFile bounds how much of an image's /etc/passwd or /etc/group is read.
+const maxUserFile = 16 << 20
+
+// ResolveUser looks "user[:group]" and further groups up in the image that is
+// mounted at rootfs. Names must be in the image; numbers need not. The image
+// is not trusted: a symbolic link in it cannot lead out of it.
+func ResolveUser(rootfs, spec string, groups []string) (User, error) {
+	passwd, err := openInside(rootfs, "/etc/passwd")
+	if err != nil {
+		return User{}, err
+	}
+	defer passwd.Close()
+	group, err := openInside(rootfs, "/etc/group")
+	if err != nil {
+		return User{}, err
+	}
+	defer group.Close()
+
+	found, err := user.GetExecUser(spec, &user.ExecUser{Home: "/"}, io.LimitReader(passwd, maxUserFile), io.LimitReader(group, maxUserFile))
+	if err != nil {
+		return User{}, &Failure{Kind: UserUnknown, Message: unknownUser(spec, err), Detail: err.Error()}
+	}
+	extra, err := extraGroups(rootfs, groups)
+	if err != nil {
+		return User{}, err
+	}
+	u := User{UID: uint32(found.Uid), GID: uint32(found.Gid), Home: found.Home}
+	for _, g := range append(found.Sgids, extra...) {
+		if !slices.Contains(u.Groups, uint32(g)) {
+			u.Groups = append(u.Groups, uint32(g))
+		}
+	}
+	return u, nil
+}
+
+func extraGroups(rootfs string, groups []string) ([]int, error) {
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	file, err := openInside(rootfs, "/etc/group")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxUserFile))
+	if err != nil {
+		return nil, fmt.Errorf("read the image's /etc/group: %w", err)
+	}
+	var out []int
+	for _, g := range groups {
+		ids, err := user.GetAdditionalGroups([]string{g}, strings.NewReader(string(data)))
+		if err != nil {
+			return nil, &Failure{Kind: UserUnknown, Message: fmt.Sprintf("image has no group %q in /etc/group", g), Detail: err.Error()}
+		}
+		out = append(out, ids...)
+	}
+	return out, nil
+}
+
+// openInside opens a file of the image; one that is missing reads as empty,
+// as small images have neither file.
+func openInside(rootfs, name string) (io.ReadCloser, error) {
+	f, err := pathrs.OpenInRoot(rootfs, name)
+	if errors.Is(err, os.ErrNotExist) {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the image's %s: %w", name, err)
+	}
+	defer f.Close()
+	// The handle above cannot block; opening a fifo or device for real could.
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, &Failure{Kind: UserUnknown, Message: fmt.Sprintf("the image's %s is not a regular file", name)}
+	}
+	r, err := pathrs.Reopen(f, os.O_RDONLY)
+	if err != nil {
+		return nil, fmt.Errorf("open the image's %s: %w", name, err)
+	}
+	return r, nil
+}
+
+func unknownUser(spec string, err error) string {
+	name, grp, _ := strings.Cut(spec, ":")
+	if strings.Contains(err.Error(), "group") {
+		return fmt.Sprintf("image has no group %q in /etc/group", grp)
+	}
+	if n, numErr := strconv.Atoi(name); numErr == nil {
+		return fmt.Sprintf("user number %d is out of range", n)
+	}
+	return fmt.Sprintf("image has no user %q in /etc/passwd", name)
+}
+
+// ApplyUser makes the spec's process run as u. Anyone but root loses every
+// capability in effect and can gain none, not even by a setuid program.
+func ApplyUser(spec *specs.Spec, u User) {
+	p := spec.Process
+	p.User.Username = ""
+	p.User.UID, p.User.GID, p.User.AdditionalGids = u.UID, u.GID, u.Groups
+	hasHome := slices.ContainsFunc(p.Env, func(kv string) bool { return strings.HasPrefix(kv, "HOME=") })
+	if !hasHome && u.Home != "" {
+		p.Env = append(p.Env, "HOME="+u.Home)
+	}
+	if u.UID != 0 {
+		p.NoNewPrivileges = true
+		if p.Capabilities != nil {
+			p.Capabilities = &specs.LinuxCapabilities{Bounding: p.Capabilities.Bounding}
+		}
+	}
+}
+
+// resolveSpecUser applies the user that BuildSpec left as text.
+func resolveSpecUser(spec *specs.Spec, rootfs string) error {
+	var groups []string
+	if list := spec.Annotations[groupsAnnotation]; list != "" {
+		groups = strings.Split(list, ",")
+	}
+	if spec.Process.User.Username == "" && len(groups) == 0 {
+		return nil // the caller filled in numbers itself
+	}
+	u, err := ResolveUser(rootfs, spec.Process.User.Username, groups)
+	if err != nil {
+		return err
+	}
+	ApplyUser(spec, u)
+	return nil
+}
