@@ -236,7 +236,7 @@ func (r *jsonReader) str(text *string) *syntaxError {
 	r.pos++
 	for plain := true; ; r.pos++ {
 		switch c := r.at(r.pos); {
-		case r.pos == len(r.src):
+		case r.pos >= len(r.src): // beyond, after a backslash
 			return &syntaxError{off: start, text: "expected a closing double quote for the string that starts here, found the end of the file"}
 		case c == '"':
 			*text = r.src[start+1 : r.pos]
