@@ -23,6 +23,8 @@ type decoder struct {
 	more  int // problems found beyond MaxProblems
 	notes []Note
 	creds *ref.Credentials
+
+	elsewhere map[string]string // see elsewhere; nil for other formats
 }
 
 // step is one part of a path: a key, or the index of an array if that is >= 0.
@@ -153,7 +155,7 @@ func (d *decoder) unknown(kid *node, known []string) {
 	defer d.pop()
 	if hint, ok := refused[kid.key]; ok {
 		d.problem(kid, "is not supported", hint)
-	} else if place, ok := elsewhere[kid.key]; ok {
+	} else if place, ok := d.elsewhere[kid.key]; ok {
 		d.problem(kid, "is not a field here", "it belongs in "+place)
 	} else if word := nearest(kid.key, known); word != "" {
 		d.problem(kid, "is not a field of this document", fmt.Sprintf("did you mean %q?", word))

@@ -10,10 +10,13 @@ import (
 )
 
 func readDocker(d *decoder, n *node, r *Request) {
-	c := &r.Docker
-	if !object(d, n, dockerFields, c) {
-		return
+	if object(d, n, dockerFields, &r.Docker) {
+		checkGIDVariable(d, n, &r.Docker)
 	}
+}
+
+// checkGIDVariable finds a variable that has two values.
+func checkGIDVariable(d *decoder, n *node, c *Docker) {
 	if _, ok := c.Environment[c.ProjectGIDVariable]; ok && c.ProjectGIDVariable != "" {
 		d.problemAt(n, "projectGidVariableName", fmt.Sprintf("names %q, which \"environment\" sets too", c.ProjectGIDVariable), "keep one of them")
 	}

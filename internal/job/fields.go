@@ -19,12 +19,7 @@ var specFields = []field[Spec]{
 	{"owner", readOwner, false},
 	{"request", func(d *decoder, n *node, s *Spec) { object(d, n, requestFields, &s.Request) }, true},
 	{"gbatch", readGbatch, false},
-	{"deploymentEnvironment", func(d *decoder, n *node, _ *Spec) {
-		var name string
-		if d.str(n, &name, plain(0, MaxNameRunes)) {
-			d.note("is not used: a job runs where it is submitted")
-		}
-	}, false},
+	{"deploymentEnvironment", readDeployment, false},
 }
 
 var ownerFields = []field[Owner]{
@@ -56,7 +51,7 @@ var dockerFields = []field[Docker]{
 	{"image", readImage, true},
 	{"command", readCommand, false},
 	{"environment", readEnvironment, false},
-	{"storage", readStorage, false},
+	{"storage", func(d *decoder, n *node, c *Docker) { readMounts(d, n, c, storageFields) }, false},
 	{"portMappings", func(d *decoder, n *node, _ *Docker) {
 		d.unsupported(n, "port mappings are not supported by this version", portsInstead)
 	}, false},
@@ -89,7 +84,7 @@ var bucketFields = []field[Bucket]{
 }
 
 var extraFields = []field[struct{}]{
-	{"sshPubKeys", unsupportedExtra("open a shell in the running job with gexec instead"), false},
+	{"sshPubKeys", unsupportedExtra(shellInstead), false},
 	{"emailOnQueue", unsupportedExtra(waitInstead), false},
 	{"emailOnRun", unsupportedExtra(waitInstead), false},
 	{"emailOnEnd", unsupportedExtra(waitInstead), false},
@@ -98,6 +93,8 @@ var extraFields = []field[struct{}]{
 }
 
 const portsInstead = "remove them: a job uses the node's network, so a service is reached at the node's address and the port that it listens on"
+
+const shellInstead = "open a shell in the running job with gexec instead"
 
 const waitInstead = "remove it and wait for the job with gqueue wait"
 
@@ -142,6 +139,13 @@ func init() {
 	add("request.scheduling", names(schedulingFields))
 	add("request", names(requestFields))
 	add("gbatch", names(gbatchFields))
+}
+
+func readDeployment(d *decoder, n *node, _ *Spec) {
+	var name string
+	if d.str(n, &name, plain(0, MaxNameRunes)) {
+		d.note("is not used: a job runs where it is submitted")
+	}
 }
 
 func readOwner(d *decoder, n *node, s *Spec) {

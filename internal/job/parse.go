@@ -22,6 +22,13 @@ type Note struct {
 	Message string `json:"message"`
 }
 
+func (n Note) String() string {
+	if n.Path == "" {
+		return "document: " + n.Message
+	}
+	return n.Path + ": " + n.Message
+}
+
 // Parse reads a native job document (GPULab v2 JSON with gbatch's additions).
 // The error is a Problems with everything that is wrong.
 func Parse(data []byte) (Submission, error) {
@@ -29,7 +36,7 @@ func Parse(data []byte) (Submission, error) {
 	if err != nil {
 		return Submission{}, err
 	}
-	d := &decoder{src: src}
+	d := &decoder{src: src, elsewhere: elsewhere}
 	var s Spec
 	if !d.foreign(n) && object(d, n, specFields, &s) {
 		d.checkSpec(n, &s)
@@ -85,7 +92,7 @@ func (d *decoder) foreign(n *node) bool {
 	}
 	d.push("jobDefinition")
 	d.problem(n.child("jobDefinition"), "makes this a GPULab version 1 document, and a version 2 document was expected",
-		"write \"request\" instead, with \"resources\", \"docker\" and \"scheduling\" inside")
+		"convert it with gsubmit --convert")
 	d.pop()
 	return true
 }

@@ -87,7 +87,7 @@ func describe(t testing.TB, sub Submission) string {
 		b.WriteString("login " + sub.Registry.String() + "\n")
 	}
 	for _, n := range sub.Notes {
-		b.WriteString("note " + n.Path + ": " + n.Message + "\n")
+		b.WriteString("note " + n.String() + "\n")
 	}
 	return b.String()
 }

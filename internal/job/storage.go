@@ -19,13 +19,15 @@ const (
 )
 
 var storageFields = []field[Storage]{
-	{"hostPath", func(d *decoder, n *node, s *Storage) { readHostPath(d, n, s) }, false},
+	{"hostPath", readHostPath, false},
 	{"containerPath", func(d *decoder, n *node, s *Storage) { d.absolute(n, &s.ContainerPath) }, false},
 	{"sizeGb", func(d *decoder, n *node, s *Storage) { d.integer(n, &s.SizeGB, 1, maxMemoryGB) }, false},
 	{"readOnly", func(d *decoder, n *node, s *Storage) { d.boolean(n, &s.ReadOnly) }, false},
 }
 
-func readStorage(d *decoder, n *node, c *Docker) {
+// readMounts reads an array of mounts, each an object by the table fields or
+// the path alone.
+func readMounts(d *decoder, n *node, c *Docker, fields []field[Storage]) {
 	at := map[string]int{}
 	d.elements(n, maxStorage, func(i int, n *node) {
 		var s Storage
@@ -34,7 +36,7 @@ func readStorage(d *decoder, n *node, c *Docker) {
 		case stringKind:
 			readHostPath(d, n, &s)
 		case objectKind:
-			object(d, n, storageFields, &s)
+			object(d, n, fields, &s)
 		default:
 			d.wrongKind(n, "a path or an object { }")
 		}
@@ -47,7 +49,7 @@ func readStorage(d *decoder, n *node, c *Docker) {
 			return
 		}
 		if first, ok := at[s.ContainerPath]; ok {
-			d.problem(n, fmt.Sprintf("mounts on %s, as storage[%d] does", quote(s.ContainerPath), first), "give each mount its own containerPath")
+			d.problem(n, fmt.Sprintf("mounts on %s, as entry [%d] does", quote(s.ContainerPath), first), "give each mount its own containerPath")
 			return
 		}
 		at[s.ContainerPath] = i

@@ -43,13 +43,13 @@ const rewriteIt = "write it as a native job document (see docs/job-format.md)"
 
 var readers = []reader{
 	{format: GPULabV2, name: "GPULab version 2 job request", parse: job.Parse},
-	{format: GPULabV1, name: "GPULab version 1 job definition", instead: "convert it to version 2: replace \"jobDefinition\" by \"request\", with \"resources\", \"docker\" and \"scheduling\" inside"},
-	{format: NVCT, name: "NVIDIA Cloud Tasks definition", instead: rewriteIt + ": containerImage becomes request.docker.image, containerArgs becomes request.docker.command"},
+	{format: GPULabV1, name: "GPULab version 1 job definition", parse: parseGPULabV1},
+	{format: NVCT, name: "task for NVIDIA Cloud Tasks", instead: rewriteIt + ": containerImage becomes request.docker.image, containerArgs becomes request.docker.command"},
 	{format: CCluster, name: "CCluster batch job", instead: rewriteIt + ": image_url becomes request.docker.image"},
 	{format: TAO, name: "TAO local-docker job", instead: rewriteIt + ": image becomes request.docker.image, num_gpu becomes request.resources.gpus"},
 	{format: Dstack, name: "dstack task", instead: rewriteIt + ": commands becomes request.docker.command, resources becomes request.resources"},
 	{format: Kubernetes, name: "Kubernetes Job", instead: rewriteIt + ": the container's image, command and env become request.docker"},
-	{format: Slurm, name: "batch script for Slurm", instead: "submit it with an image and resources as options, or " + rewriteIt},
+	{format: Slurm, name: "batch script for Slurm", instead: rewriteIt + ": the #SBATCH options become request.resources and request.scheduling, the script request.docker.command"},
 }
 
 // Formats lists the formats that Parse reads.

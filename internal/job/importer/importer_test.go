@@ -1,0 +1,143 @@
+package importer
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/job"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the expected results of testdata anew")
+
+func TestDetect(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want Format
+	}{
+		"native":          {`{"name":"x","request":{}}`, GPULabV2},
+		"native-broken":   {`{"name": "x", "request": {`, GPULabV2},
+		"native-unknown":  {`{"name":"x"}`, GPULabV2},
+		"native-bom":      {"\ufeff \n{\"request\":{}}", GPULabV2},
+		"array":           {`[]`, GPULabV2},
+		"empty":           {" \n", GPULabV2},
+		"version-1":       {`{"jobDefinition":{}}`, GPULabV1},
+		"nvct":            {`{"name":"t","gpuSpecification":{"gpu":"H100"},"containerImage":"x"}`, NVCT},
+		"ccluster":        {`{"name":"t","image_url":"x","completions":3}`, CCluster},
+		"tao":             {`{"backend_type": "local-docker", "num_gpu": 1}`, TAO},
+		"kubernetes-json": {`{"apiVersion":"batch/v1","kind":"Job"}`, Kubernetes},
+		"kubernetes-yaml": {"---\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\n", Kubernetes},
+		"dstack":          {"type: task\nname: train\ncommands:\n  - python train.py\n", Dstack},
+		"dstack-quoted":   {"# x\nname: train\ntype: \"task\" \r\n", Dstack},
+		"slurm":           {"#!/bin/bash\n#SBATCH -N 1\nsrun hostname\n", Slurm},
+		"slurm-no-shell":  {"#SBATCH --gpus=1\nhostname\n", Slurm},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Detect([]byte(tc.text))
+			if err != nil || got != tc.want {
+				t.Errorf("Detect = %q, %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+	for _, text := range []string{"hello", "kind: Deployment\napiVersion: apps/v1\n", "\x7fELF"} {
+		if got, err := Detect([]byte(text)); err == nil {
+			t.Errorf("Detect(%q) = %q", text, got)
+		}
+	}
+}
+
+// TestParse reads each document of testdata and compares the result, a job or
+// an error, with the file beside it.
+func TestParse(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.in")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no documents (%v)", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".in"), func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := result(t, data)
+			wantPath := strings.TrimSuffix(path, ".in") + ".txt"
+			if *rewrite {
+				if err := os.WriteFile(wantPath, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(wantPath)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("result differs from %s (-want +got):\n%s", wantPath, diff)
+			}
+		})
+	}
+}
+
+func result(t *testing.T, data []byte) string {
+	sub, err := Parse(data, Unknown)
+	if err != nil {
+		var ps job.Problems
+		if !errors.As(err, &ps) {
+			t.Errorf("error is a %T", err)
+		}
+		return err.Error() + "\n"
+	}
+	spec, err := json.MarshalIndent(sub.Spec, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := job.Parse(spec)
+	if err != nil {
+		t.Fatalf("the converted job is no native document: %v", err)
+	}
+	if diff := cmp.Diff(sub.Spec, again.Spec); diff != "" {
+		t.Errorf("job changed by its own JSON (-want +got):\n%s", diff)
+	}
+	var b strings.Builder
+	b.Write(spec)
+	b.WriteString("\n")
+	if sub.Registry != nil {
+		b.WriteString("login " + sub.Registry.String() + "\n")
+	}
+	for _, n := range sub.Notes {
+		b.WriteString("note " + n.String() + "\n")
+	}
+	return b.String()
+}
+
+func TestParseForced(t *testing.T) {
+	doc := []byte(`{"jobDefinition":{"dockerImage":"debian"}}`)
+	if _, err := Parse(doc, GPULabV2); err == nil || !strings.Contains(err.Error(), "version 1") {
+		t.Errorf("a version 1 document read as version 2: %v", err)
+	}
+	if _, err := Parse(doc, "toml"); err == nil || err.Error() != `no format is called "toml": use one of gpulab-v2, gpulab-v1` {
+		t.Errorf("an unknown format: %v", err)
+	}
+	if diff := cmp.Diff([]Format{GPULabV2, GPULabV1}, Formats()); diff != "" {
+		t.Errorf("formats (-want +got):\n%s", diff)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	paths, _ := filepath.Glob("testdata/*.in")
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { result(t, data) })
+}
