@@ -1,0 +1,89 @@
+package image
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	dockerconfig "github.com/docker/cli/cli/config"
+	"github.com/docker/cli/cli/config/types"
+	"github.com/google/go-containerregistry/pkg/authn"
+
+	"gbatch/oci/ref"
+)
+
+// anyone is the identity of a request without credentials: it is answered
+// with the node's own, if any, so all users get the same.
+const anyone = "anyone"
+
+// identify gives credentials a name that can be kept on disk without telling
+// the password: a keyed hash, whose key never leaves the store's directory.
+func (s *Store) identify(c *ref.Credentials) string {
+	if c == nil {
+		return anyone
+	}
+	mac := hmac.New(sha256.New, s.key)
+	fmt.Fprintf(mac, "%d:%s:%s", len(c.Username), c.Username, c.Password)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// loadKey reads or makes the key of identify.
+func loadKey(dir string) ([]byte, error) {
+	file := filepath.Join(dir, "identity.key")
+	key, err := os.ReadFile(file)
+	if err == nil && len(key) == 32 {
+		return key, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	key = make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return nil, err
+	}
+	return key, writeFile(file, key)
+}
+
+func basicAuth(c *ref.Credentials) authn.Authenticator {
+	return &authn.Basic{Username: c.Username, Password: c.Password}
+}
+
+// nodeKeychain finds credentials in docker's config.json and by its helpers.
+// The file is read at each use: sites rotate passwords.
+type nodeKeychain struct{ dir string }
+
+func (k nodeKeychain) Resolve(target authn.Resource) (authn.Authenticator, error) {
+	return k.ResolveContext(context.Background(), target)
+}
+
+func (k nodeKeychain) ResolveContext(_ context.Context, target authn.Resource) (authn.Authenticator, error) {
+	if k.dir == "" {
+		return authn.Anonymous, nil
+	}
+	file, err := dockerconfig.Load(k.dir)
+	if err != nil {
+		return nil, fail(Internal, "the node's docker config cannot be read: %v", err)
+	}
+	key := target.RegistryStr()
+	if key == "index.docker.io" {
+		key = authn.DefaultAuthKey
+	}
+	found, err := file.GetAuthConfig(key)
+	if err != nil {
+		return nil, fail(Denied, "the node's credential helper for %s failed: %v", target.RegistryStr(), err)
+	}
+	found.ServerAddress = ""
+	if found == (types.AuthConfig{}) {
+		return authn.Anonymous, nil
+	}
+	return authn.FromConfig(authn.AuthConfig{
+		Username: found.Username, Password: found.Password, Auth: found.Auth,
+		IdentityToken: found.IdentityToken, RegistryToken: found.RegistryToken,
+	}), nil
+}

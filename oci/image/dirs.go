@@ -1,0 +1,203 @@
+package image
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Layers may hold tmp/x without holding tmp. Unpacked alone, tmp is made with
+// default attributes, and as overlay shows a directory with those of the
+// highest layer that has it, everybody's /tmp would turn into root's. Layers
+// are shared between images with different lower layers, so the directory in
+// the layer cannot be corrected. Instead a layer of directories only, with the
+// attributes that the lower layers give them, is put above it.
+
+// withDirs returns the layer directories of an image, lowest first, with such
+// layers put in where they make a difference.
+func (s *Store) withDirs(layers []layer) ([]string, error) {
+	stack := make([]stacked, len(layers))
+	for i, l := range layers {
+		info, _ := s.layerIntact(l.diffID.Hex)
+		stack[i] = stacked{fs: s.layerFS(l.diffID.Hex), implicit: info.Implicit}
+	}
+	var ids []string
+	chain := sha256.New()
+	for k, l := range layers {
+		ids = append(ids, l.diffID.Hex)
+		io.WriteString(chain, l.diffID.Hex)
+		fixes := missingDirs(stack[:k+1])
+		if len(fixes) == 0 {
+			continue
+		}
+		id := hex.EncodeToString(chain.Sum(nil)) + "-dirs"
+		ids = append(ids, id)
+		if err := s.makeDirs(id, stack[:k+1], fixes); err != nil {
+			return nil, err
+		}
+	}
+	if len(ids) > MaxLayers {
+		return nil, fail(Unsupported, "needs %d layers where %d can be mounted; build it with fewer steps or squash it", len(ids), MaxLayers)
+	}
+	return ids, nil
+}
+
+// stacked is one layer of those below and including the one that is looked at.
+type stacked struct {
+	fs       string
+	implicit []string
+}
+
+// missingDirs returns the directories which the top layer only implies and
+// which lower layers describe otherwise than by default.
+func missingDirs(stack []stacked) []string {
+	var fixes []string
+	top := stack[len(stack)-1]
+	for _, dir := range top.implicit {
+		from, ok := describer(stack, dir)
+		if ok && from != filepath.Join(top.fs, dir) && !sameAttributes(from, filepath.Join(top.fs, dir)) {
+			fixes = append(fixes, dir)
+		}
+	}
+	return fixes
+}
+
+// describer returns the directory that gives dir its attributes in the merged
+// view of the stack: the highest that a layer describes, else the highest at
+// all. It is false if dir is no directory there.
+func describer(stack []stacked, dir string) (string, bool) {
+	first := ""
+	for k := len(stack) - 1; k >= 0; k-- {
+		found, hides := lookDir(stack[k].fs, dir)
+		if found {
+			at := filepath.Join(stack[k].fs, dir)
+			if first == "" {
+				first = at
+			}
+			if _, implied := slices.BinarySearch(stack[k].implicit, dir); !implied {
+				return at, true
+			}
+		}
+		if hides {
+			break
+		}
+	}
+	return first, first != ""
+}
+
+// lookDir looks for a directory in one layer, following no links. hides is
+// true if lower layers cannot show through.
+func lookDir(root, dir string) (found, hides bool) {
+	at := root
+	for part := range strings.SplitSeq(strings.TrimPrefix(dir, "/"), "/") {
+		at = filepath.Join(at, part)
+		info, err := os.Lstat(at)
+		if err != nil {
+			return false, hides
+		}
+		if !info.IsDir() {
+			return false, true
+		}
+		var value [1]byte
+		if n, err := unix.Lgetxattr(at, opaqueXattr, value[:]); err == nil && n == 1 && value[0] == 'y' {
+			hides = true
+		}
+	}
+	return true, hides
+}
+
+// makeDirs makes a layer of directories with the attributes of the merged view.
+func (s *Store) makeDirs(id string, stack []stacked, dirs []string) error {
+	if _, ok := s.layerIntact(id); ok {
+		return nil
+	}
+	tmp, err := os.MkdirTemp(s.tmpDir, "dirs-")
+	if err != nil {
+		return classifyLocal(err)
+	}
+	defer os.RemoveAll(tmp)
+	root := filepath.Join(tmp, "fs")
+	if err := makeDir(root, 0o755); err != nil {
+		return classifyLocal(err)
+	}
+	for _, dir := range withParents(dirs) {
+		from, ok := describer(stack, dir)
+		if !ok {
+			continue
+		}
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			return classifyLocal(err)
+		}
+		if err := copyAttributes(from, filepath.Join(root, dir)); err != nil {
+			return classifyLocal(err)
+		}
+	}
+	return s.addLayer(id, tmp, unpacked{})
+}
+
+// withParents adds all directories above, and sorts, parents first.
+func withParents(dirs []string) []string {
+	var all []string
+	for _, dir := range dirs {
+		for ; dir != "/"; dir = path.Dir(dir) {
+			all = append(all, dir)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func sameAttributes(a, b string) bool {
+	var sa, sb unix.Stat_t
+	if unix.Lstat(a, &sa) != nil || unix.Lstat(b, &sb) != nil {
+		return false
+	}
+	return sa.Mode == sb.Mode && sa.Uid == sb.Uid && sa.Gid == sb.Gid && len(xattrs(a)) == 0
+}
+
+func copyAttributes(from, to string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(from, &st); err != nil {
+		return err
+	}
+	if err := os.Lchown(to, int(st.Uid), int(st.Gid)); err != nil {
+		return err
+	}
+	for name, value := range xattrs(from) {
+		if err := unix.Lsetxattr(to, name, value, 0); err != nil {
+			return err
+		}
+	}
+	if err := unix.Chmod(to, st.Mode&0o7777); err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// xattrs returns the attributes that belong to the image. What cannot be read
+// counts as absent.
+func xattrs(name string) map[string][]byte {
+	list := make([]byte, 64<<10)
+	n, err := unix.Llistxattr(name, list)
+	if err != nil {
+		return nil
+	}
+	found := map[string][]byte{}
+	for attr := range strings.SplitSeq(string(list[:n]), "\x00") {
+		if !keepXattr(attr) {
+			continue
+		}
+		value := make([]byte, 64<<10)
+		if n, err := unix.Lgetxattr(name, attr, value); err == nil {
+			found[attr] = value[:n]
+		}
+	}
+	return found
+}

@@ -1,0 +1,195 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+// markerName is the file beside fs/ that makes a directory a layer.
+const markerName = "layer.json"
+
+func (s *Store) layerDir(id string) string { return filepath.Join(s.layersDir, id) }
+func (s *Store) layerFS(id string) string  { return filepath.Join(s.layersDir, id, "fs") }
+
+// layerIntact reports whether a layer can be used, and forgets one whose
+// directory or marker has gone.
+func (s *Store) layerIntact(id string) (unpacked, bool) {
+	s.mu.Lock()
+	info, ok := s.layers[id]
+	s.mu.Unlock()
+	if !ok {
+		return unpacked{}, false
+	}
+	dir, err := os.Lstat(s.layerFS(id))
+	if err == nil && dir.IsDir() {
+		if _, err = os.Lstat(filepath.Join(s.layerDir(id), markerName)); err == nil {
+			return info, true
+		}
+	}
+	s.mu.Lock()
+	delete(s.layers, id)
+	s.mu.Unlock()
+	return unpacked{}, false
+}
+
+// pullLayers brings all layers of a plan into the store.
+func (s *Store) pullLayers(ctx context.Context, src source, p *plan, h *hub) error {
+	track := newTracker(h, len(p.layers))
+	var missing []layer
+	for _, l := range p.layers {
+		if _, ok := s.layerIntact(l.diffID.Hex); ok {
+			track.done()
+			continue
+		}
+		missing = append(missing, l)
+		track.expect(l.desc.Size)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(s.config.Parallel)
+	for _, l := range missing {
+		group.Go(func() error {
+			err := s.ensureLayer(ctx, src, l, track.layer())
+			if err == nil {
+				track.done()
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	var size int64
+	for _, l := range p.layers {
+		info, _ := s.layerIntact(l.diffID.Hex)
+		size += info.Size
+	}
+	if size > s.config.MaxUnpackedBytes {
+		return tooBig(s.config.MaxUnpackedBytes)
+	}
+	if len(missing) > 0 {
+		return syncFS(s.layersDir)
+	}
+	return nil
+}
+
+// ensureLayer pulls a layer unless it is there, together with whoever else is
+// pulling it.
+func (s *Store) ensureLayer(ctx context.Context, src source, l layer, watch func(Progress)) error {
+	id := l.diffID.Hex
+	for {
+		if _, ok := s.layerIntact(id); ok {
+			return nil
+		}
+		_, joined, err := s.layerFlights.do(ctx, id, watch, func(ctx context.Context, h *hub) (struct{}, error) {
+			return struct{}{}, s.retry(ctx, func() error { return s.fetchLayer(ctx, src, l, h) })
+		})
+		// Another's failure may be due to its credentials: then try with ours.
+		if err == nil || !joined || ctx.Err() != nil {
+			return layerError(err, l)
+		}
+	}
+}
+
+// layerError says which layer is meant, where that tells the user something.
+func layerError(err error, l layer) error {
+	e, ok := errors.AsType[*PullError](err)
+	if !ok {
+		return err
+	}
+	named := *e
+	switch e.Kind {
+	case Corrupt:
+		named.Detail = fmt.Sprintf("layer %d is corrupt: %s", l.number, e.Detail)
+	case Unsupported, NotFound, Internal:
+		named.Detail = fmt.Sprintf("layer %d: %s", l.number, e.Detail)
+	}
+	return &named
+}
+
+// fetchLayer downloads and unpacks in one stream.
+func (s *Store) fetchLayer(ctx context.Context, src source, l layer, h *hub) error {
+	rc, err := src.blob(ctx, l.desc)
+	if err != nil {
+		return err
+	}
+	defer rc.Close()
+	tmp, err := os.MkdirTemp(s.tmpDir, "layer-")
+	if err != nil {
+		return classifyLocal(err)
+	}
+	defer os.RemoveAll(tmp)
+	if err := makeDir(filepath.Join(tmp, "fs"), 0o755); err != nil {
+		return classifyLocal(err)
+	}
+	counted := &countingReader{r: rc, seen: func(n int64) { h.publish(Progress{Bytes: n}) }}
+	info, err := unpack(ctx, filepath.Join(tmp, "fs"), counted, l.diffID, s.config.MaxUnpackedBytes)
+	if err != nil {
+		return err
+	}
+	return s.addLayer(l.diffID.Hex, tmp, info)
+}
+
+// addLayer moves a complete directory into the store. An entry that was found
+// damaged makes way.
+func (s *Store) addLayer(id, tmp string, info unpacked) error {
+	info.Boot = s.boot
+	if err := writeJSON(filepath.Join(tmp, markerName), info); err != nil {
+		return classifyLocal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.layers[id]; ok {
+		return nil // someone else was quicker
+	}
+	if err := s.discardLocked(s.layerDir(id)); err != nil {
+		return classifyLocal(err)
+	}
+	if err := os.Rename(tmp, s.layerDir(id)); err != nil {
+		return classifyLocal(err)
+	}
+	s.layers[id] = info
+	return nil
+}
+
+// makeDir makes a directory with exactly that mode, whatever the umask.
+func makeDir(name string, mode os.FileMode) error {
+	if err := os.Mkdir(name, mode); err != nil {
+		return err
+	}
+	return os.Chmod(name, mode)
+}
+
+// syncFS brings unpacked layers to the disk before an image refers to them:
+// one call per image instead of one fsync for each of its files.
+func syncFS(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return classifyLocal(err)
+	}
+	defer d.Close()
+	if err := unix.Syncfs(int(d.Fd())); err != nil {
+		return classifyLocal(fmt.Errorf("sync %s: %w", dir, err))
+	}
+	return nil
+}
+
+// countingReader reports how many bytes were read in all.
+type countingReader struct {
+	r    io.Reader
+	n    int64
+	seen func(int64)
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	c.seen(c.n)
+	return n, err
+}

@@ -1,0 +1,183 @@
+package image
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"gbatch/oci/ref"
+)
+
+// record is an image in the store; its file is named by its digest. It is
+// replaced, never changed, so a pointer can be read without the lock.
+type record struct {
+	Digest v1.Hash   `json:"digest"`
+	Config v1.Hash   `json:"config"`
+	Blobs  []v1.Hash `json:"blobs"`
+	Layers []string  `json:"layers"` // directories, lowest first
+	// Platform is that of the layers; the same index may lead to others.
+	Platform string   `json:"platform"`
+	Size     int64    `json:"size"`
+	Refs     []string `json:"refs"`   // names it was pulled by, newest last, at most maxRememberRefs
+	Grants   []string `json:"grants"` // "name identity": who may use it under which name
+
+	lastUse time.Time // the file's modification time
+}
+
+func (s *Store) recordFile(digest string) string {
+	return filepath.Join(s.imagesDir, strings.TrimPrefix(digest, "sha256:")+".json")
+}
+
+func (s *Store) blobFile(h v1.Hash) string { return filepath.Join(s.blobsDir, h.Hex) }
+
+func grant(r ref.Ref, identity string) string { return r.Name() + " " + identity }
+
+// allows reports whether credentials with that identity were let in before,
+// or callers without any.
+func (rec *record) allows(r ref.Ref, identity string) bool {
+	return slices.Contains(rec.Grants, grant(r, identity)) || slices.Contains(rec.Grants, grant(r, anyone))
+}
+
+func (s *Store) loadImages() error {
+	entries, err := os.ReadDir(s.imagesDir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := filepath.Join(s.imagesDir, e.Name())
+		rec := &record{}
+		info, err := e.Info()
+		if err == nil {
+			err = readJSON(name, rec)
+		}
+		if err != nil || s.recordFile(rec.Digest.String()) != name {
+			// Left by a crash, or damaged: the image is pulled again.
+			if err := os.Remove(name); err != nil {
+				return err
+			}
+			continue
+		}
+		rec.lastUse = info.ModTime()
+		s.images[rec.Digest.String()] = rec
+	}
+	return nil
+}
+
+// usedLayersLocked are the layers of all images and holds.
+func (s *Store) usedLayersLocked() map[string]bool {
+	used := map[string]bool{}
+	for _, rec := range s.images {
+		for _, id := range rec.Layers {
+			used[id] = true
+		}
+	}
+	for _, h := range s.holds {
+		for _, id := range h.Layers {
+			used[id] = true
+		}
+	}
+	return used
+}
+
+// saveImage writes the blobs of a plan and then the record that needs them.
+func (s *Store) saveImage(p *plan, layers []string, r ref.Ref, identity string) (*record, error) {
+	rec := &record{Digest: p.digest, Config: p.config, Layers: layers, Platform: s.config.Platform}
+	for h, raw := range p.blobs {
+		rec.Blobs = append(rec.Blobs, h)
+		if err := writeFile(s.blobFile(h), raw); err != nil {
+			return nil, classifyLocal(err)
+		}
+	}
+	slices.SortFunc(rec.Blobs, func(a, b v1.Hash) int { return strings.Compare(a.Hex, b.Hex) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range layers {
+		rec.Size += s.layers[id].Size
+	}
+	if old := s.images[p.digest.String()]; old != nil {
+		rec.Refs, rec.Grants = old.Refs, old.Grants
+	}
+	return rec, s.useLocked(rec, r, identity, true)
+}
+
+// useLocked notes that an image is used now, under that name by that
+// identity. The record is written again only if this is news, or must be.
+func (s *Store) useLocked(rec *record, r ref.Ref, identity string, must bool) error {
+	now := s.config.Now()
+	name, permit := r.WithDigest("").Familiar(), grant(r, identity)
+	file := s.recordFile(rec.Digest.String())
+	next := *rec
+	next.lastUse = now
+	if must || !slices.Contains(rec.Refs, name) || !slices.Contains(rec.Grants, permit) {
+		next.Refs = append(slices.DeleteFunc(slices.Clone(rec.Refs), func(s string) bool { return s == name }), name)
+		next.Refs = next.Refs[max(0, len(next.Refs)-maxRememberRefs):]
+		if !slices.Contains(next.Grants, permit) {
+			next.Grants = append(slices.Clone(next.Grants), permit)
+		}
+		if err := writeJSON(file, &next); err != nil {
+			return classifyLocal(err)
+		}
+	}
+	if err := os.Chtimes(file, now, now); err != nil {
+		return classifyLocal(err)
+	}
+	s.images[rec.Digest.String()] = &next
+	return nil
+}
+
+// load returns an image if all of it is there and undamaged.
+func (s *Store) image(digest string) (*record, *Image) {
+	s.mu.Lock()
+	rec := s.images[digest]
+	s.mu.Unlock()
+	if rec == nil {
+		return nil, nil
+	}
+	cfg, err := s.checkRecord(rec)
+	if err != nil {
+		return rec, nil
+	}
+	img := &Image{Digest: digest, Config: configOf(cfg.Config), Size: rec.Size}
+	for _, id := range rec.Layers {
+		img.Layers = append(img.Layers, s.layerFS(id))
+	}
+	return rec, img
+}
+
+func (s *Store) checkRecord(rec *record) (*v1.ConfigFile, error) {
+	if _, err := os.Lstat(s.recordFile(rec.Digest.String())); err != nil {
+		return nil, err
+	}
+	if rec.Platform != s.config.Platform {
+		return nil, fmt.Errorf("it was pulled for %s", rec.Platform)
+	}
+	var config []byte
+	for _, h := range rec.Blobs {
+		raw, err := os.ReadFile(s.blobFile(h))
+		if err == nil {
+			err = checkBytes(raw, h)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("blob %s: %w", h, err)
+		}
+		if h == rec.Config {
+			config = raw
+		}
+	}
+	for _, id := range rec.Layers {
+		if _, ok := s.layerIntact(id); !ok {
+			return nil, fmt.Errorf("layer %s is missing", id)
+		}
+	}
+	if config == nil {
+		return nil, errors.New("no config")
+	}
+	return v1.ParseConfigFile(bytes.NewReader(config))
+}

@@ -1,0 +1,192 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Store is the images of one node. Its methods may be called at any time from
+// any goroutine. Close it.
+type Store struct {
+	config Config
+	key    []byte // of identify
+	boot   string // id of the running boot
+	lock   *os.File
+
+	layersDir, blobsDir, imagesDir, holdsDir, tmpDir string
+
+	stop         context.CancelFunc
+	work         sync.WaitGroup
+	pulls        *flights[*Image]
+	layerFlights *flights[struct{}]
+
+	mu         sync.Mutex
+	layers     map[string]unpacked // by name of the directory
+	images     map[string]*record  // by digest
+	holds      map[string]hold     // by id
+	pins       map[string]int      // layers that a running pull counts on
+	transports map[string]*guard
+}
+
+// Open makes or opens a store, and sweeps what a crash left behind.
+func Open(config Config) (*Store, error) {
+	config, err := config.complete()
+	if err != nil {
+		return nil, fmt.Errorf("open image store: %w", err)
+	}
+	s := &Store{
+		config:    config,
+		layersDir: filepath.Join(config.Dir, "layers"),
+		blobsDir:  filepath.Join(config.Dir, "blobs"),
+		imagesDir: filepath.Join(config.Dir, "images"),
+		holdsDir:  filepath.Join(config.Dir, "holds"),
+		tmpDir:    filepath.Join(config.Dir, "tmp"),
+		layers:    map[string]unpacked{}, images: map[string]*record{}, holds: map[string]hold{},
+		pins: map[string]int{}, transports: map[string]*guard{},
+	}
+	base, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.pulls = newFlights[*Image](base, &s.work)
+	s.layerFlights = newFlights[struct{}](base, &s.work)
+	if err := s.load(); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("open image store %s: %w", config.Dir, err)
+	}
+	return s, nil
+}
+
+// Close ends running pulls and waits for them. Layers stay mounted where they
+// are; they are just directories.
+func (s *Store) Close() error {
+	s.stop()
+	s.work.Wait()
+	s.mu.Lock()
+	s.closeTransportsLocked()
+	s.mu.Unlock()
+	if s.lock == nil {
+		return nil
+	}
+	return s.lock.Close()
+}
+
+func (s *Store) load() error {
+	if err := os.MkdirAll(s.config.Dir, 0o700); err != nil {
+		return err
+	}
+	// An older directory may have been made with another mode.
+	if err := os.Chmod(s.config.Dir, 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(filepath.Join(s.config.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		return fmt.Errorf("another process uses it: %w", err)
+	}
+	s.lock = lock
+	if err := os.RemoveAll(s.tmpDir); err != nil {
+		return fmt.Errorf("sweep: %w", err)
+	}
+	for _, dir := range []string{s.layersDir, s.blobsDir, s.imagesDir, s.holdsDir, s.tmpDir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if s.key, err = loadKey(s.config.Dir); err != nil {
+		return err
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return err
+	}
+	s.boot = strings.TrimSpace(string(boot))
+	return errors.Join(s.loadImages(), s.loadHolds(), s.loadLayers())
+}
+
+// loadLayers wants images and holds to be loaded: it sweeps layers which none uses
+// and which a crash of the machine may have left incomplete.
+func (s *Store) loadLayers() error {
+	used := s.usedLayersLocked()
+	entries, err := os.ReadDir(s.layersDir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		var info unpacked
+		err := readJSON(filepath.Join(s.layersDir, e.Name(), markerName), &info)
+		if err != nil || info.Boot != s.boot && !used[e.Name()] {
+			if err := s.discardLocked(s.layerDir(e.Name())); err != nil {
+				return err
+			}
+			continue
+		}
+		s.layers[e.Name()] = info
+	}
+	return s.sweepTmp()
+}
+
+// discardLocked takes a file or directory out of the store at once; sweepTmp
+// removes it for good. What does not exist is no error.
+func (s *Store) discardLocked(name string) error {
+	grave, err := os.MkdirTemp(s.tmpDir, "gone-")
+	if err != nil {
+		return err
+	}
+	err = os.Rename(name, filepath.Join(grave, "x"))
+	if errors.Is(err, os.ErrNotExist) {
+		return os.Remove(grave)
+	}
+	return err
+}
+
+// sweepTmp removes what was discarded.
+func (s *Store) sweepTmp() error {
+	gone, err := filepath.Glob(filepath.Join(s.tmpDir, "gone-*"))
+	for _, dir := range gone {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
+// writeFile replaces a file as a whole or not at all, and durably.
+func writeFile(name string, content []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // fails after the rename, as it should
+	_, err = tmp.Write(content)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err := errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), name)
+}
+
+func writeJSON(name string, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return writeFile(name, raw)
+}
+
+func readJSON(name string, v any) error {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, v)
+}
