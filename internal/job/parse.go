@@ -1,6 +1,7 @@
 package job
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -14,6 +15,18 @@ type Submission struct {
 	Spec     Spec
 	Registry *ref.Credentials // nil: none; never part of Spec
 	Notes    []Note
+}
+
+// Document is the submission as a native document that Parse reads back to the
+// same submission. If there is a registry login, its password is in it: send
+// it to the controller and show it to nobody.
+func (s Submission) Document() ([]byte, error) {
+	if s.Registry != nil {
+		docker := &s.Spec.Request.Docker
+		// The scheme keeps a user called "oci" from being read as a transport.
+		docker.Image = "docker://" + s.Registry.Username + ":" + s.Registry.Password + "@" + docker.Image
+	}
+	return json.Marshal(s.Spec)
 }
 
 // Note tells a user how something was understood. It is not an error.

@@ -109,6 +109,19 @@ func roundTrip(t testing.TB, sub Submission) {
 	if again.Registry != nil {
 		t.Error("a marshalled job has credentials")
 	}
+	document, err := sub.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err = Parse(document); err != nil {
+		t.Fatalf("parse the document of a submission: %v", err)
+	}
+	if diff := cmp.Diff(sub.Spec, again.Spec); diff != "" || (sub.Registry == nil) != (again.Registry == nil) {
+		t.Errorf("job changed by its document (-want +got):\n%s", diff)
+	}
+	if sub.Registry != nil && *sub.Registry != *again.Registry {
+		t.Error("credentials changed by the document")
+	}
 	var direct Spec
 	if err := json.Unmarshal(data, &direct); err != nil {
 		t.Fatalf("unmarshal what was marshalled: %v\n%s", err, data)

@@ -5,8 +5,6 @@ import "strings"
 const (
 	gib = 1 << 30
 	mib = 1 << 20
-
-	defaultShmMB = 64
 )
 
 // AllGPUs says that the job asks for every GPU of a node, whatever their number.
@@ -37,15 +35,6 @@ func (s *Spec) MemoryBytes() int64 {
 		total += int64(m.SizeGB)
 	}
 	return total * gib
-}
-
-// ShmBytes is the size of /dev/shm, which is inside the memory. A tmpfs mount
-// on /dev/shm, if the job has one, takes its place.
-func (s *Spec) ShmBytes() int64 {
-	if s.Gbatch != nil && s.Gbatch.ShmSizeMB > 0 {
-		return int64(s.Gbatch.ShmSizeMB) * mib
-	}
-	return defaultShmMB * mib
 }
 
 // Ranks is the number of containers of one attempt, one on each node.

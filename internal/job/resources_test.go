@@ -24,14 +24,14 @@ func TestResources(t *testing.T) {
 
 func TestSpecSizes(t *testing.T) {
 	s := &Spec{Request: Request{Resources: Resources{CPUMemoryGB: 4}}}
-	if s.MemoryBytes() != 4<<30 || s.ShmBytes() != 64<<20 || s.Ranks() != 1 || s.ProjectName() != "" {
-		t.Errorf("plain job: memory %d, shm %d, ranks %d, project %q", s.MemoryBytes(), s.ShmBytes(), s.Ranks(), s.ProjectName())
+	if s.MemoryBytes() != 4<<30 || s.Ranks() != 1 || s.ProjectName() != "" {
+		t.Errorf("plain job: memory %d, ranks %d, project %q", s.MemoryBytes(), s.Ranks(), s.ProjectName())
 	}
 	s.Request.Docker.Storage = []Storage{{HostPath: "tmpfs", ContainerPath: "/a", SizeGB: 3}, {HostPath: "/project", ContainerPath: "/project"}}
-	s.Gbatch = &Gbatch{Nodes: 4, ShmSizeMB: 128}
+	s.Gbatch = &Gbatch{Nodes: 4}
 	s.Owner = &Owner{ProjectURN: "urn:publicid:IDN+x+project+vision"}
-	if s.MemoryBytes() != 7<<30 || s.ShmBytes() != 128<<20 || s.Ranks() != 4 || s.ProjectName() != "vision" {
-		t.Errorf("large job: memory %d, shm %d, ranks %d, project %q", s.MemoryBytes(), s.ShmBytes(), s.Ranks(), s.ProjectName())
+	if s.MemoryBytes() != 7<<30 || s.Ranks() != 4 || s.ProjectName() != "vision" {
+		t.Errorf("large job: memory %d, ranks %d, project %q", s.MemoryBytes(), s.Ranks(), s.ProjectName())
 	}
 	s.Owner.ProjectURN = "vision"
 	if s.ProjectName() != "vision" {

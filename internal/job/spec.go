@@ -97,5 +97,5 @@ type Gbatch struct {
 	Priority             int      `json:"priority,omitempty"`             // <= 0 unless an operator submits
 	MinComputeCapability float64  `json:"minComputeCapability,omitempty"` // for example 8.0
 	MaxQueued            Duration `json:"maxQueued,omitempty"`            // FAILED MAX_QUEUED after that long in the queue
-	ShmSizeMB            int      `json:"shmSizeMb,omitempty"`            // size of /dev/shm, MiB, inside the memory; 0: 64
+	ShmSizeMB            int      `json:"shmSizeMb,omitempty"`            // size of /dev/shm, MiB, inside the memory; 0: the node's default
 }
