@@ -1,0 +1,177 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Decide plans one round: which waiting jobs start now, which get a place in
+// the future, which running jobs are to be ended for others. The State is the
+// same before and after.
+func Decide(in Input) Plan {
+	r := newRound(in)
+	defer r.close()
+	r.run()
+	return r.plan
+}
+
+func (r *round) run() {
+	r.stats.Waiting, r.stats.Running = len(r.s.waiting), len(r.s.running)
+	r.stats.Classes, r.stats.Kinds = len(r.s.classes), len(r.s.kindsOf)
+	r.plan.verdicts = make(map[uint64]verdict, len(r.s.classes))
+	r.wake(r.s.due.until(r.now, func(d due) { r.expire(d.id) }))
+	r.countTime()
+	r.fill()
+	for !r.queue.empty() {
+		if len(r.plan.Starts) >= r.policy.MaxStarts || r.stats.Evaluated >= r.policy.MaxEvaluated {
+			r.stats.Truncated = true
+			r.wake(r.now + 1)
+			break
+		}
+		r.stats.Evaluated++
+		if !r.step() {
+			break
+		}
+	}
+	r.finish()
+}
+
+// step looks at the first job of the queue. It returns false when no other job
+// may start in this round.
+func (r *round) step() bool {
+	k, c, e := r.queue.first()
+	if hit, over := r.overLimit(c); over {
+		r.plan.verdicts[c.id] = verdict{code: CodeLimit, head: e.id, limit: hit}
+		r.rejectInteractive(c)
+		r.queue.dropClass()
+		return true
+	}
+	if !k.blocked {
+		if spots := r.findNew(k); spots != nil {
+			r.begin(k, c, e, spots)
+			return true
+		}
+		k.blocked = true
+		k.why = r.whyBlocked(k)
+	}
+	if k.interactive {
+		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, kind: k.why}
+		r.rejectInteractive(c)
+		r.queue.dropClass()
+		return true
+	}
+	if k.why.code == CodeNever {
+		r.queue.dropKind(r)
+		return true
+	}
+	if r.policy.Mode == FCFS {
+		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, kind: k.why}
+		r.firstBlocked = e.id
+		return false
+	}
+	if r.reserved >= r.depth() {
+		r.queue.dropKind(r)
+		return true
+	}
+	r.reserve(k, c, e)
+	return true
+}
+
+// depth is how many blocked jobs get a reservation.
+func (r *round) depth() int {
+	switch r.policy.Mode {
+	case FCFS:
+		return 0
+	case Easy, EasySJBF:
+		return 1
+	case Conservative:
+		return 1 << 30
+	}
+	return r.policy.BackfillReservations
+}
+
+func (r *round) begin(k *jobKind, c *class, e *entry, spots []spot) {
+	r.plan.Starts = append(r.plan.Starts, Start{Job: e.id, Ranks: k.allocations(spots), Backfilled: r.reserved > 0})
+	r.start(c, e, spots)
+	r.queue.advance(r)
+}
+
+// reserve plans the job for the earliest time at which there is room.
+func (r *round) reserve(k *jobKind, c *class, e *entry) {
+	at, spots := r.earliest(k, r.now)
+	if _, ok := r.plan.verdicts[c.id]; !ok {
+		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, kind: k.why}
+	}
+	if spots == nil { // nothing that is known will make room: a drained node, or a window without end
+		r.queue.dropKind(r)
+		return
+	}
+	for _, sp := range spots {
+		r.timeline(sp.node).reserve(at, at+k.predicted, k.use(sp))
+	}
+	r.reserved++
+	r.wake(at)
+	r.plan.Reservations = append(r.plan.Reservations, Reservation{Job: e.id, At: at, Ranks: k.allocations(spots)})
+	if r.reserved == r.depth() {
+		r.queue.candidates(r)
+	}
+	r.queue.advance(r)
+}
+
+// expire rejects a job whose deadline has passed.
+func (r *round) expire(id JobID) {
+	e := r.s.waiting[id]
+	if e == nil || e.deadline() > r.now {
+		return
+	}
+	r.plan.Rejects = append(r.plan.Rejects, Reject{id, Reason{Code: CodeDeadline, Text: deadlineText(e, r.now)}})
+}
+
+// rejectInteractive fails the jobs of a class that would have to wait.
+func (r *round) rejectInteractive(c *class) {
+	if !c.interactive {
+		return
+	}
+	for _, e := range c.jobs[c.next:] {
+		if e != nil && e.since <= r.now && e.deadline() > r.now {
+			v := r.plan.verdicts[c.id]
+			r.plan.Rejects = append(r.plan.Rejects, Reject{e.id, Reason{Code: CodeInteractive, Text: "no room at once: " + v.text(c)}})
+		}
+	}
+}
+
+func (r *round) wake(at Time) {
+	if at < Never && (r.plan.Wake == 0 || at < r.plan.Wake) {
+		r.plan.Wake = at
+	}
+}
+
+// countTime sums up what running jobs may still use, where a limit asks for it.
+func (r *round) countTime() {
+	for _, t := range r.s.tallies {
+		t.gpuTime = 0
+	}
+	for _, x := range r.s.running { // sums: order does not matter
+		left := int64(max(x.End-r.now, 0))
+		for _, t := range x.tallies {
+			if t != nil {
+				t.gpuTime += x.milli * left
+			}
+		}
+	}
+}
+
+func (r *round) finish() {
+	slices.SortFunc(r.plan.Rejects, func(a, b Reject) int { return cmp.Compare(a.Job, b.Job) })
+	r.plan.Rejects = slices.CompactFunc(r.plan.Rejects, func(a, b Reject) bool { return a.Job == b.Job })
+	for _, w := range r.s.windows { // a minimum: order does not matter
+		for _, t := range [...]Time{w.Start, w.End} {
+			if t > r.now {
+				r.wake(t)
+			}
+		}
+	}
+	if r.firstBlocked != 0 {
+		r.queue.rest(r)
+	}
+}

@@ -1,0 +1,97 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+)
+
+// node is a Node with its load. It outlives RemoveNode while jobs hold
+// anything on it.
+type node struct {
+	Node
+	folded string // name as Shape.Node is compared with it
+	kind   *nodeKind
+	gone   bool // removed, or never reported: it takes no jobs
+
+	usable gpuSet  // GPUs that are not drained
+	used   []int32 // thousandths in use, by GPU
+	free   gpuSet  // usable and not used at all
+	part   gpuSet  // usable and partly used
+
+	cpuFree, memFree int64 // below 0 when the node shrank under its jobs
+
+	ranks   []*rank   // what is held here, by job and rank number
+	windows []*window // that cover it, by start
+
+	pos              int // in kind.nodes
+	indexed          bool
+	inWhole, inCores int
+
+	line *timeline // of the current round, nil if not needed yet
+}
+
+// rank is one rank's allocation as the node sees it.
+type rank struct {
+	run      *run
+	node     *node
+	no       int
+	gpus     []gpuUse   // on GPUs that the node reports
+	lost     []GPUShare // on GPUs that it no longer reports
+	cpu, mem int64
+	whole    bool // nothing else may be on the node
+}
+
+type gpuUse struct {
+	gpu   int32
+	milli int32
+}
+
+// open says that jobs may start here.
+func (n *node) open() bool { return !n.gone && (n.State == "" || n.State == Up) }
+
+// idle says that nothing is held here.
+func (n *node) idle() bool { return len(n.ranks) == 0 }
+
+// take and give are inverse: a rank's allocation is put on the node, or lifted.
+func (n *node) take(r *rank) {
+	at, _ := slices.BinarySearchFunc(n.ranks, r, compareRanks)
+	n.ranks = slices.Insert(n.ranks, at, r)
+	n.cpuFree -= r.cpu
+	n.memFree -= r.mem
+	for _, u := range r.gpus {
+		n.used[u.gpu] += u.milli
+		n.mark(int(u.gpu))
+	}
+	n.kind.moved(n)
+}
+
+func (n *node) give(r *rank) {
+	at, ok := slices.BinarySearchFunc(n.ranks, r, compareRanks)
+	if !ok {
+		panic("sched: a rank is not on its node " + n.Name)
+	}
+	n.ranks = slices.Delete(n.ranks, at, at+1)
+	n.cpuFree += r.cpu
+	n.memFree += r.mem
+	for _, u := range r.gpus {
+		n.used[u.gpu] -= u.milli
+		n.mark(int(u.gpu))
+	}
+	n.kind.moved(n)
+}
+
+func (n *node) mark(g int) {
+	n.free.remove(g)
+	n.part.remove(g)
+	switch u := n.used[g]; {
+	case !n.usable.has(g):
+	case u == 0:
+		n.free.add(g)
+	case u < WholeGPU:
+		n.part.add(g)
+	}
+}
+
+func compareRanks(a, b *rank) int {
+	return cmp.Or(cmp.Compare(a.run.Job.ID, b.run.Job.ID), cmp.Compare(a.no, b.no))
+}

@@ -1,0 +1,244 @@
+package sched
+
+import "slices"
+
+// spot is a place for one rank.
+type spot struct {
+	node  *node
+	gpus  gpuSet
+	level int // of closeness of the GPUs, 0 the best
+}
+
+// find looks for places for all ranks of a job of the kind, now, such that no
+// reservation is delayed and no window is entered. It returns nil if there are
+// none.
+func (r *round) find(k *jobKind) []spot {
+	r.stats.Searches++
+	if k.shape.Ranks() > 1 {
+		return r.findGang(k)
+	}
+	var best spot
+	var bestCost cost
+	count, value := 0, int64(-1)
+	for _, nk := range r.s.order {
+		if value >= 0 && nk.value > value {
+			break
+		}
+		f := k.shape.on(nk)
+		if !f.ok || nk.open == 0 {
+			continue
+		}
+		r.each(nk, k, func(n *node) bool {
+			avail, ok := r.roomNow(n, k, f)
+			if !ok {
+				return true
+			}
+			sp := r.spotOn(n, k, avail)
+			if c := r.cost(k, sp); count == 0 || c.less(bestCost) {
+				best, bestCost = sp, c
+			}
+			count++
+			value = nk.value
+			return count < maxCandidates
+		})
+	}
+	if count == 0 {
+		return nil
+	}
+	return []spot{best}
+}
+
+// maxCandidates bounds how many nodes that fit are compared for one rank.
+const maxCandidates = 48
+
+// each calls f for the nodes of a kind that may have room, fullest first, until
+// it returns false.
+func (r *round) each(nk *nodeKind, k *jobKind, f func(*node) bool) {
+	x := k.shape
+	if x.node != "" {
+		for _, n := range nk.nodes {
+			if n.indexed && x.named(n) && !f(n) {
+				return
+			}
+		}
+		return
+	}
+	walk := func(set nodeSet, skip nodeSet) bool {
+		for i := set.next(0); i >= 0; i = set.next(i + 1) {
+			if skip != nil && skip.has(i) {
+				continue
+			}
+			r.stats.Visited++
+			if !f(nk.nodes[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case x.whole():
+		for w := len(nk.whole) - 1; w >= 0; w-- {
+			if !walk(nk.whole[w], nil) {
+				return
+			}
+		}
+	case x.share():
+		if !walk(nk.part, nil) {
+			return
+		}
+		for w := 1; w < len(nk.whole); w++ {
+			if !walk(nk.whole[w], nk.part) {
+				return
+			}
+		}
+	case x.MilliGPU > 0:
+		for w := x.gpus(); w < len(nk.whole); w++ {
+			if !walk(nk.whole[w], nil) {
+				return
+			}
+		}
+	default:
+		for b := min(coresBucket(x.MilliCPU), coresBuckets-1); b < coresBuckets; b++ {
+			if !walk(nk.cores[b], nil) {
+				return
+			}
+		}
+	}
+}
+
+// roomNow is the GPUs that a rank of the kind can have on the node from now on,
+// and whether there is enough of everything.
+func (r *round) roomNow(n *node, k *jobKind, f fit) (gpuSet, bool) {
+	if len(n.windows) > 0 && n.closed(k, r.now) != nil {
+		return gpuSet{}, false
+	}
+	if n.line != nil && n.line.reserved > 0 {
+		avail, _, ok := n.line.room(n, k, r.now, r.now+k.predicted)
+		return avail, ok
+	}
+	return n.room(k.shape, f)
+}
+
+// room is the same by what is held on the node now, whatever was planned.
+func (n *node) room(x *shape, f fit) (gpuSet, bool) {
+	if x.whole() {
+		return f.gpus.and(n.usable), n.idle() && n.wholeFits(x, f)
+	}
+	if n.cpuFree < x.MilliCPU || n.memFree < x.MemMiB {
+		return gpuSet{}, false
+	}
+	if x.MilliGPU == 0 {
+		return gpuSet{}, true
+	}
+	avail := f.gpus.and(n.free)
+	if x.share() {
+		avail = avail.or(n.sharing(f.gpus, x.MilliGPU))
+	}
+	return avail, avail.count() >= x.least()
+}
+
+// sharing is those of the GPUs that are partly used and have so much left.
+func (n *node) sharing(gpus gpuSet, milli int64) gpuSet {
+	gpus = gpus.and(n.part)
+	for g := gpus.next(0); g >= 0; g = gpus.next(g + 1) {
+		if int64(n.used[g])+milli > WholeGPU {
+			gpus.remove(g)
+		}
+	}
+	return gpus
+}
+
+// spotOn chooses GPUs out of those that are available.
+func (r *round) spotOn(n *node, k *jobKind, avail gpuSet) spot {
+	x := k.shape
+	switch {
+	case x.whole():
+		return spot{node: n, gpus: n.usable}
+	case x.share():
+		best := -1
+		for g := avail.next(0); g >= 0; g = avail.next(g + 1) {
+			if best < 0 || n.used[g] > n.used[best] {
+				best = g
+			}
+		}
+		var one gpuSet
+		one.add(best)
+		return spot{node: n, gpus: one}
+	}
+	gpus, level := n.kind.pick(avail, x.gpus())
+	return spot{n, gpus, level}
+}
+
+// cost orders places: a lower one is better.
+type cost [4]int64
+
+func (c cost) less(o cost) bool { return slices.Compare(c[:], o[:]) < 0 }
+
+// cost of putting a rank there. Candidates come in the order of their names
+// within equal load, and the first of equals is kept.
+func (r *round) cost(k *jobKind, sp spot) cost {
+	n := sp.node
+	left := int64(n.free.count()) - int64(sp.gpus.count())
+	return cost{n.kind.value, left, int64(sp.level), n.cpuFree - k.shape.MilliCPU}
+}
+
+// findGang looks for a node for each rank: of one kind, under one switch and on
+// the nodes that suit best, as far as that is possible.
+func (r *round) findGang(k *jobKind) []spot {
+	ranks := k.shape.Ranks()
+	var all []spot
+	for _, nk := range r.s.order {
+		f := k.shape.on(nk)
+		if !f.ok || nk.open == 0 {
+			continue
+		}
+		var found []spot
+		r.each(nk, k, func(n *node) bool {
+			if avail, ok := r.roomNow(n, k, f); ok {
+				found = append(found, r.spotOn(n, k, avail))
+			}
+			return true
+		})
+		if len(found) >= ranks {
+			return r.closest(k, found)
+		}
+		all = append(all, found...)
+	}
+	if len(all) < ranks {
+		return nil
+	}
+	return r.closest(k, all)
+}
+
+// closest chooses a spot for each rank: the smallest switch that has enough, or
+// else the largest ones.
+func (r *round) closest(k *jobKind, found []spot) []spot {
+	ranks := k.shape.Ranks()
+	costs := make(map[*node]cost, len(found))
+	under := map[string]int{}
+	for _, sp := range found {
+		costs[sp.node] = r.cost(k, sp)
+		under[sp.node.Switch]++
+	}
+	class := func(sp spot) int { // order of its switch: exact ones first, then the larger
+		if c := under[sp.node.Switch]; c >= ranks {
+			return c
+		} else {
+			return 1<<30 - c
+		}
+	}
+	slices.SortStableFunc(found, func(a, b spot) int {
+		if d := class(a) - class(b); d != 0 {
+			return d
+		}
+		if a.node.Switch != b.node.Switch {
+			if a.node.Switch < b.node.Switch {
+				return -1
+			}
+			return 1
+		}
+		ca, cb := costs[a.node], costs[b.node]
+		return slices.Compare(ca[:], cb[:])
+	})
+	return found[:ranks]
+}

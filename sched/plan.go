@@ -1,0 +1,95 @@
+package sched
+
+import "gbatch/accounting"
+
+// Input is all that a decision depends on.
+type Input struct {
+	Now    Time
+	State  *State
+	Shares *accounting.Shares // nil: everybody's fair-share factor is the same
+}
+
+// Plan is a decision. Equal input gives an equal plan.
+type Plan struct {
+	Starts       []Start       // in the order in which they were decided
+	Reservations []Reservation // of blocked jobs, by priority
+	Halts        []Halt        // running jobs to be ended for others
+	Rejects      []Reject      // waiting jobs that must not wait any longer, by JobID
+	Wake         Time          // the earliest moment at which time alone may change the decision; 0: none
+	Stats        Stats
+
+	verdicts map[uint64]verdict // by class
+	now      Time
+}
+
+// Start is a job that starts now.
+type Start struct {
+	Job        JobID
+	Ranks      []Allocation
+	Backfilled bool // it went past a job of higher priority that has a reservation
+}
+
+// Reservation is the place in the plan of a job that cannot start now.
+type Reservation struct {
+	Job   JobID
+	At    Time
+	Ranks []Allocation
+}
+
+// Halt asks for the end of a running job so that another can start. Tell the
+// State by Halting once the job was told; a new plan does not ask for it again.
+type Halt struct {
+	Job  JobID
+	For  JobID
+	Lost int64 // GPU-milliseconds of work, in thousandths
+}
+
+// Reject is a waiting job that is to be failed.
+type Reject struct {
+	Job    JobID
+	Reason Reason
+}
+
+// Stats counts the work of a round.
+type Stats struct {
+	Waiting, Running, Classes, Kinds int
+	Evaluated                        int // jobs looked at
+	Searches                         int // searches for a place now
+	Visited                          int // nodes looked at in these
+	Planned                          int // searches for a place in the future
+	Truncated                        bool
+}
+
+// Code is a kind of reason, in the words of Slurm's REASON column.
+type Code string
+
+// The codes, in the order in which Explain lists them.
+const (
+	CodeNever           Code = "Never"       // no node, as they are now, can ever hold it
+	CodeLimit           Code = "Limit"       // its user, project, qos or bucket has all it may have
+	CodeDependency      Code = "Dependency"  // for the owner: the scheduler knows no dependencies
+	CodeBeginTime       Code = "BeginTime"   // not before
+	CodeReservation     Code = "Reservation" // a window or maintenance keeps it off
+	CodeResources       Code = "Resources"   // not enough is free
+	CodePriority        Code = "Priority"    // jobs before it take what is free
+	CodeDeadline        Code = "DeadLine"    // of Reject: notAfter or the longest queue time has passed
+	CodeInteractive     Code = "Interactive" // of Reject: no room at once
+	CodeNotYetEvaluated Code = "NotYetEvaluated"
+	CodeUnknown         Code = "Unknown" // not a waiting job
+)
+
+// Reason is why a job does not start, in a code for programs and a sentence
+// with numbers for people.
+type Reason struct {
+	Code Code   `json:"code"`
+	Text string `json:"text"`
+	At   Time   `json:"at,omitempty"` // planned start, where the plan has one
+}
+
+// String is "Code: text".
+func (r Reason) String() string {
+	if r.Text == "" {
+		return string(r.Code)
+	}
+	return string(r.Code) + ": " + r.Text
+}

@@ -1,0 +1,165 @@
+package sched
+
+import "slices"
+
+// failure is a request for which there is no room in this round, and so none
+// for a request that wants at least as much for at least as long.
+type failure struct {
+	milliGPU, cpu, mem int64
+	limit, predicted   Time
+	access             string
+}
+
+func (f failure) covers(k *jobKind) bool {
+	x := k.shape
+	return f.milliGPU <= x.MilliGPU && f.cpu <= x.MilliCPU && f.mem <= x.MemMiB &&
+		f.limit <= k.limit && f.predicted <= k.predicted && f.access == k.access
+}
+
+// maxFailures bounds how many failures are remembered per set of constraints.
+const maxFailures = 64
+
+// findNew is find, but for what is known to fail.
+func (r *round) findNew(k *jobKind) []spot {
+	known := r.failed[k.shape.bounds]
+	for _, f := range known {
+		if f.covers(k) {
+			return nil
+		}
+	}
+	if spots := r.find(k); spots != nil {
+		return spots
+	}
+	if len(known) < maxFailures {
+		x := k.shape
+		r.failed[x.bounds] = append(known, failure{x.MilliGPU, x.MilliCPU, x.MemMiB, k.limit, k.predicted, k.access})
+	}
+	return nil
+}
+
+// earliest is the first time, from the one given, at which there is room for
+// all ranks for the whole expected run time, and where. Without spots there is
+// no such time.
+func (r *round) earliest(k *jobKind, from Time) (Time, []spot) {
+	r.stats.Planned++
+	ranks := k.shape.Ranks()
+	var nodes []*node
+	var starts []Time
+	for _, nk := range r.s.order {
+		if f := k.shape.on(nk); !f.ok {
+			continue
+		}
+		for _, n := range nk.nodes {
+			if !n.open() || !k.shape.named(n) {
+				continue
+			}
+			if t := r.earliestOn(n, k, from); t < Never {
+				nodes, starts = append(nodes, n), append(starts, t)
+			}
+		}
+	}
+	if len(nodes) < ranks {
+		return 0, nil
+	}
+	for {
+		at := nth(starts, ranks)
+		if at >= Never {
+			return 0, nil
+		}
+		again := false
+		for i, n := range nodes {
+			if starts[i] >= at {
+				continue
+			}
+			if t := r.earliestOn(n, k, at); t != starts[i] {
+				starts[i] = t
+				again = again || t > at
+			}
+		}
+		if again {
+			continue
+		}
+		var found []spot
+		for i, n := range nodes {
+			if starts[i] != at {
+				continue
+			}
+			avail, _, ok := r.timeline(n).room(n, k, at, at+k.predicted)
+			if !ok {
+				panic("sched: planned start without room on " + n.Name)
+			}
+			found = append(found, r.futureSpot(n, k, avail, at))
+		}
+		if ranks == 1 {
+			return at, r.cheapest(k, found)
+		}
+		return at, r.closest(k, found)
+	}
+}
+
+// nth is the n-th lowest of the times.
+func nth(times []Time, n int) Time {
+	if n == 1 {
+		return slices.Min(times)
+	}
+	sorted := slices.Clone(times)
+	slices.Sort(sorted)
+	return sorted[n-1]
+}
+
+// earliestOn is the first time at which a rank has room on the node; Never if
+// there is none.
+func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
+	l := r.timeline(n)
+	i := l.index(from)
+	for at := from; ; {
+		if w := n.closed(k, at); w != nil {
+			at = w.End
+			if at >= maxTime {
+				return Never
+			}
+			i = l.index(at)
+			continue
+		}
+		_, short, ok := l.room(n, k, at, at+k.predicted)
+		if ok {
+			return at
+		}
+		i = max(short, i) + 1
+		if i >= len(l.points) {
+			return Never
+		}
+		at = l.points[i].at
+	}
+}
+
+// futureSpot chooses GPUs for a planned start: those that become free last, so
+// that the others can be used until then.
+func (r *round) futureSpot(n *node, k *jobKind, avail gpuSet, at Time) spot {
+	x := k.shape
+	if x.whole() || x.share() || avail.count() == x.gpus() {
+		return r.spotOn(n, k, avail)
+	}
+	late := avail
+	l := r.timeline(n)
+	for i := l.index(at); i >= 0; i-- {
+		busy := late.andNot(l.points[i].free)
+		if busy.count() >= x.gpus() {
+			return r.spotOn(n, k, busy)
+		}
+		if i == 0 || !busy.empty() {
+			break
+		}
+	}
+	return r.spotOn(n, k, avail)
+}
+
+func (r *round) cheapest(k *jobKind, found []spot) []spot {
+	best := 0
+	for i := range found {
+		if i > 0 && r.cost(k, found[i]).less(r.cost(k, found[best])) {
+			best = i
+		}
+	}
+	return found[best : best+1]
+}

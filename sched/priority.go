@@ -1,0 +1,72 @@
+package sched
+
+// Factors are the terms of a job's priority, in points. Their sum is Total.
+type Factors struct {
+	Total      int64 `json:"total"`
+	Age        int64 `json:"age"`
+	FairShare  int64 `json:"fairShare"`
+	Size       int64 `json:"size"`
+	QOS        int64 `json:"qos"`
+	Adjustment int64 `json:"adjustment"`
+	Boosted    bool  `json:"boosted,omitempty"` // waits longer than MaxWaitBoost: before all that are not
+}
+
+// boost lifts a job that waited too long above every sum of points.
+const boost = 1 << 50
+
+// Priority is the terms of a waiting job's priority, and whether it waits.
+func (in Input) Priority(id JobID) (Factors, bool) {
+	e := in.State.waiting[id]
+	if e == nil {
+		return Factors{}, false
+	}
+	return newRound(in).factors(e), true
+}
+
+func (r *round) factors(e *entry) Factors {
+	p, c := r.policy, e.class
+	f := Factors{
+		Age:        r.agePoints(e.since),
+		FairShare:  r.sharePoints(c),
+		Size:       r.sizePoints(c.shape),
+		QOS:        r.s.qosPoints(c.qos),
+		Adjustment: int64(c.priority),
+		Boosted:    p.MaxWaitBoost > 0 && r.now-e.since >= p.MaxWaitBoost,
+	}
+	f.Total = f.Age + f.FairShare + f.Size + f.QOS + f.Adjustment
+	return f
+}
+
+// score is the head's priority as the queue is ordered by it.
+func (r *round) score(c *class, e *entry) int64 {
+	if b := r.policy.MaxWaitBoost; b > 0 && r.now-e.since >= b {
+		return boost + int64(r.now-e.since)
+	}
+	return c.static + r.agePoints(e.since) + r.sharePoints(c) + r.sizePoints(c.shape)
+}
+
+func (r *round) agePoints(since Time) int64 {
+	age := min(max(r.now-since, 0), r.policy.MaxAge)
+	return mulDiv(r.policy.Weights.Age, int64(age), int64(r.policy.MaxAge))
+}
+
+func (r *round) sharePoints(c *class) int64 {
+	return mulDiv(r.policy.Weights.FairShare, r.shares.Factor(c.project, c.user), scale)
+}
+
+// sizePoints grow with the share of the cluster's GPUs, or where it has none,
+// of its cores.
+func (r *round) sizePoints(x *shape) int64 {
+	part, all := x.sizeMilli(), r.totalMilli
+	if all == 0 {
+		part, all = int64(x.Ranks())*x.MilliCPU, r.totalCPU
+	}
+	return mulDiv(r.policy.Weights.Size, min(part, all), max(all, 1))
+}
+
+func (s *State) qosPoints(qos string) int64 {
+	return s.policy.Weights.QOS * s.policy.QOS[s.qosOf(qos)].Priority / 1000
+}
+
+// staticPoints are those that change with the policy only.
+func (s *State) staticPoints(c *class) int64 { return s.qosPoints(c.qos) + int64(c.priority) }

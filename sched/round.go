@@ -1,0 +1,128 @@
+package sched
+
+import "gbatch/accounting"
+
+const scale = accounting.Scale
+
+// round is one decision in the making. It works on the State itself: every
+// change is logged, and undone at the end.
+type round struct {
+	s      *State
+	policy *Policy
+	shares *accounting.Shares
+	now    Time
+
+	totalMilli, totalCPU int64 // of all nodes that are known
+
+	log   []*run  // started in trial, to be ended again
+	lined []*node // with a timeline, to be dropped
+
+	failed       map[string][]failure // by shape.bounds
+	plan         Plan
+	stats        *Stats
+	reserved     int // jobs with a reservation
+	queue        heads
+	firstBlocked JobID // of strict order
+}
+
+func newRound(in Input) *round {
+	in.State.refresh()
+	r := &round{s: in.State, policy: &in.State.policy, shares: in.Shares, now: in.Now, failed: map[string][]failure{}}
+	r.stats = &r.plan.Stats
+	r.plan.now = in.Now
+	for _, k := range r.s.order {
+		r.totalMilli += int64(len(k.nodes)*len(k.sample.GPUs)) * WholeGPU
+		r.totalCPU += int64(len(k.nodes)) * k.sample.MilliCPU
+	}
+	return r
+}
+
+// mark is a point in a round to which it can be rolled back.
+type mark int
+
+func (r *round) checkpoint() mark { return mark(len(r.log)) }
+
+// rollback ends the jobs that were started in trial since the mark.
+func (r *round) rollback(to mark) {
+	for i := len(r.log) - 1; i >= int(to); i-- {
+		x := r.log[i]
+		for _, k := range x.ranks {
+			k.node.give(k)
+		}
+		for _, t := range x.tallies {
+			if t != nil {
+				t.running--
+				t.milli -= x.milli
+			}
+		}
+	}
+	r.log = r.log[:to]
+}
+
+// close undoes everything.
+func (r *round) close() {
+	r.rollback(0)
+	for _, n := range r.lined {
+		n.line = nil
+	}
+}
+
+// allocations of a job at these spots.
+func (k *jobKind) allocations(spots []spot) []Allocation {
+	out := make([]Allocation, len(spots))
+	for i, sp := range spots {
+		u := k.use(sp)
+		a := Allocation{Node: sp.node.Name, MilliCPU: u.cpu, MemMiB: u.mem}
+		for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
+			a.GPUs = append(a.GPUs, GPUShare{sp.node.GPUs[g].UUID, int64(u.milli)})
+		}
+		out[i] = a
+	}
+	return out
+}
+
+// use is what a rank of the kind takes at the spot.
+func (k *jobKind) use(sp spot) use {
+	x := k.shape
+	if x.whole() {
+		return use{sp.node.MilliCPU, sp.node.MemMiB, sp.gpus, WholeGPU}
+	}
+	milli := int32(WholeGPU)
+	if x.share() {
+		milli = int32(x.MilliGPU)
+	}
+	return use{x.MilliCPU, x.MemMiB, sp.gpus, milli}
+}
+
+// milliGPU is the least GPU thousandths that a job of the kind will hold.
+func (k *jobKind) milliGPU() int64 { return k.shape.sizeMilli() }
+
+// start puts a job on its spots, in trial.
+func (r *round) start(c *class, e *entry, spots []spot) {
+	k := c.kind
+	x := &run{shape: c.shape, limit: k.limit, tallies: c.tallies}
+	x.Job = Job{ID: e.id, Limit: c.limit, Predicted: c.predicted}
+	x.Start, x.End = r.now, r.now+k.limit
+	for i, sp := range spots {
+		u := k.use(sp)
+		t := &rank{run: x, node: sp.node, no: i, cpu: u.cpu, mem: u.mem, whole: c.shape.whole()}
+		for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
+			t.gpus = append(t.gpus, gpuUse{int32(g), u.milli})
+			x.milli += int64(u.milli)
+		}
+		x.ranks = append(x.ranks, t)
+		sp.node.take(t)
+		if sp.node.line != nil {
+			sp.node.line.reserve(r.now, r.expectedEnd(x), u)
+			sp.node.line.reserved-- // it is held, and not only reserved
+		}
+	}
+	for _, t := range x.tallies {
+		if t != nil {
+			t.running++
+			t.milli += x.milli
+			t.gpuTime += x.milli * int64(k.limit)
+		}
+	}
+	r.log = append(r.log, x)
+}

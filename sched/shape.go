@@ -1,0 +1,208 @@
+package sched
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// shape is an interned Shape: equal requests share one.
+type shape struct {
+	Shape
+	key    string   // equal for equal requests
+	bounds string   // the same, without the amounts of a rank
+	node   string   // Shape.Node, folded
+	models []string // Shape.GPUModels in lower case
+
+	refs      int   // classes and running jobs
+	submitted int64 // jobs ever queued with it, for the mix
+	fits      map[*nodeKind]fit
+}
+
+// fit is whether nodes of a kind can ever hold a rank of a shape, when nothing
+// else is on them and none of their GPUs is drained.
+type fit struct {
+	ok   bool
+	gpus gpuSet // those that will do
+	why  misfit // what is missing first, where not ok
+}
+
+// misfit is what a node lacks for ever, in the order in which it is told.
+type misfit uint8
+
+const (
+	fitsAll misfit = iota
+	wrongCluster
+	wrongName
+	lacksFeature
+	lacksModel
+	lacksGPUMem
+	lacksComputeCap
+	lacksCUDA
+	noSharing
+	fewGPUs
+	fewCores
+	littleMemory
+)
+
+// intern finds or makes the shape for a request.
+func (s *State) intern(in *Shape) *shape {
+	if in == s.lastIn && s.lastShape != nil && s.shapes[s.lastShape.key] == s.lastShape {
+		return s.lastShape
+	}
+	n := *in
+	n.Nodes = in.Ranks()
+	n.GPUModels = sortedSet(in.GPUModels, strings.ToLower)
+	n.Features = sortedSet(in.Features, func(f string) string { return f })
+	node := fold(n.Node)
+	bounds := fmt.Sprintf("%d %t %t %d %q %q %d %d %d %q %t", n.Nodes, n.AllGPUs, n.Exclusive, n.Cluster, node,
+		n.GPUModels, n.GPUMemMiB, n.MinCUDA, n.MinComputeCap, n.Features, n.MilliGPU%WholeGPU != 0)
+	key := fmt.Sprintf("%s %d %d %d", bounds, n.MilliGPU, n.MilliCPU, n.MemMiB)
+	out := s.shapes[key]
+	if out == nil {
+		models := n.GPUModels
+		n.GPUModels, n.Features = slices.Clone(in.GPUModels), slices.Clone(in.Features)
+		out = &shape{Shape: n, key: key, bounds: bounds, node: node, models: models, fits: map[*nodeKind]fit{}}
+		s.shapes[key] = out
+	}
+	s.lastIn, s.lastShape = in, out
+	return out
+}
+
+func sortedSet(in []string, each func(string) string) []string {
+	out := make([]string, len(in))
+	for i, x := range in {
+		out[i] = each(x)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (s *State) unref(x *shape) {
+	x.refs--
+	if x.refs == 0 {
+		delete(s.shapes, x.key)
+	}
+}
+
+// share says that a rank takes part of one GPU only.
+func (x *shape) share() bool { return x.MilliGPU > 0 && x.MilliGPU < WholeGPU }
+
+// whole GPUs of a rank.
+func (x *shape) gpus() int { return int(x.MilliGPU / WholeGPU) }
+
+// on is whether nodes of the kind can ever hold a rank.
+func (x *shape) on(k *nodeKind) fit {
+	f, ok := x.fits[k]
+	if !ok {
+		f = x.match(k)
+		x.fits[k] = f
+	}
+	return f
+}
+
+func (x *shape) match(k *nodeKind) fit {
+	n := k.sample
+	var f fit
+	switch {
+	case x.Cluster != 0 && x.Cluster != n.Cluster:
+		f.why = wrongCluster
+		return f
+	case slices.ContainsFunc(x.Features, func(w string) bool { return !slices.Contains(n.Features, w) }):
+		f.why = lacksFeature
+		return f
+	}
+	f.gpus, f.why = x.gpusOf(n)
+	switch {
+	case f.why != fitsAll:
+	case x.MinCUDA > n.CUDA:
+		f.why = lacksCUDA
+	case x.share() && !n.AllowShare:
+		f.why = noSharing
+	case f.gpus.count() < x.least():
+		f.why = fewGPUs
+	case x.MilliCPU > n.MilliCPU:
+		f.why = fewCores
+	case x.MemMiB > n.MemMiB:
+		f.why = littleMemory
+	default:
+		f.ok = true
+	}
+	return f
+}
+
+// least is how many GPUs a rank must get at least.
+func (x *shape) least() int {
+	g := int((x.MilliGPU + WholeGPU - 1) / WholeGPU)
+	if x.AllGPUs {
+		return max(g, 1)
+	}
+	return g
+}
+
+// gpusOf is the GPUs of a node that satisfy the constraints, and if there are
+// none, the constraint that rules the last ones out.
+func (x *shape) gpusOf(n *Node) (gpuSet, misfit) {
+	var out gpuSet
+	why := fitsAll
+	for i, g := range n.GPUs {
+		w := x.gpuMisfit(&g)
+		if w == fitsAll {
+			out.add(i)
+		}
+		why = max(why, w)
+	}
+	constrained := len(x.models) > 0 || x.GPUMemMiB > 0 || x.MinComputeCap > 0
+	switch {
+	case !out.empty() || !constrained:
+		return out, fitsAll
+	case len(n.GPUs) == 0 && len(x.models) > 0:
+		return out, lacksModel
+	case len(n.GPUs) == 0:
+		return out, fewGPUs
+	}
+	return out, why
+}
+
+func (x *shape) gpuMisfit(g *GPU) misfit {
+	mem := g.MemMiB
+	if x.share() {
+		mem = mem * x.MilliGPU / WholeGPU
+	}
+	model := strings.ToLower(g.Model)
+	switch {
+	case len(x.models) > 0 && !slices.ContainsFunc(x.models, func(m string) bool { return strings.Contains(model, m) }):
+		return lacksModel
+	case mem < x.GPUMemMiB:
+		return lacksGPUMem
+	case g.ComputeCap < x.MinComputeCap:
+		return lacksComputeCap
+	}
+	return fitsAll
+}
+
+// named says whether the node is one that the shape allows by name.
+func (x *shape) named(n *node) bool { return x.node == "" || x.node == n.folded }
+
+// sizeMilli is the GPUs of all ranks in thousandths, as far as the request says.
+func (x *shape) sizeMilli() int64 {
+	return int64(x.Ranks()) * max(x.MilliGPU, int64(x.least())*WholeGPU*int64(boolInt(!x.share())))
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// mulDiv is a*b/c for numbers that are not below 0, rounded down.
+func mulDiv(a, b, c int64) int64 {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi >= uint64(c) {
+		return 1<<63 - 1
+	}
+	q, _ := bits.Div64(hi, lo, uint64(c))
+	return int64(min(q, 1<<63-1))
+}

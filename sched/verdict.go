@@ -1,0 +1,205 @@
+package sched
+
+import (
+	"fmt"
+	"strings"
+)
+
+// verdict is why the jobs of a class do not start, in numbers; the words are
+// made when somebody asks.
+type verdict struct {
+	code  Code
+	head  JobID // the first job of the class that does not start
+	kind  blocked
+	limit limitHit
+}
+
+// blocked is why there is no room for jobs of a kind.
+type blocked struct {
+	code   Code
+	window string
+	nodes  int // that can hold a rank when empty
+	free   int // of these, that have room but for what is planned
+	misfit misfit
+}
+
+// whyBlocked is the first reason for which find fails, by what was free when
+// it did.
+func (r *round) whyBlocked(k *jobKind) blocked {
+	var b blocked
+	shut := 0
+	for _, nk := range r.s.order {
+		f := k.shape.on(nk)
+		if !f.ok {
+			b.misfit = max(b.misfit, f.why)
+			continue
+		}
+		for _, n := range nk.nodes {
+			if n.gone || !k.shape.named(n) {
+				continue
+			}
+			b.nodes++
+			if !n.open() {
+				continue
+			}
+			if _, ok := n.room(k.shape, f); !ok {
+				continue
+			}
+			if w := n.closed(k, r.now); w != nil {
+				shut++
+				b.window = w.Name
+				continue
+			}
+			b.free++
+		}
+	}
+	switch ranks := k.shape.Ranks(); {
+	case b.nodes < ranks:
+		b.code = CodeNever
+	case b.free >= ranks:
+		b.code = CodePriority
+	case b.free+shut >= ranks:
+		b.code = CodeReservation
+	default:
+		b.code = CodeResources
+	}
+	return b
+}
+
+// ReasonOf is why a waiting job does not start, as the plan has it. It costs
+// the same for every job.
+func (s *State) ReasonOf(p *Plan, id JobID) Reason {
+	ref, ok := s.Ref(id)
+	if !ok {
+		return Reason{Code: CodeUnknown, Text: "it does not wait"}
+	}
+	return p.ReasonFor(ref)
+}
+
+// Ref names a waiting job to a Plan. It is a value that may be kept and read by
+// anyone as long as the job waits.
+type Ref struct {
+	ID        JobID
+	Class     uint64
+	Since     Time // eligible since
+	shape     *shape
+	bucketMax int
+}
+
+// Ref of a waiting job, and whether it waits.
+func (s *State) Ref(id JobID) (Ref, bool) {
+	e := s.waiting[id]
+	if e == nil {
+		return Ref{}, false
+	}
+	return Ref{ID: id, Class: e.class.id, Since: e.since, shape: e.class.shape}, true
+}
+
+// ReasonFor is ReasonOf without the State: a plan never changes and may be read
+// by anyone.
+func (p *Plan) ReasonFor(ref Ref) Reason {
+	if ref.Since > p.now {
+		return Reason{Code: CodeBeginTime, Text: "waits for its begin time", At: ref.Since}
+	}
+	v, ok := p.verdicts[ref.Class]
+	if !ok {
+		return Reason{Code: CodeNotYetEvaluated, Text: "no round has looked at it yet"}
+	}
+	out := Reason{Code: v.code, Text: v.words(ref.shape)}
+	for _, res := range p.Reservations {
+		if res.Job == ref.ID {
+			out.At = res.At
+		}
+	}
+	return out
+}
+
+func (v verdict) text(c *class) string { return v.words(c.shape) }
+
+func (v verdict) words(x *shape) string {
+	switch v.code {
+	case CodeLimit:
+		return v.limit.text()
+	case CodePriority:
+		if v.kind.free == 0 {
+			return fmt.Sprintf("job %d goes first", v.head)
+		}
+		return fmt.Sprintf("what is free for %s is planned for jobs before it", x.text())
+	case CodeReservation:
+		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", x.text(), v.kind.window)
+	case CodeNever:
+		return fmt.Sprintf("needs %s: no node has that", x.text())
+	}
+	return fmt.Sprintf("needs %s: not enough is free on %d nodes that could hold it", x.text(), v.kind.nodes)
+}
+
+func (l limitHit) text() string {
+	who := [...]string{"user", "project", "qos", "user", "bucket"}[l.kind] + " " + l.name
+	if l.of != "" {
+		who += " in qos " + l.of
+	}
+	switch l.what {
+	case "GPUs":
+		return fmt.Sprintf("%s has %s of %s GPUs and asks for %s more", who, thousandths(l.used), thousandths(l.max), thousandths(l.ask))
+	case "GPU-minutes":
+		const minute = WholeGPU * int64(Minute)
+		return fmt.Sprintf("%s has %d of %d GPU-minutes and asks for %d more", who, l.used/minute, l.max/minute, l.ask/minute)
+	case "budget":
+		return fmt.Sprintf("%s has used %d of its budget of %d GPU-minutes", who, l.used, l.max)
+	}
+	return fmt.Sprintf("%s has %d of %d running jobs", who, l.used, l.max)
+}
+
+// text is the request in words: "2 nodes with 4 x H100, 16 cores and 64 GiB".
+func (x *shape) text() string {
+	var b strings.Builder
+	if n := x.Ranks(); n > 1 {
+		fmt.Fprintf(&b, "%d nodes with ", n)
+	}
+	model := "GPU"
+	if len(x.GPUModels) > 0 {
+		model = strings.Join(x.GPUModels, " or ")
+	}
+	switch {
+	case x.AllGPUs:
+		fmt.Fprintf(&b, "all %s of a node, ", model)
+	case x.MilliGPU > 0:
+		fmt.Fprintf(&b, "%s x %s, ", thousandths(x.MilliGPU), model)
+	}
+	fmt.Fprintf(&b, "%s cores and %s GiB", thousandths(x.MilliCPU), thousandths(x.MemMiB*1000/1024))
+	return b.String()
+}
+
+// thousandths as a decimal number: 1500 is "1.5".
+func thousandths(n int64) string {
+	s := fmt.Sprintf("%d.%03d", n/1000, n%1000)
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}
+
+func deadlineText(e *entry, now Time) string {
+	if e.rare.notAfter > 0 && e.rare.notAfter <= now {
+		return "the time by which it must have started has passed"
+	}
+	return fmt.Sprintf("waited longer than %d minutes", e.rare.maxQueued/Minute)
+}
+
+func (s *State) policyChanged() {
+	clear(s.tallies)
+	for _, c := range s.classes { // counts: order does not matter
+		j := Job{User: c.user, Project: c.project, QOS: c.qos, Bucket: c.bucket}
+		c.tallies = s.talliesOf(&j)
+		for _, t := range c.tallies {
+			if t != nil {
+				t.waiting += c.live
+			}
+		}
+	}
+	for _, x := range s.running {
+		s.charge(x, +1)
+	}
+	for _, k := range s.order {
+		k.value = s.kindValue(k.sample)
+	}
+	s.sortKinds()
+	s.rejoin()
+}
