@@ -110,4 +110,4 @@ func absolutePath(s string) string {
 }
 
 // cleanPath drops doubled and trailing slashes.
-func cleanPath(s string) string { return strings.Clone(path.Clean(s)) }
+func cleanPath(s string) string { return path.Clean(s) }

@@ -188,7 +188,7 @@ func readGPUs(d *decoder, n *node, r *Resources) {
 	case x > maxGPUs:
 		d.problem(n, fmt.Sprintf("must be at most %d, is %s", maxGPUs, shorten(n.text)), "")
 	case x == -1 || x >= 0 && x == math.Trunc(x):
-		r.GPUs = x
+		r.GPUs = x + 0 // a negative zero becomes zero
 	case 0 < x && x < 1 && hundredths >= 1 && math.Abs(x*100-hundredths) < 1e-9:
 		r.GPUs = hundredths / 100
 	default:
@@ -238,7 +238,7 @@ func projectURN(s string) string {
 		name = parts[3]
 	}
 	if name != "" && !isNameByte(name[0]) {
-		return fmt.Sprintf("names the project %s: it must start with a letter or digit", quote(name))
+		return fmt.Sprintf("names the project %s: it must start with a letter, a digit or _", quote(name))
 	}
 	if wrong := word(".-")(name); wrong != "" {
 		return "names a project that " + wrong

@@ -172,15 +172,11 @@ func (r *jsonReader) list(n *node, end byte, one func(*node) *syntaxError) *synt
 	r.pos++
 	for first := true; ; first = false {
 		switch c := r.next(); {
-		case c == end && first:
-			r.pos++
-			r.depth--
-			return nil
-		case first:
 		case c == end:
 			r.pos++
 			r.depth--
 			return nil
+		case first:
 		case c != ',':
 			return r.unexpected(fmt.Sprintf("a comma or %q", end))
 		default:

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,5 +37,13 @@ func TestSpecSizes(t *testing.T) {
 	s.Owner.ProjectURN = "vision"
 	if s.ProjectName() != "vision" {
 		t.Errorf("plain project name: %q", s.ProjectName())
+	}
+}
+
+func TestNegativeZeroGPUs(t *testing.T) {
+	doc := `{"name":"x","request":{"resources":{"gpus":-0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"debian"}}}`
+	sub, err := Parse([]byte(doc))
+	if g := sub.Spec.Request.Resources.GPUs; err != nil || g != 0 || math.Signbit(g) {
+		t.Errorf("-0 is read as %v, %v", g, err)
 	}
 }

@@ -1,0 +1,39 @@
+package job
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const docs = "../../docs/job-format.md"
+
+// TestDocs parses every example of the reference and looks for every field in
+// it.
+func TestDocs(t *testing.T) {
+	text := string(read(t, docs))
+	examples := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(text, -1)
+	if len(examples) < 3 {
+		t.Fatalf("%d examples in %s", len(examples), docs)
+	}
+	for _, e := range examples {
+		if _, err := Parse([]byte(e[1])); err != nil {
+			t.Errorf("example is refused: %v\n%s", err, e[1])
+		}
+	}
+	for _, fields := range [][]string{
+		names(specFields), names(ownerFields), names(requestFields), names(resourcesFields), names(dockerFields), names(storageFields),
+		names(schedulingFields), names(bucketFields), names(extraFields), names(gbatchFields),
+	} {
+		for _, name := range fields {
+			if !regexp.MustCompile("`[^`]*\\b" + name + "\\b[^`]*`").MatchString(text) {
+				t.Errorf("field %q is not described", name)
+			}
+		}
+	}
+	for _, v := range Environment(EnvInput{Spec: &Spec{}, Tasks: 2, GPUs: []int{0}, Addresses: []string{"a", "b"}, MasterPort: 1}) {
+		if name, _, _ := strings.Cut(v, "="); !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("variable %s is not described", name)
+		}
+	}
+}
