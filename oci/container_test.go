@@ -1,8 +1,18 @@
 package oci_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/cgroups"
+	"gbatch/oci"
 )
 
 func TestExitCode(t *testing.T) {
@@ -18,12 +28,296 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-func TestFirstLook(t *testing.T) {
-	b := newBox(t, "id; ls -l /; mount; cat /proc/self/status | grep -E 'Cap|NoNew|Seccomp'; env; hostname")
-	b.req.Hostname = "rank0"
-	_, log := b.run()
-	t.Log(log)
-	if !strings.Contains(log, "rank0") {
-		t.Error("no host name")
+// What a container sees of itself, one line per case.
+func TestInside(t *testing.T) {
+	needContainers(t)
+	host := t.TempDir()
+	if err := os.WriteFile(filepath.Join(host, "data"), []byte("from the host\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
+	cases := map[string]struct {
+		script string
+		edit   func(*oci.SpecRequest)
+		want   string
+	}{
+		"env":       {`echo $A-$B-$PATH`, func(r *oci.SpecRequest) { r.Image.Env = []string{"A=1", "PATH=/bin"}; r.Env = []string{"B=x y", "A=2"} }, "2-x y-/bin\n"},
+		"home":      {`echo $HOME`, nil, "/root\n"},
+		"hostname":  {`hostname`, func(r *oci.SpecRequest) { r.Hostname = "rank0" }, "rank0\n"},
+		"workdir":   {`pwd`, func(r *oci.SpecRequest) { r.WorkDir = "/work" }, "/work\n"},
+		"newdir":    {`pwd; ls -d /made/here`, func(r *oci.SpecRequest) { r.WorkDir = "/made/here" }, "/made/here\n/made/here\n"},
+		"pid":       {`echo $$`, nil, "1\n"},
+		"stdin":     {`cat; echo end`, nil, "end\n"},
+		"user":      {`id; echo $HOME; grep -E 'CapEff|NoNewPrivs' /proc/self/status`, func(r *oci.SpecRequest) { r.User = "bob" }, "uid=1000(bob) gid=1000(bob) groups=44(video)\n/home/bob\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\n"},
+		"usergroup": {`id -u; id -g; id -G`, func(r *oci.SpecRequest) { r.User = "1234:bob"; r.Groups = []string{"extra", "4321"} }, "1234\n1000\n1000 77 4321\n"},
+		"imageuser": {`id -un`, func(r *oci.SpecRequest) { r.Image.User = "bob" }, "bob\n"},
+		"stdout":    {`echo direct >/dev/stdout; echo err >/dev/stderr`, func(r *oci.SpecRequest) { r.User = "bob" }, "direct\nerr\n"},
+		"shm":       {`df -m /dev/shm | tail -1 | awk '{print $2}'`, func(r *oci.SpecRequest) { r.ShmBytes = 24 << 20 }, "24\n"},
+		"shmtmpfs":  {`grep -c /dev/shm /proc/mounts; df -m /dev/shm | tail -1 | awk '{print $2}'`, func(r *oci.SpecRequest) { r.Tmpfs = []oci.Tmpfs{{Target: "/dev/shm/", Bytes: 9 << 20}} }, "1\n9\n"},
+		"cpuset":    {`grep Cpus_allowed_list /proc/self/status`, func(r *oci.SpecRequest) { r.Limits.CPUs = cgroups.NewCPUSet(1) }, "Cpus_allowed_list:\t1\n"},
+		"romount":   {`cat /in/data; echo x >/in/data; echo $?`, func(r *oci.SpecRequest) { r.Mounts = []oci.Mount{{Source: host, Target: "/in", ReadOnly: true}} }, "from the host\n/bin/sh: can't create /in/data: Read-only file system\n1\n"},
+		"rwmount":   {`echo x >/out/new; cat /out/new`, func(r *oci.SpecRequest) { r.Mounts = []oci.Mount{{Source: host, Target: "/out"}} }, "x\n"},
+		"nested": {`cat /a/b/data; touch /a/ok && ls /a`, func(r *oci.SpecRequest) {
+			r.Mounts = []oci.Mount{{Source: host, Target: "/a/b"}}
+			r.Tmpfs = []oci.Tmpfs{{Target: "/a", Bytes: 1 << 20}}
+		}, "from the host\nb\nok\n"},
+		"filemount": {`cat /etc/resolv.conf`, func(r *oci.SpecRequest) {
+			r.Mounts = []oci.Mount{{Source: filepath.Join(host, "data"), Target: "/etc/resolv.conf", ReadOnly: true}}
+		}, "from the host\n"},
+		"roroot": {`touch /x; touch /tmp/x; echo $?`, func(r *oci.SpecRequest) {
+			r.ReadOnlyRoot = true
+			r.Tmpfs = []oci.Tmpfs{{Target: "/tmp", Bytes: 1 << 20}}
+		}, "touch: /x: Read-only file system\n0\n"},
+		"tmpfsfull": {`dd if=/dev/zero of=/t/f bs=64k 2>&1 | grep -o 'No space left on device'; ls -l /t/f | awk '{print $5}'`, func(r *oci.SpecRequest) { r.Tmpfs = []oci.Tmpfs{{Target: "/t", Bytes: 1 << 20}} }, "No space left on device\n1048576\n"},
+		"network":   {`ls /sys/class/net`, nil, "lo\n"},
+		"rlimit": {`ulimit -n; ulimit -c`, func(r *oci.SpecRequest) {
+			r.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Soft: 100, Hard: 200}, {Type: "RLIMIT_CORE"}}
+		}, "100\n0\n"},
+		"rlimithi": {`echo fine`, func(r *oci.SpecRequest) {
+			r.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Soft: ^uint64(0), Hard: ^uint64(0)}}
+		}, "fine\n"},
+		"seccomp": {`grep -E '^Seccomp:' /proc/self/status; unshare -U true 2>&1`, nil, "Seccomp:\t2\nunshare: unshare(0x10000000): Operation not permitted\n"},
+		"proc":    {`echo 1 >/proc/sys/kernel/panic; cat /proc/keys`, nil, "/bin/sh: can't create /proc/sys/kernel/panic: Read-only file system\n"},
+		"noimage": {`echo $0 $1`, func(r *oci.SpecRequest) {
+			r.Image.Entrypoint = []string{"/bin/sh", "-c", "echo entry $0"}
+			r.Command = []string{"cmd"}
+		}, "entry cmd\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, tc.script)
+			if tc.edit != nil {
+				tc.edit(&b.req)
+			}
+			_, log := b.run()
+			if diff := cmp.Diff(tc.want, log); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A device that was not granted cannot be opened through a node of one's own.
+func TestDevices(t *testing.T) {
+	b := newBox(t, `mknod /dev/mine c 1 11; cat /dev/mine; mknod /dev/disk b 259 99; cat /dev/disk; head -c2 /dev/granted | wc -c; head -c2 /dev/zero | wc -c`)
+	b.req.Devices = []specs.LinuxDevice{{Path: "/dev/granted", Type: "c", Major: 1, Minor: 9}}
+	_, log := b.run()
+	want := "cat: can't open '/dev/mine': Operation not permitted\ncat: can't open '/dev/disk': Operation not permitted\n2\n2\n"
+	if diff := cmp.Diff(want, log); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	needContainers(t)
+	cases := map[string]struct {
+		edit func(*box)
+		code int
+		want oci.FailureKind
+		text string
+	}{
+		"notfound":   {func(b *box) { b.req.Command = []string{"pythn3", "x"} }, 127, oci.CommandNotFound, `command "pythn3" is not in the image`},
+		"nofile":     {func(b *box) { b.req.Command = []string{"/opt/run"} }, 127, oci.CommandNotFound, `command "/opt/run" is not in the image`},
+		"noexec":     {func(b *box) { b.req.Command = []string{"/etc/noexec"} }, 126, oci.CommandNotRunable, `command "/etc/noexec" is not executable by the container's user`},
+		"directory":  {func(b *box) { b.req.Command = []string{"/etc"} }, 126, oci.CommandNotRunable, `command "/etc" is a directory`},
+		"workdir":    {func(b *box) { b.req.WorkDir = "/etc/passwd" }, 125, oci.WorkDirMissing, `working directory "/etc/passwd" cannot be used in the image`},
+		"user":       {func(b *box) { b.req.User = "alice" }, 125, oci.UserUnknown, `image has no user "alice" in /etc/passwd`},
+		"group":      {func(b *box) { b.req.User = "bob:nogroup" }, 125, oci.UserUnknown, `image has no group "nogroup" in /etc/group`},
+		"groups":     {func(b *box) { b.req.Groups = []string{"wheel"} }, 125, oci.UserUnknown, `image has no group "wheel" in /etc/group`},
+		"mount":      {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/no/such", Target: "/x"}} }, 125, oci.MountFailed, `cannot mount /no/such: no such file or directory`},
+		"mountfile":  {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/tmp", Target: "/etc/passwd"}} }, 125, oci.MountFailed, `cannot mount /tmp on /etc/passwd: not a directory`},
+		"layer":      {func(b *box) { b.cfg.Layers = []string{"/no/such/layer"} }, 125, oci.RootfsFailed, `no such file or directory`},
+		"smallmem":   {func(b *box) { b.req.Limits.MemoryBytes = cgroups.MinMemory }, 0, "", ""},
+		"rlimitname": {func(b *box) { b.req.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_NONE"}} }, 125, oci.RuntimeFailed, `unknown resource limit "RLIMIT_NONE"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, "true")
+			tc.edit(b)
+			exit, _ := b.run()
+			if tc.want == "" {
+				if exit.Failure != nil || exit.Code != 0 {
+					t.Fatalf("exit: %+v, failure %+v", exit, exit.Failure)
+				}
+				return
+			}
+			if exit.Failure == nil {
+				t.Fatalf("no failure: %+v", exit)
+			}
+			if exit.Code != tc.code || exit.Failure.Kind != tc.want || !strings.Contains(exit.Failure.Message, tc.text) {
+				t.Errorf("code %d, kind %s\nmessage %s\ndetail %s", exit.Code, exit.Failure.Kind, exit.Failure.Message, exit.Failure.Detail)
+			}
+			if !exit.Started.IsZero() {
+				t.Error("a start that failed has a start time")
+			}
+		})
+	}
+}
+
+// Code 137 has four causes, and only one of them is the memory limit.
+func TestOOM(t *testing.T) {
+	needContainers(t)
+	t.Run("killed", func(t *testing.T) {
+		exit, _ := newBox(t, "exec tail /dev/zero").run()
+		if exit.Code != 137 || !exit.OOMKilled || exit.OOMKills == 0 {
+			t.Errorf("exit: %+v", exit)
+		}
+	})
+	t.Run("child", func(t *testing.T) {
+		// A job that lost a process must not hang on.
+		exit, _ := newBox(t, "tail /dev/zero & sleep 1000; exit 0").run()
+		if !exit.OOMKilled || exit.Code == 0 {
+			t.Errorf("exit: %+v", exit)
+		}
+	})
+	t.Run("plain", func(t *testing.T) {
+		exit, _ := newBox(t, "exit 137").run()
+		if exit.Code != 137 || exit.Signal != 0 || exit.OOMKilled {
+			t.Errorf("exit: %+v", exit)
+		}
+	})
+	t.Run("self", func(t *testing.T) {
+		exit, _ := newBox(t, "sh -c 'kill -9 $$'").run()
+		if exit.OOMKilled {
+			t.Errorf("exit: %+v", exit)
+		}
+	})
+	t.Run("tmpfs", func(t *testing.T) {
+		// A tmpfs counts too, so the limit has to have room for it.
+		b := newBox(t, "dd if=/dev/zero of=/dev/shm/f bs=1M count=200")
+		b.req.ShmBytes = 500 << 20
+		exit, _ := b.run()
+		if !exit.OOMKilled {
+			t.Errorf("exit: %+v", exit)
+		}
+	})
+}
+
+func TestPidsLimit(t *testing.T) {
+	b := newBox(t, "for i in $(seq 100); do sleep 100 & done; echo unreached")
+	b.req.Limits.Pids = 10
+	exit, log := b.run()
+	if exit.Code == 0 || !strings.Contains(log, "can't fork: Resource temporarily unavailable") {
+		t.Errorf("exit %+v, log %q", exit, log)
+	}
+}
+
+func TestForkBombIsBounded(t *testing.T) {
+	b := newBox(t, "b() { b | b & }; b; echo bomb; sleep 1000")
+	s := b.start()
+	b.await("bomb")
+	poll(t, "fork bomb", func() bool { st, err := s.Stats(); return err == nil && st.Pids >= 32 })
+	if st, err := s.Stats(); err != nil || st.Pids > 64 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if exit := b.exit(); exit.Signal != int(syscall.SIGKILL) || !exit.Stopped {
+		t.Errorf("exit: %+v", exit)
+	}
+}
+
+func TestDaemonisedChildEnds(t *testing.T) {
+	b := newBox(t, "setsid sh -c 'echo $$ >/out/pid; exec sleep 1000' >/dev/null 2>&1 & while ! [ -s /out/pid ]; do sleep 0.01; done; exit 3")
+	out := t.TempDir()
+	b.req.Mounts = []oci.Mount{{Source: out, Target: "/out"}}
+	exit, _ := b.run()
+	if exit.Code != 3 {
+		t.Errorf("exit: %+v", exit)
+	}
+	if g, err := cgroups.Find(b.req.CgroupPath); err != nil || g.Exists() {
+		t.Errorf("cgroup is left: %v", err)
+	}
+}
+
+func TestSignals(t *testing.T) {
+	needContainers(t)
+	cases := map[string]struct {
+		script string
+		want   int
+	}{
+		// The first process handles it.
+		"handler": {`trap 'echo got; exit 9' TERM; echo ready; while :; do sleep 0.02; done`, 9},
+		// A shell in front passes nothing on; its child handles it.
+		"child": {`sh -c "trap 'exit 9' TERM; echo ready; while :; do sleep 0.02; done"; exit $?`, 9},
+		// Nobody handles it: the leaf dies of it.
+		"leaf": {`echo ready; sleep 1000; exit $?`, 143},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, tc.script)
+			s := b.start()
+			b.await("ready")
+			poll(t, "running sleep", func() bool { st, err := s.Stats(); return err == nil && st.Pids > 1 })
+			if err := s.Stop(t.Context(), syscall.SIGTERM, patience); err != nil {
+				t.Fatal(err)
+			}
+			if exit := b.exit(); exit.Code != tc.want || !exit.Stopped {
+				t.Errorf("exit: %+v", exit)
+			}
+		})
+	}
+}
+
+func TestStopEscalates(t *testing.T) {
+	b := newBox(t, `trap '' TERM; echo ready; sh -c "trap '' TERM; sleep 1000" & wait`)
+	s := b.start()
+	b.await("ready")
+	if err := s.Stop(t.Context(), syscall.SIGTERM, 20_000_000); err != nil {
+		t.Fatal(err)
+	}
+	if exit := b.exit(); exit.Code != 137 || exit.OOMKilled || !exit.Stopped {
+		t.Errorf("exit: %+v", exit)
+	}
+}
+
+func TestKillBeforeStart(t *testing.T) {
+	b := newBox(t, "echo ran")
+	s := b.start()
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	exit := b.exit()
+	if !exit.Stopped || exit.Code != 137 {
+		t.Errorf("exit: %+v", exit)
+	}
+}
+
+func TestPauseStatsUpdate(t *testing.T) {
+	b := newBox(t, "echo ready; while :; do :; done")
+	s := b.start()
+	b.await("ready")
+	if phase, _ := s.Phase(); phase != oci.PhaseRunning {
+		poll(t, "running phase", func() bool { p, _ := s.Phase(); return p == oci.PhaseRunning })
+	}
+	if err := s.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := s.Stats()
+	if err != nil || second.CPUNanos != first.CPUNanos || first.MemoryBytes == 0 || first.Pids == 0 {
+		t.Errorf("paused: %+v, then %+v, %v", first, second, err)
+	}
+	if err := s.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	poll(t, "more cpu time", func() bool { st, err := s.Stats(); return err == nil && st.CPUNanos > first.CPUNanos })
+	if err := s.Update(cgroups.Limits{CPUs: cgroups.NewCPUSet(0), MemoryBytes: 32 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
+	if err != nil || !strings.Contains(string(status), "Cpus_allowed_list:\t0\n") {
+		t.Errorf("cpus were not changed: %v", err)
+	}
+	if err := s.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	// A frozen container has to die too.
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	b.exit()
 }

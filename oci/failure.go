@@ -46,7 +46,7 @@ var failureRules = []failureRule{
 	{regexp.MustCompile(`chdir to cwd.*permission denied`), WorkDirMissing, func(c failureContext) string {
 		return fmt.Sprintf("working directory %q may not be entered by the container's user", c.cwd)
 	}},
-	{regexp.MustCompile(`chdir to cwd|mkdir.*cwd`), WorkDirMissing, func(c failureContext) string {
+	{regexp.MustCompile(`chdir to cwd|container init: mkdir `), WorkDirMissing, func(c failureContext) string {
 		return fmt.Sprintf("working directory %q cannot be used in the image", c.cwd)
 	}},
 	{regexp.MustCompile(`exec: "[^"]*": (executable file not found in \$PATH|stat .*no such file)`), CommandNotFound, func(c failureContext) string {
@@ -61,8 +61,11 @@ var failureRules = []failureRule{
 	{regexp.MustCompile(`error running (\w+) hook #\d+: (.*)`), HookFailed, func(c failureContext) string {
 		return fmt.Sprintf("%s hook failed: %s", c.match[1], c.match[2])
 	}},
-	{regexp.MustCompile(`error mounting "([^"]*)" to rootfs at "([^"]*)": (.*)`), MountFailed, func(c failureContext) string {
-		return fmt.Sprintf("cannot mount %s on %s: %s", c.match[1], c.match[2], innermost(c.match[3]))
+	{regexp.MustCompile(`error mounting "([^"]*)" to rootfs at "([^"]*)": (?:.*: )?(.*)`), MountFailed, func(c failureContext) string {
+		return fmt.Sprintf("cannot mount %s on %s: %s", c.match[1], c.match[2], c.match[3])
+	}},
+	{regexp.MustCompile(`fulfil mount request: open ([^:]*): (.*)`), MountFailed, func(c failureContext) string {
+		return fmt.Sprintf("cannot mount %s: %s", c.match[1], c.match[2])
 	}},
 	{regexp.MustCompile(`error (?:mounting|preparing rootfs|setting up mounts)(.*)`), MountFailed, func(c failureContext) string {
 		return "cannot set up the container's mounts: " + innermost(c.match[1])

@@ -201,12 +201,13 @@ func (b *box) prepare() {
 func (b *box) start() *oci.Shim {
 	b.Helper()
 	b.prepare()
-	var err error
-	if b.shim, err = oci.Start(b.dir); err != nil {
+	shim, err := oci.Start(b.dir)
+	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { b.shim.Kill(); <-b.shim.Done() })
-	return b.shim
+	b.Cleanup(func() { shim.Kill(); <-shim.Done() })
+	b.shim = shim
+	return shim
 }
 
 const patience = 30 * time.Second

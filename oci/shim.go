@@ -27,14 +27,14 @@ const (
 // shim is the state of a shim process: one container, from mount to result.
 // Its working directory is the container's directory.
 type shim struct {
-	spec  *specs.Spec
-	cfg   ShimConfig
-	group *cgroups.Group
+	spec *specs.Spec
+	cfg  ShimConfig
 
 	upper, work string
 	listener    *net.UnixListener
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards what follows, until the container runs, and all writes to conns
+	group     *cgroups.Group
 	phase     Phase
 	container *libcontainer.Container // nil until it has been created
 	pid       int                     // of the container's first process, 0 until it runs
@@ -121,9 +121,13 @@ func (s *shim) setup() error {
 	if err != nil {
 		return &Failure{Kind: CgroupFailed, Message: err.Error()}
 	}
-	if s.group, err = host.Find(s.spec.Linux.CgroupsPath); err != nil {
+	group, err := host.Find(s.spec.Linux.CgroupsPath)
+	if err != nil {
 		return &Failure{Kind: CgroupFailed, Message: err.Error()}
 	}
+	s.mu.Lock()
+	s.group = group
+	s.mu.Unlock()
 	fitHost(s.spec, host)
 	return nil
 }

@@ -138,12 +138,12 @@ func (s *shim) stop(sig syscall.Signal) error {
 // start itself then sees that it was stopped.
 func (s *shim) breakOff() error {
 	s.mu.Lock()
-	created := s.container != nil
+	group := s.group
 	s.mu.Unlock()
-	if !created || s.group == nil {
+	if group == nil {
 		return nil
 	}
-	return s.group.Kill(killTimeout)
+	return group.Kill(killTimeout)
 }
 
 func (s *shim) signal(sig syscall.Signal) error {

@@ -69,11 +69,12 @@ func (s *Store) Close() error {
 	s.stop()
 	s.work.Wait()
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closeTransportsLocked()
-	s.mu.Unlock()
 	if s.lock == nil {
-		return nil
+		return nil // closed before, or never opened
 	}
+	defer func() { s.lock = nil }()
 	return s.lock.Close()
 }
 

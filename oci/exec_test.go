@@ -1,0 +1,148 @@
+package oci_test
+
+import (
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gbatch/oci"
+)
+
+// execBox runs a container that waits, for commands to be executed in.
+func execBox(t *testing.T, user string) *oci.Shim {
+	t.Helper()
+	b := newBox(t, "echo ready; sleep 1000")
+	b.req.User, b.req.Env = user, []string{"OUTER=1"}
+	s := b.start()
+	b.await("ready")
+	return s
+}
+
+// execOutput runs a command with a pipe for its output.
+func execOutput(t *testing.T, s *oci.Shim, req oci.ExecRequest) (string, int) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p, err := s.Exec(req, oci.ExecStdio{Stdout: w, Stderr: w})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := p.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out), code
+}
+
+func TestExec(t *testing.T) {
+	s := execBox(t, "")
+	out, code := execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", "echo $OUTER$INNER; pwd; id -un; exit 6"}, Env: []string{"INNER=2"}, WorkDir: "/work"})
+	if out != "12\n/work\nroot\n" || code != 6 {
+		t.Errorf("output %q, code %d", out, code)
+	}
+	out, _ = execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", "id -un; echo $HOME; grep CapEff /proc/self/status"}, User: "bob"})
+	if out != "bob\n/home/bob\nCapEff:\t0000000000000000\n" {
+		t.Errorf("as bob: %q", out)
+	}
+	_, code = execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", "kill -9 $$"}})
+	if code != 137 {
+		t.Errorf("killed: code %d", code)
+	}
+	_, err := s.Exec(oci.ExecRequest{Args: []string{"nonesuch"}}, oci.ExecStdio{})
+	if err == nil || !strings.Contains(err.Error(), `command "nonesuch" is not in the image`) {
+		t.Errorf("missing command: %v", err)
+	}
+}
+
+func TestExecStdin(t *testing.T) {
+	s := execBox(t, "")
+	inR, inW, _ := os.Pipe()
+	outR, outW, _ := os.Pipe()
+	p, err := s.Exec(oci.ExecRequest{Args: []string{"cat"}}, oci.ExecStdio{Stdin: inR, Stdout: outW})
+	inR.Close()
+	outW.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(inW, "through")
+	inW.Close()
+	out, _ := io.ReadAll(outR)
+	if code, err := p.Wait(); err != nil || code != 0 || string(out) != "through" {
+		t.Errorf("output %q, code %d, %v", out, code, err)
+	}
+}
+
+func TestExecTerminal(t *testing.T) {
+	s := execBox(t, "")
+	p, err := s.Exec(oci.ExecRequest{Args: []string{"sh", "-c", "tty; stty size; read x; stty size; echo got $x; exit 4"}, Terminal: true, Width: 100, Height: 40}, oci.ExecStdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var out strings.Builder
+	buf := make([]byte, 1024)
+	for !strings.Contains(out.String(), "40 100") {
+		n, err := p.Terminal.Read(buf)
+		if err != nil {
+			t.Fatalf("%v after %q", err, out.String())
+		}
+		out.Write(buf[:n])
+	}
+	if err := p.Resize(80, 25); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(p.Terminal, "me\n")
+	for {
+		n, err := p.Terminal.Read(buf)
+		if err != nil {
+			break // EIO is the end
+		}
+		out.Write(buf[:n])
+	}
+	if code, err := p.Wait(); err != nil || code != 4 {
+		t.Errorf("code %d, %v", code, err)
+	}
+	for _, want := range []string{"/dev/pts/0", "25 80", "got me"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in %q", want, out.String())
+		}
+	}
+}
+
+// A command does not outlive the client that asked for it.
+func TestExecEnds(t *testing.T) {
+	s := execBox(t, "")
+	closed, err := s.Exec(oci.ExecRequest{Args: []string{"sleep", "1000"}}, oci.ExecStdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signalled, err := s.Exec(oci.ExecRequest{Args: []string{"sleep", "1000"}}, oci.ExecStdio{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := signalled.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := signalled.Wait(); err != nil || code != 130 {
+		t.Errorf("code %d, %v", code, err)
+	}
+	closed.Close()
+	poll(t, "end of both commands", func() bool { st, err := s.Stats(); return err == nil && st.Pids <= 2 })
+}
+
+func TestExecMayNotGainRoot(t *testing.T) {
+	s := execBox(t, "bob")
+	if _, err := s.Exec(oci.ExecRequest{Args: []string{"id"}, User: "root"}, oci.ExecStdio{}); err == nil {
+		t.Error("root in a container of bob")
+	}
+}
