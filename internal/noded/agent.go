@@ -1,0 +1,239 @@
+package noded
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"gbatch/internal/client"
+	"gbatch/internal/job"
+)
+
+// Options are what an agent needs beside its configuration.
+type Options struct {
+	Log     *slog.Logger // nil: slog.Default
+	Version string       // of the program
+	Devices Devices      // nil: the node has no GPUs
+	Token   string       // the node's credential; empty: read Config.TokenFile
+}
+
+// Agent is the node daemon as a value: Open acquires, Run works until its
+// context ends, Close lets go. Containers live on after all of them.
+type Agent struct {
+	cfg      Config
+	log      *slog.Logger
+	version  string
+	instance string
+	boot     string
+	host     hostIdentity
+
+	locks   []*lock
+	ctl     controller
+	images  *imageUse
+	storage *storage
+	cores   *coreMap
+	devices Devices
+	contact *contact
+	health  *health
+	slots   chan struct{} // one for each container that may be starting
+	leaseC  chan struct{}
+
+	ctx context.Context // of Run; set before anything that uses it starts
+	wg  sync.WaitGroup  // all goroutines of Run
+
+	mu            sync.Mutex // guards the ranks' shared parts too
+	ranks         map[job.RankID]*rank
+	order         ordering
+	wantInventory bool
+
+	newsMu   sync.Mutex
+	newsAt   time.Time // when news are due; zero: there are none
+	newsWake chan struct{}
+
+	streamMu sync.Mutex
+	streams  map[string]bool // by id
+
+	keptMu    sync.Mutex
+	kept      []keptRank // oldest first
+	keptBytes int64
+
+	isAway bool // poll loop only: the controller does not answer
+}
+
+// Open takes hold of the state directory, finds out what an earlier daemon
+// left there, and removes what nobody needs. cfg has its defaults set and was
+// checked. An error names what to do.
+func Open(cfg Config, o Options) (*Agent, error) {
+	a := &Agent{
+		cfg: cfg, log: o.Log, version: o.Version, devices: o.Devices,
+		storage: newStorage(&cfg), health: newHealth(&cfg),
+		slots: make(chan struct{}, cfg.Launches), leaseC: make(chan struct{}, 1), newsWake: make(chan struct{}, 1),
+		ranks: map[job.RankID]*rank{}, streams: map[string]bool{}, wantInventory: true,
+	}
+	if a.log == nil {
+		a.log = slog.Default()
+	}
+	if a.devices == nil {
+		a.devices = noDevices{}
+	}
+	if err := a.open(o); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+func (a *Agent) open(o Options) error {
+	if err := a.openState(); err != nil {
+		return err
+	}
+	var err error
+	if a.ctl, err = dial(&a.cfg, o); err != nil {
+		return err
+	}
+	if a.boot, err = bootID(); err != nil {
+		return err
+	}
+	if a.host, err = lookupHost(); err != nil {
+		return err
+	}
+	if a.cores, err = newCoreMap(&a.cfg); err != nil {
+		return err
+	}
+	a.contact = openContact(a.cfg.StateDir, a.boot, time.Duration(a.cfg.Lease))
+	if a.images, err = openImages(&a.cfg); err != nil {
+		return err
+	}
+	return a.recover()
+}
+
+// openState makes or opens the state directory and takes its locks: one for
+// the directory, one for the node's name on this machine, by which everything
+// on the host is found.
+func (a *Agent) openState() error {
+	for _, dir := range []string{a.cfg.StateDir, a.dirRanks(), lockRun} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return fmt.Errorf("make state directory: %w", err)
+		}
+	}
+	for _, l := range []struct{ path, what string }{
+		{filepath.Join(a.cfg.StateDir, "lock"), "state directory " + a.cfg.StateDir},
+		{filepath.Join(lockRun, a.cfg.Name), "node name " + a.cfg.Name},
+	} {
+		held, err := takeLock(l.path, l.what)
+		if err != nil {
+			return err
+		}
+		a.locks = append(a.locks, held)
+	}
+	var err error
+	a.instance, err = loadInstance(a.cfg.StateDir)
+	return err
+}
+
+// Run keeps the node equal to what the controller desires until ctx ends. It
+// then waits for its goroutines; containers go on.
+func (a *Agent) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.ctx = ctx
+	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
+	a.resume()
+	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop} {
+		a.wg.Go(func() { loop(ctx) }) // ends with ctx
+	}
+	<-ctx.Done()
+	a.wg.Wait()
+	return nil
+}
+
+// Running counts the ranks whose containers live.
+func (a *Agent) Running() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for _, r := range a.ranks {
+		if r.status.Exit == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Close lets go of the state directory. Run must have returned.
+func (a *Agent) Close() error {
+	var err error
+	if a.images != nil {
+		err = a.images.Close()
+	}
+	if c, ok := a.ctl.(*client.Client); ok {
+		c.Close()
+	}
+	for _, l := range a.locks {
+		l.Close()
+	}
+	return err
+}
+
+// houseLoop does what has to be done now and then.
+func (a *Agent) houseLoop(ctx context.Context) {
+	for client.Sleep(ctx, houseEvery) == nil {
+		now := time.Now()
+		a.pruneLogs(now)
+		done, err := a.images.collect(now)
+		if err != nil {
+			a.log.Error("shrink image store", "error", err)
+		}
+		if len(done.Images) > 0 {
+			a.log.Info("image store shrunk", "images", len(done.Images), "freed", formatBytes(done.Freed), "kept", formatBytes(done.Kept))
+		}
+	}
+}
+
+// houseEvery is how often logs and images are looked through.
+const houseEvery = 5 * time.Minute
+
+func (a *Agent) dirRanks() string { return filepath.Join(a.cfg.StateDir, "ranks") }
+
+// cgroupPrefix holds every cgroup of this node; its name keeps several daemons
+// of one machine apart.
+func (a *Agent) cgroupPrefix() string { return "/gbatch/" + a.cfg.Name }
+
+func (a *Agent) cgroupPath(id job.RankID) string { return a.cgroupPrefix() + "/" + id.String() }
+
+// containerID is unique on the machine.
+func (a *Agent) containerID(id job.RankID) string { return a.cfg.Name + "." + id.String() }
+
+// dial makes the client of the controller; nothing is connected yet.
+func dial(c *Config, o Options) (controller, error) {
+	token := o.Token
+	if token == "" && c.TokenFile != "" {
+		b, err := os.ReadFile(c.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("read token: %w", err)
+		}
+		if token = strings.TrimSpace(string(b)); token == "" {
+			return nil, fmt.Errorf("token file %s is empty", c.TokenFile)
+		}
+	}
+	ctl := &client.Client{Address: c.Controller, Token: token, UserAgent: "gnoded/" + o.Version}
+	if c.CAFile != "" {
+		pem, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate authority: %w", err)
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read certificate authority %s: it holds no PEM certificate", c.CAFile)
+		}
+		ctl.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	return ctl, nil
+}

@@ -1,0 +1,295 @@
+package noded
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+)
+
+// fakeController speaks the wire contract and keeps, as the real one does, a
+// desired set and what the node last said. It runs in the test's process, so
+// it outlives daemons that are killed.
+type fakeController struct {
+	t   testing.TB
+	srv *httptest.Server
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced at each change
+	version  uint64
+	desired  map[job.RankID]api.Order
+	status   map[job.RankID]api.RankStatus
+	history  map[job.RankID][]api.Phase // phases as they came, without repeats
+	streams  []api.StreamRequest        // not handed out yet
+	bodies   map[string]*streamBody
+	last     api.SyncRequest
+	syncs    int
+	leaseMS  int64
+	down     bool // answer 503
+	inv      *api.Inventory
+	onStatus func(api.RankStatus) // called with mu held
+}
+
+type streamBody struct {
+	mu   sync.Mutex
+	text strings.Builder
+	done bool
+}
+
+func newFake(t testing.TB) *fakeController {
+	f := &fakeController{
+		t: t, changed: make(chan struct{}), version: 1, leaseMS: 60_000,
+		desired: map[job.RankID]api.Order{}, status: map[job.RankID]api.RankStatus{},
+		history: map[job.RankID][]api.Phase{}, bodies: map[string]*streamBody{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+api.PathNodeSync, f.sync)
+	mux.HandleFunc("POST "+api.PathStream, f.stream)
+	f.srv = httptest.NewServer(mux)
+	t.Cleanup(func() {
+		f.srv.CloseClientConnections()
+		f.srv.Close()
+	})
+	return f
+}
+
+func (f *fakeController) touch() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+func (f *fakeController) sync(w http.ResponseWriter, r *http.Request) {
+	var req api.SyncRequest
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	f.hear(req)
+	deadline := time.NewTimer(time.Duration(req.WaitMS) * time.Millisecond)
+	defer deadline.Stop()
+	for req.Seen == f.version && len(f.streams) == 0 && req.WaitMS > 0 && !f.down {
+		changed := f.changed
+		f.mu.Unlock()
+		stop := false
+		select {
+		case <-changed:
+		case <-deadline.C:
+			stop = true
+		case <-r.Context().Done():
+			stop = true
+		}
+		f.mu.Lock()
+		if stop {
+			break
+		}
+	}
+	if f.down {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(f.answer(req))
+}
+
+func (f *fakeController) hear(req api.SyncRequest) {
+	f.last = req
+	f.syncs++
+	if req.Inventory != nil {
+		f.inv = req.Inventory
+	}
+	for _, s := range req.Ranks {
+		old := f.status[s.ID]
+		if old.Phase != "" && !s.Phase.After(old.Phase) && old.Phase != s.Phase {
+			continue // an older message
+		}
+		f.status[s.ID] = s
+		if old.Phase != s.Phase {
+			f.history[s.ID] = append(f.history[s.ID], s.Phase)
+		}
+		if f.onStatus != nil {
+			f.onStatus(s)
+		}
+	}
+	f.touch2()
+}
+
+// touch2 wakes those who wait for statuses; polls look at their condition and
+// go on waiting.
+func (f *fakeController) touch2() { f.touch() }
+
+func (f *fakeController) answer(req api.SyncRequest) api.SyncResponse {
+	resp := api.SyncResponse{Version: f.version, LeaseMS: f.leaseMS, Streams: f.streams, WantInventory: f.inv == nil}
+	f.streams = nil
+	if req.Seen == f.version {
+		return resp
+	}
+	resp.Changed = true
+	listed := map[job.RankID]bool{}
+	for _, s := range req.Ranks {
+		listed[s.ID] = true
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(f.desired), compareRanks) {
+		o := f.desired[id]
+		if listed[id] {
+			o.Run = nil
+		}
+		resp.Desired = append(resp.Desired, o)
+	}
+	return resp
+}
+
+func (f *fakeController) stream(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	b := f.bodies[r.PathValue("id")]
+	f.mu.Unlock()
+	if b == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	buf := make([]byte, 4096)
+	for {
+		n, err := r.Body.Read(buf)
+		b.mu.Lock()
+		b.text.Write(buf[:n])
+		b.done = err == io.EOF
+		b.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// What tests do and ask.
+
+func (f *fakeController) want(id job.RankID, run *api.RunOrder) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.desired[id] = api.Order{ID: id, Run: run}
+	f.version++
+	f.touch()
+}
+
+func (f *fakeController) stop(id job.RankID, s api.Stop) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.desired[id]
+	o.Stop = &s
+	f.desired[id] = o
+	f.version++
+	f.touch()
+}
+
+func (f *fakeController) drop(id job.RankID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.desired, id)
+	f.version++
+	f.touch()
+}
+
+func (f *fakeController) setDown(down bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = down
+	f.touch()
+}
+
+func (f *fakeController) log(req api.StreamRequest) *streamBody {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := &streamBody{}
+	f.bodies[req.ID] = b
+	f.streams = append(f.streams, req)
+	f.touch()
+	return b
+}
+
+func (b *streamBody) now() (string, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String(), b.done
+}
+
+// await waits until ok says so of the controller's state.
+func (f *fakeController) await(what string, ok func() bool) {
+	f.t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		f.mu.Lock()
+		good, changed := ok(), f.changed
+		f.mu.Unlock()
+		if good {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.t.Fatalf("waited 30 s for %s; the node last said %s", what, toJSON(f.last))
+		}
+	}
+}
+
+// phase waits for a rank to come at least that far.
+func (f *fakeController) phase(id job.RankID, p api.Phase) api.RankStatus {
+	f.t.Helper()
+	var s api.RankStatus
+	f.await(fmt.Sprintf("%s to be %s", id, p), func() bool {
+		s = f.status[id]
+		return s.Phase == p || s.Phase.After(p)
+	})
+	return s
+}
+
+// exit waits for a rank's end.
+func (f *fakeController) exit(id job.RankID) *api.Exit {
+	f.t.Helper()
+	s := f.phase(id, api.PhaseEnded)
+	if s.Exit == nil {
+		f.t.Fatalf("%s ended without an exit", id)
+	}
+	return s.Exit
+}
+
+// holdsNothing waits until the node has forgotten everything.
+func (f *fakeController) holdsNothing() {
+	f.t.Helper()
+	f.await("the node to hold nothing", func() bool { return len(f.last.Ranks) == 0 })
+}
+
+func toJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// until polls for what no message tells.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited 30 s for %s", what)
+		}
+		time.Sleep(cmp.Or(10*time.Millisecond, 0))
+	}
+}

@@ -1,0 +1,276 @@
+package noded
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/opencontainers/runc/libcontainer/seccomp"
+
+	"gbatch/cgroups"
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/oci/image/imagetest"
+	"gbatch/oci/ref"
+)
+
+// testReg is an in-process registry with the test image, for the whole run.
+var testReg struct {
+	srv   *httptest.Server
+	image string // reference of the busybox image
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv(daemonEnv) != "" {
+		daemonMain()
+		return
+	}
+	os.Exit(runAll(m))
+}
+
+func runAll(m *testing.M) int {
+	if missing() == "" {
+		if err := startRegistry(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer testReg.srv.Close()
+	}
+	before := hostMounts()
+	code := m.Run()
+	if left := leftovers(before); left != "" {
+		fmt.Fprintln(os.Stderr, "left on the host:\n"+left)
+		return 1
+	}
+	return code
+}
+
+func startRegistry() error {
+	testReg.srv = httptest.NewServer(registry.New(registry.Logger(nullLog())))
+	testReg.image = strings.TrimPrefix(testReg.srv.URL, "http://") + "/test/busybox:1"
+	img, err := imagetest.Build(imagetest.Options{Busybox: true, Layers: [][]imagetest.File{{
+		{Name: "etc/passwd", Body: []byte("root:x:0:0:root:/root:/bin/sh\nbob:x:1000:1000::/home/bob:/bin/sh\n")},
+		{Name: "etc/group", Body: []byte("root:x:0:\nbob:x:1000:\n")},
+		{Name: "tmp/", Mode: 0o1777},
+	}}})
+	if err != nil {
+		return err
+	}
+	name, _, err := ref.Parse(testReg.image)
+	if err != nil {
+		return err
+	}
+	_, err = imagetest.Push(name, img, nil)
+	return err
+}
+
+// missing names what this machine lacks for tests with real containers.
+func missing() string {
+	switch {
+	case os.Geteuid() != 0:
+		return "root"
+	case !seccomp.Enabled:
+		return "the build tag seccomp"
+	}
+	if _, err := imagetest.Busybox(); err != nil {
+		return "a static busybox: " + err.Error()
+	}
+	return ""
+}
+
+func needContainers(t testing.TB) {
+	t.Helper()
+	if what := missing(); what != "" {
+		t.Skip("SKIPPED, no containers without " + what)
+	}
+}
+
+// leftovers lists mounts, cgroups and processes that tests left behind.
+func leftovers(before map[string]bool) string {
+	var left []string
+	for m := range hostMounts() {
+		if !before[m] {
+			left = append(left, "mount "+m)
+		}
+	}
+	for _, point := range []string{"memory", "pids", "unified", ""} {
+		dirs, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", point, "gbatch", testPrefix+"*", "*.*"))
+		for _, d := range dirs {
+			if st, err := os.Stat(d); err == nil && st.IsDir() {
+				left = append(left, "cgroup "+d)
+			}
+		}
+	}
+	procs, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, p := range procs {
+		b, _ := os.ReadFile(p)
+		if text := strings.ReplaceAll(string(b), "\x00", " "); strings.Contains(text, " shim ") && strings.Contains(text, testPrefix) {
+			left = append(left, "process "+p+" "+text)
+		}
+	}
+	// The nodes' own groups are ours to remove.
+	for i := int64(1); i <= nodes.Load(); i++ {
+		if g, err := cgroups.Find(fmt.Sprintf("/gbatch/%s%d", testPrefix, i)); err == nil {
+			_ = g.Remove()
+		}
+		_ = os.Remove(filepath.Join(lockRun, fmt.Sprintf("%s%d", testPrefix, i)))
+	}
+	return strings.Join(left, "\n")
+}
+
+func hostMounts() map[string]bool {
+	b, _ := os.ReadFile("/proc/self/mountinfo")
+	all := map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 4 && strings.Contains(f[4], testPrefix) {
+			all[f[4]] = true
+		}
+	}
+	return all
+}
+
+// Each test has a node of its own; names and directories carry the prefix.
+var (
+	testPrefix = fmt.Sprintf("t%d-", os.Getpid())
+	nodes      atomic.Int64
+)
+
+// site is a controller with one node.
+type site struct {
+	*fakeController
+	cfg  Config
+	stop context.CancelFunc
+	done chan struct{}
+	a    *Agent
+}
+
+// newSite makes the controller and the node's configuration; start runs it.
+func newSite(t testing.TB, change func(*Config)) *site {
+	needContainers(t)
+	s := &site{fakeController: newFake(t)}
+	name := fmt.Sprintf("%s%d", testPrefix, nodes.Add(1))
+	dir := filepath.Join(t.TempDir(), name)
+	s.cfg = Config{Name: name, Controller: s.srv.URL, StateDir: dir, Cores: 8, MinFree: 1, Launches: 2}
+	if change != nil {
+		change(&s.cfg)
+	}
+	s.cfg.SetDefaults()
+	if err := s.cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// start runs the node in this process until the test ends.
+func (s *site) start() *site {
+	s.t.Helper()
+	a, err := Open(s.cfg, Options{Log: testLog(s.t), Version: "test"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.a, s.done = a, make(chan struct{})
+	stopped := false
+	s.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		<-s.done
+	}
+	go func() {
+		defer close(s.done)
+		if err := a.Run(ctx); err != nil {
+			s.t.Error(err)
+		}
+		if err := a.Close(); err != nil {
+			s.t.Error(err)
+		}
+	}()
+	s.t.Cleanup(s.stop)
+	return s
+}
+
+// empty ends everything on the node, so that the test leaves nothing.
+func (s *site) empty() {
+	s.mu.Lock()
+	clear(s.desired)
+	s.version++
+	s.touch()
+	s.mu.Unlock()
+	s.holdsNothing()
+}
+
+// order is a rank that runs a shell line.
+func order(line string, change ...func(*api.RunOrder)) *api.RunOrder {
+	o := &api.RunOrder{
+		UUID: "0b5c0000-0000-4000-8000-000000000001", User: "alice", Project: "proj", ProjectGID: 4242,
+		Allocation: api.Allocation{CPUs: 1, MemBytes: 256 << 20}, Ranks: 1, GraceMS: 2000,
+		Spec: job.Spec{Name: "test", Request: job.Request{
+			Resources: job.Resources{CPUs: 1, CPUMemoryGB: 1},
+			Docker:    job.Docker{Image: testReg.image, Command: job.Command{Argv: []string{"/bin/sh", "-c", line}}},
+		}},
+	}
+	for _, c := range change {
+		c(o)
+	}
+	return o
+}
+
+// rankID numbers ranks within a test.
+func rankID(n int) job.RankID { return job.RankID{Job: job.Number(n), Attempt: 1} }
+
+// run orders a rank, waits for its end and returns it with the output.
+func (s *site) run(id job.RankID, o *api.RunOrder) (*api.Exit, string) {
+	s.t.Helper()
+	s.want(id, o)
+	e := s.exit(id)
+	out := s.output(id)
+	s.drop(id)
+	return e, out
+}
+
+// output is a rank's whole log.
+func (s *site) output(id job.RankID) string {
+	s.t.Helper()
+	return s.read(api.StreamRequest{Kind: "log", Rank: id, Follow: true})
+}
+
+var streamCount atomic.Int64
+
+func (s *site) read(req api.StreamRequest) string {
+	s.t.Helper()
+	req.ID = fmt.Sprintf("s%d", streamCount.Add(1))
+	b := s.log(req)
+	var text string
+	until(s.t, "the end of stream "+req.ID, func() bool {
+		var done bool
+		text, done = b.now()
+		return done
+	})
+	return text
+}
+
+func testLog(t testing.TB) *slog.Logger {
+	level := slog.LevelWarn
+	if testing.Verbose() {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: level}))
+}
+
+type logWriter struct{ t testing.TB }
+
+func (w logWriter) Write(p []byte) (int, error) {
+	fmt.Fprintf(os.Stderr, "%s %s %s", time.Now().Format("05.000"), w.t.Name(), p)
+	return len(p), nil
+}

@@ -1,0 +1,249 @@
+package noded
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/oci"
+	"gbatch/oci/image"
+)
+
+// rank is one container's life on this node, from its order to the removal of
+// its last trace. One goroutine takes it through that life; the agent's lock
+// guards what others look at.
+type rank struct {
+	a     *Agent
+	id    job.RankID
+	dir   string
+	order api.RunOrder // never with credentials
+	log   *slog.Logger
+	wake  chan struct{} // the stop or release changed; one is enough
+
+	// Only for the rank's own goroutine.
+	login   *api.Credential // until the image is here
+	img     *image.Image
+	cores   grant
+	mounts  []oci.Mount
+	shim    *oci.Shim
+	hasSlot bool
+
+	// Guarded by a.mu.
+	status      api.RankStatus
+	stop        *stopRecord
+	released    bool
+	cancelStart context.CancelCauseFunc
+}
+
+func (a *Agent) newRank(id job.RankID, order api.RunOrder) *rank {
+	r := &rank{
+		a: a, id: id, dir: a.rankDir(id), login: order.Registry, wake: make(chan struct{}, 1),
+		log:         a.log.With("rank", id.String(), "job", uint64(id.Job)),
+		status:      api.RankStatus{ID: id, Phase: api.PhaseAccepted},
+		cancelStart: func(error) {},
+	}
+	order.Registry = nil
+	r.order = order
+	return r
+}
+
+func (a *Agent) rankDir(id job.RankID) string { return filepath.Join(a.dirRanks(), id.String()) }
+
+func (r *rank) box() string { return filepath.Join(r.dir, "box") }
+
+func (r *rank) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// start begins the life of a rank that was just ordered. Called with a.mu held.
+func (a *Agent) start(r *rank) {
+	ctx, cancel := context.WithCancelCause(a.ctx)
+	r.cancelStart = cancel
+	// Ends with the rank, or with the daemon; Run waits for it.
+	a.wg.Go(func() {
+		defer cancel(nil)
+		r.live(ctx)
+	})
+}
+
+// live takes a new rank through its whole life.
+func (r *rank) live(startCtx context.Context) {
+	if r.revive() {
+		r.end()
+		return
+	}
+	err := r.prepare(startCtx)
+	switch {
+	case err == nil:
+		r.supervise()
+	case r.a.ctx.Err() != nil:
+		// The daemon goes. Nothing ran, so nothing need be remembered: the
+		// controller orders the rank again.
+		r.undo()
+		r.discard()
+		return
+	default:
+		r.fail(err)
+	}
+	r.end()
+}
+
+// revive finds a rank that ended here before and that the controller orders
+// again: it must not run a second time.
+func (r *rank) revive() bool {
+	exit, err := r.a.pastExit(r)
+	if err != nil || exit == nil {
+		return false
+	}
+	r.setEnded(exit)
+	return true
+}
+
+// fail ends a rank that could not be started.
+func (r *rank) fail(err error) {
+	stop := r.stopNow()
+	exit := failedExit(err, stop)
+	if exit.Reason == job.Server {
+		r.log.Error("start rank", "error", err)
+	}
+	r.a.health.diskError(err)
+	r.undo()
+	r.setEnded(exit)
+}
+
+// supervise waits for the container's end and sees to what shall happen to it
+// until then. On return the rank has ended, or the daemon is going.
+func (r *rank) supervise() {
+	watch := newWatch(r)
+	defer watch.close()
+	for {
+		watch.look()
+		select {
+		case <-r.shim.Done():
+			watch.close()
+			r.finish()
+			return
+		case <-watch.changed:
+		case <-r.wake:
+		case <-watch.limit.C:
+			watch.overLimit()
+		case err := <-watch.stopped:
+			watch.stopDone(err)
+		case <-r.a.ctx.Done():
+			return
+		}
+	}
+}
+
+// finish takes the container's result.
+func (r *rank) finish() {
+	exit, err := r.shim.Exit()
+	stop := r.stopNow()
+	var out *api.Exit
+	if err != nil {
+		r.log.Error("read the container's result", "error", err)
+		out = failedExit(err, stop)
+		out.StartedMS = r.startedMS()
+	} else {
+		out = exitOf(exit, stop, r.order.Allocation.MemBytes)
+	}
+	r.a.clean(r)
+	r.undo()
+	r.setEnded(out)
+}
+
+// end waits for the controller to let go of an ended rank, removes what it had
+// meanwhile, and forgets it. If the daemon goes first, the next one does that.
+func (r *rank) end() {
+	if !r.ended() {
+		return
+	}
+	if !r.a.cleanAll(r) {
+		return
+	}
+	for !r.isReleased() {
+		select {
+		case <-r.wake:
+		case <-r.a.ctx.Done():
+			return
+		}
+	}
+	r.a.forget(r)
+}
+
+// What follows reads and writes the guarded part.
+
+func (r *rank) statusNow() api.RankStatus {
+	s := r.status
+	if s.Exit != nil {
+		e := *s.Exit
+		s.Exit = &e
+	}
+	return s
+}
+
+func (r *rank) change(within time.Duration, f func(*api.RankStatus)) {
+	r.a.mu.Lock()
+	f(&r.status)
+	r.a.mu.Unlock()
+	r.a.tell(within)
+}
+
+func (r *rank) setPhase(p api.Phase) {
+	r.change(newsProgress, func(s *api.RankStatus) { s.Phase = p })
+}
+
+func (r *rank) setRunning(at time.Time) {
+	r.change(newsRunning, func(s *api.RankStatus) {
+		s.Phase, s.Progress, s.StartedMS = api.PhaseRunning, "", at.UnixMilli()
+	})
+	r.log.Info("rank runs", "pid", r.shim.PID())
+}
+
+func (r *rank) setEnded(e *api.Exit) {
+	r.change(newsNow, func(s *api.RankStatus) {
+		s.Phase, s.Progress, s.Exit = api.PhaseEnded, "", e
+		s.StartedMS = max(s.StartedMS, e.StartedMS)
+	})
+	r.log.Info("rank ended", "code", e.Code, "reason", e.Reason, "message", e.Message)
+}
+
+func (r *rank) startedMS() int64 {
+	r.a.mu.Lock()
+	defer r.a.mu.Unlock()
+	return r.status.StartedMS
+}
+
+func (r *rank) ended() bool {
+	r.a.mu.Lock()
+	defer r.a.mu.Unlock()
+	return r.status.Exit != nil
+}
+
+func (r *rank) isReleased() bool {
+	r.a.mu.Lock()
+	defer r.a.mu.Unlock()
+	return r.released
+}
+
+// stopNow is a copy of the stop under way, if one is.
+func (r *rank) stopNow() *stopRecord {
+	r.a.mu.Lock()
+	defer r.a.mu.Unlock()
+	if r.stop == nil {
+		return nil
+	}
+	s := *r.stop
+	return &s
+}
+
+func sortStatuses(list []api.RankStatus) {
+	slices.SortFunc(list, func(a, b api.RankStatus) int { return compareRanks(a.ID, b.ID) })
+}

@@ -1,0 +1,173 @@
+package noded
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"gbatch/cgroups"
+	"gbatch/internal/job"
+	"gbatch/oci"
+)
+
+// buildSpec makes the container's spec out of order, image and grant.
+func (r *rank) buildSpec() (*specs.Spec, error) {
+	docker := &r.order.Spec.Request.Docker
+	args, _, err := docker.Command.Args()
+	if err != nil {
+		return nil, &badSpecError{err}
+	}
+	req := oci.SpecRequest{
+		Image: oci.ImageConfig{
+			Env:        r.img.Config.Env,
+			Entrypoint: r.img.Config.Entrypoint,
+			Cmd:        r.img.Config.Cmd,
+			WorkDir:    r.img.Config.WorkingDir,
+			User:       r.img.Config.User,
+		},
+		Command:    args,
+		Env:        job.Environment(r.envInput()),
+		WorkDir:    docker.WorkingDir,
+		User:       docker.User,
+		Groups:     docker.GroupAdd,
+		Hostname:   r.a.host.name,
+		Mounts:     r.allMounts(),
+		ShmBytes:   r.shmBytes(),
+		Network:    oci.Network{Host: true},
+		CgroupPath: r.a.cgroupPath(r.id),
+		Limits: cgroups.Limits{
+			CPUs:        r.cores.CPUs,
+			Mems:        r.cores.Mems,
+			MemoryBytes: r.order.Allocation.MemBytes,
+			Pids:        int64(r.a.cfg.PidsMax),
+		},
+		Rlimits: rlimits(len(r.order.Allocation.GPUs) > 0),
+	}
+	for _, s := range docker.Storage {
+		if s.HostPath == job.TmpfsHostPath {
+			req.Tmpfs = append(req.Tmpfs, oci.Tmpfs{Target: s.ContainerPath, Bytes: int64(s.SizeGB) << 30})
+		}
+	}
+	spec, err := oci.BuildSpec(req)
+	if err != nil {
+		return nil, &badSpecError{err}
+	}
+	return spec, r.a.devices.Edit(spec, uuids(r.order.Allocation))
+}
+
+func (r *rank) envInput() job.EnvInput {
+	ids := uuids(r.order.Allocation)
+	return job.EnvInput{
+		Spec: &r.order.Spec, ID: r.id,
+		UUID: r.order.UUID, User: r.order.User, Project: r.order.Project, ProjectGID: r.order.ProjectGID,
+		RestartCount: int(r.id.Attempt) - 1,
+		ClusterID:    r.a.cfg.ClusterID,
+		Node:         r.a.cfg.Name,
+		DNSName:      r.a.host.dns,
+		InstanceID:   r.a.instance,
+		PID:          os.Getpid(),
+		WorkerID:     "0",
+		Version:      r.a.version,
+		Cores:        r.cores.list(r.order.Allocation.CPUs),
+		GPUs:         r.a.devices.Indexes(ids),
+		GPUUUIDs:     ids,
+		MemoryBytes:  r.order.Allocation.MemBytes,
+	}
+}
+
+func (r *rank) shmBytes() int64 {
+	if g := r.order.Spec.Gbatch; g != nil && g.ShmSizeMB > 0 {
+		return int64(g.ShmSizeMB) << 20
+	}
+	return int64(r.a.cfg.ShmSize)
+}
+
+// rlimits lift what GPU libraries run into: memory that devices write to must
+// be locked. The shim lowers this to what the host allows.
+func rlimits(gpus bool) []specs.POSIXRlimit {
+	if !gpus {
+		return nil
+	}
+	return []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Hard: math.MaxUint64, Soft: math.MaxUint64}}
+}
+
+// hostFiles are the files by which programs find names and hosts. Each rank
+// gets its own copies, so that a job may change its own.
+var hostFiles = []string{"hosts", "resolv.conf"}
+
+// writeFiles copies them into the rank's directory.
+func (r *rank) writeFiles(context.Context) error {
+	dir := filepath.Join(r.dir, "etc")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range hostFiles {
+		text, err := os.ReadFile("/etc/" + name)
+		if err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		if name == "hosts" {
+			text = withHost(text, r.a.host.name)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withHost makes sure that the host's own name can be resolved: launchers of
+// parallel programs look it up.
+func withHost(hosts []byte, name string) []byte {
+	for line := range strings.Lines(string(hosts)) {
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		for _, f := range fields[min(1, len(fields)):] {
+			if strings.EqualFold(f, name) {
+				return hosts
+			}
+		}
+	}
+	text := strings.TrimRight(string(hosts), "\n")
+	if !strings.Contains(text, "localhost") {
+		text += "\n127.0.0.1\tlocalhost"
+	}
+	return []byte(strings.TrimLeft(text+"\n127.0.1.1\t"+name+"\n", "\n"))
+}
+
+func (r *rank) allMounts() []oci.Mount {
+	list := r.mounts
+	taken := map[string]bool{}
+	for _, m := range list {
+		taken[m.Target] = true
+	}
+	for _, name := range hostFiles {
+		if target := "/etc/" + name; !taken[target] {
+			list = append(list, oci.Mount{Source: filepath.Join(r.dir, "etc", name), Target: target})
+		}
+	}
+	return list
+}
+
+// hostIdentity is what the machine calls itself.
+type hostIdentity struct {
+	name string // as uname says
+	dns  string // fully qualified, if it can be told
+
+	cgroups cgroups.Host
+}
+
+func lookupHost() (hostIdentity, error) {
+	var u unix.Utsname
+	name := "localhost"
+	if unix.Uname(&u) == nil {
+		name = unix.ByteSliceToString(u.Nodename[:])
+	}
+	cg, err := cgroups.Detect()
+	return hostIdentity{name: name, dns: fullName(name), cgroups: cg}, err
+}

@@ -1,0 +1,133 @@
+package noded
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gbatch/internal/job"
+	"gbatch/oci"
+)
+
+// watch is what the supervisor of one running container keeps an eye on: its
+// phase, its time limit and the stop that may be asked for.
+type watch struct {
+	r       *rank
+	changed <-chan struct{} // the shim's phase
+	running bool
+	limit   *time.Timer
+
+	acted   stopRecord         // the stop that stopping carries out
+	cancel  context.CancelFunc // of stopping; nil: none under way
+	stopped chan error         // its result
+	retry   *time.Timer
+}
+
+func newWatch(r *rank) *watch {
+	w := &watch{r: r, limit: time.NewTimer(time.Hour), stopped: make(chan error, 1)}
+	w.limit.Stop()
+	return w
+}
+
+// close waits for a stop under way to notice the end.
+func (w *watch) close() {
+	w.limit.Stop()
+	if w.cancel != nil {
+		w.cancel()
+		<-w.stopped
+		w.cancel = nil
+	}
+}
+
+// look takes in what has changed.
+func (w *watch) look() {
+	phase, changed := w.r.shim.Phase()
+	w.changed = changed
+	if phase == oci.PhaseRunning && !w.running {
+		w.running = true
+		w.begun()
+	}
+	if stop := w.r.stopNow(); stop != nil {
+		w.carryOut(*stop)
+	}
+}
+
+// begun notes the first instruction and arms the time limit, which counts from
+// it also when the daemon was restarted since.
+func (w *watch) begun() {
+	at := w.r.a.begunAt(w.r)
+	_ = w.r.giveSlot()
+	w.r.setRunning(at)
+	if ms := w.r.order.LimitMS; ms > 0 {
+		w.limit.Reset(time.Until(at.Add(time.Duration(ms) * time.Millisecond)))
+	}
+}
+
+func (w *watch) overLimit() {
+	r := w.r
+	limit := time.Duration(r.order.LimitMS) * time.Millisecond
+	r.a.mu.Lock()
+	defer r.a.mu.Unlock()
+	r.requestStop(stopRequest{
+		Signal: "TERM",
+		Grace:  time.Duration(r.order.GraceMS) * time.Millisecond,
+		Reason: job.MaxRuntime,
+		Text:   fmt.Sprintf("time limit of %s reached", limit),
+	})
+}
+
+// carryOut starts to stop the container, or does it sooner than it began to.
+func (w *watch) carryOut(s stopRecord) {
+	if w.cancel != nil {
+		if !s.kill.Before(w.acted.kill) {
+			return
+		}
+		w.cancel()
+		<-w.stopped
+	}
+	if err := w.r.saveStop(s); err != nil {
+		w.r.log.Warn("a restart of the daemon would forget why the rank was stopped", "error", err)
+	}
+	w.acted = s
+	ctx, cancel := context.WithCancel(w.r.a.ctx)
+	w.cancel = cancel
+	shim := w.r.shim
+	// Ends when the container has, when a sooner stop takes its place, or with
+	// the daemon; close waits for it.
+	go func() {
+		w.stopped <- shim.Stop(ctx, signalNumber(s.Signal), max(0, time.Until(s.kill)))
+	}()
+}
+
+// stopDone is called when a stop came to its end but the container did not:
+// its processes wait in the kernel. It is tried again for as long as it takes.
+func (w *watch) stopDone(err error) {
+	w.cancel()
+	w.cancel = nil
+	select {
+	case <-w.r.shim.Done():
+		return
+	default:
+	}
+	if err == nil || w.r.a.ctx.Err() != nil {
+		return
+	}
+	w.r.log.Error("stop rank; trying again", "error", err)
+	w.r.a.health.leftover(w.r.id, err)
+	_ = sleepOr(w.r.shim.Done(), stopRetry)
+	w.r.poke()
+}
+
+// stopRetry is the pause between two tries to kill what does not die.
+const stopRetry = 2 * time.Second
+
+func sleepOr(done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
