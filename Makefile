@@ -1,0 +1,53 @@
+# gbatch. `make help` says what there is to make.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+STAMP   := $(foreach p,ctld noded cli,-X gbatch/internal/$(p).Version=$(VERSION))
+BUILD   := go build -buildvcs=false -trimpath -ldflags "-s -w $(STAMP)"
+
+# gnoded needs C: the code that enters a container's namespaces, and seccomp.
+# Everything else is one static file.
+PLAIN := $(filter-out ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/main.go)))
+NODE  := $(filter ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/main.go)))
+
+# Containers are tested for real, so the tests need root. The end-to-end tests
+# come last and alone: they start whole clusters.
+TEST := go test -buildvcs=false -race -tags seccomp -p 2 -timeout 20m
+
+.PHONY: help deps build test unit e2e lint demo bench clean
+
+help: ## this list
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+deps: ## install the Debian packages that are missing
+	@scripts/deps
+
+build: deps ## build all programs into bin/
+	@mkdir -p bin
+	CGO_ENABLED=0 $(BUILD) -o bin/ $(PLAIN)
+	$(if $(NODE),CGO_ENABLED=1 $(BUILD) -tags seccomp -o bin/ $(NODE))
+
+test: build lint unit e2e ## build, check and run all tests (as root)
+
+unit:
+	$(TEST) $$(go list -buildvcs=false ./... | grep -v -e /internal/e2e -e /internal/deps)
+
+e2e: ## run the end-to-end tests alone (after make build)
+	GBATCH_BIN=$(CURDIR)/bin $(TEST) ./internal/e2e
+
+lint: deps ## check format and go vet
+	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \
+	if [ -n "$$bad" ]; then echo "not formatted by gofmt:" $$bad >&2; exit 1; fi
+	go vet -buildvcs=false ./...
+	go vet -buildvcs=false -tags seccomp ./...
+
+demo: build ## run a job from start to end on this machine (as root)
+	@scripts/demo
+
+bench: deps ## run the benchmarks
+	go test -buildvcs=false -tags seccomp -run '^$$' -bench . -benchmem ./...
+
+clean: ## remove what was built
+	rm -rf bin build

@@ -1,0 +1,360 @@
+// Package gbatch holds no code. Its test reads the whole tree and enforces the
+// rules of STYLE.md that a machine can check.
+package gbatch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "gbatch/"
+
+// below says what each of our packages may import of ours: an arrow points
+// down or is not there. A new package needs a line here, and a new arrow a
+// reason in docs/design.
+var below = map[string][]string{
+	"accounting":            {},
+	"cgroups":               {},
+	"sched":                 {"accounting"},
+	"oci/ref":               {},
+	"oci/image":             {"oci/ref"},
+	"oci/image/imagetest":   {"oci/ref"},
+	"oci":                   {"cgroups", "oci/image", "oci/ref"},
+	"internal/job":          {"oci/ref"},
+	"internal/job/importer": {"internal/job", "oci/ref"},
+	"internal/control":      {"sched", "accounting", "internal/job", "oci/ref"},
+	"internal/store":        {"internal/control", "internal/job"},
+	"internal/api":          {"internal/job"},
+	"internal/client":       {"internal/api", "internal/job"},
+	"internal/cli":          {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref"},
+	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
+		"internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
+	"internal/gpu":   {},
+	"internal/sim":   {"internal/control", "internal/job", "sched", "accounting"},
+	"internal/web":   {"internal/api"},
+	"internal/noded": {"oci", "oci/image", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job"},
+}
+
+// pure packages take now, seed and input and return values.
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/control", "oci/ref"}
+
+var (
+	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
+	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
+	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|cgroups|internal/gpu|internal/noded)$|opencontainers/(runc|cgroups)|go-nvml`)
+)
+
+type goPackage struct {
+	ImportPath, Name, Doc, Dir string
+	Imports, Deps              []string
+	TestImports, XTestImports  []string
+}
+
+func (p goPackage) short() string { return strings.TrimPrefix(p.ImportPath, module) }
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-e", "-buildvcs=false", "-tags", "seccomp",
+		"-json=ImportPath,Name,Doc,Dir,Imports,Deps,TestImports,XTestImports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var ps []goPackage
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return ps
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if p.short() != "internal/deps" {
+			ps = append(ps, p)
+		}
+	}
+}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, p := range packages(t) {
+		allowed, known := below[p.short()]
+		free := strings.HasPrefix(p.short(), "cmd/") || strings.HasPrefix(p.short(), "scripts/") ||
+			slices.Contains([]string{"gbatch", "internal/e2e", "internal/bench"}, p.short())
+		if !known && !free {
+			t.Errorf("%s: no rule says what it may import; add it to the table in tidy_test.go", p.ImportPath)
+		}
+		for _, i := range p.Imports {
+			ours, is := strings.CutPrefix(i, module)
+			if is && known && !slices.Contains(allowed, ours) {
+				t.Errorf("%s imports %s, which is not below it", p.ImportPath, i)
+			}
+			if is && strings.HasPrefix(ours, "cmd/") {
+				t.Errorf("%s imports the program %s", p.ImportPath, i)
+			}
+		}
+	}
+}
+
+func TestImportsStayWhereTheyBelong(t *testing.T) {
+	for _, p := range packages(t) {
+		s := p.short()
+		for _, i := range p.Imports {
+			if strings.HasPrefix(i, "github.com/cockroachdb/pebble") && s != "internal/store" {
+				t.Errorf("%s imports %s: only internal/store does", p.ImportPath, i)
+			}
+			if strings.HasPrefix(i, "github.com/alecthomas/kong") && s != "internal/cli" && !strings.HasPrefix(s, "cmd/") {
+				t.Errorf("%s imports %s: only cmd and internal/cli do", p.ImportPath, i)
+			}
+			if !strings.HasSuffix(s, "test") && s != "internal/e2e" && (i == "testing" || strings.HasSuffix(i, "/imagetest") && !strings.HasPrefix(s, "scripts/")) {
+				t.Errorf("%s imports %s outside its tests", p.ImportPath, i)
+			}
+		}
+		if s == "internal/ctld" || s == "internal/cli" || strings.HasPrefix(s, "cmd/") && s != "cmd/gnoded" {
+			for _, d := range p.Deps {
+				if nodeOnly.MatchString(d) {
+					t.Errorf("%s depends on %s, which only the node daemon may", p.ImportPath, d)
+				}
+			}
+		}
+		if slices.Contains(pure, s) {
+			checkPureImports(t, p)
+		}
+	}
+}
+
+func checkPureImports(t *testing.T, p goPackage) {
+	for _, i := range p.Imports {
+		if impure.MatchString(i) {
+			t.Errorf("%s is pure and imports %s", p.ImportPath, i)
+		}
+	}
+	for _, d := range p.Deps {
+		if impureOther.MatchString(d) {
+			t.Errorf("%s is pure and depends on %s", p.ImportPath, d)
+		}
+	}
+}
+
+func TestEveryPackageHasAComment(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.Doc == "" && p.ImportPath != "gbatch" {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}
+
+// source is one Go file of the tree.
+type source struct {
+	name string
+	text []byte
+	file *ast.File
+	fset *token.FileSet
+}
+
+func (s source) test() bool { return strings.HasSuffix(s.name, "_test.go") }
+
+func (s source) line(p token.Pos) int { return s.fset.Position(p).Line }
+
+// files calls f with each file of the tree that we wrote, by its path.
+func files(t *testing.T, f func(name string, text []byte)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains([]string{".git", "bin", "build", "testdata", "deps"}, d.Name()) {
+			return fs.SkipDir
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		f(name, text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var out []source
+	files(t, func(name string, text []byte) {
+		if path.Ext(name) != ".go" {
+			return
+		}
+		s := source{name: name, text: text, fset: token.NewFileSet()}
+		var err error
+		if s.file, err = parser.ParseFile(s.fset, name, text, parser.ParseComments); err != nil {
+			t.Errorf("parse: %v", err)
+			return
+		}
+		out = append(out, s)
+	})
+	return out
+}
+
+// What fits a screen, and a head.
+const (
+	maxFile, wantFile = 500, 400
+	maxFunc           = 70
+	maxTestFunc       = 125
+	maxParams         = 6 // a context and a *testing.T do not count
+)
+
+func TestSizes(t *testing.T) {
+	for _, s := range sources(t) {
+		switch n := bytes.Count(s.text, []byte("\n")); {
+		case n > maxFile:
+			t.Errorf("%s has %d lines, more than %d", s.name, n, maxFile)
+		case n > wantFile:
+			t.Logf("%s has %d lines; think of splitting it", s.name, n)
+		}
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				checkFunc(t, s, f)
+			}
+		}
+	}
+}
+
+func checkFunc(t *testing.T, s source, f *ast.FuncDecl) {
+	limit := maxFunc
+	if s.test() {
+		limit = maxTestFunc
+	}
+	if n := s.line(f.End()) - s.line(f.Pos()) + 1; n > limit {
+		t.Errorf("%s:%d: %s has %d lines, more than %d", s.name, s.line(f.Pos()), f.Name.Name, n, limit)
+	}
+	if n := countParams(f.Type.Params); n > maxParams {
+		t.Errorf("%s:%d: %s has %d parameters; use a struct of options", s.name, s.line(f.Pos()), f.Name.Name, n)
+	}
+}
+
+func countParams(l *ast.FieldList) int {
+	n := l.NumFields()
+	if n == 0 {
+		return 0
+	}
+	kind := l.List[0].Type
+	if star, ok := kind.(*ast.StarExpr); ok {
+		kind = star.X
+	}
+	if sel, ok := kind.(*ast.SelectorExpr); ok && slices.Contains([]string{"Context", "T", "B", "TB", "F"}, sel.Sel.Name) {
+		n--
+	}
+	return n
+}
+
+func TestFormat(t *testing.T) {
+	for _, s := range sources(t) {
+		if want, err := format.Source(s.text); err != nil || !bytes.Equal(want, s.text) {
+			t.Errorf("%s is not formatted by gofmt", s.name)
+		}
+	}
+}
+
+func TestPureCode(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test() || !slices.Contains(pure, path.Dir(filepath.ToSlash(s.name))) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if what := impureNode(n); what != "" {
+				t.Errorf("%s:%d: %s in pure code", s.name, s.line(n.Pos()), what)
+			}
+			return true
+		})
+	}
+}
+
+func impureNode(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.GoStmt:
+		return "a go statement"
+	case *ast.ChanType, *ast.SendStmt, *ast.SelectStmt:
+		return "a channel"
+	case *ast.SelectorExpr:
+		x, _ := n.X.(*ast.Ident)
+		if x != nil && x.Name == "time" && slices.Contains(impureTime, n.Sel.Name) {
+			return "time." + n.Sel.Name
+		}
+		if x != nil && x.Name == "rand" && !strings.HasPrefix(n.Sel.Name, "New") && ast.IsExported(n.Sel.Name) && n.Sel.Name != "Rand" && n.Sel.Name != "Source" {
+			return "rand." + n.Sel.Name
+		}
+	}
+	return ""
+}
+
+// poller names the helpers that look again and again until a deadline; only
+// they may sleep in tests, and code in a synctest bubble, where it costs nothing.
+var poller = regexp.MustCompile(`^(eventually|poll|wait|until)`)
+
+func TestTestsDoNotSleep(t *testing.T) {
+	for _, s := range sources(t) {
+		if !s.test() {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || poller.MatchString(strings.ToLower(f.Name.Name)) {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if ok && isCall(call, "synctest", "Test") {
+					return false
+				}
+				if ok && isCall(call, "time", "Sleep") {
+					t.Errorf("%s:%d: a sleep in %s: wait for what is meant, with a deadline", s.name, s.line(call.Pos()), f.Name.Name)
+				}
+				return true
+			})
+		}
+	}
+}
+
+func isCall(c *ast.CallExpr, pkg, name string) bool {
+	sel, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return ok && x.Name == pkg && sel.Sel.Name == name
+}
+
+// unfinished is written in two parts so that it does not find itself.
+var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
+
+func TestNothingIsLeftForLater(t *testing.T) {
+	text := []string{".go", ".md", ".sh", ".yaml", ".yml", ".service", ""}
+	files(t, func(name string, body []byte) {
+		if !slices.Contains(text, path.Ext(name)) || bytes.IndexByte(body, 0) >= 0 {
+			return
+		}
+		for i, line := range strings.Split(string(body), "\n") {
+			if m := unfinished.FindString(line); m != "" {
+				t.Error(name + ":" + strconv.Itoa(i+1) + ": " + m + ": do it, or write down the decision not to")
+			}
+		}
+	})
+}
