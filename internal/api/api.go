@@ -30,6 +30,13 @@ const (
 // same user gives the same job.
 const HeaderIdempotencyKey = "Idempotency-Key"
 
+// Headers of a stream that a node dials back with (PathStream) and of the
+// answer to PathJobLog.
+const (
+	HeaderOffset      = "Gbatch-Offset"       // where in the log the first byte stands
+	HeaderStreamError = "Gbatch-Stream-Error" // the node cannot: why, in a sentence; no body
+)
+
 // Error is what every request that fails is answered with.
 type Error struct {
 	Status   int       `json:"status"` // the HTTP status again

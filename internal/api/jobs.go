@@ -59,6 +59,7 @@ type Job struct {
 	EstStart   time.Time  `json:"estStart,omitzero"`
 	Private    bool       `json:"private,omitempty"`
 	Priority   int64      `json:"priority,omitempty"`
+	QOS        string     `json:"qos,omitempty"`
 }
 
 // JobList is the answer of GET /v1/jobs. Filters (query): state, user,

@@ -22,7 +22,7 @@ const DefaultTimeout = 30 * time.Second
 
 // Client talks to one controller. The zero value finds the controller and the
 // token as Find does, on first use. It is safe for concurrent use; its fields
-// must not change after the first call.
+// must not change while a call is under way.
 type Client struct {
 	Address   string        // unix:///path, /path, http://host:port or https://host:port
 	Token     string        // bearer token; empty on a local socket, where the kernel says who calls

@@ -120,6 +120,16 @@ func TestRequests(t *testing.T) {
 			},
 			want: `POST /v1/nodes/n%201/sync {"instance":"i","boot":"","inventoryHash":"","seen":0,"waitMs":5,"nowMs":0}`,
 		},
+		"stream-at": {
+			call: func(ctx context.Context, c *Client) error {
+				return c.PostStreamAt(ctx, "s1", 7, strings.NewReader("bytes"))
+			},
+			want: `POST /v1/streams/s1 at=7 bytes`,
+		},
+		"stream-fails": {
+			call: func(ctx context.Context, c *Client) error { return c.FailStream(ctx, "s1", "no log") },
+			want: `POST /v1/streams/s1 error=no log`,
+		},
 		"stream": {
 			call: func(ctx context.Context, c *Client) error {
 				return c.PostStream(ctx, "s1", strings.NewReader("bytes"))
@@ -135,6 +145,12 @@ func TestRequests(t *testing.T) {
 				got = r.Method + " " + r.RequestURI
 				if k := r.Header.Get(api.HeaderIdempotencyKey); k != "" {
 					got += " key=" + k
+				}
+				if o := r.Header.Get(api.HeaderOffset); o != "" {
+					got += " at=" + o
+				}
+				if e := r.Header.Get(api.HeaderStreamError); e != "" {
+					got += " error=" + e
 				}
 				if len(body) > 0 {
 					got += " " + string(body)

@@ -98,9 +98,15 @@ type LogOptions struct {
 	Follow bool
 }
 
-// Log opens a job's log. The caller closes it. Reading it to io.EOF means that
-// all was sent; a connection that breaks gives another error.
-func (c *Client) Log(ctx context.Context, id string, o LogOptions) (io.ReadCloser, error) {
+// Log is an open log. Reading it to io.EOF means that all was sent; a
+// connection that breaks gives *Unreachable.
+type Log struct {
+	io.ReadCloser
+	Offset int64 // where in the log the first byte stands; -1 if the controller did not say
+}
+
+// Log opens a job's log. The caller closes it.
+func (c *Client) Log(ctx context.Context, id string, o LogOptions) (*Log, error) {
 	if err := c.open(); err != nil {
 		return nil, err
 	}
@@ -118,15 +124,21 @@ func (c *Client) Log(ctx context.Context, id string, o LogOptions) (io.ReadClose
 		q.Set("follow", "true")
 	}
 	r := request{method: http.MethodGet, path: idPath(api.PathJobLog, id), query: q}
-	var body io.ReadCloser
+	var log *Log
 	err := c.repeat(ctx, true, func() error {
 		resp, err := c.send(ctx, r, nil)
-		if err == nil {
-			body = resp.Body
+		if err != nil {
+			return err
 		}
-		return err
+		log = &Log{ReadCloser: resp.Body, Offset: -1}
+		if at, err := strconv.ParseInt(resp.Header.Get(api.HeaderOffset), 10, 64); err == nil && at >= 0 {
+			log.Offset = at
+		} else if o.Tail == 0 {
+			log.Offset = o.Offset
+		}
+		return nil
 	})
-	return body, err
+	return log, err
 }
 
 // Action does what action says ("cancel", "hold", "release") to the jobs that

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,9 +37,23 @@ func (c *Client) NodeSync(ctx context.Context, name string, req *api.SyncRequest
 
 // PostStream sends a node's bytes for stream id (api.StreamRequest.ID) until
 // body ends, and returns when the controller has taken them or wants no more.
-// A body that is an io.Closer is closed. An answer that comes before the
-// body's end (the client went away) makes it return early; a not_found error
-// means that nobody waits for the stream any longer.
+// An answer that comes before the body's end (the client went away) makes it
+// return early; a not_found error means that nobody waits for the stream any
+// longer. PostStreamAt also says where in the log the first byte stands.
 func (c *Client) PostStream(ctx context.Context, id string, body io.Reader) error {
 	return c.call(ctx, request{method: http.MethodPost, path: idPath(api.PathStream, id), stream: body})
+}
+
+// PostStreamAt is PostStream for bytes that begin at offset of their log.
+func (c *Client) PostStreamAt(ctx context.Context, id string, offset int64, body io.Reader) error {
+	header := map[string]string{api.HeaderOffset: strconv.FormatInt(offset, 10)}
+	return c.call(ctx, request{method: http.MethodPost, path: idPath(api.PathStream, id), header: header, stream: body})
+}
+
+// FailStream says that the node cannot serve stream id and why, in a sentence
+// for the user who waits for it.
+func (c *Client) FailStream(ctx context.Context, id, why string) error {
+	why = strings.Join(strings.Fields(why), " ") // a header holds no line breaks
+	header := map[string]string{api.HeaderStreamError: why}
+	return c.call(ctx, request{method: http.MethodPost, path: idPath(api.PathStream, id), header: header, stream: http.NoBody})
 }

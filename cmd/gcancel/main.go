@@ -1,0 +1,51 @@
+// Command gcancel cancels, holds and releases jobs.
+package main
+
+import (
+	"context"
+
+	"gbatch/internal/cli"
+)
+
+type command struct {
+	cli.Help
+	cli.Connection
+	cli.JSONFlag
+	cli.IDsFlag
+
+	IDs     []string `arg:"" optional:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
+	Hold    bool     `xor:"action" help:"Do not cancel but put on hold."`
+	Release bool     `xor:"action" help:"Do not cancel but release from hold."`
+	User    []string `short:"u" help:"All jobs of these users that have not ended."`
+	Me      bool     `help:"All jobs of yours that have not ended."`
+	Project []string `short:"A" help:"Only jobs of these projects."`
+	States  []string `short:"t" help:"Only jobs in these states, as QUEUED."`
+	Name    []string `short:"n" help:"Only jobs with these names."`
+	Yes     bool     `short:"y" help:"Do not ask before touching more than 20 jobs."`
+}
+
+func (c *command) Run(ctx context.Context, app *cli.App) error {
+	action := "cancel"
+	switch {
+	case c.Hold:
+		action = "hold"
+	case c.Release:
+		action = "release"
+	}
+	return app.Cancel(ctx, cli.CancelOptions{
+		IDs: c.IDs, Action: action, Me: c.Me, Users: c.User, Projects: c.Project,
+		States: c.States, Names: c.Name, Yes: c.Yes,
+	})
+}
+
+func main() {
+	cli.Main(cli.Program{
+		Name:  "gcancel",
+		About: "Cancel jobs, or hold and release them. Says what it did to each.",
+		Examples: []string{
+			"gcancel 12 13              # cancel two jobs",
+			"gcancel --me -t QUEUED     # cancel all of yours that wait",
+			"gcancel --hold 14          # keep 14 from starting; --release lets it go again",
+		},
+	}, &command{})
+}

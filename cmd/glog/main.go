@@ -1,0 +1,34 @@
+// Command glog prints a job's log.
+package main
+
+import (
+	"context"
+
+	"gbatch/internal/cli"
+)
+
+type command struct {
+	cli.Help
+	cli.Connection
+
+	ID     string `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
+	Follow bool   `short:"f" help:"Go on until the job has ended."`
+	Tail   int64  `short:"n" placeholder:"LINES" help:"Begin with the last so many lines."`
+	Rank   int    `help:"Rank of a job on several nodes, from 0."`
+}
+
+func (c *command) Run(ctx context.Context, app *cli.App) error {
+	return app.Log(ctx, c.ID, cli.LogOptions{Follow: c.Follow, Tail: c.Tail, Rank: c.Rank})
+}
+
+func main() {
+	cli.Main(cli.Program{
+		Name:  "glog",
+		About: "Print a job's log, byte by byte as its program wrote it.",
+		Examples: []string{
+			"glog 12                 # all that job 12 has printed",
+			"glog -f --tail 20 12    # its last 20 lines, and what comes",
+			"glog --rank 3 12 | less # the log of the fourth node of a gang",
+		},
+	}, &command{})
+}

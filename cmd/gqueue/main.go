@@ -1,0 +1,76 @@
+// Command gqueue shows the queue and single jobs.
+package main
+
+import (
+	"context"
+	"time"
+
+	"gbatch/internal/cli"
+)
+
+type command struct {
+	cli.LongHelp
+	cli.Connection
+	cli.JSONFlag
+	cli.IDsFlag
+	cli.ISOFlag
+
+	List listCommand `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show ID, gqueue wait ID; see their --help."`
+	Show showCommand `cmd:"" help:"Everything about a job, with its timeline."`
+	Wait waitCommand `cmd:"" help:"Wait until jobs have ended."`
+}
+
+type listCommand struct {
+	IDs      []string `arg:"" optional:"" name:"id" help:"Only these jobs: numbers, UUIDs or the beginning of a UUID."`
+	All      bool     `short:"a" help:"Also jobs that have ended."`
+	Long     bool     `short:"l" help:"More columns, and reasons in sentences."`
+	Format   string   `short:"o" placeholder:"FORMAT" help:"Slurm's format, as '%i %.20j %T %M %R'; %.8i is 8 wide and flush right."`
+	User     []string `short:"u" help:"Only jobs of these users."`
+	Me       bool     `help:"Only your own jobs."`
+	Project  []string `short:"A" help:"Only jobs of these projects."`
+	States   []string `short:"t" help:"Only jobs in these states, as RUNNING,QUEUED; all; or Slurm's PD, R, CD, F."`
+	Cluster  []int    `short:"p" help:"Only jobs of these clusters."`
+	Name     []string `short:"n" help:"Only jobs with these names."`
+	Nodes    []string `short:"w" sep:"none" help:"Only jobs on these nodes, as gpu[01-04,07]."`
+	Limit    int      `short:"c" help:"At most so many jobs."`
+	NoHeader bool     `short:"h" help:"No header line."`
+	Interval int      `short:"i" placeholder:"SECONDS" help:"List again that often, until Ctrl-C."`
+	Watch    bool     `help:"The same as -i 2."`
+}
+
+func (c *listCommand) Run(ctx context.Context, app *cli.App) error {
+	interval := time.Duration(c.Interval) * time.Second
+	if c.Watch && interval == 0 {
+		interval = 2 * time.Second
+	}
+	return app.Queue(ctx, cli.QueueOptions{
+		IDs: c.IDs, All: c.All, Me: c.Me, Users: c.User, Projects: c.Project, States: c.States,
+		Clusters: c.Cluster, Names: c.Name, Nodes: c.Nodes, NoHeader: c.NoHeader, Long: c.Long,
+		Format: c.Format, Interval: interval, Limit: c.Limit,
+	})
+}
+
+type showCommand struct {
+	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
+}
+
+func (c *showCommand) Run(ctx context.Context, app *cli.App) error { return app.Show(ctx, c.IDs) }
+
+type waitCommand struct {
+	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
+}
+
+func (c *waitCommand) Run(ctx context.Context, app *cli.App) error { return app.WaitFor(ctx, c.IDs) }
+
+func main() {
+	cli.Main(cli.Program{
+		Name:  "gqueue",
+		About: "Show the queue, or everything about one job.",
+		Examples: []string{
+			"gqueue                             # jobs that wait or run",
+			"gqueue --me -t all                 # all of yours, ended ones too",
+			"gqueue -h -o '%i|%j|%T' -A vision  # for scripts; or --json",
+			"gqueue show 12                     # one job: spec, allocation, tries, timeline",
+		},
+	}, &command{})
+}

@@ -1,0 +1,47 @@
+// Command gsubmit submits a job file.
+package main
+
+import (
+	"context"
+
+	"gbatch/internal/cli"
+)
+
+type command struct {
+	cli.Help
+	cli.Connection
+	cli.JSONFlag
+	cli.IDsFlag
+	cli.ISOFlag
+
+	File           string `arg:"" optional:"" default:"-" help:"Job file; \"-\" or nothing reads standard input."`
+	Format         string `placeholder:"NAME" help:"The file's format, when it shall not be detected (gpulab-v2, ...)."`
+	Project        string `short:"A" help:"Project that is billed, instead of the file's."`
+	Hold           bool   `short:"H" help:"Queue the job on hold."`
+	DryRun         bool   `xor:"what" help:"Check everything, show the effective job and when it would start; submit nothing."`
+	Convert        bool   `xor:"what" help:"Print the job in the native format; submit nothing."`
+	Wait           bool   `xor:"then" help:"Wait for the job's end and exit with its code (128+signal; 125 if it was not the program that failed)."`
+	Follow         bool   `short:"f" xor:"then" help:"Like --wait, and show the job's state and then its log."`
+	IdempotencyKey string `placeholder:"KEY" help:"Submitting again with the same key gives the same job."`
+}
+
+func (c *command) Run(ctx context.Context, app *cli.App) error {
+	return app.Submit(ctx, cli.SubmitOptions{
+		File: c.File, Format: c.Format, Project: c.Project, Hold: c.Hold, DryRun: c.DryRun,
+		Convert: c.Convert, Wait: c.Wait, Follow: c.Follow, Key: c.IdempotencyKey,
+	})
+}
+
+func main() {
+	cli.Main(cli.Program{
+		Name:  "gsubmit",
+		About: "Submit a job file. Prints the job's number, alone when standard output is no terminal.",
+		Retry: true,
+		Examples: []string{
+			"gsubmit train.json                 # queue the job that train.json describes",
+			"gsubmit --follow train.json        # and watch it: the queue, its start, its log",
+			"gsubmit --dry-run -A vision a.json # would it be accepted, when and where would it start?",
+			"id=$(gsubmit job.json) && gqueue wait $id",
+		},
+	}, &command{})
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"gbatch/internal/api"
+)
+
+// attempts is the table of all ranks that the job had.
+func (a *App) attempts(d *api.JobDetail) table.Writer {
+	t := newTable("TRY", "RANK", "NODE", "GPUS", "CORES", "PHASE", "EXIT", "REASON", "TIME", "PEAK MEM")
+	alignRight(t, 7, 9, 10)
+	for _, at := range d.Attempts {
+		try := strconv.Itoa(int(at.Attempt))
+		if at.Task > 0 {
+			try = fmt.Sprintf("%d of task %d", at.Attempt, at.Task)
+		}
+		for i, r := range at.Ranks {
+			t.AppendRow(toRow(a.rankCells(try, i, &r)))
+		}
+	}
+	return t
+}
+
+func (a *App) rankCells(try string, rank int, r *api.Rank) []string {
+	exit, why, lasted, peak := "-", "-", "-", "-"
+	if e := r.Exit; e != nil {
+		exit = strconv.Itoa(e.Code)
+		if e.Reason != "" {
+			why = string(e.Reason)
+		}
+		if e.Message != "" {
+			why = strings.TrimPrefix(why+": "+e.Message, "-: ")
+		}
+		if e.StartedMS > 0 {
+			lasted = string(slurmDuration(nil, (e.EndedMS-e.StartedMS)/1000))
+		}
+		if e.PeakMem > 0 {
+			peak = humanize.IBytes(uint64(e.PeakMem))
+		}
+	}
+	cores := r.Cores
+	if cores == "" {
+		cores = fmt.Sprintf("%d of any", r.CPUs)
+	}
+	return []string{try, strconv.Itoa(rank), r.Node, gpuList(r.GPUs), cores, r.Phase, exit, why, lasted, peak}
+}
+
+// gpuList shortens UUIDs to their first part, which tells a node's GPUs apart.
+func gpuList(gpus []api.GPUShare) string {
+	if len(gpus) == 0 {
+		return "-"
+	}
+	var parts []string
+	for _, g := range gpus {
+		name := shortUUID(g.UUID)
+		if g.Milli != 1000 {
+			name += fmt.Sprintf(" (%s of it)", number(nil, float64(g.Milli)/1000))
+		}
+		parts = append(parts, name)
+	}
+	return strings.Join(parts, "\n")
+}
+
+// shortUUID keeps the kind and the first group: GPU-5fd4f087.
+func shortUUID(uuid string) string {
+	if i := strings.IndexByte(uuid, '-'); i > 0 && i+9 < len(uuid) && uuid[i+9] == '-' {
+		return uuid[:i+9]
+	}
+	return uuid
+}

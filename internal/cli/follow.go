@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+)
+
+// followJob shows what becomes of a job: a status line until it runs, then its
+// log, then how it ended. It ends with the job's exit code.
+func (a *App) followJob(ctx context.Context, id string) error {
+	var status string
+	d, err := a.watch(ctx, id, func(d *api.JobDetail) bool {
+		if hasLog(d) || d.State.Final() {
+			return true
+		}
+		status = a.showStatus(d, status)
+		return false
+	})
+	a.clearStatus()
+	if err != nil {
+		return a.interrupted(err, id, d)
+	}
+	if hasLog(d) {
+		if d, err = a.followLog(ctx, id, d); err != nil {
+			return a.interrupted(err, id, d)
+		}
+	}
+	a.say("%s", outcome(d))
+	if code := jobExit(d); code != 0 {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+// drain is how long the log of a job that has ended may take to end, too.
+const drain = 15 * time.Second
+
+// followLog copies the log while it watches the job, so that a log which never
+// ends (its node was lost) does not hold the user for ever.
+func (a *App) followLog(ctx context.Context, id string, d *api.JobDetail) (*api.JobDetail, error) {
+	logCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	t := &tail{app: a, id: id, options: client.LogOptions{Follow: true}, tries: len(d.Attempts)}
+	done := make(chan error, 1)
+	go func() { done <- t.run(logCtx) }() // ended by stop; its end is awaited below
+	quiet := &App{Out: a.Out, Err: discard{}, Client: a.Client, Now: a.Now, Sleep: a.Sleep}
+	end, err := quiet.watch(ctx, id, func(*api.JobDetail) bool { return false })
+	if err != nil {
+		stop()
+		<-done
+		if end == nil {
+			end = d
+		}
+		return end, err
+	}
+	late := time.AfterFunc(drain, stop)
+	defer late.Stop()
+	if err := <-done; err != nil && logCtx.Err() == nil {
+		a.say("the end of the log is missing: %v; try glog %s", err, id)
+	} else if err != nil {
+		a.say("the log did not end with the job; the rest, if there is any: glog %s", id)
+	}
+	return end, nil
+}
+
+// discard takes the notes of the second of two watchers.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// showStatus shows where the job stands. On a terminal it is one line that
+// changes; elsewhere a line for each change of what is worth a line.
+func (a *App) showStatus(d *api.JobDetail, last string) string {
+	if a.Term.Err {
+		text := clean(statusText(d, a.Now(), true))
+		if a.Term.Width > 0 {
+			text = cut(text, a.Term.Width-1)
+		}
+		fmt.Fprint(a.Err, "\r\x1b[K"+text)
+		return text
+	}
+	text := statusText(d, a.Now(), false)
+	if text != last {
+		a.say("%s", text)
+	}
+	return text
+}
+
+// statusText is the state of a job that does not run yet. What changes all the
+// time is said only in the live line.
+func statusText(d *api.JobDetail, now time.Time, live bool) string {
+	parts := []string{fmt.Sprintf("job %d %s", d.Number, d.State)}
+	if live && d.Position > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d in the queue", d.Position, d.NumQueued))
+	}
+	switch {
+	case d.ReasonText != "" && live:
+		parts = append(parts, d.ReasonText)
+	case d.Reason != "":
+		parts = append(parts, d.Reason)
+	}
+	if d.State.Active() && len(d.Nodes) > 0 {
+		parts = append(parts, "on "+compressHosts(d.Nodes))
+	}
+	if live && d.State.Pending() && !d.EstStart.IsZero() {
+		parts = append(parts, "start expected "+relTime(d.EstStart, now))
+	}
+	if live && d.Progress != "" {
+		parts = append(parts, d.Progress)
+	}
+	return strings.Join(parts, ", ")
+}

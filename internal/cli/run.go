@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"gbatch/internal/client"
+)
+
+// Version is the suite's version, set when a release is built.
+var Version = "dev"
+
+// Program describes a command to Main.
+type Program struct {
+	Name     string
+	About    string
+	Examples []string // "command  # what it does", three at least
+	Retry    bool     // keep trying when the controller does not answer
+}
+
+// Connection are the flags that say how to reach the controller.
+type Connection struct {
+	Controller string           `group:"connection" placeholder:"ADDRESS" help:"unix:///path, http://host:port or https://host:port (else GBATCH_CONTROLLER, /etc/gbatch/client.yaml, the local controller)."`
+	TokenFile  string           `group:"connection" type:"path" placeholder:"FILE" help:"File with your token (else GBATCH_TOKEN, GBATCH_TOKEN_FILE, gbatch/token in your configuration directory)."`
+	Timeout    time.Duration    `group:"connection" default:"30s" help:"Give up on an answer after this long."`
+	Version    kong.VersionFlag `help:"Print the version."`
+}
+
+// Help is the flag for commands where -h is free.
+type Help struct {
+	Help helpFlag `short:"h" help:"Print this help."`
+}
+
+// LongHelp is the flag for commands where -h means no header.
+type LongHelp struct {
+	Help helpFlag `help:"Print this help."`
+}
+
+type helpFlag bool
+
+// BeforeReset prints the help before anything is checked.
+func (helpFlag) BeforeReset(k *kong.Kong, ctx *kong.Context) error {
+	if err := ctx.PrintUsage(false); err != nil {
+		return err
+	}
+	k.Exit(ExitOK)
+	return nil
+}
+
+// Command is what mains give to Main: a kong struct that embeds Connection
+// and what it needs of the other flags here, with a
+// Run(context.Context, *App) error method on it or on its subcommands.
+type Command interface{ connection() *Connection }
+
+func (c *Connection) connection() *Connection { return c }
+
+// Main runs a command on the process's arguments and streams and exits.
+func Main(p Program, cmd Command) {
+	os.Exit(run(p, cmd, os.Args[1:], &App{
+		Out: os.Stdout, Err: os.Stderr, In: os.Stdin,
+		Now: time.Now, Sleep: client.Sleep, Term: DetectTerminal(),
+	}))
+}
+
+// exited is the panic by which a flag such as --help ends the run.
+type exited int
+
+// run is Main on an App that has all but its client and output form.
+func run(p Program, cmd Command, args []string, app *App) (code int) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case exited:
+			code = int(v)
+		default:
+			panic(v)
+		}
+	}()
+	parser, err := kong.New(cmd, kong.Name(p.Name), kong.Description(p.About), kong.NoDefaultHelp(),
+		kong.Help(helpPrinter(p)), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Vars{"version": p.Name + " " + Version}, kong.Writers(app.Out, app.Err),
+		kong.Exit(func(code int) { panic(exited(code)) }), groups)
+	if err != nil {
+		panic(fmt.Sprintf("flags of %s: %v", p.Name, err)) // a fault of this program
+	}
+	kctx, err := parser.Parse(args)
+	if err != nil {
+		return app.fail(p, usageError("%w; see %s --help", err, p.Name))
+	}
+	app.Output = outputOf(cmd)
+	if err := app.connect(p, cmd.connection()); err != nil {
+		return app.fail(p, err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	kctx.BindTo(ctx, (*context.Context)(nil))
+	kctx.Bind(app)
+	return app.fail(p, kctx.Run())
+}
+
+var groups = kong.ExplicitGroups([]kong.Group{
+	{Key: "output", Title: "Output"},
+	{Key: "connection", Title: "Connection"},
+})
+
+// connect makes the client. It connects to nothing yet.
+func (a *App) connect(p Program, c *Connection) error {
+	found, err := client.Find(client.Options{Address: c.Controller, TokenFile: c.TokenFile})
+	if err != nil {
+		return &exitError{ExitUsage, err}
+	}
+	found.UserAgent = p.Name + "/" + Version
+	found.Timeout = c.Timeout
+	if p.Retry {
+		found.Retry = client.Retry{For: min(c.Timeout, 10*time.Second), Notice: func(err error) {
+			a.say("%v", err)
+			a.say("trying again for %v", min(c.Timeout, 10*time.Second))
+		}}
+	}
+	a.Client = found
+	return nil
+}
+
+// fail prints err, if there is something to say, and gives the exit code.
+func (a *App) fail(p Program, err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	silent, ok := errors.AsType[*exitError](err)
+	if ok && silent.err == nil {
+		return silent.code
+	}
+	text := err.Error()
+	if _, ok := errors.AsType[*problemsError](err); !ok {
+		text = p.Name + ": " + text
+	}
+	a.say("%s", text)
+	return ExitCode(err)
+}
+
+// helpPrinter is kong's help with examples and exit codes after it.
+func helpPrinter(p Program) kong.HelpPrinter {
+	return func(o kong.HelpOptions, ctx *kong.Context) error {
+		if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
+			return err
+		}
+		var b strings.Builder
+		b.WriteString("\nExamples:\n")
+		for _, e := range p.Examples {
+			b.WriteString("  " + e + "\n")
+		}
+		b.WriteString("\nExit codes: 0 done, 1 failed, 2 wrong usage or job file, 3 not found, 4 denied, 5 controller\n" +
+			"unreachable, 6 no node can ever hold the job. See also docs/commands.md.\n")
+		_, err := io.WriteString(ctx.Stdout, b.String())
+		return err
+	}
+}
