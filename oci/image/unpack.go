@@ -15,7 +15,9 @@ import (
 	"strings"
 
 	"github.com/containerd/containerd/v2/pkg/archive"
+	"github.com/containerd/log"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/sirupsen/logrus"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,7 +52,7 @@ func unpack(ctx context.Context, dir string, r io.Reader, diffID v1.Hash, maxByt
 	u := &unpacking{max: maxBytes, explicit: map[string]bool{}, used: map[string]bool{}}
 	hash := sha256.New()
 	stream := io.TeeReader(&boundedReader{r: plain, left: 2*maxBytes + 1<<20, max: maxBytes}, hash)
-	_, err = archive.Apply(ctx, dir, stream, archive.WithFilter(u.accept), archive.WithConvertWhiteout(convertWhiteout))
+	_, err = archive.Apply(log.WithLogger(ctx, silent), dir, stream, archive.WithFilter(u.accept), archive.WithConvertWhiteout(convertWhiteout))
 	if err == nil {
 		_, err = io.Copy(io.Discard, stream)
 	}
@@ -65,6 +67,10 @@ func unpack(ctx context.Context, dir string, r io.Reader, diffID v1.Hash, maxByt
 	}
 	return unpacked{DiffID: diffID, Size: u.bytes, Entries: u.entries, Implicit: u.implicit()}, nil
 }
+
+// silent keeps the library's remarks on odd entries out of the node's log:
+// strangers could fill it.
+var silent = logrus.NewEntry(&logrus.Logger{Out: io.Discard, Level: logrus.PanicLevel})
 
 // unpackError tells errors of the layer from those of the disk.
 func unpackError(err error) error {
