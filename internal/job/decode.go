@@ -127,12 +127,15 @@ func quote(s string) string {
 
 // problem reports that the value n at the current path is wrong.
 func (d *decoder) problem(n *node, message, hint string) {
-	if len(d.found) == MaxProblems {
+	if d.full() {
 		d.more++
 		return
 	}
 	d.found = append(d.found, located{Problem{Path: d.pathText(), Message: message, Hint: hint}, n.off})
 }
+
+// full says that problems are only counted from now on.
+func (d *decoder) full() bool { return len(d.found) == MaxProblems }
 
 // problemAt is problem for a member of the current object.
 func (d *decoder) problemAt(n *node, key, message, hint string) {
@@ -151,6 +154,10 @@ func (d *decoder) note(message string) {
 }
 
 func (d *decoder) unknown(kid *node, known []string) {
+	if d.full() {
+		d.more++ // without the search for a suggestion, which takes its time
+		return
+	}
 	d.push(kid.key)
 	defer d.pop()
 	if hint, ok := refused[kid.key]; ok {

@@ -83,6 +83,18 @@ func TestHugeInput(t *testing.T) {
 	}
 }
 
+// A line that nests without end is refused while it is short enough to check,
+// and neither it nor a longer one costs much.
+func TestDeepShellLine(t *testing.T) {
+	line := func(n int) []byte { return []byte(whole(`,"command":"a;` + strings.Repeat("(", n) + `"`)) }
+	if _, err := Parse(line(maxCheckedLine - 2)); err == nil || !strings.Contains(err.Error(), "is no shell command") {
+		t.Errorf("line that is checked: %v", err)
+	}
+	if _, err := Parse(line(maxCheckedLine - 1)); err != nil {
+		t.Errorf("line that is too long to check: %v", err)
+	}
+}
+
 func TestManyProblems(t *testing.T) {
 	_, err := Parse([]byte(`{` + repeat(1000, func(i int) string { return fmt.Sprintf(`"zzzzz%d":1`, i) }) + `}`))
 	var ps Problems
