@@ -62,6 +62,7 @@ const (
 	maxBlob         = 4 << 20          // bytes of a manifest, index or config
 	maxBackoff      = 10 * time.Second // between two tries
 	graceAfterUse   = time.Minute      // in which GC leaves a just used image alone
+	maxRepulls      = 3                // of an image that GC removes before it is held
 	maxTransports   = 64               // registries with open connections
 	maxRememberRefs = 20               // names kept with an image, for listings
 )

@@ -18,6 +18,8 @@ type hold struct {
 	Layers []string `json:"layers"`
 }
 
+var errAbsent = errors.New("not in the store; pull it first")
+
 // holdFile hashes the id: it may hold any character and be long.
 func (s *Store) holdFile(id string) string {
 	sum := sha256.Sum256([]byte(id))
@@ -32,7 +34,7 @@ func (s *Store) Hold(id, digest string) error {
 	defer s.mu.Unlock()
 	rec := s.images[digest]
 	if rec == nil {
-		return fmt.Errorf("hold image %s for %s: not in the store; pull it first", digest, id)
+		return fmt.Errorf("hold image %s for %s: %w", digest, id, errAbsent)
 	}
 	h := hold{ID: id, Digest: digest, Layers: rec.Layers}
 	if slices.Equal(s.holds[id].Layers, h.Layers) && s.holds[id].Digest == digest {

@@ -22,8 +22,11 @@ func (s *Store) Pull(ctx context.Context, req PullRequest) (*Image, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.PullTimeout, errPullTimeout)
 	defer cancel()
 	img, err := s.pullShared(ctx, req)
-	if err == nil && req.HoldID != "" {
-		err = s.Hold(req.HoldID, img.Digest)
+	for try := 0; err == nil && req.HoldID != ""; try++ {
+		if err = s.Hold(req.HoldID, img.Digest); !errors.Is(err, errAbsent) || try == maxRepulls {
+			break
+		}
+		img, err = s.pullShared(ctx, req) // GC came in between
 	}
 	if err != nil {
 		return nil, s.errorFor(req.Ref, err)
