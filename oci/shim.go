@@ -48,8 +48,9 @@ func shimMain() int {
 	unix.CloseOnExec(fdLock)
 	unix.CloseOnExec(fdControl)
 	// Only the control socket stops a container: a signal to the daemon's
-	// process group or session must not.
-	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE)
+	// process group or session must not. They are caught and dropped, not
+	// ignored, as a job would inherit that and could not be interrupted.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE)
 	s := &shim{phase: PhaseStarting, conns: map[*net.UnixConn]bool{}}
 	exit := s.run()
 	exit.Finished = time.Now()
