@@ -41,7 +41,7 @@ func newRegistry(t *testing.T) *fakeRegistry {
 }
 
 func (f *fakeRegistry) handler() http.Handler {
-	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	inner := registry.New(registry.Logger(quiet()))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		f.seen = append(f.seen, r.Method+" "+r.URL.Path)
@@ -189,3 +189,5 @@ func names(t *testing.T, dir string) []string {
 	}
 	return list
 }
+
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -1,0 +1,257 @@
+package image
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"golang.org/x/sys/unix"
+
+	"gbatch/oci/image/imagetest"
+)
+
+// Only what may pass is tried again, with growing pauses.
+func TestRetries(t *testing.T) {
+	answer := func(status int) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool { w.WriteHeader(status); return true }
+	}
+	cases := map[string]struct {
+		status int
+		tries  int
+		kind   Kind
+		part   string
+	}{
+		"unavailable": {503, 5, Unreachable, "answered 503 Service Unavailable"},
+		"rate_limit":  {429, 5, Unreachable, "limits the rate of pulls"},
+		"denied":      {403, 1, Denied, "wants a login"},
+		"missing":     {404, 1, NotFound, "no such tag"},
+		"teapot":      {418, 2, Unreachable, "answered 418 I'm a teapot"}, // HEAD, then GET
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := newRegistry(t)
+			r, _ := f.push(t, "a/b:1", small(t, "x"))
+			f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+				return strings.Contains(r.URL.Path, "/manifests/") && answer(tc.status)(w, r)
+			})
+			var pauses []time.Duration
+			s := open(t, Config{Sleep: func(_ context.Context, d time.Duration) error { pauses = append(pauses, d); return nil }})
+			_, err := s.Pull(t.Context(), PullRequest{Ref: r})
+			wantError(t, err, tc.kind, tc.part)
+			if got := f.count("HEAD", "/manifests/") + f.count("GET", "/manifests/"); got != tc.tries {
+				t.Errorf("%d tries, want %d", got, tc.tries)
+			}
+			if tc.tries == 5 {
+				ms := time.Millisecond
+				if diff := cmp.Diff([]time.Duration{500 * ms, 1000 * ms, 2000 * ms, 4000 * ms}, pauses); diff != "" {
+					t.Errorf("pauses (-want +got):\n%s", diff)
+				}
+			} else if len(pauses) > 0 {
+				t.Errorf("paused %v", pauses)
+			}
+		})
+	}
+}
+
+func TestBrokenDownloadIsTriedAgain(t *testing.T) {
+	f := newRegistry(t)
+	img := small(t, "x")
+	r, _ := f.push(t, "a/b:1", img)
+	layers, _ := img.Layers()
+	digest, _ := layers[1].Digest()
+	broken := 2
+	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, digest.Hex) || broken == 0 {
+			return false
+		}
+		broken--
+		w.Header().Set("Content-Length", "100000")
+		w.Write([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0})
+		return true
+	})
+	pull(t, open(t, Config{}), r, nil)
+	if n := f.count("GET", digest.Hex); n != 3 {
+		t.Errorf("%d downloads", n)
+	}
+}
+
+func TestWrongBytes(t *testing.T) {
+	f := newRegistry(t)
+	img := small(t, "x")
+	r, _ := f.push(t, "a/b:1", img)
+	layers, _ := img.Layers()
+	digest, _ := layers[0].Digest()
+	other, _ := small(t, "yy").Layers()
+	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, digest.Hex) {
+			return false
+		}
+		rc, _ := other[1].Compressed()
+		defer rc.Close()
+		raw := make([]byte, 1<<16)
+		n, _ := rc.Read(raw)
+		w.Write(raw[:n])
+		return true
+	})
+	s := open(t, Config{})
+	_, err := s.Pull(t.Context(), PullRequest{Ref: r})
+	wantError(t, err, Corrupt, "layer 1 is corrupt: what registry "+f.host+" sent does not match its digest")
+	if n := f.count("GET", digest.Hex); n != 1 {
+		t.Errorf("%d downloads of wrong bytes", n)
+	}
+	if _, ok := s.layerIntact(digest.Hex); ok {
+		t.Error("the layer is in the store")
+	}
+}
+
+func TestStalledDownload(t *testing.T) {
+	f := newRegistry(t)
+	img := small(t, "x")
+	r, _ := f.push(t, "a/b:1", img)
+	layers, _ := img.Layers()
+	digest, _ := layers[1].Digest()
+	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, digest.Hex) {
+			return false
+		}
+		w.Header().Set("Content-Length", "100000")
+		w.Write([]byte{0x1f})
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return true
+	})
+	s := open(t, Config{StallTimeout: 20 * time.Millisecond, Retries: 1})
+	_, err := s.Pull(t.Context(), PullRequest{Ref: r})
+	wantError(t, err, Unreachable, "cannot be reached: the download stalled")
+	if n := f.count("GET", digest.Hex); n != 2 {
+		t.Errorf("%d downloads", n)
+	}
+}
+
+// A tag is gone, or the name cannot be looked up, or nobody listens.
+func TestUnreachable(t *testing.T) {
+	s := open(t, Config{Retries: -1})
+	_, err := s.Pull(t.Context(), PullRequest{Ref: parse(t, "127.0.0.1:1/a/b")})
+	wantError(t, err, Unreachable, "image 127.0.0.1:1/a/b: registry 127.0.0.1:1 cannot be reached: connection refused")
+
+	for name, tc := range map[string]struct {
+		err       error
+		part      string
+		temporary bool
+	}{
+		"no_host":  {&net.DNSError{IsNotFound: true}, "no such host", false},
+		"no_dns":   {&net.DNSError{IsTimeout: true}, "cannot be looked up now", true},
+		"timeout":  {fmt.Errorf("x: %w", context.DeadlineExceeded), "no answer in time", true},
+		"reset":    {&net.OpError{Err: unix.ECONNRESET}, "broke off", true},
+		"plain":    {http.ErrSchemeMismatch, "speaks plain http; list it", false},
+		"ca":       {&url.Error{URL: "https://h/?X-Signature=1", Err: x509.UnknownAuthorityError{}}, "signed by an unknown authority; put the CA", false},
+		"hostname": {x509.HostnameError{Certificate: &x509.Certificate{}}, "another host name", false},
+		"unknown":  {&url.Error{URL: "https://h/?X-Signature=1", Err: errors.New("odd")}, "reached: odd", false},
+		"tls_junk": {tls.RecordHeaderError{}, "speaks plain http; list it", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := classifyRemote(tc.err, "h", "")
+			if e.Kind != Unreachable || !strings.Contains(e.Detail, tc.part) || e.Temporary != tc.temporary {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+	if e := classifyRemote(&os.PathError{Err: unix.ENOSPC}, "h", ""); e.Kind != DiskFull {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestDiskFull(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, "size=2m"); err != nil {
+		t.Skipf("SKIPPED: no tmpfs can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { // after the store is closed
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	f := newRegistry(t)
+	body := []byte(strings.Repeat("zero, more or less. ", 200_000))
+	r, _ := f.push(t, "a/b:1", build(t, imagetest.Options{Layers: [][]imagetest.File{{{Name: "big", Body: body}}}}))
+	s := open(t, Config{Dir: filepath.Join(dir, "store")})
+	_, err := s.Pull(t.Context(), PullRequest{Ref: r})
+	wantError(t, err, DiskFull, "the node's image store is full")
+	if left := names(t, s.tmpDir); len(left) > 0 {
+		t.Errorf("left in tmp: %v", left)
+	}
+	r, _ = f.push(t, "a/c:1", small(t, "x"))
+	pull(t, s, r, nil)
+}
+
+// TLS with the site's own CA; nothing else but loopback may be plain.
+func TestTLS(t *testing.T) {
+	f := &fakeRegistry{}
+	srv := httptest.NewUnstartedServer(f.handler())
+	srv.Config.ErrorLog = quiet()
+	srv.StartTLS()
+	defer srv.Close()
+	f.host = strings.TrimPrefix(srv.URL, "https://")
+	repo, err := name.NewRepository(f.host + "/a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(repo.Tag("1"), small(t, "x"), remote.WithTransport(srv.Client().Transport), remote.WithAuth(authn.Anonymous)); err != nil {
+		t.Fatal(err)
+	}
+	r := f.ref(t, "a/b:1")
+
+	// On loopback, plain http is tried as well and is what is reported.
+	_, err = open(t, Config{}).Pull(t.Context(), PullRequest{Ref: r})
+	wantError(t, err, Unreachable, "registry "+f.host)
+
+	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
+	for _, dir := range []string{".", f.host} {
+		certs := t.TempDir()
+		write(t, filepath.Join(certs, dir), "site.crt", ca)
+		pull(t, open(t, Config{CertsDir: certs}), r, nil)
+	}
+	certs := t.TempDir()
+	write(t, certs, "site.crt", "no certificate")
+	_, err = open(t, Config{CertsDir: certs}).Pull(t.Context(), PullRequest{Ref: r})
+	wantError(t, err, Internal, "no certificate in it")
+}
+
+// The registry client would fall back to http for private addresses, and send
+// the password in the clear.
+func TestNoPlainHTTPUnlessAllowed(t *testing.T) {
+	c := Config{Insecure: []string{"plain.example:5000", "any.example"}}
+	for host, want := range map[string]bool{
+		"localhost:5000": true, "127.0.0.1:5000": true, "[::1]:5000": true, "x.localhost": true, "plain.example:5000": true, "any.example:1": true,
+		"10.0.0.1:5000": false, "192.168.1.1": false, "plain.example:80": false, "plain.example": false, "docker.io": false, "localhost.evil": false,
+	} {
+		if got := c.plainHTTP(host); got != want {
+			t.Errorf("plainHTTP(%q) = %v", host, got)
+		}
+	}
+	g, err := c.newTransport("10.0.0.1:5000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := httptest.NewRequest(http.MethodGet, "http://10.0.0.1:5000/v2/", nil)
+	if _, err := g.RoundTrip(req); !errors.Is(err, http.ErrSchemeMismatch) {
+		t.Errorf("plain request to a private address: %v", err)
+	}
+}
