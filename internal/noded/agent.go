@@ -17,6 +17,9 @@ import (
 	"gbatch/internal/job"
 )
 
+// Version of the program, set by the build.
+var Version = "dev"
+
 // Options are what an agent needs beside its configuration.
 type Options struct {
 	Log     *slog.Logger // nil: slog.Default
@@ -94,10 +97,11 @@ func (a *Agent) open(o Options) error {
 	if err := a.openState(); err != nil {
 		return err
 	}
-	var err error
-	if a.ctl, err = dial(&a.cfg, o); err != nil {
+	ctl, err := dial(&a.cfg, o)
+	if err != nil {
 		return err
 	}
+	a.ctl = ctl
 	if a.boot, err = bootID(); err != nil {
 		return err
 	}
@@ -212,7 +216,7 @@ func (a *Agent) cgroupPath(id job.RankID) string { return a.cgroupPrefix() + "/"
 func (a *Agent) containerID(id job.RankID) string { return a.cfg.Name + "." + id.String() }
 
 // dial makes the client of the controller; nothing is connected yet.
-func dial(c *Config, o Options) (controller, error) {
+func dial(c *Config, o Options) (*client.Client, error) {
 	token := o.Token
 	if token == "" && c.TokenFile != "" {
 		b, err := os.ReadFile(c.TokenFile)

@@ -10,6 +10,9 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
+// ConfigFile is where the daemon looks for its configuration.
+const ConfigFile = "/etc/gbatch/gnoded.yaml"
+
 // Config is gnoded.yaml. It is fixed until the daemon restarts. The zero value
 // of a field means its default; SetDefaults writes them in.
 type Config struct {

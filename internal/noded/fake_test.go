@@ -1,7 +1,6 @@
 package noded
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -71,7 +70,12 @@ func (f *fakeController) touch() {
 
 func (f *fakeController) sync(w http.ResponseWriter, r *http.Request) {
 	var req api.SyncRequest
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+	// To its end: only then does the server notice that the node goes.
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &req)
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -126,12 +130,8 @@ func (f *fakeController) hear(req api.SyncRequest) {
 			f.onStatus(s)
 		}
 	}
-	f.touch2()
+	f.touch()
 }
-
-// touch2 wakes those who wait for statuses; polls look at their condition and
-// go on waiting.
-func (f *fakeController) touch2() { f.touch() }
 
 func (f *fakeController) answer(req api.SyncRequest) api.SyncResponse {
 	resp := api.SyncResponse{Version: f.version, LeaseMS: f.leaseMS, Streams: f.streams, WantInventory: f.inv == nil}
@@ -268,10 +268,17 @@ func (f *fakeController) exit(id job.RankID) *api.Exit {
 	return s.Exit
 }
 
-// holdsNothing waits until the node has forgotten everything.
+// holdsNothing waits until the node has forgotten everything. A node that
+// forgets does not say so by itself: it is asked with each new version.
 func (f *fakeController) holdsNothing() {
 	f.t.Helper()
-	f.await("the node to hold nothing", func() bool { return len(f.last.Ranks) == 0 })
+	until(f.t, "the node to hold nothing", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.version++
+		f.touch()
+		return len(f.last.Ranks) == 0 && f.last.Seen > 1
+	})
 }
 
 func toJSON(v any) string {
@@ -290,6 +297,6 @@ func until(t testing.TB, what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited 30 s for %s", what)
 		}
-		time.Sleep(cmp.Or(10*time.Millisecond, 0))
+		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -53,6 +53,9 @@ func (a *Agent) newRank(id job.RankID, order api.RunOrder) *rank {
 
 func (a *Agent) rankDir(id job.RankID) string { return filepath.Join(a.dirRanks(), id.String()) }
 
+// boxOf is the container's directory of a rank.
+func (a *Agent) boxOf(id job.RankID) string { return filepath.Join(a.rankDir(id), "box") }
+
 func (r *rank) box() string { return filepath.Join(r.dir, "box") }
 
 func (r *rank) poke() {

@@ -1,7 +1,6 @@
 package noded
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,71 +41,45 @@ func (a *Agent) stream(ctx context.Context, req api.StreamRequest) {
 }
 
 func (a *Agent) serveStream(ctx context.Context, req api.StreamRequest) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	body, err := a.openStream(ctx, req)
 	if err != nil {
-		body = io.NopCloser(bytes.NewReader([]byte("gnoded: " + err.Error() + "\n")))
+		err = a.ctl.FailStream(ctx, req.ID, err.Error())
+	} else {
+		defer body.Close()
+		err = a.ctl.PostStreamAt(ctx, req.ID, body.start, body)
 	}
-	defer body.Close()
-	err = a.ctl.PostStream(ctx, req.ID, body)
 	if err != nil && ctx.Err() == nil && !client.IsCode(err, api.CodeNotFound) {
 		a.log.Info("stream broke off", "stream", req.ID, "rank", req.Rank, "error", err)
 	}
 }
 
-func (a *Agent) openStream(ctx context.Context, req api.StreamRequest) (io.ReadCloser, error) {
+// openStream finds a rank's log. It must not wait: the controller gives a node
+// only so long to dial back. A follower of a rank that has not started waits
+// in the stream's reads.
+func (a *Agent) openStream(ctx context.Context, req api.StreamRequest) (*logStream, error) {
 	if req.Kind != "log" {
 		return nil, fmt.Errorf("this node does not know streams of kind %q; it may be older than the controller", req.Kind)
 	}
-	dir, err := a.awaitLog(ctx, req)
+	s := &logStream{ctx: ctx, a: a, req: req, off: req.Offset}
+	err := s.open()
+	if errors.Is(err, errNotYet) && req.Follow {
+		return s, nil
+	}
+	if errors.Is(err, errNotYet) {
+		return nil, fmt.Errorf("%s has no output yet: it is being started", req.Rank)
+	}
+	if err == nil {
+		err = s.begin()
+	}
 	if err != nil {
+		s.Close()
 		return nil, err
 	}
-	if dir == "" {
-		return io.NopCloser(bytes.NewReader(nil)), nil // it ended before it had any output
-	}
-	log, err := oci.OpenLog(dir)
-	if err != nil {
-		return nil, fmt.Errorf("the log of %s cannot be read: %w", req.Rank, err)
-	}
-	off := req.Offset
-	if req.Tail > 0 {
-		if off, err = lastLines(log, req.Tail); err != nil {
-			log.Close()
-			return nil, fmt.Errorf("the log of %s cannot be read: %w", req.Rank, err)
-		}
-	}
-	return &logStream{ctx: ctx, log: log, off: off, follow: req.Follow}, nil
+	return s, nil
 }
 
-// awaitLog returns the container's directory of a rank. A follower of a rank
-// that has not started waits for it; empty: there will be no output.
-func (a *Agent) awaitLog(ctx context.Context, req api.StreamRequest) (string, error) {
-	dir := a.rankDir(req.Rank)
-	box := dir + "/box"
-	for {
-		if _, err := os.Stat(box); err == nil {
-			return box, nil
-		}
-		a.mu.Lock()
-		r := a.ranks[req.Rank]
-		waiting := r != nil && r.status.Exit == nil
-		a.mu.Unlock()
-		switch {
-		case r == nil:
-			return "", noLog(req.Rank)
-		case !waiting || !req.Follow:
-			return "", nil
-		}
-		if err := client.Sleep(ctx, awaitEvery); err != nil {
-			return "", err
-		}
-	}
-}
-
-// awaitEvery is how often a follower looks whether its rank has started.
-const awaitEvery = 200 * time.Millisecond
+// errNotYet says that a rank is on its way and has no log yet.
+var errNotYet = errors.New("not started yet")
 
 func noLog(id job.RankID) error {
 	return fmt.Errorf("no log of %s on this node: it never ran here, or its log was kept for its time and is gone", id)
@@ -115,21 +88,69 @@ func noLog(id job.RankID) error {
 // logStream is a log as the body of a request. It is read by the connection's
 // writer only, so a reader that is slow holds up nothing but itself.
 type logStream struct {
-	ctx    context.Context
-	log    *oci.Log
-	off    int64
-	follow bool
-	rest   []byte
+	ctx   context.Context // of the stream; a request's body has no other way to get it
+	a     *Agent
+	req   api.StreamRequest
+	log   *oci.Log // nil: not there yet
+	start int64    // offset that the reader shall count from
+	off   int64    // of the next byte
+	rest  []byte   // read and not sent yet
+}
+
+// open finds the log of a rank that runs or ran here.
+func (s *logStream) open() error {
+	id := s.req.Rank
+	box := s.a.boxOf(id)
+	if _, err := os.Stat(box); err != nil {
+		s.a.mu.Lock()
+		defer s.a.mu.Unlock()
+		r := s.a.ranks[id]
+		if r != nil && r.status.Exit == nil {
+			return errNotYet
+		}
+		return noLog(id)
+	}
+	log, err := oci.OpenLog(box)
+	if err != nil {
+		return errNotYet // the directory is being made
+	}
+	s.log = log
+	if s.req.Tail > 0 {
+		if s.off, err = lastLines(log, s.req.Tail); err != nil {
+			return fmt.Errorf("the log of %s cannot be read: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// begin reads what is there, to tell where the first byte stands. The notice
+// of bytes that are gone is not counted.
+func (s *logStream) begin() error {
+	s.start = s.off
+	c, err := s.log.ReadAt(s.off)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the log of %s cannot be read: %w", s.req.Rank, err)
+	}
+	s.take(c)
+	s.start = c.Offset - int64(len(c.Notice()))
+	return nil
+}
+
+func (s *logStream) take(c oci.Chunk) {
+	s.off = c.Offset + int64(len(c.Data))
+	s.rest = append([]byte(c.Notice()), c.Data...)
 }
 
 func (s *logStream) Read(p []byte) (int, error) {
-	if len(s.rest) == 0 {
+	for len(s.rest) == 0 {
 		c, err := s.next()
 		if err != nil {
 			return 0, err
 		}
-		s.off = c.Offset + int64(len(c.Data))
-		s.rest = append([]byte(c.Notice()), c.Data...)
+		s.take(c)
 	}
 	n := copy(p, s.rest)
 	s.rest = s.rest[n:]
@@ -137,13 +158,33 @@ func (s *logStream) Read(p []byte) (int, error) {
 }
 
 func (s *logStream) next() (oci.Chunk, error) {
-	if s.follow {
+	for s.log == nil {
+		err := s.open()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errNotYet) {
+			return oci.Chunk{}, io.EOF // it ended before it had any output
+		}
+		if err := client.Sleep(s.ctx, awaitEvery); err != nil {
+			return oci.Chunk{}, err
+		}
+	}
+	if s.req.Follow {
 		return s.log.Next(s.ctx, s.off)
 	}
 	return s.log.ReadAt(s.off)
 }
 
-func (s *logStream) Close() error { return s.log.Close() }
+// awaitEvery is how often a follower looks whether its rank has started.
+const awaitEvery = 100 * time.Millisecond
+
+func (s *logStream) Close() error {
+	if s.log == nil {
+		return nil
+	}
+	return s.log.Close()
+}
 
 // tailBlock is how much is read at a time to find the last lines.
 const tailBlock = 64 << 10

@@ -12,7 +12,8 @@ import (
 // controller is what the agent needs of the controller.
 type controller interface {
 	NodeSync(ctx context.Context, name string, req *api.SyncRequest) (*api.SyncResponse, error)
-	PostStream(ctx context.Context, id string, body io.Reader) error
+	PostStreamAt(ctx context.Context, id string, offset int64, body io.Reader) error
+	FailStream(ctx context.Context, id, why string) error
 }
 
 // How long a change may wait for others to go with it. An end is told at once:

@@ -1,0 +1,120 @@
+// gnoded is the node daemon: it runs the containers that the controller gives
+// this machine.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"gbatch/internal/noded"
+)
+
+// A shim and a container's first process are this program too. Package oci,
+// which noded imports, takes them before main is reached.
+
+type commands struct {
+	Config     string     `short:"c" default:"${config}" env:"GBATCH_GNODED_CONFIG" help:"Configuration file." type:"path"`
+	Name       string     `env:"GBATCH_NODE_NAME" help:"Name of the node. Wins over the file."`
+	StateDir   string     `env:"GBATCH_NODE_STATE_DIR" help:"State directory. Wins over the file." type:"path"`
+	Controller string     `env:"GBATCH_CONTROLLER" help:"Address of the controller. Wins over the file."`
+	TokenFile  string     `env:"GBATCH_NODE_TOKEN_FILE" help:"File with the node's token. Wins over the file." type:"path"`
+	LogLevel   slog.Level `default:"info" env:"GBATCH_LOG_LEVEL" help:"Least level of what is logged: debug, info, warn, error."`
+
+	Version kong.VersionFlag `help:"Print the version."`
+
+	Run         runCmd    `cmd:"" default:"1" help:"Run the node daemon."`
+	Check       checkCmd  `cmd:"" help:"Say what this machine lacks to be a node, and what to do about it."`
+	CheckConfig configCmd `cmd:"" help:"Check a configuration file."`
+}
+
+// config is the file with the flags laid over it. Without a file at the
+// default place, the flags must do.
+func (c *commands) config() (noded.Config, error) {
+	cfg, err := noded.ReadConfig(c.Config)
+	if errors.Is(err, fs.ErrNotExist) && c.Config == noded.ConfigFile && c.Controller != "" {
+		err = nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return cfg, fmt.Errorf("%w; write one, name one with --config, or give --controller", err)
+	}
+	if err != nil {
+		return cfg, err
+	}
+	for _, o := range []struct {
+		to   *string
+		from string
+	}{{&cfg.Name, c.Name}, {&cfg.StateDir, c.StateDir}, {&cfg.Controller, c.Controller}, {&cfg.TokenFile, c.TokenFile}} {
+		if o.from != "" {
+			*o.to = o.from
+		}
+	}
+	cfg.SetDefaults()
+	return cfg, cfg.Validate()
+}
+
+type runCmd struct{}
+
+func (runCmd) Run(c *commands, log *slog.Logger) error {
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("gnoded runs containers and must be started as root")
+	}
+	a, err := noded.Open(cfg, noded.Options{Log: log, Version: noded.Version})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	err = a.Run(ctx)
+	if n := a.Running(); n > 0 {
+		log.Info("node daemon stops; its containers go on and are taken over by the next one", "running", n)
+	} else {
+		log.Info("node daemon stops; nothing was running")
+	}
+	return errors.Join(err, a.Close())
+}
+
+type checkCmd struct{}
+
+func (checkCmd) Run(c *commands) error {
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	failed := noded.Check(context.Background(), cfg, os.Stdout)
+	if failed > 0 {
+		return fmt.Errorf("%d checks failed", failed)
+	}
+	return nil
+}
+
+type configCmd struct {
+	File string `arg:"" type:"path" help:"Configuration file."`
+}
+
+func (f *configCmd) Run() error {
+	if _, err := noded.LoadConfig(f.File); err != nil {
+		return err
+	}
+	fmt.Println(f.File + " is fine")
+	return nil
+}
+
+func main() {
+	var c commands
+	k := kong.Parse(&c, kong.Name("gnoded"), kong.Description("The node daemon of gbatch."), kong.UsageOnError(),
+		kong.Vars{"version": noded.Version, "config": noded.ConfigFile})
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.LogLevel}))
+	k.FatalIfErrorf(k.Run(&c, log))
+}

@@ -1,0 +1,234 @@
+package noded
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/runc/libcontainer/seccomp"
+	"golang.org/x/sys/unix"
+
+	"gbatch/cgroups"
+	"gbatch/internal/api"
+)
+
+// finding is one line of Check. Fix is empty when all is well.
+type finding struct {
+	what  string // what was looked at, and what was found
+	fix   string // what to run or set
+	fatal bool   // else a warning
+}
+
+func fine(format string, args ...any) []finding {
+	return []finding{{what: fmt.Sprintf(format, args...)}}
+}
+
+func broken(fix, format string, args ...any) []finding {
+	return []finding{{what: fmt.Sprintf(format, args...), fix: fix, fatal: true}}
+}
+
+// checks are what a machine needs to be a node, in the order in which one
+// would set it up.
+var checks = []func(ctx context.Context, c *Config) []finding{
+	checkRoot, checkCgroups, checkSeccomp, checkStateDir, checkOverlay, checkDisk, checkRoots, checkController,
+}
+
+// Check writes to w what this machine lacks to be a node, one line for each
+// thing looked at; a failing line says what to do. It returns how many failed.
+// It changes nothing but directories that the daemon would make too.
+func Check(ctx context.Context, c Config, w io.Writer) int {
+	failed := 0
+	for _, check := range checks {
+		for _, f := range check(ctx, &c) {
+			word := "ok  "
+			switch {
+			case f.fatal:
+				word = "FAIL"
+				failed++
+			case f.fix != "":
+				word = "warn"
+			}
+			fmt.Fprintf(w, "%s  %s\n", word, f.what)
+			if f.fix != "" {
+				fmt.Fprintf(w, "      fix: %s\n", f.fix)
+			}
+		}
+	}
+	return failed
+}
+
+func checkRoot(context.Context, *Config) []finding {
+	if os.Geteuid() != 0 {
+		return broken("run it as root, as by: sudo gnoded check", "not root: containers cannot be made")
+	}
+	return fine("runs as root")
+}
+
+func checkCgroups(context.Context, *Config) []finding {
+	h, err := cgroups.Detect()
+	if err != nil {
+		return broken("mount -t cgroup2 none /sys/fs/cgroup", "%v", err)
+	}
+	var list []finding
+	for _, p := range cgroups.Check("/") {
+		list = append(list, finding{what: p.What, fix: p.Fix, fatal: p.Fatal})
+	}
+	if len(list) == 0 {
+		return fine("cgroups (%s) with all controllers", h.Mode)
+	}
+	return list
+}
+
+func checkSeccomp(context.Context, *Config) []finding {
+	if !seccomp.Enabled {
+		return broken("build gnoded with: go build -tags seccomp (needs libseccomp-dev and a C compiler)", "this gnoded was built without seccomp: no container would start")
+	}
+	b, err := os.ReadFile("/proc/sys/kernel/seccomp/actions_avail")
+	if err != nil || !strings.Contains(string(b), "errno") {
+		return broken("use a kernel with CONFIG_SECCOMP_FILTER=y", "the kernel has no seccomp filters")
+	}
+	return fine("seccomp filters")
+}
+
+func checkStateDir(_ context.Context, c *Config) []finding {
+	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {
+		return broken("mkdir -p "+c.StateDir, "state directory: %v", err)
+	}
+	probe := filepath.Join(c.StateDir, ".check")
+	if err := writeFile(probe, []byte("x"), true); err != nil {
+		return broken("see that the file system is mounted read-write and has space: df -h "+c.StateDir, "state directory %s cannot be written: %v", c.StateDir, err)
+	}
+	_ = os.Remove(probe)
+	var st unix.Statfs_t
+	if err := unix.Statfs(c.StateDir, &st); err != nil {
+		return broken("df "+c.StateDir, "state directory: %v", err)
+	}
+	if name, bad := unfitFilesystems[st.Type]; bad {
+		return broken("put stateDir on a local disk with ext4 or xfs", "state directory %s is on %s, which containers cannot write through", c.StateDir, name)
+	}
+	return fine("state directory %s", c.StateDir)
+}
+
+// unfitFilesystems cannot hold an overlay's upper directory, or lose it.
+var unfitFilesystems = map[int64]string{
+	unix.OVERLAYFS_SUPER_MAGIC: "overlayfs",
+	unix.NFS_SUPER_MAGIC:       "NFS",
+	unix.SMB2_SUPER_MAGIC:      "SMB",
+	unix.V9FS_MAGIC:            "9p",
+	unix.TMPFS_MAGIC:           "tmpfs, which a reboot empties",
+}
+
+// checkOverlay mounts a small overlay where containers will have theirs.
+func checkOverlay(_ context.Context, c *Config) []finding {
+	dir, err := os.MkdirTemp(c.StateDir, ".check-")
+	if err != nil {
+		return broken("see the state directory above", "overlay: %v", err)
+	}
+	defer os.RemoveAll(dir)
+	for _, d := range []string{"lower", "upper", "work", "at"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+			return broken("see the state directory above", "overlay: %v", err)
+		}
+	}
+	at := filepath.Join(dir, "at")
+	opts := fmt.Sprintf("lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", dir, dir, dir)
+	if err := unix.Mount("overlay", at, "overlay", unix.MS_NODEV, opts); err != nil {
+		return broken("modprobe overlay; the state directory must be on a file system that overlayfs can use, as ext4 or xfs with ftype=1", "overlay cannot be mounted in %s: %v", c.StateDir, err)
+	}
+	if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
+		return broken("umount "+at, "overlay: %v", err)
+	}
+	return fine("overlay file systems")
+}
+
+func checkDisk(_ context.Context, c *Config) []finding {
+	for _, dir := range []string{c.StateDir, c.Images.Dir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return broken("mkdir -p "+dir, "%v", err)
+		}
+		if reason := diskReason(dir, int64(c.MinFree)); reason != "" {
+			return broken("make room, or lower minFree: du -xh --max-depth=2 "+dir, "%s", reason)
+		}
+	}
+	return fine("free disk space")
+}
+
+func checkRoots(_ context.Context, c *Config) []finding {
+	var list []finding
+	for _, r := range c.Storage {
+		base, _, templated := strings.Cut(r.Path, "{")
+		if templated {
+			base = filepath.Dir(base + "x")
+		} else if r.Create {
+			base = filepath.Dir(r.Path)
+		}
+		if st, err := os.Stat(base); err != nil || !st.IsDir() {
+			list = append(list, broken("mkdir -p "+base+", or mount it", "storage %s: directory %s is not there", r.Name, base)...)
+			continue
+		}
+		list = append(list, fine("storage %s at %s", r.Name, r.Path)...)
+	}
+	if len(list) == 0 {
+		list = []finding{{what: "no storage is configured: jobs can only have tmpfs", fix: "list the directories that jobs may mount under storage: in the configuration"}}
+	}
+	return list
+}
+
+// checkTimeout bounds the question to the controller.
+const checkTimeout = 10 * time.Second
+
+// maxSkew is how far the clocks may differ: times of jobs come from both. The
+// date is told in whole seconds.
+const maxSkew = 3 * time.Second
+
+func checkController(ctx context.Context, c *Config) []finding {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	ctl, err := dial(c, Options{Version: Version})
+	if err != nil {
+		return broken("correct tokenFile or caFile", "%v", err)
+	}
+	defer ctl.Close()
+	// A status is the cheapest question that needs a login.
+	st, err := ctl.Status(ctx)
+	if err != nil {
+		return broken("see that gctld runs there, that its address and port are right, and that no firewall is between", "controller: %v", err)
+	}
+	list := fine("controller at %s (version %s)", c.Controller, st.Version)
+	if st.Role != "node" && st.Role != "admin" {
+		list = append(list, broken("put the controller's node token into tokenFile", "the controller takes this caller for %s (%s), not for a node", st.You, st.Role)...)
+	}
+	return append(list, checkSkew(ctx, c, ctl.TLS)...)
+}
+
+// checkSkew compares the clocks by the date of any answer. On a local socket
+// there is only one clock.
+func checkSkew(ctx context.Context, c *Config, trust *tls.Config) []finding {
+	if !strings.HasPrefix(c.Controller, "http") {
+		return nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, strings.TrimRight(c.Controller, "/")+api.PathStatus, nil)
+	if err != nil {
+		return nil // the address was used above
+	}
+	rt := &http.Transport{TLSClientConfig: trust, DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return broken("see the controller above", "clock of the controller: %v", err)
+	}
+	resp.Body.Close()
+	date, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		return []finding{{what: "the controller does not tell its time", fix: "compare the clocks by hand: date"}}
+	}
+	if skew := time.Since(date).Round(time.Second); skew.Abs() > maxSkew {
+		return broken("run an NTP client on both machines, as: systemctl enable --now chrony", "this clock and the controller's differ by %s", skew)
+	}
+	return fine("clock within %s of the controller's", maxSkew)
+}
