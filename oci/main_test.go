@@ -48,6 +48,7 @@ func runAll(m *testing.M) int {
 			return 1
 		}
 	}
+	defer os.RemoveAll(benchDir)
 	before := mounts()
 	code := m.Run()
 	if left := leftovers(before); left != "" {

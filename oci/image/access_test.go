@@ -253,7 +253,7 @@ func TestMirrors(t *testing.T) {
 	wantError(t, err, NotFound, "no such tag at registry "+origin.host)
 }
 
-func write(t *testing.T, dir, name, content string) {
+func write(t testing.TB, dir, name, content string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)

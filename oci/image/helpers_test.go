@@ -32,7 +32,7 @@ type fakeRegistry struct {
 	fault func(w http.ResponseWriter, r *http.Request) (handled bool)
 }
 
-func newRegistry(t *testing.T) *fakeRegistry {
+func newRegistry(t testing.TB) *fakeRegistry {
 	f := &fakeRegistry{}
 	f.Server = httptest.NewServer(f.handler())
 	t.Cleanup(f.Close)
@@ -79,9 +79,9 @@ func (f *fakeRegistry) reset() {
 	f.seen = nil
 }
 
-func (f *fakeRegistry) ref(t *testing.T, name string) ref.Ref { return parse(t, f.host+"/"+name) }
+func (f *fakeRegistry) ref(t testing.TB, name string) ref.Ref { return parse(t, f.host+"/"+name) }
 
-func (f *fakeRegistry) push(t *testing.T, name string, img v1.Image) (ref.Ref, string) {
+func (f *fakeRegistry) push(t testing.TB, name string, img v1.Image) (ref.Ref, string) {
 	t.Helper()
 	r := f.ref(t, name)
 	digest, err := imagetest.Push(r, img, nil)
@@ -92,7 +92,7 @@ func (f *fakeRegistry) push(t *testing.T, name string, img v1.Image) (ref.Ref, s
 	return r, digest
 }
 
-func parse(t *testing.T, s string) ref.Ref {
+func parse(t testing.TB, s string) ref.Ref {
 	t.Helper()
 	r, _, err := ref.Parse(s)
 	if err != nil {
@@ -102,7 +102,7 @@ func parse(t *testing.T, s string) ref.Ref {
 }
 
 // needRoot skips what makes devices, trusted attributes or other owners.
-func needRoot(t *testing.T) {
+func needRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: unpacking layers needs root")
@@ -110,7 +110,7 @@ func needRoot(t *testing.T) {
 }
 
 // open opens a store that does not wait between retries.
-func open(t *testing.T, c Config) *Store {
+func open(t testing.TB, c Config) *Store {
 	t.Helper()
 	needRoot(t)
 	if c.Dir == "" {
@@ -131,7 +131,7 @@ func open(t *testing.T, c Config) *Store {
 	return s
 }
 
-func build(t *testing.T, o imagetest.Options) v1.Image {
+func build(t testing.TB, o imagetest.Options) v1.Image {
 	t.Helper()
 	img, err := imagetest.Build(o)
 	if err != nil {
@@ -141,7 +141,7 @@ func build(t *testing.T, o imagetest.Options) v1.Image {
 }
 
 // small is an image of two layers; seed makes its bytes differ.
-func small(t *testing.T, seed string) v1.Image {
+func small(t testing.TB, seed string) v1.Image {
 	return build(t, imagetest.Options{
 		Layers: [][]imagetest.File{
 			{{Name: "etc/"}, {Name: "etc/base", Body: []byte("base of all")}},
@@ -154,7 +154,7 @@ func small(t *testing.T, seed string) v1.Image {
 	})
 }
 
-func pull(t *testing.T, s *Store, r ref.Ref, creds *ref.Credentials) *Image {
+func pull(t testing.TB, s *Store, r ref.Ref, creds *ref.Credentials) *Image {
 	t.Helper()
 	img, err := s.Pull(t.Context(), PullRequest{Ref: r, Credentials: creds})
 	if err != nil {
@@ -164,7 +164,7 @@ func pull(t *testing.T, s *Store, r ref.Ref, creds *ref.Credentials) *Image {
 }
 
 // wantError checks kind and part of the message of a failure.
-func wantError(t *testing.T, err error, kind Kind, part string) *PullError {
+func wantError(t testing.TB, err error, kind Kind, part string) *PullError {
 	t.Helper()
 	var e *PullError
 	if !errors.As(err, &e) {
@@ -177,7 +177,7 @@ func wantError(t *testing.T, err error, kind Kind, part string) *PullError {
 }
 
 // names lists a directory.
-func names(t *testing.T, dir string) []string {
+func names(t testing.TB, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {

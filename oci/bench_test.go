@@ -1,0 +1,128 @@
+package oci_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/opencontainers/runc/libcontainer/specconv"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"gbatch/oci"
+)
+
+// BenchmarkStart compares jobs per second of `true` through a shim with the
+// same spec given to libcontainer by a process that lives on, which keeps
+// nothing through a crash. Both run in turns, as the speed of shared machines
+// drifts; the ratio is what counts (budget: at least 0.8).
+func BenchmarkStart(b *testing.B) {
+	needContainers(b)
+	modes := map[oci.SeccompMode]string{oci.SeccompNative: "native", oci.SeccompCompat: "compat", oci.SeccompOff: "off"}
+	for mode, name := range modes {
+		for _, parallel := range []int{1, 4} {
+			b.Run(fmt.Sprintf("seccomp=%s/parallel=%d", name, parallel), func(b *testing.B) {
+				var ours, bare time.Duration
+				for b.Loop() {
+					ours += round(b, parallel, func(id string) { oursOnce(b, mode, id) })
+					bare += round(b, parallel, func(id string) { bareOnce(b, mode, id) })
+				}
+				jobs := float64(b.N * parallel)
+				b.ReportMetric(ours.Seconds()*1000/jobs, "ms/ours")
+				b.ReportMetric(bare.Seconds()*1000/jobs, "ms/bare")
+				b.ReportMetric(bare.Seconds()/ours.Seconds(), "ratio")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+func round(b *testing.B, parallel int, once func(id string)) time.Duration {
+	begin := time.Now()
+	var wg sync.WaitGroup
+	for range parallel {
+		id := fmt.Sprintf("b%d.%d", os.Getpid(), lastID.Add(1))
+		wg.Go(func() { once(id) })
+	}
+	wg.Wait()
+	return time.Since(begin)
+}
+
+func benchSpec(b *testing.B, mode oci.SeccompMode, id string) *specs.Spec {
+	box := newBox(b, "")
+	box.req.Command, box.req.CgroupPath, box.req.Seccomp = []string{"/bin/true"}, testCgroup+"/"+id, mode
+	spec, err := oci.BuildSpec(box.req)
+	if err != nil {
+		b.Error(err)
+	}
+	return spec
+}
+
+func oursOnce(b *testing.B, mode oci.SeccompMode, id string) {
+	dir := filepath.Join(benchDir, id)
+	if err := oci.Prepare(dir, benchSpec(b, mode, id), oci.ShimConfig{ID: id, Layers: []string{layer}}); err != nil {
+		b.Error(err)
+		return
+	}
+	s, err := oci.Start(dir)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	<-s.Done()
+	if exit, err := s.Exit(); err != nil || exit.Code != 0 {
+		b.Errorf("%+v, %v", exit, err)
+	}
+	if err := oci.Remove(dir); err != nil {
+		b.Error(err)
+	}
+}
+
+// benchDir is where containers are made; a test's own directory has a name
+// that differs from run to run, and with it the length of mount options.
+var benchDir = filepath.Join(os.TempDir(), fmt.Sprintf("oci-bench.%d", os.Getpid()))
+
+// bareOnce does what any user of libcontainer has to do at least.
+func bareOnce(b *testing.B, mode oci.SeccompMode, id string) {
+	dir := filepath.Join(benchDir, id)
+	defer os.RemoveAll(dir)
+	spec := benchSpec(b, mode, id)
+	for _, sub := range []string{"rootfs", "upper", "work", "state"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			b.Error(err)
+			return
+		}
+	}
+	spec.Root.Path = filepath.Join(dir, "rootfs")
+	opts := "lowerdir=" + layer + ",upperdir=" + dir + "/upper,workdir=" + dir + "/work"
+	if err := unix.Mount("bench", spec.Root.Path, "overlay", unix.MS_NODEV, opts); err != nil {
+		b.Error(err)
+		return
+	}
+	defer unix.Unmount(spec.Root.Path, 0)
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: id, Spec: spec})
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	c, err := libcontainer.Create(filepath.Join(dir, "state"), id, config)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	defer c.Destroy()
+	caps := configs.Capabilities{Bounding: spec.Process.Capabilities.Bounding, Effective: spec.Process.Capabilities.Effective, Permitted: spec.Process.Capabilities.Permitted}
+	p := &libcontainer.Process{Args: spec.Process.Args, Env: spec.Process.Env, Cwd: "/", Init: true, Capabilities: &caps}
+	if err := c.Run(p); err != nil {
+		b.Error(err)
+		return
+	}
+	if _, err := p.Wait(); err != nil {
+		b.Error(err)
+	}
+}
