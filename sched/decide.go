@@ -99,6 +99,10 @@ func (r *round) begin(k *jobKind, c *class, e *entry, spots []spot) {
 // reserve plans the job for the earliest time at which there is room.
 func (r *round) reserve(k *jobKind, c *class, e *entry) {
 	at, spots := r.earliest(k, r.now)
+	if halts, sooner := r.preempt(k, c, e, at, spots != nil); sooner {
+		r.plan.Halts = append(r.plan.Halts, halts...)
+		at, spots = r.earliest(k, r.now)
+	}
 	if _, ok := r.plan.verdicts[c.id]; !ok {
 		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, kind: k.why}
 	}
@@ -106,16 +110,21 @@ func (r *round) reserve(k *jobKind, c *class, e *entry) {
 		r.queue.dropKind(r)
 		return
 	}
-	for _, sp := range spots {
-		r.timeline(sp.node).reserve(at, at+k.predicted, k.use(sp))
-	}
 	r.reserved++
 	r.wake(at)
-	r.plan.Reservations = append(r.plan.Reservations, Reservation{Job: e.id, At: at, Ranks: k.allocations(spots)})
+	r.book(k, e, at, spots)
 	if r.reserved == r.depth() {
 		r.queue.candidates(r)
 	}
 	r.queue.advance(r)
+}
+
+// book puts the job's place into the plan.
+func (r *round) book(k *jobKind, e *entry, at Time, spots []spot) {
+	for _, sp := range spots {
+		r.timeline(sp.node).book(booking{at, at + k.predicted, k.use(sp), e.id})
+	}
+	r.plan.Reservations = append(r.plan.Reservations, Reservation{Job: e.id, At: at, Ranks: k.allocations(spots)})
 }
 
 // expire rejects a job whose deadline has passed.

@@ -112,7 +112,7 @@ func (r *round) roomNow(n *node, k *jobKind, f fit) (gpuSet, bool) {
 	if len(n.windows) > 0 && n.closed(k, r.now) != nil {
 		return gpuSet{}, false
 	}
-	if n.line != nil && n.line.reserved > 0 {
+	if n.line != nil && len(n.line.booked) > 0 {
 		avail, _, ok := n.line.room(n, k, r.now, r.now+k.predicted)
 		return avail, ok
 	}

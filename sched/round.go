@@ -14,8 +14,9 @@ type round struct {
 
 	totalMilli, totalCPU int64 // of all nodes that are known
 
-	log   []*run  // started in trial, to be ended again
-	lined []*node // with a timeline, to be dropped
+	log    []*run  // started in trial, to be ended again
+	lined  []*node // with a timeline, to be dropped
+	halted []*run  // marked as being ended, to be unmarked
 
 	failed       map[string][]failure // by shape.bounds
 	plan         Plan
@@ -23,6 +24,8 @@ type round struct {
 	reserved     int // jobs with a reservation
 	queue        heads
 	firstBlocked JobID // of strict order
+
+	preemptors, tries int
 }
 
 func newRound(in Input) *round {
@@ -64,6 +67,9 @@ func (r *round) close() {
 	r.rollback(0)
 	for _, n := range r.lined {
 		n.line = nil
+	}
+	for _, x := range r.halted {
+		x.Halting = false
 	}
 }
 
@@ -114,7 +120,6 @@ func (r *round) start(c *class, e *entry, spots []spot) {
 		sp.node.take(t)
 		if sp.node.line != nil {
 			sp.node.line.reserve(r.now, r.expectedEnd(x), u)
-			sp.node.line.reserved-- // it is held, and not only reserved
 		}
 	}
 	for _, t := range x.tallies {

@@ -8,8 +8,14 @@ import (
 // timeline is what is free on a node from now on: as jobs are expected to end,
 // less what is reserved. It is made for the nodes that a round needs it of.
 type timeline struct {
-	points   []point // by time; each holds until the next, the last for ever
-	reserved int     // how many reservations are in it
+	points []point   // by time; each holds until the next, the last for ever
+	booked []booking // the reservations in it
+}
+
+type booking struct {
+	start, end Time
+	use        use
+	job        JobID
 }
 
 type point struct {
@@ -32,9 +38,23 @@ func (r *round) timeline(n *node) *timeline {
 	if n.line != nil {
 		return n.line
 	}
-	l := &timeline{}
-	n.line = l
+	n.line = r.newLine(n)
 	r.lined = append(r.lined, n)
+	return n.line
+}
+
+// reline makes the node's timeline anew, after it was changed which of its jobs
+// are to be ended.
+func (r *round) reline(n *node) {
+	booked := r.timeline(n).booked
+	n.line = r.newLine(n)
+	for _, b := range booked {
+		n.line.book(b)
+	}
+}
+
+func (r *round) newLine(n *node) *timeline {
+	l := &timeline{}
 	first := point{at: r.now, cpu: n.cpuFree, mem: n.memFree, free: n.free, held: len(n.ranks)}
 	if n.AllowShare {
 		first.used = slices.Clone(n.used)
@@ -88,6 +108,12 @@ func (p *point) giveGPU(n *node, g int, milli int32) {
 	}
 }
 
+// book puts a reservation into the timeline.
+func (l *timeline) book(b booking) {
+	l.reserve(b.start, b.end, b.use)
+	l.booked = append(l.booked, b)
+}
+
 // reserve takes u from start until end.
 func (l *timeline) reserve(start, end Time, u use) {
 	from, to := l.cut(start), l.cut(end)
@@ -103,7 +129,6 @@ func (l *timeline) reserve(start, end Time, u use) {
 			}
 		}
 	}
-	l.reserved++
 }
 
 // cut is the index of the point at t, which is made if need be.

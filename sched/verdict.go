@@ -156,6 +156,12 @@ func (x *shape) text() string {
 	if n := x.Ranks(); n > 1 {
 		fmt.Fprintf(&b, "%d nodes with ", n)
 	}
+	return b.String() + x.rankText()
+}
+
+// rankText is the request of one rank in words.
+func (x *shape) rankText() string {
+	var b strings.Builder
 	model := "GPU"
 	if len(x.GPUModels) > 0 {
 		model = strings.Join(x.GPUModels, " or ")

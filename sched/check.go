@@ -1,0 +1,155 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Check reports every invariant that does not hold. An error means a defect in
+// this package, or an Adopt of facts that contradict each other.
+func (s *State) Check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	s.refresh()
+	ranks := 0
+	for _, n := range s.sorted {
+		if n.line != nil {
+			bad("node %s keeps the timeline of a round", n.Name)
+		}
+		ranks += len(n.ranks)
+		n.check(bad)
+	}
+	for id, x := range s.running {
+		ranks -= len(x.ranks)
+		if s.waiting[id] != nil {
+			bad("job %d waits and runs", id)
+		}
+		for _, k := range x.ranks {
+			if s.nodes[k.node.Name] != k.node {
+				bad("job %d holds node %s, which is not in the index", id, k.node.Name)
+			}
+		}
+	}
+	if ranks != 0 {
+		bad("nodes hold %d ranks more than running jobs have", ranks)
+	}
+	s.checkQueue(bad)
+	s.checkTallies(bad)
+	return errors.Join(errs...)
+}
+
+// check recounts the node's load from its ranks.
+func (n *node) check(bad func(string, ...any)) {
+	cpu, mem := n.MilliCPU, n.MemMiB
+	used := make([]int64, len(n.GPUs))
+	whole := false
+	for _, k := range n.ranks {
+		cpu -= k.cpu
+		mem -= k.mem
+		whole = whole || k.whole
+		for _, u := range k.gpus {
+			used[u.gpu] += int64(u.milli)
+		}
+	}
+	if whole && len(n.ranks) > 1 {
+		bad("node %s is taken as a whole, and holds %d ranks", n.Name, len(n.ranks))
+	}
+	if cpu != n.cpuFree || mem != n.memFree {
+		bad("node %s has %d milli CPU and %d MiB free, and counts %d and %d", n.Name, cpu, mem, n.cpuFree, n.memFree)
+	}
+	for g, u := range used {
+		if u != int64(n.used[g]) || u > WholeGPU {
+			bad("GPU %s of node %s has %d of 1000 in use, and counts %d", n.GPUs[g].UUID, n.Name, u, n.used[g])
+		}
+		usable := n.usable.has(g)
+		if n.free.has(g) != (usable && u == 0) || n.part.has(g) != (usable && u > 0 && u < WholeGPU) {
+			bad("GPU %s of node %s is in the wrong set", n.GPUs[g].UUID, n.Name)
+		}
+	}
+	k := n.kind
+	if n.indexed != n.open() {
+		bad("node %s is open: %t, and in the index: %t", n.Name, n.open(), n.indexed)
+	}
+	if n.indexed && (!k.whole[n.free.count()].has(n.pos) || k.part.has(n.pos) == n.part.empty() || k.nodes[n.pos] != n) {
+		bad("node %s is in the wrong place of the index", n.Name)
+	}
+}
+
+// Overcommitted is the nodes, by name, that report less CPU or memory than jobs
+// hold on them: they shrank. Nothing starts there until that is over.
+func (s *State) Overcommitted() []string {
+	s.refresh()
+	var out []string
+	for _, n := range s.sorted {
+		if n.cpuFree < 0 || n.memFree < 0 {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+func (s *State) checkQueue(bad func(string, ...any)) {
+	live, kinds := 0, 0
+	for _, c := range s.classes {
+		live += c.live
+		n, last := 0, (*entry)(nil)
+		for _, e := range c.jobs[c.head:] {
+			if e == nil {
+				continue
+			}
+			n++
+			if s.waiting[e.id] != e || e.class != c {
+				bad("job %d is in a class, and not in the queue", e.id)
+			}
+			if last != nil && compareEntries(last, e) >= 0 {
+				bad("jobs %d and %d are out of order", last.id, e.id)
+			}
+			last = e
+		}
+		if n != c.live || n == 0 {
+			bad("class %d has %d jobs, and counts %d", c.id, n, c.live)
+		}
+		if s.kindsOf[c.kind.kindKeyOf] != c.kind {
+			bad("class %d is of a kind that is not in the index", c.id)
+		}
+	}
+	for _, k := range s.kindsOf {
+		kinds += len(k.classes)
+	}
+	if live != len(s.waiting) || kinds != len(s.classes) {
+		bad("%d jobs wait in %d classes: classes hold %d, kinds %d", len(s.waiting), len(s.classes), live, kinds)
+	}
+}
+
+func (s *State) checkTallies(bad func(string, ...any)) {
+	type counts struct {
+		waiting, running int
+		milli            int64
+	}
+	got, want := map[tallyKey]counts{}, map[tallyKey]counts{}
+	for key, t := range s.tallies {
+		got[key] = counts{t.waiting, t.running, t.milli}
+	}
+	count := func(all [tallyKinds]*tally, c counts) {
+		for _, t := range all {
+			if t != nil {
+				w := want[t.tallyKey]
+				want[t.tallyKey] = counts{w.waiting + c.waiting, w.running + c.running, w.milli + c.milli}
+			}
+		}
+	}
+	for _, c := range s.classes {
+		count(c.tallies, counts{waiting: c.live})
+	}
+	for _, x := range s.running {
+		count(x.tallies, counts{running: 1, milli: x.milli})
+	}
+	for key, w := range want {
+		if got[key] != w {
+			bad("%v counts %+v, want %+v", key, got[key], w)
+		}
+	}
+	if len(got) != len(want) {
+		bad("%d tallies are kept, %d count something", len(got), len(want))
+	}
+}

@@ -1,0 +1,108 @@
+package sched
+
+import (
+	"fmt"
+	"strings"
+)
+
+// nodes is the per-node table of an explanation, as the plan leaves the nodes.
+func (x *explainer) nodes(e *entry) []NodeVerdict {
+	out := make([]NodeVerdict, 0, len(x.s.sorted))
+	k := e.class.kind
+	for _, n := range x.s.sorted {
+		if n.gone {
+			continue
+		}
+		f := k.shape.on(n.kind)
+		v := NodeVerdict{Node: n.Name, FreeCPU: max(n.cpuFree, 0), FreeMem: max(n.memFree, 0)}
+		for g := f.gpus.next(0); g >= 0; g = f.gpus.next(g + 1) {
+			if n.usable.has(g) {
+				v.FreeGPUs += WholeGPU - int64(n.used[g])
+			}
+		}
+		v.Code, v.Text = x.onNode(n, k, f)
+		if v.Code != CodeNever && n.open() {
+			if at := x.earliestOn(n, k, x.now); at < Never {
+				v.At = at
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// onNode is the first thing that keeps a rank off a node.
+func (x *explainer) onNode(n *node, k *jobKind, f fit) (Code, string) {
+	s := k.shape
+	switch {
+	case !s.named(n):
+		return CodeNever, "has another name than the job asks for"
+	case !f.ok:
+		return CodeNever, n.misfitText(s, f.why)
+	case !n.open():
+		text := string(n.State)
+		if n.Reason != "" {
+			text += ": " + n.Reason
+		}
+		return CodeResources, text
+	}
+	if w := n.closed(k, x.now); w != nil {
+		return CodeReservation, windowText(w, x.now, 1)
+	}
+	if _, ok := n.room(s, f); ok {
+		if _, ok := x.roomNow(n, k, f); ok {
+			return "", "has room now"
+		}
+		b := n.line.booked[0]
+		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.job, span(b.start-x.now))
+	}
+	return CodeResources, n.shortText(s, f)
+}
+
+// shortText is what is in use.
+func (n *node) shortText(x *shape, f fit) string {
+	if x.whole() && !n.idle() {
+		return fmt.Sprintf("is in use by %d ranks", len(n.ranks))
+	}
+	var lacks []string
+	if free := n.freeFor(x, f); x.MilliGPU > free {
+		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", thousandths(free), thousandths(x.MilliGPU)))
+	}
+	if n.cpuFree < x.MilliCPU {
+		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", thousandths(max(n.cpuFree, 0)), thousandths(x.MilliCPU)))
+	}
+	if n.memFree < x.MemMiB {
+		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", gib(max(n.memFree, 0)), gib(x.MemMiB)))
+	}
+	if drained := n.kind.gpus.andNot(n.usable).count(); drained > 0 {
+		lacks = append(lacks, fmt.Sprintf("%d GPUs drained", drained))
+	}
+	return strings.Join(lacks, ", ")
+}
+
+func (n *node) misfitText(x *shape, why misfit) string {
+	switch why {
+	case wrongCluster:
+		return fmt.Sprintf("is in cluster %d", n.Cluster)
+	case lacksFeature:
+		return fmt.Sprintf("lacks features: has %q", n.Features)
+	case lacksModel:
+		if len(n.GPUs) == 0 {
+			return "has no GPU"
+		}
+		return fmt.Sprintf("has %s", n.GPUs[0].Model)
+	case lacksGPUMem:
+		return fmt.Sprintf("its GPUs have %s GiB", gib(n.GPUs[0].MemMiB))
+	case lacksComputeCap:
+		return fmt.Sprintf("its GPUs have compute capability %d.%d", n.GPUs[0].ComputeCap/10, n.GPUs[0].ComputeCap%10)
+	case lacksCUDA:
+		return fmt.Sprintf("has CUDA %d.%d", n.CUDA/100, n.CUDA%100)
+	case noSharing:
+		return "does not allow shares of a GPU"
+	case fewGPUs:
+		return fmt.Sprintf("has %d such GPUs of %d", x.on(n.kind).gpus.count(), x.least())
+	case fewCores:
+		return fmt.Sprintf("has %s cores of %s", thousandths(n.MilliCPU), thousandths(x.MilliCPU))
+	}
+	return fmt.Sprintf("has %s GiB of %s", gib(n.MemMiB), gib(x.MemMiB))
+}

@@ -1,0 +1,156 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Preemption ends restartable jobs of a lower qos, past their guaranteed run
+// time, for a job of a higher one; only if that job then starts, and those with
+// the least work lost first.
+
+// maxPreemptors bounds how many jobs of one round other jobs are ended for, and
+// maxTries how many are tried.
+const (
+	maxPreemptors = 16
+	maxTries      = 32
+)
+
+// lostWork is what ends with a job: the dominant of its GPU and CPU share, in
+// thousandths of a GPU with 16 cores each, times how long it ran.
+func lostWork(x *run, now Time) int64 {
+	var cpu int64
+	for _, k := range x.ranks {
+		cpu += k.cpu
+	}
+	return max(x.milli, cpu/16, 1) * int64(max(now-x.Start, 0))
+}
+
+// preempt looks for jobs to end so that a blocked job can start within the
+// grace that they are given. It reports them, marked as being ended in the rest
+// of the round, and whether the job then starts sooner than it would.
+func (r *round) preempt(k *jobKind, c *class, e *entry, at Time, known bool) ([]Halt, bool) {
+	lower := r.policy.QOS[r.s.qosOf(c.qos)].Preempts
+	soon := r.now + r.policy.HaltGrace
+	if len(lower) == 0 || known && at <= soon || r.preemptors >= maxPreemptors || r.tries >= maxTries {
+		return nil, false
+	}
+	r.tries++
+	from := len(r.halted)
+	if r.clear(k, lower, soon) {
+		if t, spots := r.earliest(k, r.now); spots != nil && t <= soon {
+			r.preemptors++
+			halts := make([]Halt, 0, len(r.halted)-from)
+			for _, x := range r.halted[from:] {
+				halts = append(halts, Halt{x.Job.ID, e.id, lostWork(x, r.now)})
+			}
+			slices.SortFunc(halts, func(a, b Halt) int { return cmp.Compare(a.Job, b.Job) })
+			return halts, true
+		}
+	}
+	r.unhalt(from)
+	return nil, false
+}
+
+// clear marks jobs as being ended until there is a node for each rank.
+func (r *round) clear(k *jobKind, lower []string, soon Time) bool {
+	taken := map[*node]bool{}
+	for range k.shape.Ranks() {
+		best, victims, bestLost := (*node)(nil), []*run(nil), int64(0)
+		for _, nk := range r.s.order {
+			if !k.shape.on(nk).ok {
+				continue
+			}
+			for _, n := range nk.nodes {
+				if taken[n] || !n.open() || !k.shape.named(n) {
+					continue
+				}
+				found, lost, ok := r.victims(n, k, lower, soon)
+				if ok && (best == nil || lost < bestLost || lost == bestLost && len(found) < len(victims)) {
+					best, victims, bestLost = n, found, lost
+				}
+			}
+		}
+		if best == nil {
+			return false
+		}
+		taken[best] = true
+		r.halt(victims...)
+	}
+	return true
+}
+
+// victims is the jobs on a node with the least work lost whose end lets a rank
+// of the kind start there soon.
+func (r *round) victims(n *node, k *jobKind, lower []string, soon Time) ([]*run, int64, bool) {
+	if r.earliestOn(n, k, r.now) <= soon {
+		return nil, 0, true
+	}
+	var can []*run
+	for _, x := range n.ranks {
+		v := x.run
+		if v.Job.Restartable && !v.Halting && v.Start < r.now && r.now-v.Start >= v.Job.MinRun &&
+			slices.Contains(lower, r.s.qosOf(v.Job.QOS)) && !slices.Contains(can, v) {
+			can = append(can, v)
+		}
+	}
+	slices.SortFunc(can, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(lostWork(a, r.now), lostWork(b, r.now)), cmp.Compare(b.Job.ID, a.Job.ID))
+	})
+	from, ok := len(r.halted), false
+	for _, v := range can {
+		r.halt(v)
+		if r.earliestOn(n, k, r.now) <= soon {
+			ok = true
+			break
+		}
+	}
+	var found []*run
+	if ok {
+		found = r.needed(n, k, from, soon)
+	}
+	r.unhalt(from)
+	var lost int64
+	for _, v := range found {
+		lost += lostWork(v, r.now)
+	}
+	return found, lost, ok
+}
+
+// needed is the jobs marked since from without those that need not end after
+// all, the most expensive ones tried first.
+func (r *round) needed(n *node, k *jobKind, from int, soon Time) []*run {
+	marked := slices.Clone(r.halted[from:])
+	var found []*run
+	for i := len(marked) - 1; i >= 0; i-- {
+		r.unhalt(from)
+		r.halt(found...)
+		r.halt(marked[:i]...)
+		if r.earliestOn(n, k, r.now) > soon {
+			found = append(found, marked[i])
+		}
+	}
+	return found
+}
+
+func (r *round) halt(jobs ...*run) {
+	for _, x := range jobs {
+		x.Halting = true
+		r.halted = append(r.halted, x)
+		r.relineAll(x)
+	}
+}
+
+func (r *round) unhalt(from int) {
+	for _, x := range r.halted[from:] {
+		x.Halting = false
+		r.relineAll(x)
+	}
+	r.halted = r.halted[:from]
+}
+
+func (r *round) relineAll(x *run) {
+	for _, k := range x.ranks {
+		r.reline(k.node)
+	}
+}

@@ -1,0 +1,292 @@
+package sched
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// census is how many nodes a rank finds in which condition, by what is held on
+// them at the start of the round.
+type census struct {
+	matching int            // could hold it if nothing else were on them
+	room     int            // have room, whatever was planned
+	shut     map[string]int // of those with room, kept off by a window, by its name
+	closed   int            // drained or down
+	best     *node          // with the most free GPUs, or cores, of those that have no room
+	bestFree int64
+	total    int64 // free GPU thousandths of matching nodes
+}
+
+// reasons is everything that keeps the job from starting.
+func (x *explainer) reasons(e *entry) []Reason {
+	var out []Reason
+	add := func(code Code, at Time, format string, args ...any) {
+		out = append(out, Reason{Code: code, Text: fmt.Sprintf(format, args...), At: at})
+	}
+	c, k := e.class, e.class.kind
+	ranks := k.shape.Ranks()
+	if hit, over := x.overLimit(c); over {
+		add(CodeLimit, 0, "%s", hit.text())
+	}
+	if e.since > x.now {
+		add(CodeBeginTime, e.since, "waits for its begin time")
+	}
+	planned, live := x.liftPlan(k)
+	switch {
+	case live.matching < ranks:
+		add(CodeNever, 0, "%s", x.neverText(k, live.matching))
+	case live.room+len(live.shut) > 0 && live.room >= ranks:
+		if planned {
+			add(CodePriority, 0, "%s", x.priorityText(e))
+		}
+	case live.room+sum(live.shut) >= ranks:
+		name := slices.Sorted(maps.Keys(live.shut))[0]
+		w := x.s.windows[name]
+		add(CodeReservation, w.End, "%s", windowText(w, x.now, sum(live.shut)))
+	default:
+		add(CodeResources, 0, "%s", x.resourcesText(k, live))
+	}
+	slices.SortStableFunc(out, compareCodes)
+	return out
+}
+
+func sum(m map[string]int) int {
+	n := 0
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// liftPlan counts the nodes as they were before the round started anything, and
+// says whether the round leaves no room where there was some.
+func (x *explainer) liftPlan(k *jobKind) (planned bool, live census) {
+	after := x.find(k) == nil
+	log := x.log
+	for _, t := range slices.Backward(log) {
+		for _, rk := range t.ranks {
+			rk.node.give(rk)
+		}
+	}
+	live = x.census(k)
+	for _, t := range log {
+		for _, rk := range t.ranks {
+			rk.node.take(rk)
+		}
+	}
+	return after, live
+}
+
+func (r *round) census(k *jobKind) census {
+	out := census{shut: map[string]int{}, bestFree: -1}
+	for _, nk := range r.s.order {
+		f := k.shape.on(nk)
+		if !f.ok {
+			continue
+		}
+		for _, n := range nk.nodes {
+			if n.gone || !k.shape.named(n) {
+				continue
+			}
+			out.matching++
+			if !n.open() {
+				out.closed++
+				continue
+			}
+			free := n.freeFor(k.shape, f)
+			out.total += free
+			if _, ok := n.room(k.shape, f); ok {
+				if w := n.closed(k, r.now); w != nil {
+					out.shut[w.Name]++
+				} else {
+					out.room++
+				}
+				continue
+			}
+			if free > out.bestFree || free == out.bestFree && n.Name < out.best.Name {
+				out.best, out.bestFree = n, free
+			}
+		}
+	}
+	return out
+}
+
+// freeFor is the GPU thousandths that are free and satisfy the shape, or of a
+// shape without GPUs the cores.
+func (n *node) freeFor(x *shape, f fit) int64 {
+	if x.MilliGPU == 0 && !x.AllGPUs {
+		return max(n.cpuFree, 0)
+	}
+	if x.share() {
+		var most int64
+		for g := f.gpus.next(0); g >= 0; g = f.gpus.next(g + 1) {
+			if n.usable.has(g) {
+				most = max(most, WholeGPU-int64(n.used[g]))
+			}
+		}
+		return most
+	}
+	return int64(f.gpus.and(n.free).count()) * WholeGPU
+}
+
+func (r *round) resourcesText(k *jobKind, c census) string {
+	x := k.shape
+	text := "needs " + x.text()
+	if c.best == nil {
+		if c.closed > 0 {
+			text += fmt.Sprintf("; all %d nodes that could hold it are drained or down", c.closed)
+		}
+		return text
+	}
+	n := c.best
+	var lacks []string
+	f := x.on(n.kind)
+	switch {
+	case x.whole() && !n.idle():
+		lacks = append(lacks, fmt.Sprintf("the whole node: %d ranks are on it", len(n.ranks)))
+	case x.MilliGPU > 0 && c.bestFree < x.MilliGPU:
+		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", thousandths(c.bestFree), thousandths(int64(max(x.gpus(), 1))*WholeGPU)))
+	}
+	if n.cpuFree < x.MilliCPU {
+		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", thousandths(max(n.cpuFree, 0)), thousandths(x.MilliCPU)))
+	}
+	if n.memFree < x.MemMiB {
+		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", gib(max(n.memFree, 0)), gib(x.MemMiB)))
+	}
+	if x.whole() && n.idle() && !n.wholeFits(x, f) {
+		lacks = append(lacks, "GPUs drained")
+	}
+	if ranks := x.Ranks(); ranks > 1 {
+		text += fmt.Sprintf("; %d of %d nodes have room", c.room, ranks)
+	}
+	text += fmt.Sprintf("; nearest is %s: %s", n.Name, strings.Join(lacks, ", "))
+	if c.closed > 0 {
+		text += fmt.Sprintf("; %d of %d nodes that could hold it are drained or down", c.closed, c.matching)
+	}
+	return text
+}
+
+func gib(mib int64) string { return thousandths(mib * 1000 / 1024) }
+
+func (x *explainer) priorityText(e *entry) string {
+	ids, n := x.before(e)
+	if n == 0 {
+		return "jobs before it go first"
+	}
+	names := make([]string, 0, 3)
+	for _, id := range ids[:min(len(ids), 3)] {
+		names = append(names, fmt.Sprint(id))
+	}
+	more := ""
+	if n > len(names) {
+		more = ", ..."
+	}
+	return fmt.Sprintf("%d jobs before it want the same nodes (%s%s)", n, strings.Join(names, ", "), more)
+}
+
+func windowText(w *window, now Time, nodes int) string {
+	what := "reservation"
+	if w.Maintenance {
+		what = "maintenance"
+	}
+	when := "is in force"
+	if w.Start > now {
+		when = fmt.Sprintf("starts in %s, before the job's limit", span(w.Start-now))
+	}
+	return fmt.Sprintf("%s %q %s and keeps it off %d nodes with room", what, w.Name, when, nodes)
+}
+
+// span is a length of time in words, to the minute.
+func span(t Time) string {
+	switch {
+	case t < Minute:
+		return fmt.Sprintf("%d s", (t+Second-1)/Second)
+	case t < Hour:
+		return fmt.Sprintf("%d min", t/Minute)
+	case t < Day:
+		return fmt.Sprintf("%d h %d min", t/Hour, t%Hour/Minute)
+	}
+	return fmt.Sprintf("%d d %d h", t/Day, t%Day/Hour)
+}
+
+// neverText says what no node has, and what the nearest ones have.
+func (r *round) neverText(k *jobKind, matching int) string {
+	x := k.shape
+	if matching > 0 {
+		return fmt.Sprintf("needs %d nodes that each have %s: there are %d", x.Ranks(), x.rankText(), matching)
+	}
+	most, named := fitsAll, x.node == ""
+	var near *nodeKind
+	for _, nk := range r.s.order {
+		has := slices.ContainsFunc(nk.nodes, func(n *node) bool { return !n.gone && x.named(n) })
+		if !has {
+			continue
+		}
+		named = true
+		f := x.on(nk)
+		if near == nil || f.why > most || f.why == most && larger(nk.sample, near.sample) {
+			most, near = f.why, nk
+		}
+	}
+	switch {
+	case !named:
+		return fmt.Sprintf("no node is called %q", x.Node)
+	case near == nil:
+		return "there are no nodes"
+	}
+	n := near.sample
+	largest := fmt.Sprintf("largest: %s on %s", capacityText(n, near.gpus), firstName(near))
+	switch most {
+	case wrongCluster:
+		return fmt.Sprintf("no node is in cluster %d", x.Cluster)
+	case lacksFeature:
+		return fmt.Sprintf("no node has the features %q", x.Features)
+	case lacksModel:
+		return fmt.Sprintf("no node has gpuModel %q (models here: %s)", x.GPUModels, strings.Join(r.s.models(), ", "))
+	case lacksGPUMem:
+		return fmt.Sprintf("no such GPU has %s GiB of memory", gib(x.GPUMemMiB))
+	case lacksComputeCap:
+		return fmt.Sprintf("no such GPU has compute capability %d.%d", x.MinComputeCap/10, x.MinComputeCap%10)
+	case lacksCUDA:
+		return fmt.Sprintf("no such node has CUDA %d.%d", x.MinCUDA/100, x.MinCUDA%100)
+	case noSharing:
+		return "no node with such GPUs allows shares of a GPU: ask for a whole one"
+	}
+	return fmt.Sprintf("no node has %s (%s)", x.rankText(), largest)
+}
+
+func larger(a, b *Node) bool {
+	if len(a.GPUs) != len(b.GPUs) {
+		return len(a.GPUs) > len(b.GPUs)
+	}
+	return a.MilliCPU > b.MilliCPU
+}
+
+func firstName(k *nodeKind) string {
+	name := k.nodes[0].Name
+	for _, n := range k.nodes {
+		name = min(name, n.Name)
+	}
+	return name
+}
+
+func capacityText(n *Node, gpus gpuSet) string {
+	model := "GPU"
+	if g := gpus.next(0); g >= 0 {
+		model = n.GPUs[g].Model
+	}
+	return fmt.Sprintf("%d x %s, %s cores, %s GiB", gpus.count(), model, thousandths(n.MilliCPU), gib(n.MemMiB))
+}
+
+// models is the GPU models of all nodes, by name.
+func (s *State) models() []string {
+	set := map[string]bool{}
+	for _, k := range s.order {
+		for _, g := range k.sample.GPUs {
+			set[g.Model] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
