@@ -94,7 +94,7 @@ func (checkCmd) Run(c *commands) error {
 	}
 	failed := noded.Check(context.Background(), cfg, os.Stdout)
 	if failed > 0 {
-		return fmt.Errorf("%d checks failed", failed)
+		return fmt.Errorf("checks that failed: %d; do what they say and check again", failed)
 	}
 	return nil
 }

@@ -44,6 +44,8 @@ type streamBody struct {
 	mu   sync.Mutex
 	text strings.Builder
 	done bool
+
+	offset, fault string
 }
 
 func newFake(t testing.TB) *fakeController {
@@ -162,6 +164,9 @@ func (f *fakeController) stream(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
+	b.mu.Lock()
+	b.offset, b.fault = r.Header.Get(api.HeaderOffset), r.Header.Get(api.HeaderStreamError)
+	b.mu.Unlock()
 	buf := make([]byte, 4096)
 	for {
 		n, err := r.Body.Read(buf)

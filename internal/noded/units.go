@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/goccy/go-yaml/ast"
 )
 
 // Size is a number of bytes, written in the config as 512MiB, 2GB or 1024.
 type Size int64
 
 // UnmarshalYAML reads the forms above.
-func (s *Size) UnmarshalYAML(b []byte) error {
-	text := unquote(b)
-	n, err := humanize.ParseBytes(text)
-	if err != nil || n > 1<<62 {
-		return fmt.Errorf("%q is not a size: write it as 512MiB or 2GB", text)
+func (s *Size) UnmarshalYAML(n ast.Node) error {
+	text := scalar(n)
+	v, err := humanize.ParseBytes(text)
+	if err != nil || v > 1<<62 {
+		return atLine(n, "%q is not a size: write it as 512MiB or 2GB", text)
 	}
-	*s = Size(n)
+	*s = Size(v)
 	return nil
 }
 
@@ -41,11 +42,11 @@ func formatBytes(n int64) string {
 type Duration time.Duration
 
 // UnmarshalYAML reads the forms above.
-func (d *Duration) UnmarshalYAML(b []byte) error {
-	text := unquote(b)
+func (d *Duration) UnmarshalYAML(n ast.Node) error {
+	text := scalar(n)
 	v, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("%q is not a duration: write it as 90s, 5m or 24h", text)
+		return atLine(n, "%q is not a duration: write it as 90s, 5m or 24h", text)
 	}
 	*d = Duration(v)
 	return nil
@@ -61,13 +62,13 @@ type Mode os.FileMode
 
 // UnmarshalYAML reads octal digits; setuid, setgid and sticky are 04000,
 // 02000 and 01000 as in chmod.
-func (m *Mode) UnmarshalYAML(b []byte) error {
-	text := unquote(b)
-	n, err := strconv.ParseUint(trimOctal(text), 8, 32)
-	if err != nil || n > 0o7777 {
-		return fmt.Errorf("%q is not a file mode: write it in octal, as \"02770\"", text)
+func (m *Mode) UnmarshalYAML(n ast.Node) error {
+	text := scalar(n)
+	v, err := strconv.ParseUint(trimOctal(text), 8, 32)
+	if err != nil || v > 0o7777 {
+		return atLine(n, "%q is not a file mode: write it in octal, as \"02770\"", text)
 	}
-	*m = Mode(n)
+	*m = Mode(v)
 	return nil
 }
 
@@ -83,11 +84,9 @@ func trimOctal(s string) string {
 	return s
 }
 
-// unquote takes a YAML scalar's bytes to its text.
-func unquote(b []byte) string {
-	s := string(b)
-	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
-		return s[1 : len(s)-1]
-	}
-	return s
+// scalar is the text of a YAML value, without quotes.
+func scalar(n ast.Node) string { return n.GetToken().Value }
+
+func atLine(n ast.Node, format string, args ...any) error {
+	return fmt.Errorf("line %d: %s", n.GetToken().Position.Line, fmt.Sprintf(format, args...))
 }
