@@ -93,20 +93,20 @@ func (a *App) me(ctx context.Context) (string, error) {
 	return status.You, nil
 }
 
-// fetch gets the jobs of a selection. The controller filters by one value per
-// kind; what has several is filtered here.
+// fetch gets the jobs of a selection. The controller filters by any number of
+// states but one value of each other kind; what has several is filtered here.
 func (a *App) fetch(ctx context.Context, o QueueOptions, s selection) (*api.JobList, error) {
 	if len(o.IDs) > 0 {
 		return a.fetchIDs(ctx, o.IDs)
 	}
-	f := client.JobFilter{User: single(s.users), Project: single(s.projects), Name: single(s.names), Node: single(s.nodes), All: o.All}
+	f := client.JobFilter{
+		States: s.states, User: single(s.users), Project: single(s.projects), Name: single(s.names),
+		Node: single(s.nodes), Cluster: single(s.clusters), All: o.All,
+	}
 	for _, st := range s.states {
 		f.All = f.All || st.Final()
 	}
-	if len(s.states) == 1 {
-		f.State = s.states[0]
-	}
-	here := len(s.users) > 1 || len(s.projects) > 1 || len(s.names) > 1 || len(s.nodes) > 1 || len(s.states) > 1 || len(s.clusters) > 0
+	here := len(s.users) > 1 || len(s.projects) > 1 || len(s.names) > 1 || len(s.nodes) > 1 || len(s.clusters) > 1
 	if !here {
 		f.Limit = o.Limit
 	}
@@ -122,11 +122,12 @@ func (a *App) fetch(ctx context.Context, o QueueOptions, s selection) (*api.JobL
 	return list, nil
 }
 
-func single(values []string) string {
+// single is the only value, or none.
+func single[T string | int](values []T) (v T) {
 	if len(values) == 1 {
-		return values[0]
+		v = values[0]
 	}
-	return ""
+	return v
 }
 
 func (s *selection) match(j *api.Job) bool {

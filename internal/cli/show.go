@@ -227,15 +227,11 @@ func (a *App) timeline(w io.Writer, events []api.Event) error {
 	t := newTable()
 	last, lastState := time.Time{}, ""
 	for _, e := range events {
-		text := e.Message
-		if e.State != "" {
-			text = strings.TrimSpace(string(e.State) + "  " + text)
-		}
 		after := ""
 		if !last.IsZero() {
 			after = "(" + afterText(e.Time.Sub(last)) + " after " + lastState + ")"
 		}
-		t.AppendRow(toRow([]string{e.Time.Local().Format(isoTime), text, after}))
+		t.AppendRow(toRow([]string{e.Time.Local().Format(isoTime), string(e.State), e.Message, after}))
 		if e.State != "" || last.IsZero() {
 			last, lastState = e.Time, string(e.State)
 			if lastState == "" {

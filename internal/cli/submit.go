@@ -38,7 +38,7 @@ func (a *App) Submit(ctx context.Context, o SubmitOptions) error {
 	}
 	doc, sub, err := prepare(data, importer.Format(o.Format))
 	if err != nil {
-		return fileError(name, err)
+		return &exitError{ExitUsage, fileError(name, err)}
 	}
 	if o.Convert {
 		return a.convert(sub)

@@ -61,10 +61,10 @@ func TestRequests(t *testing.T) {
 		},
 		"jobs-filtered": {
 			call: func(ctx context.Context, c *Client) error {
-				_, err := c.Jobs(ctx, JobFilter{State: job.Running, User: "ann", Project: "p q", Name: "n", Node: "gpu1", All: true, Limit: 5})
+				_, err := c.Jobs(ctx, JobFilter{States: []job.State{job.Running, job.Queued}, User: "ann", Project: "p q", Name: "n", Node: "gpu1", Cluster: 3, All: true, Limit: 5})
 				return err
 			},
-			want: `GET /v1/jobs?all=true&limit=5&name=n&node=gpu1&project=p+q&state=RUNNING&user=ann`,
+			want: `GET /v1/jobs?all=true&cluster=3&limit=5&name=n&node=gpu1&project=p+q&state=RUNNING%2CQUEUED&user=ann`,
 		},
 		"jobs-all": {
 			call: func(ctx context.Context, c *Client) error { _, err := c.Jobs(ctx, JobFilter{}); return err },

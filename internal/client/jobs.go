@@ -34,11 +34,12 @@ func (c *Client) Submit(ctx context.Context, req *api.SubmitRequest, key string)
 // JobFilter selects jobs; what is empty selects all. All includes those that
 // have ended. Limit 0 is no limit.
 type JobFilter struct {
-	State   job.State
+	States  []job.State
 	User    string
 	Project string
 	Name    string
 	Node    string
+	Cluster int
 	All     bool
 	Limit   int
 }
@@ -50,11 +51,18 @@ func (f JobFilter) query() url.Values {
 			q.Set(key, value)
 		}
 	}
-	set("state", string(f.State))
+	states := make([]string, len(f.States))
+	for i, s := range f.States {
+		states[i] = string(s)
+	}
+	set("state", strings.Join(states, ","))
 	set("user", f.User)
 	set("project", f.Project)
 	set("name", f.Name)
 	set("node", f.Node)
+	if f.Cluster != 0 {
+		q.Set("cluster", strconv.Itoa(f.Cluster))
+	}
 	if f.All {
 		q.Set("all", "true")
 	}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+	"gbatch/internal/job"
+)
+
+func manyJobs(n int) *api.JobList {
+	l := &api.JobList{Total: n}
+	for i := range n {
+		j := sampleJobs()[1].Job
+		j.Number, j.Name = job.Number(i+1), fmt.Sprintf("train-%d", i)
+		if i%10 == 0 {
+			j.State, j.Started, j.Nodes, j.Reason, j.ReasonText = job.Running, now, []string{fmt.Sprintf("gpu%02d", i%64)}, "", ""
+		}
+		l.Jobs = append(l.Jobs, j)
+	}
+	return l
+}
+
+// BenchmarkRender draws the default list of 10,000 jobs.
+func BenchmarkRender(b *testing.B) {
+	list := manyJobs(10_000)
+	app := &App{Out: io.Discard, Err: io.Discard}
+	app.Now = sampleClock
+	for b.Loop() {
+		if err := app.list(list, QueueOptions{}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkQueue is gqueue of 10,000 jobs: receive, decode and draw; the
+// budget is 30 ms.
+func BenchmarkQueue(b *testing.B) {
+	data, err := json.Marshal(manyJobs(10_000))
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := start(b, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(data) }))
+	app := &App{Out: io.Discard, Err: io.Discard, Client: &client.Client{Address: s.socket}, Now: sampleClock}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if err := app.Queue(b.Context(), QueueOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
