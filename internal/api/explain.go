@@ -1,0 +1,58 @@
+package api
+
+import (
+	"time"
+
+	"gbatch/internal/job"
+)
+
+// Explanation is the answer of GET /v1/jobs/{id}/explain: why a queued job
+// waits, by the code that decided it.
+type Explanation struct {
+	Number   job.Number    `json:"number"`
+	State    job.State     `json:"state"`
+	Reasons  []Reason      `json:"reasons,omitempty"` // all at once, in a fixed order
+	Estimate *Estimate     `json:"estimate,omitempty"`
+	Priority *Priority     `json:"priority,omitempty"`
+	Before   []job.Number  `json:"before,omitempty"`  // the first of the jobs that go before it and could use its nodes
+	NBefore  int           `json:"nBefore,omitempty"` // how many there are
+	Nodes    []NodeVerdict `json:"nodes,omitempty"`
+	Advice   []Advice      `json:"advice,omitempty"` // each was tried out on the current state
+}
+
+// Reason is one thing that keeps a job from starting.
+type Reason struct {
+	Code string    `json:"code"`
+	Text string    `json:"text"`
+	At   time.Time `json:"at,omitzero"` // when it ends, where that is known
+}
+
+// Priority is a job's points by factor.
+type Priority struct {
+	Total     int64 `json:"total"`
+	Age       int64 `json:"age"`
+	FairShare int64 `json:"fairShare"`
+	Size      int64 `json:"size"`
+	QOS       int64 `json:"qos"`
+	User      int64 `json:"user"` // adjustment by the user or an operator
+}
+
+// NodeVerdict is what a rank of the job finds on a node.
+type NodeVerdict struct {
+	Node     string    `json:"node"`
+	Code     string    `json:"code,omitempty"` // empty: there is room
+	Text     string    `json:"text,omitempty"`
+	FreeGPUs float64   `json:"freeGpus"` // that satisfy its constraints
+	FreeCPUs int       `json:"freeCpus"`
+	FreeMem  int64     `json:"freeMemBytes"`
+	At       time.Time `json:"at,omitzero"` // when there is room by the plan
+}
+
+// Advice is a change to the job that was tried out and lets it start sooner.
+type Advice struct {
+	Change string    `json:"change"` // as "ask for 2 GPUs"
+	Text   string    `json:"text"`   // as "would start now on gpu1"
+	Now    bool      `json:"now"`
+	At     time.Time `json:"at,omitzero"`
+	Nodes  []string  `json:"nodes,omitempty"`
+}

@@ -1,0 +1,252 @@
+package control
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"gbatch/accounting"
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Config is the site's rules that the controller needs. It is replaced as a
+// whole by SetConfig.
+type Config struct {
+	Policy      sched.Policy
+	Accounting  accounting.Config
+	Projects    map[string]Project
+	DefaultRun  sched.Time // time limit of a job that asks none
+	MaxRun      sched.Time // longest limit a job may ask
+	DefaultMin  sched.Time // guaranteed run time of a job that asks none
+	Grace       sched.Time // between TERM and KILL
+	SuspectTime sched.Time // a node silent for this long gets no new jobs
+	NodeTimeout sched.Time // a node silent for this long is lost, and its ranks with it
+	KeepEnded   sched.Time // ended jobs stay in the table this long
+	KeepCount   int        // and at most this many of them
+	MaxQueued   int        // waiting jobs in all
+}
+
+// Project is who is billed.
+type Project struct {
+	GID     int
+	Members []string // empty: every user
+}
+
+// Controller is the whole state. Create it with New, fill it by Load, then
+// call Apply and Schedule from one goroutine.
+type Controller struct {
+	cfg    Config
+	sched  *sched.State
+	ledger *accounting.Ledger
+
+	jobs   table
+	byUUID map[[16]byte]job.Number
+	next   job.Number
+	nodes  []*Node // sorted by name; values are immutable
+
+	ended    []job.Number // in the table and over, oldest first
+	epoch    uint64       // of this start; makes desired-set versions grow over restarts
+	versions uint64       // of desired sets, in this epoch
+	queued   int
+	dirty    bool // something changed that a decision may depend on
+	plan     *sched.Plan
+	planned  sched.Time
+	intern   interner
+	out      Effects // of the step under way
+}
+
+// New returns an empty controller. Epoch must be larger than that of any
+// earlier start on the same records.
+func New(cfg Config, epoch uint64) (*Controller, error) {
+	st, err := sched.New(cfg.Policy)
+	if err != nil {
+		return nil, fmt.Errorf("scheduling policy: %w", err)
+	}
+	ledger, err := accounting.New(cfg.Accounting)
+	if err != nil {
+		return nil, fmt.Errorf("accounting: %w", err)
+	}
+	return &Controller{
+		cfg: cfg, sched: st, ledger: ledger, epoch: epoch, next: 1,
+		byUUID: map[[16]byte]job.Number{}, dirty: true,
+	}, nil
+}
+
+// Event is something that happened. Each has its own type and handler.
+type Event interface {
+	apply(*Controller, sched.Time) any
+}
+
+// Apply takes one event. The answer's type is documented at the event.
+func (c *Controller) Apply(now sched.Time, ev Event) Effects {
+	c.out = Effects{}
+	c.out.Answer = ev.apply(c, now)
+	return c.out
+}
+
+// change puts a changed copy of a job into the table, records it, and writes
+// the line of its timeline if there is one.
+func (c *Controller) change(now sched.Time, old *Job, line string, edit func(*Job)) *Job {
+	j := *old
+	edit(&j)
+	j.Version++
+	if j.State != old.State {
+		if !job.CanMove(old.State, j.State) {
+			panic(fmt.Sprintf("job %d: %v", j.Number, &job.MoveError{From: old.State, To: j.State}))
+		}
+		j.Since = now
+		c.moved(now, old, &j)
+	}
+	c.jobs.put(j.Number, &j)
+	c.record(Record{Kind: KindJob, Job: j.Number, Value: encodeJob(&j)})
+	if line != "" || j.State != old.State {
+		c.event(now, &j, old.State, line)
+	}
+	c.out.Changed = append(c.out.Changed, j.Number)
+	return &j
+}
+
+// moved keeps the counts and indexes right when a job changes state.
+func (c *Controller) moved(now sched.Time, old, j *Job) {
+	c.dirty = true
+	if old.State == job.Queued {
+		c.queued--
+	}
+	switch {
+	case j.State == job.Queued:
+		c.queued++
+		c.enqueue(j)
+	case old.State == job.Queued && !j.State.Active():
+		c.sched.Dequeue(schedID(j.Number))
+	}
+	if !old.State.Final() && j.State.Final() {
+		j.Ended = now
+		c.ended = append(c.ended, j.Number)
+		if j.Sealed {
+			j.Sealed = false
+			c.record(Record{Kind: KindSecret, Job: j.Number})
+		}
+	}
+}
+
+// Line is one entry of a job's timeline, as stored under KindEvent.
+type Line struct {
+	Time    sched.Time `json:"t"`
+	State   job.State  `json:"s,omitempty"` // entered, if it changed
+	Message string     `json:"m,omitempty"`
+}
+
+func (c *Controller) event(now sched.Time, j *Job, before job.State, msg string) {
+	l := Line{Time: now, Message: msg}
+	if j.State != before {
+		l.State = j.State
+	}
+	v, err := json.Marshal(l)
+	must(err)
+	c.record(Record{Kind: KindEvent, Job: j.Number, Seq: j.Version, Value: v})
+}
+
+func (c *Controller) record(r Record) { c.out.Records = append(c.out.Records, r) }
+
+func (c *Controller) job(n job.Number) *Job { return c.jobs.get(n) }
+
+// Find resolves what people type: a number, a UUID, or the beginning of a UUID
+// (at least six digits) that only one job in the table has.
+func (v *View) Find(text string) (*Job, *Refusal) {
+	if n, ok := ParseNumber(text); ok {
+		if j := v.jobs.get(n); j != nil {
+			return j, nil
+		}
+		return nil, noSuchJob(text)
+	}
+	prefix := normUUID(text)
+	if len(prefix) < 6 {
+		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("%q is no job id", text),
+			Hint: "use a number as gqueue shows it, or a UUID, or the first six or more digits of one"}
+	}
+	var found *Job
+	for j := range v.jobs.all() {
+		if h := hex.EncodeToString(j.UUID[:]); len(prefix) <= len(h) && h[:len(prefix)] == prefix {
+			if found != nil {
+				return nil, &Refusal{Code: Conflict, Message: fmt.Sprintf("%q begins the UUID of jobs %d and %d", text, found.Number, j.Number),
+					Hint: "give more digits, or the number"}
+			}
+			found = j
+		}
+	}
+	if found == nil {
+		return nil, noSuchJob(text)
+	}
+	return found, nil
+}
+
+func noSuchJob(text string) *Refusal {
+	return &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no job %s", text)}
+}
+
+// Check verifies every invariant that holds between steps. Tests and the
+// simulator call it after each step; it costs O(jobs).
+func (c *Controller) Check() error {
+	if err := c.sched.Check(); err != nil {
+		return fmt.Errorf("scheduler: %w", err)
+	}
+	queued := 0
+	type grant struct{ node, gpu string }
+	granted := map[grant]int64{}
+	for j := range c.jobs.all() {
+		if err := c.checkJob(j); err != nil {
+			return fmt.Errorf("job %d: %w", j.Number, err)
+		}
+		if j.State == job.Queued {
+			queued++
+		}
+		if !j.State.Active() {
+			continue
+		}
+		for _, r := range j.Attempt.Ranks {
+			for _, g := range r.Alloc.GPUs {
+				k := grant{r.Alloc.Node, g.UUID}
+				if granted[k] += g.Milli; granted[k] > 1000 {
+					return fmt.Errorf("GPU %s of %s is granted %d/1000 times", g.UUID, r.Alloc.Node, granted[k])
+				}
+			}
+		}
+	}
+	if queued != c.queued {
+		return fmt.Errorf("counted %d queued jobs, kept count is %d", queued, c.queued)
+	}
+	return nil
+}
+
+func (c *Controller) checkJob(j *Job) error {
+	if c.byUUID[j.UUID] != j.Number {
+		return fmt.Errorf("its UUID leads to job %d", c.byUUID[j.UUID])
+	}
+	if j.State.Active() != (j.Attempt != nil && j.Attempt.End == 0) {
+		return fmt.Errorf("it is %s but its attempt says otherwise", j.State)
+	}
+	if j.Ending != nil && !j.State.Active() {
+		return fmt.Errorf("it is %s and being ended", j.State)
+	}
+	if !j.State.Active() {
+		return nil
+	}
+	for _, r := range j.Attempt.Ranks {
+		n := c.node(r.Alloc.Node)
+		if n == nil {
+			return fmt.Errorf("it runs on %s, which is no node", r.Alloc.Node)
+		}
+		if slices.Contains(n.Jobs, j.Number) != j.On(n.Name) {
+			return fmt.Errorf("node %s and the job disagree whether it is there", n.Name)
+		}
+	}
+	return nil
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err) // values of our own types always encode
+	}
+}

@@ -1,0 +1,12 @@
+// Package control is the controller as a value: jobs, nodes, allocations and
+// the ledger, changed only by Apply and Schedule, which return what must be
+// done about it as Effects.
+//
+// It is pure: the time is an argument, nothing is read, written, logged or
+// locked, and equal calls give equal bytes. One owner calls it (in production
+// the loop of internal/ctld, in simulation internal/sim). What others read is
+// the View, which never changes once taken.
+//
+// Jobs, attempts and nodes are copied on write: a *Job that a View holds is
+// never modified, an update puts a changed copy into the table.
+package control

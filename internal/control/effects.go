@@ -1,0 +1,69 @@
+package control
+
+import "gbatch/internal/job"
+
+// Effects is what a step asks of its owner. The order is the promise that
+// nothing acknowledged is lost: first Records are made durable, all of them
+// together; only then is the Answer given, are the nodes in Wake told, and may
+// anyone see a View taken after the step.
+type Effects struct {
+	Records []Record     // must be durable before anything below happens
+	Answer  any          // for whoever sent the event; its type goes with the event's
+	Wake    []string     // nodes whose desired set changed
+	Changed []job.Number // jobs that changed, for those who watch them
+}
+
+func (e *Effects) add(o Effects) {
+	e.Records = append(e.Records, o.Records...)
+	e.Wake = append(e.Wake, o.Wake...)
+	e.Changed = append(e.Changed, o.Changed...)
+}
+
+// Kind is a family of records: the first byte of their keys.
+type Kind byte
+
+// The kinds. Records are the latest state of a thing, not a log of changes,
+// but for events.
+const (
+	KindJob     Kind = 'j' // by Job: a job that is live or ended lately
+	KindHistory Kind = 'h' // by Job: a job that ended long ago; the same value
+	KindSpec    Kind = 's' // by Job: the native document
+	KindSecret  Kind = 'k' // by Job: sealed registry credentials, deleted at the end
+	KindEvent   Kind = 'e' // by Job and Seq: the timeline
+	KindAttempt Kind = 'a' // by Job and Seq: attempts that have ended
+	KindUUID    Kind = 'i' // by Name (UUID): number of a job in history
+	KindNode    Kind = 'n' // by Name
+	KindUsage   Kind = 'u' // by Name: the ledger's rows
+)
+
+// Record is one thing to be stored. A nil Value deletes it.
+type Record struct {
+	Kind  Kind
+	Job   job.Number
+	Seq   uint64
+	Name  string
+	Value []byte
+}
+
+// Refusal is the answer to an event that the controller will not do, in words
+// for the user.
+type Refusal struct {
+	Code    Code
+	Message string
+	Hint    string
+	Path    string // in the job document, where the refusal is about one field
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+// Code is the kind of a refusal.
+type Code string
+
+// The codes.
+const (
+	NotFound      Code = "not_found"
+	Conflict      Code = "conflict"
+	Denied        Code = "denied"
+	Unsatisfiable Code = "unsatisfiable"
+	OverLimit     Code = "over_limit"
+)

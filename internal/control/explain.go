@@ -1,0 +1,29 @@
+package control
+
+import (
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// These answer questions with the scheduler itself, on the state as it is.
+// They change nothing, but only the owner may call them.
+
+func (c *Controller) input(now sched.Time) sched.Input {
+	return sched.Input{Now: now, State: c.sched, Shares: c.ledger.Shares(int64(now))}
+}
+
+// WouldStart is when and where a job would start if it were submitted now.
+func (c *Controller) WouldStart(now sched.Time, o Owner, req *Request) (sched.Estimate, error) {
+	return sched.WouldStart(c.input(now), schedJob(schedID(c.next), &o, req, now))
+}
+
+// Explain is why a queued job waits: every reason, and what each node has.
+func (c *Controller) Explain(now sched.Time, n job.Number) sched.Explanation {
+	return sched.Explain(c.input(now), schedID(n))
+}
+
+// Advise is what would let a queued job start sooner, tried out by the
+// scheduler itself.
+func (c *Controller) Advise(now sched.Time, n job.Number) []sched.Advice {
+	return sched.Advise(c.input(now), schedID(n))
+}

@@ -1,0 +1,114 @@
+package control
+
+import (
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Job is the controller's picture of a job. A job has one task here; its
+// number names both. Values are immutable once in the table.
+type Job struct {
+	Number  job.Number
+	UUID    [16]byte
+	Name    string
+	Owner   *Owner   // shared by all jobs of the same owner
+	Request *Request // shared by all jobs that ask the same
+
+	State   job.State
+	Reason  job.Reason // why it ended
+	Text    string     // the same in a sentence
+	Version uint64     // grows with each change; also the number of the last event
+
+	Submitted sched.Time
+	Since     sched.Time // in this state
+	Started   sched.Time // first RUNNING of the last attempt; 0 never
+	Ended     sched.Time
+	UsedRun   sched.Time // run time of earlier attempts, counted against the limit
+
+	Tries   uint32   // attempts begun
+	Attempt *Attempt // the last one; with its allocation while the job is active
+	Ending  *Ending  // why the running attempt is being ended, nil if it is not
+	Sealed  bool     // registry credentials are stored for it
+
+	ref sched.Ref // while it is queued: its name to plans
+}
+
+// Owner is who a job belongs to.
+type Owner struct {
+	User    string `json:"user"`
+	Project string `json:"project"`
+	QOS     string `json:"qos,omitempty"`
+}
+
+// Request is what a job asks of the scheduler, out of its document.
+type Request struct {
+	Shape        *sched.Shape `json:"shape"`
+	Limit        sched.Time   `json:"limit"`            // run time, all attempts together
+	MinRun       sched.Time   `json:"minRun,omitempty"` // guaranteed before it may be halted
+	Priority     int          `json:"priority,omitempty"`
+	NotBefore    sched.Time   `json:"notBefore,omitempty"`
+	NotAfter     sched.Time   `json:"notAfter,omitempty"`
+	MaxQueued    sched.Time   `json:"maxQueued,omitempty"`
+	Interactive  bool         `json:"interactive,omitempty"`
+	Restartable  bool         `json:"restartable,omitempty"`
+	Bucket       string       `json:"bucket,omitempty"`
+	BucketMax    int          `json:"bucketMax,omitempty"`
+	Reservations []string     `json:"reservations,omitempty"`
+}
+
+// Attempt is one try at running a job. Immutable like the Job that holds it.
+type Attempt struct {
+	Attempt uint32     `json:"attempt"`
+	Ranks   []Rank     `json:"ranks"`
+	Start   sched.Time `json:"start"` // resources held since
+	End     sched.Time `json:"end,omitempty"`
+}
+
+// Rank is one container of an attempt.
+type Rank struct {
+	Alloc    sched.Allocation `json:"alloc"`
+	Model    string           `json:"model,omitempty"` // of its GPUs
+	Instance string           `json:"instance"`        // of the node's state directory when it was assigned
+	Phase    job.Phase        `json:"phase"`
+	Progress string           `json:"-"` // not stored: the node says it again
+	Cores    string           `json:"cores,omitempty"`
+	Image    string           `json:"image,omitempty"`
+	Exit     *job.Exit        `json:"exit,omitempty"`
+}
+
+// Ending is an order to end the running attempt.
+type Ending struct {
+	Signal string     `json:"signal"`
+	Grace  sched.Time `json:"grace"`
+	Reason job.Reason `json:"reason"`
+	Text   string     `json:"text,omitempty"`
+	Then   job.State  `json:"then"` // CANCELLED, HALTED, FAILED, QUEUED
+}
+
+// RankID names rank i of the job's last attempt.
+func (j *Job) RankID(i int) job.RankID {
+	return job.RankID{Job: j.Number, Attempt: j.Attempt.Attempt, Rank: uint32(i)}
+}
+
+// On says whether the job has a live rank on the node.
+func (j *Job) On(node string) bool {
+	if !j.State.Active() {
+		return false
+	}
+	for _, r := range j.Attempt.Ranks {
+		if r.Alloc.Node == node && r.Phase != job.PhaseEnded {
+			return true
+		}
+	}
+	return false
+}
+
+// LimitLeft is how long the running attempt may run, counted from its start.
+func (j *Job) LimitLeft() sched.Time { return max(j.Request.Limit-j.UsedRun, 1) }
+
+// schedID is the job's name to the scheduler, which puts it into its sentences:
+// the number.
+func schedID(n job.Number) sched.JobID { return sched.JobID(n) }
+
+// NumberOf is the number of a job that the scheduler names.
+func NumberOf(id sched.JobID) job.Number { return job.Number(id) }

@@ -1,0 +1,165 @@
+package control
+
+import (
+	"slices"
+	"strings"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Node is the controller's picture of a node. Values are immutable.
+type Node struct {
+	Name      string
+	Instance  string // of its state directory; another one means its ranks are gone
+	Boot      string
+	Hash      string // of the inventory it sent last
+	Inventory Inventory
+	Drained   string // reason an operator gave; empty: not drained
+	Unhealthy []string
+	LastSeen  sched.Time
+	Suspect   bool // silent for too long: no new jobs
+	Lost      bool // silent for so long that its ranks were given up
+
+	Jobs    []job.Number // with a live rank here, in the order they came
+	Version uint64       // of its desired set; grows over restarts too
+}
+
+// Inventory is what a node has to give.
+type Inventory struct {
+	Hostname, DNSName, Version string
+	Cluster                    int
+	CPUs                       int
+	MemBytes                   int64
+	GPUs                       []GPU
+	CUDA                       int // major*100 + minor
+	Driver                     string
+	Features                   []string
+	Simulated, AllowShare      bool
+}
+
+// GPU is one device of a node.
+type GPU struct {
+	UUID, Model string
+	Index       int
+	MemBytes    int64
+	ComputeCap  int
+	NUMA        int
+	Links       []string
+	Unhealthy   string // empty: fit for jobs
+}
+
+// State is the node's state in one word, with the reason if it is not up.
+func (n *Node) State() (string, string) {
+	switch {
+	case n.Lost:
+		return "lost", "no contact"
+	case n.Suspect:
+		return "suspect", "no contact"
+	case n.Drained != "":
+		return "drained", n.Drained
+	case len(n.Unhealthy) > 0:
+		return "unhealthy", strings.Join(n.Unhealthy, "; ")
+	}
+	return "up", ""
+}
+
+func (c *Controller) findNode(name string) (int, bool) {
+	return slices.BinarySearchFunc(c.nodes, name, func(n *Node, s string) int { return strings.Compare(n.Name, s) })
+}
+
+func (c *Controller) node(name string) *Node {
+	if i, ok := c.findNode(name); ok {
+		return c.nodes[i]
+	}
+	return nil
+}
+
+// setNode replaces a node's value, or adds it. It is recorded when what is
+// stored of it changed.
+func (c *Controller) setNode(n Node) {
+	i, ok := c.findNode(n.Name)
+	c.nodes = slices.Clone(c.nodes) // a View may hold the old slice
+	var old *Node
+	if ok {
+		old = c.nodes[i]
+		c.nodes[i] = &n
+	} else {
+		c.nodes = slices.Insert(c.nodes, i, &n)
+	}
+	if v := encodeNode(&n); old == nil || string(v) != string(encodeNode(old)) {
+		c.record(Record{Kind: KindNode, Name: n.Name, Value: v})
+	}
+	if old == nil || nodeDiffers(old, &n) {
+		must(c.sched.SetNode(schedNode(&n))) // checked when the inventory came
+		c.dirty = true
+	}
+}
+
+// nodeDiffers says whether a decision may turn out differently.
+func nodeDiffers(a, b *Node) bool {
+	as, _ := a.State()
+	bs, _ := b.State()
+	return as != bs || a.Hash != b.Hash
+}
+
+// wake gives a node's desired set a new version.
+func (c *Controller) wake(name string) {
+	n := *c.node(name)
+	c.versions++
+	n.Version = c.epoch<<32 | c.versions
+	c.setNode(n)
+	c.out.Wake = append(c.out.Wake, name)
+}
+
+func (c *Controller) wakeNodesOf(j *Job) {
+	for _, r := range j.Attempt.Ranks {
+		if r.Phase != job.PhaseEnded {
+			c.wake(r.Alloc.Node)
+		}
+	}
+}
+
+// arrive and leave keep the list of jobs with live ranks on a node.
+func (c *Controller) arrive(name string, n job.Number) {
+	v := *c.node(name)
+	if !slices.Contains(v.Jobs, n) {
+		v.Jobs = append(slices.Clip(v.Jobs), n)
+		c.setNode(v)
+	}
+	c.wake(name)
+}
+
+func (c *Controller) leave(name string, n job.Number) {
+	v := *c.node(name)
+	if i := slices.Index(v.Jobs, n); i >= 0 {
+		v.Jobs = slices.Delete(slices.Clone(v.Jobs), i, i+1)
+		c.setNode(v)
+	}
+	c.wake(name)
+}
+
+func schedNode(n *Node) sched.Node {
+	inv := n.Inventory
+	s := sched.Node{
+		Name: n.Name, Cluster: inv.Cluster, MilliCPU: int64(inv.CPUs) * 1000, MemMiB: inv.MemBytes >> 20,
+		CUDA: inv.CUDA, Features: inv.Features, AllowShare: inv.AllowShare,
+	}
+	state, reason := n.State()
+	switch state {
+	case "up":
+		s.State = sched.Up
+	case "lost", "suspect":
+		s.State = sched.Down
+	default:
+		s.State = sched.Drained
+	}
+	s.Reason = reason
+	for _, g := range inv.GPUs {
+		s.GPUs = append(s.GPUs, sched.GPU{
+			UUID: g.UUID, Model: g.Model, MemMiB: g.MemBytes >> 20, ComputeCap: g.ComputeCap, NUMA: g.NUMA,
+			Links: g.Links, Drained: g.Unhealthy != "", Reason: g.Unhealthy,
+		})
+	}
+	return s
+}

@@ -1,0 +1,104 @@
+package control
+
+import (
+	"fmt"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Action is a user's or operator's order about jobs.
+type Action string
+
+// The actions.
+const (
+	Cancel  Action = "cancel"
+	Hold    Action = "hold"
+	Release Action = "release"
+)
+
+// Act asks for an action on jobs. The caller has checked that By may do it. The
+// answer is []Outcome, one for each number, in order.
+type Act struct {
+	Action  Action
+	Numbers []job.Number
+	By      string
+	Admin   bool // By is not the owner but an operator
+}
+
+// Outcome is what an action did to one job. Refusal is nil when it was done
+// or nothing needed doing.
+type Outcome struct {
+	Before, After job.State
+	Message       string
+	Refusal       *Refusal
+}
+
+func (e Act) apply(c *Controller, now sched.Time) any {
+	out := make([]Outcome, len(e.Numbers))
+	for i, n := range e.Numbers {
+		j := c.job(n)
+		if j == nil {
+			out[i].Refusal = noSuchJob(fmt.Sprint(n))
+			continue
+		}
+		switch e.Action {
+		case Cancel:
+			out[i] = c.cancel(now, j, e)
+		case Hold:
+			out[i] = c.hold(now, j, e)
+		case Release:
+			out[i] = c.release(now, j, e)
+		}
+		out[i].Before = j.State
+		out[i].After = c.job(n).State
+	}
+	return out
+}
+
+func (c *Controller) cancel(now sched.Time, j *Job, e Act) Outcome {
+	reason := job.ByUser
+	if e.Admin {
+		reason = job.ByAdmin
+	}
+	text := "cancelled by " + e.By
+	switch {
+	case j.State.Final():
+		return Outcome{Message: "already " + string(j.State)}
+	case j.State.Pending():
+		c.change(now, j, text, func(j *Job) { j.State, j.Reason, j.Text = job.Cancelled, reason, text })
+		return Outcome{Message: "cancelled"}
+	case j.Ending != nil && j.Ending.Then == job.Cancelled:
+		return Outcome{Message: "is being cancelled already"}
+	}
+	c.end(now, j, Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: reason, Text: text, Then: job.Cancelled})
+	return Outcome{Message: "is being cancelled"}
+}
+
+// end orders the end of a running attempt; its nodes will report it.
+func (c *Controller) end(now sched.Time, j *Job, how Ending) {
+	c.change(now, j, how.Text, func(j *Job) { j.Ending = &how })
+	c.wakeNodesOf(j)
+}
+
+func (c *Controller) hold(now sched.Time, j *Job, e Act) Outcome {
+	switch {
+	case j.State == job.OnHold:
+		return Outcome{Message: "is on hold already"}
+	case j.State != job.Queued:
+		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
+	}
+	c.change(now, j, "held by "+e.By, func(j *Job) { j.State = job.OnHold })
+	return Outcome{Message: "held"}
+}
+
+func (c *Controller) release(now sched.Time, j *Job, e Act) Outcome {
+	switch {
+	case j.State == job.Queued:
+		return Outcome{Message: "is not on hold"}
+	case j.State != job.OnHold:
+		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: only a held job can be released", j.Number, j.State)}}
+	}
+	c.change(now, j, "released by "+e.By, func(j *Job) { j.State = job.Queued })
+	return Outcome{Message: "released"}
+}

@@ -1,0 +1,244 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Submit is a new job. UUID is drawn by the caller, or derived from the user's
+// idempotency key: a UUID that is known is answered with its job. The answer
+// is Submitted or *Refusal.
+type Submit struct {
+	UUID     [16]byte
+	User     string
+	Project  string // checked by the caller only for presence
+	Operator bool   // may raise priority
+	Spec     *job.Spec
+	Document []byte // Spec's JSON, stored with the job
+	Sealed   []byte // encrypted registry credentials, or nil
+	Hold     bool
+	DryRun   bool // check everything, change nothing; answered with Number 0
+}
+
+// Submitted answers Submit.
+type Submitted struct {
+	Number   job.Number
+	State    job.State
+	QOS      string
+	Request  *Request
+	Repeated bool // the UUID was known
+}
+
+func (e Submit) apply(c *Controller, now sched.Time) any {
+	if n, ok := c.byUUID[e.UUID]; ok && !e.DryRun {
+		j := c.job(n)
+		return Submitted{Number: n, State: j.State, Request: j.Request, Repeated: true}
+	}
+	if r := c.admit(e); r != nil {
+		return r
+	}
+	req := c.intern.request(c.request(e.Spec))
+	probe := schedJob(schedID(c.next), &Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, now)
+	if err := probe.Validate(); err != nil {
+		return &Refusal{Code: Unsatisfiable, Path: "request", Message: err.Error()}
+	}
+	if r := c.refuseNever(now, probe); r != nil {
+		return r
+	}
+	if e.DryRun {
+		return Submitted{Request: req, QOS: qosOf(e.Spec)}
+	}
+	j := &Job{
+		Number: c.next, UUID: e.UUID, Name: e.Spec.Name,
+		Owner:   c.intern.owner(Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
+		Request: req, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil,
+	}
+	line := "submitted"
+	if e.Hold {
+		j.State, line = job.OnHold, "submitted on hold"
+	}
+	c.next++
+	c.insert(j)
+	c.record(Record{Kind: KindJob, Job: j.Number, Value: encodeJob(j)})
+	c.record(Record{Kind: KindSpec, Job: j.Number, Value: e.Document})
+	if e.Sealed != nil {
+		c.record(Record{Kind: KindSecret, Job: j.Number, Value: e.Sealed})
+	}
+	c.event(now, j, "", line)
+	c.out.Changed = append(c.out.Changed, j.Number)
+	c.dirty = true
+	return Submitted{Number: j.Number, State: j.State, Request: req}
+}
+
+// admit refuses what the site's rules do not allow.
+func (c *Controller) admit(e Submit) *Refusal {
+	p, ok := c.cfg.Projects[e.Project]
+	if !ok {
+		return &Refusal{Code: NotFound, Path: "project", Message: fmt.Sprintf("there is no project %q", e.Project),
+			Hint: "projects here: " + joinNames(c.cfg.Projects)}
+	}
+	if len(p.Members) > 0 && !slices.Contains(p.Members, e.User) && !e.Operator {
+		return &Refusal{Code: Denied, Path: "project", Message: fmt.Sprintf("user %s is not a member of project %s", e.User, e.Project)}
+	}
+	if c.queued >= c.cfg.MaxQueued {
+		return &Refusal{Code: OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs wait, the site's limit", c.queued),
+			Hint: "submit again when some have run"}
+	}
+	if g := e.Spec.Gbatch; g != nil && g.Priority > 0 && !e.Operator {
+		return &Refusal{Code: Denied, Path: "gbatch.priority", Message: "only an operator may raise a job's priority",
+			Hint: "use 0 or a negative number"}
+	}
+	if d := sched.Time(e.Spec.Request.Scheduling.MaxDuration) * 1000; c.cfg.MaxRun > 0 && d > c.cfg.MaxRun {
+		return &Refusal{Code: OverLimit, Path: "request.scheduling.maxDuration",
+			Message: fmt.Sprintf("%d s is longer than the site allows (%d s)", d/1000, c.cfg.MaxRun/1000)}
+	}
+	return nil
+}
+
+// refuseNever refuses a job that no node, free or not, could ever hold. Before
+// any node has reported nothing can be said, and the job is taken.
+func (c *Controller) refuseNever(now sched.Time, probe sched.Job) *Refusal {
+	if len(c.nodes) == 0 || c.sched.Possible(probe.Shape) {
+		return nil
+	}
+	r := &Refusal{Code: Unsatisfiable, Path: "request.resources", Message: "no node here can ever hold this job"}
+	est, err := sched.WouldStart(c.input(now), probe)
+	if err != nil {
+		r.Message = err.Error()
+		return r
+	}
+	for _, why := range est.Reasons {
+		if why.Code == sched.CodeNever {
+			r.Message = why.Text
+		}
+	}
+	return r
+}
+
+// request draws out of a document what the scheduler needs, with the site's
+// defaults where it is silent.
+func (c *Controller) request(s *job.Spec) Request {
+	r, sc := s.Request.Resources, s.Request.Scheduling
+	g := s.Gbatch
+	if g == nil {
+		g = &job.Gbatch{}
+	}
+	shape := &sched.Shape{
+		Nodes:    max(g.Nodes, 1),
+		MilliCPU: int64(r.CPUs) * 1000, MemMiB: (s.MemoryBytes() + 1<<20 - 1) >> 20,
+		AllGPUs: r.GPUs < 0, Exclusive: g.Exclusive,
+		Cluster: r.ClusterID, Node: r.SlaveName,
+		GPUModels: r.GPUModel, GPUMemMiB: int64(r.GPUMemoryGB) << 10,
+		MinCUDA: r.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
+		Features: r.Features,
+	}
+	if r.GPUs > 0 {
+		shape.MilliGPU = int64(r.GPUs*1000 + 0.5)
+	}
+	q := Request{
+		Shape: c.intern.shape(shape), Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
+		Priority: g.Priority, NotBefore: sched.Time(sc.NotBefore), NotAfter: sched.Time(sc.NotAfter),
+		MaxQueued: sched.Time(g.MaxQueued) * 1000, Interactive: sc.Interactive, Restartable: sc.Restartable,
+		Reservations: sc.ReservationIDs,
+	}
+	if q.Limit == 0 {
+		q.Limit = c.cfg.DefaultRun
+	}
+	if q.MinRun == 0 {
+		q.MinRun = min(c.cfg.DefaultMin, q.Limit)
+	}
+	if b := sc.MaxSimultaneousJobs; b != nil {
+		q.Bucket, q.BucketMax = b.Name, b.Max
+	}
+	return q
+}
+
+func qosOf(s *job.Spec) string {
+	if s.Gbatch == nil {
+		return ""
+	}
+	return s.Gbatch.QOS
+}
+
+// insert puts a job that is new to the table into every index.
+func (c *Controller) insert(j *Job) {
+	c.jobs.put(j.Number, j)
+	c.byUUID[j.UUID] = j.Number
+	switch {
+	case j.State == job.Queued:
+		c.queued++
+		c.enqueue(j)
+	case j.State.Final():
+		c.ended = append(c.ended, j.Number)
+	}
+}
+
+// enqueue gives a queued job to the scheduler. Nobody else may have seen j yet.
+func (c *Controller) enqueue(j *Job) {
+	s := schedJob(schedID(j.Number), j.Owner, j.Request, j.Submitted)
+	if j.Tries > 0 {
+		s.MaxQueued, s.NotAfter = 0, 0 // it has started in time once
+	}
+	must(c.sched.Enqueue(s)) // checked when it was submitted
+	j.ref, _ = c.sched.Ref(s.ID)
+}
+
+func schedJob(id sched.JobID, o *Owner, r *Request, submitted sched.Time) sched.Job {
+	return sched.Job{
+		ID: id, Project: o.Project, User: o.User, QOS: o.QOS, Shape: r.Shape,
+		Submitted: submitted, Limit: r.Limit, MinRun: r.MinRun, Priority: r.Priority,
+		NotBefore: r.NotBefore, NotAfter: r.NotAfter, MaxQueued: r.MaxQueued, Interactive: r.Interactive, Restartable: r.Restartable,
+		Bucket: r.Bucket, BucketMax: r.BucketMax, Reservations: r.Reservations,
+	}
+}
+
+// interner keeps one copy of values that many jobs share. It is emptied when
+// it grows large, which costs memory and never correctness.
+type interner struct {
+	shapes   map[string]*sched.Shape
+	requests map[string]*Request
+	owners   map[Owner]*Owner
+}
+
+const internMax = 1 << 16
+
+func (in *interner) shape(s *sched.Shape) *sched.Shape {
+	if in.shapes == nil || len(in.shapes) > internMax {
+		in.shapes = map[string]*sched.Shape{}
+	}
+	k, err := json.Marshal(s)
+	must(err)
+	if old, ok := in.shapes[string(k)]; ok {
+		return old
+	}
+	in.shapes[string(k)] = s
+	return s
+}
+
+func (in *interner) request(r Request) *Request {
+	if in.requests == nil || len(in.requests) > internMax {
+		in.requests = map[string]*Request{}
+	}
+	k, err := json.Marshal(r)
+	must(err)
+	if old, ok := in.requests[string(k)]; ok {
+		return old
+	}
+	in.requests[string(k)] = &r
+	return &r
+}
+
+func (in *interner) owner(o Owner) *Owner {
+	if in.owners == nil || len(in.owners) > internMax {
+		in.owners = map[Owner]*Owner{}
+	}
+	if old, ok := in.owners[o]; ok {
+		return old
+	}
+	in.owners[o] = &o
+	return &o
+}

@@ -1,0 +1,187 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// NodeSync is a node's word: who it is and every rank that it holds. The
+// answer is SyncAnswer or *Refusal.
+type NodeSync struct {
+	Name, Instance, Boot string
+	Hash                 string     // of its inventory
+	Inventory            *Inventory // nil: as Hash says
+	Unhealthy            []string
+	Ranks                []job.RankStatus
+}
+
+// SyncAnswer answers NodeSync. The desired set is in the View.
+type SyncAnswer struct {
+	WantInventory bool // the hash is not that of the inventory known
+}
+
+func (e NodeSync) apply(c *Controller, now sched.Time) any {
+	if e.Inventory != nil {
+		probe := schedNode(&Node{Name: e.Name, Inventory: *e.Inventory})
+		if err := probe.Validate(); err != nil {
+			return &Refusal{Code: Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
+		}
+	}
+	old := c.node(e.Name)
+	if old == nil {
+		if e.Inventory == nil {
+			return SyncAnswer{WantInventory: true}
+		}
+		c.versions++
+		old = &Node{Name: e.Name, Instance: e.Instance, Version: c.epoch<<32 | c.versions}
+	}
+	if old.Instance != e.Instance {
+		c.loseNode(now, e.Name, "its node came back with an empty state directory", func(r Rank) bool { return r.Instance != e.Instance })
+		old = c.node(e.Name)
+	}
+	n := *old
+	n.Instance, n.Boot, n.LastSeen = e.Instance, e.Boot, now
+	n.Suspect, n.Lost = false, false
+	n.Unhealthy = e.Unhealthy
+	if e.Inventory != nil {
+		n.Inventory, n.Hash = *e.Inventory, e.Hash
+	}
+	c.setNode(n)
+	for _, st := range e.Ranks {
+		c.rankStatus(now, e.Name, st)
+	}
+	return SyncAnswer{WantInventory: n.Hash != e.Hash}
+}
+
+// rankStatus takes a node's word on one rank. Words on attempts that are over
+// change nothing: the attempt number is the fence.
+func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) {
+	j := c.job(st.ID.Job)
+	if j == nil || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || st.ID.Task != 0 ||
+		int(st.ID.Rank) >= len(j.Attempt.Ranks) || !st.Phase.Known() {
+		return
+	}
+	i := int(st.ID.Rank)
+	r := j.Attempt.Ranks[i]
+	if r.Alloc.Node != node || (st.Phase == job.PhaseEnded && st.Exit == nil) {
+		return
+	}
+	switch {
+	case st.Phase.After(r.Phase):
+	case st.Phase == r.Phase && st.Progress != r.Progress && st.Phase != job.PhaseEnded:
+		c.progress(j, i, st.Progress)
+		return
+	default:
+		return
+	}
+	r.Phase, r.Progress, r.Exit = st.Phase, st.Progress, st.Exit
+	if st.Cores != "" {
+		r.Cores = st.Cores
+	}
+	if st.Image != "" {
+		r.Image = st.Image
+	}
+	c.advance(now, j, i, r)
+}
+
+// progress changes only what is shown while an image is pulled: it is not
+// recorded, since the node says it again.
+func (c *Controller) progress(old *Job, i int, text string) {
+	j := *old
+	j.Attempt = withRank(old.Attempt, i, func(r *Rank) { r.Progress = text })
+	j.Version++
+	c.jobs.put(j.Number, &j)
+	c.out.Changed = append(c.out.Changed, j.Number)
+}
+
+// withRank is a changed copy of an attempt.
+func withRank(a *Attempt, i int, edit func(*Rank)) *Attempt {
+	b := *a
+	b.Ranks = slices.Clone(a.Ranks)
+	edit(&b.Ranks[i])
+	return &b
+}
+
+// advance moves a job to the state that its ranks' phases say.
+func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
+	state := j.State
+	at := withRank(j.Attempt, i, func(p *Rank) { *p = r })
+	least, running := leastPhase(at)
+	switch {
+	case !r.Phase.After(job.PhaseAccepted):
+	case running && (state == job.Assigned || state == job.Starting):
+		state = job.Running
+	case state == job.Assigned:
+		state = job.Starting
+	}
+	line := ""
+	if r.Phase == job.PhaseStarting {
+		line = fmt.Sprintf("image is there, container starts on %s", r.Alloc.Node)
+	}
+	if r.Phase == job.PhasePulling {
+		line = fmt.Sprintf("%s pulls the image", r.Alloc.Node)
+	}
+	if r.Phase == job.PhaseEnded {
+		line = exitText(r)
+	}
+	j = c.change(now, j, line, func(j *Job) {
+		j.Attempt = at
+		if state == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
+			j.Started = startedAt(now, r)
+		}
+		j.State = state
+	})
+	if r.Phase != job.PhaseEnded {
+		return
+	}
+	c.leave(r.Alloc.Node, j.Number)
+	if least == job.PhaseEnded {
+		c.finish(now, j)
+	} else if j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
+		// One rank failed: the others of the gang have no use.
+		c.end(now, j, Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: reasonOf(r), Then: job.Failed, Text: "rank " + fmt.Sprint(i) + " " + exitText(r)})
+	}
+}
+
+func startedAt(now sched.Time, r Rank) sched.Time {
+	if r.Exit != nil && r.Exit.StartedMS > 0 {
+		return min(sched.Time(r.Exit.StartedMS), now)
+	}
+	return now
+}
+
+// leastPhase is how far the slowest rank is, and whether all have run.
+func leastPhase(a *Attempt) (job.Phase, bool) {
+	least, running := job.PhaseEnded, true
+	for _, r := range a.Ranks {
+		if least.After(r.Phase) {
+			least = r.Phase
+		}
+		ran := r.Phase == job.PhaseRunning || (r.Phase == job.PhaseEnded && r.Exit != nil && r.Exit.StartedMS > 0)
+		running = running && ran
+	}
+	return least, running
+}
+
+func reasonOf(r Rank) job.Reason {
+	if r.Exit == nil {
+		return job.NodeFail
+	}
+	return r.Exit.Reason
+}
+
+func exitText(r Rank) string {
+	switch e := r.Exit; {
+	case e == nil:
+		return "lost on " + r.Alloc.Node
+	case e.Message != "":
+		return e.Message
+	case e.Signal != 0:
+		return fmt.Sprintf("ended by signal %d on %s", e.Signal, r.Alloc.Node)
+	default:
+		return fmt.Sprintf("exit code %d on %s", e.Code, r.Alloc.Node)
+	}
+}

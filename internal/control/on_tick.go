@@ -1,0 +1,93 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Tick lets time pass: nodes that are silent, ended jobs that leave the table,
+// a plan that time alone changes. It has no answer.
+type Tick struct{}
+
+func (Tick) apply(c *Controller, now sched.Time) any {
+	c.tickNodes(now)
+	c.evict(now)
+	if c.plan != nil && c.plan.Wake > 0 && now >= c.plan.Wake {
+		c.dirty = true
+	}
+	return nil
+}
+
+// NextTick is when Tick must be called at the latest; 0 if nothing waits for
+// time. The next time at which a decision may change counts too.
+func (c *Controller) NextTick(now sched.Time) sched.Time {
+	next := sched.Time(0)
+	sooner := func(t sched.Time) {
+		if t > 0 && (next == 0 || t < next) {
+			next = t
+		}
+	}
+	for _, n := range c.nodes {
+		switch {
+		case !n.Suspect:
+			sooner(n.LastSeen + c.cfg.SuspectTime)
+		case !n.Lost:
+			sooner(n.LastSeen + c.cfg.NodeTimeout)
+		}
+	}
+	if c.plan != nil {
+		sooner(c.plan.Wake)
+	}
+	return next
+}
+
+func (c *Controller) tickNodes(now sched.Time) {
+	for _, n := range c.nodes {
+		silent := now - n.LastSeen
+		if !n.Suspect && silent >= c.cfg.SuspectTime {
+			v := *n
+			v.Suspect = true
+			c.setNode(v)
+		}
+		if !n.Lost && silent >= c.cfg.NodeTimeout {
+			v := *c.node(n.Name)
+			v.Lost = true
+			c.setNode(v)
+			c.loseNode(now, n.Name, fmt.Sprintf("no contact for %d s", silent/1000), func(Rank) bool { return true })
+		}
+	}
+}
+
+// evict moves jobs that ended long ago out of the table into history, a
+// bounded number each time so that no step takes long.
+func (c *Controller) evict(now sched.Time) {
+	const most = 512
+	done := 0
+	for done < most && len(c.ended) > 0 {
+		j := c.job(c.ended[0])
+		if len(c.ended) <= c.cfg.KeepCount && now-j.Ended < c.cfg.KeepEnded {
+			break
+		}
+		c.ended = c.ended[1:]
+		c.jobs.put(j.Number, nil)
+		delete(c.byUUID, j.UUID)
+		c.record(Record{Kind: KindJob, Job: j.Number})
+		c.record(Record{Kind: KindHistory, Job: j.Number, Value: encodeJob(j)})
+		c.record(Record{Kind: KindUUID, Name: string(j.UUID[:]), Job: j.Number, Value: []byte{}})
+		done++
+	}
+	if done > 0 {
+		c.jobs.trim()
+	}
+}
+
+// sortEnded puts the ended jobs in the order they ended, after a load.
+func (c *Controller) sortEnded() {
+	slices.SortFunc(c.ended, func(a, b job.Number) int {
+		return cmp.Or(cmp.Compare(c.job(a).Ended, c.job(b).Ended), cmp.Compare(a, b))
+	})
+}

@@ -1,0 +1,91 @@
+package control
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// TestAnyHistory drives the controller through random histories. After every
+// step all invariants hold; a restart from the records at any point gives the
+// same jobs; a task never has two live attempts; a final job never changes.
+func TestAnyHistory(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t)
+		final := map[job.Number]string{}
+		for i := range 3 {
+			w.node(fmt.Sprintf("n%d", i), 4, i, "H100", "one")
+		}
+		steps := rapid.IntRange(1, 60).Draw(rt, "steps")
+		for range steps {
+			w.randomStep(rt)
+			for j := range w.c.View(w.now).All() {
+				if !j.State.Final() {
+					continue
+				}
+				text := string(encodeJob(j))
+				if old, ok := final[j.Number]; ok && old != text {
+					rt.Fatalf("final job %d changed:\n%s", j.Number, cmp.Diff(old, text))
+				}
+				final[j.Number] = text
+			}
+		}
+	})
+}
+
+func (w *world) randomStep(rt *rapid.T) {
+	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "wait", "restart", "reinstall"}).Draw(rt, "step") {
+	case "submit":
+		spec := &job.Spec{Name: "x"}
+		spec.Request.Resources = job.Resources{CPUs: rapid.IntRange(1, 5).Draw(rt, "cpus"), GPUs: float64(rapid.IntRange(-1, 2).Draw(rt, "gpus")), CPUMemoryGB: 1}
+		spec.Request.Scheduling.Restartable = rapid.Bool().Draw(rt, "restartable")
+		if rapid.Bool().Draw(rt, "gang") {
+			spec.Gbatch = &job.Gbatch{Nodes: 2}
+		}
+		id := [16]byte{byte(rapid.IntRange(0, 30).Draw(rt, "uuid")), 1}
+		w.apply(Submit{UUID: id, User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
+	case "schedule":
+		w.schedule()
+	case "status":
+		w.randomStatus(rt)
+	case "act":
+		a := rapid.SampledFrom([]Action{Cancel, Hold, Release}).Draw(rt, "action")
+		w.apply(Act{Action: a, Numbers: []job.Number{job.Number(rapid.IntRange(1, 20).Draw(rt, "job"))}, By: "ann"})
+	case "wait":
+		w.now += sched.Time(rapid.IntRange(1, 400).Draw(rt, "seconds")) * sched.Second
+		w.apply(Tick{})
+	case "restart":
+		before := w.jobs()
+		w.restart()
+		if diff := cmp.Diff(before, w.jobs()); diff != "" {
+			rt.Fatalf("jobs after a restart differ (-before +after):\n%s", diff)
+		}
+	case "reinstall":
+		w.node("n1", 4, 1, "H100", rapid.SampledFrom([]string{"one", "two"}).Draw(rt, "instance"))
+	}
+}
+
+func (w *world) randomStatus(rt *rapid.T) {
+	n := job.Number(rapid.IntRange(1, 20).Draw(rt, "job"))
+	j := w.c.job(n)
+	if j == nil || j.Attempt == nil {
+		return
+	}
+	i := rapid.IntRange(0, len(j.Attempt.Ranks)-1).Draw(rt, "rank")
+	id := j.RankID(i)
+	id.Attempt -= uint32(rapid.IntRange(0, 1).Draw(rt, "old"))
+	st := job.RankStatus{ID: id, Phase: rapid.SampledFrom([]job.Phase{job.PhaseAccepted, job.PhasePulling, job.PhaseStarting, job.PhaseRunning, job.PhaseEnded, "nonsense"}).Draw(rt, "phase")}
+	if st.Phase == job.PhaseEnded && rapid.Bool().Draw(rt, "exit") {
+		st.Exit = &job.Exit{EndedMS: int64(w.now), StartedMS: int64(w.now)}
+		if rapid.Bool().Draw(rt, "fails") {
+			st.Exit.Code, st.Exit.Reason = 1, rapid.SampledFrom([]job.Reason{job.ExitCode, job.NodeFail, job.OOM}).Draw(rt, "reason")
+		}
+	}
+	node := w.c.node(j.Attempt.Ranks[i].Alloc.Node)
+	w.apply(NodeSync{Name: node.Name, Instance: node.Instance, Hash: node.Hash, Ranks: []job.RankStatus{st}})
+}

@@ -1,0 +1,198 @@
+package control
+
+import (
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gbatch/accounting"
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// jobRecord is a Job as stored under KindJob and KindHistory. Fields are only
+// added; a changed meaning needs a new store format.
+type jobRecord struct {
+	Number    job.Number `json:"n"`
+	UUID      string     `json:"id"`
+	Name      string     `json:"name"`
+	Owner     *Owner     `json:"owner"`
+	Request   *Request   `json:"request"`
+	State     job.State  `json:"state"`
+	Reason    job.Reason `json:"reason,omitempty"`
+	Text      string     `json:"text,omitempty"`
+	Version   uint64     `json:"v"`
+	Submitted sched.Time `json:"submitted"`
+	Since     sched.Time `json:"since"`
+	Started   sched.Time `json:"started,omitempty"`
+	Ended     sched.Time `json:"ended,omitempty"`
+	UsedRun   sched.Time `json:"usedRun,omitempty"`
+	Tries     uint32     `json:"tries,omitempty"`
+	Attempt   *Attempt   `json:"attempt,omitempty"`
+	Ending    *Ending    `json:"ending,omitempty"`
+	Sealed    bool       `json:"sealed,omitempty"`
+}
+
+func encodeJob(j *Job) []byte {
+	v, err := json.Marshal(jobRecord{
+		Number: j.Number, UUID: hex.EncodeToString(j.UUID[:]), Name: j.Name, Owner: j.Owner, Request: j.Request,
+		State: j.State, Reason: j.Reason, Text: j.Text, Version: j.Version,
+		Submitted: j.Submitted, Since: j.Since, Started: j.Started, Ended: j.Ended, UsedRun: j.UsedRun,
+		Tries: j.Tries, Attempt: j.Attempt, Ending: j.Ending, Sealed: j.Sealed,
+	})
+	must(err)
+	return v
+}
+
+// DecodeJob reads a value stored under KindJob or KindHistory.
+func DecodeJob(v []byte) (*Job, error) {
+	var r jobRecord
+	if err := json.Unmarshal(v, &r); err != nil {
+		return nil, fmt.Errorf("decode job record: %w", err)
+	}
+	if r.Owner == nil || r.Request == nil || r.Request.Shape == nil || r.Number == 0 || (r.State.Active() && r.Attempt == nil) {
+		return nil, fmt.Errorf("decode job record %d: fields are missing", r.Number)
+	}
+	j := &Job{
+		Number: r.Number, Name: r.Name, Owner: r.Owner, Request: r.Request, State: r.State, Reason: r.Reason, Text: r.Text,
+		Version: r.Version, Submitted: r.Submitted, Since: r.Since, Started: r.Started, Ended: r.Ended, UsedRun: r.UsedRun,
+		Tries: r.Tries, Attempt: r.Attempt, Ending: r.Ending, Sealed: r.Sealed,
+	}
+	id, err := hex.DecodeString(r.UUID)
+	if err != nil || len(id) != len(j.UUID) {
+		return nil, fmt.Errorf("decode job record %d: bad UUID %q", r.Number, r.UUID)
+	}
+	copy(j.UUID[:], id)
+	return j, nil
+}
+
+// nodeRecord is what is stored of a node. What it says again at its next sync
+// (health, contact) is not.
+type nodeRecord struct {
+	Name      string    `json:"name"`
+	Instance  string    `json:"instance"`
+	Boot      string    `json:"boot"`
+	Hash      string    `json:"hash"`
+	Inventory Inventory `json:"inventory"`
+	Drained   string    `json:"drained,omitempty"`
+}
+
+func encodeNode(n *Node) []byte {
+	v, err := json.Marshal(nodeRecord{n.Name, n.Instance, n.Boot, n.Hash, n.Inventory, n.Drained})
+	must(err)
+	return v
+}
+
+// Load takes one stored record, in any order, before the first Apply. Kinds
+// that the table does not need (documents, secrets, events, attempts, UUIDs)
+// are ignored. Call Loaded after the last.
+func (c *Controller) Load(r Record) error {
+	switch r.Kind {
+	case KindJob, KindHistory:
+		c.next = max(c.next, r.Job+1)
+		if r.Kind == KindHistory {
+			return nil
+		}
+		j, err := DecodeJob(r.Value)
+		if err != nil {
+			return err
+		}
+		j.Owner = c.intern.owner(*j.Owner)
+		j.Request.Shape = c.intern.shape(j.Request.Shape)
+		j.Request = c.intern.request(*j.Request)
+		c.insertLoaded(j)
+	case KindNode:
+		var n nodeRecord
+		if err := json.Unmarshal(r.Value, &n); err != nil {
+			return fmt.Errorf("decode node record %s: %w", r.Name, err)
+		}
+		c.setNode(Node{Name: n.Name, Instance: n.Instance, Boot: n.Boot, Hash: n.Hash, Inventory: n.Inventory, Drained: n.Drained})
+	case KindUsage:
+		var row accounting.Row
+		if err := json.Unmarshal(r.Value, &row); err != nil {
+			return fmt.Errorf("decode usage record %s: %w", r.Name, err)
+		}
+		if err := c.ledger.Load(row); err != nil {
+			return fmt.Errorf("decode usage record %s: %w", r.Name, err)
+		}
+	}
+	return nil
+}
+
+func (c *Controller) insertLoaded(j *Job) {
+	c.jobs.put(j.Number, j)
+	c.byUUID[j.UUID] = j.Number
+	if j.State.Final() {
+		c.ended = append(c.ended, j.Number)
+	}
+}
+
+// Loaded finishes loading: queue and allocations are rebuilt from the jobs in
+// the order of their numbers. Nodes get until NodeTimeout from now to say that
+// they are there.
+func (c *Controller) Loaded(now sched.Time) error {
+	for _, n := range slices.Clone(c.nodes) {
+		v := *n
+		v.LastSeen = now
+		c.versions++
+		v.Version = c.epoch<<32 | c.versions
+		c.setNode(v)
+	}
+	for j := range c.jobs.all() {
+		switch {
+		case j.State == job.Queued:
+			c.queued++
+			c.enqueue(j)
+		case j.State.Active():
+			if err := c.loadActive(j); err != nil {
+				return fmt.Errorf("job %d: %w", j.Number, err)
+			}
+		}
+	}
+	if err := c.rebase(now); err != nil {
+		return err
+	}
+	c.sortEnded()
+	c.out, c.dirty = Effects{}, true
+	return nil
+}
+
+func (c *Controller) loadActive(j *Job) error {
+	if err := c.sched.Adopt(c.running(j)); err != nil {
+		return err
+	}
+	for _, r := range j.Attempt.Ranks {
+		if c.node(r.Alloc.Node) == nil {
+			return fmt.Errorf("it runs on %s, which is no node", r.Alloc.Node)
+		}
+		if r.Phase != job.PhaseEnded {
+			c.arrive(r.Alloc.Node, j.Number)
+		}
+	}
+	return nil
+}
+
+// ParseNumber reads a job number as people type it.
+func ParseNumber(s string) (job.Number, bool) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return job.Number(n), err == nil && n > 0 && len(s) <= 19
+}
+
+// normUUID is the lower-case hex digits of a UUID or of the beginning of one;
+// empty when s is neither.
+func normUUID(s string) string {
+	s = strings.ToLower(strings.ReplaceAll(s, "-", ""))
+	if len(s) > 32 || strings.Trim(s, "0123456789abcdef") != "" {
+		return ""
+	}
+	return s
+}
+
+func joinNames[V any](m map[string]V) string {
+	return strings.Join(slices.SortedFunc(maps.Keys(m), cmp.Compare), ", ")
+}

@@ -1,0 +1,330 @@
+package control
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/accounting"
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+var _ = flag.Lookup("rewrite") // datadriven's: regenerates testdata
+
+// world is a controller under test with what a store would hold.
+type world struct {
+	t      *testing.T
+	c      *Controller
+	cfg    Config
+	now    sched.Time
+	stored map[string]Record
+	epoch  uint64
+}
+
+func testConfig() Config {
+	return Config{
+		Policy: sched.DefaultPolicy(), Accounting: accounting.DefaultConfig(),
+		Projects:   map[string]Project{"vision": {GID: 100}, "secret": {GID: 200, Members: []string{"eve"}}},
+		DefaultRun: sched.Hour, MaxRun: 30 * sched.Day, DefaultMin: sched.Minute, Grace: 30 * sched.Second,
+		SuspectTime: 75 * sched.Second, NodeTimeout: 5 * sched.Minute, KeepEnded: sched.Day, KeepCount: 100, MaxQueued: 1000,
+	}
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, cfg: testConfig(), now: 1_000_000, stored: map[string]Record{}}
+	w.restart()
+	return w
+}
+
+func recordKey(r Record) string { return fmt.Sprintf("%c/%d/%d/%s", r.Kind, r.Job, r.Seq, r.Name) }
+
+// restart rebuilds the controller from what was stored, as after kill -9.
+func (w *world) restart() {
+	w.epoch++
+	c, err := New(w.cfg, w.epoch)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, k := range slices.Sorted(maps.Keys(w.stored)) {
+		if err := c.Load(w.stored[k]); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := c.Loaded(w.now); err != nil {
+		w.t.Fatal(err)
+	}
+	w.c = c
+	w.check()
+}
+
+func (w *world) store(e Effects) Effects {
+	for _, r := range e.Records {
+		if r.Value == nil {
+			delete(w.stored, recordKey(r))
+		} else {
+			w.stored[recordKey(r)] = r
+		}
+	}
+	w.check()
+	return e
+}
+
+func (w *world) check() {
+	w.t.Helper()
+	if err := w.c.Check(); err != nil {
+		w.t.Fatalf("invariant: %v", err)
+	}
+}
+
+func (w *world) apply(ev Event) any { return w.store(w.c.Apply(w.now, ev)).Answer }
+
+func (w *world) schedule() { w.store(w.c.Schedule(w.now)) }
+
+// jobs is all jobs as they are stored, to compare controllers by.
+func (w *world) jobs() string {
+	var b bytes.Buffer
+	for j := range w.c.View(w.now).All() {
+		fmt.Fprintf(&b, "%s\n", encodeJob(j))
+	}
+	return b.String()
+}
+
+// TestScenarios runs testdata/*.txt. Regenerate them with -rewrite, and read
+// what changed before you keep it.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		w := newWorld(t)
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			w.t = t
+			return w.command(d)
+		})
+	})
+}
+
+// command is one step of a scenario.
+//
+//	node n1 cpus=8 gpus=2 model=H100 [cluster=1] [instance=x]
+//	submit a cpus=1 [gpus=1] [user=u] [project=vision] [hold] [restartable] [uuid=1]
+//	status 1 running [rank=0] [node=n1] [attempt=1] [code=0] [signal=9] [reason=OOM]
+//	cancel|hold|release 1
+//	schedule
+//	wait 10s
+//	restart
+//	show 1 | queue | orders n1
+func (w *world) command(d *datadriven.TestData) string {
+	arg := func(name, missing string) string {
+		for _, a := range d.CmdArgs {
+			if a.Key == name {
+				if len(a.Vals) == 0 {
+					return "true"
+				}
+				return a.Vals[0]
+			}
+		}
+		return missing
+	}
+	number := func(name, missing string) int {
+		n, err := strconv.Atoi(arg(name, missing))
+		if err != nil {
+			w.t.Fatalf("%s: %s: %v", d.Pos, name, err)
+		}
+		return n
+	}
+	first := ""
+	if len(d.CmdArgs) > 0 {
+		first = d.CmdArgs[0].Key
+	}
+	switch d.Cmd {
+	case "node":
+		return w.node(first, number("cpus", "8"), number("gpus", "0"), arg("model", "H100"), arg("instance", "i-"+first))
+	case "submit":
+		spec := &job.Spec{Name: first}
+		spec.Request.Resources = job.Resources{CPUs: number("cpus", "1"), GPUs: float64(number("gpus", "0")), CPUMemoryGB: 1}
+		spec.Request.Scheduling.Restartable = arg("restartable", "") != ""
+		if n := number("nodes", "1"); n > 1 {
+			spec.Gbatch = &job.Gbatch{Nodes: n}
+		}
+		if s := number("maxqueued", "0"); s > 0 {
+			spec.Gbatch = &job.Gbatch{MaxQueued: job.Duration(s)}
+		}
+		var id [16]byte
+		copy(id[:], arg("uuid", first))
+		return w.answer(w.apply(Submit{UUID: id, User: arg("user", "ann"), Project: arg("project", "vision"), Spec: spec, Document: []byte("{}"), Hold: arg("hold", "") != ""}))
+	case "status":
+		return w.status(job.Number(atoi(w.t, first)), job.Phase(d.CmdArgs[1].Key), number("rank", "0"), number("attempt", "0"), arg("node", ""), exitArgs(arg, number))
+	case "cancel", "hold", "release":
+		return w.answer(w.apply(Act{Action: Action(d.Cmd), Numbers: []job.Number{job.Number(atoi(w.t, first))}, By: arg("by", "ann")}))
+	case "schedule":
+		w.schedule()
+		return w.queue()
+	case "wait":
+		return w.wait(first)
+	case "restart":
+		before := w.jobs()
+		w.restart()
+		if diff := cmp.Diff(before, w.jobs()); diff != "" {
+			w.t.Fatalf("%s: the stored jobs differ (-before +after):\n%s", d.Pos, diff)
+		}
+		return "same jobs\n"
+	case "queue":
+		return w.queue()
+	case "orders":
+		return w.orders(first)
+	case "show":
+		return w.show(job.Number(atoi(w.t, first)))
+	}
+	w.t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
+	return ""
+}
+
+func atoi(t *testing.T, s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func exitArgs(arg func(string, string) string, number func(string, string) int) *job.Exit {
+	e := &job.Exit{Code: number("code", "0"), Signal: number("signal", "0"), Reason: job.Reason(arg("reason", "")), StartedMS: 1}
+	if e.Reason == "" && e.Signal != 0 {
+		e.Reason = job.Signal
+	}
+	if e.Reason == "" && e.Code != 0 {
+		e.Reason = job.ExitCode
+	}
+	return e
+}
+
+func (w *world) node(name string, cpus, gpus int, model, instance string) string {
+	inv := &Inventory{Hostname: name, Cluster: 1, CPUs: cpus, MemBytes: 64 << 30}
+	for i := range gpus {
+		inv.GPUs = append(inv.GPUs, GPU{UUID: fmt.Sprintf("GPU-%s-%d", name, i), Model: model, Index: i, MemBytes: 80 << 30, NUMA: -1})
+	}
+	return w.answer(w.apply(NodeSync{Name: name, Instance: instance, Hash: fmt.Sprint(cpus, gpus, model), Inventory: inv}))
+}
+
+func (w *world) status(n job.Number, phase job.Phase, rank, attempt int, node string, exit *job.Exit) string {
+	j := w.c.job(n)
+	if j == nil || (j.Attempt == nil && (attempt == 0 || node == "")) {
+		return "it has not started\n"
+	}
+	id := job.RankID{Job: n, Rank: uint32(rank), Attempt: uint32(attempt)}
+	if attempt == 0 && j.Attempt != nil {
+		id.Attempt = j.Attempt.Attempt
+	}
+	if node == "" {
+		node = j.Attempt.Ranks[rank].Alloc.Node
+	}
+	st := job.RankStatus{ID: id, Phase: phase}
+	if phase == job.PhaseEnded {
+		exit.EndedMS = int64(w.now)
+		st.Exit = exit
+	}
+	v := w.c.node(node)
+	w.apply(NodeSync{Name: node, Instance: v.Instance, Hash: v.Hash, Ranks: []job.RankStatus{st}})
+	return w.show(n)
+}
+
+func (w *world) wait(text string) string {
+	n, err := strconv.Atoi(strings.TrimSuffix(text, "s"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	end := w.now + sched.Time(n)*1000
+	for { // as the loop does: tick when it is due
+		next := w.c.NextTick(w.now)
+		if next == 0 || next > end {
+			break
+		}
+		w.now = max(next, w.now)
+		w.apply(Tick{})
+		if w.c.Due() {
+			w.schedule()
+		}
+		if again := w.c.NextTick(w.now); again != 0 && again <= w.now {
+			w.t.Fatalf("tick at %d leaves %d due: time would stand still", w.now, again)
+		}
+	}
+	w.now = end
+	return w.queue()
+}
+
+func (w *world) answer(a any) string {
+	switch a := a.(type) {
+	case *Refusal:
+		return fmt.Sprintf("refused (%s) %s: %s [%s]\n", a.Code, a.Path, a.Message, a.Hint)
+	case Submitted:
+		return fmt.Sprintf("job %d %s repeated=%t\n", a.Number, a.State, a.Repeated)
+	case []Outcome:
+		if a[0].Refusal != nil {
+			return w.answer(a[0].Refusal)
+		}
+		return fmt.Sprintf("%s -> %s: %s\n", a[0].Before, a[0].After, a[0].Message)
+	case SyncAnswer:
+		return fmt.Sprintf("want inventory: %t\n", a.WantInventory)
+	}
+	return "ok\n"
+}
+
+func (w *world) queue() string {
+	var b strings.Builder
+	for j := range w.c.View(w.now).All() {
+		fmt.Fprintf(&b, "%d %s %s", j.Number, j.Name, j.State)
+		if j.State.Active() {
+			for _, r := range j.Attempt.Ranks {
+				fmt.Fprintf(&b, " %s:%s", r.Alloc.Node, r.Phase)
+			}
+		}
+		if j.Reason != "" {
+			fmt.Fprintf(&b, " %s: %s", j.Reason, j.Text)
+		}
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
+		return "no jobs\n"
+	}
+	return b.String()
+}
+
+func (w *world) show(n job.Number) string {
+	j := w.c.job(n)
+	s := fmt.Sprintf("%s tries=%d", j.State, j.Tries)
+	if j.Reason != "" {
+		s += fmt.Sprintf(" %s (%s): %s", j.Reason, j.Reason.Class(), j.Text)
+	}
+	if j.Ending != nil {
+		s += fmt.Sprintf(" ending with %s then %s", j.Ending.Signal, j.Ending.Then)
+	}
+	return s + "\n"
+}
+
+func (w *world) orders(name string) string {
+	v := w.c.View(w.now)
+	var b strings.Builder
+	for _, n := range v.Node(name).Jobs {
+		j := v.Job(n)
+		for i, r := range j.Attempt.Ranks {
+			if r.Alloc.Node == name && r.Phase != job.PhaseEnded {
+				fmt.Fprintf(&b, "%s", j.RankID(i))
+				if j.Ending != nil {
+					fmt.Fprintf(&b, " stop %s", j.Ending.Signal)
+				}
+				b.WriteString("\n")
+			}
+		}
+	}
+	if b.Len() == 0 {
+		return "none\n"
+	}
+	return b.String()
+}

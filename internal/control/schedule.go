@@ -1,0 +1,90 @@
+package control
+
+import (
+	"fmt"
+	"strings"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Due says whether something changed since the last round that a decision may
+// depend on.
+func (c *Controller) Due() bool { return c.dirty }
+
+// Schedule runs one round: it asks sched.Decide and does what the plan says.
+// Its effects have no answer.
+func (c *Controller) Schedule(now sched.Time) Effects {
+	c.out = Effects{}
+	c.dirty = false
+	plan := sched.Decide(c.input(now))
+	for _, r := range plan.Rejects {
+		j := c.job(NumberOf(r.Job))
+		reason := job.InteractiveNoRoom
+		if r.Reason.Code == sched.CodeDeadline {
+			reason = job.MaxQueued
+			if t := j.Request.NotAfter; t > 0 && now >= t {
+				reason = job.NotAfter
+			}
+		}
+		c.change(now, j, r.Reason.Text, func(j *Job) { j.State, j.Reason, j.Text = job.Failed, reason, r.Reason.Text })
+	}
+	for _, h := range plan.Halts {
+		c.halt(now, h)
+	}
+	for _, s := range plan.Starts {
+		c.assign(now, s)
+	}
+	// What the plan itself did is in it already: it leaves nothing to decide,
+	// unless it freed something.
+	c.dirty = len(plan.Rejects) > 0
+	c.plan, c.planned = &plan, now
+	return c.out
+}
+
+// Plan is the last round's plan and its time; nil before the first.
+func (c *Controller) Plan() (*sched.Plan, sched.Time) { return c.plan, c.planned }
+
+// assign gives a job its resources and its nodes the order to run it.
+func (c *Controller) assign(now sched.Time, s sched.Start) {
+	j := c.job(NumberOf(s.Job))
+	at := &Attempt{Attempt: j.Tries + 1, Start: now}
+	names := make([]string, len(s.Ranks))
+	for i, a := range s.Ranks {
+		n := c.node(a.Node)
+		at.Ranks = append(at.Ranks, Rank{Alloc: a, Phase: job.PhaseAssigned, Instance: n.Instance, Model: n.modelOf(a)})
+		names[i] = a.Node
+	}
+	j = c.change(now, j, "assigned to "+strings.Join(names, ", "), func(j *Job) {
+		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1
+		j.Reason, j.Text = job.None, ""
+	})
+	must(c.sched.Start(c.running(j)))
+	c.charge(j, c.ledger.Begin)
+	for _, a := range s.Ranks {
+		c.arrive(a.Node, j.Number)
+	}
+}
+
+// running is an active job as the scheduler sees it.
+func (c *Controller) running(j *Job) sched.Running {
+	r := sched.Running{
+		Job:   schedJob(schedID(j.Number), j.Owner, j.Request, j.Submitted),
+		Start: j.Attempt.Start, End: j.Attempt.Start + j.LimitLeft(), Halting: j.Ending != nil,
+	}
+	for _, k := range j.Attempt.Ranks {
+		r.Ranks = append(r.Ranks, k.Alloc)
+	}
+	return r
+}
+
+// halt asks a running job to make room; it is queued again when it has ended.
+func (c *Controller) halt(now sched.Time, h sched.Halt) {
+	j := c.job(NumberOf(h.Job))
+	if j.Ending != nil || !j.State.Active() {
+		return
+	}
+	text := fmt.Sprintf("halted to make room for job %d", NumberOf(h.For))
+	c.end(now, j, Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: job.Preempted, Text: text, Then: job.Queued})
+	c.sched.Halting(h.Job)
+}

@@ -1,0 +1,52 @@
+package control
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// View is the controller at one moment, for readers. It never changes and may
+// be read by many at once.
+type View struct {
+	Now   sched.Time
+	Nodes []*Node // by name
+	Plan  *sched.Plan
+
+	jobs table
+}
+
+// View takes a snapshot. Only the owner may call it, and may publish it only
+// when the records of all steps before are durable.
+func (c *Controller) View(now sched.Time) *View {
+	return &View{Now: now, Nodes: c.nodes, Plan: c.plan, jobs: c.jobs.snapshot()}
+}
+
+// Job is the job with that number, or nil.
+func (v *View) Job(n job.Number) *Job { return v.jobs.get(n) }
+
+// All yields every job in the table by number.
+func (v *View) All() iter.Seq[*Job] { return v.jobs.all() }
+
+// Len is how many jobs the table holds.
+func (v *View) Len() int { return v.jobs.count }
+
+// Node is the node with that name, or nil.
+func (v *View) Node(name string) *Node {
+	i, ok := slices.BinarySearchFunc(v.Nodes, name, func(n *Node, s string) int { return strings.Compare(n.Name, s) })
+	if !ok {
+		return nil
+	}
+	return v.Nodes[i]
+}
+
+// Waiting is why a queued job does not run, by the last plan.
+func (v *View) Waiting(j *Job) sched.Reason {
+	if v.Plan == nil {
+		return sched.Reason{Code: sched.CodeNotYetEvaluated, Text: "no round has looked at it yet"}
+	}
+	return v.Plan.ReasonFor(j.ref)
+}
