@@ -1,0 +1,79 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+)
+
+// Keys are one byte of kind, then the job's number as 8 bytes big endian, then
+// for kinds with several records a job 8 bytes of sequence; or the kind, then
+// a name. docs/keyspace.md has the table.
+func key(r control.Record) []byte {
+	k := []byte{byte(r.Kind)}
+	switch r.Kind {
+	case control.KindNode, control.KindUsage, control.KindUUID:
+		return append(k, r.Name...)
+	case control.KindEvent, control.KindAttempt:
+		k = binary.BigEndian.AppendUint64(k, uint64(r.Job))
+		return binary.BigEndian.AppendUint64(k, r.Seq)
+	}
+	return binary.BigEndian.AppendUint64(k, uint64(r.Job))
+}
+
+// value is what is stored. The UUID index holds the number.
+func value(r control.Record) []byte {
+	if r.Kind == control.KindUUID {
+		return binary.BigEndian.AppendUint64(nil, uint64(r.Job))
+	}
+	return r.Value
+}
+
+// record is the inverse of key and value. The value is not copied.
+func record(k, v []byte) (control.Record, error) {
+	bad := func() (control.Record, error) { return control.Record{}, fmt.Errorf("stored key %x is malformed", k) }
+	if len(k) < 2 {
+		return bad()
+	}
+	r := control.Record{Kind: control.Kind(k[0]), Value: v}
+	k = k[1:]
+	switch r.Kind {
+	case control.KindNode, control.KindUsage:
+		r.Name = string(k)
+	case control.KindUUID:
+		if len(v) != 8 {
+			return bad()
+		}
+		r.Name, r.Job, r.Value = string(k), job.Number(binary.BigEndian.Uint64(v)), nil
+	case control.KindEvent, control.KindAttempt:
+		if len(k) != 16 {
+			return bad()
+		}
+		r.Job, r.Seq = job.Number(binary.BigEndian.Uint64(k)), binary.BigEndian.Uint64(k[8:])
+	default:
+		if len(k) != 8 {
+			return bad()
+		}
+		r.Job = job.Number(binary.BigEndian.Uint64(k))
+	}
+	return r, nil
+}
+
+// Keys of the store itself; 'm' is no kind of record.
+var (
+	keyFormat = []byte("m/format")
+	keyEpoch  = []byte("m/epoch")
+)
+
+// after is the smallest key that does not begin with prefix.
+func after(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+	return nil
+}

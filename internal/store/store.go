@@ -1,0 +1,245 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+)
+
+// Format is the version of keys and values that this program writes. An older
+// one is migrated at Open; a newer one is refused.
+const Format = 1
+
+// Config is how to open a store.
+type Config struct {
+	Dir string
+	FS  vfs.FS // nil: the disk
+	Log *slog.Logger
+}
+
+// Store is an open store.
+type Store struct {
+	db    *pebble.DB
+	cfg   Config
+	epoch uint64
+}
+
+// Open opens or creates the store, checks its format and counts this start.
+func Open(cfg Config) (*Store, error) {
+	if cfg.FS == nil {
+		cfg.FS = vfs.Default
+	}
+	db, err := pebble.Open(cfg.Dir, options(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
+	}
+	s := &Store{db: db, cfg: cfg}
+	if err := s.begin(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store %s: %w", cfg.Dir, err), db.Close())
+	}
+	return s, nil
+}
+
+func options(cfg Config) *pebble.Options {
+	o := &pebble.Options{
+		FS:                    cfg.FS,
+		FormatMajorVersion:    pebble.FormatNewest,
+		MemTableSize:          16 << 20,
+		L0CompactionThreshold: 4,
+		Logger:                quiet{cfg.Log},
+	}
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	return o
+}
+
+// begin reads the format and the epoch and writes the epoch of this start.
+func (s *Store) begin() error {
+	format, err := s.meta(keyFormat)
+	if err != nil {
+		return err
+	}
+	if format > Format {
+		return fmt.Errorf("its format is %d and this program knows up to %d: use the newer gctld, or restore a backup", format, Format)
+	}
+	epoch, err := s.meta(keyEpoch)
+	if err != nil {
+		return err
+	}
+	s.epoch = epoch + 1
+	b := s.db.NewBatch()
+	if err := errors.Join(b.Set(keyFormat, strconv.AppendUint(nil, Format, 10), nil),
+		b.Set(keyEpoch, strconv.AppendUint(nil, s.epoch, 10), nil)); err != nil {
+		return err
+	}
+	return b.Commit(pebble.Sync)
+}
+
+func (s *Store) meta(k []byte) (uint64, error) {
+	v, ok, err := s.get(k)
+	if err != nil || !ok {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(string(v), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", k, err)
+	}
+	return n, nil
+}
+
+// Epoch counts the starts on this store, 1 for the first.
+func (s *Store) Epoch() uint64 { return s.epoch }
+
+// Close releases the store. Commits in flight must have returned.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Load gives every record that the controller needs at start, by key. The
+// record's value is only valid during the call.
+func (s *Store) Load(take func(control.Record) error) error {
+	for _, k := range []control.Kind{control.KindNode, control.KindUsage, control.KindJob} {
+		if err := s.scan([]byte{byte(k)}, take); err != nil {
+			return err
+		}
+	}
+	return s.lastHistory(take)
+}
+
+// lastHistory gives the record of the highest number in history, so that no
+// number is given twice.
+func (s *Store) lastHistory(take func(control.Record) error) error {
+	prefix := []byte{byte(control.KindHistory)}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	if err != nil {
+		return err
+	}
+	if it.Last() {
+		r, err := record(it.Key(), it.Value())
+		if err == nil {
+			err = take(r)
+		}
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+	}
+	return it.Close()
+}
+
+func (s *Store) scan(prefix []byte, take func(control.Record) error) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	if err != nil {
+		return err
+	}
+	for it.First(); it.Valid(); it.Next() {
+		r, err := record(it.Key(), it.Value())
+		if err == nil {
+			err = take(r)
+		}
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+	}
+	return it.Close()
+}
+
+// Commit makes the records durable, all or none.
+func (s *Store) Commit(rs []control.Record) error {
+	if len(rs) == 0 {
+		return nil
+	}
+	b := s.db.NewBatch()
+	for _, r := range rs {
+		var err error
+		if r.Value == nil {
+			err = b.Delete(key(r), nil)
+		} else {
+			err = b.Set(key(r), value(r), nil)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("write to store: %w", err), b.Close())
+		}
+	}
+	if err := b.Commit(pebble.Sync); err != nil {
+		return fmt.Errorf("write to store: %w", err)
+	}
+	return nil
+}
+
+// Free is how many bytes the disk of the store has left. A database that runs
+// into the end of its disk cannot even clean up, so the owner stops taking
+// work before.
+func (s *Store) Free() (uint64, error) {
+	u, err := s.cfg.FS.GetDiskUsage(s.cfg.Dir)
+	if errors.Is(err, vfs.ErrUnsupported) {
+		return math.MaxUint64, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look at the disk of %s: %w", s.cfg.Dir, err)
+	}
+	return u.AvailBytes, nil
+}
+
+// Get reads one record's value: kind, job and, for those that have them,
+// sequence or name must be set. False: there is none.
+func (s *Store) Get(r control.Record) ([]byte, bool, error) { return s.get(key(r)) }
+
+func (s *Store) get(k []byte) ([]byte, bool, error) {
+	v, c, err := s.db.Get(k)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read from store: %w", err)
+	}
+	out := append([]byte{}, v...)
+	return out, true, c.Close()
+}
+
+// Of gives the records of one kind that a job has, by sequence.
+func (s *Store) Of(kind control.Kind, n job.Number, take func(control.Record) error) error {
+	return s.scan(key(control.Record{Kind: kind, Job: n})[:9], take)
+}
+
+// NumberOf finds a job in history by its UUID.
+func (s *Store) NumberOf(uuid [16]byte) (job.Number, bool, error) {
+	v, ok, err := s.get(key(control.Record{Kind: control.KindUUID, Name: string(uuid[:])}))
+	if err != nil || !ok {
+		return 0, false, err
+	}
+	r, err := record(append([]byte{byte(control.KindUUID)}, uuid[:]...), v)
+	return r.Job, err == nil, err
+}
+
+// Metrics are pebble's own.
+func (s *Store) Metrics() *pebble.Metrics { return s.db.Metrics() }
+
+// quiet keeps pebble's chatter at debug level.
+type quiet struct{ log *slog.Logger }
+
+func (q quiet) Infof(f string, a ...any) {
+	if q.log != nil {
+		q.log.Debug("store", "event", fmt.Sprintf(f, a...))
+	}
+}
+
+func (q quiet) Errorf(f string, a ...any) {
+	if q.log != nil {
+		q.log.Error("store", "event", fmt.Sprintf(f, a...))
+	}
+}
+
+// Fatalf is called by pebble when it cannot go on: everything acknowledged is
+// on disk, and a restart recovers it.
+func (q quiet) Fatalf(f string, a ...any) {
+	q.Errorf(f, a...)
+	panic("store cannot go on: " + fmt.Sprintf(f, a...))
+}
