@@ -1,0 +1,121 @@
+// gctld is the controller: it keeps the queue, decides what starts where, and
+// answers users and nodes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"gbatch/internal/client"
+	"gbatch/internal/ctld"
+)
+
+type commands struct {
+	LogLevel slog.Level       `default:"info" help:"Least level of what is logged: debug, info, warn, error."`
+	Version  kong.VersionFlag `help:"Print the version."`
+
+	Run         runCmd   `cmd:"" default:"withargs" help:"Run the controller."`
+	Dev         devCmd   `cmd:"" help:"Run a controller and one node on this machine, to try things out."`
+	CheckConfig checkCmd `cmd:"" help:"Check a configuration file."`
+}
+
+type runCmd struct {
+	Config string `default:"/etc/gbatch/gctld.yaml" env:"GBATCH_GCTLD_CONFIG" help:"Configuration file." type:"path"`
+}
+
+func (c *runCmd) Run(log *slog.Logger) error {
+	cfg, err := ctld.ReadConfig(c.Config)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; write one, or try `gctld dev`", err)
+	}
+	if err != nil {
+		return err
+	}
+	s, err := ctld.Open(cfg, log)
+	if err != nil {
+		return err
+	}
+	log.Info("gctld answers", "addresses", strings.Join(s.Addresses(), " "))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	return errors.Join(s.Run(ctx), s.Close())
+}
+
+type devCmd struct {
+	Dir          string `help:"Directory that holds everything. Default: gbatch/dev in your state directory." type:"path"`
+	Listen       string `default:"127.0.0.1:7077" help:"TCP address on loopback, beside the unix socket."`
+	Gnoded       string `help:"The gnoded to start. Default: the one beside this program." type:"path"`
+	SimulateGPUs string `name:"simulate-gpus" placeholder:"MODEL:N" help:"Let the node pretend to have GPUs, as h100:8."`
+}
+
+func (c *devCmd) Run(log *slog.Logger) error {
+	if os.Geteuid() != 0 {
+		return errors.New("gctld dev runs containers and must be started as root")
+	}
+	d := ctld.Dev{Dir: c.Dir, Listen: c.Listen, Gnoded: c.Gnoded, SimulateGPUs: c.SimulateGPUs, Log: log}
+	if d.Dir == "" {
+		d.Dir = client.DevDir()
+	}
+	if d.Gnoded == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		d.Gnoded = filepath.Join(filepath.Dir(self), "gnoded")
+	}
+	if _, err := os.Stat(d.Gnoded); err != nil {
+		return fmt.Errorf("find gnoded: %w (build it beside gctld with `make build`, or use --gnoded)", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	err := d.Run(ctx, func(addresses []string) { greet(d.Dir, addresses) })
+	fmt.Fprintln(os.Stderr, "gctld dev has stopped. Jobs that were running go on; start it again and it finds them.")
+	return err
+}
+
+// greet says what to type next.
+func greet(dir string, addresses []string) {
+	bin := ""
+	if self, err := os.Executable(); err == nil {
+		bin = filepath.Dir(self) + "/"
+	}
+	env := ""
+	if dir != client.DevDir() {
+		env = "export GBATCH_CONTROLLER=" + addresses[0] + "\n  "
+	}
+	fmt.Fprintf(os.Stderr, `gbatch runs in %s. In another terminal:
+  %s%sginfo                      what there is
+  %sgsubmit --follow JOB.json  run a job and see its output
+  %sgqueue                     what waits and runs
+Ctrl-C stops the controller and the node.
+`, dir, env, bin, bin, bin)
+}
+
+type checkCmd struct {
+	File string `arg:"" type:"path" help:"Configuration file."`
+}
+
+func (c *checkCmd) Run() error {
+	if _, err := ctld.ReadConfig(c.File); err != nil {
+		return err
+	}
+	fmt.Println(c.File + " is fine")
+	return nil
+}
+
+func main() {
+	var c commands
+	k := kong.Parse(&c, kong.Name("gctld"), kong.Description("The controller of gbatch."), kong.UsageOnError(), kong.Vars{"version": ctld.Version})
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.LogLevel}))
+	k.FatalIfErrorf(k.Run(log))
+}

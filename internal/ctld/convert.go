@@ -1,0 +1,153 @@
+package ctld
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Between the controller's types and the wire's.
+
+func toTime(t sched.Time) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(t)).UTC()
+}
+
+func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
+	out := api.Job{
+		Number: j.Number, UUID: uuid.UUID(j.UUID).String(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project,
+		State: j.State, Reason: string(j.Reason), ReasonText: j.Text,
+		Submitted: toTime(j.Submitted), Started: toTime(j.Started), Ended: toTime(j.Ended),
+		LimitS: int64(j.Request.Limit / 1000), Cluster: j.Request.Shape.Cluster, Priority: int64(j.Request.Priority),
+	}
+	sh := j.Request.Shape
+	ranks := int64(sh.Nodes)
+	out.CPUs, out.MemBytes = int(ranks*sh.MilliCPU/1000), ranks*sh.MemMiB<<20
+	out.GPUs = float64(ranks*sh.MilliGPU) / 1000
+	switch {
+	case j.State == job.Queued:
+		r := v.Waiting(j)
+		out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, toTime(r.At)
+	case j.State == job.OnHold:
+		out.Reason, out.ReasonText = "JobHeldUser", "held: `gcancel --release` lets it go on"
+	case j.Ending != nil:
+		out.Reason, out.ReasonText = string(j.Ending.Reason), j.Ending.Text
+	}
+	if j.Attempt != nil && (j.State.Active() || j.State.Final()) {
+		fromAttempt(&out, v, j)
+	}
+	if !s.maySee(id, j.Owner) {
+		out.Name, out.Private, out.ReasonText, out.ExitCode = "job-"+out.UUID[:6], true, "", nil
+	}
+	return out
+}
+
+// fromAttempt fills in where a job is or was, and what it has of GPUs when it
+// asked for all of a node's.
+func fromAttempt(out *api.Job, v *control.View, j *control.Job) {
+	var gpus int64
+	seen := map[string]bool{}
+	for _, r := range j.Attempt.Ranks {
+		gpus += r.Alloc.MilliGPU()
+		if !seen[r.Alloc.Node] {
+			out.Nodes = append(out.Nodes, r.Alloc.Node)
+		}
+		seen[r.Alloc.Node] = true
+		if n := v.Node(r.Alloc.Node); n != nil {
+			out.Cluster = n.Inventory.Cluster
+		}
+		if r.Exit != nil && j.State.Final() && (out.ExitCode == nil || *out.ExitCode == 0) {
+			code := r.Exit.Code
+			out.ExitCode = &code
+		}
+	}
+	out.GPUs = float64(gpus) / 1000
+}
+
+func allocationToAPI(a sched.Allocation) api.Allocation {
+	out := api.Allocation{Node: a.Node, CPUs: int(a.MilliCPU / 1000), MemBytes: a.MemMiB << 20}
+	for _, g := range a.GPUs {
+		out.GPUs = append(out.GPUs, api.GPUShare{UUID: g.UUID, Milli: g.Milli})
+	}
+	return out
+}
+
+func attemptToAPI(a *control.Attempt) api.Attempt {
+	out := api.Attempt{Attempt: a.Attempt, Start: toTime(a.Start), End: toTime(a.End)}
+	for _, r := range a.Ranks {
+		out.Ranks = append(out.Ranks, api.Rank{
+			Allocation: allocationToAPI(r.Alloc), Phase: string(r.Phase), Cores: r.Cores, Image: r.Image, Exit: r.Exit,
+		})
+	}
+	return out
+}
+
+func inventoryOf(a *api.Inventory) control.Inventory {
+	out := control.Inventory{
+		Hostname: a.Hostname, DNSName: a.DNSName, Version: a.Version, Cluster: a.Cluster, CPUs: a.CPUs, MemBytes: a.MemBytes,
+		CUDA: a.CUDA, Driver: a.Driver, Features: a.Features, Simulated: a.Simulated, AllowShare: a.AllowShare,
+	}
+	for _, g := range a.GPUs {
+		out.GPUs = append(out.GPUs, control.GPU{
+			UUID: g.UUID, Model: g.Model, Index: g.Index, MemBytes: g.MemBytes, ComputeCap: g.ComputeCap, NUMA: g.NUMA,
+			Links: g.Links, Unhealthy: g.Unhealthy,
+		})
+	}
+	return out
+}
+
+func nodeToAPI(v *control.View, n *control.Node) api.Node {
+	inv := n.Inventory
+	out := api.Node{
+		Name: n.Name, Cluster: inv.Cluster, Version: inv.Version, Hostname: inv.Hostname, Driver: inv.Driver, Features: inv.Features,
+		Simulated: inv.Simulated, Jobs: len(n.Jobs), LastSeen: toTime(n.LastSeen),
+		CPUs: api.Use{Total: int64(inv.CPUs)}, MemBytes: api.Use{Total: inv.MemBytes},
+	}
+	out.State, out.Reason = n.State()
+	if inv.CUDA > 0 {
+		out.CUDA = fmt.Sprintf("%d.%d", inv.CUDA/100, inv.CUDA%100)
+	}
+	usedGPU, byJob := map[string]int64{}, map[string]job.Number{}
+	out.CPUs.Free, out.MemBytes.Free = out.CPUs.Total, out.MemBytes.Total
+	for _, num := range n.Jobs {
+		j := v.Job(num)
+		for _, r := range j.Attempt.Ranks {
+			if r.Alloc.Node != n.Name {
+				continue
+			}
+			out.CPUs.Free -= r.Alloc.MilliCPU / 1000
+			out.MemBytes.Free -= r.Alloc.MemMiB << 20
+			for _, g := range r.Alloc.GPUs {
+				usedGPU[g.UUID] += g.Milli
+				if byJob[g.UUID] == 0 {
+					byJob[g.UUID] = num
+				}
+			}
+		}
+	}
+	for _, g := range inv.GPUs {
+		a := api.GPU{UUID: g.UUID, Index: g.Index, Model: g.Model, MemBytes: g.MemBytes, NUMA: g.NUMA, Unhealthy: g.Unhealthy,
+			FreeMilli: 1000 - usedGPU[g.UUID], Job: byJob[g.UUID]}
+		if g.ComputeCap > 0 {
+			a.ComputeCap = fmt.Sprintf("%d.%d", g.ComputeCap/10, g.ComputeCap%10)
+		}
+		out.GPUs = append(out.GPUs, a)
+	}
+	return out
+}
+
+func countJobs(v *control.View) map[job.State]int {
+	out := map[job.State]int{}
+	for j := range v.All() {
+		out[j.State]++
+	}
+	return out
+}

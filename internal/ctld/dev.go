@@ -1,0 +1,142 @@
+package ctld
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"text/template"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Dev is a controller and one node on this machine, in one directory.
+type Dev struct {
+	Dir          string // holds everything; made if missing
+	Listen       string // TCP address on loopback
+	Gnoded       string // program
+	SimulateGPUs string // for gnoded
+	Log          *slog.Logger
+}
+
+var controllerFile = template.Must(template.New("").Parse(`# Configuration of this development controller. gctld dev wrote it once; it is
+# yours to change. "gctld check-config FILE" checks it.
+dir: {{.Dir}}/ctld
+socket: {{.Dir}}/gctld.sock
+listen: {{.Listen}}
+nodes:
+  suspectAfter: 30 seconds
+  timeout: 2 minutes
+reserveMiB: 256
+`))
+
+var nodeFile = template.Must(template.New("").Parse(`# Configuration of this development node. gctld dev wrote it once; it is yours
+# to change. "gnoded check-config FILE" checks it.
+controller: unix://{{.Dir}}/gctld.sock
+stateDir: {{.Dir}}/node
+clusterId: 1
+sshDir: {{.Dir}}/storage/ssh/{project}/{user}
+storage:
+  - name: /project
+    path: {{.Dir}}/storage/project/{project}
+    create: true
+  - name: /project_scratch
+    path: {{.Dir}}/storage/scratch/{project}
+    create: true
+`))
+
+// Run starts both and returns when ctx is done and both have stopped. Ready is
+// called once the controller answers.
+func (d *Dev) Run(ctx context.Context, ready func(addresses []string)) error {
+	if err := os.MkdirAll(d.Dir, 0o755); err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	ctldFile, nodedFile := filepath.Join(d.Dir, "gctld.yaml"), filepath.Join(d.Dir, "gnoded.yaml")
+	if err := errors.Join(d.write(ctldFile, controllerFile), d.write(nodedFile, nodeFile)); err != nil {
+		return err
+	}
+	cfg, err := ReadConfig(ctldFile)
+	if err != nil {
+		return err
+	}
+	s, err := Open(cfg, d.Log)
+	if err != nil {
+		return err
+	}
+	ready(s.Addresses())
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g errgroup.Group
+	g.Go(func() error { // the controller
+		defer cancel()
+		return s.Run(ctx)
+	})
+	g.Go(func() error { return d.node(ctx, nodedFile) }) // the node, until ctx is done
+	return errors.Join(g.Wait(), s.Close())
+}
+
+// write makes a configuration file unless there is one.
+func (d *Dev) write(path string, t *template.Template) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, d); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write configuration: %w", err)
+	}
+	return nil
+}
+
+// node runs gnoded and starts it again, later each time, when it ends by itself.
+func (d *Dev) node(ctx context.Context, config string) error {
+	wait := time.Second
+	for {
+		began := time.Now()
+		err := d.nodeOnce(ctx, config)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(began) > time.Minute {
+			wait = time.Second
+		}
+		d.Log.Error("gnoded ended; starting it again", "err", err, "in", wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+		wait = min(2*wait, 30*time.Second)
+	}
+}
+
+// nodeOnce runs gnoded until it ends, or until ctx is done and it has stopped.
+// If this process dies the kernel stops gnoded; its containers go on and are
+// found again by the next one.
+func (d *Dev) nodeOnce(ctx context.Context, config string) error {
+	runtime.LockOSThread() // the kernel watches the thread that starts the child
+	defer runtime.UnlockOSThread()
+	args := []string{"run", "--config", config}
+	if d.SimulateGPUs != "" {
+		args = append(args, "--simulate-gpus", d.SimulateGPUs)
+	}
+	cmd := exec.Command(d.Gnoded, args...)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true} // Ctrl-C is for us to pass on
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", d.Gnoded, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+	defer stop()
+	return cmd.Wait()
+}

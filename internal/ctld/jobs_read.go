@@ -1,0 +1,255 @@
+package ctld
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+)
+
+// filter selects jobs. What is empty selects all.
+type filter struct {
+	State   string `query:"state" doc:"states, separated by commas"`
+	User    string `query:"user"`
+	Project string `query:"project"`
+	Name    string `query:"name"`
+	Node    string `query:"node"`
+	Cluster int    `query:"cluster"`
+	All     bool   `query:"all" doc:"jobs that have ended too"`
+	Limit   int    `query:"limit" minimum:"0"`
+}
+
+func (f filter) check() error {
+	for _, s := range strings.Split(f.State, ",") {
+		if s != "" && !slices.Contains(job.States, job.State(strings.ToUpper(s))) {
+			return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("there is no state %q", s), Hint: fmt.Sprintf("states: %v", job.States)}
+		}
+	}
+	return nil
+}
+
+func (f filter) matches(j *control.Job) bool {
+	return (f.User == "" || f.User == j.Owner.User) &&
+		(f.Project == "" || f.Project == j.Owner.Project) &&
+		(f.Name == "" || f.Name == j.Name) &&
+		(f.State == "" || slices.Contains(strings.Split(strings.ToUpper(f.State), ","), string(j.State))) &&
+		(f.Node == "" || j.On(f.Node)) &&
+		(f.Cluster == 0 || f.Cluster == j.Request.Shape.Cluster)
+}
+
+func (s *Server) list(ctx context.Context, f *filter) (*body[api.JobList], error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	id := caller(ctx)
+	v := s.loop.view.Load()
+	var found []*control.Job
+	for j := range v.All() {
+		if (f.All || f.State != "" || !j.State.Final()) && f.matches(j) {
+			found = append(found, j)
+		}
+	}
+	slices.SortFunc(found, inListOrder)
+	out := api.JobList{Jobs: make([]api.Job, 0, len(found)), Total: len(found)}
+	if f.Limit > 0 && len(found) > f.Limit {
+		found = found[:f.Limit]
+	}
+	for _, j := range found {
+		out.Jobs = append(out.Jobs, s.toAPI(v, id, j))
+	}
+	return &body[api.JobList]{out}, nil
+}
+
+// inListOrder puts running jobs first, then waiting ones, then ended ones,
+// each by number.
+func inListOrder(a, b *control.Job) int {
+	return cmp.Or(cmp.Compare(listGroup(a.State), listGroup(b.State)), cmp.Compare(a.Number, b.Number))
+}
+
+func listGroup(s job.State) int {
+	switch {
+	case s.Active():
+		return 0
+	case s.Pending():
+		return 1
+	}
+	return 2
+}
+
+// find gets a job by what a user types, from the table or from history; nil
+// without an error means that there is none.
+func (s *Server) find(text string) (*control.Job, error) {
+	j, refusal := s.loop.view.Load().Find(text)
+	if refusal == nil {
+		return j, nil
+	}
+	if refusal.Code != control.NotFound {
+		return nil, refused(refusal)
+	}
+	n, ok := control.ParseNumber(text)
+	if !ok {
+		raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
+		if err != nil || len(raw) != 16 {
+			return nil, refused(refusal)
+		}
+		if n, ok, err = s.store.NumberOf([16]byte(raw)); err != nil || !ok {
+			return nil, errors.Join(err, refused(refusal))
+		}
+	}
+	j, err := s.history(n)
+	if err == nil && j == nil {
+		return nil, refused(refusal)
+	}
+	return j, err
+}
+
+func (s *Server) history(n job.Number) (*control.Job, error) {
+	v, ok, err := s.store.Get(control.Record{Kind: control.KindHistory, Job: n})
+	if err != nil || !ok {
+		return nil, err
+	}
+	return control.DecodeJob(v)
+}
+
+type showInput struct {
+	ID      string `path:"id"`
+	Wait    int    `query:"wait" minimum:"0" maximum:"300" doc:"seconds to wait for a change"`
+	Version uint64 `query:"version" doc:"the version that the caller has"`
+}
+
+func (s *Server) show(ctx context.Context, in *showInput) (*body[api.JobDetail], error) {
+	j, err := s.find(in.ID)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	if in.Wait > 0 && !j.State.Final() {
+		j = s.waitChange(ctx, j, in)
+	}
+	d, err := s.detail(caller(ctx), j)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	return &body[api.JobDetail]{d}, nil
+}
+
+// waitChange waits until the job's version is not the caller's, or time is up.
+func (s *Server) waitChange(ctx context.Context, j *control.Job, in *showInput) *control.Job {
+	late := time.NewTimer(time.Duration(in.Wait) * time.Second)
+	defer late.Stop()
+	for {
+		ring, done := s.loop.jobs.wait(j.Number)
+		if now := s.loop.view.Load().Job(j.Number); now != nil {
+			j = now
+		}
+		if j.Version != in.Version {
+			done()
+			return j
+		}
+		select {
+		case <-ring:
+			done()
+		case <-late.C:
+			done()
+			return j
+		case <-ctx.Done():
+			done()
+			return j
+		}
+	}
+}
+
+func (s *Server) detail(id identity, j *control.Job) (api.JobDetail, error) {
+	v := s.loop.view.Load()
+	d := api.JobDetail{Job: s.toAPI(v, id, j), Version: j.Version}
+	if d.Private {
+		return d, nil
+	}
+	if j.State.Final() {
+		d.Class = j.Reason.Class()
+	}
+	if doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: j.Number}); err != nil {
+		return d, err
+	} else if ok {
+		d.Spec = new(job.Spec)
+		if err := json.Unmarshal(doc, d.Spec); err != nil {
+			return d, fmt.Errorf("decode document of job %d: %w", j.Number, err)
+		}
+	}
+	err := s.store.Of(control.KindEvent, j.Number, func(r control.Record) error {
+		var l control.Line
+		if err := json.Unmarshal(r.Value, &l); err != nil {
+			return err
+		}
+		d.Events = append(d.Events, api.Event{Time: toTime(l.Time), State: l.State, Message: l.Message})
+		return nil
+	})
+	if err != nil {
+		return d, err
+	}
+	err = s.store.Of(control.KindAttempt, j.Number, func(r control.Record) error {
+		var a control.Attempt
+		if err := json.Unmarshal(r.Value, &a); err != nil {
+			return err
+		}
+		d.Attempts = append(d.Attempts, attemptToAPI(&a))
+		return nil
+	})
+	if j.State.Active() {
+		d.Attempts = append(d.Attempts, attemptToAPI(j.Attempt))
+		d.Progress = j.Attempt.Ranks[0].Progress
+	}
+	return d, err
+}
+
+type logInput struct {
+	ID     string `path:"id"`
+	Offset int64  `query:"offset" minimum:"0"`
+	Tail   int64  `query:"tail" minimum:"0" doc:"only the last lines"`
+	Rank   int    `query:"rank" minimum:"0"`
+	Follow bool   `query:"follow" doc:"go on until the task ends"`
+}
+
+func (s *Server) jobLog(ctx context.Context, in *logInput) (*huma.StreamResponse, error) {
+	j, err := s.find(in.ID)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	if !s.maySee(caller(ctx), j.Owner) {
+		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", j.Number, j.Owner.Project)}
+	}
+	switch {
+	case j.Attempt == nil:
+		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %d is %s and has not started: there is no log yet", j.Number, j.State),
+			Hint: "`gqueue show` says why it waits"}
+	case in.Rank >= len(j.Attempt.Ranks):
+		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}
+	}
+	node := j.Attempt.Ranks[in.Rank].Alloc.Node
+	req := api.StreamRequest{Kind: "log", Rank: j.RankID(in.Rank), Offset: in.Offset, Tail: in.Tail, Follow: in.Follow}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		_, w := humago.Unwrap(hc)
+		err := s.streams.open(hc.Context(), w, node, req, func() { s.loop.nodes.notify(node) })
+		var e *api.Error
+		switch {
+		case errors.As(err, &e):
+			writeError(w, e)
+		case err != nil:
+			// The stream broke after bytes were sent: cut the connection, so that
+			// the client does not take it for the end.
+			panic(http.ErrAbortHandler)
+		}
+	}}, nil
+}

@@ -1,0 +1,228 @@
+package ctld
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+	"gbatch/internal/store"
+	"gbatch/sched"
+)
+
+const (
+	inboxSize = 4096 // requests that may wait for the loop
+	batchSize = 512  // events that share one commit
+)
+
+// loop is the one owner of the controller. A turn takes what has arrived,
+// applies it, schedules, commits all records at once, and only then publishes
+// the view, answers, and wakes nodes and watchers.
+type loop struct {
+	ctl     *control.Controller
+	store   *store.Store
+	clock   func() time.Time
+	reserve uint64 // bytes of disk below which no jobs are taken
+	log     *slog.Logger
+	metrics *metrics
+
+	inbox   chan request
+	view    atomic.Pointer[control.View]
+	nodes   notifier[string]
+	jobs    notifier[job.Number]
+	now     sched.Time // of the last turn; never goes back
+	notSoon sched.Time // no scheduling round before this
+	full    error      // why no jobs are taken
+}
+
+// request is an event to apply, or a question that needs the controller itself.
+type request struct {
+	event control.Event
+	ask   func(*control.Controller, sched.Time)
+	reply chan reply // buffered: the loop never waits for a client
+}
+
+type reply struct {
+	answer any
+	err    error
+}
+
+var errBusy = &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller has too much to do at the moment",
+	Hint: "try again in a few seconds"}
+
+// do has an event applied and returns its answer when its records are durable.
+func (l *loop) do(ctx context.Context, ev control.Event) (any, error) {
+	return l.send(ctx, request{event: ev, reply: make(chan reply, 1)})
+}
+
+// ask runs f in the loop, between turns. It must be quick and change nothing.
+func (l *loop) ask(ctx context.Context, f func(*control.Controller, sched.Time)) error {
+	_, err := l.send(ctx, request{ask: f, reply: make(chan reply, 1)})
+	return err
+}
+
+func (l *loop) send(ctx context.Context, r request) (any, error) {
+	select {
+	case l.inbox <- r:
+	default:
+		return nil, errBusy
+	}
+	select {
+	case a := <-r.reply:
+		return a.answer, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// run is the loop goroutine. It returns when ctx is done, or with the error
+// that makes it impossible to keep the promise that answers are durable; the
+// process must then end, and a restart continues from what is stored.
+func (l *loop) run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		var batch []request
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-l.inbox:
+			batch = append(batch, r)
+		case <-timer.C:
+		}
+	drain:
+		for len(batch) < batchSize {
+			select {
+			case r := <-l.inbox:
+				batch = append(batch, r)
+			default:
+				break drain
+			}
+		}
+		if err := l.turn(batch); err != nil {
+			return err
+		}
+		timer.Reset(l.untilNext())
+	}
+}
+
+// turn is one pass. The order in it is the durability promise.
+func (l *loop) turn(batch []request) error {
+	began := time.Now()
+	l.now = max(l.now, sched.Time(l.clock().UnixMilli()))
+	stop := l.checkDisk()
+	var eff control.Effects
+	replies := make([]reply, len(batch))
+	for i, r := range batch {
+		replies[i] = l.apply(r, stop, &eff)
+	}
+	if stop == nil {
+		l.pass(&eff)
+	}
+	if err := l.store.Commit(eff.Records); err != nil {
+		for _, r := range batch {
+			r.reply <- reply{err: &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller could not store this: " + err.Error(),
+				Hint: "nothing was recorded; try again later"}}
+		}
+		return fmt.Errorf("commit: %w", err)
+	}
+	if len(eff.Records) > 0 {
+		l.metrics.commit(time.Since(began), len(eff.Records))
+	}
+	l.view.Store(l.ctl.View(l.now))
+	for i, r := range batch {
+		if r.ask != nil {
+			r.ask(l.ctl, l.now)
+		}
+		r.reply <- replies[i]
+	}
+	for _, n := range eff.Wake {
+		l.nodes.notify(n)
+	}
+	for _, n := range eff.Changed {
+		l.jobs.notify(n)
+	}
+	return nil
+}
+
+// apply takes one request into the turn's effects.
+func (l *loop) apply(r request, stop error, eff *control.Effects) reply {
+	if r.ask != nil {
+		return reply{}
+	}
+	if _, submit := r.event.(control.Submit); stop != nil || (submit && l.full != nil) {
+		return reply{err: storageFull(errors.Join(stop, l.full))}
+	}
+	e := l.ctl.Apply(l.now, r.event)
+	eff.Records = append(eff.Records, e.Records...)
+	eff.Wake = append(eff.Wake, e.Wake...)
+	eff.Changed = append(eff.Changed, e.Changed...)
+	return reply{answer: e.Answer}
+}
+
+// pass lets time pass and decides who starts.
+func (l *loop) pass(eff *control.Effects) {
+	more := func(e control.Effects) {
+		eff.Records = append(eff.Records, e.Records...)
+		eff.Wake = append(eff.Wake, e.Wake...)
+		eff.Changed = append(eff.Changed, e.Changed...)
+	}
+	if t := l.ctl.NextTick(l.now); t > 0 && t <= l.now {
+		more(l.ctl.Apply(l.now, control.Tick{}))
+	}
+	if l.ctl.Due() && l.now >= l.notSoon {
+		began := time.Now()
+		more(l.ctl.Schedule(l.now))
+		took := time.Since(began)
+		// At most half of the time goes into scheduling.
+		l.notSoon = l.now + sched.Time(took.Milliseconds())
+		plan, _ := l.ctl.Plan()
+		l.metrics.round(took, plan)
+	}
+}
+
+// untilNext is how long the loop may sleep if nothing arrives.
+func (l *loop) untilNext() time.Duration {
+	next := l.now + 1000
+	if t := l.ctl.NextTick(l.now); t > 0 {
+		next = min(next, t)
+	}
+	if l.ctl.Due() {
+		next = min(next, l.notSoon)
+	}
+	return max(time.Duration(next-sched.Time(l.clock().UnixMilli()))*time.Millisecond, 0)
+}
+
+// checkDisk looks at the room that is left. Below the reserve no jobs are
+// taken; below a quarter of it nothing at all is (the error says so), so that
+// the controller's picture never runs ahead of what is stored.
+func (l *loop) checkDisk() error {
+	free, err := l.store.Free()
+	switch {
+	case err != nil:
+		return err
+	case free < l.reserve/4:
+		return fmt.Errorf("%d MiB are left on the disk of the controller", free>>20)
+	case free < l.reserve:
+		if l.full == nil {
+			l.log.Error("disk nearly full: no jobs are taken until there is room", "free_mib", free>>20, "reserve_mib", l.reserve>>20)
+		}
+		l.full = fmt.Errorf("%d MiB are left on the disk of the controller, %d must stay free", free>>20, l.reserve>>20)
+	default:
+		if l.full != nil {
+			l.log.Info("disk has room again: jobs are taken", "free_mib", free>>20)
+		}
+		l.full = nil
+	}
+	return nil
+}
+
+func storageFull(err error) error {
+	return &api.Error{Status: 507, Code: api.CodeStorageFull, Message: "the controller's disk is full: " + err.Error(),
+		Hint: "nothing was recorded; tell your operator, and try again when there is room"}
+}

@@ -1,0 +1,157 @@
+package ctld
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/google/uuid"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+)
+
+type syncInput struct {
+	Name string `path:"name"`
+	Body api.SyncRequest
+}
+
+var nodeNameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncResponse], error) {
+	if !caller(ctx).mayNode() {
+		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: "only a node may do this", Hint: "give gnoded the controller's " + NodeTokenFile}
+	}
+	q := &in.Body
+	if !nodeNameRule.MatchString(in.Name) || q.Instance == "" {
+		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("node name %q or its instance id is not valid", in.Name)}
+	}
+	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Unhealthy: q.Unhealthy, Ranks: q.Ranks}
+	if q.Inventory != nil {
+		inv := inventoryOf(q.Inventory)
+		ev.Inventory = &inv
+	}
+	answer, err := s.loop.do(ctx, ev)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	if r, ok := answer.(*control.Refusal); ok {
+		return nil, refused(r)
+	}
+	want := answer.(control.SyncAnswer).WantInventory
+	if !want {
+		s.waitOrders(ctx, in.Name, q)
+	}
+	out, err := s.orders(in.Name, q)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	out.WantInventory = want
+	return &body[api.SyncResponse]{out}, nil
+}
+
+// waitOrders holds a node's poll open until there is something for it.
+func (s *Server) waitOrders(ctx context.Context, name string, q *api.SyncRequest) {
+	longest := time.Duration(s.cfg.Nodes.Suspect) * time.Second / 3
+	late := time.NewTimer(min(time.Duration(q.WaitMS)*time.Millisecond, longest))
+	defer late.Stop()
+	for q.WaitMS > 0 {
+		ring, done := s.loop.nodes.wait(name)
+		n := s.loop.view.Load().Node(name)
+		if n == nil || n.Version != q.Seen || s.streams.waiting(name) {
+			done()
+			return
+		}
+		select {
+		case <-ring:
+			done()
+		case <-late.C:
+			done()
+			return
+		case <-ctx.Done():
+			done()
+			return
+		}
+	}
+}
+
+// orders is a node's desired set.
+func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, error) {
+	v := s.loop.view.Load()
+	n := v.Node(name)
+	out := api.SyncResponse{LeaseMS: s.cfg.lease().Milliseconds(), Streams: s.streams.take(name)}
+	if n == nil {
+		return out, nil
+	}
+	out.Version, out.Changed = n.Version, n.Version != q.Seen
+	if !out.Changed {
+		return out, nil
+	}
+	held := map[job.RankID]bool{}
+	for _, r := range q.Ranks {
+		held[r.ID] = true
+	}
+	for _, num := range n.Jobs {
+		j := v.Job(num)
+		for i, r := range j.Attempt.Ranks {
+			if r.Alloc.Node != name || r.Phase == job.PhaseEnded {
+				continue
+			}
+			o := api.Order{ID: j.RankID(i)}
+			if e := j.Ending; e != nil {
+				o.Stop = &api.Stop{Signal: e.Signal, GraceMS: int64(e.Grace), Reason: e.Reason, Text: e.Text}
+			}
+			if !held[o.ID] {
+				var err error
+				if o.Run, err = s.runOrder(j, i); err != nil {
+					return out, err
+				}
+			}
+			out.Desired = append(out.Desired, o)
+		}
+	}
+	return out, nil
+}
+
+func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
+	p, _ := s.cfg.project(j.Owner.Project)
+	r := j.Attempt.Ranks[rank]
+	o := &api.RunOrder{
+		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, Project: j.Owner.Project, ProjectGID: p.GID,
+		Allocation: allocationToAPI(r.Alloc), Ranks: len(j.Attempt.Ranks),
+		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.cfg.Limits.Grace.millis()),
+	}
+	for _, other := range j.Attempt.Ranks { // all ranks run the digest that the first one found
+		o.Digest = firstOf(o.Digest, other.Image)
+	}
+	doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: j.Number})
+	if err != nil || !ok {
+		return nil, fmt.Errorf("read document of job %d (there: %t): %w", j.Number, ok, err)
+	}
+	if err := json.Unmarshal(doc, &o.Spec); err != nil {
+		return nil, fmt.Errorf("decode document of job %d: %w", j.Number, err)
+	}
+	if !j.Sealed {
+		return o, nil
+	}
+	sealed, ok, err := s.store.Get(control.Record{Kind: control.KindSecret, Job: j.Number})
+	if err != nil || !ok {
+		return nil, fmt.Errorf("read credentials of job %d (there: %t): %w", j.Number, ok, err)
+	}
+	o.Registry, err = s.vault.open(sealed)
+	return o, err
+}
+
+type clusterInput struct{}
+
+func (s *Server) cluster(context.Context, *clusterInput) (*body[api.ClusterInfo], error) {
+	v := s.loop.view.Load()
+	out := api.ClusterInfo{Nodes: []api.Node{}}
+	for _, n := range v.Nodes {
+		out.Nodes = append(out.Nodes, nodeToAPI(v, n))
+	}
+	return &body[api.ClusterInfo]{out}, nil
+}

@@ -1,0 +1,61 @@
+package ctld
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"gbatch/internal/api"
+)
+
+// Version of the program, shown in status. Set by the build.
+var Version = "dev"
+
+const maxBody = 2 << 20 // of any request: a job document is at most 1 MiB
+
+// routes is the API. What it serves at /openapi.json is made from the same
+// registrations.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	cfg := huma.DefaultConfig("gbatch", "1")
+	cfg.AllowAdditionalPropertiesByDefault = true // fields are only added: an older server ignores a newer client's
+	cfg.SchemasPath, cfg.DocsPath = "", ""
+	cfg.CreateHooks = nil // no $schema links in answers
+	a := humago.New(mux, cfg)
+
+	op := func(id, method, path, summary string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, MaxBodyBytes: maxBody, SkipValidateBody: true}
+	}
+	huma.Register(a, op("submit-job", "POST", api.PathJobs, "Submit a job"), s.submit)
+	huma.Register(a, op("list-jobs", "GET", api.PathJobs, "List jobs"), s.list)
+	huma.Register(a, op("get-job", "GET", api.PathJob, "Everything about one job, or wait for its next change"), s.show)
+	huma.Register(a, op("explain-job", "GET", api.PathExplain, "Why a job waits, and what would help"), s.explain)
+	huma.Register(a, op("act-on-jobs", "POST", api.PathJobAction, "Cancel, hold or release jobs"), s.act)
+	huma.Register(a, op("get-cluster", "GET", api.PathCluster, "Nodes and GPUs"), s.cluster)
+	huma.Register(a, op("get-status", "GET", api.PathStatus, "Version, counts, and who you are"), s.status)
+	huma.Register(a, op("sync-node", "POST", api.PathNodeSync, "A node's exchange with the controller"), s.sync)
+	huma.Register(a, op("get-job-log", "GET", api.PathJobLog, "The log of a job, as bytes"), s.jobLog)
+	mux.HandleFunc("POST "+api.PathStream, s.streams.serve)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.Handle("GET /metrics", s.metricsHandler())
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "there is nothing at " + r.Method + " " + r.URL.Path, Hint: "the API is described at /openapi.json"})
+	})
+	return mux
+}
+
+// body is an answer of huma's.
+type body[T any] struct{ Body T }
+
+type statusInput struct{}
+
+func (s *Server) status(ctx context.Context, _ *statusInput) (*body[api.Status], error) {
+	id := caller(ctx)
+	out := api.Status{Version: Version, Started: s.started, You: id.user, Role: string(id.role), Jobs: countJobs(s.loop.view.Load())}
+	for _, p := range s.cfg.Projects {
+		out.Projects = append(out.Projects, p.Name)
+	}
+	return &body[api.Status]{out}, nil
+}

@@ -1,0 +1,87 @@
+package ctld
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"filippo.io/age"
+
+	"gbatch/internal/api"
+)
+
+// vault seals registry credentials for the store. The key is a file beside the
+// store that only the controller's user can read.
+type vault struct{ key *age.X25519Identity }
+
+func openVault(path string) (*vault, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return newVault(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read key of secrets: %w", err)
+	}
+	key, err := age.ParseX25519Identity(strings.TrimSpace(string(data)))
+	if err != nil {
+		return nil, fmt.Errorf("read key of secrets %s: %w", path, err)
+	}
+	return &vault{key}, nil
+}
+
+func newVault(path string) (*vault, error) {
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, fmt.Errorf("make key of secrets: %w", err)
+	}
+	if err := writeSecretFile(path, key.String()+"\n"); err != nil {
+		return nil, fmt.Errorf("write key of secrets: %w", err)
+	}
+	return &vault{key}, nil
+}
+
+// writeSecretFile writes a new file for the owner's eyes only, durably.
+func writeSecretFile(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (v *vault) seal(c api.Credential) ([]byte, error) {
+	plain, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	w, err := age.Encrypt(&b, v.key.Recipient())
+	if err != nil {
+		return nil, fmt.Errorf("seal credentials: %w", err)
+	}
+	if _, err := w.Write(plain); err != nil {
+		return nil, fmt.Errorf("seal credentials: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("seal credentials: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func (v *vault) open(sealed []byte) (*api.Credential, error) {
+	r, err := age.Decrypt(bytes.NewReader(sealed), v.key)
+	if err != nil {
+		return nil, fmt.Errorf("open sealed credentials: %w", err)
+	}
+	c := new(api.Credential)
+	if err := json.NewDecoder(r).Decode(c); err != nil {
+		return nil, fmt.Errorf("open sealed credentials: %w", err)
+	}
+	return c, nil
+}

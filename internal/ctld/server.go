@@ -1,0 +1,200 @@
+package ctld
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"gbatch/internal/control"
+	"gbatch/internal/store"
+	"gbatch/sched"
+)
+
+// Server is a controller process.
+type Server struct {
+	cfg     Config
+	log     *slog.Logger
+	loop    *loop
+	store   *store.Store
+	vault   *vault
+	auth    *authenticator
+	streams *streams
+	started time.Time
+	lns     []net.Listener
+}
+
+// Names of files below Config.Dir.
+const (
+	storeDir       = "store"
+	vaultFile      = "secrets.key"
+	adminTokenFile = "admin.token"
+	NodeTokenFile  = "node.token" // what nodes show over TCP
+)
+
+// Open takes the state directory, loads the store and begins to listen.
+func Open(cfg Config, log *slog.Logger) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	s := &Server{cfg: cfg, log: log, streams: newStreams(), started: time.Now()}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) open() (err error) {
+	if s.vault, err = openVault(filepath.Join(s.cfg.Dir, vaultFile)); err != nil {
+		return err
+	}
+	s.auth = &authenticator{operators: s.cfg.Operators}
+	if s.auth.admin, err = token(filepath.Join(s.cfg.Dir, adminTokenFile)); err != nil {
+		return err
+	}
+	if s.auth.node, err = token(filepath.Join(s.cfg.Dir, NodeTokenFile)); err != nil {
+		return err
+	}
+	dir := filepath.Join(s.cfg.Dir, storeDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make store directory: %w", err)
+	}
+	if s.store, err = store.Open(store.Config{Dir: dir, Log: s.log}); err != nil {
+		return err
+	}
+	if s.loop, err = s.load(); err != nil {
+		return err
+	}
+	return s.listen()
+}
+
+// load rebuilds the controller from the store.
+func (s *Server) load() (*loop, error) {
+	began := time.Now()
+	cc, err := s.cfg.control()
+	if err != nil {
+		return nil, err
+	}
+	ctl, err := control.New(cc, s.store.Epoch())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.store.Load(ctl.Load); err != nil {
+		return nil, fmt.Errorf("load store: %w", err)
+	}
+	now := sched.Time(time.Now().UnixMilli())
+	if err := ctl.Loaded(now); err != nil {
+		return nil, fmt.Errorf("load store: %w", err)
+	}
+	if err := ctl.Check(); err != nil {
+		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
+	}
+	l := &loop{
+		ctl: ctl, store: s.store, clock: time.Now, reserve: s.cfg.ReserveMiB << 20, log: s.log, metrics: newMetrics(),
+		inbox: make(chan request, inboxSize), now: now,
+	}
+	l.view.Store(ctl.View(now))
+	s.log.Info("state loaded", "jobs", l.view.Load().Len(), "nodes", len(l.view.Load().Nodes), "ms", time.Since(began).Milliseconds())
+	return l, nil
+}
+
+func (s *Server) listen() error {
+	path := s.cfg.socket()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("make socket directory: %w", err)
+	}
+	// The store's lock says that no other controller uses this directory, so a
+	// socket file that is there is left over.
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove old socket: %w", err)
+	}
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		return fmt.Errorf("listen on socket: %w", err)
+	}
+	s.lns = append(s.lns, ln)
+	if err := os.Chmod(path, 0o666); err != nil { // who calls is asked of the kernel
+		return fmt.Errorf("open socket to users: %w", err)
+	}
+	if s.cfg.Listen == "" {
+		return nil
+	}
+	if ln, err = net.Listen("tcp", s.cfg.Listen); err != nil {
+		return fmt.Errorf("listen: %w (change `listen` in the configuration, or stop what uses it)", err)
+	}
+	s.lns = append(s.lns, ln)
+	return nil
+}
+
+// Addresses are what the server listens on, the socket first.
+func (s *Server) Addresses() []string {
+	var out []string
+	for _, ln := range s.lns {
+		switch ln.Addr().Network() {
+		case "unix":
+			out = append(out, "unix://"+ln.Addr().String())
+		default:
+			out = append(out, "http://"+ln.Addr().String())
+		}
+	}
+	return out
+}
+
+// Run serves until ctx is done, or until the store fails.
+func (s *Server) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	srv := &http.Server{
+		Handler: s.auth.require(s.routes()), ConnContext: connContext, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }, // long polls end when the server does
+	}
+	var g errgroup.Group
+	g.Go(func() error { // the loop
+		defer cancel()
+		return s.loop.run(ctx)
+	})
+	for _, ln := range s.lns {
+		g.Go(func() error { // one for each listener
+			defer cancel()
+			if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve %s: %w", ln.Addr(), err)
+			}
+			return nil
+		})
+	}
+	g.Go(func() error { // ends the listeners
+		<-ctx.Done()
+		quick, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer done()
+		if err := srv.Shutdown(quick); err != nil {
+			return srv.Close()
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// Close releases what Open took, after Run has returned.
+func (s *Server) Close() error {
+	var errs []error
+	for _, ln := range s.lns {
+		if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	return errors.Join(errs...)
+}

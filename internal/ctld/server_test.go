@@ -1,0 +1,329 @@
+package ctld
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+	"gbatch/internal/job"
+)
+
+// site is a controller in a directory, which may be stopped and started.
+type site struct {
+	t      *testing.T
+	cfg    Config
+	server *Server
+	stop   func()
+	*client.Client
+}
+
+func newSite(t *testing.T, edit func(*Config)) *site {
+	t.Helper()
+	cfg := DefaultConfig()
+	cfg.Dir, cfg.Listen, cfg.ReserveMiB = t.TempDir(), "127.0.0.1:0", 0
+	if edit != nil {
+		edit(&cfg)
+	}
+	s := &site{t: t, cfg: cfg}
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+func (s *site) start() {
+	s.t.Helper()
+	server, err := Open(s.cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx) }() // ended by stop
+	s.server = server
+	s.Client = &client.Client{Address: server.Addresses()[0]}
+	s.stop = func() {
+		cancel()
+		if err := errors.Join(<-done, server.Close()); err != nil {
+			s.t.Error(err)
+		}
+		s.stop = func() {}
+	}
+}
+
+func hello(cpus int) *api.SubmitRequest {
+	doc := fmt.Sprintf(`{"name":"hello","request":{"resources":{"gpus":0,"cpus":%d,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"}}}`, cpus)
+	return &api.SubmitRequest{Job: []byte(doc)}
+}
+
+// fakeNode speaks for a node and does at once what it is told.
+type fakeNode struct {
+	name  string
+	held  map[job.RankID]job.RankStatus
+	seen  uint64
+	runs  map[job.RankID]*api.RunOrder
+	stops map[job.RankID]*api.Stop
+	s     *site
+}
+
+func (s *site) node(name string) *fakeNode {
+	n := &fakeNode{name: name, held: map[job.RankID]job.RankStatus{}, runs: map[job.RankID]*api.RunOrder{}, stops: map[job.RankID]*api.Stop{}, s: s}
+	n.sync(&api.Inventory{Hostname: name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30})
+	return n
+}
+
+func (n *fakeNode) sync(inv *api.Inventory) *api.SyncResponse {
+	n.s.t.Helper()
+	req := &api.SyncRequest{Instance: "i-" + n.name, Boot: "b", InventoryHash: "h", Inventory: inv, Seen: n.seen}
+	for _, st := range n.held {
+		req.Ranks = append(req.Ranks, st)
+	}
+	resp, err := n.s.NodeSync(n.s.t.Context(), n.name, req)
+	if err != nil {
+		n.s.t.Fatal(err)
+	}
+	if resp.Changed {
+		n.seen = resp.Version
+		clear(n.stops)
+		wanted := map[job.RankID]bool{}
+		for _, o := range resp.Desired {
+			wanted[o.ID] = true
+			if o.Run != nil {
+				n.runs[o.ID] = o.Run
+				n.held[o.ID] = job.RankStatus{ID: o.ID, Phase: job.PhaseAccepted}
+			}
+			if o.Stop != nil {
+				n.stops[o.ID] = o.Stop
+			}
+		}
+		for id := range n.held {
+			if !wanted[id] {
+				delete(n.held, id)
+			}
+		}
+	}
+	return resp
+}
+
+func (n *fakeNode) report(id job.RankID, phase job.Phase, exit *job.Exit) {
+	n.held[id] = job.RankStatus{ID: id, Phase: phase, Exit: exit}
+	n.sync(nil)
+}
+
+func (s *site) submit(req *api.SubmitRequest, key string) *api.SubmitResponse {
+	s.t.Helper()
+	r, err := s.Submit(s.t.Context(), req, key)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+func (s *site) job(id string) *api.JobDetail {
+	s.t.Helper()
+	d, err := s.Job(s.t.Context(), id, client.JobOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return d
+}
+
+func TestJobRunsThroughRestarts(t *testing.T) {
+	s := newSite(t, nil)
+	n := s.node("n1")
+	r := s.submit(hello(2), "")
+	if r.Number != 1 || r.State != job.Queued || r.Project != "default" {
+		t.Fatalf("submit answered %+v", r)
+	}
+	n.sync(nil)
+	id := job.RankID{Job: 1, Attempt: 1}
+	if o := n.runs[id]; o == nil || o.UUID != r.UUID || o.Allocation.CPUs != 2 || o.Spec.Request.Docker.Image == "" {
+		t.Fatalf("the node was told %+v", n.runs)
+	}
+	s.stop()
+	s.start()
+	if d := s.job("1"); d.State != job.Assigned {
+		t.Fatalf("after a restart the job is %s", d.State)
+	}
+	n.report(id, job.PhaseRunning, nil)
+	s.stop()
+	s.start()
+	n.report(id, job.PhaseEnded, &job.Exit{Code: 3, Reason: job.ExitCode, StartedMS: 1, EndedMS: 2})
+	d := s.job(r.UUID[:8])
+	if d.State != job.Failed || d.ExitCode == nil || *d.ExitCode != 3 || d.Class != job.Program {
+		t.Fatalf("the job ended as %+v", d.Job)
+	}
+	if len(d.Attempts) != 1 || len(d.Events) < 4 {
+		t.Errorf("it has %d attempts and %d events", len(d.Attempts), len(d.Events))
+	}
+	if len(n.held) != 0 {
+		t.Errorf("the node still holds %v", n.held)
+	}
+}
+
+func TestSubmitIsSafeToRepeat(t *testing.T) {
+	s := newSite(t, nil)
+	a := s.submit(hello(1), "key")
+	s.stop()
+	s.start()
+	b := s.submit(hello(1), "key")
+	if a.Number != b.Number || !b.Repeated {
+		t.Errorf("the same key gave jobs %d and %d", a.Number, b.Number)
+	}
+	if _, err := s.Submit(t.Context(), hello(2), "key"); !client.IsCode(err, api.CodeConflict) {
+		t.Errorf("the same key with another document: %v", err)
+	}
+	if c := s.submit(hello(1), ""); c.Number != a.Number+1 {
+		t.Errorf("the next job is %d", c.Number)
+	}
+}
+
+func TestPasswordIsNowhere(t *testing.T) {
+	const password = "hunter2-very-secret"
+	s := newSite(t, nil)
+	n := s.node("n1")
+	req := hello(1)
+	req.Job = bytes.Replace(req.Job, []byte("busybox:1"), []byte("bob:"+password+"@reg.example:5000/a/b:1"), 1)
+	r := s.submit(req, "")
+	n.sync(nil)
+	o := n.runs[job.RankID{Job: r.Number, Attempt: 1}]
+	if o == nil || o.Registry == nil || o.Registry.Password != password || o.Registry.Username != "bob" {
+		t.Fatalf("the node that pulls was told %+v", o)
+	}
+	d := s.job("1")
+	if text := fmt.Sprintf("%+v %+v", d, *d.Spec); strings.Contains(text, password) {
+		t.Error("the password is in the job's details")
+	}
+	s.stop()
+	err := filepath.WalkDir(s.cfg.Dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(password)) {
+			t.Errorf("the password is in %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTCPNeedsAToken(t *testing.T) {
+	s := newSite(t, nil)
+	remote := &client.Client{Address: s.server.Addresses()[1]}
+	if _, err := remote.Jobs(t.Context(), client.JobFilter{}); !client.IsCode(err, api.CodeUnauthorized) {
+		t.Errorf("without a token: %v", err)
+	}
+	remote = &client.Client{Address: s.server.Addresses()[1], Token: "forged"}
+	if _, err := remote.Jobs(t.Context(), client.JobFilter{}); !client.IsCode(err, api.CodeUnauthorized) {
+		t.Errorf("with a forged token: %v", err)
+	}
+	token, err := os.ReadFile(filepath.Join(s.cfg.Dir, NodeTokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := &client.Client{Address: s.server.Addresses()[1], Token: strings.TrimSpace(string(token))}
+	if _, err := node.Submit(t.Context(), hello(1), ""); !client.IsCode(err, api.CodeDenied) {
+		t.Errorf("a node that submits: %v", err)
+	}
+	if _, err := node.NodeSync(t.Context(), "n1", &api.SyncRequest{Instance: "i"}); err != nil {
+		t.Errorf("a node that syncs: %v", err)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.ReserveMiB = 1 << 40 })
+	if _, err := s.Submit(t.Context(), hello(1), ""); !client.IsCode(err, api.CodeStorageFull) {
+		t.Errorf("a submission to a full disk: %v", err)
+	}
+	if l, err := s.Jobs(t.Context(), client.JobFilter{}); err != nil || len(l.Jobs) != 0 {
+		t.Errorf("the queue has %v, %v", l, err)
+	}
+}
+
+func TestLogIsDialledBack(t *testing.T) {
+	s := newSite(t, nil)
+	s.submit(hello(1), "")
+	if _, err := s.Log(t.Context(), "1", client.LogOptions{}); !client.IsCode(err, api.CodeConflict) {
+		t.Errorf("the log of a job that waits: %v", err)
+	}
+	n := s.node("n1")
+	n.sync(nil)
+	got := make(chan string, 1)
+	go func() { // ends with the stream
+		body, err := s.Log(t.Context(), "1", client.LogOptions{Follow: true})
+		if err != nil {
+			got <- err.Error()
+			return
+		}
+		defer body.Close()
+		data, err := io.ReadAll(body)
+		got <- fmt.Sprintf("%s %v", data, err)
+	}()
+	var streams []api.StreamRequest
+	for deadline := time.Now().Add(10 * time.Second); len(streams) == 0 && time.Now().Before(deadline); {
+		resp, err := s.NodeSync(t.Context(), "n1", &api.SyncRequest{Instance: "i-n1", InventoryHash: "h", Seen: n.seen, WaitMS: 5000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams = resp.Streams
+		n.seen = resp.Version
+	}
+	if len(streams) != 1 || !streams[0].Follow || streams[0].Rank.Job != 1 {
+		t.Fatalf("the node was asked for %+v", streams)
+	}
+	if err := s.PostStream(t.Context(), streams[0].ID, strings.NewReader("hello there\n")); err != nil {
+		t.Fatal(err)
+	}
+	if text := <-got; text != "hello there\n <nil>" {
+		t.Errorf("the client read %q", text)
+	}
+	if err := s.PostStream(t.Context(), streams[0].ID, strings.NewReader("again")); !client.IsCode(err, api.CodeNotFound) {
+		t.Errorf("a second answer to a stream: %v", err)
+	}
+}
+
+func TestActions(t *testing.T) {
+	s := newSite(t, nil)
+	for range 3 {
+		s.submit(hello(1), "")
+	}
+	r, err := s.Action(t.Context(), "hold", &api.ActionRequest{IDs: []string{"1", "99", "2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Results) != 3 || r.Results[0].After != job.OnHold || r.Results[1].Error == nil || r.Results[2].After != job.OnHold {
+		t.Errorf("hold answered %+v", r.Results)
+	}
+	r, err = s.Action(t.Context(), "cancel", &api.ActionRequest{State: "queued", Count: true})
+	if err != nil || r.Matched != 1 {
+		t.Errorf("count answered %+v, %v", r, err)
+	}
+	if _, err = s.Action(t.Context(), "cancel", &api.ActionRequest{}); !client.IsCode(err, api.CodeBadRequest) {
+		t.Errorf("cancel of nothing named: %v", err)
+	}
+	if _, err = s.Action(t.Context(), "cancel", &api.ActionRequest{User: "root"}); err != nil {
+		t.Error(err)
+	}
+	l, err := s.Jobs(t.Context(), client.JobFilter{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range l.Jobs {
+		if j.State != job.Cancelled {
+			t.Errorf("job %d is %s", j.Number, j.State)
+		}
+	}
+}
