@@ -15,9 +15,10 @@ type command struct {
 	cli.IDsFlag
 	cli.ISOFlag
 
-	List listCommand `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show ID, gqueue wait ID; see their --help."`
-	Show showCommand `cmd:"" help:"Everything about a job, with its timeline."`
-	Wait waitCommand `cmd:"" help:"Wait until jobs have ended."`
+	List    listCommand    `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show, explain and wait ID; see their --help."`
+	Show    showCommand    `cmd:"" help:"Everything about a job, with its timeline."`
+	Explain explainCommand `cmd:"" help:"Why a job waits, and what would help."`
+	Wait    waitCommand    `cmd:"" help:"Wait until jobs have ended."`
 }
 
 type listCommand struct {
@@ -56,6 +57,14 @@ type showCommand struct {
 
 func (c *showCommand) Run(ctx context.Context, app *cli.App) error { return app.Show(ctx, c.IDs) }
 
+type explainCommand struct {
+	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
+}
+
+func (c *explainCommand) Run(ctx context.Context, app *cli.App) error {
+	return app.Explain(ctx, c.IDs)
+}
+
 type waitCommand struct {
 	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
 }
@@ -71,6 +80,7 @@ func main() {
 			"gqueue --me -t all                 # all of yours, ended ones too",
 			"gqueue -h -o '%i|%j|%T' -A vision  # for scripts; or --json",
 			"gqueue show 12                     # one job: spec, allocation, tries, timeline",
+			"gqueue explain 13                  # why does it wait?",
 		},
 	}, &command{})
 }

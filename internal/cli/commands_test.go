@@ -4,8 +4,10 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/job"
 )
 
 func sampleNodes() []api.Node {
@@ -31,6 +33,21 @@ func sampleNodes() []api.Node {
 	return []api.Node{sick, node("gpu3", 1, v100(0, 1000), v100(1, 1000)), node("gpu2", 1, v100(0, 1000), v100(1, 1000)), busy, node("cpu", 3), sim}
 }
 
+func sampleExplanations() map[string]*api.Explanation {
+	return map[string]*api.Explanation{
+		"12": {Number: 12, State: job.Running},
+		"13": {Number: 13, State: job.Queued,
+			Reasons:  []api.Reason{{Code: "Limit", Text: "ann runs 4 jobs of at most 4"}, {Code: "Resources", Text: "needs 2 GPUs, 1 is free", At: now.Add(time.Hour)}},
+			Estimate: &api.Estimate{At: now.Add(time.Hour), Nodes: []string{"gpu1"}, Text: "when job 12 ends"},
+			Priority: &api.Priority{Total: 5300, Age: 300, FairShare: 2000, Size: 1000, QOS: 2000},
+			Before:   []job.Number{7, 8}, NBefore: 12,
+			Nodes: []api.NodeVerdict{
+				{Node: "gpu1", Code: "Resources", Text: "1 of 2 GPUs is free", FreeGPUs: 1, FreeCPUs: 4, FreeMem: 8 << 30, At: now.Add(time.Hour)},
+				{Node: "gpu2", Code: "Drained", FreeCPUs: 16}, {Node: "gpu3", Code: "Drained", FreeCPUs: 16}, {Node: "gpu4", FreeGPUs: 2, FreeCPUs: 16, FreeMem: 64 << 30}},
+			Advice: []api.Advice{{Change: "ask for 1 GPU", Text: "would start now on gpu1", Now: true}, {Change: "ask for 30 minutes", At: now.Add(time.Minute), Nodes: []string{"gpu2", "gpu3"}}}},
+	}
+}
+
 // Each case is one command on a cluster that has all kinds of jobs and nodes;
 // its output is in testdata.
 func TestCommands(t *testing.T) {
@@ -42,6 +59,9 @@ func TestCommands(t *testing.T) {
 	}
 	show := func(ids ...string) func(context.Context, *App) error {
 		return func(ctx context.Context, a *App) error { return a.Show(ctx, ids) }
+	}
+	explain := func(ids ...string) func(context.Context, *App) error {
+		return func(ctx context.Context, a *App) error { return a.Explain(ctx, ids) }
 	}
 	cancel := func(o CancelOptions) func(context.Context, *App) error {
 		o.Action = "cancel"
@@ -79,6 +99,8 @@ func TestCommands(t *testing.T) {
 		"show-missing":        {run: show("99")},
 		"show-several":        {run: show("14", "99")},
 		"show-json":           {run: show("14"), output: Output{JSON: true}},
+		"explain":             {run: explain("13", "12", "99")},
+		"explain-json":        {run: explain("13"), output: Output{JSON: true}},
 		"info":                {run: info(InfoOptions{})},
 		"info-per-node":       {run: info(InfoOptions{PerNode: true}), term: person(200)},
 		"info-gpus":           {run: info(InfoOptions{GPUs: true, NoHeader: false})},
@@ -95,7 +117,7 @@ func TestCommands(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := start(t, &fake{jobs: sampleJobs(), nodes: sampleNodes()})
+			b := start(t, &fake{jobs: sampleJobs(), nodes: sampleNodes(), why: sampleExplanations()})
 			b.app.Term, b.app.Output = tc.term, tc.output
 			code := b.app.fail(Program{Name: "prog"}, tc.run(t.Context(), b.app))
 			b.golden(t, name, code)

@@ -52,6 +52,7 @@ type fake struct {
 	mu      sync.Mutex
 	jobs    []api.JobDetail
 	nodes   []api.Node
+	why     map[string]*api.Explanation
 	submit  func(*api.SubmitRequest, string) (*api.SubmitResponse, *api.Error)
 	polls   func(n int, id string) *api.JobDetail // answers GET job number n (from 0); nil: from jobs
 	log     http.HandlerFunc
@@ -70,6 +71,13 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("POST "+api.PathJobs, f.post)
 	mux.HandleFunc("GET "+api.PathJob, f.job)
 	mux.HandleFunc("GET "+api.PathJobLog, func(w http.ResponseWriter, r *http.Request) { f.log(w, r) })
+	mux.HandleFunc("GET "+api.PathExplain, func(w http.ResponseWriter, r *http.Request) {
+		if e := f.why[r.PathValue("id")]; e != nil {
+			answer(w, e)
+			return
+		}
+		refuse(w, noJob(r.PathValue("id")))
+	})
 	mux.HandleFunc("POST "+api.PathJobAction, f.act)
 	mux.HandleFunc("GET "+api.PathCluster, func(w http.ResponseWriter, _ *http.Request) { answer(w, api.ClusterInfo{Nodes: f.nodes}) })
 	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, _ *http.Request) { answer(w, api.Status{You: "ann"}) })

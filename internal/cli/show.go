@@ -19,32 +19,39 @@ import (
 
 // Show prints everything about jobs.
 func (a *App) Show(ctx context.Context, ids []string) error {
-	var failed error
-	for i, id := range ids {
+	return a.each(ids, func(id string) error {
 		d, err := a.Client.Job(ctx, id, client.JobOptions{})
-		if err != nil {
-			if len(ids) == 1 || client.IsUnavailable(err) {
-				return err
-			}
-			a.say("%s: %v", id, err)
-			failed = &exitError{code: ExitCode(err)}
-			continue
-		}
 		switch {
+		case err != nil:
+			return err
 		case a.Output.JSON:
-			err = a.writeJSON(struct {
+			return a.writeJSON(struct {
 				Job *api.JobDetail `json:"job"`
 			}{d})
 		case a.Output.IDs:
 			_, err = fmt.Fprintln(a.Out, d.Number)
-		default:
-			if i > 0 {
-				fmt.Fprintln(a.Out)
-			}
-			err = a.showJob(d)
+			return err
+		}
+		return a.showJob(d)
+	})
+}
+
+// each does something to each job, with an empty line between, and goes on
+// with the others when the controller refuses one.
+func (a *App) each(ids []string, do func(id string) error) error {
+	var failed error
+	for i, id := range ids {
+		if i > 0 && !a.Output.JSON && !a.Output.IDs {
+			fmt.Fprintln(a.Out)
+		}
+		err := do(id)
+		refusal, ok := errors.AsType[*api.Error](err)
+		if err != nil && (!ok || len(ids) == 1 || client.IsUnavailable(err)) {
+			return err
 		}
 		if err != nil {
-			return err
+			a.say("%s: %v", id, refusal)
+			failed = &exitError{code: ExitCode(err)}
 		}
 	}
 	return failed

@@ -130,11 +130,9 @@ func TestRequests(t *testing.T) {
 			call: func(ctx context.Context, c *Client) error { return c.FailStream(ctx, "s1", "no log") },
 			want: `POST /v1/streams/s1 error=no log`,
 		},
-		"stream": {
-			call: func(ctx context.Context, c *Client) error {
-				return c.PostStream(ctx, "s1", strings.NewReader("bytes"))
-			},
-			want: `POST /v1/streams/s1 bytes`,
+		"explain": {
+			call: func(ctx context.Context, c *Client) error { _, err := c.Explain(ctx, "12"); return err },
+			want: `GET /v1/jobs/12/explain`,
 		},
 	}
 	for name, tc := range tests {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,8 +34,8 @@ type config struct {
 
 // Find makes a Client for the controller that this user means. The address is
 // the first of: the option, GBATCH_CONTROLLER, `controller` in the
-// configuration file, SystemSocket and the development controller's socket
-// where they exist. The token is GBATCH_TOKEN, or the content of the option's
+// configuration file, the development controller's socket, and SystemSocket if
+// only that answers. The token is GBATCH_TOKEN, or the content of the option's
 // file, GBATCH_TOKEN_FILE, gbatch/token in the user's configuration directory
 // or `tokenFile` of the configuration. Nothing is connected yet.
 func Find(o Options) (*Client, error) {
@@ -91,12 +92,21 @@ func findAddress(o Options, cfg config) string {
 		return a
 	}
 	dev := DevSocket()
-	if _, err := os.Stat(SystemSocket); err == nil {
-		if _, err := os.Stat(dev); err != nil {
-			return SystemSocket
-		}
+	if answers(SystemSocket) && !answers(dev) {
+		return SystemSocket
 	}
 	return dev
+}
+
+// answers says that something listens on a socket. A development controller
+// that was killed leaves its socket behind.
+func answers(socket string) bool {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 func findToken(o Options, cfg config) (string, error) {

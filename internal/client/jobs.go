@@ -97,6 +97,12 @@ func (c *Client) Job(ctx context.Context, id string, o JobOptions) (*api.JobDeta
 	return out, c.call(ctx, request{method: http.MethodGet, path: idPath(api.PathJob, id), query: q, out: out, hold: o.Wait, repeat: true})
 }
 
+// Explain is why a job waits and what would help.
+func (c *Client) Explain(ctx context.Context, id string) (*api.Explanation, error) {
+	out := new(api.Explanation)
+	return out, c.call(ctx, request{method: http.MethodGet, path: idPath(api.PathExplain, id), out: out, repeat: true})
+}
+
 // LogOptions select bytes of a log: from Offset, or the last Tail lines of it
 // if Tail is not 0, then, with Follow, those to come until the task ends.
 type LogOptions struct {

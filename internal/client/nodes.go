@@ -35,16 +35,11 @@ func (c *Client) NodeSync(ctx context.Context, name string, req *api.SyncRequest
 	return out, c.call(ctx, request{method: http.MethodPost, path: path, in: req, out: out, hold: hold})
 }
 
-// PostStream sends a node's bytes for stream id (api.StreamRequest.ID) until
-// body ends, and returns when the controller has taken them or wants no more.
-// An answer that comes before the body's end (the client went away) makes it
-// return early; a not_found error means that nobody waits for the stream any
-// longer. PostStreamAt also says where in the log the first byte stands.
-func (c *Client) PostStream(ctx context.Context, id string, body io.Reader) error {
-	return c.call(ctx, request{method: http.MethodPost, path: idPath(api.PathStream, id), stream: body})
-}
-
-// PostStreamAt is PostStream for bytes that begin at offset of their log.
+// PostStreamAt sends a node's bytes for stream id (api.StreamRequest.ID) until
+// body ends; the first of them stands at offset of its log. It returns when the
+// controller has taken them or wants no more: an answer that comes before the
+// body's end (the client went away) makes it return early, and a not_found
+// error means that nobody waits for the stream any longer.
 func (c *Client) PostStreamAt(ctx context.Context, id string, offset int64, body io.Reader) error {
 	header := map[string]string{api.HeaderOffset: strconv.FormatInt(offset, 10)}
 	return c.call(ctx, request{method: http.MethodPost, path: idPath(api.PathStream, id), header: header, stream: body})
