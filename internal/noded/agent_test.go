@@ -1,6 +1,10 @@
 package noded
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,5 +60,100 @@ func TestExits(t *testing.T) {
 	}
 	if len(s.last.Unhealthy) > 0 {
 		t.Errorf("jobs' own faults made the node unhealthy: %s", strings.Join(s.last.Unhealthy, "; "))
+	}
+}
+
+// TestEnvironment: a job sees GPULab's thirteen variables, the one it named
+// for its project's gid, and its own cores and memory.
+func TestEnvironment(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.ClusterID, c.Cores = 7, 0 }).start()
+	o := order("env", func(o *api.RunOrder) {
+		o.Spec.Request.Docker.Environment = map[string]string{"MINE": "1 2"}
+		o.Spec.Request.Docker.ProjectGIDVariable = "PGID"
+		o.Spec.Request.Docker.WorkingDir = "/tmp"
+	})
+	id := job.RankID{Job: 12, Task: 3, Attempt: 2}
+	_, out := s.run(id, o)
+	got := map[string]string{}
+	for line := range strings.Lines(out) {
+		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
+		got[k] = v
+	}
+	want := map[string]string{
+		"GPULAB_CLUSTER_ID": "7", "GPULAB_CPUS_RESERVED": s.status[id].Cores, "GPULAB_GPUS_RESERVED": "",
+		"GPULAB_JOB_ID": o.UUID, "GPULAB_MEM_RESERVED": "256m", "GPULAB_PROJECT": "proj",
+		"GPULAB_SLAVE_DNSNAME": s.a.host.dns, "GPULAB_SLAVE_HOSTNAME": s.cfg.Name, "GPULAB_SLAVE_INSTANCE_ID": s.a.instance,
+		"GPULAB_SLAVE_PID": strconv.Itoa(os.Getpid()), "GPULAB_USERNAME": "alice", "GPULAB_VERSION": "test", "GPULAB_WORKER_ID": "0",
+		"PGID": "4242", "MINE": "1 2", "GBATCH_ATTEMPT": "2", "GBATCH_RESTART_COUNT": "1", "GBATCH_TASK": "3", "PWD": "/tmp",
+	}
+	for k, v := range want {
+		if got[k] != v {
+			t.Errorf("%s=%q, want %q", k, got[k], v)
+		}
+	}
+	if len(s.status[id].Cores) != 1 {
+		t.Errorf("cores %q: want one", s.status[id].Cores)
+	}
+}
+
+// TestHostFiles: names resolve in a container as they do on the host.
+func TestHostFiles(t *testing.T) {
+	s := newSite(t, nil).start()
+	_, out := s.run(rankID(1), order("hostname; grep -c $(hostname) /etc/hosts; echo 10.9.8.7 x >> /etc/hosts; tail -n1 /etc/hosts"))
+	lines := strings.Split(out, "\n")
+	if lines[0] != s.a.host.name || lines[1] == "0" || lines[2] != "10.9.8.7 x" {
+		t.Errorf("output %q", out)
+	}
+	if text, err := os.ReadFile("/etc/hosts"); err != nil || strings.Contains(string(text), "10.9.8.7") {
+		t.Errorf("a job wrote to the host's file: %v", err)
+	}
+}
+
+// TestShortJobs: many at once, more than may start at a time; none is lost,
+// none runs twice, and what they had is free again.
+func TestShortJobs(t *testing.T) {
+	s := newSite(t, nil).start()
+	const n = 24
+	for i := range n {
+		s.want(rankID(i+1), order(fmt.Sprintf("exit %d", i%3)))
+	}
+	for i := range n {
+		if e := s.exit(rankID(i + 1)); e.Code != i%3 {
+			t.Errorf("rank %d: %+v", i+1, e)
+		}
+		s.drop(rankID(i + 1))
+	}
+	s.holdsNothing()
+	s.a.cores.mu.Lock()
+	defer s.a.cores.mu.Unlock()
+	if len(s.a.cores.held) != 0 || len(s.a.slots) != 0 || len(s.a.images.used) != 0 {
+		t.Errorf("held after the end: cores %v, slots %d, images %v", s.a.cores.held, len(s.a.slots), s.a.images.used)
+	}
+}
+
+// TestOrderedAgain: a rank that ended and was let go of does not run a second
+// time when it is ordered again, not even by another daemon.
+func TestOrderedAgain(t *testing.T) {
+	s := newSite(t, func(c *Config) {
+		c.Storage = []StorageRoot{{Name: "/project", Path: t.TempDir()}}
+	}).start()
+	id := rankID(1)
+	o := order("echo run >> /p/count; exit 4", func(o *api.RunOrder) {
+		o.Spec.Request.Docker.Storage = []job.Storage{{HostPath: "/project", ContainerPath: "/p"}}
+	})
+	for try := range 3 {
+		if try == 2 {
+			s.halt()
+			s.start()
+		}
+		delete(s.status, id)
+		if e, _ := s.run(id, o); e.Code != 4 || e.Reason != job.ExitCode {
+			t.Fatalf("try %d: %+v", try, e)
+		}
+		s.holdsNothing()
+	}
+	text, err := os.ReadFile(filepath.Join(s.cfg.Storage[0].Path, "count"))
+	if diff := cmp.Diff("run\n", string(text)); diff != "" || err != nil {
+		t.Errorf("runs (-want +got):\n%s%v", diff, err)
 	}
 }

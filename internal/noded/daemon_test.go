@@ -1,13 +1,269 @@
 package noded
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"log"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
 )
 
-// daemonEnv makes the test binary play a daemon that can be killed.
+// daemonEnv makes the test binary play a daemon that can be killed; its value
+// is the configuration.
 const daemonEnv = "GBATCH_TEST_NODED"
 
-func daemonMain() {}
+func daemonMain() {
+	var cfg Config
+	if err := json.Unmarshal([]byte(os.Getenv(daemonEnv)), &cfg); err != nil {
+		panic(err)
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	a, err := Open(cfg, Options{Log: log, Version: "test"})
+	if err != nil {
+		log.Error("open", "error", err)
+		os.Exit(1)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	fmt.Println("up")
+	if err := a.Run(ctx); err != nil {
+		log.Error("run", "error", err)
+	}
+	_ = a.Close()
+}
 
 func nullLog() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// process is a daemon of its own.
+type process struct {
+	t   testing.TB
+	cmd *exec.Cmd
+	log string
+}
+
+// spawn starts a daemon process for the site.
+func (s *site) spawn(n int) *process {
+	s.t.Helper()
+	cfg, err := json.Marshal(s.cfg)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p := &process{t: s.t, log: filepath.Join(filepath.Dir(s.cfg.StateDir), fmt.Sprintf("log%d", n))}
+	out, err := os.Create(p.log)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer out.Close()
+	p.cmd = exec.Command("/proc/self/exe")
+	p.cmd.Env = append(os.Environ(), daemonEnv+"="+string(cfg))
+	p.cmd.Stderr = out
+	if err := p.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(p.kill)
+	return p
+}
+
+// kill ends the daemon with no chance to do anything.
+func (p *process) kill() {
+	if p.cmd.ProcessState == nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	}
+}
+
+// term asks it to stop and waits until it has.
+func (p *process) term() {
+	p.t.Helper()
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("daemon: %v\n%s", err, p.text())
+	}
+}
+
+func (p *process) text() string {
+	b, _ := os.ReadFile(p.log)
+	return string(b)
+}
+
+// TestKilledDaemon kills the daemon at random moments while jobs start, run
+// and end, and looks at what each job itself wrote: every job runs exactly
+// once, to its end, and is told so; nothing is left. A run that fails prints
+// its seed; GBATCH_SEED repeats it.
+func TestKilledDaemon(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("GBATCH_SEED"); text != "" {
+		if _, err := fmt.Sscan(text, &seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("GBATCH_SEED=%d", seed)
+	rounds := 12
+	if testing.Short() {
+		rounds = 3
+	}
+	rng := rand.New(rand.NewPCG(seed, 1))
+	witness := t.TempDir()
+	s := newSite(t, func(c *Config) {
+		c.Cores = 64
+		c.Storage = []StorageRoot{{Name: "/witness", Path: witness}}
+	})
+	next := 1
+	for round := range rounds {
+		p := s.spawn(round)
+		for range 1 + rng.IntN(4) {
+			s.want(rankID(next), witnessOrder(rng.IntN(300)))
+			next++
+		}
+		moment := time.Duration(rng.IntN(150_000)) * time.Microsecond
+		began := time.Now()
+		until(t, "the moment to kill", func() bool { return time.Since(began) > moment })
+		p.kill()
+	}
+	last := s.spawn(rounds)
+	for n := 1; n < next; n++ {
+		e := s.exit(rankID(n))
+		if e.Code != n%200 {
+			t.Errorf("rank %d: %+v", n, e)
+		}
+		out, err := os.ReadFile(filepath.Join(witness, fmt.Sprint(n)))
+		if want := fmt.Sprintf("begin %d\nend %d\n", n, n); err != nil || string(out) != want {
+			t.Errorf("rank %d ran as %q, want %q (%v)", n, out, want, err)
+		}
+	}
+	t.Logf("%d jobs, %d kills", next-1, rounds)
+	s.empty()
+	last.term()
+	if t.Failed() {
+		for i := range rounds + 1 {
+			b, _ := os.ReadFile(filepath.Join(filepath.Dir(s.cfg.StateDir), fmt.Sprintf("log%d", i)))
+			t.Logf("daemon %d:\n%s", i, b)
+		}
+	}
+}
+
+// witnessOrder is a job that writes down that it began and ended, in between
+// waiting for some milliseconds.
+func witnessOrder(ms int) *api.RunOrder {
+	line := fmt.Sprintf("n=$GBATCH_JOB_NUMBER; echo begin $n >> /w/$n; usleep %d; echo end $n >> /w/$n; exit $((n %% 200))", ms*1000)
+	return order(line, func(o *api.RunOrder) {
+		o.Spec.Request.Docker.Storage = []job.Storage{{HostPath: "/witness", ContainerPath: "/w"}}
+	})
+}
+
+// TestTerm: a daemon that is told to stop leaves its containers, and the next
+// one finds them with the right result.
+func TestTerm(t *testing.T) {
+	s := newSite(t, nil)
+	p := s.spawn(0)
+	running, ending := rankID(1), rankID(2)
+	s.want(running, order(patient))
+	s.want(ending, order("echo ready; sleep 0.3; exit 6"))
+	s.ready(running)
+	s.ready(ending)
+	p.term()
+	exits := filepath.Join(s.cfg.StateDir, "ranks", ending.String(), "box", "exit.json")
+	until(t, "the rank to end without a daemon", func() bool {
+		_, err := os.Stat(exits)
+		return err == nil
+	})
+	p = s.spawn(1)
+	if e := s.exit(ending); e.Code != 6 {
+		t.Errorf("ended meanwhile: %+v", e)
+	}
+	s.stop(running, api.Stop{Signal: "TERM", GraceMS: 20_000, Reason: job.ByUser, Text: "enough"})
+	if e := s.exit(running); e.Code != 9 || e.Reason != job.ByUser {
+		t.Errorf("still running: %+v", e)
+	}
+	s.empty()
+	p.term()
+}
+
+// TestLostShim: a container whose shim was killed is ended and told as the
+// node's fault, both while a daemon looks and while none does.
+func TestLostShim(t *testing.T) {
+	for _, alive := range []bool{true, false} {
+		t.Run(fmt.Sprintf("daemon=%t", alive), func(t *testing.T) {
+			s := newSite(t, nil)
+			p := s.spawn(0)
+			id := rankID(1)
+			s.want(id, order(patient))
+			s.ready(id)
+			if !alive {
+				p.kill()
+			}
+			killShim(t, s.cfg.StateDir)
+			if !alive {
+				p = s.spawn(1)
+			}
+			if e := s.exit(id); e.Reason != job.NodeFail || !strings.Contains(e.Message, "lost track") || e.StartedMS == 0 {
+				t.Errorf("exit %+v", e)
+			}
+			s.empty()
+			p.term()
+		})
+	}
+}
+
+func killShim(t *testing.T, dir string) {
+	procs, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, p := range procs {
+		b, _ := os.ReadFile(p)
+		if text := string(b); strings.Contains(text, "\x00shim\x00"+dir) {
+			var pid int
+			if _, err := fmt.Sscanf(p, "/proc/%d/", &pid); err == nil {
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+		}
+	}
+	t.Fatal("no shim found")
+}
+
+// TestLocks: one daemon to a directory and to a name.
+func TestLocks(t *testing.T) {
+	s := newSite(t, nil).start()
+	other := s.cfg
+	if _, err := Open(other, Options{Log: testLog(t)}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("another gnoded (pid %d) uses state directory", os.Getpid())) {
+		t.Errorf("same directory: %v", err)
+	}
+	other.StateDir = t.TempDir()
+	if _, err := Open(other, Options{Log: testLog(t)}); err == nil || !strings.Contains(err.Error(), "uses node name "+other.Name) {
+		t.Errorf("same name: %v", err)
+	}
+}
+
+// TestInstance: the id stays with the directory and is new with a new one.
+func TestInstance(t *testing.T) {
+	s := newSite(t, nil).start()
+	s.await("a sync", func() bool { return s.last.Instance != "" })
+	first := s.last.Instance
+	s.halt()
+	s.start()
+	if s.a.instance != first {
+		t.Errorf("instance changed from %s to %s", first, s.a.instance)
+	}
+	s.halt()
+	if err := os.RemoveAll(s.cfg.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	if s.a.instance == first {
+		t.Error("a new directory has the old instance")
+	}
+}

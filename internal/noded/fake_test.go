@@ -46,6 +46,8 @@ type streamBody struct {
 	done bool
 
 	offset, fault string
+	begun         bool
+	gone          chan struct{} // closed: the client leaves; nil: it reads
 }
 
 func newFake(t testing.TB) *fakeController {
@@ -165,8 +167,13 @@ func (f *fakeController) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.mu.Lock()
-	b.offset, b.fault = r.Header.Get(api.HeaderOffset), r.Header.Get(api.HeaderStreamError)
+	b.offset, b.fault, b.begun = r.Header.Get(api.HeaderOffset), r.Header.Get(api.HeaderStreamError), true
+	gone := b.gone
 	b.mu.Unlock()
+	if gone != nil {
+		<-gone
+		panic(http.ErrAbortHandler) // as a controller whose client went
+	}
 	buf := make([]byte, 4096)
 	for {
 		n, err := r.Body.Read(buf)
@@ -178,6 +185,21 @@ func (f *fakeController) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// block makes the stream's client stop reading; leave makes it go.
+func (b *streamBody) block() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gone = make(chan struct{})
+}
+
+func (b *streamBody) leave() { close(b.gone) }
+
+func (b *streamBody) opened() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.begun
 }
 
 // What tests do and ask.

@@ -147,7 +147,7 @@ var (
 type site struct {
 	*fakeController
 	cfg  Config
-	stop context.CancelFunc
+	halt context.CancelFunc // stops the daemon, not its containers
 	done chan struct{}
 	a    *Agent
 }
@@ -179,7 +179,7 @@ func (s *site) start() *site {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.a, s.done = a, make(chan struct{})
 	stopped := false
-	s.stop = func() {
+	s.halt = func() {
 		if stopped {
 			return
 		}
@@ -196,7 +196,7 @@ func (s *site) start() *site {
 			s.t.Error(err)
 		}
 	}()
-	s.t.Cleanup(s.stop)
+	s.t.Cleanup(s.halt)
 	return s
 }
 
@@ -239,6 +239,15 @@ func (s *site) run(id job.RankID, o *api.RunOrder) (*api.Exit, string) {
 	return e, out
 }
 
+// runNoLog is run for a rank that has no log.
+func (s *site) runNoLog(id job.RankID, o *api.RunOrder) (*api.Exit, string) {
+	s.t.Helper()
+	s.want(id, o)
+	e := s.exit(id)
+	s.drop(id)
+	return e, ""
+}
+
 // output is a rank's whole log.
 func (s *site) output(id job.RankID) string {
 	s.t.Helper()
@@ -249,10 +258,20 @@ var streamCount atomic.Int64
 
 func (s *site) read(req api.StreamRequest) string {
 	s.t.Helper()
+	return s.finish(s.open(req))
+}
+
+// open asks the node for a stream.
+func (s *site) open(req api.StreamRequest) *streamBody {
 	req.ID = fmt.Sprintf("s%d", streamCount.Add(1))
-	b := s.log(req)
+	return s.log(req)
+}
+
+// finish waits for a stream's end and returns all of it.
+func (s *site) finish(b *streamBody) string {
+	s.t.Helper()
 	var text string
-	until(s.t, "the end of stream "+req.ID, func() bool {
+	until(s.t, "the end of a stream", func() bool {
 		var done bool
 		text, done = b.now()
 		return done

@@ -1,0 +1,118 @@
+package noded
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/registry"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/oci/image/imagetest"
+	"gbatch/oci/ref"
+)
+
+// privateRegistry wants a login and can be told to send damaged layers.
+func privateRegistry(t *testing.T) (host string, damage *bool) {
+	inner := registry.New(registry.Logger(nullLog()))
+	damaged := false
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, ok := r.BasicAuth(); !ok || user != "alice" || password != secret {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		if damaged && strings.Contains(r.URL.Path, "/blobs/") && r.Method == http.MethodGet {
+			w.Header().Set("Content-Length", "5")
+			_, _ = w.Write([]byte("wrong"))
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	host = strings.TrimPrefix(srv.URL, "http://")
+	img, err := imagetest.Build(imagetest.Options{Busybox: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, err := ref.Parse(host + "/private/box:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := imagetest.Push(name, img, &ref.Credentials{Username: "alice", Password: secret}); err != nil {
+		t.Fatal(err)
+	}
+	return host, &damaged
+}
+
+// secret must not be found anywhere but in the daemon's memory.
+const secret = "hunter2-never-to-be-seen"
+
+func imageOrder(image string, login *api.Credential) *api.RunOrder {
+	return order("echo ran", func(o *api.RunOrder) {
+		o.Spec.Request.Docker.Image = image
+		o.Registry = login
+	})
+}
+
+// TestImageFaults: each is told in a sentence as the job's fault, leaves the
+// node healthy, and the next job runs.
+func TestImageFaults(t *testing.T) {
+	needContainers(t)
+	host, damage := privateRegistry(t)
+	s := newSite(t, nil).start()
+	good := &api.Credential{Username: "alice", Password: secret}
+	public := strings.TrimSuffix(testReg.image, "/test/busybox:1")
+	tests := []struct {
+		name   string
+		order  *api.RunOrder
+		damage bool
+		want   string
+	}{
+		{"no-tag", imageOrder(public+"/test/busybox:2", nil), false, "no such tag"},
+		{"no-name", imageOrder(public+"/test/none", nil), false, "no such"},
+		{"no-login", imageOrder(host+"/private/box:1", nil), false, "wants a login"},
+		{"wrong-login", imageOrder(host+"/private/box:1", &api.Credential{Username: "alice", Password: "no"}), false, "login refused"},
+		{"down", imageOrder("127.0.0.1:9/x", nil), false, "cannot be reached: connection refused"},
+		{"corrupt", imageOrder(host+"/private/box:1", good), true, "does not match its digest"},
+	}
+	for i, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			*damage = tc.damage
+			e, _ := s.runNoLog(rankID(i+1), tc.order)
+			if e.Reason != job.ImagePull || !strings.Contains(e.Message, tc.want) || e.StartedMS != 0 {
+				t.Errorf("got %+v, want IMAGE_PULL with %q", e, tc.want)
+			}
+		})
+	}
+	*damage = false
+	e, out := s.run(rankID(100), imageOrder(host+"/private/box:1", good))
+	if diff := cmp.Diff("ran\n", out); diff != "" || e.Code != 0 {
+		t.Errorf("the next job (-want +got):\n%s%+v", diff, e)
+	}
+	if len(s.last.Unhealthy) > 0 {
+		t.Errorf("unhealthy: %v", s.last.Unhealthy)
+	}
+	s.holdsNothing()
+	noSecret(t, s.cfg.StateDir)
+}
+
+// noSecret looks for the password in files and in processes' arguments.
+func noSecret(t *testing.T, dir string) {
+	out, err := exec.Command("grep", "-rlF", secret, dir).Output()
+	if err == nil {
+		t.Errorf("the password is in files:\n%s", out)
+	}
+	procs, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, p := range procs {
+		if b, _ := os.ReadFile(p); strings.Contains(string(b), secret) {
+			t.Errorf("the password is in the arguments of %s", p)
+		}
+	}
+}
