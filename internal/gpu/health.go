@@ -1,0 +1,66 @@
+package gpu
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// Fault is what is wrong with a GPU.
+type Fault struct {
+	Text string // a sentence that says what to do
+	// Lost says that work on the GPU cannot go on: its jobs fail through no
+	// fault of theirs. Without it the GPU only takes no new jobs.
+	Lost bool
+}
+
+// coolFor is how long a GPU must have been cool before it takes jobs again.
+const coolFor = time.Minute
+
+// check asks one device what is wrong with it. Functions that it does not
+// support tell nothing, and that is no fault.
+func check(handle nvml.Device) Fault {
+	if f := present(handle); f.Text != "" {
+		return f
+	}
+	return memoryErrors(handle)
+}
+
+// present asks for something that needs the device itself to answer.
+func present(handle nvml.Device) Fault {
+	switch _, ret := handle.GetMemoryInfo(); ret {
+	case nvml.ERROR_GPU_IS_LOST, nvml.ERROR_RESET_REQUIRED:
+		return Fault{Text: faultText(ret), Lost: true}
+	case nvml.SUCCESS, nvml.ERROR_NOT_SUPPORTED:
+		return Fault{}
+	default:
+		return Fault{Text: faultText(ret)}
+	}
+}
+
+// memoryErrors looks for errors that were not corrected since the last reset.
+func memoryErrors(handle nvml.Device) Fault {
+	n, ret := handle.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC)
+	if ret == nvml.SUCCESS && n > 0 {
+		return Fault{Text: fmt.Sprintf("%d uncorrectable memory errors since its last reset: stop gnoded, run nvidia-smi --gpu-reset, start gnoded", n), Lost: true}
+	}
+	_, _, _, failed, ret := handle.GetRemappedRows()
+	if ret == nvml.SUCCESS && failed {
+		return Fault{Text: "bad memory could not be set aside: replace the GPU"}
+	}
+	return Fault{}
+}
+
+// heat looks whether the device is as hot as it slows itself down at.
+func heat(handle nvml.Device) Fault {
+	limit, ret := handle.GetTemperatureThreshold(nvml.TEMPERATURE_THRESHOLD_SLOWDOWN)
+	if ret != nvml.SUCCESS || limit == 0 {
+		return Fault{}
+	}
+	now, ret := handle.GetTemperature(nvml.TEMPERATURE_GPU)
+	if ret != nvml.SUCCESS || now < limit {
+		return Fault{}
+	}
+	return Fault{Text: fmt.Sprintf("it is too hot, %d °C of at most %d: see to its cooling", now, limit)}
+}

@@ -1,0 +1,258 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/nvidia-container-toolkit/pkg/nvcdi"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"tags.cncf.io/container-device-interface/pkg/cdi"
+	cdispecs "tags.cncf.io/container-device-interface/specs-go"
+)
+
+// Mode is how containers get their GPUs.
+type Mode string
+
+const (
+	// ModeCDI writes device nodes, driver files and hooks into the spec, made
+	// in this process. It needs nothing on the node but the driver.
+	ModeCDI Mode = "cdi"
+	// ModeHook leaves all that to a prestart hook, NVIDIA's by default, which
+	// also sets the device rules of the container's cgroup.
+	ModeHook Mode = "hook"
+)
+
+// DefaultHook is the program of ModeHook when none is configured.
+const DefaultHook = "/usr/bin/nvidia-container-runtime-hook"
+
+// InjectorConfig is how a node's containers get GPUs. Lib and HookDir must be
+// set where there are GPUs; the zero value of anything else is the default.
+type InjectorConfig struct {
+	Lib  nvml.Interface
+	Mode Mode // default ModeCDI
+
+	// Hook is the program of ModeHook. Default DefaultHook.
+	Hook string
+
+	// HookDir is a directory of the daemon's own, where a link to this program
+	// is made that containers' hooks are run by.
+	HookDir string
+
+	// SpecDirs hold the site's own CDI files. A device there that is named
+	// nvidia.com/gpu=UUID is used instead of what would be made here. Default:
+	// /etc/cdi and /var/run/cdi, the later one wins.
+	SpecDirs []string
+
+	// Devices are given to every container with GPUs beside them, by full CDI
+	// name, as "example.com/rdma=all". They must be in SpecDirs.
+	Devices []string
+
+	// Root is where the driver is installed. Default "/".
+	Root string
+
+	Log *slog.Logger // default slog.Default
+}
+
+// Injector gives containers their GPUs. Its methods may be called from several
+// goroutines.
+type Injector struct {
+	cfg  InjectorConfig
+	hook string // the link
+}
+
+// NewInjector checks the configuration and makes the link for hooks.
+func NewInjector(cfg InjectorConfig) (*Injector, error) {
+	setDefault(&cfg.Mode, ModeCDI)
+	setDefault(&cfg.Hook, DefaultHook)
+	setDefault(&cfg.Root, "/")
+	if cfg.SpecDirs == nil {
+		cfg.SpecDirs = slices.Clone(cdi.DefaultSpecDirs)
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	in := &Injector{cfg: cfg}
+	if cfg.Lib == nil || in.simulated() {
+		return in, nil
+	}
+	switch cfg.Mode {
+	case ModeHook:
+		if _, err := exec.LookPath(cfg.Hook); err != nil {
+			return nil, fmt.Errorf("find GPU hook: %w: install nvidia-container-toolkit, or set gpu.mode to cdi", err)
+		}
+	case ModeCDI:
+		var err error
+		if in.hook, err = linkHook(cfg.HookDir); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("gpu mode %q: use cdi or hook", cfg.Mode)
+	}
+	return in, nil
+}
+
+func setDefault[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+func (in *Injector) simulated() bool {
+	_, ok := in.cfg.Lib.(*simulated)
+	return ok
+}
+
+// Edit gives the container of spec exactly the given GPUs, in their order. It
+// must be called for containers without GPUs too: their images may claim all.
+// Simulated GPUs come as environment only.
+func (in *Injector) Edit(spec *specs.Spec, gpus []GPU) error {
+	gpus = slices.Clone(gpus)
+	slices.SortFunc(gpus, func(a, b GPU) int { return a.Index - b.Index })
+	if len(gpus) > 0 && !in.simulated() {
+		edit := in.editCDI
+		if in.cfg.Mode == ModeHook {
+			edit = in.editHook
+		}
+		if err := edit(spec, gpus); err != nil {
+			return fmt.Errorf("give GPU %s: %w", gpus[0].UUID, err)
+		}
+	}
+	setVisible(spec, gpus) // after the edits, which set it to void
+	if len(gpus) > 0 && in.simulated() {
+		setEnv(spec, "GBATCH_SIMULATED_GPUS", "1")
+	}
+	return nil
+}
+
+func (in *Injector) editHook(spec *specs.Spec, _ []GPU) error {
+	if _, ok := env(spec, "NVIDIA_DRIVER_CAPABILITIES"); !ok {
+		setEnv(spec, "NVIDIA_DRIVER_CAPABILITIES", "compute,utility")
+	}
+	if spec.Hooks == nil {
+		spec.Hooks = &specs.Hooks{}
+	}
+	// There is no other kind of hook that NVIDIA's program works as.
+	spec.Hooks.Prestart = append(spec.Hooks.Prestart, specs.Hook{ //nolint:staticcheck
+		Path: in.cfg.Hook, Args: []string{filepath.Base(in.cfg.Hook), "prestart"},
+		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+	})
+	return nil
+}
+
+// editCDI takes each GPU from the site's files where they have it, and makes
+// the rest.
+func (in *Injector) editCDI(spec *specs.Spec, gpus []GPU) error {
+	cache, err := cdi.NewCache(cdi.WithSpecDirs(in.cfg.SpecDirs...), cdi.WithAutoRefresh(false))
+	if err != nil {
+		return fmt.Errorf("read CDI files: %w", err)
+	}
+	var site, ours []string
+	for _, g := range gpus {
+		if name := "nvidia.com/gpu=" + g.UUID; cache.GetDevice(name) != nil {
+			site = append(site, name)
+		} else {
+			ours = append(ours, g.UUID)
+		}
+	}
+	if len(ours) > 0 {
+		if err := in.generate(spec, ours); err != nil {
+			return err
+		}
+	}
+	names := slices.Concat(site, in.cfg.Devices)
+	if len(names) == 0 {
+		return nil
+	}
+	if missing, err := cache.InjectDevices(spec, names...); err != nil {
+		if len(missing) == 0 {
+			return err
+		}
+		return fmt.Errorf("CDI device %s is in no file of %s: %w", strings.Join(missing, ", "),
+			strings.Join(in.cfg.SpecDirs, " or "), errors.Join(err, cacheErrors(cache)))
+	}
+	return nil
+}
+
+func cacheErrors(cache *cdi.Cache) error {
+	var errs []error
+	for _, list := range cache.GetErrors() {
+		errs = append(errs, list...)
+	}
+	return errors.Join(errs...)
+}
+
+// generate makes the edits for GPUs out of what the driver installed.
+func (in *Injector) generate(spec *specs.Spec, uuids []string) error {
+	if err := in.ensureUVM(); err != nil {
+		return err
+	}
+	mode, ids := nvcdi.ModeNvml, uuids
+	if isTegra(in.cfg.Root) {
+		mode = nvcdi.ModeCSV
+		if n, _ := in.cfg.Lib.DeviceGetCount(); n <= 1 {
+			ids = []string{"0"} // the only GPU of a Tegra goes by no other name
+		}
+	}
+	lib, err := nvcdi.New(
+		nvcdi.WithMode(mode), nvcdi.WithNvmlLib(in.cfg.Lib), nvcdi.WithLogger(toolkitLog{in.cfg.Log}),
+		nvcdi.WithDriverRoot(in.cfg.Root), nvcdi.WithDevRoot(in.cfg.Root),
+		nvcdi.WithNVIDIACDIHookPath(in.hook), nvcdi.WithLdconfigPath(ldconfigPath()),
+		nvcdi.WithFeatureFlags(nvcdi.FeatureDisableNvsandboxUtils),
+		// One more process for each GPU, which obeys the job's environment.
+		nvcdi.WithDisabledHooks("apply-cuda-memory-limits"),
+	)
+	if err != nil {
+		return fmt.Errorf("prepare CDI: %w", err)
+	}
+	devices, err := lib.GetDeviceSpecsByID(ids...)
+	if err != nil {
+		return fmt.Errorf("make CDI devices: %w", err)
+	}
+	common, err := lib.GetCommonEdits()
+	if err != nil {
+		return fmt.Errorf("make CDI edits: %w", err)
+	}
+	for _, e := range append(editsOf(devices), common) {
+		if err := e.Apply(spec); err != nil {
+			return fmt.Errorf("apply CDI edits: %w", err)
+		}
+	}
+	return nil
+}
+
+func editsOf(devices []cdispecs.Device) []*cdi.ContainerEdits {
+	var list []*cdi.ContainerEdits
+	for i := range devices {
+		list = append(list, &cdi.ContainerEdits{ContainerEdits: &devices[i].ContainerEdits})
+	}
+	return list
+}
+
+// ensureUVM has the driver make the device that CUDA needs beside the GPUs:
+// after a boot it is not there before somebody asks.
+func (in *Injector) ensureUVM() error {
+	const node = "dev/nvidia-uvm"
+	if _, err := os.Stat(filepath.Join(in.cfg.Root, node)); err == nil || isTegra(in.cfg.Root) {
+		return nil
+	}
+	out, err := exec.Command("nvidia-modprobe", "-u", "-c=0").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("/%s is missing and nvidia-modprobe cannot make it: %w %s: run modprobe nvidia-uvm", node, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// isTegra says whether this is one of NVIDIA's own boards, whose driver is a
+// list of files and not a package.
+func isTegra(root string) bool {
+	_, err := os.Stat(filepath.Join(root, "etc/nv_tegra_release"))
+	return err == nil
+}

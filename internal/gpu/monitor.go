@@ -1,0 +1,367 @@
+package gpu
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// Monitor keeps an eye on a node's GPUs. Poll reads; every other method answers
+// at once from what the last Poll found, also while one hangs in the driver.
+type Monitor struct {
+	lib nvml.Interface // nil: no GPUs
+	log *slog.Logger
+
+	// Now is the clock, for tests. It must not be changed after the first use.
+	Now func() time.Time
+
+	pollMu sync.Mutex // one Poll at a time; guards what only Poll uses
+	events nvml.EventSet
+	watch  map[string]bool      // UUIDs of devices whose events come in
+	xids   map[string]Fault     // by device, until the program ends
+	heat   map[string]time.Time // when a device was last too hot
+
+	mu      sync.Mutex
+	inv     Inventory
+	faults  map[string]Fault // by UUID of a GPU
+	samples []Sample
+	polling time.Time // since when a Poll runs; zero: none does
+}
+
+// hangAfter is how long the driver may be silent before its GPUs are doubted.
+const hangAfter = time.Minute
+
+// NewMonitor reads lib for the first time. lib is nil on a node without GPUs.
+// An error means that the driver lists nothing.
+func NewMonitor(lib nvml.Interface, log *slog.Logger) (*Monitor, error) {
+	m := &Monitor{
+		lib: lib, log: log, Now: time.Now,
+		watch: map[string]bool{}, xids: map[string]Fault{}, heat: map[string]time.Time{},
+		faults: map[string]Fault{},
+	}
+	if m.log == nil {
+		m.log = slog.Default()
+	}
+	if lib == nil {
+		return m, nil
+	}
+	if set, ret := lib.EventSetCreate(); ret == nvml.SUCCESS {
+		m.events = set
+	} else {
+		m.log.Warn("GPU events are not available", "error", ret.Error())
+	}
+	return m, m.Poll()
+}
+
+// Inventory is what the last Poll found, less what has gone wrong since.
+func (m *Monitor) Inventory() Inventory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	inv := m.inv
+	inv.GPUs = slices.Clone(inv.GPUs)
+	if silent := m.silentLocked(); silent != "" {
+		for i := range inv.GPUs {
+			inv.GPUs[i].Unhealthy = silent
+		}
+	}
+	return inv
+}
+
+func (m *Monitor) silentLocked() string {
+	if m.polling.IsZero() || m.Now().Sub(m.polling) < hangAfter {
+		return ""
+	}
+	return fmt.Sprintf("the driver has not answered since %s: see dmesg, the machine may need a reboot", m.polling.UTC().Format(time.RFC3339))
+}
+
+// Samples is what the GPUs were doing at the last Poll.
+func (m *Monitor) Samples() []Sample {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.samples)
+}
+
+// Fault says what is wrong with any of the given GPUs, the worst first.
+func (m *Monitor) Fault(uuids []string) Fault {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var worst Fault
+	for _, id := range uuids {
+		f := m.faults[id]
+		if f.Text != "" && (worst.Text == "" || f.Lost && !worst.Lost) {
+			worst = Fault{Text: "GPU " + id + ": " + f.Text, Lost: f.Lost}
+		}
+	}
+	return worst
+}
+
+// Watch polls at the given interval until ctx ends. changed is called after a
+// Poll that made the inventory another one; nil is allowed.
+func (m *Monitor) Watch(ctx context.Context, interval time.Duration, changed func()) {
+	if m.lib == nil {
+		return
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		before := m.Inventory()
+		if err := m.Poll(); err != nil {
+			m.log.Error("read GPUs", "error", err)
+		}
+		if changed != nil && !sameInventory(before, m.Inventory()) {
+			changed()
+		}
+	}
+}
+
+func sameInventory(a, b Inventory) bool {
+	return a.Driver == b.Driver && a.CUDA == b.CUDA && slices.EqualFunc(a.GPUs, b.GPUs, func(x, y GPU) bool {
+		return x.UUID == y.UUID && x.Unhealthy == y.Unhealthy && x.MemBytes == y.MemBytes && slices.Equal(x.Links, y.Links)
+	})
+}
+
+// Poll reads inventory, health and samples now. When nothing can be read, the
+// GPUs stay listed as unhealthy and the error says why.
+func (m *Monitor) Poll() error {
+	if m.lib == nil {
+		return nil
+	}
+	m.pollMu.Lock()
+	defer m.pollMu.Unlock()
+	m.setPolling(m.Now())
+	defer m.setPolling(time.Time{})
+
+	r := newReader(m.lib)
+	inv, devices, err := r.discover()
+	if err != nil {
+		m.publishError(err)
+		return err
+	}
+	m.listen(devices)
+	m.drain()
+	faults := map[string]Fault{}
+	var samples []Sample
+	for _, d := range devices {
+		f := m.deviceFault(d)
+		for _, g := range d.gpus {
+			samples = append(samples, sample(g.UUID, d.handleOf(g)))
+			switch {
+			case f.Text != "":
+				faults[g.UUID] = f
+			case g.Unhealthy != "":
+				faults[g.UUID] = Fault{Text: g.Unhealthy}
+			}
+		}
+	}
+	m.publish(inv, faults, samples)
+	return nil
+}
+
+func (m *Monitor) setPolling(since time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.polling = since
+}
+
+// handleOf finds the handle to sample a GPU by.
+func (d *device) handleOf(g GPU) nvml.Device {
+	if g.MIG == nil || d.handle == nil {
+		return d.handle
+	}
+	n, _ := d.handle.GetMaxMigDeviceCount()
+	for i := range n {
+		h, ret := d.handle.GetMigDeviceHandleByIndex(i)
+		if ret != nvml.SUCCESS {
+			continue
+		}
+		if uuid, ret := h.GetUUID(); ret == nvml.SUCCESS && uuid == g.UUID {
+			return h
+		}
+	}
+	return nil
+}
+
+// deviceFault joins what the driver said once, what it says now, and heat,
+// which has to be gone for a while.
+func (m *Monitor) deviceFault(d device) Fault {
+	if f := m.xids[d.uuid]; f.Text != "" {
+		return f
+	}
+	if d.handle == nil {
+		return Fault{Text: d.gpus[0].Unhealthy, Lost: true}
+	}
+	if f := check(d.handle); f.Text != "" {
+		return f
+	}
+	f := heat(d.handle)
+	if f.Text != "" {
+		m.heat[d.uuid] = m.Now()
+		return f
+	}
+	if last, was := m.heat[d.uuid]; was && m.Now().Sub(last) < coolFor {
+		return Fault{Text: "it was too hot a moment ago: see to its cooling"}
+	}
+	delete(m.heat, d.uuid)
+	return Fault{}
+}
+
+// listen registers for the events of devices that are new.
+func (m *Monitor) listen(devices []device) {
+	if m.events == nil {
+		return
+	}
+	const wanted = nvml.EventTypeXidCriticalError | nvml.EventTypeDoubleBitEccError
+	for _, d := range devices {
+		if d.handle == nil || m.watch[d.uuid] {
+			continue
+		}
+		kinds, ret := d.handle.GetSupportedEventTypes()
+		if ret == nvml.SUCCESS && kinds&wanted != 0 {
+			ret = d.handle.RegisterEvents(kinds&wanted, m.events)
+		}
+		if ret != nvml.SUCCESS {
+			m.log.Warn("GPU reports no events", "gpu", d.uuid, "error", ret.Error())
+		}
+		m.watch[d.uuid] = true
+	}
+}
+
+// maxEvents bounds one drain: a GPU in trouble may report without end.
+const maxEvents = 1000
+
+// drain takes in the events that wait. It does not wait for any.
+func (m *Monitor) drain() {
+	if m.events == nil {
+		return
+	}
+	for range maxEvents {
+		e, ret := m.events.Wait(0)
+		if ret == nvml.ERROR_GPU_IS_LOST {
+			continue // the devices are asked next, and the lost one says so itself
+		}
+		if ret != nvml.SUCCESS {
+			return
+		}
+		uuid := ""
+		if e.Device != nil {
+			uuid, ret = e.Device.GetUUID()
+		}
+		if ret != nvml.SUCCESS {
+			continue
+		}
+		m.event(uuid, e)
+	}
+}
+
+func (m *Monitor) event(uuid string, e nvml.EventData) {
+	if e.EventType != nvml.EventTypeXidCriticalError {
+		return // memory errors are counted by the device
+	}
+	text, fault := xidFault(e.EventData)
+	if !fault {
+		m.log.Info("GPU reports an error of a job", "gpu", uuid, "what", xidNote(e.EventData))
+		return
+	}
+	if m.xids[uuid].Text == "" {
+		m.xids[uuid] = Fault{Text: text, Lost: true}
+	}
+}
+
+// publish makes a reading the current one. GPUs that were there and are not now
+// stay in it as unhealthy. MIG instances go when their device is still there:
+// somebody has cut it anew.
+func (m *Monitor) publish(inv Inventory, faults map[string]Fault, samples []Sample) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	gone := m.goneLocked(inv)
+	if len(gone) > 0 {
+		// What became unreadable is listed under the name that it had.
+		inv.GPUs = slices.DeleteFunc(inv.GPUs, func(g GPU) bool {
+			return isStandIn(g) && !slices.ContainsFunc(m.inv.GPUs, func(old GPU) bool { return old.UUID == g.UUID })
+		})
+	}
+	for _, g := range gone {
+		faults[g.UUID] = Fault{Text: "it vanished: " + faultText(nvml.ERROR_GPU_IS_LOST), Lost: true}
+	}
+	inv.GPUs = append(inv.GPUs, gone...)
+	slices.SortStableFunc(inv.GPUs, func(a, b GPU) int { return cmp.Compare(a.PCI, b.PCI) })
+	inv.number()
+	for i := range inv.GPUs {
+		g := &inv.GPUs[i]
+		g.Unhealthy = faults[g.UUID].Text
+		m.logChange(g.UUID, faults[g.UUID])
+	}
+	m.inv, m.faults, m.samples = inv, faults, samples
+}
+
+// goneLocked lists the GPUs that a new reading should have and has not.
+func (m *Monitor) goneLocked(inv Inventory) []GPU {
+	there := map[string]bool{}
+	for _, g := range inv.GPUs {
+		there[g.UUID] = true
+		if g.MIG != nil {
+			there[g.MIG.Parent] = true
+		}
+	}
+	var gone []GPU
+	for _, g := range m.inv.GPUs {
+		if !there[g.UUID] && !isStandIn(g) && (g.MIG == nil || !there[g.MIG.Parent]) {
+			gone = append(gone, g)
+		}
+	}
+	return gone
+}
+
+// publishError keeps the GPUs that were known.
+func (m *Monitor) publishError(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	faults := map[string]Fault{}
+	m.inv.GPUs = slices.Clone(m.inv.GPUs)
+	for i := range m.inv.GPUs {
+		g := &m.inv.GPUs[i]
+		f := m.faults[g.UUID]
+		if !f.Lost {
+			f = Fault{Text: "the driver does not answer: " + err.Error()}
+		}
+		g.Unhealthy, faults[g.UUID] = f.Text, f
+	}
+	m.faults, m.samples = faults, nil
+}
+
+func (m *Monitor) logChange(uuid string, f Fault) {
+	switch old := m.faults[uuid]; {
+	case f.Text == old.Text:
+	case f.Text == "":
+		m.log.Info("GPU is well again", "gpu", uuid)
+	default:
+		m.log.Error("GPU is unhealthy", "gpu", uuid, "reason", f.Text)
+	}
+}
+
+// Close lets go of the library.
+func (m *Monitor) Close() error {
+	if m.lib == nil {
+		return nil
+	}
+	m.pollMu.Lock()
+	defer m.pollMu.Unlock()
+	if m.events != nil {
+		m.events.Free()
+	}
+	if ret := m.lib.Shutdown(); ret != nvml.SUCCESS {
+		return fmt.Errorf("close NVML: %v", ret)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// Config is what a node is told of its GPUs. The zero value finds those of the
+// driver and gives them by CDI.
+type Config struct {
+	// Simulate pretends these GPUs instead of looking for real ones.
+	Simulate Simulation
+	// NodeName makes simulated UUIDs differ from those of other nodes.
+	NodeName string
+	// NUMANodes of the machine, which simulated GPUs are spread over.
+	NUMANodes []int
+
+	// Injector says how containers get GPUs; its Lib is set by Open.
+	Injector InjectorConfig
+
+	Log *slog.Logger // default slog.Default
+}
+
+// Validate reports what is wrong with mode and names, without looking at the
+// machine.
+func (c *Config) Validate() error {
+	var errs []error
+	if m := c.Injector.Mode; m != "" && m != ModeCDI && m != ModeHook {
+		errs = append(errs, fmt.Errorf("mode: %q: use cdi or hook", m))
+	}
+	if c.Injector.Hook != "" && !filepath.IsAbs(c.Injector.Hook) {
+		errs = append(errs, fmt.Errorf("hook: %q: must be an absolute path", c.Injector.Hook))
+	}
+	if c.Injector.Hook != "" && c.Injector.Mode != ModeHook {
+		errs = append(errs, errors.New("hook: only used with mode hook"))
+	}
+	for _, d := range c.Injector.Devices {
+		kind, name, ok := strings.Cut(d, "=")
+		if !ok || name == "" || !strings.Contains(kind, "/") {
+			errs = append(errs, fmt.Errorf("devices: %q: write a CDI device as example.com/rdma=all", d))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Node is a node's GPUs: what there are, how they are, and how jobs get them.
+type Node struct {
+	*Monitor
+	*Injector
+}
+
+// Open finds the GPUs. A machine without NVIDIA driver is a node without GPUs;
+// an error is a driver or a configuration that does not work.
+func Open(cfg Config) (*Node, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	lib, err := cfg.library()
+	if err != nil {
+		return nil, err
+	}
+	monitor, err := NewMonitor(lib, cfg.Log)
+	if err != nil {
+		return nil, errors.Join(err, monitor.Close())
+	}
+	cfg.Injector.Lib = lib
+	if cfg.Injector.Log == nil {
+		cfg.Injector.Log = cfg.Log
+	}
+	injector, err := NewInjector(cfg.Injector)
+	if err != nil {
+		return nil, errors.Join(err, monitor.Close())
+	}
+	return &Node{monitor, injector}, nil
+}
+
+func (c *Config) library() (nvml.Interface, error) {
+	if len(c.Simulate) > 0 {
+		return Simulate(c.Simulate, c.NodeName, c.NUMANodes), nil
+	}
+	return Load()
+}
+
+// Find returns the GPUs of the given UUIDs in order of Index.
+func (n *Node) Find(uuids []string) ([]GPU, error) {
+	inv := n.Inventory()
+	var list []GPU
+	for _, g := range inv.GPUs {
+		if slices.Contains(uuids, g.UUID) {
+			list = append(list, g)
+		}
+	}
+	for _, id := range uuids {
+		if !slices.ContainsFunc(list, func(g GPU) bool { return g.UUID == id }) {
+			return list, fmt.Errorf("this node has no GPU %s", id)
+		}
+	}
+	return list, nil
+}
+
+// Edits gives the container of spec exactly the GPUs with the given UUIDs. It
+// must be called without any for other containers.
+func (n *Node) Edits(spec *specs.Spec, uuids []string) error {
+	gpus, err := n.Find(uuids)
+	if err != nil {
+		return err
+	}
+	for _, g := range gpus {
+		if g.Unhealthy != "" {
+			return fmt.Errorf("give GPU %s: %s", g.UUID, g.Unhealthy)
+		}
+	}
+	return n.Edit(spec, gpus)
+}
+
+// Close lets go of the driver.
+func (n *Node) Close() error { return n.Monitor.Close() }
