@@ -72,6 +72,11 @@ func (s *Store) collect(now time.Time) (Collected, error) {
 	for id := range s.pins {
 		needed[id] = true
 	}
+	for _, h := range s.holds {
+		for _, id := range h.Layers {
+			needed[id] = true
+		}
+	}
 	for id, info := range s.layers {
 		if needed[id] {
 			c.Kept += info.Size

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 )
 
 // markerName is the file beside fs/ that makes a directory a layer.
@@ -73,9 +72,6 @@ func (s *Store) pullLayers(ctx context.Context, src source, p *plan, h *hub) err
 	if size > s.config.MaxUnpackedBytes {
 		return tooBig(s.config.MaxUnpackedBytes)
 	}
-	if len(missing) > 0 {
-		return syncFS(s.layersDir)
-	}
 	return nil
 }
 
@@ -129,7 +125,7 @@ func (s *Store) fetchLayer(ctx context.Context, src source, l layer, h *hub) err
 		return classifyLocal(err)
 	}
 	counted := &countingReader{r: rc, seen: func(n int64) { h.publish(Progress{Bytes: n}) }}
-	info, err := unpack(ctx, filepath.Join(tmp, "fs"), counted, l.diffID, s.config.MaxUnpackedBytes)
+	info, err := unpack(ctx, counted, target{dir: filepath.Join(tmp, "fs"), diffID: l.diffID, maxBytes: s.config.MaxUnpackedBytes})
 	if err != nil {
 		return err
 	}
@@ -164,20 +160,6 @@ func makeDir(name string, mode os.FileMode) error {
 		return err
 	}
 	return os.Chmod(name, mode)
-}
-
-// syncFS brings unpacked layers to the disk before an image refers to them:
-// one call per image instead of one fsync for each of its files.
-func syncFS(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return classifyLocal(err)
-	}
-	defer d.Close()
-	if err := unix.Syncfs(int(d.Fd())); err != nil {
-		return classifyLocal(fmt.Errorf("sync %s: %w", dir, err))
-	}
-	return nil
 }
 
 // countingReader reports how many bytes were read in all.

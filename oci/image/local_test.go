@@ -87,9 +87,9 @@ func TestLocalImagesRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, root, "garbage.tar", strings.Repeat("garbage", 500))
-	write(t, root, "plain.tar", string(tarOf(t, []entry{file("x", "")})))
-	write(t, root, "two.tar", string(tarOf(t, []entry{file("manifest.json", `[{},{}]`)})))
-	write(t, root, "loop.tar", string(tarOf(t, []entry{{h: tar.Header{Typeflag: tar.TypeSymlink, Name: "manifest.json", Linkname: "manifest.json"}}})))
+	write(t, root, "plain.tar", string(tarOf([]entry{file("x", "")})))
+	write(t, root, "two.tar", string(tarOf([]entry{file("manifest.json", `[{},{}]`)})))
+	write(t, root, "loop.tar", string(tarOf([]entry{{h: tar.Header{Typeflag: tar.TypeSymlink, Name: "manifest.json", Linkname: "manifest.json"}}})))
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	raw, _ := os.Open(root + "/oci.tar")

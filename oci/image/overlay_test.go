@@ -46,7 +46,7 @@ func imageOf(t *testing.T, layers ...[]entry) v1.Image {
 	t.Helper()
 	img := v1.Image(empty.Image)
 	for _, entries := range layers {
-		l, err := imagetest.Layer(tarOf(t, entries), false)
+		l, err := imagetest.Layer(tarOf(entries), false)
 		if err == nil {
 			img, err = mutate.AppendLayers(img, l)
 		}

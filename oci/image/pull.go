@@ -141,9 +141,10 @@ func (s *Store) pull(ctx context.Context, r ref.Ref, creds *ref.Credentials, h *
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.saveImage(p, layers, r, identity); err != nil {
+	if err := s.saveImage(p, layers, r, identity); err != nil {
 		return nil, err
 	}
+	s.settle(digest.String())
 	if _, img := s.image(digest.String()); img != nil {
 		return img, nil
 	}

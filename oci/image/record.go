@@ -25,6 +25,8 @@ type record struct {
 	// Platform is that of the layers; the same index may lead to others.
 	Platform string   `json:"platform"`
 	Size     int64    `json:"size"`
+	Boot     string   `json:"boot"`   // in which it was pulled
+	Synced   bool     `json:"synced"` // its layers are on disk; see settle.go
 	Refs     []string `json:"refs"`   // names it was pulled by, newest last, at most maxRememberRefs
 	Grants   []string `json:"grants"` // "name identity": who may use it under which name
 
@@ -57,7 +59,7 @@ func (s *Store) loadImages() error {
 		if err == nil {
 			err = readJSON(name, rec)
 		}
-		if err != nil || s.recordFile(rec.Digest.String()) != name {
+		if err != nil || s.recordFile(rec.Digest.String()) != name || !s.settled(rec) {
 			// Left by a crash, or damaged: the image is pulled again.
 			if err := os.Remove(name); err != nil {
 				return err
@@ -70,7 +72,7 @@ func (s *Store) loadImages() error {
 	return nil
 }
 
-// usedLayersLocked are the layers of all images and holds.
+// usedLayersLocked are the layers of all images.
 func (s *Store) usedLayersLocked() map[string]bool {
 	used := map[string]bool{}
 	for _, rec := range s.images {
@@ -78,21 +80,16 @@ func (s *Store) usedLayersLocked() map[string]bool {
 			used[id] = true
 		}
 	}
-	for _, h := range s.holds {
-		for _, id := range h.Layers {
-			used[id] = true
-		}
-	}
 	return used
 }
 
 // saveImage writes the blobs of a plan and then the record that needs them.
-func (s *Store) saveImage(p *plan, layers []string, r ref.Ref, identity string) (*record, error) {
-	rec := &record{Digest: p.digest, Config: p.config, Layers: layers, Platform: s.config.Platform}
+func (s *Store) saveImage(p *plan, layers []string, r ref.Ref, identity string) error {
+	rec := &record{Digest: p.digest, Config: p.config, Layers: layers, Platform: s.config.Platform, Boot: s.boot}
 	for h, raw := range p.blobs {
 		rec.Blobs = append(rec.Blobs, h)
 		if err := writeFile(s.blobFile(h), raw); err != nil {
-			return nil, classifyLocal(err)
+			return classifyLocal(err)
 		}
 	}
 	slices.SortFunc(rec.Blobs, func(a, b v1.Hash) int { return strings.Compare(a.Hex, b.Hex) })
@@ -104,7 +101,7 @@ func (s *Store) saveImage(p *plan, layers []string, r ref.Ref, identity string) 
 	if old := s.images[p.digest.String()]; old != nil {
 		rec.Refs, rec.Grants = old.Refs, old.Grants
 	}
-	return rec, s.useLocked(rec, r, identity, true)
+	return s.useLocked(rec, r, identity, true)
 }
 
 // useLocked notes that an image is used now, under that name by that
@@ -112,7 +109,6 @@ func (s *Store) saveImage(p *plan, layers []string, r ref.Ref, identity string) 
 func (s *Store) useLocked(rec *record, r ref.Ref, identity string, must bool) error {
 	now := s.config.Now()
 	name, permit := r.WithDigest("").Familiar(), grant(r, identity)
-	file := s.recordFile(rec.Digest.String())
 	next := *rec
 	next.lastUse = now
 	if must || !slices.Contains(rec.Refs, name) || !slices.Contains(rec.Grants, permit) {
@@ -121,18 +117,36 @@ func (s *Store) useLocked(rec *record, r ref.Ref, identity string, must bool) er
 		if !slices.Contains(next.Grants, permit) {
 			next.Grants = append(slices.Clone(next.Grants), permit)
 		}
-		if err := writeJSON(file, &next); err != nil {
+		if err := s.writeRecordLocked(&next); err != nil {
 			return classifyLocal(err)
 		}
-	}
-	if err := os.Chtimes(file, now, now); err != nil {
+	} else if err := os.Chtimes(s.recordFile(rec.Digest.String()), now, now); err != nil {
 		return classifyLocal(err)
 	}
 	s.images[rec.Digest.String()] = &next
 	return nil
 }
 
-// load returns an image if all of it is there and undamaged.
+func (s *Store) writeRecordLocked(rec *record) error {
+	file := s.recordFile(rec.Digest.String())
+	if err := writeJSON(file, rec); err != nil {
+		return err
+	}
+	return os.Chtimes(file, rec.lastUse, rec.lastUse)
+}
+
+// Load returns an image that is in the store, without asking whether the
+// caller may use it: for those that it holds. It fails if the image is not
+// there in full.
+func (s *Store) Load(digest string) (*Image, error) {
+	_, img := s.image(digest)
+	if img == nil {
+		return nil, fmt.Errorf("load image %s: %w", digest, errAbsent)
+	}
+	return img, nil
+}
+
+// image returns an image if all of it is there and undamaged.
 func (s *Store) image(digest string) (*record, *Image) {
 	s.mu.Lock()
 	rec := s.images[digest]

@@ -95,6 +95,11 @@ func (s *Store) load() error {
 		return fmt.Errorf("another process uses it: %w", err)
 	}
 	s.lock = lock
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return err
+	}
+	s.boot = strings.TrimSpace(string(boot))
 	if err := os.RemoveAll(s.tmpDir); err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
@@ -106,16 +111,12 @@ func (s *Store) load() error {
 	if s.key, err = loadKey(s.config.Dir); err != nil {
 		return err
 	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return err
-	}
-	s.boot = strings.TrimSpace(string(boot))
 	return errors.Join(s.loadImages(), s.loadHolds(), s.loadLayers())
 }
 
-// loadLayers wants images and holds to be loaded: it sweeps layers which none uses
-// and which a crash of the machine may have left incomplete.
+// loadLayers wants the images to be loaded: it sweeps layers which none uses
+// and which a crash of the machine may have left incomplete. What was held then
+// runs no more.
 func (s *Store) loadLayers() error {
 	used := s.usedLayersLocked()
 	entries, err := os.ReadDir(s.layersDir)

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,11 +107,7 @@ func TestKilledWhileUnpacking(t *testing.T) {
 		t.Fatalf("the pull ended: %v", err)
 	}
 	f := newRegistry(t)
-	body := make([]byte, 4<<20) // not compressible, so it takes several writes
-	for i, x := 0, uint32(1); i < len(body); i++ {
-		x = x*1664525 + 1013904223
-		body[i] = byte(x >> 24)
-	}
+	body := noise(4 << 20) // not compressible, so it takes several writes
 	img := build(t, imagetest.Options{Layers: [][]imagetest.File{{{Name: "done"}}, {{Name: "first"}, {Name: "big", Body: body}}}})
 	r, _ := f.push(t, "a/b:1", img)
 	layers, err := img.Layers()
@@ -118,14 +115,7 @@ func TestKilledWhileUnpacking(t *testing.T) {
 		t.Fatal(err)
 	}
 	big, _ := layers[1].Digest()
-	raw, err := layers[1].Compressed()
-	if err != nil {
-		t.Fatal(err)
-	}
 	half := make([]byte, 1<<20)
-	if _, err := raw.Read(half); err != nil {
-		t.Fatal(err)
-	}
 	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, big.Hex) || r.Method != http.MethodGet {
 			return false
@@ -168,12 +158,23 @@ func TestKilledWhileUnpacking(t *testing.T) {
 	}
 }
 
-// After a crash of the machine, a layer that no image needs may lack data.
+func noise(n int) []byte {
+	body := make([]byte, n)
+	for i, x := 0, uint32(1); i < n; i++ {
+		x = x*1664525 + 1013904223
+		body[i] = byte(x >> 24)
+	}
+	return body
+}
+
+// After a crash of the machine, an image may not be on disk in full, nor may a
+// layer that no image needs.
 func TestLayersOfAnotherBoot(t *testing.T) {
 	f := newRegistry(t)
 	r, digest := f.push(t, "a/b:1", small(t, "x"))
 	s := open(t, Config{})
 	img := pull(t, s, r, nil)
+	s.work.Wait() // until it is on disk
 	for _, dir := range img.Layers {
 		marker := filepath.Join(filepath.Dir(dir), markerName)
 		var info unpacked
@@ -190,12 +191,26 @@ func TestLayersOfAnotherBoot(t *testing.T) {
 	if n := len(names(t, s.layersDir)); n != 2 {
 		t.Errorf("%d layers of an image are left", n)
 	}
-	s.Close()
-	os.Remove(s.recordFile(digest))
-	s = open(t, Config{Dir: s.config.Dir})
-	if n := len(names(t, s.layersDir)); n != 0 {
-		t.Errorf("%d layers of no image are left", n)
+	if n := len(s.Images()); n != 1 {
+		t.Errorf("%d images that were on disk are left", n)
 	}
+	if err := s.Hold("container of then", digest); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	record := s.recordFile(digest)
+	raw, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw = bytes.Replace(raw, []byte(`"synced":true`), []byte(`"synced":false`), 1)
+	raw = bytes.Replace(raw, []byte(s.boot), []byte("another"), 1)
+	write(t, filepath.Dir(record), filepath.Base(record), string(raw))
+	s = open(t, Config{Dir: s.config.Dir})
+	if images, layers := s.Images(), names(t, s.layersDir); len(images) != 0 || len(layers) != 0 {
+		t.Errorf("left of what was not on disk: %v, %v", images, layers)
+	}
+	pull(t, s, r, nil)
 }
 
 func TestHolds(t *testing.T) {

@@ -41,18 +41,25 @@ type unpacked struct {
 	Boot string `json:"boot"`
 }
 
-// unpack writes the layer read from r into dir, which is empty, and verifies
-// it. r is read to its end, so that its own verification happens too.
-func unpack(ctx context.Context, dir string, r io.Reader, diffID v1.Hash, maxBytes int64) (unpacked, error) {
+// target is where a layer goes and what it must be.
+type target struct {
+	dir      string // exists and is empty
+	diffID   v1.Hash
+	maxBytes int64 // of its files
+}
+
+// unpack writes the layer read from r and verifies it. r is read to its end,
+// so that its own verification happens too.
+func unpack(ctx context.Context, r io.Reader, to target) (unpacked, error) {
 	plain, done, err := decompress(r)
 	if err != nil {
 		return unpacked{}, unpackError(err)
 	}
 	defer done()
-	u := &unpacking{max: maxBytes, explicit: map[string]bool{}, used: map[string]bool{}}
+	u := &unpacking{max: to.maxBytes, explicit: map[string]bool{}, used: map[string]bool{}}
 	hash := sha256.New()
-	stream := io.TeeReader(&boundedReader{r: plain, left: 2*maxBytes + 1<<20, max: maxBytes}, hash)
-	_, err = archive.Apply(log.WithLogger(ctx, silent), dir, stream, archive.WithFilter(u.accept), archive.WithConvertWhiteout(convertWhiteout))
+	stream := io.TeeReader(&boundedReader{r: plain, left: 2*to.maxBytes + 1<<20, max: to.maxBytes}, hash)
+	_, err = archive.Apply(log.WithLogger(ctx, silent), to.dir, stream, archive.WithFilter(u.accept), archive.WithConvertWhiteout(convertWhiteout))
 	if err == nil {
 		_, err = io.Copy(io.Discard, stream)
 	}
@@ -62,10 +69,10 @@ func unpack(ctx context.Context, dir string, r io.Reader, diffID v1.Hash, maxByt
 	if err != nil {
 		return unpacked{}, unpackError(err)
 	}
-	if got := hex.EncodeToString(hash.Sum(nil)); got != diffID.Hex {
-		return unpacked{}, fail(Corrupt, "unpacked it has digest sha256:%s, not %s", got, diffID)
+	if got := hex.EncodeToString(hash.Sum(nil)); got != to.diffID.Hex {
+		return unpacked{}, fail(Corrupt, "unpacked it has digest sha256:%s, not %s", got, to.diffID)
 	}
-	return unpacked{DiffID: diffID, Size: u.bytes, Entries: u.entries, Implicit: u.implicit()}, nil
+	return unpacked{DiffID: to.diffID, Size: u.bytes, Entries: u.entries, Implicit: u.implicit()}, nil
 }
 
 // silent keeps the library's remarks on odd entries out of the node's log:
