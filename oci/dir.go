@@ -38,6 +38,9 @@ type ShimConfig struct {
 	Scratch string `json:"scratch,omitempty"`
 	// Log bounds what is kept of the output.
 	Log LogLimits `json:"log"`
+
+	// CgroupPath is the spec's; Prepare fills it in.
+	CgroupPath string `json:"cgroup_path"`
 }
 
 // Prepare makes dir and writes what a shim needs there. The directory must be
@@ -60,6 +63,7 @@ func Prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
 	if err := writeJSON(filepath.Join(dir, fileSpec), spec); err != nil {
 		return err
 	}
+	cfg.CgroupPath = spec.Linux.CgroupsPath
 	return writeJSON(filepath.Join(dir, fileShim), cfg)
 }
 

@@ -24,6 +24,10 @@ func init() {
 	case os.Args[1] == "init" && os.Getenv("_LIBCONTAINER_INITPIPE") != "":
 		libcontainer.Init() // does not return
 	case os.Args[1] == "shim" && os.Getenv(shimEnv) != "":
-		os.Exit(shimMain())
+		// Not on the first thread: it is bound to this function, so that each
+		// switch from it to another goroutine would be one between threads.
+		code := make(chan int)
+		go func() { code <- shimMain() }()
+		os.Exit(<-code)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -50,6 +51,8 @@ func shimMain() int {
 	// Only the control socket stops a container: a signal to the daemon's
 	// process group or session must not. They are caught and dropped, not
 	// ignored, as a job would inherit that and could not be interrupted.
+	// The set-up's garbage is small and short-lived; what runs for weeks is not.
+	debug.SetGCPercent(-1)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE)
 	s := &shim{phase: PhaseStarting, conns: map[*net.UnixConn]bool{}}
 	exit := s.run()
@@ -76,6 +79,7 @@ func (s *shim) run() Exit {
 	if err := s.begin(process); err != nil {
 		return s.failed(err)
 	}
+	debug.SetGCPercent(50)
 	state, err := process.Wait() // err is also set when the code is not 0
 	if state == nil {
 		return s.failed(fmt.Errorf("wait for the container: %w", err))
@@ -200,17 +204,19 @@ func (s *shim) teardown() {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
-	if s.group != nil {
-		report(s.group.Kill(killTimeout))
-	}
 	s.mu.Lock()
-	c := s.container
+	c, group := s.container, s.group
 	s.mu.Unlock()
+	// Nothing lives in the container by now: its processes end with the first
+	// one. Only a start that was broken off can leave something to kill.
 	if c != nil {
-		report(c.Destroy())
+		if err := c.Destroy(); err != nil {
+			report(group.Kill(killTimeout))
+			report(c.Destroy())
+		}
 	}
-	if s.group != nil {
-		report(s.group.Remove())
+	if group != nil && group.Exists() {
+		report(errors.Join(group.Kill(killTimeout), group.Remove()))
 	}
 	if err := unix.Unmount(dirRootfs, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
 		report(fmt.Errorf("unmount root file system: %w", err))

@@ -53,8 +53,18 @@ func (s *shim) start() (*pump, *libcontainer.Process, error) {
 		return nil, nil, err
 	}
 	process.Stdout, process.Stderr = p.write, p.write
+	// The mark has to be durable before the user's program runs: without it
+	// nothing of the user's can have happened and the rank may be started
+	// again. The disk works on it while the container is made.
+	marked := make(chan error, 1)
+	go func() { marked <- writeBegun(".") }()
 	err = c.Start(process)
 	p.write.Close()
+	if err == nil {
+		if err = <-marked; err != nil {
+			err = s.abandon(process, err)
+		}
+	}
 	if err != nil {
 		p.finish()
 		return nil, nil, err
@@ -62,12 +72,8 @@ func (s *shim) start() (*pump, *libcontainer.Process, error) {
 	return p, process, nil
 }
 
-// begin lets the user's program run. The mark is durable before: without it
-// nothing of the user's can have happened and the rank may be started again.
+// begin lets the user's program run.
 func (s *shim) begin(process *libcontainer.Process) error {
-	if err := writeBegun("."); err != nil {
-		return s.abandon(process, err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {

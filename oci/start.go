@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
@@ -84,14 +83,11 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 
 // groupOf returns the cgroup of the container in dir.
 func groupOf(dir string) (*cgroups.Group, error) {
-	var spec specs.Spec
-	if err := readJSON(filepath.Join(dir, fileSpec), &spec); err != nil {
+	var cfg ShimConfig
+	if err := readJSON(filepath.Join(dir, fileShim), &cfg); err != nil {
 		return nil, fmt.Errorf("find the container's cgroup: %w", err)
 	}
-	if spec.Linux == nil {
-		return nil, fmt.Errorf("find the container's cgroup: %s has no linux part", fileSpec)
-	}
-	return cgroups.Find(spec.Linux.CgroupsPath)
+	return cgroups.Find(cfg.CgroupPath)
 }
 
 // shimStderr returns the end of what a shim wrote before it died.
