@@ -74,32 +74,36 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // showStatus shows where the job stands. On a terminal it is one line that
-// changes; elsewhere a line for each change of what is worth a line.
+// changes; elsewhere a line for each change of what is worth a line, which is
+// what statusKey has. It returns that.
 func (a *App) showStatus(d *api.JobDetail, last string) string {
-	if a.Term.Err {
-		text := clean(statusText(d, a.Now(), true))
+	key := statusKey(d)
+	text := clean(statusText(d, a.Now()))
+	switch {
+	case a.Term.Err:
 		if a.Term.Width > 0 {
 			text = cut(text, a.Term.Width-1)
 		}
 		fmt.Fprint(a.Err, "\r\x1b[K"+text)
-		return text
-	}
-	text := statusText(d, a.Now(), false)
-	if text != last {
+	case key != last:
 		a.say("%s", text)
 	}
-	return text
+	return key
 }
 
-// statusText is the state of a job that does not run yet. What changes all the
-// time is said only in the live line.
-func statusText(d *api.JobDetail, now time.Time, live bool) string {
+// statusKey leaves out what changes all the time.
+func statusKey(d *api.JobDetail) string {
+	return string(d.State) + " " + d.Reason + " " + compressHosts(d.Nodes)
+}
+
+// statusText is where a job stands that does not run yet.
+func statusText(d *api.JobDetail, now time.Time) string {
 	parts := []string{fmt.Sprintf("job %d %s", d.Number, d.State)}
-	if live && d.Position > 0 {
+	if d.Position > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d in the queue", d.Position, d.NumQueued))
 	}
 	switch {
-	case d.ReasonText != "" && live:
+	case d.ReasonText != "":
 		parts = append(parts, d.ReasonText)
 	case d.Reason != "":
 		parts = append(parts, d.Reason)
@@ -107,10 +111,10 @@ func statusText(d *api.JobDetail, now time.Time, live bool) string {
 	if d.State.Active() && len(d.Nodes) > 0 {
 		parts = append(parts, "on "+compressHosts(d.Nodes))
 	}
-	if live && d.State.Pending() && !d.EstStart.IsZero() {
+	if d.State.Pending() && !d.EstStart.IsZero() {
 		parts = append(parts, "start expected "+relTime(d.EstStart, now))
 	}
-	if live && d.Progress != "" {
+	if d.Progress != "" {
 		parts = append(parts, d.Progress)
 	}
 	return strings.Join(parts, ", ")

@@ -224,12 +224,16 @@ func (a *App) printDryRun(r *api.SubmitResponse) error {
 }
 
 func (a *App) estimate(e *api.Estimate) string {
-	text := "it would start at once"
-	if !e.Now {
-		text = "when it would start is not known"
-		if !e.At.IsZero() {
-			text = "it would start " + a.moment(e.At)
-		}
+	var text string
+	switch {
+	case e.Now:
+		text = "it would start at once"
+	case !e.At.IsZero():
+		text = "it would start " + a.moment(e.At)
+	case e.Text != "":
+		return e.Text
+	default:
+		return "when it would start is not known"
 	}
 	if len(e.Nodes) > 0 {
 		text += " on " + compressHosts(e.Nodes)
