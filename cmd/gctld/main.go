@@ -48,6 +48,7 @@ func (c *runCmd) Run(log *slog.Logger) error {
 	log.Info("gctld answers", "addresses", strings.Join(s.Addresses(), " "))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
+	go s.ReloadOn(ctx, hangup(), c.Config) // ends with ctx
 	return errors.Join(s.Run(ctx), s.Close())
 }
 
@@ -62,7 +63,7 @@ func (c *devCmd) Run(log *slog.Logger) error {
 	if os.Geteuid() != 0 {
 		return errors.New("gctld dev runs containers and must be started as root")
 	}
-	d := ctld.Dev{Dir: c.Dir, Listen: c.Listen, Gnoded: c.Gnoded, SimulateGPUs: c.SimulateGPUs, Log: log}
+	d := ctld.Dev{Dir: c.Dir, Listen: c.Listen, Gnoded: c.Gnoded, SimulateGPUs: c.SimulateGPUs, Log: log, Reload: hangup()}
 	if d.Dir == "" {
 		d.Dir = client.DevDir()
 	}
@@ -81,6 +82,13 @@ func (c *devCmd) Run(log *slog.Logger) error {
 	err := d.Run(ctx, func(addresses []string) { greet(d.Dir, addresses) })
 	fmt.Fprintln(os.Stderr, "gctld dev has stopped. Jobs that were running go on; start it again and it finds them.")
 	return err
+}
+
+// hangup is the signals that ask for the configuration to be read again.
+func hangup() <-chan os.Signal {
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGHUP)
+	return ch
 }
 
 // greet says what to type next.

@@ -46,6 +46,8 @@ type Controller struct {
 	next   job.Number
 	nodes  []*Node // sorted by name; values are immutable
 
+	windows []sched.Window // advance reservations, in the order they were made
+
 	ended    []job.Number // in the table and over, oldest first
 	epoch    uint64       // of this start; makes desired-set versions grow over restarts
 	versions uint64       // of desired sets, in this epoch

@@ -34,6 +34,7 @@ const (
 	KindUUID    Kind = 'i' // by Name (UUID): number of a job in history
 	KindNode    Kind = 'n' // by Name
 	KindUsage   Kind = 'u' // by Name: the ledger's rows
+	KindWindow  Kind = 'w' // by Name: advance reservations
 )
 
 // Record is one thing to be stored. A nil Value deletes it.

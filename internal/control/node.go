@@ -1,6 +1,7 @@
 package control
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,10 +17,12 @@ type Node struct {
 	Hash      string // of the inventory it sent last
 	Inventory Inventory
 	Drained   string // reason an operator gave; empty: not drained
-	Unhealthy []string
-	LastSeen  sched.Time
-	Suspect   bool // silent for too long: no new jobs
-	Lost      bool // silent for so long that its ranks were given up
+
+	DrainedGPUs map[string]string // UUID to the reason an operator gave
+	Unhealthy   []string
+	LastSeen    sched.Time
+	Suspect     bool // silent for too long: no new jobs
+	Lost        bool // silent for so long that its ranks were given up
 
 	Jobs    []job.Number // with a live rank here, in the order they came
 	Version uint64       // of its desired set; grows over restarts too
@@ -64,6 +67,14 @@ func (n *Node) State() (string, string) {
 	return "up", ""
 }
 
+// OutOfService is why nothing new starts on a GPU; empty: it is fit for jobs.
+func (n *Node) OutOfService(g GPU) string {
+	if r := n.DrainedGPUs[g.UUID]; r != "" {
+		return "drained: " + r
+	}
+	return g.Unhealthy
+}
+
 func (c *Controller) findNode(name string) (int, bool) {
 	return slices.BinarySearchFunc(c.nodes, name, func(n *Node, s string) int { return strings.Compare(n.Name, s) })
 }
@@ -100,7 +111,7 @@ func (c *Controller) setNode(n Node) {
 func nodeDiffers(a, b *Node) bool {
 	as, _ := a.State()
 	bs, _ := b.State()
-	return as != bs || a.Hash != b.Hash
+	return as != bs || a.Hash != b.Hash || !maps.Equal(a.DrainedGPUs, b.DrainedGPUs)
 }
 
 // wake gives a node's desired set a new version.
@@ -156,9 +167,10 @@ func schedNode(n *Node) sched.Node {
 	}
 	s.Reason = reason
 	for _, g := range inv.GPUs {
+		out := n.OutOfService(g)
 		s.GPUs = append(s.GPUs, sched.GPU{
 			UUID: g.UUID, Model: g.Model, MemMiB: g.MemBytes >> 20, ComputeCap: g.ComputeCap, NUMA: g.NUMA,
-			Links: g.Links, Drained: g.Unhealthy != "", Reason: g.Unhealthy,
+			Links: g.Links, Drained: out != "", Reason: out,
 		})
 	}
 	return s

@@ -16,6 +16,12 @@ type Tick struct{}
 func (Tick) apply(c *Controller, now sched.Time) any {
 	c.tickNodes(now)
 	c.evict(now)
+	for _, w := range c.windows { // the slice is never changed in place
+		if w.End <= now {
+			c.sched.Unreserve(w.Name)
+			c.dropWindow(w.Name)
+		}
+	}
 	if c.plan != nil && c.plan.Wake > 0 && now >= c.plan.Wake {
 		c.dirty = true
 	}
@@ -38,6 +44,9 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 		case !n.Lost:
 			sooner(n.LastSeen + c.cfg.NodeTimeout)
 		}
+	}
+	for _, w := range c.windows {
+		sooner(w.End)
 	}
 	if c.plan != nil {
 		sooner(c.plan.Wake)

@@ -80,10 +80,12 @@ type nodeRecord struct {
 	Hash      string    `json:"hash"`
 	Inventory Inventory `json:"inventory"`
 	Drained   string    `json:"drained,omitempty"`
+
+	DrainedGPUs map[string]string `json:"drainedGpus,omitempty"`
 }
 
 func encodeNode(n *Node) []byte {
-	v, err := json.Marshal(nodeRecord{n.Name, n.Instance, n.Boot, n.Hash, n.Inventory, n.Drained})
+	v, err := json.Marshal(nodeRecord{n.Name, n.Instance, n.Boot, n.Hash, n.Inventory, n.Drained, n.DrainedGPUs})
 	must(err)
 	return v
 }
@@ -111,7 +113,9 @@ func (c *Controller) Load(r Record) error {
 		if err := json.Unmarshal(r.Value, &n); err != nil {
 			return fmt.Errorf("decode node record %s: %w", r.Name, err)
 		}
-		c.setNode(Node{Name: n.Name, Instance: n.Instance, Boot: n.Boot, Hash: n.Hash, Inventory: n.Inventory, Drained: n.Drained})
+		c.setNode(Node{Name: n.Name, Instance: n.Instance, Boot: n.Boot, Hash: n.Hash, Inventory: n.Inventory, Drained: n.Drained, DrainedGPUs: n.DrainedGPUs})
+	case KindWindow:
+		return c.loadWindow(r)
 	case KindUsage:
 		var row accounting.Row
 		if err := json.Unmarshal(r.Value, &row); err != nil {

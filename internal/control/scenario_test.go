@@ -119,7 +119,8 @@ func TestScenarios(t *testing.T) {
 //	schedule
 //	wait 10s
 //	restart
-//	show 1 | queue | orders n1
+//	drain n1 reason=x [gpu=0] | resume n1 [gpu=0] | reserve r in=60 until=120 node=n1 [maintenance]
+//	show 1 | queue | orders n1 | why 1
 func (w *world) command(d *datadriven.TestData) string {
 	arg := func(name, missing string) string {
 		for _, a := range d.CmdArgs {
@@ -142,6 +143,9 @@ func (w *world) command(d *datadriven.TestData) string {
 	first := ""
 	if len(d.CmdArgs) > 0 {
 		first = d.CmdArgs[0].Key
+	}
+	if out, ok := w.operator(d.Cmd, first, arg, number); ok {
+		return out
 	}
 	switch d.Cmd {
 	case "node":
@@ -177,6 +181,8 @@ func (w *world) command(d *datadriven.TestData) string {
 		return "same jobs\n"
 	case "queue":
 		return w.queue()
+	case "why":
+		return w.c.View(w.now).Waiting(w.c.job(job.Number(atoi(w.t, first)))).String() + "\n"
 	case "orders":
 		return w.orders(first)
 	case "show":
@@ -184,6 +190,20 @@ func (w *world) command(d *datadriven.TestData) string {
 	}
 	w.t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
 	return ""
+}
+
+// operator is a step that an operator takes.
+func (w *world) operator(cmd, first string, arg func(string, string) string, number func(string, string) int) (string, bool) {
+	switch cmd {
+	case "drain", "resume":
+		return w.answer(w.apply(Drain{Node: first, GPU: arg("gpu", ""), Reason: arg("reason", ""), By: "op"})), true
+	case "reserve":
+		return w.answer(w.apply(Reserve{Window: sched.Window{
+			Name: first, Start: w.now + sched.Time(number("in", "0"))*sched.Second, End: w.now + sched.Time(number("until", "0"))*sched.Second,
+			Nodes: []string{arg("node", "n1")}, Maintenance: arg("maintenance", "") != "",
+		}})), true
+	}
+	return "", false
 }
 
 func atoi(t *testing.T, s string) int {

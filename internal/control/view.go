@@ -16,13 +16,15 @@ type View struct {
 	Nodes []*Node // by name
 	Plan  *sched.Plan
 
+	Windows []sched.Window // advance reservations
+
 	jobs table
 }
 
 // View takes a snapshot. Only the owner may call it, and may publish it only
 // when the records of all steps before are durable.
 func (c *Controller) View(now sched.Time) *View {
-	return &View{Now: now, Nodes: c.nodes, Plan: c.plan, jobs: c.jobs.snapshot()}
+	return &View{Now: now, Nodes: c.nodes, Plan: c.plan, Windows: c.windows, jobs: c.jobs.snapshot()}
 }
 
 // Job is the job with that number, or nil.

@@ -52,8 +52,8 @@ func (id identity) mayNode() bool { return id.role == roleNode || id.role == rol
 // authenticator finds out who calls: on the unix socket the kernel says, over
 // TCP the bearer token does.
 type authenticator struct {
-	admin, node string   // tokens
-	operators   []string // users with the admin role
+	admin, node string          // tokens
+	operators   func() []string // users with the admin role
 }
 
 type peerKey struct{}
@@ -92,7 +92,7 @@ func (a *authenticator) identify(r *http.Request) (identity, *api.Error) {
 			Hint: "set GBATCH_TOKEN_FILE, or use the controller's unix socket on its own machine"}
 	}
 	name := userName(cred.Uid)
-	if cred.Uid == 0 || slices.Contains(a.operators, name) {
+	if cred.Uid == 0 || slices.Contains(a.operators(), name) {
 		return identity{user: name, role: roleAdmin}, nil
 	}
 	return identity{user: name, role: roleUser}, nil
@@ -131,7 +131,7 @@ func (s *Server) maySee(id identity, o *control.Owner) bool {
 	if id.admin() || id.user == o.User {
 		return true
 	}
-	p, ok := s.cfg.project(o.Project)
+	p, ok := s.cfg().project(o.Project)
 	return ok && id.role == roleUser && (len(p.Members) == 0 || slices.Contains(p.Members, id.user))
 }
 
@@ -141,7 +141,7 @@ func (s *Server) mayTouch(id identity, o *control.Owner) bool {
 	if id.admin() || (id.role == roleUser && id.user == o.User) {
 		return true
 	}
-	p, ok := s.cfg.project(o.Project)
+	p, ok := s.cfg().project(o.Project)
 	return ok && id.role == roleUser && slices.Contains(p.Members, id.user)
 }
 

@@ -134,7 +134,7 @@ func nodeToAPI(v *control.View, n *control.Node) api.Node {
 		}
 	}
 	for _, g := range inv.GPUs {
-		a := api.GPU{UUID: g.UUID, Index: g.Index, Model: g.Model, MemBytes: g.MemBytes, NUMA: g.NUMA, Unhealthy: g.Unhealthy,
+		a := api.GPU{UUID: g.UUID, Index: g.Index, Model: g.Model, MemBytes: g.MemBytes, NUMA: g.NUMA, Unhealthy: n.OutOfService(g),
 			FreeMilli: 1000 - usedGPU[g.UUID], Job: byJob[g.UUID]}
 		if g.ComputeCap > 0 {
 			a.ComputeCap = fmt.Sprintf("%d.%d", g.ComputeCap/10, g.ComputeCap%10)

@@ -25,6 +25,7 @@ type Dev struct {
 	Gnoded       string // program
 	SimulateGPUs string // for gnoded
 	Log          *slog.Logger
+	Reload       <-chan os.Signal // read gctld.yaml again
 }
 
 var controllerFile = template.Must(template.New("").Parse(`# Configuration of this development controller. gctld dev wrote it once; it is
@@ -80,6 +81,10 @@ func (d *Dev) Run(ctx context.Context, ready func(addresses []string)) error {
 		return s.Run(ctx)
 	})
 	g.Go(func() error { return d.node(ctx, nodedFile) }) // the node, until ctx is done
+	g.Go(func() error {                                  // the rules, until ctx is done
+		s.ReloadOn(ctx, d.Reload, ctldFile)
+		return nil
+	})
 	return errors.Join(g.Wait(), s.Close())
 }
 

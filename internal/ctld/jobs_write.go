@@ -66,7 +66,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 
 func (s *Server) submitEvent(id identity, in *submitInput, sub *job.Submission) (control.Submit, error) {
 	ev := control.Submit{User: id.user, Operator: id.admin(), Spec: &sub.Spec, Hold: in.Body.Hold, DryRun: in.Body.DryRun}
-	ev.Project = firstOf(in.Body.Project, sub.Spec.ProjectName(), s.cfg.DefaultProject)
+	ev.Project = firstOf(in.Body.Project, sub.Spec.ProjectName(), s.cfg().DefaultProject)
 	if ev.Project == "" {
 		return ev, &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job names no project, and this site has no default",
 			Hint: "use --project; projects here: " + strings.Join(s.projectNames(), ", ")}
@@ -237,7 +237,7 @@ func firstOf(texts ...string) string {
 
 func (s *Server) projectNames() []string {
 	var out []string
-	for _, p := range s.cfg.Projects {
+	for _, p := range s.cfg().Projects {
 		out = append(out, p.Name)
 	}
 	return out

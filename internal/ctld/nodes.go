@@ -55,7 +55,7 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 
 // waitOrders holds a node's poll open until there is something for it.
 func (s *Server) waitOrders(ctx context.Context, name string, q *api.SyncRequest) {
-	longest := time.Duration(s.cfg.Nodes.Suspect) * time.Second / 3
+	longest := time.Duration(s.cfg().Nodes.Suspect) * time.Second / 3
 	late := time.NewTimer(min(time.Duration(q.WaitMS)*time.Millisecond, longest))
 	defer late.Stop()
 	for q.WaitMS > 0 {
@@ -82,7 +82,7 @@ func (s *Server) waitOrders(ctx context.Context, name string, q *api.SyncRequest
 func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, error) {
 	v := s.loop.view.Load()
 	n := v.Node(name)
-	out := api.SyncResponse{LeaseMS: s.cfg.lease().Milliseconds(), Streams: s.streams.take(name)}
+	out := api.SyncResponse{LeaseMS: s.cfg().lease().Milliseconds(), Streams: s.streams.take(name)}
 	if n == nil {
 		return out, nil
 	}
@@ -117,12 +117,12 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 }
 
 func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
-	p, _ := s.cfg.project(j.Owner.Project)
+	p, _ := s.cfg().project(j.Owner.Project)
 	r := j.Attempt.Ranks[rank]
 	o := &api.RunOrder{
 		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, Project: j.Owner.Project, ProjectGID: p.GID,
 		Allocation: allocationToAPI(r.Alloc), Ranks: len(j.Attempt.Ranks),
-		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.cfg.Limits.Grace.millis()),
+		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.cfg().Limits.Grace.millis()),
 	}
 	for _, other := range j.Attempt.Ranks { // all ranks run the digest that the first one found
 		o.Digest = firstOf(o.Digest, other.Image)

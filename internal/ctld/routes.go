@@ -37,6 +37,11 @@ func (s *Server) routes() http.Handler {
 	huma.Register(a, op("get-status", "GET", api.PathStatus, "Version, counts, and who you are"), s.status)
 	huma.Register(a, op("sync-node", "POST", api.PathNodeSync, "A node's exchange with the controller"), s.sync)
 	huma.Register(a, op("get-job-log", "GET", api.PathJobLog, "The log of a job, as bytes"), s.jobLog)
+	huma.Register(a, op("drain-node", "POST", api.PathDrain, "Take a node or a GPU out of scheduling"), s.drain)
+	huma.Register(a, op("resume-node", "POST", api.PathResume, "Put a node or a GPU back"), s.resume)
+	huma.Register(a, op("list-reservations", "GET", api.PathReservations, "List advance reservations"), s.reservations)
+	huma.Register(a, op("make-reservation", "POST", api.PathReservations, "Keep nodes for some jobs or for nobody"), s.reserve)
+	huma.Register(a, op("drop-reservation", "DELETE", api.PathReservation, "Remove a reservation"), s.unreserve)
 	mux.HandleFunc("POST "+api.PathStream, s.streams.serve)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.Handle("GET /metrics", s.metricsHandler())
@@ -54,7 +59,7 @@ type statusInput struct{}
 func (s *Server) status(ctx context.Context, _ *statusInput) (*body[api.Status], error) {
 	id := caller(ctx)
 	out := api.Status{Version: Version, Started: s.started, You: id.user, Role: string(id.role), Jobs: countJobs(s.loop.view.Load())}
-	for _, p := range s.cfg.Projects {
+	for _, p := range s.cfg().Projects {
 		out.Projects = append(out.Projects, p.Name)
 	}
 	return &body[api.Status]{out}, nil

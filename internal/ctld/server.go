@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,7 +21,7 @@ import (
 
 // Server is a controller process.
 type Server struct {
-	cfg     Config
+	conf    atomic.Pointer[Config] // read it by cfg
 	log     *slog.Logger
 	loop    *loop
 	store   *store.Store
@@ -30,6 +31,9 @@ type Server struct {
 	started time.Time
 	lns     []net.Listener
 }
+
+// cfg is the configuration in force.
+func (s *Server) cfg() *Config { return s.conf.Load() }
 
 // Names of files below Config.Dir.
 const (
@@ -47,7 +51,8 @@ func Open(cfg Config, log *slog.Logger) (*Server, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
 	}
-	s := &Server{cfg: cfg, log: log, streams: newStreams(), started: time.Now()}
+	s := &Server{log: log, streams: newStreams(), started: time.Now()}
+	s.conf.Store(&cfg)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -55,17 +60,17 @@ func Open(cfg Config, log *slog.Logger) (*Server, error) {
 }
 
 func (s *Server) open() (err error) {
-	if s.vault, err = openVault(filepath.Join(s.cfg.Dir, vaultFile)); err != nil {
+	if s.vault, err = openVault(filepath.Join(s.cfg().Dir, vaultFile)); err != nil {
 		return err
 	}
-	s.auth = &authenticator{operators: s.cfg.Operators}
-	if s.auth.admin, err = token(filepath.Join(s.cfg.Dir, adminTokenFile)); err != nil {
+	s.auth = &authenticator{operators: func() []string { return s.cfg().Operators }}
+	if s.auth.admin, err = token(filepath.Join(s.cfg().Dir, adminTokenFile)); err != nil {
 		return err
 	}
-	if s.auth.node, err = token(filepath.Join(s.cfg.Dir, NodeTokenFile)); err != nil {
+	if s.auth.node, err = token(filepath.Join(s.cfg().Dir, NodeTokenFile)); err != nil {
 		return err
 	}
-	dir := filepath.Join(s.cfg.Dir, storeDir)
+	dir := filepath.Join(s.cfg().Dir, storeDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make store directory: %w", err)
 	}
@@ -81,7 +86,7 @@ func (s *Server) open() (err error) {
 // load rebuilds the controller from the store.
 func (s *Server) load() (*loop, error) {
 	began := time.Now()
-	cc, err := s.cfg.control()
+	cc, err := s.cfg().control()
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +105,7 @@ func (s *Server) load() (*loop, error) {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
 	l := &loop{
-		ctl: ctl, store: s.store, clock: time.Now, reserve: s.cfg.ReserveMiB << 20, log: s.log, metrics: newMetrics(),
+		ctl: ctl, store: s.store, clock: time.Now, reserve: s.cfg().ReserveMiB << 20, log: s.log, metrics: newMetrics(),
 		inbox: make(chan request, inboxSize), now: now,
 	}
 	l.view.Store(ctl.View(now))
@@ -109,7 +114,7 @@ func (s *Server) load() (*loop, error) {
 }
 
 func (s *Server) listen() error {
-	path := s.cfg.socket()
+	path := s.cfg().socket()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("make socket directory: %w", err)
 	}
@@ -126,10 +131,10 @@ func (s *Server) listen() error {
 	if err := os.Chmod(path, 0o666); err != nil { // who calls is asked of the kernel
 		return fmt.Errorf("open socket to users: %w", err)
 	}
-	if s.cfg.Listen == "" {
+	if s.cfg().Listen == "" {
 		return nil
 	}
-	if ln, err = net.Listen("tcp", s.cfg.Listen); err != nil {
+	if ln, err = net.Listen("tcp", s.cfg().Listen); err != nil {
 		return fmt.Errorf("listen: %w (change `listen` in the configuration, or stop what uses it)", err)
 	}
 	s.lns = append(s.lns, ln)

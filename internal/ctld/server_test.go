@@ -284,13 +284,13 @@ func TestLogIsDialledBack(t *testing.T) {
 	if len(streams) != 1 || !streams[0].Follow || streams[0].Rank.Job != 1 {
 		t.Fatalf("the node was asked for %+v", streams)
 	}
-	if err := s.PostStream(t.Context(), streams[0].ID, strings.NewReader("hello there\n")); err != nil {
+	if err := s.PostStreamAt(t.Context(), streams[0].ID, 0, strings.NewReader("hello there\n")); err != nil {
 		t.Fatal(err)
 	}
 	if text := <-got; text != "hello there\n <nil>" {
 		t.Errorf("the client read %q", text)
 	}
-	if err := s.PostStream(t.Context(), streams[0].ID, strings.NewReader("again")); !client.IsCode(err, api.CodeNotFound) {
+	if err := s.PostStreamAt(t.Context(), streams[0].ID, 0, strings.NewReader("again")); !client.IsCode(err, api.CodeNotFound) {
 		t.Errorf("a second answer to a stream: %v", err)
 	}
 }

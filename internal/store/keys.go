@@ -14,7 +14,7 @@ import (
 func key(r control.Record) []byte {
 	k := []byte{byte(r.Kind)}
 	switch r.Kind {
-	case control.KindNode, control.KindUsage, control.KindUUID:
+	case control.KindNode, control.KindUsage, control.KindWindow, control.KindUUID:
 		return append(k, r.Name...)
 	case control.KindEvent, control.KindAttempt:
 		k = binary.BigEndian.AppendUint64(k, uint64(r.Job))
@@ -40,7 +40,7 @@ func record(k, v []byte) (control.Record, error) {
 	r := control.Record{Kind: control.Kind(k[0]), Value: v}
 	k = k[1:]
 	switch r.Kind {
-	case control.KindNode, control.KindUsage:
+	case control.KindNode, control.KindUsage, control.KindWindow:
 		r.Name = string(k)
 	case control.KindUUID:
 		if len(v) != 8 {

@@ -1,0 +1,39 @@
+package api
+
+import "time"
+
+// Paths for operators.
+const (
+	PathDrain        = "/v1/nodes/{name}/drain"  // POST
+	PathResume       = "/v1/nodes/{name}/resume" // POST
+	PathReservations = "/v1/reservations"        // GET, POST
+	PathReservation  = "/v1/reservations/{name}" // DELETE
+)
+
+// DrainRequest is the body of PathDrain and PathResume.
+type DrainRequest struct {
+	GPU    string `json:"gpu,omitempty"`    // index or UUID; empty: the whole node
+	Reason string `json:"reason,omitempty"` // needed to drain
+}
+
+// Reservation keeps nodes for some jobs, or for nobody, during a span of time.
+// Jobs that name it, or are of its projects or users, may use it, and may run
+// elsewhere too.
+type Reservation struct {
+	Name        string    `json:"name"`
+	Start       time.Time `json:"start"`
+	End         time.Time `json:"end"`
+	Nodes       []string  `json:"nodes,omitempty"` // these nodes
+	Count       int       `json:"count,omitempty"` // or so many whole nodes, chosen when it is made
+	GPUModels   []string  `json:"gpuModels,omitempty"`
+	Cluster     int       `json:"cluster,omitempty"`
+	Projects    []string  `json:"projects,omitempty"`
+	Users       []string  `json:"users,omitempty"`
+	Maintenance bool      `json:"maintenance,omitempty"` // nobody may use it
+	Reason      string    `json:"reason,omitempty"`
+}
+
+// ReservationList is the answer of GET PathReservations.
+type ReservationList struct {
+	Reservations []Reservation `json:"reservations"`
+}

@@ -1,0 +1,153 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gbatch/sched"
+)
+
+// Drain takes a node, or one GPU of it, out of scheduling; what runs there goes
+// on. An empty Reason puts it back. The answer is nil or *Refusal.
+type Drain struct {
+	Node   string
+	GPU    string // UUID, or its beginning, or index; empty: the node
+	Reason string
+	By     string
+}
+
+func (e Drain) apply(c *Controller, _ sched.Time) any {
+	old := c.node(e.Node)
+	if old == nil {
+		return &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodeNames()}
+	}
+	n := *old
+	reason := e.Reason
+	if reason != "" && e.By != "" {
+		reason += " (" + e.By + ")"
+	}
+	if e.GPU == "" {
+		n.Drained = reason
+		c.setNode(n)
+		return nil
+	}
+	uuid, refusal := old.findGPU(e.GPU)
+	if refusal != nil {
+		return refusal
+	}
+	n.DrainedGPUs = maps.Clone(old.DrainedGPUs)
+	if n.DrainedGPUs == nil {
+		n.DrainedGPUs = map[string]string{}
+	}
+	if reason == "" {
+		delete(n.DrainedGPUs, uuid)
+	} else {
+		n.DrainedGPUs[uuid] = reason
+	}
+	c.setNode(n)
+	return nil
+}
+
+// findGPU is the UUID of a GPU that a person names.
+func (n *Node) findGPU(text string) (string, *Refusal) {
+	var found []string
+	for _, g := range n.Inventory.GPUs {
+		if text == fmt.Sprint(g.Index) || text == g.UUID {
+			return g.UUID, nil
+		}
+		if len(text) >= 6 && strings.HasPrefix(strings.TrimPrefix(g.UUID, "GPU-"), strings.TrimPrefix(text, "GPU-")) {
+			found = append(found, g.UUID)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return "", &Refusal{Code: NotFound, Message: fmt.Sprintf("node %s has no one GPU %q", n.Name, text),
+		Hint: "give its index or its UUID, as `ginfo --gpus` shows them"}
+}
+
+func (c *Controller) nodeNames() string {
+	var names []string
+	for _, n := range c.nodes {
+		names = append(names, n.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Reserve keeps nodes for some jobs, or for nobody, during a span of time. The
+// answer is nil or *Refusal.
+type Reserve struct{ Window sched.Window }
+
+func (e Reserve) apply(c *Controller, now sched.Time) any {
+	if e.Window.End <= now {
+		return &Refusal{Code: Conflict, Path: "end", Message: fmt.Sprintf("reservation %q would end in the past", e.Window.Name)}
+	}
+	for _, name := range e.Window.Nodes {
+		if c.node(name) == nil {
+			return &Refusal{Code: NotFound, Path: "nodes", Message: fmt.Sprintf("there is no node %q", name), Hint: "nodes here: " + c.nodeNames()}
+		}
+	}
+	if err := c.sched.Reserve(e.Window); err != nil {
+		return &Refusal{Code: Conflict, Message: err.Error()}
+	}
+	e.Window.Nodes, e.Window.Count = c.sched.WindowNodes(e.Window.Name), 0 // the choice is kept over restarts
+	v, err := json.Marshal(e.Window)
+	must(err)
+	c.record(Record{Kind: KindWindow, Name: e.Window.Name, Value: v})
+	c.windows = append(slices.DeleteFunc(slices.Clone(c.windows), func(w sched.Window) bool { return w.Name == e.Window.Name }), e.Window)
+	c.dirty = true
+	return nil
+}
+
+// Unreserve removes a reservation. The answer is nil or *Refusal.
+type Unreserve struct{ Name string }
+
+func (e Unreserve) apply(c *Controller, _ sched.Time) any {
+	if !c.sched.Unreserve(e.Name) {
+		return &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no reservation %q", e.Name)}
+	}
+	c.dropWindow(e.Name)
+	return nil
+}
+
+func (c *Controller) dropWindow(name string) {
+	c.record(Record{Kind: KindWindow, Name: name})
+	c.windows = slices.DeleteFunc(slices.Clone(c.windows), func(w sched.Window) bool { return w.Name == name })
+	c.dirty = true
+}
+
+func (c *Controller) loadWindow(r Record) error {
+	var w sched.Window
+	if err := json.Unmarshal(r.Value, &w); err != nil {
+		return fmt.Errorf("decode reservation record %s: %w", r.Name, err)
+	}
+	if err := c.sched.Reserve(w); err != nil {
+		return err
+	}
+	c.windows = append(c.windows, w)
+	return nil
+}
+
+// Reconfigure replaces the site's rules, whole or not at all. The answer is nil
+// or *Refusal.
+type Reconfigure struct{ Config Config }
+
+func (e Reconfigure) apply(c *Controller, now sched.Time) any {
+	old := c.cfg
+	set := func(cfg Config) error {
+		if err := c.sched.SetPolicy(cfg.Policy); err != nil {
+			return err
+		}
+		return c.ledger.SetConfig(cfg.Accounting)
+	}
+	if err := set(e.Config); err != nil {
+		must(set(old)) // it was in force
+		return &Refusal{Code: Conflict, Message: err.Error(), Hint: "the old rules stay in force"}
+	}
+	must(c.rebase(now)) // charges come from allocations, which are in bounds
+	c.cfg, c.dirty = e.Config, true
+	return nil
+}
