@@ -18,12 +18,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/image/imagetest"
+	"gbatch/oci/ref"
 )
 
 // Only what may pass is tried again, with growing pauses.
@@ -201,28 +201,34 @@ func TestDiskFull(t *testing.T) {
 	pull(t, s, r, nil)
 }
 
-// TLS with the site's own CA; nothing else but loopback may be plain.
-func TestTLS(t *testing.T) {
-	f := &fakeRegistry{}
-	srv := httptest.NewUnstartedServer(f.handler())
-	srv.Config.ErrorLog = quiet()
-	srv.StartTLS()
-	defer srv.Close()
-	f.host = strings.TrimPrefix(srv.URL, "https://")
+// tlsRegistry holds small(t, "x") as a/b:1. ca is its certificate.
+func tlsRegistry(t *testing.T, auth tls.ClientAuthType) (f *fakeRegistry, r ref.Ref, ca string) {
+	t.Helper()
+	f = &fakeRegistry{}
+	f.Server = httptest.NewUnstartedServer(f.handler())
+	f.Config.ErrorLog = quiet()
+	f.TLS = &tls.Config{ClientAuth: auth}
+	f.StartTLS()
+	t.Cleanup(f.Close)
+	f.host = strings.TrimPrefix(f.URL, "https://")
 	repo, err := name.NewRepository(f.host + "/a/b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(repo.Tag("1"), small(t, "x"), remote.WithTransport(srv.Client().Transport), remote.WithAuth(authn.Anonymous)); err != nil {
+	client := f.Client().Transport.(*http.Transport)
+	client.TLSClientConfig.Certificates = f.TLS.Certificates
+	if err := remote.Write(repo.Tag("1"), small(t, "x"), remote.WithTransport(client)); err != nil {
 		t.Fatal(err)
 	}
-	r := f.ref(t, "a/b:1")
+	return f, f.ref(t, "a/b:1"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.Certificate().Raw}))
+}
 
+// TLS with the site's own CA; nothing else but loopback may be plain.
+func TestTLS(t *testing.T) {
+	f, r, ca := tlsRegistry(t, tls.NoClientCert)
 	// On loopback, plain http is tried as well and is what is reported.
-	_, err = open(t, Config{}).Pull(t.Context(), PullRequest{Ref: r})
+	_, err := open(t, Config{}).Pull(t.Context(), PullRequest{Ref: r})
 	wantError(t, err, Unreachable, "registry "+f.host)
-
-	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
 	for _, dir := range []string{".", f.host} {
 		certs := t.TempDir()
 		write(t, filepath.Join(certs, dir), "site.crt", ca)
@@ -232,6 +238,23 @@ func TestTLS(t *testing.T) {
 	write(t, certs, "site.crt", "no certificate")
 	_, err = open(t, Config{CertsDir: certs}).Pull(t.Context(), PullRequest{Ref: r})
 	wantError(t, err, Internal, "no certificate in it")
+}
+
+// A registry that wants a certificate of the node; its own will do here.
+func TestClientCertificate(t *testing.T) {
+	f, r, ca := tlsRegistry(t, tls.RequireAnyClientCert)
+	certs := t.TempDir()
+	write(t, certs, "site.crt", ca)
+	_, err := open(t, Config{CertsDir: certs, Retries: -1}).Pull(t.Context(), PullRequest{Ref: r})
+	wantError(t, err, Unreachable, "registry "+f.host)
+
+	key, err := x509.MarshalPKCS8PrivateKey(f.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(certs, f.host), "node.cert", ca)
+	write(t, filepath.Join(certs, f.host), "node.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
+	pull(t, open(t, Config{CertsDir: certs}), r, nil)
 }
 
 // The registry client would fall back to http for private addresses, and send

@@ -48,7 +48,7 @@ func (s *Store) pullLayers(ctx context.Context, src source, p *plan, h *hub) err
 			continue
 		}
 		missing = append(missing, l)
-		track.expect(l.desc.Size)
+		track.expect(max(0, l.desc.Size)) // the manifest may say anything
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.config.Parallel)

@@ -121,6 +121,7 @@ func TestKilledWhileUnpacking(t *testing.T) {
 			return false
 		}
 		rc, _ := layers[1].Compressed()
+		defer rc.Close()
 		n, _ := rc.Read(half)
 		w.Write(half[:n])
 		w.(http.Flusher).Flush()
@@ -231,6 +232,9 @@ func TestHolds(t *testing.T) {
 	// Even if the record is lost, what a container runs on stays.
 	os.Remove(s.recordFile(digest))
 	s = open(t, Config{Dir: s.config.Dir, MaxBytes: 1})
+	if _, err := s.Load(digest); !errors.Is(err, errAbsent) {
+		t.Errorf("Load without a record: %v", err)
+	}
 	if diff := cmp.Diff(map[string]string{"job/1 ü": digest}, s.Holds()); diff != "" {
 		t.Errorf("after a restart (-want +got):\n%s", diff)
 	}
@@ -240,7 +244,15 @@ func TestHolds(t *testing.T) {
 	if _, err := os.Stat(img.Layers[0]); err != nil {
 		t.Error(err)
 	}
-	pull(t, s, r, nil)
+	img = pull(t, s, r, nil)
+	loaded, err := s.Load(digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded.Ref = img.Ref
+	if diff := cmp.Diff(img, loaded); diff != "" {
+		t.Errorf("Load (-pulled +loaded):\n%s", diff)
+	}
 	for range 2 {
 		if err := s.Release("job/1 ü"); err != nil {
 			t.Error(err)
