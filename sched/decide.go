@@ -18,8 +18,8 @@ func Decide(in Input) Plan {
 func (r *round) run() {
 	r.stats.Waiting, r.stats.Running = len(r.s.waiting), len(r.s.running)
 	r.stats.Classes, r.stats.Kinds = len(r.s.classes), len(r.s.kindsOf)
-	r.plan.verdicts = make(map[uint64]verdict, len(r.s.classes))
-	r.wake(r.s.due.until(r.now, func(d due) { r.expire(d.id) }))
+	r.plan.verdicts, r.plan.kinds = map[uint64]verdict{}, map[uint64]verdict{}
+	r.wake(r.s.due.until(r.now, r.s.counts, func(d due) { r.expire(d.id) }))
 	r.countTime()
 	r.fill()
 	for !r.queue.empty() {
@@ -41,13 +41,17 @@ func (r *round) run() {
 func (r *round) step() bool {
 	k, c, e := r.queue.first()
 	if hit, over := r.overLimit(c); over {
-		r.plan.verdicts[c.id] = verdict{code: CodeLimit, head: e.id, limit: hit}
-		r.rejectInteractive(c)
-		r.queue.dropClass()
+		r.overtake(c, e, hit)
 		return true
 	}
 	if !k.blocked {
 		if spots := r.findNew(k); spots != nil {
+			if k.shape.whole() {
+				if hit, over := r.overLimitWith(c, k.milliAt(spots)); over {
+					r.overtake(c, e, hit)
+					return true
+				}
+			}
 			r.begin(k, c, e, spots)
 			return true
 		}
@@ -75,6 +79,13 @@ func (r *round) step() bool {
 	}
 	r.reserve(k, c, e)
 	return true
+}
+
+// overtake lets a class that is over a limit step aside: it blocks nobody.
+func (r *round) overtake(c *class, e *entry, hit limitHit) {
+	r.plan.verdicts[c.id] = verdict{code: CodeLimit, head: e.id, limit: hit}
+	r.rejectInteractive(c)
+	r.queue.dropClass()
 }
 
 // depth is how many blocked jobs get a reservation.
@@ -113,10 +124,10 @@ func (r *round) reserve(k *jobKind, c *class, e *entry) {
 	r.reserved++
 	r.wake(at)
 	r.book(k, e, at, spots)
+	r.queue.advance(r)
 	if r.reserved == r.depth() {
 		r.queue.candidates(r)
 	}
-	r.queue.advance(r)
 }
 
 // book puts the job's place into the plan.
@@ -130,9 +141,6 @@ func (r *round) book(k *jobKind, e *entry, at Time, spots []spot) {
 // expire rejects a job whose deadline has passed.
 func (r *round) expire(id JobID) {
 	e := r.s.waiting[id]
-	if e == nil || e.deadline() > r.now {
-		return
-	}
 	r.plan.Rejects = append(r.plan.Rejects, Reject{id, Reason{Code: CodeDeadline, Text: deadlineText(e, r.now)}})
 }
 
@@ -157,6 +165,9 @@ func (r *round) wake(at Time) {
 
 // countTime sums up what running jobs may still use, where a limit asks for it.
 func (r *round) countTime() {
+	if !r.s.timed {
+		return
+	}
 	for _, t := range r.s.tallies {
 		t.gpuTime = 0
 	}
@@ -164,7 +175,7 @@ func (r *round) countTime() {
 		left := int64(max(x.End-r.now, 0))
 		for _, t := range x.tallies {
 			if t != nil {
-				t.gpuTime += x.milli * left
+				t.gpuTime += times(x.milli, left)
 			}
 		}
 	}

@@ -42,20 +42,23 @@ func (d *deadlines) settle(waiting int, counts func(due) bool) {
 	heap.Init(d)
 }
 
-// until calls f for all that are at now or before, and returns the first that
-// is later; Never if there is none.
-func (d deadlines) until(now Time, f func(due)) Time {
+// until calls f for all that count and are at now or before, and returns the
+// first that is later; Never if there is none.
+func (d deadlines) until(now Time, counts func(due) bool, f func(due)) Time {
 	next := Never
 	var walk func(int)
 	walk = func(i int) {
-		if i >= len(d) {
+		if i >= len(d) || d[i].at > now && d[i].at >= next {
 			return
 		}
-		if d[i].at > now {
-			next = min(next, d[i].at)
+		switch {
+		case !counts(d[i]):
+		case d[i].at > now:
+			next = d[i].at
 			return
+		default:
+			f(d[i])
 		}
-		f(d[i])
 		walk(2*i + 1)
 		walk(2*i + 2)
 	}

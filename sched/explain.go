@@ -242,7 +242,7 @@ func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
 			if t != nil && x.tallies[i] == t {
 				t.running--
 				t.milli -= x.milli
-				t.gpuTime -= x.milli * int64(max(x.End-r.now, 0))
+				t.gpuTime -= times(x.milli, int64(max(x.End-r.now, 0)))
 			}
 		}
 	}

@@ -84,16 +84,9 @@ func (h *heads) dropClass() {
 // dropKind takes the first job's kind out of the round.
 func (h *heads) dropKind(r *round) {
 	k := h.kinds[0]
-	for _, c := range k.heap {
-		r.setBlocked(k, c)
-	}
+	c := k.heap[0]
+	r.plan.kinds[k.id] = verdict{code: k.why.code, head: c.jobs[c.next].id, kind: k.why}
 	heap.Pop(h)
-}
-
-func (r *round) setBlocked(k *jobKind, c *class) {
-	if _, ok := r.plan.verdicts[c.id]; !ok {
-		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: c.jobs[c.next].id, kind: k.why}
-	}
 }
 
 // candidates puts the queue into the order in which jobs may go past those that

@@ -118,6 +118,8 @@ func (j *Job) Validate() error {
 		bad("shape is missing")
 	} else if err := j.Shape.Validate(); err != nil {
 		errs = append(errs, err)
+	} else if x := j.Shape; x.MilliCPU == 0 && x.MemMiB == 0 && x.MilliGPU == 0 && !x.whole() {
+		bad("asks for nothing: want cores, memory or GPUs")
 	}
 	for _, q := range []struct {
 		name string

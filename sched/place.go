@@ -124,7 +124,7 @@ func (n *node) room(x *shape, f fit) (gpuSet, bool) {
 	if x.whole() {
 		return f.gpus.and(n.usable), n.idle() && n.wholeFits(x, f)
 	}
-	if n.cpuFree < x.MilliCPU || n.memFree < x.MemMiB {
+	if n.cpuFree < x.MilliCPU || n.memFree < x.MemMiB || len(n.ranks) > 0 && n.ranks[0].whole {
 		return gpuSet{}, false
 	}
 	if x.MilliGPU == 0 {

@@ -19,6 +19,7 @@ type Plan struct {
 	Stats        Stats
 
 	verdicts map[uint64]verdict // by class
+	kinds    map[uint64]verdict // by kind, of classes that have none
 	now      Time
 }
 

@@ -8,6 +8,8 @@ type failure struct {
 	milliGPU, cpu, mem int64
 	limit, predicted   Time
 	access             string
+	kind               *jobKind
+	why                blocked
 }
 
 func (f failure) covers(k *jobKind) bool {
@@ -32,7 +34,7 @@ func (r *round) findNew(k *jobKind) []spot {
 	}
 	if len(known) < maxFailures {
 		x := k.shape
-		r.failed[x.bounds] = append(known, failure{x.MilliGPU, x.MilliCPU, x.MemMiB, k.limit, k.predicted, k.access})
+		r.failed[x.bounds] = append(known, failure{milliGPU: x.MilliGPU, cpu: x.MilliCPU, mem: x.MemMiB, limit: k.limit, predicted: k.predicted, access: k.access, kind: k})
 	}
 	return nil
 }

@@ -89,8 +89,14 @@ func (r *round) victims(n *node, k *jobKind, lower []string, soon Time) ([]*run,
 	var can []*run
 	for _, x := range n.ranks {
 		v := x.run
-		if v.Job.Restartable && !v.Halting && v.Start < r.now && r.now-v.Start >= v.Job.MinRun &&
-			slices.Contains(lower, r.s.qosOf(v.Job.QOS)) && !slices.Contains(can, v) {
+		if !v.Job.Restartable || v.Halting || !slices.Contains(lower, r.s.qosOf(v.Job.QOS)) || slices.Contains(can, v) {
+			continue
+		}
+		if until := v.Start + v.Job.MinRun; until > r.now {
+			r.wake(until)
+			continue
+		}
+		if v.Start < r.now { // and not in this round
 			can = append(can, v)
 		}
 	}

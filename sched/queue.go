@@ -63,6 +63,7 @@ type kindKeyOf struct {
 // jobKind is the classes that placement does not tell apart.
 type jobKind struct {
 	kindKeyOf
+	id      uint64 // never given twice
 	windows map[*window]bool
 	classes []*class
 	heap    []*class // of the current round
@@ -117,11 +118,14 @@ func (s *State) Dequeue(id JobID) bool {
 	if c.live == 0 {
 		s.dropClass(c)
 	}
-	s.due.settle(len(s.waiting), func(d due) bool {
-		w := s.waiting[d.id]
-		return w != nil && w.deadline() == d.at
-	})
+	s.due.settle(len(s.waiting), s.counts)
 	return true
+}
+
+// counts says that a deadline is that of a waiting job.
+func (s *State) counts(d due) bool {
+	e := s.waiting[d.id]
+	return e != nil && e.deadline() == d.at
 }
 
 // Waiting is a copy of a waiting job, and whether it waits.
@@ -257,7 +261,8 @@ func (s *State) join(c *class) {
 	key := kindKeyOf{c.shape, limit, s.estimate(limit, c.predicted), c.interactive, access}
 	k := s.kindsOf[key]
 	if k == nil {
-		k = &jobKind{kindKeyOf: key, windows: windows}
+		s.nextKind++
+		k = &jobKind{kindKeyOf: key, id: s.nextKind, windows: windows}
 		s.kindsOf[key] = k
 	}
 	c.kind = k

@@ -25,7 +25,7 @@ type round struct {
 	queue        heads
 	firstBlocked JobID // of strict order
 
-	preemptors, tries int
+	preemptors, tries, exact int
 }
 
 func newRound(in Input) *round {
@@ -91,17 +91,27 @@ func (k *jobKind) allocations(spots []spot) []Allocation {
 func (k *jobKind) use(sp spot) use {
 	x := k.shape
 	if x.whole() {
-		return use{sp.node.MilliCPU, sp.node.MemMiB, sp.gpus, WholeGPU}
+		return use{sp.node.MilliCPU, sp.node.MemMiB, sp.gpus, WholeGPU, true}
 	}
 	milli := int32(WholeGPU)
 	if x.share() {
 		milli = int32(x.MilliGPU)
 	}
-	return use{x.MilliCPU, x.MemMiB, sp.gpus, milli}
+	return use{x.MilliCPU, x.MemMiB, sp.gpus, milli, false}
 }
 
 // milliGPU is the least GPU thousandths that a job of the kind will hold.
 func (k *jobKind) milliGPU() int64 { return k.shape.sizeMilli() }
+
+// milliAt is the GPU thousandths that a job of the kind holds at these spots.
+func (k *jobKind) milliAt(spots []spot) int64 {
+	var sum int64
+	for _, sp := range spots {
+		u := k.use(sp)
+		sum += int64(u.gpus.count()) * int64(u.milli)
+	}
+	return sum
+}
 
 // start puts a job on its spots, in trial.
 func (r *round) start(c *class, e *entry, spots []spot) {
@@ -126,7 +136,7 @@ func (r *round) start(c *class, e *entry, spots []spot) {
 		if t != nil {
 			t.running++
 			t.milli += x.milli
-			t.gpuTime += x.milli * int64(k.limit)
+			t.gpuTime += times(x.milli, int64(k.limit))
 		}
 	}
 	r.log = append(r.log, x)

@@ -27,6 +27,8 @@ type State struct {
 	due     deadlines
 
 	nextClass  uint64
+	nextKind   uint64
+	timed      bool   // some limit counts GPU-minutes
 	lastIn     *Shape // the request that was interned last, and its shape
 	lastShape  *shape
 	scratch    []*jobKind

@@ -105,8 +105,13 @@ func (s *State) charge(r *run, sign int) {
 
 // overLimit is the first limit that one more job of the class would exceed.
 func (r *round) overLimit(c *class) (limitHit, bool) {
-	milli, gpuTime := c.kind.milliGPU(), int64(0)
-	gpuTime = milli * int64(c.kind.limit)
+	return r.overLimitWith(c, c.kind.milliGPU())
+}
+
+// overLimitWith is the same for a job that holds so many GPU thousandths: how
+// many the GPUs of a whole node are is known only once the node is.
+func (r *round) overLimitWith(c *class, milli int64) (limitHit, bool) {
+	gpuTime := times(milli, int64(c.kind.limit))
 	for kind, t := range c.tallies {
 		if t == nil {
 			continue
@@ -129,6 +134,9 @@ func (r *round) overLimit(c *class) (limitHit, bool) {
 	}
 	return limitHit{}, false
 }
+
+// times is a product of numbers that are not below 0; it stops at Never.
+func times(a, b int64) int64 { return min(mulDiv(a, b, 1), int64(Never)) }
 
 // limitHit is a limit with what is used of it and what was asked on top.
 type limitHit struct {

@@ -24,6 +24,7 @@ type point struct {
 	free     gpuSet  // usable and not used at all
 	used     []int32 // thousandths in use by GPU; nil on nodes that share none
 	held     int     // ranks and reservations
+	alone    int     // of these, the ones that nothing else may be beside
 }
 
 // use is what a rank takes of a node.
@@ -31,6 +32,7 @@ type use struct {
 	cpu, mem int64
 	gpus     gpuSet
 	milli    int32 // of each of these GPUs
+	alone    bool  // nothing else may be beside it
 }
 
 // timeline of the node, made when first asked for.
@@ -56,6 +58,9 @@ func (r *round) reline(n *node) {
 func (r *round) newLine(n *node) *timeline {
 	l := &timeline{}
 	first := point{at: r.now, cpu: n.cpuFree, mem: n.memFree, free: n.free, held: len(n.ranks)}
+	for _, k := range n.ranks {
+		first.alone += boolInt(k.whole)
+	}
 	if n.AllowShare {
 		first.used = slices.Clone(n.used)
 	}
@@ -72,6 +77,7 @@ func (r *round) newLine(n *node) *timeline {
 			p = l.last()
 		}
 		p.held--
+		p.alone -= boolInt(e.rank.whole)
 		p.cpu += e.rank.cpu
 		p.mem += e.rank.mem
 		for _, u := range e.rank.gpus {
@@ -122,6 +128,7 @@ func (l *timeline) reserve(start, end Time, u use) {
 		p.cpu -= u.cpu
 		p.mem -= u.mem
 		p.held++
+		p.alone += boolInt(u.alone)
 		p.free = p.free.andNot(u.gpus)
 		if p.used != nil {
 			for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
@@ -168,7 +175,7 @@ func (l *timeline) room(n *node, k *jobKind, start, end Time) (avail gpuSet, sho
 			}
 			continue
 		}
-		if p.cpu < k.shape.MilliCPU || p.mem < k.shape.MemMiB {
+		if p.alone > 0 || p.cpu < k.shape.MilliCPU || p.mem < k.shape.MemMiB {
 			return avail, i, false
 		}
 		if k.shape.MilliGPU == 0 {

@@ -1,7 +1,9 @@
 package sched
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,9 +25,31 @@ type blocked struct {
 	misfit misfit
 }
 
+// maxExact bounds for how many kinds of a round the reason is worked out node
+// by node. Those after them, which have a low priority, take over the reason of
+// a smaller request that failed.
+const maxExact = 256
+
 // whyBlocked is the first reason for which find fails, by what was free when
 // it did.
 func (r *round) whyBlocked(k *jobKind) blocked {
+	if r.exact++; r.exact > maxExact {
+		for _, f := range r.failed[k.shape.bounds] {
+			if f.covers(k) && k.matching(r) >= k.shape.Ranks() {
+				return f.why
+			}
+		}
+	}
+	why := r.exactlyWhy(k)
+	for i, f := range r.failed[k.shape.bounds] {
+		if f.kind == k {
+			r.failed[k.shape.bounds][i].why = why
+		}
+	}
+	return why
+}
+
+func (r *round) exactlyWhy(k *jobKind) blocked {
 	var b blocked
 	shut := 0
 	for _, nk := range r.s.order {
@@ -77,13 +101,13 @@ func (s *State) ReasonOf(p *Plan, id JobID) Reason {
 }
 
 // Ref names a waiting job to a Plan. It is a value that may be kept and read by
-// anyone as long as the job waits.
+// anyone until the job leaves the queue, or the policy or the windows change.
 type Ref struct {
-	ID        JobID
-	Class     uint64
-	Since     Time // eligible since
-	shape     *shape
-	bucketMax int
+	ID    JobID
+	Since Time // eligible since
+	class uint64
+	kind  uint64
+	shape *shape
 }
 
 // Ref of a waiting job, and whether it waits.
@@ -92,16 +116,22 @@ func (s *State) Ref(id JobID) (Ref, bool) {
 	if e == nil {
 		return Ref{}, false
 	}
-	return Ref{ID: id, Class: e.class.id, Since: e.since, shape: e.class.shape}, true
+	return Ref{ID: id, Since: e.since, class: e.class.id, kind: e.class.kind.id, shape: e.class.shape}, true
 }
 
 // ReasonFor is ReasonOf without the State: a plan never changes and may be read
 // by anyone.
 func (p *Plan) ReasonFor(ref Ref) Reason {
+	if i, ok := slices.BinarySearchFunc(p.Rejects, ref.ID, func(r Reject, id JobID) int { return cmp.Compare(r.Job, id) }); ok {
+		return p.Rejects[i].Reason
+	}
 	if ref.Since > p.now {
 		return Reason{Code: CodeBeginTime, Text: "waits for its begin time", At: ref.Since}
 	}
-	v, ok := p.verdicts[ref.Class]
+	v, ok := p.verdicts[ref.class]
+	if !ok {
+		v, ok = p.kinds[ref.kind]
+	}
 	if !ok {
 		return Reason{Code: CodeNotYetEvaluated, Text: "no round has looked at it yet"}
 	}
@@ -189,6 +219,22 @@ func deadlineText(e *entry, now Time) string {
 	return fmt.Sprintf("waited longer than %d minutes", e.rare.maxQueued/Minute)
 }
 
+// timed says whether some limit counts GPU-minutes.
+func (p *Policy) timed() bool {
+	all := []Limits{p.User, p.Project}
+	for _, l := range p.Users { // any of them: order does not matter
+		all = append(all, l)
+	}
+	for _, l := range p.Projects {
+		all = append(all, l)
+	}
+	for _, q := range p.QOS {
+		all = append(all, q.Limits, q.PerUser)
+	}
+	return slices.ContainsFunc(all, func(l Limits) bool { return l.GPUMinutes > 0 })
+}
+
+// policyChanged brings what depends on the policy up to date.
 func (s *State) policyChanged() {
 	clear(s.tallies)
 	for _, c := range s.classes { // counts: order does not matter
@@ -208,4 +254,5 @@ func (s *State) policyChanged() {
 	}
 	s.sortKinds()
 	s.rejoin()
+	s.timed = s.policy.timed()
 }

@@ -25,7 +25,9 @@ func (w *Window) Validate() error {
 	switch {
 	case w.Name == "":
 		return fmt.Errorf("window: name is empty")
-	case w.Start < 0 || w.End > maxTime || w.Start >= w.End:
+	case w.Start < 0 || w.End > maxTime:
+		return fmt.Errorf("window %q: lasts from %d to %d: want Unix milliseconds, 0 or more", w.Name, w.Start, w.End)
+	case w.Start >= w.End:
 		return fmt.Errorf("window %q: lasts from %d to %d: want an end after the start", w.Name, w.Start, w.End)
 	case (len(w.Nodes) > 0) == (w.Count > 0):
 		return fmt.Errorf("window %q: want either nodes or a count of nodes above 0", w.Name)

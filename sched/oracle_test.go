@@ -1,0 +1,457 @@
+package sched
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The oracle is a second, naive scheduler: it holds every allocation and every
+// reservation as an interval on a node, looks at every moment at which one
+// ends, and at every node, for every job, in order. It does not choose places;
+// it takes the plan's and proves that the plan was right to start what it
+// starts, and could not have started, or planned sooner, what it does not.
+type oracle struct {
+	in   Input
+	busy map[string][]interval // by node
+	base map[string][]interval // of running jobs only
+	runs []Running             // with those that the plan starts
+}
+
+type interval struct {
+	start, end Time
+	cpu, mem   int64
+	gpus       map[string]int64
+	whole      bool
+}
+
+func newOracle(in Input) *oracle {
+	o := &oracle{in: in, busy: map[string][]interval{}, base: map[string][]interval{}}
+	p := in.State.policy
+	for _, x := range in.State.running {
+		end := x.End
+		if pr := x.Job.Predicted; pr > 0 && p.Estimates != ByUser {
+			end = min(end, x.Start+lengthened(pr, in.Now-x.Start))
+		}
+		if x.Halting {
+			end = min(end, in.Now+p.HaltGrace)
+		}
+		if end <= in.Now {
+			end = in.Now + max(p.HaltGrace, 1)
+		}
+		o.runs = append(o.runs, x.Running)
+		for _, a := range x.Ranks {
+			iv := holding(a, in.Now, end, x.Job.Shape)
+			o.busy[a.Node] = append(o.busy[a.Node], iv)
+			o.base[a.Node] = append(o.base[a.Node], iv)
+		}
+	}
+	return o
+}
+
+func holding(a Allocation, start, end Time, s *Shape) interval {
+	iv := interval{start, end, a.MilliCPU, a.MemMiB, map[string]int64{}, s.AllGPUs || s.Exclusive}
+	for _, g := range a.GPUs {
+		iv.gpus[g.UUID] = g.Milli
+	}
+	return iv
+}
+
+func (o *oracle) nodes() []Node {
+	var out []Node
+	for _, n := range o.in.State.nodes {
+		if !n.gone {
+			out = append(out, n.Node)
+		}
+	}
+	slices.SortFunc(out, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (o *oracle) limitOf(j Job) (limit, estimate Time) {
+	limit = j.Limit
+	if limit == 0 {
+		limit = o.in.State.policy.DefaultLimit
+	}
+	estimate = limit
+	if o.in.State.policy.Estimates != ByUser && j.Predicted > 0 {
+		estimate = min(estimate, j.Predicted)
+	}
+	return limit, estimate
+}
+
+// could says whether an empty node with all its GPUs in order could hold a rank.
+func could(n Node, s *Shape) bool {
+	if s.Cluster != 0 && s.Cluster != n.Cluster || s.Node != "" && fold(s.Node) != fold(n.Name) || s.MinCUDA > n.CUDA {
+		return false
+	}
+	for _, f := range s.Features {
+		if !slices.Contains(n.Features, f) {
+			return false
+		}
+	}
+	if s.MilliCPU > n.MilliCPU || s.MemMiB > n.MemMiB {
+		return false
+	}
+	if s.MilliGPU > 0 && s.MilliGPU < 1000 && !n.AllowShare {
+		return false
+	}
+	ok := 0
+	for _, g := range n.GPUs {
+		if suits(g, s) {
+			ok++
+		}
+	}
+	if s.AllGPUs && ok == 0 {
+		return false
+	}
+	constrained := len(s.GPUModels) > 0 || s.GPUMemMiB > 0 || s.MinComputeCap > 0
+	return int64(ok)*1000 >= s.MilliGPU && (ok > 0 || !constrained)
+}
+
+func suits(g GPU, s *Shape) bool {
+	mem := g.MemMiB
+	if s.MilliGPU > 0 && s.MilliGPU < 1000 {
+		mem = mem * s.MilliGPU / 1000
+	}
+	if mem < s.GPUMemMiB || g.ComputeCap < s.MinComputeCap {
+		return false
+	}
+	for _, m := range s.GPUModels {
+		if strings.Contains(strings.ToLower(g.Model), strings.ToLower(m)) {
+			return true
+		}
+	}
+	return len(s.GPUModels) == 0
+}
+
+// shut says whether a window keeps the job off the node from start on.
+func (o *oracle) shut(n Node, j Job, start, limit Time) bool {
+	for _, w := range o.in.State.windows {
+		admitted := !w.Maintenance && (slices.Contains(j.Reservations, w.Name) || slices.Contains(w.Projects, j.Project) || slices.Contains(w.Users, j.User))
+		if !admitted && slices.Contains(w.nodes, n.Name) && w.Start < start+limit && w.End > start {
+			return true
+		}
+	}
+	return false
+}
+
+// fits says whether a rank has room on a node during a span, beside the
+// intervals given.
+func fits(n Node, s *Shape, held []interval, start, end Time) bool {
+	if n.State == Drained || n.State == Down || !could(n, s) {
+		return false
+	}
+	moments := []Time{start}
+	whole := s.AllGPUs || s.Exclusive
+	for _, iv := range held {
+		if iv.start > start && iv.start < end {
+			moments = append(moments, iv.start)
+		}
+	}
+	free := map[string]bool{}
+	usable := 0
+	for _, g := range n.GPUs {
+		if !g.Drained {
+			usable++
+			free[g.UUID] = suits(g, s)
+		}
+	}
+	for _, t := range moments {
+		cpu, mem, used := n.MilliCPU, n.MemMiB, map[string]int64{}
+		for _, iv := range held {
+			if iv.start > t || iv.end <= t {
+				continue
+			}
+			if whole || iv.whole {
+				return false
+			}
+			cpu, mem = cpu-iv.cpu, mem-iv.mem
+			for g, m := range iv.gpus {
+				used[g] += m
+			}
+		}
+		if cpu < s.MilliCPU || mem < s.MemMiB {
+			return false
+		}
+		for g := range free {
+			if s.MilliGPU >= 1000 && used[g] > 0 || s.MilliGPU < 1000 && used[g]+s.MilliGPU > 1000 {
+				free[g] = false
+			}
+		}
+	}
+	ok := 0
+	for _, f := range free {
+		if f {
+			ok++
+		}
+	}
+	if s.AllGPUs && (ok == 0 || ok < usable) {
+		return false
+	}
+	return int64(ok)*1000 >= s.MilliGPU
+}
+
+// roomAt counts the nodes on which a rank has room from a moment on.
+func (o *oracle) roomAt(j Job, at Time) int {
+	limit, estimate := o.limitOf(j)
+	count := 0
+	for _, n := range o.nodes() {
+		if fits(n, j.Shape, o.busy[n.Name], at, at+estimate) && !o.shut(n, j, at, limit) {
+			count++
+		}
+	}
+	return count
+}
+
+// moments at which room may appear, up to a last one.
+func (o *oracle) moments(until Time) []Time {
+	out := []Time{o.in.Now}
+	for _, all := range o.busy {
+		for _, iv := range all {
+			out = append(out, iv.end)
+		}
+	}
+	for _, w := range o.in.State.windows {
+		out = append(out, w.End)
+	}
+	out = slices.DeleteFunc(out, func(t Time) bool { return t < o.in.Now || t >= until })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// put takes the plan's place for a job, after proving that it is one.
+func (o *oracle) put(j Job, ranks []Allocation, at Time) error {
+	limit, estimate := o.limitOf(j)
+	seen := map[string]bool{}
+	byName := map[string]Node{}
+	for _, n := range o.nodes() {
+		byName[n.Name] = n
+	}
+	if len(ranks) != j.Shape.Ranks() {
+		return fmt.Errorf("job %d has %d ranks, wants %d", j.ID, len(ranks), j.Shape.Ranks())
+	}
+	for _, a := range ranks {
+		n := byName[a.Node]
+		if seen[a.Node] {
+			return fmt.Errorf("job %d has two ranks on %s", j.ID, a.Node)
+		}
+		seen[a.Node] = true
+		if !fits(n, j.Shape, o.busy[a.Node], at, at+estimate) || o.shut(n, j, at, limit) {
+			return fmt.Errorf("job %d is put on %s at %d, where it has no room", j.ID, a.Node, at)
+		}
+		if err := o.rightAmount(n, j, a, at, at+estimate); err != nil {
+			return err
+		}
+	}
+	for _, a := range ranks {
+		o.busy[a.Node] = append(o.busy[a.Node], holding(a, at, at+estimate, j.Shape))
+	}
+	return nil
+}
+
+func (o *oracle) rightAmount(n Node, j Job, a Allocation, start, end Time) error {
+	s := j.Shape
+	want := s.MilliGPU
+	if s.AllGPUs || s.Exclusive {
+		want = 0
+		for _, g := range n.GPUs {
+			if !g.Drained {
+				want += 1000
+			}
+		}
+		if a.MilliCPU != n.MilliCPU || a.MemMiB != n.MemMiB {
+			return fmt.Errorf("job %d does not get all of %s", j.ID, n.Name)
+		}
+	} else if a.MilliCPU != s.MilliCPU || a.MemMiB != s.MemMiB {
+		return fmt.Errorf("job %d gets %d milli CPU and %d MiB", j.ID, a.MilliCPU, a.MemMiB)
+	}
+	if a.MilliGPU() != want {
+		return fmt.Errorf("job %d gets %d GPU thousandths, wants %d", j.ID, a.MilliGPU(), want)
+	}
+	for _, share := range a.GPUs {
+		i := slices.IndexFunc(n.GPUs, func(g GPU) bool { return g.UUID == share.UUID })
+		if i < 0 || n.GPUs[i].Drained || want == s.MilliGPU && want > 0 && !suits(n.GPUs[i], s) {
+			return fmt.Errorf("job %d gets GPU %s, which will not do", j.ID, share.UUID)
+		}
+		for _, iv := range o.busy[n.Name] {
+			if iv.start < end && iv.end > start && iv.gpus[share.UUID]+share.Milli > 1000 {
+				return fmt.Errorf("job %d gets GPU %s, which is in use then", j.ID, share.UUID)
+			}
+		}
+	}
+	return nil
+}
+
+// over says whether one more such job is over a limit of its own.
+func (o *oracle) over(j Job, milli int64) bool {
+	p := o.in.State.policy
+	limit, _ := o.limitOf(j)
+	qos := func(q string) string { return cmp.Or(q, p.DefaultQOS) }
+	check := func(l Limits, of func(Job) bool) bool {
+		running, gpus, left := 0, int64(0), int64(0)
+		for _, r := range o.runs {
+			if !of(r.Job) {
+				continue
+			}
+			running++
+			var m int64
+			for _, a := range r.Ranks {
+				m += a.MilliGPU()
+			}
+			gpus += m
+			left += m * int64(max(r.End-o.in.Now, 0))
+		}
+		return l.Running > 0 && running+1 > l.Running || l.MilliGPU > 0 && milli > 0 && gpus+milli > l.MilliGPU ||
+			l.GPUMinutes > 0 && milli > 0 && left+milli*int64(limit) > l.GPUMinutes*1000*60_000
+	}
+	user, ok := p.Users[j.User]
+	if !ok {
+		user = p.User
+	}
+	project, ok := p.Projects[j.Project]
+	if !ok {
+		project = p.Project
+	}
+	q := p.QOS[qos(j.QOS)]
+	return check(user, func(r Job) bool { return r.User == j.User }) ||
+		check(project, func(r Job) bool { return r.Project == j.Project }) ||
+		check(q.Limits, func(r Job) bool { return qos(r.QOS) == qos(j.QOS) }) ||
+		check(q.PerUser, func(r Job) bool { return qos(r.QOS) == qos(j.QOS) && r.User == j.User }) ||
+		j.Bucket != "" && check(Limits{Running: j.BucketMax}, func(r Job) bool { return r.Bucket == j.Bucket })
+}
+
+func leastMilli(s *Shape) int64 {
+	per := s.MilliGPU
+	if s.AllGPUs {
+		per = max(per, 1000)
+	}
+	return int64(s.Ranks()) * per
+}
+
+// ordered is the jobs that may start, first the one to go first.
+func (o *oracle) ordered() []Job {
+	var out []Job
+	prio := map[JobID]Factors{}
+	for id, e := range o.in.State.waiting {
+		j := e.job()
+		if max(j.Submitted, j.NotBefore) > o.in.Now || j.deadline() <= o.in.Now {
+			continue
+		}
+		prio[id], _ = o.in.Priority(id)
+		out = append(out, j)
+	}
+	slices.SortFunc(out, func(a, b Job) int {
+		pa, pb := prio[a.ID], prio[b.ID]
+		if pa.Boosted != pb.Boosted {
+			return boolInt(pb.Boosted) - boolInt(pa.Boosted)
+		}
+		by := cmp.Compare(pb.Total, pa.Total)
+		if pa.Boosted {
+			by = 0
+		}
+		return cmp.Or(by, cmp.Compare(a.since(), b.since()), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// prove goes through the queue and checks each of the plan's decisions.
+func (o *oracle) prove(p *Plan) error {
+	starts, plans := map[JobID]Start{}, map[JobID]Reservation{}
+	for _, s := range p.Starts {
+		starts[s.Job] = s
+	}
+	for _, r := range p.Reservations {
+		plans[r.Job] = r
+	}
+	reserved := 0
+	depth := (&round{policy: &o.in.State.policy}).depth()
+	queue := o.ordered()
+	for i := 0; i < len(queue); i++ {
+		j := queue[i]
+		start, starts := starts[j.ID]
+		plan, planned := plans[j.ID]
+		over := o.over(j, leastMilli(j.Shape))
+		switch {
+		case starts:
+			var milli int64
+			for _, a := range start.Ranks {
+				milli += a.MilliGPU()
+			}
+			if o.over(j, milli) {
+				return fmt.Errorf("job %d starts over a limit", j.ID)
+			}
+			if err := o.put(j, start.Ranks, o.in.Now); err != nil {
+				return err
+			}
+			limit, _ := o.limitOf(j)
+			o.runs = append(o.runs, Running{Job: j, Ranks: start.Ranks, Start: o.in.Now, End: o.in.Now + limit})
+		case over:
+			if planned {
+				return fmt.Errorf("job %d is over a limit, and planned", j.ID)
+			}
+		case !planned && j.Shape.whole() && o.tight(j): // which node it is decides whether it is over the limit
+		case o.roomAt(j, o.in.Now) >= j.Shape.Ranks():
+			return fmt.Errorf("job %d (%+v) has room now, and does not start", j.ID, *j.Shape)
+		case planned:
+			for _, t := range o.moments(plan.At) {
+				if o.roomAt(j, t) >= j.Shape.Ranks() {
+					return fmt.Errorf("job %d is planned for %d, and has room at %d", j.ID, plan.At, t)
+				}
+			}
+			if err := o.put(j, plan.Ranks, plan.At); err != nil {
+				return err
+			}
+			if reserved++; reserved == depth && o.in.State.policy.Mode == EasySJBF {
+				slices.SortStableFunc(queue[i+1:], func(a, b Job) int {
+					_, ea := o.limitOf(a)
+					_, eb := o.limitOf(b)
+					return cmp.Compare(ea, eb)
+				})
+			}
+		case reserved < depth && !j.Interactive && o.ever(j):
+			return fmt.Errorf("job %d is blocked, and has no reservation, with %d of %d given", j.ID, reserved, depth)
+		}
+	}
+	return nil
+}
+
+// tight says that some limit on GPUs applies to the job: then the GPUs of a
+// whole node may be too many, and which node it is decides.
+func (o *oracle) tight(j Job) bool { return o.over(j, 1<<20) }
+
+// ever says whether the job has room at some moment of the plan.
+func (o *oracle) ever(j Job) bool {
+	return slices.ContainsFunc(o.moments(Never), func(t Time) bool { return o.roomAt(j, t) >= j.Shape.Ranks() })
+}
+
+// code is the reason, other than limit and begin time, that holds for a job
+// that does not start; by what ran before the round.
+func (o *oracle) code(j Job) Code {
+	limit, _ := o.limitOf(j)
+	matching, room, open := 0, 0, 0
+	for _, n := range o.nodes() {
+		if !could(n, j.Shape) {
+			continue
+		}
+		matching++
+		now := o.in.Now
+		if !fits(n, j.Shape, o.base[n.Name], now, now+1) {
+			continue
+		}
+		room++
+		if !o.shut(n, j, now, limit) {
+			open++
+		}
+	}
+	switch ranks := j.Shape.Ranks(); {
+	case matching < ranks:
+		return CodeNever
+	case open >= ranks:
+		return CodePriority
+	case room >= ranks:
+		return CodeReservation
+	}
+	return CodeResources
+}
