@@ -68,7 +68,7 @@ func TestDamage(t *testing.T) {
 						t.Fatal(err)
 					}
 					if how == "overwritten" && (info.IsDir() || !reopen && (name == "marker" || name == "record")) {
-						t.Skip("not seen while running: the store has it in memory")
+						return // a running store has these in memory
 					}
 					if err := os.RemoveAll(what); err != nil {
 						t.Fatal(err)
