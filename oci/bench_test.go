@@ -99,6 +99,10 @@ func bareOnce(b *testing.B, mode oci.SeccompMode, id string) {
 		}
 	}
 	spec.Root.Path = filepath.Join(dir, "rootfs")
+	if err := oci.FillSeccomp(spec); err != nil {
+		b.Error(err)
+		return
+	}
 	opts := "lowerdir=" + layer + ",upperdir=" + dir + "/upper,workdir=" + dir + "/work"
 	if err := unix.Mount("bench", spec.Root.Path, "overlay", unix.MS_NODEV, opts); err != nil {
 		b.Error(err)

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"os"
+	"runtime/debug"
 
 	_ "github.com/opencontainers/cgroups/devices" // without it device rules are refused
 	"github.com/opencontainers/runc/libcontainer"
@@ -22,6 +23,8 @@ func init() {
 	}
 	switch {
 	case os.Args[1] == "init" && os.Getenv("_LIBCONTAINER_INITPIPE") != "":
+		// It lives for milliseconds and then becomes the user's program.
+		debug.SetGCPercent(-1)
 		libcontainer.Init() // does not return
 	case os.Args[1] == "shim" && os.Getenv(shimEnv) != "":
 		// Not on the first thread: it is bound to this function, so that each

@@ -31,6 +31,7 @@ type shim struct {
 	spec *specs.Spec
 	cfg  ShimConfig
 
+	v2          bool // the host has no v1 controllers
 	upper, work string
 	listener    *net.UnixListener
 
@@ -134,7 +135,8 @@ func (s *shim) setup() error {
 	s.group = group
 	s.mu.Unlock()
 	fitHost(s.spec, host)
-	return nil
+	s.v2 = host.Mode == cgroups.V2
+	return fillSeccomp(s.spec)
 }
 
 func (s *shim) mountRoot() error {
@@ -218,10 +220,7 @@ func (s *shim) teardown() {
 	if group != nil && group.Exists() {
 		report(errors.Join(group.Kill(killTimeout), group.Remove()))
 	}
-	if err := unix.Unmount(dirRootfs, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
-		report(fmt.Errorf("unmount root file system: %w", err))
-	}
-	report(os.RemoveAll(dirState))
+	// The mounts go with this process's namespace.
 	if s.listener != nil {
 		s.listener.Close() // removes the socket's file
 	}

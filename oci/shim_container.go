@@ -114,7 +114,7 @@ func writeBegun(dir string) error {
 // watchOOM makes the memory limit end the whole container, as memory.oom.group
 // does on v2. A job that has lost one process to it would often hang else.
 func (s *shim) watchOOM() {
-	if host, err := cgroups.Detect(); err != nil || host.Mode == cgroups.V2 {
+	if s.v2 {
 		return
 	}
 	events, err := s.container.NotifyOOM()

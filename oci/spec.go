@@ -74,8 +74,10 @@ const groupsAnnotation = "gbatch.groups"
 // that Prepare writes. Further edits, such as a GPU's CDI devices, may be made
 // to the spec before that.
 //
-// The user stays unresolved in Process.User.Username; the shim resolves it in
-// the mounted image and drops all capabilities when it is not root.
+// Two things stay for the shim, as they depend on what it finds: the user, in
+// Process.User.Username, is resolved in the mounted image, and loses all
+// capabilities unless it is root; the system call filter is made for the
+// running kernel, unless an edit has set Linux.Seccomp.
 func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 	args, argsErr := argv(r)
 	env, envErr := mergeEnv(r.Image.Env, r.Env)
@@ -109,14 +111,10 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 			Sysctl:        sysctls(r.Network),
 		},
 	}
+	spec.Annotations = map[string]string{seccompAnnotation: r.Seccomp.String()}
 	if len(r.Groups) > 0 {
-		spec.Annotations = map[string]string{groupsAnnotation: strings.Join(r.Groups, ",")}
+		spec.Annotations[groupsAnnotation] = strings.Join(r.Groups, ",")
 	}
-	filter, err := seccompProfile(r.Seccomp, caps)
-	if err != nil {
-		return nil, err
-	}
-	spec.Linux.Seccomp = filter
 	return spec, nil
 }
 

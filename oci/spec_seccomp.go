@@ -22,24 +22,43 @@ const (
 	SeccompOff
 )
 
-// seccompProfile returns the filter for a container with these capabilities.
-func seccompProfile(mode SeccompMode, caps []string) (*specs.LinuxSeccomp, error) {
-	if mode == SeccompOff {
-		return nil, nil
+// String returns the mode's name, which is the same for ever.
+func (m SeccompMode) String() string {
+	switch m {
+	case SeccompNative:
+		return "native"
+	case SeccompCompat:
+		return "compat"
+	case SeccompOff:
+		return "off"
 	}
-	like := &specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{Bounding: caps}}}
-	profile, err := seccomp.GetDefaultProfile(like)
+	return "unknown"
+}
+
+// seccompAnnotation carries the mode to the shim. Without it, and with any
+// value that is not known, a container gets the strictest filter.
+const seccompAnnotation = "gbatch.seccomp"
+
+// fillSeccomp gives the spec its filter. The whole profile is not written to
+// the spec's file: reading it back would cost a tenth of the shim's work.
+func fillSeccomp(spec *specs.Spec) error {
+	mode := spec.Annotations[seccompAnnotation]
+	if spec.Linux.Seccomp != nil || mode == SeccompOff.String() {
+		return nil
+	}
+	profile, err := seccomp.GetDefaultProfile(spec)
 	if err != nil {
-		return nil, fmt.Errorf("build seccomp profile: %w", err)
+		return fmt.Errorf("build seccomp profile: %w", err)
 	}
-	if mode == SeccompNative {
+	if mode != SeccompCompat.String() {
 		native, ok := nativeArch[runtime.GOARCH]
 		if !ok {
-			return nil, fmt.Errorf("build seccomp profile: no name for architecture %s; use the compatible mode", runtime.GOARCH)
+			return fmt.Errorf("build seccomp profile: no name for architecture %s; use the compatible mode", runtime.GOARCH)
 		}
 		profile.Architectures = []specs.Arch{native}
 	}
-	return profile, nil
+	spec.Linux.Seccomp = profile
+	return nil
 }
 
 var nativeArch = map[string]specs.Arch{

@@ -1,0 +1,4 @@
+package oci
+
+// What tests outside of the package have to reach.
+var FillSeccomp = fillSeccomp
