@@ -58,8 +58,8 @@ func TestExits(t *testing.T) {
 			}
 		})
 	}
-	if len(s.last.Unhealthy) > 0 {
-		t.Errorf("jobs' own faults made the node unhealthy: %s", strings.Join(s.last.Unhealthy, "; "))
+	if list := s.unhealthy(); len(list) > 0 {
+		t.Errorf("jobs' own faults made the node unhealthy: %s", strings.Join(list, "; "))
 	}
 }
 
@@ -80,7 +80,7 @@ func TestEnvironment(t *testing.T) {
 		got[k] = v
 	}
 	want := map[string]string{
-		"GPULAB_CLUSTER_ID": "7", "GPULAB_CPUS_RESERVED": s.status[id].Cores, "GPULAB_GPUS_RESERVED": "",
+		"GPULAB_CLUSTER_ID": "7", "GPULAB_CPUS_RESERVED": s.phase(id, api.PhaseEnded).Cores, "GPULAB_GPUS_RESERVED": "",
 		"GPULAB_JOB_ID": o.UUID, "GPULAB_MEM_RESERVED": "256m", "GPULAB_PROJECT": "proj",
 		"GPULAB_SLAVE_DNSNAME": s.a.host.dns, "GPULAB_SLAVE_HOSTNAME": s.cfg.Name, "GPULAB_SLAVE_INSTANCE_ID": s.a.instance,
 		"GPULAB_SLAVE_PID": strconv.Itoa(os.Getpid()), "GPULAB_USERNAME": "alice", "GPULAB_VERSION": "test", "GPULAB_WORKER_ID": "0",
@@ -91,8 +91,8 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s=%q, want %q", k, got[k], v)
 		}
 	}
-	if len(s.status[id].Cores) != 1 {
-		t.Errorf("cores %q: want one", s.status[id].Cores)
+	if cores := s.phase(id, api.PhaseEnded).Cores; len(cores) != 1 {
+		t.Errorf("cores %q: want one", cores)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestOrderedAgain(t *testing.T) {
 			s.halt()
 			s.start()
 		}
-		delete(s.status, id)
+		s.unlearn(id)
 		if e, _ := s.run(id, o); e.Code != 4 || e.Reason != job.ExitCode {
 			t.Fatalf("try %d: %+v", try, e)
 		}

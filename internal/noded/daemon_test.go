@@ -101,8 +101,8 @@ func (p *process) text() string {
 
 // TestKilledDaemon kills the daemon at random moments while jobs start, run
 // and end, and looks at what each job itself wrote: every job runs exactly
-// once, to its end, and is told so; nothing is left. A run that fails prints
-// its seed; GBATCH_SEED repeats it.
+// once, to its end, and is told so; nothing is left. A run prints its
+// seed; GBATCH_SEED repeats it, GBATCH_KILLS sets how many kills.
 func TestKilledDaemon(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("GBATCH_SEED"); text != "" {
@@ -112,8 +112,10 @@ func TestKilledDaemon(t *testing.T) {
 	}
 	t.Logf("GBATCH_SEED=%d", seed)
 	rounds := 12
-	if testing.Short() {
-		rounds = 3
+	if text := os.Getenv("GBATCH_KILLS"); text != "" {
+		if _, err := fmt.Sscan(text, &rounds); err != nil {
+			t.Fatal(err)
+		}
 	}
 	rng := rand.New(rand.NewPCG(seed, 1))
 	witness := t.TempDir()
@@ -252,7 +254,7 @@ func TestLocks(t *testing.T) {
 func TestInstance(t *testing.T) {
 	s := newSite(t, nil).start()
 	s.await("a sync", func() bool { return s.last.Instance != "" })
-	first := s.last.Instance
+	first := s.a.instance
 	s.halt()
 	s.start()
 	if s.a.instance != first {

@@ -308,6 +308,20 @@ func (f *fakeController) holdsNothing() {
 	})
 }
 
+// unhealthy is what the node last said of itself.
+func (f *fakeController) unhealthy() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last.Unhealthy
+}
+
+// unlearn forgets what the node said of a rank.
+func (f *fakeController) unlearn(id job.RankID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.status, id)
+}
+
 func toJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

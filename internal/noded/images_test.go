@@ -96,8 +96,8 @@ func TestImageFaults(t *testing.T) {
 	if diff := cmp.Diff("ran\n", out); diff != "" || e.Code != 0 {
 		t.Errorf("the next job (-want +got):\n%s%+v", diff, e)
 	}
-	if len(s.last.Unhealthy) > 0 {
-		t.Errorf("unhealthy: %v", s.last.Unhealthy)
+	if list := s.unhealthy(); len(list) > 0 {
+		t.Errorf("unhealthy: %v", list)
 	}
 	s.holdsNothing()
 	noSecret(t, s.cfg.StateDir)

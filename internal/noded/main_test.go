@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/opencontainers/runc/libcontainer/seccomp"
+	"go.uber.org/goleak"
 
 	"gbatch/cgroups"
 	"gbatch/internal/api"
@@ -42,10 +44,17 @@ func runAll(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer testReg.srv.Close()
 	}
 	before := hostMounts()
 	code := m.Run()
+	if testReg.srv != nil {
+		testReg.srv.Close()
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	if left := leftovers(before); left != "" {
 		fmt.Fprintln(os.Stderr, "left on the host:\n"+left)
 		return 1
