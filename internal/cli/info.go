@@ -231,9 +231,9 @@ func shortTable(nodes []api.Node) table.Writer {
 	t.AppendHeader(table.Row{"Cluster", "Version", "Host", "Workers", "GPUs", "CPUs", "Memory (GB)"})
 	configs := make([]table.ColumnConfig, 7)
 	for i, width := range []int{7, 7, 20, 7, 7, 7, 15} {
-		configs[i] = table.ColumnConfig{Number: i + 1, WidthMin: width}
+		configs[i] = table.ColumnConfig{Number: i + 1, WidthMin: width, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
 		if i >= 3 {
-			configs[i].Align, configs[i].AlignHeader = text.AlignCenter, text.AlignLeft
+			configs[i].Align = text.AlignCenter
 		}
 	}
 	t.SetColumnConfigs(configs)

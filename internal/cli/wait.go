@@ -66,7 +66,7 @@ func outcome(d *api.JobDetail) string {
 	if lasted := ran(&d.Job, d.Ended); lasted > 0 {
 		s += " after " + string(slurmDuration(nil, int64(lasted/time.Second)))
 	}
-	if d.ReasonText != "" {
+	if d.ReasonText != "" && !strings.Contains(s, d.ReasonText) {
 		s += ": " + d.ReasonText
 	}
 	return s
