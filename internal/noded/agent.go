@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -111,7 +112,7 @@ func (a *Agent) open(o Options) error {
 	if a.cores, err = newCoreMap(&a.cfg); err != nil {
 		return err
 	}
-	a.contact = openContact(a.cfg.StateDir, a.boot, time.Duration(a.cfg.Lease))
+	a.contact = openContact(a.cfg.StateDir, a.boot, time.Duration(a.cfg.Lease), sinceBoot)
 	if a.images, err = openImages(&a.cfg); err != nil {
 		return err
 	}
@@ -208,7 +209,7 @@ func (a *Agent) dirRanks() string { return filepath.Join(a.cfg.StateDir, "ranks"
 
 // cgroupPrefix holds every cgroup of this node; its name keeps several daemons
 // of one machine apart.
-func (a *Agent) cgroupPrefix() string { return "/gbatch/" + a.cfg.Name }
+func (a *Agent) cgroupPrefix() string { return path.Join(a.host.base, "gbatch", a.cfg.Name) }
 
 func (a *Agent) cgroupPath(id job.RankID) string { return a.cgroupPrefix() + "/" + id.String() }
 

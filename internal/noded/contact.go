@@ -38,8 +38,8 @@ type contactFile struct {
 // shorter after a restart of the daemon.
 const saveEvery = time.Second
 
-func openContact(dir, boot string, lease time.Duration) *contact {
-	c := &contact{path: filepath.Join(dir, "contact"), boot: boot, now: sinceBoot, lease: lease}
+func openContact(dir, boot string, lease time.Duration, now func() time.Duration) *contact {
+	c := &contact{path: filepath.Join(dir, "contact"), boot: boot, now: now, lease: lease}
 	c.last = c.now()
 	var f contactFile
 	b, err := os.ReadFile(c.path)

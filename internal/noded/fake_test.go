@@ -295,15 +295,22 @@ func (f *fakeController) exit(id job.RankID) *api.Exit {
 	return s.Exit
 }
 
+// nudge makes the node ask again.
+func (f *fakeController) nudge() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.version++
+	f.touch()
+}
+
 // holdsNothing waits until the node has forgotten everything. A node that
 // forgets does not say so by itself: it is asked with each new version.
 func (f *fakeController) holdsNothing() {
 	f.t.Helper()
 	until(f.t, "the node to hold nothing", func() bool {
+		f.nudge()
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.version++
-		f.touch()
 		return len(f.last.Ranks) == 0 && f.last.Seen > 1
 	})
 }

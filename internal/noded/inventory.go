@@ -1,13 +1,9 @@
 package noded
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"net"
-	"strings"
-	"time"
 
 	"gbatch/internal/api"
 )
@@ -35,22 +31,4 @@ func (a *Agent) inventory() (*api.Inventory, string) {
 	}
 	sum := sha256.Sum256(b)
 	return inv, hex.EncodeToString(sum[:])
-}
-
-// lookupTimeout bounds the question for the machine's full name at start.
-const lookupTimeout = 2 * time.Second
-
-// fullName is the machine's name with its domain, or the bare name where no
-// name service knows one.
-func fullName(name string) string {
-	if strings.Contains(name, ".") {
-		return name
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
-	defer cancel()
-	cname, err := net.DefaultResolver.LookupCNAME(ctx, name)
-	if cname = strings.TrimSuffix(cname, "."); err == nil && strings.HasPrefix(cname, name+".") {
-		return cname
-	}
-	return name
 }

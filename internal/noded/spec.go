@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
-	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
 	"gbatch/internal/job"
@@ -152,22 +151,4 @@ func (r *rank) allMounts() []oci.Mount {
 		}
 	}
 	return list
-}
-
-// hostIdentity is what the machine calls itself.
-type hostIdentity struct {
-	name string // as uname says
-	dns  string // fully qualified, if it can be told
-
-	cgroups cgroups.Host
-}
-
-func lookupHost() (hostIdentity, error) {
-	var u unix.Utsname
-	name := "localhost"
-	if unix.Uname(&u) == nil {
-		name = unix.ByteSliceToString(u.Nodename[:])
-	}
-	cg, err := cgroups.Detect()
-	return hostIdentity{name: name, dns: fullName(name), cgroups: cg}, err
 }
