@@ -43,7 +43,7 @@ func TestOrdering(t *testing.T) {
 // over restarts of the daemon, but not of the machine.
 func TestContact(t *testing.T) {
 	dir := t.TempDir()
-	now := 100 * time.Second
+	now := 90 * time.Second
 	open := func(boot string) *contact {
 		return openContact(dir, boot, time.Minute, func() time.Duration { return now })
 	}
