@@ -90,7 +90,9 @@ func (s *State) Overcommitted() []string {
 
 func (s *State) checkQueue(bad func(string, ...any)) {
 	live, kinds := 0, 0
-	for _, c := range s.classes {
+	classes := 0
+	s.eachClass(func(c *class) {
+		classes++
 		live += c.live
 		n, last := 0, (*entry)(nil)
 		for _, e := range c.jobs[c.head:] {
@@ -112,12 +114,15 @@ func (s *State) checkQueue(bad func(string, ...any)) {
 		if s.kindsOf[c.kind.kindKeyOf] != c.kind {
 			bad("class %d is of a kind that is not in the index", c.id)
 		}
-	}
+		if h := c.kind.heads[c.slot]; h.class != c || h.since != c.jobs[c.head].since || h.id != c.jobs[c.head].id {
+			bad("class %d has another head in the index", c.id)
+		}
+	})
 	for _, k := range s.kindsOf {
-		kinds += len(k.classes)
+		kinds += len(k.heads)
 	}
-	if live != len(s.waiting) || kinds != len(s.classes) {
-		bad("%d jobs wait in %d classes: classes hold %d, kinds %d", len(s.waiting), len(s.classes), live, kinds)
+	if live != len(s.waiting) || kinds != classes || classes != s.classCount || len(s.kindsOf) != len(s.kindList) {
+		bad("%d jobs wait in %d classes: classes hold %d, kinds %d", len(s.waiting), s.classCount, live, kinds)
 	}
 }
 
@@ -138,9 +143,11 @@ func (s *State) checkTallies(bad func(string, ...any)) {
 			}
 		}
 	}
-	for _, c := range s.classes {
-		count(c.tallies, counts{waiting: c.live})
-	}
+	s.eachClass(func(c *class) {
+		var own [tallyKinds]*tally
+		c.eachTally(func(t *tally) { own[t.kind] = t })
+		count(own, counts{waiting: c.live})
+	})
 	for _, x := range s.running {
 		count(x.tallies, counts{running: 1, milli: x.milli})
 	}

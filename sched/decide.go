@@ -17,7 +17,7 @@ func Decide(in Input) Plan {
 
 func (r *round) run() {
 	r.stats.Waiting, r.stats.Running = len(r.s.waiting), len(r.s.running)
-	r.stats.Classes, r.stats.Kinds = len(r.s.classes), len(r.s.kindsOf)
+	r.stats.Classes, r.stats.Kinds = r.s.classCount, len(r.s.kindList)
 	r.plan.verdicts, r.plan.kinds = map[uint64]verdict{}, map[uint64]verdict{}
 	r.wake(r.s.due.until(r.now, r.s.counts, func(d due) { r.expire(d.id) }))
 	r.countTime()
@@ -61,7 +61,7 @@ func (r *round) step() bool {
 	if k.interactive {
 		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, kind: k.why}
 		r.rejectInteractive(c)
-		r.queue.dropClass()
+		r.queue.dropClass(r)
 		return true
 	}
 	if k.why.code == CodeNever {
@@ -85,7 +85,7 @@ func (r *round) step() bool {
 func (r *round) overtake(c *class, e *entry, hit limitHit) {
 	r.plan.verdicts[c.id] = verdict{code: CodeLimit, head: e.id, limit: hit}
 	r.rejectInteractive(c)
-	r.queue.dropClass()
+	r.queue.dropClass(r)
 }
 
 // depth is how many blocked jobs get a reservation.
@@ -149,6 +149,7 @@ func (r *round) rejectInteractive(c *class) {
 	if !c.interactive {
 		return
 	}
+	r.open(c.kind)
 	for _, e := range c.jobs[c.next:] {
 		if e != nil && e.since <= r.now && e.deadline() > r.now {
 			v := r.plan.verdicts[c.id]

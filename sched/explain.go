@@ -182,7 +182,7 @@ func (x *explainer) planUntil(e *entry) bool {
 			continue
 		}
 		if _, over := x.overLimit(c); over || c.interactive {
-			x.queue.dropClass()
+			x.queue.dropClass(x.round)
 			continue
 		}
 		if n++; n > maxPlanned {
@@ -229,16 +229,13 @@ func (r *round) limitFree(c *class) Time {
 // ended.
 func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
 	var saved [tallyKinds]tally
-	for i, t := range c.tallies {
-		if t != nil {
-			saved[i] = *t
-		}
-	}
+	var own [tallyKinds]*tally
+	c.eachTally(func(t *tally) { own[t.kind], saved[t.kind] = t, *t })
 	for _, x := range r.s.running { // sums: order does not matter
 		if r.expectedEnd(x) > at {
 			continue
 		}
-		for i, t := range c.tallies {
+		for i, t := range own {
 			if t != nil && x.tallies[i] == t {
 				t.running--
 				t.milli -= x.milli
@@ -247,7 +244,7 @@ func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
 		}
 	}
 	hit, over := r.overLimit(c)
-	for i, t := range c.tallies {
+	for i, t := range own {
 		if t != nil {
 			*t = saved[i]
 		}

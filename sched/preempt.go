@@ -30,7 +30,7 @@ func lostWork(x *run, now Time) int64 {
 // grace that they are given. It reports them, marked as being ended in the rest
 // of the round, and whether the job then starts sooner than it would.
 func (r *round) preempt(k *jobKind, c *class, e *entry, at Time, known bool) ([]Halt, bool) {
-	lower := r.policy.QOS[r.s.qosOf(c.qos)].Preempts
+	lower := r.policy.QOS[r.s.qosOf(c.account.qos)].Preempts
 	soon := r.now + r.policy.HaltGrace
 	if len(lower) == 0 || known && at <= soon || r.preemptors >= maxPreemptors || r.tries >= maxTries {
 		return nil, false

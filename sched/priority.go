@@ -27,9 +27,9 @@ func (r *round) factors(e *entry) Factors {
 	p, c := r.policy, e.class
 	f := Factors{
 		Age:        r.agePoints(e.since),
-		FairShare:  r.sharePoints(c),
+		FairShare:  r.sharePoints(c.account),
 		Size:       r.sizePoints(c.shape),
-		QOS:        r.s.qosPoints(c.qos),
+		QOS:        r.s.qosPoints(c.account.qos),
 		Adjustment: int64(c.priority),
 		Boosted:    p.MaxWaitBoost > 0 && r.now-e.since >= p.MaxWaitBoost,
 	}
@@ -37,12 +37,12 @@ func (r *round) factors(e *entry) Factors {
 	return f
 }
 
-// score is the head's priority as the queue is ordered by it.
-func (r *round) score(c *class, e *entry) int64 {
-	if b := r.policy.MaxWaitBoost; b > 0 && r.now-e.since >= b {
-		return boost + int64(r.now-e.since)
+// score is a job's priority as the queue is ordered by it.
+func (r *round) score(k *jobKind, points int64, since Time) int64 {
+	if b := r.policy.MaxWaitBoost; b > 0 && r.now-since >= b {
+		return boost + int64(r.now-since)
 	}
-	return c.static + r.agePoints(e.since) + r.sharePoints(c) + r.sizePoints(c.shape)
+	return points + k.size + r.agePoints(since)
 }
 
 func (r *round) agePoints(since Time) int64 {
@@ -50,8 +50,8 @@ func (r *round) agePoints(since Time) int64 {
 	return mulDiv(r.policy.Weights.Age, int64(age), int64(r.policy.MaxAge))
 }
 
-func (r *round) sharePoints(c *class) int64 {
-	return mulDiv(r.policy.Weights.FairShare, r.shares.Factor(c.project, c.user), scale)
+func (r *round) sharePoints(a *account) int64 {
+	return mulDiv(r.policy.Weights.FairShare, r.shares.Factor(a.project, a.user), scale)
 }
 
 // sizePoints grow with the share of the cluster's GPUs, or where it has none,
@@ -69,4 +69,4 @@ func (s *State) qosPoints(qos string) int64 {
 }
 
 // staticPoints are those that change with the policy only.
-func (s *State) staticPoints(c *class) int64 { return s.qosPoints(c.qos) + int64(c.priority) }
+func (s *State) staticPoints(c *class) int64 { return s.qosPoints(c.account.qos) + int64(c.priority) }

@@ -116,7 +116,8 @@ func (k *jobKind) milliAt(spots []spot) int64 {
 // start puts a job on its spots, in trial.
 func (r *round) start(c *class, e *entry, spots []spot) {
 	k := c.kind
-	x := &run{shape: c.shape, limit: k.limit, tallies: c.tallies}
+	x := &run{shape: c.shape, limit: k.limit}
+	c.eachTally(func(t *tally) { x.tallies[t.kind] = t })
 	x.Job = Job{ID: e.id, Limit: c.limit, Predicted: c.predicted}
 	x.Start, x.End = r.now, r.now+k.limit
 	for i, sp := range spots {

@@ -3,6 +3,7 @@ package sched
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 )
@@ -12,20 +13,25 @@ import (
 // same calls in the same order give an equal State, and so does any order that
 // leads to the same nodes and jobs.
 type State struct {
-	policy  Policy
-	nodes   map[string]*node
-	sorted  []*node // all nodes by name, also those that are gone
-	kinds   map[string]*nodeKind
-	order   []*nodeKind // by value, then key
-	shapes  map[string]*shape
-	waiting map[JobID]*entry
-	running map[JobID]*run
-	classes map[classKey]*class
-	kindsOf map[kindKeyOf]*jobKind
-	tallies map[tallyKey]*tally
-	windows map[string]*window
-	due     deadlines
+	policy   Policy
+	nodes    map[string]*node
+	sorted   []*node // all nodes by name, also those that are gone
+	kinds    map[string]*nodeKind
+	order    []*nodeKind // by value, then key
+	shapes   map[string]*shape
+	waiting  map[JobID]*entry
+	running  map[JobID]*run
+	classes  map[uint64]*class // by hash of the key; never ranged over
+	kindsOf  map[kindKeyOf]*jobKind
+	accounts map[accountKey]*account
+	extras   map[extraKey]*extra
+	kindList []*jobKind // in no order
+	tallies  map[tallyKey]*tally
+	windows  map[string]*window
+	due      deadlines
 
+	seed       maphash.Seed // of classes
+	classCount int
 	nextClass  uint64
 	nextKind   uint64
 	timed      bool   // some limit counts GPU-minutes
@@ -49,7 +55,8 @@ type run struct {
 func New(p Policy) (*State, error) {
 	s := &State{
 		nodes: map[string]*node{}, kinds: map[string]*nodeKind{}, shapes: map[string]*shape{},
-		waiting: map[JobID]*entry{}, running: map[JobID]*run{}, classes: map[classKey]*class{},
+		waiting: map[JobID]*entry{}, running: map[JobID]*run{}, classes: map[uint64]*class{}, seed: maphash.MakeSeed(),
+		accounts: map[accountKey]*account{}, extras: map[extraKey]*extra{},
 		kindsOf: map[kindKeyOf]*jobKind{}, tallies: map[tallyKey]*tally{}, windows: map[string]*window{},
 	}
 	return s, s.SetPolicy(p)

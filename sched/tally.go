@@ -28,16 +28,23 @@ const (
 	tallyKinds
 )
 
-func (s *State) talliesOf(j *Job) [tallyKinds]*tally {
-	qos := s.qosOf(j.QOS)
-	out := [tallyKinds]*tally{
-		ofUser:    s.tally(tallyKey{kind: ofUser, name: j.User}),
-		ofProject: s.tally(tallyKey{kind: ofProject, name: j.Project}),
+func (s *State) accountTallies(key accountKey) [ofBucket]*tally {
+	qos := s.qosOf(key.qos)
+	out := [ofBucket]*tally{
+		ofUser:    s.tally(tallyKey{kind: ofUser, name: key.user}),
+		ofProject: s.tally(tallyKey{kind: ofProject, name: key.project}),
 	}
 	if qos != "" {
 		out[ofQOS] = s.tally(tallyKey{kind: ofQOS, name: qos})
-		out[ofUserInQOS] = s.tally(tallyKey{kind: ofUserInQOS, name: j.User, of: qos})
+		out[ofUserInQOS] = s.tally(tallyKey{kind: ofUserInQOS, name: key.user, of: qos})
 	}
+	return out
+}
+
+func (s *State) talliesOf(j *Job) [tallyKinds]*tally {
+	var out [tallyKinds]*tally
+	of := s.accountTallies(accountKey{j.Project, j.User, j.QOS})
+	copy(out[:], of[:])
 	if j.Bucket != "" {
 		out[ofBucket] = s.tally(tallyKey{kind: ofBucket, name: j.Bucket})
 	}
@@ -112,15 +119,11 @@ func (r *round) overLimit(c *class) (limitHit, bool) {
 // many the GPUs of a whole node are is known only once the node is.
 func (r *round) overLimitWith(c *class, milli int64) (limitHit, bool) {
 	gpuTime := times(milli, int64(c.kind.limit))
-	for kind, t := range c.tallies {
+	for _, t := range c.account.tallies {
 		if t == nil {
 			continue
 		}
-		l := t.limits
-		if tallyKind(kind) == ofBucket {
-			l.Running = c.bucketMax
-		}
-		switch {
+		switch l := &t.limits; {
 		case l.Running > 0 && t.running+1 > l.Running:
 			return limitHit{t.tallyKey, "running jobs", int64(t.running), 1, int64(l.Running)}, true
 		case l.MilliGPU > 0 && milli > 0 && t.milli+milli > l.MilliGPU:
@@ -129,7 +132,10 @@ func (r *round) overLimitWith(c *class, milli int64) (limitHit, bool) {
 			return limitHit{t.tallyKey, "GPU-minutes", t.gpuTime, gpuTime, l.GPUMinutes * WholeGPU * int64(Minute)}, true
 		}
 	}
-	if b, over := r.shares.OverBudget(c.project); over {
+	if x := c.extra; x != nil && x.bucket != nil && x.bucketMax > 0 && x.bucket.running+1 > x.bucketMax {
+		return limitHit{x.bucket.tallyKey, "running jobs", int64(x.bucket.running), 1, int64(x.bucketMax)}, true
+	}
+	if b, over := r.shares.OverBudget(c.account.project); over {
 		return limitHit{tallyKey{kind: ofProject, name: b.Account}, "budget", b.UsedMinutes, 0, b.MaxMinutes}, true
 	}
 	return limitHit{}, false

@@ -237,15 +237,17 @@ func (p *Policy) timed() bool {
 // policyChanged brings what depends on the policy up to date.
 func (s *State) policyChanged() {
 	clear(s.tallies)
-	for _, c := range s.classes { // counts: order does not matter
-		j := Job{User: c.user, Project: c.project, QOS: c.qos, Bucket: c.bucket}
-		c.tallies = s.talliesOf(&j)
-		for _, t := range c.tallies {
-			if t != nil {
-				t.waiting += c.live
-			}
+	for key, a := range s.accounts { // each by itself: order does not matter
+		a.tallies = s.accountTallies(key)
+	}
+	for _, x := range s.extras {
+		if x.extraKey.bucket != "" {
+			x.bucket = s.tally(tallyKey{kind: ofBucket, name: x.extraKey.bucket})
 		}
 	}
+	s.eachClass(func(c *class) {
+		c.eachTally(func(t *tally) { t.waiting += c.live })
+	})
 	for _, x := range s.running {
 		s.charge(x, +1)
 	}

@@ -1,0 +1,118 @@
+package sched
+
+import (
+	"slices"
+	"strings"
+)
+
+// kindKeyOf is what placement depends on.
+type kindKeyOf struct {
+	shape            *shape
+	limit, predicted Time
+	interactive      bool
+	access           string // names of the windows that its jobs may use
+}
+
+// jobKind is the classes that placement does not tell apart.
+type jobKind struct {
+	kindKeyOf
+	id      uint64 // never given twice
+	slot    int    // in State.kindList
+	windows map[*window]bool
+	heads   []head // one for each class, in no order
+
+	// In the current round:
+	size    int64    // priority points of the shape's size
+	best    int      // the head to look at, until opened
+	score   int64    // its priority
+	opened  bool     // heap is made
+	heap    []*class // that still have jobs to look at
+	blocked bool     // there is no room now
+	why     blocked
+}
+
+// head is the first job of a class. A round looks at all of them, one after the
+// other in memory, and at little else.
+type head struct {
+	since   Time
+	id      JobID
+	static  int64 // priority points that do not change with time
+	account *account
+	class   *class
+	rare    bool // it may have a deadline
+}
+
+// join puts the class into its kind, leave takes it out.
+func (s *State) join(c *class) {
+	access, windows := s.accessOf(c)
+	limit := c.limit
+	if limit == 0 {
+		limit = s.policy.DefaultLimit
+	}
+	key := kindKeyOf{c.shape, limit, s.estimate(limit, c.predicted), c.interactive, access}
+	k := s.kindsOf[key]
+	if k == nil {
+		s.nextKind++
+		k = &jobKind{kindKeyOf: key, id: s.nextKind, windows: windows, slot: len(s.kindList)}
+		s.kindsOf[key] = k
+		s.kindList = append(s.kindList, k)
+	}
+	c.kind, c.slot = k, len(k.heads)
+	k.heads = append(k.heads, head{static: s.staticPoints(c), account: c.account, class: c})
+	c.setHead()
+}
+
+func (s *State) leave(c *class) {
+	k := c.kind
+	last := len(k.heads) - 1
+	k.heads[c.slot] = k.heads[last]
+	k.heads[c.slot].class.slot = c.slot
+	k.heads[last] = head{}
+	k.heads = k.heads[:last]
+	c.kind = nil
+	if last > 0 {
+		return
+	}
+	delete(s.kindsOf, k.kindKeyOf)
+	end := len(s.kindList) - 1
+	s.kindList[k.slot] = s.kindList[end]
+	s.kindList[k.slot].slot = k.slot
+	s.kindList[end] = nil
+	s.kindList = s.kindList[:end]
+}
+
+// rejoin sorts all classes into kinds anew, after policy or windows changed.
+func (s *State) rejoin() {
+	var all []*class
+	s.eachClass(func(c *class) { all = append(all, c) })
+	clear(s.kindsOf)
+	s.kindList = nil
+	for _, c := range all {
+		s.join(c)
+	}
+}
+
+// estimate is the run time that the plan reckons with at the start of a job.
+func (s *State) estimate(limit, predicted Time) Time {
+	if s.policy.Estimates == ByUser || predicted <= 0 {
+		return limit
+	}
+	return min(predicted, limit)
+}
+
+// accessOf is the windows that jobs of the class may use.
+func (s *State) accessOf(c *class) (string, map[*window]bool) {
+	if len(s.windows) == 0 {
+		return "", nil
+	}
+	var names []string
+	windows := map[*window]bool{}
+	for _, w := range s.windows {
+		if w.admits(c.account.project, c.account.user, c.names()) {
+			names = append(names, w.Name)
+			windows[w] = true
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, "\x00"), windows
+}
