@@ -106,8 +106,8 @@ func gone(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV)
 }
 
-// Kill ends every process of the group and returns once none is left, or an
-// error after the timeout. A frozen group is thawed, as it could not die.
+// Kill ends every process of the group and of those below it, frozen ones too.
+// It returns once none is left, or an error after the timeout.
 func (g *Group) Kill(timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
@@ -140,7 +140,29 @@ func (g *Group) killOnce() ([]int, error) {
 			return nil, fmt.Errorf("kill process %d: %w", pid, err)
 		}
 	}
-	return pids, g.Freeze(false)
+	return pids, g.thaw()
+}
+
+// thaw lets the group and each group below it run: on v1 a frozen process does
+// not die, and a subgroup that was frozen itself does not follow its parent.
+func (g *Group) thaw() error {
+	dir, ok := g.host.dir("freezer", g.path)
+	if !ok || g.host.Mode == V2 {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if gone(err) {
+			return nil
+		}
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		err = os.WriteFile(filepath.Join(p, "freezer.state"), []byte("THAWED"), 0)
+		if err != nil && !gone(err) {
+			return fmt.Errorf("thaw: %w", err)
+		}
+		return nil
+	})
 }
 
 // Freeze stops (true) or continues (false) every process of the group.
