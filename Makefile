@@ -44,7 +44,7 @@ lint: deps ## check format and go vet
 	go vet -buildvcs=false -tags seccomp ./...
 
 demo: build ## run a job from start to end on this machine (as root)
-	@scripts/demo
+	@scripts/demo/run
 
 bench: deps ## run the benchmarks
 	go test -buildvcs=false -tags seccomp -run '^$$' -bench . -benchmem ./...

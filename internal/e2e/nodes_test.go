@@ -1,0 +1,171 @@
+package e2e
+
+import (
+	"io"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/job"
+)
+
+// TestSeveralNodes runs jobs on a named node, on all at once, and a gang.
+func TestSeveralNodes(t *testing.T) {
+	s := newSite(t, siteOptions{nodes: 3})
+	for i := range 3 {
+		name := s.nodeName(i)
+		id := s.submit(doc{name: "named", command: sh("echo $GPULAB_SLAVE_HOSTNAME"), resources: map[string]any{"slaveName": name}})
+		if d := s.wait(id); endOf(d) != finished || !slices.Equal(d.Nodes, []string{name}) {
+			t.Errorf("want it on %s:\n%s", name, describe(d))
+		}
+		if out := s.must("glog", id); out != name+"\n" {
+			t.Errorf("the job says that it ran on %q", out)
+		}
+	}
+	gang := s.submit(doc{name: "gang", cpus: 8, gbatch: map[string]any{"nodes": 3}, storage: []any{"/project"},
+		command: sh("echo $GBATCH_RANK-of-$GBATCH_NUM_NODES >> /project/ranks")})
+	if d := s.wait(gang); endOf(d) != finished || len(d.Nodes) != 3 {
+		t.Fatalf("gang:\n%s", describe(d))
+	}
+	got := lines(t, filepath.Join(s.project(), "ranks"))
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"0-of-3", "1-of-3", "2-of-3"}, got); diff != "" {
+		t.Errorf("ranks (-want +got):\n%s", diff)
+	}
+	bad := s.submit(doc{name: "one_fails", cpus: 8, gbatch: map[string]any{"nodes": 3}, command: sh("trap 'exit 1' TERM; [ $GBATCH_RANK = 1 ] && exit 5; sleep 1000 & wait")})
+	d := s.wait(bad)
+	if diff := cmp.Diff(ended{job.Failed, job.ExitCode, 5}, endOf(d)); diff != "" {
+		t.Errorf("a gang with one bad rank (-want +got):\n%s%s", diff, describe(d))
+	}
+}
+
+// TestNodeCutOff cuts a node off the network. It ends its own ranks before the
+// controller gives up on it, so that the job never runs in two places; the
+// restartable job then runs elsewhere, and the node comes back.
+func TestNodeCutOff(t *testing.T) {
+	var cable *wire
+	s := newSite(t, siteOptions{nodes: 2,
+		ctldConfig: "nodes: {suspectAfter: 2 seconds, timeout: 10 seconds}\n",
+		nodesDial: func(node int, controller string) string {
+			if node > 0 {
+				return controller
+			}
+			cable = newWire(t, strings.TrimPrefix(controller, "unix://"))
+			return "unix://" + cable.path
+		}})
+	script := "trap 'exit 1' TERM; while :; do echo $GPULAB_SLAVE_HOSTNAME >> /project/beats; sleep 0.05; done"
+	lost := s.submit(doc{name: "lost", command: idle, resources: map[string]any{"slaveName": s.nodeName(0)}})
+	s.waitRunning(lost)
+	// It prefers no node; the other is full until it has begun.
+	full := s.submit(doc{name: "full", cpus: 8, command: idle, resources: map[string]any{"slaveName": s.nodeName(1)}})
+	s.waitRunning(full)
+	moves := s.submit(doc{name: "moves", command: sh(script), storage: []any{"/project"}, scheduling: map[string]any{"restartable": true}})
+	if d := s.waitRunning(moves); d.Nodes[0] != s.nodeName(0) {
+		t.Fatalf("it runs elsewhere already:\n%s", describe(d))
+	}
+	s.must("gcancel", full)
+	cable.cut()
+	s.waitState(moves, "it runs on the other node", func(st job.State) bool {
+		d := s.job(moves)
+		return d.State == job.Running && d.Nodes[0] == s.nodeName(1)
+	})
+	beats := filepath.Join(s.project(), "beats")
+	eventually(t, "the job goes on elsewhere", func() bool { return slices.Contains(lines(t, beats), s.nodeName(1)) })
+	if d := s.wait(lost); d.State != job.Failed || job.Reason(d.Reason) != job.NodeFail {
+		t.Errorf("a job that may not be restarted; want FAILED and NODE_FAIL:\n%s", describe(d))
+	}
+	cable.mend()
+	s.waitNodes("up", 2)
+	if got := slices.Compact(lines(t, beats)); !slices.Equal(got, []string{s.nodeName(0), s.nodeName(1)}) {
+		t.Errorf("the job ran in two places at once: %v", got)
+	}
+	s.must("gcancel", moves)
+	back := s.submit(doc{name: "back", command: []string{"true"}, resources: map[string]any{"slaveName": s.nodeName(0)}})
+	if d := s.wait(back); endOf(d) != finished {
+		t.Errorf("the node that came back:\n%s", describe(d))
+	}
+}
+
+// wire is a unix socket in front of another one, that can be cut.
+type wire struct {
+	path, to string
+	mu       sync.Mutex
+	isCut    bool
+	conns    map[net.Conn]bool
+}
+
+func newWire(t *testing.T, to string) *wire {
+	t.Helper()
+	w := &wire{path: filepath.Join(filepath.Dir(to), "wire.sock"), to: to, conns: map[net.Conn]bool{}}
+	ln, err := net.Listen("unix", w.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		ln.Close()
+		w.cut()
+		wg.Wait()
+	})
+	wg.Go(func() { // ends when ln is closed
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { w.carry(c) })
+		}
+	})
+	return w
+}
+
+// carry passes bytes both ways until either end closes or the wire is cut.
+func (w *wire) carry(c net.Conn) {
+	defer c.Close()
+	up, err := net.Dial("unix", w.to)
+	if err != nil {
+		return
+	}
+	defer up.Close()
+	if !w.add(c, up) {
+		return
+	}
+	done := make(chan struct{})
+	go func() { // ends when either end is closed, which follows
+		_, _ = io.Copy(up, c)
+		up.Close()
+		close(done)
+	}()
+	_, _ = io.Copy(c, up)
+	c.Close()
+	<-done
+}
+
+func (w *wire) add(cs ...net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range cs {
+		w.conns[c] = true
+	}
+	return !w.isCut
+}
+
+func (w *wire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.isCut = true
+	for c := range w.conns {
+		c.Close()
+	}
+}
+
+func (w *wire) mend() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.isCut = false
+}

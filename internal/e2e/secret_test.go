@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gbatch/internal/job"
+)
+
+// TestPasswordIsNowhere runs jobs whose image needs a login and looks for the
+// password in everything that is left and shown, while they run and after.
+func TestPasswordIsNowhere(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	secret := login.Username + ":" + login.Password + "@" + private.host + "/secret/box:1"
+	input := doc{name: "private", image: secret, command: sh("until [ -e /project/go ]; do sleep 0.05; done"), storage: []any{"/project"}}.json()
+	wrong := doc{name: "refused", image: strings.Replace(secret, "@", "x@", 1), command: []string{"true"}}.json()
+	dry := s.runInput(input, "gsubmit", "--dry-run", "-")
+	first := s.runInput(input, "gsubmit", "-")
+	second := s.runInput(wrong, "gsubmit", "-")
+	held := s.runInput(input, "gsubmit", "--hold", "-")
+	convert := s.runInput(input, "gsubmit", "--dry-run", "--json", "-")
+	for _, r := range []result{dry, first, second, held, convert} {
+		if r.code != 0 {
+			t.Fatalf("gsubmit: %v", r)
+		}
+		look(t, "gsubmit", r.out+r.err)
+	}
+	running, refused := strings.TrimSpace(first.out), strings.TrimSpace(second.out)
+	s.waitRunning(running)
+	if d := s.wait(refused); d.State != job.Failed {
+		t.Errorf("a job without its image:\n%s", describe(d))
+	}
+	s.lookEverywhere(running, refused, strings.TrimSpace(held.out))
+	if err := os.WriteFile(filepath.Join(s.project(), "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if d := s.wait(running); d.State != job.Finished {
+		t.Errorf("the private image did not run:\n%s", describe(d))
+	}
+	// A restart reads and writes everything again.
+	s.ctld.kill()
+	s.ctld.start()
+	s.waitNodes("up", 1)
+	s.must("gcancel", strings.TrimSpace(held.out))
+	s.lookEverywhere(running, refused)
+}
+
+// lookEverywhere searches what commands print, all processes, and all files.
+func (s *site) lookEverywhere(ids ...string) {
+	s.t.Helper()
+	for _, args := range [][]string{{"-a", "-l"}, {"-a", "--json"}} {
+		look(s.t, "gqueue", s.must("gqueue", args...))
+	}
+	for _, id := range ids {
+		look(s.t, "gqueue show", s.must("gqueue", "show", id)+s.must("gqueue", "show", "--json", id))
+	}
+	procs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, p := range procs {
+		for _, f := range []string{"cmdline", "environ"} {
+			b, _ := os.ReadFile(p + "/" + f) // a process may go while we look
+			look(s.t, p+"/"+f, string(b))
+		}
+	}
+	seen := 0
+	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil // as above
+		}
+		b, err := os.ReadFile(path)
+		if err == nil {
+			seen++
+			look(s.t, path, string(b))
+		}
+		return nil
+	})
+	if err != nil || seen < 20 {
+		s.t.Errorf("looked at %d files only, %v", seen, err)
+	}
+}
+
+// look fails if a text holds the password, as it is or encoded.
+func look(t *testing.T, where, text string) {
+	t.Helper()
+	for _, form := range []string{login.Password, fmt.Sprintf("%x", login.Password)} {
+		if bytes.Contains([]byte(text), []byte(form)) {
+			t.Errorf("%s holds the password", where)
+		}
+	}
+}

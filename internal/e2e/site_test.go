@@ -1,0 +1,247 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gbatch/internal/client"
+)
+
+// patience is for what should take well under a second.
+const patience = 60 * time.Second
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	if !poll(patience, ok) {
+		t.Fatalf("waited %v in vain until %s", patience, what)
+	}
+}
+
+// siteOptions are how a site differs from one controller and one node that
+// offers 8 cores.
+type siteOptions struct {
+	nodes      int
+	ctldDir    string // of the controller's state; empty: below the site's
+	ctldConfig string // lines of gctld.yaml
+	nodeConfig string // lines of each gnoded.yaml
+	nodesDial  func(node int, controller string) string
+}
+
+// site is a controller with its nodes, as processes, in one directory.
+type site struct {
+	t     *testing.T
+	dir   string
+	ctld  *daemon
+	nodes []*daemon
+	api   *client.Client
+	files int // job files written
+}
+
+// newSite starts a site; the test's cleanup stops it and looks for leftovers.
+func newSite(t *testing.T, o siteOptions) *site {
+	t.Helper()
+	needs(t)
+	dir, err := os.MkdirTemp("/tmp", "gbatch-e2e-site-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir+"/project", 0o755); err != nil { // the administrator's part
+		t.Fatal(err)
+	}
+	s := &site{t: t, dir: dir}
+	s.api = &client.Client{Address: "unix://" + s.socket(), Timeout: patience}
+	t.Cleanup(s.close)
+	if o.ctldDir == "" {
+		o.ctldDir = dir + "/ctld"
+	}
+	config := fmt.Sprintf("dir: %s\nsocket: %s\nlisten: 127.0.0.1:0\nreserveMiB: 64\n%s", o.ctldDir, s.socket(), o.ctldConfig)
+	s.ctld = s.newDaemon("gctld", "gctld", config)
+	for i := range max(o.nodes, 1) {
+		name := s.nodeName(i)
+		controller := "unix://" + s.socket()
+		if o.nodesDial != nil {
+			controller = o.nodesDial(i, controller)
+		}
+		s.nodes = append(s.nodes, s.newDaemon("gnoded", name, fmt.Sprintf(`name: %s
+controller: %s
+stateDir: %s/%s
+cores: 8
+minFree: 100MiB
+storage:
+  - name: /project
+    path: %s/project/{project}
+    create: true
+%s`, name, controller, dir, name, dir, o.nodeConfig)))
+	}
+	s.ctld.start()
+	eventually(t, "the controller answers", func() bool { _, err := s.api.Status(t.Context()); return err == nil })
+	for _, n := range s.nodes {
+		n.start()
+	}
+	s.waitNodes("up", len(s.nodes))
+	return s
+}
+
+func (s *site) socket() string { return s.dir + "/gctld.sock" }
+
+// nodeName is unique on the machine.
+func (s *site) nodeName(i int) string {
+	return fmt.Sprintf("n%d-%s", i+1, strings.TrimPrefix(filepath.Base(s.dir), "gbatch-e2e-site-"))
+}
+
+// project is the directory that jobs see as /project.
+func (s *site) project() string { return s.dir + "/project/default" }
+
+// waitNodes waits until so many nodes are in a state.
+func (s *site) waitNodes(state string, n int) {
+	s.t.Helper()
+	eventually(s.t, fmt.Sprintf("%d nodes are %s", n, state), func() bool {
+		info, err := s.api.Cluster(s.t.Context())
+		if err != nil {
+			return false
+		}
+		have := 0
+		for _, node := range info.Nodes {
+			if node.State == state {
+				have++
+			}
+		}
+		return have == n
+	})
+}
+
+// daemon is a program that can be killed and started again.
+type daemon struct {
+	s       *site
+	name    string
+	program string
+	config  string
+	log     string
+	cmd     *exec.Cmd     // nil: not running
+	done    chan struct{} // closed when cmd has ended
+	err     error         // of the end, once done
+}
+
+func (s *site) newDaemon(program, name, config string) *daemon {
+	s.t.Helper()
+	d := &daemon{s: s, name: name, program: program, config: filepath.Join(s.dir, name+".yaml"), log: filepath.Join(s.dir, name+".log")}
+	if err := os.WriteFile(d.config, []byte(config), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+	return d
+}
+
+func (d *daemon) start() {
+	d.s.t.Helper()
+	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		d.s.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(filepath.Join(bin, d.program), "run", "--config", d.config)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = cleanEnv()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		d.s.t.Fatalf("start %s: %v", d.name, err)
+	}
+	d.cmd, d.done = cmd, make(chan struct{})
+	go func() { // ends with the process; stop and kill wait for it
+		d.err = cmd.Wait()
+		close(d.done)
+	}()
+}
+
+// kill is kill -9. The process is gone when it returns.
+func (d *daemon) kill() { _ = d.end(syscall.SIGKILL) }
+
+// stop asks a daemon to end and says how it did.
+func (d *daemon) stop() error { return d.end(syscall.SIGTERM) }
+
+func (d *daemon) end(sig syscall.Signal) error {
+	if d.cmd == nil {
+		return nil
+	}
+	_ = d.cmd.Process.Signal(sig)
+	select {
+	case <-d.done:
+	case <-time.After(patience):
+		_ = d.cmd.Process.Kill()
+		<-d.done
+		d.err = errors.New("it did not stop")
+	}
+	d.cmd = nil
+	return d.err
+}
+
+// running says whether the process has not ended by itself.
+func (d *daemon) running() bool {
+	if d.cmd == nil {
+		return false
+	}
+	select {
+	case <-d.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// cleanEnv is the environment without settings of whoever runs the tests.
+func cleanEnv() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "GBATCH_") && !strings.HasPrefix(kv, "XDG_") && !strings.HasPrefix(kv, "HOME=") {
+			env = append(env, kv)
+		}
+	}
+	return append(env, "HOME=/nonexistent")
+}
+
+// result is how a command did.
+type result struct {
+	code     int
+	out, err string
+}
+
+func (r result) String() string {
+	return fmt.Sprintf("exit code %d\nstdout: %s\nstderr: %s", r.code, r.out, r.err)
+}
+
+// run runs a command of the suite against the site.
+func (s *site) run(name string, args ...string) result {
+	return s.runInput("", name, args...)
+}
+
+func (s *site) runInput(input, name string, args ...string) result {
+	cmd := exec.Command(filepath.Join(bin, name), args...)
+	cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket())
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
+	err := cmd.Run()
+	r := result{out: out.String(), err: errs.String()}
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		r.code = exit.ExitCode()
+	} else if err != nil {
+		r.code, r.err = -1, err.Error()
+	}
+	return r
+}
+
+// must runs a command that has to succeed and returns its standard output.
+func (s *site) must(name string, args ...string) string {
+	s.t.Helper()
+	r := s.run(name, args...)
+	if r.code != 0 {
+		s.t.Fatalf("%s %s: %v", name, strings.Join(args, " "), r)
+	}
+	return r.out
+}
