@@ -1,0 +1,87 @@
+// Command gadm is for operators: nodes, GPUs and reservations.
+package main
+
+import (
+	"context"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+)
+
+type command struct {
+	cli.Help
+	cli.Connection
+	cli.JSONFlag
+
+	Drain        drainCmd     `cmd:"" help:"Take nodes, or one GPU, out of scheduling. What runs there goes on."`
+	Resume       resumeCmd    `cmd:"" help:"Put nodes, or one GPU, back."`
+	Reserve      reserveCmd   `cmd:"" help:"Keep nodes for some jobs, or for nobody, during a span of time."`
+	Unreserve    unreserveCmd `cmd:"" help:"Remove reservations."`
+	Reservations listCmd      `cmd:"" help:"List reservations."`
+}
+
+type drainCmd struct {
+	Nodes  []string `arg:"" sep:"none" help:"Nodes, as gpu[01-04]."`
+	GPU    string   `name:"gpu" placeholder:"INDEX|UUID" help:"Only this GPU of each node."`
+	Reason string   `short:"r" required:"" help:"Why. Everyone whose job waits for the node sees it."`
+}
+
+func (c *drainCmd) Run(ctx context.Context, app *cli.App) error {
+	return app.Drain(ctx, cli.DrainOptions{Nodes: c.Nodes, GPU: c.GPU, Reason: c.Reason})
+}
+
+type resumeCmd struct {
+	Nodes []string `arg:"" sep:"none" help:"Nodes, as gpu[01-04]."`
+	GPU   string   `name:"gpu" placeholder:"INDEX|UUID" help:"Only this GPU of each node."`
+}
+
+func (c *resumeCmd) Run(ctx context.Context, app *cli.App) error {
+	return app.Resume(ctx, cli.DrainOptions{Nodes: c.Nodes, GPU: c.GPU})
+}
+
+type reserveCmd struct {
+	Name        string        `arg:"" help:"Its name, which jobs give in reservationIds."`
+	From        string        `default:"now" help:"Start: 2026-03-01T18:00:00Z, now, or +2h."`
+	Until       string        `help:"End, in the same form."`
+	For         time.Duration `help:"Length instead of an end, as 90m."`
+	Nodes       []string      `sep:"none" xor:"which" help:"These nodes, as gpu[01-04]."`
+	Count       int           `xor:"which" help:"Or so many whole nodes; which ones is chosen now."`
+	GPUModel    []string      `name:"gpu-model" help:"With --count: with GPUs of these models."`
+	Cluster     int           `short:"p" help:"With --count: of this cluster."`
+	Project     []string      `short:"A" help:"For jobs of these projects."`
+	User        []string      `short:"u" help:"For jobs of these users."`
+	Maintenance bool          `help:"For nobody."`
+	Reason      string        `short:"r" help:"Why."`
+}
+
+func (c *reserveCmd) Run(ctx context.Context, app *cli.App) error {
+	return app.Reserve(ctx, cli.ReserveOptions{From: c.From, Until: c.Until, For: c.For, Reservation: api.Reservation{
+		Name: c.Name, Nodes: c.Nodes, Count: c.Count, GPUModels: c.GPUModel, Cluster: c.Cluster,
+		Projects: c.Project, Users: c.User, Maintenance: c.Maintenance, Reason: c.Reason,
+	}})
+}
+
+type unreserveCmd struct {
+	Names []string `arg:"" help:"Reservations."`
+}
+
+func (c *unreserveCmd) Run(ctx context.Context, app *cli.App) error {
+	return app.Unreserve(ctx, c.Names)
+}
+
+type listCmd struct{}
+
+func (c *listCmd) Run(ctx context.Context, app *cli.App) error { return app.Reservations(ctx) }
+
+func main() {
+	cli.Main(cli.Program{
+		Name:  "gadm",
+		About: "For operators: take nodes and GPUs out of scheduling and put them back, and keep nodes for a purpose.",
+		Examples: []string{
+			"gadm drain gpu[01-02] -r \"new driver\"               # no new jobs there",
+			"gadm drain gpu03 --gpu 5 -r \"ECC errors\"            # one bad GPU of eight",
+			"gadm reserve fix --nodes gpu04 --from +2h --for 4h --maintenance",
+		},
+	}, &command{})
+}

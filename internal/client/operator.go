@@ -1,0 +1,41 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"gbatch/internal/api"
+)
+
+// Drain takes a node, or one GPU of it, out of scheduling. Operators only.
+func (c *Client) Drain(ctx context.Context, node string, req api.DrainRequest) error {
+	return c.call(ctx, request{method: http.MethodPost, path: namePath(api.PathDrain, node), in: req, repeat: true})
+}
+
+// Resume puts a node, or one GPU of it, back. Operators only.
+func (c *Client) Resume(ctx context.Context, node string, req api.DrainRequest) error {
+	return c.call(ctx, request{method: http.MethodPost, path: namePath(api.PathResume, node), in: req, repeat: true})
+}
+
+// Reservations lists the advance reservations.
+func (c *Client) Reservations(ctx context.Context) (*api.ReservationList, error) {
+	out := new(api.ReservationList)
+	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathReservations, out: out, repeat: true})
+}
+
+// Reserve makes an advance reservation, or replaces the one of the same name.
+// Operators only.
+func (c *Client) Reserve(ctx context.Context, r api.Reservation) error {
+	return c.call(ctx, request{method: http.MethodPost, path: api.PathReservations, in: r, repeat: true})
+}
+
+// Unreserve removes a reservation. Operators only.
+func (c *Client) Unreserve(ctx context.Context, name string) error {
+	return c.call(ctx, request{method: http.MethodDelete, path: namePath(api.PathReservation, name), repeat: true})
+}
+
+func namePath(pattern, name string) string {
+	return strings.Replace(pattern, "{name}", url.PathEscape(name), 1)
+}
