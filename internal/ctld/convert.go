@@ -26,7 +26,7 @@ func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
 		Number: j.Number, UUID: uuid.UUID(j.UUID).String(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project,
 		State: j.State, Reason: string(j.Reason), ReasonText: j.Text,
 		Submitted: toTime(j.Submitted), Started: toTime(j.Started), Ended: toTime(j.Ended),
-		LimitS: int64(j.Request.Limit / 1000), Cluster: j.Request.Shape.Cluster, Priority: int64(j.Request.Priority),
+		LimitS: int64(j.Request.Limit / 1000), Cluster: j.Request.Shape.Cluster, Priority: int64(j.Request.Priority), QOS: j.Owner.QOS,
 	}
 	sh := j.Request.Shape
 	ranks := int64(sh.Nodes)

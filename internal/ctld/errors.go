@@ -43,7 +43,7 @@ func refused(r *control.Refusal) *api.Error {
 	e := &api.Error{Status: refusalStatus[r.Code], Code: string(r.Code), Message: r.Message, Hint: r.Hint}
 	if r.Path != "" {
 		e.Problems = []api.Problem{{Path: r.Path, Message: r.Message}}
-		e.Message = "the job was refused:"
+		e.Message = "refused:"
 	}
 	return e
 }
