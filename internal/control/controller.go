@@ -52,7 +52,8 @@ type Controller struct {
 	epoch    uint64       // of this start; makes desired-set versions grow over restarts
 	versions uint64       // of desired sets, in this epoch
 	queued   int
-	dirty    bool // something changed that a decision may depend on
+	promised map[job.Number]sched.Time // first estimate of jobs that have had one and wait still
+	dirty    bool                      // something changed that a decision may depend on
 	plan     *sched.Plan
 	planned  sched.Time
 	intern   interner
@@ -72,7 +73,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	}
 	return &Controller{
 		cfg: cfg, sched: st, ledger: ledger, epoch: epoch, next: 1,
-		byUUID: map[[16]byte]job.Number{}, dirty: true,
+		byUUID: map[[16]byte]job.Number{}, promised: map[job.Number]sched.Time{}, dirty: true,
 	}, nil
 }
 
@@ -121,6 +122,7 @@ func (c *Controller) moved(now sched.Time, old, j *Job) {
 		c.queued++
 		c.enqueue(j)
 	case old.State == job.Queued && !j.State.Active():
+		delete(c.promised, j.Number)
 		c.sched.Dequeue(schedID(j.Number))
 	}
 	if !old.State.Final() && j.State.Final() {

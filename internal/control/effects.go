@@ -1,6 +1,9 @@
 package control
 
-import "gbatch/internal/job"
+import (
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
 
 // Effects is what a step asks of its owner. The order is the promise that
 // nothing acknowledged is lost: first Records are made durable, all of them
@@ -11,12 +14,18 @@ type Effects struct {
 	Answer  any          // for whoever sent the event; its type goes with the event's
 	Wake    []string     // nodes whose desired set changed
 	Changed []job.Number // jobs that changed, for those who watch them
+
+	// Missed is, for each job that starts, how much later it starts than was
+	// first promised to it; negative if sooner. For the honesty metric only.
+	Missed []sched.Time
 }
 
-func (e *Effects) add(o Effects) {
+// Add appends another step's effects. Its answer is for the caller to deal with.
+func (e *Effects) Add(o Effects) {
 	e.Records = append(e.Records, o.Records...)
 	e.Wake = append(e.Wake, o.Wake...)
 	e.Changed = append(e.Changed, o.Changed...)
+	e.Missed = append(e.Missed, o.Missed...)
 }
 
 // Kind is a family of records: the first byte of their keys.

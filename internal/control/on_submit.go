@@ -88,6 +88,11 @@ func (c *Controller) admit(e Submit) *Refusal {
 		return &Refusal{Code: OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs wait, the site's limit", c.queued),
 			Hint: "submit again when some have run"}
 	}
+	if q := qosOf(e.Spec); q != "" {
+		if _, ok := c.cfg.Policy.QOS[q]; !ok {
+			return &Refusal{Code: NotFound, Path: "gbatch.qos", Message: fmt.Sprintf("there is no qos %q", q), Hint: "qos here: " + joinNames(c.cfg.Policy.QOS)}
+		}
+	}
 	if g := e.Spec.Gbatch; g != nil && g.Priority > 0 && !e.Operator {
 		return &Refusal{Code: Denied, Path: "gbatch.priority", Message: "only an operator may raise a job's priority",
 			Hint: "use 0 or a negative number"}

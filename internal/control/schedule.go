@@ -35,6 +35,11 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 	for _, s := range plan.Starts {
 		c.assign(now, s)
 	}
+	for _, r := range plan.Reservations {
+		if n := NumberOf(r.Job); c.promised[n] == 0 && r.At > now {
+			c.promised[n] = r.At
+		}
+	}
 	// What the plan itself did is in it already: it leaves nothing to decide,
 	// unless it freed something.
 	c.dirty = len(plan.Rejects) > 0
@@ -48,6 +53,10 @@ func (c *Controller) Plan() (*sched.Plan, sched.Time) { return c.plan, c.planned
 // assign gives a job its resources and its nodes the order to run it.
 func (c *Controller) assign(now sched.Time, s sched.Start) {
 	j := c.job(NumberOf(s.Job))
+	if t := c.promised[j.Number]; t > 0 {
+		c.out.Missed = append(c.out.Missed, now-t)
+		delete(c.promised, j.Number)
+	}
 	at := &Attempt{Attempt: j.Tries + 1, Start: now}
 	names := make([]string, len(s.Ranks))
 	for i, a := range s.Ranks {

@@ -159,30 +159,23 @@ func (l *loop) apply(r request, stop error, eff *control.Effects) reply {
 		return reply{err: storageFull(errors.Join(stop, l.full))}
 	}
 	e := l.ctl.Apply(l.now, r.event)
-	eff.Records = append(eff.Records, e.Records...)
-	eff.Wake = append(eff.Wake, e.Wake...)
-	eff.Changed = append(eff.Changed, e.Changed...)
+	eff.Add(e)
 	return reply{answer: e.Answer}
 }
 
 // pass lets time pass and decides who starts.
 func (l *loop) pass(eff *control.Effects) {
-	more := func(e control.Effects) {
-		eff.Records = append(eff.Records, e.Records...)
-		eff.Wake = append(eff.Wake, e.Wake...)
-		eff.Changed = append(eff.Changed, e.Changed...)
-	}
 	if t := l.ctl.NextTick(l.now); t > 0 && t <= l.now {
-		more(l.ctl.Apply(l.now, control.Tick{}))
+		eff.Add(l.ctl.Apply(l.now, control.Tick{}))
 	}
 	if l.ctl.Due() && l.now >= l.notSoon {
 		began := time.Now()
-		more(l.ctl.Schedule(l.now))
+		eff.Add(l.ctl.Schedule(l.now))
 		took := time.Since(began)
 		// At most half of the time goes into scheduling.
 		l.notSoon = l.now + sched.Time(took.Milliseconds())
 		plan, _ := l.ctl.Plan()
-		l.metrics.round(took, plan)
+		l.metrics.round(took, plan, eff.Missed)
 	}
 }
 

@@ -20,6 +20,7 @@ type metrics struct {
 	rounds   prometheus.Histogram
 	starts   prometheus.Counter
 	backfill prometheus.Counter
+	missed   prometheus.Histogram
 }
 
 func newMetrics() *metrics {
@@ -32,8 +33,10 @@ func newMetrics() *metrics {
 			Help: "Time of one scheduling round, in seconds.", Buckets: prometheus.ExponentialBuckets(0.00005, 2, 18)}),
 		starts:   prometheus.NewCounter(prometheus.CounterOpts{Name: "gctld_jobs_started_total", Help: "Attempts that were given resources."}),
 		backfill: prometheus.NewCounter(prometheus.CounterOpts{Name: "gctld_jobs_backfilled_total", Help: "Attempts that started past a job with a reservation."}),
+		missed: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gctld_start_estimate_error_seconds",
+			Help: "Difference between a job's start and the first start that the plan promised it, in seconds, of jobs that had to wait.", Buckets: prometheus.ExponentialBuckets(1, 4, 10)}),
 	}
-	m.reg.MustRegister(m.commits, m.records, m.rounds, m.starts, m.backfill)
+	m.reg.MustRegister(m.commits, m.records, m.rounds, m.starts, m.backfill, m.missed)
 	return m
 }
 
@@ -42,7 +45,10 @@ func (m *metrics) commit(took time.Duration, records int) {
 	m.records.Add(float64(records))
 }
 
-func (m *metrics) round(took time.Duration, p *sched.Plan) {
+func (m *metrics) round(took time.Duration, p *sched.Plan, missed []sched.Time) {
+	for _, d := range missed {
+		m.missed.Observe(float64(max(d, -d)) / 1000)
+	}
 	m.rounds.Observe(took.Seconds())
 	m.starts.Add(float64(len(p.Starts)))
 	for _, s := range p.Starts {
