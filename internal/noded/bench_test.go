@@ -1,12 +1,20 @@
 package noded
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/oci"
+	"gbatch/oci/image"
+	"gbatch/oci/ref"
 )
 
 // BenchmarkTrue runs containers of `true`, as many at once as the node has
@@ -64,4 +72,53 @@ func BenchmarkFirstInstruction(b *testing.B) {
 	}
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Milliseconds()), "ms-median")
+}
+
+// BenchmarkBareRuntime is BenchmarkTrue without the daemon: the same container
+// prepared, run and removed by package oci alone, as many at once.
+func BenchmarkBareRuntime(b *testing.B) {
+	s := newSite(b, nil).start()
+	s.run(rankID(1), order("true"))
+	name, _, err := ref.Parse(testReg.image)
+	if err != nil {
+		b.Fatal(err)
+	}
+	img, err := s.a.images.store.Pull(b.Context(), image.PullRequest{Ref: name})
+	if err != nil {
+		b.Fatal(err)
+	}
+	top := b.TempDir()
+	once := func(i int) error {
+		id := fmt.Sprintf("bare.%d", i)
+		spec, err := oci.BuildSpec(oci.SpecRequest{
+			Command: []string{"true"}, Network: oci.Network{Host: true}, CgroupPath: s.a.cgroupPrefix() + "/" + id,
+			Limits: cgroups.Limits{MemoryBytes: 256 << 20, Pids: 1000},
+		})
+		if err != nil {
+			return err
+		}
+		box := filepath.Join(top, id)
+		if err := oci.Prepare(box, spec, oci.ShimConfig{ID: id, Layers: img.Layers}); err != nil {
+			return err
+		}
+		shim, err := oci.Start(box)
+		if err != nil {
+			return err
+		}
+		<-shim.Done()
+		if e, err := shim.Exit(); err != nil || e.Code != 0 {
+			return fmt.Errorf("exit %+v: %w", e, err)
+		}
+		return oci.Remove(box)
+	}
+	b.ResetTimer()
+	var g errgroup.Group
+	g.SetLimit(4)
+	for i := range b.N {
+		g.Go(func() error { return once(i) })
+	}
+	if err := g.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
 }
