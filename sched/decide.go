@@ -11,16 +11,17 @@ import (
 func Decide(in Input) Plan {
 	r := newRound(in)
 	defer r.close()
-	r.run()
+	r.run(in.Last)
 	return r.plan
 }
 
-func (r *round) run() {
+func (r *round) run(last []Reservation) {
 	r.stats.Waiting, r.stats.Running = len(r.s.waiting), len(r.s.running)
 	r.stats.Classes, r.stats.Kinds = r.s.classCount, len(r.s.kindList)
 	r.plan.verdicts, r.plan.kinds = map[uint64]verdict{}, map[uint64]verdict{}
 	r.wake(r.s.due.until(r.now, r.s.counts, func(d due) { r.expire(d.id) }))
 	r.countTime()
+	r.keep(last)
 	r.fill()
 	for !r.queue.empty() {
 		if len(r.plan.Starts) >= r.policy.MaxStarts || r.stats.Evaluated >= r.policy.MaxEvaluated {
@@ -44,7 +45,8 @@ func (r *round) step() bool {
 		r.overtake(c, e, hit)
 		return true
 	}
-	if !k.blocked {
+	r.release(e.id)
+	if !k.blocked || r.promises != nil {
 		if spots := r.findNew(k); spots != nil {
 			if k.shape.whole() {
 				if hit, over := r.overLimitWith(c, k.milliAt(spots)); over {

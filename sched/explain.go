@@ -109,7 +109,7 @@ type explainer struct {
 
 func newExplainer(in Input) *explainer {
 	x := &explainer{round: newRound(in), placed: map[JobID]Time{}}
-	x.run()
+	x.run(in.Last)
 	for _, st := range x.plan.Starts {
 		x.placed[st.Job] = in.Now
 	}

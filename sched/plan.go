@@ -7,6 +7,7 @@ type Input struct {
 	Now    Time
 	State  *State
 	Shares *accounting.Shares // nil: everybody's fair-share factor is the same
+	Last   []Reservation      // of the plan before; Conservative keeps them, other modes do not look at it
 }
 
 // Plan is a decision. Equal input gives an equal plan.

@@ -23,6 +23,9 @@ const maxFailures = 64
 
 // findNew is find, but for what is known to fail.
 func (r *round) findNew(k *jobKind) []spot {
+	if r.promises != nil { // what is promised differs from job to job
+		return r.find(k)
+	}
 	known := r.failed[k.shape.bounds]
 	for _, f := range known {
 		if f.covers(k) {

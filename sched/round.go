@@ -19,6 +19,7 @@ type round struct {
 	halted []*run  // marked as being ended, to be unmarked
 
 	failed       map[string][]failure // by shape.bounds
+	promises     map[JobID]promise    // in Conservative mode, of jobs not looked at yet
 	plan         Plan
 	stats        *Stats
 	reserved     int // jobs with a reservation

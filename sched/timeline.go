@@ -22,7 +22,7 @@ type point struct {
 	at       Time
 	cpu, mem int64
 	free     gpuSet  // usable and not used at all
-	used     []int32 // thousandths in use by GPU; nil on nodes that share none
+	used     []int32 // thousandths in use by GPU; nil where the set of free ones says it all
 	held     int     // ranks and reservations
 	alone    int     // of these, the ones that nothing else may be beside
 }
@@ -61,8 +61,8 @@ func (r *round) newLine(n *node) *timeline {
 	for _, k := range n.ranks {
 		first.alone += boolInt(k.whole)
 	}
-	if n.AllowShare {
-		first.used = slices.Clone(n.used)
+	if n.AllowShare || r.promises != nil {
+		first.used = append(make([]int32, 0, len(n.used)), n.used...)
 	}
 	ends := make([]ending, len(n.ranks))
 	for i, k := range n.ranks {

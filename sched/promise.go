@@ -1,0 +1,106 @@
+package sched
+
+import "slices"
+
+// Conservative mode keeps its word: a job that has a reservation keeps it until
+// it can have a sooner one. So the plan of the last round is an input of the
+// next; without it, all places are given anew in order of priority. The other
+// modes look at Input.Last no more than at any other past.
+
+// promise is a reservation of the last round that holds.
+type promise struct {
+	bookings []*booking
+	nodes    []*node
+}
+
+// keep books the reservations of the last round.
+func (r *round) keep(last []Reservation) {
+	if r.policy.Mode != Conservative || len(last) == 0 {
+		return
+	}
+	r.promises = make(map[JobID]promise, len(last))
+	for _, res := range last {
+		e := r.s.waiting[res.Job]
+		if e == nil || e.deadline() <= r.now || e.class.shape.Ranks() != len(res.Ranks) {
+			continue
+		}
+		p, ok := r.promised(e, res)
+		if !ok {
+			continue
+		}
+		for i, n := range p.nodes {
+			r.timeline(n).book(*p.bookings[i])
+		}
+		r.promises[res.Job] = p
+	}
+}
+
+// promised is a reservation in terms of the nodes as they are now. It does not
+// hold any more where a node or a GPU of it takes no jobs.
+func (r *round) promised(e *entry, res Reservation) (promise, bool) {
+	k := e.class.kind
+	var p promise
+	for _, a := range res.Ranks {
+		n := r.s.nodes[a.Node]
+		if n == nil || !n.open() || !k.shape.on(n.kind).ok || !k.shape.named(n) {
+			return promise{}, false
+		}
+		var gpus gpuSet
+		for _, g := range a.GPUs {
+			i := slices.IndexFunc(n.GPUs, func(x GPU) bool { return x.UUID == g.UUID })
+			if i < 0 || !n.usable.has(i) {
+				return promise{}, false
+			}
+			gpus.add(i)
+		}
+		at := max(res.At, r.now)
+		p.bookings = append(p.bookings, &booking{at, at + k.predicted, k.use(spot{node: n, gpus: gpus}), e.id})
+		p.nodes = append(p.nodes, n)
+	}
+	return p, true
+}
+
+// release takes a job's promise out of the plan, to look for a sooner one.
+func (r *round) release(id JobID) {
+	p, ok := r.promises[id]
+	if !ok {
+		return
+	}
+	delete(r.promises, id)
+	for i, n := range p.nodes {
+		n.line.unbook(n, *p.bookings[i])
+	}
+}
+
+// unbook is the inverse of book. It needs the use of each GPU in the timeline,
+// since a promise may overlap with a job that runs longer than it should.
+func (l *timeline) unbook(n *node, b booking) {
+	at := slices.IndexFunc(l.booked, func(o booking) bool { return o == b })
+	l.booked = slices.Delete(l.booked, at, at+1)
+	from, to := l.cut(b.start), l.cut(b.end)
+	for i := from; i < to; i++ {
+		p := &l.points[i]
+		p.cpu += b.use.cpu
+		p.mem += b.use.mem
+		p.held--
+		p.alone -= boolInt(b.use.alone)
+		for g := b.use.gpus.next(0); g >= 0; g = b.use.gpus.next(g + 1) {
+			if p.used[g] -= b.use.milli; p.used[g] == 0 && n.usable.has(g) {
+				p.free.add(g)
+			}
+		}
+	}
+	l.merge(from)
+	l.merge(slices.IndexFunc(l.points, func(p point) bool { return p.at == b.end }))
+}
+
+// merge drops a point that says the same as the one before it.
+func (l *timeline) merge(i int) {
+	if i <= 0 {
+		return
+	}
+	a, b := &l.points[i-1], &l.points[i]
+	if a.cpu == b.cpu && a.mem == b.mem && a.free == b.free && a.held == b.held && a.alone == b.alone && slices.Equal(a.used, b.used) {
+		l.points = slices.Delete(l.points, i, i+1)
+	}
+}
