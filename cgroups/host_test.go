@@ -184,7 +184,9 @@ func makeGroup(t *testing.T, h Host, path string, withProcess bool) *exec.Cmd {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		reaped := make(chan error, 1)
+		go func() { reaped <- cmd.Wait() }() // as a daemon does; the cleanup waits for it
+		t.Cleanup(func() { cmd.Process.Kill(); <-reaped })
 	}
 	for _, point := range h.points() {
 		dir := filepath.Join(point, path)
@@ -211,7 +213,7 @@ func TestSweepAndKill(t *testing.T) {
 		(&Group{host: h, path: prefix}).Remove()
 	})
 	kept := makeGroup(t, h, prefix+"/a/kept", true)
-	dead := makeGroup(t, h, prefix+"/b/dead", true)
+	makeGroup(t, h, prefix+"/b/dead", true)
 	makeGroup(t, h, prefix+"/a/empty", false)
 	frozen, err := Find(prefix + "/b/dead")
 	if err != nil {
@@ -220,7 +222,6 @@ func TestSweepAndKill(t *testing.T) {
 	if err := frozen.Freeze(true); err != nil {
 		t.Fatal(err)
 	}
-	go dead.Wait() // reaps it, as a daemon does; ends with the process
 	removed, err := Sweep(prefix, func(path string) bool { return path == prefix+"/a/kept" })
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +242,6 @@ func TestSweepAndKill(t *testing.T) {
 	if frozen.Exists() {
 		t.Error("the dead group exists")
 	}
-	go kept.Wait() // as above
 	if err := keptGroup.Kill(10 * time.Second); err != nil {
 		t.Error(err)
 	}

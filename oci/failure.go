@@ -44,7 +44,7 @@ func command(c failureContext) string { return c.args[0] }
 // shows as many other errors too.
 var failureRules = sync.OnceValue(func() []failureRule {
 	return []failureRule{
-		{regexp.MustCompile(`OOM-killed`), MemoryTooSmall, func(failureContext) string {
+		{regexp.MustCompile(`OOM-killed|unable to set memory limit`), MemoryTooSmall, func(failureContext) string {
 			return "memory limit is too small to start a container; ask for more memory"
 		}},
 		{regexp.MustCompile(`chdir to cwd.*permission denied`), WorkDirMissing, func(c failureContext) string {

@@ -46,6 +46,10 @@ func runAll(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(root)
+	// Everything is made below root, so that what is left can be told from
+	// what other programs do on the machine meanwhile.
+	os.Setenv("TMPDIR", root)
+	benchDir = filepath.Join(root, "bench")
 	layer = filepath.Join(root, "layer")
 	if missing() == "" {
 		if err := makeLayer(layer); err != nil {
@@ -53,10 +57,8 @@ func runAll(m *testing.M) int {
 			return 1
 		}
 	}
-	defer os.RemoveAll(benchDir)
-	before := mounts()
 	code := m.Run()
-	if left := leftovers(before); left != "" {
+	if left := leftovers(root); left != "" {
 		fmt.Fprintln(os.Stderr, "left on the host:\n"+left)
 		code = 1
 	}
@@ -139,16 +141,18 @@ func makeLayer(dir string) error {
 	return nil
 }
 
-func mounts() string {
-	data, _ := os.ReadFile("/proc/self/mountinfo")
-	return string(data)
-}
-
-func leftovers(mountsBefore string) string {
+func leftovers(root string) string {
 	var out bytes.Buffer
-	for line := range strings.Lines(mounts()) {
-		if !strings.Contains(mountsBefore, line) {
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, root) {
 			out.WriteString("mount " + line)
+		}
+	}
+	files, _ := filepath.Glob(root + "/*")
+	for _, name := range files {
+		if name != layer && name != benchDir {
+			out.WriteString("file " + name + "\n")
 		}
 	}
 	dirs, _ := filepath.Glob("/sys/fs/cgroup/*" + testCgroup + "/*")
