@@ -220,6 +220,35 @@ func TestLostShim(t *testing.T) {
 	}
 }
 
+// TestUnsettled: a rank of which it cannot be told whether it lives is held and
+// not run again, and settled as soon as that can be.
+func TestUnsettled(t *testing.T) {
+	s := newSite(t, nil).start()
+	id := rankID(1)
+	s.want(id, order(patient))
+	s.ready(id)
+	s.halt()
+	killShim(t, s.cfg.StateDir)
+	// Who holds the lock and does not answer looks like a shim that hangs.
+	held, err := takeLock(filepath.Join(s.cfg.StateDir, "ranks", id.String(), "box", "lock"), "the container")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	s.await("the node to hold the rank and say what is wrong", func() bool {
+		return len(s.last.Unhealthy) == 1 && strings.Contains(s.last.Unhealthy[0], "its shim lives but does not answer") &&
+			len(s.last.Ranks) == 1 && s.last.Ranks[0].Phase == api.PhaseRunning
+	})
+	held.Close()
+	if e := s.exit(id); e.Reason != job.NodeFail {
+		t.Errorf("exit %+v", e)
+	}
+	s.empty()
+	if list := s.unhealthy(); len(list) > 0 {
+		t.Errorf("still unhealthy: %v", list)
+	}
+}
+
 func killShim(t *testing.T, dir string) {
 	procs, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, p := range procs {

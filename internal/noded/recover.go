@@ -9,6 +9,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/api"
+	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/oci"
 )
@@ -32,58 +33,74 @@ func (a *Agent) recover() error {
 			a.keptLog(id, dir)
 			continue
 		}
-		if err := a.adopt(id, dir); err != nil {
-			// One rank that cannot be settled does not keep the node from the
-			// others, but no new job may meet its remains.
-			a.log.Error("take over rank", "rank", id, "error", err)
-			a.health.leftover(id, err)
-		}
+		a.adopt(id, dir)
 	}
 	return a.sweepHost()
 }
 
-// adopt settles one rank's directory.
-func (a *Agent) adopt(id job.RankID, dir string) error {
-	state, shim, err := oci.Adopt(filepath.Join(dir, "box"))
+// adopt takes one rank's directory over. Where it cannot be settled what became
+// of the container, the rank is held as running: were it not listed, the
+// controller would order it again, and it may be alive.
+func (a *Agent) adopt(id job.RankID, dir string) {
+	r := a.remember(id, dir)
+	keep, err := r.settle()
 	if err != nil {
-		return err
+		r.log.Error("take over rank; trying again", "error", err)
+		a.health.leftover(id, err)
+		r.status.Phase = api.PhaseRunning
 	}
-	if state == oci.StateNone || state == oci.StateReady {
-		// Nothing ran. The controller orders it again, with its credentials.
-		return removeRankDir(dir)
+	if !keep {
+		return
 	}
+	if r.status.Exit == nil {
+		a.cores.claim(id, r.cores.CPUs)
+	}
+	a.ranks[id] = r
+	r.log.Info("rank taken over", "phase", string(r.status.Phase))
+}
+
+// remember makes a rank out of what an earlier daemon wrote down.
+func (a *Agent) remember(id job.RankID, dir string) *rank {
 	rec, recErr := loadRecord(dir)
 	r := a.newRank(id, rec.Order)
 	r.status.Image, r.status.Cores = rec.Digest, rec.Cores
+	var err error
 	if r.stop, err = loadStop(dir); err != nil {
 		r.log.Warn("why the rank was being stopped is not known any more", "error", err)
 	}
-	if recErr != nil {
+	if recErr != nil && !errors.Is(recErr, os.ErrNotExist) {
 		r.log.Error("rank's record is damaged; ending it", "error", recErr)
 		r.stop = &stopRecord{Reason: job.NodeFail, Text: "the node's record of the job was damaged", Signal: "KILL", kill: time.Now()}
 	}
-	if rec.Digest != "" {
-		if err := a.images.hold(id, rec.Digest); err != nil && state == oci.StateAlive {
-			r.log.Warn("image of a running rank is not held", "error", err)
-		}
-	}
 	if set, err := cgroups.ParseCPUSet(rec.Cores); err == nil {
 		r.cores.CPUs = set
-		if state == oci.StateAlive {
-			a.cores.claim(id, set)
+	}
+	if rec.Digest != "" {
+		if err := a.images.hold(id, rec.Digest); err != nil {
+			r.log.Debug("image is not held", "error", err)
 		}
 	}
-	a.ranks[id] = r
-	r.shim = shim
-	if state != oci.StateAlive {
-		r.settled()
-	}
-	r.log.Info("rank taken over", "state", string(state))
-	return nil
+	return r
 }
 
-// settled is for a rank that ended while no daemon looked.
-func (r *rank) settled() {
+// settle finds out what became of a rank's container. Not to keep it means
+// that nothing ran: the controller orders it again, with its credentials.
+func (r *rank) settle() (keep bool, err error) {
+	state, shim, err := oci.Adopt(r.box())
+	if err != nil {
+		return true, err
+	}
+	r.a.mu.Lock()
+	defer r.a.mu.Unlock()
+	switch state {
+	case oci.StateNone, oci.StateReady:
+		r.a.images.drop(r.id)
+		return false, removeRankDir(r.dir)
+	case oci.StateAlive:
+		r.shim = shim
+		return true, nil
+	}
+	// It ended while no daemon looked.
 	exit, err := oci.ReadExit(r.box())
 	out := exitOf(exit, r.stop, r.order.Allocation.MemBytes)
 	if err != nil {
@@ -91,6 +108,7 @@ func (r *rank) settled() {
 	}
 	r.status.Phase, r.status.Exit = api.PhaseEnded, out
 	r.status.StartedMS = out.StartedMS
+	return true, nil
 }
 
 // resume goes on with the ranks that were taken over. Called once, by Run.
@@ -100,6 +118,9 @@ func (a *Agent) resume() {
 	for _, r := range a.ranks {
 		// Ends with the rank, or with the daemon; Run waits for it.
 		a.wg.Go(func() {
+			if !r.retake() {
+				return
+			}
 			if !r.ended() {
 				r.supervise()
 			} else {
@@ -108,6 +129,28 @@ func (a *Agent) resume() {
 			r.end()
 		})
 	}
+}
+
+// retake tries to settle a rank until that works. It returns false if nothing
+// had run, or if the daemon goes first.
+func (r *rank) retake() bool {
+	var pause client.Backoff
+	for r.shim == nil && !r.ended() {
+		if client.Sleep(r.a.ctx, pause.Next()) != nil {
+			return false
+		}
+		keep, err := r.settle()
+		r.a.health.leftover(r.id, err)
+		if err == nil && !keep {
+			_ = r.giveCores()
+			r.a.mu.Lock()
+			delete(r.a.ranks, r.id)
+			r.a.mu.Unlock()
+			return false
+		}
+		r.a.tell(newsNow)
+	}
+	return true
 }
 
 // sweepHost removes cgroups that belong to no rank that runs.
