@@ -192,15 +192,18 @@ func TestShimIsKilledWhileStarting(t *testing.T) {
 	if err != nil || shim != nil {
 		t.Fatalf("%s, %v, %v", state, shim, err)
 	}
-	_, begunErr := os.Stat(filepath.Join(b.dir, "begun"))
-	switch {
-	case state == oci.StateReady && errors.Is(begunErr, os.ErrNotExist):
-		if _, err := b.shim.Exit(); !errors.Is(err, oci.ErrNeverStarted) {
+	exit, err := b.shim.Exit()
+	switch state {
+	case oci.StateReady:
+		if !errors.Is(err, oci.ErrNeverStarted) {
 			t.Errorf("exit: %v", err)
 		}
-	case state == oci.StateLost && begunErr == nil: // the kill came late
+	case oci.StateLost: // the kill came after the mark
+		if err != nil || !exit.Lost {
+			t.Errorf("exit: %+v, %v", exit, err)
+		}
 	default:
-		t.Errorf("state %s, begun: %v", state, begunErr)
+		t.Errorf("state %s", state)
 	}
 	if pids := groupPids(t, b); len(pids) > 0 {
 		t.Errorf("processes are left: %v", pids)
@@ -223,6 +226,22 @@ func TestAdoptStates(t *testing.T) {
 	adopt(t, b, oci.StateFinished)
 	if _, err := oci.Start(b.dir); err == nil || !strings.Contains(err.Error(), "used before") {
 		t.Errorf("start again: %v", err)
+	}
+}
+
+// A job that fills the disk under its own directory keeps its result.
+func TestFullDisk(t *testing.T) {
+	b := newBox(t, "dd if=/dev/zero of=/fill bs=1k 2>/dev/null; dd if=/dev/zero of=/fill2 bs=1 2>/dev/null; echo full; exit 3")
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(disk, unix.MNT_DETACH) })
+	b.dir = filepath.Join(disk, "c")
+	b.start()
+	<-b.shim.Done()
+	if exit, err := b.shim.Exit(); err != nil || exit.Lost || exit.Code != 3 {
+		t.Errorf("exit: %+v, %v", exit, err)
 	}
 }
 

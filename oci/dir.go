@@ -17,7 +17,7 @@ const (
 	fileSpec    = "config.json" // the OCI spec; hooks look for this name
 	fileShim    = "shim.json"   // ShimConfig
 	fileLock    = "lock"        // held (flock) from before the shim's fork until its death
-	fileBegun   = "begun"       // durable before the user's code runs
+	fileBegun   = "begun"       // durable before the user's code runs; becomes fileExit
 	fileExit    = "exit.json"   // Exit, durable, written once
 	fileSocket  = "sock"        // control socket while the shim lives
 	fileShimErr = "shim.log"    // the shim's own stderr; empty unless it crashed

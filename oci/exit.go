@@ -1,7 +1,9 @@
 package oci
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,10 +87,49 @@ func writeExit(dir string, e Exit) error {
 	if err != nil {
 		return fmt.Errorf("record exit: %w", err)
 	}
-	if err := writeDurable(filepath.Join(dir, fileExit), data); err != nil {
+	if err := recordDurable(dir, data); err != nil {
 		return fmt.Errorf("record exit: %w", err)
 	}
 	return nil
+}
+
+// exitReserve is the room that a container's mark keeps for its result.
+const exitReserve = 4096
+
+// writeBegun marks that the user's code may have run. The mark has the size of
+// a result, and becomes it: a job that fills the disk must not lose its own.
+func writeBegun(dir string) error {
+	if err := writeDurable(filepath.Join(dir, fileBegun), blank(exitReserve)); err != nil {
+		return fmt.Errorf("record the start: %w", err)
+	}
+	return nil
+}
+
+func blank(n int) []byte { return bytes.Repeat([]byte{' '}, n) }
+
+// recordDurable turns the mark into the result, or writes one where there is
+// no mark. A crash before the rename leaves a mark, whatever is in it.
+func recordDurable(dir string, data []byte) error {
+	mark, result := filepath.Join(dir, fileBegun), filepath.Join(dir, fileExit)
+	f, err := os.OpenFile(mark, os.O_WRONLY, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return writeDurable(result, data)
+	}
+	if err != nil {
+		return err
+	}
+	data = append(data, blank(max(0, exitReserve-len(data)))...)
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(mark, result); err != nil {
+		return err
+	}
+	return syncDir(dir)
 }
 
 // ReadExit returns how the container of dir ended. The error wraps

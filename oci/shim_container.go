@@ -100,17 +100,6 @@ func (s *shim) abandon(process *libcontainer.Process, cause error) error {
 	return cause
 }
 
-func writeBegun(dir string) error {
-	f, err := os.OpenFile(dir+"/"+fileBegun, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("record the start: %w", err)
-	}
-	if err := errors.Join(f.Sync(), f.Close(), syncDir(dir)); err != nil {
-		return fmt.Errorf("record the start: %w", err)
-	}
-	return nil
-}
-
 // watchOOM makes the memory limit end the whole container, as memory.oom.group
 // does on v2. A job that has lost one process to it would often hang else.
 func (s *shim) watchOOM() {
