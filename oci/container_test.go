@@ -128,6 +128,7 @@ func TestFailures(t *testing.T) {
 		"mountfile":  {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/tmp", Target: "/etc/passwd"}} }, 125, oci.MountFailed, `cannot mount /tmp on /etc/passwd: not a directory`},
 		"layer":      {func(b *box) { b.cfg.Layers = []string{"/no/such/layer"} }, 125, oci.RootfsFailed, `no such file or directory`},
 		"smallmem":   {func(b *box) { b.req.Limits.MemoryBytes = cgroups.MinMemory }, 125, oci.MemoryTooSmall, "memory limit is too small"},
+		"nocpu":      {func(b *box) { b.req.Limits.CPUs = cgroups.NewCPUSet(900) }, 125, oci.CgroupFailed, `processors 900 cannot be used on this node`},
 		"rlimitname": {func(b *box) { b.req.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_NONE"}} }, 125, oci.RuntimeFailed, `unknown resource limit "RLIMIT_NONE"`},
 	}
 	for name, tc := range cases {
@@ -318,4 +319,31 @@ func TestPauseStatsUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.exit()
+}
+
+// The shim works on its container's cores, and the container can get others.
+func TestShimStaysOnCores(t *testing.T) {
+	b := newBox(t, "echo ready; sleep 1000")
+	b.req.Limits.CPUs = cgroups.NewCPUSet(1)
+	s := b.start()
+	b.await("ready")
+	allowed := func(pid int) string {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(data), "Cpus_allowed_list:\t")
+		line, _, _ := strings.Cut(rest, "\n")
+		return line
+	}
+	if got := allowed(shimPID(t, b)); got != "1" {
+		t.Errorf("shim on %s", got)
+	}
+	if err := s.Update(cgroups.Limits{CPUs: cgroups.NewCPUSet(0, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	poll(t, "running phase", func() bool { return s.PID() != 0 })
+	if got := allowed(s.PID()); got != "0-1" {
+		t.Errorf("container on %s after an update to 0-1", got)
+	}
 }

@@ -108,6 +108,9 @@ func (s *shim) setup() error {
 	if err := s.serve(); err != nil {
 		return err
 	}
+	if err := stayOnCores(s.spec); err != nil {
+		return err
+	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)
 	}

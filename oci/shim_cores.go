@@ -1,0 +1,46 @@
+package oci
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"gbatch/cgroups"
+)
+
+// stayOnCores binds the shim to its container's cores. A job that prints
+// without end keeps its shim busy too, and that must cost its own cores, not
+// those of another job. The container itself is bound by its cgroup only:
+// libcontainer undoes what it inherits from here.
+func stayOnCores(spec *specs.Spec) error {
+	res := spec.Linux.Resources
+	if res == nil || res.CPU == nil || res.CPU.Cpus == "" {
+		return nil
+	}
+	cpus, err := cgroups.ParseCPUSet(res.CPU.Cpus)
+	if err != nil {
+		return err
+	}
+	var mask unix.CPUSet
+	for _, c := range cpus.List() {
+		mask.Set(c)
+	}
+	// The kernel binds one thread at a time; those to come inherit it.
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return fmt.Errorf("bind shim to its cores: %w", err)
+	}
+	for _, t := range tasks {
+		tid, err := strconv.Atoi(t.Name())
+		if err != nil {
+			continue
+		}
+		if err := unix.SchedSetaffinity(tid, &mask); err != nil && err != unix.ESRCH {
+			return &Failure{Kind: CgroupFailed, Message: fmt.Sprintf("processors %s cannot be used on this node", res.CPU.Cpus), Detail: err.Error()}
+		}
+	}
+	return nil
+}
