@@ -59,6 +59,9 @@ func newFake(t testing.TB) *fakeController {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+api.PathNodeSync, f.sync)
 	mux.HandleFunc("POST "+api.PathStream, f.stream)
+	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(api.Status{Version: "fake", You: "node", Role: "node"})
+	})
 	f.srv = httptest.NewServer(mux)
 	t.Cleanup(func() {
 		f.srv.CloseClientConnections()

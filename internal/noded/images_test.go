@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,17 +19,33 @@ import (
 	"gbatch/oci/ref"
 )
 
-// privateRegistry wants a login and can be told to send damaged layers.
-func privateRegistry(t *testing.T) (host string, damage *bool) {
+// privateRegistry wants a login, and can be told to send damaged layers or to
+// send none until a channel is closed.
+type privateRegistry struct {
+	host    string
+	damaged atomic.Bool
+	stalled atomic.Pointer[chan struct{}]
+	waiting atomic.Int32 // requests that were stalled
+}
+
+func newPrivateRegistry(t *testing.T) *privateRegistry {
+	p := &privateRegistry{}
 	inner := registry.New(registry.Logger(nullLog()))
-	damaged := false
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, ok := r.BasicAuth(); !ok || user != "alice" || password != secret {
 			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		if damaged && strings.Contains(r.URL.Path, "/blobs/") && r.Method == http.MethodGet {
+		layer := strings.Contains(r.URL.Path, "/blobs/") && r.Method == http.MethodGet
+		if stalled := p.stalled.Load(); stalled != nil && layer {
+			p.waiting.Add(1)
+			select {
+			case <-*stalled:
+			case <-r.Context().Done():
+			}
+		}
+		if layer && p.damaged.Load() {
 			w.Header().Set("Content-Length", "5")
 			_, _ = w.Write([]byte("wrong"))
 			return
@@ -36,19 +53,19 @@ func privateRegistry(t *testing.T) (host string, damage *bool) {
 		inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	host = strings.TrimPrefix(srv.URL, "http://")
+	p.host = strings.TrimPrefix(srv.URL, "http://")
 	img, err := imagetest.Build(imagetest.Options{Busybox: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, _, err := ref.Parse(host + "/private/box:1")
+	name, _, err := ref.Parse(p.host + "/private/box:1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := imagetest.Push(name, img, &ref.Credentials{Username: "alice", Password: secret}); err != nil {
 		t.Fatal(err)
 	}
-	return host, &damaged
+	return p
 }
 
 // secret must not be found anywhere but in the daemon's memory.
@@ -65,7 +82,8 @@ func imageOrder(image string, login *api.Credential) *api.RunOrder {
 // node healthy, and the next job runs.
 func TestImageFaults(t *testing.T) {
 	needContainers(t)
-	host, damage := privateRegistry(t)
+	reg := newPrivateRegistry(t)
+	private := reg.host + "/private/box:1"
 	s := newSite(t, nil).start()
 	good := &api.Credential{Username: "alice", Password: secret}
 	public := strings.TrimSuffix(testReg.image, "/test/busybox:1")
@@ -77,22 +95,22 @@ func TestImageFaults(t *testing.T) {
 	}{
 		{"no-tag", imageOrder(public+"/test/busybox:2", nil), false, "no such tag"},
 		{"no-name", imageOrder(public+"/test/none", nil), false, "no such"},
-		{"no-login", imageOrder(host+"/private/box:1", nil), false, "wants a login"},
-		{"wrong-login", imageOrder(host+"/private/box:1", &api.Credential{Username: "alice", Password: "no"}), false, "login refused"},
+		{"no-login", imageOrder(private, nil), false, "wants a login"},
+		{"wrong-login", imageOrder(private, &api.Credential{Username: "alice", Password: "no"}), false, "login refused"},
 		{"down", imageOrder("127.0.0.1:9/x", nil), false, "cannot be reached: connection refused"},
-		{"corrupt", imageOrder(host+"/private/box:1", good), true, "does not match its digest"},
+		{"corrupt", imageOrder(private, good), true, "does not match its digest"},
 	}
 	for i, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			*damage = tc.damage
+			reg.damaged.Store(tc.damage)
 			e, _ := s.runNoLog(rankID(i+1), tc.order)
 			if e.Reason != job.ImagePull || !strings.Contains(e.Message, tc.want) || e.StartedMS != 0 {
 				t.Errorf("got %+v, want IMAGE_PULL with %q", e, tc.want)
 			}
 		})
 	}
-	*damage = false
-	e, out := s.run(rankID(100), imageOrder(host+"/private/box:1", good))
+	reg.damaged.Store(false)
+	e, out := s.run(rankID(100), imageOrder(private, good))
 	if diff := cmp.Diff("ran\n", out); diff != "" || e.Code != 0 {
 		t.Errorf("the next job (-want +got):\n%s%+v", diff, e)
 	}
@@ -100,6 +118,34 @@ func TestImageFaults(t *testing.T) {
 		t.Errorf("unhealthy: %v", list)
 	}
 	s.holdsNothing()
+	noSecret(t, s.cfg.StateDir)
+}
+
+// TestKilledWhilePulling: the credentials are gone with the daemon; the next one
+// gets the order again, with them.
+func TestKilledWhilePulling(t *testing.T) {
+	needContainers(t)
+	reg := newPrivateRegistry(t)
+	stalled := make(chan struct{})
+	reg.stalled.Store(&stalled)
+	s := newSite(t, nil)
+	p := s.spawn(0)
+	id := rankID(1)
+	s.want(id, imageOrder(reg.host+"/private/box:1", &api.Credential{Username: "alice", Password: secret}))
+	until(t, "the pull to begin", func() bool { return reg.waiting.Load() > 0 })
+	s.phase(id, api.PhasePulling)
+	p.kill()
+	noSecret(t, s.cfg.StateDir)
+	p = s.spawn(1)
+	close(stalled)
+	if e := s.exit(id); e.Code != 0 {
+		t.Errorf("exit %+v\n%s", e, p.text())
+	}
+	if strings.Contains(p.text(), secret) {
+		t.Error("the password is in the log")
+	}
+	s.empty()
+	p.term()
 	noSecret(t, s.cfg.StateDir)
 }
 

@@ -1,0 +1,44 @@
+package noded
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCheck: a machine on which the other tests run has what it takes, and
+// what is made to fail says what to do.
+func TestCheck(t *testing.T) {
+	s := newSite(t, func(c *Config) {
+		c.Storage = []StorageRoot{{Name: "/project", Path: t.TempDir() + "/{project}"}}
+	})
+	run := func(change func(*Config)) (int, string) {
+		cfg := s.cfg
+		if change != nil {
+			change(&cfg)
+		}
+		var out strings.Builder
+		return Check(context.Background(), cfg, &out), out.String()
+	}
+	if failed, out := run(nil); failed != 0 {
+		t.Errorf("%d checks failed:\n%s", failed, out)
+	}
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"controller": {func(c *Config) { c.Controller = "http://127.0.0.1:9" }, "does not answer"},
+		"storage": {func(c *Config) { c.Storage = []StorageRoot{{Name: "/x", Path: "/no/such/place"}} },
+			"fix: mkdir -p /no/such/place, or mount it"},
+		"state": {func(c *Config) { c.StateDir = "/proc/none" }, "FAIL  state directory"},
+		"disk":  {func(c *Config) { c.MinFree = 1 << 60 }, "FAIL  disk full"},
+		"token": {func(c *Config) { c.TokenFile = filepath.Join(s.cfg.StateDir, "none") }, "fix: correct tokenFile or caFile"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if failed, out := run(tc.change); failed == 0 || !strings.Contains(out, tc.want) {
+				t.Errorf("%d failed, want %q in:\n%s", failed, tc.want, out)
+			}
+		})
+	}
+}
