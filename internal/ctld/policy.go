@@ -59,7 +59,8 @@ func defaultPolicy() PolicyConfig {
 	p, a := sched.DefaultPolicy(), accounting.DefaultConfig()
 	return PolicyConfig{
 		Mode: string(p.Mode), Estimates: string(p.Estimates), Placement: string(p.Placement),
-		Weights: Weights(p.Weights), MaxAge: Seconds(p.MaxAge / 1000), Reservations: p.BackfillReservations, MaxWait: Seconds(p.MaxWaitBoost / 1000),
+		Weights: Weights{Age: p.Weights.Age, FairShare: p.Weights.FairShare, Size: p.Weights.Size, QOS: p.Weights.QOS},
+		MaxAge:  Seconds(p.MaxAge / 1000), Reservations: p.BackfillReservations, MaxWait: Seconds(p.MaxWaitBoost / 1000),
 		HalfLife: Seconds(a.HalfLifeMS / 1000), CPUWeight: a.CPU, GiBWeight: a.GiB,
 	}
 }
@@ -85,7 +86,9 @@ func (c PolicyConfig) validate() error {
 func (c PolicyConfig) build(projects []Project) (sched.Policy, accounting.Config, error) {
 	p, a := sched.DefaultPolicy(), accounting.DefaultConfig()
 	p.Mode, p.Estimates, p.Placement = sched.Mode(c.Mode), sched.Estimates(c.Estimates), sched.Placement(c.Placement)
-	p.Weights, p.MaxAge = sched.Weights(c.Weights), c.MaxAge.millis()
+	w := &p.Weights
+	w.Age, w.FairShare, w.Size, w.QOS = c.Weights.Age, c.Weights.FairShare, c.Weights.Size, c.Weights.QOS
+	p.MaxAge = c.MaxAge.millis()
 	p.BackfillReservations, p.MaxWaitBoost = c.Reservations, c.MaxWait.millis()
 	p.Values, p.DefaultQOS = c.GPUValues, c.DefaultQOS
 	p.QOS = map[string]sched.QOS{}
