@@ -201,7 +201,7 @@ func TestPidsLimit(t *testing.T) {
 }
 
 func TestForkBombIsBounded(t *testing.T) {
-	b := newBox(t, "b() { b | b & }; b; echo bomb; sleep 1000")
+	b := newBox(t, "b() { b & b & sleep 1000; }; b & echo bomb; sleep 1000")
 	s := b.start()
 	b.await("bomb")
 	poll(t, "fork bomb", func() bool { st, err := s.Stats(); return err == nil && st.Pids >= 32 })

@@ -129,10 +129,8 @@ func TestShimIsKilled(t *testing.T) {
 	b := newBox(t, "echo ready; setsid sleep 1000 & sleep 1000")
 	b.start()
 	b.await("ready")
-	pids := groupPids(t, b)
-	if len(pids) < 2 {
-		t.Fatalf("processes %v", pids)
-	}
+	var pids []int
+	poll(t, "second process", func() bool { pids = groupPids(t, b); return len(pids) > 1 })
 	if err := unix.Kill(shimPID(t, b), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
