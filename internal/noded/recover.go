@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"gbatch/cgroups"
@@ -35,6 +36,7 @@ func (a *Agent) recover() error {
 		}
 		a.adopt(id, dir)
 	}
+	slices.SortFunc(a.kept, func(x, y keptRank) int { return x.ended.Compare(y.ended) })
 	return a.sweepHost()
 }
 
@@ -169,10 +171,18 @@ func (a *Agent) sweepHost() error {
 	return nil
 }
 
-// begunAt is when a rank's program began: the time of the runtime's mark.
+// begunAt is when a rank's program began. A daemon that started it has just
+// been told; one that took it over goes by the runtime's mark, which the
+// result takes the place of.
 func (a *Agent) begunAt(r *rank) time.Time {
+	if r.img != nil {
+		return time.Now()
+	}
 	if st, err := os.Stat(filepath.Join(r.box(), "begun")); err == nil {
 		return st.ModTime()
+	}
+	if exit, err := oci.ReadExit(r.box()); err == nil && !exit.Started.IsZero() {
+		return exit.Started
 	}
 	return time.Now()
 }

@@ -26,7 +26,9 @@ func (a *Agent) stream(ctx context.Context, req api.StreamRequest) {
 		return
 	}
 	if len(a.streams) >= maxStreams {
-		a.log.Warn("stream refused: too many are open", "stream", req.ID)
+		a.wg.Go(func() { // ends with the request
+			_ = a.ctl.FailStream(ctx, req.ID, fmt.Sprintf("the node has %d streams open already; try again later", maxStreams))
+		})
 		return
 	}
 	a.streams[req.ID] = true

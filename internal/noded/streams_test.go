@@ -106,19 +106,29 @@ func TestSlowReader(t *testing.T) {
 	s.empty()
 }
 
-// TestLogsArePruned: kept logs go by number and age.
+// TestLogsArePruned: the oldest kept logs go first, and restarts change nothing.
 func TestLogsArePruned(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Logs.KeepSize = 2 * keptOverhead }).start()
+	s := newSite(t, func(c *Config) { c.Logs.KeepSize = 2*keptOverhead + 100 }).start()
 	for i := range 4 {
 		s.run(rankID(i+1), order(fmt.Sprintf("echo %d", i)))
 		s.holdsNothing()
 	}
-	b := s.open(api.StreamRequest{Kind: "log", Rank: rankID(1)})
-	s.finish(b)
-	if b.fault == "" {
-		t.Error("the oldest log is still there")
+	check := func() {
+		t.Helper()
+		b := s.open(api.StreamRequest{Kind: "log", Rank: rankID(1)})
+		s.finish(b)
+		if b.fault == "" {
+			t.Error("the oldest log is still there")
+		}
+		if out := s.read(api.StreamRequest{Kind: "log", Rank: rankID(4)}); out != "3\n" {
+			t.Errorf("the newest log is %q", out)
+		}
 	}
-	if out := s.read(api.StreamRequest{Kind: "log", Rank: rankID(4)}); out != "3\n" {
-		t.Errorf("the newest log is %q", out)
+	check()
+	s.halt()
+	s.start()
+	check()
+	if len(s.a.kept) != 2 || s.a.kept[1].id != rankID(4) {
+		t.Errorf("kept after a restart: %v", s.a.kept)
 	}
 }
