@@ -35,7 +35,7 @@ unit:
 	$(TEST) $$(go list -buildvcs=false ./... | grep -v -e /internal/e2e -e /internal/deps)
 
 e2e: ## run the end-to-end tests alone (after make build)
-	GBATCH_BIN=$(CURDIR)/bin $(TEST) ./internal/e2e
+	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) ./internal/e2e
 
 lint: deps ## check format and go vet
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \

@@ -163,6 +163,22 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestInteractive starts at once or fails.
+func TestInteractive(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	full := s.submit(doc{name: "full", cpus: 8, command: idle})
+	s.waitRunning(full)
+	now := doc{name: "now", command: []string{"true"}, scheduling: map[string]any{"interactive": true}}
+	if diff := cmp.Diff(ended{job.Failed, job.InteractiveNoRoom, -1}, endOf(s.wait(s.submit(now)))); diff != "" {
+		t.Errorf("on a full node (-want +got):\n%s", diff)
+	}
+	s.must("gcancel", full)
+	s.wait(full)
+	if diff := cmp.Diff(finished, endOf(s.wait(s.submit(now)))); diff != "" {
+		t.Errorf("on a free node (-want +got):\n%s", diff)
+	}
+}
+
 // TestStorage mounts project storage and tmpfs.
 func TestStorage(t *testing.T) {
 	s := newSite(t, siteOptions{})
