@@ -224,8 +224,13 @@ func (s *site) run(name string, args ...string) result {
 func (s *site) runInput(input, name string, args ...string) result {
 	cmd := exec.Command(filepath.Join(bin, name), args...)
 	cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket())
+	cmd.Stdin = strings.NewReader(input)
+	return execute(cmd)
+}
+
+func execute(cmd *exec.Cmd) result {
 	var out, errs bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	r := result{out: out.String(), err: errs.String()}
 	if exit := new(exec.ExitError); errors.As(err, &exit) {

@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// stranger is a user who is in no project but the open one.
+const stranger = 65534
+
+// TestOtherUsers looks at a project's jobs with the eyes of somebody who is
+// not in it, and of a member of the open project.
+func TestOtherUsers(t *testing.T) {
+	s := newSite(t, siteOptions{ctldConfig: "projects:\n  - name: default\n  - name: closed\n    members: [root]\n"})
+	asStranger := s.as(stranger)
+	closed := s.submit(doc{name: "hush-hush", owner: "closed", command: sh("echo hush-output; trap 'exit 1' TERM; sleep 1000 & wait"), env: map[string]string{"HUSH": "hush-value"}})
+	s.waitRunning(closed)
+	for _, tc := range []struct {
+		name string
+		args []string
+		code int
+	}{
+		{"list", []string{"gqueue", "-l"}, 0},
+		{"list_json", []string{"gqueue", "--json"}, 0},
+		{"show", []string{"gqueue", "show", closed}, 0},
+		{"log", []string{"glog", closed}, 4},
+		{"cancel", []string{"gcancel", closed}, 4},
+		{"hold", []string{"gcancel", "--hold", closed}, 4},
+		{"submit_there", []string{"gsubmit", s.write(doc{owner: "closed"}.json())}, 4},
+		{"raise_priority", []string{"gsubmit", s.write(doc{gbatch: map[string]any{"priority": 5}}.json())}, 4},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := asStranger(tc.args[0], tc.args[1:]...)
+			if r.code != tc.code {
+				t.Errorf("%s: %v; want exit code %d", tc.args[0], r, tc.code)
+			}
+			if strings.Contains(r.out+r.err, "hush") || strings.Contains(r.out+r.err, image) {
+				t.Errorf("%s shows what is not theirs: %v", tc.args[0], r)
+			}
+			if tc.code == 0 && !strings.Contains(r.out, closed) {
+				t.Errorf("%s does not show that there is a job: %v", tc.args[0], r)
+			}
+		})
+	}
+	r := asStranger("gsubmit", "--wait", s.write(doc{name: "theirs", command: sh("echo $GPULAB_USERNAME-$GPULAB_PROJECT")}.json()))
+	if r.code != 0 {
+		t.Errorf("a job of their own: %v", r)
+	}
+	own := strings.TrimSpace(strings.SplitN(r.out, "\n", 2)[0])
+	if out := asStranger("glog", own); out.out != "nobody-default\n" {
+		t.Errorf("the log of their own job: %v", out)
+	}
+	if s.job(closed).State.Final() {
+		t.Errorf("somebody ended the job:\n%s", describe(s.job(closed)))
+	}
+}
+
+// as gives a function that runs commands as another user. The commands are
+// copied to where everyone may read.
+func (s *site) as(uid uint32) func(name string, args ...string) result {
+	s.t.Helper()
+	if err := os.Chmod(s.dir, 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	dir := filepath.Join(s.dir, "bin")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, name := range []string{"gsubmit", "gqueue", "gcancel", "glog"} {
+		b, err := os.ReadFile(filepath.Join(bin, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), b, 0o755)
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return func(name string, args ...string) result {
+		cmd := exec.Command(filepath.Join(dir, name), args...)
+		cmd.Dir, cmd.Env = "/", append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket())
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		return execute(cmd)
+	}
+}
