@@ -26,6 +26,7 @@ type Config struct {
 	KeepEnded   sched.Time // ended jobs stay in the table this long
 	KeepCount   int        // and at most this many of them
 	MaxQueued   int        // waiting jobs in all
+	NoRecords   bool       // return no Records: for a simulation that never restarts
 }
 
 // Project is who is billed.
@@ -103,7 +104,7 @@ func (c *Controller) change(now sched.Time, old *Job, line string, edit func(*Jo
 		c.moved(now, old, &j)
 	}
 	c.jobs.put(j.Number, &j)
-	c.record(Record{Kind: KindJob, Job: j.Number, Value: encodeJob(&j)})
+	c.recordJob(KindJob, &j)
 	if line != "" || j.State != old.State {
 		c.event(now, &j, old.State, line)
 	}
@@ -143,6 +144,9 @@ type Line struct {
 }
 
 func (c *Controller) event(now sched.Time, j *Job, before job.State, msg string) {
+	if c.cfg.NoRecords {
+		return
+	}
 	l := Line{Time: now, Message: msg}
 	if j.State != before {
 		l.State = j.State
@@ -152,7 +156,17 @@ func (c *Controller) event(now sched.Time, j *Job, before job.State, msg string)
 	c.record(Record{Kind: KindEvent, Job: j.Number, Seq: j.Version, Value: v})
 }
 
-func (c *Controller) record(r Record) { c.out.Records = append(c.out.Records, r) }
+func (c *Controller) record(r Record) {
+	if !c.cfg.NoRecords {
+		c.out.Records = append(c.out.Records, r)
+	}
+}
+
+func (c *Controller) recordJob(kind Kind, j *Job) {
+	if !c.cfg.NoRecords {
+		c.record(Record{Kind: kind, Job: j.Number, Value: encodeJob(j)})
+	}
+}
 
 func (c *Controller) job(n job.Number) *Job { return c.jobs.get(n) }
 

@@ -17,9 +17,11 @@ func (c *Controller) finish(now sched.Time, j *Job) {
 	closed := *j
 	closed.Attempt = &at
 	c.charge(&closed, c.ledger.End)
-	v, err := json.Marshal(at)
-	must(err)
-	c.record(Record{Kind: KindAttempt, Job: j.Number, Seq: uint64(at.Attempt), Value: v})
+	if !c.cfg.NoRecords {
+		v, err := json.Marshal(at)
+		must(err)
+		c.record(Record{Kind: KindAttempt, Job: j.Number, Seq: uint64(at.Attempt), Value: v})
+	}
 	state, reason, text := c.outcome(j, &at)
 	c.change(now, j, endLine(state, text), func(j *Job) {
 		j.Attempt, j.Ending = &at, nil

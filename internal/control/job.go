@@ -24,6 +24,7 @@ type Job struct {
 	Started   sched.Time // first RUNNING of the last attempt; 0 never
 	Ended     sched.Time
 	UsedRun   sched.Time // run time of earlier attempts, counted against the limit
+	Expected  sched.Time // run time that was predicted when it was submitted; 0 unknown
 
 	Tries   uint32   // attempts begun
 	Attempt *Attempt // the last one; with its allocation while the job is active

@@ -98,8 +98,10 @@ func (c *Controller) setNode(n Node) {
 	} else {
 		c.nodes = slices.Insert(c.nodes, i, &n)
 	}
-	if v := encodeNode(&n); old == nil || string(v) != string(encodeNode(old)) {
-		c.record(Record{Kind: KindNode, Name: n.Name, Value: v})
+	if !c.cfg.NoRecords {
+		if v := encodeNode(&n); old == nil || string(v) != string(encodeNode(old)) {
+			c.record(Record{Kind: KindNode, Name: n.Name, Value: v})
+		}
 	}
 	if old == nil || nodeDiffers(old, &n) {
 		must(c.sched.SetNode(schedNode(&n))) // checked when the inventory came

@@ -22,6 +22,11 @@ type Submit struct {
 	Sealed   []byte // encrypted registry credentials, or nil
 	Hold     bool
 	DryRun   bool // check everything, change nothing; answered with Number 0
+
+	// Request is what the job asks, where that is not to be drawn from Spec;
+	// Expected its run time, where the caller knows it. A simulation has both.
+	Request  *Request
+	Expected sched.Time
 }
 
 // Submitted answers Submit.
@@ -41,7 +46,10 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	if r := c.admit(e); r != nil {
 		return r
 	}
-	req := c.intern.request(c.request(e.Spec))
+	req := e.Request
+	if req == nil {
+		req = c.intern.request(c.request(e.Spec))
+	}
 	probe := schedJob(schedID(c.next), &Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, now)
 	if err := probe.Validate(); err != nil {
 		return &Refusal{Code: Unsatisfiable, Path: "request", Message: err.Error()}
@@ -55,7 +63,7 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	j := &Job{
 		Number: c.next, UUID: e.UUID, Name: e.Spec.Name,
 		Owner:   c.intern.owner(Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
-		Request: req, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil,
+		Request: req, Expected: e.Expected, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil,
 	}
 	line := "submitted"
 	if e.Hold {
@@ -63,7 +71,7 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	}
 	c.next++
 	c.insert(j)
-	c.record(Record{Kind: KindJob, Job: j.Number, Value: encodeJob(j)})
+	c.recordJob(KindJob, j)
 	c.record(Record{Kind: KindSpec, Job: j.Number, Value: e.Document})
 	if e.Sealed != nil {
 		c.record(Record{Kind: KindSecret, Job: j.Number, Value: e.Sealed})
@@ -184,12 +192,21 @@ func (c *Controller) insert(j *Job) {
 
 // enqueue gives a queued job to the scheduler. Nobody else may have seen j yet.
 func (c *Controller) enqueue(j *Job) {
-	s := schedJob(schedID(j.Number), j.Owner, j.Request, j.Submitted)
+	s := c.schedJob(j)
 	if j.Tries > 0 {
 		s.MaxQueued, s.NotAfter = 0, 0 // it has started in time once
 	}
 	must(c.sched.Enqueue(s)) // checked when it was submitted
 	j.ref, _ = c.sched.Ref(s.ID)
+}
+
+// schedJob is a job of the table as the scheduler sees it.
+func (c *Controller) schedJob(j *Job) sched.Job {
+	s := schedJob(schedID(j.Number), j.Owner, j.Request, j.Submitted)
+	if j.Expected > 0 {
+		s.Predicted = min(j.Expected, s.Limit)
+	}
+	return s
 }
 
 func schedJob(id sched.JobID, o *Owner, r *Request, submitted sched.Time) sched.Job {

@@ -48,6 +48,12 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	for _, w := range c.windows {
 		sooner(w.End)
 	}
+	switch {
+	case len(c.ended) > c.cfg.KeepCount:
+		sooner(now)
+	case len(c.ended) > 0:
+		sooner(c.job(c.ended[0]).Ended + c.cfg.KeepEnded)
+	}
 	if c.plan != nil {
 		sooner(c.plan.Wake)
 	}
@@ -85,7 +91,7 @@ func (c *Controller) evict(now sched.Time) {
 		c.jobs.put(j.Number, nil)
 		delete(c.byUUID, j.UUID)
 		c.record(Record{Kind: KindJob, Job: j.Number})
-		c.record(Record{Kind: KindHistory, Job: j.Number, Value: encodeJob(j)})
+		c.recordJob(KindHistory, j)
 		c.record(Record{Kind: KindUUID, Name: string(j.UUID[:]), Job: j.Number, Value: []byte{}})
 		done++
 	}

@@ -32,6 +32,7 @@ type jobRecord struct {
 	Started   sched.Time `json:"started,omitempty"`
 	Ended     sched.Time `json:"ended,omitempty"`
 	UsedRun   sched.Time `json:"usedRun,omitempty"`
+	Expected  sched.Time `json:"expected,omitempty"`
 	Tries     uint32     `json:"tries,omitempty"`
 	Attempt   *Attempt   `json:"attempt,omitempty"`
 	Ending    *Ending    `json:"ending,omitempty"`
@@ -42,7 +43,7 @@ func encodeJob(j *Job) []byte {
 	v, err := json.Marshal(jobRecord{
 		Number: j.Number, UUID: hex.EncodeToString(j.UUID[:]), Name: j.Name, Owner: j.Owner, Request: j.Request,
 		State: j.State, Reason: j.Reason, Text: j.Text, Version: j.Version,
-		Submitted: j.Submitted, Since: j.Since, Started: j.Started, Ended: j.Ended, UsedRun: j.UsedRun,
+		Submitted: j.Submitted, Since: j.Since, Started: j.Started, Ended: j.Ended, UsedRun: j.UsedRun, Expected: j.Expected,
 		Tries: j.Tries, Attempt: j.Attempt, Ending: j.Ending, Sealed: j.Sealed,
 	})
 	must(err)
@@ -60,7 +61,7 @@ func DecodeJob(v []byte) (*Job, error) {
 	}
 	j := &Job{
 		Number: r.Number, Name: r.Name, Owner: r.Owner, Request: r.Request, State: r.State, Reason: r.Reason, Text: r.Text,
-		Version: r.Version, Submitted: r.Submitted, Since: r.Since, Started: r.Started, Ended: r.Ended, UsedRun: r.UsedRun,
+		Version: r.Version, Submitted: r.Submitted, Since: r.Since, Started: r.Started, Ended: r.Ended, UsedRun: r.UsedRun, Expected: r.Expected,
 		Tries: r.Tries, Attempt: r.Attempt, Ending: r.Ending, Sealed: r.Sealed,
 	}
 	id, err := hex.DecodeString(r.UUID)

@@ -78,7 +78,7 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 // running is an active job as the scheduler sees it.
 func (c *Controller) running(j *Job) sched.Running {
 	r := sched.Running{
-		Job:   schedJob(schedID(j.Number), j.Owner, j.Request, j.Submitted),
+		Job:   c.schedJob(j),
 		Start: j.Attempt.Start, End: j.Attempt.Start + j.LimitLeft(), Halting: j.Ending != nil,
 	}
 	for _, k := range j.Attempt.Ranks {
