@@ -26,7 +26,7 @@ const (
 type loop struct {
 	ctl     *control.Controller
 	store   *store.Store
-	clock   func() time.Time
+	clock   *steadyClock
 	reserve uint64 // bytes of disk below which no jobs are taken
 	log     *slog.Logger
 	metrics *metrics
@@ -114,7 +114,7 @@ func (l *loop) run(ctx context.Context) error {
 // turn is one pass. The order in it is the durability promise.
 func (l *loop) turn(batch []request) error {
 	began := time.Now()
-	l.now = max(l.now, sched.Time(l.clock().UnixMilli()))
+	l.now = max(l.now, l.clock.now())
 	stop := l.checkDisk()
 	var eff control.Effects
 	replies := make([]reply, len(batch))
@@ -188,7 +188,7 @@ func (l *loop) untilNext() time.Duration {
 	if l.ctl.Due() {
 		next = min(next, l.notSoon)
 	}
-	return max(time.Duration(next-sched.Time(l.clock().UnixMilli()))*time.Millisecond, 0)
+	return max(time.Duration(next-l.clock.now())*time.Millisecond, 0)
 }
 
 // checkDisk looks at the room that is left. Below the reserve no jobs are

@@ -105,7 +105,7 @@ func (s *Server) load() (*loop, error) {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
 	l := &loop{
-		ctl: ctl, store: s.store, clock: time.Now, reserve: s.cfg().ReserveMiB << 20, log: s.log, metrics: newMetrics(),
+		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.cfg().ReserveMiB << 20, log: s.log, metrics: newMetrics(),
 		inbox: make(chan request, inboxSize), now: now,
 	}
 	l.view.Store(ctl.View(now))
