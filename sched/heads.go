@@ -139,7 +139,7 @@ func (h *heads) dropKind(r *round) {
 // candidates puts the queue into the order in which jobs may go past those that
 // have a reservation.
 func (h *heads) candidates(r *round) {
-	if r.policy.Mode == EasySJBF {
+	if r.policy.Mode == EasySJBF || r.policy.Mode == Gbatch && r.policy.BackfillOrder == ByShortest {
 		h.shortest = true
 		heap.Init(h)
 	}
@@ -161,8 +161,8 @@ func (h *heads) rest(r *round) {
 func (h *heads) Len() int { return len(h.kinds) }
 func (h *heads) Less(i, j int) bool {
 	a, b := h.kinds[i], h.kinds[j]
-	if h.shortest && a.predicted != b.predicted {
-		return a.predicted < b.predicted
+	if h.shortest && a.expected != b.expected {
+		return a.expected < b.expected
 	}
 	sa, ea := a.top()
 	sb, eb := b.top()

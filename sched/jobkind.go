@@ -9,6 +9,7 @@ import (
 type kindKeyOf struct {
 	shape            *shape
 	limit, predicted Time
+	expected         Time // predicted, whatever the plan reckons with
 	interactive      bool
 	access           string // names of the windows that its jobs may use
 }
@@ -49,7 +50,11 @@ func (s *State) join(c *class) {
 	if limit == 0 {
 		limit = s.policy.DefaultLimit
 	}
-	key := kindKeyOf{c.shape, limit, s.estimate(limit, c.predicted), c.interactive, access}
+	expected := limit
+	if c.predicted > 0 {
+		expected = min(c.predicted, limit)
+	}
+	key := kindKeyOf{c.shape, limit, s.estimate(limit, c.predicted), expected, c.interactive, access}
 	k := s.kindsOf[key]
 	if k == nil {
 		s.nextKind++

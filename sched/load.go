@@ -27,6 +27,9 @@ type node struct {
 	indexed          bool
 	inWhole, inCores int
 
+	version uint64    // changes with the load
+	unused  lostValue // see round.unusable
+
 	line *timeline // of the current round, nil if not needed yet
 }
 
@@ -62,6 +65,7 @@ func (n *node) take(r *rank) {
 		n.used[u.gpu] += u.milli
 		n.mark(int(u.gpu))
 	}
+	n.version++
 	n.kind.moved(n)
 }
 
@@ -77,6 +81,7 @@ func (n *node) give(r *rank) {
 		n.used[u.gpu] -= u.milli
 		n.mark(int(u.gpu))
 	}
+	n.version++
 	n.kind.moved(n)
 }
 

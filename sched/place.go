@@ -20,8 +20,13 @@ func (r *round) find(k *jobKind) []spot {
 	var best spot
 	var bestCost cost
 	count, value := 0, int64(-1)
+	exhaustive := r.policy.Placement == PlaceFGD || r.policy.Placement == PlaceRandom
+	most := r.policy.Candidates
+	if most == 0 || exhaustive {
+		most = len(r.s.sorted)
+	}
 	for _, nk := range r.s.order {
-		if value >= 0 && nk.value > value {
+		if value >= 0 && nk.value > value && !exhaustive {
 			break
 		}
 		f := k.shape.on(nk)
@@ -39,7 +44,7 @@ func (r *round) find(k *jobKind) []spot {
 			}
 			count++
 			value = nk.value
-			return count < maxCandidates
+			return count < most
 		})
 	}
 	if count == 0 {
@@ -47,9 +52,6 @@ func (r *round) find(k *jobKind) []spot {
 	}
 	return []spot{best}
 }
-
-// maxCandidates bounds how many nodes that fit are compared for one rank.
-const maxCandidates = 48
 
 // each calls f for the nodes of a kind that may have room, fullest first, until
 // it returns false.
@@ -155,6 +157,9 @@ func (r *round) spotOn(n *node, k *jobKind, avail gpuSet) spot {
 	case x.whole():
 		return spot{node: n, gpus: n.usable}
 	case x.share():
+		if p := r.policy.Placement; p == PlaceFGD || p == PlaceGbatch {
+			return r.leastLost(n, k, avail)
+		}
 		best := -1
 		for g := avail.next(0); g >= 0; g = avail.next(g + 1) {
 			if best < 0 || n.used[g] > n.used[best] {
@@ -169,6 +174,34 @@ func (r *round) spotOn(n *node, k *jobKind, avail gpuSet) spot {
 	return spot{n, gpus, level}
 }
 
+// leastLost is the GPU on which a share leaves most to the mix.
+func (r *round) leastLost(n *node, k *jobKind, avail gpuSet) spot {
+	var best spot
+	var bestLost int64
+	for g := avail.next(0); g >= 0; g = avail.next(g + 1) {
+		sp := spot{node: n}
+		sp.gpus.add(g)
+		if l := r.lost(k, sp); best.node == nil || l < bestLost {
+			best, bestLost = sp, l
+		}
+	}
+	return best
+}
+
+// random is a number that depends on the policy's seed, the round's time, the
+// request and the node only.
+func (r *round) random(k *jobKind, n *node) int64 {
+	h := r.policy.Seed ^ uint64(r.now)*0x9E3779B97F4A7C15 ^ uint64(len(r.plan.Starts))<<32
+	for _, s := range [...]string{k.shape.key, n.Name} {
+		for i := range len(s) {
+			h = (h ^ uint64(s[i])) * 0x100000001B3
+		}
+	}
+	h ^= h >> 29
+	h *= 0xBF58476D1CE4E5B9
+	return int64((h ^ h>>32) >> 1)
+}
+
 // cost orders places: a lower one is better.
 type cost [4]int64
 
@@ -178,6 +211,14 @@ func (c cost) less(o cost) bool { return slices.Compare(c[:], o[:]) < 0 }
 // within equal load, and the first of equals is kept.
 func (r *round) cost(k *jobKind, sp spot) cost {
 	n := sp.node
+	switch r.policy.Placement {
+	case PlaceFGD:
+		return cost{r.lost(k, sp)}
+	case PlaceRandom:
+		return cost{r.random(k, n)}
+	case PlaceGbatch:
+		return cost{n.kind.value, r.lost(k, sp), int64(sp.level)}
+	}
 	left := int64(n.free.count()) - int64(sp.gpus.count())
 	return cost{n.kind.value, left, int64(sp.level), n.cpuFree - k.shape.MilliCPU}
 }

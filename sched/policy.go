@@ -42,12 +42,22 @@ const (
 	PlaceGbatch  Placement = "gbatch" // least value, least lost ability to run the mix, topology
 )
 
+// Order is the order of the candidates for backfill.
+type Order string
+
+// The orders.
+const (
+	ByPriority Order = "priority"
+	ByShortest Order = "shortest" // expected run time
+)
+
 // Weights are the priority points of a factor at its highest.
 type Weights struct {
 	Age       int64 `json:"age"`
 	FairShare int64 `json:"fairShare"`
 	Size      int64 `json:"size"` // grows with the number of GPUs
 	QOS       int64 `json:"qos"`
+	Slowdown  int64 `json:"slowdown"` // for each time its expected run time that a job has waited
 }
 
 // Limits bound what one user, project or qos has at once. 0 means no bound.
@@ -76,12 +86,14 @@ type Policy struct {
 	Weights Weights `json:"weights"`
 	MaxAge  Time    `json:"maxAgeMs"` // age at which the age factor is at its highest
 
-	BackfillReservations int  `json:"backfillReservations"` // blocked jobs that get a place in the plan
-	MaxStarts            int  `json:"maxStarts"`            // in one round; the rest in the next one
-	MaxEvaluated         int  `json:"maxEvaluated"`         // jobs looked at in one round
-	MaxWaitBoost         Time `json:"maxWaitBoostMs"`       // older jobs go first, oldest first; 0: never
-	DefaultLimit         Time `json:"defaultLimitMs"`       // of jobs without one
-	HaltGrace            Time `json:"haltGraceMs"`          // from the order to end a job to its end
+	BackfillReservations int   `json:"backfillReservations"` // blocked jobs that get a place in the plan
+	BackfillOrder        Order `json:"backfillOrder"`        // of the jobs that may go past them
+	Candidates           int   `json:"candidates"`           // nodes with room that are compared for one rank; 0: all
+	MaxStarts            int   `json:"maxStarts"`            // in one round; the rest in the next one
+	MaxEvaluated         int   `json:"maxEvaluated"`         // jobs looked at in one round
+	MaxWaitBoost         Time  `json:"maxWaitBoostMs"`       // older jobs go first, oldest first; 0: never
+	DefaultLimit         Time  `json:"defaultLimitMs"`       // of jobs without one
+	HaltGrace            Time  `json:"haltGraceMs"`          // from the order to end a job to its end
 
 	DefaultQOS string         `json:"defaultQos,omitempty"`
 	QOS        map[string]QOS `json:"qos,omitempty"`
@@ -112,6 +124,8 @@ func DefaultPolicy() Policy {
 		MaxAge:  7 * Day,
 
 		BackfillReservations: 32,
+		BackfillOrder:        ByPriority,
+		Candidates:           16,
 		MaxStarts:            2_000,
 		MaxEvaluated:         20_000,
 		MaxWaitBoost:         21 * Day,
@@ -127,6 +141,7 @@ func (p Policy) Validate() error {
 	oneOf(&errs, "mode", p.Mode, FCFS, Easy, EasySJBF, Conservative, Gbatch)
 	oneOf(&errs, "estimates", p.Estimates, ByUser, ByPredicted, ByExact)
 	oneOf(&errs, "placement", p.Placement, PlaceRandom, PlaceBestFit, PlaceFGD, PlaceGbatch)
+	oneOf(&errs, "backfillOrder", p.BackfillOrder, ByPriority, ByShortest)
 	within := func(name string, v, low, high int64) {
 		if v < low || v > high {
 			bad("%s is %d: want %d..%d", name, v, low, high)
@@ -140,6 +155,7 @@ func (p Policy) Validate() error {
 	}
 	within("maxAgeMs", int64(p.MaxAge), 1, int64(maxTime))
 	within("backfillReservations", int64(p.BackfillReservations), 0, 1_000_000)
+	within("candidates", int64(p.Candidates), 0, 1_000_000)
 	within("maxStarts", int64(p.MaxStarts), 1, 1_000_000)
 	within("maxEvaluated", int64(p.MaxEvaluated), 1, 10_000_000)
 	within("maxWaitBoostMs", int64(p.MaxWaitBoost), 0, int64(maxTime))

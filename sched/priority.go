@@ -42,13 +42,29 @@ func (r *round) score(k *jobKind, points int64, since Time) int64 {
 	if b := r.policy.MaxWaitBoost; b > 0 && r.now-since >= b {
 		return boost + int64(r.now-since)
 	}
-	return points + k.size + r.agePoints(since)
+	return points + k.size + r.agePoints(since) + r.slowPoints(k, since)
 }
 
 func (r *round) agePoints(since Time) int64 {
 	age := min(max(r.now-since, 0), r.policy.MaxAge)
 	return mulDiv(r.policy.Weights.Age, int64(age), int64(r.policy.MaxAge))
 }
+
+// slowPoints grow with the slowdown that a job has suffered so far.
+func (r *round) slowPoints(k *jobKind, since Time) int64 {
+	w := r.policy.Weights.Slowdown
+	if w == 0 {
+		return 0
+	}
+	return min(mulDiv(w, int64(max(r.now-since, 0)), int64(max(k.expected, shortJob))), maxSlowPoints)
+}
+
+// shortJob is the run time below which jobs count as equally short, and
+// maxSlowPoints bounds what slowdown can add to a priority.
+const (
+	shortJob      = 10 * Second
+	maxSlowPoints = 1 << 40
+)
 
 func (r *round) sharePoints(a *account) int64 {
 	return mulDiv(r.policy.Weights.FairShare, r.shares.Factor(a.project, a.user), scale)

@@ -21,6 +21,8 @@ type round struct {
 	failed       map[string][]failure // by shape.bounds
 	promises     map[JobID]promise    // in Conservative mode, of jobs not looked at yet
 	plan         Plan
+	mixed        bool  // State.mix is that of this round
+	after        after // scratch
 	stats        *Stats
 	reserved     int // jobs with a reservation
 	queue        heads

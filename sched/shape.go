@@ -18,6 +18,7 @@ type shape struct {
 	refs      int   // classes and running jobs
 	submitted int64 // jobs ever queued with it, for the mix
 	fits      map[*nodeKind]fit
+	lost      map[lostKey]lostValue // see round.lost
 }
 
 // fit is whether nodes of a kind can ever hold a rank of a shape, when nothing

@@ -34,8 +34,10 @@ type State struct {
 	classCount int
 	nextClass  uint64
 	nextKind   uint64
-	timed      bool   // some limit counts GPU-minutes
-	lastIn     *Shape // the request that was interned last, and its shape
+	mix        []mixShape // of the last round
+	mixes      uint64     // ever made, to tell them apart
+	timed      bool       // some limit counts GPU-minutes
+	lastIn     *Shape     // the request that was interned last, and its shape
 	lastShape  *shape
 	scratch    []*jobKind
 	nodesStale bool

@@ -236,6 +236,14 @@ func (p *Policy) timed() bool {
 
 // policyChanged brings what depends on the policy up to date.
 func (s *State) policyChanged() {
+	if len(s.policy.Mix) > 0 || len(s.mix) > 0 {
+		for _, m := range s.mix {
+			if m.named {
+				s.unref(m.shape)
+			}
+		}
+		s.mix = nil
+	}
 	clear(s.tallies)
 	for key, a := range s.accounts { // each by itself: order does not matter
 		a.tallies = s.accountTallies(key)
