@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"gbatch/internal/gpu"
 	"gbatch/internal/noded"
 )
 
@@ -21,12 +22,13 @@ import (
 // which noded imports, takes them before main is reached.
 
 type commands struct {
-	Config     string     `short:"c" default:"${config}" env:"GBATCH_GNODED_CONFIG" help:"Configuration file." type:"path"`
-	Name       string     `env:"GBATCH_NODE_NAME" help:"Name of the node. Wins over the file."`
-	StateDir   string     `env:"GBATCH_NODE_STATE_DIR" help:"State directory. Wins over the file." type:"path"`
-	Controller string     `env:"GBATCH_CONTROLLER" help:"Address of the controller. Wins over the file."`
-	TokenFile  string     `env:"GBATCH_NODE_TOKEN_FILE" help:"File with the node's token. Wins over the file." type:"path"`
-	LogLevel   slog.Level `default:"info" env:"GBATCH_LOG_LEVEL" help:"Least level of what is logged: debug, info, warn, error."`
+	Config       string     `short:"c" default:"${config}" env:"GBATCH_GNODED_CONFIG" help:"Configuration file." type:"path"`
+	Name         string     `env:"GBATCH_NODE_NAME" help:"Name of the node. Wins over the file."`
+	StateDir     string     `env:"GBATCH_NODE_STATE_DIR" help:"State directory. Wins over the file." type:"path"`
+	Controller   string     `env:"GBATCH_CONTROLLER" help:"Address of the controller. Wins over the file."`
+	TokenFile    string     `env:"GBATCH_NODE_TOKEN_FILE" help:"File with the node's token. Wins over the file." type:"path"`
+	SimulateGPUs string     `name:"simulate-gpus" env:"GBATCH_SIMULATE_GPUS" placeholder:"MODEL:N" help:"Pretend to have GPUs, as h100:8. Wins over the file."`
+	LogLevel     slog.Level `default:"info" env:"GBATCH_LOG_LEVEL" help:"Least level of what is logged: debug, info, warn, error."`
 
 	Version kong.VersionFlag `help:"Print the version."`
 
@@ -51,7 +53,7 @@ func (c *commands) config() (noded.Config, error) {
 	for _, o := range []struct {
 		to   *string
 		from string
-	}{{&cfg.Name, c.Name}, {&cfg.StateDir, c.StateDir}, {&cfg.Controller, c.Controller}, {&cfg.TokenFile, c.TokenFile}} {
+	}{{&cfg.Name, c.Name}, {&cfg.StateDir, c.StateDir}, {&cfg.Controller, c.Controller}, {&cfg.TokenFile, c.TokenFile}, {&cfg.GPU.Simulate, c.SimulateGPUs}} {
 		if o.from != "" {
 			*o.to = o.from
 		}
@@ -112,6 +114,7 @@ func (f *configCmd) Run() error {
 }
 
 func main() {
+	gpu.RunHook() // a container's hook is this program as well
 	var c commands
 	k := kong.Parse(&c, kong.Name("gnoded"), kong.Description("The node daemon of gbatch."), kong.UsageOnError(),
 		kong.Vars{"version": noded.Version, "config": noded.ConfigFile})

@@ -9,7 +9,7 @@ import (
 )
 
 // setVisible tells programs in the container which GPUs there are. Images come
-// with NVIDIA_VISIBLE_DEVICES=all, which would be a lie, so it is always set.
+// with NVIDIA_VISIBLE_DEVICES=all, which would be a lie, so it is corrected.
 //
 // CUDA numbers the GPUs that it finds in the container from 0 on, whatever
 // their numbers on the host; many programs cannot read UUIDs there. An instance
@@ -24,7 +24,9 @@ func setVisible(spec *specs.Spec, gpus []GPU) {
 		}
 	}
 	if len(gpus) == 0 {
-		setEnv(spec, "NVIDIA_VISIBLE_DEVICES", "void")
+		if _, claims := env(spec, "NVIDIA_VISIBLE_DEVICES"); claims {
+			setEnv(spec, "NVIDIA_VISIBLE_DEVICES", "void")
+		}
 		return
 	}
 	setEnv(spec, "NVIDIA_VISIBLE_DEVICES", strings.Join(uuids, ","))

@@ -3,6 +3,7 @@ package gpu
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -116,9 +117,7 @@ func (m *Monitor) Watch(ctx context.Context, interval time.Duration, changed fun
 		case <-tick.C:
 		}
 		before := m.Inventory()
-		if err := m.Poll(); err != nil {
-			m.log.Error("read GPUs", "error", err)
-		}
+		m.Refresh(ctx)
 		if changed != nil && !sameInventory(before, m.Inventory()) {
 			changed()
 		}
@@ -350,12 +349,30 @@ func (m *Monitor) logChange(uuid string, f Fault) {
 	}
 }
 
+// Refresh polls now, or gives up with ctx when the driver hangs.
+func (m *Monitor) Refresh(ctx context.Context) {
+	done := make(chan struct{})
+	// Ends when the driver answers; there is no way to break it off.
+	go func() {
+		defer close(done)
+		if err := m.Poll(); err != nil {
+			m.log.Error("read GPUs", "error", err)
+		}
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
 // Close lets go of the library.
 func (m *Monitor) Close() error {
 	if m.lib == nil {
 		return nil
 	}
-	m.pollMu.Lock()
+	if !m.pollMu.TryLock() {
+		return errors.New("close NVML: the driver hangs; it is left open")
+	}
 	defer m.pollMu.Unlock()
 	if m.events != nil {
 		m.events.Free()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,13 @@ import (
 // bench is a monitor over GPUs that a test spoils between two readings.
 type bench struct {
 	*Monitor
-	t      *testing.T
-	lib    *simulated
-	now    time.Time
+	t   *testing.T
+	lib *simulated
+	now time.Time
+	log bytes.Buffer
+
+	mu     sync.Mutex
 	events []nvml.EventData
-	log    bytes.Buffer
 }
 
 func newBench(t *testing.T, spec string) *bench {
@@ -30,6 +33,8 @@ func newBench(t *testing.T, spec string) *bench {
 		return &mock.EventSet{
 			FreeFunc: func() nvml.Return { return nvml.SUCCESS },
 			WaitFunc: func(uint32) (nvml.EventData, nvml.Return) {
+				b.mu.Lock()
+				defer b.mu.Unlock()
 				if len(b.events) == 0 {
 					return nvml.EventData{}, nvml.ERROR_TIMEOUT
 				}
@@ -74,6 +79,8 @@ func (b *bench) want(texts ...string) {
 }
 
 func (b *bench) xid(i int, n uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.events = append(b.events, nvml.EventData{Device: b.lib.at(i), EventType: nvml.EventTypeXidCriticalError, EventData: n})
 }
 

@@ -25,7 +25,7 @@ var Version = "dev"
 type Options struct {
 	Log     *slog.Logger // nil: slog.Default
 	Version string       // of the program
-	Devices Devices      // nil: the node has no GPUs
+	Devices Devices      // nil: what the machine has, or Config.GPU pretends; closed by Close
 	Token   string       // the node's credential; empty: read Config.TokenFile
 }
 
@@ -85,9 +85,6 @@ func Open(cfg Config, o Options) (*Agent, error) {
 	if a.log == nil {
 		a.log = slog.Default()
 	}
-	if a.devices == nil {
-		a.devices = noDevices{}
-	}
 	if err := a.open(o); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -111,6 +108,9 @@ func (a *Agent) open(o Options) error {
 	}
 	if a.cores, err = newCoreMap(&a.cfg); err != nil {
 		return err
+	}
+	if a.devices == nil {
+		a.devices = a.openDevices()
 	}
 	a.contact = openContact(a.cfg.StateDir, a.boot, time.Duration(a.cfg.Lease), sinceBoot)
 	if a.images, err = openImages(&a.cfg); err != nil {
@@ -151,7 +151,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop} {
+	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.gpuLoop} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()
@@ -180,6 +180,9 @@ func (a *Agent) Close() error {
 	}
 	if c, ok := a.ctl.(*client.Client); ok {
 		c.Close()
+	}
+	if a.devices != nil {
+		err = errors.Join(err, a.devices.Close())
 	}
 	for _, l := range a.locks {
 		l.Close()

@@ -70,6 +70,9 @@ type Config struct {
 	// PidsMax bounds the processes and threads of one rank. Default 32768; at least 64.
 	PidsMax int `yaml:"pidsMax"`
 
+	// GPU is how GPUs are found and given to jobs.
+	GPU GPU `yaml:"gpu"`
+
 	// Images is the image store.
 	Images Images `yaml:"images"`
 
@@ -96,6 +99,22 @@ type Config struct {
 type Reserve struct {
 	Cores  int  `yaml:"cores"`  // default 0; less than the machine has
 	Memory Size `yaml:"memory"` // default 1GiB, or a tenth of a machine below 10GiB
+}
+
+// GPU configures the node's GPUs.
+type GPU struct {
+	// Mode is how containers get GPUs: cdi, which needs the driver only, or
+	// hook, which runs a program of the machine's. Default cdi.
+	Mode string `yaml:"mode"`
+	// Hook is the program of mode hook, run as an OCI prestart hook. Default
+	// /usr/bin/nvidia-container-runtime-hook.
+	Hook string `yaml:"hook"`
+	// Devices are given to every container with GPUs beside them, by the names
+	// that the machine's CDI files have for them, as example.com/rdma=all.
+	Devices []string `yaml:"devices"`
+	// Simulate pretends GPUs instead of looking for real ones: MODEL:N, several
+	// with commas between, of a100, h100, h200 and b200, as h100:8. At most 64.
+	Simulate string `yaml:"simulate"`
 }
 
 // StorageRoot is a host directory that jobs mount by name.

@@ -31,7 +31,7 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
 	}
 	for _, check := range []func(*Config, func(string, string, ...any)){
-		checkIdentity, checkCapacity, checkStorage, checkImages, checkBounds,
+		checkIdentity, checkCapacity, checkGPU, checkStorage, checkImages, checkBounds,
 	} {
 		check(c, bad)
 	}
@@ -102,6 +102,15 @@ func checkCapacity(c *Config, bad func(string, string, ...any)) {
 	for _, f := range c.Features {
 		if !featureName.MatchString(f) {
 			bad("features", "%q: use 2 to 64 letters, digits, underscores and dashes", f)
+		}
+	}
+}
+
+func checkGPU(c *Config, bad func(string, string, ...any)) {
+	if _, err := c.gpuConfig(); err != nil {
+		for line := range strings.Lines(err.Error()) {
+			key, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			bad("gpu."+key, "%s", text)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package noded
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -18,8 +19,18 @@ type Devices interface {
 	Near(uuids []string) []int
 	// Indexes returns the node's numbers of the given GPUs, in their order.
 	Indexes(uuids []string) []int
-	// Edit gives the container exactly these GPUs, before it is prepared.
+	// Edit gives the container exactly these GPUs, before it is prepared. It
+	// is called for containers without any too.
 	Edit(spec *specs.Spec, uuids []string) error
+	// Lost says why work on any of these GPUs cannot go on; empty: it can.
+	Lost(uuids []string) string
+	// Watch looks at them until ctx ends, and calls changed when they are not
+	// as they were.
+	Watch(ctx context.Context, changed func())
+	// Refresh looks at them now. It may take as long as ctx.
+	Refresh(ctx context.Context)
+	// Close lets go of them. Nothing is called after it.
+	Close() error
 }
 
 // DeviceInventory is the accelerators' part of a node's inventory.
@@ -35,9 +46,13 @@ type noDevices struct{}
 
 var _ Devices = noDevices{}
 
-func (noDevices) Inventory() DeviceInventory { return DeviceInventory{} }
-func (noDevices) Near([]string) []int        { return nil }
-func (noDevices) Indexes([]string) []int     { return nil }
+func (noDevices) Inventory() DeviceInventory    { return DeviceInventory{} }
+func (noDevices) Near([]string) []int           { return nil }
+func (noDevices) Indexes([]string) []int        { return nil }
+func (noDevices) Lost([]string) string          { return "" }
+func (noDevices) Watch(context.Context, func()) {}
+func (noDevices) Refresh(context.Context)       {}
+func (noDevices) Close() error                  { return nil }
 
 func (noDevices) Edit(_ *specs.Spec, uuids []string) error {
 	if len(uuids) > 0 {

@@ -14,6 +14,7 @@
 //	instance             random id made with the directory: the node's memory
 //	contact              when a sync last succeeded, and the lease in force
 //	images/              the image store (elsewhere by images.dir)
+//	hook/                a link to this program, by which containers' hooks run it
 //	ranks/ID/rank.json   the order without credentials, cores and digest;
 //	                     durable before the rank's first instruction
 //	ranks/ID/stop.json   that and why the rank is being stopped

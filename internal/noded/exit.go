@@ -84,6 +84,7 @@ func startReason(err error) (job.Reason, string) {
 	var pull *image.PullError
 	var mount *mountError
 	var bad *badSpecError
+	var gpus *gpuError
 	var failure *oci.Failure
 	switch {
 	case errors.As(err, &pull) && (pull.Kind == image.DiskFull || pull.Kind == image.Internal):
@@ -94,6 +95,8 @@ func startReason(err error) (job.Reason, string) {
 		return job.Mount, mount.Error()
 	case errors.As(err, &bad):
 		return job.BadSpec, bad.Error()
+	case errors.As(err, &gpus):
+		return job.GPUError, gpus.Error()
 	case errors.As(err, &failure):
 		return failureReason(failure), failure.Message
 	}

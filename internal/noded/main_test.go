@@ -159,6 +159,8 @@ type site struct {
 	halt context.CancelFunc // stops the daemon, not its containers
 	done chan struct{}
 	a    *Agent
+
+	devices Devices // nil: those of the configuration
 }
 
 // newSite makes the controller and the node's configuration; start runs it.
@@ -181,7 +183,7 @@ func newSite(t testing.TB, change func(*Config)) *site {
 // start runs the node in this process until the test ends.
 func (s *site) start() *site {
 	s.t.Helper()
-	a, err := Open(s.cfg, Options{Log: testLog(s.t), Version: "test"})
+	a, err := Open(s.cfg, Options{Log: testLog(s.t), Version: "test", Devices: s.devices})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -157,6 +157,7 @@ func (r *rank) finish() {
 	} else {
 		out = exitOf(exit, stop, r.order.Allocation.MemBytes)
 	}
+	r.blameGPU(out)
 	r.a.clean(r)
 	r.undo()
 	r.setEnded(out)
