@@ -54,6 +54,10 @@ func mountOverlayNew(m overlayMount) error {
 		return errNoLowerdirPlus
 	}
 	defer unix.Close(fs)
+	// Before 6.5 any option is taken, and refused only by the mount at the end.
+	if unix.FsconfigSetString(fs, "gbatch-unknown", "1") == nil {
+		return errNoLowerdirPlus
+	}
 	for i := len(m.Lower) - 1; i >= 0; i-- {
 		err := unix.FsconfigSetString(fs, "lowerdir+", m.Lower[i])
 		if i == len(m.Lower)-1 && errors.Is(err, unix.EINVAL) {
