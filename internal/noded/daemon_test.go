@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 )
@@ -104,19 +105,33 @@ func (p *process) text() string {
 // once, to its end, and is told so; nothing is left. A run prints its
 // seed; GBATCH_SEED repeats it, GBATCH_KILLS sets how many kills.
 func TestKilledDaemon(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("GBATCH_SEED"); text != "" {
-		if _, err := fmt.Sscan(text, &seed); err != nil {
-			t.Fatal(err)
+	killing(t, nil, func(n int, e *api.Exit, wrote string) bool {
+		return e.Code == n%200 && wrote == fmt.Sprintf("begin %d\nend %d\n", n, n)
+	})
+}
+
+// TestKilledShims kills shims too. Then a job's end may be unknown, but none
+// begins twice, and one whose end is told as its own did end.
+func TestKilledShims(t *testing.T) {
+	kill := func(s *site, rng *rand.Rand) {
+		if list := shims(s.cfg.StateDir); len(list) > 0 {
+			_ = syscall.Kill(list[rng.IntN(len(list))], syscall.SIGKILL)
 		}
 	}
-	t.Logf("GBATCH_SEED=%d", seed)
-	rounds := 12
-	if text := os.Getenv("GBATCH_KILLS"); text != "" {
-		if _, err := fmt.Sscan(text, &rounds); err != nil {
-			t.Fatal(err)
+	killing(t, kill, func(n int, e *api.Exit, wrote string) bool {
+		begin := fmt.Sprintf("begin %d\n", n)
+		whole := begin + fmt.Sprintf("end %d\n", n)
+		if e.Reason == job.NodeFail || e.Reason == job.Server {
+			return wrote == "" || wrote == begin || wrote == whole
 		}
-	}
+		return e.Code == n%200 && wrote == whole
+	})
+}
+
+// killing orders jobs and kills the daemon in rounds, and asks good about each
+// job's end and what it wrote. more is done before each kill.
+func killing(t *testing.T, more func(*site, *rand.Rand), good func(n int, e *api.Exit, wrote string) bool) {
+	seed, rounds := killPlan(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	witness := t.TempDir()
 	s := newSite(t, func(c *Config) {
@@ -133,20 +148,24 @@ func TestKilledDaemon(t *testing.T) {
 		moment := time.Duration(rng.IntN(150_000)) * time.Microsecond
 		began := time.Now()
 		until(t, "the moment to kill", func() bool { return time.Since(began) > moment })
+		if more != nil {
+			more(s, rng)
+		}
 		p.kill()
 	}
 	last := s.spawn(rounds)
+	known := 0
 	for n := 1; n < next; n++ {
 		e := s.exit(rankID(n))
-		if e.Code != n%200 {
-			t.Errorf("rank %d: %+v", n, e)
+		wrote, _ := os.ReadFile(filepath.Join(witness, fmt.Sprint(n)))
+		if !good(n, e, string(wrote)) {
+			t.Errorf("rank %d: %+v, and it wrote %q", n, e, wrote)
 		}
-		out, err := os.ReadFile(filepath.Join(witness, fmt.Sprint(n)))
-		if want := fmt.Sprintf("begin %d\nend %d\n", n, n); err != nil || string(out) != want {
-			t.Errorf("rank %d ran as %q, want %q (%v)", n, out, want, err)
+		if e.Reason == job.ExitCode || e.Reason == job.None {
+			known++
 		}
 	}
-	t.Logf("%d jobs, %d kills", next-1, rounds)
+	t.Logf("%d jobs, %d kills, %d ended by themselves", next-1, rounds, known)
 	s.empty()
 	last.term()
 	if t.Failed() {
@@ -155,6 +174,20 @@ func TestKilledDaemon(t *testing.T) {
 			t.Logf("daemon %d:\n%s", i, b)
 		}
 	}
+}
+
+// killPlan is the seed and how many kills, from the environment or by default.
+func killPlan(t *testing.T) (seed uint64, rounds int) {
+	seed, rounds = uint64(time.Now().UnixNano()), 12
+	for name, to := range map[string]any{"GBATCH_SEED": &seed, "GBATCH_KILLS": &rounds} {
+		if text := os.Getenv(name); text != "" {
+			if _, err := fmt.Sscan(text, to); err != nil {
+				t.Fatalf("%s=%q: %v", name, text, err)
+			}
+		}
+	}
+	t.Logf("GBATCH_SEED=%d", seed)
+	return seed, rounds
 }
 
 // witnessOrder is a job that writes down that it began and ended, in between
@@ -230,10 +263,12 @@ func TestUnsettled(t *testing.T) {
 	s.halt()
 	killShim(t, s.cfg.StateDir)
 	// Who holds the lock and does not answer looks like a shim that hangs.
-	held, err := takeLock(filepath.Join(s.cfg.StateDir, "ranks", id.String(), "box", "lock"), "the container")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var held *lock
+	until(t, "the shim's death", func() (ok bool) {
+		var err error
+		held, err = takeLock(filepath.Join(s.cfg.StateDir, "ranks", id.String(), "box", "lock"), "the container")
+		return err == nil
+	})
 	s.start()
 	s.await("the node to hold the rank and say what is wrong", func() bool {
 		return len(s.last.Unhealthy) == 1 && strings.Contains(s.last.Unhealthy[0], "its shim lives but does not answer") &&
@@ -249,21 +284,63 @@ func TestUnsettled(t *testing.T) {
 	}
 }
 
+// TestPowerCut: after a restart of the machine a rank that left unreadable
+// files is told as the node's fault, and does not run again.
+func TestPowerCut(t *testing.T) {
+	s := newSite(t, nil).start()
+	id := rankID(1)
+	s.want(id, order(patient))
+	s.ready(id)
+	s.halt()
+	killShim(t, s.cfg.StateDir)
+	dir := s.a.rankDir(id)
+	until(t, "the container's end", func() bool {
+		g, err := cgroups.Find(s.a.cgroupPath(id))
+		return err == nil && g.Kill(time.Second) == nil && g.Remove() == nil
+	})
+	if err := os.Truncate(filepath.Join(dir, "box", "shim.json"), 0); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := loadRecord(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Boot = "another"
+	if err := saveRecord(dir, rec); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	if e := s.exit(id); e.Reason != job.NodeFail || !strings.HasPrefix(e.Message, "the machine restarted") {
+		t.Errorf("exit %+v", e)
+	}
+	s.empty()
+	if list := s.unhealthy(); len(list) > 0 {
+		t.Errorf("unhealthy: %v", list)
+	}
+}
+
 func killShim(t *testing.T, dir string) {
+	list := shims(dir)
+	if len(list) == 0 {
+		t.Fatal("no shim found")
+	}
+	if err := syscall.Kill(list[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shims lists the shims of a node by its state directory.
+func shims(dir string) []int {
+	var list []int
 	procs, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, p := range procs {
 		b, _ := os.ReadFile(p)
-		if text := string(b); strings.Contains(text, "\x00shim\x00"+dir) {
-			var pid int
-			if _, err := fmt.Sscanf(p, "/proc/%d/", &pid); err == nil {
-				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
+		var pid int
+		if _, err := fmt.Sscanf(p, "/proc/%d/", &pid); err == nil && strings.Contains(string(b), "\x00shim\x00"+dir) {
+			list = append(list, pid)
 		}
 	}
-	t.Fatal("no shim found")
+	return list
 }
 
 // TestLocks: one daemon to a directory and to a name.

@@ -272,7 +272,7 @@ func (f *fakeController) await(what string, ok func() bool) {
 		case <-deadline:
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			f.t.Fatalf("waited 30 s for %s; the node last said %s", what, toJSON(f.last))
+			f.t.Fatalf("waited 30 s for %s; the node last said %.2000s", what, toJSON(f.last))
 		}
 	}
 }

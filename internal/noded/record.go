@@ -20,6 +20,7 @@ type rankRecord struct {
 	Order  api.RunOrder `json:"order"` // without credentials
 	Cores  string       `json:"cores"`
 	Digest string       `json:"digest"`
+	Boot   string       `json:"boot"` // of the machine: after another one nothing of it lives
 }
 
 // saveRecord writes the record so that it survives a power cut together with

@@ -44,8 +44,12 @@ func (a *Agent) recover() error {
 // of the container, the rank is held as running: were it not listed, the
 // controller would order it again, and it may be alive.
 func (a *Agent) adopt(id job.RankID, dir string) {
-	r := a.remember(id, dir)
+	r, boot := a.remember(id, dir)
 	keep, err := r.settle()
+	if err != nil && boot != "" && boot != a.boot {
+		r.log.Error("take over rank of an earlier boot", "error", err)
+		err = r.diedWithMachine()
+	}
 	if err != nil {
 		r.log.Error("take over rank; trying again", "error", err)
 		a.health.leftover(id, err)
@@ -61,8 +65,24 @@ func (a *Agent) adopt(id job.RankID, dir string) {
 	r.log.Info("rank taken over", "phase", string(r.status.Phase))
 }
 
-// remember makes a rank out of what an earlier daemon wrote down.
-func (a *Agent) remember(id job.RankID, dir string) *rank {
+// diedWithMachine ends a rank of an earlier boot whose container's directory
+// cannot be read: a power cut may leave files empty that were written shortly
+// before. Nothing of it lives, and whether it ran is not known.
+func (r *rank) diedWithMachine() error {
+	if err := os.RemoveAll(r.box()); err != nil {
+		return err
+	}
+	r.status.Phase = api.PhaseEnded
+	r.status.Exit = &api.Exit{
+		Code: 137, Signal: 9, Reason: job.NodeFail, EndedMS: time.Now().UnixMilli(),
+		Message: "the machine restarted; how the program ended is not known",
+	}
+	return nil
+}
+
+// remember makes a rank out of what an earlier daemon wrote down, and says in
+// which boot of the machine that was.
+func (a *Agent) remember(id job.RankID, dir string) (*rank, string) {
 	rec, recErr := loadRecord(dir)
 	r := a.newRank(id, rec.Order)
 	r.status.Image, r.status.Cores = rec.Digest, rec.Cores
@@ -82,7 +102,7 @@ func (a *Agent) remember(id job.RankID, dir string) *rank {
 			r.log.Debug("image is not held", "error", err)
 		}
 	}
-	return r
+	return r, rec.Boot
 }
 
 // settle finds out what became of a rank's container. Not to keep it means
