@@ -30,8 +30,9 @@ func eventually(t *testing.T, what string, ok func() bool) {
 type siteOptions struct {
 	nodes      int
 	ctldDir    string // of the controller's state; empty: below the site's
+	listen     string // of the controller over TCP; empty: any port
 	ctldConfig string // lines of gctld.yaml
-	nodeConfig string // lines of each gnoded.yaml
+	nodeConfig string // lines of each gnoded.yaml; DIR is the site's directory
 	nodesDial  func(node int, controller string) string
 }
 
@@ -62,7 +63,10 @@ func newSite(t *testing.T, o siteOptions) *site {
 	if o.ctldDir == "" {
 		o.ctldDir = dir + "/ctld"
 	}
-	config := fmt.Sprintf("dir: %s\nsocket: %s\nlisten: 127.0.0.1:0\nreserveMiB: 64\n%s", o.ctldDir, s.socket(), o.ctldConfig)
+	if o.listen == "" {
+		o.listen = "127.0.0.1:0"
+	}
+	config := fmt.Sprintf("dir: %s\nsocket: %s\nlisten: %s\nreserveMiB: 64\n%s", o.ctldDir, s.socket(), o.listen, o.ctldConfig)
 	s.ctld = s.newDaemon("gctld", "gctld", config)
 	for i := range max(o.nodes, 1) {
 		name := s.nodeName(i)
@@ -79,7 +83,7 @@ storage:
   - name: /project
     path: %s/project/{project}
     create: true
-%s`, name, controller, dir, name, dir, o.nodeConfig)))
+%s`, name, controller, dir, name, dir, strings.ReplaceAll(o.nodeConfig, "DIR", dir))))
 	}
 	s.ctld.start()
 	eventually(t, "the controller answers", func() bool { _, err := s.api.Status(t.Context()); return err == nil })

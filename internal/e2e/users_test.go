@@ -59,6 +59,42 @@ func TestOtherUsers(t *testing.T) {
 	}
 }
 
+// TestTokens lets a node and users come over TCP, where a token says who calls.
+func TestTokens(t *testing.T) {
+	listen, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, siteOptions{listen: listen, nodeConfig: "tokenFile: DIR/ctld/node.token\n",
+		nodesDial: func(int, string) string { return "http://" + listen }})
+	file := s.write(doc{command: []string{"true"}}.json())
+	wrong := s.write("no-such-token")
+	if err := os.Chmod(wrong, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		args []string
+		code int
+		text string // in stderr
+	}{
+		{"none", nil, 4, "token"},
+		{"wrong", []string{"--token-file", wrong}, 4, "token"},
+		{"of_a_node", []string{"--token-file", s.dir + "/ctld/node.token"}, 4, "node"},
+		{"of_an_admin", []string{"--token-file", s.dir + "/ctld/admin.token"}, 0, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			args := append(tc.args, "--controller", "http://"+listen, file)
+			if r := s.run("gsubmit", args...); r.code != tc.code || !strings.Contains(r.err, tc.text) {
+				t.Errorf("gsubmit: %v; want exit code %d and %q", r, tc.code, tc.text)
+			}
+		})
+	}
+	if d := s.wait("1"); endOf(d) != finished {
+		t.Errorf("a job over TCP:\n%s", describe(d))
+	}
+}
+
 // as gives a function that runs commands as another user. The commands are
 // copied to where everyone may read.
 func (s *site) as(uid uint32) func(name string, args ...string) result {
