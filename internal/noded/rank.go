@@ -214,7 +214,9 @@ func (r *rank) setRunning(at time.Time) {
 func (r *rank) setEnded(e *api.Exit) {
 	r.change(newsNow, func(s *api.RankStatus) {
 		s.Phase, s.Progress, s.Exit = api.PhaseEnded, "", e
-		s.StartedMS = max(s.StartedMS, e.StartedMS)
+		if e.StartedMS > 0 {
+			s.StartedMS = e.StartedMS // the container's own word is more exact
+		}
 	})
 	r.log.Info("rank ended", "code", e.Code, "reason", e.Reason, "message", e.Message)
 }
