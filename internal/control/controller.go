@@ -121,7 +121,7 @@ func (c *Controller) moved(now sched.Time, old, j *Job) {
 	switch {
 	case j.State == job.Queued:
 		c.queued++
-		c.enqueue(j)
+		c.enqueue(now, j)
 	case old.State == job.Queued && !j.State.Active():
 		delete(c.promised, j.Number)
 		c.sched.Dequeue(schedID(j.Number))

@@ -184,15 +184,17 @@ func (c *Controller) insert(j *Job) {
 	switch {
 	case j.State == job.Queued:
 		c.queued++
-		c.enqueue(j)
+		c.enqueue(j.Submitted, j)
 	case j.State.Final():
 		c.ended = append(c.ended, j.Number)
 	}
 }
 
 // enqueue gives a queued job to the scheduler. Nobody else may have seen j yet.
-func (c *Controller) enqueue(j *Job) {
+// A job of the future, from before the clock was set back, counts as new.
+func (c *Controller) enqueue(now sched.Time, j *Job) {
 	s := c.schedJob(j)
+	s.Submitted = min(s.Submitted, now)
 	if j.Tries > 0 {
 		s.MaxQueued, s.NotAfter = 0, 0 // it has started in time once
 	}

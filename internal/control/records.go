@@ -152,7 +152,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 		switch {
 		case j.State == job.Queued:
 			c.queued++
-			c.enqueue(j)
+			c.enqueue(now, j)
 		case j.State.Active():
 			if err := c.loadActive(j); err != nil {
 				return fmt.Errorf("job %d: %w", j.Number, err)
