@@ -57,8 +57,10 @@ storage:
 // Run starts both and returns when ctx is done and both have stopped. Ready is
 // called once the controller answers.
 func (d *Dev) Run(ctx context.Context, ready func(addresses []string)) error {
-	if err := os.MkdirAll(d.Dir, 0o755); err != nil {
-		return fmt.Errorf("make directory: %w", err)
+	for _, root := range []string{"project", "scratch", "ssh"} { // a node makes what is below its roots, not the roots
+		if err := os.MkdirAll(filepath.Join(d.Dir, "storage", root), 0o755); err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
 	}
 	ctldFile, nodedFile := filepath.Join(d.Dir, "gctld.yaml"), filepath.Join(d.Dir, "gnoded.yaml")
 	if err := errors.Join(d.write(ctldFile, controllerFile), d.write(nodedFile, nodeFile)); err != nil {
