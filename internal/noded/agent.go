@@ -184,6 +184,9 @@ func (a *Agent) Close() error {
 	if a.devices != nil {
 		err = errors.Join(err, a.devices.Close())
 	}
+	if len(a.locks) == 2 { // else another daemon may be using them
+		a.removeGroups()
+	}
 	for _, l := range a.locks {
 		l.Close()
 	}
