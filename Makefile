@@ -5,20 +5,25 @@ SHELL := /bin/bash
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 STAMP   := $(foreach p,ctld noded cli,-X gbatch/internal/$(p).Version=$(VERSION))
-BUILD   := go build -buildvcs=false -trimpath -ldflags "-s -w $(STAMP)"
+BUILD   := go build -ldflags "-s -w $(STAMP)"
 
 # gnoded needs C: the code that enters a container's namespaces, and seccomp.
 # Everything else is one static file.
 PLAIN := $(filter-out ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/main.go)))
 NODE  := $(filter ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/main.go)))
 
+# The same flags everywhere, so that building, vetting and testing share what
+# is compiled. The version comes by -X: a build needs no git.
+export GOFLAGS := -trimpath -buildvcs=false
+
 # The driver's header has a thousand deprecated functions, which nobody calls.
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 
 # Containers are tested for real, so the tests need root. The end-to-end tests
 # come last and alone: they start whole clusters.
-TEST := go test -buildvcs=false -race -tags seccomp -p 2 -timeout 20m
+TEST := go test -race -tags seccomp -p 2 -timeout 20m
 
+.NOTPARALLEL:
 .PHONY: help deps build test unit e2e lint demo bench clean
 
 help: ## this list
@@ -35,7 +40,7 @@ build: deps ## build all programs into bin/
 test: build lint unit e2e ## build, check and run all tests (as root)
 
 unit:
-	$(TEST) $$(go list -buildvcs=false ./... | grep -v /internal/e2e)
+	$(TEST) $$(go list ./... | grep -v /internal/e2e)
 
 e2e: ## run the end-to-end tests alone (after make build)
 	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) ./internal/e2e
@@ -43,14 +48,14 @@ e2e: ## run the end-to-end tests alone (after make build)
 lint: deps ## check format and go vet
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \
 	if [ -n "$$bad" ]; then echo "not formatted by gofmt:" $$bad >&2; exit 1; fi
-	go vet -buildvcs=false ./...
-	go vet -buildvcs=false -tags seccomp ./...
+	go vet ./...
+	go vet -tags seccomp ./...
 
 demo: build ## run a job from start to end on this machine (as root)
 	@scripts/demo/run
 
 bench: deps ## run the benchmarks
-	go test -buildvcs=false -tags seccomp -run '^$$' -bench . -benchmem ./...
+	go test -tags seccomp -run '^$$' -bench . -benchmem ./...
 
 clean: ## remove what was built
 	rm -rf bin build
