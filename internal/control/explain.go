@@ -1,6 +1,7 @@
 package control
 
 import (
+	"gbatch/accounting"
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
@@ -9,7 +10,20 @@ import (
 // They change nothing, but only the owner may call them.
 
 func (c *Controller) input(now sched.Time) sched.Input {
-	return sched.Input{Now: now, State: c.sched, Shares: c.ledger.Shares(int64(now))}
+	return sched.Input{Now: now, State: c.sched, Shares: c.shares(now)}
+}
+
+// shares are worked out only where a decision depends on them: they cost as
+// much as there are users.
+func (c *Controller) shares(now sched.Time) *accounting.Shares {
+	budget := false
+	for _, a := range c.cfg.Accounting.Tree { // any of them: order does not matter
+		budget = budget || a.Budget > 0
+	}
+	if c.cfg.Policy.Weights.FairShare == 0 && !budget {
+		return nil
+	}
+	return c.ledger.Shares(int64(now))
 }
 
 // WouldStart is when and where a job would start if it were submitted now.
