@@ -27,6 +27,7 @@ type commands struct {
 	Run         runCmd   `cmd:"" default:"withargs" help:"Run the controller."`
 	Dev         devCmd   `cmd:"" help:"Run a controller and one node on this machine, to try things out."`
 	CheckConfig checkCmd `cmd:"" help:"Check a configuration file."`
+	Sim         simCmd   `cmd:"" help:"Replay a workload through the scheduler and report how it fared."`
 }
 
 type runCmd struct {

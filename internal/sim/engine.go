@@ -1,0 +1,289 @@
+package sim
+
+import (
+	"container/heap"
+	"encoding/binary"
+	"fmt"
+
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Config is one replay.
+type Config struct {
+	Control  control.Config // MaxQueued and the projects of the jobs are set by Run
+	Nodes    []Node
+	Jobs     []Job
+	Epoch    int64 // Unix seconds of time 0
+	Batch    bool  // one round for all that happens in one moment, instead of one after each event
+	Known    bool  // tell the scheduler the true run times
+	OneShot  bool  // a job that does not start at once is dropped
+	Check    bool  // verify every invariant after every step
+	Nanos    func() int64
+	Progress func(done, all int)
+}
+
+// Outcome is what became of a job.
+type Outcome struct {
+	Start   sched.Time // -1: it never started
+	End     sched.Time // -1: it never ended
+	Refused string     // why it was not taken, or was dropped
+}
+
+// Result is a finished replay: one outcome for each job, in their order.
+type Result struct {
+	Outcomes []Outcome
+	Rounds   int
+	RoundNS  []int64      // duration of each round, where the clock was lent
+	Missed   []sched.Time // start less first estimate, of the jobs that had one
+	WallNS   int64
+	Held     Held // after the last submission
+	LastEnd  sched.Time
+	Cores    int64 // of all nodes, thousandths
+	GPUs     int64
+}
+
+// base keeps the replay's moments above 0, which means "never" to the controller.
+const base = sched.Day
+
+// never is longer than any replay, and small enough to add to.
+const never = sched.Never / 8
+
+type engine struct {
+	cfg    Config
+	c      *control.Controller
+	origin sched.Time // of the log's time 0
+	now    sched.Time
+	ends   endHeap
+	next   int // of the jobs to be submitted
+	first  job.Number
+	index  []int // of cfg.Jobs, by number
+	farm   farm
+	held   bool // what runs after the last submission was taken down
+	idle   int  // jobs that ended since the last tick
+	done   int  // jobs that ended
+	seq    int  // of the last start
+	out    Result
+	spec   job.Spec
+}
+
+// Run replays the workload to its end.
+func Run(cfg Config) (Result, error) {
+	e, err := newEngine(cfg)
+	if err != nil {
+		return Result{}, err
+	}
+	began := e.nanos()
+	for e.step() {
+		if err := e.after(); err != nil {
+			return Result{}, err
+		}
+	}
+	e.out.WallNS = e.nanos() - began
+	e.out.Cores, e.out.GPUs = e.farm.cores, e.farm.gpus
+	return e.out, e.farm.err
+}
+
+func newEngine(cfg Config) (*engine, error) {
+	cc := cfg.Control
+	cc.Projects = map[string]control.Project{}
+	for i := range cfg.Jobs {
+		cc.Projects[cfg.Jobs[i].Project] = control.Project{}
+	}
+	cc.MaxQueued = len(cfg.Jobs) + 1
+	if cc.SuspectTime == 0 {
+		cc.SuspectTime, cc.NodeTimeout = never, never
+	}
+	c, err := control.New(cc, 1)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{cfg: cfg, c: c, origin: sched.Time(cfg.Epoch)*sched.Second + base, first: 1}
+	e.now = e.origin
+	e.out.Outcomes = make([]Outcome, len(cfg.Jobs))
+	e.index = make([]int, 1, len(cfg.Jobs)+1)
+	e.farm.init(cfg.Nodes)
+	for i := range cfg.Nodes {
+		n := &cfg.Nodes[i]
+		ans := c.Apply(e.now, control.NodeSync{Name: n.Name, Instance: "sim", Hash: "1", Inventory: &n.Inventory}).Answer
+		if r, bad := ans.(*control.Refusal); bad {
+			return nil, fmt.Errorf("node %s: %s", n.Name, r.Message)
+		}
+	}
+	return e, nil
+}
+
+func (e *engine) nanos() int64 {
+	if e.cfg.Nanos == nil {
+		return 0
+	}
+	return e.cfg.Nanos()
+}
+
+// step lets the next thing happen: an end, a submission, or time passing to the
+// moment at which the plan wants to be looked at. It returns false when nothing
+// is left.
+func (e *engine) step() bool {
+	at := sched.Never
+	if len(e.ends) > 0 {
+		at = e.ends[0].at
+	}
+	if e.next < len(e.cfg.Jobs) {
+		at = min(at, e.origin+e.cfg.Jobs[e.next].Submit)
+	}
+	if at == sched.Never {
+		return false
+	}
+	if t := e.c.NextTick(e.now); t > e.now && t < at {
+		e.now = t
+		e.apply(control.Tick{})
+		return true
+	}
+	e.now = at
+	for e.one() && e.cfg.Batch {
+	}
+	if e.idle >= 256 {
+		e.idle = 0
+		e.apply(control.Tick{}) // forgets jobs that ended
+	}
+	return true
+}
+
+// one handles one event of this moment: ends before submissions.
+func (e *engine) one() bool {
+	if len(e.ends) > 0 && e.ends[0].at <= e.now {
+		x := heap.Pop(&e.ends).(ending)
+		e.end(x)
+		return true
+	}
+	if e.next < len(e.cfg.Jobs) && e.origin+e.cfg.Jobs[e.next].Submit <= e.now {
+		e.submit(e.next)
+		e.next++
+		return true
+	}
+	return false
+}
+
+func (e *engine) apply(ev control.Event) any {
+	return e.c.Apply(e.now, ev).Answer
+}
+
+func (e *engine) submit(i int) {
+	j := &e.cfg.Jobs[i]
+	req := &control.Request{Shape: j.Shape, Limit: j.Limit, Interactive: e.cfg.OneShot}
+	if req.Limit == 0 {
+		req.Limit = e.cfg.Control.DefaultRun
+	}
+	ev := control.Submit{User: j.User, Project: j.Project, Spec: &e.spec, Request: req}
+	if e.cfg.Known {
+		ev.Expected = max(j.Run, 1)
+	}
+	binary.BigEndian.PutUint64(ev.UUID[:], uint64(i+1))
+	o := &e.out.Outcomes[i]
+	o.Start, o.End = -1, -1
+	switch ans := e.apply(ev).(type) {
+	case *control.Refusal:
+		o.Refused = ans.Message
+	case control.Submitted:
+		if int(ans.Number) != len(e.index) {
+			panic(fmt.Sprintf("sim: job number %d after %d", ans.Number, len(e.index)-1))
+		}
+		e.index = append(e.index, i)
+	}
+}
+
+// after runs a round if one is due, and takes down what it started.
+func (e *engine) after() error {
+	if e.c.Due() {
+		e.round()
+	}
+	if e.next == len(e.cfg.Jobs) && !e.held {
+		e.held, e.out.Held = true, e.farm.held()
+	}
+	if e.farm.err != nil {
+		return e.farm.err
+	}
+	if e.cfg.Check {
+		if err := e.c.Check(); err != nil {
+			return fmt.Errorf("at %d s: %w", (e.now-e.origin)/sched.Second, err)
+		}
+	}
+	return nil
+}
+
+func (e *engine) round() {
+	began := e.nanos()
+	eff := e.c.Schedule(e.now)
+	if e.cfg.Nanos != nil {
+		e.out.RoundNS = append(e.out.RoundNS, e.nanos()-began)
+	}
+	e.out.Rounds++
+	e.out.Missed = append(e.out.Missed, eff.Missed...)
+	plan, _ := e.c.Plan()
+	for _, s := range plan.Starts {
+		e.start(control.NumberOf(s.Job), s.Ranks)
+	}
+	for _, r := range plan.Rejects {
+		e.out.Outcomes[e.index[r.Job]].Refused = r.Reason.Text
+	}
+}
+
+func (e *engine) start(n job.Number, ranks []sched.Allocation) {
+	i := e.index[n]
+	j := &e.cfg.Jobs[i]
+	e.farm.take(ranks)
+	o := &e.out.Outcomes[i]
+	o.Start = e.now - e.origin
+	if j.Run >= never {
+		return
+	}
+	limit := j.Limit
+	if limit == 0 {
+		limit = e.cfg.Control.DefaultRun
+	}
+	e.seq++
+	heap.Push(&e.ends, ending{at: e.now + min(j.Run, limit), seq: e.seq, job: n, ranks: ranks})
+}
+
+// end tells the controller, as the node would, that a job's ranks have ended.
+func (e *engine) end(x ending) {
+	i := e.index[x.job]
+	e.farm.give(x.ranks)
+	for r, a := range x.ranks {
+		e.apply(control.NodeSync{Name: a.Node, Instance: "sim", Hash: "1", Ranks: []job.RankStatus{{
+			ID: job.RankID{Job: x.job, Attempt: 1, Rank: uint32(r)}, Phase: job.PhaseEnded,
+			Exit: &job.Exit{StartedMS: int64(e.origin + e.out.Outcomes[i].Start), EndedMS: int64(e.now)},
+		}}})
+	}
+	o := &e.out.Outcomes[i]
+	o.End = e.now - e.origin
+	e.out.LastEnd = max(e.out.LastEnd, o.End)
+	e.idle++
+	e.done++
+	if p := e.cfg.Progress; p != nil && e.done%1024 == 0 {
+		p(e.done, len(e.cfg.Jobs))
+	}
+}
+
+// ending is a rank's end that is bound to come.
+type ending struct {
+	at    sched.Time
+	seq   int
+	job   job.Number
+	ranks []sched.Allocation
+}
+
+type endHeap []ending
+
+func (h endHeap) Len() int { return len(h) }
+func (h endHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
+}
+func (h endHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *endHeap) Push(x any)   { *h = append(*h, x.(ending)) }
+func (h *endHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
