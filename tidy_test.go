@@ -37,7 +37,8 @@ var below = map[string][]string{
 	"oci/ref":               {},
 	"oci/image":             {"oci/ref"},
 	"oci/image/imagetest":   {"oci/ref"},
-	"oci":                   {"cgroups", "oci/image", "oci/ref"},
+	"oci/netns":             {},
+	"oci":                   {"cgroups", "oci/image", "oci/netns", "oci/ref"},
 	"internal/job":          {"oci/ref"},
 	"internal/job/importer": {"internal/job", "oci/ref"},
 	"internal/control":      {"sched", "accounting", "internal/job", "oci/ref"},
@@ -52,17 +53,17 @@ var below = map[string][]string{
 	"internal/web":          {"internal/api"},
 	"internal/vmtest":       {},
 	"internal/vmtest/guest": {"internal/vmtest", "oci", "cgroups"},
-	"internal/noded":        {"oci", "oci/image", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job"},
+	"internal/noded":        {"oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job"},
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/control", "oci/ref"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/control", "internal/sim", "oci/ref"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|cgroups|internal/gpu|internal/noded)$|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|cgroups|internal/gpu|internal/noded)$|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {
