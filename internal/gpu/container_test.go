@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 
 const busybox = "/bin/busybox"
 
-func needContainers(t *testing.T) {
+func needContainers(t testing.TB) {
 	t.Helper()
 	what := ""
 	switch _, err := os.Stat(busybox); {
@@ -70,7 +70,7 @@ func image(t *testing.T) string {
 	return dir
 }
 
-func writeFile(t *testing.T, path, text string) {
+func writeFile(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-func copyFile(t *testing.T, from, to string) {
+func copyFile(t testing.TB, from, to string) {
 	t.Helper()
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -93,7 +93,7 @@ func copyFile(t *testing.T, from, to string) {
 // for: n device nodes without a driver behind them, the control nodes, two
 // libraries and a program. The libraries are copies of one of the host's, as
 // ldconfig looks into them; it knows them by their inner name, libdl.so.2.
-func driverRoot(t *testing.T, version string, n int) string {
+func driverRoot(t testing.TB, version string, n int) string {
 	t.Helper()
 	root := t.TempDir()
 	lib := filepath.Join(root, "usr/lib/x86_64-linux-gnu")
@@ -123,7 +123,7 @@ func driverRoot(t *testing.T, version string, n int) string {
 }
 
 // hostLibrary is any shared library of this machine.
-func hostLibrary(t *testing.T) string {
+func hostLibrary(t testing.TB) string {
 	t.Helper()
 	for _, pattern := range []string{"/lib/x86_64-linux-gnu/libdl.so.2", "/lib/*/libdl.so.2", "/lib64/libdl.so.2"} {
 		if found, _ := filepath.Glob(pattern); len(found) > 0 {
@@ -203,7 +203,7 @@ func readLog(t *testing.T, dir string) string {
 
 // realNode is a node whose GPUs are taken for real ones: the mock without the
 // mark that simulated ones carry, over a driver root without a driver.
-func realNode(t *testing.T, n int, cfg InjectorConfig) (*Node, string) {
+func realNode(t testing.TB, n int, cfg InjectorConfig) (*Node, string) {
 	t.Helper()
 	sim := fake(t, fmt.Sprintf("a100:%d", n))
 	root := driverRoot(t, sim.DriverVersion, n)

@@ -201,7 +201,15 @@ func (in *Injector) generate(spec *specs.Spec, uuids []string) error {
 			ids = []string{"0"} // the only GPU of a Tegra goes by no other name
 		}
 	}
+	csv, err := filepath.Glob(filepath.Join(in.cfg.Root, "etc/nvidia-container-runtime/host-files-for-container.d/*.csv"))
+	if err != nil {
+		return fmt.Errorf("find the board's lists of driver files: %w", err)
+	}
+	if mode == nvcdi.ModeCSV && len(csv) == 0 {
+		return fmt.Errorf("find the board's lists of driver files: none in /etc/nvidia-container-runtime/host-files-for-container.d: install nvidia-l4t-init")
+	}
 	lib, err := nvcdi.New(
+		nvcdi.WithCSVFiles(csv), // looked at in mode csv only
 		nvcdi.WithMode(mode), nvcdi.WithNvmlLib(in.cfg.Lib), nvcdi.WithLogger(toolkitLog{in.cfg.Log}),
 		nvcdi.WithDriverRoot(in.cfg.Root), nvcdi.WithDevRoot(in.cfg.Root),
 		nvcdi.WithNVIDIACDIHookPath(in.hook), nvcdi.WithLdconfigPath(ldconfigPath()),
