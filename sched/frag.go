@@ -2,6 +2,7 @@ package sched
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -114,6 +115,29 @@ func (r *round) lost(k *jobKind, sp spot) int64 {
 	return lost
 }
 
+// fgdScore is the published score of a loss: 100 times the logistic function of
+// the GPUs gained, as an integer. Losses that are close score the same. Among
+// those the published choices are nodes that are in use already; here, the
+// fullest one.
+func (r *round) fgdScore(lost int64) int64 {
+	var weight int64
+	for _, m := range r.mix() {
+		weight += m.weight
+	}
+	gained := -lost * 1000 / max(weight, 1) // millionths of a GPU
+	at, _ := slices.BinarySearch(fgdScores[:], gained+1)
+	return int64(at)
+}
+
+// fgdScores[s-1] is the least gain, in millionths of a GPU, that scores s.
+var fgdScores = func() (out [99]int64) {
+	for i := range out {
+		s := float64(i+1) / 100
+		out[i] = int64(math.Ceil(1e6 * math.Log(s/(1-s))))
+	}
+	return out
+}()
+
 // lostKey and lostValue remember what was worked out, for as long as neither
 // the mix nor the load of the node changes.
 type lostKey struct {
@@ -150,8 +174,14 @@ func (r *round) usable(x *shape, k *nodeKind, a *after, gpus []int32) int64 {
 	if r.policy.Placement == PlaceFGD {
 		return usableOnce(x, f, gpus)
 	}
-	return usableInAll(x, f, a, gpus)
+	return (usableInAll(x, f, a, gpus) + onceWeight*usableOnce(x, f, gpus)) / (1 + onceWeight)
 }
+
+// onceWeight is how much more the next job of a shape counts than all that may
+// come after it. FGD looks at the next one only and strands GPUs where cores run
+// out; looking at all alone values capacity that will never be asked for. By
+// replay of the published traces a mixture of both is better than either.
+const onceWeight = 6
 
 // usableOnce is the free thousandths on GPUs of which one more job could take
 // part, as FGD counts them.
@@ -189,4 +219,13 @@ func usableInAll(x *shape, f fit, a *after, gpus []int32) int64 {
 		jobs = min(jobs, a.mem/x.MemMiB)
 	}
 	return jobs * x.MilliGPU
+}
+
+// freeMilli is the thousandths that are free on GPUs in order.
+func (n *node) freeMilli() int64 {
+	var sum int64
+	for g := n.usable.next(0); g >= 0; g = n.usable.next(g + 1) {
+		sum += WholeGPU - int64(n.used[g])
+	}
+	return sum
 }

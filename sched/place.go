@@ -203,7 +203,7 @@ func (r *round) random(k *jobKind, n *node) int64 {
 }
 
 // cost orders places: a lower one is better.
-type cost [4]int64
+type cost [6]int64
 
 func (c cost) less(o cost) bool { return slices.Compare(c[:], o[:]) < 0 }
 
@@ -213,14 +213,14 @@ func (r *round) cost(k *jobKind, sp spot) cost {
 	n := sp.node
 	switch r.policy.Placement {
 	case PlaceFGD:
-		return cost{r.lost(k, sp)}
+		return cost{-r.fgdScore(r.lost(k, sp)), int64(boolInt(n.idle())), n.freeMilli(), n.cpuFree}
 	case PlaceRandom:
 		return cost{r.random(k, n)}
 	case PlaceGbatch:
-		return cost{n.kind.value, r.lost(k, sp), int64(sp.level)}
+		return cost{n.kind.value, r.lost(k, sp), int64(sp.level), int64(boolInt(n.idle())), n.freeMilli(), n.cpuFree}
 	}
 	left := int64(n.free.count()) - int64(sp.gpus.count())
-	return cost{n.kind.value, left, int64(sp.level), n.cpuFree - k.shape.MilliCPU}
+	return cost{n.kind.value, left, int64(sp.level), n.cpuFree}
 }
 
 // findGang looks for a node for each rank: of one kind, under one switch and on
