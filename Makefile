@@ -40,7 +40,7 @@ build: deps ## build all programs into bin/
 test: build lint unit e2e ## build, check and run all tests (as root)
 
 unit:
-	$(TEST) $$(go list ./... | grep -v /internal/e2e)
+	GBATCH_VMTEST_REQUIRED=1 $(TEST) $$(go list ./... | grep -v /internal/e2e)
 
 e2e: ## run the end-to-end tests alone (after make build)
 	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) ./internal/e2e

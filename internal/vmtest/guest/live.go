@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/cgroups"
+	"gbatch/internal/vmtest"
+	"gbatch/oci"
+)
+
+// busy uses a processor, and has a child in a session of its own.
+const busy = `setsid sleep 1000 & echo ready; while :; do :; done`
+
+// checkLive does to one running container all that can be done to one.
+func checkLive(r *vmtest.Report) {
+	b := newBox("live", busy)
+	r.Check("adopt", func() error { return errors.Join(b.startElsewhere(), b.awaitRunning()) })
+	if b.shim == nil {
+		return // told by the check
+	}
+	r.Check("stats", b.stats)
+	r.Check("freeze", b.freeze)
+	r.Check("update", b.update)
+	r.Check("exec", b.exec)
+	r.Check("kill_frozen", b.killFrozen)
+	r.Check("stop", checkStop)
+}
+
+func (b *box) awaitRunning() error {
+	if b.shim == nil {
+		return nil
+	}
+	if err := b.awaitLog("ready"); err != nil {
+		return err
+	}
+	return poll("running phase", func() bool { return b.shim.PID() != 0 })
+}
+
+func (b *box) stats() error {
+	s, err := b.shim.Stats()
+	if err != nil {
+		return err
+	}
+	if s.CPUNanos == 0 || s.MemoryBytes == 0 || s.PeakBytes < s.MemoryBytes || s.OOMKills != 0 || s.Pids < 2 {
+		return fmt.Errorf("stats %+v", s)
+	}
+	return nil
+}
+
+func (b *box) freeze() error {
+	if err := b.shim.Pause(); err != nil {
+		return err
+	}
+	if text := b.kernel("cgroup.events"); !strings.Contains(text, "frozen 1") {
+		return fmt.Errorf("the kernel says %q", text)
+	}
+	first, err := b.shim.Stats()
+	if err != nil {
+		return err
+	}
+	second, err := b.shim.Stats()
+	if err != nil || second.CPUNanos != first.CPUNanos {
+		return fmt.Errorf("frozen: %+v, then %+v, %v", first, second, err)
+	}
+	if err := b.shim.Resume(); err != nil {
+		return err
+	}
+	return poll("processor time", func() bool { s, err := b.shim.Stats(); return err == nil && s.CPUNanos > first.CPUNanos })
+}
+
+// update changes one limit at a time: the other has to stay.
+func (b *box) update() error {
+	steps := []struct {
+		change       cgroups.Limits
+		memory, cpus string
+	}{
+		{cgroups.Limits{MemoryBytes: 48 << 20}, "50331648", "1"},
+		{cgroups.Limits{CPUs: cgroups.NewCPUSet(0, 1)}, "50331648", "0-1"},
+		{cgroups.Limits{MemoryBytes: 96 << 20, CPUs: cgroups.NewCPUSet(0)}, "100663296", "0"},
+	}
+	for _, s := range steps {
+		if err := b.shim.Update(s.change); err != nil {
+			return err
+		}
+		if m, c, swap := b.kernel("memory.max"), b.kernel("cpuset.cpus.effective"), b.kernel("memory.swap.max"); m != s.memory || c != s.cpus || swap != "0" {
+			return fmt.Errorf("after %+v: memory.max %s, cpuset %s, memory.swap.max %s", s.change, m, c, swap)
+		}
+	}
+	return nil
+}
+
+// exec runs a command in the container, which is on its cores and below its
+// device rules too.
+func (b *box) exec() error {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	script := "grep Cpus_allowed_list /proc/self/status; mknod /dev/other c 195 1; cat /dev/other; exit 6"
+	p, err := b.shim.Exec(oci.ExecRequest{Args: []string{"/bin/sh", "-c", script}}, oci.ExecStdio{Stdout: write, Stderr: write})
+	write.Close()
+	if err != nil {
+		return err
+	}
+	out, err := io.ReadAll(read)
+	if err != nil {
+		return err
+	}
+	code, err := p.Wait()
+	const want = "Cpus_allowed_list:\t0\ncat: can't open '/dev/other': Operation not permitted\n"
+	if err != nil || code != 6 || string(out) != want {
+		return fmt.Errorf("%v, code %d, output %q", err, code, out)
+	}
+	return nil
+}
+
+// killFrozen ends a container that is frozen, with everything in it.
+func (b *box) killFrozen() error {
+	g, err := cgroups.Find(b.req.CgroupPath)
+	if err != nil {
+		return err
+	}
+	if err := b.shim.Pause(); err != nil {
+		return err
+	}
+	pids, err := g.Pids()
+	if err != nil || len(pids) < 2 {
+		return fmt.Errorf("processes %v, %v", pids, err)
+	}
+	if err := b.shim.Kill(); err != nil {
+		return err
+	}
+	exit, err := b.exit()
+	if err != nil || !exit.Stopped || exit.Signal != int(unix.SIGKILL) || exit.OOMKilled {
+		return fmt.Errorf("%v, exit %+v", err, exit)
+	}
+	for _, pid := range pids {
+		if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("process %d of %v: %v", pid, pids, err)
+		}
+	}
+	return errors.Join(gone(b), oci.Remove(b.dir))
+}
+
+// checkStop asks first: the program handles the signal.
+func checkStop() error {
+	b := newBox("stop", `trap 'echo asked; exit 9' TERM; echo ready; while :; do sleep 0.1; done`)
+	if err := b.startElsewhere(); err != nil {
+		return err
+	}
+	if err := b.awaitRunning(); err != nil {
+		return err
+	}
+	if err := b.shim.Stop(context.Background(), syscall.SIGTERM, patience); err != nil {
+		return err
+	}
+	exit, err := b.exit()
+	if err != nil || !exit.Stopped || exit.Code != 9 || b.log() != "ready\nasked\n" {
+		return fmt.Errorf("%v, exit %+v, log %q", err, exit, b.log())
+	}
+	return errors.Join(gone(b), oci.Remove(b.dir))
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"gbatch/internal/vmtest"
+	"gbatch/oci"
+)
+
+// checkSweep leaves a container without its shim, and a group that nothing
+// explains, and has a starting daemon's sweep remove both.
+func checkSweep(r *vmtest.Report) {
+	b := newBox("orphan", "echo ready; sleep 1000")
+	r.Check("sweep", func() error {
+		if err := errors.Join(b.startElsewhere(), b.awaitRunning()); err != nil {
+			return err
+		}
+		pid := b.shim.PID()
+		if err := b.killShim(); err != nil {
+			return err
+		}
+		if err := unix.Kill(pid, 0); err != nil {
+			return fmt.Errorf("the container went with its shim: %w", err)
+		}
+		stray := prefix + "/stray"
+		if err := os.MkdirAll(cgroupRoot+stray+"/below", 0o755); err != nil {
+			return err
+		}
+		removed, err := oci.Sweep(oci.SweepRequest{CgroupPrefix: prefix, Dirs: []string{attempts}, Keep: func(string) bool { return false }})
+		if diff := cmp.Diff([]string{b.dir, stray}, removed); err != nil || diff != "" {
+			return fmt.Errorf("%v, removed (-want +got):\n%s", err, diff)
+		}
+		if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("process %d lives: %v", pid, err)
+		}
+		return gone(b)
+	})
+	r.Check("nothing_left", func() error {
+		left, err := os.ReadDir(attempts)
+		if err != nil || len(left) > 0 {
+			return fmt.Errorf("directories %v, %v", left, err)
+		}
+		var groups []string
+		err = filepath.WalkDir(cgroupRoot+unit, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				groups = append(groups, strings.TrimPrefix(p, cgroupRoot))
+			}
+			return err
+		})
+		if want := []string{unit, unit + "/daemon", prefix}; err != nil || !slices.Equal(want, groups) {
+			return fmt.Errorf("groups %v, %v", groups, err)
+		}
+		return nil
+	})
+}
+
+// killShim ends the process that works in the container's directory.
+func (b *box) killShim() error {
+	procs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return err
+	}
+	for _, p := range procs {
+		cwd, _ := os.Readlink(p + "/cwd")
+		args, _ := os.ReadFile(p + "/cmdline")
+		if cwd != b.dir || !strings.Contains(string(args), "\x00shim\x00") {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(p))
+		if err != nil {
+			return err
+		}
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+			return err
+		}
+		<-b.shim.Done()
+		return nil
+	}
+	return fmt.Errorf("no shim in %s", b.dir)
+}

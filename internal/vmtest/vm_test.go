@@ -1,0 +1,164 @@
+package vmtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// kernelDir has a kernel and its overlay module; scripts/deps fetches both.
+const kernelDir = "../../build/vm"
+
+const busybox = "/bin/busybox"
+
+// bootTimeout is for a machine with a lot to do beside the emulation. Alone,
+// the guest takes less than a tenth.
+const bootTimeout = 6 * time.Minute
+
+// missing names what this machine lacks.
+func missing() string {
+	for what, err := range map[string]error{
+		"qemu-system-x86_64 (package qemu-system-x86)": look("qemu-system-x86_64"),
+		"cpio (package cpio)":                          look("cpio"),
+		busybox + " (package busybox-static)":          stat(busybox),
+		"a kernel; run: make deps":                     errors.Join(stat(kernelDir+"/vmlinuz"), stat(kernelDir+"/overlay.ko")),
+	} {
+		if err != nil {
+			return what
+		}
+	}
+	return ""
+}
+
+func look(program string) error { _, err := exec.LookPath(program); return err }
+
+func stat(name string) error { _, err := os.Stat(name); return err }
+
+// TestCgroupV2 has a subtest for each check that the guest makes.
+func TestCgroupV2(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("SKIPPED, the virtual machine is one of amd64")
+	}
+	if what := missing(); what != "" {
+		if os.Getenv("GBATCH_VMTEST_REQUIRED") != "" {
+			t.Fatal("no virtual machine without " + what)
+		}
+		t.Skip("SKIPPED, no virtual machine without " + what)
+	}
+	dir := t.TempDir()
+	root := filepath.Join(dir, "root")
+	buildGuest(t, filepath.Join(root, "guest"))
+	fillRoot(t, root)
+	initrd := filepath.Join(dir, "initrd")
+	command(t, root, "sh", "-c", "find . | cpio --quiet -o -H newc -R 0:0 >"+initrd)
+
+	start := time.Now()
+	console := boot(t, initrd)
+	t.Logf("the guest ran for %.1f s", time.Since(start).Seconds())
+	checks, err := ReadReport(bytes.NewReader(console))
+	for _, c := range checks {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Logf("took %.1f s in the guest", c.Took.Seconds())
+			if c.Err != "" {
+				t.Error(c.Err)
+			}
+		})
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if t.Failed() {
+		t.Logf("console:\n%s", console)
+	}
+}
+
+// buildGuest links the program statically: the guest has no library. The tags
+// are gnoded's, so that what the build has compiled is used again; the linker's
+// warnings about looking up names and users are of no concern here.
+func buildGuest(t *testing.T, out string) {
+	t.Helper()
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-tags", "seccomp",
+		"-ldflags", "-s -w -linkmode external -extldflags -static", "-o", out, "./guest")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the guest's program: %v\n%s", err, text)
+	}
+}
+
+// fillRoot makes the guest's file system, and an image of three layers in it:
+// each has a file in /only, and hides what lower ones say of /which.
+func fillRoot(t *testing.T, root string) {
+	t.Helper()
+	copyFile(t, "testdata/init", root+"/init")
+	copyFile(t, kernelDir+"/overlay.ko", root+"/overlay.ko")
+	copyFile(t, busybox, root+"/bin/busybox")
+	for _, layer := range []string{"base", "middle", "top"} {
+		dir := filepath.Join(root, "image", layer)
+		write(t, dir+"/which", []byte(layer+"\n"))
+		write(t, dir+"/only/"+layer, nil)
+	}
+	bin := root + "/image/base/bin"
+	copyFile(t, busybox, bin+"/busybox")
+	for name := range strings.FieldsSeq("sh cat grep head ls mknod seq setsid sleep tail tr wc") {
+		if err := os.Symlink("busybox", filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, root+"/image/base/etc/passwd", []byte("root:x:0:0:root:/root:/bin/sh\n"))
+	write(t, root+"/image/base/etc/group", []byte("root:x:0:\n"))
+}
+
+// boot runs the guest to its end and returns its console. It is emulated on
+// purpose: machines that are guests themselves often have a /dev/kvm that does
+// not work.
+func boot(t *testing.T, initrd string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), bootTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi",
+		"-cpu", "max", "-smp", "2", "-m", "768", "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
+		"-kernel", kernelDir+"/vmlinuz", "-initrd", initrd,
+		"-append", "console=ttyS0 loglevel=1 cgroup_no_v1=all panic=-1 mitigations=off")
+	var console bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &console, &console
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("run the guest: %v, %v; console:\n%s", err, ctx.Err(), &console)
+	}
+	return console.Bytes()
+}
+
+func command(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, text)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, to, data)
+}
+
+// write makes a file that may be executed.
+func write(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
