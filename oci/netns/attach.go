@@ -1,0 +1,248 @@
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	vns "github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Attached is a namespace with an address, ready for a container.
+type Attached struct {
+	// Namespace holds it; who runs the container keeps it open, or a copy.
+	Namespace *os.File
+	Addr      netip.Addr
+	Gateway   netip.Addr
+}
+
+// inner is the interface's name in a namespace.
+const inner = "eth0"
+
+// maxOwner is what the kernel keeps of an interface's alias.
+const maxOwner = 255
+
+// ErrFull says that the subnet has no address left.
+var ErrFull = errors.New("all addresses of the node's network are in use")
+
+// Attach makes a namespace for an owner, in place of one it may have had.
+func (n *Network) Attach(owner string) (*Attached, error) {
+	if owner == "" || len(owner) > maxOwner {
+		return nil, fmt.Errorf("attach network: owner %q must have 1 to %d bytes", owner, maxOwner)
+	}
+	if err := n.Detach(owner); err != nil {
+		return nil, err
+	}
+	if _, err := n.Ensure(); err != nil { // never run without isolation
+		return nil, fmt.Errorf("attach network of %s: %w", owner, err)
+	}
+	a, err := n.attach(owner)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("attach network of %s: %w", owner, err), n.Detach(owner))
+	}
+	return a, nil
+}
+
+func (n *Network) attach(owner string) (*Attached, error) {
+	ns, err := newNamespace()
+	if err != nil {
+		return nil, err
+	}
+	addr, err := n.connect(owner, ns)
+	if err == nil {
+		n.trace("inner")
+		err = n.configure(ns, addr)
+	}
+	if err != nil {
+		ns.Close()
+		return nil, err
+	}
+	n.trace("done")
+	return &Attached{Namespace: ns, Addr: addr, Gateway: n.Gateway()}, nil
+}
+
+// connect makes the pair of interfaces and the host's side of it. Names and
+// routes are unique in the kernel: whoever could make both has the address,
+// also among several nodes with the same subnet.
+func (n *Network) connect(owner string, ns *os.File) (netip.Addr, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	last := lastNumber(n.cfg.Subnet)
+	for range last - firstNumber + 1 {
+		n.cursor++
+		if n.cursor < firstNumber || n.cursor > last {
+			n.cursor = firstNumber
+		}
+		addr := address(n.cfg.Subnet, n.cursor)
+		err := n.connectAs(owner, ns, n.linkName(n.cursor), addr)
+		if err == nil {
+			n.attached[owner] = n.linkName(n.cursor)
+			return addr, nil
+		}
+		if !errors.Is(err, unix.EEXIST) {
+			return netip.Addr{}, err
+		}
+	}
+	return netip.Addr{}, ErrFull
+}
+
+func (n *Network) connectAs(owner string, ns *os.File, name string, addr netip.Addr) error {
+	n.trace("link")
+	veth := &netlink.Veth{
+		LinkAttrs: netlink.LinkAttrs{Name: name, Alias: owner, MTU: n.cfg.MTU},
+		PeerName:  inner, PeerNamespace: netlink.NsFd(ns.Fd()), PeerMTU: uint32(n.cfg.MTU),
+	}
+	if err := n.host.LinkAdd(veth); err != nil {
+		return fmt.Errorf("make interface %s: %w", name, err)
+	}
+	if err := n.hostSide(veth, addr); err != nil {
+		return errors.Join(err, n.host.LinkDel(veth))
+	}
+	return nil
+}
+
+func (n *Network) hostSide(veth *netlink.Veth, addr netip.Addr) error {
+	n.trace("alias") // not every kernel takes it with the new interface
+	if err := n.host.LinkSetAlias(veth, veth.Alias); err != nil {
+		return fmt.Errorf("mark interface %s: %w", veth.Name, err)
+	}
+	n.trace("up")
+	if err := n.host.LinkSetUp(veth); err != nil {
+		return fmt.Errorf("raise interface %s: %w", veth.Name, err)
+	}
+	n.trace("gateway")
+	gw := single(n.Gateway())
+	if err := n.host.AddrAdd(veth, &netlink.Addr{IPNet: gw, Scope: unix.RT_SCOPE_LINK}); err != nil {
+		return fmt.Errorf("give %s its address: %w", veth.Name, err)
+	}
+	n.trace("route")
+	err := n.host.RouteAdd(&netlink.Route{
+		LinkIndex: veth.Index, Scope: unix.RT_SCOPE_LINK, Dst: single(addr), Src: gw.IP,
+	})
+	if err != nil {
+		return fmt.Errorf("route %s to %s: %w", addr, veth.Name, err)
+	}
+	return nil
+}
+
+// configure sets up the namespace's side.
+func (n *Network) configure(ns *os.File, addr netip.Addr) error {
+	h, err := netlink.NewHandleAt(vns.NsHandle(ns.Fd()), unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("enter network namespace: %w", err)
+	}
+	defer h.Close()
+	lo, err := h.LinkByName("lo")
+	if err == nil {
+		err = h.LinkSetUp(lo)
+	}
+	if err != nil {
+		return fmt.Errorf("raise loopback interface: %w", err)
+	}
+	eth, err := h.LinkByName(inner)
+	if err != nil {
+		return err
+	}
+	if err := h.AddrAdd(eth, &netlink.Addr{IPNet: single(addr)}); err != nil {
+		return fmt.Errorf("give container its address: %w", err)
+	}
+	if err := h.LinkSetUp(eth); err != nil {
+		return fmt.Errorf("raise container's interface: %w", err)
+	}
+	gw := single(n.Gateway())
+	for _, r := range []*netlink.Route{
+		{LinkIndex: eth.Attrs().Index, Scope: unix.RT_SCOPE_LINK, Dst: gw},
+		{LinkIndex: eth.Attrs().Index, Gw: gw.IP},
+	} {
+		if err := h.RouteAdd(r); err != nil {
+			return fmt.Errorf("set container's route: %w", err)
+		}
+	}
+	return nil
+}
+
+// Detach takes an owner's network away, at once and with all its connections,
+// and its ports out of the published ones. Without any it does nothing. Calls
+// for one owner must not overlap.
+func (n *Network) Detach(owner string) error {
+	n.mu.Lock()
+	errPorts := n.unpublish(owner)
+	name, ok := n.attached[owner]
+	n.mu.Unlock()
+	if !ok {
+		return errPorts
+	}
+	// It takes the kernel long, and others need not wait for it.
+	if err := n.remove(name); err != nil {
+		return errors.Join(errPorts, err)
+	}
+	n.mu.Lock()
+	delete(n.attached, owner)
+	n.mu.Unlock()
+	return errPorts
+}
+
+// remove deletes an interface of the host with its other end and its routes.
+func (n *Network) remove(name string) error {
+	link, err := n.host.LinkByName(name)
+	if err == nil {
+		err = n.host.LinkDel(link)
+	}
+	// A namespace that nobody holds any more takes its interfaces along.
+	if gone := (netlink.LinkNotFoundError{}); err == nil || errors.As(err, &gone) || errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	return fmt.Errorf("remove interface %s: %w", name, err)
+}
+
+// Sweep takes away the networks of all owners that are not kept, and says
+// whose they were; one that was not finished may have no owner, and is "". It
+// is for a start, before the first Attach. One failure does not end it.
+func (n *Network) Sweep(keep func(owner string) bool) (removed []string, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	links, err := n.host.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("sweep networks: %w", err)
+	}
+	var errs []error
+	for _, l := range links {
+		name, owner := l.Attrs().Name, l.Attrs().Alias
+		if _, ours := n.numberOf(name); !ours || owner != "" && keep(owner) {
+			continue
+		}
+		if err := n.remove(name); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		delete(n.attached, owner)
+		removed = append(removed, owner)
+	}
+	return removed, errors.Join(errs...)
+}
+
+// Remove takes everything of a node's off the machine, for a node that has no
+// networks any more. Forwarding stays, as others may have come to need it.
+func Remove(node string) error {
+	n := &Network{table: tableName(node)}
+	n.links = n.table + "-"
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("remove network of node %s: %w", node, err)
+	}
+	defer h.Close()
+	n.host = h
+	_, err = n.Sweep(func(string) bool { return false })
+	if err := errors.Join(err, n.uninstall()); err != nil {
+		return fmt.Errorf("remove network of node %s: %w", node, err)
+	}
+	return nil
+}
+
+func single(a netip.Addr) *net.IPNet {
+	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(32, 32)}
+}
