@@ -126,7 +126,7 @@ func DefaultPolicy() Policy {
 		BackfillReservations: 32,
 		BackfillOrder:        ByPriority,
 		Candidates:           16,
-		MaxStarts:            2_000,
+		MaxStarts:            500,
 		MaxEvaluated:         20_000,
 		MaxWaitBoost:         21 * Day,
 		DefaultLimit:         Day,

@@ -52,23 +52,28 @@ func (s *State) intern(in *Shape) *shape {
 	if in == s.lastIn && s.lastShape != nil && s.shapes[s.lastShape.key] == s.lastShape {
 		return s.lastShape
 	}
-	n := *in
-	n.Nodes = in.Ranks()
-	n.GPUModels = sortedSet(in.GPUModels, strings.ToLower)
-	n.Features = sortedSet(in.Features, func(f string) string { return f })
-	node := fold(n.Node)
-	bounds := fmt.Sprintf("%d %t %t %d %q %q %d %d %d %q %t", n.Nodes, n.AllGPUs, n.Exclusive, n.Cluster, node,
-		n.GPUModels, n.GPUMemMiB, n.MinCUDA, n.MinComputeCap, n.Features, n.MilliGPU%WholeGPU != 0)
-	key := fmt.Sprintf("%s %d %d %d", bounds, n.MilliGPU, n.MilliCPU, n.MemMiB)
+	n, bounds, key := in.canonical()
 	out := s.shapes[key]
 	if out == nil {
 		models := n.GPUModels
 		n.GPUModels, n.Features = slices.Clone(in.GPUModels), slices.Clone(in.Features)
-		out = &shape{Shape: n, key: key, bounds: bounds, node: node, models: models, fits: map[*nodeKind]fit{}}
+		out = &shape{Shape: n, key: key, bounds: bounds, node: fold(n.Node), models: models, fits: map[*nodeKind]fit{}}
 		s.shapes[key] = out
 	}
 	s.lastIn, s.lastShape = in, out
 	return out
+}
+
+// canonical is the shape with its lists sorted, and two texts: one that is equal
+// for equal requests, and one that leaves out the amounts of a rank.
+func (x *Shape) canonical() (n Shape, bounds, key string) {
+	n = *x
+	n.Nodes = x.Ranks()
+	n.GPUModels = sortedSet(x.GPUModels, strings.ToLower)
+	n.Features = sortedSet(x.Features, func(f string) string { return f })
+	bounds = fmt.Sprintf("%d %t %t %d %q %q %d %d %d %q %t", n.Nodes, n.AllGPUs, n.Exclusive, n.Cluster, fold(n.Node),
+		n.GPUModels, n.GPUMemMiB, n.MinCUDA, n.MinComputeCap, n.Features, n.MilliGPU%WholeGPU != 0)
+	return n, bounds, fmt.Sprintf("%s %d %d %d", bounds, n.MilliGPU, n.MilliCPU, n.MemMiB)
 }
 
 func sortedSet(in []string, each func(string) string) []string {
