@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
@@ -56,7 +57,8 @@ type engine struct {
 	origin sched.Time // of the log's time 0
 	now    sched.Time
 	ends   endHeap
-	next   int // of the jobs to be submitted
+	due    []ending // that are over and have not been told
+	next   int      // of the jobs to be submitted
 	first  job.Number
 	index  []int // of cfg.Jobs, by number
 	farm   farm
@@ -129,6 +131,9 @@ func (e *engine) step() bool {
 	if len(e.ends) > 0 {
 		at = e.ends[0].at
 	}
+	if len(e.due) > 0 {
+		at = e.now
+	}
 	if e.next < len(e.cfg.Jobs) {
 		at = min(at, e.origin+e.cfg.Jobs[e.next].Submit)
 	}
@@ -141,8 +146,7 @@ func (e *engine) step() bool {
 		return true
 	}
 	e.now = at
-	for e.one() && e.cfg.Batch {
-	}
+	e.happen()
 	if e.idle >= 256 {
 		e.idle = 0
 		e.apply(control.Tick{}) // forgets jobs that ended
@@ -150,19 +154,33 @@ func (e *engine) step() bool {
 	return true
 }
 
-// one handles one event of this moment: ends before submissions.
-func (e *engine) one() bool {
-	if len(e.ends) > 0 && e.ends[0].at <= e.now {
-		x := heap.Pop(&e.ends).(ending)
-		e.end(x)
-		return true
+// happen handles what happens next in this moment. In a batch that is all of it.
+// Otherwise it is one event: submissions before ends, ends in the order of the
+// starts. Ends which the plan foresees at this very moment go with the first
+// event: their room is free, whoever is told of it first. This is the order of
+// the simulator that the published waits come from.
+func (e *engine) happen() {
+	for len(e.ends) > 0 && e.ends[0].at <= e.now {
+		e.due = append(e.due, heap.Pop(&e.ends).(ending))
 	}
-	if e.next < len(e.cfg.Jobs) && e.origin+e.cfg.Jobs[e.next].Submit <= e.now {
+	firstEnd := len(e.due) > 0 && !e.due[0].foreseen
+	e.due = slices.DeleteFunc(e.due, func(x ending) bool {
+		if x.foreseen || e.cfg.Batch {
+			e.end(x)
+		}
+		return x.foreseen || e.cfg.Batch
+	})
+	for e.next < len(e.cfg.Jobs) && e.origin+e.cfg.Jobs[e.next].Submit <= e.now {
 		e.submit(e.next)
 		e.next++
-		return true
+		if !e.cfg.Batch {
+			return
+		}
 	}
-	return false
+	if firstEnd && !e.cfg.Batch {
+		e.end(e.due[0])
+		e.due = e.due[1:]
+	}
 }
 
 func (e *engine) apply(ev control.Event) any {
@@ -243,7 +261,10 @@ func (e *engine) start(n job.Number, ranks []sched.Allocation) {
 		limit = e.cfg.Control.DefaultRun
 	}
 	e.seq++
-	heap.Push(&e.ends, ending{at: e.now + min(j.Run, limit), seq: e.seq, job: n, ranks: ranks})
+	heap.Push(&e.ends, ending{
+		at: e.now + min(j.Run, limit), seq: e.seq, job: n, ranks: ranks,
+		foreseen: j.Run >= limit || e.cfg.Known,
+	})
 }
 
 // end tells the controller, as the node would, that a job's ranks have ended.
@@ -272,6 +293,8 @@ type ending struct {
 	seq   int
 	job   job.Number
 	ranks []sched.Allocation
+
+	foreseen bool // the plan reckons with it at this very moment
 }
 
 type endHeap []ending
