@@ -16,8 +16,8 @@ import (
 const MaxLayers = 400
 
 // maxFDLayers is how many layers fit the single page of options of the older
-// way, each as "/proc/self/fd/N".
-const maxFDLayers = 120
+// way, each as "/proc/self/fd/N", with two long paths. Docker makes 127 at most.
+const maxFDLayers = 128
 
 // overlayMount is what mountOverlay needs.
 type overlayMount struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,7 +95,7 @@ func TestResolveUserStaysInside(t *testing.T) {
 
 // Upper layers hide lower ones, in the order base first.
 func TestLayers(t *testing.T) {
-	for _, n := range []int{2, 60, oci.MaxLayers} {
+	for _, n := range []int{2, 127, oci.MaxLayers} { // docker makes 127 at most
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			b := newBox(t, "cat /which; ls /only | wc -l")
 			for i := range n - 1 {
@@ -108,7 +109,10 @@ func TestLayers(t *testing.T) {
 				}
 				b.cfg.Layers = append(b.cfg.Layers, dir)
 			}
-			_, log := b.run()
+			exit, log := b.run()
+			if f := exit.Failure; n == oci.MaxLayers && f != nil && strings.Contains(f.Error(), "a kernel before 6.8 mounts at most") {
+				t.Skip("SKIPPED, this kernel is too old: " + f.Error())
+			}
 			if want := fmt.Sprintf("%d\n%d\n", n-2, n-1); log != want {
 				t.Errorf("output %q, want %q", log, want)
 			}
