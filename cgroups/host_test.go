@@ -193,6 +193,9 @@ func makeGroup(t *testing.T, h Host, path string, withProcess bool) *exec.Cmd {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
+		if h.Mode == V2 {
+			delegate(t, point, path)
+		}
 		if strings.Contains(point, "cpuset") && h.Mode != V2 {
 			continue // needs its own values first
 		}
@@ -203,6 +206,19 @@ func makeGroup(t *testing.T, h Host, path string, withProcess bool) *exec.Cmd {
 		}
 	}
 	return cmd
+}
+
+// delegate turns on what the test counts in every group above path, as the
+// container runtime does.
+func delegate(t *testing.T, root, path string) {
+	t.Helper()
+	dir := root
+	for name := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+pids +memory"), 0); err != nil {
+			t.Fatal(err)
+		}
+		dir = filepath.Join(dir, name)
+	}
 }
 
 func TestSweepAndKill(t *testing.T) {
