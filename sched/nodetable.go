@@ -47,7 +47,7 @@ func (x *explainer) onNode(n *node, k *jobKind, f fit) (Code, string) {
 		return CodeResources, text
 	}
 	if w := n.closed(k, x.now); w != nil {
-		return CodeReservation, windowText(w, x.now, 1)
+		return CodeReservation, windowText(w, x.now)
 	}
 	if _, ok := n.room(s, f); ok {
 		if _, ok := x.roomNow(n, k, f); ok {
@@ -62,7 +62,7 @@ func (x *explainer) onNode(n *node, k *jobKind, f fit) (Code, string) {
 // shortText is what is in use.
 func (n *node) shortText(x *shape, f fit) string {
 	if x.whole() && !n.idle() {
-		return fmt.Sprintf("is in use by %d ranks", len(n.ranks))
+		return "is in use by " + plural(len(n.ranks), "rank")
 	}
 	var lacks []string
 	if free := n.freeFor(x, f); x.MilliGPU > free {
@@ -75,7 +75,7 @@ func (n *node) shortText(x *shape, f fit) string {
 		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", gib(max(n.memFree, 0)), gib(x.MemMiB)))
 	}
 	if drained := n.kind.gpus.andNot(n.usable).count(); drained > 0 {
-		lacks = append(lacks, fmt.Sprintf("%d GPUs drained", drained))
+		lacks = append(lacks, plural(drained, "GPU")+" drained")
 	}
 	return strings.Join(lacks, ", ")
 }

@@ -44,7 +44,7 @@ func (x *explainer) reasons(e *entry) []Reason {
 	case live.room+sum(live.shut) >= ranks:
 		name := slices.Sorted(maps.Keys(live.shut))[0]
 		w := x.s.windows[name]
-		add(CodeReservation, w.End, "%s", windowText(w, x.now, sum(live.shut)))
+		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, x.now), plural(sum(live.shut), "node"))
 	default:
 		add(CodeResources, 0, "%s", x.resourcesText(k, live))
 	}
@@ -136,16 +136,15 @@ func (r *round) resourcesText(k *jobKind, c census) string {
 	text := "needs " + x.text()
 	if c.best == nil {
 		if c.closed > 0 {
-			text += fmt.Sprintf("; all %d nodes that could hold it are drained or down", c.closed)
+			text += fmt.Sprintf("; all %s that could hold it are drained or down", plural(c.closed, "node"))
 		}
 		return text
 	}
 	n := c.best
 	var lacks []string
-	f := x.on(n.kind)
 	switch {
 	case x.whole() && !n.idle():
-		lacks = append(lacks, fmt.Sprintf("the whole node: %d ranks are on it", len(n.ranks)))
+		lacks = append(lacks, fmt.Sprintf("the whole node: %s on it", plural(len(n.ranks), "rank")))
 	case x.MilliGPU > 0 && c.bestFree < x.MilliGPU:
 		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", thousandths(c.bestFree), thousandths(int64(max(x.gpus(), 1))*WholeGPU)))
 	}
@@ -155,8 +154,8 @@ func (r *round) resourcesText(k *jobKind, c census) string {
 	if n.memFree < x.MemMiB {
 		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", gib(max(n.memFree, 0)), gib(x.MemMiB)))
 	}
-	if x.whole() && n.idle() && !n.wholeFits(x, f) {
-		lacks = append(lacks, "GPUs drained")
+	if bad := n.kind.gpus.andNot(n.usable).count(); bad > 0 {
+		lacks = append(lacks, plural(bad, "GPU")+" drained")
 	}
 	if ranks := x.Ranks(); ranks > 1 {
 		text += fmt.Sprintf("; %d of %d nodes have room", c.room, ranks)
@@ -166,6 +165,14 @@ func (r *round) resourcesText(k *jobKind, c census) string {
 		text += fmt.Sprintf("; %d of %d nodes that could hold it are drained or down", c.closed, c.matching)
 	}
 	return text
+}
+
+// plural is a count with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func gib(mib int64) string { return thousandths(mib * 1000 / 1024) }
@@ -183,10 +190,10 @@ func (x *explainer) priorityText(e *entry) string {
 	if n > len(names) {
 		more = ", ..."
 	}
-	return fmt.Sprintf("%d jobs before it want the same nodes (%s%s)", n, strings.Join(names, ", "), more)
+	return fmt.Sprintf("%s before it want the same nodes (%s%s)", plural(n, "job"), strings.Join(names, ", "), more)
 }
 
-func windowText(w *window, now Time, nodes int) string {
+func windowText(w *window, now Time) string {
 	what := "reservation"
 	if w.Maintenance {
 		what = "maintenance"
@@ -195,7 +202,7 @@ func windowText(w *window, now Time, nodes int) string {
 	if w.Start > now {
 		when = fmt.Sprintf("starts in %s, before the job's limit", span(w.Start-now))
 	}
-	return fmt.Sprintf("%s %q %s and keeps it off %d nodes with room", what, w.Name, when, nodes)
+	return fmt.Sprintf("%s %q %s", what, w.Name, when)
 }
 
 // span is a length of time in words, to the minute.

@@ -160,7 +160,7 @@ func (v verdict) words(x *shape) string {
 	case CodeNever:
 		return fmt.Sprintf("needs %s: no node has that", x.text())
 	}
-	return fmt.Sprintf("needs %s: not enough is free on %d nodes that could hold it", x.text(), v.kind.nodes)
+	return fmt.Sprintf("needs %s: not enough is free on the %s that could hold it", x.text(), plural(v.kind.nodes, "node"))
 }
 
 func (l limitHit) text() string {

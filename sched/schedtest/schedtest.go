@@ -1,0 +1,319 @@
+// Package schedtest runs scenario files against the scheduler: a cluster, jobs
+// and what happens to them in words, and the decisions that follow. It is for
+// tests only. A World has one owner.
+package schedtest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gbatch/sched"
+)
+
+// Epoch is moment 0 of scenarios.
+const Epoch sched.Time = 1_700_000_000_000
+
+// World is a State with the time, and with what the owner of one does.
+type World struct {
+	State *sched.State
+	Now   sched.Time
+	Plan  sched.Plan
+}
+
+// New makes a world with the default policy but for what a JSON text changes.
+func New(policy string) (*World, error) {
+	p := sched.DefaultPolicy()
+	if policy != "" {
+		if err := json.Unmarshal([]byte(policy), &p); err != nil {
+			return nil, fmt.Errorf("read policy: %w", err)
+		}
+	}
+	s, err := sched.New(p)
+	return &World{State: s, Now: Epoch}, err
+}
+
+// Do runs one command on its input lines and returns what is to be seen.
+func (w *World) Do(cmd string, args map[string]string, lines []string) (string, error) {
+	if at, ok := args["at"]; ok {
+		d, err := parseTime(at)
+		if err != nil {
+			return "", err
+		}
+		w.Now = Epoch + d
+	}
+	switch cmd {
+	case "nodes":
+		return "", each(lines, w.node)
+	case "jobs":
+		return "", each(lines, w.job)
+	case "windows":
+		return "", each(lines, w.window)
+	case "run":
+		w.Plan = sched.Decide(w.input())
+		return w.planText(), w.apply()
+	case "end":
+		return "", each(lines, func(l string) error { return w.one(l, w.State.End) })
+	case "cancel":
+		return "", each(lines, func(l string) error { return w.one(l, w.State.Dequeue) })
+	case "explain":
+		return w.explain(lines)
+	case "advise":
+		return w.advise(lines)
+	}
+	return "", fmt.Errorf("unknown command %q", cmd)
+}
+
+func each(lines []string, f func(string) error) error {
+	for _, l := range lines {
+		if err := f(l); err != nil {
+			return fmt.Errorf("%q: %w", l, err)
+		}
+	}
+	return nil
+}
+
+func (w *World) input() sched.Input { return sched.Input{Now: w.Now, State: w.State} }
+
+func (w *World) one(line string, f func(sched.JobID) bool) error {
+	id, err := strconv.ParseUint(strings.TrimSpace(line), 10, 64)
+	if err == nil && !f(sched.JobID(id)) {
+		err = fmt.Errorf("there is no such job")
+	}
+	return err
+}
+
+// apply does what the plan says.
+func (w *World) apply() error {
+	for _, r := range w.Plan.Rejects {
+		w.State.Dequeue(r.Job)
+	}
+	for _, st := range w.Plan.Starts {
+		j, _ := w.State.Waiting(st.Job)
+		if err := w.State.Start(sched.Running{Job: j, Ranks: st.Ranks, Start: w.Now}); err != nil {
+			return err
+		}
+	}
+	for _, h := range w.Plan.Halts {
+		w.State.Halting(h.Job)
+	}
+	return w.State.Check()
+}
+
+func (w *World) planText() string {
+	var b strings.Builder
+	for _, st := range w.Plan.Starts {
+		how := ""
+		if st.Backfilled {
+			how = " backfilled"
+		}
+		fmt.Fprintf(&b, "start %d%s on %s\n", st.Job, how, ranksText(st.Ranks))
+	}
+	for _, r := range w.Plan.Reservations {
+		fmt.Fprintf(&b, "plan %d at %s on %s\n", r.Job, w.when(r.At), ranksText(r.Ranks))
+	}
+	for _, h := range w.Plan.Halts {
+		fmt.Fprintf(&b, "halt %d for %d, losing %d GPU-minutes\n", h.Job, h.For, h.Lost/1000/int64(sched.Minute))
+	}
+	for _, r := range w.Plan.Rejects {
+		fmt.Fprintf(&b, "reject %d %s\n", r.Job, r.Reason)
+	}
+	if w.Plan.Wake > 0 {
+		fmt.Fprintf(&b, "wake at %s\n", w.when(w.Plan.Wake))
+	}
+	return b.String()
+}
+
+func (w *World) when(t sched.Time) string {
+	s := time.Duration(int64(t-Epoch) * int64(time.Millisecond)).String()
+	if short, ok := strings.CutSuffix(s, "m0s"); ok {
+		return short + "m"
+	}
+	return s
+}
+
+func ranksText(ranks []sched.Allocation) string {
+	var parts []string
+	for _, a := range ranks {
+		s := a.Node
+		for i, g := range a.GPUs {
+			s += []string{" ", ","}[min(i, 1)] + g.UUID[strings.LastIndexByte(g.UUID, '/')+1:]
+			if g.Milli < 1000 {
+				s += fmt.Sprintf("(%d)", g.Milli)
+			}
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (w *World) explain(lines []string) (string, error) {
+	var b strings.Builder
+	err := each(lines, func(l string) error {
+		id, err := strconv.ParseUint(strings.TrimSpace(l), 10, 64)
+		if err != nil {
+			return err
+		}
+		x := sched.Explain(w.input(), sched.JobID(id))
+		fmt.Fprintf(&b, "job %d: listed as %s\n", id, w.State.ReasonOf(&w.Plan, sched.JobID(id)).Code)
+		for _, r := range x.Estimate.Reasons {
+			fmt.Fprintf(&b, "  %s\n", r)
+		}
+		if x.Estimate.Known {
+			fmt.Fprintf(&b, "  starts at %s on %s\n", w.when(x.Estimate.At), ranksText(x.Estimate.Ranks))
+		}
+		for _, n := range x.Nodes {
+			fmt.Fprintf(&b, "  %s: %s\n", n.Node, strings.TrimSpace(string(n.Code)+" "+n.Text))
+		}
+		return nil
+	})
+	return b.String(), err
+}
+
+func (w *World) advise(lines []string) (string, error) {
+	var b strings.Builder
+	err := each(lines, func(l string) error {
+		id, err := strconv.ParseUint(strings.TrimSpace(l), 10, 64)
+		for _, a := range sched.Advise(w.input(), sched.JobID(id)) {
+			fmt.Fprintf(&b, "%s: starts at %s on %s\n", a.Change, w.when(a.At), strings.Join(a.Nodes, ", "))
+		}
+		return err
+	})
+	return b.String(), err
+}
+
+// fields of a line: a name, then key=value or bare words.
+func fields(line string) (name string, kv map[string]string) {
+	words := strings.Fields(line)
+	kv = map[string]string{}
+	for _, word := range words[1:] {
+		k, v, ok := strings.Cut(word, "=")
+		if !ok {
+			v = "true"
+		}
+		kv[k] = v
+	}
+	return words[0], kv
+}
+
+// set is how the value of a key is taken.
+type set map[string]func(string) error
+
+func (s set) all(kv map[string]string) error {
+	for _, k := range slices.Sorted(maps.Keys(kv)) {
+		f := s[k]
+		if f == nil {
+			return fmt.Errorf("unknown key %q", k)
+		}
+		if err := f(kv[k]); err != nil {
+			return fmt.Errorf("%s: %w", k, err)
+		}
+	}
+	return nil
+}
+
+func number[T ~int | ~int64](to *T, unit T) func(string) error {
+	return func(v string) error {
+		x, err := strconv.ParseFloat(v, 64)
+		*to = T(x * float64(unit))
+		return err
+	}
+}
+
+func text(to *string) func(string) error { return func(v string) error { *to = v; return nil } }
+func flag(to *bool) func(string) error   { return func(v string) error { *to = v == "true"; return nil } }
+func list(to *[]string) func(string) error {
+	return func(v string) error { *to = strings.Split(v, ","); return nil }
+}
+
+func moment(to *sched.Time) func(string) error {
+	return func(v string) error {
+		d, err := parseTime(v)
+		*to = Epoch + d
+		return err
+	}
+}
+
+func length(to *sched.Time) func(string) error {
+	return func(v string) (err error) { *to, err = parseTime(v); return err }
+}
+
+func parseTime(v string) (sched.Time, error) {
+	d, err := time.ParseDuration(v)
+	return sched.Time(d.Milliseconds()), err
+}
+
+// node reads "n1 cpu=64 mem=256 gpus=8xH100 ...": cores and GiB.
+func (w *World) node(line string) error {
+	name, kv := fields(line)
+	if kv["gone"] != "" {
+		w.State.RemoveNode(name)
+		return nil
+	}
+	n := sched.Node{Name: name, MilliCPU: 64_000, MemMiB: 256 << 10, CUDA: 1204}
+	gpus, numa, bad, links := "", 4, "", ""
+	gpuMem, cc := int64(80), 80
+	err := set{
+		"cpu": number(&n.MilliCPU, 1000), "mem": number(&n.MemMiB, 1024), "cluster": number(&n.Cluster, 1), "cuda": number(&n.CUDA, 1),
+		"gpus": text(&gpus), "numa": number(&numa, 1), "bad": text(&bad), "links": text(&links), "gpumem": number(&gpuMem, 1), "cc": number(&cc, 1),
+		"features": list(&n.Features), "share": flag(&n.AllowShare), "switch": text(&n.Switch), "reason": text(&n.Reason),
+		"state": func(v string) error { n.State = sched.NodeState(v); return nil },
+	}.all(kv)
+	if err != nil {
+		return err
+	}
+	if gpus != "" {
+		count, model, _ := strings.Cut(gpus, "x")
+		c, err := strconv.Atoi(count)
+		if err != nil {
+			return err
+		}
+		for i := range c {
+			g := sched.GPU{UUID: fmt.Sprintf("%s/%d", name, i), Model: model, MemMiB: gpuMem << 10, ComputeCap: cc, NUMA: i / numa}
+			g.Drained = slices.Contains(strings.Split(bad, ","), strconv.Itoa(i))
+			if pair := i ^ 1; links == "pairs" && pair < c {
+				g.Links = []string{fmt.Sprintf("%s/%d", name, pair)}
+			}
+			n.GPUs = append(n.GPUs, g)
+		}
+	}
+	return w.State.SetNode(n)
+}
+
+// job reads "1 user=ann gpus=4 limit=2h ...".
+func (w *World) job(line string) error {
+	name, kv := fields(line)
+	id, err := strconv.ParseUint(name, 10, 64)
+	if err != nil {
+		return err
+	}
+	s := &sched.Shape{MilliCPU: 1000}
+	j := sched.Job{ID: sched.JobID(id), Project: "lab", User: "ann", Shape: s, Submitted: w.Now, Limit: sched.Hour}
+	err = set{
+		"user": text(&j.User), "project": text(&j.Project), "qos": text(&j.QOS), "name": text(&j.Name),
+		"limit": length(&j.Limit), "min": length(&j.MinRun), "predicted": length(&j.Predicted), "priority": number(&j.Priority, 1),
+		"after": moment(&j.NotBefore), "before": moment(&j.NotAfter), "maxqueued": length(&j.MaxQueued),
+		"interactive": flag(&j.Interactive), "restartable": flag(&j.Restartable), "bucket": text(&j.Bucket), "bucketmax": number(&j.BucketMax, 1),
+		"reservations": list(&j.Reservations), "submitted": moment(&j.Submitted),
+		"nodes": number(&s.Nodes, 1), "gpus": number(&s.MilliGPU, 1000), "all": flag(&s.AllGPUs), "cpu": number(&s.MilliCPU, 1000), "mem": number(&s.MemMiB, 1024),
+		"exclusive": flag(&s.Exclusive), "cluster": number(&s.Cluster, 1), "node": text(&s.Node), "model": list(&s.GPUModels),
+		"gpumem": number(&s.GPUMemMiB, 1024), "cuda": number(&s.MinCUDA, 1), "cc": number(&s.MinComputeCap, 1), "features": list(&s.Features),
+	}.all(kv)
+	return cmp.Or(err, w.State.Enqueue(j))
+}
+
+// window reads "w1 start=1h end=2h nodes=n1,n2 maintenance".
+func (w *World) window(line string) error {
+	name, kv := fields(line)
+	win := sched.Window{Name: name}
+	err := set{
+		"start": moment(&win.Start), "end": moment(&win.End), "nodes": list(&win.Nodes), "count": number(&win.Count, 1),
+		"projects": list(&win.Projects), "users": list(&win.Users), "maintenance": flag(&win.Maintenance), "model": list(&win.Match.GPUModels),
+	}.all(kv)
+	return cmp.Or(err, w.State.Reserve(win))
+}
