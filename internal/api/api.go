@@ -23,7 +23,7 @@ const (
 	PathCluster   = "/v1/cluster"               // GET nodes and GPUs
 	PathStatus    = "/v1/status"                // GET version and counts
 	PathNodeSync  = "/v1/nodes/{name}/sync"     // POST, nodes only
-	PathStream    = "/v1/streams/{id}"          // POST, nodes only: the bytes a client asked for
+	PathStream    = "/v1/streams/{id}"          // nodes only: POST the bytes a client asked for, GET a two-way stream
 )
 
 // HeaderIdempotencyKey makes a submission safe to repeat: the same key of the

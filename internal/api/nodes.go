@@ -161,11 +161,13 @@ type Credential struct {
 	Password string `json:"password"`
 }
 
-// StreamRequest asks the node to dial back with bytes that a client wants:
-// POST /v1/streams/{ID}.
+// StreamRequest asks the node to dial back for a client: with the bytes of a
+// log by POST PathStream, or with a WebSocket by GET PathStream for what goes
+// both ways (see Frame). What cannot be served is refused by a POST with
+// HeaderStreamError.
 type StreamRequest struct {
 	ID     string     `json:"id"`
-	Kind   string     `json:"kind"` // log
+	Kind   string     `json:"kind"` // StreamLog, StreamExec, StreamForward
 	Rank   job.RankID `json:"rank"`
 	Offset int64      `json:"offset,omitempty"`
 	Tail   int64      `json:"tail,omitempty"` // lines from the end; 0: from Offset

@@ -238,10 +238,10 @@ func (s *Server) jobLog(ctx context.Context, in *logInput) (*huma.StreamResponse
 		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}
 	}
 	node := j.Attempt.Ranks[in.Rank].Alloc.Node
-	req := api.StreamRequest{Kind: "log", Rank: j.RankID(in.Rank), Offset: in.Offset, Tail: in.Tail, Follow: in.Follow}
+	req := api.StreamRequest{Kind: api.StreamLog, Rank: j.RankID(in.Rank), Offset: in.Offset, Tail: in.Tail, Follow: in.Follow}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		_, w := humago.Unwrap(hc)
-		err := s.streams.open(hc.Context(), w, node, req, func() { s.loop.nodes.notify(node) })
+		err := s.streams.copy(hc.Context(), w, node, req, func() { s.loop.nodes.notify(node) })
 		var e *api.Error
 		switch {
 		case errors.As(err, &e):

@@ -43,6 +43,15 @@ func (s *Server) routes() http.Handler {
 	huma.Register(a, op("make-reservation", "POST", api.PathReservations, "Keep nodes for some jobs or for nobody"), s.reserve)
 	huma.Register(a, op("drop-reservation", "DELETE", api.PathReservation, "Remove a reservation"), s.unreserve)
 	mux.HandleFunc("POST "+api.PathStream, s.streams.serve)
+	mux.HandleFunc("GET "+api.PathStream, s.streams.join)
+	for kind, o := range map[string]huma.Operation{
+		api.StreamExec:    op("exec-in-job", "GET", api.PathJobExec, "A WebSocket to a further command in a running job"),
+		api.StreamForward: op("forward-to-job", "GET", api.PathJobForward, "A WebSocket to a port of a running job"),
+	} {
+		o.Responses = map[string]*huma.Response{"101": {Description: "messages both ways follow"}}
+		a.OpenAPI().AddOperation(&o)
+		mux.HandleFunc("GET "+o.Path, func(w http.ResponseWriter, r *http.Request) { s.jobStream(w, r, kind) })
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.Handle("GET /metrics", s.metricsHandler())
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -187,7 +187,9 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		return nil
 	})
-	return g.Wait()
+	err := g.Wait()
+	s.streams.wait()
+	return err
 }
 
 // Close releases what Open took, after Run has returned.

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"gbatch/internal/api"
 )
 
@@ -22,15 +24,24 @@ type streams struct {
 	mu      sync.Mutex
 	byID    map[string]*stream
 	pending map[string][]api.StreamRequest // by node, not yet told
+	open    int                            // two-way streams
+	closing bool
+
+	wg sync.WaitGroup // two-way streams: their connections are no longer the server's
 }
 
-// stream is one client waiting. The node's request goroutine copies into w
-// while the client's waits on done.
+// stream is one client waiting. Of a log, the node's request goroutine copies
+// into w while the client's waits on done. Of a two-way stream, the node's
+// leaves its connection and the client's copies both ways; see splice.
 type stream struct {
-	w     http.ResponseWriter
-	ctx   context.Context // the client's
-	begun chan struct{}   // closed when the node has dialled back
-	done  chan error      // buffered: the outcome
+	w     http.ResponseWriter // nil: a two-way stream
+	ctx   context.Context     // the client's
+	begun chan struct{}       // closed when the node has dialled back
+	done  chan error          // buffered: the outcome
+
+	// Of a two-way stream, guarded by streams.mu.
+	node *websocket.Conn
+	left bool // the client no longer waits: nobody takes node
 }
 
 func newStreams() *streams {
@@ -52,31 +63,39 @@ func (s *streams) waiting(node string) bool {
 	return len(s.pending[node]) > 0
 }
 
-// open asks the node for a stream and copies it to w until it ends. Nothing
-// has been written to w if the error is an *api.Error.
-func (s *streams) open(ctx context.Context, w http.ResponseWriter, node string, req api.StreamRequest, wake func()) error {
-	req.ID = rand.Text()
+// copy asks the node for a log and copies it to w until it ends. Nothing has
+// been written to w if the error is an *api.Error.
+func (s *streams) copy(ctx context.Context, w http.ResponseWriter, node string, req api.StreamRequest, wake func()) error {
 	st := &stream{w: w, ctx: ctx, begun: make(chan struct{}), done: make(chan error, 1)}
+	req.ID = rand.Text()
+	defer s.drop(node, req.ID)
+	if err := s.await(st, node, req, wake); err != nil {
+		return err
+	}
+	// From here on the node's goroutine owns w: wait for it whatever happens.
+	return <-st.done
+}
+
+// await asks the node and waits until it has dialled back.
+func (s *streams) await(st *stream, node string, req api.StreamRequest, wake func()) error {
 	s.mu.Lock()
 	s.byID[req.ID] = st
 	s.pending[node] = append(s.pending[node], req)
 	s.mu.Unlock()
-	defer s.drop(node, req.ID)
 	wake()
 	late := time.NewTimer(streamWait)
 	defer late.Stop()
 	select {
 	case <-st.begun:
+		return nil
 	case err := <-st.done:
 		return err
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-st.ctx.Done():
+		return st.ctx.Err()
 	case <-late.C:
-		return &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "node " + node + " does not answer, and the log is there",
+		return &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "node " + node + " does not answer, and the job is there",
 			Hint: "see ginfo for the node's state; try again when it is up"}
 	}
-	// From here on the node's goroutine owns w: wait for it whatever happens.
-	return <-st.done
 }
 
 func (s *streams) drop(node, id string) {
@@ -93,28 +112,37 @@ func (s *streams) drop(node, id string) {
 	}
 }
 
-// claim hands a stream to the one node request that serves it.
-func (s *streams) claim(id string) *stream {
+// claim hands a stream to the one node request that serves it, or answers the
+// request and returns nil.
+func (s *streams) claim(w http.ResponseWriter, r *http.Request) *stream {
+	if !caller(r.Context()).mayNode() {
+		writeError(w, &api.Error{Status: 403, Code: api.CodeDenied, Message: "only a node answers streams"})
+		return nil
+	}
+	id := r.PathValue("id")
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	st := s.byID[id]
 	delete(s.byID, id)
+	s.mu.Unlock()
+	if st == nil {
+		writeError(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "nobody waits for this stream any longer"})
+	}
 	return st
 }
 
 // serve handles a node's POST /v1/streams/{id}: its body goes to the client.
 func (s *streams) serve(w http.ResponseWriter, r *http.Request) {
-	if !caller(r.Context()).mayNode() {
-		writeError(w, &api.Error{Status: 403, Code: api.CodeDenied, Message: "only a node answers streams"})
-		return
-	}
-	st := s.claim(r.PathValue("id"))
+	st := s.claim(w, r)
 	if st == nil {
-		writeError(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "nobody waits for this stream any longer"})
 		return
 	}
 	if text := r.Header.Get(api.HeaderStreamError); text != "" {
-		st.done <- &api.Error{Status: 404, Code: api.CodeNotFound, Message: text}
+		st.done <- refusedStream(st, text)
+		return
+	}
+	if st.w == nil {
+		st.done <- &api.Error{Status: 500, Code: api.CodeInternal, Message: "the node does not speak this controller's protocol"}
+		writeError(w, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "this stream goes both ways: open it by GET as a WebSocket"})
 		return
 	}
 	close(st.begun)
@@ -128,16 +156,25 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request) {
 	node := http.NewResponseController(w)
 	stop := context.AfterFunc(st.ctx, func() { _ = node.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	err := splice(st, r.Body)
+	err := copyLog(st, r.Body)
 	st.done <- err
 	if err != nil {
 		writeError(w, &api.Error{Status: 410, Code: api.CodeNotFound, Message: "the client has gone"})
 	}
 }
 
-// splice copies the node's body to the client, flushing as it comes, until it
+// refusedStream is what the client is told of a stream that its node cannot
+// serve.
+func refusedStream(st *stream, text string) *api.Error {
+	if st.w == nil {
+		return &api.Error{Status: 409, Code: api.CodeConflict, Message: text}
+	}
+	return &api.Error{Status: 404, Code: api.CodeNotFound, Message: text}
+}
+
+// copyLog copies the node's body to the client, flushing as it comes, until it
 // ends or either side goes.
-func splice(st *stream, body io.Reader) error {
+func copyLog(st *stream, body io.Reader) error {
 	rc := http.NewResponseController(st.w)
 	if err := rc.Flush(); err != nil {
 		return err
