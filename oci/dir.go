@@ -38,33 +38,52 @@ type ShimConfig struct {
 	Scratch string `json:"scratch,omitempty"`
 	// Log bounds what is kept of the output.
 	Log LogLimits `json:"log"`
+	// Network is set if StartWith hands over a network namespace. The spec's
+	// network must be the zero value then.
+	Network *ShimNetwork `json:"network,omitempty"`
 
 	// CgroupPath is the spec's; Prepare fills it in.
 	CgroupPath string `json:"cgroup_path"`
 }
 
 // Prepare makes dir and writes what a shim needs there. The directory must be
-// new: each attempt has its own, so that nothing is carried over.
+// new: each attempt has its own, so that nothing is carried over. It appears
+// whole or not at all: what a kill in the middle leaves is called dir.new, and
+// the next Prepare replaces it.
 func Prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
-	if err := checkShimConfig(spec, cfg); err != nil {
+	if err := prepare(dir, spec, cfg); err != nil {
 		return fmt.Errorf("prepare container %s: %w", cfg.ID, err)
+	}
+	return nil
+}
+
+func prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
+	if err := checkShimConfig(spec, cfg); err != nil {
+		return err
+	}
+	if exists(dir) {
+		return fmt.Errorf("directory %s is there already; each attempt needs its own", dir)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o711); err != nil {
-		return fmt.Errorf("prepare container %s: %w", cfg.ID, err)
+		return err
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return fmt.Errorf("prepare container %s: %w", cfg.ID, err)
+	unready := filepath.Clean(dir) + ".new"
+	if err := os.RemoveAll(unready); err != nil {
+		return err
 	}
 	for _, sub := range []string{dirRootfs, dirLog} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			return fmt.Errorf("prepare container %s: %w", cfg.ID, err)
+		if err := os.MkdirAll(filepath.Join(unready, sub), 0o700); err != nil {
+			return err
 		}
 	}
-	if err := writeJSON(filepath.Join(dir, fileSpec), spec); err != nil {
+	if err := writeJSON(filepath.Join(unready, fileSpec), spec); err != nil {
 		return err
 	}
 	cfg.CgroupPath = spec.Linux.CgroupsPath
-	return writeJSON(filepath.Join(dir, fileShim), cfg)
+	if err := writeJSON(filepath.Join(unready, fileShim), cfg); err != nil {
+		return err
+	}
+	return os.Rename(unready, dir)
 }
 
 func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
@@ -75,6 +94,8 @@ func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
 		return errors.New("the spec has no cgroup path")
 	case !validID(cfg.ID):
 		return fmt.Errorf("container id %q must be 1 to 128 letters, digits, '_', '+', '-' and '.'", cfg.ID)
+	case cfg.Network != nil && !hasOwnNetwork(spec):
+		return errors.New("a network is handed over, and the spec names another one")
 	case len(cfg.Layers) == 0:
 		return errors.New("the image has no layers")
 	case len(cfg.Layers) > MaxLayers:

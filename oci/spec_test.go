@@ -166,3 +166,32 @@ func TestPrepareRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestPrepareIsAtomic: what a kill in the middle left is no container and does
+// not keep the next one from being made; a finished one is never made again.
+func TestPrepareIsAtomic(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "box")
+	if err := os.MkdirAll(filepath.Join(dir+".new", "rootfs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir+".new", "shim.json"), []byte(`{"id":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if state, _, err := oci.Adopt(dir); err != nil || state != oci.StateNone {
+		t.Fatalf("half a directory: state %s, error %v", state, err)
+	}
+	spec, err := oci.BuildSpec(oci.SpecRequest{Command: []string{"true"}, Network: oci.Network{Host: true}, CgroupPath: "/x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := oci.ShimConfig{ID: "x", Layers: []string{"/layer"}}
+	if err := oci.Prepare(dir, spec, cfg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir + ".new"); !os.IsNotExist(err) {
+		t.Errorf("the unfinished directory is still there: %v", err)
+	}
+	if err := oci.Prepare(dir, spec, cfg); err == nil {
+		t.Error("a directory was made twice")
+	}
+}

@@ -3,7 +3,6 @@ package noded
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"gbatch/internal/api"
 	"gbatch/oci"
@@ -144,18 +143,13 @@ func (r *rank) startContainer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// By rename, so that a kill in the middle leaves no half of a description.
-	unready := r.box() + ".new"
-	err = oci.Prepare(unready, spec, oci.ShimConfig{
+	err = oci.Prepare(r.box(), spec, oci.ShimConfig{
 		ID:     r.a.containerID(r.id),
 		Layers: r.img.Layers,
 		Log:    oci.LogLimits{MaxBytes: int64(r.a.cfg.Logs.Quota)},
 	})
 	if err != nil {
 		return err
-	}
-	if err := os.Rename(unready, r.box()); err != nil {
-		return fmt.Errorf("make container directory: %w", err)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return err
