@@ -10,7 +10,11 @@ import (
 // They change nothing, but only the owner may call them.
 
 func (c *Controller) input(now sched.Time) sched.Input {
-	return sched.Input{Now: now, State: c.sched, Shares: c.shares(now)}
+	in := sched.Input{Now: now, State: c.sched, Shares: c.shares(now)}
+	if c.plan != nil {
+		in.Last = c.plan.Reservations
+	}
+	return in
 }
 
 // shares are worked out only where a decision depends on them: they cost as
