@@ -90,6 +90,7 @@ type SyncRequest struct {
 	Inventory     *Inventory   `json:"inventory,omitempty"` // when the controller asked for it
 	Unhealthy     []string     `json:"unhealthy,omitempty"` // reasons not to send jobs here now
 	Ranks         []RankStatus `json:"ranks,omitempty"`     // every rank the node holds
+	Samples       []GPUSample  `json:"samples,omitempty"`   // of its GPUs
 	Seen          uint64       `json:"seen"`                // version of the desired set it has
 	WaitMS        int64        `json:"waitMs"`              // how long to hold the request open when nothing is new
 	NowMS         int64        `json:"nowMs"`               // the node's clock

@@ -41,6 +41,7 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 	if r, ok := answer.(*control.Refusal); ok {
 		return nil, refused(r)
 	}
+	s.samples.put(in.Name, q.Samples)
 	want := answer.(control.SyncAnswer).WantInventory
 	if !want {
 		s.waitOrders(ctx, in.Name, q)
@@ -151,7 +152,9 @@ func (s *Server) cluster(context.Context, *clusterInput) (*body[api.ClusterInfo]
 	v := s.loop.view.Load()
 	out := api.ClusterInfo{Nodes: []api.Node{}}
 	for _, n := range v.Nodes {
-		out.Nodes = append(out.Nodes, nodeToAPI(v, n))
+		node := nodeToAPI(v, n)
+		s.samples.fill(&node)
+		out.Nodes = append(out.Nodes, node)
 	}
 	return &body[api.ClusterInfo]{out}, nil
 }

@@ -28,6 +28,7 @@ type Server struct {
 	vault   *vault
 	auth    *authenticator
 	streams *streams
+	samples samples
 	started time.Time
 	lns     []net.Listener
 }

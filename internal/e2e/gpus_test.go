@@ -47,6 +47,10 @@ func TestGPUs(t *testing.T) {
 	if out := s.must("ginfo"); !strings.Contains(out, "simulated") {
 		t.Errorf("ginfo does not say that the GPUs are simulated:\n%s", out)
 	}
+	eventually(t, "the GPUs' work is known", func() bool { return s.node(0).GPUs[index].Utilization != nil })
+	if out := s.must("ginfo", "--gpus"); !strings.Contains(out, "0%") {
+		t.Errorf("ginfo --gpus does not say how busy the GPUs are:\n%s", out)
+	}
 	s.must("gcancel", one, two)
 	if d := s.wait(all); endOf(d) != finished || d.GPUs != 4 {
 		t.Errorf("the job with all GPUs had %v:\n%s", d.GPUs, describe(d))

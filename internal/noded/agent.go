@@ -151,7 +151,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.gpuLoop} {
+	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.gpuLoop, a.sampleLoop} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()

@@ -24,6 +24,8 @@ type Devices interface {
 	Edit(spec *specs.Spec, uuids []string) error
 	// Lost says why work on any of these GPUs cannot go on; empty: it can.
 	Lost(uuids []string) string
+	// Samples says what they were doing when they were looked at last.
+	Samples() []api.GPUSample
 	// Watch looks at them until ctx ends, and calls changed when they are not
 	// as they were.
 	Watch(ctx context.Context, changed func())
@@ -50,6 +52,7 @@ func (noDevices) Inventory() DeviceInventory    { return DeviceInventory{} }
 func (noDevices) Near([]string) []int           { return nil }
 func (noDevices) Indexes([]string) []int        { return nil }
 func (noDevices) Lost([]string) string          { return "" }
+func (noDevices) Samples() []api.GPUSample      { return nil }
 func (noDevices) Watch(context.Context, func()) {}
 func (noDevices) Refresh(context.Context)       {}
 func (noDevices) Close() error                  { return nil }

@@ -146,6 +146,7 @@ func (a *Agent) sync(ctx context.Context, wait time.Duration) error {
 func (a *Agent) request(wait time.Duration) (*api.SyncRequest, ticket) {
 	inv, hash := a.inventory()
 	unhealthy := a.health.reasons()
+	samples := a.devices.Samples()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	req := &api.SyncRequest{
@@ -154,6 +155,7 @@ func (a *Agent) request(wait time.Duration) (*api.SyncRequest, ticket) {
 		InventoryHash: hash,
 		Unhealthy:     unhealthy,
 		Ranks:         a.statuses(),
+		Samples:       samples,
 		Seen:          a.order.seen,
 		WaitMS:        wait.Milliseconds(),
 		NowMS:         time.Now().UnixMilli(),

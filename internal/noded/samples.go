@@ -1,0 +1,65 @@
+package noded
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+	"gbatch/internal/gpu"
+)
+
+// newsSamples is how long changed GPU utilization may wait to be told: steady
+// work costs no message of its own.
+const newsSamples = 5 * time.Second
+
+func (d nvidia) Samples() []api.GPUSample { return samplesToAPI(d.node.Samples()) }
+
+func samplesToAPI(list []gpu.Sample) []api.GPUSample {
+	var out []api.GPUSample
+	for _, s := range list {
+		w := api.GPUSample{UUID: s.UUID}
+		if s.Utilization >= 0 {
+			w.Utilization = &s.Utilization
+		}
+		if s.MemUsedBytes >= 0 {
+			w.MemUsed = &s.MemUsedBytes
+		}
+		if w.Utilization != nil || w.MemUsed != nil {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// sampleLoop tells the controller when GPUs do something else than it knows of.
+func (a *Agent) sampleLoop(ctx context.Context) {
+	var told []api.GPUSample
+	for client.Sleep(ctx, gpuEvery) == nil {
+		if now := a.devices.Samples(); samplesDiffer(told, now) {
+			told = now
+			a.tell(newsSamples)
+		}
+	}
+}
+
+// samplesDiffer says whether a reader would see another picture.
+func samplesDiffer(a, b []api.GPUSample) bool {
+	if len(a) != len(b) {
+		return true
+	}
+	for i := range a {
+		x, y := a[i], b[i]
+		if x.UUID != y.UUID || (x.Utilization == nil) != (y.Utilization == nil) || (x.MemUsed == nil) != (y.MemUsed == nil) {
+			return true
+		}
+		if x.Utilization != nil && math.Abs(*x.Utilization-*y.Utilization) >= 5 {
+			return true
+		}
+		if x.MemUsed != nil && math.Abs(float64(*x.MemUsed-*y.MemUsed)) >= 256<<20 {
+			return true
+		}
+	}
+	return false
+}
