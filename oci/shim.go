@@ -21,8 +21,10 @@ import (
 
 // What a shim inherits beside stdin, stdout and stderr.
 const (
-	fdLock    = 3 // held until the process ends; never used
-	fdControl = 4 // a connection to whoever called Start
+	fdLock      = 3 // held until the process ends; never used
+	fdControl   = 4 // a connection to whoever called Start
+	fdNamespace = 5 // of the network, if one is handed over
+	fdListeners = 6 // and more: one for each published port
 )
 
 // shim is the state of a shim process: one container, from mount to result.
@@ -34,6 +36,7 @@ type shim struct {
 	v2          bool // the host has no v1 controllers
 	upper, work string
 	listener    *net.UnixListener
+	network     *shimNetwork // nil: nothing was handed over
 
 	mu        sync.Mutex // guards what follows, until the container runs, and all writes to conns
 	group     *cgroups.Group
@@ -81,7 +84,9 @@ func (s *shim) run() Exit {
 		return s.failed(err)
 	}
 	debug.SetGCPercent(50)
+	s.network.serve()
 	state, err := process.Wait() // err is also set when the code is not 0
+	s.network.close()            // the ports are free before anybody hears of the end
 	if state == nil {
 		return s.failed(fmt.Errorf("wait for the container: %w", err))
 	}
@@ -103,6 +108,9 @@ func (s *shim) setup() error {
 		return err
 	}
 	if err := readJSON(fileShim, &s.cfg); err != nil {
+		return err
+	}
+	if err := s.takeNetwork(); err != nil {
 		return err
 	}
 	if err := s.serve(); err != nil {

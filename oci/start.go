@@ -17,15 +17,19 @@ import (
 
 // Start begins a shim in a directory that Prepare made, and does not wait for
 // the container. An error means that no shim runs.
-func Start(dir string) (*Shim, error) {
-	s, err := start(dir)
+func Start(dir string) (*Shim, error) { return StartWith(dir, Handover{}) }
+
+// StartWith is Start for a container whose [ShimConfig] has a Network. The
+// shim gets copies of the files; the caller closes its own.
+func StartWith(dir string, h Handover) (*Shim, error) {
+	s, err := start(dir, h)
 	if err != nil {
 		return nil, fmt.Errorf("start container %s: %w", filepath.Base(dir), err)
 	}
 	return s, nil
 }
 
-func start(dir string) (*Shim, error) {
+func start(dir string, h Handover) (*Shim, error) {
 	if exists(filepath.Join(dir, fileExit)) || exists(filepath.Join(dir, fileBegun)) {
 		return nil, errors.New("the directory was used before; each attempt needs its own")
 	}
@@ -55,7 +59,7 @@ func start(dir string) (*Shim, error) {
 		// quarter of the time. Nothing else of the daemon's environment goes in.
 		Env:    []string{shimEnv + "=1", "GOMAXPROCS=1", defaultPath},
 		Stdout: stderr, Stderr: stderr,
-		ExtraFiles:  []*os.File{lock, theirs}, // fdLock, fdControl
+		ExtraFiles:  append([]*os.File{lock, theirs}, h.files()...), // from fdLock on
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWNS},
 	}
 	if err := cmd.Start(); err != nil {

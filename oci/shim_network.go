@@ -1,0 +1,130 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"gbatch/oci/netns"
+)
+
+// ShimNetwork describes the network that a shim is handed and keeps up.
+type ShimNetwork struct {
+	// Addr is the namespace's address.
+	Addr netip.Addr `json:"addr"`
+	// Ports are ports in the namespace, one for each listener handed over.
+	Ports []uint16 `json:"ports,omitempty"`
+	// Relay are name servers to be asked for the container; see netns.Relay.
+	Relay []netip.AddrPort `json:"relay,omitempty"`
+}
+
+// Handover is what only exists while somebody holds it: shim and container
+// hold it from the start on, and with them it goes.
+type Handover struct {
+	Namespace *os.File   // of the network; nil: none
+	Listeners []*os.File // on the host, one for each of ShimNetwork.Ports
+}
+
+func (h Handover) files() []*os.File {
+	if h.Namespace == nil {
+		return nil
+	}
+	return append([]*os.File{h.Namespace}, h.Listeners...)
+}
+
+// hasOwnNetwork says that a spec asks for a new network namespace.
+func hasOwnNetwork(spec *specs.Spec) bool {
+	for _, ns := range spec.Linux.Namespaces {
+		if ns.Type == specs.NetworkNamespace {
+			return ns.Path == ""
+		}
+	}
+	return false
+}
+
+// shimNetwork is what a shim was handed. Methods do nothing on nil.
+type shimNetwork struct {
+	forwards []*netns.Forward
+	relay    *netns.Relay
+}
+
+// takeNetwork takes hold of what was handed over and makes the container use it.
+func (s *shim) takeNetwork() error {
+	cfg := s.cfg.Network
+	if cfg == nil {
+		return nil
+	}
+	for i := range 1 + len(cfg.Ports) {
+		unix.CloseOnExec(fdNamespace + i)
+	}
+	ns := os.NewFile(fdNamespace, "network namespace")
+	for i, ref := range s.spec.Linux.Namespaces {
+		if ref.Type == specs.NetworkNamespace {
+			// The set-up opens it from another process of ours.
+			s.spec.Linux.Namespaces[i].Path = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fdNamespace)
+		}
+	}
+	n := &shimNetwork{}
+	for i, port := range cfg.Ports {
+		l, err := inheritListener(fdListeners + i)
+		if err != nil {
+			return fmt.Errorf("take over the listener for port %d: %w", port, err)
+		}
+		n.forwards = append(n.forwards, &netns.Forward{Listener: l, Namespace: ns, Addr: cfg.Addr, Port: port})
+	}
+	if len(cfg.Relay) > 0 {
+		relay, err := netns.NewRelay(ns, cfg.Relay)
+		if err != nil {
+			return err
+		}
+		n.relay = relay
+	}
+	s.network = n
+	return nil
+}
+
+func inheritListener(fd int) (*net.TCPListener, error) {
+	f := os.NewFile(uintptr(fd), "published port")
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, err
+	}
+	tcp, ok := l.(*net.TCPListener)
+	if !ok {
+		return nil, errors.Join(errors.New("it is no TCP listener"), l.Close())
+	}
+	return tcp, nil
+}
+
+// serve begins to pass on connections and questions, once the program runs.
+// Who connected earlier has waited in the kernel's queue.
+func (n *shimNetwork) serve() {
+	if n == nil {
+		return
+	}
+	for _, f := range n.forwards {
+		go f.Run() // ends with close, its connections with the process
+	}
+	if n.relay != nil {
+		go n.relay.Run() // ends with close
+	}
+}
+
+// close frees the ports.
+func (n *shimNetwork) close() {
+	if n == nil {
+		return
+	}
+	for _, f := range n.forwards {
+		f.Listener.Close()
+	}
+	if n.relay != nil {
+		n.relay.Close()
+	}
+}
