@@ -29,11 +29,12 @@ type ExecStdio struct {
 	Stdin, Stdout, Stderr *os.File
 }
 
-// ExecProcess is a command that runs in a container. It is killed when it is
-// closed, or when this process dies.
+// ExecProcess is a command that runs in a container. When it is closed, or this
+// process dies, the command's session gets HUP, and KILL some seconds later.
 type ExecProcess struct {
 	// Terminal is the user's side of the terminal, nil without one. Reading
-	// from it fails with EIO once the command has ended.
+	// from it fails with EIO once nothing has the other side open. It takes
+	// deadlines.
 	Terminal *os.File
 	PID      int // on the host
 
@@ -41,7 +42,8 @@ type ExecProcess struct {
 	in   *messageReader
 }
 
-// Exec starts a command in the container.
+// Exec starts a command in the container. The error wraps a *Failure if the
+// container has no such command, directory or user.
 func (s *Shim) Exec(req ExecRequest, stdio ExecStdio) (*ExecProcess, error) {
 	conn, err := dialShim(s.dir)
 	if err != nil {
@@ -82,12 +84,28 @@ func (p *ExecProcess) start(req ExecRequest, stdio ExecStdio) error {
 			closeAll(passed)
 			return errors.New("the shim sent no terminal")
 		}
-		p.Terminal = passed[0]
+		if p.Terminal, err = pollable(passed[0]); err != nil {
+			return err
+		}
 	} else {
 		closeAll(passed)
 	}
 	p.PID = r.PID
 	return nil
+}
+
+// pollable takes f over and makes reads of it such that can be broken off.
+func pollable(f *os.File) (*os.File, error) {
+	defer f.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "terminal"), nil
 }
 
 // answer returns the next message for this command, past those about phases.
@@ -102,7 +120,9 @@ func (p *ExecProcess) answer() (reply, []*os.File, error) {
 			closeAll(files)
 			continue
 		}
-		if err == nil && r.Error != "" {
+		if err == nil && r.Kind != "" {
+			err = &Failure{Kind: r.Kind, Message: r.Error}
+		} else if err == nil && r.Error != "" {
 			err = errors.New(r.Error)
 		}
 		if err != nil {
@@ -135,10 +155,17 @@ func (p *ExecProcess) Resize(width, height uint16) error {
 	if p.Terminal == nil {
 		return errors.New("resize: the command has no terminal")
 	}
-	return unix.IoctlSetWinsize(int(p.Terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width})
+	raw, err := p.Terminal.SyscallConn() // Fd would make it block
+	if err != nil {
+		return fmt.Errorf("resize: %w", err)
+	}
+	cerr := raw.Control(func(fd uintptr) {
+		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width})
+	})
+	return errors.Join(cerr, err)
 }
 
-// Close kills the command if it still runs. It may be called more than once.
+// Close ends the command if it still runs. It may be called more than once.
 func (p *ExecProcess) Close() error {
 	if p.Terminal != nil {
 		p.Terminal.Close()

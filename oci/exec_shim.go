@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/utils"
@@ -21,7 +22,12 @@ func (s *shim) serveExec(conn *net.UnixConn, in *messageReader, req request, std
 	process, terminal, err := s.startExec(req.Exec, stdio)
 	closeAll(stdio)
 	if err != nil {
-		_ = s.tell(conn, reply{Seq: req.Seq, Error: err.Error()})
+		out := reply{Seq: req.Seq, Error: err.Error()}
+		var f *Failure
+		if errors.As(err, &f) {
+			out.Kind = f.Kind
+		}
+		_ = s.tell(conn, out)
 		return
 	}
 	pid, _ := process.Pid()
@@ -34,8 +40,10 @@ func (s *shim) serveExec(conn *net.UnixConn, in *messageReader, req request, std
 	if err != nil {
 		_ = process.Signal(unix.SIGKILL)
 	}
-	go watchExec(in, process) // ends when the client goes or serveExec closes conn
+	ended := make(chan struct{})
+	go s.watchExec(in, process, ended) // ends when the client goes or serveExec closes conn
 	state, err := process.Wait()
+	close(ended)
 	out := reply{Seq: req.Seq, Exited: true}
 	switch {
 	case state == nil:
@@ -48,20 +56,56 @@ func (s *shim) serveExec(conn *net.UnixConn, in *messageReader, req request, std
 	_ = s.tell(conn, out)
 }
 
-// watchExec forwards the client's signals and kills the command when it goes.
-func watchExec(in *messageReader, process *libcontainer.Process) {
+// watchExec forwards the client's signals and ends the command when it goes.
+// What a command that has ended left behind stays, as with a login: it is part
+// of the job.
+func (s *shim) watchExec(in *messageReader, process *libcontainer.Process, ended <-chan struct{}) {
 	for {
 		line, files, err := in.next()
 		closeAll(files)
 		var req request
-		if err != nil || json.Unmarshal(line, &req) != nil {
-			_ = process.Signal(unix.SIGKILL)
+		if err == nil {
+			err = json.Unmarshal(line, &req)
+		}
+		select {
+		case <-ended:
+			return
+		default:
+		}
+		if err != nil {
+			s.hangUp(process)
 			return
 		}
 		if req.Op == opSignal {
 			_ = process.Signal(syscall.Signal(req.Signal))
 		}
 	}
+}
+
+// execGrace is how long the processes of a command have between HUP and KILL.
+const execGrace = 3 * time.Second
+
+// hangUp ends a command and what it started in its session, as the loss of a
+// terminal does, and kills what does not go.
+func (s *shim) hangUp(process *libcontainer.Process) {
+	leader, err := process.Pid()
+	if err != nil {
+		return
+	}
+	members := func() []int {
+		pids, err := s.group.Pids()
+		if err != nil {
+			return []int{leader}
+		}
+		return session(leader, pids)
+	}
+	_ = signalAll(members(), unix.SIGHUP) // who has gone meanwhile needs none
+	for end := time.Now().Add(execGrace); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if len(members()) == 0 {
+			return
+		}
+	}
+	_ = signalAll(members(), unix.SIGKILL)
 }
 
 func (s *shim) tell(conn *net.UnixConn, out reply, files ...*os.File) error {

@@ -1,8 +1,11 @@
 package oci_test
 
 import (
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -138,6 +141,80 @@ func TestExecEnds(t *testing.T) {
 	}
 	closed.Close()
 	poll(t, "end of both commands", func() bool { st, err := s.Stats(); return err == nil && st.Pids <= 2 })
+}
+
+// Who goes away takes along what the command started, be it deaf to HUP; what
+// a command that ended by itself left running stays.
+func TestExecHangsUp(t *testing.T) {
+	s := execBox(t, "")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p, err := s.Exec(oci.ExecRequest{Args: []string{"sh", "-c", "trap '' HUP; (sleep 1000) & echo up; sleep 1000"}}, oci.ExecStdio{Stdout: w})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(r, make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	poll(t, "end of the session", func() bool { return living(t, p.PID) == 0 })
+	if p, err = s.Exec(oci.ExecRequest{Args: []string{"sh", "-c", "sleep 1000 &"}}, oci.ExecStdio{}); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := p.Wait(); err != nil || code != 0 {
+		t.Fatalf("code %d, %v", code, err)
+	}
+	if n := living(t, p.PID); n != 1 {
+		t.Errorf("%d processes of the session live on, want the one left running", n)
+	}
+}
+
+// living counts the processes of a session that are no zombies.
+func living(t *testing.T, session int) int {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			continue // it has ended
+		}
+		fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+		if fields[0] != "Z" && fields[3] == strconv.Itoa(session) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestExecFailures(t *testing.T) {
+	s := execBox(t, "")
+	tests := map[string]struct {
+		req  oci.ExecRequest
+		kind oci.FailureKind
+		code int
+	}{
+		"missing":    {oci.ExecRequest{Args: []string{"nonesuch"}}, oci.CommandNotFound, 127},
+		"no_program": {oci.ExecRequest{Args: []string{"/etc/passwd"}}, oci.CommandNotRunable, 126},
+		"user":       {oci.ExecRequest{Args: []string{"id"}, User: "nobody-here"}, oci.UserUnknown, 125},
+		"directory":  {oci.ExecRequest{Args: []string{"id"}, WorkDir: "/etc/passwd/x"}, oci.WorkDirMissing, 125},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.Exec(tc.req, oci.ExecStdio{})
+			var f *oci.Failure
+			if !errors.As(err, &f) || f.Kind != tc.kind || f.Code() != tc.code {
+				t.Errorf("%v: %+v, want %s", err, f, tc.kind)
+			}
+		})
+	}
 }
 
 func TestExecMayNotGainRoot(t *testing.T) {

@@ -75,7 +75,16 @@ func handles(pid int, sig syscall.Signal) bool {
 	return false
 }
 
-func parentOf(pid int) (int, error) {
+// The numbers of fields of /proc/PID/stat, behind the name.
+const (
+	statParent  = 1
+	statSession = 3
+)
+
+func parentOf(pid int) (int, error) { return statField(pid, statParent) }
+
+// statField is an error for a process that has ended and is not yet reaped.
+func statField(pid, n int) (int, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return 0, err
@@ -83,8 +92,22 @@ func parentOf(pid int) (int, error) {
 	// The name is in parentheses and may have any character, so cut behind it.
 	i := bytes.LastIndexByte(data, ')')
 	fields := bytes.Fields(data[i+1:])
-	if i < 0 || len(fields) < 2 {
-		return 0, fmt.Errorf("read parent of process %d: bad line", pid)
+	if i < 0 || len(fields) <= n {
+		return 0, fmt.Errorf("read state of process %d: bad line", pid)
 	}
-	return strconv.Atoi(string(fields[1]))
+	if string(fields[0]) == "Z" {
+		return 0, fmt.Errorf("process %d has ended", pid)
+	}
+	return strconv.Atoi(string(fields[n]))
+}
+
+// session is which of the processes belong to the session that leader began.
+func session(leader int, pids []int) []int {
+	var members []int
+	for _, pid := range pids {
+		if id, err := statField(pid, statSession); err == nil && id == leader {
+			members = append(members, pid)
+		}
+	}
+	return members
 }

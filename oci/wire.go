@@ -52,6 +52,8 @@ type reply struct {
 	Error   string `json:"error,omitempty"`
 	Exited  bool   `json:"exited,omitempty"` // a command ended with Code
 	Code    int    `json:"code,omitempty"`
+
+	Kind FailureKind `json:"kind,omitempty"` // with Error: a Failure
 }
 
 // Phase is how far a container has come.
