@@ -61,7 +61,8 @@ type Request struct {
 type Attempt struct {
 	Attempt uint32     `json:"attempt"`
 	Ranks   []Rank     `json:"ranks"`
-	Start   sched.Time `json:"start"` // resources held since
+	Start   sched.Time `json:"start"`           // resources held since
+	Image   string     `json:"image,omitempty"` // digest that all ranks run, of this attempt and later ones, once known
 	End     sched.Time `json:"end,omitempty"`
 }
 
@@ -89,6 +90,13 @@ type Ending struct {
 // RankID names rank i of the job's last attempt.
 func (j *Job) RankID(i int) job.RankID {
 	return job.RankID{Job: j.Number, Attempt: j.Attempt.Attempt, Rank: uint32(i)}
+}
+
+// AwaitsImage says whether rank i is not to be ordered yet: the first rank finds
+// out which image the reference names, and the others of the gang run that one.
+func (j *Job) AwaitsImage(i int) bool {
+	first := j.Attempt.Ranks[0].Phase
+	return i > 0 && j.Attempt.Image == "" && j.Ending == nil && !first.After(job.PhasePulling)
 }
 
 // On says whether the job has a live rank on the node.

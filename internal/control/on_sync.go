@@ -71,6 +71,7 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 	}
 	switch {
 	case st.Phase.After(r.Phase):
+	case st.Phase == r.Phase && st.Image != "" && r.Image == "" && st.Phase != job.PhaseEnded:
 	case st.Phase == r.Phase && st.Progress != r.Progress && st.Phase != job.PhaseEnded:
 		c.progress(j, i, st.Progress)
 		return
@@ -117,11 +118,15 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 	case state == job.Assigned:
 		state = job.Starting
 	}
+	pinned := at.Image == "" && r.Image != ""
+	if pinned {
+		at.Image = r.Image
+	}
 	line := ""
 	if r.Phase == job.PhaseStarting {
 		line = fmt.Sprintf("image is there, container starts on %s", r.Alloc.Node)
 	}
-	if r.Phase == job.PhasePulling {
+	if r.Phase == job.PhasePulling && j.Attempt.Ranks[i].Phase != r.Phase {
 		line = fmt.Sprintf("%s pulls the image", r.Alloc.Node)
 	}
 	if r.Phase == job.PhaseEnded {
@@ -134,6 +139,9 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 		}
 		j.State = state
 	})
+	if pinned && len(at.Ranks) > 1 {
+		c.wakeNodesOf(j) // the other ranks waited for it
+	}
 	if r.Phase != job.PhaseEnded {
 		return
 	}
@@ -142,7 +150,11 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 		c.finish(now, j)
 	} else if j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
 		// One rank failed: the others of the gang have no use.
-		c.end(now, j, Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: reasonOf(r), Then: job.Failed, Text: "rank " + fmt.Sprint(i) + " " + exitText(r)})
+		how := Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: reasonOf(r), Then: job.Failed, Text: "rank " + fmt.Sprint(i) + " " + exitText(r)}
+		if how.Reason.Class() == job.Infra && j.Request.Restartable {
+			how.Then = job.Queued
+		}
+		c.end(now, j, how)
 	}
 }
 

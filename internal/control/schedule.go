@@ -58,6 +58,9 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 		delete(c.promised, j.Number)
 	}
 	at := &Attempt{Attempt: j.Tries + 1, Start: now}
+	if j.Attempt != nil {
+		at.Image = j.Attempt.Image
+	}
 	names := make([]string, len(s.Ranks))
 	for i, a := range s.Ranks {
 		n := c.node(a.Node)

@@ -102,6 +102,9 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 				continue
 			}
 			o := api.Order{ID: j.RankID(i)}
+			if !held[o.ID] && j.AwaitsImage(i) {
+				continue
+			}
 			if e := j.Ending; e != nil {
 				o.Stop = &api.Stop{Signal: e.Signal, GraceMS: int64(e.Grace), Reason: e.Reason, Text: e.Text}
 			}
@@ -124,9 +127,7 @@ func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, Project: j.Owner.Project, ProjectGID: p.GID,
 		Allocation: allocationToAPI(r.Alloc), Ranks: len(j.Attempt.Ranks),
 		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.cfg().Limits.Grace.millis()),
-	}
-	for _, other := range j.Attempt.Ranks { // all ranks run the digest that the first one found
-		o.Digest = firstOf(o.Digest, other.Image)
+		Digest: j.Attempt.Image,
 	}
 	doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: j.Number})
 	if err != nil || !ok {

@@ -99,7 +99,14 @@ func (r *rank) pullProgress(p image.Progress) {
 	case p.Total > 0:
 		text = fmt.Sprintf("pulling %s of %s", formatBytes(p.Bytes), formatBytes(p.Total))
 	}
-	r.change(newsPull, func(s *api.RankStatus) { s.Progress = text })
+	within := newsPull
+	r.a.mu.Lock()
+	if p.Digest != "" && r.status.Image == "" {
+		r.status.Image = p.Digest
+		within = newsNow // the other ranks of a gang wait for it
+	}
+	r.a.mu.Unlock()
+	r.change(within, func(s *api.RankStatus) { s.Progress = text })
 }
 
 // takeSlot waits for one of the places in which containers may be starting:

@@ -88,10 +88,11 @@ func (g *flights[V]) forget(key string, f *flight[V]) {
 
 // hub passes progress on to whoever is waiting for a flight.
 type hub struct {
-	mu   sync.Mutex
-	last Progress
-	next int
-	subs map[int]func(Progress)
+	mu     sync.Mutex
+	last   Progress
+	digest string // of the image, once known
+	next   int
+	subs   map[int]func(Progress)
 }
 
 // subscribe calls f with the last progress and all later ones, until the
@@ -121,8 +122,18 @@ func (h *hub) subscribe(f func(Progress)) (cancel func()) {
 func (h *hub) publish(p Progress) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	p.Digest = h.digest
 	h.last = p
 	for _, f := range h.subs {
 		f(p)
 	}
+}
+
+// found notes which image the work is about.
+func (h *hub) found(digest string) {
+	h.mu.Lock()
+	h.digest = digest
+	p := h.last
+	h.mu.Unlock()
+	h.publish(p)
 }

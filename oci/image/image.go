@@ -38,6 +38,8 @@ type Progress struct {
 	Phase              Phase
 	Bytes, Total       int64 // compressed; Bytes falls back when a layer is tried again
 	Layers, LayersDone int
+	// Digest is Image.Digest, as soon as it is known.
+	Digest string
 }
 
 // Image is ready to run. Its directories stay until it is not held and GC

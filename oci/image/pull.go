@@ -120,6 +120,7 @@ func (s *Store) pull(ctx context.Context, r ref.Ref, creds *ref.Credentials, h *
 	if err != nil {
 		return nil, err
 	}
+	h.found(digest.String())
 	if _, img := s.image(digest.String()); img != nil {
 		if img, err := s.use(img, r, identity); img != nil || err != nil {
 			return img, err
