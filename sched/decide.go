@@ -125,6 +125,7 @@ func (r *round) reserve(k *jobKind, c *class, e *entry) {
 	}
 	r.reserved++
 	r.wake(at)
+	r.count(c, at, k.milliAt(spots))
 	r.book(k, e, at, spots)
 	r.queue.advance(r)
 	if r.reserved == r.depth() {

@@ -119,6 +119,12 @@ func newExplainer(in Input) *explainer {
 	return x
 }
 
+// reservedFor says that the round gave the job a reservation: then it is over no
+// limit, though it counts against limits itself.
+func (x *explainer) reservedFor(id JobID) bool {
+	return slices.ContainsFunc(x.plan.Reservations, func(r Reservation) bool { return r.Job == id })
+}
+
 func (x *explainer) estimate(e *entry) Estimate {
 	k := e.class.kind
 	for _, st := range x.plan.Starts {

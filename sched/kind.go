@@ -19,6 +19,7 @@ type nodeKind struct {
 	value  int64      // of its most valuable GPU
 
 	nodes []*node   // by name; position in it is node.pos
+	known int       // how many are not removed
 	open  int       // how many take jobs
 	whole []nodeSet // by number of free whole GPUs: nodes that take jobs
 	part  nodeSet   // of these, the ones with a GPU that is partly used
@@ -71,10 +72,13 @@ func (k *nodeKind) refresh() {
 		}
 		return out
 	}
-	k.whole, k.cores, k.part, k.open = sets(len(k.sample.GPUs)+1), sets(coresBuckets), make(nodeSet, words), 0
+	k.whole, k.cores, k.part, k.known, k.open = sets(len(k.sample.GPUs)+1), sets(coresBuckets), make(nodeSet, words), 0, 0
 	for i, n := range k.nodes {
 		n.pos = i
 		n.indexed = false
+		if !n.gone {
+			k.known++
+		}
 		if n.open() {
 			k.open++
 			k.insert(n)

@@ -17,6 +17,13 @@ type oracle struct {
 	busy map[string][]interval // by node
 	base map[string][]interval // of running jobs only
 	runs []Running             // with those that the plan starts
+	plan []promised            // jobs with a reservation
+}
+
+type promised struct {
+	job   Job
+	at    Time
+	milli int64
 }
 
 type interval struct {
@@ -79,6 +86,15 @@ func (o *oracle) limitOf(j Job) (limit, estimate Time) {
 		estimate = min(estimate, j.Predicted)
 	}
 	return limit, estimate
+}
+
+// expected is what candidates for backfill are ordered by.
+func (o *oracle) expected(j Job) Time {
+	limit, _ := o.limitOf(j)
+	if j.Predicted > 0 {
+		return min(j.Predicted, limit)
+	}
+	return limit
 }
 
 // could says whether an empty node with all its GPUs in order could hold a rank.
@@ -284,52 +300,6 @@ func (o *oracle) rightAmount(n Node, j Job, a Allocation, start, end Time) error
 	return nil
 }
 
-// over says whether one more such job is over a limit of its own.
-func (o *oracle) over(j Job, milli int64) bool {
-	p := o.in.State.policy
-	limit, _ := o.limitOf(j)
-	qos := func(q string) string { return cmp.Or(q, p.DefaultQOS) }
-	check := func(l Limits, of func(Job) bool) bool {
-		running, gpus, left := 0, int64(0), int64(0)
-		for _, r := range o.runs {
-			if !of(r.Job) {
-				continue
-			}
-			running++
-			var m int64
-			for _, a := range r.Ranks {
-				m += a.MilliGPU()
-			}
-			gpus += m
-			left += m * int64(max(r.End-o.in.Now, 0))
-		}
-		return l.Running > 0 && running+1 > l.Running || l.MilliGPU > 0 && milli > 0 && gpus+milli > l.MilliGPU ||
-			l.GPUMinutes > 0 && milli > 0 && left+milli*int64(limit) > l.GPUMinutes*1000*60_000
-	}
-	user, ok := p.Users[j.User]
-	if !ok {
-		user = p.User
-	}
-	project, ok := p.Projects[j.Project]
-	if !ok {
-		project = p.Project
-	}
-	q := p.QOS[qos(j.QOS)]
-	return check(user, func(r Job) bool { return r.User == j.User }) ||
-		check(project, func(r Job) bool { return r.Project == j.Project }) ||
-		check(q.Limits, func(r Job) bool { return qos(r.QOS) == qos(j.QOS) }) ||
-		check(q.PerUser, func(r Job) bool { return qos(r.QOS) == qos(j.QOS) && r.User == j.User }) ||
-		j.Bucket != "" && check(Limits{Running: j.BucketMax}, func(r Job) bool { return r.Bucket == j.Bucket })
-}
-
-func leastMilli(s *Shape) int64 {
-	per := s.MilliGPU
-	if s.AllGPUs {
-		per = max(per, 1000)
-	}
-	return int64(s.Ranks()) * per
-}
-
 // ordered is the jobs that may start, first the one to go first.
 func (o *oracle) ordered() []Job {
 	var out []Job
@@ -375,11 +345,7 @@ func (o *oracle) prove(p *Plan) error {
 		over := o.over(j, leastMilli(j.Shape))
 		switch {
 		case starts:
-			var milli int64
-			for _, a := range start.Ranks {
-				milli += a.MilliGPU()
-			}
-			if o.over(j, milli) {
+			if o.over(j, milliOf(start.Ranks)) {
 				return fmt.Errorf("job %d starts over a limit", j.ID)
 			}
 			if err := o.put(j, start.Ranks, o.in.Now); err != nil {
@@ -403,11 +369,10 @@ func (o *oracle) prove(p *Plan) error {
 			if err := o.put(j, plan.Ranks, plan.At); err != nil {
 				return err
 			}
+			o.plan = append(o.plan, promised{j, plan.At, milliOf(plan.Ranks)})
 			if reserved++; reserved == depth && o.in.State.policy.Mode == EasySJBF {
 				slices.SortStableFunc(queue[i+1:], func(a, b Job) int {
-					_, ea := o.limitOf(a)
-					_, eb := o.limitOf(b)
-					return cmp.Compare(ea, eb)
+					return cmp.Compare(o.expected(a), o.expected(b))
 				})
 			}
 		case reserved < depth && !j.Interactive && o.ever(j):

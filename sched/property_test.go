@@ -2,245 +2,12 @@ package sched
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"gbatch/accounting"
 )
-
-// world is a small cluster that is driven at random.
-type world struct {
-	t      *rapid.T
-	s      *State
-	ledger *accounting.Ledger
-	now    Time
-	next   JobID
-}
-
-var testModels = []string{"NVIDIA A100", "NVIDIA H100"}
-
-func randomPolicy(t *rapid.T) Policy {
-	p := DefaultPolicy()
-	p.Mode = rapid.SampledFrom([]Mode{Gbatch, Easy, EasySJBF, Conservative}).Draw(t, "mode")
-	p.Estimates = rapid.SampledFrom([]Estimates{ByUser, ByPredicted}).Draw(t, "estimates")
-	p.Placement = rapid.SampledFrom([]Placement{PlaceGbatch, PlaceBestFit, PlaceRandom, PlaceFGD}).Draw(t, "placement")
-	p.BackfillReservations = rapid.IntRange(0, 4).Draw(t, "reservations")
-	p.HaltGrace = Minute
-	p.QOS = map[string]QOS{"low": {}, "high": {Priority: 500}}
-	if rapid.Bool().Draw(t, "limited") {
-		p.User = Limits{Running: rapid.IntRange(0, 3).Draw(t, "running"), MilliGPU: 1000 * rapid.Int64Range(0, 4).Draw(t, "gpus")}
-		p.Project = Limits{GPUMinutes: rapid.Int64Range(0, 500).Draw(t, "gpu-minutes")}
-		p.QOS["low"] = QOS{PerUser: Limits{Running: 1}}
-	}
-	p.Values = map[string]int64{"H100": 3000}
-	return p
-}
-
-func newWorld(t *rapid.T, p Policy) *world {
-	s, err := New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := accounting.New(accounting.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, s: s, ledger: l, now: 10_000_000}
-	for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
-		w.setNode(fmt.Sprintf("n%d", i))
-	}
-	return w
-}
-
-func (w *world) setNode(name string) {
-	t := w.t
-	n := Node{Name: name, MilliCPU: 1000 * rapid.Int64Range(1, 8).Draw(t, "cores"), MemMiB: 1024 * rapid.Int64Range(1, 8).Draw(t, "gib"),
-		Cluster: rapid.IntRange(1, 2).Draw(t, "cluster"), CUDA: 1200, AllowShare: rapid.Bool().Draw(t, "share"),
-		Switch: rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(t, "switch")}
-	model := rapid.SampledFrom(testModels).Draw(t, "model")
-	for g := range rapid.IntRange(0, 4).Draw(t, "gpus") {
-		n.GPUs = append(n.GPUs, GPU{UUID: fmt.Sprint(name, "-", g), Model: model, MemMiB: 40960, ComputeCap: 80, NUMA: g / 2,
-			Drained: rapid.IntRange(0, 9).Draw(t, "bad gpu") == 0})
-	}
-	if rapid.IntRange(0, 7).Draw(t, "drain") == 0 {
-		n.State, n.Reason = Drained, "test"
-	}
-	if old, ok := w.s.Node(name); ok { // the same machine: only marks change
-		old.State, old.Reason = n.State, n.Reason
-		for i := range old.GPUs {
-			old.GPUs[i].Drained = i < len(n.GPUs) && n.GPUs[i].Drained
-		}
-		n = old
-	}
-	if err := w.s.SetNode(n); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (w *world) shape() *Shape {
-	t := w.t
-	s := &Shape{MilliCPU: 1000 * rapid.Int64Range(1, 4).Draw(t, "cpu"), MemMiB: 512 * rapid.Int64Range(0, 6).Draw(t, "mem")}
-	switch rapid.IntRange(0, 9).Draw(t, "kind") {
-	case 0:
-		s.MilliGPU = rapid.SampledFrom([]int64{250, 500, 600}).Draw(t, "part")
-	case 1:
-		s.AllGPUs = true
-	case 2:
-		s.Exclusive = true
-	case 3, 4, 5, 6:
-		s.MilliGPU = 1000 * rapid.Int64Range(1, 4).Draw(t, "whole")
-	}
-	if rapid.IntRange(0, 4).Draw(t, "gang") == 0 {
-		s.Nodes = rapid.IntRange(2, 3).Draw(t, "ranks")
-	}
-	switch rapid.IntRange(0, 9).Draw(t, "constraint") {
-	case 0:
-		s.GPUModels = []string{"h100"}
-	case 1:
-		s.Node = "N-0"
-	case 2:
-		s.Cluster = 1
-	case 3:
-		s.GPUMemMiB = 20000
-	case 4:
-		s.MinCUDA = 1300
-	}
-	return s
-}
-
-func (w *world) job() Job {
-	t := w.t
-	w.next++
-	j := Job{ID: w.next, Project: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "project"), User: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "user"),
-		QOS: rapid.SampledFrom([]string{"", "low", "high"}).Draw(t, "qos"), Shape: w.shape(), Submitted: w.now,
-		Limit: Minute * Time(rapid.IntRange(0, 60).Draw(t, "limit")), Priority: -rapid.IntRange(0, 2).Draw(t, "nice")}
-	j.Predicted = j.Limit / 2 * Time(rapid.IntRange(0, 1).Draw(t, "predicted"))
-	switch rapid.IntRange(0, 11).Draw(t, "extra") {
-	case 0:
-		j.NotBefore = w.now + Minute*Time(rapid.IntRange(0, 30).Draw(t, "after"))
-	case 1:
-		j.NotAfter = w.now + Minute*Time(rapid.IntRange(0, 30).Draw(t, "before"))
-	case 2:
-		j.Interactive = true
-	case 3:
-		j.Bucket, j.BucketMax = "b", 1
-	case 4:
-		j.Reservations = []string{"w0"}
-	case 5:
-		j.MaxQueued = 10 * Minute
-	}
-	return j
-}
-
-func (w *world) input() Input {
-	return Input{Now: w.now, State: w.s, Shares: w.ledger.Shares(int64(w.now))}
-}
-
-// apply does what the plan says.
-func (w *world) apply(p *Plan) {
-	for _, r := range p.Rejects {
-		if !w.s.Dequeue(r.Job) {
-			w.t.Fatalf("rejected job %d does not wait", r.Job)
-		}
-	}
-	for _, st := range p.Starts {
-		j, ok := w.s.Waiting(st.Job)
-		if !ok {
-			w.t.Fatalf("started job %d does not wait", st.Job)
-		}
-		limit := j.Limit
-		if limit == 0 {
-			limit = w.s.policy.DefaultLimit
-		}
-		if err := w.s.Start(Running{Job: j, Ranks: st.Ranks, Start: w.now, End: w.now + limit}); err != nil {
-			w.t.Fatal(err)
-		}
-		w.charge(j, st.Ranks, w.ledger.Begin)
-	}
-	for _, h := range p.Halts {
-		if !w.s.Halting(h.Job) {
-			w.t.Fatalf("job %d is to be ended, and does not run", h.Job)
-		}
-	}
-}
-
-func (w *world) charge(j Job, ranks []Allocation, do func(accounting.Charge) error) {
-	for _, a := range ranks {
-		c := accounting.Charge{Project: j.Project, User: j.User, MilliGPU: a.MilliGPU(), MilliCPU: a.MilliCPU, MemMiB: a.MemMiB, Start: int64(w.now), End: int64(w.now)}
-		if err := do(c); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-}
-
-func (w *world) end(id JobID) {
-	x, _ := w.s.Running(id)
-	if !w.s.End(id) {
-		w.t.Fatalf("job %d does not run", id)
-	}
-	for _, a := range x.Ranks {
-		c := accounting.Charge{Project: x.Job.Project, User: x.Job.User, MilliGPU: a.MilliGPU(), MilliCPU: a.MilliCPU, MemMiB: a.MemMiB, Start: int64(x.Start), End: int64(w.now)}
-		if err := w.ledger.End(c); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-}
-
-func (w *world) someRunning() (JobID, bool) {
-	ids := slices.Sorted(maps.Keys(w.s.running))
-	if len(ids) == 0 {
-		return 0, false
-	}
-	return rapid.SampledFrom(ids).Draw(w.t, "running job"), true
-}
-
-// disturb changes something.
-func (w *world) disturb() {
-	t := w.t
-	switch rapid.IntRange(0, 11).Draw(t, "disturb") {
-	case 0:
-		w.setNode(fmt.Sprintf("n%d", rapid.IntRange(0, 4).Draw(t, "node")))
-	case 1:
-		w.s.RemoveNode(fmt.Sprintf("n%d", rapid.IntRange(0, 4).Draw(t, "node")))
-	case 2:
-		start := w.now + Minute*Time(rapid.IntRange(-20, 40).Draw(t, "window start"))
-		win := Window{Name: "w0", Start: start, End: start + 30*Minute, Nodes: []string{"n0", "n1"}, Maintenance: rapid.Bool().Draw(t, "maintenance"), Users: []string{"c"}}
-		if err := w.s.Reserve(win); err != nil {
-			t.Fatal(err)
-		}
-	case 3:
-		w.s.Unreserve("w0")
-	case 4:
-		if ids := slices.Sorted(maps.Keys(w.s.waiting)); len(ids) > 0 {
-			w.s.Dequeue(rapid.SampledFrom(ids).Draw(t, "waiting job"))
-		}
-	case 5, 6, 7:
-		if id, ok := w.someRunning(); ok {
-			w.end(id)
-		}
-	default:
-		w.now += Minute * Time(rapid.IntRange(0, 20).Draw(t, "minutes"))
-		for _, id := range slices.Sorted(maps.Keys(w.s.running)) {
-			if x := w.s.running[id]; x.End+2*Minute < w.now {
-				w.end(id)
-			}
-		}
-	}
-}
-
-func (w *world) step() Plan {
-	for range rapid.IntRange(0, 5).Draw(w.t, "jobs") {
-		if err := w.s.Enqueue(w.job()); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	p := Decide(w.input())
-	return p
-}
 
 // planText is the plan as bytes.
 func planText(t interface{ Fatal(...any) }, p Plan) string {
@@ -326,6 +93,8 @@ func (w *world) explained(p *Plan) {
 	}
 	for _, r := range p.Reservations {
 		plans[r.Job] = r.At
+		j, _ := w.s.Waiting(r.Job)
+		final.plan = append(final.plan, promised{j, r.At, milliOf(r.Ranks)})
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.s.waiting)) {
 		x := Explain(in, id)
@@ -344,7 +113,7 @@ func (w *world) explained(p *Plan) {
 		if code == CodeNever {
 			want = append(want, code)
 		}
-		if final.over(j, leastMilli(j.Shape)) {
+		if _, ok := plans[id]; !ok && final.over(j, leastMilli(j.Shape)) {
 			want = append(want, CodeLimit)
 		}
 		if j.since() > w.now {

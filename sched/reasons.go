@@ -27,7 +27,7 @@ func (x *explainer) reasons(e *entry) []Reason {
 	}
 	c, k := e.class, e.class.kind
 	ranks := k.shape.Ranks()
-	if hit, over := x.overLimit(c); over {
+	if hit, over := x.overLimit(c); over && !x.reservedFor(e.id) {
 		add(CodeLimit, 0, "%s", hit.text())
 	}
 	if e.since > x.now {

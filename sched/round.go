@@ -14,9 +14,10 @@ type round struct {
 
 	totalMilli, totalCPU int64 // of all nodes that are known
 
-	log    []*run  // started in trial, to be ended again
-	lined  []*node // with a timeline, to be dropped
-	halted []*run  // marked as being ended, to be unmarked
+	log     []*run   // started in trial, to be ended again
+	lined   []*node  // with a timeline, to be dropped
+	halted  []*run   // marked as being ended, to be unmarked
+	counted []*tally // with planned jobs, to be dropped
 
 	failed       map[string][]failure // by shape.bounds
 	promises     map[JobID]promise    // in Conservative mode, of jobs not looked at yet
@@ -37,8 +38,8 @@ func newRound(in Input) *round {
 	r.stats = &r.plan.Stats
 	r.plan.now = in.Now
 	for _, k := range r.s.order {
-		r.totalMilli += int64(len(k.nodes)*len(k.sample.GPUs)) * WholeGPU
-		r.totalCPU += int64(len(k.nodes)) * k.sample.MilliCPU
+		r.totalMilli += int64(k.known*len(k.sample.GPUs)) * WholeGPU
+		r.totalCPU += int64(k.known) * k.sample.MilliCPU
 	}
 	return r
 }
@@ -70,6 +71,9 @@ func (r *round) close() {
 	r.rollback(0)
 	for _, n := range r.lined {
 		n.line = nil
+	}
+	for _, t := range r.counted {
+		t.planned = t.planned[:0]
 	}
 	for _, x := range r.halted {
 		x.Halting = false

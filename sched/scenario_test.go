@@ -1,6 +1,7 @@
 package sched_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,37 +13,39 @@ import (
 // Each file in testdata opens with a sentence on what it proves. Run with
 // -rewrite to write what is decided now, and read it before it is committed.
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		var w *schedtest.World
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			if d.Cmd == "policy" || w == nil {
-				text := ""
-				if d.Cmd == "policy" {
-					text = d.Input
-				}
-				var err error
-				if w, err = schedtest.New(text); err != nil {
-					return "error: " + err.Error() + "\n"
-				}
-				if d.Cmd == "policy" {
-					return ""
-				}
-			}
-			args := map[string]string{}
-			for _, a := range d.CmdArgs {
-				args[a.Key] = strings.Join(a.Vals, ",")
-			}
-			var lines []string
-			for l := range strings.Lines(d.Input) {
-				if l = strings.TrimSpace(l); l != "" {
-					lines = append(lines, l)
-				}
-			}
-			out, err := w.Do(d.Cmd, args, lines)
-			if err != nil {
-				out += "error: " + err.Error() + "\n"
-			}
-			return out
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no scenarios in testdata: %v", err)
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			var w *schedtest.World
+			datadriven.RunTest(t, path, func(_ *testing.T, d *datadriven.TestData) string { return step(&w, d) })
 		})
-	})
+	}
+}
+
+// step does one command in the world, which the policy, or the first other
+// command, makes.
+func step(w **schedtest.World, d *datadriven.TestData) string {
+	out, err := "", error(nil)
+	switch {
+	case d.Cmd == "policy":
+		*w, err = schedtest.New(d.Input)
+	case *w == nil:
+		if *w, err = schedtest.New(""); err != nil {
+			break
+		}
+		fallthrough
+	default:
+		args := map[string]string{}
+		for _, a := range d.CmdArgs {
+			args[a.Key] = strings.Join(a.Vals, ",")
+		}
+		out, err = (*w).Do(d.Cmd, args, strings.Split(strings.TrimSpace(d.Input), "\n"))
+	}
+	if err != nil {
+		out += "error: " + err.Error() + "\n"
+	}
+	return out
 }

@@ -71,8 +71,12 @@ func (x *Shape) canonical() (n Shape, bounds, key string) {
 	n.Nodes = x.Ranks()
 	n.GPUModels = sortedSet(x.GPUModels, strings.ToLower)
 	n.Features = sortedSet(x.Features, func(f string) string { return f })
-	bounds = fmt.Sprintf("%d %t %t %d %q %q %d %d %d %q %t", n.Nodes, n.AllGPUs, n.Exclusive, n.Cluster, fold(n.Node),
-		n.GPUModels, n.GPUMemMiB, n.MinCUDA, n.MinComputeCap, n.Features, n.MilliGPU%WholeGPU != 0)
+	part := int64(boolInt(n.MilliGPU%WholeGPU != 0))
+	if n.GPUMemMiB > 0 {
+		part *= n.MilliGPU // a larger share has more memory, and so may fit where a smaller one does not
+	}
+	bounds = fmt.Sprintf("%d %t %t %d %q %q %d %d %d %q %d", n.Nodes, n.AllGPUs, n.Exclusive, n.Cluster, fold(n.Node),
+		n.GPUModels, n.GPUMemMiB, n.MinCUDA, n.MinComputeCap, n.Features, part)
 	return n, bounds, fmt.Sprintf("%s %d %d %d", bounds, n.MilliGPU, n.MilliCPU, n.MemMiB)
 }
 

@@ -64,25 +64,6 @@ func New(p Policy) (*State, error) {
 	return s, s.SetPolicy(p)
 }
 
-// SetPolicy replaces the policy as a whole, or not at all.
-func (s *State) SetPolicy(p Policy) error {
-	if err := p.Validate(); err != nil {
-		return fmt.Errorf("set policy: %w", err)
-	}
-	s.policy = p.clone()
-	s.policyChanged()
-	return nil
-}
-
-// Policy is a copy of the policy in force.
-func (s *State) Policy() Policy { return s.policy.clone() }
-
-func (p Policy) clone() Policy {
-	p.QOS, p.Users, p.Projects = maps.Clone(p.QOS), maps.Clone(p.Users), maps.Clone(p.Projects)
-	p.Values, p.Mix = maps.Clone(p.Values), slices.Clone(p.Mix)
-	return p
-}
-
 // Start records that a job holds an allocation, decided by a Plan, and takes it
 // from the queue. It fails, and changes nothing, if the job runs already, if
 // the node is not known, or if the allocation is not free.

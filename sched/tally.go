@@ -8,7 +8,9 @@ type tally struct {
 	running int
 	milli   int64 // GPU thousandths of running jobs
 
-	gpuTime int64 // in the current round: thousandths x milliseconds that running jobs may still use
+	// In the current round:
+	gpuTime int64  // thousandths x milliseconds that running jobs may still use
+	planned []need // of jobs that have a reservation: what is started beside them must leave that
 }
 
 type tallyKey struct {
@@ -118,27 +120,73 @@ func (r *round) overLimit(c *class) (limitHit, bool) {
 // overLimitWith is the same for a job that holds so many GPU thousandths: how
 // many the GPUs of a whole node are is known only once the node is.
 func (r *round) overLimitWith(c *class, milli int64) (limitHit, bool) {
-	gpuTime := times(milli, int64(c.kind.limit))
+	ask := need{running: 1, milli: milli, gpuTime: times(milli, int64(c.kind.limit))}
+	until := r.now + c.kind.limit
 	for _, t := range c.account.tallies {
 		if t == nil {
 			continue
 		}
-		switch l := &t.limits; {
-		case l.Running > 0 && t.running+1 > l.Running:
-			return limitHit{t.tallyKey, "running jobs", int64(t.running), 1, int64(l.Running)}, true
-		case l.MilliGPU > 0 && milli > 0 && t.milli+milli > l.MilliGPU:
-			return limitHit{t.tallyKey, "GPUs", t.milli, milli, l.MilliGPU}, true
-		case l.GPUMinutes > 0 && gpuTime > 0 && t.gpuTime+gpuTime > l.GPUMinutes*WholeGPU*int64(Minute):
-			return limitHit{t.tallyKey, "GPU-minutes", t.gpuTime, gpuTime, l.GPUMinutes * WholeGPU * int64(Minute)}, true
+		if hit, over := t.over(t.limits, ask, until); over {
+			return hit, true
 		}
 	}
-	if x := c.extra; x != nil && x.bucket != nil && x.bucketMax > 0 && x.bucket.running+1 > x.bucketMax {
-		return limitHit{x.bucket.tallyKey, "running jobs", int64(x.bucket.running), 1, int64(x.bucketMax)}, true
+	if x := c.extra; x != nil && x.bucket != nil {
+		if hit, over := x.bucket.over(Limits{Running: x.bucketMax}, ask, until); over {
+			return hit, true
+		}
 	}
 	if b, over := r.shares.OverBudget(c.account.project); over {
 		return limitHit{tallyKey{kind: ofProject, name: b.Account}, "budget", b.UsedMinutes, 0, b.MaxMinutes}, true
 	}
 	return limitHit{}, false
+}
+
+// need is what a job counts for against limits, and from when on.
+type need struct {
+	at      Time
+	running int
+	milli   int64
+	gpuTime int64
+}
+
+// over is the first of the limits that one more job would exceed, which runs
+// until the time given at most: with what runs, and with what is planned to
+// start before that.
+func (t *tally) over(l Limits, ask need, until Time) (limitHit, bool) {
+	if l == (Limits{}) {
+		return limitHit{}, false
+	}
+	has := need{running: t.running, milli: t.milli, gpuTime: t.gpuTime}
+	for _, p := range t.planned {
+		if p.at < until {
+			has.running += p.running
+			has.milli += p.milli
+			has.gpuTime += p.gpuTime
+		}
+	}
+	const minute = WholeGPU * int64(Minute)
+	switch {
+	case l.Running > 0 && has.running+ask.running > l.Running:
+		return limitHit{t.tallyKey, "running jobs", int64(has.running), 1, int64(l.Running)}, true
+	case l.MilliGPU > 0 && ask.milli > 0 && has.milli+ask.milli > l.MilliGPU:
+		return limitHit{t.tallyKey, "GPUs", has.milli, ask.milli, l.MilliGPU}, true
+	case l.GPUMinutes > 0 && ask.gpuTime > 0 && has.gpuTime+ask.gpuTime > l.GPUMinutes*minute:
+		return limitHit{t.tallyKey, "GPU-minutes", has.gpuTime, ask.gpuTime, l.GPUMinutes * minute}, true
+	}
+	return limitHit{}, false
+}
+
+// count counts a job with a reservation against the limits of those after it.
+func (r *round) count(c *class, at Time, milli int64) {
+	c.eachTally(func(t *tally) {
+		if t.limits == (Limits{}) && t.kind != ofBucket {
+			return
+		}
+		if len(t.planned) == 0 {
+			r.counted = append(r.counted, t)
+		}
+		t.planned = append(t.planned, need{at, 1, milli, times(milli, int64(c.kind.limit))})
+	})
 }
 
 // times is a product of numbers that are not below 0; it stops at Never.

@@ -71,6 +71,9 @@ func (w *World) Do(cmd string, args map[string]string, lines []string) (string, 
 
 func each(lines []string, f func(string) error) error {
 	for _, l := range lines {
+		if l = strings.TrimSpace(l); l == "" {
+			continue
+		}
 		if err := f(l); err != nil {
 			return fmt.Errorf("%q: %w", l, err)
 		}
@@ -81,7 +84,7 @@ func each(lines []string, f func(string) error) error {
 func (w *World) input() sched.Input { return sched.Input{Now: w.Now, State: w.State} }
 
 func (w *World) one(line string, f func(sched.JobID) bool) error {
-	id, err := strconv.ParseUint(strings.TrimSpace(line), 10, 64)
+	id, err := strconv.ParseUint(line, 10, 64)
 	if err == nil && !f(sched.JobID(id)) {
 		err = fmt.Errorf("there is no such job")
 	}
@@ -155,7 +158,7 @@ func ranksText(ranks []sched.Allocation) string {
 func (w *World) explain(lines []string) (string, error) {
 	var b strings.Builder
 	err := each(lines, func(l string) error {
-		id, err := strconv.ParseUint(strings.TrimSpace(l), 10, 64)
+		id, err := strconv.ParseUint(l, 10, 64)
 		if err != nil {
 			return err
 		}
@@ -178,7 +181,7 @@ func (w *World) explain(lines []string) (string, error) {
 func (w *World) advise(lines []string) (string, error) {
 	var b strings.Builder
 	err := each(lines, func(l string) error {
-		id, err := strconv.ParseUint(strings.TrimSpace(l), 10, 64)
+		id, err := strconv.ParseUint(l, 10, 64)
 		for _, a := range sched.Advise(w.input(), sched.JobID(id)) {
 			fmt.Fprintf(&b, "%s: starts at %s on %s\n", a.Change, w.when(a.At), strings.Join(a.Nodes, ", "))
 		}
