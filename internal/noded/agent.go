@@ -27,6 +27,8 @@ type Options struct {
 	Version string       // of the program
 	Devices Devices      // nil: what the machine has, or Config.GPU pretends; closed by Close
 	Token   string       // the node's credential; empty: read Config.TokenFile
+
+	onReach func(point string)
 }
 
 // Agent is the node daemon as a value: Open acquires, Run works until its
@@ -69,6 +71,8 @@ type Agent struct {
 	kept      []keptRank // oldest first
 	keptBytes int64
 
+	onReach func(point string) // tests kill the daemon there
+
 	isAway bool // poll loop only: the controller does not answer
 }
 
@@ -80,7 +84,8 @@ func Open(cfg Config, o Options) (*Agent, error) {
 		cfg: cfg, log: o.Log, version: o.Version, devices: o.Devices,
 		storage: newStorage(&cfg), health: newHealth(&cfg),
 		slots: make(chan struct{}, cfg.Launches), leaseC: make(chan struct{}, 1), newsWake: make(chan struct{}, 1),
-		ranks: map[job.RankID]*rank{}, streams: map[string]bool{}, wantInventory: true,
+		onReach: o.onReach,
+		ranks:   map[job.RankID]*rank{}, streams: map[string]bool{}, wantInventory: true,
 	}
 	if a.log == nil {
 		a.log = slog.Default()
@@ -191,6 +196,14 @@ func (a *Agent) Close() error {
 		l.Close()
 	}
 	return err
+}
+
+// reached marks a point between two steps of a rank's life. Whatever the daemon
+// has done by then, its death there must leave what the next one can settle.
+func (a *Agent) reached(point string) {
+	if a.onReach != nil {
+		a.onReach(point)
+	}
 }
 
 // houseLoop does what has to be done now and then.

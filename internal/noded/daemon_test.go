@@ -32,7 +32,7 @@ func daemonMain() {
 		panic(err)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	a, err := Open(cfg, Options{Log: log, Version: "test"})
+	a, err := Open(cfg, Options{Log: log, Version: "test", onReach: killAt(os.Getenv(killEnv))})
 	if err != nil {
 		log.Error("open", "error", err)
 		os.Exit(1)
@@ -69,7 +69,7 @@ func (s *site) spawn(n int) *process {
 	}
 	defer out.Close()
 	p.cmd = exec.Command("/proc/self/exe")
-	p.cmd.Env = append(os.Environ(), daemonEnv+"="+string(cfg))
+	p.cmd.Env = append(os.Environ(), daemonEnv+"="+string(cfg), killEnv+"="+s.killAt)
 	p.cmd.Stderr = out
 	if err := p.cmd.Start(); err != nil {
 		s.t.Fatal(err)

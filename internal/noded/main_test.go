@@ -161,6 +161,7 @@ type site struct {
 	a    *Agent
 
 	devices Devices // nil: those of the configuration
+	killAt  string  // the point at which daemons that are spawned kill themselves
 }
 
 // newSite makes the controller and the node's configuration; start runs it.

@@ -147,6 +147,7 @@ func (r *rank) supervise() {
 
 // finish takes the container's result.
 func (r *rank) finish() {
+	r.a.reached("exited")
 	exit, err := r.shim.Exit()
 	stop := r.stopNow()
 	var out *api.Exit
@@ -159,8 +160,11 @@ func (r *rank) finish() {
 	}
 	r.blameGPU(out)
 	r.a.clean(r)
+	r.a.reached("cleaned")
 	r.undo()
+	r.a.reached("undone")
 	r.setEnded(out)
+	r.a.reached("told")
 }
 
 // end waits for the controller to let go of an ended rank, removes what it had
@@ -172,6 +176,7 @@ func (r *rank) end() {
 	if !r.a.cleanAll(r) {
 		return
 	}
+	r.a.reached("cleared")
 	for !r.isReleased() {
 		select {
 		case <-r.wake:
@@ -179,7 +184,9 @@ func (r *rank) end() {
 			return
 		}
 	}
+	r.a.reached("let go")
 	r.a.forget(r)
+	r.a.reached("forgotten")
 }
 
 // What follows reads and writes the guarded part.

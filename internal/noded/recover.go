@@ -35,9 +35,12 @@ func (a *Agent) recover() error {
 			continue
 		}
 		a.adopt(id, dir)
+		a.reached("adopted")
 	}
 	slices.SortFunc(a.kept, func(x, y keptRank) int { return x.ended.Compare(y.ended) })
-	return a.sweepHost()
+	err = a.sweepHost()
+	a.reached("swept")
+	return err
 }
 
 // adopt takes one rank's directory over. Where it cannot be settled what became

@@ -39,10 +39,12 @@ func (r *rank) prepare(ctx context.Context) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
+		r.a.reached("before " + s.name)
 		if err := s.do(r, ctx); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
+	r.a.reached("started")
 	return nil
 }
 

@@ -88,6 +88,7 @@ func (w *watch) carryOut(s stopRecord) {
 	if err := w.r.saveStop(s); err != nil {
 		w.r.log.Warn("a restart of the daemon would forget why the rank was stopped", "error", err)
 	}
+	w.r.a.reached("stop noted")
 	w.acted = s
 	ctx, cancel := context.WithCancel(w.r.a.ctx)
 	w.cancel = cancel
