@@ -138,3 +138,22 @@ func TestShrunkenNodeAndBackwardClock(t *testing.T) {
 		t.Error("removing a node twice")
 	}
 }
+
+func TestQueueLimitsAreToldBeforeSubmit(t *testing.T) {
+	p := DefaultPolicy()
+	p.Project = Limits{Queued: 3}
+	s, err := New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := Job{ID: 1, Project: "p", User: "u", Shape: &Shape{MilliCPU: 1000}}
+	if err := s.Enqueue(j); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := s.MayQueue(j, 2); !ok {
+		t.Errorf("2 more of 3 are refused: %v", r)
+	}
+	if r, ok := s.MayQueue(j, 3); ok || r.Text != "project p has 1 of 3 queued jobs" {
+		t.Errorf("3 more of 3: allowed %t, %v", ok, r)
+	}
+}

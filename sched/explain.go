@@ -82,6 +82,11 @@ func WouldStart(in Input, j Job) (Estimate, error) {
 // returns what takes it back.
 func (s *State) pretend(j Job) (undo func(), err error) {
 	old, had := s.Waiting(j.ID)
+	var class, kind uint64
+	if had {
+		c := s.waiting[j.ID].class
+		class, kind = c.id, c.kind.id
+	}
 	next, counts := s.nextClass, map[*shape]int64{}
 	for _, x := range s.shapes { // a copy: order does not matter
 		counts[x] = x.submitted
@@ -93,6 +98,8 @@ func (s *State) pretend(j Job) (undo func(), err error) {
 		s.Dequeue(j.ID)
 		if had {
 			_ = s.Enqueue(old) // it was queued before, so it is well formed
+			c := s.waiting[j.ID].class
+			c.id, c.kind.id = class, kind // plans know them by these
 		}
 		s.nextClass = next
 		for x, n := range counts {

@@ -97,6 +97,28 @@ func (s *State) limitsOf(key tallyKey) Limits {
 	return Limits{}
 }
 
+// MayQueue says whether so many more jobs like this one may be queued. Where they
+// may not, the reason says whose limit it is; whoever submitted them is refused.
+func (s *State) MayQueue(j Job, more int) (Reason, bool) {
+	key := accountKey{j.Project, j.User, j.QOS}
+	qos := s.qosOf(key.qos)
+	keys := []tallyKey{{kind: ofUser, name: key.user}, {kind: ofProject, name: key.project}}
+	if qos != "" {
+		keys = append(keys, tallyKey{kind: ofQOS, name: qos}, tallyKey{kind: ofUserInQOS, name: key.user, of: qos})
+	}
+	for _, k := range keys {
+		most, has := s.limitsOf(k).Queued, 0
+		if t := s.tallies[k]; t != nil {
+			has = t.waiting
+		}
+		if most > 0 && has+more > most {
+			hit := limitHit{k, "queued jobs", int64(has), int64(more), int64(most)}
+			return Reason{Code: CodeLimit, Text: hit.text()}, false
+		}
+	}
+	return Reason{}, true
+}
+
 // charge counts a running job in, or out with sign -1.
 func (s *State) charge(r *run, sign int) {
 	if sign > 0 {

@@ -177,7 +177,7 @@ func (l limitHit) text() string {
 	case "budget":
 		return fmt.Sprintf("%s has used %d of its budget of %d GPU-minutes", who, l.used, l.max)
 	}
-	return fmt.Sprintf("%s has %d of %d running jobs", who, l.used, l.max)
+	return fmt.Sprintf("%s has %d of %d %s", who, l.used, l.max, l.what)
 }
 
 // text is the request in words: "2 nodes with 4 x H100, 16 cores and 64 GiB".
