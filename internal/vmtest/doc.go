@@ -1,7 +1,7 @@
-// Package vmtest proves that containers work on cgroup v2 alone, whatever the
-// machine it runs on has mounted: its test boots a small virtual machine in
-// which the program in guest runs real containers, by the packages oci and
-// cgroups, and reports what held.
+// Package vmtest proves that containers work on cgroup v2 alone and on v1 alone,
+// whatever the machine it runs on has mounted: its test boots a small virtual
+// machine in which the program in guest runs real containers, by the packages
+// oci and cgroups, and reports what held.
 //
 // The package itself is what both sides share: the lines that the guest prints
 // on its console and the test reads there. The machine is emulated, so each

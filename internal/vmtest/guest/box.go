@@ -32,7 +32,7 @@ type box struct {
 func newBox(id, script string) *box {
 	return &box{id: id, dir: filepath.Join(attempts, id), req: oci.SpecRequest{
 		Command:    []string{"/bin/sh", "-c", script},
-		CgroupPath: prefix + "/" + id,
+		CgroupPath: prefix() + "/" + id,
 		Limits:     cgroups.Limits{MemoryBytes: 64 << 20, Pids: 32, CPUs: cgroups.NewCPUSet(1)},
 		Devices:    []specs.LinuxDevice{{Path: "/dev/granted", Type: "c", Major: grantedMajor}},
 	}}
@@ -128,15 +128,6 @@ func (b *box) awaitLog(text string) error {
 		err = fmt.Errorf("%w; log: %s; shim: %s", err, b.log(), b.shimLog())
 	}
 	return err
-}
-
-// kernel returns a file of the container's own group.
-func (b *box) kernel(name string) string {
-	data, err := os.ReadFile(filepath.Join(cgroupRoot, b.req.CgroupPath, name))
-	if err != nil {
-		return err.Error()
-	}
-	return strings.TrimSpace(string(data))
 }
 
 // poll waits for a condition that another process brings about.

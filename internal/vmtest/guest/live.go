@@ -59,7 +59,7 @@ func (b *box) freeze() error {
 	if err := b.shim.Pause(); err != nil {
 		return err
 	}
-	if text := b.kernel("cgroup.events"); !strings.Contains(text, "frozen 1") {
+	if text := b.kernel("freezer.state", "cgroup.events"); text != "FROZEN" && !strings.Contains(text, "frozen 1") {
 		return fmt.Errorf("the kernel says %q", text)
 	}
 	first, err := b.shim.Stats()
@@ -90,8 +90,15 @@ func (b *box) update() error {
 		if err := b.shim.Update(s.change); err != nil {
 			return err
 		}
-		if m, c, swap := b.kernel("memory.max"), b.kernel("cpuset.cpus.effective"), b.kernel("memory.swap.max"); m != s.memory || c != s.cpus || swap != "0" {
-			return fmt.Errorf("after %+v: memory.max %s, cpuset %s, memory.swap.max %s", s.change, m, c, swap)
+		memory := b.kernel("memory.limit_in_bytes", "memory.max")
+		swap := b.kernel("memory.memsw.limit_in_bytes", "memory.swap.max")
+		cpus := b.kernel("cpuset.effective_cpus", "cpuset.cpus.effective")
+		noSwap := "0"
+		if mode == cgroups.V1 {
+			noSwap = s.memory // v1 counts both together
+		}
+		if memory != s.memory || cpus != s.cpus || swap != noSwap {
+			return fmt.Errorf("after %+v: memory %s, swap %s, cpus %s", s.change, memory, swap, cpus)
 		}
 	}
 	return nil
