@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 )
@@ -48,6 +50,8 @@ type streamBody struct {
 	offset, fault string
 	begun         bool
 	gone          chan struct{} // closed: the client leaves; nil: it reads
+
+	conn chan *websocket.Conn // the node's, of a two-way stream
 }
 
 func newFake(t testing.TB) *fakeController {
@@ -59,6 +63,7 @@ func newFake(t testing.TB) *fakeController {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+api.PathNodeSync, f.sync)
 	mux.HandleFunc("POST "+api.PathStream, f.stream)
+	mux.HandleFunc("GET "+api.PathStream, f.join)
 	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(api.Status{Version: "fake", You: "node", Role: "node"})
 	})
@@ -190,6 +195,23 @@ func (f *fakeController) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func (f *fakeController) join(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	b := f.bodies[r.PathValue("id")]
+	f.mu.Unlock()
+	if b == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		f.t.Error(err)
+		return
+	}
+	conn.SetReadLimit(api.MaxFrame)
+	b.conn <- conn
+}
+
 // block makes the stream's client stop reading; leave makes it go.
 func (b *streamBody) block() {
 	b.mu.Lock()
@@ -243,7 +265,7 @@ func (f *fakeController) setDown(down bool) {
 func (f *fakeController) log(req api.StreamRequest) *streamBody {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b := &streamBody{}
+	b := &streamBody{conn: make(chan *websocket.Conn, 1)}
 	f.bodies[req.ID] = b
 	f.streams = append(f.streams, req)
 	f.touch()

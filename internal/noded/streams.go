@@ -43,25 +43,33 @@ func (a *Agent) stream(ctx context.Context, req api.StreamRequest) {
 }
 
 func (a *Agent) serveStream(ctx context.Context, req api.StreamRequest) {
-	body, err := a.openStream(ctx, req)
-	if err != nil {
-		err = a.ctl.FailStream(ctx, req.ID, err.Error())
-	} else {
-		defer body.Close()
-		err = a.ctl.PostStreamAt(ctx, req.ID, body.start, body)
+	var err error
+	switch req.Kind {
+	case api.StreamLog:
+		err = a.sendLog(ctx, req)
+	case api.StreamExec, api.StreamForward:
+		err = a.serveTwoWay(ctx, req)
+	default:
+		err = a.ctl.FailStream(ctx, req.ID, fmt.Sprintf("this node does not know streams of kind %q; it may be older than the controller", req.Kind))
 	}
 	if err != nil && ctx.Err() == nil && !client.IsCode(err, api.CodeNotFound) {
 		a.log.Info("stream broke off", "stream", req.ID, "rank", req.Rank, "error", err)
 	}
 }
 
-// openStream finds a rank's log. It must not wait: the controller gives a node
+func (a *Agent) sendLog(ctx context.Context, req api.StreamRequest) error {
+	body, err := a.openLog(ctx, req)
+	if err != nil {
+		return a.ctl.FailStream(ctx, req.ID, err.Error())
+	}
+	defer body.Close()
+	return a.ctl.PostStreamAt(ctx, req.ID, body.start, body)
+}
+
+// openLog finds a rank's log. It must not wait: the controller gives a node
 // only so long to dial back. A follower of a rank that has not started waits
 // in the stream's reads.
-func (a *Agent) openStream(ctx context.Context, req api.StreamRequest) (*logStream, error) {
-	if req.Kind != "log" {
-		return nil, fmt.Errorf("this node does not know streams of kind %q; it may be older than the controller", req.Kind)
-	}
+func (a *Agent) openLog(ctx context.Context, req api.StreamRequest) (*logStream, error) {
 	s := &logStream{ctx: ctx, a: a, req: req, off: req.Offset}
 	err := s.open()
 	if errors.Is(err, errNotYet) && req.Follow {

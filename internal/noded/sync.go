@@ -14,6 +14,7 @@ type controller interface {
 	NodeSync(ctx context.Context, name string, req *api.SyncRequest) (*api.SyncResponse, error)
 	PostStreamAt(ctx context.Context, id string, offset int64, body io.Reader) error
 	FailStream(ctx context.Context, id, why string) error
+	DialStream(ctx context.Context, id string) (*client.Stream, error)
 }
 
 // How long a change may wait for others to go with it. An end is told at once:
