@@ -23,7 +23,6 @@ tell() { echo "$1: $(cat $2 2>&1 | head -c 100)"; }
 tell granted /dev/granted
 mknod /dev/again c 195 0 && tell again /dev/again
 mknod /dev/other c 195 1 && tell other /dev/other
-mknod /dev/kmsg c 1 11 && tell kmsg /dev/kmsg
 mknod /dev/disk b 259 0 && tell disk /dev/disk
 echo "zero: $(head -c 2 /dev/zero | wc -c)"
 ( for i in $(seq 100); do sleep 1000 & done; echo no limit )
@@ -56,7 +55,6 @@ func checkInside(r *vmtest.Report) {
 		{"device_granted", "granted: cat: can't open '/dev/granted': No such device or address"},
 		{"device_granted_by_number", "again: cat: can't open '/dev/again': No such device or address"},
 		{"device_not_granted", "other: cat: can't open '/dev/other': Operation not permitted"},
-		{"device_kmsg", "kmsg: cat: can't open '/dev/kmsg': Operation not permitted"},
 		{"device_disk", "disk: cat: can't open '/dev/disk': Operation not permitted"},
 		{"device_harmless", "zero: 2"},
 		{"pids_limit", "/bin/sh: can't fork: Resource temporarily unavailable"},
