@@ -11,7 +11,7 @@
 // A program that imports this package hands its process over to it, before
 // main runs, when it was started as a shim or as a container's first process
 // (see dispatch.go). The package does not fetch images, choose resources, set
-// up networks or keep leases: its callers do, and they own the directories.
+// up networks or renew leases: its callers do, and they own the directories.
 //
 // Containers use seccomp: build with the tag "seccomp", or each start fails
 // with an error that says so.

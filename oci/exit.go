@@ -24,6 +24,8 @@ type Exit struct {
 	OOMKilled bool `json:"oom_killed,omitempty"`
 	// Stopped says that Kill or Stop ended the container, or kept it from starting.
 	Stopped bool `json:"stopped,omitempty"`
+	// LeaseOver says that it was ended because its lease had run out.
+	LeaseOver bool `json:"lease_over,omitempty"`
 	// Lost says that the shim died: what the program returned is not known.
 	Lost bool `json:"lost,omitempty"`
 	// Failure is set when the container could not be started.

@@ -44,6 +44,7 @@ type shim struct {
 	container *libcontainer.Container // nil until it has been created
 	pid       int                     // of the container's first process, 0 until it runs
 	stopped   bool                    // asked to stop; keeps a container from starting
+	leaseOver bool                    // its lease ran out
 	conns     map[*net.UnixConn]bool
 }
 
@@ -84,9 +85,14 @@ func (s *shim) run() Exit {
 		return s.failed(err)
 	}
 	debug.SetGCPercent(50)
+	over := make(chan struct{})
+	if s.cfg.LeaseFile != "" {
+		go s.keepLease(over) // ends when the container has
+	}
 	s.network.serve()
 	state, err := process.Wait() // err is also set when the code is not 0
-	s.network.close()            // the ports are free before anybody hears of the end
+	close(over)
+	s.network.close() // the ports are free before anybody hears of the end
 	if state == nil {
 		return s.failed(fmt.Errorf("wait for the container: %w", err))
 	}
@@ -170,7 +176,7 @@ func (s *shim) mountRoot() error {
 // account reads the figures that disappear with the cgroup.
 func (s *shim) account(exit *Exit) {
 	s.mu.Lock()
-	exit.Stopped = s.stopped
+	exit.Stopped, exit.LeaseOver = s.stopped, s.leaseOver
 	s.mu.Unlock()
 	if s.group == nil {
 		return

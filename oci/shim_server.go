@@ -129,9 +129,28 @@ func (s *shim) stop(sig syscall.Signal) error {
 		return s.breakOff()
 	case sig == unix.SIGKILL:
 		return s.group.Kill(killTimeout)
+	case s.deaf(sig):
+		return s.group.Kill(killTimeout)
 	default:
 		return s.signal(sig)
 	}
+}
+
+// deaf says that a signal which is to end the container would end nothing: the
+// first process is alone and does not handle it, and the kernel keeps signals
+// without a handler from a first process. Waiting for it would be in vain.
+func (s *shim) deaf(sig syscall.Signal) bool {
+	switch sig {
+	case unix.SIGTERM, unix.SIGINT, unix.SIGQUIT, unix.SIGHUP:
+	default:
+		return false
+	}
+	pid, err := s.running()
+	if err != nil {
+		return false
+	}
+	pids, err := s.group.Pids()
+	return err == nil && len(pids) == 1 && pids[0] == pid && !handles(pid, sig)
 }
 
 // breakOff ends what a start waits for, a hook or a mount that hangs. The

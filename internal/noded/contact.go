@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci"
 )
 
 // contact knows when the controller last heard from the node, and so for how
@@ -29,9 +31,10 @@ type contact struct {
 
 // contactFile is the file's form.
 type contactFile struct {
-	Boot    string `json:"boot"`
-	LastMS  int64  `json:"lastMs"` // since boot
-	LeaseMS int64  `json:"leaseMs"`
+	Boot      string `json:"boot"`
+	LastMS    int64  `json:"lastMs"` // since boot
+	LeaseMS   int64  `json:"leaseMs"`
+	oci.Lease        // for the shims: the same with what the daemon needs to end its ranks itself
 }
 
 // saveEvery bounds how often the file is written; the lease is that much
@@ -66,7 +69,10 @@ func (c *contact) answered(sent, lease time.Duration) (saved bool, err error) {
 	if c.last-c.saved < saveEvery && c.saved > 0 {
 		return false, nil
 	}
-	b, err := json.Marshal(contactFile{Boot: c.boot, LastMS: c.last.Milliseconds(), LeaseMS: c.lease.Milliseconds()})
+	b, err := json.Marshal(contactFile{
+		Boot: c.boot, LastMS: c.last.Milliseconds(), LeaseMS: c.lease.Milliseconds(),
+		Lease: oci.Lease{UntilMS: (c.last + c.lease + leaseGrace(c.lease)).Milliseconds()},
+	})
 	if err == nil {
 		err = writeFile(c.path, b, false)
 	}
@@ -83,6 +89,13 @@ func (c *contact) left() (left, silent time.Duration) {
 	defer c.mu.Unlock()
 	silent = c.now() - c.last
 	return c.lease - silent, silent
+}
+
+// grace is leaseGrace of the lease in force.
+func (c *contact) grace() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return leaseGrace(c.lease)
 }
 
 // wait is how long to leave a poll open: well below the lease, which counts

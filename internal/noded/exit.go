@@ -33,6 +33,8 @@ func exitOf(e oci.Exit, stop *stopRecord, limit int64) *api.Exit {
 
 func reasonOf(e oci.Exit, stop *stopRecord, limit int64) (job.Reason, string) {
 	switch {
+	case e.LeaseOver && stop == nil:
+		return job.NodeFail, "lost contact with the controller for longer than its lease; ended, so that it cannot run twice"
 	case e.Lost:
 		return job.NodeFail, "the node lost track of the container; how its program ended is not known"
 	case stop != nil:

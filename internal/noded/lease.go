@@ -8,9 +8,11 @@ import (
 	"gbatch/internal/job"
 )
 
-// leaseGrace is how long ranks may take to end when the lease has run out. The
-// controller waits for longer than the lease before it gives the task away.
-const leaseGrace = 5 * time.Second
+// leaseGrace is how long ranks may take to end when the lease has run out. It
+// is well below what the controller waits beyond the lease, a quarter of it,
+// before it gives the task away. If the daemon is dead by then, the shims see
+// to it.
+func leaseGrace(lease time.Duration) time.Duration { return min(5*time.Second, lease/8) }
 
 // leaseLoop ends every rank when the controller has not been heard for the
 // length of the lease: by then it may give the tasks to other nodes, and no
@@ -28,7 +30,7 @@ func (a *Agent) leaseLoop(ctx context.Context) {
 		left, silent := a.contact.left()
 		if left <= 0 {
 			a.leaseOver(silent)
-			left = leaseGrace // look again: a rank may have been starting
+			left = a.contact.grace() // look again: a rank may have been starting
 		}
 		timer.Reset(left)
 	}
@@ -47,6 +49,6 @@ func (a *Agent) leaseOver(silent time.Duration) {
 	defer a.mu.Unlock()
 	text := fmt.Sprintf("lost contact with the controller for %s", silent.Round(time.Second))
 	for _, r := range a.ranks {
-		r.requestStop(stopRequest{Signal: "TERM", Grace: leaseGrace, Reason: job.NodeFail, Text: text})
+		r.requestStop(stopRequest{Signal: "TERM", Grace: a.contact.grace(), Reason: job.NodeFail, Text: text})
 	}
 }

@@ -156,6 +156,8 @@ func (r *rank) startContainer(ctx context.Context) error {
 		ID:     r.a.containerID(r.id),
 		Layers: r.img.Layers,
 		Log:    oci.LogLimits{MaxBytes: int64(r.a.cfg.Logs.Quota)},
+
+		LeaseFile: r.a.contact.path,
 	})
 	if err != nil {
 		return err
