@@ -53,7 +53,7 @@ func TestStatsV2(t *testing.T) {
 	dir := filepath.Join(root, "g")
 	put(t, dir, map[string]string{
 		"cpu.stat":       "usage_usec 1500\nuser_usec 1000\n",
-		"memory.current": "4096\n", "memory.events": "low 0\nmax 7\noom 3\noom_kill 2\n", "pids.current": "5\n",
+		"memory.current": "4096\n", "memory.events": "low 0\nmax 7\noom 3\noom_kill 2\n", "pids.current": "5\n", "pids.events": "max 8\n",
 	})
 	h := Host{Mode: V2, Mounts: map[string]string{"": root}}
 	g, err := h.Find("/g")
@@ -61,7 +61,7 @@ func TestStatsV2(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := g.Stats()
-	want := Stats{CPUNanos: 1500000, MemoryBytes: 4096, OOMKills: 2, Pids: 5}
+	want := Stats{CPUNanos: 1500000, MemoryBytes: 4096, OOMKills: 2, Pids: 5, PidsDenied: 8}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v, stats (-want +got):\n%s", err, diff)
 	}

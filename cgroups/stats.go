@@ -18,6 +18,8 @@ type Stats struct {
 	PeakBytes uint64 `json:"peak_bytes"`
 	OOMKills  uint64 `json:"oom_kills"` // processes that the memory limit killed
 	Pids      uint64 `json:"pids"`      // processes and threads now
+	// PidsDenied counts the forks that the limit of processes refused.
+	PidsDenied uint64 `json:"pids_denied"`
 }
 
 // Stats reads the group's figures: four to six small files. A controller that
@@ -41,6 +43,7 @@ func (g *Group) Stats() (Stats, error) {
 		s.OOMKills = r.keyed("memory", "memory.oom_control", "oom_kill")
 	}
 	s.Pids = r.number("pids", "pids.current")
+	s.PidsDenied = r.keyed("pids", "pids.events", "max")
 	return s, r.err
 }
 

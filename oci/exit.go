@@ -37,7 +37,9 @@ type Exit struct {
 	CPUNanos  uint64 `json:"cpu_nanos"`
 	PeakBytes uint64 `json:"peak_bytes"` // memory; 0 where the kernel does not keep it
 	OOMKills  uint64 `json:"oom_kills"`  // processes that the memory limit killed
-	LogBytes  int64  `json:"log_bytes"`  // output written, whether kept or not
+	// PidsDenied counts the forks that the limit of processes refused.
+	PidsDenied uint64 `json:"pids_denied,omitempty"`
+	LogBytes   int64  `json:"log_bytes"` // output written, whether kept or not
 }
 
 const exitVersion = 1

@@ -189,6 +189,7 @@ func (s *shim) account(exit *Exit) {
 		return
 	}
 	exit.CPUNanos, exit.PeakBytes, exit.OOMKills = st.CPUNanos, st.PeakBytes, st.OOMKills
+	exit.PidsDenied = st.PidsDenied
 	exit.OOMKilled = st.OOMKills > 0 && exit.Code != 0
 }
 

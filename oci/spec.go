@@ -82,7 +82,7 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 	args, argsErr := argv(r)
 	env, envErr := mergeEnv(r.Image.Env, r.Env)
 	mounts, mountErr := specMounts(r)
-	if err := errors.Join(argsErr, envErr, mountErr, checkRequest(r)); err != nil {
+	if err := errors.Join(argsErr, envErr, mountErr, checkLength(args, env), checkRequest(r)); err != nil {
 		return nil, err
 	}
 	caps := boundingCaps(r.Network)
@@ -138,6 +138,35 @@ func argv(r SpecRequest) ([]string, error) {
 		}
 	}
 	return args, nil
+}
+
+// What the kernel takes at execve: one string has to fit 32 pages, and all of
+// them together a quarter of the usual stack, less room for pointers.
+const (
+	maxArg     = 128<<10 - 1
+	maxArgsEnv = 2<<20 - 256<<10
+)
+
+// checkLength refuses what the kernel would refuse when it is too late to say
+// it in a sentence.
+func checkLength(args, env []string) error {
+	total := 0
+	for i, a := range args {
+		if len(a) > maxArg {
+			return fmt.Errorf("argument %d of the command is %d bytes long, the kernel takes %d: put it into a file", i, len(a), maxArg)
+		}
+		total += len(a) + 9
+	}
+	for _, kv := range env {
+		if name, _, _ := strings.Cut(kv, "="); len(kv) > maxArg {
+			return fmt.Errorf("environment variable %s is %d bytes long, the kernel takes %d: put it into a file", name, len(kv), maxArg)
+		}
+		total += len(kv) + 9
+	}
+	if total > maxArgsEnv {
+		return fmt.Errorf("command and environment are %d bytes together, the kernel takes about %d: put some into files", total, maxArgsEnv)
+	}
+	return nil
 }
 
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

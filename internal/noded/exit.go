@@ -13,9 +13,19 @@ import (
 	"gbatch/oci/image"
 )
 
+// limits are what a rank may be told that it ran into.
+type limits struct {
+	mem  int64
+	pids int
+}
+
+func (r *rank) limits() limits {
+	return limits{mem: r.order.Allocation.MemBytes, pids: r.a.cfg.PidsMax}
+}
+
 // exitOf says how a container ended in the controller's words. stop is the
-// stop that was under way, if one was; limit the rank's memory.
-func exitOf(e oci.Exit, stop *stopRecord, limit int64) *api.Exit {
+// stop that was under way, if one was.
+func exitOf(e oci.Exit, stop *stopRecord, l limits) *api.Exit {
 	out := &api.Exit{
 		Code:       e.Code,
 		Signal:     e.Signal,
@@ -27,11 +37,11 @@ func exitOf(e oci.Exit, stop *stopRecord, limit int64) *api.Exit {
 	if out.EndedMS == 0 {
 		out.EndedMS = time.Now().UnixMilli()
 	}
-	out.Reason, out.Message = reasonOf(e, stop, limit)
+	out.Reason, out.Message = reasonOf(e, stop, l)
 	return out
 }
 
-func reasonOf(e oci.Exit, stop *stopRecord, limit int64) (job.Reason, string) {
+func reasonOf(e oci.Exit, stop *stopRecord, l limits) (job.Reason, string) {
 	switch {
 	case e.LeaseOver && stop == nil:
 		return job.NodeFail, "lost contact with the controller for longer than its lease; ended, so that it cannot run twice"
@@ -40,15 +50,23 @@ func reasonOf(e oci.Exit, stop *stopRecord, limit int64) (job.Reason, string) {
 	case stop != nil:
 		return stop.Reason, stop.Text
 	case e.OOMKilled && e.Failure == nil:
-		return job.OOM, fmt.Sprintf("out of memory: killed at %s of %s", formatBytes(min(int64(e.PeakBytes), limit)), formatBytes(limit))
+		return job.OOM, fmt.Sprintf("out of memory: killed at %s of %s", formatBytes(min(int64(e.PeakBytes), l.mem)), formatBytes(l.mem))
 	case e.Failure != nil:
 		return failureReason(e.Failure), e.Failure.Message
 	case e.Signal != 0:
-		return job.Signal, "ended by signal " + unix.SignalName(unix.Signal(e.Signal))
+		return job.Signal, "ended by signal " + unix.SignalName(unix.Signal(e.Signal)) + l.hint(e)
 	case e.Code != 0:
-		return job.ExitCode, fmt.Sprintf("exit code %d", e.Code)
+		return job.ExitCode, fmt.Sprintf("exit code %d", e.Code) + l.hint(e)
 	}
 	return job.None, ""
+}
+
+// hint is what may be behind a program's own failure.
+func (l limits) hint(e oci.Exit) string {
+	if e.PidsDenied == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it was refused new processes at the node's limit of %d processes and threads", l.pids)
 }
 
 // failureReason tells the job's mistakes from the node's.
@@ -88,11 +106,14 @@ func startReason(err error) (job.Reason, string) {
 	var bad *badSpecError
 	var gpus *gpuError
 	var failure *oci.Failure
+	var port *portError
 	switch {
 	case errors.As(err, &pull) && (pull.Kind == image.DiskFull || pull.Kind == image.Internal):
 		return job.Server, pull.Error()
 	case errors.As(err, &pull):
 		return job.ImagePull, pull.Error()
+	case errors.As(err, &port):
+		return job.PortInUse, port.Error()
 	case errors.As(err, &mount):
 		return job.Mount, mount.Error()
 	case errors.As(err, &bad):

@@ -156,7 +156,7 @@ func (r *rank) finish() {
 		out = failedExit(err, stop)
 		out.StartedMS = r.startedMS()
 	} else {
-		out = exitOf(exit, stop, r.order.Allocation.MemBytes)
+		out = exitOf(exit, stop, r.limits())
 	}
 	r.blameGPU(out)
 	r.a.clean(r)

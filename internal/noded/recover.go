@@ -127,7 +127,7 @@ func (r *rank) settle() (keep bool, err error) {
 	}
 	// It ended while no daemon looked.
 	exit, err := oci.ReadExit(r.box())
-	out := exitOf(exit, r.stop, r.order.Allocation.MemBytes)
+	out := exitOf(exit, r.stop, r.limits())
 	if err != nil {
 		out = failedExit(err, r.stop)
 	}
@@ -228,5 +228,5 @@ func (a *Agent) pastExit(r *rank) (*api.Exit, error) {
 		return nil, err
 	}
 	a.unkeep(r.id)
-	return exitOf(exit, stop, r.order.Allocation.MemBytes), nil
+	return exitOf(exit, stop, r.limits()), nil
 }

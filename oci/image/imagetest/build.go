@@ -61,7 +61,7 @@ func Build(o Options) (v1.Image, error) {
 			o.Config.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 		}
 	}
-	img := v1.Image(empty.Image)
+	var made []v1.Layer
 	for i, files := range layers {
 		raw, err := Tar(files)
 		if err != nil {
@@ -71,9 +71,11 @@ func Build(o Options) (v1.Image, error) {
 		if err != nil {
 			return nil, fmt.Errorf("build layer %d: %w", i+1, err)
 		}
-		if img, err = mutate.AppendLayers(img, l); err != nil {
-			return nil, fmt.Errorf("build layer %d: %w", i+1, err)
-		}
+		made = append(made, l)
+	}
+	img, err := mutate.AppendLayers(empty.Image, made...)
+	if err != nil {
+		return nil, fmt.Errorf("build image: %w", err)
 	}
 	return WithConfig(img, o.Config, o.Platform)
 }
