@@ -16,6 +16,7 @@ type command struct {
 
 	Drain        drainCmd     `cmd:"" help:"Take nodes, or one GPU, out of scheduling. What runs there goes on."`
 	Resume       resumeCmd    `cmd:"" help:"Put nodes, or one GPU, back."`
+	Forget       forgetCmd    `cmd:"" help:"Drop nodes that are gone for good."`
 	Reserve      reserveCmd   `cmd:"" help:"Keep nodes for some jobs, or for nobody, during a span of time."`
 	Unreserve    unreserveCmd `cmd:"" help:"Remove reservations."`
 	Reservations listCmd      `cmd:"" help:"List reservations."`
@@ -39,6 +40,12 @@ type resumeCmd struct {
 func (c *resumeCmd) Run(ctx context.Context, app *cli.App) error {
 	return app.Resume(ctx, cli.DrainOptions{Nodes: c.Nodes, GPU: c.GPU})
 }
+
+type forgetCmd struct {
+	Nodes []string `arg:"" sep:"none" help:"Nodes that ginfo shows as lost, as gpu[01-04]."`
+}
+
+func (c *forgetCmd) Run(ctx context.Context, app *cli.App) error { return app.Forget(ctx, c.Nodes) }
 
 type reserveCmd struct {
 	Name        string        `arg:"" help:"Its name, which jobs give in reservationIds."`

@@ -49,13 +49,13 @@ func (c *runCmd) Run(log *slog.Logger) error {
 	log.Info("gctld answers", "addresses", strings.Join(s.Addresses(), " "))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	go s.ReloadOn(ctx, hangup(), c.Config) // ends with ctx
+	go s.ReloadOn(ctx, hangup(), func() (ctld.Config, error) { return ctld.ReadConfig(c.Config) }) // ends with ctx
 	return errors.Join(s.Run(ctx), s.Close())
 }
 
 type devCmd struct {
 	Dir          string `help:"Directory that holds everything. Default: gbatch/dev in your state directory." type:"path"`
-	Listen       string `default:"127.0.0.1:7077" help:"TCP address on loopback, beside the unix socket."`
+	Listen       string `help:"TCP address on loopback, beside the unix socket. Default: as in gctld.yaml, at first 127.0.0.1:7077."`
 	Gnoded       string `help:"The gnoded to start. Default: the one beside this program." type:"path"`
 	SimulateGPUs string `name:"simulate-gpus" placeholder:"MODEL:N" help:"Let the node pretend to have GPUs, as h100:8."`
 }

@@ -31,6 +31,11 @@ func (a *App) Resume(ctx context.Context, o DrainOptions) error {
 	})
 }
 
+// Forget drops nodes that are gone for good.
+func (a *App) Forget(ctx context.Context, nodes []string) error {
+	return a.eachNode(DrainOptions{Nodes: nodes}, "forgotten", func(node string) error { return a.Client.Forget(ctx, node) })
+}
+
 func (a *App) eachNode(o DrainOptions, done string, do func(string) error) error {
 	var nodes []string
 	for _, list := range o.Nodes {

@@ -48,7 +48,7 @@ func (c *Controller) outcome(j *Job, at *Attempt) (job.State, job.Reason, string
 	if allOK(at) {
 		return job.Finished, job.None, ""
 	}
-	bad := firstBad(at)
+	bad := at.Verdict()
 	reason := reasonOf(bad)
 	if reason.Class() == job.Infra && j.Request.Restartable {
 		return job.Queued, reason, exitText(bad) + "; queued again"
@@ -65,8 +65,9 @@ func allOK(a *Attempt) bool {
 	return true
 }
 
-// firstBad is the rank to blame: the first that ended badly, by time then rank.
-func firstBad(a *Attempt) Rank {
+// Verdict is the rank whose end speaks for the attempt: the first that ended
+// badly, by time then rank, or rank 0 when all ended well.
+func (a *Attempt) Verdict() Rank {
 	bad := -1
 	for i, r := range a.Ranks {
 		if r.Exit != nil && r.Exit.OK() {
@@ -76,7 +77,7 @@ func firstBad(a *Attempt) Rank {
 			bad = i
 		}
 	}
-	return a.Ranks[bad]
+	return a.Ranks[max(bad, 0)]
 }
 
 func endLine(s job.State, text string) string {

@@ -151,3 +151,23 @@ func (e Reconfigure) apply(c *Controller, now sched.Time) any {
 	c.cfg, c.dirty = e.Config, true
 	return nil
 }
+
+// Forget drops a node that is gone for good. The answer is nil or *Refusal.
+type Forget struct{ Node string }
+
+func (e Forget) apply(c *Controller, _ sched.Time) any {
+	i, ok := c.findNode(e.Node)
+	if !ok {
+		return &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodeNames()}
+	}
+	n := c.nodes[i]
+	if len(n.Jobs) > 0 || !n.Lost {
+		return &Refusal{Code: Conflict, Message: fmt.Sprintf("node %s is in contact or has %d jobs", n.Name, len(n.Jobs)),
+			Hint: "stop its gnoded and wait until ginfo shows it as lost"}
+	}
+	c.sched.RemoveNode(n.Name)
+	c.nodes = slices.Delete(slices.Clone(c.nodes), i, i+1)
+	c.record(Record{Kind: KindNode, Name: n.Name})
+	c.dirty = true
+	return nil
+}

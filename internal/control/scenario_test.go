@@ -195,6 +195,8 @@ func (w *world) command(d *datadriven.TestData) string {
 // operator is a step that an operator takes.
 func (w *world) operator(cmd, first string, arg func(string, string) string, number func(string, string) int) (string, bool) {
 	switch cmd {
+	case "forget":
+		return w.answer(w.apply(Forget{Node: first})), true
 	case "drain", "resume":
 		return w.answer(w.apply(Drain{Node: first, GPU: arg("gpu", ""), Reason: arg("reason", ""), By: "op"})), true
 	case "reserve":

@@ -21,7 +21,7 @@ import (
 func bench(b *testing.B, dir string) (*Server, *client.Client, func()) {
 	b.Helper()
 	cfg := DefaultConfig()
-	cfg.Dir, cfg.Listen, cfg.ReserveMiB = dir, "", 0
+	cfg.Dir, cfg.Socket, cfg.Listen, cfg.ReserveMiB = dir, "", "", 0
 	server, err := Open(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)

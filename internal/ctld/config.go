@@ -21,7 +21,7 @@ import (
 // Config is gctld.yaml. Durations are written as in job files: "5 minutes".
 type Config struct {
 	Dir    string `yaml:"dir"`    // state: store, keys and tokens
-	Socket string `yaml:"socket"` // unix socket for local users; empty: gctld.sock in Dir
+	Socket string `yaml:"socket"` // unix socket for local users; "": gctld.sock in Dir
 	Listen string `yaml:"listen"` // TCP address for nodes and other machines; empty: none
 
 	// AllowPlainRemote permits Listen on an address that other machines reach.
@@ -95,6 +95,7 @@ func (s Seconds) millis() sched.Time { return sched.Time(s) * 1000 }
 func DefaultConfig() Config {
 	return Config{
 		Dir:            "/var/lib/gbatch/ctld",
+		Socket:         "/run/gbatch/gctld.sock", // where commands look for it
 		Listen:         "127.0.0.1:7077",
 		Projects:       []Project{{Name: "default"}},
 		DefaultProject: "default",

@@ -21,7 +21,7 @@ import (
 // Dev is a controller and one node on this machine, in one directory.
 type Dev struct {
 	Dir          string // holds everything; made if missing
-	Listen       string // TCP address on loopback
+	Listen       string // TCP address on loopback; empty: as configured
 	Gnoded       string // program
 	SimulateGPUs string // for gnoded
 	Log          *slog.Logger
@@ -32,7 +32,7 @@ var controllerFile = template.Must(template.New("").Parse(`# Configuration of th
 # yours to change. "gctld check-config FILE" checks it.
 dir: {{.Dir}}/ctld
 socket: {{.Dir}}/gctld.sock
-listen: {{.Listen}}
+listen: {{or .Listen "127.0.0.1:7077"}}
 nodes:
   suspectAfter: 30 seconds
   timeout: 2 minutes
@@ -66,7 +66,14 @@ func (d *Dev) Run(ctx context.Context, ready func(addresses []string)) error {
 	if err := errors.Join(d.write(ctldFile, controllerFile), d.write(nodedFile, nodeFile)); err != nil {
 		return err
 	}
-	cfg, err := ReadConfig(ctldFile)
+	read := func() (Config, error) {
+		cfg, err := ReadConfig(ctldFile)
+		if d.Listen != "" {
+			cfg.Listen = d.Listen
+		}
+		return cfg, err
+	}
+	cfg, err := read()
 	if err != nil {
 		return err
 	}
@@ -84,7 +91,7 @@ func (d *Dev) Run(ctx context.Context, ready func(addresses []string)) error {
 	})
 	g.Go(func() error { return d.node(ctx, nodedFile) }) // the node, until ctx is done
 	g.Go(func() error {                                  // the rules, until ctx is done
-		s.ReloadOn(ctx, d.Reload, ctldFile)
+		s.ReloadOn(ctx, d.Reload, read)
 		return nil
 	})
 	return errors.Join(g.Wait(), s.Close())

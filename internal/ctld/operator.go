@@ -49,6 +49,14 @@ func (s *Server) resume(ctx context.Context, in *drainInput) (*nothing, error) {
 	return nil, s.asOperator(ctx, "resumed", control.Drain{Node: in.Name, GPU: in.Body.GPU}, "node", in.Name, "gpu", in.Body.GPU)
 }
 
+type nodeName struct {
+	Name string `path:"name"`
+}
+
+func (s *Server) forget(ctx context.Context, in *nodeName) (*nothing, error) {
+	return nil, s.asOperator(ctx, "forgotten", control.Forget{Node: in.Name}, "node", in.Name)
+}
+
 type reservationInput struct{ Body api.Reservation }
 
 func (s *Server) reserve(ctx context.Context, in *reservationInput) (*nothing, error) {
@@ -84,14 +92,14 @@ func (s *Server) reservations(context.Context, *reservationsInput) (*body[api.Re
 
 // ReloadOn reads the configuration again at each signal, until ctx is done. An
 // error leaves the old rules in force.
-func (s *Server) ReloadOn(ctx context.Context, sig <-chan os.Signal, path string) {
+func (s *Server) ReloadOn(ctx context.Context, sig <-chan os.Signal, read func() (Config, error)) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-sig:
 		}
-		cfg, err := ReadConfig(path)
+		cfg, err := read()
 		if err == nil {
 			err = s.Reload(ctx, cfg)
 		}

@@ -39,6 +39,7 @@ func (s *Server) routes() http.Handler {
 	huma.Register(a, op("get-job-log", "GET", api.PathJobLog, "The log of a job, as bytes"), s.jobLog)
 	huma.Register(a, op("drain-node", "POST", api.PathDrain, "Take a node or a GPU out of scheduling"), s.drain)
 	huma.Register(a, op("resume-node", "POST", api.PathResume, "Put a node or a GPU back"), s.resume)
+	huma.Register(a, op("forget-node", "DELETE", api.PathNode, "Drop a node that is gone for good"), s.forget)
 	huma.Register(a, op("list-reservations", "GET", api.PathReservations, "List advance reservations"), s.reservations)
 	huma.Register(a, op("make-reservation", "POST", api.PathReservations, "Keep nodes for some jobs or for nobody"), s.reserve)
 	huma.Register(a, op("drop-reservation", "DELETE", api.PathReservation, "Remove a reservation"), s.unreserve)

@@ -31,7 +31,7 @@ type site struct {
 func newSite(t *testing.T, edit func(*Config)) *site {
 	t.Helper()
 	cfg := DefaultConfig()
-	cfg.Dir, cfg.Listen, cfg.ReserveMiB = t.TempDir(), "127.0.0.1:0", 0
+	cfg.Dir, cfg.Socket, cfg.Listen, cfg.ReserveMiB = t.TempDir(), "", "127.0.0.1:0", 0
 	if edit != nil {
 		edit(&cfg)
 	}
