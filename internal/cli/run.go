@@ -25,6 +25,8 @@ type Program struct {
 	About    string
 	Examples []string // "command  # what it does", three at least
 	Retry    bool     // keep trying when the controller does not answer
+	Failure  int      // exit code of all own failures; 0: those of exit.go
+	Codes    string   // the exit codes for the help; empty: those of exit.go
 }
 
 // Connection are the flags that say how to reach the controller.
@@ -145,7 +147,7 @@ func (a *App) fail(p Program, err error) int {
 		text = p.Name + ": " + text
 	}
 	a.say("%s", text)
-	return ExitCode(err)
+	return max(ExitCode(err), p.Failure)
 }
 
 // helpPrinter is kong's help with examples and exit codes after it.
@@ -159,8 +161,12 @@ func helpPrinter(p Program) kong.HelpPrinter {
 		for _, e := range p.Examples {
 			b.WriteString("  " + e + "\n")
 		}
-		b.WriteString("\nExit codes: 0 done, 1 failed, 2 wrong usage or job file, 3 not found, 4 denied, 5 controller\n" +
-			"unreachable, 6 no node can ever hold the job. See also docs/commands.md.\n")
+		codes := p.Codes
+		if codes == "" {
+			codes = "0 done, 1 failed, 2 wrong usage or job file, 3 not found, 4 denied, 5 controller\n" +
+				"unreachable, 6 no node can ever hold the job."
+		}
+		b.WriteString("\nExit codes: " + codes + " See also docs/commands.md.\n")
 		_, err := io.WriteString(ctx.Stdout, b.String())
 		return err
 	}

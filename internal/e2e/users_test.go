@@ -30,6 +30,8 @@ func TestOtherUsers(t *testing.T) {
 		{"log", []string{"glog", closed}, 4},
 		{"cancel", []string{"gcancel", closed}, 4},
 		{"hold", []string{"gcancel", "--hold", closed}, 4},
+		{"exec", []string{"gexec", closed, "--", "env"}, 125},
+		{"forward", []string{"gexec", "--forward", "0:80", closed}, 125},
 		{"submit_there", []string{"gsubmit", s.write(doc{owner: "closed"}.json())}, 4},
 		{"raise_priority", []string{"gsubmit", s.write(doc{gbatch: map[string]any{"priority": 5}}.json())}, 4},
 	} {
@@ -106,7 +108,7 @@ func (s *site) as(uid uint32) func(name string, args ...string) result {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		s.t.Fatal(err)
 	}
-	for _, name := range []string{"gsubmit", "gqueue", "gcancel", "glog"} {
+	for _, name := range []string{"gsubmit", "gqueue", "gcancel", "glog", "gexec"} {
 		b, err := os.ReadFile(filepath.Join(bin, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), b, 0o755)
