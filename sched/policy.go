@@ -58,6 +58,7 @@ type Weights struct {
 	Size      int64 `json:"size"` // grows with the number of GPUs
 	QOS       int64 `json:"qos"`
 	Slowdown  int64 `json:"slowdown"` // for each time its expected run time that a job has waited
+	Small     int64 `json:"small"`    // for each halving of the machine time that a job is expected to take
 }
 
 // Limits bound what one user, project or qos has at once. 0 means no bound.
@@ -92,6 +93,7 @@ type Policy struct {
 	MaxStarts            int   `json:"maxStarts"`            // in one round; the rest in the next one
 	MaxEvaluated         int   `json:"maxEvaluated"`         // jobs looked at in one round
 	MaxWaitBoost         Time  `json:"maxWaitBoostMs"`       // older jobs go first, oldest first; 0: never
+	BoostBacklog         int64 `json:"boostBacklog"`         // percent of the backlog that is added to MaxWaitBoost
 	DefaultLimit         Time  `json:"defaultLimitMs"`       // of jobs without one
 	HaltGrace            Time  `json:"haltGraceMs"`          // from the order to end a job to its end
 
@@ -150,7 +152,7 @@ func (p Policy) Validate() error {
 	for _, w := range []struct {
 		name string
 		v    int64
-	}{{"age", p.Weights.Age}, {"fairShare", p.Weights.FairShare}, {"size", p.Weights.Size}, {"qos", p.Weights.QOS}} {
+	}{{"age", p.Weights.Age}, {"fairShare", p.Weights.FairShare}, {"size", p.Weights.Size}, {"qos", p.Weights.QOS}, {"slowdown", p.Weights.Slowdown}, {"small", p.Weights.Small}} {
 		within("weights."+w.name, w.v, 0, maxPriority)
 	}
 	within("maxAgeMs", int64(p.MaxAge), 1, int64(maxTime))
@@ -159,6 +161,7 @@ func (p Policy) Validate() error {
 	within("maxStarts", int64(p.MaxStarts), 1, 1_000_000)
 	within("maxEvaluated", int64(p.MaxEvaluated), 1, 10_000_000)
 	within("maxWaitBoostMs", int64(p.MaxWaitBoost), 0, int64(maxTime))
+	within("boostBacklog", p.BoostBacklog, 0, 1000)
 	within("defaultLimitMs", int64(p.DefaultLimit), 1, int64(maxTime))
 	within("haltGraceMs", int64(p.HaltGrace), 0, int64(maxTime))
 	checkLimits(&errs, "user", p.User)

@@ -8,6 +8,8 @@ type Factors struct {
 	Size       int64 `json:"size"`
 	QOS        int64 `json:"qos"`
 	Adjustment int64 `json:"adjustment"`
+	Slowdown   int64 `json:"slowdown,omitempty"`
+	Small      int64 `json:"small,omitempty"`
 	Boosted    bool  `json:"boosted,omitempty"` // waits longer than MaxWaitBoost: before all that are not
 }
 
@@ -31,18 +33,20 @@ func (r *round) factors(e *entry) Factors {
 		Size:       r.sizePoints(c.shape),
 		QOS:        r.s.qosPoints(c.account.qos),
 		Adjustment: int64(c.priority),
-		Boosted:    p.MaxWaitBoost > 0 && r.now-e.since >= p.MaxWaitBoost,
+		Slowdown:   r.slowPoints(c.kind, e.since),
+		Small:      r.smallPoints(c.kind),
+		Boosted:    p.MaxWaitBoost > 0 && r.now-e.since >= r.patience(),
 	}
-	f.Total = f.Age + f.FairShare + f.Size + f.QOS + f.Adjustment
+	f.Total = f.Age + f.FairShare + f.Size + f.QOS + f.Adjustment + f.Slowdown + f.Small
 	return f
 }
 
 // score is a job's priority as the queue is ordered by it.
 func (r *round) score(k *jobKind, points int64, since Time) int64 {
-	if b := r.policy.MaxWaitBoost; b > 0 && r.now-since >= b {
+	if r.policy.MaxWaitBoost > 0 && r.now-since >= r.patience() {
 		return boost + int64(r.now-since)
 	}
-	return points + k.size + r.agePoints(since) + r.slowPoints(k, since)
+	return points + k.size + r.agePoints(since) + r.slowPoints(k, since) + r.smallPoints(k)
 }
 
 func (r *round) agePoints(since Time) int64 {

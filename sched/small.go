@@ -1,0 +1,88 @@
+package sched
+
+import "math/bits"
+
+// Jobs that take little of the machine delay others little, so letting them go
+// first shortens the wait of nearly everybody. Who takes much is kept from
+// waiting for ever by the boost, which comes the later the more there is to do:
+// when all have to wait long, waiting long is no reason to go first.
+
+// smallPoints grow by Weights.Small with each halving of the machine time that
+// a job is expected to take.
+func (r *round) smallPoints(k *jobKind) int64 {
+	w := r.policy.Weights.Small
+	if w == 0 {
+		return 0
+	}
+	part, all := k.share(r)
+	taken := log2(uint64(max(k.expected, shortJob))) + log2(uint64(max(part, 1))) - log2(uint64(max(all, 1)))
+	return mulDiv(w, int64(max(maxSmall-taken, 0)), 1<<logBits)
+}
+
+// maxSmall is above the logarithm of every run time.
+const maxSmall = 48 << logBits
+
+// share is the part of the machine that a job of the kind takes: of its GPUs or
+// its cores, whichever is more.
+func (k *jobKind) share(r *round) (part, all int64) {
+	gpu, cpu := k.shape.sizeMilli(), int64(k.shape.Ranks())*k.shape.MilliCPU
+	if r.totalMilli > 0 && mulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
+		return gpu, r.totalMilli
+	}
+	return cpu, r.totalCPU
+}
+
+// logBits is how many bits of a logarithm are behind the point.
+const logBits = 6
+
+// log2 is the binary logarithm of a number above 0, by linear interpolation
+// between the powers of two.
+func log2(x uint64) int {
+	n := bits.Len64(x) - 1
+	rest := x << (63 - n) << 1 >> (64 - logBits)
+	return n<<logBits + int(rest)
+}
+
+// patience is the age at which jobs go first: MaxWaitBoost, and a part of the
+// time that all that waits and runs would keep the whole machine busy for, if
+// it took as long as its limits allow.
+func (r *round) patience() Time {
+	p := r.policy
+	if p.BoostBacklog == 0 {
+		return p.MaxWaitBoost
+	}
+	if r.s.boostRound != r {
+		r.s.boostRound = r
+		r.s.boostAfter = min(p.MaxWaitBoost+Time(mulDiv(p.BoostBacklog, int64(r.backlog()), 100)), maxTime)
+	}
+	return r.s.boostAfter
+}
+
+// backlog is the time for which the whole machine has work, by limits.
+func (r *round) backlog() Time {
+	var sum int64 // microseconds
+	add := func(left Time, part, all, n int64) {
+		if left > 0 && all > 0 {
+			one := mulDiv(min(int64(left), int64(maxTime/1000))*1000, part, all)
+			sum += min(mulDiv(one, n, 1), 1<<61-sum)
+		}
+	}
+	for _, k := range r.s.kindList {
+		part, all := k.share(r)
+		for i := range k.heads {
+			add(k.limit, part, all, int64(k.heads[i].class.live))
+		}
+	}
+	for _, x := range r.s.running { // a sum: order does not matter
+		gpu, cpu := x.milli, int64(0)
+		for _, k := range x.ranks {
+			cpu += k.cpu
+		}
+		if r.totalMilli > 0 && mulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
+			add(x.End-r.now, gpu, r.totalMilli, 1)
+		} else {
+			add(x.End-r.now, cpu, r.totalCPU, 1)
+		}
+	}
+	return Time(sum / 1000)
+}
