@@ -72,7 +72,7 @@ func (r *round) step() bool {
 	}
 	if r.policy.Mode == FCFS {
 		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, kind: k.why}
-		r.firstBlocked = e.id
+		r.plan.first = e.id
 		return false
 	}
 	if r.reserved >= r.depth() {
@@ -155,7 +155,10 @@ func (r *round) rejectInteractive(c *class) {
 	r.open(c.kind)
 	for _, e := range c.jobs[c.next:] {
 		if e != nil && e.since <= r.now && e.deadline() > r.now {
-			v := r.plan.verdicts[c.id]
+			v, ok := r.plan.verdicts[c.id]
+			if !ok {
+				v = verdict{code: CodePriority, head: r.plan.first}
+			}
 			r.plan.Rejects = append(r.plan.Rejects, Reject{e.id, Reason{Code: CodeInteractive, Text: "no room at once: " + v.text(c)}})
 		}
 	}
@@ -186,6 +189,9 @@ func (r *round) countTime() {
 }
 
 func (r *round) finish() {
+	if r.plan.first != 0 {
+		r.queue.rejectRest(r)
+	}
 	slices.SortFunc(r.plan.Rejects, func(a, b Reject) int { return cmp.Compare(a.Job, b.Job) })
 	r.plan.Rejects = slices.CompactFunc(r.plan.Rejects, func(a, b Reject) bool { return a.Job == b.Job })
 	for _, w := range r.s.windows { // a minimum: order does not matter
@@ -194,8 +200,5 @@ func (r *round) finish() {
 				r.wake(t)
 			}
 		}
-	}
-	if r.firstBlocked != 0 {
-		r.queue.rest(r)
 	}
 }

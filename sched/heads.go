@@ -145,15 +145,16 @@ func (h *heads) candidates(r *round) {
 	}
 }
 
-// rest is told of the jobs that strict order keeps from being looked at.
-func (h *heads) rest(r *round) {
+// rejectRest fails the interactive jobs that strict order keeps from being
+// looked at.
+func (h *heads) rejectRest(r *round) {
 	for _, k := range h.kinds {
+		if !k.interactive {
+			continue
+		}
 		r.open(k)
 		for _, c := range k.heap {
-			if _, ok := r.plan.verdicts[c.id]; !ok {
-				r.plan.verdicts[c.id] = verdict{code: CodePriority, head: r.firstBlocked}
-				r.rejectInteractive(c)
-			}
+			r.rejectInteractive(c)
 		}
 	}
 }

@@ -21,6 +21,7 @@ type Plan struct {
 
 	verdicts map[uint64]verdict // by class
 	kinds    map[uint64]verdict // by kind, of classes that have none
+	first    JobID              // of strict order: blocks all that have no verdict; 0 if none does
 	now      Time
 }
 

@@ -19,15 +19,14 @@ type round struct {
 	halted  []*run   // marked as being ended, to be unmarked
 	counted []*tally // with planned jobs, to be dropped
 
-	failed       map[string][]failure // by shape.bounds
-	promises     map[JobID]promise    // in Conservative mode, of jobs not looked at yet
-	plan         Plan
-	mixed        bool  // State.mix is that of this round
-	after        after // scratch
-	stats        *Stats
-	reserved     int // jobs with a reservation
-	queue        heads
-	firstBlocked JobID // of strict order
+	failed   map[string][]failure // by shape.bounds
+	promises map[JobID]promise    // in Conservative mode, of jobs not looked at yet
+	plan     Plan
+	mixed    bool  // State.mix is that of this round
+	after    after // scratch
+	stats    *Stats
+	reserved int // jobs with a reservation
+	queue    heads
 
 	preemptors, tries, exact int
 }

@@ -132,6 +132,9 @@ func (p *Plan) ReasonFor(ref Ref) Reason {
 	if !ok {
 		v, ok = p.kinds[ref.kind]
 	}
+	if !ok && p.first != 0 {
+		v, ok = verdict{code: CodePriority, head: p.first}, true
+	}
 	if !ok {
 		return Reason{Code: CodeNotYetEvaluated, Text: "no round has looked at it yet"}
 	}
