@@ -98,6 +98,8 @@ type Rank struct {
 	Cores string `json:"cores,omitempty"` // core ids as the kernel writes lists
 	Image string `json:"image,omitempty"` // digest that ran
 	Exit  *Exit  `json:"exit,omitempty"`
+
+	Ports []job.PortMapping `json:"ports,omitempty"` // of the container, and the node's that lead to them
 }
 
 // Event is one line of a job's timeline.

@@ -65,6 +65,8 @@ type Inventory struct {
 	Features   []string       `json:"features,omitempty"`
 	Simulated  bool           `json:"simulated,omitempty"`
 	AllowShare bool           `json:"allowShare,omitempty"` // fractional GPUs may run here
+	Bridge     bool           `json:"bridge,omitempty"`     // containers can have a network of their own
+	NoHost     bool           `json:"noHost,omitempty"`     // and none may use the node's
 }
 
 // InventoryGPU is one GPU as the node found it.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 
@@ -49,6 +50,24 @@ func (a *App) rankCells(try string, rank int, r *api.Rank) []string {
 		cores = fmt.Sprintf("%d of any", r.CPUs)
 	}
 	return []string{try, strconv.Itoa(rank), r.Node, gpuList(r.GPUs), cores, r.Phase, exit, why, lasted, peak}
+}
+
+// portLines are the mapped ports of the last attempt, the container's first.
+func portLines(d *api.JobDetail) []string {
+	if len(d.Attempts) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, r := range d.Attempts[len(d.Attempts)-1].Ranks {
+		for _, p := range r.Ports {
+			host := p.HostIP
+			if host == "" {
+				host = r.Node
+			}
+			lines = append(lines, fmt.Sprintf("%d -> %s", p.ContainerPort, net.JoinHostPort(host, strconv.Itoa(p.HostPort))))
+		}
+	}
+	return lines
 }
 
 // gpuList shortens UUIDs to their first part, which tells a node's GPUs apart.

@@ -165,6 +165,7 @@ func resourceFields(f *fields, d *api.JobDetail) {
 		f.add("Cluster", strconv.Itoa(d.Cluster))
 	}
 	f.add("Nodes", compressHosts(d.Nodes))
+	f.add("Ports", strings.Join(portLines(d), "\n"))
 	if d.Spec == nil {
 		return
 	}

@@ -75,7 +75,9 @@ type Rank struct {
 	Progress string           `json:"-"` // not stored: the node says it again
 	Cores    string           `json:"cores,omitempty"`
 	Image    string           `json:"image,omitempty"`
-	Exit     *job.Exit        `json:"exit,omitempty"`
+
+	Ports []job.PortMapping `json:"ports,omitempty"` // as the node says; mapped while it runs
+	Exit  *job.Exit         `json:"exit,omitempty"`
 }
 
 // Ending is an order to end the running attempt.

@@ -39,6 +39,7 @@ type Inventory struct {
 	Driver                     string
 	Features                   []string
 	Simulated, AllowShare      bool
+	Bridge, NoHost             bool // networks that containers can have there; see networks
 }
 
 // GPU is one device of a node.
@@ -156,7 +157,7 @@ func schedNode(n *Node) sched.Node {
 	inv := n.Inventory
 	s := sched.Node{
 		Name: n.Name, Cluster: inv.Cluster, MilliCPU: int64(inv.CPUs) * 1000, MemMiB: inv.MemBytes >> 20,
-		CUDA: inv.CUDA, Features: inv.Features, AllowShare: inv.AllowShare,
+		CUDA: inv.CUDA, Features: slices.Concat(inv.Features, networks(inv)), AllowShare: inv.AllowShare,
 	}
 	state, reason := n.State()
 	switch state {

@@ -147,7 +147,7 @@ func (c *Controller) request(s *job.Spec) Request {
 		Cluster: r.ClusterID, Node: r.SlaveName,
 		GPUModels: r.GPUModel, GPUMemMiB: int64(r.GPUMemoryGB) << 10,
 		MinCUDA: r.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
-		Features: r.Features,
+		Features: slices.Concat(r.Features, networkNeed(s)),
 	}
 	if r.GPUs > 0 {
 		shape.MilliGPU = int64(r.GPUs*1000 + 0.5)

@@ -85,6 +85,9 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 	if st.Image != "" {
 		r.Image = st.Image
 	}
+	if len(st.Ports) > 0 {
+		r.Ports = st.Ports
+	}
 	c.advance(now, j, i, r)
 }
 

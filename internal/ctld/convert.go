@@ -84,7 +84,7 @@ func attemptToAPI(a *control.Attempt) api.Attempt {
 	out := api.Attempt{Attempt: a.Attempt, Start: toTime(a.Start), End: toTime(a.End)}
 	for _, r := range a.Ranks {
 		out.Ranks = append(out.Ranks, api.Rank{
-			Allocation: allocationToAPI(r.Alloc), Phase: string(r.Phase), Cores: r.Cores, Image: r.Image, Exit: r.Exit,
+			Allocation: allocationToAPI(r.Alloc), Phase: string(r.Phase), Cores: r.Cores, Image: r.Image, Ports: r.Ports, Exit: r.Exit,
 		})
 	}
 	return out
@@ -94,6 +94,7 @@ func inventoryOf(a *api.Inventory) control.Inventory {
 	out := control.Inventory{
 		Hostname: a.Hostname, DNSName: a.DNSName, Version: a.Version, Cluster: a.Cluster, CPUs: a.CPUs, MemBytes: a.MemBytes,
 		CUDA: a.CUDA, Driver: a.Driver, Features: a.Features, Simulated: a.Simulated, AllowShare: a.AllowShare,
+		Bridge: a.Bridge, NoHost: a.NoHost,
 	}
 	for _, g := range a.GPUs {
 		out.GPUs = append(out.GPUs, control.GPU{

@@ -22,7 +22,7 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	for _, fields := range [][]string{
-		names(specFields), names(ownerFields), names(requestFields), names(resourcesFields), names(dockerFields), names(storageFields),
+		names(specFields), names(ownerFields), names(requestFields), names(resourcesFields), names(dockerFields), names(storageFields), names(portFields),
 		names(schedulingFields), names(bucketFields), names(extraFields), names(gbatchFields),
 	} {
 		for _, name := range fields {

@@ -34,6 +34,8 @@ type EnvInput struct {
 	Nodes      []string // node names in rank order; empty: this one alone
 	Addresses  []string // their addresses, in the same order
 	MasterPort int      // of rank 0, for rendezvous; 0: not set
+
+	Ports []PortMapping // with the node's ports chosen
 }
 
 // Environment is what a container gets on top of its image's environment, as
@@ -52,6 +54,9 @@ func Environment(in EnvInput) []string {
 	var env []string
 	for _, v := range slices.Concat(gpulabVariables(in), gbatchVariables(in)) {
 		env = append(env, v.name+"="+v.value)
+	}
+	for _, p := range in.Ports {
+		env = append(env, "GBATCH_PORT_"+strconv.Itoa(p.ContainerPort)+"="+strconv.Itoa(p.HostPort))
 	}
 	for _, v := range slices.Concat(slurmVariables(in), gangVariables(in)) {
 		if _, ok := own[v.name]; !ok && v.name != gid {

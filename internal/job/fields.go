@@ -52,9 +52,7 @@ var dockerFields = []field[Docker]{
 	{"command", readCommand, false},
 	{"environment", readEnvironment, false},
 	{"storage", func(d *decoder, n *node, c *Docker) { readMounts(d, n, c, storageFields) }, false},
-	{"portMappings", func(d *decoder, n *node, _ *Docker) {
-		d.unsupported(n, "port mappings are not supported by this version", portsInstead)
-	}, false},
+	{"portMappings", readPorts, false},
 	{"workingDir", func(d *decoder, n *node, c *Docker) { d.absolute(n, &c.WorkingDir) }, false},
 	{"user", func(d *decoder, n *node, c *Docker) { d.str(n, &c.User, dockerUser) }, false},
 	{"groupAdd", func(d *decoder, n *node, c *Docker) { d.strs(n, &c.GroupAdd, word(".-")) }, false},
@@ -92,8 +90,6 @@ var extraFields = []field[struct{}]{
 	{"emailOnRestart", unsupportedExtra(waitInstead), false},
 }
 
-const portsInstead = "remove them: a job uses the node's network, so a service is reached at the node's address and the port that it listens on"
-
 const shellInstead = "open a shell in the running job with gexec instead"
 
 const waitInstead = "remove it and wait for the job with gqueue wait"
@@ -105,6 +101,11 @@ var gbatchFields = []field[Gbatch]{
 	{"priority", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Priority, -maxPriority, maxPriority) }, false},
 	{"minComputeCapability", readComputeCapability, false},
 	{"maxQueued", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.MaxQueued, 1) }, false},
+	{"network", func(d *decoder, n *node, g *Gbatch) {
+		var word string
+		d.str(n, &word, networkWord)
+		g.Network = Network(word)
+	}, false},
 	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
 }
 

@@ -41,9 +41,7 @@ var definitionFields = []field[Spec]{
 	{"command", inDocker(readCommand), false},
 	{"environment", inDocker(readEnvironment), false},
 	{"jobDataLocations", inDocker(func(d *decoder, n *node, c *Docker) { readMounts(d, n, c, locationFields) }), false},
-	{"portMappings", func(d *decoder, n *node, _ *Spec) {
-		d.unsupported(n, "port mappings are not supported by this version", portsInstead)
-	}, false},
+	{"portMappings", inDocker(readPorts), false},
 	{"projectGidVariableName", inDocker(func(d *decoder, n *node, c *Docker) { d.str(n, &c.ProjectGIDVariable, variableName) }), false},
 	{"workingDir", inDocker(func(d *decoder, n *node, c *Docker) { d.absolute(n, &c.WorkingDir) }), false},
 	{"dockerUser", inDocker(func(d *decoder, n *node, c *Docker) { d.str(n, &c.User, dockerUser) }), false},

@@ -13,6 +13,7 @@ const (
 	maxCudaVersion      = 1000
 	maxListEntries      = 100 // gpuModel, features, groupAdd, reservationIds
 	maxStorage          = 1000
+	maxPortMappings     = 64
 	maxVariables        = 2000
 	maxArgs             = 10_000
 	maxCommandBytes     = 1 << 20 // of all arguments together

@@ -40,11 +40,12 @@ func (e Exit) OK() bool { return e.Code == 0 && e.Reason == None }
 
 // RankStatus is a node's word on one rank that it holds.
 type RankStatus struct {
-	ID        RankID `json:"id"`
-	Phase     Phase  `json:"phase"`
-	Progress  string `json:"progress,omitempty"` // while pulling, as "12 of 80 MiB"
-	Cores     string `json:"cores,omitempty"`    // core ids as the kernel writes lists
-	Image     string `json:"image,omitempty"`    // manifest digest
-	StartedMS int64  `json:"startedMs,omitempty"`
-	Exit      *Exit  `json:"exit,omitempty"` // with PhaseEnded
+	ID        RankID        `json:"id"`
+	Phase     Phase         `json:"phase"`
+	Progress  string        `json:"progress,omitempty"` // while pulling, as "12 of 80 MiB"
+	Cores     string        `json:"cores,omitempty"`    // core ids as the kernel writes lists
+	Image     string        `json:"image,omitempty"`    // manifest digest
+	Ports     []PortMapping `json:"ports,omitempty"`    // as they are, with the node's ports
+	StartedMS int64         `json:"startedMs,omitempty"`
+	Exit      *Exit         `json:"exit,omitempty"` // with PhaseEnded
 }

@@ -44,6 +44,7 @@ func (d *decoder) checkSpec(n *node, s *Spec) {
 	gn := n.child("gbatch")
 	d.push("gbatch")
 	defer d.pop()
+	d.checkNetwork(gn, s)
 	if g.MaxQueued > 0 && s.Request.Scheduling.Interactive {
 		d.problemAt(gn, "maxQueued", "cannot be combined with \"interactive\": an interactive job starts at once or fails", "remove one of them")
 	}

@@ -41,13 +41,14 @@ type Resources struct {
 
 // Docker is the container.
 type Docker struct {
-	Image       string            `json:"image"` // without credentials
-	Command     Command           `json:"command"`
-	Environment map[string]string `json:"environment,omitempty"`
-	Storage     []Storage         `json:"storage,omitempty"`
-	WorkingDir  string            `json:"workingDir,omitempty"` // absolute; empty: the image's
-	User        string            `json:"user,omitempty"`
-	GroupAdd    []string          `json:"groupAdd,omitempty"`
+	Image        string            `json:"image"` // without credentials
+	Command      Command           `json:"command"`
+	Environment  map[string]string `json:"environment,omitempty"`
+	Storage      []Storage         `json:"storage,omitempty"`
+	PortMappings []PortMapping     `json:"portMappings,omitempty"`
+	WorkingDir   string            `json:"workingDir,omitempty"` // absolute; empty: the image's
+	User         string            `json:"user,omitempty"`
+	GroupAdd     []string          `json:"groupAdd,omitempty"`
 
 	// ProjectGIDVariable is the name of the variable that gets the project's gid.
 	ProjectGIDVariable string `json:"projectGidVariableName,omitempty"`
@@ -93,6 +94,7 @@ type Bucket struct {
 type Gbatch struct {
 	Nodes                int      `json:"nodes,omitempty"`     // ranks of a gang; 0 and 1: one
 	Exclusive            bool     `json:"exclusive,omitempty"` // no other job on the node
+	Network              Network  `json:"network,omitempty"`   // empty: see Spec.Network
 	QOS                  string   `json:"qos,omitempty"`
 	Priority             int      `json:"priority,omitempty"`             // <= 0 unless an operator submits
 	MinComputeCapability float64  `json:"minComputeCapability,omitempty"` // for example 8.0

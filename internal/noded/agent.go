@@ -47,6 +47,7 @@ type Agent struct {
 	storage *storage
 	cores   *coreMap
 	devices Devices
+	network *network
 	contact *contact
 	health  *health
 	slots   chan struct{} // one for each container that may be starting
@@ -121,6 +122,9 @@ func (a *Agent) open(o Options) error {
 	if a.images, err = openImages(&a.cfg); err != nil {
 		return err
 	}
+	if err := a.openNetwork(); err != nil {
+		return err
+	}
 	return a.recover()
 }
 
@@ -156,7 +160,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.gpuLoop, a.sampleLoop} {
+	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()
@@ -192,6 +196,7 @@ func (a *Agent) Close() error {
 	if len(a.locks) == 2 { // else another daemon may be using them
 		a.removeGroups()
 	}
+	a.network.close()
 	for _, l := range a.locks {
 		l.Close()
 	}

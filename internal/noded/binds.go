@@ -126,7 +126,7 @@ func unbindAll(dir string) error {
 // record notes durably, before anything of the user's can run, what the rank
 // is and which cores it has.
 func (r *rank) record(context.Context) error {
-	rec := rankRecord{ID: r.id, Order: r.order, Cores: r.cores.CPUs.String(), Digest: r.img.Digest, Boot: r.a.boot}
+	rec := rankRecord{ID: r.id, Order: r.order, Cores: r.cores.CPUs.String(), Digest: r.img.Digest, Boot: r.a.boot, Ports: r.statusPorts()}
 	if err := saveRecord(r.dir, rec); err != nil {
 		return fmt.Errorf("record rank: %w", err)
 	}

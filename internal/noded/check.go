@@ -16,6 +16,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/api"
+	"gbatch/oci/netns"
 )
 
 // finding is one line of Check. Fix is empty when all is well.
@@ -36,7 +37,7 @@ func broken(fix, format string, args ...any) []finding {
 // checks are what a machine needs to be a node, in the order in which one
 // would set it up.
 var checks = []func(ctx context.Context, c *Config) []finding{
-	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkDisk, checkRoots, checkController,
+	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkDisk, checkRoots, checkNetwork, checkController,
 }
 
 // Check writes to w what this machine lacks to be a node, one line for each
@@ -176,6 +177,26 @@ func checkRoots(_ context.Context, c *Config) []finding {
 	}
 	if len(list) == 0 {
 		list = []finding{{what: "no storage is configured: jobs can only have tmpfs", fix: "list the directories that jobs may mount under storage: in the configuration"}}
+	}
+	return list
+}
+
+// checkNetwork tries what jobs' own networks need, beside the machine's.
+func checkNetwork(_ context.Context, c *Config) []finding {
+	if c.Network.Mode == networkHost {
+		return fine("jobs use the node's network")
+	}
+	if err := netns.Probe(); err != nil {
+		f := finding{what: err.Error(), fix: "see the error, or set network.mode to host: then ports of jobs cannot be mapped", fatal: c.Network.Mode == networkBridge}
+		return []finding{f}
+	}
+	list := fine("jobs can have networks of their own")
+	if chains, err := netns.Conflicts(c.Name); err == nil && len(chains) > 0 {
+		list = append(list, finding{
+			what: fmt.Sprintf("another firewall drops what is forwarded, in %s", strings.Join(chains, ", ")),
+			fix: fmt.Sprintf("accept there what comes from and goes to interfaces named %s*, as with docker: iptables -I DOCKER-USER -i %s+ -j ACCEPT; iptables -I DOCKER-USER -o %s+ -j ACCEPT; then set network.mode to bridge",
+				netns.Interfaces(c.Name), netns.Interfaces(c.Name), netns.Interfaces(c.Name)),
+		})
 	}
 	return list
 }

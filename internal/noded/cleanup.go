@@ -34,7 +34,7 @@ const cleanTimeout = 5 * time.Second
 func (a *Agent) cleanAll(r *rank) bool {
 	var pause client.Backoff
 	for {
-		err := errors.Join(oci.Cleanup(r.box()), unbindAll(r.dirMounts()))
+		err := errors.Join(oci.Cleanup(r.box()), unbindAll(r.dirMounts()), r.detachNetwork())
 		a.health.leftover(r.id, err)
 		if err == nil {
 			a.images.drop(r.id)

@@ -83,8 +83,8 @@ type Config struct {
 	// has not said so itself. Default 4m30s; 10s to 24h.
 	Lease Duration `yaml:"lease"`
 
-	// Network is how ranks see the network: host. Default host.
-	Network string `yaml:"network"`
+	// Network is how jobs see the network.
+	Network NetworkConfig `yaml:"network"`
 
 	// Launches is how many containers may be starting at once. Default: the
 	// number of cores, at least 2; 1 to 256.
@@ -233,7 +233,7 @@ func (c *Config) SetDefaults() {
 	setDefault(&c.Logs.Keep, Duration(24*time.Hour))
 	setDefault(&c.Logs.KeepSize, 10<<30)
 	setDefault(&c.Lease, Duration(4*time.Minute+30*time.Second))
-	setDefault(&c.Network, "host")
+	c.Network.setDefaults()
 	setDefault(&c.PidsMax, 32768)
 	setDefault(&c.MinFree, 1<<30)
 	setDefault(&c.Launches, defaultLaunches())

@@ -31,7 +31,7 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
 	}
 	for _, check := range []func(*Config, func(string, string, ...any)){
-		checkIdentity, checkCapacity, checkGPU, checkStorage, checkImages, checkBounds,
+		checkIdentity, checkCapacity, checkGPU, checkStorage, checkImages, checkNetworkConfig, checkBounds,
 	} {
 		check(c, bad)
 	}
@@ -55,9 +55,6 @@ func checkIdentity(c *Config, bad func(string, string, ...any)) {
 	}
 	if c.ClusterID < 1 {
 		bad("clusterId", "%d: must be 1 or more", c.ClusterID)
-	}
-	if c.Network != "host" {
-		bad("network", "%q: only host is supported", c.Network)
 	}
 }
 

@@ -22,6 +22,7 @@ type health struct {
 	state error                 // the state directory cannot be written
 	stuck map[job.RankID]string // ranks whose leftovers could not be removed
 	fixed []string              // found at start, stays
+	net   error                 // jobs' networks cannot be kept up
 }
 
 func newHealth(c *Config) *health {
@@ -33,6 +34,13 @@ func (h *health) stateError(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.state = err
+}
+
+// networkError notes whether jobs' networks can be kept up and apart.
+func (h *health) networkError(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.net = err
 }
 
 // diskError notes an error of a start if it says that the state directory does
@@ -70,6 +78,9 @@ func (h *health) reasons() []string {
 	list := slices.Clone(h.fixed)
 	if h.state != nil {
 		list = append(list, fmt.Sprintf("state directory %s cannot be written: %v", h.dir, h.state))
+	}
+	if h.net != nil {
+		list = append(list, fmt.Sprintf("jobs' networks are not safe: %v", h.net))
 	}
 	for _, dir := range []string{h.dir, h.images} {
 		if reason := diskReason(dir, h.minFree); reason != "" {

@@ -24,6 +24,8 @@ func (a *Agent) inventory() (*api.Inventory, string) {
 		Driver:    d.Driver,
 		Features:  a.cfg.Features,
 		Simulated: d.Simulated,
+		Bridge:    a.network.own != nil,
+		NoHost:    a.network.noHost,
 	}
 	b, err := json.Marshal(inv)
 	if err != nil {

@@ -39,6 +39,10 @@ func TestMain(m *testing.M) {
 }
 
 func runAll(m *testing.M) int {
+	if err := raiseLoopback(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	if missing() == "" {
 		if err := startRegistry(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -125,6 +129,7 @@ func leftovers(before map[string]bool) string {
 			left = append(left, "process "+p+" "+text)
 		}
 	}
+	left = append(left, ownLinks()...)
 	// The nodes' own groups are ours to remove.
 	for i := int64(1); i <= nodes.Load(); i++ {
 		if g, err := cgroups.Find(fmt.Sprintf("/gbatch/%s%d", testPrefix, i)); err == nil {
@@ -171,6 +176,7 @@ func newSite(t testing.TB, change func(*Config)) *site {
 	name := fmt.Sprintf("%s%d", testPrefix, nodes.Add(1))
 	dir := filepath.Join(t.TempDir(), name)
 	s.cfg = Config{Name: name, Controller: s.srv.URL, StateDir: dir, Cores: 8, MinFree: 1, Launches: 2}
+	s.cfg.Network.Mode = testNetwork()
 	if change != nil {
 		change(&s.cfg)
 	}

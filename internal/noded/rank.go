@@ -29,6 +29,7 @@ type rank struct {
 	img     *image.Image
 	cores   grant
 	mounts  []oci.Mount
+	net     *rankNetwork // until the shim has it; nil: the node's, or already there
 	shim    *oci.Shim
 	hasSlot bool
 

@@ -21,6 +21,8 @@ type rankRecord struct {
 	Cores  string       `json:"cores"`
 	Digest string       `json:"digest"`
 	Boot   string       `json:"boot"` // of the machine: after another one nothing of it lives
+
+	Ports []job.PortMapping `json:"ports,omitempty"`
 }
 
 // saveRecord writes the record so that it survives a power cut together with

@@ -88,7 +88,7 @@ func (r *rank) diedWithMachine() error {
 func (a *Agent) remember(id job.RankID, dir string) (*rank, string) {
 	rec, recErr := loadRecord(dir)
 	r := a.newRank(id, rec.Order)
-	r.status.Image, r.status.Cores = rec.Digest, rec.Cores
+	r.status.Image, r.status.Cores, r.status.Ports = rec.Digest, rec.Cores, rec.Ports
 	var err error
 	if r.stop, err = loadStop(dir); err != nil {
 		r.log.Warn("why the rank was being stopped is not known any more", "error", err)
@@ -178,7 +178,7 @@ func (r *rank) retake() bool {
 	return true
 }
 
-// sweepHost removes cgroups that belong to no rank that runs.
+// sweepHost removes cgroups and networks that belong to no rank that runs.
 func (a *Agent) sweepHost() error {
 	keep := map[string]bool{}
 	for id, r := range a.ranks {
@@ -190,6 +190,9 @@ func (a *Agent) sweepHost() error {
 	}
 	if err != nil {
 		return fmt.Errorf("sweep cgroups: %w", err)
+	}
+	if err := a.sweepNetwork(); err != nil {
+		return fmt.Errorf("sweep networks: %w", err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/job"
 	"gbatch/oci"
+	"gbatch/oci/netns"
 )
 
 // buildSpec makes the container's spec out of order, image and grant.
@@ -34,10 +35,10 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 		WorkDir:    docker.WorkingDir,
 		User:       docker.User,
 		Groups:     docker.GroupAdd,
-		Hostname:   r.a.host.name,
+		Hostname:   r.hostname(),
 		Mounts:     r.allMounts(),
 		ShmBytes:   r.shmBytes(),
-		Network:    oci.Network{Host: true},
+		Network:    oci.Network{Host: r.net == nil},
 		CgroupPath: r.a.cgroupPath(r.id),
 		Limits: cgroups.Limits{
 			CPUs:        r.cores.CPUs,
@@ -76,6 +77,7 @@ func (r *rank) envInput() job.EnvInput {
 		GPUs:         r.a.devices.Indexes(ids),
 		GPUUUIDs:     ids,
 		MemoryBytes:  r.order.Allocation.MemBytes,
+		Ports:        r.statusPorts(),
 	}
 }
 
@@ -110,8 +112,13 @@ func (r *rank) writeFiles(context.Context) error {
 		if err != nil && !os.IsNotExist(err) {
 			return err
 		}
-		if name == "hosts" {
+		switch {
+		case name == "hosts" && r.net != nil:
+			text = netns.Hosts(text, r.net.at.Addr, r.hostname())
+		case name == "hosts":
 			text = withHost(text, r.a.host.name)
+		case r.net != nil:
+			text, _ = r.a.network.own.ResolvConf()
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return err

@@ -25,6 +25,7 @@ var steps = []step{
 	{"slot", (*rank).takeSlot, (*rank).giveSlot},
 	{"cores", (*rank).takeCores, (*rank).giveCores},
 	{"storage", (*rank).bindStorage, (*rank).unbindStorage},
+	{"network", (*rank).joinNetwork, (*rank).leaveNetwork}, // the host's part goes with cleanAll
 	{"files", (*rank).writeFiles, nothing},
 	{"record", (*rank).record, nothing},
 	{"container", (*rank).startContainer, nothing}, // its directory goes with cleanAll
@@ -157,6 +158,8 @@ func (r *rank) startContainer(ctx context.Context) error {
 		Layers: r.img.Layers,
 		Log:    oci.LogLimits{MaxBytes: int64(r.a.cfg.Logs.Quota)},
 
+		Network: r.shimNetwork(),
+
 		LeaseFile: r.a.contact.path,
 	})
 	if err != nil {
@@ -165,13 +168,18 @@ func (r *rank) startContainer(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	r.shim, err = oci.Start(r.box())
-	return err
+	if r.shim, err = oci.StartWith(r.box(), r.handover()); err != nil {
+		return err
+	}
+	return r.leaveNetwork() // from here on the shim holds it
 }
 
 // discard removes the directory of a rank that never ran.
 func (r *rank) discard() {
 	r.a.images.drop(r.id)
+	if err := r.detachNetwork(); err != nil {
+		r.log.Error("remove network of rank that never ran", "error", err)
+	}
 	if err := removeRankDir(r.dir); err != nil {
 		r.log.Error("remove rank that never ran", "error", err)
 	}

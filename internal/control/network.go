@@ -1,0 +1,34 @@
+package control
+
+import "gbatch/internal/job"
+
+// The networks that containers can have on a node are features to the
+// scheduler, so that it explains them like any other.
+const (
+	featureBridge = "NETWORK_BRIDGE"
+	featureHost   = "NETWORK_HOST"
+)
+
+// networks are the features that a node has by its network.
+func networks(inv Inventory) []string {
+	var list []string
+	if inv.Bridge {
+		list = append(list, featureBridge)
+	}
+	if !inv.NoHost {
+		list = append(list, featureHost)
+	}
+	return list
+}
+
+// networkNeed are the features that a job needs for its network; where it says
+// nothing, any node will do.
+func networkNeed(s *job.Spec) []string {
+	switch s.Network() {
+	case job.NetworkBridge:
+		return []string{featureBridge}
+	case job.NetworkHost:
+		return []string{featureHost}
+	}
+	return nil
+}

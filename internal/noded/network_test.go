@@ -1,0 +1,308 @@
+package noded
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/oci/netns"
+)
+
+// ownHostEnv marks the test binary that runs in a network namespace, which is
+// the machine's to it: what it does to the network concerns nobody else. Nodes
+// there give jobs networks of their own.
+const ownHostEnv = "GBATCH_TEST_OWN_HOST"
+
+func testNetwork() string {
+	if os.Getenv(ownHostEnv) != "" {
+		return networkBridge
+	}
+	return networkHost
+}
+
+func raiseLoopback() error {
+	if os.Getenv(ownHostEnv) == "" {
+		return nil
+	}
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetUp(lo)
+}
+
+// ownLinks are what tests left of jobs' networks.
+func ownLinks() []string {
+	var left []string
+	if os.Getenv(ownHostEnv) == "" {
+		return nil
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		left = nil
+		links, err := net.Interfaces()
+		for _, l := range links {
+			if l.Name != "lo" {
+				left = append(left, "interface "+l.Name)
+			}
+		}
+		if err == nil && len(left) == 0 || time.Now().After(deadline) {
+			return left
+		}
+	}
+}
+
+// again runs tests of this package, by pattern, where nodes have a network
+// that nobody else has.
+func again(t *testing.T, pattern string) {
+	t.Helper()
+	needContainers(t)
+	if err := netns.Probe(); err != nil {
+		t.Skip("NOT TESTED: ", err)
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run="+pattern, "-test.v")
+	cmd.Env = append(os.Environ(), ownHostEnv+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "\n--- PASS: ") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// inOwnHost runs the rest of a test there, and returns true there.
+func inOwnHost(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(ownHostEnv) != "" {
+		return true
+	}
+	again(t, "^"+t.Name()+"$")
+	return false
+}
+
+// TestWithOwnNetworks runs what is tested elsewhere once more, with a network
+// for each job: its life, its ends, and the daemon killed between all steps.
+func TestWithOwnNetworks(t *testing.T) {
+	if os.Getenv(ownHostEnv) != "" {
+		t.Skip("runs outside only")
+	}
+	again(t, "^(TestHelloWorld|TestExits|TestShortJobs|TestOrderedAgain|TestKilledBetweenSteps|TestKilledDaemon)$")
+}
+
+// withPorts maps ports of an order.
+func withPorts(list ...job.PortMapping) func(*api.RunOrder) {
+	return func(o *api.RunOrder) { o.Spec.Request.Docker.PortMappings = list }
+}
+
+// serve answers on a port of the container until it is stopped.
+func serve(port int, text string) string {
+	return fmt.Sprintf("while :; do echo %s | nc -l -p %d; done", text, port)
+}
+
+func ask(port int) (string, error) {
+	c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), 2*time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	b, err := io.ReadAll(c)
+	return strings.TrimSpace(string(b)), err
+}
+
+func (s *site) answers(port int, want string) {
+	s.t.Helper()
+	until(s.t, fmt.Sprintf("the answer %q at port %d", want, port), func() bool {
+		got, err := ask(port)
+		return err == nil && got == want
+	})
+}
+
+func kill(s *site, id job.RankID) {
+	s.stop(id, api.Stop{Signal: "KILL", Reason: job.ByUser})
+	s.exit(id)
+	s.drop(id)
+}
+
+// TestPortMapping: ports that the node chose are told and lead to the
+// container, also after the daemon's restart, and are free after the end.
+func TestPortMapping(t *testing.T) {
+	if !inOwnHost(t) {
+		return
+	}
+	s := newSite(t, nil).start()
+	s.want(rankID(1), order("echo $GBATCH_PORT_80; hostname; grep job-1 /etc/hosts; "+serve(80, "one"), withPorts(job.PortMapping{ContainerPort: 80}, job.PortMapping{ContainerPort: 81, HostPort: 8081, HostIP: "127.0.0.1"})))
+	st := s.phase(rankID(1), api.PhaseRunning)
+	if len(st.Ports) != 2 || st.Ports[0].HostPort < 20000 || st.Ports[1] != (job.PortMapping{ContainerPort: 81, HostPort: 8081, HostIP: "127.0.0.1"}) {
+		t.Fatalf("ports: %v", st.Ports)
+	}
+	port := st.Ports[0].HostPort
+	s.answers(port, "one")
+	if !s.inv.Bridge {
+		t.Error("the node does not say that jobs can have a network")
+	}
+
+	s.halt()
+	s.unlearn(rankID(1))
+	s.start()
+	if diff := cmp.Diff(st.Ports, s.phase(rankID(1), api.PhaseRunning).Ports); diff != "" {
+		t.Errorf("ports after the restart (-want +got):\n%s", diff)
+	}
+	s.answers(port, "one")
+
+	// Another job reaches it as anybody does, by the node's address.
+	gw := s.a.network.own.Gateway()
+	_, out := s.run(rankID(2), order(fmt.Sprintf("nc -w 5 %s %d </dev/null; nc -w 5 %s 8081 </dev/null || echo refused", gw, port, gw)))
+	if out != "one\nrefused\n" && !strings.Contains(out, "one\n") {
+		t.Errorf("another job sees %q", out)
+	}
+	kill(s, rankID(1))
+	if _, err := ask(port); !errors.Is(err, unix.ECONNREFUSED) {
+		t.Errorf("after the end: %v", err)
+	}
+	if log := s.output(rankID(1)); !strings.HasPrefix(log, fmt.Sprintf("%d\njob-1\n10.213.", port)) {
+		t.Errorf("the job says %q", log)
+	}
+	s.holdsNothing()
+}
+
+// TestPortInUse: who has the port is named, whatever it is.
+func TestPortInUse(t *testing.T) {
+	if !inOwnHost(t) {
+		return
+	}
+	s := newSite(t, func(c *Config) { c.Network.Ports = "21000-21000" }).start()
+	port := func(n int) func(*api.RunOrder) { return withPorts(job.PortMapping{ContainerPort: 80, HostPort: n}) }
+	l, err := netns.Listen(netip.Addr{}, 7777, netns.DefaultPorts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s.want(rankID(1), order("sleep 1000", port(0)))
+	s.phase(rankID(1), api.PhaseRunning)
+	s.want(rankID(2), order(serve(9999, "x"), func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{Network: job.NetworkHost} }))
+	s.phase(rankID(2), api.PhaseRunning)
+	s.answers(9999, "x")
+	until(t, "the port of the job in the node's network", func() bool {
+		l, err := netns.Listen(netip.Addr{}, 9999, netns.DefaultPorts)
+		if err == nil {
+			l.Close()
+		}
+		return err != nil
+	})
+	name := s.cfg.Name
+	for what, tc := range map[string]struct {
+		change func(*api.RunOrder)
+		want   api.Exit
+	}{
+		"by_a_job":      {port(21000), api.Exit{Reason: job.PortInUse, Message: "port 21000 of node " + name + " is in use by job 1"}},
+		"by_a_host_job": {port(9999), api.Exit{Reason: job.PortInUse, Message: "port 9999 of node " + name + " is in use by job 2"}},
+		"by_a_process":  {port(7777), api.Exit{Reason: job.PortInUse, Message: fmt.Sprintf("port 7777 of node %s is in use by exe (process %d)", name, os.Getpid())}},
+		"all":           {port(0), api.Exit{Reason: job.PortInUse, Message: "all ports from 21000 to 21000 are in use on node " + name}},
+		"no_address": {withPorts(job.PortMapping{ContainerPort: 80, HostIP: "203.0.113.9"}),
+			api.Exit{Reason: job.BadSpec, Message: "hostIp 203.0.113.9 is not an address of node " + name}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			tc.want.Code = 125
+			e, _ := s.runNoLog(rankID(10+len(what)), order("true", tc.change))
+			if diff := cmp.Diff(&tc.want, e, ignoreFigures); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	kill(s, rankID(1))
+	kill(s, rankID(2))
+	// The port is free at once for the next one.
+	s.want(rankID(3), order("sleep 1000", port(21000)))
+	s.phase(rankID(3), api.PhaseRunning)
+	kill(s, rankID(3))
+	s.empty()
+}
+
+// TestJobsAreApart: a job reaches neither another one nor the node.
+func TestJobsAreApart(t *testing.T) {
+	if !inOwnHost(t) {
+		return
+	}
+	s := newSite(t, nil).start()
+	s.want(rankID(1), order(serve(80, "one")))
+	s.phase(rankID(1), api.PhaseRunning)
+	l, err := net.Listen("tcp", ":7001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	subnet := netns.DefaultSubnet.Addr()
+	first := subnet.Next().Next() // of job 1
+	_, out := s.run(rankID(2), order(fmt.Sprintf(
+		"nc -w 5 %s 80 </dev/null || echo apart; nc -w 5 %s 7001 </dev/null || echo apart; nc -w 5 127.0.0.1 7001 </dev/null || echo apart; cat /proc/net/tcp | wc -l; ip link | grep -c mtu", first, subnet.Next())))
+	if got := strings.Count(out, "apart\n"); got != 3 || !strings.HasSuffix(out, "\n1\n2\n") {
+		t.Errorf("output %q", out)
+	}
+	kill(s, rankID(1))
+	s.empty()
+}
+
+// TestNetworkRules: what a node does not offer is a job's error with the way out.
+func TestNetworkRules(t *testing.T) {
+	ports := withPorts(job.PortMapping{ContainerPort: 80})
+	t.Run("host_only", func(t *testing.T) {
+		s := newSite(t, func(c *Config) { c.Network.Mode = networkHost }).start()
+		e, _ := s.runNoLog(rankID(1), order("true", ports))
+		if want := "jobs cannot have a network of their own on " + s.cfg.Name; e.Reason != job.BadSpec || !strings.Contains(e.Message, want) {
+			t.Errorf("%+v; want %q", e, want)
+		}
+		s.empty()
+	})
+	t.Run("no_host", func(t *testing.T) {
+		if !inOwnHost(t) {
+			return
+		}
+		s := newSite(t, func(c *Config) { c.Network.AllowHost = new(false) }).start()
+		e, _ := s.runNoLog(rankID(1), order("true", func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{Nodes: 2} }))
+		if want := "does not let jobs use its own network"; e.Reason != job.BadSpec || !strings.Contains(e.Message, want) {
+			t.Errorf("%+v; want %q", e, want)
+		}
+		if e, out := s.run(rankID(2), order("cat /etc/resolv.conf")); e.Code != 0 || !strings.Contains(out, "nameserver") {
+			t.Errorf("%+v, %q", e, out)
+		}
+		if inv := s.inv; !inv.NoHost || !inv.Bridge {
+			t.Errorf("inventory: %+v", inv)
+		}
+		s.empty()
+	})
+}
+
+// TestNetworkChange: a node that gave jobs networks and now does not leaves
+// nothing of it, and lets those that run go on.
+func TestNetworkChange(t *testing.T) {
+	if !inOwnHost(t) {
+		return
+	}
+	s := newSite(t, nil).start()
+	s.want(rankID(1), order(serve(80, "one"), withPorts(job.PortMapping{ContainerPort: 80})))
+	port := s.phase(rankID(1), api.PhaseRunning).Ports[0].HostPort
+	s.halt()
+	s.cfg.Network.Mode = networkHost
+	s.start()
+	s.answers(port, "one")
+	kill(s, rankID(1))
+	s.empty()
+	s.halt()
+	s.start()
+	if got := ownLinks(); len(got) > 0 {
+		t.Errorf("left: %v", got)
+	}
+	s.empty()
+}
