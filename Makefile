@@ -24,7 +24,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 TEST := go test -race -tags seccomp -p 2 -timeout 20m
 
 .NOTPARALLEL:
-.PHONY: help deps build test unit e2e lint demo bench clean
+.PHONY: help deps build test unit e2e lint demo bench bench-node test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -56,6 +56,15 @@ demo: build ## run a job from start to end on this machine (as root)
 
 bench: deps ## run the benchmarks
 	go test -tags seccomp -run '^$$' -bench . -benchmem ./...
+
+bench-node: deps ## jobs per second of one node against libcontainer and runc (as root)
+	@scripts/bench-node
+
+test-gpu: deps ## run containers on this machine's GPU (as root); skipped loudly without one
+	@scripts/gpu/test
+
+gpu-bundle: deps ## all that test-gpu needs in one folder, for a GPU machine without Go or network
+	@scripts/gpu/bundle build/gpu-bundle
 
 clean: ## remove what was built
 	rm -rf bin build

@@ -209,7 +209,8 @@ func (in *Injector) generate(spec *specs.Spec, uuids []string) error {
 		return fmt.Errorf("find the board's lists of driver files: none in /etc/nvidia-container-runtime/host-files-for-container.d: install nvidia-l4t-init")
 	}
 	lib, err := nvcdi.New(
-		nvcdi.WithCSVFiles(csv), // looked at in mode csv only
+		nvcdi.WithLibrarySearchPaths(in.libraryDirs()), // none: the usual ones
+		nvcdi.WithCSVFiles(csv),                        // looked at in mode csv only
 		nvcdi.WithMode(mode), nvcdi.WithNvmlLib(in.cfg.Lib), nvcdi.WithLogger(toolkitLog{in.cfg.Log}),
 		nvcdi.WithDriverRoot(in.cfg.Root), nvcdi.WithDevRoot(in.cfg.Root),
 		nvcdi.WithNVIDIACDIHookPath(in.hook), nvcdi.WithLdconfigPath(ldconfigPath()),
@@ -232,6 +233,22 @@ func (in *Injector) generate(spec *specs.Spec, uuids []string) error {
 		if err := e.Apply(spec); err != nil {
 			return fmt.Errorf("apply CDI edits: %w", err)
 		}
+	}
+	return nil
+}
+
+// libraryDirs is where the driver's libraries are if that is no usual place.
+func (in *Injector) libraryDirs() []string {
+	if in.cfg.Root != "/" {
+		return nil
+	}
+	maps, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return nil
+	}
+	defer maps.Close()
+	if dir := driverDir(maps); dir != "" {
+		return []string{dir}
 	}
 	return nil
 }
