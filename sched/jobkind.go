@@ -99,7 +99,7 @@ func (s *State) rejoin() {
 
 // estimate is the run time that the plan reckons with at the start of a job.
 func (s *State) estimate(limit, predicted Time) Time {
-	if s.policy.Estimates == ByUser || predicted <= 0 {
+	if !s.policy.plansByPrediction() || predicted <= 0 {
 		return limit
 	}
 	return min(predicted, limit)

@@ -21,7 +21,9 @@ const (
 )
 
 // Estimates says which run time the plan reckons with. Limits still end jobs,
-// and windows are kept clear by limits whatever this says.
+// and windows are kept clear by limits whatever this says. Gbatch mode orders
+// jobs by predictions but reserves by limits, so that a prediction that is
+// wrong delays nobody's reservation.
 type Estimates string
 
 // The estimates.
@@ -116,6 +118,11 @@ type MixShape struct {
 }
 
 const maxPriority = 1_000_000_000
+
+// plansByPrediction says whether reservations reckon with Job.Predicted.
+func (p *Policy) plansByPrediction() bool {
+	return p.Estimates == ByExact || p.Estimates == ByPredicted && p.Mode != Gbatch
+}
 
 // DefaultPolicy is what a site gets that configures nothing: fair share leads,
 // a week of waiting is worth half of it, and 32 blocked jobs have a reservation.

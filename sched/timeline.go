@@ -214,7 +214,7 @@ func (n *node) wholeFits(x *shape, f fit) bool {
 // always later than now.
 func (r *round) expectedEnd(x *run) Time {
 	end := x.End
-	if p := x.Job.Predicted; p > 0 && r.policy.Estimates != ByUser {
+	if p := x.Job.Predicted; p > 0 && r.policy.plansByPrediction() {
 		end = min(end, x.Start+lengthened(p, r.now-x.Start))
 	}
 	if x.Halting {

@@ -49,16 +49,17 @@ type Controller struct {
 
 	windows []sched.Window // advance reservations, in the order they were made
 
-	ended    []job.Number // in the table and over, oldest first
-	epoch    uint64       // of this start; makes desired-set versions grow over restarts
-	versions uint64       // of desired sets, in this epoch
-	queued   int
-	promised map[job.Number]sched.Time // first estimate of jobs that have had one and wait still
-	dirty    bool                      // something changed that a decision may depend on
-	plan     *sched.Plan
-	planned  sched.Time
-	intern   interner
-	out      Effects // of the step under way
+	ended     []job.Number // in the table and over, oldest first
+	epoch     uint64       // of this start; makes desired-set versions grow over restarts
+	versions  uint64       // of desired sets, in this epoch
+	queued    int
+	promised  map[job.Number]sched.Time // first estimate of jobs that have had one and wait still
+	dirty     bool                      // something changed that a decision may depend on
+	plan      *sched.Plan
+	planned   sched.Time
+	intern    interner
+	predictor sched.Predictor
+	out       Effects // of the step under way
 }
 
 // New returns an empty controller. Epoch must be larger than that of any
@@ -128,6 +129,7 @@ func (c *Controller) moved(now sched.Time, old, j *Job) {
 	}
 	if !old.State.Final() && j.State.Final() {
 		j.Ended = now
+		c.observe(j)
 		c.ended = append(c.ended, j.Number)
 		if j.Sealed {
 			j.Sealed = false

@@ -65,6 +65,9 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 		Owner:   c.intern.owner(Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
 		Request: req, Expected: e.Expected, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil,
 	}
+	if j.Expected == 0 {
+		j.Expected = c.expect(j)
+	}
 	line := "submitted"
 	if e.Hold {
 		j.State, line = job.OnHold, "submitted on hold"

@@ -163,6 +163,9 @@ func (c *Controller) Loaded(now sched.Time) error {
 		return err
 	}
 	c.sortEnded()
+	for _, n := range c.ended {
+		c.observe(c.job(n))
+	}
 	c.out, c.dirty = Effects{}, true
 	return nil
 }
