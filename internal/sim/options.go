@@ -13,11 +13,12 @@ import (
 
 // Options is a replay as a person asks for it.
 type Options struct {
-	Policy    string // fcfs, easy, easy-sjbf, conservative, gbatch
-	Estimates string // user, exact, predicted
-	Placement string // random, bestfit, fgd, gbatch
-	Seed      uint64
-	Batch     bool
+	Policy       string // fcfs, easy, easy-sjbf, conservative, gbatch
+	Estimates    string // user, exact, predicted
+	Placement    string // random, bestfit, fgd, gbatch
+	Seed         uint64
+	Batch        bool
+	Reservations int
 }
 
 // ControlConfig is the controller's configuration for a replay: nobody is
@@ -38,6 +39,13 @@ func (o Options) ControlConfig() (control.Config, error) {
 		p.Estimates = sched.ByPredicted
 	default:
 		return control.Config{}, fmt.Errorf("estimates is %q: want user, exact or predicted", o.Estimates)
+	}
+	if p.Mode == sched.Gbatch {
+		p.Weights.Small, p.MaxWaitBoost, p.BoostBacklog = 1000, 12*sched.Hour, 40
+		p.BackfillReservations = 1
+		if o.Reservations > 0 {
+			p.BackfillReservations = o.Reservations
+		}
 	}
 	if err := p.Validate(); err != nil {
 		return control.Config{}, err
@@ -60,6 +68,7 @@ func (o Options) Replay(w Workload, nodes []Node, watch Watch) (Config, Result, 
 	if len(w.Jobs) == 0 {
 		return Config{}, Result{}, errors.New("the trace has no jobs" + because(w.Notes))
 	}
+	cc.Policy.Mix = w.Mix
 	cfg := Config{
 		Control: cc, Nodes: nodes, Jobs: w.Jobs, Epoch: w.Epoch, Batch: o.Batch, Known: o.Estimates == "exact",
 		OneShot: w.OneShot, Nanos: watch.Nanos, Progress: watch.Progress,

@@ -16,7 +16,8 @@ type Workload struct {
 	Procs int    // processors of a log of one undifferentiated pool; 0: unknown
 	Epoch int64  // Unix seconds of time 0; 0: unknown
 
-	OneShot bool // a job that finds no room when it comes is gone
+	OneShot bool             // a job that finds no room when it comes is gone
+	Mix     []sched.MixShape // what fragmentation is measured against; nil: what was submitted
 
 	// Notes say what the reader left out or put right, in words.
 	Notes []string
