@@ -112,7 +112,7 @@ func (r *round) begin(k *jobKind, c *class, e *entry, spots []spot) {
 // reserve plans the job for the earliest time at which there is room.
 func (r *round) reserve(k *jobKind, c *class, e *entry) {
 	at, spots := r.earliest(k, r.now)
-	if halts, sooner := r.preempt(k, c, e, at, spots != nil); sooner {
+	if halts := r.preempt(k, e, at, spots != nil); len(halts) > 0 {
 		r.plan.Halts = append(r.plan.Halts, halts...)
 		at, spots = r.earliest(k, r.now)
 	}
@@ -125,20 +125,11 @@ func (r *round) reserve(k *jobKind, c *class, e *entry) {
 	}
 	r.reserved++
 	r.wake(at)
-	r.count(c, at, k.milliAt(spots))
-	r.book(k, e, at, spots)
+	r.book(placing{e, at, spots})
 	r.queue.advance(r)
 	if r.reserved == r.depth() {
 		r.queue.candidates(r)
 	}
-}
-
-// book puts the job's place into the plan.
-func (r *round) book(k *jobKind, e *entry, at Time, spots []spot) {
-	for _, sp := range spots {
-		r.timeline(sp.node).book(booking{at, at + k.predicted, k.use(sp), e.id})
-	}
-	r.plan.Reservations = append(r.plan.Reservations, Reservation{Job: e.id, At: at, Ranks: k.allocations(spots)})
 }
 
 // expire rejects a job whose deadline has passed.

@@ -206,7 +206,7 @@ func (x *explainer) planUntil(e *entry) bool {
 			x.queue.dropKind(x.round)
 			continue
 		}
-		x.book(k, first, at, spots)
+		x.book(placing{first, at, spots})
 		x.placed[first.id] = at
 		x.queue.advance(x.round)
 	}

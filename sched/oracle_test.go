@@ -38,7 +38,7 @@ func newOracle(in Input) *oracle {
 	p := in.State.policy
 	for _, x := range in.State.running {
 		end := x.End
-		if pr := x.Job.Predicted; pr > 0 && p.Estimates != ByUser {
+		if pr := x.Job.Predicted; pr > 0 && byPrediction(p) {
 			end = min(end, x.Start+lengthened(pr, in.Now-x.Start))
 		}
 		if x.Halting {
@@ -82,7 +82,7 @@ func (o *oracle) limitOf(j Job) (limit, estimate Time) {
 		limit = o.in.State.policy.DefaultLimit
 	}
 	estimate = limit
-	if o.in.State.policy.Estimates != ByUser && j.Predicted > 0 {
+	if byPrediction(o.in.State.policy) && j.Predicted > 0 {
 		estimate = min(estimate, j.Predicted)
 	}
 	return limit, estimate
@@ -419,4 +419,9 @@ func (o *oracle) code(j Job) Code {
 		return CodeReservation
 	}
 	return CodeResources
+}
+
+// byPrediction says that places are reserved by predictions, and not by limits.
+func byPrediction(p Policy) bool {
+	return p.Estimates == ByExact || p.Estimates == ByPredicted && p.Mode != Gbatch
 }

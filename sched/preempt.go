@@ -28,28 +28,41 @@ func lostWork(x *run, now Time) int64 {
 
 // preempt looks for jobs to end so that a blocked job can start within the
 // grace that they are given. It reports them, marked as being ended in the rest
-// of the round, and whether the job then starts sooner than it would.
-func (r *round) preempt(k *jobKind, c *class, e *entry, at Time, known bool) ([]Halt, bool) {
-	lower := r.policy.QOS[r.s.qosOf(c.account.qos)].Preempts
+// of the round; none if the job would not start sooner by it. Jobs before it may
+// have a better place then: they are planned again, since the next round will do
+// that, and may not take what is made free for this one.
+func (r *round) preempt(k *jobKind, e *entry, at Time, known bool) []Halt {
+	lower := r.policy.QOS[r.s.qosOf(e.class.account.qos)].Preempts
 	soon := r.now + r.policy.HaltGrace
-	if len(lower) == 0 || known && at <= soon || r.preemptors >= maxPreemptors || r.tries >= maxTries {
-		return nil, false
+	if len(lower) == 0 || known && at <= soon || len(r.paid) >= maxPreemptors || r.tries >= maxTries {
+		return nil
 	}
 	r.tries++
 	from := len(r.halted)
-	if r.clear(k, lower, soon) {
-		if t, spots := r.earliest(k, r.now); spots != nil && t <= soon {
-			r.preemptors++
-			halts := make([]Halt, 0, len(r.halted)-from)
-			for _, x := range r.halted[from:] {
-				halts = append(halts, Halt{x.Job.ID, e.id, lostWork(x, r.now)})
-			}
-			slices.SortFunc(halts, func(a, b Halt) int { return cmp.Compare(a.Job, b.Job) })
-			return halts, true
-		}
+	if !r.clear(k, lower, soon) {
+		r.unhalt(from)
+		return nil
 	}
-	r.unhalt(from)
-	return nil, false
+	old, ok := r.replan(soon)
+	if ok {
+		t, spots := r.earliest(k, r.now)
+		ok = spots != nil && t <= soon
+	}
+	if !ok {
+		r.unhalt(from)
+		r.restore(old)
+		return nil
+	}
+	if r.paid == nil {
+		r.paid = map[JobID]bool{}
+	}
+	r.paid[e.id] = true
+	halts := make([]Halt, 0, len(r.halted)-from)
+	for _, x := range r.halted[from:] {
+		halts = append(halts, Halt{x.Job.ID, e.id, lostWork(x, r.now)})
+	}
+	slices.SortFunc(halts, func(a, b Halt) int { return cmp.Compare(a.Job, b.Job) })
+	return halts
 }
 
 // clear marks jobs as being ended until there is a node for each rank.

@@ -28,7 +28,10 @@ type round struct {
 	reserved int // jobs with a reservation
 	queue    heads
 
-	preemptors, tries, exact int
+	placed []placing      // the reservations of this round, in order
+	paid   map[JobID]bool // jobs that others are ended for
+
+	tries, exact int
 }
 
 func newRound(in Input) *round {

@@ -44,8 +44,7 @@ func log2(x uint64) int {
 }
 
 // patience is the age at which jobs go first: MaxWaitBoost, and a part of the
-// time that all that waits and runs would keep the whole machine busy for, if
-// it took as long as its limits allow.
+// time that all that waits and runs would likely keep the whole machine busy.
 func (r *round) patience() Time {
 	p := r.policy
 	if p.BoostBacklog == 0 {
@@ -58,7 +57,16 @@ func (r *round) patience() Time {
 	return r.s.boostAfter
 }
 
-// backlog is the time for which the whole machine has work, by limits.
+// likely is a run time that is seldom exceeded: users ask for about three times
+// what they need.
+func likely(limit, expected Time) Time {
+	if expected <= 0 {
+		return limit
+	}
+	return min(limit, 3*expected)
+}
+
+// backlog is the time for which the whole machine likely has work.
 func (r *round) backlog() Time {
 	var sum int64 // microseconds
 	add := func(left Time, part, all, n int64) {
@@ -70,18 +78,19 @@ func (r *round) backlog() Time {
 	for _, k := range r.s.kindList {
 		part, all := k.share(r)
 		for i := range k.heads {
-			add(k.limit, part, all, int64(k.heads[i].class.live))
+			add(likely(k.limit, k.expected), part, all, int64(k.heads[i].class.live))
 		}
 	}
 	for _, x := range r.s.running { // a sum: order does not matter
 		gpu, cpu := x.milli, int64(0)
+		left := x.Start + likely(x.End-x.Start, x.Job.Predicted) - r.now
 		for _, k := range x.ranks {
 			cpu += k.cpu
 		}
 		if r.totalMilli > 0 && mulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
-			add(x.End-r.now, gpu, r.totalMilli, 1)
+			add(left, gpu, r.totalMilli, 1)
 		} else {
-			add(x.End-r.now, cpu, r.totalCPU, 1)
+			add(left, cpu, r.totalCPU, 1)
 		}
 	}
 	return Time(sum / 1000)

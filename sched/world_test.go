@@ -24,7 +24,7 @@ var testModels = []string{"NVIDIA A100", "NVIDIA H100"}
 func randomPolicy(t *rapid.T) Policy {
 	p := DefaultPolicy()
 	p.Mode = rapid.SampledFrom([]Mode{Gbatch, Easy, EasySJBF, Conservative}).Draw(t, "mode")
-	p.Estimates = rapid.SampledFrom([]Estimates{ByUser, ByPredicted}).Draw(t, "estimates")
+	p.Estimates = rapid.SampledFrom([]Estimates{ByUser, ByPredicted, ByExact}).Draw(t, "estimates")
 	p.Placement = rapid.SampledFrom([]Placement{PlaceGbatch, PlaceBestFit, PlaceRandom, PlaceFGD}).Draw(t, "placement")
 	p.BackfillReservations = rapid.IntRange(0, 4).Draw(t, "reservations")
 	p.HaltGrace = Minute
