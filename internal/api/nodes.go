@@ -151,10 +151,18 @@ type RunOrder struct {
 	Spec       job.Spec    `json:"spec"`
 	Registry   *Credential `json:"registry,omitempty"`
 	Allocation Allocation  `json:"allocation"`
-	Ranks      int         `json:"ranks"`             // of the gang
-	LimitMS    int64       `json:"limitMs,omitempty"` // run time left; 0: none
-	GraceMS    int64       `json:"graceMs"`           // between TERM and KILL at the limit
-	Digest     string      `json:"digest,omitempty"`  // image manifest to use, once known
+	Ranks      int         `json:"ranks"`                // of the gang
+	Peers      []Peer      `json:"peers,omitempty"`      // of a gang, in rank order, this rank too
+	MasterPort int         `json:"masterPort,omitempty"` // of a gang: where rank 0 may be met
+	LimitMS    int64       `json:"limitMs,omitempty"`    // run time left; 0: none
+	GraceMS    int64       `json:"graceMs"`              // between TERM and KILL at the limit
+	Digest     string      `json:"digest,omitempty"`     // image manifest to use, once known
+}
+
+// Peer is where a rank of a gang runs.
+type Peer struct {
+	Node    string `json:"node"`
+	Address string `json:"address"` // the node's full host name
 }
 
 // Credential is a registry login on its way to the node that pulls. It is

@@ -54,6 +54,9 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	if err := probe.Validate(); err != nil {
 		return &Refusal{Code: Unsatisfiable, Path: "request", Message: err.Error()}
 	}
+	if why, ok := c.sched.MayQueue(probe, 1); !ok {
+		return &Refusal{Code: OverLimit, Message: why.Text, Hint: "submit again when some of them have run"}
+	}
 	if r := c.refuseNever(now, probe); r != nil {
 		return r
 	}
@@ -109,8 +112,8 @@ func (c *Controller) admit(e Submit) *Refusal {
 			Hint: "use 0 or a negative number"}
 	}
 	if d := sched.Time(e.Spec.Request.Scheduling.MaxDuration) * 1000; c.cfg.MaxRun > 0 && d > c.cfg.MaxRun {
-		return &Refusal{Code: OverLimit, Path: "request.scheduling.maxDuration",
-			Message: fmt.Sprintf("%d s is longer than the site allows (%d s)", d/1000, c.cfg.MaxRun/1000)}
+		return &Refusal{Code: Unsatisfiable, Path: "request.scheduling.maxDuration",
+			Message: fmt.Sprintf("%s is longer than the site allows, %s", job.Duration(d/1000), job.Duration(c.cfg.MaxRun/1000))}
 	}
 	return nil
 }

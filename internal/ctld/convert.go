@@ -64,8 +64,10 @@ func fromAttempt(out *api.Job, v *control.View, j *control.Job) {
 		if n := v.Node(r.Alloc.Node); n != nil {
 			out.Cluster = n.Inventory.Cluster
 		}
-		if r.Exit != nil && j.State.Final() && (out.ExitCode == nil || *out.ExitCode == 0) {
-			code := r.Exit.Code
+	}
+	if j.State.Final() {
+		if e := j.Attempt.Verdict().Exit; e != nil {
+			code := e.Code
 			out.ExitCode = &code
 		}
 	}

@@ -129,6 +129,7 @@ func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.cfg().Limits.Grace.millis()),
 		Digest: j.Attempt.Image,
 	}
+	s.gang(o, j)
 	doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: j.Number})
 	if err != nil || !ok {
 		return nil, fmt.Errorf("read document of job %d (there: %t): %w", j.Number, ok, err)
@@ -146,6 +147,26 @@ func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 	o.Registry, err = s.vault.open(sealed)
 	return o, err
 }
+
+// gang tells a rank where the others are.
+func (s *Server) gang(o *api.RunOrder, j *control.Job) {
+	if o.Ranks < 2 {
+		return
+	}
+	v := s.loop.view.Load()
+	for _, r := range j.Attempt.Ranks {
+		p := api.Peer{Node: r.Alloc.Node, Address: r.Alloc.Node}
+		if n := v.Node(r.Alloc.Node); n != nil {
+			p.Address = firstOf(n.Inventory.DNSName, n.Inventory.Hostname, n.Name)
+		}
+		o.Peers = append(o.Peers, p)
+	}
+	o.MasterPort = masterPort(j.Number)
+}
+
+// masterPort is the port on which a gang's ranks meet: its own for each of the
+// last 10,000 jobs, below the range that the kernel gives out.
+func masterPort(n job.Number) int { return 20000 + int(n%10000) }
 
 type clusterInput struct{}
 

@@ -112,6 +112,10 @@ type GPU struct {
 	// Devices are given to every container with GPUs beside them, by the names
 	// that the machine's CDI files have for them, as example.com/rdma=all.
 	Devices []string `yaml:"devices"`
+	// Share lets several jobs use one GPU, each with its part of gpus: 0.5. They
+	// share its time; nothing keeps one from the memory of the others' part.
+	// Default false: such jobs do not come here.
+	Share bool `yaml:"share"`
 	// Simulate pretends GPUs instead of looking for real ones: MODEL:N, several
 	// with commas between, of a100, h100, h200 and b200, as h100:8. At most 64.
 	Simulate string `yaml:"simulate"`

@@ -24,8 +24,10 @@ func (a *Agent) inventory() (*api.Inventory, string) {
 		Driver:    d.Driver,
 		Features:  a.cfg.Features,
 		Simulated: d.Simulated,
-		Bridge:    a.network.own != nil,
-		NoHost:    a.network.noHost,
+
+		AllowShare: a.cfg.GPU.Share,
+		Bridge:     a.network.own != nil,
+		NoHost:     a.network.noHost,
 	}
 	b, err := json.Marshal(inv)
 	if err != nil {

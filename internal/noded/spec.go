@@ -62,7 +62,12 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 
 func (r *rank) envInput() job.EnvInput {
 	ids := uuids(r.order.Allocation)
+	var nodes, addresses []string
+	for _, p := range r.order.Peers {
+		nodes, addresses = append(nodes, p.Node), append(addresses, p.Address)
+	}
 	return job.EnvInput{
+		Nodes: nodes, Addresses: addresses, MasterPort: r.order.MasterPort,
 		Spec: &r.order.Spec, ID: r.id,
 		UUID: r.order.UUID, User: r.order.User, Project: r.order.Project, ProjectGID: r.order.ProjectGID,
 		RestartCount: int(r.id.Attempt) - 1,
