@@ -107,6 +107,8 @@ var gbatchFields = []field[Gbatch]{
 		g.Network = Network(word)
 	}, false},
 	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
+	{"warnBefore", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.WarnBefore, 1) }, false},
+	{"warnSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.WarnSignal, signalWord) }, false},
 }
 
 // refused holds the keys of GPULab's documents that are understood and not

@@ -195,6 +195,7 @@ func drawSpec(t *rapid.T) Spec {
 			Priority:             rapid.IntRange(-maxPriority, maxPriority).Draw(t, "priority"),
 			MinComputeCapability: float64(rapid.IntRange(10, 990).Draw(t, "capability")) / 10,
 			ShmSizeMB:            rapid.IntRange(0, 65536).Draw(t, "shm"),
+			WarnBefore:           1, WarnSignal: rapid.SampledFrom(warnSignals).Draw(t, "warn"),
 		},
 	}
 	if rapid.Bool().Draw(t, "array") {

@@ -100,4 +100,6 @@ type Gbatch struct {
 	MinComputeCapability float64  `json:"minComputeCapability,omitempty"` // for example 8.0
 	MaxQueued            Duration `json:"maxQueued,omitempty"`            // FAILED MAX_QUEUED after that long in the queue
 	ShmSizeMB            int      `json:"shmSizeMb,omitempty"`            // size of /dev/shm, MiB, inside the memory; 0: the node's default
+	WarnBefore           Duration `json:"warnBefore,omitempty"`           // WarnSignal is sent that long before the time limit
+	WarnSignal           string   `json:"warnSignal,omitempty"`           // USR1, USR2, HUP, INT or TERM; set with WarnBefore
 }

@@ -138,6 +138,8 @@ func (r *rank) supervise() {
 		case <-r.wake:
 		case <-watch.limit.C:
 			watch.overLimit()
+		case <-watch.warn.C:
+			watch.early()
 		case err := <-watch.stopped:
 			watch.stopDone(err)
 		case <-r.a.ctx.Done():

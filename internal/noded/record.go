@@ -65,6 +65,18 @@ func isLetGo(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
+// The marker of a rank that was sent its early warning.
+const warned = "warned"
+
+func markWarned(dir string) error {
+	return os.WriteFile(filepath.Join(dir, warned), nil, 0o600)
+}
+
+func isWarned(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, warned))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 func compareRanks(a, b job.RankID) int {
 	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Rank, b.Rank))
 }

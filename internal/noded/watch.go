@@ -16,6 +16,7 @@ type watch struct {
 	changed <-chan struct{} // the shim's phase
 	running bool
 	limit   *time.Timer
+	warn    *time.Timer // the early warning of the limit
 
 	acted   stopRecord         // the stop that stopping carries out
 	cancel  context.CancelFunc // of stopping; nil: none under way
@@ -24,14 +25,16 @@ type watch struct {
 }
 
 func newWatch(r *rank) *watch {
-	w := &watch{r: r, limit: time.NewTimer(time.Hour), stopped: make(chan error, 1)}
+	w := &watch{r: r, limit: time.NewTimer(time.Hour), warn: time.NewTimer(time.Hour), stopped: make(chan error, 1)}
 	w.limit.Stop()
+	w.warn.Stop()
 	return w
 }
 
 // close waits for a stop under way to notice the end.
 func (w *watch) close() {
 	w.limit.Stop()
+	w.warn.Stop()
 	if w.cancel != nil {
 		w.cancel()
 		<-w.stopped
@@ -59,8 +62,31 @@ func (w *watch) begun() {
 	_ = w.r.giveSlot()
 	w.r.setRunning(at)
 	if ms := w.r.order.LimitMS; ms > 0 {
-		w.limit.Reset(time.Until(at.Add(time.Duration(ms) * time.Millisecond)))
+		end := at.Add(time.Duration(ms) * time.Millisecond)
+		w.limit.Reset(time.Until(end))
+		if g := w.r.order.Spec.Gbatch; g != nil && g.WarnBefore > 0 && !isWarned(w.r.dir) {
+			w.warn.Reset(time.Until(end.Add(-time.Duration(g.WarnBefore) * time.Second)))
+		}
 	}
+}
+
+// early sends the signal that the job asked for some time before its limit. It
+// is sent once, also when the daemon is restarted in between: rather not at all
+// than twice, as a program that handles it once may end by the second.
+func (w *watch) early() {
+	r := w.r
+	if r.stopNow() != nil {
+		return
+	}
+	if err := markWarned(r.dir); err != nil {
+		r.log.Warn("a restart of the daemon could send the early warning again", "error", err)
+	}
+	name := r.order.Spec.Gbatch.WarnSignal
+	if err := r.shim.Signal(signalNumber(name)); err != nil {
+		r.log.Warn("send early warning", "signal", name, "error", err)
+		return
+	}
+	r.log.Info("told the program that its time limit is near", "signal", name)
 }
 
 func (w *watch) overLimit() {

@@ -1,0 +1,32 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// warnSignals are those that a program can be told something by.
+var warnSignals = []string{"USR1", "USR2", "HUP", "INT", "TERM"}
+
+func signalWord(s string) string {
+	if !slices.Contains(warnSignals, s) {
+		return fmt.Sprintf("must be one of %s, is %s", strings.Join(warnSignals, ", "), quote(s))
+	}
+	return ""
+}
+
+// checkWarning finds warnings that would never be sent, and gives a warning
+// without a signal its own.
+func (d *decoder) checkWarning(gn *node, s *Spec) {
+	g := s.Gbatch
+	limit := s.Request.Scheduling.MaxDuration
+	switch {
+	case g.WarnBefore == 0 && g.WarnSignal != "":
+		d.problemAt(gn, "warnSignal", "is never sent without \"warnBefore\"", "say how long before the time limit, as \"5 minutes\"")
+	case g.WarnBefore > 0 && limit > 0 && g.WarnBefore >= limit:
+		d.problemAt(gn, "warnBefore", fmt.Sprintf("must be less than request.scheduling.maxDuration, %s, is %s", limit, g.WarnBefore), "")
+	case g.WarnBefore > 0 && g.WarnSignal == "":
+		g.WarnSignal = warnSignals[0]
+	}
+}
