@@ -3,6 +3,7 @@ package sched
 import (
 	"fmt"
 	"runtime"
+	"syscall"
 	"testing"
 
 	"gbatch/accounting"
@@ -114,6 +115,16 @@ func loads() []load {
 	return out
 }
 
+// cpuTime of the process, all threads: what a round costs where other work on
+// the machine makes wall time say little.
+func cpuTime() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
 // BenchmarkRound is one round on a cluster that is nearly full.
 func BenchmarkRound(b *testing.B) {
 	for _, l := range loads() {
@@ -124,9 +135,11 @@ func BenchmarkRound(b *testing.B) {
 			in := Input{Now: now0, State: l.state(b, true), Shares: l.shares(b)}
 			var p Plan
 			b.ReportAllocs()
+			before := cpuTime()
 			for b.Loop() {
 				p = Decide(in)
 			}
+			b.ReportMetric(float64(cpuTime()-before)/float64(b.N)/1e6, "cpu-ms/op")
 			b.ReportMetric(float64(p.Stats.Classes), "classes")
 			b.ReportMetric(float64(len(p.Starts)), "starts")
 			b.ReportMetric(float64(p.Stats.Searches), "searches")
@@ -141,9 +154,11 @@ func BenchmarkEmptyCluster(b *testing.B) {
 	l := load{100_000, 1_000, 1_000, 200}
 	in := Input{Now: now0, State: l.state(b, false), Shares: l.shares(b)}
 	var p Plan
+	before := cpuTime()
 	for b.Loop() {
 		p = Decide(in)
 	}
+	b.ReportMetric(float64(cpuTime()-before)/float64(b.N)/1e6, "cpu-ms/op")
 	b.ReportMetric(float64(len(p.Starts)), "starts")
 }
 

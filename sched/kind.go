@@ -18,13 +18,14 @@ type nodeKind struct {
 	groups [][]gpuSet // by closeness: sets of GPUs within one domain, see topology.go
 	value  int64      // of its most valuable GPU
 
-	nodes []*node   // by name; position in it is node.pos
-	known int       // how many are not removed
-	open  int       // how many take jobs
-	whole []nodeSet // by number of free whole GPUs: nodes that take jobs
-	part  nodeSet   // of these, the ones with a GPU that is partly used
-	cores []nodeSet // by bit length of the free cores
-	stale bool      // nodes came or went
+	nodes    []*node   // by name; position in it is node.pos
+	known    int       // how many are not removed
+	open     int       // how many take jobs
+	switched bool      // some node is under a switch
+	whole    []nodeSet // by number of free whole GPUs: nodes that take jobs
+	part     nodeSet   // of these, the ones with a GPU that is partly used
+	cores    []nodeSet // by bit length of the free cores
+	stale    bool      // nodes came or went
 }
 
 // kindKey is equal for nodes that placement need not tell apart but by load.
@@ -63,6 +64,7 @@ func (k *nodeKind) refresh() {
 	}
 	k.stale = false
 	slices.SortFunc(k.nodes, func(a, b *node) int { return cmp.Compare(a.Name, b.Name) })
+	k.switched = false
 	words := (len(k.nodes) + 63) / 64
 	sets := func(n int) []nodeSet {
 		all := make(nodeSet, n*words)
@@ -76,6 +78,7 @@ func (k *nodeKind) refresh() {
 	for i, n := range k.nodes {
 		n.pos = i
 		n.indexed = false
+		k.switched = k.switched || n.Switch != ""
 		if !n.gone {
 			k.known++
 		}

@@ -30,6 +30,8 @@ type node struct {
 	version uint64    // changes with the load
 	unused  lostValue // see round.unusable
 
+	points []point // to be used again by the next timeline
+
 	line *timeline // of the current round, nil if not needed yet
 }
 

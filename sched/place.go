@@ -20,7 +20,7 @@ func (r *round) find(k *jobKind) []spot {
 	var best spot
 	var bestCost cost
 	count, value := 0, int64(-1)
-	exhaustive := r.policy.Placement == PlaceFGD || r.policy.Placement == PlaceRandom
+	exhaustive := r.exhaustive()
 	most := r.policy.Candidates
 	if most == 0 || exhaustive {
 		most = len(r.s.sorted)
@@ -51,6 +51,11 @@ func (r *round) find(k *jobKind) []spot {
 		return nil
 	}
 	return []spot{best}
+}
+
+// exhaustive says that the placement looks at all nodes that fit.
+func (r *round) exhaustive() bool {
+	return r.policy.Placement == PlaceFGD || r.policy.Placement == PlaceRandom
 }
 
 // each calls f for the nodes of a kind that may have room, fullest first, until
@@ -227,6 +232,10 @@ func (r *round) cost(k *jobKind, sp spot) cost {
 // the nodes that suit best, as far as that is possible.
 func (r *round) findGang(k *jobKind) []spot {
 	ranks := k.shape.Ranks()
+	most := len(r.s.sorted) // of one kind that are compared, unless a switch makes them differ
+	if c := r.policy.Candidates; c > 0 && !r.exhaustive() {
+		most = ranks + c
+	}
 	var all []spot
 	for _, nk := range r.s.order {
 		f := k.shape.on(nk)
@@ -238,7 +247,7 @@ func (r *round) findGang(k *jobKind) []spot {
 			if avail, ok := r.roomNow(n, k, f); ok {
 				found = append(found, r.spotOn(n, k, avail))
 			}
-			return true
+			return len(found) < most || nk.switched
 		})
 		if len(found) >= ranks {
 			return r.closest(k, found)

@@ -22,8 +22,9 @@ type round struct {
 	failed   map[string][]failure // by shape.bounds
 	promises map[JobID]promise    // in Conservative mode, of jobs not looked at yet
 	plan     Plan
-	mixed    bool  // State.mix is that of this round
-	after    after // scratch
+	mixed    bool     // State.mix is that of this round
+	after    after    // scratch
+	ends     []ending // scratch
 	stats    *Stats
 	reserved int // jobs with a reservation
 	queue    heads
@@ -72,7 +73,7 @@ func (r *round) rollback(to mark) {
 func (r *round) close() {
 	r.rollback(0)
 	for _, n := range r.lined {
-		n.line = nil
+		n.points, n.line = n.line.points, nil
 	}
 	for _, t := range r.counted {
 		t.planned = t.planned[:0]

@@ -64,12 +64,13 @@ func (r *round) newLine(n *node) *timeline {
 	if n.AllowShare || r.promises != nil {
 		first.used = append(make([]int32, 0, len(n.used)), n.used...)
 	}
-	ends := make([]ending, len(n.ranks))
-	for i, k := range n.ranks {
-		ends[i] = ending{r.expectedEnd(k.run), k}
+	ends := r.ends[:0]
+	for _, k := range n.ranks {
+		ends = append(ends, ending{r.expectedEnd(k.run), k})
 	}
+	r.ends = ends
 	slices.SortFunc(ends, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
-	l.points = append(make([]point, 0, len(ends)+4), first)
+	l.points = append(n.points[:0], first)
 	for _, e := range ends {
 		p := l.last()
 		if e.at > p.at {
