@@ -150,9 +150,12 @@ func (s *streams) leave(st *stream) {
 	}
 }
 
-// partingTime is how long a client that does not read may hold up the
-// controller's end.
-const partingTime = 2 * time.Second
+// How long a client may take to read why its stream ends, and to go: when the
+// controller waits for it, and when nobody does.
+const (
+	partingTime = 2 * time.Second
+	slowTime    = time.Minute
+)
 
 // splice copies messages both ways until one side goes or the server is
 // stopped, and closes both connections. What goes over each is bounded by what
@@ -161,33 +164,35 @@ func splice(ctx context.Context, client, node *websocket.Conn, name string) {
 	// Its end would cut the connections in the middle of a message.
 	live, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	ends := make(chan bool, 2) // each: whether it was the node
+	ends := make(chan bool, 2)                                // each: whether it was the node
 	go func() { ends <- !copyMessages(live, node, client) }() // ends with either connection; awaited below
 	go func() { ends <- copyMessages(live, client, node) }()  // the same
 	running := 2
+	parting, patience, why := ctx, slowTime, ""
 	select {
 	case nodeGone := <-ends:
 		running--
 		if nodeGone {
-			part(ctx, client, fmt.Sprintf("node %s broke the stream off: its daemon was restarted or cannot be reached; what ran in it is ended, the job is not", name))
+			why = fmt.Sprintf("node %s broke the stream off: its daemon was restarted or cannot be reached; what ran in it is ended, the job is not", name)
 		}
 	case <-ctx.Done():
-		parting, done := context.WithTimeout(live, partingTime)
-		part(parting, client, "the controller is being stopped, which ends this stream; the job goes on")
+		parting, patience, why = live, partingTime, "the controller is being stopped, which ends this stream; the job goes on"
+	}
+	if why != "" {
+		parting, done := context.WithTimeout(parting, patience)
+		if client.Write(parting, websocket.MessageBinary, api.FailureFrame(125, why).Append(nil)) == nil {
+			select { // to close before it has read would throw that away
+			case <-ends:
+				running--
+			case <-parting.Done():
+			}
+		}
 		done()
 	}
 	_ = client.CloseNow() // whatever is wrong with them: they are given up
 	_ = node.CloseNow()
 	for range running {
 		<-ends
-	}
-}
-
-// part tells the client why its stream ends, and waits a little for it to go
-// first: closing before would throw away what it has not read.
-func part(ctx context.Context, client *websocket.Conn, why string) {
-	if client.Write(ctx, websocket.MessageBinary, api.FailureFrame(125, why).Append(nil)) == nil {
-		_ = client.Close(websocket.StatusGoingAway, "") // gone or not, it is closed then
 	}
 }
 
