@@ -34,6 +34,7 @@ var below = map[string][]string{
 	"accounting":            {},
 	"cgroups":               {},
 	"sched":                 {"accounting"},
+	"sched/schedtest":       {"sched", "accounting"},
 	"oci/ref":               {},
 	"oci/image":             {"oci/ref"},
 	"oci/image/imagetest":   {"oci/ref"},
