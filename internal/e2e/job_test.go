@@ -21,6 +21,7 @@ type doc struct {
 	command    any
 	env        map[string]string
 	storage    []any
+	ports      []any
 	cpus, gb   int
 	gpus       float64
 	resources  map[string]any // further ones
@@ -55,6 +56,9 @@ func (d doc) json() string {
 	}
 	if d.storage != nil {
 		docker["storage"] = d.storage
+	}
+	if d.ports != nil {
+		docker["portMappings"] = d.ports
 	}
 	request := map[string]any{"resources": resources, "docker": docker}
 	if d.scheduling != nil {

@@ -79,11 +79,12 @@ controller: %s
 stateDir: %s/%s
 cores: 8
 minFree: 100MiB
+network: {mode: %s}
 storage:
   - name: /project
     path: %s/project/{project}
     create: true
-%s`, name, controller, dir, name, dir, strings.ReplaceAll(o.nodeConfig, "DIR", dir))))
+%s`, name, controller, dir, name, networkMode(), dir, strings.ReplaceAll(o.nodeConfig, "DIR", dir))))
 	}
 	s.ctld.start()
 	eventually(t, "the controller answers", func() bool { _, err := s.api.Status(t.Context()); return err == nil })

@@ -196,7 +196,7 @@ func (a *Agent) Close() error {
 	if len(a.locks) == 2 { // else another daemon may be using them
 		a.removeGroups()
 	}
-	a.network.close()
+	err = errors.Join(err, a.closeNetwork())
 	for _, l := range a.locks {
 		l.Close()
 	}

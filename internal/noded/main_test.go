@@ -129,7 +129,7 @@ func leftovers(before map[string]bool) string {
 			left = append(left, "process "+p+" "+text)
 		}
 	}
-	left = append(left, ownLinks()...)
+	left = append(left, waitNoLinks()...)
 	// The nodes' own groups are ours to remove.
 	for i := int64(1); i <= nodes.Load(); i++ {
 		if g, err := cgroups.Find(fmt.Sprintf("/gbatch/%s%d", testPrefix, i)); err == nil {

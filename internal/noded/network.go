@@ -24,6 +24,7 @@ type network struct {
 	why      string         // so
 	settings networkSettings
 	noHost   bool
+	swept    bool // it is known which ranks have one
 }
 
 // openNetwork makes the machine ready for jobs' own networks, if it shall be
@@ -68,10 +69,16 @@ func (n *network) usable(c *Config) error {
 	return nil
 }
 
-func (n *network) close() {
-	if n != nil && n.own != nil {
-		n.own.Close()
+// closeNetwork leaves the rules that keep running jobs apart, and nothing else.
+func (a *Agent) closeNetwork() error {
+	if a.network == nil || a.network.own == nil {
+		return nil
 	}
+	a.network.own.Close()
+	if !a.network.swept || a.Running() > 0 {
+		return nil
+	}
+	return netns.Remove(a.cfg.Name)
 }
 
 // sweepNetwork takes away networks that belong to no rank that runs, and opens
@@ -96,6 +103,7 @@ func (a *Agent) sweepNetwork() error {
 	for owner, r := range keep {
 		err = errors.Join(err, a.network.own.Publish(owner, hostPorts(r.status.Ports)))
 	}
+	a.network.swept = err == nil
 	return err
 }
 

@@ -45,8 +45,8 @@ func raiseLoopback() error {
 	return netlink.LinkSetUp(lo)
 }
 
-// ownLinks are what tests left of jobs' networks.
-func ownLinks() []string {
+// waitNoLinks waits until nothing is left of jobs' networks, and returns what stays.
+func waitNoLinks() []string {
 	var left []string
 	if os.Getenv(ownHostEnv) == "" {
 		return nil
@@ -301,7 +301,7 @@ func TestNetworkChange(t *testing.T) {
 	s.empty()
 	s.halt()
 	s.start()
-	if got := ownLinks(); len(got) > 0 {
+	if got := waitNoLinks(); len(got) > 0 {
 		t.Errorf("left: %v", got)
 	}
 	s.empty()
