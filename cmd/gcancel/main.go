@@ -1,4 +1,4 @@
-// Command gcancel cancels, holds and releases jobs.
+// Command gcancel cancels, holds, releases, pauses and resumes jobs.
 package main
 
 import (
@@ -16,6 +16,8 @@ type command struct {
 	IDs     []string `arg:"" optional:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
 	Hold    bool     `xor:"action" help:"Do not cancel but put on hold."`
 	Release bool     `xor:"action" help:"Do not cancel but release from hold."`
+	Pause   bool     `xor:"action" help:"Do not cancel but make a running job stand still; it keeps its resources."`
+	Resume  bool     `xor:"action" help:"Do not cancel but let a paused job go on."`
 	User    []string `short:"u" help:"All jobs of these users that have not ended."`
 	Me      bool     `help:"All jobs of yours that have not ended."`
 	Project []string `short:"A" help:"Only jobs of these projects."`
@@ -31,6 +33,10 @@ func (c *command) Run(ctx context.Context, app *cli.App) error {
 		action = "hold"
 	case c.Release:
 		action = "release"
+	case c.Pause:
+		action = "pause"
+	case c.Resume:
+		action = "resume"
 	}
 	return app.Cancel(ctx, cli.CancelOptions{
 		IDs: c.IDs, Action: action, Me: c.Me, Users: c.User, Projects: c.Project,
@@ -41,7 +47,7 @@ func (c *command) Run(ctx context.Context, app *cli.App) error {
 func main() {
 	cli.Main(cli.Program{
 		Name:  "gcancel",
-		About: "Cancel jobs, or hold and release them. Says what it did to each.",
+		About: "Cancel jobs, or hold, release, pause and resume them. Says what it did to each.",
 		Examples: []string{
 			"gcancel 12 13              # cancel two jobs",
 			"gcancel --me -t QUEUED     # cancel all of yours that wait",

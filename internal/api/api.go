@@ -18,7 +18,7 @@ const (
 	PathJobs      = "/v1/jobs"                  // POST submit, GET list
 	PathJob       = "/v1/jobs/{id}"             // GET detail; ?wait=SECONDS&version=V long-polls for a change
 	PathJobLog    = "/v1/jobs/{id}/log"         // GET bytes; ?offset=&follow=&tail=&rank=
-	PathJobAction = "/v1/jobs/actions/{action}" // POST cancel, hold, release
+	PathJobAction = "/v1/jobs/actions/{action}" // POST cancel, hold, release, pause, resume
 	PathExplain   = "/v1/jobs/{id}/explain"     // GET
 	PathCluster   = "/v1/cluster"               // GET nodes and GPUs
 	PathStatus    = "/v1/status"                // GET version and counts

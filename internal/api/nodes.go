@@ -131,6 +131,8 @@ type SyncResponse struct {
 type Order struct {
 	ID   job.RankID `json:"id"`
 	Stop *Stop      `json:"stop,omitempty"` // end it
+	// Paused: its processes shall stand still. A stop goes first.
+	Paused bool `json:"paused,omitempty"`
 	Run  *RunOrder  `json:"run,omitempty"`  // absent when the node's request listed the rank
 }
 

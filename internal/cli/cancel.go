@@ -11,7 +11,7 @@ import (
 // CancelOptions are which jobs gcancel acts on and how. Either IDs or filters.
 type CancelOptions struct {
 	IDs      []string
-	Action   string // cancel, hold, release
+	Action   string // cancel, hold, release, pause, resume
 	Me       bool
 	Users    []string
 	Projects []string

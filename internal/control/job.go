@@ -64,6 +64,7 @@ type Attempt struct {
 	Start   sched.Time `json:"start"`           // resources held since
 	Image   string     `json:"image,omitempty"` // digest that all ranks run, of this attempt and later ones, once known
 	End     sched.Time `json:"end,omitempty"`
+	Paused  string     `json:"paused,omitempty"` // by whom; its processes stand still and keep what they hold
 }
 
 // Rank is one container of an attempt.

@@ -15,6 +15,8 @@ const (
 	Cancel  Action = "cancel"
 	Hold    Action = "hold"
 	Release Action = "release"
+	Pause   Action = "pause"
+	Resume  Action = "resume"
 )
 
 // Act asks for an action on jobs. The caller has checked that By may do it. The
@@ -49,6 +51,10 @@ func (e Act) apply(c *Controller, now sched.Time) any {
 			out[i] = c.hold(now, j, e)
 		case Release:
 			out[i] = c.release(now, j, e)
+		case Pause:
+			out[i] = c.pause(now, j, e)
+		case Resume:
+			out[i] = c.resume(now, j, e)
 		}
 		out[i].Before = j.State
 		out[i].After = c.job(n).State
@@ -101,4 +107,41 @@ func (c *Controller) release(now sched.Time, j *Job, e Act) Outcome {
 	}
 	c.change(now, j, "released by "+e.By, func(j *Job) { j.State = job.Queued })
 	return Outcome{Message: "released"}
+}
+
+// pause makes a running job's processes stand still. It keeps its resources,
+// and its time limit goes on.
+func (c *Controller) pause(now sched.Time, j *Job, e Act) Outcome {
+	switch {
+	case j.State != job.Running || j.Ending != nil:
+		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be paused", j.Number, stateText(j))}}
+	case j.Attempt.Paused != "":
+		return Outcome{Message: "is paused already"}
+	}
+	c.setPaused(now, j, e.By, "paused by "+e.By)
+	return Outcome{Message: "paused; it keeps its resources and its time limit goes on"}
+}
+
+func (c *Controller) resume(now sched.Time, j *Job, e Act) Outcome {
+	switch {
+	case !j.State.Active() || j.Ending != nil:
+		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: only a paused job can be resumed", j.Number, stateText(j))}}
+	case j.Attempt.Paused == "":
+		return Outcome{Message: "is not paused"}
+	}
+	c.setPaused(now, j, "", "resumed by "+e.By)
+	return Outcome{Message: "resumed"}
+}
+
+func (c *Controller) setPaused(now sched.Time, j *Job, by, line string) {
+	at := *j.Attempt
+	at.Paused = by
+	c.wakeNodesOf(c.change(now, j, line, func(j *Job) { j.Attempt = &at }))
+}
+
+func stateText(j *Job) string {
+	if j.Ending != nil {
+		return "being ended"
+	}
+	return string(j.State)
 }

@@ -115,7 +115,7 @@ func TestScenarios(t *testing.T) {
 //	node n1 cpus=8 gpus=2 model=H100 [cluster=1] [instance=x]
 //	submit a cpus=1 [gpus=1] [user=u] [project=vision] [hold] [restartable] [uuid=1]
 //	status 1 running [rank=0] [node=n1] [attempt=1] [code=0] [signal=9] [reason=OOM]
-//	cancel|hold|release 1
+//	cancel|hold|release|pause|unpause 1
 //	schedule
 //	wait 10s
 //	restart
@@ -165,7 +165,10 @@ func (w *world) command(d *datadriven.TestData) string {
 		return w.answer(w.apply(Submit{UUID: id, User: arg("user", "ann"), Project: arg("project", "vision"), Spec: spec, Document: []byte("{}"), Hold: arg("hold", "") != ""}))
 	case "status":
 		return w.status(job.Number(atoi(w.t, first)), job.Phase(d.CmdArgs[1].Key), number("rank", "0"), number("attempt", "0"), arg("node", ""), exitArgs(arg, number))
-	case "cancel", "hold", "release":
+	case "cancel", "hold", "release", "pause", "unpause":
+		if d.Cmd == "unpause" { // "resume" is about nodes
+			d.Cmd = "resume"
+		}
 		return w.answer(w.apply(Act{Action: Action(d.Cmd), Numbers: []job.Number{job.Number(atoi(w.t, first))}, By: arg("by", "ann")}))
 	case "schedule":
 		w.schedule()
@@ -340,6 +343,9 @@ func (w *world) orders(name string) string {
 				fmt.Fprintf(&b, "%s", j.RankID(i))
 				if j.Ending != nil {
 					fmt.Fprintf(&b, " stop %s", j.Ending.Signal)
+				}
+				if j.Attempt.Paused != "" {
+					b.WriteString(" paused")
 				}
 				b.WriteString("\n")
 			}

@@ -40,6 +40,8 @@ func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
 		out.Reason, out.ReasonText = "JobHeldUser", "held: `gcancel --release` lets it go on"
 	case j.Ending != nil:
 		out.Reason, out.ReasonText = string(j.Ending.Reason), j.Ending.Text
+	case j.State == job.Running && j.Attempt.Paused != "":
+		out.Reason, out.ReasonText = "Paused", fmt.Sprintf("paused by %s: `gcancel --resume` lets it go on", j.Attempt.Paused)
 	}
 	if j.Attempt != nil && (j.State.Active() || j.State.Final()) {
 		fromAttempt(&out, v, j)

@@ -133,7 +133,7 @@ func (s *Server) dryRun(ctx context.Context, out api.SubmitResponse, sub *job.Su
 }
 
 type actInput struct {
-	Action string `path:"action" enum:"cancel,hold,release"`
+	Action string `path:"action" enum:"cancel,hold,release,pause,resume"`
 	Body   api.ActionRequest
 }
 

@@ -105,6 +105,7 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 			if !held[o.ID] && j.AwaitsImage(i) {
 				continue
 			}
+			o.Paused = j.Attempt.Paused != ""
 			if e := j.Ending; e != nil {
 				o.Stop = &api.Stop{Signal: e.Signal, GraceMS: int64(e.Grace), Reason: e.Reason, Text: e.Text}
 			}

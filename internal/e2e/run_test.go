@@ -283,3 +283,31 @@ func lines(t *testing.T, path string) []string {
 	}
 	return strings.Fields(string(b))
 }
+
+// TestPause pauses a job by its owner's word and lets it go on.
+func TestPause(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	id := s.submit(doc{name: "still", command: sh("trap 'exit 0' TERM; while :; do echo line; sleep 0.1; done")})
+	s.waitRunning(id)
+	if out := s.must("gcancel", "--pause", id); !strings.Contains(out, "paused; it keeps its resources") {
+		t.Errorf("gcancel --pause says %q", out)
+	}
+	if d := s.job(id); d.State != job.Running || d.Reason != "Paused" || !strings.Contains(d.ReasonText, "gcancel --resume") {
+		t.Errorf("a paused job:\n%s", describe(d))
+	}
+	last, same := "", 0
+	eventually(t, "the job to stand still", func() bool {
+		out := s.run("glog", id).out
+		if same++; out != last {
+			last, same = out, 0
+		}
+		return same > 5
+	})
+	s.must("gcancel", "--resume", id)
+	eventually(t, "the job to go on", func() bool { return len(s.run("glog", id).out) > len(last) })
+	s.must("gcancel", "--pause", id)
+	s.must("gcancel", id)
+	if d := s.wait(id); d.State != job.Cancelled {
+		t.Errorf("a paused job was cancelled:\n%s", describe(d))
+	}
+}

@@ -35,6 +35,7 @@ func (a *Agent) want(o api.Order) {
 	case r == nil:
 		r = a.accept(o.ID, *o.Run)
 	}
+	r.setPaused(o.Paused)
 	if o.Stop != nil {
 		r.requestStop(stopOf(o.Stop))
 	}

@@ -36,6 +36,7 @@ type rank struct {
 	// Guarded by a.mu.
 	status      api.RankStatus
 	stop        *stopRecord
+	paused      *bool // as ordered; nil: not told yet
 	released    bool
 	cancelStart context.CancelCauseFunc
 }

@@ -18,6 +18,8 @@ type watch struct {
 	limit   *time.Timer
 	warn    *time.Timer // the early warning of the limit
 
+	frozen *bool // as this daemon left the processes; nil: not known
+
 	acted   stopRecord         // the stop that stopping carries out
 	cancel  context.CancelFunc // of stopping; nil: none under way
 	stopped chan error         // its result
@@ -52,6 +54,8 @@ func (w *watch) look() {
 	}
 	if stop := w.r.stopNow(); stop != nil {
 		w.carryOut(*stop)
+	} else if w.running {
+		w.pause()
 	}
 }
 
@@ -116,6 +120,7 @@ func (w *watch) carryOut(s stopRecord) {
 	}
 	w.r.a.reached("stop noted")
 	w.acted = s
+	w.thaw()
 	ctx, cancel := context.WithCancel(w.r.a.ctx)
 	w.cancel = cancel
 	shim := w.r.shim

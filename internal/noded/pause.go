@@ -1,0 +1,47 @@
+package noded
+
+// setPaused takes in whether the rank shall stand still. Called with a.mu held.
+func (r *rank) setPaused(paused bool) {
+	if r.paused != nil && *r.paused == paused {
+		return
+	}
+	r.paused = &paused
+	r.poke()
+}
+
+// pauseOrder is what the controller wants; nil before it was heard.
+func (r *rank) pauseOrder() *bool {
+	r.a.mu.Lock()
+	defer r.a.mu.Unlock()
+	return r.paused
+}
+
+// pause makes the container stand still or go on, as ordered. A daemon that took
+// the rank over does not know which it does, and waits for the order.
+func (w *watch) pause() {
+	want := w.r.pauseOrder()
+	if want == nil || w.frozen != nil && *w.frozen == *want {
+		return
+	}
+	change, what := w.r.shim.Pause, "pause rank"
+	if !*want {
+		change, what = w.r.shim.Resume, "let rank go on"
+	}
+	err := change()
+	if err != nil && w.frozen != nil {
+		w.r.log.Error(what, "error", err)
+		w.frozen = nil // tried again at the next change
+		return
+	}
+	// Where it was not known, the shim refuses what is so already.
+	w.frozen = want
+	w.r.log.Info("rank's processes stand still or go on, as ordered", "still", *want)
+}
+
+// thaw lets a rank that is to end hear its signal.
+func (w *watch) thaw() {
+	if w.running && (w.frozen == nil || *w.frozen) {
+		_ = w.r.shim.Resume() // refused if it did not stand still
+		w.frozen = new(false)
+	}
+}
