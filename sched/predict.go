@@ -1,23 +1,31 @@
 package sched
 
-import "math/bits"
-
-// Predictor expects of a job what its user's last jobs of the same name and
-// shape did, or else of the same shape, or else the user's last ones. Limits
-// that users give are several times too long, and run times vary, so the
-// expectation lies between both: it is the geometric mean of the limit and the
-// mean of the last two run times.
+// Predictor expects of a job what its user's last jobs of the nearest kind did:
+// those of the same name, shape and limit, then of the same shape and limit, of
+// the same limit, and any. It is the geometric mean of the last few run times,
+// since they spread over orders of magnitude, and never above the limit.
 //
 // It is a value with one owner, and equal calls give equal expectations.
 type Predictor struct {
-	recent map[predictKey]recent
+	recent map[predictKey]*recent
 	order  []predictKey // oldest first
 }
 
-type predictKey struct{ user, name, shape string }
+type predictKey struct {
+	user, name, shape string
+	limit             Time
+	level             int8
+}
 
-// recent is the last two run times; the second is 0 until there is one.
-type recent struct{ last, before Time }
+// recent is the logarithms of the last run times, the newest first.
+type recent struct {
+	n    int
+	logs [predictRuns]int32
+}
+
+// predictRuns is how many run times count: enough to even out chance, few
+// enough to follow what the user does now.
+const predictRuns = 7
 
 // maxPredictKeys bounds what is remembered; the oldest is forgotten first.
 const maxPredictKeys = 100_000
@@ -25,14 +33,18 @@ const maxPredictKeys = 100_000
 // Observe takes note of how long a job ran.
 func (p *Predictor) Observe(j Job, ran Time) {
 	if p.recent == nil {
-		p.recent = map[predictKey]recent{}
+		p.recent = map[predictKey]*recent{}
 	}
 	for _, k := range j.predictKeys() {
-		r, known := p.recent[k]
-		if !known {
+		r := p.recent[k]
+		if r == nil {
+			r = &recent{}
+			p.recent[k] = r
 			p.order = append(p.order, k)
 		}
-		p.recent[k] = recent{max(ran, 1), r.last}
+		copy(r.logs[1:], r.logs[:])
+		r.logs[0] = int32(log2(uint64(max(ran, 1))))
+		r.n = min(r.n+1, predictRuns)
 	}
 	for len(p.order) > maxPredictKeys {
 		delete(p.recent, p.order[0])
@@ -44,40 +56,47 @@ func (p *Predictor) Observe(j Job, ran Time) {
 // known of its user. Two figures are exact, so that jobs that are alike stay in
 // one class.
 func (p *Predictor) Predict(j Job) Time {
+	var sum int64
+	n := 0
 	for _, k := range j.predictKeys() {
-		r, ok := p.recent[k]
-		if !ok || r.before == 0 {
-			continue
+		if r := p.recent[k]; r != nil {
+			for _, l := range r.logs[:min(r.n, predictRuns-n)] {
+				sum += int64(l)
+				n++
+			}
 		}
-		mean := (r.last + r.before) / 2
-		if j.Limit > 0 {
-			mean = min(geometric(mean, j.Limit), j.Limit)
-		}
-		return twoFigures(max(mean, 1))
 	}
-	return 0
+	if n == 0 {
+		return 0
+	}
+	mean := Time(exp2(int(sum / int64(n))))
+	if j.Limit > 0 {
+		mean = min(mean, j.Limit)
+	}
+	return twoFigures(max(mean, 1))
 }
 
-func (j *Job) predictKeys() [3]predictKey {
+// predictKeys is the kinds that the job is of, the nearest first.
+func (j *Job) predictKeys() [4]predictKey {
 	var shape string
 	if j.Shape != nil {
 		_, _, shape = j.Shape.canonical()
 	}
-	return [3]predictKey{{j.User, j.Name, shape}, {j.User, "", shape}, {user: j.User}}
+	return [4]predictKey{
+		{user: j.User, name: j.Name, shape: shape, limit: j.Limit, level: 0},
+		{user: j.User, shape: shape, limit: j.Limit, level: 1},
+		{user: j.User, limit: j.Limit, level: 2},
+		{user: j.User, level: 3},
+	}
 }
 
-// geometric mean, rounded down.
-func geometric(a, b Time) Time {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	var root uint64
-	for bit := 62; bit >= 0; bit-- {
-		try := root | 1<<bit
-		h, l := bits.Mul64(try, try)
-		if h < hi || h == hi && l <= lo {
-			root = try
-		}
+// exp2 is the inverse of log2.
+func exp2(l int) uint64 {
+	n, rest := l>>logBits, uint64(l&(1<<logBits-1))
+	if n >= logBits {
+		return 1<<n + rest<<(n-logBits)
 	}
-	return Time(root)
+	return 1<<n + rest>>(logBits-n)
 }
 
 // twoFigures rounds down to two decimal figures.

@@ -44,7 +44,7 @@ func log2(x uint64) int {
 }
 
 // patience is the age at which jobs go first: MaxWaitBoost, and a part of the
-// time that all that waits and runs would likely keep the whole machine busy.
+// time that all that waits and runs would keep the whole machine busy for.
 func (r *round) patience() Time {
 	p := r.policy
 	if p.BoostBacklog == 0 {
@@ -57,16 +57,9 @@ func (r *round) patience() Time {
 	return r.s.boostAfter
 }
 
-// likely is a run time that is seldom exceeded: users ask for about three times
-// what they need.
-func likely(limit, expected Time) Time {
-	if expected <= 0 {
-		return limit
-	}
-	return min(limit, 3*expected)
-}
-
-// backlog is the time for which the whole machine likely has work.
+// backlog is the time for which the whole machine has work, by limits. Of a
+// limit that is longer than it takes to full age, and so hardly meant, only
+// that much counts.
 func (r *round) backlog() Time {
 	var sum int64 // microseconds
 	add := func(left Time, part, all, n int64) {
@@ -78,12 +71,12 @@ func (r *round) backlog() Time {
 	for _, k := range r.s.kindList {
 		part, all := k.share(r)
 		for i := range k.heads {
-			add(likely(k.limit, k.expected), part, all, int64(k.heads[i].class.live))
+			add(min(k.limit, r.policy.MaxAge), part, all, int64(k.heads[i].class.live))
 		}
 	}
 	for _, x := range r.s.running { // a sum: order does not matter
 		gpu, cpu := x.milli, int64(0)
-		left := x.Start + likely(x.End-x.Start, x.Job.Predicted) - r.now
+		left := min(x.End-r.now, r.policy.MaxAge)
 		for _, k := range x.ranks {
 			cpu += k.cpu
 		}
