@@ -76,6 +76,7 @@ type Rank struct {
 	Progress string           `json:"-"` // not stored: the node says it again
 	Cores    string           `json:"cores,omitempty"`
 	Image    string           `json:"image,omitempty"`
+	PullMS   int64            `json:"pullMs,omitempty"` // its resources were held that long until the image was there
 
 	Ports []job.PortMapping `json:"ports,omitempty"` // as the node says; mapped while it runs
 	Exit  *job.Exit         `json:"exit,omitempty"`

@@ -3,6 +3,8 @@ package control
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"gbatch/internal/job"
 	"gbatch/sched"
@@ -85,6 +87,9 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 	if st.Image != "" {
 		r.Image = st.Image
 	}
+	if st.PullMS > 0 {
+		r.PullMS = st.PullMS
+	}
 	if len(st.Ports) > 0 {
 		r.Ports = st.Ports
 	}
@@ -134,6 +139,9 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 	}
 	if r.Phase == job.PhaseEnded {
 		line = exitText(r)
+	}
+	if j.Attempt.Ranks[i].PullMS == 0 {
+		line = joinText(pullText(r), line)
 	}
 	j = c.change(now, j, line, func(j *Job) {
 		j.Attempt = at
@@ -199,4 +207,28 @@ func exitText(r Rank) string {
 	default:
 		return fmt.Sprintf("exit code %d on %s", e.Code, r.Alloc.Node)
 	}
+}
+
+// pullText says what waiting for an image has cost, where it is worth a word.
+func pullText(r Rank) string {
+	if r.PullMS < 1000 {
+		return ""
+	}
+	took := (time.Duration(r.PullMS) * time.Millisecond).Round(time.Second).String()
+	if gpus := r.Alloc.MilliGPU(); gpus > 0 {
+		return fmt.Sprintf("pulled the image in %s, in which %s GPUs of %s waited", took, trimZeros(gpus), r.Alloc.Node)
+	}
+	return fmt.Sprintf("pulled the image in %s on %s", took, r.Alloc.Node)
+}
+
+// trimZeros writes thousandths as a decimal number.
+func trimZeros(milli int64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%03d", milli/1000, milli%1000), "0"), ".")
+}
+
+func joinText(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }

@@ -46,6 +46,7 @@ type RankStatus struct {
 	Cores     string        `json:"cores,omitempty"`    // core ids as the kernel writes lists
 	Image     string        `json:"image,omitempty"`    // manifest digest
 	Ports     []PortMapping `json:"ports,omitempty"`    // as they are, with the node's ports
+	PullMS    int64         `json:"pullMs,omitempty"`   // how long it held its resources until the image was there
 	StartedMS int64         `json:"startedMs,omitempty"`
 	Exit      *Exit         `json:"exit,omitempty"` // with PhaseEnded
 }

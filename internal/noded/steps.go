@@ -3,6 +3,7 @@ package noded
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/oci"
@@ -73,6 +74,7 @@ func (r *rank) pullImage(ctx context.Context) error {
 	if r.order.Digest != "" {
 		name = name.WithDigest(r.order.Digest)
 	}
+	began := time.Now()
 	r.setPhase(api.PhasePulling)
 	req := image.PullRequest{Ref: name, Progress: r.pullProgress}
 	req.Credentials = creds
@@ -88,6 +90,7 @@ func (r *rank) pullImage(ctx context.Context) error {
 	r.img = img
 	r.change(newsProgress, func(s *api.RankStatus) {
 		s.Phase, s.Progress, s.Image = api.PhaseStarting, "", img.Digest
+		s.PullMS = max(1, time.Since(began).Milliseconds())
 	})
 	return nil
 }
