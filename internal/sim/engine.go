@@ -59,8 +59,7 @@ type engine struct {
 	ends   endHeap
 	due    []ending // that are over and have not been told
 	next   int      // of the jobs to be submitted
-	first  job.Number
-	index  []int // of cfg.Jobs, by number
+	index  []int    // of cfg.Jobs, by number
 	farm   farm
 	held   bool // what runs after the last submission was taken down
 	idle   int  // jobs that ended since the last tick
@@ -101,7 +100,10 @@ func newEngine(cfg Config) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{cfg: cfg, c: c, origin: sched.Time(cfg.Epoch)*sched.Second + base, first: 1}
+	e := &engine{cfg: cfg, c: c, origin: sched.Time(cfg.Epoch) * sched.Second}
+	if e.origin == 0 {
+		e.origin = base
+	}
 	e.now = e.origin
 	e.out.Outcomes = make([]Outcome, len(cfg.Jobs))
 	e.index = make([]int, 1, len(cfg.Jobs)+1)
@@ -189,11 +191,11 @@ func (e *engine) apply(ev control.Event) any {
 
 func (e *engine) submit(i int) {
 	j := &e.cfg.Jobs[i]
-	req := &control.Request{Shape: j.Shape, Limit: j.Limit, Interactive: e.cfg.OneShot}
-	if req.Limit == 0 {
-		req.Limit = e.cfg.Control.DefaultRun
+	spec := &e.spec
+	if j.QOS != "" {
+		spec = &job.Spec{Gbatch: &job.Gbatch{QOS: j.QOS}}
 	}
-	ev := control.Submit{User: j.User, Project: j.Project, Spec: &e.spec, Request: req}
+	ev := control.Submit{User: j.User, Project: j.Project, Spec: spec, Operator: true, Request: j.request(&e.cfg)}
 	if e.cfg.Known {
 		ev.Expected = max(j.Run, 1)
 	}
@@ -256,10 +258,7 @@ func (e *engine) start(n job.Number, ranks []sched.Allocation) {
 	if j.Run >= never {
 		return
 	}
-	limit := j.Limit
-	if limit == 0 {
-		limit = e.cfg.Control.DefaultRun
-	}
+	limit := j.request(&e.cfg).Limit
 	e.seq++
 	heap.Push(&e.ends, ending{
 		at: e.now + min(j.Run, limit), seq: e.seq, job: n, ranks: ranks,

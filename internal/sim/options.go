@@ -13,21 +13,31 @@ import (
 
 // Options is a replay as a person asks for it.
 type Options struct {
-	Policy       string // fcfs, easy, easy-sjbf, conservative, gbatch
-	Estimates    string // user, exact, predicted
-	Placement    string // random, bestfit, fgd, gbatch
-	Seed         uint64
-	Batch        bool
-	Reservations int
+	Policy    string // fcfs, easy, easy-sjbf, conservative, gbatch
+	Estimates string // user, exact, predicted
+	Placement string // random, bestfit, fgd, gbatch
+	Seed      uint64
+	Batch     bool     // one round for all events of a moment
+	Set       []string // rules to change, as "max_wait_boost=2d"; see Set
 }
 
-// ControlConfig is the controller's configuration for a replay: nobody is
-// preferred, so that jobs go in the order in which they came but where the
-// policy says otherwise, and the plan is never cut short.
+// Name is the options in few words.
+func (o Options) Name() string { return o.Policy + ", " + o.Estimates + " estimates" }
+
+// maxRun is the limit of a job for which the log has none.
+const maxRun = 90 * sched.Day
+
+// ControlConfig is the controller's configuration for the replay of a log:
+// nobody is preferred, so that jobs go in the order in which they came but
+// where the policy says otherwise, and no round is cut short.
+//
+// In gbatch mode the queue is ordered by the machine time that jobs are
+// expected to take, and one that has waited 12 hours and 40 % of the backlog
+// goes first: longer than first come, first served would need, but not by much.
 func (o Options) ControlConfig() (control.Config, error) {
 	p := sched.DefaultPolicy()
 	p.Mode, p.Placement = sched.Mode(o.Policy), sched.Placement(o.Placement)
-	p.Weights, p.MaxWaitBoost, p.HaltGrace, p.Seed = sched.Weights{}, 0, 0, o.Seed
+	p.Weights, p.MaxWaitBoost, p.BoostBacklog, p.HaltGrace, p.Seed = sched.Weights{}, 0, 0, 0, o.Seed
 	p.MaxStarts, p.MaxEvaluated = 1_000_000, 10_000_000
 	p.DefaultLimit = maxRun
 	switch o.Estimates {
@@ -43,21 +53,18 @@ func (o Options) ControlConfig() (control.Config, error) {
 	if p.Mode == sched.Gbatch {
 		p.Weights.Small, p.MaxWaitBoost, p.BoostBacklog = 1000, 12*sched.Hour, 40
 		p.BackfillReservations = 1
-		if o.Reservations > 0 {
-			p.BackfillReservations = o.Reservations
-		}
 	}
-	if err := p.Validate(); err != nil {
-		return control.Config{}, err
-	}
-	return control.Config{
+	cfg := control.Config{
 		Policy: p, Accounting: accounting.DefaultConfig(), DefaultRun: maxRun, Grace: sched.Second,
 		KeepEnded: 1, KeepCount: 1, NoRecords: true,
-	}, nil
+	}
+	for _, s := range o.Set {
+		if err := Set(&cfg, s); err != nil {
+			return cfg, err
+		}
+	}
+	return cfg, cfg.Policy.Validate()
 }
-
-// maxRun is the limit of a job for which the log has none.
-const maxRun = 90 * sched.Day
 
 // Replay runs a workload as the options say, on these nodes.
 func (o Options) Replay(w Workload, nodes []Node, watch Watch) (Config, Result, error) {
@@ -65,16 +72,19 @@ func (o Options) Replay(w Workload, nodes []Node, watch Watch) (Config, Result, 
 	if err != nil {
 		return Config{}, Result{}, err
 	}
-	if len(w.Jobs) == 0 {
-		return Config{}, Result{}, errors.New("the trace has no jobs" + because(w.Notes))
-	}
 	cc.Policy.Mix = w.Mix
-	cfg := Config{
-		Control: cc, Nodes: nodes, Jobs: w.Jobs, Epoch: w.Epoch, Batch: o.Batch, Known: o.Estimates == "exact",
-		OneShot: w.OneShot, Nanos: watch.Nanos, Progress: watch.Progress,
+	cfg := w.Config(cc, nodes, watch)
+	cfg.Batch, cfg.Known = o.Batch, o.Estimates == "exact"
+	if len(w.Jobs) == 0 {
+		return cfg, Result{}, errors.New("the trace has no jobs" + because(w.Notes))
 	}
 	r, err := Run(cfg)
 	return cfg, r, err
+}
+
+// Config is the replay of the workload under these rules.
+func (w Workload) Config(rules control.Config, nodes []Node, watch Watch) Config {
+	return Config{Control: rules, Nodes: nodes, Jobs: w.Jobs, Epoch: w.Epoch, OneShot: w.OneShot, Nanos: watch.Nanos, Progress: watch.Progress}
 }
 
 // Watch is how to look on while a replay runs. Both may be nil.

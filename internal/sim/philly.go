@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -16,16 +17,21 @@ type Span struct{ From, Until time.Time }
 // PhillySpan is the two months of the Philly log that others have replayed.
 var PhillySpan = Span{time.Date(2017, 10, 1, 0, 0, 0, 0, time.UTC), time.Date(2017, 12, 1, 0, 0, 0, 0, time.UTC)}
 
+// phillyColumns are those of the two forms of the job list: of the log itself,
+// and of the schedules that others published, in seconds since its begin.
+var phillyColumns = []string{"timestamp", "duration", "num_gpus", "gpu_time", "cluster",
+	"job_id", "submit_time", "gpu_num", "start_time", "queue"}
+
 // ReadPhilly reads the job list of Microsoft's Philly clusters: timestamp,
 // duration in seconds, number of GPUs. The log names no users; its virtual
 // clusters, which were given to teams, stand for them. Users gave no limits
 // either. A job of more GPUs than a node has gets several nodes: see Gang.
 func ReadPhilly(r io.Reader, span Span, perNode int) (Workload, error) {
-	t, err := openTable(r, []string{"timestamp", "duration", "num_gpus"}, []string{"gpu_time", "cluster"})
-	if err != nil {
-		return Workload{}, err
-	}
 	w := Workload{}
+	t, err := openTable(r, nil, phillyColumns)
+	if err != nil {
+		return w, err
+	}
 	known := shapes{}
 	outside, empty, n := 0, 0, 0
 	for {
@@ -36,34 +42,27 @@ func ReadPhilly(r io.Reader, span Span, perNode int) (Workload, error) {
 		if !more {
 			break
 		}
-		at, err := time.Parse(time.DateTime, t.text("timestamp"))
-		if err != nil {
-			return w, t.errorf("timestamp is %q: want it as 2017-10-01 00:00:45", t.text("timestamp"))
-		}
-		run, err := strconv.ParseFloat(t.text("duration"), 64)
-		if err != nil || math.IsNaN(run) || run < 0 || run > 1<<40 {
-			return w, t.errorf("duration is %q: want seconds, 0 or more", t.text("duration"))
-		}
-		gpus, err := t.number("num_gpus")
-		if err != nil {
-			return w, err
-		}
 		n++
-		if at.Before(span.From) || !span.Until.IsZero() && !at.Before(span.Until) {
+		row, err := t.philly(span)
+		switch {
+		case err != nil:
+			return w, err
+		case row.outside:
 			outside++
 			continue
-		}
-		if gpus == 0 {
+		case row.gpus == 0:
 			empty++
 			continue
 		}
-		w.Jobs = append(w.Jobs, Job{
-			Name: strconv.Itoa(n), User: t.text("cluster"), Project: "trace",
-			Submit: sched.Time(at.UnixMilli()), Run: sched.Time(math.Round(run * 1000)), Shape: known.of(Gang(gpus, perNode), ""),
-		})
+		name := t.text("job_id")
+		if name == "" {
+			name = strconv.Itoa(n)
+		}
+		w.Jobs = append(w.Jobs, Job{Name: name, User: t.text("cluster"), Project: "trace",
+			Submit: row.at, Run: row.run, Shape: known.of(Gang(row.gpus, perNode), "")})
 	}
 	if outside > 0 {
-		w.note("%d jobs left out: they were submitted before %s or after %s", outside, span.From.Format(time.DateOnly), span.Until.Format(time.DateOnly))
+		w.note("%d jobs left out: they were not submitted from %s until before %s", outside, span.From.Format(time.DateOnly), span.Until.Format(time.DateOnly))
 	}
 	if empty > 0 {
 		w.note("%d jobs left out: they ask for no GPU", empty)
@@ -71,6 +70,75 @@ func ReadPhilly(r io.Reader, span Span, perNode int) (Workload, error) {
 	w.inOrder()
 	w.fromFirst()
 	return w, nil
+}
+
+// phillyRow is what a row of either form says.
+type phillyRow struct {
+	at, run sched.Time
+	gpus    int64
+	outside bool // of the span
+}
+
+func (t *table) philly(span Span) (phillyRow, error) {
+	var row phillyRow
+	var err error
+	gpus := "num_gpus"
+	if t.has("submit_time") {
+		gpus = "gpu_num"
+		at, err := t.number("submit_time")
+		if err != nil {
+			return row, err
+		}
+		row.at = sched.Time(at) * sched.Second
+	} else {
+		at, err := time.Parse(time.DateTime, t.text("timestamp"))
+		if err != nil {
+			return row, t.errorf("timestamp is %q: want it as 2017-10-01 00:00:45", t.text("timestamp"))
+		}
+		row.at = sched.Time(at.UnixMilli())
+		row.outside = at.Before(span.From) || !span.Until.IsZero() && !at.Before(span.Until)
+	}
+	run, err := strconv.ParseFloat(t.text("duration"), 64)
+	if err != nil || math.IsNaN(run) || run < 0 || run > 1<<40 {
+		return row, t.errorf("duration is %q: want seconds, 0 or more", t.text("duration"))
+	}
+	row.run = sched.Time(math.Round(run * 1000))
+	row.gpus, err = t.number(gpus)
+	return row, err
+}
+
+// PhillyOrder puts the jobs into the order of a published schedule, which
+// decides between jobs of the same second; the log's own order is not known.
+// Jobs that the schedule does not have are left out.
+func (w Workload) PhillyOrder(r io.Reader, perNode int) (Workload, error) {
+	order, err := ReadPhilly(r, Span{}, perNode)
+	if err != nil {
+		return w, err
+	}
+	type key struct {
+		at, run sched.Time
+		nodes   int
+		milli   int64
+	}
+	of := func(j *Job) key { return key{j.Submit, j.Run, j.Shape.Nodes, j.Shape.MilliGPU} }
+	left := map[key][]Job{}
+	for i := range w.Jobs {
+		left[of(&w.Jobs[i])] = append(left[of(&w.Jobs[i])], w.Jobs[i])
+	}
+	out := w
+	out.Jobs = nil
+	for i := range order.Jobs {
+		k := of(&order.Jobs[i])
+		if len(left[k]) == 0 {
+			return w, fmt.Errorf("job %s of the order, submitted after %d s, is not in the trace", order.Jobs[i].Name, k.at/sched.Second)
+		}
+		out.Jobs = append(out.Jobs, left[k][0])
+		left[k] = left[k][1:]
+	}
+	if n := len(w.Jobs) - len(out.Jobs); n > 0 {
+		out.note("%d jobs left out: the order does not have them", n)
+	}
+	return out, nil
 }
 
 // fromFirst makes the first submission the begin of the log.

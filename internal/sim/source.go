@@ -36,10 +36,18 @@ func (s Source) Read() (Workload, []Node, error) {
 			return Workload{}, nil, errors.New("a philly trace names no nodes: give --nodes and --gpus-per-node, as 80 and 8")
 		}
 		span := s.Span
-		if span == (Span{}) {
-			span = PhillySpan
+		if span.From.IsZero() {
+			span.From = PhillySpan.From
+		}
+		if span.Until.IsZero() {
+			span.Until = PhillySpan.Until
 		}
 		w, err := ReadPhilly(s.Trace, span, s.PerNode)
+		if err == nil && s.Order != nil {
+			if w, err = w.PhillyOrder(s.Order, s.PerNode); err != nil {
+				err = fmt.Errorf("order file: %w", err)
+			}
+		}
 		return w, nodes, err
 	case "openb":
 		return s.openb(nodes)

@@ -31,6 +31,10 @@ type Job struct {
 	Run           sched.Time // until it ends by itself; Never: it stays
 	Limit         sched.Time // asked for; 0: none
 	Shape         *sched.Shape
+
+	QOS     string
+	Request *control.Request // all that it asked, where more is known than Shape and Limit
+	Waited  sched.Time       // in the log; only where it is our own history
 }
 
 // Node is a simulated machine.

@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbatch/internal/control"
+)
+
+// History gathers a controller's own past out of its records: what was asked
+// when, how long it ran, and on which nodes.
+type History struct {
+	jobs  []*control.Job
+	nodes []Node
+}
+
+// Take takes one stored record. Those that say nothing of jobs or nodes are
+// ignored. The value may be used again by the caller.
+func (h *History) Take(r control.Record) error {
+	switch r.Kind {
+	case control.KindJob, control.KindHistory:
+		j, err := control.DecodeJob(r.Value)
+		if err != nil {
+			return err
+		}
+		h.jobs = append(h.jobs, j)
+	case control.KindNode:
+		var n struct {
+			Name      string            `json:"name"`
+			Inventory control.Inventory `json:"inventory"`
+		}
+		if err := json.Unmarshal(r.Value, &n); err != nil {
+			return fmt.Errorf("decode node record %s: %w", r.Name, err)
+		}
+		h.nodes = append(h.nodes, Node{n.Name, n.Inventory})
+	}
+	return nil
+}
+
+// Workload is the past as something to replay: every job that ran to an end,
+// for as long as it held its nodes the last time.
+func (h *History) Workload() (Workload, []Node) {
+	w := Workload{}
+	never, open := 0, 0
+	for _, j := range h.jobs {
+		switch {
+		case !j.State.Final():
+			open++
+			continue
+		case j.Attempt == nil || j.Attempt.End == 0:
+			never++
+			continue
+		}
+		req := *j.Request
+		w.Jobs = append(w.Jobs, Job{
+			Name: fmt.Sprint(j.Number), User: j.Owner.User, Project: j.Owner.Project, QOS: j.Owner.QOS,
+			Submit: j.Submitted, Run: max(j.Attempt.End-j.Attempt.Start, 0), Limit: req.Limit, Shape: req.Shape,
+			Request: &req, Waited: j.Attempt.Start - j.Submitted,
+		})
+	}
+	if open > 0 {
+		w.note("%d jobs left out: they wait or run still", open)
+	}
+	if never > 0 {
+		w.note("%d jobs left out: they never ran", never)
+	}
+	w.inOrder()
+	w.Notes = slices.DeleteFunc(w.Notes, func(n string) bool { return n == "" })
+	w.fromFirst()
+	slices.SortFunc(h.nodes, func(a, b Node) int { return cmpNames(a.Name, b.Name) })
+	return w, h.nodes
+}
+
+// AsItWas is the figures of the past itself.
+func (w Workload) AsItWas(nodes []Node) Report {
+	cfg := Config{Jobs: w.Jobs, Nodes: nodes}
+	var r Result
+	var f farm
+	f.init(nodes)
+	r.Cores, r.GPUs = f.cores, f.gpus
+	for i := range w.Jobs {
+		j := &w.Jobs[i]
+		o := Outcome{Start: j.Submit + j.Waited, End: j.Submit + j.Waited + j.Run}
+		r.Outcomes = append(r.Outcomes, o)
+		r.LastEnd = max(r.LastEnd, o.End)
+	}
+	out := NewReport(cfg, r)
+	out.Policy = "as it was"
+	return out
+}
+
+// request is what the job asks of the controller.
+func (j *Job) request(cfg *Config) *control.Request {
+	if j.Request == nil {
+		req := &control.Request{Shape: j.Shape, Limit: j.Limit, Interactive: cfg.OneShot}
+		if req.Limit == 0 {
+			req.Limit = cfg.Control.DefaultRun
+		}
+		return req
+	}
+	req := *j.Request
+	req.Limit = max(req.Limit, j.Run, 1) // it was not ended sooner then either
+	req.Interactive, req.NotAfter, req.MaxQueued = false, 0, 0
+	req.Reservations = nil
+	return &req
+}
+
+// Change is a question about the past: what if there had been other nodes or
+// other rules.
+type Change struct {
+	Workload Workload
+	Nodes    []Node
+	Rules    control.Config
+	Add, Set []string // see AddNodes and Set
+	Watch    Watch
+}
+
+// WhatIf answers it: the past as it was, replayed under the same rules, and
+// replayed with the changes, if there are any.
+func WhatIf(c Change) ([]Report, []Curve, error) {
+	w := c.Workload
+	if len(w.Jobs) == 0 {
+		return nil, nil, errors.New("no job of the past can be replayed" + because(w.Notes))
+	}
+	c.Rules.NoRecords, c.Rules.SuspectTime, c.Rules.NodeTimeout = true, 0, 0
+	reports := []Report{w.AsItWas(c.Nodes)}
+	var curves []Curve
+	run := func(name string, rules control.Config, nodes []Node) error {
+		cfg := w.Config(rules, nodes, c.Watch)
+		r, err := Run(cfg)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		rep := NewReport(cfg, r)
+		rep.Policy, rep.Notes = name, w.Notes
+		reports, curves = append(reports, rep), append(curves, Curve{name, cfg, r})
+		return nil
+	}
+	if err := run("replayed", c.Rules, c.Nodes); err != nil {
+		return nil, nil, err
+	}
+	if len(c.Add)+len(c.Set) == 0 {
+		return reports, curves, nil
+	}
+	nodes, rules := c.Nodes, c.Rules
+	for _, a := range c.Add {
+		var err error
+		if nodes, err = AddNodes(nodes, a); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, s := range c.Set {
+		if err := Set(&rules, s); err != nil {
+			return nil, nil, err
+		}
+	}
+	name := "with " + strings.Join(slices.Concat(c.Add, c.Set), ", ")
+	err := run(name, rules, nodes)
+	return reports, curves, err
+}

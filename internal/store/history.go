@@ -1,0 +1,41 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"gbatch/internal/control"
+)
+
+// ReadPast gives what is known of nodes and of jobs, those of long ago too, out
+// of a store that no controller has open, and changes nothing in it. A record's
+// value is only valid during the call.
+func ReadPast(cfg Config, take func(control.Record) error) error {
+	o := options(cfg)
+	o.ReadOnly, o.ErrorIfNotExists = true, true
+	if cfg.FS != nil {
+		o.FS = cfg.FS
+	} else {
+		o.FS = nil
+	}
+	db, err := pebble.Open(cfg.Dir, o)
+	if err != nil {
+		return fmt.Errorf("read store %s: %w (a controller that runs keeps it locked: give a backup)", cfg.Dir, err)
+	}
+	s := &Store{db: db, cfg: cfg}
+	format, err := s.meta(keyFormat)
+	if err == nil && format > Format {
+		err = fmt.Errorf("its format is %d and this program knows up to %d", format, Format)
+	}
+	for _, k := range []control.Kind{control.KindNode, control.KindHistory, control.KindJob} {
+		if err == nil {
+			err = s.scan([]byte{byte(k)}, take)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("read store %s: %w", cfg.Dir, err)
+	}
+	return errors.Join(err, db.Close())
+}
