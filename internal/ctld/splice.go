@@ -36,7 +36,7 @@ func (s *Server) jobStream(w http.ResponseWriter, r *http.Request, kind string) 
 	defer s.streams.end()
 	st := &stream{ctx: r.Context(), begun: make(chan struct{}), done: make(chan error, 1)}
 	defer s.streams.leave(st)
-	defer s.streams.drop(node, req.ID)
+	defer s.streams.drop(req.ID)
 	if err := s.streams.await(st, node, req, func() { s.loop.nodes.notify(node) }); err != nil {
 		if errors.As(err, &e) {
 			writeError(w, e)

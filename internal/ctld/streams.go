@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -23,7 +24,7 @@ const streamWait = 15 * time.Second
 type streams struct {
 	mu      sync.Mutex
 	byID    map[string]*stream
-	pending map[string][]api.StreamRequest // by node, not yet told
+	pending map[string][]api.StreamRequest // by node, not yet claimed
 	open    int                            // two-way streams
 	closing bool
 
@@ -39,6 +40,9 @@ type stream struct {
 	begun chan struct{}       // closed when the node has dialled back
 	done  chan error          // buffered: the outcome
 
+	home string // the node; guarded by streams.mu, as told is
+	told bool   // the node was sent the request
+
 	// Of a two-way stream, guarded by streams.mu.
 	node *websocket.Conn
 	left bool // the client no longer waits: nobody takes node
@@ -48,19 +52,23 @@ func newStreams() *streams {
 	return &streams{byID: map[string]*stream{}, pending: map[string][]api.StreamRequest{}}
 }
 
-// take gives the requests that a node has not been told yet.
+// take gives the requests that a node has not answered yet. They go out with
+// each answer until it does, since an answer may be lost on its way; the node
+// drops those that it knows.
 func (s *streams) take(node string) []api.StreamRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.pending[node]
-	delete(s.pending, node)
-	return p
+	for _, r := range s.pending[node] {
+		s.byID[r.ID].told = true
+	}
+	return slices.Clone(s.pending[node])
 }
 
+// waiting says whether there are requests that a node was not sent yet.
 func (s *streams) waiting(node string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.pending[node]) > 0
+	return slices.ContainsFunc(s.pending[node], func(r api.StreamRequest) bool { return !s.byID[r.ID].told })
 }
 
 // copy asks the node for a log and copies it to w until it ends. Nothing has
@@ -68,7 +76,7 @@ func (s *streams) waiting(node string) bool {
 func (s *streams) copy(ctx context.Context, w http.ResponseWriter, node string, req api.StreamRequest, wake func()) error {
 	st := &stream{w: w, ctx: ctx, begun: make(chan struct{}), done: make(chan error, 1)}
 	req.ID = rand.Text()
-	defer s.drop(node, req.ID)
+	defer s.drop(req.ID)
 	if err := s.await(st, node, req, wake); err != nil {
 		return err
 	}
@@ -79,6 +87,7 @@ func (s *streams) copy(ctx context.Context, w http.ResponseWriter, node string, 
 // await asks the node and waits until it has dialled back.
 func (s *streams) await(st *stream, node string, req api.StreamRequest, wake func()) error {
 	s.mu.Lock()
+	st.home = node
 	s.byID[req.ID] = st
 	s.pending[node] = append(s.pending[node], req)
 	s.mu.Unlock()
@@ -98,18 +107,20 @@ func (s *streams) await(st *stream, node string, req api.StreamRequest, wake fun
 	}
 }
 
-func (s *streams) drop(node, id string) {
+// drop forgets a stream and returns it, or nil if it is not known.
+func (s *streams) drop(id string) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	st := s.byID[id]
+	if st == nil {
+		return nil
+	}
 	delete(s.byID, id)
-	for i, r := range s.pending[node] {
-		if r.ID == id {
-			s.pending[node] = append(s.pending[node][:i:i], s.pending[node][i+1:]...)
-		}
+	left := slices.DeleteFunc(s.pending[st.home], func(r api.StreamRequest) bool { return r.ID == id })
+	if s.pending[st.home] = left; len(left) == 0 {
+		delete(s.pending, st.home)
 	}
-	if len(s.pending[node]) == 0 {
-		delete(s.pending, node)
-	}
+	return st
 }
 
 // claim hands a stream to the one node request that serves it, or answers the
@@ -119,11 +130,7 @@ func (s *streams) claim(w http.ResponseWriter, r *http.Request) *stream {
 		writeError(w, &api.Error{Status: 403, Code: api.CodeDenied, Message: "only a node answers streams"})
 		return nil
 	}
-	id := r.PathValue("id")
-	s.mu.Lock()
-	st := s.byID[id]
-	delete(s.byID, id)
-	s.mu.Unlock()
+	st := s.drop(r.PathValue("id"))
 	if st == nil {
 		writeError(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "nobody waits for this stream any longer"})
 	}
