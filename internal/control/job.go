@@ -54,6 +54,8 @@ type Request struct {
 	Restartable  bool         `json:"restartable,omitempty"`
 	Bucket       string       `json:"bucket,omitempty"`
 	BucketMax    int          `json:"bucketMax,omitempty"`
+	HaltSignal   string       `json:"haltSignal,omitempty"` // empty: TERM
+	HaltGrace    sched.Time   `json:"haltGrace,omitempty"`  // 0: the site's
 	Reservations []string     `json:"reservations,omitempty"`
 }
 

@@ -162,7 +162,7 @@ func (c *Controller) request(s *job.Spec) Request {
 		Shape: c.intern.shape(shape), Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
 		Priority: g.Priority, NotBefore: sched.Time(sc.NotBefore), NotAfter: sched.Time(sc.NotAfter),
 		MaxQueued: sched.Time(g.MaxQueued) * 1000, Interactive: sc.Interactive, Restartable: sc.Restartable,
-		Reservations: sc.ReservationIDs,
+		Reservations: sc.ReservationIDs, HaltSignal: g.HaltSignal, HaltGrace: sched.Time(g.HaltGrace) * 1000,
 	}
 	if q.Limit == 0 {
 		q.Limit = c.cfg.DefaultRun

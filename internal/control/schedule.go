@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -97,6 +98,9 @@ func (c *Controller) halt(now sched.Time, h sched.Halt) {
 		return
 	}
 	text := fmt.Sprintf("halted to make room for job %d", NumberOf(h.For))
-	c.end(now, j, Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: job.Preempted, Text: text, Then: job.Queued})
+	c.end(now, j, Ending{
+		Signal: cmp.Or(j.Request.HaltSignal, "TERM"), Grace: cmp.Or(j.Request.HaltGrace, c.cfg.Grace),
+		Reason: job.Preempted, Text: text, Then: job.Queued,
+	})
 	c.sched.Halting(h.Job)
 }

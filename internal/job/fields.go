@@ -108,6 +108,8 @@ var gbatchFields = []field[Gbatch]{
 	}, false},
 	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
 	{"warnBefore", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.WarnBefore, 1) }, false},
+	{"haltSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.HaltSignal, signalWord) }, false},
+	{"haltGrace", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.HaltGrace, 1) }, false},
 	{"warnSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.WarnSignal, signalWord) }, false},
 }
 

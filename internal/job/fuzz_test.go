@@ -195,7 +195,8 @@ func drawSpec(t *rapid.T) Spec {
 			Priority:             rapid.IntRange(-maxPriority, maxPriority).Draw(t, "priority"),
 			MinComputeCapability: float64(rapid.IntRange(10, 990).Draw(t, "capability")) / 10,
 			ShmSizeMB:            rapid.IntRange(0, 65536).Draw(t, "shm"),
-			WarnBefore:           1, WarnSignal: rapid.SampledFrom(warnSignals).Draw(t, "warn"),
+			HaltGrace:            Duration(rapid.IntRange(0, 3600).Draw(t, "haltGrace")), HaltSignal: rapid.SampledFrom(warnSignals).Draw(t, "halt"),
+			WarnBefore: 1, WarnSignal: rapid.SampledFrom(warnSignals).Draw(t, "warn"),
 		},
 	}
 	if rapid.Bool().Draw(t, "array") {

@@ -49,6 +49,7 @@ func (d *decoder) checkSpec(n *node, s *Spec) {
 		d.problemAt(gn, "maxQueued", "cannot be combined with \"interactive\": an interactive job starts at once or fails", "remove one of them")
 	}
 	d.checkWarning(gn, s)
+	d.checkHalt(gn, s)
 	if memory := s.Request.Resources.CPUMemoryGB; memory > 0 && g.ShmSizeMB > memory*1024 {
 		d.problemAt(gn, "shmSizeMb", fmt.Sprintf("must be at most the job's memory, %d, is %d", memory*1024, g.ShmSizeMB), "raise request.resources.cpuMemoryGb")
 	}

@@ -102,4 +102,6 @@ type Gbatch struct {
 	ShmSizeMB            int      `json:"shmSizeMb,omitempty"`            // size of /dev/shm, MiB, inside the memory; 0: the node's default
 	WarnBefore           Duration `json:"warnBefore,omitempty"`           // WarnSignal is sent that long before the time limit
 	WarnSignal           string   `json:"warnSignal,omitempty"`           // USR1, USR2, HUP, INT or TERM; set with WarnBefore
+	HaltSignal           string   `json:"haltSignal,omitempty"`           // sent when the job is halted to make room; empty: TERM
+	HaltGrace            Duration `json:"haltGrace,omitempty"`            // from HaltSignal to KILL; 0: the site's
 }

@@ -30,3 +30,16 @@ func (d *decoder) checkWarning(gn *node, s *Spec) {
 		g.WarnSignal = warnSignals[0]
 	}
 }
+
+// maxHaltGrace bounds how long others wait for a job that makes room for them.
+const maxHaltGrace Duration = 3600
+
+func (d *decoder) checkHalt(gn *node, s *Spec) {
+	g := s.Gbatch
+	if g.HaltGrace > maxHaltGrace {
+		d.problemAt(gn, "haltGrace", fmt.Sprintf("must be at most %s, is %s", maxHaltGrace, g.HaltGrace), "")
+	}
+	if (g.HaltSignal != "" || g.HaltGrace > 0) && !s.Request.Scheduling.Restartable {
+		d.note("haltSignal and haltGrace matter for restartable jobs only, and this job is not restartable")
+	}
+}

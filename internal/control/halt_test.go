@@ -1,0 +1,37 @@
+package control
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// TestHaltSignal: a job that makes room for another is sent what it asked for,
+// and has the time that it asked for.
+func TestHaltSignal(t *testing.T) {
+	for name, tc := range map[string]struct {
+		g    *job.Gbatch
+		want Ending
+	}{
+		"site's": {nil, Ending{Signal: "TERM", Grace: 30 * sched.Second}},
+		"own":    {&job.Gbatch{HaltSignal: "USR1", HaltGrace: 600}, Ending{Signal: "USR1", Grace: 600 * sched.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.node("n1", 2, 0, "", "i1")
+			spec := &job.Spec{Name: "a", Gbatch: tc.g}
+			spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
+			spec.Request.Scheduling.Restartable = true
+			w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
+			w.schedule()
+			w.c.halt(w.now, sched.Halt{Job: schedID(1), For: schedID(2)})
+			tc.want.Reason, tc.want.Then, tc.want.Text = job.Preempted, job.Queued, "halted to make room for job 2"
+			if diff := cmp.Diff(&tc.want, w.c.job(1).Ending); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
