@@ -37,7 +37,7 @@ func broken(fix, format string, args ...any) []finding {
 // checks are what a machine needs to be a node, in the order in which one
 // would set it up.
 var checks = []func(ctx context.Context, c *Config) []finding{
-	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkDisk, checkRoots, checkNetwork, checkController,
+	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkDisk, checkRoots, checkNetwork, checkRegistries, checkController,
 }
 
 // Check writes to w what this machine lacks to be a node, one line for each
