@@ -2,6 +2,7 @@ package noded
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path"
@@ -14,6 +15,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/oci/netns"
 )
 
 // killEnv names the point at which a daemon kills itself.
@@ -132,7 +134,7 @@ func rankDirs(s *site) []string {
 }
 
 // leavesNothing looks for what a node that holds no rank must not have: mounts,
-// cgroups, processes, and directories other than kept logs.
+// cgroups, processes, network interfaces, and directories other than kept logs.
 func (s *site) leavesNothing() {
 	s.t.Helper()
 	if dirs := rankDirs(s); len(dirs) > 0 {
@@ -154,6 +156,15 @@ func (s *site) leavesNothing() {
 	}
 	if gone, err := cgroups.Sweep(path.Join(base.base, "gbatch", s.cfg.Name), func(string) bool { return false }); err != nil || len(gone) > 0 {
 		s.t.Errorf("cgroups without a rank: %v %v", gone, err)
+	}
+	links, err := net.Interfaces()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, l := range links {
+		if strings.HasPrefix(l.Name, netns.Interfaces(s.cfg.Name)) {
+			s.t.Errorf("network interface %s", l.Name)
+		}
 	}
 	if out, err := exec.Command("pgrep", "-f", "shim "+s.cfg.StateDir).Output(); err == nil {
 		s.t.Errorf("shims: %s", out)
