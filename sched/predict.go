@@ -9,6 +9,8 @@ package sched
 type Predictor struct {
 	recent map[predictKey]*recent
 	order  []predictKey // oldest first
+
+	used, asked int64 // machine time of lately, as jobs took it and as their limits said
 }
 
 type predictKey struct {
@@ -32,6 +34,7 @@ const maxPredictKeys = 100_000
 
 // Observe takes note of how long a job ran.
 func (p *Predictor) Observe(j Job, ran Time) {
+	p.weigh(j, ran)
 	if p.recent == nil {
 		p.recent = map[predictKey]*recent{}
 	}
@@ -50,6 +53,27 @@ func (p *Predictor) Observe(j Job, ran Time) {
 		delete(p.recent, p.order[0])
 		p.order = p.order[1:]
 	}
+}
+
+// weigh counts how much of what is asked is used. What was long ago counts less.
+func (p *Predictor) weigh(j Job, ran Time) {
+	if j.Limit <= 0 || j.Shape == nil {
+		return
+	}
+	const unit, forget = 10 * Second, 10
+	size := int64(j.Shape.Ranks()) * max(j.Shape.MilliGPU/WholeGPU, j.Shape.MilliCPU/16_000, 1)
+	size = min(size, 1<<17)
+	p.used += int64(min(ran, j.Limit, 1<<20*unit)/unit+1)*size - p.used>>forget
+	p.asked += int64(min(j.Limit, 1<<20*unit)/unit+1)*size - p.asked>>forget
+}
+
+// LimitUse is how much of the machine time that limits ask for is used, in
+// percent: 1 to 100. It is 50 as long as nothing is known.
+func (p *Predictor) LimitUse() int64 {
+	if p.asked == 0 {
+		return 50
+	}
+	return min(max(p.used*100/p.asked, 1), 100)
 }
 
 // Predict is the run time to expect of a job, for Job.Predicted: 0 if nothing is

@@ -1,6 +1,9 @@
 package sched
 
-import "math/bits"
+import (
+	"cmp"
+	"math/bits"
+)
 
 // Jobs that take little of the machine delay others little, so letting them go
 // first shortens the wait of nearly everybody. Who takes much is kept from
@@ -57,9 +60,12 @@ func (r *round) patience() Time {
 	return r.s.boostAfter
 }
 
-// backlog is the time for which the whole machine has work, by limits. Of a
-// limit that is longer than it takes to full age, and so hardly meant, only
-// that much counts.
+// SetLimitUse says how much of what limits ask for jobs use lately, in percent,
+// as Predictor.LimitUse knows it.
+func (s *State) SetLimitUse(percent int64) { s.limitUse = percent }
+
+// backlog is the time for which the whole machine has work, by limits and by
+// how much of them is used.
 func (r *round) backlog() Time {
 	var sum int64 // microseconds
 	add := func(left Time, part, all, n int64) {
@@ -71,20 +77,19 @@ func (r *round) backlog() Time {
 	for _, k := range r.s.kindList {
 		part, all := k.share(r)
 		for i := range k.heads {
-			add(min(k.limit, r.policy.MaxAge), part, all, int64(k.heads[i].class.live))
+			add(k.limit, part, all, int64(k.heads[i].class.live))
 		}
 	}
 	for _, x := range r.s.running { // a sum: order does not matter
 		gpu, cpu := x.milli, int64(0)
-		left := min(x.End-r.now, r.policy.MaxAge)
 		for _, k := range x.ranks {
 			cpu += k.cpu
 		}
 		if r.totalMilli > 0 && mulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
-			add(left, gpu, r.totalMilli, 1)
+			add(x.End-r.now, gpu, r.totalMilli, 1)
 		} else {
-			add(left, cpu, r.totalCPU, 1)
+			add(x.End-r.now, cpu, r.totalCPU, 1)
 		}
 	}
-	return Time(sum / 1000)
+	return Time(mulDiv(sum/1000, cmp.Or(r.s.limitUse, 100), 100))
 }

@@ -37,6 +37,7 @@ type State struct {
 	mix        []mixShape // of the last round
 	mixes      uint64     // ever made, to tell them apart
 	timed      bool       // some limit counts GPU-minutes
+	limitUse   int64      // see SetLimitUse
 	boostAfter Time       // see round.patience
 	boostRound *round     // that worked it out
 	lastIn     *Shape     // the request that was interned last, and its shape

@@ -24,11 +24,12 @@ func (c *Controller) expect(j *Job) sched.Time {
 // observe learns from an attempt that ended by itself: finished or failed by its
 // own doing. One that was cancelled or lost says nothing about the next.
 func (c *Controller) observe(j *Job) {
-	if !c.predicts() || j.Started == 0 || j.Ended == 0 {
+	if !c.predicts() && c.cfg.Policy.BoostBacklog == 0 || j.Started == 0 || j.Ended == 0 {
 		return
 	}
 	own := j.State == job.Finished || j.State == job.Failed && j.Reason.Class() != job.Infra
 	if own {
 		c.predictor.Observe(c.schedJob(j), max(j.Ended-j.Started, 1))
+		c.sched.SetLimitUse(c.predictor.LimitUse())
 	}
 }

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	Policy    string // fcfs, easy, easy-sjbf, conservative, gbatch
 	Estimates string // user, exact, predicted
-	Placement string // random, bestfit, fgd, gbatch
+	Placement string // random, bestfit, fgd, gbatch; empty: gbatch for that policy, bestfit for the others
 	Seed      uint64
 	Batch     bool     // one round for all events of a moment
 	Set       []string // rules to change, as "max_wait_boost=2d"; see Set
@@ -32,11 +32,18 @@ const maxRun = 90 * sched.Day
 // where the policy says otherwise, and no round is cut short.
 //
 // In gbatch mode the queue is ordered by the machine time that jobs are
-// expected to take, and one that has waited 12 hours and 40 % of the backlog
+// expected to take, and one that has waited 12 hours and 60 % of the backlog
 // goes first: longer than first come, first served would need, but not by much.
 func (o Options) ControlConfig() (control.Config, error) {
 	p := sched.DefaultPolicy()
 	p.Mode, p.Placement = sched.Mode(o.Policy), sched.Placement(o.Placement)
+	switch {
+	case o.Placement != "":
+	case p.Mode == sched.Gbatch:
+		p.Placement = sched.PlaceGbatch
+	default:
+		p.Placement = sched.PlaceBestFit
+	}
 	p.Weights, p.MaxWaitBoost, p.BoostBacklog, p.HaltGrace, p.Seed = sched.Weights{}, 0, 0, 0, o.Seed
 	p.MaxStarts, p.MaxEvaluated = 1_000_000, 10_000_000
 	p.DefaultLimit = maxRun
@@ -51,7 +58,7 @@ func (o Options) ControlConfig() (control.Config, error) {
 		return control.Config{}, fmt.Errorf("estimates is %q: want user, exact or predicted", o.Estimates)
 	}
 	if p.Mode == sched.Gbatch {
-		p.Weights.Small, p.MaxWaitBoost, p.BoostBacklog = 1000, 12*sched.Hour, 40
+		p.Weights.Small, p.MaxWaitBoost, p.BoostBacklog = 1000, 12*sched.Hour, 60
 		p.BackfillReservations = 1
 	}
 	cfg := control.Config{
@@ -74,7 +81,7 @@ func (o Options) Replay(w Workload, nodes []Node, watch Watch) (Config, Result, 
 	}
 	cc.Policy.Mix = w.Mix
 	cfg := w.Config(cc, nodes, watch)
-	cfg.Batch, cfg.Known = o.Batch, o.Estimates == "exact"
+	cfg.Batch, cfg.Known = o.Batch || w.Batch, o.Estimates == "exact"
 	if len(w.Jobs) == 0 {
 		return cfg, Result{}, errors.New("the trace has no jobs" + because(w.Notes))
 	}
