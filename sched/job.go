@@ -31,12 +31,16 @@ const WholeGPU = 1000
 // takes, how many ranks there are, and which nodes and GPUs will do. Shapes are
 // compared by value; a *Shape must not change once it was handed over.
 type Shape struct {
-	Nodes     int   `json:"nodes,omitempty"`    // ranks, each on a node of its own; 0 means 1
-	MilliGPU  int64 `json:"milliGpu,omitempty"` // per rank: 1000 is one whole GPU, 1..999 a share of one
-	AllGPUs   bool  `json:"allGpus,omitempty"`  // every usable GPU of the node, at least one: a whole node
-	MilliCPU  int64 `json:"milliCpu,omitempty"` // per rank
-	MemMiB    int64 `json:"memMib,omitempty"`   // per rank
-	Exclusive bool  `json:"exclusive,omitempty"`
+	Nodes    int   `json:"nodes,omitempty"`    // ranks, each on a node of its own; 0 means 1
+	MilliGPU int64 `json:"milliGpu,omitempty"` // per rank: 1000 is one whole GPU, 1..999 a share of one
+	// RestMilliGPU is for one more rank with fewer GPUs, as 12 GPUs of nodes that
+	// have 8 are one node and a rest of 4000. It goes to the node that has the most
+	// free. A plan for later reckons with a whole rank for it.
+	RestMilliGPU int64 `json:"restMilliGpu,omitempty"`
+	AllGPUs      bool  `json:"allGpus,omitempty"`  // every usable GPU of the node, at least one: a whole node
+	MilliCPU     int64 `json:"milliCpu,omitempty"` // per rank
+	MemMiB       int64 `json:"memMib,omitempty"`   // per rank
+	Exclusive    bool  `json:"exclusive,omitempty"`
 
 	Cluster       int      `json:"cluster,omitempty"`       // 0: any
 	Node          string   `json:"node,omitempty"`          // empty: any; case and everything but letters and digits are ignored
@@ -48,7 +52,10 @@ type Shape struct {
 }
 
 // Ranks is the number of ranks, at least one.
-func (s *Shape) Ranks() int { return max(s.Nodes, 1) }
+func (s *Shape) Ranks() int { return s.alike() + boolInt(s.RestMilliGPU > 0) }
+
+// alike is the number of ranks without the rest.
+func (s *Shape) alike() int { return max(s.Nodes, 1) }
 
 // whole says that a rank takes its node for itself.
 func (s *Shape) whole() bool { return s.AllGPUs || s.Exclusive }
@@ -64,6 +71,9 @@ func (s *Shape) Validate() error {
 		bad("milliGpu is %d: want 0 or more", s.MilliGPU)
 	} else if s.MilliGPU > WholeGPU && s.MilliGPU%WholeGPU != 0 {
 		bad("milliGpu is %d: want a share of one GPU (1..999) or whole GPUs (a multiple of 1000)", s.MilliGPU)
+	}
+	if s.RestMilliGPU < 0 || s.RestMilliGPU > 0 && (s.RestMilliGPU >= s.MilliGPU || s.RestMilliGPU%WholeGPU != 0) {
+		bad("restMilliGpu is %d: want whole GPUs (a multiple of 1000), fewer than the other ranks have", s.RestMilliGPU)
 	}
 	for _, q := range []struct {
 		name string

@@ -231,7 +231,43 @@ func (r *round) cost(k *jobKind, sp spot) cost {
 // findGang looks for a node for each rank: of one kind, under one switch and on
 // the nodes that suit best, as far as that is possible.
 func (r *round) findGang(k *jobKind) []spot {
-	ranks := k.shape.Ranks()
+	found := r.findAlike(k)
+	if k.shape.rest == nil || found == nil {
+		return found
+	}
+	rest := r.findRest(k, found)
+	if rest == nil {
+		return nil
+	}
+	return append(slices.Clip(found), *rest)
+}
+
+// findRest finds a place for the rank with fewer GPUs: of the other nodes the
+// one with the most free, by name where they are alike.
+func (r *round) findRest(k *jobKind, taken []spot) *spot {
+	small := *k
+	small.shape = k.shape.rest
+	var best *node
+	var avail gpuSet
+	for _, n := range r.s.sorted {
+		f := small.shape.on(n.kind)
+		if !f.ok || !n.open() || !small.shape.named(n) || slices.ContainsFunc(taken, func(sp spot) bool { return sp.node == n }) {
+			continue
+		}
+		if a, ok := r.roomNow(n, &small, f); ok && (best == nil || a.count() > avail.count()) {
+			best, avail = n, a
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	sp := r.spotOn(best, &small, avail)
+	return &sp
+}
+
+// findAlike finds places for the ranks that are alike.
+func (r *round) findAlike(k *jobKind) []spot {
+	ranks := k.shape.alike()
 	most := len(r.s.sorted) // of one kind that are compared, unless a switch makes them differ
 	if c := r.policy.Candidates; c > 0 && !r.exhaustive() {
 		most = ranks + c
@@ -250,20 +286,19 @@ func (r *round) findGang(k *jobKind) []spot {
 			return len(found) < most || nk.switched
 		})
 		if len(found) >= ranks {
-			return r.closest(k, found)
+			return r.closest(k, found, ranks)
 		}
 		all = append(all, found...)
 	}
 	if len(all) < ranks {
 		return nil
 	}
-	return r.closest(k, all)
+	return r.closest(k, all, ranks)
 }
 
 // closest chooses a spot for each rank: the smallest switch that has enough, or
 // else the largest ones.
-func (r *round) closest(k *jobKind, found []spot) []spot {
-	ranks := k.shape.Ranks()
+func (r *round) closest(k *jobKind, found []spot, ranks int) []spot {
 	costs := make(map[*node]cost, len(found))
 	under := map[string]int{}
 	for _, sp := range found {

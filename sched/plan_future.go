@@ -98,7 +98,7 @@ func (r *round) earliest(k *jobKind, from Time) (Time, []spot) {
 		if ranks == 1 {
 			return at, r.cheapest(k, found)
 		}
-		return at, r.closest(k, found)
+		return at, r.closest(k, found, k.shape.Ranks())
 	}
 }
 

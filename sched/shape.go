@@ -18,6 +18,7 @@ type shape struct {
 	refs      int   // classes and running jobs
 	submitted int64 // jobs ever queued with it, for the mix
 	fits      map[*nodeKind]fit
+	rest      *shape                // of the rank with fewer GPUs, nil if there is none
 	lost      map[lostKey]lostValue // see round.lost
 }
 
@@ -58,6 +59,11 @@ func (s *State) intern(in *Shape) *shape {
 		models := n.GPUModels
 		n.GPUModels, n.Features = slices.Clone(in.GPUModels), slices.Clone(in.Features)
 		out = &shape{Shape: n, key: key, bounds: bounds, node: fold(n.Node), models: models, fits: map[*nodeKind]fit{}}
+		if n.RestMilliGPU > 0 {
+			rest := *out
+			rest.MilliGPU, rest.RestMilliGPU, rest.fits = n.RestMilliGPU, 0, map[*nodeKind]fit{}
+			out.rest = &rest
+		}
 		s.shapes[key] = out
 	}
 	s.lastIn, s.lastShape = in, out
@@ -68,14 +74,14 @@ func (s *State) intern(in *Shape) *shape {
 // for equal requests, and one that leaves out the amounts of a rank.
 func (x *Shape) canonical() (n Shape, bounds, key string) {
 	n = *x
-	n.Nodes = x.Ranks()
+	n.Nodes = x.alike()
 	n.GPUModels = sortedSet(x.GPUModels, strings.ToLower)
 	n.Features = sortedSet(x.Features, func(f string) string { return f })
 	part := int64(boolInt(n.MilliGPU%WholeGPU != 0))
 	if n.GPUMemMiB > 0 {
 		part *= n.MilliGPU // a larger share has more memory, and so may fit where a smaller one does not
 	}
-	bounds = fmt.Sprintf("%d %t %t %d %q %q %d %d %d %q %d", n.Nodes, n.AllGPUs, n.Exclusive, n.Cluster, fold(n.Node),
+	bounds = fmt.Sprintf("%d %d %t %t %d %q %q %d %d %d %q %d", n.Nodes, n.RestMilliGPU, n.AllGPUs, n.Exclusive, n.Cluster, fold(n.Node),
 		n.GPUModels, n.GPUMemMiB, n.MinCUDA, n.MinComputeCap, n.Features, part)
 	return n, bounds, fmt.Sprintf("%s %d %d %d", bounds, n.MilliGPU, n.MilliCPU, n.MemMiB)
 }

@@ -32,7 +32,7 @@ type simCmd struct {
 
 	Policy    string  `enum:"fcfs,easy,easy-sjbf,conservative,gbatch" default:"gbatch" help:"fcfs, easy, easy-sjbf, conservative or gbatch."`
 	Estimates string  `enum:"user,exact,predicted" default:"user" help:"Run times to reckon with: user (limits), exact or predicted."`
-	Placement string  `enum:"random,bestfit,fgd,gbatch" default:"gbatch" help:"How a node is chosen: random, bestfit, fgd or gbatch."`
+	Placement string  `enum:",random,bestfit,fgd,gbatch" default:"" help:"How a node is chosen: random, bestfit, fgd or gbatch. Default: gbatch for that policy, bestfit for the others."`
 	Load      float64 `default:"1.3" help:"openb: GPUs requested, as a multiple of those there are."`
 	Seed      uint64  `default:"1" help:"Seed of everything random."`
 	Batch     bool    `help:"One round for all events of a second, not one after each."`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -67,6 +68,7 @@ func ReadPhilly(r io.Reader, span Span, perNode int) (Workload, error) {
 	if empty > 0 {
 		w.note("%d jobs left out: they ask for no GPU", empty)
 	}
+	w.dropSmall()
 	w.inOrder()
 	w.fromFirst()
 	return w, nil
@@ -141,6 +143,23 @@ func (w Workload) PhillyOrder(r io.Reader, perNode int) (Workload, error) {
 	return out, nil
 }
 
+// smallCluster is how many jobs a virtual cluster must have had in the span to
+// count: the published schedules leave out those with fewer.
+const smallCluster = 10
+
+// dropSmall leaves out the jobs of virtual clusters that hardly had any.
+func (w *Workload) dropSmall() {
+	jobs := map[string]int{}
+	for _, j := range w.Jobs {
+		jobs[j.User]++
+	}
+	all := len(w.Jobs)
+	w.Jobs = slices.DeleteFunc(w.Jobs, func(j Job) bool { return j.User != "" && jobs[j.User] < smallCluster })
+	if n := all - len(w.Jobs); n > 0 {
+		w.note("%d jobs left out: their virtual clusters had fewer than %d", n, smallCluster)
+	}
+}
+
 // fromFirst makes the first submission the begin of the log.
 func (w *Workload) fromFirst() {
 	if len(w.Jobs) == 0 {
@@ -154,10 +173,11 @@ func (w *Workload) fromFirst() {
 }
 
 // Gang is a request for GPUs on nodes that have so many each: on one node, or
-// else on as few as hold them, with equally many on each.
+// else on whole nodes and, for what is left, a part of one more.
 func Gang(gpus int64, perNode int) sched.Shape {
 	most := int64(max(perNode, 1))
-	nodes := (gpus + most - 1) / most
-	each := (gpus + nodes - 1) / nodes
-	return sched.Shape{Nodes: int(nodes), MilliGPU: each * sched.WholeGPU}
+	if gpus <= most {
+		return sched.Shape{Nodes: 1, MilliGPU: gpus * sched.WholeGPU}
+	}
+	return sched.Shape{Nodes: int(gpus / most), MilliGPU: most * sched.WholeGPU, RestMilliGPU: gpus % most * sched.WholeGPU}
 }

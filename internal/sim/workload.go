@@ -16,6 +16,7 @@ type Workload struct {
 	Procs int    // processors of a log of one undifferentiated pool; 0: unknown
 	Epoch int64  // Unix seconds of time 0; 0: unknown
 
+	Batch   bool             // one round for all events of a moment
 	OneShot bool             // a job that finds no room when it comes is gone
 	Mix     []sched.MixShape // what fragmentation is measured against; nil: what was submitted
 
@@ -53,12 +54,13 @@ type shapes map[flatShape]*sched.Shape
 
 type flatShape struct {
 	nodes              int
-	milli, cpu, mem    int64
+	milli, rest        int64
+	cpu, mem           int64
 	models, node, feat string
 }
 
 func (s shapes) of(x sched.Shape, models string) *sched.Shape {
-	key := flatShape{nodes: x.Nodes, milli: x.MilliGPU, cpu: x.MilliCPU, mem: x.MemMiB, models: models}
+	key := flatShape{nodes: x.Nodes, milli: x.MilliGPU, rest: x.RestMilliGPU, cpu: x.MilliCPU, mem: x.MemMiB, models: models}
 	if s[key] == nil {
 		s[key] = &x
 	}
