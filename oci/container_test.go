@@ -77,7 +77,8 @@ func TestInside(t *testing.T) {
 		}, "fine\n"},
 		"seccomp": {`grep -E '^Seccomp:' /proc/self/status; unshare -U true 2>&1`, nil, "Seccomp:\t2\nunshare: unshare(0x10000000): Operation not permitted\n"},
 		"proc":    {`echo 1 >/proc/sys/kernel/panic; cat /proc/keys`, nil, "/bin/sh: can't create /proc/sys/kernel/panic: Read-only file system\n"},
-		"sigign":  {``, func(r *oci.SpecRequest) { r.Command = []string{"grep", "SigIgn", "/proc/self/status"} }, "SigIgn:\t0000000000000000\n"},
+		// But for 32 and 33, which the C library keeps for itself and make leaves ignored.
+		"sigign": {`x=$(grep SigIgn /proc/self/status); x=${x#*0}; echo $((0x0$x & ~0x180000000))`, nil, "0\n"},
 		"noimage": {`echo $0 $1`, func(r *oci.SpecRequest) {
 			r.Image.Entrypoint = []string{"/bin/sh", "-c", "echo entry $0"}
 			r.Command = []string{"cmd"}
