@@ -1,0 +1,301 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"gbatch/accounting"
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Chaos is a random history: jobs of all kinds on a few nodes that fall silent,
+// come back, lose their state or are drained, with a controller that is killed
+// at any moment and starts again from its records. Everything follows from Seed.
+type Chaos struct {
+	Seed  uint64
+	Nodes int
+	Steps int
+	Rules control.Config // zero: ChaosRules
+}
+
+// ChaosRules are those of a small site in which everything is allowed.
+func ChaosRules() control.Config {
+	p := sched.DefaultPolicy()
+	p.QOS = map[string]sched.QOS{"low": {}, "high": {Priority: 1000, Preempts: []string{"low"}}}
+	p.DefaultQOS, p.BackfillReservations, p.Estimates = "low", 4, sched.ByPredicted
+	p.Weights.Small = 100
+	return control.Config{
+		Policy: p, Accounting: accounting.DefaultConfig(), Projects: map[string]control.Project{"a": {}, "b": {}},
+		DefaultRun: sched.Hour, Grace: 30 * sched.Second, SuspectTime: 75 * sched.Second, NodeTimeout: 5 * sched.Minute,
+		KeepEnded: sched.Day, KeepCount: 1000, MaxQueued: 10_000,
+	}
+}
+
+// Tally is what happened in a random history.
+type Tally struct {
+	Submitted, Ended, Started int
+	Restarts, Compared        int // of these, the ones whose first plan was compared with the old controller's
+	Silences, Losses          int
+}
+
+// chaos is a history under way.
+type chaos struct {
+	cfg    Chaos
+	rng    *rand.Rand
+	c      *control.Controller
+	now    sched.Time
+	epoch  uint64
+	stored map[string]control.Record
+	nodes  []*fakeNode
+	tally  Tally
+	err    error
+}
+
+// fakeNode is a node as it is, whatever the controller believes.
+type fakeNode struct {
+	Node
+	instance int
+	silent   sched.Time // until then it says nothing; 0: it speaks
+	runs     map[job.RankID]sched.Time
+}
+
+// Run lives the history, and returns the first invariant that does not hold.
+func (cfg Chaos) Run() (Tally, error) {
+	if cfg.Rules.Projects == nil {
+		cfg.Rules = ChaosRules()
+	}
+	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: base, stored: map[string]control.Record{}}
+	for _, n := range GPUNodes(cfg.Nodes, 4, "H100") {
+		x.nodes = append(x.nodes, &fakeNode{Node: n, runs: map[job.RankID]sched.Time{}})
+	}
+	x.c = x.start()
+	for i := 0; i < cfg.Steps && x.err == nil; i++ {
+		x.step()
+		if x.err != nil {
+			x.err = fmt.Errorf("seed %d, step %d: %w", cfg.Seed, i, x.err)
+		}
+	}
+	return x.tally, x.err
+}
+
+// start is a controller on the records that are stored.
+func (x *chaos) start() *control.Controller {
+	x.epoch++
+	c, err := control.New(x.cfg.Rules, x.epoch)
+	for _, k := range slices.Sorted(maps.Keys(x.stored)) {
+		if err == nil {
+			err = c.Load(x.stored[k])
+		}
+	}
+	if err == nil {
+		err = c.Loaded(x.now)
+	}
+	x.fail(err)
+	return c
+}
+
+func (x *chaos) fail(err error) {
+	if x.err == nil {
+		x.err = err
+	}
+}
+
+// done makes a step's records durable and checks what must hold after it.
+func (x *chaos) done(e control.Effects) any {
+	for _, r := range e.Records {
+		k := fmt.Sprintf("%c/%d/%d/%s", r.Kind, r.Job, r.Seq, r.Name)
+		if r.Value == nil {
+			delete(x.stored, k)
+		} else {
+			x.stored[k] = r
+		}
+	}
+	x.fail(x.c.Check())
+	return e.Answer
+}
+
+func (x *chaos) apply(ev control.Event) any { return x.done(x.c.Apply(x.now, ev)) }
+
+// one in n.
+func (x *chaos) oneIn(n int) bool { return x.rng.IntN(n) == 0 }
+
+func (x *chaos) step() {
+	switch x.rng.IntN(12) {
+	case 0, 1, 2:
+		x.submit()
+	case 3:
+		x.act()
+	case 4:
+		x.trouble()
+	case 5:
+		x.restart()
+	case 6, 7, 8:
+		x.round()
+	default:
+		x.pass()
+	}
+}
+
+func (x *chaos) submit() {
+	gpus := []int64{0, 250, 500, 1000, 2000, 4000}[x.rng.IntN(6)]
+	shape := &sched.Shape{MilliGPU: gpus, MilliCPU: int64(1+x.rng.IntN(16)) * 1000, MemMiB: int64(1+x.rng.IntN(64)) << 10}
+	if gpus >= 1000 && x.oneIn(4) {
+		shape.Nodes = 1 + x.rng.IntN(3)
+	}
+	shape.Exclusive = x.oneIn(12)
+	req := &control.Request{Shape: shape, Limit: sched.Time(1+x.rng.IntN(120)) * sched.Minute, MinRun: sched.Minute, Restartable: x.oneIn(2)}
+	if x.oneIn(8) {
+		req.Bucket, req.BucketMax = "few", 2
+	}
+	ev := control.Submit{
+		User: []string{"ann", "bob", "eve"}[x.rng.IntN(3)], Project: []string{"a", "b"}[x.rng.IntN(2)], Request: req,
+		Spec: &job.Spec{Gbatch: &job.Gbatch{QOS: []string{"low", "low", "high"}[x.rng.IntN(3)]}}, Document: []byte("{}"), Hold: x.oneIn(10),
+	}
+	ev.UUID[0], ev.UUID[1], ev.UUID[2] = byte(x.tally.Submitted), byte(x.tally.Submitted>>8), 1
+	x.tally.Submitted++
+	x.apply(ev)
+}
+
+func (x *chaos) act() {
+	n := job.Number(1 + x.rng.IntN(max(x.tally.Submitted, 1)))
+	how := []control.Action{control.Cancel, control.Hold, control.Release, control.Release}[x.rng.IntN(4)]
+	x.apply(control.Act{Action: how, Numbers: []job.Number{n}, By: "ann"})
+}
+
+// trouble befalls a node.
+func (x *chaos) trouble() {
+	n := x.nodes[x.rng.IntN(len(x.nodes))]
+	switch x.rng.IntN(4) {
+	case 0: // cut off, for less than a node is given or for more
+		n.silent = x.now + sched.Time(30+x.rng.IntN(900))*sched.Second
+		x.tally.Silences++
+	case 1: // its disk is gone
+		n.instance++
+		clear(n.runs)
+		x.tally.Losses++
+	case 2:
+		x.apply(control.Drain{Node: n.Name, Reason: "test"})
+	case 3:
+		x.apply(control.Drain{Node: n.Name})
+	}
+}
+
+// pass lets time pass, on the nodes too.
+func (x *chaos) pass() {
+	x.now += sched.Time(1+x.rng.IntN(120)) * sched.Second
+	x.apply(control.Tick{})
+	for _, n := range x.nodes {
+		x.sync(n)
+	}
+}
+
+// sync is a node's word, and its obedience: what it is not to run any more ends,
+// and what it is to run begins.
+func (x *chaos) sync(n *fakeNode) {
+	lease := x.cfg.Rules.NodeTimeout * 8 / 10
+	if n.silent > x.now {
+		if v := x.view(n); v != nil && x.now-v.LastSeen > lease {
+			clear(n.runs) // it ends them by itself: others may have them
+		}
+		return
+	}
+	n.silent = 0
+	var words []job.RankStatus
+	ids := slices.SortedFunc(maps.Keys(n.runs), func(a, b job.RankID) int {
+		return int(a.Job)<<8 + int(a.Attempt)<<4 + int(a.Rank) - int(b.Job)<<8 - int(b.Attempt)<<4 - int(b.Rank)
+	})
+	for _, id := range ids {
+		st := job.RankStatus{ID: id, Phase: job.PhaseRunning}
+		if n.runs[id] <= x.now {
+			st.Phase = job.PhaseEnded
+			st.Exit = &job.Exit{StartedMS: int64(x.now), EndedMS: int64(x.now)}
+			if x.oneIn(5) {
+				st.Exit.Code, st.Exit.Reason = 1, []job.Reason{job.ExitCode, job.NodeFail, job.OOM}[x.rng.IntN(3)]
+			}
+			x.tally.Ended++
+		}
+		words = append(words, st)
+	}
+	ans := x.apply(control.NodeSync{Name: n.Name, Instance: fmt.Sprint(n.instance), Hash: "1", Inventory: &n.Inventory, Ranks: words})
+	if r, bad := ans.(*control.Refusal); bad {
+		x.fail(errors.New(r.Message))
+	}
+	x.obey(n)
+}
+
+func (x *chaos) view(n *fakeNode) *control.Node { return x.c.View(x.now).Node(n.Name) }
+
+func (x *chaos) obey(n *fakeNode) {
+	want := map[job.RankID]*control.Job{}
+	v := x.c.View(x.now)
+	node := v.Node(n.Name)
+	if node == nil {
+		return
+	}
+	for _, num := range node.Jobs {
+		j := v.Job(num)
+		for i := range j.Attempt.Ranks {
+			if j.Attempt.Ranks[i].Alloc.Node == n.Name && j.Attempt.Ranks[i].Phase != job.PhaseEnded {
+				want[j.RankID(i)] = j
+			}
+		}
+	}
+	for id := range n.runs { // a set: order does not matter
+		if want[id] == nil {
+			delete(n.runs, id)
+		}
+	}
+	for _, num := range node.Jobs {
+		j := v.Job(num)
+		for i := range j.Attempt.Ranks {
+			id := j.RankID(i)
+			switch _, runs := n.runs[id]; {
+			case want[id] == nil || j.Attempt.Ranks[i].Alloc.Node != n.Name:
+			case j.Ending != nil:
+				n.runs[id] = x.now
+			case !runs:
+				n.runs[id] = x.now + min(j.LimitLeft(), sched.Time(x.rng.IntN(1800))*sched.Second)
+				x.tally.Started++
+			}
+		}
+	}
+}
+
+func (x *chaos) round() {
+	if x.c.Due() {
+		x.done(x.c.Schedule(x.now))
+	}
+}
+
+// restart kills the controller. Where no node is in doubt, which only contact
+// can tell, the new one must plan exactly as the old one would have.
+func (x *chaos) restart() {
+	old := x.c
+	x.c = x.start()
+	x.tally.Restarts++
+	for _, n := range old.View(x.now).Nodes {
+		if n.Suspect || n.Lost {
+			return
+		}
+	}
+	if x.err != nil || !old.Due() {
+		return
+	}
+	x.tally.Compared++
+	old.Schedule(x.now)
+	x.done(x.c.Schedule(x.now))
+	was, _ := old.Plan()
+	is, _ := x.c.Plan()
+	if a, b := planText(was), planText(is); a != b {
+		x.fail(fmt.Errorf("after a restart the plan is another\nbefore: %s\nafter:  %s", a, b))
+	}
+}
+
+func planText(p *sched.Plan) string {
+	return fmt.Sprintf("starts %+v reservations %+v halts %+v rejects %+v", p.Starts, p.Reservations, p.Halts, p.Rejects)
+}
