@@ -85,7 +85,6 @@ func (c *Controller) cancel(now sched.Time, j *Job, e Act) Outcome {
 func (c *Controller) end(now sched.Time, j *Job, how Ending) {
 	c.change(now, j, how.Text, func(j *Job) { j.Ending = &how })
 	c.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
-	c.sched.Halting(schedID(j.Number)) // its resources are expected back
 	c.wakeNodesOf(j)
 }
 

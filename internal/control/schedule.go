@@ -102,5 +102,4 @@ func (c *Controller) halt(now sched.Time, h sched.Halt) {
 		Signal: cmp.Or(j.Request.HaltSignal, "TERM"), Grace: cmp.Or(j.Request.HaltGrace, c.cfg.Grace),
 		Reason: job.Preempted, Text: text, Then: job.Queued,
 	})
-	c.sched.Halting(h.Job)
 }
