@@ -76,6 +76,9 @@ func ReadOpenbPods(r io.Reader) (Workload, error) {
 	}
 }
 
+// maxPods bounds how many pods a load may need.
+const maxPods = 2_000_000
+
 // again is between the name of a pod that is drawn once more and a number.
 const again = "-tuned-"
 
@@ -101,6 +104,9 @@ func (w Workload) Inflate(nodes []Node, load float64, seed uint64) (Workload, er
 	out.Jobs = nil
 	var asked int64
 	for i := 0; asked < want; i++ {
+		if i == maxPods {
+			return w, fmt.Errorf("a load of %g needs more than %d pods of this trace: give a lower one", load, maxPods)
+		}
 		var j Job
 		if i < len(order) {
 			j = w.Jobs[order[i]]

@@ -43,6 +43,9 @@ func ReadSWF(r io.Reader) (Workload, error) {
 		}
 		f, err := swfFields(text)
 		if err != nil {
+			if !in.Scan() && in.Err() != nil { // the line was cut off
+				err = fmt.Errorf("read: %w", in.Err())
+			}
 			return w, lineError(line, "%w", err)
 		}
 		procs := f[swfAsked]
