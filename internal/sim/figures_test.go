@@ -133,3 +133,19 @@ func TestFragmentationGradientDescent(t *testing.T) {
 		t.Errorf("gbatch allocates %.2f %% of the GPUs, FGD %.2f %%", got, fgd)
 	}
 }
+
+// TestPhillyQueueEqualsThePublished replays first come, first served on the
+// order of jobs that the published schedule has.
+func TestPhillyQueueEqualsThePublished(t *testing.T) {
+	src := Source{Format: "philly", Trace: traceFile(t, "philly_sia.csv.gz"), Order: traceFile(t, "ref_single_80nodes_fifo.csv.gz"), Nodes: 80, PerNode: 8}
+	w, nodes, err := src.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fifo, _ := replay(t, Options{Policy: "fcfs", Estimates: "user"}, w, nodes)
+	near(t, "mean wait", fifo.AvgWait, 14_833.95, 0.01)
+	ours, _ := replay(t, Options{Policy: "gbatch", Estimates: "predicted"}, w, nodes)
+	if ours.AvgWait > fifo.AvgWait/2 {
+		t.Errorf("gbatch mode waits %.0f s, want less than half of %.0f s", ours.AvgWait, fifo.AvgWait)
+	}
+}

@@ -28,7 +28,7 @@ var phillyColumns = []string{"timestamp", "duration", "num_gpus", "gpu_time", "c
 // clusters, which were given to teams, stand for them. Users gave no limits
 // either. A job of more GPUs than a node has gets several nodes: see Gang.
 func ReadPhilly(r io.Reader, span Span, perNode int) (Workload, error) {
-	w := Workload{}
+	w := Workload{Batch: true} // as the published schedules: ends of a second, then submissions, then one round
 	t, err := openTable(r, nil, phillyColumns)
 	if err != nil {
 		return w, err
