@@ -17,8 +17,10 @@ import (
 // with what is to be changed.
 func (c *simCmd) whatIf(watch sim.Watch) ([]sim.Report, []sim.Curve, error) {
 	dir := c.FromStore
-	if inner := filepath.Join(dir, "store"); isDir(inner) {
-		dir = inner
+	for _, inner := range []string{"store", "ctld/store"} {
+		if p := filepath.Join(c.FromStore, inner); isDir(p) {
+			dir = p
+		}
 	}
 	var past sim.History
 	if err := store.ReadPast(store.Config{Dir: dir}, past.Take); err != nil {

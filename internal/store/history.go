@@ -21,7 +21,10 @@ func ReadPast(cfg Config, take func(control.Record) error) error {
 		o.FS = nil
 	}
 	db, err := pebble.Open(cfg.Dir, o)
-	if err != nil {
+	switch {
+	case errors.Is(err, pebble.ErrDBDoesNotExist):
+		return fmt.Errorf("read store %s: there is none: give a controller's directory, or a backup", cfg.Dir)
+	case err != nil:
 		return fmt.Errorf("read store %s: %w (a controller that runs keeps it locked: give a backup)", cfg.Dir, err)
 	}
 	s := &Store{db: db, cfg: cfg}
