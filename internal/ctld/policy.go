@@ -10,18 +10,20 @@ import (
 
 // PolicyConfig is the part of gctld.yaml that decides who goes first.
 type PolicyConfig struct {
-	Mode         string           `yaml:"mode"`         // gbatch, fcfs, easy, easy-sjbf, conservative
-	Estimates    string           `yaml:"estimates"`    // user: plan by limits; predicted: by what the user's jobs took before
-	Placement    string           `yaml:"placement"`    // gbatch, bestfit, fgd, random
-	Weights      Weights          `yaml:"weights"`      // priority points of each factor at its highest
-	MaxAge       Seconds          `yaml:"maxAge"`       // waiting this long gives the whole age factor
-	Reservations int              `yaml:"reservations"` // blocked jobs that get a place in the plan
-	MaxWait      Seconds          `yaml:"maxWaitBoost"` // older jobs go first; 0: never
-	HalfLife     Seconds          `yaml:"halfLife"`     // of usage
-	GPUWeights   map[string]int64 `yaml:"gpuWeights"`   // billing by part of the model's name, thousandths
-	CPUWeight    int64            `yaml:"cpuWeight"`    // of a core, thousandths of a GPU
-	GiBWeight    int64            `yaml:"gibWeight"`    // of a GiB of memory
-	GPUValues    map[string]int64 `yaml:"gpuValues"`    // placement keeps jobs that take anything off the valuable ones
+	Mode         string           `yaml:"mode"`          // gbatch, fcfs, easy, easy-sjbf, conservative
+	Estimates    string           `yaml:"estimates"`     // user: plan by limits; predicted: by what the user's jobs took before
+	Placement    string           `yaml:"placement"`     // gbatch, bestfit, fgd, random
+	Weights      Weights          `yaml:"weights"`       // priority points of each factor at its highest
+	MaxAge       Seconds          `yaml:"maxAge"`        // waiting this long gives the whole age factor
+	Reservations int              `yaml:"reservations"`  // blocked jobs that get a place in the plan
+	Order        string           `yaml:"backfillOrder"` // of the jobs that may go past those: priority, shortest
+	MaxWait      Seconds          `yaml:"maxWaitBoost"`  // older jobs go first; 0: never
+	BoostBacklog int64            `yaml:"boostBacklog"`  // percent of the time that the queue will take, added to maxWaitBoost
+	HalfLife     Seconds          `yaml:"halfLife"`      // of usage
+	GPUWeights   map[string]int64 `yaml:"gpuWeights"`    // billing by part of the model's name, thousandths
+	CPUWeight    int64            `yaml:"cpuWeight"`     // of a core, thousandths of a GPU
+	GiBWeight    int64            `yaml:"gibWeight"`     // of a GiB of memory
+	GPUValues    map[string]int64 `yaml:"gpuValues"`     // placement keeps jobs that take anything off the valuable ones
 
 	DefaultQOS string               `yaml:"defaultQos"`
 	QOS        map[string]QOS       `yaml:"qos"`
@@ -37,6 +39,8 @@ type Weights struct {
 	FairShare int64 `yaml:"fairShare"`
 	Size      int64 `yaml:"size"`
 	QOS       int64 `yaml:"qos"`
+	Slowdown  int64 `yaml:"slowdown"` // for each time its expected run time that a job has waited
+	Small     int64 `yaml:"small"`    // for each halving of the machine time that a job is expected to take
 }
 
 // JobLimits bound what one user, project or qos has at once; 0: no bound.
@@ -59,8 +63,9 @@ func defaultPolicy() PolicyConfig {
 	p, a := sched.DefaultPolicy(), accounting.DefaultConfig()
 	return PolicyConfig{
 		Mode: string(p.Mode), Estimates: string(p.Estimates), Placement: string(p.Placement),
-		Weights: Weights{Age: p.Weights.Age, FairShare: p.Weights.FairShare, Size: p.Weights.Size, QOS: p.Weights.QOS},
-		MaxAge:  Seconds(p.MaxAge / 1000), Reservations: p.BackfillReservations, MaxWait: Seconds(p.MaxWaitBoost / 1000),
+		Weights: Weights{Age: p.Weights.Age, FairShare: p.Weights.FairShare, Size: p.Weights.Size, QOS: p.Weights.QOS, Slowdown: p.Weights.Slowdown, Small: p.Weights.Small},
+		Order:   string(p.BackfillOrder), BoostBacklog: p.BoostBacklog,
+		MaxAge: Seconds(p.MaxAge / 1000), Reservations: p.BackfillReservations, MaxWait: Seconds(p.MaxWaitBoost / 1000),
 		HalfLife: Seconds(a.HalfLifeMS / 1000), CPUWeight: a.CPU, GiBWeight: a.GiB,
 	}
 }
@@ -88,6 +93,8 @@ func (c PolicyConfig) build(projects []Project) (sched.Policy, accounting.Config
 	p.Mode, p.Estimates, p.Placement = sched.Mode(c.Mode), sched.Estimates(c.Estimates), sched.Placement(c.Placement)
 	w := &p.Weights
 	w.Age, w.FairShare, w.Size, w.QOS = c.Weights.Age, c.Weights.FairShare, c.Weights.Size, c.Weights.QOS
+	w.Slowdown, w.Small = c.Weights.Slowdown, c.Weights.Small
+	p.BackfillOrder, p.BoostBacklog = sched.Order(c.Order), c.BoostBacklog
 	p.MaxAge = c.MaxAge.millis()
 	p.BackfillReservations, p.MaxWaitBoost = c.Reservations, c.MaxWait.millis()
 	p.Values, p.DefaultQOS = c.GPUValues, c.DefaultQOS
