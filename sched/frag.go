@@ -117,8 +117,8 @@ func (r *round) lost(k *jobKind, sp spot) int64 {
 
 // fgdScore is the published score of a loss: 100 times the logistic function of
 // the GPUs gained, as an integer. Losses that are close score the same. Among
-// those the published choices are nodes that are in use already; here, the
-// fullest one.
+// those the published choices are nodes that are in use already, and no more is
+// asked here: breaking ties better makes this another rule than the published.
 func (r *round) fgdScore(lost int64) int64 {
 	var weight int64
 	for _, m := range r.mix() {

@@ -218,7 +218,7 @@ func (r *round) cost(k *jobKind, sp spot) cost {
 	n := sp.node
 	switch r.policy.Placement {
 	case PlaceFGD:
-		return cost{-r.fgdScore(r.lost(k, sp)), int64(boolInt(n.idle())), n.freeMilli(), n.cpuFree}
+		return cost{-r.fgdScore(r.lost(k, sp)), int64(boolInt(n.idle()))}
 	case PlaceRandom:
 		return cost{r.random(k, n)}
 	case PlaceGbatch:
