@@ -24,6 +24,8 @@ type decoder struct {
 	notes []Note
 	creds *ref.Credentials
 
+	secrets map[string]string // by name
+
 	elsewhere map[string]string // see elsewhere; nil for other formats
 }
 

@@ -24,6 +24,7 @@ func TestDocs(t *testing.T) {
 	for _, fields := range [][]string{
 		names(specFields), names(ownerFields), names(requestFields), names(resourcesFields), names(dockerFields), names(storageFields), names(portFields),
 		names(schedulingFields), names(bucketFields), names(extraFields), names(gbatchFields),
+		names(tasksFields), names(retryFields), names(retryRuleFields), names(dependencyFields), names(idleFields), names(inputFields), names(outputFields), names(s3Fields), names(secretFields),
 	} {
 		for _, name := range fields {
 			if !regexp.MustCompile("`[^`]*\\b" + name + "\\b[^`]*`").MatchString(text) {

@@ -32,15 +32,15 @@ var requestFields = []field[Request]{
 	{"resources", func(d *decoder, n *node, r *Request) { object(d, n, resourcesFields, &r.Resources) }, true},
 	{"docker", readDocker, true},
 	{"scheduling", readScheduling, false},
-	{"extra", func(d *decoder, n *node, _ *Request) { object(d, n, extraFields, &struct{}{}) }, false},
+	{"extra", readExtra, false},
 }
 
 var resourcesFields = []field[Resources]{
 	{"clusterId", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.ClusterID, 0, maxClusterID) }, false},
 	{"slaveName", func(d *decoder, n *node, r *Resources) { d.str(n, &r.SlaveName, plain(1, 253)) }, false},
-	{"gpus", readGPUs, true},
-	{"cpus", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.CPUs, 1, maxCPUs) }, true},
-	{"cpuMemoryGb", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.CPUMemoryGB, 1, maxMemoryGB) }, true},
+	{"gpus", readGPUs, false},
+	{"cpus", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.CPUs, 1, maxCPUs) }, false},
+	{"cpuMemoryGb", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.CPUMemoryGB, 1, maxMemoryGB) }, false},
 	{"gpuModel", func(d *decoder, n *node, r *Resources) { d.strs(n, &r.GPUModel, plain(2, 128)) }, false},
 	{"gpuMemoryGb", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.GPUMemoryGB, 1, maxGPUMemoryGB) }, false},
 	{"minCudaVersion", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.MinCudaVersion, 0, maxCudaVersion) }, false},
@@ -48,7 +48,7 @@ var resourcesFields = []field[Resources]{
 }
 
 var dockerFields = []field[Docker]{
-	{"image", readImage, true},
+	{"image", readImage, false},
 	{"command", readCommand, false},
 	{"environment", readEnvironment, false},
 	{"storage", func(d *decoder, n *node, c *Docker) { readMounts(d, n, c, storageFields) }, false},
@@ -79,38 +79,6 @@ var schedulingFields = []field[Scheduling]{
 var bucketFields = []field[Bucket]{
 	{"bucketName", func(d *decoder, n *node, b *Bucket) { d.str(n, &b.Name, bucketName) }, true},
 	{"bucketMax", func(d *decoder, n *node, b *Bucket) { d.integer(n, &b.Max, 1, maxBucket) }, true},
-}
-
-var extraFields = []field[struct{}]{
-	{"sshPubKeys", unsupportedExtra(shellInstead), false},
-	{"emailOnQueue", unsupportedExtra(waitInstead), false},
-	{"emailOnRun", unsupportedExtra(waitInstead), false},
-	{"emailOnEnd", unsupportedExtra(waitInstead), false},
-	{"emailOnHalt", unsupportedExtra(waitInstead), false},
-	{"emailOnRestart", unsupportedExtra(waitInstead), false},
-}
-
-const shellInstead = "open a shell in the running job with gexec instead"
-
-const waitInstead = "remove it and wait for the job with gqueue wait"
-
-var gbatchFields = []field[Gbatch]{
-	{"nodes", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Nodes, 1, maxNodes) }, false},
-	{"exclusive", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Exclusive) }, false},
-	{"qos", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.QOS, word(".-")) }, false},
-	{"priority", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Priority, -maxPriority, maxPriority) }, false},
-	{"minComputeCapability", readComputeCapability, false},
-	{"maxQueued", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.MaxQueued, 1) }, false},
-	{"network", func(d *decoder, n *node, g *Gbatch) {
-		var word string
-		d.str(n, &word, networkWord)
-		g.Network = Network(word)
-	}, false},
-	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
-	{"warnBefore", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.WarnBefore, 1) }, false},
-	{"haltSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.HaltSignal, signalWord) }, false},
-	{"haltGrace", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.HaltGrace, 1) }, false},
-	{"warnSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.WarnSignal, signalWord) }, false},
 }
 
 // refused holds the keys of GPULab's documents that are understood and not
@@ -164,24 +132,6 @@ func readOwner(d *decoder, n *node, s *Spec) {
 	s.Owner = &o
 }
 
-func readGbatch(d *decoder, n *node, s *Spec) {
-	var g Gbatch
-	if object(d, n, gbatchFields, &g) && g != (Gbatch{}) {
-		s.Gbatch = &g
-	}
-}
-
-// unsupported refuses n unless it is empty.
-func (d *decoder) unsupported(n *node, message, hint string) {
-	if len(n.kids) > 0 || n.kind == numberKind || n.kind == stringKind && n.text != "" || n.kind == boolKind && n.text == "true" {
-		d.problem(n, message, hint)
-	}
-}
-
-func unsupportedExtra(hint string) func(*decoder, *node, *struct{}) {
-	return func(d *decoder, n *node, _ *struct{}) { d.unsupported(n, "is not supported by this version", hint) }
-}
-
 // readGPUs reads -1, a whole number, or a share of one GPU in hundredths.
 func readGPUs(d *decoder, n *node, r *Resources) {
 	x, ok := d.number(n, "a number")
@@ -199,18 +149,6 @@ func readGPUs(d *decoder, n *node, r *Resources) {
 	default:
 		d.problem(n, fmt.Sprintf("is %s, which is no number of GPUs", shorten(n.text)),
 			"write 0 for none, a whole number, -1 for all GPUs of one node, or a share of one GPU from 0.01 to 0.99 in steps of 0.01")
-	}
-}
-
-func readComputeCapability(d *decoder, n *node, g *Gbatch) {
-	x, ok := d.number(n, "a number such as 8.0")
-	tenths := math.Round(x * 10)
-	switch {
-	case !ok:
-	case x < 1 || x > 99 || math.Abs(x*10-tenths) > 1e-9:
-		d.problem(n, fmt.Sprintf("is %s, which is no compute capability", shorten(n.text)), "write major.minor, such as 7.5 or 9.0")
-	default:
-		g.MinComputeCapability = tenths / 10
 	}
 }
 

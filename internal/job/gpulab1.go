@@ -46,8 +46,9 @@ var definitionFields = []field[Spec]{
 	{"workingDir", inDocker(func(d *decoder, n *node, c *Docker) { d.absolute(n, &c.WorkingDir) }), false},
 	{"dockerUser", inDocker(func(d *decoder, n *node, c *Docker) { d.str(n, &c.User, dockerUser) }), false},
 	{"dockerGroupAdd", inDocker(func(d *decoder, n *node, c *Docker) { d.strs(n, &c.GroupAdd, word(".-")) }), false},
-	{"ssh_pubkeys", func(d *decoder, n *node, _ *Spec) {
-		d.unsupported(n, "is not supported by this version", shellInstead)
+	{"ssh_pubkeys", func(d *decoder, n *node, s *Spec) {
+		s.Request.Extra = &Extra{}
+		d.sshKeys(n, s.Request.Extra)
 	}, false},
 	{"jobType", func(d *decoder, _ *node, _ *Spec) { d.note("is not used: every job is a batch job") }, false},
 	{"userUidVariableName", func(d *decoder, _ *node, _ *Spec) { d.note("is not used: it has no effect in GPULab either") }, false},

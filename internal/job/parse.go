@@ -3,24 +3,34 @@ package job
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"gbatch/oci/ref"
 )
 
-// Submission is what a document asks for: the job, the registry login that was
-// split from its image, and remarks for the user.
+// Submission is what a document asks for: the job, the registry login and the
+// values of secrets that were split off, and remarks for the user.
 type Submission struct {
 	Spec     Spec
-	Registry *ref.Credentials // nil: none; never part of Spec
+	Registry *ref.Credentials  // nil: none; never part of Spec
+	Secrets  map[string]string // by name, of those in Spec.Gbatch.Secrets whose value is known; never part of Spec
 	Notes    []Note
 }
 
 // Document is the submission as a native document that Parse reads back to the
-// same submission. If there is a registry login, its password is in it: send
-// it to the controller and show it to nobody.
+// same submission. A registry login and secrets are in it: send it to the
+// controller and show it to nobody.
 func (s Submission) Document() ([]byte, error) {
+	if len(s.Secrets) > 0 {
+		g := *s.Spec.Gbatch
+		g.Secrets = slices.Clone(g.Secrets)
+		for i := range g.Secrets {
+			g.Secrets[i].Value = s.Secrets[g.Secrets[i].Name]
+		}
+		s.Spec.Gbatch = &g
+	}
 	if s.Registry != nil {
 		docker := &s.Spec.Request.Docker
 		// The scheme keeps a user called "oci" from being read as a transport.
@@ -57,7 +67,7 @@ func Parse(data []byte) (Submission, error) {
 	if ps := d.problems(); ps != nil {
 		return Submission{}, ps
 	}
-	return Submission{Spec: s, Registry: d.creds, Notes: d.notes}, nil
+	return Submission{Spec: s, Registry: d.creds, Secrets: d.secrets, Notes: d.notes}, nil
 }
 
 // readDocument checks size and encoding and reads the syntax tree.

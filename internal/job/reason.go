@@ -27,7 +27,17 @@ const (
 	ByAdmin           Reason = "ADMIN"
 	Preempted         Reason = "PREEMPTED"
 	Server            Reason = "SERVER"
+	DependencyFailed  Reason = "DEPENDENCY" // what it waits for can no longer happen
+	InputFailed       Reason = "INPUT"      // data could not be brought to the node
+	OutputFailed      Reason = "OUTPUT"     // the program succeeded and its results could not be saved
+	Progress          Reason = "PROGRESS"   // the program ended well before it said that it was done
 )
+
+// Reasons lists all but None.
+var Reasons = []Reason{
+	ExitCode, OOM, Signal, MaxRuntime, MaxQueued, NotAfter, InteractiveNoRoom, ImagePull, BadSpec, PortInUse, Mount, GPUError, NodeFail,
+	BackoffLimit, FailedIndexes, Utilization, LogQuota, ByUser, ByAdmin, Preempted, Server, DependencyFailed, InputFailed, OutputFailed, Progress,
+}
 
 // Class says whose fault an ending was: the program's (or its request's), or
 // the infrastructure's. Infrastructure faults never use up a user's retries.

@@ -34,28 +34,3 @@ func given(n *node, key string) bool {
 	kid := n.child(key)
 	return kid != nil && kid.kind != nullKind
 }
-
-// checkSpec checks what spans several parts of the document.
-func (d *decoder) checkSpec(n *node, s *Spec) {
-	g := s.Gbatch
-	if g == nil {
-		return
-	}
-	gn := n.child("gbatch")
-	d.push("gbatch")
-	defer d.pop()
-	d.checkNetwork(gn, s)
-	if g.MaxQueued > 0 && s.Request.Scheduling.Interactive {
-		d.problemAt(gn, "maxQueued", "cannot be combined with \"interactive\": an interactive job starts at once or fails", "remove one of them")
-	}
-	d.checkWarning(gn, s)
-	d.checkHalt(gn, s)
-	if memory := s.Request.Resources.CPUMemoryGB; memory > 0 && g.ShmSizeMB > memory*1024 {
-		d.problemAt(gn, "shmSizeMb", fmt.Sprintf("must be at most the job's memory, %d, is %d", memory*1024, g.ShmSizeMB), "raise request.resources.cpuMemoryGb")
-	}
-	for i, m := range s.Request.Docker.Storage {
-		if g.ShmSizeMB > 0 && m.ContainerPath == shmPath {
-			d.problemAt(gn, "shmSizeMb", fmt.Sprintf("sets the size of /dev/shm, as request.docker.storage[%d] does", i), "keep one of them")
-		}
-	}
-}

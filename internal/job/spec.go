@@ -24,6 +24,7 @@ type Request struct {
 	Resources  Resources  `json:"resources"`
 	Docker     Docker     `json:"docker"`
 	Scheduling Scheduling `json:"scheduling"`
+	Extra      *Extra     `json:"extra,omitempty"`
 }
 
 // Resources is the request of one rank.
@@ -31,8 +32,8 @@ type Resources struct {
 	ClusterID      int      `json:"clusterId,omitempty"`      // 0: any cluster
 	SlaveName      string   `json:"slaveName,omitempty"`      // node name; case and punctuation are ignored
 	GPUs           float64  `json:"gpus"`                     // -1: all of one node; a fraction below 1 is a share of one GPU
-	CPUs           int      `json:"cpus"`                     // cores
-	CPUMemoryGB    int      `json:"cpuMemoryGb"`              // GiB, tmpfs not included
+	CPUs           int      `json:"cpus,omitempty"`           // cores; 0 only with Gbatch.InstanceType
+	CPUMemoryGB    int      `json:"cpuMemoryGb,omitempty"`    // GiB, tmpfs not included; 0 only with Gbatch.InstanceType
 	GPUModel       []string `json:"gpuModel,omitempty"`       // any of these, as case-insensitive part of the model's name
 	GPUMemoryGB    int      `json:"gpuMemoryGb,omitempty"`    // least memory of each GPU, GiB
 	MinCudaVersion int      `json:"minCudaVersion,omitempty"` // least CUDA major version of the node's driver
@@ -41,7 +42,7 @@ type Resources struct {
 
 // Docker is the container.
 type Docker struct {
-	Image        string            `json:"image"` // without credentials
+	Image        string            `json:"image,omitempty"` // without credentials; empty only with Gbatch.ImageAlias
 	Command      Command           `json:"command"`
 	Environment  map[string]string `json:"environment,omitempty"`
 	Storage      []Storage         `json:"storage,omitempty"`
@@ -90,18 +91,12 @@ type Bucket struct {
 	Max  int    `json:"bucketMax"`
 }
 
-// Gbatch holds what the GPULab document has no word for.
-type Gbatch struct {
-	Nodes                int      `json:"nodes,omitempty"`     // ranks of a gang; 0 and 1: one
-	Exclusive            bool     `json:"exclusive,omitempty"` // no other job on the node
-	Network              Network  `json:"network,omitempty"`   // empty: see Spec.Network
-	QOS                  string   `json:"qos,omitempty"`
-	Priority             int      `json:"priority,omitempty"`             // <= 0 unless an operator submits
-	MinComputeCapability float64  `json:"minComputeCapability,omitempty"` // for example 8.0
-	MaxQueued            Duration `json:"maxQueued,omitempty"`            // FAILED MAX_QUEUED after that long in the queue
-	ShmSizeMB            int      `json:"shmSizeMb,omitempty"`            // size of /dev/shm, MiB, inside the memory; 0: the node's default
-	WarnBefore           Duration `json:"warnBefore,omitempty"`           // WarnSignal is sent that long before the time limit
-	WarnSignal           string   `json:"warnSignal,omitempty"`           // USR1, USR2, HUP, INT or TERM; set with WarnBefore
-	HaltSignal           string   `json:"haltSignal,omitempty"`           // sent when the job is halted to make room; empty: TERM
-	HaltGrace            Duration `json:"haltGrace,omitempty"`            // from HaltSignal to KILL; 0: the site's
+// Extra is GPULab's: who is told of what, by mail.
+type Extra struct {
+	SSHPubKeys     []string `json:"sshPubKeys,omitempty"` // kept for information: gexec needs no key
+	EmailOnQueue   []string `json:"emailOnQueue,omitempty"`
+	EmailOnRun     []string `json:"emailOnRun,omitempty"`
+	EmailOnEnd     []string `json:"emailOnEnd,omitempty"`
+	EmailOnHalt    []string `json:"emailOnHalt,omitempty"`
+	EmailOnRestart []string `json:"emailOnRestart,omitempty"`
 }

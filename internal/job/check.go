@@ -1,0 +1,127 @@
+package job
+
+import "fmt"
+
+// checkSpec checks what spans several parts of the document.
+func (d *decoder) checkSpec(n *node, s *Spec) {
+	g := s.Gbatch
+	if g == nil {
+		g = &Gbatch{}
+	}
+	d.checkGiven(n, g)
+	if s.Gbatch == nil {
+		return
+	}
+	gn := n.child("gbatch")
+	d.push("gbatch")
+	defer d.pop()
+	d.checkNetwork(gn, s)
+	d.checkWarning(gn, s)
+	d.checkHalt(gn, s)
+	d.checkShm(gn, s)
+	d.checkGang(gn, g)
+	d.checkWhen(gn, s)
+	d.checkData(gn, s)
+}
+
+// checkGiven looks for what may be left out only if the site has a table for it.
+func (d *decoder) checkGiven(n *node, g *Gbatch) {
+	request := n.child("request")
+	if request == nil {
+		return
+	}
+	need := func(object string, keys ...string) {
+		on := request.child(object)
+		if on == nil || on.kind != objectKind {
+			return
+		}
+		d.push("request")
+		d.push(object)
+		for _, key := range keys {
+			if kid := on.child(key); kid == nil {
+				d.push(key)
+				d.problem(on, "is required and missing", "")
+				d.pop()
+			} else if kid.kind == nullKind {
+				d.push(key)
+				d.problem(kid, "is required and must not be null", "")
+				d.pop()
+			}
+		}
+		d.pop()
+		d.pop()
+	}
+	if g.InstanceType == "" {
+		need("resources", "gpus", "cpus", "cpuMemoryGb")
+	}
+	if g.ImageAlias == "" {
+		need("docker", "image")
+	} else if docker := request.child("docker"); docker != nil && given(docker, "image") {
+		d.push("gbatch")
+		d.problemAt(n.child("gbatch"), "imageAlias", "cannot be combined with request.docker.image", "keep one of them")
+		d.pop()
+	}
+}
+
+func (d *decoder) checkShm(gn *node, s *Spec) {
+	g := s.Gbatch
+	if memory := s.Request.Resources.CPUMemoryGB; memory > 0 && g.ShmSizeMB > memory*1024 {
+		d.problemAt(gn, "shmSizeMb", fmt.Sprintf("must be at most the job's memory, %d, is %d", memory*1024, g.ShmSizeMB), "raise request.resources.cpuMemoryGb")
+	}
+	for i, m := range s.Request.Docker.Storage {
+		if g.ShmSizeMB > 0 && m.ContainerPath == shmPath {
+			d.problemAt(gn, "shmSizeMb", fmt.Sprintf("sets the size of /dev/shm, as request.docker.storage[%d] does", i), "keep one of them")
+		}
+	}
+}
+
+func (d *decoder) checkGang(gn *node, g *Gbatch) {
+	for key, word := range map[string]string{"startOrder": g.StartOrder, "stopWhen": g.StopWhen} {
+		if word != "" && g.Nodes < 2 {
+			d.problemAt(gn, key, "is about a job on several nodes, and this one has one", "set \"nodes\", or remove it")
+		}
+	}
+}
+
+// checkWhen looks at what says when a job runs and how often.
+func (d *decoder) checkWhen(gn *node, s *Spec) {
+	g, sc := s.Gbatch, s.Request.Scheduling
+	if g.MaxQueued > 0 && sc.Interactive {
+		d.problemAt(gn, "maxQueued", "cannot be combined with \"interactive\": an interactive job starts at once or fails", "remove one of them")
+	}
+	if len(g.Dependencies) > 0 && sc.Interactive {
+		d.problemAt(gn, "dependencies", "cannot be combined with \"interactive\": an interactive job starts at once or fails", "remove one of them")
+	}
+	if g.Tasks != nil && sc.Interactive {
+		d.problemAt(gn, "tasks", "cannot be combined with \"interactive\"", "remove one of them")
+	}
+	if g.LimitScope != "" && sc.MaxDuration == 0 {
+		d.problemAt(gn, "limitScope", "says what request.scheduling.maxDuration is counted over, which is not given", "give it, or remove limitScope")
+	}
+	if g.DependOnAny && len(g.Dependencies) < 2 {
+		d.problemAt(gn, "dependOnAny", "needs two or more dependencies", "remove it")
+	}
+	if len(g.Cron) > 0 && sc.Interactive {
+		d.problemAt(gn, "cron", "cannot be combined with \"interactive\"", "remove one of them")
+	}
+	if len(g.Cron) > 0 && (sc.NotBefore != 0 || sc.NotAfter != 0) {
+		d.problemAt(gn, "cron", "cannot be combined with notBefore and notAfter: it says itself when jobs are made", "remove one of them")
+	}
+}
+
+// checkData looks at what data and secrets need of each other.
+func (d *decoder) checkData(gn *node, s *Spec) {
+	g := s.Gbatch
+	if g.RequireProgress && g.ProgressFile == "" {
+		d.problemAt(gn, "requireProgress", "needs the \"progressFile\" that it is about", "")
+	}
+	mounted := map[string]int{}
+	for i, m := range s.Request.Docker.Storage {
+		mounted[m.ContainerPath] = i
+	}
+	for i, in := range g.Inputs {
+		if k, ok := mounted[in.Path]; ok && in.Path != "" {
+			d.problemAt(gn, "inputs", fmt.Sprintf("[%d] has the path of request.docker.storage[%d], %s", i, k, quote(in.Path)), "give it a path of its own, below the mount for example")
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package job
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// Input is data that is there before the program starts.
+type Input struct {
+	URI    string `json:"uri"`              // s3://BUCKET/KEY, https://, http:// where the site allows, or file:// below a storage root
+	Path   string `json:"path"`             // in the container: of the file, or of the directory if URI ends in /
+	SHA256 string `json:"sha256,omitempty"` // of the one file, in hex
+	Cache  bool   `json:"cache,omitempty"`  // kept on the node for other jobs, and mounted read-only
+}
+
+// Output is data that is saved when the program has ended.
+type Output struct {
+	Path    string `json:"path"`              // in the container: a directory or a file
+	URI     string `json:"uri"`               // s3://BUCKET/PREFIX/ or file:// below a storage root
+	Pattern string `json:"pattern,omitempty"` // of the files below Path, as "*.pt" or "**/*.json"; empty: all
+	When    string `json:"when,omitempty"`    // empty: it succeeded; "failure", "always"
+}
+
+// The words of Output.When; the empty word is success.
+const (
+	WhenFailure = "failure"
+	WhenAlways  = "always"
+)
+
+// S3 is where s3:// leads, and which secrets hold its keys.
+type S3 struct {
+	Endpoint     string `json:"endpoint,omitempty"` // https://HOST[:PORT]; empty: the site's
+	Region       string `json:"region,omitempty"`
+	AccessKey    string `json:"accessKeySecret,omitempty"`    // name of a secret; empty: AWS_ACCESS_KEY_ID
+	SecretKey    string `json:"secretKeySecret,omitempty"`    // name of a secret; empty: AWS_SECRET_ACCESS_KEY
+	SessionToken string `json:"sessionTokenSecret,omitempty"` // name of a secret; empty: AWS_SESSION_TOKEN if there is one
+}
+
+const maxTransfers = 1000
+
+var inputFields = []field[Input]{
+	{"uri", func(d *decoder, n *node, i *Input) { d.str(n, &i.URI, dataURI("s3", "https", "http", "file")) }, true},
+	{"path", func(d *decoder, n *node, i *Input) { d.absolute(n, &i.Path) }, true},
+	{"sha256", func(d *decoder, n *node, i *Input) { d.str(n, &i.SHA256, sha256Hex) }, false},
+	{"cache", func(d *decoder, n *node, i *Input) { d.boolean(n, &i.Cache) }, false},
+}
+
+var outputFields = []field[Output]{
+	{"path", func(d *decoder, n *node, o *Output) { d.absolute(n, &o.Path) }, true},
+	{"uri", func(d *decoder, n *node, o *Output) { d.str(n, &o.URI, dataURI("s3", "file")) }, true},
+	{"pattern", func(d *decoder, n *node, o *Output) { d.str(n, &o.Pattern, filePattern) }, false},
+	{"when", func(d *decoder, n *node, o *Output) { d.str(n, &o.When, oneOf(WhenFailure, WhenAlways)) }, false},
+}
+
+var s3Fields = []field[S3]{
+	{"endpoint", func(d *decoder, n *node, s *S3) { d.str(n, &s.Endpoint, dataURI("https", "http")) }, false},
+	{"region", func(d *decoder, n *node, s *S3) { d.str(n, &s.Region, word(".-")) }, false},
+	{"accessKeySecret", func(d *decoder, n *node, s *S3) { d.str(n, &s.AccessKey, secretName) }, false},
+	{"secretKeySecret", func(d *decoder, n *node, s *S3) { d.str(n, &s.SecretKey, secretName) }, false},
+	{"sessionTokenSecret", func(d *decoder, n *node, s *S3) { d.str(n, &s.SessionToken, secretName) }, false},
+}
+
+func readInputs(d *decoder, n *node, g *Gbatch) {
+	at := map[string]int{}
+	d.elements(n, maxTransfers, func(i int, n *node) {
+		var in Input
+		if !object(d, n, inputFields, &in) {
+			return
+		}
+		if first, ok := at[in.Path]; ok && in.Path != "" {
+			d.problemAt(n, "path", fmt.Sprintf("is %s, as that of entry [%d] is", quote(in.Path), first), "give each input its own path")
+		}
+		at[in.Path] = i
+		if in.SHA256 != "" && strings.HasSuffix(in.URI, "/") {
+			d.problemAt(n, "sha256", "is the checksum of one file, and uri names a directory", "remove it")
+		}
+		d.ownPath(n, in.Path)
+		g.Inputs = append(g.Inputs, in)
+	})
+}
+
+func readOutputs(d *decoder, n *node, g *Gbatch) {
+	d.elements(n, maxTransfers, func(_ int, n *node) {
+		var out Output
+		if object(d, n, outputFields, &out) {
+			d.ownPath(n, out.Path)
+			g.Outputs = append(g.Outputs, out)
+		}
+	})
+}
+
+// ownPath refuses a path that is the system's.
+func (d *decoder) ownPath(n *node, p string) {
+	if message, hint := checkStorage(Storage{HostPath: "/x", ContainerPath: p}); message != "" && p != "" {
+		d.problemAt(n, "path", message, hint)
+	}
+}
+
+// dataURI wants a URI of one of the schemes, with what belongs into it and no
+// password, which would be shown.
+func dataURI(schemes ...string) func(string) string {
+	return func(s string) string {
+		u, err := url.Parse(s)
+		if err != nil || len(s) > maxPathBytes {
+			return "is no URI"
+		}
+		if wrong := oneOf(schemes...)(u.Scheme); wrong != "" {
+			return "has a scheme that " + wrong
+		}
+		switch {
+		case u.User != nil:
+			return "has a login in it, which would be shown: put it into secrets"
+		case u.Scheme == "file" && (u.Host != "" || !path.IsAbs(u.Path)):
+			return fmt.Sprintf("is %s: want file:///ABSOLUTE/PATH", quote(s))
+		case u.Scheme != "file" && u.Host == "":
+			return fmt.Sprintf("is %s, which names no host or bucket", quote(s))
+		case u.Fragment != "" || u.Scheme == "s3" && u.RawQuery != "":
+			return fmt.Sprintf("is %s: nothing may follow the path", quote(s))
+		}
+		return ""
+	}
+}
+
+func sha256Hex(s string) string {
+	if len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
+		return "must be 64 hexadecimal digits in lower case"
+	}
+	return ""
+}
+
+// filePattern wants a pattern that path.Match takes part by part; ** stands for
+// any number of directories.
+func filePattern(s string) string {
+	if s == "" || strings.HasPrefix(s, "/") || len(s) > maxPathBytes {
+		return fmt.Sprintf("is %s: want a pattern below path, such as *.pt or **/*.json", quote(s))
+	}
+	for part := range strings.SplitSeq(s, "/") {
+		if _, err := path.Match(part, "x"); err != nil || part == ".." || part == "." {
+			return fmt.Sprintf("is %s, which is no pattern", quote(s))
+		}
+	}
+	return ""
+}

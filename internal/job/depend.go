@@ -1,0 +1,138 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Dependency makes a job wait for others.
+type Dependency struct {
+	Type  string   `json:"type"`            // one of DependencyTypes
+	Jobs  []string `json:"jobs,omitempty"`  // numbers, tasks as 12_3, or UUIDs; none with singleton
+	Delay Duration `json:"delay,omitempty"` // with after: this long after they began
+}
+
+// The types of dependencies. Each is about all of Jobs; a job that is an array
+// stands for all of its tasks.
+const (
+	After      = "after"      // have begun, or were cancelled before
+	AfterOK    = "afterok"    // have finished well
+	AfterNotOK = "afternotok" // have failed or were cancelled
+	AfterAny   = "afterany"   // have ended
+	AfterCorr  = "aftercorr"  // task by task: the task of the same index has finished well
+	Singleton  = "singleton"  // no earlier job of the same name and user is left
+)
+
+// DependencyTypes lists the types.
+var DependencyTypes = []string{After, AfterOK, AfterNotOK, AfterAny, AfterCorr, Singleton}
+
+const maxDependencies = 1000
+
+var dependencyFields = []field[Dependency]{
+	{"type", func(d *decoder, n *node, p *Dependency) { d.str(n, &p.Type, oneOf(DependencyTypes...)) }, true},
+	{"jobs", func(d *decoder, n *node, p *Dependency) {
+		d.elements(n, maxDependencies, func(_ int, n *node) { p.Jobs = append(p.Jobs, d.jobID(n)) })
+	}, false},
+	{"delay", func(d *decoder, n *node, p *Dependency) { d.duration(n, &p.Delay, 1) }, false},
+}
+
+// jobID reads a number, or a string that names a job or task.
+func (d *decoder) jobID(n *node) string {
+	switch {
+	case n.kind == numberKind:
+		var x int
+		d.integer(n, &x, 1, 1<<53)
+		return fmt.Sprint(x)
+	case n.kind == stringKind && isJobID(n.text):
+		return strings.Clone(n.text)
+	case n.kind == stringKind:
+		d.problem(n, fmt.Sprintf("is %s, which is no job", quote(n.text)), "write a job's number, a task as 12_3, or a UUID")
+	default:
+		d.wrongKind(n, "a number or a string")
+	}
+	return ""
+}
+
+func isJobID(s string) bool {
+	number, task, isTask := strings.Cut(s, "_")
+	digits := func(s string) bool { return s != "" && len(s) < 18 && strings.Trim(s, "0123456789") == "" }
+	return digits(number) && (!isTask || digits(task)) || uuid(s) == ""
+}
+
+// readDependencies reads an array of objects, or Slurm's text.
+func readDependencies(d *decoder, n *node, g *Gbatch) {
+	if n.kind == stringKind {
+		deps, any, err := ParseDependencies(n.text)
+		if err != nil {
+			d.problem(n, fmt.Sprintf("is %s: %v", quote(n.text), err), dependencyHint)
+			return
+		}
+		g.Dependencies, g.DependOnAny = deps, any
+		return
+	}
+	d.elements(n, maxDependencies, func(_ int, n *node) {
+		var p Dependency
+		if !object(d, n, dependencyFields, &p) {
+			return
+		}
+		if message := p.wrong(); message != "" && p.Type != "" {
+			d.problem(n, message, "")
+		}
+		g.Dependencies = append(g.Dependencies, p)
+	})
+}
+
+func (p Dependency) wrong() string {
+	switch {
+	case p.Type == Singleton && len(p.Jobs) > 0:
+		return "singleton names no jobs: it is about jobs of the same name and user"
+	case p.Type != Singleton && len(p.Jobs) == 0:
+		return p.Type + " needs the jobs to wait for"
+	case p.Delay > 0 && p.Type != After:
+		return "a delay is possible with after only"
+	}
+	return ""
+}
+
+const dependencyHint = `write "afterok:12:13,afterany:14"; with ? instead of , one of them is enough`
+
+// ParseDependencies reads Slurm's form, as "afterok:12:13,after:14+30" (all of
+// them) or "afterok:12?afterany:13" (any). The number behind a + is minutes.
+func ParseDependencies(text string) (deps []Dependency, any bool, err error) {
+	sep := ","
+	if any = strings.Contains(text, "?"); any {
+		if sep = "?"; strings.Contains(text, ",") {
+			return nil, false, errors.New("has both , (all of them) and ? (one of them)")
+		}
+	}
+	for part := range strings.SplitSeq(text, sep) {
+		parts := strings.Split(part, ":")
+		p := Dependency{Type: parts[0]}
+		if message := oneOf(DependencyTypes...)(p.Type); message != "" {
+			return nil, false, errors.New("type " + message)
+		}
+		for _, id := range parts[1:] {
+			id, delay, delayed := strings.Cut(id, "+")
+			if !isJobID(id) {
+				return nil, false, fmt.Errorf("%s is no job", quote(id))
+			}
+			var minutes int
+			if delayed {
+				if _, err := fmt.Sscanf(delay, "%d", &minutes); err != nil || minutes < 1 || Duration(minutes)*60 > MaxDuration {
+					return nil, false, fmt.Errorf("%s is no number of minutes", quote(delay))
+				}
+			}
+			if d := Duration(minutes) * 60; d != p.Delay && len(p.Jobs) > 0 { // jobs with another delay are a dependency of their own
+				deps = append(deps, p)
+				p = Dependency{Type: p.Type}
+			}
+			p.Jobs, p.Delay = append(p.Jobs, id), Duration(minutes)*60
+		}
+		if message := p.wrong(); message != "" {
+			return nil, false, errors.New(message)
+		}
+		deps = append(deps, p)
+	}
+	return deps, any, nil
+}

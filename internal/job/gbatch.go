@@ -1,0 +1,77 @@
+package job
+
+// Gbatch holds what the GPULab document has no word for. What belongs together
+// has a type and a file of its own: tasks.go, retry.go, depend.go, data.go,
+// secret.go.
+type Gbatch struct {
+	// Where it came from, and what people say about it.
+	Source string            `json:"source,omitempty"` // format it was written in, as nvct: whose variables it gets and whose words gqueue --as uses
+	Labels map[string]string `json:"labels,omitempty"` // tags and annotations; gbatch does not act on them
+
+	// What it needs.
+	InstanceType         string     `json:"instanceType,omitempty"` // a name in the site's table, for what request.resources leaves at 0
+	ImageAlias           string     `json:"imageAlias,omitempty"`   // a name in the site's table, instead of request.docker.image
+	Nodes                int        `json:"nodes,omitempty"`        // ranks of a gang; 0 and 1: one
+	StartOrder           string     `json:"startOrder,omitempty"`   // of a gang: any (empty), master-first, workers-first
+	StopWhen             string     `json:"stopWhen,omitempty"`     // of a gang: all-done (empty), master-done
+	Exclusive            bool       `json:"exclusive,omitempty"`    // no other job on the node
+	MinComputeCapability float64    `json:"minComputeCapability,omitempty"`
+	AnyFeatures          [][]string `json:"anyFeatures,omitempty"`  // of each list, the node has at least one
+	NodeNames            []string   `json:"nodeNames,omitempty"`    // only these nodes
+	ExcludeNodes         []string   `json:"excludeNodes,omitempty"` // none of these
+	DiskGB               int        `json:"diskGb,omitempty"`       // GiB for what the container writes outside its mounts
+
+	// How it is run.
+	Entrypoint []string `json:"entrypoint,omitempty"` // instead of the image's
+	Network    Network  `json:"network,omitempty"`    // empty: see Spec.Network
+	Privileged bool     `json:"privileged,omitempty"` // where the site allows
+	ShmSizeMB  int      `json:"shmSizeMb,omitempty"`  // size of /dev/shm, MiB, inside the memory; 0: the node's default
+
+	// When, how often and for how long.
+	QOS          string       `json:"qos,omitempty"`
+	Priority     int          `json:"priority,omitempty"`  // <= 0 unless an operator submits
+	MaxQueued    Duration     `json:"maxQueued,omitempty"` // FAILED MAX_QUEUED after that long in the queue
+	LimitScope   string       `json:"limitScope,omitempty"`
+	Tasks        *Tasks       `json:"tasks,omitempty"`
+	Retry        *Retry       `json:"retry,omitempty"`
+	Dependencies []Dependency `json:"dependencies,omitempty"`
+	DependOnAny  bool         `json:"dependOnAny,omitempty"` // one of Dependencies is enough
+	Cron         []string     `json:"cron,omitempty"`        // five fields, UTC: the job is a template, and each time makes a job
+
+	// How it is told to end.
+	WarnBefore Duration `json:"warnBefore,omitempty"` // WarnSignal is sent that long before the time limit
+	WarnSignal string   `json:"warnSignal,omitempty"` // USR1, USR2, HUP, INT or TERM; set with WarnBefore
+	HaltSignal string   `json:"haltSignal,omitempty"` // sent when the job is halted to make room; empty: TERM
+	HaltGrace  Duration `json:"haltGrace,omitempty"`  // from HaltSignal to KILL; 0: the site's
+	StopSignal string   `json:"stopSignal,omitempty"` // sent when it is cancelled or out of time; empty: TERM
+	StopGrace  Duration `json:"stopGrace,omitempty"`  // from StopSignal to KILL; 0: the site's, which is also the most
+	IdleGPU    *IdleGPU `json:"idleGpu,omitempty"`
+
+	// Its data.
+	Inputs          []Input  `json:"inputs,omitempty"`
+	Outputs         []Output `json:"outputs,omitempty"`
+	S3              *S3      `json:"s3,omitempty"`
+	Secrets         []Secret `json:"secrets,omitempty"`
+	ProgressFile    string   `json:"progressFile,omitempty"`    // of NVCT's form: its percentage is shown
+	RequireProgress bool     `json:"requireProgress,omitempty"` // success needs 100 percent there
+}
+
+// What Gbatch.LimitScope says request.scheduling.maxDuration is counted over.
+const (
+	LimitTotal   = ""        // run time of all attempts of a task together
+	LimitAttempt = "attempt" // run time of each attempt
+	LimitJob     = "job"     // time since the job first started, waits between and all tasks included
+)
+
+// The words of Gbatch.StartOrder and StopWhen.
+const (
+	MasterFirst  = "master-first"  // the others start once rank 0 runs
+	WorkersFirst = "workers-first" // rank 0 starts once the others run
+	MasterDone   = "master-done"   // rank 0's end is the gang's
+)
+
+// IdleGPU ends a job whose GPUs do nothing.
+type IdleGPU struct {
+	MinUtilization int      `json:"minUtilization"` // percent: the mean over Window is below this on every GPU
+	Window         Duration `json:"window"`         // at least five minutes
+}

@@ -1,0 +1,161 @@
+package job
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+)
+
+var gbatchFields = []field[Gbatch]{
+	{"source", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.Source, word("-")) }, false},
+	{"labels", readLabels, false},
+
+	{"instanceType", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.InstanceType, plain(1, 128)) }, false},
+	{"imageAlias", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.ImageAlias, plain(1, 128)) }, false},
+	{"nodes", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Nodes, 1, maxNodes) }, false},
+	{"startOrder", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StartOrder, oneOf(MasterFirst, WorkersFirst)) }, false},
+	{"stopWhen", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StopWhen, oneOf(MasterDone)) }, false},
+	{"exclusive", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Exclusive) }, false},
+	{"minComputeCapability", readComputeCapability, false},
+	{"anyFeatures", readAnyFeatures, false},
+	{"nodeNames", func(d *decoder, n *node, g *Gbatch) { d.strs(n, &g.NodeNames, plain(1, 253)) }, false},
+	{"excludeNodes", func(d *decoder, n *node, g *Gbatch) { d.strs(n, &g.ExcludeNodes, plain(1, 253)) }, false},
+	{"diskGb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.DiskGB, 1, maxMemoryGB) }, false},
+
+	{"entrypoint", readEntrypoint, false},
+	{"network", func(d *decoder, n *node, g *Gbatch) {
+		var word string
+		d.str(n, &word, networkWord)
+		g.Network = Network(word)
+	}, false},
+	{"privileged", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Privileged) }, false},
+	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
+
+	{"qos", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.QOS, word(".-")) }, false},
+	{"priority", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Priority, -maxPriority, maxPriority) }, false},
+	{"maxQueued", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.MaxQueued, 1) }, false},
+	{"limitScope", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.LimitScope, oneOf(LimitAttempt, LimitJob)) }, false},
+	{"tasks", readTasks, false},
+	{"retry", readRetry, false},
+	{"dependencies", readDependencies, false},
+	{"dependOnAny", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.DependOnAny) }, false},
+	{"cron", func(d *decoder, n *node, g *Gbatch) { d.strs(n, &g.Cron, cronForm) }, false},
+
+	{"warnBefore", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.WarnBefore, 1) }, false},
+	{"warnSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.WarnSignal, signalWord) }, false},
+	{"haltSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.HaltSignal, signalWord) }, false},
+	{"haltGrace", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.HaltGrace, 1) }, false},
+	{"stopSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StopSignal, signalWord) }, false},
+	{"stopGrace", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.StopGrace, 1) }, false},
+	{"idleGpu", func(d *decoder, n *node, g *Gbatch) {
+		g.IdleGPU = &IdleGPU{}
+		object(d, n, idleFields, g.IdleGPU)
+	}, false},
+
+	{"inputs", readInputs, false},
+	{"outputs", readOutputs, false},
+	{"s3", func(d *decoder, n *node, g *Gbatch) {
+		g.S3 = &S3{}
+		object(d, n, s3Fields, g.S3)
+	}, false},
+	{"secrets", readSecrets, false},
+	{"progressFile", func(d *decoder, n *node, g *Gbatch) { d.absolute(n, &g.ProgressFile) }, false},
+	{"requireProgress", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.RequireProgress) }, false},
+}
+
+var idleFields = []field[IdleGPU]{
+	{"minUtilization", func(d *decoder, n *node, i *IdleGPU) { d.integer(n, &i.MinUtilization, 1, 100) }, true},
+	{"window", func(d *decoder, n *node, i *IdleGPU) { d.duration(n, &i.Window, 300) }, true},
+}
+
+func readGbatch(d *decoder, n *node, s *Spec) {
+	var g Gbatch
+	if object(d, n, gbatchFields, &g) && !empty(g) {
+		s.Gbatch = &g
+	}
+}
+
+// empty says that nothing is set in a value.
+func empty(v any) bool { return reflect.ValueOf(v).IsZero() }
+
+const (
+	maxLabels     = 128
+	maxLabelRunes = 1024
+)
+
+func readLabels(d *decoder, n *node, g *Gbatch) {
+	if n.kind != objectKind {
+		d.wrongKind(n, `an object { "name": "value" }`)
+		return
+	}
+	if len(n.kids) > maxLabels {
+		d.problem(n, fmt.Sprintf("has %d labels, at most %d are allowed", len(n.kids), maxLabels), "")
+		return
+	}
+	for i := range n.kids {
+		kid := &n.kids[i]
+		if _, ok := g.Labels[kid.key]; ok {
+			d.repeated(kid)
+			continue
+		}
+		d.push(kid.key)
+		if wrong := plain(1, MaxNameRunes)(kid.key); wrong != "" {
+			d.problem(kid, "is a label whose name "+wrong, "")
+		}
+		var value string
+		if d.str(kid, &value, func(s string) string {
+			if utf8.RuneCountInString(s) > maxLabelRunes {
+				return fmt.Sprintf("has more than %d characters", maxLabelRunes)
+			}
+			return ""
+		}) {
+			if g.Labels == nil {
+				g.Labels = map[string]string{}
+			}
+			g.Labels[strings.Clone(kid.key)] = value
+		}
+		d.pop()
+	}
+}
+
+func readAnyFeatures(d *decoder, n *node, g *Gbatch) {
+	d.elements(n, maxListEntries, func(_ int, n *node) {
+		var any []string
+		d.strs(n, &any, plain(2, 128))
+		if len(any) > 0 {
+			g.AnyFeatures = append(g.AnyFeatures, any)
+		}
+	})
+}
+
+// readEntrypoint reads an array, or one program.
+func readEntrypoint(d *decoder, n *node, g *Gbatch) {
+	var c Docker
+	if n.kind == stringKind {
+		d.str(n, &c.Image, func(s string) string {
+			if s == "" || strings.IndexByte(s, 0) >= 0 || len(s) > maxArgBytes {
+				return "must name a program"
+			}
+			return ""
+		})
+		g.Entrypoint = []string{c.Image}
+		return
+	}
+	if readCommandArray(d, n, &c); len(c.Command.Argv) > 0 {
+		g.Entrypoint = c.Command.Argv
+	}
+}
+
+func readComputeCapability(d *decoder, n *node, g *Gbatch) {
+	x, ok := d.number(n, "a number such as 8.0")
+	tenths := math.Round(x * 10)
+	switch {
+	case !ok:
+	case x < 1 || x > 99 || math.Abs(x*10-tenths) > 1e-9:
+		d.problem(n, fmt.Sprintf("is %s, which is no compute capability", shorten(n.text)), "write major.minor, such as 7.5 or 9.0")
+	default:
+		g.MinComputeCapability = tenths / 10
+	}
+}
