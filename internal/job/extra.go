@@ -5,28 +5,36 @@ import (
 	"net/mail"
 )
 
-const maxExtra = 100
-
 var extraFields = []field[Extra]{
 	{"sshPubKeys", func(d *decoder, n *node, e *Extra) { d.sshKeys(n, e) }, false},
-	{"emailOnQueue", func(d *decoder, n *node, e *Extra) { d.strs(n, &e.EmailOnQueue, mailAddress) }, false},
-	{"emailOnRun", func(d *decoder, n *node, e *Extra) { d.strs(n, &e.EmailOnRun, mailAddress) }, false},
-	{"emailOnEnd", func(d *decoder, n *node, e *Extra) { d.strs(n, &e.EmailOnEnd, mailAddress) }, false},
-	{"emailOnHalt", func(d *decoder, n *node, e *Extra) { d.strs(n, &e.EmailOnHalt, mailAddress) }, false},
-	{"emailOnRestart", func(d *decoder, n *node, e *Extra) { d.strs(n, &e.EmailOnRestart, mailAddress) }, false},
+	{"emailOnQueue", func(d *decoder, n *node, e *Extra) { d.mailTo(n, &e.EmailOnQueue) }, false},
+	{"emailOnRun", func(d *decoder, n *node, e *Extra) { d.mailTo(n, &e.EmailOnRun) }, false},
+	{"emailOnEnd", func(d *decoder, n *node, e *Extra) { d.mailTo(n, &e.EmailOnEnd) }, false},
+	{"emailOnHalt", func(d *decoder, n *node, e *Extra) { d.mailTo(n, &e.EmailOnHalt) }, false},
+	{"emailOnRestart", func(d *decoder, n *node, e *Extra) { d.mailTo(n, &e.EmailOnRestart) }, false},
 }
 
 func readExtra(d *decoder, n *node, r *Request) {
 	var e Extra
-	if !object(d, n, extraFields, &e) || empty(e) {
-		return
+	if object(d, n, extraFields, &e) && !empty(e) {
+		r.Extra = &e
 	}
-	r.Extra = &e
 }
 
 func (d *decoder) sshKeys(n *node, e *Extra) {
 	if d.strs(n, &e.SSHPubKeys, plain(0, 16<<10)); len(e.SSHPubKeys) > 0 {
 		d.note("is kept for information: gexec opens a shell in the running job, and needs no key")
+	}
+}
+
+// mailTo reads addresses; false and "" are none, as GPULab's own files have them.
+func (d *decoder) mailTo(n *node, to *[]string) {
+	switch {
+	case n.kind == boolKind && n.text == "true":
+		d.problem(n, "says that somebody is told, and not who", "write the mail address")
+	case n.kind == boolKind || n.kind == stringKind && n.text == "":
+	default:
+		d.strs(n, to, mailAddress)
 	}
 }
 

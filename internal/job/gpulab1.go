@@ -47,8 +47,10 @@ var definitionFields = []field[Spec]{
 	{"dockerUser", inDocker(func(d *decoder, n *node, c *Docker) { d.str(n, &c.User, dockerUser) }), false},
 	{"dockerGroupAdd", inDocker(func(d *decoder, n *node, c *Docker) { d.strs(n, &c.GroupAdd, word(".-")) }), false},
 	{"ssh_pubkeys", func(d *decoder, n *node, s *Spec) {
-		s.Request.Extra = &Extra{}
-		d.sshKeys(n, s.Request.Extra)
+		var e Extra
+		if d.sshKeys(n, &e); !empty(e) {
+			s.Request.Extra = &e
+		}
 	}, false},
 	{"jobType", func(d *decoder, _ *node, _ *Spec) { d.note("is not used: every job is a batch job") }, false},
 	{"userUidVariableName", func(d *decoder, _ *node, _ *Spec) { d.note("is not used: it has no effect in GPULab either") }, false},
