@@ -3,8 +3,11 @@ package sim
 import (
 	"encoding/csv"
 	"math"
+	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // These compare with what others published. They need the logs themselves,
@@ -134,13 +137,21 @@ func TestFragmentationGradientDescent(t *testing.T) {
 	}
 }
 
-// TestPhillyQueueEqualsThePublished replays first come, first served on the
-// order of jobs that the published schedule has.
+// TestPhillyQueueEqualsThePublished replays first come, first served, and proves
+// that the jobs of one second come in the published order without being told it.
 func TestPhillyQueueEqualsThePublished(t *testing.T) {
-	src := Source{Format: "philly", Trace: traceFile(t, "philly_sia.csv.gz"), Order: traceFile(t, "ref_single_80nodes_fifo.csv.gz"), Nodes: 80, PerNode: 8}
+	src := Source{Format: "philly", Trace: traceFile(t, "philly_sia.csv.gz"), Nodes: 80, PerNode: 8}
 	w, nodes, err := src.Read()
 	if err != nil {
 		t.Fatal(err)
+	}
+	ordered, err := w.PhillyOrder(traceFile(t, "ref_single_80nodes_fifo.csv.gz"), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(a, b Job) bool { return a.Submit == b.Submit && a.Run == b.Run && cmp.Equal(a.Shape, b.Shape) }
+	if !slices.EqualFunc(w.Jobs, ordered.Jobs, same) {
+		t.Errorf("the order of %d jobs is not that of the published schedule", len(w.Jobs))
 	}
 	fifo, _ := replay(t, Options{Policy: "fcfs", Estimates: "user"}, w, nodes)
 	near(t, "mean wait", fifo.AvgWait, 14_833.95, 0.01)

@@ -70,6 +70,9 @@ func ReadPhilly(r io.Reader, span Span, perNode int) (Workload, error) {
 	}
 	w.dropSmall()
 	w.inOrder()
+	if !t.has("submit_time") { // a published schedule is in its order
+		phillyTies(w.Jobs)
+	}
 	w.fromFirst()
 	return w, nil
 }
@@ -109,9 +112,8 @@ func (t *table) philly(span Span) (phillyRow, error) {
 	return row, err
 }
 
-// PhillyOrder puts the jobs into the order of a published schedule, which
-// decides between jobs of the same second; the log's own order is not known.
-// Jobs that the schedule does not have are left out.
+// PhillyOrder puts the jobs into the order of a published schedule. Jobs that it
+// does not have are left out.
 func (w Workload) PhillyOrder(r io.Reader, perNode int) (Workload, error) {
 	order, err := ReadPhilly(r, Span{}, perNode)
 	if err != nil {
