@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"gbatch/accounting"
 )
 
 // Every waiting job starts in the end, or has a reason that is true for ever.
@@ -130,76 +128,4 @@ func TestNoReservationIsDelayed(t *testing.T) {
 		}
 		t.Fatal("jobs run for ever")
 	})
-}
-
-// In a closed load, where everybody always has jobs waiting, what each uses goes
-// to their shares.
-func TestUsageConvergesToShares(t *testing.T) {
-	c := accounting.DefaultConfig()
-	c.Tree = accounting.Tree{
-		"vision": {Shares: 2, Users: map[string]int64{"ann": 3, "bob": 1}},
-		"speech": {Shares: 1, Users: map[string]int64{"ann": 1, "bob": 1}},
-		"robots": {Shares: 1, Users: map[string]int64{"ann": 1, "bob": 1}},
-	}
-	ledger, err := accounting.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := DefaultPolicy()
-	p.Weights = Weights{FairShare: 10_000}
-	p.MaxWaitBoost = 0
-	s, err := New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := Node{Name: "n", MilliCPU: 64_000, MemMiB: 1 << 20}
-	for g := range 8 {
-		n.GPUs = append(n.GPUs, GPU{UUID: fmt.Sprint(g), Model: "A100"})
-	}
-	if err := s.SetNode(n); err != nil {
-		t.Fatal(err)
-	}
-	next, now := JobID(0), Time(0)
-	shape := &Shape{MilliGPU: 1000, MilliCPU: 1000}
-	feed := func(project, user string) {
-		next++
-		if err := s.Enqueue(Job{ID: next, Project: project, User: user, Shape: shape, Submitted: now, Limit: Hour}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for project := range c.Tree {
-		for range 8 {
-			feed(project, "ann")
-			feed(project, "bob")
-		}
-	}
-	for range 600 {
-		for _, id := range slices.Sorted(maps.Keys(s.running)) {
-			s.End(id)
-		}
-		plan := Decide(Input{Now: now, State: s, Shares: ledger.Shares(int64(now))})
-		for _, st := range plan.Starts {
-			j, _ := s.Waiting(st.Job)
-			if err := s.Start(Running{Job: j, Ranks: st.Ranks, Start: now}); err != nil {
-				t.Fatal(err)
-			}
-			charge := accounting.Charge{Project: j.Project, User: j.User, MilliGPU: 1000, Start: int64(now), End: int64(now + Hour)}
-			if err := ledger.Add(charge); err != nil {
-				t.Fatal(err)
-			}
-			feed(j.Project, j.User)
-		}
-		now += Hour
-	}
-	total := int64(0)
-	for _, r := range ledger.Rows(int64(now)) {
-		total += r.Total.MilliGPU
-	}
-	want := map[string]int64{"vision/ann": 375, "vision/bob": 125, "speech/ann": 125, "speech/bob": 125, "robots/ann": 125, "robots/bob": 125}
-	for _, r := range ledger.Rows(int64(now)) {
-		name := r.Project + "/" + r.User
-		if got := r.Total.MilliGPU * 1000 / total; got < want[name]-15 || got > want[name]+15 {
-			t.Errorf("%s used %d thousandths, its share is %d", name, got, want[name])
-		}
-	}
 }
