@@ -109,15 +109,19 @@ func pollable(f *os.File) (*os.File, error) {
 }
 
 // answer returns the next message for this command, past those about phases.
+// Files that seem to come with one of those belong to the answer that was read
+// together with it.
 func (p *ExecProcess) answer() (reply, []*os.File, error) {
+	var files []*os.File
 	for {
-		line, files, err := p.in.next()
+		line, more, err := p.in.next()
+		files = append(files, more...)
 		if err != nil {
+			closeAll(files)
 			return reply{}, nil, fmt.Errorf("the shim has gone: %w", err)
 		}
 		r, err := parseReply(line)
 		if err == nil && r.Seq == 0 {
-			closeAll(files)
 			continue
 		}
 		if err == nil && r.Kind != "" {
@@ -155,14 +159,7 @@ func (p *ExecProcess) Resize(width, height uint16) error {
 	if p.Terminal == nil {
 		return errors.New("resize: the command has no terminal")
 	}
-	raw, err := p.Terminal.SyscallConn() // Fd would make it block
-	if err != nil {
-		return fmt.Errorf("resize: %w", err)
-	}
-	cerr := raw.Control(func(fd uintptr) {
-		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width})
-	})
-	return errors.Join(cerr, err)
+	return Resize(p.Terminal, width, height)
 }
 
 // Close ends the command if it still runs. It may be called more than once.

@@ -43,6 +43,7 @@ type shim struct {
 	phase     Phase
 	container *libcontainer.Container // nil until it has been created
 	pid       int                     // of the container's first process, 0 until it runs
+	terminal  *os.File                // the user's side of its terminal; nil: it has none
 	stopped   bool                    // asked to stop; keeps a container from starting
 	leaseOver bool                    // its lease ran out
 	conns     map[*net.UnixConn]bool

@@ -48,20 +48,17 @@ func (s *shim) start() (*pump, *libcontainer.Process, error) {
 		return nil, nil, err
 	}
 	process.Init = true
-	p, err := newPump(s.cfg.Log)
+	p, err := newPump(s.cfg.Log, process, s.spec.Process.Terminal)
 	if err != nil {
 		return nil, nil, err
 	}
-	process.Stdout, process.Stderr = p.write, p.write
 	// The mark has to be durable before the user's program runs: without it
 	// nothing of the user's can have happened and the rank may be started
 	// again. The disk works on it while the container is made.
 	marked := make(chan error, 1)
 	go func() { marked <- writeBegun(".") }()
-	err = c.Start(process)
-	p.write.Close()
-	if err == nil {
-		if err = <-marked; err != nil {
+	if err = c.Start(process); err == nil {
+		if err = errors.Join(<-marked, p.connect()); err != nil {
 			err = s.abandon(process, err)
 		}
 	}
@@ -69,6 +66,9 @@ func (s *shim) start() (*pump, *libcontainer.Process, error) {
 		p.finish()
 		return nil, nil, err
 	}
+	s.mu.Lock()
+	s.terminal = p.terminal
+	s.mu.Unlock()
 	return p, process, nil
 }
 

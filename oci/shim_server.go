@@ -65,7 +65,11 @@ func (s *shim) talk(conn *net.UnixConn) {
 			return
 		}
 		closeAll(files)
-		if err := s.answer(conn, req); err != nil {
+		serve := s.answer
+		if req.Op == opAttach {
+			serve = s.serveAttach
+		}
+		if err := serve(conn, req); err != nil {
 			return
 		}
 	}

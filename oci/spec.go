@@ -38,6 +38,10 @@ type SpecRequest struct {
 	// Groups are further groups, by name or number.
 	Groups []string
 
+	// Terminal makes standard input, output and errors a terminal, of which
+	// [Shim.Terminal] is the user's side. The log keeps what is written to it.
+	Terminal bool
+
 	Hostname     string
 	Mounts       []Mount
 	Tmpfs        []Tmpfs
@@ -80,7 +84,7 @@ const groupsAnnotation = "gbatch.groups"
 // running kernel, unless an edit has set Linux.Seccomp.
 func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 	args, argsErr := argv(r)
-	env, envErr := mergeEnv(r.Image.Env, r.Env)
+	env, envErr := mergeEnv(terminalEnv(r.Terminal), r.Image.Env, r.Env)
 	mounts, mountErr := specMounts(r)
 	if err := errors.Join(argsErr, envErr, mountErr, checkLength(args, env), checkRequest(r)); err != nil {
 		return nil, err
@@ -92,6 +96,7 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 		Hostname: r.Hostname,
 		Mounts:   mounts,
 		Process: &specs.Process{
+			Terminal:     r.Terminal,
 			Args:         args,
 			Env:          env,
 			Cwd:          workDir(r),
@@ -116,6 +121,15 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 		spec.Annotations[groupsAnnotation] = strings.Join(r.Groups, ",")
 	}
 	return spec, nil
+}
+
+// terminalEnv tells programs of the terminal what kind it is, where neither
+// image nor job does.
+func terminalEnv(terminal bool) []string {
+	if !terminal {
+		return nil
+	}
+	return []string{"TERM=xterm"}
 }
 
 // argv follows docker: the entrypoint is kept unless replaced, the command is

@@ -42,6 +42,7 @@ const (
 	opResume = "resume"
 	opUpdate = "update"
 	opExec   = "exec"
+	opAttach = "attach" // answered with the terminal, or with nothing if there is none
 )
 
 type reply struct {

@@ -22,13 +22,14 @@ type command struct {
 	Convert        bool   `xor:"what" help:"Print the job in the native format; submit nothing."`
 	Wait           bool   `xor:"then" help:"Wait for the job's end and exit with its code (128+signal; 125 if it was not the program that failed)."`
 	Follow         bool   `short:"f" xor:"then" help:"Like --wait, and show the job's state and then its log."`
+	Interactive    bool   `short:"i" xor:"then" help:"Start at once or fail, and give the program your terminal. Enter ~ . leaves it; gexec --attach comes back."`
 	IdempotencyKey string `placeholder:"KEY" help:"Submitting again with the same key gives the same job."`
 }
 
 func (c *command) Run(ctx context.Context, app *cli.App) error {
 	return app.Submit(ctx, cli.SubmitOptions{
 		File: c.File, Format: c.Format, Project: c.Project, Hold: c.Hold, DryRun: c.DryRun,
-		Convert: c.Convert, Wait: c.Wait, Follow: c.Follow, Key: c.IdempotencyKey,
+		Convert: c.Convert, Wait: c.Wait, Follow: c.Follow, Interactive: c.Interactive, Key: c.IdempotencyKey,
 	})
 }
 
@@ -40,6 +41,7 @@ func main() {
 		Examples: []string{
 			"gsubmit train.json                 # queue the job that train.json describes",
 			"gsubmit --follow train.json        # and watch it: the queue, its start, its log",
+			"gsubmit --interactive shell.json   # and work in it: its terminal is yours",
 			"gsubmit --dry-run -A vision a.json # would it be accepted, when and where would it start?",
 			"id=$(gsubmit job.json) && gqueue wait $id",
 		},

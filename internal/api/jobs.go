@@ -13,6 +13,8 @@ type SubmitRequest struct {
 	Project string          `json:"project,omitempty" doc:"overrides the document's owner; empty: the document's, else the site's default"`
 	Hold    bool            `json:"hold,omitempty"`
 	DryRun  bool            `json:"dryRun,omitempty" doc:"check everything and answer, but queue nothing"`
+
+	Interactive bool `json:"interactive,omitempty" doc:"sets the document's scheduling.interactive and gbatch.terminal: it starts at once or fails, and can be attached to"`
 }
 
 // SubmitResponse is its answer. Number and UUID are zero for a dry run.

@@ -180,7 +180,7 @@ type Credential struct {
 // HeaderStreamError.
 type StreamRequest struct {
 	ID     string     `json:"id"`
-	Kind   string     `json:"kind"` // StreamLog, StreamExec, StreamForward
+	Kind   string     `json:"kind"` // StreamLog, StreamExec, StreamForward, StreamAttach
 	Rank   job.RankID `json:"rank"`
 	Offset int64      `json:"offset,omitempty"`
 	Tail   int64      `json:"tail,omitempty"` // lines from the end; 0: from Offset

@@ -14,6 +14,7 @@ import (
 const (
 	PathJobExec    = "/v1/jobs/{id}/exec"    // GET, WebSocket; ?rank=
 	PathJobForward = "/v1/jobs/{id}/forward" // GET, WebSocket; ?rank=
+	PathJobAttach  = "/v1/jobs/{id}/attach"  // GET, WebSocket; ?rank=
 )
 
 // The kinds of a StreamRequest.
@@ -21,6 +22,7 @@ const (
 	StreamLog     = "log"
 	StreamExec    = "exec"
 	StreamForward = "forward"
+	StreamAttach  = "attach" // to the terminal of the rank's own program
 )
 
 // Frame is one message of a two-way stream, binary on the wire: a byte for the
@@ -30,7 +32,8 @@ const (
 // and FrameResize, and the node FrameOutput, FrameErrOutput, FrameEndOutput
 // and FrameWindow. The node's last frame is FrameExit or FrameError; it is the
 // client that closes then, when it has read all. A client that closes before
-// has gone, and the node ends what it had started. A node that closes has
+// has gone, and the node ends what it had started: of StreamAttach nothing,
+// the program goes on and takes the next client. A node that closes has
 // gone: the controller then sends the client a FrameError.
 //
 // The client may send StreamWindow bytes of input, and later as many more as
@@ -47,7 +50,7 @@ type FrameType byte
 
 // The types of frames.
 const (
-	FrameStart     FrameType = 1  // client: ExecStart or ForwardStart as JSON
+	FrameStart     FrameType = 1  // client: ExecStart, ForwardStart or AttachStart as JSON
 	FrameInput     FrameType = 2  // client: bytes for standard input, or for the port
 	FrameEndInput  FrameType = 3  // client: there is no more; no data
 	FrameResize    FrameType = 4  // client: the terminal's size, see ResizeFrame
@@ -80,6 +83,15 @@ type ExecStart struct {
 // ForwardStart says which port to connect to.
 type ForwardStart struct {
 	Port uint16 `json:"port"` // TCP, on the loopback interface that the container sees
+}
+
+// AttachStart is how a client takes the terminal of a rank's own program. It
+// sees what was written last, then all that is written. FrameEndInput ends
+// nothing: the next client types on.
+type AttachStart struct {
+	Width  uint16 `json:"width,omitempty"` // of the client's terminal; 0: leave the size as it is
+	Height uint16 `json:"height,omitempty"`
+	All    bool   `json:"all,omitempty"` // from the first byte that was written
 }
 
 // StreamFailure is why a stream ended without a result. It is an error.

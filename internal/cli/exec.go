@@ -25,10 +25,11 @@ type ExecOptions struct {
 	Env      []string // K=V, or K for the value that it has here
 	Terminal bool     // always
 	Pipes    bool     // never a terminal
+	Attach   bool     // no command: the job's own program
 }
 
-// Enter is gexec: it forwards ports if there are any to forward, else it runs
-// a command.
+// Enter is gexec: it attaches to the job's own program, forwards ports if there
+// are any to forward, or runs a command.
 func (a *App) Enter(ctx context.Context, id string, forwards []string, o ExecOptions) error {
 	if len(o.Args) > 0 && o.Args[0] == "--" {
 		o.Args = o.Args[1:]
@@ -36,6 +37,10 @@ func (a *App) Enter(ctx context.Context, id string, forwards []string, o ExecOpt
 	switch {
 	case o.Rank < 0:
 		return usageError("--rank %d: ranks count from 0", o.Rank)
+	case o.Attach && (len(forwards) > 0 || len(o.Args) > 0 || o.User != "" || o.WorkDir != "" || len(o.Env) > 0 || o.Terminal || o.Pipes):
+		return usageError("--attach joins the program that runs already: of the other flags it takes --rank alone")
+	case o.Attach:
+		return a.Attach(ctx, id, o.Rank)
 	case len(forwards) == 0:
 		return a.Exec(ctx, id, o)
 	case len(o.Args) > 0:

@@ -13,6 +13,20 @@ import (
 // followJob shows what becomes of a job: a status line until it runs, then its
 // log, then how it ended. It ends with the job's exit code.
 func (a *App) followJob(ctx context.Context, id string) error {
+	d, err := a.awaitRun(ctx, id)
+	if err != nil {
+		return a.interrupted(err, id, d)
+	}
+	if hasLog(d) {
+		if d, err = a.followLog(ctx, id, d); err != nil {
+			return a.interrupted(err, id, d)
+		}
+	}
+	return a.jobEnd(d)
+}
+
+// awaitRun shows where a job stands until it runs or has ended.
+func (a *App) awaitRun(ctx context.Context, id string) (*api.JobDetail, error) {
 	var status string
 	d, err := a.watch(ctx, id, func(d *api.JobDetail) bool {
 		if hasLog(d) || d.State.Final() {
@@ -22,14 +36,11 @@ func (a *App) followJob(ctx context.Context, id string) error {
 		return false
 	})
 	a.clearStatus()
-	if err != nil {
-		return a.interrupted(err, id, d)
-	}
-	if hasLog(d) {
-		if d, err = a.followLog(ctx, id, d); err != nil {
-			return a.interrupted(err, id, d)
-		}
-	}
+	return d, err
+}
+
+// jobEnd tells how a job has ended, and ends with its exit code.
+func (a *App) jobEnd(d *api.JobDetail) error {
 	a.say("%s", outcome(d))
 	if code := jobExit(d); code != 0 {
 		return &exitError{code: code}

@@ -26,12 +26,17 @@ type SubmitOptions struct {
 	Convert bool // print the native document and submit nothing
 	Wait    bool
 	Follow  bool
-	Key     string // idempotency key; empty: a fresh one
+
+	Interactive bool   // start at once or fail, with the user's terminal
+	Key         string // idempotency key; empty: a fresh one
 }
 
 // Submit checks a job file, hands it to the controller and does with the job
 // what the options say.
 func (a *App) Submit(ctx context.Context, o SubmitOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	name, data, err := a.readJobFile(o.File)
 	if err != nil {
 		return err
@@ -43,7 +48,7 @@ func (a *App) Submit(ctx context.Context, o SubmitOptions) error {
 	if o.Convert {
 		return a.convert(sub)
 	}
-	req := &api.SubmitRequest{Job: doc, Project: o.Project, Hold: o.Hold, DryRun: o.DryRun}
+	req := &api.SubmitRequest{Job: doc, Project: o.Project, Hold: o.Hold, DryRun: o.DryRun, Interactive: o.Interactive}
 	resp, err := a.Client.Submit(ctx, req, o.Key)
 	if err != nil {
 		return fileError(name, err)
@@ -58,10 +63,26 @@ func (a *App) Submit(ctx context.Context, o SubmitOptions) error {
 	id := strconv.FormatUint(uint64(resp.Number), 10)
 	a.Client.Retry = client.Retry{} // what follows has its own patience
 	switch {
+	case o.Interactive:
+		return a.interactiveJob(ctx, id)
 	case o.Follow:
 		return a.followJob(ctx, id)
 	case o.Wait:
 		return a.waitJob(ctx, id)
+	}
+	return nil
+}
+
+func (o SubmitOptions) check() error {
+	switch {
+	case !o.Interactive:
+		return nil
+	case o.File == "-" && !o.DryRun:
+		return usageError("--interactive gives standard input to the job: name the job file")
+	case o.Hold:
+		return usageError("--interactive starts at once or fails: it cannot be combined with --hold")
+	case o.Convert:
+		return usageError("--interactive is not part of the document: write \"gbatch\": {\"terminal\": true} into it")
 	}
 	return nil
 }
@@ -192,7 +213,7 @@ func (a *App) printSubmitted(r *api.SubmitResponse, name string, o SubmitOptions
 	}
 	var err error
 	switch {
-	case o.Follow:
+	case o.Follow, o.Interactive:
 		a.say("%s", text)
 	case a.Term.Out && !a.Output.IDs:
 		_, err = fmt.Fprintln(a.Out, clean(text))

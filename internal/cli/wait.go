@@ -79,11 +79,7 @@ func (a *App) waitJob(ctx context.Context, id string) error {
 	if err != nil {
 		return a.interrupted(err, id, d)
 	}
-	a.say("%s", outcome(d))
-	if code := jobExit(d); code != 0 {
-		return &exitError{code: code}
-	}
-	return nil
+	return a.jobEnd(d)
 }
 
 // interrupted turns the user's Ctrl-C into what it means: the job goes on.

@@ -42,6 +42,12 @@ func (c *Client) Forward(ctx context.Context, id string, rank int) (*Stream, err
 	return c.jobStream(ctx, api.PathJobForward, id, rank)
 }
 
+// Attach opens a stream to the terminal of a rank of a running job. The caller
+// sends an api.AttachStart first, and closes the stream; the job goes on.
+func (c *Client) Attach(ctx context.Context, id string, rank int) (*Stream, error) {
+	return c.jobStream(ctx, api.PathJobAttach, id, rank)
+}
+
 func (c *Client) jobStream(ctx context.Context, pattern, id string, rank int) (*Stream, error) {
 	q := url.Values{}
 	if rank != 0 {

@@ -33,6 +33,11 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 	if err != nil {
 		return nil, s.fail(err)
 	}
+	if in.Body.Interactive {
+		if err := sub.Spec.MakeInteractive(); err != nil {
+			return nil, s.fail(err)
+		}
+	}
 	ev, err := s.submitEvent(id, in, &sub)
 	if err != nil {
 		return nil, s.fail(err)

@@ -47,6 +47,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET "+api.PathStream, s.streams.join)
 	for kind, o := range map[string]huma.Operation{
 		api.StreamExec:    op("exec-in-job", "GET", api.PathJobExec, "A WebSocket to a further command in a running job"),
+		api.StreamAttach:  op("attach-to-job", "GET", api.PathJobAttach, "A WebSocket to the terminal of a running job"),
 		api.StreamForward: op("forward-to-job", "GET", api.PathJobForward, "A WebSocket to a port of a running job"),
 	} {
 		o.Responses = map[string]*huma.Response{"101": {Description: "messages both ways follow"}}

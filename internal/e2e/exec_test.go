@@ -78,15 +78,21 @@ type terminal struct {
 
 func (s *site) atTerminal(height, width uint16, args ...string) *terminal {
 	s.t.Helper()
-	master, name, err := console.NewPty()
+	return s.program("gexec", height, width, args...)
+}
+
+// program runs one of the commands at a terminal.
+func (s *site) program(name string, height, width uint16, args ...string) *terminal {
+	s.t.Helper()
+	master, path, err := console.NewPty()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	slave, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOCTTY, 0)
+	slave, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	tm := &terminal{t: s.t, master: master, slave: slave, cmd: exec.Command(filepath.Join(bin, "gexec"), args...)}
+	tm := &terminal{t: s.t, master: master, slave: slave, cmd: exec.Command(filepath.Join(bin, name), args...)}
 	s.t.Cleanup(func() { slave.Close(); master.Close() })
 	tm.resize(height, width)
 	tm.cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket(), "TERM=vt100")

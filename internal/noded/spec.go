@@ -36,6 +36,7 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 		User:       docker.User,
 		Groups:     docker.GroupAdd,
 		Hostname:   r.hostname(),
+		Terminal:   r.order.Spec.HasTerminal(),
 		Mounts:     r.allMounts(),
 		ShmBytes:   r.shmBytes(),
 		Network:    oci.Network{Host: r.net == nil},

@@ -47,7 +47,7 @@ func (a *Agent) serveStream(ctx context.Context, req api.StreamRequest) {
 	switch req.Kind {
 	case api.StreamLog:
 		err = a.sendLog(ctx, req)
-	case api.StreamExec, api.StreamForward:
+	case api.StreamExec, api.StreamForward, api.StreamAttach:
 		err = a.serveTwoWay(ctx, req)
 	default:
 		err = a.ctl.FailStream(ctx, req.ID, fmt.Sprintf("this node does not know streams of kind %q; it may be older than the controller", req.Kind))

@@ -57,6 +57,8 @@ func (a *Agent) serveTwoWay(ctx context.Context, req api.StreamRequest) error {
 		err = errors.New("the client began with something else than what to do; it may be newer than this node")
 	case req.Kind == api.StreamForward:
 		err = serveForward(ctx, st, shim, f.Data)
+	case req.Kind == api.StreamAttach:
+		err = serveAttach(ctx, st, shim, f.Data)
 	default:
 		err = serveExec(ctx, st, shim, f.Data)
 	}

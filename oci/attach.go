@@ -1,0 +1,66 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoTerminal answers who asks for the terminal of a container without one.
+var ErrNoTerminal = errors.New("the container has no terminal")
+
+// Terminal is the user's side of the container's terminal (see
+// SpecRequest.Terminal), for typing and for its size; it takes deadlines. Its
+// output is in the log: reading it here would take that away. The caller
+// closes it, which changes nothing for the container.
+func (s *Shim) Terminal() (*os.File, error) {
+	conn, err := dialShim(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if err := send(conn, request{Version: protocolVersion, Seq: 1, Op: opAttach}); err != nil {
+		return nil, fmt.Errorf("attach: %w", err)
+	}
+	p := &ExecProcess{conn: conn, in: newMessageReader(conn)}
+	r, files, err := p.answer()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("attach: %w", err)
+	case r.Seq != 1 || len(files) != 1:
+		closeAll(files)
+		return nil, ErrNoTerminal
+	}
+	return pollable(files[0])
+}
+
+// Resize tells the programs of a terminal its new size in columns and lines.
+func Resize(terminal *os.File, width, height uint16) error {
+	raw, err := terminal.SyscallConn() // Fd could make it block
+	if err != nil {
+		return fmt.Errorf("resize: %w", err)
+	}
+	cerr := raw.Control(func(fd uintptr) {
+		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width})
+	})
+	return errors.Join(cerr, err)
+}
+
+// serveAttach hands the terminal out. Any number of clients may have it.
+func (s *shim) serveAttach(conn *net.UnixConn, req request) error {
+	out := reply{Seq: req.Seq}
+	if _, err := s.running(); err != nil {
+		out.Error = err.Error()
+		return s.tell(conn, out)
+	}
+	s.mu.Lock()
+	terminal := s.terminal
+	s.mu.Unlock()
+	if terminal == nil {
+		return s.tell(conn, out)
+	}
+	return s.tell(conn, out, terminal)
+}
