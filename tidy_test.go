@@ -393,7 +393,7 @@ func TestExamplesAreJobs(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if _, err := importer.Parse(data, format); err != nil {
+		if _, err := importer.Parse(data, importer.Options{Format: format}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

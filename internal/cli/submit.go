@@ -121,7 +121,7 @@ func prepare(data []byte, format importer.Format) (json.RawMessage, job.Submissi
 			return nil, job.Submission{}, err
 		}
 	}
-	sub, err := importer.Parse(data, format)
+	sub, err := importer.Parse(data, importer.Options{Format: format})
 	if err != nil {
 		return nil, sub, err
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"gbatch/internal/job"
 )
@@ -30,20 +31,39 @@ const (
 	Slurm      Format = "slurm"
 )
 
+// Options are what a file alone does not say. The zero value reads every file
+// that needs nothing of its surroundings.
+type Options struct {
+	Format Format // Unknown: detected from the content
+	Image  string // of formats whose files need not name one, as Slurm's; wins over one that is named
+
+	// Where the file was written: variables of its author, the time, and the
+	// zone of dates without one (nil: UTC). A file that needs what is missing
+	// here is refused with what to do.
+	Env  func(name string) (value string, ok bool)
+	Now  job.Instant
+	Zone *time.Location
+}
+
 // reader is a format that is read, by Parse, or only known, with what its
 // users should do.
 type reader struct {
 	format  Format
 	name    string // for people
-	parse   func(data []byte) (job.Submission, error)
+	parse   func(data []byte, o Options) (job.Submission, error)
 	instead string
+}
+
+// alone makes a reader of one that needs no options.
+func alone(parse func([]byte) (job.Submission, error)) func([]byte, Options) (job.Submission, error) {
+	return func(data []byte, _ Options) (job.Submission, error) { return parse(data) }
 }
 
 const rewriteIt = "write it as a native job document (see docs/job-format.md)"
 
 var readers = []reader{
-	{format: GPULabV2, name: "GPULab version 2 job request", parse: job.Parse},
-	{format: GPULabV1, name: "GPULab version 1 job definition", parse: parseGPULabV1},
+	{format: GPULabV2, name: "GPULab version 2 job request", parse: alone(job.Parse)},
+	{format: GPULabV1, name: "GPULab version 1 job definition", parse: alone(parseGPULabV1)},
 	{format: NVCT, name: "task for NVIDIA Cloud Tasks", instead: rewriteIt + ": containerImage becomes request.docker.image, containerArgs becomes request.docker.command"},
 	{format: CCluster, name: "CCluster batch job", instead: rewriteIt + ": image_url becomes request.docker.image"},
 	{format: TAO, name: "TAO local-docker job", instead: rewriteIt + ": image becomes request.docker.image, num_gpu becomes request.resources.gpus"},
@@ -63,9 +83,9 @@ func Formats() []Format {
 	return all
 }
 
-// Parse reads data as format; Unknown means that it detects the format. A
-// document with problems gives job.Problems.
-func Parse(data []byte, format Format) (job.Submission, error) {
+// Parse reads a job file. A document with problems gives job.Problems.
+func Parse(data []byte, o Options) (job.Submission, error) {
+	format := o.Format
 	if format == Unknown {
 		var err error
 		if format, err = Detect(data); err != nil {
@@ -78,7 +98,7 @@ func Parse(data []byte, format Format) (job.Submission, error) {
 		case r.parse == nil:
 			return job.Submission{}, job.Problems{{Message: "is a " + r.name + ", a format that this version does not read", Hint: r.instead}}
 		default:
-			return r.parse(data)
+			return r.parse(data, o)
 		}
 	}
 	return job.Submission{}, fmt.Errorf("no format is called %q: use one of %s", format, join(Formats()))

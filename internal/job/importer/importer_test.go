@@ -86,7 +86,7 @@ func TestParse(t *testing.T) {
 }
 
 func result(t *testing.T, data []byte) string {
-	sub, err := Parse(data, Unknown)
+	sub, err := Parse(data, Options{})
 	if err != nil {
 		var ps job.Problems
 		if !errors.As(err, &ps) {
@@ -119,10 +119,10 @@ func result(t *testing.T, data []byte) string {
 
 func TestParseForced(t *testing.T) {
 	doc := []byte(`{"jobDefinition":{"dockerImage":"debian"}}`)
-	if _, err := Parse(doc, GPULabV2); err == nil || !strings.Contains(err.Error(), "version 1") {
+	if _, err := Parse(doc, Options{Format: GPULabV2}); err == nil || !strings.Contains(err.Error(), "version 1") {
 		t.Errorf("a version 1 document read as version 2: %v", err)
 	}
-	if _, err := Parse(doc, "toml"); err == nil || err.Error() != `no format is called "toml": use one of gpulab-v2, gpulab-v1` {
+	if _, err := Parse(doc, Options{Format: "toml"}); err == nil || err.Error() != `no format is called "toml": use one of gpulab-v2, gpulab-v1` {
 		t.Errorf("an unknown format: %v", err)
 	}
 	if diff := cmp.Diff([]Format{GPULabV2, GPULabV1}, Formats()); diff != "" {
