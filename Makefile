@@ -8,7 +8,7 @@ STAMP   := $(foreach p,ctld noded cli,-X gbatch/internal/$(p).Version=$(VERSION)
 BUILD   := go build -ldflags "-s -w $(STAMP)"
 
 # gnoded needs C: the code that enters a container's namespaces, and seccomp.
-# Everything else is one static file.
+# It carries the program of its shims inside. Everything else is one static file.
 PLAIN := $(filter-out ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/main.go)))
 NODE  := $(filter ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/main.go)))
 
@@ -35,7 +35,8 @@ deps: ## install the Debian packages that are missing
 build: deps ## build all programs into bin/
 	@mkdir -p bin
 	CGO_ENABLED=0 $(BUILD) -o bin/ $(PLAIN)
-	$(if $(NODE),CGO_ENABLED=1 $(BUILD) -tags seccomp -o bin/ $(NODE))
+	@scripts/build-shim
+	$(if $(NODE),CGO_ENABLED=1 $(BUILD) -tags 'seccomp embedshim' -o bin/ $(NODE))
 
 test: build lint unit e2e ## build, check and run all tests (as root)
 
@@ -67,4 +68,4 @@ gpu-bundle: deps ## all that test-gpu needs in one folder, for a GPU machine wit
 	@scripts/gpu/bundle build/gpu-bundle
 
 clean: ## remove what was built
-	rm -rf bin build
+	rm -rf bin build oci/shim.bin

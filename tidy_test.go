@@ -40,6 +40,7 @@ var below = map[string][]string{
 	"oci/image/imagetest":   {"oci/ref"},
 	"oci/netns":             {},
 	"oci":                   {"cgroups", "oci/image", "oci/netns", "oci/ref"},
+	"oci/shim":              {"oci"},
 	"internal/job":          {"oci/ref"},
 	"internal/job/importer": {"internal/job", "oci/ref"},
 	"internal/control":      {"sched", "accounting", "internal/job", "oci/ref"},

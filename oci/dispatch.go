@@ -13,7 +13,8 @@ import (
 // argument alone would take "gnoded shim" away from users.
 const shimEnv = "_GBATCH_SHIM"
 
-// This program is executed again in two more roles, and both have to be taken
+// This program, or the small one that it carries (program.go), is executed
+// again in two more roles, and both have to be taken
 // before main or any flag is looked at: as a container's first process, which
 // libcontainer starts with the fixed argument "init", and as a shim. The
 // environment tells them from a user who types the same words.
@@ -27,6 +28,8 @@ func init() {
 		debug.SetGCPercent(-1)
 		libcontainer.Init() // does not return
 	case os.Args[1] == "shim" && os.Getenv(shimEnv) != "":
+		// For who lists processes: else the name is the number of a file.
+		_ = os.WriteFile("/proc/self/comm", []byte("gbatch-shim"), 0)
 		// Not on the first thread: it is bound to this function, so that each
 		// switch from it to another goroutine would be one between threads.
 		code := make(chan int)

@@ -45,6 +45,10 @@ func start(dir string, h Handover) (*Shim, error) {
 		return nil, err
 	}
 	defer stderr.Close()
+	path, err := shimPath()
+	if err != nil {
+		return nil, err
+	}
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -52,7 +56,7 @@ func start(dir string, h Handover) (*Shim, error) {
 	defer theirs.Close()
 
 	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", // this very program, even after an upgrade of its file
+		Path: path,
 		Args: []string{os.Args[0], "shim", dir},
 		Dir:  dir,
 		// GOMAXPROCS is inherited by the container's set-up, where it saves a
