@@ -166,7 +166,7 @@ func (d *decoder) unknown(kid *node, known []string) {
 		d.problem(kid, "is not supported", hint)
 	} else if place, ok := d.elsewhere[kid.key]; ok {
 		d.problem(kid, "is not a field here", "it belongs in "+place)
-	} else if word := nearest(kid.key, known); word != "" {
+	} else if word := Nearest(kid.key, known); word != "" {
 		d.problem(kid, "is not a field of this document", fmt.Sprintf("did you mean %q?", word))
 	} else {
 		d.problem(kid, "is not a field of this document", "known here: "+list(known))

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// nearest returns the known word that a misspelt one most likely means, or "".
-func nearest(word string, known []string) string {
+// Nearest returns the known word that a misspelt one most likely means, or "".
+func Nearest(word string, known []string) string {
 	if len(word) > 64 {
 		return ""
 	}
