@@ -20,8 +20,8 @@ type node struct {
 
 	cpuFree, memFree int64 // below 0 when the node shrank under its jobs
 
-	ranks   []*rank   // what is held here, by job and rank number
-	windows []*window // that cover it, by start
+	ranks   []*rank // what is held here, by job and rank number
+	windows []cover // by start
 
 	pos              int // in kind.nodes
 	indexed          bool

@@ -50,6 +50,9 @@ func (x *explainer) onNode(n *node, k *jobKind, f fit) (Code, string) {
 		return CodeReservation, windowText(w, x.now)
 	}
 	if _, ok := n.room(s, f); ok {
+		if w := n.shutBy(k, f, x.now); w != nil {
+			return CodeReservation, windowText(w, x.now)
+		}
 		if _, ok := x.roomNow(n, k, f); ok {
 			return "", "has room now"
 		}

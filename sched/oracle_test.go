@@ -142,15 +142,40 @@ func suits(g GPU, s *Shape) bool {
 	return len(s.GPUModels) == 0
 }
 
-// shut says whether a window keeps the job off the node from start on.
-func (o *oracle) shut(n Node, j Job, start, limit Time) bool {
+// kept is whether windows keep the job off the node from start on, and otherwise
+// the GPUs that they keep it off.
+func (o *oracle) kept(n Node, j Job, start Time) (all bool, gpus []string) {
+	limit, _ := o.limitOf(j)
 	for _, w := range o.in.State.windows {
 		admitted := !w.Maintenance && (slices.Contains(j.Reservations, w.Name) || slices.Contains(w.Projects, j.Project) || slices.Contains(w.Users, j.User))
-		if !admitted && slices.Contains(w.nodes, n.Name) && w.Start < start+limit && w.End > start {
-			return true
+		if admitted || !slices.Contains(w.Nodes, n.Name) || w.Start >= start+limit || w.End <= start {
+			continue
+		}
+		all = all || len(w.GPUs) == 0
+		for _, g := range n.GPUs {
+			if slices.Contains(w.GPUs, g.UUID) {
+				all = all || j.Shape.AllGPUs || j.Shape.Exclusive
+				gpus = append(gpus, g.UUID)
+			}
 		}
 	}
-	return false
+	return all, gpus
+}
+
+// shut says whether windows leave a rank no room on a node during a span, beside
+// the intervals given.
+func (o *oracle) shut(n Node, j Job, held []interval, start, end Time) bool {
+	all, gpus := o.kept(n, j, start)
+	return all || !fits(without(n, gpus), j.Shape, held, start, end)
+}
+
+// without is the node with some of its GPUs drained.
+func without(n Node, gpus []string) Node {
+	n.GPUs = slices.Clone(n.GPUs)
+	for i, g := range n.GPUs {
+		n.GPUs[i].Drained = g.Drained || slices.Contains(gpus, g.UUID)
+	}
+	return n
 }
 
 // fits says whether a rank has room on a node during a span, beside the
@@ -211,10 +236,10 @@ func fits(n Node, s *Shape, held []interval, start, end Time) bool {
 
 // roomAt counts the nodes on which a rank has room from a moment on.
 func (o *oracle) roomAt(j Job, at Time) int {
-	limit, estimate := o.limitOf(j)
+	_, estimate := o.limitOf(j)
 	count := 0
 	for _, n := range o.nodes() {
-		if fits(n, j.Shape, o.busy[n.Name], at, at+estimate) && !o.shut(n, j, at, limit) {
+		if fits(n, j.Shape, o.busy[n.Name], at, at+estimate) && !o.shut(n, j, o.busy[n.Name], at, at+estimate) {
 			count++
 		}
 	}
@@ -239,7 +264,7 @@ func (o *oracle) moments(until Time) []Time {
 
 // put takes the plan's place for a job, after proving that it is one.
 func (o *oracle) put(j Job, ranks []Allocation, at Time) error {
-	limit, estimate := o.limitOf(j)
+	_, estimate := o.limitOf(j)
 	seen := map[string]bool{}
 	byName := map[string]Node{}
 	for _, n := range o.nodes() {
@@ -254,7 +279,7 @@ func (o *oracle) put(j Job, ranks []Allocation, at Time) error {
 			return fmt.Errorf("job %d has two ranks on %s", j.ID, a.Node)
 		}
 		seen[a.Node] = true
-		if !fits(n, j.Shape, o.busy[a.Node], at, at+estimate) || o.shut(n, j, at, limit) {
+		if !fits(n, j.Shape, o.busy[a.Node], at, at+estimate) || o.shut(n, j, o.busy[a.Node], at, at+estimate) {
 			return fmt.Errorf("job %d is put on %s at %d, where it has no room", j.ID, a.Node, at)
 		}
 		if err := o.rightAmount(n, j, a, at, at+estimate); err != nil {
@@ -286,7 +311,11 @@ func (o *oracle) rightAmount(n Node, j Job, a Allocation, start, end Time) error
 	if a.MilliGPU() != want {
 		return fmt.Errorf("job %d gets %d GPU thousandths, wants %d", j.ID, a.MilliGPU(), want)
 	}
+	_, kept := o.kept(n, j, start)
 	for _, share := range a.GPUs {
+		if slices.Contains(kept, share.UUID) {
+			return fmt.Errorf("job %d gets GPU %s, which a window keeps from it", j.ID, share.UUID)
+		}
 		i := slices.IndexFunc(n.GPUs, func(g GPU) bool { return g.UUID == share.UUID })
 		if i < 0 || n.GPUs[i].Drained || want == s.MilliGPU && want > 0 && !suits(n.GPUs[i], s) {
 			return fmt.Errorf("job %d gets GPU %s, which will not do", j.ID, share.UUID)
@@ -394,7 +423,6 @@ func (o *oracle) ever(j Job) bool {
 // code is the reason, other than limit and begin time, that holds for a job
 // that does not start; by what ran before the round.
 func (o *oracle) code(j Job) Code {
-	limit, _ := o.limitOf(j)
 	matching, room, open := 0, 0, 0
 	for _, n := range o.nodes() {
 		if !could(n, j.Shape) {
@@ -406,7 +434,7 @@ func (o *oracle) code(j Job) Code {
 			continue
 		}
 		room++
-		if !o.shut(n, j, now, limit) {
+		if !o.shut(n, j, o.base[n.Name], now, now+1) {
 			open++
 		}
 	}

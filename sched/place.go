@@ -116,8 +116,11 @@ func (r *round) each(nk *nodeKind, k *jobKind, f func(*node) bool) {
 // roomNow is the GPUs that a rank of the kind can have on the node from now on,
 // and whether there is enough of everything.
 func (r *round) roomNow(n *node, k *jobKind, f fit) (gpuSet, bool) {
-	if len(n.windows) > 0 && n.closed(k, r.now) != nil {
-		return gpuSet{}, false
+	if len(n.windows) > 0 {
+		if n.closed(k, r.now) != nil {
+			return gpuSet{}, false
+		}
+		f.gpus = f.gpus.andNot(n.kept(k, r.now))
 	}
 	if n.line != nil && len(n.line.booked) > 0 {
 		avail, _, ok := n.line.room(n, k, r.now, r.now+k.predicted)

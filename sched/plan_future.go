@@ -117,12 +117,9 @@ func nth(times []Time, n int) Time {
 func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
 	l := r.timeline(n)
 	i := l.index(from)
-	for at := from; ; {
+	for at := from; at < maxTime; {
 		if w := n.closed(k, at); w != nil {
 			at = w.End
-			if at >= maxTime {
-				return Never
-			}
 			i = l.index(at)
 			continue
 		}
@@ -130,12 +127,18 @@ func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
 		if ok {
 			return at
 		}
-		i = max(short, i) + 1
-		if i >= len(l.points) {
-			return Never
+		next := Never
+		if short <= i { // nothing rules a start between two points out
+			next = n.reopens(k, at)
 		}
-		at = l.points[i].at
+		if i = max(short, i) + 1; i < len(l.points) && l.points[i].at <= next {
+			at = l.points[i].at
+		} else {
+			at = next
+			i = l.index(at)
+		}
 	}
+	return Never
 }
 
 // futureSpot chooses GPUs for a planned start: those that become free last, so

@@ -98,7 +98,7 @@ func (r *round) census(k *jobKind) census {
 			free := n.freeFor(k.shape, f)
 			out.total += free
 			if _, ok := n.room(k.shape, f); ok {
-				if w := n.closed(k, r.now); w != nil {
+				if w := n.shutBy(k, f, r.now); w != nil {
 					out.shut[w.Name]++
 				} else {
 					out.room++

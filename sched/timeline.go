@@ -167,7 +167,7 @@ func (l *timeline) index(t Time) int {
 func (l *timeline) room(n *node, k *jobKind, start, end Time) (avail gpuSet, short int, ok bool) {
 	f := k.shape.on(n.kind)
 	first := l.index(start)
-	avail = f.gpus.and(n.usable)
+	avail = f.gpus.and(n.usable).andNot(n.kept(k, start))
 	for i := first; i < len(l.points) && (i == first || l.points[i].at < end); i++ {
 		p := &l.points[i]
 		if k.shape.whole() {

@@ -69,7 +69,7 @@ func (r *round) exactlyWhy(k *jobKind) blocked {
 			if _, ok := n.room(k.shape, f); !ok {
 				continue
 			}
-			if w := n.closed(k, r.now); w != nil {
+			if w := n.shutBy(k, f, r.now); w != nil {
 				shut++
 				b.window = w.Name
 				continue

@@ -206,12 +206,10 @@ func (w *world) disturb() {
 		w.s.RemoveNode(fmt.Sprintf("n%d", rapid.IntRange(0, 4).Draw(t, "node")))
 	case 2:
 		start := w.now + Minute*Time(rapid.IntRange(-20, 40).Draw(t, "window start"))
-		win := Window{Name: "w0", Start: start, End: start + 30*Minute, Nodes: []string{"n0", "n1"}, Maintenance: rapid.Bool().Draw(t, "maintenance"), Users: []string{"c"}}
-		if err := w.s.Reserve(win); err != nil {
-			t.Fatal(err)
-		}
+		win := Window{Name: rapid.SampledFrom([]string{"w0", "w1"}).Draw(t, "window"), Start: start, End: start + 30*Minute, Nodes: []string{"n0", "n1"}, Maintenance: rapid.Bool().Draw(t, "maintenance"), Users: []string{"c"}}
+		w.reserve(win)
 	case 3:
-		w.s.Unreserve("w0")
+		w.s.Unreserve(rapid.SampledFrom([]string{"w0", "w1"}).Draw(t, "window"))
 	case 4:
 		if ids := slices.Sorted(maps.Keys(w.s.waiting)); len(ids) > 0 {
 			w.s.Dequeue(rapid.SampledFrom(ids).Draw(t, "waiting job"))
@@ -238,4 +236,30 @@ func (w *world) step() Plan {
 	}
 	p := Decide(w.input())
 	return p
+}
+
+// reserve makes a window of whole nodes, or of some of their GPUs.
+func (w *world) reserve(win Window) {
+	t := w.t
+	may := false // there may be too few
+	switch rapid.IntRange(0, 3).Draw(t, "part of the nodes") {
+	case 0:
+		for _, name := range win.Nodes {
+			for g := range rapid.IntRange(0, 3).Draw(t, "GPUs kept") {
+				win.GPUs = append(win.GPUs, fmt.Sprint(name, "-", g))
+			}
+		}
+	case 1:
+		win.GPUsPerNode, may = rapid.IntRange(1, 3).Draw(t, "GPUs of each"), true
+	case 2:
+		win.Nodes, win.Count, win.GPUsPerNode, may = nil, rapid.IntRange(1, 2).Draw(t, "count"), rapid.IntRange(0, 2).Draw(t, "GPUs of each"), true
+	}
+	before := w.s.windows[win.Name]
+	err := w.s.Reserve(win)
+	if err != nil && (!may || w.s.windows[win.Name] != before) {
+		t.Fatal(err)
+	}
+	if got, ok := w.s.Window(win.Name); ok && err == nil && (got.Count > 0 || got.GPUsPerNode > 0 || got.Validate() != nil) {
+		t.Fatalf("window is not settled: %+v", got)
+	}
 }

@@ -17,7 +17,7 @@ type command struct {
 	Drain        drainCmd     `cmd:"" help:"Take nodes, or one GPU, out of scheduling. What runs there goes on."`
 	Resume       resumeCmd    `cmd:"" help:"Put nodes, or one GPU, back."`
 	Forget       forgetCmd    `cmd:"" help:"Drop nodes that are gone for good."`
-	Reserve      reserveCmd   `cmd:"" help:"Keep nodes for some jobs, or for nobody, during a span of time."`
+	Reserve      reserveCmd   `cmd:"" help:"Keep nodes, or some of their GPUs, for some jobs or for nobody, during a span of time."`
 	Unreserve    unreserveCmd `cmd:"" help:"Remove reservations."`
 	Reservations listCmd      `cmd:"" help:"List reservations."`
 }
@@ -53,8 +53,10 @@ type reserveCmd struct {
 	Until       string        `help:"End, in the same form."`
 	For         time.Duration `help:"Length instead of an end, as 90m."`
 	Nodes       []string      `sep:"none" xor:"which" help:"These nodes, as gpu[01-04]."`
-	Count       int           `xor:"which" help:"Or so many whole nodes; which ones is chosen now."`
-	GPUModel    []string      `name:"gpu-model" help:"With --count: with GPUs of these models."`
+	Count       int           `xor:"which" help:"Or so many nodes; which ones is chosen now."`
+	GPUs        int           `name:"gpus" xor:"gpu" placeholder:"N" help:"Only so many GPUs of each node; which ones is chosen now."`
+	GPU         []string      `name:"gpu" xor:"gpu" placeholder:"INDEX|UUID" help:"Only these GPUs of the one node."`
+	GPUModel    []string      `name:"gpu-model" help:"With --count or --gpus: of these models."`
 	Cluster     int           `short:"p" help:"With --count: of this cluster."`
 	Project     []string      `short:"A" help:"For jobs of these projects."`
 	User        []string      `short:"u" help:"For jobs of these users."`
@@ -64,7 +66,7 @@ type reserveCmd struct {
 
 func (c *reserveCmd) Run(ctx context.Context, app *cli.App) error {
 	return app.Reserve(ctx, cli.ReserveOptions{From: c.From, Until: c.Until, For: c.For, Reservation: api.Reservation{
-		Name: c.Name, Nodes: c.Nodes, Count: c.Count, GPUModels: c.GPUModel, Cluster: c.Cluster,
+		Name: c.Name, Nodes: c.Nodes, Count: c.Count, GPUs: c.GPU, GPUsPerNode: c.GPUs, GPUModels: c.GPUModel, Cluster: c.Cluster,
 		Projects: c.Project, Users: c.User, Maintenance: c.Maintenance, Reason: c.Reason,
 	}})
 }
@@ -89,6 +91,7 @@ func main() {
 			"gadm drain gpu[01-02] -r \"new driver\"               # no new jobs there",
 			"gadm drain gpu03 --gpu 5 -r \"ECC errors\"            # one bad GPU of eight",
 			"gadm reserve fix --nodes gpu04 --from +2h --for 4h --maintenance",
+			"gadm reserve demo --nodes gpu05 --gpus 2 --for 3h -u ann   # two GPUs of eight",
 		},
 	}, &command{})
 }

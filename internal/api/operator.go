@@ -17,15 +17,17 @@ type DrainRequest struct {
 	Reason string `json:"reason,omitempty"` // needed to drain
 }
 
-// Reservation keeps nodes for some jobs, or for nobody, during a span of time.
-// Jobs that name it, or are of its projects or users, may use it, and may run
-// elsewhere too.
+// Reservation keeps nodes, or some of their GPUs, for some jobs or for nobody,
+// during a span of time. Jobs that name it, or are of its projects or users, may
+// use it, and may run elsewhere too.
 type Reservation struct {
 	Name        string    `json:"name"`
 	Start       time.Time `json:"start"`
 	End         time.Time `json:"end"`
-	Nodes       []string  `json:"nodes,omitempty"` // these nodes
-	Count       int       `json:"count,omitempty"` // or so many whole nodes, chosen when it is made
+	Nodes       []string  `json:"nodes,omitempty"`       // these nodes
+	Count       int       `json:"count,omitempty"`       // or so many, chosen when it is made
+	GPUs        []string  `json:"gpus,omitempty"`        // only these GPUs of the node: UUIDs; in a request indexes too
+	GPUsPerNode int       `json:"gpusPerNode,omitempty"` // or so many of each node, chosen when it is made
 	GPUModels   []string  `json:"gpuModels,omitempty"`
 	Cluster     int       `json:"cluster,omitempty"`
 	Projects    []string  `json:"projects,omitempty"`

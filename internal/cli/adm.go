@@ -72,10 +72,23 @@ func (a *App) Reservations(ctx context.Context) error {
 	t := newTable("NAME", "FROM", "UNTIL", "NODES", "FOR", "REASON")
 	for _, r := range l.Reservations {
 		t.AppendRow(toRow([]string{
-			r.Name, r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339), compressHosts(r.Nodes), reservedFor(r), r.Reason,
+			r.Name, r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339), reservedWhat(r), reservedFor(r), r.Reason,
 		}))
 	}
 	return render(a.Out, t, "")
+}
+
+// reservedWhat is the nodes, and how many GPUs of them where it is not all.
+func reservedWhat(r api.Reservation) string {
+	out := compressHosts(r.Nodes)
+	switch n := len(r.GPUs); n {
+	case 0:
+		return out
+	case 1:
+		return out + " (1 GPU)"
+	default:
+		return fmt.Sprintf("%s (%d GPUs)", out, n)
+	}
 }
 
 func reservedFor(r api.Reservation) string {

@@ -60,6 +60,14 @@ func TestOperator(t *testing.T) {
 			},
 			code: ExitUsage,
 		},
+		"reserve GPUs": {
+			run: func(ctx context.Context, a *App) error {
+				return a.Reserve(ctx, ReserveOptions{From: "now", For: time.Hour,
+					Reservation: api.Reservation{Name: "demo", Nodes: []string{"gpu04"}, GPUs: []string{"0", "3"}}})
+			},
+			asks: []string{`POST /v1/reservations {"name":"demo","start":"2026-03-01T09:00:00Z","end":"2026-03-01T10:00:00Z","nodes":["gpu04"],"gpus":["0","3"]}`},
+			says: "reservation demo from 2026-03-01T09:00:00Z until 2026-03-01T10:00:00Z\n",
+		},
 		"forget": {
 			run:  func(ctx context.Context, a *App) error { return a.Forget(ctx, []string{"gpu01"}) },
 			asks: []string{"DELETE /v1/nodes/gpu01 "},
@@ -69,7 +77,7 @@ func TestOperator(t *testing.T) {
 			run:  func(ctx context.Context, a *App) error { return a.Reservations(ctx) },
 			asks: []string{"GET /v1/reservations "},
 			says: "NAME    FROM                  UNTIL                 NODES        FOR                                REASON\n" +
-				"course  2026-03-01T09:00:00Z  2026-03-01T10:00:00Z  gpu[01-02]  project ml101, jobs that name it  Tuesdays\n",
+				"course  2026-03-01T09:00:00Z  2026-03-01T10:00:00Z  gpu[01-02] (2 GPUs)  project ml101, jobs that name it  Tuesdays\n",
 		},
 	}
 	for name, tc := range tests {
@@ -86,7 +94,7 @@ func TestOperator(t *testing.T) {
 					refuse(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: `there is no node "gpu09"`})
 				case r.Method == http.MethodGet:
 					answer(w, api.ReservationList{Reservations: []api.Reservation{{Name: "course", Start: now, End: now.Add(time.Hour),
-						Nodes: []string{"gpu01", "gpu02"}, Projects: []string{"ml101"}, Reason: "Tuesdays"}}})
+						Nodes: []string{"gpu01", "gpu02"}, GPUs: []string{"GPU-a", "GPU-b"}, Projects: []string{"ml101"}, Reason: "Tuesdays"}}})
 				default:
 					w.WriteHeader(http.StatusNoContent)
 				}

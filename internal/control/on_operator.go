@@ -77,8 +77,9 @@ func (c *Controller) nodeNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Reserve keeps nodes for some jobs, or for nobody, during a span of time. The
-// answer is nil or *Refusal.
+// Reserve keeps nodes, or some of their GPUs, for some jobs or for nobody, during
+// a span of time. GPUs may be named as Drain names them if they are of one node.
+// The answer is nil or *Refusal.
 type Reserve struct{ Window sched.Window }
 
 func (e Reserve) apply(c *Controller, now sched.Time) any {
@@ -90,15 +91,40 @@ func (e Reserve) apply(c *Controller, now sched.Time) any {
 			return &Refusal{Code: NotFound, Path: "nodes", Message: fmt.Sprintf("there is no node %q", name), Hint: "nodes here: " + c.nodeNames()}
 		}
 	}
+	if refusal := c.findGPUs(&e.Window); refusal != nil {
+		return refusal
+	}
 	if err := c.sched.Reserve(e.Window); err != nil {
 		return &Refusal{Code: Conflict, Message: err.Error()}
 	}
-	e.Window.Nodes, e.Window.Count = c.sched.WindowNodes(e.Window.Name), 0 // the choice is kept over restarts
+	e.Window, _ = c.sched.Window(e.Window.Name) // what was chosen is kept over restarts
 	v, err := json.Marshal(e.Window)
 	must(err)
 	c.record(Record{Kind: KindWindow, Name: e.Window.Name, Value: v})
 	c.windows = append(slices.DeleteFunc(slices.Clone(c.windows), func(w sched.Window) bool { return w.Name == e.Window.Name }), e.Window)
 	c.dirty = true
+	return nil
+}
+
+// findGPUs makes UUIDs of a window's GPUs.
+func (c *Controller) findGPUs(w *sched.Window) *Refusal {
+	if len(w.GPUs) == 0 {
+		return nil
+	}
+	if len(w.Nodes) != 1 {
+		return &Refusal{Code: Conflict, Path: "gpus", Message: fmt.Sprintf("reservation %q names GPUs of %d nodes", w.Name, len(w.Nodes)),
+			Hint: "name the one node that they are on, or say how many GPUs of each node"}
+	}
+	n, gpus := c.node(w.Nodes[0]), []string(nil)
+	for _, text := range w.GPUs {
+		uuid, refusal := n.findGPU(text)
+		if refusal != nil {
+			refusal.Path = "gpus"
+			return refusal
+		}
+		gpus = append(gpus, uuid)
+	}
+	w.GPUs = gpus
 	return nil
 }
 

@@ -39,7 +39,7 @@ func TestAnyHistory(t *testing.T) {
 }
 
 func (w *world) randomStep(rt *rapid.T) {
-	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "wait", "restart", "reinstall"}).Draw(rt, "step") {
+	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "wait", "restart", "reinstall", "reserve"}).Draw(rt, "step") {
 	case "submit":
 		spec := &job.Spec{Name: "x"}
 		spec.Request.Resources = job.Resources{CPUs: rapid.IntRange(1, 5).Draw(rt, "cpus"), GPUs: float64(rapid.IntRange(-1, 2).Draw(rt, "gpus")), CPUMemoryGB: 1}
@@ -65,6 +65,9 @@ func (w *world) randomStep(rt *rapid.T) {
 		if diff := cmp.Diff(before, w.jobs()); diff != "" {
 			rt.Fatalf("jobs after a restart differ (-before +after):\n%s", diff)
 		}
+	case "reserve":
+		w.apply(Reserve{Window: sched.Window{Name: "w", Start: w.now, End: w.now + sched.Time(rapid.IntRange(1, 600).Draw(rt, "seconds"))*sched.Second,
+			Nodes: []string{"n1"}, GPUsPerNode: rapid.IntRange(0, 2).Draw(rt, "GPUs kept"), Maintenance: true}})
 	case "reinstall":
 		w.node("n1", 4, 1, "H100", rapid.SampledFrom([]string{"one", "two"}).Draw(rt, "instance"))
 	}

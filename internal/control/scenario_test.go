@@ -119,7 +119,7 @@ func TestScenarios(t *testing.T) {
 //	schedule
 //	wait 10s
 //	restart
-//	drain n1 reason=x [gpu=0] | resume n1 [gpu=0] | reserve r in=60 until=120 node=n1 [maintenance]
+//	drain n1 reason=x [gpu=0] | resume n1 [gpu=0] | reserve r in=60 until=120 node=n1 [gpus=0/2] [each=1] [maintenance]
 //	show 1 | queue | orders n1 | why 1
 func (w *world) command(d *datadriven.TestData) string {
 	arg := func(name, missing string) string {
@@ -206,6 +206,7 @@ func (w *world) operator(cmd, first string, arg func(string, string) string, num
 		return w.answer(w.apply(Reserve{Window: sched.Window{
 			Name: first, Start: w.now + sched.Time(number("in", "0"))*sched.Second, End: w.now + sched.Time(number("until", "0"))*sched.Second,
 			Nodes: []string{arg("node", "n1")}, Maintenance: arg("maintenance", "") != "",
+			GPUs: strings.FieldsFunc(arg("gpus", ""), func(c rune) bool { return c == '/' }), GPUsPerNode: number("each", "0"),
 		}})), true
 	}
 	return "", false

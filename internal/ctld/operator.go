@@ -63,6 +63,7 @@ func (s *Server) reserve(ctx context.Context, in *reservationInput) (*nothing, e
 	r := in.Body
 	w := sched.Window{
 		Name: r.Name, Start: sched.Time(r.Start.UnixMilli()), End: sched.Time(r.End.UnixMilli()), Nodes: r.Nodes, Count: r.Count,
+		GPUs: r.GPUs, GPUsPerNode: r.GPUsPerNode,
 		Match:    sched.Shape{GPUModels: r.GPUModels, Cluster: r.Cluster},
 		Projects: r.Projects, Users: r.Users, Maintenance: r.Maintenance, Reason: r.Reason,
 	}
@@ -83,7 +84,7 @@ func (s *Server) reservations(context.Context, *reservationsInput) (*body[api.Re
 	out := api.ReservationList{Reservations: []api.Reservation{}}
 	for _, w := range s.loop.view.Load().Windows {
 		out.Reservations = append(out.Reservations, api.Reservation{
-			Name: w.Name, Start: toTime(w.Start), End: toTime(w.End), Nodes: w.Nodes, GPUModels: w.Match.GPUModels, Cluster: w.Match.Cluster,
+			Name: w.Name, Start: toTime(w.Start), End: toTime(w.End), Nodes: w.Nodes, GPUs: w.GPUs, GPUModels: w.Match.GPUModels, Cluster: w.Match.Cluster,
 			Projects: w.Projects, Users: w.Users, Maintenance: w.Maintenance, Reason: w.Reason,
 		})
 	}

@@ -316,6 +316,7 @@ func (w *World) window(line string) error {
 	win := sched.Window{Name: name}
 	err := set{
 		"start": moment(&win.Start), "end": moment(&win.End), "nodes": list(&win.Nodes), "count": number(&win.Count, 1),
+		"gpus": list(&win.GPUs), "each": number(&win.GPUsPerNode, 1),
 		"projects": list(&win.Projects), "users": list(&win.Users), "maintenance": flag(&win.Maintenance), "model": list(&win.Match.GPUModels),
 	}.all(kv)
 	return cmp.Or(err, w.State.Reserve(win))

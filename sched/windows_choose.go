@@ -1,0 +1,133 @@
+package sched
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// choose settles which nodes and GPUs a window has that only counts them.
+func (s *State) choose(w *Window) error {
+	s.refresh()
+	match := s.intern(&w.Match)
+	defer func() {
+		if match.refs == 0 {
+			delete(s.shapes, match.key)
+		}
+	}()
+	nodes, err := s.chooseNodes(w, match)
+	if err != nil {
+		return err
+	}
+	if w.GPUsPerNode > 0 {
+		for _, n := range nodes {
+			gpus, ok := n.chooseGPUs(w, match)
+			if !ok {
+				return fmt.Errorf("window %q: wants %d GPUs of node %s: %d match and are in no other window then", w.Name, w.GPUsPerNode, n.Name, gpus.count())
+			}
+			for g := gpus.next(0); g >= 0; g = gpus.next(g + 1) {
+				w.GPUs = append(w.GPUs, n.GPUs[g].UUID)
+			}
+		}
+	}
+	w.Nodes = nil
+	for _, n := range nodes {
+		w.Nodes = append(w.Nodes, n.Name)
+	}
+	w.Count, w.GPUsPerNode = 0, 0
+	return nil
+}
+
+// chooseNodes is the nodes that the window names, or of those that match the
+// ones that are free soonest.
+func (s *State) chooseNodes(w *Window, match *shape) ([]*node, error) {
+	var out []*node
+	if w.Count == 0 {
+		for _, name := range w.Nodes {
+			n := s.nodes[name]
+			if n == nil || n.gone {
+				return nil, fmt.Errorf("window %q: node %q is not known, so none of its GPUs can be chosen", w.Name, name)
+			}
+			out = append(out, n)
+		}
+		return out, nil
+	}
+	for _, n := range s.sorted {
+		if n.gone || !match.named(n) || !match.on(n.kind).ok {
+			continue
+		}
+		if w.GPUsPerNode > 0 {
+			if _, ok := n.chooseGPUs(w, match); ok {
+				out = append(out, n)
+			}
+		} else if !slices.ContainsFunc(n.windows, w.overlaps) {
+			out = append(out, n)
+		}
+	}
+	if len(out) < w.Count {
+		what := "match and are in no other window then"
+		if w.GPUsPerNode > 0 {
+			what = fmt.Sprintf("have %d GPUs that %s", w.GPUsPerNode, what)
+		}
+		return nil, fmt.Errorf("window %q: wants %d nodes: %d %s", w.Name, w.Count, len(out), what)
+	}
+	slices.SortStableFunc(out, func(a, b *node) int { return cmp.Compare(a.busyAt(w.Start, -1), b.busyAt(w.Start, -1)) })
+	return out[:w.Count], nil
+}
+
+// overlaps says whether another window covers a node at the same time.
+func (w *Window) overlaps(c cover) bool {
+	return c.Name != w.Name && c.Start < w.End && w.Start < c.End
+}
+
+// chooseGPUs is so many GPUs of the node as the window wants of each: those that
+// are free soonest, and of these as close together as there are. Where there are
+// too few, it is those that there are.
+func (n *node) chooseGPUs(w *Window, match *shape) (gpuSet, bool) {
+	f := match.on(n.kind)
+	if !f.ok {
+		return gpuSet{}, false
+	}
+	all := f.gpus.and(n.usable)
+	for _, c := range n.windows {
+		switch {
+		case !w.overlaps(c):
+		case c.part:
+			all = all.andNot(c.gpus)
+		default:
+			all = gpuSet{}
+		}
+	}
+	if all.count() < w.GPUsPerNode {
+		return all, false
+	}
+	var order []int
+	for g := all.next(0); g >= 0; g = all.next(g + 1) {
+		order = append(order, g)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(n.busyAt(w.Start, a), n.busyAt(w.Start, b)) })
+	last := n.busyAt(w.Start, order[w.GPUsPerNode-1])
+	var soon gpuSet
+	for _, g := range order {
+		if n.busyAt(w.Start, g) <= last {
+			soon.add(g)
+		}
+	}
+	gpus, _ := n.kind.pick(soon, w.GPUsPerNode)
+	return gpus, true
+}
+
+// busyAt is until when jobs that run past the time given hold the GPU, or for -1
+// anything of the node; 0 if none does.
+func (n *node) busyAt(at Time, gpu int) Time {
+	var until Time
+	for _, k := range n.ranks {
+		if gpu < 0 || slices.ContainsFunc(k.gpus, func(u gpuUse) bool { return int(u.gpu) == gpu }) {
+			until = max(until, k.run.End)
+		}
+	}
+	if until <= at {
+		return 0
+	}
+	return until
+}
