@@ -69,7 +69,7 @@ var readers = []reader{
 	{format: TAO, name: "TAO local-docker job", instead: rewriteIt + ": image becomes request.docker.image, num_gpu becomes request.resources.gpus"},
 	{format: Dstack, name: "dstack task", instead: rewriteIt + ": commands becomes request.docker.command, resources becomes request.resources"},
 	{format: Kubernetes, name: "Kubernetes Job", instead: rewriteIt + ": the container's image, command and env become request.docker"},
-	{format: Slurm, name: "batch script for Slurm", instead: rewriteIt + ": the #SBATCH options become request.resources and request.scheduling, the script request.docker.command"},
+	{format: Slurm, name: "batch script for Slurm", parse: parseSlurm},
 }
 
 // Formats lists the formats that Parse reads.
