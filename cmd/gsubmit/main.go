@@ -18,8 +18,9 @@ type command struct {
 	Format         string `placeholder:"NAME" help:"The file's format, when it shall not be detected (gpulab-v2, ...)."`
 	Project        string `short:"A" help:"Project that is billed, instead of the file's."`
 	Hold           bool   `short:"H" help:"Queue the job on hold."`
+	Dependency     string `short:"d" xor:"dep" sep:"none" placeholder:"WHAT" help:"Wait for other jobs, instead of for what the file says: afterok:12:13,after:14+5 (all), afterok:12?afterany:13 (one of them), singleton."`
 	DryRun         bool   `xor:"what" help:"Check everything, show the effective job and when it would start; submit nothing."`
-	Convert        bool   `xor:"what" help:"Print the job in the native format; submit nothing."`
+	Convert        bool   `xor:"what,dep" help:"Print the job in the native format; submit nothing."`
 	Wait           bool   `xor:"then" help:"Wait for the job's end and exit with its code (128+signal; 125 if it was not the program that failed)."`
 	Follow         bool   `short:"f" xor:"then" help:"Like --wait, and show the job's state and then its log."`
 	Interactive    bool   `short:"i" xor:"then" help:"Start at once or fail, and give the program your terminal. Enter ~ . leaves it; gexec --attach comes back."`
@@ -30,6 +31,7 @@ func (c *command) Run(ctx context.Context, app *cli.App) error {
 	return app.Submit(ctx, cli.SubmitOptions{
 		File: c.File, Format: c.Format, Project: c.Project, Hold: c.Hold, DryRun: c.DryRun,
 		Convert: c.Convert, Wait: c.Wait, Follow: c.Follow, Interactive: c.Interactive, Key: c.IdempotencyKey,
+		Dependency: c.Dependency,
 	})
 }
 

@@ -12,7 +12,9 @@ type SubmitRequest struct {
 	Job     json.RawMessage `json:"job" doc:"the job document, GPULab v2"`
 	Project string          `json:"project,omitempty" doc:"overrides the document's owner; empty: the document's, else the site's default"`
 	Hold    bool            `json:"hold,omitempty"`
-	DryRun  bool            `json:"dryRun,omitempty" doc:"check everything and answer, but queue nothing"`
+
+	Dependency string `json:"dependency,omitempty" doc:"as afterok:12,after:13+5, in place of the document's"`
+	DryRun     bool   `json:"dryRun,omitempty" doc:"check everything and answer, but queue nothing"`
 
 	Interactive bool `json:"interactive,omitempty" doc:"sets the document's scheduling.interactive and gbatch.terminal: it starts at once or fails, and can be attached to"`
 }
@@ -62,6 +64,7 @@ type Job struct {
 	Private    bool       `json:"private,omitempty"`
 	Priority   int64      `json:"priority,omitempty"`
 	QOS        string     `json:"qos,omitempty"`
+	Dependency string     `json:"dependency,omitempty"` // what it waits for still, as "afterok:12"
 }
 
 // JobList is the answer of GET /v1/jobs. Filters (query): state, user,

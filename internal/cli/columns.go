@@ -54,6 +54,7 @@ var columns = []column{
 	{'Q', "PRIORITY", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendInt(b, j.Priority, 10) }},
 	{'q', "QOS", false, 6, func(_ *view, b []byte, j *api.Job) []byte { return orDash(b, j.QOS) }},
 	{'K', "INDEX", true, 0, func(_ *view, b []byte, _ *api.Job) []byte { return append(b, "N/A"...) }}, // a job is one line, with all its tasks
+	{'E', "DEPENDENCY", false, 0, func(_ *view, b []byte, j *api.Job) []byte { return orDash(b, j.Dependency) }},
 	{'U', "UUID", false, 0, func(_ *view, b []byte, j *api.Job) []byte { return append(b, j.UUID...) }},
 }
 

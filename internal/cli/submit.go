@@ -29,6 +29,7 @@ type SubmitOptions struct {
 
 	Interactive bool   // start at once or fail, with the user's terminal
 	Key         string // idempotency key; empty: a fresh one
+	Dependency  string // as "afterok:12"; empty: the file's
 }
 
 // Submit checks a job file, hands it to the controller and does with the job
@@ -48,7 +49,7 @@ func (a *App) Submit(ctx context.Context, o SubmitOptions) error {
 	if o.Convert {
 		return a.convert(sub)
 	}
-	req := &api.SubmitRequest{Job: doc, Project: o.Project, Hold: o.Hold, DryRun: o.DryRun, Interactive: o.Interactive}
+	req := &api.SubmitRequest{Job: doc, Project: o.Project, Hold: o.Hold, DryRun: o.DryRun, Interactive: o.Interactive, Dependency: o.Dependency}
 	resp, err := a.Client.Submit(ctx, req, o.Key)
 	if err != nil {
 		return fileError(name, err)

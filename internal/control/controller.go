@@ -60,6 +60,10 @@ type Controller struct {
 	intern    interner
 	predictor sched.Predictor
 	out       Effects // of the step under way
+
+	dependents dependents // who waits for whom
+	unsettled  []news     // jobs that began or ended, whose dependents were not all told yet
+	namesakes  namesakes
 }
 
 // New returns an empty controller. Epoch must be larger than that of any
@@ -76,6 +80,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	return &Controller{
 		cfg: cfg, sched: st, ledger: ledger, epoch: epoch, next: 1,
 		byUUID: map[[16]byte]job.Number{}, promised: map[job.Number]sched.Time{}, dirty: true,
+		dependents: dependents{}, namesakes: namesakes{},
 	}, nil
 }
 
@@ -88,6 +93,7 @@ type Event interface {
 func (c *Controller) Apply(now sched.Time, ev Event) Effects {
 	c.out = Effects{}
 	c.out.Answer = ev.apply(c, now)
+	c.settle(now)
 	return c.out
 }
 
@@ -118,6 +124,12 @@ func (c *Controller) moved(now sched.Time, old, j *Job) {
 	c.dirty = true
 	if old.State == job.Queued {
 		c.queued--
+	}
+	if !j.State.Pending() {
+		c.dependents.drop(old)
+	}
+	if (j.State.Final() || j.State == job.Running) && len(c.dependents[j.Number]) > 0 {
+		c.unsettled = append(c.unsettled, news{of: j.Number})
 	}
 	switch {
 	case j.State == job.Queued:
@@ -233,6 +245,9 @@ func (c *Controller) Check() error {
 				}
 			}
 		}
+	}
+	if err := c.checkWaits(); err != nil {
+		return err
 	}
 	if queued != c.queued {
 		return fmt.Errorf("counted %d queued jobs, kept count is %d", queued, c.queued)

@@ -37,7 +37,17 @@ func (c *Controller) WouldStart(now sched.Time, o Owner, req *Request) (sched.Es
 
 // Explain is why a queued job waits: every reason, and what each node has.
 func (c *Controller) Explain(now sched.Time, n job.Number) sched.Explanation {
-	return sched.Explain(c.input(now), schedID(n))
+	out := sched.Explain(c.input(now), schedID(n))
+	if j := c.job(n); j != nil && j.Waits.open() {
+		e := &out.Estimate
+		e.Known, e.At, e.Ranks = false, 0, nil
+		for i, r := range e.Reasons {
+			if r.Code == sched.CodeBeginTime {
+				e.Reasons[i] = sched.Reason{Code: sched.CodeDependency, Text: j.Waits.Text()}
+			}
+		}
+	}
+	return out
 }
 
 // Advise is what would let a queued job start sooner, tried out by the

@@ -30,6 +30,7 @@ type Job struct {
 	Attempt *Attempt // the last one; with its allocation while the job is active
 	Ending  *Ending  // why the running attempt is being ended, nil if it is not
 	Sealed  bool     // registry credentials are stored for it
+	Waits   *Waits   // other jobs, nil if it names none
 
 	ref sched.Ref // while it is queued: its name to plans
 }

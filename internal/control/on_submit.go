@@ -11,7 +11,7 @@ import (
 
 // Submit is a new job. UUID is drawn by the caller, or derived from the user's
 // idempotency key: a UUID that is known is answered with its job. The answer
-// is Submitted or *Refusal.
+// is Submitted, Past or *Refusal.
 type Submit struct {
 	UUID     [16]byte
 	User     string
@@ -22,6 +22,8 @@ type Submit struct {
 	Sealed   []byte // encrypted registry credentials, or nil
 	Hold     bool
 	DryRun   bool // check everything, change nothing; answered with Number 0
+
+	Past map[string]*Job // by id: jobs out of history that the job waits for, as Past asked
 
 	// Request is what the job asks, where that is not to be drawn from Spec;
 	// Expected its run time, where the caller knows it. A simulation has both.
@@ -60,13 +62,17 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	if r := c.refuseNever(now, probe); r != nil {
 		return r
 	}
+	waits, why, answer := c.resolve(now, e)
+	if answer != nil {
+		return answer
+	}
 	if e.DryRun {
 		return Submitted{Request: req, QOS: qosOf(e.Spec)}
 	}
 	j := &Job{
 		Number: c.next, UUID: e.UUID, Name: e.Spec.Name,
 		Owner:   c.intern.owner(Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
-		Request: req, Expected: e.Expected, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil,
+		Request: req, Expected: e.Expected, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil, Waits: waits,
 	}
 	if j.Expected == 0 {
 		j.Expected = c.expect(j)
@@ -85,6 +91,9 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	c.event(now, j, "", line)
 	c.out.Changed = append(c.out.Changed, j.Number)
 	c.dirty = true
+	if why != "" {
+		j = c.change(now, j, why, func(j *Job) { j.State, j.Reason, j.Text = job.Failed, job.DependencyFailed, why })
+	}
 	return Submitted{Number: j.Number, State: j.State, Request: req}
 }
 
@@ -187,6 +196,8 @@ func qosOf(s *job.Spec) string {
 func (c *Controller) insert(j *Job) {
 	c.jobs.put(j.Number, j)
 	c.byUUID[j.UUID] = j.Number
+	c.dependents.add(j)
+	c.addNamesake(j)
 	switch {
 	case j.State == job.Queued:
 		c.queued++
@@ -201,6 +212,7 @@ func (c *Controller) insert(j *Job) {
 func (c *Controller) enqueue(now sched.Time, j *Job) {
 	s := c.schedJob(j)
 	s.Submitted = min(s.Submitted, now)
+	s.NotBefore = max(s.NotBefore, j.Waits.since())
 	if j.Tries > 0 {
 		s.MaxQueued, s.NotAfter = 0, 0 // it has started in time once
 	}

@@ -54,6 +54,9 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	case len(c.ended) > 0:
 		sooner(c.job(c.ended[0]).Ended + c.cfg.KeepEnded)
 	}
+	if len(c.unsettled) > 0 {
+		sooner(now)
+	}
 	if c.plan != nil {
 		sooner(c.plan.Wake)
 	}
@@ -82,7 +85,7 @@ func (c *Controller) tickNodes(now sched.Time) {
 func (c *Controller) evict(now sched.Time) {
 	const most = 512
 	done := 0
-	for done < most && len(c.ended) > 0 {
+	for done < most && len(c.ended) > 0 && len(c.unsettled) == 0 { // who waits for one hears of its end first
 		j := c.job(c.ended[0])
 		if len(c.ended) <= c.cfg.KeepCount && now-j.Ended < c.cfg.KeepEnded {
 			break

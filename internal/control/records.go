@@ -37,6 +37,7 @@ type jobRecord struct {
 	Attempt   *Attempt   `json:"attempt,omitempty"`
 	Ending    *Ending    `json:"ending,omitempty"`
 	Sealed    bool       `json:"sealed,omitempty"`
+	Waits     *Waits     `json:"waits,omitempty"`
 }
 
 func encodeJob(j *Job) []byte {
@@ -44,7 +45,7 @@ func encodeJob(j *Job) []byte {
 		Number: j.Number, UUID: hex.EncodeToString(j.UUID[:]), Name: j.Name, Owner: j.Owner, Request: j.Request,
 		State: j.State, Reason: j.Reason, Text: j.Text, Version: j.Version,
 		Submitted: j.Submitted, Since: j.Since, Started: j.Started, Ended: j.Ended, UsedRun: j.UsedRun, Expected: j.Expected,
-		Tries: j.Tries, Attempt: j.Attempt, Ending: j.Ending, Sealed: j.Sealed,
+		Tries: j.Tries, Attempt: j.Attempt, Ending: j.Ending, Sealed: j.Sealed, Waits: j.Waits,
 	})
 	must(err)
 	return v
@@ -62,7 +63,7 @@ func DecodeJob(v []byte) (*Job, error) {
 	j := &Job{
 		Number: r.Number, Name: r.Name, Owner: r.Owner, Request: r.Request, State: r.State, Reason: r.Reason, Text: r.Text,
 		Version: r.Version, Submitted: r.Submitted, Since: r.Since, Started: r.Started, Ended: r.Ended, UsedRun: r.UsedRun, Expected: r.Expected,
-		Tries: r.Tries, Attempt: r.Attempt, Ending: r.Ending, Sealed: r.Sealed,
+		Tries: r.Tries, Attempt: r.Attempt, Ending: r.Ending, Sealed: r.Sealed, Waits: r.Waits,
 	}
 	id, err := hex.DecodeString(r.UUID)
 	if err != nil || len(id) != len(j.UUID) {
@@ -162,6 +163,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 	if err := c.rebase(now); err != nil {
 		return err
 	}
+	c.loadWaits()
 	c.sortEnded()
 	for _, n := range c.ended {
 		c.observe(c.job(n))

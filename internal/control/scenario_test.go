@@ -113,7 +113,7 @@ func TestScenarios(t *testing.T) {
 // command is one step of a scenario.
 //
 //	node n1 cpus=8 gpus=2 model=H100 [cluster=1] [instance=x]
-//	submit a cpus=1 [gpus=1] [user=u] [project=vision] [hold] [restartable] [uuid=1]
+//	submit a cpus=1 [gpus=1] [user=u] [project=vision] [hold] [restartable] [uuid=1]; see also world.flow
 //	status 1 running [rank=0] [node=n1] [attempt=1] [code=0] [signal=9] [reason=OOM]
 //	cancel|hold|release|pause|unpause 1
 //	schedule
@@ -162,7 +162,8 @@ func (w *world) command(d *datadriven.TestData) string {
 		}
 		var id [16]byte
 		copy(id[:], arg("uuid", first))
-		return w.answer(w.apply(Submit{UUID: id, User: arg("user", "ann"), Project: arg("project", "vision"), Spec: spec, Document: []byte("{}"), Hold: arg("hold", "") != ""}))
+		w.flow(spec, arg, number)
+		return w.answer(w.submit(Submit{UUID: id, User: arg("user", "ann"), Project: arg("project", "vision"), Spec: spec, Document: []byte("{}"), Hold: arg("hold", "") != ""}))
 	case "status":
 		return w.status(job.Number(atoi(w.t, first)), job.Phase(d.CmdArgs[1].Key), number("rank", "0"), number("attempt", "0"), arg("node", ""), exitArgs(arg, number))
 	case "cancel", "hold", "release", "pause", "unpause":

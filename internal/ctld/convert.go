@@ -28,6 +28,9 @@ func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
 		Submitted: toTime(j.Submitted), Started: toTime(j.Started), Ended: toTime(j.Ended),
 		LimitS: int64(j.Request.Limit / 1000), Cluster: j.Request.Shape.Cluster, Priority: int64(j.Request.Priority), QOS: j.Owner.QOS,
 	}
+	if j.Waits != nil && j.State.Pending() {
+		out.Dependency = j.Waits.String()
+	}
 	sh := j.Request.Shape
 	ranks := int64(sh.Nodes)
 	out.CPUs, out.MemBytes = int(ranks*sh.MilliCPU/1000), ranks*sh.MemMiB<<20

@@ -38,6 +38,9 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 			return nil, s.fail(err)
 		}
 	}
+	if err := setDependencies(&sub.Spec, in.Body.Dependency); err != nil {
+		return nil, s.fail(err)
+	}
 	ev, err := s.submitEvent(id, in, &sub)
 	if err != nil {
 		return nil, s.fail(err)
@@ -49,7 +52,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 	if done, err := s.repeated(in, ev, &out); done || err != nil {
 		return &body[api.SubmitResponse]{out}, err
 	}
-	answer, err := s.loop.do(ctx, ev)
+	answer, err := s.doSubmit(ctx, ev)
 	if err != nil {
 		return nil, s.fail(err)
 	}

@@ -65,7 +65,7 @@ func readDependencies(d *decoder, n *node, g *Gbatch) {
 	if n.kind == stringKind {
 		deps, any, err := ParseDependencies(n.text)
 		if err != nil {
-			d.problem(n, fmt.Sprintf("is %s: %v", quote(n.text), err), dependencyHint)
+			d.problem(n, fmt.Sprintf("is %s: %v", quote(n.text), err), DependencyHint)
 			return
 		}
 		g.Dependencies, g.DependOnAny = deps, any
@@ -95,7 +95,8 @@ func (p Dependency) wrong() string {
 	return ""
 }
 
-const dependencyHint = `write "afterok:12:13,afterany:14"; with ? instead of , one of them is enough`
+// DependencyHint says how dependencies are written.
+const DependencyHint = `write "afterok:12:13,afterany:14"; with ? instead of , one of them is enough`
 
 // ParseDependencies reads Slurm's form, as "afterok:12:13,after:14+30" (all of
 // them) or "afterok:12?afterany:13" (any). The number behind a + is minutes.

@@ -43,7 +43,7 @@ func (s State) Final() bool { return !s.Pending() && !s.Active() }
 // moves is the transition table: from each state, the states that may follow.
 // QUEUED follows an active state when an attempt ends and is tried again.
 var moves = map[State][]State{
-	OnHold:   {Queued, Cancelled},
+	OnHold:   {Queued, Failed, Cancelled},
 	Queued:   {OnHold, Assigned, Failed, Cancelled},
 	Assigned: {Starting, Running, Queued, OnHold, Finished, Failed, Cancelled},
 	Starting: {Running, Queued, OnHold, Finished, Failed, Cancelled},

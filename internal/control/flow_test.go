@@ -1,0 +1,135 @@
+package control
+
+import (
+	"testing"
+
+	"gbatch/internal/job"
+)
+
+// flow sets what a scenario's job says about others and about its end:
+//
+//	deps=afterok:1?after:2+5
+func (w *world) flow(s *job.Spec, arg func(string, string) string, _ func(string, string) int) {
+	g := s.Gbatch
+	if g == nil {
+		g = &job.Gbatch{}
+	}
+	if text := arg("deps", ""); text != "" {
+		deps, any, err := job.ParseDependencies(text)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		g.Dependencies, g.DependOnAny, s.Gbatch = deps, any, g
+	}
+}
+
+// submit does as gctld does: it looks for jobs of the past and asks again.
+func (w *world) submit(e Submit) any {
+	a := w.apply(e)
+	past, ok := a.(Past)
+	if !ok {
+		return a
+	}
+	e.Past = map[string]*Job{}
+	for _, id := range past.IDs {
+		n, _ := ParseNumber(id)
+		e.Past[id] = nil
+		if r, ok := w.stored[recordKey(Record{Kind: KindHistory, Job: n})]; ok {
+			j, err := DecodeJob(r.Value)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			e.Past[id] = j
+		}
+	}
+	return w.apply(e)
+}
+
+// TestManyDependents: one job that many wait for, and a chain that fails from
+// its beginning, are told in bounded steps, over a restart in the middle too.
+func TestManyDependents(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.MaxQueued = 10_000
+	w.restart()
+	w.node("n1", 4, 0, "", "i1")
+	send := func(name, deps string) {
+		spec := &job.Spec{Name: name}
+		spec.Request.Resources = job.Resources{CPUs: 4, CPUMemoryGB: 1}
+		if deps != "" {
+			spec.Gbatch = &job.Gbatch{}
+			spec.Gbatch.Dependencies, _, _ = job.ParseDependencies(deps)
+		}
+		var id [16]byte
+		copy(id[:], name)
+		w.c.Apply(w.now, Submit{UUID: id, User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
+	}
+	send("first", "")
+	const most = settleMost + 10
+	for i := range most {
+		send("d"+string(rune('a'+i%26))+string(rune('a'+i/26%26))+string(rune('a'+i/676)), "afterok:1")
+	}
+	send("chain", "afterok:2")
+	w.check()
+	w.apply(Act{Action: Cancel, Numbers: []job.Number{1}, By: "ann"})
+	failed := func() (n int) {
+		for j := range w.c.View(w.now).All() {
+			if j.Reason == job.DependencyFailed {
+				n++
+			}
+		}
+		return n
+	}
+	if got := failed(); got != settleMost {
+		t.Fatalf("one step failed %d dependents, want %d", got, settleMost)
+	}
+	if next := w.c.NextTick(w.now); next != w.now {
+		t.Fatalf("the rest is not due at once: next tick %d, now %d", next, w.now)
+	}
+	w.apply(Tick{})
+	if got := failed(); got != most+1 {
+		t.Errorf("%d dependents failed, want %d", got, most+1)
+	}
+	if len(w.c.dependents)+len(w.c.unsettled) != 0 {
+		t.Errorf("left over: %d awaited, %d unsettled", len(w.c.dependents), len(w.c.unsettled))
+	}
+}
+
+// TestSingletonNames: the index of names is kept only where somebody asks, and
+// forgets jobs that have ended.
+func TestSingletonNames(t *testing.T) {
+	w := newWorld(t)
+	spec := func(deps ...job.Dependency) *job.Spec {
+		s := &job.Spec{Name: "same"}
+		s.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
+		if len(deps) > 0 {
+			s.Gbatch = &job.Gbatch{Dependencies: deps}
+		}
+		return s
+	}
+	send := func(id byte, s *job.Spec) {
+		w.apply(Submit{UUID: [16]byte{id}, User: "ann", Project: "vision", Spec: s, Document: []byte("{}")})
+	}
+	send(1, spec())
+	if len(w.c.namesakes) != 0 {
+		t.Fatal("names are kept that nobody asked for")
+	}
+	send(2, spec(job.Dependency{Type: job.Singleton}))
+	send(3, spec())
+	send(4, spec(job.Dependency{Type: job.Singleton}))
+	if got := w.c.job(4).Waits.Needs[0].Job; got != 3 {
+		t.Fatalf("job 4 waits for %d, want 3", got)
+	}
+	for _, n := range []job.Number{3, 1} {
+		w.apply(Act{Action: Cancel, Numbers: []job.Number{n}, By: "ann"})
+	}
+	if got := w.c.job(4).Waits.Needs[0].Job; got != 2 {
+		t.Errorf("job 4 waits for %d, want 2, which must go before it", got)
+	}
+	if !w.c.job(2).Waits.Met {
+		t.Error("job 2 waits still")
+	}
+	w.apply(Act{Action: Cancel, Numbers: []job.Number{2, 4}, By: "ann"})
+	if w.c.earlier("same", "ann", 100); len(w.c.namesakes) != 0 {
+		t.Errorf("names are kept of jobs that have ended: %v", w.c.namesakes)
+	}
+}
