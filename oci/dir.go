@@ -42,6 +42,10 @@ type ShimConfig struct {
 	// network must be the zero value then.
 	Network *ShimNetwork `json:"network,omitempty"`
 
+	// Own are directories of the host that are given to the container's user,
+	// with all in them, before its program runs.
+	Own []string `json:"own,omitempty"`
+
 	// LeaseFile is a file with a Lease: the container is killed when that has
 	// run out, even if whoever asked for it is dead. "" is no lease.
 	LeaseFile string `json:"lease_file,omitempty"`

@@ -117,6 +117,9 @@ func (s *shim) setup() error {
 	if err := readJSON(fileShim, &s.cfg); err != nil {
 		return err
 	}
+	if err := s.takeEnv(); err != nil {
+		return err
+	}
 	if err := s.takeNetwork(); err != nil {
 		return err
 	}
@@ -139,6 +142,9 @@ func (s *shim) setup() error {
 		return &Failure{Kind: RootfsFailed, Message: err.Error()}
 	}
 	if err := resolveSpecUser(s.spec, dirRootfs); err != nil {
+		return err
+	}
+	if err := s.own(); err != nil {
 		return err
 	}
 	host, err := cgroups.Detect()

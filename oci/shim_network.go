@@ -23,20 +23,6 @@ type ShimNetwork struct {
 	Relay []netip.AddrPort `json:"relay,omitempty"`
 }
 
-// Handover is what only exists while somebody holds it: shim and container
-// hold it from the start on, and with them it goes.
-type Handover struct {
-	Namespace *os.File   // of the network; nil: none
-	Listeners []*os.File // on the host, one for each of ShimNetwork.Ports
-}
-
-func (h Handover) files() []*os.File {
-	if h.Namespace == nil {
-		return nil
-	}
-	return append([]*os.File{h.Namespace}, h.Listeners...)
-}
-
 // hasOwnNetwork says that a spec asks for a new network namespace.
 func hasOwnNetwork(spec *specs.Spec) bool {
 	for _, ns := range spec.Linux.Namespaces {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -31,6 +32,9 @@ type SpecRequest struct {
 	Command []string
 	// Env are NAME=value pairs; they win over the image, later ones over earlier.
 	Env []string
+	// SecretEnv are further pairs that are checked with the others and not
+	// written into the spec: hand them over with [Handover].Env.
+	SecretEnv []string
 	// WorkDir and User replace the image's when they are set. User is a name
 	// or number, or either of them ":" a group's; the image resolves names.
 	WorkDir string
@@ -86,7 +90,7 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 	args, argsErr := argv(r)
 	env, envErr := mergeEnv(terminalEnv(r.Terminal), r.Image.Env, r.Env)
 	mounts, mountErr := specMounts(r)
-	if err := errors.Join(argsErr, envErr, mountErr, checkLength(args, env), checkRequest(r)); err != nil {
+	if err := errors.Join(argsErr, envErr, mountErr, checkLength(args, slices.Concat(env, r.SecretEnv)), checkRequest(r)); err != nil {
 		return nil, err
 	}
 	caps := boundingCaps(r.Network)

@@ -19,8 +19,9 @@ import (
 // the container. An error means that no shim runs.
 func Start(dir string) (*Shim, error) { return StartWith(dir, Handover{}) }
 
-// StartWith is Start for a container whose [ShimConfig] has a Network. The
-// shim gets copies of the files; the caller closes its own.
+// StartWith is Start for a container that is handed something over, as one
+// whose [ShimConfig] has a Network is. The shim gets copies of the files; the
+// caller closes its own.
 func StartWith(dir string, h Handover) (*Shim, error) {
 	s, err := start(dir, h)
 	if err != nil {
@@ -55,6 +56,11 @@ func start(dir string, h Handover) (*Shim, error) {
 	}
 	defer theirs.Close()
 
+	env, err := h.stdin()
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
 	cmd := &exec.Cmd{
 		Path: path,
 		Args: []string{os.Args[0], "shim", dir},
@@ -65,6 +71,10 @@ func start(dir string, h Handover) (*Shim, error) {
 		Stdout: stderr, Stderr: stderr,
 		ExtraFiles:  append([]*os.File{lock, theirs}, h.files()...), // from fdLock on
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWNS},
+	}
+	if env != nil {
+		defer env.Close()
+		cmd.Stdin = env
 	}
 	if err := cmd.Start(); err != nil {
 		ours.Close()

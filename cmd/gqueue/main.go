@@ -15,9 +15,10 @@ type command struct {
 	cli.IDsFlag
 	cli.ISOFlag
 
-	List    listCommand    `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show, explain and wait ID; see their --help."`
+	List    listCommand    `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show, explain, secret and wait ID; see their --help."`
 	Show    showCommand    `cmd:"" help:"Everything about a job, with its timeline."`
 	Explain explainCommand `cmd:"" help:"Why a job waits, and what would help."`
+	Secret  secretCommand  `cmd:"" help:"Give a job that waits or runs new values of its secrets."`
 	Wait    waitCommand    `cmd:"" help:"Wait until jobs have ended."`
 }
 
@@ -63,6 +64,15 @@ type explainCommand struct {
 
 func (c *explainCommand) Run(ctx context.Context, app *cli.App) error {
 	return app.Explain(ctx, c.IDs)
+}
+
+type secretCommand struct {
+	ID     string   `arg:"" help:"Number, UUID or the beginning of a UUID."`
+	Values []string `arg:"" name:"secret" help:"NAME=VALUE, NAME@FILE, or NAME alone to take it from the environment."`
+}
+
+func (c *secretCommand) Run(ctx context.Context, app *cli.App) error {
+	return app.SetSecrets(ctx, c.ID, c.Values)
 }
 
 type waitCommand struct {

@@ -25,13 +25,15 @@ type command struct {
 	Follow         bool   `short:"f" xor:"then" help:"Like --wait, and show the job's state and then its log."`
 	Interactive    bool   `short:"i" xor:"then" help:"Start at once or fail, and give the program your terminal. Enter ~ . leaves it; gexec --attach comes back."`
 	IdempotencyKey string `placeholder:"KEY" help:"Submitting again with the same key gives the same job."`
+
+	Secret []string `sep:"none" placeholder:"NAME[=VALUE|@FILE]" help:"Value of a secret; NAME alone takes it from the environment. May be repeated."`
 }
 
 func (c *command) Run(ctx context.Context, app *cli.App) error {
 	return app.Submit(ctx, cli.SubmitOptions{
 		File: c.File, Format: c.Format, Project: c.Project, Hold: c.Hold, DryRun: c.DryRun,
 		Convert: c.Convert, Wait: c.Wait, Follow: c.Follow, Interactive: c.Interactive, Key: c.IdempotencyKey,
-		Dependency: c.Dependency,
+		Dependency: c.Dependency, Secrets: c.Secret,
 	})
 }
 
@@ -45,6 +47,7 @@ func main() {
 			"gsubmit --follow train.json        # and watch it: the queue, its start, its log",
 			"gsubmit --interactive shell.json   # and work in it: its terminal is yours",
 			"gsubmit --dry-run -A vision a.json # would it be accepted, when and where would it start?",
+			"gsubmit --secret HF_TOKEN tune.json # with the token that this shell has",
 			"id=$(gsubmit job.json) && gqueue wait $id",
 		},
 	}, &command{})

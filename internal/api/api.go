@@ -19,6 +19,7 @@ const (
 	PathJob       = "/v1/jobs/{id}"             // GET detail; ?wait=SECONDS&version=V long-polls for a change
 	PathJobLog    = "/v1/jobs/{id}/log"         // GET bytes; ?offset=&follow=&tail=&rank=
 	PathJobAction = "/v1/jobs/actions/{action}" // POST cancel, hold, release, pause, resume
+	PathSecrets   = "/v1/jobs/{id}/secrets"     // PATCH
 	PathExplain   = "/v1/jobs/{id}/explain"     // GET
 	PathCluster   = "/v1/cluster"               // GET nodes and GPUs
 	PathStatus    = "/v1/status"                // GET version and counts

@@ -114,6 +114,20 @@ type Event struct {
 	Message string    `json:"message"`
 }
 
+// SecretsRequest is the body of PATCH /v1/jobs/{id}/secrets: new values by
+// name. What it does not name stays.
+type SecretsRequest struct {
+	Values map[string]string `json:"values"`
+}
+
+// SecretsResponse is its answer. No answer ever holds a value.
+type SecretsResponse struct {
+	Number  job.Number `json:"number"`
+	Version uint32     `json:"version"` // of the job's secrets
+	State   job.State  `json:"state"`
+	Message string     `json:"message"` // what of it takes effect when
+}
+
 // ActionRequest names the jobs of POST /v1/jobs/actions/{action}: by id, or
 // all that match the filters (at least one filter must be given).
 type ActionRequest struct {

@@ -132,8 +132,10 @@ type Order struct {
 	ID   job.RankID `json:"id"`
 	Stop *Stop      `json:"stop,omitempty"` // end it
 	// Paused: its processes shall stand still. A stop goes first.
-	Paused bool      `json:"paused,omitempty"`
-	Run    *RunOrder `json:"run,omitempty"` // absent when the node's request listed the rank
+	Paused bool `json:"paused,omitempty"`
+	// Secrets is set when the node does not have these values yet.
+	Secrets *Secrets  `json:"secrets,omitempty"`
+	Run     *RunOrder `json:"run,omitempty"` // absent when the node's request listed the rank
 }
 
 // Stop asks for a rank's end: signal, grace, then KILL.

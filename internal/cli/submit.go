@@ -26,6 +26,7 @@ type SubmitOptions struct {
 	Convert bool // print the native document and submit nothing
 	Wait    bool
 	Follow  bool
+	Secrets []string // NAME, NAME=VALUE or NAME@FILE
 
 	Interactive bool   // start at once or fail, with the user's terminal
 	Key         string // idempotency key; empty: a fresh one
@@ -47,7 +48,11 @@ func (a *App) Submit(ctx context.Context, o SubmitOptions) error {
 		return &exitError{ExitUsage, fileError(name, err)}
 	}
 	if o.Convert {
+		a.noteSecrets(&sub)
 		return a.convert(sub)
+	}
+	if doc, err = withSecrets(doc, &sub, o.Secrets); err != nil {
+		return &exitError{ExitUsage, fileError(name, err)}
 	}
 	req := &api.SubmitRequest{Job: doc, Project: o.Project, Hold: o.Hold, DryRun: o.DryRun, Interactive: o.Interactive, Dependency: o.Dependency}
 	resp, err := a.Client.Submit(ctx, req, o.Key)

@@ -166,3 +166,10 @@ func (c *Client) Action(ctx context.Context, action string, req *api.ActionReque
 func idPath(pattern, id string) string {
 	return strings.Replace(pattern, "{id}", url.PathEscape(id), 1)
 }
+
+// SetSecrets gives a job new values of its secrets, by name. What values does
+// not name stays as it is.
+func (c *Client) SetSecrets(ctx context.Context, id string, values map[string]string) (*api.SecretsResponse, error) {
+	out := new(api.SecretsResponse)
+	return out, c.call(ctx, request{method: http.MethodPatch, path: idPath(api.PathSecrets, id), in: &api.SecretsRequest{Values: values}, out: out, repeat: true})
+}

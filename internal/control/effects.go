@@ -37,7 +37,7 @@ const (
 	KindJob     Kind = 'j' // by Job: a job that is live or ended lately
 	KindHistory Kind = 'h' // by Job: a job that ended long ago; the same value
 	KindSpec    Kind = 's' // by Job: the native document
-	KindSecret  Kind = 'k' // by Job: sealed registry credentials, deleted at the end
+	KindSecret  Kind = 'k' // by Job: sealed registry credentials and secrets, deleted at the end
 	KindEvent   Kind = 'e' // by Job and Seq: the timeline
 	KindAttempt Kind = 'a' // by Job and Seq: attempts that have ended
 	KindUUID    Kind = 'i' // by Name (UUID): number of a job in history

@@ -29,8 +29,9 @@ type Job struct {
 	Tries   uint32   // attempts begun
 	Attempt *Attempt // the last one; with its allocation while the job is active
 	Ending  *Ending  // why the running attempt is being ended, nil if it is not
-	Sealed  bool     // registry credentials are stored for it
 	Waits   *Waits   // other jobs, nil if it names none
+	Sealed  bool     // registry credentials or secrets are stored for it
+	Secrets uint32   // version of its secrets' values, from 1; 0: it has none
 
 	ref sched.Ref // while it is queued: its name to plans
 }

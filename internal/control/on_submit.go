@@ -19,7 +19,8 @@ type Submit struct {
 	Operator bool   // may raise priority
 	Spec     *job.Spec
 	Document []byte // Spec's JSON, stored with the job
-	Sealed   []byte // encrypted registry credentials, or nil
+	Sealed   []byte // encrypted registry credentials and secrets, or nil
+	Secrets  bool   // there are secrets in Sealed
 	Hold     bool
 	DryRun   bool // check everything, change nothing; answered with Number 0
 
@@ -73,6 +74,9 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 		Number: c.next, UUID: e.UUID, Name: e.Spec.Name,
 		Owner:   c.intern.owner(Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
 		Request: req, Expected: e.Expected, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil, Waits: waits,
+	}
+	if e.Secrets {
+		j.Secrets = 1
 	}
 	if j.Expected == 0 {
 		j.Expected = c.expect(j)

@@ -38,6 +38,7 @@ type jobRecord struct {
 	Ending    *Ending    `json:"ending,omitempty"`
 	Sealed    bool       `json:"sealed,omitempty"`
 	Waits     *Waits     `json:"waits,omitempty"`
+	Secrets   uint32     `json:"secrets,omitempty"`
 }
 
 func encodeJob(j *Job) []byte {
@@ -45,7 +46,7 @@ func encodeJob(j *Job) []byte {
 		Number: j.Number, UUID: hex.EncodeToString(j.UUID[:]), Name: j.Name, Owner: j.Owner, Request: j.Request,
 		State: j.State, Reason: j.Reason, Text: j.Text, Version: j.Version,
 		Submitted: j.Submitted, Since: j.Since, Started: j.Started, Ended: j.Ended, UsedRun: j.UsedRun, Expected: j.Expected,
-		Tries: j.Tries, Attempt: j.Attempt, Ending: j.Ending, Sealed: j.Sealed, Waits: j.Waits,
+		Tries: j.Tries, Attempt: j.Attempt, Ending: j.Ending, Sealed: j.Sealed, Waits: j.Waits, Secrets: j.Secrets,
 	})
 	must(err)
 	return v
@@ -63,7 +64,7 @@ func DecodeJob(v []byte) (*Job, error) {
 	j := &Job{
 		Number: r.Number, Name: r.Name, Owner: r.Owner, Request: r.Request, State: r.State, Reason: r.Reason, Text: r.Text,
 		Version: r.Version, Submitted: r.Submitted, Since: r.Since, Started: r.Started, Ended: r.Ended, UsedRun: r.UsedRun, Expected: r.Expected,
-		Tries: r.Tries, Attempt: r.Attempt, Ending: r.Ending, Sealed: r.Sealed, Waits: r.Waits,
+		Tries: r.Tries, Attempt: r.Attempt, Ending: r.Ending, Sealed: r.Sealed, Waits: r.Waits, Secrets: r.Secrets,
 	}
 	id, err := hex.DecodeString(r.UUID)
 	if err != nil || len(id) != len(j.UUID) {

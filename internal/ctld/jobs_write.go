@@ -87,9 +87,7 @@ func (s *Server) submitEvent(id identity, in *submitInput, sub *job.Submission) 
 	if ev.Document, err = json.Marshal(sub.Spec); err != nil {
 		return ev, fmt.Errorf("encode job: %w", err)
 	}
-	if r := sub.Registry; r != nil {
-		ev.Sealed, err = s.vault.seal(api.Credential{Username: r.Username, Password: r.Password})
-	}
+	err = s.sealSubmission(&ev, sub)
 	return ev, err
 }
 

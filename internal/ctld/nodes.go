@@ -91,9 +91,9 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 	if !out.Changed {
 		return out, nil
 	}
-	held := map[job.RankID]bool{}
+	held, secrets := map[job.RankID]bool{}, map[job.RankID]uint32{}
 	for _, r := range q.Ranks {
-		held[r.ID] = true
+		held[r.ID], secrets[r.ID] = true, r.Secrets
 	}
 	for _, num := range n.Jobs {
 		j := v.Job(num)
@@ -114,6 +114,9 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 				if o.Run, err = s.runOrder(j, i); err != nil {
 					return out, err
 				}
+			}
+			if err := s.addSecrets(&o, j, secrets[o.ID]); err != nil {
+				return out, err
 			}
 			out.Desired = append(out.Desired, o)
 		}
@@ -138,15 +141,7 @@ func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 	if err := json.Unmarshal(doc, &o.Spec); err != nil {
 		return nil, fmt.Errorf("decode document of job %d: %w", j.Number, err)
 	}
-	if !j.Sealed {
-		return o, nil
-	}
-	sealed, ok, err := s.store.Get(control.Record{Kind: control.KindSecret, Job: j.Number})
-	if err != nil || !ok {
-		return nil, fmt.Errorf("read credentials of job %d (there: %t): %w", j.Number, ok, err)
-	}
-	o.Registry, err = s.vault.open(sealed)
-	return o, err
+	return o, nil
 }
 
 // gang tells a rank where the others are.

@@ -11,11 +11,9 @@ import (
 	"strings"
 
 	"filippo.io/age"
-
-	"gbatch/internal/api"
 )
 
-// vault seals registry credentials for the store. The key is a file beside the
+// vault seals registry credentials and secrets for the store. The key is a file beside the
 // store that only the controller's user can read.
 type vault struct{ key *age.X25519Identity }
 
@@ -55,7 +53,7 @@ func writeSecretFile(path, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-func (v *vault) seal(c api.Credential) ([]byte, error) {
+func (v *vault) seal(c sealed) ([]byte, error) {
 	plain, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
@@ -74,14 +72,14 @@ func (v *vault) seal(c api.Credential) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (v *vault) open(sealed []byte) (*api.Credential, error) {
-	r, err := age.Decrypt(bytes.NewReader(sealed), v.key)
+func (v *vault) open(text []byte) (sealed, error) {
+	var c sealed
+	r, err := age.Decrypt(bytes.NewReader(text), v.key)
 	if err != nil {
-		return nil, fmt.Errorf("open sealed credentials: %w", err)
+		return c, fmt.Errorf("open sealed credentials: %w", err)
 	}
-	c := new(api.Credential)
-	if err := json.NewDecoder(r).Decode(c); err != nil {
-		return nil, fmt.Errorf("open sealed credentials: %w", err)
+	if err := json.NewDecoder(r).Decode(&c); err != nil {
+		return sealed{}, errors.New("open sealed credentials: what was sealed is no JSON") // and never what it is
 	}
 	return c, nil
 }

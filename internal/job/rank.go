@@ -47,6 +47,7 @@ type RankStatus struct {
 	Image     string        `json:"image,omitempty"`    // manifest digest
 	Ports     []PortMapping `json:"ports,omitempty"`    // as they are, with the node's ports
 	PullMS    int64         `json:"pullMs,omitempty"`   // how long it held its resources until the image was there
+	Secrets   uint32        `json:"secrets,omitempty"`  // version of the secrets that it has
 	StartedMS int64         `json:"startedMs,omitempty"`
 	Exit      *Exit         `json:"exit,omitempty"` // with PhaseEnded
 }

@@ -15,7 +15,7 @@ type Secret struct {
 }
 
 const (
-	maxSecrets     = 100
+	MaxSecrets     = 100 // of one job
 	maxSecretBytes = 32 << 10
 )
 
@@ -63,7 +63,7 @@ func SecretValue(s string) string {
 // is submitted (gsubmit --secret).
 func readSecrets(d *decoder, n *node, g *Gbatch) {
 	at := map[string]int{}
-	d.elements(n, maxSecrets, func(i int, n *node) {
+	d.elements(n, MaxSecrets, func(i int, n *node) {
 		var s Secret
 		if n.kind == stringKind {
 			d.str(n, &s.Name, secretName)

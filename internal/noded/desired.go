@@ -33,8 +33,9 @@ func (a *Agent) want(o api.Order) {
 		a.tell(newsNow)
 		return
 	case r == nil:
-		r = a.accept(o.ID, *o.Run)
+		r = a.accept(o)
 	}
+	r.takeSecrets(o.Secrets)
 	r.setPaused(o.Paused)
 	if o.Stop != nil {
 		r.requestStop(stopOf(o.Stop))
@@ -42,8 +43,10 @@ func (a *Agent) want(o api.Order) {
 }
 
 // accept takes a new rank in and starts its life.
-func (a *Agent) accept(id job.RankID, order api.RunOrder) *rank {
+func (a *Agent) accept(o api.Order) *rank {
+	id, order := o.ID, *o.Run
 	r := a.newRank(id, order)
+	r.takeSecrets(o.Secrets)
 	a.ranks[id] = r
 	a.log.Info("rank accepted", "rank", id, "job", id.Job, "project", order.Project, "image", order.Spec.Request.Docker.Image)
 	a.start(r)

@@ -40,6 +40,7 @@ type fakeController struct {
 	down     bool // answer 503
 	inv      *api.Inventory
 	onStatus func(api.RankStatus) // called with mu held
+	secrets  map[job.RankID]*api.Secrets
 }
 
 type streamBody struct {
@@ -152,14 +153,17 @@ func (f *fakeController) answer(req api.SyncRequest) api.SyncResponse {
 		return resp
 	}
 	resp.Changed = true
-	listed := map[job.RankID]bool{}
+	listed, has := map[job.RankID]bool{}, map[job.RankID]uint32{}
 	for _, s := range req.Ranks {
-		listed[s.ID] = true
+		listed[s.ID], has[s.ID] = true, s.Secrets
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(f.desired), compareRanks) {
 		o := f.desired[id]
 		if listed[id] {
 			o.Run = nil
+		}
+		if s := f.secrets[id]; s != nil && s.Version != has[id] {
+			o.Secrets = s
 		}
 		resp.Desired = append(resp.Desired, o)
 	}

@@ -227,10 +227,11 @@ func (r *rank) shimNetwork() *oci.ShimNetwork {
 }
 
 func (r *rank) handover() oci.Handover {
-	if r.net == nil {
-		return oci.Handover{}
+	h := oci.Handover{Env: r.secretEnv()}
+	if r.net != nil {
+		h.Namespace, h.Listeners = r.net.at.Namespace, r.net.files
 	}
-	return oci.Handover{Namespace: r.net.at.Namespace, Listeners: r.net.files}
+	return h
 }
 
 // hostname is the node's where the rank shares its network, as programs look

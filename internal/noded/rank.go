@@ -29,6 +29,8 @@ type rank struct {
 	img     *image.Image
 	cores   grant
 	mounts  []oci.Mount
+	own     []string     // directories for the container's user
+	written uint32       // version of the secrets in the container's files
 	net     *rankNetwork // until the shim has it; nil: the node's, or already there
 	shim    *oci.Shim
 	hasSlot bool
@@ -36,7 +38,8 @@ type rank struct {
 	// Guarded by a.mu.
 	status      api.RankStatus
 	stop        *stopRecord
-	paused      *bool // as ordered; nil: not told yet
+	secrets     *api.Secrets // nil: none came yet
+	paused      *bool        // as ordered; nil: not told yet
 	released    bool
 	cancelStart context.CancelCauseFunc
 }

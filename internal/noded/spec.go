@@ -32,6 +32,7 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 		},
 		Command:    args,
 		Env:        job.Environment(r.envInput()),
+		SecretEnv:  r.secretEnv(),
 		WorkDir:    docker.WorkingDir,
 		User:       docker.User,
 		Groups:     docker.GroupAdd,

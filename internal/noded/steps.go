@@ -26,6 +26,7 @@ var steps = []step{
 	{"slot", (*rank).takeSlot, (*rank).giveSlot},
 	{"cores", (*rank).takeCores, (*rank).giveCores},
 	{"storage", (*rank).bindStorage, (*rank).unbindStorage},
+	{"secrets", (*rank).mountSecrets, nothing},             // goes with the storage
 	{"network", (*rank).joinNetwork, (*rank).leaveNetwork}, // the host's part goes with cleanAll
 	{"files", (*rank).writeFiles, nothing},
 	{"record", (*rank).record, nothing},
@@ -164,6 +165,7 @@ func (r *rank) startContainer(ctx context.Context) error {
 		Network: r.shimNetwork(),
 
 		LeaseFile: r.a.contact.path,
+		Own:       r.own,
 	})
 	if err != nil {
 		return err

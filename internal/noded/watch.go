@@ -57,6 +57,9 @@ func (w *watch) look() {
 	} else if w.running {
 		w.pause()
 	}
+	if w.running {
+		w.r.renewSecrets()
+	}
 }
 
 // begun notes the first instruction and arms the time limit, which counts from

@@ -1,0 +1,54 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// SetSecrets replaces what is sealed for a job by new values of its secrets.
+// The caller has merged them with those of version Base, and checked that the
+// job is By's. The answer is SecretsSet or *Refusal.
+type SetSecrets struct {
+	Number job.Number
+	Base   uint32
+	Sealed []byte
+	Names  []string // of those that are new, for the timeline
+	By     string
+}
+
+// SecretsSet answers SetSecrets. A false Done means that somebody was faster:
+// merge again.
+type SecretsSet struct {
+	Done    bool
+	Version uint32
+	State   job.State
+}
+
+func (e SetSecrets) apply(c *Controller, now sched.Time) any {
+	j := c.job(e.Number)
+	switch {
+	case j == nil:
+		return noSuchJob(fmt.Sprint(e.Number))
+	case j.State.Final():
+		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: its secrets were deleted", j.Number, j.State)}
+	case j.Secrets == 0 && j.State.Active():
+		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d was started without secrets, so its container has no place for them", j.Number),
+			Hint: "name them in the job's gbatch.secrets when it is submitted"}
+	case j.Secrets != e.Base:
+		return SecretsSet{Version: j.Secrets, State: j.State}
+	}
+	names := slices.Sorted(slices.Values(e.Names))
+	c.record(Record{Kind: KindSecret, Job: j.Number, Value: e.Sealed})
+	j = c.change(now, j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *Job) {
+		j.Secrets++
+		j.Sealed = true
+	})
+	if j.State.Active() {
+		c.wakeNodesOf(j)
+	}
+	return SecretsSet{Done: true, Version: j.Secrets, State: j.State}
+}

@@ -1,0 +1,101 @@
+package oci
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Handover is what only exists while somebody holds it: shim and container
+// hold it from the start on, and with them it goes.
+type Handover struct {
+	Namespace *os.File   // of the network; nil: none
+	Listeners []*os.File // on the host, one for each of ShimNetwork.Ports
+
+	// Env are NAME=value pairs over those of the spec that must be in no file,
+	// such as passwords: the spec lies on a disk. See SpecRequest.SecretEnv.
+	Env []string
+}
+
+func (h Handover) files() []*os.File {
+	if h.Namespace == nil {
+		return nil
+	}
+	return append([]*os.File{h.Namespace}, h.Listeners...)
+}
+
+// stdin holds Env for the shim in memory; nil if there is none.
+func (h Handover) stdin() (*os.File, error) {
+	if len(h.Env) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(h.Env)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate("gbatch-env", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("hand variables over: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "env")
+	if _, err = f.Write(text); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("hand variables over: %w", err)
+	}
+	return f, nil
+}
+
+// maxHandedEnv bounds what a shim reads of its standard input.
+const maxHandedEnv = 4 << 20
+
+// takeEnv adds the variables that were handed over to the container's, and
+// lets go of the memory that they came in.
+func (s *shim) takeEnv() error {
+	text, err := io.ReadAll(io.LimitReader(os.Stdin, maxHandedEnv))
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	if err := unix.Dup3(int(null.Fd()), 0, 0); err != nil {
+		return err
+	}
+	var env []string
+	if json.Unmarshal(text, &env) != nil {
+		return fmt.Errorf("the variables that were handed over cannot be read") // and never what they are
+	}
+	s.spec.Process.Env, err = mergeEnv(s.spec.Process.Env, env)
+	return err
+}
+
+// own gives what lies at each of ShimConfig.Own to the container's user. Only
+// the daemon has written there.
+func (s *shim) own() error {
+	uid, gid := int(s.spec.Process.User.UID), int(s.spec.Process.User.GID)
+	if uid == 0 && gid == 0 {
+		return nil
+	}
+	for _, top := range s.cfg.Own {
+		err := filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Lchown(path, uid, gid)
+		})
+		if err != nil {
+			return fmt.Errorf("give files to the container's user: %w", err)
+		}
+	}
+	return nil
+}
