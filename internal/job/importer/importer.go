@@ -64,7 +64,7 @@ const rewriteIt = "write it as a native job document (see docs/job-format.md)"
 var readers = []reader{
 	{format: GPULabV2, name: "GPULab version 2 job request", parse: alone(job.Parse)},
 	{format: GPULabV1, name: "GPULab version 1 job definition", parse: alone(parseGPULabV1)},
-	{format: NVCT, name: "task for NVIDIA Cloud Tasks", instead: rewriteIt + ": containerImage becomes request.docker.image, containerArgs becomes request.docker.command"},
+	{format: NVCT, name: "task for NVIDIA Cloud Tasks", parse: alone(parseNVCT)},
 	{format: CCluster, name: "CCluster batch job", instead: rewriteIt + ": image_url becomes request.docker.image"},
 	{format: TAO, name: "TAO local-docker job", instead: rewriteIt + ": image becomes request.docker.image, num_gpu becomes request.resources.gpus"},
 	{format: Dstack, name: "dstack task", instead: rewriteIt + ": commands becomes request.docker.command, resources becomes request.resources"},
