@@ -61,7 +61,7 @@ func (r *round) step() bool {
 		k.why = r.whyBlocked(k)
 	}
 	if k.interactive {
-		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, kind: k.why}
+		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, why: k.why}
 		r.rejectInteractive(c)
 		r.queue.dropClass(r)
 		return true
@@ -71,7 +71,7 @@ func (r *round) step() bool {
 		return true
 	}
 	if r.policy.Mode == FCFS {
-		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, kind: k.why}
+		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, why: k.why}
 		r.plan.first = e.id
 		return false
 	}
@@ -117,7 +117,7 @@ func (r *round) reserve(k *jobKind, c *class, e *entry) {
 		at, spots = r.earliest(k, r.now)
 	}
 	if _, ok := r.plan.verdicts[c.id]; !ok {
-		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, kind: k.why}
+		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, why: k.why}
 	}
 	if spots == nil { // nothing that is known will make room: a drained node, or a window without end
 		r.queue.dropKind(r)

@@ -132,7 +132,7 @@ func (h *heads) dropClass(r *round) {
 // dropKind takes the first job's kind out of the round.
 func (h *heads) dropKind(r *round) {
 	k, _, e := h.first()
-	r.plan.kinds[k.id] = verdict{code: k.why.code, head: e.id, kind: k.why}
+	r.plan.kinds[k.id] = verdict{code: k.why.code, head: e.id, why: k.why}
 	heap.Pop(h)
 }
 

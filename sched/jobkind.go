@@ -29,7 +29,7 @@ type jobKind struct {
 	opened  bool     // heap is made
 	heap    []*class // that still have jobs to look at
 	blocked bool     // there is no room now
-	why     blocked
+	why     *blocked
 }
 
 // head is the first job of a class. A round looks at all of them, one after the

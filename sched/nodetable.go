@@ -1,9 +1,6 @@
 package sched
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // nodes is the per-node table of an explanation, as the plan leaves the nodes.
 func (x *explainer) nodes(e *entry) []NodeVerdict {
@@ -59,28 +56,8 @@ func (x *explainer) onNode(n *node, k *jobKind, f fit) (Code, string) {
 		b := n.line.booked[0]
 		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.job, span(b.start-x.now))
 	}
-	return CodeResources, n.shortText(s, f)
-}
-
-// shortText is what is in use.
-func (n *node) shortText(x *shape, f fit) string {
-	if x.whole() && !n.idle() {
-		return "is in use by " + plural(len(n.ranks), "rank")
-	}
-	var lacks []string
-	if free := n.freeFor(x, f); x.MilliGPU > free {
-		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", thousandths(free), thousandths(x.MilliGPU)))
-	}
-	if n.cpuFree < x.MilliCPU {
-		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", thousandths(max(n.cpuFree, 0)), thousandths(x.MilliCPU)))
-	}
-	if n.memFree < x.MemMiB {
-		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", gib(max(n.memFree, 0)), gib(x.MemMiB)))
-	}
-	if drained := n.kind.gpus.andNot(n.usable).count(); drained > 0 {
-		lacks = append(lacks, plural(drained, "GPU")+" drained")
-	}
-	return strings.Join(lacks, ", ")
+	l := n.lack(s, f)
+	return CodeResources, l.words(s)
 }
 
 func (n *node) misfitText(x *shape, why misfit) string {

@@ -9,7 +9,7 @@ type failure struct {
 	limit, predicted   Time
 	access             string
 	kind               *jobKind
-	why                blocked
+	why                *blocked
 }
 
 func (f failure) covers(k *jobKind) bool {

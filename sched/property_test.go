@@ -64,6 +64,7 @@ func TestPlansAreRight(t *testing.T) {
 				t.Fatalf("deciding twice gives\n%s\n%s", planText(t, p), planText(t, again))
 			}
 			w.explained(&p)
+			w.positioned()
 			w.apply(&p)
 			if err := w.s.Check(); err != nil {
 				t.Fatal(err)
@@ -136,6 +137,29 @@ func (w *world) explained(p *Plan) {
 			w.t.Fatalf("job %d: reasons %v, want %v", id, x.Estimate.Reasons, want)
 		}
 		w.reasonAgrees(p, j, got)
+	}
+}
+
+// positioned checks the place of each waiting job against the sorted queue. Jobs
+// whose deadline has passed leave the queue in the round, and have a place until
+// then: with one of them there is nothing to compare.
+func (w *world) positioned() {
+	in := w.input()
+	want := map[JobID]int{}
+	for id, e := range w.s.waiting {
+		if e.deadline() <= w.now {
+			return
+		}
+		want[id] = 0
+	}
+	queue := newOracle(in).ordered()
+	for i, j := range queue {
+		want[j.ID] = i + 1
+	}
+	for id, at := range want {
+		if got, of := in.Position(id); got != at || of != len(queue) {
+			w.t.Fatalf("job %d is %d of %d in the queue, want %d of %d", id, got, of, at, len(queue))
+		}
 	}
 }
 

@@ -7,18 +7,6 @@ import (
 	"strings"
 )
 
-// census is how many nodes a rank finds in which condition, by what is held on
-// them at the start of the round.
-type census struct {
-	matching int            // could hold it if nothing else were on them
-	room     int            // have room, whatever was planned
-	shut     map[string]int // of those with room, kept off by a window, by its name
-	closed   int            // drained or down
-	best     *node          // with the most free GPUs, or cores, of those that have no room
-	bestFree int64
-	total    int64 // free GPU thousandths of matching nodes
-}
-
 // reasons is everything that keeps the job from starting.
 func (x *explainer) reasons(e *entry) []Reason {
 	var out []Reason
@@ -35,29 +23,20 @@ func (x *explainer) reasons(e *entry) []Reason {
 	}
 	planned, live := x.liftPlan(k)
 	switch {
-	case live.matching < ranks:
-		add(CodeNever, 0, "%s", x.neverText(k, live.matching))
-	case live.room+len(live.shut) > 0 && live.room >= ranks:
+	case live.nodes < ranks:
+		add(CodeNever, 0, "%s", x.neverText(k, live.nodes))
+	case live.room >= ranks:
 		if planned {
 			add(CodePriority, 0, "%s", x.priorityText(e))
 		}
-	case live.room+sum(live.shut) >= ranks:
-		name := slices.Sorted(maps.Keys(live.shut))[0]
-		w := x.s.windows[name]
-		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, x.now), plural(sum(live.shut), "node"))
+	case live.room+live.shut >= ranks:
+		w := x.s.windows[live.window]
+		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, x.now), plural(live.shut, "node"))
 	default:
-		add(CodeResources, 0, "%s", x.resourcesText(k, live))
+		add(CodeResources, 0, "%s", live.resourcesText(k.shape))
 	}
 	slices.SortStableFunc(out, compareCodes)
 	return out
-}
-
-func sum(m map[string]int) int {
-	n := 0
-	for _, v := range m {
-		n += v
-	}
-	return n
 }
 
 // liftPlan counts the nodes as they were before the round started anything, and
@@ -77,94 +56,6 @@ func (x *explainer) liftPlan(k *jobKind) (planned bool, live census) {
 		}
 	}
 	return after, live
-}
-
-func (r *round) census(k *jobKind) census {
-	out := census{shut: map[string]int{}, bestFree: -1}
-	for _, nk := range r.s.order {
-		f := k.shape.on(nk)
-		if !f.ok {
-			continue
-		}
-		for _, n := range nk.nodes {
-			if n.gone || !k.shape.named(n) {
-				continue
-			}
-			out.matching++
-			if !n.open() {
-				out.closed++
-				continue
-			}
-			free := n.freeFor(k.shape, f)
-			out.total += free
-			if _, ok := n.room(k.shape, f); ok {
-				if w := n.shutBy(k, f, r.now); w != nil {
-					out.shut[w.Name]++
-				} else {
-					out.room++
-				}
-				continue
-			}
-			if free > out.bestFree || free == out.bestFree && n.Name < out.best.Name {
-				out.best, out.bestFree = n, free
-			}
-		}
-	}
-	return out
-}
-
-// freeFor is the GPU thousandths that are free and satisfy the shape, or of a
-// shape without GPUs the cores.
-func (n *node) freeFor(x *shape, f fit) int64 {
-	if x.MilliGPU == 0 && !x.AllGPUs {
-		return max(n.cpuFree, 0)
-	}
-	if x.share() {
-		var most int64
-		for g := f.gpus.next(0); g >= 0; g = f.gpus.next(g + 1) {
-			if n.usable.has(g) {
-				most = max(most, WholeGPU-int64(n.used[g]))
-			}
-		}
-		return most
-	}
-	return int64(f.gpus.and(n.free).count()) * WholeGPU
-}
-
-func (r *round) resourcesText(k *jobKind, c census) string {
-	x := k.shape
-	text := "needs " + x.text()
-	if c.best == nil {
-		if c.closed > 0 {
-			text += fmt.Sprintf("; all %s that could hold it are drained or down", plural(c.closed, "node"))
-		}
-		return text
-	}
-	n := c.best
-	var lacks []string
-	switch {
-	case x.whole() && !n.idle():
-		lacks = append(lacks, fmt.Sprintf("the whole node: %s on it", plural(len(n.ranks), "rank")))
-	case x.MilliGPU > 0 && c.bestFree < x.MilliGPU:
-		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", thousandths(c.bestFree), thousandths(int64(max(x.gpus(), 1))*WholeGPU)))
-	}
-	if n.cpuFree < x.MilliCPU {
-		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", thousandths(max(n.cpuFree, 0)), thousandths(x.MilliCPU)))
-	}
-	if n.memFree < x.MemMiB {
-		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", gib(max(n.memFree, 0)), gib(x.MemMiB)))
-	}
-	if bad := n.kind.gpus.andNot(n.usable).count(); bad > 0 {
-		lacks = append(lacks, plural(bad, "GPU")+" drained")
-	}
-	if ranks := x.Ranks(); ranks > 1 {
-		text += fmt.Sprintf("; %d of %d nodes have room", c.room, ranks)
-	}
-	text += fmt.Sprintf("; nearest is %s: %s", n.Name, strings.Join(lacks, ", "))
-	if c.closed > 0 {
-		text += fmt.Sprintf("; %d of %d nodes that could hold it are drained or down", c.closed, c.matching)
-	}
-	return text
 }
 
 // plural is a count with its noun.
@@ -243,6 +134,10 @@ func (r *round) neverText(k *jobKind, matching int) string {
 	case near == nil:
 		return "there are no nodes"
 	}
+	models := r.s.models()
+	if len(models) == 0 && (most == lacksModel || most == fewGPUs) {
+		return "no node has a GPU"
+	}
 	n := near.sample
 	largest := fmt.Sprintf("largest: %s on %s", capacityText(n, near.gpus), firstName(near))
 	switch most {
@@ -251,7 +146,7 @@ func (r *round) neverText(k *jobKind, matching int) string {
 	case lacksFeature:
 		return fmt.Sprintf("no node has the features %q", x.Features)
 	case lacksModel:
-		return fmt.Sprintf("no node has gpuModel %q (models here: %s)", x.GPUModels, strings.Join(r.s.models(), ", "))
+		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(x.GPUModels, `" or "`), strings.Join(models, ", "))
 	case lacksGPUMem:
 		return fmt.Sprintf("no such GPU has %s GiB of memory", gib(x.GPUMemMiB))
 	case lacksComputeCap:
@@ -272,9 +167,11 @@ func larger(a, b *Node) bool {
 }
 
 func firstName(k *nodeKind) string {
-	name := k.nodes[0].Name
+	name := ""
 	for _, n := range k.nodes {
-		name = min(name, n.Name)
+		if !n.gone && (name == "" || n.Name < name) {
+			name = n.Name
+		}
 	}
 	return name
 }
@@ -287,10 +184,13 @@ func capacityText(n *Node, gpus gpuSet) string {
 	return fmt.Sprintf("%d x %s, %s cores, %s GiB", gpus.count(), model, thousandths(n.MilliCPU), gib(n.MemMiB))
 }
 
-// models is the GPU models of all nodes, by name.
+// models is the GPU models of all nodes that are known, by name.
 func (s *State) models() []string {
 	set := map[string]bool{}
 	for _, k := range s.order {
+		if k.known == 0 {
+			continue
+		}
 		for _, g := range k.sample.GPUs {
 			set[g.Model] = true
 		}

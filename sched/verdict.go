@@ -11,18 +11,16 @@ import (
 // made when somebody asks.
 type verdict struct {
 	code  Code
-	head  JobID // the first job of the class that does not start
-	kind  blocked
+	head  JobID    // the first job of the class that does not start
+	why   *blocked // nil: it is another job, or a limit
 	limit limitHit
 }
 
 // blocked is why there is no room for jobs of a kind.
 type blocked struct {
-	code   Code
-	window string
-	nodes  int // that can hold a rank when empty
-	free   int // of these, that have room but for what is planned
-	misfit misfit
+	code  Code
+	never string // of CodeNever, in words
+	census
 }
 
 // maxExact bounds for how many kinds of a round the reason is worked out node
@@ -32,10 +30,10 @@ const maxExact = 256
 
 // whyBlocked is the first reason for which find fails, by what was free when
 // it did.
-func (r *round) whyBlocked(k *jobKind) blocked {
+func (r *round) whyBlocked(k *jobKind) *blocked {
 	if r.exact++; r.exact > maxExact {
 		for _, f := range r.failed[k.shape.bounds] {
-			if f.covers(k) && k.matching(r) >= k.shape.Ranks() {
+			if f.why != nil && f.covers(k) && k.matching(r) >= k.shape.Ranks() {
 				return f.why
 			}
 		}
@@ -49,40 +47,14 @@ func (r *round) whyBlocked(k *jobKind) blocked {
 	return why
 }
 
-func (r *round) exactlyWhy(k *jobKind) blocked {
-	var b blocked
-	shut := 0
-	for _, nk := range r.s.order {
-		f := k.shape.on(nk)
-		if !f.ok {
-			b.misfit = max(b.misfit, f.why)
-			continue
-		}
-		for _, n := range nk.nodes {
-			if n.gone || !k.shape.named(n) {
-				continue
-			}
-			b.nodes++
-			if !n.open() {
-				continue
-			}
-			if _, ok := n.room(k.shape, f); !ok {
-				continue
-			}
-			if w := n.shutBy(k, f, r.now); w != nil {
-				shut++
-				b.window = w.Name
-				continue
-			}
-			b.free++
-		}
-	}
+func (r *round) exactlyWhy(k *jobKind) *blocked {
+	b := &blocked{census: r.census(k)}
 	switch ranks := k.shape.Ranks(); {
 	case b.nodes < ranks:
-		b.code = CodeNever
-	case b.free >= ranks:
+		b.code, b.never = CodeNever, r.neverText(k, b.nodes)
+	case b.room >= ranks:
 		b.code = CodePriority
-	case b.free+shut >= ranks:
+	case b.room+b.shut >= ranks:
 		b.code = CodeReservation
 	default:
 		b.code = CodeResources
@@ -154,16 +126,16 @@ func (v verdict) words(x *shape) string {
 	case CodeLimit:
 		return v.limit.text()
 	case CodePriority:
-		if v.kind.free == 0 {
+		if v.why == nil || v.why.room == 0 {
 			return fmt.Sprintf("job %d goes first", v.head)
 		}
 		return fmt.Sprintf("what is free for %s is planned for jobs before it", x.text())
 	case CodeReservation:
-		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", x.text(), v.kind.window)
+		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", x.text(), v.why.window)
 	case CodeNever:
-		return fmt.Sprintf("needs %s: no node has that", x.text())
+		return v.why.never
 	}
-	return fmt.Sprintf("needs %s: not enough is free on the %s that could hold it", x.text(), plural(v.kind.nodes, "node"))
+	return v.why.resourcesText(x)
 }
 
 func (l limitHit) text() string {

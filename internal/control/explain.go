@@ -50,6 +50,12 @@ func (c *Controller) Explain(now sched.Time, n job.Number) sched.Explanation {
 	return out
 }
 
+// Position is a queued job's place in the order of priority, 1 the first, and
+// how many jobs have one; 0 where it does not wait for room.
+func (c *Controller) Position(now sched.Time, n job.Number) (place, of int) {
+	return c.input(now).Position(schedID(n))
+}
+
 // Advise is what would let a queued job start sooner, tried out by the
 // scheduler itself.
 func (c *Controller) Advise(now sched.Time, n job.Number) []sched.Advice {

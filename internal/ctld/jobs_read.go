@@ -18,6 +18,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/sched"
 )
 
 // filter selects jobs. What is empty selects all.
@@ -141,6 +142,12 @@ func (s *Server) show(ctx context.Context, in *showInput) (*body[api.JobDetail],
 	d, err := s.detail(caller(ctx), j)
 	if err != nil {
 		return nil, s.fail(err)
+	}
+	if j.State == job.Queued && !d.Private {
+		// A controller that is too busy to say the place still shows the job.
+		_ = s.loop.ask(ctx, func(c *control.Controller, now sched.Time) {
+			d.Position, d.NumQueued = c.Position(now, j.Number)
+		})
 	}
 	return &body[api.JobDetail]{d}, nil
 }
