@@ -13,6 +13,9 @@ import (
 type Stats struct {
 	CPUNanos    uint64 `json:"cpu_nanos"`    // processor time since the group was made
 	MemoryBytes uint64 `json:"memory_bytes"` // charged now: anonymous, tmpfs and page cache
+	// HeldBytes is the part of MemoryBytes that the kernel cannot take back by
+	// itself: anonymous memory, and tmpfs pages.
+	HeldBytes uint64 `json:"held_bytes"`
 	// PeakBytes is the most that was ever charged; 0 on a v2 kernel before
 	// 5.19, which does not keep it.
 	PeakBytes uint64 `json:"peak_bytes"`
@@ -22,7 +25,7 @@ type Stats struct {
 	PidsDenied uint64 `json:"pids_denied"`
 }
 
-// Stats reads the group's figures: four to six small files. A controller that
+// Stats reads the group's figures: a few small files. A controller that
 // the host does not have leaves its figures at 0; a group that is gone is an
 // error that wraps os.ErrNotExist.
 func (g *Group) Stats() (Stats, error) {
@@ -34,11 +37,13 @@ func (g *Group) Stats() (Stats, error) {
 	if g.host.Mode == V2 {
 		s.CPUNanos = r.keyed("cpu", "cpu.stat", "usage_usec") * 1000
 		s.MemoryBytes = r.number("memory", "memory.current")
+		s.HeldBytes = r.keyed("memory", "memory.stat", "anon") + r.keyed("memory", "memory.stat", "shmem")
 		s.PeakBytes = r.number("memory", "memory.peak")
 		s.OOMKills = r.keyed("memory", "memory.events", "oom_kill")
 	} else {
 		s.CPUNanos = r.number("cpuacct", "cpuacct.usage")
 		s.MemoryBytes = r.number("memory", "memory.usage_in_bytes")
+		s.HeldBytes = r.keyed("memory", "memory.stat", "total_rss") + r.keyed("memory", "memory.stat", "total_shmem")
 		s.PeakBytes = r.number("memory", "memory.max_usage_in_bytes")
 		s.OOMKills = r.keyed("memory", "memory.oom_control", "oom_kill")
 	}

@@ -210,11 +210,38 @@ func (s *shim) update(l cgroups.Limits) error {
 		return err
 	}
 	config := s.container.Config()
+	if l.MemoryBytes < config.Cgroups.Resources.Memory {
+		if err := s.fits(l.MemoryBytes); err != nil {
+			return err
+		}
+	}
 	r := *config.Cgroups.Resources
 	l.Apply(&r)
 	r.Unified = nil // oom.group is set already
 	cg := *config.Cgroups
 	cg.Resources = &r
 	config.Cgroups = &cg
-	return s.container.Set(config)
+	if err := s.container.Set(config); err != nil {
+		return err
+	}
+	if l.CPUs.IsEmpty() {
+		return nil
+	}
+	return bindTo(l.CPUs)
+}
+
+// fits refuses a memory limit that would kill what runs: the kernel of v2 does
+// so, and that of v1 says no more than that it is busy.
+func (s *shim) fits(limit int64) error {
+	if limit == 0 {
+		return nil
+	}
+	st, err := s.group.Stats()
+	if err != nil {
+		return err
+	}
+	if used := st.HeldBytes; used >= uint64(limit) {
+		return fmt.Errorf("the job uses %d MiB of memory that cannot be taken away, more than %d MiB", used>>20, limit>>20)
+	}
+	return nil
 }

@@ -24,6 +24,11 @@ func stayOnCores(spec *specs.Spec) error {
 	if err != nil {
 		return err
 	}
+	return bindTo(cpus)
+}
+
+// bindTo binds this process to cores.
+func bindTo(cpus cgroups.CPUSet) error {
 	var mask unix.CPUSet
 	for _, c := range cpus.List() {
 		mask.Set(c)
@@ -39,7 +44,7 @@ func stayOnCores(spec *specs.Spec) error {
 			continue
 		}
 		if err := unix.SchedSetaffinity(tid, &mask); err != nil && err != unix.ESRCH {
-			return &Failure{Kind: CgroupFailed, Message: fmt.Sprintf("processors %s cannot be used on this node", res.CPU.Cpus), Detail: err.Error()}
+			return &Failure{Kind: CgroupFailed, Message: fmt.Sprintf("processors %s cannot be used on this node", cpus), Detail: err.Error()}
 		}
 	}
 	return nil

@@ -215,6 +215,23 @@ func (s *State) End(id JobID) bool {
 	return true
 }
 
+// Resize records that a running job holds other CPU and memory; its GPUs and
+// nodes stay. As with Adopt that is a fact, and the caller saw to it that there
+// is room. It reports whether the job runs.
+func (s *State) Resize(id JobID, ranks []Allocation) bool {
+	r := s.running[id]
+	if r == nil {
+		return false
+	}
+	next := r.Running
+	next.Ranks = ranks
+	s.End(id)
+	if err := s.Adopt(next); err != nil {
+		panic(fmt.Sprintf("resize job %d: %v", id, err)) // what it held was taken, and GPUs do not change
+	}
+	return true
+}
+
 // Halting records that a running job was told to end, so that what it holds is
 // expected back within the policy's HaltGrace. It reports whether the job runs.
 func (s *State) Halting(id JobID) bool {

@@ -15,11 +15,12 @@ type command struct {
 	cli.IDsFlag
 	cli.ISOFlag
 
-	List    listCommand    `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show, explain, secret and wait ID; see their --help."`
+	List    listCommand    `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show, explain, secret, update and wait ID; see their --help."`
 	Show    showCommand    `cmd:"" help:"Everything about a job, with its timeline."`
 	Explain explainCommand `cmd:"" help:"Why a job waits, and what would help."`
 	Secret  secretCommand  `cmd:"" help:"Give a job that waits or runs new values of its secrets."`
 	Wait    waitCommand    `cmd:"" help:"Wait until jobs have ended."`
+	Update  updateCommand  `cmd:"" help:"Give a running job other CPU and memory."`
 }
 
 type listCommand struct {
@@ -81,6 +82,16 @@ type waitCommand struct {
 
 func (c *waitCommand) Run(ctx context.Context, app *cli.App) error { return app.WaitFor(ctx, c.IDs) }
 
+type updateCommand struct {
+	ID   string `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
+	CPUs int    `name:"cpus" help:"Cores for each of its containers."`
+	Mem  int    `placeholder:"GIB" help:"Memory for each of its containers, GiB, without its tmpfs."`
+}
+
+func (c *updateCommand) Run(ctx context.Context, app *cli.App) error {
+	return app.Resize(ctx, c.ID, c.CPUs, c.Mem)
+}
+
 func main() {
 	cli.Main(cli.Program{
 		Name:  "gqueue",
@@ -90,6 +101,7 @@ func main() {
 			"gqueue --me -t all                 # all of yours, ended ones too",
 			"gqueue -h -o '%i|%j|%T' -A vision  # for scripts; or --json",
 			"gqueue show 12                     # one job: spec, allocation, tries, timeline",
+			"gqueue update 12 --cpus 8 --mem 64 # more, or less, for a job that runs",
 			"gqueue explain 13                  # why does it wait?",
 		},
 	}, &command{})

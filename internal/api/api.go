@@ -16,7 +16,7 @@ import (
 // Paths. Those with a {name} or {id} are patterns.
 const (
 	PathJobs      = "/v1/jobs"                  // POST submit, GET list
-	PathJob       = "/v1/jobs/{id}"             // GET detail; ?wait=SECONDS&version=V long-polls for a change
+	PathJob       = "/v1/jobs/{id}"             // GET detail; ?wait=SECONDS&version=V long-polls for a change. PATCH its resources
 	PathJobLog    = "/v1/jobs/{id}/log"         // GET bytes; ?offset=&follow=&tail=&rank=
 	PathJobAction = "/v1/jobs/actions/{action}" // POST cancel, hold, release, pause, resume
 	PathSecrets   = "/v1/jobs/{id}/secrets"     // PATCH

@@ -105,6 +105,30 @@ type Rank struct {
 	Exit  *Exit  `json:"exit,omitempty"`
 
 	Ports []job.PortMapping `json:"ports,omitempty"` // of the container, and the node's that lead to them
+
+	Resize *RankResize `json:"resize,omitempty"`
+}
+
+// RankResize is what a rank was asked to have instead, until its node has done
+// so, and after that if it refused.
+type RankResize struct {
+	CPUs     int    `json:"cpus"`
+	MemBytes int64  `json:"memBytes"`
+	Failed   string `json:"failed,omitempty"`
+}
+
+// ResourcesRequest is the body of PATCH /v1/jobs/{id}: what each rank of
+// a running job shall have. 0 keeps what it has.
+type ResourcesRequest struct {
+	CPUs        int `json:"cpus,omitempty"`
+	CPUMemoryGB int `json:"cpuMemoryGb,omitempty"` // GiB, without its tmpfs, as in the document
+}
+
+// ResourcesResponse says what was asked of the job's nodes; JobDetail has how
+// they did it.
+type ResourcesResponse struct {
+	Number  job.Number `json:"number"`
+	Message string     `json:"message"`
 }
 
 // Event is one line of a job's timeline.

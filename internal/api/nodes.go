@@ -133,9 +133,18 @@ type Order struct {
 	Stop *Stop      `json:"stop,omitempty"` // end it
 	// Paused: its processes shall stand still. A stop goes first.
 	Paused bool `json:"paused,omitempty"`
+	// Resize: it shall have other CPU and memory. Answered by the rank's status.
+	Resize *Resize `json:"resize,omitempty"`
 	// Secrets is set when the node does not have these values yet.
 	Secrets *Secrets  `json:"secrets,omitempty"`
 	Run     *RunOrder `json:"run,omitempty"` // absent when the node's request listed the rank
+}
+
+// Resize asks for other limits for a rank that runs.
+type Resize struct {
+	Seq      uint64 `json:"seq"` // job.Resized names it
+	CPUs     int    `json:"cpus"`
+	MemBytes int64  `json:"memBytes"`
 }
 
 // Stop asks for a rank's end: signal, grace, then KILL.

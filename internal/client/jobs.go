@@ -97,6 +97,12 @@ func (c *Client) Job(ctx context.Context, id string, o JobOptions) (*api.JobDeta
 	return out, c.call(ctx, request{method: http.MethodGet, path: idPath(api.PathJob, id), query: q, out: out, hold: o.Wait, repeat: true})
 }
 
+// Resize asks for other CPU and memory for a running job.
+func (c *Client) Resize(ctx context.Context, id string, req *api.ResourcesRequest) (*api.ResourcesResponse, error) {
+	out := new(api.ResourcesResponse)
+	return out, c.call(ctx, request{method: http.MethodPatch, path: idPath(api.PathJob, id), in: req, out: out, repeat: true})
+}
+
 // Explain is why a job waits and what would help.
 func (c *Client) Explain(ctx context.Context, id string) (*api.Explanation, error) {
 	out := new(api.Explanation)

@@ -84,6 +84,9 @@ type Rank struct {
 
 	Ports []job.PortMapping `json:"ports,omitempty"` // as the node says; mapped while it runs
 	Exit  *job.Exit         `json:"exit,omitempty"`
+
+	Resize *Resizing  `json:"resize,omitempty"`
+	Since  sched.Time `json:"since,omitempty"` // it has held this allocation; 0: from the attempt's start
 }
 
 // Ending is an order to end the running attempt.

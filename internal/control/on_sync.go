@@ -71,6 +71,12 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 	if r.Alloc.Node != node || (st.Phase == job.PhaseEnded && st.Exit == nil) {
 		return
 	}
+	if st.Resize != nil && st.Phase == job.PhaseRunning {
+		c.resized(now, j, i, st)
+		if j = c.job(st.ID.Job); j != nil {
+			r = j.Attempt.Ranks[i]
+		}
+	}
 	switch {
 	case st.Phase.After(r.Phase):
 	case st.Phase == r.Phase && st.Image != "" && r.Image == "" && st.Phase != job.PhaseEnded:

@@ -113,9 +113,10 @@ func TestScenarios(t *testing.T) {
 // command is one step of a scenario.
 //
 //	node n1 cpus=8 gpus=2 model=H100 [cluster=1] [instance=x]
-//	submit a cpus=1 [gpus=1] [user=u] [project=vision] [hold] [restartable] [uuid=1]; see also world.flow
+//	submit a cpus=1 [gpus=1] [user=u] [project=vision] [hold] [restartable] [limit=60] [uuid=1]; see also world.flow
 //	status 1 running [rank=0] [node=n1] [attempt=1] [code=0] [signal=9] [reason=OOM]
 //	cancel|hold|release|pause|unpause 1
+//	resize 1 [cpus=2] [mem=4] | resized 1 [error=x] | usage
 //	schedule
 //	wait 10s
 //	restart
@@ -154,6 +155,7 @@ func (w *world) command(d *datadriven.TestData) string {
 		spec := &job.Spec{Name: first}
 		spec.Request.Resources = job.Resources{CPUs: number("cpus", "1"), GPUs: float64(number("gpus", "0")), CPUMemoryGB: 1}
 		spec.Request.Scheduling.Restartable = arg("restartable", "") != ""
+		spec.Request.Scheduling.MaxDuration = job.Duration(number("limit", "0"))
 		if n := number("nodes", "1"); n > 1 {
 			spec.Gbatch = &job.Gbatch{Nodes: n}
 		}
@@ -187,6 +189,12 @@ func (w *world) command(d *datadriven.TestData) string {
 		return w.queue()
 	case "why":
 		return w.c.View(w.now).Waiting(w.c.job(job.Number(atoi(w.t, first)))).String() + "\n"
+	case "resize":
+		return w.answer(w.apply(Resize{Number: job.Number(atoi(w.t, first)), By: "ann", MilliCPU: int64(number("cpus", "0")) * 1000, MemMiB: int64(number("mem", "0")) << 10}))
+	case "resized":
+		return w.resized(job.Number(atoi(w.t, first)), arg("error", ""))
+	case "usage":
+		return w.usage()
 	case "orders":
 		return w.orders(first)
 	case "show":
@@ -292,6 +300,8 @@ func (w *world) answer(a any) string {
 		return fmt.Sprintf("refused (%s) %s: %s [%s]\n", a.Code, a.Path, a.Message, a.Hint)
 	case Submitted:
 		return fmt.Sprintf("job %d %s repeated=%t\n", a.Number, a.State, a.Repeated)
+	case Outcome:
+		return w.answer([]Outcome{a})
 	case []Outcome:
 		if a[0].Refusal != nil {
 			return w.answer(a[0].Refusal)
@@ -348,6 +358,9 @@ func (w *world) orders(name string) string {
 				}
 				if j.Attempt.Paused != "" {
 					b.WriteString(" paused")
+				}
+				if q := r.Asked(); q != nil {
+					b.WriteString(" resize to " + sizeText(q.To))
 				}
 				b.WriteString("\n")
 			}

@@ -90,9 +90,14 @@ func allocationToAPI(a sched.Allocation) api.Allocation {
 func attemptToAPI(a *control.Attempt) api.Attempt {
 	out := api.Attempt{Attempt: a.Attempt, Start: toTime(a.Start), End: toTime(a.End)}
 	for _, r := range a.Ranks {
-		out.Ranks = append(out.Ranks, api.Rank{
+		rank := api.Rank{
 			Allocation: allocationToAPI(r.Alloc), Phase: string(r.Phase), Cores: r.Cores, Image: r.Image, Ports: r.Ports, Exit: r.Exit,
-		})
+		}
+		if q := r.Resize; q != nil {
+			to := allocationToAPI(q.To)
+			rank.Resize = &api.RankResize{CPUs: to.CPUs, MemBytes: to.MemBytes, Failed: q.Failed}
+		}
+		out.Ranks = append(out.Ranks, rank)
 	}
 	return out
 }

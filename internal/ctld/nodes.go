@@ -109,6 +109,9 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 			if e := j.Ending; e != nil {
 				o.Stop = &api.Stop{Signal: e.Signal, GraceMS: int64(e.Grace), Reason: e.Reason, Text: e.Text}
 			}
+			if q := r.Asked(); q != nil {
+				o.Resize = &api.Resize{Seq: q.Seq, CPUs: int(q.To.MilliCPU / 1000), MemBytes: q.To.MemMiB << 20}
+			}
 			if !held[o.ID] {
 				var err error
 				if o.Run, err = s.runOrder(j, i); err != nil {

@@ -50,4 +50,12 @@ type RankStatus struct {
 	Secrets   uint32        `json:"secrets,omitempty"`  // version of the secrets that it has
 	StartedMS int64         `json:"startedMs,omitempty"`
 	Exit      *Exit         `json:"exit,omitempty"` // with PhaseEnded
+
+	Resize *Resized `json:"resize,omitempty"` // the last resize that was ordered and carried out, or not
+}
+
+// Resized is how a node has carried out an order for other CPU and memory.
+type Resized struct {
+	Seq   uint64 `json:"seq"`             // of the order
+	Error string `json:"error,omitempty"` // why it was not done; nothing has changed then
 }

@@ -37,6 +37,7 @@ func (a *Agent) want(o api.Order) {
 	}
 	r.takeSecrets(o.Secrets)
 	r.setPaused(o.Paused)
+	r.setResize(o.Resize)
 	if o.Stop != nil {
 		r.requestStop(stopOf(o.Stop))
 	}

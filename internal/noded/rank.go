@@ -40,6 +40,7 @@ type rank struct {
 	stop        *stopRecord
 	secrets     *api.Secrets // nil: none came yet
 	paused      *bool        // as ordered; nil: not told yet
+	resize      *api.Resize
 	released    bool
 	cancelStart context.CancelCauseFunc
 }

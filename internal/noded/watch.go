@@ -56,6 +56,7 @@ func (w *watch) look() {
 		w.carryOut(*stop)
 	} else if w.running {
 		w.pause()
+		w.resize()
 	}
 	if w.running {
 		w.r.renewSecrets()

@@ -1,0 +1,71 @@
+package ctld
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+)
+
+type resizeInput struct {
+	ID   string `path:"id"`
+	Body api.ResourcesRequest
+}
+
+// resize asks for other CPU and memory for a running job.
+func (s *Server) resize(ctx context.Context, in *resizeInput) (*body[api.ResourcesResponse], error) {
+	id := caller(ctx)
+	j, err := s.find(in.ID)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	if !s.mayTouch(id, j.Owner) {
+		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to %s", j.Number, j.Owner.User)}
+	}
+	ev := control.Resize{Number: j.Number, By: id.user, MilliCPU: int64(in.Body.CPUs) * 1000}
+	if err := checkResources(in.Body); err != nil {
+		return nil, err
+	}
+	if gb := in.Body.CPUMemoryGB; gb > 0 {
+		if ev.MemMiB, err = s.withTmpfs(j.Number, gb); err != nil {
+			return nil, s.fail(err)
+		}
+	}
+	answer, err := s.loop.do(ctx, ev)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	o := answer.(control.Outcome)
+	if o.Refusal != nil {
+		return nil, refused(o.Refusal)
+	}
+	return &body[api.ResourcesResponse]{api.ResourcesResponse{Number: j.Number, Message: o.Message}}, nil
+}
+
+// maxResource is far above any machine, and far below what overflows.
+const maxResource = 1 << 20
+
+func checkResources(q api.ResourcesRequest) error {
+	if q.CPUs == 0 && q.CPUMemoryGB == 0 || min(q.CPUs, q.CPUMemoryGB) < 0 || max(q.CPUs, q.CPUMemoryGB) > maxResource {
+		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("%d cores and %d GiB cannot be asked for", q.CPUs, q.CPUMemoryGB),
+			Hint: "give cores, GiB of memory or both, each 1 or more"}
+	}
+	return nil
+}
+
+// withTmpfs adds the job's tmpfs to its memory, as at its submission.
+func (s *Server) withTmpfs(n job.Number, gb int) (memMiB int64, err error) {
+	doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: n})
+	if err != nil || !ok {
+		return 0, fmt.Errorf("read document of job %d (there: %t): %w", n, ok, err)
+	}
+	var spec job.Spec
+	if err := json.Unmarshal(doc, &spec); err != nil {
+		return 0, fmt.Errorf("decode document of job %d: %w", n, err)
+	}
+	spec.Request.Resources.CPUMemoryGB = gb
+	return (spec.MemoryBytes() + 1<<20 - 1) >> 20, nil
+}
