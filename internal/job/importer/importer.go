@@ -68,7 +68,7 @@ var readers = []reader{
 	{format: CCluster, name: "CCluster batch job", instead: rewriteIt + ": image_url becomes request.docker.image"},
 	{format: TAO, name: "TAO local-docker job", instead: rewriteIt + ": image becomes request.docker.image, num_gpu becomes request.resources.gpus"},
 	{format: Dstack, name: "dstack task", instead: rewriteIt + ": commands becomes request.docker.command, resources becomes request.resources"},
-	{format: Kubernetes, name: "Kubernetes Job", instead: rewriteIt + ": the container's image, command and env become request.docker"},
+	{format: Kubernetes, name: "Kubernetes Job", parse: parseKubernetes},
 	{format: Slurm, name: "batch script for Slurm", parse: parseSlurm},
 }
 
