@@ -47,7 +47,11 @@ type Project struct {
 	Name    string   `yaml:"name"`
 	GID     int      `yaml:"gid"`     // group of its storage
 	Members []string `yaml:"members"` // unix users; empty: everyone
-	Shares  int64    `yaml:"shares"`  // of the cluster, relative to the other projects; 0: 1
+	Shares  int64    `yaml:"shares"`  // of the cluster, relative to the other projects of the same parent; 0: 1
+
+	Parent     string           `yaml:"parent"`     // another project: its share is divided among those below it and its own users
+	UserShares map[string]int64 `yaml:"userShares"` // of the project, by user; 1 for those that are not named
+	Budget     int64            `yaml:"budget"`     // GPU-minutes, as billed, that it and those below it may use in all; 0: no bound
 }
 
 // Limits are what a job gets when it does not say, and may ask at most.
@@ -75,15 +79,19 @@ type Keep struct {
 // Seconds is a duration in the grammar of job files.
 type Seconds int64
 
-// UnmarshalYAML reads "90 minutes".
+// UnmarshalYAML reads "90 minutes", or 0 for what can be switched off.
 func (s *Seconds) UnmarshalYAML(b []byte) error {
 	var text string
 	if err := yaml.Unmarshal(b, &text); err != nil {
 		return err
 	}
+	if text == "0" {
+		*s = 0
+		return nil
+	}
 	d, err := job.ParseDuration(text)
 	if err != nil {
-		return err
+		return fmt.Errorf("duration %q: %w", text, err)
 	}
 	*s = Seconds(d)
 	return nil
@@ -169,7 +177,7 @@ func (c Config) Validate() error {
 	if c.Keep.Count < 1 || c.Limits.MaxQueued < 1 {
 		bad("keep.endedCount and limits.maxQueuedJobs must be at least 1")
 	}
-	if err := c.Policy.validate(); err != nil {
+	if _, _, err := c.Policy.build(c.Projects); err != nil {
 		bad("policy: %w", err)
 	}
 	return errors.Join(errs...)

@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -82,11 +83,6 @@ func schedLimits(m map[string]JobLimits) map[string]sched.Limits {
 	return out
 }
 
-func (c PolicyConfig) validate() error {
-	_, _, err := c.build(nil)
-	return err
-}
-
 // build makes the two policies out of the file's.
 func (c PolicyConfig) build(projects []Project) (sched.Policy, accounting.Config, error) {
 	p, a := sched.DefaultPolicy(), accounting.DefaultConfig()
@@ -107,7 +103,7 @@ func (c PolicyConfig) build(projects []Project) (sched.Policy, accounting.Config
 	a.HalfLifeMS, a.Models, a.CPU, a.GiB = int64(c.HalfLife)*1000, c.GPUWeights, c.CPUWeight, c.GiBWeight
 	a.Tree = accounting.Tree{}
 	for _, pr := range projects {
-		a.Tree[pr.Name] = accounting.Account{Shares: max(pr.Shares, 1)}
+		a.Tree[pr.Name] = accounting.Account{Shares: cmp.Or(pr.Shares, 1), Parent: pr.Parent, Users: pr.UserShares, Budget: pr.Budget}
 	}
 	var errs []error
 	if err := p.Validate(); err != nil {
