@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
@@ -127,7 +128,9 @@ func prepare(data []byte, format importer.Format) (json.RawMessage, job.Submissi
 			return nil, job.Submission{}, err
 		}
 	}
-	sub, err := importer.Parse(data, importer.Options{Format: format})
+	sub, err := importer.Parse(data, importer.Options{
+		Format: format, Env: os.LookupEnv, Now: job.Instant(time.Now().UnixMilli()), Zone: time.Local,
+	})
 	if err != nil {
 		return nil, sub, err
 	}

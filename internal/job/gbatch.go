@@ -38,6 +38,7 @@ type Gbatch struct {
 	Dependencies []Dependency `json:"dependencies,omitempty"`
 	DependOnAny  bool         `json:"dependOnAny,omitempty"` // one of Dependencies is enough
 	Cron         []string     `json:"cron,omitempty"`        // five fields, UTC: the job is a template, and each time makes a job
+	Replace      bool         `json:"replace,omitempty"`     // the user's earlier jobs of this name and project are cancelled, and it starts when they are over
 
 	// How it is told to end.
 	WarnBefore Duration `json:"warnBefore,omitempty"` // WarnSignal is sent that long before the time limit

@@ -42,6 +42,7 @@ var gbatchFields = []field[Gbatch]{
 	{"retry", readRetry, false},
 	{"dependencies", readDependencies, false},
 	{"dependOnAny", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.DependOnAny) }, false},
+	{"replace", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Replace) }, false},
 	{"cron", func(d *decoder, n *node, g *Gbatch) { d.strs(n, &g.Cron, cronForm) }, false},
 
 	{"warnBefore", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.WarnBefore, 1) }, false},

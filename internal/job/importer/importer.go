@@ -9,6 +9,7 @@ package importer
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,8 +66,8 @@ var readers = []reader{
 	{format: GPULabV2, name: "GPULab version 2 job request", parse: alone(job.Parse)},
 	{format: GPULabV1, name: "GPULab version 1 job definition", parse: alone(parseGPULabV1)},
 	{format: NVCT, name: "task for NVIDIA Cloud Tasks", parse: alone(parseNVCT)},
-	{format: CCluster, name: "CCluster batch job", instead: rewriteIt + ": image_url becomes request.docker.image"},
-	{format: TAO, name: "TAO local-docker job", instead: rewriteIt + ": image becomes request.docker.image, num_gpu becomes request.resources.gpus"},
+	{format: CCluster, name: "CCluster batch job", parse: parseCCluster},
+	{format: TAO, name: "TAO local-docker job", parse: parseTAO},
 	{format: Dstack, name: "dstack task", instead: rewriteIt + ": commands becomes request.docker.command, resources becomes request.resources"},
 	{format: Kubernetes, name: "Kubernetes Job", parse: parseKubernetes},
 	{format: Slurm, name: "batch script for Slurm", parse: parseSlurm},
@@ -111,7 +112,10 @@ func Detect(data []byte) (Format, error) {
 	text := strings.TrimSpace(strings.TrimPrefix(string(data[:min(len(data), job.MaxDocumentBytes)]), "\ufeff"))
 	switch {
 	case strings.HasPrefix(text, "{"):
-		return detectJSON(text), nil
+		if f := detectKeys(topKeys(text)); f != Unknown {
+			return f, nil
+		}
+		return GPULabV2, nil
 	case strings.HasPrefix(text, "#!"):
 		return Slurm, nil
 	}
@@ -125,16 +129,14 @@ func Detect(data []byte) (Format, error) {
 		Hint: "a job file is a JSON object with \"name\" and \"request\" (see docs/job-format.md)"}}
 }
 
-// detectJSON looks at the names of the top-level keys only.
-func detectJSON(text string) Format {
-	keys := topKeys(text)
+// detectKeys looks at the names of the top-level keys only.
+func detectKeys(keys map[string]bool) Format {
 	has := func(names ...string) bool {
-		for _, name := range names {
-			if !keys[name] {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(names, func(name string) bool { return !keys[name] })
+	}
+	letters := map[string]bool{}
+	for k := range keys {
+		letters[canonical(k)] = true
 	}
 	switch {
 	case has("request"):
@@ -143,16 +145,16 @@ func detectJSON(text string) Format {
 		return GPULabV1
 	case has("gpuSpecification"):
 		return NVCT
-	case has("image_url"):
-		return CCluster
-	case has("backend_type"):
-		return TAO
 	case has("apiVersion", "kind"):
 		return Kubernetes
+	case has("backend_type"), has("image", "command") && (has("gpu_count") || has("num_gpu") || has("num_gpus") || has("inputs", "outputs")):
+		return TAO
 	case has("type", "commands"):
 		return Dstack
+	case letters["image_url"] && (letters["hardware_instance_id"] || letters["completions"] || letters["backoff_limit"] || has("image_url")):
+		return CCluster
 	}
-	return GPULabV2
+	return Unknown
 }
 
 // topKeys returns the keys of a JSON object, as far as it can be read.
@@ -182,24 +184,24 @@ func topKeys(text string) map[string]bool {
 
 // detectLines looks for the YAML formats and Slurm's directives.
 func detectLines(text string) Format {
-	var kind, api bool
+	keys := map[string]bool{}
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, " \t\r\n")
-		key, value, _ := strings.Cut(line, ":")
-		value = strings.Trim(strings.TrimSpace(value), `"'`)
-		switch {
-		case strings.HasPrefix(line, "#SBATCH "):
+		if strings.HasPrefix(line, "#SBATCH ") {
 			return Slurm
-		case key == "type" && (value == "task" || value == "dev-environment" || value == "service"):
-			return Dstack
-		case key == "kind" && value == "Job":
-			kind = true
-		case key == "apiVersion" && strings.HasPrefix(value, "batch/"):
-			api = true
 		}
+		key, value, isKey := strings.Cut(strings.TrimRight(line, " \t\r\n"), ":")
+		if !isKey || key == "" || strings.ContainsAny(key[:1], " \t#-") {
+			continue
+		}
+		value = strings.Trim(strings.TrimSpace(value), `"'`)
+		if key == "type" && (value == "task" || value == "dev-environment" || value == "service") {
+			return Dstack
+		}
+		keys[strings.Trim(key, `"'`)] = true
 	}
-	if kind && api {
-		return Kubernetes
+	switch f := detectKeys(keys); f {
+	case Kubernetes, CCluster, TAO, NVCT:
+		return f
 	}
 	return Unknown
 }

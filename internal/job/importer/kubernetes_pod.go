@@ -123,8 +123,7 @@ func (k *kubeJob) require(d *decoder, n *node, label string, values []string) {
 		for _, v := range values {
 			any = append(any, label+"="+v)
 		}
-		g.AnyFeatures = append(g.AnyFeatures, any)
-		d.note(n, "is understood as nodes with the feature "+strings.Join(any, " or "))
+		addAnyFeature(d, n, g, any)
 	}
 }
 
