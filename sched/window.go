@@ -4,11 +4,12 @@ import "fmt"
 
 // Window is an advance reservation: nodes, or a number of them, or some of their
 // GPUs, that are kept for some jobs or for nobody during a span of time. A job
-// may use it if it names it in Job.Reservations, or by its project or user. It
+// may use it if it names it in Job.Reservations, by name or ID, or by its project or user. It
 // unlocks and never restricts: such a job may run elsewhere too. Where only GPUs
 // are kept, the cores and memory beside them are anybody's.
 type Window struct {
 	Name        string   `json:"name"`
+	ID          string   `json:"id,omitempty"` // a UUID, by which jobs may name it too
 	Start       Time     `json:"start"`
 	End         Time     `json:"end"`
 	Nodes       []string `json:"nodes,omitempty"`       // these nodes

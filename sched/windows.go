@@ -3,6 +3,7 @@ package sched
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // window is a Window as it was settled: its nodes and GPUs are chosen.
@@ -92,7 +93,8 @@ func (w *window) admits(project, user string, names []string) bool {
 	if w.Maintenance {
 		return false
 	}
-	return slices.Contains(names, w.Name) || slices.Contains(w.Projects, project) || slices.Contains(w.Users, user)
+	named := func(s string) bool { return s == w.Name || w.ID != "" && strings.EqualFold(s, w.ID) }
+	return slices.ContainsFunc(names, named) || slices.Contains(w.Projects, project) || slices.Contains(w.Users, user)
 }
 
 // shuts says whether the window keeps jobs of the kind off if they start at the

@@ -48,7 +48,7 @@ type forgetCmd struct {
 func (c *forgetCmd) Run(ctx context.Context, app *cli.App) error { return app.Forget(ctx, c.Nodes) }
 
 type reserveCmd struct {
-	Name        string        `arg:"" help:"Its name, which jobs give in reservationIds."`
+	Name        string        `arg:"" help:"Its name. Jobs give the UUID that it gets in reservationIds."`
 	From        string        `default:"now" help:"Start: 2026-03-01T18:00:00Z, now, or +2h."`
 	Until       string        `help:"End, in the same form."`
 	For         time.Duration `help:"Length instead of an end, as 90m."`

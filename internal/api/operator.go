@@ -18,10 +18,11 @@ type DrainRequest struct {
 }
 
 // Reservation keeps nodes, or some of their GPUs, for some jobs or for nobody,
-// during a span of time. Jobs that name it, or are of its projects or users, may
-// use it, and may run elsewhere too.
+// during a span of time. Jobs that name its UUID in reservationIds, or are of its
+// projects or users, may use it, and may run elsewhere too.
 type Reservation struct {
 	Name        string    `json:"name"`
+	UUID        string    `json:"uuid,omitempty"` // given when it is made
 	Start       time.Time `json:"start"`
 	End         time.Time `json:"end"`
 	Nodes       []string  `json:"nodes,omitempty"`       // these nodes

@@ -69,10 +69,10 @@ func (a *App) Reservations(ctx context.Context) error {
 	if a.Output.JSON {
 		return a.writeJSON(l)
 	}
-	t := newTable("NAME", "FROM", "UNTIL", "NODES", "FOR", "REASON")
+	t := newTable("NAME", "UUID", "FROM", "UNTIL", "NODES", "FOR", "REASON")
 	for _, r := range l.Reservations {
 		t.AppendRow(toRow([]string{
-			r.Name, r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339), reservedWhat(r), reservedFor(r), r.Reason,
+			r.Name, r.UUID, r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339), reservedWhat(r), reservedFor(r), r.Reason,
 		}))
 	}
 	return render(a.Out, t, "")
@@ -140,10 +140,17 @@ func (a *App) Reserve(ctx context.Context, o ReserveOptions) error {
 		nodes = append(nodes, names...)
 	}
 	r.Nodes = nodes
-	if err := a.Client.Reserve(ctx, r); err != nil {
+	made, err := a.Client.Reserve(ctx, r)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "reservation %s from %s until %s\n", r.Name, r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339))
+	if a.Output.JSON {
+		return a.writeJSON(made)
+	}
+	fmt.Fprintf(a.Out, "reservation %s of %s from %s until %s\n", r.Name, reservedWhat(*made), r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339))
+	if !r.Maintenance {
+		fmt.Fprintf(a.Out, "jobs use it with \"reservationIds\": [\"%s\"]\n", made.UUID)
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,7 +47,7 @@ func TestOperator(t *testing.T) {
 					Reservation: api.Reservation{Name: "fix", Nodes: []string{"gpu[04-05]"}, Maintenance: true}})
 			},
 			asks: []string{`POST /v1/reservations {"name":"fix","start":"2026-03-01T11:00:00Z","end":"2026-03-01T15:00:00Z","nodes":["gpu04","gpu05"],"maintenance":true}`},
-			says: "reservation fix from 2026-03-01T11:00:00Z until 2026-03-01T15:00:00Z\n",
+			says: "reservation fix of gpu[04-05] from 2026-03-01T11:00:00Z until 2026-03-01T15:00:00Z\n",
 		},
 		"no-end": {
 			run: func(ctx context.Context, a *App) error {
@@ -66,7 +67,8 @@ func TestOperator(t *testing.T) {
 					Reservation: api.Reservation{Name: "demo", Nodes: []string{"gpu04"}, GPUs: []string{"0", "3"}}})
 			},
 			asks: []string{`POST /v1/reservations {"name":"demo","start":"2026-03-01T09:00:00Z","end":"2026-03-01T10:00:00Z","nodes":["gpu04"],"gpus":["0","3"]}`},
-			says: "reservation demo from 2026-03-01T09:00:00Z until 2026-03-01T10:00:00Z\n",
+			says: "reservation demo of gpu04 (2 GPUs) from 2026-03-01T09:00:00Z until 2026-03-01T10:00:00Z\n" +
+				"jobs use it with \"reservationIds\": [\"a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8\"]\n",
 		},
 		"forget": {
 			run:  func(ctx context.Context, a *App) error { return a.Forget(ctx, []string{"gpu01"}) },
@@ -76,8 +78,8 @@ func TestOperator(t *testing.T) {
 		"list": {
 			run:  func(ctx context.Context, a *App) error { return a.Reservations(ctx) },
 			asks: []string{"GET /v1/reservations "},
-			says: "NAME    FROM                  UNTIL                 NODES        FOR                                REASON\n" +
-				"course  2026-03-01T09:00:00Z  2026-03-01T10:00:00Z  gpu[01-02] (2 GPUs)  project ml101, jobs that name it  Tuesdays\n",
+			says: "NAME    UUID  FROM                  UNTIL                 NODES        FOR                                REASON\n" +
+				"course  a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8  2026-03-01T09:00:00Z  2026-03-01T10:00:00Z  gpu[01-02] (2 GPUs)  project ml101, jobs that name it  Tuesdays\n",
 		},
 	}
 	for name, tc := range tests {
@@ -93,8 +95,15 @@ func TestOperator(t *testing.T) {
 				case strings.Contains(r.URL.Path, "gpu09"):
 					refuse(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: `there is no node "gpu09"`})
 				case r.Method == http.MethodGet:
-					answer(w, api.ReservationList{Reservations: []api.Reservation{{Name: "course", Start: now, End: now.Add(time.Hour),
+					answer(w, api.ReservationList{Reservations: []api.Reservation{{Name: "course", UUID: "a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8", Start: now, End: now.Add(time.Hour),
 						Nodes: []string{"gpu01", "gpu02"}, GPUs: []string{"GPU-a", "GPU-b"}, Projects: []string{"ml101"}, Reason: "Tuesdays"}}})
+				case r.URL.Path == api.PathReservations:
+					var made api.Reservation
+					if err := json.Unmarshal(body, &made); err != nil {
+						t.Error(err)
+					}
+					made.UUID = "a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8"
+					answer(w, made)
 				default:
 					w.WriteHeader(http.StatusNoContent)
 				}

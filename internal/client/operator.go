@@ -31,9 +31,10 @@ func (c *Client) Reservations(ctx context.Context) (*api.ReservationList, error)
 }
 
 // Reserve makes an advance reservation, or replaces the one of the same name.
-// Operators only.
-func (c *Client) Reserve(ctx context.Context, r api.Reservation) error {
-	return c.call(ctx, request{method: http.MethodPost, path: api.PathReservations, in: r, repeat: true})
+// Operators only. It returns it with the nodes and GPUs that were chosen.
+func (c *Client) Reserve(ctx context.Context, r api.Reservation) (*api.Reservation, error) {
+	out := new(api.Reservation)
+	return out, c.call(ctx, request{method: http.MethodPost, path: api.PathReservations, in: r, out: out, repeat: true})
 }
 
 // Unreserve removes a reservation. Operators only.

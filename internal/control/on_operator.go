@@ -79,7 +79,7 @@ func (c *Controller) nodeNames() string {
 
 // Reserve keeps nodes, or some of their GPUs, for some jobs or for nobody, during
 // a span of time. GPUs may be named as Drain names them if they are of one node.
-// The answer is nil or *Refusal.
+// One of the same name is replaced and keeps its ID. The answer is nil or *Refusal.
 type Reserve struct{ Window sched.Window }
 
 func (e Reserve) apply(c *Controller, now sched.Time) any {
@@ -93,6 +93,9 @@ func (e Reserve) apply(c *Controller, now sched.Time) any {
 	}
 	if refusal := c.findGPUs(&e.Window); refusal != nil {
 		return refusal
+	}
+	if old, ok := c.sched.Window(e.Window.Name); ok {
+		e.Window.ID = old.ID
 	}
 	if err := c.sched.Reserve(e.Window); err != nil {
 		return &Refusal{Code: Conflict, Message: err.Error()}

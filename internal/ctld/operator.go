@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/uuid"
+
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/sched"
@@ -59,15 +61,26 @@ func (s *Server) forget(ctx context.Context, in *nodeName) (*nothing, error) {
 
 type reservationInput struct{ Body api.Reservation }
 
-func (s *Server) reserve(ctx context.Context, in *reservationInput) (*nothing, error) {
+func (s *Server) reserve(ctx context.Context, in *reservationInput) (*body[api.Reservation], error) {
 	r := in.Body
+	if r.UUID != "" {
+		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a reservation is given its UUID when it is made", Hint: "leave uuid out"}
+	}
 	w := sched.Window{
-		Name: r.Name, Start: sched.Time(r.Start.UnixMilli()), End: sched.Time(r.End.UnixMilli()), Nodes: r.Nodes, Count: r.Count,
+		Name: r.Name, ID: uuid.NewString(), Start: sched.Time(r.Start.UnixMilli()), End: sched.Time(r.End.UnixMilli()), Nodes: r.Nodes, Count: r.Count,
 		GPUs: r.GPUs, GPUsPerNode: r.GPUsPerNode,
 		Match:    sched.Shape{GPUModels: r.GPUModels, Cluster: r.Cluster},
 		Projects: r.Projects, Users: r.Users, Maintenance: r.Maintenance, Reason: r.Reason,
 	}
-	return nil, s.asOperator(ctx, "reserved", control.Reserve{Window: w}, "reservation", r.Name)
+	if err := s.asOperator(ctx, "reserved", control.Reserve{Window: w}, "reservation", r.Name); err != nil {
+		return nil, err
+	}
+	for _, made := range s.loop.view.Load().Windows {
+		if made.Name == r.Name {
+			w = made
+		}
+	}
+	return &body[api.Reservation]{reservationToAPI(w)}, nil
 }
 
 type reservationName struct {
@@ -83,12 +96,16 @@ type reservationsInput struct{}
 func (s *Server) reservations(context.Context, *reservationsInput) (*body[api.ReservationList], error) {
 	out := api.ReservationList{Reservations: []api.Reservation{}}
 	for _, w := range s.loop.view.Load().Windows {
-		out.Reservations = append(out.Reservations, api.Reservation{
-			Name: w.Name, Start: toTime(w.Start), End: toTime(w.End), Nodes: w.Nodes, GPUs: w.GPUs, GPUModels: w.Match.GPUModels, Cluster: w.Match.Cluster,
-			Projects: w.Projects, Users: w.Users, Maintenance: w.Maintenance, Reason: w.Reason,
-		})
+		out.Reservations = append(out.Reservations, reservationToAPI(w))
 	}
 	return &body[api.ReservationList]{out}, nil
+}
+
+func reservationToAPI(w sched.Window) api.Reservation {
+	return api.Reservation{
+		Name: w.Name, UUID: w.ID, Start: toTime(w.Start), End: toTime(w.End), Nodes: w.Nodes, GPUs: w.GPUs, GPUModels: w.Match.GPUModels, Cluster: w.Match.Cluster,
+		Projects: w.Projects, Users: w.Users, Maintenance: w.Maintenance, Reason: w.Reason,
+	}
 }
 
 // ReloadOn reads the configuration again at each signal, until ctx is done. An

@@ -1,0 +1,57 @@
+package ctld
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+	"gbatch/internal/job"
+)
+
+// TestReservedGPUs proves that a reservation of single GPUs is made, listed and
+// kept over a restart, and that a job gets at them by its UUID only.
+func TestReservedGPUs(t *testing.T) {
+	s := newSite(t, nil)
+	inv := &api.Inventory{Hostname: "n1", Cluster: 1, CPUs: 8, MemBytes: 32 << 30}
+	for i := range 2 {
+		inv.GPUs = append(inv.GPUs, api.InventoryGPU{UUID: fmt.Sprint("GPU-", i), Model: "A100", Index: i, MemBytes: 40 << 30, NUMA: -1})
+	}
+	s.node("n1").sync(inv)
+	now := time.Now().UTC().Truncate(time.Second)
+	made, err := s.Reserve(t.Context(), api.Reservation{Name: "demo", Start: now, End: now.Add(1000 * time.Hour), Nodes: []string{"n1"}, GPUs: []string{"1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	s.start()
+	l, err := s.Reservations(t.Context())
+	if err != nil || len(l.Reservations) != 1 || l.Reservations[0].UUID != made.UUID || fmt.Sprint(l.Reservations[0].GPUs) != "[GPU-1]" {
+		t.Fatalf("reservations after a restart: %+v, %v; made %+v", l, err, made)
+	}
+	ask := func(gpus int, more string) string {
+		doc := fmt.Sprintf(`{"name":"j","request":{"resources":{"gpus":%d,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"}%s}}`, gpus, more)
+		return s.submit(&api.SubmitRequest{Job: []byte(doc)}, "").UUID
+	}
+	want := func(id string, state job.State) {
+		t.Helper()
+		d := s.job(id)
+		for deadline := time.Now().Add(10 * time.Second); d.State != state && time.Now().Before(deadline); {
+			d, err = s.Job(t.Context(), id, client.JobOptions{Wait: time.Second, Version: d.Version})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d.State != state {
+			t.Errorf("job %d is %s: %s: want %s", d.Number, d.State, d.ReasonText, state)
+		}
+	}
+	named := fmt.Sprintf(`,"scheduling":{"reservationIds":["%s"]}`, made.UUID)
+	want(ask(1, ""), job.Assigned)
+	other := ask(1, "")
+	want(ask(1, named), job.Assigned)
+	if d := s.job(other); d.State != job.Queued || d.Position != 1 {
+		t.Errorf("the job that does not name the reservation is %s, %d in the queue", d.State, d.Position)
+	}
+}
