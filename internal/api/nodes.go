@@ -93,9 +93,11 @@ type SyncRequest struct {
 	Unhealthy     []string     `json:"unhealthy,omitempty"` // reasons not to send jobs here now
 	Ranks         []RankStatus `json:"ranks,omitempty"`     // every rank the node holds
 	Samples       []GPUSample  `json:"samples,omitempty"`   // of its GPUs
-	Seen          uint64       `json:"seen"`                // version of the desired set it has
-	WaitMS        int64        `json:"waitMs"`              // how long to hold the request open when nothing is new
-	NowMS         int64        `json:"nowMs"`               // the node's clock
+
+	Prepulled []job.Prepulled `json:"prepulled,omitempty"` // of the images asked for last
+	Seen      uint64          `json:"seen"`                // version of the desired set it has
+	WaitMS    int64           `json:"waitMs"`              // how long to hold the request open when nothing is new
+	NowMS     int64           `json:"nowMs"`               // the node's clock
 }
 
 // RankStatus is the node's word on one rank.
@@ -124,6 +126,17 @@ type SyncResponse struct {
 	WantInventory bool            `json:"wantInventory,omitempty"`
 	Streams       []StreamRequest `json:"streams,omitempty"`
 	LeaseMS       int64           `json:"leaseMs"` // without contact for that long the node ends its ranks
+
+	Prepull []Prepull `json:"prepull,omitempty"` // goes with Desired: images to have soon; others need not be kept
+}
+
+// Prepull is an image that a waiting job will need on the node. It is pulled when
+// nothing else is, and nothing depends on its being there.
+type Prepull struct {
+	Job      job.Number  `json:"job"`
+	Image    string      `json:"image"`
+	Digest   string      `json:"digest,omitempty"` // once known
+	Registry *Credential `json:"registry,omitempty"`
 }
 
 // Order is one rank that shall exist on the node. A rank the node holds that

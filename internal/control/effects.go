@@ -18,6 +18,8 @@ type Effects struct {
 	// Missed is, for each job that starts, how much later it starts than was
 	// first promised to it; negative if sooner. For the honesty metric only.
 	Missed []sched.Time
+
+	Prepulled []job.Prepulled // what nodes have pulled ahead; for the metric only
 }
 
 // Add appends another step's effects. Its answer is for the caller to deal with.
@@ -26,6 +28,7 @@ func (e *Effects) Add(o Effects) {
 	e.Wake = append(e.Wake, o.Wake...)
 	e.Changed = append(e.Changed, o.Changed...)
 	e.Missed = append(e.Missed, o.Missed...)
+	e.Prepulled = append(e.Prepulled, o.Prepulled...)
 }
 
 // Kind is a family of records: the first byte of their keys.

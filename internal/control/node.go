@@ -24,6 +24,8 @@ type Node struct {
 	Suspect     bool // silent for too long: no new jobs
 	Lost        bool // silent for so long that its ranks were given up
 
+	Prepulls []Prepull // images to have ahead of a start; not recorded
+
 	Jobs    []job.Number // with a live rank here, in the order they came
 	Version uint64       // of its desired set; grows over restarts too
 }

@@ -18,6 +18,7 @@ type NodeSync struct {
 	Inventory            *Inventory // nil: as Hash says
 	Unhealthy            []string
 	Ranks                []job.RankStatus
+	Prepulled            []job.Prepulled
 }
 
 // SyncAnswer answers NodeSync. The desired set is in the View.
@@ -52,6 +53,7 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 		n.Inventory, n.Hash = *e.Inventory, e.Hash
 	}
 	c.setNode(n)
+	c.prepulled(now, e.Name, e.Prepulled)
 	for _, st := range e.Ranks {
 		c.rankStatus(now, e.Name, st)
 	}

@@ -117,6 +117,7 @@ func TestScenarios(t *testing.T) {
 //	status 1 running [rank=0] [node=n1] [attempt=1] [code=0] [signal=9] [reason=OOM]
 //	cancel|hold|release|pause|unpause 1
 //	resize 1 [cpus=2] [mem=4] | resized 1 [error=x] | usage
+//	prepulls n1 | prepulled n1 job=1 [error=x]
 //	schedule
 //	wait 10s
 //	restart
@@ -195,6 +196,10 @@ func (w *world) command(d *datadriven.TestData) string {
 		return w.resized(job.Number(atoi(w.t, first)), arg("error", ""))
 	case "usage":
 		return w.usage()
+	case "prepulls":
+		return w.prepulls(first)
+	case "prepulled":
+		return w.prepulled(first, job.Number(number("job", "0")), arg("error", ""))
 	case "orders":
 		return w.orders(first)
 	case "show":

@@ -45,6 +45,7 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 	// unless it freed something.
 	c.dirty = len(plan.Rejects) > 0
 	c.plan, c.planned = &plan, now
+	c.planImages(now)
 	c.settle(now)
 	return c.out
 }

@@ -134,6 +134,7 @@ func (l *loop) turn(batch []request) error {
 	if len(eff.Records) > 0 {
 		l.metrics.commit(time.Since(began), len(eff.Records))
 	}
+	l.metrics.prepulled(eff.Prepulled)
 	l.view.Store(l.ctl.View(l.now))
 	for i, r := range batch {
 		if r.ask != nil {

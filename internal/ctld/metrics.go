@@ -21,6 +21,7 @@ type metrics struct {
 	starts   prometheus.Counter
 	backfill prometheus.Counter
 	missed   prometheus.Histogram
+	prepulls *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -36,7 +37,9 @@ func newMetrics() *metrics {
 		missed: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gctld_start_estimate_error_seconds",
 			Help: "Difference between a job's start and the first start that the plan promised it, in seconds, of jobs that had to wait.", Buckets: prometheus.ExponentialBuckets(1, 4, 10)}),
 	}
-	m.reg.MustRegister(m.commits, m.records, m.rounds, m.starts, m.backfill, m.missed)
+	m.prepulls = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "gctld_images_prepulled_total",
+		Help: "Images that nodes pulled ahead of the start of a waiting job, by outcome."}, []string{"outcome"})
+	m.reg.MustRegister(m.prepulls, m.commits, m.records, m.rounds, m.starts, m.backfill, m.missed)
 	return m
 }
 
@@ -55,6 +58,16 @@ func (m *metrics) round(took time.Duration, p *sched.Plan, missed []sched.Time) 
 		if s.Backfilled {
 			m.backfill.Inc()
 		}
+	}
+}
+
+func (m *metrics) prepulled(list []job.Prepulled) {
+	for _, p := range list {
+		outcome := "there"
+		if p.Error != "" {
+			outcome = "failed"
+		}
+		m.prepulls.WithLabelValues(outcome).Inc()
 	}
 }
 

@@ -29,7 +29,7 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 	if !nodeNameRule.MatchString(in.Name) || q.Instance == "" {
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("node name %q or its instance id is not valid", in.Name)}
 	}
-	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Unhealthy: q.Unhealthy, Ranks: q.Ranks}
+	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Unhealthy: q.Unhealthy, Ranks: q.Ranks, Prepulled: q.Prepulled}
 	if q.Inventory != nil {
 		inv := inventoryOf(q.Inventory)
 		ev.Inventory = &inv
@@ -124,6 +124,7 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 			out.Desired = append(out.Desired, o)
 		}
 	}
+	out.Prepull = s.prepulls(v, n)
 	return out, nil
 }
 

@@ -54,6 +54,14 @@ type RankStatus struct {
 	Resize *Resized `json:"resize,omitempty"` // the last resize that was ordered and carried out, or not
 }
 
+// Prepulled is what became of a waiting job's image that a node was to have
+// ahead of its start.
+type Prepulled struct {
+	Job    Number `json:"job"`
+	PullMS int64  `json:"pullMs"`
+	Error  string `json:"error,omitempty"` // empty: it is there
+}
+
 // Resized is how a node has carried out an order for other CPU and memory.
 type Resized struct {
 	Seq   uint64 `json:"seq"`             // of the order

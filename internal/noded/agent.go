@@ -50,8 +50,10 @@ type Agent struct {
 	network *network
 	contact *contact
 	health  *health
-	slots   chan struct{} // one for each container that may be starting
-	leaseC  chan struct{}
+
+	prepulls *prepulls
+	slots    chan struct{} // one for each container that may be starting
+	leaseC   chan struct{}
 
 	ctx context.Context // of Run; set before anything that uses it starts
 	wg  sync.WaitGroup  // all goroutines of Run
@@ -85,8 +87,9 @@ func Open(cfg Config, o Options) (*Agent, error) {
 		cfg: cfg, log: o.Log, version: o.Version, devices: o.Devices,
 		storage: newStorage(&cfg), health: newHealth(&cfg),
 		slots: make(chan struct{}, cfg.Launches), leaseC: make(chan struct{}, 1), newsWake: make(chan struct{}, 1),
-		onReach: o.onReach,
-		ranks:   map[job.RankID]*rank{}, streams: map[string]bool{}, wantInventory: true,
+		onReach:  o.onReach,
+		prepulls: newPrepulls(),
+		ranks:    map[job.RankID]*rank{}, streams: map[string]bool{}, wantInventory: true,
 	}
 	if a.log == nil {
 		a.log = slog.Default()
@@ -160,7 +163,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop} {
+	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop, a.prepullLoop} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()

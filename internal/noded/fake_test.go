@@ -37,6 +37,7 @@ type fakeController struct {
 	last     api.SyncRequest
 	syncs    int
 	leaseMS  int64
+	prepull  []api.Prepull
 	down     bool // answer 503
 	inv      *api.Inventory
 	onStatus func(api.RankStatus) // called with mu held
@@ -152,7 +153,7 @@ func (f *fakeController) answer(req api.SyncRequest) api.SyncResponse {
 	if req.Seen == f.version {
 		return resp
 	}
-	resp.Changed = true
+	resp.Changed, resp.Prepull = true, f.prepull
 	listed, has := map[job.RankID]bool{}, map[job.RankID]uint32{}
 	for _, s := range req.Ranks {
 		listed[s.ID], has[s.ID] = true, s.Secrets

@@ -3,6 +3,7 @@ package noded
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -65,6 +66,13 @@ func (u *imageUse) drop(id job.RankID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.used, id)
+}
+
+// dropIf drops those for whom gone says so.
+func (u *imageUse) dropIf(gone func(job.RankID) bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	maps.DeleteFunc(u.used, func(id job.RankID, _ string) bool { return gone(id) })
 }
 
 // collect gives up holds that no rank needs and shrinks the store.

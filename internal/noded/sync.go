@@ -157,6 +157,7 @@ func (a *Agent) request(wait time.Duration) (*api.SyncRequest, ticket) {
 		Unhealthy:     unhealthy,
 		Ranks:         a.statuses(),
 		Samples:       samples,
+		Prepulled:     a.prepulls.done(),
 		Seen:          a.order.seen,
 		WaitMS:        wait.Milliseconds(),
 		NowMS:         time.Now().UnixMilli(),
@@ -205,6 +206,7 @@ func (a *Agent) take(ctx context.Context, t ticket, resp *api.SyncResponse) {
 	fresh := a.order.accept(t, resp)
 	if fresh {
 		a.desire(resp.Desired)
+		a.prepulls.set(resp.Prepull)
 	}
 	a.mu.Unlock()
 	if resp.WantInventory {

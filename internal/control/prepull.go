@@ -1,0 +1,97 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Prepull is a waiting job whose image a node shall have by the time that the
+// plan gives for its start, so that its GPUs do not wait for the image.
+type Prepull struct {
+	Job  job.Number
+	Told bool // the node has said what became of it
+}
+
+const (
+	maxPrepulls  = 2              // of one node at a time
+	prepullAhead = 6 * sched.Hour // what is planned later changes too much until then
+)
+
+// planImages tells nodes of the images that the plan's reservations will want
+// there. It is derived from the plan alone, so nothing of it is recorded.
+func (c *Controller) planImages(now sched.Time) {
+	if c.cfg.NoRecords {
+		return // a simulation has no images
+	}
+	planned := map[string][]job.Number{}
+	for _, res := range c.plan.Reservations {
+		if res.At > now+prepullAhead {
+			continue
+		}
+		for _, a := range res.Ranks {
+			if list := planned[a.Node]; !slices.Contains(list, NumberOf(res.Job)) {
+				planned[a.Node] = append(list, NumberOf(res.Job))
+			}
+		}
+	}
+	for _, n := range c.nodes {
+		if len(n.Prepulls)+len(planned[n.Name]) > 0 {
+			c.planImagesOf(n, planned[n.Name])
+		}
+	}
+}
+
+// planImagesOf keeps what a node was told while it is still planned, and adds
+// up to the bound. Only what is new is worth a message of its own.
+func (c *Controller) planImagesOf(n *Node, planned []job.Number) {
+	var list []Prepull
+	for _, p := range n.Prepulls {
+		if slices.Contains(planned, p.Job) {
+			list = append(list, p)
+		}
+	}
+	fresh := false
+	for _, num := range planned {
+		known := slices.ContainsFunc(list, func(p Prepull) bool { return p.Job == num })
+		if !known && len(list) < maxPrepulls {
+			list, fresh = append(list, Prepull{Job: num}), true
+		}
+	}
+	if !fresh && len(list) == len(n.Prepulls) {
+		return
+	}
+	v := *n
+	v.Prepulls = list
+	c.setNode(v)
+	if fresh {
+		c.wake(n.Name)
+	}
+}
+
+// prepulled takes a node's word on what became of the images that it was to
+// pull ahead. It is for people and figures: nothing depends on it.
+func (c *Controller) prepulled(now sched.Time, name string, done []job.Prepulled) {
+	for _, d := range done {
+		n := *c.node(name)
+		i := slices.IndexFunc(n.Prepulls, func(p Prepull) bool { return p.Job == d.Job && !p.Told })
+		if i < 0 {
+			continue
+		}
+		n.Prepulls = slices.Clone(n.Prepulls)
+		n.Prepulls[i].Told = true
+		c.setNode(n)
+		c.out.Prepulled = append(c.out.Prepulled, d)
+		took := (time.Duration(d.PullMS) * time.Millisecond).Round(time.Second / 10)
+		line := fmt.Sprintf("image is on %s ahead of the start, after %s", name, took)
+		if d.Error != "" {
+			line = fmt.Sprintf("image could not be pulled on %s ahead of the start: %s", name, d.Error)
+		}
+		if j := c.job(d.Job); j != nil && j.State == job.Queued {
+			c.change(now, j, line, func(*Job) {})
+		}
+	}
+}

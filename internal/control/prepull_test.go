@@ -1,0 +1,37 @@
+package control
+
+import (
+	"fmt"
+	"strings"
+
+	"gbatch/internal/job"
+)
+
+// prepulls is what a node was told to pull ahead, and whether by a message of
+// its own.
+func (w *world) prepulls(name string) string {
+	var b strings.Builder
+	for _, p := range w.c.View(w.now).Node(name).Prepulls {
+		fmt.Fprintf(&b, "job %d told=%t\n", p.Job, p.Told)
+	}
+	if b.Len() == 0 {
+		return "none\n"
+	}
+	return b.String()
+}
+
+// prepulled is the node's word, twice, and what was made of it.
+func (w *world) prepulled(name string, n job.Number, failed string) string {
+	v := w.c.node(name)
+	var b strings.Builder
+	for range 2 {
+		e := w.store(w.c.Apply(w.now, NodeSync{Name: name, Instance: v.Instance, Hash: v.Hash, Prepulled: []job.Prepulled{{Job: n, PullMS: 8400, Error: failed}}}))
+		for _, r := range e.Records {
+			if r.Kind == KindEvent {
+				fmt.Fprintf(&b, "%s\n", r.Value)
+			}
+		}
+		fmt.Fprintf(&b, "counted %d\n", len(e.Prepulled))
+	}
+	return b.String()
+}
