@@ -46,16 +46,18 @@ var below = map[string][]string{
 	"internal/control":      {"sched", "accounting", "internal/job", "oci/ref"},
 	"internal/store":        {"internal/control", "internal/job"},
 	"internal/api":          {"internal/job"},
-	"internal/client":       {"internal/api", "internal/job"},
+	"internal/pki":          {},
+	"internal/munge":        {},
+	"internal/client":       {"internal/api", "internal/job", "internal/munge", "internal/pki"},
 	"internal/cli":          {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
-		"internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
+		"internal/munge", "internal/pki", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
 	"internal/gpu":          {},
 	"internal/sim":          {"internal/control", "internal/job", "sched", "accounting"},
 	"internal/web":          {"internal/api"},
 	"internal/vmtest":       {},
 	"internal/vmtest/guest": {"internal/vmtest", "oci", "cgroups"},
-	"internal/noded":        {"oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job"},
+	"internal/noded":        {"oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/pki"},
 }
 
 // pure packages take now, seed and input and return values.

@@ -1,4 +1,5 @@
-// Command gadm is for operators: nodes, GPUs and reservations.
+// Command gadm is for those who run a site: nodes, GPUs and reservations, and
+// who may do what.
 package main
 
 import (
@@ -20,6 +21,14 @@ type command struct {
 	Reserve      reserveCmd   `cmd:"" help:"Keep nodes, or some of their GPUs, for some jobs or for nobody, during a span of time."`
 	Unreserve    unreserveCmd `cmd:"" help:"Remove reservations."`
 	Reservations listCmd      `cmd:"" help:"List reservations."`
+
+	Project    projectCmd    `cmd:"" help:"Projects: who is billed, and who may use what."`
+	Policy     policyCmd     `cmd:"" help:"The rules in force."`
+	Audit      auditCmd      `cmd:"" help:"Who changed what."`
+	Token      tokenCmd      `cmd:"" help:"Tokens, by which users speak from other machines."`
+	NodeToken  nodeTokenCmd  `cmd:"" help:"Tokens, by which machines become nodes."`
+	RevokeNode revokeNodeCmd `cmd:"" help:"Take nodes' keys away: they are heard no more, and lost in time."`
+	JoinString joinStringCmd `cmd:"" help:"Print the address by which other machines reach the controller."`
 }
 
 type drainCmd struct {
@@ -86,10 +95,12 @@ func (c *listCmd) Run(ctx context.Context, app *cli.App) error { return app.Rese
 func main() {
 	cli.Main(cli.Program{
 		Name:  "gadm",
-		About: "For operators: take nodes and GPUs out of scheduling and put them back, and keep nodes for a purpose.",
+		About: "For those who run a site: nodes and GPUs, reservations, projects, tokens, and who changed what.",
 		Examples: []string{
 			"gadm drain gpu[01-02] -r \"new driver\"               # no new jobs there",
 			"gadm drain gpu03 --gpu 5 -r \"ECC errors\"            # one bad GPU of eight",
+			"gadm project add vision --gid 2001 -g vision-lab     # members are a unix group's",
+			"gadm node-token create --uses 8 > join.token        # for eight new nodes",
 			"gadm reserve fix --nodes gpu04 --from +2h --for 4h --maintenance",
 			"gadm reserve demo --nodes gpu05 --gpus 2 --for 3h -u ann   # two GPUs of eight",
 		},

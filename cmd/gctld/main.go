@@ -27,6 +27,7 @@ type commands struct {
 	Run         runCmd   `cmd:"" default:"withargs" help:"Run the controller."`
 	Dev         devCmd   `cmd:"" help:"Run a controller and one node on this machine, to try things out."`
 	CheckConfig checkCmd `cmd:"" help:"Check a configuration file."`
+	Init        initCmd  `cmd:"" help:"Make the controller's keys, unless they are there, and print the address for nodes and other machines."`
 	Sim         simCmd   `cmd:"" help:"Replay a workload through the scheduler and report how it fared."`
 }
 
@@ -35,21 +36,17 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(log *slog.Logger) error {
-	cfg, err := ctld.ReadConfig(c.Config)
+	s, err := ctld.Open(func() (ctld.Config, error) { return ctld.ReadConfig(c.Config) }, log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; write one, or try `gctld dev`", err)
 	}
 	if err != nil {
 		return err
 	}
-	s, err := ctld.Open(cfg, log)
-	if err != nil {
-		return err
-	}
 	log.Info("gctld answers", "addresses", strings.Join(s.Addresses(), " "))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	go s.ReloadOn(ctx, hangup(), func() (ctld.Config, error) { return ctld.ReadConfig(c.Config) }) // ends with ctx
+	go s.ReloadOn(ctx, hangup()) // ends with ctx
 	return errors.Join(s.Run(ctx), s.Close())
 }
 
@@ -108,6 +105,22 @@ func greet(dir string, addresses []string) {
   %sgqueue                     what waits and runs
 Ctrl-C stops the controller and the node.
 `, dir, env, bin, bin, bin)
+}
+
+type initCmd struct {
+	Config string `default:"/etc/gbatch/gctld.yaml" env:"GBATCH_GCTLD_CONFIG" help:"Configuration file." type:"path"`
+}
+
+func (c *initCmd) Run() error {
+	cfg, err := ctld.ReadConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	address, err := ctld.Init(cfg)
+	if err == nil && address != "" {
+		fmt.Println(address)
+	}
+	return err
 }
 
 type checkCmd struct {

@@ -26,7 +26,7 @@ type commands struct {
 	Name         string     `env:"GBATCH_NODE_NAME" help:"Name of the node. Wins over the file."`
 	StateDir     string     `env:"GBATCH_NODE_STATE_DIR" help:"State directory. Wins over the file." type:"path"`
 	Controller   string     `env:"GBATCH_CONTROLLER" help:"Address of the controller. Wins over the file."`
-	TokenFile    string     `env:"GBATCH_NODE_TOKEN_FILE" help:"File with the node's token. Wins over the file." type:"path"`
+	JoinToken    string     `name:"join-token-file" env:"GBATCH_JOIN_TOKEN_FILE" help:"File with the token to join by. Wins over the file." type:"path"`
 	SimulateGPUs string     `name:"simulate-gpus" env:"GBATCH_SIMULATE_GPUS" placeholder:"MODEL:N" help:"Pretend to have GPUs, as h100:8. Wins over the file."`
 	LogLevel     slog.Level `default:"info" env:"GBATCH_LOG_LEVEL" help:"Least level of what is logged: debug, info, warn, error."`
 
@@ -53,7 +53,7 @@ func (c *commands) config() (noded.Config, error) {
 	for _, o := range []struct {
 		to   *string
 		from string
-	}{{&cfg.Name, c.Name}, {&cfg.StateDir, c.StateDir}, {&cfg.Controller, c.Controller}, {&cfg.TokenFile, c.TokenFile}, {&cfg.GPU.Simulate, c.SimulateGPUs}} {
+	}{{&cfg.Name, c.Name}, {&cfg.StateDir, c.StateDir}, {&cfg.Controller, c.Controller}, {&cfg.JoinTokenFile, c.JoinToken}, {&cfg.GPU.Simulate, c.SimulateGPUs}} {
 		if o.from != "" {
 			*o.to = o.from
 		}

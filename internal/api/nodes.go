@@ -28,6 +28,7 @@ type Node struct {
 	Simulated bool      `json:"simulated,omitempty"` // its GPUs are pretended
 	Jobs      int       `json:"jobs"`                // active on it
 	LastSeen  time.Time `json:"lastSeen"`
+	SkewMS    int64     `json:"skewMs,omitempty"` // its clock is so far ahead of the controller's, where that is too much
 }
 
 // Use is an amount of something: how much there is and how much is free.

@@ -171,13 +171,5 @@ func (a *App) parseMoment(text string) (time.Time, error) {
 
 // Unreserve removes reservations.
 func (a *App) Unreserve(ctx context.Context, names []string) error {
-	var errs []error
-	for _, n := range names {
-		if err := a.Client.Unreserve(ctx, n); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		fmt.Fprintf(a.Out, "reservation %s removed\n", n)
-	}
-	return errors.Join(errs...)
+	return a.allOf(names, "reservation %s removed\n", func(n string) error { return a.Client.Unreserve(ctx, n) })
 }

@@ -82,6 +82,12 @@ func TestOperator(t *testing.T) {
 				"course  a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8  2026-03-01T09:00:00Z  2026-03-01T10:00:00Z  gpu[01-02] (2 GPUs)  project ml101, jobs that name it  Tuesdays\n",
 		},
 	}
+	toServer := func(srv *httptest.Server) *client.Client {
+		return &client.Client{Address: "/none", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			r.URL.Host = srv.Listener.Addr().String()
+			return http.DefaultTransport.RoundTrip(r)
+		})}
+	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var asks []string
@@ -110,7 +116,7 @@ func TestOperator(t *testing.T) {
 			}))
 			defer srv.Close()
 			var out bytes.Buffer
-			a := &App{Out: &out, Err: io.Discard, Client: &client.Client{Address: srv.URL}, Now: func() time.Time { return now }}
+			a := &App{Out: &out, Err: io.Discard, Client: toServer(srv), Now: func() time.Time { return now }}
 			code := a.fail(Program{Name: "gadm"}, tc.run(t.Context(), a))
 			if code != tc.code {
 				t.Errorf("exit code %d, want %d", code, tc.code)

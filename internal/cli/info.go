@@ -133,6 +133,13 @@ func newNodeRow(n *api.Node) *nodeRow {
 		}
 		r.gpusFree += g.FreeMilli
 	}
+	if s := n.SkewMS; s != 0 {
+		way := "ahead"
+		if s < 0 {
+			s, way = -s, "behind"
+		}
+		sick = append(sick, fmt.Sprintf("its clock is %d s %s: run NTP there", s/1000, way))
+	}
 	if len(sick) > 0 {
 		r.reason = strings.TrimPrefix(r.reason+"; "+strings.Join(sick, "; "), "; ")
 	}

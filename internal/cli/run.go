@@ -31,7 +31,7 @@ type Program struct {
 
 // Connection are the flags that say how to reach the controller.
 type Connection struct {
-	Controller string           `group:"connection" placeholder:"ADDRESS" help:"unix:///path, http://host:port or https://host:port (else GBATCH_CONTROLLER, /etc/gbatch/client.yaml, the local controller)."`
+	Controller string           `group:"connection" placeholder:"ADDRESS" help:"unix:///path, or https://host:port#pin as gadm join-string prints it (else GBATCH_CONTROLLER, client.yaml, the local controller)."`
 	TokenFile  string           `group:"connection" type:"path" placeholder:"FILE" help:"File with your token (else GBATCH_TOKEN, GBATCH_TOKEN_FILE, gbatch/token in your configuration directory)."`
 	Timeout    time.Duration    `group:"connection" default:"30s" help:"Give up on an answer after this long."`
 	Version    kong.VersionFlag `help:"Print the version."`

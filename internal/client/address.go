@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"gbatch/internal/pki"
 )
 
 // SystemSocket is where the controller of a machine listens for local users.
@@ -34,7 +36,8 @@ func DevSocket() string { return filepath.Join(DevDir(), "gctld.sock") }
 // endpoint is an address that was understood.
 type endpoint struct {
 	base   string // URL that paths are appended to
-	socket string // path of the unix socket; empty: TCP
+	socket string // path of the unix socket; empty: TLS
+	pin    string // of the controller's authority; see package pki
 }
 
 // String is the address as a user may write it.
@@ -57,15 +60,30 @@ func parseAddress(s string) (endpoint, error) {
 	}
 	u, err := url.Parse(s)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return endpoint{}, fmt.Errorf("controller address %q: want unix:///path, /path, http://host:port or https://host:port", s)
+		return endpoint{}, fmt.Errorf("controller address %q: want unix:///path, /path, or https://host:port#sha256=… as `gadm join-string` prints it", s)
 	}
 	if u.User != nil {
 		return endpoint{}, fmt.Errorf("controller address of host %s: it must hold no user or password; put the token into GBATCH_TOKEN or a token file", u.Host)
 	}
-	if u.RawQuery != "" || u.Fragment != "" {
-		return endpoint{}, fmt.Errorf("controller address %q: nothing may follow the path", s)
+	if u.Scheme == "http" {
+		return endpoint{}, fmt.Errorf("controller address %q: the controller speaks TLS: use the address that `gadm join-string` prints there", s)
 	}
-	return endpoint{base: u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/")}, nil
+	if u.RawQuery != "" || strings.Trim(u.Path, "/") != "" {
+		return endpoint{}, fmt.Errorf("controller address %q: only the pin may follow the host and port", s)
+	}
+	if u.Fragment == "" {
+		return endpoint{}, fmt.Errorf("controller address %q: it does not say which controller that is: use the address that `gadm join-string` prints there", s)
+	}
+	if err := pki.CheckPin(u.Fragment); err != nil {
+		return endpoint{}, fmt.Errorf("controller address %q: %w", s, err)
+	}
+	return endpoint{base: u.Scheme + "://" + u.Host, pin: u.Fragment}, nil
+}
+
+// CheckAddress says what is wrong with an address, as parseAddress does.
+func CheckAddress(s string) error {
+	_, err := parseAddress(s)
+	return err
 }
 
 func socketPath(s string) (string, bool) {

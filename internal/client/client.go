@@ -13,6 +13,9 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"gbatch/internal/munge"
+	"gbatch/internal/pki"
 )
 
 // DefaultTimeout is how long a request waits for the controller's answer when
@@ -24,12 +27,15 @@ const DefaultTimeout = 30 * time.Second
 // token as Find does, on first use. It is safe for concurrent use; its fields
 // must not change while a call is under way.
 type Client struct {
-	Address   string        // unix:///path, /path, http://host:port or https://host:port
+	Address   string        // unix:///path, /path, or https://host:port#pin
 	Token     string        // bearer token; empty on a local socket, where the kernel says who calls
+	Munge     *Munge        // instead of a token: MUNGE says who calls; nil: it does not
 	UserAgent string        // as "gqueue/1.2"
-	TLS       *tls.Config   // for https; nil: the system's roots
 	Timeout   time.Duration // to wait for an answer; 0: DefaultTimeout
 	Retry     Retry         // of requests that are safe to repeat; zero: none
+
+	// Certificate is what a node shows that it is; nil, or a nil answer: nothing.
+	Certificate func() *tls.Certificate
 
 	// Transport replaces the connection to Address, in tests. Nil: HTTP to Address.
 	Transport http.RoundTripper
@@ -38,6 +44,11 @@ type Client struct {
 	peer endpoint
 	http *http.Client
 	err  error // what is wrong with Address
+}
+
+// Munge is how to reach MUNGE on this machine.
+type Munge struct {
+	Socket string // of its daemon; empty: the usual one
 }
 
 // request is one exchange. in and out are JSON bodies; stream, if set, is sent
@@ -62,9 +73,9 @@ func (c *Client) open() error {
 				c.err = err
 				return
 			}
-			c.Address, c.TLS = found.Address, found.TLS
+			c.Address = found.Address
 			if c.Token == "" {
-				c.Token = found.Token
+				c.Token, c.Munge = found.Token, found.Munge
 			}
 		}
 		if c.peer, c.err = parseAddress(c.Address); c.err != nil {
@@ -82,9 +93,8 @@ func (c *Client) open() error {
 func (c *Client) newTransport() *http.Transport {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		TLSClientConfig:     c.TLS,
+		TLSClientConfig:     pki.ClientTLS(c.peer.pin, time.Now, c.Certificate),
 		TLSHandshakeTimeout: 10 * time.Second,
-		ForceAttemptHTTP2:   true,
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     90 * time.Second,
 	}
@@ -125,11 +135,7 @@ func (c *Client) call(ctx context.Context, r request) error {
 		}
 	}
 	return c.repeat(ctx, r.repeat, func() error {
-		rd := r.stream
-		if body != nil {
-			rd = bytes.NewReader(body)
-		}
-		resp, err := c.send(ctx, r, rd)
+		resp, err := c.send(ctx, r, body)
 		if err != nil {
 			return err
 		}
@@ -157,9 +163,13 @@ func (c *Client) read(body io.Reader, out any) error {
 // send makes one exchange up to the answer's header. The caller closes the
 // body. The timeout ends with the header: a body may be a log that is followed
 // for days.
-func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, r request, body []byte) (*http.Response, error) {
+	rd := r.stream
+	if body != nil {
+		rd = bytes.NewReader(body)
+	}
 	sendCtx, cancel := context.WithCancelCause(ctx)
-	req, err := http.NewRequestWithContext(sendCtx, r.method, c.peer.base+r.path, body)
+	req, err := http.NewRequestWithContext(sendCtx, r.method, c.peer.base+r.path, rd)
 	if err != nil {
 		cancel(nil)
 		return nil, fmt.Errorf("build request for %s: %w", r.path, err)
@@ -167,7 +177,10 @@ func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Res
 	if len(r.query) > 0 {
 		req.URL.RawQuery = r.query.Encode()
 	}
-	c.setHeader(req, r)
+	if err := c.setHeader(ctx, req, r, body); err != nil {
+		cancel(nil)
+		return nil, err
+	}
 	timer := time.AfterFunc(c.timeout()+r.hold, func() {
 		cancel(fmt.Errorf("no answer within %v", c.timeout()+r.hold))
 	})
@@ -192,7 +205,7 @@ func (c *Client) send(ctx context.Context, r request, body io.Reader) (*http.Res
 	return resp, nil
 }
 
-func (c *Client) setHeader(req *http.Request, r request) {
+func (c *Client) setHeader(ctx context.Context, req *http.Request, r request, body []byte) error {
 	req.Header.Set("Accept", "application/json")
 	if r.in != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -200,15 +213,28 @@ func (c *Client) setHeader(req *http.Request, r request) {
 	if r.stream != nil {
 		req.Header.Set("Content-Type", "application/octet-stream")
 	}
-	if c.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.Token)
-	}
-	if c.UserAgent != "" {
-		req.Header.Set("User-Agent", c.UserAgent)
-	}
 	for k, v := range r.header {
 		req.Header.Set(k, v)
 	}
+	return c.sayWho(ctx, req.Header, req.Method, req.URL.RequestURI(), body)
+}
+
+// sayWho sets the headers by which the controller knows the caller.
+func (c *Client) sayWho(ctx context.Context, h http.Header, method, uri string, body []byte) error {
+	if c.UserAgent != "" {
+		h.Set("User-Agent", c.UserAgent)
+	}
+	switch {
+	case c.Token != "":
+		h.Set("Authorization", "Bearer "+c.Token)
+	case c.Munge != nil && c.peer.socket == "": // on a socket the kernel says it
+		credential, err := munge.Encode(ctx, c.Munge.Socket, munge.Payload(method, uri, body))
+		if err != nil {
+			return fmt.Errorf("get a MUNGE credential: %w", err)
+		}
+		h.Set("Authorization", munge.Scheme+credential)
+	}
+	return nil
 }
 
 func (c *Client) timeout() time.Duration {

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/pki"
 )
 
 // Unreachable is a connection to the controller that could not be made, broke
@@ -33,8 +33,8 @@ func (e *Unreachable) advice() string {
 	if errors.Is(e.Err, fs.ErrPermission) {
 		return "you may not use this socket; ask its owner, or set GBATCH_CONTROLLER to an address that takes tokens"
 	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](e.Err); ok {
-		return "name the file of its certificate authority as `ca` in " + ConfigFile + " or GBATCH_CA"
+	if errors.Is(e.Err, pki.ErrPin) {
+		return "if the controller was set up anew, use the address that `gadm join-string` prints on its machine; else tell your operator"
 	}
 	return "is gctld running? try `gctld dev` or set GBATCH_CONTROLLER"
 }

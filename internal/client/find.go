@@ -1,10 +1,9 @@
 package client
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -21,25 +20,29 @@ const ConfigFile = "/etc/gbatch/client.yaml"
 type Options struct {
 	Address   string // as given by flag
 	TokenFile string // as given by flag
-	Config    string // path; empty: ConfigFile
+	Config    string // path; empty: the user's file over ConfigFile
 }
 
-// config is the content of the configuration file. Tokens do not go there:
+// config is the content of a configuration file. Tokens do not go there:
 // everyone reads it.
 type config struct {
-	Controller string `yaml:"controller"`
-	TokenFile  string `yaml:"tokenFile"`
-	CA         string `yaml:"ca"`
+	Controller  string `yaml:"controller"`
+	TokenFile   string `yaml:"tokenFile"`
+	Auth        string `yaml:"auth"`        // token, munge
+	MungeSocket string `yaml:"mungeSocket"` // of its daemon; empty: the usual one
 }
 
 // Find makes a Client for the controller that this user means. The address is
-// the first of: the option, GBATCH_CONTROLLER, `controller` in the
-// configuration file, the development controller's socket, and SystemSocket if
-// only that answers. The token is GBATCH_TOKEN, or the content of the option's
+// the first of: the option, GBATCH_CONTROLLER, `controller` in
+// gbatch/client.yaml in the user's configuration directory or in ConfigFile,
+// the development controller's socket, and SystemSocket if only that answers.
+// Who calls is said by a token: GBATCH_TOKEN, or the content of the option's
 // file, GBATCH_TOKEN_FILE, gbatch/token in the user's configuration directory
-// or `tokenFile` of the configuration. Nothing is connected yet.
+// or `tokenFile` of the configuration; or, with GBATCH_AUTH or `auth` munge, by
+// MUNGE unless the option or the environment has a token. Nothing is connected
+// yet.
 func Find(o Options) (*Client, error) {
-	cfg, err := readConfig(o.Config)
+	cfg, err := readConfigs(o.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -47,15 +50,17 @@ func Find(o Options) (*Client, error) {
 	if c.peer, err = parseAddress(c.Address); err != nil {
 		return nil, err
 	}
-	if c.Token, err = findToken(o, cfg); err != nil {
-		return nil, err
+	switch auth := first(os.Getenv("GBATCH_AUTH"), cfg.Auth, "token"); auth {
+	case "token":
+		c.Token, err = findToken(o, cfg)
+		return c, err
+	case "munge":
+		c.Munge = &Munge{Socket: first(os.Getenv("GBATCH_MUNGE_SOCKET"), cfg.MungeSocket)}
+		c.Token, err = givenToken(o)
+		return c, err
+	default:
+		return nil, fmt.Errorf("auth %q (from GBATCH_AUTH or the client configuration): want token or munge", auth)
 	}
-	if ca := first(os.Getenv("GBATCH_CA"), cfg.CA); ca != "" {
-		if c.TLS, err = trust(ca); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
 }
 
 func first(values ...string) string {
@@ -67,24 +72,34 @@ func first(values ...string) string {
 	return ""
 }
 
-func readConfig(path string) (config, error) {
+// readConfigs reads the one file that is named, or the user's over the site's.
+func readConfigs(path string) (config, error) {
 	var cfg config
-	explicit := path != ""
-	if !explicit {
-		path = ConfigFile
+	if path != "" {
+		return cfg, readConfig(path, &cfg)
 	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && !explicit {
-		return cfg, nil
+	paths := []string{ConfigFile}
+	if dir, err := os.UserConfigDir(); err == nil {
+		paths = append(paths, filepath.Join(dir, "gbatch", "client.yaml"))
 	}
-	if err != nil {
-		return cfg, fmt.Errorf("read client configuration: %w", err)
-	}
-	if err := yaml.UnmarshalWithOptions(data, &cfg, yaml.Strict()); err != nil {
-		text := strings.TrimSpace(yaml.FormatError(err, false, false))
-		return cfg, fmt.Errorf("read client configuration %s: %s; its keys are controller, tokenFile and ca", path, text)
+	for _, p := range paths {
+		if err := readConfig(p, &cfg); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return cfg, err
+		}
 	}
 	return cfg, nil
+}
+
+func readConfig(path string, cfg *config) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read client configuration: %w", err)
+	}
+	if err := yaml.UnmarshalWithOptions(data, cfg, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
+		text := strings.TrimSpace(yaml.FormatError(err, false, false))
+		return fmt.Errorf("read client configuration %s: %s; its keys are controller, tokenFile, auth and mungeSocket", path, text)
+	}
+	return nil
 }
 
 func findAddress(o Options, cfg config) string {
@@ -109,7 +124,9 @@ func answers(socket string) bool {
 	return true
 }
 
-func findToken(o Options, cfg config) (string, error) {
+// givenToken is the token that was given for this call: by flag or in the
+// environment.
+func givenToken(o Options) (string, error) {
 	if o.TokenFile == "" {
 		if t := os.Getenv("GBATCH_TOKEN"); t != "" {
 			return checkToken(t, "GBATCH_TOKEN")
@@ -117,6 +134,13 @@ func findToken(o Options, cfg config) (string, error) {
 	}
 	if file := first(o.TokenFile, os.Getenv("GBATCH_TOKEN_FILE")); file != "" {
 		return readToken(file)
+	}
+	return "", nil
+}
+
+func findToken(o Options, cfg config) (string, error) {
+	if token, err := givenToken(o); token != "" || err != nil {
+		return token, err
 	}
 	if dir, err := os.UserConfigDir(); err == nil {
 		token, err := readToken(filepath.Join(dir, "gbatch", "token"))
@@ -161,16 +185,4 @@ func checkToken(token, where string) (string, error) {
 		}
 	}
 	return token, nil
-}
-
-func trust(file string) (*tls.Config, error) {
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read certificate authority: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read certificate authority %s: it holds no PEM certificate", file)
-	}
-	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }

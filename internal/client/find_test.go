@@ -7,25 +7,31 @@ import (
 	"testing"
 )
 
+// somePin is a pin as in an address.
+var somePin = "#sha256=" + strings.Repeat("A", 43)
+
 func TestParseAddress(t *testing.T) {
 	tests := map[string]struct {
 		want string // endpoint.String and base
 		err  string
 	}{
-		"unix:///run/g.sock":           {want: "unix:///run/g.sock http://gctld"},
-		"unix:/run/g.sock":             {want: "unix:///run/g.sock http://gctld"},
-		"/run/g.sock":                  {want: "unix:///run/g.sock http://gctld"},
-		"http://head:8080":             {want: "http://head:8080 http://head:8080"},
-		"https://head/gbatch/":         {want: "https://head/gbatch https://head/gbatch"},
-		"https://[::1]:80":             {want: "https://[::1]:80 https://[::1]:80"},
-		"unix://g.sock":                {err: "needs an absolute path"},
-		"head:8080":                    {err: "want unix:///path"},
-		"":                             {err: "want unix:///path"},
-		"ftp://x":                      {err: "want unix:///path"},
-		"http://":                      {err: "want unix:///path"},
-		"http://me:secret@head":        {err: "must hold no user or password"},
-		"http://head?a=b":              {err: "nothing may follow the path"},
-		"/" + strings.Repeat("x", 107): {err: "has at most 107 bytes, this one has 108"},
+		"unix:///run/g.sock":            {want: "unix:///run/g.sock http://gctld"},
+		"unix:/run/g.sock":              {want: "unix:///run/g.sock http://gctld"},
+		"/run/g.sock":                   {want: "unix:///run/g.sock http://gctld"},
+		"https://head:80/" + somePin:    {want: "https://head:80 https://head:80"},
+		"https://[::1]:80" + somePin:    {want: "https://[::1]:80 https://[::1]:80"},
+		"http://head:8080":              {err: "the controller speaks TLS"},
+		"https://head:8080":             {err: "does not say which controller"},
+		"https://head:80#sha256=abc":    {err: "is no pin"},
+		"https://head/gbatch" + somePin: {err: "only the pin may follow"},
+		"unix://g.sock":                 {err: "needs an absolute path"},
+		"head:8080":                     {err: "want unix:///path"},
+		"":                              {err: "want unix:///path"},
+		"ftp://x":                       {err: "want unix:///path"},
+		"http://":                       {err: "want unix:///path"},
+		"http://me:secret@head":         {err: "must hold no user or password"},
+		"https://head?a=b" + somePin:    {err: "only the pin may follow"},
+		"/" + strings.Repeat("x", 107):  {err: "has at most 107 bytes, this one has 108"},
 	}
 	for in, tc := range tests {
 		e, err := parseAddress(in)
@@ -44,7 +50,7 @@ func TestParseAddress(t *testing.T) {
 // clearEnv takes away what the machine's own setup would add.
 func clearEnv(t *testing.T) (dir string) {
 	dir = t.TempDir()
-	for _, k := range []string{"GBATCH_CONTROLLER", "GBATCH_TOKEN", "GBATCH_TOKEN_FILE", "GBATCH_CA"} {
+	for _, k := range []string{"GBATCH_CONTROLLER", "GBATCH_TOKEN", "GBATCH_TOKEN_FILE", "GBATCH_AUTH", "GBATCH_MUNGE_SOCKET"} {
 		t.Setenv(k, "")
 	}
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
@@ -65,7 +71,8 @@ func write(t *testing.T, path, content string, mode os.FileMode) string {
 
 func TestFindPrefers(t *testing.T) {
 	dir := clearEnv(t)
-	cfg := write(t, filepath.Join(dir, "client.yaml"), "controller: http://site:1\ntokenFile: "+filepath.Join(dir, "site")+"\n", 0o644)
+	site, env := "https://site:1"+somePin, "https://env:1"+somePin
+	cfg := write(t, filepath.Join(dir, "client.yaml"), "controller: "+site+"\ntokenFile: "+filepath.Join(dir, "site")+"\n", 0o644)
 	write(t, filepath.Join(dir, "site"), "site\n", 0o640)
 	check := func(step string, o Options, address, token string) {
 		t.Helper()
@@ -80,14 +87,16 @@ func TestFindPrefers(t *testing.T) {
 	if _, err := os.Stat(SystemSocket); err != nil {
 		check("nothing", Options{Config: write(t, filepath.Join(dir, "empty.yaml"), "{}", 0o644)}, filepath.Join(dir, "state/gbatch/dev/gctld.sock"), "")
 	}
-	check("config", Options{Config: cfg}, "http://site:1", "site")
+	check("config", Options{Config: cfg}, site, "site")
 	write(t, filepath.Join(dir, "config/gbatch/token"), "mine", 0o600)
-	check("user-file", Options{Config: cfg}, "http://site:1", "mine")
+	check("user-file", Options{Config: cfg}, site, "mine")
 	t.Setenv("GBATCH_TOKEN_FILE", write(t, filepath.Join(dir, "env"), "env", 0o600))
-	t.Setenv("GBATCH_CONTROLLER", "http://env:1")
-	check("environment", Options{Config: cfg}, "http://env:1", "env")
+	t.Setenv("GBATCH_CONTROLLER", env)
+	check("environment", Options{Config: cfg}, env, "env")
 	t.Setenv("GBATCH_TOKEN", "direct")
-	check("token-variable", Options{Config: cfg}, "http://env:1", "direct")
+	check("token-variable", Options{Config: cfg}, env, "direct")
+	t.Setenv("GBATCH_AUTH", "munge")
+	check("token-over-munge", Options{Config: cfg}, env, "direct")
 	flag := write(t, filepath.Join(dir, "flag"), "flag", 0o600)
 	check("flags", Options{Config: cfg, Address: "/s", TokenFile: flag}, "/s", "flag")
 }
@@ -102,9 +111,9 @@ func TestFindRefuses(t *testing.T) {
 		o    Options
 		want []string
 	}{
-		"unknown-key": {cfg("a", "controler: /x\n"), []string{"a: [1:1] unknown field \"controler\"", "its keys are controller, tokenFile and ca"}},
+		"unknown-key": {cfg("a", "controler: /x\n"), []string{"a: [1:1] unknown field \"controler\"", "its keys are controller, tokenFile, auth and mungeSocket"}},
 		"bad-address": {cfg("b", "controller: x\n"), []string{"want unix:///path"}},
-		"bad-ca":      {cfg("c", "ca: "+open+"\n"), []string{"holds no PEM certificate"}},
+		"bad-auth":    {cfg("c", "auth: magic\n"), []string{"want token or munge"}},
 		"no-config":   {Options{Config: filepath.Join(dir, "none")}, []string{"read client configuration", "no such file"}},
 		"open-token":  {Options{Config: cfg("d", "{}").Config, TokenFile: open}, []string{"is open to everyone"}},
 		"no-token":    {Options{Config: cfg("e", "{}").Config, TokenFile: filepath.Join(dir, "none")}, []string{"read token", "no such file"}},
@@ -117,5 +126,18 @@ func TestFindRefuses(t *testing.T) {
 				t.Errorf("%s: error %v, want %q", name, err, want)
 			}
 		}
+	}
+}
+
+// TestFindFiles: what the user's own file says goes before the site's, key by
+// key, and MUNGE instead of a token leaves token files alone.
+func TestFindFiles(t *testing.T) {
+	dir := clearEnv(t)
+	address := "https://mine:1" + somePin
+	write(t, filepath.Join(dir, "config/gbatch/client.yaml"), "controller: "+address+"\nauth: munge\nmungeSocket: /m\n", 0o644)
+	write(t, filepath.Join(dir, "config/gbatch/token"), "unused", 0o600)
+	c, err := Find(Options{})
+	if err != nil || c.Address != address || c.Munge == nil || c.Munge.Socket != "/m" || c.Token != "" {
+		t.Errorf("found %+v, %v", c, err)
 	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -24,6 +25,24 @@ func (c *Client) Status(ctx context.Context) (*api.Status, error) {
 	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathStatus, out: out, repeat: true})
 }
 
+// Date is the controller's clock, to the second. It asks nothing that needs a
+// login.
+func (c *Client) Date(ctx context.Context) (time.Time, error) {
+	if err := c.open(); err != nil {
+		return time.Time{}, err
+	}
+	resp, err := c.send(ctx, request{method: http.MethodGet, path: "/healthz"}, nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	resp.Body.Close()
+	date, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		return date, fmt.Errorf("the controller does not tell its time: %w", err)
+	}
+	return date, nil
+}
+
 // NodeSync is one exchange of node name with the controller: what the node
 // holds against what it shall hold. The controller may keep it open for
 // req.WaitMS. It is safe to repeat; the node daemon paces itself, so Retry is
@@ -33,6 +52,24 @@ func (c *Client) NodeSync(ctx context.Context, name string, req *api.SyncRequest
 	path := strings.Replace(api.PathNodeSync, "{name}", url.PathEscape(name), 1)
 	hold := time.Duration(max(req.WaitMS, 0)) * time.Millisecond
 	return out, c.call(ctx, request{method: http.MethodPost, path: path, in: req, out: out, hold: hold})
+}
+
+// JoinNode makes this machine node name: it shows a join token and a request
+// (PEM) for its key, and gets a certificate (PEM). It is safe to repeat with
+// the same key.
+func (c *Client) JoinNode(ctx context.Context, name, token string, req []byte) ([]byte, error) {
+	out := new(api.JoinResponse)
+	header := map[string]string{"Authorization": "Bearer " + token}
+	err := c.call(ctx, request{method: http.MethodPost, path: namePath(api.PathNodeJoin, name), in: api.JoinRequest{Request: string(req)}, out: out, header: header})
+	return []byte(out.Certificate), err
+}
+
+// RenewNode gets the next certificate of the node that the client's present one
+// is of, for the same key.
+func (c *Client) RenewNode(ctx context.Context, name string, req []byte) ([]byte, error) {
+	out := new(api.JoinResponse)
+	err := c.call(ctx, request{method: http.MethodPost, path: namePath(api.PathNodeRenew, name), in: api.JoinRequest{Request: string(req)}, out: out})
+	return []byte(out.Certificate), err
 }
 
 // PostStreamAt sends a node's bytes for stream id (api.StreamRequest.ID) until

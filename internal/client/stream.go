@@ -68,17 +68,14 @@ func (c *Client) dialStream(ctx context.Context, path string, q url.Values) (*St
 	}
 	dialCtx, cancel := context.WithTimeout(ctx, c.timeout()+streamHold)
 	defer cancel()
-	header := http.Header{}
-	if c.Token != "" {
-		header.Set("Authorization", "Bearer "+c.Token)
+	if len(q) > 0 {
+		path += "?" + q.Encode()
 	}
-	if c.UserAgent != "" {
-		header.Set("User-Agent", c.UserAgent)
+	header := http.Header{}
+	if err := c.sayWho(ctx, header, http.MethodGet, path, nil); err != nil {
+		return nil, err
 	}
 	u := c.peer.base + path
-	if len(q) > 0 {
-		u += "?" + q.Encode()
-	}
 	conn, resp, err := websocket.Dial(dialCtx, u, &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: header})
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {

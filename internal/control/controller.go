@@ -31,8 +31,8 @@ type Config struct {
 
 // Project is who is billed.
 type Project struct {
-	GID     int
-	Members []string // empty: every user
+	GID      int
+	Clusters []int // that its jobs may use; empty: all
 }
 
 // Controller is the whole state. Create it with New, fill it by Load, then

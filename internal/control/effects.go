@@ -47,6 +47,12 @@ const (
 	KindNode    Kind = 'n' // by Name
 	KindUsage   Kind = 'u' // by Name: the ledger's rows
 	KindWindow  Kind = 'w' // by Name: advance reservations
+
+	// Of the process around the controller, which it stores with these.
+	KindToken   Kind = 't' // by Name (id): what is known of a token, not the token
+	KindNodeKey Kind = 'c' // by Name of the node: the key that it joined with
+	KindProject Kind = 'p' // by Name: projects that were made while the controller ran
+	KindAudit   Kind = 'l' // by Seq: who changed what
 )
 
 // Record is one thing to be stored. A nil Value deletes it.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gbatch/internal/job"
 	"gbatch/sched"
@@ -16,7 +18,8 @@ type Submit struct {
 	UUID     [16]byte
 	User     string
 	Project  string // checked by the caller only for presence
-	Operator bool   // may raise priority
+	Operator bool   // may raise priority, and submit for any project
+	Stranger bool   // the project has members and User is none of them
 	Spec     *job.Spec
 	Document []byte // Spec's JSON, stored with the job
 	Sealed   []byte // encrypted registry credentials and secrets, or nil
@@ -51,7 +54,7 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	}
 	req := e.Request
 	if req == nil {
-		req = c.intern.request(c.request(e.Spec))
+		req = c.intern.request(c.request(e.Spec, c.cfg.Projects[e.Project]))
 	}
 	probe := schedJob(schedID(c.next), &Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, now)
 	if err := probe.Validate(); err != nil {
@@ -108,8 +111,12 @@ func (c *Controller) admit(e Submit) *Refusal {
 		return &Refusal{Code: NotFound, Path: "project", Message: fmt.Sprintf("there is no project %q", e.Project),
 			Hint: "projects here: " + joinNames(c.cfg.Projects)}
 	}
-	if len(p.Members) > 0 && !slices.Contains(p.Members, e.User) && !e.Operator {
+	if e.Stranger && !e.Operator {
 		return &Refusal{Code: Denied, Path: "project", Message: fmt.Sprintf("user %s is not a member of project %s", e.User, e.Project)}
+	}
+	if cl := e.Spec.Request.Resources.ClusterID; len(p.Clusters) > 0 && !slices.Contains(p.Clusters, cl) && (cl != 0 || len(p.Clusters) > 1) && !e.Operator {
+		return &Refusal{Code: Denied, Path: "request.resources.clusterId", Message: fmt.Sprintf("project %s may use clusters %s", e.Project, joinInts(p.Clusters)),
+			Hint: "name one of them"}
 	}
 	if c.queued >= c.cfg.MaxQueued {
 		return &Refusal{Code: OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs wait, the site's limit", c.queued),
@@ -152,8 +159,8 @@ func (c *Controller) refuseNever(now sched.Time, probe sched.Job) *Refusal {
 }
 
 // request draws out of a document what the scheduler needs, with the site's
-// defaults where it is silent.
-func (c *Controller) request(s *job.Spec) Request {
+// and the project's defaults where it is silent.
+func (c *Controller) request(s *job.Spec, p Project) Request {
 	r, sc := s.Request.Resources, s.Request.Scheduling
 	g := s.Gbatch
 	if g == nil {
@@ -167,6 +174,9 @@ func (c *Controller) request(s *job.Spec) Request {
 		GPUModels: r.GPUModel, GPUMemMiB: int64(r.GPUMemoryGB) << 10,
 		MinCUDA: r.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
 		Features: slices.Concat(r.Features, networkNeed(s)),
+	}
+	if len(p.Clusters) == 1 && shape.Cluster == 0 {
+		shape.Cluster = p.Clusters[0]
 	}
 	if r.GPUs > 0 {
 		shape.MilliGPU = int64(r.GPUs*1000 + 0.5)
@@ -187,6 +197,14 @@ func (c *Controller) request(s *job.Spec) Request {
 		q.Bucket, q.BucketMax = b.Name, b.Max
 	}
 	return q
+}
+
+func joinInts(list []int) string {
+	var texts []string
+	for _, n := range list {
+		texts = append(texts, strconv.Itoa(n))
+	}
+	return strings.Join(texts, ", ")
 }
 
 func qosOf(s *job.Spec) string {

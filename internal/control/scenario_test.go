@@ -33,7 +33,7 @@ type world struct {
 func testConfig() Config {
 	return Config{
 		Policy: sched.DefaultPolicy(), Accounting: accounting.DefaultConfig(),
-		Projects:   map[string]Project{"vision": {GID: 100}, "secret": {GID: 200, Members: []string{"eve"}}},
+		Projects:   map[string]Project{"vision": {GID: 100}, "secret": {GID: 200}, "east": {Clusters: []int{1}}, "both": {Clusters: []int{1, 2}}},
 		DefaultRun: sched.Hour, MaxRun: 30 * sched.Day, DefaultMin: sched.Minute, Grace: 30 * sched.Second,
 		SuspectTime: 75 * sched.Second, NodeTimeout: 5 * sched.Minute, KeepEnded: sched.Day, KeepCount: 100, MaxQueued: 1000,
 	}
@@ -154,7 +154,7 @@ func (w *world) command(d *datadriven.TestData) string {
 		return w.node(first, number("cpus", "8"), number("gpus", "0"), arg("model", "H100"), arg("instance", "i-"+first))
 	case "submit":
 		spec := &job.Spec{Name: first}
-		spec.Request.Resources = job.Resources{CPUs: number("cpus", "1"), GPUs: float64(number("gpus", "0")), CPUMemoryGB: 1}
+		spec.Request.Resources = job.Resources{CPUs: number("cpus", "1"), GPUs: float64(number("gpus", "0")), CPUMemoryGB: 1, ClusterID: number("cluster", "0")}
 		spec.Request.Scheduling.Restartable = arg("restartable", "") != ""
 		spec.Request.Scheduling.MaxDuration = job.Duration(number("limit", "0"))
 		if n := number("nodes", "1"); n > 1 {
@@ -166,7 +166,7 @@ func (w *world) command(d *datadriven.TestData) string {
 		var id [16]byte
 		copy(id[:], arg("uuid", first))
 		w.flow(spec, arg, number)
-		return w.answer(w.submit(Submit{UUID: id, User: arg("user", "ann"), Project: arg("project", "vision"), Spec: spec, Document: []byte("{}"), Hold: arg("hold", "") != ""}))
+		return w.answer(w.submit(Submit{UUID: id, User: arg("user", "ann"), Project: arg("project", "vision"), Stranger: arg("project", "") == "secret" && arg("user", "") != "eve", Spec: spec, Document: []byte("{}"), Hold: arg("hold", "") != ""}))
 	case "status":
 		return w.status(job.Number(atoi(w.t, first)), job.Phase(d.CmdArgs[1].Key), number("rank", "0"), number("attempt", "0"), arg("node", ""), exitArgs(arg, number))
 	case "cancel", "hold", "release", "pause", "unpause":

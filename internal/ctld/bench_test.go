@@ -22,7 +22,7 @@ func bench(b *testing.B, dir string) (*Server, *client.Client, func()) {
 	b.Helper()
 	cfg := DefaultConfig()
 	cfg.Dir, cfg.Socket, cfg.Listen, cfg.ReserveMiB = dir, "", "", 0
-	server, err := Open(cfg, slog.New(slog.DiscardHandler))
+	server, err := Open(func() (Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}

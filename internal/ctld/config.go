@@ -20,16 +20,15 @@ import (
 
 // Config is gctld.yaml. Durations are written as in job files: "5 minutes".
 type Config struct {
-	Dir    string `yaml:"dir"`    // state: store, keys and tokens
-	Socket string `yaml:"socket"` // unix socket for local users; "": gctld.sock in Dir
-	Listen string `yaml:"listen"` // TCP address for nodes and other machines; empty: none
+	Dir       string `yaml:"dir"`       // state: store, keys and certificates
+	Socket    string `yaml:"socket"`    // unix socket for local users; "": gctld.sock in Dir
+	Listen    string `yaml:"listen"`    // TCP address for nodes and other machines, with TLS; empty: none
+	Advertise string `yaml:"advertise"` // HOST:PORT by which they reach it; empty: by Listen and the host's name
 
-	// AllowPlainRemote permits Listen on an address that other machines reach.
-	// Tokens and jobs then cross the network readable: only on a network that
-	// is trusted.
-	AllowPlainRemote bool `yaml:"allowPlainRemote"`
+	Munge *MungeConfig `yaml:"munge"` // take MUNGE credentials; absent: take none
 
-	Operators      []string  `yaml:"operators"` // unix users with the admin role, besides root
+	Admins         Members   `yaml:"admins"`    // may do everything, as root on this machine may
+	Operators      Members   `yaml:"operators"` // may act on everyone's jobs and all nodes
 	Projects       []Project `yaml:"projects"`
 	DefaultProject string    `yaml:"defaultProject"`
 
@@ -42,16 +41,25 @@ type Config struct {
 	Policy PolicyConfig `yaml:"policy"`
 }
 
+// MungeConfig is how to reach MUNGE.
+type MungeConfig struct {
+	Socket string `yaml:"socket"` // of its daemon; empty: the usual one
+}
+
 // Project is one project: who is billed.
 type Project struct {
-	Name    string   `yaml:"name"`
-	GID     int      `yaml:"gid"`     // group of its storage
-	Members []string `yaml:"members"` // unix users; empty: everyone
-	Shares  int64    `yaml:"shares"`  // of the cluster, relative to the other projects of the same parent; 0: 1
+	Name     string    `yaml:"name"`
+	GID      int       `yaml:"gid,omitempty"`      // group of its storage
+	Members  Members   `yaml:"members,omitempty"`  // empty: everyone
+	Shares   int64     `yaml:"shares,omitempty"`   // of the cluster, relative to the other projects of the same parent; 0: 1
+	Clusters []int     `yaml:"clusters,omitempty"` // that its jobs may use; empty: all
+	Limits   JobLimits `yaml:"limits,omitempty"`   // instead of policy.perProject
 
-	Parent     string           `yaml:"parent"`     // another project: its share is divided among those below it and its own users
-	UserShares map[string]int64 `yaml:"userShares"` // of the project, by user; 1 for those that are not named
-	Budget     int64            `yaml:"budget"`     // GPU-minutes, as billed, that it and those below it may use in all; 0: no bound
+	Parent     string           `yaml:"parent,omitempty"`     // another project: its share is divided among those below it and its own users
+	UserShares map[string]int64 `yaml:"userShares,omitempty"` // of the project, by user; 1 for those that are not named
+	Budget     int64            `yaml:"budget,omitempty"`     // GPU-minutes, as billed, that it and those below it may use in all; 0: no bound
+
+	made bool // by gadm, while the controller ran; else it is in the file
 }
 
 // Limits are what a job gets when it does not say, and may ask at most.
@@ -97,6 +105,9 @@ func (s *Seconds) UnmarshalYAML(b []byte) error {
 	return nil
 }
 
+// MarshalYAML writes it in the same form.
+func (s Seconds) MarshalYAML() (any, error) { return fmt.Sprintf("%d seconds", s), nil }
+
 func (s Seconds) millis() sched.Time { return sched.Time(s) * 1000 }
 
 // DefaultConfig is the configuration of an empty file.
@@ -131,69 +142,81 @@ func ReadConfig(path string) (Config, error) {
 		c.Projects = DefaultConfig().Projects
 	}
 	if err := c.Validate(); err != nil {
-		return c, fmt.Errorf("configuration %s: %w", path, err)
+		return c, fmt.Errorf("configuration %s: %w", path, withLines(data, err))
 	}
 	return c, nil
 }
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Validate reports every problem.
+// Validate reports every problem, each as a *fault.
 func (c Config) Validate() error {
 	var errs []error
-	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	bad := func(path, format string, a ...any) { errs = append(errs, &fault{path, fmt.Sprintf(format, a...)}) }
 	if !filepath.IsAbs(c.Dir) {
-		bad("dir: %q must be an absolute path", c.Dir)
+		bad("dir", "%q must be an absolute path", c.Dir)
 	}
 	if c.Socket != "" && !filepath.IsAbs(c.Socket) {
-		bad("socket: %q must be an absolute path", c.Socket)
+		bad("socket", "%q must be an absolute path", c.Socket)
 	}
-	c.checkListen(bad)
-	seen := map[string]bool{}
-	for i, p := range c.Projects {
-		switch {
-		case !nameRule.MatchString(p.Name):
-			bad("projects[%d].name: %q: use letters, digits, '.', '_' and '-', at most 64", i, p.Name)
-		case seen[p.Name]:
-			bad("projects[%d].name: %q is there twice", i, p.Name)
-		}
-		seen[p.Name] = true
-		if p.GID < 0 {
-			bad("projects[%d].gid: %d: must not be negative", i, p.GID)
-		}
-		if p.Shares < 0 {
-			bad("projects[%d].shares: %d: must not be negative", i, p.Shares)
+	for key, addr := range map[string]string{"listen": c.Listen, "advertise": c.Advertise} {
+		if _, _, err := net.SplitHostPort(addr); addr != "" && err != nil {
+			bad(key, "%q: want HOST:PORT, as 192.0.2.1:7077", addr)
 		}
 	}
-	if c.DefaultProject != "" && !seen[c.DefaultProject] {
-		bad("defaultProject: %q is not among the projects", c.DefaultProject)
+	if c.Munge != nil && c.Munge.Socket != "" && !filepath.IsAbs(c.Munge.Socket) {
+		bad("munge.socket", "%q must be an absolute path", c.Munge.Socket)
 	}
+	c.Admins.check("admins", bad)
+	c.Operators.check("operators", bad)
+	c.checkProjects(bad)
 	if c.Limits.DefaultDuration <= 0 || c.Limits.MaxDuration < c.Limits.DefaultDuration {
-		bad("limits: defaultDuration must be above 0 and not above maxDuration")
+		bad("limits", "defaultDuration must be above 0 and not above maxDuration")
 	}
 	if c.Nodes.Suspect <= 0 || c.Nodes.Timeout <= c.Nodes.Suspect {
-		bad("nodes: suspectAfter must be above 0 and below timeout")
+		bad("nodes", "suspectAfter must be above 0 and below timeout")
 	}
-	if c.Keep.Count < 1 || c.Limits.MaxQueued < 1 {
-		bad("keep.endedCount and limits.maxQueuedJobs must be at least 1")
+	if c.Keep.Count < 1 {
+		bad("keep.endedCount", "must be at least 1")
+	}
+	if c.Limits.MaxQueued < 1 {
+		bad("limits.maxQueuedJobs", "must be at least 1")
 	}
 	if _, _, err := c.Policy.build(c.Projects); err != nil {
-		bad("policy: %w", err)
+		bad("policy", "%v", err)
 	}
 	return errors.Join(errs...)
 }
 
-func (c Config) checkListen(bad func(string, ...any)) {
-	if c.Listen == "" {
-		return
+func (c Config) checkProjects(bad func(path, format string, a ...any)) {
+	seen := map[string]bool{}
+	for i, p := range c.Projects {
+		at := fmt.Sprintf("projects[%d]", i)
+		switch {
+		case !nameRule.MatchString(p.Name):
+			bad(at+".name", "%q: use letters, digits, '.', '_' and '-', at most 64", p.Name)
+		case seen[p.Name]:
+			bad(at+".name", "%q is there twice", p.Name)
+		}
+		seen[p.Name] = true
+		if p.GID < 0 {
+			bad(at+".gid", "%d: must not be negative", p.GID)
+		}
+		if p.Shares < 0 {
+			bad(at+".shares", "%d: must not be negative", p.Shares)
+		}
+		for _, n := range p.Clusters {
+			if n < 1 {
+				bad(at+".clusters", "%d: clusters are numbered from 1", n)
+			}
+		}
+		if l := p.Limits; l.Running < 0 || l.Queued < 0 || l.GPUs < 0 || l.GPUMinutes < 0 {
+			bad(at+".limits", "must not be negative")
+		}
+		p.Members.check(at+".members", bad)
 	}
-	host, _, err := net.SplitHostPort(c.Listen)
-	if err != nil {
-		bad("listen: %q: want HOST:PORT, as 127.0.0.1:7077", c.Listen)
-		return
-	}
-	if ip := net.ParseIP(host); (ip == nil || !ip.IsLoopback()) && host != "localhost" && !c.AllowPlainRemote {
-		bad("listen: %s can be reached from other machines and the connection is not encrypted: use a loopback address with a tunnel, or set allowPlainRemote: true on a trusted network", c.Listen)
+	if c.DefaultProject != "" && !seen[c.DefaultProject] {
+		bad("defaultProject", "%q is not among the projects", c.DefaultProject)
 	}
 }
 
@@ -224,7 +247,7 @@ func (c Config) control() (control.Config, error) {
 		KeepEnded: c.Keep.For.millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
 	}
 	for _, p := range c.Projects {
-		out.Projects[p.Name] = control.Project{GID: p.GID, Members: p.Members}
+		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters}
 	}
 	return out, nil
 }

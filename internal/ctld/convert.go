@@ -49,7 +49,7 @@ func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
 	if j.Attempt != nil && (j.State.Active() || j.State.Final()) {
 		fromAttempt(&out, v, j)
 	}
-	if !s.maySee(id, j.Owner) {
+	if !s.mayTouch(id, j.Owner) {
 		out.Name, out.Private, out.ReasonText, out.ExitCode = "job-"+out.UUID[:6], true, "", nil
 	}
 	return out

@@ -73,11 +73,7 @@ func (d *Dev) Run(ctx context.Context, ready func(addresses []string)) error {
 		}
 		return cfg, err
 	}
-	cfg, err := read()
-	if err != nil {
-		return err
-	}
-	s, err := Open(cfg, d.Log)
+	s, err := Open(read, d.Log)
 	if err != nil {
 		return err
 	}
@@ -91,7 +87,7 @@ func (d *Dev) Run(ctx context.Context, ready func(addresses []string)) error {
 	})
 	g.Go(func() error { return d.node(ctx, nodedFile) }) // the node, until ctx is done
 	g.Go(func() error {                                  // the rules, until ctx is done
-		s.ReloadOn(ctx, d.Reload, read)
+		s.ReloadOn(ctx, d.Reload)
 		return nil
 	})
 	return errors.Join(g.Wait(), s.Close())

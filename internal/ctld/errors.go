@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -22,6 +23,9 @@ func (s *Server) fail(err error) error {
 	var problems job.Problems
 	if errors.As(err, &problems) {
 		return invalidJob(problems)
+	}
+	if errors.Is(err, context.Canceled) { // the caller has gone
+		return &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the request was broken off"}
 	}
 	s.log.Error("request failed", "err", err)
 	return &api.Error{Status: 500, Code: api.CodeInternal, Message: "internal error", Hint: "the controller's log has more"}

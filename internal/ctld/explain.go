@@ -19,7 +19,7 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (*body[api.Expla
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	if !s.maySee(caller(ctx), j.Owner) {
+	if !s.mayTouch(caller(ctx), j.Owner) {
 		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", j.Number, j.Owner.Project)}
 	}
 	out := api.Explanation{Number: j.Number, State: j.State}

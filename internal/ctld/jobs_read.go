@@ -42,10 +42,12 @@ func (f filter) check() error {
 	return nil
 }
 
-func (f filter) matches(j *control.Job) bool {
+// matches says whether a job is selected. Only those who may see its name can
+// ask for it by name.
+func (f filter) matches(j *control.Job, private func(*control.Owner) bool) bool {
 	return (f.User == "" || f.User == j.Owner.User) &&
 		(f.Project == "" || f.Project == j.Owner.Project) &&
-		(f.Name == "" || f.Name == j.Name) &&
+		(f.Name == "" || f.Name == j.Name && !private(j.Owner)) &&
 		(f.State == "" || slices.Contains(strings.Split(strings.ToUpper(f.State), ","), string(j.State))) &&
 		(f.Node == "" || j.On(f.Node)) &&
 		(f.Cluster == 0 || f.Cluster == j.Request.Shape.Cluster)
@@ -57,9 +59,10 @@ func (s *Server) list(ctx context.Context, f *filter) (*body[api.JobList], error
 	}
 	id := caller(ctx)
 	v := s.loop.view.Load()
+	private := func(o *control.Owner) bool { return !s.mayTouch(id, o) }
 	var found []*control.Job
 	for j := range v.All() {
-		if (f.All || f.State != "" || !j.State.Final()) && f.matches(j) {
+		if (f.All || f.State != "" || !j.State.Final()) && f.matches(j, private) {
 			found = append(found, j)
 		}
 	}
@@ -234,7 +237,7 @@ func (s *Server) jobLog(ctx context.Context, in *logInput) (*huma.StreamResponse
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	if !s.maySee(caller(ctx), j.Owner) {
+	if !s.mayTouch(caller(ctx), j.Owner) {
 		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", j.Number, j.Owner.Project)}
 	}
 	switch {
@@ -248,7 +251,11 @@ func (s *Server) jobLog(ctx context.Context, in *logInput) (*huma.StreamResponse
 	req := api.StreamRequest{Kind: api.StreamLog, Rank: j.RankID(in.Rank), Offset: in.Offset, Tail: in.Tail, Follow: in.Follow}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		_, w := humago.Unwrap(hc)
-		err := s.streams.copy(hc.Context(), w, node, req, func() { s.loop.nodes.notify(node) })
+		err := s.streams.begin()
+		if err == nil {
+			defer s.streams.end()
+			err = s.streams.copy(hc.Context(), w, node, req, func() { s.loop.nodes.notify(node) })
+		}
 		var e *api.Error
 		switch {
 		case errors.As(err, &e):

@@ -26,9 +26,6 @@ var keySpace = uuid.MustParse("5f2a9c1e-7d0b-4b57-9a39-62b1c5f0d3a4")
 
 func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitResponse], error) {
 	id := caller(ctx)
-	if id.role == roleNode {
-		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: "a node does not submit jobs"}
-	}
 	sub, err := job.Parse(in.Body.Job)
 	if err != nil {
 		return nil, s.fail(err)
@@ -73,12 +70,13 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 }
 
 func (s *Server) submitEvent(id identity, in *submitInput, sub *job.Submission) (control.Submit, error) {
-	ev := control.Submit{User: id.user, Operator: id.admin(), Spec: &sub.Spec, Hold: in.Body.Hold, DryRun: in.Body.DryRun}
+	ev := control.Submit{User: id.user, Operator: id.operator(), Spec: &sub.Spec, Hold: in.Body.Hold, DryRun: in.Body.DryRun}
 	ev.Project = firstOf(in.Body.Project, sub.Spec.ProjectName(), s.cfg().DefaultProject)
 	if ev.Project == "" {
 		return ev, &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job names no project, and this site has no default",
 			Hint: "use --project; projects here: " + strings.Join(s.projectNames(), ", ")}
 	}
+	ev.Stranger = s.stranger(id, ev.Project)
 	ev.UUID = uuid.New()
 	if in.Key != "" {
 		ev.UUID = uuid.NewSHA1(keySpace, []byte(id.user+"\x00"+in.Key))
@@ -213,7 +211,7 @@ func (s *Server) targets(id identity, in *actInput) (api.ActionResponse, []targe
 			return out, nil, err
 		}
 		for j := range v.All() {
-			if !j.State.Final() && f.matches(j) && s.mayTouch(id, j.Owner) {
+			if !j.State.Final() && f.matches(j, func(*control.Owner) bool { return false }) && s.mayTouch(id, j.Owner) {
 				add(fmt.Sprint(j.Number), j)
 			}
 		}

@@ -38,12 +38,18 @@ type loop struct {
 	now     sched.Time // of the last turn; never goes back
 	notSoon sched.Time // no scheduling round before this
 	full    error      // why no jobs are taken
+	audited uint64     // entries of the audit log so far
 }
 
 // request is an event to apply, or a question that needs the controller itself.
 type request struct {
 	event control.Event
 	ask   func(*control.Controller, sched.Time)
+
+	records []control.Record // to be stored too, unless the event is refused
+	note    *note            // who asks, for the audit log; nil: no entry
+	denied  string           // there is nothing to do but the entry, with this result
+
 	reply chan reply // buffered: the loop never waits for a client
 }
 
@@ -57,7 +63,7 @@ var errBusy = &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the c
 
 // do has an event applied and returns its answer when its records are durable.
 func (l *loop) do(ctx context.Context, ev control.Event) (any, error) {
-	return l.send(ctx, request{event: ev, reply: make(chan reply, 1)})
+	return l.send(ctx, request{event: ev, note: noteOf(ctx), reply: make(chan reply, 1)})
 }
 
 // ask runs f in the loop, between turns. It must be quick and change nothing.
@@ -159,9 +165,24 @@ func (l *loop) apply(r request, stop error, eff *control.Effects) reply {
 	if _, submit := r.event.(control.Submit); stop != nil || (submit && l.full != nil) {
 		return reply{err: storageFull(errors.Join(stop, l.full))}
 	}
-	e := l.ctl.Apply(l.now, r.event)
-	eff.Add(e)
-	return reply{answer: e.Answer}
+	result := firstOf(r.denied, "ok")
+	var answer any
+	if r.event != nil {
+		before := l.view.Load()
+		e := l.ctl.Apply(l.now, r.event)
+		eff.Add(e)
+		answer = e.Answer
+		if r.note != nil {
+			result = r.note.tell(before, r.event, answer)
+		}
+	}
+	if _, refused := answer.(*control.Refusal); !refused {
+		eff.Records = append(eff.Records, r.records...)
+	}
+	if r.note != nil && result != "" {
+		eff.Records = append(eff.Records, l.record(r.note, result))
+	}
+	return reply{answer: answer}
 }
 
 // pass lets time pass and decides who starts.

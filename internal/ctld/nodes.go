@@ -22,14 +22,15 @@ type syncInput struct {
 var nodeNameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncResponse], error) {
-	if !caller(ctx).mayNode() {
-		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: "only a node may do this", Hint: "give gnoded the controller's " + NodeTokenFile}
+	if id := caller(ctx); !id.mayNode(in.Name) {
+		return nil, denied(fmt.Sprintf("%s speaks for itself, not for node %s", id.user, in.Name), "see name in the node's gnoded.yaml")
 	}
 	q := &in.Body
 	if !nodeNameRule.MatchString(in.Name) || q.Instance == "" {
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("node name %q or its instance id is not valid", in.Name)}
 	}
-	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Unhealthy: q.Unhealthy, Ranks: q.Ranks, Prepulled: q.Prepulled}
+	skew := s.skews.heard(in.Name, q.NowMS, s.now())
+	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Unhealthy: q.Unhealthy, Ranks: onOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
 	if q.Inventory != nil {
 		inv := inventoryOf(q.Inventory)
 		ev.Inventory = &inv
@@ -45,6 +46,9 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 	want := answer.(control.SyncAnswer).WantInventory
 	if !want {
 		s.waitOrders(ctx, in.Name, q)
+	}
+	if id := caller(ctx); id.ended != nil && id.ended.Err() != nil {
+		return nil, unauthorized("", "the key of node %s was revoked", in.Name)
 	}
 	out, err := s.orders(in.Name, q)
 	if err != nil {
@@ -176,6 +180,7 @@ func (s *Server) cluster(context.Context, *clusterInput) (*body[api.ClusterInfo]
 	for _, n := range v.Nodes {
 		node := nodeToAPI(v, n)
 		s.samples.fill(&node)
+		s.skews.fill(&node)
 		out.Nodes = append(out.Nodes, node)
 	}
 	return &body[api.ClusterInfo]{out}, nil

@@ -30,8 +30,7 @@ type PolicyConfig struct {
 	QOS        map[string]QOS       `yaml:"qos"`
 	PerUser    JobLimits            `yaml:"perUser"`
 	PerProject JobLimits            `yaml:"perProject"`
-	Users      map[string]JobLimits `yaml:"users"`    // instead of perUser
-	Projects   map[string]JobLimits `yaml:"projects"` // instead of perProject
+	Users      map[string]JobLimits `yaml:"users"` // instead of perUser
 }
 
 // Weights are sched.Weights.
@@ -46,10 +45,10 @@ type Weights struct {
 
 // JobLimits bound what one user, project or qos has at once; 0: no bound.
 type JobLimits struct {
-	Running    int     `yaml:"running"`
-	Queued     int     `yaml:"queued"`
-	GPUs       float64 `yaml:"gpus"`
-	GPUMinutes int64   `yaml:"gpuMinutes"`
+	Running    int     `yaml:"running,omitempty"`
+	Queued     int     `yaml:"queued,omitempty"`
+	GPUs       float64 `yaml:"gpus,omitempty"`
+	GPUMinutes int64   `yaml:"gpuMinutes,omitempty"`
 }
 
 // QOS is a class of service.
@@ -99,11 +98,14 @@ func (c PolicyConfig) build(projects []Project) (sched.Policy, accounting.Config
 		p.QOS[name] = sched.QOS{Priority: q.Priority, Preempts: q.Preempts, Limits: q.Limits.sched(), PerUser: q.PerUser.sched()}
 	}
 	p.User, p.Project = c.PerUser.sched(), c.PerProject.sched()
-	p.Users, p.Projects = schedLimits(c.Users), schedLimits(c.Projects)
+	p.Users, p.Projects = schedLimits(c.Users), map[string]sched.Limits{}
 	a.HalfLifeMS, a.Models, a.CPU, a.GiB = int64(c.HalfLife)*1000, c.GPUWeights, c.CPUWeight, c.GiBWeight
 	a.Tree = accounting.Tree{}
 	for _, pr := range projects {
 		a.Tree[pr.Name] = accounting.Account{Shares: cmp.Or(pr.Shares, 1), Parent: pr.Parent, Users: pr.UserShares, Budget: pr.Budget}
+		if pr.Limits != (JobLimits{}) {
+			p.Projects[pr.Name] = pr.Limits.sched()
+		}
 	}
 	var errs []error
 	if err := p.Validate(); err != nil {

@@ -17,8 +17,8 @@ const maxBody = 2 << 20 // of any request: a job document is at most 1 MiB
 
 // routes is the API. What it serves at /openapi.json is made from the same
 // registrations.
-func (s *Server) routes() http.Handler {
-	mux := http.NewServeMux()
+func (s *Server) routes() *guard {
+	mux := &guard{mux: http.NewServeMux(), auth: s.auth, denied: s.auditDenied}
 	cfg := huma.DefaultConfig("gbatch", "1")
 	cfg.AllowAdditionalPropertiesByDefault = true // fields are only added: an older server ignores a newer client's
 	cfg.SchemasPath, cfg.DocsPath = "", ""
@@ -26,7 +26,7 @@ func (s *Server) routes() http.Handler {
 	a := humago.New(mux, cfg)
 
 	op := func(id, method, path, summary string) huma.Operation {
-		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, MaxBodyBytes: maxBody, SkipValidateBody: true}
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, MaxBodyBytes: maxBody, BodyReadTimeout: bodyTime, SkipValidateBody: true}
 	}
 	huma.Register(a, op("submit-job", "POST", api.PathJobs, "Submit a job"), s.submit)
 	huma.Register(a, op("list-jobs", "GET", api.PathJobs, "List jobs"), s.list)
@@ -45,6 +45,20 @@ func (s *Server) routes() http.Handler {
 	huma.Register(a, op("list-reservations", "GET", api.PathReservations, "List advance reservations"), s.reservations)
 	huma.Register(a, op("make-reservation", "POST", api.PathReservations, "Keep nodes for some jobs or for nobody"), s.reserve)
 	huma.Register(a, op("drop-reservation", "DELETE", api.PathReservation, "Remove a reservation"), s.unreserve)
+	huma.Register(a, op("get-site", "GET", api.PathSite, "How to reach this controller"), s.site)
+	huma.Register(a, op("list-projects", "GET", api.PathProjects, "List projects"), s.projects)
+	huma.Register(a, op("put-project", "PUT", api.PathProject, "Make or change a project"), s.putProject)
+	huma.Register(a, op("drop-project", "DELETE", api.PathProject, "Remove a project"), s.dropProject)
+	huma.Register(a, op("get-policy", "GET", api.PathPolicy, "The rules in force"), s.policy)
+	huma.Register(a, op("check-policy", "POST", api.PathPolicyTest, "What a reload would do"), s.checkPolicy)
+	huma.Register(a, op("reload-policy", "POST", api.PathPolicyLoad, "Take the rules as the file has them now"), s.reloadPolicy)
+	huma.Register(a, op("get-audit", "GET", api.PathAudit, "Who changed what"), s.audit)
+	huma.Register(a, op("list-tokens", "GET", api.PathTokens, "List tokens"), s.listTokens)
+	huma.Register(a, op("create-token", "POST", api.PathTokens, "Make a token"), s.createToken)
+	huma.Register(a, op("revoke-token", "DELETE", api.PathToken, "Take a token out of force"), s.revokeToken)
+	huma.Register(a, op("join-node", "POST", api.PathNodeJoin, "Get a node's first certificate"), s.join)
+	huma.Register(a, op("renew-node", "POST", api.PathNodeRenew, "Get a node's next certificate"), s.renew)
+	huma.Register(a, op("revoke-node", "DELETE", api.PathNodeKey, "Take a node's key away"), s.revokeNode)
 	mux.HandleFunc("POST "+api.PathStream, s.streams.serve)
 	mux.HandleFunc("GET "+api.PathStream, s.streams.join)
 	for kind, o := range map[string]huma.Operation{
@@ -57,7 +71,7 @@ func (s *Server) routes() http.Handler {
 		mux.HandleFunc("GET "+o.Path, func(w http.ResponseWriter, r *http.Request) { s.jobStream(w, r, kind) })
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	mux.Handle("GET /metrics", s.metricsHandler())
+	mux.HandleFunc("GET /metrics", s.metricsHandler().ServeHTTP)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "there is nothing at " + r.Method + " " + r.URL.Path, Hint: "the API is described at /openapi.json"})
 	})

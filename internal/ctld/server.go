@@ -2,6 +2,7 @@ package ctld
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,12 +10,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"gbatch/internal/control"
+	"gbatch/internal/pki"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -26,11 +30,20 @@ type Server struct {
 	loop    *loop
 	store   *store.Store
 	vault   *vault
+	pki     *pki.Authority
+	keys    *keyring
 	auth    *authenticator
+	source  func() (Config, error) // the configuration file as it is now
 	streams *streams
 	samples samples
+	skews   *skews
 	started time.Time
+	now     func() time.Time
+	api     *guard
 	lns     []net.Listener
+
+	deniedRate *rate.Limiter
+	ruling     sync.Mutex // held while the rules change
 }
 
 // cfg is the configuration in force.
@@ -38,21 +51,24 @@ func (s *Server) cfg() *Config { return s.conf.Load() }
 
 // Names of files below Config.Dir.
 const (
-	storeDir       = "store"
-	vaultFile      = "secrets.key"
-	adminTokenFile = "admin.token"
-	NodeTokenFile  = "node.token" // what nodes show over TCP
+	storeDir  = "store"
+	vaultFile = "secrets.key"
 )
 
-// Open takes the state directory, loads the store and begins to listen.
-func Open(cfg Config, log *slog.Logger) (*Server, error) {
-	if err := cfg.Validate(); err != nil {
+// Open takes the state directory, loads the store and begins to listen. Source
+// reads the configuration, now and whenever the rules are to be read again.
+func Open(source func() (Config, error), log *slog.Logger) (*Server, error) {
+	cfg, err := source()
+	if err == nil {
+		err = cfg.Validate()
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
 	}
-	s := &Server{log: log, streams: newStreams(), started: time.Now()}
+	s := &Server{log: log, source: source, streams: newStreams(), skews: newSkews(log), started: time.Now(), now: time.Now, deniedRate: newDeniedRate()}
 	s.conf.Store(&cfg)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -64,11 +80,7 @@ func (s *Server) open() (err error) {
 	if s.vault, err = openVault(filepath.Join(s.cfg().Dir, vaultFile)); err != nil {
 		return err
 	}
-	s.auth = &authenticator{operators: func() []string { return s.cfg().Operators }}
-	if s.auth.admin, err = token(filepath.Join(s.cfg().Dir, adminTokenFile)); err != nil {
-		return err
-	}
-	if s.auth.node, err = token(filepath.Join(s.cfg().Dir, NodeTokenFile)); err != nil {
+	if s.pki, err = pki.Open(s.cfg().Dir, s.now); err != nil {
 		return err
 	}
 	dir := filepath.Join(s.cfg().Dir, storeDir)
@@ -78,9 +90,17 @@ func (s *Server) open() (err error) {
 	if s.store, err = store.Open(store.Config{Dir: dir, Log: s.log}); err != nil {
 		return err
 	}
+	if s.keys, err = openKeyring(s.cfg().Dir, s.pki.Pin(), s.store); err != nil {
+		return err
+	}
+	s.auth = &authenticator{conf: s.cfg, keys: s.keys, people: newPeople(s.log), now: s.now, decode: make(chan struct{}, mungeAtOnce)}
+	if err := s.loadProjects(); err != nil {
+		return err
+	}
 	if s.loop, err = s.load(); err != nil {
 		return err
 	}
+	s.api = s.routes()
 	return s.listen()
 }
 
@@ -108,6 +128,13 @@ func (s *Server) load() (*loop, error) {
 	l := &loop{
 		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.cfg().ReserveMiB << 20, log: s.log, metrics: newMetrics(),
 		inbox: make(chan request, inboxSize), now: now,
+	}
+	err = s.store.Newest(control.KindAudit, func(r control.Record) (bool, error) {
+		l.audited = r.Seq
+		return false, nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	l.view.Store(ctl.View(now))
 	s.log.Info("state loaded", "jobs", l.view.Load().Len(), "nodes", len(l.view.Load().Nodes), "ms", time.Since(began).Milliseconds())
@@ -138,7 +165,7 @@ func (s *Server) listen() error {
 	if ln, err = net.Listen("tcp", s.cfg().Listen); err != nil {
 		return fmt.Errorf("listen: %w (change `listen` in the configuration, or stop what uses it)", err)
 	}
-	s.lns = append(s.lns, ln)
+	s.lns = append(s.lns, tls.NewListener(ln, s.pki.ServerTLS()))
 	return nil
 }
 
@@ -150,7 +177,7 @@ func (s *Server) Addresses() []string {
 		case "unix":
 			out = append(out, "unix://"+ln.Addr().String())
 		default:
-			out = append(out, "http://"+ln.Addr().String())
+			out = append(out, "https://"+ln.Addr().String()+"#"+s.pki.Pin())
 		}
 	}
 	return out
@@ -161,7 +188,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	srv := &http.Server{
-		Handler: s.auth.require(s.routes()), ConnContext: connContext, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		Handler: s.api, ConnContext: connContext, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }, // long polls end when the server does
 	}

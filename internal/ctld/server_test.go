@@ -43,7 +43,7 @@ func newSite(t *testing.T, edit func(*Config)) *site {
 
 func (s *site) start() {
 	s.t.Helper()
-	server, err := Open(s.cfg, slog.New(slog.DiscardHandler))
+	server, err := Open(func() (Config, error) { return s.cfg, nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestJobRunsThroughRestarts(t *testing.T) {
 	s.stop()
 	s.start()
 	n.report(id, job.PhaseEnded, &job.Exit{Code: 3, Reason: job.ExitCode, StartedMS: 1, EndedMS: 2})
-	d := s.job(r.UUID[:8])
+	d := s.job(r.UUID[:9])
 	if d.State != job.Failed || d.ExitCode == nil || *d.ExitCode != 3 || d.Class != job.Program {
 		t.Fatalf("the job ended as %+v", d.Job)
 	}
@@ -217,29 +217,6 @@ func TestPasswordIsNowhere(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-func TestTCPNeedsAToken(t *testing.T) {
-	s := newSite(t, nil)
-	remote := &client.Client{Address: s.server.Addresses()[1]}
-	if _, err := remote.Jobs(t.Context(), client.JobFilter{}); !client.IsCode(err, api.CodeUnauthorized) {
-		t.Errorf("without a token: %v", err)
-	}
-	remote = &client.Client{Address: s.server.Addresses()[1], Token: "forged"}
-	if _, err := remote.Jobs(t.Context(), client.JobFilter{}); !client.IsCode(err, api.CodeUnauthorized) {
-		t.Errorf("with a forged token: %v", err)
-	}
-	token, err := os.ReadFile(filepath.Join(s.cfg.Dir, NodeTokenFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := &client.Client{Address: s.server.Addresses()[1], Token: strings.TrimSpace(string(token))}
-	if _, err := node.Submit(t.Context(), hello(1), ""); !client.IsCode(err, api.CodeDenied) {
-		t.Errorf("a node that submits: %v", err)
-	}
-	if _, err := node.NodeSync(t.Context(), "n1", &api.SyncRequest{Instance: "i"}); err != nil {
-		t.Errorf("a node that syncs: %v", err)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"gbatch/internal/job"
 )
 
-// maxSplices bounds the two-way streams that are open at once.
-const maxSplices = 4096
+// maxStreams bounds the logs and two-way streams that are open at once.
+const maxStreams = 4096
 
 // jobStream opens a two-way stream to a running rank: PathJobExec and
 // PathJobForward. Whoever may cancel a job may do this, for it is to act as
@@ -43,16 +43,17 @@ func (s *Server) jobStream(w http.ResponseWriter, r *http.Request, kind string) 
 		}
 		return // or the client has gone
 	}
+	if err := s.commit(r.Context(), fmt.Sprintf("job %d", req.Rank.Job), fmt.Sprintf("entered by %s, rank %d", kind, req.Rank.Rank)); err != nil {
+		errors.As(s.fail(err), &e)
+		writeError(w, e)
+		return
+	}
 	client, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		return // it has answered
 	}
 	client.SetReadLimit(api.MaxFrame)
-	log := s.log.With("kind", kind, "rank", req.Rank.String(), "node", node, "user", caller(r.Context()).user)
-	log.Info("stream opened")
-	began := time.Now()
 	splice(r.Context(), client, st.node, node)
-	log.Info("stream closed", "ms", time.Since(began).Milliseconds())
 }
 
 // streamTo finds the rank that a client asks for, if they may have it.
@@ -84,12 +85,12 @@ func (s *Server) streamTo(r *http.Request, kind string) (node string, req api.St
 	return j.Attempt.Ranks[rank].Alloc.Node, req, nil
 }
 
-// begin counts a two-way stream in, and end out. wait waits for all to end; no
+// begin counts a stream in, and end out. wait waits for all to end; no
 // new ones begin then.
 func (s *streams) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing || s.open >= maxSplices {
+	if s.closing || s.open >= maxStreams {
 		return &api.Error{Status: 503, Code: api.CodeUnavailable, Message: fmt.Sprintf("the controller has %d streams open already, or is being stopped", s.open), Hint: "try again later"}
 	}
 	s.open++

@@ -18,7 +18,7 @@ import (
 // runningSite has job 1, which runs on node n1.
 func runningSite(t *testing.T) (*site, *fakeNode) {
 	s := newSite(t, func(c *Config) {
-		c.Projects = []Project{{Name: "default"}, {Name: "named", Members: []string{"mia"}}}
+		c.Projects = []Project{{Name: "default"}, {Name: "named", Members: users("mia")}}
 	})
 	req := hello(1)
 	req.Project = "named"
@@ -264,14 +264,14 @@ func TestWhoMayEnter(t *testing.T) {
 		rank string
 		want string // code; empty: may
 	}{
-		"owner":       {identity{"root", roleUser}, "", ""},
-		"member":      {identity{"mia", roleUser}, "0", ""},
-		"operator":    {identity{"ops", roleAdmin}, "", ""},
-		"stranger":    {identity{"eve", roleUser}, "", api.CodeDenied},
-		"node":        {identity{"", roleNode}, "", api.CodeDenied},
-		"other_rank":  {identity{"mia", roleUser}, "1", api.CodeNotFound},
-		"no_rank":     {identity{"mia", roleUser}, "-1", api.CodeBadRequest},
-		"denied_rank": {identity{"eve", roleUser}, "1", api.CodeDenied},
+		"owner":       {identity{user: "root", role: roleUser}, "", ""},
+		"member":      {identity{user: "mia", role: roleUser}, "0", ""},
+		"operator":    {identity{user: "ops", role: roleAdmin}, "", ""},
+		"stranger":    {identity{user: "eve", role: roleUser}, "", api.CodeDenied},
+		"node":        {identity{user: "", role: roleNode}, "", api.CodeDenied},
+		"other_rank":  {identity{user: "mia", role: roleUser}, "1", api.CodeNotFound},
+		"no_rank":     {identity{user: "mia", role: roleUser}, "-1", api.CodeBadRequest},
+		"denied_rank": {identity{user: "eve", role: roleUser}, "1", api.CodeDenied},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -25,10 +25,10 @@ type streams struct {
 	mu      sync.Mutex
 	byID    map[string]*stream
 	pending map[string][]api.StreamRequest // by node, not yet claimed
-	open    int                            // two-way streams
+	open    int                            // streams that clients have
 	closing bool
 
-	wg sync.WaitGroup // two-way streams: their connections are no longer the server's
+	wg sync.WaitGroup // of those: the connections of two-way ones are no longer the server's
 }
 
 // stream is one client waiting. Of a log, the node's request goroutine copies
@@ -111,6 +111,20 @@ func (s *streams) await(st *stream, node string, req api.StreamRequest, wake fun
 func (s *streams) drop(id string) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.dropLocked(id)
+}
+
+// dropFor does so for the node that was asked for it; to others it is unknown.
+func (s *streams) dropFor(id string, by identity) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.byID[id]; st == nil || !by.mayNode(st.home) {
+		return nil
+	}
+	return s.dropLocked(id)
+}
+
+func (s *streams) dropLocked(id string) *stream {
 	st := s.byID[id]
 	if st == nil {
 		return nil
@@ -126,11 +140,7 @@ func (s *streams) drop(id string) *stream {
 // claim hands a stream to the one node request that serves it, or answers the
 // request and returns nil.
 func (s *streams) claim(w http.ResponseWriter, r *http.Request) *stream {
-	if !caller(r.Context()).mayNode() {
-		writeError(w, &api.Error{Status: 403, Code: api.CodeDenied, Message: "only a node answers streams"})
-		return nil
-	}
-	st := s.drop(r.PathValue("id"))
+	st := s.dropFor(r.PathValue("id"), caller(r.Context()))
 	if st == nil {
 		writeError(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "nobody waits for this stream any longer"})
 	}

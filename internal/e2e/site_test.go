@@ -34,6 +34,7 @@ type siteOptions struct {
 	ctldConfig string // lines of gctld.yaml
 	nodeConfig string // lines of each gnoded.yaml; DIR is the site's directory
 	nodesDial  func(node int, controller string) string
+	ready      func(*site) // called when the controller answers, before nodes start
 }
 
 // site is a controller with its nodes, as processes, in one directory.
@@ -88,6 +89,9 @@ storage:
 	}
 	s.ctld.start()
 	eventually(t, "the controller answers", func() bool { _, err := s.api.Status(t.Context()); return err == nil })
+	if o.ready != nil {
+		o.ready(s)
+	}
 	for _, n := range s.nodes {
 		n.start()
 	}

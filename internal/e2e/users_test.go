@@ -61,18 +61,43 @@ func TestOtherUsers(t *testing.T) {
 	}
 }
 
-// TestTokens lets a node and users come over TCP, where a token says who calls.
+// TestTokens lets a node and users come over TLS: the node joins by a token and
+// is known by its key from then on; a user has a token, which can be revoked.
 func TestTokens(t *testing.T) {
 	listen, err := freeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, siteOptions{listen: listen, nodeConfig: "tokenFile: DIR/ctld/node.token\n",
-		nodesDial: func(int, string) string { return "http://" + listen }})
+	address := ""
+	s := newSite(t, siteOptions{listen: listen, nodeConfig: "joinTokenFile: DIR/join.token\n",
+		nodesDial: func(_ int, controller string) string {
+			dir := filepath.Dir(strings.TrimPrefix(controller, "unix://"))
+			r := execute(exec.Command(filepath.Join(bin, "gctld"), "init", "--config", dir+"/gctld.yaml"))
+			address = strings.TrimSpace(r.out)
+			return "'" + address + "'"
+		},
+		ready: func(s *site) {
+			if err := os.WriteFile(s.dir+"/join.token", []byte(s.must("gadm", "node-token", "create")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}})
+	if out := strings.TrimSpace(s.must("gadm", "join-string")); out != address {
+		t.Errorf("gctld init said %q, gadm join-string says %q", address, out)
+	}
 	file := s.write(doc{command: []string{"true"}}.json())
-	wrong := s.write("no-such-token")
-	if err := os.Chmod(wrong, 0o600); err != nil {
-		t.Fatal(err)
+	secret := func(name, text string) string {
+		path := filepath.Join(s.dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := secret("good", s.must("gadm", "token", "create", "-u", "ann"))
+	revoked := secret("revoked", s.must("gadm", "token", "create", "-u", "ann", "--note", "revoked"))
+	for line := range strings.Lines(s.must("gadm", "token", "list", "-a")) {
+		if strings.Contains(line, "revoked") {
+			s.must("gadm", "token", "revoke", strings.Fields(line)[0])
+		}
 	}
 	for _, tc := range []struct {
 		name string
@@ -81,20 +106,37 @@ func TestTokens(t *testing.T) {
 		text string // in stderr
 	}{
 		{"none", nil, 4, "token"},
-		{"wrong", []string{"--token-file", wrong}, 4, "token"},
-		{"of_a_node", []string{"--token-file", s.dir + "/ctld/node.token"}, 4, "node"},
-		{"of_an_admin", []string{"--token-file", s.dir + "/ctld/admin.token"}, 0, ""},
+		{"wrong", []string{"--token-file", secret("wrong", "no-such-token")}, 4, "token"},
+		{"to_join", []string{"--token-file", s.dir + "/join.token"}, 4, "join"},
+		{"revoked", []string{"--token-file", revoked}, 4, "revoked"},
+		{"good", []string{"--token-file", good}, 0, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			args := append(tc.args, "--controller", "http://"+listen, file)
+			args := append(tc.args, "--controller", address, file)
 			if r := s.run("gsubmit", args...); r.code != tc.code || !strings.Contains(r.err, tc.text) {
 				t.Errorf("gsubmit: %v; want exit code %d and %q", r, tc.code, tc.text)
 			}
 		})
 	}
-	if d := s.wait("1"); endOf(d) != finished {
-		t.Errorf("a job over TCP:\n%s", describe(d))
+	if d := s.wait("1"); endOf(d) != finished || d.User != "ann" {
+		t.Errorf("a job over TLS:\n%s", describe(d))
 	}
+	out := s.run("gexec", "--controller", address, "--token-file", good, "1", "--", "true")
+	if out.code != 125 || !strings.Contains(out.err, "FINISHED") {
+		t.Errorf("entering a job that has ended: %v", out)
+	}
+	if out := s.must("gadm", "audit"); !strings.Contains(out, "ann") || !strings.Contains(out, "job 1") || strings.Contains(out, strings.TrimSpace(s.read(good))) {
+		t.Errorf("the audit log:\n%s", out)
+	}
+}
+
+func (s *site) read(path string) string {
+	s.t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(b)
 }
 
 // as gives a function that runs commands as another user. The commands are

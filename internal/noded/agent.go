@@ -2,15 +2,12 @@ package noded
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +23,6 @@ type Options struct {
 	Log     *slog.Logger // nil: slog.Default
 	Version string       // of the program
 	Devices Devices      // nil: what the machine has, or Config.GPU pretends; closed by Close
-	Token   string       // the node's credential; empty: read Config.TokenFile
 
 	onReach func(point string)
 }
@@ -43,6 +39,7 @@ type Agent struct {
 
 	locks   []*lock
 	ctl     controller
+	badge   *badge
 	images  *imageUse
 	storage *storage
 	cores   *coreMap
@@ -104,11 +101,11 @@ func (a *Agent) open(o Options) error {
 	if err := a.openState(); err != nil {
 		return err
 	}
-	ctl, err := dial(&a.cfg, o)
-	if err != nil {
+	var err error
+	if a.badge, err = openBadge(&a.cfg); err != nil {
 		return err
 	}
-	a.ctl = ctl
+	a.ctl = dial(&a.cfg, a.badge, o.Version)
 	if a.boot, err = bootID(); err != nil {
 		return err
 	}
@@ -242,30 +239,3 @@ func (a *Agent) cgroupPath(id job.RankID) string { return a.cgroupPrefix() + "/"
 
 // containerID is unique on the machine.
 func (a *Agent) containerID(id job.RankID) string { return a.cfg.Name + "." + id.String() }
-
-// dial makes the client of the controller; nothing is connected yet.
-func dial(c *Config, o Options) (*client.Client, error) {
-	token := o.Token
-	if token == "" && c.TokenFile != "" {
-		b, err := os.ReadFile(c.TokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("read token: %w", err)
-		}
-		if token = strings.TrimSpace(string(b)); token == "" {
-			return nil, fmt.Errorf("token file %s is empty", c.TokenFile)
-		}
-	}
-	ctl := &client.Client{Address: c.Controller, Token: token, UserAgent: "gnoded/" + o.Version}
-	if c.CAFile != "" {
-		pem, err := os.ReadFile(c.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read certificate authority: %w", err)
-		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read certificate authority %s: it holds no PEM certificate", c.CAFile)
-		}
-		ctl.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	return ctl, nil
-}

@@ -2,10 +2,8 @@ package noded
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
-	"gbatch/internal/api"
+	"gbatch/internal/client"
 	"gbatch/oci/netns"
 )
 
@@ -211,11 +209,19 @@ const maxSkew = 3 * time.Second
 func checkController(ctx context.Context, c *Config) []finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	ctl, err := dial(c, Options{Version: Version})
+	b, err := openBadge(c)
 	if err != nil {
-		return broken("correct tokenFile or caFile", "%v", err)
+		return broken("see the state directory above", "%v", err)
 	}
+	ctl := dial(c, b, Version)
 	defer ctl.Close()
+	if b.key != nil && b.shown() == nil {
+		list := checkSkew(ctx, ctl)
+		if _, err := b.token(); err != nil {
+			return append(list, broken("make a token on the controller's machine by `gadm node-token create`, put it into a file here, and name that as joinTokenFile", "%v", err)...)
+		}
+		return append(list, finding{what: "this machine has a token to join the controller, which it does when gnoded starts"})
+	}
 	// A status is the cheapest question that needs a login.
 	st, err := ctl.Status(ctx)
 	if err != nil {
@@ -223,30 +229,20 @@ func checkController(ctx context.Context, c *Config) []finding {
 	}
 	list := fine("controller at %s (version %s)", c.Controller, st.Version)
 	if st.Role != "node" && st.Role != "admin" {
-		list = append(list, broken("put the controller's node token into tokenFile", "the controller takes this caller for %s (%s), not for a node", st.You, st.Role)...)
+		list = append(list, broken("use the https address of `gadm join-string`, or run as root", "the controller takes this caller for %s (%s), not for a node", st.You, st.Role)...)
 	}
-	return append(list, checkSkew(ctx, c, ctl.TLS)...)
+	return append(list, checkSkew(ctx, ctl)...)
 }
 
 // checkSkew compares the clocks by the date of any answer. On a local socket
 // there is only one clock.
-func checkSkew(ctx context.Context, c *Config, trust *tls.Config) []finding {
-	if !strings.HasPrefix(c.Controller, "http") {
+func checkSkew(ctx context.Context, ctl *client.Client) []finding {
+	if !strings.HasPrefix(ctl.Address, "https:") {
 		return nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, strings.TrimRight(c.Controller, "/")+api.PathStatus, nil)
+	date, err := ctl.Date(ctx)
 	if err != nil {
-		return nil // the address was used above
-	}
-	rt := &http.Transport{TLSClientConfig: trust, DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
-	resp, err := rt.RoundTrip(req)
-	if err != nil {
-		return broken("see the controller above", "clock of the controller: %v", err)
-	}
-	resp.Body.Close()
-	date, err := http.ParseTime(resp.Header.Get("Date"))
-	if err != nil {
-		return []finding{{what: "the controller does not tell its time", fix: "compare the clocks by hand: date"}}
+		return broken("see that gctld runs there, that its address and port are right, and that no firewall is between", "controller: %v", err)
 	}
 	if skew := time.Since(date).Round(time.Second); skew.Abs() > maxSkew {
 		return broken("run an NTP client on both machines, as: systemctl enable --now chrony", "this clock and the controller's differ by %s", skew)

@@ -2,7 +2,6 @@ package noded
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -28,12 +27,14 @@ func TestCheck(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"controller": {func(c *Config) { c.Controller = "http://127.0.0.1:9" }, "does not answer"},
+		"controller": {func(c *Config) { c.Controller = "unix:///no/such/socket" }, "does not answer"},
 		"storage": {func(c *Config) { c.Storage = []StorageRoot{{Name: "/x", Path: "/no/such/place"}} },
 			"fix: mkdir -p /no/such/place, or mount it"},
 		"state": {func(c *Config) { c.StateDir = "/proc/none" }, "FAIL  state directory"},
 		"disk":  {func(c *Config) { c.MinFree = 1 << 60 }, "FAIL  disk full"},
-		"token": {func(c *Config) { c.TokenFile = filepath.Join(s.cfg.StateDir, "none") }, "fix: correct tokenFile or caFile"},
+		"remote": {func(c *Config) {
+			c.Controller = "https://127.0.0.1:9#sha256=" + strings.Repeat("A", 43)
+		}, "gadm node-token create"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if failed, out := run(tc.change); failed == 0 || !strings.Contains(out, tc.want) {

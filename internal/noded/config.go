@@ -20,17 +20,14 @@ type Config struct {
 	// dashes, at most 63. Default: the host name up to its first dot.
 	Name string `yaml:"name"`
 
-	// Controller is where gctld listens: https://HOST:PORT, http://HOST:PORT
-	// or unix:///PATH.
+	// Controller is where gctld listens: https://HOST:PORT#PIN as `gadm
+	// join-string` prints it, or unix:///PATH beside it.
 	Controller string `yaml:"controller"`
 
-	// TokenFile holds the node's credential on its first line; readable by its
-	// owner only. Default: none, which only a controller in development takes.
-	TokenFile string `yaml:"tokenFile"`
-
-	// CAFile is a file of certificate authorities (PEM) that the controller's
-	// certificate may be signed by. Default: those of the system.
-	CAFile string `yaml:"caFile"`
+	// JoinTokenFile holds the token of `gadm node-token create` by which this
+	// machine becomes a node. It is needed once: the node then has a key and a
+	// certificate of its own in its state directory. Default: none.
+	JoinTokenFile string `yaml:"joinTokenFile"`
 
 	// StateDir is where the daemon keeps what must outlive it, on a local file
 	// system that overlayfs can use. Default /var/lib/gnoded.

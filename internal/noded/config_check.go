@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/internal/client"
 )
 
 var (
@@ -43,12 +44,9 @@ func checkIdentity(c *Config, bad func(string, string, ...any)) {
 		bad("name", "%q: use letters, digits, dots and dashes, at most 63", c.Name)
 	}
 	if c.Controller == "" {
-		bad("controller", "missing: give gctld's address, as https://gctld.example:7070")
-	}
-	if c.Controller != "" {
-		if err := checkAddress(c.Controller); err != nil {
-			bad("controller", "%v", err)
-		}
+		bad("controller", "missing: give gctld's address, as `gadm join-string` prints it")
+	} else if err := client.CheckAddress(c.Controller); err != nil {
+		bad("controller", "%v", err)
 	}
 	if !filepath.IsAbs(c.StateDir) {
 		bad("stateDir", "%q: must be an absolute path", c.StateDir)
@@ -56,25 +54,6 @@ func checkIdentity(c *Config, bad func(string, string, ...any)) {
 	if c.ClusterID < 1 {
 		bad("clusterId", "%d: must be 1 or more", c.ClusterID)
 	}
-}
-
-func checkAddress(addr string) error {
-	u, err := url.Parse(addr)
-	switch {
-	case err != nil || u.Scheme == "":
-		return fmt.Errorf("%q is no address: write it as https://HOST:PORT or unix:///PATH", addr)
-	case u.Scheme == "unix" && !filepath.IsAbs(u.Path):
-		return fmt.Errorf("%q: a unix address has three slashes, as unix:///run/gctld.sock", addr)
-	case u.Scheme == "unix":
-		return nil
-	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("%q: the scheme must be https, http or unix", addr)
-	case u.Host == "":
-		return fmt.Errorf("%q has no host", addr)
-	case u.User != nil:
-		return fmt.Errorf("%q: put the credential into tokenFile, not into the address", u.Redacted())
-	}
-	return nil
 }
 
 func checkCapacity(c *Config, bad func(string, string, ...any)) {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -69,7 +71,18 @@ func newFake(t testing.TB) *fakeController {
 	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(api.Status{Version: "fake", You: "node", Role: "node"})
 	})
-	f.srv = httptest.NewServer(mux)
+	dir, err := os.MkdirTemp("", "gbatch-fake-") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", dir+"/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.srv = &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}}
+	f.srv.Start()
+	f.srv.URL = "unix://" + dir + "/s"
 	t.Cleanup(func() {
 		f.srv.CloseClientConnections()
 		f.srv.Close()

@@ -14,6 +14,8 @@ type controller interface {
 	NodeSync(ctx context.Context, name string, req *api.SyncRequest) (*api.SyncResponse, error)
 	PostStreamAt(ctx context.Context, id string, offset int64, body io.Reader) error
 	FailStream(ctx context.Context, id, why string) error
+	JoinNode(ctx context.Context, name, token string, request []byte) ([]byte, error)
+	RenewNode(ctx context.Context, name string, request []byte) ([]byte, error)
 	DialStream(ctx context.Context, id string) (*client.Stream, error)
 }
 
@@ -77,7 +79,12 @@ func (a *Agent) pollLoop(ctx context.Context) {
 	var pause client.Backoff
 	wait := time.Duration(0) // the first sync is answered at once
 	for ctx.Err() == nil {
-		if err := a.sync(ctx, wait); err != nil {
+		err := a.badge.ready(ctx, a.ctl, a.log)
+		if err == nil {
+			err = a.sync(ctx, wait)
+		}
+		if err != nil {
+			a.badge.refused(err)
 			a.away(ctx, err, &pause)
 			wait = 0
 			continue

@@ -14,8 +14,10 @@ import (
 func key(r control.Record) []byte {
 	k := []byte{byte(r.Kind)}
 	switch r.Kind {
-	case control.KindNode, control.KindUsage, control.KindWindow, control.KindUUID:
+	case control.KindNode, control.KindUsage, control.KindWindow, control.KindUUID, control.KindToken, control.KindNodeKey, control.KindProject:
 		return append(k, r.Name...)
+	case control.KindAudit:
+		return binary.BigEndian.AppendUint64(k, r.Seq)
 	case control.KindEvent, control.KindAttempt:
 		k = binary.BigEndian.AppendUint64(k, uint64(r.Job))
 		return binary.BigEndian.AppendUint64(k, r.Seq)
@@ -40,13 +42,18 @@ func record(k, v []byte) (control.Record, error) {
 	r := control.Record{Kind: control.Kind(k[0]), Value: v}
 	k = k[1:]
 	switch r.Kind {
-	case control.KindNode, control.KindUsage, control.KindWindow:
+	case control.KindNode, control.KindUsage, control.KindWindow, control.KindToken, control.KindNodeKey, control.KindProject:
 		r.Name = string(k)
 	case control.KindUUID:
 		if len(v) != 8 {
 			return bad()
 		}
 		r.Name, r.Job, r.Value = string(k), job.Number(binary.BigEndian.Uint64(v)), nil
+	case control.KindAudit:
+		if len(k) != 8 {
+			return bad()
+		}
+		r.Seq = binary.BigEndian.Uint64(k)
 	case control.KindEvent, control.KindAttempt:
 		if len(k) != 16 {
 			return bad()

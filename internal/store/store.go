@@ -209,6 +209,46 @@ func (s *Store) Of(kind control.Kind, n job.Number, take func(control.Record) er
 	return s.scan(key(control.Record{Kind: kind, Job: n})[:9], take)
 }
 
+// All gives the records of one kind by key. The record's value is only valid
+// during the call.
+func (s *Store) All(kind control.Kind, take func(control.Record) error) error {
+	return s.scan([]byte{byte(kind)}, take)
+}
+
+// Newest gives the records of one kind from the last key back, until take says
+// that it has enough. The record's value is only valid during the call.
+func (s *Store) Newest(kind control.Kind, take func(control.Record) (more bool, err error)) error {
+	prefix := []byte{byte(kind)}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	if err != nil {
+		return err
+	}
+	for ok := it.Last(); ok; ok = it.Prev() {
+		r, err := record(it.Key(), it.Value())
+		more := false
+		if err == nil {
+			more, err = take(r)
+		}
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		if !more {
+			break
+		}
+	}
+	return it.Close()
+}
+
+// Prune deletes the records of a kind with a sequence alone that are older than
+// from. It need not be durable at once: what comes back is pruned again.
+func (s *Store) Prune(kind control.Kind, from uint64) error {
+	low, high := key(control.Record{Kind: kind}), key(control.Record{Kind: kind, Seq: from})
+	if err := s.db.DeleteRange(low, high, pebble.NoSync); err != nil {
+		return fmt.Errorf("prune store: %w", err)
+	}
+	return nil
+}
+
 // NumberOf finds a job in history by its UUID.
 func (s *Store) NumberOf(uuid [16]byte) (job.Number, bool, error) {
 	v, ok, err := s.get(key(control.Record{Kind: control.KindUUID, Name: string(uuid[:])}))

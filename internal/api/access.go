@@ -1,0 +1,127 @@
+package api
+
+import "time"
+
+// Paths about who may do what.
+const (
+	PathTokens     = "/v1/tokens"                   // GET, POST
+	PathToken      = "/v1/tokens/{id}"              // DELETE: revoke
+	PathSite       = "/v1/site"                     // GET: how to reach this controller
+	PathNodeJoin   = "/v1/nodes/{name}/join"        // POST, with a join token: get the first certificate
+	PathNodeRenew  = "/v1/nodes/{name}/certificate" // POST, that node only: get the next one
+	PathNodeKey    = "/v1/nodes/{name}/key"         // DELETE: the node may speak no more
+	PathProjects   = "/v1/projects"                 // GET
+	PathProject    = "/v1/projects/{name}"          // PUT, DELETE
+	PathPolicy     = "/v1/policy"                   // GET: the rules in force
+	PathPolicyTest = "/v1/policy/check"             // POST: what a reload would do
+	PathPolicyLoad = "/v1/policy/reload"            // POST
+	PathAudit      = "/v1/audit"                    // GET
+)
+
+// What a token is for.
+const (
+	TokenUser = "user" // to speak for a user
+	TokenJoin = "join" // to join nodes
+)
+
+// TokenRequest asks for a token.
+type TokenRequest struct {
+	Use   string `json:"use"`             // TokenUser, TokenJoin
+	User  string `json:"user,omitempty"`  // of a user token; empty: the caller
+	Node  string `json:"node,omitempty"`  // of a join token: for this node only
+	Uses  int    `json:"uses,omitempty"`  // of a join token: so many nodes; 0: 1
+	LifeS int64  `json:"lifeS,omitempty"` // seconds; 0: 30 days, or an hour to join
+	Note  string `json:"note,omitempty"`  // what it is for, at most 200 bytes
+}
+
+// Token is what is known of a token. Secret is the token itself: it is in the
+// answer to its creation and nowhere else.
+type Token struct {
+	ID      string    `json:"id"`
+	Use     string    `json:"use"`
+	User    string    `json:"user,omitempty"`
+	Node    string    `json:"node,omitempty"`
+	Left    int       `json:"left,omitempty"` // uses of a join token
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires"`
+	By      string    `json:"by"` // who made it
+	Note    string    `json:"note,omitempty"`
+	Revoked time.Time `json:"revoked,omitzero"`
+	Secret  string    `json:"secret,omitempty"`
+}
+
+// TokenList is the answer of GET PathTokens.
+type TokenList struct {
+	Tokens []Token `json:"tokens"`
+}
+
+// Site is the answer of GET PathSite.
+type Site struct {
+	Pin     string `json:"pin"`               // of the controller's certificate authority
+	Address string `json:"address,omitempty"` // join string: address with pin; empty: it listens on its socket only
+}
+
+// JoinRequest is the body of PathNodeJoin and PathNodeRenew.
+type JoinRequest struct {
+	Request string `json:"request"` // certificate request for the node's key, PEM
+}
+
+// JoinResponse is their answer.
+type JoinResponse struct {
+	Certificate string `json:"certificate"` // PEM
+}
+
+// Project is who is billed, as the rules say.
+type Project struct {
+	Name     string        `json:"name"`
+	GID      int           `json:"gid,omitempty"`
+	Members  []string      `json:"members,omitempty"` // users; empty with no Groups: everyone
+	Groups   []string      `json:"groups,omitempty"`  // unix groups whose members are members
+	Shares   int64         `json:"shares,omitempty"`
+	Clusters []int         `json:"clusters,omitempty"`
+	Limits   ProjectLimits `json:"limits,omitzero"`
+
+	Parent     string           `json:"parent,omitempty"`     // a project, whose share this one has a part of
+	UserShares map[string]int64 `json:"userShares,omitempty"` // of the project's share, by user; 1 for those that are not named
+	Budget     int64            `json:"budget,omitempty"`     // GPU-minutes in all; 0: no bound
+
+	File bool `json:"file,omitempty"` // it is in the configuration file, and can be changed there only
+}
+
+// ProjectLimits bound what a project has at once; 0: the site's bound.
+type ProjectLimits struct {
+	Running    int     `json:"running,omitempty"`
+	Queued     int     `json:"queued,omitempty"`
+	GPUs       float64 `json:"gpus,omitempty"`
+	GPUMinutes int64   `json:"gpuMinutes,omitempty"`
+}
+
+// ProjectList is the answer of GET PathProjects.
+type ProjectList struct {
+	Projects []Project `json:"projects"`
+}
+
+// Policy is the rules in force, and for PathPolicyTest what would change.
+type Policy struct {
+	Text    string   `json:"text"`              // YAML, as in gctld.yaml
+	Changes []string `json:"changes,omitempty"` // lines: "- " gone, "+ " new
+}
+
+// AuditEntry is one change, or one that was refused.
+type AuditEntry struct {
+	Seq    uint64    `json:"seq"`
+	Time   time.Time `json:"time"`
+	User   string    `json:"user"`
+	Role   string    `json:"role"`
+	From   string    `json:"from"`             // address, or "socket"
+	Via    string    `json:"via"`              // how it is known who that is: socket, token ID, munge, certificate
+	Action string    `json:"action"`           // method and path
+	Object string    `json:"object,omitempty"` // what was changed: "node gpu01"
+	Change string    `json:"change,omitempty"` // before and after, short
+	Result string    `json:"result"`           // "ok", or why not
+}
+
+// AuditList is the answer of GET PathAudit, newest first.
+type AuditList struct {
+	Entries []AuditEntry `json:"entries"`
+}

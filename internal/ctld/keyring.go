@@ -1,0 +1,229 @@
+package ctld
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/pki"
+	"gbatch/internal/store"
+)
+
+// keyring is the credentials that the controller gave out: tokens, and nodes'
+// keys. A token is a JWT; that it is signed is looked at first, and what the
+// store has of it decides. So a token can be revoked, and a copy of the store
+// holds none.
+type keyring struct {
+	key  crypto.Signer
+	site string // whom tokens are for: this controller's pin
+	sign jose.Signer
+
+	// change is held from before a change is worked out until it is durable
+	// and in force.
+	change sync.Mutex
+
+	mu     sync.RWMutex
+	tokens map[string]*token
+	nodes  map[string]*nodeKey
+}
+
+// token is what the store has of a token.
+type token struct {
+	api.Token
+	ended context.Context // done when it is revoked
+	end   context.CancelFunc
+}
+
+// nodeKey is the key with which a node has joined.
+type nodeKey struct {
+	Key    string    `json:"key"` // pki.KeyID
+	Joined time.Time `json:"joined"`
+	Token  string    `json:"token"` // by which
+	ended  context.Context
+	end    context.CancelFunc
+}
+
+const tokenKeyFile = "token.key"
+
+// keepTokens is how long a token stays listed after it has expired.
+const keepTokens = 30 * 24 * time.Hour
+
+func openKeyring(dir, site string, st *store.Store) (*keyring, error) {
+	key, err := pki.OpenKey(filepath.Join(dir, tokenKeyFile))
+	if err != nil {
+		return nil, fmt.Errorf("key of the tokens: %w", err)
+	}
+	k := &keyring{key: key, site: site, tokens: map[string]*token{}, nodes: map[string]*nodeKey{}}
+	if k.sign, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, new(jose.SignerOptions).WithType("JWT")); err != nil {
+		return nil, fmt.Errorf("key of the tokens: %w", err)
+	}
+	err = st.All(control.KindToken, func(r control.Record) error {
+		var t api.Token
+		if err := json.Unmarshal(r.Value, &t); err != nil {
+			return fmt.Errorf("decode token record %s: %w", r.Name, err)
+		}
+		k.putToken(t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return k, st.All(control.KindNodeKey, func(r control.Record) error {
+		var n nodeKey
+		if err := json.Unmarshal(r.Value, &n); err != nil {
+			return fmt.Errorf("decode key record of node %s: %w", r.Name, err)
+		}
+		k.putNode(r.Name, &n)
+		return nil
+	})
+}
+
+// putToken puts what is durable into force.
+func (k *keyring) putToken(t api.Token) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := &token{Token: t}
+	if old := k.tokens[t.ID]; old != nil {
+		n.ended, n.end = old.ended, old.end
+	} else {
+		n.ended, n.end = context.WithCancel(context.Background())
+	}
+	if !t.Revoked.IsZero() {
+		n.end()
+	}
+	k.tokens[t.ID] = n
+}
+
+// putNode does the same with a node's key; nil takes it away.
+func (k *keyring) putNode(name string, n *nodeKey) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if old := k.nodes[name]; old != nil {
+		old.end()
+	}
+	if n == nil {
+		delete(k.nodes, name)
+		return
+	}
+	n.ended, n.end = context.WithCancel(context.Background())
+	k.nodes[name] = n
+}
+
+// knows says whether a certificate is of the key with which the node has
+// joined.
+func (k *keyring) knows(name string, leaf *x509.Certificate) (context.Context, bool) {
+	id, err := pki.KeyID(leaf.PublicKey)
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	n := k.nodes[name]
+	if err != nil || n == nil || n.Key != id {
+		return nil, false
+	}
+	return n.ended, true
+}
+
+// issue makes the text of a token.
+func (k *keyring) issue(t api.Token) (string, error) {
+	return jwt.Signed(k.sign).Claims(jwt.Claims{
+		Issuer: "gctld", Audience: jwt.Audience{k.audience(t.Use)}, ID: t.ID, Subject: t.User,
+		IssuedAt: jwt.NewNumericDate(t.Created), Expiry: jwt.NewNumericDate(t.Expires),
+	}).Serialize()
+}
+
+func (k *keyring) audience(use string) string { return use + "@" + k.site }
+
+const hintToken = "get a new one by `gadm token create` on the controller's machine"
+
+// verify says what a token is, if it is in force.
+func (k *keyring) verify(raw string, now time.Time) (*token, *api.Error) {
+	parsed, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.ES256})
+	if err != nil {
+		return nil, unauthorized(hintToken, "the token is not one of this controller's")
+	}
+	var c jwt.Claims
+	if err := parsed.Claims(k.key.Public(), &c); err != nil {
+		return nil, unauthorized(hintToken, "the token is not one of this controller's: its signature does not hold")
+	}
+	k.mu.RLock()
+	t := k.tokens[c.ID]
+	k.mu.RUnlock()
+	switch {
+	case t == nil:
+		return nil, unauthorized(hintToken, "the token is not known here: it has expired long ago, or was made before a backup was restored")
+	case !t.Revoked.IsZero():
+		return nil, unauthorized(hintToken, "the token %s was revoked", t.ID)
+	}
+	err = c.ValidateWithLeeway(jwt.Expected{Issuer: "gctld", AnyAudience: jwt.Audience{k.audience(t.Use)}, Subject: t.User, Time: now}, 0)
+	switch {
+	case errors.Is(err, jwt.ErrExpired) || err == nil && (c.Expiry == nil || !now.Before(t.Expires)):
+		return nil, unauthorized(hintToken, "the token %s has expired", t.ID)
+	case err != nil:
+		return nil, unauthorized(hintToken, "the token is meant for something else: %v", err)
+	}
+	return t, nil
+}
+
+// list gives the tokens, and takes out those that expired long ago.
+func (k *keyring) list(now time.Time) (live []api.Token, old []control.Record) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.tokens, func(id string, t *token) bool {
+		if now.After(t.Expires.Add(keepTokens)) {
+			old = append(old, control.Record{Kind: control.KindToken, Name: id})
+			return true
+		}
+		live = append(live, t.Token)
+		return false
+	})
+	return live, old
+}
+
+func (k *keyring) token(id string) (api.Token, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	t := k.tokens[id]
+	if t == nil {
+		return api.Token{}, false
+	}
+	return t.Token, true
+}
+
+func (k *keyring) node(name string) *nodeKey {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.nodes[name]
+}
+
+func tokenRecord(t api.Token) control.Record {
+	t.Secret = ""
+	return control.Record{Kind: control.KindToken, Name: t.ID, Value: encode(t)}
+}
+
+func nodeKeyRecord(name string, n *nodeKey) control.Record {
+	r := control.Record{Kind: control.KindNodeKey, Name: name}
+	if n != nil {
+		r.Value = encode(n)
+	}
+	return r
+}
+
+// encode is a value of our own types, which always encode.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

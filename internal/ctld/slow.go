@@ -1,0 +1,56 @@
+package ctld
+
+import (
+	"net/http"
+	"time"
+
+	"gbatch/internal/api"
+)
+
+// answerTime is how long a client may take to read an answer, from when it
+// begins. A client that never reads holds the answer's memory no longer.
+const answerTime = time.Minute
+
+// streamed are the routes whose answers go on for as long as somebody reads:
+// what waits for a slow reader there is one buffer, and how many are open is
+// bounded (maxStreams).
+var streamed = map[string]bool{
+	"GET " + api.PathJobLog: true, "GET " + api.PathJobExec: true, "GET " + api.PathJobForward: true,
+	"GET " + api.PathJobAttach: true,
+	"GET " + api.PathStream:    true, "POST " + api.PathStream: true,
+}
+
+// bounded gives an answer a deadline, which begins with its first byte: before,
+// the request may be a long poll.
+func bounded(w http.ResponseWriter, pattern string) http.ResponseWriter {
+	if streamed[pattern] {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // of an earlier request
+		return w
+	}
+	return &deadlineWriter{ResponseWriter: w}
+}
+
+type deadlineWriter struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (d *deadlineWriter) begin() {
+	if !d.begun {
+		d.begun = true
+		_ = http.NewResponseController(d.ResponseWriter).SetWriteDeadline(time.Now().Add(answerTime))
+	}
+}
+
+func (d *deadlineWriter) WriteHeader(status int) {
+	d.begin()
+	d.ResponseWriter.WriteHeader(status)
+}
+
+func (d *deadlineWriter) Write(p []byte) (int, error) {
+	d.begin()
+	return d.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (d *deadlineWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }

@@ -1,0 +1,164 @@
+package ctld
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gbatch/internal/api"
+)
+
+// How long tokens live when nothing is said, and at most.
+const (
+	userLife, maxUserLife = 30 * 24 * time.Hour, 366 * 24 * time.Hour
+	joinLife, maxJoinLife = time.Hour, 30 * 24 * time.Hour
+)
+
+const (
+	maxTokens   = 100 // in force, of one user
+	maxNote     = 200 // bytes
+	maxJoinUses = 10_000
+)
+
+type tokenInput struct{ Body api.TokenRequest }
+
+// createToken makes a token. Users make their own where a machine says who
+// they are: a token makes no tokens, or one that was stolen would live on.
+func (s *Server) createToken(ctx context.Context, in *tokenInput) (*body[api.Token], error) {
+	id, q := caller(ctx), in.Body
+	t, err := s.newToken(id, q)
+	if err != nil {
+		return nil, err
+	}
+	s.keys.change.Lock()
+	defer s.keys.change.Unlock()
+	live, old := s.keys.list(s.auth.now())
+	mine := 0
+	for _, x := range live {
+		if t.Use == api.TokenUser && x.Use == t.Use && x.User == t.User && x.Revoked.IsZero() && s.auth.now().Before(x.Expires) {
+			mine++
+		}
+	}
+	if mine >= maxTokens {
+		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("%s has %d tokens in force", t.User, mine), Hint: "revoke some by `gadm token revoke`"}
+	}
+	secret, err := s.keys.issue(t)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	object, change := "token "+t.ID, "for "+t.User
+	if t.Use == api.TokenJoin {
+		change = fmt.Sprintf("to join %d nodes %s", t.Left, t.Node)
+	}
+	change = strings.TrimSpace(change) + ", until " + t.Expires.Format(time.RFC3339)
+	if err := s.commit(ctx, object, change, append(old, tokenRecord(t))...); err != nil {
+		return nil, s.fail(err)
+	}
+	s.keys.putToken(t)
+	t.Secret = secret
+	return &body[api.Token]{t}, nil
+}
+
+// newToken checks what is asked.
+func (s *Server) newToken(id identity, q api.TokenRequest) (api.Token, error) {
+	bad := func(format string, args ...any) error {
+		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf(format, args...)}
+	}
+	life, longest := userLife, maxUserLife
+	now := s.auth.now().UTC().Truncate(time.Second)
+	t := api.Token{ID: rand.Text()[:12], Use: q.Use, Created: now, By: id.user, Note: q.Note}
+	switch {
+	case len(q.Note) > maxNote:
+		return t, bad("the note is longer than %d bytes", maxNote)
+	case q.Use == api.TokenUser && (q.Node != "" || q.Uses != 0):
+		return t, bad("a user's token has no node and no uses")
+	case q.Use == api.TokenUser:
+		t.User = firstOf(q.User, id.user)
+		if !nameRule.MatchString(t.User) {
+			return t, bad("%q is no user name", t.User)
+		}
+	case q.Use == api.TokenJoin && q.User != "":
+		return t, bad("a token to join has no user")
+	case q.Use == api.TokenJoin:
+		if q.Node != "" && !nodeNameRule.MatchString(q.Node) {
+			return t, bad("%q is no node name", q.Node)
+		}
+		if q.Uses < 0 || q.Uses > maxJoinUses || q.Node != "" && q.Uses > 1 {
+			return t, bad("uses: %d: must be 1 to %d, and 1 for a named node", q.Uses, maxJoinUses)
+		}
+		t.Node, t.Left = q.Node, max(q.Uses, 1)
+		life, longest = joinLife, maxJoinLife
+	default:
+		return t, bad("a token is for use %q or %q", api.TokenUser, api.TokenJoin)
+	}
+	if q.LifeS != 0 {
+		life = time.Duration(q.LifeS) * time.Second
+	}
+	if q.LifeS < 0 || q.LifeS > int64(longest/time.Second) {
+		return t, bad("a token of this use lives at most %d hours", int(longest.Hours()))
+	}
+	t.Expires = now.Add(life)
+	switch own := t.Use == api.TokenUser && t.User == id.user; {
+	case id.admin():
+	case !own:
+		return t, denied("only an admin makes tokens for others and for nodes", "")
+	case !id.machine:
+		return t, denied("a token makes no tokens", "log in on the controller's machine, or where the site has MUNGE, and ask there")
+	}
+	return t, nil
+}
+
+type tokensInput struct {
+	All bool `query:"all" doc:"everyone's; admins only"`
+}
+
+func (s *Server) listTokens(ctx context.Context, in *tokensInput) (*body[api.TokenList], error) {
+	id := caller(ctx)
+	if in.All && !id.admin() {
+		return nil, denied("only an admin sees everyone's tokens", "leave --all out")
+	}
+	live, _ := s.keys.list(s.auth.now())
+	out := api.TokenList{Tokens: []api.Token{}}
+	for _, t := range live {
+		if in.All || t.Use == api.TokenUser && t.User == id.user {
+			out.Tokens = append(out.Tokens, t)
+		}
+	}
+	slices.SortFunc(out.Tokens, func(a, b api.Token) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return &body[api.TokenList]{out}, nil
+}
+
+type tokenName struct {
+	ID string `path:"id"`
+}
+
+// revokeToken takes a token out of force, and ends what is open by it. To do so
+// twice is fine.
+func (s *Server) revokeToken(ctx context.Context, in *tokenName) (*nothing, error) {
+	id := caller(ctx)
+	s.keys.change.Lock()
+	defer s.keys.change.Unlock()
+	t, ok := s.keys.token(in.ID)
+	if !ok || !id.admin() && (t.Use != api.TokenUser || t.User != id.user) {
+		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("you have no token %q", in.ID), Hint: "`gadm token list` shows yours"}
+	}
+	if !t.Revoked.IsZero() {
+		return nil, nil
+	}
+	t.Revoked = s.auth.now().UTC().Truncate(time.Second)
+	if err := s.commit(ctx, "token "+t.ID, "revoked, of "+firstOf(t.User, "nodes"), tokenRecord(t)); err != nil {
+		return nil, s.fail(err)
+	}
+	s.keys.putToken(t)
+	return nil, nil
+}
+
+func denied(message, hint string) *api.Error {
+	return &api.Error{Status: 403, Code: api.CodeDenied, Message: message, Hint: hint}
+}

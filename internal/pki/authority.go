@@ -1,0 +1,239 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Names of files below the authority's directory.
+const (
+	caFile     = "ca.crt"
+	caKeyFile  = "ca.key"
+	serverFile = "server.pem" // certificate and key
+)
+
+// How long certificates hold, and how long before their end they are replaced.
+// All begin a day early: clocks may differ by that much.
+const (
+	caLife, caRenew     = 10 * 365 * 24 * time.Hour, 2 * 365 * 24 * time.Hour
+	leafLife, leafRenew = 90 * 24 * time.Hour, 30 * 24 * time.Hour
+	early               = 24 * time.Hour
+)
+
+// ServerName is the name in every controller's certificate. The pin says which
+// controller it is, so it needs no other.
+const ServerName = "gctld"
+
+// Authority signs. Open makes one; it is safe for concurrent use.
+type Authority struct {
+	dir string
+	now func() time.Time
+	key crypto.Signer
+
+	mu     sync.Mutex
+	ca     *x509.Certificate
+	server *tls.Certificate
+}
+
+// Open reads the authority in dir, or makes it there. The key of the authority
+// never changes; its certificate and the server's are renewed in time.
+func Open(dir string, now func() time.Time) (*Authority, error) {
+	a := &Authority{dir: dir, now: now}
+	var err error
+	if a.key, err = OpenKey(filepath.Join(dir, caKeyFile)); err != nil {
+		return nil, fmt.Errorf("key of the certificate authority: %w", err)
+	}
+	if err := a.renew(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Pin names the authority: the SHA-256 of its public key.
+func (a *Authority) Pin() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return PinOf(a.ca)
+}
+
+// renew replaces what is missing, damaged or near its end.
+func (a *Authority) renew() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.renewLocked()
+}
+
+func (a *Authority) renewLocked() error {
+	if a.ca == nil {
+		a.ca, _ = readCertificate(filepath.Join(a.dir, caFile))
+	}
+	if a.ca == nil || !publicEqual(a.ca.PublicKey, a.key.Public()) || a.now().After(a.ca.NotAfter.Add(-caRenew)) {
+		if err := a.makeCA(); err != nil {
+			return fmt.Errorf("make certificate of the authority: %w", err)
+		}
+	}
+	path := filepath.Join(a.dir, serverFile)
+	if a.server == nil {
+		if c, err := tls.LoadX509KeyPair(path, path); err == nil {
+			a.server = &c
+		}
+	}
+	if a.server == nil || a.now().After(a.server.Leaf.NotAfter.Add(-leafRenew)) || a.now().Before(a.server.Leaf.NotBefore) ||
+		a.server.Leaf.CheckSignatureFrom(a.ca) != nil {
+		if err := a.makeServer(path); err != nil {
+			return fmt.Errorf("make certificate of the controller: %w", err)
+		}
+	}
+	return nil
+}
+
+func (a *Authority) makeCA() error {
+	t := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "gbatch"}, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := a.sign(t, t, a.key.Public(), caLife)
+	if err != nil {
+		return err
+	}
+	if a.ca, err = x509.ParseCertificate(der); err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(a.dir, caFile), certificatePEM(der), 0o644)
+}
+
+func (a *Authority) makeServer(path string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	t := &x509.Certificate{
+		Subject: pkix.Name{CommonName: ServerName}, DNSNames: []string{ServerName},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := a.sign(t, a.ca, key.Public(), leafLife)
+	if err != nil {
+		return err
+	}
+	keyText, err := keyPEM(key)
+	if err != nil {
+		return err
+	}
+	text := append(certificatePEM(der), keyText...)
+	if err := writeFile(path, text, 0o600); err != nil {
+		return err
+	}
+	c, err := tls.X509KeyPair(text, text)
+	a.server = &c
+	return err
+}
+
+// sign fills in what all certificates have.
+func (a *Authority) sign(t, parent *x509.Certificate, public crypto.PublicKey, life time.Duration) ([]byte, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err
+	}
+	t.SerialNumber = serial
+	t.NotBefore, t.NotAfter = a.now().Add(-early), a.now().Add(life)
+	return x509.CreateCertificate(rand.Reader, t, parent, public, a.key)
+}
+
+// ServerTLS is the controller's side of connections: it shows its certificate,
+// and takes none or one of a node.
+func (a *Authority) ServerTLS() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		NextProtos: []string{"http/1.1"}, // streams take the connection over
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if err := a.renewLocked(); err != nil && a.server == nil {
+				return nil, err
+			}
+			shown := *a.server
+			shown.Certificate = [][]byte{a.server.Certificate[0], a.ca.Raw} // the other side looks for the pin
+			return &tls.Config{
+				MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{shown},
+				ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: poolOf(a.ca), Time: a.now,
+			}, nil
+		},
+	}
+}
+
+// SignNode makes a node's certificate for the key in a request (PEM), and
+// returns it with the key's id. Nothing of the request but its key is heeded.
+func (a *Authority) SignNode(name string, request []byte) (certificate []byte, keyID string, err error) {
+	block, _ := pem.Decode(request)
+	if block == nil || block.Type != "CERTIFICATE REQUEST" {
+		return nil, "", errors.New("no certificate request in PEM")
+	}
+	r, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return nil, "", fmt.Errorf("certificate request: %w", err)
+	}
+	if err := r.CheckSignature(); err != nil {
+		return nil, "", fmt.Errorf("certificate request: %w", err)
+	}
+	if k, ok := r.PublicKey.(*ecdsa.PublicKey); !ok || k.Curve != elliptic.P256() {
+		return nil, "", errors.New("certificate request: the key must be ECDSA on P-256")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := &x509.Certificate{
+		Subject:  pkix.Name{CommonName: name},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := a.sign(t, a.ca, r.PublicKey, leafLife)
+	if err != nil {
+		return nil, "", fmt.Errorf("sign certificate of node %s: %w", name, err)
+	}
+	id, err := KeyID(r.PublicKey)
+	return certificatePEM(der), id, err
+}
+
+// OpenKey reads a private key (PEM, ECDSA), or makes it.
+func OpenKey(path string) (crypto.Signer, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		text, err := keyPEM(key)
+		if err != nil {
+			return nil, err
+		}
+		return key, writeFile(path, text, 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return nil, fmt.Errorf("read %s: it holds no key in PEM", path)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	s, ok := key.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("read %s: it is no ECDSA key", path)
+	}
+	return s, nil
+}
