@@ -68,7 +68,7 @@ var readers = []reader{
 	{format: NVCT, name: "task for NVIDIA Cloud Tasks", parse: alone(parseNVCT)},
 	{format: CCluster, name: "CCluster batch job", parse: parseCCluster},
 	{format: TAO, name: "TAO local-docker job", parse: parseTAO},
-	{format: Dstack, name: "dstack task", instead: rewriteIt + ": commands becomes request.docker.command, resources becomes request.resources"},
+	{format: Dstack, name: "dstack task", parse: parseDstack},
 	{format: Kubernetes, name: "Kubernetes Job", parse: parseKubernetes},
 	{format: Slurm, name: "batch script for Slurm", parse: parseSlurm},
 }
@@ -149,7 +149,7 @@ func detectKeys(keys map[string]bool) Format {
 		return Kubernetes
 	case has("backend_type"), has("image", "command") && (has("gpu_count") || has("num_gpu") || has("num_gpus") || has("inputs", "outputs")):
 		return TAO
-	case has("type", "commands"):
+	case has("type", "commands"), has("type", "image"), has("type", "resources"):
 		return Dstack
 	case letters["image_url"] && (letters["hardware_instance_id"] || letters["completions"] || letters["backoff_limit"] || has("image_url")):
 		return CCluster
@@ -193,14 +193,14 @@ func detectLines(text string) Format {
 		if !isKey || key == "" || strings.ContainsAny(key[:1], " \t#-") {
 			continue
 		}
-		value = strings.Trim(strings.TrimSpace(value), `"'`)
-		if key == "type" && (value == "task" || value == "dev-environment" || value == "service") {
+		value, _, _ = strings.Cut(value, " #")
+		if value = strings.Trim(strings.TrimSpace(value), `"'`); key == "type" && dstackTypes[value] != "" {
 			return Dstack
 		}
 		keys[strings.Trim(key, `"'`)] = true
 	}
 	switch f := detectKeys(keys); f {
-	case Kubernetes, CCluster, TAO, NVCT:
+	case Kubernetes, CCluster, TAO, NVCT, Dstack:
 		return f
 	}
 	return Unknown
