@@ -1,4 +1,4 @@
-// Command gsubmit submits a job file.
+// Command gsubmit submits a job file, or a command in an image.
 package main
 
 import (
@@ -14,7 +14,7 @@ type command struct {
 	cli.IDsFlag
 	cli.ISOFlag
 
-	File           string `arg:"" optional:"" default:"-" help:"Job file; \"-\" or nothing reads standard input."`
+	File           string `arg:"" optional:"" default:"-" help:"Job file of any known format; \"-\" or nothing reads standard input."`
 	Format         string `placeholder:"NAME" help:"The file's format, when it shall not be detected (gpulab-v2, ...)."`
 	Project        string `short:"A" help:"Project that is billed, instead of the file's."`
 	Hold           bool   `short:"H" help:"Queue the job on hold."`
@@ -26,6 +26,8 @@ type command struct {
 	Interactive    bool   `short:"i" xor:"then" help:"Start at once or fail, and give the program your terminal. Enter ~ . leaves it; gexec --attach comes back."`
 	IdempotencyKey string `placeholder:"KEY" help:"Submitting again with the same key gives the same job."`
 
+	cli.JobFlags
+
 	Secret []string `sep:"none" placeholder:"NAME[=VALUE|@FILE]" help:"Value of a secret; NAME alone takes it from the environment. May be repeated."`
 }
 
@@ -33,17 +35,19 @@ func (c *command) Run(ctx context.Context, app *cli.App) error {
 	return app.Submit(ctx, cli.SubmitOptions{
 		File: c.File, Format: c.Format, Project: c.Project, Hold: c.Hold, DryRun: c.DryRun,
 		Convert: c.Convert, Wait: c.Wait, Follow: c.Follow, Interactive: c.Interactive, Key: c.IdempotencyKey,
-		Dependency: c.Dependency, Secrets: c.Secret,
+		Dependency: c.Dependency, Secrets: c.Secret, Overrides: c.Overrides(),
 	})
 }
 
 func main() {
 	cli.Main(cli.Program{
 		Name:  "gsubmit",
-		About: "Submit a job file. Prints the job's number, alone when standard output is no terminal.",
+		About: "Submit a job file, a batch script, or with --image a command behind --. Prints the job's number, alone when standard output is no terminal.",
 		Retry: true,
 		Examples: []string{
 			"gsubmit train.json                 # queue the job that train.json describes",
+			"gsubmit --image debian:12 --gpus h100:1 -t 2:00:00 -- nvidia-smi   # a job without a file",
+			"gsubmit --image pytorch:2.4 train.sbatch                          # a script written for Slurm",
 			"gsubmit --follow train.json        # and watch it: the queue, its start, its log",
 			"gsubmit --interactive shell.json   # and work in it: its terminal is yours",
 			"gsubmit --dry-run -A vision a.json # would it be accepted, when and where would it start?",

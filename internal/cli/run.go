@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -94,6 +95,12 @@ func run(p Program, cmd Command, args []string, app *App) (code int) {
 	if err != nil {
 		panic(fmt.Sprintf("flags of %s: %v", p.Name, err)) // a fault of this program
 	}
+	if c, ok := cmd.(interface{ afterDashes([]string) }); ok {
+		if i := slices.Index(args, "--"); i >= 0 {
+			c.afterDashes(args[i+1:])
+			args = args[:i]
+		}
+	}
 	kctx, err := parser.Parse(args)
 	if err != nil {
 		return app.fail(p, usageError("%w; see %s --help", err, p.Name))
@@ -111,6 +118,7 @@ func run(p Program, cmd Command, args []string, app *App) (code int) {
 }
 
 var groups = kong.ExplicitGroups([]kong.Group{
+	{Key: "job", Title: "The job, in place of what its file says"},
 	{Key: "output", Title: "Output"},
 	{Key: "connection", Title: "Connection"},
 })

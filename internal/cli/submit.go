@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
@@ -32,6 +31,8 @@ type SubmitOptions struct {
 	Interactive bool   // start at once or fail, with the user's terminal
 	Key         string // idempotency key; empty: a fresh one
 	Dependency  string // as "afterok:12"; empty: the file's
+
+	Overrides importer.Overrides // in place of the file's; with a command: of a job without a file
 }
 
 // Submit checks a job file, hands it to the controller and does with the job
@@ -40,13 +41,9 @@ func (a *App) Submit(ctx context.Context, o SubmitOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	name, data, err := a.readJobFile(o.File)
+	name, doc, sub, err := a.jobOf(o)
 	if err != nil {
 		return err
-	}
-	doc, sub, err := prepare(data, importer.Format(o.Format))
-	if err != nil {
-		return &exitError{ExitUsage, fileError(name, err)}
 	}
 	if o.Convert {
 		a.noteSecrets(&sub)
@@ -81,10 +78,13 @@ func (a *App) Submit(ctx context.Context, o SubmitOptions) error {
 }
 
 func (o SubmitOptions) check() error {
+	if len(o.Overrides.Command) > 0 && o.File != "-" {
+		return usageError("there is a job file, %s, and a command behind --: give one of them", o.File)
+	}
 	switch {
 	case !o.Interactive:
 		return nil
-	case o.File == "-" && !o.DryRun:
+	case o.File == "-" && !o.DryRun && len(o.Overrides.Command) == 0:
 		return usageError("--interactive gives standard input to the job: name the job file")
 	case o.Hold:
 		return usageError("--interactive starts at once or fails: it cannot be combined with --hold")
@@ -121,16 +121,16 @@ func (a *App) readJobFile(file string) (name string, data []byte, err error) {
 // prepare checks a job file here, so that its author hears of all faults at
 // once, and gives the document to send: the native one as it is, and of other
 // formats its native form with the registry's credentials put back in.
-func prepare(data []byte, format importer.Format) (json.RawMessage, job.Submission, error) {
+func prepare(data []byte, o importer.Options) (json.RawMessage, job.Submission, error) {
+	format := o.Format
 	if format == importer.Unknown {
 		var err error
 		if format, err = importer.Detect(data); err != nil {
 			return nil, job.Submission{}, err
 		}
 	}
-	sub, err := importer.Parse(data, importer.Options{
-		Format: format, Env: os.LookupEnv, Now: job.Instant(time.Now().UnixMilli()), Zone: time.Local,
-	})
+	o.Format = format
+	sub, err := importer.Parse(data, o)
 	if err != nil {
 		return nil, sub, err
 	}

@@ -1,0 +1,68 @@
+package importer
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/job"
+)
+
+func TestQuick(t *testing.T) {
+	o := Overrides{Image: "me:hush@registry.example.org/a:1", Command: []string{"/bin/train", "--lr=1"}, GPUs: "h100:2", CPUs: 3, Time: "1-0", Array: "0-9%2",
+		Env: []string{"A=b=c", "HF_HOME"}, Mount: []string{"/project", "/data:/d:ro"}, NodeList: "n[1-2]", Exclude: "m1", QOS: "high", Retry: 2, Exclusive: true, Requeue: true}
+	sub, err := o.Quick()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sub, err = o.Apply(sub, surroundings); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := json.Marshal(sub.Spec)
+	want := `{"name":"train","request":{"resources":{"gpus":2,"cpus":3,"cpuMemoryGb":12,"gpuModel":["h100"]},"docker":{"image":"registry.example.org/a:1",` +
+		`"command":["/bin/train","--lr=1"],"environment":{"A":"b=c","HF_HOME":"of HF_HOME"},"storage":[{"hostPath":"/project","containerPath":"/project"},` +
+		`{"hostPath":"/data","containerPath":"/d","readOnly":true}]},"scheduling":{"maxDuration":"1 day","restartable":true}},` +
+		`"gbatch":{"exclusive":true,"nodeNames":["n1","n2"],"excludeNodes":["m1"],"qos":"high","tasks":{"indexes":"0-9","parallelism":2},"retry":{"limit":2}}}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if sub.Registry == nil || sub.Registry.Password != "hush" {
+		t.Errorf("login is %v", sub.Registry)
+	}
+}
+
+func TestOverrides(t *testing.T) {
+	base := func() job.Submission {
+		sub, err := job.Parse([]byte(`{"name":"t","request":{"resources":{"gpus":1,"cpus":2,"cpuMemoryGb":4,"gpuModel":"A100"},"docker":{"image":"u:p@example.org/a","environment":{"A":"1"}}},"gbatch":{"secrets":[{"name":"S","value":"v"}]}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sub
+	}
+	sub, err := Overrides{GPUs: "0.5", Mem: "10G", Time: "2 hours", Env: []string{"B=2"}}.Apply(base(), surroundings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := sub.Spec.Request
+	if r.Resources.GPUs != 0.5 || r.Resources.CPUMemoryGB != 10 || r.Resources.CPUs != 2 || r.Scheduling.MaxDuration != 7200 || len(r.Docker.Environment) != 2 ||
+		sub.Registry == nil || sub.Secrets["S"] != "v" {
+		t.Errorf("got %+v, login %v, secrets %v", r, sub.Registry, sub.Secrets)
+	}
+	_, err = Overrides{GPUs: "x:y", Mem: "lots", Time: "soon", Array: "9-1", Env: []string{"NOPE"}, Mount: []string{"a:b:c:d"}, NodeList: "n[", Image: "Bad Image"}.Apply(base(), surroundings)
+	want := `8 problems:
+  --mem: is "lots": want a number of MiB, or a number and K, M, G or T
+  --gpus: is "x:y": want a number, or MODEL:NUMBER
+  --nodelist: is "n[": has a bracket that is not closed, or text behind one
+  --image: is no image reference; write name:tag, registry:port/name:tag, user:password@registry:port/name:tag, name@sha256:<64 hex digits>, oci:/path/layout:tag, oci-archive:/path.tar:tag or docker-archive:/path.tar
+  --env: is "NOPE": is not set where the job is submitted
+  --mount: is "a:b:c:d": want SOURCE:TARGET, or SOURCE:TARGET:ro
+  --time: is "soon": want MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS, DAYS-HOURS:MINUTES or DAYS-HOURS:MINUTES:SECONDS
+  --array: is "9-1": "9-1" ends before it begins`
+	if err == nil {
+		t.Fatal("bad flags were taken")
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
