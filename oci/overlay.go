@@ -58,8 +58,14 @@ func mountOverlayNew(m overlayMount) error {
 	if unix.FsconfigSetString(fs, "gbatch-unknown", "1") == nil {
 		return errNoLowerdirPlus
 	}
+	var names shortNames
+	defer names.close()
 	for i := len(m.Lower) - 1; i >= 0; i-- {
-		err := unix.FsconfigSetString(fs, "lowerdir+", m.Lower[i])
+		name, err := names.of(m.Lower[i])
+		if err != nil {
+			return err
+		}
+		err = unix.FsconfigSetString(fs, "lowerdir+", name)
 		if i == len(m.Lower)-1 && errors.Is(err, unix.EINVAL) {
 			return errNoLowerdirPlus
 		}
@@ -68,7 +74,11 @@ func mountOverlayNew(m overlayMount) error {
 		}
 	}
 	for _, opt := range [][2]string{{"upperdir", m.Upper}, {"workdir", m.Work}, {"source", "gbatch"}} {
-		if err := unix.FsconfigSetString(fs, opt[0], opt[1]); err != nil {
+		name, err := names.of(opt[1])
+		if err == nil {
+			err = unix.FsconfigSetString(fs, opt[0], name)
+		}
+		if err != nil {
 			return fmt.Errorf("set %s %s: %w", opt[0], opt[1], err)
 		}
 	}
@@ -81,6 +91,30 @@ func mountOverlayNew(m overlayMount) error {
 	}
 	defer unix.Close(mnt)
 	return unix.MoveMount(mnt, "", unix.AT_FDCWD, m.Target, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// maxOption is the longest value that fsconfig takes as a string.
+const maxOption = 255
+
+// shortNames keeps open what was named by a handle, as its own path is too long.
+type shortNames []int
+
+func (s *shortNames) of(path string) (string, error) {
+	if len(path) <= maxOption {
+		return path, nil
+	}
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", path, err)
+	}
+	*s = append(*s, fd)
+	return "/proc/self/fd/" + strconv.Itoa(fd), nil
+}
+
+func (s *shortNames) close() {
+	for _, fd := range *s {
+		unix.Close(fd)
+	}
 }
 
 // mountOverlayOld names each layer by a short path to an open handle, as all

@@ -95,11 +95,23 @@ func TestResolveUserStaysInside(t *testing.T) {
 
 // Upper layers hide lower ones, in the order base first.
 func TestLayers(t *testing.T) {
-	for _, n := range []int{2, 127, oci.MaxLayers} { // docker makes 127 at most
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+	for _, tc := range []struct {
+		n    int
+		deep bool // longer paths than fsconfig takes
+	}{{2, false}, {127, false}, {oci.MaxLayers, false}, {2, true}, {oci.MaxLayers, true}} { // docker makes 127 at most
+		n := tc.n
+		t.Run(fmt.Sprint(n, tc.deep), func(t *testing.T) {
 			b := newBox(t, "cat /which; ls /only | wc -l")
+			name := "l"
+			if tc.deep {
+				name = filepath.Join(strings.Repeat("d", 200), strings.Repeat("e", 200))
+				b.cfg.Scratch = filepath.Join(t.TempDir(), name)
+				if err := os.MkdirAll(b.cfg.Scratch, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
 			for i := range n - 1 {
-				dir := filepath.Join(t.TempDir(), "l")
+				dir := filepath.Join(t.TempDir(), name)
 				if err := os.MkdirAll(filepath.Join(dir, "only"), 0o755); err != nil {
 					t.Fatal(err)
 				}

@@ -181,7 +181,13 @@ func (s *logStream) next() (oci.Chunk, error) {
 		}
 	}
 	if s.req.Follow {
-		return s.log.Next(s.ctx, s.off)
+		c, err := s.log.Next(s.ctx, s.off)
+		if err == nil && c.Dropped > 0 {
+			// The follower counts what it gets to know where it is. It shall ask
+			// again, and hear anew where the first byte stands.
+			return c, io.EOF
+		}
+		return c, err
 	}
 	return s.log.ReadAt(s.off)
 }

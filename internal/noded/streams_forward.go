@@ -6,18 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
-	"runtime"
-	"strconv"
 	"sync"
 	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/oci"
+	"gbatch/oci/netns"
 )
 
 // serveForward joins the client's stream with a port of the container. An
@@ -79,9 +76,6 @@ func sendPort(ctx context.Context, st *client.Stream, conn *net.TCPConn) {
 	}
 }
 
-// dialTimeout bounds a connection within this machine.
-const dialTimeout = 10 * time.Second
-
 // dialContainer connects to a port on the loopback interface that the
 // container sees: the machine's, or that of its own network namespace.
 func dialContainer(ctx context.Context, shim *oci.Shim, port uint16) (*net.TCPConn, error) {
@@ -94,57 +88,18 @@ func dialContainer(ctx context.Context, shim *oci.Shim, port uint16) (*net.TCPCo
 		return nil, errors.New("the container has ended")
 	}
 	defer theirs.Close()
-	var conn net.Conn
-	done := make(chan struct{})
-	go func() { // a thread may be lost with it; awaited below
-		defer close(done)
-		err = inNetwork(theirs, func() (err error) {
-			conn, err = dialLoopback(ctx, port)
-			return err
-		})
-	}()
-	<-done
+	conn, err := netns.Dial(ctx, theirs, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
+	if err != nil {
+		var six error
+		if conn, six = netns.Dial(ctx, theirs, netip.AddrPortFrom(netip.IPv6Loopback(), port)); six == nil {
+			return conn, nil
+		}
+	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("nothing listens on port %d of the job", port)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to port %d of the job: %w", port, err)
 	}
-	return conn.(*net.TCPConn), nil
-}
-
-// inNetwork runs f on a thread that is in another network namespace. A thread
-// that cannot come back ends with its goroutine.
-func inNetwork(theirs *os.File, f func() error) error {
-	runtime.LockOSThread()
-	ours, err := os.Open("/proc/thread-self/ns/net")
-	if err != nil {
-		runtime.UnlockOSThread()
-		return err
-	}
-	defer ours.Close()
-	if err := unix.Setns(int(theirs.Fd()), unix.CLONE_NEWNET); err != nil {
-		runtime.UnlockOSThread()
-		return fmt.Errorf("enter the container's network: %w", err)
-	}
-	err = f()
-	if unix.Setns(int(ours.Fd()), unix.CLONE_NEWNET) == nil {
-		runtime.UnlockOSThread()
-	}
-	return err
-}
-
-// dialLoopback tries both loopback addresses, on the calling thread: an
-// address without a name needs no other.
-func dialLoopback(ctx context.Context, port uint16) (net.Conn, error) {
-	d := net.Dialer{Timeout: dialTimeout}
-	text := strconv.Itoa(int(port))
-	conn, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", text))
-	if err == nil {
-		return conn, nil
-	}
-	if conn, six := d.DialContext(ctx, "tcp6", net.JoinHostPort("::1", text)); six == nil {
-		return conn, nil
-	}
-	return nil, err
+	return conn, nil
 }

@@ -2,6 +2,7 @@ package noded
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -131,4 +132,30 @@ func TestLogsArePruned(t *testing.T) {
 	if len(s.a.kept) != 2 || s.a.kept[1].id != rankID(4) {
 		t.Errorf("kept after a restart: %v", s.a.kept)
 	}
+}
+
+// TestFollowOverGap: a follower that counts bytes from where a stream begins
+// always knows where it is: a stream ends where bytes are missing, and the next
+// one says where it goes on.
+func TestFollowOverGap(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.Logs.Quota = 1 << 20 }).start()
+	id := rankID(1)
+	s.want(id, order("dd if=/dev/zero bs=64k count=64 2>/dev/null | tr '\\0' x; echo; echo done"))
+	s.exit(id)
+	const total = 64*64<<10 + len("\ndone\n")
+	first := s.open(api.StreamRequest{Kind: "log", Rank: id, Follow: true})
+	text := s.finish(first)
+	if first.offset != "0" || len(text) == 0 || strings.Trim(text, "x") != "" {
+		t.Fatalf("first part at %s: %d bytes, %.100q", first.offset, len(text), strings.Trim(text, "x"))
+	}
+	second := s.open(api.StreamRequest{Kind: "log", Rank: id, Follow: true, Offset: int64(len(text))})
+	text = s.finish(second)
+	at, err := strconv.Atoi(second.offset)
+	if err != nil || at+len(text) != total || !strings.HasPrefix(text, "\n[gbatch: ") || !strings.HasSuffix(text, "x\ndone\n") {
+		t.Errorf("second part at %s with %d bytes ends at %d, want %d; it begins with %.100q", second.offset, len(text), at+len(text), total, text)
+	}
+	if all := s.read(api.StreamRequest{Kind: "log", Rank: id}); strings.Count(all, "[gbatch: ") != 1 || !strings.HasSuffix(all, "x\ndone\n") {
+		t.Errorf("who does not follow gets %d bytes with %d notices", len(all), strings.Count(all, "[gbatch: "))
+	}
+	s.empty()
 }
