@@ -52,12 +52,14 @@ var below = map[string][]string{
 	"internal/cli":          {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
 		"internal/munge", "internal/pki", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
-	"internal/gpu":          {},
-	"internal/sim":          {"internal/control", "internal/job", "sched", "accounting"},
-	"internal/web":          {"internal/api"},
-	"internal/vmtest":       {},
-	"internal/vmtest/guest": {"internal/vmtest", "oci", "cgroups"},
-	"internal/noded":        {"oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/pki"},
+	"internal/gpu":             {},
+	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting"},
+	"internal/web":             {"internal/api"},
+	"internal/vmtest":          {},
+	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
+	"internal/transfer":        {},
+	"internal/transfer/s3test": {},
+	"internal/noded":           {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/pki"},
 }
 
 // pure packages take now, seed and input and return values.
@@ -67,7 +69,7 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|cgroups|internal/gpu|internal/noded)$|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|cgroups|internal/gpu|internal/noded|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

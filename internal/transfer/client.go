@@ -1,0 +1,39 @@
+package transfer
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"time"
+)
+
+// Client transfers. Its fields are not changed once it is used.
+type Client struct {
+	Guard    Guard
+	Roots    *x509.CertPool // nil: the system's
+	Parallel int            // requests at once, of one transfer
+	Stall    time.Duration  // a try without a byte for that long has failed
+	Pause    time.Duration  // before the second try; it doubles with each
+
+	chunk int64 // of large objects; tests make it small
+}
+
+// New returns a client with what is usual.
+func New(g Guard) *Client {
+	return &Client{Guard: g, Parallel: 8, Stall: time.Minute, Pause: time.Second, chunk: 16 << 20}
+}
+
+// transport is a new one for each transfer, which closes what is idle in the end.
+// Proxies are not used: what they connect to could not be guarded.
+func (c *Client) transport() *http.Transport {
+	return &http.Transport{
+		DialContext:           c.Guard.dial,
+		TLSClientConfig:       &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   30 * time.Second,
+		ResponseHeaderTimeout: c.Stall,
+		MaxIdleConnsPerHost:   c.Parallel,
+		IdleConnTimeout:       time.Minute,
+		DisableCompression:    true, // sizes and offsets are those of the object
+		ForceAttemptHTTP2:     true,
+	}
+}

@@ -1,0 +1,61 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind is what is behind an error, for those who decide whose fault it is.
+type Kind string
+
+// The kinds.
+const (
+	NotFound    Kind = "NOT_FOUND"   // there is no such object
+	Denied      Kind = "DENIED"      // the server does not let us, or the keys are wrong
+	Forbidden   Kind = "FORBIDDEN"   // this site does not let us
+	Invalid     Kind = "INVALID"     // what is there is not what was asked for
+	TooLarge    Kind = "TOO_LARGE"   // more than a site's bound
+	Unreachable Kind = "UNREACHABLE" // the server does not answer as it should, tried several times
+	Local       Kind = "LOCAL"       // this machine's disk
+)
+
+// Error is a transfer that failed, in a sentence for the user that begins with
+// the URI.
+type Error struct {
+	Kind Kind
+	URI  string
+	Text string
+	err  error
+}
+
+func (e *Error) Error() string { return e.URI + ": " + e.Text }
+func (e *Error) Unwrap() error { return e.err }
+
+func fail(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+// at names the URI that an error is about. What is no Error yet came from the
+// network after all tries, or from the disk.
+func at(uri string, err error) error {
+	var e *Error
+	if err == nil {
+		return nil
+	}
+	if errors.As(err, &e) {
+		named := *e
+		if named.URI == "" {
+			named.URI = uri
+		}
+		return &named
+	}
+	return &Error{Kind: Unreachable, URI: uri, Text: plain(err), err: err}
+}
+
+// local marks an error of this machine's files.
+func local(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Kind: Local, Text: "write on the node: " + err.Error(), err: err}
+}

@@ -1,0 +1,419 @@
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Fetch is one transfer to this machine.
+type Fetch struct {
+	URI    string // for messages
+	Source Source
+	// Dir takes the files, in ContentDir, and what the transfer needs to go on
+	// after a break. It is made, and belongs to this transfer alone.
+	Dir    string
+	SHA256 string // of a single object, in hex; empty: not checked
+
+	// MaxBytes bounds all of it; 0: nothing does.
+	MaxBytes int64
+	// Room is asked once, with the bytes that are still to come (-1: nobody
+	// knows), before the first of them.
+	Room func(bytes int64) error
+	// Progress, if set, is called from several goroutines: bytes that are here,
+	// and all, -1 if not known.
+	Progress func(done, total int64)
+}
+
+// ContentDir is where below Fetch.Dir the files are. A single object is there
+// under the name SingleName.
+const (
+	ContentDir = "content"
+	SingleName = "file"
+)
+
+// Fetched is what Fetch brought.
+type Fetched struct {
+	Objects int
+	Bytes   int64
+	Single  bool
+}
+
+// Fetch brings a source here. Called again with the same Dir it goes on with
+// what it has, if that is still the same at the source.
+func (c *Client) Fetch(ctx context.Context, f Fetch) (Fetched, error) {
+	list, err := f.Source.List(ctx)
+	if err != nil {
+		return Fetched{}, at(f.URI, err)
+	}
+	return c.FetchListed(ctx, f, list)
+}
+
+// FetchListed is Fetch with what the source's List has told.
+func (c *Client) FetchListed(ctx context.Context, f Fetch, list []Object) (Fetched, error) {
+	x := &fetching{Fetch: f, c: c, single: len(list) == 1 && list[0].Name == ""}
+	err := x.run(ctx, list)
+	if err != nil && ctx.Err() != nil {
+		return Fetched{}, context.Cause(ctx)
+	}
+	return Fetched{Objects: len(list), Bytes: x.done.Load(), Single: x.single}, at(f.URI, err)
+}
+
+// fetching is a transfer under way.
+type fetching struct {
+	Fetch
+	c      *Client
+	single bool
+	root   *os.Root
+	total  int64
+	done   atomic.Int64
+}
+
+func (x *fetching) run(ctx context.Context, list []Object) error {
+	if err := os.MkdirAll(filepath.Join(x.Dir, ContentDir), 0o755); err != nil {
+		return local(err)
+	}
+	if err := os.MkdirAll(filepath.Join(x.Dir, "parts"), 0o700); err != nil {
+		return local(err)
+	}
+	root, err := os.OpenRoot(filepath.Join(x.Dir, ContentDir))
+	if err != nil {
+		return local(err)
+	}
+	defer root.Close()
+	x.root = root
+	if x.single {
+		list[0].Name = SingleName
+	}
+	seen := map[string]bool{}
+	for _, o := range list {
+		if err := checkName(o.Name); err != nil {
+			return err
+		}
+		if seen[o.Name] {
+			return fail(Invalid, "object %.100q is there twice", o.Name)
+		}
+		seen[o.Name] = true
+	}
+	missing, err := x.missing(list)
+	if err != nil {
+		return err
+	}
+	if err := x.bringAll(ctx, missing); err != nil {
+		return err
+	}
+	return local(os.RemoveAll(filepath.Join(x.Dir, "parts")))
+}
+
+// missing says what is not here yet, and asks for room for it.
+func (x *fetching) missing(list []Object) ([]Object, error) {
+	before := map[string]Object{}
+	manifest := filepath.Join(x.Dir, "manifest.json")
+	if b, err := os.ReadFile(manifest); err == nil {
+		var old []Object
+		_ = json.Unmarshal(b, &old) // a damaged one is none
+		for _, o := range old {
+			before[o.Name] = o
+		}
+	}
+	var out []Object
+	var need int64
+	for _, o := range list {
+		if x.total >= 0 {
+			x.total += o.Size
+		}
+		if o.Size < 0 {
+			x.total, need = -1, -1
+		}
+		st, err := x.root.Lstat(o.Name)
+		if err == nil && o.Version != "" && before[o.Name] == o && st.Size() == o.Size {
+			x.done.Add(o.Size)
+			continue
+		}
+		if err == nil {
+			if err := x.root.RemoveAll(o.Name); err != nil {
+				return nil, local(err)
+			}
+		}
+		out = append(out, o)
+		if need >= 0 {
+			need += o.Size
+		}
+	}
+	b, err := json.Marshal(list)
+	if err == nil {
+		err = replace(manifest, b)
+	}
+	if err != nil {
+		return nil, local(err)
+	}
+	if x.MaxBytes > 0 && x.total > x.MaxBytes {
+		return nil, x.tooLarge()
+	}
+	if x.Room != nil && len(out) > 0 {
+		return out, x.Room(need)
+	}
+	return out, nil
+}
+
+// replace writes a small file as a whole.
+func replace(path string, b []byte) error {
+	if err := os.WriteFile(path+".new", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// bringAll works on several pieces at once: on files, and on parts of large ones.
+func (x *fetching) bringAll(ctx context.Context, list []Object) error {
+	outer := ctx
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, x.c.Parallel))
+	for _, o := range list {
+		if ctx.Err() != nil {
+			break
+		}
+		p, err := x.open(o)
+		if err != nil {
+			_ = group.Wait()
+			return err
+		}
+		for i := range p.pieces {
+			if p.has(i) {
+				continue
+			}
+			group.Go(func() error { return named(o, x.single, x.bring(ctx, p, i)) })
+		}
+		if p.left.Load() == 0 { // the last pieces came before the break
+			if err := x.finish(p); err != nil {
+				_ = group.Wait()
+				return named(o, x.single, err)
+			}
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(outer)
+}
+
+// named says which object of several an error is about.
+func named(o Object, single bool, err error) error {
+	var e *Error
+	if err == nil || single || !errors.As(err, &e) || e.URI != "" {
+		return err
+	}
+	return &Error{Kind: e.Kind, Text: fmt.Sprintf("object %q: %s", o.Name, e.Text), err: err}
+}
+
+// partial is an object of which not all is here. Beside its bytes lies a map
+// with a byte for each piece that is.
+type partial struct {
+	Object
+	path   string
+	pieces int
+	size   int64 // of a piece
+	have   []byte
+	left   atomic.Int64
+}
+
+func (p *partial) has(i int) bool { return p.have[i] == 1 }
+
+func (p *partial) interval(i int) (from, to int64) {
+	if p.Size < 0 {
+		return 0, -1
+	}
+	return int64(i) * p.size, min(int64(i+1)*p.size, p.Size)
+}
+
+// open makes the file of an object, or finds what is there of it.
+func (x *fetching) open(o Object) (*partial, error) {
+	sum := sha256.Sum256([]byte(o.Name + "\x00" + o.Version + "\x00" + fmt.Sprint(o.Size)))
+	p := &partial{Object: o, path: filepath.Join(x.Dir, "parts", hex.EncodeToString(sum[:16])), size: x.c.chunk, pieces: 1}
+	if o.Size > p.size && !o.Whole {
+		p.pieces = int((o.Size + p.size - 1) / p.size)
+	} else {
+		p.size = o.Size
+	}
+	f, err := os.OpenFile(p.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, local(err)
+	}
+	defer f.Close()
+	if o.Size >= 0 {
+		if err := f.Truncate(o.Size); err != nil {
+			return nil, local(err)
+		}
+	}
+	p.have = make([]byte, p.pieces)
+	if b, err := os.ReadFile(p.path + ".map"); err == nil && o.Version != "" && len(b) <= p.pieces {
+		copy(p.have, b)
+	}
+	if o.Size == 0 {
+		p.have[0] = 1
+	}
+	for i, h := range p.have {
+		if h == 0 {
+			p.left.Add(1)
+			continue
+		}
+		from, to := p.interval(i)
+		x.done.Add(to - from)
+	}
+	return p, nil
+}
+
+// bring fetches one piece, and finishes the object with the last one.
+func (x *fetching) bring(ctx context.Context, p *partial, i int) error {
+	from, to := p.interval(i)
+	f, err := os.OpenFile(p.path, os.O_RDWR, 0)
+	if err != nil {
+		return local(err)
+	}
+	defer f.Close()
+	at := from
+	err = x.c.retry(ctx, func(ctx context.Context) (bool, error) {
+		if p.Whole && at > 0 { // from its beginning again
+			x.done.Add(-at)
+			at = 0
+		}
+		began := at
+		err := x.read(ctx, p, f, &at, to)
+		return at > began && !p.Whole, err
+	})
+	if err != nil {
+		return err
+	}
+	if p.Size < 0 {
+		if err := f.Truncate(at); err != nil {
+			return local(err)
+		}
+	}
+	if err := p.note(i); err != nil {
+		return local(err)
+	}
+	if p.left.Add(-1) > 0 {
+		return nil
+	}
+	return x.finish(p)
+}
+
+// read makes one try to get the bytes from *at on.
+func (x *fetching) read(ctx context.Context, p *partial, f *os.File, at *int64, to int64) error {
+	ctx, counted, stop := x.c.watch(ctx, func(n int) { x.tell(int64(n)) })
+	defer stop()
+	src := p.Object
+	if x.single {
+		src.Name = ""
+	}
+	body, err := x.Source.Open(ctx, src, *at, to)
+	if err != nil {
+		return because(ctx, err)
+	}
+	defer body.Close()
+	var out io.Writer = io.NewOffsetWriter(f, *at)
+	in := counted(body)
+	if to < 0 && x.MaxBytes > 0 {
+		in = io.LimitReader(in, x.MaxBytes+1)
+	}
+	n, err := io.Copy(diskWriter{out}, in)
+	*at += n
+	switch {
+	case to < 0 && x.MaxBytes > 0 && *at > x.MaxBytes:
+		return x.tooLarge()
+	case err != nil:
+		return because(ctx, err)
+	case to >= 0 && *at < to:
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+func (x *fetching) tooLarge() error {
+	return fail(TooLarge, "has more than the %d MiB that are left of what this site lets a job bring", x.MaxBytes>>20)
+}
+
+// diskWriter tells errors of the disk from those of the network.
+type diskWriter struct{ io.Writer }
+
+func (w diskWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	return n, local(err)
+}
+
+func (x *fetching) tell(n int64) {
+	done := x.done.Add(n)
+	if x.Progress != nil {
+		x.Progress(done, x.total)
+	}
+}
+
+// note writes down that a piece is here, after its bytes.
+func (p *partial) note(i int) error {
+	if p.Version == "" {
+		return nil
+	}
+	f, err := os.OpenFile(p.path+".map", os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte{1}, int64(i))
+	return errors.Join(err, f.Close())
+}
+
+// finish puts a whole object to its place.
+func (x *fetching) finish(p *partial) error {
+	if x.SHA256 != "" && x.single {
+		if err := x.checkSum(p.path); err != nil {
+			return errors.Join(err, os.Remove(p.path+".map"))
+		}
+	}
+	if dir := filepath.Dir(p.Name); dir != "." {
+		if err := x.root.MkdirAll(dir, 0o755); err != nil {
+			if errors.Is(err, fs.ErrExist) || isNotDir(err) {
+				return fail(Invalid, "is both a file and a directory")
+			}
+			return local(err)
+		}
+	}
+	if err := os.Chmod(p.path, 0o644); err != nil {
+		return local(err)
+	}
+	// Nobody but us writes below the content directory, and names are local.
+	if err := os.Rename(p.path, filepath.Join(x.Dir, ContentDir, p.Name)); err != nil {
+		if isNotDir(err) {
+			return fail(Invalid, "is both a file and a directory")
+		}
+		return local(err)
+	}
+	if err := os.Remove(p.path + ".map"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return local(err)
+	}
+	return nil
+}
+
+func (x *fetching) checkSum(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return local(err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return local(err)
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != x.SHA256 {
+		return fail(Invalid, "has the SHA-256 %s, and %s was expected", got, x.SHA256)
+	}
+	return nil
+}
