@@ -20,7 +20,7 @@ import (
 )
 
 // privateRegistry wants a login, and can be told to send damaged layers or to
-// send none until a channel is closed.
+// stop in the middle of each until a channel is closed.
 type privateRegistry struct {
 	host    string
 	damaged atomic.Bool
@@ -38,12 +38,9 @@ func newPrivateRegistry(t *testing.T) *privateRegistry {
 			return
 		}
 		layer := strings.Contains(r.URL.Path, "/blobs/") && r.Method == http.MethodGet
-		if stalled := p.stalled.Load(); stalled != nil && layer {
-			p.waiting.Add(1)
-			select {
-			case <-*stalled:
-			case <-r.Context().Done():
-			}
+		if stalled := p.stalled.Load(); stalled != nil && layer && !p.damaged.Load() {
+			p.serveHalf(w, r, inner, *stalled)
+			return
 		}
 		if layer && p.damaged.Load() {
 			w.Header().Set("Content-Length", "5")
@@ -66,6 +63,25 @@ func newPrivateRegistry(t *testing.T) *privateRegistry {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// serveHalf sends half of a layer, and the rest when it may.
+func (p *privateRegistry) serveHalf(w http.ResponseWriter, r *http.Request, inner http.Handler, stalled <-chan struct{}) {
+	whole := httptest.NewRecorder()
+	inner.ServeHTTP(whole, r)
+	for k, v := range whole.Header() {
+		w.Header()[k] = v
+	}
+	w.WriteHeader(whole.Code)
+	body := whole.Body.Bytes()
+	_, _ = w.Write(body[:len(body)/2])
+	_ = http.NewResponseController(w).Flush()
+	p.waiting.Add(1)
+	select {
+	case <-stalled:
+		_, _ = w.Write(body[len(body)/2:])
+	case <-r.Context().Done():
+	}
 }
 
 // secret must not be found anywhere but in the daemon's memory.

@@ -1,0 +1,105 @@
+package noded
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+)
+
+// onDisk puts a site's state on a file system of its own.
+func onDisk(t *testing.T, mount func(dir string) error) *site {
+	t.Helper()
+	needContainers(t)
+	dir, err := os.MkdirTemp("/tmp", "gbatch-disk-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mount(dir); err != nil {
+		t.Skip("SKIPPED, no file system for it: ", err)
+	}
+	t.Cleanup(func() { // after the daemon has stopped
+		if err := errors.Join(unix.Unmount(dir, 0), os.Remove(dir)); err != nil {
+			t.Errorf("remove disk: %v", err)
+		}
+	})
+	return newSite(t, func(c *Config) {
+		c.StateDir, c.MinFree = filepath.Join(dir, c.Name), 8<<20
+	})
+}
+
+// TestJobFillsDisk: a job that writes until the node's disk is full makes the
+// node say so and take no jobs, keeps its own result, and takes the fault away
+// with it.
+func TestJobFillsDisk(t *testing.T) {
+	s := onDisk(t, func(dir string) error { return unix.Mount("tmpfs", dir, "tmpfs", 0, "size=96m") }).start()
+	id := rankID(1)
+	s.want(id, order("trap 'exit 7' TERM; cat /dev/zero > /big; echo full; while :; do sleep 0.05; done", func(o *api.RunOrder) { o.Allocation.MemBytes = 512 << 20 }))
+	until(t, "the node to say that its disk is full", func() bool {
+		s.nudge()
+		list := s.unhealthy()
+		return len(list) > 0 && strings.HasPrefix(list[0], "disk full: ")
+	})
+	if e, _ := s.runNoLog(rankID(2), order("true")); e.Code != 0 && e.Reason != job.Server {
+		t.Errorf("a rank on a full disk: %+v; want the node's fault", e)
+	}
+	s.halt() // what is there can be taken over
+	s.start()
+	s.phase(id, api.PhaseRunning)
+	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 20_000, Reason: job.ByUser})
+	if e := s.exit(id); e.Code != 7 || e.Reason != job.ByUser {
+		t.Errorf("the job that filled it: %+v; want its own code", e)
+	}
+	s.drop(id)
+	until(t, "the node to be well again", func() bool { s.nudge(); return len(s.unhealthy()) == 0 })
+	if e, out := s.run(rankID(3), order("echo next")); e.Code != 0 || out != "next\n" {
+		t.Errorf("the next job: %+v, %q", e, out)
+	}
+	s.empty()
+}
+
+// TestDiskTurnsReadOnly: as file systems do on errors. The node says so, what
+// runs goes on; how it ends cannot be recorded, and is told as the node's fault.
+func TestDiskTurnsReadOnly(t *testing.T) {
+	var disk string
+	s := onDisk(t, func(dir string) error {
+		disk = dir
+		image := filepath.Join(t.TempDir(), "disk")
+		for _, args := range [][]string{{"truncate", "-s", "256M", image}, {"mkfs.ext4", "-q", image}, {"mount", "-o", "loop", image, dir}} {
+			if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+				return errors.Join(err, errors.New(string(out)))
+			}
+		}
+		return nil
+	}).start()
+	id := rankID(1)
+	s.want(id, order(patient))
+	s.ready(id)
+	if out, err := exec.Command("mount", "-o", "remount,abort", disk).CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED, this file system cannot be made to fail: %v %s", err, out)
+	}
+	until(t, "the node to say so", func() bool {
+		s.nudge()
+		return strings.Contains(strings.Join(s.unhealthy(), "; "), "read-only file system")
+	})
+	if e, _ := s.runNoLog(rankID(2), order("true")); e.Reason != job.Server && e.Reason != job.NodeFail {
+		t.Errorf("a new rank: %+v; want the node's fault", e)
+	}
+	if p := s.phase(id, api.PhaseRunning).Phase; p != api.PhaseRunning {
+		t.Errorf("the running rank is %s", p)
+	}
+	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 20_000, Reason: job.ByUser})
+	e := s.exit(id)
+	t.Logf("the running one ended with %+v", e)
+	if e.Reason != job.ByUser && e.Reason != job.NodeFail && e.Reason != job.Server {
+		t.Errorf("the running one: %+v", e)
+	}
+	s.drop(id)
+}
