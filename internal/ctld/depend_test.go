@@ -26,11 +26,11 @@ func TestDependencies(t *testing.T) {
 		r.Dependency = dep
 		return r
 	}
-	s.node("n1")
 	first := s.submit(hello(1), "")
 	s.act("cancel", "1")
 	s.submit(hello(1), "")
 	s.act("cancel", "2")
+	s.node("n1") // not before: a job that was assigned would have to be stopped first
 	s.stop()
 	s.start()
 	if d := s.job("1"); d.State != job.Cancelled {
