@@ -268,7 +268,11 @@ func (c *Controller) checkJob(j *Job) error {
 	if !j.State.Active() {
 		return nil
 	}
-	for _, r := range j.Attempt.Ranks {
+	held, _ := c.sched.Running(schedID(j.Number))
+	for i, r := range j.Attempt.Ranks {
+		if i >= len(held.Ranks) || held.Ranks[i].MilliCPU != r.Alloc.MilliCPU || held.Ranks[i].MemMiB != r.Alloc.MemMiB {
+			return fmt.Errorf("its rank %d holds %s, and not to the scheduler", i, sizeText(r.Alloc))
+		}
 		n := c.node(r.Alloc.Node)
 		if n == nil {
 			return fmt.Errorf("it runs on %s, which is no node", r.Alloc.Node)

@@ -39,7 +39,7 @@ func TestAnyHistory(t *testing.T) {
 }
 
 func (w *world) randomStep(rt *rapid.T) {
-	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "wait", "restart", "reinstall", "reserve"}).Draw(rt, "step") {
+	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "wait", "restart", "reinstall", "reserve", "resize", "resize"}).Draw(rt, "step") {
 	case "submit":
 		spec := &job.Spec{Name: "x"}
 		spec.Request.Resources = job.Resources{CPUs: rapid.IntRange(1, 5).Draw(rt, "cpus"), GPUs: float64(rapid.IntRange(-1, 2).Draw(rt, "gpus")), CPUMemoryGB: 1}
@@ -68,6 +68,9 @@ func (w *world) randomStep(rt *rapid.T) {
 	case "reserve":
 		w.apply(Reserve{Window: sched.Window{Name: "w", Start: w.now, End: w.now + sched.Time(rapid.IntRange(1, 600).Draw(rt, "seconds"))*sched.Second,
 			Nodes: []string{"n1"}, GPUsPerNode: rapid.IntRange(0, 2).Draw(rt, "GPUs kept"), Maintenance: true}})
+	case "resize":
+		w.apply(Resize{Number: job.Number(rapid.IntRange(1, 20).Draw(rt, "job")), By: "ann",
+			MilliCPU: int64(rapid.IntRange(0, 4).Draw(rt, "cores")) * 1000, MemMiB: int64(rapid.IntRange(0, 40).Draw(rt, "GiB")) << 10})
 	case "reinstall":
 		w.node("n1", 4, 1, "H100", rapid.SampledFrom([]string{"one", "two"}).Draw(rt, "instance"))
 	}
@@ -83,6 +86,9 @@ func (w *world) randomStatus(rt *rapid.T) {
 	id := j.RankID(i)
 	id.Attempt -= uint32(rapid.IntRange(0, 1).Draw(rt, "old"))
 	st := job.RankStatus{ID: id, Phase: rapid.SampledFrom([]job.Phase{job.PhaseAccepted, job.PhasePulling, job.PhaseStarting, job.PhaseRunning, job.PhaseEnded, "nonsense"}).Draw(rt, "phase")}
+	if q := j.Attempt.Ranks[i].Resize; q != nil && rapid.Bool().Draw(rt, "resized") {
+		st.Resize = &job.Resized{Seq: q.Seq, Error: rapid.SampledFrom([]string{"", "no"}).Draw(rt, "refused")}
+	}
 	if st.Phase == job.PhaseEnded && rapid.Bool().Draw(rt, "exit") {
 		st.Exit = &job.Exit{EndedMS: int64(w.now), StartedMS: int64(w.now)}
 		if rapid.Bool().Draw(rt, "fails") {

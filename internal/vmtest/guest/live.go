@@ -101,6 +101,37 @@ func (b *box) update() error {
 			return fmt.Errorf("after %+v: memory %s, swap %s, cpus %s", s.change, memory, swap, cpus)
 		}
 	}
+	return b.refuseLess()
+}
+
+// refuseLess asks for less memory than is held: the kernel of v2 would kill for it.
+func (b *box) refuseLess() error {
+	run := func(script string) error {
+		p, err := b.shim.Exec(oci.ExecRequest{Args: []string{"/bin/sh", "-c", script}}, oci.ExecStdio{})
+		if err != nil {
+			return err
+		}
+		if code, err := p.Wait(); err != nil || code != 0 {
+			return fmt.Errorf("%s: code %d, %v", script, code, err)
+		}
+		return nil
+	}
+	if err := run("dd if=/dev/zero of=/dev/shm/f bs=1M count=30"); err != nil {
+		return err
+	}
+	err := b.shim.Update(cgroups.Limits{MemoryBytes: 16 << 20})
+	if err == nil || !strings.Contains(err.Error(), "cannot be taken away, more than 16 MiB") {
+		return fmt.Errorf("less than is held: %v", err)
+	}
+	if memory := b.kernel("memory.limit_in_bytes", "memory.max"); memory != "100663296" {
+		return fmt.Errorf("refused, and the limit is %s", memory)
+	}
+	if err := run("rm /dev/shm/f"); err != nil {
+		return err
+	}
+	if s, err := b.shim.Stats(); err != nil || s.OOMKills > 0 {
+		return fmt.Errorf("after it: %+v, %v", s, err)
+	}
 	return nil
 }
 
