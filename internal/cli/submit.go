@@ -32,6 +32,8 @@ type SubmitOptions struct {
 	Key         string // idempotency key; empty: a fresh one
 	Dependency  string // as "afterok:12"; empty: the file's
 
+	NVCT *importer.NVCTFlags // a task of NVIDIA Cloud Tasks: the flags, and File unless it is empty
+
 	Overrides importer.Overrides // in place of the file's; with a command: of a job without a file
 }
 

@@ -53,10 +53,13 @@ func (a *App) jobOf(o SubmitOptions) (name string, doc json.RawMessage, sub job.
 		Format: importer.Format(o.Format), Image: o.Overrides.Image,
 		Env: os.LookupEnv, Now: job.Instant(time.Now().UnixMilli()), Zone: time.Local,
 	}
-	if len(o.Overrides.Command) > 0 {
+	switch {
+	case o.NVCT != nil:
+		return a.nvctTask(o)
+	case len(o.Overrides.Command) > 0:
 		name = "gsubmit"
 		sub, err = o.Overrides.Quick()
-	} else {
+	default:
 		var data []byte
 		if name, data, err = a.readJobFile(o.File); err != nil {
 			return name, nil, sub, err
@@ -67,6 +70,27 @@ func (a *App) jobOf(o SubmitOptions) (name string, doc json.RawMessage, sub job.
 		if sub, err = o.Overrides.Apply(sub, here); err == nil {
 			doc, err = sub.Document()
 		}
+	}
+	if err != nil {
+		return name, nil, sub, &exitError{ExitUsage, fileError(name, err)}
+	}
+	return name, doc, sub, nil
+}
+
+// nvctTask is jobOf for a task that flags describe, with or without a file.
+func (a *App) nvctTask(o SubmitOptions) (name string, doc json.RawMessage, sub job.Submission, err error) {
+	name = "gsubmit"
+	var data []byte
+	if o.File != "" {
+		if name, data, err = a.readJobFile(o.File); err != nil {
+			return name, nil, sub, err
+		}
+		if len(data) == 0 {
+			return name, nil, sub, usageError("%s is empty", name)
+		}
+	}
+	if sub, err = importer.ParseNVCT(data, *o.NVCT); err == nil {
+		doc, err = sub.Document()
 	}
 	if err != nil {
 		return name, nil, sub, &exitError{ExitUsage, fileError(name, err)}

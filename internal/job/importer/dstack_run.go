@@ -189,7 +189,12 @@ func (t *dstack) applyImage(d *decoder, n *node) {
 			t.sub.Registry = nil
 		}
 	}
-	if image != nil {
+	switch {
+	case image != nil:
+		return
+	case t.o.Image != "":
+		t.sub.Spec.Request.Docker.Image = t.o.Image
+		d.becomes("request.docker.image", n)
 		return
 	}
 	alias := "default"
@@ -268,14 +273,14 @@ func (t *dstack) applyCommand(d *decoder, n *node) {
 		docker.Command = job.Command{Argv: t.commands}
 	case len(t.commands) > 0:
 		shell := t.shell
-		if shell == "" && n.given("image") != nil {
+		if shell == "" && docker.Image != "" {
 			shell = "/bin/sh"
 		} else if shell == "" {
-			shell = "/bin/bash"
+			shell = "/bin/bash" // the default image has it
 		}
 		g.Entrypoint = []string{shell}
 		docker.Command = job.Command{Argv: []string{"-i", "-c", joinCommands(t.commands)}}
-	case n.given("image") == nil && (at == nil || !d.bad[at]):
+	case n.given("image") == nil && t.o.Image == "" && (at == nil || !d.bad[at]):
 		d.missing(n, "commands", "give commands, or an image whose own program runs")
 	}
 }

@@ -33,6 +33,7 @@ type node struct {
 	plain bool   // YAML without quotes, where yes and off may be truth values
 	text  string // a string decoded, a number as written, "true" or "false"
 	kids  []*node
+	flag  string // the flag of the command line that gave it; empty: the document did
 }
 
 // Bounds of a document, aliases expanded.
@@ -81,6 +82,9 @@ func (n *node) given(key string) *node {
 
 // path is the place of a value as people write it: spec.containers[2].image.
 func (n *node) path() string {
+	if n.flag != "" {
+		return n.flag
+	}
 	if n.up == nil {
 		return ""
 	}
