@@ -20,7 +20,7 @@ type command struct {
 	Explain explainCommand `cmd:"" help:"Why a job waits, and what would help."`
 	Secret  secretCommand  `cmd:"" help:"Give a job that waits or runs new values of its secrets."`
 	Wait    waitCommand    `cmd:"" help:"Wait until jobs have ended."`
-	Update  updateCommand  `cmd:"" help:"Give a running job other CPU and memory."`
+	Update  updateCommand  `cmd:"" help:"Give a running job other CPU and memory, or a waiting one another priority."`
 }
 
 type listCommand struct {
@@ -83,13 +83,17 @@ type waitCommand struct {
 func (c *waitCommand) Run(ctx context.Context, app *cli.App) error { return app.WaitFor(ctx, c.IDs) }
 
 type updateCommand struct {
-	ID   string `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
-	CPUs int    `name:"cpus" help:"Cores for each of its containers."`
-	Mem  int    `placeholder:"GIB" help:"Memory for each of its containers, GiB, without its tmpfs."`
+	ID       string `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
+	CPUs     int    `name:"cpus" help:"Cores for each of its containers."`
+	Priority *int   `help:"Of a waiting job: what is added to its priority. Only operators may raise it."`
+	Mem      int    `placeholder:"GIB" help:"Memory for each of its containers, GiB, without its tmpfs."`
 }
 
 func (c *updateCommand) Run(ctx context.Context, app *cli.App) error {
-	return app.Resize(ctx, c.ID, c.CPUs, c.Mem)
+	if c.Priority == nil {
+		return app.Resize(ctx, c.ID, c.CPUs, c.Mem)
+	}
+	return app.Reprioritize(ctx, c.ID, *c.Priority, c.CPUs+c.Mem > 0)
 }
 
 func main() {

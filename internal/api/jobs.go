@@ -64,7 +64,18 @@ type Job struct {
 	Private    bool       `json:"private,omitempty"`
 	Priority   int64      `json:"priority,omitempty"`
 	QOS        string     `json:"qos,omitempty"`
-	Dependency string     `json:"dependency,omitempty"` // what it waits for still, as "afterok:12"
+
+	Restart   *RestartInfo `json:"restartInfo,omitempty"` // of a job that continues a halted one
+	Successor job.Number   `json:"successor,omitempty"`   // of a halted job: who continues it
+
+	Dependency string `json:"dependency,omitempty"` // what it waits for still, as "afterok:12"
+}
+
+// RestartInfo says what a job continues.
+type RestartInfo struct {
+	InitialJobUUID string     `json:"initialJobUuid"` // of the first
+	RestartCount   int        `json:"restartCount"`   // how many were halted before
+	Of             job.Number `json:"of"`             // the one before
 }
 
 // JobList is the answer of GET /v1/jobs. Filters (query): state, user,
@@ -161,6 +172,9 @@ type ActionRequest struct {
 	State   string   `json:"state,omitempty"`
 	Name    string   `json:"name,omitempty"`
 	Count   bool     `json:"count,omitempty"` // only say how many it would touch
+
+	Signal   string `json:"signal,omitempty"`   // of action signal: as USR1
+	Priority int    `json:"priority,omitempty"` // of action update
 }
 
 // ActionResponse says what was done to each job, in the order asked.

@@ -149,6 +149,8 @@ type Order struct {
 	Paused bool `json:"paused,omitempty"`
 	// Resize: it shall have other CPU and memory. Answered by the rank's status.
 	Resize *Resize `json:"resize,omitempty"`
+	// Signals: its program shall be sent those that it was not sent yet.
+	Signals []Signal `json:"signals,omitempty"`
 	// Secrets is set when the node does not have these values yet.
 	Secrets *Secrets  `json:"secrets,omitempty"`
 	Run     *RunOrder `json:"run,omitempty"` // absent when the node's request listed the rank
@@ -159,6 +161,12 @@ type Resize struct {
 	Seq      uint64 `json:"seq"` // job.Resized names it
 	CPUs     int    `json:"cpus"`
 	MemBytes int64  `json:"memBytes"`
+}
+
+// Signal is one for a program that goes on. A node sends each at most once.
+type Signal struct {
+	Seq  uint32 `json:"seq"`
+	Name string `json:"name"` // as USR1
 }
 
 // Stop asks for a rank's end: signal, grace, then KILL.
@@ -184,6 +192,8 @@ type RunOrder struct {
 	LimitMS    int64       `json:"limitMs,omitempty"`    // run time left; 0: none
 	GraceMS    int64       `json:"graceMs"`              // between TERM and KILL at the limit
 	Digest     string      `json:"digest,omitempty"`     // image manifest to use, once known
+	Restarts   int         `json:"restarts,omitempty"`   // attempts of the jobs that this one continues
+	Initial    string      `json:"initial,omitempty"`    // UUID of the first of them; empty: it continues none
 }
 
 // Peer is where a rank of a gang runs.

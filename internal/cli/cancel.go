@@ -11,7 +11,8 @@ import (
 // CancelOptions are which jobs gcancel acts on and how. Either IDs or filters.
 type CancelOptions struct {
 	IDs      []string
-	Action   string // cancel, hold, release, pause, resume
+	Action   string // cancel, hold, release, pause, resume, requeue, halt, signal
+	Signal   string // with signal
 	Me       bool
 	Users    []string
 	Projects []string
@@ -37,6 +38,7 @@ func (a *App) Cancel(ctx context.Context, o CancelOptions) error {
 	}
 	all := api.ActionResponse{Results: []api.ActionResult{}}
 	for _, req := range requests {
+		req.Signal = o.Signal
 		resp, err := a.Client.Action(ctx, o.Action, &req)
 		if err != nil {
 			return err

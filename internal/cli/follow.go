@@ -11,7 +11,8 @@ import (
 )
 
 // followJob shows what becomes of a job: a status line until it runs, then its
-// log, then how it ended. It ends with the job's exit code.
+// log, then how it ended; of one that was halted, what becomes of the job that
+// continues it. It ends with the job's exit code.
 func (a *App) followJob(ctx context.Context, id string) error {
 	d, err := a.awaitRun(ctx, id)
 	if err != nil {
@@ -21,6 +22,9 @@ func (a *App) followJob(ctx context.Context, id string) error {
 		if d, err = a.followLog(ctx, id, d); err != nil {
 			return a.interrupted(err, id, d)
 		}
+	}
+	if next, ok := a.successor(d); ok {
+		return a.followJob(ctx, next)
 	}
 	return a.jobEnd(d)
 }

@@ -12,13 +12,14 @@ import (
 	"gbatch/internal/job"
 )
 
-// WaitFor waits until all these jobs have ended and prints how each did. It
+// WaitFor waits until all these jobs, and those that continue them when they are
+// halted, have ended and prints how each did. It
 // fails unless all have finished well.
 func (a *App) WaitFor(ctx context.Context, ids []string) error {
 	bad := 0
 	var failed error
 	for _, id := range ids {
-		d, err := a.watch(ctx, id, func(*api.JobDetail) bool { return false })
+		d, err := a.watchEnd(ctx, id)
 		switch {
 		case client.IsCode(err, api.CodeNotFound) && len(ids) > 1:
 			a.say("%s: %v", id, err)
@@ -75,7 +76,7 @@ func outcome(d *api.JobDetail) string {
 // waitJob waits for a job's end, in silence but for broken connections, and
 // ends with the job's exit code.
 func (a *App) waitJob(ctx context.Context, id string) error {
-	d, err := a.watch(ctx, id, func(*api.JobDetail) bool { return false })
+	d, err := a.watchEnd(ctx, id)
 	if err != nil {
 		return a.interrupted(err, id, d)
 	}

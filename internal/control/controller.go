@@ -21,6 +21,7 @@ type Config struct {
 	MaxRun      sched.Time // longest limit a job may ask
 	DefaultMin  sched.Time // guaranteed run time of a job that asks none
 	Grace       sched.Time // between TERM and KILL
+	MaxGrace    sched.Time // the longest that a job may ask instead; 0: no bound
 	SuspectTime sched.Time // a node silent for this long gets no new jobs
 	NodeTimeout sched.Time // a node silent for this long is lost, and its ranks with it
 	KeepEnded   sched.Time // ended jobs stay in the table this long
@@ -143,9 +144,9 @@ func (c *Controller) moved(now sched.Time, old, j *Job) {
 		j.Ended = now
 		c.observe(j)
 		c.ended = append(c.ended, j.Number)
-		if j.Sealed {
+		if j.Sealed && j.State != job.Halted { // who continues that one needs it
 			j.Sealed = false
-			c.record(Record{Kind: KindSecret, Job: j.Number})
+			c.record(Record{Kind: KindSecret, Job: j.Document()})
 		}
 	}
 }

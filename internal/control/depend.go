@@ -197,18 +197,13 @@ func (w Waits) settle(now sched.Time, j *Job, next func(Need) job.Number) (out W
 			}
 			out.Met = out.Met || out.Any
 		case never:
-			changed = true
-			if !out.Any || len(w.Needs) == 1 {
-				why = n.missed(j)
-			}
+			changed, why = true, n.missed(j)
 		}
 	}
-	switch {
-	case why != "" && out.Met:
-		why = ""
-	case why == "" && len(out.Needs) == 0:
-		out.Met = true
+	if out.Any && (out.Met || len(out.Needs) > 0) {
+		why = "" // another one is enough
 	}
+	out.Met = out.Met || why == "" && len(out.Needs) == 0
 	return out, changed, why
 }
 
@@ -289,6 +284,9 @@ func (c *Controller) settleOne(now sched.Time, j, awaited *Job) {
 // successorOf is the job that a condition is about from now on: of a singleton
 // the next of the earlier ones that are left; 0: none takes its place.
 func (c *Controller) successorOf(j *Job, n Need, awaited *Job) job.Number {
+	if awaited.State == job.Halted && n.Type != job.After {
+		return awaited.Next
+	}
 	if n.Type == job.Singleton && awaited.State.Final() {
 		return c.earlier(j.Name, j.Owner.User, j.Number)
 	}
@@ -375,6 +373,9 @@ func (c *Controller) awaited(id string, known map[string]*Job, past *Past) (*Job
 			past.IDs = append(past.IDs, id)
 			return nil, nil
 		}
+	}
+	if j != nil && j.State == job.Halted {
+		return c.awaited(fmt.Sprint(j.Next), known, past) // who continues it counts
 	}
 	if j == nil {
 		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no job %s to wait for", id),

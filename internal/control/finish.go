@@ -23,17 +23,23 @@ func (c *Controller) finish(now sched.Time, j *Job) {
 		c.record(Record{Kind: KindAttempt, Job: j.Number, Seq: uint64(at.Attempt), Value: v})
 	}
 	state, reason, text := c.outcome(j, &at)
-	c.change(now, j, endLine(state, text), func(j *Job) {
+	j = c.change(now, j, endLine(state, text), func(j *Job) {
 		j.Attempt, j.Ending = &at, nil
 		j.State, j.Reason, j.Text = state, reason, text
 		if j.Started > 0 {
 			j.UsedRun += max(now-j.Started, 0)
+		}
+		if state == job.Halted {
+			j.Next = c.next
 		}
 		if state == job.Queued {
 			j.Started = 0
 			j.Attempt = &at
 		}
 	})
+	if state == job.Halted {
+		c.succeed(now, j)
+	}
 }
 
 // outcome decides what becomes of a job whose attempt has ended.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"testing"
 
 	"gbatch/internal/job"
@@ -8,8 +9,8 @@ import (
 
 // flow sets what a scenario's job says about others and about its end:
 //
-//	deps=afterok:1?after:2+5
-func (w *world) flow(s *job.Spec, arg func(string, string) string, _ func(string, string) int) {
+//	deps=afterok:1?after:2+5 haltsignal=USR1 unwarned stopgrace=5 priority=-3 maxrun=3600 mintime=60 qos=high
+func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(string, string) int) {
 	g := s.Gbatch
 	if g == nil {
 		g = &job.Gbatch{}
@@ -21,6 +22,55 @@ func (w *world) flow(s *job.Spec, arg func(string, string) string, _ func(string
 		}
 		g.Dependencies, g.DependOnAny, s.Gbatch = deps, any, g
 	}
+	if text := arg("haltsignal", ""); text != "" {
+		g.HaltSignal, s.Gbatch = text, g
+	}
+	if n := number("stopgrace", "0"); n > 0 {
+		g.StopGrace, g.StopSignal, s.Gbatch = job.Duration(n), "INT", g
+	}
+	if n := number("priority", "0"); n != 0 {
+		g.Priority, s.Gbatch = n, g
+	}
+	if q := arg("qos", ""); q != "" {
+		g.QOS, s.Gbatch = q, g
+	}
+	sc := &s.Request.Scheduling
+	sc.AllowHaltWithoutSignal = arg("unwarned", "") != ""
+	if n := number("maxrun", "0"); n > 0 {
+		sc.MaxDuration = job.Duration(n)
+	}
+	if n := number("mintime", "0"); n > 0 {
+		sc.MinDuration = job.Duration(n)
+	}
+}
+
+// steer is a step that steers a job:
+//
+//	requeue|halt 1 [by=op] | signal 1 name=USR1 | priority 1 to=-5 [operator]
+//	ack 1 [stopping] [signalled=1] [rank=0]
+//	chain 1
+func (w *world) steer(cmd, first string, arg func(string, string) string, number func(string, string) int) (string, bool) {
+	action, ok := map[string]Action{"requeue": Requeue, "halt": Halt, "signal": Signal, "priority": Update}[cmd]
+	switch {
+	case ok:
+		return w.answer(w.apply(Act{Action: action, Numbers: []job.Number{job.Number(atoi(w.t, first))}, By: arg("by", "ann"), Admin: arg("by", "ann") != "ann",
+			Operator: arg("operator", "") != "", Signal: arg("name", ""), Priority: number("to", "0")})), true
+	case cmd == "ack":
+		j := w.c.job(job.Number(atoi(w.t, first)))
+		r := j.Attempt.Ranks[number("rank", "0")]
+		st := job.RankStatus{ID: j.RankID(number("rank", "0")), Phase: r.Phase, Stopping: arg("stopping", "") != "", Signalled: uint32(number("signalled", "0"))}
+		v := w.c.node(r.Alloc.Node)
+		w.apply(NodeSync{Name: v.Name, Instance: v.Instance, Hash: v.Hash, Ranks: []job.RankStatus{st}})
+		return w.show(j.Number), true
+	case cmd == "chain":
+		j := w.c.job(job.Number(atoi(w.t, first)))
+		out := fmt.Sprintf("next=%d document=%d ran=%d left=%d submitted=%d", j.Next, j.Document(), j.UsedRun/1000, j.LimitLeft()/1000, j.Submitted/1000)
+		if r := j.Restart; r != nil {
+			out += fmt.Sprintf(" continues=%d count=%d tries=%d initial=%x", r.Of, r.Count, r.Tries, r.Initial[:2])
+		}
+		return out + "\n", true
+	}
+	return "", false
 }
 
 // submit does as gctld does: it looks for jobs of the past and asks again.

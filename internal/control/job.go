@@ -1,6 +1,8 @@
 package control
 
 import (
+	"cmp"
+
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
@@ -32,6 +34,10 @@ type Job struct {
 	Waits   *Waits   // other jobs, nil if it names none
 	Sealed  bool     // registry credentials or secrets are stored for it
 	Secrets uint32   // version of its secrets' values, from 1; 0: it has none
+	Restart *Restart // what it continues, nil if nothing
+
+	Next job.Number // of a halted job: who continues it
+	Doc  job.Number // whose document and credentials it has; 0: its own
 
 	ref sched.Ref // while it is queued: its name to plans
 }
@@ -59,6 +65,9 @@ type Request struct {
 	HaltSignal   string       `json:"haltSignal,omitempty"` // empty: TERM
 	HaltGrace    sched.Time   `json:"haltGrace,omitempty"`  // 0: the site's
 	Reservations []string     `json:"reservations,omitempty"`
+	HaltUnwarned bool         `json:"haltUnwarned,omitempty"` // no signal before it is killed to make room
+	StopSignal   string       `json:"stopSignal,omitempty"`   // empty: TERM
+	StopGrace    sched.Time   `json:"stopGrace,omitempty"`    // 0: the site's
 }
 
 // Attempt is one try at running a job. Immutable like the Job that holds it.
@@ -69,6 +78,8 @@ type Attempt struct {
 	Image   string     `json:"image,omitempty"` // digest that all ranks run, of this attempt and later ones, once known
 	End     sched.Time `json:"end,omitempty"`
 	Paused  string     `json:"paused,omitempty"` // by whom; its processes stand still and keep what they hold
+	Sent    []Sent     `json:"sent,omitempty"`   // signals that its nodes are still to deliver
+	SentSeq uint32     `json:"sentSeq,omitempty"`
 }
 
 // Rank is one container of an attempt.
@@ -85,8 +96,10 @@ type Rank struct {
 	Ports []job.PortMapping `json:"ports,omitempty"` // as the node says; mapped while it runs
 	Exit  *job.Exit         `json:"exit,omitempty"`
 
-	Resize *Resizing  `json:"resize,omitempty"`
-	Since  sched.Time `json:"since,omitempty"` // it has held this allocation; 0: from the attempt's start
+	Resize    *Resizing  `json:"resize,omitempty"`
+	Since     sched.Time `json:"since,omitempty"`     // it has held this allocation; 0: from the attempt's start
+	Signalled uint32     `json:"signalled,omitempty"` // signals up to this one were delivered
+	Stopping  bool       `json:"stopping,omitempty"`  // it was sent the signal to end
 }
 
 // Ending is an order to end the running attempt.
@@ -97,6 +110,9 @@ type Ending struct {
 	Text   string     `json:"text,omitempty"`
 	Then   job.State  `json:"then"` // CANCELLED, HALTED, FAILED, QUEUED
 }
+
+// Document is the number under which the job's document and credentials are.
+func (j *Job) Document() job.Number { return cmp.Or(j.Doc, j.Number) }
 
 // RankID names rank i of the job's last attempt.
 func (j *Job) RankID(i int) job.RankID {

@@ -17,6 +17,10 @@ const (
 	Release Action = "release"
 	Pause   Action = "pause"
 	Resume  Action = "resume"
+	Requeue Action = "requeue"
+	Halt    Action = "halt"
+	Signal  Action = "signal"
+	Update  Action = "update"
 )
 
 // Act asks for an action on jobs. The caller has checked that By may do it. The
@@ -26,6 +30,10 @@ type Act struct {
 	Numbers []job.Number
 	By      string
 	Admin   bool // By is not the owner but an operator
+
+	Operator bool   // By is an operator, whoever owns the jobs
+	Signal   string // with Signal: its name, as USR1
+	Priority int    // with Update
 }
 
 // Outcome is what an action did to one job. Refusal is nil when it was done
@@ -55,6 +63,14 @@ func (e Act) apply(c *Controller, now sched.Time) any {
 			out[i] = c.pause(now, j, e)
 		case Resume:
 			out[i] = c.resume(now, j, e)
+		case Requeue:
+			out[i] = c.requeue(now, j, e)
+		case Halt:
+			out[i] = c.haltByOrder(now, j, e)
+		case Signal:
+			out[i] = c.signal(now, j, e)
+		case Update:
+			out[i] = c.reprioritize(now, j, e)
 		}
 		out[i].Before = j.State
 		out[i].After = c.job(n).State
@@ -63,10 +79,7 @@ func (e Act) apply(c *Controller, now sched.Time) any {
 }
 
 func (c *Controller) cancel(now sched.Time, j *Job, e Act) Outcome {
-	reason := job.ByUser
-	if e.Admin {
-		reason = job.ByAdmin
-	}
+	reason := e.reason()
 	text := "cancelled by " + e.By
 	switch {
 	case j.State.Final():
@@ -77,7 +90,9 @@ func (c *Controller) cancel(now sched.Time, j *Job, e Act) Outcome {
 	case j.Ending != nil && j.Ending.Then == job.Cancelled:
 		return Outcome{Message: "is being cancelled already"}
 	}
-	c.end(now, j, Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: reason, Text: text, Then: job.Cancelled})
+	how := c.stopWith(j)
+	how.Reason, how.Text, how.Then = reason, text, job.Cancelled
+	c.end(now, j, how)
 	return Outcome{Message: "is being cancelled"}
 }
 

@@ -42,7 +42,7 @@ func (e SetSecrets) apply(c *Controller, now sched.Time) any {
 		return SecretsSet{Version: j.Secrets, State: j.State}
 	}
 	names := slices.Sorted(slices.Values(e.Names))
-	c.record(Record{Kind: KindSecret, Job: j.Number, Value: e.Sealed})
+	c.record(Record{Kind: KindSecret, Job: j.Document(), Value: e.Sealed})
 	j = c.change(now, j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *Job) {
 		j.Secrets++
 		j.Sealed = true

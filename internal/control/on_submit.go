@@ -186,6 +186,11 @@ func (c *Controller) request(s *job.Spec, p Project) Request {
 		Priority: g.Priority, NotBefore: sched.Time(sc.NotBefore), NotAfter: sched.Time(sc.NotAfter),
 		MaxQueued: sched.Time(g.MaxQueued) * 1000, Interactive: sc.Interactive, Restartable: sc.Restartable,
 		Reservations: sc.ReservationIDs, HaltSignal: g.HaltSignal, HaltGrace: sched.Time(g.HaltGrace) * 1000,
+		HaltUnwarned: sc.AllowHaltWithoutSignal && g.HaltSignal == "",
+		StopSignal:   g.StopSignal, StopGrace: sched.Time(g.StopGrace) * 1000,
+	}
+	if c.cfg.MaxGrace > 0 {
+		q.StopGrace = min(q.StopGrace, c.cfg.MaxGrace)
 	}
 	if q.Limit == 0 {
 		q.Limit = c.cfg.DefaultRun
@@ -235,7 +240,10 @@ func (c *Controller) enqueue(now sched.Time, j *Job) {
 	s := c.schedJob(j)
 	s.Submitted = min(s.Submitted, now)
 	s.NotBefore = max(s.NotBefore, j.Waits.since())
-	if j.Tries > 0 {
+	if j.Restart != nil {
+		s.Interactive = false // nobody waits at a terminal for it any more
+	}
+	if j.Tries > 0 || j.Restart != nil {
 		s.MaxQueued, s.NotAfter = 0, 0 // it has started in time once
 	}
 	must(c.sched.Enqueue(s)) // checked when it was submitted

@@ -79,6 +79,11 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 			r = j.Attempt.Ranks[i]
 		}
 	}
+	if st.Phase != job.PhaseEnded {
+		c.acknowledged(now, j, i, st)
+		j = c.job(j.Number)
+		r = j.Attempt.Ranks[i]
+	}
 	switch {
 	case st.Phase.After(r.Phase):
 	case st.Phase == r.Phase && st.Image != "" && r.Image == "" && st.Phase != job.PhaseEnded:

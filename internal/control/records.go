@@ -39,6 +39,9 @@ type jobRecord struct {
 	Sealed    bool       `json:"sealed,omitempty"`
 	Waits     *Waits     `json:"waits,omitempty"`
 	Secrets   uint32     `json:"secrets,omitempty"`
+	Restart   *Restart   `json:"restart,omitempty"`
+	Next      job.Number `json:"next,omitempty"`
+	Doc       job.Number `json:"doc,omitempty"`
 }
 
 func encodeJob(j *Job) []byte {
@@ -47,6 +50,7 @@ func encodeJob(j *Job) []byte {
 		State: j.State, Reason: j.Reason, Text: j.Text, Version: j.Version,
 		Submitted: j.Submitted, Since: j.Since, Started: j.Started, Ended: j.Ended, UsedRun: j.UsedRun, Expected: j.Expected,
 		Tries: j.Tries, Attempt: j.Attempt, Ending: j.Ending, Sealed: j.Sealed, Waits: j.Waits, Secrets: j.Secrets,
+		Restart: j.Restart, Next: j.Next, Doc: j.Doc,
 	})
 	must(err)
 	return v
@@ -65,6 +69,7 @@ func DecodeJob(v []byte) (*Job, error) {
 		Number: r.Number, Name: r.Name, Owner: r.Owner, Request: r.Request, State: r.State, Reason: r.Reason, Text: r.Text,
 		Version: r.Version, Submitted: r.Submitted, Since: r.Since, Started: r.Started, Ended: r.Ended, UsedRun: r.UsedRun, Expected: r.Expected,
 		Tries: r.Tries, Attempt: r.Attempt, Ending: r.Ending, Sealed: r.Sealed, Waits: r.Waits, Secrets: r.Secrets,
+		Restart: r.Restart, Next: r.Next, Doc: r.Doc,
 	}
 	id, err := hex.DecodeString(r.UUID)
 	if err != nil || len(id) != len(j.UUID) {

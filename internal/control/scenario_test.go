@@ -149,6 +149,9 @@ func (w *world) command(d *datadriven.TestData) string {
 	if out, ok := w.operator(d.Cmd, first, arg, number); ok {
 		return out
 	}
+	if out, ok := w.steer(d.Cmd, first, arg, number); ok {
+		return out
+	}
 	switch d.Cmd {
 	case "node":
 		return w.node(first, number("cpus", "8"), number("gpus", "0"), arg("model", "H100"), arg("instance", "i-"+first))

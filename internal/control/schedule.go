@@ -1,8 +1,6 @@
 package control
 
 import (
-	"cmp"
-	"fmt"
 	"strings"
 
 	"gbatch/internal/job"
@@ -61,8 +59,11 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 		delete(c.promised, j.Number)
 	}
 	at := &Attempt{Attempt: j.Tries + 1, Start: now}
-	if j.Attempt != nil {
+	switch {
+	case j.Attempt != nil:
 		at.Image = j.Attempt.Image
+	case j.Restart != nil:
+		at.Image = j.Restart.Image
 	}
 	names := make([]string, len(s.Ranks))
 	for i, a := range s.Ranks {
@@ -91,17 +92,4 @@ func (c *Controller) running(j *Job) sched.Running {
 		r.Ranks = append(r.Ranks, k.Alloc)
 	}
 	return r
-}
-
-// halt asks a running job to make room; it is queued again when it has ended.
-func (c *Controller) halt(now sched.Time, h sched.Halt) {
-	j := c.job(NumberOf(h.Job))
-	if j.Ending != nil || !j.State.Active() {
-		return
-	}
-	text := fmt.Sprintf("halted to make room for job %d", NumberOf(h.For))
-	c.end(now, j, Ending{
-		Signal: cmp.Or(j.Request.HaltSignal, "TERM"), Grace: cmp.Or(j.Request.HaltGrace, c.cfg.Grace),
-		Reason: job.Preempted, Text: text, Then: job.Queued,
-	})
 }

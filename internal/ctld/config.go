@@ -67,7 +67,8 @@ type Limits struct {
 	DefaultDuration Seconds `yaml:"defaultDuration"`
 	MaxDuration     Seconds `yaml:"maxDuration"`
 	DefaultMin      Seconds `yaml:"defaultMinDuration"`
-	Grace           Seconds `yaml:"grace"` // between TERM and KILL
+	Grace           Seconds `yaml:"grace"`    // between TERM and KILL
+	MaxGrace        Seconds `yaml:"maxGrace"` // the longest that a job may ask instead
 	MaxQueued       int     `yaml:"maxQueuedJobs"`
 }
 
@@ -118,7 +119,7 @@ func DefaultConfig() Config {
 		Listen:         "127.0.0.1:7077",
 		Projects:       []Project{{Name: "default"}},
 		DefaultProject: "default",
-		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxQueued: 2_000_000},
+		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxGrace: 3600, MaxQueued: 2_000_000},
 		Nodes:          Timing{Suspect: 75, Timeout: 300},
 		ReserveMiB:     256,
 		Keep:           Keep{For: 86400, Count: 100_000},
@@ -172,6 +173,9 @@ func (c Config) Validate() error {
 	c.checkProjects(bad)
 	if c.Limits.DefaultDuration <= 0 || c.Limits.MaxDuration < c.Limits.DefaultDuration {
 		bad("limits", "defaultDuration must be above 0 and not above maxDuration")
+	}
+	if c.Limits.Grace < 0 || c.Limits.MaxGrace < c.Limits.Grace {
+		bad("limits", "grace must not be below 0 or above maxGrace")
 	}
 	if c.Nodes.Suspect <= 0 || c.Nodes.Timeout <= c.Nodes.Suspect {
 		bad("nodes", "suspectAfter must be above 0 and below timeout")
@@ -243,7 +247,7 @@ func (c Config) control() (control.Config, error) {
 	out := control.Config{
 		Policy: policy, Accounting: acct, Projects: map[string]control.Project{},
 		DefaultRun: c.Limits.DefaultDuration.millis(), MaxRun: c.Limits.MaxDuration.millis(), DefaultMin: c.Limits.DefaultMin.millis(),
-		Grace: c.Limits.Grace.millis(), SuspectTime: c.Nodes.Suspect.millis(), NodeTimeout: c.Nodes.Timeout.millis(),
+		Grace: c.Limits.Grace.millis(), MaxGrace: c.Limits.MaxGrace.millis(), SuspectTime: c.Nodes.Suspect.millis(), NodeTimeout: c.Nodes.Timeout.millis(),
 		KeepEnded: c.Keep.For.millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
 	}
 	for _, p := range c.Projects {

@@ -31,6 +31,10 @@ func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
 	if j.Waits != nil && j.State.Pending() {
 		out.Dependency = j.Waits.String()
 	}
+	out.Successor = j.Next
+	if x := j.Restart; x != nil {
+		out.Restart = &api.RestartInfo{InitialJobUUID: uuid.UUID(x.Initial).String(), RestartCount: x.Count, Of: x.Of}
+	}
 	sh := j.Request.Shape
 	ranks := int64(sh.Nodes)
 	out.CPUs, out.MemBytes = int(ranks*sh.MilliCPU/1000), ranks*sh.MemMiB<<20

@@ -190,15 +190,11 @@ func (s *Server) detail(id identity, j *control.Job) (api.JobDetail, error) {
 	if j.State.Final() {
 		d.Class = j.Reason.Class()
 	}
-	if doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: j.Number}); err != nil {
+	var err error
+	if d.Spec, err = s.document(j); err != nil {
 		return d, err
-	} else if ok {
-		d.Spec = new(job.Spec)
-		if err := json.Unmarshal(doc, d.Spec); err != nil {
-			return d, fmt.Errorf("decode document of job %d: %w", j.Number, err)
-		}
 	}
-	err := s.store.Of(control.KindEvent, j.Number, func(r control.Record) error {
+	err = s.store.Of(control.KindEvent, j.Number, func(r control.Record) error {
 		var l control.Line
 		if err := json.Unmarshal(r.Value, &l); err != nil {
 			return err

@@ -46,6 +46,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 	for _, n := range sub.Notes {
 		out.Notes = append(out.Notes, api.Note{Path: n.Path, Message: n.Message})
 	}
+	out.Notes = append(out.Notes, s.siteNotes(&sub.Spec)...)
 	if done, err := s.repeated(in, ev, &out); done || err != nil {
 		return &body[api.SubmitResponse]{out}, err
 	}
@@ -137,7 +138,7 @@ func (s *Server) dryRun(ctx context.Context, out api.SubmitResponse, sub *job.Su
 }
 
 type actInput struct {
-	Action string `path:"action" enum:"cancel,hold,release,pause,resume"`
+	Action string `path:"action" enum:"cancel,hold,release,pause,resume,requeue,halt,signal,update"`
 	Body   api.ActionRequest
 }
 
@@ -152,7 +153,7 @@ func (s *Server) act(ctx context.Context, in *actInput) (*body[api.ActionRespons
 		return &body[api.ActionResponse]{out}, err
 	}
 	for part := range slices.Chunk(targets, actChunk) {
-		ev := control.Act{Action: control.Action(in.Action), By: id.user}
+		ev := control.Act{Action: control.Action(in.Action), By: id.user, Operator: id.admin(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Priority: in.Body.Priority}
 		for _, t := range part {
 			ev.Numbers = append(ev.Numbers, t.number)
 			ev.Admin = ev.Admin || t.admin
@@ -194,7 +195,7 @@ func (s *Server) targets(id identity, in *actInput) (api.ActionResponse, []targe
 		j, refusal := v.Find(text)
 		switch {
 		case refusal != nil:
-			out.Results = append(out.Results, s.absent(id, text, refusal))
+			out.Results = append(out.Results, s.absent(id, in.Action, text, refusal))
 		case !s.mayTouch(id, j.Owner):
 			out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number, Error: &api.Error{Status: 403, Code: api.CodeDenied,
 				Message: fmt.Sprintf("job %d belongs to %s", j.Number, j.Owner.User)}})
@@ -222,8 +223,12 @@ func (s *Server) targets(id identity, in *actInput) (api.ActionResponse, []targe
 
 // absent answers for an id that is not in the table: a job in history has
 // ended, and ending it again is done.
-func (s *Server) absent(id identity, text string, refusal *control.Refusal) api.ActionResult {
+func (s *Server) absent(id identity, action, text string, refusal *control.Refusal) api.ActionResult {
 	j, err := s.find(text)
+	if err == nil && j != nil && s.mayTouch(id, j.Owner) && action != "cancel" {
+		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Error: &api.Error{Status: 409, Code: api.CodeConflict,
+			Message: fmt.Sprintf("job %d is %s: it has ended", j.Number, j.State), Hint: fmt.Sprintf("submit it as a new one; gqueue show --json %d has its document", j.Number)}}
+	}
 	if err == nil && j != nil && s.mayTouch(id, j.Owner) {
 		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Message: "already " + string(j.State)}
 	}

@@ -2,7 +2,6 @@ package ctld
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"time"
@@ -113,6 +112,9 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 			if e := j.Ending; e != nil {
 				o.Stop = &api.Stop{Signal: e.Signal, GraceMS: int64(e.Grace), Reason: e.Reason, Text: e.Text}
 			}
+			for _, sent := range j.Attempt.Sent {
+				o.Signals = append(o.Signals, api.Signal{Seq: sent.Seq, Name: sent.Name})
+			}
 			if q := r.Asked(); q != nil {
 				o.Resize = &api.Resize{Seq: q.Seq, CPUs: int(q.To.MilliCPU / 1000), MemBytes: q.To.MemMiB << 20}
 			}
@@ -142,13 +144,17 @@ func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 		Digest: j.Attempt.Image,
 	}
 	s.gang(o, j)
-	doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: j.Number})
-	if err != nil || !ok {
-		return nil, fmt.Errorf("read document of job %d (there: %t): %w", j.Number, ok, err)
+	if x := j.Restart; x != nil {
+		o.Restarts, o.Initial = int(x.Tries), uuid.UUID(x.Initial).String()
 	}
-	if err := json.Unmarshal(doc, &o.Spec); err != nil {
-		return nil, fmt.Errorf("decode document of job %d: %w", j.Number, err)
+	if g := j.Request.StopGrace; g > 0 {
+		o.GraceMS = int64(g)
 	}
+	doc, err := s.document(j)
+	if err != nil {
+		return nil, err
+	}
+	o.Spec = *doc
 	return o, nil
 }
 

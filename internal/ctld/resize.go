@@ -2,12 +2,10 @@ package ctld
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
-	"gbatch/internal/job"
 )
 
 type resizeInput struct {
@@ -30,7 +28,7 @@ func (s *Server) resize(ctx context.Context, in *resizeInput) (*body[api.Resourc
 		return nil, err
 	}
 	if gb := in.Body.CPUMemoryGB; gb > 0 {
-		if ev.MemMiB, err = s.withTmpfs(j.Number, gb); err != nil {
+		if ev.MemMiB, err = s.withTmpfs(j, gb); err != nil {
 			return nil, s.fail(err)
 		}
 	}
@@ -57,14 +55,10 @@ func checkResources(q api.ResourcesRequest) error {
 }
 
 // withTmpfs adds the job's tmpfs to its memory, as at its submission.
-func (s *Server) withTmpfs(n job.Number, gb int) (memMiB int64, err error) {
-	doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: n})
-	if err != nil || !ok {
-		return 0, fmt.Errorf("read document of job %d (there: %t): %w", n, ok, err)
-	}
-	var spec job.Spec
-	if err := json.Unmarshal(doc, &spec); err != nil {
-		return 0, fmt.Errorf("decode document of job %d: %w", n, err)
+func (s *Server) withTmpfs(j *control.Job, gb int) (memMiB int64, err error) {
+	spec, err := s.document(j)
+	if err != nil {
+		return 0, err
 	}
 	spec.Request.Resources.CPUMemoryGB = gb
 	return (spec.MemoryBytes() + 1<<20 - 1) >> 20, nil

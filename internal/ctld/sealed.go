@@ -55,7 +55,7 @@ func (s *Server) addSecrets(o *api.Order, j *control.Job, has uint32) error {
 	if !registry && !secrets {
 		return nil
 	}
-	kept, err := s.unseal(j.Number)
+	kept, err := s.unseal(j.Document())
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (s *Server) trySecrets(ctx context.Context, id identity, j *control.Job, va
 	var kept sealed
 	if j.Sealed {
 		var err error
-		if kept, err = s.unseal(j.Number); err != nil {
+		if kept, err = s.unseal(j.Document()); err != nil {
 			// Deleted a moment ago with the job's end, or the store's fault.
 			if now, ferr := s.find(fmt.Sprint(j.Number)); ferr == nil && now.Version != j.Version {
 				return nil, nil

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,9 @@ type EnvInput struct {
 	User         string
 	Project      string
 	ProjectGID   int
-	Tasks        int // tasks of the job; more than 1: an array
-	RestartCount int // times that the job was started before
+	Tasks        int    // tasks of the job; more than 1: an array
+	RestartCount int    // times that the job, and those that it continues, were started before
+	Initial      string // UUID of the first job that it continues; empty: none
 
 	ClusterID  int
 	Node       string // name of the node
@@ -109,6 +111,7 @@ func gbatchVariables(in EnvInput) []variable {
 		{"GBATCH_NUM_TASKS", strconv.Itoa(max(1, in.Tasks))},
 		{"GBATCH_ATTEMPT", formatUint(uint64(in.ID.Attempt))},
 		{"GBATCH_RESTART_COUNT", strconv.Itoa(in.RestartCount)},
+		{"GBATCH_INITIAL_JOB_ID", cmp.Or(in.Initial, in.UUID)},
 		{"GBATCH_RANK", formatUint(uint64(in.ID.Rank))},
 		{"GBATCH_NUM_NODES", strconv.Itoa(len(in.Nodes))},
 		{"GBATCH_NODES", strings.Join(in.Nodes, ",")},

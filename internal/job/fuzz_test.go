@@ -192,7 +192,7 @@ func drawSpec(t *rapid.T) Spec {
 		},
 		Gbatch: &Gbatch{
 			Nodes:                rapid.IntRange(1, maxNodes).Draw(t, "nodes"),
-			Priority:             rapid.IntRange(-maxPriority, maxPriority).Draw(t, "priority"),
+			Priority:             rapid.IntRange(-MaxPriority, MaxPriority).Draw(t, "priority"),
 			MinComputeCapability: float64(rapid.IntRange(10, 990).Draw(t, "capability")) / 10,
 			ShmSizeMB:            rapid.IntRange(0, 65536).Draw(t, "shm"),
 			HaltGrace:            Duration(rapid.IntRange(0, 3600).Draw(t, "haltGrace")), HaltSignal: rapid.SampledFrom(warnSignals).Draw(t, "halt"),

@@ -35,7 +35,7 @@ var gbatchFields = []field[Gbatch]{
 	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
 
 	{"qos", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.QOS, word(".-")) }, false},
-	{"priority", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Priority, -maxPriority, maxPriority) }, false},
+	{"priority", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Priority, -MaxPriority, MaxPriority) }, false},
 	{"maxQueued", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.MaxQueued, 1) }, false},
 	{"limitScope", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.LimitScope, oneOf(LimitAttempt, LimitJob)) }, false},
 	{"tasks", readTasks, false},

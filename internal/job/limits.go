@@ -20,6 +20,6 @@ const (
 	maxArgBytes         = 128<<10 - 1
 	maxPathBytes        = 4095
 	maxNodes            = 10_000
-	maxPriority         = 1_000_000
+	MaxPriority         = 1_000_000
 	maxBucket           = 1_000_000
 )

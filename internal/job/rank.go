@@ -52,6 +52,9 @@ type RankStatus struct {
 	Exit      *Exit         `json:"exit,omitempty"` // with PhaseEnded
 
 	Resize *Resized `json:"resize,omitempty"` // the last resize that was ordered and carried out, or not
+
+	Signalled uint32 `json:"signalled,omitempty"` // the last signal of those ordered that was sent
+	Stopping  bool   `json:"stopping,omitempty"`  // it is sent the signal to end, or was
 }
 
 // Prepulled is what became of a waiting job's image that a node was to have

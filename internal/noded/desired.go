@@ -38,6 +38,7 @@ func (a *Agent) want(o api.Order) {
 	r.takeSecrets(o.Secrets)
 	r.setPaused(o.Paused)
 	r.setResize(o.Resize)
+	r.setSignals(o.Signals)
 	if o.Stop != nil {
 		r.requestStop(stopOf(o.Stop))
 	}

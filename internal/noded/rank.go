@@ -41,6 +41,7 @@ type rank struct {
 	secrets     *api.Secrets // nil: none came yet
 	paused      *bool        // as ordered; nil: not told yet
 	resize      *api.Resize
+	signals     []api.Signal // to be sent
 	released    bool
 	cancelStart context.CancelCauseFunc
 }

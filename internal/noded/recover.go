@@ -3,6 +3,7 @@ package noded
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +91,10 @@ func (a *Agent) remember(id job.RankID, dir string) (*rank, string) {
 	r := a.newRank(id, rec.Order)
 	r.status.Image, r.status.Cores, r.status.Ports = rec.Digest, rec.Cores, rec.Ports
 	var err error
+	if r.status.Signalled, err = lastSignalled(dir); err != nil {
+		r.status.Signalled = math.MaxUint32 // rather none than one twice
+		r.log.Warn("no more signals will be sent to the rank", "error", err)
+	}
 	if r.stop, err = loadStop(dir); err != nil {
 		r.log.Warn("why the rank was being stopped is not known any more", "error", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/oci"
 )
@@ -57,6 +58,7 @@ func (w *watch) look() {
 	} else if w.running {
 		w.pause()
 		w.resize()
+		w.signals()
 	}
 	if w.running {
 		w.r.renewSecrets()
@@ -97,13 +99,21 @@ func (w *watch) early() {
 	r.log.Info("told the program that its time limit is near", "signal", name)
 }
 
+// stopSignal is what the job wants to be told to end by.
+func (r *rank) stopSignal() string {
+	if g := r.order.Spec.Gbatch; g != nil && g.StopSignal != "" {
+		return g.StopSignal
+	}
+	return "TERM"
+}
+
 func (w *watch) overLimit() {
 	r := w.r
 	limit := time.Duration(r.order.LimitMS) * time.Millisecond
 	r.a.mu.Lock()
 	defer r.a.mu.Unlock()
 	r.requestStop(stopRequest{
-		Signal: "TERM",
+		Signal: r.stopSignal(),
 		Grace:  time.Duration(r.order.GraceMS) * time.Millisecond,
 		Reason: job.MaxRuntime,
 		Text:   fmt.Sprintf("time limit of %s reached", limit),
@@ -128,6 +138,7 @@ func (w *watch) carryOut(s stopRecord) {
 	ctx, cancel := context.WithCancel(w.r.a.ctx)
 	w.cancel = cancel
 	shim := w.r.shim
+	w.r.change(newsNow, func(st *api.RankStatus) { st.Stopping = true })
 	// Ends when the container has, when a sooner stop takes its place, or with
 	// the daemon; close waits for it.
 	go func() {

@@ -41,6 +41,7 @@ type Tally struct {
 	Submitted, Ended, Started int
 	Restarts, Compared        int // of these, the ones whose first plan was compared with the old controller's
 	Silences, Losses          int
+	Awaited, Halted           int // jobs that started after others, and that were halted
 }
 
 // chaos is a history under way.
@@ -54,6 +55,8 @@ type chaos struct {
 	nodes  []*fakeNode
 	tally  Tally
 	err    error
+
+	asked map[job.Number]*job.Gbatch // of each job
 }
 
 // fakeNode is a node as it is, whatever the controller believes.
@@ -62,6 +65,7 @@ type fakeNode struct {
 	instance int
 	silent   sched.Time // until then it says nothing; 0: it speaks
 	runs     map[job.RankID]sched.Time
+	stops    map[job.RankID]bool // it was sent the signal to end
 }
 
 // Run lives the history, and returns the first invariant that does not hold.
@@ -69,9 +73,9 @@ func (cfg Chaos) Run() (Tally, error) {
 	if cfg.Rules.Projects == nil {
 		cfg.Rules = ChaosRules()
 	}
-	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: base, stored: map[string]control.Record{}}
+	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: base, stored: map[string]control.Record{}, asked: map[job.Number]*job.Gbatch{}}
 	for _, n := range GPUNodes(cfg.Nodes, 4, "H100") {
-		x.nodes = append(x.nodes, &fakeNode{Node: n, runs: map[job.RankID]sched.Time{}})
+		x.nodes = append(x.nodes, &fakeNode{Node: n, runs: map[job.RankID]sched.Time{}, stops: map[job.RankID]bool{}})
 	}
 	x.c = x.start()
 	for i := 0; i < cfg.Steps && x.err == nil; i++ {
@@ -80,6 +84,7 @@ func (cfg Chaos) Run() (Tally, error) {
 			x.err = fmt.Errorf("seed %d, step %d: %w", cfg.Seed, i, x.err)
 		}
 	}
+	x.tally.Halted = x.halted()
 	return x.tally, x.err
 }
 
@@ -157,14 +162,15 @@ func (x *chaos) submit() {
 		Spec: &job.Spec{Gbatch: &job.Gbatch{QOS: []string{"low", "low", "high"}[x.rng.IntN(3)]}}, Document: []byte("{}"), Hold: x.oneIn(10),
 	}
 	ev.UUID[0], ev.UUID[1], ev.UUID[2] = byte(x.tally.Submitted), byte(x.tally.Submitted>>8), 1
+	x.after(&ev)
 	x.tally.Submitted++
-	x.apply(ev)
+	x.send(ev)
 }
 
 func (x *chaos) act() {
 	n := job.Number(1 + x.rng.IntN(max(x.tally.Submitted, 1)))
-	how := []control.Action{control.Cancel, control.Hold, control.Release, control.Release}[x.rng.IntN(4)]
-	x.apply(control.Act{Action: how, Numbers: []job.Number{n}, By: "ann"})
+	how := []control.Action{control.Cancel, control.Hold, control.Release, control.Release, control.Halt, control.Halt, control.Requeue, control.Update}[x.rng.IntN(8)]
+	x.apply(control.Act{Action: how, Numbers: []job.Number{n}, By: "ann", Operator: true, Priority: x.rng.IntN(100)})
 }
 
 // trouble befalls a node.
@@ -210,11 +216,15 @@ func (x *chaos) sync(n *fakeNode) {
 		return int(a.Job)<<8 + int(a.Attempt)<<4 + int(a.Rank) - int(b.Job)<<8 - int(b.Attempt)<<4 - int(b.Rank)
 	})
 	for _, id := range ids {
-		st := job.RankStatus{ID: id, Phase: job.PhaseRunning}
+		st := job.RankStatus{ID: id, Phase: job.PhaseRunning, Stopping: n.stops[id]}
 		if n.runs[id] <= x.now {
 			st.Phase = job.PhaseEnded
 			st.Exit = &job.Exit{StartedMS: int64(x.now), EndedMS: int64(x.now)}
-			if x.oneIn(5) {
+			switch {
+			case n.stops[id]:
+				st.Exit.Reason = job.Preempted
+				delete(n.stops, id)
+			case x.oneIn(5):
 				st.Exit.Code, st.Exit.Reason = 1, []job.Reason{job.ExitCode, job.NodeFail, job.OOM}[x.rng.IntN(3)]
 			}
 			x.tally.Ended++
@@ -256,9 +266,13 @@ func (x *chaos) obey(n *fakeNode) {
 			id := j.RankID(i)
 			switch _, runs := n.runs[id]; {
 			case want[id] == nil || j.Attempt.Ranks[i].Alloc.Node != n.Name:
-			case j.Ending != nil:
+			case j.Ending != nil && runs && !n.stops[id]:
+				n.stops[id] = true
+				n.runs[id] = x.now + sched.Time(x.rng.IntN(60))*sched.Second
+			case j.Ending != nil && !runs:
 				n.runs[id] = x.now
 			case !runs:
+				x.mayStart(j)
 				n.runs[id] = x.now + min(j.LimitLeft(), sched.Time(x.rng.IntN(1800))*sched.Second)
 				x.tally.Started++
 			}

@@ -21,9 +21,11 @@ func TestChaos(t *testing.T) {
 		all.Ended += tally.Ended
 		all.Losses += tally.Losses
 		all.Silences += tally.Silences
+		all.Awaited += tally.Awaited
+		all.Halted += tally.Halted
 	}
 	t.Logf("%+v", all)
-	if all.Compared == 0 || all.Started == 0 || all.Ended == 0 || all.Losses == 0 || all.Silences == 0 {
+	if all.Compared == 0 || all.Started == 0 || all.Ended == 0 || all.Losses == 0 || all.Silences == 0 || all.Awaited == 0 || all.Halted == 0 {
 		t.Errorf("something never happened: %+v", all)
 	}
 }

@@ -1,0 +1,17 @@
+package ctld
+
+import (
+	"fmt"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+)
+
+// siteNotes tells what this site will do otherwise than a job asks.
+func (s *Server) siteNotes(spec *job.Spec) []api.Note {
+	var out []api.Note
+	if g, most := spec.Gbatch, s.cfg().Limits.MaxGrace; g != nil && g.StopGrace > job.Duration(most) {
+		out = append(out, api.Note{Path: "gbatch.stopGrace", Message: fmt.Sprintf("is %s, and this site allows %s: that is what it gets", g.StopGrace, job.Duration(most))})
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package noded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gbatch/internal/api"
+)
+
+// setSignals takes in the signals that the rank's program shall be sent. Called
+// with a.mu held.
+func (r *rank) setSignals(list []api.Signal) {
+	if len(list) == 0 || list[len(list)-1].Seq <= r.status.Signalled {
+		return
+	}
+	r.signals = list
+	r.poke()
+}
+
+// signals sends what was ordered and not sent yet, in order. The number is
+// written down before each: after a crash in between a signal is lost, and never
+// sent twice, since programs count on that more.
+func (w *watch) signals() {
+	r := w.r
+	r.a.mu.Lock()
+	list, last := r.signals, r.status.Signalled
+	r.signals = nil
+	r.a.mu.Unlock()
+	for _, s := range list {
+		if s.Seq <= last {
+			continue
+		}
+		if err := markSignalled(r.dir, s.Seq); err != nil {
+			r.log.Error("signal not sent: it could not be noted", "signal", s.Name, "error", err)
+			return
+		}
+		last = s.Seq
+		if err := r.shim.Signal(signalNumber(s.Name)); err != nil {
+			r.log.Warn("send signal", "signal", s.Name, "error", err)
+		} else {
+			r.log.Info("sent the program a signal, as ordered", "signal", s.Name)
+		}
+		r.change(newsNow, func(st *api.RankStatus) { st.Signalled = s.Seq })
+	}
+}
+
+// The file with the number of the last signal that was sent.
+const signalled = "signalled"
+
+func markSignalled(dir string, seq uint32) error {
+	return writeFile(filepath.Join(dir, signalled), strconv.AppendUint(nil, uint64(seq), 10), false)
+}
+
+// lastSignalled reads what markSignalled wrote; 0 if nothing.
+func lastSignalled(dir string) (uint32, error) {
+	b, err := os.ReadFile(filepath.Join(dir, signalled))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the last signal: %w", err)
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("read the last signal: %w", err)
+	}
+	return uint32(n), nil
+}

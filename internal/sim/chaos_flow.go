@@ -1,0 +1,119 @@
+package sim
+
+import (
+	"fmt"
+
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Jobs of a random history wait for others, are halted and queued again. The
+// history keeps what each waits for and looks itself, when a job starts,
+// whether that has come true.
+
+// after draws what a job waits for.
+func (x *chaos) after(ev *control.Submit) {
+	ev.Spec.Name = fmt.Sprint("name", x.rng.IntN(4))
+	if x.tally.Submitted == 0 || !x.oneIn(3) {
+		return
+	}
+	g := ev.Spec.Gbatch
+	for range 1 + x.rng.IntN(3) {
+		d := job.Dependency{Type: []string{job.After, job.AfterOK, job.AfterNotOK, job.AfterAny, job.Singleton}[x.rng.IntN(5)]}
+		if d.Type != job.Singleton {
+			d.Jobs = []string{fmt.Sprint(1 + x.rng.IntN(x.tally.Submitted))}
+		}
+		if d.Type == job.After && x.oneIn(2) {
+			d.Delay = job.Duration(1 + x.rng.IntN(600))
+		}
+		g.Dependencies = append(g.Dependencies, d)
+	}
+	g.DependOnAny = x.oneIn(2)
+}
+
+// send submits a job, with what the controller asks of the past.
+func (x *chaos) send(ev control.Submit) {
+	a := x.apply(ev)
+	if past, ok := a.(control.Past); ok {
+		ev.Past = map[string]*control.Job{}
+		for _, id := range past.IDs {
+			ev.Past[id] = nil
+			if n, ok := control.ParseNumber(id); ok {
+				ev.Past[id] = x.known(n)
+			}
+		}
+		a = x.apply(ev)
+	}
+	if s, ok := a.(control.Submitted); ok {
+		x.asked[s.Number] = ev.Spec.Gbatch
+	}
+}
+
+// known is a job of the table or of history.
+func (x *chaos) known(n job.Number) *control.Job {
+	if j := x.c.View(x.now).Job(n); j != nil {
+		return j
+	}
+	r, ok := x.stored[fmt.Sprintf("%c/%d/0/", control.KindHistory, n)]
+	if !ok {
+		return nil
+	}
+	j, err := control.DecodeJob(r.Value)
+	x.fail(err)
+	return j
+}
+
+// mayStart fails the history if a job starts before what it waits for.
+func (x *chaos) mayStart(j *control.Job) {
+	g := x.asked[j.Number]
+	if g == nil || len(g.Dependencies) == 0 {
+		return
+	}
+	met := 0
+	for _, d := range g.Dependencies {
+		if x.cameTrue(j, d) {
+			met++
+		}
+	}
+	if met == 0 || !g.DependOnAny && met < len(g.Dependencies) {
+		x.fail(fmt.Errorf("job %d starts: %d of %+v have come true (any: %t)", j.Number, met, g.Dependencies, g.DependOnAny))
+	}
+	x.tally.Awaited++
+}
+
+// halted counts the jobs that continue others.
+func (x *chaos) halted() (n int) {
+	for j := range x.c.View(x.now).All() {
+		if j.Restart != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (x *chaos) cameTrue(j *control.Job, d job.Dependency) bool {
+	if d.Type == job.Singleton {
+		for o := range x.c.View(x.now).All() {
+			if o.Number < j.Number && o.Name == j.Name && o.Owner.User == j.Owner.User && !o.State.Final() {
+				return false
+			}
+		}
+		return true
+	}
+	n, _ := control.ParseNumber(d.Jobs[0])
+	a := x.known(n)
+	begun := a.Tries > 0
+	for a.State == job.Halted && a.Next != 0 {
+		a = x.known(a.Next)
+	}
+	switch d.Type {
+	case job.After:
+		return (begun || a.State.Final()) && (a.Started == 0 || a.Tries > 1 || a.Restart != nil || x.now >= a.Started+sched.Time(d.Delay)*sched.Second)
+	case job.AfterOK:
+		return a.State == job.Finished
+	case job.AfterNotOK:
+		return a.State == job.Failed || a.State == job.Cancelled
+	}
+	return a.State.Final()
+}
