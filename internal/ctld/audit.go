@@ -76,6 +76,8 @@ func (n *note) tell(before *control.View, ev control.Event, answer any) (result 
 		result = "refused: " + r.Message
 	}
 	switch e := ev.(type) {
+	case control.NodeSync: // by root, for a node of this machine
+		return ""
 	case control.Submit:
 		if e.DryRun {
 			return ""

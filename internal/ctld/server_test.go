@@ -23,6 +23,7 @@ import (
 type site struct {
 	t      *testing.T
 	cfg    Config
+	read   func() (Config, error) // nil: gives cfg
 	server *Server
 	stop   func()
 	*client.Client
@@ -43,7 +44,11 @@ func newSite(t *testing.T, edit func(*Config)) *site {
 
 func (s *site) start() {
 	s.t.Helper()
-	server, err := Open(func() (Config, error) { return s.cfg, nil }, slog.New(slog.DiscardHandler))
+	read := s.read
+	if read == nil {
+		read = func() (Config, error) { return s.cfg, nil }
+	}
+	server, err := Open(read, slog.New(slog.DiscardHandler))
 	if err != nil {
 		s.t.Fatal(err)
 	}

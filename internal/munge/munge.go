@@ -75,10 +75,17 @@ func Decode(ctx context.Context, socket, credential string) (uid uint32, payload
 
 // refusals are the exit codes of unmunge that are the credential's fault.
 var refusals = map[int]string{
-	8: "it is no credential", 9: "it is of another version", 10: "it is forged, or of a site with another key",
-	11: "it wants a cipher that is not known here", 12: "it wants a digest that is not known here", 13: "it wants a compression that is not known here",
-	14: "it wants a realm that is not known here", 15: "it has expired: see that the clocks agree", 16: "it is of the future: see that the clocks agree",
-	17: "it was used before", 18: "it is meant for somebody else",
+	8:  "it is no credential",
+	9:  "it is of another version",
+	10: "it wants a cipher that is not known here",
+	11: "it wants a digest that is not known here",
+	12: "it wants a compression that is not known here",
+	13: "it wants a realm that is not known here",
+	14: "it is forged, or of a site with another key",
+	15: "it has expired: see that the clocks agree",
+	16: "it is of the future: see that the clocks agree",
+	17: "it was used before",
+	18: "it is meant for somebody else",
 }
 
 func run(ctx context.Context, program, socket string, input []byte, args ...string) ([]byte, error) {

@@ -1,0 +1,252 @@
+package ctld
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+)
+
+// fileSite is a site whose rules come from a file.
+func fileSite(t *testing.T, text string) (*site, func(string)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "gctld.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(text)
+	s := &site{t: t, read: func() (Config, error) { return ReadConfig(path) }}
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	return s, write
+}
+
+func rulesFile(dir, rest string) string {
+	return fmt.Sprintf("dir: %s\nsocket: ''\nlisten: 127.0.0.1:0\nreserveMiB: 0\n%s", dir, rest)
+}
+
+// TestRulesFollowTheFile: roles and members are those of the file at each
+// request; a reload is whole or not at all.
+func TestRulesFollowTheFile(t *testing.T) {
+	dir := t.TempDir()
+	s, write := fileSite(t, rulesFile(dir, "projects:\n  - name: default\n  - name: lab\n    members: [ann]\n"))
+	bob := s.user("bob")
+	job := hello(1)
+	job.Project = "lab"
+	if _, err := bob.Submit(t.Context(), job, ""); !client.IsCode(err, api.CodeDenied) {
+		t.Errorf("not a member yet: %v", err)
+	}
+	write(rulesFile(dir, "operators: [bob]\nprojects:\n  - name: default\n  - name: lab\n    members: [ann, bob]\n    gid: 77\n"))
+	checked, err := s.CheckPolicy(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"- operators: []", "+ operators:", "+ - bob", "+   gid: 77", "+   - bob"}, checked.Changes); diff != "" {
+		t.Errorf("what would change (-want +got):\n%s", diff)
+	}
+	if st, err := bob.Status(t.Context()); err != nil || st.Role != "user" {
+		t.Errorf("a check changed bob's role to %+v, %v", st, err)
+	}
+	if _, err := s.ReloadPolicy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := bob.Status(t.Context()); err != nil || st.Role != "operator" {
+		t.Errorf("bob's role by the same token is %+v, %v", st, err)
+	}
+	if _, err := bob.Submit(t.Context(), job, ""); err != nil {
+		t.Errorf("as a member: %v", err)
+	}
+	for name, tc := range map[string]struct{ text, want string }{
+		"unknown_key":   {"operators: [bob]\nprojekts: []\n", "projekts"},
+		"value":         {"operators: [bob]\nprojects:\n  - name: default\n    gid: -5\n", "line 8: projects[0].gid: -5"},
+		"two_problems":  {"operators: [bob]\nlimits: {maxQueuedJobs: 0}\nprojects:\n  - name: 'a b'\n", "line 8: projects[0].name"},
+		"bad_member":    {"projects:\n  - name: default\n    members: [{grupp: x}]\n", "{group: NAME}"},
+		"policy":        {"policy: {mode: magic}\n", "line 5: policy"},
+		"live_jobs":     {"projects:\n  - name: default\n", "project lab has 1 jobs"},
+		"other_listen":  {"listen: 127.0.0.1:1\n", "restart"},
+		"not_even_yaml": {"operators: [bob\n", "["},
+	} {
+		text := rulesFile(dir, tc.text)
+		if name == "other_listen" {
+			text = strings.Replace(text, "listen: 127.0.0.1:0\n", "", 1) + "projects: [{name: default}, {name: lab}]\n"
+		}
+		write(text)
+		for _, ask := range []func(context.Context) (*api.Policy, error){s.CheckPolicy, s.ReloadPolicy} {
+			if _, err := ask(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "old rules stay") {
+				t.Errorf("%s: %v; want %q", name, err, tc.want)
+			}
+		}
+		if st, err := bob.Status(t.Context()); err != nil || st.Role != "operator" {
+			t.Errorf("%s: bob's role is %+v, %v", name, st, err)
+		}
+	}
+}
+
+// TestReloadSignal: SIGHUP is as `gadm policy reload`.
+func TestReloadSignal(t *testing.T) {
+	dir := t.TempDir()
+	s, write := fileSite(t, rulesFile(dir, ""))
+	write(rulesFile(dir, "operators: [ann]\n"))
+	sig := make(chan os.Signal)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { // ends with ctx
+		defer close(done)
+		s.server.ReloadOn(ctx, sig)
+	}()
+	sig <- os.Interrupt
+	sig <- os.Interrupt // taken when the first was dealt with
+	cancel()
+	<-done
+	if st, err := s.user("ann").Status(t.Context()); err != nil || st.Role != "operator" {
+		t.Errorf("ann is %+v, %v", st, err)
+	}
+}
+
+// TestProjectsWhileItRuns: projects are made, changed and removed, and are there
+// after a restart; those of the file are changed in the file alone.
+func TestProjectsWhileItRuns(t *testing.T) {
+	s := newSite(t, nil)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	lab := api.Project{Name: "lab", GID: 2001, Members: []string{"ann"}, Shares: 3, Clusters: []int{1}, Limits: api.ProjectLimits{Queued: 1, GPUs: 1.5}}
+	must(s.PutProject(t.Context(), lab, true))
+	job := hello(1)
+	job.Project = "lab"
+	ann := s.user("ann")
+	if r, err := ann.Submit(t.Context(), job, ""); err != nil || r.Project != "lab" {
+		t.Fatalf("a job of the new project: %+v, %v", r, err)
+	}
+	if _, err := ann.Submit(t.Context(), job, ""); err == nil {
+		t.Error("its limit of waiting jobs does not hold")
+	}
+	if _, err := s.user("eve").Submit(t.Context(), job, ""); !client.IsCode(err, api.CodeDenied) {
+		t.Errorf("not a member: %v", err)
+	}
+	if err := s.PutProject(t.Context(), lab, true); !client.IsCode(err, api.CodeConflict) {
+		t.Errorf("to make it twice: %v", err)
+	}
+	if err := s.PutProject(t.Context(), api.Project{Name: "none"}, false); !client.IsCode(err, api.CodeNotFound) {
+		t.Errorf("to change what is not there: %v", err)
+	}
+	if err := s.PutProject(t.Context(), api.Project{Name: "default"}, false); !client.IsCode(err, api.CodeConflict) || !strings.Contains(err.Error(), "configuration file") {
+		t.Errorf("to change one of the file: %v", err)
+	}
+	if err := s.PutProject(t.Context(), api.Project{Name: "bad", GID: -1}, true); err == nil || !strings.Contains(err.Error(), "gid") {
+		t.Errorf("one that does not hold: %v", err)
+	}
+	lab.Limits.Queued = 0
+	must(s.PutProject(t.Context(), lab, false))
+	s.stop()
+	s.start()
+	l, err := s.Projects(t.Context())
+	must(err)
+	if diff := cmp.Diff([]api.Project{{Name: "default", File: true}, lab}, l.Projects); diff != "" {
+		t.Errorf("projects after a restart (-want +got):\n%s", diff)
+	}
+	if err := s.DropProject(t.Context(), "lab"); err == nil || !strings.Contains(err.Error(), "jobs that wait") {
+		t.Errorf("to remove one with jobs: %v", err)
+	}
+	if _, err := s.Action(t.Context(), "cancel", &api.ActionRequest{Project: "lab"}); err != nil {
+		t.Fatal(err)
+	}
+	must(s.DropProject(t.Context(), "lab"))
+	if l, err = s.Projects(t.Context()); err != nil || len(l.Projects) != 1 {
+		t.Errorf("after it was removed: %+v, %v", l, err)
+	}
+}
+
+// TestPeople: users and groups, those of a directory service too, are asked for
+// and remembered for a minute.
+func TestPeople(t *testing.T) {
+	now, asked := time.Unix(1000, 0), []string{}
+	groups := "20 5000"
+	p := newPeople(slog.New(slog.DiscardHandler))
+	p.now = func() time.Time { return now }
+	p.run = func(program string, args ...string) (string, error) {
+		line := program + " " + strings.Join(args, " ")
+		asked = append(asked, line)
+		switch line {
+		case "getent passwd 4000001":
+			return "dora:x:4000001:4000001:Dora:/home/dora:/bin/sh\n", nil
+		case "id -G -- dora":
+			return groups + "\n", nil
+		case "getent group -- far-lab":
+			return "far-lab:*:5000:\n", nil
+		}
+		return "", os.ErrNotExist
+	}
+	list := Members{{User: "ann"}, {Group: "far-lab"}, {Group: "no-such-group"}}
+	check := func(step string, name string, want bool) {
+		t.Helper()
+		if got := p.among(list, name); got != want {
+			t.Errorf("%s: %s among them: %t", step, name, got)
+		}
+	}
+	for range 3 {
+		if got := p.name(4000001); got != "dora" {
+			t.Errorf("uid 4000001 is %q", got)
+		}
+		check("first", "dora", true)
+	}
+	if got := p.name(4000002); got != "uid4000002" {
+		t.Errorf("a number without a name is %q", got)
+	}
+	check("first", "ann", true)
+	check("first", "eve", false)
+	check("first", "far-lab", false)
+	if p.name(0) != "root" {
+		t.Errorf("uid 0 is %q", p.name(0))
+	}
+	n := len(asked)
+	groups = "20"
+	check("within a minute", "dora", true)
+	if len(asked) != n {
+		t.Errorf("asked again for %v", asked[n:])
+	}
+	now = now.Add(keepPeople + time.Second)
+	check("a minute later", "dora", false)
+}
+
+// TestGroups: a group's members have the role that the rules give the group.
+func TestGroups(t *testing.T) {
+	s := newSite(t, func(c *Config) {
+		c.Operators = groups("staff-of-hpc")
+		c.Projects = []Project{{Name: "default"}, {Name: "lab", Members: groups("lab-of-ann")}}
+	})
+	p := s.server.auth.people
+	p.mu.Lock()
+	p.run = func(program string, args ...string) (string, error) {
+		return map[string]string{
+			"id -G -- ann": "1 7001", "id -G -- ops": "1 7002",
+			"getent group -- lab-of-ann": "lab-of-ann:*:7001:", "getent group -- staff-of-hpc": "staff-of-hpc:*:7002:",
+		}[program+" "+strings.Join(args, " ")], nil
+	}
+	p.mu.Unlock()
+	for user, want := range map[string]string{"ann": "user", "ops": "operator", "eve": "user"} {
+		c := s.user(user)
+		if st, err := c.Status(t.Context()); err != nil || st.Role != want {
+			t.Errorf("%s is %+v, %v", user, st, err)
+		}
+		job := hello(1)
+		job.Project = "lab"
+		if _, err := c.Submit(t.Context(), job, ""); (err == nil) != (user != "eve") {
+			t.Errorf("%s submits to the group's project: %v", user, err)
+		}
+	}
+}

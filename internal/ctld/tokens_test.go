@@ -1,0 +1,241 @@
+package ctld
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+)
+
+// TestTokensThatDoNotHold: each way in which a token is none.
+func TestTokensThatDoNotHold(t *testing.T) {
+	s, other := newSite(t, nil), newSite(t, nil)
+	ann := s.token(api.TokenRequest{Use: api.TokenUser, User: "ann"})
+	parts := strings.Split(ann.Secret, ".")
+	k := s.server.keys
+	claims := func() jwt.Claims {
+		return jwt.Claims{Issuer: "gctld", Audience: jwt.Audience{k.audience(api.TokenUser)}, ID: ann.ID, Subject: "ann",
+			IssuedAt: jwt.NewNumericDate(ann.Created), Expiry: jwt.NewNumericDate(ann.Expires)}
+	}
+	signed := func(key any, alg jose.SignatureAlgorithm, edit func(*jwt.Claims)) string {
+		t.Helper()
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := claims()
+		edit(&c)
+		text, err := jwt.Signed(signer).Claims(c).Serialize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	forger, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(*jwt.Claims) {}
+	encoded := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	tests := map[string]struct{ secret, want string }{
+		"empty":        {"x", "not one of this controller's"},
+		"no_algorithm": {encoded(`{"alg":"none"}`) + "." + parts[1] + ".", "not one of this controller's"},
+		"hmac":         {signed(make([]byte, 32), jose.HS256, same), "not one of this controller's"},
+		"forged":       {signed(forger, jose.ES256, same), "its signature does not hold"},
+		"changed":      {parts[0] + "." + encoded(strings.Replace(decoded(t, parts[1]), `"ann"`, `"root"`, 1)) + "." + parts[2], "its signature does not hold"},
+		"other_site":   {other.token(api.TokenRequest{Use: api.TokenUser, User: "ann"}).Secret, "its signature does not hold"},
+		"audience":     {signed(k.key, jose.ES256, func(c *jwt.Claims) { c.Audience = jwt.Audience{k.audience(api.TokenJoin)} }), "meant for something else"},
+		"no_audience":  {signed(k.key, jose.ES256, func(c *jwt.Claims) { c.Audience = nil }), "meant for something else"},
+		"other_user":   {signed(k.key, jose.ES256, func(c *jwt.Claims) { c.Subject = "root" }), "meant for something else"},
+		"no_end":       {signed(k.key, jose.ES256, func(c *jwt.Claims) { c.Expiry = nil }), ""},
+		"no_record":    {signed(k.key, jose.ES256, func(c *jwt.Claims) { c.ID = "none" }), "not known here"},
+		"expired":      {signed(k.key, jose.ES256, func(c *jwt.Claims) { c.Expiry = jwt.NewNumericDate(time.Now().Add(-time.Hour)) }), "has expired"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := &client.Client{Address: s.remote(), Token: tc.secret}
+			defer c.Close()
+			_, err := c.Status(t.Context())
+			if name == "no_end" { // the record's end is what counts
+				if _, e := k.verify(tc.secret, ann.Expires); e == nil || !strings.Contains(e.Message, "has expired") {
+					t.Errorf("at the record's end: %v", e)
+				}
+				return
+			}
+			if !client.IsCode(err, api.CodeUnauthorized) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("it was answered %v; want %q", err, tc.want)
+			}
+		})
+	}
+	if _, e := k.verify(ann.Secret, ann.Expires.Add(-time.Second)); e != nil {
+		t.Errorf("a second before its end: %v", e)
+	}
+	if _, e := k.verify(ann.Secret, ann.Expires); e == nil {
+		t.Error("it holds at its end")
+	}
+}
+
+func decoded(t *testing.T, part string) string {
+	t.Helper()
+	b, err := base64.RawURLEncoding.DecodeString(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestRevoking: a revoked token stops at once, over restarts, and what is open
+// by it ends.
+func TestRevoking(t *testing.T) {
+	s := newSite(t, nil)
+	tok := s.token(api.TokenRequest{Use: api.TokenUser, User: "ann", Note: "laptop"})
+	ann := &client.Client{Address: s.remote(), Token: tok.Secret}
+	defer ann.Close()
+	r, err := ann.Submit(t.Context(), hello(1), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := ann.Job(t.Context(), "1", client.JobOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	polled := make(chan time.Time, 1)
+	go func() { // ends when the token does
+		_, _ = ann.Job(t.Context(), "1", client.JobOptions{Wait: 5 * time.Minute, Version: d.Version})
+		polled <- time.Now()
+	}()
+	if err := s.RevokeToken(t.Context(), tok.ID); err != nil {
+		t.Fatal(err)
+	}
+	<-polled
+	for range 2 {
+		_, err := ann.Jobs(t.Context(), client.JobFilter{})
+		if !client.IsCode(err, api.CodeUnauthorized) || !strings.Contains(err.Error(), "revoked") {
+			t.Errorf("a revoked token: %v", err)
+		}
+		s.stop()
+		s.start()
+		ann = &client.Client{Address: s.remote(), Token: tok.Secret}
+		defer ann.Close()
+	}
+	l, err := s.Tokens(t.Context(), true)
+	if err != nil || len(l.Tokens) != 1 || l.Tokens[0].Revoked.IsZero() || l.Tokens[0].Secret != "" || l.Tokens[0].Note != "laptop" || l.Tokens[0].By != "root" {
+		t.Errorf("the list has %+v, %v", l, err)
+	}
+	if d := s.job("1"); d.Number != r.Number || d.User != "ann" {
+		t.Errorf("the job is %+v", d.Job)
+	}
+}
+
+// TestWhoMakesTokens: a token makes no tokens, a machine that knows its user
+// does; and there are bounds.
+func TestWhoMakesTokens(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.Admins = users("boss") })
+	make := func(id identity, q api.TokenRequest) error {
+		_, err := s.server.createToken(context.WithValue(t.Context(), identityKey{}, id), &tokenInput{Body: q})
+		return err
+	}
+	bySocket := identity{user: "ann", role: roleUser, machine: true}
+	byToken := identity{user: "ann", role: roleUser}
+	boss := identity{user: "boss", role: roleAdmin}
+	own, join := api.TokenRequest{Use: api.TokenUser}, api.TokenRequest{Use: api.TokenJoin}
+	tests := map[string]struct {
+		id   identity
+		q    api.TokenRequest
+		want string // code
+	}{
+		"own":            {bySocket, own, ""},
+		"own_by_token":   {byToken, own, api.CodeDenied},
+		"of_another":     {bySocket, api.TokenRequest{Use: api.TokenUser, User: "boss"}, api.CodeDenied},
+		"to_join":        {bySocket, join, api.CodeDenied},
+		"admin":          {boss, api.TokenRequest{Use: api.TokenUser, User: "ann"}, ""},
+		"admin_to_join":  {boss, api.TokenRequest{Use: api.TokenJoin, Uses: 10_000, LifeS: 30 * 86400}, ""},
+		"too_long":       {boss, api.TokenRequest{Use: api.TokenUser, LifeS: 366*86400 + 1}, api.CodeBadRequest},
+		"negative":       {boss, api.TokenRequest{Use: api.TokenUser, LifeS: -1}, api.CodeBadRequest},
+		"join_too_long":  {boss, api.TokenRequest{Use: api.TokenJoin, LifeS: 31 * 86400}, api.CodeBadRequest},
+		"too_many_uses":  {boss, api.TokenRequest{Use: api.TokenJoin, Uses: 10_001}, api.CodeBadRequest},
+		"uses_of_a_node": {boss, api.TokenRequest{Use: api.TokenJoin, Uses: 2, Node: "n1"}, api.CodeBadRequest},
+		"no_use":         {boss, api.TokenRequest{}, api.CodeBadRequest},
+		"bad_user":       {boss, api.TokenRequest{Use: api.TokenUser, User: "a b\n"}, api.CodeBadRequest},
+		"bad_node":       {boss, api.TokenRequest{Use: api.TokenJoin, Node: "../x"}, api.CodeBadRequest},
+		"long_note":      {boss, api.TokenRequest{Use: api.TokenUser, Note: strings.Repeat("x", maxNote+1)}, api.CodeBadRequest},
+	}
+	for name, tc := range tests {
+		if err := make(tc.id, tc.q); tc.want == "" && err != nil || tc.want != "" && !client.IsCode(err, tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+	eve := identity{user: "eve", role: roleUser, machine: true}
+	for range maxTokens {
+		if err := make(eve, own); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := make(eve, own); !client.IsCode(err, api.CodeConflict) {
+		t.Errorf("token %d: %v", maxTokens+1, err)
+	}
+}
+
+// TestTokensAreNowhere: neither store nor keys nor audit log hold a token.
+func TestTokensAreNowhere(t *testing.T) {
+	s := newSite(t, nil)
+	secrets := []string{s.token(api.TokenRequest{Use: api.TokenUser, User: "ann"}).Secret, s.token(api.TokenRequest{Use: api.TokenJoin}).Secret}
+	if _, err := s.user("ann").Submit(t.Context(), hello(1), ""); err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	err := filepath.WalkDir(s.cfg.Dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		info, ierr := e.Info()
+		data, err := os.ReadFile(path)
+		for _, secret := range secrets {
+			if signature := secret[strings.LastIndex(secret, ".")+1:]; strings.Contains(string(data), signature) {
+				t.Errorf("a token is in %s", path)
+			}
+		}
+		if strings.Contains(string(data), "PRIVATE KEY") && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		return errors.Join(err, ierr)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOtherControllers: an address that pins another controller, and plain HTTP.
+func TestOtherControllers(t *testing.T) {
+	s, other := newSite(t, nil), newSite(t, nil)
+	address, _, _ := strings.Cut(s.remote(), "#")
+	c := &client.Client{Address: address + "#" + other.pin(), Token: "secret"}
+	defer c.Close()
+	if _, err := c.Status(t.Context()); err == nil || !strings.Contains(err.Error(), "another controller") {
+		t.Errorf("another controller's pin: %v", err)
+	}
+	site, err := s.Site(t.Context())
+	if err != nil || site.Address != s.remote() {
+		t.Errorf("the join string is %+v, %v; want %s", site, err, s.remote())
+	}
+	before := s.pin()
+	s.stop()
+	s.start()
+	if s.pin() != before {
+		t.Error("the pin is another one after a restart")
+	}
+}
