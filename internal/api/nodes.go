@@ -56,6 +56,7 @@ type GPU struct {
 type Inventory struct {
 	Hostname   string         `json:"hostname"`
 	DNSName    string         `json:"dnsName"`
+	Address    string         `json:"address,omitempty"` // by which other nodes reach it; empty: dnsName
 	Cluster    int            `json:"cluster"`
 	Version    string         `json:"version"`
 	CPUs       int            `json:"cpus"`     // cores for jobs, reserved ones not counted
@@ -112,6 +113,7 @@ const (
 	PhaseAccepted = job.PhaseAccepted
 	PhasePulling  = job.PhasePulling
 	PhaseStarting = job.PhaseStarting
+	PhaseReady    = job.PhaseReady
 	PhaseRunning  = job.PhaseRunning
 	PhaseEnded    = job.PhaseEnded
 )
@@ -147,6 +149,9 @@ type Order struct {
 	Stop *Stop      `json:"stop,omitempty"` // end it
 	// Paused: its processes shall stand still. A stop goes first.
 	Paused bool `json:"paused,omitempty"`
+	// Go: its program may begin. A rank of a gang does not before it is told so;
+	// the only rank of a job needs no word.
+	Go bool `json:"go,omitempty"`
 	// Resize: it shall have other CPU and memory. Answered by the rank's status.
 	Resize *Resize `json:"resize,omitempty"`
 	// Signals: its program shall be sent those that it was not sent yet.
@@ -199,7 +204,8 @@ type RunOrder struct {
 // Peer is where a rank of a gang runs.
 type Peer struct {
 	Node    string `json:"node"`
-	Address string `json:"address"` // the node's full host name
+	Address string `json:"address"`        // by which the others reach it
+	GPUs    int    `json:"gpus,omitempty"` // of this rank
 }
 
 // Credential is a registry login on its way to the node that pulls. It is

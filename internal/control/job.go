@@ -64,6 +64,8 @@ type Request struct {
 	BucketMax    int          `json:"bucketMax,omitempty"`
 	HaltSignal   string       `json:"haltSignal,omitempty"` // empty: TERM
 	HaltGrace    sched.Time   `json:"haltGrace,omitempty"`  // 0: the site's
+	StartOrder   string       `json:"startOrder,omitempty"` // of a gang, as job.Gbatch has it
+	StopWhen     string       `json:"stopWhen,omitempty"`
 	Reservations []string     `json:"reservations,omitempty"`
 	HaltUnwarned bool         `json:"haltUnwarned,omitempty"` // no signal before it is killed to make room
 	StopSignal   string       `json:"stopSignal,omitempty"`   // empty: TERM
@@ -108,7 +110,7 @@ type Ending struct {
 	Grace  sched.Time `json:"grace"`
 	Reason job.Reason `json:"reason"`
 	Text   string     `json:"text,omitempty"`
-	Then   job.State  `json:"then"` // CANCELLED, HALTED, FAILED, QUEUED
+	Then   job.State  `json:"then"` // CANCELLED, HALTED, FAILED, QUEUED; FINISHED when rank 0 is the gang
 }
 
 // Document is the number under which the job's document and credentials are.

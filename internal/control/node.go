@@ -33,6 +33,7 @@ type Node struct {
 // Inventory is what a node has to give.
 type Inventory struct {
 	Hostname, DNSName, Version string
+	Address                    string // by which other nodes reach it
 	Cluster                    int
 	CPUs                       int
 	MemBytes                   int64

@@ -188,6 +188,7 @@ func (c *Controller) request(s *job.Spec, p Project) Request {
 		Reservations: sc.ReservationIDs, HaltSignal: g.HaltSignal, HaltGrace: sched.Time(g.HaltGrace) * 1000,
 		HaltUnwarned: sc.AllowHaltWithoutSignal && g.HaltSignal == "",
 		StopSignal:   g.StopSignal, StopGrace: sched.Time(g.StopGrace) * 1000,
+		StartOrder: g.StartOrder, StopWhen: g.StopWhen,
 	}
 	if c.cfg.MaxGrace > 0 {
 		q.StopGrace = min(q.StopGrace, c.cfg.MaxGrace)

@@ -150,12 +150,16 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 	if r.Phase == job.PhasePulling && j.Attempt.Ranks[i].Phase != r.Phase {
 		line = fmt.Sprintf("%s pulls the image", r.Alloc.Node)
 	}
+	if r.Phase == job.PhaseReady {
+		line = fmt.Sprintf("rank %d is ready on %s", i, r.Alloc.Node)
+	}
 	if r.Phase == job.PhaseEnded {
 		line = exitText(r)
 	}
 	if j.Attempt.Ranks[i].PullMS == 0 {
 		line = joinText(pullText(r), line)
 	}
+	before := j
 	j = c.change(now, j, line, func(j *Job) {
 		j.Attempt = at
 		if state == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
@@ -166,13 +170,14 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 	if pinned && len(at.Ranks) > 1 {
 		c.wakeNodesOf(j) // the other ranks waited for it
 	}
+	c.letBegin(before, j)
 	if r.Phase != job.PhaseEnded {
 		return
 	}
 	c.leave(r.Alloc.Node, j.Number)
 	if least == job.PhaseEnded {
 		c.finish(now, j)
-	} else if j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
+	} else if !c.masterDone(now, j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
 		// One rank failed: the others of the gang have no use.
 		how := Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: reasonOf(r), Then: job.Failed, Text: "rank " + fmt.Sprint(i) + " " + exitText(r)}
 		if how.Reason.Class() == job.Infra && j.Request.Restartable {

@@ -161,7 +161,7 @@ func (w *world) command(d *datadriven.TestData) string {
 		spec.Request.Scheduling.Restartable = arg("restartable", "") != ""
 		spec.Request.Scheduling.MaxDuration = job.Duration(number("limit", "0"))
 		if n := number("nodes", "1"); n > 1 {
-			spec.Gbatch = &job.Gbatch{Nodes: n}
+			spec.Gbatch = &job.Gbatch{Nodes: n, StartOrder: arg("order", ""), StopWhen: arg("stop", "")}
 		}
 		if s := number("maxqueued", "0"); s > 0 {
 			spec.Gbatch = &job.Gbatch{MaxQueued: job.Duration(s)}
@@ -363,6 +363,9 @@ func (w *world) orders(name string) string {
 				fmt.Fprintf(&b, "%s", j.RankID(i))
 				if j.Ending != nil {
 					fmt.Fprintf(&b, " stop %s", j.Ending.Signal)
+				}
+				if len(j.Attempt.Ranks) > 1 && j.MayBegin(i) {
+					b.WriteString(" begin")
 				}
 				if j.Attempt.Paused != "" {
 					b.WriteString(" paused")

@@ -77,6 +77,9 @@ func fromAttempt(out *api.Job, v *control.View, j *control.Job) {
 	if j.State.Final() {
 		if e := j.Attempt.Verdict().Exit; e != nil {
 			code := e.Code
+			if j.State == job.Finished {
+				code = 0 // of a gang that is done with rank 0, the others were ended
+			}
 			out.ExitCode = &code
 		}
 	}
@@ -108,7 +111,7 @@ func attemptToAPI(a *control.Attempt) api.Attempt {
 
 func inventoryOf(a *api.Inventory) control.Inventory {
 	out := control.Inventory{
-		Hostname: a.Hostname, DNSName: a.DNSName, Version: a.Version, Cluster: a.Cluster, CPUs: a.CPUs, MemBytes: a.MemBytes,
+		Hostname: a.Hostname, DNSName: a.DNSName, Address: a.Address, Version: a.Version, Cluster: a.Cluster, CPUs: a.CPUs, MemBytes: a.MemBytes,
 		CUDA: a.CUDA, Driver: a.Driver, Features: a.Features, Simulated: a.Simulated, AllowShare: a.AllowShare,
 		Bridge: a.Bridge, NoHost: a.NoHost,
 	}

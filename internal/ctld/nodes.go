@@ -108,7 +108,7 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 			if !held[o.ID] && j.AwaitsImage(i) {
 				continue
 			}
-			o.Paused = j.Attempt.Paused != ""
+			o.Paused, o.Go = j.Attempt.Paused != "", j.MayBegin(i)
 			if e := j.Ending; e != nil {
 				o.Stop = &api.Stop{Signal: e.Signal, GraceMS: int64(e.Grace), Reason: e.Reason, Text: e.Text}
 			}
@@ -165,9 +165,9 @@ func (s *Server) gang(o *api.RunOrder, j *control.Job) {
 	}
 	v := s.loop.view.Load()
 	for _, r := range j.Attempt.Ranks {
-		p := api.Peer{Node: r.Alloc.Node, Address: r.Alloc.Node}
+		p := api.Peer{Node: r.Alloc.Node, Address: r.Alloc.Node, GPUs: len(r.Alloc.GPUs)}
 		if n := v.Node(r.Alloc.Node); n != nil {
-			p.Address = firstOf(n.Inventory.DNSName, n.Inventory.Hostname, n.Name)
+			p.Address = firstOf(n.Inventory.Address, n.Inventory.DNSName, n.Inventory.Hostname, n.Name)
 		}
 		o.Peers = append(o.Peers, p)
 	}

@@ -32,6 +32,13 @@ func TestDocs(t *testing.T) {
 			}
 		}
 	}
+	for _, source := range []string{fromNVCT, fromDstack} {
+		for _, v := range sourceVariables(EnvInput{Spec: &Spec{Gbatch: &Gbatch{Source: source, InstanceType: "t"}}}) {
+			if !strings.Contains(text, "`"+v.name+"`") {
+				t.Errorf("variable %s is not described", v.name)
+			}
+		}
+	}
 	for _, v := range Environment(EnvInput{Spec: &Spec{}, Tasks: 2, GPUs: []int{0}, Addresses: []string{"a", "b"}, MasterPort: 1}) {
 		if name, _, _ := strings.Cut(v, "="); !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("variable %s is not described", name)

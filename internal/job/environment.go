@@ -35,6 +35,7 @@ type EnvInput struct {
 
 	Nodes      []string // node names in rank order; empty: this one alone
 	Addresses  []string // their addresses, in the same order
+	Slots      []int    // their GPUs, in the same order
 	MasterPort int      // of rank 0, for rendezvous; 0: not set
 
 	Ports []PortMapping // with the node's ports chosen
@@ -54,7 +55,7 @@ func Environment(in EnvInput) []string {
 	}
 	own, gid := in.Spec.Request.Docker.Environment, in.Spec.Request.Docker.ProjectGIDVariable
 	var env []string
-	for _, v := range slices.Concat(gpulabVariables(in), gbatchVariables(in)) {
+	for _, v := range slices.Concat(gpulabVariables(in), gbatchVariables(in), sourceVariables(in)) {
 		env = append(env, v.name+"="+v.value)
 	}
 	for _, p := range in.Ports {
@@ -175,6 +176,7 @@ func gangVariables(in EnvInput) []variable {
 		return nil
 	}
 	return []variable{
+		{"GBATCH_HOSTFILE", HostfilePath},
 		{"MASTER_ADDR", in.Addresses[0]},
 		{"MASTER_PORT", strconv.Itoa(in.MasterPort)},
 	}

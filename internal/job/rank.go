@@ -9,12 +9,13 @@ const (
 	PhaseAccepted Phase = "accepted"
 	PhasePulling  Phase = "pulling"
 	PhaseStarting Phase = "starting"
+	PhaseReady    Phase = "ready" // of a gang: all is there, and it waits for the others
 	PhaseRunning  Phase = "running"
 	PhaseEnded    Phase = "ended"
 )
 
 var phaseOrder = map[Phase]int{
-	PhaseAssigned: 0, PhaseAccepted: 1, PhasePulling: 2, PhaseStarting: 3, PhaseRunning: 4, PhaseEnded: 5,
+	PhaseAssigned: 0, PhaseAccepted: 1, PhasePulling: 2, PhaseStarting: 3, PhaseReady: 4, PhaseRunning: 5, PhaseEnded: 6,
 }
 
 // Known says whether p is one of the phases.

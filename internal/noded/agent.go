@@ -109,7 +109,7 @@ func (a *Agent) open(o Options) error {
 	if a.boot, err = bootID(); err != nil {
 		return err
 	}
-	if a.host, err = lookupHost(); err != nil {
+	if a.host, err = lookupHost(&a.cfg); err != nil {
 		return err
 	}
 	if a.cores, err = newCoreMap(&a.cfg); err != nil {

@@ -24,6 +24,10 @@ type Config struct {
 	// join-string` prints it, or unix:///PATH beside it.
 	Controller string `yaml:"controller"`
 
+	// Address by which other nodes reach this one: the ranks of a gang meet
+	// there. Default: the address from which it reaches the controller.
+	Address string `yaml:"address"`
+
 	// JoinTokenFile holds the token of `gadm node-token create` by which this
 	// machine becomes a node. It is needed once: the node then has a key and a
 	// certificate of its own in its state directory. Default: none.
@@ -36,8 +40,8 @@ type Config struct {
 	// ClusterID is the cluster (partition) the node belongs to, from 1 on. Default 1.
 	ClusterID int `yaml:"clusterId"`
 
-	// Features that jobs can ask for, as SHARED_PROJECT_STORAGE: letters,
-	// digits, underscores and dashes, at least 2. At most 64.
+	// Features that jobs can ask for, as SHARED_PROJECT_STORAGE or rack=3: 2 to
+	// 128 letters, digits, blanks and _ - . / : = +. At most 64.
 	Features []string `yaml:"features"`
 
 	// Cores is how many cores the node offers. Default: what the machine has,

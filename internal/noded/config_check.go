@@ -19,7 +19,8 @@ import (
 
 var (
 	nodeName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?$`)
-	featureName = regexp.MustCompile(`^[A-Za-z0-9_-]{2,64}$`)
+	hostAddress = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$`)
+	featureName = regexp.MustCompile(`^[A-Za-z0-9_./:=+ -]{2,128}$`)
 	placeholder = regexp.MustCompile(`\{[^}]*\}`)
 )
 
@@ -72,12 +73,15 @@ func checkCapacity(c *Config, bad func(string, string, ...any)) {
 	if c.Launches < 1 || c.Launches > 256 {
 		bad("launches", "%d: must be 1 to 256", c.Launches)
 	}
+	if c.Address != "" && !hostAddress.MatchString(c.Address) {
+		bad("address", "%q: want an IP address or a host name", c.Address)
+	}
 	if len(c.Features) > maxListed {
 		bad("features", "%d of them: at most %d", len(c.Features), maxListed)
 	}
 	for _, f := range c.Features {
 		if !featureName.MatchString(f) {
-			bad("features", "%q: use 2 to 64 letters, digits, underscores and dashes", f)
+			bad("features", "%q: use 2 to 128 letters, digits, blanks and _ - . / : = +", f)
 		}
 	}
 }

@@ -37,6 +37,7 @@ func (a *Agent) want(o api.Order) {
 	}
 	r.takeSecrets(o.Secrets)
 	r.setPaused(o.Paused)
+	r.letBegin(o.Go)
 	r.setResize(o.Resize)
 	r.setSignals(o.Signals)
 	if o.Stop != nil {

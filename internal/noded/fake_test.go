@@ -391,3 +391,14 @@ func until(t testing.TB, what string, ok func() bool) {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
+
+// begin lets a rank of a gang begin.
+func (f *fakeController) begin(id job.RankID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.desired[id]
+	o.Go = true
+	f.desired[id] = o
+	f.version++
+	f.touch()
+}

@@ -15,6 +15,7 @@ func (a *Agent) inventory() (*api.Inventory, string) {
 	inv := &api.Inventory{
 		Hostname:  a.host.name,
 		DNSName:   a.host.dns,
+		Address:   a.host.address,
 		Cluster:   a.cfg.ClusterID,
 		Version:   a.version,
 		CPUs:      a.cores.offered,

@@ -150,7 +150,7 @@ func (s *site) leavesNothing() {
 			s.t.Errorf("mount %s", m)
 		}
 	}
-	base, err := lookupHost()
+	base, err := lookupHost(&s.cfg)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -42,6 +42,7 @@ type rank struct {
 	paused      *bool        // as ordered; nil: not told yet
 	resize      *api.Resize
 	signals     []api.Signal // to be sent
+	begin       bool         // its program may; of a gang, by the controller's word
 	released    bool
 	cancelStart context.CancelCauseFunc
 }

@@ -65,11 +65,12 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 func (r *rank) envInput() job.EnvInput {
 	ids := uuids(r.order.Allocation)
 	var nodes, addresses []string
+	var slots []int
 	for _, p := range r.order.Peers {
-		nodes, addresses = append(nodes, p.Node), append(addresses, p.Address)
+		nodes, addresses, slots = append(nodes, p.Node), append(addresses, p.Address), append(slots, p.GPUs)
 	}
 	return job.EnvInput{
-		Nodes: nodes, Addresses: addresses, MasterPort: r.order.MasterPort,
+		Nodes: nodes, Addresses: addresses, Slots: slots, MasterPort: r.order.MasterPort,
 		Spec: &r.order.Spec, ID: r.id,
 		UUID: r.order.UUID, User: r.order.User, Project: r.order.Project, ProjectGID: r.order.ProjectGID,
 		RestartCount: r.order.Restarts + int(r.id.Attempt) - 1, Initial: r.order.Initial,
@@ -108,6 +109,9 @@ func rlimits(gpus bool) []specs.POSIXRlimit {
 // gets its own copies, so that a job may change its own.
 var hostFiles = []string{"hosts", "resolv.conf"}
 
+// hostfile lies beside them, for ranks that have one.
+const hostfile = "hostfile"
+
 // writeFiles copies them into the rank's directory.
 func (r *rank) writeFiles(context.Context) error {
 	dir := filepath.Join(r.dir, "etc")
@@ -131,7 +135,10 @@ func (r *rank) writeFiles(context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if !r.order.Spec.HasHostfile() {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(dir, hostfile), []byte(job.Hostfile(r.envInput())), 0o644)
 }
 
 // withHost makes sure that the host's own name can be resolved: launchers of
@@ -163,6 +170,9 @@ func (r *rank) allMounts() []oci.Mount {
 		if target := "/etc/" + name; !taken[target] {
 			list = append(list, oci.Mount{Source: filepath.Join(r.dir, "etc", name), Target: target})
 		}
+	}
+	if r.order.Spec.HasHostfile() {
+		list = append(list, oci.Mount{Source: filepath.Join(r.dir, "etc", hostfile), Target: job.HostfilePath})
 	}
 	return list
 }

@@ -30,6 +30,7 @@ var steps = []step{
 	{"network", (*rank).joinNetwork, (*rank).leaveNetwork}, // the host's part goes with cleanAll
 	{"files", (*rank).writeFiles, nothing},
 	{"record", (*rank).record, nothing},
+	{"gang", (*rank).awaitGang, nothing},
 	{"container", (*rank).startContainer, nothing}, // its directory goes with cleanAll
 }
 
