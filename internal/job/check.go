@@ -1,6 +1,9 @@
 package job
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // checkSpec checks what spans several parts of the document.
 func (d *decoder) checkSpec(n *node, s *Spec) {
@@ -109,6 +112,11 @@ func (d *decoder) checkWhen(gn *node, s *Spec) {
 	}
 }
 
+// under says whether a path is another or below it.
+func under(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+}
+
 // checkData looks at what data and secrets need of each other.
 func (d *decoder) checkData(gn *node, s *Spec) {
 	g := s.Gbatch
@@ -118,6 +126,14 @@ func (d *decoder) checkData(gn *node, s *Spec) {
 	mounted := map[string]int{}
 	for i, m := range s.Request.Docker.Storage {
 		mounted[m.ContainerPath] = i
+		if m.HostPath != TmpfsHostPath {
+			continue
+		}
+		for k, out := range g.Outputs {
+			if under(out.Path, m.ContainerPath) {
+				d.problemAt(gn, "outputs", fmt.Sprintf("[%d] is on the tmpfs at %s, which is gone when the program has ended", k, quote(m.ContainerPath)), "write it to a path outside of it")
+			}
+		}
 	}
 	for i, in := range g.Inputs {
 		if k, ok := mounted[in.Path]; ok && in.Path != "" {

@@ -76,6 +76,9 @@ func readInputs(d *decoder, n *node, g *Gbatch) {
 		if in.SHA256 != "" && strings.HasSuffix(in.URI, "/") {
 			d.problemAt(n, "sha256", "is the checksum of one file, and uri names a directory", "remove it")
 		}
+		if strings.HasPrefix(in.URI, "http") && strings.HasSuffix(in.URI, "/") {
+			d.problemAt(n, "uri", "is a directory, and web servers do not list what is in one", "name the file, or use s3://")
+		}
 		d.ownPath(n, in.Path)
 		g.Inputs = append(g.Inputs, in)
 	})

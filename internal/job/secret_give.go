@@ -37,6 +37,7 @@ func (s *Spec) CheckSecrets(values map[string]string) error {
 			ps = append(ps, Problem{Path: path, Message: "secret " + d.Name + ": its value " + wrong})
 		}
 	}
+	ps = append(ps, s.checkKeys(values)...)
 	if total > MaxSecretsBytes {
 		ps = append(ps, Problem{Path: "gbatch.secrets", Message: fmt.Sprintf("have %d bytes together, a job may have at most %d", total, MaxSecretsBytes),
 			Hint: "put data into project storage, or into an input"})
@@ -45,6 +46,23 @@ func (s *Spec) CheckSecrets(values map[string]string) error {
 		return ps
 	}
 	return nil
+}
+
+// checkKeys looks for the secrets that gbatch.s3 names.
+func (s *Spec) checkKeys(values map[string]string) (ps Problems) {
+	if s.Gbatch == nil || s.Gbatch.S3 == nil {
+		return nil
+	}
+	at := s.Gbatch.S3
+	for _, key := range []struct{ field, name string }{
+		{"accessKeySecret", at.AccessKey}, {"secretKeySecret", at.SecretKey}, {"sessionTokenSecret", at.SessionToken},
+	} {
+		if _, ok := values[key.name]; !ok && key.name != "" {
+			ps = append(ps, Problem{Path: "gbatch.s3." + key.field, Message: "names secret " + key.name + ", which the job does not have",
+				Hint: "give it with gsubmit --secret " + key.name})
+		}
+	}
+	return ps
 }
 
 // SetSecrets adds values to a submission, and their names to the document

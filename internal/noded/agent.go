@@ -41,6 +41,7 @@ type Agent struct {
 	ctl     controller
 	badge   *badge
 	images  *imageUse
+	data    *data
 	storage *storage
 	cores   *coreMap
 	devices Devices
@@ -120,6 +121,9 @@ func (a *Agent) open(o Options) error {
 	}
 	a.contact = openContact(a.cfg.StateDir, a.boot, time.Duration(a.cfg.Lease), sinceBoot)
 	if a.images, err = openImages(&a.cfg); err != nil {
+		return err
+	}
+	if a.data, err = openData(&a.cfg, a.boot); err != nil {
 		return err
 	}
 	if err := a.openNetwork(); err != nil {
@@ -216,6 +220,7 @@ func (a *Agent) houseLoop(ctx context.Context) {
 	for client.Sleep(ctx, houseEvery) == nil {
 		now := time.Now()
 		a.pruneLogs(now)
+		a.sweepData()
 		done, err := a.images.collect(now)
 		if err != nil {
 			a.log.Error("shrink image store", "error", err)

@@ -21,7 +21,7 @@ func (r *rank) bindStorage(context.Context) error {
 	if err := makeRankDir(r.dir); err != nil {
 		return err
 	}
-	who := tenant{User: r.order.User, Project: r.order.Project, GID: r.order.ProjectGID}
+	who := r.tenant()
 	var tmpfs int64
 	for i, entry := range r.order.Spec.Request.Docker.Storage {
 		if entry.HostPath == job.TmpfsHostPath {
@@ -126,7 +126,7 @@ func unbindAll(dir string) error {
 // record notes durably, before anything of the user's can run, what the rank
 // is and which cores it has.
 func (r *rank) record(context.Context) error {
-	rec := rankRecord{ID: r.id, Order: r.order, Cores: r.cores.CPUs.String(), Digest: r.img.Digest, Boot: r.a.boot, Ports: r.statusPorts()}
+	rec := rankRecord{ID: r.id, Order: r.order, Cores: r.cores.CPUs.String(), Digest: r.img.Digest, Boot: r.a.boot, Ports: r.statusPorts(), Cached: r.cached}
 	if err := saveRecord(r.dir, rec); err != nil {
 		return fmt.Errorf("record rank: %w", err)
 	}

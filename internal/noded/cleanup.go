@@ -35,6 +35,9 @@ func (a *Agent) cleanAll(r *rank) bool {
 	var pause client.Backoff
 	for {
 		err := errors.Join(oci.Cleanup(r.box()), unbindAll(r.dirMounts()), r.detachNetwork())
+		if err == nil {
+			err = a.data.drop(r.id) // nobody has it mounted any more
+		}
 		a.health.leftover(r.id, err)
 		if err == nil {
 			a.images.drop(r.id)

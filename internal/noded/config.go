@@ -84,6 +84,9 @@ type Config struct {
 	// has not said so itself. Default 4m30s; 10s to 24h.
 	Lease Duration `yaml:"lease"`
 
+	// Data is about inputs and outputs of jobs.
+	Data DataConfig `yaml:"data"`
+
 	// Network is how jobs see the network.
 	Network NetworkConfig `yaml:"network"`
 
@@ -239,6 +242,7 @@ func (c *Config) SetDefaults() {
 	setDefault(&c.Logs.KeepSize, 10<<30)
 	setDefault(&c.Lease, Duration(4*time.Minute+30*time.Second))
 	c.Network.setDefaults()
+	c.Data.setDefaults(c.StateDir)
 	setDefault(&c.PidsMax, 32768)
 	setDefault(&c.MinFree, 1<<30)
 	setDefault(&c.Launches, defaultLaunches())

@@ -107,11 +107,14 @@ func startReason(err error) (job.Reason, string) {
 	var gpus *gpuError
 	var failure *oci.Failure
 	var port *portError
+	var data *dataError
 	switch {
 	case errors.As(err, &pull) && (pull.Kind == image.DiskFull || pull.Kind == image.Internal):
 		return job.Server, pull.Error()
 	case errors.As(err, &pull):
 		return job.ImagePull, pull.Error()
+	case errors.As(err, &data):
+		return data.reason, data.text
 	case errors.As(err, &port):
 		return job.PortInUse, port.Error()
 	case errors.As(err, &mount):

@@ -29,6 +29,8 @@ type rank struct {
 	img     *image.Image
 	cores   grant
 	mounts  []oci.Mount
+	inputs  []oci.Mount
+	cached  []string     // keys of inputs that are in the cache
 	own     []string     // directories for the container's user
 	written uint32       // version of the secrets in the container's files
 	net     *rankNetwork // until the shim has it; nil: the node's, or already there

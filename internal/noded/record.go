@@ -22,7 +22,8 @@ type rankRecord struct {
 	Digest string       `json:"digest"`
 	Boot   string       `json:"boot"` // of the machine: after another one nothing of it lives
 
-	Ports []job.PortMapping `json:"ports,omitempty"`
+	Ports  []job.PortMapping `json:"ports,omitempty"`
+	Cached []string          `json:"cached,omitempty"` // keys of inputs that it uses
 }
 
 // saveRecord writes the record so that it survives a power cut together with

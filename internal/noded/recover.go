@@ -102,6 +102,9 @@ func (a *Agent) remember(id job.RankID, dir string) (*rank, string) {
 		r.log.Error("rank's record is damaged; ending it", "error", recErr)
 		r.stop = &stopRecord{Reason: job.NodeFail, Text: "the node's record of the job was damaged", Signal: "KILL", kill: time.Now()}
 	}
+	for _, key := range rec.Cached {
+		a.data.cache.Hold(key, id.String())
+	}
 	if set, err := cgroups.ParseCPUSet(rec.Cores); err == nil {
 		r.cores.CPUs = set
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -161,7 +162,7 @@ func withHost(hosts []byte, name string) []byte {
 }
 
 func (r *rank) allMounts() []oci.Mount {
-	list := r.mounts
+	list := slices.Concat(r.mounts, r.inputs)
 	taken := map[string]bool{}
 	for _, m := range list {
 		taken[m.Target] = true

@@ -47,11 +47,8 @@ const marker = "whole"
 
 // Get gives an entry's key, fetching it if it is not here, and holds it for
 // holder until Drop. Who asks for the same at the same time waits for the first.
-func (k *Cache) Get(ctx context.Context, c *Client, scope, holder string, f Fetch) (key string, got Fetched, err error) {
-	list, err := f.Source.List(ctx)
-	if err != nil {
-		return "", got, at(f.URI, err)
-	}
+// list is what the source's List has told.
+func (k *Cache) Get(ctx context.Context, c *Client, scope, holder string, f Fetch, list []Object) (key string, got Fetched, err error) {
 	for _, o := range list {
 		if o.Version == "" && f.SHA256 == "" {
 			return "", got, ErrNotCacheable
@@ -170,7 +167,12 @@ const keepPart = 24 * time.Hour
 
 // Collect removes what was not used for longest until the rest fits, and never
 // what is held. It returns the bytes that it freed.
-func (k *Cache) Collect(now time.Time) (freed int64, err error) {
+func (k *Cache) Collect(now time.Time) (freed int64, err error) { return k.shrink(now, k.max) }
+
+// Empty removes all that is not held.
+func (k *Cache) Empty(now time.Time) (freed int64, err error) { return k.shrink(now, 0) }
+
+func (k *Cache) shrink(now time.Time, limit int64) (freed int64, err error) {
 	entries, err := os.ReadDir(k.dir)
 	if err != nil {
 		return 0, err
@@ -203,7 +205,7 @@ func (k *Cache) Collect(now time.Time) (freed int64, err error) {
 	}
 	slices.SortFunc(items, func(a, b item) int { return a.used.Compare(b.used) })
 	for _, it := range items {
-		if total <= k.max {
+		if total <= limit {
 			break
 		}
 		gone, rerr := k.remove(it.key)

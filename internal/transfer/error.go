@@ -35,6 +35,12 @@ func fail(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Text: fmt.Sprintf(format, args...)}
 }
 
+// At is an error about a URI that is not of this package's making.
+func At(kind Kind, uri, text string) *Error { return &Error{Kind: kind, URI: uri, Text: text} }
+
+// Name names the URI that an error is about, unless it names one.
+func Name(uri string, err error) error { return at(uri, err) }
+
 // at names the URI that an error is about. What is no Error yet came from the
 // network after all tries, or from the disk.
 func at(uri string, err error) error {

@@ -49,12 +49,21 @@ type Fetched struct {
 	Single  bool
 }
 
+// List asks a source what it has; uri is for messages.
+func List(ctx context.Context, uri string, s Source) ([]Object, error) {
+	list, err := s.List(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return list, at(uri, err)
+}
+
 // Fetch brings a source here. Called again with the same Dir it goes on with
 // what it has, if that is still the same at the source.
 func (c *Client) Fetch(ctx context.Context, f Fetch) (Fetched, error) {
-	list, err := f.Source.List(ctx)
+	list, err := List(ctx, f.URI, f.Source)
 	if err != nil {
-		return Fetched{}, at(f.URI, err)
+		return Fetched{}, err
 	}
 	return c.FetchListed(ctx, f, list)
 }

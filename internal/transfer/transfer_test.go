@@ -364,7 +364,11 @@ func TestCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer src.Close()
-		key, _, err := k.Get(t.Context(), c, scope, holder, Fetch{URI: uri, Source: src})
+		list, err := src.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, _, err := k.Get(t.Context(), c, scope, holder, Fetch{URI: uri, Source: src}, list)
 		if err != nil {
 			t.Error(err)
 		}

@@ -141,8 +141,8 @@ func (s *Server) Requests(prefix string) (list []string) {
 func (s *Server) Put(bucketAndKey string, body string) {
 	w := httptest.NewRecorder()
 	bucket, _, _ := strings.Cut(bucketAndKey, "/")
-	s.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPut, "/"+bucket, nil))
-	s.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/"+bucketAndKey, strings.NewReader(body)))
+	s.Handler.ServeHTTP(httptest.NewRecorder(), Plain(httptest.NewRequest(http.MethodPut, "/"+bucket, nil)))
+	s.Handler.ServeHTTP(w, Plain(httptest.NewRequest(http.MethodPut, "/"+bucketAndKey, strings.NewReader(body))))
 	if w.Code != http.StatusOK {
 		panic("put " + bucketAndKey + ": " + w.Body.String())
 	}

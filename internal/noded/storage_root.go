@@ -1,0 +1,41 @@
+package noded
+
+import (
+	"os"
+	"strconv"
+)
+
+// openRoot opens a directory of a job's storage for what the daemon reads and
+// writes there itself. Nothing that is done with the result leaves it, whatever
+// links other users make there meanwhile. For writing missing directories are
+// made, below what has to be there.
+func (s *storage) openRoot(hostPath string, who tenant, write bool) (*os.Root, error) {
+	root, rest, err := s.find(hostPath)
+	if err != nil {
+		return nil, err
+	}
+	if write && root.ReadOnly {
+		return nil, mountErrorf("storage %q can only be read", root.Name)
+	}
+	top, err := expand(root.Path, who)
+	if err != nil {
+		return nil, err
+	}
+	make := maker{gid: who.GID, mode: uint32(root.Mode)}
+	if write && root.Create {
+		if err := make.base(root.Path, top); err != nil {
+			return nil, mountErrorf("cannot make %s for storage %q on this node: %v", root.Name, hostPath, plain(err))
+		}
+	}
+	h, err := make.resolve(top, rest, write)
+	if err != nil {
+		return nil, explainOpen(hostPath, root, err)
+	}
+	defer h.Close()
+	return rootOf(h)
+}
+
+// rootOf makes a root of a handle on a directory.
+func rootOf(h *os.File) (*os.Root, error) {
+	return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(int(h.Fd())))
+}
