@@ -112,8 +112,11 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 			s.Nodes, s.MilliGPU, s.MilliCPU, s.MemMiB = 2, s.MilliGPU/2, (s.MilliCPU+1)/2, (s.MemMiB+1)/2
 		})
 	}
-	if s.Node != "" {
-		add("any-node", "name no node", func(_ *Job, s *Shape) { s.Node = "" })
+	if s.only != nil {
+		add("any-node", "name no node", func(_ *Job, s *Shape) { s.Node, s.NodeNames = "", nil })
+	}
+	if len(s.ExcludeNodes) > 0 {
+		add("no-exclusions", "exclude no node", func(_ *Job, s *Shape) { s.ExcludeNodes = nil })
 	}
 	if s.Cluster != 0 {
 		add("any-cluster", "name no cluster", func(_ *Job, s *Shape) { s.Cluster = 0 })
@@ -124,6 +127,11 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 	for i, f := range s.Features {
 		add("fewer-features", fmt.Sprintf("do without the feature %q", f), func(_ *Job, s *Shape) {
 			s.Features = slices.Delete(slices.Clone(s.Features), i, i+1)
+		})
+	}
+	for i, any := range s.AnyFeatures {
+		add("fewer-features", "do without the feature "+orList(any), func(_ *Job, s *Shape) {
+			s.AnyFeatures = slices.Delete(slices.Clone(s.AnyFeatures), i, i+1)
 		})
 	}
 	return out

@@ -49,6 +49,10 @@ type Shape struct {
 	MinCUDA       int      `json:"minCuda,omitempty"`       // major*100 + minor of the node's driver
 	MinComputeCap int      `json:"minComputeCap,omitempty"` // 80 is 8.0
 	Features      []string `json:"features,omitempty"`      // the node has all of these
+
+	AnyFeatures  [][]string `json:"anyFeatures,omitempty"`  // of each list, the node has at least one
+	NodeNames    []string   `json:"nodeNames,omitempty"`    // only these nodes, compared as Node is; empty: any
+	ExcludeNodes []string   `json:"excludeNodes,omitempty"` // none of these
 }
 
 // Ranks is the number of ranks, at least one.

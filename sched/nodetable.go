@@ -33,6 +33,9 @@ func (x *explainer) onNode(n *node, k *jobKind, f fit) (Code, string) {
 	s := k.shape
 	switch {
 	case !s.named(n):
+		if s.never[n.folded] {
+			return CodeNever, "is excluded by the job"
+		}
 		return CodeNever, "has another name than the job asks for"
 	case !f.ok:
 		return CodeNever, n.misfitText(s, f.why)

@@ -107,6 +107,15 @@ func could(n Node, s *Shape) bool {
 			return false
 		}
 	}
+	for _, any := range s.AnyFeatures {
+		if !slices.ContainsFunc(n.Features, func(f string) bool { return slices.Contains(any, f) }) {
+			return false
+		}
+	}
+	same := func(name string) bool { return fold(name) == fold(n.Name) }
+	if len(s.NodeNames) > 0 && !slices.ContainsFunc(s.NodeNames, same) || slices.ContainsFunc(s.ExcludeNodes, same) {
+		return false
+	}
 	if s.MilliCPU > n.MilliCPU || s.MemMiB > n.MemMiB {
 		return false
 	}

@@ -62,7 +62,7 @@ func (r *round) exhaustive() bool {
 // it returns false.
 func (r *round) each(nk *nodeKind, k *jobKind, f func(*node) bool) {
 	x := k.shape
-	if x.node != "" {
+	if x.choosy() {
 		for _, n := range nk.nodes {
 			if n.indexed && x.named(n) && !f(n) {
 				return

@@ -113,9 +113,13 @@ func span(t Time) string {
 func (r *round) neverText(k *jobKind, matching int) string {
 	x := k.shape
 	if matching > 0 {
-		return fmt.Sprintf("needs %d nodes that each have %s: there are %d", x.Ranks(), x.rankText(), matching)
+		among := ""
+		if x.choosy() {
+			among = " among those that it allows by name"
+		}
+		return fmt.Sprintf("needs %d nodes that each have %s: there are %d%s", x.Ranks(), x.rankText(), matching, among)
 	}
-	most, named := fitsAll, x.node == ""
+	most, named := fitsAll, !x.choosy()
 	var near *nodeKind
 	for _, nk := range r.s.order {
 		has := slices.ContainsFunc(nk.nodes, func(n *node) bool { return !n.gone && x.named(n) })
@@ -130,7 +134,7 @@ func (r *round) neverText(k *jobKind, matching int) string {
 	}
 	switch {
 	case !named:
-		return fmt.Sprintf("no node is called %q", x.Node)
+		return x.namesText()
 	case near == nil:
 		return "there are no nodes"
 	}
@@ -144,7 +148,7 @@ func (r *round) neverText(k *jobKind, matching int) string {
 	case wrongCluster:
 		return fmt.Sprintf("no node is in cluster %d", x.Cluster)
 	case lacksFeature:
-		return fmt.Sprintf("no node has the features %q", x.Features)
+		return r.featuresText(x)
 	case lacksModel:
 		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(x.GPUModels, `" or "`), strings.Join(models, ", "))
 	case lacksGPUMem:

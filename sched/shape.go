@@ -10,9 +10,9 @@ import (
 // shape is an interned Shape: equal requests share one.
 type shape struct {
 	Shape
-	key    string   // equal for equal requests
-	bounds string   // the same, without the amounts of a rank
-	node   string   // Shape.Node, folded
+	key    string // equal for equal requests
+	bounds string // the same, without the amounts of a rank
+	nameRules
 	models []string // Shape.GPUModels in lower case
 
 	refs      int   // classes and running jobs
@@ -58,7 +58,8 @@ func (s *State) intern(in *Shape) *shape {
 	if out == nil {
 		models := n.GPUModels
 		n.GPUModels, n.Features = slices.Clone(in.GPUModels), slices.Clone(in.Features)
-		out = &shape{Shape: n, key: key, bounds: bounds, node: fold(n.Node), models: models, fits: map[*nodeKind]fit{}}
+		n.NodeNames, n.ExcludeNodes = slices.Clone(in.NodeNames), slices.Clone(in.ExcludeNodes)
+		out = &shape{Shape: n, key: key, bounds: bounds, nameRules: newNameRules(in), models: models, fits: map[*nodeKind]fit{}}
 		if n.RestMilliGPU > 0 {
 			rest := *out
 			rest.MilliGPU, rest.RestMilliGPU, rest.fits = n.RestMilliGPU, 0, map[*nodeKind]fit{}
@@ -77,12 +78,21 @@ func (x *Shape) canonical() (n Shape, bounds, key string) {
 	n.Nodes = x.alike()
 	n.GPUModels = sortedSet(x.GPUModels, strings.ToLower)
 	n.Features = sortedSet(x.Features, func(f string) string { return f })
+	n.NodeNames, n.ExcludeNodes = sortedSet(x.NodeNames, fold), sortedSet(x.ExcludeNodes, fold)
+	n.AnyFeatures = nil
+	for _, any := range x.AnyFeatures {
+		n.AnyFeatures = append(n.AnyFeatures, sortedSet(any, func(f string) string { return f }))
+	}
+	slices.SortFunc(n.AnyFeatures, slices.Compare)
 	part := int64(boolInt(n.MilliGPU%WholeGPU != 0))
 	if n.GPUMemMiB > 0 {
 		part *= n.MilliGPU // a larger share has more memory, and so may fit where a smaller one does not
 	}
 	bounds = fmt.Sprintf("%d %d %t %t %d %q %q %d %d %d %q %d", n.Nodes, n.RestMilliGPU, n.AllGPUs, n.Exclusive, n.Cluster, fold(n.Node),
 		n.GPUModels, n.GPUMemMiB, n.MinCUDA, n.MinComputeCap, n.Features, part)
+	if len(n.AnyFeatures)+len(n.NodeNames)+len(n.ExcludeNodes) > 0 {
+		bounds += fmt.Sprintf(" %q %q %q", n.AnyFeatures, n.NodeNames, n.ExcludeNodes)
+	}
 	return n, bounds, fmt.Sprintf("%s %d %d %d", bounds, n.MilliGPU, n.MilliCPU, n.MemMiB)
 }
 
@@ -125,7 +135,7 @@ func (x *shape) match(k *nodeKind) fit {
 	case x.Cluster != 0 && x.Cluster != n.Cluster:
 		f.why = wrongCluster
 		return f
-	case slices.ContainsFunc(x.Features, func(w string) bool { return !slices.Contains(n.Features, w) }):
+	case len(x.Features)+len(x.AnyFeatures) > 0 && len(x.lacks(n)) > 0:
 		f.why = lacksFeature
 		return f
 	}
@@ -197,9 +207,6 @@ func (x *shape) gpuMisfit(g *GPU) misfit {
 	}
 	return fitsAll
 }
-
-// named says whether the node is one that the shape allows by name.
-func (x *shape) named(n *node) bool { return x.node == "" || x.node == n.folded }
 
 // sizeMilli is the GPUs of all ranks in thousandths, as far as the request says.
 func (x *shape) sizeMilli() int64 {

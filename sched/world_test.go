@@ -59,6 +59,7 @@ func (w *world) setNode(name string) {
 	n := Node{Name: name, MilliCPU: 1000 * rapid.Int64Range(1, 8).Draw(t, "cores"), MemMiB: 1024 * rapid.Int64Range(1, 8).Draw(t, "gib"),
 		Cluster: rapid.IntRange(1, 2).Draw(t, "cluster"), CUDA: 1200, AllowShare: rapid.Bool().Draw(t, "share"),
 		Switch: rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(t, "switch")}
+	n.Features = rapid.SampledFrom([][]string{nil, {"red"}, {"blue", "big"}, {"green", "big"}}).Draw(t, "features")
 	model := rapid.SampledFrom(testModels).Draw(t, "model")
 	for g := range rapid.IntRange(0, 4).Draw(t, "gpus") {
 		n.GPUs = append(n.GPUs, GPU{UUID: fmt.Sprint(name, "-", g), Model: model, MemMiB: 40960, ComputeCap: 80, NUMA: g / 2,
@@ -106,6 +107,12 @@ func (w *world) shape() *Shape {
 		s.GPUMemMiB = 20000
 	case 4:
 		s.MinCUDA = 1300
+	case 5:
+		s.NodeNames = []string{"N-1", "n2", "n4"}
+	case 6:
+		s.ExcludeNodes = []string{"n1", "N-3"}
+	case 7:
+		s.AnyFeatures = [][]string{{"red", "blue"}, {"big"}}[:rapid.IntRange(1, 2).Draw(t, "lists")]
 	}
 	return s
 }

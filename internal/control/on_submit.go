@@ -174,6 +174,8 @@ func (c *Controller) request(s *job.Spec, p Project) Request {
 		GPUModels: r.GPUModel, GPUMemMiB: int64(r.GPUMemoryGB) << 10,
 		MinCUDA: r.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
 		Features: slices.Concat(r.Features, networkNeed(s)),
+
+		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes,
 	}
 	if len(p.Clusters) == 1 && shape.Cluster == 0 {
 		shape.Cluster = p.Clusters[0]

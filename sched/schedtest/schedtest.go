@@ -234,6 +234,16 @@ func list(to *[]string) func(string) error {
 	return func(v string) error { *to = strings.Split(v, ","); return nil }
 }
 
+// lists reads "a|b,c": several lists, each of alternatives.
+func lists(to *[][]string) func(string) error {
+	return func(v string) error {
+		for one := range strings.SplitSeq(v, ",") {
+			*to = append(*to, strings.Split(one, "|"))
+		}
+		return nil
+	}
+}
+
 func moment(to *sched.Time) func(string) error {
 	return func(v string) error {
 		d, err := parseTime(v)
@@ -306,6 +316,7 @@ func (w *World) job(line string) error {
 		"nodes": number(&s.Nodes, 1), "gpus": number(&s.MilliGPU, 1000), "all": flag(&s.AllGPUs), "cpu": number(&s.MilliCPU, 1000), "mem": number(&s.MemMiB, 1024),
 		"exclusive": flag(&s.Exclusive), "cluster": number(&s.Cluster, 1), "node": text(&s.Node), "model": list(&s.GPUModels),
 		"gpumem": number(&s.GPUMemMiB, 1024), "cuda": number(&s.MinCUDA, 1), "cc": number(&s.MinComputeCap, 1), "features": list(&s.Features),
+		"names": list(&s.NodeNames), "exclude": list(&s.ExcludeNodes), "any": lists(&s.AnyFeatures),
 	}.all(kv)
 	return cmp.Or(err, w.State.Enqueue(j))
 }
