@@ -22,7 +22,7 @@ import (
 type Shim struct {
 	dir  string
 	conn *net.UnixConn
-	cmd  *exec.Cmd     // nil when another process started the shim
+	cmd  *exec.Cmd     // nil when another process started the shim, or a pool has it
 	done chan struct{} // closed when the shim has died
 
 	mu      sync.Mutex // guards what follows, and writes to conn
@@ -125,7 +125,8 @@ func (s *Shim) PID() int {
 	return s.pid
 }
 
-// Done is closed when the shim has died. Exit then tells the result.
+// Done is closed when the shim has died, or is done with the container as if
+// it had. Exit then tells the result.
 func (s *Shim) Done() <-chan struct{} { return s.done }
 
 // Wait waits for Done or the context's end.

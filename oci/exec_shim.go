@@ -172,7 +172,12 @@ func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
 	}
 	p.Env = env
 	if req.User != "" {
-		u, err := ResolveUser(dirRootfs, req.User, nil)
+		pid, err := s.running()
+		if err != nil {
+			return nil, err
+		}
+		// The root file system is mounted for the container and its setup only.
+		u, err := ResolveUser(fmt.Sprintf("/proc/%d/root", pid), req.User, nil)
 		if err != nil {
 			return nil, err
 		}

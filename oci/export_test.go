@@ -7,3 +7,10 @@ var FillSeccomp = fillSeccomp
 func MountOverlayOld(lower []string, upper, work, target string) error {
 	return mountOverlayOld(overlayMount{Lower: lower, Upper: upper, Work: work, Target: target})
 }
+
+// Idle is how many shims wait.
+func (p *Pool) Idle() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.idle)
+}

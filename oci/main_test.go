@@ -58,6 +58,7 @@ func runAll(m *testing.M) int {
 		}
 	}
 	code := m.Run()
+	shims.Close()
 	if left := leftovers(root); left != "" {
 		fmt.Fprintln(os.Stderr, "left on the host:\n"+left)
 		code = 1
@@ -167,6 +168,10 @@ func leftovers(root string) string {
 
 var lastID atomic.Int64
 
+// shims serve all tests that do not begin their own, so that whatever one
+// container leaves in a shim's process meets the next one.
+var shims = oci.Pool{Max: 4}
+
 // box is one container under test.
 type box struct {
 	testing.TB
@@ -211,7 +216,7 @@ func (b *box) prepare() {
 func (b *box) start() *oci.Shim {
 	b.Helper()
 	b.prepare()
-	shim, err := oci.Start(b.dir)
+	shim, err := shims.Start(b.dir, oci.Handover{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func newNetworked(t *testing.T, script string) *networked {
 func (n *networked) start() {
 	n.Helper()
 	n.prepare()
-	shim, err := oci.StartWith(n.dir, n.hand)
+	shim, err := shims.Start(n.dir, n.hand)
 	if err != nil {
 		n.Fatal(err)
 	}

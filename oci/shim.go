@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
 
+	upstream "github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -35,8 +37,13 @@ type shim struct {
 
 	v2          bool // the host has no v1 controllers
 	upper, work string
+	mounted     bool // the root file system
 	listener    *net.UnixListener
 	network     *shimNetwork // nil: nothing was handed over
+	lock        *os.File     // held until the container is over; never used
+	control     *os.File     // to whoever called Start; serve makes starter of it
+	starter     *net.UnixConn
+	namespace   *os.File // of the network, if it came with a message
 
 	mu        sync.Mutex // guards what follows, until the container runs, and all writes to conns
 	group     *cgroups.Group
@@ -46,7 +53,13 @@ type shim struct {
 	terminal  *os.File                // the user's side of its terminal; nil: it has none
 	stopped   bool                    // asked to stop; keeps a container from starting
 	leaseOver bool                    // its lease ran out
+	ran       bool                    // the container ran and ended
+	visitors  int                     // connections beside the starter's, ever
 	conns     map[*net.UnixConn]bool
+}
+
+func newShimState(lock, control *os.File) *shim {
+	return &shim{phase: PhaseStarting, conns: map[*net.UnixConn]bool{}, lock: lock, control: control}
 }
 
 // shimMain is the whole life of a shim process. It returns the process's exit
@@ -57,10 +70,30 @@ func shimMain() int {
 	// Only the control socket stops a container: a signal to the daemon's
 	// process group or session must not. They are caught and dropped, not
 	// ignored, as a job would inherit that and could not be interrupted.
-	// The set-up's garbage is small and short-lived; what runs for weeks is not.
-	debug.SetGCPercent(-1)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE)
-	s := &shim{phase: PhaseStarting, conns: map[*net.UnixConn]bool{}}
+	// libcontainer opens the root of all control groups once and for all, and
+	// has to do so where it stays: not in a container's mount namespace.
+	_, _ = upstream.ReadFile("/sys/fs/cgroup", "cgroup.procs")
+	further := openFeed()
+	for s := newShimState(os.NewFile(fdLock, fileLock), os.NewFile(fdControl, "control")); s != nil; s = further.next(s) {
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			s.live()
+		}()
+		<-over
+	}
+	return 0
+}
+
+// live takes one container from its mounts to its result. It has a thread of
+// its own, which ends with it: setup gives that its own mount namespace.
+func (s *shim) live() {
+	runtime.LockOSThread()
+	// The set-up's garbage is small and short-lived; what runs for weeks is not.
+	debug.SetGCPercent(setupGC)
+	small := time.AfterFunc(time.Second, func() { debug.SetGCPercent(50) })
+	defer small.Stop()
 	exit := s.run()
 	exit.Finished = time.Now()
 	if err := writeExit(".", exit); err != nil {
@@ -69,8 +102,11 @@ func shimMain() int {
 	}
 	s.setPhase(PhaseExited, 0)
 	s.teardown()
-	return 0
 }
+
+// setupGC is for the time of a start. It puts the first collection behind what
+// one start needs: 16 MiB.
+const setupGC = 400
 
 // run starts the container and waits for its end.
 func (s *shim) run() Exit {
@@ -85,7 +121,6 @@ func (s *shim) run() Exit {
 	if err := s.begin(process); err != nil {
 		return s.failed(err)
 	}
-	debug.SetGCPercent(50)
 	over := make(chan struct{})
 	if s.cfg.LeaseFile != "" {
 		go s.keepLease(over) // ends when the container has
@@ -106,6 +141,9 @@ func (s *shim) run() Exit {
 	}
 	exit.LogBytes = pump.finish()
 	s.account(&exit)
+	s.mu.Lock()
+	s.ran = true
+	s.mu.Unlock()
 	return exit
 }
 
@@ -132,15 +170,20 @@ func (s *shim) setup() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)
 	}
-	// This process has a mount namespace of its own. What the host mounts and
+	// This thread, and what it begins, has a mount namespace of its own from
+	// here on: the host's mounts as they are now. What the host mounts and
 	// unmounts shows here, nothing from here shows on the host, and all of it
-	// goes when the process does: no crash leaves a mount behind.
+	// goes when the thread does: no crash leaves a mount behind.
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("separate mounts from the host: %w", err)
+	}
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("separate mounts from the host: %w", err)
 	}
 	if err := s.mountRoot(); err != nil {
 		return &Failure{Kind: RootfsFailed, Message: err.Error()}
 	}
+	s.mounted = true
 	if err := resolveSpecUser(s.spec, dirRootfs); err != nil {
 		return err
 	}
@@ -245,7 +288,11 @@ func (s *shim) teardown() {
 	if group != nil && group.Exists() {
 		report(errors.Join(group.Kill(killTimeout), group.Remove()))
 	}
-	// The mounts go with this process's namespace.
+	// So that it is gone when anybody hears of the end; the thread's end would
+	// unmount it a moment later.
+	if err := unix.Unmount(dirRootfs, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && s.mounted {
+		report(fmt.Errorf("unmount root file system: %w", err))
+	}
 	if s.listener != nil {
 		s.listener.Close() // removes the socket's file
 	}

@@ -33,6 +33,14 @@ func bindTo(cpus cgroups.CPUSet) error {
 	for _, c := range cpus.List() {
 		mask.Set(c)
 	}
+	if err := bindThreads(&mask); err != nil {
+		return &Failure{Kind: CgroupFailed, Message: fmt.Sprintf("processors %s cannot be used on this node", cpus), Detail: err.Error()}
+	}
+	return nil
+}
+
+// bindThreads binds this process to processors.
+func bindThreads(mask *unix.CPUSet) error {
 	// The kernel binds one thread at a time; those to come inherit it.
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -43,8 +51,8 @@ func bindTo(cpus cgroups.CPUSet) error {
 		if err != nil {
 			continue
 		}
-		if err := unix.SchedSetaffinity(tid, &mask); err != nil && err != unix.ESRCH {
-			return &Failure{Kind: CgroupFailed, Message: fmt.Sprintf("processors %s cannot be used on this node", cpus), Detail: err.Error()}
+		if err := unix.SchedSetaffinity(tid, mask); err != nil && err != unix.ESRCH {
+			return err
 		}
 	}
 	return nil

@@ -35,9 +35,13 @@ func hasOwnNetwork(spec *specs.Spec) bool {
 
 // shimNetwork is what a shim was handed. Methods do nothing on nil.
 type shimNetwork struct {
-	forwards []*netns.Forward
-	relay    *netns.Relay
+	namespace *os.File
+	forwards  []*netns.Forward
+	relay     *netns.Relay
 }
+
+// plain says that the shim has nothing to do with the network but to hold it.
+func (n *shimNetwork) plain() bool { return n == nil || len(n.forwards) == 0 && n.relay == nil }
 
 // takeNetwork takes hold of what was handed over and makes the container use it.
 func (s *shim) takeNetwork() error {
@@ -45,17 +49,20 @@ func (s *shim) takeNetwork() error {
 	if cfg == nil {
 		return nil
 	}
-	for i := range 1 + len(cfg.Ports) {
-		unix.CloseOnExec(fdNamespace + i)
+	ns := s.namespace
+	if ns == nil {
+		for i := range 1 + len(cfg.Ports) {
+			unix.CloseOnExec(fdNamespace + i)
+		}
+		ns = os.NewFile(fdNamespace, "network namespace")
 	}
-	ns := os.NewFile(fdNamespace, "network namespace")
 	for i, ref := range s.spec.Linux.Namespaces {
 		if ref.Type == specs.NetworkNamespace {
 			// The set-up opens it from another process of ours.
-			s.spec.Linux.Namespaces[i].Path = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fdNamespace)
+			s.spec.Linux.Namespaces[i].Path = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), ns.Fd())
 		}
 	}
-	n := &shimNetwork{}
+	n := &shimNetwork{namespace: ns}
 	for i, port := range cfg.Ports {
 		l, err := inheritListener(fdListeners + i)
 		if err != nil {

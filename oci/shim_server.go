@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,12 +19,11 @@ func (s *shim) serve() error {
 		return fmt.Errorf("open control socket: %w", err)
 	}
 	s.listener = l
-	if f := os.NewFile(fdControl, "control"); f != nil {
-		c, err := net.FileConn(f)
-		f.Close()
-		if conn, ok := c.(*net.UnixConn); err == nil && ok {
-			go s.talk(conn) // ends with the connection, or the process
-		}
+	c, err := net.FileConn(s.control)
+	s.control.Close()
+	if conn, ok := c.(*net.UnixConn); err == nil && ok {
+		s.starter = conn
+		go s.talk(conn) // ends with the connection, or the process
 	}
 	go func() { // ends with the listener
 		for {
@@ -33,6 +31,9 @@ func (s *shim) serve() error {
 			if err != nil {
 				return
 			}
+			s.mu.Lock()
+			s.visitors++
+			s.mu.Unlock()
 			go s.talk(conn) // ends with the connection, or the process
 		}
 	}()

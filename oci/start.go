@@ -22,26 +22,20 @@ func Start(dir string) (*Shim, error) { return StartWith(dir, Handover{}) }
 // StartWith is Start for a container that is handed something over, as one
 // whose [ShimConfig] has a Network is. The shim gets copies of the files; the
 // caller closes its own.
-func StartWith(dir string, h Handover) (*Shim, error) {
-	s, err := start(dir, h)
-	if err != nil {
-		return nil, fmt.Errorf("start container %s: %w", filepath.Base(dir), err)
-	}
-	return s, nil
-}
+func StartWith(dir string, h Handover) (*Shim, error) { return new(Pool).Start(dir, h) }
 
-func start(dir string, h Handover) (*Shim, error) {
+func (p *Pool) start(dir string, h Handover) (*Shim, error) {
 	if exists(filepath.Join(dir, fileExit)) || exists(filepath.Join(dir, fileBegun)) {
 		return nil, errors.New("the directory was used before; each attempt needs its own")
 	}
-	// Held by this process and then, through the fork, by the shim. There is
-	// no moment in which a shim may live and the lock is free.
+	// Held by this process and then, through the fork or a message, by the
+	// shim. There is no moment in which a shim may live and the lock is free.
 	lock, err := takeLock(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Close()
-	stderr, err := os.OpenFile(filepath.Join(dir, fileShimErr), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	stderr, err := openShimErr(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +49,10 @@ func start(dir string, h Handover) (*Shim, error) {
 		return nil, err
 	}
 	defer theirs.Close()
+	files := append([]*os.File{lock, theirs}, h.files()...)
+	if p.takes(h) && p.assign(dir, files...) {
+		return newShim(dir, ours, nil), nil
+	}
 
 	env, err := h.stdin()
 	if err != nil {
@@ -69,8 +67,11 @@ func start(dir string, h Handover) (*Shim, error) {
 		// quarter of the time. Nothing else of the daemon's environment goes in.
 		Env:    []string{shimEnv + "=1", "GOMAXPROCS=1", defaultPath},
 		Stdout: stderr, Stderr: stderr,
-		ExtraFiles:  append([]*os.File{lock, theirs}, h.files()...), // from fdLock on
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWNS},
+		ExtraFiles:  files, // from fdLock on
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if p.takes(h) {
+		return p.begin(dir, ours, cmd)
 	}
 	if env != nil {
 		defer env.Close()
@@ -81,6 +82,30 @@ func start(dir string, h Handover) (*Shim, error) {
 		return nil, err
 	}
 	return newShim(dir, ours, cmd), nil
+}
+
+// begin executes a shim that may serve further containers.
+func (p *Pool) begin(dir string, ours *net.UnixConn, cmd *exec.Cmd) (*Shim, error) {
+	feed, theirs, err := socketPair()
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	defer theirs.Close()
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", feedEnv, 3+len(cmd.ExtraFiles)))
+	cmd.ExtraFiles = append(cmd.ExtraFiles, theirs)
+	if err := cmd.Start(); err != nil {
+		ours.Close()
+		feed.Close()
+		return nil, err
+	}
+	go p.watch(&worker{cmd: cmd, feed: feed, gone: make(chan struct{})}) // ends with the process
+	return newShim(dir, ours, nil), nil
+}
+
+// openShimErr opens what a shim complains to.
+func openShimErr(dir string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(dir, fileShimErr), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 }
 
 func socketPair() (*net.UnixConn, *os.File, error) {

@@ -13,6 +13,7 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/oci"
 )
 
 // Version of the program, set by the build.
@@ -51,6 +52,7 @@ type Agent struct {
 
 	prepulls *prepulls
 	slots    chan struct{} // one for each container that may be starting
+	shims    oci.Pool      // of those that may be waiting for a container
 	leaseC   chan struct{}
 
 	ctx context.Context // of Run; set before anything that uses it starts
@@ -89,6 +91,7 @@ func Open(cfg Config, o Options) (*Agent, error) {
 		prepulls: newPrepulls(),
 		ranks:    map[job.RankID]*rank{}, streams: map[string]bool{}, wantInventory: true,
 	}
+	a.shims.Max = cfg.Launches // no more can be taken at once
 	if a.log == nil {
 		a.log = slog.Default()
 	}
@@ -187,6 +190,7 @@ func (a *Agent) Running() int {
 
 // Close lets go of the state directory. Run must have returned.
 func (a *Agent) Close() error {
+	a.shims.Close()
 	var err error
 	if a.images != nil {
 		err = a.images.Close()

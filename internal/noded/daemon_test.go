@@ -329,14 +329,16 @@ func killShim(t *testing.T, dir string) {
 	}
 }
 
-// shims lists the shims of a node by its state directory.
+// shims lists the shims that have a container below dir: they are in its
+// directory. One that waits for a container is nowhere.
 func shims(dir string) []int {
 	var list []int
 	procs, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, p := range procs {
 		b, _ := os.ReadFile(p)
+		cwd, _ := os.Readlink(filepath.Join(filepath.Dir(p), "cwd"))
 		var pid int
-		if _, err := fmt.Sscanf(p, "/proc/%d/", &pid); err == nil && strings.Contains(string(b), "\x00shim\x00"+dir) {
+		if _, err := fmt.Sscanf(p, "/proc/%d/", &pid); err == nil && strings.Contains(string(b), "\x00shim\x00") && strings.HasPrefix(cwd, dir) {
 			list = append(list, pid)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -166,7 +165,5 @@ func (s *site) leavesNothing() {
 			s.t.Errorf("network interface %s", l.Name)
 		}
 	}
-	if out, err := exec.Command("pgrep", "-f", "shim "+s.cfg.StateDir).Output(); err == nil {
-		s.t.Errorf("shims: %s", out)
-	}
+	until(s.t, "end of all shims", func() bool { return len(shims(s.cfg.StateDir)) == 0 })
 }

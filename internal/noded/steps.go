@@ -175,7 +175,7 @@ func (r *rank) startContainer(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if r.shim, err = oci.StartWith(r.box(), r.handover()); err != nil {
+	if r.shim, err = r.a.shims.Start(r.box(), r.handover()); err != nil {
 		return err
 	}
 	return r.leaveNetwork() // from here on the shim holds it

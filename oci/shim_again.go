@@ -1,0 +1,159 @@
+package oci
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A shim that a Pool began does not end with its container. It lets go of all
+// that it had of it, as if it had died, and waits for the next one: one after
+// the other, never two. After anything out of the ordinary it ends instead, so
+// that nothing of one container can be there for another.
+
+// feedEnv tells a shim the number of its end of worker.feed. Without it the
+// shim ends with its first container.
+const feedEnv = "_GBATCH_FEED"
+
+// maxContainers is how many containers one shim serves at most, which bounds
+// whatever may gather in a process.
+const maxContainers = 200
+
+// feed is where a shim hears of further containers.
+type feed struct {
+	conn   *net.UnixConn
+	in     *messageReader
+	served int
+
+	// As the process began.
+	cores  unix.CPUSet
+	limits map[int]unix.Rlimit
+}
+
+// openFeed returns nil if there is none.
+func openFeed() *feed {
+	fd, err := strconv.Atoi(os.Getenv(feedEnv))
+	if err != nil {
+		return nil
+	}
+	unix.CloseOnExec(fd)
+	f := os.NewFile(uintptr(fd), "feed")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil
+	}
+	conn, ok := c.(*net.UnixConn)
+	if !ok {
+		return nil
+	}
+	out := &feed{conn: conn, in: newMessageReader(conn), limits: resourceLimits()}
+	if unix.SchedGetaffinity(0, &out.cores) != nil {
+		return nil
+	}
+	return out
+}
+
+// next ends a container's time in this process and waits for the next one. It
+// returns nil if there is none, or if the process had better end.
+func (f *feed) next(s *shim) *shim {
+	if f == nil {
+		return nil
+	}
+	if f.served++; f.served >= maxContainers || !s.plain() || !f.unchanged() {
+		return nil
+	}
+	if s.network != nil {
+		s.network.namespace.Close()
+	}
+	// From here on the container's directory is its owner's.
+	s.lock.Close()
+	if _, err := f.conn.Write([]byte{'\n'}); err != nil {
+		return nil
+	}
+	if os.Chdir("/") != nil {
+		return nil
+	}
+	s.dropClients()
+	line, files, err := f.in.next()
+	if err != nil || len(files) < 2 {
+		return nil
+	}
+	var a assignment
+	if err := json.Unmarshal(line, &a); err != nil {
+		return nil
+	}
+	if err := f.move(a.Dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return nil
+	}
+	out := newShimState(files[0], files[1])
+	if len(files) > 2 {
+		out.namespace = files[2]
+	}
+	return out
+}
+
+// unchanged makes the process what it was at its begin, and says whether it is.
+func (f *feed) unchanged() bool {
+	for kind, was := range f.limits {
+		var is unix.Rlimit
+		if unix.Getrlimit(kind, &is) != nil || is != was {
+			return false
+		}
+	}
+	return bindThreads(&f.cores) == nil
+}
+
+// move makes dir the process's own.
+func (f *feed) move(dir string) error {
+	if err := os.Chdir(dir); err != nil {
+		return err
+	}
+	stderr, err := openShimErr(dir)
+	if err != nil {
+		return err
+	}
+	defer stderr.Close()
+	for _, to := range []int{1, 2} {
+		if err := unix.Dup3(int(stderr.Fd()), to, 0); err != nil {
+			return fmt.Errorf("turn to %s: %w", stderr.Name(), err)
+		}
+	}
+	return nil
+}
+
+func resourceLimits() map[int]unix.Rlimit {
+	all := map[int]unix.Rlimit{}
+	for _, kind := range rlimits {
+		var r unix.Rlimit
+		if unix.Getrlimit(kind, &r) == nil {
+			all[kind] = r
+		}
+	}
+	return all
+}
+
+// plain says that a container ran and ended by itself, and that nobody but its
+// starter had to do with it.
+func (s *shim) plain() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ran && s.visitors == 0 && !s.stopped && !s.leaseOver && s.terminal == nil && s.network.plain()
+}
+
+// dropClients lets them see that the shim is done with their container.
+func (s *shim) dropClients() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.conns {
+		conn.Close()
+	}
+	if s.starter != nil {
+		s.starter.Close() // it may not be among them yet
+	}
+}
