@@ -150,7 +150,7 @@ func (a *App) SetProject(ctx context.Context, name string, c ProjectChange) erro
 	}
 	i := slices.IndexFunc(l.Projects, func(p api.Project) bool { return p.Name == name })
 	if i < 0 {
-		return fmt.Errorf("there is no project %q; `gadm project add` makes one", name)
+		return &exitError{ExitNotFound, fmt.Errorf("there is no project %q; `gadm project add` makes one", name)}
 	}
 	if err := c.apply(&l.Projects[i]); err != nil {
 		return err

@@ -116,7 +116,8 @@ type guard struct {
 	mux    *http.ServeMux
 	auth   *authenticator
 	denied func(r *http.Request, id identity, e *api.Error) // of requests to change something
-	routes []string                                         // patterns, as they were registered
+	large  turnstile
+	routes []string // patterns, as they were registered
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
@@ -149,6 +150,13 @@ func (g *guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 		defer cancel()
 		if id.ended != nil { // what is open ends when its credential is revoked
 			defer context.AfterFunc(id.ended, cancel)()
+		}
+		if large[pattern] {
+			leave, ok := g.large.enter(ctx, id.user)
+			if !ok {
+				return // the client has gone
+			}
+			defer leave()
 		}
 		ctx = context.WithValue(ctx, actionKey{}, r.Method+" "+r.URL.Path)
 		handler(w, r.WithContext(ctx))

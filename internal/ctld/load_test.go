@@ -2,6 +2,7 @@ package ctld
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -154,5 +155,42 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		if _, err := c.Log(t.Context(), "1", client.LogOptions{}); !client.IsCode(err, api.CodeConflict) {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestLargeAnswers: one user has few large answers in memory, whoever does not
+// read them; others are not held up, and who waits and goes leaves nothing.
+func TestLargeAnswers(t *testing.T) {
+	var g turnstile
+	var leave []func()
+	for range maxLarge {
+		l, ok := g.enter(t.Context(), "ann")
+		if !ok {
+			t.Fatal("no place")
+		}
+		leave = append(leave, l)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, ok := g.enter(ctx, "ann"); ok {
+		t.Error("one too many was let in")
+	}
+	other, ok := g.enter(ctx, "bob")
+	if !ok {
+		other, ok = g.enter(t.Context(), "bob") // select may have taken the done context
+	}
+	if !ok {
+		t.Fatal("another user was held up")
+	}
+	other()
+	leave[0]()
+	if leave[0], ok = g.enter(t.Context(), "ann"); !ok {
+		t.Error("the place that was left was not given")
+	}
+	for _, l := range leave {
+		l()
+	}
+	if len(g.byUser) != 0 {
+		t.Errorf("%d gates are left", len(g.byUser))
 	}
 }

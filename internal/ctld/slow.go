@@ -1,7 +1,9 @@
 package ctld
 
 import (
+	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"gbatch/internal/api"
@@ -18,6 +20,52 @@ var streamed = map[string]bool{
 	"GET " + api.PathJobLog: true, "GET " + api.PathJobExec: true, "GET " + api.PathJobForward: true,
 	"GET " + api.PathJobAttach: true,
 	"GET " + api.PathStream:    true, "POST " + api.PathStream: true,
+}
+
+// large are the routes whose answers can take much memory until they are read.
+var large = map[string]bool{"GET " + api.PathJobs: true, "GET " + api.PathAudit: true, "GET " + api.PathCluster: true}
+
+// maxLarge is how many of those one user has at once. Others of theirs wait.
+const maxLarge = 8
+
+// turnstile lets so many of each user through at once. The zero value is ready.
+type turnstile struct {
+	mu     sync.Mutex
+	byUser map[string]*gate
+}
+
+type gate struct {
+	places chan struct{}
+	users  int // in it and before it
+}
+
+// enter waits for a place; false: ctx is done. Call leave after true.
+func (t *turnstile) enter(ctx context.Context, user string) (leave func(), ok bool) {
+	t.mu.Lock()
+	g := t.byUser[user]
+	if g == nil {
+		g = &gate{places: make(chan struct{}, maxLarge)}
+		if t.byUser == nil {
+			t.byUser = map[string]*gate{}
+		}
+		t.byUser[user] = g
+	}
+	g.users++
+	t.mu.Unlock()
+	gone := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if g.users--; g.users == 0 {
+			delete(t.byUser, user)
+		}
+	}
+	select {
+	case g.places <- struct{}{}:
+		return func() { <-g.places; gone() }, true
+	case <-ctx.Done():
+		gone()
+		return nil, false
+	}
 }
 
 // bounded gives an answer a deadline, which begins with its first byte: before,
