@@ -270,6 +270,8 @@ func readDstackReservation(d *decoder, n *node, t *dstack) {
 	}
 }
 
+const maxInstances = 100 // as native documents have it
+
 // readDstackInstances reads names of nodes, or objects with one.
 func readDstackInstances(d *decoder, n *node, t *dstack) {
 	g := t.sub.Spec.Gbatch
@@ -289,6 +291,10 @@ func readDstackInstances(d *decoder, n *node, t *dstack) {
 	}
 	if n.kind == stringKind {
 		add(n)
+		return
+	}
+	if len(n.kids) > maxInstances {
+		d.problem(n, fmt.Sprintf("has %d entries, at most %d are allowed", len(n.kids), maxInstances), "")
 		return
 	}
 	d.elements(n, func(n *node) {

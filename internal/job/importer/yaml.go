@@ -130,13 +130,17 @@ func (t *yamlTree) merge(n *node, y *yaml.Node, depth int) error {
 	if from.kind == arrayKind {
 		objects = from.kids
 	}
+	have := map[string]bool{} // looking through n for each would take quadratic time
+	for _, kid := range n.kids {
+		have[kid.key] = true
+	}
 	for _, o := range objects {
 		if o.kind != objectKind {
 			return job.Problems{{Message: "has a merge key << without an object", Line: y.Line}}
 		}
 		for _, kid := range o.kids {
-			if n.child(kid.key) == nil {
-				kid.up = n
+			if !have[kid.key] {
+				have[kid.key], kid.up = true, n
 				n.kids = append(n.kids, kid)
 			}
 		}
