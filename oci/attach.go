@@ -49,18 +49,24 @@ func Resize(terminal *os.File, width, height uint16) error {
 	return errors.Join(cerr, err)
 }
 
-// serveAttach hands the terminal out. Any number of clients may have it.
+// serveAttach hands the terminal out. Any number of clients may have it. The
+// lock is kept meanwhile, as the file is closed when the container has ended.
 func (s *shim) serveAttach(conn *net.UnixConn, req request) error {
-	out := reply{Seq: req.Seq}
-	if _, err := s.running(); err != nil {
-		out.Error = err.Error()
-		return s.tell(conn, out)
-	}
 	s.mu.Lock()
-	terminal := s.terminal
-	s.mu.Unlock()
-	if terminal == nil {
-		return s.tell(conn, out)
+	defer s.mu.Unlock()
+	out := reply{Version: protocolVersion, Seq: req.Seq}
+	switch {
+	case s.phase != PhaseRunning || s.spec.Process.Terminal && s.terminal == nil:
+		out.Error = errNotRunning.Error()
+	case s.terminal != nil:
+		return send(conn, out, s.terminal)
 	}
-	return s.tell(conn, out, terminal)
+	return send(conn, out)
+}
+
+// dropTerminal keeps the terminal for the pump alone, which closes it.
+func (s *shim) dropTerminal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.terminal = nil
 }

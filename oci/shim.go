@@ -139,6 +139,7 @@ func (s *shim) run() Exit {
 	} else {
 		exit.Code = state.ExitCode()
 	}
+	s.dropTerminal()
 	exit.LogBytes = pump.finish()
 	s.account(&exit)
 	s.mu.Lock()

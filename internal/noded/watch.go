@@ -31,6 +31,9 @@ func newWatch(r *rank) *watch {
 	w := &watch{r: r, limit: time.NewTimer(time.Hour), warn: time.NewTimer(time.Hour), stopped: make(chan error, 1)}
 	w.limit.Stop()
 	w.warn.Stop()
+	if r.img != nil {
+		w.frozen = new(false) // this daemon has just started it
+	}
 	return w
 }
 
