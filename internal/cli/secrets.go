@@ -97,11 +97,7 @@ func (a *App) SetSecrets(ctx context.Context, id string, flags []string) error {
 
 // withSecrets adds values to a submission and checks that none is missing. It
 // gives the document to send.
-func withSecrets(doc []byte, sub *job.Submission, flags []string) ([]byte, error) {
-	values, err := readSecrets(flags)
-	if err != nil {
-		return nil, err
-	}
+func withSecrets(doc []byte, sub *job.Submission, values map[string]string) ([]byte, error) {
 	sub.SetSecrets(values)
 	if err := sub.Spec.CheckSecrets(sub.Secrets); err != nil || len(values) == 0 {
 		return doc, err

@@ -43,7 +43,11 @@ func (a *App) Submit(ctx context.Context, o SubmitOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	name, doc, sub, err := a.jobOf(o)
+	secrets, err := readSecrets(o.Secrets)
+	if err != nil {
+		return err
+	}
+	name, doc, sub, err := a.jobOf(o, secrets)
 	if err != nil {
 		return err
 	}
@@ -51,7 +55,7 @@ func (a *App) Submit(ctx context.Context, o SubmitOptions) error {
 		a.noteSecrets(&sub)
 		return a.convert(sub)
 	}
-	if doc, err = withSecrets(doc, &sub, o.Secrets); err != nil {
+	if doc, err = withSecrets(doc, &sub, secrets); err != nil {
 		return &exitError{ExitUsage, fileError(name, err)}
 	}
 	req := &api.SubmitRequest{Job: doc, Project: o.Project, Hold: o.Hold, DryRun: o.DryRun, Interactive: o.Interactive, Dependency: o.Dependency}

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"time"
 
 	"gbatch/internal/job"
@@ -48,10 +49,10 @@ func (f *JobFlags) Overrides() importer.Overrides {
 
 // jobOf reads the job's file and applies the flags, or makes a job of the flags
 // alone. The name is for problems.
-func (a *App) jobOf(o SubmitOptions) (name string, doc json.RawMessage, sub job.Submission, err error) {
+func (a *App) jobOf(o SubmitOptions, secrets map[string]string) (name string, doc json.RawMessage, sub job.Submission, err error) {
 	here := importer.Options{
 		Format: importer.Format(o.Format), Image: o.Overrides.Image,
-		Env: os.LookupEnv, Now: job.Instant(time.Now().UnixMilli()), Zone: time.Local,
+		Env: o.environment(secrets), Now: job.Instant(time.Now().UnixMilli()), Zone: time.Local,
 	}
 	switch {
 	case o.NVCT != nil:
@@ -75,6 +76,22 @@ func (a *App) jobOf(o SubmitOptions) (name string, doc json.RawMessage, sub job.
 		return name, nil, sub, &exitError{ExitUsage, fileError(name, err)}
 	}
 	return name, doc, sub, nil
+}
+
+// environment is where a file's variables without a value come from: what flags
+// say of them, else the process.
+func (o SubmitOptions) environment(secrets map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		if value, ok := secrets[name]; ok {
+			return value, true
+		}
+		for _, text := range o.Overrides.Env {
+			if n, value, given := strings.Cut(text, "="); given && n == name {
+				return value, true
+			}
+		}
+		return os.LookupEnv(name)
+	}
 }
 
 // nvctTask is jobOf for a task that flags describe, with or without a file.

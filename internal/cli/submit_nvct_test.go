@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -39,6 +40,30 @@ func TestSubmitNVCT(t *testing.T) {
 	want := "gsubmit: gpuSpecification: is required and missing\ngsubmit: containerImage: is required and missing"
 	if err == nil || err.Error() != want || ExitCode(err) != ExitUsage {
 		t.Errorf("without a file: %v", err)
+	}
+}
+
+// TestCallersVariables proves that a file's variable without a value takes that of
+// --secret or --env before the process's.
+func TestCallersVariables(t *testing.T) {
+	t.Setenv("FROM_PROCESS", "process")
+	t.Setenv("FROM_SECRET", "process")
+	var sent job.Submission
+	b := start(t, &fake{submit: func(req *api.SubmitRequest, _ string) (*api.SubmitResponse, *api.Error) {
+		var err error
+		if sent, err = job.Parse(req.Job); err != nil {
+			t.Error(err)
+		}
+		return &api.SubmitResponse{Number: 12, State: job.Queued}, nil
+	}})
+	b.app.In = strings.NewReader("type: task\nimage: debian\ncommands: [env]\nenv: [FROM_PROCESS, FROM_SECRET, FROM_ENV]\n")
+	o := SubmitOptions{File: "-", Secrets: []string{"FROM_SECRET=flag"}, Overrides: importer.Overrides{Env: []string{"FROM_ENV=flag"}}}
+	if err := b.app.Submit(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"FROM_PROCESS": "process", "FROM_SECRET": "flag", "FROM_ENV": "flag"}
+	if !maps.Equal(sent.Secrets, want) {
+		t.Errorf("sent the secrets %v, want %v", sent.Secrets, want)
 	}
 }
 

@@ -97,7 +97,7 @@ func (t *dstack) callersEnv(d *decoder, n *node, name string) {
 	value, ok := t.o.Env(name)
 	if !ok {
 		t.unset[name] = true
-		d.problem(n, fmt.Sprintf("takes %s from your environment, where it is not set", name), fmt.Sprintf("export %s, or write %s=VALUE", name, name))
+		d.problem(n, fmt.Sprintf("takes %s from your environment, where it is not set", name), fmt.Sprintf("export %s, submit with --secret %s=VALUE, or write %s=VALUE", name, name, name))
 		return
 	}
 	t.env[name] = value
