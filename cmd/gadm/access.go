@@ -47,7 +47,7 @@ type nodeTokenCmd struct {
 
 type nodeTokenCreateCmd struct {
 	Node string        `xor:"which" help:"For the node of this name only."`
-	Uses int           `xor:"which" default:"1" help:"For so many nodes."`
+	Uses int           `xor:"which" help:"For so many nodes. Default: 1."`
 	For  time.Duration `default:"1h" help:"How long it holds, as 30m; at most 30 days."`
 	Note string        `help:"What it is for."`
 }
@@ -86,8 +86,8 @@ type projectFlags struct {
 	Parent     *string          `help:"A project whose share it has a part of; empty: none."`
 	Budget     *int64           `help:"GPU minutes that it may use in all; 0: no bound."`
 	UserShares map[string]int64 `name:"user-share" placeholder:"USER=N" help:"Of its share, what a user has beside others; 0: as others."`
-	Member     []string         `short:"u" help:"The users that are its members; +NAME adds one, -NAME takes one out."`
-	Group      []string         `short:"g" help:"The unix groups whose members are its members; +NAME and -NAME as with --member."`
+	Member     []string         `short:"u" help:"The users that are its members; or, as in +ann,-bob, who comes and goes. What begins with - is written --member=-bob."`
+	Group      []string         `short:"g" help:"The unix groups whose members are its members, in the same form."`
 	Everyone   bool             `help:"No members: everyone may use it."`
 	Cluster    []int            `short:"p" help:"The clusters that its jobs may use."`
 	AnyCluster bool             `help:"All clusters."`

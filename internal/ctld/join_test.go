@@ -126,6 +126,12 @@ func TestRevokedNode(t *testing.T) {
 		_, err := m.NodeSync(t.Context(), "gpu1", q)
 		polled <- err
 	}()
+	waitFor(t, "the poll is open", func() bool {
+		bells := &s.server.loop.nodes
+		bells.mu.Lock()
+		defer bells.mu.Unlock()
+		return bells.m["gpu1"] != nil
+	})
 	if err := s.RevokeNode(t.Context(), "gpu1"); err != nil {
 		t.Fatal(err)
 	}

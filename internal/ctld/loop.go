@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -67,8 +68,20 @@ func (l *loop) do(ctx context.Context, ev control.Event) (any, error) {
 }
 
 // ask runs f in the loop, between turns. It must be quick and change nothing.
+// When ask has returned, with an error too, f does not run any more.
 func (l *loop) ask(ctx context.Context, f func(*control.Controller, sched.Time)) error {
-	_, err := l.send(ctx, request{ask: f, reply: make(chan reply, 1)})
+	var mu sync.Mutex
+	gone := false
+	_, err := l.send(ctx, request{reply: make(chan reply, 1), ask: func(c *control.Controller, now sched.Time) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !gone {
+			f(c, now)
+		}
+	}})
+	mu.Lock()
+	defer mu.Unlock()
+	gone = true
 	return err
 }
 
