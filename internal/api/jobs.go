@@ -67,6 +67,7 @@ type Job struct {
 
 	Restart   *RestartInfo `json:"restartInfo,omitempty"` // of a job that continues a halted one
 	Successor job.Number   `json:"successor,omitempty"`   // of a halted job: who continues it
+	Template  job.Number   `json:"template,omitempty"`    // whose time table made it
 
 	Dependency string `json:"dependency,omitempty"` // what it waits for still, as "afterok:12"
 }

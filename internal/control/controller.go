@@ -65,6 +65,8 @@ type Controller struct {
 	dependents dependents // who waits for whom
 	unsettled  []news     // jobs that began or ended, whose dependents were not all told yet
 	namesakes  namesakes
+	templates  []job.Number // by number
+	cronNext   sched.Time   // when the next of them is due; 0: none
 }
 
 // New returns an empty controller. Epoch must be larger than that of any
@@ -140,11 +142,14 @@ func (c *Controller) moved(now sched.Time, old, j *Job) {
 		delete(c.promised, j.Number)
 		c.sched.Dequeue(schedID(j.Number))
 	}
+	if j.Cron != nil {
+		c.cronNext = now // looked up anew by the next Tick
+	}
 	if !old.State.Final() && j.State.Final() {
 		j.Ended = now
 		c.observe(j)
 		c.ended = append(c.ended, j.Number)
-		if j.Sealed && j.State != job.Halted { // who continues that one needs it
+		if j.Sealed && !c.keepsSealed(j) {
 			j.Sealed = false
 			c.record(Record{Kind: KindSecret, Job: j.Document()})
 		}

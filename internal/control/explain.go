@@ -37,6 +37,9 @@ func (c *Controller) WouldStart(now sched.Time, o Owner, req *Request) (sched.Es
 
 // Explain is why a queued job waits: every reason, and what each node has.
 func (c *Controller) Explain(now sched.Time, n job.Number) sched.Explanation {
+	if j := c.job(n); j != nil && j.Cron != nil {
+		return sched.Explanation{Job: schedID(n), Waiting: true, Estimate: sched.Estimate{Known: true, At: j.Cron.Next, Reasons: []sched.Reason{j.Cron.reason()}}}
+	}
 	out := sched.Explain(c.input(now), schedID(n))
 	if j := c.job(n); j != nil && j.Waits.open() {
 		e := &out.Estimate

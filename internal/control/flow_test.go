@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"gbatch/internal/job"
@@ -10,6 +11,7 @@ import (
 // flow sets what a scenario's job says about others and about its end:
 //
 //	deps=afterok:1?after:2+5 haltsignal=USR1 unwarned stopgrace=5 priority=-3 maxrun=3600 mintime=60 qos=high
+//	cron=0_*_*_*_*
 func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(string, string) int) {
 	g := s.Gbatch
 	if g == nil {
@@ -33,6 +35,9 @@ func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(s
 	}
 	if q := arg("qos", ""); q != "" {
 		g.QOS, s.Gbatch = q, g
+	}
+	if line := arg("cron", ""); line != "" {
+		g.Cron, s.Gbatch = []string{strings.ReplaceAll(line, "_", " ")}, g
 	}
 	sc := &s.Request.Scheduling
 	sc.AllowHaltWithoutSignal = arg("unwarned", "") != ""

@@ -90,7 +90,12 @@ func (c *Controller) succeed(now sched.Time, j *Job) {
 	s := &Job{
 		Number: j.Next, UUID: derivedUUID(r.Initial, fmt.Sprint("restart ", r.Count)), Name: j.Name, Owner: j.Owner, Request: j.Request,
 		State: job.Queued, Submitted: j.Submitted, Since: now, Version: 1, UsedRun: j.UsedRun, Expected: j.Expected,
-		Sealed: j.Sealed, Doc: j.Document(), Restart: &r,
+		Sealed: j.Sealed, Secrets: j.Secrets, Doc: j.Document(), Restart: &r, Template: j.Template,
+	}
+	if t := c.job(j.Template); j.Template != 0 && t != nil && !t.State.Final() {
+		cron := *t.Cron
+		cron.Last = s.Number
+		c.change(now, t, "", func(t *Job) { t.Cron = &cron })
 	}
 	c.add(now, s, fmt.Sprintf("continues job %d, which was halted after %s", j.Number, job.Duration(max(j.UsedRun/1000, 1))))
 }

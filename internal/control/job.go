@@ -36,8 +36,11 @@ type Job struct {
 	Secrets uint32   // version of its secrets' values, from 1; 0: it has none
 	Restart *Restart // what it continues, nil if nothing
 
-	Next job.Number // of a halted job: who continues it
-	Doc  job.Number // whose document and credentials it has; 0: its own
+	Cron *Cron // of a template, nil for all others
+
+	Template job.Number // who made it; 0: a user
+	Next     job.Number // of a halted job: who continues it
+	Doc      job.Number // whose document and credentials it has; 0: its own
 
 	ref sched.Ref // while it is queued: its name to plans
 }

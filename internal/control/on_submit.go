@@ -66,6 +66,10 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	if r := c.refuseNever(now, probe); r != nil {
 		return r
 	}
+	cron, r := c.cron(now, e.Spec)
+	if r != nil {
+		return r
+	}
 	waits, why, answer := c.resolve(now, e)
 	if answer != nil {
 		return answer
@@ -76,7 +80,7 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	j := &Job{
 		Number: c.next, UUID: e.UUID, Name: e.Spec.Name,
 		Owner:   c.intern.owner(Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
-		Request: req, Expected: e.Expected, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil, Waits: waits,
+		Request: req, Expected: e.Expected, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil, Waits: waits, Cron: cron,
 	}
 	if e.Secrets {
 		j.Secrets = 1
@@ -228,6 +232,10 @@ func (c *Controller) insert(j *Job) {
 	c.byUUID[j.UUID] = j.Number
 	c.dependents.add(j)
 	c.addNamesake(j)
+	if j.Cron != nil {
+		c.templates = append(c.templates, j.Number)
+		c.findCronNext()
+	}
 	switch {
 	case j.State == job.Queued:
 		c.queued++
@@ -240,6 +248,9 @@ func (c *Controller) insert(j *Job) {
 // enqueue gives a queued job to the scheduler. Nobody else may have seen j yet.
 // A job of the future, from before the clock was set back, counts as new.
 func (c *Controller) enqueue(now sched.Time, j *Job) {
+	if j.Cron != nil {
+		return // a template does not run
+	}
 	s := c.schedJob(j)
 	s.Submitted = min(s.Submitted, now)
 	s.NotBefore = max(s.NotBefore, j.Waits.since())

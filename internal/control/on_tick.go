@@ -16,6 +16,7 @@ type Tick struct{}
 func (Tick) apply(c *Controller, now sched.Time) any {
 	c.tickNodes(now)
 	c.evict(now)
+	c.tickCron(now)
 	for _, w := range c.windows { // the slice is never changed in place
 		if w.End <= now {
 			c.sched.Unreserve(w.Name)
@@ -57,6 +58,7 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	if len(c.unsettled) > 0 {
 		sooner(now)
 	}
+	sooner(c.cronNext)
 	if c.plan != nil {
 		sooner(c.plan.Wake)
 	}

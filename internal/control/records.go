@@ -41,6 +41,8 @@ type jobRecord struct {
 	Secrets   uint32     `json:"secrets,omitempty"`
 	Restart   *Restart   `json:"restart,omitempty"`
 	Next      job.Number `json:"next,omitempty"`
+	Cron      *Cron      `json:"cron,omitempty"`
+	Template  job.Number `json:"template,omitempty"`
 	Doc       job.Number `json:"doc,omitempty"`
 }
 
@@ -50,7 +52,7 @@ func encodeJob(j *Job) []byte {
 		State: j.State, Reason: j.Reason, Text: j.Text, Version: j.Version,
 		Submitted: j.Submitted, Since: j.Since, Started: j.Started, Ended: j.Ended, UsedRun: j.UsedRun, Expected: j.Expected,
 		Tries: j.Tries, Attempt: j.Attempt, Ending: j.Ending, Sealed: j.Sealed, Waits: j.Waits, Secrets: j.Secrets,
-		Restart: j.Restart, Next: j.Next, Doc: j.Doc,
+		Restart: j.Restart, Next: j.Next, Doc: j.Doc, Cron: j.Cron, Template: j.Template,
 	})
 	must(err)
 	return v
@@ -69,7 +71,7 @@ func DecodeJob(v []byte) (*Job, error) {
 		Number: r.Number, Name: r.Name, Owner: r.Owner, Request: r.Request, State: r.State, Reason: r.Reason, Text: r.Text,
 		Version: r.Version, Submitted: r.Submitted, Since: r.Since, Started: r.Started, Ended: r.Ended, UsedRun: r.UsedRun, Expected: r.Expected,
 		Tries: r.Tries, Attempt: r.Attempt, Ending: r.Ending, Sealed: r.Sealed, Waits: r.Waits, Secrets: r.Secrets,
-		Restart: r.Restart, Next: r.Next, Doc: r.Doc,
+		Restart: r.Restart, Next: r.Next, Doc: r.Doc, Cron: r.Cron, Template: r.Template,
 	}
 	id, err := hex.DecodeString(r.UUID)
 	if err != nil || len(id) != len(j.UUID) {
@@ -141,6 +143,9 @@ func (c *Controller) insertLoaded(j *Job) {
 	c.byUUID[j.UUID] = j.Number
 	if j.State.Final() {
 		c.ended = append(c.ended, j.Number)
+	} else if j.Cron != nil {
+		at, _ := slices.BinarySearch(c.templates, j.Number)
+		c.templates = slices.Insert(c.templates, at, j.Number)
 	}
 }
 
@@ -170,6 +175,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 		return err
 	}
 	c.loadWaits()
+	c.findCronNext()
 	c.sortEnded()
 	for _, n := range c.ended {
 		c.observe(c.job(n))

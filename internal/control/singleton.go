@@ -16,7 +16,7 @@ type namesakes map[nameKey][]job.Number
 
 func (c *Controller) live(n job.Number) bool {
 	j := c.job(n)
-	return j != nil && !j.State.Final()
+	return j != nil && !j.State.Final() && j.Cron == nil
 }
 
 // earlier is the last job of that name and user before a number that has not
@@ -27,7 +27,7 @@ func (c *Controller) earlier(name, user string, before job.Number) job.Number {
 	list, ok := c.namesakes[k]
 	if !ok {
 		for j := range c.jobs.all() {
-			if j.Name == name && j.Owner.User == user && !j.State.Final() {
+			if j.Name == name && j.Owner.User == user && c.live(j.Number) {
 				list = append(list, j.Number)
 			}
 		}
@@ -57,7 +57,7 @@ func (c *Controller) keepNamesakes(k nameKey, list []job.Number) {
 func (c *Controller) addNamesake(j *Job) {
 	k := nameKey{j.Owner.User, j.Name}
 	list, ok := c.namesakes[k]
-	if !ok || j.State.Final() {
+	if !ok || !c.live(j.Number) {
 		return
 	}
 	list = append(list, j.Number)

@@ -47,6 +47,9 @@ func (v *View) Node(name string) *Node {
 
 // Waiting is why a queued job does not run, by the last plan.
 func (v *View) Waiting(j *Job) sched.Reason {
+	if j.Cron != nil {
+		return j.Cron.reason()
+	}
 	if j.Waits.open() {
 		return sched.Reason{Code: sched.CodeDependency, Text: j.Waits.Text()}
 	}

@@ -39,6 +39,9 @@ type Config struct {
 	Keep       Keep   `yaml:"keep"`
 
 	Policy PolicyConfig `yaml:"policy"`
+
+	InstanceTypes map[string]InstanceType `yaml:"instanceTypes"` // for gbatch.instanceType
+	ImageAliases  map[string]string       `yaml:"imageAliases"`  // for gbatch.imageAlias
 }
 
 // MungeConfig is how to reach MUNGE.
@@ -171,6 +174,7 @@ func (c Config) Validate() error {
 	c.Admins.check("admins", bad)
 	c.Operators.check("operators", bad)
 	c.checkProjects(bad)
+	c.checkTables(bad)
 	if c.Limits.DefaultDuration <= 0 || c.Limits.MaxDuration < c.Limits.DefaultDuration {
 		bad("limits", "defaultDuration must be above 0 and not above maxDuration")
 	}

@@ -31,7 +31,7 @@ func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
 	if j.Waits != nil && j.State.Pending() {
 		out.Dependency = j.Waits.String()
 	}
-	out.Successor = j.Next
+	out.Successor, out.Template = j.Next, j.Template
 	if x := j.Restart; x != nil {
 		out.Restart = &api.RestartInfo{InitialJobUUID: uuid.UUID(x.Initial).String(), RestartCount: x.Count, Of: x.Of}
 	}

@@ -19,5 +19,8 @@ func (s *Server) document(j *control.Job) (*job.Spec, error) {
 	if err := json.Unmarshal(doc, spec); err != nil {
 		return nil, fmt.Errorf("decode document of job %d: %w", j.Number, err)
 	}
+	if j.Template != 0 && spec.Gbatch != nil {
+		spec.Gbatch.Cron = nil // that is its template's
+	}
 	return spec, nil
 }

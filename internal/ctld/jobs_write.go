@@ -35,6 +35,9 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 			return nil, s.fail(err)
 		}
 	}
+	if err := s.resolveTables(&sub.Spec); err != nil {
+		return nil, s.fail(err)
+	}
 	if err := setDependencies(&sub.Spec, in.Body.Dependency); err != nil {
 		return nil, s.fail(err)
 	}

@@ -107,6 +107,12 @@ func (d *decoder) checkWhen(gn *node, s *Spec) {
 	if len(g.Cron) > 0 && sc.Interactive {
 		d.problemAt(gn, "cron", "cannot be combined with \"interactive\"", "remove one of them")
 	}
+	if len(g.Cron) > 0 && len(g.Dependencies) > 0 {
+		d.problemAt(gn, "cron", "cannot be combined with \"dependencies\": its jobs are made at their times, whatever others do", "remove one of them")
+	}
+	if len(g.Cron) > 0 && g.Tasks != nil {
+		d.problemAt(gn, "cron", "cannot be combined with \"tasks\"", "let the job that is made submit the tasks")
+	}
 	if len(g.Cron) > 0 && (sc.NotBefore != 0 || sc.NotAfter != 0) {
 		d.problemAt(gn, "cron", "cannot be combined with notBefore and notAfter: it says itself when jobs are made", "remove one of them")
 	}

@@ -1,0 +1,147 @@
+package control
+
+import (
+	"fmt"
+	"time"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// A job with a time table is a template: it waits for the next of its times,
+// makes a job like it then, and waits for the one after. The scheduler never
+// sees it.
+//
+// It is QUEUED for as long as it makes jobs. A time whose last job has not ended
+// is skipped, with a line in the timeline. Of the times that passed while nobody
+// could act on them, the controller being down or the template on hold, at most
+// one is made up for.
+
+// Cron is a template's time table and where it stands.
+type Cron struct {
+	Lines []string   `json:"lines"`
+	Next  sched.Time `json:"next"`
+	Last  job.Number `json:"last,omitempty"` // the job that it made last, or who continues that one
+	Made  int        `json:"made,omitempty"`
+}
+
+// nextOf is the first time after a moment that a table names.
+func nextOf(lines []string, after sched.Time) (sched.Time, error) {
+	var first sched.Time
+	for _, line := range lines {
+		t, err := job.NextCron(line, job.Instant(after))
+		if err != nil {
+			return 0, err
+		}
+		if first == 0 || sched.Time(t) < first {
+			first = sched.Time(t)
+		}
+	}
+	return first, nil
+}
+
+// cron is the template's part of a new job; nil if it is none.
+func (c *Controller) cron(now sched.Time, s *job.Spec) (*Cron, *Refusal) {
+	if s.Gbatch == nil || len(s.Gbatch.Cron) == 0 {
+		return nil, nil
+	}
+	next, err := nextOf(s.Gbatch.Cron, now)
+	if err != nil {
+		return nil, &Refusal{Code: Unsatisfiable, Path: "gbatch.cron", Message: err.Error()}
+	}
+	return &Cron{Lines: s.Gbatch.Cron, Next: next}, nil
+}
+
+// text says what a template waits for.
+func (t *Cron) text() string {
+	return fmt.Sprintf("is a template: makes the next job at %s; %d made", time.UnixMilli(int64(t.Next)).UTC().Format("2006-01-02 15:04 UTC"), t.Made)
+}
+
+// reason is why a template does not run.
+func (t *Cron) reason() sched.Reason {
+	return sched.Reason{Code: sched.CodeBeginTime, Text: t.text(), At: t.Next}
+}
+
+// tickCron makes the jobs that are due.
+func (c *Controller) tickCron(now sched.Time) {
+	if c.cronNext == 0 || now < c.cronNext {
+		return
+	}
+	for _, n := range c.templates {
+		if j := c.job(n); j != nil && j.State == job.Queued && j.Cron.Next <= now {
+			c.make(now, j)
+		}
+	}
+	c.findCronNext()
+}
+
+// findCronNext finds out when the next job is due, and forgets templates that
+// have ended.
+func (c *Controller) findCronNext() {
+	c.cronNext = 0
+	kept := c.templates[:0]
+	for _, n := range c.templates {
+		j := c.job(n)
+		if j == nil || j.State.Final() {
+			continue
+		}
+		kept = append(kept, n)
+		if j.State == job.Queued && (c.cronNext == 0 || j.Cron.Next < c.cronNext) {
+			c.cronNext = j.Cron.Next
+		}
+	}
+	c.templates = kept
+}
+
+// make makes a template's job, unless something speaks against it, and sets its
+// next time.
+func (c *Controller) make(now sched.Time, t *Job) {
+	due := t.Cron.Next
+	next, err := nextOf(t.Cron.Lines, now)
+	must(err) // it was checked when it was submitted
+	cron := *t.Cron
+	cron.Next = next
+	why := c.skip(now, t)
+	if why != "" {
+		c.change(now, t, "skipped a time: "+why, func(j *Job) { j.Cron = &cron })
+		return
+	}
+	cron.Last, cron.Made = c.next, cron.Made+1
+	t = c.change(now, t, fmt.Sprintf("made job %d", c.next), func(j *Job) { j.Cron = &cron })
+	j := &Job{
+		Number: c.next, UUID: derivedUUID(t.UUID, fmt.Sprint("time ", due)), Name: t.Name, Owner: t.Owner, Request: t.Request,
+		State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: t.Sealed, Secrets: t.Secrets, Doc: t.Document(), Template: t.Number,
+	}
+	j.Expected = c.expect(j)
+	c.add(now, j, fmt.Sprintf("made by job %d", t.Number))
+}
+
+// skip is why a template's time makes no job; empty: it does.
+func (c *Controller) skip(now sched.Time, t *Job) string {
+	if last := c.job(t.Cron.Last); last != nil && !last.State.Final() {
+		return fmt.Sprintf("job %d, made before, is %s", last.Number, last.State)
+	}
+	if c.queued >= c.cfg.MaxQueued {
+		return "the queue is full"
+	}
+	if why, ok := c.sched.MayQueue(schedJob(schedID(c.next), t.Owner, t.Request, now), 1); !ok {
+		return why.Text
+	}
+	return ""
+}
+
+// keepsSealed says that what is sealed for a job is needed still when it ends:
+// by who continues it, by its template, or by the job that its template made last.
+func (c *Controller) keepsSealed(j *Job) bool {
+	if j.State == job.Halted {
+		return true
+	}
+	if t := c.job(j.Template); j.Template != 0 && t != nil && !t.State.Final() {
+		return true
+	}
+	if j.Cron == nil {
+		return false
+	}
+	last := c.job(j.Cron.Last)
+	return last != nil && !last.State.Final()
+}

@@ -1,0 +1,100 @@
+package ctld
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/oci/ref"
+)
+
+// InstanceType is what a name of instanceTypes stands for. What a job says itself
+// wins over it.
+type InstanceType struct {
+	GPUs        float64  `yaml:"gpus"`
+	GPUModel    []string `yaml:"gpuModel"`
+	GPUMemoryGB int      `yaml:"gpuMemoryGb"`
+	CPUs        int      `yaml:"cpus"`
+	CPUMemoryGB int      `yaml:"cpuMemoryGb"`
+}
+
+func (c Config) checkTables(bad func(path, format string, a ...any)) {
+	for _, name := range slices.Sorted(maps.Keys(c.InstanceTypes)) {
+		t, at := c.InstanceTypes[name], "instanceTypes."+name
+		if t.CPUs < 1 || t.CPUMemoryGB < 1 {
+			bad(at, "needs cpus and cpuMemoryGb, both 1 or more")
+		}
+		if g := t.GPUs; g != -1 && (g < 0 || g > 1 && g != float64(int(g))) {
+			bad(at+".gpus", "%v: want -1 (all of a node), 0, a share of one, or whole ones", g)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.ImageAliases)) {
+		_, login, err := ref.Parse(c.ImageAliases[name])
+		switch {
+		case err != nil:
+			bad("imageAliases."+name, "%v", err)
+		case login != nil:
+			bad("imageAliases."+name, "must not have a password: every user could have it")
+		}
+	}
+}
+
+// resolveTables puts in what the site's tables say, so that the document that is
+// stored is whole.
+func (s *Server) resolveTables(spec *job.Spec) error {
+	g := spec.Gbatch
+	if g == nil {
+		return nil
+	}
+	var problems []api.Problem
+	if g.InstanceType != "" {
+		if t, ok := s.cfg().InstanceTypes[g.InstanceType]; ok {
+			t.apply(&spec.Request.Resources)
+			if memory := spec.Request.Resources.CPUMemoryGB; g.ShmSizeMB > memory<<10 {
+				problems = append(problems, api.Problem{Path: "gbatch.shmSizeMb", Message: fmt.Sprintf("must be at most the job's memory, %d, is %d", memory<<10, g.ShmSizeMB)})
+			}
+		} else {
+			problems = append(problems, unknownName("gbatch.instanceType", "instance type", g.InstanceType, s.cfg().InstanceTypes))
+		}
+	}
+	if g.ImageAlias != "" {
+		if image, ok := s.cfg().ImageAliases[g.ImageAlias]; ok {
+			spec.Request.Docker.Image, g.ImageAlias = image, ""
+		} else {
+			problems = append(problems, unknownName("gbatch.imageAlias", "image", g.ImageAlias, s.cfg().ImageAliases))
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job cannot be taken here", Problems: problems}
+}
+
+func (t InstanceType) apply(r *job.Resources) {
+	if r.GPUs == 0 {
+		r.GPUs = t.GPUs
+	}
+	if r.CPUs == 0 {
+		r.CPUs = t.CPUs
+	}
+	if r.CPUMemoryGB == 0 {
+		r.CPUMemoryGB = t.CPUMemoryGB
+	}
+	if len(r.GPUModel) == 0 {
+		r.GPUModel = slices.Clone(t.GPUModel)
+	}
+	if r.GPUMemoryGB == 0 {
+		r.GPUMemoryGB = t.GPUMemoryGB
+	}
+}
+
+func unknownName[V any](path, what, name string, known map[string]V) api.Problem {
+	p := api.Problem{Path: path, Message: fmt.Sprintf("this site has no %s %q", what, name), Hint: "it has " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")}
+	if len(known) == 0 {
+		p.Hint = "it has none: say what the job needs itself, or ask your operator"
+	}
+	return p
+}
