@@ -35,12 +35,15 @@ type data struct {
 // be cut off, and belongs to ranks that are gone.
 func openData(c *Config, boot string) (*data, error) {
 	d := &data{cfg: &c.Data, dir: filepath.Join(c.Data.Dir, "ranks"), free: int64(c.MinFree)}
-	var err error
-	if d.client, err = c.Data.client(); err != nil {
+	client, err := c.Data.client()
+	if err != nil {
 		return nil, err
 	}
+	d.client = client
 	mark := filepath.Join(c.Data.Dir, "boot")
-	if b, err := os.ReadFile(mark); err != nil || string(b) != boot {
+	b, err := os.ReadFile(mark)
+	fresh := err != nil || string(b) != boot
+	if fresh {
 		if err := os.RemoveAll(d.dir); err != nil {
 			return nil, fmt.Errorf("empty the directory of inputs: %w", err)
 		}
@@ -48,8 +51,10 @@ func openData(c *Config, boot string) (*data, error) {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of inputs: %w", err)
 	}
-	if err := writeFile(mark, []byte(boot), false); err != nil {
-		return nil, fmt.Errorf("make the directory of inputs: %w", err)
+	if fresh { // else nothing is written: a full disk must not keep the daemon from what runs
+		if err := writeFile(mark, []byte(boot), false); err != nil {
+			return nil, fmt.Errorf("make the directory of inputs: %w", err)
+		}
 	}
 	d.cache, err = transfer.OpenCache(filepath.Join(c.Data.Dir, "cache"), int64(c.Data.CacheSize))
 	return d, err
