@@ -40,12 +40,16 @@ func TestInside(t *testing.T) {
 		edit   func(*oci.SpecRequest)
 		want   string
 	}{
-		"env":       {`echo $A-$B-$PATH`, func(r *oci.SpecRequest) { r.Image.Env = []string{"A=1", "PATH=/bin"}; r.Env = []string{"B=x y", "A=2"} }, "2-x y-/bin\n"},
-		"home":      {`echo $HOME`, nil, "/root\n"},
-		"hostname":  {`hostname`, func(r *oci.SpecRequest) { r.Hostname = "rank0" }, "rank0\n"},
-		"workdir":   {`pwd`, func(r *oci.SpecRequest) { r.WorkDir = "/work" }, "/work\n"},
-		"newdir":    {`pwd; ls -d /made/here`, func(r *oci.SpecRequest) { r.WorkDir = "/made/here" }, "/made/here\n/made/here\n"},
-		"pid":       {`echo $$`, nil, "1\n"},
+		"env":      {`echo $A-$B-$PATH`, func(r *oci.SpecRequest) { r.Image.Env = []string{"A=1", "PATH=/bin"}; r.Env = []string{"B=x y", "A=2"} }, "2-x y-/bin\n"},
+		"home":     {`echo $HOME`, nil, "/root\n"},
+		"hostname": {`hostname`, func(r *oci.SpecRequest) { r.Hostname = "rank0" }, "rank0\n"},
+		"workdir":  {`pwd`, func(r *oci.SpecRequest) { r.WorkDir = "/work" }, "/work\n"},
+		"newdir":   {`pwd; ls -d /made/here`, func(r *oci.SpecRequest) { r.WorkDir = "/made/here" }, "/made/here\n/made/here\n"},
+		"pid":      {`echo $$`, nil, "1\n"},
+		"privileged": {`mkdir /m && mount -t tmpfs none /m && echo mounted; mknod /dev/z b 7 200 && dd if=/dev/z of=/dev/null count=0 2>&1 | grep -c 'not permitted'; cat /proc/keys | grep -q . && echo keys`,
+			func(r *oci.SpecRequest) { r.Privileged = true }, "mounted\n0\nkeys\n"},
+		"unprivileged": {`mkdir /m; mount -t tmpfs none /m 2>&1 | grep -c denied; mknod /dev/z b 7 200 && dd if=/dev/z of=/dev/null count=0 2>&1 | grep -c 'not permitted'; cat /proc/keys | grep -q . && echo keys`,
+			nil, "1\n1\n"},
 		"stdin":     {`cat; echo end`, nil, "end\n"},
 		"user":      {`id; echo $HOME; grep -E 'CapEff|NoNewPrivs' /proc/self/status`, func(r *oci.SpecRequest) { r.User = "bob" }, "uid=1000(bob) gid=1000(bob) groups=44(video)\n/home/bob\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\n"},
 		"usergroup": {`id -u; id -g; id -G`, func(r *oci.SpecRequest) { r.User = "1234:bob"; r.Groups = []string{"extra", "4321"} }, "1234\n1000\n1000 77 4321\n"},

@@ -61,6 +61,9 @@ type SpecRequest struct {
 
 	// Seccomp chooses the system call filter.
 	Seccomp SeccompMode
+	// Privileged gives all capabilities and devices, no system call filter, and
+	// the kernel's files as the host has them: root there is root on the host.
+	Privileged bool
 }
 
 // Network says which network the container is in. The zero value is a new one
@@ -94,6 +97,10 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 		return nil, err
 	}
 	caps := boundingCaps(r.Network)
+	masked, readonly := maskedPaths, readonlyPaths
+	if r.Privileged {
+		caps, masked, readonly, r.Seccomp = hostCaps(), nil, nil, SeccompOff
+	}
 	spec := &specs.Spec{
 		Version:  specs.Version,
 		Root:     &specs.Root{Path: dirRootfs, Readonly: r.ReadOnlyRoot},
@@ -115,8 +122,8 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 			Namespaces:    namespaces(r.Network),
 			Resources:     resources(r),
 			Devices:       r.Devices,
-			MaskedPaths:   maskedPaths,
-			ReadonlyPaths: readonlyPaths,
+			MaskedPaths:   masked,
+			ReadonlyPaths: readonly,
 			Sysctl:        sysctls(r.Network),
 		},
 	}

@@ -1,6 +1,9 @@
 package oci
 
 import (
+	"strings"
+
+	"github.com/moby/sys/capability"
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -37,7 +40,7 @@ func sysctls(n Network) map[string]string {
 // its number, so that a node made by mknod for another device cannot be opened.
 func resources(r SpecRequest) *specs.LinuxResources {
 	res := r.Limits.Resources()
-	res.Devices = []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}
+	res.Devices = []specs.LinuxDeviceCgroup{{Allow: r.Privileged, Access: "rwm"}}
 	for _, d := range r.Devices {
 		res.Devices = append(res.Devices, specs.LinuxDeviceCgroup{
 			Allow: true, Type: d.Type, Major: new(d.Major), Minor: new(d.Minor), Access: "rwm",
@@ -56,6 +59,25 @@ func boundingCaps(n Network) []string {
 	}
 	if !n.Host {
 		caps = append(caps, "CAP_NET_BIND_SERVICE", "CAP_NET_RAW")
+	}
+	return caps
+}
+
+// hostCaps are the capabilities that this process could have: more cannot be
+// given, and a kernel may know more than it lets us have.
+func hostCaps() []string {
+	own, err := capability.NewPid2(0)
+	if err == nil {
+		err = own.Load()
+	}
+	if err != nil {
+		return boundingCaps(Network{})
+	}
+	var caps []string
+	for _, c := range capability.ListKnown() {
+		if own.Get(capability.BOUNDING, c) {
+			caps = append(caps, "CAP_"+strings.ToUpper(c.String()))
+		}
 	}
 	return caps
 }

@@ -85,6 +85,8 @@ type Project struct {
 	UserShares map[string]int64 `json:"userShares,omitempty"` // of the project's share, by user; 1 for those that are not named
 	Budget     int64            `json:"budget,omitempty"`     // GPU-minutes in all; 0: no bound
 
+	Privileged bool `json:"privileged,omitempty"` // its jobs may be root on nodes that allow it
+
 	File bool `json:"file,omitempty"` // it is in the configuration file, and can be changed there only
 }
 

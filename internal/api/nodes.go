@@ -69,6 +69,7 @@ type Inventory struct {
 	AllowShare bool           `json:"allowShare,omitempty"` // fractional GPUs may run here
 	Bridge     bool           `json:"bridge,omitempty"`     // containers can have a network of their own
 	NoHost     bool           `json:"noHost,omitempty"`     // and none may use the node's
+	Privileged bool           `json:"privileged,omitempty"` // privileged jobs may run here
 }
 
 // InventoryGPU is one GPU as the node found it.

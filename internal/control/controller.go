@@ -34,6 +34,8 @@ type Config struct {
 type Project struct {
 	GID      int
 	Clusters []int // that its jobs may use; empty: all
+
+	Privileged bool // its jobs may be root on their nodes
 }
 
 // Controller is the whole state. Create it with New, fill it by Load, then

@@ -7,6 +7,8 @@ import "gbatch/internal/job"
 const (
 	featureBridge = "NETWORK_BRIDGE"
 	featureHost   = "NETWORK_HOST"
+
+	featurePrivileged = "PRIVILEGED" // privileged jobs may run there
 )
 
 // networks are the features that a node has by its network.
@@ -17,6 +19,9 @@ func networks(inv Inventory) []string {
 	}
 	if !inv.NoHost {
 		list = append(list, featureHost)
+	}
+	if inv.Privileged {
+		list = append(list, featurePrivileged)
 	}
 	return list
 }
@@ -31,4 +36,13 @@ func networkNeed(s *job.Spec) []string {
 		return []string{featureHost}
 	}
 	return nil
+}
+
+// privilegeNeed is the feature of nodes that allow privileged jobs. Such a job
+// has its node to itself: it could open other jobs' devices and memory.
+func privilegeNeed(s *job.Spec) []string {
+	if !s.Privileged() {
+		return nil
+	}
+	return []string{featurePrivileged}
 }

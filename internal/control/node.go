@@ -43,6 +43,7 @@ type Inventory struct {
 	Features                   []string
 	Simulated, AllowShare      bool
 	Bridge, NoHost             bool // networks that containers can have there; see networks
+	Privileged                 bool // privileged jobs may run there
 }
 
 // GPU is one device of a node.

@@ -135,6 +135,10 @@ func (c *Controller) admit(e Submit) *Refusal {
 		return &Refusal{Code: Denied, Path: "gbatch.priority", Message: "only an operator may raise a job's priority",
 			Hint: "use 0 or a negative number"}
 	}
+	if e.Spec.Privileged() && !p.Privileged {
+		return &Refusal{Code: Denied, Path: "gbatch.privileged", Message: fmt.Sprintf("jobs of project %s may not be privileged", e.Project),
+			Hint: "remove it, or ask an administrator, who can allow it to the project"}
+	}
 	if d := sched.Time(e.Spec.Request.Scheduling.MaxDuration) * 1000; c.cfg.MaxRun > 0 && d > c.cfg.MaxRun {
 		return &Refusal{Code: Unsatisfiable, Path: "request.scheduling.maxDuration",
 			Message: fmt.Sprintf("%s is longer than the site allows, %s", job.Duration(d/1000), job.Duration(c.cfg.MaxRun/1000))}
@@ -173,11 +177,11 @@ func (c *Controller) request(s *job.Spec, p Project) Request {
 	shape := &sched.Shape{
 		Nodes:    max(g.Nodes, 1),
 		MilliCPU: int64(r.CPUs) * 1000, MemMiB: (s.MemoryBytes() + 1<<20 - 1) >> 20,
-		AllGPUs: r.GPUs < 0, Exclusive: g.Exclusive,
+		AllGPUs: r.GPUs < 0, Exclusive: g.Exclusive || g.Privileged,
 		Cluster: r.ClusterID, Node: r.SlaveName,
 		GPUModels: r.GPUModel, GPUMemMiB: int64(r.GPUMemoryGB) << 10,
 		MinCUDA: r.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
-		Features: slices.Concat(r.Features, networkNeed(s)),
+		Features: slices.Concat(r.Features, networkNeed(s), privilegeNeed(s)),
 
 		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes,
 	}

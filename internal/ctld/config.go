@@ -58,6 +58,8 @@ type Project struct {
 	Clusters []int     `yaml:"clusters,omitempty"` // that its jobs may use; empty: all
 	Limits   JobLimits `yaml:"limits,omitempty"`   // instead of policy.perProject
 
+	Privileged bool `yaml:"privileged,omitempty"` // its jobs may be root on nodes that allow it too
+
 	Parent     string           `yaml:"parent,omitempty"`     // another project: its share is divided among those below it and its own users
 	UserShares map[string]int64 `yaml:"userShares,omitempty"` // of the project, by user; 1 for those that are not named
 	Budget     int64            `yaml:"budget,omitempty"`     // GPU-minutes, as billed, that it and those below it may use in all; 0: no bound
@@ -255,7 +257,7 @@ func (c Config) control() (control.Config, error) {
 		KeepEnded: c.Keep.For.millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
 	}
 	for _, p := range c.Projects {
-		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters}
+		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged}
 	}
 	return out, nil
 }

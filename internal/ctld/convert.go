@@ -113,7 +113,7 @@ func inventoryOf(a *api.Inventory) control.Inventory {
 	out := control.Inventory{
 		Hostname: a.Hostname, DNSName: a.DNSName, Address: a.Address, Version: a.Version, Cluster: a.Cluster, CPUs: a.CPUs, MemBytes: a.MemBytes,
 		CUDA: a.CUDA, Driver: a.Driver, Features: a.Features, Simulated: a.Simulated, AllowShare: a.AllowShare,
-		Bridge: a.Bridge, NoHost: a.NoHost,
+		Bridge: a.Bridge, NoHost: a.NoHost, Privileged: a.Privileged,
 	}
 	for _, g := range a.GPUs {
 		out.GPUs = append(out.GPUs, control.GPU{

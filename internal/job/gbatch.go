@@ -58,6 +58,17 @@ type Gbatch struct {
 	RequireProgress bool     `json:"requireProgress,omitempty"` // success needs 100 percent there
 }
 
+// Entrypoint is what replaces the image's; nil: nothing.
+func (s *Spec) Entrypoint() []string {
+	if s.Gbatch == nil {
+		return nil
+	}
+	return s.Gbatch.Entrypoint
+}
+
+// Privileged says whether the job asks to be root on its node.
+func (s *Spec) Privileged() bool { return s.Gbatch != nil && s.Gbatch.Privileged }
+
 // What Gbatch.LimitScope says request.scheduling.maxDuration is counted over.
 const (
 	LimitTotal   = ""        // run time of all attempts of a task together

@@ -71,6 +71,11 @@ type Config struct {
 	// PidsMax bounds the processes and threads of one rank. Default 32768; at least 64.
 	PidsMax int `yaml:"pidsMax"`
 
+	// AllowPrivileged lets jobs run here that ask to be privileged, of projects
+	// that may: such a job is root on this machine while it runs, and has the
+	// machine to itself. Default false.
+	AllowPrivileged bool `yaml:"allowPrivileged"`
+
 	// GPU is how GPUs are found and given to jobs.
 	GPU GPU `yaml:"gpu"`
 

@@ -29,6 +29,7 @@ func (a *Agent) inventory() (*api.Inventory, string) {
 		AllowShare: a.cfg.GPU.Share,
 		Bridge:     a.network.own != nil,
 		NoHost:     a.network.noHost,
+		Privileged: a.cfg.AllowPrivileged,
 	}
 	b, err := json.Marshal(inv)
 	if err != nil {

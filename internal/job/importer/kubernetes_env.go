@@ -92,8 +92,9 @@ type kubeVolume struct {
 	bad     bool        // told already
 }
 
-// volumeRoot is where volumes are that have a name and no path.
-const volumeRoot = "/volumes/"
+// volumeRoot is where volumes are that have a name and no path: in the
+// project's storage, as dstack's are.
+const volumeRoot = "/project/"
 
 func kubeVolumes(d *decoder, n *node, k *kubeJob) {
 	d.elements(n, func(n *node) {
@@ -114,7 +115,7 @@ func kubeVolumes(d *decoder, n *node, k *kubeJob) {
 				if p := kid.given("claimName"); p != nil {
 					claim, ok := d.str(p)
 					v = kubeVolume{storage: job.Storage{HostPath: volumeRoot + claim}, bad: !ok}
-					d.note(kid, "is understood as the site's storage "+volumeRoot+claim)
+					d.note(kid, "is understood as the directory of the project's storage "+volumeRoot+claim)
 				}
 			case "emptyDir":
 				v = kubeEmptyDir(d, kid)
