@@ -150,7 +150,7 @@ func (s *Server) commit(ctx context.Context, object, change string, records ...c
 	if n != nil {
 		n.Object, n.Change = object, change
 	}
-	_, err := s.loop.send(ctx, request{records: records, note: n, reply: make(chan reply, 1)})
+	_, err := s.loop.settle(ctx, request{records: records, note: n, reply: make(chan reply, 1)})
 	return err
 }
 

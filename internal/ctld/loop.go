@@ -36,10 +36,11 @@ type loop struct {
 	view    atomic.Pointer[control.View]
 	nodes   notifier[string]
 	jobs    notifier[job.Number]
-	now     sched.Time // of the last turn; never goes back
-	notSoon sched.Time // no scheduling round before this
-	full    error      // why no jobs are taken
-	audited uint64     // entries of the audit log so far
+	now     sched.Time    // of the last turn; never goes back
+	notSoon sched.Time    // no scheduling round before this
+	full    error         // why no jobs are taken
+	audited uint64        // entries of the audit log so far
+	ended   chan struct{} // closed when run has returned
 }
 
 // request is an event to apply, or a question that needs the controller itself.
@@ -61,6 +62,9 @@ type reply struct {
 
 var errBusy = &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller has too much to do at the moment",
 	Hint: "try again in a few seconds"}
+
+var errStopped = &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller is being stopped: whether this was done is not known",
+	Hint: "look when it is back"}
 
 // do has an event applied and returns its answer when its records are durable.
 func (l *loop) do(ctx context.Context, ev control.Event) (any, error) {
@@ -85,6 +89,12 @@ func (l *loop) ask(ctx context.Context, f func(*control.Controller, sched.Time))
 	return err
 }
 
+// settle is send for what somebody else must learn of if it happens: it waits
+// for the outcome, also when the client has gone.
+func (l *loop) settle(ctx context.Context, r request) (any, error) {
+	return l.send(context.WithoutCancel(ctx), r)
+}
+
 func (l *loop) send(ctx context.Context, r request) (any, error) {
 	select {
 	case l.inbox <- r:
@@ -96,6 +106,8 @@ func (l *loop) send(ctx context.Context, r request) (any, error) {
 		return a.answer, a.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-l.ended:
+		return nil, errStopped
 	}
 }
 
@@ -103,6 +115,7 @@ func (l *loop) send(ctx context.Context, r request) (any, error) {
 // that makes it impossible to keep the promise that answers are durable; the
 // process must then end, and a restart continues from what is stored.
 func (l *loop) run(ctx context.Context) error {
+	defer close(l.ended)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -13,7 +13,7 @@ import (
 // change has an event applied for an operator, with records to go with it. The
 // audit log says who did it.
 func (s *Server) change(ctx context.Context, ev control.Event, records ...control.Record) error {
-	answer, err := s.loop.send(ctx, request{event: ev, records: records, note: noteOf(ctx), reply: make(chan reply, 1)})
+	answer, err := s.loop.settle(ctx, request{event: ev, records: records, note: noteOf(ctx), reply: make(chan reply, 1)})
 	if err != nil {
 		return s.fail(err)
 	}

@@ -75,7 +75,7 @@ func (s *Server) setRules(ctx context.Context, cfg Config, n *note, records ...c
 	if err != nil {
 		return err
 	}
-	answer, err := s.loop.send(ctx, request{event: control.Reconfigure{Config: cc}, records: records, note: n, reply: make(chan reply, 1)})
+	answer, err := s.loop.settle(ctx, request{event: control.Reconfigure{Config: cc}, records: records, note: n, reply: make(chan reply, 1)})
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func (s *Server) load() (*loop, error) {
 	}
 	l := &loop{
 		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.cfg().ReserveMiB << 20, log: s.log, metrics: newMetrics(),
-		inbox: make(chan request, inboxSize), now: now,
+		inbox: make(chan request, inboxSize), ended: make(chan struct{}), now: now,
 	}
 	err = s.store.Newest(control.KindAudit, func(r control.Record) (bool, error) {
 		l.audited = r.Seq
@@ -196,6 +196,19 @@ func (s *Server) Run(ctx context.Context) error {
 	g.Go(func() error { // the loop
 		defer cancel()
 		return s.loop.run(ctx)
+	})
+	g.Go(func() error { // certificates, until ctx is done
+		for every := time.NewTicker(time.Hour); ; {
+			select {
+			case <-ctx.Done():
+				every.Stop()
+				return nil
+			case <-every.C:
+			}
+			if err := s.pki.Renew(); err != nil {
+				s.log.Error("certificate not renewed; it is tried again", "err", err)
+			}
+		}
 	})
 	for _, ln := range s.lns {
 		g.Go(func() error { // one for each listener

@@ -239,3 +239,28 @@ func TestOtherControllers(t *testing.T) {
 		t.Error("the pin is another one after a restart")
 	}
 }
+
+// TestClientGoesMeanwhile: what is stored is in force, also when whoever asked
+// for it has gone before the answer.
+func TestClientGoesMeanwhile(t *testing.T) {
+	s := newSite(t, nil)
+	tok := s.token(api.TokenRequest{Use: api.TokenUser, User: "ann"})
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), identityKey{}, identity{user: "boss", role: roleAdmin}))
+	cancel()
+	if _, err := s.server.revokeToken(ctx, &tokenName{ID: tok.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.server.putProject(ctx, &projectInput{Name: "lab", Create: true}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, e := s.server.keys.verify(tok.Secret, s.server.now()); e == nil {
+			t.Error("the token is in force")
+		}
+		if _, ok := s.server.cfg().project("lab"); !ok {
+			t.Error("the project is not there")
+		}
+		s.stop()
+		s.start()
+	}
+}

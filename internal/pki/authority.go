@@ -57,7 +57,7 @@ func Open(dir string, now func() time.Time) (*Authority, error) {
 	if a.key, err = OpenKey(filepath.Join(dir, caKeyFile)); err != nil {
 		return nil, fmt.Errorf("key of the certificate authority: %w", err)
 	}
-	if err := a.renew(); err != nil {
+	if err := a.Renew(); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -70,8 +70,9 @@ func (a *Authority) Pin() string {
 	return PinOf(a.ca)
 }
 
-// renew replaces what is missing, damaged or near its end.
-func (a *Authority) renew() error {
+// Renew replaces what is missing, damaged or near its end. A handshake does so
+// too, but has nobody to tell of an error.
+func (a *Authority) Renew() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.renewLocked()
