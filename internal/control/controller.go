@@ -69,6 +69,7 @@ type Controller struct {
 	namesakes  namesakes
 	templates  []job.Number // by number
 	cronNext   sched.Time   // when the next of them is due; 0: none
+	idle       map[job.Number]*idleWatch
 }
 
 // New returns an empty controller. Epoch must be larger than that of any
@@ -85,7 +86,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	return &Controller{
 		cfg: cfg, sched: st, ledger: ledger, epoch: epoch, next: 1,
 		byUUID: map[[16]byte]job.Number{}, promised: map[job.Number]sched.Time{}, dirty: true,
-		dependents: dependents{}, namesakes: namesakes{},
+		dependents: dependents{}, namesakes: namesakes{}, idle: map[job.Number]*idleWatch{},
 	}, nil
 }
 
@@ -143,6 +144,9 @@ func (c *Controller) moved(now sched.Time, old, j *Job) {
 	case old.State == job.Queued && !j.State.Active():
 		delete(c.promised, j.Number)
 		c.sched.Dequeue(schedID(j.Number))
+	}
+	if old.State == job.Running {
+		delete(c.idle, j.Number)
 	}
 	if j.Cron != nil {
 		c.cronNext = now // looked up anew by the next Tick

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gbatch/internal/job"
+	"gbatch/sched"
 )
 
 // flow sets what a scenario's job says about others and about its end:
@@ -36,6 +37,9 @@ func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(s
 	if q := arg("qos", ""); q != "" {
 		g.QOS, s.Gbatch = q, g
 	}
+	if n := number("idlemin", "0"); n > 0 {
+		g.IdleGPU, s.Gbatch = &job.IdleGPU{MinUtilization: n, Window: 300}, g
+	}
 	if line := arg("cron", ""); line != "" {
 		g.Cron, s.Gbatch = []string{strings.ReplaceAll(line, "_", " ")}, g
 	}
@@ -53,6 +57,7 @@ func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(s
 //
 //	requeue|halt 1 [by=op] | signal 1 name=USR1 | priority 1 to=-5 [operator]
 //	ack 1 [stopping] [signalled=1] [rank=0]
+//	load n1 gpu0=5 gpu1=900 times=12: permille, a sync every 25 s
 //	chain 1
 func (w *world) steer(cmd, first string, arg func(string, string) string, number func(string, string) int) (string, bool) {
 	action, ok := map[string]Action{"requeue": Requeue, "halt": Halt, "signal": Signal, "priority": Update}[cmd]
@@ -60,6 +65,19 @@ func (w *world) steer(cmd, first string, arg func(string, string) string, number
 	case ok:
 		return w.answer(w.apply(Act{Action: action, Numbers: []job.Number{job.Number(atoi(w.t, first))}, By: arg("by", "ann"), Admin: arg("by", "ann") != "ann",
 			Operator: arg("operator", "") != "", Signal: arg("name", ""), Priority: number("to", "0")})), true
+	case cmd == "load":
+		v := w.c.node(first)
+		for range max(number("times", "1"), 1) {
+			w.now += 25 * sched.Second
+			var list []GPULoad
+			for i, g := range v.Inventory.GPUs {
+				if p := number(fmt.Sprint("gpu", i), "-1"); p >= 0 {
+					list = append(list, GPULoad{UUID: g.UUID, Permille: p})
+				}
+			}
+			w.apply(NodeSync{Name: v.Name, Instance: v.Instance, Hash: v.Hash, Loads: list})
+		}
+		return w.queue(), true
 	case cmd == "ack":
 		j := w.c.job(job.Number(atoi(w.t, first)))
 		r := j.Attempt.Ranks[number("rank", "0")]

@@ -200,6 +200,9 @@ func (c *Controller) request(s *job.Spec, p Project) Request {
 		StopSignal:   g.StopSignal, StopGrace: sched.Time(g.StopGrace) * 1000,
 		StartOrder: g.StartOrder, StopWhen: g.StopWhen,
 	}
+	if i := g.IdleGPU; i != nil && (shape.MilliGPU > 0 || shape.AllGPUs) {
+		q.IdleMin, q.IdleWindow = i.MinUtilization, sched.Time(i.Window)*1000
+	}
 	if c.cfg.MaxGrace > 0 {
 		q.StopGrace = min(q.StopGrace, c.cfg.MaxGrace)
 	}

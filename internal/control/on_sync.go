@@ -18,6 +18,7 @@ type NodeSync struct {
 	Inventory            *Inventory // nil: as Hash says
 	Unhealthy            []string
 	Ranks                []job.RankStatus
+	Loads                []GPULoad // of its GPUs that tell
 	Prepulled            []job.Prepulled
 }
 
@@ -57,6 +58,7 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 	for _, st := range e.Ranks {
 		c.rankStatus(now, e.Name, st)
 	}
+	c.loads(now, e.Name, e.Loads)
 	return SyncAnswer{WantInventory: n.Hash != e.Hash}
 }
 

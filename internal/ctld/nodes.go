@@ -34,6 +34,11 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 		inv := inventoryOf(q.Inventory)
 		ev.Inventory = &inv
 	}
+	for _, g := range q.Samples {
+		if g.Utilization != nil {
+			ev.Loads = append(ev.Loads, control.GPULoad{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
+		}
+	}
 	answer, err := s.loop.do(ctx, ev)
 	if err != nil {
 		return nil, s.fail(err)
