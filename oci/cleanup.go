@@ -88,3 +88,15 @@ func Remove(dir string) error {
 	}
 	return os.RemoveAll(dir)
 }
+
+// Written is the directory of what a container that has ended wrote in its own
+// file system, over its image: whatever lies there is the user's doing. It is
+// there until Cleanup.
+func Written(dir string) (string, error) {
+	var cfg ShimConfig
+	if err := readJSON(filepath.Join(dir, fileShim), &cfg); err != nil {
+		return "", fmt.Errorf("find what the container wrote: %w", err)
+	}
+	upper, _ := upperDirs(firstOf(cfg.Scratch, dir), cfg.ID)
+	return upper, nil
+}

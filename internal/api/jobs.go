@@ -92,7 +92,8 @@ type JobDetail struct {
 	Version   uint64    `json:"version"` // grows with each change; for long polls
 	Spec      *job.Spec `json:"spec,omitempty"`
 	Class     job.Class `json:"class,omitempty"`
-	Progress  string    `json:"progress,omitempty"` // while STARTING: what the node is doing, as "pulling 12 of 80 MiB"
+	Progress  string    `json:"progress,omitempty"` // what the node is doing for it, as "pulling 12 of 80 MiB"
+	Done      *job.Done `json:"done,omitempty"`     // what the program says of its progress
 	Attempts  []Attempt `json:"attempts,omitempty"`
 	Events    []Event   `json:"events,omitempty"`   // the timeline, oldest first
 	Position  int       `json:"position,omitempty"` // in the queue by priority; 1 is next

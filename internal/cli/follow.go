@@ -129,6 +129,9 @@ func statusText(d *api.JobDetail, now time.Time) string {
 	if d.State.Pending() && !d.EstStart.IsZero() {
 		parts = append(parts, "start expected "+relTime(d.EstStart, now))
 	}
+	if d.Done != nil {
+		parts = append(parts, d.Done.String())
+	}
 	if d.Progress != "" {
 		parts = append(parts, d.Progress)
 	}

@@ -111,6 +111,9 @@ func stateText(d *api.JobDetail) string {
 	if d.Class != "" {
 		s += " (" + classText(d.Class) + ")"
 	}
+	if d.Done != nil {
+		s += ", " + d.Done.String()
+	}
 	if d.Progress != "" {
 		s += ", " + d.Progress
 	}

@@ -95,7 +95,8 @@ type Rank struct {
 	Model    string           `json:"model,omitempty"` // of its GPUs
 	Instance string           `json:"instance"`        // of the node's state directory when it was assigned
 	Phase    job.Phase        `json:"phase"`
-	Progress string           `json:"-"` // not stored: the node says it again
+	Progress string           `json:"-"`              // not stored: the node says it again
+	Done     *job.Done        `json:"done,omitempty"` // what the program says; stored with the next change
 	Cores    string           `json:"cores,omitempty"`
 	Image    string           `json:"image,omitempty"`
 	PullMS   int64            `json:"pullMs,omitempty"` // its resources were held that long until the image was there

@@ -89,8 +89,8 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 	switch {
 	case st.Phase.After(r.Phase):
 	case st.Phase == r.Phase && st.Image != "" && r.Image == "" && st.Phase != job.PhaseEnded:
-	case st.Phase == r.Phase && st.Progress != r.Progress && st.Phase != job.PhaseEnded:
-		c.progress(j, i, st.Progress)
+	case st.Phase == r.Phase && st.Phase != job.PhaseEnded && (st.Progress != r.Progress || st.Done.String() != r.Done.String()):
+		c.progress(j, i, st)
 		return
 	default:
 		return
@@ -102,6 +102,9 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 	if st.Image != "" {
 		r.Image = st.Image
 	}
+	if st.Done != nil {
+		r.Done = st.Done
+	}
 	if st.PullMS > 0 {
 		r.PullMS = st.PullMS
 	}
@@ -111,11 +114,16 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 	c.advance(now, j, i, r)
 }
 
-// progress changes only what is shown while an image is pulled: it is not
-// recorded, since the node says it again.
-func (c *Controller) progress(old *Job, i int, text string) {
+// progress changes only what is shown of what the node and the program do: it
+// is not recorded, since the node says it again.
+func (c *Controller) progress(old *Job, i int, st job.RankStatus) {
 	j := *old
-	j.Attempt = withRank(old.Attempt, i, func(r *Rank) { r.Progress = text })
+	j.Attempt = withRank(old.Attempt, i, func(r *Rank) {
+		r.Progress = st.Progress
+		if st.Done != nil {
+			r.Done = st.Done
+		}
+	})
 	j.Version++
 	c.jobs.put(j.Number, &j)
 	c.out.Changed = append(c.out.Changed, j.Number)

@@ -217,6 +217,9 @@ func (s *Server) detail(id identity, j *control.Job) (api.JobDetail, error) {
 		d.Attempts = append(d.Attempts, attemptToAPI(j.Attempt))
 		d.Progress = j.Attempt.Ranks[0].Progress
 	}
+	if j.Attempt != nil {
+		d.Done = j.Attempt.Ranks[0].Done
+	}
 	return d, err
 }
 

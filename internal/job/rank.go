@@ -1,5 +1,7 @@
 package job
 
+import "strconv"
+
 // Phase is how far a rank has come on its node. It only moves forward.
 type Phase string
 
@@ -39,15 +41,33 @@ type Exit struct {
 // OK says that the rank succeeded.
 func (e Exit) OK() bool { return e.Code == 0 && e.Reason == None }
 
+// Done is how far a program says that it is.
+type Done struct {
+	Percent int    `json:"percent"` // 0 to 100; never falls
+	Name    string `json:"name,omitempty"`
+}
+
+// String is as people read it: 42% (epoch-3).
+func (d *Done) String() string {
+	switch {
+	case d == nil:
+		return ""
+	case d.Name == "":
+		return strconv.Itoa(d.Percent) + "%"
+	}
+	return strconv.Itoa(d.Percent) + "% (" + d.Name + ")"
+}
+
 // RankStatus is a node's word on one rank that it holds.
 type RankStatus struct {
 	ID        RankID        `json:"id"`
 	Phase     Phase         `json:"phase"`
-	Progress  string        `json:"progress,omitempty"` // while pulling, as "12 of 80 MiB"
+	Progress  string        `json:"progress,omitempty"` // what the node does for it, as "pulling 12 of 80 MiB"
 	Cores     string        `json:"cores,omitempty"`    // core ids as the kernel writes lists
 	Image     string        `json:"image,omitempty"`    // manifest digest
 	Ports     []PortMapping `json:"ports,omitempty"`    // as they are, with the node's ports
 	PullMS    int64         `json:"pullMs,omitempty"`   // how long it held its resources until the image was there
+	Done      *Done         `json:"done,omitempty"`     // while running: what the program says of its progress
 	Secrets   uint32        `json:"secrets,omitempty"`  // version of the secrets that it has
 	StartedMS int64         `json:"startedMs,omitempty"`
 	Exit      *Exit         `json:"exit,omitempty"` // with PhaseEnded

@@ -215,7 +215,7 @@ func (r *rank) fileRoot(uri string, write bool) (*os.Root, string, error) {
 	if !strings.HasSuffix(dir, "/") {
 		dir, name = path.Dir(dir), path.Base(dir)
 	}
-	root, err := r.a.storage.openRoot(dir, r.tenant(), write)
+	root, err := r.a.storage.openRoot(path.Clean(dir), r.tenant(), write)
 	var mount *mountError
 	if errors.As(err, &mount) {
 		return nil, "", transfer.At(transfer.NotFound, uri, mount.text)

@@ -24,6 +24,8 @@ type rank struct {
 	log   *slog.Logger
 	wake  chan struct{} // the stop or release changed; one is enough
 
+	hasSecrets chan struct{} // closed when the first secrets have come
+
 	// Only for the rank's own goroutine.
 	login   *api.Credential // until the image is here
 	img     *image.Image
@@ -31,6 +33,7 @@ type rank struct {
 	mounts  []oci.Mount
 	inputs  []oci.Mount
 	cached  []string     // keys of inputs that are in the cache
+	past    *api.Exit    // of a program that ended while no daemon looked, and is not concluded
 	own     []string     // directories for the container's user
 	written uint32       // version of the secrets in the container's files
 	net     *rankNetwork // until the shim has it; nil: the node's, or already there
@@ -51,7 +54,7 @@ type rank struct {
 
 func (a *Agent) newRank(id job.RankID, order api.RunOrder) *rank {
 	r := &rank{
-		a: a, id: id, dir: a.rankDir(id), login: order.Registry, wake: make(chan struct{}, 1),
+		a: a, id: id, dir: a.rankDir(id), login: order.Registry, wake: make(chan struct{}, 1), hasSecrets: make(chan struct{}),
 		log:         a.log.With("rank", id.String(), "job", uint64(id.Job)),
 		status:      api.RankStatus{ID: id, Phase: api.PhaseAccepted},
 		cancelStart: func(error) {},
@@ -151,6 +154,8 @@ func (r *rank) supervise() {
 			watch.early()
 		case err := <-watch.stopped:
 			watch.stopDone(err)
+		case <-watch.progress.C:
+			watch.lookAtProgress()
 		case <-r.a.ctx.Done():
 			return
 		}
@@ -170,13 +175,7 @@ func (r *rank) finish() {
 	} else {
 		out = exitOf(exit, stop, r.limits())
 	}
-	r.blameGPU(out)
-	r.a.clean(r)
-	r.a.reached("cleaned")
-	r.undo()
-	r.a.reached("undone")
-	r.setEnded(out)
-	r.a.reached("told")
+	r.conclude(out)
 }
 
 // end waits for the controller to let go of an ended rank, removes what it had

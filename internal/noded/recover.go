@@ -139,8 +139,12 @@ func (r *rank) settle() (keep bool, err error) {
 	if err != nil {
 		out = failedExit(err, r.stop)
 	}
-	r.status.Phase, r.status.Exit = api.PhaseEnded, out
 	r.status.StartedMS = out.StartedMS
+	if r.concludes(out) && !applyVerdict(r.dir, out) {
+		r.past, r.status.Phase = out, api.PhaseRunning
+		return true, nil
+	}
+	r.status.Phase, r.status.Exit = api.PhaseEnded, out
 	return true, nil
 }
 
@@ -154,9 +158,12 @@ func (a *Agent) resume() {
 			if !r.retake() {
 				return
 			}
-			if !r.ended() {
+			switch {
+			case r.past != nil:
+				r.conclude(r.past)
+			case !r.ended():
 				r.supervise()
-			} else {
+			default:
 				r.undo()
 			}
 			r.end()
@@ -168,7 +175,7 @@ func (a *Agent) resume() {
 // had run, or if the daemon goes first.
 func (r *rank) retake() bool {
 	var pause client.Backoff
-	for r.shim == nil && !r.ended() {
+	for r.shim == nil && r.past == nil && !r.ended() {
 		if client.Sleep(r.a.ctx, pause.Next()) != nil {
 			return false
 		}
@@ -239,5 +246,7 @@ func (a *Agent) pastExit(r *rank) (*api.Exit, error) {
 		return nil, err
 	}
 	a.unkeep(r.id)
-	return exitOf(exit, stop, r.limits()), nil
+	out := exitOf(exit, stop, r.limits())
+	applyVerdict(r.dir, out)
+	return out, nil
 }

@@ -24,6 +24,9 @@ func (r *rank) takeSecrets(s *api.Secrets) {
 	if s == nil || s.Version <= r.status.Secrets {
 		return
 	}
+	if r.secrets == nil {
+		close(r.hasSecrets)
+	}
 	r.secrets, r.status.Secrets = s, s.Version
 	r.a.tell(newsProgress)
 	r.poke()

@@ -19,6 +19,9 @@ type watch struct {
 	limit   *time.Timer
 	warn    *time.Timer // the early warning of the limit
 
+	progress *time.Ticker  // the file with the program's progress
+	looking  chan struct{} // full while somebody looks at it
+
 	frozen *bool // as this daemon left the processes; nil: not known
 
 	acted   stopRecord         // the stop that stopping carries out
@@ -27,12 +30,19 @@ type watch struct {
 	retry   *time.Timer
 }
 
+// progressEvery is how often a program's progress is looked at.
+const progressEvery = 3 * time.Second
+
 func newWatch(r *rank) *watch {
-	w := &watch{r: r, limit: time.NewTimer(time.Hour), warn: time.NewTimer(time.Hour), stopped: make(chan error, 1)}
+	w := &watch{r: r, limit: time.NewTimer(time.Hour), warn: time.NewTimer(time.Hour), stopped: make(chan error, 1), looking: make(chan struct{}, 1)}
 	w.limit.Stop()
 	w.warn.Stop()
 	if r.img != nil {
 		w.frozen = new(false) // this daemon has just started it
+	}
+	w.progress = time.NewTicker(progressEvery)
+	if g := r.order.Spec.Gbatch; g == nil || g.ProgressFile == "" {
+		w.progress.Stop()
 	}
 	return w
 }
@@ -41,6 +51,7 @@ func newWatch(r *rank) *watch {
 func (w *watch) close() {
 	w.limit.Stop()
 	w.warn.Stop()
+	w.progress.Stop()
 	if w.cancel != nil {
 		w.cancel()
 		<-w.stopped
