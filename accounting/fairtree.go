@@ -22,7 +22,9 @@ type Term struct {
 	Factor     int64  `json:"factor"`     // of users, in Scale parts
 	Rank       int    `json:"rank"`       // of users, 1 the first
 	Total      Amount `json:"total"`      // never decays
+	Month      int64  `json:"month"`      // billed since this month began, thousandths x milliseconds
 	Budget     int64  `json:"budget,omitempty"`
+	Monthly    bool   `json:"monthly,omitempty"` // the budget is one of a calendar month
 }
 
 // Unused is the level factor of those who used nothing: above all others.
@@ -42,7 +44,7 @@ type vertex struct {
 func (l *Ledger) Shares(now int64) *Shares {
 	root, all := l.build(now)
 	rank(root)
-	out := &Shares{factors: map[key]int64{}, newcomers: map[string]int64{}, overBudget: map[string]Budget{}}
+	out := &Shares{factors: map[key]int64{}, newcomers: map[string]int64{}, budgets: map[string]Budget{}}
 	for _, v := range all {
 		switch {
 		case v.newcomer:
@@ -50,8 +52,8 @@ func (l *Ledger) Shares(now int64) *Shares {
 		case v.User != "":
 			out.factors[key{v.Account, v.User}] = v.Factor
 		default:
-			if b, over := v.overBudget(); over {
-				out.overBudget[v.Account] = b
+			if b, ok := v.budget(); ok {
+				out.budgets[v.Account] = b
 			}
 		}
 	}
@@ -82,15 +84,22 @@ func (l *Ledger) Terms(now int64) []Term {
 	return out
 }
 
-// overBudget is the first account from here up that has used its budget up.
-func (v *vertex) overBudget() (Budget, bool) {
+// budget is that of the account from here up of which most is used.
+func (v *vertex) budget() (tightest Budget, found bool) {
 	const minute = 1000 * 60_000
 	for ; v != nil; v = v.up {
-		if v.Budget > 0 && v.Total.Billed/minute >= v.Budget {
-			return Budget{v.Account, v.Total.Billed / minute, v.Budget}, true
+		if v.Budget == 0 {
+			continue
+		}
+		b := Budget{Account: v.Account, UsedMinutes: v.Total.Billed / minute, MaxMinutes: v.Budget, Monthly: v.Monthly}
+		if v.Monthly {
+			b.UsedMinutes = v.Month / minute
+		}
+		if !found || b.Percent() > tightest.Percent() {
+			tightest, found = b, true
 		}
 	}
-	return Budget{}, false
+	return tightest, found
 }
 
 // build makes the tree of all accounts and users that are configured or have a
@@ -120,7 +129,7 @@ func (l *Ledger) build(now int64) (*vertex, []*vertex) {
 		if a.Parent != "" {
 			up = account(a.Parent)
 		}
-		v := add(up, Term{Account: name, Shares: a.Shares, Budget: a.Budget})
+		v := add(up, Term{Account: name, Shares: a.Shares, Budget: a.Budget, Monthly: a.Monthly})
 		accounts[name] = v
 		add(v, Term{Account: name}).newcomer = true
 		return v
@@ -142,9 +151,13 @@ func (l *Ledger) build(now int64) (*vertex, []*vertex) {
 			user(key{name, u})
 		}
 	}
-	for _, r := range l.Rows(now) {
-		for v := user(key{r.Project, r.User}); v != nil; v = v.up {
+	for _, k := range slices.SortedFunc(maps.Keys(l.rows), byKey) {
+		r := *l.rows[k]
+		r.Open, r.Models, r.ModelRates = nil, nil, nil // not asked for, and shared with the row
+		l.sums(&r, now)
+		for v := user(k); v != nil; v = v.up {
 			v.Usage = plus(v.Usage, r.Usage)
+			v.Month = plus(v.Month, r.MonthBilled)
 			v.Total.add(r.Total, 1)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 type Charge struct {
 	Project, User string
 	Model         string // of its GPUs
+	Cluster       int    // of its node
 	MilliGPU      int64  // thousandths
 	MilliCPU      int64
 	MemMiB        int64
@@ -39,10 +40,16 @@ type Row struct {
 
 	Rate       Amount           `json:"rate"` // what is held since AsOf
 	ModelRates map[string]int64 `json:"modelRates,omitempty"`
+
+	MonthBilled int64   `json:"monthBilled,omitempty"` // of Total.Billed, since AsOf's month began (UTC)
+	Open        []Slice `json:"open,omitempty"`        // of AsOf's day
 }
 
 func (r Row) clone() Row {
-	r.Models, r.ModelRates = maps.Clone(r.Models), maps.Clone(r.ModelRates)
+	r.Models, r.ModelRates, r.Open = maps.Clone(r.Models), maps.Clone(r.ModelRates), slices.Clone(r.Open)
+	for i := range r.Open {
+		r.Open[i].Ended = maps.Clone(r.Open[i].Ended)
+	}
 	return r
 }
 
@@ -53,11 +60,14 @@ func (r Row) clone() Row {
 type Ledger struct {
 	config Config
 	rows   map[key]*Row
+
+	changed map[key]bool // since Changed was called last
+	closed  []Day
 }
 
 // New makes an empty ledger.
 func New(c Config) (*Ledger, error) {
-	l := &Ledger{rows: map[key]*Row{}}
+	l := &Ledger{rows: map[key]*Row{}, changed: map[key]bool{}}
 	return l, l.SetConfig(c)
 }
 
@@ -142,9 +152,10 @@ func (l *Ledger) row(c Charge) *Row {
 	k := key{c.Project, c.User}
 	r := l.rows[k]
 	if r == nil {
-		r = &Row{Project: c.Project, User: c.User, AsOf: c.Start}
+		r = &Row{Project: c.Project, User: c.User, AsOf: cmp.Or(c.Start, c.End)}
 		l.rows[k] = r
 	}
+	l.changed[k] = true
 	return r
 }
 
@@ -155,6 +166,18 @@ func (l *Ledger) advance(r *Row, now int64) {
 	if span <= 0 {
 		return
 	}
+	l.changed[key{r.Project, r.User}] = true
+	l.closed = append(l.closed, r.daysTo(now)...)
+	l.sums(r, now)
+}
+
+// sums brings a row's sums, which know no days, to a later moment.
+func (l *Ledger) sums(r *Row, now int64) {
+	span := now - r.AsOf
+	if span <= 0 {
+		return
+	}
+	r.monthTo(now)
 	r.AsOf = now
 	r.Usage = plus(int64(scaled(uint64(r.Usage), remaining(span, l.config.HalfLifeMS))), accrued(r.Rate.Billed, span, l.config.HalfLifeMS))
 	r.Total.add(r.Rate, span)
@@ -172,6 +195,8 @@ func (l *Ledger) correct(r *Row, c Charge, at int64, sign int64) {
 	rate := l.Rate(c)
 	r.Usage = max(plus(r.Usage, sign*accrued(rate.Billed, span, l.config.HalfLifeMS)), 0)
 	r.Total.add(rate, sign*span)
+	r.MonthBilled = max(plus(r.MonthBilled, sign*times(rate.Billed, span)), 0)
+	r.slice(c).Used.add(rate, sign*span) // in the day that is open: the others are told
 	r.addModel(c.Model, sign*times(rate.MilliGPU, span))
 }
 
@@ -199,10 +224,8 @@ func (r *Row) addModel(model string, amount int64) {
 // hold changes what the row is charged from AsOf on. Rates do not go below 0:
 // an End without its Begin cannot make time run backwards.
 func (r *Row) hold(rate Amount, c Charge, sign int64) {
-	r.Rate.MilliGPU = max(r.Rate.MilliGPU+sign*rate.MilliGPU, 0)
-	r.Rate.MilliCPU = max(r.Rate.MilliCPU+sign*rate.MilliCPU, 0)
-	r.Rate.MemMiB = max(r.Rate.MemMiB+sign*rate.MemMiB, 0)
-	r.Rate.Billed = max(r.Rate.Billed+sign*rate.Billed, 0)
+	r.Rate.hold(rate, sign)
+	r.slice(c).Rate.hold(rate, sign)
 	if c.MilliGPU == 0 {
 		return
 	}
@@ -215,6 +238,25 @@ func (r *Row) hold(rate Amount, c Charge, sign int64) {
 	}
 }
 
+func (a *Amount) hold(rate Amount, sign int64) {
+	a.MilliGPU = max(a.MilliGPU+sign*rate.MilliGPU, 0)
+	a.MilliCPU = max(a.MilliCPU+sign*rate.MilliCPU, 0)
+	a.MemMiB = max(a.MemMiB+sign*rate.MemMiB, 0)
+	a.Billed = max(a.Billed+sign*rate.Billed, 0)
+}
+
+// Over is what holding a rate for some milliseconds comes to.
+func (a Amount) Over(span int64) (out Amount) {
+	out.add(a, max(span, 0))
+	return out
+}
+
+// Plus is the sum of two amounts.
+func (a Amount) Plus(b Amount) Amount {
+	a.add(b, 1)
+	return a
+}
+
 // Rebase sets what all rows are charged from now on to what is running, after
 // the weights changed or rows were loaded that may not agree with it. Rows that
 // agree are not touched.
@@ -224,25 +266,51 @@ func (l *Ledger) Rebase(now int64, running []Charge) error {
 		if err := c.check(); err != nil {
 			return err
 		}
-		l.row(c)
 		k := key{c.Project, c.User}
+		if l.rows[k] == nil {
+			l.row(c)
+		}
 		if fresh[k] == nil {
 			fresh[k] = &Row{}
 		}
 		fresh[k].hold(l.Rate(c), c, +1)
 	}
-	for k, r := range l.rows { // each by itself: order does not matter
+	var due []*Row
+	for k, r := range l.rows { // sorted below
 		want := fresh[k]
 		if want == nil {
 			want = &Row{}
 		}
-		if r.Rate == want.Rate && maps.Equal(r.ModelRates, want.ModelRates) {
+		if r.Rate == want.Rate && maps.Equal(r.ModelRates, want.ModelRates) && r.holdsAs(want) {
 			continue
 		}
+		due = append(due, r)
+	}
+	slices.SortFunc(due, byOwner)
+	for _, r := range due {
+		want := fresh[key{r.Project, r.User}]
+		if want == nil {
+			want = &Row{}
+		}
+		l.changed[key{r.Project, r.User}] = true
 		l.advance(r, now)
 		r.Rate, r.ModelRates = want.Rate, want.ModelRates
+		for i := range r.Open {
+			r.Open[i].Rate = Amount{}
+		}
+		for _, s := range want.Open {
+			r.slice(Charge{Model: s.Model, Cluster: s.Cluster}).Rate = s.Rate
+		}
 	}
 	return nil
+}
+
+// holdsAs says whether two rows hold the same in the same places.
+func (r *Row) holdsAs(o *Row) bool {
+	held := func(list []Slice) []Slice {
+		return slices.DeleteFunc(slices.Clone(list), func(s Slice) bool { return s.Rate == Amount{} })
+	}
+	return slices.EqualFunc(held(r.Open), held(o.Open), func(a, b Slice) bool { return bySlice(a, b) == 0 && a.Rate == b.Rate })
 }
 
 // Stored is the row of a user in a project as it is to be stored, and whether
@@ -260,7 +328,8 @@ func (l *Ledger) Rows(now int64) []Row {
 	out := make([]Row, 0, len(l.rows))
 	for _, r := range l.rows {
 		c := r.clone()
-		l.advance(&c, now)
+		c.daysTo(now)
+		l.sums(&c, now)
 		out = append(out, c)
 	}
 	slices.SortFunc(out, func(a, b Row) int {

@@ -230,7 +230,7 @@ func TestBudgetIsOverOnceUsedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, over := l.Shares(hour).OverBudget("vision")
-	if diff := cmp.Diff(Budget{"lab", 60, 60}, b); diff != "" || !over {
+	if diff := cmp.Diff(Budget{Account: "lab", UsedMinutes: 60, MaxMinutes: 60}, b); diff != "" || !over {
 		t.Errorf("budget (-want +got):\n%s", diff)
 	}
 }

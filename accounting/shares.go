@@ -1,23 +1,34 @@
 package accounting
 
+import "cmp"
+
 // Scale is the highest fair-share factor.
 const Scale = 1_000_000
 
 // Shares are the fair-share factors at one moment. It never changes.
 type Shares struct {
-	factors    map[key]int64
-	newcomers  map[string]int64 // by project: of users that have no row yet
-	overBudget map[string]Budget
+	factors   map[key]int64
+	newcomers map[string]int64  // by project: of users that have no row yet
+	budgets   map[string]Budget // by project: the tightest that binds it
 }
 
 type key struct{ project, user string }
 
-// Budget is what an account may use in all and what it has used.
+func byKey(a, b key) int {
+	return cmp.Or(cmp.Compare(a.project, b.project), cmp.Compare(a.user, b.user))
+}
+
+// Budget is what an account may use, in all or in a calendar month (UTC), and
+// what it has used, in GPU-minutes as billed.
 type Budget struct {
-	Account     string // the one that is over its budget: the project or one above it
+	Account     string // the project or one above it
 	UsedMinutes int64
 	MaxMinutes  int64
+	Monthly     bool
 }
+
+// Percent is how much of it is used.
+func (b Budget) Percent() int64 { return times(b.UsedMinutes, 100) / max(b.MaxMinutes, 1) }
 
 // Factor is the fair-share factor of a user in a project: 1..Scale, the higher
 // the sooner. Users and projects without usage stand before all others of the
@@ -35,11 +46,17 @@ func (s *Shares) Factor(project, user string) int64 {
 	return Scale
 }
 
-// OverBudget says whether the project has used up its budget or one above it.
-func (s *Shares) OverBudget(project string) (Budget, bool) {
+// Budget is the one that binds a project most: its own or one above it.
+func (s *Shares) Budget(project string) (Budget, bool) {
 	if s == nil {
 		return Budget{}, false
 	}
-	b, ok := s.overBudget[project]
+	b, ok := s.budgets[project]
 	return b, ok
+}
+
+// OverBudget says whether the project has used up its budget or one above it.
+func (s *Shares) OverBudget(project string) (Budget, bool) {
+	b, ok := s.Budget(project)
+	return b, ok && b.UsedMinutes >= b.MaxMinutes
 }

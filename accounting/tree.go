@@ -12,7 +12,9 @@ type Account struct {
 	Parent string           `json:"parent,omitempty"` // empty: the root
 	Shares int64            `json:"shares"`           // among its siblings
 	Users  map[string]int64 `json:"users,omitempty"`  // shares of its users; others have DefaultShares
-	Budget int64            `json:"budget,omitempty"` // billed GPU-minutes it may use in all, with everything below it; 0: no bound
+	Budget int64            `json:"budget,omitempty"` // billed GPU-minutes it may use, with everything below it; 0: no bound
+
+	Monthly bool `json:"monthly,omitempty"` // the budget is for each calendar month (UTC), else in all
 }
 
 // DefaultShares is what projects and users have that the tree does not name.

@@ -158,7 +158,11 @@ func (r *round) overLimitWith(c *class, milli int64) (limitHit, bool) {
 		}
 	}
 	if b, over := r.shares.OverBudget(c.account.project); over {
-		return limitHit{tallyKey{kind: ofProject, name: b.Account}, "budget", b.UsedMinutes, 0, b.MaxMinutes}, true
+		what := "budget"
+		if b.Monthly {
+			what = "month's budget"
+		}
+		return limitHit{tallyKey{kind: ofProject, name: b.Account}, what, b.UsedMinutes, 0, b.MaxMinutes}, true
 	}
 	return limitHit{}, false
 }

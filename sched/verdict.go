@@ -149,8 +149,8 @@ func (l limitHit) text() string {
 	case "GPU-minutes":
 		const minute = WholeGPU * int64(Minute)
 		return fmt.Sprintf("%s has %d of %d GPU-minutes and asks for %d more", who, l.used/minute, l.max/minute, l.ask/minute)
-	case "budget":
-		return fmt.Sprintf("%s has used %d of its budget of %d GPU-minutes", who, l.used, l.max)
+	case "budget", "month's budget":
+		return fmt.Sprintf("%s has used %d of its %s of %d GPU-minutes", who, l.used, l.what, l.max)
 	}
 	return fmt.Sprintf("%s has %d of %d %s", who, l.used, l.max, l.what)
 }
