@@ -20,16 +20,10 @@ func charges(j *Job) []accounting.Charge {
 
 func rankCharge(j *Job, r Rank, end sched.Time) accounting.Charge {
 	return accounting.Charge{
-		Project: j.Owner.Project, User: j.Owner.User, Model: r.Model,
+		Project: j.Owner.Project, User: j.Owner.User, Model: r.Model, Cluster: r.Cluster,
 		MilliGPU: r.Alloc.MilliGPU(), MilliCPU: r.Alloc.MilliCPU, MemMiB: r.Alloc.MemMiB,
 		Start: int64(cmp.Or(r.Since, j.Attempt.Start)), End: int64(end),
 	}
-}
-
-// chargeRank begins or ends the charge of one rank, whose allocation changes.
-func (c *Controller) chargeRank(j *Job, r Rank, end sched.Time, book func(accounting.Charge) error) {
-	must(book(rankCharge(j, r, end)))
-	c.recordUsage(j.Owner)
 }
 
 // charge begins or ends the charge of an attempt, in the step that gives or
@@ -38,17 +32,83 @@ func (c *Controller) charge(j *Job, book func(accounting.Charge) error) {
 	for _, ch := range charges(j) {
 		must(book(ch)) // amounts come from an allocation, which is in bounds
 	}
-	c.recordUsage(j.Owner)
 }
 
-func (c *Controller) recordUsage(o *Owner) {
+// held is what charges come to from their start until their end.
+func (c *Controller) held(list ...accounting.Charge) (sum accounting.Amount) {
+	for _, ch := range list {
+		sum = sum.Plus(c.ledger.Rate(ch).Over(ch.End - ch.Start))
+	}
+	return sum
+}
+
+// countEnd counts a job that is over where it ran last. A template is not
+// counted: its jobs are.
+func (c *Controller) countEnd(now sched.Time, j *Job) {
+	if j.Cron != nil {
+		return
+	}
+	at := accounting.Charge{Project: j.Owner.Project, User: j.Owner.User, Cluster: j.Request.Shape.Cluster, Start: int64(now), End: int64(now)}
+	if j.Attempt != nil {
+		at.Model, at.Cluster = j.Attempt.Ranks[0].Model, j.Attempt.Ranks[0].Cluster
+	}
+	c.ledger.CountEnd(at, string(j.State))
+	if !c.cfg.NoRecords {
+		c.record(endedRecord(j))
+	}
+}
+
+// recordUsage stores what of the ledger is new. Rows and the days that they
+// have closed go together: a restart goes on from rows.
+func (c *Controller) recordUsage() {
+	rows, days := c.ledger.Changed()
 	if c.cfg.NoRecords {
 		return
 	}
-	row, _ := c.ledger.Stored(o.Project, o.User)
-	v, err := json.Marshal(row)
-	must(err)
-	c.record(Record{Kind: KindUsage, Name: o.Project + "/" + o.User, Value: v})
+	for _, r := range rows {
+		v, err := json.Marshal(r)
+		must(err)
+		c.record(Record{Kind: KindUsage, Name: r.Project + "/" + r.User, Value: v})
+	}
+	for _, d := range days {
+		v, err := json.Marshal(d)
+		must(err)
+		c.record(Record{Kind: KindDay, Seq: uint64(d.Day), Name: d.Project + "/" + d.User, Value: v})
+	}
+}
+
+// rollDays closes the accounts of days that are over, a bounded number each
+// time so that no step takes long. A budget may be whole again then.
+func (c *Controller) rollDays(now sched.Time) {
+	const most = 256
+	if now < c.rollAt {
+		return
+	}
+	if !c.ledger.Roll(int64(now), most) {
+		c.rollAt = sched.Time(accounting.RollAt(int64(now)))
+	}
+	for _, a := range c.cfg.Accounting.Tree { // any of them: order does not matter
+		c.dirty = c.dirty || a.Monthly
+	}
+}
+
+// Days is what the ledger has not closed yet, as of now. Only the owner may call
+// it.
+func (c *Controller) Days(now sched.Time) []accounting.Day { return c.ledger.Days(int64(now)) }
+
+// Terms is the share tree. Only the owner may call it.
+func (c *Controller) Terms(now sched.Time) []accounting.Term { return c.ledger.Terms(int64(now)) }
+
+// budget is the one that binds a project most, as of the last round.
+func (c *Controller) budget(now sched.Time, project string) *accounting.Budget {
+	if c.lastShares == nil {
+		c.shares(now)
+	}
+	b, ok := c.lastShares.Budget(project)
+	if !ok {
+		return nil
+	}
+	return &b
 }
 
 // rebase makes the ledger agree with what runs, after a load.

@@ -45,6 +45,9 @@ type Controller struct {
 	sched  *sched.State
 	ledger *accounting.Ledger
 
+	rollAt     sched.Time         // when a day ends that the ledger has not closed yet
+	lastShares *accounting.Shares // of the last round; nil: none yet, or the rules are others
+
 	jobs   table
 	byUUID map[[16]byte]job.Number
 	next   job.Number
@@ -100,6 +103,7 @@ func (c *Controller) Apply(now sched.Time, ev Event) Effects {
 	c.out = Effects{}
 	c.out.Answer = ev.apply(c, now)
 	c.settle(now)
+	c.recordUsage()
 	return c.out
 }
 
@@ -153,6 +157,7 @@ func (c *Controller) moved(now sched.Time, old, j *Job) {
 	}
 	if !old.State.Final() && j.State.Final() {
 		j.Ended = now
+		c.countEnd(now, j)
 		c.observe(j)
 		c.ended = append(c.ended, j.Number)
 		if j.Sealed && !c.keepsSealed(j) {

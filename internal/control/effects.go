@@ -46,6 +46,8 @@ const (
 	KindUUID    Kind = 'i' // by Name (UUID): number of a job in history
 	KindNode    Kind = 'n' // by Name
 	KindUsage   Kind = 'u' // by Name: the ledger's rows
+	KindDay     Kind = 'd' // by Seq (day) and Name: what a user held in a project on a day that is over
+	KindEnded   Kind = 'x' // by Seq (when, Unix milliseconds) and Job: jobs by their end, see Ended
 	KindWindow  Kind = 'w' // by Name: advance reservations
 
 	// Of the process around the controller, which it stores with these.

@@ -27,7 +27,8 @@ func (c *Controller) shares(now sched.Time) *accounting.Shares {
 	if c.cfg.Policy.Weights.FairShare == 0 && !budget {
 		return nil
 	}
-	return c.ledger.Shares(int64(now))
+	c.lastShares = c.ledger.Shares(int64(now))
+	return c.lastShares
 }
 
 // WouldStart is when and where a job would start if it were submitted now.

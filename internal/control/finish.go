@@ -17,6 +17,7 @@ func (c *Controller) finish(now sched.Time, j *Job) {
 	closed := *j
 	closed.Attempt = &at
 	c.charge(&closed, c.ledger.End)
+	at.Used = at.Used.Plus(c.held(charges(&closed)...))
 	if !c.cfg.NoRecords {
 		v, err := json.Marshal(at)
 		must(err)
@@ -25,6 +26,7 @@ func (c *Controller) finish(now sched.Time, j *Job) {
 	state, reason, text := c.outcome(j, &at)
 	j = c.change(now, j, endLine(state, text), func(j *Job) {
 		j.Attempt, j.Ending = &at, nil
+		j.Used = j.Used.Plus(at.Used)
 		j.State, j.Reason, j.Text = state, reason, text
 		if j.Started > 0 {
 			j.UsedRun += max(now-j.Started, 0)

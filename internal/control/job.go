@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 
+	"gbatch/accounting"
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
@@ -41,6 +42,8 @@ type Job struct {
 	Template job.Number // who made it; 0: a user
 	Next     job.Number // of a halted job: who continues it
 	Doc      job.Number // whose document and credentials it has; 0: its own
+
+	Used accounting.Amount // x milliseconds, by all attempts that are over
 
 	ref sched.Ref // while it is queued: its name to plans
 }
@@ -87,13 +90,16 @@ type Attempt struct {
 	Paused  string     `json:"paused,omitempty"` // by whom; its processes stand still and keep what they hold
 	Sent    []Sent     `json:"sent,omitempty"`   // signals that its nodes are still to deliver
 	SentSeq uint32     `json:"sentSeq,omitempty"`
+
+	Used accounting.Amount `json:"used,omitzero"` // x milliseconds, by allocations that it has given back
 }
 
 // Rank is one container of an attempt.
 type Rank struct {
 	Alloc    sched.Allocation `json:"alloc"`
-	Model    string           `json:"model,omitempty"` // of its GPUs
-	Instance string           `json:"instance"`        // of the node's state directory when it was assigned
+	Model    string           `json:"model,omitempty"`   // of its GPUs
+	Cluster  int              `json:"cluster,omitempty"` // of its node, at its start
+	Instance string           `json:"instance"`          // of the node's state directory when it was assigned
 	Phase    job.Phase        `json:"phase"`
 	Progress string           `json:"-"`              // not stored: the node says it again
 	Done     *job.Done        `json:"done,omitempty"` // what the program says; stored with the next change

@@ -177,7 +177,7 @@ func (e Reconfigure) apply(c *Controller, now sched.Time) any {
 		return &Refusal{Code: Conflict, Message: err.Error(), Hint: "the old rules stay in force"}
 	}
 	must(c.rebase(now)) // charges come from allocations, which are in bounds
-	c.cfg, c.dirty = e.Config, true
+	c.cfg, c.dirty, c.lastShares = e.Config, true, nil
 	return nil
 }
 

@@ -156,7 +156,7 @@ func (c *Controller) regrant(now sched.Time, j *Job, i int, alloc sched.Allocati
 	old := j.Attempt.Ranks[i]
 	same := old.Alloc.MilliCPU == alloc.MilliCPU && old.Alloc.MemMiB == alloc.MemMiB
 	if !same {
-		c.chargeRank(j, old, now, c.ledger.End)
+		must(c.ledger.End(rankCharge(j, old, now)))
 	}
 	at := withRank(j.Attempt, i, func(r *Rank) {
 		if !same {
@@ -164,9 +164,12 @@ func (c *Controller) regrant(now sched.Time, j *Job, i int, alloc sched.Allocati
 		}
 		edit(r)
 	})
+	if !same {
+		at.Used = at.Used.Plus(c.held(rankCharge(j, old, now)))
+	}
 	j = c.change(now, j, line, func(j *Job) { j.Attempt = at })
 	if !same {
-		c.chargeRank(j, at.Ranks[i], 0, c.ledger.Begin)
+		must(c.ledger.Begin(rankCharge(j, at.Ranks[i], 0)))
 		c.sched.Resize(schedID(j.Number), c.running(j).Ranks)
 		c.dirty = true
 	}

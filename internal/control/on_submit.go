@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gbatch/accounting"
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
@@ -42,6 +43,8 @@ type Submitted struct {
 	QOS      string
 	Request  *Request
 	Repeated bool // the UUID was known
+
+	Budget *accounting.Budget // that binds the project most; nil: none
 }
 
 func (e Submit) apply(c *Controller, now sched.Time) any {
@@ -75,7 +78,7 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 		return answer
 	}
 	if e.DryRun {
-		return Submitted{Request: req, QOS: qosOf(e.Spec)}
+		return Submitted{Request: req, QOS: qosOf(e.Spec), Budget: c.budget(now, e.Project)}
 	}
 	j := &Job{
 		Number: c.next, UUID: e.UUID, Name: e.Spec.Name,
@@ -105,7 +108,7 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	if why != "" {
 		j = c.change(now, j, why, func(j *Job) { j.State, j.Reason, j.Text = job.Failed, job.DependencyFailed, why })
 	}
-	return Submitted{Number: j.Number, State: j.State, Request: req}
+	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: c.budget(now, e.Project)}
 }
 
 // admit refuses what the site's rules do not allow.

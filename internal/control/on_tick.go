@@ -17,6 +17,7 @@ func (Tick) apply(c *Controller, now sched.Time) any {
 	c.tickNodes(now)
 	c.evict(now)
 	c.tickCron(now)
+	c.rollDays(now)
 	for _, w := range c.windows { // the slice is never changed in place
 		if w.End <= now {
 			c.sched.Unreserve(w.Name)
@@ -59,6 +60,7 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 		sooner(now)
 	}
 	sooner(c.cronNext)
+	sooner(max(c.rollAt, 1)) // 0: not known yet
 	if c.plan != nil {
 		sooner(c.plan.Wake)
 	}

@@ -44,6 +44,8 @@ type jobRecord struct {
 	Cron      *Cron      `json:"cron,omitempty"`
 	Template  job.Number `json:"template,omitempty"`
 	Doc       job.Number `json:"doc,omitempty"`
+
+	Used accounting.Amount `json:"used,omitzero"`
 }
 
 func encodeJob(j *Job) []byte {
@@ -53,6 +55,7 @@ func encodeJob(j *Job) []byte {
 		Submitted: j.Submitted, Since: j.Since, Started: j.Started, Ended: j.Ended, UsedRun: j.UsedRun, Expected: j.Expected,
 		Tries: j.Tries, Attempt: j.Attempt, Ending: j.Ending, Sealed: j.Sealed, Waits: j.Waits, Secrets: j.Secrets,
 		Restart: j.Restart, Next: j.Next, Doc: j.Doc, Cron: j.Cron, Template: j.Template,
+		Used: j.Used,
 	})
 	must(err)
 	return v
@@ -72,6 +75,7 @@ func DecodeJob(v []byte) (*Job, error) {
 		Version: r.Version, Submitted: r.Submitted, Since: r.Since, Started: r.Started, Ended: r.Ended, UsedRun: r.UsedRun, Expected: r.Expected,
 		Tries: r.Tries, Attempt: r.Attempt, Ending: r.Ending, Sealed: r.Sealed, Waits: r.Waits, Secrets: r.Secrets,
 		Restart: r.Restart, Next: r.Next, Doc: r.Doc, Cron: r.Cron, Template: r.Template,
+		Used: r.Used,
 	}
 	id, err := hex.DecodeString(r.UUID)
 	if err != nil || len(id) != len(j.UUID) {
@@ -180,6 +184,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 	for _, n := range c.ended {
 		c.observe(c.job(n))
 	}
+	c.rollAt = now // what ended while no controller ran is closed first
 	c.out, c.dirty = Effects{}, true
 	return nil
 }

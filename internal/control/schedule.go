@@ -45,6 +45,7 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 	c.plan, c.planned = &plan, now
 	c.planImages(now)
 	c.settle(now)
+	c.recordUsage()
 	return c.out
 }
 
@@ -68,15 +69,17 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 	names := make([]string, len(s.Ranks))
 	for i, a := range s.Ranks {
 		n := c.node(a.Node)
-		at.Ranks = append(at.Ranks, Rank{Alloc: a, Phase: job.PhaseAssigned, Instance: n.Instance, Model: n.modelOf(a)})
+		at.Ranks = append(at.Ranks, Rank{Alloc: a, Phase: job.PhaseAssigned, Instance: n.Instance, Model: n.modelOf(a), Cluster: n.Inventory.Cluster})
 		names[i] = a.Node
 	}
+	waited := now - j.Since
 	j = c.change(now, j, "assigned to "+strings.Join(names, ", "), func(j *Job) {
 		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1
 		j.Reason, j.Text = job.None, ""
 	})
 	must(c.sched.Start(c.running(j)))
 	c.charge(j, c.ledger.Begin)
+	c.ledger.CountStart(charges(j)[0], int64(waited))
 	for _, a := range s.Ranks {
 		c.arrive(a.Node, j.Number)
 	}

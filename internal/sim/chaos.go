@@ -42,6 +42,7 @@ type Tally struct {
 	Restarts, Compared        int // of these, the ones whose first plan was compared with the old controller's
 	Silences, Losses          int
 	Awaited, Halted           int // jobs that started after others, and that were halted
+	Resized, Days             int // days of somebody's account that were compared
 }
 
 // chaos is a history under way.
@@ -73,13 +74,16 @@ func (cfg Chaos) Run() (Tally, error) {
 	if cfg.Rules.Projects == nil {
 		cfg.Rules = ChaosRules()
 	}
-	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: base, stored: map[string]control.Record{}, asked: map[job.Number]*job.Gbatch{}}
+	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: nearMidnight, stored: map[string]control.Record{}, asked: map[job.Number]*job.Gbatch{}}
 	for _, n := range GPUNodes(cfg.Nodes, 4, "H100") {
 		x.nodes = append(x.nodes, &fakeNode{Node: n, runs: map[job.RankID]sched.Time{}, stops: map[job.RankID]bool{}})
 	}
 	x.c = x.start()
 	for i := 0; i < cfg.Steps && x.err == nil; i++ {
 		x.step()
+		if i%16 == 0 || i == cfg.Steps-1 {
+			x.fail(x.checkUsage())
+		}
 		if x.err != nil {
 			x.err = fmt.Errorf("seed %d, step %d: %w", cfg.Seed, i, x.err)
 		}
@@ -135,6 +139,7 @@ func (x *chaos) step() {
 		x.submit()
 	case 3:
 		x.act()
+		x.resize()
 	case 4:
 		x.trouble()
 	case 5:
@@ -217,6 +222,13 @@ func (x *chaos) sync(n *fakeNode) {
 	})
 	for _, id := range ids {
 		st := job.RankStatus{ID: id, Phase: job.PhaseRunning, Stopping: n.stops[id]}
+		if q := x.resizing(id); q != nil {
+			st.Resize = &job.Resized{Seq: q.Seq}
+			if x.oneIn(4) {
+				st.Resize.Error = "it uses more"
+			}
+			x.tally.Resized++
+		}
 		if n.runs[id] <= x.now {
 			st.Phase = job.PhaseEnded
 			st.Exit = &job.Exit{StartedMS: int64(x.now), EndedMS: int64(x.now)}

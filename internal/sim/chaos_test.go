@@ -23,9 +23,11 @@ func TestChaos(t *testing.T) {
 		all.Silences += tally.Silences
 		all.Awaited += tally.Awaited
 		all.Halted += tally.Halted
+		all.Resized += tally.Resized
+		all.Days += tally.Days
 	}
 	t.Logf("%+v", all)
-	if all.Compared == 0 || all.Started == 0 || all.Ended == 0 || all.Losses == 0 || all.Silences == 0 || all.Awaited == 0 || all.Halted == 0 {
+	if all.Compared == 0 || all.Started == 0 || all.Ended == 0 || all.Losses == 0 || all.Silences == 0 || all.Awaited == 0 || all.Halted == 0 || all.Resized == 0 || all.Days == 0 {
 		t.Errorf("something never happened: %+v", all)
 	}
 }

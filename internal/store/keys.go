@@ -10,7 +10,7 @@ import (
 
 // Keys are one byte of kind, then the job's number as 8 bytes big endian, then
 // for kinds with several records a job 8 bytes of sequence; or the kind, then
-// a name. docs/keyspace.md has the table.
+// a name; or the kind, then a sequence that others sort by. docs/keyspace.md has the table.
 func key(r control.Record) []byte {
 	k := []byte{byte(r.Kind)}
 	switch r.Kind {
@@ -18,6 +18,10 @@ func key(r control.Record) []byte {
 		return append(k, r.Name...)
 	case control.KindAudit:
 		return binary.BigEndian.AppendUint64(k, r.Seq)
+	case control.KindDay:
+		return append(binary.BigEndian.AppendUint64(k, r.Seq), r.Name...)
+	case control.KindEnded:
+		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(k, r.Seq), uint64(r.Job))
 	case control.KindEvent, control.KindAttempt:
 		k = binary.BigEndian.AppendUint64(k, uint64(r.Job))
 		return binary.BigEndian.AppendUint64(k, r.Seq)
@@ -49,6 +53,16 @@ func record(k, v []byte) (control.Record, error) {
 			return bad()
 		}
 		r.Name, r.Job, r.Value = string(k), job.Number(binary.BigEndian.Uint64(v)), nil
+	case control.KindDay:
+		if len(k) < 8 {
+			return bad()
+		}
+		r.Seq, r.Name = binary.BigEndian.Uint64(k), string(k[8:])
+	case control.KindEnded:
+		if len(k) != 16 {
+			return bad()
+		}
+		r.Seq, r.Job = binary.BigEndian.Uint64(k), job.Number(binary.BigEndian.Uint64(k[8:]))
 	case control.KindAudit:
 		if len(k) != 8 {
 			return bad()

@@ -17,7 +17,7 @@ import (
 
 // Format is the version of keys and values that this program writes. An older
 // one is migrated at Open; a newer one is refused.
-const Format = 1
+const Format = 2
 
 // Config is how to open a store.
 type Config struct {
@@ -71,6 +71,11 @@ func (s *Store) begin() error {
 	}
 	if format > Format {
 		return fmt.Errorf("its format is %d and this program knows up to %d: use the newer gctld, or restore a backup", format, Format)
+	}
+	if format == 1 {
+		if err := s.indexEnded(); err != nil {
+			return err
+		}
 	}
 	epoch, err := s.meta(keyEpoch)
 	if err != nil {

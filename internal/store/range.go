@@ -1,0 +1,79 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+)
+
+// Place is a record's in the order of kinds that sort by sequence: KindEnded,
+// whose jobs follow each other by end and number, and KindDay.
+type Place struct {
+	Seq uint64
+	Job job.Number // KindEnded only
+}
+
+// Range gives the records of a kind from one place (included) to another (not
+// included), in their order or from the last back, until take says that it has
+// enough. The record's value is only valid during the call.
+func (s *Store) Range(kind control.Kind, from, to Place, backward bool, take func(control.Record) (more bool, err error)) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: placeKey(kind, from), UpperBound: placeKey(kind, to)})
+	if err != nil {
+		return err
+	}
+	first, next := it.First, it.Next
+	if backward {
+		first, next = it.Last, it.Prev
+	}
+	for ok := first(); ok; ok = next() {
+		r, err := record(it.Key(), it.Value())
+		more := false
+		if err == nil {
+			more, err = take(r)
+		}
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		if !more {
+			break
+		}
+	}
+	return it.Close()
+}
+
+func placeKey(kind control.Kind, p Place) []byte {
+	k := key(control.Record{Kind: control.KindEnded, Seq: p.Seq, Job: p.Job})
+	k[0] = byte(kind)
+	if kind == control.KindDay {
+		k = k[:9]
+	}
+	return k
+}
+
+// indexEnded makes the index of jobs by their end, which format 1 has not.
+func (s *Store) indexEnded() error {
+	const most = 4096 // records of one batch
+	var batch []control.Record
+	add := func(r control.Record) error {
+		e, over, err := control.IndexEnded(r)
+		if err != nil || !over {
+			return err
+		}
+		if batch = append(batch, e); len(batch) < most {
+			return nil
+		}
+		err = s.Commit(batch)
+		batch = batch[:0]
+		return err
+	}
+	for _, k := range []control.Kind{control.KindHistory, control.KindJob} {
+		if err := s.scan([]byte{byte(k)}, add); err != nil {
+			return fmt.Errorf("index jobs by their end: %w", err)
+		}
+	}
+	return s.Commit(batch)
+}

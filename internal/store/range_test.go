@@ -1,0 +1,93 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+)
+
+func ranged(t *testing.T, s *Store, kind control.Kind, from, to Place, backward bool, most int) []string {
+	t.Helper()
+	var out []string
+	if err := s.Range(kind, from, to, backward, func(r control.Record) (bool, error) {
+		out = append(out, fmt.Sprintf("%d %d %s %s", r.Seq, r.Job, r.Name, r.Value))
+		return len(out) < most, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestRange(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	defer s.Close()
+	if err := s.Commit([]control.Record{
+		{Kind: control.KindEnded, Seq: 10, Job: 3, Value: []byte("a")},
+		{Kind: control.KindEnded, Seq: 10, Job: 1, Value: []byte("b")},
+		{Kind: control.KindEnded, Seq: 9, Job: 7, Value: []byte("c")},
+		{Kind: control.KindEnded, Seq: 300, Job: 2, Value: []byte("d")},
+		{Kind: control.KindDay, Seq: 20000, Name: "p/u", Value: []byte("e")},
+		{Kind: control.KindDay, Seq: 20001, Name: "p/u", Value: []byte("f")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		kind     control.Kind
+		from, to Place
+		backward bool
+		most     int
+		want     []string
+	}{
+		"all":       {control.KindEnded, Place{}, Place{Seq: 1000}, false, 9, []string{"9 7  c", "10 1  b", "10 3  a", "300 2  d"}},
+		"backward":  {control.KindEnded, Place{}, Place{Seq: 1000}, true, 2, []string{"300 2  d", "10 3  a"}},
+		"from job":  {control.KindEnded, Place{10, 2}, Place{Seq: 300}, false, 9, []string{"10 3  a"}},
+		"to job":    {control.KindEnded, Place{Seq: 10}, Place{10, 3}, true, 9, []string{"10 1  b"}},
+		"one day":   {control.KindDay, Place{Seq: 20000}, Place{Seq: 20001}, false, 9, []string{"20000 0 p/u e"}},
+		"both days": {control.KindDay, Place{Seq: 20000}, Place{Seq: 20002}, false, 9, []string{"20000 0 p/u e", "20001 0 p/u f"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, ranged(t, s, tc.kind, tc.from, tc.to, tc.backward, tc.most)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFormat1 opens a store that was written before jobs had an index by their
+// end, and finds them by it.
+func TestFormat1(t *testing.T) {
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	old := func(n job.Number, state string, ended int) []byte {
+		return []byte(fmt.Sprintf(`{"n":%d,"id":"00000000000000000000000000000001","name":"train","owner":{"user":"ann","project":"vision"},`+
+			`"request":{"shape":{"milliCpu":1000},"limit":60000},"state":%q,"reason":"OOM","v":3,"submitted":1,"since":2,"ended":%d}`, n, state, ended))
+	}
+	err := errors.Join(s.Commit([]control.Record{
+		{Kind: control.KindHistory, Job: 1, Value: old(1, "FAILED", 500)},
+		{Kind: control.KindJob, Job: 2, Value: old(2, "FINISHED", 900)},
+		{Kind: control.KindJob, Job: 3, Value: old(3, "QUEUED", 0)},
+	}), s.db.Set(keyFormat, strconv.AppendUint(nil, 1, 10), pebble.Sync), s.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, fs)
+	defer s.Close()
+	want := []string{
+		`500 1  {"u":"ann","p":"vision","n":"train","s":"FAILED","r":"OOM"}`,
+		`900 2  {"u":"ann","p":"vision","n":"train","s":"FINISHED","r":"OOM"}`,
+	}
+	if diff := cmp.Diff(want, ranged(t, s, control.KindEnded, Place{}, Place{Seq: 1000}, false, 9)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n, err := s.meta(keyFormat); n != Format || err != nil {
+		t.Errorf("format is %d, %v", n, err)
+	}
+}
