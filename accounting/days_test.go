@@ -157,7 +157,9 @@ func TestMonthlyBudget(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Tree = Tree{"p": {Shares: 1, Budget: 600, Monthly: true}}
 	l := newLedger(t, cfg)
-	at := func(month time.Month, d, h int) int64 { return time.Date(2026, month, d, h, 0, 0, 0, time.UTC).UnixMilli() }
+	at := func(month time.Month, d, h int) int64 {
+		return time.Date(2026, month, d, h, 0, 0, 0, time.UTC).UnixMilli()
+	}
 	c := Charge{Project: "p", User: "u", MilliGPU: 1000, Start: at(time.January, 31, 14)}
 	if err := l.Begin(c); err != nil {
 		t.Fatal(err)
