@@ -31,10 +31,6 @@ func (x *chaos) resizing(id job.RankID) *control.Resizing {
 // checkUsage verifies that what the days of all accounts have is what all
 // attempts had, by what is stored and what the controller knows of today.
 func (x *chaos) checkUsage() error {
-	rates, err := accounting.New(x.cfg.Rules.Accounting)
-	if err != nil {
-		return err
-	}
 	attempts, days := map[string]accounting.Amount{}, map[string]accounting.Amount{}
 	starts, counted, ended, over := int64(0), int64(0), int64(0), int64(0)
 	day := func(d accounting.Day) {
@@ -58,12 +54,7 @@ func (x *chaos) checkUsage() error {
 		if !j.State.Active() {
 			continue
 		}
-		sum := j.Attempt.Used
-		for _, r := range j.Attempt.Ranks {
-			rate := rates.Rate(accounting.Charge{Model: r.Model, MilliGPU: r.Alloc.MilliGPU(), MilliCPU: r.Alloc.MilliCPU, MemMiB: r.Alloc.MemMiB})
-			sum = sum.Plus(rate.Over(int64(x.now - max(j.Attempt.Start, r.Since))))
-		}
-		attempts[owners[j.Number]] = attempts[owners[j.Number]].Plus(sum)
+		attempts[owners[j.Number]] = attempts[owners[j.Number]].Plus(x.heldSoFar(j))
 	}
 	ofJob := map[job.Number]accounting.Amount{}
 	for _, r := range x.stored { // sums: order does not matter
@@ -91,13 +82,25 @@ func (x *chaos) checkUsage() error {
 			return fmt.Errorf("the days of %s have %+v, its attempts %+v", who, days[who], sum)
 		}
 	}
+	if counted != starts || ended != over {
+		return fmt.Errorf("%d starts and %d ends are counted, there were %d and %d", counted, ended, starts, over)
+	}
 	for n, sum := range ofJob { // any that differs will do
 		if jobs[n] != sum {
 			return fmt.Errorf("job %d has %+v, its attempts %+v", n, jobs[n], sum)
 		}
 	}
-	if counted != starts || ended != over {
-		return fmt.Errorf("%d starts and %d ends are counted, there were %d and %d", counted, ended, starts, over)
-	}
 	return nil
+}
+
+// heldSoFar is what an attempt that runs has had until now.
+func (x *chaos) heldSoFar(j *control.Job) accounting.Amount {
+	rates, err := accounting.New(x.cfg.Rules.Accounting)
+	x.fail(err)
+	sum := j.Attempt.Used
+	for _, r := range j.Attempt.Ranks {
+		rate := rates.Rate(accounting.Charge{Model: r.Model, MilliGPU: r.Alloc.MilliGPU(), MilliCPU: r.Alloc.MilliCPU, MemMiB: r.Alloc.MemMiB})
+		sum = sum.Plus(rate.Over(int64(x.now - max(j.Attempt.Start, r.Since))))
+	}
+	return sum
 }
