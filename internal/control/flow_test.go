@@ -40,6 +40,9 @@ func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(s
 	if n := number("idlemin", "0"); n > 0 {
 		g.IdleGPU, s.Gbatch = &job.IdleGPU{MinUtilization: n, Window: 300}, g
 	}
+	if arg("replace", "") != "" {
+		g.Replace, s.Gbatch = true, g
+	}
 	if line := arg("cron", ""); line != "" {
 		g.Cron, s.Gbatch = []string{strings.ReplaceAll(line, "_", " ")}, g
 	}

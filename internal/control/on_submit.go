@@ -80,6 +80,9 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	if e.DryRun {
 		return Submitted{Request: req, QOS: qosOf(e.Spec), Budget: c.budget(now, e.Project)}
 	}
+	if g := e.Spec.Gbatch; g != nil && g.Replace {
+		waits = c.replace(now, e, waits)
+	}
 	j := &Job{
 		Number: c.next, UUID: e.UUID, Name: e.Spec.Name,
 		Owner:   c.intern.owner(Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),

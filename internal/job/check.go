@@ -104,6 +104,9 @@ func (d *decoder) checkWhen(gn *node, s *Spec) {
 	if g.DependOnAny && len(g.Dependencies) < 2 {
 		d.problemAt(gn, "dependOnAny", "needs two or more dependencies", "remove it")
 	}
+	if g.Replace && (g.DependOnAny || sc.Interactive || len(g.Cron) > 0) {
+		d.problemAt(gn, "replace", "waits for the jobs that it replaces, and cannot be combined with \"dependOnAny\", \"interactive\" and \"cron\"", "remove one of them")
+	}
 	if len(g.Cron) > 0 && sc.Interactive {
 		d.problemAt(gn, "cron", "cannot be combined with \"interactive\"", "remove one of them")
 	}
