@@ -230,6 +230,7 @@ func containerFields(f *fields, s *job.Spec) {
 		mounts = append(mounts, text)
 	}
 	f.add("Storage", strings.Join(mounts, "\n"))
+	dataFields(f, s.Gbatch)
 }
 
 // timeline prints the events, each with how long after the one before it
