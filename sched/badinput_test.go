@@ -150,10 +150,13 @@ func TestQueueLimitsAreToldBeforeSubmit(t *testing.T) {
 	if err := s.Enqueue(j); err != nil {
 		t.Fatal(err)
 	}
-	if r, ok := s.MayQueue(j, 2); !ok {
+	if r, ok := s.MayQueue(j, 2, nil); !ok {
 		t.Errorf("2 more of 3 are refused: %v", r)
 	}
-	if r, ok := s.MayQueue(j, 3); ok || r.Text != "project p has 1 of 3 queued jobs" {
+	if r, ok := s.MayQueue(j, 2, []Outside{{Project: "p", Jobs: 1}, {Project: "q", Jobs: 5}}); ok || r.Text != "project p has 2 of 3 queued jobs" {
+		t.Errorf("two more beside one outside: %t %q", ok, r.Text)
+	}
+	if r, ok := s.MayQueue(j, 3, nil); ok || r.Text != "project p has 1 of 3 queued jobs" {
 		t.Errorf("3 more of 3: allowed %t, %v", ok, r)
 	}
 }

@@ -97,9 +97,17 @@ func (s *State) limitsOf(key tallyKey) Limits {
 	return Limits{}
 }
 
-// MayQueue says whether so many more jobs like this one may be queued. Where they
-// may not, the reason says whose limit it is; whoever submitted them is refused.
-func (s *State) MayQueue(j Job, more int) (Reason, bool) {
+// Outside is jobs that wait and that the State does not know of, such as the
+// tasks of an array that are not in the queue yet.
+type Outside struct {
+	Project, User, QOS string
+	Jobs               int
+}
+
+// MayQueue says whether so many more jobs like this one may be queued beside
+// those that are known, and those of others. Where they may not, the reason says
+// whose limit it is; whoever submitted them is refused.
+func (s *State) MayQueue(j Job, more int, others []Outside) (Reason, bool) {
 	key := accountKey{j.Project, j.User, j.QOS}
 	qos := s.qosOf(key.qos)
 	keys := []tallyKey{{kind: ofUser, name: key.user}, {kind: ofProject, name: key.project}}
@@ -111,12 +119,31 @@ func (s *State) MayQueue(j Job, more int) (Reason, bool) {
 		if t := s.tallies[k]; t != nil {
 			has = t.waiting
 		}
+		for _, o := range others {
+			if s.countsFor(k, o) {
+				has += o.Jobs
+			}
+		}
 		if most > 0 && has+more > most {
 			hit := limitHit{k, "queued jobs", int64(has), int64(more), int64(most)}
 			return Reason{Code: CodeLimit, Text: hit.text()}, false
 		}
 	}
 	return Reason{}, true
+}
+
+func (s *State) countsFor(k tallyKey, o Outside) bool {
+	switch k.kind {
+	case ofUser:
+		return k.name == o.User
+	case ofProject:
+		return k.name == o.Project
+	case ofQOS:
+		return k.name == s.qosOf(o.QOS)
+	case ofUserInQOS:
+		return k.name == o.User && k.of == s.qosOf(o.QOS)
+	}
+	return false
 }
 
 // charge counts a running job in, or out with sign -1.

@@ -9,6 +9,7 @@ import (
 // Explanation is the answer of GET /v1/jobs/{id}/explain: why a queued job
 // waits, by the code that decided it.
 type Explanation struct {
+	ID       string        `json:"id"` // as people type it, see Job
 	Number   job.Number    `json:"number"`
 	State    job.State     `json:"state"`
 	Reasons  []Reason      `json:"reasons,omitempty"` // all at once, in a fixed order

@@ -42,7 +42,11 @@ type Estimate struct {
 // Job is a job as lists show it. For viewers from other projects Name is
 // "job-<first 6 of UUID>" and Private is true.
 type Job struct {
-	Number     job.Number `json:"number"`
+	ID         string     `json:"id"` // what people type: the number, and of a task that of its array with the index, as 123_7
+	Number     job.Number `json:"number,omitempty"`
+	Parent     job.Number `json:"parent,omitempty"` // of a task: its array
+	Task       *int       `json:"task,omitempty"`   // of a task: its index
+	Tasks      *TaskSets  `json:"tasks,omitempty"`  // of an array
 	UUID       string     `json:"uuid"`
 	Name       string     `json:"name"`
 	User       string     `json:"user"`
@@ -77,6 +81,23 @@ type RestartInfo struct {
 	InitialJobUUID string     `json:"initialJobUuid"` // of the first
 	RestartCount   int        `json:"restartCount"`   // how many were halted before
 	Of             job.Number `json:"of"`             // the one before
+}
+
+// TaskSets is how far the tasks of an array are. Of a list, where an array stands
+// for its tasks that wait, only Waiting and what was asked are set.
+type TaskSets struct {
+	Indexes     string `json:"indexes"`               // all, as 0-99
+	Parallelism int    `json:"parallelism,omitempty"` // most that are active at once; 0: no bound
+	Waiting     string `json:"waiting,omitempty"`
+	Succeeded   string `json:"succeeded,omitempty"`
+	Failed      string `json:"failed,omitempty"`
+	Cancelled   string `json:"cancelled,omitempty"`
+
+	NumWaiting   int `json:"numWaiting"`
+	NumActive    int `json:"numActive"`
+	NumSucceeded int `json:"numSucceeded"`
+	NumFailed    int `json:"numFailed"`
+	NumCancelled int `json:"numCancelled"`
 }
 
 // JobList is the answer of GET /v1/jobs. Filters (query): state, user,
@@ -168,7 +189,7 @@ type SecretsResponse struct {
 // ActionRequest names the jobs of POST /v1/jobs/actions/{action}: by id, or
 // all that match the filters (at least one filter must be given).
 type ActionRequest struct {
-	IDs     []string `json:"ids,omitempty"` // numbers or UUIDs
+	IDs     []string `json:"ids,omitempty"` // numbers, UUIDs, or tasks as 123_7 and 123_[3-9]
 	User    string   `json:"user,omitempty"`
 	Project string   `json:"project,omitempty"`
 	State   string   `json:"state,omitempty"`

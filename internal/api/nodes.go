@@ -185,21 +185,22 @@ type Stop struct {
 
 // RunOrder is all a node needs to run a rank.
 type RunOrder struct {
-	UUID       string      `json:"uuid"`
-	User       string      `json:"user"`
-	Project    string      `json:"project"`
-	ProjectGID int         `json:"projectGid"`
-	Spec       job.Spec    `json:"spec"`
-	Registry   *Credential `json:"registry,omitempty"`
-	Allocation Allocation  `json:"allocation"`
-	Ranks      int         `json:"ranks"`                // of the gang
-	Peers      []Peer      `json:"peers,omitempty"`      // of a gang, in rank order, this rank too
-	MasterPort int         `json:"masterPort,omitempty"` // of a gang: where rank 0 may be met
-	LimitMS    int64       `json:"limitMs,omitempty"`    // run time left; 0: none
-	GraceMS    int64       `json:"graceMs"`              // between TERM and KILL at the limit
-	Digest     string      `json:"digest,omitempty"`     // image manifest to use, once known
-	Restarts   int         `json:"restarts,omitempty"`   // attempts of the jobs that this one continues
-	Initial    string      `json:"initial,omitempty"`    // UUID of the first of them; empty: it continues none
+	UUID       string         `json:"uuid"`
+	User       string         `json:"user"`
+	Project    string         `json:"project"`
+	ProjectGID int            `json:"projectGid"`
+	Spec       job.Spec       `json:"spec"`
+	Registry   *Credential    `json:"registry,omitempty"`
+	Allocation Allocation     `json:"allocation"`
+	Ranks      int            `json:"ranks"`                // of the gang
+	Peers      []Peer         `json:"peers,omitempty"`      // of a gang, in rank order, this rank too
+	MasterPort int            `json:"masterPort,omitempty"` // of a gang: where rank 0 may be met
+	LimitMS    int64          `json:"limitMs,omitempty"`    // run time left; 0: none
+	GraceMS    int64          `json:"graceMs"`              // between TERM and KILL at the limit
+	Digest     string         `json:"digest,omitempty"`     // image manifest to use, once known
+	Restarts   int            `json:"restarts,omitempty"`   // attempts of the jobs that this one continues
+	Initial    string         `json:"initial,omitempty"`    // UUID of the first of them; empty: it continues none
+	Array      *job.ArrayTask `json:"array,omitempty"`      // of a task
 }
 
 // Peer is where a rank of a gang runs.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
@@ -129,7 +130,7 @@ func (a *App) printActions(r *api.ActionResponse, o CancelOptions) error {
 			}
 		case a.Output.JSON:
 		case a.Output.IDs:
-			fmt.Fprintln(a.Out, res.Number)
+			fmt.Fprintln(a.Out, actionID(&res))
 		default:
 			fmt.Fprintln(a.Out, clean(actionText(&res)))
 		}
@@ -143,9 +144,17 @@ func (a *App) printActions(r *api.ActionResponse, o CancelOptions) error {
 	return nil
 }
 
+// actionID names tasks as they were asked for, and other jobs by number.
+func actionID(r *api.ActionResult) string {
+	if strings.Contains(r.ID, "_") {
+		return r.ID
+	}
+	return fmt.Sprint(r.Number)
+}
+
 // actionText is what was done to one job.
 func actionText(r *api.ActionResult) string {
-	text := fmt.Sprintf("job %d: ", r.Number)
+	text := fmt.Sprintf("job %s: ", actionID(r))
 	switch {
 	case r.Message != "":
 		return text + r.Message

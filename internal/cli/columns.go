@@ -27,7 +27,8 @@ type view struct {
 }
 
 var columns = []column{
-	{'i', "ID", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendUint(b, uint64(j.Number), 10) }},
+	{'i', "ID", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return listID(b, j) }},
+	{'F', "ARRAY", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendUint(b, arrayNumber(j), 10) }},
 	{'A', "JOBID", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendUint(b, uint64(j.Number), 10) }},
 	{'j', "NAME", false, 8, func(_ *view, b []byte, j *api.Job) []byte { return append(b, j.Name...) }},
 	{'u', "USER", false, 6, func(_ *view, b []byte, j *api.Job) []byte { return orDash(b, j.User) }},
@@ -53,7 +54,7 @@ var columns = []column{
 	{'p', "PRIORITY", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendInt(b, j.Priority, 10) }},
 	{'Q', "PRIORITY", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendInt(b, j.Priority, 10) }},
 	{'q', "QOS", false, 6, func(_ *view, b []byte, j *api.Job) []byte { return orDash(b, j.QOS) }},
-	{'K', "INDEX", true, 0, func(_ *view, b []byte, _ *api.Job) []byte { return append(b, "N/A"...) }}, // a job is one line, with all its tasks
+	{'K', "INDEX", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return taskIndex(b, j) }},
 	{'E', "DEPENDENCY", false, 0, func(_ *view, b []byte, j *api.Job) []byte { return orDash(b, j.Dependency) }},
 	{'U', "UUID", false, 0, func(_ *view, b []byte, j *api.Job) []byte { return append(b, j.UUID...) }},
 }

@@ -21,18 +21,25 @@ func (a *App) Explain(ctx context.Context, ids []string) error {
 		case a.Output.JSON:
 			return a.writeJSON(e)
 		case a.Output.IDs:
-			_, err = fmt.Fprintln(a.Out, e.Number)
+			_, err = fmt.Fprintln(a.Out, explainedID(e))
 			return err
 		}
 		return a.explain(e)
 	})
 }
 
+func explainedID(e *api.Explanation) string {
+	if e.ID != "" {
+		return e.ID
+	}
+	return strconv.FormatUint(uint64(e.Number), 10)
+}
+
 func (a *App) explain(e *api.Explanation) error {
 	f := newFields()
-	f.add("Job", fmt.Sprintf("%d is %s", e.Number, e.State))
-	if !e.State.Pending() {
-		f.add("Waits", "no; see gqueue show "+strconv.FormatUint(uint64(e.Number), 10))
+	f.add("Job", fmt.Sprintf("%s is %s", explainedID(e), e.State))
+	if !e.State.Pending() && len(e.Reasons) == 0 {
+		f.add("Waits", "no; see gqueue show "+explainedID(e))
 		return render(a.Out, f.t, "")
 	}
 	var why []string

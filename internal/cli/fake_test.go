@@ -249,7 +249,7 @@ func ptr[T any](v T) *T { return &v }
 func sampleJobs() []api.JobDetail {
 	base := func(n job.Number, name string, st job.State) api.Job {
 		return api.Job{
-			Number: n, UUID: fmt.Sprintf("a280f7e8-b1e6-41e9-93a1-%012d", n), Name: name, User: "ann", Project: "vision", State: st,
+			ID: fmt.Sprint(n), Number: n, UUID: fmt.Sprintf("a280f7e8-b1e6-41e9-93a1-%012d", n), Name: name, User: "ann", Project: "vision", State: st,
 			Submitted: now.Add(-2 * time.Hour), LimitS: 4 * 3600, GPUs: 2, CPUs: 8, MemBytes: 32 << 30, Cluster: 1, Priority: 5000, QOS: "normal",
 		}
 	}

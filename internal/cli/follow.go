@@ -113,7 +113,10 @@ func statusKey(d *api.JobDetail) string {
 
 // statusText is where a job stands that does not run yet.
 func statusText(d *api.JobDetail, now time.Time) string {
-	parts := []string{fmt.Sprintf("job %d %s", d.Number, d.State)}
+	parts := []string{fmt.Sprintf("job %s %s", jobID(&d.Job), d.State)}
+	if d.Tasks != nil {
+		parts = append(parts, taskCounts(d.Tasks))
+	}
 	if d.Position > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d in the queue", d.Position, d.NumQueued))
 	}

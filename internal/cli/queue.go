@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -185,7 +184,7 @@ func (a *App) list(l *api.JobList, o QueueOptions, fields []field) error {
 func (a *App) listIDs(l *api.JobList) error {
 	var b []byte
 	for i := range l.Jobs {
-		b = append(strconv.AppendUint(b, uint64(l.Jobs[i].Number), 10), '\n')
+		b = append(append(b, jobID(&l.Jobs[i])...), '\n')
 	}
 	_, err := a.Out.Write(b)
 	return err
@@ -221,6 +220,8 @@ func (a *App) hint(jobs []api.Job, o QueueOptions) {
 	for i := range jobs {
 		if jobs[i].State.Active() {
 			active++
+		} else if t := jobs[i].Tasks; t != nil {
+			waiting += t.NumWaiting
 		} else {
 			waiting++
 		}

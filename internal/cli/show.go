@@ -29,7 +29,7 @@ func (a *App) Show(ctx context.Context, ids []string) error {
 				Job *api.JobDetail `json:"job"`
 			}{d})
 		case a.Output.IDs:
-			_, err = fmt.Fprintln(a.Out, d.Number)
+			_, err = fmt.Fprintln(a.Out, jobID(&d.Job))
 			return err
 		}
 		return a.showJob(d)
@@ -76,7 +76,7 @@ func (a *App) showJob(d *api.JobDetail) error {
 }
 
 func (a *App) identityFields(f *fields, d *api.JobDetail) {
-	f.add("Job", fmt.Sprintf("%d (%s)", d.Number, d.Name))
+	f.add("Job", fmt.Sprintf("%s (%s)", jobID(&d.Job), d.Name))
 	f.add("UUID", d.UUID)
 	if d.Spec != nil {
 		f.add("Description", d.Spec.Description)
@@ -84,6 +84,7 @@ func (a *App) identityFields(f *fields, d *api.JobDetail) {
 	f.add("User", d.User)
 	f.add("Project", d.Project)
 	f.add("State", stateText(d))
+	taskFields(f, d)
 	if d.ExitCode != nil {
 		f.add("Exit code", exitText(*d.ExitCode))
 	}

@@ -43,8 +43,11 @@ func (a *App) Log(ctx context.Context, id string, o LogOptions) error {
 	return nil
 }
 
-// hasLog says that a try of the job has begun to run.
-func hasLog(d *api.JobDetail) bool { return !d.Started.IsZero() && !d.State.Pending() }
+// hasLog says that a try of the job has begun to run. Of an array, each task
+// has a log of its own.
+func hasLog(d *api.JobDetail) bool {
+	return d.Tasks == nil && !d.Started.IsZero() && !d.State.Pending()
+}
 
 // tail copies a job's log to Out until the job has ended and all was copied.
 type tail struct {

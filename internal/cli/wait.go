@@ -48,7 +48,7 @@ func (a *App) printEnd(d *api.JobDetail) error {
 			Job *api.JobDetail `json:"job"`
 		}{d})
 	case a.Output.IDs:
-		_, err := fmt.Fprintln(a.Out, d.Number)
+		_, err := fmt.Fprintln(a.Out, jobID(&d.Job))
 		return err
 	}
 	_, err := fmt.Fprintln(a.Out, cleanLines(outcome(d)))
@@ -57,7 +57,7 @@ func (a *App) printEnd(d *api.JobDetail) error {
 
 // outcome is how a job ended, in a line.
 func outcome(d *api.JobDetail) string {
-	s := fmt.Sprintf("job %d (%s) %s", d.Number, d.Name, d.State)
+	s := fmt.Sprintf("job %s (%s) %s", jobID(&d.Job), d.Name, d.State)
 	if d.Reason != "" {
 		s += " (" + d.Reason + ")"
 	}

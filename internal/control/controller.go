@@ -53,6 +53,11 @@ type Controller struct {
 	next   job.Number
 	nodes  []*Node // sorted by name; values are immutable
 
+	arrays  map[job.Number]*array // of parents that are not over
+	touched []job.Number          // parents to be looked at before the step ends
+	loading map[job.Number][]Record
+	limits  []watched // jobs whose run time is kept here, the first to end first
+
 	windows []sched.Window // advance reservations, in the order they were made
 
 	ended     []job.Number // in the table and over, oldest first
@@ -90,6 +95,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 		cfg: cfg, sched: st, ledger: ledger, epoch: epoch, next: 1,
 		byUUID: map[[16]byte]job.Number{}, promised: map[job.Number]sched.Time{}, dirty: true,
 		dependents: dependents{}, namesakes: namesakes{}, idle: map[job.Number]*idleWatch{},
+		arrays: map[job.Number]*array{}, loading: map[job.Number][]Record{},
 	}, nil
 }
 
@@ -102,7 +108,7 @@ type Event interface {
 func (c *Controller) Apply(now sched.Time, ev Event) Effects {
 	c.out = Effects{}
 	c.out.Answer = ev.apply(c, now)
-	c.settle(now)
+	c.endStep(now)
 	c.recordUsage()
 	return c.out
 }
@@ -114,13 +120,17 @@ func (c *Controller) change(now sched.Time, old *Job, line string, edit func(*Jo
 	edit(&j)
 	j.Version++
 	if j.State != old.State {
-		if !job.CanMove(old.State, j.State) {
+		if !canMove(old, j.State) {
 			panic(fmt.Sprintf("job %d: %v", j.Number, &job.MoveError{From: old.State, To: j.State}))
 		}
 		j.Since = now
 		c.moved(now, old, &j)
 	}
+	c.queued += j.queued() - old.queued()
 	c.jobs.put(j.Number, &j)
+	if j.Parent > 0 {
+		c.taskChanged(old, &j)
+	}
 	c.recordJob(KindJob, &j)
 	if line != "" || j.State != old.State {
 		c.event(now, &j, old.State, line)
@@ -129,21 +139,25 @@ func (c *Controller) change(now sched.Time, old *Job, line string, edit func(*Jo
 	return &j
 }
 
+func canMove(j *Job, to job.State) bool {
+	if j.Tasks != nil {
+		return job.CanMoveParent(j.State, to)
+	}
+	return job.CanMove(j.State, to)
+}
+
 // moved keeps the counts and indexes right when a job changes state.
 func (c *Controller) moved(now sched.Time, old, j *Job) {
 	c.dirty = true
-	if old.State == job.Queued {
-		c.queued--
-	}
 	if !j.State.Pending() {
 		c.dependents.drop(old)
 	}
-	if (j.State.Final() || j.State == job.Running) && len(c.dependents[j.Number]) > 0 {
-		c.unsettled = append(c.unsettled, news{of: j.Number})
+	if j.State.Final() || j.State == job.Running {
+		c.tell(j)
 	}
 	switch {
+	case j.Tasks != nil:
 	case j.State == job.Queued:
-		c.queued++
 		c.enqueue(now, j)
 	case old.State == job.Queued && !j.State.Active():
 		delete(c.promised, j.Number)
@@ -210,6 +224,9 @@ func (v *View) Find(text string) (*Job, *Refusal) {
 		}
 		return nil, noSuchJob(text)
 	}
+	if n, set, ok := ParseTask(text); ok && set.Len() == 1 {
+		return v.findTask(n, set[0].First)
+	}
 	prefix := normUUID(text)
 	if len(prefix) < 6 {
 		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("%q is no job id", text),
@@ -248,9 +265,7 @@ func (c *Controller) Check() error {
 		if err := c.checkJob(j); err != nil {
 			return fmt.Errorf("job %d: %w", j.Number, err)
 		}
-		if j.State == job.Queued {
-			queued++
-		}
+		queued += j.queued()
 		if !j.State.Active() {
 			continue
 		}
@@ -266,6 +281,9 @@ func (c *Controller) Check() error {
 	if err := c.checkWaits(); err != nil {
 		return err
 	}
+	if err := c.checkArrays(); err != nil {
+		return err
+	}
 	if queued != c.queued {
 		return fmt.Errorf("counted %d queued jobs, kept count is %d", queued, c.queued)
 	}
@@ -279,7 +297,7 @@ func (c *Controller) checkJob(j *Job) error {
 	if j.State.Active() != (j.Attempt != nil && j.Attempt.End == 0) {
 		return fmt.Errorf("it is %s but its attempt says otherwise", j.State)
 	}
-	if j.Ending != nil && !j.State.Active() {
+	if j.Ending != nil && !j.State.Active() && j.Tasks == nil {
 		return fmt.Errorf("it is %s and being ended", j.State)
 	}
 	if !j.State.Active() {

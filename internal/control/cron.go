@@ -23,6 +23,7 @@ type Cron struct {
 	Next  sched.Time `json:"next"`
 	Last  job.Number `json:"last,omitempty"` // the job that it made last, or who continues that one
 	Made  int        `json:"made,omitempty"`
+	Tasks *job.Tasks `json:"tasks,omitempty"` // of the jobs that it makes
 }
 
 // nextOf is the first time after a moment that a table names.
@@ -49,7 +50,7 @@ func (c *Controller) cron(now sched.Time, s *job.Spec) (*Cron, *Refusal) {
 	if err != nil {
 		return nil, &Refusal{Code: Unsatisfiable, Path: "gbatch.cron", Message: err.Error()}
 	}
-	return &Cron{Lines: s.Gbatch.Cron, Next: next}, nil
+	return &Cron{Lines: s.Gbatch.Cron, Next: next, Tasks: s.Gbatch.Tasks}, nil
 }
 
 // text says what a template waits for.
@@ -112,6 +113,8 @@ func (c *Controller) make(now sched.Time, t *Job) {
 		Number: c.next, UUID: derivedUUID(t.UUID, fmt.Sprint("time ", due)), Name: t.Name, Owner: t.Owner, Request: t.Request,
 		State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: t.Sealed, Secrets: t.Secrets, Doc: t.Document(), Template: t.Number,
 	}
+	j.Tasks, err = tasksOf(t.Cron.Tasks)
+	must(err) // it was checked when it was submitted
 	j.Expected = c.expect(j)
 	c.add(now, j, fmt.Sprintf("made by job %d", t.Number))
 }
@@ -121,11 +124,8 @@ func (c *Controller) skip(now sched.Time, t *Job) string {
 	if last := c.job(t.Cron.Last); last != nil && !last.State.Final() {
 		return fmt.Sprintf("job %d, made before, is %s", last.Number, last.State)
 	}
-	if c.queued >= c.cfg.MaxQueued {
-		return "the queue is full"
-	}
-	if why, ok := c.sched.MayQueue(schedJob(schedID(c.next), t.Owner, t.Request, now), 1); !ok {
-		return why.Text
+	if r := c.tooMany(schedJob(schedID(c.next), t.Owner, t.Request, now), t.Cron.Tasks.Len()); r != nil {
+		return r.Message
 	}
 	return ""
 }

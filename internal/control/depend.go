@@ -233,6 +233,13 @@ type news struct {
 	told job.Number // its dependents up to this one have heard of it
 }
 
+// tell puts a job that began or ended before those that wait for it.
+func (c *Controller) tell(j *Job) {
+	if len(c.dependents[j.Number]) > 0 {
+		c.unsettled = append(c.unsettled, news{of: j.Number})
+	}
+}
+
 // settleMost is how many dependents one step looks at; a Tick goes on at once.
 const settleMost = 1000
 
@@ -268,10 +275,8 @@ func (c *Controller) settleOne(now sched.Time, j, awaited *Job) {
 	}
 	c.dependents.drop(j)
 	if why != "" {
-		c.change(now, j, why, func(j *Job) {
-			j.Waits = &Waits{Any: waits.Any}
-			j.State, j.Reason, j.Text = job.Failed, job.DependencyFailed, why
-		})
+		j = c.change(now, j, "", func(j *Job) { j.Waits = &Waits{Any: waits.Any} })
+		c.fail(now, j, job.DependencyFailed, why)
 		return
 	}
 	j = c.change(now, j, line, func(j *Job) { j.Waits = &waits })
@@ -295,6 +300,10 @@ func (c *Controller) successorOf(j *Job, n Need, awaited *Job) job.Number {
 
 // requeueEligible tells the scheduler anew when a queued job may start.
 func (c *Controller) requeueEligible(now sched.Time, j *Job) {
+	if j.Tasks != nil {
+		c.touch(j.Number)
+		return
+	}
 	again := *j
 	c.enqueue(now, &again)
 	c.jobs.put(again.Number, &again)
@@ -376,6 +385,10 @@ func (c *Controller) awaited(id string, known map[string]*Job, past *Past) (*Job
 	}
 	if j != nil && j.State == job.Halted {
 		return c.awaited(fmt.Sprint(j.Next), known, past) // who continues it counts
+	}
+	if j != nil && j.Number == 0 {
+		return nil, &Refusal{Code: Conflict, Message: fmt.Sprintf("task %s is not in the queue yet, so that no job can wait for it", id),
+			Hint: fmt.Sprintf("wait for all of its array: %d", j.Parent)}
 	}
 	if j == nil {
 		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no job %s to wait for", id),

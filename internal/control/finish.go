@@ -23,9 +23,9 @@ func (c *Controller) finish(now sched.Time, j *Job) {
 		must(err)
 		c.record(Record{Kind: KindAttempt, Job: j.Number, Seq: uint64(at.Attempt), Value: v})
 	}
-	state, reason, text := c.outcome(j, &at)
+	state, reason, text, retried := c.outcome(now, j, &at)
 	j = c.change(now, j, endLine(state, text), func(j *Job) {
-		j.Attempt, j.Ending = &at, nil
+		j.Attempt, j.Ending, j.Retried = &at, nil, retried
 		j.Used = j.Used.Plus(at.Used)
 		j.State, j.Reason, j.Text = state, reason, text
 		if j.Started > 0 {
@@ -45,23 +45,22 @@ func (c *Controller) finish(now sched.Time, j *Job) {
 }
 
 // outcome decides what becomes of a job whose attempt has ended.
-func (c *Controller) outcome(j *Job, at *Attempt) (job.State, job.Reason, string) {
-	if e := j.Ending; e != nil {
-		// A job that reached its own end before the order did keeps it.
-		if e.Then != job.Cancelled && allOK(at) {
-			return job.Finished, job.None, ""
-		}
-		return e.Then, e.Reason, e.Text
-	}
-	if allOK(at) {
-		return job.Finished, job.None, ""
-	}
+func (c *Controller) outcome(now sched.Time, j *Job, at *Attempt) (job.State, job.Reason, string, *Retried) {
 	bad := at.Verdict()
-	reason := reasonOf(bad)
-	if reason.Class() == job.Infra && j.Request.Restartable {
-		return job.Queued, reason, exitText(bad) + "; queued again"
+	reason, text := reasonOf(bad), exitText(bad)
+	switch e := j.Ending; {
+	case allOK(at) && (e == nil || e.Then != job.Cancelled): // it reached its own end before an order did
+		return job.Finished, job.None, "", j.Retried
+	case e != nil && !e.Fault:
+		return e.Then, e.Reason, e.Text, j.Retried
+	case e != nil:
+		reason, text = e.Reason, e.Text
 	}
-	return job.Failed, reason, exitText(bad)
+	v := c.retry(now, j, at, reason, text)
+	if v.Again {
+		return job.Queued, v.Reason, v.Text, &v.After
+	}
+	return job.Failed, v.Reason, v.Text, &v.After
 }
 
 func allOK(a *Attempt) bool {
@@ -86,6 +85,16 @@ func (a *Attempt) Verdict() Rank {
 		}
 	}
 	return a.Ranks[max(bad, 0)]
+}
+
+// fail ends a job that waits.
+func (c *Controller) fail(now sched.Time, j *Job, reason job.Reason, text string) *Job {
+	if j.Tasks != nil {
+		c.endArray(now, j, Ending{Then: job.Failed, Reason: reason, Text: text})
+		c.settleArrays(now)
+		return c.job(j.Number)
+	}
+	return c.change(now, j, text, func(j *Job) { j.State, j.Reason, j.Text = job.Failed, reason, text })
 }
 
 func endLine(s job.State, text string) string {

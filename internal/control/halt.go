@@ -42,7 +42,7 @@ func (c *Controller) order(now sched.Time, j *Job, reason job.Reason, text strin
 	if j.Request.HaltUnwarned {
 		how.Signal, how.Grace = "KILL", 0
 	}
-	if j.State != job.Running {
+	if j.State != job.Running || j.Parent > 0 { // a task goes on as the same task
 		how.Then = job.Queued
 		c.end(now, j, how)
 		return
@@ -100,11 +100,12 @@ func (c *Controller) succeed(now sched.Time, j *Job) {
 	c.add(now, s, fmt.Sprintf("continues job %d, which was halted after %s", j.Number, job.Duration(max(j.UsedRun/1000, 1))))
 }
 
-// add takes a job in that the controller itself has made.
+// add takes a new job in.
 func (c *Controller) add(now sched.Time, j *Job, line string) {
 	c.next = max(c.next, j.Number+1)
 	c.insert(j)
 	c.recordJob(KindJob, j)
+	c.recordArray(j)
 	c.event(now, j, "", line)
 	c.out.Changed = append(c.out.Changed, j.Number)
 	c.dirty = true

@@ -2,17 +2,22 @@ package control
 
 import (
 	"cmp"
+	"fmt"
 
 	"gbatch/accounting"
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
 
-// Job is the controller's picture of a job. A job has one task here; its
-// number names both. Values are immutable once in the table.
+// Job is the controller's picture of a job. One with Tasks is a parent: it is
+// never given to the scheduler, and those of its tasks that may start are jobs
+// of their own (see on_tasks.go). Values are immutable once in the table.
 type Job struct {
 	Number  job.Number
 	UUID    [16]byte
+	Parent  job.Number // whose task it is; 0: nobody's
+	Index   int        // of the task
+	Tasks   *Tasks     // of a parent, nil for all others
 	Name    string
 	Owner   *Owner   // shared by all jobs of the same owner
 	Request *Request // shared by all jobs that ask the same
@@ -25,11 +30,13 @@ type Job struct {
 	Submitted sched.Time
 	Since     sched.Time // in this state
 	Started   sched.Time // first RUNNING of the last attempt; 0 never
+	First     sched.Time // first RUNNING of any attempt, of a parent's of any task; 0 never
 	Ended     sched.Time
 	UsedRun   sched.Time // run time of earlier attempts, counted against the limit
 	Expected  sched.Time // run time that was predicted when it was submitted; 0 unknown
 
 	Tries   uint32   // attempts begun
+	Retried *Retried // its failures, nil if it has none
 	Attempt *Attempt // the last one; with its allocation while the job is active
 	Ending  *Ending  // why the running attempt is being ended, nil if it is not
 	Waits   *Waits   // other jobs, nil if it names none
@@ -58,7 +65,7 @@ type Owner struct {
 // Request is what a job asks of the scheduler, out of its document.
 type Request struct {
 	Shape        *sched.Shape `json:"shape"`
-	Limit        sched.Time   `json:"limit"`            // run time, all attempts together
+	Limit        sched.Time   `json:"limit"`            // run time, as LimitScope says
 	MinRun       sched.Time   `json:"minRun,omitempty"` // guaranteed before it may be halted
 	Priority     int          `json:"priority,omitempty"`
 	NotBefore    sched.Time   `json:"notBefore,omitempty"`
@@ -78,6 +85,8 @@ type Request struct {
 	IdleMin      int          `json:"idleMin,omitempty"`      // percent: it fails when all its GPUs are used less
 	IdleWindow   sched.Time   `json:"idleWindow,omitempty"`   // over so long; 0: never
 	StopGrace    sched.Time   `json:"stopGrace,omitempty"`    // 0: the site's
+	LimitScope   string       `json:"limitScope,omitempty"`   // see job.LimitTotal
+	Retry        *job.Retry   `json:"retry,omitempty"`
 }
 
 // Attempt is one try at running a job. Immutable like the Job that holds it.
@@ -87,6 +96,7 @@ type Attempt struct {
 	Start   sched.Time `json:"start"`           // resources held since
 	Image   string     `json:"image,omitempty"` // digest that all ranks run, of this attempt and later ones, once known
 	End     sched.Time `json:"end,omitempty"`
+	Limit   sched.Time `json:"limit,omitempty"`  // how long it may run, where that is not the job's own
 	Paused  string     `json:"paused,omitempty"` // by whom; its processes stand still and keep what they hold
 	Sent    []Sent     `json:"sent,omitempty"`   // signals that its nodes are still to deliver
 	SentSeq uint32     `json:"sentSeq,omitempty"`
@@ -122,15 +132,17 @@ type Ending struct {
 	Grace  sched.Time `json:"grace"`
 	Reason job.Reason `json:"reason"`
 	Text   string     `json:"text,omitempty"`
-	Then   job.State  `json:"then"` // CANCELLED, HALTED, FAILED, QUEUED; FINISHED when rank 0 is the gang
+	Then   job.State  `json:"then"`            // CANCELLED, HALTED, FAILED, QUEUED, and FINISHED of a parent, or of a gang whose rank 0 is done
+	Fault  bool       `json:"fault,omitempty"` // a rank failed: whether the job is tried again is decided when all have ended
 }
 
-// Document is the number under which the job's document and credentials are.
+// Document is the number under which the job's document and credentials are:
+// tasks share those of their parent, and jobs that continue one share its.
 func (j *Job) Document() job.Number { return cmp.Or(j.Doc, j.Number) }
 
 // RankID names rank i of the job's last attempt.
 func (j *Job) RankID(i int) job.RankID {
-	return job.RankID{Job: j.Number, Attempt: j.Attempt.Attempt, Rank: uint32(i)}
+	return job.RankID{Job: j.Number, Task: uint32(j.Index), Attempt: j.Attempt.Attempt, Rank: uint32(i)}
 }
 
 // AwaitsImage says whether rank i is not to be ordered yet: the first rank finds
@@ -154,7 +166,33 @@ func (j *Job) On(node string) bool {
 }
 
 // LimitLeft is how long the running attempt may run, counted from its start.
-func (j *Job) LimitLeft() sched.Time { return max(j.Request.Limit-j.UsedRun, 1) }
+func (j *Job) LimitLeft() sched.Time {
+	switch {
+	case j.Attempt != nil && j.Attempt.Limit > 0:
+		return j.Attempt.Limit
+	case j.Request.LimitScope == job.LimitAttempt:
+		return j.Request.Limit
+	}
+	return max(j.Request.Limit-j.UsedRun, 1)
+}
+
+// ID is the job's name for people: its number, and of a task that of its parent
+// with the index, as 123_7.
+func (j *Job) ID() string {
+	if j.Parent == 0 {
+		return fmt.Sprint(j.Number)
+	}
+	return fmt.Sprintf("%d_%d", j.Parent, j.Index)
+}
+
+// Status is the state to show: that of a parent whose tasks have begun is
+// RUNNING, though only they hold anything.
+func (j *Job) Status() job.State {
+	if j.Tasks != nil && j.State == job.Queued && j.First > 0 {
+		return job.Running
+	}
+	return j.State
+}
 
 // schedID is the job's name to the scheduler, which puts it into its sentences:
 // the number.

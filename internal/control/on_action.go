@@ -52,30 +52,38 @@ func (e Act) apply(c *Controller, now sched.Time) any {
 			out[i].Refusal = noSuchJob(fmt.Sprint(n))
 			continue
 		}
-		switch e.Action {
-		case Cancel:
-			out[i] = c.cancel(now, j, e)
-		case Hold:
-			out[i] = c.hold(now, j, e)
-		case Release:
-			out[i] = c.release(now, j, e)
-		case Pause:
-			out[i] = c.pause(now, j, e)
-		case Resume:
-			out[i] = c.resume(now, j, e)
-		case Requeue:
-			out[i] = c.requeue(now, j, e)
-		case Halt:
-			out[i] = c.haltByOrder(now, j, e)
-		case Signal:
-			out[i] = c.signal(now, j, e)
-		case Update:
-			out[i] = c.reprioritize(now, j, e)
-		}
-		out[i].Before = j.State
-		out[i].After = c.job(n).State
+		out[i] = c.act(now, j, e)
+		out[i].Before = j.Status()
+		out[i].After = c.job(n).Status()
 	}
 	return out
+}
+
+func (c *Controller) act(now sched.Time, j *Job, e Act) Outcome {
+	switch e.Action {
+	case Cancel:
+		return c.cancel(now, j, e)
+	case Hold:
+		return c.hold(now, j, e)
+	case Release:
+		return c.release(now, j, e)
+	case Update:
+		return c.reprioritize(now, j, e)
+	}
+	if j.Tasks != nil && !j.State.Final() {
+		return c.actActive(now, j, e)
+	}
+	switch e.Action {
+	case Pause:
+		return c.pause(now, j, e)
+	case Resume:
+		return c.resume(now, j, e)
+	case Requeue:
+		return c.requeue(now, j, e)
+	case Halt:
+		return c.haltByOrder(now, j, e)
+	}
+	return c.signal(now, j, e)
 }
 
 func (c *Controller) cancel(now sched.Time, j *Job, e Act) Outcome {
@@ -84,6 +92,8 @@ func (c *Controller) cancel(now sched.Time, j *Job, e Act) Outcome {
 	switch {
 	case j.State.Final():
 		return Outcome{Message: "already " + string(j.State)}
+	case j.Tasks != nil:
+		return c.cancelArray(now, j, reason, text)
 	case j.State.Pending():
 		c.change(now, j, text, func(j *Job) { j.State, j.Reason, j.Text = job.Cancelled, reason, text })
 		return Outcome{Message: "cancelled"}
@@ -111,6 +121,7 @@ func (c *Controller) hold(now sched.Time, j *Job, e Act) Outcome {
 		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
 	}
 	c.change(now, j, "held by "+e.By, func(j *Job) { j.State = job.OnHold })
+	c.holdChildren(now, j, job.Queued, job.OnHold, "held by "+e.By)
 	return Outcome{Message: "held"}
 }
 
@@ -122,6 +133,7 @@ func (c *Controller) release(now sched.Time, j *Job, e Act) Outcome {
 		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: only a held job can be released", j.Number, j.State)}}
 	}
 	c.change(now, j, "released by "+e.By, func(j *Job) { j.State = job.Queued })
+	c.holdChildren(now, j, job.OnHold, job.Queued, "released by "+e.By)
 	return Outcome{Message: "released"}
 }
 

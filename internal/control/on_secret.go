@@ -35,7 +35,9 @@ func (e SetSecrets) apply(c *Controller, now sched.Time) any {
 		return noSuchJob(fmt.Sprint(e.Number))
 	case j.State.Final():
 		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: its secrets were deleted", j.Number, j.State)}
-	case j.Secrets == 0 && j.State.Active():
+	case j.Parent > 0:
+		return &Refusal{Code: Conflict, Message: fmt.Sprintf("task %s has the secrets of its array", j.ID()), Hint: fmt.Sprintf("set those of job %d", j.Parent)}
+	case j.Secrets == 0 && (j.State.Active() || j.Status() == job.Running):
 		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d was started without secrets, so its container has no place for them", j.Number),
 			Hint: "name them in the job's gbatch.secrets when it is submitted"}
 	case j.Secrets != e.Base:
@@ -47,8 +49,10 @@ func (e SetSecrets) apply(c *Controller, now sched.Time) any {
 		j.Secrets++
 		j.Sealed = true
 	})
-	if j.State.Active() {
-		c.wakeNodesOf(j)
+	for _, j := range append(c.children(j.Number), j) {
+		if j.State.Active() {
+			c.wakeNodesOf(j)
+		}
 	}
-	return SecretsSet{Done: true, Version: j.Secrets, State: j.State}
+	return SecretsSet{Done: true, Version: j.Secrets, State: j.Status()}
 }

@@ -85,6 +85,11 @@ func (c *Controller) reprioritize(now sched.Time, j *Job, e Act) Outcome {
 	if j.State == job.Queued {
 		c.requeueEligible(now, j)
 	}
+	for _, t := range c.children(j.Number) { // those that are made later ask what the array asks
+		if t.State.Pending() {
+			c.reprioritize(now, t, e)
+		}
+	}
 	return Outcome{Message: fmt.Sprintf("has priority %d, was %d", e.Priority, was)}
 }
 

@@ -63,8 +63,12 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	if err := probe.Validate(); err != nil {
 		return &Refusal{Code: Unsatisfiable, Path: "request", Message: err.Error()}
 	}
-	if why, ok := c.sched.MayQueue(probe, 1); !ok {
-		return &Refusal{Code: OverLimit, Message: why.Text, Hint: "submit again when some of them have run"}
+	tasks, err := e.tasks()
+	if err != nil {
+		return &Refusal{Code: Unsatisfiable, Path: "gbatch.tasks", Message: err.Error()}
+	}
+	if r := c.tooMany(probe, e.Spec.Tasks().Len()); r != nil {
+		return r
 	}
 	if r := c.refuseNever(now, probe); r != nil {
 		return r
@@ -84,7 +88,7 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 		waits = c.replace(now, e, waits)
 	}
 	j := &Job{
-		Number: c.next, UUID: e.UUID, Name: e.Spec.Name,
+		Number: c.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
 		Owner:   c.intern.owner(Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
 		Request: req, Expected: e.Expected, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil, Waits: waits, Cron: cron,
 	}
@@ -98,20 +102,49 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	if e.Hold {
 		j.State, line = job.OnHold, "submitted on hold"
 	}
-	c.next++
-	c.insert(j)
-	c.recordJob(KindJob, j)
+	c.add(now, j, line)
 	c.record(Record{Kind: KindSpec, Job: j.Number, Value: e.Document})
 	if e.Sealed != nil {
 		c.record(Record{Kind: KindSecret, Job: j.Number, Value: e.Sealed})
 	}
-	c.event(now, j, "", line)
-	c.out.Changed = append(c.out.Changed, j.Number)
-	c.dirty = true
 	if why != "" {
-		j = c.change(now, j, why, func(j *Job) { j.State, j.Reason, j.Text = job.Failed, job.DependencyFailed, why })
+		j = c.fail(now, j, job.DependencyFailed, why)
 	}
 	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: c.budget(now, e.Project)}
+}
+
+// tasks are those of the job itself: a template has none, the jobs that it makes
+// have.
+func (e Submit) tasks() (*Tasks, error) {
+	if g := e.Spec.Gbatch; g != nil && len(g.Cron) > 0 {
+		return nil, nil
+	}
+	return tasksOf(e.Spec.Tasks())
+}
+
+// tasksOf are those of a new array, nil for other jobs.
+func tasksOf(asked *job.Tasks) (*Tasks, error) {
+	if asked == nil {
+		return nil, nil
+	}
+	a, err := newArray(*asked)
+	if err != nil {
+		return nil, err
+	}
+	return newTasks(a), nil
+}
+
+// tooMany refuses what would make the queue longer than it may be: the site's,
+// and that of whoever submits. Each task counts, whether it is a job yet or not.
+func (c *Controller) tooMany(probe sched.Job, more int) *Refusal {
+	if c.queued+more > c.cfg.MaxQueued {
+		return &Refusal{Code: OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.queued, c.cfg.MaxQueued),
+			Hint: "submit again when some have run"}
+	}
+	if why, ok := c.sched.MayQueue(probe, more, c.outside()); !ok {
+		return &Refusal{Code: OverLimit, Message: why.Text, Hint: "submit again when some of them have run"}
+	}
+	return nil
 }
 
 // admit refuses what the site's rules do not allow.
@@ -127,10 +160,6 @@ func (c *Controller) admit(e Submit) *Refusal {
 	if cl := e.Spec.Request.Resources.ClusterID; len(p.Clusters) > 0 && !slices.Contains(p.Clusters, cl) && (cl != 0 || len(p.Clusters) > 1) && !e.Operator {
 		return &Refusal{Code: Denied, Path: "request.resources.clusterId", Message: fmt.Sprintf("project %s may use clusters %s", e.Project, joinInts(p.Clusters)),
 			Hint: "name one of them"}
-	}
-	if c.queued >= c.cfg.MaxQueued {
-		return &Refusal{Code: OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs wait, the site's limit", c.queued),
-			Hint: "submit again when some have run"}
 	}
 	if q := qosOf(e.Spec); q != "" {
 		if _, ok := c.cfg.Policy.QOS[q]; !ok {
@@ -201,7 +230,7 @@ func (c *Controller) request(s *job.Spec, p Project) Request {
 		Shape: c.intern.shape(shape), Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
 		Priority: g.Priority, NotBefore: sched.Time(sc.NotBefore), NotAfter: sched.Time(sc.NotAfter),
 		MaxQueued: sched.Time(g.MaxQueued) * 1000, Interactive: sc.Interactive, Restartable: sc.Restartable,
-		Reservations: sc.ReservationIDs, HaltSignal: g.HaltSignal, HaltGrace: sched.Time(g.HaltGrace) * 1000,
+		LimitScope: g.LimitScope, Retry: g.Retry, Reservations: sc.ReservationIDs, HaltSignal: g.HaltSignal, HaltGrace: sched.Time(g.HaltGrace) * 1000,
 		HaltUnwarned: sc.AllowHaltWithoutSignal && g.HaltSignal == "",
 		StopSignal:   g.StopSignal, StopGrace: sched.Time(g.StopGrace) * 1000,
 		StartOrder: g.StartOrder, StopWhen: g.StopWhen,
@@ -249,9 +278,12 @@ func (c *Controller) insert(j *Job) {
 		c.templates = append(c.templates, j.Number)
 		c.findCronNext()
 	}
+	c.queued += j.queued()
 	switch {
+	case j.Tasks != nil:
+		c.addArray(j.Number)
+		c.touch(j.Number)
 	case j.State == job.Queued:
-		c.queued++
 		c.enqueue(j.Submitted, j)
 	case j.State.Final():
 		c.ended = append(c.ended, j.Number)
@@ -266,12 +298,19 @@ func (c *Controller) enqueue(now sched.Time, j *Job) {
 	}
 	s := c.schedJob(j)
 	s.Submitted = min(s.Submitted, now)
+	p := c.job(j.Parent)
+	if p != nil {
+		s.NotBefore = max(s.NotBefore, p.Waits.since())
+	}
 	s.NotBefore = max(s.NotBefore, j.Waits.since())
 	if j.Restart != nil {
 		s.Interactive = false // nobody waits at a terminal for it any more
 	}
-	if j.Tries > 0 || j.Restart != nil {
-		s.MaxQueued, s.NotAfter = 0, 0 // it has started in time once
+	if j.Tries > 0 || j.Restart != nil || p != nil && p.First > 0 {
+		s.MaxQueued, s.NotAfter = 0, 0 // it, or its array, has started in time once
+	}
+	if j.Retried != nil {
+		s.NotBefore = max(s.NotBefore, j.Retried.Until)
 	}
 	must(c.sched.Enqueue(s)) // checked when it was submitted
 	j.ref, _ = c.sched.Ref(s.ID)

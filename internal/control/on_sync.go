@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 // change nothing: the attempt number is the fence.
 func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) {
 	j := c.job(st.ID.Job)
-	if j == nil || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || st.ID.Task != 0 ||
+	if j == nil || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || int(st.ID.Task) != j.Index ||
 		int(st.ID.Rank) >= len(j.Attempt.Ranks) || !st.Phase.Known() {
 		return
 	}
@@ -174,9 +175,13 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 		j.Attempt = at
 		if state == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
 			j.Started = startedAt(now, r)
+			j.First = cmp.Or(j.First, j.Started)
 		}
 		j.State = state
 	})
+	if first := j.First > 0 && j.First == j.Started && state == job.Running; first && before.State != state {
+		c.watchLimit(j)
+	}
 	if pinned && len(at.Ranks) > 1 {
 		c.wakeNodesOf(j) // the other ranks waited for it
 	}
@@ -189,10 +194,7 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 		c.finish(now, j)
 	} else if !c.masterDone(now, j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
 		// One rank failed: the others of the gang have no use.
-		how := Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: reasonOf(r), Then: job.Failed, Text: "rank " + fmt.Sprint(i) + " " + exitText(r)}
-		if how.Reason.Class() == job.Infra && j.Request.Restartable {
-			how.Then = job.Queued
-		}
+		how := Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: reasonOf(r), Then: job.Failed, Fault: true, Text: "rank " + fmt.Sprint(i) + " " + exitText(r)}
 		c.end(now, j, how)
 	}
 }

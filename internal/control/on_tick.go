@@ -15,6 +15,7 @@ type Tick struct{}
 
 func (Tick) apply(c *Controller, now sched.Time) any {
 	c.tickNodes(now)
+	c.tickLimits(now)
 	c.evict(now)
 	c.tickCron(now)
 	c.rollDays(now)
@@ -49,6 +50,9 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	}
 	for _, w := range c.windows {
 		sooner(w.End)
+	}
+	if len(c.limits) > 0 {
+		sooner(c.limits[0].at)
 	}
 	switch {
 	case len(c.ended) > c.cfg.KeepCount:
@@ -98,7 +102,12 @@ func (c *Controller) evict(now sched.Time) {
 		c.jobs.put(j.Number, nil)
 		delete(c.byUUID, j.UUID)
 		c.record(Record{Kind: KindJob, Job: j.Number})
-		c.recordJob(KindHistory, j)
+		if !c.cfg.NoRecords {
+			c.record(Record{Kind: KindHistory, Job: j.Number, Value: encodeJobAs(j, j.Tasks.history())})
+		}
+		if j.Tasks != nil {
+			c.dropTasks(j)
+		}
 		c.record(Record{Kind: KindUUID, Name: string(j.UUID[:]), Job: j.Number, Value: []byte{}})
 		done++
 	}
@@ -107,9 +116,10 @@ func (c *Controller) evict(now sched.Time) {
 	}
 }
 
-// sortEnded puts the ended jobs in the order they ended, after a load.
+// sortEnded puts the ended jobs in the order they ended, after a load: tasks
+// before their array.
 func (c *Controller) sortEnded() {
 	slices.SortFunc(c.ended, func(a, b job.Number) int {
-		return cmp.Or(cmp.Compare(c.job(a).Ended, c.job(b).Ended), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(c.job(a).Ended, c.job(b).Ended), cmp.Compare(c.job(b).Parent, c.job(a).Parent), cmp.Compare(a, b))
 	})
 }

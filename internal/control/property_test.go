@@ -1,10 +1,11 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"gbatch/internal/job"
@@ -30,7 +31,7 @@ func TestAnyHistory(t *testing.T) {
 				}
 				text := string(encodeJob(j))
 				if old, ok := final[j.Number]; ok && old != text {
-					rt.Fatalf("final job %d changed:\n%s", j.Number, cmp.Diff(old, text))
+					rt.Fatalf("final job %d changed:\n%s", j.Number, gocmp.Diff(old, text))
 				}
 				final[j.Number] = text
 			}
@@ -39,13 +40,17 @@ func TestAnyHistory(t *testing.T) {
 }
 
 func (w *world) randomStep(rt *rapid.T) {
-	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "wait", "restart", "reinstall", "reserve", "resize", "resize"}).Draw(rt, "step") {
+	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "act on tasks", "wait", "restart", "reinstall", "reserve", "resize", "resize"}).Draw(rt, "step") {
 	case "submit":
 		spec := &job.Spec{Name: "x"}
 		spec.Request.Resources = job.Resources{CPUs: rapid.IntRange(1, 5).Draw(rt, "cpus"), GPUs: float64(rapid.IntRange(-1, 2).Draw(rt, "gpus")), CPUMemoryGB: 1}
 		spec.Request.Scheduling.Restartable = rapid.Bool().Draw(rt, "restartable")
 		if rapid.Bool().Draw(rt, "gang") {
 			spec.Gbatch = &job.Gbatch{Nodes: 2}
+		}
+		if rapid.Bool().Draw(rt, "retries") {
+			spec.Gbatch = randomTasks(rt, cmp.Or(spec.Gbatch, &job.Gbatch{}))
+			spec.Request.Scheduling.MaxDuration = 300
 		}
 		id := [16]byte{byte(rapid.IntRange(0, 30).Draw(rt, "uuid")), 1}
 		w.apply(Submit{UUID: id, User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
@@ -56,13 +61,18 @@ func (w *world) randomStep(rt *rapid.T) {
 	case "act":
 		a := rapid.SampledFrom([]Action{Cancel, Hold, Release}).Draw(rt, "action")
 		w.apply(Act{Action: a, Numbers: []job.Number{job.Number(rapid.IntRange(1, 20).Draw(rt, "job"))}, By: "ann"})
+	case "act on tasks":
+		a := rapid.SampledFrom([]Action{Cancel, Cancel, Hold, Release, Pause, Resume}).Draw(rt, "action")
+		first := rapid.IntRange(0, 4).Draw(rt, "first")
+		w.apply(ActTasks{Act: Act{Action: a, By: "ann"}, Parent: job.Number(rapid.IntRange(1, 20).Draw(rt, "job")),
+			Indexes: job.Indexes{{First: first, Last: first + rapid.IntRange(0, 2).Draw(rt, "more")}}})
 	case "wait":
 		w.now += sched.Time(rapid.IntRange(1, 400).Draw(rt, "seconds")) * sched.Second
 		w.apply(Tick{})
 	case "restart":
 		before := w.jobs()
 		w.restart()
-		if diff := cmp.Diff(before, w.jobs()); diff != "" {
+		if diff := gocmp.Diff(before, w.jobs()); diff != "" {
 			rt.Fatalf("jobs after a restart differ (-before +after):\n%s", diff)
 		}
 	case "reserve":
@@ -90,11 +100,25 @@ func (w *world) randomStatus(rt *rapid.T) {
 		st.Resize = &job.Resized{Seq: q.Seq, Error: rapid.SampledFrom([]string{"", "no"}).Draw(rt, "refused")}
 	}
 	if st.Phase == job.PhaseEnded && rapid.Bool().Draw(rt, "exit") {
-		st.Exit = &job.Exit{EndedMS: int64(w.now), StartedMS: int64(w.now)}
+		st.Exit = &job.Exit{EndedMS: int64(w.now)}
+		if rapid.Bool().Draw(rt, "began") {
+			st.Exit.StartedMS = int64(w.now)
+		}
 		if rapid.Bool().Draw(rt, "fails") {
-			st.Exit.Code, st.Exit.Reason = 1, rapid.SampledFrom([]job.Reason{job.ExitCode, job.NodeFail, job.OOM}).Draw(rt, "reason")
+			st.Exit.Code, st.Exit.Reason = 1, rapid.SampledFrom([]job.Reason{job.ExitCode, job.NodeFail, job.OOM, job.Server, job.MaxRuntime}).Draw(rt, "reason")
 		}
 	}
 	node := w.c.node(j.Attempt.Ranks[i].Alloc.Node)
 	w.apply(NodeSync{Name: node.Name, Instance: node.Instance, Hash: node.Hash, Ranks: []job.RankStatus{st}})
+}
+
+// randomTasks makes a job one that is tried again, or an array, or both.
+func randomTasks(rt *rapid.T, g *job.Gbatch) *job.Gbatch {
+	two := 2
+	g.Retry = rapid.SampledFrom([]*job.Retry{nil, {Limit: 1}, {Limit: 3, JobLimit: &two}, {Window: 60}, {Rules: []job.RetryRule{{ExitCodes: []int{1}, Action: job.Ignore}}},
+		{Limit: 2, Rules: []job.RetryRule{{Reasons: []job.Reason{job.OOM}, Action: job.FailJob}}}}).Draw(rt, "retry")
+	g.LimitScope = rapid.SampledFrom([]string{job.LimitTotal, job.LimitAttempt, job.LimitJob}).Draw(rt, "scope")
+	g.Tasks = rapid.SampledFrom([]*job.Tasks{nil, {Indexes: "0-5"}, {Indexes: "0-700", Parallelism: 2}, {Indexes: "1,4-6", FailFast: true}, {Indexes: "0-5", MaxFailed: &two, Parallelism: 1},
+		{Indexes: "0-9", EnoughIndexes: "1-3", EnoughCount: 2}, {Indexes: "3"}}).Draw(rt, "tasks")
+	return g
 }

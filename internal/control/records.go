@@ -20,6 +20,9 @@ import (
 type jobRecord struct {
 	Number    job.Number `json:"n"`
 	UUID      string     `json:"id"`
+	Parent    job.Number `json:"parent,omitempty"`
+	Index     int        `json:"index,omitempty"`
+	Tasks     *tasksWord `json:"tasks,omitempty"`
 	Name      string     `json:"name"`
 	Owner     *Owner     `json:"owner"`
 	Request   *Request   `json:"request"`
@@ -30,10 +33,12 @@ type jobRecord struct {
 	Submitted sched.Time `json:"submitted"`
 	Since     sched.Time `json:"since"`
 	Started   sched.Time `json:"started,omitempty"`
+	First     sched.Time `json:"first,omitempty"`
 	Ended     sched.Time `json:"ended,omitempty"`
 	UsedRun   sched.Time `json:"usedRun,omitempty"`
 	Expected  sched.Time `json:"expected,omitempty"`
 	Tries     uint32     `json:"tries,omitempty"`
+	Retried   *Retried   `json:"retried,omitempty"`
 	Attempt   *Attempt   `json:"attempt,omitempty"`
 	Ending    *Ending    `json:"ending,omitempty"`
 	Sealed    bool       `json:"sealed,omitempty"`
@@ -48,12 +53,14 @@ type jobRecord struct {
 	Used accounting.Amount `json:"used,omitzero"`
 }
 
-func encodeJob(j *Job) []byte {
+func encodeJob(j *Job) []byte { return encodeJobAs(j, j.Tasks.word()) }
+
+func encodeJobAs(j *Job, tasks *tasksWord) []byte {
 	v, err := json.Marshal(jobRecord{
-		Number: j.Number, UUID: hex.EncodeToString(j.UUID[:]), Name: j.Name, Owner: j.Owner, Request: j.Request,
+		Number: j.Number, UUID: hex.EncodeToString(j.UUID[:]), Parent: j.Parent, Index: j.Index, Tasks: tasks, Name: j.Name, Owner: j.Owner, Request: j.Request,
 		State: j.State, Reason: j.Reason, Text: j.Text, Version: j.Version,
-		Submitted: j.Submitted, Since: j.Since, Started: j.Started, Ended: j.Ended, UsedRun: j.UsedRun, Expected: j.Expected,
-		Tries: j.Tries, Attempt: j.Attempt, Ending: j.Ending, Sealed: j.Sealed, Waits: j.Waits, Secrets: j.Secrets,
+		Submitted: j.Submitted, Since: j.Since, Started: j.Started, First: j.First, Ended: j.Ended, UsedRun: j.UsedRun, Expected: j.Expected,
+		Tries: j.Tries, Retried: j.Retried, Attempt: j.Attempt, Ending: j.Ending, Sealed: j.Sealed, Waits: j.Waits, Secrets: j.Secrets,
 		Restart: j.Restart, Next: j.Next, Doc: j.Doc, Cron: j.Cron, Template: j.Template,
 		Used: j.Used,
 	})
@@ -71,9 +78,9 @@ func DecodeJob(v []byte) (*Job, error) {
 		return nil, fmt.Errorf("decode job record %d: fields are missing", r.Number)
 	}
 	j := &Job{
-		Number: r.Number, Name: r.Name, Owner: r.Owner, Request: r.Request, State: r.State, Reason: r.Reason, Text: r.Text,
-		Version: r.Version, Submitted: r.Submitted, Since: r.Since, Started: r.Started, Ended: r.Ended, UsedRun: r.UsedRun, Expected: r.Expected,
-		Tries: r.Tries, Attempt: r.Attempt, Ending: r.Ending, Sealed: r.Sealed, Waits: r.Waits, Secrets: r.Secrets,
+		Number: r.Number, Parent: r.Parent, Index: r.Index, Name: r.Name, Owner: r.Owner, Request: r.Request, State: r.State, Reason: r.Reason, Text: r.Text,
+		Version: r.Version, Submitted: r.Submitted, Since: r.Since, Started: r.Started, First: r.First, Ended: r.Ended, UsedRun: r.UsedRun, Expected: r.Expected,
+		Tries: r.Tries, Retried: r.Retried, Attempt: r.Attempt, Ending: r.Ending, Sealed: r.Sealed, Waits: r.Waits, Secrets: r.Secrets,
 		Restart: r.Restart, Next: r.Next, Doc: r.Doc, Cron: r.Cron, Template: r.Template,
 		Used: r.Used,
 	}
@@ -82,6 +89,9 @@ func DecodeJob(v []byte) (*Job, error) {
 		return nil, fmt.Errorf("decode job record %d: bad UUID %q", r.Number, r.UUID)
 	}
 	copy(j.UUID[:], id)
+	if j.Tasks, err = r.Tasks.tasks(); err != nil {
+		return nil, fmt.Errorf("decode job record %d: %w", r.Number, err)
+	}
 	return j, nil
 }
 
@@ -122,6 +132,8 @@ func (c *Controller) Load(r Record) error {
 		j.Request.Shape = c.intern.shape(j.Request.Shape)
 		j.Request = c.intern.request(*j.Request)
 		c.insertLoaded(j)
+	case KindTasks:
+		c.loading[r.Job] = append(c.loading[r.Job], r)
 	case KindNode:
 		var n nodeRecord
 		if err := json.Unmarshal(r.Value, &n); err != nil {
@@ -164,10 +176,17 @@ func (c *Controller) Loaded(now sched.Time) error {
 		v.Version = c.epoch<<32 | c.versions
 		c.setNode(v)
 	}
+	if err := c.loadArrays(); err != nil {
+		return err
+	}
 	for j := range c.jobs.all() {
+		c.queued += j.queued()
+		if !j.State.Final() {
+			c.watchLimit(j)
+		}
 		switch {
+		case j.Tasks != nil:
 		case j.State == job.Queued:
-			c.queued++
 			c.enqueue(now, j)
 		case j.State.Active():
 			if err := c.loadActive(j); err != nil {

@@ -114,7 +114,9 @@ func TestScenarios(t *testing.T) {
 //
 //	node n1 cpus=8 gpus=2 model=H100 [cluster=1] [instance=x]
 //	submit a cpus=1 [gpus=1] [user=u] [project=vision] [hold] [restartable] [limit=60] [uuid=1]; see also world.flow
-//	status 1 running [rank=0] [node=n1] [attempt=1] [code=0] [signal=9] [reason=OOM]
+//	    with "gbatch" of its document below, and as "limit" its maxDuration
+//	act cancel 1_[3-9]
+//	status 1 running [rank=0] [node=n1] [attempt=1] [code=0] [signal=9] [reason=OOM] [began=0]
 //	cancel|hold|release|pause|unpause 1
 //	resize 1 [cpus=2] [mem=4] | resized 1 [error=x] | usage
 //	prepulls n1 | prepulled n1 job=1 [error=x]
@@ -122,7 +124,7 @@ func TestScenarios(t *testing.T) {
 //	wait 10s
 //	restart
 //	drain n1 reason=x [gpu=0] | resume n1 [gpu=0] | reserve r in=60 until=120 node=n1 [gpus=0/2] [each=1] [maintenance]
-//	show 1 | queue | orders n1 | why 1
+//	show 1 | queue | left 1 | orders n1 | why 1
 func (w *world) command(d *datadriven.TestData) string {
 	arg := func(name, missing string) string {
 		for _, a := range d.CmdArgs {
@@ -166,6 +168,9 @@ func (w *world) command(d *datadriven.TestData) string {
 		if s := number("maxqueued", "0"); s > 0 {
 			spec.Gbatch = &job.Gbatch{MaxQueued: job.Duration(s)}
 		}
+		if d.Input != "" {
+			w.document(spec, d)
+		}
 		var id [16]byte
 		copy(id[:], arg("uuid", first))
 		w.flow(spec, arg, number)
@@ -177,6 +182,8 @@ func (w *world) command(d *datadriven.TestData) string {
 			d.Cmd = "resume"
 		}
 		return w.answer(w.apply(Act{Action: Action(d.Cmd), Numbers: []job.Number{job.Number(atoi(w.t, first))}, By: arg("by", "ann")}))
+	case "act":
+		return w.actTasks(first, d.CmdArgs[1].Key)
 	case "schedule":
 		w.schedule()
 		return w.queue()
@@ -203,6 +210,8 @@ func (w *world) command(d *datadriven.TestData) string {
 		return w.prepulls(first)
 	case "prepulled":
 		return w.prepulled(first, job.Number(number("job", "0")), arg("error", ""))
+	case "left":
+		return fmt.Sprintf("%d s\n", w.c.job(job.Number(atoi(w.t, first))).LimitLeft()/sched.Second)
 	case "orders":
 		return w.orders(first)
 	case "show":
@@ -238,7 +247,7 @@ func atoi(t *testing.T, s string) int {
 }
 
 func exitArgs(arg func(string, string) string, number func(string, string) int) *job.Exit {
-	e := &job.Exit{Code: number("code", "0"), Signal: number("signal", "0"), Reason: job.Reason(arg("reason", "")), StartedMS: 1}
+	e := &job.Exit{Code: number("code", "0"), Signal: number("signal", "0"), Reason: job.Reason(arg("reason", "")), StartedMS: int64(number("began", "1"))}
 	if e.Reason == "" && e.Signal != 0 {
 		e.Reason = job.Signal
 	}
@@ -261,7 +270,7 @@ func (w *world) status(n job.Number, phase job.Phase, rank, attempt int, node st
 	if j == nil || (j.Attempt == nil && (attempt == 0 || node == "")) {
 		return "it has not started\n"
 	}
-	id := job.RankID{Job: n, Rank: uint32(rank), Attempt: uint32(attempt)}
+	id := job.RankID{Job: n, Task: uint32(j.Index), Rank: uint32(rank), Attempt: uint32(attempt)}
 	if attempt == 0 && j.Attempt != nil {
 		id.Attempt = j.Attempt.Attempt
 	}
@@ -271,6 +280,7 @@ func (w *world) status(n job.Number, phase job.Phase, rank, attempt int, node st
 	st := job.RankStatus{ID: id, Phase: phase}
 	if phase == job.PhaseEnded {
 		exit.EndedMS = int64(w.now)
+		exit.StartedMS *= int64(w.now)
 		st.Exit = exit
 	}
 	v := w.c.node(node)
@@ -325,6 +335,9 @@ func (w *world) queue() string {
 	var b strings.Builder
 	for j := range w.c.View(w.now).All() {
 		fmt.Fprintf(&b, "%d %s %s", j.Number, j.Name, j.State)
+		if j.Parent > 0 {
+			fmt.Fprintf(&b, " task %s", j.ID())
+		}
 		if j.State.Active() {
 			for _, r := range j.Attempt.Ranks {
 				fmt.Fprintf(&b, " %s:%s", r.Alloc.Node, r.Phase)
@@ -344,6 +357,9 @@ func (w *world) queue() string {
 func (w *world) show(n job.Number) string {
 	j := w.c.job(n)
 	s := fmt.Sprintf("%s tries=%d", j.State, j.Tries)
+	if t := j.Tasks; t != nil {
+		s = fmt.Sprintf("%s %s", j.State, w.tasks(t))
+	}
 	if j.Reason != "" {
 		s += fmt.Sprintf(" %s (%s): %s", j.Reason, j.Reason.Class(), j.Text)
 	}

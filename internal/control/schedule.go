@@ -26,6 +26,9 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 				reason = job.NotAfter
 			}
 		}
+		if a := c.arrays[j.Parent]; a != nil { // no task has started in time
+			a.whole = &Ending{Then: job.Failed, Reason: reason, Text: r.Reason.Text}
+		}
 		c.change(now, j, r.Reason.Text, func(j *Job) { j.State, j.Reason, j.Text = job.Failed, reason, r.Reason.Text })
 	}
 	for _, h := range plan.Halts {
@@ -44,7 +47,7 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 	c.dirty = len(plan.Rejects) > 0
 	c.plan, c.planned = &plan, now
 	c.planImages(now)
-	c.settle(now)
+	c.endStep(now)
 	c.recordUsage()
 	return c.out
 }
@@ -65,6 +68,12 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 		at.Image = j.Attempt.Image
 	case j.Restart != nil:
 		at.Image = j.Restart.Image
+	}
+	if j.Request.LimitScope == job.LimitJob {
+		at.Limit = j.Request.Limit
+		if end := c.limitEnd(j); end > 0 {
+			at.Limit = max(end-now, 1)
+		}
 	}
 	names := make([]string, len(s.Ranks))
 	for i, a := range s.Ranks {

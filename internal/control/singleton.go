@@ -27,7 +27,7 @@ func (c *Controller) earlier(name, user string, before job.Number) job.Number {
 	list, ok := c.namesakes[k]
 	if !ok {
 		for j := range c.jobs.all() {
-			if j.Name == name && j.Owner.User == user && c.live(j.Number) {
+			if j.Name == name && j.Owner.User == user && j.Parent == 0 && c.live(j.Number) {
 				list = append(list, j.Number)
 			}
 		}
@@ -57,7 +57,7 @@ func (c *Controller) keepNamesakes(k nameKey, list []job.Number) {
 func (c *Controller) addNamesake(j *Job) {
 	k := nameKey{j.Owner.User, j.Name}
 	list, ok := c.namesakes[k]
-	if !ok || !c.live(j.Number) {
+	if !ok || !c.live(j.Number) || j.Parent > 0 { // an array stands for its tasks
 		return
 	}
 	list = append(list, j.Number)

@@ -85,9 +85,13 @@ func (t *table) snapshot() table {
 }
 
 // all yields the jobs by number.
-func (t *table) all() iter.Seq[*Job] {
+func (t *table) all() iter.Seq[*Job] { return t.from(0) }
+
+// from yields those on the page of a number and later.
+func (t *table) from(n job.Number) iter.Seq[*Job] {
 	return func(yield func(*Job) bool) {
-		for _, pg := range t.pages {
+		skip := min(max(uint64(n)/pageSize, t.first)-t.first, uint64(len(t.pages)))
+		for _, pg := range t.pages[skip:] {
 			if pg == nil {
 				continue
 			}

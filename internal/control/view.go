@@ -56,5 +56,9 @@ func (v *View) Waiting(j *Job) sched.Reason {
 	if v.Plan == nil {
 		return sched.Reason{Code: sched.CodeNotYetEvaluated, Text: "no round has looked at it yet"}
 	}
-	return v.Plan.ReasonFor(j.ref)
+	r := v.Plan.ReasonFor(j.ref)
+	if j.Retried != nil && r.Code == sched.CodeBeginTime && j.Retried.Until > v.Now {
+		r.Text = "waits for its next try: " + j.Text
+	}
+	return r
 }

@@ -23,8 +23,8 @@ func toTime(t sched.Time) time.Time {
 
 func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
 	out := api.Job{
-		Number: j.Number, UUID: uuid.UUID(j.UUID).String(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project,
-		State: j.State, Reason: string(j.Reason), ReasonText: j.Text,
+		ID: j.ID(), Number: j.Number, UUID: uuid.UUID(j.UUID).String(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project,
+		State: j.Status(), Reason: string(j.Reason), ReasonText: j.Text,
 		Submitted: toTime(j.Submitted), Started: toTime(j.Started), Ended: toTime(j.Ended),
 		LimitS: int64(j.Request.Limit / 1000), Cluster: j.Request.Shape.Cluster, Priority: int64(j.Request.Priority), QOS: j.Owner.QOS,
 	}
@@ -39,7 +39,13 @@ func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
 	ranks := int64(sh.Nodes)
 	out.CPUs, out.MemBytes = int(ranks*sh.MilliCPU/1000), ranks*sh.MemMiB<<20
 	out.GPUs = float64(ranks*sh.MilliGPU) / 1000
+	if j.Parent > 0 {
+		out.Parent, out.Task = j.Parent, &j.Index
+	}
 	switch {
+	case j.Tasks != nil: // see tasksToAPI
+	case j.Parent > 0 && j.Number == 0 && j.State == job.Queued:
+		out.Reason, out.ReasonText = string(control.CodeArrayLimit), "it comes into the queue when others of its array have started or ended"
 	case j.State == job.Queued:
 		r := v.Waiting(j)
 		out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, toTime(r.At)
@@ -167,7 +173,7 @@ func nodeToAPI(v *control.View, n *control.Node) api.Node {
 func countJobs(v *control.View) map[job.State]int {
 	out := map[job.State]int{}
 	for j := range v.All() {
-		out[j.State]++
+		out[j.Status()]++
 	}
 	return out
 }

@@ -22,8 +22,11 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (*body[api.Expla
 	if !s.mayTouch(caller(ctx), j.Owner) {
 		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", j.Number, j.Owner.Project)}
 	}
-	out := api.Explanation{Number: j.Number, State: j.State}
+	out := api.Explanation{ID: j.ID(), Number: j.Number, State: j.Status()}
 	if j.State != job.Queued {
+		return &body[api.Explanation]{out}, nil
+	}
+	if j = s.waitingTask(&out, j); j == nil {
 		return &body[api.Explanation]{out}, nil
 	}
 	err = s.loop.ask(ctx, func(c *control.Controller, now sched.Time) {

@@ -48,9 +48,13 @@ func (f filter) matches(j *control.Job, private func(*control.Owner) bool) bool 
 	return (f.User == "" || f.User == j.Owner.User) &&
 		(f.Project == "" || f.Project == j.Owner.Project) &&
 		(f.Name == "" || f.Name == j.Name && !private(j.Owner)) &&
-		(f.State == "" || slices.Contains(strings.Split(strings.ToUpper(f.State), ","), string(j.State))) &&
+		(f.State == "" || f.hasState(j.Status())) &&
 		(f.Node == "" || j.On(f.Node)) &&
 		(f.Cluster == 0 || f.Cluster == j.Request.Shape.Cluster)
+}
+
+func (f filter) hasState(st job.State) bool {
+	return slices.Contains(strings.Split(strings.ToUpper(f.State), ","), string(st))
 }
 
 func (s *Server) list(ctx context.Context, f *filter) (*body[api.JobList], error) {
@@ -60,9 +64,10 @@ func (s *Server) list(ctx context.Context, f *filter) (*body[api.JobList], error
 	id := caller(ctx)
 	v := s.loop.view.Load()
 	private := func(o *control.Owner) bool { return !s.mayTouch(id, o) }
+	sums := v.Summaries()
 	var found []*control.Job
 	for j := range v.All() {
-		if (f.All || f.State != "" || !j.State.Final()) && f.matches(j, private) {
+		if (f.All || f.State != "" || !j.State.Final()) && f.lists(j, sums, private) {
 			found = append(found, j)
 		}
 	}
@@ -72,7 +77,7 @@ func (s *Server) list(ctx context.Context, f *filter) (*body[api.JobList], error
 		found = found[:f.Limit]
 	}
 	for _, j := range found {
-		out.Jobs = append(out.Jobs, s.toAPI(v, id, j))
+		out.Jobs = append(out.Jobs, s.row(v, id, j, sums[j.Number]))
 	}
 	return &body[api.JobList]{out}, nil
 }
@@ -102,6 +107,9 @@ func (s *Server) find(text string) (*control.Job, error) {
 	}
 	if refusal.Code != control.NotFound {
 		return nil, refused(refusal)
+	}
+	if n, set, ok := control.ParseTask(text); ok && set.Len() == 1 {
+		return s.pastTask(n, set[0].First, refusal)
 	}
 	n, ok := control.ParseNumber(text)
 	if !ok {
@@ -160,8 +168,8 @@ func (s *Server) waitChange(ctx context.Context, j *control.Job, in *showInput) 
 	late := time.NewTimer(time.Duration(in.Wait) * time.Second)
 	defer late.Stop()
 	for {
-		ring, done := s.loop.jobs.wait(j.Number)
-		if now := s.loop.view.Load().Job(j.Number); now != nil {
+		ring, done := s.loop.jobs.wait(cmp.Or(j.Number, j.Parent)) // of a task that is no job yet: its array
+		if now, _ := s.loop.view.Load().Find(j.ID()); now != nil {
 			j = now
 		}
 		if j.Version != in.Version {
@@ -190,6 +198,7 @@ func (s *Server) detail(id identity, j *control.Job) (api.JobDetail, error) {
 	if j.State.Final() {
 		d.Class = j.Reason.Class()
 	}
+	s.tasksToAPI(&d.Job, id, v, j)
 	var err error
 	if d.Spec, err = s.document(j); err != nil {
 		return d, err
@@ -240,8 +249,10 @@ func (s *Server) jobLog(ctx context.Context, in *logInput) (*huma.StreamResponse
 		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", j.Number, j.Owner.Project)}
 	}
 	switch {
+	case j.Tasks != nil:
+		return nil, arrayHasNone(j, "log", "glog")
 	case j.Attempt == nil:
-		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %d is %s and has not started: there is no log yet", j.Number, j.State),
+		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %s is %s and has not started: there is no log yet", j.ID(), j.State),
 			Hint: "`gqueue show` says why it waits"}
 	case in.Rank >= len(j.Attempt.Ranks):
 		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}

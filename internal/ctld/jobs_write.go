@@ -155,8 +155,23 @@ func (s *Server) act(ctx context.Context, in *actInput) (*body[api.ActionRespons
 	if err != nil || in.Body.Count {
 		return &body[api.ActionResponse]{out}, err
 	}
-	for part := range slices.Chunk(targets, actChunk) {
-		ev := control.Act{Action: control.Action(in.Action), By: id.user, Operator: id.admin(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Priority: in.Body.Priority}
+	order := control.Act{Action: control.Action(in.Action), By: id.user, Operator: id.admin(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Priority: in.Body.Priority}
+	whole := targets[:0:0]
+	for _, t := range targets {
+		if t.tasks == nil {
+			whole = append(whole, t)
+			continue
+		}
+		ev := control.ActTasks{Act: order, Parent: t.number, Indexes: t.tasks}
+		ev.Admin = t.admin
+		answer, err := s.loop.do(ctx, ev)
+		if err != nil {
+			return nil, s.fail(err)
+		}
+		takeOutcome(&out.Results[t.result], answer.(control.Outcome))
+	}
+	for part := range slices.Chunk(whole, actChunk) {
+		ev := order
 		for _, t := range part {
 			ev.Numbers = append(ev.Numbers, t.number)
 			ev.Admin = ev.Admin || t.admin
@@ -166,21 +181,25 @@ func (s *Server) act(ctx context.Context, in *actInput) (*body[api.ActionRespons
 			return nil, s.fail(err)
 		}
 		for i, o := range answer.([]control.Outcome) {
-			r := &out.Results[part[i].result]
-			r.Before, r.After, r.Message = o.Before, o.After, o.Message
-			if o.Refusal != nil {
-				r.Error = refused(o.Refusal)
-			}
+			takeOutcome(&out.Results[part[i].result], o)
 		}
 	}
 	return &body[api.ActionResponse]{out}, nil
+}
+
+func takeOutcome(r *api.ActionResult, o control.Outcome) {
+	r.Before, r.After, r.Message = o.Before, o.After, o.Message
+	if o.Refusal != nil {
+		r.Error = refused(o.Refusal)
+	}
 }
 
 // target is a job to act on and where its outcome goes.
 type target struct {
 	number job.Number
 	result int
-	admin  bool // the caller is not its owner
+	admin  bool        // the caller is not its owner
+	tasks  job.Indexes // of an array; empty: all of the job
 }
 
 // targets resolves what an action names. Jobs that the caller may not touch
@@ -191,10 +210,19 @@ func (s *Server) targets(id identity, in *actInput) (api.ActionResponse, []targe
 	q := in.Body
 	v := s.loop.view.Load()
 	add := func(text string, j *control.Job) {
-		ts = append(ts, target{j.Number, len(out.Results), id.user != j.Owner.User})
+		ts = append(ts, target{number: j.Number, result: len(out.Results), admin: id.user != j.Owner.User})
 		out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number})
 	}
 	for _, text := range q.IDs {
+		if n, set, ok := control.ParseTask(text); ok {
+			t, result := s.taskTarget(id, text, n, set)
+			if t != nil {
+				t.result = len(out.Results)
+				ts = append(ts, *t)
+			}
+			out.Results = append(out.Results, result)
+			continue
+		}
 		j, refusal := v.Find(text)
 		switch {
 		case refusal != nil:
@@ -214,9 +242,13 @@ func (s *Server) targets(id identity, in *actInput) (api.ActionResponse, []targe
 		if err := f.check(); err != nil {
 			return out, nil, err
 		}
+		sums := v.Summaries()
 		for j := range v.All() {
-			if !j.State.Final() && f.matches(j, func(*control.Owner) bool { return false }) && s.mayTouch(id, j.Owner) {
-				add(fmt.Sprint(j.Number), j)
+			if !j.State.Final() && f.lists(j, sums, func(*control.Owner) bool { return false }) && s.mayTouch(id, j.Owner) {
+				add(j.ID(), j)
+				if j.Tasks != nil && f.State != "" { // those that wait; the others match by themselves
+					ts[len(ts)-1].tasks = sums[j.Number].Waiting
+				}
 			}
 		}
 	}

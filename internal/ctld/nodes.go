@@ -149,6 +149,7 @@ func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 		Digest: j.Attempt.Image,
 	}
 	s.gang(o, j)
+	s.array(o, j)
 	if x := j.Restart; x != nil {
 		o.Restarts, o.Initial = int(x.Tries), uuid.UUID(x.Initial).String()
 	}

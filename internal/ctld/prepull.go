@@ -17,7 +17,7 @@ func (s *Server) prepulls(v *control.View, n *control.Node) []api.Prepull {
 		if j == nil || j.State != job.Queued {
 			continue
 		}
-		doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: j.Number})
+		doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: j.Document()})
 		var spec job.Spec
 		if err != nil || !ok || json.Unmarshal(doc, &spec) != nil || spec.Request.Docker.Image == "" {
 			continue
@@ -26,8 +26,8 @@ func (s *Server) prepulls(v *control.View, n *control.Node) []api.Prepull {
 		if j.Attempt != nil {
 			q.Digest = j.Attempt.Image
 		}
-		if j.Sealed {
-			kept, err := s.unseal(j.Number)
+		if p := v.Job(j.Parent); j.Sealed || p != nil && p.Sealed {
+			kept, err := s.unseal(j.Document())
 			if err != nil {
 				continue
 			}

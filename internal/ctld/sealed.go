@@ -50,8 +50,14 @@ func (s *Server) unseal(n job.Number) (sealed, error) {
 
 // addSecrets completes an order with what the node has to have and has not.
 func (s *Server) addSecrets(o *api.Order, j *control.Job, has uint32) error {
-	registry := o.Run != nil && j.Sealed
-	secrets := j.Secrets > 0 && j.Secrets != has
+	owner := j
+	if j.Parent > 0 {
+		if owner = s.loop.view.Load().Job(j.Parent); owner == nil {
+			return fmt.Errorf("task %s runs and its array is gone", j.ID())
+		}
+	}
+	registry := o.Run != nil && owner.Sealed
+	secrets := owner.Secrets > 0 && owner.Secrets != has
 	if !registry && !secrets {
 		return nil
 	}
@@ -63,7 +69,7 @@ func (s *Server) addSecrets(o *api.Order, j *control.Job, has uint32) error {
 		o.Run.Registry = &kept.Credential
 	}
 	if secrets {
-		o.Secrets = &api.Secrets{Version: j.Secrets, Values: kept.Secrets}
+		o.Secrets = &api.Secrets{Version: owner.Secrets, Values: kept.Secrets}
 	}
 	return nil
 }
@@ -140,7 +146,7 @@ func (s *Server) trySecrets(ctx context.Context, id identity, j *control.Job, va
 		return nil, nil
 	}
 	out := api.SecretsResponse{Number: j.Number, Version: done.Version, State: done.State, Message: "the job starts with them"}
-	if done.State.Active() {
+	if done.State.Active() { // of an array: tasks run
 		out.Message = "the files in " + job.SecretsDir + " are being replaced; processes that run keep the variables that they were started with"
 	}
 	return &body[api.SecretsResponse]{out}, nil

@@ -73,8 +73,10 @@ func (s *Server) streamTo(r *http.Request, kind string) (node string, req api.St
 		}
 	}
 	switch {
+	case j.Tasks != nil:
+		return "", req, arrayHasNone(j, "container", "gexec")
 	case !j.State.Active() || j.Attempt == nil:
-		return "", req, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %d is %s: it can be entered only while it runs", j.Number, j.State)}
+		return "", req, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %s is %s: it can be entered only while it runs", j.ID(), j.State)}
 	case rank >= len(j.Attempt.Ranks):
 		return "", req, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}
 	case j.Attempt.Ranks[rank].Phase != job.PhaseRunning:

@@ -39,7 +39,7 @@ func TestDocs(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range Environment(EnvInput{Spec: &Spec{}, Tasks: 2, GPUs: []int{0}, Addresses: []string{"a", "b"}, MasterPort: 1}) {
+	for _, v := range Environment(EnvInput{Spec: &Spec{Gbatch: &Gbatch{Source: "kubernetes"}}, Array: &ArrayTask{}, GPUs: []int{0}, Addresses: []string{"a", "b"}, MasterPort: 1}) {
 		if name, _, _ := strings.Cut(v, "="); !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("variable %s is not described", name)
 		}

@@ -16,9 +16,9 @@ type EnvInput struct {
 	User         string
 	Project      string
 	ProjectGID   int
-	Tasks        int    // tasks of the job; more than 1: an array
-	RestartCount int    // times that the job, and those that it continues, were started before
-	Initial      string // UUID of the first job that it continues; empty: none
+	Array        *ArrayTask // nil: the job is no task of an array
+	RestartCount int        // times that the job, and those that it continues, were started before
+	Initial      string     // UUID of the first job that it continues; empty: none
 
 	ClusterID  int
 	Node       string // name of the node
@@ -106,10 +106,11 @@ func gpulabVariables(in EnvInput) []variable {
 
 func gbatchVariables(in EnvInput) []variable {
 	return []variable{
+		{"GBATCH_JOB_ID", jobID(in)},
 		{"GBATCH_JOB_NUMBER", formatUint(uint64(in.ID.Job))},
 		{"GBATCH_JOB_NAME", in.Spec.Name},
 		{"GBATCH_TASK", formatUint(uint64(in.ID.Task))},
-		{"GBATCH_NUM_TASKS", strconv.Itoa(max(1, in.Tasks))},
+		{"GBATCH_NUM_TASKS", strconv.Itoa(numTasks(in))},
 		{"GBATCH_ATTEMPT", formatUint(uint64(in.ID.Attempt))},
 		{"GBATCH_RESTART_COUNT", strconv.Itoa(in.RestartCount)},
 		{"GBATCH_INITIAL_JOB_ID", cmp.Or(in.Initial, in.UUID)},
@@ -159,15 +160,43 @@ func slurmVariables(in EnvInput) []variable {
 			variable{"SLURM_GPUS_ON_NODE", strconv.Itoa(len(in.GPUs))},
 			variable{"SLURM_JOB_GPUS", joinInts(in.GPUs)})
 	}
-	if in.Tasks > 1 {
-		vs = append(vs,
-			variable{"SLURM_ARRAY_JOB_ID", job},
-			variable{"SLURM_ARRAY_TASK_ID", formatUint(uint64(in.ID.Task))},
-			variable{"SLURM_ARRAY_TASK_COUNT", strconv.Itoa(in.Tasks)},
-			variable{"SLURM_ARRAY_TASK_MIN", "0"},
-			variable{"SLURM_ARRAY_TASK_MAX", strconv.Itoa(in.Tasks - 1)})
+	return append(vs, arrayVariables(in)...)
+}
+
+// arrayVariables tell a task which one it is, in Slurm's words, and for jobs that
+// come from there in Kubernetes'. Slurm's are set for a task alone: scripts find
+// out by them that they are one.
+func arrayVariables(in EnvInput) []variable {
+	a := in.Array
+	var vs []variable
+	if g := in.Spec.Gbatch; g != nil && (g.Source == "ccluster" || g.Source == "kubernetes") {
+		vs = append(vs, variable{"JOB_COMPLETION_INDEX", formatUint(uint64(in.ID.Task))}, variable{"JOB_COMPLETIONS", strconv.Itoa(numTasks(in))})
 	}
-	return vs
+	if a == nil {
+		return vs
+	}
+	return append(vs, []variable{
+		{"SLURM_ARRAY_JOB_ID", formatUint(uint64(a.Parent))},
+		{"SLURM_ARRAY_TASK_ID", strconv.Itoa(a.Index)},
+		{"SLURM_ARRAY_TASK_COUNT", strconv.Itoa(a.Count)},
+		{"SLURM_ARRAY_TASK_MIN", strconv.Itoa(a.First)},
+		{"SLURM_ARRAY_TASK_MAX", strconv.Itoa(a.Last)},
+	}...)
+}
+
+// jobID is what people type for the job: its number, or for a task 123_7.
+func jobID(in EnvInput) string {
+	if a := in.Array; a != nil {
+		return formatUint(uint64(a.Parent)) + "_" + strconv.Itoa(a.Index)
+	}
+	return formatUint(uint64(in.ID.Job))
+}
+
+func numTasks(in EnvInput) int {
+	if in.Array == nil {
+		return 1
+	}
+	return in.Array.Count
 }
 
 // gangVariables tell the ranks of a gang where to meet.

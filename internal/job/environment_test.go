@@ -23,7 +23,8 @@ func TestEnvironment(t *testing.T) {
 	gang := plain
 	gang.Spec = &Spec{Name: "train", Request: Request{Resources: Resources{GPUs: -1}}}
 	gang.ID = RankID{Job: 7, Task: 3, Attempt: 2, Rank: 1}
-	gang.Tasks, gang.RestartCount = 10, 1
+	gang.Array, gang.RestartCount = &ArrayTask{Parent: 5, Index: 3, First: 1, Last: 19, Count: 10}, 1
+	gang.Spec.Gbatch = &Gbatch{Source: "kubernetes"}
 	gang.Nodes, gang.Addresses, gang.MasterPort = []string{"gpu1", "gpu2"}, []string{"10.0.0.1", "10.0.0.2"}, 29500
 	gang.GPUs, gang.GPUUUIDs = []int{0, 1}, []string{"GPU-0", "GPU-1"}
 	share := plain

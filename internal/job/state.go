@@ -1,6 +1,9 @@
 package job
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // State is a job's state, with GPULab's names.
 type State string
@@ -59,13 +62,18 @@ var moves = map[State][]State{
 
 // CanMove says whether the transition table has the step from -> to.
 func CanMove(from, to State) bool {
-	for _, s := range moves[from] {
-		if s == to {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(moves[from], to)
 }
+
+// parentMoves is the table of a job with tasks: its tasks hold allocations and
+// it never does, so it only waits until they are over.
+var parentMoves = map[State][]State{
+	OnHold: {Queued, Finished, Failed, Cancelled},
+	Queued: {OnHold, Finished, Failed, Cancelled},
+}
+
+// CanMoveParent is CanMove for a job with tasks.
+func CanMoveParent(from, to State) bool { return slices.Contains(parentMoves[from], to) }
 
 // MoveError is a step that the transition table does not have.
 type MoveError struct{ From, To State }

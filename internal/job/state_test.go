@@ -93,3 +93,16 @@ func TestRankID(t *testing.T) {
 		}
 	}
 }
+
+// TestParentTransitionTable: a job with tasks is never active, and can end
+// from both states that it can be in.
+func TestParentTransitionTable(t *testing.T) {
+	for _, from := range States {
+		for _, to := range States {
+			want := from.Pending() && from != to && (to.Pending() || to == Finished || to == Failed || to == Cancelled)
+			if got := CanMoveParent(from, to); got != want {
+				t.Errorf("%s -> %s is %v, want %v", from, to, got, want)
+			}
+		}
+	}
+}

@@ -17,6 +17,35 @@ type Tasks struct {
 	EnoughCount   int    `json:"enoughCount,omitempty"`   // this many (of these) have succeeded
 }
 
+// ArrayTask is what a task is told of the array that it is one of.
+type ArrayTask struct {
+	Parent Number `json:"parent"` // number of the array
+	Index  int    `json:"index"`
+	First  int    `json:"first"` // lowest and highest index of all
+	Last   int    `json:"last"`
+	Count  int    `json:"count"`
+}
+
+// Tasks are those of the job; nil: it is no array.
+func (s *Spec) Tasks() *Tasks {
+	if s.Gbatch == nil {
+		return nil
+	}
+	return s.Gbatch.Tasks
+}
+
+// Len is the number of tasks; of a job that is no array 1.
+func (t *Tasks) Len() int {
+	if t == nil {
+		return 1
+	}
+	set, err := ParseIndexes(t.Indexes)
+	if err != nil {
+		return 1
+	}
+	return set.Len()
+}
+
 // MaxTasks bounds the tasks of one job.
 const MaxTasks = 100_000
 

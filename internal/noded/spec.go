@@ -77,6 +77,7 @@ func (r *rank) envInput() job.EnvInput {
 		Spec: &r.order.Spec, ID: r.id,
 		UUID: r.order.UUID, User: r.order.User, Project: r.order.Project, ProjectGID: r.order.ProjectGID,
 		RestartCount: r.order.Restarts + int(r.id.Attempt) - 1, Initial: r.order.Initial,
+		Array:       r.order.Array,
 		ClusterID:   r.a.cfg.ClusterID,
 		Node:        r.a.cfg.Name,
 		DNSName:     r.a.host.dns,

@@ -22,7 +22,7 @@ func key(r control.Record) []byte {
 		return append(binary.BigEndian.AppendUint64(k, r.Seq), r.Name...)
 	case control.KindEnded:
 		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(k, r.Seq), uint64(r.Job))
-	case control.KindEvent, control.KindAttempt:
+	case control.KindEvent, control.KindAttempt, control.KindTasks:
 		k = binary.BigEndian.AppendUint64(k, uint64(r.Job))
 		return binary.BigEndian.AppendUint64(k, r.Seq)
 	}
@@ -68,7 +68,7 @@ func record(k, v []byte) (control.Record, error) {
 			return bad()
 		}
 		r.Seq = binary.BigEndian.Uint64(k)
-	case control.KindEvent, control.KindAttempt:
+	case control.KindEvent, control.KindAttempt, control.KindTasks:
 		if len(k) != 16 {
 			return bad()
 		}

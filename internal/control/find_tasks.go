@@ -1,0 +1,142 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"strings"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// CodeArrayLimit is why a task waits that is no job yet.
+const CodeArrayLimit sched.Code = "JobArrayTaskLimit"
+
+// ParseTask reads what people write for tasks of an array: 123_7, or 123_[3-9,12].
+func ParseTask(text string) (job.Number, job.Indexes, bool) {
+	number, list, ok := strings.Cut(text, "_")
+	n, isNumber := ParseNumber(number)
+	if !ok || !isNumber {
+		return 0, nil, false
+	}
+	inner, bracketed := strings.CutPrefix(list, "[")
+	if bracketed {
+		if inner, ok = strings.CutSuffix(inner, "]"); !ok {
+			return 0, nil, false
+		}
+	} else if strings.Trim(list, "0123456789") != "" {
+		return 0, nil, false
+	}
+	set, err := job.ParseIndexes(inner)
+	return n, set, err == nil
+}
+
+// Tasks yields the tasks of an array that are jobs in the table, by number.
+func (v *View) Tasks(parent job.Number) iter.Seq[*Job] {
+	return func(yield func(*Job) bool) {
+		for j := range v.jobs.from(parent) {
+			if j.Parent == parent && !yield(j) {
+				return
+			}
+		}
+	}
+}
+
+// findTask finds a task by its array's number and its index. One that is no job
+// yet, or never became one, is shown as a job without a number.
+func (v *View) findTask(parent job.Number, index int) (*Job, *Refusal) {
+	for j := range v.Tasks(parent) {
+		if j.Index == index {
+			return j, nil
+		}
+	}
+	name := fmt.Sprintf("%d_%d", parent, index)
+	p := v.jobs.get(parent)
+	if p == nil {
+		return nil, noSuchJob(name)
+	}
+	return p.PendingTask(index)
+}
+
+// PendingTask is a task of the array that is no job, as it would look as one.
+func (p *Job) PendingTask(index int) (*Job, *Refusal) {
+	if p.Tasks == nil {
+		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("job %d has no tasks", p.Number)}
+	}
+	s, ok := p.Tasks.State(index)
+	if !ok {
+		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("job %d has no task %d", p.Number, index), Hint: "its tasks are " + shortIndexes(p.Tasks.All)}
+	}
+	if s != TaskPending && s != TaskCancelled {
+		return nil, noSuchJob(fmt.Sprintf("%d_%d", p.Number, index)) // it is or was a job, which is not here
+	}
+	j := &Job{
+		UUID: taskUUID(p.UUID, index), Parent: p.Number, Index: index, Doc: p.Document(), Name: p.Name, Owner: p.Owner, Request: p.Request,
+		State: p.State, Submitted: p.Submitted, Since: p.Submitted, Version: p.Version << 32,
+	}
+	if s == TaskCancelled {
+		j.State, j.Reason, j.Text = job.Cancelled, cmp.Or(p.Reason, job.ByUser), "cancelled before it was in the queue"
+		j.Ended = p.Ended
+	}
+	return j, nil
+}
+
+// TaskUUID is the UUID of the task with an index.
+func (p *Job) TaskUUID(index int) [16]byte { return taskUUID(p.UUID, index) }
+
+// Summary is what an array's children say of it.
+type Summary struct {
+	Active  int         // tasks that hold an allocation
+	Waiting job.Indexes // tasks that wait, whether they are jobs yet or not
+	First   *Job        // a task that waits in the queue, nil if none does
+}
+
+// Summarize adds a child to its array's summary.
+func (s *Summary) add(j *Job) {
+	switch {
+	case j.State.Active():
+		s.Active++
+	case j.State.Pending():
+		s.Waiting = s.Waiting.With(j.Index)
+		if s.First == nil && j.State == job.Queued {
+			s.First = j
+		}
+	}
+}
+
+// Summary looks at the tasks of one array.
+func (v *View) Summary(p *Job) Summary {
+	s := Summary{Waiting: p.Tasks.In(TaskPending)}
+	for j := range v.Tasks(p.Number) {
+		s.add(j)
+	}
+	return s
+}
+
+// Summaries looks at all tasks of all arrays that are not over, at once.
+func (v *View) Summaries() map[job.Number]*Summary {
+	out := map[job.Number]*Summary{}
+	for j := range v.All() { // a parent's number is below those of its tasks
+		switch {
+		case j.Tasks != nil && !j.State.Final():
+			out[j.Number] = &Summary{Waiting: j.Tasks.In(TaskPending)}
+		case j.Parent > 0 && out[j.Parent] != nil:
+			out[j.Parent].add(j)
+		}
+	}
+	return out
+}
+
+// WaitingArray is why an array's waiting tasks do not run.
+func (v *View) WaitingArray(p *Job, s Summary) sched.Reason {
+	switch {
+	case s.First != nil:
+		return v.Waiting(s.First)
+	case len(s.Waiting) == 0:
+		return sched.Reason{}
+	case p.Tasks.Parallelism > 0:
+		return sched.Reason{Code: CodeArrayLimit, Text: fmt.Sprintf("at most %d of its tasks may be active at once", p.Tasks.Parallelism)}
+	}
+	return sched.Reason{Code: CodeArrayLimit, Text: "its tasks come into the queue one after the other"}
+}

@@ -1,0 +1,79 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// A run time limit is kept by the node that runs the job. One that counts over
+// the whole job, with waits and all tasks, is kept here.
+
+// limitEnd is when the run time of a job, or of a task's whole array, is over;
+// 0 if it is not counted so or has not begun.
+func (c *Controller) limitEnd(j *Job) sched.Time {
+	first := j.First
+	if p := c.job(j.Parent); j.Parent > 0 && p != nil {
+		first = p.First
+	}
+	if j.Request.LimitScope != job.LimitJob || first == 0 {
+		return 0
+	}
+	return first + j.Request.Limit
+}
+
+// noTimeLeft says whether another attempt would have no time to run.
+func (c *Controller) noTimeLeft(now sched.Time, j *Job) bool {
+	switch j.Request.LimitScope {
+	case job.LimitAttempt:
+		return false
+	case job.LimitJob:
+		end := c.limitEnd(j)
+		return end > 0 && end <= now
+	}
+	used := j.UsedRun
+	if j.Started > 0 {
+		used += max(now-j.Started, 0)
+	}
+	return used >= j.Request.Limit
+}
+
+// watched is a job whose limit the controller keeps.
+type watched struct {
+	at  sched.Time
+	job job.Number
+}
+
+// watchLimit begins to watch a job, or an array, that has run for the first time.
+func (c *Controller) watchLimit(j *Job) {
+	if end := c.limitEnd(j); end > 0 && j.Parent == 0 {
+		w := watched{end, j.Number}
+		at, _ := slices.BinarySearchFunc(c.limits, w, func(a, b watched) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.job, b.job)) })
+		c.limits = slices.Insert(c.limits, at, w)
+	}
+}
+
+// tickLimits ends jobs whose time is over, also while they only wait.
+func (c *Controller) tickLimits(now sched.Time) {
+	for len(c.limits) > 0 && c.limits[0].at <= now {
+		j := c.job(c.limits[0].job)
+		c.limits = c.limits[1:]
+		if j == nil || j.State.Final() {
+			continue
+		}
+		text := fmt.Sprintf("its time limit of %s since it first started is over", job.Duration(j.Request.Limit/sched.Second))
+		how := Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: job.MaxRuntime, Text: text, Then: job.Failed}
+		switch {
+		case j.Ending != nil && j.Ending.Then != job.Queued:
+		case j.Tasks != nil:
+			c.endArray(now, j, how)
+		case j.State.Pending():
+			c.change(now, j, text, func(j *Job) { j.State, j.Reason, j.Text = job.Failed, job.MaxRuntime, text })
+		default:
+			c.end(now, j, how)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// endStep lets all follow that follows from a step: arrays whose tasks changed,
+// and jobs that waited for those that began or ended.
+func (c *Controller) endStep(now sched.Time) {
+	c.settleArrays(now)
+	for c.settle(now); len(c.touched) > 0; c.settle(now) {
+		c.settleArrays(now)
+	}
+}
+
+// settleArrays ends a step: arrays whose tasks changed take it in, end if they
+// must, and fill their windows.
+func (c *Controller) settleArrays(now sched.Time) {
+	for len(c.touched) > 0 {
+		todo := c.touched
+		c.touched = nil
+		slices.Sort(todo)
+		for _, n := range todo {
+			if c.arrays[n] != nil {
+				c.settleArray(now, c.job(n))
+			}
+		}
+	}
+}
+
+func (c *Controller) settleArray(now sched.Time, p *Job) {
+	a := c.arrays[p.Number]
+	p = c.takeIn(now, p, a)
+	if p.Ending == nil {
+		if how := c.verdict(p, a); how != nil {
+			c.endArray(now, p, *how)
+			p = c.job(p.Number)
+		}
+	}
+	if len(a.ended) > 0 {
+		return // it was touched again
+	}
+	if len(a.live) == 0 && p.Tasks.Counts[TaskPending] == 0 {
+		c.finishArray(now, p)
+		return
+	}
+	c.fill(now, p, a)
+}
+
+// takeIn puts into the parent what its children have come to.
+func (c *Controller) takeIn(now sched.Time, p *Job, a *array) *Job {
+	if len(a.ended) == 0 && a.begun == 0 && a.failures == 0 {
+		return p
+	}
+	t := p.Tasks.clone()
+	for _, n := range a.ended {
+		j := c.job(n)
+		at, _ := t.position(j.Index)
+		s := taskEnd(j.State)
+		t.set(at, s)
+		if s == TaskFailed && len(t.First) < firstFailures {
+			t.First = append(slices.Clip(t.First), fmt.Sprintf("%d: %s", j.Index, cmp.Or(j.Text, string(j.Reason))))
+		}
+	}
+	t.Failures += a.failures
+	line, begun := "", p.First == 0 && a.begun > 0
+	if begun {
+		line = "its first task runs"
+	}
+	c.storeTasks(p.Number, t)
+	p = c.change(now, p, line, func(p *Job) {
+		p.Tasks = t
+		if begun {
+			p.First, p.Started = a.begun, a.begun
+		}
+	})
+	a.ended, a.begun, a.failures = nil, 0, 0
+	if begun {
+		c.begunArray(now, p)
+	}
+	return p
+}
+
+// begunArray follows the first start of a task: the array has started in time,
+// and its run time counts from here where all of it counts together.
+func (c *Controller) begunArray(now sched.Time, p *Job) {
+	c.watchLimit(p)
+	c.tell(p)
+	if p.Request.MaxQueued == 0 && p.Request.NotAfter == 0 {
+		return
+	}
+	for _, j := range c.children(p.Number) {
+		if j.State == job.Queued {
+			v := *j
+			c.enqueue(now, &v)
+			c.jobs.put(v.Number, &v)
+		}
+	}
+}
+
+// taskEnd is what a child's end is to its array.
+func taskEnd(s job.State) TaskState {
+	switch s {
+	case job.Finished:
+		return TaskSucceeded
+	case job.Failed:
+		return TaskFailed
+	}
+	return TaskCancelled
+}
+
+// verdict is what ends an array before all of its tasks are over; nil: nothing.
+func (c *Controller) verdict(p *Job, a *array) *Ending {
+	t := p.Tasks
+	switch failed := t.Counts[TaskFailed]; {
+	case a.whole != nil:
+		return a.whole
+	case failed > t.maxFailed():
+		return &Ending{Then: job.Failed, Reason: job.FailedIndexes, Text: t.failures()}
+	case t.early() && t.Enough >= t.needs():
+		return &Ending{Then: job.Finished, Text: fmt.Sprintf("%d of its tasks have succeeded, which is enough", t.Enough)}
+	}
+	return nil
+}
+
+// endArray makes no more jobs of an array's tasks and ends those that are
+// there; when the last is over the array is what how says.
+func (c *Controller) endArray(now sched.Time, p *Job, how Ending) {
+	t := p.Tasks.clone()
+	for at, ok := t.nextPending(); ok; at, ok = t.nextPending() {
+		t.set(at, TaskCancelled)
+	}
+	c.storeTasks(p.Number, t)
+	p = c.change(now, p, how.Text, func(p *Job) { p.Tasks, p.Ending = t, &how })
+	for _, j := range c.children(p.Number) {
+		c.cancelChild(now, j, how.Reason, how.Text)
+	}
+	c.touch(p.Number)
+}
+
+func (c *Controller) cancelChild(now sched.Time, j *Job, why job.Reason, text string) {
+	switch {
+	case j.State.Pending():
+		c.change(now, j, text, func(j *Job) { j.State, j.Reason, j.Text = job.Cancelled, why, text })
+	case j.Ending == nil || j.Ending.Then != job.Cancelled:
+		c.end(now, j, Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: why, Text: text, Then: job.Cancelled})
+	}
+}
+
+// finishArray ends an array whose tasks are all over.
+func (c *Controller) finishArray(now sched.Time, p *Job) {
+	t := p.Tasks
+	how := Ending{Then: job.Finished}
+	switch {
+	case p.Ending != nil:
+		how = *p.Ending
+		if how.Reason == job.FailedIndexes {
+			how.Text = t.failures() // more may have failed meanwhile
+		}
+	case t.Counts[TaskFailed] > 0:
+		how = Ending{Then: job.Failed, Reason: job.FailedIndexes, Text: t.failures()}
+	case t.Counts[TaskCancelled] > 0:
+		how = Ending{Then: job.Cancelled, Reason: job.ByUser, Text: fmt.Sprintf("tasks %s were cancelled", shortIndexes(t.In(TaskCancelled)))}
+	}
+	delete(c.arrays, p.Number)
+	c.change(now, p, endLine(how.Then, how.Text), func(p *Job) {
+		p.State, p.Reason, p.Text, p.Ending = how.Then, how.Reason, how.Text, nil
+	})
+}
+
+// mayFill says whether tasks of a parent may become jobs.
+func (j *Job) mayFill() bool {
+	return j.State == job.Queued && j.Ending == nil && !j.Waits.open() && j.Tasks.Counts[TaskPending] > 0
+}
+
+// fill makes jobs of as many tasks as the window has room for.
+func (c *Controller) fill(now sched.Time, p *Job, a *array) {
+	if !p.mayFill() || !a.window(p.Tasks) {
+		return
+	}
+	t := p.Tasks.clone()
+	for a.window(t) {
+		at, ok := t.nextPending()
+		if !ok {
+			break
+		}
+		t.set(at, TaskLive)
+		c.makeChild(now, p, a, t.index(at))
+	}
+	c.storeTasks(p.Number, t)
+	c.change(now, p, "", func(p *Job) { p.Tasks = t })
+}
+
+func (c *Controller) makeChild(now sched.Time, p *Job, a *array, index int) {
+	j := &Job{
+		Number: c.next, UUID: taskUUID(p.UUID, index), Parent: p.Number, Index: index, Doc: p.Document(), Name: p.Name, Owner: p.Owner, Request: p.Request,
+		Expected: p.Expected, State: job.Queued, Submitted: p.Submitted, Since: now, Version: 1,
+	}
+	a.live[index] = j.Number
+	a.count(j, +1)
+	c.add(now, j, fmt.Sprintf("task %d of job %d is in the queue", index, p.Number))
+}
