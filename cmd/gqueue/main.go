@@ -15,10 +15,11 @@ type command struct {
 	cli.IDsFlag
 	cli.ISOFlag
 
-	List    listCommand    `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show, explain, secret, update and wait ID; see their --help."`
+	List    listCommand    `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show, explain, events, secret, update and wait ID; see their --help."`
 	Show    showCommand    `cmd:"" help:"Everything about a job, with its timeline."`
 	Explain explainCommand `cmd:"" help:"Why a job waits, and what would help."`
 	Secret  secretCommand  `cmd:"" help:"Give a job that waits or runs new values of its secrets."`
+	Events  eventsCommand  `cmd:"" help:"What happened to a job, line by line."`
 	Wait    waitCommand    `cmd:"" help:"Wait until jobs have ended."`
 	Update  updateCommand  `cmd:"" help:"Give a running job other CPU and memory, or a waiting one another priority."`
 }
@@ -39,6 +40,7 @@ type listCommand struct {
 	NoHeader bool     `short:"h" help:"No header line."`
 	Interval int      `short:"i" placeholder:"SECONDS" help:"List again that often, until Ctrl-C."`
 	Watch    bool     `help:"The same as -i 2."`
+	As       string   `placeholder:"SYSTEM" help:"States in the words of gpulab1, nvct, dstack, k8s, tao or slurm."`
 }
 
 func (c *listCommand) Run(ctx context.Context, app *cli.App) error {
@@ -49,15 +51,24 @@ func (c *listCommand) Run(ctx context.Context, app *cli.App) error {
 	return app.Queue(ctx, cli.QueueOptions{
 		IDs: c.IDs, All: c.All, Me: c.Me, Users: c.User, Projects: c.Project, States: c.States,
 		Clusters: c.Cluster, Names: c.Name, Nodes: c.Nodes, NoHeader: c.NoHeader, Long: c.Long,
-		Format: c.Format, Interval: interval, Limit: c.Limit,
+		Format: c.Format, Interval: interval, Limit: c.Limit, As: c.As,
 	})
 }
 
 type showCommand struct {
 	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
+	As  string   `placeholder:"SYSTEM" help:"The state in the words of gpulab1, nvct, dstack, k8s, tao or slurm."`
 }
 
-func (c *showCommand) Run(ctx context.Context, app *cli.App) error { return app.Show(ctx, c.IDs) }
+func (c *showCommand) Run(ctx context.Context, app *cli.App) error {
+	return app.Show(ctx, c.IDs, c.As)
+}
+
+type eventsCommand struct {
+	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
+}
+
+func (c *eventsCommand) Run(ctx context.Context, app *cli.App) error { return app.Events(ctx, c.IDs) }
 
 type explainCommand struct {
 	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`

@@ -22,8 +22,9 @@ type column struct {
 // view is how jobs are looked at: when, and with times in which form.
 type view struct {
 	now      time.Time
-	relative bool // "in 5m" for times
-	text     bool // reasons as sentences
+	relative bool   // "in 5m" for times
+	text     bool   // reasons as sentences
+	as       string // whose words for states; empty: ours
 }
 
 var columns = []column{
@@ -34,7 +35,7 @@ var columns = []column{
 	{'u', "USER", false, 6, func(_ *view, b []byte, j *api.Job) []byte { return orDash(b, j.User) }},
 	{'a', "PROJECT", false, 6, func(_ *view, b []byte, j *api.Job) []byte { return orDash(b, j.Project) }},
 	{'t', "ST", false, 0, func(_ *view, b []byte, j *api.Job) []byte { return orDash(b, shortStates[j.State]) }},
-	{'T', "STATE", false, 0, func(_ *view, b []byte, j *api.Job) []byte { return append(b, j.State...) }},
+	{'T', "STATE", false, 0, func(v *view, b []byte, j *api.Job) []byte { return append(b, stateAs(v.as, j)...) }},
 	{'M', "TIME", true, 0, func(v *view, b []byte, j *api.Job) []byte { return slurmDuration(b, int64(ran(j, v.now)/time.Second)) }},
 	{'l', "LIMIT", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return limit(b, j.LimitS) }},
 	{'L', "LEFT", true, 0, timeLeft},

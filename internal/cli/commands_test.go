@@ -58,7 +58,7 @@ func TestCommands(t *testing.T) {
 		return func(ctx context.Context, a *App) error { return a.Info(ctx, o) }
 	}
 	show := func(ids ...string) func(context.Context, *App) error {
-		return func(ctx context.Context, a *App) error { return a.Show(ctx, ids) }
+		return func(ctx context.Context, a *App) error { return a.Show(ctx, ids, "") }
 	}
 	explain := func(ids ...string) func(context.Context, *App) error {
 		return func(ctx context.Context, a *App) error { return a.Explain(ctx, ids) }
@@ -93,6 +93,10 @@ func TestCommands(t *testing.T) {
 		"queue-slurm":         {run: queue(QueueOptions{Format: "%.8i %.9P %.8j %.8u %.2t %.10M %.6D %R", All: true})},
 		"queue-bad-state":     {run: queue(QueueOptions{States: []string{"RUNING"}})},
 		"queue-bad-nodes":     {run: queue(QueueOptions{Nodes: []string{"gpu[3-1]"}})},
+		"queue-as":            {run: queue(QueueOptions{As: "nvct", All: true})},
+		"queue-as-unknown":    {run: queue(QueueOptions{As: "pbs"})},
+		"events":              {run: func(ctx context.Context, a *App) error { return a.Events(ctx, []string{"9"}) }},
+		"events-json":         {run: func(ctx context.Context, a *App) error { return a.Events(ctx, []string{"9"}) }, output: Output{JSON: true}},
 		"show-failed":         {run: show("9")},
 		"show-queued-iso":     {run: show("13"), output: Output{ISO: true}},
 		"show-private":        {run: show("16")},

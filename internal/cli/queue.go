@@ -28,6 +28,7 @@ type QueueOptions struct {
 	Format   string
 	Interval time.Duration // list again that often; 0: once
 	Limit    int           // 0: no limit
+	As       string        // whose words for states; empty: ours
 }
 
 // selection is QueueOptions understood.
@@ -42,6 +43,12 @@ func (a *App) Queue(ctx context.Context, o QueueOptions) error {
 	fields, err := parseFormat(o.Format)
 	if err != nil {
 		return err
+	}
+	if err := checkForeign(o.As); err != nil {
+		return err
+	}
+	if o.As != "" && a.Output.JSON {
+		return usageError("--as is for people: --json has our own states")
 	}
 	sel, err := a.selection(ctx, o)
 	if err != nil {
@@ -160,7 +167,7 @@ func (a *App) list(l *api.JobList, o QueueOptions, fields []field) error {
 	case a.Output.IDs:
 		return a.listIDs(l)
 	}
-	v := &view{now: a.Now(), relative: !a.Output.ISO, text: o.Long}
+	v := &view{now: a.Now(), relative: !a.Output.ISO, text: o.Long, as: o.As}
 	if len(fields) > 0 {
 		v.relative = false // Slurm's letters have Slurm's times
 		return writeFormat(a.Out, fields, l.Jobs, v, !o.NoHeader)

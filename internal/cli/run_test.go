@@ -28,7 +28,7 @@ func (p *probeList) Run(_ context.Context, a *App) error {
 
 type probeShow struct{}
 
-func (probeShow) Run(ctx context.Context, a *App) error { return a.Show(ctx, []string{"1"}) }
+func (probeShow) Run(ctx context.Context, a *App) error { return a.Show(ctx, []string{"1"}, "") }
 
 func TestRun(t *testing.T) {
 	tests := map[string]struct {

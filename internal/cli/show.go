@@ -18,7 +18,14 @@ import (
 )
 
 // Show prints everything about jobs.
-func (a *App) Show(ctx context.Context, ids []string) error {
+// As is whose words are used for states; empty: ours.
+func (a *App) Show(ctx context.Context, ids []string, as string) error {
+	if err := checkForeign(as); err != nil {
+		return err
+	}
+	if as != "" && a.Output.JSON {
+		return usageError("--as is for people: --json has our own states")
+	}
 	return a.each(ids, func(id string) error {
 		d, err := a.Client.Job(ctx, id, client.JobOptions{})
 		switch {
@@ -32,7 +39,7 @@ func (a *App) Show(ctx context.Context, ids []string) error {
 			_, err = fmt.Fprintln(a.Out, jobID(&d.Job))
 			return err
 		}
-		return a.showJob(d)
+		return a.showJob(d, as)
 	})
 }
 
@@ -57,9 +64,9 @@ func (a *App) each(ids []string, do func(id string) error) error {
 	return failed
 }
 
-func (a *App) showJob(d *api.JobDetail) error {
+func (a *App) showJob(d *api.JobDetail, as string) error {
 	f := newFields()
-	a.identityFields(f, d)
+	a.identityFields(f, d, as)
 	a.timeFields(f, d)
 	resourceFields(f, d)
 	containerFields(f, d.Spec)
@@ -75,7 +82,7 @@ func (a *App) showJob(d *api.JobDetail) error {
 	return err
 }
 
-func (a *App) identityFields(f *fields, d *api.JobDetail) {
+func (a *App) identityFields(f *fields, d *api.JobDetail, as string) {
 	f.add("Job", fmt.Sprintf("%s (%s)", jobID(&d.Job), d.Name))
 	f.add("UUID", d.UUID)
 	if d.Spec != nil {
@@ -83,7 +90,7 @@ func (a *App) identityFields(f *fields, d *api.JobDetail) {
 	}
 	f.add("User", d.User)
 	f.add("Project", d.Project)
-	f.add("State", stateText(d))
+	f.add("State", stateText(d, as))
 	taskFields(f, d)
 	if d.ExitCode != nil {
 		f.add("Exit code", exitText(*d.ExitCode))
@@ -100,9 +107,10 @@ func (a *App) identityFields(f *fields, d *api.JobDetail) {
 	}
 }
 
-// stateText is the state with all that explains it.
-func stateText(d *api.JobDetail) string {
-	s := string(d.State)
+// stateText is the state, in the words of another system or ours, with all that
+// explains it.
+func stateText(d *api.JobDetail, as string) string {
+	s := stateAs(as, &d.Job)
 	if d.Reason != "" {
 		s += ", " + d.Reason
 	}

@@ -124,7 +124,7 @@ func TestDeadController(t *testing.T) {
 			return a.Submit(ctx, SubmitOptions{File: "-"})
 		},
 		"queue": func(ctx context.Context, a *App) error { return a.Queue(ctx, QueueOptions{}) },
-		"show":  func(ctx context.Context, a *App) error { return a.Show(ctx, []string{"1", "2"}) },
+		"show":  func(ctx context.Context, a *App) error { return a.Show(ctx, []string{"1", "2"}, "") },
 		"cancel": func(ctx context.Context, a *App) error {
 			return a.Cancel(ctx, CancelOptions{Action: "cancel", IDs: []string{"1"}})
 		},
