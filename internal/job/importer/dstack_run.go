@@ -279,7 +279,7 @@ func (t *dstack) applyCommand(d *decoder, n *node) {
 			shell = "/bin/bash" // the default image has it
 		}
 		g.Entrypoint = []string{shell}
-		docker.Command = job.Command{Argv: []string{"-i", "-c", joinCommands(t.commands)}}
+		docker.Command = job.Command{Argv: []string{"-c", joinCommands(t.commands)}}
 	case n.given("image") == nil && t.o.Image == "" && (at == nil || !d.bad[at]):
 		d.missing(n, "commands", "give commands, or an image whose own program runs")
 	}

@@ -29,8 +29,8 @@ const taoStopGrace job.Duration = 10
 
 // What a job gets for each GPU, since create_job asks for nothing else.
 const (
-	taoCores    = 8
-	taoMemoryGB = 32
+	taoCores    = 2
+	taoMemoryGB = 8
 )
 
 func parseTAO(data []byte, o Options) (job.Submission, error) {
@@ -156,7 +156,7 @@ func (t *tao) settle(d *decoder, n *node) {
 	share := int(max(1, r.GPUs))
 	r.CPUs, r.CPUMemoryGB = taoCores*share, taoMemoryGB*share
 	s.Gbatch.ShmSizeMB = r.CPUMemoryGB * 1024 / 2
-	d.note(n, fmt.Sprintf("names no cores and memory: %d cores and %d GiB for each GPU, half of it for /dev/shm; convert it to change that", taoCores, taoMemoryGB))
+	d.note(n, fmt.Sprintf("names no cores and memory: %d cores and %d GiB for each GPU, half of it for /dev/shm; gsubmit -c and --mem give it more", taoCores, taoMemoryGB))
 	if t.inputs != nil {
 		t.readInputs(d)
 	}
