@@ -340,6 +340,10 @@ func (c *Controller) resolve(now sched.Time, e Submit) (w *Waits, why string, an
 			if j == nil {
 				continue
 			}
+			if d.Type == job.AfterCorr && (g.Tasks != nil || j.Tasks != nil) {
+				return nil, "", &Refusal{Code: Unsatisfiable, Path: path, Message: fmt.Sprintf("tasks cannot wait one by one for those of job %s", id),
+					Hint: "use afterok, which waits for all of them"}
+			}
 			n := Need{Type: d.Type, Job: j.Number, Delay: sched.Time(d.Delay) * 1000}
 			switch f, at := n.judge(now, j); f {
 			case unsettled:

@@ -103,7 +103,7 @@ func (x *chaos) cameTrue(j *control.Job, d job.Dependency) bool {
 	}
 	n, _ := control.ParseNumber(d.Jobs[0])
 	a := x.known(n)
-	begun := a.Tries > 0
+	begun := a.Tries > 0 || a.First > 0 || a.Restart != nil // of one that continues another, the work has begun
 	for a.State == job.Halted && a.Next != 0 {
 		a = x.known(a.Next)
 	}
