@@ -37,8 +37,8 @@ func (e SetSecrets) apply(c *Controller, now sched.Time) any {
 		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: its secrets were deleted", j.Number, j.State)}
 	case j.Parent > 0:
 		return &Refusal{Code: Conflict, Message: fmt.Sprintf("task %s has the secrets of its array", j.ID()), Hint: fmt.Sprintf("set those of job %d", j.Parent)}
-	case j.Secrets == 0 && (j.State.Active() || j.Status() == job.Running):
-		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d was started without secrets, so its container has no place for them", j.Number),
+	case j.Secrets == 0:
+		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d was submitted without secrets, so its container has no place for them", j.Number),
 			Hint: "name them in the job's gbatch.secrets when it is submitted"}
 	case j.Secrets != e.Base:
 		return SecretsSet{Version: j.Secrets, State: j.State}

@@ -153,7 +153,7 @@ func TestSecretsRefused(t *testing.T) {
 	n := s.node("n1")
 	s.submit(hello(1), "")
 	n.sync(nil)
-	if _, err := s.SetSecrets(t.Context(), "2", map[string]string{"A": "x"}); !client.IsCode(err, api.CodeConflict) || !strings.Contains(err.Error(), "started without secrets") {
+	if _, err := s.SetSecrets(t.Context(), "2", map[string]string{"A": "x"}); !client.IsCode(err, api.CodeConflict) || !strings.Contains(err.Error(), "submitted without secrets") {
 		t.Errorf("a job that runs without: %v", err)
 	}
 }

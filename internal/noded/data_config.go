@@ -3,6 +3,7 @@ package noded
 import (
 	"crypto/x509"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -83,7 +84,11 @@ func checkData(c *Config, bad func(string, string, ...any)) {
 func (c *DataConfig) client() (*transfer.Client, error) {
 	g := transfer.Guard{Hosts: c.Hosts, PlainHTTP: c.PlainHTTP}
 	if u, err := url.Parse(c.Endpoint); err == nil && u.Host != "" {
-		g.Hosts = append(g.Hosts[:len(g.Hosts):len(g.Hosts)], u.Hostname())
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
+		}
+		g.Hosts = append(g.Hosts[:len(g.Hosts):len(g.Hosts)], net.JoinHostPort(u.Hostname(), port)) // and no other service there
 	}
 	t := transfer.New(g)
 	t.Parallel, t.Stall = c.Parallel, time.Duration(c.Stall)

@@ -53,7 +53,9 @@ func (d *dataSite) dataOrder(id job.RankID, line string, g job.Gbatch, change ..
 // TestInputs: objects, prefixes, files of the storage and of web servers are
 // there before the program starts, belong to its user, and go with it.
 func TestInputs(t *testing.T) {
-	d := newDataSite(t, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "fourth\n") }))
+	defer web.Close()
+	d := newDataSite(t, func(c *Config) { c.Data.Hosts = []string{strings.TrimPrefix(web.URL, "http://")} })
 	d.start()
 	large := strings.Repeat("0123456789abcdef", 2<<20)
 	sum := sha256.Sum256([]byte(large))
@@ -63,8 +65,6 @@ func TestInputs(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(d.top, "conf"), []byte("third\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "fourth\n") }))
-	defer web.Close()
 	id := rankID(1)
 	e, out := d.run(id, d.dataOrder(id, `cd /in; find . -type f | sort; cat data/one data/sub/two conf; cat /web; wc -c </in/large; sha256sum </in/large | cut -c1-64
 stat -c '%n %U %a' data data/sub data/sub/two conf /web; echo more >>data/one && echo can write; echo x >/cached/one; ls /var/secrets | head -1`, job.Gbatch{Inputs: []job.Input{

@@ -1,6 +1,7 @@
 package noded
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -276,4 +278,19 @@ func TestServerAway(t *testing.T) {
 	}
 	d.holdsNothing()
 	d.leavesNothing()
+}
+
+func FuzzReadProgress(f *testing.F) {
+	f.Add([]byte(`{"percentComplete":42,"name":"epoch-3","metadata":{"a":1}}`))
+	f.Add([]byte(`{"percentComplete":1e308,"name":"\u001b[2J"}`))
+	f.Add([]byte(`{"percentComplete":-1}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d := readProgress(bytes.NewReader(b))
+		if d == nil {
+			return
+		}
+		if d.Percent < 0 || d.Percent > 100 || len(d.Name) > maxProgressName+3 || strings.ContainsFunc(d.Name, unicode.IsControl) {
+			t.Errorf("%+v", d)
+		}
+	})
 }
