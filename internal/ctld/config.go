@@ -42,6 +42,7 @@ type Config struct {
 
 	InstanceTypes map[string]InstanceType `yaml:"instanceTypes"` // for gbatch.instanceType
 	ImageAliases  map[string]string       `yaml:"imageAliases"`  // for gbatch.imageAlias
+	Results       string                  `yaml:"results"`       // s3://BUCKET/PREFIX or file:///PATH: where outputs named results:///... go; empty: they are refused
 }
 
 // MungeConfig is how to reach MUNGE.

@@ -37,6 +37,18 @@ nodes:
   suspectAfter: 30 seconds
   timeout: 2 minutes
 reserveMiB: 256
+# What names in job files of other systems stand for.
+results: file:///project/results
+instanceTypes:
+{{- range $model := .Models}}{{range $n := $.Sizes}}
+  GPU.{{$model}}_{{$n}}x: {gpus: {{$n}}, gpuModel: [{{$model}}], cpus: 1, cpuMemoryGb: 2}
+{{- end}}{{end}}
+imageAliases:
+  default: python:3.12
+{{- range $v := .Pythons}}
+  "python:3.{{$v}}": python:3.{{$v}}
+{{- end}}
+  default+nvcc: nvidia/cuda:12.6.3-devel-ubuntu24.04
 `))
 
 var nodeFile = template.Must(template.New("").Parse(`# Configuration of this development node. gctld dev wrote it once; it is yours
@@ -53,6 +65,11 @@ storage:
     path: {{.Dir}}/storage/scratch/{project}
     create: true
 `))
+
+// Models, Sizes and Pythons are for the tables of the controller's file.
+func (d *Dev) Models() []string { return []string{"A100", "H100", "H200", "B200"} }
+func (d *Dev) Sizes() []int     { return []int{1, 2, 4, 8} }
+func (d *Dev) Pythons() []int   { return []int{9, 10, 11, 12, 13} }
 
 // Run starts both and returns when ctx is done and both have stopped. Ready is
 // called once the controller answers.

@@ -38,6 +38,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 	if err := s.resolveTables(&sub.Spec); err != nil {
 		return nil, s.fail(err)
 	}
+	sub.Notes = append(sub.Notes, dropForeign(s.loop.view.Load(), &sub.Spec)...)
 	if err := setDependencies(&sub.Spec, in.Body.Dependency); err != nil {
 		return nil, s.fail(err)
 	}

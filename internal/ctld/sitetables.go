@@ -31,6 +31,9 @@ func (c Config) checkTables(bad func(path, format string, a ...any)) {
 			bad(at+".gpus", "%v: want -1 (all of a node), 0, a share of one, or whole ones", g)
 		}
 	}
+	if r := c.Results; r != "" && !strings.HasPrefix(r, "s3://") && !strings.HasPrefix(r, "file:///") {
+		bad("results", "%q: want s3://BUCKET/PREFIX or file:///PATH", r)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.ImageAliases)) {
 		_, login, err := ref.Parse(c.ImageAliases[name])
 		switch {
@@ -65,6 +68,17 @@ func (s *Server) resolveTables(spec *job.Spec) error {
 			spec.Request.Docker.Image, g.ImageAlias = image, ""
 		} else {
 			problems = append(problems, unknownName("gbatch.imageAlias", "image", g.ImageAlias, s.cfg().ImageAliases))
+		}
+	}
+	for i, o := range g.Outputs {
+		rest, ok := strings.CutPrefix(o.URI, "results:///")
+		switch {
+		case !ok:
+		case s.cfg().Results == "":
+			problems = append(problems, api.Problem{Path: fmt.Sprintf("gbatch.outputs[%d].uri", i), Message: "this site has no place for results",
+				Hint: "write s3://BUCKET/PREFIX/ or file:///PATH in the site's storage, or ask your operator to set \"results\""})
+		default:
+			g.Outputs[i].URI = strings.TrimSuffix(s.cfg().Results, "/") + "/" + rest
 		}
 	}
 	if len(problems) == 0 {

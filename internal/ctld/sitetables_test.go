@@ -20,6 +20,7 @@ func TestSiteTables(t *testing.T) {
 			"GPU.H100_1x": {GPUs: 1, GPUModel: []string{"H100"}, CPUs: 16, CPUMemoryGB: 128},
 			"cpu":         {CPUs: 2, CPUMemoryGB: 4},
 		}
+		c.Results = "s3://lab/results"
 		c.ImageAliases = map[string]string{"python:3.12": "registry.example.org/python:3.12"}
 	})
 	send := func(resources, gbatch string) (*api.SubmitResponse, error) {
@@ -38,6 +39,12 @@ func TestSiteTables(t *testing.T) {
 	if got := d.Spec.Request.Docker.Image; got != "registry.example.org/python:3.12" {
 		t.Errorf("image %q", got)
 	}
+	if r, err = send(`{"gpus":0,"cpus":1,"cpuMemoryGb":1}`, `{"imageAlias":"python:3.12","outputs":[{"path":"/out","uri":"results:///org/model/"}]}`); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.job("2").Spec.Gbatch.Outputs[0].URI; got != "s3://lab/results/org/model/" {
+		t.Errorf("results go to %q", got)
+	}
 	_, err = send(`{}`, `{"instanceType":"GPU.V10O","imageAlias":"pyton"}`)
 	var e *api.Error
 	if !errors.As(err, &e) || len(e.Problems) != 2 || !strings.Contains(e.Problems[0].Hint, "GPU.H100_1x, cpu") || !strings.Contains(e.Problems[1].Hint, "python:3.12") {
@@ -45,6 +52,11 @@ func TestSiteTables(t *testing.T) {
 	}
 	if _, err = send(`{}`, `{"instanceType":"cpu","imageAlias":"python:3.12","shmSizeMb":5000}`); err == nil {
 		t.Error("more shared memory than memory was taken")
+	}
+	none := newSite(t, nil)
+	_, err = none.Submit(t.Context(), &api.SubmitRequest{Job: []byte(`{"name":"a","request":{"resources":{"gpus":0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"a"}},"gbatch":{"outputs":[{"path":"/out","uri":"results:///m"}]}}`)}, "")
+	if !errors.As(err, &e) || len(e.Problems) != 1 || e.Problems[0].Message != "this site has no place for results" {
+		t.Errorf("results without a place: %v", err)
 	}
 	cfg := s.cfg
 	cfg.InstanceTypes = map[string]InstanceType{"x": {GPUs: 1.5}}

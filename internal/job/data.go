@@ -18,7 +18,7 @@ type Input struct {
 // Output is data that is saved when the program has ended.
 type Output struct {
 	Path    string `json:"path"`              // in the container: a directory or a file
-	URI     string `json:"uri"`               // s3://BUCKET/PREFIX/ or file:// below a storage root
+	URI     string `json:"uri"`               // s3://BUCKET/PREFIX/, file:// below a storage root, or results:///PATH below the site's place for results
 	Pattern string `json:"pattern,omitempty"` // of the files below Path, as "*.pt" or "**/*.json"; empty: all
 	When    string `json:"when,omitempty"`    // empty: it succeeded; "failure", "always"
 }
@@ -49,7 +49,7 @@ var inputFields = []field[Input]{
 
 var outputFields = []field[Output]{
 	{"path", func(d *decoder, n *node, o *Output) { d.absolute(n, &o.Path) }, true},
-	{"uri", func(d *decoder, n *node, o *Output) { d.str(n, &o.URI, dataURI("s3", "file")) }, true},
+	{"uri", func(d *decoder, n *node, o *Output) { d.str(n, &o.URI, dataURI("s3", "file", "results")) }, true},
 	{"pattern", func(d *decoder, n *node, o *Output) { d.str(n, &o.Pattern, filePattern) }, false},
 	{"when", func(d *decoder, n *node, o *Output) { d.str(n, &o.When, oneOf(WhenFailure, WhenAlways)) }, false},
 }
@@ -115,9 +115,11 @@ func dataURI(schemes ...string) func(string) string {
 		switch {
 		case u.User != nil:
 			return "has a login in it, which would be shown: put it into secrets"
+		case u.Scheme == "results" && (u.Host != "" || strings.Trim(u.Path, "/") == "" || path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/")):
+			return fmt.Sprintf("is %s: want results:///PATH", quote(s))
 		case u.Scheme == "file" && (u.Host != "" || !path.IsAbs(u.Path)):
 			return fmt.Sprintf("is %s: want file:///ABSOLUTE/PATH", quote(s))
-		case u.Scheme != "file" && u.Host == "":
+		case u.Scheme != "file" && u.Scheme != "results" && u.Host == "":
 			return fmt.Sprintf("is %s, which names no host or bucket", quote(s))
 		case u.Fragment != "" || u.Scheme == "s3" && u.RawQuery != "":
 			return fmt.Sprintf("is %s: nothing may follow the path", quote(s))

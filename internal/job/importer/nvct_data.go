@@ -204,6 +204,9 @@ func (t *nvct) readArtifacts(d *decoder, n *node, dir string) {
 	})
 }
 
+// nvctLocation is a model in NGC's registry, with or without a team.
+var nvctLocation = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*/([A-Za-z0-9][A-Za-z0-9_.-]*/)?[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+
 // applyResults saves the results directory, where that is a place that a node
 // can write to.
 func (t *nvct) applyResults(d *decoder, n *node) {
@@ -219,9 +222,12 @@ func (t *nvct) applyResults(d *decoder, n *node) {
 	case !ok:
 	case t.strategy != "UPLOAD":
 		d.note(t.location, "is not used: results are uploaded only if resultHandlingStrategy is UPLOAD, and it is NONE if left out")
+	case !strings.Contains(uri, "://") && nvctLocation.MatchString(uri):
+		d.becomes("gbatch.outputs", t.location)
+		d.note(t.location, "is a place in NGC's registry: "+nvctResults+" is saved below the site's place for results instead, when the program has succeeded")
+		g.Outputs = []job.Output{{Path: nvctResults, URI: "results:///" + uri + "/"}}
 	case !strings.Contains(uri, "://"):
-		d.problem(t.location, fmt.Sprintf("is %s, a place in NGC's registry, which gbatch does not write to", quote(uri)),
-			`write s3://BUCKET/PREFIX/ or file:///PATH in the site's storage; or set resultHandlingStrategy to NONE and save results from the program`)
+		d.problem(t.location, fmt.Sprintf("is %s, which is no place", quote(uri)), "write ORG/TEAM/MODEL or ORG/MODEL, s3://BUCKET/PREFIX/, or file:///PATH in the site's storage")
 	default:
 		if !strings.HasSuffix(uri, "/") {
 			uri += "/"
