@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 )
@@ -29,6 +30,12 @@ func TestFollowLeavesAnEndlessLog(t *testing.T) {
 			if strings.HasSuffix(r.URL.Path, "/log") {
 				out, in := io.Pipe()
 				go io.WriteString(in, "hello\n") // ended by the reader's close
+				context.AfterFunc(r.Context(), func() { in.CloseWithError(r.Context().Err()) })
+				return &http.Response{StatusCode: 200, Body: out}, nil
+			}
+			if r.URL.Path == api.PathEvents {
+				out, in := io.Pipe()
+				go io.WriteString(in, "id: 1\nevent: ping\ndata: {}\n\n") // ended by the reader's close
 				context.AfterFunc(r.Context(), func() { in.CloseWithError(r.Context().Err()) })
 				return &http.Response{StatusCode: 200, Body: out}, nil
 			}

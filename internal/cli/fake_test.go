@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,12 +60,16 @@ type fake struct {
 	actions []string // requests to act, as seen
 	matched int      // answer to a count
 	polled  int
-	seen    []string // method and URI of each request
+	news    chan struct{} // one for each job that was read: it has changed again
+	seen    []string      // method and URI of each request
 }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.seen = append(f.seen, r.Method+" "+r.RequestURI)
+	if f.news == nil {
+		f.news = make(chan struct{}, 1000)
+	}
 	f.mu.Unlock()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+api.PathJobs, f.list)
@@ -80,6 +85,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	mux.HandleFunc("POST "+api.PathJobAction, f.act)
 	mux.HandleFunc("GET "+api.PathCluster, func(w http.ResponseWriter, _ *http.Request) { answer(w, api.ClusterInfo{Nodes: f.nodes}) })
+	mux.HandleFunc("GET "+api.PathEvents, f.events)
 	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, _ *http.Request) { answer(w, api.Status{You: "ann"}) })
 	mux.ServeHTTP(w, r)
 }
@@ -134,12 +140,31 @@ func (f *fake) post(w http.ResponseWriter, r *http.Request) {
 	answer(w, resp)
 }
 
+// events tells that a job has changed each time that one was read.
+func (f *fake) events(w http.ResponseWriter, r *http.Request) {
+	if id := r.URL.Query().Get("job"); f.polls == nil && id != "" && !slices.ContainsFunc(f.jobs, func(d api.JobDetail) bool { return fmt.Sprint(d.Number) == id }) {
+		refuse(w, noJob(id))
+		return
+	}
+	io.WriteString(w, "id: 1\nevent: ping\ndata: {}\n\n")
+	for {
+		w.(http.Flusher).Flush()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-f.news:
+			io.WriteString(w, "id: 2\nevent: job\ndata: {}\n\n")
+		}
+	}
+}
+
 func (f *fake) job(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	f.mu.Lock()
 	n := f.polled
 	f.polled++
 	f.mu.Unlock()
+	defer func() { f.news <- struct{}{} }()
 	if f.polls != nil {
 		if d := f.polls(n, id); d != nil {
 			answer(w, d)

@@ -61,19 +61,19 @@ func TestWaitExitCodes(t *testing.T) {
 	}
 }
 
-// Polls carry the version that the client has, so that no change is missed,
-// and a controller that does not hold them open is not flooded.
-func TestWatchPolls(t *testing.T) {
+// A job is read when there is news of it, and not before the stream of news
+// stands, so that no change is missed.
+func TestWatchListens(t *testing.T) {
 	f := &fake{polls: func(n int, _ string) *api.JobDetail {
-		return []*api.JobDetail{at(1, job.Queued), at(1, job.Queued), at(1, job.Queued), at(4, job.Running), ended(job.Finished, "", nil)}[n]
+		return []*api.JobDetail{at(1, job.Queued), at(4, job.Running), ended(job.Finished, "", nil)}[n]
 	}}
 	b := start(t, f)
 	if err := b.app.waitJob(t.Context(), "12"); err != nil {
 		t.Fatal(err)
 	}
-	want := "GET /v1/jobs/12 GET /v1/jobs/12?version=1&wait=25 GET /v1/jobs/12?version=1&wait=25 GET /v1/jobs/12?version=1&wait=25 GET /v1/jobs/12?version=4&wait=25"
-	if got := strings.Join(f.seen, " "); got != want || b.slept != 2 {
-		t.Errorf("requests %s, want %s; %d pauses, want 2", got, want, b.slept)
+	want := "GET /v1/events?job=12 GET /v1/jobs/12 GET /v1/jobs/12 GET /v1/jobs/12"
+	if got := strings.Join(f.seen, " "); got != want || b.slept != 0 {
+		t.Errorf("requests %s, want %s; %d pauses", got, want, b.slept)
 	}
 }
 

@@ -9,42 +9,61 @@ import (
 	"gbatch/internal/client"
 )
 
-// pollHold is how long the controller is asked to hold a poll open.
-const pollHold = 25 * time.Second
-
-// pollPause is kept between polls that brought nothing, should a controller
-// not hold them open.
-const pollPause = time.Second
+// lookAgain is how often a job that waits is looked at although nothing has
+// happened to it: its place in the queue and its expected start depend on
+// others.
+const lookAgain = 5 * time.Second
 
 // watch reports each change of a job to see, until see says to stop or the job
 // has ended. It outlives restarts of the controller: it says once that it
 // waits, and once that it is back.
 func (a *App) watch(ctx context.Context, id string, see func(*api.JobDetail) (stop bool)) (*api.JobDetail, error) {
-	link := &link{app: a}
-	var last *api.JobDetail
-	var o client.JobOptions
+	w := &watcher{app: a, id: id, see: see, link: link{app: a}}
 	for {
-		asked := a.Now()
-		d, err := a.Client.Job(ctx, id, o)
+		done, err := w.listen(ctx)
+		if done {
+			return w.last, nil
+		}
+		if err := w.link.lost(ctx, err); err != nil {
+			return w.last, err
+		}
+	}
+}
+
+type watcher struct {
+	app  *App
+	id   string
+	see  func(*api.JobDetail) (stop bool)
+	link link
+	last *api.JobDetail
+}
+
+// listen looks at the job whenever there is news of it, until there is no need
+// to any more or the connection breaks.
+func (w *watcher) listen(ctx context.Context) (done bool, err error) {
+	n := w.app.subscribe(ctx, client.EventFilter{Jobs: []string{w.id}})
+	defer n.close()
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for {
+		select {
+		case <-n.changed:
+		case <-again.C:
+			if w.last == nil || !w.last.State.Pending() {
+				continue
+			}
+		case err := <-n.broken:
+			return false, err
+		}
+		d, err := w.app.Client.Job(ctx, w.id, client.JobOptions{})
 		if err != nil {
-			if err := link.lost(ctx, err); err != nil {
-				return last, err
-			}
-			continue
+			return false, err
 		}
-		link.back()
-		idle := last != nil && d.Version == last.Version
-		last = d
-		if !idle {
-			if stop := see(d); stop || d.State.Final() {
-				return d, nil
-			}
-		} else if a.Now().Sub(asked) < pollPause {
-			if err := a.Sleep(ctx, pollPause); err != nil {
-				return last, err
-			}
+		w.link.back()
+		w.last = d
+		if stop := w.see(d); stop || d.State.Final() {
+			return true, nil
 		}
-		o = client.JobOptions{Wait: pollHold, Version: d.Version}
 	}
 }
 

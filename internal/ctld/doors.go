@@ -35,6 +35,7 @@ var doors = map[string]access{
 	"GET " + api.PathJobExec:     persons,
 	"GET " + api.PathJobForward:  persons,
 	"GET " + api.PathJobAttach:   persons,
+	"GET " + api.PathEvents:      persons,
 	"GET " + api.PathCluster:     persons,
 	"GET " + api.PathStatus:      known,
 	"GET " + api.PathSite:        persons,

@@ -36,6 +36,7 @@ type loop struct {
 	view    atomic.Pointer[control.View]
 	nodes   notifier[string]
 	jobs    notifier[job.Number]
+	feed    *feed
 	now     sched.Time    // of the last turn; never goes back
 	notSoon sched.Time    // no scheduling round before this
 	full    error         // why no jobs are taken
@@ -167,7 +168,9 @@ func (l *loop) turn(batch []request) error {
 		l.metrics.commit(time.Since(began), len(eff.Records))
 	}
 	l.metrics.prepulled(eff.Prepulled)
-	l.view.Store(l.ctl.View(l.now))
+	before, view := l.view.Load(), l.ctl.View(l.now)
+	l.view.Store(view)
+	l.feed.publish(before, view, &eff)
 	for i, r := range batch {
 		if r.ask != nil {
 			r.ask(l.ctl, l.now)

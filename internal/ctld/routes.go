@@ -35,6 +35,7 @@ func (s *Server) routes() *guard {
 	huma.Register(a, op("set-job-secrets", "PATCH", api.PathSecrets, "Give a job new values of its secrets"), s.setSecrets)
 	huma.Register(a, op("act-on-jobs", "POST", api.PathJobAction, "Cancel, hold, release, pause or resume jobs"), s.act)
 	huma.Register(a, op("resize-job", "PATCH", api.PathJob, "Give a running job other CPU and memory"), s.resize)
+	huma.Register(a, eventsOperation(op("watch-events", "GET", api.PathEvents, "What changes, as server-sent events")), s.events)
 	huma.Register(a, op("get-cluster", "GET", api.PathCluster, "Nodes and GPUs"), s.cluster)
 	huma.Register(a, op("get-status", "GET", api.PathStatus, "Version, counts, and who you are"), s.status)
 	huma.Register(a, op("sync-node", "POST", api.PathNodeSync, "A node's exchange with the controller"), s.sync)

@@ -37,6 +37,10 @@ type Server struct {
 	streams *streams
 	samples samples
 	skews   *skews
+
+	watchers      watchers
+	eventPatience time.Duration
+
 	started time.Time
 	now     func() time.Time
 	api     *guard
@@ -68,7 +72,7 @@ func Open(source func() (Config, error), log *slog.Logger) (*Server, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
 	}
-	s := &Server{log: log, source: source, streams: newStreams(), skews: newSkews(log), started: time.Now(), now: time.Now, deniedRate: newDeniedRate()}
+	s := &Server{log: log, source: source, streams: newStreams(), skews: newSkews(log), started: time.Now(), now: time.Now, deniedRate: newDeniedRate(), eventPatience: eventPatience}
 	s.conf.Store(&cfg)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -127,7 +131,7 @@ func (s *Server) load() (*loop, error) {
 	}
 	l := &loop{
 		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.cfg().ReserveMiB << 20, log: s.log, metrics: newMetrics(),
-		inbox: make(chan request, inboxSize), ended: make(chan struct{}), now: now,
+		inbox: make(chan request, inboxSize), feed: newFeed(s.store.Epoch()), ended: make(chan struct{}), now: now,
 	}
 	err = s.store.Newest(control.KindAudit, func(r control.Record) (bool, error) {
 		l.audited = r.Seq

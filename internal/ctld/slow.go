@@ -18,8 +18,8 @@ const answerTime = time.Minute
 // bounded (maxStreams).
 var streamed = map[string]bool{
 	"GET " + api.PathJobLog: true, "GET " + api.PathJobExec: true, "GET " + api.PathJobForward: true,
-	"GET " + api.PathJobAttach: true,
-	"GET " + api.PathStream:    true, "POST " + api.PathStream: true,
+	"GET " + api.PathJobAttach: true, "GET " + api.PathEvents: true,
+	"GET " + api.PathStream: true, "POST " + api.PathStream: true,
 }
 
 // large are the routes whose answers can take much memory until they are read.

@@ -1,0 +1,223 @@
+package ctld
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+)
+
+const (
+	eventPatience = 10 * time.Second       // a client that takes nothing for so long is dropped
+	eventPause    = 100 * time.Millisecond // between two looks at the feed, so that a thousand clients stay cheap
+	maxWatchers   = 1024                   // streams of events that one user has open
+	maxWatched    = 1000                   // jobs that one stream names
+)
+
+type eventsInput struct {
+	User    string `query:"user"`
+	Project string `query:"project"`
+	Job     string `query:"job" doc:"numbers or UUIDs, separated by commas"`
+	Nodes   bool   `query:"nodes" doc:"changes of nodes, too"`
+	Last    string `header:"Last-Event-ID" doc:"go on after this one"`
+}
+
+// watchers counts the streams of events that each user has open. The zero value
+// is ready.
+type watchers struct {
+	mu     sync.Mutex
+	byUser map[string]int
+}
+
+func (w *watchers) enter(user string) (leave func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byUser == nil {
+		w.byUser = map[string]int{}
+	}
+	if w.byUser[user] >= maxWatchers {
+		return nil, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: fmt.Sprintf("%s has %d streams of events open already", user, maxWatchers), Hint: "end some; one stream can tell of many jobs"}
+	}
+	w.byUser[user]++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.byUser[user]--; w.byUser[user] == 0 {
+			delete(w.byUser, user)
+		}
+	}, nil
+}
+
+func (s *Server) events(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+	numbers, err := s.numbers(in.Job)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	st := &eventStream{server: s, id: caller(ctx), user: in.User, project: in.Project, jobs: numbers, nodes: in.Nodes, patience: s.eventPatience}
+	if in.Last != "" {
+		if st.pos, err = strconv.ParseUint(in.Last, 10, 64); err != nil {
+			return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("Last-Event-ID %q is not the id of an event", in.Last), Hint: "leave it out to begin with what happens now"}
+		}
+	}
+	leave, err := s.watchers.enter(st.id.user)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.streams.begin(); err != nil {
+		leave()
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		defer s.streams.end()
+		defer leave()
+		_, w := humago.Unwrap(hc)
+		st.w, st.rc = w, http.NewResponseController(w)
+		_ = st.run(hc.Context()) // the client has gone, or does not read
+	}}, nil
+}
+
+// numbers are the jobs that a list of ids names.
+func (s *Server) numbers(list string) ([]job.Number, error) {
+	if list == "" {
+		return nil, nil
+	}
+	ids := strings.Split(list, ",")
+	if len(ids) > maxWatched {
+		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("%d jobs are named, and one stream tells of %d at most", len(ids), maxWatched), Hint: "use the filters user or project"}
+	}
+	var out []job.Number
+	for _, id := range ids {
+		j, err := s.find(id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, j.Number)
+	}
+	return out, nil
+}
+
+// eventStream is one client and what it wants to hear of.
+type eventStream struct {
+	server        *Server
+	id            identity
+	user, project string
+	jobs          []job.Number
+	nodes         bool
+	pos           uint64 // the last id that it knows; 0: it begins now
+	patience      time.Duration
+
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+// run sends events until ctx is done or the client takes no more. What waits for
+// a slow client is one connection's buffer, and nothing else waits for it.
+func (e *eventStream) run(ctx context.Context) error {
+	f := e.server.loop.feed
+	h := e.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	if e.pos == 0 {
+		e.pos = f.position()
+	}
+	ping := time.NewTicker(api.PingEvery)
+	defer ping.Stop()
+	err := e.send(api.EventPing, e.pos, api.PingEvent{})
+	for err == nil {
+		changes, last, all, ring := f.after(e.pos)
+		e.pos = last
+		if !all {
+			err = e.send(api.EventReset, last, api.ResetEvent{Message: "events were missed: read anew what you show"})
+		} else if len(changes) > 0 {
+			err = e.sendChanges(changes)
+		}
+		if err = errors.Join(err, e.rc.Flush()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ping.C:
+			err = e.send(api.EventPing, e.pos, api.PingEvent{})
+			continue
+		case <-ring:
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(eventPause):
+		}
+	}
+	return err
+}
+
+func (e *eventStream) sendChanges(changes []change) error {
+	v := e.server.loop.view.Load()
+	for _, c := range changes {
+		var err error
+		switch {
+		case c.node != nil && e.nodes:
+			err = e.send(api.EventNode, c.id, api.NodeEvent{Name: c.node.name, State: c.node.state, Reason: c.node.reason})
+		case c.job != nil && e.wants(c.job):
+			err = e.send(api.EventJob, c.id, e.jobEvent(v, &c))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *eventStream) wants(j *control.Job) bool {
+	return (e.user == "" || e.user == j.Owner.User) && (e.project == "" || e.project == j.Owner.Project) &&
+		(len(e.jobs) == 0 || slices.Contains(e.jobs, j.Number))
+}
+
+func (e *eventStream) jobEvent(v *control.View, c *change) api.JobEvent {
+	out := api.JobEvent{Job: e.server.toAPI(v, e.id, c.job), Version: c.job.Version}
+	if out.Private {
+		return out
+	}
+	for _, raw := range c.lines {
+		var l control.Line
+		if json.Unmarshal(raw, &l) == nil { // it is our own
+			out.Lines = append(out.Lines, api.Event{Time: toTime(l.Time), State: l.State, Message: l.Message})
+		}
+	}
+	return out
+}
+
+// send writes one event. It fails when the client does not take it in time.
+func (e *eventStream) send(kind string, id uint64, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	if err := e.rc.SetWriteDeadline(time.Now().Add(e.patience)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.w, "id: %d\nevent: %s\ndata: %s\n\n", id, kind, text)
+	return err
+}
+
+// eventsOperation says in the API's description what the stream is of.
+func eventsOperation(o huma.Operation) huma.Operation {
+	o.Responses = map[string]*huma.Response{"200": {
+		Description: "events job, node, reset and ping; each has an id to go on after",
+		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
+	}}
+	return o
+}

@@ -1,0 +1,287 @@
+package ctld
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+)
+
+// ear collects what a stream of events tells.
+type ear struct {
+	t      *testing.T
+	events chan client.Event
+	stop   func()
+}
+
+// listen returns when the stream stands.
+func listen(t *testing.T, c *client.Client, f client.EventFilter) *ear {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	e := &ear{t: t, events: make(chan client.Event, 1000)}
+	done := make(chan struct{})
+	go func() { // ended by stop
+		defer close(done)
+		for ev, err := range c.Events(ctx, f) {
+			if err != nil {
+				if ctx.Err() == nil {
+					t.Errorf("the stream broke: %v", err)
+				}
+				return
+			}
+			e.events <- ev
+		}
+	}()
+	e.stop = func() { cancel(); <-done }
+	t.Cleanup(e.stop)
+	if ev := e.next(); ev.Kind != api.EventPing {
+		t.Fatalf("the first event is %+v", ev)
+	}
+	return e
+}
+
+func (e *ear) next() client.Event {
+	e.t.Helper()
+	select {
+	case ev := <-e.events:
+		return ev
+	case <-time.After(time.Minute):
+		e.t.Fatal("no event for a minute")
+		return client.Event{}
+	}
+}
+
+// until gives the first event of a job that is so.
+func (e *ear) until(ok func(*api.JobEvent) bool) client.Event {
+	e.t.Helper()
+	for {
+		if ev := e.next(); ev.Job != nil && ok(ev.Job) {
+			return ev
+		}
+	}
+}
+
+func (s *site) hold(c *client.Client, number job.Number) {
+	s.t.Helper()
+	if _, err := c.Action(s.t.Context(), "hold", &api.ActionRequest{IDs: []string{fmt.Sprint(number)}}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestEventsGoOn: a client that was away gets what it missed, each change once;
+// after a restart of the controller, or too long a time, a reset.
+func TestEventsGoOn(t *testing.T) {
+	s := newSite(t, nil)
+	first := listen(t, s.Client, client.EventFilter{})
+	a, err := s.Submit(t.Context(), hello(1), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := first.until(func(j *api.JobEvent) bool { return j.Number == a.Number })
+	if j := seen.Job; j.Name != "hello" || j.State != job.Queued || len(j.Lines) == 0 || j.Version == 0 {
+		t.Errorf("the event is %+v", j)
+	}
+	first.stop()
+	s.hold(s.Client, a.Number)
+	b, err := s.Submit(t.Context(), hello(1), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := listen(t, s.Client, client.EventFilter{After: seen.ID})
+	last := seen.ID
+	held := false
+	again.until(func(j *api.JobEvent) bool {
+		held = held || j.Number == a.Number && j.State == job.OnHold
+		return j.Number == b.Number
+	})
+	if !held {
+		t.Error("the hold was missed")
+	}
+	again.stop()
+
+	s.stop()
+	s.start()
+	for name, after := range map[string]uint64{"before the restart": last, "never": s.server.loop.feed.position() + 1} {
+		e := listen(t, s.Client, client.EventFilter{After: after})
+		ev := e.next()
+		if ev.Kind != api.EventReset || ev.ID <= last {
+			t.Errorf("%s: after id %d came %+v", name, after, ev)
+		}
+		e.stop()
+	}
+}
+
+// TestEventsOfOthers: strangers hear that a job changed, and neither its name
+// nor why nor what was said of it.
+func TestEventsOfOthers(t *testing.T) {
+	s := closedSite(t)
+	for user, private := range map[string]bool{"eve": true, "mia": false, "ops": false} {
+		c := s.user(user)
+		e := listen(t, c, client.EventFilter{Jobs: []string{"1"}})
+		s.hold(s.Client, 1)
+		j := e.until(func(j *api.JobEvent) bool { return j.State == job.OnHold }).Job
+		if got := j.Private && j.Name != "hush-name" && j.ReasonText == "" && len(j.Lines) == 0; got != private {
+			t.Errorf("%s hears %+v", user, j)
+		}
+		e.stop()
+		if _, err := s.Action(t.Context(), "release", &api.ActionRequest{IDs: []string{"1"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, f := range map[string]client.EventFilter{"user": {User: "ann"}, "project": {Project: "lab"}} {
+		e := listen(t, s.user("ann"), f)
+		if _, err := s.Submit(t.Context(), hello(1), ""); err != nil { // root's, in the default project
+			t.Fatal(err)
+		}
+		s.hold(s.Client, 1)
+		if j := e.until(func(*api.JobEvent) bool { return true }).Job; j.Number != 1 {
+			t.Errorf("with the filter %s came %+v", name, j)
+		}
+		e.stop()
+		if _, err := s.Action(t.Context(), "release", &api.ActionRequest{IDs: []string{"1"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for ev, err := range s.Events(t.Context(), client.EventFilter{Jobs: []string{"1", "77"}}) {
+		if !client.IsCode(err, api.CodeNotFound) {
+			t.Errorf("of a job that is not there: %+v, %v", ev, err)
+		}
+		break
+	}
+}
+
+// TestEventsOfNodes: nodes that come, change and go.
+func TestEventsOfNodes(t *testing.T) {
+	s := newSite(t, nil)
+	e := listen(t, s.Client, client.EventFilter{Nodes: true})
+	s.node("n1")
+	if err := s.Drain(t.Context(), "n1", api.DrainRequest{Reason: "fan"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"up", "drained"} {
+		for {
+			ev := e.next()
+			if ev.Node == nil {
+				continue
+			}
+			if ev.Node.Name != "n1" || ev.Node.State != want {
+				t.Errorf("got %+v, want n1 %s", ev.Node, want)
+			}
+			break
+		}
+	}
+}
+
+// TestEventsNeverRead: a client that reads nothing is dropped, and nobody waits
+// for it meanwhile.
+func TestEventsNeverRead(t *testing.T) {
+	s := newSite(t, nil)
+	s.server.eventPatience = 200 * time.Millisecond
+	conn, err := net.Dial("unix", s.cfg.socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: gctld\r\n\r\n", api.PathEvents); err != nil {
+		t.Fatal(err)
+	}
+	open := func() int {
+		s.server.streams.mu.Lock()
+		defer s.server.streams.mu.Unlock()
+		return s.server.streams.open
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil { // it has begun
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	long := hello(1)
+	long.Job = []byte(strings.Replace(string(long.Job), `"hello"`, `"`+strings.Repeat("x", 128)+`"`, 1))
+	for n := 0; open() > 0; n++ {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %d jobs it is still there", n)
+		}
+		if _, err := s.Submit(t.Context(), long, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.server.watchers.byUser); n != 0 {
+		t.Errorf("%d users are counted still", n)
+	}
+}
+
+func TestWatchersAreBounded(t *testing.T) {
+	var w watchers
+	var leave []func()
+	for range maxWatchers {
+		l, err := w.enter("ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave = append(leave, l)
+	}
+	if _, err := w.enter("ann"); err == nil {
+		t.Error("one more was let in")
+	}
+	if _, err := w.enter("bob"); err != nil {
+		t.Error(err)
+	}
+	leave[0]()
+	if _, err := w.enter("ann"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFeed: what is kept is bounded, and a reader that is behind it is told.
+func TestFeed(t *testing.T) {
+	f := newFeed(3)
+	empty := &control.View{}
+	node := func(name string) *control.View { return &control.View{Nodes: []*control.Node{{Name: name}}} }
+	zero := f.position()
+	for range feedSize/2 + 5 { // each: one comes, one goes
+		f.publish(empty, node("a"), &control.Effects{})
+		f.publish(node("a"), empty, &control.Effects{})
+	}
+	if len(f.kept) != feedSize || cap(f.kept) > 2*feedSize {
+		t.Errorf("it keeps %d changes in room for %d", len(f.kept), cap(f.kept))
+	}
+	tests := map[string]struct {
+		id  uint64
+		n   int
+		all bool
+	}{
+		"newest":        {f.last, 0, true},
+		"one behind":    {f.last - 1, 1, true},
+		"oldest":        {f.last - feedSize, feedSize, true},
+		"too old":       {f.last - feedSize - 1, 0, false},
+		"the first":     {zero, 0, false},
+		"not there yet": {f.last + 1, 0, false},
+		"before":        {zero - 1, 0, false},
+	}
+	for name, tc := range tests {
+		out, last, all, _ := f.after(tc.id)
+		if len(out) != tc.n || all != tc.all || last != f.last {
+			t.Errorf("%s: %d changes, all %v, last %d", name, len(out), all, last)
+		}
+		for i, c := range out {
+			if c.id != tc.id+uint64(i)+1 {
+				t.Errorf("%s: change %d has id %d", name, i, c.id)
+				break
+			}
+		}
+	}
+	_, _, _, ring := f.after(f.last)
+	select {
+	case <-ring:
+		t.Error("it rings for nothing")
+	default:
+	}
+	f.publish(empty, node("b"), &control.Effects{})
+	<-ring
+}
