@@ -57,6 +57,7 @@ func (s *State) Dequeue(id JobID) bool {
 	}
 	c := e.class
 	delete(s.waiting, id)
+	c.shape.submitted--
 	c.eachTally(func(t *tally) {
 		t.waiting--
 		s.dropTally(t)

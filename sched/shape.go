@@ -16,7 +16,7 @@ type shape struct {
 	models []string // Shape.GPUModels in lower case
 
 	refs      int   // classes and running jobs
-	submitted int64 // jobs ever queued with it, for the mix
+	submitted int64 // jobs that wait or run with it, for the mix
 	fits      map[*nodeKind]fit
 	rest      *shape                // of the rank with fewer GPUs, nil if there is none
 	lost      map[lostKey]lostValue // see round.lost

@@ -170,6 +170,7 @@ func (s *State) newRun(r Running) *run {
 	out := &run{Running: r, shape: s.intern(r.Job.Shape), limit: max(r.End-r.Start, 0)}
 	out.Job.Shape = &out.shape.Shape
 	out.shape.refs++
+	out.shape.submitted++
 	for i, a := range r.Ranks {
 		n := s.nodes[a.Node]
 		if n == nil {
@@ -211,6 +212,7 @@ func (s *State) End(id JobID) bool {
 		}
 	}
 	delete(s.running, id)
+	r.shape.submitted--
 	s.unref(r.shape)
 	return true
 }

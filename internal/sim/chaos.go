@@ -162,9 +162,16 @@ func (x *chaos) submit() {
 	if x.oneIn(8) {
 		req.Bucket, req.BucketMax = "few", 2
 	}
+	var tasks *job.Tasks
+	if x.oneIn(6) {
+		tasks = x.tasks()
+	}
+	if x.oneIn(3) {
+		x.retries(req)
+	}
 	ev := control.Submit{
 		User: []string{"ann", "bob", "eve"}[x.rng.IntN(3)], Project: []string{"a", "b"}[x.rng.IntN(2)], Request: req,
-		Spec: &job.Spec{Gbatch: &job.Gbatch{QOS: []string{"low", "low", "high"}[x.rng.IntN(3)]}}, Document: []byte("{}"), Hold: x.oneIn(10),
+		Spec: &job.Spec{Gbatch: &job.Gbatch{QOS: []string{"low", "low", "high"}[x.rng.IntN(3)], Tasks: tasks}}, Document: []byte("{}"), Hold: x.oneIn(10),
 	}
 	ev.UUID[0], ev.UUID[1], ev.UUID[2] = byte(x.tally.Submitted), byte(x.tally.Submitted>>8), 1
 	x.after(&ev)
@@ -173,8 +180,12 @@ func (x *chaos) submit() {
 }
 
 func (x *chaos) act() {
-	n := job.Number(1 + x.rng.IntN(max(x.tally.Submitted, 1)))
+	n := job.Number(1 + x.rng.IntN(max(2*x.tally.Submitted, 1))) // tasks have numbers, too
 	how := []control.Action{control.Cancel, control.Hold, control.Release, control.Release, control.Halt, control.Halt, control.Requeue, control.Update}[x.rng.IntN(8)]
+	if first := x.rng.IntN(8); x.oneIn(3) {
+		x.apply(control.ActTasks{Act: control.Act{Action: how, By: "ann"}, Parent: n, Indexes: job.Indexes{{First: first, Last: first + x.rng.IntN(3)}}})
+		return
+	}
 	x.apply(control.Act{Action: how, Numbers: []job.Number{n}, By: "ann", Operator: true, Priority: x.rng.IntN(100)})
 }
 
@@ -237,7 +248,10 @@ func (x *chaos) sync(n *fakeNode) {
 				st.Exit.Reason = job.Preempted
 				delete(n.stops, id)
 			case x.oneIn(5):
-				st.Exit.Code, st.Exit.Reason = 1, []job.Reason{job.ExitCode, job.NodeFail, job.OOM}[x.rng.IntN(3)]
+				st.Exit.Code, st.Exit.Reason = 1, []job.Reason{job.ExitCode, job.NodeFail, job.OOM, job.Server}[x.rng.IntN(4)]
+			}
+			if x.oneIn(10) && !st.Exit.OK() {
+				st.Exit.StartedMS = 0 // it never ran
 			}
 			x.tally.Ended++
 		}

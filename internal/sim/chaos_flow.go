@@ -95,7 +95,7 @@ func (x *chaos) halted() (n int) {
 func (x *chaos) cameTrue(j *control.Job, d job.Dependency) bool {
 	if d.Type == job.Singleton {
 		for o := range x.c.View(x.now).All() {
-			if o.Number < j.Number && o.Name == j.Name && o.Owner.User == j.Owner.User && !o.State.Final() {
+			if o.Number < j.Number && o.Parent == 0 && o.Name == j.Name && o.Owner.User == j.Owner.User && !o.State.Final() {
 				return false
 			}
 		}
