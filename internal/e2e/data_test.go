@@ -124,3 +124,24 @@ func TestDataThatFails(t *testing.T) {
 		})
 	}
 }
+
+// TestTasksSaveTheirOwn: each task of an array gets the job's secrets, and
+// saves where its number says.
+func TestTasksSaveTheirOwn(t *testing.T) {
+	s, s3 := withS3(t)
+	work := s.write(doc{name: "sweep", command: sh(`mkdir /out; echo "$GBATCH_TASK $(cat /var/secrets/TOKEN | wc -c)" >/out/n`), gbatch: map[string]any{
+		"tasks":   "1-3",
+		"outputs": []any{map[string]any{"path": "/out", "uri": "s3://lab/sweep/{task}/"}},
+		"secrets": []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "TOKEN"},
+	}}.json())
+	id := strings.TrimSpace(s.must("gsubmit", "--secret", "AWS_ACCESS_KEY_ID="+s3test.AccessKey, "--secret", "AWS_SECRET_ACCESS_KEY="+s3test.SecretKey, "--secret", "TOKEN=12345", work))
+	if d := s.wait(id); d.State != job.Finished {
+		t.Fatalf("the array ended so:\n%s", describe(d))
+	}
+	for _, n := range []string{"1", "2", "3"} {
+		if got, _ := s3.Get("lab/sweep/" + n + "/n"); got != n+" 5\n" {
+			t.Errorf("task %s saved %q", n, got)
+		}
+	}
+	s.nowhere(s3test.SecretKey, id)
+}
