@@ -84,7 +84,8 @@ type projectFlags struct {
 	GID        *int             `name:"gid" help:"Group of its storage."`
 	Shares     *int64           `help:"Its shares of the cluster, beside other projects'."`
 	Parent     *string          `help:"A project whose share it has a part of; empty: none."`
-	Budget     *int64           `help:"GPU minutes that it may use in all; 0: no bound."`
+	Budget     *int64           `help:"GPU minutes that it and those below it may use; 0: no bound."`
+	Period     *string          `name:"budget-period" placeholder:"month" help:"month: the budget is for each calendar month; empty: in all."`
 	UserShares map[string]int64 `name:"user-share" placeholder:"USER=N" help:"Of its share, what a user has beside others; 0: as others."`
 	Member     []string         `short:"u" help:"The users that are its members; or, as in +ann,-bob, who comes and goes. What begins with - is written --member=-bob."`
 	Group      []string         `short:"g" help:"The unix groups whose members are its members, in the same form."`
@@ -100,7 +101,7 @@ type projectFlags struct {
 func (f *projectFlags) change() cli.ProjectChange {
 	return cli.ProjectChange{
 		GID: f.GID, Shares: f.Shares, Members: f.Member, Groups: f.Group, AnyMembers: f.Everyone, Clusters: f.Cluster, AnyCluster: f.AnyCluster,
-		Parent: f.Parent, Budget: f.Budget, UserShares: f.UserShares,
+		Parent: f.Parent, Budget: f.Budget, BudgetPeriod: f.Period, UserShares: f.UserShares,
 		Running: f.Running, Queued: f.Queued, GPUs: f.GPUs, GPUMinutes: f.GPUMinutes,
 	}
 }

@@ -83,12 +83,17 @@ type Project struct {
 
 	Parent     string           `json:"parent,omitempty"`     // a project, whose share this one has a part of
 	UserShares map[string]int64 `json:"userShares,omitempty"` // of the project's share, by user; 1 for those that are not named
-	Budget     int64            `json:"budget,omitempty"`     // GPU-minutes in all; 0: no bound
+	Budget     int64            `json:"budget,omitempty"`     // GPU-minutes; 0: no bound
+
+	BudgetPeriod string `json:"budgetPeriod,omitempty"` // BudgetMonth; empty: in all
 
 	Privileged bool `json:"privileged,omitempty"` // its jobs may be root on nodes that allow it
 
 	File bool `json:"file,omitempty"` // it is in the configuration file, and can be changed there only
 }
+
+// BudgetMonth is the period of a budget that is for each calendar month (UTC).
+const BudgetMonth = "month"
 
 // ProjectLimits bound what a project has at once; 0: the site's bound.
 type ProjectLimits struct {

@@ -116,6 +116,7 @@ type JobDetail struct {
 	Progress  string    `json:"progress,omitempty"` // what the node is doing for it, as "pulling 12 of 80 MiB"
 	Done      *job.Done `json:"done,omitempty"`     // what the program says of its progress
 	Attempts  []Attempt `json:"attempts,omitempty"`
+	Used      *Used     `json:"used,omitempty"`
 	Events    []Event   `json:"events,omitempty"`   // the timeline, oldest first
 	Position  int       `json:"position,omitempty"` // in the queue by priority; 1 is next
 	NumQueued int       `json:"numQueued,omitempty"`
@@ -137,6 +138,8 @@ type Rank struct {
 	Cores string `json:"cores,omitempty"` // core ids as the kernel writes lists
 	Image string `json:"image,omitempty"` // digest that ran
 	Exit  *Exit  `json:"exit,omitempty"`
+
+	Use *job.LiveUse `json:"use,omitempty"` // of one that runs, as its node said last
 
 	Ports []job.PortMapping `json:"ports,omitempty"` // of the container, and the node's that lead to them
 

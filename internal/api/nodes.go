@@ -96,6 +96,7 @@ type SyncRequest struct {
 	Unhealthy     []string     `json:"unhealthy,omitempty"` // reasons not to send jobs here now
 	Ranks         []RankStatus `json:"ranks,omitempty"`     // every rank the node holds
 	Samples       []GPUSample  `json:"samples,omitempty"`   // of its GPUs
+	Use           []RankUse    `json:"use,omitempty"`       // of ranks that run
 
 	Prepulled []job.Prepulled `json:"prepulled,omitempty"` // of the images asked for last
 	Seen      uint64          `json:"seen"`                // version of the desired set it has

@@ -119,7 +119,7 @@ func (a *App) JoinString(ctx context.Context) error {
 // ProjectChange is what `gadm project add` and `set` change; nil leaves as it is.
 type ProjectChange struct {
 	GID, Running, Queued   *int
-	Parent                 *string
+	Parent, BudgetPeriod   *string
 	Budget                 *int64
 	UserShares             map[string]int64 // added to those that are there; 0 takes one out
 	Shares, GPUMinutes     *int64
@@ -167,6 +167,7 @@ func (c ProjectChange) apply(p *api.Project) error {
 	set(&p.Shares, c.Shares)
 	set(&p.Parent, c.Parent)
 	set(&p.Budget, c.Budget)
+	set(&p.BudgetPeriod, c.BudgetPeriod)
 	if p.UserShares == nil {
 		p.UserShares = map[string]int64{}
 	}
@@ -244,15 +245,42 @@ func (a *App) Projects(ctx context.Context) error {
 	if a.Output.JSON {
 		return a.writeJSON(l)
 	}
-	t := newTable("NAME", "GID", "SHARES", "CLUSTERS", "LIMITS", "FROM", "MEMBERS")
+	shares, err := a.Client.Shares(ctx)
+	if err != nil {
+		return err
+	}
+	t := newTable("NAME", "GID", "SHARES", "CLUSTERS", "LIMITS", "BUDGET", "FROM", "MEMBERS")
 	for _, p := range l.Projects {
 		from := "gadm"
 		if p.File {
 			from = "file"
 		}
-		t.AppendRow(toRow([]string{p.Name, strconv.Itoa(p.GID), strconv.FormatInt(max(p.Shares, 1), 10), clustersOf(p), limitsOf(p.Limits), from, membersOf(p)}))
+		t.AppendRow(toRow([]string{p.Name, strconv.Itoa(p.GID), strconv.FormatInt(max(p.Shares, 1), 10), clustersOf(p), limitsOf(p.Limits), budgetOf(shares, p.Name), from, membersOf(p)}))
 	}
 	return render(a.Out, t, "")
+}
+
+// budgetOf is what a project has used of its budget.
+func budgetOf(l *api.ShareList, project string) string {
+	for _, s := range l.Shares {
+		if s.Project == project && s.User == "" && s.Budget != nil {
+			return budgetText(s.Budget)
+		}
+	}
+	return ""
+}
+
+// budgetText is a budget in GPU-hours: what is used, of what, and for which
+// period.
+func budgetText(b *api.Budget) string {
+	text := fmt.Sprintf("%.1f of %.1f h", b.Used, b.Hours)
+	if b.Hours > 0 {
+		text += fmt.Sprintf(" (%.0f%%)", 100*b.Used/b.Hours)
+	}
+	if b.Monthly {
+		text += " this month"
+	}
+	return text
 }
 
 func clustersOf(p api.Project) string {

@@ -41,6 +41,11 @@ func admin(t *testing.T, asks *[]string, out, errs io.Writer) *App {
 				{Name: "default", File: true},
 				{Name: "lab", GID: 7, Members: []string{"ann", "bob"}, Groups: []string{"lab"}, Shares: 2, Clusters: []int{1, 2}, Limits: api.ProjectLimits{GPUs: 1.5}},
 			}}
+		case "GET /v1/shares":
+			return api.ShareList{Shares: []api.Share{
+				{Project: "default"}, {Project: "default", User: "ann"},
+				{Project: "lab", Budget: &api.Budget{Hours: 10, Used: 8.5, Monthly: true}},
+			}}
 		case "POST /v1/policy/check":
 			return api.Policy{Changes: []string{"- a", "+ b"}}
 		case "GET /v1/policy":
@@ -108,9 +113,9 @@ func TestAccess(t *testing.T) {
 		},
 		"projects": {
 			run:  func(ctx context.Context, a *App) error { return a.Projects(ctx) },
-			asks: []string{"GET /v1/projects"},
-			out: "NAME GID SHARES CLUSTERS LIMITS FROM MEMBERS\ndefault 0 1 all file everyone\n" +
-				"lab 7 2 1,2 gpus=1.5 gadm ann, bob, group lab\n",
+			asks: []string{"GET /v1/projects", "GET /v1/shares"},
+			out: "NAME GID SHARES CLUSTERS LIMITS BUDGET FROM MEMBERS\ndefault 0 1 all file everyone\n" +
+				"lab 7 2 1,2 gpus=1.5 8.5 of 10.0 h (85%) this month gadm ann, bob, group lab\n",
 		},
 		"add": {
 			run: func(ctx context.Context, a *App) error {

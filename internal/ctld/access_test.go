@@ -152,6 +152,9 @@ var matrix = map[string]struct {
 	"POST /v1/jobs/actions/{action}": {"/v1/jobs/actions/hold", `{"ids":["1"]}`, "401 200 200 200 200 200 403 403 403"}, // and see TestOthersJobs
 	"GET /v1/events":                 {"/v1/events?job=77", "", "401 404 404 404 404 404 403 403 403"},                  // without a job it would not end
 	"GET /v1/cluster":                {"/v1/cluster", "", "401 200 200 200 200 200 403 403 403"},
+	"GET /v1/history":                {"/v1/history?attempts=true", "", "401 403 403 403 200 200 403 403 403"}, // and see TestHistory
+	"GET /v1/usage":                  {"/v1/usage?by=project,user", "", "401 200 200 200 200 200 403 403 403"}, // and see TestUsage
+	"GET /v1/shares":                 {"/v1/shares", "", "401 200 200 200 200 200 403 403 403"},                // and see TestShares
 	"GET /v1/status":                 {"/v1/status", "", "401 200 200 200 200 200 200 200 403"},
 	"GET /v1/site":                   {"/v1/site", "", "401 200 200 200 200 200 403 403 403"},
 	"GET /metrics":                   {"/metrics", "", "401 200 200 200 200 200 403 403 403"},

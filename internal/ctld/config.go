@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/sched"
@@ -63,7 +64,9 @@ type Project struct {
 
 	Parent     string           `yaml:"parent,omitempty"`     // another project: its share is divided among those below it and its own users
 	UserShares map[string]int64 `yaml:"userShares,omitempty"` // of the project, by user; 1 for those that are not named
-	Budget     int64            `yaml:"budget,omitempty"`     // GPU-minutes, as billed, that it and those below it may use in all; 0: no bound
+	Budget     int64            `yaml:"budget,omitempty"`     // GPU-minutes, as billed, that it and those below it may use; 0: no bound
+
+	BudgetPeriod string `yaml:"budgetPeriod,omitempty"` // month: the budget is for each calendar month (UTC); empty: in all
 
 	made bool // by gadm, while the controller ran; else it is in the file
 }
@@ -215,6 +218,9 @@ func (c Config) checkProjects(bad func(path, format string, a ...any)) {
 		}
 		if p.Shares < 0 {
 			bad(at+".shares", "%d: must not be negative", p.Shares)
+		}
+		if p.BudgetPeriod != "" && p.BudgetPeriod != api.BudgetMonth {
+			bad(at+".budgetPeriod", "%q: use month, or leave it out for a budget in all", p.BudgetPeriod)
 		}
 		for _, n := range p.Clusters {
 			if n < 1 {

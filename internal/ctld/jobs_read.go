@@ -195,6 +195,7 @@ func (s *Server) detail(id identity, j *control.Job) (api.JobDetail, error) {
 	if d.Private {
 		return d, nil
 	}
+	d.Used = s.used(j)
 	if j.State.Final() {
 		d.Class = j.Reason.Class()
 	}
@@ -224,6 +225,12 @@ func (s *Server) detail(id identity, j *control.Job) (api.JobDetail, error) {
 	})
 	if j.State.Active() {
 		d.Attempts = append(d.Attempts, attemptToAPI(j.Attempt))
+		last := &d.Attempts[len(d.Attempts)-1]
+		for i := range last.Ranks {
+			if last.Ranks[i].Exit == nil {
+				last.Ranks[i].Use = s.samples.use(last.Ranks[i].Node, j.RankID(i))
+			}
+		}
 		d.Progress = j.Attempt.Ranks[0].Progress
 	}
 	if j.Attempt != nil {

@@ -62,6 +62,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 		return nil, refused(r)
 	}
 	a := answer.(control.Submitted)
+	out.Notes = append(out.Notes, budgetNote(a.Budget)...)
 	if in.Body.DryRun {
 		return s.dryRun(ctx, out, &sub, ev, a)
 	}

@@ -47,6 +47,7 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 		return nil, refused(r)
 	}
 	s.samples.put(in.Name, q.Samples)
+	s.samples.putUse(in.Name, q.Use)
 	want := answer.(control.SyncAnswer).WantInventory
 	if !want {
 		s.waitOrders(ctx, in.Name, q)

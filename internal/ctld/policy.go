@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gbatch/accounting"
+	"gbatch/internal/api"
 	"gbatch/sched"
 )
 
@@ -102,7 +103,7 @@ func (c PolicyConfig) build(projects []Project) (sched.Policy, accounting.Config
 	a.HalfLifeMS, a.Models, a.CPU, a.GiB = int64(c.HalfLife)*1000, c.GPUWeights, c.CPUWeight, c.GiBWeight
 	a.Tree = accounting.Tree{}
 	for _, pr := range projects {
-		a.Tree[pr.Name] = accounting.Account{Shares: cmp.Or(pr.Shares, 1), Parent: pr.Parent, Users: pr.UserShares, Budget: pr.Budget}
+		a.Tree[pr.Name] = accounting.Account{Shares: cmp.Or(pr.Shares, 1), Parent: pr.Parent, Users: pr.UserShares, Budget: pr.Budget, Monthly: pr.BudgetPeriod == api.BudgetMonth}
 		if pr.Limits != (JobLimits{}) {
 			p.Projects[pr.Name] = pr.Limits.sched()
 		}

@@ -15,7 +15,7 @@ func projectOf(p api.Project) Project {
 	return Project{
 		Name: p.Name, GID: p.GID, Members: slices.Concat(users(p.Members...), groups(p.Groups...)), Shares: p.Shares, Clusters: p.Clusters,
 		Limits: JobLimits{Running: l.Running, Queued: l.Queued, GPUs: l.GPUs, GPUMinutes: l.GPUMinutes},
-		Parent: p.Parent, UserShares: p.UserShares, Budget: p.Budget, Privileged: p.Privileged, made: true,
+		Parent: p.Parent, UserShares: p.UserShares, Budget: p.Budget, BudgetPeriod: p.BudgetPeriod, Privileged: p.Privileged, made: true,
 	}
 }
 
@@ -24,7 +24,7 @@ func projectToAPI(p Project) api.Project {
 	out := api.Project{
 		Name: p.Name, GID: p.GID, Shares: p.Shares, Clusters: p.Clusters,
 		Limits: api.ProjectLimits{Running: l.Running, Queued: l.Queued, GPUs: l.GPUs, GPUMinutes: l.GPUMinutes},
-		Parent: p.Parent, UserShares: p.UserShares, Budget: p.Budget, Privileged: p.Privileged, File: !p.made,
+		Parent: p.Parent, UserShares: p.UserShares, Budget: p.Budget, BudgetPeriod: p.BudgetPeriod, Privileged: p.Privileged, File: !p.made,
 	}
 	out.Members, out.Groups = p.Members.split()
 	return out

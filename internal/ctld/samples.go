@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"gbatch/internal/api"
+	"gbatch/internal/job"
 )
 
 // samples is what nodes last said of their GPUs' work, by node. It is kept in
@@ -11,6 +12,7 @@ import (
 type samples struct {
 	mu     sync.Mutex
 	byNode map[string][]api.GPUSample
+	uses   map[string][]api.RankUse // by node: of ranks that run there
 }
 
 // put takes a node's word; none takes back what it said before.
@@ -25,6 +27,30 @@ func (s *samples) put(node string, list []api.GPUSample) {
 		s.byNode = map[string][]api.GPUSample{}
 	}
 	s.byNode[node] = list
+}
+
+// putUse takes a node's word on the ranks that run on it.
+func (s *samples) putUse(node string, list []api.RankUse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.uses == nil {
+		s.uses = map[string][]api.RankUse{}
+	}
+	if s.uses[node] = list; len(list) == 0 {
+		delete(s.uses, node)
+	}
+}
+
+// use is what a rank on a node has used, as the node said last; nil: it did not.
+func (s *samples) use(node string, id job.RankID) *job.LiveUse {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range s.uses[node] {
+		if u.ID == id {
+			return &u.LiveUse
+		}
+	}
+	return nil
 }
 
 // fill adds to a node's GPUs what they were doing. A node that is not heard

@@ -23,7 +23,8 @@ var streamed = map[string]bool{
 }
 
 // large are the routes whose answers can take much memory until they are read.
-var large = map[string]bool{"GET " + api.PathJobs: true, "GET " + api.PathAudit: true, "GET " + api.PathCluster: true}
+var large = map[string]bool{"GET " + api.PathJobs: true, "GET " + api.PathAudit: true, "GET " + api.PathCluster: true,
+	"GET " + api.PathHistory: true, "GET " + api.PathUsage: true, "GET " + api.PathShares: true}
 
 // maxLarge is how many of those one user has at once. Others of theirs wait.
 const maxLarge = 8

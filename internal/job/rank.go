@@ -36,6 +36,7 @@ type Exit struct {
 	EndedMS    int64   `json:"endedMs"`
 	PeakMem    int64   `json:"peakMemBytes,omitempty"`
 	CPUSeconds float64 `json:"cpuSeconds,omitempty"`
+	GPU        *GPUUse `json:"gpu,omitempty"` // nil: it had none, or its node has no samples
 }
 
 // OK says that the rank succeeded.
