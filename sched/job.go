@@ -47,6 +47,7 @@ type Shape struct {
 	GPUModels     []string `json:"gpuModels,omitempty"`     // any of these, as case-insensitive part of the model's name
 	GPUMemMiB     int64    `json:"gpuMemMib,omitempty"`     // least memory of each GPU; of a shared one, of the share
 	MinCUDA       int      `json:"minCuda,omitempty"`       // major*100 + minor of the node's driver
+	DiskMiB       int64    `json:"diskMib,omitempty"`       // least disk of the node for what containers write; not used up
 	MinComputeCap int      `json:"minComputeCap,omitempty"` // 80 is 8.0
 	Features      []string `json:"features,omitempty"`      // the node has all of these
 
@@ -82,7 +83,7 @@ func (s *Shape) Validate() error {
 	for _, q := range []struct {
 		name string
 		v    int64
-	}{{"milliCpu", s.MilliCPU}, {"memMib", s.MemMiB}, {"gpuMemMib", s.GPUMemMiB}, {"minCuda", int64(s.MinCUDA)}, {"minComputeCap", int64(s.MinComputeCap)}} {
+	}{{"milliCpu", s.MilliCPU}, {"memMib", s.MemMiB}, {"gpuMemMib", s.GPUMemMiB}, {"minCuda", int64(s.MinCUDA)}, {"diskMib", s.DiskMiB}, {"minComputeCap", int64(s.MinComputeCap)}} {
 		if q.v < 0 || q.v > maxAmount {
 			bad("%s is %d: want 0 or more", q.name, q.v)
 		}

@@ -31,7 +31,7 @@ type nodeKind struct {
 // kindKey is equal for nodes that placement need not tell apart but by load.
 func kindKey(n *Node) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %d %d %d %t", n.Cluster, n.MilliCPU, n.MemMiB, n.CUDA, n.AllowShare)
+	fmt.Fprintf(&b, "%d %d %d %d %d %t", n.Cluster, n.MilliCPU, n.MemMiB, n.DiskMiB, n.CUDA, n.AllowShare)
 	features := slices.Clone(n.Features)
 	slices.Sort(features)
 	fmt.Fprintf(&b, " %q", slices.Compact(features))

@@ -24,7 +24,8 @@ type Node struct {
 	MilliCPU   int64     `json:"milliCpu"`
 	MemMiB     int64     `json:"memMib"`
 	GPUs       []GPU     `json:"gpus,omitempty"`
-	CUDA       int       `json:"cuda,omitempty"` // driver's version: major*100 + minor
+	DiskMiB    int64     `json:"diskMib,omitempty"` // for what containers write
+	CUDA       int       `json:"cuda,omitempty"`    // driver's version: major*100 + minor
 	Features   []string  `json:"features,omitempty"`
 	State      NodeState `json:"state,omitempty"`
 	Reason     string    `json:"reason,omitempty"`     // why it is not up

@@ -80,6 +80,8 @@ func (n *node) misfitText(x *shape, why misfit) string {
 		return fmt.Sprintf("its GPUs have compute capability %d.%d", n.GPUs[0].ComputeCap/10, n.GPUs[0].ComputeCap%10)
 	case lacksCUDA:
 		return fmt.Sprintf("has CUDA %d.%d", n.CUDA/100, n.CUDA%100)
+	case lacksDisk:
+		return fmt.Sprintf("has a disk of %s GiB", gib(n.DiskMiB))
 	case noSharing:
 		return "does not allow shares of a GPU"
 	case fewGPUs:

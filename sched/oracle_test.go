@@ -99,7 +99,7 @@ func (o *oracle) expected(j Job) Time {
 
 // could says whether an empty node with all its GPUs in order could hold a rank.
 func could(n Node, s *Shape) bool {
-	if s.Cluster != 0 && s.Cluster != n.Cluster || s.Node != "" && fold(s.Node) != fold(n.Name) || s.MinCUDA > n.CUDA {
+	if s.Cluster != 0 && s.Cluster != n.Cluster || s.Node != "" && fold(s.Node) != fold(n.Name) || s.MinCUDA > n.CUDA || s.DiskMiB > n.DiskMiB {
 		return false
 	}
 	for _, f := range s.Features {

@@ -157,6 +157,8 @@ func (r *round) neverText(k *jobKind, matching int) string {
 		return fmt.Sprintf("no such GPU has compute capability %d.%d", x.MinComputeCap/10, x.MinComputeCap%10)
 	case lacksCUDA:
 		return fmt.Sprintf("no such node has CUDA %d.%d", x.MinCUDA/100, x.MinCUDA%100)
+	case lacksDisk:
+		return fmt.Sprintf("no such node has a disk of %s GiB", gib(x.DiskMiB))
 	case noSharing:
 		return "no node with such GPUs allows shares of a GPU: ask for a whole one"
 	}

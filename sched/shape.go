@@ -42,6 +42,7 @@ const (
 	lacksGPUMem
 	lacksComputeCap
 	lacksCUDA
+	lacksDisk
 	noSharing
 	fewGPUs
 	fewCores
@@ -90,6 +91,9 @@ func (x *Shape) canonical() (n Shape, bounds, key string) {
 	}
 	bounds = fmt.Sprintf("%d %d %t %t %d %q %q %d %d %d %q %d", n.Nodes, n.RestMilliGPU, n.AllGPUs, n.Exclusive, n.Cluster, fold(n.Node),
 		n.GPUModels, n.GPUMemMiB, n.MinCUDA, n.MinComputeCap, n.Features, part)
+	if n.DiskMiB > 0 {
+		bounds += fmt.Sprintf(" disk %d", n.DiskMiB)
+	}
 	if len(n.AnyFeatures)+len(n.NodeNames)+len(n.ExcludeNodes) > 0 {
 		bounds += fmt.Sprintf(" %q %q %q", n.AnyFeatures, n.NodeNames, n.ExcludeNodes)
 	}
@@ -144,6 +148,8 @@ func (x *shape) match(k *nodeKind) fit {
 	case f.why != fitsAll:
 	case x.MinCUDA > n.CUDA:
 		f.why = lacksCUDA
+	case x.DiskMiB > n.DiskMiB:
+		f.why = lacksDisk
 	case x.share() && !n.AllowShare:
 		f.why = noSharing
 	case f.gpus.count() < x.least():

@@ -57,7 +57,7 @@ func newWorld(t *rapid.T, p Policy) *world {
 func (w *world) setNode(name string) {
 	t := w.t
 	n := Node{Name: name, MilliCPU: 1000 * rapid.Int64Range(1, 8).Draw(t, "cores"), MemMiB: 1024 * rapid.Int64Range(1, 8).Draw(t, "gib"),
-		Cluster: rapid.IntRange(1, 2).Draw(t, "cluster"), CUDA: 1200, AllowShare: rapid.Bool().Draw(t, "share"),
+		Cluster: rapid.IntRange(1, 2).Draw(t, "cluster"), CUDA: 1200, DiskMiB: int64(rapid.IntRange(1, 3).Draw(t, "disk")) * 1000, AllowShare: rapid.Bool().Draw(t, "share"),
 		Switch: rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(t, "switch")}
 	n.Features = rapid.SampledFrom([][]string{nil, {"red"}, {"blue", "big"}, {"green", "big"}}).Draw(t, "features")
 	model := rapid.SampledFrom(testModels).Draw(t, "model")
@@ -107,6 +107,8 @@ func (w *world) shape() *Shape {
 		s.GPUMemMiB = 20000
 	case 4:
 		s.MinCUDA = 1300
+	case 8:
+		s.DiskMiB = 2000
 	case 5:
 		s.NodeNames = []string{"N-1", "n2", "n4"}
 	case 6:

@@ -62,7 +62,8 @@ type Inventory struct {
 	CPUs       int            `json:"cpus"`     // cores for jobs, reserved ones not counted
 	MemBytes   int64          `json:"memBytes"` // for jobs
 	GPUs       []InventoryGPU `json:"gpus,omitempty"`
-	CUDA       int            `json:"cuda,omitempty"` // major*100 + minor, as 1204
+	DiskBytes  int64          `json:"diskBytes,omitempty"` // of the file system for what containers write
+	CUDA       int            `json:"cuda,omitempty"`      // major*100 + minor, as 1204
 	Driver     string         `json:"driver,omitempty"`
 	Features   []string       `json:"features,omitempty"`
 	Simulated  bool           `json:"simulated,omitempty"`

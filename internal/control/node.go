@@ -37,6 +37,7 @@ type Inventory struct {
 	Cluster                    int
 	CPUs                       int
 	MemBytes                   int64
+	DiskBytes                  int64 // for what containers write
 	GPUs                       []GPU
 	CUDA                       int // major*100 + minor
 	Driver                     string
@@ -161,7 +162,7 @@ func schedNode(n *Node) sched.Node {
 	inv := n.Inventory
 	s := sched.Node{
 		Name: n.Name, Cluster: inv.Cluster, MilliCPU: int64(inv.CPUs) * 1000, MemMiB: inv.MemBytes >> 20,
-		CUDA: inv.CUDA, Features: slices.Concat(inv.Features, networks(inv)), AllowShare: inv.AllowShare,
+		DiskMiB: inv.DiskBytes >> 20, CUDA: inv.CUDA, Features: slices.Concat(inv.Features, networks(inv)), AllowShare: inv.AllowShare,
 	}
 	state, reason := n.State()
 	switch state {

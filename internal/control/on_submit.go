@@ -215,7 +215,7 @@ func (c *Controller) request(s *job.Spec, p Project) Request {
 		AllGPUs: r.GPUs < 0, Exclusive: g.Exclusive || g.Privileged,
 		Cluster: r.ClusterID, Node: r.SlaveName,
 		GPUModels: r.GPUModel, GPUMemMiB: int64(r.GPUMemoryGB) << 10,
-		MinCUDA: r.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
+		DiskMiB: int64(g.DiskGB) << 10, MinCUDA: r.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
 		Features: slices.Concat(r.Features, networkNeed(s), privilegeNeed(s)),
 
 		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes,

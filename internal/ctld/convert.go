@@ -118,7 +118,7 @@ func attemptToAPI(a *control.Attempt) api.Attempt {
 func inventoryOf(a *api.Inventory) control.Inventory {
 	out := control.Inventory{
 		Hostname: a.Hostname, DNSName: a.DNSName, Address: a.Address, Version: a.Version, Cluster: a.Cluster, CPUs: a.CPUs, MemBytes: a.MemBytes,
-		CUDA: a.CUDA, Driver: a.Driver, Features: a.Features, Simulated: a.Simulated, AllowShare: a.AllowShare,
+		DiskBytes: a.DiskBytes, CUDA: a.CUDA, Driver: a.Driver, Features: a.Features, Simulated: a.Simulated, AllowShare: a.AllowShare,
 		Bridge: a.Bridge, NoHost: a.NoHost, Privileged: a.Privileged,
 	}
 	for _, g := range a.GPUs {

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
+	"golang.org/x/sys/unix"
+
 	"gbatch/internal/api"
 )
 
@@ -21,6 +23,7 @@ func (a *Agent) inventory() (*api.Inventory, string) {
 		CPUs:      a.cores.offered,
 		MemBytes:  max(0, totalMemory()-int64(a.cfg.Reserve.Memory)),
 		GPUs:      d.GPUs,
+		DiskBytes: diskSize(a.cfg.StateDir),
 		CUDA:      d.CUDA,
 		Driver:    d.Driver,
 		Features:  a.cfg.Features,
@@ -37,4 +40,13 @@ func (a *Agent) inventory() (*api.Inventory, string) {
 	}
 	sum := sha256.Sum256(b)
 	return inv, hex.EncodeToString(sum[:])
+}
+
+// diskSize is the size of the file system at dir; 0 if it cannot be told.
+func diskSize(dir string) int64 {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0
+	}
+	return int64(st.Blocks) * st.Bsize
 }

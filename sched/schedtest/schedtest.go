@@ -272,7 +272,7 @@ func (w *World) node(line string) error {
 	gpus, numa, bad, links := "", 4, "", ""
 	gpuMem, cc := int64(80), 80
 	err := set{
-		"cpu": number(&n.MilliCPU, 1000), "mem": number(&n.MemMiB, 1024), "cluster": number(&n.Cluster, 1), "cuda": number(&n.CUDA, 1),
+		"cpu": number(&n.MilliCPU, 1000), "mem": number(&n.MemMiB, 1024), "cluster": number(&n.Cluster, 1), "cuda": number(&n.CUDA, 1), "disk": number(&n.DiskMiB, 1024),
 		"gpus": text(&gpus), "numa": number(&numa, 1), "bad": text(&bad), "links": text(&links), "gpumem": number(&gpuMem, 1), "cc": number(&cc, 1),
 		"features": list(&n.Features), "share": flag(&n.AllowShare), "switch": text(&n.Switch), "reason": text(&n.Reason),
 		"state": func(v string) error { n.State = sched.NodeState(v); return nil },
@@ -315,7 +315,7 @@ func (w *World) job(line string) error {
 		"reservations": list(&j.Reservations), "submitted": moment(&j.Submitted),
 		"nodes": number(&s.Nodes, 1), "gpus": number(&s.MilliGPU, 1000), "all": flag(&s.AllGPUs), "cpu": number(&s.MilliCPU, 1000), "mem": number(&s.MemMiB, 1024),
 		"exclusive": flag(&s.Exclusive), "cluster": number(&s.Cluster, 1), "node": text(&s.Node), "model": list(&s.GPUModels),
-		"gpumem": number(&s.GPUMemMiB, 1024), "cuda": number(&s.MinCUDA, 1), "cc": number(&s.MinComputeCap, 1), "features": list(&s.Features),
+		"gpumem": number(&s.GPUMemMiB, 1024), "cuda": number(&s.MinCUDA, 1), "disk": number(&s.DiskMiB, 1024), "cc": number(&s.MinComputeCap, 1), "features": list(&s.Features),
 		"names": list(&s.NodeNames), "exclude": list(&s.ExcludeNodes), "any": lists(&s.AnyFeatures),
 	}.all(kv)
 	return cmp.Or(err, w.State.Enqueue(j))
