@@ -52,15 +52,17 @@ var below = map[string][]string{
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki"},
 	"internal/cli":             {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
-		"internal/munge", "internal/pki", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
+		"internal/metrics", "internal/munge", "internal/pki", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
 	"internal/gpu":             {},
+	"internal/metrics":         {},
+	"internal/metricstest":     {},
 	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting"},
 	"internal/web":             {"internal/api"},
 	"internal/vmtest":          {},
 	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
-	"internal/noded":           {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/pki"},
+	"internal/noded":           {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
 }
 
 // pure packages take now, seed and input and return values.

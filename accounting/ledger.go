@@ -313,6 +313,17 @@ func (r *Row) holdsAs(o *Row) bool {
 	return slices.EqualFunc(held(r.Open), held(o.Open), func(a, b Slice) bool { return bySlice(a, b) == 0 && a.Rate == b.Rate })
 }
 
+// Copy is the ledger as it is now, for readers: nothing that is done to the one
+// changes the other.
+func (l *Ledger) Copy() *Ledger {
+	out := &Ledger{config: l.config, rows: make(map[key]*Row, len(l.rows)), changed: map[key]bool{}}
+	for k, r := range l.rows {
+		c := r.clone()
+		out.rows[k] = &c
+	}
+	return out
+}
+
 // Stored is the row of a user in a project as it is to be stored, and whether
 // there is one.
 func (l *Ledger) Stored(project, user string) (Row, bool) {

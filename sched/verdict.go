@@ -94,19 +94,13 @@ func (s *State) Ref(id JobID) (Ref, bool) {
 // ReasonFor is ReasonOf without the State: a plan never changes and may be read
 // by anyone.
 func (p *Plan) ReasonFor(ref Ref) Reason {
-	if i, ok := slices.BinarySearchFunc(p.Rejects, ref.ID, func(r Reject, id JobID) int { return cmp.Compare(r.Job, id) }); ok {
-		return p.Rejects[i].Reason
+	if reject := p.rejectOf(ref.ID); reject != nil {
+		return reject.Reason
 	}
 	if ref.Since > p.now {
 		return Reason{Code: CodeBeginTime, Text: "waits for its begin time", At: ref.Since}
 	}
-	v, ok := p.verdicts[ref.class]
-	if !ok {
-		v, ok = p.kinds[ref.kind]
-	}
-	if !ok && p.first != 0 {
-		v, ok = verdict{code: CodePriority, head: p.first}, true
-	}
+	v, ok := p.verdictFor(ref)
 	if !ok {
 		return Reason{Code: CodeNotYetEvaluated, Text: "no round has looked at it yet"}
 	}
@@ -117,6 +111,39 @@ func (p *Plan) ReasonFor(ref Ref) Reason {
 		}
 	}
 	return out
+}
+
+// CodeFor is the code of ReasonFor, for those who count: it makes no words.
+func (p *Plan) CodeFor(ref Ref) Code {
+	if reject := p.rejectOf(ref.ID); reject != nil {
+		return reject.Reason.Code
+	}
+	if ref.Since > p.now {
+		return CodeBeginTime
+	}
+	if v, ok := p.verdictFor(ref); ok {
+		return v.code
+	}
+	return CodeNotYetEvaluated
+}
+
+func (p *Plan) rejectOf(id JobID) *Reject {
+	if i, ok := slices.BinarySearchFunc(p.Rejects, id, func(r Reject, id JobID) int { return cmp.Compare(r.Job, id) }); ok {
+		return &p.Rejects[i]
+	}
+	return nil
+}
+
+// verdictFor is that of the job's class, else of its kind, else of strict order.
+func (p *Plan) verdictFor(ref Ref) (verdict, bool) {
+	v, ok := p.verdicts[ref.class]
+	if !ok {
+		v, ok = p.kinds[ref.kind]
+	}
+	if !ok && p.first != 0 {
+		v, ok = verdict{code: CodePriority, head: p.first}, true
+	}
+	return v, ok
 }
 
 func (v verdict) text(c *class) string { return v.words(c.shape) }

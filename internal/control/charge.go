@@ -99,6 +99,9 @@ func (c *Controller) Days(now sched.Time) []accounting.Day { return c.ledger.Day
 // Terms is the share tree. Only the owner may call it.
 func (c *Controller) Terms(now sched.Time) []accounting.Term { return c.ledger.Terms(int64(now)) }
 
+// Ledger is a copy of the accounts, for readers. Only the owner may call it.
+func (c *Controller) Ledger() *accounting.Ledger { return c.ledger.Copy() }
+
 // budget is the one that binds a project most, as of the last round.
 func (c *Controller) budget(now sched.Time, project string) *accounting.Budget {
 	if c.lastShares == nil {

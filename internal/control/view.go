@@ -62,3 +62,17 @@ func (v *View) Waiting(j *Job) sched.Reason {
 	}
 	return r
 }
+
+// WaitingCode is the code of Waiting, without the words: for counts over all
+// jobs.
+func (v *View) WaitingCode(j *Job) sched.Code {
+	switch {
+	case j.Cron != nil:
+		return j.Cron.reason().Code
+	case j.Waits.open():
+		return sched.CodeDependency
+	case v.Plan == nil:
+		return sched.CodeNotYetEvaluated
+	}
+	return v.Plan.CodeFor(j.ref)
+}

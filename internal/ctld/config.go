@@ -39,6 +39,8 @@ type Config struct {
 	ReserveMiB uint64 `yaml:"reserveMiB"` // free disk below which no jobs are taken
 	Keep       Keep   `yaml:"keep"`
 
+	Metrics Metrics `yaml:"metrics"`
+
 	Policy PolicyConfig `yaml:"policy"`
 
 	InstanceTypes map[string]InstanceType `yaml:"instanceTypes"` // for gbatch.instanceType
@@ -49,6 +51,12 @@ type Config struct {
 // MungeConfig is how to reach MUNGE.
 type MungeConfig struct {
 	Socket string `yaml:"socket"` // of its daemon; empty: the usual one
+}
+
+// Metrics is who may read /metrics, and which names it has beside its own.
+type Metrics struct {
+	Scrapers Members  `yaml:"scrapers"` // beside operators and admins
+	Aliases  []string `yaml:"aliases"`  // slurm: as Slurm's own exporter names them
 }
 
 // Project is one project: who is billed.
@@ -179,6 +187,12 @@ func (c Config) Validate() error {
 	}
 	c.Admins.check("admins", bad)
 	c.Operators.check("operators", bad)
+	c.Metrics.Scrapers.check("metrics.scrapers", bad)
+	for i, a := range c.Metrics.Aliases {
+		if a != slurmAliases {
+			bad(fmt.Sprintf("metrics.aliases[%d]", i), "%q: there is %s", a, slurmAliases)
+		}
+	}
 	c.checkProjects(bad)
 	c.checkTables(bad)
 	if c.Limits.DefaultDuration <= 0 || c.Limits.MaxDuration < c.Limits.DefaultDuration {

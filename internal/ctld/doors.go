@@ -17,8 +17,9 @@ const (
 	known     access = "known"     // persons, and nodes
 	operators access = "operators" // and admins
 	admins    access = "admins"
-	nodes     access = "nodes"   // the handler asks which
-	joiners   access = "joiners" // who have a token to join
+	nodes     access = "nodes"    // the handler asks which
+	joiners   access = "joiners"  // who have a token to join
+	scrapers  access = "scrapers" // operators, and those that metrics.scrapers names
 )
 
 // doors has every route and who may use it; a route without a line here stops
@@ -67,7 +68,7 @@ var doors = map[string]access{
 	"POST " + api.PathReservations:  operators,
 	"DELETE " + api.PathReservation: operators,
 
-	"GET /metrics":          persons,
+	"GET /metrics":          scrapers,
 	"GET /healthz":          anyone,
 	"GET /openapi.json":     anyone,
 	"GET /openapi.yaml":     anyone,
@@ -94,6 +95,8 @@ func (a access) admits(id identity) bool {
 		return id.role == roleNode || id.root
 	case joiners:
 		return id.role == roleJoin
+	case scrapers:
+		return id.operator() || person && id.scraper
 	}
 	return false
 }
@@ -109,6 +112,8 @@ func (a access) refusal(id identity) *api.Error {
 		return denied("only a node may do this", "")
 	case id.role == roleNode:
 		return denied("a node may not do this", "use a token of your own, or the controller's socket")
+	case a == scrapers:
+		return denied("metrics name everyone's projects and usage: they are for operators, and for whom `metrics.scrapers` in the controller's configuration names", "")
 	case a == admins:
 		return denied("only an admin may do this", "admins are root on the controller's machine and those that `admins` in its configuration names")
 	}
@@ -117,11 +122,12 @@ func (a access) refusal(id identity) *api.Error {
 
 // guard is the mux of the API: nothing gets past it that doors does not let in.
 type guard struct {
-	mux    *http.ServeMux
-	auth   *authenticator
-	denied func(r *http.Request, id identity, e *api.Error) // of requests to change something
-	large  turnstile
-	routes []string // patterns, as they were registered
+	mux     *http.ServeMux
+	auth    *authenticator
+	denied  func(r *http.Request, id identity, e *api.Error) // of requests to change something
+	large   turnstile
+	measure *measures
+	routes  []string // patterns, as they were registered
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
@@ -133,7 +139,7 @@ func (g *guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 		panic("route " + pattern + " has no line in doors: say who may use it")
 	}
 	g.routes = append(g.routes, pattern)
-	g.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+	g.mux.HandleFunc(pattern, g.measure.route(pattern, func(w http.ResponseWriter, r *http.Request) {
 		w = bounded(w, pattern)
 		if door == anyone {
 			handler(w, r)
@@ -164,5 +170,5 @@ func (g *guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 		}
 		ctx = context.WithValue(ctx, actionKey{}, r.Method+" "+r.URL.Path)
 		handler(w, r.WithContext(ctx))
-	})
+	}))
 }

@@ -39,6 +39,7 @@ type identity struct {
 	root    bool   // root of the controller's own machine
 	machine bool   // a machine of the site said who it is, not a token
 	token   string // its id
+	scraper bool   // may read metrics
 
 	// Done when the credential is revoked; nil: it cannot be.
 	ended context.Context
@@ -130,6 +131,7 @@ func (a *authenticator) identify(w http.ResponseWriter, r *http.Request) (identi
 	id.from = from
 	if e == nil && id.role == "" {
 		id.role = a.roleOf(id)
+		id.scraper = a.people.among(a.conf().Metrics.Scrapers, id.user)
 	}
 	return id, e
 }

@@ -30,7 +30,7 @@ type loop struct {
 	clock   *steadyClock
 	reserve uint64 // bytes of disk below which no jobs are taken
 	log     *slog.Logger
-	metrics *metrics
+	metrics *measures
 
 	inbox   chan request
 	view    atomic.Pointer[control.View]
@@ -157,6 +157,7 @@ func (l *loop) turn(batch []request) error {
 	if stop == nil {
 		l.pass(&eff)
 	}
+	syncing := time.Now()
 	if err := l.store.Commit(eff.Records); err != nil {
 		for _, r := range batch {
 			r.reply <- reply{err: &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller could not store this: " + err.Error(),
@@ -165,12 +166,13 @@ func (l *loop) turn(batch []request) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	if len(eff.Records) > 0 {
-		l.metrics.commit(time.Since(began), len(eff.Records))
+		l.metrics.commit(time.Since(began), time.Since(syncing), len(eff.Records))
 	}
 	l.metrics.prepulled(eff.Prepulled)
 	before, view := l.view.Load(), l.ctl.View(l.now)
 	l.view.Store(view)
 	l.feed.publish(before, view, &eff)
+	l.metrics.changes(before, view, eff.Changed)
 	for i, r := range batch {
 		if r.ask != nil {
 			r.ask(l.ctl, l.now)
@@ -191,7 +193,8 @@ func (l *loop) apply(r request, stop error, eff *control.Effects) reply {
 	if r.ask != nil {
 		return reply{}
 	}
-	if _, submit := r.event.(control.Submit); stop != nil || (submit && l.full != nil) {
+	_, submit := r.event.(control.Submit)
+	if stop != nil || (submit && l.full != nil) {
 		return reply{err: storageFull(errors.Join(stop, l.full))}
 	}
 	result := firstOf(r.denied, "ok")
@@ -201,6 +204,9 @@ func (l *loop) apply(r request, stop error, eff *control.Effects) reply {
 		e := l.ctl.Apply(l.now, r.event)
 		eff.Add(e)
 		answer = e.Answer
+		if submit {
+			l.metrics.submission(answer)
+		}
 		if r.note != nil {
 			result = r.note.tell(before, r.event, answer)
 		}

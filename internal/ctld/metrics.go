@@ -2,58 +2,115 @@ package ctld
 
 import (
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/metrics"
 	"gbatch/sched"
 )
 
-// metrics are the controller's own measurements. Those of the queue are read
-// from the view at scrape time: see queueCollector.
-type metrics struct {
-	reg      *prometheus.Registry
-	commits  prometheus.Histogram
-	records  prometheus.Counter
-	rounds   prometheus.Histogram
-	starts   prometheus.Counter
-	backfill prometheus.Counter
-	missed   prometheus.Histogram
-	prepulls *prometheus.CounterVec
+// measures are what the controller counts as it happens. What is so at one
+// moment is read from the view at scrape time: see census.
+type measures struct {
+	reg *prometheus.Registry
+	all []prometheus.Collector
+
+	turns, commits, batches            prometheus.Histogram
+	records                            prometheus.Counter
+	rounds, evaluated, missed          prometheus.Histogram
+	truncated, starts, backfill, halts prometheus.Counter
+	submitted, ended, prepulls         *prometheus.CounterVec
+	waits                              *prometheus.HistogramVec
+	requests                           *prometheus.CounterVec
+	latency                            *prometheus.HistogramVec
+
+	clusters, qos metrics.First // labels of what is counted
 }
 
-func newMetrics() *metrics {
-	m := &metrics{
-		reg: prometheus.NewRegistry(),
-		commits: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gctld_turn_duration_seconds",
-			Help: "Time from taking a batch of events to its records being durable, in seconds.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16)}),
-		records: prometheus.NewCounter(prometheus.CounterOpts{Name: "gctld_records_total", Help: "Records made durable."}),
-		rounds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gctld_scheduling_round_duration_seconds",
-			Help: "Time of one scheduling round, in seconds.", Buckets: prometheus.ExponentialBuckets(0.00005, 2, 18)}),
-		starts:   prometheus.NewCounter(prometheus.CounterOpts{Name: "gctld_jobs_started_total", Help: "Attempts that were given resources."}),
-		backfill: prometheus.NewCounter(prometheus.CounterOpts{Name: "gctld_jobs_backfilled_total", Help: "Attempts that started past a job with a reservation."}),
-		missed: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gctld_start_estimate_error_seconds",
-			Help: "Difference between a job's start and the first start that the plan promised it, in seconds, of jobs that had to wait.", Buckets: prometheus.ExponentialBuckets(1, 4, 10)}),
+// Bounds on labels whose values users and nodes bring.
+const (
+	maxClusters = 16
+	maxQOS      = 16
+	maxProjects = 100
+	maxUsers    = 50
+	maxModels   = 32
+	maxNodes    = 200 // of those out of service
+)
+
+func newMeasures() *measures {
+	m := &measures{reg: prometheus.NewRegistry(), clusters: metrics.First{Max: maxClusters}, qos: metrics.First{Max: maxQOS}}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		m.all = append(m.all, c)
+		return c
 	}
-	m.prepulls = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "gctld_images_prepulled_total",
-		Help: "Images that nodes pulled ahead of the start of a waiting job, by outcome."}, []string{"outcome"})
-	m.reg.MustRegister(m.prepulls, m.commits, m.records, m.rounds, m.starts, m.backfill, m.missed)
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		m.all = append(m.all, c)
+		return c
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+		m.all = append(m.all, h)
+		return h
+	}
+	histograms := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+		m.all = append(m.all, h)
+		return h
+	}
+	short, waits := prometheus.ExponentialBuckets(0.0001, 2, 16), []float64{1, 5, 15, 60, 300, 900, 3600, 2 * 3600, 6 * 3600, 86400, 3 * 86400, 7 * 86400}
+
+	m.turns = histogram("gctld_turn_duration_seconds", "Time from taking a batch of requests to its records being durable, in seconds.", short)
+	m.commits = histogram("gctld_commit_duration_seconds", "Time of one synced commit of the store, in seconds.", short)
+	m.batches = histogram("gctld_commit_records", "Records in one commit of the store.", prometheus.ExponentialBuckets(1, 4, 9))
+	m.records = counter("gctld_records_total", "Records made durable.")
+
+	m.rounds = histogram("gctld_scheduling_round_duration_seconds", "Time of one scheduling round, in seconds.", prometheus.ExponentialBuckets(0.00005, 2, 18))
+	m.evaluated = histogram("gctld_scheduling_round_evaluated_jobs", "Jobs that one scheduling round looked at.", prometheus.ExponentialBuckets(1, 4, 10))
+	m.truncated = counter("gctld_scheduling_rounds_truncated_total", "Scheduling rounds that ended before they had looked at all that waits.")
+	m.starts = counter("gctld_jobs_started_total", "Attempts that were given resources.")
+	m.backfill = counter("gctld_jobs_backfilled_total", "Attempts that started past a job with a reservation.")
+	m.halts = counter("gctld_jobs_preempted_total", "Running jobs that were asked to end so that another could start.")
+	m.missed = histogram("gctld_start_estimate_error_seconds", "Difference between a job's start and the first start that the plan promised it, in seconds, of jobs that had to wait.", prometheus.ExponentialBuckets(1, 4, 10))
+
+	m.waits = histograms("gctld_job_wait_seconds", "Time from a job's submission to its first grant of resources, in seconds.", waits, "cluster", "qos")
+	m.submitted = counters("gctld_jobs_submitted_total", "Submissions that reached the queue, by what became of them: accepted, or why they were refused.", "outcome")
+	m.ended = counters("gctld_jobs_ended_total", "Jobs that ended, by their final state and reason.", "state", "reason")
+	m.prepulls = counters("gctld_images_prepulled_total", "Images that nodes pulled ahead of the start of a waiting job, by outcome.", "outcome")
+
+	m.requests = counters("gctld_http_requests_total", "Requests to the API that were answered, by route and status.", "route", "code")
+	m.latency = histograms("gctld_http_request_duration_seconds", "Time to answer a request to the API, in seconds. Of routes that wait for news or stream, the wait is in it.", prometheus.ExponentialBuckets(0.001, 4, 8), "route")
+
+	m.reg.MustRegister(m.all...)
+	m.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-func (m *metrics) commit(took time.Duration, records int) {
-	m.commits.Observe(took.Seconds())
+func (m *measures) commit(turn, commit time.Duration, records int) {
+	m.turns.Observe(turn.Seconds())
+	m.commits.Observe(commit.Seconds())
+	m.batches.Observe(float64(records))
 	m.records.Add(float64(records))
 }
 
-func (m *metrics) round(took time.Duration, p *sched.Plan, missed []sched.Time) {
+func (m *measures) round(took time.Duration, p *sched.Plan, missed []sched.Time) {
 	for _, d := range missed {
 		m.missed.Observe(float64(max(d, -d)) / 1000)
 	}
 	m.rounds.Observe(took.Seconds())
+	m.evaluated.Observe(float64(p.Stats.Evaluated))
+	if p.Stats.Truncated {
+		m.truncated.Inc()
+	}
 	m.starts.Add(float64(len(p.Starts)))
+	m.halts.Add(float64(len(p.Halts)))
 	for _, s := range p.Starts {
 		if s.Backfilled {
 			m.backfill.Inc()
@@ -61,7 +118,7 @@ func (m *metrics) round(took time.Duration, p *sched.Plan, missed []sched.Time) 
 	}
 }
 
-func (m *metrics) prepulled(list []job.Prepulled) {
+func (m *measures) prepulled(list []job.Prepulled) {
 	for _, p := range list {
 		outcome := "there"
 		if p.Error != "" {
@@ -71,51 +128,84 @@ func (m *metrics) prepulled(list []job.Prepulled) {
 	}
 }
 
-// queueCollector reads the published view, so that a scrape never touches the
-// loop.
-type queueCollector struct {
-	server            *Server
-	jobs, nodes, gpus *prometheus.Desc
-}
-
-func (s *Server) metricsHandler() http.Handler {
-	c := &queueCollector{
-		server: s,
-		jobs:   prometheus.NewDesc("gctld_jobs", "Jobs in the controller's memory by state; ended ones leave it after a time.", []string{"state"}, nil),
-		nodes:  prometheus.NewDesc("gctld_nodes", "Nodes by state.", []string{"state"}, nil),
-		gpus:   prometheus.NewDesc("gctld_gpus", "GPUs by model and use.", []string{"model", "use"}, nil),
+// submission counts one by its answer.
+func (m *measures) submission(answer any) {
+	outcome := "accepted"
+	if r, ok := answer.(*control.Refusal); ok {
+		outcome = string(r.Code)
 	}
-	s.loop.metrics.reg.MustRegister(c)
-	return promhttp.HandlerFor(s.loop.metrics.reg, promhttp.HandlerOpts{})
+	m.submitted.WithLabelValues(outcome).Inc()
 }
 
-func (c *queueCollector) Describe(ch chan<- *prometheus.Desc) {
-	ch <- c.jobs
-	ch <- c.nodes
-	ch <- c.gpus
-}
-
-func (c *queueCollector) Collect(ch chan<- prometheus.Metric) {
-	v := c.server.loop.view.Load()
-	counts := countJobs(v)
-	for _, state := range job.States {
-		ch <- prometheus.MustNewConstMetric(c.jobs, prometheus.GaugeValue, float64(counts[state]), string(state))
-	}
-	nodes := map[string]int{}
-	type use struct{ model, use string }
-	gpus := map[use]float64{}
-	for _, n := range v.Nodes {
-		state, _ := n.State()
-		nodes[state]++
-		for _, g := range nodeToAPI(v, n).GPUs {
-			gpus[use{g.Model, "total"}]++
-			gpus[use{g.Model, "allocated"}] += 1 - float64(g.FreeMilli)/1000
+// changes counts what became of jobs between two views.
+func (m *measures) changes(before, after *control.View, changed []job.Number) {
+	changed = slices.Clone(changed)
+	slices.Sort(changed)
+	for _, n := range slices.Compact(changed) {
+		j, old := after.Job(n), before.Job(n)
+		if j == nil {
+			continue
+		}
+		if j.State.Final() && (old == nil || !old.State.Final()) {
+			m.ended.WithLabelValues(string(j.State), string(j.Reason)).Inc()
+		}
+		if first := old == nil || old.Tries == 0; first && j.Tries == 1 && j.Attempt != nil && len(j.Attempt.Ranks) > 0 {
+			cluster := strconv.Itoa(clusterOf(after, j))
+			m.waits.WithLabelValues(m.clusters.Label(cluster), m.qos.Label(j.Owner.QOS)).Observe(float64(j.Attempt.Start-j.Submitted) / 1000)
 		}
 	}
-	for state, n := range nodes {
-		ch <- prometheus.MustNewConstMetric(c.nodes, prometheus.GaugeValue, float64(n), state)
+}
+
+// clusterOf is where an active job runs.
+func clusterOf(v *control.View, j *control.Job) int {
+	if n := v.Node(j.Attempt.Ranks[0].Alloc.Node); n != nil {
+		return n.Inventory.Cluster
 	}
-	for u, n := range gpus {
-		ch <- prometheus.MustNewConstMetric(c.gpus, prometheus.GaugeValue, n, u.model, u.use)
+	return j.Request.Shape.Cluster
+}
+
+// route measures the requests of one route.
+func (m *measures) route(pattern string, next http.HandlerFunc) http.HandlerFunc {
+	latency := m.latency.WithLabelValues(pattern)
+	return func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		note := &statusWriter{ResponseWriter: w}
+		defer func() {
+			latency.Observe(time.Since(began).Seconds())
+			m.requests.WithLabelValues(pattern, note.code()).Inc()
+		}()
+		next(note, r)
 	}
+}
+
+// statusWriter notes the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// code is the status as a label. A connection that was taken over or has gone
+// has none.
+func (w *statusWriter) code() string {
+	if w.status == 0 {
+		return "none"
+	}
+	return strconv.Itoa(w.status)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"gbatch/internal/api"
+	"gbatch/internal/metrics"
 )
 
 // Version of the program, shown in status. Set by the build.
@@ -18,7 +19,7 @@ const maxBody = 2 << 20 // of any request: a job document is at most 1 MiB
 // routes is the API. What it serves at /openapi.json is made from the same
 // registrations.
 func (s *Server) routes() *guard {
-	mux := &guard{mux: http.NewServeMux(), auth: s.auth, denied: s.auditDenied}
+	mux := &guard{mux: http.NewServeMux(), auth: s.auth, denied: s.auditDenied, measure: s.loop.metrics}
 	cfg := huma.DefaultConfig("gbatch", "1")
 	cfg.AllowAdditionalPropertiesByDefault = true // fields are only added: an older server ignores a newer client's
 	cfg.SchemasPath, cfg.DocsPath = "", ""
@@ -75,7 +76,8 @@ func (s *Server) routes() *guard {
 		mux.HandleFunc("GET "+o.Path, func(w http.ResponseWriter, r *http.Request) { s.jobStream(w, r, kind) })
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	mux.HandleFunc("GET /metrics", s.metricsHandler().ServeHTTP)
+	s.loop.metrics.reg.MustRegister(s.collector(), s.slurmCollector())
+	mux.HandleFunc("GET /metrics", metrics.Handler(s.loop.metrics.reg).ServeHTTP)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "there is nothing at " + r.Method + " " + r.URL.Path, Hint: "the API is described at /openapi.json"})
 	})

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
+	"gbatch/accounting"
 	"gbatch/internal/control"
 	"gbatch/internal/pki"
 	"gbatch/internal/store"
@@ -37,6 +38,8 @@ type Server struct {
 	streams *streams
 	samples samples
 	skews   *skews
+	census  counter                           // for those who scrape
+	terms   atomic.Pointer[[]accounting.Term] // of the share tree, for the same
 
 	watchers      watchers
 	eventPatience time.Duration
@@ -130,7 +133,7 @@ func (s *Server) load() (*loop, error) {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
 	l := &loop{
-		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.cfg().ReserveMiB << 20, log: s.log, metrics: newMetrics(),
+		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.cfg().ReserveMiB << 20, log: s.log, metrics: newMeasures(),
 		inbox: make(chan request, inboxSize), feed: newFeed(s.store.Epoch()), ended: make(chan struct{}), now: now,
 	}
 	err = s.store.Newest(control.KindAudit, func(r control.Record) (bool, error) {
@@ -223,6 +226,10 @@ func (s *Server) Run(ctx context.Context) error {
 			return nil
 		})
 	}
+	g.Go(func() error { // works out shares for those who scrape
+		s.accountsLoop(ctx)
+		return nil
+	})
 	g.Go(func() error { // ends the listeners
 		<-ctx.Done()
 		quick, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

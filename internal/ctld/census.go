@@ -1,0 +1,289 @@
+package ctld
+
+import (
+	"sync"
+	"time"
+
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// census is what a view comes to in numbers. It is made off the loop, by
+// whoever scrapes, and never changes.
+type census struct {
+	view *control.View
+
+	states    map[job.State]int
+	queued    map[queue]int
+	projects  map[string]*holding
+	users     map[string]*holding
+	nodes     map[string]int // by state
+	away      []*control.Node
+	gpus      map[gpuUse]float64
+	all       holding
+	resources [2]capacity // of nodes in service: what is taken, what there is
+}
+
+// queue is what is alike of jobs that wait.
+type queue struct {
+	reason  sched.Code
+	cluster int
+	qos     string
+}
+
+// holding is what a project or user has in the queue and on the nodes.
+type holding struct {
+	jobs      [standings]int
+	nodes     int
+	milliGPU  int64
+	milliCPU  int64
+	memMiB    int64
+	endings   [endings]int
+	finalJobs int
+}
+
+// standing is what a job is to who counts it.
+type standing int
+
+const (
+	isHeld standing = iota
+	isQueued
+	isStarting
+	isRunning
+	isPaused
+	isEnding
+	standings
+)
+
+// standingNames are the labels.
+var standingNames = [standings]string{"held", "queued", "starting", "running", "paused", "ending"}
+
+func standingOf(j *control.Job) (standing, bool) {
+	switch j.State {
+	case job.OnHold:
+		return isHeld, true
+	case job.Queued:
+		return isQueued, true
+	case job.Assigned, job.Starting:
+		return isStarting, true
+	case job.Running:
+		if j.Attempt != nil && j.Attempt.Paused != "" {
+			return isPaused, true
+		}
+		return isRunning, true
+	case job.MustHalt, job.Halting:
+		return isEnding, true
+	}
+	return 0, false
+}
+
+// gpuUse is what is alike of GPUs.
+type gpuUse struct{ model, use string }
+
+type capacity struct{ milliCPU, memMiB int64 }
+
+// censusEvery bounds how often the jobs are counted, however many scrape.
+const censusEvery = time.Second
+
+// counter keeps the last census.
+type counter struct {
+	mu   sync.Mutex
+	last *census
+	at   time.Time
+}
+
+// now is the census of a view, or one that is at most censusEvery older.
+func (c *counter) now(v *control.View) *census {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if c.last == nil || c.last.view != v && now.Sub(c.at) >= censusEvery {
+		c.last, c.at = take(v), now
+	}
+	return c.last
+}
+
+// take counts everything. Jobs of one owner share its value, so they are
+// counted by that first: a map of few pointers is quick.
+func take(v *control.View) *census {
+	c := &census{view: v, states: map[job.State]int{}, queued: map[queue]int{}, projects: map[string]*holding{}, users: map[string]*holding{},
+		nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
+	byOwner := map[*control.Owner]*ownerCount{}
+	var owner *control.Owner
+	var of *ownerCount
+	for j := range v.All() {
+		if j.Owner != owner {
+			owner = j.Owner
+			if of = byOwner[owner]; of == nil {
+				of = &ownerCount{queued: map[queue]*int{}, states: map[job.State]*int{}}
+				byOwner[owner] = of
+			}
+		}
+		of.add(v, j)
+	}
+	for o, n := range byOwner {
+		for state, n := range n.states {
+			c.states[state] += *n
+		}
+		for q, n := range n.queued {
+			c.queued[q] += *n
+		}
+		for _, h := range []*holding{&c.all, at(c.projects, o.Project), at(c.users, o.User)} {
+			h.add(&n.holding)
+		}
+	}
+	for _, n := range v.Nodes {
+		c.addNode(v, n)
+	}
+	return c
+}
+
+func at(m map[string]*holding, name string) *holding {
+	if m[name] == nil {
+		m[name] = &holding{}
+	}
+	return m[name]
+}
+
+// ownerCount is what one owner's jobs come to. It remembers where the last job
+// was counted: the next is mostly alike.
+type ownerCount struct {
+	holding
+	states map[job.State]*int
+	queued map[queue]*int
+
+	state  job.State
+	stateN *int
+	q      queue
+	qN     *int
+}
+
+func (o *ownerCount) add(v *control.View, j *control.Job) {
+	if o.stateN == nil || o.state != j.State {
+		o.state, o.stateN = j.State, slot(o.states, j.State)
+	}
+	*o.stateN++
+	s, live := standingOf(j)
+	if !live {
+		o.finalJobs++
+		o.endings[endingOf(j)]++
+		return
+	}
+	o.jobs[s]++
+	if s == isQueued {
+		q := queue{v.WaitingCode(j), j.Request.Shape.Cluster, j.Owner.QOS}
+		if o.qN == nil || o.q != q {
+			o.q, o.qN = q, slot(o.queued, q)
+		}
+		*o.qN++
+	}
+	if !j.State.Active() {
+		return
+	}
+	for _, r := range j.Attempt.Ranks {
+		if r.Phase != job.PhaseEnded {
+			o.nodes++
+			o.milliGPU += r.Alloc.MilliGPU()
+			o.milliCPU += r.Alloc.MilliCPU
+			o.memMiB += r.Alloc.MemMiB
+		}
+	}
+}
+
+func slot[K comparable](m map[K]*int, k K) *int {
+	if m[k] == nil {
+		m[k] = new(int)
+	}
+	return m[k]
+}
+
+func (h *holding) add(o *holding) {
+	for i, n := range o.jobs {
+		h.jobs[i] += n
+	}
+	for i, n := range o.endings {
+		h.endings[i] += n
+	}
+	h.finalJobs += o.finalJobs
+	h.nodes += o.nodes
+	h.milliGPU, h.milliCPU, h.memMiB = h.milliGPU+o.milliGPU, h.milliCPU+o.milliCPU, h.memMiB+o.memMiB
+}
+
+// weight says who keeps a label of their own: who holds most, then who waits.
+func (h *holding) weight() float64 {
+	live := 0
+	for _, n := range h.jobs {
+		live += n
+	}
+	return float64(h.milliGPU)*1e6 + float64(h.milliCPU)*1e3 + float64(live)
+}
+
+// addNode counts a node and its GPUs: each is allocated, or idle, or nobody can
+// have it now.
+func (c *census) addNode(v *control.View, n *control.Node) {
+	state, _ := n.State()
+	c.nodes[state]++
+	if state != "up" {
+		c.away = append(c.away, n)
+	}
+	used := map[string]int64{}
+	for _, num := range n.Jobs {
+		for _, r := range v.Job(num).Attempt.Ranks {
+			if r.Alloc.Node != n.Name {
+				continue
+			}
+			c.resources[0].milliCPU += r.Alloc.MilliCPU
+			c.resources[0].memMiB += r.Alloc.MemMiB
+			for _, g := range r.Alloc.GPUs {
+				used[g.UUID] += g.Milli
+			}
+		}
+	}
+	c.resources[1].milliCPU += int64(n.Inventory.CPUs) * 1000
+	c.resources[1].memMiB += n.Inventory.MemBytes >> 20
+	for _, g := range n.Inventory.GPUs {
+		rest := "idle"
+		if state != "up" || n.OutOfService(g) != "" {
+			rest = "out_of_service"
+		}
+		taken := float64(used[g.UUID]) / 1000
+		c.gpus[gpuUse{g.Model, "allocated"}] += taken
+		c.gpus[gpuUse{g.Model, rest}] += 1 - taken
+	}
+}
+
+// ending is how a job that is over ended.
+type ending int
+
+const (
+	endedWell ending = iota
+	endedCancelled
+	endedTimeout
+	endedDeadline
+	endedPreempted
+	endedNodeFail
+	endedOOM
+	endedFailed
+	endings
+)
+
+func endingOf(j *control.Job) ending {
+	switch {
+	case j.State == job.Finished:
+		return endedWell
+	case j.State == job.Cancelled:
+		return endedCancelled
+	case j.State == job.Halted:
+		return endedPreempted
+	case j.Reason == job.MaxRuntime:
+		return endedTimeout
+	case j.Reason == job.NotAfter || j.Reason == job.MaxQueued:
+		return endedDeadline
+	case j.Reason == job.NodeFail:
+		return endedNodeFail
+	case j.Reason == job.OOM:
+		return endedOOM
+	}
+	return endedFailed
+}

@@ -1,0 +1,114 @@
+package metrics
+
+import (
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Family is one metric that is read at scrape time.
+type Family struct {
+	Name, Help string
+	Kind       prometheus.ValueType
+	Labels     []string
+}
+
+// Gauge is a family whose values go up and down.
+func Gauge(name, help string, labels ...string) Family {
+	return Family{name, help, prometheus.GaugeValue, labels}
+}
+
+// Counter is a family whose values only grow, until the daemon restarts.
+func Counter(name, help string, labels ...string) Family {
+	return Family{name, help, prometheus.CounterValue, labels}
+}
+
+// Desc is the family as client_golang has it.
+func (f Family) Desc() *prometheus.Desc { return prometheus.NewDesc(f.Name, f.Help, f.Labels, nil) }
+
+// Collector reads families at scrape time. Collect is called once for each
+// scrape, by several goroutines at once.
+type Collector struct {
+	Families []Family
+	Read     func(*Set)
+}
+
+// Describe is for the registry.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, f := range c.Families {
+		ch <- f.Desc()
+	}
+}
+
+// Collect is for the registry.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	set := &Set{values: map[string]*sum{}}
+	c.Read(set)
+	descs := make(map[string]*prometheus.Desc, len(c.Families))
+	for _, f := range c.Families {
+		descs[f.Name] = f.Desc()
+	}
+	for _, key := range set.order {
+		s := set.values[key]
+		ch <- prometheus.MustNewConstMetric(descs[s.of.Name], s.of.Kind, s.value, s.labels...)
+	}
+}
+
+// Set is the values of one scrape.
+type Set struct {
+	values map[string]*sum
+	order  []string
+}
+
+type sum struct {
+	of     Family
+	labels []string
+	value  float64
+}
+
+// Add adds to the value with these labels. What different names come to the
+// same label is added up: two equal series would break the whole scrape.
+func (s *Set) Add(f Family, value float64, labels ...string) {
+	if len(labels) != len(f.Labels) {
+		panic("metric " + f.Name + ": wrong number of labels")
+	}
+	clean := make([]string, len(labels))
+	for i, l := range labels {
+		clean[i] = Label(l)
+	}
+	key := f.Name + "\xff" + strings.Join(clean, "\xff") // no label has such a byte
+	if old := s.values[key]; old != nil {
+		old.value += value
+		return
+	}
+	s.values[key] = &sum{f, clean, value}
+	s.order = append(s.order, key)
+}
+
+// MaxLabel bounds a label's value, in bytes.
+const MaxLabel = 128
+
+// Label makes a label's value of any text: valid UTF-8 of bounded length. The
+// text format itself quotes what has a meaning in it.
+func Label(s string) string {
+	if len(s) > MaxLabel {
+		s = s[:MaxLabel]
+		for i := 0; i < utf8.UTFMax && !utf8.ValidString(s[max(0, len(s)-utf8.UTFMax):]); i++ {
+			s = s[:len(s)-1] // cut within a rune
+		}
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// atOnce bounds the scrapes under way: each holds its answer in memory until
+// it is read. More are refused with 503.
+const atOnce = 8
+
+// Handler serves what is registered. A family that cannot be read is left out
+// and the others are served.
+func Handler(reg *prometheus.Registry) http.Handler {
+	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: atOnce, ErrorHandling: promhttp.ContinueOnError})
+}
