@@ -26,6 +26,8 @@ type Node struct {
 
 	Prepulls []Prepull // images to have ahead of a start; not recorded
 
+	Trouble *Trouble // jobs that failed there in a row, nil if none
+
 	Jobs    []job.Number // with a live rank here, in the order they came
 	Version uint64       // of its desired set; grows over restarts too
 }
@@ -67,6 +69,8 @@ func (n *Node) State() (string, string) {
 		return "suspect", "no contact"
 	case n.Drained != "":
 		return "drained", n.Drained
+	case n.penalty() > 0:
+		return "penalized", n.Trouble.Why
 	case len(n.Unhealthy) > 0:
 		return "unhealthy", strings.Join(n.Unhealthy, "; ")
 	}

@@ -31,6 +31,9 @@ func (e Drain) apply(c *Controller, _ sched.Time) any {
 	}
 	if e.GPU == "" {
 		n.Drained = reason
+		if reason == "" {
+			n.Trouble = nil // the operator says that it is fit
+		}
 		c.setNode(n)
 		return nil
 	}

@@ -190,6 +190,7 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 		return
 	}
 	c.leave(r.Alloc.Node, j.Number)
+	c.judgeNode(now, j, r)
 	if least == job.PhaseEnded {
 		c.finish(now, j)
 	} else if !c.masterDone(now, j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {

@@ -16,6 +16,7 @@ type Tick struct{}
 func (Tick) apply(c *Controller, now sched.Time) any {
 	c.tickNodes(now)
 	c.tickLimits(now)
+	c.tickPenalties(now)
 	c.evict(now)
 	c.tickCron(now)
 	c.rollDays(now)
@@ -41,6 +42,7 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 		}
 	}
 	for _, n := range c.nodes {
+		sooner(n.penalty())
 		switch {
 		case !n.Suspect:
 			sooner(n.LastSeen + c.cfg.SuspectTime)

@@ -106,10 +106,11 @@ type nodeRecord struct {
 	Drained   string    `json:"drained,omitempty"`
 
 	DrainedGPUs map[string]string `json:"drainedGpus,omitempty"`
+	Trouble     *Trouble          `json:"trouble,omitempty"`
 }
 
 func encodeNode(n *Node) []byte {
-	v, err := json.Marshal(nodeRecord{n.Name, n.Instance, n.Boot, n.Hash, n.Inventory, n.Drained, n.DrainedGPUs})
+	v, err := json.Marshal(nodeRecord{n.Name, n.Instance, n.Boot, n.Hash, n.Inventory, n.Drained, n.DrainedGPUs, n.Trouble})
 	must(err)
 	return v
 }
@@ -139,7 +140,7 @@ func (c *Controller) Load(r Record) error {
 		if err := json.Unmarshal(r.Value, &n); err != nil {
 			return fmt.Errorf("decode node record %s: %w", r.Name, err)
 		}
-		c.setNode(Node{Name: n.Name, Instance: n.Instance, Boot: n.Boot, Hash: n.Hash, Inventory: n.Inventory, Drained: n.Drained, DrainedGPUs: n.DrainedGPUs})
+		c.setNode(Node{Name: n.Name, Instance: n.Instance, Boot: n.Boot, Hash: n.Hash, Inventory: n.Inventory, Drained: n.Drained, DrainedGPUs: n.DrainedGPUs, Trouble: n.Trouble})
 	case KindWindow:
 		return c.loadWindow(r)
 	case KindUsage:

@@ -1,0 +1,96 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// A node on which jobs fail by no fault of their own would take one after the
+// other, since it is always the one that is free. After failures of several
+// jobs in a row it gets no new ones for a while, which doubles. What a user
+// does wrong never counts: those failures have reasons of another class.
+
+const (
+	troubleJobs  = 3 // different jobs in a row
+	firstPenalty = sched.Minute
+	mostPenalty  = sched.Hour
+)
+
+// Trouble is what speaks against a node. Immutable.
+type Trouble struct {
+	Jobs  []job.Number `json:"jobs"`            // that failed there in a row, each once
+	Times int          `json:"times,omitempty"` // penalties since something succeeded
+	Until sched.Time   `json:"until,omitempty"` // no new jobs before; 0: it gets jobs
+	Why   string       `json:"why,omitempty"`
+}
+
+// judgeNode takes in how a rank has ended on a node.
+func (c *Controller) judgeNode(now sched.Time, j *Job, r Rank) {
+	if r.Exit == nil || r.Exit.Reason == job.NodeFail || c.node(r.Alloc.Node) == nil {
+		return // lost contact is a state of its own
+	}
+	n := *c.node(r.Alloc.Node)
+	switch {
+	case r.Exit.Reason.Class() == job.Infra:
+		n.Trouble = n.Trouble.with(now, c.suspectJob(j), exitText(r))
+	case r.Exit.StartedMS > 0 && n.Trouble != nil:
+		n.Trouble = nil // a program ran there
+	default:
+		return
+	}
+	c.setNode(n)
+}
+
+// suspectJob is whom a failure counts for once: tasks of an array of which none
+// has run yet may all fail for the array's sake.
+func (c *Controller) suspectJob(j *Job) job.Number {
+	if p := c.job(j.Parent); p != nil && p.First == 0 {
+		return p.Number
+	}
+	return j.Number
+}
+
+func (t *Trouble) with(now sched.Time, n job.Number, text string) *Trouble {
+	out := Trouble{}
+	if t != nil {
+		out = *t
+	}
+	if !slices.Contains(out.Jobs, n) {
+		out.Jobs = append(slices.Clip(out.Jobs), n)
+		out.Jobs = out.Jobs[max(len(out.Jobs)-troubleJobs, 0):]
+	} else if t.Until > 0 || t.Times == 0 {
+		return t
+	}
+	if out.Until > 0 || len(out.Jobs) < troubleJobs {
+		return &out
+	}
+	span := min(firstPenalty<<min(out.Times, 10), mostPenalty)
+	out.Times++
+	out.Until = now + span
+	out.Why = fmt.Sprintf("%d jobs in a row failed by no fault of their own, the last with: %s; no new jobs for %s", len(out.Jobs), text, job.Duration(span/sched.Second))
+	return &out
+}
+
+// tickPenalties gives nodes jobs again when their time is over. One more
+// failure suffices then for the next penalty.
+func (c *Controller) tickPenalties(now sched.Time) {
+	for _, n := range c.nodes {
+		if t := n.Trouble; t != nil && t.Until > 0 && t.Until <= now {
+			v, again := *n, *t
+			again.Until, again.Why = 0, ""
+			v.Trouble = &again
+			c.setNode(v)
+		}
+	}
+}
+
+// penalty is when the node's penalty ends; 0 if it has none.
+func (n *Node) penalty() sched.Time {
+	if n.Trouble == nil {
+		return 0
+	}
+	return n.Trouble.Until
+}
