@@ -125,6 +125,7 @@ func (c *Controller) change(now sched.Time, old *Job, line string, edit func(*Jo
 		}
 		j.Since = now
 		c.moved(now, old, &j)
+		c.tellMail(&j, old.State)
 	}
 	c.queued += j.queued() - old.queued()
 	c.jobs.put(j.Number, &j)
@@ -144,6 +145,14 @@ func canMove(j *Job, to job.State) bool {
 		return job.CanMoveParent(j.State, to)
 	}
 	return job.CanMove(j.State, to)
+}
+
+// tellMail notes a change of state for those who want a mail about it; of an
+// array that is the whole, not each task.
+func (c *Controller) tellMail(j *Job, from job.State) {
+	if j.Request.Mails && j.Parent == 0 && j.Cron == nil {
+		c.out.Moved = append(c.out.Moved, Moved{Job: j.Number, From: from, To: j.State})
+	}
 }
 
 // moved keeps the counts and indexes right when a job changes state.

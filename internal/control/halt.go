@@ -106,6 +106,7 @@ func (c *Controller) add(now sched.Time, j *Job, line string) {
 	c.insert(j)
 	c.recordJob(KindJob, j)
 	c.recordArray(j)
+	c.tellMail(j, "")
 	c.event(now, j, "", line)
 	c.out.Changed = append(c.out.Changed, j.Number)
 	c.dirty = true

@@ -238,6 +238,7 @@ func (c *Controller) request(s *job.Spec, p Project) Request {
 	if i := g.IdleGPU; i != nil && (shape.MilliGPU > 0 || shape.AllGPUs) {
 		q.IdleMin, q.IdleWindow = i.MinUtilization, sched.Time(i.Window)*1000
 	}
+	q.Mails = s.Request.Extra.Mails()
 	if c.cfg.MaxGrace > 0 {
 		q.StopGrace = min(q.StopGrace, c.cfg.MaxGrace)
 	}

@@ -46,6 +46,8 @@ type Config struct {
 	InstanceTypes map[string]InstanceType `yaml:"instanceTypes"` // for gbatch.instanceType
 	ImageAliases  map[string]string       `yaml:"imageAliases"`  // for gbatch.imageAlias
 	Results       string                  `yaml:"results"`       // s3://BUCKET/PREFIX or file:///PATH: where outputs named results:///... go; empty: they are refused
+
+	Mail *MailConfig `yaml:"mail"` // nil: none is sent
 }
 
 // MungeConfig is how to reach MUNGE.
@@ -195,6 +197,7 @@ func (c Config) Validate() error {
 	}
 	c.checkProjects(bad)
 	c.checkTables(bad)
+	c.Mail.check(bad)
 	if c.Limits.DefaultDuration <= 0 || c.Limits.MaxDuration < c.Limits.DefaultDuration {
 		bad("limits", "defaultDuration must be above 0 and not above maxDuration")
 	}

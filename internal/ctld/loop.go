@@ -37,11 +37,12 @@ type loop struct {
 	nodes   notifier[string]
 	jobs    notifier[job.Number]
 	feed    *feed
-	now     sched.Time    // of the last turn; never goes back
-	notSoon sched.Time    // no scheduling round before this
-	full    error         // why no jobs are taken
-	audited uint64        // entries of the audit log so far
-	ended   chan struct{} // closed when run has returned
+	now     sched.Time          // of the last turn; never goes back
+	notSoon sched.Time          // no scheduling round before this
+	full    error               // why no jobs are taken
+	audited uint64              // entries of the audit log so far
+	ended   chan struct{}       // closed when run has returned
+	mail    func(control.Moved) // must not block
 }
 
 // request is an event to apply, or a question that needs the controller itself.
@@ -184,6 +185,9 @@ func (l *loop) turn(batch []request) error {
 	}
 	for _, n := range eff.Changed {
 		l.jobs.notify(n)
+	}
+	for _, m := range eff.Moved {
+		l.mail(m)
 	}
 	return nil
 }

@@ -16,11 +16,11 @@ func (s *Server) siteNotes(spec *job.Spec) []api.Note {
 	if g := spec.Gbatch; g != nil && g.IdleGPU != nil && spec.Request.Resources.GPUs == 0 {
 		out = append(out, api.Note{Path: "gbatch.idleGpu", Message: "is about GPUs, and the job asks for none"})
 	}
-	if x := spec.Request.Extra; x != nil && len(x.EmailOnQueue)+len(x.EmailOnRun)+len(x.EmailOnEnd)+len(x.EmailOnHalt)+len(x.EmailOnRestart) > 0 && !s.mails() {
+	if spec.Request.Extra.Mails() && !s.mails() {
 		out = append(out, api.Note{Path: "request.extra", Message: "names mail addresses, and this site sends no mail"})
 	}
 	return out
 }
 
 // mails says whether this site sends mail.
-func (s *Server) mails() bool { return false }
+func (s *Server) mails() bool { return s.cfg().Mail != nil }

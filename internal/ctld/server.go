@@ -36,6 +36,7 @@ type Server struct {
 	auth    *authenticator
 	source  func() (Config, error) // the configuration file as it is now
 	streams *streams
+	mailer  *mailer
 	samples samples
 	skews   *skews
 	census  counter                           // for those who scrape
@@ -77,6 +78,7 @@ func Open(source func() (Config, error), log *slog.Logger) (*Server, error) {
 	}
 	s := &Server{log: log, source: source, streams: newStreams(), skews: newSkews(log), started: time.Now(), now: time.Now, deniedRate: newDeniedRate(), eventPatience: eventPatience}
 	s.conf.Store(&cfg)
+	s.mailer = newMailer(s)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -134,7 +136,7 @@ func (s *Server) load() (*loop, error) {
 	}
 	l := &loop{
 		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.cfg().ReserveMiB << 20, log: s.log, metrics: newMeasures(),
-		inbox: make(chan request, inboxSize), feed: newFeed(s.store.Epoch()), ended: make(chan struct{}), now: now,
+		inbox: make(chan request, inboxSize), feed: newFeed(s.store.Epoch()), ended: make(chan struct{}), now: now, mail: s.mailer.take,
 	}
 	err = s.store.Newest(control.KindAudit, func(r control.Record) (bool, error) {
 		l.audited = r.Seq
@@ -228,6 +230,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	g.Go(func() error { // works out shares for those who scrape
 		s.accountsLoop(ctx)
+		return nil
+	})
+	g.Go(func() error { // the mailer
+		s.mailer.run(ctx)
 		return nil
 	})
 	g.Go(func() error { // ends the listeners

@@ -46,3 +46,8 @@ func mailAddress(s string) string {
 	}
 	return ""
 }
+
+// Mails says whether anybody is to be told of anything by mail.
+func (e *Extra) Mails() bool {
+	return e != nil && len(e.EmailOnQueue)+len(e.EmailOnRun)+len(e.EmailOnEnd)+len(e.EmailOnHalt)+len(e.EmailOnRestart) > 0
+}

@@ -1,0 +1,172 @@
+package ctld
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wneessen/go-mail"
+
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+)
+
+// MailConfig is how users are told of their jobs, where their documents ask for
+// it.
+type MailConfig struct {
+	SMTP string `yaml:"smtp"` // HOST:PORT of a relay that takes mail from here without a login; TLS is used if it has it
+	From string `yaml:"from"`
+}
+
+func (m *MailConfig) check(bad func(path, format string, a ...any)) {
+	if m == nil {
+		return
+	}
+	if _, port, err := net.SplitHostPort(m.SMTP); err != nil || !isPort(port) {
+		bad("mail.smtp", "%q: want HOST:PORT, as mail.example.org:25", m.SMTP)
+	}
+	if err := mail.NewMsg().From(m.From); err != nil {
+		bad("mail.from", "%q is no mail address", m.From)
+	}
+}
+
+func isPort(s string) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && n > 0 && n < 1<<16
+}
+
+// Bounds of the mailer: what waits, and how often and how long one is tried.
+const (
+	mailsWaiting = 1000
+	mailTries    = 4
+	mailTimeout  = 20 * time.Second
+)
+
+// mailer sends mails one after the other, after the change that they tell of is
+// durable. One that cannot be sent is logged and dropped: nothing waits for it.
+type mailer struct {
+	server *Server
+	queue  chan control.Moved
+	pause  time.Duration // before the second try; then twice that, and so on
+}
+
+func newMailer(s *Server) *mailer {
+	return &mailer{server: s, queue: make(chan control.Moved, mailsWaiting), pause: 5 * time.Second}
+}
+
+// take never blocks.
+func (m *mailer) take(moved control.Moved) {
+	if !m.server.mails() {
+		return
+	}
+	select {
+	case m.queue <- moved:
+	default:
+		m.server.log.Warn("mail not sent: too many wait", "job", moved.Job)
+	}
+}
+
+// run sends until ctx is done.
+func (m *mailer) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case moved := <-m.queue:
+			if err := m.send(ctx, moved); err != nil && ctx.Err() == nil {
+				m.server.log.Warn("mail not sent", "job", moved.Job, "err", err)
+			}
+		}
+	}
+}
+
+func (m *mailer) send(ctx context.Context, moved control.Moved) error {
+	j, err := m.server.find(fmt.Sprint(moved.Job))
+	if err != nil {
+		return err
+	}
+	spec, err := m.server.document(j)
+	if err != nil {
+		return err
+	}
+	cfg := m.server.cfg().Mail
+	to, what := recipients(spec.Request.Extra, moved, j)
+	if len(to) == 0 || cfg == nil {
+		return nil
+	}
+	msg := mail.NewMsg()
+	if err := msg.From(cfg.From); err != nil {
+		return err
+	}
+	if err := msg.To(to...); err != nil {
+		return err
+	}
+	msg.Subject(fmt.Sprintf("job %s (%s) %s", j.ID(), j.Name, what))
+	msg.SetBodyString(mail.TypeTextPlain, mailText(j, moved, what))
+	pause := m.pause
+	for try := 1; ; try++ {
+		err := deliver(ctx, cfg.SMTP, msg)
+		if err == nil || try == mailTries || ctx.Err() != nil {
+			return err
+		}
+		m.server.log.Debug("mail is tried again", slog.Uint64("job", uint64(j.Number)), slog.Any("err", err))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		pause *= 2
+	}
+}
+
+func deliver(ctx context.Context, addr string, msg *mail.Msg) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return err
+	}
+	c, err := mail.NewClient(host, mail.WithPort(n), mail.WithTLSPolicy(mail.TLSOpportunistic), mail.WithTimeout(mailTimeout))
+	if err != nil {
+		return err
+	}
+	return c.DialAndSendWithContext(ctx, msg)
+}
+
+// recipients is who is told of a change, and what happened in a word or two.
+func recipients(x *job.Extra, moved control.Moved, j *control.Job) (to []string, what string) {
+	switch {
+	case x == nil:
+		return nil, ""
+	case moved.To == job.Queued && (moved.From.Active() || j.Restart != nil):
+		return x.EmailOnRestart, "is queued again"
+	case moved.To == job.Queued && moved.From == "":
+		return x.EmailOnQueue, "is queued"
+	case moved.To == job.Running:
+		return x.EmailOnRun, "runs"
+	case moved.To == job.Halted:
+		return x.EmailOnHalt, "was halted"
+	case moved.To.Final():
+		return x.EmailOnEnd, strings.TrimSpace(fmt.Sprintf("is %s %s", moved.To, j.Reason))
+	}
+	return nil, ""
+}
+
+func mailText(j *control.Job, moved control.Moved, what string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Job %s (%s) of %s, project %s, %s.\n", j.ID(), j.Name, j.Owner.User, j.Owner.Project, what)
+	if moved.To.Final() && j.Text != "" {
+		fmt.Fprintf(&b, "%s\n", j.Text)
+	}
+	if j.Next != 0 && moved.To == job.Halted {
+		fmt.Fprintf(&b, "Job %d continues it.\n", j.Next)
+	}
+	fmt.Fprintf(&b, "\ngqueue show %s tells more.\n", j.ID())
+	return b.String()
+}

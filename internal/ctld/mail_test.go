@@ -1,0 +1,104 @@
+package ctld
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+)
+
+// relay is a mail server that refuses the first mails and keeps the others.
+func relay(t *testing.T, refuse int) (addr string, got chan string) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	got = make(chan string, 100)
+	go func() { // ends when the listener is closed
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			refuse--
+			serveMail(c, refuse >= 0, got)
+		}
+	}()
+	return ln.Addr().String(), got
+}
+
+func serveMail(c net.Conn, refuse bool, got chan string) {
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	in := bufio.NewScanner(c)
+	say := func(line string) { fmt.Fprintf(c, "%s\r\n", line) }
+	say("220 relay")
+	var text strings.Builder
+	for in.Scan() {
+		switch word := strings.ToUpper(strings.Fields(in.Text() + " ?")[0]); word {
+		case "DATA":
+			say("354 go on")
+			for in.Scan() && in.Text() != "." {
+				text.WriteString(in.Text() + "\n")
+			}
+			say("250 taken")
+			got <- text.String()
+		case "RCPT":
+			if refuse {
+				say("451 later")
+				continue
+			}
+			text.WriteString(in.Text() + "\n")
+			say("250 ok")
+		case "QUIT":
+			say("221 bye")
+			return
+		default:
+			say("250 ok")
+		}
+	}
+}
+
+// TestMail: who is named hears of what they asked for, after a first try that
+// was refused, and nothing waits for it; a site without mail says so.
+func TestMail(t *testing.T) {
+	doc := `{"name":"train","request":{"resources":{"gpus":0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},
+		"extra":{"emailOnQueue":"q@example.org","emailOnRun":["r@example.org","r2@example.org"],"emailOnEnd":"e@example.org"}}}`
+	addr, got := relay(t, 1)
+	s := newSite(t, func(c *Config) { c.Mail = &MailConfig{SMTP: addr, From: "gbatch@example.org"} })
+	s.server.mailer.pause = time.Millisecond
+	if r := s.submit(&api.SubmitRequest{Job: []byte(doc)}, ""); len(r.Notes) > 0 {
+		t.Errorf("notes %v", r.Notes)
+	}
+	n := s.node("n1")
+	n.sync(nil)
+	id := job.RankID{Job: 1, Attempt: 1}
+	n.report(id, job.PhaseRunning, nil)
+	n.report(id, job.PhaseEnded, &job.Exit{Code: 137, Reason: job.OOM, Message: "killed at 8.0 GiB of 8 GiB", StartedMS: 1, EndedMS: 2})
+	for _, want := range [][]string{
+		{"q@example.org", "Subject: job 1 (train) is queued"},
+		{"r@example.org", "r2@example.org", "Subject: job 1 (train) runs"},
+		{"e@example.org", "Subject: job 1 (train) is FAILED OOM", "killed at 8.0 GiB of 8 GiB"},
+	} {
+		select {
+		case text := <-got:
+			for _, w := range want {
+				if !strings.Contains(text, w) {
+					t.Errorf("the mail lacks %q:\n%s", w, text)
+				}
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("no mail with %q", want)
+		}
+	}
+	other := newSite(t, nil)
+	if r := other.submit(&api.SubmitRequest{Job: []byte(doc)}, ""); len(r.Notes) != 1 || !strings.Contains(r.Notes[0].Message, "sends no mail") {
+		t.Errorf("without mail: notes %v", r.Notes)
+	}
+}
