@@ -134,6 +134,7 @@ func (c *Controller) Load(r Record) error {
 		j.Request = c.intern.request(*j.Request)
 		c.insertLoaded(j)
 	case KindTasks:
+		r.Value = slices.Clone(r.Value) // it is looked at when all are there
 		c.loading[r.Job] = append(c.loading[r.Job], r)
 	case KindNode:
 		var n nodeRecord
