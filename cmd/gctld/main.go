@@ -24,11 +24,13 @@ type commands struct {
 	LogLevel slog.Level       `default:"info" help:"Least level of what is logged: debug, info, warn, error."`
 	Version  kong.VersionFlag `help:"Print the version."`
 
-	Run         runCmd   `cmd:"" default:"withargs" help:"Run the controller."`
-	Dev         devCmd   `cmd:"" help:"Run a controller and one node on this machine, to try things out."`
-	CheckConfig checkCmd `cmd:"" help:"Check a configuration file."`
-	Init        initCmd  `cmd:"" help:"Make the controller's keys, unless they are there, and print the address for nodes and other machines."`
-	Sim         simCmd   `cmd:"" help:"Replay a workload through the scheduler and report how it fared."`
+	Run         runCmd     `cmd:"" default:"withargs" help:"Run the controller."`
+	Dev         devCmd     `cmd:"" help:"Run a controller and one node on this machine, to try things out."`
+	CheckConfig checkCmd   `cmd:"" help:"Check a configuration file."`
+	Init        initCmd    `cmd:"" help:"Make the controller's keys, unless they are there, and print the address for nodes and other machines."`
+	Backup      backupCmd  `cmd:"" help:"Write a backup of the controller that runs here into a file."`
+	Restore     restoreCmd `cmd:"" help:"Make the controller's directory, which must be empty, out of a backup."`
+	Sim         simCmd     `cmd:"" help:"Replay a workload through the scheduler and report how it fared."`
 }
 
 type runCmd struct {

@@ -16,6 +16,7 @@ const (
 	PathPolicyTest = "/v1/policy/check"             // POST: what a reload would do
 	PathPolicyLoad = "/v1/policy/reload"            // POST
 	PathAudit      = "/v1/audit"                    // GET
+	PathBackup     = "/v1/backup"                   // POST, root on the controller's machine: a backup as bytes; ?vault=false
 )
 
 // What a token is for.

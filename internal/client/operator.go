@@ -2,12 +2,28 @@ package client
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"gbatch/internal/api"
 )
+
+// Backup opens a backup of the controller, with the key of secrets or without.
+// Only root on its machine gets one. The caller reads it to io.EOF and closes it.
+func (c *Client) Backup(ctx context.Context, vault bool) (io.ReadCloser, error) {
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	q := url.Values{"vault": {strconv.FormatBool(vault)}}
+	resp, err := c.send(ctx, request{method: http.MethodPost, path: api.PathBackup, query: q}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
 
 // Drain takes a node, or one GPU of it, out of scheduling. Operators only.
 func (c *Client) Drain(ctx context.Context, node string, req api.DrainRequest) error {

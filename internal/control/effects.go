@@ -58,6 +58,9 @@ const (
 	KindDay     Kind = 'd' // by Seq (day) and Name: what a user held in a project on a day that is over
 	KindEnded   Kind = 'x' // by Seq (when, Unix milliseconds) and Job: jobs by their end, see Ended
 	KindWindow  Kind = 'w' // by Name: advance reservations
+	KindFloor   Kind = 'f' // by Job: lower numbers are not given to jobs any more
+
+	KindRestored Kind = 'r' // the one with Job 0: these records are from a backup, see Restored; read by the process around
 
 	// Of the process around the controller, which it stores with these.
 	KindToken   Kind = 't' // by Name (id): what is known of a token, not the token

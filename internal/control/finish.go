@@ -2,7 +2,6 @@ package control
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"gbatch/internal/job"
 	"gbatch/sched"
@@ -24,6 +23,9 @@ func (c *Controller) finish(now sched.Time, j *Job) {
 		c.record(Record{Kind: KindAttempt, Job: j.Number, Seq: uint64(at.Attempt), Value: v})
 	}
 	state, reason, text, retried := c.outcome(now, j, &at)
+	if at.unsure() && (state == job.Queued || state == job.Halted) {
+		state, reason, text = job.OnHold, job.NodeFail, "it may have run on after the backup that was restored: release it if it shall start again"
+	}
 	j = c.change(now, j, endLine(state, text), func(j *Job) {
 		j.Attempt, j.Ending, j.Retried = &at, nil, retried
 		j.Used = j.Used.Plus(at.Used)
@@ -34,7 +36,7 @@ func (c *Controller) finish(now sched.Time, j *Job) {
 		if state == job.Halted {
 			j.Next = c.next
 		}
-		if state == job.Queued {
+		if state == job.Queued || state == job.OnHold {
 			j.Started = 0
 			j.Attempt = &at
 		}
@@ -104,7 +106,7 @@ func endLine(s job.State, text string) string {
 	return text
 }
 
-// loseNode ends the ranks of a node that match as lost.
+// loseNode ends the ranks of a node that match as lost; why is the sentence about it.
 func (c *Controller) loseNode(now sched.Time, name, why string, match func(Rank) bool) {
 	n := c.node(name)
 	if n == nil {
@@ -118,7 +120,7 @@ func (c *Controller) loseNode(now sched.Time, name, why string, match func(Rank)
 				continue
 			}
 			r.Phase = job.PhaseEnded
-			r.Exit = &job.Exit{Code: 255, Reason: job.NodeFail, EndedMS: int64(now), Message: fmt.Sprintf("node %s failed: %s", name, why)}
+			r.Exit = &job.Exit{Code: 255, Reason: job.NodeFail, EndedMS: int64(now), Message: why}
 			c.advance(now, j, i, r)
 			if j = c.job(num); !j.State.Active() {
 				break

@@ -125,6 +125,7 @@ type Rank struct {
 	Since     sched.Time `json:"since,omitempty"`     // it has held this allocation; 0: from the attempt's start
 	Signalled uint32     `json:"signalled,omitempty"` // signals up to this one were delivered
 	Stopping  bool       `json:"stopping,omitempty"`  // it was sent the signal to end
+	Unsure    bool       `json:"unsure,omitempty"`    // a backup was restored: its node is to say whether it has it
 }
 
 // Ending is an order to end the running attempt.

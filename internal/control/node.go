@@ -23,6 +23,7 @@ type Node struct {
 	LastSeen    sched.Time
 	Suspect     bool // silent for too long: no new jobs
 	Lost        bool // silent for so long that its ranks were given up
+	Unsure      bool // a backup was restored: what it has beyond that is not gone yet, see Restored
 
 	Prepulls []Prepull // images to have ahead of a start; not recorded
 
@@ -69,6 +70,8 @@ func (n *Node) State() (string, string) {
 		return "suspect", "no contact"
 	case n.Drained != "":
 		return "drained", n.Drained
+	case n.Unsure:
+		return "unhealthy", "a backup was restored: it has yet to say what it runs, and to end what is not wanted any more"
 	case n.penalty() > 0:
 		return "penalized", n.Trouble.Why
 	case len(n.Unhealthy) > 0:

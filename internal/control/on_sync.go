@@ -41,10 +41,10 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 			return SyncAnswer{WantInventory: true}
 		}
 		c.versions++
-		old = &Node{Name: e.Name, Instance: e.Instance, Version: c.epoch<<32 | c.versions}
+		old = &Node{Name: e.Name, Instance: e.Instance, Version: c.epoch<<32 | c.versions, Unsure: len(e.Ranks) > 0}
 	}
 	if old.Instance != e.Instance {
-		c.loseNode(now, e.Name, "its node came back with an empty state directory", func(r Rank) bool { return r.Instance != e.Instance })
+		c.loseNode(now, e.Name, fmt.Sprintf("node %s failed: its node came back with an empty state directory", e.Name), func(r Rank) bool { return r.Instance != e.Instance })
 		old = c.node(e.Name)
 	}
 	n := *old
@@ -59,6 +59,7 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 	for _, st := range e.Ranks {
 		c.rankStatus(now, e.Name, st)
 	}
+	c.reconcile(now, e)
 	c.loads(now, e.Name, e.Loads)
 	return SyncAnswer{WantInventory: n.Hash != e.Hash}
 }

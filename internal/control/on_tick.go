@@ -85,7 +85,7 @@ func (c *Controller) tickNodes(now sched.Time) {
 			v := *c.node(n.Name)
 			v.Lost = true
 			c.setNode(v)
-			c.loseNode(now, n.Name, fmt.Sprintf("no contact for %d s", silent/1000), func(Rank) bool { return true })
+			c.loseNode(now, n.Name, fmt.Sprintf("node %s failed: no contact for %d s", n.Name, silent/1000), func(Rank) bool { return true })
 		}
 	}
 }

@@ -107,10 +107,11 @@ type nodeRecord struct {
 
 	DrainedGPUs map[string]string `json:"drainedGpus,omitempty"`
 	Trouble     *Trouble          `json:"trouble,omitempty"`
+	Unsure      bool              `json:"unsure,omitempty"`
 }
 
 func encodeNode(n *Node) []byte {
-	v, err := json.Marshal(nodeRecord{n.Name, n.Instance, n.Boot, n.Hash, n.Inventory, n.Drained, n.DrainedGPUs, n.Trouble})
+	v, err := json.Marshal(nodeRecord{n.Name, n.Instance, n.Boot, n.Hash, n.Inventory, n.Drained, n.DrainedGPUs, n.Trouble, n.Unsure})
 	must(err)
 	return v
 }
@@ -141,7 +142,9 @@ func (c *Controller) Load(r Record) error {
 		if err := json.Unmarshal(r.Value, &n); err != nil {
 			return fmt.Errorf("decode node record %s: %w", r.Name, err)
 		}
-		c.setNode(Node{Name: n.Name, Instance: n.Instance, Boot: n.Boot, Hash: n.Hash, Inventory: n.Inventory, Drained: n.Drained, DrainedGPUs: n.DrainedGPUs, Trouble: n.Trouble})
+		c.setNode(Node{Name: n.Name, Instance: n.Instance, Boot: n.Boot, Hash: n.Hash, Inventory: n.Inventory, Drained: n.Drained, DrainedGPUs: n.DrainedGPUs, Trouble: n.Trouble, Unsure: n.Unsure})
+	case KindFloor:
+		c.next = max(c.next, r.Job)
 	case KindWindow:
 		return c.loadWindow(r)
 	case KindUsage:

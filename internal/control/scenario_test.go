@@ -28,6 +28,7 @@ type world struct {
 	now    sched.Time
 	stored map[string]Record
 	epoch  uint64
+	saved  map[string]Record // by the command backup
 }
 
 func testConfig() Config {
@@ -149,6 +150,9 @@ func (w *world) command(d *datadriven.TestData) string {
 		first = d.CmdArgs[0].Key
 	}
 	if out, ok := w.operator(d.Cmd, first, arg, number); ok {
+		return out
+	}
+	if out, ok := w.backup(d, first, arg, number); ok {
 		return out
 	}
 	if out, ok := w.steer(d.Cmd, first, arg, number); ok {

@@ -262,7 +262,8 @@ func (c Config) project(name string) (Project, bool) {
 	return c.Projects[i], true
 }
 
-func (c Config) socket() string {
+// SocketPath is where local users find the controller.
+func (c Config) SocketPath() string {
 	if c.Socket != "" {
 		return c.Socket
 	}

@@ -50,6 +50,7 @@ var doors = map[string]access{
 	"POST " + api.PathPolicyTest: admins,
 	"POST " + api.PathPolicyLoad: admins,
 	"GET " + api.PathAudit:       operators,
+	"POST " + api.PathBackup:     admins, // and of those root on this machine
 
 	"GET " + api.PathTokens:     persons,
 	"POST " + api.PathTokens:    persons,

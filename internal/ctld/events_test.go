@@ -184,7 +184,7 @@ func TestEventsOfNodes(t *testing.T) {
 func TestEventsNeverRead(t *testing.T) {
 	s := newSite(t, nil)
 	s.server.eventPatience = 200 * time.Millisecond
-	conn, err := net.Dial("unix", s.cfg.socket())
+	conn, err := net.Dial("unix", s.cfg.SocketPath())
 	if err != nil {
 		t.Fatal(err)
 	}

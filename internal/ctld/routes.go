@@ -64,6 +64,7 @@ func (s *Server) routes() *guard {
 	huma.Register(a, op("join-node", "POST", api.PathNodeJoin, "Get a node's first certificate"), s.join)
 	huma.Register(a, op("renew-node", "POST", api.PathNodeRenew, "Get a node's next certificate"), s.renew)
 	huma.Register(a, op("revoke-node", "DELETE", api.PathNodeKey, "Take a node's key away"), s.revokeNode)
+	mux.HandleFunc("POST "+api.PathBackup, s.backup)
 	mux.HandleFunc("POST "+api.PathStream, s.streams.serve)
 	mux.HandleFunc("GET "+api.PathStream, s.streams.join)
 	for kind, o := range map[string]huma.Operation{

@@ -92,7 +92,7 @@ func (s *Server) checkRules(cfg Config) error {
 		return err
 	}
 	old := s.cfg()
-	if cfg.Dir != old.Dir || cfg.socket() != old.socket() || cfg.Listen != old.Listen {
+	if cfg.Dir != old.Dir || cfg.SocketPath() != old.SocketPath() || cfg.Listen != old.Listen {
 		return fmt.Errorf("dir, socket and listen cannot change while gctld runs: restart it")
 	}
 	live := map[string]int{}

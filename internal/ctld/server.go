@@ -99,6 +99,9 @@ func (s *Server) open() (err error) {
 	if s.store, err = store.Open(store.Config{Dir: dir, Log: s.log}); err != nil {
 		return err
 	}
+	if err = sweepBackups(s.cfg().Dir); err != nil {
+		return err
+	}
 	if s.keys, err = openKeyring(s.cfg().Dir, s.pki.Pin(), s.store); err != nil {
 		return err
 	}
@@ -131,6 +134,13 @@ func (s *Server) load() (*loop, error) {
 	if err := ctl.Loaded(now); err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
 	}
+	restored, err := afterRestore(ctl, s.store, now)
+	if err != nil {
+		return nil, err
+	}
+	if restored {
+		s.log.Warn("this state was restored from a backup: jobs that waited may be on hold, and nodes get new ones when they have said what they run")
+	}
 	if err := ctl.Check(); err != nil {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
@@ -151,7 +161,7 @@ func (s *Server) load() (*loop, error) {
 }
 
 func (s *Server) listen() error {
-	path := s.cfg().socket()
+	path := s.cfg().SocketPath()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("make socket directory: %w", err)
 	}

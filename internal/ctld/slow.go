@@ -20,6 +20,7 @@ var streamed = map[string]bool{
 	"GET " + api.PathJobLog: true, "GET " + api.PathJobExec: true, "GET " + api.PathJobForward: true,
 	"GET " + api.PathJobAttach: true, "GET " + api.PathEvents: true,
 	"GET " + api.PathStream: true, "POST " + api.PathStream: true,
+	"POST " + api.PathBackup: true,
 }
 
 // large are the routes whose answers can take much memory until they are read.

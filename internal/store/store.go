@@ -111,7 +111,7 @@ func (s *Store) Close() error { return s.db.Close() }
 // Load gives every record that the controller needs at start, by key. The
 // record's value is only valid during the call.
 func (s *Store) Load(take func(control.Record) error) error {
-	for _, k := range []control.Kind{control.KindNode, control.KindUsage, control.KindWindow, control.KindTasks, control.KindJob} {
+	for _, k := range []control.Kind{control.KindNode, control.KindUsage, control.KindWindow, control.KindFloor, control.KindTasks, control.KindJob} {
 		if err := s.scan([]byte{byte(k)}, take); err != nil {
 			return err
 		}
