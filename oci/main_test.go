@@ -225,7 +225,7 @@ func (b *box) start() *oci.Shim {
 	return shim
 }
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func (b *box) exit() oci.Exit {
 	b.Helper()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -60,12 +61,10 @@ func (p *Pool) start(dir string, h Handover) (*Shim, error) {
 		return nil, err
 	}
 	cmd := &exec.Cmd{
-		Path: path,
-		Args: []string{os.Args[0], "shim", dir},
-		Dir:  dir,
-		// GOMAXPROCS is inherited by the container's set-up, where it saves a
-		// quarter of the time. Nothing else of the daemon's environment goes in.
-		Env:    []string{shimEnv + "=1", "GOMAXPROCS=1", defaultPath},
+		Path:   path,
+		Args:   []string{os.Args[0], "shim", dir},
+		Dir:    dir,
+		Env:    slices.Clone(shimVars),
 		Stdout: stderr, Stderr: stderr,
 		ExtraFiles:  files, // from fdLock on
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
@@ -83,6 +82,10 @@ func (p *Pool) start(dir string, h Handover) (*Shim, error) {
 	}
 	return newShim(dir, ours, cmd), nil
 }
+
+// shimVars is a shim's environment; nothing of the daemon's goes in. GOMAXPROCS
+// is inherited by the container's set-up, where it saves a quarter of the time.
+var shimVars = []string{shimEnv + "=1", "GOMAXPROCS=1", defaultPath}
 
 // begin executes a shim that may serve further containers.
 func (p *Pool) begin(dir string, ours *net.UnixConn, cmd *exec.Cmd) (*Shim, error) {

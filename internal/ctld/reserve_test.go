@@ -37,7 +37,7 @@ func TestReservedGPUs(t *testing.T) {
 	want := func(id string, state job.State) {
 		t.Helper()
 		d := s.job(id)
-		for deadline := time.Now().Add(10 * time.Second); d.State != state && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(time.Minute); d.State != state && time.Now().Before(deadline); {
 			d, err = s.Job(t.Context(), id, client.JobOptions{Wait: time.Second, Version: d.Version})
 			if err != nil {
 				t.Fatal(err)

@@ -255,7 +255,7 @@ func TestLogIsDialledBack(t *testing.T) {
 		got <- fmt.Sprintf("%s %v", data, err)
 	}()
 	var streams []api.StreamRequest
-	for deadline := time.Now().Add(10 * time.Second); len(streams) == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); len(streams) == 0 && time.Now().Before(deadline); {
 		resp, err := s.NodeSync(t.Context(), "n1", &api.SyncRequest{Instance: "i-n1", InventoryHash: "h", Seen: n.seen, WaitMS: 5000})
 		if err != nil {
 			t.Fatal(err)

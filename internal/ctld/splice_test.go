@@ -34,7 +34,7 @@ func runningSite(t *testing.T) (*site, *fakeNode) {
 // asked waits until the node is asked for a stream.
 func (n *fakeNode) asked() api.StreamRequest {
 	n.s.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		req := &api.SyncRequest{Instance: "i-" + n.name, InventoryHash: "h", Seen: n.seen, WaitMS: 5000}
 		for _, st := range n.held {
 			req.Ranks = append(req.Ranks, st)
@@ -95,7 +95,7 @@ func (n *fakeNode) pair() (user, node *client.Stream) {
 
 func receive(t *testing.T, st *client.Stream) api.Frame {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	f, err := st.Receive(ctx)
 	if err != nil {

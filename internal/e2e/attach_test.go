@@ -24,7 +24,7 @@ func TestAttach(t *testing.T) {
 	tm.shows(`40 100`)
 	tm.shows(`\n42`)
 	tm.types("sleep 1000\n")
-	tm.shows("sleep 1000")
+	s.inJob("sleep 1000")
 	tm.types("\x03") // for what runs there, not for gsubmit
 	tm.types("echo st''ill ~.\n")
 	tm.shows(`\nstill ~\.`)

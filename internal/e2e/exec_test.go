@@ -155,6 +155,22 @@ func (tm *terminal) code() int {
 	return tm.cmd.ProcessState.ExitCode()
 }
 
+// inJob waits until a command line runs in a job of the site.
+func (s *site) inJob(command string) {
+	s.t.Helper()
+	eventually(s.t, command+" runs", func() bool {
+		procs, _ := filepath.Glob("/proc/[0-9]*")
+		for _, p := range procs {
+			line, _ := os.ReadFile(p + "/cmdline")
+			groups, _ := os.ReadFile(p + "/cgroup")
+			if strings.ReplaceAll(string(line), "\x00", " ") == command+" " && s.mine(string(groups)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // TestExecTerminal: a shell at a terminal, its size and the change of it, its
 // keys, its exit code; and the user's terminal is as it was, however it ends.
 func TestExecTerminal(t *testing.T) {
@@ -173,8 +189,8 @@ func TestExecTerminal(t *testing.T) {
 	tm.resize(30, 90)
 	tm.types("while [ \"$(stty size)\" != '30 90' ]; do sleep 0.05; done; stty size\n")
 	tm.shows(`\n30 90`)
-	tm.types("echo wa''it; sleep 1000\n")
-	tm.shows("wait")
+	tm.types("sleep 1001\n")
+	s.inJob("sleep 1001")
 	tm.types("\x03") // for what runs there, not for gexec
 	tm.types("echo st''ill; exit 5\n")
 	tm.shows(`still`)

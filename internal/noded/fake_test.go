@@ -296,10 +296,13 @@ func (b *streamBody) now() (string, bool) {
 	return b.text.String(), b.done
 }
 
+// patience is for what should take well under a second on an idle machine.
+const patience = 2 * time.Minute
+
 // await waits until ok says so of the controller's state.
 func (f *fakeController) await(what string, ok func() bool) {
 	f.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patience)
 	for {
 		f.mu.Lock()
 		good, changed := ok(), f.changed
@@ -312,7 +315,7 @@ func (f *fakeController) await(what string, ok func() bool) {
 		case <-deadline:
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			f.t.Fatalf("waited 30 s for %s; the node last said %.2000s", what, toJSON(f.last))
+			f.t.Fatalf("waited %v for %s; the node last said %.2000s", patience, what, toJSON(f.last))
 		}
 	}
 }
@@ -383,10 +386,10 @@ func toJSON(v any) string {
 // until polls for what no message tells.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 30 s for %s", what)
+			t.Fatalf("waited %v for %s", patience, what)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -51,7 +51,7 @@ func waitNoLinks() []string {
 	if os.Getenv(ownHostEnv) == "" {
 		return nil
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		left = nil
 		links, err := net.Interfaces()
 		for _, l := range links {

@@ -38,7 +38,7 @@ func (s *site) enter(kind string, id job.RankID) *peer {
 	case conn := <-b.conn:
 		s.t.Cleanup(func() { conn.CloseNow() })
 		return &peer{t: s.t, conn: conn, room: api.StreamWindow}
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		s.t.Fatal("the node does not dial back")
 		return nil
 	}
@@ -66,7 +66,7 @@ func (p *peer) input(text string) {
 
 func (p *peer) next() api.Frame {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
 	_, data, err := p.conn.Read(ctx)
 	if err != nil {
@@ -233,11 +233,11 @@ func TestExecFailures(t *testing.T) {
 }
 
 // TestExecTerminal: size, its change, typed input, and the end of input. The
-// signal of a new size may break off the shell's read, with a code above 128.
+// signal of a new size breaks off a shell's read, so that it reads afterwards.
 func TestExecTerminal(t *testing.T) {
 	s := newSite(t, nil).start()
 	id := s.longJob()
-	p := s.exec(id, api.ExecStart{Args: []string{"sh", "-c", "trap 'stty size' WINCH; tty; stty size; while read x || [ $? -gt 128 ]; do [ -n \"$x\" ] && echo got $x; x=; done; echo over; exit 3"}, Terminal: true, Width: 100, Height: 40})
+	p := s.exec(id, api.ExecStart{Args: []string{"sh", "-c", "trap 'stty size; new=1' WINCH; tty; stty size; while [ -z \"$new\" ]; do sleep 0.05; done; while read x; do echo got $x; done; echo over; exit 3"}, Terminal: true, Width: 100, Height: 40})
 	p.shows("40 100")
 	p.send(api.ResizeFrame(81, 26))
 	p.input("one\n")

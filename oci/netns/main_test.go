@@ -196,7 +196,7 @@ func ask(ns *os.File, to netip.AddrPort) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		return "", err
 	}
 	var b strings.Builder
@@ -230,7 +230,7 @@ func ours(t testing.TB) []string {
 // eventually polls until ok, as the kernel takes namespaces apart in its own time.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
