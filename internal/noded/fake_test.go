@@ -139,11 +139,14 @@ func (f *fakeController) sync(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *fakeController) hear(req api.SyncRequest) {
-	f.last = req
 	f.syncs++
 	if req.Inventory != nil {
 		f.inv = req.Inventory
 	}
+	if req.NowMS < f.last.NowMS {
+		return // overtaken by a newer message
+	}
+	f.last = req
 	for _, s := range req.Ranks {
 		old := f.status[s.ID]
 		if old.Phase != "" && !s.Phase.After(old.Phase) && old.Phase != s.Phase {
