@@ -10,12 +10,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/coder/websocket"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
@@ -34,7 +31,7 @@ type fakeController struct {
 	desired  map[job.RankID]api.Order
 	status   map[job.RankID]api.RankStatus
 	history  map[job.RankID][]api.Phase // phases as they came, without repeats
-	streams  []api.StreamRequest        // not handed out yet
+	streams  []*asked                   // not answered yet
 	bodies   map[string]*streamBody
 	last     api.SyncRequest
 	syncs    int
@@ -44,18 +41,6 @@ type fakeController struct {
 	inv      *api.Inventory
 	onStatus func(api.RankStatus) // called with mu held
 	secrets  map[job.RankID]*api.Secrets
-}
-
-type streamBody struct {
-	mu   sync.Mutex
-	text strings.Builder
-	done bool
-
-	offset, fault string
-	begun         bool
-	gone          chan struct{} // closed: the client leaves; nil: it reads
-
-	conn chan *websocket.Conn // the node's, of a two-way stream
 }
 
 func newFake(t testing.TB) *fakeController {
@@ -115,12 +100,16 @@ func (f *fakeController) sync(w http.ResponseWriter, r *http.Request) {
 	f.hear(req)
 	deadline := time.NewTimer(time.Duration(req.WaitMS) * time.Millisecond)
 	defer deadline.Stop()
-	for req.Seen == f.version && len(f.streams) == 0 && req.WaitMS > 0 && !f.down {
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	streams := f.ask()
+	for req.Seen == f.version && len(streams) == 0 && req.WaitMS > 0 && !f.down {
 		changed := f.changed
 		f.mu.Unlock()
 		stop := false
 		select {
 		case <-changed:
+		case <-again.C:
 		case <-deadline.C:
 			stop = true
 		case <-r.Context().Done():
@@ -130,12 +119,13 @@ func (f *fakeController) sync(w http.ResponseWriter, r *http.Request) {
 		if stop {
 			break
 		}
+		streams = f.ask()
 	}
 	if f.down {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(f.answer(req))
+	_ = json.NewEncoder(w).Encode(f.answer(req, streams))
 }
 
 func (f *fakeController) hear(req api.SyncRequest) {
@@ -146,11 +136,15 @@ func (f *fakeController) hear(req api.SyncRequest) {
 	if req.NowMS < f.last.NowMS {
 		return // overtaken by a newer message
 	}
+	same := req.NowMS == f.last.NowMS // which of the two is newer shows only in what they say
 	f.last = req
 	for _, s := range req.Ranks {
 		old := f.status[s.ID]
 		if old.Phase != "" && !s.Phase.After(old.Phase) && old.Phase != s.Phase {
 			continue // an older message
+		}
+		if same && old.Resize != nil && (s.Resize == nil || s.Resize.Seq < old.Resize.Seq) {
+			continue // as well
 		}
 		f.status[s.ID] = s
 		if old.Phase != s.Phase {
@@ -163,9 +157,8 @@ func (f *fakeController) hear(req api.SyncRequest) {
 	f.touch()
 }
 
-func (f *fakeController) answer(req api.SyncRequest) api.SyncResponse {
-	resp := api.SyncResponse{Version: f.version, LeaseMS: f.leaseMS, Streams: f.streams, WantInventory: f.inv == nil}
-	f.streams = nil
+func (f *fakeController) answer(req api.SyncRequest, streams []api.StreamRequest) api.SyncResponse {
+	resp := api.SyncResponse{Version: f.version, LeaseMS: f.leaseMS, Streams: streams, WantInventory: f.inv == nil}
 	if req.Seen == f.version {
 		return resp
 	}
@@ -185,67 +178,6 @@ func (f *fakeController) answer(req api.SyncRequest) api.SyncResponse {
 		resp.Desired = append(resp.Desired, o)
 	}
 	return resp
-}
-
-func (f *fakeController) stream(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	b := f.bodies[r.PathValue("id")]
-	f.mu.Unlock()
-	if b == nil {
-		w.WriteHeader(http.StatusNotFound)
-		return
-	}
-	b.mu.Lock()
-	b.offset, b.fault, b.begun = r.Header.Get(api.HeaderOffset), r.Header.Get(api.HeaderStreamError), true
-	gone := b.gone
-	b.mu.Unlock()
-	if gone != nil {
-		<-gone
-		panic(http.ErrAbortHandler) // as a controller whose client went
-	}
-	buf := make([]byte, 4096)
-	for {
-		n, err := r.Body.Read(buf)
-		b.mu.Lock()
-		b.text.Write(buf[:n])
-		b.done = err == io.EOF
-		b.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (f *fakeController) join(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	b := f.bodies[r.PathValue("id")]
-	f.mu.Unlock()
-	if b == nil {
-		w.WriteHeader(http.StatusNotFound)
-		return
-	}
-	conn, err := websocket.Accept(w, r, nil)
-	if err != nil {
-		f.t.Error(err)
-		return
-	}
-	conn.SetReadLimit(api.MaxFrame)
-	b.conn <- conn
-}
-
-// block makes the stream's client stop reading; leave makes it go.
-func (b *streamBody) block() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.gone = make(chan struct{})
-}
-
-func (b *streamBody) leave() { close(b.gone) }
-
-func (b *streamBody) opened() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.begun
 }
 
 // What tests do and ask.
@@ -281,22 +213,6 @@ func (f *fakeController) setDown(down bool) {
 	defer f.mu.Unlock()
 	f.down = down
 	f.touch()
-}
-
-func (f *fakeController) log(req api.StreamRequest) *streamBody {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	b := &streamBody{conn: make(chan *websocket.Conn, 1)}
-	f.bodies[req.ID] = b
-	f.streams = append(f.streams, req)
-	f.touch()
-	return b
-}
-
-func (b *streamBody) now() (string, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String(), b.done
 }
 
 // patience is for what should take well under a second on an idle machine.

@@ -109,7 +109,7 @@ func TestKilledWhileStopping(t *testing.T) {
 // died waits until the daemon has killed itself.
 func (p *process) died() {
 	p.t.Helper()
-	timer := time.AfterFunc(30*time.Second, func() { _ = p.cmd.Process.Kill() })
+	timer := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
 	err := p.cmd.Wait()
 	if !timer.Stop() {
 		p.t.Fatalf("the daemon did not come to the point at which it is killed:\n%s", p.text())
