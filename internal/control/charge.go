@@ -42,8 +42,8 @@ func (c *Controller) held(list ...accounting.Charge) (sum accounting.Amount) {
 	return sum
 }
 
-// countEnd counts a job that is over where it ran last. A template is not
-// counted: its jobs are.
+// countEnd counts a job that is over where it ran last. Neither templates nor
+// arrays are counted: their jobs are.
 func (c *Controller) countEnd(now sched.Time, j *Job) {
 	if j.Cron != nil {
 		return
