@@ -45,7 +45,10 @@ func (c *Controller) held(list ...accounting.Charge) (sum accounting.Amount) {
 // countEnd counts a job that is over where it ran last. Neither templates nor
 // arrays are counted: their jobs are.
 func (c *Controller) countEnd(now sched.Time, j *Job) {
-	if j.Cron != nil {
+	if j.Cron != nil || j.Tasks != nil {
+		if !c.cfg.NoRecords {
+			c.record(endedRecord(j))
+		}
 		return
 	}
 	at := accounting.Charge{Project: j.Owner.Project, User: j.Owner.User, Cluster: j.Request.Shape.Cluster, Start: int64(now), End: int64(now)}
