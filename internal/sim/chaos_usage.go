@@ -48,7 +48,7 @@ func (x *chaos) checkUsage() error {
 		owners[j.Number] = j.Owner.Project + "/" + j.Owner.User
 		jobs[j.Number] = j.Used
 		starts += int64(j.Tries)
-		if j.State.Final() {
+		if j.State.Final() && j.Tasks == nil && j.Cron == nil {
 			over++
 		}
 		if !j.State.Active() {
