@@ -21,8 +21,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"gbatch/internal/job/importer"
 )
 
 const module = "gbatch/"
@@ -369,40 +367,4 @@ func TestNothingIsLeftForLater(t *testing.T) {
 			}
 		}
 	})
-}
-
-var mdLink = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
-
-func TestLinksInDocuments(t *testing.T) {
-	files(t, func(name string, body []byte) {
-		if path.Ext(name) != ".md" {
-			return
-		}
-		for _, m := range mdLink.FindAllStringSubmatch(string(body), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(name), m[1])); err != nil {
-				t.Errorf("%s links to %s: %v", name, m[1], err)
-			}
-		}
-	})
-}
-
-func TestExamplesAreJobs(t *testing.T) {
-	names, err := filepath.Glob("examples/*.json")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("find examples: %v, %v", names, err)
-	}
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		format, err := importer.Detect(data)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if _, err := importer.Parse(data, importer.Options{Format: format}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }
