@@ -6,4 +6,5 @@ type GPUSample struct {
 	UUID        string   `json:"uuid"`
 	Utilization *float64 `json:"utilization,omitempty"` // percent of the last period in which a kernel ran
 	MemUsed     *int64   `json:"memUsedBytes,omitempty"`
+	EnergyJ     *float64 `json:"energyJ,omitempty"` // used since the driver was loaded
 }

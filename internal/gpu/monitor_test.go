@@ -280,10 +280,11 @@ func TestSamples(t *testing.T) {
 	b.lib.at(0).GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
 		return nvml.Utilization{Gpu: 42, Memory: 7}, nvml.SUCCESS
 	}
+	b.lib.at(0).GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return 1_500, nvml.SUCCESS }
 	b.poll()
 	want := []Sample{
-		{UUID: b.lib.at(0).UUID, Utilization: 42, MemUsedBytes: 0, MemTotalBytes: 80 << 30, PowerWatts: 70, Celsius: 30},
-		{UUID: "MIG-a", Utilization: -1, MemUsedBytes: 1 << 30, MemTotalBytes: 10 << 30, PowerWatts: -1, Celsius: -1},
+		{UUID: b.lib.at(0).UUID, Utilization: 42, MemUsedBytes: 0, MemTotalBytes: 80 << 30, PowerWatts: 70, Celsius: 30, EnergyJ: 1.5},
+		{UUID: "MIG-a", Utilization: -1, MemUsedBytes: 1 << 30, MemTotalBytes: 10 << 30, PowerWatts: -1, Celsius: -1, EnergyJ: -1},
 	}
 	if diff := cmp.Diff(want, b.Samples()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -3,7 +3,7 @@ package gpu
 import "github.com/NVIDIA/go-nvml/pkg/nvml"
 
 // Sample is what a GPU was doing at one moment. What the driver does not tell
-// is -1: MIG instances have no utilization, power or temperature of their own.
+// is -1: MIG instances have no utilization, power, energy or temperature of their own.
 type Sample struct {
 	UUID          string
 	Utilization   float64 // percent of the last sampling period in which a kernel ran
@@ -11,11 +11,12 @@ type Sample struct {
 	MemTotalBytes int64
 	PowerWatts    float64
 	Celsius       float64
+	EnergyJ       float64 // since the driver was loaded
 }
 
 // sample reads one GPU; handle is nil when there is none to be had.
 func sample(uuid string, handle nvml.Device) Sample {
-	s := Sample{UUID: uuid, Utilization: -1, MemUsedBytes: -1, MemTotalBytes: -1, PowerWatts: -1, Celsius: -1}
+	s := Sample{UUID: uuid, Utilization: -1, MemUsedBytes: -1, MemTotalBytes: -1, PowerWatts: -1, Celsius: -1, EnergyJ: -1}
 	if handle == nil {
 		return s
 	}
@@ -30,6 +31,9 @@ func sample(uuid string, handle nvml.Device) Sample {
 	}
 	if t, ret := handle.GetTemperature(nvml.TEMPERATURE_GPU); ret == nvml.SUCCESS {
 		s.Celsius = float64(t)
+	}
+	if mj, ret := handle.GetTotalEnergyConsumption(); ret == nvml.SUCCESS {
+		s.EnergyJ = float64(mj) / 1000
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
@@ -143,5 +144,10 @@ func completeDevice(d *server.Device) {
 	d.GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 30, nvml.SUCCESS }
 	d.GetTemperatureThresholdFunc = func(nvml.TemperatureThresholds) (uint32, nvml.Return) { return 90, nvml.SUCCESS }
 	d.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) { return nvml.Utilization{}, nvml.SUCCESS }
-	d.GetPowerUsageFunc = func() (uint32, nvml.Return) { return 70_000, nvml.SUCCESS }
+	const milliwatts = 70_000
+	d.GetPowerUsageFunc = func() (uint32, nvml.Return) { return milliwatts, nvml.SUCCESS }
+	began := time.Now()
+	d.GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) {
+		return uint64(milliwatts * time.Since(began).Seconds()), nvml.SUCCESS
+	}
 }

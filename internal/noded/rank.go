@@ -39,6 +39,7 @@ type rank struct {
 	net     *rankNetwork // until the shim has it; nil: the node's, or already there
 	shim    *oci.Shim
 	hasSlot bool
+	meter   *meter // nil: nothing was measured yet
 
 	// Guarded by a.mu.
 	status      api.RankStatus
@@ -48,6 +49,7 @@ type rank struct {
 	resize      *api.Resize
 	signals     []api.Signal // to be sent
 	begin       bool         // its program may; of a gang, by the controller's word
+	used        *job.LiveUse // nil: nothing was measured yet
 	released    bool
 	cancelStart context.CancelCauseFunc
 }
@@ -147,6 +149,10 @@ func (r *rank) supervise() {
 			r.finish()
 			return
 		case <-watch.changed:
+		case <-watch.measure.C:
+			if watch.running {
+				r.measure(false)
+			}
 		case <-r.wake:
 		case <-watch.limit.C:
 			watch.overLimit()
@@ -175,7 +181,8 @@ func (r *rank) finish() {
 	} else {
 		out = exitOf(exit, stop, r.limits())
 	}
-	r.conclude(out)
+	r.measure(true)
+	r.conclude(gpusDid(r.dir, out))
 }
 
 // end waits for the controller to let go of an ended rank, removes what it had

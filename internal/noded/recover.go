@@ -135,7 +135,7 @@ func (r *rank) settle() (keep bool, err error) {
 	}
 	// It ended while no daemon looked.
 	exit, err := oci.ReadExit(r.box())
-	out := exitOf(exit, r.stop, r.limits())
+	out := gpusDid(r.dir, exitOf(exit, r.stop, r.limits()))
 	if err != nil {
 		out = failedExit(err, r.stop)
 	}
@@ -246,7 +246,7 @@ func (a *Agent) pastExit(r *rank) (*api.Exit, error) {
 		return nil, err
 	}
 	a.unkeep(r.id)
-	out := exitOf(exit, stop, r.limits())
+	out := gpusDid(r.dir, exitOf(exit, stop, r.limits()))
 	applyVerdict(r.dir, out)
 	return out, nil
 }

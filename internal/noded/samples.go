@@ -26,6 +26,9 @@ func samplesToAPI(list []gpu.Sample) []api.GPUSample {
 		if s.MemUsedBytes >= 0 {
 			w.MemUsed = &s.MemUsedBytes
 		}
+		if s.EnergyJ > 0 {
+			w.EnergyJ = &s.EnergyJ
+		}
 		if w.Utilization != nil || w.MemUsed != nil {
 			out = append(out, w)
 		}

@@ -164,6 +164,7 @@ func (a *Agent) request(wait time.Duration) (*api.SyncRequest, ticket) {
 		Unhealthy:     unhealthy,
 		Ranks:         a.statuses(),
 		Samples:       samples,
+		Use:           a.uses(),
 		Prepulled:     a.prepulls.done(),
 		Seen:          a.order.seen,
 		WaitMS:        wait.Milliseconds(),

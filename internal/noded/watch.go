@@ -19,6 +19,7 @@ type watch struct {
 	limit   *time.Timer
 	warn    *time.Timer // the early warning of the limit
 
+	measure  *time.Ticker  // what it uses
 	progress *time.Ticker  // the file with the program's progress
 	looking  chan struct{} // full while somebody looks at it
 
@@ -40,6 +41,7 @@ func newWatch(r *rank) *watch {
 	if r.img != nil {
 		w.frozen = new(false) // this daemon has just started it
 	}
+	w.measure = time.NewTicker(measureEvery)
 	w.progress = time.NewTicker(progressEvery)
 	if g := r.order.Spec.Gbatch; g == nil || g.ProgressFile == "" {
 		w.progress.Stop()
@@ -52,6 +54,7 @@ func (w *watch) close() {
 	w.limit.Stop()
 	w.warn.Stop()
 	w.progress.Stop()
+	w.measure.Stop()
 	if w.cancel != nil {
 		w.cancel()
 		<-w.stopped
@@ -84,6 +87,7 @@ func (w *watch) look() {
 func (w *watch) begun() {
 	at := w.r.a.begunAt(w.r)
 	_ = w.r.giveSlot()
+	w.r.measure(false)
 	w.r.setRunning(at)
 	if ms := w.r.order.LimitMS; ms > 0 {
 		end := at.Add(time.Duration(ms) * time.Millisecond)
