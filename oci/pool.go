@@ -52,6 +52,13 @@ func (p *Pool) Start(dir string, h Handover) (*Shim, error) {
 	return s, nil
 }
 
+// Waiting is how many shims wait for a container.
+func (p *Pool) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.idle)
+}
+
 // takes says whether a container may share a shim's process with others. One
 // that is handed more than a network has that with the process.
 func (p *Pool) takes(h Handover) bool {

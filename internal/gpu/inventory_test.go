@@ -170,6 +170,15 @@ func instance(d *server.Device, uuid string, i int) *mock.Device {
 			return 0, nvml.ERROR_NOT_SUPPORTED
 		},
 		GetTemperatureFunc: func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED },
+
+		GetClockInfoFunc:          func(nvml.ClockType) (uint32, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED },
+		GetEncoderUtilizationFunc: func() (uint32, uint32, nvml.Return) { return 0, 0, nvml.ERROR_NOT_SUPPORTED },
+		GetDecoderUtilizationFunc: func() (uint32, uint32, nvml.Return) { return 0, 0, nvml.ERROR_NOT_SUPPORTED },
+		GetPcieReplayCounterFunc:  func() (int, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED },
+		GetTotalEccErrorsFunc: func(nvml.MemoryErrorType, nvml.EccCounterType) (uint64, nvml.Return) {
+			return 0, nvml.ERROR_NOT_SUPPORTED
+		},
+		GetRemappedRowsFunc: func() (int, int, bool, bool, nvml.Return) { return 0, 0, false, false, nvml.ERROR_NOT_SUPPORTED },
 	}
 }
 

@@ -26,6 +26,7 @@ type Monitor struct {
 	events nvml.EventSet
 	watch  map[string]bool      // UUIDs of devices whose events come in
 	xids   map[string]Fault     // by device, until the program ends
+	told   map[string]reports   // by device, what its driver has reported
 	heat   map[string]time.Time // when a device was last too hot
 
 	mu      sync.Mutex
@@ -35,6 +36,9 @@ type Monitor struct {
 	polling time.Time // since when a Poll runs; zero: none does
 }
 
+// reports are the error numbers of a device.
+type reports struct{ last, count int64 }
+
 // hangAfter is how long the driver may be silent before its GPUs are doubted.
 const hangAfter = time.Minute
 
@@ -43,7 +47,7 @@ const hangAfter = time.Minute
 func NewMonitor(lib nvml.Interface, log *slog.Logger) (*Monitor, error) {
 	m := &Monitor{
 		lib: lib, log: log, Now: time.Now,
-		watch: map[string]bool{}, xids: map[string]Fault{}, heat: map[string]time.Time{},
+		watch: map[string]bool{}, xids: map[string]Fault{}, told: map[string]reports{}, heat: map[string]time.Time{},
 		faults: map[string]Fault{},
 	}
 	if m.log == nil {
@@ -154,7 +158,9 @@ func (m *Monitor) Poll() error {
 	for _, d := range devices {
 		f := m.deviceFault(d)
 		for _, g := range d.gpus {
-			samples = append(samples, sample(g.UUID, d.handleOf(g)))
+			s := sample(g.UUID, d.handleOf(g))
+			s.XID, s.XIDs = m.told[d.uuid].last, m.told[d.uuid].count
+			samples = append(samples, s)
 			switch {
 			case f.Text != "":
 				faults[g.UUID] = f
@@ -267,6 +273,7 @@ func (m *Monitor) event(uuid string, e nvml.EventData) {
 	if e.EventType != nvml.EventTypeXidCriticalError {
 		return // memory errors are counted by the device
 	}
+	m.told[uuid] = reports{last: int64(e.EventData), count: m.told[uuid].count + 1}
 	text, fault := xidFault(e.EventData)
 	if !fault {
 		m.log.Info("GPU reports an error of a job", "gpu", uuid, "what", xidNote(e.EventData))

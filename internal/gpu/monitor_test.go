@@ -280,11 +280,22 @@ func TestSamples(t *testing.T) {
 	b.lib.at(0).GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
 		return nvml.Utilization{Gpu: 42, Memory: 7}, nvml.SUCCESS
 	}
-	b.lib.at(0).GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return 1_500, nvml.SUCCESS }
+	b.lib.at(0).GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return 5500, nvml.SUCCESS }
+	b.lib.at(0).GetTotalEccErrorsFunc = func(kind nvml.MemoryErrorType, _ nvml.EccCounterType) (uint64, nvml.Return) {
+		if kind == nvml.MEMORY_ERROR_TYPE_CORRECTED {
+			return 3, nvml.SUCCESS
+		}
+		return 0, nvml.SUCCESS
+	}
+	b.xid(0, 13)
+	b.xid(0, 31)
 	b.poll()
+	none := sample("MIG-a", nil)
+	none.MemUsedBytes, none.MemTotalBytes = 1<<30, 10<<30
 	want := []Sample{
-		{UUID: b.lib.at(0).UUID, Utilization: 42, MemUsedBytes: 0, MemTotalBytes: 80 << 30, PowerWatts: 70, Celsius: 30, EnergyJ: 1.5},
-		{UUID: "MIG-a", Utilization: -1, MemUsedBytes: 1 << 30, MemTotalBytes: 10 << 30, PowerWatts: -1, Celsius: -1, EnergyJ: -1},
+		{UUID: b.lib.at(0).UUID, Utilization: 42, MemCopy: 7, MemUsedBytes: 0, MemTotalBytes: 80 << 30, PowerWatts: 70, EnergyJ: 5.5, Celsius: 30,
+			SMMHz: 345, MemMHz: 345, Corrected: 3, XID: 31, XIDs: 2},
+		none,
 	}
 	if diff := cmp.Diff(want, b.Samples()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -150,4 +150,8 @@ func completeDevice(d *server.Device) {
 	d.GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) {
 		return uint64(milliwatts * time.Since(began).Seconds()), nvml.SUCCESS
 	}
+	d.GetClockInfoFunc = func(nvml.ClockType) (uint32, nvml.Return) { return 345, nvml.SUCCESS }
+	d.GetEncoderUtilizationFunc = func() (uint32, uint32, nvml.Return) { return 0, 0, nvml.SUCCESS }
+	d.GetDecoderUtilizationFunc = func() (uint32, uint32, nvml.Return) { return 0, 0, nvml.SUCCESS }
+	d.GetPcieReplayCounterFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
 }

@@ -36,7 +36,7 @@ func Lint(t testing.TB, scrape string) {
 	}
 }
 
-var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*)", constLabels: \{.*\}, variableLabels: \{(.*)\}`)
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*?)", (?:unit: "[^"]*", )?constLabels: \{.*\}, variableLabels: \{([^}]*)\}\}$`)
 
 // read is what a collector describes whose names begin with prefix: name, help
 // and labels, by name.

@@ -52,7 +52,8 @@ type Agent struct {
 
 	prepulls *prepulls
 	slots    chan struct{} // one for each container that may be starting
-	shims    oci.Pool      // of those that may be waiting for a container
+	measures *measures
+	shims    oci.Pool // of those that may be waiting for a container
 	leaseC   chan struct{}
 
 	ctx context.Context // of Run; set before anything that uses it starts
@@ -76,6 +77,9 @@ type Agent struct {
 
 	onReach func(point string) // tests kill the daemon there
 
+	metricsServer *listener // nil: nobody may read metrics
+	jobMap        *jobMap
+
 	isAway bool // poll loop only: the controller does not answer
 }
 
@@ -89,6 +93,8 @@ func Open(cfg Config, o Options) (*Agent, error) {
 		slots: make(chan struct{}, cfg.Launches), leaseC: make(chan struct{}, 1), newsWake: make(chan struct{}, 1),
 		onReach:  o.onReach,
 		prepulls: newPrepulls(),
+		measures: newMeasures(),
+		jobMap:   newJobMap(cfg.Metrics.JobMap),
 		ranks:    map[job.RankID]*rank{}, streams: map[string]bool{}, wantInventory: true,
 	}
 	a.shims.Max = cfg.Launches // no more can be taken at once
@@ -123,7 +129,7 @@ func (a *Agent) open(o Options) error {
 		a.devices = a.openDevices()
 	}
 	a.contact = openContact(a.cfg.StateDir, a.boot, time.Duration(a.cfg.Lease), sinceBoot)
-	if a.images, err = openImages(&a.cfg); err != nil {
+	if a.images, err = openImages(&a.cfg, a.measures.pulled); err != nil {
 		return err
 	}
 	if a.data, err = openData(&a.cfg, a.boot); err != nil {
@@ -132,7 +138,12 @@ func (a *Agent) open(o Options) error {
 	if err := a.openNetwork(); err != nil {
 		return err
 	}
-	return a.recover()
+	if err := a.recover(); err != nil {
+		return err
+	}
+	a.measures.reg.MustRegister(a.collector(), a.dcgmCollector())
+	a.mapJobs()
+	return a.listenMetrics()
 }
 
 // openState makes or opens the state directory and takes its locks: one for
@@ -167,7 +178,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop, a.prepullLoop} {
+	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop, a.prepullLoop, a.metricsLoop} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()
@@ -192,6 +203,9 @@ func (a *Agent) Running() int {
 func (a *Agent) Close() error {
 	a.shims.Close()
 	var err error
+	if a.metricsServer != nil {
+		_ = a.metricsServer.ln.Close()
+	}
 	if a.images != nil {
 		err = a.images.Close()
 	}
@@ -203,6 +217,7 @@ func (a *Agent) Close() error {
 	}
 	if len(a.locks) == 2 { // else another daemon may be using them
 		a.removeGroups()
+		err = errors.Join(err, a.jobMap.clear())
 	}
 	err = errors.Join(err, a.closeNetwork())
 	for _, l := range a.locks {

@@ -92,6 +92,9 @@ type Config struct {
 	// Data is about inputs and outputs of jobs.
 	Data DataConfig `yaml:"data"`
 
+	// Metrics is who may read how the node and its GPUs fare.
+	Metrics MetricsConfig `yaml:"metrics"`
+
 	// Network is how jobs see the network.
 	Network NetworkConfig `yaml:"network"`
 

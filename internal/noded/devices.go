@@ -26,6 +26,8 @@ type Devices interface {
 	Lost(uuids []string) string
 	// Samples says what they were doing when they were looked at last.
 	Samples() []api.GPUSample
+	// Readings says all that is known of each, for metrics.
+	Readings() []Reading
 	// Watch looks at them until ctx ends, and calls changed when they are not
 	// as they were.
 	Watch(ctx context.Context, changed func())
@@ -53,6 +55,7 @@ func (noDevices) Near([]string) []int           { return nil }
 func (noDevices) Indexes([]string) []int        { return nil }
 func (noDevices) Lost([]string) string          { return "" }
 func (noDevices) Samples() []api.GPUSample      { return nil }
+func (noDevices) Readings() []Reading           { return nil }
 func (noDevices) Watch(context.Context, func()) {}
 func (noDevices) Refresh(context.Context)       {}
 func (noDevices) Close() error                  { return nil }

@@ -17,13 +17,14 @@ import (
 // image and not per rank, and it is only given up before the store is shrunk:
 // many short jobs on one image then cost no write to the disk.
 type imageUse struct {
-	store *image.Store
+	store  *image.Store
+	pulled func(took time.Duration, err error) // is told of each pull
 
 	mu   sync.Mutex
 	used map[job.RankID]string // digest
 }
 
-func openImages(c *Config) (*imageUse, error) {
+func openImages(c *Config, pulled func(time.Duration, error)) (*imageUse, error) {
 	store, err := image.Open(image.Config{
 		Dir:             c.Images.Dir,
 		Insecure:        c.Images.Insecure,
@@ -37,12 +38,14 @@ func openImages(c *Config) (*imageUse, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &imageUse{store: store, used: map[job.RankID]string{}}, nil
+	return &imageUse{store: store, pulled: pulled, used: map[job.RankID]string{}}, nil
 }
 
 // pull brings an image here and holds it until drop.
 func (u *imageUse) pull(ctx context.Context, id job.RankID, req image.PullRequest) (*image.Image, error) {
+	began := time.Now()
 	img, err := u.store.Pull(ctx, req)
+	u.pulled(time.Since(began), err)
 	if err != nil {
 		return nil, err
 	}

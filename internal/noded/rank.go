@@ -39,7 +39,8 @@ type rank struct {
 	net     *rankNetwork // until the shim has it; nil: the node's, or already there
 	shim    *oci.Shim
 	hasSlot bool
-	meter   *meter // nil: nothing was measured yet
+	meter   *meter    // nil: nothing was measured yet
+	ordered time.Time // zero: by an earlier daemon
 
 	// Guarded by a.mu.
 	status      api.RankStatus
@@ -84,6 +85,7 @@ func (r *rank) poke() {
 func (a *Agent) start(r *rank) {
 	ctx, cancel := context.WithCancelCause(a.ctx)
 	r.cancelStart = cancel
+	r.ordered = time.Now()
 	// Ends with the rank, or with the daemon; Run waits for it.
 	a.wg.Go(func() {
 		defer cancel(nil)
@@ -180,6 +182,8 @@ func (r *rank) finish() {
 		out.StartedMS = r.startedMS()
 	} else {
 		out = exitOf(exit, stop, r.limits())
+		r.a.measures.logs.Add(float64(exit.LogBytes))
+		r.a.measures.oom.Add(float64(exit.OOMKills))
 	}
 	r.measure(true)
 	r.conclude(gpusDid(r.dir, out))
@@ -234,6 +238,10 @@ func (r *rank) setRunning(at time.Time) {
 		s.Phase, s.Progress, s.StartedMS = api.PhaseRunning, "", at.UnixMilli()
 	})
 	r.log.Info("rank runs", "pid", r.shim.PID())
+	if !r.ordered.IsZero() {
+		r.a.measures.launches.Observe(at.Sub(r.ordered).Seconds())
+	}
+	r.a.mapJobs()
 }
 
 func (r *rank) setEnded(e *api.Exit) {
@@ -243,6 +251,8 @@ func (r *rank) setEnded(e *api.Exit) {
 			s.StartedMS = e.StartedMS // the container's own word is more exact
 		}
 	})
+	r.a.measures.ended(e)
+	r.a.mapJobs()
 	r.log.Info("rank ended", "code", e.Code, "reason", e.Reason, "message", e.Message)
 }
 

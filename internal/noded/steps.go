@@ -45,9 +45,11 @@ func (r *rank) prepare(ctx context.Context) error {
 			return err
 		}
 		r.a.reached("before " + s.name)
+		began := time.Now()
 		if err := s.do(r, ctx); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
+		r.a.measures.steps.WithLabelValues(s.name).Observe(time.Since(began).Seconds())
 	}
 	r.a.reached("started")
 	return nil

@@ -38,6 +38,16 @@ func (s *Store) Images() []Info {
 	return list
 }
 
+// Usage is how many images there are, and what their layers take on disk.
+func (s *Store) Usage() (images int, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.layers {
+		bytes += l.Size
+	}
+	return len(s.images), bytes
+}
+
 // Collected is what a GC did.
 type Collected struct {
 	Images []string // digests of those removed

@@ -1,0 +1,221 @@
+package noded
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/internal/api"
+	"gbatch/internal/gpu"
+	"gbatch/internal/job"
+	"gbatch/internal/metrics"
+)
+
+var (
+	gpuLabels = []string{"gpu", "uuid", "model", "simulated"}
+	jobLabels = []string{"job", "rank"}
+)
+
+func gpuGauge(name, help string) metrics.Family { return metrics.Gauge(name, help, gpuLabels...) }
+func gpuCount(name, help string) metrics.Family { return metrics.Counter(name, help, gpuLabels...) }
+func jobGauge(name, help string) metrics.Family { return metrics.Gauge(name, help, jobLabels...) }
+func jobCount(name, help string) metrics.Family { return metrics.Counter(name, help, jobLabels...) }
+
+// What is read at scrape time.
+var (
+	mBuild   = metrics.Gauge("gnoded_build_info", "1, with the version of the daemon.", "version")
+	mHealthy = metrics.Gauge("gnoded_healthy", "1 if the node takes jobs, 0 if something keeps it from that.")
+	mRanks   = metrics.Gauge("gnoded_containers", "Containers on the node by phase; ended ones until the controller has heard of it.", "phase")
+	mShims   = metrics.Gauge("gnoded_waiting_shims", "Shims that wait for a container.")
+	mContact = metrics.Gauge("gnoded_controller_silence_seconds", "Time since the controller answered last, in seconds.")
+	mFree    = metrics.Gauge("gnoded_disk_free_bytes", "Free space of the daemon's directories, in bytes.", "directory")
+	mMinFree = metrics.Gauge("gnoded_disk_min_free_bytes", "Free space below which the node takes no jobs, in bytes.")
+	mImages  = metrics.Gauge("gnoded_images", "Images that are kept.")
+	mStored  = metrics.Gauge("gnoded_image_bytes", "What images take on disk, unpacked, in bytes.")
+	mStore   = metrics.Gauge("gnoded_image_max_bytes", "What images may take before the oldest go, in bytes.")
+	mKept    = metrics.Gauge("gnoded_kept_log_bytes", "Logs of ended containers that are kept, in bytes.")
+
+	mGPUOK     = gpuGauge("gnoded_gpu_healthy", "1 if the GPU is fit for jobs.")
+	mGPUUse    = gpuGauge("gnoded_gpu_utilization_ratio", "Part of the last sampling period in which a kernel ran, from 0 to 1.")
+	mGPUCopy   = gpuGauge("gnoded_gpu_memory_utilization_ratio", "Part of the last sampling period in which its memory was read or written, from 0 to 1.")
+	mGPUUsed   = gpuGauge("gnoded_gpu_memory_used_bytes", "Memory in use on the GPU, in bytes.")
+	mGPUTotal  = gpuGauge("gnoded_gpu_memory_bytes", "Memory of the GPU, in bytes.")
+	mGPUPower  = gpuGauge("gnoded_gpu_power_watts", "Power that the GPU draws, in watts.")
+	mGPUEnergy = gpuCount("gnoded_gpu_energy_joules_total", "Energy that the GPU has taken since the driver was loaded, in joules.")
+	mGPUTemp   = gpuGauge("gnoded_gpu_temperature_celsius", "Temperature of the GPU, in degrees Celsius.")
+	mGPUClock  = gpuGauge("gnoded_gpu_clock_hertz", "Clock of the multiprocessors, in hertz.")
+	mGPUMClock = gpuGauge("gnoded_gpu_memory_clock_hertz", "Clock of the GPU's memory, in hertz.")
+	mGPUXIDs   = gpuCount("gnoded_gpu_xid_errors_total", "Errors (XID) that the driver reported since the daemon started.")
+	mGPUXID    = gpuGauge("gnoded_gpu_last_xid", "Number of the last of them; 0: none.")
+	mGPUSoft   = gpuCount("gnoded_gpu_ecc_corrected_total", "Memory errors that were corrected, since the GPU's last reset.")
+	mGPUHard   = gpuCount("gnoded_gpu_ecc_uncorrected_total", "Memory errors that were not corrected, since the GPU's last reset.")
+
+	mGPUJob = metrics.Gauge("gbatch_gpu_job_info", "1 for each job that holds the GPU now, to join with other metrics by uuid.", "uuid", "job", "user", "project")
+
+	mJob      = metrics.Gauge("gnoded_job_info", "1 for each container that is here now, with whose it is.", "job", "rank", "user", "project")
+	mJobCPU   = jobCount("gnoded_job_cpu_seconds_total", "Processor time of a container, in seconds.")
+	mJobMem   = jobGauge("gnoded_job_memory_bytes", "Memory charged to a container, with page cache, in bytes.")
+	mJobHeld  = jobGauge("gnoded_job_memory_held_bytes", "Memory of a container that cannot be taken back from it, in bytes.")
+	mJobLimit = jobGauge("gnoded_job_memory_limit_bytes", "Memory that a container may use, in bytes.")
+	mJobOOM   = jobCount("gnoded_job_oom_kills_total", "Processes of a container that its memory limit killed.")
+	mJobPids  = jobGauge("gnoded_job_processes", "Processes and threads of a container.")
+	mJobsLeft = metrics.Gauge("gnoded_jobs_without_metrics", "Containers that have no metrics of their own, because there are too many.")
+)
+
+var families = []metrics.Family{mBuild, mHealthy, mRanks, mShims, mContact, mFree, mMinFree, mImages, mStored, mStore, mKept,
+	mGPUOK, mGPUUse, mGPUCopy, mGPUUsed, mGPUTotal, mGPUPower, mGPUEnergy, mGPUTemp, mGPUClock, mGPUMClock, mGPUXIDs, mGPUXID, mGPUSoft, mGPUHard,
+	mGPUJob, mJob, mJobCPU, mJobMem, mJobHeld, mJobLimit, mJobOOM, mJobPids, mJobsLeft}
+
+// maxJobSeries bounds the containers that have metrics of their own.
+const maxJobSeries = 500
+
+// here is a container that has not ended, as metrics tell of it.
+type here struct {
+	id            job.RankID
+	user, project string
+	mem           int64
+	gpus          []string
+}
+
+// here lists the containers that have not ended, by id, and counts all by phase.
+func (a *Agent) here() (list []here, phases map[api.Phase]int) {
+	phases = map[api.Phase]int{}
+	a.mu.Lock()
+	for id, r := range a.ranks { // sorted below
+		phases[r.status.Phase]++
+		if r.status.Exit == nil {
+			list = append(list, here{id, r.order.User, r.order.Project, r.order.Allocation.MemBytes, uuids(r.order.Allocation)})
+		}
+	}
+	a.mu.Unlock()
+	slices.SortFunc(list, func(x, y here) int { return compareRanks(x.id, y.id) })
+	return list, phases
+}
+
+func (a *Agent) collector() *metrics.Collector {
+	return &metrics.Collector{Families: families, Read: func(set *metrics.Set) {
+		list, phases := a.here()
+		a.addNode(set, phases)
+		for _, g := range a.devices.Readings() {
+			addGPU(set, g)
+		}
+		for _, h := range list {
+			for _, uuid := range h.gpus {
+				set.Add(mGPUJob, 1, uuid, h.job(), h.user, h.project)
+			}
+		}
+		for _, h := range list[:min(maxJobSeries, len(list))] {
+			a.addJob(set, h)
+		}
+		set.Add(mJobsLeft, float64(max(0, len(list)-maxJobSeries)))
+	}}
+}
+
+func (h here) job() string { return strconv.FormatUint(uint64(h.id.Job), 10) }
+
+var phases = []api.Phase{api.PhaseAccepted, api.PhasePulling, api.PhaseStarting, api.PhaseRunning, api.PhaseEnded}
+
+func (a *Agent) addNode(set *metrics.Set, count map[api.Phase]int) {
+	set.Add(mBuild, 1, a.version)
+	healthy := 0.0
+	if len(a.health.reasons()) == 0 {
+		healthy = 1
+	}
+	set.Add(mHealthy, healthy)
+	for _, p := range phases {
+		set.Add(mRanks, float64(count[p]), string(p))
+	}
+	set.Add(mShims, float64(a.shims.Waiting()))
+	_, silent := a.contact.left()
+	set.Add(mContact, silent.Seconds())
+	for what, dir := range map[string]string{"state": a.cfg.StateDir, "images": a.cfg.Images.Dir} {
+		var st unix.Statfs_t
+		if unix.Statfs(dir, &st) == nil {
+			set.Add(mFree, float64(int64(st.Bavail)*st.Bsize), what)
+		}
+	}
+	set.Add(mMinFree, float64(a.cfg.MinFree))
+	images, bytes := a.images.store.Usage()
+	set.Add(mImages, float64(images))
+	set.Add(mStored, float64(bytes))
+	set.Add(mStore, float64(a.cfg.Images.MaxSize))
+	a.keptMu.Lock()
+	kept := a.keptBytes
+	a.keptMu.Unlock()
+	set.Add(mKept, float64(kept))
+}
+
+// addGPU leaves out what the driver does not tell.
+func addGPU(set *metrics.Set, g Reading) {
+	labels := []string{strconv.Itoa(g.GPU.Index), g.GPU.UUID, g.GPU.Model, strconv.FormatBool(g.Simulated)}
+	ok := 1.0
+	if g.GPU.Unhealthy != "" {
+		ok = 0
+	}
+	set.Add(mGPUOK, ok, labels...)
+	s := g.Sample
+	for _, v := range []struct {
+		of    metrics.Family
+		value float64
+		unit  float64
+	}{
+		{mGPUUse, s.Utilization, 0.01}, {mGPUCopy, s.MemCopy, 0.01}, {mGPUUsed, float64(s.MemUsedBytes), 1}, {mGPUTotal, float64(s.MemTotalBytes), 1},
+		{mGPUPower, s.PowerWatts, 1}, {mGPUEnergy, s.EnergyJ, 1}, {mGPUTemp, s.Celsius, 1}, {mGPUClock, s.SMMHz, 1e6}, {mGPUMClock, s.MemMHz, 1e6},
+		{mGPUXIDs, float64(s.XIDs), 1}, {mGPUXID, float64(s.XID), 1}, {mGPUSoft, float64(s.Corrected), 1}, {mGPUHard, float64(s.Uncorrected), 1},
+	} {
+		if v.value >= 0 {
+			set.Add(v.of, v.value*v.unit, labels...)
+		}
+	}
+}
+
+func (a *Agent) addJob(set *metrics.Set, h here) {
+	rank := strconv.Itoa(int(h.id.Rank))
+	set.Add(mJob, 1, h.job(), rank, h.user, h.project)
+	set.Add(mJobLimit, float64(h.mem), h.job(), rank)
+	g, err := a.host.cgroups.Find(a.cgroupPath(h.id))
+	if err != nil {
+		return
+	}
+	st, err := g.Stats()
+	if err != nil {
+		return // it has no group yet, or no more
+	}
+	set.Add(mJobCPU, time.Duration(st.CPUNanos).Seconds(), h.job(), rank)
+	set.Add(mJobMem, float64(st.MemoryBytes), h.job(), rank)
+	set.Add(mJobHeld, float64(st.HeldBytes), h.job(), rank)
+	set.Add(mJobOOM, float64(st.OOMKills), h.job(), rank)
+	set.Add(mJobPids, float64(st.Pids), h.job(), rank)
+}
+
+// Reading is a GPU with what it was doing when it was looked at last.
+type Reading struct {
+	GPU       gpu.GPU
+	Device    int // number of the device by PCI address: instances share that of theirs
+	Sample    gpu.Sample
+	Driver    string
+	Simulated bool
+}
+
+// Readings are all GPUs. One that could not be read tells nothing but its health.
+func (d nvidia) Readings() []Reading {
+	inv, samples := d.node.Inventory(), map[string]gpu.Sample{}
+	for _, s := range d.node.Samples() {
+		samples[s.UUID] = s
+	}
+	var out []Reading
+	var devices []string
+	for _, g := range inv.GPUs {
+		if !slices.Contains(devices, g.PCI) {
+			devices = append(devices, g.PCI)
+		}
+		s, ok := samples[g.UUID]
+		if !ok {
+			s = gpu.NoSample(g.UUID)
+		}
+		out = append(out, Reading{g, slices.Index(devices, g.PCI), s, inv.Driver, inv.Simulated})
+	}
+	return out
+}
