@@ -14,6 +14,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/control"
 	"gbatch/internal/job"
 )
 
@@ -138,4 +139,45 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// BenchmarkHistory reads a page of jobs that ended, out of a million: the last
+// of all, those of one user among a thousand, and those of nobody.
+func BenchmarkHistory(b *testing.B) {
+	server, c, _ := bench(b, b.TempDir())
+	const count = 1_000_000
+	var rs []control.Record
+	for n := range job.Number(count) {
+		n += 1_000_000
+		user := fmt.Sprintf("u%d", n%1000)
+		ended := fmt.Sprintf(`{"u":%q,"p":"default","n":"train-%d","s":"FINISHED"}`, user, n)
+		value := fmt.Sprintf(`{"n":%d,"id":"%032x","name":"train-%d","owner":{"user":%q,"project":"default"},"request":{"shape":{"milliCpu":1000},"limit":60000},`+
+			`"state":"FINISHED","v":3,"submitted":1,"since":2,"ended":%d,"attempt":{"attempt":1,"ranks":[{"alloc":{"node":"n1"},"phase":"ended"}],"start":1}}`, n, n, n, user, n)
+		rs = append(rs, control.Record{Kind: control.KindEnded, Seq: uint64(n), Job: n, Value: []byte(ended)},
+			control.Record{Kind: control.KindHistory, Job: n, Value: []byte(value)})
+		if len(rs) >= 20_000 {
+			if err := server.store.Commit(rs); err != nil {
+				b.Fatal(err)
+			}
+			rs = rs[:0]
+		}
+	}
+	for name, f := range map[string]client.HistoryFilter{
+		"last-100": {Newest: true, Limit: 100}, "user-100": {Newest: true, Limit: 100, Users: []string{"u7"}}, "nobody": {Newest: true, Users: []string{"none"}},
+		"page-1000": {},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				for f.After = ""; ; {
+					h, err := c.History(b.Context(), f)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if f.After = h.Next; h.Next == "" || len(h.Jobs) >= 100 {
+						break
+					}
+				}
+			}
+		})
+	}
 }
