@@ -30,6 +30,7 @@ const module = "gbatch/"
 // reason in docs/design.
 var below = map[string][]string{
 	"accounting":               {},
+	"deploy":                   {},
 	"cgroups":                  {},
 	"sched":                    {"accounting"},
 	"sched/schedtest":          {"sched", "accounting"},

@@ -27,7 +27,7 @@ type commands struct {
 	Run         runCmd     `cmd:"" default:"withargs" help:"Run the controller."`
 	Dev         devCmd     `cmd:"" help:"Run a controller and one node on this machine, to try things out."`
 	CheckConfig checkCmd   `cmd:"" help:"Check a configuration file."`
-	Init        initCmd    `cmd:"" help:"Make the controller's keys, unless they are there, and print the address for nodes and other machines."`
+	Init        initCmd    `cmd:"" help:"Write a configuration file and make the controller's keys, unless they are there, and say what to do next."`
 	Backup      backupCmd  `cmd:"" help:"Write a backup of the controller that runs here into a file."`
 	Restore     restoreCmd `cmd:"" help:"Make the controller's directory, which must be empty, out of a backup."`
 	Sim         simCmd     `cmd:"" help:"Replay a workload through the scheduler and report how it fared."`
@@ -40,7 +40,7 @@ type runCmd struct {
 func (c *runCmd) Run(log *slog.Logger) error {
 	s, err := ctld.Open(func() (ctld.Config, error) { return ctld.ReadConfig(c.Config) }, log)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; write one, or try `gctld dev`", err)
+		return fmt.Errorf("%w; make one by `gctld init`, or try `gctld dev`", err)
 	}
 	if err != nil {
 		return err
@@ -107,22 +107,6 @@ func greet(dir string, addresses []string) {
   %sgqueue                     what waits and runs
 Ctrl-C stops the controller and the node.
 `, dir, env, bin, bin, bin)
-}
-
-type initCmd struct {
-	Config string `default:"/etc/gbatch/gctld.yaml" env:"GBATCH_GCTLD_CONFIG" help:"Configuration file." type:"path"`
-}
-
-func (c *initCmd) Run() error {
-	cfg, err := ctld.ReadConfig(c.Config)
-	if err != nil {
-		return err
-	}
-	address, err := ctld.Init(cfg)
-	if err == nil && address != "" {
-		fmt.Println(address)
-	}
-	return err
 }
 
 type checkCmd struct {

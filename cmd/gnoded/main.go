@@ -33,6 +33,7 @@ type commands struct {
 	Version kong.VersionFlag `help:"Print the version."`
 
 	Run         runCmd    `cmd:"" default:"1" help:"Run the node daemon."`
+	Join        joinCmd   `cmd:"" help:"Make this machine a node: join the controller, write the configuration file, and check the machine."`
 	Check       checkCmd  `cmd:"" help:"Say what this machine lacks to be a node, and what to do about it."`
 	CheckConfig configCmd `cmd:"" help:"Check a configuration file."`
 }
@@ -45,7 +46,7 @@ func (c *commands) config() (noded.Config, error) {
 		err = nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return cfg, fmt.Errorf("%w; write one, name one with --config, or give --controller", err)
+		return cfg, fmt.Errorf("%w; make one by `gnoded join ADDRESS`, name one with --config, or give --controller", err)
 	}
 	if err != nil {
 		return cfg, err

@@ -37,8 +37,8 @@ func TestCommands(t *testing.T) {
 		}
 		return path
 	}
-	good := write("good.yaml", "controller: https://gctld.example:7070\n")
-	bad := write("bad.yaml", "controller: https://gctld.example:7070\nstatedir: /x\n")
+	good := write("good.yaml", "controller: https://gctld.example.org:7070#sha256=Gs6YhXf2YAdHLDaPKHtSVdV9vmC5TDKi8YpSNAqyCnw\n")
+	bad := write("bad.yaml", "controller: https://gctld.example.org:7070#sha256=Gs6YhXf2YAdHLDaPKHtSVdV9vmC5TDKi8YpSNAqyCnw\nstatedir: /x\n")
 	none := filepath.Join(dir, "none.yaml")
 	tests := map[string]struct {
 		args   []string
@@ -48,9 +48,9 @@ func TestCommands(t *testing.T) {
 		"version":     {[]string{"--version"}, "dev", false},
 		"good":        {[]string{"check-config", good}, "good.yaml is fine", false},
 		"bad":         {[]string{"check-config", bad}, `line 2: unknown key "statedir"; did you mean "stateDir"?`, true},
-		"no-file":     {[]string{"run", "--config", none}, "write one, name one with --config, or give --controller", true},
+		"no-file":     {[]string{"run", "--config", none}, "make one by `gnoded join ADDRESS`, name one with --config, or give --controller", true},
 		"bad-flag":    {[]string{"--config", good, "--name", "a b"}, `name: "a b": use letters`, true},
-		"check-fails": {[]string{"check", "--config", good, "--controller", "http://127.0.0.1:9", "--state-dir", filepath.Join(dir, "state")}, "FAIL  controller", true},
+		"check-fails": {[]string{"check", "--config", good, "--controller", "https://127.0.0.1:9#sha256=Gs6YhXf2YAdHLDaPKHtSVdV9vmC5TDKi8YpSNAqyCnw", "--state-dir", filepath.Join(dir, "state")}, "FAIL  controller", true},
 		// Words by which the program starts itself mean nothing to it else.
 		"shim": {[]string{"shim", dir}, "unexpected argument shim", true},
 		"init": {[]string{"init"}, "unexpected argument init", true},

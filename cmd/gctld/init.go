@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gbatch/deploy"
+	"gbatch/internal/ctld"
+)
+
+type initCmd struct {
+	Config    string `default:"/etc/gbatch/gctld.yaml" env:"GBATCH_GCTLD_CONFIG" help:"Configuration file." type:"path"`
+	Dir       string `placeholder:"DIR" help:"For a new file: where the state is. Default: /var/lib/gbatch/ctld." type:"path"`
+	Socket    string `placeholder:"PATH" help:"For a new file: the unix socket. Default: /run/gbatch/gctld.sock." type:"path"`
+	Listen    string `placeholder:"HOST:PORT" help:"For a new file: TCP address for nodes and other machines. Default: 0.0.0.0:7077."`
+	Advertise string `placeholder:"HOST:PORT" help:"For a new file: the address by which they reach it. Default: the host's name, with the port."`
+	Force     bool   `help:"Write a new file although there is one, which is kept as FILE.old. Keys and state stay."`
+}
+
+func (c *initCmd) Run() error {
+	given := c.Dir + c.Socket + c.Listen + c.Advertise
+	_, err := os.Lstat(c.Config)
+	switch {
+	case err == nil && !c.Force && given != "":
+		return fmt.Errorf("%s is there already: change it with an editor, or replace it by --force, which keeps it as %s.old", c.Config, c.Config)
+	case err == nil && !c.Force:
+		fmt.Printf("%s is there and was not changed.\n", c.Config)
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		if err := c.write(err == nil); err != nil {
+			return err
+		}
+		fmt.Printf("%s was written: look through it, above all at admins, operators and projects.\n", c.Config)
+	default:
+		return err
+	}
+	cfg, err := ctld.ReadConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	address, err := ctld.Init(cfg)
+	if err != nil {
+		return fmt.Errorf("make the controller's keys: %w", err)
+	}
+	c.next(cfg, address)
+	return nil
+}
+
+// write puts the commented file there, with what was asked for.
+func (c *initCmd) write(keep bool) error {
+	if c.Listen == "" {
+		c.Listen = "0.0.0.0:7077"
+	}
+	text := deploy.Gctld
+	for key, value := range map[string]string{"dir": c.Dir, "socket": c.Socket, "listen": c.Listen, "advertise": c.Advertise} {
+		if value != "" {
+			text = deploy.Set(text, key, value)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(c.Config), 0o755); err != nil {
+		return err
+	}
+	if keep {
+		if err := os.Rename(c.Config, c.Config+".old"); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(c.Config, []byte(text), 0o644)
+}
+
+// next says what to do now.
+func (c *initCmd) next(cfg ctld.Config, address string) {
+	file := ""
+	if c.Config != "/etc/gbatch/gctld.yaml" {
+		file = " --config " + c.Config
+	}
+	fmt.Printf("State and keys are in %s. Start the controller:\n\n", cfg.Dir)
+	if unit("gctld") && file == "" {
+		fmt.Println("    systemctl enable --now gctld")
+	} else {
+		fmt.Printf("    gctld run%s\n", file)
+	}
+	fmt.Printf("\nMake this machine a node, too:\n\n    gnoded join unix://%s\n", cfg.SocketPath())
+	if address != "" {
+		fmt.Printf("\nMake another machine a node. Here, then there:\n\n    gadm node-token create > join.token\n    gnoded join '%s' --token-file join.token\n", address)
+	}
+	if strings.HasPrefix(cfg.Listen, "127.") || strings.HasPrefix(cfg.Listen, "localhost:") || strings.HasPrefix(cfg.Listen, "[::1]") {
+		fmt.Printf("\nOther machines do not reach it while it listens at %s: change listen in %s.\n", cfg.Listen, c.Config)
+	}
+}
+
+// unit says whether systemd runs here and has the unit.
+func unit(name string) bool {
+	if _, err := os.Stat("/run/systemd/system"); err != nil {
+		return false
+	}
+	for _, dir := range []string{"/usr/lib/systemd/system/", "/etc/systemd/system/"} {
+		if _, err := os.Stat(dir + name + ".service"); err == nil {
+			return true
+		}
+	}
+	return false
+}

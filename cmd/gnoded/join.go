@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gbatch/deploy"
+	"gbatch/internal/client"
+	"gbatch/internal/noded"
+)
+
+type joinCmd struct {
+	TokenFile string `placeholder:"FILE" help:"File with the token of gadm node-token create; - for standard input. None is needed beside the controller's socket, or once joined."`
+	Cluster   int    `placeholder:"NUMBER" help:"For a new file: the cluster that the node belongs to. Default: 1."`
+	Force     bool   `help:"Write a new file although there is one, which is kept as FILE.old."`
+	Address   string `arg:"" help:"Where the controller is, as gadm join-string prints it there: https://HOST:PORT#sha256=…, or unix:///run/gbatch/gctld.sock beside it."`
+}
+
+func (j *joinCmd) Run(c *commands) error {
+	if os.Geteuid() != 0 {
+		return errors.New("gnoded join makes this machine a node and must be run as root")
+	}
+	if err := client.CheckAddress(j.Address); err != nil {
+		return err
+	}
+	if strings.HasPrefix(j.Address, "/") {
+		j.Address = "unix://" + j.Address
+	}
+	cfg, wrote, err := j.configuration(c)
+	if err != nil {
+		return err
+	}
+	if err := j.join(cfg); err != nil {
+		return err
+	}
+	if wrote {
+		if err := j.write(c); err != nil {
+			return err
+		}
+		fmt.Printf("%s was written: look through it, above all at storage.\n", c.Config)
+	} else {
+		fmt.Printf("%s is there and was not changed.\n", c.Config)
+	}
+	failed := noded.Check(context.Background(), cfg, os.Stdout)
+	if failed > 0 {
+		return fmt.Errorf("checks that failed: %d; do what they say, look again by `gnoded check`, and start gnoded", failed)
+	}
+	start := "gnoded run"
+	if c.Config != noded.ConfigFile {
+		start += " --config " + c.Config
+	} else if _, err := os.Stat("/run/systemd/system"); err == nil {
+		start = "systemctl enable --now gnoded"
+	}
+	fmt.Printf("This machine is ready to be node %s. Start it:\n\n    %s\n", cfg.Name, start)
+	return nil
+}
+
+// configuration is what the daemon will have, and whether it has to be written.
+func (j *joinCmd) configuration(c *commands) (noded.Config, bool, error) {
+	c.Controller = "" // of the environment: the argument says it
+	have, err := noded.ReadConfig(c.Config)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil && !j.Force:
+		return have, false, err
+	case err == nil && !j.Force && have.Controller != j.Address:
+		return have, false, fmt.Errorf("%s is there already and names the controller %s: change it with an editor, or replace it by --force, which keeps it as %s.old",
+			c.Config, have.Controller, c.Config)
+	case err == nil && !j.Force && (c.Name+c.StateDir+c.SimulateGPUs != "" || j.Cluster != 0):
+		return have, false, fmt.Errorf("%s is there already: change it with an editor, or replace it by --force, which keeps it as %s.old", c.Config, c.Config)
+	case !j.Force:
+		have.SetDefaults()
+		return have, false, have.Validate()
+	}
+	cfg, err := noded.ParseConfig([]byte(j.text(c)))
+	if err != nil {
+		return cfg, true, err
+	}
+	cfg.SetDefaults()
+	return cfg, true, cfg.Validate()
+}
+
+// text is a new configuration file.
+func (j *joinCmd) text(c *commands) string {
+	text := deploy.Set(deploy.Gnoded, "controller", j.Address)
+	for key, value := range map[string]string{"name": c.Name, "stateDir": c.StateDir} {
+		if value != "" {
+			text = deploy.Set(text, key, value)
+		}
+	}
+	if j.Cluster != 0 {
+		text = strings.Replace(text, "\nclusterId: 1\n", "\nclusterId: "+strconv.Itoa(j.Cluster)+"\n", 1)
+	}
+	if c.SimulateGPUs != "" {
+		text += "gpu: {simulate: " + strconv.Quote(c.SimulateGPUs) + "}\n"
+	}
+	return text
+}
+
+func (j *joinCmd) write(c *commands) error {
+	if err := os.MkdirAll(filepath.Dir(c.Config), 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(c.Config, c.Config+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(c.Config, []byte(j.text(c)), 0o644)
+}
+
+// join gets the node its certificate, unless it has one.
+func (j *joinCmd) join(cfg noded.Config) error {
+	joined, err := noded.Joined(cfg)
+	if joined || err != nil {
+		return err
+	}
+	if j.TokenFile == "" {
+		return errors.New("this machine has not joined the controller: make a token there by `gadm node-token create > join.token`, bring it here, and give it by --token-file")
+	}
+	if cfg.JoinTokenFile, err = j.token(); err != nil {
+		return err
+	}
+	if j.TokenFile == "-" {
+		defer os.Remove(cfg.JoinTokenFile)
+	}
+	return noded.Join(context.Background(), cfg)
+}
+
+// token is a file with the token.
+func (j *joinCmd) token() (string, error) {
+	if j.TokenFile != "-" {
+		return j.TokenFile, nil
+	}
+	f, err := os.CreateTemp("", "join-token-") // 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(f, io.LimitReader(os.Stdin, 64<<10))
+	return f.Name(), errors.Join(err, f.Close())
+}

@@ -1,0 +1,57 @@
+package noded
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+)
+
+// joinTimeout bounds the exchange with the controller.
+const joinTimeout = 15 * time.Second
+
+// Joined says whether this machine has a key that the configuration's
+// controller has signed, so that it needs no token. Beside the controller's
+// socket it never does.
+func Joined(c Config) (bool, error) {
+	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {
+		return false, err
+	}
+	b, err := openBadge(&c)
+	if err != nil || b.key == nil {
+		return b != nil, err
+	}
+	if b.shown() == nil {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), joinTimeout)
+	defer cancel()
+	ctl := dial(&c, b, Version)
+	defer ctl.Close()
+	_, err = ctl.Status(ctx)
+	if client.IsCode(err, api.CodeUnauthorized) {
+		return false, nil // of another controller, or forgotten by it
+	}
+	return err == nil, err
+}
+
+// Join makes this machine a node of its controller by the token in
+// JoinTokenFile: it gets a key and a certificate in its state directory, and the
+// token is not needed any more.
+func Join(ctx context.Context, c Config) error {
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {
+		return err
+	}
+	b, err := openBadge(&c)
+	if err != nil || b.key == nil {
+		return err
+	}
+	ctl := dial(&c, b, Version)
+	defer ctl.Close()
+	return b.join(ctx, ctl, slog.New(slog.DiscardHandler))
+}
