@@ -347,7 +347,7 @@ func (o *oracle) ordered() []Job {
 		if max(j.Submitted, j.NotBefore) > o.in.Now || j.deadline() <= o.in.Now {
 			continue
 		}
-		prio[id], _ = o.in.Priority(id)
+		prio[id] = o.in.Priorities([]JobID{id})[id]
 		out = append(out, j)
 	}
 	slices.SortFunc(out, func(a, b Job) int {

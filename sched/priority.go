@@ -16,13 +16,16 @@ type Factors struct {
 // boost lifts a job that waited too long above every sum of points.
 const boost = 1 << 50
 
-// Priority is the terms of a waiting job's priority, and whether it waits.
-func (in Input) Priority(id JobID) (Factors, bool) {
-	e := in.State.waiting[id]
-	if e == nil {
-		return Factors{}, false
+// Priorities are the terms of the priority of those of the jobs that wait.
+func (in Input) Priorities(ids []JobID) map[JobID]Factors {
+	r := newRound(in)
+	out := make(map[JobID]Factors, len(ids))
+	for _, id := range ids {
+		if e := in.State.waiting[id]; e != nil {
+			out[id] = r.factors(e)
+		}
 	}
-	return newRound(in).factors(e), true
+	return out
 }
 
 func (r *round) factors(e *entry) Factors {

@@ -26,6 +26,7 @@ type command struct {
 	Project []string `short:"A" help:"Only jobs of these projects."`
 	States  []string `short:"t" help:"Only jobs in these states, as QUEUED."`
 	Name    []string `short:"n" help:"Only jobs with these names."`
+	Cluster []int    `short:"p" help:"Only jobs of these clusters."`
 	Yes     bool     `short:"y" help:"Do not ask before touching more than 20 jobs."`
 }
 
@@ -49,7 +50,7 @@ func (c *command) Run(ctx context.Context, app *cli.App) error {
 	}
 	return app.Cancel(ctx, cli.CancelOptions{
 		IDs: c.IDs, Action: action, Me: c.Me, Users: c.User, Projects: c.Project,
-		States: c.States, Names: c.Name, Yes: c.Yes, Signal: c.Signal,
+		States: c.States, Names: c.Name, Clusters: c.Cluster, Yes: c.Yes, Signal: c.Signal,
 	})
 }
 

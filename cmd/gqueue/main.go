@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"gbatch/internal/cli"
 )
@@ -19,7 +18,7 @@ type command struct {
 	Show    showCommand    `cmd:"" help:"Everything about a job, with its timeline."`
 	Explain explainCommand `cmd:"" help:"Why a job waits, and what would help."`
 	Secret  secretCommand  `cmd:"" help:"Give a job that waits or runs new values of its secrets."`
-	Events  eventsCommand  `cmd:"" help:"What happened to a job, line by line."`
+	Events  eventsCommand  `cmd:"" help:"What happened to a job, line by line; without one, all that happens."`
 	Wait    waitCommand    `cmd:"" help:"Wait until jobs have ended."`
 	Update  updateCommand  `cmd:"" help:"Give a running job other CPU and memory, or a waiting one another priority."`
 }
@@ -27,31 +26,35 @@ type command struct {
 type listCommand struct {
 	IDs      []string `arg:"" optional:"" name:"id" help:"Only these jobs: numbers, UUIDs or the beginning of a UUID."`
 	All      bool     `short:"a" help:"Also jobs that have ended."`
-	Long     bool     `short:"l" help:"More columns, and reasons in sentences."`
-	Format   string   `short:"o" placeholder:"FORMAT" help:"Slurm's format, as '%i %.20j %T %M %R'; %.8i is 8 wide and flush right."`
+	Long     bool     `short:"l" xor:"columns" help:"More columns, and reasons in sentences."`
+	Format   string   `short:"o" xor:"columns" placeholder:"FORMAT" help:"Columns by name, as id,name,state,left,priority; or Slurm's format, as '%i %.20j %T %M %R'; %.8i is 8 wide and flush right."`
+	Priority bool     `xor:"columns" help:"Jobs that wait, with their priority by factor."`
+	Sort     string   `short:"S" placeholder:"COLUMNS" help:"Order by these columns, as -priority,id; a minus for the largest first."`
 	User     []string `short:"u" help:"Only jobs of these users."`
 	Me       bool     `help:"Only your own jobs."`
 	Project  []string `short:"A" help:"Only jobs of these projects."`
 	States   []string `short:"t" help:"Only jobs in these states, as RUNNING,QUEUED; all; or Slurm's PD, R, CD, F."`
 	Cluster  []int    `short:"p" help:"Only jobs of these clusters."`
+	QOS      []string `name:"qos" short:"q" help:"Only jobs of these QOS."`
 	Name     []string `short:"n" help:"Only jobs with these names."`
 	Nodes    []string `short:"w" sep:"none" help:"Only jobs on these nodes, as gpu[01-04,07]."`
 	Limit    int      `short:"c" help:"At most so many jobs."`
 	NoHeader bool     `short:"h" help:"No header line."`
-	Interval int      `short:"i" placeholder:"SECONDS" help:"List again that often, until Ctrl-C."`
-	Watch    bool     `help:"The same as -i 2."`
+	Interval int      `short:"i" placeholder:"SECONDS" help:"Show it live, drawn again that often, until Ctrl-C."`
+	Watch    bool     `help:"Show it live, as -i 2."`
 	As       string   `placeholder:"SYSTEM" help:"States in the words of gpulab1, nvct, dstack, k8s, tao or slurm."`
 }
 
 func (c *listCommand) Run(ctx context.Context, app *cli.App) error {
-	interval := time.Duration(c.Interval) * time.Second
-	if c.Watch && interval == 0 {
-		interval = 2 * time.Second
+	interval, err := cli.Interval(c.Interval, c.Watch)
+	if err != nil {
+		return err
 	}
 	return app.Queue(ctx, cli.QueueOptions{
 		IDs: c.IDs, All: c.All, Me: c.Me, Users: c.User, Projects: c.Project, States: c.States,
 		Clusters: c.Cluster, Names: c.Name, Nodes: c.Nodes, NoHeader: c.NoHeader, Long: c.Long,
 		Format: c.Format, Interval: interval, Limit: c.Limit, As: c.As,
+		Sort: c.Sort, Priority: c.Priority, QOS: c.QOS,
 	})
 }
 
@@ -65,10 +68,19 @@ func (c *showCommand) Run(ctx context.Context, app *cli.App) error {
 }
 
 type eventsCommand struct {
-	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
+	IDs     []string `arg:"" optional:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID. None: all that happens from now on."`
+	Follow  bool     `short:"f" help:"Go on with what happens, until the jobs have ended or Ctrl-C."`
+	User    string   `short:"u" help:"Without jobs: only what happens to those of this user."`
+	Me      bool     `help:"Without jobs: only to your own."`
+	Project string   `short:"A" help:"Without jobs: only to those of this project."`
 }
 
-func (c *eventsCommand) Run(ctx context.Context, app *cli.App) error { return app.Events(ctx, c.IDs) }
+func (c *eventsCommand) Run(ctx context.Context, app *cli.App) error {
+	if len(c.IDs) > 0 && !c.Follow {
+		return app.Events(ctx, c.IDs)
+	}
+	return app.FollowEvents(ctx, cli.EventsOptions{IDs: c.IDs, Me: c.Me, User: c.User, Project: c.Project})
+}
 
 type explainCommand struct {
 	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
@@ -117,6 +129,8 @@ func main() {
 			"gqueue -h -o '%i|%j|%T' -A vision  # for scripts; or --json",
 			"gqueue show 12                     # one job: spec, allocation, tries, timeline",
 			"gqueue update 12 --cpus 8 --mem 64 # more, or less, for a job that runs",
+			"gqueue --priority -S -priority     # who is next, and by which points",
+			"gqueue --watch -A vision           # live",
 			"gqueue explain 13                  # why does it wait?",
 		},
 	}, &command{})

@@ -36,6 +36,9 @@ type Priority struct {
 	Size      int64 `json:"size"`
 	QOS       int64 `json:"qos"`
 	User      int64 `json:"user"` // adjustment by the user or an operator
+	Slowdown  int64 `json:"slowdown,omitempty"`
+	Small     int64 `json:"small,omitempty"`
+	Boosted   bool  `json:"boosted,omitempty"` // has waited so long that it goes before all that have not
 }
 
 // NodeVerdict is what a rank of the job finds on a node.

@@ -66,7 +66,8 @@ type Job struct {
 	ExitCode   *int       `json:"exitCode,omitempty"`
 	EstStart   time.Time  `json:"estStart,omitzero"`
 	Private    bool       `json:"private,omitempty"`
-	Priority   int64      `json:"priority,omitempty"`
+	Priority   int64      `json:"priority,omitempty"` // the user's or an operator's adjustment
+	Factors    *Priority  `json:"factors,omitempty"`  // of a job that waits for room: its priority; in lists with factors=true
 	QOS        string     `json:"qos,omitempty"`
 
 	Restart   *RestartInfo `json:"restartInfo,omitempty"` // of a job that continues a halted one
@@ -197,6 +198,7 @@ type ActionRequest struct {
 	Project string   `json:"project,omitempty"`
 	State   string   `json:"state,omitempty"`
 	Name    string   `json:"name,omitempty"`
+	Cluster int      `json:"cluster,omitempty"`
 	Count   bool     `json:"count,omitempty"` // only say how many it would touch
 
 	Signal   string `json:"signal,omitempty"`   // of action signal: as USR1

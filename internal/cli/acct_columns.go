@@ -23,7 +23,7 @@ type acctColumn struct {
 
 // jobColumn is a column that gqueue has too.
 func jobColumn(letter byte, name, slurm string) acctColumn {
-	c := columnOf(letter)
+	c := columns.of(letter)
 	return acctColumn{name: name, slurm: slurm, title: c.title, right: c.right, least: c.least,
 		cell: func(v *view, b []byte, j *api.PastJob) []byte { return c.cell(v, b, &j.Job) }}
 }

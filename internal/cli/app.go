@@ -27,6 +27,7 @@ type App struct {
 	Now      func() time.Time
 	Sleep    func(context.Context, time.Duration) error
 	Term     Terminal
+	Measure  func() Terminal // again, for what goes on: a window may change its size; nil: never
 	Output   Output
 }
 
@@ -34,6 +35,7 @@ type App struct {
 type Terminal struct {
 	In, Out, Err bool // a person is there
 	Width        int  // columns of Out; 0: not limited
+	Height       int  // lines of Out; 0: not limited
 	Color        bool // Out takes colours
 }
 
@@ -85,8 +87,8 @@ func DetectTerminal() Terminal {
 		Err: term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	if t.Out {
-		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-			t.Width = width
+		if width, height, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+			t.Width, t.Height = max(width, 0), max(height, 0)
 		}
 		t.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}

@@ -30,8 +30,12 @@ func BenchmarkRender(b *testing.B) {
 	list := manyJobs(10_000)
 	app := &App{Out: io.Discard, Err: io.Discard}
 	app.Now = sampleClock
+	form, err := queueLayout(QueueOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
-		if err := app.list(list, QueueOptions{}, nil); err != nil {
+		if err := app.list(list, QueueOptions{}, form); err != nil {
 			b.Fatal(err)
 		}
 	}

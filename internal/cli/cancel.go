@@ -19,6 +19,7 @@ type CancelOptions struct {
 	Projects []string
 	States   []string
 	Names    []string
+	Clusters []int
 	Yes      bool // do not ask
 }
 
@@ -64,21 +65,23 @@ func (a *App) cancelRequests(ctx context.Context, o CancelOptions) ([]api.Action
 		}
 		o.Users = append(o.Users, me)
 	}
-	filtered := len(o.Users)+len(o.Projects)+len(states)+len(o.Names) > 0
+	filtered := len(o.Users)+len(o.Projects)+len(states)+len(o.Names)+len(o.Clusters) > 0
 	switch {
 	case len(o.IDs) > 0 && filtered:
-		return nil, usageError("name either jobs or filters (-u, --me, -A, -t, -n), not both")
+		return nil, usageError("name either jobs or filters (-u, --me, -A, -t, -n, -p), not both")
 	case len(o.IDs) > 0:
 		return []api.ActionRequest{{IDs: o.IDs}}, nil
 	case !filtered:
-		return nil, usageError("name the jobs, or give a filter: -u, --me, -A, -t or -n")
+		return nil, usageError("name the jobs, or give a filter: -u, --me, -A, -t, -n or -p")
 	}
 	var out []api.ActionRequest
 	for _, user := range orAny(o.Users) {
 		for _, project := range orAny(o.Projects) {
 			for _, name := range orAny(o.Names) {
 				for _, state := range orAny(states) {
-					out = append(out, api.ActionRequest{User: user, Project: project, Name: name, State: string(state)})
+					for _, cluster := range orAny(o.Clusters) {
+						out = append(out, api.ActionRequest{User: user, Project: project, Name: name, State: string(state), Cluster: cluster})
+					}
 				}
 			}
 		}
@@ -86,9 +89,9 @@ func (a *App) cancelRequests(ctx context.Context, o CancelOptions) ([]api.Action
 	return out, nil
 }
 
-func orAny[T ~string](values []T) []T {
+func orAny[T ~string | ~int](values []T) []T {
 	if len(values) == 0 {
-		return []T{""}
+		return make([]T, 1)
 	}
 	return values
 }

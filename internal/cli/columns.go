@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,15 +10,18 @@ import (
 	"gbatch/internal/job"
 )
 
-// column is one thing that can be said of a job in a list. Its letter is
-// Slurm's where Slurm has it.
-type column struct {
+// column is one thing that can be said of a job, or of a node, in a list. Its
+// letter is Slurm's where Slurm has it, and below a blank where it has none. Its
+// name is its title in small letters.
+type column[T any] struct {
 	letter byte
 	title  string
 	right  bool
 	least  int // see gridColumn
-	cell   func(v *view, b []byte, j *api.Job) []byte
+	cell   func(v *view, b []byte, x *T) []byte
 }
+
+func (c *column[T]) name() string { return strings.ToLower(c.title) }
 
 // view is how jobs are looked at: when, and with times in which form.
 type view struct {
@@ -27,7 +31,7 @@ type view struct {
 	as       string // whose words for states; empty: ours
 }
 
-var columns = []column{
+var columns = columnSet[api.Job]{
 	{'i', "ID", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return listID(b, j) }},
 	{'F', "ARRAY", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendUint(b, arrayNumber(j), 10) }},
 	{'A', "JOBID", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendUint(b, uint64(j.Number), 10) }},
@@ -52,21 +56,89 @@ var columns = []column{
 	{'e', "END", true, 0, func(v *view, b []byte, j *api.Job) []byte { return v.moment(b, endOf(j)) }},
 	{'V', "SUBMITTED", true, 0, func(v *view, b []byte, j *api.Job) []byte { return v.moment(b, j.Submitted) }},
 	{'P', "CLUSTER", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return cluster(b, j.Cluster) }},
-	{'p', "PRIORITY", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendInt(b, j.Priority, 10) }},
-	{'Q', "PRIORITY", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendInt(b, j.Priority, 10) }},
+	{'p', "PRIORITY", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendInt(b, priorityOf(j), 10) }},
+	{'Q', "PRIORITY", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return strconv.AppendInt(b, priorityOf(j), 10) }},
 	{'q', "QOS", false, 6, func(_ *view, b []byte, j *api.Job) []byte { return orDash(b, j.QOS) }},
 	{'K', "INDEX", true, 0, func(_ *view, b []byte, j *api.Job) []byte { return taskIndex(b, j) }},
 	{'E', "DEPENDENCY", false, 0, func(_ *view, b []byte, j *api.Job) []byte { return orDash(b, j.Dependency) }},
+	{1, "EXIT", true, 0, func(_ *view, b []byte, j *api.Job) []byte {
+		if j.ExitCode == nil {
+			return append(b, '-')
+		}
+		return strconv.AppendInt(b, int64(*j.ExitCode), 10)
+	}},
+	{2, "AGE", true, 0, factor(func(p *api.Priority) int64 { return p.Age })},
+	{3, "FAIRSHARE", true, 0, factor(func(p *api.Priority) int64 { return p.FairShare })},
+	{4, "SIZE", true, 0, factor(func(p *api.Priority) int64 { return p.Size })},
+	{5, "QOSPOINTS", true, 0, factor(func(p *api.Priority) int64 { return p.QOS })},
+	{6, "ADJUSTMENT", true, 0, factor(func(p *api.Priority) int64 { return p.User })},
+	{7, "OTHER", true, 0, factor(func(p *api.Priority) int64 { return p.Slowdown + p.Small })},
 	{'U', "UUID", false, 0, func(_ *view, b []byte, j *api.Job) []byte { return append(b, j.UUID...) }},
 }
 
-func columnOf(letter byte) *column {
-	for i := range columns {
-		if columns[i].letter == letter {
-			return &columns[i]
+// columnSet is what can be said of one kind of thing.
+type columnSet[T any] []column[T]
+
+func (set columnSet[T]) of(letter byte) *column[T] {
+	for i := range set {
+		if set[i].letter == letter {
+			return &set[i]
 		}
 	}
 	return nil
+}
+
+// named finds a column by its name, or by its letter where Slurm has one.
+func (set columnSet[T]) named(name string) *column[T] {
+	for i := range set {
+		if set[i].name() == strings.ToLower(name) {
+			return &set[i]
+		}
+	}
+	if len(name) == 1 && name[0] > ' ' {
+		return set.of(name[0])
+	}
+	return nil
+}
+
+// letters lists the known letters, for messages.
+func (set columnSet[T]) letters() string {
+	var out []string
+	for _, c := range set {
+		if c.letter > ' ' {
+			out = append(out, string(c.letter)+" "+c.name())
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// names lists the known names, for messages.
+func (set columnSet[T]) names() string {
+	var out []string
+	for _, c := range set {
+		if !slices.Contains(out, c.name()) {
+			out = append(out, c.name())
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// factor is a term of a job's priority.
+func factor(term func(*api.Priority) int64) func(*view, []byte, *api.Job) []byte {
+	return func(_ *view, b []byte, j *api.Job) []byte {
+		if j.Factors == nil {
+			return append(b, '-')
+		}
+		return strconv.AppendInt(b, term(j.Factors), 10)
+	}
+}
+
+// priorityOf is a job's priority as far as it was asked for.
+func priorityOf(j *api.Job) int64 {
+	if j.Factors != nil {
+		return j.Factors.Total
+	}
+	return j.Priority
 }
 
 func orDash(b []byte, s string) []byte {
@@ -158,17 +230,4 @@ func nodesOrReason(v *view, b []byte, j *api.Job) []byte {
 	b = append(b, '(')
 	b = append(b, why...)
 	return append(b, ')')
-}
-
-// letters lists the known letters, for messages.
-func letters() string {
-	var b strings.Builder
-	for i, c := range columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteByte(c.letter)
-		b.WriteString(" " + strings.ToLower(c.title))
-	}
-	return b.String()
 }

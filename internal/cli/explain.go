@@ -55,7 +55,7 @@ func (a *App) explain(e *api.Explanation) error {
 		f.add("Start", a.estimate(e.Estimate))
 	}
 	if p := e.Priority; p != nil {
-		f.add("Priority", fmt.Sprintf("%d: age %d, fair share %d, size %d, QOS %d, adjustment %d", p.Total, p.Age, p.FairShare, p.Size, p.QOS, p.User))
+		f.add("Priority", priorityText(p))
 	}
 	f.add("Before it", beforeText(e))
 	var advice []string
@@ -68,6 +68,21 @@ func (a *App) explain(e *api.Explanation) error {
 	}
 	fmt.Fprintln(a.Out, "\nNodes")
 	return render(a.Out, a.verdicts(e.Nodes), "  ")
+}
+
+// priorityText is a priority with its terms.
+func priorityText(p *api.Priority) string {
+	s := fmt.Sprintf("%d: age %d, fair share %d, size %d, QOS %d, adjustment %d", p.Total, p.Age, p.FairShare, p.Size, p.QOS, p.User)
+	if p.Slowdown != 0 {
+		s += fmt.Sprintf(", slowdown %d", p.Slowdown)
+	}
+	if p.Small != 0 {
+		s += fmt.Sprintf(", small %d", p.Small)
+	}
+	if p.Boosted {
+		s += "; it has waited so long that it goes before all that have not"
+	}
+	return s
 }
 
 // beforeText names the jobs that go first.

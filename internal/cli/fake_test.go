@@ -286,6 +286,8 @@ func sampleJobs() []api.JobDetail {
 	held.User, held.GPUs, held.MemBytes, held.Reason, held.LimitS = "bob", 0.5, 1536<<20, "Held", 0
 	evil := base(15, "red\x1b[31m\u202e\u009b2Jname\n", job.Queued)
 	evil.User, evil.Reason = "über", "Priority"
+	evil.Factors = &api.Priority{Total: 900, Age: 100, FairShare: 700, Size: 50, QOS: 50}
+	waiting.Factors = &api.Priority{Total: 5300, Age: 300, FairShare: 2000, Size: 1000, QOS: 1500, User: -500, Slowdown: 1000}
 	failed := base(9, "oom", job.Failed)
 	failed.Started, failed.Ended, failed.ExitCode = now.Add(-26*time.Hour), now.Add(-time.Hour), ptr(137)
 	failed.Nodes, failed.Reason, failed.ReasonText = []string{"gpu01"}, "OOM", "used more than its 32 GiB of memory"

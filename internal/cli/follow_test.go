@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -298,8 +300,8 @@ func TestQueueWait(t *testing.T) {
 	}
 }
 
-// gqueue -i lists again until it is stopped, over a controller that is away.
-func TestQueueWatch(t *testing.T) {
+// What is shown live outlives a controller that is away, and says so once.
+func TestLiveAway(t *testing.T) {
 	b := start(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	b.app.Sleep = func(ctx context.Context, _ time.Duration) error {
@@ -311,7 +313,80 @@ func TestQueueWatch(t *testing.T) {
 	if err := b.app.Queue(ctx, QueueOptions{Interval: time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(b.err.String(), "does not answer"); n != 1 || strings.Count(b.out.String(), "2026-03-01") != 3 {
+	if n := strings.Count(b.err.String(), "does not answer"); n != 1 || b.out.String() != "" {
 		t.Errorf("stderr %q, stdout %q", b.err.String(), b.out.String())
+	}
+}
+
+// A list is fetched again when something has changed, not at each picture; in a
+// pipe it has no codes for terminals, on one it is not higher than the window.
+func TestLive(t *testing.T) {
+	for name, term := range map[string]Terminal{"pipe": {}, "terminal": {Out: true, Err: true, Width: 90, Height: 4}, "odd": {Out: true, Width: 1, Height: 1}} {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{jobs: sampleJobs()}
+			b := start(t, f)
+			b.app.Term = term
+			b.app.Measure = func() Terminal { return term }
+			b.app.Sleep = func(context.Context, time.Duration) error {
+				if b.slept++; b.slept == 5 {
+					return context.Canceled
+				}
+				return nil
+			}
+			if err := b.app.Queue(t.Context(), QueueOptions{Interval: time.Second}); err != nil {
+				t.Fatal(err)
+			}
+			pictures := strings.Split(b.out.String(), "2026-03-01 09:00:00")[1:]
+			if len(pictures) != 5 {
+				t.Fatalf("%d pictures: %q", len(pictures), b.out.String())
+			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			lists := 0
+			for _, r := range f.seen {
+				if strings.HasPrefix(r, "GET /v1/jobs") {
+					lists++
+				}
+			}
+			if lists < 1 || lists > 2 { // at once, and perhaps when the stream of events begins
+				t.Errorf("the list was fetched %d times: %v", lists, f.seen)
+			}
+			for _, p := range pictures {
+				switch escapes := strings.Contains(p, "\x1b"); {
+				case escapes != term.Out:
+					t.Errorf("codes for terminals: %v in %q", escapes, p)
+				case name == "terminal" && (strings.Count(p, "\n") != 3 || !strings.Contains(p, "more lines")):
+					t.Errorf("it does not fit the window: %q", p)
+				}
+			}
+		})
+	}
+}
+
+// All ranks' lines come whole, each behind its rank's number.
+func TestLogAll(t *testing.T) {
+	logs := func(w http.ResponseWriter, r *http.Request) {
+		rank := cmp.Or(r.URL.Query().Get("rank"), "0")
+		if r.URL.Query().Get("offset") == "" {
+			fmt.Fprintf(w, "one of %s\ntwo\nrest", rank)
+		}
+	}
+	done := ended(job.Finished, "", ptr(0))
+	done.Attempts = []api.Attempt{{Attempt: 1, Ranks: make([]api.Rank, 11)}}
+	for _, follow := range []bool{false, true} {
+		b := start(t, &fake{log: logs, polls: func(int, string) *api.JobDetail { return done }})
+		if err := b.app.Log(t.Context(), "12", LogOptions{All: true, Follow: follow}); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.SplitAfter(b.out.String(), "\n")
+		want := " 0: one of 0\n 0: two\n 0: rest\n"
+		if follow {
+			slices.SortStableFunc(got, func(x, y string) int { return strings.Compare(x[:min(2, len(x))], y[:min(2, len(y))]) })
+			got = got[1:] // the empty one
+		}
+		text := strings.Join(got, "")
+		if !strings.HasPrefix(text, want) || !strings.Contains(text, "10: one of 10\n10: two\n10: rest\n") || len(got) < 33 {
+			t.Errorf("follow %v: %q", follow, text)
+		}
 	}
 }

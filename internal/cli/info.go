@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"gbatch/internal/api"
+	"gbatch/internal/client"
 )
 
 // InfoOptions are what ginfo shows and how.
@@ -19,35 +21,56 @@ type InfoOptions struct {
 	Short    bool // GPULab's box
 	PerNode  bool // a line for each node, alike or not
 	GPUs     bool // a line for each GPU
+	Reasons  bool // only nodes that something is wrong with
+	Format   string
 	NoHeader bool
+	Interval time.Duration // show it live, drawn that often; 0: once
 	Clusters []int
 	Nodes    []string
 }
 
 // Info prints the nodes and what is free on them.
 func (a *App) Info(ctx context.Context, o InfoOptions) error {
-	info, err := a.Client.Cluster(ctx)
+	form, err := infoLayout(o)
 	if err != nil {
 		return err
 	}
-	nodes, err := chooseNodes(info.Nodes, o)
-	if err != nil {
+	var nodes []api.Node
+	fetch := func() error {
+		info, err := a.Client.Cluster(ctx)
+		if err != nil {
+			return err
+		}
+		nodes, err = chooseNodes(info.Nodes, o)
 		return err
 	}
+	draw := func() error { return a.info(nodes, o, form) }
+	if o.Interval > 0 {
+		return a.live(ctx, client.EventFilter{Nodes: true}, o.Interval, fetch, draw)
+	}
+	if err := fetch(); err != nil {
+		return err
+	}
+	return draw()
+}
+
+func (a *App) info(nodes []api.Node, o InfoOptions, form layout[nodeRow]) error {
+	var err error
 	switch {
 	case a.Output.JSON:
 		return a.writeJSON(api.ClusterInfo{Nodes: nodes})
 	case o.Short:
 		return render(a.Out, shortTable(nodes), "")
+	case o.GPUs:
+		t := gpuTable(nodes)
+		if o.NoHeader {
+			t.ResetHeaders()
+		}
+		err = render(a.Out, t, "")
+	default:
+		err = form.write(a, nodeRows(nodes, o), &view{now: a.Now()}, !o.NoHeader, map[byte]func([]byte) string{'T': nodePaint})
 	}
-	t := a.nodeTable(nodes, o.PerNode)
-	if o.GPUs {
-		t = gpuTable(nodes)
-	}
-	if o.NoHeader {
-		t.ResetHeaders()
-	}
-	if err := render(a.Out, t, ""); err != nil {
+	if err != nil {
 		return fmt.Errorf("write the table: %w", err)
 	}
 	if len(nodes) == 0 && a.Term.Out {
@@ -89,41 +112,15 @@ type nodeRow struct {
 	key               string // equal for nodes that are alike
 	state, model      string
 	reason, cuda      string
+	driver, version   string
+	features          string
 	cluster, jobs     int
 	cpus, mem         api.Use
 	gpusFree, gpusAll int64 // free in thousandths, all in GPUs
 }
 
-func (a *App) nodeTable(nodes []api.Node, perNode bool) table.Writer {
-	var rows []*nodeRow
-	byKey := map[string]*nodeRow{}
-	for i := range nodes {
-		r := newNodeRow(&nodes[i])
-		first := byKey[r.key]
-		if first == nil || perNode {
-			byKey[r.key] = r
-			rows = append(rows, r)
-			continue
-		}
-		first.add(r)
-	}
-	t := newTable("NAME", "CLUSTER", "STATE", "CPUS", "MEM", "GPUS", "MODEL", "CUDA", "JOBS", "REASON")
-	alignRight(t, 2, 4, 5, 6, 9)
-	for _, r := range rows {
-		state := clean(r.state)
-		if a.Term.Color && r.state != "up" {
-			state = "\x1b[31m" + state + colorOff
-		}
-		row := toRow([]string{compressHosts(r.names), strconv.Itoa(r.cluster), r.state, useText(r.cpus), memUse(r.mem),
-			gpuUse(r.gpusFree, r.gpusAll), dash(r.model), dash(r.cuda), strconv.Itoa(r.jobs), dash(r.reason)})
-		row[2] = state
-		t.AppendRow(row)
-	}
-	return t
-}
-
 func newNodeRow(n *api.Node) *nodeRow {
-	r := &nodeRow{names: []string{n.Name}, state: n.State, model: models(n), reason: n.Reason, cuda: n.CUDA,
+	r := &nodeRow{names: []string{n.Name}, state: n.State, model: models(n), reason: n.Reason, cuda: n.CUDA, driver: n.Driver, version: n.Version, features: strings.Join(n.Features, ","),
 		cluster: n.Cluster, jobs: n.Jobs, cpus: n.CPUs, mem: n.MemBytes, gpusAll: int64(len(n.GPUs))}
 	var sick []string
 	for _, g := range n.GPUs {
@@ -143,7 +140,7 @@ func newNodeRow(n *api.Node) *nodeRow {
 	if len(sick) > 0 {
 		r.reason = strings.TrimPrefix(r.reason+"; "+strings.Join(sick, "; "), "; ")
 	}
-	r.key = fmt.Sprint(r.cluster, r.cpus.Total, r.mem.Total, r.gpusAll) + "\x00" + strings.Join([]string{r.state, r.model, r.cuda, r.reason}, "\x00")
+	r.key = r.alike()
 	return r
 }
 

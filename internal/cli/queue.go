@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"gbatch/internal/api"
@@ -26,6 +25,9 @@ type QueueOptions struct {
 	NoHeader bool
 	Long     bool
 	Format   string
+	Sort     string // columns, as "-priority,id"
+	Priority bool   // jobs that wait, with the terms of their priorities
+	QOS      []string
 	Interval time.Duration // list again that often; 0: once
 	Limit    int           // 0: no limit
 	As       string        // whose words for states; empty: ours
@@ -33,16 +35,23 @@ type QueueOptions struct {
 
 // selection is QueueOptions understood.
 type selection struct {
-	users, projects, names, nodes []string
-	states                        []job.State
-	clusters                      []int
+	users, projects, names, nodes, qos []string
+	states                             []job.State
+	clusters                           []int
 }
 
 // Queue lists jobs.
 func (a *App) Queue(ctx context.Context, o QueueOptions) error {
-	fields, err := parseFormat(o.Format)
+	form, err := queueLayout(o)
 	if err != nil {
 		return err
+	}
+	order, err := parseSort(o.Sort)
+	if err != nil {
+		return err
+	}
+	if o.Priority && len(o.States) == 0 {
+		o.States = []string{string(job.Queued)}
 	}
 	if err := checkForeign(o.As); err != nil {
 		return err
@@ -54,21 +63,39 @@ func (a *App) Queue(ctx context.Context, o QueueOptions) error {
 	if err != nil {
 		return err
 	}
-	show := func() error {
-		list, err := a.fetch(ctx, o, sel)
-		if err != nil {
-			return err
+	factors := o.Priority || order.needs('p', 'Q', 2, 3, 4, 5, 6, 7) || form.needs('p', 'Q', 2, 3, 4, 5, 6, 7)
+	var list *api.JobList
+	fetch := func() (err error) {
+		if list, err = a.fetch(ctx, o, sel, len(order) > 0, factors); err == nil {
+			order.sort(list, &view{now: a.Now()}, o.Limit)
 		}
-		return a.list(list, o, fields)
+		return err
 	}
-	if o.Interval <= 0 {
-		return show()
+	draw := func() error { return a.list(list, o, form) }
+	if o.Interval > 0 {
+		return a.live(ctx, client.EventFilter{User: single(sel.users), Project: single(sel.projects), Jobs: o.IDs}, o.Interval, fetch, draw)
 	}
-	return a.every(ctx, o.Interval, show)
+	if err := fetch(); err != nil {
+		return err
+	}
+	return draw()
+}
+
+// queueLayout is which columns a list has.
+func queueLayout(o QueueOptions) (layout[api.Job], error) {
+	switch {
+	case o.Format != "":
+		return parseLayout(o.Format, columns)
+	case o.Priority:
+		return layout[api.Job]{columns: byLetters("ijuaqp\x02\x03\x04\x05\x06\x07r", columns)}, nil
+	case o.Long:
+		return layout[api.Job]{columns: byLetters("ijuaTMlbCmPQVSR", columns)}, nil
+	}
+	return layout[api.Job]{columns: byLetters("ijuaTMlbCmR", columns)}, nil
 }
 
 func (a *App) selection(ctx context.Context, o QueueOptions) (selection, error) {
-	s := selection{users: o.Users, projects: o.Projects, names: o.Names, clusters: o.Clusters}
+	s := selection{users: o.Users, projects: o.Projects, names: o.Names, clusters: o.Clusters, qos: o.QOS}
 	var err error
 	if s.states, err = parseStates(o.States); err != nil {
 		return s, err
@@ -101,19 +128,19 @@ func (a *App) me(ctx context.Context) (string, error) {
 
 // fetch gets the jobs of a selection. The controller filters by any number of
 // states but one value of each other kind; what has several is filtered here.
-func (a *App) fetch(ctx context.Context, o QueueOptions, s selection) (*api.JobList, error) {
+func (a *App) fetch(ctx context.Context, o QueueOptions, s selection, sorted, factors bool) (*api.JobList, error) {
 	if len(o.IDs) > 0 {
 		return a.fetchIDs(ctx, o.IDs)
 	}
 	f := client.JobFilter{
 		States: s.states, User: single(s.users), Project: single(s.projects), Name: single(s.names),
-		Node: single(s.nodes), Cluster: single(s.clusters), All: o.All,
+		Node: single(s.nodes), Cluster: single(s.clusters), QOS: single(s.qos), All: o.All, Factors: factors,
 	}
 	for _, st := range s.states {
 		f.All = f.All || st.Final()
 	}
-	here := len(s.users) > 1 || len(s.projects) > 1 || len(s.names) > 1 || len(s.nodes) > 1 || len(s.clusters) > 1
-	if !here {
+	here := len(s.users) > 1 || len(s.projects) > 1 || len(s.names) > 1 || len(s.nodes) > 1 || len(s.clusters) > 1 || len(s.qos) > 1
+	if !here && !sorted { // what is first is known here
 		f.Limit = o.Limit
 	}
 	list, err := a.Client.Jobs(ctx, f)
@@ -122,7 +149,7 @@ func (a *App) fetch(ctx context.Context, o QueueOptions, s selection) (*api.JobL
 	}
 	list.Jobs = slices.DeleteFunc(list.Jobs, func(j api.Job) bool { return !s.match(&j) })
 	list.Total = len(list.Jobs)
-	if o.Limit > 0 && len(list.Jobs) > o.Limit {
+	if o.Limit > 0 && !sorted && len(list.Jobs) > o.Limit {
 		list.Jobs = list.Jobs[:o.Limit]
 	}
 	return list, nil
@@ -138,7 +165,7 @@ func single[T string | int](values []T) (v T) {
 
 func (s *selection) match(j *api.Job) bool {
 	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
-	return has(s.users, j.User) && has(s.projects, j.Project) && has(s.names, j.Name) &&
+	return has(s.users, j.User) && has(s.projects, j.Project) && has(s.names, j.Name) && has(s.qos, j.QOS) &&
 		(len(s.states) == 0 || slices.Contains(s.states, j.State)) &&
 		(len(s.clusters) == 0 || slices.Contains(s.clusters, j.Cluster)) &&
 		(len(s.nodes) == 0 || slices.ContainsFunc(j.Nodes, func(n string) bool { return slices.Contains(s.nodes, n) }))
@@ -157,7 +184,7 @@ func (a *App) fetchIDs(ctx context.Context, ids []string) (*api.JobList, error) 
 }
 
 // list prints jobs in the form that was asked for.
-func (a *App) list(l *api.JobList, o QueueOptions, fields []field) error {
+func (a *App) list(l *api.JobList, o QueueOptions, form layout[api.Job]) error {
 	switch {
 	case a.Output.JSON:
 		if l.Jobs == nil {
@@ -168,16 +195,12 @@ func (a *App) list(l *api.JobList, o QueueOptions, fields []field) error {
 		return a.listIDs(l)
 	}
 	v := &view{now: a.Now(), relative: !a.Output.ISO, text: o.Long, as: o.As}
-	if len(fields) > 0 {
-		v.relative = false // Slurm's letters have Slurm's times
-		return writeFormat(a.Out, fields, l.Jobs, v, !o.NoHeader)
-	}
-	shown := "ijuaTMlbCmR"
-	if o.Long {
-		shown = "ijuaTMlbCmPQVSR"
-	}
-	if err := a.grid(l.Jobs, shown, v).write(a.Out, a.Term.Width, !o.NoHeader, a.Term.Color); err != nil {
+	paint := map[byte]func([]byte) string{'T': func(cell []byte) string { return stateColor(job.State(cell)) }}
+	if err := form.write(a, l.Jobs, v, !o.NoHeader, paint); err != nil {
 		return fmt.Errorf("write the list: %w", err)
+	}
+	if form.fields != nil {
+		return nil
 	}
 	if len(l.Jobs) < l.Total {
 		a.say("these are the first %d of %d jobs", len(l.Jobs), l.Total)
@@ -197,27 +220,6 @@ func (a *App) listIDs(l *api.JobList) error {
 	return err
 }
 
-// grid fills the table with the columns of these letters.
-func (a *App) grid(jobs []api.Job, shown string, v *view) *grid {
-	g := &grid{}
-	cols := make([]*column, len(shown))
-	for i := range cols {
-		c := columnOf(shown[i])
-		cols[i] = c
-		gc := gridColumn{title: c.title, right: c.right, least: c.least}
-		if c.letter == 'T' {
-			gc.paint = func(cell []byte) string { return stateColor(job.State(cell)) }
-		}
-		g.columns = append(g.columns, gc)
-	}
-	for i := range jobs {
-		for _, c := range cols {
-			g.cell(func(b []byte) []byte { return c.cell(v, b, &jobs[i]) })
-		}
-	}
-	return g
-}
-
 // hint tells a person what the list leaves out.
 func (a *App) hint(jobs []api.Job, o QueueOptions) {
 	if len(o.IDs) > 0 || o.All || len(o.States) > 0 {
@@ -234,31 +236,4 @@ func (a *App) hint(jobs []api.Job, o QueueOptions) {
 		}
 	}
 	a.say("%d active, %d waiting; ended jobs: gqueue --all; one job: gqueue show ID", active, waiting)
-}
-
-// every runs show at an interval until the user stops it. A controller that
-// goes away for a while does not end it.
-func (a *App) every(ctx context.Context, interval time.Duration, show func() error) error {
-	lost := false
-	for {
-		if a.Term.Out {
-			fmt.Fprint(a.Out, "\x1b[H\x1b[2J")
-		}
-		if !a.Output.JSON && !a.Output.IDs {
-			fmt.Fprintln(a.Out, a.Now().Format("2006-01-02 15:04:05"))
-		}
-		err := show()
-		switch {
-		case err == nil:
-			lost = false
-		case !client.IsUnavailable(err):
-			return err
-		case !lost || a.Term.Out:
-			lost = true
-			a.say("%v", strings.TrimSpace(err.Error()))
-		}
-		if err := a.Sleep(ctx, interval); err != nil {
-			return nil // the user has seen enough
-		}
-	}
 }

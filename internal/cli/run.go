@@ -70,7 +70,7 @@ func (c *Connection) connection() *Connection { return c }
 func Main(p Program, cmd Command) {
 	os.Exit(run(p, cmd, os.Args[1:], &App{
 		Out: os.Stdout, Err: os.Stderr, In: os.Stdin,
-		Now: time.Now, Sleep: client.Sleep, Term: DetectTerminal(),
+		Now: time.Now, Sleep: client.Sleep, Term: DetectTerminal(), Measure: DetectTerminal,
 	}))
 }
 

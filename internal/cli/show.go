@@ -98,8 +98,10 @@ func (a *App) identityFields(f *fields, d *api.JobDetail, as string) {
 	if d.Position > 0 {
 		f.add("Position", fmt.Sprintf("%d of %d in the queue", d.Position, d.NumQueued))
 	}
-	if d.Priority != 0 {
-		f.add("Priority", strconv.FormatInt(d.Priority, 10))
+	if d.Factors != nil {
+		f.add("Priority", priorityText(d.Factors))
+	} else if d.Priority != 0 {
+		f.add("Priority", fmt.Sprintf("adjusted by %d", d.Priority))
 	}
 	f.add("QOS", d.QOS)
 	if d.Private {

@@ -18,11 +18,15 @@ type LogOptions struct {
 	Follow bool
 	Tail   int64 // lines from the end; 0: all
 	Rank   int
+	All    bool // ranks, each line behind the rank's number
 }
 
 // Log prints a job's log as it is. With Follow it goes on until the job has
 // ended, over restarts of the controller and over tries of the job.
 func (a *App) Log(ctx context.Context, id string, o LogOptions) error {
+	if o.All {
+		return a.logAll(ctx, id, o)
+	}
 	if !o.Follow {
 		log, err := a.Client.Log(ctx, id, client.LogOptions{Tail: o.Tail, Rank: o.Rank})
 		if err != nil {

@@ -132,7 +132,7 @@ func TestFormat(t *testing.T) {
 		"%.%":                 {err: `no column has the letter "%"`},
 	}
 	for format, tc := range tests {
-		fields, err := parseFormat(format)
+		fields, err := parseFormat(format, columns)
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) || ExitCode(err) != ExitUsage {
 				t.Errorf("%s: error %v, want %q", format, err, tc.err)
@@ -156,7 +156,7 @@ func TestFormat(t *testing.T) {
 func FuzzParseFormat(f *testing.F) {
 	f.Add("%.18i %j%%")
 	f.Fuzz(func(t *testing.T, format string) {
-		fields, err := parseFormat(format)
+		fields, err := parseFormat(format, columns)
 		if err != nil {
 			return
 		}

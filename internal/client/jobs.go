@@ -40,8 +40,10 @@ type JobFilter struct {
 	Name    string
 	Node    string
 	Cluster int
+	QOS     string
 	All     bool
 	Limit   int
+	Factors bool // with the terms of the priorities of those that wait
 }
 
 func (f JobFilter) query() url.Values {
@@ -60,6 +62,10 @@ func (f JobFilter) query() url.Values {
 	set("project", f.Project)
 	set("name", f.Name)
 	set("node", f.Node)
+	set("qos", f.QOS)
+	if f.Factors {
+		q.Set("factors", "true")
+	}
 	if f.Cluster != 0 {
 		q.Set("cluster", strconv.Itoa(f.Cluster))
 	}

@@ -60,6 +60,20 @@ func (c *Controller) Position(now sched.Time, n job.Number) (place, of int) {
 	return c.input(now).Position(schedID(n))
 }
 
+// Priorities are the terms of the priority of those of the jobs that wait for
+// room.
+func (c *Controller) Priorities(now sched.Time, numbers []job.Number) map[job.Number]sched.Factors {
+	ids := make([]sched.JobID, len(numbers))
+	for i, n := range numbers {
+		ids[i] = schedID(n)
+	}
+	out := make(map[job.Number]sched.Factors, len(ids))
+	for id, f := range c.input(now).Priorities(ids) {
+		out[NumberOf(id)] = f
+	}
+	return out
+}
+
 // Advise is what would let a queued job start sooner, tried out by the
 // scheduler itself.
 func (c *Controller) Advise(now sched.Time, n job.Number) []sched.Advice {

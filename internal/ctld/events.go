@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,7 +105,7 @@ func (s *Server) numbers(list string) ([]job.Number, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, j.Number)
+		out = append(out, cmp.Or(j.Number, j.Parent)) // of a task that is no job yet: its array
 	}
 	return out, nil
 }
@@ -183,7 +184,7 @@ func (e *eventStream) sendChanges(changes []change) error {
 
 func (e *eventStream) wants(j *control.Job) bool {
 	return (e.user == "" || e.user == j.Owner.User) && (e.project == "" || e.project == j.Owner.Project) &&
-		(len(e.jobs) == 0 || slices.Contains(e.jobs, j.Number))
+		(len(e.jobs) == 0 || slices.Contains(e.jobs, j.Number) || j.Parent > 0 && slices.Contains(e.jobs, j.Parent))
 }
 
 func (e *eventStream) jobEvent(v *control.View, c *change) api.JobEvent {

@@ -49,8 +49,7 @@ func fillExplanation(out *api.Explanation, now sched.Time, e sched.Explanation) 
 	for _, r := range e.Estimate.Reasons {
 		out.Reasons = append(out.Reasons, api.Reason{Code: string(r.Code), Text: r.Text, At: toTime(r.At)})
 	}
-	f := e.Factors
-	out.Priority = &api.Priority{Total: f.Total, Age: f.Age, FairShare: f.FairShare, Size: f.Size, QOS: f.QOS, User: f.Adjustment}
+	out.Priority = priorityToAPI(e.Factors)
 	for _, id := range e.Before {
 		out.Before = append(out.Before, control.NumberOf(id))
 	}
@@ -61,6 +60,11 @@ func fillExplanation(out *api.Explanation, now sched.Time, e sched.Explanation) 
 			FreeCPUs: int(n.FreeCPU / 1000), FreeMem: n.FreeMem << 20, At: toTime(n.At),
 		})
 	}
+}
+
+func priorityToAPI(f sched.Factors) *api.Priority {
+	return &api.Priority{Total: f.Total, Age: f.Age, FairShare: f.FairShare, Size: f.Size, QOS: f.QOS, User: f.Adjustment,
+		Slowdown: f.Slowdown, Small: f.Small, Boosted: f.Boosted}
 }
 
 // estimateToAPI puts an estimate into words.

@@ -30,7 +30,9 @@ type filter struct {
 	Node    string `query:"node"`
 	Cluster int    `query:"cluster"`
 	All     bool   `query:"all" doc:"jobs that have ended too"`
+	QOS     string `query:"qos"`
 	Limit   int    `query:"limit" minimum:"0"`
+	Factors bool   `query:"factors" doc:"with the terms of the priorities of those that wait"`
 }
 
 func (f filter) check() error {
@@ -49,8 +51,17 @@ func (f filter) matches(j *control.Job, private func(*control.Owner) bool) bool 
 		(f.Project == "" || f.Project == j.Owner.Project) &&
 		(f.Name == "" || f.Name == j.Name && !private(j.Owner)) &&
 		(f.State == "" || f.hasState(j.Status())) &&
+		(f.QOS == "" || f.QOS == j.Owner.QOS) &&
 		(f.Node == "" || j.On(f.Node)) &&
-		(f.Cluster == 0 || f.Cluster == j.Request.Shape.Cluster)
+		(f.Cluster == 0 || f.Cluster == clusterOfJob(j))
+}
+
+// clusterOfJob is where a job is or was, or where it is to be; 0 anywhere.
+func clusterOfJob(j *control.Job) int {
+	if a := j.Attempt; a != nil && len(a.Ranks) > 0 && a.Ranks[0].Cluster > 0 && !j.State.Pending() {
+		return a.Ranks[0].Cluster
+	}
+	return j.Request.Shape.Cluster
 }
 
 func (f filter) hasState(st job.State) bool {
@@ -79,7 +90,33 @@ func (s *Server) list(ctx context.Context, f *filter) (*body[api.JobList], error
 	for _, j := range found {
 		out.Jobs = append(out.Jobs, s.row(v, id, j, sums[j.Number]))
 	}
+	if f.Factors {
+		if err := s.addFactors(ctx, out.Jobs); err != nil {
+			return nil, s.fail(err)
+		}
+	}
 	return &body[api.JobList]{out}, nil
+}
+
+// addFactors fills in the priorities of the jobs that wait.
+func (s *Server) addFactors(ctx context.Context, jobs []api.Job) error {
+	var waiting []job.Number
+	for i := range jobs {
+		if jobs[i].State == job.Queued {
+			waiting = append(waiting, jobs[i].Number)
+		}
+	}
+	var factors map[job.Number]sched.Factors
+	err := s.loop.ask(ctx, func(c *control.Controller, now sched.Time) { factors = c.Priorities(now, waiting) })
+	if err != nil {
+		return err
+	}
+	for i := range jobs {
+		if f, ok := factors[jobs[i].Number]; ok {
+			jobs[i].Factors = priorityToAPI(f)
+		}
+	}
+	return nil
 }
 
 // inListOrder puts running jobs first, then waiting ones, then ended ones,
@@ -158,6 +195,9 @@ func (s *Server) show(ctx context.Context, in *showInput) (*body[api.JobDetail],
 		// A controller that is too busy to say the place still shows the job.
 		_ = s.loop.ask(ctx, func(c *control.Controller, now sched.Time) {
 			d.Position, d.NumQueued = c.Position(now, j.Number)
+			if f, ok := c.Priorities(now, []job.Number{j.Number})[j.Number]; ok {
+				d.Factors = priorityToAPI(f)
+			}
 		})
 	}
 	return &body[api.JobDetail]{d}, nil

@@ -237,10 +237,10 @@ func (s *Server) targets(id identity, in *actInput) (api.ActionResponse, []targe
 		}
 	}
 	if len(q.IDs) == 0 {
-		if q.User == "" && q.Project == "" && q.State == "" && q.Name == "" {
+		if q.User == "" && q.Project == "" && q.State == "" && q.Name == "" && q.Cluster == 0 {
 			return out, nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "name jobs, or give at least one filter"}
 		}
-		f := filter{User: q.User, Project: q.Project, State: q.State, Name: q.Name}
+		f := filter{User: q.User, Project: q.Project, State: q.State, Name: q.Name, Cluster: q.Cluster}
 		if err := f.check(); err != nil {
 			return out, nil, err
 		}
