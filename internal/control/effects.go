@@ -98,5 +98,5 @@ const (
 	Conflict      Code = "conflict"
 	Denied        Code = "denied"
 	Unsatisfiable Code = "unsatisfiable"
-	OverLimit     Code = "over_limit"
+	OverLimit     Code = "over_limit" // the queue, or what the user, project or QOS may have in it, is full
 )

@@ -34,7 +34,7 @@ func (s *Server) routes() *guard {
 	huma.Register(a, op("get-job", "GET", api.PathJob, "Everything about one job, or wait for its next change"), s.show)
 	huma.Register(a, op("explain-job", "GET", api.PathExplain, "Why a job waits, and what would help"), s.explain)
 	huma.Register(a, op("set-job-secrets", "PATCH", api.PathSecrets, "Give a job new values of its secrets"), s.setSecrets)
-	huma.Register(a, op("act-on-jobs", "POST", api.PathJobAction, "Cancel, hold, release, pause or resume jobs"), s.act)
+	huma.Register(a, op("act-on-jobs", "POST", api.PathJobAction, "What to do with jobs: cancel, hold, release, pause, resume, requeue, halt, signal or update"), s.act)
 	huma.Register(a, op("resize-job", "PATCH", api.PathJob, "Give a running job other CPU and memory"), s.resize)
 	huma.Register(a, eventsOperation(op("watch-events", "GET", api.PathEvents, "What changes, as server-sent events")), s.events)
 	huma.Register(a, op("get-cluster", "GET", api.PathCluster, "Nodes and GPUs"), s.cluster)
