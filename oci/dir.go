@@ -46,6 +46,10 @@ type ShimConfig struct {
 	// with all in them, before its program runs.
 	Own []string `json:"own,omitempty"`
 
+	// MakeDirs are directories in the container that are made where the image
+	// has none. Everybody there may write to them.
+	MakeDirs []string `json:"make_dirs,omitempty"`
+
 	// LeaseFile is a file with a Lease: the container is killed when that has
 	// run out, even if whoever asked for it is dead. "" is no lease.
 	LeaseFile string `json:"lease_file,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
 	upstream "github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -219,9 +220,36 @@ func (s *shim) mountRoot() error {
 	if s.upper, s.work, err = makeUpper(scratch, s.cfg.ID); err != nil {
 		return err
 	}
-	return mountOverlay(overlayMount{
-		Lower: s.cfg.Layers, Upper: s.upper, Work: s.work, Target: filepath.Join(cwd, dirRootfs),
-	})
+	target := filepath.Join(cwd, dirRootfs)
+	if err := mountOverlay(overlayMount{Lower: s.cfg.Layers, Upper: s.upper, Work: s.work, Target: target}); err != nil {
+		return err
+	}
+	return makeDirs(target, s.cfg.MakeDirs)
+}
+
+// makeDirs makes directories in a root file system. Links of the image lead
+// nowhere outside of it.
+func makeDirs(root string, dirs []string) error {
+	if len(dirs) == 0 {
+		return nil
+	}
+	top, err := os.Open(root)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	for _, d := range dirs {
+		h, err := pathrs.MkdirAllHandle(top, d, 0o755)
+		if err != nil {
+			return fmt.Errorf("make %s: %w", d, err)
+		}
+		err = h.Chmod(0o777 | os.ModeSticky)
+		h.Close()
+		if err != nil {
+			return fmt.Errorf("make %s: %w", d, err)
+		}
+	}
+	return nil
 }
 
 // account reads the figures that disappear with the cgroup.

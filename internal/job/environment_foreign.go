@@ -102,3 +102,11 @@ func dstackVariables(in EnvInput) []variable {
 		{"DSTACK_MPI_HOSTFILE", HostfilePath},
 	}
 }
+
+// OwnDirs are directories that programs of the job's system expect in the container.
+func (s *Spec) OwnDirs() []string {
+	if s.source() == fromNVCT {
+		return []string{NVCTResults}
+	}
+	return nil
+}

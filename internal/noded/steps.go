@@ -170,6 +170,7 @@ func (r *rank) startContainer(ctx context.Context) error {
 
 		LeaseFile: r.a.contact.path,
 		Own:       r.own,
+		MakeDirs:  r.order.Spec.OwnDirs(),
 	})
 	if err != nil {
 		return err
