@@ -55,6 +55,17 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Rate is what a rank costs per millisecond: the dominant of its GPU, CPU and
+// memory share for Billed.
+func (c Config) Rate(ch Charge) Amount {
+	billed := max(
+		ch.MilliGPU*c.weight(ch.Model)/1000,
+		ch.MilliCPU*c.CPU/1000,
+		ch.MemMiB*c.GiB/1024,
+	)
+	return Amount{ch.MilliGPU, ch.MilliCPU, ch.MemMiB, billed}
+}
+
 // weight of a GPU model in thousandths.
 func (c Config) weight(model string) int64 {
 	model = strings.ToLower(model)

@@ -97,16 +97,8 @@ func (l *Ledger) Load(rows ...Row) error {
 	return errors.Join(errs...)
 }
 
-// Rate is what a rank costs per millisecond: the dominant of its GPU, CPU and
-// memory share for Billed.
-func (l *Ledger) Rate(c Charge) Amount {
-	billed := max(
-		c.MilliGPU*l.config.weight(c.Model)/1000,
-		c.MilliCPU*l.config.CPU/1000,
-		c.MemMiB*l.config.GiB/1024,
-	)
-	return Amount{c.MilliGPU, c.MilliCPU, c.MemMiB, billed}
-}
+// Rate is what a rank costs per millisecond.
+func (l *Ledger) Rate(c Charge) Amount { return l.config.Rate(c) }
 
 // Begin charges a rank from its Start on, until End is called for it.
 func (l *Ledger) Begin(c Charge) error {

@@ -22,7 +22,7 @@ type PastJob struct {
 
 // Used is what a job held by all its tries, and what its last try made of it.
 type Used struct {
-	GPUSeconds    float64 `json:"gpuSeconds"` // held, by tries that are over
+	GPUSeconds    float64 `json:"gpuSeconds"` // held until now, as the three below
 	CPUSeconds    float64 `json:"cpuSeconds"`
 	MemGiBSeconds float64 `json:"memGibSeconds"`
 	BilledHours   float64 `json:"billedHours"` // of a GPU of weight 1000

@@ -90,7 +90,7 @@ const acctShown = "id,name,user,project,state,exit,reason,elapsed,gpus,gpuutil,c
 
 // simulated marks a figure that was made up: there are no such GPUs.
 func simulated(b []byte, g *job.GPUUse) []byte {
-	if g.Simulated {
+	if g.Simulated && b[len(b)-1] != '-' {
 		b = append(b, "(sim)"...)
 	}
 	return b

@@ -34,6 +34,21 @@ func (c *Controller) charge(j *Job, book func(accounting.Charge) error) {
 	}
 }
 
+// Held is what a job has held by all its attempts, until a moment if one is
+// under way: resources x milliseconds.
+func (v *View) Held(j *Job, now sched.Time) accounting.Amount {
+	sum := j.Used
+	if !j.State.Active() {
+		return sum
+	}
+	sum = sum.Plus(j.Attempt.Used)
+	for _, r := range j.Attempt.Ranks {
+		ch := rankCharge(j, r, now)
+		sum = sum.Plus(v.billing.Rate(ch).Over(ch.End - ch.Start))
+	}
+	return sum
+}
+
 // held is what charges come to from their start until their end.
 func (c *Controller) held(list ...accounting.Charge) (sum accounting.Amount) {
 	for _, ch := range list {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/accounting"
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
@@ -17,6 +18,7 @@ type View struct {
 	Plan  *sched.Plan
 
 	Windows []sched.Window // advance reservations
+	billing accounting.Config
 
 	jobs table
 }
@@ -24,7 +26,7 @@ type View struct {
 // View takes a snapshot. Only the owner may call it, and may publish it only
 // when the records of all steps before are durable.
 func (c *Controller) View(now sched.Time) *View {
-	return &View{Now: now, Nodes: c.nodes, Plan: c.plan, Windows: c.windows, jobs: c.jobs.snapshot()}
+	return &View{Now: now, Nodes: c.nodes, Plan: c.plan, Windows: c.windows, billing: c.cfg.Accounting, jobs: c.jobs.snapshot()}
 }
 
 // Job is the job with that number, or nil.

@@ -178,10 +178,7 @@ func (s *Server) pastJob(v *control.View, id identity, n job.Number, attempts bo
 // used is what a job held, and what its last attempt made of it; of one that
 // runs as its nodes said last.
 func (s *Server) used(j *control.Job) *api.Used {
-	held := j.Used
-	if j.State.Active() {
-		held = held.Plus(j.Attempt.Used)
-	}
+	held := s.loop.view.Load().Held(j, sched.Time(s.now().UnixMilli()))
 	u := &api.Used{
 		GPUSeconds: float64(held.MilliGPU) / 1e6, CPUSeconds: float64(held.MilliCPU) / 1e6,
 		MemGiBSeconds: float64(held.MemMiB) / 1024 / 1000, BilledHours: billedHours(held.Billed),

@@ -28,10 +28,11 @@ func (x *chaos) resizing(id job.RankID) *control.Resizing {
 	return j.Attempt.Ranks[id.Rank].Asked()
 }
 
-// checkUsage verifies that what the days of all accounts have is what all
-// attempts had, by what is stored and what the controller knows of today.
+// checkUsage verifies that what the days of all accounts have is what all jobs
+// had, and what a job had what its attempts had, by what is stored and what the
+// controller knows of today.
 func (x *chaos) checkUsage() error {
-	attempts, days := map[string]accounting.Amount{}, map[string]accounting.Amount{}
+	held, days := map[string]accounting.Amount{}, map[string]accounting.Amount{}
 	starts, counted, ended, over := int64(0), int64(0), int64(0), int64(0)
 	day := func(d accounting.Day) {
 		for _, s := range d.Slices {
@@ -43,18 +44,14 @@ func (x *chaos) checkUsage() error {
 		}
 		x.tally.Days++
 	}
-	owners, jobs := map[job.Number]string{}, map[job.Number]accounting.Amount{}
-	for j := range x.c.View(x.now).All() {
-		owners[j.Number] = j.Owner.Project + "/" + j.Owner.User
+	jobs, v := map[job.Number]accounting.Amount{}, x.c.View(x.now)
+	for j := range v.All() {
 		jobs[j.Number] = j.Used
 		starts += int64(j.Tries)
 		if j.State.Final() && j.Tasks == nil && j.Cron == nil {
 			over++
 		}
-		if !j.State.Active() {
-			continue
-		}
-		attempts[owners[j.Number]] = attempts[owners[j.Number]].Plus(x.heldSoFar(j))
+		held[j.Owner.Project+"/"+j.Owner.User] = held[j.Owner.Project+"/"+j.Owner.User].Plus(v.Held(j, x.now))
 	}
 	ofJob := map[job.Number]accounting.Amount{}
 	for _, r := range x.stored { // sums: order does not matter
@@ -64,7 +61,6 @@ func (x *chaos) checkUsage() error {
 			if err := json.Unmarshal(r.Value, &a); err != nil {
 				return err
 			}
-			attempts[owners[r.Job]] = attempts[owners[r.Job]].Plus(a.Used)
 			ofJob[r.Job] = ofJob[r.Job].Plus(a.Used)
 		case control.KindDay:
 			var d accounting.Day
@@ -77,9 +73,9 @@ func (x *chaos) checkUsage() error {
 	for _, d := range x.c.Days(x.now) {
 		day(d)
 	}
-	for who, sum := range attempts { // any that differs will do
+	for who, sum := range held { // any that differs will do
 		if days[who] != sum {
-			return fmt.Errorf("the days of %s have %+v, its attempts %+v", who, days[who], sum)
+			return fmt.Errorf("the days of %s have %+v, its jobs %+v", who, days[who], sum)
 		}
 	}
 	if counted != starts || ended != over {
@@ -91,16 +87,4 @@ func (x *chaos) checkUsage() error {
 		}
 	}
 	return nil
-}
-
-// heldSoFar is what an attempt that runs has had until now.
-func (x *chaos) heldSoFar(j *control.Job) accounting.Amount {
-	rates, err := accounting.New(x.cfg.Rules.Accounting)
-	x.fail(err)
-	sum := j.Attempt.Used
-	for _, r := range j.Attempt.Ranks {
-		rate := rates.Rate(accounting.Charge{Model: r.Model, MilliGPU: r.Alloc.MilliGPU(), MilliCPU: r.Alloc.MilliCPU, MemMiB: r.Alloc.MemMiB})
-		sum = sum.Plus(rate.Over(int64(x.now - max(j.Attempt.Start, r.Since))))
-	}
-	return sum
 }
