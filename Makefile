@@ -12,6 +12,9 @@ BUILD   := go build -ldflags "-s -w $(STAMP)"
 PLAIN := $(filter-out ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/main.go)))
 NODE  := $(filter ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/main.go)))
 
+# The commands that print their man pages.
+SUITE := $(filter-out gctld gnoded,$(patsubst cmd/%/main.go,%,$(wildcard cmd/*/main.go)))
+
 # The same flags everywhere, so that building, vetting and testing share what
 # is compiled. The version comes by -X: a build needs no git.
 export GOFLAGS := -trimpath -buildvcs=false
@@ -24,7 +27,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 TEST := go test -race -tags seccomp -p 2 -timeout 20m
 
 .NOTPARALLEL:
-.PHONY: help deps build test unit e2e lint demo bench bench-node test-gpu gpu-bundle clean
+.PHONY: help deps build test unit e2e lint man completion demo bench bench-node test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -51,6 +54,14 @@ lint: deps ## check format and go vet
 	if [ -n "$$bad" ]; then echo "not formatted by gofmt:" $$bad >&2; exit 1; fi
 	go vet ./...
 	go vet -tags seccomp ./...
+
+man: ## write man pages into build/man (after make build)
+	@mkdir -p build/man
+	@for p in $(SUITE); do bin/$$p --man >build/man/$$p.1 || exit 1; done
+
+completion: ## write completions for bash, zsh and fish into build/completion (after make build)
+	@mkdir -p build/completion
+	@for s in bash zsh fish; do bin/gadm completion $$s >build/completion/gbatch.$$s || exit 1; done
 
 demo: build ## run a job from start to end on this machine (as root)
 	@scripts/demo/run

@@ -28,8 +28,15 @@ type command struct {
 	Token      tokenCmd      `cmd:"" help:"Tokens, by which users speak from other machines."`
 	NodeToken  nodeTokenCmd  `cmd:"" help:"Tokens, by which machines become nodes."`
 	RevokeNode revokeNodeCmd `cmd:"" help:"Take nodes' keys away: they are heard no more, and lost in time."`
+	Completion completionCmd `cmd:"" help:"Print what makes a shell complete the words of all commands."`
 	JoinString joinStringCmd `cmd:"" help:"Print the address by which other machines reach the controller."`
 }
+
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+func (c *completionCmd) Run(app *cli.App) error { return cli.Completion(app.Out, c.Shell) }
 
 type drainCmd struct {
 	Nodes  []string `arg:"" sep:"none" help:"Nodes, as gpu[01-04]."`

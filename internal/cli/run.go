@@ -95,6 +95,13 @@ func run(p Program, cmd Command, args []string, app *App) (code int) {
 	if err != nil {
 		panic(fmt.Sprintf("flags of %s: %v", p.Name, err)) // a fault of this program
 	}
+	switch {
+	case len(args) > 0 && args[0] == completeWord:
+		app.complete(parser, args[1:])
+		return ExitOK
+	case len(args) == 1 && args[0] == manWord:
+		return app.fail(p, writeMan(app.Out, p, parser.Model))
+	}
 	if c, ok := cmd.(interface{ afterDashes([]string) }); ok {
 		if i := slices.Index(args, "--"); i >= 0 {
 			c.afterDashes(args[i+1:])
@@ -158,6 +165,15 @@ func (a *App) fail(p Program, err error) int {
 	return max(ExitCode(err), p.Failure)
 }
 
+// codes are the exit codes in a sentence.
+func (p *Program) codes() string {
+	if p.Codes != "" {
+		return p.Codes
+	}
+	return "0 done, 1 failed, 2 wrong usage or job file, 3 not found, 4 denied, 5 controller\n" +
+		"unreachable, 6 no node can ever hold the job, 130 interrupted."
+}
+
 // helpPrinter is kong's help with examples and exit codes after it.
 func helpPrinter(p Program) kong.HelpPrinter {
 	return func(o kong.HelpOptions, ctx *kong.Context) error {
@@ -169,12 +185,7 @@ func helpPrinter(p Program) kong.HelpPrinter {
 		for _, e := range p.Examples {
 			b.WriteString("  " + e + "\n")
 		}
-		codes := p.Codes
-		if codes == "" {
-			codes = "0 done, 1 failed, 2 wrong usage or job file, 3 not found, 4 denied, 5 controller\n" +
-				"unreachable, 6 no node can ever hold the job."
-		}
-		b.WriteString("\nExit codes: " + codes + " See also docs/commands.md.\n")
+		b.WriteString("\nExit codes: " + p.codes() + " See also docs/commands.md.\n")
 		_, err := io.WriteString(ctx.Stdout, b.String())
 		return err
 	}
