@@ -72,6 +72,10 @@ func (c *Controller) planImagesOf(n *Node, planned []job.Number) {
 	}
 }
 
+// wasThere is how many milliseconds it takes at most to see that an image need
+// not be pulled, which is worth no word.
+const wasThere = 10
+
 // prepulled takes a node's word on what became of the images that it was to
 // pull ahead. It is for people and figures: nothing depends on it.
 func (c *Controller) prepulled(now sched.Time, name string, done []job.Prepulled) {
@@ -90,7 +94,8 @@ func (c *Controller) prepulled(now sched.Time, name string, done []job.Prepulled
 		if d.Error != "" {
 			line = fmt.Sprintf("image could not be pulled on %s ahead of the start: %s", name, d.Error)
 		}
-		if j := c.job(d.Job); j != nil && j.State == job.Queued {
+		there := d.Error == "" && d.PullMS < wasThere
+		if j := c.job(d.Job); j != nil && j.State == job.Queued && !there {
 			c.change(now, j, line, func(*Job) {})
 		}
 	}
