@@ -108,7 +108,7 @@ func endState(s TaskState) job.State {
 	switch s {
 	case TaskSucceeded:
 		return job.Finished
-	case TaskFailed:
+	case TaskFailed, TaskMissed:
 		return job.Failed
 	}
 	return job.Cancelled

@@ -23,12 +23,14 @@ type array struct {
 	live    map[int]job.Number // children that are not over, by index
 	waiting int                // of these: in the queue or held, and never tried again
 	delayed int                // in the queue or held, and tried before
+	ready   positions          // where tasks wait for those of other arrays: of those that may start
 
 	// Since the parent was settled last:
 	ended    []job.Number // children
 	begun    sched.Time   // when one ran for the first time
 	failures int          // that count against Retry.JobLimit
 	whole    *Ending      // what a child's end means for all
+	told     []int        // indexes of tasks of other arrays, for which tasks of this one wait
 }
 
 // window says whether one more task may become a job.
@@ -83,11 +85,7 @@ func (c *Controller) children(n job.Number) []*Job {
 }
 
 // addArray starts to keep a parent that is not over.
-func (c *Controller) addArray(n job.Number) *array {
-	a := &array{live: map[int]job.Number{}}
-	c.arrays[n] = a
-	return a
-}
+func (c *Controller) addArray(n job.Number) { c.arrays[n] = &array{live: map[int]job.Number{}} }
 
 // touch makes the end of the step look at a parent.
 func (c *Controller) touch(n job.Number) {
@@ -137,6 +135,11 @@ func (c *Controller) loadArrays() error {
 			a.count(j, +1)
 		}
 	}
+	for p := range c.jobs.all() {
+		if a := c.arrays[p.Number]; a != nil {
+			c.loadCorr(p, a)
+		}
+	}
 	c.loading = nil
 	return nil
 }
@@ -173,7 +176,7 @@ func (c *Controller) checkArrays() error {
 			return fmt.Errorf("array %d: %w", p.Number, err)
 		}
 	}
-	return nil
+	return c.checkCorr()
 }
 
 func (c *Controller) checkArray(p *Job, over map[int]*Job) error {
@@ -223,7 +226,7 @@ func (c *Controller) checkWindow(p *Job, a *array) error {
 		return fmt.Errorf("%d tasks wait and %d for another try, and it counts %d and %d", now.waiting, now.delayed, a.waiting, a.delayed)
 	case p.Tasks.Parallelism > 0 && len(a.live) > p.Tasks.Parallelism:
 		return fmt.Errorf("%d of its tasks are live, at most %d may be", len(a.live), p.Tasks.Parallelism)
-	case len(a.live) == 0 && p.State == job.Queued && p.mayFill():
+	case len(a.live) == 0 && p.mayFill() && (len(p.Waits.each()) == 0 || len(a.ready) > 0):
 		return fmt.Errorf("nothing of it is live, and %d tasks are left", p.Tasks.Counts[TaskPending])
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"gbatch/sched"
 )
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -36,11 +36,11 @@ func BenchmarkArray(b *testing.B) {
 		}
 		spec := &job.Spec{Name: "a", Gbatch: &job.Gbatch{Tasks: &job.Tasks{Indexes: "0-99999"}}}
 		spec.Request.Resources = job.Resources{CPUs: 1, GPUs: 1, CPUMemoryGB: 1}
-		before := heap()
+		before := heapBytes()
 		if r, bad := c.Apply(1000, Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")}).Answer.(*Refusal); bad {
 			b.Fatal(r)
 		}
-		b.ReportMetric(float64(heap()-before)/1024, "KiB-queued")
+		b.ReportMetric(float64(heapBytes()-before)/1024, "KiB-queued")
 		var longest, rounds time.Duration
 		n, now := 0, int64(1000)
 		for p := c.job(1); !p.State.Final(); p = c.job(1) {
@@ -62,6 +62,6 @@ func BenchmarkArray(b *testing.B) {
 		b.ReportMetric(float64(longest.Microseconds())/1000, "ms-longest-round")
 		b.ReportMetric(float64(rounds.Microseconds())/1000/float64(n), "ms/round")
 		b.ReportMetric(float64(n), "rounds")
-		b.ReportMetric(float64(heap())/(1<<20), "MiB-after")
+		b.ReportMetric(float64(heapBytes())/(1<<20), "MiB-after")
 	}
 }

@@ -75,8 +75,9 @@ type Controller struct {
 	dependents dependents // who waits for whom
 	unsettled  []news     // jobs that began or ended, whose dependents were not all told yet
 	namesakes  namesakes
-	templates  []job.Number // by number
-	cronNext   sched.Time   // when the next of them is due; 0: none
+	corr       map[job.Number][]job.Number // arrays whose tasks wait for those of one
+	templates  []job.Number                // by number
+	cronNext   sched.Time                  // when the next of them is due; 0: none
 	idle       map[job.Number]*idleWatch
 }
 
@@ -94,8 +95,8 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	return &Controller{
 		cfg: cfg, sched: st, ledger: ledger, epoch: epoch, next: 1,
 		byUUID: map[[16]byte]job.Number{}, promised: map[job.Number]sched.Time{}, dirty: true,
-		dependents: dependents{}, namesakes: namesakes{}, idle: map[job.Number]*idleWatch{},
-		arrays: map[job.Number]*array{}, loading: map[job.Number][]Record{},
+		dependents: newDependents(), namesakes: namesakes{}, idle: map[job.Number]*idleWatch{},
+		arrays: map[job.Number]*array{}, corr: map[job.Number][]job.Number{}, loading: map[job.Number][]Record{},
 	}, nil
 }
 

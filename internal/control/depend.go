@@ -1,11 +1,10 @@
 package control
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
-	"strings"
 
 	"gbatch/internal/job"
 	"gbatch/sched"
@@ -22,12 +21,15 @@ type Waits struct {
 	Any   bool       `json:"any,omitempty"`   // one is enough
 	Met   bool       `json:"met,omitempty"`   // enough of them have come true
 	Since sched.Time `json:"since,omitempty"` // with Met: it may start from then on
+
+	Tasks []job.Number `json:"tasks,omitempty"` // of an array: those whose tasks its own wait for one by one; none that is over
 }
 
 // Need is a condition on one job.
 type Need struct {
-	Type  string     `json:"type"` // one of job.DependencyTypes
-	Job   job.Number `json:"job"`  // of a singleton: one of those that are left
+	Type  string     `json:"type"`           // one of job.DependencyTypes
+	Job   job.Number `json:"job"`            // of a singleton: one of those that are left
+	Task  *int       `json:"task,omitempty"` // index of the task of Job that is meant, while that is no job yet
 	Delay sched.Time `json:"delay,omitempty"`
 }
 
@@ -56,17 +58,13 @@ func (w *Waits) since() sched.Time {
 	return w.Since
 }
 
-// watched are the jobs whose beginning or end may change something for j.
-func (j *Job) watched() []job.Number {
+// watched are the conditions whose jobs may change something for j by their
+// beginning or end.
+func (j *Job) watched() []Need {
 	if j.Waits == nil || !j.State.Pending() || j.Tries > 0 {
 		return nil
 	}
-	var out []job.Number
-	for _, n := range j.Waits.Needs {
-		out = append(out, n.Job)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return j.Waits.Needs
 }
 
 // fate is what became of a condition.
@@ -78,7 +76,7 @@ const (
 	never
 )
 
-// judge looks at a condition on a job as it is. The moment is when the condition
+// judge looks at a condition on a job, or a task that is none, as it is. The moment is when the condition
 // came true, or will.
 func (n *Need) judge(now sched.Time, j *Job) (fate, sched.Time) {
 	ended := j.State.Final()
@@ -112,63 +110,6 @@ func (n *Need) judge(now sched.Time, j *Job) (fate, sched.Time) {
 	return unsettled, 0
 }
 
-// words is the condition in words.
-func (n Need) words() string {
-	switch n.Type {
-	case job.After:
-		if n.Delay > 0 {
-			return fmt.Sprintf("job %d to have begun %s ago", n.Job, job.Duration(n.Delay/1000))
-		}
-		return fmt.Sprintf("job %d to begin", n.Job)
-	case job.AfterOK, job.AfterCorr:
-		return fmt.Sprintf("job %d to finish well", n.Job)
-	case job.AfterNotOK:
-		return fmt.Sprintf("job %d to fail", n.Job)
-	case job.Singleton:
-		return fmt.Sprintf("job %d, an earlier one of the same name and user, to end", n.Job)
-	}
-	return fmt.Sprintf("job %d to end", n.Job)
-}
-
-// missed says that a condition can no longer come true.
-func (n Need) missed(j *Job) string {
-	return fmt.Sprintf("waits for %s, which cannot happen any more: job %d is %s", n.words(), j.Number, j.State)
-}
-
-// Text says what a job waits for.
-func (w *Waits) Text() string {
-	const most = 5
-	var words []string
-	for _, n := range w.Needs[:min(len(w.Needs), most)] {
-		words = append(words, n.words())
-	}
-	if more := len(w.Needs) - most; more > 0 {
-		words = append(words, fmt.Sprintf("%d more jobs", more))
-	}
-	if w.Any && len(w.Needs) > 1 {
-		return "waits for one of: " + strings.Join(words, ", ")
-	}
-	return "waits for " + strings.Join(words, ", ")
-}
-
-// String is Slurm's form, as "afterok:12,afterany:13".
-func (w *Waits) String() string {
-	var b strings.Builder
-	for i, n := range w.Needs {
-		if i > 0 {
-			b.WriteString(map[bool]string{false: ",", true: "?"}[w.Any])
-		}
-		b.WriteString(n.Type)
-		if n.Type != job.Singleton {
-			fmt.Fprintf(&b, ":%d", n.Job)
-		}
-		if n.Delay > 0 {
-			fmt.Fprintf(&b, "+%d", n.Delay/sched.Minute)
-		}
-	}
-	return b.String()
-}
-
 // settle takes in that a condition's job is as j now is. It reports whether
 // something changed; why is set when the whole can no longer come true.
 func (w Waits) settle(now sched.Time, j *Job, next func(Need) job.Number) (out Waits, changed bool, why string) {
@@ -180,11 +121,15 @@ func (w Waits) settle(now sched.Time, j *Job, next func(Need) job.Number) (out W
 			continue
 		}
 		if to := next(n); to != 0 {
-			n.Job, changed = to, true
+			n.Job, n.Task, changed = to, nil, true
 			out.Needs = append(out.Needs, n)
 			continue
 		}
-		switch f, at := n.judge(now, j); f {
+		about := j
+		if n.Task != nil {
+			about, _ = j.PendingTask(*n.Task)
+		}
+		switch f, at := n.judge(now, about); f {
 		case unsettled:
 			out.Needs = append(out.Needs, n)
 		case met:
@@ -197,7 +142,7 @@ func (w Waits) settle(now sched.Time, j *Job, next func(Need) job.Number) (out W
 			}
 			out.Met = out.Met || out.Any
 		case never:
-			changed, why = true, n.missed(j)
+			changed, why = true, n.missed(about)
 		}
 	}
 	if out.Any && (out.Met || len(out.Needs) > 0) {
@@ -207,22 +152,46 @@ func (w Waits) settle(now sched.Time, j *Job, next func(Need) job.Number) (out W
 	return out, changed, why
 }
 
-// dependents is, for each job that others wait for, those others.
-type dependents map[job.Number]map[job.Number]bool
+// dependents is who waits for whom.
+type dependents struct {
+	on    map[job.Number]map[job.Number]bool // for each job that others wait for, those others
+	tasks map[job.Number]map[int]int         // for each array, how many wait for which tasks that are no jobs yet
+}
+
+func newDependents() dependents {
+	return dependents{on: map[job.Number]map[job.Number]bool{}, tasks: map[job.Number]map[int]int{}}
+}
 
 func (d dependents) add(j *Job) {
 	for _, n := range j.watched() {
-		if d[n] == nil {
-			d[n] = map[job.Number]bool{}
+		if d.on[n.Job] == nil {
+			d.on[n.Job] = map[job.Number]bool{}
 		}
-		d[n][j.Number] = true
+		d.on[n.Job][j.Number] = true
+		if n.Task == nil {
+			continue
+		}
+		if d.tasks[n.Job] == nil {
+			d.tasks[n.Job] = map[int]int{}
+		}
+		d.tasks[n.Job][*n.Task]++
 	}
 }
 
 func (d dependents) drop(j *Job) {
 	for _, n := range j.watched() {
-		if delete(d[n], j.Number); len(d[n]) == 0 {
-			delete(d, n)
+		if delete(d.on[n.Job], j.Number); len(d.on[n.Job]) == 0 {
+			delete(d.on, n.Job)
+		}
+		if n.Task == nil {
+			continue
+		}
+		tasks := d.tasks[n.Job]
+		if tasks[*n.Task]--; tasks[*n.Task] == 0 {
+			delete(tasks, *n.Task)
+		}
+		if len(tasks) == 0 {
+			delete(d.tasks, n.Job)
 		}
 	}
 }
@@ -235,7 +204,7 @@ type news struct {
 
 // tell puts a job that began or ended before those that wait for it.
 func (c *Controller) tell(j *Job) {
-	if len(c.dependents[j.Number]) > 0 {
+	if len(c.dependents.on[j.Number]) > 0 {
 		c.unsettled = append(c.unsettled, news{of: j.Number})
 	}
 }
@@ -248,7 +217,7 @@ const settleMost = 1000
 func (c *Controller) settle(now sched.Time) {
 	for done := 0; len(c.unsettled) > 0; {
 		news := &c.unsettled[0]
-		for _, n := range slices.Sorted(maps.Keys(c.dependents[news.of])) {
+		for _, n := range slices.Sorted(maps.Keys(c.dependents.on[news.of])) {
 			switch {
 			case n <= news.told:
 				continue
@@ -275,7 +244,7 @@ func (c *Controller) settleOne(now sched.Time, j, awaited *Job) {
 	}
 	c.dependents.drop(j)
 	if why != "" {
-		j = c.change(now, j, "", func(j *Job) { j.Waits = &Waits{Any: waits.Any} })
+		j = c.change(now, j, "", func(j *Job) { j.Waits = &Waits{Any: waits.Any, Tasks: waits.Tasks} })
 		c.fail(now, j, job.DependencyFailed, why)
 		return
 	}
@@ -287,8 +256,12 @@ func (c *Controller) settleOne(now sched.Time, j, awaited *Job) {
 }
 
 // successorOf is the job that a condition is about from now on: of a singleton
-// the next of the earlier ones that are left; 0: none takes its place.
+// the next of the earlier ones that are left, of a task its job as soon as it
+// has one; 0: none takes its place.
 func (c *Controller) successorOf(j *Job, n Need, awaited *Job) job.Number {
+	if n.Task != nil {
+		return c.byUUID[awaited.TaskUUID(*n.Task)]
+	}
 	if awaited.State == job.Halted && n.Type != job.After {
 		return awaited.Next
 	}
@@ -310,104 +283,13 @@ func (c *Controller) requeueEligible(now sched.Time, j *Job) {
 	c.dirty = true
 }
 
-// resolve finds the jobs that a new job shall wait for. It answers with a Past
-// if some have left the table and the event does not bring them, or with a
-// *Refusal; why is set when what it waits for can no longer happen.
-func (c *Controller) resolve(now sched.Time, e Submit) (w *Waits, why string, answer any) {
-	g := e.Spec.Gbatch
-	if g == nil || len(g.Dependencies) == 0 {
-		return nil, "", nil
-	}
-	w = &Waits{Any: g.DependOnAny}
-	var past Past
-	var missed []string
-	for i, d := range g.Dependencies {
-		if d.Type == job.Singleton {
-			if n := c.earlier(e.Spec.Name, e.User, c.next); n != 0 {
-				w.Needs = append(w.Needs, Need{Type: d.Type, Job: n})
-			} else if w.Any {
-				w.Met = true
-			}
-			continue
-		}
-		for k, id := range d.Jobs {
-			path := fmt.Sprintf("gbatch.dependencies[%d].jobs[%d]", i, k)
-			j, refusal := c.awaited(id, e.Past, &past)
-			if refusal != nil {
-				refusal.Path = path
-				return nil, "", refusal
-			}
-			if j == nil {
-				continue
-			}
-			if d.Type == job.AfterCorr && (g.Tasks != nil || j.Tasks != nil) {
-				return nil, "", &Refusal{Code: Unsatisfiable, Path: path, Message: fmt.Sprintf("tasks cannot wait one by one for those of job %s", id),
-					Hint: "use afterok, which waits for all of them"}
-			}
-			n := Need{Type: d.Type, Job: j.Number, Delay: sched.Time(d.Delay) * 1000}
-			switch f, at := n.judge(now, j); f {
-			case unsettled:
-				w.Needs = append(w.Needs, n)
-			case met:
-				if w.Since = max(w.Since, at); w.Any {
-					w.Met, w.Since = true, at
-				}
-			case never:
-				missed = append(missed, n.missed(j))
-			}
-		}
-	}
-	switch {
-	case len(past.IDs) > 0:
-		return nil, "", past
-	case len(w.Needs) > maxNeeds:
-		return nil, "", &Refusal{Code: Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("names %d jobs, at most %d are allowed", len(w.Needs), maxNeeds)}
-	case !w.Any && len(missed) > 0 || w.Any && !w.Met && len(w.Needs) == 0 && len(missed) > 0:
-		return &Waits{Any: w.Any}, missed[0], nil
-	}
-	w.Met = w.Met || len(w.Needs) == 0
-	if w.Met && w.Any && w.Since <= now {
-		w.Needs = nil
-	}
-	return w, "", nil
-}
-
-// awaited finds a job that another names, in the table or among those of the
-// past that the event brings. Those that it should bring are added to past.
-func (c *Controller) awaited(id string, known map[string]*Job, past *Past) (*Job, *Refusal) {
-	v := View{jobs: c.jobs}
-	j, refusal := v.Find(id)
-	if refusal != nil && refusal.Code != NotFound {
-		return nil, refusal
-	}
-	if j == nil {
-		var brought bool
-		if j, brought = known[id]; !brought {
-			past.IDs = append(past.IDs, id)
-			return nil, nil
-		}
-	}
-	if j != nil && j.State == job.Halted {
-		return c.awaited(fmt.Sprint(j.Next), known, past) // who continues it counts
-	}
-	if j != nil && j.Number == 0 {
-		return nil, &Refusal{Code: Conflict, Message: fmt.Sprintf("task %s is not in the queue yet, so that no job can wait for it", id),
-			Hint: fmt.Sprintf("wait for all of its array: %d", j.Parent)}
-	}
-	if j == nil {
-		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no job %s to wait for", id),
-			Hint: "gqueue --all lists jobs with their numbers; a job must be submitted before others can wait for it"}
-	}
-	return j, nil
-}
-
 // loadWaits rebuilds who waits for whom, and looks again at jobs that had begun
 // or ended when the controller stopped.
 func (c *Controller) loadWaits() {
 	for j := range c.jobs.all() {
 		c.dependents.add(j)
 	}
-	for _, n := range slices.Sorted(maps.Keys(c.dependents)) {
+	for _, n := range slices.Sorted(maps.Keys(c.dependents.on)) {
 		if j := c.job(n); j != nil && (j.State.Final() || j.Started > 0) {
 			c.unsettled = append(c.unsettled, news{of: n})
 		}
@@ -417,28 +299,29 @@ func (c *Controller) loadWaits() {
 // checkWaits verifies that the index is right and that nobody waits for a job
 // that is gone.
 func (c *Controller) checkWaits() error {
-	want := dependents{}
+	want := newDependents()
 	for j := range c.jobs.all() {
 		want.add(j)
 		for _, n := range j.watched() {
-			switch a := c.job(n); {
+			told := slices.ContainsFunc(c.unsettled, func(x news) bool { return x.of == n.Job })
+			switch a := c.job(n.Job); {
 			case a == nil:
-				return fmt.Errorf("job %d waits for job %d, which is not in the table", j.Number, n)
-			case a.State.Final() && !slices.ContainsFunc(c.unsettled, func(x news) bool { return x.of == n }):
-				return fmt.Errorf("job %d waits for job %d, which is %s", j.Number, n, a.State)
+				return fmt.Errorf("job %d waits for %s, which is not in the table", j.Number, n.who())
+			case a.State.Final() && !told:
+				return fmt.Errorf("job %d waits for %s, and job %d is %s", j.Number, n.who(), a.Number, a.State)
+			case n.Task == nil || told:
+			default:
+				if s, ok := a.Tasks.State(*n.Task); !ok || s != TaskPending {
+					return fmt.Errorf("job %d waits for %s, which is %q", j.Number, n.who(), s)
+				}
 			}
 		}
 		if j.Waits.open() && (j.State.Active() || j.State == job.Finished) {
 			return fmt.Errorf("job %d is %s and waits for others", j.Number, j.State)
 		}
 	}
-	if len(want) != len(c.dependents) {
-		return fmt.Errorf("jobs wait for %d others, the index has %d", len(want), len(c.dependents))
-	}
-	for _, n := range slices.SortedFunc(maps.Keys(want), cmp.Compare) {
-		if !maps.Equal(want[n], c.dependents[n]) {
-			return fmt.Errorf("the index of those who wait for job %d is wrong", n)
-		}
+	if !reflect.DeepEqual(want, c.dependents) {
+		return fmt.Errorf("the index of who waits for whom has %d jobs, want %d, or others", len(c.dependents.on), len(want.on))
 	}
 	return nil
 }

@@ -68,14 +68,17 @@ func (p *Job) PendingTask(index int) (*Job, *Refusal) {
 	if !ok {
 		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("job %d has no task %d", p.Number, index), Hint: "its tasks are " + shortIndexes(p.Tasks.All)}
 	}
-	if s != TaskPending && s != TaskCancelled {
+	if s != TaskPending && s != TaskCancelled && s != TaskMissed {
 		return nil, noSuchJob(fmt.Sprintf("%d_%d", p.Number, index)) // it is or was a job, which is not here
 	}
 	j := &Job{
 		UUID: taskUUID(p.UUID, index), Parent: p.Number, Index: index, Doc: p.Document(), Name: p.Name, Owner: p.Owner, Request: p.Request,
 		State: p.State, Submitted: p.Submitted, Since: p.Submitted, Version: p.Version << 32,
 	}
-	if s == TaskCancelled {
+	switch s {
+	case TaskMissed:
+		j.State, j.Reason, j.Text = job.Failed, job.DependencyFailed, "the task of its index that it waited for has not finished well"
+	case TaskCancelled:
 		j.State, j.Reason, j.Text = job.Cancelled, cmp.Or(p.Reason, job.ByUser), "cancelled before it was in the queue"
 		j.Ended = p.Ended
 	}
@@ -135,6 +138,8 @@ func (v *View) WaitingArray(p *Job, s Summary) sched.Reason {
 		return v.Waiting(s.First)
 	case len(s.Waiting) == 0:
 		return sched.Reason{}
+	case p.Waits.open() || len(p.Waits.each()) > 0 && (p.Tasks.Parallelism == 0 || s.Active < p.Tasks.Parallelism):
+		return sched.Reason{Code: sched.CodeDependency, Text: p.Waits.Text()}
 	case p.Tasks.Parallelism > 0:
 		return sched.Reason{Code: CodeArrayLimit, Text: fmt.Sprintf("at most %d of its tasks may be active at once", p.Tasks.Parallelism)}
 	}

@@ -108,17 +108,42 @@ func (w *world) submit(e Submit) any {
 	}
 	e.Past = map[string]*Job{}
 	for _, id := range past.IDs {
-		n, _ := ParseNumber(id)
-		e.Past[id] = nil
-		if r, ok := w.stored[recordKey(Record{Kind: KindHistory, Job: n})]; ok {
-			j, err := DecodeJob(r.Value)
-			if err != nil {
-				w.t.Fatal(err)
+		n, ok := ParseNumber(id)
+		parent, set, isTask := ParseTask(id)
+		if p := w.past(parent); isTask && p != nil {
+			e.Past[id], _ = p.PendingTask(set[0].First)
+			for _, u := range w.stored { // one fits at most
+				if u.Kind == KindUUID && u.Name == taskName(p, set) {
+					n, ok = u.Job, true
+				}
 			}
-			e.Past[id] = j
+		}
+		if ok {
+			e.Past[id] = w.past(n)
 		}
 	}
 	return w.apply(e)
+}
+
+// past is a job of the table or of history.
+func (w *world) past(n job.Number) *Job {
+	if j := w.c.job(n); j != nil {
+		return j
+	}
+	r, ok := w.stored[recordKey(Record{Kind: KindHistory, Job: n})]
+	if !ok {
+		return nil
+	}
+	j, err := DecodeJob(r.Value)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return j
+}
+
+func taskName(p *Job, set job.Indexes) string {
+	id := p.TaskUUID(set[0].First)
+	return string(id[:])
 }
 
 // TestManyDependents: one job that many wait for, and a chain that fails from
@@ -165,8 +190,8 @@ func TestManyDependents(t *testing.T) {
 	if got := failed(); got != most+1 {
 		t.Errorf("%d dependents failed, want %d", got, most+1)
 	}
-	if len(w.c.dependents)+len(w.c.unsettled) != 0 {
-		t.Errorf("left over: %d awaited, %d unsettled", len(w.c.dependents), len(w.c.unsettled))
+	if len(w.c.dependents.on)+len(w.c.unsettled) != 0 {
+		t.Errorf("left over: %d awaited, %d unsettled", len(w.c.dependents.on), len(w.c.unsettled))
 	}
 }
 

@@ -77,7 +77,7 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	if r != nil {
 		return r
 	}
-	waits, why, answer := c.resolve(now, e)
+	others, why, answer := c.resolve(now, e, tasks)
 	if answer != nil {
 		return answer
 	}
@@ -85,12 +85,13 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 		return Submitted{Request: req, QOS: qosOf(e.Spec), Budget: c.budget(now, e.Project)}
 	}
 	if g := e.Spec.Gbatch; g != nil && g.Replace {
-		waits = c.replace(now, e, waits)
+		others.waits = c.replace(now, e, others.waits)
 	}
+	c.fit(others)
 	j := &Job{
 		Number: c.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
 		Owner:   c.intern.owner(Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
-		Request: req, Expected: e.Expected, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil, Waits: waits, Cron: cron,
+		Request: req, Expected: e.Expected, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil, Waits: others.waits, Cron: cron,
 	}
 	if e.Secrets {
 		j.Secrets = 1
@@ -109,6 +110,10 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	}
 	if why != "" {
 		j = c.fail(now, j, job.DependencyFailed, why)
+	}
+	if len(others.each) > 0 {
+		c.settleArrays(now) // it is over if none of its tasks can start
+		j = c.job(j.Number)
 	}
 	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: c.budget(now, e.Project)}
 }
@@ -283,6 +288,7 @@ func (c *Controller) insert(j *Job) {
 	switch {
 	case j.Tasks != nil:
 		c.addArray(j.Number)
+		c.loadCorr(j, c.arrays[j.Number])
 		c.touch(j.Number)
 	case j.State == job.Queued:
 		c.enqueue(j.Submitted, j)

@@ -35,7 +35,7 @@ func (c *Controller) settleArrays(now sched.Time) {
 
 func (c *Controller) settleArray(now sched.Time, p *Job) {
 	a := c.arrays[p.Number]
-	p = c.takeIn(now, p, a)
+	p = c.hearCorr(now, c.takeIn(now, p, a), a)
 	if p.Ending == nil {
 		if how := c.verdict(p, a); how != nil {
 			c.endArray(now, p, *how)
@@ -117,7 +117,7 @@ func taskEnd(s job.State) TaskState {
 // verdict is what ends an array before all of its tasks are over; nil: nothing.
 func (c *Controller) verdict(p *Job, a *array) *Ending {
 	t := p.Tasks
-	switch failed := t.Counts[TaskFailed]; {
+	switch failed := t.NumFailed(); {
 	case a.whole != nil:
 		return a.whole
 	case failed > t.maxFailed():
@@ -162,12 +162,15 @@ func (c *Controller) finishArray(now sched.Time, p *Job) {
 		if how.Reason == job.FailedIndexes {
 			how.Text = t.failures() // more may have failed meanwhile
 		}
+	case t.Counts[TaskFailed] == 0 && t.Counts[TaskMissed] > 0:
+		how = Ending{Then: job.Failed, Reason: job.DependencyFailed, Text: t.failures()}
 	case t.Counts[TaskFailed] > 0:
 		how = Ending{Then: job.Failed, Reason: job.FailedIndexes, Text: t.failures()}
 	case t.Counts[TaskCancelled] > 0:
 		how = Ending{Then: job.Cancelled, Reason: job.ByUser, Text: fmt.Sprintf("tasks %s were cancelled", shortIndexes(t.In(TaskCancelled)))}
 	}
 	delete(c.arrays, p.Number)
+	c.dropCorr(p)
 	c.change(now, p, endLine(how.Then, how.Text), func(p *Job) {
 		p.State, p.Reason, p.Text, p.Ending = how.Then, how.Reason, how.Text, nil
 	})
@@ -185,7 +188,7 @@ func (c *Controller) fill(now sched.Time, p *Job, a *array) {
 	}
 	t := p.Tasks.clone()
 	for a.window(t) {
-		at, ok := t.nextPending()
+		at, ok := a.take(p, t)
 		if !ok {
 			break
 		}

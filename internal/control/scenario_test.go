@@ -203,7 +203,11 @@ func (w *world) command(d *datadriven.TestData) string {
 	case "queue":
 		return w.queue()
 	case "why":
-		return w.c.View(w.now).Waiting(w.c.job(job.Number(atoi(w.t, first)))).String() + "\n"
+		v, j := w.c.View(w.now), w.c.job(job.Number(atoi(w.t, first)))
+		if j.Tasks != nil {
+			return v.WaitingArray(j, v.Summary(j)).String() + "\n"
+		}
+		return v.Waiting(j).String() + "\n"
 	case "resize":
 		return w.answer(w.apply(Resize{Number: job.Number(atoi(w.t, first)), By: "ann", MilliCPU: int64(number("cpus", "0")) * 1000, MemMiB: int64(number("mem", "0")) << 10}))
 	case "resized":

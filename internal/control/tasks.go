@@ -20,6 +20,7 @@ const (
 	TaskSucceeded TaskState = 's'
 	TaskFailed    TaskState = 'f'
 	TaskCancelled TaskState = 'c'
+	TaskMissed    TaskState = 'd' // failed: what it waited for cannot happen any more; it never was a job
 )
 
 // Array is the tasks that a job has, by what was asked. Immutable.
@@ -112,6 +113,7 @@ type Tasks struct {
 	blocks  []*block // by position; nil: all pending
 	next    int      // no task before this position is pending
 	changed []int    // blocks to be stored
+	moved   []int    // positions whose state changed since they were
 }
 
 // firstFailures is how many failures a job tells of in words.
@@ -144,7 +146,7 @@ func (t *Tasks) at(position int) TaskState {
 // clone is a copy to be changed by set before it is given away.
 func (t *Tasks) clone() *Tasks {
 	c := *t
-	c.blocks, c.changed = slices.Clone(t.blocks), nil
+	c.blocks, c.changed, c.moved = slices.Clone(t.blocks), nil, nil
 	c.Counts = make(map[TaskState]int, len(t.Counts))
 	for s, n := range t.Counts { // into a map: order does not matter
 		c.Counts[s] = n
@@ -170,6 +172,7 @@ func (t *Tasks) set(position int, s TaskState) {
 		t.Enough++
 	}
 	*slot = s
+	t.moved = append(t.moved, position)
 }
 
 // nextPending is the first position from t.next on whose task is pending; it
@@ -187,7 +190,7 @@ func (t *Tasks) nextPending() (int, bool) {
 // uniform are blocks that all arrays share.
 var uniform = func() map[TaskState]*block {
 	out := map[TaskState]*block{}
-	for _, s := range []TaskState{TaskSucceeded, TaskFailed, TaskCancelled} {
+	for _, s := range []TaskState{TaskSucceeded, TaskFailed, TaskCancelled, TaskMissed} {
 		b := block{}
 		for i := range b {
 			b[i] = s
@@ -226,6 +229,12 @@ func (t *Tasks) In(states ...TaskState) job.Indexes {
 	return out
 }
 
+// Failed is the tasks that failed, those that could never start too.
+func (t *Tasks) Failed() job.Indexes { return t.In(TaskFailed, TaskMissed) }
+
+// NumFailed is how many they are.
+func (t *Tasks) NumFailed() int { return t.Counts[TaskFailed] + t.Counts[TaskMissed] }
+
 // alike is how many tasks from a position on are known to be in its state
 // without looking at them.
 func (t *Tasks) alike(position int) int {
@@ -241,7 +250,7 @@ func taskUUID(parent [16]byte, index int) [16]byte { return derivedUUID(parent, 
 
 // failures puts into words which tasks failed and why the first of them did.
 func (t *Tasks) failures() string {
-	failed := t.In(TaskFailed)
+	failed := t.Failed()
 	text := fmt.Sprintf("%d of %d tasks failed: %s", failed.Len(), t.Len(), shortIndexes(failed))
 	return joinText(text, strings.Join(t.First, "; "))
 }

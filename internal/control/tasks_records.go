@@ -22,6 +22,7 @@ type tasksWord struct {
 	Asked     *job.Tasks `json:"asked,omitempty"`
 	Succeeded string     `json:"succeeded,omitempty"`
 	Failed    string     `json:"failed,omitempty"`
+	Missed    string     `json:"missed,omitempty"`
 	Cancelled string     `json:"cancelled,omitempty"`
 }
 
@@ -38,6 +39,7 @@ func (t *Tasks) history() *tasksWord {
 	if w != nil {
 		w.Asked = &t.Tasks
 		w.Succeeded, w.Failed, w.Cancelled = t.In(TaskSucceeded).String(), t.In(TaskFailed).String(), t.In(TaskCancelled).String()
+		w.Missed = t.In(TaskMissed).String()
 	}
 	return w
 }
@@ -57,7 +59,7 @@ func (w *tasksWord) tasks() (*Tasks, error) {
 	}
 	t := newTasks(a)
 	t.Failures, t.First = w.Failures, w.First
-	for text, state := range map[string]TaskState{w.Succeeded: TaskSucceeded, w.Failed: TaskFailed, w.Cancelled: TaskCancelled} {
+	for text, state := range map[string]TaskState{w.Succeeded: TaskSucceeded, w.Failed: TaskFailed, w.Cancelled: TaskCancelled, w.Missed: TaskMissed} {
 		if text == "" {
 			continue
 		}
@@ -68,7 +70,7 @@ func (w *tasksWord) tasks() (*Tasks, error) {
 		t.setAll(set, state)
 	}
 	t.share()
-	t.changed = nil
+	t.changed, t.moved = nil, nil
 	return t, nil
 }
 
@@ -84,7 +86,11 @@ func (t *Tasks) setAll(indexes job.Indexes, s TaskState) {
 
 // recordArray stores what was asked of an array, once.
 func (c *Controller) recordArray(j *Job) {
-	if c.cfg.NoRecords || j.Tasks == nil {
+	if j.Tasks == nil {
+		return
+	}
+	c.storeTasks(j.Number, j.Tasks) // what is known from the beginning
+	if c.cfg.NoRecords {
 		return
 	}
 	v, err := json.Marshal(j.Tasks.Tasks)
@@ -92,15 +98,17 @@ func (c *Controller) recordArray(j *Job) {
 	c.record(Record{Kind: KindTasks, Job: j.Number, Value: v})
 }
 
-// storeTasks records the blocks that changed, and forgets that they did.
+// storeTasks records the blocks that changed, tells those who wait for tasks,
+// and forgets what has changed.
 func (c *Controller) storeTasks(n job.Number, t *Tasks) {
+	c.tellTasks(n, t)
 	t.share()
 	for _, k := range t.changed {
 		if !c.cfg.NoRecords {
 			c.record(Record{Kind: KindTasks, Job: n, Seq: uint64(k) + 1, Value: t.blocks[k].encode(min(blockSize, t.Len()-k*blockSize))})
 		}
 	}
-	t.changed = nil
+	t.changed, t.moved = nil, nil
 }
 
 // dropTasks deletes the records of an array that moves to history.
@@ -150,7 +158,7 @@ func loadTasks(records []Record, word *Tasks) (*Tasks, error) {
 		if k < 0 {
 			continue
 		}
-		if k >= len(t.blocks) || len(r.Value) != min(blockSize, t.Len()-k*blockSize) || len(bytes.Trim(r.Value, ".lsfc")) > 0 {
+		if k >= len(t.blocks) || len(r.Value) != min(blockSize, t.Len()-k*blockSize) || len(bytes.Trim(r.Value, ".lsfcd")) > 0 {
 			return nil, fmt.Errorf("the record of block %d of its tasks is malformed", k)
 		}
 		for i, letter := range r.Value {
@@ -160,6 +168,6 @@ func loadTasks(records []Record, word *Tasks) (*Tasks, error) {
 		}
 	}
 	t.share()
-	t.changed = nil
+	t.changed, t.moved = nil, nil
 	return t, nil
 }

@@ -40,7 +40,7 @@ func (w *world) tasks(t *Tasks) string {
 	for _, s := range []struct {
 		name  string
 		state TaskState
-	}{{"pending", TaskPending}, {"live", TaskLive}, {"succeeded", TaskSucceeded}, {"failed", TaskFailed}, {"cancelled", TaskCancelled}} {
+	}{{"pending", TaskPending}, {"live", TaskLive}, {"succeeded", TaskSucceeded}, {"failed", TaskFailed}, {"cancelled", TaskCancelled}, {"missed", TaskMissed}} {
 		if set := t.In(s.state); len(set) > 0 {
 			parts = append(parts, s.name+" "+set.String())
 		}
@@ -63,7 +63,7 @@ func TestTasksAreASet(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			got = got.clone()
 			from := rapid.IntRange(0, got.Len()-1).Draw(rt, "from")
-			s := rapid.SampledFrom([]TaskState{TaskLive, TaskSucceeded, TaskFailed, TaskCancelled}).Draw(rt, "state")
+			s := rapid.SampledFrom([]TaskState{TaskLive, TaskSucceeded, TaskFailed, TaskCancelled, TaskMissed}).Draw(rt, "state")
 			for p := from; p < min(from+rapid.SampledFrom([]int{1, 3, 600}).Draw(rt, "many"), got.Len()); p++ {
 				got.set(p, s)
 				want[a.index(p)] = s
@@ -97,7 +97,7 @@ func TestTasksAreASet(t *testing.T) {
 
 func checkTaskSets(rt *rapid.T, got *Tasks, want map[int]TaskState) {
 	var sets job.Indexes
-	for _, s := range []TaskState{TaskPending, TaskLive, TaskSucceeded, TaskFailed, TaskCancelled} {
+	for _, s := range []TaskState{TaskPending, TaskLive, TaskSucceeded, TaskFailed, TaskCancelled, TaskMissed} {
 		set := got.In(s)
 		if set.Len() != got.Counts[s] {
 			rt.Fatalf("%d tasks are %q, counted %d", set.Len(), s, got.Counts[s])

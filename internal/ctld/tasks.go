@@ -67,7 +67,7 @@ func (s *Server) tasksToAPI(out *api.Job, id identity, v *control.View, p *contr
 	out.Tasks = &api.TaskSets{
 		Indexes: t.Indexes, Parallelism: t.Parallelism,
 		Succeeded: t.In(control.TaskSucceeded).String(), NumSucceeded: t.Counts[control.TaskSucceeded],
-		Failed: t.In(control.TaskFailed).String(), NumFailed: t.Counts[control.TaskFailed],
+		Failed: t.Failed().String(), NumFailed: t.NumFailed(),
 		Cancelled: t.In(control.TaskCancelled).String(), NumCancelled: t.Counts[control.TaskCancelled],
 	}
 	if p.State.Final() {

@@ -175,6 +175,27 @@ func (s Indexes) Within(t Indexes) bool {
 	return true
 }
 
+// Minus is what is in s and not in t.
+func (s Indexes) Minus(t Indexes) Indexes {
+	var out Indexes
+	k := 0
+	for _, r := range s {
+		at := r.First
+		for ; k < len(t) && t[k].First <= r.Last; k++ {
+			if t[k].First > at {
+				out = append(out, IndexRange{at, t[k].First - 1})
+			}
+			if at = max(at, t[k].Last+1); t[k].Last > r.Last {
+				break // it may reach into the next range of s
+			}
+		}
+		if at <= r.Last {
+			out = append(out, IndexRange{at, r.Last})
+		}
+	}
+	return out
+}
+
 // With is the set with i.
 func (s Indexes) With(i int) Indexes {
 	k, ok := s.find(i)
