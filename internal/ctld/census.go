@@ -18,7 +18,8 @@ type census struct {
 	queued    map[queue]int
 	projects  map[string]*holding
 	users     map[string]*holding
-	nodes     map[string]int // by state
+	tasks     map[control.TaskState]int // of arrays that are not over
+	nodes     map[string]int            // by state
 	away      []*control.Node
 	gpus      map[gpuUse]float64
 	all       holding
@@ -107,12 +108,16 @@ func (c *counter) now(v *control.View) *census {
 // take counts everything. Jobs of one owner share its value, so they are
 // counted by that first: a map of few pointers is quick.
 func take(v *control.View) *census {
-	c := &census{view: v, states: map[job.State]int{}, queued: map[queue]int{}, projects: map[string]*holding{}, users: map[string]*holding{},
+	c := &census{view: v, states: map[job.State]int{}, queued: map[queue]int{}, projects: map[string]*holding{}, users: map[string]*holding{}, tasks: map[control.TaskState]int{},
 		nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
 	byOwner := map[*control.Owner]*ownerCount{}
 	var owner *control.Owner
 	var of *ownerCount
 	for j := range v.All() {
+		if j.Tasks != nil { // those of its tasks that may start are jobs too
+			c.addArray(j)
+			continue
+		}
 		if j.Owner != owner {
 			owner = j.Owner
 			if of = byOwner[owner]; of == nil {
@@ -137,6 +142,16 @@ func take(v *control.View) *census {
 		c.addNode(v, n)
 	}
 	return c
+}
+
+// addArray counts the tasks of an array that is not over.
+func (c *census) addArray(j *control.Job) {
+	if j.State.Final() {
+		return
+	}
+	for state, n := range j.Tasks.Counts {
+		c.tasks[state] += n
+	}
 }
 
 func at(m map[string]*holding, name string) *holding {

@@ -143,7 +143,7 @@ func (m *measures) changes(before, after *control.View, changed []job.Number) {
 	slices.Sort(changed)
 	for _, n := range slices.Compact(changed) {
 		j, old := after.Job(n), before.Job(n)
-		if j == nil {
+		if j == nil || j.Tasks != nil { // an array's tasks are counted, and not the array
 			continue
 		}
 		if j.State.Final() && (old == nil || !old.State.Final()) {
