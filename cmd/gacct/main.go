@@ -14,7 +14,7 @@ type command struct {
 	cli.IDsFlag
 	cli.ISOFlag
 
-	List   listCommand   `cmd:"" default:"withargs" help:"List jobs that have ended (the default), of the last 7 days."`
+	List   listCommand   `cmd:"" default:"withargs" help:"List jobs that have ended (the default), of the last 7 days. The other commands: gacct usage, shares, eff ID and export; see their --help."`
 	Usage  usageCommand  `cmd:"" help:"Report what was used, by project, user, GPU model, cluster, day or month."`
 	Shares sharesCommand `cmd:"" help:"Fair share: shares, usage and factors, and budgets."`
 	Eff    effCommand    `cmd:"" help:"What a job used of what it asked for, also while it runs, with advice."`

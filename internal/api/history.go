@@ -8,7 +8,7 @@ import (
 
 // Paths of what was, and of what was used.
 const (
-	PathHistory = "/v1/history" // GET jobs that have ended; ?user=&project=&name=&state=&reason=&start=&end=&limit=&newest=&after=&attempts=
+	PathHistory = "/v1/history" // GET jobs that have ended; ?user=&project=&name=&state=&reason=&array=&start=&end=&limit=&newest=&after=&attempts=
 	PathUsage   = "/v1/usage"   // GET what was used; ?by=&user=&project=&start=&end=
 	PathShares  = "/v1/shares"  // GET the share tree
 )

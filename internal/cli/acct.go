@@ -113,9 +113,32 @@ func (a *App) parsePast(text string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q: want 2026-03-01, 2026-03-01T18:00, 2026-03, today, now, or how long ago as 12h or 7d", text)
 }
 
+// check refuses what would not be heeded.
+func (o *AcctOptions) check(out Output) error {
+	filters := len(o.Users) + len(o.Projects) + len(o.Names) + len(o.States) + len(o.Reasons) + len(o.Start) + len(o.End) + o.Limit
+	switch {
+	case len(o.IDs) > 0 && (filters > 0 || o.Me):
+		return usageError("give jobs by ID, or say which by -u, -A, --name, -s, --reason, -S, -E and -c: not both")
+	case o.Limit < 0:
+		return usageError("--limit is %d: want 1 or more", o.Limit)
+	}
+	return oneForm(o.CSV, out)
+}
+
+// oneForm refuses --csv beside another form.
+func oneForm(csv bool, out Output) error {
+	if csv && (out.JSON || out.IDs) {
+		return usageError("--csv, --json and --ids are three forms: choose one")
+	}
+	return nil
+}
+
 // Acct lists jobs that have ended, the first to end first; and with IDs jobs in
-// any state.
+// any state, with those tasks of an array that have ended.
 func (a *App) Acct(ctx context.Context, o AcctOptions) error {
+	if err := o.check(a.Output); err != nil {
+		return err
+	}
 	cols, err := parseColumns(o.Format)
 	if err != nil {
 		return err
@@ -167,6 +190,13 @@ func (a *App) pastJobs(ctx context.Context, o AcctOptions) ([]api.PastJob, error
 				return nil, err
 			}
 			jobs = append(jobs, api.PastJob{Job: d.Job, Used: d.Used})
+			if d.Tasks == nil {
+				continue
+			}
+			f := client.HistoryFilter{Array: d.Number, Start: d.Submitted}
+			if err := a.pages(ctx, f, 0, func(j *api.PastJob) error { jobs = append(jobs, *j); return nil }); err != nil {
+				return nil, err
+			}
 		}
 		return jobs, nil
 	}

@@ -88,7 +88,14 @@ func TestAcct(t *testing.T) {
 		"acct_state":   func(ctx context.Context, a *App) error { return a.Acct(ctx, AcctOptions{States: []string{"R"}}) },
 		"acct_time":    func(ctx context.Context, a *App) error { return a.Acct(ctx, AcctOptions{Start: "yesterdayish"}) },
 		"acct_span":    func(ctx context.Context, a *App) error { return a.Acct(ctx, AcctOptions{Start: "today", End: "2d"}) },
-		"acct_export":  func(ctx context.Context, a *App) error { return a.Export(ctx, "", "") },
+		"acct_both": func(ctx context.Context, a *App) error {
+			return a.Acct(ctx, AcctOptions{IDs: []string{"9"}, Users: []string{"ann"}})
+		},
+		"acct_forms": func(ctx context.Context, a *App) error {
+			a.Output.JSON = true
+			return a.Acct(ctx, AcctOptions{CSV: true})
+		},
+		"acct_export": func(ctx context.Context, a *App) error { return a.Export(ctx, "", "") },
 		"usage": func(ctx context.Context, a *App) error {
 			return a.Usage(ctx, UsageOptions{By: []string{"project", "model"}})
 		},

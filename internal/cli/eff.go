@@ -50,6 +50,8 @@ func efficiency(d *api.JobDetail) (*Efficiency, error) {
 	switch {
 	case d.Private:
 		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", d.Number, d.Project)}
+	case d.Tasks != nil:
+		return nil, usageError("job %d is an array: name one of its tasks, as %d_%s", d.Number, d.Number, "0")
 	case len(d.Attempts) == 0 || d.Used == nil:
 		return nil, fmt.Errorf("job %d is %s and has not run: there is nothing to compare", d.Number, d.State)
 	}

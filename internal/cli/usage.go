@@ -29,6 +29,9 @@ func (a *App) Usage(ctx context.Context, o UsageOptions) error {
 	if err := a.noIDs(); err != nil {
 		return err
 	}
+	if err := oneForm(o.CSV, a.Output); err != nil {
+		return err
+	}
 	f := client.UsageFilter{By: o.By, Users: o.Users, Projects: o.Projects, Start: a.Now().AddDate(0, 0, -30)}
 	if err := a.period(&f.Start, &f.End, o.Start, o.End, time.UTC); err != nil {
 		return err

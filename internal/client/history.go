@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/job"
 )
 
 // HistoryFilter selects jobs that have ended; what is empty selects all.
@@ -18,12 +19,13 @@ type HistoryFilter struct {
 	Names    []string
 	States   []string
 	Reasons  []string
-	Start    time.Time // ended at it or later
-	End      time.Time // ended before it
-	Newest   bool      // the last to end first
-	Limit    int       // of a page; 0: what the controller gives at most
-	After    string    // the page after this one
-	Attempts bool      // with all their attempts; for operators
+	Array    job.Number // tasks of this array
+	Start    time.Time  // ended at it or later
+	End      time.Time  // ended before it
+	Newest   bool       // the last to end first
+	Limit    int        // of a page; 0: what the controller gives at most
+	After    string     // the page after this one
+	Attempts bool       // with all their attempts; for operators
 }
 
 // History is one page of jobs that have ended.
@@ -33,6 +35,9 @@ func (c *Client) History(ctx context.Context, f HistoryFilter) (*api.History, er
 		for _, v := range list {
 			q.Add(key, v)
 		}
+	}
+	if f.Array != 0 {
+		q.Set("array", strconv.FormatUint(uint64(f.Array), 10))
 	}
 	setTime(q, "start", f.Start)
 	setTime(q, "end", f.End)

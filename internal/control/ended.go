@@ -18,10 +18,11 @@ type Ended struct {
 	Name    string     `json:"n,omitempty"`
 	State   job.State  `json:"s"`
 	Reason  job.Reason `json:"r,omitempty"`
+	Array   job.Number `json:"a,omitempty"` // of a task
 }
 
 func endedRecord(j *Job) Record {
-	v, err := json.Marshal(Ended{User: j.Owner.User, Project: j.Owner.Project, Name: j.Name, State: j.State, Reason: j.Reason})
+	v, err := json.Marshal(Ended{User: j.Owner.User, Project: j.Owner.Project, Name: j.Name, State: j.State, Reason: j.Reason, Array: j.Parent})
 	must(err)
 	return Record{Kind: KindEnded, Seq: uint64(j.Ended), Job: j.Number, Value: v}
 }

@@ -33,6 +33,7 @@ type historyInput struct {
 	Name     []string  `query:"name,explode" doc:"of jobs whose name you may see"`
 	State    []string  `query:"state,explode" doc:"final states"`
 	Reason   []string  `query:"reason,explode"`
+	Array    uint64    `query:"array" doc:"tasks of this array"`
 	Start    time.Time `query:"start" doc:"ended at it or later"`
 	End      time.Time `query:"end" doc:"ended before it"`
 	Newest   bool      `query:"newest" doc:"the last to end first"`
@@ -71,6 +72,9 @@ func (in *historyInput) span() (from, to store.Place, err error) {
 // wanted says cheaply that a record of the index is none of those asked for:
 // where one value is asked for it must be in the text.
 func (in *historyInput) wanted(value []byte) bool {
+	if in.Array != 0 && !bytes.Contains(value, fmt.Appendf(nil, `"a":%d`, in.Array)) {
+		return false
+	}
 	for _, list := range [][]string{in.User, in.Project, in.State} {
 		if len(list) == 1 && !bytes.Contains(value, []byte(strconv.Quote(list[0]))) && strconv.Quote(list[0]) == `"`+list[0]+`"` {
 			return false
@@ -81,7 +85,7 @@ func (in *historyInput) wanted(value []byte) bool {
 
 func (in *historyInput) matches(e control.Ended, private func(*control.Owner) bool) bool {
 	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
-	return has(in.User, e.User) && has(in.Project, e.Project) && has(in.State, string(e.State)) && has(in.Reason, string(e.Reason)) &&
+	return has(in.User, e.User) && has(in.Project, e.Project) && has(in.State, string(e.State)) && has(in.Reason, string(e.Reason)) && (in.Array == 0 || in.Array == uint64(e.Array)) &&
 		(len(in.Name) == 0 || slices.Contains(in.Name, e.Name) && !private(&control.Owner{User: e.User, Project: e.Project}))
 }
 

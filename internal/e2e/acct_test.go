@@ -51,6 +51,9 @@ func TestAccounting(t *testing.T) {
 	if out := s.must("gacct", "-n", "-o", "id,state", tasks+"_1"); strings.Join(strings.Fields(out), " ") != tasks+"_1 FINISHED" {
 		t.Errorf("one task: %q", out)
 	}
+	if out := s.must("gacct", "--ids", tasks); strings.Count(out, "\n") != 3 {
+		t.Errorf("an array with its two tasks: %q", out)
+	}
 	s.checkBills(busy)
 
 	before := s.must("gacct", "usage", "--by", "project,user,model,cluster", "-n", "--csv")
