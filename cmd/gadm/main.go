@@ -28,9 +28,14 @@ type command struct {
 	Token      tokenCmd      `cmd:"" help:"Tokens, by which users speak from other machines."`
 	NodeToken  nodeTokenCmd  `cmd:"" help:"Tokens, by which machines become nodes."`
 	RevokeNode revokeNodeCmd `cmd:"" help:"Take nodes' keys away: they are heard no more, and lost in time."`
+	Diag       diagCmd       `cmd:"" help:"How the controller fares: its loop, commits, scheduling rounds, and requests."`
 	Completion completionCmd `cmd:"" help:"Print what makes a shell complete the words of all commands."`
 	JoinString joinStringCmd `cmd:"" help:"Print the address by which other machines reach the controller."`
 }
+
+type diagCmd struct{}
+
+func (c *diagCmd) Run(ctx context.Context, app *cli.App) error { return app.Diag(ctx) }
 
 type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`

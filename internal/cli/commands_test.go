@@ -122,6 +122,7 @@ func TestCommands(t *testing.T) {
 		"info-columns":        {run: info(InfoOptions{Format: "name,nodes,gpus,driver,features", PerNode: true})},
 		"info-sinfo":          {run: info(InfoOptions{Format: "%.4P|%10N|%T|%c|%m|%E", NoHeader: true})},
 		"info-bad-column":     {run: info(InfoOptions{Format: "name,colour"})},
+		"diag":                {run: func(ctx context.Context, a *App) error { return a.Diag(ctx) }},
 		"info-missing":        {run: info(InfoOptions{Nodes: []string{"gpu77"}})},
 		"info-json":           {run: info(InfoOptions{Clusters: []int{3}}), output: Output{JSON: true}},
 		"cancel":              {run: cancel(CancelOptions{IDs: []string{"12", "9"}})},

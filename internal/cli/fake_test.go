@@ -86,6 +86,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("POST "+api.PathJobAction, f.act)
 	mux.HandleFunc("GET "+api.PathCluster, func(w http.ResponseWriter, _ *http.Request) { answer(w, api.ClusterInfo{Nodes: f.nodes}) })
 	mux.HandleFunc("GET "+api.PathEvents, f.events)
+	mux.HandleFunc("GET "+api.PathDiag, func(w http.ResponseWriter, _ *http.Request) { answer(w, sampleDiag()) })
 	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, _ *http.Request) { answer(w, api.Status{You: "ann"}) })
 	mux.ServeHTTP(w, r)
 }
@@ -319,6 +320,13 @@ func sampleJobs() []api.JobDetail {
 	}
 	queued := api.JobDetail{Job: waiting, Version: 3, Position: 2, NumQueued: 5, Spec: &job.Spec{Name: waiting.Name}}
 	return []api.JobDetail{{Job: running, Version: 2}, queued, {Job: held, Version: 1}, {Job: evil, Version: 1}, detail, {Job: private, Version: 1}}
+}
+
+func sampleDiag() api.Diagnosis {
+	return api.Diagnosis{Version: "v1", Started: now.Add(-26 * time.Hour), Now: now, Turns: api.Timing{Count: 1000, MeanMS: 0.512, P50MS: 0.4, P99MS: 12.4},
+		Commits: api.Timing{Count: 900, MeanMS: 0.4, P50MS: 0.3, P99MS: 3100}, Evaluated: 120.4, InboxSize: 4096, Inbox: 2, Records: 5000, Streams: 7,
+		Waiting: 300, Running: 40, Shapes: 12, Starts: 77, Backfilled: 9, DiskFree: 90 << 30, DiskReserve: 1 << 30, StoreBytes: 12 << 20, HeapBytes: 60 << 20, Goroutines: 31,
+		Routes: []api.RouteUse{{Route: "GET /v1/jobs", Timing: api.Timing{Count: 500, MeanMS: 2, P50MS: 1.5, P99MS: 40}, Refused: 3}}}
 }
 
 func sampleClock() time.Time { return now }

@@ -25,6 +25,12 @@ func (c *Client) Backup(ctx context.Context, vault bool) (io.ReadCloser, error) 
 	return resp.Body, nil
 }
 
+// Diag is how the controller fares. Operators only.
+func (c *Client) Diag(ctx context.Context) (*api.Diagnosis, error) {
+	out := new(api.Diagnosis)
+	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathDiag, out: out, repeat: true})
+}
+
 // Drain takes a node, or one GPU of it, out of scheduling. Operators only.
 func (c *Client) Drain(ctx context.Context, node string, req api.DrainRequest) error {
 	return c.call(ctx, request{method: http.MethodPost, path: namePath(api.PathDrain, node), in: req, repeat: true})

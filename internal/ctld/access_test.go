@@ -157,6 +157,7 @@ var matrix = map[string]struct {
 	"GET /v1/usage":                  {"/v1/usage?by=project,user", "", "401 200 200 200 200 200 403 403 403"}, // and see TestUsage
 	"GET /v1/shares":                 {"/v1/shares", "", "401 200 200 200 200 200 403 403 403"},                // and see TestShares
 	"GET /v1/status":                 {"/v1/status", "", "401 200 200 200 200 200 200 200 403"},
+	"GET /v1/diag":                   {"/v1/diag", "", "401 403 403 403 200 200 403 403 403"},
 	"GET /v1/site":                   {"/v1/site", "", "401 200 200 200 200 200 403 403 403"},
 	"GET /metrics":                   {"/metrics", "", "401 403 403 403 200 200 403 403 403"},
 	"GET /v1/reservations":           {"/v1/reservations", "", "401 200 200 200 200 200 403 403 403"},

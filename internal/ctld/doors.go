@@ -42,6 +42,7 @@ var doors = map[string]access{
 	"GET " + api.PathUsage:       persons,
 	"GET " + api.PathShares:      persons,
 	"GET " + api.PathStatus:      known,
+	"GET " + api.PathDiag:        operators,
 	"GET " + api.PathSite:        persons,
 	"GET " + api.PathProjects:    persons,
 	"PUT " + api.PathProject:     admins,

@@ -50,6 +50,7 @@ func (s *Server) routes() *guard {
 	huma.Register(a, op("list-reservations", "GET", api.PathReservations, "List advance reservations"), s.reservations)
 	huma.Register(a, op("make-reservation", "POST", api.PathReservations, "Keep nodes for some jobs or for nobody"), s.reserve)
 	huma.Register(a, op("drop-reservation", "DELETE", api.PathReservation, "Remove a reservation"), s.unreserve)
+	huma.Register(a, op("get-diagnosis", "GET", api.PathDiag, "How the controller fares"), s.diag)
 	huma.Register(a, op("get-site", "GET", api.PathSite, "How to reach this controller"), s.site)
 	huma.Register(a, op("list-projects", "GET", api.PathProjects, "List projects"), s.projects)
 	huma.Register(a, op("put-project", "PUT", api.PathProject, "Make or change a project"), s.putProject)

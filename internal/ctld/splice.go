@@ -100,6 +100,12 @@ func (s *streams) begin() error {
 	return nil
 }
 
+func (s *streams) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
 func (s *streams) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
