@@ -95,6 +95,10 @@ func TestEveryPackageIsInTheTable(t *testing.T) {
 	}
 }
 
+var jsonBlock = regexp.MustCompile("(?ms)^```json\n(.*?)^```")
+
+// TestExamplesAreJobs reads the example files, and what documents show as a
+// job: a block in JSON that is an object, or that is gbatch's part of one.
 func TestExamplesAreJobs(t *testing.T) {
 	names, err := filepath.Glob("examples/*.json")
 	if err != nil || len(names) == 0 {
@@ -105,13 +109,30 @@ func TestExamplesAreJobs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		format, err := importer.Detect(data)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
+		isJob(t, name, data)
+	}
+	files(t, func(name string, body []byte) {
+		if path.Ext(name) != ".md" {
+			return
 		}
-		if _, err := importer.Parse(data, importer.Options{Format: format}); err != nil {
-			t.Errorf("%s: %v", name, err)
+		for _, m := range jsonBlock.FindAllSubmatch(body, -1) {
+			text := string(m[1])
+			if strings.HasPrefix(text, `"gbatch"`) {
+				text = `{"name": "x", "request": {"resources": {"gpus": 0, "cpus": 1, "cpuMemoryGb": 1}, "docker": {"image": "x"},
+					"scheduling": {"maxDuration": "1 hour"}},` + strings.ReplaceAll(text, `"sha256": "..."`, `"sha256": null`) + `}`
+			}
+			isJob(t, name, []byte(text))
 		}
+	})
+}
+
+func isJob(t *testing.T, name string, data []byte) {
+	format, err := importer.Detect(data)
+	if err != nil {
+		t.Errorf("%s: %v\n%s", name, err, data)
+		return
+	}
+	if _, err := importer.Parse(data, importer.Options{Format: format}); err != nil {
+		t.Errorf("%s: %v\n%s", name, err, data)
 	}
 }
