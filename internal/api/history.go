@@ -16,7 +16,7 @@ const (
 // PastJob is a job with what it used.
 type PastJob struct {
 	Job
-	Used     *Used     `json:"used,omitempty"`     // absent where Private
+	Used     *Used     `json:"used,omitempty"`     // absent where Private, and of arrays and templates
 	Attempts []Attempt `json:"attempts,omitempty"` // where asked for
 }
 

@@ -180,8 +180,11 @@ func (s *Server) pastJob(v *control.View, id identity, n job.Number, attempts bo
 }
 
 // used is what a job held, and what its last attempt made of it; of one that
-// runs as its nodes said last.
+// runs as its nodes said last. An array uses nothing: its tasks do.
 func (s *Server) used(j *control.Job) *api.Used {
+	if j.Tasks != nil || j.Cron != nil {
+		return nil
+	}
 	held := s.loop.view.Load().Held(j, sched.Time(s.now().UnixMilli()))
 	u := &api.Used{
 		GPUSeconds: float64(held.MilliGPU) / 1e6, CPUSeconds: float64(held.MilliCPU) / 1e6,

@@ -91,7 +91,9 @@ func (s *site) checkBills(id string) {
 	}
 	var billed, gpus float64
 	for _, j := range h.Jobs {
-		billed, gpus = billed+j.Used.BilledHours, gpus+j.Used.GPUSeconds
+		if j.Tasks == nil {
+			billed, gpus = billed+j.Used.BilledHours, gpus+j.Used.GPUSeconds
+		}
 	}
 	var r api.UsageReport
 	if err := json.Unmarshal([]byte(s.must("gacct", "usage", "--json")), &r); err != nil {
