@@ -56,7 +56,7 @@ func TestHaltAndResume(t *testing.T) {
 // TestSignalAndRequeue: a running program hears a signal and goes on, and a
 // requeue begins it anew.
 func TestSignalAndRequeue(t *testing.T) {
-	s := newSite(t, siteOptions{})
+	s := newSite(t, siteOptions{ctldConfig: quick})
 	id := s.submit(doc{command: sh(`trap 'echo heard' USR2; echo "try $GBATCH_ATTEMPT"; [ $GBATCH_ATTEMPT = 2 ] && exit 0; while :; do sleep 0.1; done`)})
 	s.waitRunning(id)
 	eventually(t, "the program to begin", func() bool { return strings.Contains(s.must("glog", id), "try 1") })

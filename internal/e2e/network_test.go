@@ -72,7 +72,7 @@ func TestPorts(t *testing.T) {
 	if !inOwnHost(t) {
 		return
 	}
-	s := newSite(t, siteOptions{})
+	s := newSite(t, siteOptions{ctldConfig: quick})
 	serve := sh("while :; do echo hello from $(hostname) | nc -l -p 8888; done")
 	first := s.submit(doc{command: serve, ports: []any{8888}})
 	var port string

@@ -75,7 +75,7 @@ func TestRefused(t *testing.T) {
 		"too_many_cpus":      {with(resources+"cpus", 5000), 6, []string{"5000", "8", s.nodeName(0)}},
 		"too_much_memory":    {with(resources+"cpuMemoryGb", 900000), 6, []string{s.nodeName(0)}},
 		"more_gpus_than_any": {with(resources+"gpus", 8), 6, []string{"GPU"}},
-		"unknown_gpu_model":  {with(resources+"gpuModel", "Voodoo3"), 6, []string{"Voodoo3"}},
+		"unknown_gpu_model":  {with(resources+"gpuModel", "Voodoo3"), 6, []string{"no node has a GPU"}},
 		"unknown_cluster":    {with(resources+"clusterId", 77), 6, []string{"77"}},
 		"unknown_node":       {with(resources+"slaveName", "nowhere"), 6, []string{"nowhere"}},
 		"unknown_project":    {with("owner.projectUrn", "atlantis"), 3, []string{"atlantis", "default"}},

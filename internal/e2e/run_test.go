@@ -140,7 +140,7 @@ func signal(cmdline string, sig unix.Signal) bool {
 
 // TestCancel cancels a job that waits, one that runs, and one that ignores TERM.
 func TestCancel(t *testing.T) {
-	s := newSite(t, siteOptions{ctldConfig: "limits: {grace: 1 second}\n"})
+	s := newSite(t, siteOptions{ctldConfig: quick})
 	runs := s.submit(doc{name: "runs", command: idle, cpus: 4})
 	deaf := s.submit(doc{name: "deaf", command: sh("trap '' TERM; while :; do sleep 0.1; done"), cpus: 4})
 	waits := s.submit(doc{name: "waits", command: []string{"true"}, cpus: 8})

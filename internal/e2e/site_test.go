@@ -25,6 +25,9 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// quick is for sites whose jobs do not heed TERM.
+const quick = "limits: {grace: 1 second}\n"
+
 // siteOptions are how a site differs from one controller and one node that
 // offers 8 cores.
 type siteOptions struct {

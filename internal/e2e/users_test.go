@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,7 +76,10 @@ func TestTokens(t *testing.T) {
 		nodesDial: func(_ int, controller string) string {
 			dir := filepath.Dir(strings.TrimPrefix(controller, "unix://"))
 			r := execute(exec.Command(filepath.Join(bin, "gctld"), "init", "--config", dir+"/gctld.yaml"))
-			address = strings.TrimSpace(r.out)
+			address = regexp.MustCompile(`https://[^']+`).FindString(r.out)
+			if address == "" {
+				t.Fatalf("gctld init says no address: %v", r)
+			}
 			return "'" + address + "'"
 		},
 		ready: func(s *site) {
