@@ -84,9 +84,6 @@ func (a *App) Submit(ctx context.Context, o SubmitOptions) error {
 }
 
 func (o SubmitOptions) check() error {
-	if len(o.Overrides.Command) > 0 && o.File != "-" {
-		return usageError("there is a job file, %s, and a command behind --: give one of them", o.File)
-	}
 	switch {
 	case !o.Interactive:
 		return nil

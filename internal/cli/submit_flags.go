@@ -57,7 +57,7 @@ func (a *App) jobOf(o SubmitOptions, secrets map[string]string) (name string, do
 	switch {
 	case o.NVCT != nil:
 		return a.nvctTask(o)
-	case len(o.Overrides.Command) > 0:
+	case len(o.Overrides.Command) > 0 && o.File == "-":
 		name = "gsubmit"
 		sub, err = o.Overrides.Quick()
 	default:
@@ -65,6 +65,10 @@ func (a *App) jobOf(o SubmitOptions, secrets map[string]string) (name string, do
 		if name, data, err = a.readJobFile(o.File); err != nil {
 			return name, nil, sub, err
 		}
+		if here.Args = o.Overrides.Command; len(here.Args) > 0 && !takesArgs(data, here.Format) {
+			return name, nil, sub, usageError("there is a job file, %s, and a command behind --: only a script takes arguments there", o.File)
+		}
+		o.Overrides.Command = nil
 		doc, sub, err = prepare(data, here)
 	}
 	if err == nil && o.Overrides.Any() {
@@ -113,4 +117,12 @@ func (a *App) nvctTask(o SubmitOptions) (name string, doc json.RawMessage, sub j
 		return name, nil, sub, &exitError{ExitUsage, fileError(name, err)}
 	}
 	return name, doc, sub, nil
+}
+
+// takesArgs says whether a job file is a script, whose arguments may follow.
+func takesArgs(data []byte, format importer.Format) bool {
+	if format == importer.Unknown {
+		format, _ = importer.Detect(data) // what it is not is told by the reader
+	}
+	return format == importer.Slurm
 }

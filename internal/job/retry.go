@@ -21,7 +21,7 @@ type Retry struct {
 // RetryRule decides for failures that fit: exit codes, reasons, or both.
 type RetryRule struct {
 	ExitCodes    []int    `json:"exitCodes,omitempty"`
-	NotExitCodes []int    `json:"notExitCodes,omitempty"` // any other exit code than these, but 0
+	NotExitCodes []int    `json:"notExitCodes,omitempty"` // any other exit code than these; 0 is never one of a failure
 	Reasons      []Reason `json:"reasons,omitempty"`
 	Action       string   `json:"action"`
 }
@@ -68,8 +68,8 @@ var retryFields = []field[Retry]{
 }
 
 var retryRuleFields = []field[RetryRule]{
-	{"exitCodes", func(d *decoder, n *node, r *RetryRule) { d.exitCodes(n, &r.ExitCodes) }, false},
-	{"notExitCodes", func(d *decoder, n *node, r *RetryRule) { d.exitCodes(n, &r.NotExitCodes) }, false},
+	{"exitCodes", func(d *decoder, n *node, r *RetryRule) { d.exitCodes(n, 1, &r.ExitCodes) }, false},
+	{"notExitCodes", func(d *decoder, n *node, r *RetryRule) { d.exitCodes(n, 0, &r.NotExitCodes) }, false},
 	{"reasons", func(d *decoder, n *node, r *RetryRule) {
 		var words []string
 		d.strs(n, &words, failureReason)
@@ -107,10 +107,12 @@ func (d *decoder) checkRule(n *node, r RetryRule) {
 	}
 }
 
-func (d *decoder) exitCodes(n *node, to *[]int) {
+// exitCodes reads codes of failures. Among those that a rule is not for, 0 may
+// stand, as it does where a rule is for all failures.
+func (d *decoder) exitCodes(n *node, low int, to *[]int) {
 	d.elements(n, maxRuleValues, func(_ int, n *node) {
 		var code int
-		d.integer(n, &code, 1, 255)
+		d.integer(n, &code, low, 255)
 		*to = append(*to, code)
 	})
 }

@@ -35,8 +35,9 @@ const (
 // Options are what a file alone does not say. The zero value reads every file
 // that needs nothing of its surroundings.
 type Options struct {
-	Format Format // Unknown: detected from the content
-	Image  string // of formats whose files need not name one, as Slurm's; wins over one that is named
+	Format Format   // Unknown: detected from the content
+	Args   []string // of a script
+	Image  string   // of formats whose files need not name one, as Slurm's; wins over one that is named
 
 	// Where the file was written: variables of its author, the time, and the
 	// zone of dates without one (nil: UTC). A file that needs what is missing

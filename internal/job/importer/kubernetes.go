@@ -172,7 +172,7 @@ var kubeExitFields = []field[job.RetryRule]{
 			to, low = &r.NotExitCodes, 0 // success is no failure, and may be listed
 		}
 		d.elements(n, func(n *node) {
-			if c, ok := d.integer(n, low, 255); ok && c > 0 {
+			if c, ok := d.integer(n, low, 255); ok {
 				*to = append(*to, c)
 			}
 		})

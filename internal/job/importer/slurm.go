@@ -52,6 +52,7 @@ type slurmScript struct {
 	tasksPerGPU  int
 
 	image      string
+	noImage    bool // one was named that cannot be used, which was told
 	entrypoint bool // the image's own is kept
 	mailTypes  []string
 	mailUser   string
@@ -167,7 +168,7 @@ func (s *slurmScript) container() {
 	if s.o.Image != "" {
 		image = s.o.Image
 	}
-	if image == "" {
+	if image == "" && !s.noImage {
 		s.problem(0, "", "names no container image, and a job runs in one", "submit it with --image NAME, or write #SBATCH --container-image=NAME into it")
 	}
 	s.spec.Request.Docker.Image = enrootImage(image)

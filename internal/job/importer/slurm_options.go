@@ -116,10 +116,15 @@ func slurmContainer() []slurmOpt {
 	return []slurmOpt{
 		{long: "--image", value: func(s *slurmScript, v string) error { s.image = v; return nil }},
 		{long: "--container-image", value: func(s *slurmScript, v string) error {
+			if s.o.Image != "" {
+				s.note(0, "--container-image", "is not used: --image says another one")
+				return nil
+			}
+			s.noImage = true // unless it is one
 			if strings.HasPrefix(v, "/") || strings.HasPrefix(v, ".") || strings.HasSuffix(v, ".sqsh") {
 				return errors.New("squashed images are not read: name an image in a registry, or oci:/PATH of a layout on the nodes")
 			}
-			s.image = v
+			s.image, s.noImage = v, false
 			return nil
 		}},
 		{long: "--container-mounts", value: (*slurmScript).mounts},

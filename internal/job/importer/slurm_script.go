@@ -31,6 +31,7 @@ func (s *slurmScript) body(text string) {
 	if isPOSIXShell(interpreter) {
 		argv = append(argv, name) // $0
 	}
+	argv = append(argv, s.o.Args...)
 	if s.entrypoint {
 		s.spec.Request.Docker.Command = job.Command{Argv: append([]string{interpreter}, argv...)}
 		return

@@ -133,3 +133,21 @@ func TestSlurmImage(t *testing.T) {
 		t.Errorf("image %s, login %v", sub.Spec.Request.Docker.Image, sub.Registry)
 	}
 }
+
+// TestSlurmArgs: what follows the script is its arguments, and the flag's image
+// wins over one that cannot be used.
+func TestSlurmArgs(t *testing.T) {
+	o := surroundings
+	o.Args, o.Image = []string{"-x", "a b"}, "debian"
+	sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --container-image=/images/x.sqsh --mem=1G\necho $2\n"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv := sub.Spec.Request.Docker.Command.Argv
+	if diff := cmp.Diff([]string{"sbatch", "-x", "a b"}, argv[2:]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(sub.Notes) != 1 || sub.Notes[0].Path != "--container-image" {
+		t.Errorf("notes: %v", sub.Notes)
+	}
+}
