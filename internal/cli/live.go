@@ -86,10 +86,9 @@ func (a *App) listenAlways(ctx context.Context, f client.EventFilter, changed ch
 	var pauses client.Backoff
 	for ctx.Err() == nil {
 		for _, err := range a.Client.Events(ctx, f) {
-			if err != nil {
-				break
+			if err == nil {
+				pauses.Reset()
 			}
-			pauses.Reset()
 			select {
 			case changed <- struct{}{}:
 			default:
