@@ -100,7 +100,7 @@ var jsonBlock = regexp.MustCompile("(?ms)^```json\n(.*?)^```")
 // TestExamplesAreJobs reads the example files, and what documents show as a
 // job: a block in JSON that is an object, or that is gbatch's part of one.
 func TestExamplesAreJobs(t *testing.T) {
-	names, err := filepath.Glob("examples/*.json")
+	names, err := filepath.Glob("examples/*")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("find examples: %v, %v", names, err)
 	}
