@@ -22,7 +22,6 @@ const (
 	BackoffLimit      Reason = "BACKOFF_LIMIT"
 	FailedIndexes     Reason = "FAILED_INDEXES"
 	Utilization       Reason = "UTILIZATION"
-	LogQuota          Reason = "LOG_QUOTA"
 	ByUser            Reason = "USER"
 	ByAdmin           Reason = "ADMIN"
 	Preempted         Reason = "PREEMPTED"
@@ -36,7 +35,7 @@ const (
 // Reasons lists all but None.
 var Reasons = []Reason{
 	ExitCode, OOM, Signal, MaxRuntime, MaxQueued, NotAfter, InteractiveNoRoom, ImagePull, BadSpec, PortInUse, Mount, GPUError, NodeFail,
-	BackoffLimit, FailedIndexes, Utilization, LogQuota, ByUser, ByAdmin, Preempted, Server, DependencyFailed, InputFailed, OutputFailed, Progress,
+	BackoffLimit, FailedIndexes, Utilization, ByUser, ByAdmin, Preempted, Server, DependencyFailed, InputFailed, OutputFailed, Progress,
 }
 
 // Class says whose fault an ending was: the program's (or its request's), or

@@ -68,7 +68,7 @@ func TestReasonClass(t *testing.T) {
 		NodeFail: Infra, GPUError: Infra, Server: Infra,
 		ExitCode: Program, OOM: Program, Signal: Program, MaxRuntime: Program, MaxQueued: Program, NotAfter: Program,
 		InteractiveNoRoom: Program, ImagePull: Program, BadSpec: Program, PortInUse: Program, Mount: Program,
-		BackoffLimit: Program, FailedIndexes: Program, Utilization: Program, LogQuota: Program,
+		BackoffLimit: Program, FailedIndexes: Program, Utilization: Program,
 	}
 	got := map[Reason]Class{}
 	for r := range want {
