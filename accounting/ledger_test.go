@@ -248,3 +248,28 @@ func TestAbsurdChargesStopAtTheBound(t *testing.T) {
 	}
 	l.Shares(1 << 61)
 }
+
+// TestCopy: what is done to a ledger does not change a copy of it, nor the
+// other way round.
+func TestCopy(t *testing.T) {
+	l := newLedger(t, DefaultConfig())
+	charge := Charge{Project: "p", User: "u", Model: "H100", MilliGPU: 1000, Start: hour, End: 2 * hour}
+	if err := l.Begin(charge); err != nil {
+		t.Fatal(err)
+	}
+	before := l.Rows(3 * hour)
+	c := l.Copy()
+	if err := l.End(charge); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, c.Rows(3*hour)); diff != "" {
+		t.Errorf("the copy (-want +got):\n%s", diff)
+	}
+	after := l.Rows(3 * hour)
+	if err := c.Add(Charge{Project: "p", User: "u", Model: "A100", MilliGPU: 1000, Start: hour, End: 3 * hour}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(after, l.Rows(3*hour)); diff != "" {
+		t.Errorf("the ledger (-want +got):\n%s", diff)
+	}
+}

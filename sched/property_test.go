@@ -166,6 +166,11 @@ func (w *world) positioned() {
 // reasonAgrees checks the one reason of list views.
 func (w *world) reasonAgrees(p *Plan, j Job, all []Code) {
 	r := w.s.ReasonOf(p, j.ID)
+	if ref, ok := w.s.Ref(j.ID); ok {
+		if code := p.CodeFor(ref); code != p.ReasonFor(ref).Code {
+			w.t.Fatalf("job %d waits for %s by its code and for %s by its reason", j.ID, code, p.ReasonFor(ref).Code)
+		}
+	}
 	if r.Code == CodeNotYetEvaluated || r.Text == "" {
 		w.t.Fatalf("job %d: %v", j.ID, r)
 	}

@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"strconv"
 	"sync"
 	"time"
 
@@ -18,12 +19,19 @@ type census struct {
 	queued    map[queue]int
 	projects  map[string]*holding
 	users     map[string]*holding
+	clusters  map[string]*holding
 	tasks     map[control.TaskState]int // of arrays that are not over
 	nodes     map[string]int            // by state
 	away      []*control.Node
 	gpus      map[gpuUse]float64
 	all       holding
 	resources [2]capacity // of nodes in service: what is taken, what there is
+}
+
+// whose is what jobs are counted by at first.
+type whose struct {
+	owner   *control.Owner
+	cluster int
 }
 
 // queue is what is alike of jobs that wait.
@@ -108,40 +116,45 @@ func (c *counter) now(v *control.View) *census {
 // take counts everything. Jobs of one owner share its value, so they are
 // counted by that first: a map of few pointers is quick.
 func take(v *control.View) *census {
-	c := &census{view: v, states: map[job.State]int{}, queued: map[queue]int{}, projects: map[string]*holding{}, users: map[string]*holding{}, tasks: map[control.TaskState]int{},
-		nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
-	byOwner := map[*control.Owner]*ownerCount{}
-	var owner *control.Owner
+	c := &census{view: v, states: map[job.State]int{}, queued: map[queue]int{}, projects: map[string]*holding{}, users: map[string]*holding{},
+		clusters: map[string]*holding{}, tasks: map[control.TaskState]int{}, nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
+	byOwner := map[whose]*ownerCount{}
+	var last whose
 	var of *ownerCount
 	for j := range v.All() {
 		if j.Tasks != nil { // those of its tasks that may start are jobs too
 			c.addArray(j)
 			continue
 		}
-		if j.Owner != owner {
-			owner = j.Owner
-			if of = byOwner[owner]; of == nil {
+		if w := (whose{j.Owner, clusterOf(v, j)}); w != last {
+			last = w
+			if of = byOwner[w]; of == nil {
 				of = &ownerCount{queued: map[queue]*int{}, states: map[job.State]*int{}}
-				byOwner[owner] = of
+				byOwner[w] = of
 			}
 		}
 		of.add(v, j)
 	}
-	for o, n := range byOwner {
-		for state, n := range n.states {
-			c.states[state] += *n
-		}
-		for q, n := range n.queued {
-			c.queued[q] += *n
-		}
-		for _, h := range []*holding{&c.all, at(c.projects, o.Project), at(c.users, o.User)} {
-			h.add(&n.holding)
-		}
+	for w, n := range byOwner {
+		c.addOwner(w, n)
 	}
 	for _, n := range v.Nodes {
 		c.addNode(v, n)
 	}
 	return c
+}
+
+// addOwner adds up what one owner has in one cluster.
+func (c *census) addOwner(w whose, n *ownerCount) {
+	for state, n := range n.states {
+		c.states[state] += *n
+	}
+	for q, n := range n.queued {
+		c.queued[q] += *n
+	}
+	for _, h := range []*holding{&c.all, at(c.projects, w.owner.Project), at(c.users, w.owner.User), at(c.clusters, strconv.Itoa(w.cluster))} {
+		h.add(&n.holding)
+	}
 }
 
 // addArray counts the tasks of an array that is not over.

@@ -31,6 +31,8 @@ type measures struct {
 	latency                            *prometheus.HistogramVec
 
 	clusters, qos metrics.First // labels of what is counted
+
+	cycles cycles
 }
 
 // Bounds on labels whose values users and nodes bring.
@@ -105,6 +107,7 @@ func (m *measures) round(took time.Duration, p *sched.Plan, missed []sched.Time)
 		m.missed.Observe(float64(max(d, -d)) / 1000)
 	}
 	m.rounds.Observe(took.Seconds())
+	m.cycles.add(took, p)
 	m.evaluated.Observe(float64(p.Stats.Evaluated))
 	if p.Stats.Truncated {
 		m.truncated.Inc()
@@ -131,6 +134,9 @@ func (m *measures) prepulled(list []job.Prepulled) {
 // submission counts one by its answer.
 func (m *measures) submission(answer any) {
 	outcome := "accepted"
+	if _, ok := answer.(control.Submitted); ok {
+		m.cycles.submitted.Add(1)
+	}
 	if r, ok := answer.(*control.Refusal); ok {
 		outcome = string(r.Code)
 	}
@@ -147,6 +153,7 @@ func (m *measures) changes(before, after *control.View, changed []job.Number) {
 			continue
 		}
 		if j.State.Final() && (old == nil || !old.State.Final()) {
+			m.cycles.endings[endingOf(j)].Add(1)
 			m.ended.WithLabelValues(string(j.State), string(j.Reason)).Inc()
 		}
 		if first := old == nil || old.Tries == 0; first && j.Tries == 1 && j.Attempt != nil && len(j.Attempt.Ranks) > 0 {
@@ -156,12 +163,15 @@ func (m *measures) changes(before, after *control.View, changed []job.Number) {
 	}
 }
 
-// clusterOf is where an active job runs.
+// clusterOf is the cluster that a job asks for, or else where it runs; 0: any.
 func clusterOf(v *control.View, j *control.Job) int {
+	if n := j.Request.Shape.Cluster; n != 0 || j.Attempt == nil || !j.State.Active() || len(j.Attempt.Ranks) == 0 {
+		return n
+	}
 	if n := v.Node(j.Attempt.Ranks[0].Alloc.Node); n != nil {
 		return n.Inventory.Cluster
 	}
-	return j.Request.Shape.Cluster
+	return 0
 }
 
 // route measures the requests of one route.

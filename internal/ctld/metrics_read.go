@@ -18,6 +18,8 @@ var (
 	mJobs      = metrics.Gauge("gctld_jobs", "Jobs in the controller's memory by state; ended ones leave it after a time.", "state")
 	mQueued    = metrics.Gauge("gctld_queued_jobs", "Jobs in state QUEUED, by why they wait, the cluster that they ask for (0: any) and qos.", "reason", "cluster", "qos")
 	mTasks     = metrics.Gauge("gctld_array_tasks", "Tasks of arrays that are not over, by state. Those that are live, and they alone, are jobs in the other metrics.", "state")
+	mCluster   = metrics.Gauge("gctld_cluster_jobs", "Jobs that wait or hold resources, by the cluster that they ask for or run in; 0: any.", "cluster", "state")
+	mClustGPUs = metrics.Gauge("gctld_cluster_gpus", "GPUs that jobs hold, by cluster; a part of a GPU is a fraction.", "cluster")
 	mProjJobs  = metrics.Gauge("gctld_project_jobs", "Jobs that wait or hold resources, by project.", "project", "state")
 	mProjGPUs  = metrics.Gauge("gctld_project_gpus", "GPUs that jobs hold, by project; a part of a GPU is a fraction.", "project")
 	mUserJobs  = metrics.Gauge("gctld_user_jobs", "Jobs that wait or hold resources, by user.", "user", "state")
@@ -45,7 +47,7 @@ var (
 	mUserUsage = metrics.Gauge("gctld_user_usage_gpu_seconds", "Usage as billed, decayed, in GPU-seconds, of users with the most of it; user other is the rest.", "project", "user")
 )
 
-var families = []metrics.Family{mBuild, mJobs, mQueued, mTasks, mProjJobs, mProjGPUs, mUserJobs, mUserGPUs, mNodes, mAway, mGPUs, mCores, mMemory,
+var families = []metrics.Family{mBuild, mJobs, mQueued, mTasks, mCluster, mClustGPUs, mProjJobs, mProjGPUs, mUserJobs, mUserGPUs, mNodes, mAway, mGPUs, mCores, mMemory,
 	mTurn, mInbox, mReserved, mWindows, mDiskFree, mReserve, mStore,
 	mShares, mUsed, mUsage, mLevel, mBilled, mBudget, mSpent, mFactor, mUserUsage}
 
@@ -78,6 +80,7 @@ func (c *census) addQueue(set *metrics.Set) {
 		control.TaskFailed: "failed", control.TaskCancelled: "cancelled"} {
 		set.Add(mTasks, float64(c.tasks[state]), name)
 	}
+	addHoldings(set, c.clusters, maxClusters, mCluster, mClustGPUs)
 	addHoldings(set, c.projects, maxProjects, mProjJobs, mProjGPUs)
 	addHoldings(set, c.users, maxUsers, mUserJobs, mUserGPUs)
 }

@@ -3,9 +3,12 @@ package ctld
 import (
 	"slices"
 	"strconv"
+	"sync/atomic"
+	"time"
 
 	"gbatch/internal/control"
 	"gbatch/internal/metrics"
+	"gbatch/sched"
 )
 
 // slurmAliases is the set of names that dashboards made for Slurm's own
@@ -112,6 +115,60 @@ var slurmOfNode = []struct {
 	{"memory_free_bytes", "nodes_mem_free", "Memory that nobody holds, in bytes.", func(n slurmNode) int64 { return n.Inventory.MemBytes - n.memMiB<<20 }},
 }
 
+// cycles are what Slurm's sdiag tells of its scheduler, since the start. Times
+// are in microseconds, as there.
+type cycles struct {
+	count, sum, last, longest atomic.Int64
+	depth, backfilled, starts atomic.Int64
+	submitted                 atomic.Int64
+	endings                   [endings]atomic.Int64
+}
+
+// add takes in a round. Only the loop calls it.
+func (c *cycles) add(took time.Duration, p *sched.Plan) {
+	us := took.Microseconds()
+	c.count.Add(1)
+	c.sum.Add(us)
+	c.last.Store(us)
+	c.longest.Store(max(us, c.longest.Load()))
+	c.depth.Add(int64(p.Stats.Evaluated))
+	c.starts.Add(int64(len(p.Starts)))
+	for _, s := range p.Starts {
+		if s.Backfilled {
+			c.backfilled.Add(1)
+		}
+	}
+}
+
+func (c *cycles) ended(list ...ending) int64 {
+	n := int64(0)
+	for _, e := range list {
+		n += c.endings[e].Load()
+	}
+	return n
+}
+
+// slurmCycles are the figures of sdiag.
+var slurmCycles = []struct {
+	name, help string
+	of         func(*cycles) int64
+}{
+	{"schedule_cycle_cnt", "Scheduling rounds.", func(c *cycles) int64 { return c.count.Load() }},
+	{"schedule_cycle_last", "Time of the last round, in microseconds.", func(c *cycles) int64 { return c.last.Load() }},
+	{"schedule_cycle_max", "Time of the longest round, in microseconds.", func(c *cycles) int64 { return c.longest.Load() }},
+	{"schedule_cycle_tot", "Time of all rounds, in microseconds.", func(c *cycles) int64 { return c.sum.Load() }},
+	{"sched_mean_cycle", "Mean time of a round, in microseconds.", func(c *cycles) int64 { return c.sum.Load() / max(c.count.Load(), 1) }},
+	{"sched_mean_depth_cycle", "Mean number of jobs that a round looked at.", func(c *cycles) int64 { return c.depth.Load() / max(c.count.Load(), 1) }},
+	{"backfilled_jobs", "Jobs that started past one with a reservation.", func(c *cycles) int64 { return c.backfilled.Load() }},
+	{"sdiag_jobs_submitted", "Jobs that were submitted.", func(c *cycles) int64 { return c.submitted.Load() }},
+	{"sdiag_jobs_started", "Jobs that were started.", func(c *cycles) int64 { return c.starts.Load() }},
+	{"sdiag_jobs_completed", "Jobs that finished.", func(c *cycles) int64 { return c.ended(endedWell) }},
+	{"sdiag_jobs_canceled", "Jobs that were cancelled.", func(c *cycles) int64 { return c.ended(endedCancelled) }},
+	{"sdiag_jobs_failed", "Jobs that failed.", func(c *cycles) int64 {
+		return c.ended(endedTimeout, endedDeadline, endedNodeFail, endedOOM, endedFailed)
+	}},
+}
+
 // maxSlurmNodes bounds the nodes that have series of their own.
 const maxSlurmNodes = 2000
 
@@ -126,6 +183,9 @@ func (s *Server) slurmCollector() *metrics.Collector {
 	c.Read = func(set *metrics.Set) {
 		if slices.Contains(s.cfg().Metrics.Aliases, slurmAliases) {
 			slurmRead(set, f, s.census.now(s.loop.view.Load()))
+			for _, k := range slurmCycles {
+				set.Add(f["slurm_"+k.name], float64(k.of(&s.loop.metrics.cycles)))
+			}
 		}
 	}
 	return c
@@ -138,6 +198,7 @@ func slurmFamilies() []metrics.Family {
 		add("slurm_jobs"+k.suffix, k.help)
 		add("slurm_user_jobs"+k.suffix, k.help, "username")
 		add("slurm_account_jobs"+k.suffix, k.help, "account")
+		add("slurm_partition_jobs"+k.suffix, k.help, "partition")
 	}
 	add("slurm_nodes", "Nodes.")
 	add("slurm_partitions", "Clusters.")
@@ -152,6 +213,9 @@ func slurmFamilies() []metrics.Family {
 			add("slurm_partition_"+k.partition, k.help, "partition")
 		}
 	}
+	for _, k := range slurmCycles {
+		add("slurm_"+k.name, k.help)
+	}
 	add("slurm_schedule_queue_len", "Jobs that the last scheduling round saw waiting.")
 	add("slurm_schedule_cycle_depth", "Jobs that the last scheduling round looked at.")
 	return out
@@ -163,6 +227,7 @@ func slurmRead(set *metrics.Set, f map[string]metrics.Family, c *census) {
 	}
 	slurmBy(set, f, "slurm_user_jobs", c.users, maxUsers)
 	slurmBy(set, f, "slurm_account_jobs", c.projects, maxProjects)
+	slurmBy(set, f, "slurm_partition_jobs", c.clusters, maxClusters)
 	clusters := map[string]bool{}
 	for i, node := range c.view.Nodes {
 		n := slurmNodeOf(c.view, node)

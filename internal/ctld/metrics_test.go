@@ -120,6 +120,10 @@ func TestMetrics(t *testing.T) {
 	want = []string{
 		`slurm_account_jobs_gpus_alloc{account="lab"} 2`,
 		`slurm_jobs_pending 1`,
+		`slurm_partition_jobs_gpus_alloc{partition="1"} 2`,
+		`slurm_sdiag_jobs_submitted 3`,
+		`slurm_sdiag_jobs_started 2`,
+		`gctld_cluster_gpus{cluster="1"} 2`,
 		`slurm_jobs_configuring 1`,
 		`slurm_node_gpus_alloc{node="n1"} 2`,
 		`slurm_nodes_alloc 1`,
@@ -158,6 +162,22 @@ func TestMetricsOfEnds(t *testing.T) {
 	}
 	want := []string{`gctld_jobs_ended_total{reason="` + string(job.ExitCode) + `",state="FAILED"} 1`}
 	if diff := cmp.Diff(want, series(s.scrape(), "gctld_jobs_ended_total")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestMetricsOfArrays: an array's tasks are counted, those that are jobs as
+// jobs, and the array itself is not.
+func TestMetricsOfArrays(t *testing.T) {
+	s := newSite(t, nil)
+	n := s.node("n1")
+	s.submit(array(`{"tasks":"0-9%2"}`), "")
+	n.sync(nil)
+	waitFor(t, "two tasks are jobs", func() bool { return strings.Contains(s.scrape(), `gctld_array_tasks{state="live"} 2`) })
+	want := []string{`gctld_array_tasks{state="cancelled"} 0`, `gctld_array_tasks{state="failed"} 0`, `gctld_array_tasks{state="live"} 2`,
+		`gctld_array_tasks{state="pending"} 8`, `gctld_array_tasks{state="succeeded"} 0`, `gctld_jobs{state="ASSIGNED"} 2`}
+	got := series(s.scrape(), "gctld_array_tasks", `gctld_jobs.state="ASSIGNED".`, "gctld_queued_jobs")
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -260,10 +280,11 @@ func BenchmarkScrape(b *testing.B) {
 	}
 	handler := metrics.Handler(server.loop.metrics.reg)
 	b.Run("count", func(b *testing.B) {
-		v := server.loop.view.Load()
+		v, before := server.loop.view.Load(), processorTime()
 		for b.Loop() {
 			take(v)
 		}
+		b.ReportMetric(float64((processorTime()-before).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 	})
 	b.Run("scrape", func(b *testing.B) {
 		before := processorTime()

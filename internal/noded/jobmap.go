@@ -122,8 +122,8 @@ func (a *Agent) mapJobs() {
 func jobsOn(list []here, uuid string) []string {
 	var jobs []string
 	for _, h := range list {
-		if slices.Contains(h.gpus, uuid) && !slices.Contains(jobs, h.job()) {
-			jobs = append(jobs, h.job())
+		if slices.Contains(h.gpus, uuid) && !slices.Contains(jobs, h.job) {
+			jobs = append(jobs, h.job)
 		}
 	}
 	return jobs

@@ -1,6 +1,7 @@
 package noded
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -74,6 +75,7 @@ const maxJobSeries = 500
 // here is a container that has not ended, as metrics tell of it.
 type here struct {
 	id            job.RankID
+	job           string // as users know it: 12, or 12_3 for a task
 	user, project string
 	mem           int64
 	gpus          []string
@@ -86,7 +88,7 @@ func (a *Agent) here() (list []here, phases map[api.Phase]int) {
 	for id, r := range a.ranks { // sorted below
 		phases[r.status.Phase]++
 		if r.status.Exit == nil {
-			list = append(list, here{id, r.order.User, r.order.Project, r.order.Allocation.MemBytes, uuids(r.order.Allocation)})
+			list = append(list, here{id, jobName(id, r.order.Array), r.order.User, r.order.Project, r.order.Allocation.MemBytes, uuids(r.order.Allocation)})
 		}
 	}
 	a.mu.Unlock()
@@ -103,7 +105,7 @@ func (a *Agent) collector() *metrics.Collector {
 		}
 		for _, h := range list {
 			for _, uuid := range h.gpus {
-				set.Add(mGPUJob, 1, uuid, h.job(), h.user, h.project)
+				set.Add(mGPUJob, 1, uuid, h.job, h.user, h.project)
 			}
 		}
 		for _, h := range list[:min(maxJobSeries, len(list))] {
@@ -113,7 +115,12 @@ func (a *Agent) collector() *metrics.Collector {
 	}}
 }
 
-func (h here) job() string { return strconv.FormatUint(uint64(h.id.Job), 10) }
+func jobName(id job.RankID, task *job.ArrayTask) string {
+	if task != nil {
+		return fmt.Sprintf("%d_%d", task.Parent, task.Index)
+	}
+	return strconv.FormatUint(uint64(id.Job), 10)
+}
 
 var phases = []api.Phase{api.PhaseAccepted, api.PhasePulling, api.PhaseStarting, api.PhaseRunning, api.PhaseEnded}
 
@@ -173,8 +180,8 @@ func addGPU(set *metrics.Set, g Reading) {
 
 func (a *Agent) addJob(set *metrics.Set, h here) {
 	rank := strconv.Itoa(int(h.id.Rank))
-	set.Add(mJob, 1, h.job(), rank, h.user, h.project)
-	set.Add(mJobLimit, float64(h.mem), h.job(), rank)
+	set.Add(mJob, 1, h.job, rank, h.user, h.project)
+	set.Add(mJobLimit, float64(h.mem), h.job, rank)
 	g, err := a.host.cgroups.Find(a.cgroupPath(h.id))
 	if err != nil {
 		return
@@ -183,11 +190,11 @@ func (a *Agent) addJob(set *metrics.Set, h here) {
 	if err != nil {
 		return // it has no group yet, or no more
 	}
-	set.Add(mJobCPU, time.Duration(st.CPUNanos).Seconds(), h.job(), rank)
-	set.Add(mJobMem, float64(st.MemoryBytes), h.job(), rank)
-	set.Add(mJobHeld, float64(st.HeldBytes), h.job(), rank)
-	set.Add(mJobOOM, float64(st.OOMKills), h.job(), rank)
-	set.Add(mJobPids, float64(st.Pids), h.job(), rank)
+	set.Add(mJobCPU, time.Duration(st.CPUNanos).Seconds(), h.job, rank)
+	set.Add(mJobMem, float64(st.MemoryBytes), h.job, rank)
+	set.Add(mJobHeld, float64(st.HeldBytes), h.job, rank)
+	set.Add(mJobOOM, float64(st.OOMKills), h.job, rank)
+	set.Add(mJobPids, float64(st.Pids), h.job, rank)
 }
 
 // Reading is a GPU with what it was doing when it was looked at last.

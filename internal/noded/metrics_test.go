@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gbatch/internal/api"
+	"gbatch/internal/job"
 	"gbatch/internal/metricstest"
 )
 
@@ -150,6 +151,15 @@ func TestJobMapAtTheEnd(t *testing.T) {
 	}
 	if got := jobFiles(t, files); len(got) > 0 {
 		t.Errorf("left behind: %v", maps.Collect(maps.All(got)))
+	}
+}
+
+// TestJobName: metrics name a job as its user does.
+func TestJobName(t *testing.T) {
+	for want, task := range map[string]*job.ArrayTask{"7": nil, "4_2": {Parent: 4, Index: 2}} {
+		if got := jobName(rankID(7), task); got != want {
+			t.Errorf("task %v is %s, want %s", task, got, want)
+		}
 	}
 }
 
