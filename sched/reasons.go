@@ -81,7 +81,11 @@ func (x *explainer) priorityText(e *entry) string {
 	if n > len(names) {
 		more = ", ..."
 	}
-	return fmt.Sprintf("%s before it want the same nodes (%s%s)", plural(n, "job"), strings.Join(names, ", "), more)
+	want := "want"
+	if n == 1 {
+		want = "wants"
+	}
+	return fmt.Sprintf("%s before it %s the same nodes (%s%s)", plural(n, "job"), want, strings.Join(names, ", "), more)
 }
 
 func windowText(w *window, now Time) string {
