@@ -104,6 +104,7 @@ func (c *Controller) succeed(now sched.Time, j *Job) {
 func (c *Controller) add(now sched.Time, j *Job, line string) {
 	c.next = max(c.next, j.Number+1)
 	c.insert(j)
+	c.tellReplaced(j)
 	c.recordJob(KindJob, j)
 	c.recordArray(j)
 	c.tellMail(j, "")

@@ -24,3 +24,13 @@ func (c *Controller) replace(now sched.Time, e Submit, waits *Waits) *Waits {
 	w.Needs, w.Met = append(w.Needs[:len(w.Needs):len(w.Needs)], Need{Type: job.Singleton, Job: n}), false
 	return w
 }
+
+// tellReplaced lets a new job hear of those that it waits for and has itself
+// ended, by taking their place.
+func (c *Controller) tellReplaced(j *Job) {
+	for _, n := range j.watched() {
+		if a := c.job(n.Job); a.State.Final() || n.Task != nil {
+			c.tell(a)
+		}
+	}
+}

@@ -21,6 +21,7 @@ type Chaos struct {
 	Nodes int
 	Steps int
 	Rules control.Config // zero: ChaosRules
+	Calm  bool           // after the steps nothing more befalls anybody, and every job must come to its end
 }
 
 // ChaosRules are those of a small site in which everything is allowed.
@@ -43,6 +44,8 @@ type Tally struct {
 	Silences, Losses          int
 	Awaited, Halted           int // jobs that started after others, and that were halted
 	Resized, Days             int // days of somebody's account that were compared
+	Gangs, Corr               int // ranks of gangs that began, and tasks that started after others of their index
+	Made, Idle                int // jobs made by templates, and jobs ended for idle GPUs
 }
 
 // chaos is a history under way.
@@ -57,7 +60,12 @@ type chaos struct {
 	tally  Tally
 	err    error
 
-	asked map[job.Number]*job.Gbatch // of each job
+	asked  map[job.Number]*job.Gbatch // of each job
+	arrays []job.Number
+	idle   map[job.Number]bool // jobs whose GPUs did nothing in some attempt
+	ready  map[job.RankID]bool // ranks of gangs that were ready once
+	begun  map[job.RankID]bool // and those whose program began
+	brief  bool                // what begins runs briefly
 }
 
 // fakeNode is a node as it is, whatever the controller believes.
@@ -66,6 +74,7 @@ type fakeNode struct {
 	instance int
 	silent   sched.Time // until then it says nothing; 0: it speaks
 	runs     map[job.RankID]sched.Time
+	ready    map[job.RankID]bool // they wait for the others of their gang
 	stops    map[job.RankID]bool // it was sent the signal to end
 }
 
@@ -74,9 +83,9 @@ func (cfg Chaos) Run() (Tally, error) {
 	if cfg.Rules.Projects == nil {
 		cfg.Rules = ChaosRules()
 	}
-	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: nearMidnight, stored: map[string]control.Record{}, asked: map[job.Number]*job.Gbatch{}}
+	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: nearMidnight, stored: map[string]control.Record{}, asked: map[job.Number]*job.Gbatch{}, idle: map[job.Number]bool{}, ready: map[job.RankID]bool{}, begun: map[job.RankID]bool{}}
 	for _, n := range GPUNodes(cfg.Nodes, 4, "H100") {
-		x.nodes = append(x.nodes, &fakeNode{Node: n, runs: map[job.RankID]sched.Time{}, stops: map[job.RankID]bool{}})
+		x.nodes = append(x.nodes, &fakeNode{Node: n, runs: map[job.RankID]sched.Time{}, ready: map[job.RankID]bool{}, stops: map[job.RankID]bool{}})
 	}
 	x.c = x.start()
 	for i := 0; i < cfg.Steps && x.err == nil; i++ {
@@ -89,6 +98,9 @@ func (cfg Chaos) Run() (Tally, error) {
 		}
 	}
 	x.tally.Halted = x.halted()
+	if cfg.Calm && x.err == nil {
+		x.calm()
+	}
 	return x.tally, x.err
 }
 
@@ -125,6 +137,7 @@ func (x *chaos) done(e control.Effects) any {
 		}
 	}
 	x.fail(x.c.Check())
+	x.fail(x.checkEnds(e.Changed))
 	return e.Answer
 }
 
@@ -173,8 +186,12 @@ func (x *chaos) submit() {
 		User: []string{"ann", "bob", "eve"}[x.rng.IntN(3)], Project: []string{"a", "b"}[x.rng.IntN(2)], Request: req,
 		Spec: &job.Spec{Gbatch: &job.Gbatch{QOS: []string{"low", "low", "high"}[x.rng.IntN(3)], Tasks: tasks}}, Document: []byte("{}"), Hold: x.oneIn(10),
 	}
+	x.gang(req)
+	x.idleGPU(req)
 	ev.UUID[0], ev.UUID[1], ev.UUID[2] = byte(x.tally.Submitted), byte(x.tally.Submitted>>8), 1
 	x.after(&ev)
+	x.afterTasks(&ev)
+	x.replaceOrRepeat(&ev)
 	x.tally.Submitted++
 	x.send(ev)
 }
@@ -198,7 +215,7 @@ func (x *chaos) trouble() {
 		x.tally.Silences++
 	case 1: // its disk is gone
 		n.instance++
-		clear(n.runs)
+		n.lose()
 		x.tally.Losses++
 	case 2:
 		x.apply(control.Drain{Node: n.Name, Reason: "test"})
@@ -222,16 +239,16 @@ func (x *chaos) sync(n *fakeNode) {
 	lease := x.cfg.Rules.NodeTimeout * 8 / 10
 	if n.silent > x.now {
 		if v := x.view(n); v != nil && x.now-v.LastSeen > lease {
-			clear(n.runs) // it ends them by itself: others may have them
+			n.lose() // it ends them by itself: others may have them
 		}
 		return
 	}
 	n.silent = 0
 	var words []job.RankStatus
-	ids := slices.SortedFunc(maps.Keys(n.runs), func(a, b job.RankID) int {
-		return int(a.Job)<<8 + int(a.Attempt)<<4 + int(a.Rank) - int(b.Job)<<8 - int(b.Attempt)<<4 - int(b.Rank)
-	})
-	for _, id := range ids {
+	for _, id := range sortedRanks(n.ready) {
+		words = append(words, job.RankStatus{ID: id, Phase: job.PhaseReady})
+	}
+	for _, id := range sortedRanks(n.runs) {
 		st := job.RankStatus{ID: id, Phase: job.PhaseRunning, Stopping: n.stops[id]}
 		if q := x.resizing(id); q != nil {
 			st.Resize = &job.Resized{Seq: q.Seq}
@@ -257,7 +274,7 @@ func (x *chaos) sync(n *fakeNode) {
 		}
 		words = append(words, st)
 	}
-	ans := x.apply(control.NodeSync{Name: n.Name, Instance: fmt.Sprint(n.instance), Hash: "1", Inventory: &n.Inventory, Ranks: words})
+	ans := x.apply(control.NodeSync{Name: n.Name, Instance: fmt.Sprint(n.instance), Hash: "1", Inventory: &n.Inventory, Ranks: words, Loads: x.loads(n)})
 	if r, bad := ans.(*control.Refusal); bad {
 		x.fail(errors.New(r.Message))
 	}
@@ -286,6 +303,11 @@ func (x *chaos) obey(n *fakeNode) {
 			delete(n.runs, id)
 		}
 	}
+	for id := range n.ready {
+		if want[id] == nil {
+			delete(n.ready, id)
+		}
+	}
 	for _, num := range node.Jobs {
 		j := v.Job(num)
 		for i := range j.Attempt.Ranks {
@@ -297,13 +319,24 @@ func (x *chaos) obey(n *fakeNode) {
 				n.runs[id] = x.now + sched.Time(x.rng.IntN(60))*sched.Second
 			case j.Ending != nil && !runs:
 				n.runs[id] = x.now
+				delete(n.ready, id)
+			case !runs && x.waits(n, j, i):
 			case !runs:
 				x.mayStart(j)
-				n.runs[id] = x.now + min(j.LimitLeft(), sched.Time(x.rng.IntN(1800))*sched.Second)
+				x.begin(n, j, i)
+				n.runs[id] = x.now + min(j.LimitLeft(), x.length())
 				x.tally.Started++
 			}
 		}
 	}
+}
+
+// length is how long a program runs that is let.
+func (x *chaos) length() sched.Time {
+	if x.brief {
+		return sched.Time(x.rng.IntN(30)) * sched.Second
+	}
+	return sched.Time(x.rng.IntN(1800)) * sched.Second
 }
 
 func (x *chaos) round() {

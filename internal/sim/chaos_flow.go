@@ -23,6 +23,9 @@ func (x *chaos) after(ev *control.Submit) {
 		d := job.Dependency{Type: []string{job.After, job.AfterOK, job.AfterNotOK, job.AfterAny, job.Singleton}[x.rng.IntN(5)]}
 		if d.Type != job.Singleton {
 			d.Jobs = []string{fmt.Sprint(1 + x.rng.IntN(x.tally.Submitted))}
+			if len(x.arrays) > 0 && d.Type != job.After && x.oneIn(3) {
+				d.Jobs[0] = fmt.Sprintf("%d_%d", x.arrays[x.rng.IntN(len(x.arrays))], 1+x.rng.IntN(12))
+			}
 		}
 		if d.Type == job.After && x.oneIn(2) {
 			d.Delay = job.Duration(1 + x.rng.IntN(600))
@@ -38,15 +41,15 @@ func (x *chaos) send(ev control.Submit) {
 	if past, ok := a.(control.Past); ok {
 		ev.Past = map[string]*control.Job{}
 		for _, id := range past.IDs {
-			ev.Past[id] = nil
-			if n, ok := control.ParseNumber(id); ok {
-				ev.Past[id] = x.known(n)
-			}
+			ev.Past[id] = x.find(id)
 		}
 		a = x.apply(ev)
 	}
 	if s, ok := a.(control.Submitted); ok {
 		x.asked[s.Number] = ev.Spec.Gbatch
+		if ev.Spec.Gbatch.Tasks != nil {
+			x.arrays = append(x.arrays, s.Number)
+		}
 	}
 }
 
@@ -64,20 +67,32 @@ func (x *chaos) known(n job.Number) *control.Job {
 	return j
 }
 
-// mayStart fails the history if a job starts before what it waits for.
+// mayStart fails the history if a job starts before what it waits for. A task
+// waits for what its array does.
 func (x *chaos) mayStart(j *control.Job) {
-	g := x.asked[j.Number]
-	if g == nil || len(g.Dependencies) == 0 {
+	who := j
+	if j.Parent > 0 {
+		who = x.known(j.Parent)
+	}
+	g := x.asked[who.Number]
+	if g == nil || len(g.Dependencies) == 0 && !g.Replace {
 		return
 	}
 	met := 0
 	for _, d := range g.Dependencies {
-		if x.cameTrue(j, d) {
+		switch {
+		case d.Type == job.AfterCorr && x.taskState(d.Jobs[0], j.Index) == control.TaskSucceeded:
+			x.tally.Corr++
+			met++
+		case d.Type != job.AfterCorr && x.cameTrue(who, d):
 			met++
 		}
 	}
-	if met == 0 || !g.DependOnAny && met < len(g.Dependencies) {
-		x.fail(fmt.Errorf("job %d starts: %d of %+v have come true (any: %t)", j.Number, met, g.Dependencies, g.DependOnAny))
+	switch {
+	case g.Replace && !x.cameTrue(who, job.Dependency{Type: job.Singleton}):
+		x.fail(fmt.Errorf("job %d starts before those that it replaces are over", j.Number))
+	case len(g.Dependencies) > 0 && (met == 0 || !g.DependOnAny && met < len(g.Dependencies)):
+		x.fail(fmt.Errorf("job %s starts: %d of %+v have come true (any: %t)", j.ID(), met, g.Dependencies, g.DependOnAny))
 	}
 	x.tally.Awaited++
 }
@@ -95,11 +110,14 @@ func (x *chaos) halted() (n int) {
 func (x *chaos) cameTrue(j *control.Job, d job.Dependency) bool {
 	if d.Type == job.Singleton {
 		for o := range x.c.View(x.now).All() {
-			if o.Number < j.Number && o.Parent == 0 && o.Name == j.Name && o.Owner.User == j.Owner.User && !o.State.Final() {
+			if o.Number < j.Number && o.Parent == 0 && o.Cron == nil && o.Name == j.Name && o.Owner.User == j.Owner.User && !o.State.Final() {
 				return false
 			}
 		}
 		return true
+	}
+	if p, set, ok := control.ParseTask(d.Jobs[0]); ok {
+		return taskCameTrue(x.taskState(fmt.Sprint(p), set[0].First), d.Type)
 	}
 	n, _ := control.ParseNumber(d.Jobs[0])
 	a := x.known(n)

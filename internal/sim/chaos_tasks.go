@@ -38,3 +38,67 @@ func (x *chaos) retries(req *control.Request) {
 	}[x.rng.IntN(5)]
 	req.LimitScope = []string{job.LimitTotal, job.LimitAttempt, job.LimitJob}[x.rng.IntN(3)]
 }
+
+// afterTasks lets the tasks of a random array wait for those of another.
+func (x *chaos) afterTasks(ev *control.Submit) {
+	g := ev.Spec.Gbatch
+	if g.Tasks == nil || len(x.arrays) == 0 || !x.oneIn(2) {
+		return
+	}
+	q := x.arrays[x.rng.IntN(len(x.arrays))]
+	g.Tasks.Indexes, g.DependOnAny = x.asked[q].Tasks.Indexes, false
+	if g.Tasks.EnoughCount > 0 {
+		g.Tasks.EnoughCount = 1
+	}
+	g.Dependencies = append(g.Dependencies, job.Dependency{Type: job.AfterCorr, Jobs: []string{fmt.Sprint(q)}})
+}
+
+// taskState is what became of a task of an array, of the past too.
+func (x *chaos) taskState(array string, index int) control.TaskState {
+	n, _ := control.ParseNumber(array)
+	s, _ := x.known(n).Tasks.State(index)
+	return s
+}
+
+// taskCameTrue is a condition on a task. Its end is in its array's state.
+func taskCameTrue(s control.TaskState, condition string) bool {
+	switch condition {
+	case job.AfterOK:
+		return s == control.TaskSucceeded
+	case job.AfterNotOK:
+		return s == control.TaskFailed || s == control.TaskMissed || s == control.TaskCancelled
+	}
+	return s != control.TaskPending && s != control.TaskLive
+}
+
+// find is a job of history by what people type; nil: there is none.
+func (x *chaos) find(id string) *control.Job {
+	if n, ok := control.ParseNumber(id); ok {
+		return x.known(n)
+	}
+	n, set, _ := control.ParseTask(id)
+	p := x.known(n)
+	if p == nil || p.Tasks == nil {
+		return nil
+	}
+	uuid := p.TaskUUID(set[0].First)
+	for _, r := range x.stored { // one fits at most
+		if r.Kind == control.KindUUID && r.Name == string(uuid[:]) {
+			return x.known(r.Job)
+		}
+	}
+	j, _ := p.PendingTask(set[0].First)
+	return j
+}
+
+// replaceOrRepeat makes a random job one that takes the place of others, or a
+// template.
+func (x *chaos) replaceOrRepeat(ev *control.Submit) {
+	g := ev.Spec.Gbatch
+	switch {
+	case x.oneIn(12):
+		g.Replace, g.DependOnAny = true, false
+	case x.oneIn(20) && g.Tasks == nil:
+		g.Cron, g.Dependencies, g.DependOnAny = []string{"*/7 * * * *"}, nil, false
+	}
+}
