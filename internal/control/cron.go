@@ -130,13 +130,18 @@ func (c *Controller) skip(now sched.Time, t *Job) string {
 	return ""
 }
 
+// template is who made a job and makes more, nil if nobody does.
+func (c *Controller) template(j *Job) *Job {
+	if t := c.job(j.Template); j.Template != 0 && t != nil && !t.State.Final() {
+		return t
+	}
+	return nil
+}
+
 // keepsSealed says that what is sealed for a job is needed still when it ends:
 // by who continues it, by its template, or by the job that its template made last.
 func (c *Controller) keepsSealed(j *Job) bool {
-	if j.State == job.Halted {
-		return true
-	}
-	if t := c.job(j.Template); j.Template != 0 && t != nil && !t.State.Final() {
+	if j.State == job.Halted || c.template(j) != nil {
 		return true
 	}
 	if j.Cron == nil {

@@ -92,7 +92,7 @@ func (c *Controller) succeed(now sched.Time, j *Job) {
 		State: job.Queued, Submitted: j.Submitted, Since: now, Version: 1, UsedRun: j.UsedRun, Expected: j.Expected,
 		Sealed: j.Sealed, Secrets: j.Secrets, Doc: j.Document(), Restart: &r, Template: j.Template,
 	}
-	if t := c.job(j.Template); j.Template != 0 && t != nil && !t.State.Final() {
+	if t := c.template(j); t != nil {
 		cron := *t.Cron
 		cron.Last = s.Number
 		c.change(now, t, "", func(t *Job) { t.Cron = &cron })

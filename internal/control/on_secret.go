@@ -37,6 +37,8 @@ func (e SetSecrets) apply(c *Controller, now sched.Time) any {
 		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: its secrets were deleted", j.Number, j.State)}
 	case j.Parent > 0:
 		return &Refusal{Code: Conflict, Message: fmt.Sprintf("task %s has the secrets of its array", j.ID()), Hint: fmt.Sprintf("set those of job %d", j.Parent)}
+	case c.template(j) != nil:
+		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d has the secrets of the template that made it", j.Number), Hint: fmt.Sprintf("set those of job %d", j.Template)}
 	case j.Secrets == 0:
 		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d was submitted without secrets, so its container has no place for them", j.Number),
 			Hint: "name them in the job's gbatch.secrets when it is submitted"}
@@ -49,7 +51,14 @@ func (e SetSecrets) apply(c *Controller, now sched.Time) any {
 		j.Secrets++
 		j.Sealed = true
 	})
-	for _, j := range append(c.children(j.Number), j) {
+	sharers := append(c.children(j.Number), j)
+	if j.Cron != nil {
+		if made := c.job(j.Cron.Last); made != nil && !made.State.Final() {
+			made = c.change(now, made, fmt.Sprintf("secrets %s of job %d set by %s", strings.Join(names, ", "), j.Number, e.By), func(m *Job) { m.Secrets = j.Secrets })
+			sharers = append(append(sharers, made), c.children(made.Number)...)
+		}
+	}
+	for _, j := range sharers {
 		if j.State.Active() {
 			c.wakeNodesOf(j)
 		}
