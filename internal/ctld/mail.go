@@ -47,7 +47,8 @@ const (
 )
 
 // mailer sends mails one after the other, after the change that they tell of is
-// durable. One that cannot be sent is logged and dropped: nothing waits for it.
+// durable. Each is sent once at most: what waits when the process ends is not
+// kept, and one that cannot be sent is logged and dropped. Nothing waits for it.
 type mailer struct {
 	server *Server
 	queue  chan control.Moved
@@ -75,6 +76,9 @@ func (m *mailer) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			if n := len(m.queue); n > 0 {
+				m.server.log.Warn("mails not sent: gctld stops", "mails", n)
+			}
 			return
 		case moved := <-m.queue:
 			if err := m.send(ctx, moved); err != nil && ctx.Err() == nil {
