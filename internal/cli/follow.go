@@ -96,6 +96,9 @@ func (a *App) showStatus(d *api.JobDetail, last string) string {
 	text := clean(statusText(d, a.Now()))
 	switch {
 	case a.Term.Err:
+		if b := bar(d.Progress); b != "" {
+			text += " " + b
+		}
 		if a.Term.Width > 0 {
 			text = cut(text, a.Term.Width-1)
 		}
@@ -120,6 +123,9 @@ func statusText(d *api.JobDetail, now time.Time) string {
 	if d.Position > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d in the queue", d.Position, d.NumQueued))
 	}
+	if d.State.Pending() && !d.EstStart.IsZero() {
+		parts = append(parts, "start expected "+relTime(d.EstStart, now))
+	}
 	switch {
 	case d.ReasonText != "":
 		parts = append(parts, d.ReasonText)
@@ -128,9 +134,6 @@ func statusText(d *api.JobDetail, now time.Time) string {
 	}
 	if d.State.Active() && len(d.Nodes) > 0 {
 		parts = append(parts, "on "+compressHosts(d.Nodes))
-	}
-	if d.State.Pending() && !d.EstStart.IsZero() {
-		parts = append(parts, "start expected "+relTime(d.EstStart, now))
 	}
 	if d.Done != nil {
 		parts = append(parts, d.Done.String())
