@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The output is kept in segments, files named by the offset of their first
@@ -47,10 +48,12 @@ type logWriter struct {
 	left    int64 // room in the open file
 	file    *os.File
 	tail    []int64 // offsets of the files that may be dropped, oldest first
+	marks   marks
+	now     func() time.Time
 }
 
 func newLogWriter(dir string, limits LogLimits) (*logWriter, error) {
-	w := &logWriter{dir: dir, segment: limits.segmentBytes()}
+	w := &logWriter{dir: dir, segment: limits.segmentBytes(), now: time.Now, marks: marks{path: filepath.Join(dir, fileTimes)}}
 	return w, w.rotate()
 }
 
@@ -60,6 +63,7 @@ func segmentName(off int64) string { return fmt.Sprintf("%020d.log", off) }
 // then counted as a hole, so that later output keeps its offset.
 func (w *logWriter) Write(p []byte) (int, error) {
 	total := len(p)
+	w.marks.at(w.written, w.now())
 	for len(p) > 0 {
 		if w.left == 0 {
 			if err := w.rotate(); err != nil {
@@ -101,7 +105,10 @@ func (w *logWriter) rotate() error {
 	return nil
 }
 
-func (w *logWriter) Close() error { return w.file.Close() }
+func (w *logWriter) Close() error {
+	w.marks.close()
+	return w.file.Close()
+}
 
 // segments lists the offsets of the log's files, ascending.
 func segments(dir string) ([]int64, error) {

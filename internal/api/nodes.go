@@ -230,6 +230,8 @@ type StreamRequest struct {
 	Offset int64      `json:"offset,omitempty"`
 	Tail   int64      `json:"tail,omitempty"` // lines from the end; 0: from Offset
 	Follow bool       `json:"follow,omitempty"`
+
+	SinceMS int64 `json:"sinceMs,omitempty"` // of a log: from what was written then, by the node's clock; 0: from Offset
 }
 
 // Status is the answer of GET /v1/status.

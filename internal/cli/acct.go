@@ -102,7 +102,7 @@ func (a *App) parsePast(text string, zone *time.Location) (time.Time, error) {
 	for _, unit := range []struct {
 		names string
 		long  time.Duration
-	}{{"d day days", 24 * time.Hour}, {"w week weeks", 7 * 24 * time.Hour}, {"h hour hours", time.Hour}, {"m minute minutes", time.Minute}} {
+	}{{"d day days", 24 * time.Hour}, {"w week weeks", 7 * 24 * time.Hour}, {"h hour hours", time.Hour}, {"m minute minutes", time.Minute}, {"s second seconds", time.Second}} {
 		digits := strings.TrimRight(ago, "abcdefghijklmnopqrstuvwxyz ")
 		var n int
 		if _, err := fmt.Sscanf(digits, "%d", &n); err == nil && fmt.Sprint(n) == digits && n >= 0 && n < 100_000 &&

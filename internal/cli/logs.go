@@ -52,10 +52,10 @@ func (a *App) logRank(ctx context.Context, id string, rank, tries int, o LogOpti
 		sub.Err = discard{} // one of them tells of broken connections
 	}
 	if o.Follow {
-		t := &tail{app: sub, id: id, options: client.LogOptions{Tail: o.Tail, Rank: rank, Follow: true}, tries: tries}
+		t := &tail{app: sub, id: id, options: client.LogOptions{Tail: o.Tail, Since: o.since, Rank: rank, Follow: true}, tries: tries}
 		return t.run(ctx)
 	}
-	return sub.Log(ctx, id, LogOptions{Tail: o.Tail, Rank: rank})
+	return sub.Log(ctx, id, LogOptions{Tail: o.Tail, since: o.since, Rank: rank})
 }
 
 // maxPrefixed is the longest line that is kept together, in bytes.

@@ -18,17 +18,29 @@ type LogOptions struct {
 	Follow bool
 	Tail   int64 // lines from the end; 0: all
 	Rank   int
-	All    bool // ranks, each line behind the rank's number
+	All    bool   // ranks, each line behind the rank's number
+	Since  string // as parsePast takes it; empty: all
+	since  time.Time
 }
 
 // Log prints a job's log as it is. With Follow it goes on until the job has
 // ended, over restarts of the controller and over tries of the job.
 func (a *App) Log(ctx context.Context, id string, o LogOptions) error {
+	if o.Since != "" {
+		var err error
+		if o.since, err = a.parsePast(o.Since, time.Local); err != nil {
+			return usageError("--since: %w", err)
+		}
+		o.Since = ""
+	}
+	if o.Tail > 0 && !o.since.IsZero() {
+		return usageError("name either --tail or --since, not both")
+	}
 	if o.All {
 		return a.logAll(ctx, id, o)
 	}
 	if !o.Follow {
-		log, err := a.Client.Log(ctx, id, client.LogOptions{Tail: o.Tail, Rank: o.Rank})
+		log, err := a.Client.Log(ctx, id, client.LogOptions{Tail: o.Tail, Since: o.since, Rank: o.Rank})
 		if err != nil {
 			return err
 		}
@@ -40,7 +52,7 @@ func (a *App) Log(ctx context.Context, id string, o LogOptions) error {
 	if err != nil {
 		return a.interrupted(err, id, d)
 	}
-	t := &tail{app: a, id: id, options: client.LogOptions{Tail: o.Tail, Rank: o.Rank, Follow: true}, tries: len(d.Attempts)}
+	t := &tail{app: a, id: id, options: client.LogOptions{Tail: o.Tail, Since: o.since, Rank: o.Rank, Follow: true}, tries: len(d.Attempts)}
 	if err := t.run(ctx); err != nil {
 		return a.interrupted(err, id, d)
 	}
@@ -86,7 +98,7 @@ func (t *tail) run(ctx context.Context) error {
 		}
 		if len(d.Attempts) > t.tries { // it runs again, with a log of its own
 			t.tries = len(d.Attempts)
-			t.options.Offset, t.options.Tail = 0, 0
+			t.options.Offset, t.options.Tail, t.options.Since = 0, 0, time.Time{}
 		}
 		if err := t.app.Sleep(ctx, logPause); err != nil {
 			return err
@@ -119,11 +131,11 @@ func (t *tail) copy(ctx context.Context) error {
 	defer log.Close()
 	t.link.back()
 	if log.Offset >= 0 {
-		t.options.Offset, t.options.Tail = log.Offset, 0
+		t.options.Offset, t.options.Tail, t.options.Since = log.Offset, 0, time.Time{}
 	}
 	n, err := io.Copy(t.app.Out, log)
 	t.copied = t.copied || n > 0
-	if t.options.Tail == 0 {
+	if t.options.Tail == 0 && t.options.Since.IsZero() {
 		t.options.Offset += n
 	}
 	return err

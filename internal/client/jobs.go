@@ -120,6 +120,7 @@ func (c *Client) Explain(ctx context.Context, id string) (*api.Explanation, erro
 type LogOptions struct {
 	Offset int64
 	Tail   int64
+	Since  time.Time // only what was written then or later; zero: all
 	Rank   int
 	Follow bool
 }
@@ -143,6 +144,9 @@ func (c *Client) Log(ctx context.Context, id string, o LogOptions) (*Log, error)
 	if o.Tail > 0 {
 		q.Set("tail", strconv.FormatInt(o.Tail, 10))
 	}
+	if !o.Since.IsZero() {
+		q.Set("since", strconv.FormatInt(o.Since.UnixMilli(), 10))
+	}
 	if o.Rank > 0 {
 		q.Set("rank", strconv.Itoa(o.Rank))
 	}
@@ -159,7 +163,7 @@ func (c *Client) Log(ctx context.Context, id string, o LogOptions) (*Log, error)
 		log = &Log{ReadCloser: resp.Body, Offset: -1}
 		if at, err := strconv.ParseInt(resp.Header.Get(api.HeaderOffset), 10, 64); err == nil && at >= 0 {
 			log.Offset = at
-		} else if o.Tail == 0 {
+		} else if o.Tail == 0 && o.Since.IsZero() {
 			log.Offset = o.Offset
 		}
 		return nil

@@ -284,6 +284,7 @@ type logInput struct {
 	Offset int64  `query:"offset" minimum:"0"`
 	Tail   int64  `query:"tail" minimum:"0" doc:"only the last lines"`
 	Rank   int    `query:"rank" minimum:"0"`
+	Since  int64  `query:"since" minimum:"0" doc:"only what was written since, in milliseconds since 1970"`
 	Follow bool   `query:"follow" doc:"go on until the task ends"`
 }
 
@@ -305,7 +306,7 @@ func (s *Server) jobLog(ctx context.Context, in *logInput) (*huma.StreamResponse
 		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}
 	}
 	node := j.Attempt.Ranks[in.Rank].Alloc.Node
-	req := api.StreamRequest{Kind: api.StreamLog, Rank: j.RankID(in.Rank), Offset: in.Offset, Tail: in.Tail, Follow: in.Follow}
+	req := api.StreamRequest{Kind: api.StreamLog, Rank: j.RankID(in.Rank), Offset: in.Offset, Tail: in.Tail, SinceMS: in.Since, Follow: in.Follow}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		_, w := humago.Unwrap(hc)
 		err := s.streams.begin()

@@ -91,6 +91,12 @@ func TestWatchersOutliveTheController(t *testing.T) {
 	if log[len(log)-1] != "last" {
 		t.Errorf("the log ends with %q", log[len(log)-1])
 	}
+	if got := s.must("glog", "--since", "1h", "--all", "1"); got != "0: "+strings.Join(log, "\n0: ")+"\n" {
+		t.Errorf("the log of the last hour is %q", got)
+	}
+	if got := s.must("glog", "--since", "2999-01-01", "1"); got != "" {
+		t.Errorf("the log of the future is %q", got)
+	}
 	if strings.Contains(piped.out.String(), "\x1b") {
 		t.Errorf("codes for terminals in a pipe: %q", piped.out.String())
 	}

@@ -125,6 +125,11 @@ func (s *logStream) open() error {
 		return errNotYet // the directory is being made
 	}
 	s.log = log
+	if s.req.SinceMS > 0 {
+		if s.off, err = log.Since(time.UnixMilli(s.req.SinceMS)); err != nil {
+			return fmt.Errorf("the log of %s cannot be read: %w", id, err)
+		}
+	}
 	if s.req.Tail > 0 {
 		if s.off, err = lastLines(log, s.req.Tail); err != nil {
 			return fmt.Errorf("the log of %s cannot be read: %w", id, err)
