@@ -65,6 +65,9 @@ func (c *Controller) haltByOrder(now sched.Time, j *Job, e Act) Outcome {
 			Hint: "jobs that save their work say so with request.scheduling.restartable; gcancel --requeue begins this one anew"}}
 	}
 	c.order(now, j, e.reason(), "halted by "+e.By)
+	if j.Parent > 0 {
+		return Outcome{Message: "is being halted; it will wait again, as the same task"}
+	}
 	return Outcome{Message: "is being halted; a new job will continue it"}
 }
 
