@@ -184,7 +184,18 @@ func newSite(t testing.TB, change func(*Config)) *site {
 	if err := s.cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.tidy)
 	return s
+}
+
+// tidy ends what a test that failed left running, when its daemons have ended.
+func (s *site) tidy() {
+	if s.t.Failed() {
+		s.setDown(false)
+		s.start()
+		defer s.halt()
+		s.empty()
+	}
 }
 
 // start runs the node in this process until the test ends.
