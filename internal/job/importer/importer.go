@@ -39,6 +39,11 @@ type Options struct {
 	Args   []string // of a script
 	Image  string   // of formats whose files need not name one, as Slurm's; wins over one that is named
 
+	// Of batch scripts for Slurm: what the command line of sbatch adds.
+	SlurmArgs  []string // options, which win over the script's
+	SlurmImage string   // where neither names one
+	ScriptArgs []string // of the script itself
+
 	// Where the file was written: variables of its author, the time, and the
 	// zone of dates without one (nil: UTC). A file that needs what is missing
 	// here is refused with what to do.

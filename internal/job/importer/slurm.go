@@ -18,7 +18,8 @@ func parseSlurm(data []byte, o Options) (job.Submission, error) {
 			Hint: "put what it does into a file in project storage, and call that"}}
 	}
 	s := &slurmScript{o: o, spec: job.Spec{Gbatch: &job.Gbatch{Source: string(Slurm)}}, tasksPerNode: -1, nodes: 1, mem: -1}
-	for _, d := range s.directives(string(data)) {
+	s.image = o.SlurmImage
+	for _, d := range append(s.directives(string(data)), s.words(o.SlurmArgs, 0)...) {
 		s.apply(d)
 	}
 	if s.spec.Name == "" {
@@ -26,6 +27,9 @@ func parseSlurm(data []byte, o Options) (job.Submission, error) {
 	}
 	s.amounts()
 	s.body(string(data))
+	if cmd := &s.spec.Request.Docker.Command; len(cmd.Argv) > 0 {
+		cmd.Argv = append(cmd.Argv, o.ScriptArgs...)
+	}
 	s.container()
 	return s.result()
 }
@@ -92,6 +96,10 @@ func (s *slurmScript) options(text string, line int) []directive {
 		s.problem(line, "#SBATCH", err.Error(), "check the quotes")
 		return nil
 	}
+	return s.words(words, line)
+}
+
+func (s *slurmScript) words(words []string, line int) []directive {
 	var all []directive
 	for i := 0; i < len(words); i++ {
 		w := words[i]
