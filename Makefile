@@ -13,7 +13,7 @@ PLAIN := $(filter-out ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/mai
 NODE  := $(filter ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/main.go)))
 
 # The commands that print their man pages.
-SUITE := $(filter-out gctld gnoded,$(patsubst cmd/%/main.go,%,$(wildcard cmd/*/main.go)))
+SUITE := $(filter-out gctld gnoded gslurm,$(patsubst cmd/%/main.go,%,$(wildcard cmd/*/main.go)))
 
 # The same flags everywhere, so that building, vetting and testing share what
 # is compiled. The version comes by -X: a build needs no git.
@@ -27,7 +27,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 TEST := go test -race -tags seccomp -p 2 -timeout 20m
 
 .NOTPARALLEL:
-.PHONY: help deps build test unit e2e lint man completion demo bench bench-node test-gpu gpu-bundle clean
+.PHONY: help deps build packages test unit e2e lint man completion demo bench bench-node test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -41,7 +41,11 @@ build: deps ## build all programs into bin/
 	@scripts/build-shim
 	$(if $(NODE),CGO_ENABLED=1 $(BUILD) -tags 'seccomp embedshim' -o bin/ $(NODE))
 
-test: build lint unit e2e ## build, check and run all tests (as root)
+packages: build ## make Debian packages in build/packages/
+	@$(MAKE) --no-print-directory man completion
+	@scripts/packages $(VERSION)
+
+test: packages lint unit e2e ## build, check and run all tests (as root)
 
 unit:
 	GBATCH_VMTEST_REQUIRED=1 $(TEST) $$(go list ./... | grep -v /internal/e2e)

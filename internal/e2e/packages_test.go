@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gbatch/internal/client"
+)
+
+// machine is a Debian machine of its own: this one's files with a layer of its
+// own over them, in a mount namespace.
+type machine struct {
+	*site
+	pid int // of the process that holds the namespace
+}
+
+// newMachine needs what is mounted at /proc, /sys and /dev here.
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "gbatch-e2e-site-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{site: &site{t: t, dir: dir}}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	script := `set -e
+cd "$1"
+mkdir upper work root state
+mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root
+for d in proc sys dev; do mount --rbind /$d root/$d; done
+mkdir -p root/var/lib/gnoded root/old
+mount --bind state root/var/lib/gnoded
+mount -t tmpfs tmpfs root/run
+mount -t tmpfs tmpfs root/etc/gbatch 2>/dev/null || true
+cd root
+pivot_root . old
+umount -l /old
+echo ready
+exec sleep infinity
+`
+	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "machine", dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	line := make([]byte, 6)
+	if _, err := out.Read(line); err != nil || string(line) != "ready\n" {
+		t.Skipf("SKIPPED: no machine of its own can be made here: %v %s", err, errs.String())
+	}
+	m.pid = cmd.Process.Pid
+	m.api = &client.Client{Address: fmt.Sprintf("unix:///proc/%d/root/run/gbatch/gctld.sock", m.pid), Timeout: patience}
+	return m
+}
+
+func (m *machine) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command("nsenter", append([]string{"-t", fmt.Sprint(m.pid), "-m", "--", name}, args...)...)
+	cmd.Env = append(cleanEnv(), "DEBIAN_FRONTEND=noninteractive", "HOME=/root")
+	return cmd
+}
+
+func (m *machine) sh(script string) string {
+	m.t.Helper()
+	r := execute(m.command("sh", "-c", script))
+	if r.code != 0 {
+		m.t.Fatalf("%s: %v", script, r)
+	}
+	return r.out
+}
+
+// daemon starts a program as its unit would.
+func (m *machine) daemon(name string) *daemon {
+	m.t.Helper()
+	d := &daemon{s: m.site, name: name, program: name, log: filepath.Join(m.dir, name+".log")}
+	log, err := os.Create(d.log)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer log.Close()
+	d.cmd, d.done = m.command(name, "run"), make(chan struct{})
+	d.cmd.Stdout, d.cmd.Stderr = log, log
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := d.cmd.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	go func() { // ends with the process; stop waits for it
+		d.err = d.cmd.Wait()
+		close(d.done)
+	}()
+	m.t.Cleanup(func() {
+		if m.t.Failed() {
+			m.t.Logf("the end of the log of %s:\n%s", name, tail(d.log, 40))
+		}
+		if err := d.stop(); err != nil {
+			m.t.Errorf("%s did not stop well: %v", name, err)
+		}
+	})
+	return d
+}
+
+// TestPackages installs the packages of `make packages` on a machine of its own,
+// sets a site up there as they say, runs a job, and takes them away again.
+func TestPackages(t *testing.T) {
+	needs(t)
+	debs, err := filepath.Glob("../../build/packages/*.deb")
+	if err != nil || len(debs) != 4 {
+		t.Skipf("SKIPPED: build/packages has %d packages, not 4: run make packages", len(debs))
+	}
+	if _, err := os.Stat("/usr/bin/gctld"); err == nil {
+		t.Skip("SKIPPED: gbatch is installed on this machine")
+	}
+	m := newMachine(t)
+	if err := os.Mkdir(filepath.Join(m.dir, "debs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range debs {
+		b, err := os.ReadFile(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(m.dir, "debs", filepath.Base(d)), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.sh("dpkg -i " + m.dir + "/debs/*.deb")
+	if out := m.sh("systemd-analyze verify /usr/lib/systemd/system/gctld.service /usr/lib/systemd/system/gnoded.service 2>&1 || true"); strings.Contains(out, "gctld.service:") || strings.Contains(out, "gnoded.service:") {
+		t.Errorf("systemd-analyze verify: %s", out)
+	}
+	if r := execute(m.command("gctld", "run")); r.code == 0 || !strings.Contains(r.err, "gctld init") {
+		t.Errorf("gctld without a configuration: %v", r)
+	}
+	if out := m.sh("gctld init --listen 127.0.0.1:7179"); !strings.Contains(out, "gnoded join unix:///run/gbatch/gctld.sock") {
+		t.Errorf("gctld init says %q", out)
+	}
+	ctld := m.daemon("gctld")
+	eventually(t, "the controller answers", func() bool { _, err := m.api.Status(t.Context()); return err == nil })
+	m.sh("gnoded --name " + m.nodeName(0) + " join unix:///run/gbatch/gctld.sock")
+	node := m.daemon("gnoded")
+	m.waitNodes("up", 1)
+	m.sh("gsubmit --wait --image " + image + " -- true")
+	if out := m.sh("GBATCH_SLURM_IMAGE=" + image + " sbatch --wait --wrap 'echo hello'"); out != "Submitted batch job 2\n" && !strings.HasPrefix(out, "Submitted batch job 2\n") {
+		t.Errorf("sbatch: %q", out)
+	}
+	if err := node.stop(); err != nil {
+		t.Error(err)
+	}
+	if err := ctld.stop(); err != nil {
+		t.Error(err)
+	}
+	m.api.Close()
+
+	all := "gbatch-slurm-shims gbatch-client gbatch-node gbatch-controller"
+	m.sh("dpkg -i " + m.dir + "/debs/*.deb") // an upgrade
+	m.sh("dpkg -r " + all + " && test -e /var/lib/gbatch/ctld/ca.key && test -e /var/lib/gnoded/instance && test -e /etc/gbatch/gctld.yaml && ! test -e /usr/bin/gctld")
+	m.sh("dpkg -P " + all + " && ! test -e /var/lib/gbatch && ! test -e /etc/gbatch/gctld.yaml && ! test -e /var/lib/gnoded/instance")
+}
