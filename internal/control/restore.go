@@ -18,7 +18,6 @@ import (
 //     node gets nothing new before it is gone.
 //   - Numbers of jobs and attempts that were given since are not given again.
 type Restored struct {
-	At      sched.Time // when the backup was made
 	Skip    job.Number // so many numbers of jobs are left out
 	Queue   bool       // what waited goes on waiting, though it may have run
 	NoVault bool       // what is sealed cannot be opened any more

@@ -23,7 +23,7 @@ func (w *world) backup(d *datadriven.TestData, first string, arg func(string, st
 		w.stored = maps.Clone(w.saved)
 		w.epoch += 1000
 		w.restart()
-		w.apply(Restored{At: w.now, Skip: job.Number(number("skip", "100")), Queue: arg("queue", "") != "", NoVault: arg("novault", "") != ""})
+		w.apply(Restored{Skip: job.Number(number("skip", "100")), Queue: arg("queue", "") != "", NoVault: arg("novault", "") != ""})
 	case "holds":
 		n := w.c.node(first)
 		ev := NodeSync{Name: first, Instance: n.Instance, Hash: n.Hash}

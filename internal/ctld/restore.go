@@ -134,7 +134,7 @@ func markRestored(o RestoreOptions, info BackupInfo, dir string) error {
 		return err
 	}
 	ev := control.Restored{
-		At: sched.Time(info.Time.UnixMilli()), Skip: job.Number(cmp.Or(o.Skip, defaultSkip)), Queue: o.Queue, NoVault: o.DropSecrets && !info.Vault,
+		Skip: job.Number(cmp.Or(o.Skip, defaultSkip)), Queue: o.Queue, NoVault: o.DropSecrets && !info.Vault,
 	}
 	return errors.Join(st.Restored(uint64(time.Now().Unix()), control.Record{Kind: control.KindRestored, Value: encode(ev)}), st.Close())
 }
