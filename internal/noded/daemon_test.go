@@ -69,7 +69,8 @@ func (s *site) spawn(n int) *process {
 	}
 	defer out.Close()
 	p.cmd = exec.Command("/proc/self/exe")
-	p.cmd.Env = append(os.Environ(), daemonEnv+"="+string(cfg), killEnv+"="+s.killAt)
+	// With the race detector a program sleeps at its end, for a second by default.
+	p.cmd.Env = append(os.Environ(), daemonEnv+"="+string(cfg), killEnv+"="+s.killAt, "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stderr = out
 	if err := p.cmd.Start(); err != nil {
 		s.t.Fatal(err)
