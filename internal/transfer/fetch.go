@@ -197,13 +197,14 @@ func (x *fetching) bringAll(ctx context.Context, list []Object) error {
 			_ = group.Wait()
 			return err
 		}
+		whole := p.left.Load() == 0 // the last pieces came before the break
 		for i := range p.pieces {
 			if p.has(i) {
 				continue
 			}
 			group.Go(func() error { return named(o, x.single, x.bring(ctx, p, i)) })
 		}
-		if p.left.Load() == 0 { // the last pieces came before the break
+		if whole { // else who brings the last piece does it
 			if err := x.finish(p); err != nil {
 				_ = group.Wait()
 				return named(o, x.single, err)
