@@ -264,12 +264,7 @@ func TestUnsettled(t *testing.T) {
 	s.halt()
 	killShim(t, s.cfg.StateDir)
 	// Who holds the lock and does not answer looks like a shim that hangs.
-	var held *lock
-	until(t, "the shim's death", func() (ok bool) {
-		var err error
-		held, err = takeLock(filepath.Join(s.cfg.StateDir, "ranks", id.String(), "box", "lock"), "the container")
-		return err == nil
-	})
+	held := s.lockDead(id)
 	s.start()
 	s.await("the node to hold the rank and say what is wrong", func() bool {
 		return len(s.last.Unhealthy) == 1 && strings.Contains(s.last.Unhealthy[0], "its shim lives but does not answer") &&
@@ -295,6 +290,7 @@ func TestPowerCut(t *testing.T) {
 	s.halt()
 	killShim(t, s.cfg.StateDir)
 	dir := s.a.rankDir(id)
+	s.lockDead(id).Close()
 	until(t, "the container's end", func() bool {
 		g, err := cgroups.Find(s.a.cgroupPath(id))
 		return err == nil && g.Kill(time.Second) == nil && g.Remove() == nil
@@ -328,6 +324,18 @@ func killShim(t *testing.T, dir string) {
 	if err := syscall.Kill(list[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// lockDead waits for the death of a rank's shim, which a kill does not, and
+// takes its lock.
+func (s *site) lockDead(id job.RankID) (held *lock) {
+	s.t.Helper()
+	until(s.t, "the shim's death", func() (ok bool) {
+		var err error
+		held, err = takeLock(filepath.Join(s.cfg.StateDir, "ranks", id.String(), "box", "lock"), "the container")
+		return err == nil
+	})
+	return held
 }
 
 // shims lists the shims that have a container below dir: they are in its
