@@ -91,8 +91,8 @@ func (s *site) checkBills(id string) {
 	}
 	var billed, gpus float64
 	for _, j := range h.Jobs {
-		if j.Tasks == nil {
-			billed, gpus = billed+j.Used.BilledHours, gpus+j.Used.GPUSeconds
+		if u := j.Used; u != nil { // an array has no bill of its own
+			billed, gpus = billed+u.BilledHours, gpus+u.GPUSeconds
 		}
 	}
 	var r api.UsageReport
