@@ -26,7 +26,9 @@ func onDisk(t *testing.T, mount func(dir string) error) *site {
 		t.Skip("SKIPPED, no file system for it: ", err)
 	}
 	t.Cleanup(func() { // after the daemon has stopped
-		if err := errors.Join(unix.Unmount(dir, 0), os.Remove(dir)); err != nil {
+		// A shim that was just killed holds it a moment longer.
+		until(t, "nobody to use the disk", func() bool { return unix.Unmount(dir, 0) == nil })
+		if err := os.Remove(dir); err != nil {
 			t.Errorf("remove disk: %v", err)
 		}
 	})
