@@ -99,7 +99,7 @@ func (j *joinCmd) text(c *commands) string {
 		text = strings.Replace(text, "\nclusterId: 1\n", "\nclusterId: "+strconv.Itoa(j.Cluster)+"\n", 1)
 	}
 	if c.SimulateGPUs != "" {
-		text += "gpu: {simulate: " + strconv.Quote(c.SimulateGPUs) + "}\n"
+		text = strings.Replace(text, "\n  # simulate: h100:8", "\n  simulate: "+strconv.Quote(c.SimulateGPUs), 1)
 	}
 	return text
 }

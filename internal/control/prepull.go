@@ -74,7 +74,7 @@ func (c *Controller) planImagesOf(n *Node, planned []job.Number) {
 
 // wasThere is how many milliseconds it takes at most to see that an image need
 // not be pulled, which is worth no word.
-const wasThere = 10
+const wasThere = 3
 
 // prepulled takes a node's word on what became of the images that it was to
 // pull ahead. It is for people and figures: nothing depends on it.
