@@ -62,6 +62,8 @@ func (c *Controller) masterDone(now sched.Time, j *Job, i int, r Rank) bool {
 	if i != 0 || j.Request.StopWhen != job.MasterDone || j.Ending != nil || r.Exit == nil || !r.Exit.OK() {
 		return false
 	}
-	c.end(now, j, Ending{Signal: "TERM", Grace: c.cfg.Grace, Then: job.Finished, Text: fmt.Sprintf("rank 0 is done on %s: the others are ended", r.Alloc.Node)})
+	how := c.stopWith(j)
+	how.Then, how.Text = job.Finished, fmt.Sprintf("rank 0 is done on %s: the others are ended", r.Alloc.Node)
+	c.end(now, j, how)
 	return true
 }

@@ -65,7 +65,8 @@ func (c *Controller) tickLimits(now sched.Time) {
 			continue
 		}
 		text := fmt.Sprintf("its time limit of %s since it first started is over", job.Duration(j.Request.Limit/sched.Second))
-		how := Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: job.MaxRuntime, Text: text, Then: job.Failed}
+		how := c.stopWith(j)
+		how.Reason, how.Text, how.Then = job.MaxRuntime, text, job.Failed
 		switch {
 		case j.Ending != nil && j.Ending.Then != job.Queued:
 		case j.Tasks != nil:

@@ -196,7 +196,8 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 		c.finish(now, j)
 	} else if !c.masterDone(now, j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
 		// One rank failed: the others of the gang have no use.
-		how := Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: reasonOf(r), Then: job.Failed, Fault: true, Text: "rank " + fmt.Sprint(i) + " " + exitText(r)}
+		how := c.stopWith(j)
+		how.Reason, how.Then, how.Fault, how.Text = reasonOf(r), job.Failed, true, fmt.Sprintf("rank %d %s", i, exitText(r))
 		c.end(now, j, how)
 	}
 }

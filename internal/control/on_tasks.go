@@ -148,7 +148,9 @@ func (c *Controller) cancelChild(now sched.Time, j *Job, why job.Reason, text st
 	case j.State.Pending():
 		c.change(now, j, text, func(j *Job) { j.State, j.Reason, j.Text = job.Cancelled, why, text })
 	case j.Ending == nil || j.Ending.Then != job.Cancelled:
-		c.end(now, j, Ending{Signal: "TERM", Grace: c.cfg.Grace, Reason: why, Text: text, Then: job.Cancelled})
+		how := c.stopWith(j)
+		how.Reason, how.Text, how.Then = why, text, job.Cancelled
+		c.end(now, j, how)
 	}
 }
 

@@ -135,7 +135,7 @@ func (a *Agent) gpuLoop(ctx context.Context) {
 		for _, r := range a.ranks {
 			if lost := a.devices.Lost(uuids(r.order.Allocation)); lost != "" {
 				r.requestStop(stopRequest{
-					Signal: "TERM", Grace: time.Duration(r.order.GraceMS) * time.Millisecond,
+					Signal: r.stopSignal(), Grace: time.Duration(r.order.GraceMS) * time.Millisecond,
 					Reason: job.GPUError, Text: lost,
 				})
 			}

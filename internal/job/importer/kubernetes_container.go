@@ -119,10 +119,10 @@ func (c *kubeContainer) settle(d *decoder, n *node) {
 		}
 	}
 	if g := c.spec.Gbatch; len(c.command) > 0 {
-		g.Entrypoint = c.expand(c.command)
+		g.Entrypoint = kubeExpand(c.command, c.spec.Request.Docker.Environment)
 	}
 	if len(c.args) > 0 {
-		c.spec.Request.Docker.Command = job.Command{Argv: c.expand(c.args)}
+		c.spec.Request.Docker.Command = job.Command{Argv: kubeExpand(c.args, c.spec.Request.Docker.Environment)}
 	}
 }
 
@@ -164,16 +164,16 @@ func wholeGiB(bytes int64) int { return max(1, int((bytes+(1<<30)-1)>>30)) }
 
 var kubeReference = regexp.MustCompile(`\$\$|\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)`)
 
-// expand replaces $(NAME) by the container's own variables, as Kubernetes does;
+// kubeExpand replaces $(NAME) by the container's own variables, as Kubernetes does;
 // $$ is a $, and an unknown name stays.
-func (c *kubeContainer) expand(words []string) []string {
+func kubeExpand(words []string, env map[string]string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
 		out[i] = kubeReference.ReplaceAllStringFunc(w, func(m string) string {
 			if m == "$$" {
 				return "$"
 			}
-			if v, ok := c.spec.Request.Docker.Environment[m[2:len(m)-1]]; ok {
+			if v, ok := env[m[2:len(m)-1]]; ok {
 				return v
 			}
 			return m

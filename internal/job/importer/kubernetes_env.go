@@ -44,7 +44,7 @@ func kubeEnv(d *decoder, n *node, c *kubeContainer) {
 			d.problem(n, fmt.Sprintf("sets %s, which is set for every task", v.name), "remove it")
 			return
 		}
-		env[v.name] = (&kubeContainer{kubeJob: &kubeJob{spec: job.Spec{Request: job.Request{Docker: job.Docker{Environment: env}}}}}).expand([]string{v.value})[0]
+		env[v.name] = kubeExpand([]string{v.value}, env)[0]
 	})
 	if len(env) > 0 {
 		c.spec.Request.Docker.Environment = env

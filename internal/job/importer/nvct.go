@@ -21,10 +21,8 @@ type nvct struct {
 
 // What the task's worker gives to programs.
 const (
-	nvctResults  = "/var/task/results"
-	nvctProgress = nvctResults + "/progress"
-	nvctModels   = "/config/models/"
-	nvctFiles    = "/config/resources/"
+	nvctModels = "/config/models/"
+	nvctFiles  = "/config/resources/"
 )
 
 // Defaults of fields that are left out.
@@ -44,7 +42,7 @@ func parseNVCT(data []byte) (job.Submission, error) {
 func nvctTask(n *node) (job.Submission, error) {
 	d := &decoder{}
 	t := &nvct{}
-	t.sub.Spec.Gbatch = &job.Gbatch{Source: string(NVCT), MaxQueued: nvctMaxQueued, ProgressFile: nvctProgress}
+	t.sub.Spec.Gbatch = &job.Gbatch{Source: string(NVCT), MaxQueued: nvctMaxQueued, ProgressFile: job.NVCTProgress}
 	if object(d, n, nvctFields, t) {
 		t.checkImage(d, n)
 		t.applyGrace(d)

@@ -224,8 +224,8 @@ func (t *nvct) applyResults(d *decoder, n *node) {
 		d.note(t.location, "is not used: results are uploaded only if resultHandlingStrategy is UPLOAD, and it is NONE if left out")
 	case !strings.Contains(uri, "://") && nvctLocation.MatchString(uri):
 		d.becomes("gbatch.outputs", t.location)
-		d.note(t.location, "is a place in NGC's registry: "+nvctResults+" is saved below the site's place for results instead, when the program has succeeded")
-		g.Outputs = []job.Output{{Path: nvctResults, URI: "results:///" + uri + "/"}}
+		d.note(t.location, "is a place in NGC's registry: "+job.NVCTResults+" is saved below the site's place for results instead, when the program has succeeded")
+		g.Outputs = []job.Output{{Path: job.NVCTResults, URI: "results:///" + uri + "/"}}
 	case !strings.Contains(uri, "://"):
 		d.problem(t.location, fmt.Sprintf("is %s, which is no place", quote(uri)), "write ORG/TEAM/MODEL or ORG/MODEL, s3://BUCKET/PREFIX/, or file:///PATH in the site's storage")
 	default:
@@ -233,7 +233,7 @@ func (t *nvct) applyResults(d *decoder, n *node) {
 			uri += "/"
 		}
 		d.becomes("gbatch.outputs", t.location)
-		d.note(t.location, nvctResults+" is saved there when the program has succeeded")
-		g.Outputs = []job.Output{{Path: nvctResults, URI: uri}}
+		d.note(t.location, job.NVCTResults+" is saved there when the program has succeeded")
+		g.Outputs = []job.Output{{Path: job.NVCTResults, URI: uri}}
 	}
 }

@@ -195,16 +195,12 @@ func (t *tao) readInputs(d *decoder) {
 
 // readOutputs reads the directories that are saved below the results' root.
 func (t *tao) readOutputs(d *decoder) {
-	id := t.id
-	if id == "" {
-		id = "unnamed"
-	}
 	root := strings.TrimSuffix(t.env("TAO_RESULTS_ROOT"), "/")
 	switch bucket := t.env("S3_BUCKET_NAME"); {
 	case root != "":
-		root += "/" + id
+		root += "/" + t.id
 	case bucket != "":
-		root = "s3://" + bucket + "/results/" + id
+		root = "s3://" + bucket + "/results/" + t.id
 	default:
 		d.note(t.outputs, "are not saved: TAO_RESULTS_ROOT and S3_BUCKET_NAME are not set, and what the container writes is gone with it")
 		return
