@@ -61,7 +61,8 @@ var below = map[string][]string{
 	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
-	"internal/noded":           {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
+	"internal/noded/config":    {"internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
+	"internal/noded":           {"internal/noded/config", "internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
 }
 
 // pure packages take now, seed and input and return values.
@@ -71,7 +72,7 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|cgroups|internal/gpu|internal/noded|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

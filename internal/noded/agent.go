@@ -13,6 +13,7 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/oci"
 )
 
@@ -31,7 +32,7 @@ type Options struct {
 // Agent is the node daemon as a value: Open acquires, Run works until its
 // context ends, Close lets go. Containers live on after all of them.
 type Agent struct {
-	cfg      Config
+	cfg      config.Config
 	log      *slog.Logger
 	version  string
 	instance string
@@ -86,7 +87,7 @@ type Agent struct {
 // Open takes hold of the state directory, finds out what an earlier daemon
 // left there, and removes what nobody needs. cfg has its defaults set and was
 // checked. An error names what to do.
-func Open(cfg Config, o Options) (*Agent, error) {
+func Open(cfg config.Config, o Options) (*Agent, error) {
 	a := &Agent{
 		cfg: cfg, log: o.Log, version: o.Version, devices: o.Devices,
 		storage: newStorage(&cfg), health: newHealth(&cfg),
@@ -245,7 +246,7 @@ func (a *Agent) houseLoop(ctx context.Context) {
 			a.log.Error("shrink image store", "error", err)
 		}
 		if len(done.Images) > 0 {
-			a.log.Info("image store shrunk", "images", len(done.Images), "freed", formatBytes(done.Freed), "kept", formatBytes(done.Kept))
+			a.log.Info("image store shrunk", "images", len(done.Images), "freed", config.FormatBytes(done.Freed), "kept", config.FormatBytes(done.Kept))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
 // ignoreFigures are the parts of an exit that differ from run to run.
@@ -66,7 +67,7 @@ func TestExits(t *testing.T) {
 // TestEnvironment: a job sees GPULab's thirteen variables, the one it named
 // for its project's gid, and its own cores and memory.
 func TestEnvironment(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.ClusterID, c.Cores = 7, 0 }).start()
+	s := newSite(t, func(c *config.Config) { c.ClusterID, c.Cores = 7, 0 }).start()
 	o := order("env", func(o *api.RunOrder) {
 		o.Spec.Request.Docker.Environment = map[string]string{"MINE": "1 2"}
 		o.Spec.Request.Docker.ProjectGIDVariable = "PGID"
@@ -134,8 +135,8 @@ func TestShortJobs(t *testing.T) {
 // TestOrderedAgain: a rank that ended and was let go of does not run a second
 // time when it is ordered again, not even by another daemon.
 func TestOrderedAgain(t *testing.T) {
-	s := newSite(t, func(c *Config) {
-		c.Storage = []StorageRoot{{Name: "/project", Path: t.TempDir()}}
+	s := newSite(t, func(c *config.Config) {
+		c.Storage = []config.StorageRoot{{Name: "/project", Path: t.TempDir()}}
 	}).start()
 	id := rankID(1)
 	o := order("echo run >> /p/count; exit 4", func(o *api.RunOrder) {

@@ -16,6 +16,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/noded/config"
 	"gbatch/internal/pki"
 )
 
@@ -24,7 +25,7 @@ import (
 // first is had by a join token, the next by the one before. On the controller's
 // own machine there is none: the socket says who calls.
 type badge struct {
-	cfg  *Config
+	cfg  *config.Config
 	key  crypto.Signer // nil: no badge is needed
 	file string
 	now  func() time.Time
@@ -39,7 +40,7 @@ type badge struct {
 const renewEvery = 10 * time.Minute
 
 // openBadge reads the badge in the state directory, or makes a key for one.
-func openBadge(c *Config) (*badge, error) {
+func openBadge(c *config.Config) (*badge, error) {
 	b := &badge{cfg: c, file: filepath.Join(c.StateDir, "node.crt"), now: time.Now}
 	if !strings.HasPrefix(c.Controller, "https:") {
 		return b, nil
@@ -165,6 +166,6 @@ func (b *badge) take(text []byte) error {
 }
 
 // dial makes the client of the controller; nothing is connected yet.
-func dial(c *Config, b *badge, version string) *client.Client {
+func dial(c *config.Config, b *badge, version string) *client.Client {
 	return &client.Client{Address: c.Controller, Certificate: b.shown, UserAgent: "gnoded/" + version}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/noded/config"
 	"gbatch/internal/pki"
 )
 
@@ -52,7 +53,7 @@ func TestBadge(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctl := &authority{ca: ca, token: "one"}
-	cfg := &Config{Name: "gpu1", Controller: "https://head:1#" + ca.Pin(), StateDir: t.TempDir(), JoinTokenFile: filepath.Join(t.TempDir(), "token")}
+	cfg := &config.Config{Name: "gpu1", Controller: "https://head:1#" + ca.Pin(), StateDir: t.TempDir(), JoinTokenFile: filepath.Join(t.TempDir(), "token")}
 	log := slog.New(slog.DiscardHandler)
 	var b *badge
 	restart := func() {

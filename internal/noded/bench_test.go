@@ -12,6 +12,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/oci"
 	"gbatch/oci/image"
 	"gbatch/oci/ref"
@@ -20,7 +21,7 @@ import (
 // BenchmarkTrue runs containers of `true`, as many at once as the node has
 // cores, from order to end as the controller hears of it.
 func BenchmarkTrue(b *testing.B) {
-	s := newSite(b, func(c *Config) { c.Cores = 4 }).start()
+	s := newSite(b, func(c *config.Config) { c.Cores = 4 }).start()
 	s.run(rankID(1), order("true"))
 	s.mu.Lock()
 	digest := s.status[rankID(1)].Image

@@ -12,6 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/oci"
 )
 
@@ -41,7 +42,7 @@ func (r *rank) bindStorage(context.Context) error {
 		r.mounts = append(r.mounts, oci.Mount{Source: place, Target: entry.ContainerPath, ReadOnly: entry.ReadOnly || src.readOnly})
 	}
 	if limit := int64(r.a.cfg.TmpfsMax); limit > 0 && tmpfs > limit {
-		return mountErrorf("tmpfs mounts of %s together are more than the %s that this node allows", formatBytes(tmpfs), formatBytes(limit))
+		return mountErrorf("tmpfs mounts of %s together are more than the %s that this node allows", config.FormatBytes(tmpfs), config.FormatBytes(limit))
 	}
 	return nil
 }

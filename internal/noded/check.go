@@ -14,6 +14,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/client"
+	"gbatch/internal/noded/config"
 	"gbatch/oci/netns"
 )
 
@@ -34,14 +35,14 @@ func broken(fix, format string, args ...any) []finding {
 
 // checks are what a machine needs to be a node, in the order in which one
 // would set it up.
-var checks = []func(ctx context.Context, c *Config) []finding{
+var checks = []func(ctx context.Context, c *config.Config) []finding{
 	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkDisk, checkRoots, checkNetwork, checkRegistries, checkController,
 }
 
 // Check writes to w what this machine lacks to be a node, one line for each
 // thing looked at; a failing line says what to do. It returns how many failed.
 // It changes nothing but directories that the daemon would make too.
-func Check(ctx context.Context, c Config, w io.Writer) int {
+func Check(ctx context.Context, c config.Config, w io.Writer) int {
 	failed := 0
 	for _, check := range checks {
 		for _, f := range check(ctx, &c) {
@@ -62,14 +63,14 @@ func Check(ctx context.Context, c Config, w io.Writer) int {
 	return failed
 }
 
-func checkRoot(context.Context, *Config) []finding {
+func checkRoot(context.Context, *config.Config) []finding {
 	if os.Geteuid() != 0 {
 		return broken("run it as root, as by: sudo gnoded check", "not root: containers cannot be made")
 	}
 	return fine("runs as root")
 }
 
-func checkCgroups(context.Context, *Config) []finding {
+func checkCgroups(context.Context, *config.Config) []finding {
 	h, err := cgroups.Detect()
 	if err != nil {
 		return broken("mount -t cgroup2 none /sys/fs/cgroup", "%v", err)
@@ -84,7 +85,7 @@ func checkCgroups(context.Context, *Config) []finding {
 	return list
 }
 
-func checkSeccomp(context.Context, *Config) []finding {
+func checkSeccomp(context.Context, *config.Config) []finding {
 	if !seccomp.Enabled {
 		return broken("build gnoded with: go build -tags seccomp (needs libseccomp-dev and a C compiler)", "this gnoded was built without seccomp: no container would start")
 	}
@@ -95,7 +96,7 @@ func checkSeccomp(context.Context, *Config) []finding {
 	return fine("seccomp filters")
 }
 
-func checkStateDir(_ context.Context, c *Config) []finding {
+func checkStateDir(_ context.Context, c *config.Config) []finding {
 	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {
 		return broken("mkdir -p "+c.StateDir, "state directory: %v", err)
 	}
@@ -124,7 +125,7 @@ var unfitFilesystems = map[int64]string{
 }
 
 // checkOverlay mounts a small overlay where containers will have theirs.
-func checkOverlay(_ context.Context, c *Config) []finding {
+func checkOverlay(_ context.Context, c *config.Config) []finding {
 	dir, err := os.MkdirTemp(c.StateDir, ".check-")
 	if err != nil {
 		return broken("see the state directory above", "overlay: %v", err)
@@ -146,7 +147,7 @@ func checkOverlay(_ context.Context, c *Config) []finding {
 	return fine("overlay file systems")
 }
 
-func checkDisk(_ context.Context, c *Config) []finding {
+func checkDisk(_ context.Context, c *config.Config) []finding {
 	for _, dir := range []string{c.StateDir, c.Images.Dir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return broken("mkdir -p "+dir, "%v", err)
@@ -158,7 +159,7 @@ func checkDisk(_ context.Context, c *Config) []finding {
 	return fine("free disk space")
 }
 
-func checkRoots(_ context.Context, c *Config) []finding {
+func checkRoots(_ context.Context, c *config.Config) []finding {
 	var list []finding
 	for _, r := range c.Storage {
 		base, _, templated := strings.Cut(r.Path, "{")
@@ -180,12 +181,12 @@ func checkRoots(_ context.Context, c *Config) []finding {
 }
 
 // checkNetwork tries what jobs' own networks need, beside the machine's.
-func checkNetwork(_ context.Context, c *Config) []finding {
-	if c.Network.Mode == networkHost {
+func checkNetwork(_ context.Context, c *config.Config) []finding {
+	if c.Network.Mode == config.NetworkHost {
 		return fine("jobs use the node's network")
 	}
 	if err := netns.Probe(); err != nil {
-		f := finding{what: err.Error(), fix: "see the error, or set network.mode to host: then ports of jobs cannot be mapped", fatal: c.Network.Mode == networkBridge}
+		f := finding{what: err.Error(), fix: "see the error, or set network.mode to host: then ports of jobs cannot be mapped", fatal: c.Network.Mode == config.NetworkBridge}
 		return []finding{f}
 	}
 	list := fine("jobs can have networks of their own")
@@ -206,7 +207,7 @@ const checkTimeout = 10 * time.Second
 // date is told in whole seconds.
 const maxSkew = 3 * time.Second
 
-func checkController(ctx context.Context, c *Config) []finding {
+func checkController(ctx context.Context, c *config.Config) []finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	b, err := openBadge(c)

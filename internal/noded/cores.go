@@ -7,6 +7,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
 // grant is the processors of one rank and the NUMA nodes of its memory. With
@@ -40,7 +41,7 @@ type coreMap struct {
 	held map[job.RankID]cgroups.CPUSet
 }
 
-func newCoreMap(c *Config) (*coreMap, error) {
+func newCoreMap(c *config.Config) (*coreMap, error) {
 	t, err := cgroups.ReadTopology(os.DirFS("/sys"))
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
 // daemonEnv makes the test binary play a daemon that can be killed; its value
@@ -27,7 +28,7 @@ import (
 const daemonEnv = "GBATCH_TEST_NODED"
 
 func daemonMain() {
-	var cfg Config
+	var cfg config.Config
 	if err := json.Unmarshal([]byte(os.Getenv(daemonEnv)), &cfg); err != nil {
 		panic(err)
 	}
@@ -135,9 +136,9 @@ func killing(t *testing.T, more func(*site, *rand.Rand), good func(n int, e *api
 	seed, rounds := killPlan(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	witness := t.TempDir()
-	s := newSite(t, func(c *Config) {
+	s := newSite(t, func(c *config.Config) {
 		c.Cores = 64
-		c.Storage = []StorageRoot{{Name: "/witness", Path: witness}}
+		c.Storage = []config.StorageRoot{{Name: "/witness", Path: witness}}
 	})
 	next := 1
 	for round := range rounds {

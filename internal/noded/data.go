@@ -1,8 +1,10 @@
 package noded
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path"
@@ -14,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/internal/transfer"
 )
 
@@ -21,7 +24,7 @@ import (
 // outlives a restart of the daemon so that nothing is fetched twice, and the
 // cache.
 type data struct {
-	cfg    *DataConfig
+	cfg    *config.Data
 	dir    string // of the ranks' directories
 	free   int64  // what must stay free
 	client *transfer.Client
@@ -33,9 +36,9 @@ type data struct {
 
 // openData opens the directory. What was there before the machine's start may
 // be cut off, and belongs to ranks that are gone.
-func openData(c *Config, boot string) (*data, error) {
+func openData(c *config.Config, boot string) (*data, error) {
 	d := &data{cfg: &c.Data, dir: filepath.Join(c.Data.Dir, "ranks"), free: int64(c.MinFree)}
-	client, err := c.Data.client()
+	client, err := newClient(&c.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +63,32 @@ func openData(c *Config, boot string) (*data, error) {
 	return d, err
 }
 
+// client is what transfers for jobs.
+func newClient(c *config.Data) (*transfer.Client, error) {
+	g := transfer.Guard{Hosts: c.Hosts, PlainHTTP: c.PlainHTTP}
+	if u, err := url.Parse(c.Endpoint); err == nil && u.Host != "" {
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
+		}
+		g.Hosts = append(g.Hosts[:len(g.Hosts):len(g.Hosts)], net.JoinHostPort(u.Hostname(), port)) // and no other service there
+	}
+	t := transfer.New(g)
+	t.Parallel, t.Stall = c.Parallel, time.Duration(c.Stall)
+	if c.CAFile == "" {
+		return t, nil
+	}
+	pem, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read data.caFile: %w", err)
+	}
+	t.Roots = x509.NewCertPool()
+	if !t.Roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("read data.caFile %s: it holds no PEM certificate", c.CAFile)
+	}
+	return t, nil
+}
+
 func (d *data) rankDir(id job.RankID) string { return filepath.Join(d.dir, id.String()) }
 
 // drop forgets the inputs of a rank that has ended.
@@ -82,7 +111,7 @@ func (d *data) promise(bytes int64) (done func(), err error) {
 		return nil, fmt.Errorf("look for free space: %w", err)
 	}
 	if left < max(bytes, 0) {
-		return nil, transfer.At(transfer.Local, "", fmt.Sprintf("needs %s, and the node has %s free", formatBytes(bytes), formatBytes(max(left, 0))))
+		return nil, transfer.At(transfer.Local, "", fmt.Sprintf("needs %s, and the node has %s free", config.FormatBytes(bytes), config.FormatBytes(max(left, 0))))
 	}
 	d.promised += max(bytes, 0)
 	return func() {
@@ -123,7 +152,7 @@ func (a *Agent) sweepData() {
 		a.log.Error("remove old inputs", "error", err)
 	}
 	if freed > 0 {
-		a.log.Info("cache of inputs shrunk", "freed", formatBytes(freed))
+		a.log.Info("cache of inputs shrunk", "freed", config.FormatBytes(freed))
 	}
 }
 

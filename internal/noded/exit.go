@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/oci"
 	"gbatch/oci/image"
 )
@@ -50,7 +51,7 @@ func reasonOf(e oci.Exit, stop *stopRecord, l limits) (job.Reason, string) {
 	case stop != nil:
 		return stop.Reason, stop.Text
 	case e.OOMKilled && e.Failure == nil:
-		return job.OOM, fmt.Sprintf("out of memory: killed at %s of %s", formatBytes(min(int64(e.PeakBytes), l.mem)), formatBytes(l.mem))
+		return job.OOM, fmt.Sprintf("out of memory: killed at %s of %s", config.FormatBytes(min(int64(e.PeakBytes), l.mem)), config.FormatBytes(l.mem))
 	case e.Failure != nil:
 		return failureReason(e.Failure), e.Failure.Message
 	case e.Signal != 0:

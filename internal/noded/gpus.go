@@ -2,10 +2,8 @@ package noded
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -13,6 +11,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/gpu"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
 // nvidia is what the driver, or a simulation, says of the node's GPUs.
@@ -24,7 +23,7 @@ var _ Devices = nvidia{}
 // unfit and says so, but what runs here must still be looked after: it is no
 // error.
 func (a *Agent) openDevices() Devices {
-	c, err := a.cfg.gpuConfig()
+	c, err := a.cfg.GPUSettings()
 	if err != nil {
 		panic(err) // the configuration was checked
 	}
@@ -42,23 +41,6 @@ func (a *Agent) openDevices() Devices {
 		a.log.Info("GPUs found", "count", len(inv.GPUs), "model", inv.GPUs[0].Model, "driver", inv.Driver, "simulated", inv.Simulated)
 	}
 	return nvidia{node}
-}
-
-// gpuConfig reads the gpu part of the configuration; each line of the
-// error begins with the key that is wrong.
-func (c *Config) gpuConfig() (gpu.Config, error) {
-	sim, err := gpu.ParseSimulation(c.GPU.Simulate)
-	if err != nil {
-		err = fmt.Errorf("simulate: %w", err)
-	}
-	g := gpu.Config{
-		Simulate: sim, NodeName: c.Name,
-		Injector: gpu.InjectorConfig{
-			Mode: gpu.Mode(c.GPU.Mode), Hook: c.GPU.Hook, Devices: c.GPU.Devices,
-			HookDir: filepath.Join(c.StateDir, "hook"),
-		},
-	}
-	return g, errors.Join(err, g.Validate())
 }
 
 func (d nvidia) Inventory() DeviceInventory {
@@ -162,8 +144,8 @@ func (r *rank) blameGPU(out *api.Exit) {
 const blameWait = 2 * time.Second
 
 // checkGPUs is the preflight's view.
-func checkGPUs(_ context.Context, c *Config) []finding {
-	cfg, err := c.gpuConfig()
+func checkGPUs(_ context.Context, c *config.Config) []finding {
+	cfg, err := c.GPUSettings()
 	if err != nil {
 		return broken("correct the configuration", "gpu.%v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/gpu"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
 // withGPUs grants whole GPUs.
@@ -36,7 +37,7 @@ func (s *site) offered() api.Inventory {
 
 // Jobs on a simulated node are told of their GPUs and get none.
 func TestSimulatedGPUs(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.GPU.Simulate = "h100:3,a100:1" }).start()
+	s := newSite(t, func(c *config.Config) { c.GPU.Simulate = "h100:3,a100:1" }).start()
 	inv := s.offered()
 	gpus := inv.GPUs
 	if len(gpus) != 4 || !inv.Simulated || inv.CUDA != 1204 || inv.Driver == "" {
@@ -57,7 +58,7 @@ func TestSimulatedGPUs(t *testing.T) {
 
 // A restart offers the same GPUs.
 func TestSimulatedGPUsStay(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.GPU.Simulate = "h100:1" }).start()
+	s := newSite(t, func(c *config.Config) { c.GPU.Simulate = "h100:1" }).start()
 	before := s.offered().GPUs[0].UUID
 	s.halt()
 	s.mu.Lock()

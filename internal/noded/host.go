@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/internal/noded/config"
 )
 
 // hostIdentity is what the machine calls itself.
@@ -23,7 +24,7 @@ type hostIdentity struct {
 	base    string // cgroup that ours are made in
 }
 
-func lookupHost(cfg *Config) (hostIdentity, error) {
+func lookupHost(cfg *config.Config) (hostIdentity, error) {
 	var u unix.Utsname
 	name := "localhost"
 	if unix.Uname(&u) == nil {
@@ -58,7 +59,7 @@ func fullName(name string) string {
 // ownAddress is the address that other nodes can be expected to reach: the one
 // configured, or the one from which this machine reaches the controller, or for
 // one on this machine any other place. Empty: there is no way out.
-func ownAddress(cfg *Config) string {
+func ownAddress(cfg *config.Config) string {
 	if cfg.Address != "" {
 		return cfg.Address
 	}

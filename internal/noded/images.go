@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/oci/image"
 )
 
@@ -24,7 +25,7 @@ type imageUse struct {
 	used map[job.RankID]string // digest
 }
 
-func openImages(c *Config, pulled func(time.Duration, error)) (*imageUse, error) {
+func openImages(c *config.Config, pulled func(time.Duration, error)) (*imageUse, error) {
 	store, err := image.Open(image.Config{
 		Dir:             c.Images.Dir,
 		Insecure:        c.Images.Insecure,

@@ -14,6 +14,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/internal/transfer"
 	"gbatch/oci"
 )
@@ -140,7 +141,7 @@ func (in *inputs) reserve(uri string, list []transfer.Object) (most int64, err e
 	}
 	if total > in.left {
 		return 0, transfer.At(transfer.TooLarge, uri, fmt.Sprintf("has %s; with the job's other inputs that is more than %s, this site's limit",
-			formatBytes(total), in.r.a.data.cfg.MaxInput))
+			config.FormatBytes(total), in.r.a.data.cfg.MaxInput))
 	}
 	in.left -= total
 	return max(total, 1), nil
@@ -225,9 +226,9 @@ func (s *showing) tell() {
 	text := fmt.Sprintf("%s %d of %d", s.what, min(s.here+1, s.all), s.all)
 	switch {
 	case total > 0:
-		text += fmt.Sprintf(": %s of %s", formatBytes(done), formatBytes(total))
+		text += fmt.Sprintf(": %s of %s", config.FormatBytes(done), config.FormatBytes(total))
 	case done > 0:
-		text += ": " + formatBytes(done)
+		text += ": " + config.FormatBytes(done)
 	}
 	s.mu.Unlock()
 	s.r.change(newsPull, func(st *api.RankStatus) { st.Progress = text })

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/api"
+	"gbatch/internal/noded/config"
 )
 
 // inventory is what the node has to give, and its hash. It is made anew for
@@ -21,7 +22,7 @@ func (a *Agent) inventory() (*api.Inventory, string) {
 		Cluster:   a.cfg.ClusterID,
 		Version:   a.version,
 		CPUs:      a.cores.offered,
-		MemBytes:  max(0, totalMemory()-int64(a.cfg.Reserve.Memory)),
+		MemBytes:  max(0, config.TotalMemory()-int64(a.cfg.Reserve.Memory)),
 		GPUs:      d.GPUs,
 		DiskBytes: diskSize(a.cfg.StateDir),
 		CUDA:      d.CUDA,

@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/noded/config"
 )
 
 // joinTimeout bounds the exchange with the controller.
@@ -16,7 +17,7 @@ const joinTimeout = 15 * time.Second
 // Joined says whether this machine has a key that the configuration's
 // controller has signed, so that it needs no token. Beside the controller's
 // socket it never does.
-func Joined(c Config) (bool, error) {
+func Joined(c config.Config) (bool, error) {
 	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {
 		return false, err
 	}
@@ -41,7 +42,7 @@ func Joined(c Config) (bool, error) {
 // Join makes this machine a node of its controller by the token in
 // JoinTokenFile: it gets a key and a certificate in its state directory, and the
 // token is not needed any more.
-func Join(ctx context.Context, c Config) error {
+func Join(ctx context.Context, c config.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {

@@ -20,6 +20,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
 )
@@ -160,7 +161,7 @@ var (
 // site is a controller with one node.
 type site struct {
 	*fakeController
-	cfg  Config
+	cfg  config.Config
 	halt context.CancelFunc // stops the daemon, not its containers
 	done chan struct{}
 	a    *Agent
@@ -170,12 +171,12 @@ type site struct {
 }
 
 // newSite makes the controller and the node's configuration; start runs it.
-func newSite(t testing.TB, change func(*Config)) *site {
+func newSite(t testing.TB, change func(*config.Config)) *site {
 	needContainers(t)
 	s := &site{fakeController: newFake(t)}
 	name := fmt.Sprintf("%s%d", testPrefix, nodes.Add(1))
 	dir := filepath.Join(t.TempDir(), name)
-	s.cfg = Config{Name: name, Controller: s.srv.URL, StateDir: dir, Cores: 8, MinFree: 1, Launches: 2}
+	s.cfg = config.Config{Name: name, Controller: s.srv.URL, StateDir: dir, Cores: 8, MinFree: 1, Launches: 2}
 	s.cfg.Network.Mode = testNetwork()
 	if change != nil {
 		change(&s.cfg)

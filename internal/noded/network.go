@@ -14,6 +14,7 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/oci"
 	"gbatch/oci/netns"
 )
@@ -22,7 +23,7 @@ import (
 type network struct {
 	own      *netns.Network // nil: jobs cannot have one of their own
 	why      string         // so
-	settings networkSettings
+	settings config.NetworkSettings
 	noHost   bool
 	swept    bool // it is known which ranks have one
 }
@@ -31,20 +32,20 @@ type network struct {
 // and can.
 func (a *Agent) openNetwork() error {
 	n := &network{noHost: !*a.cfg.Network.AllowHost}
-	n.settings = a.cfg.networkSettings(func(string, string, ...any) {}) // checked before
+	n.settings = a.cfg.NetworkSettings(func(string, string, ...any) {}) // checked before
 	a.network = n
-	if a.cfg.Network.Mode == networkHost {
+	if a.cfg.Network.Mode == config.NetworkHost {
 		n.why = "this node is configured so"
 		return nil
 	}
 	err := n.usable(&a.cfg)
 	if err == nil {
-		n.own, err = netns.Open(n.settings.netns)
+		n.own, err = netns.Open(n.settings.Netns)
 	}
 	switch {
 	case err == nil:
 		return nil
-	case a.cfg.Network.Mode == networkBridge || n.noHost:
+	case a.cfg.Network.Mode == config.NetworkBridge || n.noHost:
 		return fmt.Errorf("give jobs networks of their own: %w", err)
 	}
 	n.why = "gnoded check on this node says why"
@@ -53,7 +54,7 @@ func (a *Agent) openNetwork() error {
 }
 
 // usable says what keeps jobs from having networks of their own.
-func (n *network) usable(c *Config) error {
+func (n *network) usable(c *config.Config) error {
 	if err := netns.Probe(); err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (n *network) usable(c *Config) error {
 	}
 	// Whether its owner has made an exception for us cannot be told from here;
 	// mode bridge says that he has.
-	if c.Network.Mode == networkAuto && len(chains) > 0 {
+	if c.Network.Mode == config.NetworkAuto && len(chains) > 0 {
 		return fmt.Errorf("the firewall drops what is forwarded, in %s", strings.Join(chains, ", "))
 	}
 	return nil
@@ -166,13 +167,13 @@ func (r *rank) takePorts(want []job.PortMapping) ([]job.PortMapping, error) {
 	ports := slices.Clone(want)
 	for i := range ports {
 		m := &ports[i]
-		ip := r.a.network.settings.hostIP
+		ip := r.a.network.settings.HostIP
 		if m.HostIP != "" {
 			ip = netip.MustParseAddr(m.HostIP) // checked when the document was read
 		} else if ip.IsValid() {
 			m.HostIP = ip.String()
 		}
-		l, err := netns.Listen(ip, uint16(m.HostPort), r.a.network.settings.ports)
+		l, err := netns.Listen(ip, uint16(m.HostPort), r.a.network.settings.Ports)
 		if err != nil {
 			return nil, r.a.portProblem(err)
 		}

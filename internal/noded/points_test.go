@@ -14,6 +14,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/oci/netns"
 )
 
@@ -52,7 +53,7 @@ func TestKilledBetweenSteps(t *testing.T) {
 
 func killOnceAt(t *testing.T, n int, point string) {
 	witness := t.TempDir()
-	s := newSite(t, func(c *Config) { c.Storage = []StorageRoot{{Name: "/witness", Path: witness}} })
+	s := newSite(t, func(c *config.Config) { c.Storage = []config.StorageRoot{{Name: "/witness", Path: witness}} })
 	s.killAt = point
 	p := s.spawn(0)
 	id := rankID(n)

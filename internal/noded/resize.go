@@ -7,6 +7,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
 // setResize takes in what the controller wants the rank to have. Called with
@@ -32,10 +33,10 @@ func (w *watch) resize() {
 	}
 	answer := job.Resized{Seq: q.Seq}
 	if err := r.regrant(q); err != nil {
-		r.log.Warn("rank not resized", "cpus", q.CPUs, "mem", formatBytes(q.MemBytes), "error", err)
+		r.log.Warn("rank not resized", "cpus", q.CPUs, "mem", config.FormatBytes(q.MemBytes), "error", err)
 		answer.Error = err.Error()
 	} else {
-		r.log.Info("rank resized", "cpus", q.CPUs, "mem", formatBytes(q.MemBytes), "cores", r.cores.CPUs.String())
+		r.log.Info("rank resized", "cpus", q.CPUs, "mem", config.FormatBytes(q.MemBytes), "cores", r.cores.CPUs.String())
 	}
 	r.change(newsNow, func(s *api.RankStatus) {
 		s.Cores = r.cores.CPUs.String()

@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
 // resize orders other CPU and memory, as the controller does until it is answered.
@@ -68,7 +69,7 @@ func (s *site) limitsOf(name string) (cores string, mem int64) {
 // over restarts of the daemon, frees for others what it has left, and is
 // refused what would kill it, after which all is as it was.
 func TestResize(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Reserve.Cores, c.Cores = 0, 0 }).start()
+	s := newSite(t, func(c *config.Config) { c.Reserve.Cores, c.Cores = 0, 0 }).start()
 	if s.a.cores.offered < 2 {
 		t.Skip("SKIPPED, needs two cores")
 	}

@@ -7,12 +7,13 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/gpu"
+	"gbatch/internal/noded/config"
 )
 
 // Each sync says what the GPUs are doing; what the driver does not tell is
 // absent, not zero.
 func TestSamples(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.GPU.Simulate = "h100:2" }).start()
+	s := newSite(t, func(c *config.Config) { c.GPU.Simulate = "h100:2" }).start()
 	gpus := s.offered().GPUs
 	s.await("samples", func() bool { return len(s.last.Samples) == 2 })
 	s.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/noded/config"
 	"gbatch/oci"
 	"gbatch/oci/image"
 	"gbatch/oci/ref"
@@ -108,7 +109,7 @@ func (r *rank) pullProgress(p image.Progress) {
 	case p.Phase == image.PhaseUnpack:
 		text = fmt.Sprintf("unpacking, %d of %d layers", p.LayersDone, p.Layers)
 	case p.Total > 0:
-		text = fmt.Sprintf("pulling %s of %s", formatBytes(p.Bytes), formatBytes(p.Total))
+		text = fmt.Sprintf("pulling %s of %s", config.FormatBytes(p.Bytes), config.FormatBytes(p.Total))
 	}
 	within := newsPull
 	r.a.mu.Lock()

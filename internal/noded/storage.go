@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
 // mountError is a storage request that cannot be met. Its text is a sentence
@@ -34,13 +35,13 @@ type tenant struct {
 // storage resolves what jobs write in their storage entries to places on this
 // machine.
 type storage struct {
-	roots  []StorageRoot // longest name first
-	sshDir string        // template; empty: no .ssh here
+	roots  []config.StorageRoot // longest name first
+	sshDir string               // template; empty: no .ssh here
 }
 
-func newStorage(c *Config) *storage {
+func newStorage(c *config.Config) *storage {
 	s := &storage{roots: slices.Clone(c.Storage), sshDir: c.SSHDir}
-	slices.SortStableFunc(s.roots, func(a, b StorageRoot) int { return len(b.Name) - len(a.Name) })
+	slices.SortStableFunc(s.roots, func(a, b config.StorageRoot) int { return len(b.Name) - len(a.Name) })
 	return s
 }
 
@@ -115,10 +116,10 @@ func (s *storage) openSSH(who tenant) (source, error) {
 }
 
 // find splits a hostPath into its root and the rest below it.
-func (s *storage) find(hostPath string) (StorageRoot, string, error) {
+func (s *storage) find(hostPath string) (config.StorageRoot, string, error) {
 	for part := range strings.SplitSeq(hostPath, "/") {
 		if part == ".." {
-			return StorageRoot{}, "", mountErrorf("storage %q must not contain \"..\"", hostPath)
+			return config.StorageRoot{}, "", mountErrorf("storage %q must not contain \"..\"", hostPath)
 		}
 	}
 	clean := path.Clean("/" + hostPath)
@@ -130,7 +131,7 @@ func (s *storage) find(hostPath string) (StorageRoot, string, error) {
 			return r, rest, nil
 		}
 	}
-	return StorageRoot{}, "", mountErrorf("storage %q is not offered by this node; its storage is: %s", hostPath, s.known())
+	return config.StorageRoot{}, "", mountErrorf("storage %q is not offered by this node; its storage is: %s", hostPath, s.known())
 }
 
 // known lists what a job may write, for error texts.
@@ -161,7 +162,7 @@ func expand(template string, who tenant) (string, error) {
 	return filepath.Clean(template), nil
 }
 
-func explainOpen(hostPath string, root StorageRoot, err error) error {
+func explainOpen(hostPath string, root config.StorageRoot, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT) && root.Create:
 		return mountErrorf("storage %q does not exist on this node: a link in it points to nothing", hostPath)

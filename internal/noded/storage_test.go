@@ -12,6 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
 // withStorage is a site whose storage lies in a directory of the test.
@@ -22,8 +23,8 @@ func withStorage(t *testing.T) (*site, string) {
 			t.Fatal(err)
 		}
 	}
-	s := newSite(t, func(c *Config) {
-		c.Storage = []StorageRoot{
+	s := newSite(t, func(c *config.Config) {
+		c.Storage = []config.StorageRoot{
 			{Name: "/project", Path: top + "/project/{project}", Create: true},
 			{Name: "/project_fixed", Path: top + "/fixed"},
 		}
@@ -151,7 +152,7 @@ func TestEscapes(t *testing.T) {
 }
 
 func TestHostileNames(t *testing.T) {
-	st := newStorage(&Config{Storage: []StorageRoot{{Name: "/p", Path: "/srv/{project}/{user}", Create: true}}})
+	st := newStorage(&config.Config{Storage: []config.StorageRoot{{Name: "/p", Path: "/srv/{project}/{user}", Create: true}}})
 	for _, who := range []tenant{{User: "a", Project: ".."}, {User: "a/b", Project: "p"}, {User: "", Project: "p"}} {
 		if _, err := st.open(job.Storage{HostPath: "/p"}, who); err == nil || !strings.Contains(err.Error(), "cannot name a storage directory") {
 			t.Errorf("%+v: %v", who, err)

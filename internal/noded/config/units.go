@@ -1,4 +1,4 @@
-package noded
+package config
 
 import (
 	"fmt"
@@ -27,11 +27,11 @@ func (s *Size) UnmarshalYAML(n ast.Node) error {
 // MarshalYAML is the inverse.
 func (s Size) MarshalYAML() ([]byte, error) { return []byte(s.String()), nil }
 
-func (s Size) String() string { return formatBytes(int64(s)) }
+func (s Size) String() string { return FormatBytes(int64(s)) }
 
-// formatBytes writes an amount as people do: in the largest unit that needs
+// FormatBytes writes an amount as people do: in the largest unit that needs
 // few digits, as "8 GiB" and "1.5 GiB".
-func formatBytes(n int64) string {
+func FormatBytes(n int64) string {
 	if n < 0 {
 		return strconv.FormatInt(n, 10) + " B"
 	}
