@@ -38,7 +38,8 @@ var below = map[string][]string{
 	"oci/image":                {"oci/ref"},
 	"oci/image/imagetest":      {"oci/ref"},
 	"oci/netns":                {},
-	"oci":                      {"cgroups", "oci/image", "oci/netns", "oci/ref"},
+	"oci/atomicfile":           {},
+	"oci":                      {"oci/atomicfile", "cgroups", "oci/image", "oci/netns", "oci/ref"},
 	"oci/shim":                 {"oci"},
 	"internal/job":             {"oci/ref"},
 	"internal/job/importer":    {"internal/job", "oci/ref"},
@@ -62,7 +63,7 @@ var below = map[string][]string{
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
 	"internal/noded/config":    {"internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
-	"internal/noded":           {"internal/noded/config", "internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
+	"internal/noded":           {"internal/noded/config", "internal/transfer", "oci", "oci/atomicfile", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
 }
 
 // pure packages take now, seed and input and return values.

@@ -18,6 +18,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/pki"
+	"gbatch/oci/atomicfile"
 )
 
 // badge is how the node shows the controller that it is itself: a key that never
@@ -158,7 +159,7 @@ func (b *badge) take(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("the controller's certificate for this node: %w", err)
 	}
-	if err := writeFile(b.file, text, true); err != nil {
+	if err := atomicfile.WriteDurable(b.file, text); err != nil {
 		return fmt.Errorf("keep the node's certificate: %w", err)
 	}
 	b.cert.Store(pair)

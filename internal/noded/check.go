@@ -15,6 +15,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/client"
 	"gbatch/internal/noded/config"
+	"gbatch/oci/atomicfile"
 	"gbatch/oci/netns"
 )
 
@@ -101,7 +102,7 @@ func checkStateDir(_ context.Context, c *config.Config) []finding {
 		return broken("mkdir -p "+c.StateDir, "state directory: %v", err)
 	}
 	probe := filepath.Join(c.StateDir, ".check")
-	if err := writeFile(probe, []byte("x"), true); err != nil {
+	if err := atomicfile.WriteDurable(probe, []byte("x")); err != nil {
 		return broken("see that the file system is mounted read-write and has space: df -h "+c.StateDir, "state directory %s cannot be written: %v", c.StateDir, err)
 	}
 	_ = os.Remove(probe)

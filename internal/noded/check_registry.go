@@ -2,11 +2,12 @@ package noded
 
 import (
 	"context"
-	"gbatch/internal/noded/config"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"gbatch/internal/noded/config"
 )
 
 // registryTimeout bounds the question to one registry.

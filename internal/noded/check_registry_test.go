@@ -1,11 +1,12 @@
 package noded
 
 import (
-	"gbatch/internal/noded/config"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"gbatch/internal/noded/config"
 )
 
 func TestCheckRegistries(t *testing.T) {

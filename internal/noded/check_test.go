@@ -2,9 +2,10 @@ package noded
 
 import (
 	"context"
-	"gbatch/internal/noded/config"
 	"strings"
 	"testing"
+
+	"gbatch/internal/noded/config"
 )
 
 // TestCheck: a machine on which the other tests run has what it takes, and

@@ -18,6 +18,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/transfer"
+	"gbatch/oci/atomicfile"
 )
 
 // data is what the node has of jobs' inputs: a directory for each rank, which
@@ -55,7 +56,7 @@ func openData(c *config.Config, boot string) (*data, error) {
 		return nil, fmt.Errorf("make the directory of inputs: %w", err)
 	}
 	if fresh { // else nothing is written: a full disk must not keep the daemon from what runs
-		if err := writeFile(mark, []byte(boot), false); err != nil {
+		if err := atomicfile.Write(mark, []byte(boot)); err != nil {
 			return nil, fmt.Errorf("make the directory of inputs: %w", err)
 		}
 	}

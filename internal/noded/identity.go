@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/atomicfile"
 )
 
 // lockRun is where the daemons of a machine say which node names they serve.
@@ -68,7 +70,7 @@ func loadInstance(dir string) (string, error) {
 		return "", fmt.Errorf("read instance id: %w", err)
 	}
 	id := uuid.NewString()
-	if err := writeFile(path, []byte(id+"\n"), true); err != nil {
+	if err := atomicfile.WriteDurable(path, []byte(id+"\n")); err != nil {
 		return "", fmt.Errorf("make instance id: %w", err)
 	}
 	return id, nil
@@ -80,37 +82,4 @@ func bootID() (string, error) {
 		return "", fmt.Errorf("read boot id: %w", err)
 	}
 	return strings.TrimSpace(string(b)), nil
-}
-
-// writeFile makes a file appear whole or not at all; durable, only once it
-// would survive a power cut too.
-func writeFile(path string, data []byte, durable bool) error {
-	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil && durable {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(tmp))
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return err
-	}
-	if !durable {
-		return nil
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gbatch/internal/api"
+	"gbatch/oci/atomicfile"
 )
 
 // setSignals takes in the signals that the rank's program shall be sent. Called
@@ -53,7 +54,7 @@ func (w *watch) signals() {
 const signalled = "signalled"
 
 func markSignalled(dir string, seq uint32) error {
-	return writeFile(filepath.Join(dir, signalled), strconv.AppendUint(nil, uint64(seq), 10), false)
+	return atomicfile.Write(filepath.Join(dir, signalled), strconv.AppendUint(nil, uint64(seq), 10))
 }
 
 // lastSignalled reads what markSignalled wrote; 0 if nothing.

@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/oci/atomicfile"
 )
 
 // measureEvery is how often a rank's use is looked at, as often as the GPUs
@@ -95,7 +96,7 @@ func (m *meter) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(meterFile(dir), b, false)
+	return atomicfile.Write(meterFile(dir), b)
 }
 
 // measure looks at what the rank uses. The last look, when it has ended, saves
