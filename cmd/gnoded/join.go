@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/noded"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/identity"
 )
 
 type joinCmd struct {
@@ -117,7 +118,7 @@ func (j *joinCmd) write(c *commands) error {
 
 // join gets the node its certificate, unless it has one.
 func (j *joinCmd) join(cfg config.Config) error {
-	joined, err := noded.Joined(cfg)
+	joined, err := identity.Joined(cfg, noded.Version)
 	if joined || err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (j *joinCmd) join(cfg config.Config) error {
 	if j.TokenFile == "-" {
 		defer os.Remove(cfg.JoinTokenFile)
 	}
-	return noded.Join(context.Background(), cfg)
+	return identity.Join(context.Background(), cfg, noded.Version)
 }
 
 // token is a file with the token.

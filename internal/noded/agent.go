@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path"
 	"path/filepath"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/identity"
 	"gbatch/oci"
 )
 
@@ -37,19 +37,19 @@ type Agent struct {
 	version  string
 	instance string
 	boot     string
-	host     hostIdentity
+	host     identity.Host
 
-	locks   []*lock
-	ctl     controller
-	badge   *badge
-	images  *imageUse
-	data    *data
-	storage *storage
-	cores   *coreMap
-	devices Devices
-	network *network
-	contact *contact
-	health  *health
+	locks      []*identity.Lock
+	ctl        controller
+	credential *identity.Credential
+	images     *imageUse
+	data       *data
+	storage    *storage
+	cores      *coreMap
+	devices    Devices
+	network    *network
+	contact    *contact
+	health     *health
 
 	prepulls *prepulls
 	slots    chan struct{} // one for each container that may be starting
@@ -113,14 +113,14 @@ func (a *Agent) open(o Options) error {
 		return err
 	}
 	var err error
-	if a.badge, err = openBadge(&a.cfg); err != nil {
+	if a.credential, err = identity.OpenCredential(&a.cfg); err != nil {
 		return err
 	}
-	a.ctl = dial(&a.cfg, a.badge, o.Version)
-	if a.boot, err = bootID(); err != nil {
+	a.ctl = identity.Dial(&a.cfg, a.credential, o.Version)
+	if a.boot, err = identity.BootID(); err != nil {
 		return err
 	}
-	if a.host, err = lookupHost(&a.cfg); err != nil {
+	if a.host, err = identity.LookupHost(&a.cfg); err != nil {
 		return err
 	}
 	if a.cores, err = newCoreMap(&a.cfg); err != nil {
@@ -151,23 +151,23 @@ func (a *Agent) open(o Options) error {
 // the directory, one for the node's name on this machine, by which everything
 // on the host is found.
 func (a *Agent) openState() error {
-	for _, dir := range []string{a.cfg.StateDir, a.dirRanks(), lockRun} {
+	for _, dir := range []string{a.cfg.StateDir, a.dirRanks(), identity.LockRun} {
 		if err := os.MkdirAll(dir, 0o711); err != nil {
 			return fmt.Errorf("make state directory: %w", err)
 		}
 	}
 	for _, l := range []struct{ path, what string }{
 		{filepath.Join(a.cfg.StateDir, "lock"), "state directory " + a.cfg.StateDir},
-		{filepath.Join(lockRun, a.cfg.Name), "node name " + a.cfg.Name},
+		{filepath.Join(identity.LockRun, a.cfg.Name), "node name " + a.cfg.Name},
 	} {
-		held, err := takeLock(l.path, l.what)
+		held, err := identity.TakeLock(l.path, l.what)
 		if err != nil {
 			return err
 		}
 		a.locks = append(a.locks, held)
 	}
 	var err error
-	a.instance, err = loadInstance(a.cfg.StateDir)
+	a.instance, err = identity.LoadInstance(a.cfg.StateDir)
 	return err
 }
 
@@ -217,7 +217,7 @@ func (a *Agent) Close() error {
 		err = errors.Join(err, a.devices.Close())
 	}
 	if len(a.locks) == 2 { // else another daemon may be using them
-		a.removeGroups()
+		a.host.RemoveGroups()
 		err = errors.Join(err, a.jobMap.clear())
 	}
 	err = errors.Join(err, a.closeNetwork())
@@ -255,12 +255,6 @@ func (a *Agent) houseLoop(ctx context.Context) {
 const houseEvery = 5 * time.Minute
 
 func (a *Agent) dirRanks() string { return filepath.Join(a.cfg.StateDir, "ranks") }
-
-// cgroupPrefix holds every cgroup of this node; its name keeps several daemons
-// of one machine apart.
-func (a *Agent) cgroupPrefix() string { return path.Join(a.host.base, "gbatch", a.cfg.Name) }
-
-func (a *Agent) cgroupPath(id job.RankID) string { return a.cgroupPrefix() + "/" + id.String() }
 
 // containerID is unique on the machine.
 func (a *Agent) containerID(id job.RankID) string { return a.cfg.Name + "." + id.String() }

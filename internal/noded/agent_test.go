@@ -83,7 +83,7 @@ func TestEnvironment(t *testing.T) {
 	want := map[string]string{
 		"GPULAB_CLUSTER_ID": "7", "GPULAB_CPUS_RESERVED": s.phase(id, api.PhaseEnded).Cores, "GPULAB_GPUS_RESERVED": "",
 		"GPULAB_JOB_ID": o.UUID, "GPULAB_MEM_RESERVED": "256m", "GPULAB_PROJECT": "proj",
-		"GPULAB_SLAVE_DNSNAME": s.a.host.dns, "GPULAB_SLAVE_HOSTNAME": s.cfg.Name, "GPULAB_SLAVE_INSTANCE_ID": s.a.instance,
+		"GPULAB_SLAVE_DNSNAME": s.a.host.DNS, "GPULAB_SLAVE_HOSTNAME": s.cfg.Name, "GPULAB_SLAVE_INSTANCE_ID": s.a.instance,
 		"GPULAB_SLAVE_PID": strconv.Itoa(os.Getpid()), "GPULAB_USERNAME": "alice", "GPULAB_VERSION": "test", "GPULAB_WORKER_ID": "0",
 		"PGID": "4242", "MINE": "1 2", "GBATCH_ATTEMPT": "2", "GBATCH_RESTART_COUNT": "1", "GBATCH_TASK": "3", "PWD": "/tmp",
 	}
@@ -102,7 +102,7 @@ func TestHostFiles(t *testing.T) {
 	s := newSite(t, nil).start()
 	_, out := s.run(rankID(1), order("hostname; grep -c $(hostname) /etc/hosts; echo 10.9.8.7 x >> /etc/hosts; tail -n1 /etc/hosts"))
 	lines := strings.Split(out, "\n")
-	if lines[0] != s.a.host.name || lines[1] == "0" || lines[2] != "10.9.8.7 x" {
+	if lines[0] != s.a.host.Name || lines[1] == "0" || lines[2] != "10.9.8.7 x" {
 		t.Errorf("output %q", out)
 	}
 	if text, err := os.ReadFile("/etc/hosts"); err != nil || strings.Contains(string(text), "10.9.8.7") {

@@ -92,7 +92,7 @@ func BenchmarkBareRuntime(b *testing.B) {
 	once := func(i int) error {
 		id := fmt.Sprintf("bare.%d", i)
 		spec, err := oci.BuildSpec(oci.SpecRequest{
-			Command: []string{"true"}, Network: oci.Network{Host: true}, CgroupPath: s.a.cgroupPrefix() + "/" + id,
+			Command: []string{"true"}, Network: oci.Network{Host: true}, CgroupPath: s.a.host.CgroupPrefix() + "/" + id,
 			Limits: cgroups.Limits{MemoryBytes: 256 << 20, Pids: 1000},
 		})
 		if err != nil {

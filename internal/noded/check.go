@@ -15,6 +15,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/client"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/identity"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/netns"
 )
@@ -211,15 +212,15 @@ const maxSkew = 3 * time.Second
 func checkController(ctx context.Context, c *config.Config) []finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	b, err := openBadge(c)
+	own, err := identity.OpenCredential(c)
 	if err != nil {
 		return broken("see the state directory above", "%v", err)
 	}
-	ctl := dial(c, b, Version)
+	ctl := identity.Dial(c, own, Version)
 	defer ctl.Close()
-	if b.key != nil && b.shown() == nil {
+	if own.Lacking() {
 		list := checkSkew(ctx, ctl)
-		if _, err := b.token(); err != nil {
+		if _, err := own.Token(); err != nil {
 			return append(list, broken("make a token on the controller's machine by `gadm node-token create`, put it into a file here, and name that as joinTokenFile", "%v", err)...)
 		}
 		return append(list, finding{what: "this machine has a token to join the controller, which it does when gnoded starts"})

@@ -15,7 +15,7 @@ import (
 // clean sees to it that nothing of an ended container still runs before its
 // cores and GPUs are called free. Usually the shim has left nothing.
 func (a *Agent) clean(r *rank) {
-	g, err := a.host.cgroups.Find(a.cgroupPath(r.id))
+	g, err := a.host.Cgroups.Find(a.host.CgroupPath(r.id))
 	if err != nil || !g.Exists() {
 		return
 	}

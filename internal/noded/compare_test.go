@@ -233,7 +233,7 @@ func (r *rivals) bundle(n int) (dir, id string, spec *specs.Spec, err error) {
 		}
 	}
 	spec, err = oci.BuildSpec(oci.SpecRequest{
-		Command: []string{"/bin/true"}, Network: oci.Network{Host: true}, CgroupPath: r.s.a.cgroupPrefix() + "/" + id,
+		Command: []string{"/bin/true"}, Network: oci.Network{Host: true}, CgroupPath: r.s.a.host.CgroupPrefix() + "/" + id,
 		Limits: cgroups.Limits{MemoryBytes: 256 << 20, Pids: int64(r.s.cfg.PidsMax)},
 	})
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 func (a *Agent) inventory() (*api.Inventory, string) {
 	d := a.devices.Inventory()
 	inv := &api.Inventory{
-		Hostname:  a.host.name,
-		DNSName:   a.host.dns,
-		Address:   a.host.address,
+		Hostname:  a.host.Name,
+		DNSName:   a.host.DNS,
+		Address:   a.host.Address,
 		Cluster:   a.cfg.ClusterID,
 		Version:   a.version,
 		CPUs:      a.cores.offered,

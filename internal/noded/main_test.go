@@ -21,6 +21,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/identity"
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
 )
@@ -136,7 +137,7 @@ func leftovers(before map[string]bool) string {
 		if g, err := cgroups.Find(fmt.Sprintf("/gbatch/%s%d", testPrefix, i)); err == nil {
 			_ = g.Remove()
 		}
-		_ = os.Remove(filepath.Join(lockRun, fmt.Sprintf("%s%d", testPrefix, i)))
+		_ = os.Remove(filepath.Join(identity.LockRun, fmt.Sprintf("%s%d", testPrefix, i)))
 	}
 	return strings.Join(left, "\n")
 }

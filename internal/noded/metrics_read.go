@@ -182,7 +182,7 @@ func (a *Agent) addJob(set *metrics.Set, h here) {
 	rank := strconv.Itoa(int(h.id.Rank))
 	set.Add(mJob, 1, h.job, rank, h.user, h.project)
 	set.Add(mJobLimit, float64(h.mem), h.job, rank)
-	g, err := a.host.cgroups.Find(a.cgroupPath(h.id))
+	g, err := a.host.Cgroups.Find(a.host.CgroupPath(h.id))
 	if err != nil {
 		return
 	}

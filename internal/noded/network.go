@@ -240,7 +240,7 @@ func (r *rank) handover() oci.Handover {
 func (r *rank) hostname() string {
 	switch {
 	case r.net == nil:
-		return r.a.host.name
+		return r.a.host.Name
 	case r.id.Task > 0:
 		return fmt.Sprintf("job-%d-%d", r.id.Job, r.id.Task)
 	}

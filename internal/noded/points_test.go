@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/identity"
 	"gbatch/oci/netns"
 )
 
@@ -150,11 +150,11 @@ func (s *site) leavesNothing() {
 			s.t.Errorf("mount %s", m)
 		}
 	}
-	base, err := lookupHost(&s.cfg)
+	base, err := identity.LookupHost(&s.cfg)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if gone, err := cgroups.Sweep(path.Join(base.base, "gbatch", s.cfg.Name), func(string) bool { return false }); err != nil || len(gone) > 0 {
+	if gone, err := cgroups.Sweep(base.CgroupPrefix(), func(string) bool { return false }); err != nil || len(gone) > 0 {
 		s.t.Errorf("cgroups without a rank: %v %v", gone, err)
 	}
 	links, err := net.Interfaces()

@@ -197,9 +197,9 @@ func (r *rank) retake() bool {
 func (a *Agent) sweepHost() error {
 	keep := map[string]bool{}
 	for id, r := range a.ranks {
-		keep[a.cgroupPath(id)] = r.status.Exit == nil
+		keep[a.host.CgroupPath(id)] = r.status.Exit == nil
 	}
-	gone, err := cgroups.Sweep(a.cgroupPrefix(), func(path string) bool { return keep[path] })
+	gone, err := cgroups.Sweep(a.host.CgroupPrefix(), func(path string) bool { return keep[path] })
 	if len(gone) > 0 {
 		a.log.Warn("removed cgroups without a rank", "cgroups", gone)
 	}

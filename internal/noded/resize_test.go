@@ -76,7 +76,7 @@ func TestResize(t *testing.T) {
 	id := rankID(1)
 	s.want(id, order("dd if=/dev/zero of=/dev/shm/f bs=1M count=40 2>/dev/null; echo ready; trap 'exit 0' TERM; while :; do sleep 0.05; done"))
 	s.ready(id)
-	path := s.a.cgroupPath(id)
+	path := s.a.host.CgroupPath(id)
 	check := func(when, cores string, mib int64) {
 		t.Helper()
 		if c, m := s.limitsOf(path); c != cores || m != mib<<20 {
@@ -149,7 +149,7 @@ func TestResizeKilled(t *testing.T) {
 			}
 			p.kill()
 			s.start()
-			if _, m := s.limitsOf(s.a.cgroupPath(id)); m != 96<<20 {
+			if _, m := s.limitsOf(s.a.host.CgroupPath(id)); m != 96<<20 {
 				t.Errorf("%d MiB, want 96", m>>20)
 			}
 			if rec, err := loadRecord(s.a.rankDir(id)); err != nil || rec.Order.Allocation.MemBytes != 96<<20 {

@@ -44,7 +44,7 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 		Mounts:     r.allMounts(),
 		ShmBytes:   r.shmBytes(),
 		Network:    oci.Network{Host: r.net == nil},
-		CgroupPath: r.a.cgroupPath(r.id),
+		CgroupPath: r.a.host.CgroupPath(r.id),
 		Limits: cgroups.Limits{
 			CPUs:        r.cores.CPUs,
 			Mems:        r.cores.Mems,
@@ -80,7 +80,7 @@ func (r *rank) envInput() job.EnvInput {
 		Array:       r.order.Array,
 		ClusterID:   r.a.cfg.ClusterID,
 		Node:        r.a.cfg.Name,
-		DNSName:     r.a.host.dns,
+		DNSName:     r.a.host.DNS,
 		InstanceID:  r.a.instance,
 		PID:         os.Getpid(),
 		WorkerID:    "0",
@@ -131,7 +131,7 @@ func (r *rank) writeFiles(context.Context) error {
 		case name == "hosts" && r.net != nil:
 			text = netns.Hosts(text, r.net.at.Addr, r.hostname())
 		case name == "hosts":
-			text = withHost(text, r.a.host.name)
+			text = withHost(text, r.a.host.Name)
 		case r.net != nil:
 			text, _ = r.a.network.own.ResolvConf()
 		}

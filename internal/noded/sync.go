@@ -79,12 +79,12 @@ func (a *Agent) pollLoop(ctx context.Context) {
 	var pause client.Backoff
 	wait := time.Duration(0) // the first sync is answered at once
 	for ctx.Err() == nil {
-		err := a.badge.ready(ctx, a.ctl, a.log)
+		err := a.credential.Ready(ctx, a.ctl, a.log)
 		if err == nil {
 			err = a.sync(ctx, wait)
 		}
 		if err != nil {
-			a.badge.refused(err)
+			a.credential.Refused(err)
 			a.away(ctx, err, &pause)
 			wait = 0
 			continue

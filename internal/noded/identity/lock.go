@@ -1,4 +1,4 @@
-package noded
+package identity
 
 import (
 	"errors"
@@ -15,16 +15,16 @@ import (
 	"gbatch/oci/atomicfile"
 )
 
-// lockRun is where the daemons of a machine say which node names they serve.
-const lockRun = "/run/gbatch/nodes"
+// LockRun is where the daemons of a machine say which node names they serve.
+const LockRun = "/run/gbatch/nodes"
 
-// lock is a file that one process at a time can hold. The kernel lets go of it
+// Lock is a file that one process at a time can hold. The kernel lets go of it
 // when the process ends, however that happens.
-type lock struct{ f *os.File }
+type Lock struct{ f *os.File }
 
-// takeLock holds path for this process and writes its pid there. what names
+// TakeLock holds path for this process and writes its pid there. what names
 // the guarded thing in the error.
-func takeLock(path, what string) (*lock, error) {
+func TakeLock(path, what string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", what, err)
@@ -44,19 +44,19 @@ func takeLock(path, what string) (*lock, error) {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
-	return &lock{f}, nil
+	return &Lock{f}, nil
 }
 
-func (l *lock) Close() {
+func (l *Lock) Close() {
 	if l != nil {
 		l.f.Close()
 	}
 }
 
-// loadInstance reads the state directory's id, made with the directory. It
+// LoadInstance reads the state directory's id, made with the directory. It
 // stands for what the node remembers: the controller takes another id as the
 // loss of every attempt it had here.
-func loadInstance(dir string) (string, error) {
+func LoadInstance(dir string) (string, error) {
 	path := filepath.Join(dir, "instance")
 	b, err := os.ReadFile(path)
 	if err == nil {
@@ -76,7 +76,7 @@ func loadInstance(dir string) (string, error) {
 	return id, nil
 }
 
-func bootID() (string, error) {
+func BootID() (string, error) {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", fmt.Errorf("read boot id: %w", err)
