@@ -64,7 +64,8 @@ var below = map[string][]string{
 	"internal/transfer/s3test": {},
 	"internal/noded/config":    {"internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
 	"internal/noded/identity":  {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
-	"internal/noded":           {"internal/noded/identity", "internal/noded/config", "internal/transfer", "oci", "oci/atomicfile", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
+	"internal/noded/reason":    {"internal/job"},
+	"internal/noded":           {"internal/noded/reason", "internal/noded/identity", "internal/noded/config", "internal/transfer", "oci", "oci/atomicfile", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
 }
 
 // pure packages take now, seed and input and return values.

@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 )
 
@@ -37,12 +38,12 @@ func (r *rank) bindStorage(context.Context) error {
 		err = bind(src, place)
 		src.Close()
 		if err != nil {
-			return mountErrorf("cannot mount storage %q: %v", entry.HostPath, err)
+			return reason.Errorf(job.Mount, "cannot mount storage %q: %v", entry.HostPath, err)
 		}
 		r.mounts = append(r.mounts, oci.Mount{Source: place, Target: entry.ContainerPath, ReadOnly: entry.ReadOnly || src.readOnly})
 	}
 	if limit := int64(r.a.cfg.TmpfsMax); limit > 0 && tmpfs > limit {
-		return mountErrorf("tmpfs mounts of %s together are more than the %s that this node allows", config.FormatBytes(tmpfs), config.FormatBytes(limit))
+		return reason.Errorf(job.Mount, "tmpfs mounts of %s together are more than the %s that this node allows", config.FormatBytes(tmpfs), config.FormatBytes(limit))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 	"gbatch/internal/transfer"
 	"gbatch/oci/atomicfile"
 )
@@ -157,16 +158,6 @@ func (a *Agent) sweepData() {
 	}
 }
 
-// dataError is a transfer that failed. Its text is a sentence for the user.
-type dataError struct {
-	reason job.Reason
-	text   string
-	err    error
-}
-
-func (e *dataError) Error() string { return e.text }
-func (e *dataError) Unwrap() error { return e.err }
-
 // inputError says whose fault it is that an input did not come. The site's own
 // server and the node's disk are not the job's.
 func (r *rank) inputError(uri string, err error) error {
@@ -174,16 +165,16 @@ func (r *rank) inputError(uri string, err error) error {
 	if !errors.As(err, &t) {
 		return err
 	}
-	reason, text := job.InputFailed, "input "+t.Error()
+	why, text := job.InputFailed, "input "+t.Error()
 	switch {
 	case t.Kind == transfer.Local && t.Unwrap() != nil:
-		reason, text = job.Server, "input "+uri+": the node could not store it; its administrator finds the reason in the node's log"
+		why, text = job.Server, "input "+uri+": the node could not store it; its administrator finds the reason in the node's log"
 		r.log.Error("store input", "uri", uri, "error", err)
 		r.a.health.diskError(err)
 	case t.Kind == transfer.Local, t.Kind == transfer.Unreachable && r.siteServer(uri):
-		reason = job.Server
+		why = job.Server
 	}
-	return &dataError{reason, text, err}
+	return &reason.Error{Reason: why, Text: text, Err: err}
 }
 
 // siteServer says whether the site, and not the job, said where a URI leads.
@@ -246,9 +237,9 @@ func (r *rank) fileRoot(uri string, write bool) (*os.Root, string, error) {
 		dir, name = path.Dir(dir), path.Base(dir)
 	}
 	root, err := r.a.storage.openRoot(path.Clean(dir), r.tenant(), write)
-	var mount *mountError
-	if errors.As(err, &mount) {
-		return nil, "", transfer.At(transfer.NotFound, uri, mount.text)
+	var refused *reason.Error
+	if errors.As(err, &refused) {
+		return nil, "", transfer.At(transfer.NotFound, uri, refused.Text)
 	}
 	return root, name, err
 }

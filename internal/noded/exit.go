@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 	"gbatch/oci/image"
 )
@@ -83,12 +84,6 @@ func failureReason(f *oci.Failure) job.Reason {
 	return job.Server
 }
 
-// badSpecError is a request that cannot run anywhere; its text is for the user.
-type badSpecError struct{ err error }
-
-func (e *badSpecError) Error() string { return e.err.Error() }
-func (e *badSpecError) Unwrap() error { return e.err }
-
 // failedExit is the end of a rank whose start failed or was broken off before
 // there was a container.
 func failedExit(err error, stop *stopRecord) *api.Exit {
@@ -103,27 +98,15 @@ func failedExit(err error, stop *stopRecord) *api.Exit {
 
 func startReason(err error) (job.Reason, string) {
 	var pull *image.PullError
-	var mount *mountError
-	var bad *badSpecError
-	var gpus *gpuError
+	var known *reason.Error
 	var failure *oci.Failure
-	var port *portError
-	var data *dataError
 	switch {
 	case errors.As(err, &pull) && (pull.Kind == image.DiskFull || pull.Kind == image.Internal):
 		return job.Server, pull.Error()
 	case errors.As(err, &pull):
 		return job.ImagePull, pull.Error()
-	case errors.As(err, &data):
-		return data.reason, data.text
-	case errors.As(err, &port):
-		return job.PortInUse, port.Error()
-	case errors.As(err, &mount):
-		return job.Mount, mount.Error()
-	case errors.As(err, &bad):
-		return job.BadSpec, bad.Error()
-	case errors.As(err, &gpus):
-		return job.GPUError, gpus.Error()
+	case errors.As(err, &known):
+		return known.Reason, known.Text
 	case errors.As(err, &failure):
 		return failureReason(failure), failure.Message
 	}

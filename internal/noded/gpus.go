@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/gpu"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 )
 
 // nvidia is what the driver, or a simulation, says of the node's GPUs.
@@ -81,7 +82,7 @@ func (d nvidia) Indexes(uuids []string) []int {
 
 func (d nvidia) Edit(spec *specs.Spec, uuids []string) error {
 	if err := d.node.Edits(spec, uuids); err != nil {
-		return &gpuError{err}
+		return reason.Because(job.GPUError, err)
 	}
 	return nil
 }
@@ -100,12 +101,6 @@ func (d nvidia) Close() error                              { return d.node.Close
 // gpuEvery is how often the GPUs are looked at; it costs about a millisecond
 // for eight of them.
 const gpuEvery = 5 * time.Second
-
-// gpuError is a start that failed by the node's GPUs; its text is for the user.
-type gpuError struct{ err error }
-
-func (e *gpuError) Error() string { return e.err.Error() }
-func (e *gpuError) Unwrap() error { return e.err }
 
 // gpuLoop tells the controller of GPUs that come, go and fail, and ends ranks
 // whose GPU is lost: they may hang on it for good.

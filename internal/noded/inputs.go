@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 	"gbatch/internal/transfer"
 	"gbatch/oci"
 )
@@ -28,8 +29,7 @@ func (r *rank) fetchInputs(ctx context.Context) error {
 	if g == nil || len(g.Inputs) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(r.a.data.cfg.Timeout), &dataError{
-		reason: job.InputFailed, text: fmt.Sprintf("the inputs did not come within %s, the node's limit", time.Duration(r.a.data.cfg.Timeout))})
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(r.a.data.cfg.Timeout), reason.Errorf(job.InputFailed, "the inputs did not come within %s, the node's limit", time.Duration(r.a.data.cfg.Timeout)))
 	defer cancel()
 	in := &inputs{r: r, left: int64(r.a.data.cfg.MaxInput), mounts: make([]oci.Mount, len(g.Inputs))}
 	in.show.init(r, "input", len(g.Inputs))

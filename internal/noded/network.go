@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 	"gbatch/oci/netns"
 )
@@ -140,9 +141,9 @@ func (r *rank) joinNetwork(context.Context) error {
 	want := spec.Network()
 	switch {
 	case want == job.NetworkBridge && n.own == nil:
-		return &badSpecError{fmt.Errorf("jobs cannot have a network of their own on %s: %s", r.a.cfg.Name, n.why)}
+		return reason.Errorf(job.BadSpec, "jobs cannot have a network of their own on %s: %s", r.a.cfg.Name, n.why)
 	case want == job.NetworkHost && n.noHost:
-		return &badSpecError{fmt.Errorf("%s does not let jobs use its own network, which this one needs", r.a.cfg.Name)}
+		return reason.Errorf(job.BadSpec, "%s does not let jobs use its own network, which this one needs", r.a.cfg.Name)
 	case want == job.NetworkHost, n.own == nil:
 		return nil
 	}
@@ -255,31 +256,26 @@ func hostPorts(list []job.PortMapping) []uint16 {
 	return ports
 }
 
-// portError is a port that the job cannot have; its text is for the user.
-type portError struct{ text string }
-
-func (e *portError) Error() string { return e.text }
-
 // portProblem says who has a port, by job where it is one of ours.
 func (a *Agent) portProblem(err error) error {
 	var busy *netns.PortInUseError
 	var none *netns.NoAddressError
 	switch {
 	case errors.As(err, &none):
-		return &badSpecError{fmt.Errorf("hostIp %s is not an address of node %s", none.Addr, a.cfg.Name)}
+		return reason.Errorf(job.BadSpec, "hostIp %s is not an address of node %s", none.Addr, a.cfg.Name)
 	case !errors.As(err, &busy):
 		return err
 	case busy.Port == 0:
-		return &portError{fmt.Sprintf("%v on node %s", err, a.cfg.Name)}
+		return reason.Errorf(job.PortInUse, "%v on node %s", err, a.cfg.Name)
 	}
 	text := fmt.Sprintf("port %d of node %s is in use", busy.Port, a.cfg.Name)
 	if n, ok := a.jobAt(busy); ok {
-		return &portError{fmt.Sprintf("%s by job %d", text, n)}
+		return reason.Errorf(job.PortInUse, "%s by job %d", text, n)
 	}
 	if h := busy.Holder; h != nil {
-		return &portError{fmt.Sprintf("%s by %s (process %d)", text, h.Command, h.PID)}
+		return reason.Errorf(job.PortInUse, "%s by %s (process %d)", text, h.Command, h.PID)
 	}
-	return &portError{text}
+	return reason.Errorf(job.PortInUse, "%s", text)
 }
 
 // jobAt finds the job that has a port: by what was mapped here, or, in the

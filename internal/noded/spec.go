@@ -12,6 +12,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 	"gbatch/oci/netns"
 )
@@ -21,7 +22,7 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 	docker := &r.order.Spec.Request.Docker
 	args, _, err := docker.Command.Args()
 	if err != nil {
-		return nil, &badSpecError{err}
+		return nil, reason.Because(job.BadSpec, err)
 	}
 	req := oci.SpecRequest{
 		Image: oci.ImageConfig{
@@ -60,7 +61,7 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 	}
 	spec, err := oci.BuildSpec(req)
 	if err != nil {
-		return nil, &badSpecError{err}
+		return nil, reason.Because(job.BadSpec, err)
 	}
 	return spec, r.a.devices.Edit(spec, uuids(r.order.Allocation))
 }

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 	"gbatch/oci/image"
 	"gbatch/oci/ref"
@@ -73,7 +75,7 @@ func (r *rank) pullImage(ctx context.Context) error {
 	docker := r.order.Spec.Request.Docker
 	name, creds, err := ref.Parse(docker.Image)
 	if err != nil {
-		return &badSpecError{err}
+		return reason.Because(job.BadSpec, err)
 	}
 	// Documents hold no password; should one ever come, it goes no further.
 	r.order.Spec.Request.Docker.Image = name.Familiar()

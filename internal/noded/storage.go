@@ -13,17 +13,8 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 )
-
-// mountError is a storage request that cannot be met. Its text is a sentence
-// for the user and names the path.
-type mountError struct{ text string }
-
-func (e *mountError) Error() string { return e.text }
-
-func mountErrorf(format string, args ...any) error {
-	return &mountError{text: fmt.Sprintf(format, args...)}
-}
 
 // tenant is whose storage is meant.
 type tenant struct {
@@ -72,7 +63,7 @@ func (s *storage) open(entry job.Storage, who tenant) (source, error) {
 	make := maker{gid: who.GID, mode: uint32(root.Mode)}
 	if root.Create {
 		if err := make.base(root.Path, top); err != nil {
-			return source{}, mountErrorf("cannot make %s for storage %q on this node: %v", root.Name, entry.HostPath, plain(err))
+			return source{}, reason.Errorf(job.Mount, "cannot make %s for storage %q on this node: %v", root.Name, entry.HostPath, plain(err))
 		}
 	}
 	h, err := make.resolve(top, rest, root.Create)
@@ -90,7 +81,7 @@ func newSource(h *os.File, readOnly bool) (source, error) {
 	}
 	if !st.IsDir() && !st.Mode().IsRegular() {
 		h.Close()
-		return source{}, mountErrorf("storage %q is neither a directory nor a plain file", h.Name())
+		return source{}, reason.Errorf(job.Mount, "storage %q is neither a directory nor a plain file", h.Name())
 	}
 	return source{handle: h, dir: st.IsDir(), readOnly: readOnly}, nil
 }
@@ -98,7 +89,7 @@ func newSource(h *os.File, readOnly bool) (source, error) {
 // openSSH gives each user of each project a directory of their own for keys.
 func (s *storage) openSSH(who tenant) (source, error) {
 	if s.sshDir == "" {
-		return source{}, mountErrorf("storage \".ssh\" is not offered by this node; its storage is: %s", s.known())
+		return source{}, reason.Errorf(job.Mount, "storage \".ssh\" is not offered by this node; its storage is: %s", s.known())
 	}
 	top, err := expand(s.sshDir, who)
 	if err != nil {
@@ -106,11 +97,11 @@ func (s *storage) openSSH(who tenant) (source, error) {
 	}
 	make := maker{gid: who.GID, mode: 0o700}
 	if err := make.base(s.sshDir, top); err != nil {
-		return source{}, mountErrorf("cannot make the .ssh directory on this node: %v", plain(err))
+		return source{}, reason.Errorf(job.Mount, "cannot make the .ssh directory on this node: %v", plain(err))
 	}
 	h, err := make.resolve(top, "", false)
 	if err != nil {
-		return source{}, mountErrorf("cannot open the .ssh directory on this node: %v", plain(err))
+		return source{}, reason.Errorf(job.Mount, "cannot open the .ssh directory on this node: %v", plain(err))
 	}
 	return newSource(h, false)
 }
@@ -119,7 +110,7 @@ func (s *storage) openSSH(who tenant) (source, error) {
 func (s *storage) find(hostPath string) (config.StorageRoot, string, error) {
 	for part := range strings.SplitSeq(hostPath, "/") {
 		if part == ".." {
-			return config.StorageRoot{}, "", mountErrorf("storage %q must not contain \"..\"", hostPath)
+			return config.StorageRoot{}, "", reason.Errorf(job.Mount, "storage %q must not contain \"..\"", hostPath)
 		}
 	}
 	clean := path.Clean("/" + hostPath)
@@ -131,7 +122,7 @@ func (s *storage) find(hostPath string) (config.StorageRoot, string, error) {
 			return r, rest, nil
 		}
 	}
-	return config.StorageRoot{}, "", mountErrorf("storage %q is not offered by this node; its storage is: %s", hostPath, s.known())
+	return config.StorageRoot{}, "", reason.Errorf(job.Mount, "storage %q is not offered by this node; its storage is: %s", hostPath, s.known())
 }
 
 // known lists what a job may write, for error texts.
@@ -155,7 +146,7 @@ func expand(template string, who tenant) (string, error) {
 		}
 		v := name.value
 		if v == "" || v == "." || v == ".." || strings.ContainsAny(v, "/\x00") {
-			return "", mountErrorf("%s %q cannot name a storage directory", strings.Trim(name.key, "{}"), v)
+			return "", reason.Errorf(job.Mount, "%s %q cannot name a storage directory", strings.Trim(name.key, "{}"), v)
 		}
 		template = strings.ReplaceAll(template, name.key, v)
 	}
@@ -165,17 +156,17 @@ func expand(template string, who tenant) (string, error) {
 func explainOpen(hostPath string, root config.StorageRoot, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT) && root.Create:
-		return mountErrorf("storage %q does not exist on this node: a link in it points to nothing", hostPath)
+		return reason.Errorf(job.Mount, "storage %q does not exist on this node: a link in it points to nothing", hostPath)
 	case errors.Is(err, unix.ENOENT):
-		return mountErrorf("storage %q does not exist on this node; make it first or correct the path", hostPath)
+		return reason.Errorf(job.Mount, "storage %q does not exist on this node; make it first or correct the path", hostPath)
 	case errors.Is(err, unix.EXDEV):
-		return mountErrorf("storage %q leads out of %s through a symbolic link", hostPath, root.Name)
+		return reason.Errorf(job.Mount, "storage %q leads out of %s through a symbolic link", hostPath, root.Name)
 	case errors.Is(err, unix.ENOTDIR):
-		return mountErrorf("storage %q goes through something that is not a directory", hostPath)
+		return reason.Errorf(job.Mount, "storage %q goes through something that is not a directory", hostPath)
 	case errors.Is(err, unix.ELOOP):
-		return mountErrorf("storage %q has too many symbolic links", hostPath)
+		return reason.Errorf(job.Mount, "storage %q has too many symbolic links", hostPath)
 	}
-	return mountErrorf("cannot open storage %q: %v", hostPath, plain(err))
+	return reason.Errorf(job.Mount, "cannot open storage %q: %v", hostPath, plain(err))
 }
 
 // plain strips what path errors repeat: host paths are not the user's business.

@@ -3,6 +3,9 @@ package noded
 import (
 	"os"
 	"strconv"
+
+	"gbatch/internal/job"
+	"gbatch/internal/noded/reason"
 )
 
 // openRoot opens a directory of a job's storage for what the daemon reads and
@@ -15,7 +18,7 @@ func (s *storage) openRoot(hostPath string, who tenant, write bool) (*os.Root, e
 		return nil, err
 	}
 	if write && root.ReadOnly {
-		return nil, mountErrorf("storage %q can only be read", root.Name)
+		return nil, reason.Errorf(job.Mount, "storage %q can only be read", root.Name)
 	}
 	top, err := expand(root.Path, who)
 	if err != nil {
@@ -24,7 +27,7 @@ func (s *storage) openRoot(hostPath string, who tenant, write bool) (*os.Root, e
 	make := maker{gid: who.GID, mode: uint32(root.Mode)}
 	if write && root.Create {
 		if err := make.base(root.Path, top); err != nil {
-			return nil, mountErrorf("cannot make %s for storage %q on this node: %v", root.Name, hostPath, plain(err))
+			return nil, reason.Errorf(job.Mount, "cannot make %s for storage %q on this node: %v", root.Name, hostPath, plain(err))
 		}
 	}
 	h, err := make.resolve(top, rest, write)
