@@ -65,7 +65,8 @@ var below = map[string][]string{
 	"internal/noded/config":    {"internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
 	"internal/noded/identity":  {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
 	"internal/noded/reason":    {"internal/job"},
-	"internal/noded":           {"internal/noded/reason", "internal/noded/identity", "internal/noded/config", "internal/transfer", "oci", "oci/atomicfile", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
+	"internal/noded/devices":   {"cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded":           {"internal/noded/devices", "internal/noded/reason", "internal/noded/identity", "internal/noded/config", "internal/transfer", "oci", "oci/atomicfile", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
 }
 
 // pure packages take now, seed and input and return values.

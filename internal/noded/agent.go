@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/devices"
 	"gbatch/internal/noded/identity"
 	"gbatch/oci"
 )
@@ -22,9 +23,9 @@ var Version = "dev"
 
 // Options are what an agent needs beside its configuration.
 type Options struct {
-	Log     *slog.Logger // nil: slog.Default
-	Version string       // of the program
-	Devices Devices      // nil: what the machine has, or Config.GPU pretends; closed by Close
+	Log     *slog.Logger    // nil: slog.Default
+	Version string          // of the program
+	Devices devices.Devices // nil: what the machine has, or Config.GPU pretends; closed by Close
 
 	onReach func(point string)
 }
@@ -46,7 +47,7 @@ type Agent struct {
 	data       *data
 	storage    *storage
 	cores      *coreMap
-	devices    Devices
+	devices    devices.Devices
 	network    *network
 	contact    *contact
 	health     *health
@@ -127,7 +128,11 @@ func (a *Agent) open(o Options) error {
 		return err
 	}
 	if a.devices == nil {
-		a.devices = a.openDevices()
+		if a.devices, err = devices.Open(&a.cfg, a.cores.topology.Nodes, a.log); err != nil {
+			// What runs here must still be looked after: it is no error.
+			a.log.Error("open GPUs", "error", err)
+			a.health.lacks("GPUs: " + err.Error())
+		}
 	}
 	a.contact = openContact(a.cfg.StateDir, a.boot, time.Duration(a.cfg.Lease), sinceBoot)
 	if a.images, err = openImages(&a.cfg, a.measures.pulled); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/client"
+	"gbatch/internal/gpu"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/identity"
 	"gbatch/oci/atomicfile"
@@ -251,4 +252,37 @@ func checkSkew(ctx context.Context, ctl *client.Client) []finding {
 		return broken("run an NTP client on both machines, as: systemctl enable --now chrony", "this clock and the controller's differ by %s", skew)
 	}
 	return fine("clock within %s of the controller's", maxSkew)
+}
+
+// checkGPUs is the preflight's view.
+func checkGPUs(_ context.Context, c *config.Config) []finding {
+	cfg, err := c.GPUSettings()
+	if err != nil {
+		return broken("correct the configuration", "gpu.%v", err)
+	}
+	// A daemon that runs has the link for hooks in its state directory.
+	if cfg.Injector.HookDir, err = os.MkdirTemp("", "gnoded-check-"); err != nil {
+		return broken("make room in the directory for temporary files", "GPUs: %v", err)
+	}
+	defer os.RemoveAll(cfg.Injector.HookDir)
+	node, err := gpu.Open(cfg)
+	if err != nil {
+		return broken("see the text; nvidia-smi must work on this machine", "GPUs: %v", err)
+	}
+	defer node.Close()
+	inv := node.Inventory()
+	if len(inv.GPUs) == 0 {
+		return fine("no GPUs: there is no NVIDIA driver, the node takes CPU jobs only")
+	}
+	kind := ""
+	if inv.Simulated {
+		kind = ", simulated"
+	}
+	list := fine("%d GPUs (%s), driver %s, CUDA %d.%d%s", len(inv.GPUs), inv.GPUs[0].Model, inv.Driver, inv.CUDA/100, inv.CUDA%100, kind)
+	for _, g := range inv.GPUs {
+		if g.Unhealthy != "" {
+			list = append(list, finding{what: fmt.Sprintf("GPU %d (%s) takes no jobs", g.Index, g.UUID), fix: g.Unhealthy})
+		}
+	}
+	return list
 }

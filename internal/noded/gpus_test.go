@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"gbatch/internal/api"
-	"gbatch/internal/gpu"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/devices"
 )
 
 // withGPUs grants whole GPUs.
@@ -72,7 +72,7 @@ func TestSimulatedGPUsStay(t *testing.T) {
 
 // failing are simulated GPUs that a test can lose.
 type failing struct {
-	nvidia
+	devices.Devices
 	mu      sync.Mutex
 	lost    string // text for the GPU whose UUID is in it
 	changed chan struct{}
@@ -80,15 +80,12 @@ type failing struct {
 }
 
 func newFailing(t *testing.T) *failing {
-	sim, err := gpu.ParseSimulation("h100:2")
+	cfg := config.Config{Name: t.Name(), StateDir: t.TempDir(), GPU: config.GPU{Simulate: "h100:2"}}
+	sim, err := devices.Open(&cfg, nil, testLog(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	node, err := gpu.Open(gpu.Config{Simulate: sim, NodeName: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &failing{nvidia: nvidia{node}, changed: make(chan struct{}, 1)}
+	return &failing{Devices: sim, changed: make(chan struct{}, 1)}
 }
 
 func (f *failing) lose(text string) {

@@ -21,6 +21,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/devices"
 	"gbatch/internal/noded/identity"
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
@@ -167,8 +168,8 @@ type site struct {
 	done chan struct{}
 	a    *Agent
 
-	devices Devices // nil: those of the configuration
-	killAt  string  // the point at which daemons that are spawned kill themselves
+	devices devices.Devices // nil: those of the configuration
+	killAt  string          // the point at which daemons that are spawned kill themselves
 }
 
 // newSite makes the controller and the node's configuration; start runs it.

@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/devices"
 	"gbatch/oci/atomicfile"
 )
 
@@ -14,7 +15,7 @@ import (
 // themselves; meterSave is after how many looks it is saved, so that a restart
 // of the daemon loses little of it.
 const (
-	measureEvery = gpuEvery
+	measureEvery = devices.LookEvery
 	meterSave    = 12
 )
 
@@ -30,7 +31,7 @@ type meter struct {
 // look takes the samples of the rank's GPUs. The first look only notes where
 // the counters of energy stand; so does the last with what they have grown by,
 // as its samples may be older than the program's end.
-func (m *meter) look(ids []string, samples []api.GPUSample, inv DeviceInventory, whole bool) {
+func (m *meter) look(ids []string, samples []api.GPUSample, inv devices.Inventory, whole bool) {
 	first := m.Counters == nil
 	if first {
 		m.Counters = map[string]float64{}
