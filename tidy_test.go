@@ -66,7 +66,10 @@ var below = map[string][]string{
 	"internal/noded/identity":  {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
 	"internal/noded/reason":    {"internal/job"},
 	"internal/noded/devices":   {"cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config", "internal/noded/reason"},
-	"internal/noded":           {"internal/noded/devices", "internal/noded/reason", "internal/noded/identity", "internal/noded/config", "internal/transfer", "oci", "oci/atomicfile", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
+	"internal/noded/cores":     {"cgroups", "internal/job", "internal/noded/config"},
+	"internal/noded/storage":   {"internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded/images":    {"internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
+	"internal/noded":           {"internal/noded/images", "internal/noded/storage", "internal/noded/cores", "internal/noded/devices", "internal/noded/reason", "internal/noded/identity", "internal/noded/config", "internal/transfer", "oci", "oci/atomicfile", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
 }
 
 // pure packages take now, seed and input and return values.

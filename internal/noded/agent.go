@@ -10,11 +10,15 @@ import (
 	"sync"
 	"time"
 
+	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/cores"
 	"gbatch/internal/noded/devices"
 	"gbatch/internal/noded/identity"
+	"gbatch/internal/noded/images"
+	"gbatch/internal/noded/storage"
 	"gbatch/oci"
 )
 
@@ -43,16 +47,16 @@ type Agent struct {
 	locks      []*identity.Lock
 	ctl        controller
 	credential *identity.Credential
-	images     *imageUse
+	images     *images.Holds
 	data       *data
-	storage    *storage
-	cores      *coreMap
+	storage    *storage.Roots
+	cores      *cores.Map
 	devices    devices.Devices
 	network    *network
 	contact    *contact
 	health     *health
 
-	prepulls *prepulls
+	ahead    *images.Ahead
 	slots    chan struct{} // one for each container that may be starting
 	measures *measures
 	shims    oci.Pool // of those that may be waiting for a container
@@ -91,10 +95,9 @@ type Agent struct {
 func Open(cfg config.Config, o Options) (*Agent, error) {
 	a := &Agent{
 		cfg: cfg, log: o.Log, version: o.Version, devices: o.Devices,
-		storage: newStorage(&cfg), health: newHealth(&cfg),
+		storage: storage.New(&cfg), health: newHealth(&cfg),
 		slots: make(chan struct{}, cfg.Launches), leaseC: make(chan struct{}, 1), newsWake: make(chan struct{}, 1),
 		onReach:  o.onReach,
-		prepulls: newPrepulls(),
 		measures: newMeasures(),
 		jobMap:   newJobMap(cfg.Metrics.JobMap),
 		ranks:    map[job.RankID]*rank{}, streams: map[string]bool{}, wantInventory: true,
@@ -124,20 +127,24 @@ func (a *Agent) open(o Options) error {
 	if a.host, err = identity.LookupHost(&a.cfg); err != nil {
 		return err
 	}
-	if a.cores, err = newCoreMap(&a.cfg); err != nil {
+	if a.cores, err = cores.New(&a.cfg); err != nil {
 		return err
 	}
 	if a.devices == nil {
-		if a.devices, err = devices.Open(&a.cfg, a.cores.topology.Nodes, a.log); err != nil {
+		if a.devices, err = devices.Open(&a.cfg, a.cores.Topology.Nodes, a.log); err != nil {
 			// What runs here must still be looked after: it is no error.
 			a.log.Error("open GPUs", "error", err)
 			a.health.lacks("GPUs: " + err.Error())
 		}
 	}
 	a.contact = openContact(a.cfg.StateDir, a.boot, time.Duration(a.cfg.Lease), sinceBoot)
-	if a.images, err = openImages(&a.cfg, a.measures.pulled); err != nil {
+	if a.images, err = images.Open(&a.cfg, a.measures.pulled); err != nil {
 		return err
 	}
+	a.ahead = images.NewAhead(a.images, images.AheadNode{
+		Log: a.log, Pulling: a.pulling, Tell: func() { a.tell(newsPull) },
+		Healthy: func() bool { return len(a.health.reasons()) == 0 },
+	})
 	if a.data, err = openData(&a.cfg, a.boot); err != nil {
 		return err
 	}
@@ -184,7 +191,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop, a.prepullLoop, a.metricsLoop} {
+	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.metricsLoop} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()
@@ -246,7 +253,7 @@ func (a *Agent) houseLoop(ctx context.Context) {
 		now := time.Now()
 		a.pruneLogs(now)
 		a.sweepData()
-		done, err := a.images.collect(now)
+		done, err := a.images.Collect(now)
 		if err != nil {
 			a.log.Error("shrink image store", "error", err)
 		}
@@ -263,3 +270,15 @@ func (a *Agent) dirRanks() string { return filepath.Join(a.cfg.StateDir, "ranks"
 
 // containerID is unique on the machine.
 func (a *Agent) containerID(id job.RankID) string { return a.cfg.Name + "." + id.String() }
+
+// pulling says whether a rank waits for its image.
+func (a *Agent) pulling() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.ranks {
+		if r.status.Phase == api.PhasePulling {
+			return true
+		}
+	}
+	return false
+}

@@ -1,12 +1,14 @@
 package noded
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -125,10 +127,10 @@ func TestShortJobs(t *testing.T) {
 		s.drop(rankID(i + 1))
 	}
 	s.holdsNothing()
-	s.a.cores.mu.Lock()
-	defer s.a.cores.mu.Unlock()
-	if len(s.a.cores.held) != 0 || len(s.a.slots) != 0 || len(s.a.images.used) != 0 {
-		t.Errorf("held after the end: cores %v, slots %d, images %v", s.a.cores.held, len(s.a.slots), s.a.images.used)
+	_, coresErr := s.a.cores.Take(rankID(n+1), s.a.cores.Offered, nil)
+	_, imagesErr := s.a.images.Collect(time.Now())
+	if images := s.a.images.Store.Holds(); errors.Join(coresErr, imagesErr) != nil || len(s.a.slots) != 0 || len(images) != 0 {
+		t.Errorf("held after the end: cores %v, slots %d, images %v %v", coresErr, len(s.a.slots), images, imagesErr)
 	}
 }
 

@@ -84,7 +84,7 @@ func BenchmarkBareRuntime(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	img, err := s.a.images.store.Pull(b.Context(), image.PullRequest{Ref: name})
+	img, err := s.a.images.Store.Pull(b.Context(), image.PullRequest{Ref: name})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func newRivals(b *testing.B, s *site) *rivals {
 	if err != nil {
 		b.Fatal(err)
 	}
-	img, err := s.a.images.store.Pull(b.Context(), image.PullRequest{Ref: name})
+	img, err := s.a.images.Store.Pull(b.Context(), image.PullRequest{Ref: name})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/reason"
+	"gbatch/internal/noded/storage"
 	"gbatch/internal/transfer"
 	"gbatch/oci/atomicfile"
 )
@@ -236,7 +237,7 @@ func (r *rank) fileRoot(uri string, write bool) (*os.Root, string, error) {
 	if !strings.HasSuffix(dir, "/") {
 		dir, name = path.Dir(dir), path.Base(dir)
 	}
-	root, err := r.a.storage.openRoot(path.Clean(dir), r.tenant(), write)
+	root, err := r.a.storage.OpenRoot(path.Clean(dir), r.tenant(), write)
 	var refused *reason.Error
 	if errors.As(err, &refused) {
 		return nil, "", transfer.At(transfer.NotFound, uri, refused.Text)
@@ -244,6 +245,6 @@ func (r *rank) fileRoot(uri string, write bool) (*os.Root, string, error) {
 	return root, name, err
 }
 
-func (r *rank) tenant() tenant {
-	return tenant{User: r.order.User, Project: r.order.Project, GID: r.order.ProjectGID}
+func (r *rank) tenant() storage.Tenant {
+	return storage.Tenant{User: r.order.User, Project: r.order.Project, GID: r.order.ProjectGID}
 }

@@ -21,7 +21,7 @@ func (a *Agent) inventory() (*api.Inventory, string) {
 		Address:   a.host.Address,
 		Cluster:   a.cfg.ClusterID,
 		Version:   a.version,
-		CPUs:      a.cores.offered,
+		CPUs:      a.cores.Offered,
 		MemBytes:  max(0, config.TotalMemory()-int64(a.cfg.Reserve.Memory)),
 		GPUs:      d.GPUs,
 		DiskBytes: diskSize(a.cfg.StateDir),

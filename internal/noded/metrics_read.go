@@ -144,7 +144,7 @@ func (a *Agent) addNode(set *metrics.Set, count map[api.Phase]int) {
 		}
 	}
 	set.Add(mMinFree, float64(a.cfg.MinFree))
-	images, bytes := a.images.store.Usage()
+	images, bytes := a.images.Store.Usage()
 	set.Add(mImages, float64(images))
 	set.Add(mStored, float64(bytes))
 	set.Add(mStore, float64(a.cfg.Images.MaxSize))

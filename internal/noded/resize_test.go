@@ -70,7 +70,7 @@ func (s *site) limitsOf(name string) (cores string, mem int64) {
 // refused what would kill it, after which all is as it was.
 func TestResize(t *testing.T) {
 	s := newSite(t, func(c *config.Config) { c.Reserve.Cores, c.Cores = 0, 0 }).start()
-	if s.a.cores.offered < 2 {
+	if s.a.cores.Offered < 2 {
 		t.Skip("SKIPPED, needs two cores")
 	}
 	id := rankID(1)
@@ -102,10 +102,10 @@ func TestResize(t *testing.T) {
 		t.Errorf("less than it uses: %+v", a)
 	}
 	check("refused", "0-1", 512)
-	if a := s.resized(id, api.Resize{Seq: 9, CPUs: 3, MemBytes: 512 << 20}); s.a.cores.offered == 2 && !strings.Contains(a.Error, "choose cores") {
+	if a := s.resized(id, api.Resize{Seq: 9, CPUs: 3, MemBytes: 512 << 20}); s.a.cores.Offered == 2 && !strings.Contains(a.Error, "choose cores") {
 		t.Errorf("more cores than there are: %+v", a)
 	}
-	if s.a.cores.offered == 2 {
+	if s.a.cores.Offered == 2 {
 		check("no cores", "0-1", 512)
 	}
 	if a := s.resized(id, api.Resize{Seq: 10, CPUs: 1, MemBytes: 128 << 20}); a.Error != "" {

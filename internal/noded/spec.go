@@ -86,7 +86,7 @@ func (r *rank) envInput() job.EnvInput {
 		PID:         os.Getpid(),
 		WorkerID:    "0",
 		Version:     r.a.version,
-		Cores:       r.cores.list(r.order.Allocation.CPUs),
+		Cores:       r.cores.List(r.order.Allocation.CPUs),
 		GPUs:        r.a.devices.Indexes(ids),
 		GPUUUIDs:    ids,
 		MemoryBytes: r.order.Allocation.MemBytes,

@@ -89,7 +89,7 @@ func (r *rank) pullImage(ctx context.Context) error {
 	if r.login != nil {
 		req.Credentials = &ref.Credentials{Username: r.login.Username, Password: r.login.Password}
 	}
-	img, err := r.a.images.pull(ctx, r.id, req)
+	img, err := r.a.images.Pull(ctx, r.id, req)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (r *rank) giveSlot() error {
 }
 
 func (r *rank) takeCores(context.Context) error {
-	g, err := r.a.cores.take(r.id, r.order.Allocation.CPUs, r.a.devices.Near(uuids(r.order.Allocation)))
+	g, err := r.a.cores.Take(r.id, r.order.Allocation.CPUs, r.a.devices.Near(uuids(r.order.Allocation)))
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (r *rank) takeCores(context.Context) error {
 }
 
 func (r *rank) giveCores() error {
-	r.a.cores.give(r.id)
+	r.a.cores.GiveBack(r.id)
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (r *rank) startContainer(ctx context.Context) error {
 
 // discard removes the directory of a rank that never ran.
 func (r *rank) discard() {
-	r.a.images.drop(r.id)
+	r.a.images.Drop(r.id)
 	if err := r.detachNetwork(); err != nil {
 		r.log.Error("remove network of rank that never ran", "error", err)
 	}

@@ -165,7 +165,7 @@ func (a *Agent) request(wait time.Duration) (*api.SyncRequest, ticket) {
 		Ranks:         a.statuses(),
 		Samples:       samples,
 		Use:           a.uses(),
-		Prepulled:     a.prepulls.done(),
+		Prepulled:     a.ahead.Results(),
 		Seen:          a.order.seen,
 		WaitMS:        wait.Milliseconds(),
 		NowMS:         time.Now().UnixMilli(),
@@ -214,7 +214,7 @@ func (a *Agent) take(ctx context.Context, t ticket, resp *api.SyncResponse) {
 	fresh := a.order.accept(t, resp)
 	if fresh {
 		a.desire(resp.Desired)
-		a.prepulls.set(resp.Prepull)
+		a.ahead.Want(resp.Prepull)
 	}
 	a.mu.Unlock()
 	if resp.WantInventory {

@@ -1,4 +1,4 @@
-package noded
+package storage
 
 import (
 	"os"
@@ -8,11 +8,11 @@ import (
 	"gbatch/internal/noded/reason"
 )
 
-// openRoot opens a directory of a job's storage for what the daemon reads and
+// OpenRoot opens a directory of a job's storage for what the daemon reads and
 // writes there itself. Nothing that is done with the result leaves it, whatever
 // links other users make there meanwhile. For writing missing directories are
 // made, below what has to be there.
-func (s *storage) openRoot(hostPath string, who tenant, write bool) (*os.Root, error) {
+func (s *Roots) OpenRoot(hostPath string, who Tenant, write bool) (*os.Root, error) {
 	root, rest, err := s.find(hostPath)
 	if err != nil {
 		return nil, err
@@ -35,10 +35,10 @@ func (s *storage) openRoot(hostPath string, who tenant, write bool) (*os.Root, e
 		return nil, explainOpen(hostPath, root, err)
 	}
 	defer h.Close()
-	return rootOf(h)
+	return RootOf(h)
 }
 
-// rootOf makes a root of a handle on a directory.
-func rootOf(h *os.File) (*os.Root, error) {
+// RootOf makes a root of a handle on a directory.
+func RootOf(h *os.File) (*os.Root, error) {
 	return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(int(h.Fd())))
 }

@@ -1,4 +1,4 @@
-package noded
+package storage
 
 import (
 	"errors"
@@ -16,22 +16,22 @@ import (
 	"gbatch/internal/noded/reason"
 )
 
-// tenant is whose storage is meant.
-type tenant struct {
+// Tenant is whose storage is meant.
+type Tenant struct {
 	User    string
 	Project string
 	GID     int // of the project; 0 leaves directories to the daemon's group
 }
 
-// storage resolves what jobs write in their storage entries to places on this
+// Roots resolves what jobs write in their storage entries to places on this
 // machine.
-type storage struct {
+type Roots struct {
 	roots  []config.StorageRoot // longest name first
 	sshDir string               // template; empty: no .ssh here
 }
 
-func newStorage(c *config.Config) *storage {
-	s := &storage{roots: slices.Clone(c.Storage), sshDir: c.SSHDir}
+func New(c *config.Config) *Roots {
+	s := &Roots{roots: slices.Clone(c.Storage), sshDir: c.SSHDir}
 	slices.SortStableFunc(s.roots, func(a, b config.StorageRoot) int { return len(b.Name) - len(a.Name) })
 	return s
 }
@@ -39,16 +39,16 @@ func newStorage(c *config.Config) *storage {
 // source is a place on the host, held open so that nobody can change what it
 // means between the check and the mount.
 type source struct {
-	handle   *os.File // O_PATH
-	dir      bool
-	readOnly bool
+	Handle   *os.File // O_PATH
+	Dir      bool
+	ReadOnly bool
 }
 
-func (s source) Close() { s.handle.Close() }
+func (s source) Close() { s.Handle.Close() }
 
-// open resolves one entry, making directories where the root allows it. The
+// Open resolves one entry, making directories where the root allows it. The
 // caller closes the result.
-func (s *storage) open(entry job.Storage, who tenant) (source, error) {
+func (s *Roots) Open(entry job.Storage, who Tenant) (source, error) {
 	if strings.TrimSuffix(entry.HostPath, "/") == ".ssh" {
 		return s.openSSH(who)
 	}
@@ -83,11 +83,11 @@ func newSource(h *os.File, readOnly bool) (source, error) {
 		h.Close()
 		return source{}, reason.Errorf(job.Mount, "storage %q is neither a directory nor a plain file", h.Name())
 	}
-	return source{handle: h, dir: st.IsDir(), readOnly: readOnly}, nil
+	return source{Handle: h, Dir: st.IsDir(), ReadOnly: readOnly}, nil
 }
 
 // openSSH gives each user of each project a directory of their own for keys.
-func (s *storage) openSSH(who tenant) (source, error) {
+func (s *Roots) openSSH(who Tenant) (source, error) {
 	if s.sshDir == "" {
 		return source{}, reason.Errorf(job.Mount, "storage \".ssh\" is not offered by this node; its storage is: %s", s.known())
 	}
@@ -107,7 +107,7 @@ func (s *storage) openSSH(who tenant) (source, error) {
 }
 
 // find splits a hostPath into its root and the rest below it.
-func (s *storage) find(hostPath string) (config.StorageRoot, string, error) {
+func (s *Roots) find(hostPath string) (config.StorageRoot, string, error) {
 	for part := range strings.SplitSeq(hostPath, "/") {
 		if part == ".." {
 			return config.StorageRoot{}, "", reason.Errorf(job.Mount, "storage %q must not contain \"..\"", hostPath)
@@ -126,7 +126,7 @@ func (s *storage) find(hostPath string) (config.StorageRoot, string, error) {
 }
 
 // known lists what a job may write, for error texts.
-func (s *storage) known() string {
+func (s *Roots) known() string {
 	names := []string{}
 	for _, r := range s.roots {
 		names = append(names, r.Name)
@@ -139,7 +139,7 @@ func (s *storage) known() string {
 }
 
 // expand fills a path template. Names become single path elements or nothing.
-func expand(template string, who tenant) (string, error) {
+func expand(template string, who Tenant) (string, error) {
 	for _, name := range []struct{ key, value string }{{"{project}", who.Project}, {"{user}", who.User}} {
 		if !strings.Contains(template, name.key) {
 			continue
