@@ -43,6 +43,7 @@ var below = map[string][]string{
 	"oci/shim":                 {"oci"},
 	"internal/job":             {"oci/ref"},
 	"internal/job/importer":    {"internal/job", "oci/ref"},
+	"internal/units":           {"internal/job"},
 	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref"},
 	"internal/store":           {"internal/control", "internal/job"},
 	"internal/api":             {"internal/job"},
@@ -52,7 +53,7 @@ var below = map[string][]string{
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki"},
 	"internal/cli":             {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
-		"internal/metrics", "internal/munge", "internal/pki", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
+		"internal/metrics", "internal/munge", "internal/pki", "internal/units", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
 	"internal/gpu":             {},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
@@ -73,7 +74,7 @@ var below = map[string][]string{
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/control", "internal/sim", "oci/ref"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
