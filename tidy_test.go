@@ -63,7 +63,7 @@ var below = map[string][]string{
 	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
-	"internal/noded/config":    {"internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
+	"internal/noded/config":    {"internal/units", "internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
 	"internal/noded/identity":  {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
 	"internal/noded/reason":    {"internal/job"},
 	"internal/noded/devices":   {"cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config", "internal/noded/reason"},

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -87,6 +88,16 @@ func TestMetricsConfig(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestDurations: the grammar of job files and that of Go are both taken.
+func TestDurations(t *testing.T) {
+	for _, text := range []string{"5m", "5 minutes", "300s"} {
+		c, err := Parse([]byte("lease: " + text + "\n"))
+		if err != nil || c.Lease != Duration(5*time.Minute) {
+			t.Errorf("%s: %s, %v", text, c.Lease, err)
+		}
 	}
 }
 

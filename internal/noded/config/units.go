@@ -8,6 +8,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/goccy/go-yaml/ast"
+
+	"gbatch/internal/units"
 )
 
 // Size is a number of bytes, written in the config as 512MiB, 2GB or 1024.
@@ -38,13 +40,14 @@ func FormatBytes(n int64) string {
 	return humanize.IBytes(uint64(n))
 }
 
-// Duration is a length of time, written in the config as 90s, 5m or 24h.
+// Duration is a length of time, written in the config as 90s, 5m or 24h, or as
+// job files have it, "5 minutes".
 type Duration time.Duration
 
 // UnmarshalYAML reads the forms above.
 func (d *Duration) UnmarshalYAML(n ast.Node) error {
 	text := scalar(n)
-	v, err := time.ParseDuration(text)
+	v, err := units.ParseDuration(text)
 	if err != nil {
 		return atLine(n, "%q is not a duration: write it as 90s, 5m or 24h", text)
 	}
