@@ -70,7 +70,14 @@ var below = map[string][]string{
 	"internal/noded/cores":     {"cgroups", "internal/job", "internal/noded/config"},
 	"internal/noded/storage":   {"internal/job", "internal/noded/config", "internal/noded/reason"},
 	"internal/noded/images":    {"internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
-	"internal/noded":           {"internal/noded/images", "internal/noded/storage", "internal/noded/cores", "internal/noded/devices", "internal/noded/reason", "internal/noded/identity", "internal/noded/config", "internal/transfer", "oci", "oci/atomicfile", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
+	"internal/noded/contact":   {"internal/api", "internal/client", "internal/noded/identity", "oci", "oci/atomicfile"},
+	"internal/noded/data":      {"internal/api", "internal/job", "internal/noded/config", "internal/noded/reason", "internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile"},
+	"internal/noded/exporter":  {"internal/api", "internal/gpu", "internal/job", "internal/metrics", "internal/noded/config", "internal/noded/devices", "internal/noded/identity", "oci/image"},
+	"internal/noded/network":   {"internal/job", "internal/noded/config", "internal/noded/reason", "oci", "oci/netns"},
+	"internal/noded/preflight": {"cgroups", "internal/client", "internal/gpu", "internal/noded/config", "internal/noded/identity", "oci/atomicfile", "oci/netns"},
+	"internal/noded/rank":      {"cgroups", "internal/api", "internal/client", "internal/job", "internal/noded/config", "internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices", "internal/noded/exporter", "internal/noded/identity", "internal/noded/images", "internal/noded/network", "internal/noded/reason", "internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile", "oci/image", "oci/ref"},
+	"internal/noded/streams":   {"internal/api", "internal/client", "internal/job", "oci", "oci/netns"},
+	"internal/noded":           {"cgroups", "internal/api", "internal/client", "internal/job", "internal/noded/config", "internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices", "internal/noded/exporter", "internal/noded/identity", "internal/noded/images", "internal/noded/network", "internal/noded/preflight", "internal/noded/rank", "internal/noded/storage", "internal/noded/streams", "oci"},
 }
 
 // pure packages take now, seed and input and return values.
