@@ -72,10 +72,10 @@ var below = map[string][]string{
 	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
 	"internal/noded/identity": {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
 	"internal/noded/reason":   {"internal/job"},
-	"internal/noded/devices":  {"cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded/devices":  {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config", "internal/noded/reason"},
 	"internal/noded/cores":    {"cgroups", "internal/job", "internal/noded/config"},
 	"internal/noded/storage":  {"internal/job", "internal/noded/config", "internal/noded/reason"},
-	"internal/noded/images":   {"internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
+	"internal/noded/images":   {"internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
 }
 
 // pure packages take now, seed and input and return values.
