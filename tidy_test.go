@@ -43,8 +43,8 @@ var below = map[string][]string{
 	"internal/job":             {"oci/ref"},
 	"internal/job/importer":    {"internal/job", "oci/ref"},
 	"internal/units":           {"internal/job"},
-	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node"},
-	"internal/store":           {"internal/control", "internal/job"},
+	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state"},
+	"internal/store":           {"internal/job", "internal/state"},
 	"internal/api":             {"internal/job", "internal/node"},
 	"internal/pki":             {},
 	"internal/munge":           {},
@@ -53,11 +53,11 @@ var below = map[string][]string{
 	"internal/cli":             {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref", "internal/node"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
 		"internal/metrics", "internal/munge", "internal/pki", "internal/units", "internal/web", "internal/sim", "sched", "accounting",
-		"oci/ref", "internal/node"},
+		"oci/ref", "internal/node", "internal/state"},
 	"internal/gpu":             {"internal/node"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
-	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting", "internal/node"},
+	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
 	"internal/web":             {"internal/api"},
 	"internal/vmtest":          {},
 	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
@@ -72,14 +72,16 @@ var below = map[string][]string{
 	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
 	"internal/noded/identity": {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
 	"internal/noded/reason":   {"internal/job"},
-	"internal/noded/devices":  {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config", "internal/noded/reason"},
-	"internal/noded/cores":    {"cgroups", "internal/job", "internal/noded/config"},
-	"internal/noded/storage":  {"internal/job", "internal/noded/config", "internal/noded/reason"},
-	"internal/noded/images":   {"internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
+	"internal/noded/devices": {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config",
+		"internal/noded/reason"},
+	"internal/noded/cores":   {"cgroups", "internal/job", "internal/noded/config"},
+	"internal/noded/storage": {"internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded/images":  {"internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
+	"internal/state":         {"sched", "accounting", "internal/job", "internal/node"},
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node", "internal/state"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
