@@ -40,8 +40,9 @@ var below = map[string][]string{
 	"oci/netns":                {},
 	"oci":                      {"cgroups", "oci/image", "oci/netns", "oci/ref"},
 	"oci/shim":                 {"oci"},
-	"internal/job":             {"oci/ref"},
-	"internal/job/importer":    {"internal/job", "oci/ref"},
+	"internal/document":        {},
+	"internal/job":             {"internal/document", "oci/ref"},
+	"internal/job/importer":    {"internal/document", "internal/job", "oci/ref"},
 	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref"},
 	"internal/store":           {"internal/control", "internal/job"},
 	"internal/api":             {"internal/job"},
@@ -49,7 +50,7 @@ var below = map[string][]string{
 	"internal/munge":           {},
 	"internal/munge/mungetest": {},
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki"},
-	"internal/cli":             {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref"},
+	"internal/cli":             {"internal/client", "internal/api", "internal/document", "internal/job", "internal/job/importer", "oci/ref"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
 		"internal/metrics", "internal/munge", "internal/pki", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
 	"internal/gpu":             {},
@@ -65,7 +66,7 @@ var below = map[string][]string{
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/control", "internal/sim", "oci/ref"}
+var pure = []string{"sched", "accounting", "internal/document", "internal/job", "internal/job/importer", "internal/control", "internal/sim", "oci/ref"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer"
 )
@@ -75,7 +76,7 @@ func (a *App) batchScript(c importer.SlurmCommand, wrap bool) (name, script stri
 	case wrap:
 		return "sbatch", "#!/bin/sh\n" + c.Own["--wrap"] + "\n", nil
 	case c.Script == "" || c.Script == "-":
-		b, err := io.ReadAll(io.LimitReader(a.In, job.MaxDocumentBytes+1))
+		b, err := io.ReadAll(io.LimitReader(a.In, document.MaxBytes+1))
 		return "standard input", string(b), err
 	}
 	b, err := os.ReadFile(c.Script)

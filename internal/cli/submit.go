@@ -12,6 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer"
 )
@@ -114,7 +115,7 @@ func (a *App) readJobFile(file string) (name string, data []byte, err error) {
 		defer f.Close()
 		in = f
 	}
-	data, err = io.ReadAll(io.LimitReader(in, job.MaxDocumentBytes+1))
+	data, err = io.ReadAll(io.LimitReader(in, document.MaxBytes+1))
 	if err != nil {
 		return name, nil, usageError("read job file %s: %w", name, err)
 	}

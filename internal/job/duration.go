@@ -117,3 +117,5 @@ func (i *Instant) UnmarshalText(text []byte) (err error) {
 	*i, err = ParseInstant(string(text))
 	return err
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gbatch/internal/document"
 	"gbatch/internal/job"
 )
 
@@ -93,18 +94,18 @@ func (d *decoder) missing(n *node, key, hint string) {
 }
 
 func (d *decoder) note(n *node, message string) {
-	if len(d.notes) < job.MaxProblems {
+	if len(d.notes) < document.MaxProblems {
 		d.notes = append(d.notes, job.Note{Path: n.path(), Message: message})
 	}
 }
 
 func (d *decoder) unknown(kid *node, known []string) {
-	if len(d.found) > job.MaxProblems {
+	if len(d.found) > document.MaxProblems {
 		d.problem(kid, "", "") // counted, without the search for a suggestion
 		return
 	}
 	hint := "known here: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
-	if word := job.Nearest(kid.key, known); word != "" {
+	if word := document.Nearest(kid.key, known); word != "" {
 		hint = fmt.Sprintf("did you mean %q?", word)
 	}
 	d.problem(kid, "is not a field of this document", hint)
@@ -237,7 +238,7 @@ func (d *decoder) problems() error {
 		return nil
 	}
 	slices.SortStableFunc(d.found, func(a, b job.Problem) int { return cmp.Compare(a.Line, b.Line) })
-	ps := slices.Clone(d.found[:min(len(d.found), job.MaxProblems)])
+	ps := slices.Clone(d.found[:min(len(d.found), document.MaxProblems)])
 	if more := len(d.found) - len(ps); more > 0 {
 		ps[len(ps)-1] = job.Problem{Message: fmt.Sprintf("and %d more problems", more+1)}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"gbatch/internal/document"
 	"gbatch/internal/job"
 )
 
@@ -115,7 +116,7 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 // like JSON and is no format that we know is GPULabV2, so that the native
 // reader explains what is wrong with it.
 func Detect(data []byte) (Format, error) {
-	text := strings.TrimSpace(strings.TrimPrefix(string(data[:min(len(data), job.MaxDocumentBytes)]), "\ufeff"))
+	text := strings.TrimSpace(strings.TrimPrefix(string(data[:min(len(data), document.MaxBytes)]), "\ufeff"))
 	switch {
 	case strings.HasPrefix(text, "{"):
 		if f := detectKeys(topKeys(text)); f != Unknown {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/oci/ref"
 )
@@ -13,8 +14,8 @@ import (
 // parseSlurm reads a batch script whose #SBATCH lines say what it needs. The
 // script itself runs in the container, once on each node.
 func parseSlurm(data []byte, o Options) (job.Submission, error) {
-	if len(data) > job.MaxDocumentBytes {
-		return job.Submission{}, job.Problems{{Message: fmt.Sprintf("has %d bytes, a script may have at most %d", len(data), job.MaxDocumentBytes),
+	if len(data) > document.MaxBytes {
+		return job.Submission{}, job.Problems{{Message: fmt.Sprintf("has %d bytes, a script may have at most %d", len(data), document.MaxBytes),
 			Hint: "put what it does into a file in project storage, and call that"}}
 	}
 	s := &slurmScript{o: o, spec: job.Spec{Gbatch: &job.Gbatch{Source: string(Slurm)}}, tasksPerNode: -1, nodes: 1, mem: -1}
@@ -154,7 +155,7 @@ func (s *slurmScript) apply(d directive) {
 }
 
 func (s *slurmScript) problem(line int, path, message, hint string) {
-	if len(s.problems) < job.MaxProblems {
+	if len(s.problems) < document.MaxProblems {
 		s.problems = append(s.problems, job.Problem{Path: path, Line: line, Message: message, Hint: hint})
 	}
 }

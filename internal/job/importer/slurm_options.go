@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/document"
 	"gbatch/internal/job"
 )
 
@@ -262,7 +263,7 @@ func nearestOption(name string) string {
 	for _, o := range slurmOpts {
 		known = append(known, o.long)
 	}
-	if word := job.Nearest(name, known); word != "" {
+	if word := document.Nearest(name, known); word != "" {
 		return fmt.Sprintf("did you mean %s?", word)
 	}
 	return "docs/formats.md lists the options"

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gbatch/internal/document"
 	"gbatch/internal/job"
 )
 
@@ -45,8 +46,8 @@ const (
 // readTree reads a document: JSON if it starts with {, YAML otherwise. The
 // error is a job.Problems.
 func readTree(data []byte) (*node, error) {
-	if len(data) > job.MaxDocumentBytes {
-		return nil, job.Problems{{Message: fmt.Sprintf("has %d bytes, a job file may have at most %d", len(data), job.MaxDocumentBytes),
+	if len(data) > document.MaxBytes {
+		return nil, job.Problems{{Message: fmt.Sprintf("has %d bytes, a job file may have at most %d", len(data), document.MaxBytes),
 			Hint: "put data into project storage"}}
 	}
 	src := strings.TrimPrefix(string(data), "\ufeff")

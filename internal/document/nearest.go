@@ -1,9 +1,6 @@
-package job
+package document
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Nearest returns the known word that a misspelt one most likely means, or "".
 func Nearest(word string, known []string) string {
@@ -54,11 +51,4 @@ func distance(a, b string) int {
 		}
 	}
 	return rows[len(a)][len(b)]
-}
-
-// list joins words for people: "a, b, c".
-func list(words []string) string {
-	words = slices.Clone(words)
-	slices.Sort(words)
-	return strings.Join(words, ", ")
 }

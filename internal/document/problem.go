@@ -1,4 +1,4 @@
-package job
+package document
 
 import (
 	"fmt"
@@ -46,4 +46,17 @@ func (ps Problems) Error() string {
 		b.WriteString("\n  " + p.String())
 	}
 	return b.String()
+}
+
+// Note tells a user how something was understood. It is not an error.
+type Note struct {
+	Path    string `json:"path,omitempty"`
+	Message string `json:"message"`
+}
+
+func (n Note) String() string {
+	if n.Path == "" {
+		return "document: " + n.Message
+	}
+	return n.Path + ": " + n.Message
 }
