@@ -42,7 +42,6 @@ var below = map[string][]string{
 	"oci/shim":                 {"oci"},
 	"internal/document":        {},
 	"internal/job":             {"internal/document", "oci/ref"},
-	"internal/job/importer":    {"internal/document", "internal/job", "oci/ref"},
 	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref"},
 	"internal/store":           {"internal/control", "internal/job"},
 	"internal/api":             {"internal/job"},
@@ -50,7 +49,7 @@ var below = map[string][]string{
 	"internal/munge":           {},
 	"internal/munge/mungetest": {},
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki"},
-	"internal/cli":             {"internal/client", "internal/api", "internal/document", "internal/job", "internal/job/importer", "oci/ref"},
+	"internal/cli":             {"internal/client", "internal/api", "internal/document", "internal/job", "internal/job/importer", "internal/job/importer/nvct", "internal/job/importer/slurm", "oci/ref"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
 		"internal/metrics", "internal/munge", "internal/pki", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
 	"internal/gpu":             {},
@@ -63,10 +62,22 @@ var below = map[string][]string{
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
 	"internal/noded":           {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
+
+	"internal/job/importer": {"internal/document", "internal/job", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes",
+		"internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "oci/ref"},
+	"internal/job/importer/foreign":             {"internal/document", "internal/job"},
+	"internal/job/importer/foreign/foreigntest": {},
+	"internal/job/importer/ccluster":            {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"internal/job/importer/dstack":              {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"internal/job/importer/kubernetes":          {"internal/job/importer/foreign", "internal/document", "internal/job"},
+	"internal/job/importer/nvct":                {"internal/job/importer/foreign", "internal/document", "internal/job"},
+	"internal/job/importer/slurm":               {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"internal/job/importer/tao":                 {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/document", "internal/job", "internal/job/importer", "internal/control", "internal/sim", "oci/ref"}
+var pure = []string{"sched", "accounting", "internal/document", "internal/job", "internal/job/importer", "internal/job/importer/foreign", "internal/job/importer/ccluster",
+	"internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "internal/control", "internal/sim", "oci/ref"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer"
+	"gbatch/internal/job/importer/nvct"
 )
 
 // SubmitOptions are what gsubmit submits and what it does then.
@@ -33,7 +34,7 @@ type SubmitOptions struct {
 	Key         string // idempotency key; empty: a fresh one
 	Dependency  string // as "afterok:12"; empty: the file's
 
-	NVCT *importer.NVCTFlags // a task of NVIDIA Cloud Tasks: the flags, and File unless it is empty
+	NVCT *nvct.Flags // a task of NVIDIA Cloud Tasks: the flags, and File unless it is empty
 
 	Overrides importer.Overrides // in place of the file's; with a command: of a job without a file
 }

@@ -6,8 +6,8 @@ import (
 	"gbatch/internal/document"
 )
 
-// GPULab's older form, version 1, becomes a native job here and not in package
-// importer, because its values follow the same rules and share the readers of
+// GPULab's older form, version 1, becomes a native job here and not in an
+// importer of its own, because its values follow the same rules and share the readers of
 // the native tables. A value that version 2 has no word for is refused or noted.
 
 // ParseV1 reads a GPULab version 1 document, the one with "jobDefinition". Its
@@ -25,7 +25,8 @@ func ParseV1(data []byte) (Submission, error) {
 	if ps := d.Problems(); ps != nil {
 		return Submission{}, ps
 	}
-	return Submission{Spec: s, Registry: d.creds, Notes: d.Notes()}, nil
+	converted := Note{Message: "was converted from GPULab version 1"}
+	return Submission{Spec: s, Registry: d.creds, Notes: append([]Note{converted}, d.Notes()...)}, nil
 }
 
 var v1Fields = []field[Spec]{
