@@ -100,6 +100,18 @@ func IsNameByte(c byte) bool {
 	return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
+// IsName says that s begins with a letter or digit and has at most that many
+// letters, digits and bytes of also. Such checks are no regular expressions,
+// which would all be compiled at the start of every program.
+func IsName(s, also string, most int) bool {
+	for i := range len(s) {
+		if c := s[i]; !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || strings.IndexByte(also, c) < 0) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= most
+}
+
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // Quote shows a text of the document in a message, cut if it is long.

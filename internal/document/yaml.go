@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -40,14 +39,17 @@ func readYAML(src string) (*Node, error) {
 	}
 }
 
-var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-
+// yamlProblem takes the line out of an error as "yaml: line 2: found a tab".
 func yamlProblem(err error) Problem {
-	text := err.Error()
-	p := Problem{Message: "is not YAML: " + strings.TrimPrefix(text, yamlError.FindString(text))}
-	if m := yamlError.FindStringSubmatch(text); m != nil {
-		p.Line, _ = strconv.Atoi(m[1])
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	var p Problem
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		if number, why, ok := strings.Cut(rest, ": "); ok {
+			p.Line, _ = strconv.Atoi(number)
+			text = why
+		}
 	}
+	p.Message = "is not YAML: " + text
 	return p
 }
 

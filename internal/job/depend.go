@@ -59,7 +59,7 @@ func (d *decoder) jobID(n *node) string {
 func isJobID(s string) bool {
 	number, task, isTask := strings.Cut(s, "_")
 	digits := func(s string) bool { return s != "" && len(s) < 18 && strings.Trim(s, "0123456789") == "" }
-	return digits(number) && (!isTask || digits(task)) || uuid(s) == ""
+	return digits(number) && (!isTask || digits(task)) || IsUUID(s)
 }
 
 // readDependencies reads an array of objects, or Slurm's text.

@@ -211,16 +211,19 @@ func bucketName(s string) string {
 
 // uuid wants the text form of a UUID, of any version.
 func uuid(s string) string {
-	ok := len(s) == 36 && !slices.ContainsFunc([]byte(s), func(c byte) bool {
-		return !isDigit(c) && c != '-' && (c|0x20 < 'a' || c|0x20 > 'f')
-	})
-	for i := range 36 {
-		if dash := i == 8 || i == 13 || i == 18 || i == 23; ok && dash != (s[i] == '-') {
-			ok = false
-		}
-	}
-	if !ok {
+	if !IsUUID(s) {
 		return fmt.Sprintf("is %s, which is no UUID such as a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8", document.Quote(s))
 	}
 	return ""
+}
+
+// IsUUID says that s is the text form of a UUID.
+func IsUUID(s string) bool {
+	for i := range len(s) {
+		dash, hex := i == 8 || i == 13 || i == 18 || i == 23, isDigit(s[i]) || 'a' <= s[i]|0x20 && s[i]|0x20 <= 'f'
+		if dash != (s[i] == '-') || !dash && !hex {
+			return false
+		}
+	}
+	return len(s) == 36
 }

@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"gbatch/internal/document"
@@ -36,10 +35,8 @@ var secretFields = []field[Secret]{
 	}, false},
 }
 
-var secretNameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$`)
-
 func secretName(s string) string {
-	if !secretNameForm.MatchString(s) {
+	if !document.IsName(s, "_.-", 48) {
 		return fmt.Sprintf("is %s: a secret's name has 1 to 48 letters, digits and _ . -, and starts with a letter or digit", document.Quote(s))
 	}
 	return ""

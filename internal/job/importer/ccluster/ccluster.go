@@ -4,7 +4,6 @@ package ccluster
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -163,10 +162,8 @@ var loginFields = []field[batch]{
 	{"server", foreign.Remark[batch]("is not used: the login is for the registry that the image names"), false},
 }
 
-var cclusterNameForm = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
-
 func wrongName(s string) string {
-	if !cclusterNameForm.MatchString(s) || len(s) > 20 {
+	if !document.IsName(s, "-", 20) || s != strings.ToLower(s) || s[0] < 'a' || s[len(s)-1] == '-' {
 		return fmt.Sprintf("is %s: a name has at most 20 lower-case letters, digits and -, begins with a letter and ends with a letter or digit", document.Quote(s))
 	}
 	return ""

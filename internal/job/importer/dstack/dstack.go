@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
@@ -33,6 +34,8 @@ type task struct {
 	sub job.Submission
 	o   Options
 
+	interpolation *regexp.Regexp
+
 	env        map[string]string // what ${{ env.NAME }} stands for
 	unset      map[string]bool   // names in env whose value is not known here
 	commands   []string
@@ -58,7 +61,7 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	if other := isOther(d, n); other {
 		return job.Submission{}, d.Problems()
 	}
-	t := &task{o: o}
+	t := &task{o: o, interpolation: regexp.MustCompile(interpolation)}
 	t.sub.Spec.Gbatch = &job.Gbatch{Source: Source, StopSignal: "INT", StopGrace: stopGrace}
 	t.sub.Spec.Name = noName
 	if env := n.Given("env"); env != nil {
@@ -216,11 +219,9 @@ func feature(name string) func(*decoder, *node, *task) {
 	}
 }
 
-var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{1,40}$`)
-
 func readName(d *decoder, n *node, t *task) {
 	s, ok := d.Str(n)
-	if ok && !nameForm.MatchString(s) {
+	if ok && !document.IsName(s, "-", 41) || len(s) < 2 || s != strings.ToLower(s) || s[0] < 'a' {
 		d.Problem(n, fmt.Sprintf("is %s: want 2 to 41 lower-case letters, digits and -, the first a letter", document.Quote(s)), "")
 		return
 	}
@@ -279,13 +280,11 @@ func readTags(d *decoder, n *node, t *task) {
 	d.Becomes("gbatch.labels", n)
 }
 
-var uuidForm = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
-
 func readReservation(d *decoder, n *node, t *task) {
 	s, ok := d.Str(n)
 	switch {
 	case !ok:
-	case uuidForm.MatchString(s):
+	case job.IsUUID(s):
 		t.sub.Spec.Request.Scheduling.ReservationIDs = []string{s}
 		d.Becomes("request.scheduling.reservationIds", n)
 	default:

@@ -13,10 +13,8 @@ import (
 	"gbatch/oci/ref"
 )
 
-var (
-	interpolation = regexp.MustCompile(`\$\{\{\s*([^}]*?)\s*\}\}`)
-	variableForm  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-)
+// interpolation is the form of ${{ env.NAME }}.
+const interpolation = `\$\{\{\s*([^}]*?)\s*\}\}`
 
 // readEnv reads a map or a list of variables. One without a value is its
 // author's, most often a token: it becomes a secret, which nobody sees.
@@ -51,7 +49,7 @@ func (t *task) readEnv(d *decoder, n *node) {
 func (t *task) newVariable(d *decoder, n *node, name string) bool {
 	_, twice := t.env[name]
 	switch {
-	case !variableForm.MatchString(name):
+	case !document.IsName("x"+name, "_", len(name)+1) || name == "" || '0' <= name[0] && name[0] <= '9':
 		d.Problem(n, fmt.Sprintf("names the variable %s: want letters, digits and _, the first no digit", document.Quote(name)), "")
 	case strings.HasPrefix(name, "DSTACK_"):
 		d.Problem(n, fmt.Sprintf("sets %s: names that start with DSTACK_ are set by the system", document.Quote(name)), "")
@@ -67,7 +65,7 @@ func (t *task) setEnv(d *decoder, n *node, name, value string) {
 	if !t.newVariable(d, n, name) {
 		return
 	}
-	if m := interpolation.FindStringSubmatch(value); m != nil {
+	if m := t.interpolation.FindStringSubmatch(value); m != nil {
 		if secret, ok := strings.CutPrefix(m[1], "secrets."); ok && m[0] == strings.TrimSpace(value) {
 			t.unset[name] = true
 			t.addSecret(d, n, name)
@@ -132,8 +130,8 @@ func (t *task) text(d *decoder, n *node) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	s = interpolation.ReplaceAllStringFunc(s, func(m string) string {
-		what := interpolation.FindStringSubmatch(m)[1]
+	s = t.interpolation.ReplaceAllStringFunc(s, func(m string) string {
+		what := t.interpolation.FindStringSubmatch(m)[1]
 		name, isEnv := strings.CutPrefix(what, "env.")
 		value, known := t.env[name]
 		switch {
@@ -160,11 +158,9 @@ func readImage(d *decoder, n *node, t *task) {
 	d.Becomes("request.docker.image", n)
 }
 
-var pythonForm = regexp.MustCompile(`^[23]\.[0-9]{1,2}$`)
-
 func readPython(d *decoder, n *node, t *task) {
 	s, ok := d.Scalar(n)
-	if ok && !pythonForm.MatchString(s) {
+	if ok && !regexp.MustCompile(`^[23]\.[0-9]{1,2}$`).MatchString(s) {
 		d.Problem(n, fmt.Sprintf("is %s, which is no version of Python such as 3.12", document.Quote(s)), "")
 		return
 	}
@@ -245,7 +241,7 @@ func readCommands(d *decoder, n *node, t *task) {
 			d.Problem(n, "must be a string, is "+n.Kind.String(), "put the command in quotes, or behind a | on lines of its own: YAML reads a colon with a blank behind it as a key")
 			return
 		}
-		if m := interpolation.FindString(n.Text); m != "" {
+		if m := t.interpolation.FindString(n.Text); m != "" {
 			d.Problem(n, fmt.Sprintf("has %s, and commands are not changed here", m), "write variables as the shell knows them: $NAME; arguments of a run have no equivalent")
 		}
 		t.commands = append(t.commands, n.Text)
@@ -320,11 +316,9 @@ func readWorkDir(d *decoder, n *node, t *task) {
 	d.Becomes("request.docker.workingDir", n)
 }
 
-// dstackPort is an entry of ports.
-var portForm = regexp.MustCompile(`^(?:([0-9]{1,5}|\*):)?([0-9]{1,5})$`)
-
 // readPorts checks ports, which are reached through gexec, not at nodes.
 func readPorts(d *decoder, n *node, _ *task) {
+	form := regexp.MustCompile(`^(?:([0-9]{1,5}|\*):)?([0-9]{1,5})$`)
 	var forwards []string
 	one := func(d *decoder, n *node, local *string) {
 		if x, ok := d.Integer(n, 1, 65535); ok {
@@ -337,7 +331,7 @@ func readPorts(d *decoder, n *node, _ *task) {
 		case document.NumberKind:
 			one(d, n, &container)
 		case document.StringKind:
-			m := portForm.FindStringSubmatch(n.Text)
+			m := form.FindStringSubmatch(n.Text)
 			if m == nil {
 				d.Problem(n, fmt.Sprintf("is %s, which is no port", document.Quote(n.Text)), `write 8080, "80:8080" or "*:8080"`)
 				return

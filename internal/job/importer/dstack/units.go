@@ -72,12 +72,10 @@ func parseCount(s string) (float64, error) {
 	return float64(x), nil
 }
 
-var memoryForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)([a-z]*)$`)
-
 // parseMemory reads a size of memory in GiB. GB means GiB here, and so does a
 // number alone.
 func parseMemory(s string) (float64, error) {
-	m := memoryForm.FindStringSubmatch(strings.ToLower(strings.ReplaceAll(s, " ", "")))
+	m := regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)([a-z]*)$`).FindStringSubmatch(strings.ToLower(strings.ReplaceAll(s, " ", "")))
 	if m == nil {
 		return 0, fmt.Errorf("has %s, which is no size such as 512MB, 24GB or 1.5TB", document.Quote(s))
 	}
@@ -100,13 +98,11 @@ func parseMemory(s string) (float64, error) {
 // roundUp rounds a size up.
 func roundUp(x float64) int { return int(math.Ceil(x)) }
 
-var durationForm = regexp.MustCompile(`^([0-9]+) *([smhdw]?)$`)
-
 var units = map[string]job.Duration{"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 // parseDuration reads a number and a unit, or seconds alone.
 func parseDuration(s string) (job.Duration, error) {
-	m := durationForm.FindStringSubmatch(strings.TrimSpace(s))
+	m := regexp.MustCompile(`^([0-9]+) *([smhdw]?)$`).FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
 		return 0, errors.New(`want a number and s, m, h, d or w, such as "90m", "2h" or "1d", or a number of seconds`)
 	}

@@ -164,11 +164,13 @@ func (c *container) amount(d *decoder, name string, scale float64) (int64, bool)
 // wholeGiB rounds bytes up, to one at least.
 func wholeGiB(bytes int64) int { return max(1, int((bytes+(1<<30)-1)>>30)) }
 
-var reference = regexp.MustCompile(`\$\$|\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)`)
-
 // expand replaces $(NAME) by the container's own variables, as Kubernetes does;
 // $$ is a $, and an unknown name stays.
 func expand(words []string, env map[string]string) []string {
+	if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "$") }) {
+		return slices.Clone(words)
+	}
+	reference := regexp.MustCompile(`\$\$|\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)`)
 	out := make([]string, len(words))
 	for i, w := range words {
 		out[i] = reference.ReplaceAllStringFunc(w, func(m string) string {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
+	"slices"
 	"strings"
 
 	"gbatch/internal/document"
@@ -45,8 +45,6 @@ var variableFields = []field[variable]{
 	{"value", func(d *decoder, n *node, v *variable) { v.value, _ = d.Str(n); v.valueAt = n }, true},
 }
 
-var nvctKey = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_]*$`)
-
 func (t *task) readEnvironment(d *decoder, n *node) {
 	env := map[string]string{}
 	d.Elements(n, func(n *node) {
@@ -56,7 +54,7 @@ func (t *task) readEnvironment(d *decoder, n *node) {
 		}
 		_, twice := env[v.key]
 		switch {
-		case !nvctKey.MatchString(v.key):
+		case !document.IsName(v.key, "_", len(v.key)):
 			d.Problem(v.keyAt, fmt.Sprintf("is %s: want letters, digits and _, the first a letter or digit", document.Quote(v.key)), "")
 		case strings.HasPrefix(v.key, "NVCT_"):
 			d.Problem(v.keyAt, fmt.Sprintf("is %s: names that start with NVCT_ are set by the system", document.Quote(v.key)), "")
@@ -171,8 +169,6 @@ var artifactFields = []field[artifact]{
 	{"uri", func(d *decoder, n *node, a *artifact) { a.uri, _ = d.Str(n); a.uriAt = n }, true},
 }
 
-var nvctArtifactName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
-
 // readArtifacts reads what is fetched before the program starts. Each artifact
 // has a directory of its own below dir.
 func (t *task) readArtifacts(d *decoder, n *node, dir string) {
@@ -184,7 +180,7 @@ func (t *task) readArtifacts(d *decoder, n *node, dir string) {
 			return
 		}
 		switch {
-		case !nvctArtifactName.MatchString(a.name):
+		case !document.IsName(a.name, "._-", 128):
 			d.Problem(a.nameAt, fmt.Sprintf("is %s: want 1 to 128 letters, digits and . _ -, the first a letter or digit", document.Quote(a.name)), "")
 			return
 		case at[a.name]:
@@ -206,8 +202,12 @@ func (t *task) readArtifacts(d *decoder, n *node, dir string) {
 	})
 }
 
-// nvctLocation is a model in NGC's registry, with or without a team.
-var nvctLocation = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*/([A-Za-z0-9][A-Za-z0-9_.-]*/)?[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+// isLocation says that s is a model in NGC's registry, with or without a team.
+func isLocation(s string) bool {
+	parts := strings.Split(s, "/")
+	wrong := func(part string) bool { return !document.IsName(part, "_.-", len(part)) }
+	return (len(parts) == 2 || len(parts) == 3) && !slices.ContainsFunc(parts, wrong)
+}
 
 // applyResults saves the results directory, where that is a place that a node
 // can write to.
@@ -224,7 +224,7 @@ func (t *task) applyResults(d *decoder, n *node) {
 	case !ok:
 	case t.strategy != "UPLOAD":
 		d.Note(t.location, "is not used: results are uploaded only if resultHandlingStrategy is UPLOAD, and it is NONE if left out")
-	case !strings.Contains(uri, "://") && nvctLocation.MatchString(uri):
+	case !strings.Contains(uri, "://") && isLocation(uri):
 		d.Becomes("gbatch.outputs", t.location)
 		d.Note(t.location, "is a place in NGC's registry: "+job.NVCTResults+" is saved below the site's place for results instead, when the program has succeeded")
 		g.Outputs = []job.Output{{Path: job.NVCTResults, URI: "results:///" + uri + "/"}}

@@ -4,8 +4,8 @@ package nvct
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
+	"strings"
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
@@ -102,13 +102,6 @@ var telemetryFields = []field[task]{
 	{"tracesTelemetryId", foreign.Remark[task](siteTelemetry), false},
 }
 
-var nvctName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
-
-var (
-	nvctTag      = regexp.MustCompile(`^[A-Za-z0-9_:=-]{1,128}$`)
-	nvctInstance = regexp.MustCompile(`_([0-9]{1,4})x$`)
-)
-
 func (t *task) readDescription(d *decoder, n *node) {
 	s, ok := d.Str(n)
 	if ok && len([]rune(s)) > 256 {
@@ -132,7 +125,7 @@ func (t *task) readTags(d *decoder, n *node) {
 		if !ok {
 			return
 		}
-		if !nvctTag.MatchString(s) {
+		if s == "" || !document.IsName("x"+s, "_:=-", 129) {
 			d.Problem(n, fmt.Sprintf("is %s: want 1 to 128 letters, digits and - _ : =", document.Quote(s)), "")
 			return
 		}
@@ -163,12 +156,12 @@ func (t *task) readInstanceType(d *decoder, n *node) {
 	}
 	t.sub.Spec.Gbatch.InstanceType = s
 	d.Becomes("gbatch.instanceType", n)
-	m := nvctInstance.FindStringSubmatch(s)
-	if m == nil {
+	digits := strings.TrimSuffix(s[strings.LastIndexByte(s, '_')+1:], "x")
+	count, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil || len(digits) > 4 || !strings.HasSuffix(s, "_"+digits+"x") {
 		d.Note(n, "does not end in the number of GPUs, as GPU.H100_8x does: it is that of the site's table of instance types")
 		return
 	}
-	count, _ := strconv.Atoi(m[1])
 	t.sub.Spec.Request.Resources.GPUs = float64(count)
 	d.Becomes("request.resources.gpus", n)
 }
@@ -237,7 +230,7 @@ func (t *task) applyGrace(d *decoder) {
 
 func (t *task) readName(d *decoder, n *node) {
 	s, ok := d.Str(n)
-	if ok && !nvctName.MatchString(s) {
+	if ok && !document.IsName(s, "_-", 128) {
 		d.Problem(n, fmt.Sprintf("is %s: want 1 to 128 letters, digits, - and _, the first a letter or digit", document.Quote(s)), "")
 		return
 	}
