@@ -116,7 +116,7 @@ func (d *decoder) instant(n *node, to *Instant) {
 		d.WrongKind(n, "a date and time in quotes")
 		return
 	}
-	x, err := ParseInstant(n.Text)
+	x, err := parseInstant(n.Text)
 	if err != nil {
 		d.Problem(n, fmt.Sprintf("is %s: %v", document.Quote(n.Text), err), "")
 		return

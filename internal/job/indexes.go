@@ -19,8 +19,8 @@ type Indexes []IndexRange
 // IndexRange is the indexes First to Last, both included.
 type IndexRange struct{ First, Last int }
 
-// MaxIndex is the highest index that a task may have.
-const MaxIndex = 10_000_000
+// maxIndex is the highest index that a task may have.
+const maxIndex = 10_000_000
 
 // FirstIndexes is the text of 0 to count-1.
 func FirstIndexes(count int) string {
@@ -95,8 +95,8 @@ func parseIndex(s string) (int, error) {
 	if err != nil || i < 0 || s[0] == '+' {
 		return 0, fmt.Errorf("%s is no index", document.Quote(s))
 	}
-	if i > MaxIndex {
-		return 0, fmt.Errorf("index %d is above %d", i, MaxIndex)
+	if i > maxIndex {
+		return 0, fmt.Errorf("index %d is above %d", i, maxIndex)
 	}
 	return i, nil
 }

@@ -39,10 +39,7 @@ const (
 	Slurm      Format = slurm.Source
 )
 
-// Formats lists the formats that Parse reads.
-func Formats() []Format {
-	return []Format{GPULabV2, GPULabV1, NVCT, CCluster, TAO, Dstack, Kubernetes, Slurm}
-}
+var formats = []Format{GPULabV2, GPULabV1, NVCT, CCluster, TAO, Dstack, Kubernetes, Slurm}
 
 // Options are what a file alone does not say. The zero value reads every file
 // that needs nothing of its surroundings.
@@ -86,7 +83,7 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	case Slurm:
 		return slurm.Parse(data, slurm.Options{Args: o.Args, Image: o.Image, Env: o.Env, Now: o.Now, Zone: o.Zone})
 	}
-	return job.Submission{}, fmt.Errorf("no format is called %q: use one of %s", format, join(Formats()))
+	return job.Submission{}, fmt.Errorf("no format is called %q: use one of %s", format, join(formats))
 }
 
 // Detect tells the format of a job file from its content. Anything that starts
