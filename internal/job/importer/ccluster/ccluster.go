@@ -93,7 +93,7 @@ func Parse(data []byte) (job.Submission, error) {
 	c.sub.Spec.Gbatch = &job.Gbatch{Source: Source, StopGrace: 30,
 		Retry: &job.Retry{JobLimit: &limit, Backoff: job.DefaultBackoff, MaxWait: job.DefaultMaxWait}}
 	if document.Object(d, n, fields, c) {
-		c.settle(d, n)
+		c.combine(d, n)
 	}
 	return d.Finish(c.sub)
 }
@@ -232,8 +232,8 @@ func readEnv(d *decoder, n *node, c *batch) {
 	})
 }
 
-// settle makes of what was read what only makes sense together.
-func (c *batch) settle(d *decoder, n *node) {
+// combine makes of what was read what only makes sense together.
+func (c *batch) combine(d *decoder, n *node) {
 	if c.imageNode != nil {
 		d.Becomes("request.docker.image", c.imageNode)
 		c.setImage(d)

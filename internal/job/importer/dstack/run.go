@@ -207,7 +207,7 @@ func (t *task) applyImage(d *decoder, n *node) {
 	d.Note(n, fmt.Sprintf("names no image: the site's image %q is used", alias))
 }
 
-// dstackAuth is registry_auth.
+// authFields are those of registry_auth.
 var authFields = []field[task]{
 	{"username", func(d *decoder, n *node, t *task) { t.user, _ = t.text(d, n) }, true},
 	{"password", func(d *decoder, n *node, t *task) { t.pass, _ = t.text(d, n) }, true},

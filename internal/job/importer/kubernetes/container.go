@@ -22,12 +22,12 @@ func readContainers(d *decoder, n *node, k *manifest) {
 	d.Elements(n, func(n *node) {
 		c := &container{manifest: k, requests: map[string]*node{}, limits: map[string]*node{}}
 		if document.Object(d, n, containerFields, c) {
-			c.settle(d, n)
+			c.combine(d, n)
 		}
 	})
 }
 
-// container is the container: amounts are settled when all are read.
+// container is the container: amounts are combined when all are read.
 type container struct {
 	*manifest
 	command, args    []string
@@ -86,8 +86,8 @@ var containerFields = []field[container]{
 	{"restartPolicy", foreign.Refuse[container]("a job has one container"), false},
 }
 
-// settle decides what the container gets, and how its program is called.
-func (c *container) settle(d *decoder, n *node) {
+// combine decides what the container gets, and how its program is called.
+func (c *container) combine(d *decoder, n *node) {
 	r := &c.spec.Request.Resources
 	if milli, ok := c.amount(d, "cpu", 1000); ok {
 		if r.CPUs = int((milli + 999) / 1000); milli%1000 != 0 {

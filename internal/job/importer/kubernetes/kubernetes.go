@@ -50,7 +50,7 @@ func Parse(data []byte) (job.Submission, error) {
 	d := foreign.New()
 	k := &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}}
 	if document.Object(d, n, fields(), k) {
-		k.settle(d, n)
+		k.combine(d, n)
 	}
 	return d.Finish(job.Submission{Spec: k.spec})
 }
@@ -192,8 +192,8 @@ func readSuccessPolicy(d *decoder, n *node, k *manifest) {
 	}, true}}, k)
 }
 
-// settle makes of what was read what only makes sense together.
-func (k *manifest) settle(d *decoder, n *node) {
+// combine makes of what was read what only makes sense together.
+func (k *manifest) combine(d *decoder, n *node) {
 	k.spec.Name = k.name
 	if k.spec.Name == "" {
 		k.spec.Name = strings.TrimRight(k.generateName, "-")

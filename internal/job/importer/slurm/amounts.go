@@ -8,7 +8,7 @@ import (
 // defaultMemoryPerCore is what a script gets that says nothing of memory, MiB.
 const defaultMemoryPerCore = 4 << 10
 
-// amounts settles what each node gives, by Slurm's arithmetic: the options
+// amounts decides what each node gives, by Slurm's arithmetic: the options
 // speak of tasks, cores, GPUs and the whole job.
 func (s *script) amounts() {
 	r, g := &s.spec.Request.Resources, s.spec.Gbatch

@@ -193,7 +193,7 @@ func (s *script) note(line int, path, message string) {
 	}
 }
 
-// container settles the image and where the script's mails go.
+// container decides on the image and where the script's mails go.
 func (s *script) container() {
 	image := s.image
 	if s.o.Image != "" {

@@ -58,7 +58,7 @@ func Parse(data []byte, env func(string) (string, bool)) (job.Submission, error)
 	t.sub.Spec.Gbatch = &job.Gbatch{Source: Source, StopGrace: stopGrace}
 	t.sub.Spec.Request.Resources.GPUs = 1
 	if document.Object(d, n, fields(), t) {
-		t.settle(d, n)
+		t.combine(d, n)
 	}
 	return d.Finish(t.sub)
 }
@@ -157,8 +157,8 @@ func (t *call) env(name string) string {
 	return ""
 }
 
-// settle makes of what was read what only makes sense together.
-func (t *call) settle(d *decoder, n *node) {
+// combine makes of what was read what only makes sense together.
+func (t *call) combine(d *decoder, n *node) {
 	s := &t.sub.Spec
 	s.Name = "tao-job"
 	if t.id != "" {
