@@ -29,19 +29,21 @@ const module = "gbatch/"
 // down or is not there. A new package needs a line here, and a new arrow a
 // reason in docs/design.
 var below = map[string][]string{
-	"accounting":               {},
-	"deploy":                   {},
-	"cgroups":                  {},
-	"sched":                    {"accounting"},
-	"sched/schedtest":          {"sched", "accounting"},
-	"oci/ref":                  {},
-	"oci/image":                {"oci/ref"},
-	"oci/image/imagetest":      {"oci/ref"},
-	"oci/netns":                {},
-	"oci":                      {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile"},
-	"oci/shim":                 {"oci"},
-	"internal/job":             {"oci/ref"},
-	"internal/job/importer":    {"internal/job", "oci/ref"},
+	"accounting":          {},
+	"deploy":              {},
+	"cgroups":             {},
+	"sched":               {"accounting"},
+	"sched/schedtest":     {"sched", "accounting"},
+	"oci/ref":             {},
+	"oci/image":           {"oci/ref"},
+	"oci/image/imagetest": {"oci/ref"},
+	"oci/netns":           {},
+	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile"},
+	"oci/shim":            {"oci"},
+	"internal/job":        {"oci/ref", "internal/document"},
+	"internal/job/importer": {"internal/job", "oci/ref", "internal/document", "internal/job/importer/ccluster",
+		"internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct",
+		"internal/job/importer/slurm", "internal/job/importer/tao"},
 	"internal/units":           {"internal/job"},
 	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state"},
 	"internal/store":           {"internal/job", "internal/state"},
@@ -50,7 +52,8 @@ var below = map[string][]string{
 	"internal/munge":           {},
 	"internal/munge/mungetest": {},
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki"},
-	"internal/cli":             {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref", "internal/node"},
+	"internal/cli": {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref", "internal/node",
+		"internal/document", "internal/job/importer/nvct", "internal/job/importer/slurm"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
 		"internal/metrics", "internal/munge", "internal/pki", "internal/units", "internal/web", "internal/sim", "sched", "accounting",
 		"oci/ref", "internal/node", "internal/state"},
@@ -74,14 +77,23 @@ var below = map[string][]string{
 	"internal/noded/reason":   {"internal/job"},
 	"internal/noded/devices": {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config",
 		"internal/noded/reason"},
-	"internal/noded/cores":   {"cgroups", "internal/job", "internal/noded/config"},
-	"internal/noded/storage": {"internal/job", "internal/noded/config", "internal/noded/reason"},
-	"internal/noded/images":  {"internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
-	"internal/state":         {"sched", "accounting", "internal/job", "internal/node"},
+	"internal/noded/cores":                      {"cgroups", "internal/job", "internal/noded/config"},
+	"internal/noded/storage":                    {"internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded/images":                     {"internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
+	"internal/state":                            {"sched", "accounting", "internal/job", "internal/node"},
+	"internal/document":                         {},
+	"internal/job/importer/foreign":             {"internal/document", "internal/job"},
+	"internal/job/importer/foreign/foreigntest": {},
+	"internal/job/importer/ccluster":            {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"internal/job/importer/dstack":              {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"internal/job/importer/kubernetes":          {"internal/job/importer/foreign", "internal/document", "internal/job"},
+	"internal/job/importer/nvct":                {"internal/job/importer/foreign", "internal/document", "internal/job"},
+	"internal/job/importer/slurm":               {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"internal/job/importer/tao":                 {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node", "internal/state"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
