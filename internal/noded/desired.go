@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/rank"
 )
@@ -18,7 +19,7 @@ func (a *Agent) Report() *api.SyncRequest {
 	inv, hash := a.inventory()
 	req := &api.SyncRequest{
 		Instance: a.instance, Boot: a.node.Boot, Inventory: inv, InventoryHash: hash, Unhealthy: a.health.reasons(),
-		Samples: a.devices.Samples(), Prepulled: a.ahead.Results(), Ranks: []api.RankStatus{},
+		Samples: a.devices.Samples(), Prepulled: a.ahead.Results(), Ranks: []node.RankStatus{},
 	}
 	for _, r := range a.all() {
 		req.Ranks = append(req.Ranks, r.Status())

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/exporter"
 	"gbatch/internal/noded/rank"
 	"gbatch/oci"
@@ -29,8 +29,8 @@ func compareRanks(a, b job.RankID) int {
 }
 
 // containers lists those that have not ended, by id, and counts all by phase.
-func (a *Agent) containers() (list []exporter.Container, phases map[api.Phase]int) {
-	phases = map[api.Phase]int{}
+func (a *Agent) containers() (list []exporter.Container, phases map[node.Phase]int) {
+	phases = map[node.Phase]int{}
 	for _, r := range a.all() {
 		s := r.Status()
 		phases[s.Phase]++
@@ -44,7 +44,7 @@ func (a *Agent) containers() (list []exporter.Container, phases map[api.Phase]in
 // pulling says whether a rank waits for its image.
 func (a *Agent) pulling() bool {
 	_, phases := a.containers()
-	return phases[api.PhasePulling] > 0
+	return phases[node.PhasePulling] > 0
 }
 
 // portHolder is the job that has a port of the node's.
@@ -61,7 +61,7 @@ func (a *Agent) portHolder(port uint16) (job.Number, bool) {
 // ranksForStreams is what streams see of the node.
 type ranksForStreams struct{ a *Agent }
 
-func (f ranksForStreams) status(id job.RankID) (r *rank.Rank, s api.RankStatus) {
+func (f ranksForStreams) status(id job.RankID) (r *rank.Rank, s node.RankStatus) {
 	f.a.mu.Lock()
 	defer f.a.mu.Unlock()
 	if r = f.a.ranks[id]; r != nil {
@@ -76,7 +76,7 @@ func (f ranksForStreams) Container(id job.RankID) (*oci.Shim, error) {
 	switch {
 	case r == nil || s.Exit != nil:
 		return nil, fmt.Errorf("rank %d of job %d has ended", id.Rank, id.Job)
-	case s.Phase != api.PhaseRunning:
+	case s.Phase != node.PhaseRunning:
 		return nil, fmt.Errorf("rank %d of job %d is %s: it can be entered only while it runs", id.Rank, id.Job, s.Phase)
 	}
 	return r.Shim(), nil

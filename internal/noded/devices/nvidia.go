@@ -8,7 +8,6 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"gbatch/cgroups"
-	"gbatch/internal/api"
 	"gbatch/internal/gpu"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
@@ -45,10 +44,7 @@ func (d nvidia) Inventory() Inventory {
 	inv := d.node.Inventory()
 	out := Inventory{CUDA: inv.CUDA, Driver: inv.Driver, Simulated: inv.Simulated}
 	for _, g := range inv.GPUs {
-		out.GPUs = append(out.GPUs, api.InventoryGPU{
-			UUID: g.UUID, Index: g.Index, Model: g.Model, MemBytes: g.MemBytes,
-			ComputeCap: g.ComputeCap, NUMA: g.NUMA, Links: g.Links, Unhealthy: g.Unhealthy,
-		})
+		out.GPUs = append(out.GPUs, g.GPU)
 	}
 	return out
 }

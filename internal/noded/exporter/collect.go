@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/internal/api"
 	"gbatch/internal/metrics"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/devices"
 )
 
@@ -88,9 +88,9 @@ func (e *Exporter) collector() *metrics.Collector {
 	}}
 }
 
-var phases = []api.Phase{api.PhaseAccepted, api.PhasePulling, api.PhaseStarting, api.PhaseRunning, api.PhaseEnded}
+var phases = []node.Phase{node.PhaseAccepted, node.PhasePulling, node.PhaseStarting, node.PhaseRunning, node.PhaseEnded}
 
-func (e *Exporter) addNode(set *metrics.Set, count map[api.Phase]int) {
+func (e *Exporter) addNode(set *metrics.Set, count map[node.Phase]int) {
 	set.Add(mBuild, 1, e.Version)
 	healthy := 0.0
 	if e.Healthy() {

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/devices"
 	"gbatch/internal/noded/identity"
@@ -20,7 +20,7 @@ type Node struct {
 	Version    string
 	Host       *identity.Host
 	Devices    devices.Devices
-	Containers func() ([]Container, map[api.Phase]int) // those that have not ended, by id; and all by phase
+	Containers func() ([]Container, map[node.Phase]int) // those that have not ended, by id; and all by phase
 	Healthy    func() bool
 	Shims      func() int           // that wait for a container
 	Silence    func() time.Duration // since the controller answered

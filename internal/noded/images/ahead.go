@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci/image"
 	"gbatch/oci/ref"
 )
@@ -24,7 +25,7 @@ type Ahead struct {
 
 	mu      sync.Mutex
 	wanted  []api.Prepull
-	results map[job.Number]job.Prepulled
+	results map[job.Number]node.Prepulled
 }
 
 // AheadNode is what pulling ahead needs to know of the node.
@@ -37,7 +38,7 @@ type AheadNode struct {
 
 // NewAhead makes the list of what to pull ahead; Run works on it.
 func NewAhead(images *Holds, n AheadNode) *Ahead {
-	return &Ahead{AheadNode: n, images: images, wake: make(chan struct{}, 1), results: map[job.Number]job.Prepulled{}}
+	return &Ahead{AheadNode: n, images: images, wake: make(chan struct{}, 1), results: map[job.Number]node.Prepulled{}}
 }
 
 // Want takes in what the controller wants.
@@ -45,7 +46,7 @@ func (p *Ahead) Want(wanted []api.Prepull) {
 	p.mu.Lock()
 	p.wanted = wanted
 	old := p.results
-	p.results = map[job.Number]job.Prepulled{}
+	p.results = map[job.Number]node.Prepulled{}
 	for i, w := range wanted {
 		if r, ok := old[w.Job]; ok {
 			p.results[w.Job] = r
@@ -60,10 +61,10 @@ func (p *Ahead) Want(wanted []api.Prepull) {
 }
 
 // Results is what became of those that are wanted.
-func (p *Ahead) Results() []job.Prepulled {
+func (p *Ahead) Results() []node.Prepulled {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var out []job.Prepulled
+	var out []node.Prepulled
 	for _, w := range p.wanted {
 		if r, ok := p.results[w.Job]; ok {
 			out = append(out, r)
@@ -95,7 +96,7 @@ func (p *Ahead) wants(n job.Number) bool {
 	return false
 }
 
-func (p *Ahead) finish(r job.Prepulled) {
+func (p *Ahead) finish(r node.Prepulled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.results[r.Job] = r
@@ -156,7 +157,7 @@ func (p *Ahead) pull(ctx context.Context, w api.Prepull) bool {
 	if context.Cause(pull) != nil {
 		return false
 	}
-	out := job.Prepulled{Job: w.Job, PullMS: max(1, time.Since(began).Milliseconds())}
+	out := node.Prepulled{Job: w.Job, PullMS: max(1, time.Since(began).Milliseconds())}
 	if err != nil {
 		out.Error = err.Error()
 		p.Log.Info("image not pulled ahead", "job", uint64(w.Job), "image", w.Image, "error", err)

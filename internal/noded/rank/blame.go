@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // blameGPU makes a program's failure the node's when one of its GPUs is lost:
 // the program saw that before anybody else did.
-func (r *Rank) blameGPU(ctx context.Context, out *api.Exit) {
+func (r *Rank) blameGPU(ctx context.Context, out *node.Exit) {
 	ids := r.order.gpus()
 	if len(ids) == 0 || out.Reason != job.ExitCode && out.Reason != job.Signal {
 		return

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
 )
@@ -32,11 +32,11 @@ func (r *Rank) fail(err error) {
 }
 
 // readExit is how the container ended, by its shim's word.
-func (r *Rank) readExit() *api.Exit {
+func (r *Rank) readExit() *node.Exit {
 	r.node.Reached("exited")
 	exit, err := r.shim.Exit()
 	stop := r.state.stopNow()
-	var out *api.Exit
+	var out *node.Exit
 	if err != nil {
 		r.log.Error("read the container's result", "error", err)
 		out = failedExit(err, stop)
@@ -52,7 +52,7 @@ func (r *Rank) readExit() *api.Exit {
 // conclude does what comes between the program's end and telling of it: saving
 // the outputs, looking at the progress. Without a result the daemon is going,
 // and the next one goes on here.
-func (r *Rank) conclude(ctx context.Context, out *api.Exit) {
+func (r *Rank) conclude(ctx context.Context, out *node.Exit) {
 	r.blameGPU(ctx, out)
 	r.killRest()
 	r.node.Reached("cleaned")
@@ -74,7 +74,7 @@ func (r *Rank) conclude(ctx context.Context, out *api.Exit) {
 }
 
 // hasOutcome says whether more than the program's exit decides how a rank ended.
-func (r *Rank) hasOutcome(out *api.Exit) bool {
+func (r *Rank) hasOutcome(out *node.Exit) bool {
 	g := r.order.Spec.Gbatch
 	return g != nil && out.StartedMS > 0 && (len(g.Outputs) > 0 || g.ProgressFile != "")
 }

@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/images"
@@ -34,7 +35,7 @@ func (p *pulled) pull(ctx context.Context, store *images.Holds, o *order, s *sta
 		name = name.WithDigest(o.Digest)
 	}
 	began := time.Now()
-	s.setPhase(api.PhasePulling)
+	s.setPhase(node.PhasePulling)
 	req := image.PullRequest{Ref: name, Progress: s.pullProgress, Credentials: creds}
 	if p.login != nil {
 		req.Credentials = &ref.Credentials{Username: p.login.Username, Password: p.login.Password}
@@ -46,8 +47,8 @@ func (p *pulled) pull(ctx context.Context, store *images.Holds, o *order, s *sta
 	// From here on nothing needs the password.
 	p.login = nil
 	p.Image = img
-	s.change(contact.NewsProgress, func(st *api.RankStatus) {
-		st.Phase, st.Progress, st.Image = api.PhaseStarting, "", img.Digest
+	s.change(contact.NewsProgress, func(st *node.RankStatus) {
+		st.Phase, st.Progress, st.Image = node.PhaseStarting, "", img.Digest
 		st.PullMS = max(1, time.Since(began).Milliseconds())
 	})
 	return nil
@@ -70,5 +71,5 @@ func (s *state) pullProgress(p image.Progress) {
 		within = contact.NewsNow // the other ranks of a gang wait for it
 	}
 	s.mu.Unlock()
-	s.change(within, func(st *api.RankStatus) { st.Progress = text })
+	s.change(within, func(st *node.RankStatus) { st.Progress = text })
 }

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/data"
 )
 
 // saveOutputs sends the outputs that are due, and puts into out what went wrong.
 // It returns false if the daemon goes first.
-func (r *Rank) saveOutputs(parent context.Context, out *api.Exit) bool {
+func (r *Rank) saveOutputs(parent context.Context, out *node.Exit) bool {
 	due := data.Due(r.order.Spec.Gbatch.Outputs, out.OK())
 	if len(due) == 0 {
 		return true
@@ -47,7 +47,7 @@ func (r *Rank) saveOutputs(parent context.Context, out *api.Exit) bool {
 
 // blameOutput says in a rank's end that outputs were not saved. A program that
 // failed by itself keeps its reason.
-func (r *Rank) blameOutput(out *api.Exit, err error) {
+func (r *Rank) blameOutput(out *node.Exit, err error) {
 	stop := r.state.stopNow()
 	switch {
 	case err == nil:

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/transfer"
 )
@@ -26,7 +26,7 @@ const (
 
 // readProgress is what a progress file says, nil if that is nothing. What a
 // program writes there is not trusted.
-func readProgress(in io.Reader) *job.Done {
+func readProgress(in io.Reader) *node.Done {
 	b, err := io.ReadAll(io.LimitReader(in, maxProgressFile+1))
 	var file struct {
 		Percent *float64 `json:"percentComplete"`
@@ -35,7 +35,7 @@ func readProgress(in io.Reader) *job.Done {
 	if err != nil || len(b) > maxProgressFile || json.Unmarshal(b, &file) != nil || file.Percent == nil {
 		return nil
 	}
-	done := &job.Done{Percent: int(min(max(*file.Percent, 0), 100))}
+	done := &node.Done{Percent: int(min(max(*file.Percent, 0), 100))}
 	for _, c := range file.Name {
 		if len(done.Name) < maxProgressName && unicode.IsPrint(c) {
 			done.Name += string(c)
@@ -83,7 +83,7 @@ func (r *Rank) lookAtProgress() {
 }
 
 // tellProgress takes what a file says: it never falls.
-func (r *Rank) tellProgress(d *job.Done) {
+func (r *Rank) tellProgress(d *node.Done) {
 	if d == nil {
 		return
 	}
@@ -96,11 +96,11 @@ func (r *Rank) tellProgress(d *job.Done) {
 			return
 		}
 	}
-	r.state.change(contact.NewsPull, func(s *api.RankStatus) { s.Done = d })
+	r.state.change(contact.NewsPull, func(s *node.RankStatus) { s.Done = d })
 }
 
 // checkProgress looks at the progress file for the last time, and at what success needs.
-func (r *Rank) checkProgress(out *api.Exit) {
+func (r *Rank) checkProgress(out *node.Exit) {
 	g := r.order.Spec.Gbatch
 	if g.ProgressFile == "" {
 		return

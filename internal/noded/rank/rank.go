@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/cores"
@@ -74,9 +75,9 @@ type Rank struct {
 	secrets secretFiles
 	net     *network.Attachment // until the shim has it; nil: the node's, or already there
 	shim    *oci.Shim
-	meter   *meter    // nil: nothing was measured yet
-	past    *api.Exit // of a program that ended while no daemon looked, and is not concluded
-	ordered time.Time // zero: by an earlier daemon
+	meter   *meter     // nil: nothing was measured yet
+	past    *node.Exit // of a program that ended while no daemon looked, and is not concluded
+	ordered time.Time  // zero: by an earlier daemon
 }
 
 // order is what the controller ordered when the rank was accepted, and where it
@@ -204,8 +205,8 @@ func (r *Rank) supervise(ctx context.Context) {
 }
 
 func (r *Rank) setRunning(at time.Time) {
-	r.state.change(contact.NewsRunning, func(s *api.RankStatus) {
-		s.Phase, s.Progress, s.StartedMS = api.PhaseRunning, "", at.UnixMilli()
+	r.state.change(contact.NewsRunning, func(s *node.RankStatus) {
+		s.Phase, s.Progress, s.StartedMS = node.PhaseRunning, "", at.UnixMilli()
 	})
 	r.log.Info("rank runs", "pid", r.shim.PID())
 	if !r.ordered.IsZero() {
@@ -214,9 +215,9 @@ func (r *Rank) setRunning(at time.Time) {
 	r.node.Changed()
 }
 
-func (r *Rank) setEnded(e *api.Exit) {
-	r.state.change(contact.NewsNow, func(s *api.RankStatus) {
-		s.Phase, s.Progress, s.Exit = api.PhaseEnded, "", e
+func (r *Rank) setEnded(e *node.Exit) {
+	r.state.change(contact.NewsNow, func(s *node.RankStatus) {
+		s.Phase, s.Progress, s.Exit = node.PhaseEnded, "", e
 		if e.StartedMS > 0 {
 			s.StartedMS = e.StartedMS // the container's own word is more exact
 		}

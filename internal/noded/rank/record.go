@@ -11,6 +11,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci/atomicfile"
 )
 
@@ -73,7 +74,7 @@ func (r *Rank) record(s *state) error {
 	if err := saveRecord(r.order.dir, rec); err != nil {
 		return fmt.Errorf("record rank: %w", err)
 	}
-	s.setPhase(api.PhaseStarting)
+	s.setPhase(node.PhaseStarting)
 	return nil
 }
 
@@ -86,7 +87,7 @@ type outcome struct {
 	Message string     `json:"message"`
 }
 
-func saveOutcome(dir string, out *api.Exit) error {
+func saveOutcome(dir string, out *node.Exit) error {
 	b, err := json.Marshal(outcome{out.Code, out.Reason, out.Message})
 	if err == nil {
 		err = atomicfile.WriteDurable(filepath.Join(dir, fileOutcome), b)
@@ -99,7 +100,7 @@ func saveOutcome(dir string, out *api.Exit) error {
 
 // loadOutcome puts what saveOutcome wrote over a program's exit, and says
 // whether there was any.
-func loadOutcome(dir string, out *api.Exit) bool {
+func loadOutcome(dir string, out *node.Exit) bool {
 	b, err := os.ReadFile(filepath.Join(dir, fileOutcome))
 	var o outcome
 	if err != nil || json.Unmarshal(b, &o) != nil {

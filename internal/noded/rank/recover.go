@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"gbatch/cgroups"
-	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/oci"
 )
@@ -29,7 +29,7 @@ func Restore(n *Node, id job.RankID) *Rank {
 	if err != nil {
 		r.log.Error("take over rank; trying again", "error", err)
 		n.Health.Leftover(id, err)
-		r.state.status.Phase = api.PhaseRunning
+		r.state.status.Phase = node.PhaseRunning
 	}
 	if !keep {
 		return nil
@@ -48,8 +48,8 @@ func (r *Rank) diedWithMachine() error {
 	if err := os.RemoveAll(r.order.box()); err != nil {
 		return err
 	}
-	r.state.status.Phase = api.PhaseEnded
-	r.state.status.Exit = &api.Exit{
+	r.state.status.Phase = node.PhaseEnded
+	r.state.status.Exit = &node.Exit{
 		Code: 137, Signal: 9, Reason: job.NodeFail, EndedMS: time.Now().UnixMilli(),
 		Message: "the machine restarted; how the program ended is not known",
 	}
@@ -114,10 +114,10 @@ func (r *Rank) inspect() (keep bool, err error) {
 	}
 	r.state.status.StartedMS = out.StartedMS
 	if r.hasOutcome(out) && !loadOutcome(r.order.dir, out) {
-		r.past, r.state.status.Phase = out, api.PhaseRunning
+		r.past, r.state.status.Phase = out, node.PhaseRunning
 		return true, nil
 	}
-	r.state.status.Phase, r.state.status.Exit = api.PhaseEnded, out
+	r.state.status.Phase, r.state.status.Exit = node.PhaseEnded, out
 	return true, nil
 }
 
@@ -174,7 +174,7 @@ func (r *Rank) begunAt() time.Time {
 }
 
 // pastExit is how a rank that was released before ended, nil if it never was here.
-func (r *Rank) pastExit() (*api.Exit, error) {
+func (r *Rank) pastExit() (*node.Exit, error) {
 	if !IsReleased(r.order.dir) {
 		return nil, nil
 	}

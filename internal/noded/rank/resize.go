@@ -6,7 +6,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/api"
-	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/cores"
@@ -23,14 +23,14 @@ func (w *watch) resize() {
 	if q == nil || done != nil && done.Seq == q.Seq {
 		return
 	}
-	answer := job.Resized{Seq: q.Seq}
+	answer := node.Resized{Seq: q.Seq}
 	if err := r.regrant(q); err != nil {
 		r.log.Warn("rank not resized", "cpus", q.CPUs, "mem", config.FormatBytes(q.MemBytes), "error", err)
 		answer.Error = err.Error()
 	} else {
 		r.log.Info("rank resized", "cpus", q.CPUs, "mem", config.FormatBytes(q.MemBytes), "cores", r.cores.CPUs.String())
 	}
-	r.state.change(contact.NewsNow, func(s *api.RankStatus) {
+	r.state.change(contact.NewsNow, func(s *node.RankStatus) {
 		s.Cores = r.cores.CPUs.String()
 		s.Resize = &answer
 	})

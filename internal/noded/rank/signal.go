@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gbatch/internal/api"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/oci/atomicfile"
 )
@@ -37,7 +37,7 @@ func (w *watch) signals() {
 		} else {
 			r.log.Info("sent the program a signal, as ordered", "signal", s.Name)
 		}
-		r.state.change(contact.NewsNow, func(st *api.RankStatus) { st.Signalled = s.Seq })
+		r.state.change(contact.NewsNow, func(st *node.RankStatus) { st.Signalled = s.Seq })
 	}
 }
 

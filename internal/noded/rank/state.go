@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/oci"
 )
@@ -23,15 +24,15 @@ type state struct {
 	secrets chan struct{}              // closed when the first secrets have come
 
 	mu          sync.Mutex
-	status      api.RankStatus
+	status      node.RankStatus
 	stop        *stopRecord
 	values      *api.Secrets // nil: none came yet
 	paused      *bool        // as ordered; nil: not told yet
 	resize      *api.Resize
-	signals     []api.Signal // to be sent
-	begin       bool         // its program may; of a gang, by the controller's word
-	used        *job.LiveUse // nil: nothing was measured yet
-	shim        *oci.Shim    // set before the phase running is
+	signals     []api.Signal  // to be sent
+	begin       bool          // its program may; of a gang, by the controller's word
+	used        *node.LiveUse // nil: nothing was measured yet
+	shim        *oci.Shim     // set before the phase running is
 	released    bool
 	cancelStart context.CancelCauseFunc
 }
@@ -39,7 +40,7 @@ type state struct {
 func newState(id job.RankID, log *slog.Logger, tell func(time.Duration)) *state {
 	return &state{
 		log: log, tell: tell, wake: make(chan struct{}, 1), secrets: make(chan struct{}),
-		status:      api.RankStatus{ID: id, Phase: api.PhaseAccepted},
+		status:      node.RankStatus{ID: id, Phase: node.PhaseAccepted},
 		cancelStart: func(error) {},
 	}
 }
@@ -52,7 +53,7 @@ func (s *state) poke() {
 }
 
 // now is a copy of the status.
-func (s *state) now() api.RankStatus {
+func (s *state) now() node.RankStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.status
@@ -64,15 +65,15 @@ func (s *state) now() api.RankStatus {
 }
 
 // change changes the status, and has it told within the given time.
-func (s *state) change(within time.Duration, f func(*api.RankStatus)) {
+func (s *state) change(within time.Duration, f func(*node.RankStatus)) {
 	s.mu.Lock()
 	f(&s.status)
 	s.mu.Unlock()
 	s.tell(within)
 }
 
-func (s *state) setPhase(p api.Phase) {
-	s.change(contact.NewsProgress, func(st *api.RankStatus) { st.Phase, st.Progress = p, "" })
+func (s *state) setPhase(p node.Phase) {
+	s.change(contact.NewsProgress, func(st *node.RankStatus) { st.Phase = p })
 }
 
 // setProgress says how far a part of the start or the end is; empty: it is done.
@@ -81,7 +82,7 @@ func (s *state) setProgress(text string) {
 	if text == "" {
 		within = contact.NewsProgress
 	}
-	s.change(within, func(st *api.RankStatus) { st.Progress = text })
+	s.change(within, func(st *node.RankStatus) { st.Progress = text })
 }
 
 // setShim notes the container that runs.

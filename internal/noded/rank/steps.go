@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"gbatch/internal/api"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/cores"
 	"gbatch/internal/noded/data"
@@ -119,7 +119,7 @@ func (s *slot) giveBack() error {
 func takeCores(m *cores.Map, d devices.Devices, o *order, s *state) (cores.Grant, error) {
 	g, err := m.Take(o.id, o.Allocation.CPUs, d.Near(o.gpus()))
 	if err == nil {
-		s.change(contact.NewsProgress, func(st *api.RankStatus) { st.Cores = g.CPUs.String() })
+		s.change(contact.NewsProgress, func(st *node.RankStatus) { st.Cores = g.CPUs.String() })
 	}
 	return g, err
 }
@@ -127,7 +127,7 @@ func takeCores(m *cores.Map, d devices.Devices, o *order, s *state) (cores.Grant
 func joinNetwork(n *network.Network, o *order, s *state) (*network.Attachment, error) {
 	a, err := n.Join(o.id, &o.Spec)
 	if a != nil {
-		s.change(contact.NewsProgress, func(st *api.RankStatus) { st.Ports = a.Ports() })
+		s.change(contact.NewsProgress, func(st *node.RankStatus) { st.Ports = a.Ports() })
 	}
 	return a, err
 }

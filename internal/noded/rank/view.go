@@ -6,19 +6,20 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/exporter"
 	"gbatch/oci"
 )
 
 // Status is what the controller is told of the rank.
-func (r *Rank) Status() api.RankStatus { return r.state.now() }
+func (r *Rank) Status() node.RankStatus { return r.state.now() }
 
 // Use is what a rank that runs has used, nil if nothing was measured yet.
 func (r *Rank) Use() *api.RankUse {
 	s := r.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.used == nil || s.status.Phase != api.PhaseRunning {
+	if s.used == nil || s.status.Phase != node.PhaseRunning {
 		return nil
 	}
 	return &api.RankUse{ID: s.status.ID, LiveUse: *s.used}

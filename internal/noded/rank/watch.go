@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/oci"
 )
@@ -147,7 +147,7 @@ func (w *watch) carryOut(ctx context.Context, s stopRecord) {
 	ctx, cancel := context.WithCancel(ctx)
 	w.cancel = cancel
 	shim := w.r.shim
-	w.r.state.change(contact.NewsNow, func(st *api.RankStatus) { st.Stopping = true })
+	w.r.state.change(contact.NewsNow, func(st *node.RankStatus) { st.Stopping = true })
 	// Ends when the container has, when a sooner stop takes its place, or with
 	// the daemon; close waits for it.
 	go func() {
