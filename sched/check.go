@@ -75,19 +75,6 @@ func (n *node) check(bad func(string, ...any)) {
 	}
 }
 
-// Overcommitted is the nodes, by name, that report less CPU or memory than jobs
-// hold on them: they shrank. Nothing starts there until that is over.
-func (s *State) Overcommitted() []string {
-	s.refresh()
-	var out []string
-	for _, n := range s.sorted {
-		if n.cpuFree < 0 || n.memFree < 0 {
-			out = append(out, n.Name)
-		}
-	}
-	return out
-}
-
 func (s *State) checkQueue(bad func(string, ...any)) {
 	live, kinds := 0, 0
 	classes := 0
