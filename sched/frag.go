@@ -2,7 +2,6 @@ package sched
 
 import (
 	"cmp"
-	"math"
 	"math/bits"
 	"slices"
 )
@@ -115,29 +114,6 @@ func (r *round) lost(k *jobKind, sp spot) int64 {
 	return lost
 }
 
-// fgdScore is the published score of a loss: 100 times the logistic function of
-// the GPUs gained, as an integer. Losses that are close score the same. Among
-// those the published choices are nodes that are in use already, and no more is
-// asked here: breaking ties better makes this another rule than the published.
-func (r *round) fgdScore(lost int64) int64 {
-	var weight int64
-	for _, m := range r.mix() {
-		weight += m.weight
-	}
-	gained := -lost * 1000 / max(weight, 1) // millionths of a GPU
-	at, _ := slices.BinarySearch(fgdScores[:], gained+1)
-	return int64(at)
-}
-
-// fgdScores[s-1] is the least gain, in millionths of a GPU, that scores s.
-var fgdScores = func() (out [99]int64) {
-	for i := range out {
-		s := float64(i+1) / 100
-		out[i] = int64(math.Ceil(1e6 * math.Log(s/(1-s))))
-	}
-	return out
-}()
-
 // lostKey and lostValue remember what was worked out, for as long as neither
 // the mix nor the load of the node changes.
 type lostKey struct {
@@ -171,17 +147,8 @@ func (r *round) usable(x *shape, k *nodeKind, a *after, gpus []int32) int64 {
 	if !f.ok || x.MilliGPU == 0 || a.cpu < x.MilliCPU || a.mem < x.MemMiB {
 		return 0
 	}
-	if r.policy.Placement == PlaceFGD {
-		return usableOnce(x, f, gpus)
-	}
-	return (usableInAll(x, f, a, gpus) + onceWeight*usableOnce(x, f, gpus)) / (1 + onceWeight)
+	return r.placement.usable(x, f, a, gpus)
 }
-
-// onceWeight is how much more the next job of a shape counts than all that may
-// come after it. FGD looks at the next one only and strands GPUs where cores run
-// out; looking at all alone values capacity that will never be asked for. By
-// replay of the published traces a mixture of both is better than either.
-const onceWeight = 6
 
 // usableOnce is the free thousandths on GPUs of which one more job could take
 // part, as FGD counts them.
@@ -201,31 +168,16 @@ func usableOnce(x *shape, f fit, gpus []int32) int64 {
 	return sum
 }
 
-// usableInAll is the free thousandths that as many more jobs as have room would
-// take: what is left when the cores have run out is lost too.
-func usableInAll(x *shape, f fit, a *after, gpus []int32) int64 {
-	need := int32(min(x.MilliGPU, WholeGPU))
-	var jobs int64
-	for g, free := range gpus {
-		if f.gpus.has(g) {
-			jobs += int64(free / need)
+// leastLost is the place on the GPU on which a share leaves most to the mix.
+func leastLost(r *round, k *jobKind, n *node, avail gpuSet) spot {
+	var best spot
+	var bestLost int64
+	for g := avail.next(0); g >= 0; g = avail.next(g + 1) {
+		sp := spot{node: n}
+		sp.gpus.add(g)
+		if l := r.lost(k, sp); best.node == nil || l < bestLost {
+			best, bestLost = sp, l
 		}
 	}
-	jobs /= int64(max(x.gpus(), 1))
-	if x.MilliCPU > 0 {
-		jobs = min(jobs, a.cpu/x.MilliCPU)
-	}
-	if x.MemMiB > 0 {
-		jobs = min(jobs, a.mem/x.MemMiB)
-	}
-	return jobs * x.MilliGPU
-}
-
-// freeMilli is the thousandths that are free on GPUs in order.
-func (n *node) freeMilli() int64 {
-	var sum int64
-	for g := n.usable.next(0); g >= 0; g = n.usable.next(g + 1) {
-		sum += WholeGPU - int64(n.used[g])
-	}
-	return sum
+	return best
 }

@@ -20,13 +20,12 @@ func (r *round) find(k *jobKind) []spot {
 	var best spot
 	var bestCost cost
 	count, value := 0, int64(-1)
-	exhaustive := r.exhaustive()
 	most := r.policy.Candidates
-	if most == 0 || exhaustive {
+	if most == 0 || r.placement.exhaustive {
 		most = len(r.s.sorted)
 	}
 	for _, nk := range r.s.order {
-		if value >= 0 && nk.value > value && !exhaustive {
+		if value >= 0 && nk.value > value && !r.placement.exhaustive {
 			break
 		}
 		f := k.shape.on(nk)
@@ -39,7 +38,7 @@ func (r *round) find(k *jobKind) []spot {
 				return true
 			}
 			sp := r.spotOn(n, k, avail)
-			if c := r.cost(k, sp); count == 0 || c.less(bestCost) {
+			if c := r.placement.cost(r, k, sp); count == 0 || c.less(bestCost) {
 				best, bestCost = sp, c
 			}
 			count++
@@ -51,11 +50,6 @@ func (r *round) find(k *jobKind) []spot {
 		return nil
 	}
 	return []spot{best}
-}
-
-// exhaustive says that the placement looks at all nodes that fit.
-func (r *round) exhaustive() bool {
-	return r.policy.Placement == PlaceFGD || r.policy.Placement == PlaceRandom
 }
 
 // each calls f for the nodes of a kind that may have room, fullest first, until
@@ -165,70 +159,10 @@ func (r *round) spotOn(n *node, k *jobKind, avail gpuSet) spot {
 	case x.whole():
 		return spot{node: n, gpus: n.usable}
 	case x.share():
-		if p := r.policy.Placement; p == PlaceFGD || p == PlaceGbatch {
-			return r.leastLost(n, k, avail)
-		}
-		best := -1
-		for g := avail.next(0); g >= 0; g = avail.next(g + 1) {
-			if best < 0 || n.used[g] > n.used[best] {
-				best = g
-			}
-		}
-		var one gpuSet
-		one.add(best)
-		return spot{node: n, gpus: one}
+		return r.placement.share(r, k, n, avail)
 	}
 	gpus, level := n.kind.pick(avail, x.gpus())
 	return spot{n, gpus, level}
-}
-
-// leastLost is the GPU on which a share leaves most to the mix.
-func (r *round) leastLost(n *node, k *jobKind, avail gpuSet) spot {
-	var best spot
-	var bestLost int64
-	for g := avail.next(0); g >= 0; g = avail.next(g + 1) {
-		sp := spot{node: n}
-		sp.gpus.add(g)
-		if l := r.lost(k, sp); best.node == nil || l < bestLost {
-			best, bestLost = sp, l
-		}
-	}
-	return best
-}
-
-// random is a number that depends on the policy's seed, the round's time, the
-// request and the node only.
-func (r *round) random(k *jobKind, n *node) int64 {
-	h := r.policy.Seed ^ uint64(r.now)*0x9E3779B97F4A7C15 ^ uint64(len(r.plan.Starts))<<32
-	for _, s := range [...]string{k.shape.key, n.Name} {
-		for i := range len(s) {
-			h = (h ^ uint64(s[i])) * 0x100000001B3
-		}
-	}
-	h ^= h >> 29
-	h *= 0xBF58476D1CE4E5B9
-	return int64((h ^ h>>32) >> 1)
-}
-
-// cost orders places: a lower one is better.
-type cost [6]int64
-
-func (c cost) less(o cost) bool { return slices.Compare(c[:], o[:]) < 0 }
-
-// cost of putting a rank there. Candidates come in the order of their names
-// within equal load, and the first of equals is kept.
-func (r *round) cost(k *jobKind, sp spot) cost {
-	n := sp.node
-	switch r.policy.Placement {
-	case PlaceFGD:
-		return cost{-r.fgdScore(r.lost(k, sp)), int64(boolInt(n.idle()))}
-	case PlaceRandom:
-		return cost{r.random(k, n)}
-	case PlaceGbatch:
-		return cost{n.kind.value, r.lost(k, sp), int64(sp.level), int64(boolInt(n.idle())), n.freeMilli(), n.cpuFree}
-	}
-	left := int64(n.free.count()) - int64(sp.gpus.count())
-	return cost{n.kind.value, left, int64(sp.level), n.cpuFree}
 }
 
 // findGang looks for a node for each rank: of one kind, under one switch and on
@@ -246,7 +180,9 @@ func (r *round) findGang(k *jobKind) []spot {
 }
 
 // findRest finds a place for the rank with fewer GPUs: of the other nodes the
-// one with the most free, by name where they are alike.
+// one with the most free, by name where they are alike. That is what the request
+// says (Shape.RestMilliGPU), so no placement is asked which node it is; it is
+// asked which GPUs.
 func (r *round) findRest(k *jobKind, taken []spot) *spot {
 	small := *k
 	small.shape = k.shape.rest
@@ -272,7 +208,7 @@ func (r *round) findRest(k *jobKind, taken []spot) *spot {
 func (r *round) findAlike(k *jobKind) []spot {
 	ranks := k.shape.alike()
 	most := len(r.s.sorted) // of one kind that are compared, unless a switch makes them differ
-	if c := r.policy.Candidates; c > 0 && !r.exhaustive() {
+	if c := r.policy.Candidates; c > 0 && !r.placement.exhaustive {
 		most = ranks + c
 	}
 	var all []spot
@@ -305,7 +241,7 @@ func (r *round) closest(k *jobKind, found []spot, ranks int) []spot {
 	costs := make(map[*node]cost, len(found))
 	under := map[string]int{}
 	for _, sp := range found {
-		costs[sp.node] = r.cost(k, sp)
+		costs[sp.node] = r.placement.cost(r, k, sp)
 		under[sp.node.Switch]++
 	}
 	class := func(sp spot) int { // order of its switch: exact ones first, then the larger

@@ -165,7 +165,7 @@ func (r *round) futureSpot(n *node, k *jobKind, avail gpuSet, at Time) spot {
 func (r *round) cheapest(k *jobKind, found []spot) []spot {
 	best := 0
 	for i := range found {
-		if i > 0 && r.cost(k, found[i]).less(r.cost(k, found[best])) {
+		if i > 0 && r.placement.cost(r, k, found[i]).less(r.placement.cost(r, k, found[best])) {
 			best = i
 		}
 	}

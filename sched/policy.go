@@ -33,16 +33,9 @@ const (
 	ByExact     Estimates = "exact"     // Job.Predicted, which the caller knows to be the truth
 )
 
-// Placement is the way a node is chosen among those that fit.
+// Placement is the way a node is chosen among those that fit: the name of one of
+// the placements, each of which has a file place_NAME.go.
 type Placement string
-
-// The placements.
-const (
-	PlaceRandom  Placement = "random" // a pseudo-random one, from Seed and the job
-	PlaceBestFit Placement = "bestfit"
-	PlaceFGD     Placement = "fgd"    // fragmentation gradient descent over Mix
-	PlaceGbatch  Placement = "gbatch" // least value, least lost ability to run the mix, topology
-)
 
 // Order is the order of the candidates for backfill.
 type Order string
@@ -149,7 +142,7 @@ func (p Policy) Validate() error {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	oneOf(&errs, "mode", p.Mode, FCFS, Easy, EasySJBF, Conservative, Gbatch)
 	oneOf(&errs, "estimates", p.Estimates, ByUser, ByPredicted, ByExact)
-	oneOf(&errs, "placement", p.Placement, PlaceRandom, PlaceBestFit, PlaceFGD, PlaceGbatch)
+	oneOf(&errs, "placement", p.Placement, placementNames()...)
 	oneOf(&errs, "backfillOrder", p.BackfillOrder, ByPriority, ByShortest)
 	within := func(name string, v, low, high int64) {
 		if v < low || v > high {

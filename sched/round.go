@@ -1,16 +1,21 @@
 package sched
 
-import "gbatch/accounting"
+import (
+	"slices"
+
+	"gbatch/accounting"
+)
 
 const scale = accounting.Scale
 
 // round is one decision in the making. It works on the State itself: every
 // change is logged, and undone at the end.
 type round struct {
-	s      *State
-	policy *Policy
-	shares *accounting.Shares
-	now    Time
+	s         *State
+	policy    *Policy
+	placement *placement
+	shares    *accounting.Shares
+	now       Time
 
 	totalMilli, totalCPU int64 // of all nodes that are known
 
@@ -37,7 +42,7 @@ type round struct {
 
 func newRound(in Input) *round {
 	in.State.refresh()
-	r := &round{s: in.State, policy: &in.State.policy, shares: in.Shares, now: in.Now, failed: map[string][]failure{}}
+	r := &round{s: in.State, policy: &in.State.policy, placement: in.State.policy.Placement.value(), shares: in.Shares, now: in.Now, failed: map[string][]failure{}}
 	r.stats = &r.plan.Stats
 	r.plan.now = in.Now
 	for _, k := range r.s.order {
@@ -47,15 +52,9 @@ func newRound(in Input) *round {
 	return r
 }
 
-// mark is a point in a round to which it can be rolled back.
-type mark int
-
-func (r *round) checkpoint() mark { return mark(len(r.log)) }
-
-// rollback ends the jobs that were started in trial since the mark.
-func (r *round) rollback(to mark) {
-	for i := len(r.log) - 1; i >= int(to); i-- {
-		x := r.log[i]
+// close undoes everything.
+func (r *round) close() {
+	for _, x := range slices.Backward(r.log) {
 		for _, k := range x.ranks {
 			k.node.give(k)
 		}
@@ -66,12 +65,6 @@ func (r *round) rollback(to mark) {
 			}
 		}
 	}
-	r.log = r.log[:to]
-}
-
-// close undoes everything.
-func (r *round) close() {
-	r.rollback(0)
 	for _, n := range r.lined {
 		n.points, n.line = n.line.points, nil
 	}
