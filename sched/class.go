@@ -40,9 +40,6 @@ type class struct {
 	jobs []*entry // from head on; by since, then id; nil where one was taken out
 	head int
 	live int
-
-	score int64 // of the job to look at, in the current round
-	next  int   // its index
 }
 
 func (c *class) bucket() string {

@@ -40,54 +40,61 @@ func (r *round) run(last []Reservation) {
 // step looks at the first job of the queue. It returns false when no other job
 // may start in this round.
 func (r *round) step() bool {
-	k, c, e := r.queue.first()
+	q, c, e := r.queue.first()
+	k := q.jobKind
 	if hit, over := r.overLimit(c); over {
-		r.overtake(c, e, hit)
+		r.overtake(q, c, e, hit)
 		return true
 	}
 	r.release(e.id)
-	if !k.blocked || r.promises != nil {
+	if !q.blocked || r.promises != nil {
 		if spots := r.findNew(k); spots != nil {
 			if k.shape.whole() {
 				if hit, over := r.overLimitWith(c, k.milliAt(spots)); over {
-					r.overtake(c, e, hit)
+					r.overtake(q, c, e, hit)
 					return true
 				}
 			}
 			r.begin(k, c, e, spots)
 			return true
 		}
-		k.blocked = true
-		k.why = r.whyBlocked(k)
+		q.blocked = true
+		q.why = r.whyBlocked(k)
 	}
 	if k.interactive {
-		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, why: k.why}
-		r.rejectInteractive(c)
+		r.plan.verdicts[c.id] = verdict{code: q.why.code, head: e.id, why: q.why}
+		r.rejectInteractive(q)
 		r.queue.dropClass(r)
 		return true
 	}
-	if k.why.code == CodeNever {
-		r.queue.dropKind(r)
+	if q.why.code == CodeNever {
+		r.giveUp(q, e)
 		return true
 	}
 	if r.policy.Mode == FCFS {
-		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, why: k.why}
+		r.plan.verdicts[c.id] = verdict{code: q.why.code, head: e.id, why: q.why}
 		r.plan.first = e.id
 		return false
 	}
 	if r.reserved >= r.depth() {
-		r.queue.dropKind(r)
+		r.giveUp(q, e)
 		return true
 	}
-	r.reserve(k, c, e)
+	r.reserve(q, c, e)
 	return true
 }
 
 // overtake lets a class that is over a limit step aside: it blocks nobody.
-func (r *round) overtake(c *class, e *entry, hit limitHit) {
+func (r *round) overtake(q *kindQueue, c *class, e *entry, hit limitHit) {
 	r.plan.verdicts[c.id] = verdict{code: CodeLimit, head: e.id, limit: hit}
-	r.rejectInteractive(c)
+	r.rejectInteractive(q)
 	r.queue.dropClass(r)
+}
+
+// giveUp takes the kind out of the round: there is no room for any of its jobs.
+func (r *round) giveUp(q *kindQueue, e *entry) {
+	r.plan.kinds[q.id] = verdict{code: q.why.code, head: e.id, why: q.why}
+	r.queue.dropKind()
 }
 
 // depth is how many blocked jobs get a reservation.
@@ -110,17 +117,18 @@ func (r *round) begin(k *jobKind, c *class, e *entry, spots []spot) {
 }
 
 // reserve plans the job for the earliest time at which there is room.
-func (r *round) reserve(k *jobKind, c *class, e *entry) {
+func (r *round) reserve(q *kindQueue, c *class, e *entry) {
+	k := q.jobKind
 	at, spots := r.earliest(k, r.now)
 	if halts := r.preempt(k, e, at, spots != nil); len(halts) > 0 {
 		r.plan.Halts = append(r.plan.Halts, halts...)
 		at, spots = r.earliest(k, r.now)
 	}
 	if _, ok := r.plan.verdicts[c.id]; !ok {
-		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, why: k.why}
+		r.plan.verdicts[c.id] = verdict{code: q.why.code, head: e.id, why: q.why}
 	}
 	if spots == nil { // nothing that is known will make room: a drained node, or a window without end
-		r.queue.dropKind(r)
+		r.giveUp(q, e)
 		return
 	}
 	r.reserved++
@@ -138,19 +146,24 @@ func (r *round) expire(id JobID) {
 	r.plan.Rejects = append(r.plan.Rejects, Reject{id, Reason{Code: CodeDeadline, Text: deadlineText(e, r.now)}})
 }
 
-// rejectInteractive fails the jobs of a class that would have to wait.
-func (r *round) rejectInteractive(c *class) {
-	if !c.interactive {
-		return
+// rejectInteractive fails the jobs of the kind's first class if they are
+// interactive: they would have to wait.
+func (r *round) rejectInteractive(q *kindQueue) {
+	if q.interactive {
+		r.open(q)
+		r.rejectAll(&q.classes[0])
 	}
-	r.open(c.kind)
+}
+
+// rejectAll fails the jobs of a class that were not looked at.
+func (r *round) rejectAll(c *classQueue) {
 	for _, e := range c.jobs[c.next:] {
 		if e != nil && e.since <= r.now && e.deadline() > r.now {
 			v, ok := r.plan.verdicts[c.id]
 			if !ok {
 				v = verdict{code: CodePriority, head: r.plan.first}
 			}
-			r.plan.Rejects = append(r.plan.Rejects, Reject{e.id, Reason{Code: CodeInteractive, Text: "no room at once: " + v.text(c)}})
+			r.plan.Rejects = append(r.plan.Rejects, Reject{e.id, Reason{Code: CodeInteractive, Text: "no room at once: " + v.words(c.shape)}})
 		}
 	}
 }
@@ -166,14 +179,11 @@ func (r *round) countTime() {
 	if !r.s.timed {
 		return
 	}
-	for _, t := range r.s.tallies {
-		t.gpuTime = 0
-	}
 	for _, x := range r.s.running { // sums: order does not matter
 		left := int64(max(x.End-r.now, 0))
 		for _, t := range x.tallies {
 			if t != nil {
-				t.gpuTime += times(x.milli, left)
+				r.gpuTime[t] += times(x.milli, left)
 			}
 		}
 	}

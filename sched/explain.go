@@ -183,10 +183,10 @@ func (x *explainer) planUntil(e *entry) bool {
 	if x.placed[e.id] != 0 {
 		return true
 	}
-	x.queue = heads{}
+	x.queue.shortest = false
 	x.fill()
 	for n := 0; !x.queue.empty(); {
-		k, c, first := x.queue.first()
+		q, c, first := x.queue.first()
 		if first == e {
 			return true
 		}
@@ -201,9 +201,9 @@ func (x *explainer) planUntil(e *entry) bool {
 		if n++; n > maxPlanned {
 			return false
 		}
-		at, spots := x.earliest(k, x.now)
+		at, spots := x.earliest(q.jobKind, x.now)
 		if spots == nil {
-			x.queue.dropKind(x.round)
+			x.queue.dropKind()
 			continue
 		}
 		x.book(placing{first, at, spots})
@@ -241,9 +241,11 @@ func (r *round) limitFree(c *class) Time {
 // overLimitAt is overLimit once the jobs that are reckoned to end by then have
 // ended.
 func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
-	var saved [tallyKinds]tally
+	var saved [tallyKinds]need
 	var own [tallyKinds]*tally
-	c.eachTally(func(t *tally) { own[t.kind], saved[t.kind] = t, *t })
+	c.eachTally(func(t *tally) {
+		own[t.kind], saved[t.kind] = t, need{running: t.running, milli: t.milli, gpuTime: r.gpuTime[t]}
+	})
 	for _, x := range r.s.running { // sums: order does not matter
 		if r.expectedEnd(x) > at {
 			continue
@@ -252,14 +254,14 @@ func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
 			if t != nil && x.tallies[i] == t {
 				t.running--
 				t.milli -= x.milli
-				t.gpuTime -= times(x.milli, int64(max(x.End-r.now, 0)))
+				r.gpuTime[t] -= times(x.milli, int64(max(x.End-r.now, 0)))
 			}
 		}
 	}
 	hit, over := r.overLimit(c)
 	for i, t := range own {
 		if t != nil {
-			*t = saved[i]
+			t.running, t.milli, r.gpuTime[t] = saved[i].running, saved[i].milli, saved[i].gpuTime
 		}
 	}
 	return hit, over

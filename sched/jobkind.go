@@ -21,15 +21,6 @@ type jobKind struct {
 	slot    int    // in State.kindList
 	windows map[*window]bool
 	heads   []head // one for each class, in no order
-
-	// In the current round:
-	size    int64    // priority points of the shape's size
-	best    int      // the head to look at, until opened
-	score   int64    // its priority
-	opened  bool     // heap is made
-	heap    []*class // that still have jobs to look at
-	blocked bool     // there is no room now
-	why     *blocked
 }
 
 // head is the first job of a class. A round looks at all of them, one after the

@@ -23,16 +23,13 @@ type node struct {
 	ranks   []*rank // what is held here, by job and rank number
 	windows []cover // by start
 
+	no               int // in State.sorted
 	pos              int // in kind.nodes
 	indexed          bool
 	inWhole, inCores int
 
 	version uint64    // changes with the load
 	unused  lostValue // see round.unusable
-
-	points []point // to be used again by the next timeline
-
-	line *timeline // of the current round, nil if not needed yet
 }
 
 // rank is one rank's allocation as the node sees it.

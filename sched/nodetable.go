@@ -56,7 +56,7 @@ func (x *explainer) onNode(n *node, k *jobKind, f fit) (Code, string) {
 		if _, ok := x.roomNow(n, k, f); ok {
 			return "", "has room now"
 		}
-		b := n.line.booked[0]
+		b := x.timeline(n).booked[0]
 		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.job, span(b.start-x.now))
 	}
 	l := n.lack(s, f)

@@ -116,8 +116,8 @@ func (r *round) roomNow(n *node, k *jobKind, f fit) (gpuSet, bool) {
 		}
 		f.gpus = f.gpus.andNot(n.kept(k, r.now))
 	}
-	if n.line != nil && len(n.line.booked) > 0 {
-		avail, _, ok := n.line.room(n, k, r.now, r.now+k.predicted)
+	if l := &r.lines[n.no]; len(l.booked) > 0 {
+		avail, _, ok := l.room(n, k, r.now, r.now+k.predicted)
 		return avail, ok
 	}
 	return n.room(k.shape, f)

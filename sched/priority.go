@@ -19,6 +19,7 @@ const boost = 1 << 50
 // Priorities are the terms of the priority of those of the jobs that wait.
 func (in Input) Priorities(ids []JobID) map[JobID]Factors {
 	r := newRound(in)
+	defer r.close()
 	out := make(map[JobID]Factors, len(ids))
 	for _, id := range ids {
 		if e := in.State.waiting[id]; e != nil {
@@ -45,11 +46,11 @@ func (r *round) factors(e *entry) Factors {
 }
 
 // score is a job's priority as the queue is ordered by it.
-func (r *round) score(k *jobKind, points int64, since Time) int64 {
+func (r *round) score(k *kindQueue, points int64, since Time) int64 {
 	if r.policy.MaxWaitBoost > 0 && r.now-since >= r.patience() {
 		return boost + int64(r.now-since)
 	}
-	return points + k.size + r.agePoints(since) + r.slowPoints(k, since) + r.smallPoints(k)
+	return points + k.size + r.agePoints(since) + r.slowPoints(k.jobKind, since) + r.smallPoints(k.jobKind)
 }
 
 func (r *round) agePoints(since Time) int64 {

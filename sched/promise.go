@@ -68,7 +68,7 @@ func (r *round) release(id JobID) {
 	}
 	delete(r.promises, id)
 	for i, n := range p.nodes {
-		n.line.unbook(n, *p.bookings[i])
+		r.timeline(n).unbook(n, *p.bookings[i])
 	}
 }
 

@@ -47,16 +47,14 @@ func (r *round) restore(old []placing) {
 func (r *round) unplan() []placing {
 	old := r.placed
 	r.placed, r.plan.Reservations = nil, nil
-	for _, t := range r.counted {
-		t.planned = t.planned[:0]
-	}
-	r.counted = nil
+	clear(r.planned)
 	for _, n := range r.lined {
-		booked := n.line.booked
-		n.line = r.newLine(n)
+		l := r.timeline(n)
+		booked := l.booked
+		r.project(n, l)
 		for _, b := range booked {
 			if _, promised := r.promises[b.job]; promised {
-				n.line.book(b)
+				l.book(b)
 			}
 		}
 	}

@@ -19,20 +19,23 @@ type round struct {
 
 	totalMilli, totalCPU int64 // of all nodes that are known
 
-	log     []*run   // started in trial, to be ended again
-	lined   []*node  // with a timeline, to be dropped
-	halted  []*run   // marked as being ended, to be unmarked
-	counted []*tally // with planned jobs, to be dropped
+	log    []*run  // started in trial, to be ended again
+	lined  []*node // with a timeline
+	halted []*run  // marked as being ended, to be unmarked
+
+	buffers
+	gpuTime    map[*tally]int64  // thousandths x milliseconds that running jobs may still use, if a limit counts it
+	planned    map[*tally][]need // of jobs that have a reservation: what is started beside them must leave that
+	boostAfter Time              // see patience; 0 until it is worked out
 
 	failed   map[string][]failure // by shape.bounds
 	promises map[JobID]promise    // in Conservative mode, of jobs not looked at yet
 	plan     Plan
-	mixed    bool     // State.mix is that of this round
-	after    after    // scratch
-	ends     []ending // scratch
+	mixed    bool  // State.mix is that of this round
+	after    after // scratch
 	stats    *Stats
 	reserved int // jobs with a reservation
-	queue    heads
+	queue    roundQueue
 
 	placed []placing      // the reservations of this round, in order
 	paid   map[JobID]bool // jobs that others are ended for
@@ -41,11 +44,15 @@ type round struct {
 }
 
 func newRound(in Input) *round {
-	in.State.refresh()
-	r := &round{s: in.State, policy: &in.State.policy, placement: in.State.policy.Placement.value(), shares: in.Shares, now: in.Now, failed: map[string][]failure{}}
+	s := in.State
+	s.refresh()
+	r := &round{s: s, buffers: s.spare, gpuTime: map[*tally]int64{}, planned: map[*tally][]need{},
+		policy: &s.policy, placement: s.policy.Placement.value(), shares: in.Shares, now: in.Now, failed: map[string][]failure{}}
 	r.stats = &r.plan.Stats
 	r.plan.now = in.Now
-	for _, k := range r.s.order {
+	s.spare = buffers{}
+	r.lines = resized(r.lines, len(s.sorted))
+	for _, k := range s.order {
 		r.totalMilli += int64(k.known*len(k.sample.GPUs)) * WholeGPU
 		r.totalCPU += int64(k.known) * k.sample.MilliCPU
 	}
@@ -65,16 +72,28 @@ func (r *round) close() {
 			}
 		}
 	}
-	for _, n := range r.lined {
-		n.points, n.line = n.line.points, nil
-	}
-	for _, t := range r.counted {
-		t.planned = t.planned[:0]
-	}
 	for _, x := range r.halted {
 		x.Halting = false
 	}
+	for _, n := range r.lined {
+		l := &r.lines[n.no]
+		l.made, l.booked = false, l.booked[:0]
+	}
+	r.s.spare = r.buffers
 }
+
+// buffers are what a round keeps by kind of jobs, by account and by node. They
+// say nothing once the round is over; the State keeps their memory for the next.
+type buffers struct {
+	kinds  []kindQueue  // by jobKind.slot
+	queued []*kindQueue // of these, the ones in the queue
+	points []int64      // of fair share, by account.slot
+	lines  []timeline   // by node.no
+	ends   []ending     // see project
+}
+
+// resized is the slice with so many elements. What is in them is not said.
+func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // allocations of a job at these spots.
 func (k *jobKind) allocations(spots []spot) []Allocation {
@@ -132,15 +151,17 @@ func (r *round) start(c *class, e *entry, spots []spot) {
 		}
 		x.ranks = append(x.ranks, t)
 		sp.node.take(t)
-		if sp.node.line != nil {
-			sp.node.line.reserve(r.now, r.expectedEnd(x), u)
+		if l := &r.lines[sp.node.no]; l.made {
+			l.reserve(r.now, r.expectedEnd(x), u)
 		}
 	}
 	for _, t := range x.tallies {
 		if t != nil {
 			t.running++
 			t.milli += x.milli
-			t.gpuTime += times(x.milli, int64(k.limit))
+			if r.s.timed {
+				r.gpuTime[t] += times(x.milli, int64(k.limit))
+			}
 		}
 	}
 	r.log = append(r.log, x)

@@ -53,11 +53,10 @@ func (r *round) patience() Time {
 	if p.BoostBacklog == 0 {
 		return p.MaxWaitBoost
 	}
-	if r.s.boostRound != r {
-		r.s.boostRound = r
-		r.s.boostAfter = min(p.MaxWaitBoost+Time(mulDiv(p.BoostBacklog, int64(r.backlog()), 100)), maxTime)
+	if r.boostAfter == 0 {
+		r.boostAfter = min(p.MaxWaitBoost+Time(mulDiv(p.BoostBacklog, int64(r.backlog()), 100)), maxTime)
 	}
-	return r.s.boostAfter
+	return r.boostAfter
 }
 
 // SetLimitUse says how much of what limits ask for jobs use lately, in percent,

@@ -13,22 +13,23 @@ import (
 // same calls in the same order give an equal State, and so does any order that
 // leads to the same nodes and jobs.
 type State struct {
-	policy   Policy
-	nodes    map[string]*node
-	sorted   []*node // all nodes by name, also those that are gone
-	kinds    map[string]*nodeKind
-	order    []*nodeKind // by value, then key
-	shapes   map[string]*shape
-	waiting  map[JobID]*entry
-	running  map[JobID]*run
-	classes  map[uint64]*class // by hash of the key; never ranged over
-	kindsOf  map[kindKeyOf]*jobKind
-	accounts map[accountKey]*account
-	extras   map[extraKey]*extra
-	kindList []*jobKind // in no order
-	tallies  map[tallyKey]*tally
-	windows  map[string]*window
-	due      deadlines
+	policy      Policy
+	nodes       map[string]*node
+	sorted      []*node // all nodes by name, also those that are gone
+	kinds       map[string]*nodeKind
+	order       []*nodeKind // by value, then key
+	shapes      map[string]*shape
+	waiting     map[JobID]*entry
+	running     map[JobID]*run
+	classes     map[uint64]*class // by hash of the key; never ranged over
+	kindsOf     map[kindKeyOf]*jobKind
+	accounts    map[accountKey]*account
+	extras      map[extraKey]*extra
+	kindList    []*jobKind // in no order
+	accountList []*account // in no order
+	tallies     map[tallyKey]*tally
+	windows     map[string]*window
+	due         deadlines
 
 	seed       maphash.Seed // of classes
 	classCount int
@@ -38,11 +39,9 @@ type State struct {
 	mixes      uint64     // ever made, to tell them apart
 	timed      bool       // some limit counts GPU-minutes
 	limitUse   int64      // see SetLimitUse
-	boostAfter Time       // see round.patience
-	boostRound *round     // that worked it out
 	lastIn     *Shape     // the request that was interned last, and its shape
 	lastShape  *shape
-	scratch    []*jobKind
+	spare      buffers
 	nodesStale bool
 }
 
@@ -353,6 +352,9 @@ func (s *State) refresh() {
 	if s.nodesStale {
 		s.nodesStale = false
 		s.sorted = slices.SortedFunc(maps.Values(s.nodes), func(a, b *node) int { return cmp.Compare(a.Name, b.Name) })
+		for i, n := range s.sorted {
+			n.no = i
+		}
 	}
 	for _, k := range s.order {
 		k.refresh()

@@ -7,10 +7,6 @@ type tally struct {
 	waiting int
 	running int
 	milli   int64 // GPU thousandths of running jobs
-
-	// In the current round:
-	gpuTime int64  // thousandths x milliseconds that running jobs may still use
-	planned []need // of jobs that have a reservation: what is started beside them must leave that
 }
 
 type tallyKey struct {
@@ -175,12 +171,12 @@ func (r *round) overLimitWith(c *class, milli int64) (limitHit, bool) {
 		if t == nil {
 			continue
 		}
-		if hit, over := t.over(t.limits, ask, until); over {
+		if hit, over := r.over(t, t.limits, ask, until); over {
 			return hit, true
 		}
 	}
 	if x := c.extra; x != nil && x.bucket != nil {
-		if hit, over := x.bucket.over(Limits{Running: x.bucketMax}, ask, until); over {
+		if hit, over := r.over(x.bucket, Limits{Running: x.bucketMax}, ask, until); over {
 			return hit, true
 		}
 	}
@@ -205,12 +201,12 @@ type need struct {
 // over is the first of the limits that one more job would exceed, which runs
 // until the time given at most: with what runs, and with what is planned to
 // start before that.
-func (t *tally) over(l Limits, ask need, until Time) (limitHit, bool) {
+func (r *round) over(t *tally, l Limits, ask need, until Time) (limitHit, bool) {
 	if l == (Limits{}) {
 		return limitHit{}, false
 	}
-	has := need{running: t.running, milli: t.milli, gpuTime: t.gpuTime}
-	for _, p := range t.planned {
+	has := need{running: t.running, milli: t.milli, gpuTime: r.gpuTime[t]}
+	for _, p := range r.planned[t] {
 		if p.at < until {
 			has.running += p.running
 			has.milli += p.milli
@@ -235,10 +231,7 @@ func (r *round) count(c *class, at Time, milli int64) {
 		if t.limits == (Limits{}) && t.kind != ofBucket {
 			return
 		}
-		if len(t.planned) == 0 {
-			r.counted = append(r.counted, t)
-		}
-		t.planned = append(t.planned, need{at, 1, milli, times(milli, int64(c.kind.limit))})
+		r.planned[t] = append(r.planned[t], need{at, 1, milli, times(milli, int64(c.kind.limit))})
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 type timeline struct {
 	points []point   // by time; each holds until the next, the last for ever
 	booked []booking // the reservations in it
+	made   bool      // in this round
 }
 
 type booking struct {
@@ -37,26 +38,31 @@ type use struct {
 
 // timeline of the node, made when first asked for.
 func (r *round) timeline(n *node) *timeline {
-	if n.line != nil {
-		return n.line
+	l := &r.lines[n.no]
+	if !l.made {
+		l.made = true
+		r.project(n, l)
+		r.lined = append(r.lined, n)
 	}
-	n.line = r.newLine(n)
-	r.lined = append(r.lined, n)
-	return n.line
+	return l
 }
 
 // reline makes the node's timeline anew, after it was changed which of its jobs
 // are to be ended.
 func (r *round) reline(n *node) {
-	booked := r.timeline(n).booked
-	n.line = r.newLine(n)
+	l := r.timeline(n)
+	booked := l.booked
+	r.project(n, l)
 	for _, b := range booked {
-		n.line.book(b)
+		l.book(b)
 	}
 }
 
-func (r *round) newLine(n *node) *timeline {
-	l := &timeline{}
+// project makes the timeline anew from what is held on the node, without any
+// reservation. The memory of its reservations is used again: whoever puts some
+// of them back does so in their order.
+func (r *round) project(n *node, l *timeline) {
+	l.booked = l.booked[:0]
 	first := point{at: r.now, cpu: n.cpuFree, mem: n.memFree, free: n.free, held: len(n.ranks)}
 	for _, k := range n.ranks {
 		first.alone += boolInt(k.whole)
@@ -70,7 +76,7 @@ func (r *round) newLine(n *node) *timeline {
 	}
 	r.ends = ends
 	slices.SortFunc(ends, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
-	l.points = append(n.points[:0], first)
+	l.points = append(l.points[:0], first)
 	for _, e := range ends {
 		p := l.last()
 		if e.at > p.at {
@@ -85,7 +91,6 @@ func (r *round) newLine(n *node) *timeline {
 			p.giveGPU(n, int(u.gpu), u.milli)
 		}
 	}
-	return l
 }
 
 type ending struct {

@@ -146,8 +146,6 @@ func (p *Plan) verdictFor(ref Ref) (verdict, bool) {
 	return v, ok
 }
 
-func (v verdict) text(c *class) string { return v.words(c.shape) }
-
 func (v verdict) words(x *shape) string {
 	switch v.code {
 	case CodeLimit:
