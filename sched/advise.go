@@ -97,7 +97,7 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 	}
 	s := k.shape
 	if len(s.models) > 0 {
-		for _, m := range x.s.models() {
+		for _, m := range x.s.index.models() {
 			if !slices.Contains(s.GPUModels, m) {
 				add("other-model", "ask for "+m, func(_ *Job, s *Shape) { s.GPUModels = []string{m} })
 			}
@@ -145,7 +145,7 @@ func (x *explainer) fewer(k *jobKind) []int64 {
 		return nil
 	}
 	try := []int64{asked / 2, 1}
-	for _, nk := range x.s.order {
+	for _, nk := range x.s.index.order {
 		f := k.shape.on(nk)
 		gpus, _ := k.shape.gpusOf(nk.sample)
 		if c := int64(gpus.count()); c < asked {
@@ -176,7 +176,7 @@ func (x *explainer) shorter(k *jobKind) []Time {
 			try = append(try, t)
 		}
 	}
-	for _, w := range x.s.windows { // sorted below
+	for _, w := range x.s.index.windows { // sorted below
 		see(w.Start)
 	}
 	for _, res := range x.plan.Reservations {
@@ -197,7 +197,7 @@ func (x *explainer) smaller(k *jobKind) (cpu, mem int64) {
 	}
 	var best int64 = -1
 	cpu, mem = s.MilliCPU, s.MemMiB
-	for _, nk := range x.s.order {
+	for _, nk := range x.s.index.order {
 		gpus, why := s.gpusOf(nk.sample)
 		if why != fitsAll {
 			continue

@@ -2,7 +2,6 @@ package sched
 
 import (
 	"fmt"
-	"strings"
 )
 
 // census is how many nodes a rank finds in which condition. It is numbers only:
@@ -20,7 +19,7 @@ type census struct {
 // census by what is held on the nodes.
 func (r *round) census(k *jobKind) census {
 	out := census{near: lack{free: -1}}
-	for _, nk := range r.s.order {
+	for _, nk := range r.s.index.order {
 		f := k.shape.on(nk)
 		if !f.ok {
 			continue
@@ -42,7 +41,7 @@ func (r *round) census(k *jobKind) census {
 				}
 				continue
 			}
-			if w := n.shutBy(k, f, r.now); w == nil {
+			if w := n.shutBy(&k.request, f, r.now); w == nil {
 				out.room++
 			} else if out.shut++; out.window == "" || w.Name < out.window {
 				out.window = w.Name
@@ -73,57 +72,4 @@ func (c *census) resourcesText(x *shape) string {
 		text += fmt.Sprintf("; %d of %d nodes that could hold it are drained or down", c.closed, c.nodes)
 	}
 	return text
-}
-
-// lack is what a node has free of what a rank needs.
-type lack struct {
-	node           string
-	free, cpu, mem int64 // see freeFor; thousandths of cores, MiB
-	ranks, drained int   // held, and GPUs of it
-}
-
-func (n *node) lack(x *shape, f fit) lack {
-	return lack{n.Name, n.freeFor(x, f), max(n.cpuFree, 0), max(n.memFree, 0), len(n.ranks), n.kind.gpus.andNot(n.usable).count()}
-}
-
-// words is what is lacking there.
-func (l *lack) words(x *shape) string {
-	if x.whole() && l.ranks > 0 {
-		return "in use by " + plural(l.ranks, "rank")
-	}
-	var lacks []string
-	if x.MilliGPU > l.free {
-		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", thousandths(l.free), thousandths(x.MilliGPU)))
-	}
-	if l.cpu < x.MilliCPU {
-		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", thousandths(l.cpu), thousandths(x.MilliCPU)))
-	}
-	if l.mem < x.MemMiB {
-		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", gib(l.mem), gib(x.MemMiB)))
-	}
-	if l.drained > 0 {
-		lacks = append(lacks, plural(l.drained, "GPU")+" drained")
-	}
-	if len(lacks) == 0 {
-		return "in use by " + plural(l.ranks, "rank") // one that takes the whole node
-	}
-	return strings.Join(lacks, ", ")
-}
-
-// freeFor is the GPU thousandths that are free and satisfy the shape, or of a
-// shape without GPUs the cores.
-func (n *node) freeFor(x *shape, f fit) int64 {
-	if x.MilliGPU == 0 && !x.AllGPUs {
-		return max(n.cpuFree, 0)
-	}
-	if x.share() {
-		var most int64
-		for g := f.gpus.next(0); g >= 0; g = f.gpus.next(g + 1) {
-			if n.usable.has(g) {
-				most = max(most, WholeGPU-int64(n.used[g]))
-			}
-		}
-		return most
-	}
-	return int64(f.gpus.and(n.free).count()) * WholeGPU
 }

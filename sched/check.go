@@ -10,9 +10,9 @@ import (
 func (s *State) Check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	s.refresh()
+	s.index.refresh()
 	ranks := 0
-	for _, n := range s.sorted {
+	for _, n := range s.index.sorted {
 		ranks += len(n.ranks)
 		n.check(bad)
 	}
@@ -22,7 +22,7 @@ func (s *State) Check() error {
 			bad("job %d waits and runs", id)
 		}
 		for _, k := range x.ranks {
-			if s.nodes[k.node.Name] != k.node {
+			if s.index.nodes[k.node.Name] != k.node {
 				bad("job %d holds node %s, which is not in the index", id, k.node.Name)
 			}
 		}
@@ -33,43 +33,6 @@ func (s *State) Check() error {
 	s.checkQueue(bad)
 	s.checkTallies(bad)
 	return errors.Join(errs...)
-}
-
-// check recounts the node's load from its ranks.
-func (n *node) check(bad func(string, ...any)) {
-	cpu, mem := n.MilliCPU, n.MemMiB
-	used := make([]int64, len(n.GPUs))
-	whole := false
-	for _, k := range n.ranks {
-		cpu -= k.cpu
-		mem -= k.mem
-		whole = whole || k.whole
-		for _, u := range k.gpus {
-			used[u.gpu] += int64(u.milli)
-		}
-	}
-	if whole && len(n.ranks) > 1 {
-		bad("node %s is taken as a whole, and holds %d ranks", n.Name, len(n.ranks))
-	}
-	if cpu != n.cpuFree || mem != n.memFree {
-		bad("node %s has %d milli CPU and %d MiB free, and counts %d and %d", n.Name, cpu, mem, n.cpuFree, n.memFree)
-	}
-	for g, u := range used {
-		if u != int64(n.used[g]) || u > WholeGPU {
-			bad("GPU %s of node %s has %d of 1000 in use, and counts %d", n.GPUs[g].UUID, n.Name, u, n.used[g])
-		}
-		usable := n.usable.has(g)
-		if n.free.has(g) != (usable && u == 0) || n.part.has(g) != (usable && u > 0 && u < WholeGPU) {
-			bad("GPU %s of node %s is in the wrong set", n.GPUs[g].UUID, n.Name)
-		}
-	}
-	k := n.kind
-	if n.indexed != n.open() {
-		bad("node %s is open: %t, and in the index: %t", n.Name, n.open(), n.indexed)
-	}
-	if n.indexed && (!k.whole[n.free.count()].has(n.pos) || k.part.has(n.pos) == n.part.empty() || k.nodes[n.pos] != n) {
-		bad("node %s is in the wrong place of the index", n.Name)
-	}
 }
 
 func (s *State) checkQueue(bad func(string, ...any)) {
@@ -95,7 +58,7 @@ func (s *State) checkQueue(bad func(string, ...any)) {
 		if n != c.live || n == 0 {
 			bad("class %d has %d jobs, and counts %d", c.id, n, c.live)
 		}
-		if s.kindsOf[c.kind.kindKeyOf] != c.kind {
+		if s.kindsOf[c.kind.key()] != c.kind {
 			bad("class %d is of a kind that is not in the index", c.id)
 		}
 		if h := c.kind.heads[c.slot]; h.class != c || h.since != c.jobs[c.head].since || h.id != c.jobs[c.head].id {

@@ -145,7 +145,7 @@ func (c *class) find(e *entry) int {
 // classOf finds or makes the class of a job.
 func (s *State) classOf(j *Job) *class {
 	key := classKey{
-		shape: s.intern(j.Shape), account: s.accountOf(j), extra: s.extraOf(j),
+		shape: s.index.intern(j.Shape), account: s.accountOf(j), extra: s.extraOf(j),
 		limit: j.Limit, minRun: j.MinRun, predicted: j.Predicted, priority: j.Priority,
 		interactive: j.Interactive, restartable: j.Restartable,
 	}
@@ -184,7 +184,7 @@ func (s *State) dropClass(c *class) {
 	}
 	s.classCount--
 	s.leave(c)
-	s.unref(c.shape)
+	s.index.unref(c.shape)
 	c.account.refs--
 	s.dropAccount(c.account)
 	if c.extra != nil {

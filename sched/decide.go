@@ -195,7 +195,7 @@ func (r *round) finish() {
 	}
 	slices.SortFunc(r.plan.Rejects, func(a, b Reject) int { return cmp.Compare(a.Job, b.Job) })
 	r.plan.Rejects = slices.CompactFunc(r.plan.Rejects, func(a, b Reject) bool { return a.Job == b.Job })
-	for _, w := range r.s.windows { // a minimum: order does not matter
+	for _, w := range r.s.index.windows { // a minimum: order does not matter
 		for _, t := range [...]Time{w.Start, w.End} {
 			if t > r.now {
 				r.wake(t)

@@ -88,7 +88,7 @@ func (s *State) pretend(j Job) (undo func(), err error) {
 		class, kind = c.id, c.kind.id
 	}
 	next, counts := s.nextClass, map[*shape]int64{}
-	for _, x := range s.shapes { // a copy: order does not matter
+	for _, x := range s.index.shapes { // a copy: order does not matter
 		counts[x] = x.submitted
 	}
 	if err := s.Enqueue(j); err != nil {
@@ -164,7 +164,7 @@ func (x *explainer) estimate(e *entry) Estimate {
 // matching is how many nodes could hold a rank if nothing else were on them.
 func (k *jobKind) matching(r *round) int {
 	n := 0
-	for _, nk := range r.s.order {
+	for _, nk := range r.s.index.order {
 		if k.shape.on(nk).ok {
 			for _, x := range nk.nodes {
 				if !x.gone && k.shape.named(x) {
@@ -225,7 +225,7 @@ func (r *round) limitFree(c *class) Time {
 		next := Never
 		for _, x := range r.s.running { // a minimum: order does not matter
 			if t := x.tallies[hit.kind]; t != nil && t.tallyKey == hit.tallyKey {
-				if end := r.expectedEnd(x); end > at {
+				if end := r.expectedEnd(x.run); end > at {
 					next = min(next, end)
 				}
 			}
@@ -247,7 +247,7 @@ func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
 		own[t.kind], saved[t.kind] = t, need{running: t.running, milli: t.milli, gpuTime: r.gpuTime[t]}
 	})
 	for _, x := range r.s.running { // sums: order does not matter
-		if r.expectedEnd(x) > at {
+		if r.expectedEnd(x.run) > at {
 			continue
 		}
 		for i, t := range own {
@@ -271,7 +271,7 @@ func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
 // of the job, in the order of the plan.
 func (x *explainer) before(e *entry) ([]JobID, int) {
 	nodes := map[string]bool{}
-	for _, nk := range x.s.order {
+	for _, nk := range x.s.index.order {
 		if !e.class.shape.on(nk).ok {
 			continue
 		}

@@ -34,7 +34,7 @@ func (r *round) mix() []mixShape {
 			return r.s.mix // it changes with the policy only
 		}
 		for i := range r.policy.Mix {
-			x := r.s.intern(&r.policy.Mix[i].Shape)
+			x := r.s.index.intern(&r.policy.Mix[i].Shape)
 			x.refs++
 			now = append(now, mixShape{x, r.policy.Mix[i].Weight, true})
 		}
@@ -59,7 +59,7 @@ func (r *round) mixVersion() uint64 {
 // two, so that the mix is not another one after each job.
 func (s *State) mostSubmitted() []mixShape {
 	var out []mixShape
-	for _, x := range s.shapes {
+	for _, x := range s.index.shapes {
 		if x.submitted > 0 && x.MilliGPU > 0 {
 			out = append(out, mixShape{shape: x, weight: int64(1) << (bits.Len64(uint64(x.submitted)) - 1)})
 		}
@@ -112,18 +112,6 @@ func (r *round) lost(k *jobKind, sp spot) int64 {
 	}
 	k.shape.lost[key] = lostValue{mix, n.version, lost}
 	return lost
-}
-
-// lostKey and lostValue remember what was worked out, for as long as neither
-// the mix nor the load of the node changes.
-type lostKey struct {
-	node *node
-	gpus gpuSet
-}
-
-type lostValue struct {
-	mix, load uint64
-	lost      int64
 }
 
 // maxLost bounds what is remembered of one shape.

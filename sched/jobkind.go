@@ -7,21 +7,29 @@ import (
 
 // kindKeyOf is what placement depends on.
 type kindKeyOf struct {
-	shape            *shape
-	limit, predicted Time
-	expected         Time // predicted, whatever the plan reckons with
-	interactive      bool
-	access           string // names of the windows that its jobs may use
+	shape *shape
+	limit Time
+	outlook
+}
+
+// outlook is what the plan reckons with beyond the request.
+type outlook struct {
+	predicted   Time
+	expected    Time // predicted, whatever the plan reckons with
+	interactive bool
+	access      string // names of the windows that its jobs may use
 }
 
 // jobKind is the classes that placement does not tell apart.
 type jobKind struct {
-	kindKeyOf
-	id      uint64 // never given twice
-	slot    int    // in State.kindList
-	windows map[*window]bool
-	heads   []head // one for each class, in no order
+	request
+	outlook
+	id    uint64 // never given twice
+	slot  int    // in State.kindList
+	heads []head // one for each class, in no order
 }
+
+func (k *jobKind) key() kindKeyOf { return kindKeyOf{k.shape, k.limit, k.outlook} }
 
 // head is the first job of a class. A round looks at all of them, one after the
 // other in memory, and at little else.
@@ -45,11 +53,11 @@ func (s *State) join(c *class) {
 	if c.predicted > 0 {
 		expected = min(c.predicted, limit)
 	}
-	key := kindKeyOf{c.shape, limit, s.estimate(limit, c.predicted), expected, c.interactive, access}
+	key := kindKeyOf{c.shape, limit, outlook{s.estimate(limit, c.predicted), expected, c.interactive, access}}
 	k := s.kindsOf[key]
 	if k == nil {
 		s.nextKind++
-		k = &jobKind{kindKeyOf: key, id: s.nextKind, windows: windows, slot: len(s.kindList)}
+		k = &jobKind{request: request{c.shape, limit, windows}, outlook: key.outlook, id: s.nextKind, slot: len(s.kindList)}
 		s.kindsOf[key] = k
 		s.kindList = append(s.kindList, k)
 	}
@@ -69,7 +77,7 @@ func (s *State) leave(c *class) {
 	if last > 0 {
 		return
 	}
-	delete(s.kindsOf, k.kindKeyOf)
+	delete(s.kindsOf, k.key())
 	end := len(s.kindList) - 1
 	s.kindList[k.slot] = s.kindList[end]
 	s.kindList[k.slot].slot = k.slot
@@ -98,12 +106,12 @@ func (s *State) estimate(limit, predicted Time) Time {
 
 // accessOf is the windows that jobs of the class may use.
 func (s *State) accessOf(c *class) (string, map[*window]bool) {
-	if len(s.windows) == 0 {
+	if len(s.index.windows) == 0 {
 		return "", nil
 	}
 	var names []string
 	windows := map[*window]bool{}
-	for _, w := range s.windows {
+	for _, w := range s.index.windows {
 		if w.admits(c.account.project, c.account.user, c.names()) {
 			names = append(names, w.Name)
 			windows[w] = true

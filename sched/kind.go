@@ -3,6 +3,7 @@ package sched
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -126,4 +127,76 @@ func (k *nodeKind) moved(n *node) {
 	} else {
 		k.part.add(n.pos)
 	}
+}
+
+// newKind makes the kind of a node.
+func (ix *index) newKind(key string, n *Node) *nodeKind {
+	k := &nodeKind{key: key, sample: n, stale: true}
+	for i := range n.GPUs {
+		k.gpus.add(i)
+	}
+	k.groups = gpuGroups(n)
+	k.value = ix.kindValue(n)
+	ix.kinds[key] = k
+	ix.order = append(ix.order, k)
+	ix.sortKinds()
+	return k
+}
+
+func (ix *index) dropKind(k *nodeKind) {
+	delete(ix.kinds, k.key)
+	ix.order = slices.DeleteFunc(ix.order, func(o *nodeKind) bool { return o == k })
+	for _, x := range ix.shapes {
+		delete(x.fits, k)
+	}
+}
+
+func (ix *index) sortKinds() {
+	slices.SortFunc(ix.order, func(a, b *nodeKind) int {
+		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.key, b.key))
+	})
+}
+
+// setValues says what GPU models are worth, by part of the name.
+func (ix *index) setValues(values map[string]int64) {
+	ix.values = values
+	for _, k := range ix.order {
+		k.value = ix.kindValue(k.sample)
+	}
+	ix.sortKinds()
+}
+
+// kindValue is what the most valuable GPU of a node is worth; 0 without GPUs.
+func (ix *index) kindValue(n *Node) int64 {
+	var v int64
+	for _, g := range n.GPUs {
+		v = max(v, ix.valueOf(g.Model))
+	}
+	return v
+}
+
+// valueOf a GPU model: of the longest name in values that is part of it.
+func (ix *index) valueOf(model string) int64 {
+	model = strings.ToLower(model)
+	best, name := int64(WholeGPU), ""
+	for m, v := range ix.values { // the longest name wins, then the first: order does not matter
+		if strings.Contains(model, strings.ToLower(m)) && (len(m) > len(name) || len(m) == len(name) && m < name) {
+			best, name = v, m
+		}
+	}
+	return best
+}
+
+// models is the GPU models of all nodes that are known, by name.
+func (ix *index) models() []string {
+	set := map[string]bool{}
+	for _, k := range ix.order {
+		if k.known == 0 {
+			continue
+		}
+		for _, g := range k.sample.GPUs {
+			set[g.Model] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
 }

@@ -99,3 +99,40 @@ func (n *node) mark(g int) {
 func compareRanks(a, b *rank) int {
 	return cmp.Or(cmp.Compare(a.run.Job.ID, b.run.Job.ID), cmp.Compare(a.no, b.no))
 }
+
+// check recounts the node's load from its ranks.
+func (n *node) check(bad func(string, ...any)) {
+	cpu, mem := n.MilliCPU, n.MemMiB
+	used := make([]int64, len(n.GPUs))
+	whole := false
+	for _, k := range n.ranks {
+		cpu -= k.cpu
+		mem -= k.mem
+		whole = whole || k.whole
+		for _, u := range k.gpus {
+			used[u.gpu] += int64(u.milli)
+		}
+	}
+	if whole && len(n.ranks) > 1 {
+		bad("node %s is taken as a whole, and holds %d ranks", n.Name, len(n.ranks))
+	}
+	if cpu != n.cpuFree || mem != n.memFree {
+		bad("node %s has %d milli CPU and %d MiB free, and counts %d and %d", n.Name, cpu, mem, n.cpuFree, n.memFree)
+	}
+	for g, u := range used {
+		if u != int64(n.used[g]) || u > WholeGPU {
+			bad("GPU %s of node %s has %d of 1000 in use, and counts %d", n.GPUs[g].UUID, n.Name, u, n.used[g])
+		}
+		usable := n.usable.has(g)
+		if n.free.has(g) != (usable && u == 0) || n.part.has(g) != (usable && u > 0 && u < WholeGPU) {
+			bad("GPU %s of node %s is in the wrong set", n.GPUs[g].UUID, n.Name)
+		}
+	}
+	k := n.kind
+	if n.indexed != n.open() {
+		bad("node %s is open: %t, and in the index: %t", n.Name, n.open(), n.indexed)
+	}
+	if n.indexed && (!k.whole[n.free.count()].has(n.pos) || k.part.has(n.pos) == n.part.empty() || k.nodes[n.pos] != n) {
+		bad("node %s is in the wrong place of the index", n.Name)
+	}
+}

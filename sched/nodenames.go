@@ -74,26 +74,3 @@ func (x *shape) lacks(n *Node) []string {
 	}
 	return out
 }
-
-// featuresText says what no node has, by the node that lacks the least.
-func (r *round) featuresText(x *shape) string {
-	var least []string
-	name := ""
-	for _, nk := range r.s.order {
-		if l := x.lacks(nk.sample); x.on(nk).why == lacksFeature && (name == "" || len(l) < len(least)) {
-			least, name = l, firstName(nk)
-		}
-	}
-	if len(x.Features)+len(x.AnyFeatures) == 1 {
-		return "no node has the feature " + least[0]
-	}
-	return fmt.Sprintf("no node has all the features: nearest is %s, which lacks %s", name, strings.Join(least, " and "))
-}
-
-func orList(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = fmt.Sprintf("%q", w)
-	}
-	return strings.Join(quoted, " or ")
-}

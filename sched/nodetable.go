@@ -4,9 +4,9 @@ import "fmt"
 
 // nodes is the per-node table of an explanation, as the plan leaves the nodes.
 func (x *explainer) nodes(e *entry) []NodeVerdict {
-	out := make([]NodeVerdict, 0, len(x.s.sorted))
+	out := make([]NodeVerdict, 0, len(x.s.index.sorted))
 	k := e.class.kind
-	for _, n := range x.s.sorted {
+	for _, n := range x.s.index.sorted {
 		if n.gone {
 			continue
 		}
@@ -46,11 +46,11 @@ func (x *explainer) onNode(n *node, k *jobKind, f fit) (Code, string) {
 		}
 		return CodeResources, text
 	}
-	if w := n.closed(k, x.now); w != nil {
+	if w := n.closed(&k.request, x.now); w != nil {
 		return CodeReservation, windowText(w, x.now)
 	}
 	if _, ok := n.room(s, f); ok {
-		if w := n.shutBy(k, f, x.now); w != nil {
+		if w := n.shutBy(&k.request, f, x.now); w != nil {
 			return CodeReservation, windowText(w, x.now)
 		}
 		if _, ok := x.roomNow(n, k, f); ok {
@@ -61,33 +61,4 @@ func (x *explainer) onNode(n *node, k *jobKind, f fit) (Code, string) {
 	}
 	l := n.lack(s, f)
 	return CodeResources, l.words(s)
-}
-
-func (n *node) misfitText(x *shape, why misfit) string {
-	switch why {
-	case wrongCluster:
-		return fmt.Sprintf("is in cluster %d", n.Cluster)
-	case lacksFeature:
-		return fmt.Sprintf("lacks features: has %q", n.Features)
-	case lacksModel:
-		if len(n.GPUs) == 0 {
-			return "has no GPU"
-		}
-		return fmt.Sprintf("has %s", n.GPUs[0].Model)
-	case lacksGPUMem:
-		return fmt.Sprintf("its GPUs have %s GiB", gib(n.GPUs[0].MemMiB))
-	case lacksComputeCap:
-		return fmt.Sprintf("its GPUs have compute capability %d.%d", n.GPUs[0].ComputeCap/10, n.GPUs[0].ComputeCap%10)
-	case lacksCUDA:
-		return fmt.Sprintf("has CUDA %d.%d", n.CUDA/100, n.CUDA%100)
-	case lacksDisk:
-		return fmt.Sprintf("has a disk of %s GiB", gib(n.DiskMiB))
-	case noSharing:
-		return "does not allow shares of a GPU"
-	case fewGPUs:
-		return fmt.Sprintf("has %d such GPUs of %d", x.on(n.kind).gpus.count(), x.least())
-	case fewCores:
-		return fmt.Sprintf("has %s cores of %s", thousandths(n.MilliCPU), thousandths(x.MilliCPU))
-	}
-	return fmt.Sprintf("has %s GiB of %s", gib(n.MemMiB), gib(x.MemMiB))
 }

@@ -22,9 +22,9 @@ func (r *round) find(k *jobKind) []spot {
 	count, value := 0, int64(-1)
 	most := r.policy.Candidates
 	if most == 0 || r.placement.exhaustive {
-		most = len(r.s.sorted)
+		most = len(r.s.index.sorted)
 	}
-	for _, nk := range r.s.order {
+	for _, nk := range r.s.index.order {
 		if value >= 0 && nk.value > value && !r.placement.exhaustive {
 			break
 		}
@@ -111,45 +111,16 @@ func (r *round) each(nk *nodeKind, k *jobKind, f func(*node) bool) {
 // and whether there is enough of everything.
 func (r *round) roomNow(n *node, k *jobKind, f fit) (gpuSet, bool) {
 	if len(n.windows) > 0 {
-		if n.closed(k, r.now) != nil {
+		if n.closed(&k.request, r.now) != nil {
 			return gpuSet{}, false
 		}
-		f.gpus = f.gpus.andNot(n.kept(k, r.now))
+		f.gpus = f.gpus.andNot(n.kept(&k.request, r.now))
 	}
 	if l := &r.lines[n.no]; len(l.booked) > 0 {
 		avail, _, ok := l.room(n, k, r.now, r.now+k.predicted)
 		return avail, ok
 	}
 	return n.room(k.shape, f)
-}
-
-// room is the same by what is held on the node now, whatever was planned.
-func (n *node) room(x *shape, f fit) (gpuSet, bool) {
-	if x.whole() {
-		return f.gpus.and(n.usable), n.idle() && n.wholeFits(x, f)
-	}
-	if n.cpuFree < x.MilliCPU || n.memFree < x.MemMiB || len(n.ranks) > 0 && n.ranks[0].whole {
-		return gpuSet{}, false
-	}
-	if x.MilliGPU == 0 {
-		return gpuSet{}, true
-	}
-	avail := f.gpus.and(n.free)
-	if x.share() {
-		avail = avail.or(n.sharing(f.gpus, x.MilliGPU))
-	}
-	return avail, avail.count() >= x.least()
-}
-
-// sharing is those of the GPUs that are partly used and have so much left.
-func (n *node) sharing(gpus gpuSet, milli int64) gpuSet {
-	gpus = gpus.and(n.part)
-	for g := gpus.next(0); g >= 0; g = gpus.next(g + 1) {
-		if int64(n.used[g])+milli > WholeGPU {
-			gpus.remove(g)
-		}
-	}
-	return gpus
 }
 
 // spotOn chooses GPUs out of those that are available.
@@ -188,7 +159,7 @@ func (r *round) findRest(k *jobKind, taken []spot) *spot {
 	small.shape = k.shape.rest
 	var best *node
 	var avail gpuSet
-	for _, n := range r.s.sorted {
+	for _, n := range r.s.index.sorted {
 		f := small.shape.on(n.kind)
 		if !f.ok || !n.open() || !small.shape.named(n) || slices.ContainsFunc(taken, func(sp spot) bool { return sp.node == n }) {
 			continue
@@ -207,12 +178,12 @@ func (r *round) findRest(k *jobKind, taken []spot) *spot {
 // findAlike finds places for the ranks that are alike.
 func (r *round) findAlike(k *jobKind) []spot {
 	ranks := k.shape.alike()
-	most := len(r.s.sorted) // of one kind that are compared, unless a switch makes them differ
+	most := len(r.s.index.sorted) // of one kind that are compared, unless a switch makes them differ
 	if c := r.policy.Candidates; c > 0 && !r.placement.exhaustive {
 		most = ranks + c
 	}
 	var all []spot
-	for _, nk := range r.s.order {
+	for _, nk := range r.s.index.order {
 		f := k.shape.on(nk)
 		if !f.ok || nk.open == 0 {
 			continue

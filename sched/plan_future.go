@@ -50,7 +50,7 @@ func (r *round) earliest(k *jobKind, from Time) (Time, []spot) {
 	ranks := k.shape.Ranks()
 	var nodes []*node
 	var starts []Time
-	for _, nk := range r.s.order {
+	for _, nk := range r.s.index.order {
 		if f := k.shape.on(nk); !f.ok {
 			continue
 		}
@@ -118,7 +118,7 @@ func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
 	l := r.timeline(n)
 	i := l.index(from)
 	for at := from; at < maxTime; {
-		if w := n.closed(k, at); w != nil {
+		if w := n.closed(&k.request, at); w != nil {
 			at = w.End
 			i = l.index(at)
 			continue
@@ -129,7 +129,7 @@ func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
 		}
 		next := Never
 		if short <= i { // nothing rules a start between two points out
-			next = n.reopens(k, at)
+			next = n.reopens(&k.request, at)
 		}
 		if i = max(short, i) + 1; i < len(l.points) && l.points[i].at <= next {
 			at = l.points[i].at

@@ -70,7 +70,7 @@ func (r *round) clear(k *jobKind, lower []string, soon Time) bool {
 	taken := map[*node]bool{}
 	for range k.shape.Ranks() {
 		best, victims, bestLost := (*node)(nil), []*run(nil), int64(0)
-		for _, nk := range r.s.order {
+		for _, nk := range r.s.index.order {
 			if !k.shape.on(nk).ok {
 				continue
 			}

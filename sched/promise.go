@@ -41,7 +41,7 @@ func (r *round) promised(e *entry, res Reservation) (promise, bool) {
 	k := e.class.kind
 	var p promise
 	for _, a := range res.Ranks {
-		n := r.s.nodes[a.Node]
+		n := r.s.index.nodes[a.Node]
 		if n == nil || !n.open() || !k.shape.on(n.kind).ok || !k.shape.named(n) {
 			return promise{}, false
 		}

@@ -2,7 +2,6 @@ package sched
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -30,7 +29,7 @@ func (x *explainer) reasons(e *entry) []Reason {
 			add(CodePriority, 0, "%s", x.priorityText(e))
 		}
 	case live.room+live.shut >= ranks:
-		w := x.s.windows[live.window]
+		w := x.s.index.windows[live.window]
 		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, x.now), plural(live.shut, "node"))
 	default:
 		add(CodeResources, 0, "%s", live.resourcesText(k.shape))
@@ -57,16 +56,6 @@ func (x *explainer) liftPlan(k *jobKind) (planned bool, live census) {
 	}
 	return after, live
 }
-
-// plural is a count with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func gib(mib int64) string { return thousandths(mib * 1000 / 1024) }
 
 func (x *explainer) priorityText(e *entry) string {
 	ids, n := x.before(e)
@@ -100,19 +89,6 @@ func windowText(w *window, now Time) string {
 	return fmt.Sprintf("%s %q %s", what, w.Name, when)
 }
 
-// span is a length of time in words, to the minute.
-func span(t Time) string {
-	switch {
-	case t < Minute:
-		return fmt.Sprintf("%d s", (t+Second-1)/Second)
-	case t < Hour:
-		return fmt.Sprintf("%d min", t/Minute)
-	case t < Day:
-		return fmt.Sprintf("%d h %d min", t/Hour, t%Hour/Minute)
-	}
-	return fmt.Sprintf("%d d %d h", t/Day, t%Day/Hour)
-}
-
 // neverText says what no node has, and what the nearest ones have.
 func (r *round) neverText(k *jobKind, matching int) string {
 	x := k.shape
@@ -125,7 +101,7 @@ func (r *round) neverText(k *jobKind, matching int) string {
 	}
 	most, named := fitsAll, !x.choosy()
 	var near *nodeKind
-	for _, nk := range r.s.order {
+	for _, nk := range r.s.index.order {
 		has := slices.ContainsFunc(nk.nodes, func(n *node) bool { return !n.gone && x.named(n) })
 		if !has {
 			continue
@@ -142,7 +118,7 @@ func (r *round) neverText(k *jobKind, matching int) string {
 	case near == nil:
 		return "there are no nodes"
 	}
-	models := r.s.models()
+	models := r.s.index.models()
 	if len(models) == 0 && (most == lacksModel || most == fewGPUs) {
 		return "no node has a GPU"
 	}
@@ -194,16 +170,17 @@ func capacityText(n *Node, gpus gpuSet) string {
 	return fmt.Sprintf("%d x %s, %s cores, %s GiB", gpus.count(), model, thousandths(n.MilliCPU), gib(n.MemMiB))
 }
 
-// models is the GPU models of all nodes that are known, by name.
-func (s *State) models() []string {
-	set := map[string]bool{}
-	for _, k := range s.order {
-		if k.known == 0 {
-			continue
-		}
-		for _, g := range k.sample.GPUs {
-			set[g.Model] = true
+// featuresText says what no node has, by the node that lacks the least.
+func (r *round) featuresText(x *shape) string {
+	var least []string
+	name := ""
+	for _, nk := range r.s.index.order {
+		if l := x.lacks(nk.sample); x.on(nk).why == lacksFeature && (name == "" || len(l) < len(least)) {
+			least, name = l, firstName(nk)
 		}
 	}
-	return slices.Sorted(maps.Keys(set))
+	if len(x.Features)+len(x.AnyFeatures) == 1 {
+		return "no node has the feature " + least[0]
+	}
+	return fmt.Sprintf("no node has all the features: nearest is %s, which lacks %s", name, strings.Join(least, " and "))
 }

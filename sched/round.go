@@ -19,9 +19,9 @@ type round struct {
 
 	totalMilli, totalCPU int64 // of all nodes that are known
 
-	log    []*run  // started in trial, to be ended again
-	lined  []*node // with a timeline
-	halted []*run  // marked as being ended, to be unmarked
+	log    []*running // started in trial, to be ended again
+	lined  []*node    // with a timeline
+	halted []*run     // marked as being ended, to be unmarked
 
 	buffers
 	gpuTime    map[*tally]int64  // thousandths x milliseconds that running jobs may still use, if a limit counts it
@@ -45,14 +45,14 @@ type round struct {
 
 func newRound(in Input) *round {
 	s := in.State
-	s.refresh()
+	s.index.refresh()
 	r := &round{s: s, buffers: s.spare, gpuTime: map[*tally]int64{}, planned: map[*tally][]need{},
 		policy: &s.policy, placement: s.policy.Placement.value(), shares: in.Shares, now: in.Now, failed: map[string][]failure{}}
 	r.stats = &r.plan.Stats
 	r.plan.now = in.Now
 	s.spare = buffers{}
-	r.lines = resized(r.lines, len(s.sorted))
-	for _, k := range s.order {
+	r.lines = resized(r.lines, len(s.index.sorted))
+	for _, k := range s.index.order {
 		r.totalMilli += int64(k.known*len(k.sample.GPUs)) * WholeGPU
 		r.totalCPU += int64(k.known) * k.sample.MilliCPU
 	}
@@ -138,13 +138,13 @@ func (k *jobKind) milliAt(spots []spot) int64 {
 // start puts a job on its spots, in trial.
 func (r *round) start(c *class, e *entry, spots []spot) {
 	k := c.kind
-	x := &run{shape: c.shape, limit: k.limit}
+	x := &running{run: &run{shape: c.shape}}
 	c.eachTally(func(t *tally) { x.tallies[t.kind] = t })
 	x.Job = Job{ID: e.id, Limit: c.limit, Predicted: c.predicted}
 	x.Start, x.End = r.now, r.now+k.limit
 	for i, sp := range spots {
 		u := k.use(sp)
-		t := &rank{run: x, node: sp.node, no: i, cpu: u.cpu, mem: u.mem, whole: c.shape.whole()}
+		t := &rank{run: x.run, node: sp.node, no: i, cpu: u.cpu, mem: u.mem, whole: c.shape.whole()}
 		for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
 			t.gpus = append(t.gpus, gpuUse{int32(g), u.milli})
 			x.milli += int64(u.milli)
@@ -152,7 +152,7 @@ func (r *round) start(c *class, e *entry, spots []spot) {
 		x.ranks = append(x.ranks, t)
 		sp.node.take(t)
 		if l := &r.lines[sp.node.no]; l.made {
-			l.reserve(r.now, r.expectedEnd(x), u)
+			l.reserve(r.now, r.expectedEnd(x.run), u)
 		}
 	}
 	for _, t := range x.tallies {

@@ -45,7 +45,7 @@ func (s *State) policyChanged() {
 	if len(s.policy.Mix) > 0 || len(s.mix) > 0 {
 		for _, m := range s.mix {
 			if m.named {
-				s.unref(m.shape)
+				s.index.unref(m.shape)
 			}
 		}
 		s.mix = nil
@@ -65,10 +65,7 @@ func (s *State) policyChanged() {
 	for _, x := range s.running {
 		s.charge(x, +1)
 	}
-	for _, k := range s.order {
-		k.value = s.kindValue(k.sample)
-	}
-	s.sortKinds()
+	s.index.setValues(s.policy.Values)
 	s.rejoin()
 	s.timed = s.policy.timed()
 }

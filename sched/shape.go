@@ -50,12 +50,12 @@ const (
 )
 
 // intern finds or makes the shape for a request.
-func (s *State) intern(in *Shape) *shape {
-	if in == s.lastIn && s.lastShape != nil && s.shapes[s.lastShape.key] == s.lastShape {
-		return s.lastShape
+func (ix *index) intern(in *Shape) *shape {
+	if in == ix.lastIn && ix.lastShape != nil && ix.shapes[ix.lastShape.key] == ix.lastShape {
+		return ix.lastShape
 	}
 	n, bounds, key := in.canonical()
-	out := s.shapes[key]
+	out := ix.shapes[key]
 	if out == nil {
 		models := n.GPUModels
 		n.GPUModels, n.Features = slices.Clone(in.GPUModels), slices.Clone(in.Features)
@@ -66,9 +66,9 @@ func (s *State) intern(in *Shape) *shape {
 			rest.MilliGPU, rest.RestMilliGPU, rest.fits = n.RestMilliGPU, 0, map[*nodeKind]fit{}
 			out.rest = &rest
 		}
-		s.shapes[key] = out
+		ix.shapes[key] = out
 	}
-	s.lastIn, s.lastShape = in, out
+	ix.lastIn, ix.lastShape = in, out
 	return out
 }
 
@@ -109,10 +109,10 @@ func sortedSet(in []string, each func(string) string) []string {
 	return slices.Compact(out)
 }
 
-func (s *State) unref(x *shape) {
+func (ix *index) unref(x *shape) {
 	x.refs--
 	if x.refs == 0 {
-		delete(s.shapes, x.key)
+		delete(ix.shapes, x.key)
 	}
 }
 
@@ -234,4 +234,65 @@ func mulDiv(a, b, c int64) int64 {
 	}
 	q, _ := bits.Div64(hi, lo, uint64(c))
 	return int64(min(q, 1<<63-1))
+}
+
+// text is the request in words: "2 nodes with 4 x H100, 16 cores and 64 GiB".
+func (x *shape) text() string {
+	var b strings.Builder
+	if n := x.Ranks(); n > 1 {
+		fmt.Fprintf(&b, "%d nodes with ", n)
+	}
+	return b.String() + x.rankText()
+}
+
+// rankText is the request of one rank in words.
+func (x *shape) rankText() string {
+	var b strings.Builder
+	model := "GPU"
+	if len(x.GPUModels) > 0 {
+		model = strings.Join(x.GPUModels, " or ")
+	}
+	switch {
+	case x.AllGPUs:
+		fmt.Fprintf(&b, "all %s of a node, ", model)
+	case x.MilliGPU > 0:
+		fmt.Fprintf(&b, "%s x %s, ", thousandths(x.MilliGPU), model)
+	}
+	fmt.Fprintf(&b, "%s cores and %s GiB", thousandths(x.MilliCPU), thousandths(x.MemMiB*1000/1024))
+	return b.String()
+}
+
+// possible says whether the nodes could ever hold the shape.
+func (ix *index) possible(in *Shape) bool {
+	x := ix.intern(in)
+	if x.refs == 0 { // nobody else keeps it: leave no trace
+		defer delete(ix.shapes, x.key)
+	}
+	left := x.Ranks()
+	for _, k := range ix.order {
+		if !x.on(k).ok {
+			continue
+		}
+		for _, n := range k.nodes {
+			if n.gone || !x.named(n) {
+				continue
+			}
+			if left--; left == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lostKey and lostValue remember what was worked out, for as long as neither
+// the mix nor the load of the node changes.
+type lostKey struct {
+	node *node
+	gpus gpuSet
+}
+
+type lostValue struct {
+	mix, load uint64
+	lost      int64
 }

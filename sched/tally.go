@@ -143,7 +143,7 @@ func (s *State) countsFor(k tallyKey, o Outside) bool {
 }
 
 // charge counts a running job in, or out with sign -1.
-func (s *State) charge(r *run, sign int) {
+func (s *State) charge(r *running, sign int) {
 	if sign > 0 {
 		r.tallies = s.talliesOf(&r.Job)
 	}

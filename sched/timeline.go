@@ -172,7 +172,7 @@ func (l *timeline) index(t Time) int {
 func (l *timeline) room(n *node, k *jobKind, start, end Time) (avail gpuSet, short int, ok bool) {
 	f := k.shape.on(n.kind)
 	first := l.index(start)
-	avail = f.gpus.and(n.usable).andNot(n.kept(k, start))
+	avail = f.gpus.and(n.usable).andNot(n.kept(&k.request, start))
 	for i := first; i < len(l.points) && (i == first || l.points[i].at < end); i++ {
 		p := &l.points[i]
 		if k.shape.whole() {
@@ -207,13 +207,6 @@ func (p *point) having(gpus gpuSet, milli int64) gpuSet {
 		}
 	}
 	return gpus
-}
-
-// wholeFits says whether an idle node satisfies a shape that takes all of it.
-func (n *node) wholeFits(x *shape, f fit) bool {
-	return f.gpus.and(n.usable).count() >= x.least() &&
-		(!x.AllGPUs || n.usable.andNot(f.gpus).empty()) &&
-		n.MilliCPU >= x.MilliCPU && n.MemMiB >= x.MemMiB
 }
 
 // expectedEnd is when a running job is reckoned to give back what it holds:

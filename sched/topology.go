@@ -1,59 +1,6 @@
 package sched
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
-
-// newKind makes the kind of a node.
-func (s *State) newKind(key string, n *Node) *nodeKind {
-	k := &nodeKind{key: key, sample: n, stale: true}
-	for i := range n.GPUs {
-		k.gpus.add(i)
-	}
-	k.groups = gpuGroups(n)
-	k.value = s.kindValue(n)
-	s.kinds[key] = k
-	s.order = append(s.order, k)
-	s.sortKinds()
-	return k
-}
-
-func (s *State) dropKind(k *nodeKind) {
-	delete(s.kinds, k.key)
-	s.order = slices.DeleteFunc(s.order, func(o *nodeKind) bool { return o == k })
-	for _, x := range s.shapes {
-		delete(x.fits, k)
-	}
-}
-
-func (s *State) sortKinds() {
-	slices.SortFunc(s.order, func(a, b *nodeKind) int {
-		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.key, b.key))
-	})
-}
-
-// kindValue is what the most valuable GPU of a node is worth; 0 without GPUs.
-func (s *State) kindValue(n *Node) int64 {
-	var v int64
-	for _, g := range n.GPUs {
-		v = max(v, s.policy.value(g.Model))
-	}
-	return v
-}
-
-// value of a GPU model: of the longest name in Values that is part of it.
-func (p *Policy) value(model string) int64 {
-	model = strings.ToLower(model)
-	best, name := int64(WholeGPU), ""
-	for m, v := range p.Values { // the longest name wins, then the first: order does not matter
-		if strings.Contains(model, strings.ToLower(m)) && (len(m) > len(name) || len(m) == len(name) && m < name) {
-			best, name = v, m
-		}
-	}
-	return best
-}
+import "slices"
 
 // gpuGroups is the domains of a node's GPUs, closest first: those that share
 // NVLink and NUMA node, those that share NVLink, those that share a NUMA node,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // verdict is why the jobs of a class do not start, in numbers; the words are
@@ -178,38 +177,6 @@ func (l limitHit) text() string {
 		return fmt.Sprintf("%s has used %d of its %s of %d GPU-minutes", who, l.used, l.what, l.max)
 	}
 	return fmt.Sprintf("%s has %d of %d %s", who, l.used, l.max, l.what)
-}
-
-// text is the request in words: "2 nodes with 4 x H100, 16 cores and 64 GiB".
-func (x *shape) text() string {
-	var b strings.Builder
-	if n := x.Ranks(); n > 1 {
-		fmt.Fprintf(&b, "%d nodes with ", n)
-	}
-	return b.String() + x.rankText()
-}
-
-// rankText is the request of one rank in words.
-func (x *shape) rankText() string {
-	var b strings.Builder
-	model := "GPU"
-	if len(x.GPUModels) > 0 {
-		model = strings.Join(x.GPUModels, " or ")
-	}
-	switch {
-	case x.AllGPUs:
-		fmt.Fprintf(&b, "all %s of a node, ", model)
-	case x.MilliGPU > 0:
-		fmt.Fprintf(&b, "%s x %s, ", thousandths(x.MilliGPU), model)
-	}
-	fmt.Fprintf(&b, "%s cores and %s GiB", thousandths(x.MilliCPU), thousandths(x.MemMiB*1000/1024))
-	return b.String()
-}
-
-// thousandths as a decimal number: 1500 is "1.5".
-func thousandths(n int64) string {
-	s := fmt.Sprintf("%d.%03d", n/1000, n%1000)
-	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
 func deadlineText(e *entry, now Time) string {

@@ -18,59 +18,45 @@ type cover struct {
 	gpus gpuSet // if it is part
 }
 
-// Reserve adds a window, or replaces the one of the same name. Nodes and GPUs
+// reserve adds a window, or replaces the one of the same name. Nodes and GPUs
 // that are only counted are chosen, those that are free soonest; it fails if too
 // few match.
-func (s *State) Reserve(w Window) error {
+func (ix *index) reserve(w Window) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
 	w.Nodes, w.Projects, w.Users = slices.Clone(w.Nodes), slices.Clone(w.Projects), slices.Clone(w.Users)
 	w.GPUs = slices.Clone(w.GPUs)
 	if w.Count > 0 || w.GPUsPerNode > 0 {
-		if err := s.choose(&w); err != nil {
+		if err := ix.choose(&w); err != nil {
 			return err
 		}
 	}
-	s.windows[w.Name] = &window{w}
-	s.windowsChanged()
+	ix.windows[w.Name] = &window{w}
+	ix.coverAll()
 	return nil
 }
 
-// Unreserve removes a window. It reports whether there was one.
-func (s *State) Unreserve(name string) bool {
-	if s.windows[name] == nil {
+// unreserve removes a window. It reports whether there was one.
+func (ix *index) unreserve(name string) bool {
+	if ix.windows[name] == nil {
 		return false
 	}
-	delete(s.windows, name)
-	s.windowsChanged()
+	delete(ix.windows, name)
+	ix.coverAll()
 	return true
 }
 
-// Window is a copy of a window with the nodes and GPUs that were chosen for it,
-// and whether there is one of the name.
-func (s *State) Window(name string) (Window, bool) {
-	w := s.windows[name]
-	if w == nil {
-		return Window{}, false
+func (ix *index) coverAll() {
+	for _, n := range ix.nodes { // each node by itself: order does not matter
+		ix.cover(n)
 	}
-	out := w.Window
-	out.Nodes, out.Projects, out.Users = slices.Sorted(slices.Values(w.Nodes)), slices.Clone(w.Projects), slices.Clone(w.Users)
-	out.GPUs = slices.Clone(w.GPUs)
-	return out, true
-}
-
-func (s *State) windowsChanged() {
-	for _, n := range s.nodes { // each node by itself: order does not matter
-		s.cover(n)
-	}
-	s.rejoin()
 }
 
 // cover lists the windows that cover the node.
-func (s *State) cover(n *node) {
+func (ix *index) cover(n *node) {
 	n.windows = nil
-	for _, w := range s.windows {
+	for _, w := range ix.windows {
 		if !slices.Contains(w.Nodes, n.Name) {
 			continue
 		}
@@ -97,42 +83,49 @@ func (w *window) admits(project, user string, names []string) bool {
 	return slices.ContainsFunc(names, named) || slices.Contains(w.Projects, project) || slices.Contains(w.Users, user)
 }
 
-// shuts says whether the window keeps jobs of the kind off if they start at the
-// time given. Windows are kept clear by limits: what a job may run, not what it
-// is expected to.
-func (w *window) shuts(k *jobKind, at Time) bool {
-	return w.Start < at+k.limit && w.End > at && !k.windows[w]
+// request is what windows and nodes need to know of a job.
+type request struct {
+	shape   *shape
+	limit   Time             // it may run for so long
+	windows map[*window]bool // that it may use
 }
 
-// closed is the first window that keeps jobs of the kind off the node, nil if
+// shuts says whether the window keeps such jobs off if they start at the
+// time given. Windows are kept clear by limits: what a job may run, not what it
+// is expected to.
+func (w *window) shuts(q *request, at Time) bool {
+	return w.Start < at+q.limit && w.End > at && !q.windows[w]
+}
+
+// closed is the first window that keeps such jobs off the node, nil if
 // there is none. A job that takes the whole node is kept off by a window on any
 // GPU of it.
-func (n *node) closed(k *jobKind, at Time) *window {
+func (n *node) closed(q *request, at Time) *window {
 	for _, c := range n.windows {
-		if (!c.part || k.shape.whole() && !c.gpus.empty()) && c.shuts(k, at) {
+		if (!c.part || q.shape.whole() && !c.gpus.empty()) && c.shuts(q, at) {
 			return c.window
 		}
 	}
 	return nil
 }
 
-// kept is the GPUs that windows keep from jobs of the kind.
-func (n *node) kept(k *jobKind, at Time) gpuSet {
+// kept is the GPUs that windows keep from such jobs.
+func (n *node) kept(q *request, at Time) gpuSet {
 	var out gpuSet
 	for _, c := range n.windows {
-		if c.part && c.shuts(k, at) {
+		if c.part && c.shuts(q, at) {
 			out = out.or(c.gpus)
 		}
 	}
 	return out
 }
 
-// reopens is when the first of the windows that keep GPUs from jobs of the kind
+// reopens is when the first of the windows that keep GPUs from such jobs
 // ends; Never if there is none.
-func (n *node) reopens(k *jobKind, at Time) Time {
+func (n *node) reopens(q *request, at Time) Time {
 	next := Never
 	for _, c := range n.windows {
-		if c.part && c.shuts(k, at) {
+		if c.part && c.shuts(q, at) {
 			next = min(next, c.End)
 		}
 	}
@@ -141,20 +134,20 @@ func (n *node) reopens(k *jobKind, at Time) Time {
 
 // shutBy is the window but for which a rank had room, by what is held on the
 // node; nil if it has room, or none anyway.
-func (n *node) shutBy(k *jobKind, f fit, at Time) *window {
-	if w := n.closed(k, at); w != nil || k.shape.MilliGPU == 0 {
+func (n *node) shutBy(q *request, f fit, at Time) *window {
+	if w := n.closed(q, at); w != nil || q.shape.MilliGPU == 0 {
 		return w
 	}
-	kept := n.kept(k, at)
+	kept := n.kept(q, at)
 	if kept.empty() {
 		return nil
 	}
 	f.gpus = f.gpus.andNot(kept)
-	if _, ok := n.room(k.shape, f); ok {
+	if _, ok := n.room(q.shape, f); ok {
 		return nil
 	}
 	for _, c := range n.windows {
-		if c.part && c.shuts(k, at) {
+		if c.part && c.shuts(q, at) {
 			return c.window
 		}
 	}

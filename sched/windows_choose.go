@@ -7,15 +7,15 @@ import (
 )
 
 // choose settles which nodes and GPUs a window has that only counts them.
-func (s *State) choose(w *Window) error {
-	s.refresh()
-	match := s.intern(&w.Match)
+func (ix *index) choose(w *Window) error {
+	ix.refresh()
+	match := ix.intern(&w.Match)
 	defer func() {
 		if match.refs == 0 {
-			delete(s.shapes, match.key)
+			delete(ix.shapes, match.key)
 		}
 	}()
-	nodes, err := s.chooseNodes(w, match)
+	nodes, err := ix.chooseNodes(w, match)
 	if err != nil {
 		return err
 	}
@@ -40,11 +40,11 @@ func (s *State) choose(w *Window) error {
 
 // chooseNodes is the nodes that the window names, or of those that match the
 // ones that are free soonest.
-func (s *State) chooseNodes(w *Window, match *shape) ([]*node, error) {
+func (ix *index) chooseNodes(w *Window, match *shape) ([]*node, error) {
 	var out []*node
 	if w.Count == 0 {
 		for _, name := range w.Nodes {
-			n := s.nodes[name]
+			n := ix.nodes[name]
 			if n == nil || n.gone {
 				return nil, fmt.Errorf("window %q: node %q is not known, so none of its GPUs can be chosen", w.Name, name)
 			}
@@ -52,7 +52,7 @@ func (s *State) chooseNodes(w *Window, match *shape) ([]*node, error) {
 		}
 		return out, nil
 	}
-	for _, n := range s.sorted {
+	for _, n := range ix.sorted {
 		if n.gone || !match.named(n) || !match.on(n.kind).ok {
 			continue
 		}
