@@ -32,8 +32,13 @@ var below = map[string][]string{
 	"accounting":               {},
 	"deploy":                   {},
 	"cgroups":                  {},
-	"sched":                    {"accounting"},
+	"sched":                    {"accounting", "sched/fixed", "sched/nodes", "sched/spec", "sched/words"},
+	"sched/fixed":              {},
+	"sched/nodes":              {"sched/spec", "sched/words"},
+	"sched/predict":            {"sched/fixed", "sched/spec"},
 	"sched/schedtest":          {"sched", "accounting"},
+	"sched/spec":               {},
+	"sched/words":              {"sched/spec"},
 	"oci/ref":                  {},
 	"oci/image":                {"oci/ref"},
 	"oci/image/imagetest":      {"oci/ref"},
@@ -42,7 +47,7 @@ var below = map[string][]string{
 	"oci/shim":                 {"oci"},
 	"internal/job":             {"oci/ref"},
 	"internal/job/importer":    {"internal/job", "oci/ref"},
-	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref"},
+	"internal/control":         {"sched", "sched/predict", "accounting", "internal/job", "oci/ref"},
 	"internal/store":           {"internal/control", "internal/job"},
 	"internal/api":             {"internal/job"},
 	"internal/pki":             {},
@@ -65,7 +70,7 @@ var below = map[string][]string{
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/control", "internal/sim", "oci/ref"}
+var pure = []string{"sched", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "accounting", "internal/job", "internal/job/importer", "internal/control", "internal/sim", "oci/ref"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

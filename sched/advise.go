@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"gbatch/sched/fixed"
+	"gbatch/sched/words"
 )
 
 // Advice is a change of a waiting job with which it would start sooner. It was
@@ -93,7 +96,7 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 		add("fewer-gpus", fmt.Sprintf("ask for %d GPUs", n), func(_ *Job, s *Shape) { s.MilliGPU = n * WholeGPU })
 	}
 	for _, t := range x.shorter(k) {
-		add("shorter-limit", "limit the run time to "+span(t), func(j *Job, _ *Shape) { j.Limit, j.Predicted = t, min(j.Predicted, t) })
+		add("shorter-limit", "limit the run time to "+words.Span(t), func(j *Job, _ *Shape) { j.Limit, j.Predicted = t, min(j.Predicted, t) })
 	}
 	s := k.shape
 	if len(s.models) > 0 {
@@ -104,10 +107,10 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 		}
 	}
 	if cpu, mem := x.smaller(k); cpu < s.MilliCPU || mem < s.MemMiB {
-		add("less-cpu-memory", fmt.Sprintf("ask for %s cores and %s GiB", thousandths(cpu), gib(mem)),
+		add("less-cpu-memory", fmt.Sprintf("ask for %s cores and %s GiB", words.Thousandths(cpu), words.GiB(mem)),
 			func(_ *Job, s *Shape) { s.MilliCPU, s.MemMiB = cpu, mem })
 	}
-	if g := s.gpus(); s.Ranks() == 1 && !s.whole() && g > 1 && g%2 == 0 {
+	if g := s.wholeGPUs(); s.Ranks() == 1 && !s.Whole() && g > 1 && g%2 == 0 {
 		add("split", fmt.Sprintf("ask for 2 nodes with %d GPUs each", g/2), func(_ *Job, s *Shape) {
 			s.Nodes, s.MilliGPU, s.MilliCPU, s.MemMiB = 2, s.MilliGPU/2, (s.MilliCPU+1)/2, (s.MemMiB+1)/2
 		})
@@ -130,7 +133,7 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 		})
 	}
 	for i, any := range s.AnyFeatures {
-		add("fewer-features", "do without the feature "+orList(any), func(_ *Job, s *Shape) {
+		add("fewer-features", "do without the feature "+words.OrList(any), func(_ *Job, s *Shape) {
 			s.AnyFeatures = slices.Delete(slices.Clone(s.AnyFeatures), i, i+1)
 		})
 	}
@@ -140,8 +143,8 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 // fewer is numbers of GPUs below what is asked: what is free on some node, a
 // half, one.
 func (x *explainer) fewer(k *jobKind) []int64 {
-	asked := int64(k.shape.gpus())
-	if asked <= 1 || k.shape.whole() {
+	asked := int64(k.shape.wholeGPUs())
+	if asked <= 1 || k.shape.Whole() {
 		return nil
 	}
 	try := []int64{asked / 2, 1}
@@ -192,7 +195,7 @@ func (x *explainer) shorter(k *jobKind) []Time {
 // the GPUs that are free.
 func (x *explainer) smaller(k *jobKind) (cpu, mem int64) {
 	s := k.shape
-	if s.MilliGPU == 0 || s.whole() {
+	if s.MilliGPU == 0 || s.Whole() {
 		return s.MilliCPU, s.MemMiB
 	}
 	var best int64 = -1
@@ -207,7 +210,7 @@ func (x *explainer) smaller(k *jobKind) (cpu, mem int64) {
 				continue
 			}
 			c, m := min(n.cpuFree/1000*1000, s.MilliCPU), min(n.memFree, s.MemMiB)
-			if score := mulDiv(c, 1000, max(s.MilliCPU, 1)) + mulDiv(m, 1000, max(s.MemMiB, 1)); score > best {
+			if score := fixed.MulDiv(c, 1000, max(s.MilliCPU, 1)) + fixed.MulDiv(m, 1000, max(s.MemMiB, 1)); score > best {
 				best, cpu, mem = score, c, m
 			}
 		}

@@ -14,7 +14,7 @@ type badInput struct {
 func badRun(edit func(*Running)) func(*State) error {
 	return func(s *State) error {
 		r := Running{Job: Job{ID: 1, Shape: &Shape{MilliGPU: 1000}, Limit: Hour},
-			Ranks: []Allocation{{Node: "n", GPUs: []GPUShare{{"a", 1000}}, MilliCPU: 1000}}}
+			Ranks: []Allocation{{Node: "n", GPUs: []GPUShare{{UUID: "a", Milli: 1000}}, MilliCPU: 1000}}}
 		edit(&r)
 		return s.Start(r)
 	}
@@ -55,9 +55,9 @@ var badInputs = []badInput{
 	{"node-twice-a-gpu", func(s *State) error { return s.SetNode(Node{Name: "m", GPUs: []GPU{{UUID: "x"}, {UUID: "x"}}}) }, `the UUID "x"`},
 	{"node-negative", func(s *State) error { return s.SetNode(Node{Name: "m", MilliCPU: -1}) }, "-1 milli CPU"},
 	{"start-unknown-node", badRun(func(r *Running) { r.Ranks = []Allocation{{Node: "x", MilliCPU: 1}} }), `node "x" is not known`},
-	{"start-unknown-gpu", badRun(func(r *Running) { r.Ranks = []Allocation{{Node: "n", GPUs: []GPUShare{{"z", 1000}}}} }), "reports no GPU z"},
+	{"start-unknown-gpu", badRun(func(r *Running) { r.Ranks = []Allocation{{Node: "n", GPUs: []GPUShare{{UUID: "z", Milli: 1000}}}} }), "reports no GPU z"},
 	{"start-same-gpu-twice", badRun(func(r *Running) {
-		r.Ranks = []Allocation{{Node: "n", GPUs: []GPUShare{{"a", 600}, {"a", 600}}}}
+		r.Ranks = []Allocation{{Node: "n", GPUs: []GPUShare{{UUID: "a", Milli: 600}, {UUID: "a", Milli: 600}}}}
 	}), "held already"},
 	{"start-too-much-cpu", badRun(func(r *Running) { r.Ranks = []Allocation{{Node: "n", MilliCPU: 9000}} }), "8000 milli CPU"},
 }
@@ -105,7 +105,7 @@ func TestShrunkenNodeAndBackwardClock(t *testing.T) {
 	}
 	set(full)
 	shape := &Shape{MilliGPU: 2000, MilliCPU: 8000}
-	if err := s.Start(Running{Job: Job{ID: 1, Shape: shape}, Ranks: []Allocation{{Node: "n", MilliCPU: 8000, GPUs: []GPUShare{{"a", 1000}, {"b", 1000}}}}, Start: 1000}); err != nil {
+	if err := s.Start(Running{Job: Job{ID: 1, Shape: shape}, Ranks: []Allocation{{Node: "n", MilliCPU: 8000, GPUs: []GPUShare{{UUID: "a", Milli: 1000}, {UUID: "b", Milli: 1000}}}}, Start: 1000}); err != nil {
 		t.Fatal(err)
 	}
 	small := full

@@ -2,6 +2,8 @@ package sched
 
 import (
 	"fmt"
+
+	"gbatch/sched/words"
 )
 
 // census is how many nodes a rank finds in which condition. It is numbers only:
@@ -61,7 +63,7 @@ func (c *census) resourcesText(x *shape) string {
 		text += fmt.Sprintf("; nearest is %s: %s", c.near.node, c.near.words(x))
 	}
 	if x.MilliGPU > 0 && !x.share() && c.nodes > 1 {
-		text += fmt.Sprintf("; %s free on all %d nodes that could hold it", plural(int(c.free/WholeGPU), "GPU"), c.nodes)
+		text += fmt.Sprintf("; %s free on all %d nodes that could hold it", words.Plural(int(c.free/WholeGPU), "GPU"), c.nodes)
 	}
 	switch {
 	case c.closed == 1 && c.nodes == 1:

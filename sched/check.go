@@ -17,11 +17,11 @@ func (s *State) Check() error {
 		n.check(bad)
 	}
 	for id, x := range s.running {
-		ranks -= len(x.ranks)
+		ranks -= len(x.held)
 		if s.waiting[id] != nil {
 			bad("job %d waits and runs", id)
 		}
-		for _, k := range x.ranks {
+		for _, k := range x.held {
 			if s.index.nodes[k.node.Name] != k.node {
 				bad("job %d holds node %s, which is not in the index", id, k.node.Name)
 			}

@@ -49,7 +49,7 @@ func (r *round) step() bool {
 	r.release(e.id)
 	if !q.blocked || r.promises != nil {
 		if spots := r.findNew(k); spots != nil {
-			if k.shape.whole() {
+			if k.shape.Whole() {
 				if hit, over := r.overLimitWith(c, k.milliAt(spots)); over {
 					r.overtake(q, c, e, hit)
 					return true

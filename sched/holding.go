@@ -3,19 +3,21 @@ package sched
 import (
 	"fmt"
 	"slices"
+
+	"gbatch/sched/spec"
 )
 
 // run is a job that holds an allocation.
 type run struct {
-	Running
+	spec.Running
 	shape *shape
-	ranks []*rank
+	held  []*rank
 	milli int64 // GPU thousandths, all ranks
 }
 
 // hold puts the ranks of a job on their nodes. With fact it takes what the nodes,
 // as they are now, cannot explain; see State.Adopt.
-func (ix *index) hold(r Running, fact bool) (*run, error) {
+func (ix *index) hold(r spec.Running, fact bool) (*run, error) {
 	for i := range r.Ranks {
 		if err := ix.checkAllocation(r.Ranks[:i+1], fact); err != nil {
 			return nil, fmt.Errorf("rank %d: %w", i, err)
@@ -29,15 +31,15 @@ func (ix *index) hold(r Running, fact bool) (*run, error) {
 	for i, a := range r.Ranks {
 		n := ix.nodes[a.Node]
 		if n == nil {
-			n = ix.addNode(Node{Name: a.Node, State: Down, Reason: "removed"})
+			n = ix.addNode(spec.Node{Name: a.Node, State: spec.Down, Reason: "removed"})
 			n.gone = true
 		}
-		k := &rank{run: out, node: n, no: i, cpu: a.MilliCPU, mem: a.MemMiB, whole: out.shape.whole()}
+		k := &rank{run: out, node: n, no: i, cpu: a.MilliCPU, mem: a.MemMiB, whole: out.shape.Whole()}
 		n.bind(k)
-		out.ranks = append(out.ranks, k)
+		out.held = append(out.held, k)
 		out.milli += a.MilliGPU()
 	}
-	for _, k := range out.ranks {
+	for _, k := range out.held {
 		k.node.take(k)
 	}
 	return out, nil
@@ -45,7 +47,7 @@ func (ix *index) hold(r Running, fact bool) (*run, error) {
 
 // release lifts them again.
 func (ix *index) release(r *run) {
-	for _, k := range r.ranks {
+	for _, k := range r.held {
 		k.node.give(k)
 		if k.node.gone && k.node.idle() {
 			ix.dropNode(k.node)
@@ -56,10 +58,10 @@ func (ix *index) release(r *run) {
 }
 
 // checkAllocation checks the last of a job's ranks.
-func (ix *index) checkAllocation(ranks []Allocation, fact bool) error {
+func (ix *index) checkAllocation(ranks []spec.Allocation, fact bool) error {
 	a := ranks[len(ranks)-1]
 	n := ix.nodes[a.Node]
-	if a.MilliCPU < 0 || a.MemMiB < 0 || a.MilliCPU > maxAmount || a.MemMiB > maxAmount {
+	if a.MilliCPU < 0 || a.MemMiB < 0 || a.MilliCPU > spec.MaxAmount || a.MemMiB > spec.MaxAmount {
 		return fmt.Errorf("holds %d milli CPU and %d MiB: want 0 or more of both", a.MilliCPU, a.MemMiB)
 	}
 	if n == nil && !fact {
@@ -117,7 +119,7 @@ func (n *node) held(uuid string) (milli int64, known bool) {
 func (n *node) bind(k *rank) {
 	k.gpus, k.lost = nil, nil
 	for _, g := range k.run.Ranks[k.no].GPUs {
-		i := slices.IndexFunc(n.GPUs, func(x GPU) bool { return x.UUID == g.UUID })
+		i := slices.IndexFunc(n.GPUs, func(x spec.GPU) bool { return x.UUID == g.UUID })
 		if i < 0 {
 			k.lost = append(k.lost, g)
 			continue

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"gbatch/sched/spec"
 )
 
 // index is all nodes by name, by kind and by what is free on them, with the
@@ -18,7 +20,7 @@ type index struct {
 	windows map[string]*window
 
 	values    map[string]int64 // of GPU models, see setValues
-	lastIn    *Shape           // the request that was interned last, and its shape
+	lastIn    *spec.Shape      // the request that was interned last, and its shape
 	lastShape *shape
 	stale     bool // nodes came or went
 }
@@ -31,7 +33,7 @@ func newIndex() *index {
 // set adds a node or replaces what is known of it. Jobs on it keep what they
 // hold: GPUs that it no longer reports stay charged to them and come back with
 // the node's next report that names them.
-func (ix *index) set(in Node) error {
+func (ix *index) set(in spec.Node) error {
 	if err := in.Validate(); err != nil {
 		return fmt.Errorf("set node: %w", err)
 	}
@@ -64,7 +66,7 @@ func (ix *index) remove(name string) bool {
 		return true
 	}
 	gone := n.Node
-	gone.State, gone.Reason = Down, "removed"
+	gone.State, gone.Reason = spec.Down, "removed"
 	ranks := n.ranks
 	ix.dropNode(n)
 	n = ix.addNode(gone)
@@ -76,8 +78,8 @@ func (ix *index) remove(name string) bool {
 	return true
 }
 
-func (ix *index) addNode(in Node) *node {
-	n := &node{Node: in, folded: fold(in.Name), cpuFree: in.MilliCPU, memFree: in.MemMiB, used: make([]int32, len(in.GPUs))}
+func (ix *index) addNode(in spec.Node) *node {
+	n := &node{Node: in, folded: spec.Fold(in.Name), cpuFree: in.MilliCPU, memFree: in.MemMiB, used: make([]int32, len(in.GPUs))}
 	for i, g := range in.GPUs {
 		if !g.Drained {
 			n.usable.add(i)

@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"gbatch/sched/spec"
 )
 
 // nodeKind is what nodes of equal hardware have in common. Whether a shape can
@@ -14,7 +16,7 @@ import (
 // indexed by what is free on them, so that a search looks at few.
 type nodeKind struct {
 	key    string
-	sample *Node      // any node of the kind: capacity, models, features
+	sample *spec.Node // any node of the kind: capacity, models, features
 	gpus   gpuSet     // all of them
 	groups [][]gpuSet // by closeness: sets of GPUs within one domain, see topology.go
 	value  int64      // of its most valuable GPU
@@ -30,7 +32,7 @@ type nodeKind struct {
 }
 
 // kindKey is equal for nodes that placement need not tell apart but by load.
-func kindKey(n *Node) string {
+func kindKey(n *spec.Node) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %d %d %d %d %t", n.Cluster, n.MilliCPU, n.MemMiB, n.DiskMiB, n.CUDA, n.AllowShare)
 	features := slices.Clone(n.Features)
@@ -130,7 +132,7 @@ func (k *nodeKind) moved(n *node) {
 }
 
 // newKind makes the kind of a node.
-func (ix *index) newKind(key string, n *Node) *nodeKind {
+func (ix *index) newKind(key string, n *spec.Node) *nodeKind {
 	k := &nodeKind{key: key, sample: n, stale: true}
 	for i := range n.GPUs {
 		k.gpus.add(i)
@@ -167,7 +169,7 @@ func (ix *index) setValues(values map[string]int64) {
 }
 
 // kindValue is what the most valuable GPU of a node is worth; 0 without GPUs.
-func (ix *index) kindValue(n *Node) int64 {
+func (ix *index) kindValue(n *spec.Node) int64 {
 	var v int64
 	for _, g := range n.GPUs {
 		v = max(v, ix.valueOf(g.Model))
@@ -178,7 +180,7 @@ func (ix *index) kindValue(n *Node) int64 {
 // valueOf a GPU model: of the longest name in values that is part of it.
 func (ix *index) valueOf(model string) int64 {
 	model = strings.ToLower(model)
-	best, name := int64(WholeGPU), ""
+	best, name := int64(spec.WholeGPU), ""
 	for m, v := range ix.values { // the longest name wins, then the first: order does not matter
 		if strings.Contains(model, strings.ToLower(m)) && (len(m) > len(name) || len(m) == len(name) && m < name) {
 			best, name = v, m

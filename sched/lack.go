@@ -3,6 +3,9 @@ package sched
 import (
 	"fmt"
 	"strings"
+
+	"gbatch/sched/spec"
+	"gbatch/sched/words"
 )
 
 // lack is what a node has free of what a rank needs.
@@ -18,24 +21,24 @@ func (n *node) lack(x *shape, f fit) lack {
 
 // words is what is lacking there.
 func (l *lack) words(x *shape) string {
-	if x.whole() && l.ranks > 0 {
-		return "in use by " + plural(l.ranks, "rank")
+	if x.Whole() && l.ranks > 0 {
+		return "in use by " + words.Plural(l.ranks, "rank")
 	}
 	var lacks []string
 	if x.MilliGPU > l.free {
-		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", thousandths(l.free), thousandths(x.MilliGPU)))
+		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", words.Thousandths(l.free), words.Thousandths(x.MilliGPU)))
 	}
 	if l.cpu < x.MilliCPU {
-		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", thousandths(l.cpu), thousandths(x.MilliCPU)))
+		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", words.Thousandths(l.cpu), words.Thousandths(x.MilliCPU)))
 	}
 	if l.mem < x.MemMiB {
-		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", gib(l.mem), gib(x.MemMiB)))
+		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", words.GiB(l.mem), words.GiB(x.MemMiB)))
 	}
 	if l.drained > 0 {
-		lacks = append(lacks, plural(l.drained, "GPU")+" drained")
+		lacks = append(lacks, words.Plural(l.drained, "GPU")+" drained")
 	}
 	if len(lacks) == 0 {
-		return "in use by " + plural(l.ranks, "rank") // one that takes the whole node
+		return "in use by " + words.Plural(l.ranks, "rank") // one that takes the whole node
 	}
 	return strings.Join(lacks, ", ")
 }
@@ -50,10 +53,10 @@ func (n *node) freeFor(x *shape, f fit) int64 {
 		var most int64
 		for g := f.gpus.next(0); g >= 0; g = f.gpus.next(g + 1) {
 			if n.usable.has(g) {
-				most = max(most, WholeGPU-int64(n.used[g]))
+				most = max(most, spec.WholeGPU-int64(n.used[g]))
 			}
 		}
 		return most
 	}
-	return int64(f.gpus.and(n.free).count()) * WholeGPU
+	return int64(f.gpus.and(n.free).count()) * spec.WholeGPU
 }

@@ -3,12 +3,14 @@ package sched
 import (
 	"cmp"
 	"slices"
+
+	"gbatch/sched/spec"
 )
 
 // node is a Node with its load. It outlives RemoveNode while jobs hold
 // anything on it.
 type node struct {
-	Node
+	spec.Node
 	folded string // name as Shape.Node is compared with it
 	kind   *nodeKind
 	gone   bool // removed, or never reported: it takes no jobs
@@ -37,8 +39,8 @@ type rank struct {
 	run      *run
 	node     *node
 	no       int
-	gpus     []gpuUse   // on GPUs that the node reports
-	lost     []GPUShare // on GPUs that it no longer reports
+	gpus     []gpuUse        // on GPUs that the node reports
+	lost     []spec.GPUShare // on GPUs that it no longer reports
 	cpu, mem int64
 	whole    bool // nothing else may be on the node
 }
@@ -49,7 +51,7 @@ type gpuUse struct {
 }
 
 // open says that jobs may start here.
-func (n *node) open() bool { return !n.gone && (n.State == "" || n.State == Up) }
+func (n *node) open() bool { return !n.gone && (n.State == "" || n.State == spec.Up) }
 
 // idle says that nothing is held here.
 func (n *node) idle() bool { return len(n.ranks) == 0 }
@@ -120,11 +122,11 @@ func (n *node) check(bad func(string, ...any)) {
 		bad("node %s has %d milli CPU and %d MiB free, and counts %d and %d", n.Name, cpu, mem, n.cpuFree, n.memFree)
 	}
 	for g, u := range used {
-		if u != int64(n.used[g]) || u > WholeGPU {
+		if u != int64(n.used[g]) || u > spec.WholeGPU {
 			bad("GPU %s of node %s has %d of 1000 in use, and counts %d", n.GPUs[g].UUID, n.Name, u, n.used[g])
 		}
 		usable := n.usable.has(g)
-		if n.free.has(g) != (usable && u == 0) || n.part.has(g) != (usable && u > 0 && u < WholeGPU) {
+		if n.free.has(g) != (usable && u == 0) || n.part.has(g) != (usable && u > 0 && u < spec.WholeGPU) {
 			bad("GPU %s of node %s is in the wrong set", n.GPUs[g].UUID, n.Name)
 		}
 	}

@@ -1,6 +1,10 @@
 package sched
 
-import "fmt"
+import (
+	"fmt"
+
+	"gbatch/sched/words"
+)
 
 // misfitText is why the node can never hold a rank of the shape, in words.
 func (n *node) misfitText(x *shape, why misfit) string {
@@ -15,19 +19,19 @@ func (n *node) misfitText(x *shape, why misfit) string {
 		}
 		return fmt.Sprintf("has %s", n.GPUs[0].Model)
 	case lacksGPUMem:
-		return fmt.Sprintf("its GPUs have %s GiB", gib(n.GPUs[0].MemMiB))
+		return fmt.Sprintf("its GPUs have %s GiB", words.GiB(n.GPUs[0].MemMiB))
 	case lacksComputeCap:
 		return fmt.Sprintf("its GPUs have compute capability %d.%d", n.GPUs[0].ComputeCap/10, n.GPUs[0].ComputeCap%10)
 	case lacksCUDA:
 		return fmt.Sprintf("has CUDA %d.%d", n.CUDA/100, n.CUDA%100)
 	case lacksDisk:
-		return fmt.Sprintf("has a disk of %s GiB", gib(n.DiskMiB))
+		return fmt.Sprintf("has a disk of %s GiB", words.GiB(n.DiskMiB))
 	case noSharing:
 		return "does not allow shares of a GPU"
 	case fewGPUs:
 		return fmt.Sprintf("has %d such GPUs of %d", x.on(n.kind).gpus.count(), x.least())
 	case fewCores:
-		return fmt.Sprintf("has %s cores of %s", thousandths(n.MilliCPU), thousandths(x.MilliCPU))
+		return fmt.Sprintf("has %s cores of %s", words.Thousandths(n.MilliCPU), words.Thousandths(x.MilliCPU))
 	}
-	return fmt.Sprintf("has %s GiB of %s", gib(n.MemMiB), gib(x.MemMiB))
+	return fmt.Sprintf("has %s GiB of %s", words.GiB(n.MemMiB), words.GiB(x.MemMiB))
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gbatch/sched/spec"
+	"gbatch/sched/words"
 )
 
 // nameRules are the nodes that a shape allows by name, folded.
@@ -12,7 +15,7 @@ type nameRules struct {
 	never map[string]bool
 }
 
-func newNameRules(s *Shape) nameRules {
+func newNameRules(s *spec.Shape) nameRules {
 	var r nameRules
 	set := func(names []string) map[string]bool {
 		if len(names) == 0 {
@@ -20,14 +23,14 @@ func newNameRules(s *Shape) nameRules {
 		}
 		out := map[string]bool{}
 		for _, n := range names {
-			out[fold(n)] = true
+			out[spec.Fold(n)] = true
 		}
 		return out
 	}
 	r.only, r.never = set(s.NodeNames), set(s.ExcludeNodes)
 	if s.Node != "" {
-		if r.only == nil || r.only[fold(s.Node)] {
-			r.only = map[string]bool{fold(s.Node): true}
+		if r.only == nil || r.only[spec.Fold(s.Node)] {
+			r.only = map[string]bool{spec.Fold(s.Node): true}
 		} else {
 			r.only = map[string]bool{"": true} // two wishes that no node fulfils
 		}
@@ -53,14 +56,14 @@ func (x *shape) namesText() string {
 	case x.Node != "":
 		return fmt.Sprintf("no node is called %q and allowed by the other names given", x.Node)
 	case len(x.ExcludeNodes) > 0:
-		return fmt.Sprintf("no node is called %s and not excluded", orList(x.NodeNames))
+		return fmt.Sprintf("no node is called %s and not excluded", words.OrList(x.NodeNames))
 	}
-	return "no node is called " + orList(x.NodeNames)
+	return "no node is called " + words.OrList(x.NodeNames)
 }
 
 // lacks is the features that a node would need more: all of a list, and of each
 // of the others one.
-func (x *shape) lacks(n *Node) []string {
+func (x *shape) lacks(n *spec.Node) []string {
 	var out []string
 	for _, f := range x.Features {
 		if !slices.Contains(n.Features, f) {
@@ -69,7 +72,7 @@ func (x *shape) lacks(n *Node) []string {
 	}
 	for _, any := range x.AnyFeatures {
 		if !slices.ContainsFunc(any, func(f string) bool { return slices.Contains(n.Features, f) }) {
-			out = append(out, orList(any))
+			out = append(out, words.OrList(any))
 		}
 	}
 	return out

@@ -1,6 +1,10 @@
 package sched
 
-import "fmt"
+import (
+	"fmt"
+
+	"gbatch/sched/words"
+)
 
 // nodes is the per-node table of an explanation, as the plan leaves the nodes.
 func (x *explainer) nodes(e *entry) []NodeVerdict {
@@ -57,7 +61,7 @@ func (x *explainer) onNode(n *node, k *jobKind, f fit) (Code, string) {
 			return "", "has room now"
 		}
 		b := x.timeline(n).booked[0]
-		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.job, span(b.start-x.now))
+		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.job, words.Span(b.start-x.now))
 	}
 	l := n.lack(s, f)
 	return CodeResources, l.words(s)

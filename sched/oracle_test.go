@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gbatch/sched/spec"
 )
 
 // The oracle is a second, naive scheduler: it holds every allocation and every
@@ -99,7 +101,7 @@ func (o *oracle) expected(j Job) Time {
 
 // could says whether an empty node with all its GPUs in order could hold a rank.
 func could(n Node, s *Shape) bool {
-	if s.Cluster != 0 && s.Cluster != n.Cluster || s.Node != "" && fold(s.Node) != fold(n.Name) || s.MinCUDA > n.CUDA || s.DiskMiB > n.DiskMiB {
+	if s.Cluster != 0 && s.Cluster != n.Cluster || s.Node != "" && spec.Fold(s.Node) != spec.Fold(n.Name) || s.MinCUDA > n.CUDA || s.DiskMiB > n.DiskMiB {
 		return false
 	}
 	for _, f := range s.Features {
@@ -112,7 +114,7 @@ func could(n Node, s *Shape) bool {
 			return false
 		}
 	}
-	same := func(name string) bool { return fold(name) == fold(n.Name) }
+	same := func(name string) bool { return spec.Fold(name) == spec.Fold(n.Name) }
 	if len(s.NodeNames) > 0 && !slices.ContainsFunc(s.NodeNames, same) || slices.ContainsFunc(s.ExcludeNodes, same) {
 		return false
 	}
@@ -344,7 +346,7 @@ func (o *oracle) ordered() []Job {
 	prio := map[JobID]Factors{}
 	for id, e := range o.in.State.waiting {
 		j := e.job()
-		if max(j.Submitted, j.NotBefore) > o.in.Now || j.deadline() <= o.in.Now {
+		if max(j.Submitted, j.NotBefore) > o.in.Now || j.Deadline() <= o.in.Now {
 			continue
 		}
 		prio[id] = o.in.Priorities([]JobID{id})[id]
@@ -359,7 +361,7 @@ func (o *oracle) ordered() []Job {
 		if pa.Boosted {
 			by = 0
 		}
-		return cmp.Or(by, cmp.Compare(a.since(), b.since()), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(by, cmp.Compare(a.Since(), b.Since()), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }
@@ -395,7 +397,7 @@ func (o *oracle) prove(p *Plan) error {
 			if planned {
 				return fmt.Errorf("job %d is over a limit, and planned", j.ID)
 			}
-		case !planned && j.Shape.whole() && o.tight(j): // which node it is decides whether it is over the limit
+		case !planned && j.Shape.Whole() && o.tight(j): // which node it is decides whether it is over the limit
 		case o.roomAt(j, o.in.Now) >= j.Shape.Ranks():
 			return fmt.Errorf("job %d (%+v) has room now, and does not start", j.ID, *j.Shape)
 		case planned:

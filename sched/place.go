@@ -32,7 +32,7 @@ func (r *round) find(k *jobKind) []spot {
 		if !f.ok || nk.open == 0 {
 			continue
 		}
-		r.each(nk, k, func(n *node) bool {
+		r.stats.Visited += nk.each(k.shape, func(n *node) bool {
 			avail, ok := r.roomNow(n, k, f)
 			if !ok {
 				return true
@@ -50,61 +50,6 @@ func (r *round) find(k *jobKind) []spot {
 		return nil
 	}
 	return []spot{best}
-}
-
-// each calls f for the nodes of a kind that may have room, fullest first, until
-// it returns false.
-func (r *round) each(nk *nodeKind, k *jobKind, f func(*node) bool) {
-	x := k.shape
-	if x.choosy() {
-		for _, n := range nk.nodes {
-			if n.indexed && x.named(n) && !f(n) {
-				return
-			}
-		}
-		return
-	}
-	walk := func(set nodeSet, skip nodeSet) bool {
-		for i := set.next(0); i >= 0; i = set.next(i + 1) {
-			if skip != nil && skip.has(i) {
-				continue
-			}
-			r.stats.Visited++
-			if !f(nk.nodes[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	switch {
-	case x.whole():
-		for w := len(nk.whole) - 1; w >= 0; w-- {
-			if !walk(nk.whole[w], nil) {
-				return
-			}
-		}
-	case x.share():
-		if !walk(nk.part, nil) {
-			return
-		}
-		for w := 1; w < len(nk.whole); w++ {
-			if !walk(nk.whole[w], nk.part) {
-				return
-			}
-		}
-	case x.MilliGPU > 0:
-		for w := x.gpus(); w < len(nk.whole); w++ {
-			if !walk(nk.whole[w], nil) {
-				return
-			}
-		}
-	default:
-		for b := min(coresBucket(x.MilliCPU), coresBuckets-1); b < coresBuckets; b++ {
-			if !walk(nk.cores[b], nil) {
-				return
-			}
-		}
-	}
 }
 
 // roomNow is the GPUs that a rank of the kind can have on the node from now on,
@@ -127,12 +72,12 @@ func (r *round) roomNow(n *node, k *jobKind, f fit) (gpuSet, bool) {
 func (r *round) spotOn(n *node, k *jobKind, avail gpuSet) spot {
 	x := k.shape
 	switch {
-	case x.whole():
+	case x.Whole():
 		return spot{node: n, gpus: n.usable}
 	case x.share():
 		return r.placement.share(r, k, n, avail)
 	}
-	gpus, level := n.kind.pick(avail, x.gpus())
+	gpus, level := n.kind.pick(avail, x.wholeGPUs())
 	return spot{n, gpus, level}
 }
 
@@ -177,7 +122,7 @@ func (r *round) findRest(k *jobKind, taken []spot) *spot {
 
 // findAlike finds places for the ranks that are alike.
 func (r *round) findAlike(k *jobKind) []spot {
-	ranks := k.shape.alike()
+	ranks := k.shape.Alike()
 	most := len(r.s.index.sorted) // of one kind that are compared, unless a switch makes them differ
 	if c := r.policy.Candidates; c > 0 && !r.placement.exhaustive {
 		most = ranks + c
@@ -189,7 +134,7 @@ func (r *round) findAlike(k *jobKind) []spot {
 			continue
 		}
 		var found []spot
-		r.each(nk, k, func(n *node) bool {
+		r.stats.Visited += nk.each(k.shape, func(n *node) bool {
 			if avail, ok := r.roomNow(n, k, f); ok {
 				found = append(found, r.spotOn(n, k, avail))
 			}

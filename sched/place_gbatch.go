@@ -32,7 +32,7 @@ func usableInAll(x *shape, f fit, a *after, gpus []int32) int64 {
 			jobs += int64(free / need)
 		}
 	}
-	jobs /= int64(max(x.gpus(), 1))
+	jobs /= int64(max(x.wholeGPUs(), 1))
 	if x.MilliCPU > 0 {
 		jobs = min(jobs, a.cpu/x.MilliCPU)
 	}

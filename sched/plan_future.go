@@ -1,6 +1,10 @@
 package sched
 
-import "slices"
+import (
+	"slices"
+
+	"gbatch/sched/spec"
+)
 
 // failure is a request for which there is no room in this round, and so none
 // for a request that wants at least as much for at least as long.
@@ -117,7 +121,7 @@ func nth(times []Time, n int) Time {
 func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
 	l := r.timeline(n)
 	i := l.index(from)
-	for at := from; at < maxTime; {
+	for at := from; at < spec.MaxTime; {
 		if w := n.closed(&k.request, at); w != nil {
 			at = w.End
 			i = l.index(at)
@@ -145,14 +149,14 @@ func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
 // that the others can be used until then.
 func (r *round) futureSpot(n *node, k *jobKind, avail gpuSet, at Time) spot {
 	x := k.shape
-	if x.whole() || x.share() || avail.count() == x.gpus() {
+	if x.Whole() || x.share() || avail.count() == x.wholeGPUs() {
 		return r.spotOn(n, k, avail)
 	}
 	late := avail
 	l := r.timeline(n)
 	for i := l.index(at); i >= 0; i-- {
 		busy := late.andNot(l.points[i].free)
-		if busy.count() >= x.gpus() {
+		if busy.count() >= x.wholeGPUs() {
 			return r.spotOn(n, k, busy)
 		}
 		if i == 0 || !busy.empty() {

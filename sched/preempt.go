@@ -20,7 +20,7 @@ const (
 // thousandths of a GPU with 16 cores each, times how long it ran.
 func lostWork(x *run, now Time) int64 {
 	var cpu int64
-	for _, k := range x.ranks {
+	for _, k := range x.held {
 		cpu += k.cpu
 	}
 	return max(x.milli, cpu/16, 1) * int64(max(now-x.Start, 0))
@@ -169,7 +169,7 @@ func (r *round) unhalt(from int) {
 }
 
 func (r *round) relineAll(x *run) {
-	for _, k := range x.ranks {
+	for _, k := range x.held {
 		r.reline(k.node)
 	}
 }

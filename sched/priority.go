@@ -1,5 +1,7 @@
 package sched
 
+import "gbatch/sched/fixed"
+
 // Factors are the terms of a job's priority, in points. Their sum is Total.
 type Factors struct {
 	Total      int64 `json:"total"`
@@ -55,7 +57,7 @@ func (r *round) score(k *kindQueue, points int64, since Time) int64 {
 
 func (r *round) agePoints(since Time) int64 {
 	age := min(max(r.now-since, 0), r.policy.MaxAge)
-	return mulDiv(r.policy.Weights.Age, int64(age), int64(r.policy.MaxAge))
+	return fixed.MulDiv(r.policy.Weights.Age, int64(age), int64(r.policy.MaxAge))
 }
 
 // slowPoints grow with the slowdown that a job has suffered so far.
@@ -64,7 +66,7 @@ func (r *round) slowPoints(k *jobKind, since Time) int64 {
 	if w == 0 {
 		return 0
 	}
-	return min(mulDiv(w, int64(max(r.now-since, 0)), int64(max(k.expected, shortJob))), maxSlowPoints)
+	return min(fixed.MulDiv(w, int64(max(r.now-since, 0)), int64(max(k.expected, shortJob))), maxSlowPoints)
 }
 
 // shortJob is the run time below which jobs count as equally short, and
@@ -75,7 +77,7 @@ const (
 )
 
 func (r *round) sharePoints(a *account) int64 {
-	return mulDiv(r.policy.Weights.FairShare, r.shares.Factor(a.project, a.user), scale)
+	return fixed.MulDiv(r.policy.Weights.FairShare, r.shares.Factor(a.project, a.user), scale)
 }
 
 // sizePoints grow with the share of the cluster's GPUs, or where it has none,
@@ -85,7 +87,7 @@ func (r *round) sizePoints(x *shape) int64 {
 	if all == 0 {
 		part, all = int64(x.Ranks())*x.MilliCPU, r.totalCPU
 	}
-	return mulDiv(r.policy.Weights.Size, min(part, all), max(all, 1))
+	return fixed.MulDiv(r.policy.Weights.Size, min(part, all), max(all, 1))
 }
 
 func (s *State) qosPoints(qos string) int64 {

@@ -117,7 +117,7 @@ func (w *world) explained(p *Plan) {
 		if _, ok := plans[id]; !ok && final.over(j, leastMilli(j.Shape)) {
 			want = append(want, CodeLimit)
 		}
-		if j.since() > w.now {
+		if j.Since() > w.now {
 			want = append(want, CodeBeginTime)
 		}
 		if code == CodeReservation || code == CodeResources {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gbatch/sched/words"
 )
 
 // reasons is everything that keeps the job from starting.
@@ -30,7 +32,7 @@ func (x *explainer) reasons(e *entry) []Reason {
 		}
 	case live.room+live.shut >= ranks:
 		w := x.s.index.windows[live.window]
-		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, x.now), plural(live.shut, "node"))
+		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, x.now), words.Plural(live.shut, "node"))
 	default:
 		add(CodeResources, 0, "%s", live.resourcesText(k.shape))
 	}
@@ -44,13 +46,13 @@ func (x *explainer) liftPlan(k *jobKind) (planned bool, live census) {
 	after := x.find(k) == nil
 	log := x.log
 	for _, t := range slices.Backward(log) {
-		for _, rk := range t.ranks {
+		for _, rk := range t.held {
 			rk.node.give(rk)
 		}
 	}
 	live = x.census(k)
 	for _, t := range log {
-		for _, rk := range t.ranks {
+		for _, rk := range t.held {
 			rk.node.take(rk)
 		}
 	}
@@ -74,7 +76,7 @@ func (x *explainer) priorityText(e *entry) string {
 	if n == 1 {
 		want = "wants"
 	}
-	return fmt.Sprintf("%s before it %s the same nodes (%s%s)", plural(n, "job"), want, strings.Join(names, ", "), more)
+	return fmt.Sprintf("%s before it %s the same nodes (%s%s)", words.Plural(n, "job"), want, strings.Join(names, ", "), more)
 }
 
 func windowText(w *window, now Time) string {
@@ -84,7 +86,7 @@ func windowText(w *window, now Time) string {
 	}
 	when := "is in force"
 	if w.Start > now {
-		when = fmt.Sprintf("starts in %s, before the job's limit", span(w.Start-now))
+		when = fmt.Sprintf("starts in %s, before the job's limit", words.Span(w.Start-now))
 	}
 	return fmt.Sprintf("%s %q %s", what, w.Name, when)
 }
@@ -132,13 +134,13 @@ func (r *round) neverText(k *jobKind, matching int) string {
 	case lacksModel:
 		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(x.GPUModels, `" or "`), strings.Join(models, ", "))
 	case lacksGPUMem:
-		return fmt.Sprintf("no such GPU has %s GiB of memory", gib(x.GPUMemMiB))
+		return fmt.Sprintf("no such GPU has %s GiB of memory", words.GiB(x.GPUMemMiB))
 	case lacksComputeCap:
 		return fmt.Sprintf("no such GPU has compute capability %d.%d", x.MinComputeCap/10, x.MinComputeCap%10)
 	case lacksCUDA:
 		return fmt.Sprintf("no such node has CUDA %d.%d", x.MinCUDA/100, x.MinCUDA%100)
 	case lacksDisk:
-		return fmt.Sprintf("no such node has a disk of %s GiB", gib(x.DiskMiB))
+		return fmt.Sprintf("no such node has a disk of %s GiB", words.GiB(x.DiskMiB))
 	case noSharing:
 		return "no node with such GPUs allows shares of a GPU: ask for a whole one"
 	}
@@ -167,7 +169,7 @@ func capacityText(n *Node, gpus gpuSet) string {
 	if g := gpus.next(0); g >= 0 {
 		model = n.GPUs[g].Model
 	}
-	return fmt.Sprintf("%d x %s, %s cores, %s GiB", gpus.count(), model, thousandths(n.MilliCPU), gib(n.MemMiB))
+	return fmt.Sprintf("%d x %s, %s cores, %s GiB", gpus.count(), model, words.Thousandths(n.MilliCPU), words.GiB(n.MemMiB))
 }
 
 // featuresText says what no node has, by the node that lacks the least.

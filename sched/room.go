@@ -1,9 +1,11 @@
 package sched
 
+import "gbatch/sched/spec"
+
 // room is the GPUs that a rank of the shape can have on the node, and whether
 // there is enough of everything, by what is held there now.
 func (n *node) room(x *shape, f fit) (gpuSet, bool) {
-	if x.whole() {
+	if x.Whole() {
 		return f.gpus.and(n.usable), n.idle() && n.wholeFits(x, f)
 	}
 	if n.cpuFree < x.MilliCPU || n.memFree < x.MemMiB || len(n.ranks) > 0 && n.ranks[0].whole {
@@ -23,7 +25,7 @@ func (n *node) room(x *shape, f fit) (gpuSet, bool) {
 func (n *node) sharing(gpus gpuSet, milli int64) gpuSet {
 	gpus = gpus.and(n.part)
 	for g := gpus.next(0); g >= 0; g = gpus.next(g + 1) {
-		if int64(n.used[g])+milli > WholeGPU {
+		if int64(n.used[g])+milli > spec.WholeGPU {
 			gpus.remove(g)
 		}
 	}

@@ -62,7 +62,7 @@ func newRound(in Input) *round {
 // close undoes everything.
 func (r *round) close() {
 	for _, x := range slices.Backward(r.log) {
-		for _, k := range x.ranks {
+		for _, k := range x.held {
 			k.node.give(k)
 		}
 		for _, t := range x.tallies {
@@ -102,7 +102,7 @@ func (k *jobKind) allocations(spots []spot) []Allocation {
 		u := k.use(sp)
 		a := Allocation{Node: sp.node.Name, MilliCPU: u.cpu, MemMiB: u.mem}
 		for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
-			a.GPUs = append(a.GPUs, GPUShare{sp.node.GPUs[g].UUID, int64(u.milli)})
+			a.GPUs = append(a.GPUs, GPUShare{UUID: sp.node.GPUs[g].UUID, Milli: int64(u.milli)})
 		}
 		out[i] = a
 	}
@@ -112,7 +112,7 @@ func (k *jobKind) allocations(spots []spot) []Allocation {
 // use is what a rank of the kind takes at the spot.
 func (k *jobKind) use(sp spot) use {
 	x := k.shape
-	if x.whole() {
+	if x.Whole() {
 		return use{sp.node.MilliCPU, sp.node.MemMiB, sp.gpus, WholeGPU, true}
 	}
 	milli := int32(WholeGPU)
@@ -144,12 +144,12 @@ func (r *round) start(c *class, e *entry, spots []spot) {
 	x.Start, x.End = r.now, r.now+k.limit
 	for i, sp := range spots {
 		u := k.use(sp)
-		t := &rank{run: x.run, node: sp.node, no: i, cpu: u.cpu, mem: u.mem, whole: c.shape.whole()}
+		t := &rank{run: x.run, node: sp.node, no: i, cpu: u.cpu, mem: u.mem, whole: c.shape.Whole()}
 		for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
 			t.gpus = append(t.gpus, gpuUse{int32(g), u.milli})
 			x.milli += int64(u.milli)
 		}
-		x.ranks = append(x.ranks, t)
+		x.held = append(x.held, t)
 		sp.node.take(t)
 		if l := &r.lines[sp.node.no]; l.made {
 			l.reserve(r.now, r.expectedEnd(x.run), u)

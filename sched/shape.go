@@ -2,14 +2,16 @@ package sched
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
+
+	"gbatch/sched/spec"
+	"gbatch/sched/words"
 )
 
 // shape is an interned Shape: equal requests share one.
 type shape struct {
-	Shape
+	spec.Shape
 	key    string // equal for equal requests
 	bounds string // the same, without the amounts of a rank
 	nameRules
@@ -50,11 +52,11 @@ const (
 )
 
 // intern finds or makes the shape for a request.
-func (ix *index) intern(in *Shape) *shape {
+func (ix *index) intern(in *spec.Shape) *shape {
 	if in == ix.lastIn && ix.lastShape != nil && ix.shapes[ix.lastShape.key] == ix.lastShape {
 		return ix.lastShape
 	}
-	n, bounds, key := in.canonical()
+	n, bounds, key := in.Canonical()
 	out := ix.shapes[key]
 	if out == nil {
 		models := n.GPUModels
@@ -72,43 +74,6 @@ func (ix *index) intern(in *Shape) *shape {
 	return out
 }
 
-// canonical is the shape with its lists sorted, and two texts: one that is equal
-// for equal requests, and one that leaves out the amounts of a rank.
-func (x *Shape) canonical() (n Shape, bounds, key string) {
-	n = *x
-	n.Nodes = x.alike()
-	n.GPUModels = sortedSet(x.GPUModels, strings.ToLower)
-	n.Features = sortedSet(x.Features, func(f string) string { return f })
-	n.NodeNames, n.ExcludeNodes = sortedSet(x.NodeNames, fold), sortedSet(x.ExcludeNodes, fold)
-	n.AnyFeatures = nil
-	for _, any := range x.AnyFeatures {
-		n.AnyFeatures = append(n.AnyFeatures, sortedSet(any, func(f string) string { return f }))
-	}
-	slices.SortFunc(n.AnyFeatures, slices.Compare)
-	part := int64(boolInt(n.MilliGPU%WholeGPU != 0))
-	if n.GPUMemMiB > 0 {
-		part *= n.MilliGPU // a larger share has more memory, and so may fit where a smaller one does not
-	}
-	bounds = fmt.Sprintf("%d %d %t %t %d %q %q %d %d %d %q %d", n.Nodes, n.RestMilliGPU, n.AllGPUs, n.Exclusive, n.Cluster, fold(n.Node),
-		n.GPUModels, n.GPUMemMiB, n.MinCUDA, n.MinComputeCap, n.Features, part)
-	if n.DiskMiB > 0 {
-		bounds += fmt.Sprintf(" disk %d", n.DiskMiB)
-	}
-	if len(n.AnyFeatures)+len(n.NodeNames)+len(n.ExcludeNodes) > 0 {
-		bounds += fmt.Sprintf(" %q %q %q", n.AnyFeatures, n.NodeNames, n.ExcludeNodes)
-	}
-	return n, bounds, fmt.Sprintf("%s %d %d %d", bounds, n.MilliGPU, n.MilliCPU, n.MemMiB)
-}
-
-func sortedSet(in []string, each func(string) string) []string {
-	out := make([]string, len(in))
-	for i, x := range in {
-		out[i] = each(x)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 func (ix *index) unref(x *shape) {
 	x.refs--
 	if x.refs == 0 {
@@ -117,10 +82,10 @@ func (ix *index) unref(x *shape) {
 }
 
 // share says that a rank takes part of one GPU only.
-func (x *shape) share() bool { return x.MilliGPU > 0 && x.MilliGPU < WholeGPU }
+func (x *shape) share() bool { return x.MilliGPU > 0 && x.MilliGPU < spec.WholeGPU }
 
 // whole GPUs of a rank.
-func (x *shape) gpus() int { return int(x.MilliGPU / WholeGPU) }
+func (x *shape) wholeGPUs() int { return int(x.MilliGPU / spec.WholeGPU) }
 
 // on is whether nodes of the kind can ever hold a rank.
 func (x *shape) on(k *nodeKind) fit {
@@ -166,7 +131,7 @@ func (x *shape) match(k *nodeKind) fit {
 
 // least is how many GPUs a rank must get at least.
 func (x *shape) least() int {
-	g := int((x.MilliGPU + WholeGPU - 1) / WholeGPU)
+	g := int((x.MilliGPU + spec.WholeGPU - 1) / spec.WholeGPU)
 	if x.AllGPUs {
 		return max(g, 1)
 	}
@@ -175,7 +140,7 @@ func (x *shape) least() int {
 
 // gpusOf is the GPUs of a node that satisfy the constraints, and if there are
 // none, the constraint that rules the last ones out.
-func (x *shape) gpusOf(n *Node) (gpuSet, misfit) {
+func (x *shape) gpusOf(n *spec.Node) (gpuSet, misfit) {
 	var out gpuSet
 	why := fitsAll
 	for i, g := range n.GPUs {
@@ -197,10 +162,10 @@ func (x *shape) gpusOf(n *Node) (gpuSet, misfit) {
 	return out, why
 }
 
-func (x *shape) gpuMisfit(g *GPU) misfit {
+func (x *shape) gpuMisfit(g *spec.GPU) misfit {
 	mem := g.MemMiB
 	if x.share() {
-		mem = mem * x.MilliGPU / WholeGPU
+		mem = mem * x.MilliGPU / spec.WholeGPU
 	}
 	model := strings.ToLower(g.Model)
 	switch {
@@ -216,7 +181,7 @@ func (x *shape) gpuMisfit(g *GPU) misfit {
 
 // sizeMilli is the GPUs of all ranks in thousandths, as far as the request says.
 func (x *shape) sizeMilli() int64 {
-	return int64(x.Ranks()) * max(x.MilliGPU, int64(x.least())*WholeGPU*int64(boolInt(!x.share())))
+	return int64(x.Ranks()) * max(x.MilliGPU, int64(x.least())*spec.WholeGPU*int64(boolInt(!x.share())))
 }
 
 func boolInt(b bool) int {
@@ -224,16 +189,6 @@ func boolInt(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// mulDiv is a*b/c for numbers that are not below 0, rounded down.
-func mulDiv(a, b, c int64) int64 {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	if hi >= uint64(c) {
-		return 1<<63 - 1
-	}
-	q, _ := bits.Div64(hi, lo, uint64(c))
-	return int64(min(q, 1<<63-1))
 }
 
 // text is the request in words: "2 nodes with 4 x H100, 16 cores and 64 GiB".
@@ -256,14 +211,14 @@ func (x *shape) rankText() string {
 	case x.AllGPUs:
 		fmt.Fprintf(&b, "all %s of a node, ", model)
 	case x.MilliGPU > 0:
-		fmt.Fprintf(&b, "%s x %s, ", thousandths(x.MilliGPU), model)
+		fmt.Fprintf(&b, "%s x %s, ", words.Thousandths(x.MilliGPU), model)
 	}
-	fmt.Fprintf(&b, "%s cores and %s GiB", thousandths(x.MilliCPU), thousandths(x.MemMiB*1000/1024))
+	fmt.Fprintf(&b, "%s cores and %s GiB", words.Thousandths(x.MilliCPU), words.Thousandths(x.MemMiB*1000/1024))
 	return b.String()
 }
 
 // possible says whether the nodes could ever hold the shape.
-func (ix *index) possible(in *Shape) bool {
+func (ix *index) possible(in *spec.Shape) bool {
 	x := ix.intern(in)
 	if x.refs == 0 { // nobody else keeps it: leave no trace
 		defer delete(ix.shapes, x.key)

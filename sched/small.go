@@ -2,7 +2,9 @@ package sched
 
 import (
 	"cmp"
-	"math/bits"
+
+	"gbatch/sched/fixed"
+	"gbatch/sched/spec"
 )
 
 // Jobs that take little of the machine delay others little, so letting them go
@@ -18,32 +20,21 @@ func (r *round) smallPoints(k *jobKind) int64 {
 		return 0
 	}
 	part, all := k.share(r)
-	taken := log2(uint64(max(k.expected, shortJob))) + log2(uint64(max(part, 1))) - log2(uint64(max(all, 1)))
-	return mulDiv(w, int64(max(maxSmall-taken, 0)), 1<<logBits)
+	taken := fixed.Log2(uint64(max(k.expected, shortJob))) + fixed.Log2(uint64(max(part, 1))) - fixed.Log2(uint64(max(all, 1)))
+	return fixed.MulDiv(w, int64(max(maxSmall-taken, 0)), 1<<fixed.LogBits)
 }
 
 // maxSmall is above the logarithm of every run time.
-const maxSmall = 48 << logBits
+const maxSmall = 48 << fixed.LogBits
 
 // share is the part of the machine that a job of the kind takes: of its GPUs or
 // its cores, whichever is more.
 func (k *jobKind) share(r *round) (part, all int64) {
 	gpu, cpu := k.shape.sizeMilli(), int64(k.shape.Ranks())*k.shape.MilliCPU
-	if r.totalMilli > 0 && mulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
+	if r.totalMilli > 0 && fixed.MulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
 		return gpu, r.totalMilli
 	}
 	return cpu, r.totalCPU
-}
-
-// logBits is how many bits of a logarithm are behind the point.
-const logBits = 6
-
-// log2 is the binary logarithm of a number above 0, by linear interpolation
-// between the powers of two.
-func log2(x uint64) int {
-	n := bits.Len64(x) - 1
-	rest := x << (63 - n) << 1 >> (64 - logBits)
-	return n<<logBits + int(rest)
 }
 
 // patience is the age at which jobs go first: MaxWaitBoost, and a part of the
@@ -54,7 +45,7 @@ func (r *round) patience() Time {
 		return p.MaxWaitBoost
 	}
 	if r.boostAfter == 0 {
-		r.boostAfter = min(p.MaxWaitBoost+Time(mulDiv(p.BoostBacklog, int64(r.backlog()), 100)), maxTime)
+		r.boostAfter = min(p.MaxWaitBoost+Time(fixed.MulDiv(p.BoostBacklog, int64(r.backlog()), 100)), spec.MaxTime)
 	}
 	return r.boostAfter
 }
@@ -69,8 +60,8 @@ func (r *round) backlog() Time {
 	var sum int64 // microseconds
 	add := func(left Time, part, all, n int64) {
 		if left > 0 && all > 0 {
-			one := mulDiv(min(int64(left), int64(maxTime/1000))*1000, part, all)
-			sum += min(mulDiv(one, n, 1), 1<<61-sum)
+			one := fixed.MulDiv(min(int64(left), int64(spec.MaxTime/1000))*1000, part, all)
+			sum += min(fixed.MulDiv(one, n, 1), 1<<61-sum)
 		}
 	}
 	for _, k := range r.s.kindList {
@@ -81,14 +72,14 @@ func (r *round) backlog() Time {
 	}
 	for _, x := range r.s.running { // a sum: order does not matter
 		gpu, cpu := x.milli, int64(0)
-		for _, k := range x.ranks {
+		for _, k := range x.held {
 			cpu += k.cpu
 		}
-		if r.totalMilli > 0 && mulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
+		if r.totalMilli > 0 && fixed.MulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
 			add(x.End-r.now, gpu, r.totalMilli, 1)
 		} else {
 			add(x.End-r.now, cpu, r.totalCPU, 1)
 		}
 	}
-	return Time(mulDiv(sum/1000, cmp.Or(r.s.limitUse, 100), 100))
+	return Time(fixed.MulDiv(sum/1000, cmp.Or(r.s.limitUse, 100), 100))
 }

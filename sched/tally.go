@@ -1,5 +1,7 @@
 package sched
 
+import "gbatch/sched/fixed"
+
 // tally counts what one user, project, qos, user within a qos, or bucket has.
 type tally struct {
 	tallyKey
@@ -236,7 +238,7 @@ func (r *round) count(c *class, at Time, milli int64) {
 }
 
 // times is a product of numbers that are not below 0; it stops at Never.
-func times(a, b int64) int64 { return min(mulDiv(a, b, 1), int64(Never)) }
+func times(a, b int64) int64 { return min(fixed.MulDiv(a, b, 1), int64(Never)) }
 
 // limitHit is a limit with what is used of it and what was asked on top.
 type limitHit struct {

@@ -175,7 +175,7 @@ func (l *timeline) room(n *node, k *jobKind, start, end Time) (avail gpuSet, sho
 	avail = f.gpus.and(n.usable).andNot(n.kept(&k.request, start))
 	for i := first; i < len(l.points) && (i == first || l.points[i].at < end); i++ {
 		p := &l.points[i]
-		if k.shape.whole() {
+		if k.shape.Whole() {
 			if p.held > 0 {
 				return avail, i, false
 			}
@@ -192,7 +192,7 @@ func (l *timeline) room(n *node, k *jobKind, start, end Time) (avail gpuSet, sho
 			return avail, first, false
 		}
 	}
-	return avail, 0, !k.shape.whole() || n.wholeFits(k.shape, f)
+	return avail, 0, !k.shape.Whole() || n.wholeFits(k.shape, f)
 }
 
 // having is those of the GPUs that have so much free: all of it, for a request

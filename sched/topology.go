@@ -1,11 +1,15 @@
 package sched
 
-import "slices"
+import (
+	"slices"
+
+	"gbatch/sched/spec"
+)
 
 // gpuGroups is the domains of a node's GPUs, closest first: those that share
 // NVLink and NUMA node, those that share NVLink, those that share a NUMA node,
 // and all. Each level is a partition of the GPUs.
-func gpuGroups(n *Node) [][]gpuSet {
+func gpuGroups(n *spec.Node) [][]gpuSet {
 	at := map[string]int{}
 	for i, g := range n.GPUs {
 		at[g.UUID] = i
@@ -60,13 +64,13 @@ func (k *nodeKind) pick(avail gpuSet, n int) (gpuSet, int) {
 		return gpuSet{}, 0
 	}
 	for level, sets := range k.groups {
-		best, size := gpuSet{}, MaxGPUs+1
+		best, size := gpuSet{}, spec.MaxGPUs+1
 		for _, g := range sets {
 			if c := avail.and(g).count(); c >= n && c < size {
 				best, size = avail.and(g), c
 			}
 		}
-		if size > MaxGPUs {
+		if size > spec.MaxGPUs {
 			continue
 		}
 		if level == 0 || size == n {

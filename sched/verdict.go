@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"gbatch/sched/words"
 )
 
 // verdict is why the jobs of a class do not start, in numbers; the words are
@@ -169,7 +171,7 @@ func (l limitHit) text() string {
 	}
 	switch l.what {
 	case "GPUs":
-		return fmt.Sprintf("%s has %s of %s GPUs and asks for %s more", who, thousandths(l.used), thousandths(l.max), thousandths(l.ask))
+		return fmt.Sprintf("%s has %s of %s GPUs and asks for %s more", who, words.Thousandths(l.used), words.Thousandths(l.max), words.Thousandths(l.ask))
 	case "GPU-minutes":
 		const minute = WholeGPU * int64(Minute)
 		return fmt.Sprintf("%s has %d of %d GPU-minutes and asks for %d more", who, l.used/minute, l.max/minute, l.ask/minute)

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"gbatch/sched/spec"
 )
 
 // window is a Window as it was settled: its nodes and GPUs are chosen.
 type window struct {
-	Window
+	spec.Window
 }
 
 // cover is a window on one node.
@@ -21,7 +23,7 @@ type cover struct {
 // reserve adds a window, or replaces the one of the same name. Nodes and GPUs
 // that are only counted are chosen, those that are free soonest; it fails if too
 // few match.
-func (ix *index) reserve(w Window) error {
+func (ix *index) reserve(w spec.Window) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
@@ -86,23 +88,23 @@ func (w *window) admits(project, user string, names []string) bool {
 // request is what windows and nodes need to know of a job.
 type request struct {
 	shape   *shape
-	limit   Time             // it may run for so long
+	limit   spec.Time        // it may run for so long
 	windows map[*window]bool // that it may use
 }
 
 // shuts says whether the window keeps such jobs off if they start at the
 // time given. Windows are kept clear by limits: what a job may run, not what it
 // is expected to.
-func (w *window) shuts(q *request, at Time) bool {
+func (w *window) shuts(q *request, at spec.Time) bool {
 	return w.Start < at+q.limit && w.End > at && !q.windows[w]
 }
 
 // closed is the first window that keeps such jobs off the node, nil if
 // there is none. A job that takes the whole node is kept off by a window on any
 // GPU of it.
-func (n *node) closed(q *request, at Time) *window {
+func (n *node) closed(q *request, at spec.Time) *window {
 	for _, c := range n.windows {
-		if (!c.part || q.shape.whole() && !c.gpus.empty()) && c.shuts(q, at) {
+		if (!c.part || q.shape.Whole() && !c.gpus.empty()) && c.shuts(q, at) {
 			return c.window
 		}
 	}
@@ -110,7 +112,7 @@ func (n *node) closed(q *request, at Time) *window {
 }
 
 // kept is the GPUs that windows keep from such jobs.
-func (n *node) kept(q *request, at Time) gpuSet {
+func (n *node) kept(q *request, at spec.Time) gpuSet {
 	var out gpuSet
 	for _, c := range n.windows {
 		if c.part && c.shuts(q, at) {
@@ -122,8 +124,8 @@ func (n *node) kept(q *request, at Time) gpuSet {
 
 // reopens is when the first of the windows that keep GPUs from such jobs
 // ends; Never if there is none.
-func (n *node) reopens(q *request, at Time) Time {
-	next := Never
+func (n *node) reopens(q *request, at spec.Time) spec.Time {
+	next := spec.Never
 	for _, c := range n.windows {
 		if c.part && c.shuts(q, at) {
 			next = min(next, c.End)
@@ -134,7 +136,7 @@ func (n *node) reopens(q *request, at Time) Time {
 
 // shutBy is the window but for which a rank had room, by what is held on the
 // node; nil if it has room, or none anyway.
-func (n *node) shutBy(q *request, f fit, at Time) *window {
+func (n *node) shutBy(q *request, f fit, at spec.Time) *window {
 	if w := n.closed(q, at); w != nil || q.shape.MilliGPU == 0 {
 		return w
 	}

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"gbatch/sched/spec"
 )
 
 // choose settles which nodes and GPUs a window has that only counts them.
-func (ix *index) choose(w *Window) error {
+func (ix *index) choose(w *spec.Window) error {
 	ix.refresh()
 	match := ix.intern(&w.Match)
 	defer func() {
@@ -40,7 +42,7 @@ func (ix *index) choose(w *Window) error {
 
 // chooseNodes is the nodes that the window names, or of those that match the
 // ones that are free soonest.
-func (ix *index) chooseNodes(w *Window, match *shape) ([]*node, error) {
+func (ix *index) chooseNodes(w *spec.Window, match *shape) ([]*node, error) {
 	var out []*node
 	if w.Count == 0 {
 		for _, name := range w.Nodes {
@@ -60,7 +62,7 @@ func (ix *index) chooseNodes(w *Window, match *shape) ([]*node, error) {
 			if _, ok := n.chooseGPUs(w, match); ok {
 				out = append(out, n)
 			}
-		} else if !slices.ContainsFunc(n.windows, w.overlaps) {
+		} else if !slices.ContainsFunc(n.windows, func(c cover) bool { return overlaps(w, c) }) {
 			out = append(out, n)
 		}
 	}
@@ -76,14 +78,14 @@ func (ix *index) chooseNodes(w *Window, match *shape) ([]*node, error) {
 }
 
 // overlaps says whether another window covers a node at the same time.
-func (w *Window) overlaps(c cover) bool {
+func overlaps(w *spec.Window, c cover) bool {
 	return c.Name != w.Name && c.Start < w.End && w.Start < c.End
 }
 
 // chooseGPUs is so many GPUs of the node as the window wants of each: those that
 // are free soonest, and of these as close together as there are. Where there are
 // too few, it is those that there are.
-func (n *node) chooseGPUs(w *Window, match *shape) (gpuSet, bool) {
+func (n *node) chooseGPUs(w *spec.Window, match *shape) (gpuSet, bool) {
 	f := match.on(n.kind)
 	if !f.ok {
 		return gpuSet{}, false
@@ -91,7 +93,7 @@ func (n *node) chooseGPUs(w *Window, match *shape) (gpuSet, bool) {
 	all := f.gpus.and(n.usable)
 	for _, c := range n.windows {
 		switch {
-		case !w.overlaps(c):
+		case !overlaps(w, c):
 		case c.part:
 			all = all.andNot(c.gpus)
 		default:
@@ -119,8 +121,8 @@ func (n *node) chooseGPUs(w *Window, match *shape) (gpuSet, bool) {
 
 // busyAt is until when jobs that run past the time given hold the GPU, or for -1
 // anything of the node; 0 if none does.
-func (n *node) busyAt(at Time, gpu int) Time {
-	var until Time
+func (n *node) busyAt(at spec.Time, gpu int) spec.Time {
+	var until spec.Time
 	for _, k := range n.ranks {
 		if gpu < 0 || slices.ContainsFunc(k.gpus, func(u gpuUse) bool { return int(u.gpu) == gpu }) {
 			until = max(until, k.run.End)

@@ -1,4 +1,4 @@
-package sched
+package spec
 
 import (
 	"errors"
@@ -59,7 +59,7 @@ func (n *Node) Validate() error {
 	default:
 		bad("state is %q: want up, drained or down", n.State)
 	}
-	if n.MilliCPU < 0 || n.MilliCPU > maxAmount || n.MemMiB < 0 || n.MemMiB > maxAmount {
+	if n.MilliCPU < 0 || n.MilliCPU > MaxAmount || n.MemMiB < 0 || n.MemMiB > MaxAmount {
 		bad("has %d milli CPU and %d MiB: want 0 or more of both", n.MilliCPU, n.MemMiB)
 	}
 	if len(n.GPUs) > MaxGPUs {
@@ -71,7 +71,7 @@ func (n *Node) Validate() error {
 			bad("has a GPU with the UUID %q: want each one named once", g.UUID)
 		}
 		seen[g.UUID] = true
-		if g.MemMiB < 0 || g.MemMiB > maxAmount {
+		if g.MemMiB < 0 || g.MemMiB > MaxAmount {
 			bad("GPU %s has %d MiB: want 0 or more", g.UUID, g.MemMiB)
 		}
 	}
