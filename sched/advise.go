@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/sched/fixed"
+	"gbatch/sched/nodes"
 	"gbatch/sched/words"
 )
 
@@ -98,9 +99,9 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 	for _, t := range x.shorter(k) {
 		add("shorter-limit", "limit the run time to "+words.Span(t), func(j *Job, _ *Shape) { j.Limit, j.Predicted = t, min(j.Predicted, t) })
 	}
-	s := k.shape
-	if len(s.models) > 0 {
-		for _, m := range x.s.index.models() {
+	s := k.Shape
+	if len(s.Models) > 0 {
+		for _, m := range x.s.index.Models() {
 			if !slices.Contains(s.GPUModels, m) {
 				add("other-model", "ask for "+m, func(_ *Job, s *Shape) { s.GPUModels = []string{m} })
 			}
@@ -110,12 +111,12 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 		add("less-cpu-memory", fmt.Sprintf("ask for %s cores and %s GiB", words.Thousandths(cpu), words.GiB(mem)),
 			func(_ *Job, s *Shape) { s.MilliCPU, s.MemMiB = cpu, mem })
 	}
-	if g := s.wholeGPUs(); s.Ranks() == 1 && !s.Whole() && g > 1 && g%2 == 0 {
+	if g := s.WholeGPUs(); s.Ranks() == 1 && !s.Whole() && g > 1 && g%2 == 0 {
 		add("split", fmt.Sprintf("ask for 2 nodes with %d GPUs each", g/2), func(_ *Job, s *Shape) {
 			s.Nodes, s.MilliGPU, s.MilliCPU, s.MemMiB = 2, s.MilliGPU/2, (s.MilliCPU+1)/2, (s.MemMiB+1)/2
 		})
 	}
-	if s.only != nil {
+	if s.Only != nil {
 		add("any-node", "name no node", func(_ *Job, s *Shape) { s.Node, s.NodeNames = "", nil })
 	}
 	if len(s.ExcludeNodes) > 0 {
@@ -143,23 +144,23 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 // fewer is numbers of GPUs below what is asked: what is free on some node, a
 // half, one.
 func (x *explainer) fewer(k *jobKind) []int64 {
-	asked := int64(k.shape.wholeGPUs())
-	if asked <= 1 || k.shape.Whole() {
+	asked := int64(k.Shape.WholeGPUs())
+	if asked <= 1 || k.Shape.Whole() {
 		return nil
 	}
 	try := []int64{asked / 2, 1}
-	for _, nk := range x.s.index.order {
-		f := k.shape.on(nk)
-		gpus, _ := k.shape.gpusOf(nk.sample)
-		if c := int64(gpus.count()); c < asked {
+	for _, nk := range x.s.index.Order {
+		f := k.Shape.On(nk)
+		gpus, _ := k.Shape.GPUsOf(nk.Sample)
+		if c := int64(gpus.Count()); c < asked {
 			try = append(try, c)
 		}
-		if !f.ok {
+		if !f.OK {
 			continue
 		}
-		for _, n := range nk.nodes {
-			if n.open() && k.shape.named(n) {
-				try = append(try, int64(f.gpus.and(n.free).count()))
+		for _, n := range nk.Nodes {
+			if n.Open() && k.Shape.Named(n) {
+				try = append(try, int64(f.GPUs.And(n.Free).Count()))
 			}
 		}
 	}
@@ -175,11 +176,11 @@ func (x *explainer) fewer(k *jobKind) []int64 {
 func (x *explainer) shorter(k *jobKind) []Time {
 	var try []Time
 	see := func(at Time) {
-		if t := (at - x.now) / Minute * Minute; t > 0 && t < k.limit {
+		if t := (at - x.now) / Minute * Minute; t > 0 && t < k.Limit {
 			try = append(try, t)
 		}
 	}
-	for _, w := range x.s.index.windows { // sorted below
+	for _, w := range x.s.index.Windows { // sorted below
 		see(w.Start)
 	}
 	for _, res := range x.plan.Reservations {
@@ -194,22 +195,22 @@ func (x *explainer) shorter(k *jobKind) []Time {
 // smaller is the most cores and memory with which the job would find room by
 // the GPUs that are free.
 func (x *explainer) smaller(k *jobKind) (cpu, mem int64) {
-	s := k.shape
+	s := k.Shape
 	if s.MilliGPU == 0 || s.Whole() {
 		return s.MilliCPU, s.MemMiB
 	}
 	var best int64 = -1
 	cpu, mem = s.MilliCPU, s.MemMiB
-	for _, nk := range x.s.index.order {
-		gpus, why := s.gpusOf(nk.sample)
-		if why != fitsAll {
+	for _, nk := range x.s.index.Order {
+		gpus, why := s.GPUsOf(nk.Sample)
+		if why != nodes.FitsAll {
 			continue
 		}
-		for _, n := range nk.nodes {
-			if !n.open() || !s.named(n) || gpus.and(n.free).count() < s.least() || n.cpuFree < 1000 || n.memFree < 1 {
+		for _, n := range nk.Nodes {
+			if !n.Open() || !s.Named(n) || gpus.And(n.Free).Count() < s.Least() || n.CPUFree < 1000 || n.MemFree < 1 {
 				continue
 			}
-			c, m := min(n.cpuFree/1000*1000, s.MilliCPU), min(n.memFree, s.MemMiB)
+			c, m := min(n.CPUFree/1000*1000, s.MilliCPU), min(n.MemFree, s.MemMiB)
 			if score := fixed.MulDiv(c, 1000, max(s.MilliCPU, 1)) + fixed.MulDiv(m, 1000, max(s.MemMiB, 1)); score > best {
 				best, cpu, mem = score, c, m
 			}

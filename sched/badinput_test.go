@@ -111,8 +111,8 @@ func TestShrunkenNodeAndBackwardClock(t *testing.T) {
 	small := full
 	small.GPUs, small.MilliCPU = full.GPUs[:1], 4000
 	set(small)
-	if n := s.index.nodes["n"]; n.cpuFree >= 0 {
-		t.Errorf("the node that shrank has %d milli CPU free, with 8000 held of 4000", n.cpuFree)
+	if n := s.index.Nodes["n"]; n.CPUFree >= 0 {
+		t.Errorf("the node that shrank has %d milli CPU free, with 8000 held of 4000", n.CPUFree)
 	}
 	if err := s.Enqueue(Job{ID: 2, Shape: &Shape{MilliCPU: 1000}, Submitted: 5000}); err != nil {
 		t.Fatal(err)

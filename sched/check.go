@@ -10,20 +10,20 @@ import (
 func (s *State) Check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	s.index.refresh()
+	s.index.Refresh()
 	ranks := 0
-	for _, n := range s.index.sorted {
-		ranks += len(n.ranks)
-		n.check(bad)
+	for _, n := range s.index.Sorted {
+		ranks += len(n.Ranks)
+		n.Check(bad)
 	}
 	for id, x := range s.running {
-		ranks -= len(x.held)
+		ranks -= len(x.Held)
 		if s.waiting[id] != nil {
 			bad("job %d waits and runs", id)
 		}
-		for _, k := range x.held {
-			if s.index.nodes[k.node.Name] != k.node {
-				bad("job %d holds node %s, which is not in the index", id, k.node.Name)
+		for _, k := range x.Held {
+			if s.index.Nodes[k.Node.Name] != k.Node {
+				bad("job %d holds node %s, which is not in the index", id, k.Node.Name)
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func (s *State) checkTallies(bad func(string, ...any)) {
 		count(own, counts{waiting: c.live})
 	})
 	for _, x := range s.running {
-		count(x.tallies, counts{running: 1, milli: x.milli})
+		count(x.tallies, counts{running: 1, milli: x.MilliGPU})
 	}
 	for key, w := range want {
 		if got[key] != w {

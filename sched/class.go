@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // classKey is what jobs of a class have in common.
 type classKey struct {
-	shape                    *shape
+	shape                    *nodes.Shape
 	account                  *account
 	extra                    *extra
 	limit, minRun, predicted Time
@@ -145,7 +147,7 @@ func (c *class) find(e *entry) int {
 // classOf finds or makes the class of a job.
 func (s *State) classOf(j *Job) *class {
 	key := classKey{
-		shape: s.index.intern(j.Shape), account: s.accountOf(j), extra: s.extraOf(j),
+		shape: s.index.Intern(j.Shape), account: s.accountOf(j), extra: s.extraOf(j),
 		limit: j.Limit, minRun: j.MinRun, predicted: j.Predicted, priority: j.Priority,
 		interactive: j.Interactive, restartable: j.Restartable,
 	}
@@ -159,7 +161,7 @@ func (s *State) classOf(j *Job) *class {
 	c := &class{classKey: key, id: s.nextClass, same: s.classes[h]}
 	s.classes[h] = c
 	s.classCount++
-	c.shape.refs++
+	c.shape.Refs++
 	c.account.refs++
 	if c.extra != nil {
 		c.extra.refs++
@@ -184,7 +186,7 @@ func (s *State) dropClass(c *class) {
 	}
 	s.classCount--
 	s.leave(c)
-	s.index.unref(c.shape)
+	s.index.Unref(c.shape)
 	c.account.refs--
 	s.dropAccount(c.account)
 	if c.extra != nil {

@@ -49,7 +49,7 @@ func (r *round) step() bool {
 	r.release(e.id)
 	if !q.blocked || r.promises != nil {
 		if spots := r.findNew(k); spots != nil {
-			if k.shape.Whole() {
+			if k.Shape.Whole() {
 				if hit, over := r.overLimitWith(c, k.milliAt(spots)); over {
 					r.overtake(q, c, e, hit)
 					return true
@@ -183,7 +183,7 @@ func (r *round) countTime() {
 		left := int64(max(x.End-r.now, 0))
 		for _, t := range x.tallies {
 			if t != nil {
-				r.gpuTime[t] += times(x.milli, left)
+				r.gpuTime[t] += times(x.MilliGPU, left)
 			}
 		}
 	}
@@ -195,7 +195,7 @@ func (r *round) finish() {
 	}
 	slices.SortFunc(r.plan.Rejects, func(a, b Reject) int { return cmp.Compare(a.Job, b.Job) })
 	r.plan.Rejects = slices.CompactFunc(r.plan.Rejects, func(a, b Reject) bool { return a.Job == b.Job })
-	for _, w := range r.s.index.windows { // a minimum: order does not matter
+	for _, w := range r.s.index.Windows { // a minimum: order does not matter
 		for _, t := range [...]Time{w.Start, w.End} {
 			if t > r.now {
 				r.wake(t)

@@ -3,6 +3,8 @@ package sched
 import (
 	"cmp"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // Estimate is when a job can be reckoned to start.
@@ -87,9 +89,9 @@ func (s *State) pretend(j Job) (undo func(), err error) {
 		c := s.waiting[j.ID].class
 		class, kind = c.id, c.kind.id
 	}
-	next, counts := s.nextClass, map[*shape]int64{}
-	for _, x := range s.index.shapes { // a copy: order does not matter
-		counts[x] = x.submitted
+	next, counts := s.nextClass, map[*nodes.Shape]int64{}
+	for _, x := range s.index.Shapes { // a copy: order does not matter
+		counts[x] = x.Submitted
 	}
 	if err := s.Enqueue(j); err != nil {
 		return nil, err
@@ -103,7 +105,7 @@ func (s *State) pretend(j Job) (undo func(), err error) {
 		}
 		s.nextClass = next
 		for x, n := range counts {
-			x.submitted = n
+			x.Submitted = n
 		}
 	}, nil
 }
@@ -140,7 +142,7 @@ func (x *explainer) estimate(e *entry) Estimate {
 		}
 	}
 	out := Estimate{Reasons: x.reasons(e)}
-	if k.matching(x.round) < k.shape.Ranks() {
+	if k.matching(x.round) < k.Shape.Ranks() {
 		out.Never = true
 		return out
 	}
@@ -164,10 +166,10 @@ func (x *explainer) estimate(e *entry) Estimate {
 // matching is how many nodes could hold a rank if nothing else were on them.
 func (k *jobKind) matching(r *round) int {
 	n := 0
-	for _, nk := range r.s.index.order {
-		if k.shape.on(nk).ok {
-			for _, x := range nk.nodes {
-				if !x.gone && k.shape.named(x) {
+	for _, nk := range r.s.index.Order {
+		if k.Shape.On(nk).OK {
+			for _, x := range nk.Nodes {
+				if !x.Gone && k.Shape.Named(x) {
 					n++
 				}
 			}
@@ -225,7 +227,7 @@ func (r *round) limitFree(c *class) Time {
 		next := Never
 		for _, x := range r.s.running { // a minimum: order does not matter
 			if t := x.tallies[hit.kind]; t != nil && t.tallyKey == hit.tallyKey {
-				if end := r.expectedEnd(x.run); end > at {
+				if end := r.expectedEnd(x.Run); end > at {
 					next = min(next, end)
 				}
 			}
@@ -247,14 +249,14 @@ func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
 		own[t.kind], saved[t.kind] = t, need{running: t.running, milli: t.milli, gpuTime: r.gpuTime[t]}
 	})
 	for _, x := range r.s.running { // sums: order does not matter
-		if r.expectedEnd(x.run) > at {
+		if r.expectedEnd(x.Run) > at {
 			continue
 		}
 		for i, t := range own {
 			if t != nil && x.tallies[i] == t {
 				t.running--
-				t.milli -= x.milli
-				r.gpuTime[t] -= times(x.milli, int64(max(x.End-r.now, 0)))
+				t.milli -= x.MilliGPU
+				r.gpuTime[t] -= times(x.MilliGPU, int64(max(x.End-r.now, 0)))
 			}
 		}
 	}
@@ -271,12 +273,12 @@ func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
 // of the job, in the order of the plan.
 func (x *explainer) before(e *entry) ([]JobID, int) {
 	nodes := map[string]bool{}
-	for _, nk := range x.s.index.order {
-		if !e.class.shape.on(nk).ok {
+	for _, nk := range x.s.index.Order {
+		if !e.class.shape.On(nk).OK {
 			continue
 		}
-		for _, n := range nk.nodes {
-			nodes[n.Name] = e.class.shape.named(n)
+		for _, n := range nk.Nodes {
+			nodes[n.Name] = e.class.shape.Named(n)
 		}
 	}
 	var out []JobID

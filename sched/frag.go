@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // Fragmentation is what is free and cannot be used: of the free GPUs of a node,
@@ -13,7 +15,7 @@ import (
 
 // mixShape is a shape of the mix with its weight.
 type mixShape struct {
-	*shape
+	*nodes.Shape
 	weight int64
 	named  bool // by the policy, and so kept
 }
@@ -34,8 +36,8 @@ func (r *round) mix() []mixShape {
 			return r.s.mix // it changes with the policy only
 		}
 		for i := range r.policy.Mix {
-			x := r.s.index.intern(&r.policy.Mix[i].Shape)
-			x.refs++
+			x := r.s.index.Intern(&r.policy.Mix[i].Shape)
+			x.Refs++
 			now = append(now, mixShape{x, r.policy.Mix[i].Weight, true})
 		}
 	} else {
@@ -59,13 +61,13 @@ func (r *round) mixVersion() uint64 {
 // two, so that the mix is not another one after each job.
 func (s *State) mostSubmitted() []mixShape {
 	var out []mixShape
-	for _, x := range s.index.shapes {
-		if x.submitted > 0 && x.MilliGPU > 0 {
-			out = append(out, mixShape{shape: x, weight: int64(1) << (bits.Len64(uint64(x.submitted)) - 1)})
+	for _, x := range s.index.Shapes {
+		if x.Submitted > 0 && x.MilliGPU > 0 {
+			out = append(out, mixShape{Shape: x, weight: int64(1) << (bits.Len64(uint64(x.Submitted)) - 1)})
 		}
 	}
 	slices.SortFunc(out, func(a, b mixShape) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.key, b.key))
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.Key, b.Key))
 	})
 	return out[:min(len(out), maxMix)]
 }
@@ -76,12 +78,12 @@ type after struct {
 	gpus     [MaxGPUs]int32 // free thousandths
 }
 
-func (n *node) fill(a *after) {
-	a.cpu, a.mem = n.cpuFree, n.memFree
+func (a *after) fill(n *nodes.Node) {
+	a.cpu, a.mem = n.CPUFree, n.MemFree
 	for g := range n.GPUs {
 		a.gpus[g] = 0
-		if n.usable.has(g) {
-			a.gpus[g] = WholeGPU - n.used[g]
+		if n.Usable.Has(g) {
+			a.gpus[g] = WholeGPU - n.Used[g]
 		}
 	}
 }
@@ -91,26 +93,26 @@ func (n *node) fill(a *after) {
 func (r *round) lost(k *jobKind, sp spot) int64 {
 	n := sp.node
 	mix := r.mixVersion()
-	key := lostKey{n, sp.gpus}
-	if l, ok := k.shape.lost[key]; ok && l.mix == mix && l.load == n.version {
-		return l.lost
+	key := nodes.LossKey{Node: n, GPUs: sp.gpus}
+	if l, ok := k.Shape.Losses[key]; ok && l.Mix == mix && l.Load == n.Version {
+		return l.Lost
 	}
-	if n.unused.mix != mix || n.unused.load != n.version {
-		n.fill(&r.after)
-		n.unused = lostValue{mix, n.version, r.unusable(n.kind, &r.after)}
+	if n.Unused.Mix != mix || n.Unused.Load != n.Version {
+		r.after.fill(n)
+		n.Unused = nodes.Loss{Mix: mix, Load: n.Version, Lost: r.unusable(n.Kind, &r.after)}
 	}
-	n.fill(&r.after)
+	r.after.fill(n)
 	u := k.use(sp)
 	r.after.cpu -= u.cpu
 	r.after.mem -= u.mem
-	for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
+	for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
 		r.after.gpus[g] -= u.milli
 	}
-	lost := r.unusable(n.kind, &r.after) - n.unused.lost
-	if k.shape.lost == nil || len(k.shape.lost) > maxLost {
-		k.shape.lost = map[lostKey]lostValue{}
+	lost := r.unusable(n.Kind, &r.after) - n.Unused.Lost
+	if k.Shape.Losses == nil || len(k.Shape.Losses) > maxLost {
+		k.Shape.Losses = map[nodes.LossKey]nodes.Loss{}
 	}
-	k.shape.lost[key] = lostValue{mix, n.version, lost}
+	k.Shape.Losses[key] = nodes.Loss{Mix: mix, Load: n.Version, Lost: lost}
 	return lost
 }
 
@@ -118,21 +120,21 @@ func (r *round) lost(k *jobKind, sp spot) int64 {
 const maxLost = 1 << 16
 
 // unusable is what of the free GPUs the mix cannot use.
-func (r *round) unusable(k *nodeKind, a *after) int64 {
-	gpus := a.gpus[:len(k.sample.GPUs)]
+func (r *round) unusable(k *nodes.Kind, a *after) int64 {
+	gpus := a.gpus[:len(k.Sample.GPUs)]
 	var free, sum int64
 	for _, g := range gpus {
 		free += int64(g)
 	}
 	for _, m := range r.mix() {
-		sum += m.weight * (free - r.usable(m.shape, k, a, gpus))
+		sum += m.weight * (free - r.usable(m.Shape, k, a, gpus))
 	}
 	return sum
 }
 
-func (r *round) usable(x *shape, k *nodeKind, a *after, gpus []int32) int64 {
-	f := x.on(k)
-	if !f.ok || x.MilliGPU == 0 || a.cpu < x.MilliCPU || a.mem < x.MemMiB {
+func (r *round) usable(x *nodes.Shape, k *nodes.Kind, a *after, gpus []int32) int64 {
+	f := x.On(k)
+	if !f.OK || x.MilliGPU == 0 || a.cpu < x.MilliCPU || a.mem < x.MemMiB {
 		return 0
 	}
 	return r.placement.usable(x, f, a, gpus)
@@ -140,29 +142,29 @@ func (r *round) usable(x *shape, k *nodeKind, a *after, gpus []int32) int64 {
 
 // usableOnce is the free thousandths on GPUs of which one more job could take
 // part, as FGD counts them.
-func usableOnce(x *shape, f fit, gpus []int32) int64 {
+func usableOnce(x *nodes.Shape, f nodes.Fit, gpus []int32) int64 {
 	need := int32(min(x.MilliGPU, WholeGPU))
 	var sum int64
 	count := 0
 	for g, free := range gpus {
-		if free >= need && f.gpus.has(g) {
+		if free >= need && f.GPUs.Has(g) {
 			sum += int64(free)
 			count++
 		}
 	}
-	if count < x.least() {
+	if count < x.Least() {
 		return 0
 	}
 	return sum
 }
 
 // leastLost is the place on the GPU on which a share leaves most to the mix.
-func leastLost(r *round, k *jobKind, n *node, avail gpuSet) spot {
+func leastLost(r *round, k *jobKind, n *nodes.Node, avail nodes.GPUSet) spot {
 	var best spot
 	var bestLost int64
-	for g := avail.next(0); g >= 0; g = avail.next(g + 1) {
+	for g := avail.Next(0); g >= 0; g = avail.Next(g + 1) {
 		sp := spot{node: n}
-		sp.gpus.add(g)
+		sp.gpus.Add(g)
 		if l := r.lost(k, sp); best.node == nil || l < bestLost {
 			best, bestLost = sp, l
 		}

@@ -3,11 +3,13 @@ package sched
 import (
 	"slices"
 	"strings"
+
+	"gbatch/sched/nodes"
 )
 
 // kindKeyOf is what placement depends on.
 type kindKeyOf struct {
-	shape *shape
+	shape *nodes.Shape
 	limit Time
 	outlook
 }
@@ -22,14 +24,14 @@ type outlook struct {
 
 // jobKind is the classes that placement does not tell apart.
 type jobKind struct {
-	request
+	nodes.Request
 	outlook
 	id    uint64 // never given twice
 	slot  int    // in State.kindList
 	heads []head // one for each class, in no order
 }
 
-func (k *jobKind) key() kindKeyOf { return kindKeyOf{k.shape, k.limit, k.outlook} }
+func (k *jobKind) key() kindKeyOf { return kindKeyOf{k.Shape, k.Limit, k.outlook} }
 
 // head is the first job of a class. A round looks at all of them, one after the
 // other in memory, and at little else.
@@ -57,7 +59,7 @@ func (s *State) join(c *class) {
 	k := s.kindsOf[key]
 	if k == nil {
 		s.nextKind++
-		k = &jobKind{request: request{c.shape, limit, windows}, outlook: key.outlook, id: s.nextKind, slot: len(s.kindList)}
+		k = &jobKind{Request: nodes.Request{Shape: c.shape, Limit: limit, Windows: windows}, outlook: key.outlook, id: s.nextKind, slot: len(s.kindList)}
 		s.kindsOf[key] = k
 		s.kindList = append(s.kindList, k)
 	}
@@ -105,14 +107,14 @@ func (s *State) estimate(limit, predicted Time) Time {
 }
 
 // accessOf is the windows that jobs of the class may use.
-func (s *State) accessOf(c *class) (string, map[*window]bool) {
-	if len(s.index.windows) == 0 {
+func (s *State) accessOf(c *class) (string, map[*nodes.Window]bool) {
+	if len(s.index.Windows) == 0 {
 		return "", nil
 	}
 	var names []string
-	windows := map[*window]bool{}
-	for _, w := range s.index.windows {
-		if w.admits(c.account.project, c.account.user, c.names()) {
+	windows := map[*nodes.Window]bool{}
+	for _, w := range s.index.Windows {
+		if w.Admits(c.account.project, c.account.user, c.names()) {
 			names = append(names, w.Name)
 			windows[w] = true
 		}

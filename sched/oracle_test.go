@@ -69,8 +69,8 @@ func holding(a Allocation, start, end Time, s *Shape) interval {
 
 func (o *oracle) nodes() []Node {
 	var out []Node
-	for _, n := range o.in.State.index.nodes {
-		if !n.gone {
+	for _, n := range o.in.State.index.Nodes {
+		if !n.Gone {
 			out = append(out, n.Node)
 		}
 	}
@@ -157,7 +157,7 @@ func suits(g GPU, s *Shape) bool {
 // the GPUs that they keep it off.
 func (o *oracle) kept(n Node, j Job, start Time) (all bool, gpus []string) {
 	limit, _ := o.limitOf(j)
-	for _, w := range o.in.State.index.windows {
+	for _, w := range o.in.State.index.Windows {
 		admitted := !w.Maintenance && (slices.Contains(j.Reservations, w.Name) || slices.Contains(w.Projects, j.Project) || slices.Contains(w.Users, j.User))
 		if admitted || !slices.Contains(w.Nodes, n.Name) || w.Start >= start+limit || w.End <= start {
 			continue
@@ -265,7 +265,7 @@ func (o *oracle) moments(until Time) []Time {
 			out = append(out, iv.end)
 		}
 	}
-	for _, w := range o.in.State.index.windows {
+	for _, w := range o.in.State.index.Windows {
 		out = append(out, w.End)
 	}
 	out = slices.DeleteFunc(out, func(t Time) bool { return t < o.in.Now || t >= until })

@@ -1,11 +1,15 @@
 package sched
 
-import "slices"
+import (
+	"slices"
+
+	"gbatch/sched/nodes"
+)
 
 // spot is a place for one rank.
 type spot struct {
-	node  *node
-	gpus  gpuSet
+	node  *nodes.Node
+	gpus  nodes.GPUSet
 	level int // of closeness of the GPUs, 0 the best
 }
 
@@ -14,7 +18,7 @@ type spot struct {
 // none.
 func (r *round) find(k *jobKind) []spot {
 	r.stats.Searches++
-	if k.shape.Ranks() > 1 {
+	if k.Shape.Ranks() > 1 {
 		return r.findGang(k)
 	}
 	var best spot
@@ -22,17 +26,17 @@ func (r *round) find(k *jobKind) []spot {
 	count, value := 0, int64(-1)
 	most := r.policy.Candidates
 	if most == 0 || r.placement.exhaustive {
-		most = len(r.s.index.sorted)
+		most = len(r.s.index.Sorted)
 	}
-	for _, nk := range r.s.index.order {
-		if value >= 0 && nk.value > value && !r.placement.exhaustive {
+	for _, nk := range r.s.index.Order {
+		if value >= 0 && nk.Value > value && !r.placement.exhaustive {
 			break
 		}
-		f := k.shape.on(nk)
-		if !f.ok || nk.open == 0 {
+		f := k.Shape.On(nk)
+		if !f.OK || nk.Open == 0 {
 			continue
 		}
-		r.stats.Visited += nk.each(k.shape, func(n *node) bool {
+		r.stats.Visited += nk.Each(k.Shape, func(n *nodes.Node) bool {
 			avail, ok := r.roomNow(n, k, f)
 			if !ok {
 				return true
@@ -42,7 +46,7 @@ func (r *round) find(k *jobKind) []spot {
 				best, bestCost = sp, c
 			}
 			count++
-			value = nk.value
+			value = nk.Value
 			return count < most
 		})
 	}
@@ -54,30 +58,30 @@ func (r *round) find(k *jobKind) []spot {
 
 // roomNow is the GPUs that a rank of the kind can have on the node from now on,
 // and whether there is enough of everything.
-func (r *round) roomNow(n *node, k *jobKind, f fit) (gpuSet, bool) {
-	if len(n.windows) > 0 {
-		if n.closed(&k.request, r.now) != nil {
-			return gpuSet{}, false
+func (r *round) roomNow(n *nodes.Node, k *jobKind, f nodes.Fit) (nodes.GPUSet, bool) {
+	if len(n.Windows) > 0 {
+		if n.Closed(&k.Request, r.now) != nil {
+			return nodes.GPUSet{}, false
 		}
-		f.gpus = f.gpus.andNot(n.kept(&k.request, r.now))
+		f.GPUs = f.GPUs.AndNot(n.Kept(&k.Request, r.now))
 	}
-	if l := &r.lines[n.no]; len(l.booked) > 0 {
+	if l := &r.lines[n.No]; len(l.booked) > 0 {
 		avail, _, ok := l.room(n, k, r.now, r.now+k.predicted)
 		return avail, ok
 	}
-	return n.room(k.shape, f)
+	return n.Room(k.Shape, f)
 }
 
 // spotOn chooses GPUs out of those that are available.
-func (r *round) spotOn(n *node, k *jobKind, avail gpuSet) spot {
-	x := k.shape
+func (r *round) spotOn(n *nodes.Node, k *jobKind, avail nodes.GPUSet) spot {
+	x := k.Shape
 	switch {
 	case x.Whole():
-		return spot{node: n, gpus: n.usable}
-	case x.share():
+		return spot{node: n, gpus: n.Usable}
+	case x.Share():
 		return r.placement.share(r, k, n, avail)
 	}
-	gpus, level := n.kind.pick(avail, x.wholeGPUs())
+	gpus, level := n.Kind.Pick(avail, x.WholeGPUs())
 	return spot{n, gpus, level}
 }
 
@@ -85,7 +89,7 @@ func (r *round) spotOn(n *node, k *jobKind, avail gpuSet) spot {
 // the nodes that suit best, as far as that is possible.
 func (r *round) findGang(k *jobKind) []spot {
 	found := r.findAlike(k)
-	if k.shape.rest == nil || found == nil {
+	if k.Shape.Rest == nil || found == nil {
 		return found
 	}
 	rest := r.findRest(k, found)
@@ -101,15 +105,15 @@ func (r *round) findGang(k *jobKind) []spot {
 // asked which GPUs.
 func (r *round) findRest(k *jobKind, taken []spot) *spot {
 	small := *k
-	small.shape = k.shape.rest
-	var best *node
-	var avail gpuSet
-	for _, n := range r.s.index.sorted {
-		f := small.shape.on(n.kind)
-		if !f.ok || !n.open() || !small.shape.named(n) || slices.ContainsFunc(taken, func(sp spot) bool { return sp.node == n }) {
+	small.Shape = k.Shape.Rest
+	var best *nodes.Node
+	var avail nodes.GPUSet
+	for _, n := range r.s.index.Sorted {
+		f := small.Shape.On(n.Kind)
+		if !f.OK || !n.Open() || !small.Shape.Named(n) || slices.ContainsFunc(taken, func(sp spot) bool { return sp.node == n }) {
 			continue
 		}
-		if a, ok := r.roomNow(n, &small, f); ok && (best == nil || a.count() > avail.count()) {
+		if a, ok := r.roomNow(n, &small, f); ok && (best == nil || a.Count() > avail.Count()) {
 			best, avail = n, a
 		}
 	}
@@ -122,23 +126,23 @@ func (r *round) findRest(k *jobKind, taken []spot) *spot {
 
 // findAlike finds places for the ranks that are alike.
 func (r *round) findAlike(k *jobKind) []spot {
-	ranks := k.shape.Alike()
-	most := len(r.s.index.sorted) // of one kind that are compared, unless a switch makes them differ
+	ranks := k.Shape.Alike()
+	most := len(r.s.index.Sorted) // of one kind that are compared, unless a switch makes them differ
 	if c := r.policy.Candidates; c > 0 && !r.placement.exhaustive {
 		most = ranks + c
 	}
 	var all []spot
-	for _, nk := range r.s.index.order {
-		f := k.shape.on(nk)
-		if !f.ok || nk.open == 0 {
+	for _, nk := range r.s.index.Order {
+		f := k.Shape.On(nk)
+		if !f.OK || nk.Open == 0 {
 			continue
 		}
 		var found []spot
-		r.stats.Visited += nk.each(k.shape, func(n *node) bool {
+		r.stats.Visited += nk.Each(k.Shape, func(n *nodes.Node) bool {
 			if avail, ok := r.roomNow(n, k, f); ok {
 				found = append(found, r.spotOn(n, k, avail))
 			}
-			return len(found) < most || nk.switched
+			return len(found) < most || nk.Switched
 		})
 		if len(found) >= ranks {
 			return r.closest(k, found, ranks)
@@ -154,7 +158,7 @@ func (r *round) findAlike(k *jobKind) []spot {
 // closest chooses a spot for each rank: the smallest switch that has enough, or
 // else the largest ones.
 func (r *round) closest(k *jobKind, found []spot, ranks int) []spot {
-	costs := make(map[*node]cost, len(found))
+	costs := make(map[*nodes.Node]cost, len(found))
 	under := map[string]int{}
 	for _, sp := range found {
 		costs[sp.node] = r.placement.cost(r, k, sp)

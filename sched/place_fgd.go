@@ -3,6 +3,8 @@ package sched
 import (
 	"math"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // PlaceFGD is fragmentation gradient descent over Policy.Mix, as published.
@@ -12,10 +14,10 @@ var fgdPlacement = placement{
 	name:       PlaceFGD,
 	exhaustive: true,
 	cost: func(r *round, k *jobKind, sp spot) cost {
-		return cost{-r.fgdScore(r.lost(k, sp)), int64(boolInt(sp.node.idle()))}
+		return cost{-r.fgdScore(r.lost(k, sp)), int64(boolInt(sp.node.Idle()))}
 	},
 	share:  leastLost,
-	usable: func(x *shape, f fit, _ *after, gpus []int32) int64 { return usableOnce(x, f, gpus) },
+	usable: func(x *nodes.Shape, f nodes.Fit, _ *after, gpus []int32) int64 { return usableOnce(x, f, gpus) },
 }
 
 // fgdScore is the published score of a loss: 100 times the logistic function of

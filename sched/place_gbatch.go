@@ -1,5 +1,7 @@
 package sched
 
+import "gbatch/sched/nodes"
+
 // PlaceGbatch takes the node of the least value, then the one where the mix loses
 // least, then the one whose GPUs are closest to each other.
 const PlaceGbatch Placement = "gbatch"
@@ -8,10 +10,10 @@ var gbatchPlacement = placement{
 	name: PlaceGbatch,
 	cost: func(r *round, k *jobKind, sp spot) cost {
 		n := sp.node
-		return cost{n.kind.value, r.lost(k, sp), int64(sp.level), int64(boolInt(n.idle())), n.freeMilli(), n.cpuFree}
+		return cost{n.Kind.Value, r.lost(k, sp), int64(sp.level), int64(boolInt(n.Idle())), n.FreeMilli(), n.CPUFree}
 	},
 	share: leastLost,
-	usable: func(x *shape, f fit, free *after, gpus []int32) int64 {
+	usable: func(x *nodes.Shape, f nodes.Fit, free *after, gpus []int32) int64 {
 		return (usableInAll(x, f, free, gpus) + onceWeight*usableOnce(x, f, gpus)) / (1 + onceWeight)
 	},
 }
@@ -24,15 +26,15 @@ const onceWeight = 6
 
 // usableInAll is the free thousandths that as many more jobs as have room would
 // take: what is left when the cores have run out is lost too.
-func usableInAll(x *shape, f fit, a *after, gpus []int32) int64 {
+func usableInAll(x *nodes.Shape, f nodes.Fit, a *after, gpus []int32) int64 {
 	need := int32(min(x.MilliGPU, WholeGPU))
 	var jobs int64
 	for g, free := range gpus {
-		if f.gpus.has(g) {
+		if f.GPUs.Has(g) {
 			jobs += int64(free / need)
 		}
 	}
-	jobs /= int64(max(x.wholeGPUs(), 1))
+	jobs /= int64(max(x.WholeGPUs(), 1))
 	if x.MilliCPU > 0 {
 		jobs = min(jobs, a.cpu/x.MilliCPU)
 	}
@@ -40,13 +42,4 @@ func usableInAll(x *shape, f fit, a *after, gpus []int32) int64 {
 		jobs = min(jobs, a.mem/x.MemMiB)
 	}
 	return jobs * x.MilliGPU
-}
-
-// freeMilli is the thousandths that are free on GPUs in order.
-func (n *node) freeMilli() int64 {
-	var sum int64
-	for g := n.usable.next(0); g >= 0; g = n.usable.next(g + 1) {
-		sum += WholeGPU - int64(n.used[g])
-	}
-	return sum
 }

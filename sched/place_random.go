@@ -1,5 +1,7 @@
 package sched
 
+import "gbatch/sched/nodes"
+
 // PlaceRandom takes a pseudo-random node, from Policy.Seed and the job.
 const PlaceRandom Placement = "random"
 
@@ -12,9 +14,9 @@ var randomPlacement = placement{
 
 // random is a number that depends on the policy's seed, the round's time, the
 // request and the node only.
-func (r *round) random(k *jobKind, n *node) int64 {
+func (r *round) random(k *jobKind, n *nodes.Node) int64 {
 	h := r.policy.Seed ^ uint64(r.now)*0x9E3779B97F4A7C15 ^ uint64(len(r.plan.Starts))<<32
-	for _, s := range [...]string{k.shape.key, n.Name} {
+	for _, s := range [...]string{k.Shape.Key, n.Name} {
 		for i := range len(s) {
 			h = (h ^ uint64(s[i])) * 0x100000001B3
 		}

@@ -1,6 +1,10 @@
 package sched
 
-import "slices"
+import (
+	"slices"
+
+	"gbatch/sched/nodes"
+)
 
 // placement is one way to choose places: all that a policy of placing decides,
 // and the only thing that is asked. Each has a file of its own, place_NAME.go.
@@ -13,11 +17,11 @@ type placement struct {
 	// cost of putting a rank of the kind at the spot; the lowest is taken.
 	cost func(*round, *jobKind, spot) cost
 	// share is the GPU, of those that are available, that a share of one goes to.
-	share func(*round, *jobKind, *node, gpuSet) spot
+	share func(*round, *jobKind, *nodes.Node, nodes.GPUSet) spot
 	// usable is how much of what is free on a node's GPUs (in thousandths, by
 	// position) a shape of the mix could use. A cost or a share that asks
 	// round.lost needs it.
-	usable func(x *shape, f fit, free *after, gpus []int32) int64
+	usable func(x *nodes.Shape, f nodes.Fit, free *after, gpus []int32) int64
 }
 
 // placements are all there are.

@@ -3,6 +3,7 @@ package sched
 import (
 	"slices"
 
+	"gbatch/sched/nodes"
 	"gbatch/sched/spec"
 )
 
@@ -17,9 +18,9 @@ type failure struct {
 }
 
 func (f failure) covers(k *jobKind) bool {
-	x := k.shape
+	x := k.Shape
 	return f.milliGPU <= x.MilliGPU && f.cpu <= x.MilliCPU && f.mem <= x.MemMiB &&
-		f.limit <= k.limit && f.predicted <= k.predicted && f.access == k.access
+		f.limit <= k.Limit && f.predicted <= k.predicted && f.access == k.access
 }
 
 // maxFailures bounds how many failures are remembered per set of constraints.
@@ -30,7 +31,7 @@ func (r *round) findNew(k *jobKind) []spot {
 	if r.promises != nil { // what is promised differs from job to job
 		return r.find(k)
 	}
-	known := r.failed[k.shape.bounds]
+	known := r.failed[k.Shape.Bounds]
 	for _, f := range known {
 		if f.covers(k) {
 			return nil
@@ -40,8 +41,8 @@ func (r *round) findNew(k *jobKind) []spot {
 		return spots
 	}
 	if len(known) < maxFailures {
-		x := k.shape
-		r.failed[x.bounds] = append(known, failure{milliGPU: x.MilliGPU, cpu: x.MilliCPU, mem: x.MemMiB, limit: k.limit, predicted: k.predicted, access: k.access, kind: k})
+		x := k.Shape
+		r.failed[x.Bounds] = append(known, failure{milliGPU: x.MilliGPU, cpu: x.MilliCPU, mem: x.MemMiB, limit: k.Limit, predicted: k.predicted, access: k.access, kind: k})
 	}
 	return nil
 }
@@ -51,15 +52,15 @@ func (r *round) findNew(k *jobKind) []spot {
 // no such time.
 func (r *round) earliest(k *jobKind, from Time) (Time, []spot) {
 	r.stats.Planned++
-	ranks := k.shape.Ranks()
-	var nodes []*node
+	ranks := k.Shape.Ranks()
+	var nodes []*nodes.Node
 	var starts []Time
-	for _, nk := range r.s.index.order {
-		if f := k.shape.on(nk); !f.ok {
+	for _, nk := range r.s.index.Order {
+		if f := k.Shape.On(nk); !f.OK {
 			continue
 		}
-		for _, n := range nk.nodes {
-			if !n.open() || !k.shape.named(n) {
+		for _, n := range nk.Nodes {
+			if !n.Open() || !k.Shape.Named(n) {
 				continue
 			}
 			if t := r.earliestOn(n, k, from); t < Never {
@@ -102,7 +103,7 @@ func (r *round) earliest(k *jobKind, from Time) (Time, []spot) {
 		if ranks == 1 {
 			return at, r.cheapest(k, found)
 		}
-		return at, r.closest(k, found, k.shape.Ranks())
+		return at, r.closest(k, found, k.Shape.Ranks())
 	}
 }
 
@@ -118,11 +119,11 @@ func nth(times []Time, n int) Time {
 
 // earliestOn is the first time at which a rank has room on the node; Never if
 // there is none.
-func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
+func (r *round) earliestOn(n *nodes.Node, k *jobKind, from Time) Time {
 	l := r.timeline(n)
 	i := l.index(from)
 	for at := from; at < spec.MaxTime; {
-		if w := n.closed(&k.request, at); w != nil {
+		if w := n.Closed(&k.Request, at); w != nil {
 			at = w.End
 			i = l.index(at)
 			continue
@@ -133,7 +134,7 @@ func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
 		}
 		next := Never
 		if short <= i { // nothing rules a start between two points out
-			next = n.reopens(&k.request, at)
+			next = n.Reopens(&k.Request, at)
 		}
 		if i = max(short, i) + 1; i < len(l.points) && l.points[i].at <= next {
 			at = l.points[i].at
@@ -147,19 +148,19 @@ func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
 
 // futureSpot chooses GPUs for a planned start: those that become free last, so
 // that the others can be used until then.
-func (r *round) futureSpot(n *node, k *jobKind, avail gpuSet, at Time) spot {
-	x := k.shape
-	if x.Whole() || x.share() || avail.count() == x.wholeGPUs() {
+func (r *round) futureSpot(n *nodes.Node, k *jobKind, avail nodes.GPUSet, at Time) spot {
+	x := k.Shape
+	if x.Whole() || x.Share() || avail.Count() == x.WholeGPUs() {
 		return r.spotOn(n, k, avail)
 	}
 	late := avail
 	l := r.timeline(n)
 	for i := l.index(at); i >= 0; i-- {
-		busy := late.andNot(l.points[i].free)
-		if busy.count() >= x.wholeGPUs() {
+		busy := late.AndNot(l.points[i].free)
+		if busy.Count() >= x.WholeGPUs() {
 			return r.spotOn(n, k, busy)
 		}
-		if i == 0 || !busy.empty() {
+		if i == 0 || !busy.Empty() {
 			break
 		}
 	}

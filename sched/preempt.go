@@ -3,6 +3,8 @@ package sched
 import (
 	"cmp"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // Preemption ends restartable jobs of a lower qos, past their guaranteed run
@@ -18,12 +20,12 @@ const (
 
 // lostWork is what ends with a job: the dominant of its GPU and CPU share, in
 // thousandths of a GPU with 16 cores each, times how long it ran.
-func lostWork(x *run, now Time) int64 {
+func lostWork(x *nodes.Run, now Time) int64 {
 	var cpu int64
-	for _, k := range x.held {
-		cpu += k.cpu
+	for _, k := range x.Held {
+		cpu += k.MilliCPU
 	}
-	return max(x.milli, cpu/16, 1) * int64(max(now-x.Start, 0))
+	return max(x.MilliGPU, cpu/16, 1) * int64(max(now-x.Start, 0))
 }
 
 // preempt looks for jobs to end so that a blocked job can start within the
@@ -67,15 +69,15 @@ func (r *round) preempt(k *jobKind, e *entry, at Time, known bool) []Halt {
 
 // clear marks jobs as being ended until there is a node for each rank.
 func (r *round) clear(k *jobKind, lower []string, soon Time) bool {
-	taken := map[*node]bool{}
-	for range k.shape.Ranks() {
-		best, victims, bestLost := (*node)(nil), []*run(nil), int64(0)
-		for _, nk := range r.s.index.order {
-			if !k.shape.on(nk).ok {
+	taken := map[*nodes.Node]bool{}
+	for range k.Shape.Ranks() {
+		best, victims, bestLost := (*nodes.Node)(nil), []*nodes.Run(nil), int64(0)
+		for _, nk := range r.s.index.Order {
+			if !k.Shape.On(nk).OK {
 				continue
 			}
-			for _, n := range nk.nodes {
-				if taken[n] || !n.open() || !k.shape.named(n) {
+			for _, n := range nk.Nodes {
+				if taken[n] || !n.Open() || !k.Shape.Named(n) {
 					continue
 				}
 				found, lost, ok := r.victims(n, k, lower, soon)
@@ -95,13 +97,13 @@ func (r *round) clear(k *jobKind, lower []string, soon Time) bool {
 
 // victims is the jobs on a node with the least work lost whose end lets a rank
 // of the kind start there soon.
-func (r *round) victims(n *node, k *jobKind, lower []string, soon Time) ([]*run, int64, bool) {
+func (r *round) victims(n *nodes.Node, k *jobKind, lower []string, soon Time) ([]*nodes.Run, int64, bool) {
 	if r.earliestOn(n, k, r.now) <= soon {
 		return nil, 0, true
 	}
-	var can []*run
-	for _, x := range n.ranks {
-		v := x.run
+	var can []*nodes.Run
+	for _, x := range n.Ranks {
+		v := x.Run
 		if !v.Job.Restartable || v.Halting || !slices.Contains(lower, r.s.qosOf(v.Job.QOS)) || slices.Contains(can, v) {
 			continue
 		}
@@ -113,7 +115,7 @@ func (r *round) victims(n *node, k *jobKind, lower []string, soon Time) ([]*run,
 			can = append(can, v)
 		}
 	}
-	slices.SortFunc(can, func(a, b *run) int {
+	slices.SortFunc(can, func(a, b *nodes.Run) int {
 		return cmp.Or(cmp.Compare(lostWork(a, r.now), lostWork(b, r.now)), cmp.Compare(b.Job.ID, a.Job.ID))
 	})
 	from, ok := len(r.halted), false
@@ -124,7 +126,7 @@ func (r *round) victims(n *node, k *jobKind, lower []string, soon Time) ([]*run,
 			break
 		}
 	}
-	var found []*run
+	var found []*nodes.Run
 	if ok {
 		found = r.needed(n, k, from, soon)
 	}
@@ -138,9 +140,9 @@ func (r *round) victims(n *node, k *jobKind, lower []string, soon Time) ([]*run,
 
 // needed is the jobs marked since from without those that need not end after
 // all, the most expensive ones tried first.
-func (r *round) needed(n *node, k *jobKind, from int, soon Time) []*run {
+func (r *round) needed(n *nodes.Node, k *jobKind, from int, soon Time) []*nodes.Run {
 	marked := slices.Clone(r.halted[from:])
-	var found []*run
+	var found []*nodes.Run
 	for i := len(marked) - 1; i >= 0; i-- {
 		r.unhalt(from)
 		r.halt(found...)
@@ -152,7 +154,7 @@ func (r *round) needed(n *node, k *jobKind, from int, soon Time) []*run {
 	return found
 }
 
-func (r *round) halt(jobs ...*run) {
+func (r *round) halt(jobs ...*nodes.Run) {
 	for _, x := range jobs {
 		x.Halting = true
 		r.halted = append(r.halted, x)
@@ -168,8 +170,8 @@ func (r *round) unhalt(from int) {
 	r.halted = r.halted[:from]
 }
 
-func (r *round) relineAll(x *run) {
-	for _, k := range x.held {
-		r.reline(k.node)
+func (r *round) relineAll(x *nodes.Run) {
+	for _, k := range x.Held {
+		r.reline(k.Node)
 	}
 }

@@ -1,6 +1,9 @@
 package sched
 
-import "gbatch/sched/fixed"
+import (
+	"gbatch/sched/fixed"
+	"gbatch/sched/nodes"
+)
 
 // Factors are the terms of a job's priority, in points. Their sum is Total.
 type Factors struct {
@@ -82,8 +85,8 @@ func (r *round) sharePoints(a *account) int64 {
 
 // sizePoints grow with the share of the cluster's GPUs, or where it has none,
 // of its cores.
-func (r *round) sizePoints(x *shape) int64 {
-	part, all := x.sizeMilli(), r.totalMilli
+func (r *round) sizePoints(x *nodes.Shape) int64 {
+	part, all := x.SizeMilli(), r.totalMilli
 	if all == 0 {
 		part, all = int64(x.Ranks())*x.MilliCPU, r.totalCPU
 	}

@@ -25,8 +25,8 @@ func (w *world) rebuilt() *State {
 		w.t.Fatal(err)
 	}
 	var calls []func() error
-	for _, name := range slices.Sorted(maps.Keys(w.s.index.nodes)) {
-		if n := w.s.index.nodes[name]; !n.gone {
+	for _, name := range slices.Sorted(maps.Keys(w.s.index.Nodes)) {
+		if n := w.s.index.Nodes[name]; !n.Gone {
 			calls = append(calls, func() error { return s.SetNode(n.Node) })
 		}
 	}
@@ -36,8 +36,8 @@ func (w *world) rebuilt() *State {
 	for _, id := range slices.Sorted(maps.Keys(w.s.waiting)) {
 		calls = append(calls, func() error { return s.Enqueue(w.s.waiting[id].job()) })
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.s.index.windows)) {
-		calls = append(calls, func() error { return s.Reserve(w.s.index.windows[name].Window) })
+	for _, name := range slices.Sorted(maps.Keys(w.s.index.Windows)) {
+		calls = append(calls, func() error { return s.Reserve(w.s.index.Windows[name].Window) })
 	}
 	for len(calls) > 0 {
 		i := rapid.IntRange(0, len(calls)-1).Draw(w.t, "order")

@@ -41,7 +41,7 @@ func (s *State) Enqueue(j Job) error {
 	}
 	c.add(e)
 	s.waiting[j.ID] = e
-	c.shape.submitted++
+	c.shape.Submitted++
 	c.eachTally(func(t *tally) { t.waiting++ })
 	if d := j.Deadline(); d < Never {
 		s.due.push(due{d, j.ID})
@@ -57,7 +57,7 @@ func (s *State) Dequeue(id JobID) bool {
 	}
 	c := e.class
 	delete(s.waiting, id)
-	c.shape.submitted--
+	c.shape.Submitted--
 	c.eachTally(func(t *tally) {
 		t.waiting--
 		s.dropTally(t)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/sched/nodes"
 	"gbatch/sched/words"
 )
 
@@ -15,7 +16,7 @@ func (x *explainer) reasons(e *entry) []Reason {
 		out = append(out, Reason{Code: code, Text: fmt.Sprintf(format, args...), At: at})
 	}
 	c, k := e.class, e.class.kind
-	ranks := k.shape.Ranks()
+	ranks := k.Shape.Ranks()
 	if hit, over := x.overLimit(c); over && !x.reservedFor(e.id) {
 		add(CodeLimit, 0, "%s", hit.text())
 	}
@@ -31,10 +32,10 @@ func (x *explainer) reasons(e *entry) []Reason {
 			add(CodePriority, 0, "%s", x.priorityText(e))
 		}
 	case live.room+live.shut >= ranks:
-		w := x.s.index.windows[live.window]
+		w := x.s.index.Windows[live.window]
 		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, x.now), words.Plural(live.shut, "node"))
 	default:
-		add(CodeResources, 0, "%s", live.resourcesText(k.shape))
+		add(CodeResources, 0, "%s", live.resourcesText(k.Shape))
 	}
 	slices.SortStableFunc(out, compareCodes)
 	return out
@@ -46,14 +47,14 @@ func (x *explainer) liftPlan(k *jobKind) (planned bool, live census) {
 	after := x.find(k) == nil
 	log := x.log
 	for _, t := range slices.Backward(log) {
-		for _, rk := range t.held {
-			rk.node.give(rk)
+		for _, rk := range t.Held {
+			rk.Node.Give(rk)
 		}
 	}
 	live = x.census(k)
 	for _, t := range log {
-		for _, rk := range t.held {
-			rk.node.take(rk)
+		for _, rk := range t.Held {
+			rk.Node.Take(rk)
 		}
 	}
 	return after, live
@@ -79,7 +80,7 @@ func (x *explainer) priorityText(e *entry) string {
 	return fmt.Sprintf("%s before it %s the same nodes (%s%s)", words.Plural(n, "job"), want, strings.Join(names, ", "), more)
 }
 
-func windowText(w *window, now Time) string {
+func windowText(w *nodes.Window, now Time) string {
 	what := "reservation"
 	if w.Maintenance {
 		what = "maintenance"
@@ -93,58 +94,58 @@ func windowText(w *window, now Time) string {
 
 // neverText says what no node has, and what the nearest ones have.
 func (r *round) neverText(k *jobKind, matching int) string {
-	x := k.shape
+	x := k.Shape
 	if matching > 0 {
 		among := ""
-		if x.choosy() {
+		if x.Choosy() {
 			among = " among those that it allows by name"
 		}
-		return fmt.Sprintf("needs %d nodes that each have %s: there are %d%s", x.Ranks(), x.rankText(), matching, among)
+		return fmt.Sprintf("needs %d nodes that each have %s: there are %d%s", x.Ranks(), x.RankText(), matching, among)
 	}
-	most, named := fitsAll, !x.choosy()
-	var near *nodeKind
-	for _, nk := range r.s.index.order {
-		has := slices.ContainsFunc(nk.nodes, func(n *node) bool { return !n.gone && x.named(n) })
+	most, named := nodes.FitsAll, !x.Choosy()
+	var near *nodes.Kind
+	for _, nk := range r.s.index.Order {
+		has := slices.ContainsFunc(nk.Nodes, func(n *nodes.Node) bool { return !n.Gone && x.Named(n) })
 		if !has {
 			continue
 		}
 		named = true
-		f := x.on(nk)
-		if near == nil || f.why > most || f.why == most && larger(nk.sample, near.sample) {
-			most, near = f.why, nk
+		f := x.On(nk)
+		if near == nil || f.Why > most || f.Why == most && larger(nk.Sample, near.Sample) {
+			most, near = f.Why, nk
 		}
 	}
 	switch {
 	case !named:
-		return x.namesText()
+		return x.NamesText()
 	case near == nil:
 		return "there are no nodes"
 	}
-	models := r.s.index.models()
-	if len(models) == 0 && (most == lacksModel || most == fewGPUs) {
+	models := r.s.index.Models()
+	if len(models) == 0 && (most == nodes.LacksModel || most == nodes.FewGPUs) {
 		return "no node has a GPU"
 	}
-	n := near.sample
-	largest := fmt.Sprintf("largest: %s on %s", capacityText(n, near.gpus), firstName(near))
+	n := near.Sample
+	largest := fmt.Sprintf("largest: %s on %s", capacityText(n, near.GPUs), firstName(near))
 	switch most {
-	case wrongCluster:
+	case nodes.WrongCluster:
 		return fmt.Sprintf("no node is in cluster %d", x.Cluster)
-	case lacksFeature:
+	case nodes.LacksFeature:
 		return r.featuresText(x)
-	case lacksModel:
+	case nodes.LacksModel:
 		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(x.GPUModels, `" or "`), strings.Join(models, ", "))
-	case lacksGPUMem:
+	case nodes.LacksGPUMem:
 		return fmt.Sprintf("no such GPU has %s GiB of memory", words.GiB(x.GPUMemMiB))
-	case lacksComputeCap:
+	case nodes.LacksComputeCap:
 		return fmt.Sprintf("no such GPU has compute capability %d.%d", x.MinComputeCap/10, x.MinComputeCap%10)
-	case lacksCUDA:
+	case nodes.LacksCUDA:
 		return fmt.Sprintf("no such node has CUDA %d.%d", x.MinCUDA/100, x.MinCUDA%100)
-	case lacksDisk:
+	case nodes.LacksDisk:
 		return fmt.Sprintf("no such node has a disk of %s GiB", words.GiB(x.DiskMiB))
-	case noSharing:
+	case nodes.NoSharing:
 		return "no node with such GPUs allows shares of a GPU: ask for a whole one"
 	}
-	return fmt.Sprintf("no node has %s (%s)", x.rankText(), largest)
+	return fmt.Sprintf("no node has %s (%s)", x.RankText(), largest)
 }
 
 func larger(a, b *Node) bool {
@@ -154,30 +155,30 @@ func larger(a, b *Node) bool {
 	return a.MilliCPU > b.MilliCPU
 }
 
-func firstName(k *nodeKind) string {
+func firstName(k *nodes.Kind) string {
 	name := ""
-	for _, n := range k.nodes {
-		if !n.gone && (name == "" || n.Name < name) {
+	for _, n := range k.Nodes {
+		if !n.Gone && (name == "" || n.Name < name) {
 			name = n.Name
 		}
 	}
 	return name
 }
 
-func capacityText(n *Node, gpus gpuSet) string {
+func capacityText(n *Node, gpus nodes.GPUSet) string {
 	model := "GPU"
-	if g := gpus.next(0); g >= 0 {
+	if g := gpus.Next(0); g >= 0 {
 		model = n.GPUs[g].Model
 	}
-	return fmt.Sprintf("%d x %s, %s cores, %s GiB", gpus.count(), model, words.Thousandths(n.MilliCPU), words.GiB(n.MemMiB))
+	return fmt.Sprintf("%d x %s, %s cores, %s GiB", gpus.Count(), model, words.Thousandths(n.MilliCPU), words.GiB(n.MemMiB))
 }
 
 // featuresText says what no node has, by the node that lacks the least.
-func (r *round) featuresText(x *shape) string {
+func (r *round) featuresText(x *nodes.Shape) string {
 	var least []string
 	name := ""
-	for _, nk := range r.s.index.order {
-		if l := x.lacks(nk.sample); x.on(nk).why == lacksFeature && (name == "" || len(l) < len(least)) {
+	for _, nk := range r.s.index.Order {
+		if l := x.Lacks(nk.Sample); x.On(nk).Why == nodes.LacksFeature && (name == "" || len(l) < len(least)) {
 			least, name = l, firstName(nk)
 		}
 	}

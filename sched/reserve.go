@@ -6,7 +6,7 @@ import "slices"
 // that are only counted are chosen, those that are free soonest; it fails if too
 // few match.
 func (s *State) Reserve(w Window) error {
-	if err := s.index.reserve(w); err != nil {
+	if err := s.index.Reserve(w); err != nil {
 		return err
 	}
 	s.rejoin()
@@ -15,7 +15,7 @@ func (s *State) Reserve(w Window) error {
 
 // Unreserve removes a window. It reports whether there was one.
 func (s *State) Unreserve(name string) bool {
-	if !s.index.unreserve(name) {
+	if !s.index.Unreserve(name) {
 		return false
 	}
 	s.rejoin()
@@ -25,7 +25,7 @@ func (s *State) Unreserve(name string) bool {
 // Window is a copy of a window with the nodes and GPUs that were chosen for it,
 // and whether there is one of the name.
 func (s *State) Window(name string) (Window, bool) {
-	w := s.index.windows[name]
+	w := s.index.Windows[name]
 	if w == nil {
 		return Window{}, false
 	}

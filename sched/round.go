@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gbatch/accounting"
+	"gbatch/sched/nodes"
 )
 
 const scale = accounting.Scale
@@ -19,9 +20,9 @@ type round struct {
 
 	totalMilli, totalCPU int64 // of all nodes that are known
 
-	log    []*running // started in trial, to be ended again
-	lined  []*node    // with a timeline
-	halted []*run     // marked as being ended, to be unmarked
+	log    []*running    // started in trial, to be ended again
+	lined  []*nodes.Node // with a timeline
+	halted []*nodes.Run  // marked as being ended, to be unmarked
 
 	buffers
 	gpuTime    map[*tally]int64  // thousandths x milliseconds that running jobs may still use, if a limit counts it
@@ -45,16 +46,16 @@ type round struct {
 
 func newRound(in Input) *round {
 	s := in.State
-	s.index.refresh()
+	s.index.Refresh()
 	r := &round{s: s, buffers: s.spare, gpuTime: map[*tally]int64{}, planned: map[*tally][]need{},
 		policy: &s.policy, placement: s.policy.Placement.value(), shares: in.Shares, now: in.Now, failed: map[string][]failure{}}
 	r.stats = &r.plan.Stats
 	r.plan.now = in.Now
 	s.spare = buffers{}
-	r.lines = resized(r.lines, len(s.index.sorted))
-	for _, k := range s.index.order {
-		r.totalMilli += int64(k.known*len(k.sample.GPUs)) * WholeGPU
-		r.totalCPU += int64(k.known) * k.sample.MilliCPU
+	r.lines = resized(r.lines, len(s.index.Sorted))
+	for _, k := range s.index.Order {
+		r.totalMilli += int64(k.Known*len(k.Sample.GPUs)) * WholeGPU
+		r.totalCPU += int64(k.Known) * k.Sample.MilliCPU
 	}
 	return r
 }
@@ -62,13 +63,13 @@ func newRound(in Input) *round {
 // close undoes everything.
 func (r *round) close() {
 	for _, x := range slices.Backward(r.log) {
-		for _, k := range x.held {
-			k.node.give(k)
+		for _, k := range x.Held {
+			k.Node.Give(k)
 		}
 		for _, t := range x.tallies {
 			if t != nil {
 				t.running--
-				t.milli -= x.milli
+				t.milli -= x.MilliGPU
 			}
 		}
 	}
@@ -76,7 +77,7 @@ func (r *round) close() {
 		x.Halting = false
 	}
 	for _, n := range r.lined {
-		l := &r.lines[n.no]
+		l := &r.lines[n.No]
 		l.made, l.booked = false, l.booked[:0]
 	}
 	r.s.spare = r.buffers
@@ -101,7 +102,7 @@ func (k *jobKind) allocations(spots []spot) []Allocation {
 	for i, sp := range spots {
 		u := k.use(sp)
 		a := Allocation{Node: sp.node.Name, MilliCPU: u.cpu, MemMiB: u.mem}
-		for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
+		for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
 			a.GPUs = append(a.GPUs, GPUShare{UUID: sp.node.GPUs[g].UUID, Milli: int64(u.milli)})
 		}
 		out[i] = a
@@ -111,26 +112,26 @@ func (k *jobKind) allocations(spots []spot) []Allocation {
 
 // use is what a rank of the kind takes at the spot.
 func (k *jobKind) use(sp spot) use {
-	x := k.shape
+	x := k.Shape
 	if x.Whole() {
 		return use{sp.node.MilliCPU, sp.node.MemMiB, sp.gpus, WholeGPU, true}
 	}
 	milli := int32(WholeGPU)
-	if x.share() {
+	if x.Share() {
 		milli = int32(x.MilliGPU)
 	}
 	return use{x.MilliCPU, x.MemMiB, sp.gpus, milli, false}
 }
 
 // milliGPU is the least GPU thousandths that a job of the kind will hold.
-func (k *jobKind) milliGPU() int64 { return k.shape.sizeMilli() }
+func (k *jobKind) milliGPU() int64 { return k.Shape.SizeMilli() }
 
 // milliAt is the GPU thousandths that a job of the kind holds at these spots.
 func (k *jobKind) milliAt(spots []spot) int64 {
 	var sum int64
 	for _, sp := range spots {
 		u := k.use(sp)
-		sum += int64(u.gpus.count()) * int64(u.milli)
+		sum += int64(u.gpus.Count()) * int64(u.milli)
 	}
 	return sum
 }
@@ -138,29 +139,29 @@ func (k *jobKind) milliAt(spots []spot) int64 {
 // start puts a job on its spots, in trial.
 func (r *round) start(c *class, e *entry, spots []spot) {
 	k := c.kind
-	x := &running{run: &run{shape: c.shape}}
+	x := &running{Run: &nodes.Run{Shape: c.shape}}
 	c.eachTally(func(t *tally) { x.tallies[t.kind] = t })
 	x.Job = Job{ID: e.id, Limit: c.limit, Predicted: c.predicted}
-	x.Start, x.End = r.now, r.now+k.limit
+	x.Start, x.End = r.now, r.now+k.Limit
 	for i, sp := range spots {
 		u := k.use(sp)
-		t := &rank{run: x.run, node: sp.node, no: i, cpu: u.cpu, mem: u.mem, whole: c.shape.Whole()}
-		for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
-			t.gpus = append(t.gpus, gpuUse{int32(g), u.milli})
-			x.milli += int64(u.milli)
+		t := &nodes.Rank{Run: x.Run, Node: sp.node, No: i, MilliCPU: u.cpu, MemMiB: u.mem, Whole: c.shape.Whole()}
+		for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
+			t.GPUs = append(t.GPUs, nodes.GPUUse{GPU: int32(g), Milli: u.milli})
+			x.MilliGPU += int64(u.milli)
 		}
-		x.held = append(x.held, t)
-		sp.node.take(t)
-		if l := &r.lines[sp.node.no]; l.made {
-			l.reserve(r.now, r.expectedEnd(x.run), u)
+		x.Held = append(x.Held, t)
+		sp.node.Take(t)
+		if l := &r.lines[sp.node.No]; l.made {
+			l.reserve(r.now, r.expectedEnd(x.Run), u)
 		}
 	}
 	for _, t := range x.tallies {
 		if t != nil {
 			t.running++
-			t.milli += x.milli
+			t.milli += x.MilliGPU
 			if r.s.timed {
-				r.gpuTime[t] += times(x.milli, int64(k.limit))
+				r.gpuTime[t] += times(x.MilliGPU, int64(k.Limit))
 			}
 		}
 	}

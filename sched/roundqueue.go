@@ -49,7 +49,7 @@ func (r *round) weigh() {
 	}
 	r.kinds = resized(r.kinds, len(r.s.kindList))
 	for i, k := range r.s.kindList {
-		r.kinds[i] = kindQueue{jobKind: k, size: r.sizePoints(k.shape), classes: r.kinds[i].classes[:0]}
+		r.kinds[i] = kindQueue{jobKind: k, size: r.sizePoints(k.Shape), classes: r.kinds[i].classes[:0]}
 	}
 }
 

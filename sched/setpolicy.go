@@ -45,7 +45,7 @@ func (s *State) policyChanged() {
 	if len(s.policy.Mix) > 0 || len(s.mix) > 0 {
 		for _, m := range s.mix {
 			if m.named {
-				s.index.unref(m.shape)
+				s.index.Unref(m.Shape)
 			}
 		}
 		s.mix = nil
@@ -65,7 +65,7 @@ func (s *State) policyChanged() {
 	for _, x := range s.running {
 		s.charge(x, +1)
 	}
-	s.index.setValues(s.policy.Values)
+	s.index.SetValues(s.policy.Values)
 	s.rejoin()
 	s.timed = s.policy.timed()
 }

@@ -30,7 +30,7 @@ const maxSmall = 48 << fixed.LogBits
 // share is the part of the machine that a job of the kind takes: of its GPUs or
 // its cores, whichever is more.
 func (k *jobKind) share(r *round) (part, all int64) {
-	gpu, cpu := k.shape.sizeMilli(), int64(k.shape.Ranks())*k.shape.MilliCPU
+	gpu, cpu := k.Shape.SizeMilli(), int64(k.Shape.Ranks())*k.Shape.MilliCPU
 	if r.totalMilli > 0 && fixed.MulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
 		return gpu, r.totalMilli
 	}
@@ -67,13 +67,13 @@ func (r *round) backlog() Time {
 	for _, k := range r.s.kindList {
 		part, all := k.share(r)
 		for i := range k.heads {
-			add(k.limit, part, all, int64(k.heads[i].class.live))
+			add(k.Limit, part, all, int64(k.heads[i].class.live))
 		}
 	}
 	for _, x := range r.s.running { // a sum: order does not matter
-		gpu, cpu := x.milli, int64(0)
-		for _, k := range x.held {
-			cpu += k.cpu
+		gpu, cpu := x.MilliGPU, int64(0)
+		for _, k := range x.Held {
+			cpu += k.MilliCPU
 		}
 		if r.totalMilli > 0 && fixed.MulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
 			add(x.End-r.now, gpu, r.totalMilli, 1)

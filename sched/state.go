@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // State is the scheduler's picture of nodes, waiting and running jobs. Every
@@ -13,7 +15,7 @@ import (
 // leads to the same nodes and jobs.
 type State struct {
 	policy      Policy
-	index       *index
+	index       *nodes.Index
 	waiting     map[JobID]*entry
 	running     map[JobID]*running
 	classes     map[uint64]*class // by hash of the key; never ranged over
@@ -38,14 +40,14 @@ type State struct {
 
 // running is a job that holds an allocation.
 type running struct {
-	*run
+	*nodes.Run
 	tallies [tallyKinds]*tally
 }
 
 // New makes an empty State.
 func New(p Policy) (*State, error) {
 	s := &State{
-		index:   newIndex(),
+		index:   nodes.New(),
 		waiting: map[JobID]*entry{}, running: map[JobID]*running{}, classes: map[uint64]*class{}, seed: maphash.MakeSeed(),
 		accounts: map[accountKey]*account{}, extras: map[extraKey]*extra{},
 		kindsOf: map[kindKeyOf]*jobKind{}, tallies: map[tallyKey]*tally{},
@@ -74,12 +76,12 @@ func (s *State) hold(r Running, fact bool) error {
 	if r.End == 0 {
 		r.End = r.Start + cmp.Or(r.Job.Limit, s.policy.DefaultLimit)
 	}
-	held, err := s.index.hold(r, fact)
+	held, err := s.index.Hold(r, fact)
 	if err != nil {
 		return fmt.Errorf("start job %d: %w", r.Job.ID, err)
 	}
 	s.Dequeue(r.Job.ID)
-	run := &running{run: held}
+	run := &running{Run: held}
 	s.running[r.Job.ID] = run
 	s.charge(run, +1)
 	return nil
@@ -93,7 +95,7 @@ func (s *State) End(id JobID) bool {
 	}
 	s.charge(r, -1)
 	delete(s.running, id)
-	s.index.release(r.run)
+	s.index.Release(r.Run)
 	return true
 }
 
@@ -139,16 +141,16 @@ func (s *State) Running(id JobID) (Running, bool) {
 // SetNode adds a node or replaces what is known of it. Jobs on it keep what they
 // hold: GPUs that it no longer reports stay charged to them and come back with
 // the node's next report that names them.
-func (s *State) SetNode(n Node) error { return s.index.set(n) }
+func (s *State) SetNode(n Node) error { return s.index.Set(n) }
 
 // RemoveNode forgets a node, or as much of it as no job holds. It reports
 // whether it was known.
-func (s *State) RemoveNode(name string) bool { return s.index.remove(name) }
+func (s *State) RemoveNode(name string) bool { return s.index.Remove(name) }
 
 // Node is a copy of what is known of a node, and whether it is known.
 func (s *State) Node(name string) (Node, bool) {
-	n := s.index.nodes[name]
-	if n == nil || n.gone {
+	n := s.index.Nodes[name]
+	if n == nil || n.Gone {
 		return Node{}, false
 	}
 	out := n.Node
@@ -160,4 +162,4 @@ func (s *State) Node(name string) (Node, bool) {
 // on them, could ever hold the shape. It costs the nodes it has to look at
 // until there are enough, and is meant for every submission; WouldStart has the
 // reasons.
-func (s *State) Possible(in *Shape) bool { return s.index.possible(in) }
+func (s *State) Possible(in *Shape) bool { return s.index.Possible(in) }

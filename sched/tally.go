@@ -154,7 +154,7 @@ func (s *State) charge(r *running, sign int) {
 			continue
 		}
 		t.running += sign
-		t.milli += int64(sign) * r.milli
+		t.milli += int64(sign) * r.MilliGPU
 		s.dropTally(t)
 	}
 }
@@ -167,8 +167,8 @@ func (r *round) overLimit(c *class) (limitHit, bool) {
 // overLimitWith is the same for a job that holds so many GPU thousandths: how
 // many the GPUs of a whole node are is known only once the node is.
 func (r *round) overLimitWith(c *class, milli int64) (limitHit, bool) {
-	ask := need{running: 1, milli: milli, gpuTime: times(milli, int64(c.kind.limit))}
-	until := r.now + c.kind.limit
+	ask := need{running: 1, milli: milli, gpuTime: times(milli, int64(c.kind.Limit))}
+	until := r.now + c.kind.Limit
 	for _, t := range c.account.tallies {
 		if t == nil {
 			continue
@@ -233,7 +233,7 @@ func (r *round) count(c *class, at Time, milli int64) {
 		if t.limits == (Limits{}) && t.kind != ofBucket {
 			return
 		}
-		r.planned[t] = append(r.planned[t], need{at, 1, milli, times(milli, int64(c.kind.limit))})
+		r.planned[t] = append(r.planned[t], need{at, 1, milli, times(milli, int64(c.kind.Limit))})
 	})
 }
 

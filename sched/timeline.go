@@ -3,6 +3,8 @@ package sched
 import (
 	"cmp"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // timeline is what is free on a node from now on: as jobs are expected to end,
@@ -22,23 +24,23 @@ type booking struct {
 type point struct {
 	at       Time
 	cpu, mem int64
-	free     gpuSet  // usable and not used at all
-	used     []int32 // thousandths in use by GPU; nil where the set of free ones says it all
-	held     int     // ranks and reservations
-	alone    int     // of these, the ones that nothing else may be beside
+	free     nodes.GPUSet // usable and not used at all
+	used     []int32      // thousandths in use by GPU; nil where the set of free ones says it all
+	held     int          // ranks and reservations
+	alone    int          // of these, the ones that nothing else may be beside
 }
 
 // use is what a rank takes of a node.
 type use struct {
 	cpu, mem int64
-	gpus     gpuSet
+	gpus     nodes.GPUSet
 	milli    int32 // of each of these GPUs
 	alone    bool  // nothing else may be beside it
 }
 
 // timeline of the node, made when first asked for.
-func (r *round) timeline(n *node) *timeline {
-	l := &r.lines[n.no]
+func (r *round) timeline(n *nodes.Node) *timeline {
+	l := &r.lines[n.No]
 	if !l.made {
 		l.made = true
 		r.project(n, l)
@@ -49,7 +51,7 @@ func (r *round) timeline(n *node) *timeline {
 
 // reline makes the node's timeline anew, after it was changed which of its jobs
 // are to be ended.
-func (r *round) reline(n *node) {
+func (r *round) reline(n *nodes.Node) {
 	l := r.timeline(n)
 	booked := l.booked
 	r.project(n, l)
@@ -61,18 +63,18 @@ func (r *round) reline(n *node) {
 // project makes the timeline anew from what is held on the node, without any
 // reservation. The memory of its reservations is used again: whoever puts some
 // of them back does so in their order.
-func (r *round) project(n *node, l *timeline) {
+func (r *round) project(n *nodes.Node, l *timeline) {
 	l.booked = l.booked[:0]
-	first := point{at: r.now, cpu: n.cpuFree, mem: n.memFree, free: n.free, held: len(n.ranks)}
-	for _, k := range n.ranks {
-		first.alone += boolInt(k.whole)
+	first := point{at: r.now, cpu: n.CPUFree, mem: n.MemFree, free: n.Free, held: len(n.Ranks)}
+	for _, k := range n.Ranks {
+		first.alone += boolInt(k.Whole)
 	}
 	if n.AllowShare || r.promises != nil {
-		first.used = append(make([]int32, 0, len(n.used)), n.used...)
+		first.used = append(make([]int32, 0, len(n.Used)), n.Used...)
 	}
 	ends := r.ends[:0]
-	for _, k := range n.ranks {
-		ends = append(ends, ending{r.expectedEnd(k.run), k})
+	for _, k := range n.Ranks {
+		ends = append(ends, ending{r.expectedEnd(k.Run), k})
 	}
 	r.ends = ends
 	slices.SortFunc(ends, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
@@ -84,18 +86,18 @@ func (r *round) project(n *node, l *timeline) {
 			p = l.last()
 		}
 		p.held--
-		p.alone -= boolInt(e.rank.whole)
-		p.cpu += e.rank.cpu
-		p.mem += e.rank.mem
-		for _, u := range e.rank.gpus {
-			p.giveGPU(n, int(u.gpu), u.milli)
+		p.alone -= boolInt(e.rank.Whole)
+		p.cpu += e.rank.MilliCPU
+		p.mem += e.rank.MemMiB
+		for _, u := range e.rank.GPUs {
+			p.giveGPU(n, int(u.GPU), u.Milli)
 		}
 	}
 }
 
 type ending struct {
 	at   Time
-	rank *rank
+	rank *nodes.Rank
 }
 
 func (l *timeline) last() *point { return &l.points[len(l.points)-1] }
@@ -107,16 +109,16 @@ func (p *point) copyAt(t Time) point {
 	return q
 }
 
-func (p *point) giveGPU(n *node, g int, milli int32) {
+func (p *point) giveGPU(n *nodes.Node, g int, milli int32) {
 	if p.used == nil {
-		if n.usable.has(g) {
-			p.free.add(g)
+		if n.Usable.Has(g) {
+			p.free.Add(g)
 		}
 		return
 	}
 	p.used[g] -= milli
-	if p.used[g] == 0 && n.usable.has(g) {
-		p.free.add(g)
+	if p.used[g] == 0 && n.Usable.Has(g) {
+		p.free.Add(g)
 	}
 }
 
@@ -135,9 +137,9 @@ func (l *timeline) reserve(start, end Time, u use) {
 		p.mem -= u.mem
 		p.held++
 		p.alone += boolInt(u.alone)
-		p.free = p.free.andNot(u.gpus)
+		p.free = p.free.AndNot(u.gpus)
 		if p.used != nil {
-			for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
+			for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
 				p.used[g] += u.milli
 			}
 		}
@@ -169,41 +171,41 @@ func (l *timeline) index(t Time) int {
 // room is the GPUs that a rank of the kind can have from start until end, and
 // whether there is enough of everything. Where there is not, short is the index
 // of the last point that rules out any earlier start.
-func (l *timeline) room(n *node, k *jobKind, start, end Time) (avail gpuSet, short int, ok bool) {
-	f := k.shape.on(n.kind)
+func (l *timeline) room(n *nodes.Node, k *jobKind, start, end Time) (avail nodes.GPUSet, short int, ok bool) {
+	f := k.Shape.On(n.Kind)
 	first := l.index(start)
-	avail = f.gpus.and(n.usable).andNot(n.kept(&k.request, start))
+	avail = f.GPUs.And(n.Usable).AndNot(n.Kept(&k.Request, start))
 	for i := first; i < len(l.points) && (i == first || l.points[i].at < end); i++ {
 		p := &l.points[i]
-		if k.shape.Whole() {
+		if k.Shape.Whole() {
 			if p.held > 0 {
 				return avail, i, false
 			}
 			continue
 		}
-		if p.alone > 0 || p.cpu < k.shape.MilliCPU || p.mem < k.shape.MemMiB {
+		if p.alone > 0 || p.cpu < k.Shape.MilliCPU || p.mem < k.Shape.MemMiB {
 			return avail, i, false
 		}
-		if k.shape.MilliGPU == 0 {
+		if k.Shape.MilliGPU == 0 {
 			continue
 		}
-		avail = p.having(avail, k.shape.MilliGPU)
-		if avail.count() < k.shape.least() {
+		avail = p.having(avail, k.Shape.MilliGPU)
+		if avail.Count() < k.Shape.Least() {
 			return avail, first, false
 		}
 	}
-	return avail, 0, !k.shape.Whole() || n.wholeFits(k.shape, f)
+	return avail, 0, !k.Shape.Whole() || n.WholeFits(k.Shape, f)
 }
 
 // having is those of the GPUs that have so much free: all of it, for a request
 // of whole GPUs.
-func (p *point) having(gpus gpuSet, milli int64) gpuSet {
+func (p *point) having(gpus nodes.GPUSet, milli int64) nodes.GPUSet {
 	if milli >= WholeGPU || p.used == nil {
-		return gpus.and(p.free)
+		return gpus.And(p.free)
 	}
-	for g := gpus.next(0); g >= 0; g = gpus.next(g + 1) {
+	for g := gpus.Next(0); g >= 0; g = gpus.Next(g + 1) {
 		if int64(p.used[g])+milli > WholeGPU {
-			gpus.remove(g)
+			gpus.Remove(g)
 		}
 	}
 	return gpus
@@ -211,7 +213,7 @@ func (p *point) having(gpus gpuSet, milli int64) gpuSet {
 
 // expectedEnd is when a running job is reckoned to give back what it holds:
 // always later than now.
-func (r *round) expectedEnd(x *run) Time {
+func (r *round) expectedEnd(x *nodes.Run) Time {
 	end := x.End
 	if p := x.Job.Predicted; p > 0 && r.policy.plansByPrediction() {
 		end = min(end, x.Start+lengthened(p, r.now-x.Start))
@@ -238,4 +240,11 @@ func lengthened(predicted, ran Time) Time {
 		}
 	}
 	return predicted
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gbatch/sched/nodes"
 	"gbatch/sched/words"
 )
 
@@ -33,16 +34,16 @@ const maxExact = 256
 // it did.
 func (r *round) whyBlocked(k *jobKind) *blocked {
 	if r.exact++; r.exact > maxExact {
-		for _, f := range r.failed[k.shape.bounds] {
-			if f.why != nil && f.covers(k) && k.matching(r) >= k.shape.Ranks() {
+		for _, f := range r.failed[k.Shape.Bounds] {
+			if f.why != nil && f.covers(k) && k.matching(r) >= k.Shape.Ranks() {
 				return f.why
 			}
 		}
 	}
 	why := r.exactlyWhy(k)
-	for i, f := range r.failed[k.shape.bounds] {
+	for i, f := range r.failed[k.Shape.Bounds] {
 		if f.kind == k {
-			r.failed[k.shape.bounds][i].why = why
+			r.failed[k.Shape.Bounds][i].why = why
 		}
 	}
 	return why
@@ -50,7 +51,7 @@ func (r *round) whyBlocked(k *jobKind) *blocked {
 
 func (r *round) exactlyWhy(k *jobKind) *blocked {
 	b := &blocked{census: r.census(k)}
-	switch ranks := k.shape.Ranks(); {
+	switch ranks := k.Shape.Ranks(); {
 	case b.nodes < ranks:
 		b.code, b.never = CodeNever, r.neverText(k, b.nodes)
 	case b.room >= ranks:
@@ -80,7 +81,7 @@ type Ref struct {
 	Since Time // eligible since
 	class uint64
 	kind  uint64
-	shape *shape
+	shape *nodes.Shape
 }
 
 // Ref of a waiting job, and whether it waits.
@@ -147,7 +148,7 @@ func (p *Plan) verdictFor(ref Ref) (verdict, bool) {
 	return v, ok
 }
 
-func (v verdict) words(x *shape) string {
+func (v verdict) words(x *nodes.Shape) string {
 	switch v.code {
 	case CodeLimit:
 		return v.limit.text()
@@ -155,9 +156,9 @@ func (v verdict) words(x *shape) string {
 		if v.why == nil || v.why.room == 0 {
 			return fmt.Sprintf("job %d goes first", v.head)
 		}
-		return fmt.Sprintf("what is free for %s is planned for jobs before it", x.text())
+		return fmt.Sprintf("what is free for %s is planned for jobs before it", x.Text())
 	case CodeReservation:
-		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", x.text(), v.why.window)
+		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", x.Text(), v.why.window)
 	case CodeNever:
 		return v.why.never
 	}

@@ -1,4 +1,4 @@
-package sched
+package nodes
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 // gpuGroups is the domains of a node's GPUs, closest first: those that share
 // NVLink and NUMA node, those that share NVLink, those that share a NUMA node,
 // and all. Each level is a partition of the GPUs.
-func gpuGroups(n *spec.Node) [][]gpuSet {
+func gpuGroups(n *spec.Node) [][]GPUSet {
 	at := map[string]int{}
 	for i, g := range n.GPUs {
 		at[g.UUID] = i
@@ -39,35 +39,35 @@ func gpuGroups(n *spec.Node) [][]gpuSet {
 		func(i int) [2]int { return [2]int{0, numa(i)} },
 		func(i int) [2]int { return [2]int{} },
 	}
-	var out [][]gpuSet
+	var out [][]GPUSet
 	for _, of := range levels {
 		var keys [][2]int
-		var sets []gpuSet
+		var sets []GPUSet
 		for i := range n.GPUs {
 			k := slices.Index(keys, of(i))
 			if k < 0 {
 				k = len(keys)
-				keys, sets = append(keys, of(i)), append(sets, gpuSet{})
+				keys, sets = append(keys, of(i)), append(sets, GPUSet{})
 			}
-			sets[k].add(i)
+			sets[k].Add(i)
 		}
 		out = append(out, sets)
 	}
 	return out
 }
 
-// pick chooses n of the GPUs in avail that are as close together as can be, and
+// Pick chooses n of the GPUs in avail that are as close together as can be, and
 // of equally close ones those that break up least. The second result is the
 // level of closeness, 0 the best.
-func (k *nodeKind) pick(avail gpuSet, n int) (gpuSet, int) {
+func (k *Kind) Pick(avail GPUSet, n int) (GPUSet, int) {
 	if n == 0 {
-		return gpuSet{}, 0
+		return GPUSet{}, 0
 	}
 	for level, sets := range k.groups {
-		best, size := gpuSet{}, spec.MaxGPUs+1
+		best, size := GPUSet{}, spec.MaxGPUs+1
 		for _, g := range sets {
-			if c := avail.and(g).count(); c >= n && c < size {
-				best, size = avail.and(g), c
+			if c := avail.And(g).Count(); c >= n && c < size {
+				best, size = avail.And(g), c
 			}
 		}
 		if size > spec.MaxGPUs {
@@ -83,25 +83,25 @@ func (k *nodeKind) pick(avail gpuSet, n int) (gpuSet, int) {
 
 // gather takes n GPUs of one domain out of its closest parts: the largest that
 // are needed as a whole first, then part of the smallest that has enough.
-func (k *nodeKind) gather(avail gpuSet, n, level int) gpuSet {
-	var out gpuSet
+func (k *Kind) gather(avail GPUSet, n, level int) GPUSet {
+	var out GPUSet
 	for n > 0 {
-		large, part := gpuSet{}, gpuSet{}
+		large, part := GPUSet{}, GPUSet{}
 		for _, g := range k.groups[0] {
-			a := avail.and(g)
-			switch c := a.count(); {
+			a := avail.And(g)
+			switch c := a.Count(); {
 			case c == 0:
-			case c <= n && c > large.count():
+			case c <= n && c > large.Count():
 				large = a
-			case c > n && (part.empty() || c < part.count()):
+			case c > n && (part.Empty() || c < part.Count()):
 				part = a
 			}
 		}
 		take := large
-		if take.empty() {
+		if take.Empty() {
 			take = part.lowest(n)
 		}
-		out, avail, n = out.or(take), avail.andNot(take), n-take.count()
+		out, avail, n = out.or(take), avail.AndNot(take), n-take.Count()
 	}
 	return out
 }

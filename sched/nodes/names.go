@@ -1,4 +1,4 @@
-package sched
+package nodes
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 
 // nameRules are the nodes that a shape allows by name, folded.
 type nameRules struct {
-	only  map[string]bool // nil: any
-	never map[string]bool
+	Only  map[string]bool // nil: any
+	Never map[string]bool
 }
 
 func newNameRules(s *spec.Shape) nameRules {
@@ -27,31 +27,31 @@ func newNameRules(s *spec.Shape) nameRules {
 		}
 		return out
 	}
-	r.only, r.never = set(s.NodeNames), set(s.ExcludeNodes)
+	r.Only, r.Never = set(s.NodeNames), set(s.ExcludeNodes)
 	if s.Node != "" {
-		if r.only == nil || r.only[spec.Fold(s.Node)] {
-			r.only = map[string]bool{spec.Fold(s.Node): true}
+		if r.Only == nil || r.Only[spec.Fold(s.Node)] {
+			r.Only = map[string]bool{spec.Fold(s.Node): true}
 		} else {
-			r.only = map[string]bool{"": true} // two wishes that no node fulfils
+			r.Only = map[string]bool{"": true} // two wishes that no node fulfils
 		}
 	}
 	return r
 }
 
-// choosy says that not every node will do by its name.
-func (r *nameRules) choosy() bool { return r.only != nil || r.never != nil }
+// Choosy says that not every node will do by its name.
+func (r *nameRules) Choosy() bool { return r.Only != nil || r.Never != nil }
 
-// named says whether the node is one that the shape allows by name.
-func (r *nameRules) named(n *node) bool {
-	return (r.only == nil || r.only[n.folded]) && !r.never[n.folded]
+// Named says whether the node is one that the shape allows by name.
+func (r *nameRules) Named(n *Node) bool {
+	return (r.Only == nil || r.Only[n.Folded]) && !r.Never[n.Folded]
 }
 
-// namesText says why no node will do by its name.
-func (x *shape) namesText() string {
+// NamesText says why no node will do by its name.
+func (x *Shape) NamesText() string {
 	switch {
 	case x.Node != "" && len(x.NodeNames)+len(x.ExcludeNodes) == 0:
 		return fmt.Sprintf("no node is called %q", x.Node)
-	case x.only == nil:
+	case x.Only == nil:
 		return fmt.Sprintf("all nodes are excluded (%s)", strings.Join(x.ExcludeNodes, ", "))
 	case x.Node != "":
 		return fmt.Sprintf("no node is called %q and allowed by the other names given", x.Node)
@@ -61,9 +61,9 @@ func (x *shape) namesText() string {
 	return "no node is called " + words.OrList(x.NodeNames)
 }
 
-// lacks is the features that a node would need more: all of a list, and of each
+// Lacks is the features that a node would need more: all of a list, and of each
 // of the others one.
-func (x *shape) lacks(n *spec.Node) []string {
+func (x *Shape) Lacks(n *spec.Node) []string {
 	var out []string
 	for _, f := range x.Features {
 		if !slices.Contains(n.Features, f) {

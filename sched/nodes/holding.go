@@ -1,4 +1,4 @@
-package sched
+package nodes
 
 import (
 	"fmt"
@@ -7,60 +7,60 @@ import (
 	"gbatch/sched/spec"
 )
 
-// run is a job that holds an allocation.
-type run struct {
+// Run is a job that holds an allocation.
+type Run struct {
 	spec.Running
-	shape *shape
-	held  []*rank
-	milli int64 // GPU thousandths, all ranks
+	Shape    *Shape
+	Held     []*Rank
+	MilliGPU int64 // GPU thousandths, all ranks
 }
 
-// hold puts the ranks of a job on their nodes. With fact it takes what the nodes,
+// Hold puts the ranks of a job on their nodes. With fact it takes what the nodes,
 // as they are now, cannot explain; see State.Adopt.
-func (ix *index) hold(r spec.Running, fact bool) (*run, error) {
+func (ix *Index) Hold(r spec.Running, fact bool) (*Run, error) {
 	for i := range r.Ranks {
 		if err := ix.checkAllocation(r.Ranks[:i+1], fact); err != nil {
 			return nil, fmt.Errorf("rank %d: %w", i, err)
 		}
 	}
 	r.Ranks = slices.Clone(r.Ranks)
-	out := &run{Running: r, shape: ix.intern(r.Job.Shape)}
-	out.Job.Shape = &out.shape.Shape
-	out.shape.refs++
-	out.shape.submitted++
+	out := &Run{Running: r, Shape: ix.Intern(r.Job.Shape)}
+	out.Job.Shape = &out.Shape.Shape
+	out.Shape.Refs++
+	out.Shape.Submitted++
 	for i, a := range r.Ranks {
-		n := ix.nodes[a.Node]
+		n := ix.Nodes[a.Node]
 		if n == nil {
 			n = ix.addNode(spec.Node{Name: a.Node, State: spec.Down, Reason: "removed"})
-			n.gone = true
+			n.Gone = true
 		}
-		k := &rank{run: out, node: n, no: i, cpu: a.MilliCPU, mem: a.MemMiB, whole: out.shape.Whole()}
+		k := &Rank{Run: out, Node: n, No: i, MilliCPU: a.MilliCPU, MemMiB: a.MemMiB, Whole: out.Shape.Whole()}
 		n.bind(k)
-		out.held = append(out.held, k)
-		out.milli += a.MilliGPU()
+		out.Held = append(out.Held, k)
+		out.MilliGPU += a.MilliGPU()
 	}
-	for _, k := range out.held {
-		k.node.take(k)
+	for _, k := range out.Held {
+		k.Node.Take(k)
 	}
 	return out, nil
 }
 
-// release lifts them again.
-func (ix *index) release(r *run) {
-	for _, k := range r.held {
-		k.node.give(k)
-		if k.node.gone && k.node.idle() {
-			ix.dropNode(k.node)
+// Release lifts them again.
+func (ix *Index) Release(r *Run) {
+	for _, k := range r.Held {
+		k.Node.Give(k)
+		if k.Node.Gone && k.Node.Idle() {
+			ix.dropNode(k.Node)
 		}
 	}
-	r.shape.submitted--
-	ix.unref(r.shape)
+	r.Shape.Submitted--
+	ix.Unref(r.Shape)
 }
 
 // checkAllocation checks the last of a job's ranks.
-func (ix *index) checkAllocation(ranks []spec.Allocation, fact bool) error {
+func (ix *Index) checkAllocation(ranks []spec.Allocation, fact bool) error {
 	a := ranks[len(ranks)-1]
-	n := ix.nodes[a.Node]
+	n := ix.Nodes[a.Node]
 	if a.MilliCPU < 0 || a.MemMiB < 0 || a.MilliCPU > spec.MaxAmount || a.MemMiB > spec.MaxAmount {
 		return fmt.Errorf("holds %d milli CPU and %d MiB: want 0 or more of both", a.MilliCPU, a.MemMiB)
 	}
@@ -84,28 +84,28 @@ func (ix *index) checkAllocation(ranks []spec.Allocation, fact bool) error {
 			held, known = n.held(g.UUID)
 		}
 		switch {
-		case g.Milli < 1 || g.Milli > WholeGPU:
+		case g.Milli < 1 || g.Milli > spec.WholeGPU:
 			return fmt.Errorf("holds %d thousandths of GPU %s: want 1..1000", g.Milli, g.UUID)
 		case !known && !fact:
 			return fmt.Errorf("node %q reports no GPU %s", a.Node, g.UUID)
-		case held+used[g.UUID] > WholeGPU:
+		case held+used[g.UUID] > spec.WholeGPU:
 			return fmt.Errorf("GPU %s of node %q is held already: %d of 1000 before, %d more asked", g.UUID, a.Node, held, used[g.UUID])
 		}
 	}
-	if !fact && (cpu > n.cpuFree || mem > n.memFree) {
-		return fmt.Errorf("node %q has %d milli CPU and %d MiB free: %d and %d asked", a.Node, n.cpuFree, n.memFree, cpu, mem)
+	if !fact && (cpu > n.CPUFree || mem > n.MemFree) {
+		return fmt.Errorf("node %q has %d milli CPU and %d MiB free: %d and %d asked", a.Node, n.CPUFree, n.MemFree, cpu, mem)
 	}
 	return nil
 }
 
 // held is how much of a GPU is in use, and whether the node reports it.
-func (n *node) held(uuid string) (milli int64, known bool) {
+func (n *Node) held(uuid string) (milli int64, known bool) {
 	for i, g := range n.GPUs {
 		if g.UUID == uuid {
-			return int64(n.used[i]), true
+			return int64(n.Used[i]), true
 		}
 	}
-	for _, r := range n.ranks {
+	for _, r := range n.Ranks {
 		for _, g := range r.lost {
 			if g.UUID == uuid {
 				milli += g.Milli
@@ -116,14 +116,14 @@ func (n *node) held(uuid string) (milli int64, known bool) {
 }
 
 // bind finds the rank's GPUs in the node's inventory.
-func (n *node) bind(k *rank) {
-	k.gpus, k.lost = nil, nil
-	for _, g := range k.run.Ranks[k.no].GPUs {
+func (n *Node) bind(k *Rank) {
+	k.GPUs, k.lost = nil, nil
+	for _, g := range k.Run.Ranks[k.No].GPUs {
 		i := slices.IndexFunc(n.GPUs, func(x spec.GPU) bool { return x.UUID == g.UUID })
 		if i < 0 {
 			k.lost = append(k.lost, g)
 			continue
 		}
-		k.gpus = append(k.gpus, gpuUse{int32(i), int32(g.Milli)})
+		k.GPUs = append(k.GPUs, GPUUse{int32(i), int32(g.Milli)})
 	}
 }

@@ -1,11 +1,11 @@
-package sched
+package nodes
 
-// each calls f for the nodes of a kind that may have room, fullest first, until
+// Each calls f for the nodes of a kind that may have room, fullest first, until
 // it returns false. It returns how many it found by what is free on them.
-func (k *nodeKind) each(x *shape, f func(*node) bool) (looked int) {
-	if x.choosy() {
-		for _, n := range k.nodes {
-			if n.indexed && x.named(n) && !f(n) {
+func (k *Kind) Each(x *Shape, f func(*Node) bool) (looked int) {
+	if x.Choosy() {
+		for _, n := range k.Nodes {
+			if n.indexed && x.Named(n) && !f(n) {
 				return looked
 			}
 		}
@@ -17,7 +17,7 @@ func (k *nodeKind) each(x *shape, f func(*node) bool) (looked int) {
 				continue
 			}
 			looked++
-			if !f(k.nodes[i]) {
+			if !f(k.Nodes[i]) {
 				return false
 			}
 		}
@@ -30,7 +30,7 @@ func (k *nodeKind) each(x *shape, f func(*node) bool) (looked int) {
 				return looked
 			}
 		}
-	case x.share():
+	case x.Share():
 		if !walk(k.part, nil) {
 			return looked
 		}
@@ -40,7 +40,7 @@ func (k *nodeKind) each(x *shape, f func(*node) bool) (looked int) {
 			}
 		}
 	case x.MilliGPU > 0:
-		for w := x.wholeGPUs(); w < len(k.whole); w++ {
+		for w := x.WholeGPUs(); w < len(k.whole); w++ {
 			if !walk(k.whole[w], nil) {
 				return looked
 			}

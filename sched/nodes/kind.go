@@ -1,4 +1,4 @@
-package sched
+package nodes
 
 import (
 	"cmp"
@@ -11,20 +11,20 @@ import (
 	"gbatch/sched/spec"
 )
 
-// nodeKind is what nodes of equal hardware have in common. Whether a shape can
+// Kind is what nodes of equal hardware have in common. Whether a shape can
 // ever run on a node is decided once per kind, and the nodes of a kind are
 // indexed by what is free on them, so that a search looks at few.
-type nodeKind struct {
+type Kind struct {
 	key    string
-	sample *spec.Node // any node of the kind: capacity, models, features
-	gpus   gpuSet     // all of them
-	groups [][]gpuSet // by closeness: sets of GPUs within one domain, see topology.go
-	value  int64      // of its most valuable GPU
+	Sample *spec.Node // any node of the kind: capacity, models, features
+	GPUs   GPUSet     // all of them
+	groups [][]GPUSet // by closeness: sets of GPUs within one domain, see topology.go
+	Value  int64      // of its most valuable GPU
 
-	nodes    []*node   // by name; position in it is node.pos
-	known    int       // how many are not removed
-	open     int       // how many take jobs
-	switched bool      // some node is under a switch
+	Nodes    []*Node   // by name; position in it is node.pos
+	Known    int       // how many are not removed
+	Open     int       // how many take jobs
+	Switched bool      // some node is under a switch
 	whole    []nodeSet // by number of free whole GPUs: nodes that take jobs
 	part     nodeSet   // of these, the ones with a GPU that is partly used
 	cores    []nodeSet // by bit length of the free cores
@@ -61,14 +61,14 @@ func coresBucket(milli int64) int { return bits.Len64(uint64(max(milli, 0) / 100
 const coresBuckets = 32
 
 // refresh rebuilds the index after nodes came, went or changed state.
-func (k *nodeKind) refresh() {
+func (k *Kind) refresh() {
 	if !k.stale {
 		return
 	}
 	k.stale = false
-	slices.SortFunc(k.nodes, func(a, b *node) int { return cmp.Compare(a.Name, b.Name) })
-	k.switched = false
-	words := (len(k.nodes) + 63) / 64
+	slices.SortFunc(k.Nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	k.Switched = false
+	words := (len(k.Nodes) + 63) / 64
 	sets := func(n int) []nodeSet {
 		all := make(nodeSet, n*words)
 		out := make([]nodeSet, n)
@@ -77,32 +77,32 @@ func (k *nodeKind) refresh() {
 		}
 		return out
 	}
-	k.whole, k.cores, k.part, k.known, k.open = sets(len(k.sample.GPUs)+1), sets(coresBuckets), make(nodeSet, words), 0, 0
-	for i, n := range k.nodes {
+	k.whole, k.cores, k.part, k.Known, k.Open = sets(len(k.Sample.GPUs)+1), sets(coresBuckets), make(nodeSet, words), 0, 0
+	for i, n := range k.Nodes {
 		n.pos = i
 		n.indexed = false
-		k.switched = k.switched || n.Switch != ""
-		if !n.gone {
-			k.known++
+		k.Switched = k.Switched || n.Switch != ""
+		if !n.Gone {
+			k.Known++
 		}
-		if n.open() {
-			k.open++
+		if n.Open() {
+			k.Open++
 			k.insert(n)
 		}
 	}
 }
 
-func (k *nodeKind) insert(n *node) {
+func (k *Kind) insert(n *Node) {
 	n.indexed = true
-	n.inWhole, n.inCores = n.free.count(), min(coresBucket(n.cpuFree), coresBuckets-1)
+	n.inWhole, n.inCores = n.Free.Count(), min(coresBucket(n.CPUFree), coresBuckets-1)
 	k.whole[n.inWhole].add(n.pos)
 	k.cores[n.inCores].add(n.pos)
-	if !n.part.empty() {
+	if !n.part.Empty() {
 		k.part.add(n.pos)
 	}
 }
 
-func (k *nodeKind) remove(n *node) {
+func (k *Kind) remove(n *Node) {
 	n.indexed = false
 	k.whole[n.inWhole].remove(n.pos)
 	k.cores[n.inCores].remove(n.pos)
@@ -110,21 +110,21 @@ func (k *nodeKind) remove(n *node) {
 }
 
 // moved puts the node where it belongs after its load changed.
-func (k *nodeKind) moved(n *node) {
+func (k *Kind) moved(n *Node) {
 	if k.stale || !n.indexed {
 		return
 	}
-	if w := n.free.count(); w != n.inWhole {
+	if w := n.Free.Count(); w != n.inWhole {
 		k.whole[n.inWhole].remove(n.pos)
 		k.whole[w].add(n.pos)
 		n.inWhole = w
 	}
-	if c := min(coresBucket(n.cpuFree), coresBuckets-1); c != n.inCores {
+	if c := min(coresBucket(n.CPUFree), coresBuckets-1); c != n.inCores {
 		k.cores[n.inCores].remove(n.pos)
 		k.cores[c].add(n.pos)
 		n.inCores = c
 	}
-	if n.part.empty() {
+	if n.part.Empty() {
 		k.part.remove(n.pos)
 	} else {
 		k.part.add(n.pos)
@@ -132,44 +132,44 @@ func (k *nodeKind) moved(n *node) {
 }
 
 // newKind makes the kind of a node.
-func (ix *index) newKind(key string, n *spec.Node) *nodeKind {
-	k := &nodeKind{key: key, sample: n, stale: true}
+func (ix *Index) newKind(key string, n *spec.Node) *Kind {
+	k := &Kind{key: key, Sample: n, stale: true}
 	for i := range n.GPUs {
-		k.gpus.add(i)
+		k.GPUs.Add(i)
 	}
 	k.groups = gpuGroups(n)
-	k.value = ix.kindValue(n)
+	k.Value = ix.kindValue(n)
 	ix.kinds[key] = k
-	ix.order = append(ix.order, k)
+	ix.Order = append(ix.Order, k)
 	ix.sortKinds()
 	return k
 }
 
-func (ix *index) dropKind(k *nodeKind) {
+func (ix *Index) dropKind(k *Kind) {
 	delete(ix.kinds, k.key)
-	ix.order = slices.DeleteFunc(ix.order, func(o *nodeKind) bool { return o == k })
-	for _, x := range ix.shapes {
+	ix.Order = slices.DeleteFunc(ix.Order, func(o *Kind) bool { return o == k })
+	for _, x := range ix.Shapes {
 		delete(x.fits, k)
 	}
 }
 
-func (ix *index) sortKinds() {
-	slices.SortFunc(ix.order, func(a, b *nodeKind) int {
-		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.key, b.key))
+func (ix *Index) sortKinds() {
+	slices.SortFunc(ix.Order, func(a, b *Kind) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.key, b.key))
 	})
 }
 
-// setValues says what GPU models are worth, by part of the name.
-func (ix *index) setValues(values map[string]int64) {
+// SetValues says what GPU models are worth, by part of the name.
+func (ix *Index) SetValues(values map[string]int64) {
 	ix.values = values
-	for _, k := range ix.order {
-		k.value = ix.kindValue(k.sample)
+	for _, k := range ix.Order {
+		k.Value = ix.kindValue(k.Sample)
 	}
 	ix.sortKinds()
 }
 
 // kindValue is what the most valuable GPU of a node is worth; 0 without GPUs.
-func (ix *index) kindValue(n *spec.Node) int64 {
+func (ix *Index) kindValue(n *spec.Node) int64 {
 	var v int64
 	for _, g := range n.GPUs {
 		v = max(v, ix.valueOf(g.Model))
@@ -178,7 +178,7 @@ func (ix *index) kindValue(n *spec.Node) int64 {
 }
 
 // valueOf a GPU model: of the longest name in values that is part of it.
-func (ix *index) valueOf(model string) int64 {
+func (ix *Index) valueOf(model string) int64 {
 	model = strings.ToLower(model)
 	best, name := int64(spec.WholeGPU), ""
 	for m, v := range ix.values { // the longest name wins, then the first: order does not matter
@@ -189,14 +189,14 @@ func (ix *index) valueOf(model string) int64 {
 	return best
 }
 
-// models is the GPU models of all nodes that are known, by name.
-func (ix *index) models() []string {
+// Models is the GPU models of all nodes that are known, by name.
+func (ix *Index) Models() []string {
 	set := map[string]bool{}
-	for _, k := range ix.order {
-		if k.known == 0 {
+	for _, k := range ix.Order {
+		if k.Known == 0 {
 			continue
 		}
-		for _, g := range k.sample.GPUs {
+		for _, g := range k.Sample.GPUs {
 			set[g.Model] = true
 		}
 	}

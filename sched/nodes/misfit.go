@@ -1,4 +1,4 @@
-package sched
+package nodes
 
 import (
 	"fmt"
@@ -6,31 +6,31 @@ import (
 	"gbatch/sched/words"
 )
 
-// misfitText is why the node can never hold a rank of the shape, in words.
-func (n *node) misfitText(x *shape, why misfit) string {
+// MisfitText is why the node can never hold a rank of the shape, in words.
+func (n *Node) MisfitText(x *Shape, why Misfit) string {
 	switch why {
-	case wrongCluster:
+	case WrongCluster:
 		return fmt.Sprintf("is in cluster %d", n.Cluster)
-	case lacksFeature:
+	case LacksFeature:
 		return fmt.Sprintf("lacks features: has %q", n.Features)
-	case lacksModel:
+	case LacksModel:
 		if len(n.GPUs) == 0 {
 			return "has no GPU"
 		}
 		return fmt.Sprintf("has %s", n.GPUs[0].Model)
-	case lacksGPUMem:
+	case LacksGPUMem:
 		return fmt.Sprintf("its GPUs have %s GiB", words.GiB(n.GPUs[0].MemMiB))
-	case lacksComputeCap:
+	case LacksComputeCap:
 		return fmt.Sprintf("its GPUs have compute capability %d.%d", n.GPUs[0].ComputeCap/10, n.GPUs[0].ComputeCap%10)
-	case lacksCUDA:
+	case LacksCUDA:
 		return fmt.Sprintf("has CUDA %d.%d", n.CUDA/100, n.CUDA%100)
-	case lacksDisk:
+	case LacksDisk:
 		return fmt.Sprintf("has a disk of %s GiB", words.GiB(n.DiskMiB))
-	case noSharing:
+	case NoSharing:
 		return "does not allow shares of a GPU"
-	case fewGPUs:
-		return fmt.Sprintf("has %d such GPUs of %d", x.on(n.kind).gpus.count(), x.least())
-	case fewCores:
+	case FewGPUs:
+		return fmt.Sprintf("has %d such GPUs of %d", x.On(n.Kind).GPUs.Count(), x.Least())
+	case FewCores:
 		return fmt.Sprintf("has %s cores of %s", words.Thousandths(n.MilliCPU), words.Thousandths(x.MilliCPU))
 	}
 	return fmt.Sprintf("has %s GiB of %s", words.GiB(n.MemMiB), words.GiB(x.MemMiB))

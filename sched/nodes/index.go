@@ -1,0 +1,126 @@
+package nodes
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gbatch/sched/spec"
+)
+
+// Index is all nodes by name, by kind and by what is free on them, with the
+// shapes that were asked for and the windows over the nodes.
+type Index struct {
+	Nodes   map[string]*Node
+	Sorted  []*Node // all nodes by name, also those that are gone
+	kinds   map[string]*Kind
+	Order   []*Kind // by value, then key
+	Shapes  map[string]*Shape
+	Windows map[string]*Window
+
+	values    map[string]int64 // of GPU models, see setValues
+	lastIn    *spec.Shape      // the request that was interned last, and its shape
+	lastShape *Shape
+	stale     bool // nodes came or went
+}
+
+// New makes an empty one.
+func New() *Index {
+	return &Index{Nodes: map[string]*Node{}, kinds: map[string]*Kind{}, Shapes: map[string]*Shape{}, Windows: map[string]*Window{}}
+}
+
+// Set adds a node or replaces what is known of it. Jobs on it keep what they
+// hold: GPUs that it no longer reports stay charged to them and come back with
+// the node's next report that names them.
+func (ix *Index) Set(in spec.Node) error {
+	if err := in.Validate(); err != nil {
+		return fmt.Errorf("set node: %w", err)
+	}
+	in.GPUs, in.Features = slices.Clone(in.GPUs), slices.Clone(in.Features)
+	old := ix.Nodes[in.Name]
+	if old == nil {
+		ix.addNode(in)
+		return nil
+	}
+	ranks := old.Ranks
+	ix.dropNode(old)
+	n := ix.addNode(in)
+	for _, k := range ranks {
+		k.Node = n
+		n.bind(k)
+		n.Take(k)
+	}
+	return nil
+}
+
+// Remove forgets a node, or as much of it as no job holds. It reports
+// whether it was known.
+func (ix *Index) Remove(name string) bool {
+	n := ix.Nodes[name]
+	if n == nil || n.Gone {
+		return false
+	}
+	if n.Idle() {
+		ix.dropNode(n)
+		return true
+	}
+	gone := n.Node
+	gone.State, gone.Reason = spec.Down, "removed"
+	ranks := n.Ranks
+	ix.dropNode(n)
+	n = ix.addNode(gone)
+	n.Gone = true
+	for _, k := range ranks {
+		k.Node = n
+		n.Take(k)
+	}
+	return true
+}
+
+func (ix *Index) addNode(in spec.Node) *Node {
+	n := &Node{Node: in, Folded: spec.Fold(in.Name), CPUFree: in.MilliCPU, MemFree: in.MemMiB, Used: make([]int32, len(in.GPUs))}
+	for i, g := range in.GPUs {
+		if !g.Drained {
+			n.Usable.Add(i)
+		}
+		n.mark(i)
+	}
+	key := kindKey(&in)
+	k := ix.kinds[key]
+	if k == nil {
+		k = ix.newKind(key, &n.Node)
+	}
+	n.Kind = k
+	k.Nodes = append(k.Nodes, n)
+	k.stale = true
+	ix.Nodes[in.Name] = n
+	ix.stale = true
+	ix.cover(n)
+	return n
+}
+
+func (ix *Index) dropNode(n *Node) {
+	k := n.Kind
+	k.Nodes = slices.DeleteFunc(k.Nodes, func(x *Node) bool { return x == n })
+	k.stale = true
+	if len(k.Nodes) == 0 {
+		ix.dropKind(k)
+	}
+	delete(ix.Nodes, n.Name)
+	ix.stale = true
+}
+
+// Refresh brings the indexes up to date after nodes changed.
+func (ix *Index) Refresh() {
+	if ix.stale {
+		ix.stale = false
+		ix.Sorted = slices.SortedFunc(maps.Values(ix.Nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+		for i, n := range ix.Sorted {
+			n.No = i
+		}
+	}
+	for _, k := range ix.Order {
+		k.refresh()
+	}
+}

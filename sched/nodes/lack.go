@@ -1,0 +1,62 @@
+package nodes
+
+import (
+	"fmt"
+	"strings"
+
+	"gbatch/sched/spec"
+	"gbatch/sched/words"
+)
+
+// Lack is what a node has free of what a rank needs.
+type Lack struct {
+	Node                   string
+	Free, MilliCPU, MemMiB int64 // see freeFor; thousandths of cores, MiB
+	ranks, drained         int   // held, and GPUs of it
+}
+
+func (n *Node) Lack(x *Shape, f Fit) Lack {
+	return Lack{n.Name, n.FreeFor(x, f), max(n.CPUFree, 0), max(n.MemFree, 0), len(n.Ranks), n.Kind.GPUs.AndNot(n.Usable).Count()}
+}
+
+// Words is what is lacking there.
+func (l *Lack) Words(x *Shape) string {
+	if x.Whole() && l.ranks > 0 {
+		return "in use by " + words.Plural(l.ranks, "rank")
+	}
+	var lacks []string
+	if x.MilliGPU > l.Free {
+		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", words.Thousandths(l.Free), words.Thousandths(x.MilliGPU)))
+	}
+	if l.MilliCPU < x.MilliCPU {
+		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", words.Thousandths(l.MilliCPU), words.Thousandths(x.MilliCPU)))
+	}
+	if l.MemMiB < x.MemMiB {
+		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", words.GiB(l.MemMiB), words.GiB(x.MemMiB)))
+	}
+	if l.drained > 0 {
+		lacks = append(lacks, words.Plural(l.drained, "GPU")+" drained")
+	}
+	if len(lacks) == 0 {
+		return "in use by " + words.Plural(l.ranks, "rank") // one that takes the whole node
+	}
+	return strings.Join(lacks, ", ")
+}
+
+// FreeFor is the GPU thousandths that are free and satisfy the shape, or of a
+// shape without GPUs the cores.
+func (n *Node) FreeFor(x *Shape, f Fit) int64 {
+	if x.MilliGPU == 0 && !x.AllGPUs {
+		return max(n.CPUFree, 0)
+	}
+	if x.Share() {
+		var most int64
+		for g := f.GPUs.Next(0); g >= 0; g = f.GPUs.Next(g + 1) {
+			if n.Usable.Has(g) {
+				most = max(most, spec.WholeGPU-int64(n.Used[g]))
+			}
+		}
+		return most
+	}
+	return int64(f.GPUs.And(n.Free).Count()) * spec.WholeGPU
+}
