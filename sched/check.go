@@ -16,14 +16,14 @@ func (s *State) Check() error {
 		ranks += len(n.Ranks)
 		n.Check(bad)
 	}
-	for id, x := range s.running {
-		ranks -= len(x.Held)
+	for id, run := range s.running {
+		ranks -= len(run.Held)
 		if s.waiting[id] != nil {
 			bad("job %d waits and runs", id)
 		}
-		for _, k := range x.Held {
-			if s.index.Nodes[k.Node.Name] != k.Node {
-				bad("job %d holds node %s, which is not in the index", id, k.Node.Name)
+		for _, rank := range run.Held {
+			if s.index.Nodes[rank.Node.Name] != rank.Node {
+				bad("job %d holds node %s, which is not in the index", id, rank.Node.Name)
 			}
 		}
 	}
@@ -58,17 +58,17 @@ func (s *State) checkQueue(bad func(string, ...any)) {
 		if n != c.live || n == 0 {
 			bad("class %d has %d jobs, and counts %d", c.id, n, c.live)
 		}
-		if s.kindsOf[c.kind.key()] != c.kind {
+		if s.jobKinds[c.kind.key()] != c.kind {
 			bad("class %d is of a kind that is not in the index", c.id)
 		}
 		if h := c.kind.heads[c.slot]; h.class != c || h.since != c.jobs[c.head].since || h.id != c.jobs[c.head].id {
 			bad("class %d has another head in the index", c.id)
 		}
 	})
-	for _, k := range s.kindsOf {
-		kinds += len(k.heads)
+	for _, kind := range s.jobKinds {
+		kinds += len(kind.heads)
 	}
-	if live != len(s.waiting) || kinds != classes || classes != s.classCount || len(s.kindsOf) != len(s.kindList) {
+	if live != len(s.waiting) || kinds != classes || classes != s.classCount || len(s.jobKinds) != len(s.kindList) {
 		bad("%d jobs wait in %d classes: classes hold %d, kinds %d", len(s.waiting), s.classCount, live, kinds)
 	}
 }
@@ -95,8 +95,8 @@ func (s *State) checkTallies(bad func(string, ...any)) {
 		c.eachTally(func(t *tally) { own[t.kind] = t })
 		count(own, counts{waiting: c.live})
 	})
-	for _, x := range s.running {
-		count(x.tallies, counts{running: 1, milli: x.MilliGPU})
+	for _, run := range s.running {
+		count(run.tallies, counts{running: 1, milli: run.MilliGPU})
 	}
 	for key, w := range want {
 		if got[key] != w {

@@ -220,9 +220,9 @@ func (s *State) extraOf(j *Job) *extra {
 
 // each calls f for all classes, in no order.
 func (s *State) eachClass(f func(*class)) {
-	for _, k := range s.kindList {
-		for i := range k.heads {
-			f(k.heads[i].class)
+	for _, kind := range s.kindList {
+		for i := range kind.heads {
+			f(kind.heads[i].class)
 		}
 	}
 }

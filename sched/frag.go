@@ -36,9 +36,9 @@ func (r *round) mix() []mixShape {
 			return r.s.mix // it changes with the policy only
 		}
 		for i := range r.policy.Mix {
-			x := r.s.index.Intern(&r.policy.Mix[i].Shape)
-			x.Refs++
-			now = append(now, mixShape{x, r.policy.Mix[i].Weight, true})
+			shape := r.s.index.Intern(&r.policy.Mix[i].Shape)
+			shape.Refs++
+			now = append(now, mixShape{shape, r.policy.Mix[i].Weight, true})
 		}
 	} else {
 		now = r.s.mostSubmitted()
@@ -61,9 +61,9 @@ func (r *round) mixVersion() uint64 {
 // two, so that the mix is not another one after each job.
 func (s *State) mostSubmitted() []mixShape {
 	var out []mixShape
-	for _, x := range s.index.Shapes {
-		if x.Submitted > 0 && x.MilliGPU > 0 {
-			out = append(out, mixShape{Shape: x, weight: int64(1) << (bits.Len64(uint64(x.Submitted)) - 1)})
+	for _, shape := range s.index.Shapes {
+		if shape.Submitted > 0 && shape.MilliGPU > 0 {
+			out = append(out, mixShape{Shape: shape, weight: int64(1) << (bits.Len64(uint64(shape.Submitted)) - 1)})
 		}
 	}
 	slices.SortFunc(out, func(a, b mixShape) int {
@@ -90,11 +90,11 @@ func (a *after) fill(n *nodes.Node) {
 
 // lost is what the mix loses on a node by a placement: the sum over its shapes
 // of weight x GPU thousandths.
-func (r *round) lost(k *jobKind, sp spot) int64 {
+func (r *round) lost(kind *jobKind, sp spot) int64 {
 	n := sp.node
 	mix := r.mixVersion()
 	key := nodes.LossKey{Node: n, GPUs: sp.gpus}
-	if l, ok := k.Shape.Losses[key]; ok && l.Mix == mix && l.Load == n.Version {
+	if l, ok := kind.Shape.Losses[key]; ok && l.Mix == mix && l.Load == n.Version {
 		return l.Lost
 	}
 	if n.Unused.Mix != mix || n.Unused.Load != n.Version {
@@ -102,17 +102,17 @@ func (r *round) lost(k *jobKind, sp spot) int64 {
 		n.Unused = nodes.Loss{Mix: mix, Load: n.Version, Lost: r.unusable(n.Kind, &r.after)}
 	}
 	r.after.fill(n)
-	u := k.use(sp)
+	u := kind.use(sp)
 	r.after.cpu -= u.cpu
 	r.after.mem -= u.mem
 	for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
 		r.after.gpus[g] -= u.milli
 	}
 	lost := r.unusable(n.Kind, &r.after) - n.Unused.Lost
-	if k.Shape.Losses == nil || len(k.Shape.Losses) > maxLost {
-		k.Shape.Losses = map[nodes.LossKey]nodes.Loss{}
+	if kind.Shape.Losses == nil || len(kind.Shape.Losses) > maxLost {
+		kind.Shape.Losses = map[nodes.LossKey]nodes.Loss{}
 	}
-	k.Shape.Losses[key] = nodes.Loss{Mix: mix, Load: n.Version, Lost: lost}
+	kind.Shape.Losses[key] = nodes.Loss{Mix: mix, Load: n.Version, Lost: lost}
 	return lost
 }
 
@@ -120,30 +120,30 @@ func (r *round) lost(k *jobKind, sp spot) int64 {
 const maxLost = 1 << 16
 
 // unusable is what of the free GPUs the mix cannot use.
-func (r *round) unusable(k *nodes.Kind, a *after) int64 {
-	gpus := a.gpus[:len(k.Sample.GPUs)]
+func (r *round) unusable(nodeKind *nodes.Kind, a *after) int64 {
+	gpus := a.gpus[:len(nodeKind.Sample.GPUs)]
 	var free, sum int64
 	for _, g := range gpus {
 		free += int64(g)
 	}
 	for _, m := range r.mix() {
-		sum += m.weight * (free - r.usable(m.Shape, k, a, gpus))
+		sum += m.weight * (free - r.usable(m.Shape, nodeKind, a, gpus))
 	}
 	return sum
 }
 
-func (r *round) usable(x *nodes.Shape, k *nodes.Kind, a *after, gpus []int32) int64 {
-	f := x.On(k)
-	if !f.OK || x.MilliGPU == 0 || a.cpu < x.MilliCPU || a.mem < x.MemMiB {
+func (r *round) usable(shape *nodes.Shape, nodeKind *nodes.Kind, a *after, gpus []int32) int64 {
+	f := shape.On(nodeKind)
+	if !f.OK || shape.MilliGPU == 0 || a.cpu < shape.MilliCPU || a.mem < shape.MemMiB {
 		return 0
 	}
-	return r.placement.usable(x, f, a, gpus)
+	return r.placement.usable(shape, f, a, gpus)
 }
 
 // usableOnce is the free thousandths on GPUs of which one more job could take
 // part, as FGD counts them.
-func usableOnce(x *nodes.Shape, f nodes.Fit, gpus []int32) int64 {
-	need := int32(min(x.MilliGPU, WholeGPU))
+func usableOnce(shape *nodes.Shape, f nodes.Fit, gpus []int32) int64 {
+	need := int32(min(shape.MilliGPU, WholeGPU))
 	var sum int64
 	count := 0
 	for g, free := range gpus {
@@ -152,20 +152,20 @@ func usableOnce(x *nodes.Shape, f nodes.Fit, gpus []int32) int64 {
 			count++
 		}
 	}
-	if count < x.Least() {
+	if count < shape.Least() {
 		return 0
 	}
 	return sum
 }
 
 // leastLost is the place on the GPU on which a share leaves most to the mix.
-func leastLost(r *round, k *jobKind, n *nodes.Node, avail nodes.GPUSet) spot {
+func leastLost(r *round, kind *jobKind, n *nodes.Node, avail nodes.GPUSet) spot {
 	var best spot
 	var bestLost int64
 	for g := avail.Next(0); g >= 0; g = avail.Next(g + 1) {
 		sp := spot{node: n}
 		sp.gpus.Add(g)
-		if l := r.lost(k, sp); best.node == nil || l < bestLost {
+		if l := r.lost(kind, sp); best.node == nil || l < bestLost {
 			best, bestLost = sp, l
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"gbatch/sched/nodes"
 )
 
-// kindKeyOf is what placement depends on.
-type kindKeyOf struct {
+// jobKindKey is what placement depends on.
+type jobKindKey struct {
 	shape *nodes.Shape
 	limit Time
 	outlook
@@ -31,7 +31,7 @@ type jobKind struct {
 	heads []head // one for each class, in no order
 }
 
-func (k *jobKind) key() kindKeyOf { return kindKeyOf{k.Shape, k.Limit, k.outlook} }
+func (kind *jobKind) key() jobKindKey { return jobKindKey{kind.Shape, kind.Limit, kind.outlook} }
 
 // head is the first job of a class. A round looks at all of them, one after the
 // other in memory, and at little else.
@@ -55,34 +55,34 @@ func (s *State) join(c *class) {
 	if c.predicted > 0 {
 		expected = min(c.predicted, limit)
 	}
-	key := kindKeyOf{c.shape, limit, outlook{s.estimate(limit, c.predicted), expected, c.interactive, access}}
-	k := s.kindsOf[key]
-	if k == nil {
+	key := jobKindKey{c.shape, limit, outlook{s.estimate(limit, c.predicted), expected, c.interactive, access}}
+	kind := s.jobKinds[key]
+	if kind == nil {
 		s.nextKind++
-		k = &jobKind{Request: nodes.Request{Shape: c.shape, Limit: limit, Windows: windows}, outlook: key.outlook, id: s.nextKind, slot: len(s.kindList)}
-		s.kindsOf[key] = k
-		s.kindList = append(s.kindList, k)
+		kind = &jobKind{Request: nodes.Request{Shape: c.shape, Limit: limit, Windows: windows}, outlook: key.outlook, id: s.nextKind, slot: len(s.kindList)}
+		s.jobKinds[key] = kind
+		s.kindList = append(s.kindList, kind)
 	}
-	c.kind, c.slot = k, len(k.heads)
-	k.heads = append(k.heads, head{static: s.staticPoints(c), account: c.account, class: c})
+	c.kind, c.slot = kind, len(kind.heads)
+	kind.heads = append(kind.heads, head{static: s.staticPoints(c), account: c.account, class: c})
 	c.setHead()
 }
 
 func (s *State) leave(c *class) {
-	k := c.kind
-	last := len(k.heads) - 1
-	k.heads[c.slot] = k.heads[last]
-	k.heads[c.slot].class.slot = c.slot
-	k.heads[last] = head{}
-	k.heads = k.heads[:last]
+	kind := c.kind
+	last := len(kind.heads) - 1
+	kind.heads[c.slot] = kind.heads[last]
+	kind.heads[c.slot].class.slot = c.slot
+	kind.heads[last] = head{}
+	kind.heads = kind.heads[:last]
 	c.kind = nil
 	if last > 0 {
 		return
 	}
-	delete(s.kindsOf, k.key())
+	delete(s.jobKinds, kind.key())
 	end := len(s.kindList) - 1
-	s.kindList[k.slot] = s.kindList[end]
-	s.kindList[k.slot].slot = k.slot
+	s.kindList[kind.slot] = s.kindList[end]
+	s.kindList[kind.slot].slot = kind.slot
 	s.kindList[end] = nil
 	s.kindList = s.kindList[:end]
 }
@@ -91,7 +91,7 @@ func (s *State) leave(c *class) {
 func (s *State) rejoin() {
 	var all []*class
 	s.eachClass(func(c *class) { all = append(all, c) })
-	clear(s.kindsOf)
+	clear(s.jobKinds)
 	s.kindList = nil
 	for _, c := range all {
 		s.join(c)

@@ -8,23 +8,23 @@ import (
 )
 
 // nodes is the per-node table of an explanation, as the plan leaves the nodes.
-func (x *explainer) nodes(e *entry) []NodeVerdict {
-	out := make([]NodeVerdict, 0, len(x.s.index.Sorted))
-	k := e.class.kind
-	for _, n := range x.s.index.Sorted {
+func (ex *explainer) nodes(e *entry) []NodeReason {
+	out := make([]NodeReason, 0, len(ex.s.index.Sorted))
+	kind := e.class.kind
+	for _, n := range ex.s.index.Sorted {
 		if n.Gone {
 			continue
 		}
-		f := k.Shape.On(n.Kind)
-		v := NodeVerdict{Node: n.Name, FreeCPU: max(n.CPUFree, 0), FreeMem: max(n.MemFree, 0)}
+		f := kind.Shape.On(n.Kind)
+		v := NodeReason{Node: n.Name, FreeCPU: max(n.CPUFree, 0), FreeMem: max(n.MemFree, 0)}
 		for g := f.GPUs.Next(0); g >= 0; g = f.GPUs.Next(g + 1) {
 			if n.Usable.Has(g) {
 				v.FreeGPUs += WholeGPU - int64(n.Used[g])
 			}
 		}
-		v.Code, v.Text = x.onNode(n, k, f)
+		v.Code, v.Text = ex.onNode(n, kind, f)
 		if v.Code != CodeNever && n.Open() {
-			if at := x.earliestOn(n, k, x.now); at < Never {
+			if at := ex.earliestOn(n, kind, ex.now); at < Never {
 				v.At = at
 			}
 		}
@@ -34,16 +34,16 @@ func (x *explainer) nodes(e *entry) []NodeVerdict {
 }
 
 // onNode is the first thing that keeps a rank off a node.
-func (x *explainer) onNode(n *nodes.Node, k *jobKind, f nodes.Fit) (Code, string) {
-	s := k.Shape
+func (ex *explainer) onNode(n *nodes.Node, kind *jobKind, f nodes.Fit) (Code, string) {
+	shape := kind.Shape
 	switch {
-	case !s.Named(n):
-		if s.Never[n.Folded] {
+	case !shape.Named(n):
+		if shape.Never[n.Folded] {
 			return CodeNever, "is excluded by the job"
 		}
 		return CodeNever, "has another name than the job asks for"
 	case !f.OK:
-		return CodeNever, n.MisfitText(s, f.Why)
+		return CodeNever, n.MisfitText(shape, f.Why)
 	case !n.Open():
 		text := string(n.State)
 		if n.Reason != "" {
@@ -51,19 +51,19 @@ func (x *explainer) onNode(n *nodes.Node, k *jobKind, f nodes.Fit) (Code, string
 		}
 		return CodeResources, text
 	}
-	if w := n.Closed(&k.Request, x.now); w != nil {
-		return CodeReservation, windowText(w, x.now)
+	if w := n.Closed(&kind.Request, ex.now); w != nil {
+		return CodeReservation, windowText(w, ex.now)
 	}
-	if _, ok := n.Room(s, f); ok {
-		if w := n.ShutBy(&k.Request, f, x.now); w != nil {
-			return CodeReservation, windowText(w, x.now)
+	if _, ok := n.Room(shape, f); ok {
+		if w := n.ShutBy(&kind.Request, f, ex.now); w != nil {
+			return CodeReservation, windowText(w, ex.now)
 		}
-		if _, ok := x.roomNow(n, k, f); ok {
+		if _, ok := ex.roomNow(n, kind, f); ok {
 			return "", "has room now"
 		}
-		b := x.timeline(n).booked[0]
-		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.job, words.Span(b.start-x.now))
+		b := ex.timeline(n).booked[0]
+		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.job, words.Span(b.start-ex.now))
 	}
-	l := n.Lack(s, f)
-	return CodeResources, l.Words(s)
+	l := n.Lack(shape, f)
+	return CodeResources, l.Words(shape)
 }

@@ -38,20 +38,20 @@ type interval struct {
 func newOracle(in Input) *oracle {
 	o := &oracle{in: in, busy: map[string][]interval{}, base: map[string][]interval{}}
 	p := in.State.policy
-	for _, x := range in.State.running {
-		end := x.End
-		if pr := x.Job.Predicted; pr > 0 && byPrediction(p) {
-			end = min(end, x.Start+lengthened(pr, in.Now-x.Start))
+	for _, run := range in.State.running {
+		end := run.End
+		if pr := run.Job.Predicted; pr > 0 && byPrediction(p) {
+			end = min(end, run.Start+lengthened(pr, in.Now-run.Start))
 		}
-		if x.Halting {
+		if run.Halting {
 			end = min(end, in.Now+p.HaltGrace)
 		}
 		if end <= in.Now {
 			end = in.Now + max(p.HaltGrace, 1)
 		}
-		o.runs = append(o.runs, x.Running)
-		for _, a := range x.Ranks {
-			iv := holding(a, in.Now, end, x.Job.Shape)
+		o.runs = append(o.runs, run.Running)
+		for _, a := range run.Ranks {
+			iv := holding(a, in.Now, end, run.Job.Shape)
 			o.busy[a.Node] = append(o.busy[a.Node], iv)
 			o.base[a.Node] = append(o.base[a.Node], iv)
 		}

@@ -16,10 +16,10 @@ type spot struct {
 // find looks for places for all ranks of a job of the kind, now, such that no
 // reservation is delayed and no window is entered. It returns nil if there are
 // none.
-func (r *round) find(k *jobKind) []spot {
+func (r *round) find(kind *jobKind) []spot {
 	r.stats.Searches++
-	if k.Shape.Ranks() > 1 {
-		return r.findGang(k)
+	if kind.Shape.Ranks() > 1 {
+		return r.findGang(kind)
 	}
 	var best spot
 	var bestCost cost
@@ -28,25 +28,25 @@ func (r *round) find(k *jobKind) []spot {
 	if most == 0 || r.placement.exhaustive {
 		most = len(r.s.index.Sorted)
 	}
-	for _, nk := range r.s.index.Order {
-		if value >= 0 && nk.Value > value && !r.placement.exhaustive {
+	for _, nodeKind := range r.s.index.Order {
+		if value >= 0 && nodeKind.Value > value && !r.placement.exhaustive {
 			break
 		}
-		f := k.Shape.On(nk)
-		if !f.OK || nk.Open == 0 {
+		f := kind.Shape.On(nodeKind)
+		if !f.OK || nodeKind.Open == 0 {
 			continue
 		}
-		r.stats.Visited += nk.Each(k.Shape, func(n *nodes.Node) bool {
-			avail, ok := r.roomNow(n, k, f)
+		r.stats.Visited += nodeKind.Each(kind.Shape, func(n *nodes.Node) bool {
+			avail, ok := r.roomNow(n, kind, f)
 			if !ok {
 				return true
 			}
-			sp := r.spotOn(n, k, avail)
-			if c := r.placement.cost(r, k, sp); count == 0 || c.less(bestCost) {
+			sp := r.spotOn(n, kind, avail)
+			if c := r.placement.cost(r, kind, sp); count == 0 || c.less(bestCost) {
 				best, bestCost = sp, c
 			}
 			count++
-			value = nk.Value
+			value = nodeKind.Value
 			return count < most
 		})
 	}
@@ -58,41 +58,41 @@ func (r *round) find(k *jobKind) []spot {
 
 // roomNow is the GPUs that a rank of the kind can have on the node from now on,
 // and whether there is enough of everything.
-func (r *round) roomNow(n *nodes.Node, k *jobKind, f nodes.Fit) (nodes.GPUSet, bool) {
+func (r *round) roomNow(n *nodes.Node, kind *jobKind, f nodes.Fit) (nodes.GPUSet, bool) {
 	if len(n.Windows) > 0 {
-		if n.Closed(&k.Request, r.now) != nil {
+		if n.Closed(&kind.Request, r.now) != nil {
 			return nodes.GPUSet{}, false
 		}
-		f.GPUs = f.GPUs.AndNot(n.Kept(&k.Request, r.now))
+		f.GPUs = f.GPUs.AndNot(n.Kept(&kind.Request, r.now))
 	}
 	if l := &r.lines[n.No]; len(l.booked) > 0 {
-		avail, _, ok := l.room(n, k, r.now, r.now+k.predicted)
+		avail, _, ok := l.room(n, kind, r.now, r.now+kind.predicted)
 		return avail, ok
 	}
-	return n.Room(k.Shape, f)
+	return n.Room(kind.Shape, f)
 }
 
 // spotOn chooses GPUs out of those that are available.
-func (r *round) spotOn(n *nodes.Node, k *jobKind, avail nodes.GPUSet) spot {
-	x := k.Shape
+func (r *round) spotOn(n *nodes.Node, kind *jobKind, avail nodes.GPUSet) spot {
+	shape := kind.Shape
 	switch {
-	case x.Whole():
+	case shape.Whole():
 		return spot{node: n, gpus: n.Usable}
-	case x.Share():
-		return r.placement.share(r, k, n, avail)
+	case shape.Share():
+		return r.placement.share(r, kind, n, avail)
 	}
-	gpus, level := n.Kind.Pick(avail, x.WholeGPUs())
+	gpus, level := n.Kind.Pick(avail, shape.WholeGPUs())
 	return spot{n, gpus, level}
 }
 
 // findGang looks for a node for each rank: of one kind, under one switch and on
 // the nodes that suit best, as far as that is possible.
-func (r *round) findGang(k *jobKind) []spot {
-	found := r.findAlike(k)
-	if k.Shape.Rest == nil || found == nil {
+func (r *round) findGang(kind *jobKind) []spot {
+	found := r.findAlike(kind)
+	if kind.Shape.Rest == nil || found == nil {
 		return found
 	}
-	rest := r.findRest(k, found)
+	rest := r.findRest(kind, found)
 	if rest == nil {
 		return nil
 	}
@@ -103,9 +103,9 @@ func (r *round) findGang(k *jobKind) []spot {
 // one with the most free, by name where they are alike. That is what the request
 // says (Shape.RestMilliGPU), so no placement is asked which node it is; it is
 // asked which GPUs.
-func (r *round) findRest(k *jobKind, taken []spot) *spot {
-	small := *k
-	small.Shape = k.Shape.Rest
+func (r *round) findRest(kind *jobKind, taken []spot) *spot {
+	small := *kind
+	small.Shape = kind.Shape.Rest
 	var best *nodes.Node
 	var avail nodes.GPUSet
 	for _, n := range r.s.index.Sorted {
@@ -125,43 +125,43 @@ func (r *round) findRest(k *jobKind, taken []spot) *spot {
 }
 
 // findAlike finds places for the ranks that are alike.
-func (r *round) findAlike(k *jobKind) []spot {
-	ranks := k.Shape.Alike()
+func (r *round) findAlike(kind *jobKind) []spot {
+	ranks := kind.Shape.Alike()
 	most := len(r.s.index.Sorted) // of one kind that are compared, unless a switch makes them differ
 	if c := r.policy.Candidates; c > 0 && !r.placement.exhaustive {
 		most = ranks + c
 	}
 	var all []spot
-	for _, nk := range r.s.index.Order {
-		f := k.Shape.On(nk)
-		if !f.OK || nk.Open == 0 {
+	for _, nodeKind := range r.s.index.Order {
+		f := kind.Shape.On(nodeKind)
+		if !f.OK || nodeKind.Open == 0 {
 			continue
 		}
 		var found []spot
-		r.stats.Visited += nk.Each(k.Shape, func(n *nodes.Node) bool {
-			if avail, ok := r.roomNow(n, k, f); ok {
-				found = append(found, r.spotOn(n, k, avail))
+		r.stats.Visited += nodeKind.Each(kind.Shape, func(n *nodes.Node) bool {
+			if avail, ok := r.roomNow(n, kind, f); ok {
+				found = append(found, r.spotOn(n, kind, avail))
 			}
-			return len(found) < most || nk.Switched
+			return len(found) < most || nodeKind.Switched
 		})
 		if len(found) >= ranks {
-			return r.closest(k, found, ranks)
+			return r.closest(kind, found, ranks)
 		}
 		all = append(all, found...)
 	}
 	if len(all) < ranks {
 		return nil
 	}
-	return r.closest(k, all, ranks)
+	return r.closest(kind, all, ranks)
 }
 
 // closest chooses a spot for each rank: the smallest switch that has enough, or
 // else the largest ones.
-func (r *round) closest(k *jobKind, found []spot, ranks int) []spot {
+func (r *round) closest(kind *jobKind, found []spot, ranks int) []spot {
 	costs := make(map[*nodes.Node]cost, len(found))
 	under := map[string]int{}
 	for _, sp := range found {
-		costs[sp.node] = r.placement.cost(r, k, sp)
+		costs[sp.node] = r.placement.cost(r, kind, sp)
 		under[sp.node.Switch]++
 	}
 	class := func(sp spot) int { // order of its switch: exact ones first, then the larger

@@ -13,11 +13,11 @@ const PlaceFGD Placement = "fgd"
 var fgdPlacement = placement{
 	name:       PlaceFGD,
 	exhaustive: true,
-	cost: func(r *round, k *jobKind, sp spot) cost {
-		return cost{-r.fgdScore(r.lost(k, sp)), int64(boolInt(sp.node.Idle()))}
+	cost: func(r *round, kind *jobKind, sp spot) cost {
+		return cost{-r.fgdScore(r.lost(kind, sp)), int64(boolInt(sp.node.Idle()))}
 	},
 	share:  leastLost,
-	usable: func(x *nodes.Shape, f nodes.Fit, _ *after, gpus []int32) int64 { return usableOnce(x, f, gpus) },
+	usable: func(shape *nodes.Shape, f nodes.Fit, _ *after, gpus []int32) int64 { return usableOnce(shape, f, gpus) },
 }
 
 // fgdScore is the published score of a loss: 100 times the logistic function of

@@ -8,13 +8,13 @@ const PlaceGbatch Placement = "gbatch"
 
 var gbatchPlacement = placement{
 	name: PlaceGbatch,
-	cost: func(r *round, k *jobKind, sp spot) cost {
+	cost: func(r *round, kind *jobKind, sp spot) cost {
 		n := sp.node
-		return cost{n.Kind.Value, r.lost(k, sp), int64(sp.level), int64(boolInt(n.Idle())), n.FreeMilli(), n.CPUFree}
+		return cost{n.Kind.Value, r.lost(kind, sp), int64(sp.level), int64(boolInt(n.Idle())), n.FreeMilli(), n.CPUFree}
 	},
 	share: leastLost,
-	usable: func(x *nodes.Shape, f nodes.Fit, free *after, gpus []int32) int64 {
-		return (usableInAll(x, f, free, gpus) + onceWeight*usableOnce(x, f, gpus)) / (1 + onceWeight)
+	usable: func(shape *nodes.Shape, f nodes.Fit, free *after, gpus []int32) int64 {
+		return (usableInAll(shape, f, free, gpus) + onceWeight*usableOnce(shape, f, gpus)) / (1 + onceWeight)
 	},
 }
 
@@ -26,20 +26,20 @@ const onceWeight = 6
 
 // usableInAll is the free thousandths that as many more jobs as have room would
 // take: what is left when the cores have run out is lost too.
-func usableInAll(x *nodes.Shape, f nodes.Fit, a *after, gpus []int32) int64 {
-	need := int32(min(x.MilliGPU, WholeGPU))
+func usableInAll(shape *nodes.Shape, f nodes.Fit, a *after, gpus []int32) int64 {
+	need := int32(min(shape.MilliGPU, WholeGPU))
 	var jobs int64
 	for g, free := range gpus {
 		if f.GPUs.Has(g) {
 			jobs += int64(free / need)
 		}
 	}
-	jobs /= int64(max(x.WholeGPUs(), 1))
-	if x.MilliCPU > 0 {
-		jobs = min(jobs, a.cpu/x.MilliCPU)
+	jobs /= int64(max(shape.WholeGPUs(), 1))
+	if shape.MilliCPU > 0 {
+		jobs = min(jobs, a.cpu/shape.MilliCPU)
 	}
-	if x.MemMiB > 0 {
-		jobs = min(jobs, a.mem/x.MemMiB)
+	if shape.MemMiB > 0 {
+		jobs = min(jobs, a.mem/shape.MemMiB)
 	}
-	return jobs * x.MilliGPU
+	return jobs * shape.MilliGPU
 }

@@ -21,7 +21,7 @@ type placement struct {
 	// usable is how much of what is free on a node's GPUs (in thousandths, by
 	// position) a shape of the mix could use. A cost or a share that asks
 	// round.lost needs it.
-	usable func(x *nodes.Shape, f nodes.Fit, free *after, gpus []int32) int64
+	usable func(shape *nodes.Shape, f nodes.Fit, free *after, gpus []int32) int64
 }
 
 // placements are all there are.

@@ -45,13 +45,13 @@ func (c *class) first(f func(*entry) bool) int {
 		}
 		return jobs[i]
 	}
-	n := sort.Search(len(jobs), func(i int) bool { x := job(i); return x == nil || !f(x) })
+	n := sort.Search(len(jobs), func(i int) bool { entry := job(i); return entry == nil || !f(entry) })
 	if c.live == len(jobs) {
 		return n
 	}
 	live := 0
-	for _, x := range jobs[:n] {
-		if x != nil {
+	for _, entry := range jobs[:n] {
+		if entry != nil {
 			live++
 		}
 	}

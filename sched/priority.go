@@ -64,12 +64,12 @@ func (r *round) agePoints(since Time) int64 {
 }
 
 // slowPoints grow with the slowdown that a job has suffered so far.
-func (r *round) slowPoints(k *jobKind, since Time) int64 {
+func (r *round) slowPoints(kind *jobKind, since Time) int64 {
 	w := r.policy.Weights.Slowdown
 	if w == 0 {
 		return 0
 	}
-	return min(fixed.MulDiv(w, int64(max(r.now-since, 0)), int64(max(k.expected, shortJob))), maxSlowPoints)
+	return min(fixed.MulDiv(w, int64(max(r.now-since, 0)), int64(max(kind.expected, shortJob))), maxSlowPoints)
 }
 
 // shortJob is the run time below which jobs count as equally short, and
@@ -85,10 +85,10 @@ func (r *round) sharePoints(a *account) int64 {
 
 // sizePoints grow with the share of the cluster's GPUs, or where it has none,
 // of its cores.
-func (r *round) sizePoints(x *nodes.Shape) int64 {
-	part, all := x.SizeMilli(), r.totalMilli
+func (r *round) sizePoints(shape *nodes.Shape) int64 {
+	part, all := shape.SizeMilli(), r.totalMilli
 	if all == 0 {
-		part, all = int64(x.Ranks())*x.MilliCPU, r.totalCPU
+		part, all = int64(shape.Ranks())*shape.MilliCPU, r.totalCPU
 	}
 	return fixed.MulDiv(r.policy.Weights.Size, min(part, all), max(all, 1))
 }

@@ -42,11 +42,11 @@ func (r *round) keep(last []Reservation) {
 // promised is a reservation in terms of the nodes as they are now. It does not
 // hold any more where a node or a GPU of it takes no jobs.
 func (r *round) promised(e *entry, res Reservation) (promise, bool) {
-	k := e.class.kind
+	kind := e.class.kind
 	var p promise
 	for _, a := range res.Ranks {
 		n := r.s.index.Nodes[a.Node]
-		if n == nil || !n.Open() || !k.Shape.On(n.Kind).OK || !k.Shape.Named(n) {
+		if n == nil || !n.Open() || !kind.Shape.On(n.Kind).OK || !kind.Shape.Named(n) {
 			return promise{}, false
 		}
 		var gpus nodes.GPUSet
@@ -58,7 +58,7 @@ func (r *round) promised(e *entry, res Reservation) (promise, bool) {
 			gpus.Add(i)
 		}
 		at := max(res.At, r.now)
-		p.bookings = append(p.bookings, &booking{at, at + k.predicted, k.use(spot{node: n, gpus: gpus}), e.id})
+		p.bookings = append(p.bookings, &booking{at, at + kind.predicted, kind.use(spot{node: n, gpus: gpus}), e.id})
 		p.nodes = append(p.nodes, n)
 	}
 	return p, true

@@ -10,32 +10,32 @@ import (
 )
 
 // reasons is everything that keeps the job from starting.
-func (x *explainer) reasons(e *entry) []Reason {
+func (ex *explainer) reasons(e *entry) []Reason {
 	var out []Reason
 	add := func(code Code, at Time, format string, args ...any) {
 		out = append(out, Reason{Code: code, Text: fmt.Sprintf(format, args...), At: at})
 	}
-	c, k := e.class, e.class.kind
-	ranks := k.Shape.Ranks()
-	if hit, over := x.overLimit(c); over && !x.reservedFor(e.id) {
+	c, kind := e.class, e.class.kind
+	ranks := kind.Shape.Ranks()
+	if hit, over := ex.overLimit(c); over && !ex.reservedFor(e.id) {
 		add(CodeLimit, 0, "%s", hit.text())
 	}
-	if e.since > x.now {
+	if e.since > ex.now {
 		add(CodeBeginTime, e.since, "waits for its begin time")
 	}
-	planned, live := x.liftPlan(k)
+	planned, live := ex.liftPlan(kind)
 	switch {
 	case live.nodes < ranks:
-		add(CodeNever, 0, "%s", x.neverText(k, live.nodes))
+		add(CodeNever, 0, "%s", ex.neverText(kind, live.nodes))
 	case live.room >= ranks:
 		if planned {
-			add(CodePriority, 0, "%s", x.priorityText(e))
+			add(CodePriority, 0, "%s", ex.priorityText(e))
 		}
 	case live.room+live.shut >= ranks:
-		w := x.s.index.Windows[live.window]
-		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, x.now), words.Plural(live.shut, "node"))
+		w := ex.s.index.Windows[live.window]
+		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, ex.now), words.Plural(live.shut, "node"))
 	default:
-		add(CodeResources, 0, "%s", live.resourcesText(k.Shape))
+		add(CodeResources, 0, "%s", live.resourcesText(kind.Shape))
 	}
 	slices.SortStableFunc(out, compareCodes)
 	return out
@@ -43,25 +43,25 @@ func (x *explainer) reasons(e *entry) []Reason {
 
 // liftPlan counts the nodes as they were before the round started anything, and
 // says whether the round leaves no room where there was some.
-func (x *explainer) liftPlan(k *jobKind) (planned bool, live census) {
-	after := x.find(k) == nil
-	log := x.log
+func (ex *explainer) liftPlan(kind *jobKind) (planned bool, live nodeCounts) {
+	after := ex.find(kind) == nil
+	log := ex.log
 	for _, t := range slices.Backward(log) {
-		for _, rk := range t.Held {
-			rk.Node.Give(rk)
+		for _, rank := range t.Held {
+			rank.Node.Give(rank)
 		}
 	}
-	live = x.census(k)
+	live = ex.countNodes(kind)
 	for _, t := range log {
-		for _, rk := range t.Held {
-			rk.Node.Take(rk)
+		for _, rank := range t.Held {
+			rank.Node.Take(rank)
 		}
 	}
 	return after, live
 }
 
-func (x *explainer) priorityText(e *entry) string {
-	ids, n := x.before(e)
+func (ex *explainer) priorityText(e *entry) string {
+	ids, n := ex.before(e)
 	if n == 0 {
 		return "jobs before it go first"
 	}
@@ -93,31 +93,31 @@ func windowText(w *nodes.Window, now Time) string {
 }
 
 // neverText says what no node has, and what the nearest ones have.
-func (r *round) neverText(k *jobKind, matching int) string {
-	x := k.Shape
+func (r *round) neverText(kind *jobKind, matching int) string {
+	shape := kind.Shape
 	if matching > 0 {
 		among := ""
-		if x.Choosy() {
+		if shape.Choosy() {
 			among = " among those that it allows by name"
 		}
-		return fmt.Sprintf("needs %d nodes that each have %s: there are %d%s", x.Ranks(), x.RankText(), matching, among)
+		return fmt.Sprintf("needs %d nodes that each have %s: there are %d%s", shape.Ranks(), shape.RankText(), matching, among)
 	}
-	most, named := nodes.FitsAll, !x.Choosy()
+	most, named := nodes.FitsAll, !shape.Choosy()
 	var near *nodes.Kind
-	for _, nk := range r.s.index.Order {
-		has := slices.ContainsFunc(nk.Nodes, func(n *nodes.Node) bool { return !n.Gone && x.Named(n) })
+	for _, nodeKind := range r.s.index.Order {
+		has := slices.ContainsFunc(nodeKind.Nodes, func(n *nodes.Node) bool { return !n.Gone && shape.Named(n) })
 		if !has {
 			continue
 		}
 		named = true
-		f := x.On(nk)
-		if near == nil || f.Why > most || f.Why == most && larger(nk.Sample, near.Sample) {
-			most, near = f.Why, nk
+		f := shape.On(nodeKind)
+		if near == nil || f.Why > most || f.Why == most && larger(nodeKind.Sample, near.Sample) {
+			most, near = f.Why, nodeKind
 		}
 	}
 	switch {
 	case !named:
-		return x.NamesText()
+		return shape.NamesText()
 	case near == nil:
 		return "there are no nodes"
 	}
@@ -129,23 +129,23 @@ func (r *round) neverText(k *jobKind, matching int) string {
 	largest := fmt.Sprintf("largest: %s on %s", capacityText(n, near.GPUs), firstName(near))
 	switch most {
 	case nodes.WrongCluster:
-		return fmt.Sprintf("no node is in cluster %d", x.Cluster)
+		return fmt.Sprintf("no node is in cluster %d", shape.Cluster)
 	case nodes.LacksFeature:
-		return r.featuresText(x)
+		return r.featuresText(shape)
 	case nodes.LacksModel:
-		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(x.GPUModels, `" or "`), strings.Join(models, ", "))
+		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(shape.GPUModels, `" or "`), strings.Join(models, ", "))
 	case nodes.LacksGPUMem:
-		return fmt.Sprintf("no such GPU has %s GiB of memory", words.GiB(x.GPUMemMiB))
+		return fmt.Sprintf("no such GPU has %s GiB of memory", words.GiB(shape.GPUMemMiB))
 	case nodes.LacksComputeCap:
-		return fmt.Sprintf("no such GPU has compute capability %d.%d", x.MinComputeCap/10, x.MinComputeCap%10)
+		return fmt.Sprintf("no such GPU has compute capability %d.%d", shape.MinComputeCap/10, shape.MinComputeCap%10)
 	case nodes.LacksCUDA:
-		return fmt.Sprintf("no such node has CUDA %d.%d", x.MinCUDA/100, x.MinCUDA%100)
+		return fmt.Sprintf("no such node has CUDA %d.%d", shape.MinCUDA/100, shape.MinCUDA%100)
 	case nodes.LacksDisk:
-		return fmt.Sprintf("no such node has a disk of %s GiB", words.GiB(x.DiskMiB))
+		return fmt.Sprintf("no such node has a disk of %s GiB", words.GiB(shape.DiskMiB))
 	case nodes.NoSharing:
 		return "no node with such GPUs allows shares of a GPU: ask for a whole one"
 	}
-	return fmt.Sprintf("no node has %s (%s)", x.RankText(), largest)
+	return fmt.Sprintf("no node has %s (%s)", shape.RankText(), largest)
 }
 
 func larger(a, b *Node) bool {
@@ -155,9 +155,9 @@ func larger(a, b *Node) bool {
 	return a.MilliCPU > b.MilliCPU
 }
 
-func firstName(k *nodes.Kind) string {
+func firstName(nodeKind *nodes.Kind) string {
 	name := ""
-	for _, n := range k.Nodes {
+	for _, n := range nodeKind.Nodes {
 		if !n.Gone && (name == "" || n.Name < name) {
 			name = n.Name
 		}
@@ -174,15 +174,15 @@ func capacityText(n *Node, gpus nodes.GPUSet) string {
 }
 
 // featuresText says what no node has, by the node that lacks the least.
-func (r *round) featuresText(x *nodes.Shape) string {
+func (r *round) featuresText(shape *nodes.Shape) string {
 	var least []string
 	name := ""
-	for _, nk := range r.s.index.Order {
-		if l := x.Lacks(nk.Sample); x.On(nk).Why == nodes.LacksFeature && (name == "" || len(l) < len(least)) {
-			least, name = l, firstName(nk)
+	for _, nodeKind := range r.s.index.Order {
+		if l := shape.Lacks(nodeKind.Sample); shape.On(nodeKind).Why == nodes.LacksFeature && (name == "" || len(l) < len(least)) {
+			least, name = l, firstName(nodeKind)
 		}
 	}
-	if len(x.Features)+len(x.AnyFeatures) == 1 {
+	if len(shape.Features)+len(shape.AnyFeatures) == 1 {
 		return "no node has the feature " + least[0]
 	}
 	return fmt.Sprintf("no node has all the features: nearest is %s, which lacks %s", name, strings.Join(least, " and "))

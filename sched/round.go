@@ -53,28 +53,28 @@ func newRound(in Input) *round {
 	r.plan.now = in.Now
 	s.spare = buffers{}
 	r.lines = resized(r.lines, len(s.index.Sorted))
-	for _, k := range s.index.Order {
-		r.totalMilli += int64(k.Known*len(k.Sample.GPUs)) * WholeGPU
-		r.totalCPU += int64(k.Known) * k.Sample.MilliCPU
+	for _, nodeKind := range s.index.Order {
+		r.totalMilli += int64(nodeKind.Known*len(nodeKind.Sample.GPUs)) * WholeGPU
+		r.totalCPU += int64(nodeKind.Known) * nodeKind.Sample.MilliCPU
 	}
 	return r
 }
 
 // close undoes everything.
 func (r *round) close() {
-	for _, x := range slices.Backward(r.log) {
-		for _, k := range x.Held {
-			k.Node.Give(k)
+	for _, run := range slices.Backward(r.log) {
+		for _, rank := range run.Held {
+			rank.Node.Give(rank)
 		}
-		for _, t := range x.tallies {
+		for _, t := range run.tallies {
 			if t != nil {
 				t.running--
-				t.milli -= x.MilliGPU
+				t.milli -= run.MilliGPU
 			}
 		}
 	}
-	for _, x := range r.halted {
-		x.Halting = false
+	for _, run := range r.halted {
+		run.Halting = false
 	}
 	for _, n := range r.lined {
 		l := &r.lines[n.No]
@@ -97,10 +97,10 @@ type buffers struct {
 func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // allocations of a job at these spots.
-func (k *jobKind) allocations(spots []spot) []Allocation {
+func (kind *jobKind) allocations(spots []spot) []Allocation {
 	out := make([]Allocation, len(spots))
 	for i, sp := range spots {
-		u := k.use(sp)
+		u := kind.use(sp)
 		a := Allocation{Node: sp.node.Name, MilliCPU: u.cpu, MemMiB: u.mem}
 		for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
 			a.GPUs = append(a.GPUs, GPUShare{UUID: sp.node.GPUs[g].UUID, Milli: int64(u.milli)})
@@ -111,26 +111,26 @@ func (k *jobKind) allocations(spots []spot) []Allocation {
 }
 
 // use is what a rank of the kind takes at the spot.
-func (k *jobKind) use(sp spot) use {
-	x := k.Shape
-	if x.Whole() {
+func (kind *jobKind) use(sp spot) use {
+	shape := kind.Shape
+	if shape.Whole() {
 		return use{sp.node.MilliCPU, sp.node.MemMiB, sp.gpus, WholeGPU, true}
 	}
 	milli := int32(WholeGPU)
-	if x.Share() {
-		milli = int32(x.MilliGPU)
+	if shape.Share() {
+		milli = int32(shape.MilliGPU)
 	}
-	return use{x.MilliCPU, x.MemMiB, sp.gpus, milli, false}
+	return use{shape.MilliCPU, shape.MemMiB, sp.gpus, milli, false}
 }
 
 // milliGPU is the least GPU thousandths that a job of the kind will hold.
-func (k *jobKind) milliGPU() int64 { return k.Shape.SizeMilli() }
+func (kind *jobKind) milliGPU() int64 { return kind.Shape.SizeMilli() }
 
 // milliAt is the GPU thousandths that a job of the kind holds at these spots.
-func (k *jobKind) milliAt(spots []spot) int64 {
+func (kind *jobKind) milliAt(spots []spot) int64 {
 	var sum int64
 	for _, sp := range spots {
-		u := k.use(sp)
+		u := kind.use(sp)
 		sum += int64(u.gpus.Count()) * int64(u.milli)
 	}
 	return sum
@@ -138,32 +138,32 @@ func (k *jobKind) milliAt(spots []spot) int64 {
 
 // start puts a job on its spots, in trial.
 func (r *round) start(c *class, e *entry, spots []spot) {
-	k := c.kind
-	x := &running{Run: &nodes.Run{Shape: c.shape}}
-	c.eachTally(func(t *tally) { x.tallies[t.kind] = t })
-	x.Job = Job{ID: e.id, Limit: c.limit, Predicted: c.predicted}
-	x.Start, x.End = r.now, r.now+k.Limit
+	kind := c.kind
+	run := &running{Run: &nodes.Run{Shape: c.shape}}
+	c.eachTally(func(t *tally) { run.tallies[t.kind] = t })
+	run.Job = Job{ID: e.id, Limit: c.limit, Predicted: c.predicted}
+	run.Start, run.End = r.now, r.now+kind.Limit
 	for i, sp := range spots {
-		u := k.use(sp)
-		t := &nodes.Rank{Run: x.Run, Node: sp.node, No: i, MilliCPU: u.cpu, MemMiB: u.mem, Whole: c.shape.Whole()}
+		u := kind.use(sp)
+		rank := &nodes.Rank{Run: run.Run, Node: sp.node, No: i, MilliCPU: u.cpu, MemMiB: u.mem, Whole: c.shape.Whole()}
 		for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
-			t.GPUs = append(t.GPUs, nodes.GPUUse{GPU: int32(g), Milli: u.milli})
-			x.MilliGPU += int64(u.milli)
+			rank.GPUs = append(rank.GPUs, nodes.GPUUse{GPU: int32(g), Milli: u.milli})
+			run.MilliGPU += int64(u.milli)
 		}
-		x.Held = append(x.Held, t)
-		sp.node.Take(t)
+		run.Held = append(run.Held, rank)
+		sp.node.Take(rank)
 		if l := &r.lines[sp.node.No]; l.made {
-			l.reserve(r.now, r.expectedEnd(x.Run), u)
+			l.reserve(r.now, r.expectedEnd(run.Run), u)
 		}
 	}
-	for _, t := range x.tallies {
+	for _, t := range run.tallies {
 		if t != nil {
 			t.running++
-			t.milli += x.MilliGPU
+			t.milli += run.MilliGPU
 			if r.s.timed {
-				r.gpuTime[t] += times(x.MilliGPU, int64(k.Limit))
+				r.gpuTime[t] += times(run.MilliGPU, int64(kind.Limit))
 			}
 		}
 	}
-	r.log = append(r.log, x)
+	r.log = append(r.log, run)
 }

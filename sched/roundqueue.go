@@ -44,12 +44,12 @@ func (h *roundQueue) first() (*kindQueue, *class, *entry) {
 // weigh works out the points that all jobs of an account and all of a kind have.
 func (r *round) weigh() {
 	r.points = resized(r.points, len(r.s.accountList))
-	for i, a := range r.s.accountList {
-		r.points[i] = r.sharePoints(a)
+	for i, account := range r.s.accountList {
+		r.points[i] = r.sharePoints(account)
 	}
 	r.kinds = resized(r.kinds, len(r.s.kindList))
-	for i, k := range r.s.kindList {
-		r.kinds[i] = kindQueue{jobKind: k, size: r.sizePoints(k.Shape), classes: r.kinds[i].classes[:0]}
+	for i, kind := range r.s.kindList {
+		r.kinds[i] = kindQueue{jobKind: kind, size: r.sizePoints(kind.Shape), classes: r.kinds[i].classes[:0]}
 	}
 }
 
@@ -72,21 +72,21 @@ func (r *round) fill() {
 func (r *round) findBest(q *kindQueue) bool {
 	q.best = -1
 	for i := range q.heads {
-		x := &q.heads[i]
-		if x.since > r.now {
-			r.wake(x.since)
+		head := &q.heads[i]
+		if head.since > r.now {
+			r.wake(head.since)
 			continue
 		}
-		if x.rare && x.class.jobs[x.class.head].deadline() <= r.now {
+		if head.rare && head.class.jobs[head.class.head].deadline() <= r.now {
 			r.open(q) // the next job of the class counts
 			return len(q.classes) > 0
 		}
-		score := r.score(q, x.static+r.points[x.account.slot], x.since)
+		score := r.score(q, head.static+r.points[head.account.slot], head.since)
 		if q.best >= 0 {
 			if score < q.score {
 				continue
 			}
-			if b := &q.heads[q.best]; score == q.score && (x.since > b.since || x.since == b.since && x.id > b.id) {
+			if b := &q.heads[q.best]; score == q.score && (head.since > b.since || head.since == b.since && head.id > b.id) {
 				continue
 			}
 		}

@@ -14,13 +14,13 @@ import (
 
 // smallPoints grow by Weights.Small with each halving of the machine time that
 // a job is expected to take.
-func (r *round) smallPoints(k *jobKind) int64 {
+func (r *round) smallPoints(kind *jobKind) int64 {
 	w := r.policy.Weights.Small
 	if w == 0 {
 		return 0
 	}
-	part, all := k.share(r)
-	taken := fixed.Log2(uint64(max(k.expected, shortJob))) + fixed.Log2(uint64(max(part, 1))) - fixed.Log2(uint64(max(all, 1)))
+	part, all := kind.share(r)
+	taken := fixed.Log2(uint64(max(kind.expected, shortJob))) + fixed.Log2(uint64(max(part, 1))) - fixed.Log2(uint64(max(all, 1)))
 	return fixed.MulDiv(w, int64(max(maxSmall-taken, 0)), 1<<fixed.LogBits)
 }
 
@@ -29,8 +29,8 @@ const maxSmall = 48 << fixed.LogBits
 
 // share is the part of the machine that a job of the kind takes: of its GPUs or
 // its cores, whichever is more.
-func (k *jobKind) share(r *round) (part, all int64) {
-	gpu, cpu := k.Shape.SizeMilli(), int64(k.Shape.Ranks())*k.Shape.MilliCPU
+func (kind *jobKind) share(r *round) (part, all int64) {
+	gpu, cpu := kind.Shape.SizeMilli(), int64(kind.Shape.Ranks())*kind.Shape.MilliCPU
 	if r.totalMilli > 0 && fixed.MulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
 		return gpu, r.totalMilli
 	}
@@ -64,21 +64,21 @@ func (r *round) backlog() Time {
 			sum += min(fixed.MulDiv(one, n, 1), 1<<61-sum)
 		}
 	}
-	for _, k := range r.s.kindList {
-		part, all := k.share(r)
-		for i := range k.heads {
-			add(k.Limit, part, all, int64(k.heads[i].class.live))
+	for _, kind := range r.s.kindList {
+		part, all := kind.share(r)
+		for i := range kind.heads {
+			add(kind.Limit, part, all, int64(kind.heads[i].class.live))
 		}
 	}
-	for _, x := range r.s.running { // a sum: order does not matter
-		gpu, cpu := x.MilliGPU, int64(0)
-		for _, k := range x.Held {
-			cpu += k.MilliCPU
+	for _, run := range r.s.running { // a sum: order does not matter
+		gpu, cpu := run.MilliGPU, int64(0)
+		for _, rank := range run.Held {
+			cpu += rank.MilliCPU
 		}
 		if r.totalMilli > 0 && fixed.MulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
-			add(x.End-r.now, gpu, r.totalMilli, 1)
+			add(run.End-r.now, gpu, r.totalMilli, 1)
 		} else {
-			add(x.End-r.now, cpu, r.totalCPU, 1)
+			add(run.End-r.now, cpu, r.totalCPU, 1)
 		}
 	}
 	return Time(fixed.MulDiv(sum/1000, cmp.Or(r.s.limitUse, 100), 100))

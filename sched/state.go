@@ -19,7 +19,7 @@ type State struct {
 	waiting     map[JobID]*entry
 	running     map[JobID]*running
 	classes     map[uint64]*class // by hash of the key; never ranged over
-	kindsOf     map[kindKeyOf]*jobKind
+	jobKinds    map[jobKindKey]*jobKind
 	accounts    map[accountKey]*account
 	extras      map[extraKey]*extra
 	kindList    []*jobKind // in no order
@@ -50,7 +50,7 @@ func New(p Policy) (*State, error) {
 		index:   nodes.New(),
 		waiting: map[JobID]*entry{}, running: map[JobID]*running{}, classes: map[uint64]*class{}, seed: maphash.MakeSeed(),
 		accounts: map[accountKey]*account{}, extras: map[extraKey]*extra{},
-		kindsOf: map[kindKeyOf]*jobKind{}, tallies: map[tallyKey]*tally{},
+		jobKinds: map[jobKindKey]*jobKind{}, tallies: map[tallyKey]*tally{},
 	}
 	return s, s.SetPolicy(p)
 }
@@ -89,13 +89,13 @@ func (s *State) hold(r Running, fact bool) error {
 
 // End records that a job holds nothing any more. It reports whether it did.
 func (s *State) End(id JobID) bool {
-	r := s.running[id]
-	if r == nil {
+	run := s.running[id]
+	if run == nil {
 		return false
 	}
-	s.charge(r, -1)
+	s.charge(run, -1)
 	delete(s.running, id)
-	s.index.Release(r.Run)
+	s.index.Release(run.Run)
 	return true
 }
 
@@ -103,11 +103,11 @@ func (s *State) End(id JobID) bool {
 // nodes stay. As with Adopt that is a fact, and the caller saw to it that there
 // is room. It reports whether the job runs.
 func (s *State) Resize(id JobID, ranks []Allocation) bool {
-	r := s.running[id]
-	if r == nil {
+	run := s.running[id]
+	if run == nil {
 		return false
 	}
-	next := r.Running
+	next := run.Running
 	next.Ranks = ranks
 	s.End(id)
 	if err := s.Adopt(next); err != nil {
@@ -119,21 +119,21 @@ func (s *State) Resize(id JobID, ranks []Allocation) bool {
 // Halting records that a running job was told to end, so that what it holds is
 // expected back within the policy's HaltGrace. It reports whether the job runs.
 func (s *State) Halting(id JobID) bool {
-	r := s.running[id]
-	if r == nil {
+	run := s.running[id]
+	if run == nil {
 		return false
 	}
-	r.Halting = true
+	run.Halting = true
 	return true
 }
 
 // Running is a copy of a job that holds an allocation.
 func (s *State) Running(id JobID) (Running, bool) {
-	r := s.running[id]
-	if r == nil {
+	run := s.running[id]
+	if run == nil {
 		return Running{}, false
 	}
-	out := r.Running
+	out := run.Running
 	out.Ranks = slices.Clone(out.Ranks)
 	return out, true
 }

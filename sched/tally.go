@@ -145,16 +145,16 @@ func (s *State) countsFor(k tallyKey, o Outside) bool {
 }
 
 // charge counts a running job in, or out with sign -1.
-func (s *State) charge(r *running, sign int) {
+func (s *State) charge(run *running, sign int) {
 	if sign > 0 {
-		r.tallies = s.talliesOf(&r.Job)
+		run.tallies = s.talliesOf(&run.Job)
 	}
-	for _, t := range r.tallies {
+	for _, t := range run.tallies {
 		if t == nil {
 			continue
 		}
 		t.running += sign
-		t.milli += int64(sign) * r.MilliGPU
+		t.milli += int64(sign) * run.MilliGPU
 		s.dropTally(t)
 	}
 }
@@ -177,8 +177,8 @@ func (r *round) overLimitWith(c *class, milli int64) (limitHit, bool) {
 			return hit, true
 		}
 	}
-	if x := c.extra; x != nil && x.bucket != nil {
-		if hit, over := r.over(x.bucket, Limits{Running: x.bucketMax}, ask, until); over {
+	if extra := c.extra; extra != nil && extra.bucket != nil {
+		if hit, over := r.over(extra.bucket, Limits{Running: extra.bucketMax}, ask, until); over {
 			return hit, true
 		}
 	}

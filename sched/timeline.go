@@ -66,15 +66,15 @@ func (r *round) reline(n *nodes.Node) {
 func (r *round) project(n *nodes.Node, l *timeline) {
 	l.booked = l.booked[:0]
 	first := point{at: r.now, cpu: n.CPUFree, mem: n.MemFree, free: n.Free, held: len(n.Ranks)}
-	for _, k := range n.Ranks {
-		first.alone += boolInt(k.Whole)
+	for _, rank := range n.Ranks {
+		first.alone += boolInt(rank.Whole)
 	}
 	if n.AllowShare || r.promises != nil {
 		first.used = append(make([]int32, 0, len(n.Used)), n.Used...)
 	}
 	ends := r.ends[:0]
-	for _, k := range n.Ranks {
-		ends = append(ends, ending{r.expectedEnd(k.Run), k})
+	for _, rank := range n.Ranks {
+		ends = append(ends, ending{r.expectedEnd(rank.Run), rank})
 	}
 	r.ends = ends
 	slices.SortFunc(ends, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
@@ -171,30 +171,30 @@ func (l *timeline) index(t Time) int {
 // room is the GPUs that a rank of the kind can have from start until end, and
 // whether there is enough of everything. Where there is not, short is the index
 // of the last point that rules out any earlier start.
-func (l *timeline) room(n *nodes.Node, k *jobKind, start, end Time) (avail nodes.GPUSet, short int, ok bool) {
-	f := k.Shape.On(n.Kind)
+func (l *timeline) room(n *nodes.Node, kind *jobKind, start, end Time) (avail nodes.GPUSet, short int, ok bool) {
+	f := kind.Shape.On(n.Kind)
 	first := l.index(start)
-	avail = f.GPUs.And(n.Usable).AndNot(n.Kept(&k.Request, start))
+	avail = f.GPUs.And(n.Usable).AndNot(n.Kept(&kind.Request, start))
 	for i := first; i < len(l.points) && (i == first || l.points[i].at < end); i++ {
 		p := &l.points[i]
-		if k.Shape.Whole() {
+		if kind.Shape.Whole() {
 			if p.held > 0 {
 				return avail, i, false
 			}
 			continue
 		}
-		if p.alone > 0 || p.cpu < k.Shape.MilliCPU || p.mem < k.Shape.MemMiB {
+		if p.alone > 0 || p.cpu < kind.Shape.MilliCPU || p.mem < kind.Shape.MemMiB {
 			return avail, i, false
 		}
-		if k.Shape.MilliGPU == 0 {
+		if kind.Shape.MilliGPU == 0 {
 			continue
 		}
-		avail = p.having(avail, k.Shape.MilliGPU)
-		if avail.Count() < k.Shape.Least() {
+		avail = p.having(avail, kind.Shape.MilliGPU)
+		if avail.Count() < kind.Shape.Least() {
 			return avail, first, false
 		}
 	}
-	return avail, 0, !k.Shape.Whole() || n.WholeFits(k.Shape, f)
+	return avail, 0, !kind.Shape.Whole() || n.WholeFits(kind.Shape, f)
 }
 
 // having is those of the GPUs that have so much free: all of it, for a request
@@ -213,12 +213,12 @@ func (p *point) having(gpus nodes.GPUSet, milli int64) nodes.GPUSet {
 
 // expectedEnd is when a running job is reckoned to give back what it holds:
 // always later than now.
-func (r *round) expectedEnd(x *nodes.Run) Time {
-	end := x.End
-	if p := x.Job.Predicted; p > 0 && r.policy.plansByPrediction() {
-		end = min(end, x.Start+lengthened(p, r.now-x.Start))
+func (r *round) expectedEnd(run *nodes.Run) Time {
+	end := run.End
+	if p := run.Job.Predicted; p > 0 && r.policy.plansByPrediction() {
+		end = min(end, run.Start+lengthened(p, r.now-run.Start))
 	}
-	if x.Halting {
+	if run.Halting {
 		end = min(end, r.now+r.policy.HaltGrace)
 	}
 	if end <= r.now { // it is over its time: the node is about to end it

@@ -230,7 +230,7 @@ func (w *world) disturb() {
 	default:
 		w.now += Minute * Time(rapid.IntRange(0, 20).Draw(t, "minutes"))
 		for _, id := range slices.Sorted(maps.Keys(w.s.running)) {
-			if x := w.s.running[id]; x.End+2*Minute < w.now {
+			if run := w.s.running[id]; run.End+2*Minute < w.now {
 				w.end(id)
 			}
 		}

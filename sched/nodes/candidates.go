@@ -2,10 +2,10 @@ package nodes
 
 // Each calls f for the nodes of a kind that may have room, fullest first, until
 // it returns false. It returns how many it found by what is free on them.
-func (k *Kind) Each(x *Shape, f func(*Node) bool) (looked int) {
-	if x.Choosy() {
-		for _, n := range k.Nodes {
-			if n.indexed && x.Named(n) && !f(n) {
+func (kind *Kind) Each(shape *Shape, f func(*Node) bool) (looked int) {
+	if shape.Choosy() {
+		for _, n := range kind.Nodes {
+			if n.indexed && shape.Named(n) && !f(n) {
 				return looked
 			}
 		}
@@ -17,37 +17,37 @@ func (k *Kind) Each(x *Shape, f func(*Node) bool) (looked int) {
 				continue
 			}
 			looked++
-			if !f(k.Nodes[i]) {
+			if !f(kind.Nodes[i]) {
 				return false
 			}
 		}
 		return true
 	}
 	switch {
-	case x.Whole():
-		for w := len(k.whole) - 1; w >= 0; w-- {
-			if !walk(k.whole[w], nil) {
+	case shape.Whole():
+		for w := len(kind.whole) - 1; w >= 0; w-- {
+			if !walk(kind.whole[w], nil) {
 				return looked
 			}
 		}
-	case x.Share():
-		if !walk(k.part, nil) {
+	case shape.Share():
+		if !walk(kind.part, nil) {
 			return looked
 		}
-		for w := 1; w < len(k.whole); w++ {
-			if !walk(k.whole[w], k.part) {
+		for w := 1; w < len(kind.whole); w++ {
+			if !walk(kind.whole[w], kind.part) {
 				return looked
 			}
 		}
-	case x.MilliGPU > 0:
-		for w := x.WholeGPUs(); w < len(k.whole); w++ {
-			if !walk(k.whole[w], nil) {
+	case shape.MilliGPU > 0:
+		for w := shape.WholeGPUs(); w < len(kind.whole); w++ {
+			if !walk(kind.whole[w], nil) {
 				return looked
 			}
 		}
 	default:
-		for b := min(coresBucket(x.MilliCPU), coresBuckets-1); b < coresBuckets; b++ {
-			if !walk(k.cores[b], nil) {
+		for b := min(coresBucket(shape.MilliCPU), coresBuckets-1); b < coresBuckets; b++ {
+			if !walk(kind.cores[b], nil) {
 				return looked
 			}
 		}

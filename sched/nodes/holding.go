@@ -24,37 +24,37 @@ func (ix *Index) Hold(r spec.Running, fact bool) (*Run, error) {
 		}
 	}
 	r.Ranks = slices.Clone(r.Ranks)
-	out := &Run{Running: r, Shape: ix.Intern(r.Job.Shape)}
-	out.Job.Shape = &out.Shape.Shape
-	out.Shape.Refs++
-	out.Shape.Submitted++
+	run := &Run{Running: r, Shape: ix.Intern(r.Job.Shape)}
+	run.Job.Shape = &run.Shape.Shape
+	run.Shape.Refs++
+	run.Shape.Submitted++
 	for i, a := range r.Ranks {
 		n := ix.Nodes[a.Node]
 		if n == nil {
 			n = ix.addNode(spec.Node{Name: a.Node, State: spec.Down, Reason: "removed"})
 			n.Gone = true
 		}
-		k := &Rank{Run: out, Node: n, No: i, MilliCPU: a.MilliCPU, MemMiB: a.MemMiB, Whole: out.Shape.Whole()}
-		n.bind(k)
-		out.Held = append(out.Held, k)
-		out.MilliGPU += a.MilliGPU()
+		rank := &Rank{Run: run, Node: n, No: i, MilliCPU: a.MilliCPU, MemMiB: a.MemMiB, Whole: run.Shape.Whole()}
+		n.bind(rank)
+		run.Held = append(run.Held, rank)
+		run.MilliGPU += a.MilliGPU()
 	}
-	for _, k := range out.Held {
-		k.Node.Take(k)
+	for _, rank := range run.Held {
+		rank.Node.Take(rank)
 	}
-	return out, nil
+	return run, nil
 }
 
 // Release lifts them again.
-func (ix *Index) Release(r *Run) {
-	for _, k := range r.Held {
-		k.Node.Give(k)
-		if k.Node.Gone && k.Node.Idle() {
-			ix.dropNode(k.Node)
+func (ix *Index) Release(run *Run) {
+	for _, rank := range run.Held {
+		rank.Node.Give(rank)
+		if rank.Node.Gone && rank.Node.Idle() {
+			ix.dropNode(rank.Node)
 		}
 	}
-	r.Shape.Submitted--
-	ix.Unref(r.Shape)
+	run.Shape.Submitted--
+	ix.Unref(run.Shape)
 }
 
 // checkAllocation checks the last of a job's ranks.
@@ -105,8 +105,8 @@ func (n *Node) held(uuid string) (milli int64, known bool) {
 			return int64(n.Used[i]), true
 		}
 	}
-	for _, r := range n.Ranks {
-		for _, g := range r.lost {
+	for _, rank := range n.Ranks {
+		for _, g := range rank.lost {
 			if g.UUID == uuid {
 				milli += g.Milli
 			}
@@ -116,14 +116,14 @@ func (n *Node) held(uuid string) (milli int64, known bool) {
 }
 
 // bind finds the rank's GPUs in the node's inventory.
-func (n *Node) bind(k *Rank) {
-	k.GPUs, k.lost = nil, nil
-	for _, g := range k.Run.Ranks[k.No].GPUs {
+func (n *Node) bind(rank *Rank) {
+	rank.GPUs, rank.lost = nil, nil
+	for _, g := range rank.Run.Ranks[rank.No].GPUs {
 		i := slices.IndexFunc(n.GPUs, func(x spec.GPU) bool { return x.UUID == g.UUID })
 		if i < 0 {
-			k.lost = append(k.lost, g)
+			rank.lost = append(rank.lost, g)
 			continue
 		}
-		k.GPUs = append(k.GPUs, GPUUse{int32(i), int32(g.Milli)})
+		rank.GPUs = append(rank.GPUs, GPUUse{int32(i), int32(g.Milli)})
 	}
 }

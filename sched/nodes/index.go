@@ -46,10 +46,10 @@ func (ix *Index) Set(in spec.Node) error {
 	ranks := old.Ranks
 	ix.dropNode(old)
 	n := ix.addNode(in)
-	for _, k := range ranks {
-		k.Node = n
-		n.bind(k)
-		n.Take(k)
+	for _, rank := range ranks {
+		rank.Node = n
+		n.bind(rank)
+		n.Take(rank)
 	}
 	return nil
 }
@@ -71,9 +71,9 @@ func (ix *Index) Remove(name string) bool {
 	ix.dropNode(n)
 	n = ix.addNode(gone)
 	n.Gone = true
-	for _, k := range ranks {
-		k.Node = n
-		n.Take(k)
+	for _, rank := range ranks {
+		rank.Node = n
+		n.Take(rank)
 	}
 	return true
 }
@@ -87,13 +87,13 @@ func (ix *Index) addNode(in spec.Node) *Node {
 		n.mark(i)
 	}
 	key := kindKey(&in)
-	k := ix.kinds[key]
-	if k == nil {
-		k = ix.newKind(key, &n.Node)
+	kind := ix.kinds[key]
+	if kind == nil {
+		kind = ix.newKind(key, &n.Node)
 	}
-	n.Kind = k
-	k.Nodes = append(k.Nodes, n)
-	k.stale = true
+	n.Kind = kind
+	kind.Nodes = append(kind.Nodes, n)
+	kind.stale = true
 	ix.Nodes[in.Name] = n
 	ix.stale = true
 	ix.cover(n)
@@ -101,11 +101,11 @@ func (ix *Index) addNode(in spec.Node) *Node {
 }
 
 func (ix *Index) dropNode(n *Node) {
-	k := n.Kind
-	k.Nodes = slices.DeleteFunc(k.Nodes, func(x *Node) bool { return x == n })
-	k.stale = true
-	if len(k.Nodes) == 0 {
-		ix.dropKind(k)
+	kind := n.Kind
+	kind.Nodes = slices.DeleteFunc(kind.Nodes, func(other *Node) bool { return other == n })
+	kind.stale = true
+	if len(kind.Nodes) == 0 {
+		ix.dropKind(kind)
 	}
 	delete(ix.Nodes, n.Name)
 	ix.stale = true
@@ -120,7 +120,7 @@ func (ix *Index) Refresh() {
 			n.No = i
 		}
 	}
-	for _, k := range ix.Order {
-		k.refresh()
+	for _, kind := range ix.Order {
+		kind.refresh()
 	}
 }

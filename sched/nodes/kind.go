@@ -61,14 +61,14 @@ func coresBucket(milli int64) int { return bits.Len64(uint64(max(milli, 0) / 100
 const coresBuckets = 32
 
 // refresh rebuilds the index after nodes came, went or changed state.
-func (k *Kind) refresh() {
-	if !k.stale {
+func (kind *Kind) refresh() {
+	if !kind.stale {
 		return
 	}
-	k.stale = false
-	slices.SortFunc(k.Nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
-	k.Switched = false
-	words := (len(k.Nodes) + 63) / 64
+	kind.stale = false
+	slices.SortFunc(kind.Nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	kind.Switched = false
+	words := (len(kind.Nodes) + 63) / 64
 	sets := func(n int) []nodeSet {
 		all := make(nodeSet, n*words)
 		out := make([]nodeSet, n)
@@ -77,79 +77,79 @@ func (k *Kind) refresh() {
 		}
 		return out
 	}
-	k.whole, k.cores, k.part, k.Known, k.Open = sets(len(k.Sample.GPUs)+1), sets(coresBuckets), make(nodeSet, words), 0, 0
-	for i, n := range k.Nodes {
+	kind.whole, kind.cores, kind.part, kind.Known, kind.Open = sets(len(kind.Sample.GPUs)+1), sets(coresBuckets), make(nodeSet, words), 0, 0
+	for i, n := range kind.Nodes {
 		n.pos = i
 		n.indexed = false
-		k.Switched = k.Switched || n.Switch != ""
+		kind.Switched = kind.Switched || n.Switch != ""
 		if !n.Gone {
-			k.Known++
+			kind.Known++
 		}
 		if n.Open() {
-			k.Open++
-			k.insert(n)
+			kind.Open++
+			kind.insert(n)
 		}
 	}
 }
 
-func (k *Kind) insert(n *Node) {
+func (kind *Kind) insert(n *Node) {
 	n.indexed = true
 	n.inWhole, n.inCores = n.Free.Count(), min(coresBucket(n.CPUFree), coresBuckets-1)
-	k.whole[n.inWhole].add(n.pos)
-	k.cores[n.inCores].add(n.pos)
+	kind.whole[n.inWhole].add(n.pos)
+	kind.cores[n.inCores].add(n.pos)
 	if !n.part.Empty() {
-		k.part.add(n.pos)
+		kind.part.add(n.pos)
 	}
 }
 
-func (k *Kind) remove(n *Node) {
+func (kind *Kind) remove(n *Node) {
 	n.indexed = false
-	k.whole[n.inWhole].remove(n.pos)
-	k.cores[n.inCores].remove(n.pos)
-	k.part.remove(n.pos)
+	kind.whole[n.inWhole].remove(n.pos)
+	kind.cores[n.inCores].remove(n.pos)
+	kind.part.remove(n.pos)
 }
 
 // moved puts the node where it belongs after its load changed.
-func (k *Kind) moved(n *Node) {
-	if k.stale || !n.indexed {
+func (kind *Kind) moved(n *Node) {
+	if kind.stale || !n.indexed {
 		return
 	}
 	if w := n.Free.Count(); w != n.inWhole {
-		k.whole[n.inWhole].remove(n.pos)
-		k.whole[w].add(n.pos)
+		kind.whole[n.inWhole].remove(n.pos)
+		kind.whole[w].add(n.pos)
 		n.inWhole = w
 	}
 	if c := min(coresBucket(n.CPUFree), coresBuckets-1); c != n.inCores {
-		k.cores[n.inCores].remove(n.pos)
-		k.cores[c].add(n.pos)
+		kind.cores[n.inCores].remove(n.pos)
+		kind.cores[c].add(n.pos)
 		n.inCores = c
 	}
 	if n.part.Empty() {
-		k.part.remove(n.pos)
+		kind.part.remove(n.pos)
 	} else {
-		k.part.add(n.pos)
+		kind.part.add(n.pos)
 	}
 }
 
 // newKind makes the kind of a node.
 func (ix *Index) newKind(key string, n *spec.Node) *Kind {
-	k := &Kind{key: key, Sample: n, stale: true}
+	kind := &Kind{key: key, Sample: n, stale: true}
 	for i := range n.GPUs {
-		k.GPUs.Add(i)
+		kind.GPUs.Add(i)
 	}
-	k.groups = gpuGroups(n)
-	k.Value = ix.kindValue(n)
-	ix.kinds[key] = k
-	ix.Order = append(ix.Order, k)
+	kind.groups = gpuGroups(n)
+	kind.Value = ix.kindValue(n)
+	ix.kinds[key] = kind
+	ix.Order = append(ix.Order, kind)
 	ix.sortKinds()
-	return k
+	return kind
 }
 
-func (ix *Index) dropKind(k *Kind) {
-	delete(ix.kinds, k.key)
-	ix.Order = slices.DeleteFunc(ix.Order, func(o *Kind) bool { return o == k })
-	for _, x := range ix.Shapes {
-		delete(x.fits, k)
+func (ix *Index) dropKind(kind *Kind) {
+	delete(ix.kinds, kind.key)
+	ix.Order = slices.DeleteFunc(ix.Order, func(other *Kind) bool { return other == kind })
+	for _, shape := range ix.Shapes {
+		delete(shape.fits, kind)
 	}
 }
 
@@ -162,8 +162,8 @@ func (ix *Index) sortKinds() {
 // SetValues says what GPU models are worth, by part of the name.
 func (ix *Index) SetValues(values map[string]int64) {
 	ix.values = values
-	for _, k := range ix.Order {
-		k.Value = ix.kindValue(k.Sample)
+	for _, kind := range ix.Order {
+		kind.Value = ix.kindValue(kind.Sample)
 	}
 	ix.sortKinds()
 }
@@ -192,11 +192,11 @@ func (ix *Index) valueOf(model string) int64 {
 // Models is the GPU models of all nodes that are known, by name.
 func (ix *Index) Models() []string {
 	set := map[string]bool{}
-	for _, k := range ix.Order {
-		if k.Known == 0 {
+	for _, kind := range ix.Order {
+		if kind.Known == 0 {
 			continue
 		}
-		for _, g := range k.Sample.GPUs {
+		for _, g := range kind.Sample.GPUs {
 			set[g.Model] = true
 		}
 	}

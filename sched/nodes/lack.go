@@ -15,24 +15,24 @@ type Lack struct {
 	ranks, drained         int   // held, and GPUs of it
 }
 
-func (n *Node) Lack(x *Shape, f Fit) Lack {
-	return Lack{n.Name, n.FreeFor(x, f), max(n.CPUFree, 0), max(n.MemFree, 0), len(n.Ranks), n.Kind.GPUs.AndNot(n.Usable).Count()}
+func (n *Node) Lack(shape *Shape, f Fit) Lack {
+	return Lack{n.Name, n.FreeFor(shape, f), max(n.CPUFree, 0), max(n.MemFree, 0), len(n.Ranks), n.Kind.GPUs.AndNot(n.Usable).Count()}
 }
 
 // Words is what is lacking there.
-func (l *Lack) Words(x *Shape) string {
-	if x.Whole() && l.ranks > 0 {
+func (l *Lack) Words(shape *Shape) string {
+	if shape.Whole() && l.ranks > 0 {
 		return "in use by " + words.Plural(l.ranks, "rank")
 	}
 	var lacks []string
-	if x.MilliGPU > l.Free {
-		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", words.Thousandths(l.Free), words.Thousandths(x.MilliGPU)))
+	if shape.MilliGPU > l.Free {
+		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", words.Thousandths(l.Free), words.Thousandths(shape.MilliGPU)))
 	}
-	if l.MilliCPU < x.MilliCPU {
-		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", words.Thousandths(l.MilliCPU), words.Thousandths(x.MilliCPU)))
+	if l.MilliCPU < shape.MilliCPU {
+		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", words.Thousandths(l.MilliCPU), words.Thousandths(shape.MilliCPU)))
 	}
-	if l.MemMiB < x.MemMiB {
-		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", words.GiB(l.MemMiB), words.GiB(x.MemMiB)))
+	if l.MemMiB < shape.MemMiB {
+		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", words.GiB(l.MemMiB), words.GiB(shape.MemMiB)))
 	}
 	if l.drained > 0 {
 		lacks = append(lacks, words.Plural(l.drained, "GPU")+" drained")
@@ -45,11 +45,11 @@ func (l *Lack) Words(x *Shape) string {
 
 // FreeFor is the GPU thousandths that are free and satisfy the shape, or of a
 // shape without GPUs the cores.
-func (n *Node) FreeFor(x *Shape, f Fit) int64 {
-	if x.MilliGPU == 0 && !x.AllGPUs {
+func (n *Node) FreeFor(shape *Shape, f Fit) int64 {
+	if shape.MilliGPU == 0 && !shape.AllGPUs {
 		return max(n.CPUFree, 0)
 	}
-	if x.Share() {
+	if shape.Share() {
 		var most int64
 		for g := f.GPUs.Next(0); g >= 0; g = f.GPUs.Next(g + 1) {
 			if n.Usable.Has(g) {

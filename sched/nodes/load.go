@@ -57,12 +57,12 @@ func (n *Node) Open() bool { return !n.Gone && (n.State == "" || n.State == spec
 func (n *Node) Idle() bool { return len(n.Ranks) == 0 }
 
 // Take and give are inverse: a rank's allocation is put on the node, or lifted.
-func (n *Node) Take(r *Rank) {
-	at, _ := slices.BinarySearchFunc(n.Ranks, r, compareRanks)
-	n.Ranks = slices.Insert(n.Ranks, at, r)
-	n.CPUFree -= r.MilliCPU
-	n.MemFree -= r.MemMiB
-	for _, u := range r.GPUs {
+func (n *Node) Take(rank *Rank) {
+	at, _ := slices.BinarySearchFunc(n.Ranks, rank, compareRanks)
+	n.Ranks = slices.Insert(n.Ranks, at, rank)
+	n.CPUFree -= rank.MilliCPU
+	n.MemFree -= rank.MemMiB
+	for _, u := range rank.GPUs {
 		n.Used[u.GPU] += u.Milli
 		n.mark(int(u.GPU))
 	}
@@ -70,15 +70,15 @@ func (n *Node) Take(r *Rank) {
 	n.Kind.moved(n)
 }
 
-func (n *Node) Give(r *Rank) {
-	at, ok := slices.BinarySearchFunc(n.Ranks, r, compareRanks)
+func (n *Node) Give(rank *Rank) {
+	at, ok := slices.BinarySearchFunc(n.Ranks, rank, compareRanks)
 	if !ok {
 		panic("sched: a rank is not on its node " + n.Name)
 	}
 	n.Ranks = slices.Delete(n.Ranks, at, at+1)
-	n.CPUFree += r.MilliCPU
-	n.MemFree += r.MemMiB
-	for _, u := range r.GPUs {
+	n.CPUFree += rank.MilliCPU
+	n.MemFree += rank.MemMiB
+	for _, u := range rank.GPUs {
 		n.Used[u.GPU] -= u.Milli
 		n.mark(int(u.GPU))
 	}
@@ -107,11 +107,11 @@ func (n *Node) Check(bad func(string, ...any)) {
 	cpu, mem := n.MilliCPU, n.MemMiB
 	used := make([]int64, len(n.GPUs))
 	whole := false
-	for _, k := range n.Ranks {
-		cpu -= k.MilliCPU
-		mem -= k.MemMiB
-		whole = whole || k.Whole
-		for _, u := range k.GPUs {
+	for _, rank := range n.Ranks {
+		cpu -= rank.MilliCPU
+		mem -= rank.MemMiB
+		whole = whole || rank.Whole
+		for _, u := range rank.GPUs {
 			used[u.GPU] += int64(u.Milli)
 		}
 	}
@@ -130,11 +130,11 @@ func (n *Node) Check(bad func(string, ...any)) {
 			bad("GPU %s of node %s is in the wrong set", n.GPUs[g].UUID, n.Name)
 		}
 	}
-	k := n.Kind
+	kind := n.Kind
 	if n.indexed != n.Open() {
 		bad("node %s is open: %t, and in the index: %t", n.Name, n.Open(), n.indexed)
 	}
-	if n.indexed && (!k.whole[n.Free.Count()].has(n.pos) || k.part.has(n.pos) == n.part.Empty() || k.Nodes[n.pos] != n) {
+	if n.indexed && (!kind.whole[n.Free.Count()].has(n.pos) || kind.part.has(n.pos) == n.part.Empty() || kind.Nodes[n.pos] != n) {
 		bad("node %s is in the wrong place of the index", n.Name)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // MisfitText is why the node can never hold a rank of the shape, in words.
-func (n *Node) MisfitText(x *Shape, why Misfit) string {
+func (n *Node) MisfitText(shape *Shape, why Misfit) string {
 	switch why {
 	case WrongCluster:
 		return fmt.Sprintf("is in cluster %d", n.Cluster)
@@ -29,9 +29,9 @@ func (n *Node) MisfitText(x *Shape, why Misfit) string {
 	case NoSharing:
 		return "does not allow shares of a GPU"
 	case FewGPUs:
-		return fmt.Sprintf("has %d such GPUs of %d", x.On(n.Kind).GPUs.Count(), x.Least())
+		return fmt.Sprintf("has %d such GPUs of %d", shape.On(n.Kind).GPUs.Count(), shape.Least())
 	case FewCores:
-		return fmt.Sprintf("has %s cores of %s", words.Thousandths(n.MilliCPU), words.Thousandths(x.MilliCPU))
+		return fmt.Sprintf("has %s cores of %s", words.Thousandths(n.MilliCPU), words.Thousandths(shape.MilliCPU))
 	}
-	return fmt.Sprintf("has %s GiB of %s", words.GiB(n.MemMiB), words.GiB(x.MemMiB))
+	return fmt.Sprintf("has %s GiB of %s", words.GiB(n.MemMiB), words.GiB(shape.MemMiB))
 }

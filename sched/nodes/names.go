@@ -47,30 +47,30 @@ func (r *nameRules) Named(n *Node) bool {
 }
 
 // NamesText says why no node will do by its name.
-func (x *Shape) NamesText() string {
+func (shape *Shape) NamesText() string {
 	switch {
-	case x.Node != "" && len(x.NodeNames)+len(x.ExcludeNodes) == 0:
-		return fmt.Sprintf("no node is called %q", x.Node)
-	case x.Only == nil:
-		return fmt.Sprintf("all nodes are excluded (%s)", strings.Join(x.ExcludeNodes, ", "))
-	case x.Node != "":
-		return fmt.Sprintf("no node is called %q and allowed by the other names given", x.Node)
-	case len(x.ExcludeNodes) > 0:
-		return fmt.Sprintf("no node is called %s and not excluded", words.OrList(x.NodeNames))
+	case shape.Node != "" && len(shape.NodeNames)+len(shape.ExcludeNodes) == 0:
+		return fmt.Sprintf("no node is called %q", shape.Node)
+	case shape.Only == nil:
+		return fmt.Sprintf("all nodes are excluded (%s)", strings.Join(shape.ExcludeNodes, ", "))
+	case shape.Node != "":
+		return fmt.Sprintf("no node is called %q and allowed by the other names given", shape.Node)
+	case len(shape.ExcludeNodes) > 0:
+		return fmt.Sprintf("no node is called %s and not excluded", words.OrList(shape.NodeNames))
 	}
-	return "no node is called " + words.OrList(x.NodeNames)
+	return "no node is called " + words.OrList(shape.NodeNames)
 }
 
 // Lacks is the features that a node would need more: all of a list, and of each
 // of the others one.
-func (x *Shape) Lacks(n *spec.Node) []string {
+func (shape *Shape) Lacks(n *spec.Node) []string {
 	var out []string
-	for _, f := range x.Features {
+	for _, f := range shape.Features {
 		if !slices.Contains(n.Features, f) {
 			out = append(out, fmt.Sprintf("%q", f))
 		}
 	}
-	for _, any := range x.AnyFeatures {
+	for _, any := range shape.AnyFeatures {
 		if !slices.ContainsFunc(any, func(f string) bool { return slices.Contains(n.Features, f) }) {
 			out = append(out, words.OrList(any))
 		}

@@ -4,21 +4,21 @@ import "gbatch/sched/spec"
 
 // Room is the GPUs that a rank of the shape can have on the node, and whether
 // there is enough of everything, by what is held there now.
-func (n *Node) Room(x *Shape, f Fit) (GPUSet, bool) {
-	if x.Whole() {
-		return f.GPUs.And(n.Usable), n.Idle() && n.WholeFits(x, f)
+func (n *Node) Room(shape *Shape, f Fit) (GPUSet, bool) {
+	if shape.Whole() {
+		return f.GPUs.And(n.Usable), n.Idle() && n.WholeFits(shape, f)
 	}
-	if n.CPUFree < x.MilliCPU || n.MemFree < x.MemMiB || len(n.Ranks) > 0 && n.Ranks[0].Whole {
+	if n.CPUFree < shape.MilliCPU || n.MemFree < shape.MemMiB || len(n.Ranks) > 0 && n.Ranks[0].Whole {
 		return GPUSet{}, false
 	}
-	if x.MilliGPU == 0 {
+	if shape.MilliGPU == 0 {
 		return GPUSet{}, true
 	}
 	avail := f.GPUs.And(n.Free)
-	if x.Share() {
-		avail = avail.or(n.sharing(f.GPUs, x.MilliGPU))
+	if shape.Share() {
+		avail = avail.or(n.sharing(f.GPUs, shape.MilliGPU))
 	}
-	return avail, avail.Count() >= x.Least()
+	return avail, avail.Count() >= shape.Least()
 }
 
 // sharing is those of the GPUs that are partly used and have so much left.
@@ -33,10 +33,10 @@ func (n *Node) sharing(gpus GPUSet, milli int64) GPUSet {
 }
 
 // WholeFits says whether an idle node satisfies a shape that takes all of it.
-func (n *Node) WholeFits(x *Shape, f Fit) bool {
-	return f.GPUs.And(n.Usable).Count() >= x.Least() &&
-		(!x.AllGPUs || n.Usable.AndNot(f.GPUs).Empty()) &&
-		n.MilliCPU >= x.MilliCPU && n.MemMiB >= x.MemMiB
+func (n *Node) WholeFits(shape *Shape, f Fit) bool {
+	return f.GPUs.And(n.Usable).Count() >= shape.Least() &&
+		(!shape.AllGPUs || n.Usable.AndNot(f.GPUs).Empty()) &&
+		n.MilliCPU >= shape.MilliCPU && n.MemMiB >= shape.MemMiB
 }
 
 // FreeMilli is the thousandths that are free on GPUs in order.

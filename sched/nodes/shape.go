@@ -57,71 +57,71 @@ func (ix *Index) Intern(in *spec.Shape) *Shape {
 		return ix.lastShape
 	}
 	n, bounds, key := in.Canonical()
-	out := ix.Shapes[key]
-	if out == nil {
+	shape := ix.Shapes[key]
+	if shape == nil {
 		models := n.GPUModels
 		n.GPUModels, n.Features = slices.Clone(in.GPUModels), slices.Clone(in.Features)
 		n.NodeNames, n.ExcludeNodes = slices.Clone(in.NodeNames), slices.Clone(in.ExcludeNodes)
-		out = &Shape{Shape: n, Key: key, Bounds: bounds, nameRules: newNameRules(in), Models: models, fits: map[*Kind]Fit{}}
+		shape = &Shape{Shape: n, Key: key, Bounds: bounds, nameRules: newNameRules(in), Models: models, fits: map[*Kind]Fit{}}
 		if n.RestMilliGPU > 0 {
-			rest := *out
+			rest := *shape
 			rest.MilliGPU, rest.RestMilliGPU, rest.fits = n.RestMilliGPU, 0, map[*Kind]Fit{}
-			out.Rest = &rest
+			shape.Rest = &rest
 		}
-		ix.Shapes[key] = out
+		ix.Shapes[key] = shape
 	}
-	ix.lastIn, ix.lastShape = in, out
-	return out
+	ix.lastIn, ix.lastShape = in, shape
+	return shape
 }
 
-func (ix *Index) Unref(x *Shape) {
-	x.Refs--
-	if x.Refs == 0 {
-		delete(ix.Shapes, x.Key)
+func (ix *Index) Unref(shape *Shape) {
+	shape.Refs--
+	if shape.Refs == 0 {
+		delete(ix.Shapes, shape.Key)
 	}
 }
 
 // Share says that a rank takes part of one GPU only.
-func (x *Shape) Share() bool { return x.MilliGPU > 0 && x.MilliGPU < spec.WholeGPU }
+func (shape *Shape) Share() bool { return shape.MilliGPU > 0 && shape.MilliGPU < spec.WholeGPU }
 
 // whole GPUs of a rank.
-func (x *Shape) WholeGPUs() int { return int(x.MilliGPU / spec.WholeGPU) }
+func (shape *Shape) WholeGPUs() int { return int(shape.MilliGPU / spec.WholeGPU) }
 
 // On is whether nodes of the kind can ever hold a rank.
-func (x *Shape) On(k *Kind) Fit {
-	f, ok := x.fits[k]
+func (shape *Shape) On(kind *Kind) Fit {
+	f, ok := shape.fits[kind]
 	if !ok {
-		f = x.match(k)
-		x.fits[k] = f
+		f = shape.match(kind)
+		shape.fits[kind] = f
 	}
 	return f
 }
 
-func (x *Shape) match(k *Kind) Fit {
-	n := k.Sample
+func (shape *Shape) match(kind *Kind) Fit {
+	n := kind.Sample
 	var f Fit
 	switch {
-	case x.Cluster != 0 && x.Cluster != n.Cluster:
+	case shape.Cluster != 0 && shape.Cluster != n.Cluster:
 		f.Why = WrongCluster
 		return f
-	case len(x.Features)+len(x.AnyFeatures) > 0 && len(x.Lacks(n)) > 0:
+	case len(shape.Features)+len(shape.AnyFeatures) > 0 && len(shape.Lacks(n)) > 0:
 		f.Why = LacksFeature
 		return f
 	}
-	f.GPUs, f.Why = x.GPUsOf(n)
+	f.GPUs, f.Why = shape.GPUsOf(n)
 	switch {
 	case f.Why != FitsAll:
-	case x.MinCUDA > n.CUDA:
+	case shape.MinCUDA > n.CUDA:
 		f.Why = LacksCUDA
-	case x.DiskMiB > n.DiskMiB:
+	case shape.DiskMiB > n.DiskMiB:
 		f.Why = LacksDisk
-	case x.Share() && !n.AllowShare:
+	case shape.Share() && !n.AllowShare:
 		f.Why = NoSharing
-	case f.GPUs.Count() < x.Least():
+	case f.GPUs.Count() < shape.Least():
 		f.Why = FewGPUs
-	case x.MilliCPU > n.MilliCPU:
+	case shape.MilliCPU > n.MilliCPU:
 		f.Why = FewCores
-	case x.MemMiB > n.MemMiB:
+	case shape.MemMiB > n.MemMiB:
 		f.Why = LittleMemory
 	default:
 		f.OK = true
@@ -130,9 +130,9 @@ func (x *Shape) match(k *Kind) Fit {
 }
 
 // Least is how many GPUs a rank must get at least.
-func (x *Shape) Least() int {
-	g := int((x.MilliGPU + spec.WholeGPU - 1) / spec.WholeGPU)
-	if x.AllGPUs {
+func (shape *Shape) Least() int {
+	g := int((shape.MilliGPU + spec.WholeGPU - 1) / spec.WholeGPU)
+	if shape.AllGPUs {
 		return max(g, 1)
 	}
 	return g
@@ -140,21 +140,21 @@ func (x *Shape) Least() int {
 
 // GPUsOf is the GPUs of a node that satisfy the constraints, and if there are
 // none, the constraint that rules the last ones out.
-func (x *Shape) GPUsOf(n *spec.Node) (GPUSet, Misfit) {
+func (shape *Shape) GPUsOf(n *spec.Node) (GPUSet, Misfit) {
 	var out GPUSet
 	why := FitsAll
 	for i, g := range n.GPUs {
-		w := x.gpuMisfit(&g)
+		w := shape.gpuMisfit(&g)
 		if w == FitsAll {
 			out.Add(i)
 		}
 		why = max(why, w)
 	}
-	constrained := len(x.Models) > 0 || x.GPUMemMiB > 0 || x.MinComputeCap > 0
+	constrained := len(shape.Models) > 0 || shape.GPUMemMiB > 0 || shape.MinComputeCap > 0
 	switch {
 	case !out.Empty() || !constrained:
 		return out, FitsAll
-	case len(n.GPUs) == 0 && len(x.Models) > 0:
+	case len(n.GPUs) == 0 && len(shape.Models) > 0:
 		return out, LacksModel
 	case len(n.GPUs) == 0:
 		return out, FewGPUs
@@ -162,71 +162,71 @@ func (x *Shape) GPUsOf(n *spec.Node) (GPUSet, Misfit) {
 	return out, why
 }
 
-func (x *Shape) gpuMisfit(g *spec.GPU) Misfit {
+func (shape *Shape) gpuMisfit(g *spec.GPU) Misfit {
 	mem := g.MemMiB
-	if x.Share() {
-		mem = mem * x.MilliGPU / spec.WholeGPU
+	if shape.Share() {
+		mem = mem * shape.MilliGPU / spec.WholeGPU
 	}
 	model := strings.ToLower(g.Model)
 	switch {
-	case len(x.Models) > 0 && !slices.ContainsFunc(x.Models, func(m string) bool { return strings.Contains(model, m) }):
+	case len(shape.Models) > 0 && !slices.ContainsFunc(shape.Models, func(m string) bool { return strings.Contains(model, m) }):
 		return LacksModel
-	case mem < x.GPUMemMiB:
+	case mem < shape.GPUMemMiB:
 		return LacksGPUMem
-	case g.ComputeCap < x.MinComputeCap:
+	case g.ComputeCap < shape.MinComputeCap:
 		return LacksComputeCap
 	}
 	return FitsAll
 }
 
 // SizeMilli is the GPUs of all ranks in thousandths, as far as the request says.
-func (x *Shape) SizeMilli() int64 {
-	one := x.MilliGPU
-	if !x.Share() {
-		one = max(one, int64(x.Least())*spec.WholeGPU)
+func (shape *Shape) SizeMilli() int64 {
+	one := shape.MilliGPU
+	if !shape.Share() {
+		one = max(one, int64(shape.Least())*spec.WholeGPU)
 	}
-	return int64(x.Ranks()) * one
+	return int64(shape.Ranks()) * one
 }
 
 // Text is the request in words: "2 nodes with 4 x H100, 16 cores and 64 GiB".
-func (x *Shape) Text() string {
+func (shape *Shape) Text() string {
 	var b strings.Builder
-	if n := x.Ranks(); n > 1 {
+	if n := shape.Ranks(); n > 1 {
 		fmt.Fprintf(&b, "%d nodes with ", n)
 	}
-	return b.String() + x.RankText()
+	return b.String() + shape.RankText()
 }
 
 // RankText is the request of one rank in words.
-func (x *Shape) RankText() string {
+func (shape *Shape) RankText() string {
 	var b strings.Builder
 	model := "GPU"
-	if len(x.GPUModels) > 0 {
-		model = strings.Join(x.GPUModels, " or ")
+	if len(shape.GPUModels) > 0 {
+		model = strings.Join(shape.GPUModels, " or ")
 	}
 	switch {
-	case x.AllGPUs:
+	case shape.AllGPUs:
 		fmt.Fprintf(&b, "all %s of a node, ", model)
-	case x.MilliGPU > 0:
-		fmt.Fprintf(&b, "%s x %s, ", words.Thousandths(x.MilliGPU), model)
+	case shape.MilliGPU > 0:
+		fmt.Fprintf(&b, "%s x %s, ", words.Thousandths(shape.MilliGPU), model)
 	}
-	fmt.Fprintf(&b, "%s cores and %s GiB", words.Thousandths(x.MilliCPU), words.Thousandths(x.MemMiB*1000/1024))
+	fmt.Fprintf(&b, "%s cores and %s GiB", words.Thousandths(shape.MilliCPU), words.Thousandths(shape.MemMiB*1000/1024))
 	return b.String()
 }
 
 // Possible says whether the nodes could ever hold the shape.
 func (ix *Index) Possible(in *spec.Shape) bool {
-	x := ix.Intern(in)
-	if x.Refs == 0 { // nobody else keeps it: leave no trace
-		defer delete(ix.Shapes, x.Key)
+	shape := ix.Intern(in)
+	if shape.Refs == 0 { // nobody else keeps it: leave no trace
+		defer delete(ix.Shapes, shape.Key)
 	}
-	left := x.Ranks()
-	for _, k := range ix.Order {
-		if !x.On(k).OK {
+	left := shape.Ranks()
+	for _, kind := range ix.Order {
+		if !shape.On(kind).OK {
 			continue
 		}
-		for _, n := range k.Nodes {
-			if n.Gone || !x.Named(n) {
+		for _, n := range kind.Nodes {
+			if n.Gone || !shape.Named(n) {
 				continue
 			}
 			if left--; left == 0 {

@@ -59,11 +59,11 @@ func gpuGroups(n *spec.Node) [][]GPUSet {
 // Pick chooses n of the GPUs in avail that are as close together as can be, and
 // of equally close ones those that break up least. The second result is the
 // level of closeness, 0 the best.
-func (k *Kind) Pick(avail GPUSet, n int) (GPUSet, int) {
+func (kind *Kind) Pick(avail GPUSet, n int) (GPUSet, int) {
 	if n == 0 {
 		return GPUSet{}, 0
 	}
-	for level, sets := range k.groups {
+	for level, sets := range kind.groups {
 		best, size := GPUSet{}, spec.MaxGPUs+1
 		for _, g := range sets {
 			if c := avail.And(g).Count(); c >= n && c < size {
@@ -76,18 +76,18 @@ func (k *Kind) Pick(avail GPUSet, n int) (GPUSet, int) {
 		if level == 0 || size == n {
 			return best.lowest(n), level
 		}
-		return k.gather(best, n, level), level
+		return kind.gather(best, n, level), level
 	}
 	panic("sched: fewer GPUs to choose from than asked")
 }
 
 // gather takes n GPUs of one domain out of its closest parts: the largest that
 // are needed as a whole first, then part of the smallest that has enough.
-func (k *Kind) gather(avail GPUSet, n, level int) GPUSet {
+func (kind *Kind) gather(avail GPUSet, n, level int) GPUSet {
 	var out GPUSet
 	for n > 0 {
 		large, part := GPUSet{}, GPUSet{}
-		for _, g := range k.groups[0] {
+		for _, g := range kind.groups[0] {
 			a := avail.And(g)
 			switch c := a.Count(); {
 			case c == 0:

@@ -95,16 +95,16 @@ type Request struct {
 // shuts says whether the window keeps such jobs off if they start at the
 // time given. Windows are kept clear by limits: what a job may run, not what it
 // is expected to.
-func (w *Window) shuts(q *Request, at spec.Time) bool {
-	return w.Start < at+q.Limit && w.End > at && !q.Windows[w]
+func (w *Window) shuts(request *Request, at spec.Time) bool {
+	return w.Start < at+request.Limit && w.End > at && !request.Windows[w]
 }
 
 // Closed is the first window that keeps such jobs off the node, nil if
 // there is none. A job that takes the whole node is kept off by a window on any
 // GPU of it.
-func (n *Node) Closed(q *Request, at spec.Time) *Window {
+func (n *Node) Closed(request *Request, at spec.Time) *Window {
 	for _, c := range n.Windows {
-		if (!c.part || q.Shape.Whole() && !c.GPUs.Empty()) && c.shuts(q, at) {
+		if (!c.part || request.Shape.Whole() && !c.GPUs.Empty()) && c.shuts(request, at) {
 			return c.Window
 		}
 	}
@@ -112,10 +112,10 @@ func (n *Node) Closed(q *Request, at spec.Time) *Window {
 }
 
 // Kept is the GPUs that windows keep from such jobs.
-func (n *Node) Kept(q *Request, at spec.Time) GPUSet {
+func (n *Node) Kept(request *Request, at spec.Time) GPUSet {
 	var out GPUSet
 	for _, c := range n.Windows {
-		if c.part && c.shuts(q, at) {
+		if c.part && c.shuts(request, at) {
 			out = out.or(c.GPUs)
 		}
 	}
@@ -124,10 +124,10 @@ func (n *Node) Kept(q *Request, at spec.Time) GPUSet {
 
 // Reopens is when the first of the windows that keep GPUs from such jobs
 // ends; Never if there is none.
-func (n *Node) Reopens(q *Request, at spec.Time) spec.Time {
+func (n *Node) Reopens(request *Request, at spec.Time) spec.Time {
 	next := spec.Never
 	for _, c := range n.Windows {
-		if c.part && c.shuts(q, at) {
+		if c.part && c.shuts(request, at) {
 			next = min(next, c.End)
 		}
 	}
@@ -136,20 +136,20 @@ func (n *Node) Reopens(q *Request, at spec.Time) spec.Time {
 
 // ShutBy is the window but for which a rank had room, by what is held on the
 // node; nil if it has room, or none anyway.
-func (n *Node) ShutBy(q *Request, f Fit, at spec.Time) *Window {
-	if w := n.Closed(q, at); w != nil || q.Shape.MilliGPU == 0 {
+func (n *Node) ShutBy(request *Request, f Fit, at spec.Time) *Window {
+	if w := n.Closed(request, at); w != nil || request.Shape.MilliGPU == 0 {
 		return w
 	}
-	kept := n.Kept(q, at)
+	kept := n.Kept(request, at)
 	if kept.Empty() {
 		return nil
 	}
 	f.GPUs = f.GPUs.AndNot(kept)
-	if _, ok := n.Room(q.Shape, f); ok {
+	if _, ok := n.Room(request.Shape, f); ok {
 		return nil
 	}
 	for _, c := range n.Windows {
-		if c.part && c.shuts(q, at) {
+		if c.part && c.shuts(request, at) {
 			return c.Window
 		}
 	}

@@ -123,9 +123,9 @@ func (n *Node) chooseGPUs(w *spec.Window, match *Shape) (GPUSet, bool) {
 // anything of the node; 0 if none does.
 func (n *Node) busyAt(at spec.Time, gpu int) spec.Time {
 	var until spec.Time
-	for _, k := range n.Ranks {
-		if gpu < 0 || slices.ContainsFunc(k.GPUs, func(u GPUUse) bool { return int(u.GPU) == gpu }) {
-			until = max(until, k.Run.End)
+	for _, rank := range n.Ranks {
+		if gpu < 0 || slices.ContainsFunc(rank.GPUs, func(u GPUUse) bool { return int(u.GPU) == gpu }) {
+			until = max(until, rank.Run.End)
 		}
 	}
 	if until <= at {

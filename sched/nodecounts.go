@@ -7,9 +7,9 @@ import (
 	"gbatch/sched/words"
 )
 
-// census is how many nodes a rank finds in which condition. It is numbers only:
+// nodeCounts is how many nodes a rank finds in which condition. It is numbers only:
 // the words are made when somebody asks.
-type census struct {
+type nodeCounts struct {
 	nodes  int        // could hold it if nothing else were on them
 	room   int        // have room, whatever was planned
 	shut   int        // have room, and a window keeps it off
@@ -19,16 +19,16 @@ type census struct {
 	near   nodes.Lack // of these, the node with the most
 }
 
-// census by what is held on the nodes.
-func (r *round) census(k *jobKind) census {
-	out := census{near: nodes.Lack{Free: -1}}
-	for _, nk := range r.s.index.Order {
-		f := k.Shape.On(nk)
+// countNodes by what is held on the nodes.
+func (r *round) countNodes(kind *jobKind) nodeCounts {
+	out := nodeCounts{near: nodes.Lack{Free: -1}}
+	for _, nodeKind := range r.s.index.Order {
+		f := kind.Shape.On(nodeKind)
 		if !f.OK {
 			continue
 		}
-		for _, n := range nk.Nodes {
-			if n.Gone || !k.Shape.Named(n) {
+		for _, n := range nodeKind.Nodes {
+			if n.Gone || !kind.Shape.Named(n) {
 				continue
 			}
 			out.nodes++
@@ -36,15 +36,15 @@ func (r *round) census(k *jobKind) census {
 				out.closed++
 				continue
 			}
-			if _, ok := n.Room(k.Shape, f); !ok {
-				free := n.FreeFor(k.Shape, f)
+			if _, ok := n.Room(kind.Shape, f); !ok {
+				free := n.FreeFor(kind.Shape, f)
 				out.free += free
 				if free > out.near.Free || free == out.near.Free && n.Name < out.near.Node {
-					out.near = n.Lack(k.Shape, f)
+					out.near = n.Lack(kind.Shape, f)
 				}
 				continue
 			}
-			if w := n.ShutBy(&k.Request, f, r.now); w == nil {
+			if w := n.ShutBy(&kind.Request, f, r.now); w == nil {
 				out.room++
 			} else if out.shut++; out.window == "" || w.Name < out.window {
 				out.window = w.Name
@@ -55,15 +55,15 @@ func (r *round) census(k *jobKind) census {
 }
 
 // resourcesText is what is not free, and where there is most of it.
-func (c *census) resourcesText(x *nodes.Shape) string {
-	text := "needs " + x.Text()
-	if ranks := x.Ranks(); ranks > 1 {
+func (c *nodeCounts) resourcesText(shape *nodes.Shape) string {
+	text := "needs " + shape.Text()
+	if ranks := shape.Ranks(); ranks > 1 {
 		text += fmt.Sprintf("; %d of %d nodes have room", c.room, ranks)
 	}
 	if c.near.Node != "" {
-		text += fmt.Sprintf("; nearest is %s: %s", c.near.Node, c.near.Words(x))
+		text += fmt.Sprintf("; nearest is %s: %s", c.near.Node, c.near.Words(shape))
 	}
-	if x.MilliGPU > 0 && !x.Share() && c.nodes > 1 {
+	if shape.MilliGPU > 0 && !shape.Share() && c.nodes > 1 {
 		text += fmt.Sprintf("; %s free on all %d nodes that could hold it", words.Plural(int(c.free/WholeGPU), "GPU"), c.nodes)
 	}
 	switch {
