@@ -47,30 +47,35 @@ var below = map[string][]string{
 	"oci/shim":                 {"oci"},
 	"internal/job":             {"oci/ref"},
 	"internal/job/importer":    {"internal/job", "oci/ref"},
-	"internal/control":         {"sched", "sched/predict", "accounting", "internal/job", "oci/ref"},
+	"internal/units":           {"internal/job"},
+	"internal/control":         {"sched", "sched/predict", "accounting", "internal/job", "oci/ref", "internal/node"},
 	"internal/store":           {"internal/control", "internal/job"},
-	"internal/api":             {"internal/job"},
+	"internal/api":             {"internal/job", "internal/node"},
 	"internal/pki":             {},
 	"internal/munge":           {},
 	"internal/munge/mungetest": {},
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki"},
-	"internal/cli":             {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref"},
+	"internal/cli":             {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref", "internal/node"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
-		"internal/metrics", "internal/munge", "internal/pki", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
-	"internal/gpu":             {},
+		"internal/metrics", "internal/munge", "internal/pki", "internal/units", "internal/web", "internal/sim", "sched", "accounting",
+		"oci/ref", "internal/node"},
+	"internal/gpu":             {"internal/node"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
-	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting"},
+	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting", "internal/node"},
 	"internal/web":             {"internal/api"},
 	"internal/vmtest":          {},
 	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
-	"internal/noded":           {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
+	"internal/noded": {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu",
+		"internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki", "internal/node"},
+	"internal/node": {"internal/job"},
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "accounting", "internal/job", "internal/job/importer", "internal/control", "internal/sim", "oci/ref"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node",
+	"sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

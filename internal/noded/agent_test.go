@@ -13,15 +13,16 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // ignoreFigures are the parts of an exit that differ from run to run.
-var ignoreFigures = cmpopts.IgnoreFields(api.Exit{}, "StartedMS", "EndedMS", "PeakMem", "CPUSeconds")
+var ignoreFigures = cmpopts.IgnoreFields(node.Exit{}, "StartedMS", "EndedMS", "PeakMem", "CPUSeconds")
 
 func TestHelloWorld(t *testing.T) {
 	s := newSite(t, nil).start()
 	e, out := s.run(rankID(1), order("echo hello; echo world >&2"))
-	if diff := cmp.Diff(&api.Exit{}, e, ignoreFigures); diff != "" {
+	if diff := cmp.Diff(&node.Exit{}, e, ignoreFigures); diff != "" {
 		t.Errorf("exit (-want +got):\n%s", diff)
 	}
 	if e.StartedMS == 0 || e.EndedMS < e.StartedMS || e.PeakMem == 0 || e.CPUSeconds == 0 {
@@ -37,16 +38,16 @@ func TestExits(t *testing.T) {
 	s := newSite(t, nil).start()
 	tests := map[string]struct {
 		order *api.RunOrder
-		want  api.Exit
+		want  node.Exit
 	}{
-		"code":   {order("exit 3"), api.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3"}},
-		"signal": {order("kill -USR1 $$"), api.Exit{Code: 0}},
+		"code":   {order("exit 3"), node.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3"}},
+		"signal": {order("kill -USR1 $$"), node.Exit{Code: 0}},
 		"oom": {order("dd if=/dev/zero of=/dev/shm/x bs=1M count=60", func(o *api.RunOrder) { o.Allocation.MemBytes = 32 << 20 }),
-			api.Exit{Code: 137, Signal: 9, Reason: job.OOM, Message: "out of memory: killed at 32 MiB of 32 MiB"}},
+			node.Exit{Code: 137, Signal: 9, Reason: job.OOM, Message: "out of memory: killed at 32 MiB of 32 MiB"}},
 		"command": {order("", func(o *api.RunOrder) { o.Spec.Request.Docker.Command = job.Command{Line: "nosuch --flag"} }),
-			api.Exit{Code: 127, Reason: job.BadSpec, Message: `command "nosuch" is not in the image`}},
+			node.Exit{Code: 127, Reason: job.BadSpec, Message: `command "nosuch" is not in the image`}},
 		"user": {order("true", func(o *api.RunOrder) { o.Spec.Request.Docker.User = "carol" }),
-			api.Exit{Code: 125, Reason: job.BadSpec, Message: `image has no user "carol" in /etc/passwd`}},
+			node.Exit{Code: 125, Reason: job.BadSpec, Message: `image has no user "carol" in /etc/passwd`}},
 	}
 	n := 0
 	for name, tc := range tests {
@@ -80,7 +81,7 @@ func TestEnvironment(t *testing.T) {
 		got[k] = v
 	}
 	want := map[string]string{
-		"GPULAB_CLUSTER_ID": "7", "GPULAB_CPUS_RESERVED": s.phase(id, api.PhaseEnded).Cores, "GPULAB_GPUS_RESERVED": "",
+		"GPULAB_CLUSTER_ID": "7", "GPULAB_CPUS_RESERVED": s.phase(id, node.PhaseEnded).Cores, "GPULAB_GPUS_RESERVED": "",
 		"GPULAB_JOB_ID": o.UUID, "GPULAB_MEM_RESERVED": "256m", "GPULAB_PROJECT": "proj",
 		"GPULAB_SLAVE_DNSNAME": s.a.host.dns, "GPULAB_SLAVE_HOSTNAME": s.cfg.Name, "GPULAB_SLAVE_INSTANCE_ID": s.a.instance,
 		"GPULAB_SLAVE_PID": strconv.Itoa(os.Getpid()), "GPULAB_USERNAME": "alice", "GPULAB_VERSION": "test", "GPULAB_WORKER_ID": "0",
@@ -91,7 +92,7 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s=%q, want %q", k, got[k], v)
 		}
 	}
-	if cores := s.phase(id, api.PhaseEnded).Cores; len(cores) != 1 {
+	if cores := s.phase(id, node.PhaseEnded).Cores; len(cores) != 1 {
 		t.Errorf("cores %q: want one", cores)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci"
 	"gbatch/oci/image"
 	"gbatch/oci/ref"
@@ -34,8 +35,8 @@ func BenchmarkTrue(b *testing.B) {
 	ended := make(chan job.RankID, b.N)
 	s.mu.Lock()
 	seen := map[job.RankID]bool{}
-	s.onStatus = func(st api.RankStatus) {
-		if st.Phase == api.PhaseEnded && st.ID.Job > 1 && !seen[st.ID] {
+	s.onStatus = func(st node.RankStatus) {
+		if st.Phase == node.PhaseEnded && st.ID.Job > 1 && !seen[st.ID] {
 			seen[st.ID] = true
 			ended <- st.ID
 		}

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci"
 )
 
@@ -130,6 +130,6 @@ func (r *rank) record(context.Context) error {
 	if err := saveRecord(r.dir, rec); err != nil {
 		return fmt.Errorf("record rank: %w", err)
 	}
-	r.setPhase(api.PhaseStarting)
+	r.setPhase(node.PhaseStarting)
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // daemonEnv makes the test binary play a daemon that can be killed; its value
@@ -106,7 +107,7 @@ func (p *process) text() string {
 // once, to its end, and is told so; nothing is left. A run prints its
 // seed; GBATCH_SEED repeats it, GBATCH_KILLS sets how many kills.
 func TestKilledDaemon(t *testing.T) {
-	killing(t, nil, func(n int, e *api.Exit, wrote string) bool {
+	killing(t, nil, func(n int, e *node.Exit, wrote string) bool {
 		return e.Code == n%200 && wrote == fmt.Sprintf("begin %d\nend %d\n", n, n)
 	})
 }
@@ -119,7 +120,7 @@ func TestKilledShims(t *testing.T) {
 			_ = syscall.Kill(list[rng.IntN(len(list))], syscall.SIGKILL)
 		}
 	}
-	killing(t, kill, func(n int, e *api.Exit, wrote string) bool {
+	killing(t, kill, func(n int, e *node.Exit, wrote string) bool {
 		begin := fmt.Sprintf("begin %d\n", n)
 		whole := begin + fmt.Sprintf("end %d\n", n)
 		if e.Reason == job.NodeFail || e.Reason == job.Server {
@@ -131,7 +132,7 @@ func TestKilledShims(t *testing.T) {
 
 // killing orders jobs and kills the daemon in rounds, and asks good about each
 // job's end and what it wrote. more is done before each kill.
-func killing(t *testing.T, more func(*site, *rand.Rand), good func(n int, e *api.Exit, wrote string) bool) {
+func killing(t *testing.T, more func(*site, *rand.Rand), good func(n int, e *node.Exit, wrote string) bool) {
 	seed, rounds := killPlan(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	witness := t.TempDir()
@@ -268,7 +269,7 @@ func TestUnsettled(t *testing.T) {
 	s.start()
 	s.await("the node to hold the rank and say what is wrong", func() bool {
 		return len(s.last.Unhealthy) == 1 && strings.Contains(s.last.Unhealthy[0], "its shim lives but does not answer") &&
-			len(s.last.Ranks) == 1 && s.last.Ranks[0].Phase == api.PhaseRunning
+			len(s.last.Ranks) == 1 && s.last.Ranks[0].Phase == node.PhaseRunning
 	})
 	held.Close()
 	if e := s.exit(id); e.Reason != job.NodeFail {

@@ -7,6 +7,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"gbatch/internal/api"
+	"gbatch/internal/node"
 )
 
 // Devices is what a node knows of its accelerators and how a container gets
@@ -39,7 +40,7 @@ type Devices interface {
 
 // DeviceInventory is the accelerators' part of a node's inventory.
 type DeviceInventory struct {
-	GPUs      []api.InventoryGPU
+	GPUs      []node.GPU
 	CUDA      int // major*100 + minor of the driver
 	Driver    string
 	Simulated bool

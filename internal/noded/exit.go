@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci"
 	"gbatch/oci/image"
 )
@@ -25,8 +25,8 @@ func (r *rank) limits() limits {
 
 // exitOf says how a container ended in the controller's words. stop is the
 // stop that was under way, if one was.
-func exitOf(e oci.Exit, stop *stopRecord, l limits) *api.Exit {
-	out := &api.Exit{
+func exitOf(e oci.Exit, stop *stopRecord, l limits) *node.Exit {
+	out := &node.Exit{
 		Code:       e.Code,
 		Signal:     e.Signal,
 		StartedMS:  unixMS(e.Started),
@@ -90,8 +90,8 @@ func (e *badSpecError) Unwrap() error { return e.err }
 
 // failedExit is the end of a rank whose start failed or was broken off before
 // there was a container.
-func failedExit(err error, stop *stopRecord) *api.Exit {
-	out := &api.Exit{Code: 125, EndedMS: time.Now().UnixMilli()}
+func failedExit(err error, stop *stopRecord) *node.Exit {
+	out := &node.Exit{Code: 125, EndedMS: time.Now().UnixMilli()}
 	out.Reason, out.Message = startReason(err)
 	if stop != nil {
 		out.Code, out.Signal = 128+int(unix.SIGKILL), int(unix.SIGKILL)

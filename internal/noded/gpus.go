@@ -10,9 +10,9 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
-	"gbatch/internal/api"
 	"gbatch/internal/gpu"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // nvidia is what the driver, or a simulation, says of the node's GPUs.
@@ -65,10 +65,7 @@ func (d nvidia) Inventory() DeviceInventory {
 	inv := d.node.Inventory()
 	out := DeviceInventory{CUDA: inv.CUDA, Driver: inv.Driver, Simulated: inv.Simulated}
 	for _, g := range inv.GPUs {
-		out.GPUs = append(out.GPUs, api.InventoryGPU{
-			UUID: g.UUID, Index: g.Index, Model: g.Model, MemBytes: g.MemBytes,
-			ComputeCap: g.ComputeCap, NUMA: g.NUMA, Links: g.Links, Unhealthy: g.Unhealthy,
-		})
+		out.GPUs = append(out.GPUs, g.GPU)
 	}
 	return out
 }
@@ -145,7 +142,7 @@ func (a *Agent) gpuLoop(ctx context.Context) {
 
 // blameGPU makes a program's failure the node's when one of its GPUs is lost:
 // the program saw that before anybody else did.
-func (r *rank) blameGPU(out *api.Exit) {
+func (r *rank) blameGPU(out *node.Exit) {
 	ids := uuids(r.order.Allocation)
 	if len(ids) == 0 || out.Reason != job.ExitCode && out.Reason != job.Signal {
 		return

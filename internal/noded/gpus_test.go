@@ -9,10 +9,11 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/gpu"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // withGPUs grants whole GPUs.
-func withGPUs(list ...api.InventoryGPU) func(*api.RunOrder) {
+func withGPUs(list ...node.GPU) func(*api.RunOrder) {
 	return func(o *api.RunOrder) {
 		for _, g := range list {
 			o.Allocation.GPUs = append(o.Allocation.GPUs, api.GPUShare{UUID: g.UUID, Milli: 1000})
@@ -22,9 +23,9 @@ func withGPUs(list ...api.InventoryGPU) func(*api.RunOrder) {
 }
 
 // offered waits for an inventory with GPUs.
-func (s *site) offered() api.Inventory {
+func (s *site) offered() node.Inventory {
 	s.t.Helper()
-	var inv api.Inventory
+	var inv node.Inventory
 	s.await("GPUs", func() bool {
 		if s.inv != nil {
 			inv = *s.inv
@@ -48,7 +49,7 @@ func TestSimulatedGPUs(t *testing.T) {
 	if out != want {
 		t.Errorf("a job saw %q, want %q", out, want)
 	}
-	if e, _ := s.runNoLog(rankID(2), order("true", withGPUs(api.InventoryGPU{UUID: "GPU-other"}))); e.Reason != job.GPUError ||
+	if e, _ := s.runNoLog(rankID(2), order("true", withGPUs(node.GPU{UUID: "GPU-other"}))); e.Reason != job.GPUError ||
 		!strings.Contains(e.Message, "no GPU GPU-other") {
 		t.Errorf("a GPU of another node: %+v", e)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/transfer"
 	"gbatch/oci"
 )
@@ -51,7 +51,7 @@ func (r *rank) fetchInputs(ctx context.Context) error {
 		return err
 	}
 	r.inputs, r.cached = in.mounts, in.keys
-	r.change(newsProgress, func(s *api.RankStatus) { s.Progress = "" })
+	r.change(newsProgress, func(s *node.RankStatus) { s.Progress = "" })
 	r.a.reached("inputs fetched")
 	return nil
 }
@@ -230,5 +230,5 @@ func (s *showing) tell() {
 		text += ": " + formatBytes(done)
 	}
 	s.mu.Unlock()
-	s.r.change(newsPull, func(st *api.RankStatus) { st.Progress = text })
+	s.r.change(newsPull, func(st *node.RankStatus) { st.Progress = text })
 }

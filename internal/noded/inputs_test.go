@@ -17,6 +17,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/transfer/s3test"
 )
 
@@ -149,7 +150,7 @@ func TestInputsFail(t *testing.T) {
 				d.setSecrets(id, 1, tc.values)
 			}
 			e, _ := d.runNoLog(id, o)
-			if diff := cmp.Diff(&api.Exit{Code: 125, Reason: tc.reason, Message: tc.text}, e, ignoreFigures); diff != "" {
+			if diff := cmp.Diff(&node.Exit{Code: 125, Reason: tc.reason, Message: tc.text}, e, ignoreFigures); diff != "" {
 				t.Errorf("exit (-want +got):\n%s", diff)
 			}
 		})

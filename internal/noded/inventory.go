@@ -7,14 +7,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/internal/api"
+	"gbatch/internal/node"
 )
 
 // inventory is what the node has to give, and its hash. It is made anew for
 // each sync, because devices come and go; it costs microseconds.
-func (a *Agent) inventory() (*api.Inventory, string) {
+func (a *Agent) inventory() (*node.Inventory, string) {
 	d := a.devices.Inventory()
-	inv := &api.Inventory{
+	inv := &node.Inventory{
 		Hostname:  a.host.name,
 		DNSName:   a.host.dns,
 		Address:   a.host.address,

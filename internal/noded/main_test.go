@@ -20,6 +20,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
 )
@@ -259,7 +260,7 @@ func order(line string, change ...func(*api.RunOrder)) *api.RunOrder {
 func rankID(n int) job.RankID { return job.RankID{Job: job.Number(n), Attempt: 1} }
 
 // run orders a rank, waits for its end and returns it with the output.
-func (s *site) run(id job.RankID, o *api.RunOrder) (*api.Exit, string) {
+func (s *site) run(id job.RankID, o *api.RunOrder) (*node.Exit, string) {
 	s.t.Helper()
 	s.want(id, o)
 	e := s.exit(id)
@@ -269,7 +270,7 @@ func (s *site) run(id job.RankID, o *api.RunOrder) (*api.Exit, string) {
 }
 
 // runNoLog is run for a rank that has no log.
-func (s *site) runNoLog(id job.RankID, o *api.RunOrder) (*api.Exit, string) {
+func (s *site) runNoLog(id job.RankID, o *api.RunOrder) (*node.Exit, string) {
 	s.t.Helper()
 	s.want(id, o)
 	e := s.exit(id)

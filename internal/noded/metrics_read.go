@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/internal/api"
 	"gbatch/internal/gpu"
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
+	"gbatch/internal/node"
 )
 
 var (
@@ -82,8 +82,8 @@ type here struct {
 }
 
 // here lists the containers that have not ended, by id, and counts all by phase.
-func (a *Agent) here() (list []here, phases map[api.Phase]int) {
-	phases = map[api.Phase]int{}
+func (a *Agent) here() (list []here, phases map[node.Phase]int) {
+	phases = map[node.Phase]int{}
 	a.mu.Lock()
 	for id, r := range a.ranks { // sorted below
 		phases[r.status.Phase]++
@@ -122,9 +122,9 @@ func jobName(id job.RankID, task *job.ArrayTask) string {
 	return strconv.FormatUint(uint64(id.Job), 10)
 }
 
-var phases = []api.Phase{api.PhaseAccepted, api.PhasePulling, api.PhaseStarting, api.PhaseRunning, api.PhaseEnded}
+var phases = []node.Phase{node.PhaseAccepted, node.PhasePulling, node.PhaseStarting, node.PhaseRunning, node.PhaseEnded}
 
-func (a *Agent) addNode(set *metrics.Set, count map[api.Phase]int) {
+func (a *Agent) addNode(set *metrics.Set, count map[node.Phase]int) {
 	set.Add(mBuild, 1, a.version)
 	healthy := 0.0
 	if len(a.health.reasons()) == 0 {

@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/metricstest"
+	"gbatch/internal/node"
 )
 
 func withMetrics(c *Config) {
@@ -97,7 +98,7 @@ func TestMetrics(t *testing.T) {
 		o.User, o.Project = "al\"i\nce\xff", "proj"
 		o.Allocation.GPUs = []api.GPUShare{{UUID: uuid, Milli: 1000}}
 	}))
-	s.await("running rank", func() bool { return s.status[id].Phase == api.PhaseRunning })
+	s.await("running rank", func() bool { return s.status[id].Phase == node.PhaseRunning })
 	code, text := s.scrape("")
 	if code != 200 {
 		t.Fatalf("scrape: %d %s", code, text)

@@ -14,6 +14,7 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci"
 	"gbatch/oci/netns"
 )
@@ -157,7 +158,7 @@ func (r *rank) joinNetwork(context.Context) error {
 	if err := n.own.Publish(r.id.String(), hostPorts(ports)); err != nil {
 		return err
 	}
-	r.change(newsProgress, func(s *job.RankStatus) { s.Ports = ports })
+	r.change(newsProgress, func(s *node.RankStatus) { s.Ports = ports })
 	return nil
 }
 

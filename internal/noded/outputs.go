@@ -14,15 +14,15 @@ import (
 
 	"github.com/cyphar/filepath-securejoin/pathrs-lite"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/transfer"
 	"gbatch/oci"
 )
 
 // save sends the outputs that are due, and puts into out what went wrong. It
 // returns false if the daemon goes first.
-func (r *rank) save(out *api.Exit) bool {
+func (r *rank) save(out *node.Exit) bool {
 	due := r.dueOutputs(out)
 	if len(due) == 0 {
 		return true
@@ -55,7 +55,7 @@ func (r *rank) save(out *api.Exit) bool {
 
 // dueOutputs are those that are saved after such an end, by their place in the
 // document.
-func (r *rank) dueOutputs(out *api.Exit) map[int]job.Output {
+func (r *rank) dueOutputs(out *node.Exit) map[int]job.Output {
 	due := map[int]job.Output{}
 	for i, o := range r.order.Spec.Gbatch.Outputs {
 		if o.When == job.WhenAlways || (o.When == job.WhenFailure) == !out.OK() {
@@ -67,7 +67,7 @@ func (r *rank) dueOutputs(out *api.Exit) map[int]job.Output {
 
 // blameOutput says in a rank's end that outputs were not saved. A program that
 // failed by itself keeps its reason.
-func (r *rank) blameOutput(out *api.Exit, err error) {
+func (r *rank) blameOutput(out *node.Exit, err error) {
 	stop := r.stopNow()
 	switch {
 	case err == nil:

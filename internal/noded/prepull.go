@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci/image"
 	"gbatch/oci/ref"
 )
@@ -21,11 +22,11 @@ type prepulls struct {
 
 	mu      sync.Mutex
 	wanted  []api.Prepull
-	results map[job.Number]job.Prepulled
+	results map[job.Number]node.Prepulled
 }
 
 func newPrepulls() *prepulls {
-	return &prepulls{wake: make(chan struct{}, 1), results: map[job.Number]job.Prepulled{}}
+	return &prepulls{wake: make(chan struct{}, 1), results: map[job.Number]node.Prepulled{}}
 }
 
 // set takes in what the controller wants.
@@ -33,7 +34,7 @@ func (p *prepulls) set(wanted []api.Prepull) {
 	p.mu.Lock()
 	p.wanted = wanted
 	old := p.results
-	p.results = map[job.Number]job.Prepulled{}
+	p.results = map[job.Number]node.Prepulled{}
 	for i, w := range wanted {
 		if r, ok := old[w.Job]; ok {
 			p.results[w.Job] = r
@@ -48,10 +49,10 @@ func (p *prepulls) set(wanted []api.Prepull) {
 }
 
 // done is what became of those that are wanted.
-func (p *prepulls) done() []job.Prepulled {
+func (p *prepulls) done() []node.Prepulled {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var out []job.Prepulled
+	var out []node.Prepulled
 	for _, w := range p.wanted {
 		if r, ok := p.results[w.Job]; ok {
 			out = append(out, r)
@@ -83,7 +84,7 @@ func (p *prepulls) wants(n job.Number) bool {
 	return false
 }
 
-func (p *prepulls) finish(r job.Prepulled) {
+func (p *prepulls) finish(r node.Prepulled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.results[r.Job] = r
@@ -126,7 +127,7 @@ func (a *Agent) pulling() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range a.ranks {
-		if r.status.Phase == api.PhasePulling {
+		if r.status.Phase == node.PhasePulling {
 			return true
 		}
 	}
@@ -156,7 +157,7 @@ func (a *Agent) prepull(ctx context.Context, w api.Prepull) bool {
 	if context.Cause(pull) != nil {
 		return false
 	}
-	out := job.Prepulled{Job: w.Job, PullMS: max(1, time.Since(began).Milliseconds())}
+	out := node.Prepulled{Job: w.Job, PullMS: max(1, time.Since(began).Milliseconds())}
 	if err != nil {
 		out.Error = err.Error()
 		a.log.Info("image not pulled ahead", "job", uint64(w.Job), "image", w.Image, "error", err)

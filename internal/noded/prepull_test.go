@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 func (f *fakeController) ahead(list ...api.Prepull) {
@@ -18,7 +19,7 @@ func (f *fakeController) ahead(list ...api.Prepull) {
 }
 
 // pulledAhead waits for the node's word on a job's image.
-func (s *site) pulledAhead(n job.Number) (out job.Prepulled) {
+func (s *site) pulledAhead(n job.Number) (out node.Prepulled) {
 	s.t.Helper()
 	until(s.t, "an image to be pulled ahead", func() bool {
 		s.mu.Lock()

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gbatch/cgroups"
-	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci"
 )
 
@@ -57,7 +57,7 @@ func (a *Agent) adopt(id job.RankID, dir string) {
 	if err != nil {
 		r.log.Error("take over rank; trying again", "error", err)
 		a.health.leftover(id, err)
-		r.status.Phase = api.PhaseRunning
+		r.status.Phase = node.PhaseRunning
 	}
 	if !keep {
 		return
@@ -76,8 +76,8 @@ func (r *rank) diedWithMachine() error {
 	if err := os.RemoveAll(r.box()); err != nil {
 		return err
 	}
-	r.status.Phase = api.PhaseEnded
-	r.status.Exit = &api.Exit{
+	r.status.Phase = node.PhaseEnded
+	r.status.Exit = &node.Exit{
 		Code: 137, Signal: 9, Reason: job.NodeFail, EndedMS: time.Now().UnixMilli(),
 		Message: "the machine restarted; how the program ended is not known",
 	}
@@ -141,10 +141,10 @@ func (r *rank) settle() (keep bool, err error) {
 	}
 	r.status.StartedMS = out.StartedMS
 	if r.concludes(out) && !applyVerdict(r.dir, out) {
-		r.past, r.status.Phase = out, api.PhaseRunning
+		r.past, r.status.Phase = out, node.PhaseRunning
 		return true, nil
 	}
-	r.status.Phase, r.status.Exit = api.PhaseEnded, out
+	r.status.Phase, r.status.Exit = node.PhaseEnded, out
 	return true, nil
 }
 
@@ -230,7 +230,7 @@ func (a *Agent) begunAt(r *rank) time.Time {
 
 // pastExit is how a rank that was let go of ended, nil if it never was here. It
 // is not among the kept ones after that.
-func (a *Agent) pastExit(r *rank) (*api.Exit, error) {
+func (a *Agent) pastExit(r *rank) (*node.Exit, error) {
 	if !isLetGo(r.dir) {
 		return nil, nil
 	}

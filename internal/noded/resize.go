@@ -7,6 +7,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // setResize takes in what the controller wants the rank to have. Called with
@@ -30,14 +31,14 @@ func (w *watch) resize() {
 	if q == nil || done != nil && done.Seq == q.Seq {
 		return
 	}
-	answer := job.Resized{Seq: q.Seq}
+	answer := node.Resized{Seq: q.Seq}
 	if err := r.regrant(q); err != nil {
 		r.log.Warn("rank not resized", "cpus", q.CPUs, "mem", formatBytes(q.MemBytes), "error", err)
 		answer.Error = err.Error()
 	} else {
 		r.log.Info("rank resized", "cpus", q.CPUs, "mem", formatBytes(q.MemBytes), "cores", r.cores.CPUs.String())
 	}
-	r.change(newsNow, func(s *api.RankStatus) {
+	r.change(newsNow, func(s *node.RankStatus) {
 		s.Cores = r.cores.CPUs.String()
 		s.Resize = &answer
 	})

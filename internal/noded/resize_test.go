@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // resize orders other CPU and memory, as the controller does until it is answered.
@@ -23,13 +24,13 @@ func (f *fakeController) resize(id job.RankID, q *api.Resize) {
 }
 
 // resized waits for the answer to an order.
-func (s *site) resized(id job.RankID, q api.Resize) job.Resized {
+func (s *site) resized(id job.RankID, q api.Resize) node.Resized {
 	s.t.Helper()
 	s.resize(id, &q)
 	return s.answered(id, q.Seq)
 }
 
-func (s *site) answered(id job.RankID, seq uint64) (out job.Resized) {
+func (s *site) answered(id job.RankID, seq uint64) (out node.Resized) {
 	s.t.Helper()
 	until(s.t, "an answer to the resize", func() bool {
 		s.mu.Lock()
@@ -94,7 +95,7 @@ func TestResize(t *testing.T) {
 	check("grown", "0-1", 512)
 	s.halt()
 	s.start()
-	s.phase(id, api.PhaseRunning)
+	s.phase(id, node.PhaseRunning)
 	check("after a restart", "0-1", 512)
 	a := s.resized(id, api.Resize{Seq: 8, CPUs: 1, MemBytes: 32 << 20})
 	if !strings.Contains(a.Error, "of memory that cannot be taken away, more than 32 MiB") {
@@ -117,7 +118,7 @@ func TestResize(t *testing.T) {
 	}
 	s.halt()
 	s.start()
-	s.phase(id, api.PhaseRunning)
+	s.phase(id, node.PhaseRunning)
 	if e, out := s.run(rankID(2), order("grep Cpus_allowed_list /proc/self/status")); e.Code != 0 || strings.Contains(out, "\t"+left+"\n") {
 		t.Errorf("the next rank got %+v, %q; %s is taken", e, out, left)
 	}
@@ -138,7 +139,7 @@ func TestResizeKilled(t *testing.T) {
 			p := s.spawn(0)
 			id := rankID(i + 1)
 			s.want(id, order("echo ready; sleep 1000"))
-			s.phase(id, api.PhaseRunning)
+			s.phase(id, node.PhaseRunning)
 			s.resize(id, &api.Resize{Seq: 5, CPUs: 1, MemBytes: 96 << 20})
 			p.died()
 			s.killAt = ""

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gbatch/internal/api"
+	"gbatch/internal/node"
 )
 
 // setSignals takes in the signals that the rank's program shall be sent. Called
@@ -45,7 +46,7 @@ func (w *watch) signals() {
 		} else {
 			r.log.Info("sent the program a signal, as ordered", "signal", s.Name)
 		}
-		r.change(newsNow, func(st *api.RankStatus) { st.Signalled = s.Seq })
+		r.change(newsNow, func(st *node.RankStatus) { st.Signalled = s.Seq })
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/node"
 	"gbatch/oci"
 	"gbatch/oci/image"
 	"gbatch/oci/ref"
@@ -80,7 +81,7 @@ func (r *rank) pullImage(ctx context.Context) error {
 		name = name.WithDigest(r.order.Digest)
 	}
 	began := time.Now()
-	r.setPhase(api.PhasePulling)
+	r.setPhase(node.PhasePulling)
 	req := image.PullRequest{Ref: name, Progress: r.pullProgress}
 	req.Credentials = creds
 	if r.login != nil {
@@ -93,8 +94,8 @@ func (r *rank) pullImage(ctx context.Context) error {
 	// From here on nothing needs the password.
 	r.login = nil
 	r.img = img
-	r.change(newsProgress, func(s *api.RankStatus) {
-		s.Phase, s.Progress, s.Image = api.PhaseStarting, "", img.Digest
+	r.change(newsProgress, func(s *node.RankStatus) {
+		s.Phase, s.Progress, s.Image = node.PhaseStarting, "", img.Digest
 		s.PullMS = max(1, time.Since(began).Milliseconds())
 	})
 	return nil
@@ -117,7 +118,7 @@ func (r *rank) pullProgress(p image.Progress) {
 		within = newsNow // the other ranks of a gang wait for it
 	}
 	r.a.mu.Unlock()
-	r.change(within, func(s *api.RankStatus) { s.Progress = text })
+	r.change(within, func(s *node.RankStatus) { s.Progress = text })
 }
 
 // takeSlot waits for one of the places in which containers may be starting:
@@ -146,7 +147,7 @@ func (r *rank) takeCores(context.Context) error {
 		return err
 	}
 	r.cores = g
-	r.change(newsProgress, func(s *api.RankStatus) { s.Cores = g.CPUs.String() })
+	r.change(newsProgress, func(s *node.RankStatus) { s.Cores = g.CPUs.String() })
 	return nil
 }
 

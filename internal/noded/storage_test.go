@@ -12,6 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // withStorage is a site whose storage lies in a directory of the test.
@@ -139,7 +140,7 @@ func TestEscapes(t *testing.T) {
 		t.Error("a directory was made outside of the root")
 	}
 	e, _ := s.run(rankID(1), storageOrder("true", job.Storage{HostPath: "/project/abs", ContainerPath: "/p"}))
-	want := &api.Exit{Code: 125, Reason: job.Mount, Message: tests["absolute"].want}
+	want := &node.Exit{Code: 125, Reason: job.Mount, Message: tests["absolute"].want}
 	if diff := cmp.Diff(want, e, ignoreFigures); diff != "" {
 		t.Errorf("exit (-want +got):\n%s", diff)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // peer is a client, with the controller left out.
@@ -349,7 +350,7 @@ func TestExecEnds(t *testing.T) {
 
 	p = s.exec(id, sh("echo up; sleep 1237"))
 	p.shows("up")
-	if s.phase(id, api.PhaseRunning).Phase != api.PhaseRunning {
+	if s.phase(id, node.PhaseRunning).Phase != node.PhaseRunning {
 		t.Error("the job has ended")
 	}
 	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 20_000})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/api"
+	"gbatch/internal/node"
 )
 
 // TestLogs: parts of a log while its rank runs, after its end and after the
@@ -70,7 +71,7 @@ func TestFollowBeforeStart(t *testing.T) {
 	s.a.slots <- struct{}{} // nothing can start
 	id := rankID(1)
 	s.want(id, order("echo first; echo last"))
-	s.phase(id, api.PhasePulling)
+	s.phase(id, node.PhasePulling)
 	b := s.open(api.StreamRequest{Kind: "log", Rank: id, Follow: true})
 	until(t, "the stream to be open", b.opened)
 	<-s.a.slots

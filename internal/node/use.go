@@ -1,4 +1,4 @@
-package job
+package node
 
 // GPUUse is what a rank's GPUs did, as its node has sampled them. Of a shared
 // GPU it is what all on it did: the driver does not tell them apart.
