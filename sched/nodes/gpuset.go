@@ -5,6 +5,7 @@ import "math/bits"
 // GPUSet is a set of GPUs of one node, by position in its inventory.
 type GPUSet [2]uint64
 
+// Has, Add, Remove, Count, Empty, And, Or and AndNot are the operations on sets.
 func (s GPUSet) Has(i int) bool         { return s[i>>6]>>(i&63)&1 != 0 }
 func (s *GPUSet) Add(i int)             { s[i>>6] |= 1 << (i & 63) }
 func (s *GPUSet) Remove(i int)          { s[i>>6] &^= 1 << (i & 63) }

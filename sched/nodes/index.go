@@ -10,16 +10,18 @@ import (
 )
 
 // Index is all nodes by name, by kind and by what is free on them, with the
-// shapes that were asked for and the windows over the nodes.
+// shapes that were asked for and the windows over the nodes. Everything that it
+// holds is current but for Sorted and the sets of the kinds after nodes came or
+// went: Refresh brings those up to date.
 type Index struct {
 	Nodes   map[string]*Node
-	Sorted  []*Node // all nodes by name, also those that are gone
-	kinds   map[string]*Kind
-	Order   []*Kind // by value, then key
+	Sorted  []*Node          // all nodes by name, also those that are gone
+	kinds   map[string]*Kind // by key
+	Order   []*Kind          // by value, then key
 	Shapes  map[string]*Shape
 	Windows map[string]*Window
 
-	values    map[string]int64 // of GPU models, see setValues
+	values    map[string]int64 // of GPU models, see SetValues
 	lastIn    *spec.Shape      // the request that was interned last, and its shape
 	lastShape *Shape
 	stale     bool // nodes came or went

@@ -15,6 +15,7 @@ type Lack struct {
 	ranks, drained         int   // held, and GPUs of it
 }
 
+// Lack is what the node has free of what a rank of the shape needs.
 func (n *Node) Lack(shape *Shape, f Fit) Lack {
 	return Lack{n.Name, n.FreeFor(shape, f), max(n.CPUFree, 0), max(n.MemFree, 0), len(n.Ranks), n.Kind.GPUs.AndNot(n.Usable).Count()}
 }

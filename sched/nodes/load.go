@@ -56,7 +56,7 @@ func (n *Node) Open() bool { return !n.Gone && (n.State == "" || n.State == spec
 // Idle says that nothing is held here.
 func (n *Node) Idle() bool { return len(n.Ranks) == 0 }
 
-// Take and give are inverse: a rank's allocation is put on the node, or lifted.
+// Take puts a rank's allocation on the node. Give is its inverse.
 func (n *Node) Take(rank *Rank) {
 	at, _ := slices.BinarySearchFunc(n.Ranks, rank, compareRanks)
 	n.Ranks = slices.Insert(n.Ranks, at, rank)

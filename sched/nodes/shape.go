@@ -74,6 +74,7 @@ func (ix *Index) Intern(in *spec.Shape) *Shape {
 	return shape
 }
 
+// Unref drops a shape that nothing refers to any more.
 func (ix *Index) Unref(shape *Shape) {
 	shape.Refs--
 	if shape.Refs == 0 {

@@ -8,7 +8,7 @@ import (
 	"gbatch/sched/spec"
 )
 
-// Window is a Window as it was settled: its nodes and GPUs are chosen.
+// Window is a window as it is in force: its nodes and GPUs are chosen.
 type Window struct {
 	spec.Window
 }

@@ -32,7 +32,9 @@ type Node struct {
 	AllowShare bool      `json:"allowShare,omitempty"` // shares of its GPUs may be given out
 }
 
-// GPU is one device, or one MIG instance, of a node.
+// GPU is one device, or one MIG instance, of a node. It is not what a node tells
+// the controller, which says more of the hardware: it is what placement looks at,
+// with what operators decided, so that the scheduler can be used alone.
 type GPU struct {
 	UUID       string   `json:"uuid"`
 	Model      string   `json:"model"`
