@@ -43,7 +43,7 @@ var below = map[string][]string{
 	"oci/image":                {"oci/ref"},
 	"oci/image/imagetest":      {"oci/ref"},
 	"oci/netns":                {},
-	"oci":                      {"cgroups", "oci/image", "oci/netns", "oci/ref"},
+	"oci":                      {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile"},
 	"oci/shim":                 {"oci"},
 	"internal/job":             {"oci/ref"},
 	"internal/job/importer":    {"internal/job", "oci/ref"},
@@ -69,8 +69,18 @@ var below = map[string][]string{
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
 	"internal/noded": {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu",
-		"internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki", "internal/node"},
-	"internal/node": {"internal/job"},
+		"internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki", "internal/node",
+		"internal/noded/images", "internal/noded/storage", "internal/noded/cores", "internal/noded/devices", "internal/noded/reason",
+		"internal/noded/identity", "internal/noded/config", "oci/atomicfile"},
+	"internal/node":           {"internal/job"},
+	"oci/atomicfile":          {},
+	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
+	"internal/noded/identity": {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
+	"internal/noded/reason":   {"internal/job"},
+	"internal/noded/devices":  {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded/cores":    {"cgroups", "internal/job", "internal/noded/config"},
+	"internal/noded/storage":  {"internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded/images":   {"internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
 }
 
 // pure packages take now, seed and input and return values.
@@ -81,7 +91,7 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|cgroups|internal/gpu|internal/noded|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

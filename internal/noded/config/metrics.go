@@ -1,4 +1,4 @@
-package noded
+package config
 
 import (
 	"net"
@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// MetricsConfig is about the metrics that Prometheus reads.
-type MetricsConfig struct {
+// Metrics is about the metrics that Prometheus reads.
+type Metrics struct {
 	// Listen is a TCP address for /metrics, as 127.0.0.1:9401. Default: none.
 	Listen string `yaml:"listen"`
 	// TokenFile holds a password that whoever reads them must show, as
@@ -25,7 +25,7 @@ type MetricsConfig struct {
 	JobMap string `yaml:"jobMap"`
 }
 
-const dcgmAliases = "dcgm"
+const DCGMAliases = "dcgm"
 
 func checkMetrics(c *Config, bad func(string, string, ...any)) {
 	m := &c.Metrics
@@ -46,8 +46,8 @@ func checkMetrics(c *Config, bad func(string, string, ...any)) {
 			bad("metrics."+key, "%q: must be an absolute path", path)
 		}
 	}
-	if i := slices.IndexFunc(m.Aliases, func(a string) bool { return a != dcgmAliases }); i >= 0 {
-		bad("metrics.aliases", "%q: there is %s", m.Aliases[i], dcgmAliases)
+	if i := slices.IndexFunc(m.Aliases, func(a string) bool { return a != DCGMAliases }); i >= 0 {
+		bad("metrics.aliases", "%q: there is %s", m.Aliases[i], DCGMAliases)
 	}
 }
 

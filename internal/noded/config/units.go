@@ -1,4 +1,4 @@
-package noded
+package config
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/goccy/go-yaml/ast"
+
+	"gbatch/internal/units"
 )
 
 // Size is a number of bytes, written in the config as 512MiB, 2GB or 1024.
@@ -27,24 +29,25 @@ func (s *Size) UnmarshalYAML(n ast.Node) error {
 // MarshalYAML is the inverse.
 func (s Size) MarshalYAML() ([]byte, error) { return []byte(s.String()), nil }
 
-func (s Size) String() string { return formatBytes(int64(s)) }
+func (s Size) String() string { return FormatBytes(int64(s)) }
 
-// formatBytes writes an amount as people do: in the largest unit that needs
+// FormatBytes writes an amount as people do: in the largest unit that needs
 // few digits, as "8 GiB" and "1.5 GiB".
-func formatBytes(n int64) string {
+func FormatBytes(n int64) string {
 	if n < 0 {
 		return strconv.FormatInt(n, 10) + " B"
 	}
 	return humanize.IBytes(uint64(n))
 }
 
-// Duration is a length of time, written in the config as 90s, 5m or 24h.
+// Duration is a length of time, written in the config as 90s, 5m or 24h, or as
+// job files have it, "5 minutes".
 type Duration time.Duration
 
 // UnmarshalYAML reads the forms above.
 func (d *Duration) UnmarshalYAML(n ast.Node) error {
 	text := scalar(n)
-	v, err := time.ParseDuration(text)
+	v, err := units.ParseDuration(text)
 	if err != nil {
 		return atLine(n, "%q is not a duration: write it as 90s, 5m or 24h", text)
 	}

@@ -1,4 +1,4 @@
-package noded
+package config
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// ConfigFile is where the daemon looks for its configuration.
-const ConfigFile = "/etc/gbatch/gnoded.yaml"
+// File is where the daemon looks for its configuration.
+const File = "/etc/gbatch/gnoded.yaml"
 
 // Config is gnoded.yaml. It is fixed until the daemon restarts. The zero value
 // of a field means its default; SetDefaults writes them in.
@@ -90,13 +90,13 @@ type Config struct {
 	Lease Duration `yaml:"lease"`
 
 	// Data is about inputs and outputs of jobs.
-	Data DataConfig `yaml:"data"`
+	Data Data `yaml:"data"`
 
 	// Metrics is who may read how the node and its GPUs fare.
-	Metrics MetricsConfig `yaml:"metrics"`
+	Metrics Metrics `yaml:"metrics"`
 
 	// Network is how jobs see the network.
-	Network NetworkConfig `yaml:"network"`
+	Network Network `yaml:"network"`
 
 	// Launches is how many containers may be starting at once. Default: the
 	// number of cores, at least 2; 1 to 256.
@@ -179,9 +179,9 @@ type Logs struct {
 	KeepSize Size `yaml:"keepSize"`
 }
 
-// LoadConfig reads and checks the file at path. The error names each problem.
-func LoadConfig(path string) (Config, error) {
-	c, err := ReadConfig(path)
+// Load reads and checks the file at path. The error names each problem.
+func Load(path string) (Config, error) {
+	c, err := Read(path)
 	if err != nil {
 		return Config{}, err
 	}
@@ -192,23 +192,23 @@ func LoadConfig(path string) (Config, error) {
 	return c, nil
 }
 
-// ReadConfig parses the file at path: no defaults, no checks of values, so
+// Read parses the file at path: no defaults, no checks of values, so
 // that flags can be laid over it first.
-func ReadConfig(path string) (Config, error) {
+func Read(path string) (Config, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("read config: %w", err)
 	}
-	c, err := ParseConfig(b)
+	c, err := Parse(b)
 	if err != nil {
 		return Config{}, fmt.Errorf("parse config %s: %w", path, err)
 	}
 	return c, nil
 }
 
-// ParseConfig parses YAML strictly: an unknown key is an error with its line
+// Parse parses YAML strictly: an unknown key is an error with its line
 // and the nearest known key.
-func ParseConfig(b []byte) (Config, error) {
+func Parse(b []byte) (Config, error) {
 	var c Config
 	if len(strings.TrimSpace(string(b))) == 0 {
 		return c, nil

@@ -1,18 +1,11 @@
-package noded
+package devices
 
 import (
-	"context"
 	"math"
-	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/client"
 	"gbatch/internal/gpu"
 )
-
-// newsSamples is how long changed GPU utilization may wait to be told: steady
-// work costs no message of its own.
-const newsSamples = 5 * time.Second
 
 func (d nvidia) Samples() []api.GPUSample { return samplesToAPI(d.node.Samples()) }
 
@@ -36,19 +29,8 @@ func samplesToAPI(list []gpu.Sample) []api.GPUSample {
 	return out
 }
 
-// sampleLoop tells the controller when GPUs do something else than it knows of.
-func (a *Agent) sampleLoop(ctx context.Context) {
-	var told []api.GPUSample
-	for client.Sleep(ctx, gpuEvery) == nil {
-		if now := a.devices.Samples(); samplesDiffer(told, now) {
-			told = now
-			a.tell(newsSamples)
-		}
-	}
-}
-
-// samplesDiffer says whether a reader would see another picture.
-func samplesDiffer(a, b []api.GPUSample) bool {
+// SamplesDiffer says whether a reader would see another picture.
+func SamplesDiffer(a, b []api.GPUSample) bool {
 	if len(a) != len(b) {
 		return true
 	}

@@ -1,4 +1,4 @@
-package noded
+package identity
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/noded/config"
 )
 
 // joinTimeout bounds the exchange with the controller.
@@ -16,20 +17,20 @@ const joinTimeout = 15 * time.Second
 // Joined says whether this machine has a key that the configuration's
 // controller has signed, so that it needs no token. Beside the controller's
 // socket it never does.
-func Joined(c Config) (bool, error) {
+func Joined(c config.Config, version string) (bool, error) {
 	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {
 		return false, err
 	}
-	b, err := openBadge(&c)
-	if err != nil || b.key == nil {
-		return b != nil, err
+	k, err := OpenCredential(&c)
+	if err != nil || k.key == nil {
+		return k != nil, err
 	}
-	if b.shown() == nil {
+	if k.Lacking() {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), joinTimeout)
 	defer cancel()
-	ctl := dial(&c, b, Version)
+	ctl := Dial(&c, k, version)
 	defer ctl.Close()
 	_, err = ctl.Status(ctx)
 	if client.IsCode(err, api.CodeUnauthorized) {
@@ -41,17 +42,17 @@ func Joined(c Config) (bool, error) {
 // Join makes this machine a node of its controller by the token in
 // JoinTokenFile: it gets a key and a certificate in its state directory, and the
 // token is not needed any more.
-func Join(ctx context.Context, c Config) error {
+func Join(ctx context.Context, c config.Config, version string) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {
 		return err
 	}
-	b, err := openBadge(&c)
-	if err != nil || b.key == nil {
+	k, err := OpenCredential(&c)
+	if err != nil || k.key == nil {
 		return err
 	}
-	ctl := dial(&c, b, Version)
+	ctl := Dial(&c, k, version)
 	defer ctl.Close()
-	return b.join(ctx, ctl, slog.New(slog.DiscardHandler))
+	return k.join(ctx, ctl, slog.New(slog.DiscardHandler))
 }

@@ -1,4 +1,4 @@
-package noded
+package storage
 
 import (
 	"errors"

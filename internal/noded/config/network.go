@@ -1,4 +1,4 @@
-package noded
+package config
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"gbatch/oci/netns"
 )
 
-// NetworkConfig is how jobs see the network.
-type NetworkConfig struct {
+// Network is how jobs see the network.
+type Network struct {
 	// Mode is bridge, which gives each job on one node a network of its own,
 	// host, which gives none, or auto: bridge where the machine can do it and no
 	// other firewall is in the way, else host. Default auto.
@@ -36,14 +36,14 @@ type NetworkConfig struct {
 
 // The modes.
 const (
-	networkAuto   = "auto"
-	networkBridge = "bridge"
-	networkHost   = "host"
+	NetworkAuto   = "auto"
+	NetworkBridge = "bridge"
+	NetworkHost   = "host"
 )
 
 // setDefaults fills in what was not given.
-func (c *NetworkConfig) setDefaults() {
-	setDefault(&c.Mode, networkAuto)
+func (c *Network) setDefaults() {
+	setDefault(&c.Mode, NetworkAuto)
 	setDefault(&c.Subnet, netns.DefaultSubnet.String())
 	setDefault(&c.Ports, fmt.Sprintf("%d-%d", netns.DefaultPorts.First, netns.DefaultPorts.Last))
 	if c.AllowHost == nil {
@@ -51,19 +51,19 @@ func (c *NetworkConfig) setDefaults() {
 	}
 }
 
-// networkSettings is a NetworkConfig in the words of the packages below.
-type networkSettings struct {
-	netns  netns.Config
-	ports  netns.PortRange
-	hostIP netip.Addr // invalid: all
+// NetworkSettings is a NetworkConfig in the words of the packages below.
+type NetworkSettings struct {
+	Netns  netns.Config
+	Ports  netns.PortRange
+	HostIP netip.Addr // invalid: all
 }
 
-// networkSettings translates the configuration and calls bad for what is wrong.
-func (c *Config) networkSettings(bad func(key, format string, args ...any)) networkSettings {
+// NetworkSettings translates the configuration and calls bad for what is wrong.
+func (c *Config) NetworkSettings(bad func(key, format string, args ...any)) NetworkSettings {
 	n := c.Network
-	s := networkSettings{netns: netns.Config{Node: c.Name}}
+	s := NetworkSettings{Netns: netns.Config{Node: c.Name}}
 	var err error
-	if s.netns.Subnet, err = netip.ParsePrefix(n.Subnet); err != nil {
+	if s.Netns.Subnet, err = netip.ParsePrefix(n.Subnet); err != nil {
 		bad("network.subnet", "%q: write it as %s", n.Subnet, netns.DefaultSubnet)
 	}
 	for _, text := range n.DNS {
@@ -72,7 +72,7 @@ func (c *Config) networkSettings(bad func(key, format string, args ...any)) netw
 			bad("network.dns", "%q is no IP address", text)
 			continue
 		}
-		s.netns.DNS = append(s.netns.DNS, a)
+		s.Netns.DNS = append(s.Netns.DNS, a)
 	}
 	if len(n.HostPorts) > maxListed {
 		bad("network.hostPorts", "%d of them: at most %d", len(n.HostPorts), maxListed)
@@ -81,14 +81,14 @@ func (c *Config) networkSettings(bad func(key, format string, args ...any)) netw
 		if p < 1 || p > 65535 {
 			bad("network.hostPorts", "%d: must be 1 to 65535", p)
 		}
-		s.netns.HostPorts = append(s.netns.HostPorts, uint16(p))
+		s.Netns.HostPorts = append(s.Netns.HostPorts, uint16(p))
 	}
 	if n.HostIP != "" {
-		if s.hostIP, err = netip.ParseAddr(n.HostIP); err != nil {
+		if s.HostIP, err = netip.ParseAddr(n.HostIP); err != nil {
 			bad("network.hostIp", "%q is no IP address", n.HostIP)
 		}
 	}
-	if s.ports, err = parsePorts(n.Ports); err != nil {
+	if s.Ports, err = parsePorts(n.Ports); err != nil {
 		bad("network.ports", "%v", err)
 	}
 	return s
@@ -106,17 +106,17 @@ func parsePorts(text string) (netns.PortRange, error) {
 
 func checkNetworkConfig(c *Config, bad func(string, string, ...any)) {
 	switch c.Network.Mode {
-	case networkAuto, networkBridge:
-	case networkHost:
+	case NetworkAuto, NetworkBridge:
+	case NetworkHost:
 		if !*c.Network.AllowHost {
 			bad("network.allowHost", "false with mode host leaves jobs no network")
 		}
 	default:
 		bad("network.mode", "%q: use auto, bridge or host", c.Network.Mode)
 	}
-	s := c.networkSettings(bad)
-	s.netns.Node = "any" // the name is checked elsewhere
-	if err := s.netns.Validate(); err != nil {
+	s := c.NetworkSettings(bad)
+	s.Netns.Node = "any" // the name is checked elsewhere
+	if err := s.Netns.Validate(); err != nil {
 		for line := range strings.Lines(err.Error()) {
 			key, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
 			bad("network."+key, "%s", text)

@@ -1,29 +1,33 @@
-package noded
+package identity
 
 import (
 	"context"
 	"net"
 	"net/url"
+	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
-// hostIdentity is what the machine calls itself.
-type hostIdentity struct {
-	name string // as uname says
-	dns  string // fully qualified, if it can be told
+// Host is what the machine calls itself, and where the node has its cgroups.
+type Host struct {
+	Name    string // as uname says
+	DNS     string // fully qualified, if it can be told
+	Address string // by which other nodes reach it, if it can be told
 
-	address string // by which other nodes reach it, if it can be told
-
-	cgroups cgroups.Host
-	base    string // cgroup that ours are made in
+	Cgroups cgroups.Host
+	prefix  string // cgroup that holds every cgroup of this node
 }
 
-func lookupHost(cfg *Config) (hostIdentity, error) {
+// LookupHost asks the machine.
+func LookupHost(cfg *config.Config) (Host, error) {
 	var u unix.Utsname
 	name := "localhost"
 	if unix.Uname(&u) == nil {
@@ -31,10 +35,29 @@ func lookupHost(cfg *Config) (hostIdentity, error) {
 	}
 	cg, err := cgroups.Detect()
 	if err != nil {
-		return hostIdentity{}, err
+		return Host{}, err
 	}
 	base, err := cgroups.Base("gnoded")
-	return hostIdentity{name: name, dns: fullName(name), address: ownAddress(cfg), cgroups: cg, base: base}, err
+	return Host{Name: name, DNS: fullName(name), Address: ownAddress(cfg), Cgroups: cg, prefix: path.Join(base, "gbatch", cfg.Name)}, err
+}
+
+// CgroupPrefix holds every cgroup of this node; its name keeps several daemons
+// of one machine apart.
+func (h *Host) CgroupPrefix() string { return h.prefix }
+
+// CgroupPath is the cgroup of a rank.
+func (h *Host) CgroupPath(id job.RankID) string { return h.prefix + "/" + id.String() }
+
+// RemoveGroups removes the cgroups that ranks' groups are made in, so that a
+// node that is idle leaves nothing when it stops. One that is not empty stays:
+// a container lives in it, or another daemon of this machine uses it.
+func (h *Host) RemoveGroups() {
+	for _, point := range h.Cgroups.Mounts {
+		dir := filepath.Join(point, h.prefix)
+		if unix.Rmdir(dir) == nil {
+			_ = unix.Rmdir(filepath.Dir(dir))
+		}
+	}
 }
 
 // lookupTimeout bounds the question for the machine's full name at start.
@@ -58,7 +81,7 @@ func fullName(name string) string {
 // ownAddress is the address that other nodes can be expected to reach: the one
 // configured, or the one from which this machine reaches the controller, or for
 // one on this machine any other place. Empty: there is no way out.
-func ownAddress(cfg *Config) string {
+func ownAddress(cfg *config.Config) string {
 	if cfg.Address != "" {
 		return cfg.Address
 	}

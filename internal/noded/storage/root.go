@@ -1,21 +1,24 @@
-package noded
+package storage
 
 import (
 	"os"
 	"strconv"
+
+	"gbatch/internal/job"
+	"gbatch/internal/noded/reason"
 )
 
-// openRoot opens a directory of a job's storage for what the daemon reads and
+// OpenRoot opens a directory of a job's storage for what the daemon reads and
 // writes there itself. Nothing that is done with the result leaves it, whatever
 // links other users make there meanwhile. For writing missing directories are
 // made, below what has to be there.
-func (s *storage) openRoot(hostPath string, who tenant, write bool) (*os.Root, error) {
+func (s *Roots) OpenRoot(hostPath string, who Tenant, write bool) (*os.Root, error) {
 	root, rest, err := s.find(hostPath)
 	if err != nil {
 		return nil, err
 	}
 	if write && root.ReadOnly {
-		return nil, mountErrorf("storage %q can only be read", root.Name)
+		return nil, reason.Errorf(job.Mount, "storage %q can only be read", root.Name)
 	}
 	top, err := expand(root.Path, who)
 	if err != nil {
@@ -24,7 +27,7 @@ func (s *storage) openRoot(hostPath string, who tenant, write bool) (*os.Root, e
 	make := maker{gid: who.GID, mode: uint32(root.Mode)}
 	if write && root.Create {
 		if err := make.base(root.Path, top); err != nil {
-			return nil, mountErrorf("cannot make %s for storage %q on this node: %v", root.Name, hostPath, plain(err))
+			return nil, reason.Errorf(job.Mount, "cannot make %s for storage %q on this node: %v", root.Name, hostPath, plain(err))
 		}
 	}
 	h, err := make.resolve(top, rest, write)
@@ -32,10 +35,10 @@ func (s *storage) openRoot(hostPath string, who tenant, write bool) (*os.Root, e
 		return nil, explainOpen(hostPath, root, err)
 	}
 	defer h.Close()
-	return rootOf(h)
+	return RootOf(h)
 }
 
-// rootOf makes a root of a handle on a directory.
-func rootOf(h *os.File) (*os.Root, error) {
+// RootOf makes a root of a handle on a directory.
+func RootOf(h *os.File) (*os.Root, error) {
 	return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(int(h.Fd())))
 }

@@ -1,4 +1,4 @@
-package noded
+package storage
 
 import (
 	"errors"
@@ -12,51 +12,43 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 )
 
-// mountError is a storage request that cannot be met. Its text is a sentence
-// for the user and names the path.
-type mountError struct{ text string }
-
-func (e *mountError) Error() string { return e.text }
-
-func mountErrorf(format string, args ...any) error {
-	return &mountError{text: fmt.Sprintf(format, args...)}
-}
-
-// tenant is whose storage is meant.
-type tenant struct {
+// Tenant is whose storage is meant.
+type Tenant struct {
 	User    string
 	Project string
 	GID     int // of the project; 0 leaves directories to the daemon's group
 }
 
-// storage resolves what jobs write in their storage entries to places on this
+// Roots resolves what jobs write in their storage entries to places on this
 // machine.
-type storage struct {
-	roots  []StorageRoot // longest name first
-	sshDir string        // template; empty: no .ssh here
+type Roots struct {
+	roots  []config.StorageRoot // longest name first
+	sshDir string               // template; empty: no .ssh here
 }
 
-func newStorage(c *Config) *storage {
-	s := &storage{roots: slices.Clone(c.Storage), sshDir: c.SSHDir}
-	slices.SortStableFunc(s.roots, func(a, b StorageRoot) int { return len(b.Name) - len(a.Name) })
+func New(c *config.Config) *Roots {
+	s := &Roots{roots: slices.Clone(c.Storage), sshDir: c.SSHDir}
+	slices.SortStableFunc(s.roots, func(a, b config.StorageRoot) int { return len(b.Name) - len(a.Name) })
 	return s
 }
 
 // source is a place on the host, held open so that nobody can change what it
 // means between the check and the mount.
 type source struct {
-	handle   *os.File // O_PATH
-	dir      bool
-	readOnly bool
+	Handle   *os.File // O_PATH
+	Dir      bool
+	ReadOnly bool
 }
 
-func (s source) Close() { s.handle.Close() }
+func (s source) Close() { s.Handle.Close() }
 
-// open resolves one entry, making directories where the root allows it. The
+// Open resolves one entry, making directories where the root allows it. The
 // caller closes the result.
-func (s *storage) open(entry job.Storage, who tenant) (source, error) {
+func (s *Roots) Open(entry job.Storage, who Tenant) (source, error) {
 	if strings.TrimSuffix(entry.HostPath, "/") == ".ssh" {
 		return s.openSSH(who)
 	}
@@ -71,7 +63,7 @@ func (s *storage) open(entry job.Storage, who tenant) (source, error) {
 	make := maker{gid: who.GID, mode: uint32(root.Mode)}
 	if root.Create {
 		if err := make.base(root.Path, top); err != nil {
-			return source{}, mountErrorf("cannot make %s for storage %q on this node: %v", root.Name, entry.HostPath, plain(err))
+			return source{}, reason.Errorf(job.Mount, "cannot make %s for storage %q on this node: %v", root.Name, entry.HostPath, plain(err))
 		}
 	}
 	h, err := make.resolve(top, rest, root.Create)
@@ -89,15 +81,15 @@ func newSource(h *os.File, readOnly bool) (source, error) {
 	}
 	if !st.IsDir() && !st.Mode().IsRegular() {
 		h.Close()
-		return source{}, mountErrorf("storage %q is neither a directory nor a plain file", h.Name())
+		return source{}, reason.Errorf(job.Mount, "storage %q is neither a directory nor a plain file", h.Name())
 	}
-	return source{handle: h, dir: st.IsDir(), readOnly: readOnly}, nil
+	return source{Handle: h, Dir: st.IsDir(), ReadOnly: readOnly}, nil
 }
 
 // openSSH gives each user of each project a directory of their own for keys.
-func (s *storage) openSSH(who tenant) (source, error) {
+func (s *Roots) openSSH(who Tenant) (source, error) {
 	if s.sshDir == "" {
-		return source{}, mountErrorf("storage \".ssh\" is not offered by this node; its storage is: %s", s.known())
+		return source{}, reason.Errorf(job.Mount, "storage \".ssh\" is not offered by this node; its storage is: %s", s.known())
 	}
 	top, err := expand(s.sshDir, who)
 	if err != nil {
@@ -105,20 +97,20 @@ func (s *storage) openSSH(who tenant) (source, error) {
 	}
 	make := maker{gid: who.GID, mode: 0o700}
 	if err := make.base(s.sshDir, top); err != nil {
-		return source{}, mountErrorf("cannot make the .ssh directory on this node: %v", plain(err))
+		return source{}, reason.Errorf(job.Mount, "cannot make the .ssh directory on this node: %v", plain(err))
 	}
 	h, err := make.resolve(top, "", false)
 	if err != nil {
-		return source{}, mountErrorf("cannot open the .ssh directory on this node: %v", plain(err))
+		return source{}, reason.Errorf(job.Mount, "cannot open the .ssh directory on this node: %v", plain(err))
 	}
 	return newSource(h, false)
 }
 
 // find splits a hostPath into its root and the rest below it.
-func (s *storage) find(hostPath string) (StorageRoot, string, error) {
+func (s *Roots) find(hostPath string) (config.StorageRoot, string, error) {
 	for part := range strings.SplitSeq(hostPath, "/") {
 		if part == ".." {
-			return StorageRoot{}, "", mountErrorf("storage %q must not contain \"..\"", hostPath)
+			return config.StorageRoot{}, "", reason.Errorf(job.Mount, "storage %q must not contain \"..\"", hostPath)
 		}
 	}
 	clean := path.Clean("/" + hostPath)
@@ -130,11 +122,11 @@ func (s *storage) find(hostPath string) (StorageRoot, string, error) {
 			return r, rest, nil
 		}
 	}
-	return StorageRoot{}, "", mountErrorf("storage %q is not offered by this node; its storage is: %s", hostPath, s.known())
+	return config.StorageRoot{}, "", reason.Errorf(job.Mount, "storage %q is not offered by this node; its storage is: %s", hostPath, s.known())
 }
 
 // known lists what a job may write, for error texts.
-func (s *storage) known() string {
+func (s *Roots) known() string {
 	names := []string{}
 	for _, r := range s.roots {
 		names = append(names, r.Name)
@@ -147,34 +139,34 @@ func (s *storage) known() string {
 }
 
 // expand fills a path template. Names become single path elements or nothing.
-func expand(template string, who tenant) (string, error) {
+func expand(template string, who Tenant) (string, error) {
 	for _, name := range []struct{ key, value string }{{"{project}", who.Project}, {"{user}", who.User}} {
 		if !strings.Contains(template, name.key) {
 			continue
 		}
 		v := name.value
 		if v == "" || v == "." || v == ".." || strings.ContainsAny(v, "/\x00") {
-			return "", mountErrorf("%s %q cannot name a storage directory", strings.Trim(name.key, "{}"), v)
+			return "", reason.Errorf(job.Mount, "%s %q cannot name a storage directory", strings.Trim(name.key, "{}"), v)
 		}
 		template = strings.ReplaceAll(template, name.key, v)
 	}
 	return filepath.Clean(template), nil
 }
 
-func explainOpen(hostPath string, root StorageRoot, err error) error {
+func explainOpen(hostPath string, root config.StorageRoot, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT) && root.Create:
-		return mountErrorf("storage %q does not exist on this node: a link in it points to nothing", hostPath)
+		return reason.Errorf(job.Mount, "storage %q does not exist on this node: a link in it points to nothing", hostPath)
 	case errors.Is(err, unix.ENOENT):
-		return mountErrorf("storage %q does not exist on this node; make it first or correct the path", hostPath)
+		return reason.Errorf(job.Mount, "storage %q does not exist on this node; make it first or correct the path", hostPath)
 	case errors.Is(err, unix.EXDEV):
-		return mountErrorf("storage %q leads out of %s through a symbolic link", hostPath, root.Name)
+		return reason.Errorf(job.Mount, "storage %q leads out of %s through a symbolic link", hostPath, root.Name)
 	case errors.Is(err, unix.ENOTDIR):
-		return mountErrorf("storage %q goes through something that is not a directory", hostPath)
+		return reason.Errorf(job.Mount, "storage %q goes through something that is not a directory", hostPath)
 	case errors.Is(err, unix.ELOOP):
-		return mountErrorf("storage %q has too many symbolic links", hostPath)
+		return reason.Errorf(job.Mount, "storage %q has too many symbolic links", hostPath)
 	}
-	return mountErrorf("cannot open storage %q: %v", hostPath, plain(err))
+	return reason.Errorf(job.Mount, "cannot open storage %q: %v", hostPath, plain(err))
 }
 
 // plain strips what path errors repeat: host paths are not the user's business.

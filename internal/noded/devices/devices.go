@@ -1,4 +1,4 @@
-package noded
+package devices
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // several goroutines and must be quick.
 type Devices interface {
 	// Inventory lists them as they are now: an unhealthy one says why.
-	Inventory() DeviceInventory
+	Inventory() Inventory
 	// Near returns the NUMA nodes of the given GPUs.
 	Near(uuids []string) []int
 	// Indexes returns the node's numbers of the given GPUs, in their order.
@@ -38,30 +38,30 @@ type Devices interface {
 	Close() error
 }
 
-// DeviceInventory is the accelerators' part of a node's inventory.
-type DeviceInventory struct {
+// Inventory is the accelerators' part of a node's inventory.
+type Inventory struct {
 	GPUs      []node.GPU
 	CUDA      int // major*100 + minor of the driver
 	Driver    string
 	Simulated bool
 }
 
-// noDevices is a node without accelerators.
-type noDevices struct{}
+// None is a node without accelerators.
+type None struct{}
 
-var _ Devices = noDevices{}
+var _ Devices = None{}
 
-func (noDevices) Inventory() DeviceInventory    { return DeviceInventory{} }
-func (noDevices) Near([]string) []int           { return nil }
-func (noDevices) Indexes([]string) []int        { return nil }
-func (noDevices) Lost([]string) string          { return "" }
-func (noDevices) Samples() []api.GPUSample      { return nil }
-func (noDevices) Readings() []Reading           { return nil }
-func (noDevices) Watch(context.Context, func()) {}
-func (noDevices) Refresh(context.Context)       {}
-func (noDevices) Close() error                  { return nil }
+func (None) Inventory() Inventory          { return Inventory{} }
+func (None) Near([]string) []int           { return nil }
+func (None) Indexes([]string) []int        { return nil }
+func (None) Lost([]string) string          { return "" }
+func (None) Samples() []api.GPUSample      { return nil }
+func (None) Readings() []Reading           { return nil }
+func (None) Watch(context.Context, func()) {}
+func (None) Refresh(context.Context)       {}
+func (None) Close() error                  { return nil }
 
-func (noDevices) Edit(_ *specs.Spec, uuids []string) error {
+func (None) Edit(_ *specs.Spec, uuids []string) error {
 	if len(uuids) > 0 {
 		return fmt.Errorf("give GPU %s: this node has no GPUs", uuids[0])
 	}

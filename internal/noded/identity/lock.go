@@ -1,4 +1,4 @@
-package noded
+package identity
 
 import (
 	"errors"
@@ -11,18 +11,20 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/atomicfile"
 )
 
-// lockRun is where the daemons of a machine say which node names they serve.
-const lockRun = "/run/gbatch/nodes"
+// LockRun is where the daemons of a machine say which node names they serve.
+const LockRun = "/run/gbatch/nodes"
 
-// lock is a file that one process at a time can hold. The kernel lets go of it
+// Lock is a file that one process at a time can hold. The kernel lets go of it
 // when the process ends, however that happens.
-type lock struct{ f *os.File }
+type Lock struct{ f *os.File }
 
-// takeLock holds path for this process and writes its pid there. what names
+// TakeLock holds path for this process and writes its pid there. what names
 // the guarded thing in the error.
-func takeLock(path, what string) (*lock, error) {
+func TakeLock(path, what string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", what, err)
@@ -42,19 +44,19 @@ func takeLock(path, what string) (*lock, error) {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
-	return &lock{f}, nil
+	return &Lock{f}, nil
 }
 
-func (l *lock) Close() {
+func (l *Lock) Close() {
 	if l != nil {
 		l.f.Close()
 	}
 }
 
-// loadInstance reads the state directory's id, made with the directory. It
+// LoadInstance reads the state directory's id, made with the directory. It
 // stands for what the node remembers: the controller takes another id as the
 // loss of every attempt it had here.
-func loadInstance(dir string) (string, error) {
+func LoadInstance(dir string) (string, error) {
 	path := filepath.Join(dir, "instance")
 	b, err := os.ReadFile(path)
 	if err == nil {
@@ -68,49 +70,16 @@ func loadInstance(dir string) (string, error) {
 		return "", fmt.Errorf("read instance id: %w", err)
 	}
 	id := uuid.NewString()
-	if err := writeFile(path, []byte(id+"\n"), true); err != nil {
+	if err := atomicfile.WriteDurable(path, []byte(id+"\n")); err != nil {
 		return "", fmt.Errorf("make instance id: %w", err)
 	}
 	return id, nil
 }
 
-func bootID() (string, error) {
+func BootID() (string, error) {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", fmt.Errorf("read boot id: %w", err)
 	}
 	return strings.TrimSpace(string(b)), nil
-}
-
-// writeFile makes a file appear whole or not at all; durable, only once it
-// would survive a power cut too.
-func writeFile(path string, data []byte, durable bool) error {
-	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil && durable {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(tmp))
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return err
-	}
-	if !durable {
-		return nil
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -1,4 +1,4 @@
-package noded
+package images
 
 import (
 	"context"
@@ -10,21 +10,22 @@ import (
 	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/oci/image"
 )
 
-// imageUse holds images for the ranks that run on them. There is one hold per
+// Holds holds images for the ranks that run on them. There is one hold per
 // image and not per rank, and it is only given up before the store is shrunk:
 // many short jobs on one image then cost no write to the disk.
-type imageUse struct {
-	store  *image.Store
+type Holds struct {
+	Store  *image.Store
 	pulled func(took time.Duration, err error) // is told of each pull
 
 	mu   sync.Mutex
 	used map[job.RankID]string // digest
 }
 
-func openImages(c *Config, pulled func(time.Duration, error)) (*imageUse, error) {
+func Open(c *config.Config, pulled func(time.Duration, error)) (*Holds, error) {
 	store, err := image.Open(image.Config{
 		Dir:             c.Images.Dir,
 		Insecure:        c.Images.Insecure,
@@ -38,61 +39,61 @@ func openImages(c *Config, pulled func(time.Duration, error)) (*imageUse, error)
 	if err != nil {
 		return nil, err
 	}
-	return &imageUse{store: store, pulled: pulled, used: map[job.RankID]string{}}, nil
+	return &Holds{Store: store, pulled: pulled, used: map[job.RankID]string{}}, nil
 }
 
-// pull brings an image here and holds it until drop.
-func (u *imageUse) pull(ctx context.Context, id job.RankID, req image.PullRequest) (*image.Image, error) {
+// Pull brings an image here and holds it until drop.
+func (u *Holds) Pull(ctx context.Context, id job.RankID, req image.PullRequest) (*image.Image, error) {
 	began := time.Now()
-	img, err := u.store.Pull(ctx, req)
+	img, err := u.Store.Pull(ctx, req)
 	u.pulled(time.Since(began), err)
 	if err != nil {
 		return nil, err
 	}
 	// The store leaves what was just used alone for a minute: no collection
 	// can come between the two.
-	return img, u.hold(id, img.Digest)
+	return img, u.Hold(id, img.Digest)
 }
 
-func (u *imageUse) hold(id job.RankID, digest string) error {
+func (u *Holds) Hold(id job.RankID, digest string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if err := u.store.Hold(holdName(digest), digest); err != nil {
+	if err := u.Store.Hold(holdName(digest), digest); err != nil {
 		return err
 	}
 	u.used[id] = digest
 	return nil
 }
 
-// drop says that a rank does not use its image any more.
-func (u *imageUse) drop(id job.RankID) {
+// Drop says that a rank does not use its image any more.
+func (u *Holds) Drop(id job.RankID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.used, id)
 }
 
-// dropIf drops those for whom gone says so.
-func (u *imageUse) dropIf(gone func(job.RankID) bool) {
+// DropIf drops those for whom gone says so.
+func (u *Holds) DropIf(gone func(job.RankID) bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	maps.DeleteFunc(u.used, func(id job.RankID, _ string) bool { return gone(id) })
 }
 
-// collect gives up holds that no rank needs and shrinks the store.
-func (u *imageUse) collect(now time.Time) (image.Collected, error) {
+// Collect gives up holds that no rank needs and shrinks the store.
+func (u *Holds) Collect(now time.Time) (image.Collected, error) {
 	u.mu.Lock()
 	needed := map[string]bool{}
 	for _, digest := range u.used {
 		needed[digest] = true
 	}
 	var errs []error
-	for name, digest := range u.store.Holds() {
+	for name, digest := range u.Store.Holds() {
 		if strings.HasPrefix(name, holdPrefix) && !needed[digest] {
-			errs = append(errs, u.store.Release(name))
+			errs = append(errs, u.Store.Release(name))
 		}
 	}
 	u.mu.Unlock()
-	done, err := u.store.GC(now)
+	done, err := u.Store.GC(now)
 	return done, errors.Join(append(errs, err)...)
 }
 
@@ -100,4 +101,4 @@ const holdPrefix = "ranks/"
 
 func holdName(digest string) string { return filepath.Join(holdPrefix, digest) }
 
-func (u *imageUse) Close() error { return u.store.Close() }
+func (u *Holds) Close() error { return u.Store.Close() }

@@ -1,17 +1,18 @@
-package noded
+package config
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestGoodConfig reads a file that uses every key.
 func TestGoodConfig(t *testing.T) {
-	c, err := LoadConfig("testdata/good/all.yaml")
+	c, err := Load("testdata/good/all.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestBadConfigs(t *testing.T) {
 					want = append(want, strings.TrimSpace(rest))
 				}
 			}
-			_, err = LoadConfig(file)
+			_, err = Load(file)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -60,6 +61,43 @@ func TestBadConfigs(t *testing.T) {
 				t.Errorf("message (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestMetricsConfig(t *testing.T) {
+	for name, tc := range map[string]struct {
+		m    Metrics
+		want string // part of the error; empty: none
+	}{
+		"none":               {},
+		"loopback":           {m: Metrics{Listen: "127.0.0.1:9401"}},
+		"loopback6":          {m: Metrics{Listen: "[::1]:9401"}},
+		"token":              {m: Metrics{Listen: ":9401", TokenFile: "/etc/gbatch/metrics.token"}},
+		"open":               {Metrics{Listen: "0.0.0.0:9401"}, "give a metrics.tokenFile"},
+		"everywhere":         {Metrics{Listen: ":9401"}, "give a metrics.tokenFile"},
+		"no port":            {Metrics{Listen: "127.0.0.1"}, "want ADDRESS:PORT"},
+		"alias":              {Metrics{Listen: "127.0.0.1:1", Aliases: []string{"nvml"}}, "there is dcgm"},
+		"alias of nothing":   {Metrics{Aliases: []string{DCGMAliases}}, "metrics.listen: missing"},
+		"relative directory": {Metrics{JobMap: "jobs"}, "metrics.jobMap"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := Config{Name: "n", Controller: "unix:///run/gctld.sock", Metrics: tc.m}
+			c.SetDefaults()
+			err := c.Validate()
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestDurations: the grammar of job files and that of Go are both taken.
+func TestDurations(t *testing.T) {
+	for _, text := range []string{"5m", "5 minutes", "300s"} {
+		c, err := Parse([]byte("lease: " + text + "\n"))
+		if err != nil || c.Lease != Duration(5*time.Minute) {
+			t.Errorf("%s: %s, %v", text, c.Lease, err)
+		}
 	}
 }
 
@@ -73,7 +111,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := ParseConfig(text)
+		c, err := Parse(text)
 		if err == nil {
 			c.SetDefaults()
 			_ = c.Validate()

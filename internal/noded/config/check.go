@@ -1,4 +1,4 @@
-package noded
+package config
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/client"
+	"gbatch/internal/gpu"
 )
 
 var (
@@ -61,8 +62,8 @@ func checkCapacity(c *Config, bad func(string, string, ...any)) {
 	if n := runtime.NumCPU(); c.Reserve.Cores < 0 || c.Reserve.Cores >= n {
 		bad("reserve.cores", "%d: must be 0 to %d on this machine", c.Reserve.Cores, n-1)
 	}
-	if total := totalMemory(); c.Reserve.Memory < 0 || total > 0 && int64(c.Reserve.Memory) >= total {
-		bad("reserve.memory", "%s: must be less than this machine's %s", c.Reserve.Memory, formatBytes(total))
+	if total := TotalMemory(); c.Reserve.Memory < 0 || total > 0 && int64(c.Reserve.Memory) >= total {
+		bad("reserve.memory", "%s: must be less than this machine's %s", c.Reserve.Memory, FormatBytes(total))
 	}
 	if c.Cores < 0 || c.Cores > 4096 {
 		bad("cores", "%d: must be 1 to 4096", c.Cores)
@@ -87,12 +88,29 @@ func checkCapacity(c *Config, bad func(string, string, ...any)) {
 }
 
 func checkGPU(c *Config, bad func(string, string, ...any)) {
-	if _, err := c.gpuConfig(); err != nil {
+	if _, err := c.GPUSettings(); err != nil {
 		for line := range strings.Lines(err.Error()) {
 			key, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
 			bad("gpu."+key, "%s", text)
 		}
 	}
+}
+
+// GPUSettings reads the gpu part of the configuration; each line of the
+// error begins with the key that is wrong.
+func (c *Config) GPUSettings() (gpu.Config, error) {
+	sim, err := gpu.ParseSimulation(c.GPU.Simulate)
+	if err != nil {
+		err = fmt.Errorf("simulate: %w", err)
+	}
+	g := gpu.Config{
+		Simulate: sim, NodeName: c.Name,
+		Injector: gpu.InjectorConfig{
+			Mode: gpu.Mode(c.GPU.Mode), Hook: c.GPU.Hook, Devices: c.GPU.Devices,
+			HookDir: filepath.Join(c.StateDir, "hook"),
+		},
+	}
+	return g, errors.Join(err, g.Validate())
 }
 
 func checkStorage(c *Config, bad func(string, string, ...any)) {
@@ -239,11 +257,11 @@ func defaultLaunches() int { return max(2, runtime.NumCPU()) }
 // defaultReservedMemory leaves the system something without making small
 // machines useless.
 func defaultReservedMemory() Size {
-	return Size(min(1<<30, max(totalMemory()/10, 1)))
+	return Size(min(1<<30, max(TotalMemory()/10, 1)))
 }
 
-// totalMemory of the machine in bytes; 0 if it cannot be told.
-func totalMemory() int64 {
+// TotalMemory of the machine in bytes; 0 if it cannot be told.
+func TotalMemory() int64 {
 	var si unix.Sysinfo_t
 	if err := unix.Sysinfo(&si); err != nil {
 		return 0

@@ -1,4 +1,4 @@
-package noded
+package identity
 
 import (
 	"context"
@@ -11,17 +11,17 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/noded/config"
 	"gbatch/internal/pki"
 )
 
 // authority signs as the controller does.
 type authority struct {
-	controller // nil: nothing else is asked
-	ca         *pki.Authority
-	token      string // that is good
-	joins      int
-	renewals   int
-	fail       error
+	ca       *pki.Authority
+	token    string // that is good
+	joins    int
+	renewals int
+	fail     error
 }
 
 func (a *authority) JoinNode(_ context.Context, name, token string, req []byte) ([]byte, error) {
@@ -42,9 +42,9 @@ func (a *authority) RenewNode(_ context.Context, name string, req []byte) ([]byt
 	return text, err
 }
 
-// TestBadge: a node joins once, keeps its key over restarts, renews in time, and
+// TestCredential: a node joins once, keeps its key over restarts, renews in time, and
 // joins again when the controller no longer knows it.
-func TestBadge(t *testing.T) {
+func TestCredential(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	ca, err := pki.Open(t.TempDir(), clock)
@@ -52,19 +52,19 @@ func TestBadge(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctl := &authority{ca: ca, token: "one"}
-	cfg := &Config{Name: "gpu1", Controller: "https://head:1#" + ca.Pin(), StateDir: t.TempDir(), JoinTokenFile: filepath.Join(t.TempDir(), "token")}
+	cfg := &config.Config{Name: "gpu1", Controller: "https://head:1#" + ca.Pin(), StateDir: t.TempDir(), JoinTokenFile: filepath.Join(t.TempDir(), "token")}
 	log := slog.New(slog.DiscardHandler)
-	var b *badge
+	var k *Credential
 	restart := func() {
 		t.Helper()
-		if b, err = openBadge(cfg); err != nil {
+		if k, err = OpenCredential(cfg); err != nil {
 			t.Fatal(err)
 		}
-		b.now = clock
+		k.now = clock
 	}
 	ready := func(step, want string, joins, renewals int) {
 		t.Helper()
-		err := b.ready(t.Context(), ctl, log)
+		err := k.Ready(t.Context(), ctl, log)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", step, err, want)
 		}
@@ -86,16 +86,16 @@ func TestBadge(t *testing.T) {
 	put("one")
 	ready("good token", "", 2, 0)
 	ready("joined", "", 2, 0)
-	id, _ := pki.KeyID(b.key.Public())
+	id, _ := pki.KeyID(k.key.Public())
 	restart()
 	ready("after a restart", "", 2, 0)
-	if again, _ := pki.KeyID(b.key.Public()); again != id {
+	if again, _ := pki.KeyID(k.key.Public()); again != id {
 		t.Error("a restart made another key")
 	}
 	if err := os.Remove(cfg.JoinTokenFile); err != nil {
 		t.Fatal(err)
 	}
-	now = pki.RenewAt(b.shown().Leaf).Add(time.Minute)
+	now = pki.RenewAt(k.shown().Leaf).Add(time.Minute)
 	ctl.fail = errors.New("away")
 	ready("renewal fails", "", 2, 1)
 	ready("not again at once", "", 2, 1)
@@ -103,14 +103,14 @@ func TestBadge(t *testing.T) {
 	now = now.Add(renewEvery)
 	ready("renewal", "", 2, 2)
 	ready("renewed", "", 2, 2)
-	now = b.shown().Leaf.NotAfter.Add(time.Hour)
+	now = k.shown().Leaf.NotAfter.Add(time.Hour)
 	ready("expired, no token", "read join token", 2, 2)
 	put("one")
 	ready("expired", "", 3, 2)
-	b.refused(&api.Error{Status: 401, Code: api.CodeUnauthorized})
+	k.Refused(&api.Error{Status: 401, Code: api.CodeUnauthorized})
 	ready("forgotten", "", 4, 2)
 	ready("known again", "", 4, 2)
-	b.refused(errors.New("no answer"))
+	k.Refused(errors.New("no answer"))
 	ready("controller away", "", 4, 2)
 	cfg.Name = "gpu2"
 	restart()

@@ -1,8 +1,9 @@
-package noded
+package images
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -14,23 +15,34 @@ import (
 	"gbatch/oci/ref"
 )
 
-// prepulls are images that waiting jobs will need here. They are pulled one at a
+// Ahead has the images that waiting jobs will need here. They are pulled one at a
 // time and only while no rank pulls: whoever holds GPUs goes first. Credentials
 // are in memory alone, and dropped when the pull is over.
-type prepulls struct {
-	wake chan struct{}
+type Ahead struct {
+	AheadNode
+	images *Holds
+	wake   chan struct{}
 
 	mu      sync.Mutex
 	wanted  []api.Prepull
 	results map[job.Number]node.Prepulled
 }
 
-func newPrepulls() *prepulls {
-	return &prepulls{wake: make(chan struct{}, 1), results: map[job.Number]node.Prepulled{}}
+// AheadNode is what pulling ahead needs to know of the node.
+type AheadNode struct {
+	Log     *slog.Logger
+	Pulling func() bool // a rank pulls now
+	Healthy func() bool
+	Tell    func() // that something has come of a pull
 }
 
-// set takes in what the controller wants.
-func (p *prepulls) set(wanted []api.Prepull) {
+// NewAhead makes the list of what to pull ahead; Run works on it.
+func NewAhead(images *Holds, n AheadNode) *Ahead {
+	return &Ahead{AheadNode: n, images: images, wake: make(chan struct{}, 1), results: map[job.Number]node.Prepulled{}}
+}
+
+// Want takes in what the controller wants.
+func (p *Ahead) Want(wanted []api.Prepull) {
 	p.mu.Lock()
 	p.wanted = wanted
 	old := p.results
@@ -48,8 +60,8 @@ func (p *prepulls) set(wanted []api.Prepull) {
 	}
 }
 
-// done is what became of those that are wanted.
-func (p *prepulls) done() []node.Prepulled {
+// Results is what became of those that are wanted.
+func (p *Ahead) Results() []node.Prepulled {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []node.Prepulled
@@ -62,7 +74,7 @@ func (p *prepulls) done() []node.Prepulled {
 }
 
 // next is one that is to be pulled; none: all are done.
-func (p *prepulls) next() (api.Prepull, bool) {
+func (p *Ahead) next() (api.Prepull, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.wanted {
@@ -73,7 +85,7 @@ func (p *prepulls) next() (api.Prepull, bool) {
 	return api.Prepull{}, false
 }
 
-func (p *prepulls) wants(n job.Number) bool {
+func (p *Ahead) wants(n job.Number) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.wanted {
@@ -84,7 +96,7 @@ func (p *prepulls) wants(n job.Number) bool {
 	return false
 }
 
-func (p *prepulls) finish(r node.Prepulled) {
+func (p *Ahead) finish(r node.Prepulled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.results[r.Job] = r
@@ -98,21 +110,21 @@ func (p *prepulls) finish(r node.Prepulled) {
 // lookEvery is how often it is looked whether a rank pulls now.
 const lookEvery = 250 * time.Millisecond
 
-// prepullLoop pulls what is wanted, until ctx ends.
-func (a *Agent) prepullLoop(ctx context.Context) {
+// Run pulls what is wanted, until ctx ends.
+func (p *Ahead) Run(ctx context.Context) {
 	for {
-		a.dropPrepulled()
-		w, ok := a.prepulls.next()
+		p.dropUnwanted()
+		w, ok := p.next()
 		if !ok {
 			select {
-			case <-a.prepulls.wake:
+			case <-p.wake:
 				continue
 			case <-ctx.Done():
 				return
 			}
 		}
-		if !a.pulling() && len(a.health.reasons()) == 0 {
-			if a.prepull(ctx, w) {
+		if !p.Pulling() && p.Healthy() {
+			if p.pull(ctx, w) {
 				continue
 			}
 		}
@@ -122,24 +134,12 @@ func (a *Agent) prepullLoop(ctx context.Context) {
 	}
 }
 
-// pulling says whether a rank waits for its image.
-func (a *Agent) pulling() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, r := range a.ranks {
-		if r.status.Phase == node.PhasePulling {
-			return true
-		}
-	}
-	return false
-}
-
 var errGivenWay = errors.New("a rank pulls, or the image is not wanted any more")
 
-// prepull pulls one image. It gives way, and says false, when a rank begins to
+// pull pulls one image. It gives way, and says false, when a rank begins to
 // pull; layers that are here by then stay. A failure is noted and told, and
 // not tried again: the job's own start will.
-func (a *Agent) prepull(ctx context.Context, w api.Prepull) bool {
+func (p *Ahead) pull(ctx context.Context, w api.Prepull) bool {
 	pull, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var watch sync.WaitGroup
@@ -147,29 +147,29 @@ func (a *Agent) prepull(ctx context.Context, w api.Prepull) bool {
 	defer cancel(nil)
 	watch.Go(func() { // ends with the pull
 		for client.Sleep(pull, lookEvery) == nil {
-			if a.pulling() || !a.prepulls.wants(w.Job) {
+			if p.Pulling() || !p.wants(w.Job) {
 				cancel(errGivenWay)
 			}
 		}
 	})
 	began := time.Now()
-	err := a.prepullImage(pull, w)
+	err := p.pullImage(pull, w)
 	if context.Cause(pull) != nil {
 		return false
 	}
 	out := node.Prepulled{Job: w.Job, PullMS: max(1, time.Since(began).Milliseconds())}
 	if err != nil {
 		out.Error = err.Error()
-		a.log.Info("image not pulled ahead", "job", uint64(w.Job), "image", w.Image, "error", err)
+		p.Log.Info("image not pulled ahead", "job", uint64(w.Job), "image", w.Image, "error", err)
 	} else {
-		a.log.Info("image pulled ahead", "job", uint64(w.Job), "image", w.Image, "ms", out.PullMS)
+		p.Log.Info("image pulled ahead", "job", uint64(w.Job), "image", w.Image, "ms", out.PullMS)
 	}
-	a.prepulls.finish(out)
-	a.tell(newsPull)
+	p.finish(out)
+	p.Tell()
 	return true
 }
 
-func (a *Agent) prepullImage(ctx context.Context, w api.Prepull) error {
+func (p *Ahead) pullImage(ctx context.Context, w api.Prepull) error {
 	name, creds, err := ref.Parse(w.Image)
 	if err != nil {
 		return err
@@ -181,15 +181,15 @@ func (a *Agent) prepullImage(ctx context.Context, w api.Prepull) error {
 	if w.Registry != nil {
 		req.Credentials = &ref.Credentials{Username: w.Registry.Username, Password: w.Registry.Password}
 	}
-	_, err = a.images.pull(ctx, aheadID(w.Job), req)
+	_, err = p.images.Pull(ctx, aheadID(w.Job), req)
 	return err
 }
 
 // aheadID stands for a job that has no attempt yet among those who hold images.
 func aheadID(n job.Number) job.RankID { return job.RankID{Job: n} }
 
-// dropPrepulled gives up what is not wanted ahead any more. A rank that
+// dropUnwanted gives up what is not wanted ahead any more. A rank that
 // runs on it holds it by itself, and what was just used is left alone for a while.
-func (a *Agent) dropPrepulled() {
-	a.images.dropIf(func(id job.RankID) bool { return id == aheadID(id.Job) && !a.prepulls.wants(id.Job) })
+func (p *Ahead) dropUnwanted() {
+	p.images.DropIf(func(id job.RankID) bool { return id == aheadID(id.Job) && !p.wants(id.Job) })
 }

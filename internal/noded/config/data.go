@@ -1,19 +1,15 @@
-package noded
+package config
 
 import (
-	"crypto/x509"
-	"fmt"
-	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
 	"gbatch/internal/transfer"
 )
 
-// DataConfig is about the inputs and outputs of jobs.
-type DataConfig struct {
+// Data is about the inputs and outputs of jobs.
+type Data struct {
 	// Dir takes inputs while their jobs run, and those that are kept for
 	// others. Default: data below the state directory.
 	Dir string `yaml:"dir"`
@@ -45,7 +41,7 @@ type DataConfig struct {
 	Timeout Duration `yaml:"timeout"`
 }
 
-func (c *DataConfig) setDefaults(stateDir string) {
+func (c *Data) setDefaults(stateDir string) {
 	setDefault(&c.Dir, stateDir+"/data")
 	setDefault(&c.MaxInput, 1<<40)
 	setDefault(&c.CacheSize, 50<<30)
@@ -78,30 +74,4 @@ func checkData(c *Config, bad func(string, string, ...any)) {
 	within(bad, "data.cacheSize", d.CacheSize, 0, 1<<60)
 	within(bad, "data.stall", d.Stall, Duration(100*time.Millisecond), Duration(time.Hour))
 	within(bad, "data.timeout", d.Timeout, Duration(time.Second), Duration(30*24*time.Hour))
-}
-
-// client is what transfers for jobs.
-func (c *DataConfig) client() (*transfer.Client, error) {
-	g := transfer.Guard{Hosts: c.Hosts, PlainHTTP: c.PlainHTTP}
-	if u, err := url.Parse(c.Endpoint); err == nil && u.Host != "" {
-		port := u.Port()
-		if port == "" {
-			port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
-		}
-		g.Hosts = append(g.Hosts[:len(g.Hosts):len(g.Hosts)], net.JoinHostPort(u.Hostname(), port)) // and no other service there
-	}
-	t := transfer.New(g)
-	t.Parallel, t.Stall = c.Parallel, time.Duration(c.Stall)
-	if c.CAFile == "" {
-		return t, nil
-	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("read data.caFile: %w", err)
-	}
-	t.Roots = x509.NewCertPool()
-	if !t.Roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read data.caFile %s: it holds no PEM certificate", c.CAFile)
-	}
-	return t, nil
 }
