@@ -32,7 +32,7 @@ var below = map[string][]string{
 	"accounting":          {},
 	"deploy":              {},
 	"cgroups":             {},
-	"sched":               {"accounting"},
+	"sched":               {"accounting", "sched/fixed", "sched/nodes", "sched/spec", "sched/words"},
 	"sched/schedtest":     {"sched", "accounting"},
 	"oci/ref":             {},
 	"oci/image":           {"oci/ref"},
@@ -45,7 +45,7 @@ var below = map[string][]string{
 		"internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct",
 		"internal/job/importer/slurm", "internal/job/importer/tao"},
 	"internal/units":           {"internal/job"},
-	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state"},
+	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict"},
 	"internal/store":           {"internal/job", "internal/state"},
 	"internal/api":             {"internal/job", "internal/node"},
 	"internal/pki":             {},
@@ -90,10 +90,15 @@ var below = map[string][]string{
 	"internal/job/importer/nvct":                {"internal/job/importer/foreign", "internal/document", "internal/job"},
 	"internal/job/importer/slurm":               {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"internal/job/importer/tao":                 {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"sched/fixed":                               {},
+	"sched/nodes":                               {"sched/spec", "sched/words"},
+	"sched/predict":                             {"sched/fixed", "sched/spec"},
+	"sched/spec":                                {},
+	"sched/words":                               {"sched/spec"},
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -1,4 +1,4 @@
-package sched
+package spec
 
 import (
 	"errors"
@@ -57,13 +57,18 @@ type Shape struct {
 }
 
 // Ranks is the number of ranks, at least one.
-func (s *Shape) Ranks() int { return s.alike() + boolInt(s.RestMilliGPU > 0) }
+func (s *Shape) Ranks() int {
+	if s.RestMilliGPU > 0 {
+		return s.Alike() + 1
+	}
+	return s.Alike()
+}
 
-// alike is the number of ranks without the rest.
-func (s *Shape) alike() int { return max(s.Nodes, 1) }
+// Alike is the number of ranks without the rest.
+func (s *Shape) Alike() int { return max(s.Nodes, 1) }
 
-// whole says that a rank takes its node for itself.
-func (s *Shape) whole() bool { return s.AllGPUs || s.Exclusive }
+// Whole says that a rank takes its node for itself.
+func (s *Shape) Whole() bool { return s.AllGPUs || s.Exclusive }
 
 // Validate reports every number in the shape that no request may have.
 func (s *Shape) Validate() error {
@@ -72,7 +77,7 @@ func (s *Shape) Validate() error {
 	if s.Nodes < 0 || s.Nodes > maxRanks {
 		bad("nodes is %d: want 0..%d", s.Nodes, maxRanks)
 	}
-	if s.MilliGPU < 0 || s.MilliGPU > maxAmount {
+	if s.MilliGPU < 0 || s.MilliGPU > MaxAmount {
 		bad("milliGpu is %d: want 0 or more", s.MilliGPU)
 	} else if s.MilliGPU > WholeGPU && s.MilliGPU%WholeGPU != 0 {
 		bad("milliGpu is %d: want a share of one GPU (1..999) or whole GPUs (a multiple of 1000)", s.MilliGPU)
@@ -84,7 +89,7 @@ func (s *Shape) Validate() error {
 		name string
 		v    int64
 	}{{"milliCpu", s.MilliCPU}, {"memMib", s.MemMiB}, {"gpuMemMib", s.GPUMemMiB}, {"minCuda", int64(s.MinCUDA)}, {"diskMib", s.DiskMiB}, {"minComputeCap", int64(s.MinComputeCap)}} {
-		if q.v < 0 || q.v > maxAmount {
+		if q.v < 0 || q.v > MaxAmount {
 			bad("%s is %d: want 0 or more", q.name, q.v)
 		}
 	}
@@ -93,9 +98,10 @@ func (s *Shape) Validate() error {
 
 // Bounds on numbers, so that sums of them cannot overflow.
 const (
-	maxRanks  = 100_000
-	maxAmount = 1 << 40
-	maxTime   = Never / 4
+	maxRanks    = 100_000
+	MaxAmount   = 1 << 40
+	MaxTime     = Never / 4
+	MaxPriority = 1_000_000_000
 )
 
 // Job is a request in the queue, or the request of a running job.
@@ -133,7 +139,7 @@ func (j *Job) Validate() error {
 		bad("shape is missing")
 	} else if err := j.Shape.Validate(); err != nil {
 		errs = append(errs, err)
-	} else if x := j.Shape; x.MilliCPU == 0 && x.MemMiB == 0 && x.MilliGPU == 0 && !x.whole() {
+	} else if x := j.Shape; x.MilliCPU == 0 && x.MemMiB == 0 && x.MilliGPU == 0 && !x.Whole() {
 		bad("asks for nothing: want cores, memory or GPUs")
 	}
 	for _, q := range []struct {
@@ -141,12 +147,12 @@ func (j *Job) Validate() error {
 		v    Time
 	}{{"submitted", j.Submitted}, {"limit", j.Limit}, {"minRun", j.MinRun}, {"predicted", j.Predicted},
 		{"notBefore", j.NotBefore}, {"notAfter", j.NotAfter}, {"maxQueued", j.MaxQueued}} {
-		if q.v < 0 || q.v > maxTime {
+		if q.v < 0 || q.v > MaxTime {
 			bad("%s is %d: want 0 or more milliseconds", q.name, q.v)
 		}
 	}
-	if j.Priority < -maxPriority || j.Priority > maxPriority {
-		bad("priority is %d: want -%d..%d", j.Priority, maxPriority, maxPriority)
+	if j.Priority < -MaxPriority || j.Priority > MaxPriority {
+		bad("priority is %d: want -%d..%d", j.Priority, MaxPriority, MaxPriority)
 	}
 	if j.BucketMax < 0 {
 		bad("bucketMax is %d: want 0 or more", j.BucketMax)
@@ -157,11 +163,11 @@ func (j *Job) Validate() error {
 	return nil
 }
 
-// since is when the job became eligible: its age counts from there.
-func (j *Job) since() Time { return max(j.Submitted, j.NotBefore) }
+// Since is when the job became eligible: its age counts from there.
+func (j *Job) Since() Time { return max(j.Submitted, j.NotBefore) }
 
-// deadline is the last moment at which the job may start; Never if none.
-func (j *Job) deadline() Time {
+// Deadline is the last moment at which the job may start; Never if none.
+func (j *Job) Deadline() Time {
 	d := Never
 	if j.NotAfter > 0 {
 		d = j.NotAfter
@@ -172,8 +178,8 @@ func (j *Job) deadline() Time {
 	return d
 }
 
-// fold is a node's name as Shape.Node is compared with it.
-func fold(name string) string {
+// Fold is a node's name as Shape.Node is compared with it.
+func Fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= '0' && r <= '9', r >= 'a' && r <= 'z':

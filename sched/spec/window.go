@@ -1,4 +1,4 @@
-package sched
+package spec
 
 import "fmt"
 
@@ -29,7 +29,7 @@ func (w *Window) Validate() error {
 	switch {
 	case w.Name == "":
 		return fmt.Errorf("window: name is empty")
-	case w.Start < 0 || w.End > maxTime:
+	case w.Start < 0 || w.End > MaxTime:
 		return fmt.Errorf("window %q: lasts from %d to %d: want Unix milliseconds, 0 or more", w.Name, w.Start, w.End)
 	case w.Start >= w.End:
 		return fmt.Errorf("window %q: lasts from %d to %d: want an end after the start", w.Name, w.Start, w.End)

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
+
+	"gbatch/sched/nodes"
+	"gbatch/sched/words"
 )
 
-// verdict is why the jobs of a class do not start, in numbers; the words are
+// waitReason is why the jobs of a class do not start, in numbers; the words are
 // made when somebody asks.
-type verdict struct {
+type waitReason struct {
 	code  Code
 	head  JobID    // the first job of the class that does not start
 	why   *blocked // nil: it is another job, or a limit
@@ -20,7 +22,7 @@ type verdict struct {
 type blocked struct {
 	code  Code
 	never string // of CodeNever, in words
-	census
+	nodeCounts
 }
 
 // maxExact bounds for how many kinds of a round the reason is worked out node
@@ -30,28 +32,28 @@ const maxExact = 256
 
 // whyBlocked is the first reason for which find fails, by what was free when
 // it did.
-func (r *round) whyBlocked(k *jobKind) *blocked {
+func (r *round) whyBlocked(kind *jobKind) *blocked {
 	if r.exact++; r.exact > maxExact {
-		for _, f := range r.failed[k.shape.bounds] {
-			if f.why != nil && f.covers(k) && k.matching(r) >= k.shape.Ranks() {
+		for _, f := range r.failed[kind.Shape.Bounds] {
+			if f.why != nil && f.covers(kind) && kind.matching(r) >= kind.Shape.Ranks() {
 				return f.why
 			}
 		}
 	}
-	why := r.exactlyWhy(k)
-	for i, f := range r.failed[k.shape.bounds] {
-		if f.kind == k {
-			r.failed[k.shape.bounds][i].why = why
+	why := r.exactlyWhy(kind)
+	for i, f := range r.failed[kind.Shape.Bounds] {
+		if f.kind == kind {
+			r.failed[kind.Shape.Bounds][i].why = why
 		}
 	}
 	return why
 }
 
-func (r *round) exactlyWhy(k *jobKind) *blocked {
-	b := &blocked{census: r.census(k)}
-	switch ranks := k.shape.Ranks(); {
+func (r *round) exactlyWhy(kind *jobKind) *blocked {
+	b := &blocked{nodeCounts: r.countNodes(kind)}
+	switch ranks := kind.Shape.Ranks(); {
 	case b.nodes < ranks:
-		b.code, b.never = CodeNever, r.neverText(k, b.nodes)
+		b.code, b.never = CodeNever, r.neverText(kind, b.nodes)
 	case b.room >= ranks:
 		b.code = CodePriority
 	case b.room+b.shut >= ranks:
@@ -79,7 +81,7 @@ type Ref struct {
 	Since Time // eligible since
 	class uint64
 	kind  uint64
-	shape *shape
+	shape *nodes.Shape
 }
 
 // Ref of a waiting job, and whether it waits.
@@ -100,11 +102,11 @@ func (p *Plan) ReasonFor(ref Ref) Reason {
 	if ref.Since > p.now {
 		return Reason{Code: CodeBeginTime, Text: "waits for its begin time", At: ref.Since}
 	}
-	v, ok := p.verdictFor(ref)
+	why, ok := p.reasonOf(ref)
 	if !ok {
 		return Reason{Code: CodeNotYetEvaluated, Text: "no round has looked at it yet"}
 	}
-	out := Reason{Code: v.code, Text: v.words(ref.shape)}
+	out := Reason{Code: why.code, Text: why.words(ref.shape)}
 	for _, res := range p.Reservations {
 		if res.Job == ref.ID {
 			out.At = res.At
@@ -121,8 +123,8 @@ func (p *Plan) CodeFor(ref Ref) Code {
 	if ref.Since > p.now {
 		return CodeBeginTime
 	}
-	if v, ok := p.verdictFor(ref); ok {
-		return v.code
+	if why, ok := p.reasonOf(ref); ok {
+		return why.code
 	}
 	return CodeNotYetEvaluated
 }
@@ -134,35 +136,33 @@ func (p *Plan) rejectOf(id JobID) *Reject {
 	return nil
 }
 
-// verdictFor is that of the job's class, else of its kind, else of strict order.
-func (p *Plan) verdictFor(ref Ref) (verdict, bool) {
-	v, ok := p.verdicts[ref.class]
+// reasonOf is that of the job's class, else of its kind, else of strict order.
+func (p *Plan) reasonOf(ref Ref) (waitReason, bool) {
+	why, ok := p.classReasons[ref.class]
 	if !ok {
-		v, ok = p.kinds[ref.kind]
+		why, ok = p.kindReasons[ref.kind]
 	}
 	if !ok && p.first != 0 {
-		v, ok = verdict{code: CodePriority, head: p.first}, true
+		why, ok = waitReason{code: CodePriority, head: p.first}, true
 	}
-	return v, ok
+	return why, ok
 }
 
-func (v verdict) text(c *class) string { return v.words(c.shape) }
-
-func (v verdict) words(x *shape) string {
-	switch v.code {
+func (why waitReason) words(shape *nodes.Shape) string {
+	switch why.code {
 	case CodeLimit:
-		return v.limit.text()
+		return why.limit.text()
 	case CodePriority:
-		if v.why == nil || v.why.room == 0 {
-			return fmt.Sprintf("job %d goes first", v.head)
+		if why.why == nil || why.why.room == 0 {
+			return fmt.Sprintf("job %d goes first", why.head)
 		}
-		return fmt.Sprintf("what is free for %s is planned for jobs before it", x.text())
+		return fmt.Sprintf("what is free for %s is planned for jobs before it", shape.Text())
 	case CodeReservation:
-		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", x.text(), v.why.window)
+		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", shape.Text(), why.why.window)
 	case CodeNever:
-		return v.why.never
+		return why.why.never
 	}
-	return v.why.resourcesText(x)
+	return why.why.resourcesText(shape)
 }
 
 func (l limitHit) text() string {
@@ -172,7 +172,7 @@ func (l limitHit) text() string {
 	}
 	switch l.what {
 	case "GPUs":
-		return fmt.Sprintf("%s has %s of %s GPUs and asks for %s more", who, thousandths(l.used), thousandths(l.max), thousandths(l.ask))
+		return fmt.Sprintf("%s has %s of %s GPUs and asks for %s more", who, words.Thousandths(l.used), words.Thousandths(l.max), words.Thousandths(l.ask))
 	case "GPU-minutes":
 		const minute = WholeGPU * int64(Minute)
 		return fmt.Sprintf("%s has %d of %d GPU-minutes and asks for %d more", who, l.used/minute, l.max/minute, l.ask/minute)
@@ -180,38 +180,6 @@ func (l limitHit) text() string {
 		return fmt.Sprintf("%s has used %d of its %s of %d GPU-minutes", who, l.used, l.what, l.max)
 	}
 	return fmt.Sprintf("%s has %d of %d %s", who, l.used, l.max, l.what)
-}
-
-// text is the request in words: "2 nodes with 4 x H100, 16 cores and 64 GiB".
-func (x *shape) text() string {
-	var b strings.Builder
-	if n := x.Ranks(); n > 1 {
-		fmt.Fprintf(&b, "%d nodes with ", n)
-	}
-	return b.String() + x.rankText()
-}
-
-// rankText is the request of one rank in words.
-func (x *shape) rankText() string {
-	var b strings.Builder
-	model := "GPU"
-	if len(x.GPUModels) > 0 {
-		model = strings.Join(x.GPUModels, " or ")
-	}
-	switch {
-	case x.AllGPUs:
-		fmt.Fprintf(&b, "all %s of a node, ", model)
-	case x.MilliGPU > 0:
-		fmt.Fprintf(&b, "%s x %s, ", thousandths(x.MilliGPU), model)
-	}
-	fmt.Fprintf(&b, "%s cores and %s GiB", thousandths(x.MilliCPU), thousandths(x.MemMiB*1000/1024))
-	return b.String()
-}
-
-// thousandths as a decimal number: 1500 is "1.5".
-func thousandths(n int64) string {
-	s := fmt.Sprintf("%d.%03d", n/1000, n%1000)
-	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
 func deadlineText(e *entry, now Time) string {

@@ -1,4 +1,4 @@
-package sched
+package spec
 
 import (
 	"errors"
@@ -32,7 +32,9 @@ type Node struct {
 	AllowShare bool      `json:"allowShare,omitempty"` // shares of its GPUs may be given out
 }
 
-// GPU is one device, or one MIG instance, of a node.
+// GPU is one device, or one MIG instance, of a node. It is not what a node tells
+// the controller, which says more of the hardware: it is what placement looks at,
+// with what operators decided, so that the scheduler can be used alone.
 type GPU struct {
 	UUID       string   `json:"uuid"`
 	Model      string   `json:"model"`
@@ -59,7 +61,7 @@ func (n *Node) Validate() error {
 	default:
 		bad("state is %q: want up, drained or down", n.State)
 	}
-	if n.MilliCPU < 0 || n.MilliCPU > maxAmount || n.MemMiB < 0 || n.MemMiB > maxAmount {
+	if n.MilliCPU < 0 || n.MilliCPU > MaxAmount || n.MemMiB < 0 || n.MemMiB > MaxAmount {
 		bad("has %d milli CPU and %d MiB: want 0 or more of both", n.MilliCPU, n.MemMiB)
 	}
 	if len(n.GPUs) > MaxGPUs {
@@ -71,7 +73,7 @@ func (n *Node) Validate() error {
 			bad("has a GPU with the UUID %q: want each one named once", g.UUID)
 		}
 		seen[g.UUID] = true
-		if g.MemMiB < 0 || g.MemMiB > maxAmount {
+		if g.MemMiB < 0 || g.MemMiB > MaxAmount {
 			bad("GPU %s has %d MiB: want 0 or more", g.UUID, g.MemMiB)
 		}
 	}
