@@ -1,8 +1,12 @@
 package slurm
 
 import (
+	"errors"
+	"io"
 	"slices"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"gbatch/internal/cli/exit"
 )
@@ -15,68 +19,83 @@ type option struct {
 	instead string // instead of both: it is not supported
 }
 
+// alone is what pflag sets for an option that has no value.
+const alone = "\x00"
+
+// named is an option under one of its names, as pflag wants it.
+type named struct {
+	option
+	name string
+}
+
+func (o *named) Set(value string) error {
+	switch {
+	case o.instead != "":
+		return exit.Usagef("option %s is not played here: %s", o.name, o.instead)
+	case o.flag == nil:
+		return o.set(value)
+	case value != alone:
+		return exit.Usagef("option %s takes no value", o.name)
+	}
+	o.flag()
+	return nil
+}
+
+func (o *named) String() string { return "" } // for a help that is not used
+func (o *named) Type() string   { return "" }
+
 // parse reads options and gives what is left, in any order as getopt does.
 func parse(args []string, options []option) (rest []string, err error) {
-	find := func(name string) (option, error) {
-		i := slices.IndexFunc(options, func(f option) bool { return slices.Contains(f.names, name) })
-		if i < 0 {
-			var known []string
-			for _, f := range options {
-				if f.instead == "" {
-					known = append(known, strings.Join(f.names, " "))
-				}
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	for _, o := range options {
+		for _, name := range o.names {
+			f := &pflag.Flag{Name: strings.TrimPrefix(name, "--"), Value: &named{o, name}}
+			if len(name) == 2 { // -u; its long name is one that nobody can type
+				f.Shorthand = name[1:]
 			}
-			return option{}, exit.Usagef("option %s is not played here: there are %s", name, strings.Join(known, ", "))
-		}
-		if options[i].instead != "" {
-			return option{}, exit.Usagef("option %s is not played here: %s", name, options[i].instead)
-		}
-		return options[i], nil
-	}
-	for len(args) > 0 {
-		w := args[0]
-		args = args[1:]
-		if w == "--" {
-			return append(rest, args...), nil
-		}
-		if !strings.HasPrefix(w, "-") || w == "-" {
-			rest = append(rest, w)
-			continue
-		}
-		name, value, given := strings.Cut(w, "=")
-		for short := !strings.HasPrefix(w, "--"); ; {
-			if short {
-				name, value = w[:2], w[2:]
-				given = value != ""
+			if o.set == nil {
+				f.NoOptDefVal = alone
 			}
-			f, err := find(name)
-			if err != nil {
-				return nil, err
-			}
-			if f.flag != nil {
-				f.flag()
-				if short && given { // -hX: h, then X
-					w = "-" + value
-					continue
-				}
-				if given {
-					return nil, exit.Usagef("option %s takes no value", name)
-				}
-				break
-			}
-			if !given {
-				if len(args) == 0 {
-					return nil, exit.Usagef("option %s needs a value", name)
-				}
-				value, args = args[0], args[1:]
-			}
-			if err := f.set(value); err != nil {
-				return nil, err
-			}
-			break
+			set.AddFlag(f)
 		}
 	}
-	return rest, nil
+	if err = set.Parse(args); err == nil {
+		return set.Args(), nil
+	}
+	dashes := func(name, shorts string) string {
+		if shorts != "" {
+			return "-" + name
+		}
+		return "--" + name
+	}
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return nil, notPlayed(dashes(e.GetSpecifiedName(), e.GetSpecifiedShortnames()), options)
+	}
+	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return nil, exit.Usagef("option %s needs a value", dashes(e.GetSpecifiedName(), e.GetSpecifiedShortnames()))
+	}
+	if e, ok := errors.AsType[*exit.Error](err); ok {
+		return nil, e
+	}
+	if errors.Is(err, pflag.ErrHelp) { // these commands have no help of their own
+		if slices.Contains(args, "--help") {
+			return nil, notPlayed("--help", options)
+		}
+		return nil, notPlayed("-h", options)
+	}
+	return nil, exit.Usagef("%w", err)
+}
+
+// notPlayed says which options there are instead.
+func notPlayed(name string, options []option) error {
+	var known []string
+	for _, o := range options {
+		if o.instead == "" {
+			known = append(known, strings.Join(o.names, " "))
+		}
+	}
+	return exit.Usagef("option %s is not played here: there are %s", name, strings.Join(known, ", "))
 }
 
 // listOf is an option whose value is a list with commas.
