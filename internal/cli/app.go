@@ -70,13 +70,17 @@ func (a *App) Moment(t time.Time) string {
 	return string(v.Moment(nil, t))
 }
 
-// Me is the caller's name, as the controller knows it.
-func (a *App) Me(ctx context.Context) (string, error) {
+// Users are the users whom the flags --user and --me name. Who the caller is, the
+// controller knows.
+func (a *App) Users(ctx context.Context, users []string, me bool) ([]string, error) {
+	if !me {
+		return users, nil
+	}
 	status, err := a.Client.Status(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return status.You, nil
+	return append(users, status.You), nil
 }
 
 // Terminal says what the standard streams are.

@@ -42,7 +42,7 @@ const daysBack = 7
 
 // filter is what the controller is asked for.
 func (o *List) filter(ctx context.Context, a *cli.App) (client.HistoryFilter, error) {
-	f := client.HistoryFilter{Users: o.Users, Projects: o.Projects, Names: o.Names, Reasons: o.Reasons, Newest: o.Limit > 0}
+	f := client.HistoryFilter{Projects: o.Projects, Names: o.Names, Reasons: o.Reasons, Newest: o.Limit > 0}
 	states, err := jobs.ParseStates(o.States)
 	if err != nil {
 		return f, err
@@ -56,12 +56,8 @@ func (o *List) filter(ctx context.Context, a *cli.App) (client.HistoryFilter, er
 	for i, r := range f.Reasons {
 		f.Reasons[i] = strings.ToUpper(r)
 	}
-	if o.Me {
-		me, err := a.Me(ctx)
-		if err != nil {
-			return f, err
-		}
-		f.Users = append(f.Users, me)
+	if f.Users, err = a.Users(ctx, o.Users, o.Me); err != nil {
+		return f, err
 	}
 	f.Start = a.Now().AddDate(0, 0, -daysBack)
 	return f, period(a, &f.Start, &f.End, o.Start, o.End, time.Local)

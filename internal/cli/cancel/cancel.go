@@ -90,13 +90,9 @@ func (o *Cancel) requests(ctx context.Context, a *cli.App) ([]api.ActionRequest,
 	if err != nil {
 		return nil, err
 	}
-	users := o.Users
-	if o.Me {
-		me, err := a.Me(ctx)
-		if err != nil {
-			return nil, err
-		}
-		users = append(users, me)
+	users, err := a.Users(ctx, o.Users, o.Me)
+	if err != nil {
+		return nil, err
 	}
 	filtered := len(users)+len(o.Projects)+len(states)+len(o.Names)+len(o.Clusters) > 0
 	switch {

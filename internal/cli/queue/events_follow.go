@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,14 +19,12 @@ import (
 // stops it or the jobs that were named have ended. It goes on where it was after
 // a break; if it cannot, it says so.
 func (o *Events) follow(ctx context.Context, a *cli.App) error {
-	if o.Me {
-		me, err := a.Me(ctx)
-		if err != nil {
-			return err
-		}
-		o.User = me
+	me, err := a.Users(ctx, nil, o.Me)
+	if err != nil {
+		return err
 	}
-	f := client.EventFilter{User: o.User, Project: o.Project, Jobs: o.IDs, Nodes: len(o.IDs) == 0 && o.User == "" && o.Project == ""}
+	f := client.EventFilter{User: cmp.Or(jobs.Only(me), o.User), Project: o.Project, Jobs: o.IDs}
+	f.Nodes = len(f.Jobs) == 0 && f.User == "" && f.Project == ""
 	s := &eventPrinter{app: a, jobs: o.IDs, seen: map[job.Number]uint64{}, lines: map[job.Number]int{}, link: watch.Link{App: a}}
 	for {
 		err := s.listen(ctx, f)

@@ -131,7 +131,7 @@ func (o *List) layout() (table.Layout[api.Job], error) {
 }
 
 func (o *List) selection(ctx context.Context, a *cli.App) (selection, error) {
-	s := selection{users: o.Users, projects: o.Projects, names: o.Names, clusters: o.Clusters, qos: o.QOS}
+	s := selection{projects: o.Projects, names: o.Names, clusters: o.Clusters, qos: o.QOS}
 	var err error
 	if s.states, err = jobs.ParseStates(o.States); err != nil {
 		return s, err
@@ -139,14 +139,8 @@ func (o *List) selection(ctx context.Context, a *cli.App) (selection, error) {
 	if s.nodes, err = human.ExpandHosts(o.Nodes); err != nil {
 		return s, exit.Usagef("%w", err)
 	}
-	if o.Me {
-		me, err := a.Me(ctx)
-		if err != nil {
-			return s, err
-		}
-		s.users = append(s.users, me)
-	}
-	return s, nil
+	s.users, err = a.Users(ctx, o.Users, o.Me)
+	return s, err
 }
 
 // fetch gets the jobs of a selection. The controller filters by any number of

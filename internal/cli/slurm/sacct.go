@@ -19,13 +19,16 @@ import (
 	"gbatch/internal/job"
 )
 
-// sacctFields are the fields of sacct, with Slurm's widths.
-var sacctFields = []struct {
+// sacctField is a field of sacct.
+type sacctField struct {
 	name  string
-	width int
+	width int // negative: aligned to the left
 	cell  func(now time.Time, j *api.PastJob) string
-}{
-	{"JobID", 12, func(_ time.Time, j *api.PastJob) string { return jobs.ID(&j.Job) }},
+}
+
+// sacctFields are all of them, with Slurm's widths.
+var sacctFields = []sacctField{
+	{"JobID", -12, func(_ time.Time, j *api.PastJob) string { return jobs.ID(&j.Job) }},
 	{"JobIDRaw", 12, func(_ time.Time, j *api.PastJob) string { return fmt.Sprint(j.Number) }},
 	{"JobName", 10, func(_ time.Time, j *api.PastJob) string { return j.Name }},
 	{"User", 9, func(_ time.Time, j *api.PastJob) string { return j.User }},
@@ -133,7 +136,7 @@ func sacct(ctx context.Context, a *cli.App, args []string) error {
 		}
 		return nil
 	}
-	widths, which, err := sacctFormat(format)
+	fields, err := sacctFormat(format)
 	if err != nil {
 		return err
 	}
@@ -150,13 +153,13 @@ func sacct(ctx context.Context, a *cli.App, args []string) error {
 			fmt.Fprintln(a.Out, human.Clean(strings.Join(cells, delimiter))+end)
 			return
 		}
-		fmt.Fprintln(a.Out, padded(cells, widths))
+		fmt.Fprintln(a.Out, padded(cells, fields))
 	}
 	if !noHeader {
 		var head, line []string
-		for i, f := range which {
-			head = append(head, sacctFields[f].name)
-			line = append(line, strings.Repeat("-", max(widths[i], -widths[i])))
+		for _, f := range fields {
+			head = append(head, f.name)
+			line = append(line, strings.Repeat("-", max(f.width, -f.width)))
 		}
 		row(head)
 		if !parsable && !parsable2 {
@@ -165,59 +168,48 @@ func sacct(ctx context.Context, a *cli.App, args []string) error {
 	}
 	for i := range past {
 		var cells []string
-		for _, f := range which {
-			cells = append(cells, sacctFields[f].cell(a.Now(), &past[i]))
+		for _, f := range fields {
+			cells = append(cells, f.cell(a.Now(), &past[i]))
 		}
 		row(cells)
 	}
 	return nil
 }
 
-// padded puts cells into their widths, of which negative ones are to the left.
-func padded(cells []string, widths []int) string {
+// padded puts cells into their widths.
+func padded(cells []string, fields []sacctField) string {
 	var b strings.Builder
 	for i, c := range cells {
 		c = human.Clean(c)
-		if r, most := []rune(c), max(widths[i], -widths[i]); len(r) > most {
+		if r, most := []rune(c), max(fields[i].width, -fields[i].width); len(r) > most {
 			c = string(r[:most-1]) + "+"
 		}
-		fmt.Fprintf(&b, "%*s ", widths[i], c)
+		fmt.Fprintf(&b, "%*s ", fields[i].width, c)
 	}
 	return b.String()
 }
 
-// sacctFormat reads Name[%[-]WIDTH],... into widths and places in sacctFields.
-func sacctFormat(format string) (widths, which []int, err error) {
+// sacctFormat reads Name[%[-]WIDTH],...
+func sacctFormat(format string) (fields []sacctField, err error) {
 	for w := range strings.SplitSeq(format, ",") {
 		name, width, given := strings.Cut(strings.TrimSpace(w), "%")
-		i := -1
-		for k, f := range sacctFields {
-			if strings.EqualFold(f.name, name) {
-				i = k
-			}
-		}
+		i := slices.IndexFunc(sacctFields, func(f sacctField) bool { return strings.EqualFold(f.name, name) })
 		if i < 0 {
 			var known []string
 			for _, f := range sacctFields {
 				known = append(known, f.name)
 			}
-			return nil, nil, exit.Usagef("field %q is not played here: there are %s; gacct has more", name, strings.Join(known, ", "))
+			return nil, exit.Usagef("field %q is not played here: there are %s; gacct has more", name, strings.Join(known, ", "))
 		}
-		n := sacctFields[i].width
-		if name == "" {
-			continue
-		}
-		if i == 0 {
-			n = -n // left, as Slurm has it
-		}
+		f := sacctFields[i]
 		if given {
-			if n, err = strconv.Atoi(width); err != nil || n == 0 || n > table.MaxWidth || n < -table.MaxWidth {
-				return nil, nil, exit.Usagef("field %q: want a width between 1 and %d", w, table.MaxWidth)
+			if f.width, err = strconv.Atoi(width); err != nil || f.width == 0 || f.width > table.MaxWidth || f.width < -table.MaxWidth {
+				return nil, exit.Usagef("field %q: want a width between 1 and %d", w, table.MaxWidth)
 			}
 		}
-		widths, which = append(widths, n), append(which, i)
+		fields = append(fields, f)
 	}
-	return widths, which, nil
+	return fields, nil
 }
 
 // pastJobs are those that are named, or that were there in a span of time:

@@ -58,12 +58,8 @@ func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.me {
-		me, err := a.Me(ctx)
-		if err != nil {
-			return nil, err
-		}
-		s.users = append(s.users, me)
+	if s.users, err = a.Users(ctx, s.users, s.me); err != nil {
+		return nil, err
 	}
 	nodes, err := human.ExpandHosts(s.nodes)
 	if err != nil {
