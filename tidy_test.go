@@ -38,13 +38,14 @@ var below = map[string][]string{
 	"oci/image":                {"oci/ref"},
 	"oci/image/imagetest":      {"oci/ref"},
 	"oci/netns":                {},
-	"oci":                      {"cgroups", "oci/image", "oci/netns", "oci/ref"},
+	"oci":                      {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile"},
 	"oci/shim":                 {"oci"},
 	"internal/job":             {"oci/ref"},
 	"internal/job/importer":    {"internal/job", "oci/ref"},
-	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref"},
-	"internal/store":           {"internal/control", "internal/job"},
-	"internal/api":             {"internal/job"},
+	"internal/units":           {"internal/job"},
+	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state"},
+	"internal/store":           {"internal/job", "internal/state"},
+	"internal/api":             {"internal/job", "internal/node"},
 	"internal/pki":             {},
 	"internal/munge":           {},
 	"internal/munge/mungetest": {},
@@ -54,7 +55,7 @@ var below = map[string][]string{
 	"internal/cli/table":       {"internal/cli/exit", "internal/cli/human"},
 	"internal/cli/jobs":        {"internal/cli/exit", "internal/cli/human", "internal/cli/table", "internal/api", "internal/job"},
 	"internal/cli":             {"internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/table", "internal/client", "internal/api", "internal/job"},
-	"internal/cli/clitest":     {"internal/cli", "internal/client", "internal/api", "internal/job"},
+	"internal/cli/clitest":     {"internal/cli", "internal/client", "internal/api", "internal/job", "internal/node"},
 	"internal/cli/watch":       {"internal/cli", "internal/cli/exit", "internal/client", "internal/api"},
 	"internal/cli/secret":      {"internal/cli/exit", "internal/job"},
 	"internal/cli/follow":      slices.Concat(command, []string{"internal/cli/watch"}),
@@ -62,36 +63,51 @@ var below = map[string][]string{
 	"internal/cli/logs":        slices.Concat(command, []string{"internal/cli/follow", "internal/cli/watch"}),
 	"internal/cli/cancel":      command,
 	"internal/cli/info":        slices.Concat(command, []string{"internal/cli/watch"}),
-	"internal/cli/acct":        command,
+	"internal/cli/acct":        slices.Concat(command, []string{"internal/node"}),
 	"internal/cli/adm":         command,
 	"internal/cli/queue":       slices.Concat(command, []string{"internal/cli/cancel", "internal/cli/follow", "internal/cli/secret", "internal/cli/watch"}),
 	"internal/cli/submit":      slices.Concat(command, []string{"internal/cli/exec", "internal/cli/follow", "internal/cli/secret", "internal/job/importer"}),
 	"internal/cli/slurm":       slices.Concat(command, []string{"internal/cli/queue", "internal/job/importer"}),
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
-		"internal/metrics", "internal/munge", "internal/pki", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
-	"internal/gpu":             {},
+		"internal/metrics", "internal/munge", "internal/pki", "internal/units", "internal/web", "internal/sim", "sched", "accounting",
+		"oci/ref", "internal/node", "internal/state"},
+	"internal/gpu":             {"internal/node"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
-	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting"},
+	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
 	"internal/web":             {"internal/api"},
 	"internal/vmtest":          {},
 	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
-	"internal/noded":           {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
+	"internal/noded": {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu",
+		"internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki", "internal/node",
+		"internal/noded/images", "internal/noded/storage", "internal/noded/cores", "internal/noded/devices", "internal/noded/reason",
+		"internal/noded/identity", "internal/noded/config", "oci/atomicfile"},
+	"internal/node":           {"internal/job"},
+	"oci/atomicfile":          {},
+	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
+	"internal/noded/identity": {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
+	"internal/noded/reason":   {"internal/job"},
+	"internal/noded/devices": {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config",
+		"internal/noded/reason"},
+	"internal/noded/cores":   {"cgroups", "internal/job", "internal/noded/config"},
+	"internal/noded/storage": {"internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded/images":  {"internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
+	"internal/state":         {"sched", "accounting", "internal/job", "internal/node"},
 }
 
 // command is what each command of the suite may import.
 var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/table", "internal/client", "internal/api", "internal/job"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/control", "internal/sim", "oci/ref"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node", "internal/state"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|cgroups|internal/gpu|internal/noded|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

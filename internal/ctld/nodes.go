@@ -11,6 +11,8 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 type syncInput struct {
@@ -29,11 +31,7 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("node name %q or its instance id is not valid", in.Name)}
 	}
 	skew := s.skews.heard(in.Name, q.NowMS, s.now())
-	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Unhealthy: q.Unhealthy, Ranks: onOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
-	if q.Inventory != nil {
-		inv := inventoryOf(q.Inventory)
-		ev.Inventory = &inv
-	}
+	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Ranks: onOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
 	for _, g := range q.Samples {
 		if g.Utilization != nil {
 			ev.Loads = append(ev.Loads, control.GPULoad{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
@@ -43,7 +41,7 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		return nil, refused(r)
 	}
 	s.samples.put(in.Name, q.Samples)
@@ -107,7 +105,7 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 	for _, num := range n.Jobs {
 		j := v.Job(num)
 		for i, r := range j.Attempt.Ranks {
-			if r.Alloc.Node != name || r.Phase == job.PhaseEnded {
+			if r.Alloc.Node != name || r.Phase == node.PhaseEnded {
 				continue
 			}
 			o := api.Order{ID: j.RankID(i)}
@@ -140,7 +138,7 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 	return out, nil
 }
 
-func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
+func (s *Server) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	p, _ := s.cfg().project(j.Owner.Project)
 	r := j.Attempt.Ranks[rank]
 	o := &api.RunOrder{
@@ -166,7 +164,7 @@ func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 }
 
 // gang tells a rank where the others are.
-func (s *Server) gang(o *api.RunOrder, j *control.Job) {
+func (s *Server) gang(o *api.RunOrder, j *state.Job) {
 	if o.Ranks < 2 {
 		return
 	}

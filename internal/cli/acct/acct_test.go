@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/clitest"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m) }
@@ -58,8 +59,8 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func pastJobs() []api.PastJob {
 	detail := clitest.SampleJobs()[4]
 	failed := api.PastJob{Job: detail.Job, Used: &api.Used{GPUSeconds: 180000, BilledHours: 50, ElapsedS: 90000, CPUTimeS: 7200.5, PeakMem: 32 << 30,
-		GPU: &job.GPUUse{Utilization: 12.4, MaxUtilization: 97, MaxMem: 70 << 30, Mem: 80 << 30, EnergyJ: 36e6, Samples: 9}}}
-	done := api.PastJob{Job: clitest.SampleJobs()[0].Job, Used: &api.Used{ElapsedS: 61, BilledHours: 0.03, PeakMem: 512 << 20, CPUTimeS: 60, GPU: &job.GPUUse{Simulated: true, Samples: 1}}}
+		GPU: &node.GPUUse{Utilization: 12.4, MaxUtilization: 97, MaxMem: 70 << 30, Mem: 80 << 30, EnergyJ: 36e6, Samples: 9}}}
+	done := api.PastJob{Job: clitest.SampleJobs()[0].Job, Used: &api.Used{ElapsedS: 61, BilledHours: 0.03, PeakMem: 512 << 20, CPUTimeS: 60, GPU: &node.GPUUse{Simulated: true, Samples: 1}}}
 	done.State, done.Ended, done.ExitCode = job.Finished, clitest.Now.Add(-time.Minute), clitest.Ptr(0)
 	private := api.PastJob{Job: clitest.SampleJobs()[5].Job}
 	private.State, private.Ended = job.Cancelled, clitest.Now.Add(-time.Second)
@@ -155,10 +156,10 @@ func TestEff(t *testing.T) {
 			b.Golden(t, name, b.App.Finish(cli.Program{Name: "gacct"}, (&Eff{IDs: []string{"9"}}).Run(t.Context(), b.App)))
 		})
 	}
-	gpu := &job.GPUUse{Utilization: 12, MaxUtilization: 99, MaxMem: 20 << 30, Mem: 80 << 30, EnergyJ: 3.6e6, Samples: 100}
+	gpu := &node.GPUUse{Utilization: 12, MaxUtilization: 99, MaxMem: 20 << 30, Mem: 80 << 30, EnergyJ: 3.6e6, Samples: 100}
 	run("eff_low", job.Finished, &api.Used{ElapsedS: 3600, CPUTimeS: 4000, PeakMem: 3 << 30, GPU: gpu})
 	run("eff_limit", job.Finished, &api.Used{ElapsedS: 3600, CPUTimeS: 8 * 3500, PeakMem: 31 << 30})
-	run("eff_runs", job.Running, &api.Used{ElapsedS: 600, CPUTimeS: 8 * 590, PeakMem: 20 << 30, GPU: &job.GPUUse{Samples: 4, Simulated: true, EnergyJ: 42000}})
+	run("eff_runs", job.Running, &api.Used{ElapsedS: 600, CPUTimeS: 8 * 590, PeakMem: 20 << 30, GPU: &node.GPUUse{Samples: 4, Simulated: true, EnergyJ: 42000}})
 	run("eff_short", job.Failed, &api.Used{ElapsedS: 3, CPUTimeS: 1})
 	run("eff_none", job.Queued, nil)
 }

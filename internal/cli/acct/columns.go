@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // column is a column of gacct. Slurm's names stand beside its own where they
@@ -34,7 +35,7 @@ func useColumn(name, slurm, title string, cell func(b []byte, u *api.Used) []byt
 }
 
 // gpuColumn is a column about what its GPUs did.
-func gpuColumn(name, title string, cell func(b []byte, g *job.GPUUse) []byte) column {
+func gpuColumn(name, title string, cell func(b []byte, g *node.GPUUse) []byte) column {
 	return useColumn(name, "", title, func(b []byte, u *api.Used) []byte {
 		if u.GPU == nil {
 			return append(b, '-')
@@ -61,10 +62,10 @@ var columns = table.Set[api.PastJob]{
 	same("nodes", "NNodes AllocNodes", "nodes"), same("nodelist", "NodeList", "nodelist"), same("cluster", "Partition", "cluster"), same("qos", "QOS", "qos"), same("priority", "Priority", "priority"),
 	useColumn("peakmem", "MaxRSS", "PEAK MEM", func(b []byte, u *api.Used) []byte { return human.Size(b, u.PeakMem) }),
 	useColumn("cputime", "TotalCPU", "CPU TIME", func(b []byte, u *api.Used) []byte { return human.Duration(b, int64(u.CPUTimeS)) }),
-	gpuColumn("gpuutil", "GPU UTIL", func(b []byte, g *job.GPUUse) []byte { return simulated(percent(b, g.Utilization), g) }),
-	gpuColumn("gpuutilmax", "GPU MAX", func(b []byte, g *job.GPUUse) []byte { return simulated(percent(b, g.MaxUtilization), g) }),
-	gpuColumn("gpumem", "GPU MEM", func(b []byte, g *job.GPUUse) []byte { return simulated(human.Size(b, g.MaxMem), g) }),
-	gpuColumn("energy", "ENERGY", func(b []byte, g *job.GPUUse) []byte {
+	gpuColumn("gpuutil", "GPU UTIL", func(b []byte, g *node.GPUUse) []byte { return simulated(percent(b, g.Utilization), g) }),
+	gpuColumn("gpuutilmax", "GPU MAX", func(b []byte, g *node.GPUUse) []byte { return simulated(percent(b, g.MaxUtilization), g) }),
+	gpuColumn("gpumem", "GPU MEM", func(b []byte, g *node.GPUUse) []byte { return simulated(human.Size(b, g.MaxMem), g) }),
+	gpuColumn("energy", "ENERGY", func(b []byte, g *node.GPUUse) []byte {
 		if g.EnergyJ == 0 {
 			return append(b, '-')
 		}
@@ -79,7 +80,7 @@ var columns = table.Set[api.PastJob]{
 const shown = "id,name,user,project,state,exit,reason,elapsed,gpus,gpuutil,cputime,peakmem,billed,end"
 
 // simulated marks a figure that was made up: there are no such GPUs.
-func simulated(b []byte, g *job.GPUUse) []byte {
+func simulated(b []byte, g *node.GPUUse) []byte {
 	if g.Simulated && b[len(b)-1] != '-' {
 		b = append(b, "(sim)"...)
 	}

@@ -14,19 +14,20 @@ import (
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // Efficiency is what a job's last try used of what it asked for.
 type Efficiency struct {
-	Job      api.Job     `json:"job"`
-	ElapsedS int64       `json:"elapsedS"`
-	Ranks    int         `json:"ranks"`
-	CPUTimeS float64     `json:"cpuTimeS"`
-	CPUHeldS float64     `json:"cpuHeldS"` // cores x elapsed
-	PeakMem  int64       `json:"peakMemBytes"`
-	Mem      int64       `json:"memBytes"` // of one rank
-	GPU      *job.GPUUse `json:"gpu,omitempty"`
-	Advice   []string    `json:"advice,omitempty"`
+	Job      api.Job      `json:"job"`
+	ElapsedS int64        `json:"elapsedS"`
+	Ranks    int          `json:"ranks"`
+	CPUTimeS float64      `json:"cpuTimeS"`
+	CPUHeldS float64      `json:"cpuHeldS"` // cores x elapsed
+	PeakMem  int64        `json:"peakMemBytes"`
+	Mem      int64        `json:"memBytes"` // of one rank
+	GPU      *node.GPUUse `json:"gpu,omitempty"`
+	Advice   []string     `json:"advice,omitempty"`
 }
 
 // Eff is gacct eff.
