@@ -29,46 +29,59 @@ const module = "gbatch/"
 // down or is not there. A new package needs a line here, and a new arrow a
 // reason in docs/design.
 var below = map[string][]string{
-	"accounting":               {},
-	"deploy":                   {},
-	"cgroups":                  {},
-	"sched":                    {"accounting"},
-	"sched/schedtest":          {"sched", "accounting"},
-	"oci/ref":                  {},
-	"oci/image":                {"oci/ref"},
-	"oci/image/imagetest":      {"oci/ref"},
-	"oci/netns":                {},
-	"oci":                      {"cgroups", "oci/image", "oci/netns", "oci/ref"},
-	"oci/shim":                 {"oci"},
-	"internal/document":        {},
-	"internal/job":             {"internal/document", "oci/ref"},
+	"accounting":          {},
+	"deploy":              {},
+	"cgroups":             {},
+	"sched":               {"accounting", "sched/fixed", "sched/nodes", "sched/spec", "sched/words"},
+	"sched/schedtest":     {"sched", "accounting"},
+	"oci/ref":             {},
+	"oci/image":           {"oci/ref"},
+	"oci/image/imagetest": {"oci/ref"},
+	"oci/netns":           {},
+	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile"},
+	"oci/shim":            {"oci"},
+	"internal/job":        {"oci/ref", "internal/document"},
+	"internal/job/importer": {"internal/job", "oci/ref", "internal/document", "internal/job/importer/ccluster",
+		"internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct",
+		"internal/job/importer/slurm", "internal/job/importer/tao"},
 	"internal/units":           {"internal/job"},
-	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node"},
-	"internal/store":           {"internal/control", "internal/job"},
+	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict"},
+	"internal/store":           {"internal/job", "internal/state"},
 	"internal/api":             {"internal/job", "internal/node"},
 	"internal/pki":             {},
 	"internal/munge":           {},
 	"internal/munge/mungetest": {},
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki"},
-	"internal/cli":             {"internal/client", "internal/api", "internal/document", "internal/job", "internal/job/importer", "internal/job/importer/nvct", "internal/job/importer/slurm", "oci/ref", "internal/node"},
+	"internal/cli": {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref", "internal/node",
+		"internal/document", "internal/job/importer/nvct", "internal/job/importer/slurm"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
 		"internal/metrics", "internal/munge", "internal/pki", "internal/units", "internal/web", "internal/sim", "sched", "accounting",
-		"oci/ref", "internal/node"},
+		"oci/ref", "internal/node", "internal/state"},
 	"internal/gpu":             {"internal/node"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
-	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting", "internal/node"},
+	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
 	"internal/web":             {"internal/api"},
 	"internal/vmtest":          {},
 	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
 	"internal/noded": {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu",
-		"internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki", "internal/node"},
-	"internal/node": {"internal/job"},
-
-	"internal/job/importer": {"internal/document", "internal/job", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes",
-		"internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "oci/ref"},
+		"internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki", "internal/node",
+		"internal/noded/images", "internal/noded/storage", "internal/noded/cores", "internal/noded/devices", "internal/noded/reason",
+		"internal/noded/identity", "internal/noded/config", "oci/atomicfile"},
+	"internal/node":           {"internal/job"},
+	"oci/atomicfile":          {},
+	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
+	"internal/noded/identity": {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
+	"internal/noded/reason":   {"internal/job"},
+	"internal/noded/devices": {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config",
+		"internal/noded/reason"},
+	"internal/noded/cores":                      {"cgroups", "internal/job", "internal/noded/config"},
+	"internal/noded/storage":                    {"internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded/images":                     {"internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
+	"internal/state":                            {"sched", "accounting", "internal/job", "internal/node"},
+	"internal/document":                         {},
 	"internal/job/importer/foreign":             {"internal/document", "internal/job"},
 	"internal/job/importer/foreign/foreigntest": {},
 	"internal/job/importer/ccluster":            {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
@@ -77,17 +90,21 @@ var below = map[string][]string{
 	"internal/job/importer/nvct":                {"internal/job/importer/foreign", "internal/document", "internal/job"},
 	"internal/job/importer/slurm":               {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"internal/job/importer/tao":                 {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"sched/fixed":                               {},
+	"sched/nodes":                               {"sched/spec", "sched/words"},
+	"sched/predict":                             {"sched/fixed", "sched/spec"},
+	"sched/spec":                                {},
+	"sched/words":                               {"sched/spec"},
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/document", "internal/job/importer", "internal/job/importer/foreign", "internal/job/importer/ccluster",
-	"internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|cgroups|internal/gpu|internal/noded|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {
