@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -55,7 +56,7 @@ func (l *loop) record(n *note, result string) control.Record {
 	l.audited++
 	if l.audited%pruneEvery == 0 && l.audited > maxAudit {
 		if err := l.store.Prune(control.KindAudit, l.audited-maxAudit); err != nil {
-			l.log.Error("audit log not shortened", "err", err)
+			l.log.Error("audit log not shortened", "error", err)
 		}
 	}
 	n.Seq, n.Time, n.Result = l.audited, toTime(l.now), result
@@ -103,7 +104,7 @@ func (n *note) tell(before *control.View, ev control.Event, answer any) (result 
 	case control.Resize:
 		n.Object, n.Change = fmt.Sprintf("job %d", e.Number), "resized"
 		if o, ok := answer.(control.Outcome); ok {
-			if n.Change = firstOf(o.Message, n.Change); o.Refusal != nil {
+			if n.Change = cmp.Or(o.Message, n.Change); o.Refusal != nil {
 				result = "refused: " + o.Refusal.Message
 			}
 		}
@@ -115,7 +116,7 @@ func (n *note) tell(before *control.View, ev control.Event, answer any) (result 
 	default:
 		n.Change = fmt.Sprintf("%T", ev)
 	}
-	return firstOf(result, "ok")
+	return cmp.Or(result, "ok")
 }
 
 func acted(e control.Act, list []control.Outcome) (object, change string) {

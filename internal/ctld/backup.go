@@ -70,7 +70,7 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/gzip")
 	if err := writeBackup(w, info, s.cfg().Dir, filepath.Join(dir, storeDir)); err != nil {
-		s.log.Error("backup broken off", "err", err)
+		s.log.Error("backup broken off", "error", err)
 		panic(http.ErrAbortHandler) // the client must not take it for whole
 	}
 	s.log.Info("backup made", "vault", info.Vault)

@@ -15,15 +15,16 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 )
 
 // bench is a controller in a directory of its own.
 func bench(b *testing.B, dir string) (*Server, *client.Client, func()) {
 	b.Helper()
-	cfg := DefaultConfig()
+	cfg := site.Default()
 	cfg.Dir, cfg.Socket, cfg.Listen, cfg.ReserveMiB = dir, "", "", 0
-	server, err := Open(func() (Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
+	server, err := Open(func() (site.Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}

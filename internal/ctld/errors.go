@@ -27,7 +27,7 @@ func (s *Server) fail(err error) error {
 	if errors.Is(err, context.Canceled) { // the caller has gone
 		return &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the request was broken off"}
 	}
-	s.log.Error("request failed", "err", err)
+	s.log.Error("request failed", "error", err)
 	return &api.Error{Status: 500, Code: api.CodeInternal, Message: "internal error", Hint: "the controller's log has more"}
 }
 

@@ -68,7 +68,7 @@ func (e *ear) until(ok func(*api.JobEvent) bool) client.Event {
 	}
 }
 
-func (s *site) hold(c *client.Client, number job.Number) {
+func (s *testSite) hold(c *client.Client, number job.Number) {
 	s.t.Helper()
 	if _, err := c.Action(s.t.Context(), "hold", &api.ActionRequest{IDs: []string{fmt.Sprint(number)}}); err != nil {
 		s.t.Fatal(err)

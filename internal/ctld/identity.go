@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/munge"
 )
 
@@ -66,7 +67,7 @@ func (id identity) mayNode(name string) bool {
 // authenticator finds out who calls: by a token, by MUNGE, by a node's
 // certificate, or on the unix socket by what the kernel says.
 type authenticator struct {
-	conf   func() *Config
+	conf   func() *site.Config
 	keys   *keyring
 	people *people
 	now    func() time.Time

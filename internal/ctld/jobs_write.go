@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 			return nil, s.fail(err)
 		}
 	}
-	if err := s.resolveTables(&sub.Spec); err != nil {
+	if err := s.cfg().ResolveTables(&sub.Spec); err != nil {
 		return nil, s.fail(err)
 	}
 	sub.Notes = append(sub.Notes, dropForeign(s.loop.view.Load(), &sub.Spec)...)
@@ -77,7 +78,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 
 func (s *Server) submitEvent(id identity, in *submitInput, sub *job.Submission) (control.Submit, error) {
 	ev := control.Submit{User: id.user, Operator: id.operator(), Spec: &sub.Spec, Hold: in.Body.Hold, DryRun: in.Body.DryRun}
-	ev.Project = firstOf(in.Body.Project, sub.Spec.ProjectName(), s.cfg().DefaultProject)
+	ev.Project = cmp.Or(in.Body.Project, sub.Spec.ProjectName(), s.cfg().DefaultProject)
 	if ev.Project == "" {
 		return ev, &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job names no project, and this site has no default",
 			Hint: "use --project; projects here: " + strings.Join(s.projectNames(), ", ")}
@@ -270,15 +271,6 @@ func (s *Server) absent(id identity, action, text string, refusal *control.Refus
 		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Message: "already " + string(j.State)}
 	}
 	return api.ActionResult{ID: text, Error: refused(refusal)}
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 func (s *Server) projectNames() []string {

@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 )
 
 type joinInput struct {
@@ -17,7 +18,7 @@ type joinInput struct {
 // a certificate for it. To ask again with the same key is fine.
 func (s *Server) join(ctx context.Context, in *joinInput) (*body[api.JoinResponse], error) {
 	id := caller(ctx)
-	if !nodeNameRule.MatchString(in.Name) {
+	if !site.NodeNameRule.MatchString(in.Name) {
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("%q is no node name", in.Name)}
 	}
 	if id.node != "" && id.node != in.Name {

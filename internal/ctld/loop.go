@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -201,7 +202,7 @@ func (l *loop) apply(r request, stop error, eff *control.Effects) reply {
 	if stop != nil || (submit && l.full != nil) {
 		return reply{err: storageFull(errors.Join(stop, l.full))}
 	}
-	result := firstOf(r.denied, "ok")
+	result := cmp.Or(r.denied, "ok")
 	var answer any
 	if r.event != nil {
 		before := l.view.Load()

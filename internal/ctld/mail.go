@@ -15,30 +15,6 @@ import (
 	"gbatch/internal/job"
 )
 
-// MailConfig is how users are told of their jobs, where their documents ask for
-// it.
-type MailConfig struct {
-	SMTP string `yaml:"smtp"` // HOST:PORT of a relay that takes mail from here without a login; TLS is used if it has it
-	From string `yaml:"from"`
-}
-
-func (m *MailConfig) check(bad func(path, format string, a ...any)) {
-	if m == nil {
-		return
-	}
-	if _, port, err := net.SplitHostPort(m.SMTP); err != nil || !isPort(port) {
-		bad("mail.smtp", "%q: want HOST:PORT, as mail.example.org:25", m.SMTP)
-	}
-	if err := mail.NewMsg().From(m.From); err != nil {
-		bad("mail.from", "%q is no mail address", m.From)
-	}
-}
-
-func isPort(s string) bool {
-	n, err := strconv.Atoi(s)
-	return err == nil && n > 0 && n < 1<<16
-}
-
 // Bounds of the mailer: what waits, and how often and how long one is tried.
 const (
 	mailsWaiting = 1000
@@ -82,7 +58,7 @@ func (m *mailer) run(ctx context.Context) {
 			return
 		case moved := <-m.queue:
 			if err := m.send(ctx, moved); err != nil && ctx.Err() == nil {
-				m.server.log.Warn("mail not sent", "job", moved.Job, "err", err)
+				m.server.log.Warn("mail not sent", "job", moved.Job, "error", err)
 			}
 		}
 	}
@@ -117,7 +93,7 @@ func (m *mailer) send(ctx context.Context, moved control.Moved) error {
 		if err == nil || try == mailTries || ctx.Err() != nil {
 			return err
 		}
-		m.server.log.Debug("mail is tried again", slog.Uint64("job", uint64(j.Number)), slog.Any("err", err))
+		m.server.log.Debug("mail is tried again", slog.Uint64("job", uint64(j.Number)), slog.Any("error", err))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

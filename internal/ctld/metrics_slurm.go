@@ -7,15 +7,10 @@ import (
 	"time"
 
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/metrics"
 	"gbatch/sched"
 )
-
-// slurmAliases is the set of names that dashboards made for Slurm's own
-// exporter ask for, with its labels. What Slurm has and gbatch has not, such as
-// jobs that boot a node, is left out: a series that is missing says more than a
-// 0 that can never change.
-const slurmAliases = "slurm"
 
 // slurmCounts are the figures of jobs, for all, a user, a project.
 var slurmCounts = []struct {
@@ -181,7 +176,7 @@ func (s *Server) slurmCollector() *metrics.Collector {
 		f[family.Name] = family
 	}
 	c.Read = func(set *metrics.Set) {
-		if slices.Contains(s.cfg().Metrics.Aliases, slurmAliases) {
+		if slices.Contains(s.cfg().Metrics.Aliases, site.SlurmNames) {
 			slurmRead(set, f, s.census.now(s.loop.view.Load()))
 			for _, k := range slurmCycles {
 				set.Add(f["slurm_"+k.name], float64(k.of(&s.loop.metrics.cycles)))

@@ -17,13 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
 	"gbatch/internal/metricstest"
 )
 
 // scrape is what a scraper gets, past the door.
-func (s *site) scrape() string {
+func (s *testSite) scrape() string {
 	s.t.Helper()
 	w := httptest.NewRecorder()
 	metrics.Handler(s.server.loop.metrics.reg).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
@@ -45,7 +46,7 @@ func series(scrape string, names ...string) []string {
 	return out
 }
 
-func (s *site) submitAs(user string, req *api.SubmitRequest) {
+func (s *testSite) submitAs(user string, req *api.SubmitRequest) {
 	s.t.Helper()
 	if _, err := s.user(user).Submit(s.t.Context(), req, ""); err != nil {
 		s.t.Fatal(err)
@@ -53,7 +54,7 @@ func (s *site) submitAs(user string, req *api.SubmitRequest) {
 }
 
 // gpuNode is a node with H100s.
-func (s *site) gpuNode(name string, uuids ...string) *fakeNode {
+func (s *testSite) gpuNode(name string, uuids ...string) *fakeNode {
 	s.t.Helper()
 	n := &fakeNode{name: name, held: map[job.RankID]job.RankStatus{}, runs: map[job.RankID]*api.RunOrder{}, stops: map[job.RankID]*api.Stop{}, s: s}
 	inv := &api.Inventory{Hostname: name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30}
@@ -69,10 +70,10 @@ const gpuJob = `{"name":"train","request":{"resources":{"gpus":1,"cpus":1,"cpuMe
 // TestMetrics: what a scrape tells is what the queue, the nodes and the ledger
 // are, in a form that Prometheus finds no fault with.
 func TestMetrics(t *testing.T) {
-	s := newSite(t, func(c *Config) {
-		c.Projects = []Project{{Name: "default"}, {Name: "lab", Shares: 3, Budget: 600}}
-		c.Metrics.Aliases = []string{slurmAliases}
-		c.Policy.QOS = map[string]QOS{"high": {Priority: 500}}
+	s := newSite(t, func(c *site.Config) {
+		c.Projects = []site.Project{{Name: "default"}, {Name: "lab", Shares: 3, Budget: 600}}
+		c.Metrics.Aliases = []string{site.SlurmNames}
+		c.Policy.QOS = map[string]site.QOS{"high": {Priority: 500}}
 	})
 	n := s.gpuNode("n1", "GPU-1", "GPU-2")
 	s.submitAs("ann", &api.SubmitRequest{Project: "lab", Job: []byte(gpuJob)})
@@ -185,7 +186,7 @@ func TestMetricsOfArrays(t *testing.T) {
 // TestScrapers: metrics are for operators and those that the rules name, and a
 // reload changes who that is.
 func TestScrapers(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Metrics.Scrapers = users("prometheus") })
+	s := newSite(t, func(c *site.Config) { c.Metrics.Scrapers = byName("prometheus") })
 	token := s.token(api.TokenRequest{Use: api.TokenUser, User: "prometheus"}).Secret
 	scraper := column{name: "prometheus", token: token}
 	if code, text := scraper.do(t, s, "GET", "/metrics", ""); code != 200 || !strings.Contains(text, "gctld_build_info") {

@@ -1,15 +1,16 @@
 package ctld
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/google/uuid"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 )
 
@@ -18,14 +19,12 @@ type syncInput struct {
 	Body api.SyncRequest
 }
 
-var nodeNameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-
 func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncResponse], error) {
 	if id := caller(ctx); !id.mayNode(in.Name) {
 		return nil, denied(fmt.Sprintf("%s speaks for itself, not for node %s", id.user, in.Name), "see name in the node's gnoded.yaml")
 	}
 	q := &in.Body
-	if !nodeNameRule.MatchString(in.Name) || q.Instance == "" {
+	if !site.NodeNameRule.MatchString(in.Name) || q.Instance == "" {
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("node name %q or its instance id is not valid", in.Name)}
 	}
 	skew := s.skews.heard(in.Name, q.NowMS, s.now())
@@ -92,7 +91,7 @@ func (s *Server) waitOrders(ctx context.Context, name string, q *api.SyncRequest
 func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, error) {
 	v := s.loop.view.Load()
 	n := v.Node(name)
-	out := api.SyncResponse{LeaseMS: s.cfg().lease().Milliseconds(), Streams: s.streams.take(name)}
+	out := api.SyncResponse{LeaseMS: s.cfg().Lease().Milliseconds(), Streams: s.streams.take(name)}
 	if n == nil {
 		return out, nil
 	}
@@ -141,12 +140,12 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 }
 
 func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
-	p, _ := s.cfg().project(j.Owner.Project)
+	p, _ := s.cfg().Project(j.Owner.Project)
 	r := j.Attempt.Ranks[rank]
 	o := &api.RunOrder{
 		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, Project: j.Owner.Project, ProjectGID: p.GID,
 		Allocation: allocationToAPI(r.Alloc), Ranks: len(j.Attempt.Ranks),
-		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.cfg().Limits.Grace.millis()),
+		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.cfg().Limits.Grace.Millis()),
 		Digest: j.Attempt.Image,
 	}
 	s.gang(o, j)
@@ -174,7 +173,7 @@ func (s *Server) gang(o *api.RunOrder, j *control.Job) {
 	for _, r := range j.Attempt.Ranks {
 		p := api.Peer{Node: r.Alloc.Node, Address: r.Alloc.Node, GPUs: len(r.Alloc.GPUs)}
 		if n := v.Node(r.Alloc.Node); n != nil {
-			p.Address = firstOf(n.Inventory.Address, n.Inventory.DNSName, n.Inventory.Hostname, n.Name)
+			p.Address = cmp.Or(n.Inventory.Address, n.Inventory.DNSName, n.Inventory.Hostname, n.Name)
 		}
 		o.Peers = append(o.Peers, p)
 	}

@@ -3,6 +3,7 @@ package ctld
 import (
 	"context"
 	"fmt"
+	"gbatch/internal/ctld/site"
 	"log/slog"
 	"os/exec"
 	"os/user"
@@ -83,8 +84,8 @@ func (p *people) name(uid uint32) string {
 
 // among says whether a user is one of those that are named, or in one of the
 // groups.
-func (p *people) among(list Members, name string) bool {
-	if slices.Contains(list, Member{User: name}) {
+func (p *people) among(list site.Members, name string) bool {
+	if slices.Contains(list, site.Member{User: name}) {
 		return true
 	}
 	for _, m := range list {
@@ -101,7 +102,7 @@ func (p *people) gidsOf(name string) []string {
 	return remember(p, &p.groups, name, func() []string {
 		out, err := p.run("id", "-G", "--", name)
 		if err != nil {
-			p.log.Debug("groups of a user not found", "user", name, "err", err)
+			p.log.Debug("groups of a user not found", "user", name, "error", err)
 		}
 		return strings.Fields(out)
 	})

@@ -8,27 +8,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 )
-
-func projectOf(p api.Project) Project {
-	l := p.Limits
-	return Project{
-		Name: p.Name, GID: p.GID, Members: slices.Concat(users(p.Members...), groups(p.Groups...)), Shares: p.Shares, Clusters: p.Clusters,
-		Limits: JobLimits{Running: l.Running, Queued: l.Queued, GPUs: l.GPUs, GPUMinutes: l.GPUMinutes},
-		Parent: p.Parent, UserShares: p.UserShares, Budget: p.Budget, BudgetPeriod: p.BudgetPeriod, Privileged: p.Privileged, made: true,
-	}
-}
-
-func projectToAPI(p Project) api.Project {
-	l := p.Limits
-	out := api.Project{
-		Name: p.Name, GID: p.GID, Shares: p.Shares, Clusters: p.Clusters,
-		Limits: api.ProjectLimits{Running: l.Running, Queued: l.Queued, GPUs: l.GPUs, GPUMinutes: l.GPUMinutes},
-		Parent: p.Parent, UserShares: p.UserShares, Budget: p.Budget, BudgetPeriod: p.BudgetPeriod, Privileged: p.Privileged, File: !p.made,
-	}
-	out.Members, out.Groups = p.Members.split()
-	return out
-}
 
 type projectsInput struct{}
 
@@ -37,7 +18,7 @@ func (s *Server) projects(ctx context.Context, _ *projectsInput) (*body[api.Proj
 	id := caller(ctx)
 	out := api.ProjectList{Projects: []api.Project{}}
 	for _, p := range s.cfg().Projects {
-		a := projectToAPI(p)
+		a := site.ProjectToAPI(p)
 		if !id.operator() && !s.auth.people.among(p.Members, id.user) {
 			if len(p.Members) > 0 {
 				continue
@@ -60,28 +41,28 @@ func (s *Server) putProject(ctx context.Context, in *projectInput) (*body[api.Pr
 	in.Body.Name = in.Name
 	s.ruling.Lock()
 	defer s.ruling.Unlock()
-	old, known := s.cfg().project(in.Name)
+	old, known := s.cfg().Project(in.Name)
 	before := "new"
 	if known {
-		before = oneLine(projectToAPI(old))
+		before = oneLine(site.ProjectToAPI(old))
 	}
 	switch {
 	case known && in.Create:
 		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("there is a project %q already", in.Name), Hint: "`gadm project set` changes it"}
-	case known && !old.made:
+	case known && !old.Stored:
 		return nil, inFile(in.Name)
 	case !known && !in.Create:
 		return nil, noProject(in.Name)
 	}
-	p := projectOf(in.Body)
+	p := site.ProjectFromAPI(in.Body)
 	cfg := *s.cfg()
 	cfg.Projects = slices.Clone(cfg.Projects)
-	if i := slices.IndexFunc(cfg.Projects, func(q Project) bool { return q.Name == p.Name }); i >= 0 {
+	if i := slices.IndexFunc(cfg.Projects, func(q site.Project) bool { return q.Name == p.Name }); i >= 0 {
 		cfg.Projects[i] = p
 	} else {
 		cfg.Projects = append(cfg.Projects, p)
 	}
-	stored := projectToAPI(p)
+	stored := site.ProjectToAPI(p)
 	n := noteOf(ctx)
 	n.Object, n.Change = "project "+p.Name, before+" -> "+oneLine(stored)
 	record := control.Record{Kind: control.KindProject, Name: p.Name, Value: encode(stored)}
@@ -99,17 +80,17 @@ type projectName struct {
 func (s *Server) dropProject(ctx context.Context, in *projectName) (*nothing, error) {
 	s.ruling.Lock()
 	defer s.ruling.Unlock()
-	old, ok := s.cfg().project(in.Name)
+	old, ok := s.cfg().Project(in.Name)
 	switch {
 	case !ok:
 		return nil, noProject(in.Name)
-	case !old.made:
+	case !old.Stored:
 		return nil, inFile(in.Name)
 	}
 	cfg := *s.cfg()
-	cfg.Projects = slices.DeleteFunc(slices.Clone(cfg.Projects), func(p Project) bool { return p.Name == in.Name })
+	cfg.Projects = slices.DeleteFunc(slices.Clone(cfg.Projects), func(p site.Project) bool { return p.Name == in.Name })
 	n := noteOf(ctx)
-	n.Object, n.Change = "project "+in.Name, oneLine(projectToAPI(old))+" -> removed"
+	n.Object, n.Change = "project "+in.Name, oneLine(site.ProjectToAPI(old))+" -> removed"
 	if err := s.setRules(ctx, cfg, n, control.Record{Kind: control.KindProject, Name: in.Name}); err != nil {
 		return nil, s.refusedRules(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/store"
 	"gbatch/sched"
@@ -36,7 +37,7 @@ const restoring = "restore.tmp"
 
 // Restore makes the state directory of a configuration, which must be empty, out
 // of a backup. The controller goes on from it at its next start.
-func Restore(c Config, o RestoreOptions) (BackupInfo, error) {
+func Restore(c site.Config, o RestoreOptions) (BackupInfo, error) {
 	if err := mustBeEmpty(c.Dir); err != nil {
 		return BackupInfo{}, err
 	}

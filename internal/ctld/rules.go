@@ -5,55 +5,37 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 )
 
 // The rules: who may do what, projects, limits and policy. They come from the
 // configuration file, and projects that gadm made from the store. They change
 // while the controller runs, all at once or not at all.
 
-// Rules is the configuration as the controller takes it, for those who run one
-// on their own, such as the simulator.
-func (c Config) Rules() (control.Config, error) { return c.control() }
-
-// with adds the projects that gadm made.
-func (c Config) with(made []Project) (Config, error) {
-	c.Projects = slices.Clone(c.Projects)
-	for _, p := range made {
-		if _, ok := c.project(p.Name); ok {
-			return c, fmt.Errorf("project %s is in the file, and was made by gadm too: take it out of the file, or first `gadm project remove %s`", p.Name, p.Name)
-		}
-		c.Projects = append(c.Projects, p)
-	}
-	return c, nil
-}
-
 // loadProjects reads the projects that gadm made.
 func (s *Server) loadProjects() error {
-	var made []Project
+	var made []site.Project
 	err := s.store.All(control.KindProject, func(r control.Record) error {
 		var p api.Project
 		if err := json.Unmarshal(r.Value, &p); err != nil {
 			return fmt.Errorf("decode project record %s: %w", r.Name, err)
 		}
-		if _, ok := s.cfg().project(p.Name); ok {
+		if _, ok := s.cfg().Project(p.Name); ok {
 			s.log.Warn("a project that gadm made is in the configuration file now, which wins", "project", p.Name)
 			return nil
 		}
-		made = append(made, projectOf(p))
+		made = append(made, site.ProjectFromAPI(p))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	cfg, err := s.cfg().with(made)
+	cfg, err := s.cfg().WithStored(made)
 	if err != nil {
 		return err
 	}
@@ -61,17 +43,13 @@ func (s *Server) loadProjects() error {
 	return nil
 }
 
-func (c Config) made() []Project {
-	return slices.DeleteFunc(slices.Clone(c.Projects), func(p Project) bool { return !p.made })
-}
-
 // setRules puts a configuration into force, with records that go with it; n is
 // for the audit log. The caller holds s.ruling.
-func (s *Server) setRules(ctx context.Context, cfg Config, n *note, records ...control.Record) error {
+func (s *Server) setRules(ctx context.Context, cfg site.Config, n *note, records ...control.Record) error {
 	if err := s.checkRules(cfg); err != nil {
 		return err
 	}
-	cc, err := cfg.control()
+	cc, err := cfg.Rules()
 	if err != nil {
 		return err
 	}
@@ -87,7 +65,7 @@ func (s *Server) setRules(ctx context.Context, cfg Config, n *note, records ...c
 }
 
 // checkRules says why a configuration cannot come into force now.
-func (s *Server) checkRules(cfg Config) error {
+func (s *Server) checkRules(cfg site.Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
@@ -102,7 +80,7 @@ func (s *Server) checkRules(cfg Config) error {
 		}
 	}
 	for _, p := range old.Projects {
-		if _, ok := cfg.project(p.Name); !ok && live[p.Name] > 0 {
+		if _, ok := cfg.Project(p.Name); !ok && live[p.Name] > 0 {
 			return fmt.Errorf("project %s has %d jobs that wait or run: it can be removed when they have ended", p.Name, live[p.Name])
 		}
 	}
@@ -119,7 +97,7 @@ func (s *Server) ReloadOn(ctx context.Context, sig <-chan os.Signal) {
 		case <-sig:
 		}
 		if err := s.Reload(context.WithValue(ctx, identityKey{}, identity{user: "root", role: roleAdmin, from: "signal", via: "signal", root: true})); err != nil {
-			s.log.Error("configuration not reloaded: the old rules stay in force", "err", err)
+			s.log.Error("configuration not reloaded: the old rules stay in force", "error", err)
 		}
 	}
 }
@@ -137,7 +115,7 @@ func (s *Server) Reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	n := noteOf(ctx)
-	n.Object, n.Change = "rules", strings.Join(changedLines(s.cfg().text(), cfg.text()), "; ")
+	n.Object, n.Change = "rules", strings.Join(site.ChangedLines(s.cfg().Text(), cfg.Text()), "; ")
 	if err := s.setRules(ctx, cfg, n); err != nil {
 		return err
 	}
@@ -146,18 +124,18 @@ func (s *Server) Reload(ctx context.Context) error {
 }
 
 // read gets the file as it is now, with what gadm made.
-func (s *Server) read() (Config, error) {
+func (s *Server) read() (site.Config, error) {
 	cfg, err := s.source()
 	if err != nil {
 		return cfg, err
 	}
-	return cfg.with(s.cfg().made())
+	return cfg.WithStored(s.cfg().StoredProjects())
 }
 
 type policyInput struct{}
 
 func (s *Server) policy(context.Context, *policyInput) (*body[api.Policy], error) {
-	return &body[api.Policy]{api.Policy{Text: s.cfg().text()}}, nil
+	return &body[api.Policy]{api.Policy{Text: s.cfg().Text()}}, nil
 }
 
 // checkPolicy says what a reload would do.
@@ -169,49 +147,19 @@ func (s *Server) checkPolicy(context.Context, *policyInput) (*body[api.Policy], 
 	if err != nil {
 		return nil, badRules(err)
 	}
-	return &body[api.Policy]{api.Policy{Text: cfg.text(), Changes: changedLines(s.cfg().text(), cfg.text())}}, nil
+	return &body[api.Policy]{api.Policy{Text: cfg.Text(), Changes: site.ChangedLines(s.cfg().Text(), cfg.Text())}}, nil
 }
 
 func (s *Server) reloadPolicy(ctx context.Context, _ *policyInput) (*body[api.Policy], error) {
-	before := s.cfg().text()
+	before := s.cfg().Text()
 	if err := s.Reload(ctx); err != nil {
 		return nil, badRules(err)
 	}
-	after := s.cfg().text()
-	return &body[api.Policy]{api.Policy{Text: after, Changes: changedLines(before, after)}}, nil
+	after := s.cfg().Text()
+	return &body[api.Policy]{api.Policy{Text: after, Changes: site.ChangedLines(before, after)}}, nil
 }
 
 // badRules is the answer to an admin, who may read the file.
 func badRules(err error) *api.Error {
 	return &api.Error{Status: 422, Code: api.CodeBadRequest, Message: err.Error(), Hint: "the old rules stay in force"}
-}
-
-// text is the rules as a person writes them. No secret is in them.
-func (c Config) text() string {
-	b, err := yaml.Marshal(c)
-	if err != nil {
-		panic(err) // values of our own types always encode
-	}
-	return string(b)
-}
-
-// changedLines is what one text has more than the other, by line.
-func changedLines(before, after string) []string {
-	count := map[string]int{}
-	for line := range strings.Lines(after) {
-		count[line]++
-	}
-	var out []string
-	for line := range strings.Lines(before) {
-		if count[line]--; count[line] < 0 {
-			out = append(out, "- "+strings.TrimRight(line, "\n"))
-		}
-	}
-	for line := range strings.Lines(after) {
-		if count[line] > 0 {
-			count[line]--
-			out = append(out, "+ "+strings.TrimRight(line, "\n"))
-		}
-	}
-	return out
 }

@@ -14,10 +14,11 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 )
 
 // fileSite is a site whose rules come from a file.
-func fileSite(t *testing.T, text string) (*site, func(string)) {
+func fileSite(t *testing.T, text string) (*testSite, func(string)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "gctld.yaml")
 	write := func(text string) {
@@ -26,7 +27,7 @@ func fileSite(t *testing.T, text string) (*site, func(string)) {
 		}
 	}
 	write(text)
-	s := &site{t: t, read: func() (Config, error) { return ReadConfig(path) }}
+	s := &testSite{t: t, read: func() (site.Config, error) { return site.Read(path) }}
 	s.start()
 	t.Cleanup(func() { s.stop() })
 	return s, write
@@ -191,7 +192,7 @@ func TestPeople(t *testing.T) {
 		}
 		return "", os.ErrNotExist
 	}
-	list := Members{{User: "ann"}, {Group: "far-lab"}, {Group: "no-such-group"}}
+	list := site.Members{{User: "ann"}, {Group: "far-lab"}, {Group: "no-such-group"}}
 	check := func(step string, name string, want bool) {
 		t.Helper()
 		if got := p.among(list, name); got != want {
@@ -225,9 +226,9 @@ func TestPeople(t *testing.T) {
 
 // TestGroups: a group's members have the role that the rules give the group.
 func TestGroups(t *testing.T) {
-	s := newSite(t, func(c *Config) {
-		c.Operators = groups("staff-of-hpc")
-		c.Projects = []Project{{Name: "default"}, {Name: "lab", Members: groups("lab-of-ann")}}
+	s := newSite(t, func(c *site.Config) {
+		c.Operators = byGroup("staff-of-hpc")
+		c.Projects = []site.Project{{Name: "default"}, {Name: "lab", Members: byGroup("lab-of-ann")}}
 	})
 	p := s.server.auth.people
 	p.mu.Lock()

@@ -98,7 +98,7 @@ func TestSecretsReachTheNode(t *testing.T) {
 }
 
 // hides looks for texts in what clients are shown and in all files.
-func (s *site) hides(texts ...string) {
+func (s *testSite) hides(texts ...string) {
 	s.t.Helper()
 	d := s.job("1")
 	shown := fmt.Sprintf("%+v %+v %+v", d, *d.Spec, *d.Spec.Gbatch)

@@ -18,12 +18,12 @@ func (s *Server) mayTouch(id identity, o *control.Owner) bool {
 	if id.user == o.User {
 		return true
 	}
-	p, ok := s.cfg().project(o.Project)
+	p, ok := s.cfg().Project(o.Project)
 	return ok && s.auth.people.among(p.Members, id.user)
 }
 
 // stranger says whether a project has members and the caller is none of them.
 func (s *Server) stranger(id identity, project string) bool {
-	p, ok := s.cfg().project(project)
+	p, ok := s.cfg().Project(project)
 	return ok && len(p.Members) > 0 && !s.auth.people.among(p.Members, id.user)
 }

@@ -19,6 +19,7 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/pki"
 	"gbatch/internal/store"
 	"gbatch/sched"
@@ -26,7 +27,7 @@ import (
 
 // Server is a controller process.
 type Server struct {
-	conf    atomic.Pointer[Config] // read it by cfg
+	conf    atomic.Pointer[site.Config] // read it by cfg
 	log     *slog.Logger
 	loop    *loop
 	store   *store.Store
@@ -34,7 +35,7 @@ type Server struct {
 	pki     *pki.Authority
 	keys    *keyring
 	auth    *authenticator
-	source  func() (Config, error) // the configuration file as it is now
+	source  func() (site.Config, error) // the configuration file as it is now
 	streams *streams
 	mailer  *mailer
 	samples samples
@@ -55,7 +56,7 @@ type Server struct {
 }
 
 // cfg is the configuration in force.
-func (s *Server) cfg() *Config { return s.conf.Load() }
+func (s *Server) cfg() *site.Config { return s.conf.Load() }
 
 // Names of files below Config.Dir.
 const (
@@ -65,7 +66,7 @@ const (
 
 // Open takes the state directory, loads the store and begins to listen. Source
 // reads the configuration, now and whenever the rules are to be read again.
-func Open(source func() (Config, error), log *slog.Logger) (*Server, error) {
+func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error) {
 	cfg, err := source()
 	if err == nil {
 		err = cfg.Validate()
@@ -119,7 +120,7 @@ func (s *Server) open() (err error) {
 // load rebuilds the controller from the store.
 func (s *Server) load() (*loop, error) {
 	began := time.Now()
-	cc, err := s.cfg().control()
+	cc, err := s.cfg().Rules()
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +226,7 @@ func (s *Server) Run(ctx context.Context) error {
 			case <-every.C:
 			}
 			if err := s.pki.Renew(); err != nil {
-				s.log.Error("certificate not renewed; it is tried again", "err", err)
+				s.log.Error("certificate not renewed; it is tried again", "error", err)
 			}
 		}
 	})

@@ -40,7 +40,7 @@ func (s *Server) seesProjects(id identity, terms []accounting.Term) map[string]b
 		}
 	}
 	for name := range up { // a set: order does not matter
-		p, ok := s.cfg().project(name)
+		p, ok := s.cfg().Project(name)
 		if !id.operator() && (!ok || len(p.Members) > 0 && !s.auth.people.among(p.Members, id.user)) {
 			continue
 		}

@@ -12,13 +12,14 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 )
 
 // runningSite has job 1, which runs on node n1.
-func runningSite(t *testing.T) (*site, *fakeNode) {
-	s := newSite(t, func(c *Config) {
-		c.Projects = []Project{{Name: "default"}, {Name: "named", Members: users("mia")}}
+func runningSite(t *testing.T) (*testSite, *fakeNode) {
+	s := newSite(t, func(c *site.Config) {
+		c.Projects = []site.Project{{Name: "default"}, {Name: "named", Members: byName("mia")}}
 	})
 	req := hello(1)
 	req.Project = "named"
@@ -167,12 +168,12 @@ func TestInputCredit(t *testing.T) {
 
 func TestStreamEnds(t *testing.T) {
 	tests := map[string]struct {
-		end  func(*site, *client.Stream)
+		end  func(*testSite, *client.Stream)
 		want string
 		cuts bool // what is on its way may be lost
 	}{
-		"node_gone": {func(_ *site, node *client.Stream) { node.Close() }, "node n1 broke the stream off", false},
-		"controller_stopped": {func(s *site, _ *client.Stream) {
+		"node_gone": {func(_ *testSite, node *client.Stream) { node.Close() }, "node n1 broke the stream off", false},
+		"controller_stopped": {func(s *testSite, _ *client.Stream) {
 			done := make(chan struct{})
 			go func() { s.stop(); close(done) }() // awaited by the cleanup
 			s.t.Cleanup(func() { <-done })

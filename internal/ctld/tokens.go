@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
 )
 
 // How long tokens live when nothing is said, and at most.
@@ -77,14 +78,14 @@ func (s *Server) newToken(id identity, q api.TokenRequest) (api.Token, error) {
 	case q.Use == api.TokenUser && (q.Node != "" || q.Uses != 0):
 		return t, bad("a user's token has no node and no uses")
 	case q.Use == api.TokenUser:
-		t.User = firstOf(q.User, id.user)
-		if !nameRule.MatchString(t.User) {
+		t.User = cmp.Or(q.User, id.user)
+		if !site.NameRule.MatchString(t.User) {
 			return t, bad("%q is no user name", t.User)
 		}
 	case q.Use == api.TokenJoin && q.User != "":
 		return t, bad("a token to join has no user")
 	case q.Use == api.TokenJoin:
-		if q.Node != "" && !nodeNameRule.MatchString(q.Node) {
+		if q.Node != "" && !site.NodeNameRule.MatchString(q.Node) {
 			return t, bad("%q is no node name", q.Node)
 		}
 		if q.Uses < 0 || q.Uses > maxJoinUses || q.Node != "" && q.Uses > 1 {
@@ -152,7 +153,7 @@ func (s *Server) revokeToken(ctx context.Context, in *tokenName) (*nothing, erro
 		return nil, nil
 	}
 	t.Revoked = s.auth.now().UTC().Truncate(time.Second)
-	if err := s.commit(ctx, "token "+t.ID, "revoked, of "+firstOf(t.User, "nodes"), tokenRecord(t)); err != nil {
+	if err := s.commit(ctx, "token "+t.ID, "revoked, of "+cmp.Or(t.User, "nodes"), tokenRecord(t)); err != nil {
 		return nil, s.fail(err)
 	}
 	s.keys.putToken(t)

@@ -19,6 +19,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 )
 
 // TestTokensThatDoNotHold: each way in which a token is none.
@@ -144,7 +145,7 @@ func TestRevoking(t *testing.T) {
 // TestWhoMakesTokens: a token makes no tokens, a machine that knows its user
 // does; and there are bounds.
 func TestWhoMakesTokens(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Admins = users("boss") })
+	s := newSite(t, func(c *site.Config) { c.Admins = byName("boss") })
 	make := func(id identity, q api.TokenRequest) error {
 		_, err := s.server.createToken(context.WithValue(t.Context(), identityKey{}, id), &tokenInput{Body: q})
 		return err
@@ -257,7 +258,7 @@ func TestClientGoesMeanwhile(t *testing.T) {
 		if _, e := s.server.keys.verify(tok.Secret, s.server.now()); e == nil {
 			t.Error("the token is in force")
 		}
-		if _, ok := s.server.cfg().project("lab"); !ok {
+		if _, ok := s.server.cfg().Project("lab"); !ok {
 			t.Error("the project is not there")
 		}
 		s.stop()

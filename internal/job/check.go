@@ -68,14 +68,24 @@ func (d *decoder) checkGiven(n *node, g *Gbatch) {
 
 func (d *decoder) checkShm(gn *node, s *Spec) {
 	g := s.Gbatch
-	if memory := s.Request.Resources.CPUMemoryGB; memory > 0 && g.ShmSizeMB > memory*1024 {
-		d.problemAt(gn, "shmSizeMb", fmt.Sprintf("must be at most the job's memory, %d, is %d", memory*1024, g.ShmSizeMB), "raise request.resources.cpuMemoryGb")
+	if wrong := s.ShmProblem(); wrong != "" {
+		d.problemAt(gn, "shmSizeMb", wrong, "raise request.resources.cpuMemoryGb")
 	}
 	for i, m := range s.Request.Docker.Storage {
 		if g.ShmSizeMB > 0 && m.ContainerPath == shmPath {
 			d.problemAt(gn, "shmSizeMb", fmt.Sprintf("sets the size of /dev/shm, as request.docker.storage[%d] does", i), "keep one of them")
 		}
 	}
+}
+
+// ShmProblem says what is wrong with the size of a job's shared memory, once its
+// memory is known; empty: nothing.
+func (s *Spec) ShmProblem() string {
+	memory := s.Request.Resources.CPUMemoryGB * 1024
+	if s.Gbatch == nil || memory <= 0 || s.Gbatch.ShmSizeMB <= memory {
+		return ""
+	}
+	return fmt.Sprintf("must be at most the job's memory, %d, is %d", memory, s.Gbatch.ShmSizeMB)
 }
 
 func (d *decoder) checkGang(gn *node, g *Gbatch) {

@@ -1,4 +1,4 @@
-package ctld
+package site
 
 import (
 	"fmt"
@@ -45,40 +45,40 @@ func (c Config) checkTables(bad func(path, format string, a ...any)) {
 	}
 }
 
-// resolveTables puts in what the site's tables say, so that the document that is
+// ResolveTables puts in what the site's tables say, so that the document that is
 // stored is whole.
-func (s *Server) resolveTables(spec *job.Spec) error {
+func (c Config) ResolveTables(spec *job.Spec) error {
 	g := spec.Gbatch
 	if g == nil {
 		return nil
 	}
 	var problems []api.Problem
 	if g.InstanceType != "" {
-		if t, ok := s.cfg().InstanceTypes[g.InstanceType]; ok {
+		if t, ok := c.InstanceTypes[g.InstanceType]; ok {
 			t.apply(&spec.Request.Resources)
-			if memory := spec.Request.Resources.CPUMemoryGB; g.ShmSizeMB > memory<<10 {
-				problems = append(problems, api.Problem{Path: "gbatch.shmSizeMb", Message: fmt.Sprintf("must be at most the job's memory, %d, is %d", memory<<10, g.ShmSizeMB)})
+			if wrong := spec.ShmProblem(); wrong != "" {
+				problems = append(problems, api.Problem{Path: "gbatch.shmSizeMb", Message: wrong})
 			}
 		} else {
-			problems = append(problems, unknownName("gbatch.instanceType", "instance type", g.InstanceType, s.cfg().InstanceTypes))
+			problems = append(problems, unknownName("gbatch.instanceType", "instance type", g.InstanceType, c.InstanceTypes))
 		}
 	}
 	if g.ImageAlias != "" {
-		if image, ok := s.cfg().ImageAliases[g.ImageAlias]; ok {
+		if image, ok := c.ImageAliases[g.ImageAlias]; ok {
 			spec.Request.Docker.Image, g.ImageAlias = image, ""
 		} else {
-			problems = append(problems, unknownName("gbatch.imageAlias", "image", g.ImageAlias, s.cfg().ImageAliases))
+			problems = append(problems, unknownName("gbatch.imageAlias", "image", g.ImageAlias, c.ImageAliases))
 		}
 	}
 	for i, o := range g.Outputs {
 		rest, ok := strings.CutPrefix(o.URI, "results:///")
 		switch {
 		case !ok:
-		case s.cfg().Results == "":
+		case c.Results == "":
 			problems = append(problems, api.Problem{Path: fmt.Sprintf("gbatch.outputs[%d].uri", i), Message: "this site has no place for results",
 				Hint: "write s3://BUCKET/PREFIX/ or file:///PATH in the site's storage, or ask your operator to set \"results\""})
 		default:
-			g.Outputs[i].URI = strings.TrimSuffix(s.cfg().Results, "/") + "/" + rest
+			g.Outputs[i].URI = strings.TrimSuffix(c.Results, "/") + "/" + rest
 		}
 	}
 	if len(problems) == 0 {

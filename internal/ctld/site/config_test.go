@@ -1,4 +1,4 @@
-package ctld
+package site
 
 import (
 	"os"
@@ -32,7 +32,7 @@ func TestBadConfigIsRefused(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := ReadConfig(path)
+			_, err := Read(path)
 			for _, want := range tc.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v does not say %q", err, want)
@@ -48,7 +48,7 @@ func TestShareTreeOfTheConfiguration(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := ReadConfig(path)
+	c, err := Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}

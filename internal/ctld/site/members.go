@@ -1,6 +1,7 @@
-package ctld
+package site
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -74,7 +75,7 @@ var peopleRule = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9 ._@$\\-]{0,127}$`)
 
 func (l Members) check(path string, bad func(path, format string, a ...any)) {
 	for i, m := range l {
-		if name := firstOf(m.Group, m.User); !peopleRule.MatchString(name) {
+		if name := cmp.Or(m.Group, m.User); !peopleRule.MatchString(name) {
 			bad(fmt.Sprintf("%s[%d]", path, i), "%q is no name of a user or group", name)
 		}
 	}

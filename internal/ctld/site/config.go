@@ -1,4 +1,4 @@
-package ctld
+package site
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ type Config struct {
 	Listen    string `yaml:"listen"`    // TCP address for nodes and other machines, with TLS; empty: none
 	Advertise string `yaml:"advertise"` // HOST:PORT by which they reach it; empty: by Listen and the host's name
 
-	Munge *MungeConfig `yaml:"munge"` // take MUNGE credentials; absent: take none
+	Munge *Munge `yaml:"munge"` // take MUNGE credentials; absent: take none
 
 	Admins         Members   `yaml:"admins"`    // may do everything, as root on this machine may
 	Operators      Members   `yaml:"operators"` // may act on everyone's jobs and all nodes
@@ -41,17 +41,17 @@ type Config struct {
 
 	Metrics Metrics `yaml:"metrics"`
 
-	Policy PolicyConfig `yaml:"policy"`
+	Policy Policy `yaml:"policy"`
 
 	InstanceTypes map[string]InstanceType `yaml:"instanceTypes"` // for gbatch.instanceType
 	ImageAliases  map[string]string       `yaml:"imageAliases"`  // for gbatch.imageAlias
 	Results       string                  `yaml:"results"`       // s3://BUCKET/PREFIX or file:///PATH: where outputs named results:///... go; empty: they are refused
 
-	Mail *MailConfig `yaml:"mail"` // nil: none is sent
+	Mail *Mail `yaml:"mail"` // nil: none is sent
 }
 
-// MungeConfig is how to reach MUNGE.
-type MungeConfig struct {
+// Munge is how to reach MUNGE.
+type Munge struct {
 	Socket string `yaml:"socket"` // of its daemon; empty: the usual one
 }
 
@@ -63,12 +63,12 @@ type Metrics struct {
 
 // Project is one project: who is billed.
 type Project struct {
-	Name     string    `yaml:"name"`
-	GID      int       `yaml:"gid,omitempty"`      // group of its storage
-	Members  Members   `yaml:"members,omitempty"`  // empty: everyone
-	Shares   int64     `yaml:"shares,omitempty"`   // of the cluster, relative to the other projects of the same parent; 0: 1
-	Clusters []int     `yaml:"clusters,omitempty"` // that its jobs may use; empty: all
-	Limits   JobLimits `yaml:"limits,omitempty"`   // instead of policy.perProject
+	Name     string            `yaml:"name"`
+	GID      int               `yaml:"gid,omitempty"`      // group of its storage
+	Members  Members           `yaml:"members,omitempty"`  // empty: everyone
+	Shares   int64             `yaml:"shares,omitempty"`   // of the cluster, relative to the other projects of the same parent; 0: 1
+	Clusters []int             `yaml:"clusters,omitempty"` // that its jobs may use; empty: all
+	Limits   api.ProjectLimits `yaml:"limits,omitempty"`   // instead of policy.perProject
 
 	Privileged bool `yaml:"privileged,omitempty"` // its jobs may be root on nodes that allow it too
 
@@ -78,7 +78,7 @@ type Project struct {
 
 	BudgetPeriod string `yaml:"budgetPeriod,omitempty"` // month: the budget is for each calendar month (UTC); empty: in all
 
-	made bool // by gadm, while the controller ran; else it is in the file
+	Stored bool `yaml:"-"` // by gadm, while the controller ran; else it is in the file
 }
 
 // Limits are what a job gets when it does not say, and may ask at most.
@@ -125,10 +125,10 @@ func (s *Seconds) UnmarshalYAML(b []byte) error {
 // MarshalYAML writes it so that it can be read.
 func (s Seconds) MarshalYAML() (any, error) { return fmt.Sprintf("%d seconds", s), nil }
 
-func (s Seconds) millis() sched.Time { return sched.Time(s) * 1000 }
+func (s Seconds) Millis() sched.Time { return sched.Time(s) * 1000 }
 
-// DefaultConfig is the configuration of an empty file.
-func DefaultConfig() Config {
+// Default is the configuration of an empty file.
+func Default() Config {
 	return Config{
 		Dir:            "/var/lib/gbatch/ctld",
 		Socket:         "/run/gbatch/gctld.sock", // where commands look for it
@@ -143,10 +143,10 @@ func DefaultConfig() Config {
 	}
 }
 
-// ReadConfig reads a file over the defaults. Unknown keys and values of the
+// Read reads a file over the defaults. Unknown keys and values of the
 // wrong type are errors that name the line.
-func ReadConfig(path string) (Config, error) {
-	c := DefaultConfig()
+func Read(path string) (Config, error) {
+	c := Default()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return c, fmt.Errorf("read configuration: %w", err)
@@ -156,7 +156,7 @@ func ReadConfig(path string) (Config, error) {
 		return c, fmt.Errorf("configuration %s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
 	}
 	if c.Projects == nil {
-		c.Projects = DefaultConfig().Projects
+		c.Projects = Default().Projects
 	}
 	if err := c.Validate(); err != nil {
 		return c, fmt.Errorf("configuration %s: %w", path, withLines(data, err))
@@ -164,7 +164,17 @@ func ReadConfig(path string) (Config, error) {
 	return c, nil
 }
 
-var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+// SlurmNames is the set of names that dashboards made for Slurm's own
+// exporter ask for, with its labels. What Slurm has and gbatch has not, such as
+// jobs that boot a node, is left out: a series that is missing says more than a
+// 0 that can never change.
+const SlurmNames = "slurm"
+
+// What projects, users with tokens, and nodes may be called.
+var (
+	NameRule     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	NodeNameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+)
 
 // Validate reports every problem, each as a *fault.
 func (c Config) Validate() error {
@@ -188,8 +198,8 @@ func (c Config) Validate() error {
 	c.Operators.check("operators", bad)
 	c.Metrics.Scrapers.check("metrics.scrapers", bad)
 	for i, a := range c.Metrics.Aliases {
-		if a != slurmAliases {
-			bad(fmt.Sprintf("metrics.aliases[%d]", i), "%q: there is %s", a, slurmAliases)
+		if a != SlurmNames {
+			bad(fmt.Sprintf("metrics.aliases[%d]", i), "%q: there is %s", a, SlurmNames)
 		}
 	}
 	c.checkProjects(bad)
@@ -221,7 +231,7 @@ func (c Config) checkProjects(bad func(path, format string, a ...any)) {
 	for i, p := range c.Projects {
 		at := fmt.Sprintf("projects[%d]", i)
 		switch {
-		case !nameRule.MatchString(p.Name):
+		case !NameRule.MatchString(p.Name):
 			bad(at+".name", "%q: use letters, digits, '.', '_' and '-', at most 64", p.Name)
 		case seen[p.Name]:
 			bad(at+".name", "%q is there twice", p.Name)
@@ -251,7 +261,7 @@ func (c Config) checkProjects(bad func(path, format string, a ...any)) {
 	}
 }
 
-func (c Config) project(name string) (Project, bool) {
+func (c Config) Project(name string) (Project, bool) {
 	i := slices.IndexFunc(c.Projects, func(p Project) bool { return p.Name == name })
 	if i < 0 {
 		return Project{}, false
@@ -267,16 +277,17 @@ func (c Config) SocketPath() string {
 	return filepath.Join(c.Dir, "gctld.sock")
 }
 
-func (c Config) control() (control.Config, error) {
+// Rules is what the controller goes by.
+func (c Config) Rules() (control.Config, error) {
 	policy, acct, err := c.Policy.build(c.Projects)
 	if err != nil {
 		return control.Config{}, err
 	}
 	out := control.Config{
 		Policy: policy, Accounting: acct, Projects: map[string]control.Project{},
-		DefaultRun: c.Limits.DefaultDuration.millis(), MaxRun: c.Limits.MaxDuration.millis(), DefaultMin: c.Limits.DefaultMin.millis(),
-		Grace: c.Limits.Grace.millis(), MaxGrace: c.Limits.MaxGrace.millis(), SuspectTime: c.Nodes.Suspect.millis(), NodeTimeout: c.Nodes.Timeout.millis(),
-		KeepEnded: c.Keep.For.millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
+		DefaultRun: c.Limits.DefaultDuration.Millis(), MaxRun: c.Limits.MaxDuration.Millis(), DefaultMin: c.Limits.DefaultMin.Millis(),
+		Grace: c.Limits.Grace.Millis(), MaxGrace: c.Limits.MaxGrace.Millis(), SuspectTime: c.Nodes.Suspect.Millis(), NodeTimeout: c.Nodes.Timeout.Millis(),
+		KeepEnded: c.Keep.For.Millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
 	}
 	for _, p := range c.Projects {
 		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged}
@@ -284,9 +295,9 @@ func (c Config) control() (control.Config, error) {
 	return out, nil
 }
 
-// lease is how long a node may go on without contact: shorter than the
+// Lease is how long a node may go on without contact: shorter than the
 // controller's own patience, so that a rank has ended on a node that is cut
 // off before it can be started anywhere else.
-func (c Config) lease() time.Duration {
+func (c Config) Lease() time.Duration {
 	return time.Duration(c.Nodes.Timeout) * time.Second * 8 / 10
 }

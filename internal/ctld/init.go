@@ -1,0 +1,39 @@
+package ctld
+
+import (
+	"context"
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/pki"
+	"os"
+	"time"
+)
+
+type siteInput struct{}
+
+func (s *Server) site(context.Context, *siteInput) (*body[api.Site], error) {
+	out := api.Site{Pin: s.pki.Pin()}
+	for _, ln := range s.lns {
+		if ln.Addr().Network() != "unix" {
+			out.Address = site.JoinString(*s.cfg(), ln.Addr().String(), out.Pin)
+		}
+	}
+	return &body[api.Site]{out}, nil
+}
+
+// Init makes the directory with the controller's keys and certificate authority
+// unless they are there, and returns the join string; empty: it will listen on
+// its socket only.
+func Init(c site.Config) (string, error) {
+	if err := c.Validate(); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return "", err
+	}
+	a, err := pki.Open(c.Dir, time.Now)
+	if err != nil || c.Listen == "" {
+		return "", err
+	}
+	return site.JoinString(c, c.Listen, a.Pin()), nil
+}
