@@ -131,7 +131,7 @@ func TestBackupWithoutSecrets(t *testing.T) {
 	sealed := s.submit(&api.SubmitRequest{Job: []byte(doc)}, "")
 	plain := s.submit(hello(1), "")
 	file := s.backup(false)
-	key, err := os.ReadFile(filepath.Join(s.cfg.Dir, vaultFile))
+	key, err := os.ReadFile(filepath.Join(s.cfg.Dir, site.VaultFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,19 +44,13 @@ func bench(b *testing.B, dir string) (*Server, *client.Client, func()) {
 // fill queues n jobs of a few users and shapes, past the network.
 func fill(b *testing.B, s *Server, n int) {
 	b.Helper()
+	submissions := &submitDesk{conf: s.rules.Now, rights: s.rights, loop: s.loop, jobs: s.jobs}
 	var g errgroup.Group
 	g.SetLimit(64)
 	for i := range n {
 		g.Go(func() error {
-			sub, err := job.Parse(hello(1 + i%8).Job)
-			if err != nil {
-				return err
-			}
-			ev, err := s.submitEvent(identity{user: fmt.Sprintf("user%d", i%20)}, &submitInput{}, &sub)
-			if err != nil {
-				return err
-			}
-			_, err = s.loop.do(b.Context(), ev)
+			ctx := withCaller(b.Context(), identity{user: fmt.Sprintf("user%d", i%20)}, "")
+			_, err := submissions.submit(ctx, &submitInput{Body: *hello(1 + i%8)})
 			return err
 		})
 	}

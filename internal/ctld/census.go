@@ -280,38 +280,3 @@ func (c *census) addNode(v *control.View, n *control.Node) {
 		c.gpus[gpuUse{g.Model, rest}] += 1 - taken
 	}
 }
-
-// ending is how a job that is over ended.
-type ending int
-
-const (
-	endedWell ending = iota
-	endedCancelled
-	endedTimeout
-	endedDeadline
-	endedPreempted
-	endedNodeFail
-	endedOOM
-	endedFailed
-	endings
-)
-
-func endingOf(j *control.Job) ending {
-	switch {
-	case j.State == job.Finished:
-		return endedWell
-	case j.State == job.Cancelled:
-		return endedCancelled
-	case j.State == job.Halted:
-		return endedPreempted
-	case j.Reason == job.MaxRuntime:
-		return endedTimeout
-	case j.Reason == job.NotAfter || j.Reason == job.MaxQueued:
-		return endedDeadline
-	case j.Reason == job.NodeFail:
-		return endedNodeFail
-	case j.Reason == job.OOM:
-		return endedOOM
-	}
-	return endedFailed
-}

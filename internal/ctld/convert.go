@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -21,7 +22,9 @@ func toTime(t sched.Time) time.Time {
 	return time.UnixMilli(int64(t)).UTC()
 }
 
-func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
+// jobToAPI is a job as one line of a list; private says that the caller may not
+// see what is its owner's alone.
+func jobToAPI(v *control.View, j *control.Job, private bool) api.Job {
 	out := api.Job{
 		ID: j.ID(), Number: j.Number, UUID: uuid.UUID(j.UUID).String(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project,
 		State: j.Status(), Reason: string(j.Reason), ReasonText: j.Text,
@@ -59,7 +62,7 @@ func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
 	if j.Attempt != nil && (j.State.Active() || j.State.Final()) {
 		fromAttempt(&out, v, j)
 	}
-	if !s.mayTouch(id, j.Owner) {
+	if private {
 		out.Name, out.Private, out.ReasonText, out.ExitCode = "job-"+out.UUID[:6], true, "", nil
 	}
 	return out
@@ -170,10 +173,23 @@ func nodeToAPI(v *control.View, n *control.Node) api.Node {
 	return out
 }
 
-func countJobs(v *control.View) map[job.State]int {
-	out := map[job.State]int{}
-	for j := range v.All() {
-		out[j.Status()]++
+// eventToAPI reads one line of a job's timeline as it is stored.
+func eventToAPI(text []byte) (api.Event, error) {
+	var l control.Line
+	if err := json.Unmarshal(text, &l); err != nil {
+		return api.Event{}, err
 	}
-	return out
+	return api.Event{Time: toTime(l.Time), State: l.State, Message: l.Message}, nil
+}
+
+// billedHours is thousandths of a GPU x milliseconds as hours of one.
+func billedHours(v int64) float64 { return float64(v) / 1000 / 3_600_000 }
+
+// encode is a value of our own types, which always encode.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
 }

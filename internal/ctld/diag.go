@@ -2,8 +2,6 @@ package ctld
 
 import (
 	"cmp"
-	"context"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -13,34 +11,17 @@ import (
 	"gbatch/internal/api"
 )
 
-type diagInput struct{}
-
-// diag answers from what is counted anyway; it asks nothing of the loop, which
-// may be what is slow.
-func (s *Server) diag(context.Context, *diagInput) (*body[api.Diagnosis], error) {
-	m, v := s.loop.metrics, s.loop.view.Load()
+// diagnose is what was counted, in a few numbers.
+func (m *measures) diagnose() api.Diagnosis {
 	out := api.Diagnosis{
-		Version: Version, Started: s.started, Now: s.now(),
 		Turns: timingOf(read(m.turns).Histogram), Commits: timingOf(read(m.commits).Histogram), Rounds: timingOf(read(m.rounds).Histogram),
 		Estimates: timingOf(read(m.missed).Histogram), Truncated: countOf(m.truncated), Records: countOf(m.records),
-		Starts: countOf(m.starts), Backfilled: countOf(m.backfill), Preempted: countOf(m.halts),
-		Inbox: len(s.loop.inbox), InboxSize: cap(s.loop.inbox), Streams: s.streams.count(),
-		DiskReserve: s.loop.reserve, StoreBytes: s.store.Metrics().DiskSpaceUsage(), Goroutines: runtime.NumGoroutine(),
-		Routes: m.routeUse(),
+		Starts: countOf(m.starts), Backfilled: countOf(m.backfill), Preempted: countOf(m.halts), Routes: m.routeUse(),
 	}
 	if h := read(m.evaluated).Histogram; h.GetSampleCount() > 0 {
 		out.Evaluated = h.GetSampleSum() / float64(h.GetSampleCount())
 	}
-	if v.Plan != nil {
-		out.Waiting, out.Running, out.Shapes = v.Plan.Stats.Waiting, v.Plan.Stats.Running, v.Plan.Stats.Classes
-	}
-	if free, err := s.store.Free(); err == nil {
-		out.DiskFree = free
-	}
-	var mem runtime.MemStats
-	runtime.ReadMemStats(&mem)
-	out.HeapBytes = mem.HeapInuse
-	return &body[api.Diagnosis]{out}, nil
+	return out
 }
 
 func read(m prometheus.Metric) *dto.Metric {

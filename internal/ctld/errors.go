@@ -15,41 +15,27 @@ import (
 
 // fail turns an error into an answer: those meant for users as they are, all
 // others as "internal error" with the full text in the log.
-func (s *Server) fail(err error) error {
+func (g *guard) fail(err error) *api.Error {
 	var e *api.Error
 	if errors.As(err, &e) {
 		return e
 	}
+	if r, ok := errors.AsType[*control.Refusal](err); ok {
+		return refused(r)
+	}
 	var problems job.Problems
 	if errors.As(err, &problems) {
-		return invalidJob(problems)
+		e = &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job document has problems:"}
+		for _, p := range problems {
+			e.Problems = append(e.Problems, api.Problem{Path: p.Path, Message: p.Message, Hint: p.Hint})
+		}
+		return e
 	}
 	if errors.Is(err, context.Canceled) { // the caller has gone
 		return &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the request was broken off"}
 	}
-	s.log.Error("request failed", "error", err)
+	g.Log.Error("request failed", "error", err)
 	return &api.Error{Status: 500, Code: api.CodeInternal, Message: "internal error", Hint: "the controller's log has more"}
-}
-
-func invalidJob(ps job.Problems) *api.Error {
-	e := &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job document has problems:"}
-	for _, p := range ps {
-		e.Problems = append(e.Problems, api.Problem{Path: p.Path, Message: p.Message, Hint: p.Hint})
-	}
-	return e
-}
-
-var refusalStatus = map[control.Code]int{
-	control.NotFound: 404, control.Conflict: 409, control.Denied: 403, control.Unsatisfiable: 422, control.OverLimit: 409,
-}
-
-func refused(r *control.Refusal) *api.Error {
-	e := &api.Error{Status: refusalStatus[r.Code], Code: string(r.Code), Message: r.Message, Hint: r.Hint}
-	if r.Path != "" {
-		e.Problems = []api.Problem{{Path: r.Path, Message: r.Message}}
-		e.Message = "refused:"
-	}
-	return e
 }
 
 func init() {
@@ -71,7 +57,8 @@ func init() {
 	}
 }
 
-func writeError(w http.ResponseWriter, e *api.Error) {
+// WriteError answers with an error.
+func WriteError(w http.ResponseWriter, e *api.Error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
 	_ = json.NewEncoder(w).Encode(e) // the client has gone: nobody to tell

@@ -183,7 +183,8 @@ func TestEventsOfNodes(t *testing.T) {
 // for it meanwhile.
 func TestEventsNeverRead(t *testing.T) {
 	s := newSite(t, nil)
-	s.server.eventPatience = 200 * time.Millisecond
+	s.server.changes.perUser = 1
+	s.server.changes.patience = 200 * time.Millisecond
 	conn, err := net.Dial("unix", s.cfg.SocketPath())
 	if err != nil {
 		t.Fatal(err)
@@ -192,18 +193,13 @@ func TestEventsNeverRead(t *testing.T) {
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: gctld\r\n\r\n", api.PathEvents); err != nil {
 		t.Fatal(err)
 	}
-	open := func() int {
-		s.server.streams.mu.Lock()
-		defer s.server.streams.mu.Unlock()
-		return s.server.streams.open
-	}
 	if _, err := conn.Read(make([]byte, 1)); err != nil { // it has begun
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(time.Minute)
 	long := hello(1)
 	long.Job = []byte(strings.Replace(string(long.Job), `"hello"`, `"`+strings.Repeat("x", 128)+`"`, 1))
-	for n := 0; open() > 0; n++ {
+	for n := 0; s.server.streams.count() > 0; n++ {
 		if time.Now().After(deadline) {
 			t.Fatalf("after %d jobs it is still there", n)
 		}
@@ -211,29 +207,27 @@ func TestEventsNeverRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(s.server.watchers.byUser); n != 0 {
-		t.Errorf("%d users are counted still", n)
-	}
+	listen(t, s.Client, client.EventFilter{}) // the one that was dropped is not counted any more
 }
 
 func TestWatchersAreBounded(t *testing.T) {
 	var w watchers
 	var leave []func()
 	for range maxWatchers {
-		l, err := w.enter("ann")
+		l, err := w.enter("ann", maxWatchers)
 		if err != nil {
 			t.Fatal(err)
 		}
 		leave = append(leave, l)
 	}
-	if _, err := w.enter("ann"); err == nil {
+	if _, err := w.enter("ann", maxWatchers); err == nil {
 		t.Error("one more was let in")
 	}
-	if _, err := w.enter("bob"); err != nil {
+	if _, err := w.enter("bob", maxWatchers); err != nil {
 		t.Error(err)
 	}
 	leave[0]()
-	if _, err := w.enter("ann"); err != nil {
+	if _, err := w.enter("ann", maxWatchers); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,20 +14,20 @@ type explainInput struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) explain(ctx context.Context, in *explainInput) (*body[api.Explanation], error) {
-	j, err := s.find(in.ID)
+func (s *jobDesk) explain(ctx context.Context, in *explainInput) (*api.Explanation, error) {
+	j, err := s.jobs.find(in.ID)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
-	if !s.mayTouch(caller(ctx), j.Owner) {
+	if !s.rights.mayTouch(caller(ctx), j.Owner) {
 		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", j.Number, j.Owner.Project)}
 	}
 	out := api.Explanation{ID: j.ID(), Number: j.Number, State: j.Status()}
 	if j.State != job.Queued {
-		return &body[api.Explanation]{out}, nil
+		return &out, nil
 	}
 	if j = s.waitingTask(&out, j); j == nil {
-		return &body[api.Explanation]{out}, nil
+		return &out, nil
 	}
 	err = s.loop.ask(ctx, func(c *control.Controller, now sched.Time) {
 		fillExplanation(&out, now, c.Explain(now, j.Number))
@@ -36,9 +36,9 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (*body[api.Expla
 		}
 	})
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
-	return &body[api.Explanation]{out}, nil
+	return &out, nil
 }
 
 func fillExplanation(out *api.Explanation, now sched.Time, e sched.Explanation) {

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/api"
-	"gbatch/internal/ctld/site"
 	"gbatch/internal/munge"
 )
 
@@ -48,6 +47,22 @@ type identity struct {
 
 type identityKey struct{}
 
+// withCaller has id be who asks in ctx, and whose changes are noted; action says
+// what was asked for.
+func withCaller(ctx context.Context, id identity, action string) context.Context {
+	ctx = context.WithValue(ctx, identityKey{}, id)
+	if id.role == "" || id.role == roleNode {
+		return ctx
+	}
+	return WithAuthor(ctx, id.entry(action))
+}
+
+// entry begins an entry of the audit log.
+func (id identity) entry(action string) api.AuditEntry {
+	return api.AuditEntry{User: id.user, Role: string(id.role), From: id.from, Via: id.via, Action: action}
+}
+
+// caller is who asks.
 func caller(ctx context.Context) identity {
 	id, _ := ctx.Value(identityKey{}).(identity)
 	return id
@@ -67,9 +82,8 @@ func (id identity) mayNode(name string) bool {
 // authenticator finds out who calls: by a token, by MUNGE, by a node's
 // certificate, or on the unix socket by what the kernel says.
 type authenticator struct {
-	conf   func() *site.Config
+	rights *rights
 	keys   *keyring
-	people *people
 	now    func() time.Time
 	decode chan struct{} // one place for each credential that MUNGE is looking at
 }
@@ -77,8 +91,11 @@ type authenticator struct {
 // mungeAtOnce bounds the programs that run to decode MUNGE credentials.
 const mungeAtOnce = 16
 
-// bodyTime is how long a request's body may take.
-const bodyTime = 5 * time.Second
+// Bounds of a request's body: a job document is at most 1 MiB.
+const (
+	maxBody  = 2 << 20
+	bodyTime = 5 * time.Second
+)
 
 type peerKey struct{}
 
@@ -124,30 +141,17 @@ func (a *authenticator) identify(w http.ResponseWriter, r *http.Request) (identi
 	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		id, e = a.byCertificate(r)
 	case local:
-		id = identity{user: a.people.name(cred.Uid), via: "socket", machine: true, root: cred.Uid == 0}
+		id = identity{user: a.rights.people.name(cred.Uid), via: "socket", machine: true, root: cred.Uid == 0}
 	default:
 		e = unauthorized("get a token by `gadm token create` on the controller's machine and put it into gbatch/token in your configuration directory (~/.config)",
 			"a request over the network needs a token")
 	}
 	id.from = from
 	if e == nil && id.role == "" {
-		id.role = a.roleOf(id)
-		id.scraper = a.people.among(a.conf().Metrics.Scrapers, id.user)
+		id.role = a.rights.roleOf(id)
+		id.scraper = a.rights.people.among(a.rights.conf().Metrics.Scrapers, id.user)
 	}
 	return id, e
-}
-
-// roleOf is what the rules make of a user. Root is an admin on the controller's
-// own machine; elsewhere it is a user like others, unless the rules name it.
-func (a *authenticator) roleOf(id identity) role {
-	c := a.conf()
-	switch {
-	case id.root || a.people.among(c.Admins, id.user):
-		return roleAdmin
-	case a.people.among(c.Operators, id.user):
-		return roleOperator
-	}
-	return roleUser
 }
 
 func (a *authenticator) byToken(raw string) (identity, *api.Error) {
@@ -178,7 +182,7 @@ func (a *authenticator) byCertificate(r *http.Request) (identity, *api.Error) {
 // byMunge takes a credential that wraps this very request. The body is read for
 // it, and stays readable.
 func (a *authenticator) byMunge(w http.ResponseWriter, r *http.Request, credential string) (identity, *api.Error) {
-	m := a.conf().Munge
+	m := a.rights.conf().Munge
 	if m == nil {
 		return identity{}, unauthorized("use a token: set GBATCH_AUTH=token", "this controller takes no MUNGE credentials")
 	}
@@ -206,5 +210,5 @@ func (a *authenticator) byMunge(w http.ResponseWriter, r *http.Request, credenti
 	if !bytes.Equal(payload, munge.Payload(r.Method, r.RequestURI, body)) {
 		return identity{}, unauthorized("", "the MUNGE credential was made for another request")
 	}
-	return identity{user: a.people.name(uid), via: "munge", machine: true}, nil
+	return identity{user: a.rights.people.name(uid), via: "munge", machine: true}, nil
 }

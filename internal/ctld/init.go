@@ -1,25 +1,11 @@
 package ctld
 
 import (
-	"context"
-	"gbatch/internal/api"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/pki"
 	"os"
 	"time"
 )
-
-type siteInput struct{}
-
-func (s *Server) site(context.Context, *siteInput) (*body[api.Site], error) {
-	out := api.Site{Pin: s.pki.Pin()}
-	for _, ln := range s.lns {
-		if ln.Addr().Network() != "unix" {
-			out.Address = site.JoinString(*s.cfg(), ln.Addr().String(), out.Pin)
-		}
-	}
-	return &body[api.Site]{out}, nil
-}
 
 // Init makes the directory with the controller's keys and certificate authority
 // unless they are there, and returns the join string; empty: it will listen on

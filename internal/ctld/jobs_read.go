@@ -3,17 +3,10 @@ package ctld
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
@@ -68,13 +61,21 @@ func (f filter) hasState(st job.State) bool {
 	return slices.Contains(strings.Split(strings.ToUpper(f.State), ","), string(st))
 }
 
-func (s *Server) list(ctx context.Context, f *filter) (*body[api.JobList], error) {
+// jobDesk shows jobs.
+type jobDesk struct {
+	loop   *loop
+	jobs   *reader
+	rights *rights
+	used   *usedBy
+}
+
+func (s *jobDesk) list(ctx context.Context, f *filter) (*api.JobList, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
 	id := caller(ctx)
-	v := s.loop.view.Load()
-	private := func(o *control.Owner) bool { return !s.mayTouch(id, o) }
+	v := s.loop.View()
+	private := func(o *control.Owner) bool { return s.rights.private(id, o) }
 	sums := v.Summaries()
 	var found []*control.Job
 	for j := range v.All() {
@@ -92,14 +93,14 @@ func (s *Server) list(ctx context.Context, f *filter) (*body[api.JobList], error
 	}
 	if f.Factors {
 		if err := s.addFactors(ctx, out.Jobs); err != nil {
-			return nil, s.fail(err)
+			return nil, err
 		}
 	}
-	return &body[api.JobList]{out}, nil
+	return &out, nil
 }
 
 // addFactors fills in the priorities of the jobs that wait.
-func (s *Server) addFactors(ctx context.Context, jobs []api.Job) error {
+func (s *jobDesk) addFactors(ctx context.Context, jobs []api.Job) error {
 	var waiting []job.Number
 	for i := range jobs {
 		if jobs[i].State == job.Queued {
@@ -135,61 +136,23 @@ func listGroup(s job.State) int {
 	return 2
 }
 
-// find gets a job by what a user types, from the table or from history; nil
-// without an error means that there is none.
-func (s *Server) find(text string) (*control.Job, error) {
-	j, refusal := s.loop.view.Load().Find(text)
-	if refusal == nil {
-		return j, nil
-	}
-	if refusal.Code != control.NotFound {
-		return nil, refused(refusal)
-	}
-	if n, set, ok := control.ParseTask(text); ok && set.Len() == 1 {
-		return s.pastTask(n, set[0].First, refusal)
-	}
-	n, ok := control.ParseNumber(text)
-	if !ok {
-		raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
-		if err != nil || len(raw) != 16 {
-			return nil, refused(refusal)
-		}
-		if n, ok, err = s.store.NumberOf([16]byte(raw)); err != nil || !ok {
-			return nil, errors.Join(err, refused(refusal))
-		}
-	}
-	j, err := s.history(n)
-	if err == nil && j == nil {
-		return nil, refused(refusal)
-	}
-	return j, err
-}
-
-func (s *Server) history(n job.Number) (*control.Job, error) {
-	v, ok, err := s.store.Get(control.Record{Kind: control.KindHistory, Job: n})
-	if err != nil || !ok {
-		return nil, err
-	}
-	return control.DecodeJob(v)
-}
-
 type showInput struct {
 	ID      string `path:"id"`
 	Wait    int    `query:"wait" minimum:"0" maximum:"300" doc:"seconds to wait for a change"`
 	Version uint64 `query:"version" doc:"the version that the caller has"`
 }
 
-func (s *Server) show(ctx context.Context, in *showInput) (*body[api.JobDetail], error) {
-	j, err := s.find(in.ID)
+func (s *jobDesk) show(ctx context.Context, in *showInput) (*api.JobDetail, error) {
+	j, err := s.jobs.find(in.ID)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	if in.Wait > 0 && !j.State.Final() {
 		j = s.waitChange(ctx, j, in)
 	}
 	d, err := s.detail(caller(ctx), j)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	if j.State == job.Queued && !d.Private {
 		// A controller that is too busy to say the place still shows the job.
@@ -200,16 +163,16 @@ func (s *Server) show(ctx context.Context, in *showInput) (*body[api.JobDetail],
 			}
 		})
 	}
-	return &body[api.JobDetail]{d}, nil
+	return &d, nil
 }
 
 // waitChange waits until the job's version is not the caller's, or time is up.
-func (s *Server) waitChange(ctx context.Context, j *control.Job, in *showInput) *control.Job {
+func (s *jobDesk) waitChange(ctx context.Context, j *control.Job, in *showInput) *control.Job {
 	late := time.NewTimer(time.Duration(in.Wait) * time.Second)
 	defer late.Stop()
 	for {
 		ring, done := s.loop.jobs.wait(cmp.Or(j.Number, j.Parent)) // of a task that is no job yet: its array
-		if now, _ := s.loop.view.Load().Find(j.ID()); now != nil {
+		if now, _ := s.loop.View().Find(j.ID()); now != nil {
 			j = now
 		}
 		if j.Version != in.Version {
@@ -229,46 +192,31 @@ func (s *Server) waitChange(ctx context.Context, j *control.Job, in *showInput) 
 	}
 }
 
-func (s *Server) detail(id identity, j *control.Job) (api.JobDetail, error) {
-	v := s.loop.view.Load()
-	d := api.JobDetail{Job: s.toAPI(v, id, j), Version: j.Version}
+func (s *jobDesk) detail(id identity, j *control.Job) (api.JobDetail, error) {
+	v := s.loop.View()
+	d := api.JobDetail{Job: jobToAPI(v, j, s.rights.private(id, j.Owner)), Version: j.Version}
 	if d.Private {
 		return d, nil
 	}
-	d.Used = s.used(j)
+	d.Used = s.used.of(j)
 	if j.State.Final() {
 		d.Class = j.Reason.Class()
 	}
 	s.tasksToAPI(&d.Job, id, v, j)
 	var err error
-	if d.Spec, err = s.document(j); err != nil {
+	if d.Spec, err = s.jobs.document(j); err != nil {
 		return d, err
 	}
-	err = s.store.Of(control.KindEvent, j.Number, func(r control.Record) error {
-		var l control.Line
-		if err := json.Unmarshal(r.Value, &l); err != nil {
-			return err
-		}
-		d.Events = append(d.Events, api.Event{Time: toTime(l.Time), State: l.State, Message: l.Message})
-		return nil
-	})
-	if err != nil {
+	if d.Events, err = s.jobs.timeline(j.Number); err != nil {
 		return d, err
 	}
-	err = s.store.Of(control.KindAttempt, j.Number, func(r control.Record) error {
-		var a control.Attempt
-		if err := json.Unmarshal(r.Value, &a); err != nil {
-			return err
-		}
-		d.Attempts = append(d.Attempts, attemptToAPI(&a))
-		return nil
-	})
+	d.Attempts, err = s.jobs.attempts(j.Number)
 	if j.State.Active() {
 		d.Attempts = append(d.Attempts, attemptToAPI(j.Attempt))
 		last := &d.Attempts[len(d.Attempts)-1]
 		for i := range last.Ranks {
 			if last.Ranks[i].Exit == nil {
-				last.Ranks[i].Use = s.samples.use(last.Ranks[i].Node, j.RankID(i))
+				last.Ranks[i].Use = s.used.samples.use(last.Ranks[i].Node, j.RankID(i))
 			}
 		}
 		d.Progress = j.Attempt.Ranks[0].Progress
@@ -277,51 +225,4 @@ func (s *Server) detail(id identity, j *control.Job) (api.JobDetail, error) {
 		d.Done = j.Attempt.Ranks[0].Done
 	}
 	return d, err
-}
-
-type logInput struct {
-	ID     string `path:"id"`
-	Offset int64  `query:"offset" minimum:"0"`
-	Tail   int64  `query:"tail" minimum:"0" doc:"only the last lines"`
-	Rank   int    `query:"rank" minimum:"0"`
-	Since  int64  `query:"since" minimum:"0" doc:"only what was written since, in milliseconds since 1970"`
-	Follow bool   `query:"follow" doc:"go on until the task ends"`
-}
-
-func (s *Server) jobLog(ctx context.Context, in *logInput) (*huma.StreamResponse, error) {
-	j, err := s.find(in.ID)
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	if !s.mayTouch(caller(ctx), j.Owner) {
-		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", j.Number, j.Owner.Project)}
-	}
-	switch {
-	case j.Tasks != nil:
-		return nil, arrayHasNone(j, "log", "glog")
-	case j.Attempt == nil:
-		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %s is %s and has not started: there is no log yet", j.ID(), j.State),
-			Hint: "`gqueue show` says why it waits"}
-	case in.Rank >= len(j.Attempt.Ranks):
-		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}
-	}
-	node := j.Attempt.Ranks[in.Rank].Alloc.Node
-	req := api.StreamRequest{Kind: api.StreamLog, Rank: j.RankID(in.Rank), Offset: in.Offset, Tail: in.Tail, SinceMS: in.Since, Follow: in.Follow}
-	return &huma.StreamResponse{Body: func(hc huma.Context) {
-		_, w := humago.Unwrap(hc)
-		err := s.streams.begin()
-		if err == nil {
-			defer s.streams.end()
-			err = s.streams.copy(hc.Context(), w, node, req, func() { s.loop.nodes.notify(node) })
-		}
-		var e *api.Error
-		switch {
-		case errors.As(err, &e):
-			writeError(w, e)
-		case err != nil:
-			// The stream broke after bytes were sent: cut the connection, so that
-			// the client does not take it for the end.
-			panic(http.ErrAbortHandler)
-		}
-	}}, nil
 }

@@ -6,16 +6,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
+
+// submitDesk takes jobs.
+type submitDesk struct {
+	conf   func() *site.Config
+	rights *rights
+	loop   *loop
+	jobs   *reader
+}
 
 type submitInput struct {
 	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"makes the submission safe to repeat"`
@@ -25,27 +33,27 @@ type submitInput struct {
 // keySpace is where the UUIDs live that are made of idempotency keys.
 var keySpace = uuid.MustParse("5f2a9c1e-7d0b-4b57-9a39-62b1c5f0d3a4")
 
-func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitResponse], error) {
+func (s *submitDesk) submit(ctx context.Context, in *submitInput) (*api.SubmitResponse, error) {
 	id := caller(ctx)
 	sub, err := job.Parse(in.Body.Job)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	if in.Body.Interactive {
 		if err := sub.Spec.MakeInteractive(); err != nil {
-			return nil, s.fail(err)
+			return nil, err
 		}
 	}
-	if err := s.cfg().ResolveTables(&sub.Spec); err != nil {
-		return nil, s.fail(err)
+	if err := s.conf().ResolveTables(&sub.Spec); err != nil {
+		return nil, err
 	}
-	sub.Notes = append(sub.Notes, dropForeign(s.loop.view.Load(), &sub.Spec)...)
+	sub.Notes = append(sub.Notes, dropForeign(s.loop.View(), &sub.Spec)...)
 	if err := setDependencies(&sub.Spec, in.Body.Dependency); err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	ev, err := s.submitEvent(id, in, &sub)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	out := api.SubmitResponse{Project: ev.Project}
 	for _, n := range sub.Notes {
@@ -53,11 +61,11 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 	}
 	out.Notes = append(out.Notes, s.siteNotes(&sub.Spec)...)
 	if done, err := s.repeated(in, ev, &out); done || err != nil {
-		return &body[api.SubmitResponse]{out}, err
+		return &out, err
 	}
 	answer, err := s.doSubmit(ctx, ev)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	if r, ok := answer.(*control.Refusal); ok {
 		return nil, refused(r)
@@ -73,17 +81,17 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 		}
 	}
 	out.Number, out.State, out.Repeated, out.UUID = a.Number, a.State, a.Repeated, uuid.UUID(ev.UUID).String()
-	return &body[api.SubmitResponse]{out}, nil
+	return &out, nil
 }
 
-func (s *Server) submitEvent(id identity, in *submitInput, sub *job.Submission) (control.Submit, error) {
+func (s *submitDesk) submitEvent(id identity, in *submitInput, sub *job.Submission) (control.Submit, error) {
 	ev := control.Submit{User: id.user, Operator: id.operator(), Spec: &sub.Spec, Hold: in.Body.Hold, DryRun: in.Body.DryRun}
-	ev.Project = cmp.Or(in.Body.Project, sub.Spec.ProjectName(), s.cfg().DefaultProject)
+	ev.Project = cmp.Or(in.Body.Project, sub.Spec.ProjectName(), s.conf().DefaultProject)
 	if ev.Project == "" {
 		return ev, &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job names no project, and this site has no default",
 			Hint: "use --project; projects here: " + strings.Join(s.projectNames(), ", ")}
 	}
-	ev.Stranger = s.stranger(id, ev.Project)
+	ev.Stranger = s.rights.stranger(id, ev.Project)
 	ev.UUID = uuid.New()
 	if in.Key != "" {
 		ev.UUID = uuid.NewSHA1(keySpace, []byte(id.user+"\x00"+in.Key))
@@ -92,23 +100,23 @@ func (s *Server) submitEvent(id identity, in *submitInput, sub *job.Submission) 
 	if ev.Document, err = json.Marshal(sub.Spec); err != nil {
 		return ev, fmt.Errorf("encode job: %w", err)
 	}
-	err = s.sealSubmission(&ev, sub)
+	err = s.jobs.sealSubmission(&ev, sub)
 	return ev, err
 }
 
 // repeated answers a key whose job has long ended and left the table.
-func (s *Server) repeated(in *submitInput, ev control.Submit, out *api.SubmitResponse) (bool, error) {
+func (s *submitDesk) repeated(in *submitInput, ev control.Submit, out *api.SubmitResponse) (bool, error) {
 	if in.Key == "" || in.Body.DryRun {
 		return false, nil
 	}
-	n, ok, err := s.store.NumberOf(ev.UUID)
+	n, ok, err := s.jobs.numberOf(ev.UUID)
 	if err != nil || !ok {
 		return false, err
 	}
 	if err := s.sameDocument(n, ev.Document); err != nil {
 		return true, err
 	}
-	j, err := s.history(n)
+	j, err := s.jobs.past(n)
 	if err != nil || j == nil {
 		return true, err
 	}
@@ -117,10 +125,10 @@ func (s *Server) repeated(in *submitInput, ev control.Submit, out *api.SubmitRes
 }
 
 // sameDocument refuses a key that was used for another job.
-func (s *Server) sameDocument(n job.Number, doc []byte) error {
-	old, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: n})
+func (s *submitDesk) sameDocument(n job.Number, doc []byte) error {
+	old, ok, err := s.jobs.text(n)
 	if err != nil {
-		return s.fail(err)
+		return err
 	}
 	if ok && string(old) != string(doc) {
 		return &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("this idempotency key was used for job %d, which is another document", n),
@@ -129,7 +137,7 @@ func (s *Server) sameDocument(n job.Number, doc []byte) error {
 	return nil
 }
 
-func (s *Server) dryRun(ctx context.Context, out api.SubmitResponse, sub *job.Submission, ev control.Submit, a control.Submitted) (*body[api.SubmitResponse], error) {
+func (s *submitDesk) dryRun(ctx context.Context, out api.SubmitResponse, sub *job.Submission, ev control.Submit, a control.Submitted) (*api.SubmitResponse, error) {
 	spec := sub.Spec
 	out.Effective = &spec
 	var failed error
@@ -138,144 +146,14 @@ func (s *Server) dryRun(ctx context.Context, out api.SubmitResponse, sub *job.Su
 		out.Estimate, failed = estimateToAPI(now, est), err
 	})
 	if err = errors.Join(err, failed); err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
-	return &body[api.SubmitResponse]{out}, nil
+	return &out, nil
 }
 
-type actInput struct {
-	Action string `path:"action" enum:"cancel,hold,release,pause,resume,requeue,halt,signal,update"`
-	Body   api.ActionRequest
-}
-
-// actChunk is how many jobs one event touches, so that a mass cancel never
-// holds the loop up.
-const actChunk = 500
-
-func (s *Server) act(ctx context.Context, in *actInput) (*body[api.ActionResponse], error) {
-	id := caller(ctx)
-	out, targets, err := s.targets(id, in)
-	if err != nil || in.Body.Count {
-		return &body[api.ActionResponse]{out}, err
-	}
-	order := control.Act{Action: control.Action(in.Action), By: id.user, Operator: id.admin(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Priority: in.Body.Priority}
-	whole := targets[:0:0]
-	for _, t := range targets {
-		if t.tasks == nil {
-			whole = append(whole, t)
-			continue
-		}
-		ev := control.ActTasks{Act: order, Parent: t.number, Indexes: t.tasks}
-		ev.Admin = t.admin
-		answer, err := s.loop.do(ctx, ev)
-		if err != nil {
-			return nil, s.fail(err)
-		}
-		takeOutcome(&out.Results[t.result], answer.(control.Outcome))
-	}
-	for part := range slices.Chunk(whole, actChunk) {
-		ev := order
-		for _, t := range part {
-			ev.Numbers = append(ev.Numbers, t.number)
-			ev.Admin = ev.Admin || t.admin
-		}
-		answer, err := s.loop.do(ctx, ev)
-		if err != nil {
-			return nil, s.fail(err)
-		}
-		for i, o := range answer.([]control.Outcome) {
-			takeOutcome(&out.Results[part[i].result], o)
-		}
-	}
-	return &body[api.ActionResponse]{out}, nil
-}
-
-func takeOutcome(r *api.ActionResult, o control.Outcome) {
-	r.Before, r.After, r.Message = o.Before, o.After, o.Message
-	if o.Refusal != nil {
-		r.Error = refused(o.Refusal)
-	}
-}
-
-// target is a job to act on and where its outcome goes.
-type target struct {
-	number job.Number
-	result int
-	admin  bool        // the caller is not its owner
-	tasks  job.Indexes // of an array; empty: all of the job
-}
-
-// targets resolves what an action names. Jobs that the caller may not touch
-// are errors when named, and left out when matched by a filter.
-func (s *Server) targets(id identity, in *actInput) (api.ActionResponse, []target, error) {
-	var out api.ActionResponse
-	var ts []target
-	q := in.Body
-	v := s.loop.view.Load()
-	add := func(text string, j *control.Job) {
-		ts = append(ts, target{number: j.Number, result: len(out.Results), admin: id.user != j.Owner.User})
-		out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number})
-	}
-	for _, text := range q.IDs {
-		if n, set, ok := control.ParseTask(text); ok {
-			t, result := s.taskTarget(id, text, n, set)
-			if t != nil {
-				t.result = len(out.Results)
-				ts = append(ts, *t)
-			}
-			out.Results = append(out.Results, result)
-			continue
-		}
-		j, refusal := v.Find(text)
-		switch {
-		case refusal != nil:
-			out.Results = append(out.Results, s.absent(id, in.Action, text, refusal))
-		case !s.mayTouch(id, j.Owner):
-			out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number, Error: &api.Error{Status: 403, Code: api.CodeDenied,
-				Message: fmt.Sprintf("job %d belongs to %s", j.Number, j.Owner.User)}})
-		default:
-			add(text, j)
-		}
-	}
-	if len(q.IDs) == 0 {
-		if q.User == "" && q.Project == "" && q.State == "" && q.Name == "" && q.Cluster == 0 {
-			return out, nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "name jobs, or give at least one filter"}
-		}
-		f := filter{User: q.User, Project: q.Project, State: q.State, Name: q.Name, Cluster: q.Cluster}
-		if err := f.check(); err != nil {
-			return out, nil, err
-		}
-		sums := v.Summaries()
-		for j := range v.All() {
-			if !j.State.Final() && f.lists(j, sums, func(*control.Owner) bool { return false }) && s.mayTouch(id, j.Owner) {
-				add(j.ID(), j)
-				if j.Tasks != nil && f.State != "" { // those that wait; the others match by themselves
-					ts[len(ts)-1].tasks = sums[j.Number].Waiting
-				}
-			}
-		}
-	}
-	out.Matched = len(ts)
-	return out, ts, nil
-}
-
-// absent answers for an id that is not in the table: a job in history has
-// ended, and ending it again is done.
-func (s *Server) absent(id identity, action, text string, refusal *control.Refusal) api.ActionResult {
-	j, err := s.find(text)
-	if err == nil && j != nil && s.mayTouch(id, j.Owner) && action != "cancel" {
-		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Error: &api.Error{Status: 409, Code: api.CodeConflict,
-			Message: fmt.Sprintf("job %d is %s: it has ended", j.Number, j.State), Hint: fmt.Sprintf("submit it as a new one; gqueue show --json %d has its document", j.Number)}}
-	}
-	if err == nil && j != nil && s.mayTouch(id, j.Owner) {
-		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Message: "already " + string(j.State)}
-	}
-	return api.ActionResult{ID: text, Error: refused(refusal)}
-}
-
-func (s *Server) projectNames() []string {
+func (s *submitDesk) projectNames() []string {
 	var out []string
-	for _, p := range s.cfg().Projects {
+	for _, p := range s.conf().Projects {
 		out = append(out, p.Name)
 	}
 	return out

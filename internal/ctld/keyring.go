@@ -17,6 +17,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/pki"
 	"gbatch/internal/store"
 )
@@ -27,7 +28,7 @@ import (
 // holds none.
 type keyring struct {
 	key  crypto.Signer
-	site string // whom tokens are for: this controller's pin
+	pin  string // whom tokens are for: this controller's pin
 	sign jose.Signer
 
 	// change is held from before a change is worked out until it is durable
@@ -55,17 +56,15 @@ type nodeKey struct {
 	end    context.CancelFunc
 }
 
-const tokenKeyFile = "token.key"
-
 // keepTokens is how long a token stays listed after it has expired.
 const keepTokens = 30 * 24 * time.Hour
 
-func openKeyring(dir, site string, st *store.Store) (*keyring, error) {
-	key, err := pki.OpenKey(filepath.Join(dir, tokenKeyFile))
+func openKeyring(dir, pin string, st *store.Store) (*keyring, error) {
+	key, err := pki.OpenKey(filepath.Join(dir, site.TokenKeyFile))
 	if err != nil {
 		return nil, fmt.Errorf("key of the tokens: %w", err)
 	}
-	k := &keyring{key: key, site: site, tokens: map[string]*token{}, nodes: map[string]*nodeKey{}}
+	k := &keyring{key: key, pin: pin, tokens: map[string]*token{}, nodes: map[string]*nodeKey{}}
 	if k.sign, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, new(jose.SignerOptions).WithType("JWT")); err != nil {
 		return nil, fmt.Errorf("key of the tokens: %w", err)
 	}
@@ -142,7 +141,7 @@ func (k *keyring) issue(t api.Token) (string, error) {
 	}).Serialize()
 }
 
-func (k *keyring) audience(use string) string { return use + "@" + k.site }
+func (k *keyring) audience(use string) string { return use + "@" + k.pin }
 
 const hintToken = "get a new one by `gadm token create` on the controller's machine"
 
@@ -217,13 +216,4 @@ func nodeKeyRecord(name string, n *nodeKey) control.Record {
 		r.Value = encode(n)
 	}
 	return r
-}
-
-// encode is a value of our own types, which always encode.
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

@@ -34,7 +34,7 @@ type loop struct {
 	metrics *measures
 
 	inbox   chan request
-	view    atomic.Pointer[control.View]
+	view    atomic.Pointer[control.View] // as of the last turn
 	nodes   notifier[string]
 	jobs    notifier[job.Number]
 	feed    *feed
@@ -94,8 +94,8 @@ func (l *loop) ask(ctx context.Context, f func(*control.Controller, sched.Time))
 
 // settle is send for what somebody else must learn of if it happens: it waits
 // for the outcome, also when the client has gone.
-func (l *loop) settle(ctx context.Context, r request) (any, error) {
-	return l.send(context.WithoutCancel(ctx), r)
+func (l *loop) settle(ctx context.Context, ev control.Event, n *note, records ...control.Record) (any, error) {
+	return l.send(context.WithoutCancel(ctx), request{event: ev, records: records, note: n, reply: make(chan reply, 1)})
 }
 
 func (l *loop) send(ctx context.Context, r request) (any, error) {
@@ -111,6 +111,34 @@ func (l *loop) send(ctx context.Context, r request) (any, error) {
 		return nil, ctx.Err()
 	case <-l.ended:
 		return nil, errStopped
+	}
+}
+
+// View is the controller as of the last turn.
+func (l *loop) View() *control.View { return l.view.Load() }
+
+// commit stores what is not the controller's (tokens, keys) with its entry.
+func (l *loop) commit(ctx context.Context, object, change string, records ...control.Record) error {
+	_, err := l.settle(ctx, nil, noteOf(ctx).about(object, change), records...)
+	return err
+}
+
+// change has an event applied, with records to go with it, and waits for the
+// outcome, also when the client has gone. The audit log says who did it.
+func (l *loop) change(ctx context.Context, ev control.Event, records ...control.Record) error {
+	answer, err := l.settle(ctx, ev, noteOf(ctx), records...)
+	if r, ok := answer.(*control.Refusal); ok {
+		return r
+	}
+	return err
+}
+
+// denied notes a request that was not let in. It does not wait: the caller is
+// told in any case.
+func (l *loop) denied(e api.AuditEntry, why string) {
+	select {
+	case l.inbox <- request{note: &note{e}, denied: "denied: " + why, reply: make(chan reply, 1)}:
+	default: // the loop has more important things to do
 	}
 }
 
@@ -251,6 +279,18 @@ func (l *loop) untilNext() time.Duration {
 		next = min(next, l.notSoon)
 	}
 	return max(time.Duration(next-l.clock.now())*time.Millisecond, 0)
+}
+
+// load is how much the loop has to do, and what room its store has.
+type load struct {
+	inbox        int    // requests that wait
+	free, stored uint64 // bytes of the disk
+	freeKnown    bool
+}
+
+func (l *loop) load() load {
+	free, err := l.store.Free()
+	return load{inbox: len(l.inbox), free: free, freeKnown: err == nil, stored: l.store.Metrics().DiskSpaceUsage()}
 }
 
 // checkDisk looks at the room that is left. Below the reserve no jobs are

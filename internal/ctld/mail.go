@@ -12,6 +12,7 @@ import (
 	"github.com/wneessen/go-mail"
 
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 )
 
@@ -26,24 +27,26 @@ const (
 // durable. Each is sent once at most: what waits when the process ends is not
 // kept, and one that cannot be sent is logged and dropped. Nothing waits for it.
 type mailer struct {
-	server *Server
-	queue  chan control.Moved
-	pause  time.Duration // before the second try; then twice that, and so on
+	conf  func() *site.Mail // nil: none is sent
+	jobs  *reader
+	log   *slog.Logger
+	queue chan control.Moved
+	pause time.Duration // before the second try; then twice that, and so on
 }
 
-func newMailer(s *Server) *mailer {
-	return &mailer{server: s, queue: make(chan control.Moved, mailsWaiting), pause: 5 * time.Second}
+func newMailer(conf func() *site.Mail, jobs *reader, log *slog.Logger) *mailer {
+	return &mailer{conf: conf, jobs: jobs, log: log, queue: make(chan control.Moved, mailsWaiting), pause: 5 * time.Second}
 }
 
 // take never blocks.
 func (m *mailer) take(moved control.Moved) {
-	if !m.server.mails() {
+	if m.conf() == nil {
 		return
 	}
 	select {
 	case m.queue <- moved:
 	default:
-		m.server.log.Warn("mail not sent: too many wait", "job", moved.Job)
+		m.log.Warn("mail not sent: too many wait", "job", moved.Job)
 	}
 }
 
@@ -53,27 +56,27 @@ func (m *mailer) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			if n := len(m.queue); n > 0 {
-				m.server.log.Warn("mails not sent: gctld stops", "mails", n)
+				m.log.Warn("mails not sent: gctld stops", "mails", n)
 			}
 			return
 		case moved := <-m.queue:
 			if err := m.send(ctx, moved); err != nil && ctx.Err() == nil {
-				m.server.log.Warn("mail not sent", "job", moved.Job, "error", err)
+				m.log.Warn("mail not sent", "job", moved.Job, "error", err)
 			}
 		}
 	}
 }
 
 func (m *mailer) send(ctx context.Context, moved control.Moved) error {
-	j, err := m.server.find(fmt.Sprint(moved.Job))
+	j, err := m.jobs.find(fmt.Sprint(moved.Job))
 	if err != nil {
 		return err
 	}
-	spec, err := m.server.document(j)
+	spec, err := m.jobs.document(j)
 	if err != nil {
 		return err
 	}
-	cfg := m.server.cfg().Mail
+	cfg := m.conf()
 	to, what := recipients(spec.Request.Extra, moved, j)
 	if len(to) == 0 || cfg == nil {
 		return nil
@@ -93,7 +96,7 @@ func (m *mailer) send(ctx context.Context, moved control.Moved) error {
 		if err == nil || try == mailTries || ctx.Err() != nil {
 			return err
 		}
-		m.server.log.Debug("mail is tried again", slog.Uint64("job", uint64(j.Number)), slog.Any("error", err))
+		m.log.Debug("mail is tried again", slog.Uint64("job", uint64(j.Number)), slog.Any("error", err))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

@@ -3,7 +3,10 @@ package ctld
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"gbatch/accounting"
 	"gbatch/internal/control"
@@ -51,11 +54,25 @@ var families = []metrics.Family{mBuild, mJobs, mQueued, mTasks, mCluster, mClust
 	mTurn, mInbox, mReserved, mWindows, mDiskFree, mReserve, mStore,
 	mShares, mUsed, mUsage, mLevel, mBilled, mBudget, mSpent, mFactor, mUserUsage}
 
+// exporter tells those who scrape what there is at the moment.
+type exporter struct {
+	version string
+	loop    *loop
+	aliases func() []string // further sets of names
+	census  counter
+	terms   atomic.Pointer[[]accounting.Term] // of the share tree
+}
+
+// register adds what is read at scrape time to what is counted as it happens.
+func (s *exporter) register(reg *prometheus.Registry) {
+	reg.MustRegister(s.collector(), s.slurmCollector())
+}
+
 // collector is the queue, the nodes and the accounts at scrape time.
-func (s *Server) collector() *metrics.Collector {
+func (s *exporter) collector() *metrics.Collector {
 	return &metrics.Collector{Families: families, Read: func(set *metrics.Set) {
-		c := s.census.now(s.loop.view.Load())
-		set.Add(mBuild, 1, Version)
+		c := s.census.now(s.loop.View())
+		set.Add(mBuild, 1, s.version)
 		c.addQueue(set)
 		c.addNodes(set)
 		s.addSelf(set)
@@ -132,28 +149,28 @@ func (c *census) addNodes(set *metrics.Set) {
 }
 
 // addSelf is how the controller itself fares.
-func (s *Server) addSelf(set *metrics.Set) {
-	v := s.loop.view.Load()
+func (s *exporter) addSelf(set *metrics.Set) {
+	v, load := s.loop.View(), s.loop.load()
 	set.Add(mTurn, float64(v.Now)/1000)
-	set.Add(mInbox, float64(len(s.loop.inbox)))
+	set.Add(mInbox, float64(load.inbox))
 	set.Add(mWindows, float64(len(v.Windows)))
 	if v.Plan != nil {
 		set.Add(mReserved, float64(len(v.Plan.Reservations)))
 	}
-	if free, err := s.store.Free(); err == nil {
-		set.Add(mDiskFree, float64(free))
+	if load.freeKnown {
+		set.Add(mDiskFree, float64(load.free))
 	}
 	set.Add(mReserve, float64(s.loop.reserve))
-	set.Add(mStore, float64(s.store.Metrics().DiskSpaceUsage()))
+	set.Add(mStore, float64(load.stored))
 }
 
 // accountsEvery is how often the accounts are worked out. The loop only copies
 // them: less than a microsecond for each user.
 const accountsEvery = 15 * time.Second
 
-// accountsLoop works out the share tree for those who scrape, so that none of
+// run works out the share tree for those who scrape, so that none of
 // them waits for the loop, until ctx is done.
-func (s *Server) accountsLoop(ctx context.Context) {
+func (s *exporter) run(ctx context.Context) {
 	tick := time.NewTicker(accountsEvery)
 	defer tick.Stop()
 	for {
@@ -173,7 +190,7 @@ func (s *Server) accountsLoop(ctx context.Context) {
 }
 
 // addAccounts tells of projects and of the users with the most usage.
-func (s *Server) addAccounts(set *metrics.Set) {
+func (s *exporter) addAccounts(set *metrics.Set) {
 	terms := s.terms.Load()
 	if terms == nil {
 		return

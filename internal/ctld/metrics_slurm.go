@@ -3,13 +3,10 @@ package ctld
 import (
 	"slices"
 	"strconv"
-	"sync/atomic"
-	"time"
 
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/metrics"
-	"gbatch/sched"
 )
 
 // slurmCounts are the figures of jobs, for all, a user, a project.
@@ -110,39 +107,6 @@ var slurmOfNode = []struct {
 	{"memory_free_bytes", "nodes_mem_free", "Memory that nobody holds, in bytes.", func(n slurmNode) int64 { return n.Inventory.MemBytes - n.memMiB<<20 }},
 }
 
-// cycles are what Slurm's sdiag tells of its scheduler, since the start. Times
-// are in microseconds, as there.
-type cycles struct {
-	count, sum, last, longest atomic.Int64
-	depth, backfilled, starts atomic.Int64
-	submitted                 atomic.Int64
-	endings                   [endings]atomic.Int64
-}
-
-// add takes in a round. Only the loop calls it.
-func (c *cycles) add(took time.Duration, p *sched.Plan) {
-	us := took.Microseconds()
-	c.count.Add(1)
-	c.sum.Add(us)
-	c.last.Store(us)
-	c.longest.Store(max(us, c.longest.Load()))
-	c.depth.Add(int64(p.Stats.Evaluated))
-	c.starts.Add(int64(len(p.Starts)))
-	for _, s := range p.Starts {
-		if s.Backfilled {
-			c.backfilled.Add(1)
-		}
-	}
-}
-
-func (c *cycles) ended(list ...ending) int64 {
-	n := int64(0)
-	for _, e := range list {
-		n += c.endings[e].Load()
-	}
-	return n
-}
-
 // slurmCycles are the figures of sdiag.
 var slurmCycles = []struct {
 	name, help string
@@ -169,15 +133,15 @@ const maxSlurmNodes = 2000
 
 // slurmCollector is the census under Slurm's names. It is always registered and
 // says nothing unless the configuration asks for it.
-func (s *Server) slurmCollector() *metrics.Collector {
+func (s *exporter) slurmCollector() *metrics.Collector {
 	c := &metrics.Collector{Families: slurmFamilies()}
 	f := map[string]metrics.Family{}
 	for _, family := range c.Families {
 		f[family.Name] = family
 	}
 	c.Read = func(set *metrics.Set) {
-		if slices.Contains(s.cfg().Metrics.Aliases, site.SlurmNames) {
-			slurmRead(set, f, s.census.now(s.loop.view.Load()))
+		if slices.Contains(s.aliases(), site.SlurmNames) {
+			slurmRead(set, f, s.census.now(s.loop.View()))
 			for _, k := range slurmCycles {
 				set.Add(f["slurm_"+k.name], float64(k.of(&s.loop.metrics.cycles)))
 			}

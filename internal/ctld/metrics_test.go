@@ -1,7 +1,6 @@
 package ctld
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -196,7 +195,7 @@ func TestScrapers(t *testing.T) {
 		t.Errorf("a scraper reads the audit log: %d", code)
 	}
 	s.cfg.Metrics.Scrapers = nil
-	if err := s.server.Reload(context.WithValue(t.Context(), identityKey{}, identity{user: "root", role: roleAdmin, root: true})); err != nil {
+	if err := s.server.rules.Reload(withCaller(t.Context(), identity{user: "root", role: roleAdmin, root: true}, "")); err != nil {
 		t.Fatal(err)
 	}
 	if code, text := scraper.do(t, s, "GET", "/metrics", ""); code != 403 || !strings.Contains(text, "metrics.scrapers") {
@@ -279,7 +278,6 @@ func BenchmarkScrape(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	handler := metrics.Handler(server.loop.metrics.reg)
 	b.Run("count", func(b *testing.B) {
 		v, before := server.loop.view.Load(), processorTime()
 		for b.Loop() {
@@ -290,7 +288,10 @@ func BenchmarkScrape(b *testing.B) {
 	b.Run("scrape", func(b *testing.B) {
 		before := processorTime()
 		for b.Loop() {
-			server.census.last = nil
+			fresh := &exporter{loop: server.loop, aliases: func() []string { return nil }}
+			reg := prometheus.NewRegistry()
+			fresh.register(reg)
+			handler := metrics.Handler(reg)
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 			b.ReportMetric(float64(w.Body.Len()), "bytes")

@@ -1,7 +1,7 @@
 package ctld
 
 import (
-	"os"
+	"os/user"
 	"testing"
 
 	"gbatch/internal/api"
@@ -16,7 +16,11 @@ import (
 func TestMunge(t *testing.T) {
 	here, elsewhere := mungetest.Start(t), mungetest.Start(t)
 	s := newSite(t, func(c *site.Config) { c.Munge = &site.Munge{Socket: here} })
-	me := s.server.auth.people.name(uint32(os.Getuid()))
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	me := u.Username
 	c := &client.Client{Address: s.remote(), Munge: &client.Munge{Socket: here}}
 	defer c.Close()
 	st, err := c.Status(t.Context())

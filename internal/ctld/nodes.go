@@ -14,12 +14,23 @@ import (
 	"gbatch/internal/job"
 )
 
+// syncDesk is where nodes say what they do, and are told what to do.
+type syncDesk struct {
+	conf    func() *site.Config
+	loop    *loop
+	jobs    *reader
+	streams *streams
+	samples *samples
+	skews   *skews
+	now     func() time.Time
+}
+
 type syncInput struct {
 	Name string `path:"name"`
 	Body api.SyncRequest
 }
 
-func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncResponse], error) {
+func (s *syncDesk) sync(ctx context.Context, in *syncInput) (*api.SyncResponse, error) {
 	if id := caller(ctx); !id.mayNode(in.Name) {
 		return nil, denied(fmt.Sprintf("%s speaks for itself, not for node %s", id.user, in.Name), "see name in the node's gnoded.yaml")
 	}
@@ -40,7 +51,7 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 	}
 	answer, err := s.loop.do(ctx, ev)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	if r, ok := answer.(*control.Refusal); ok {
 		return nil, refused(r)
@@ -56,20 +67,20 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 	}
 	out, err := s.orders(in.Name, q)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	out.WantInventory = want
-	return &body[api.SyncResponse]{out}, nil
+	return &out, nil
 }
 
 // waitOrders holds a node's poll open until there is something for it.
-func (s *Server) waitOrders(ctx context.Context, name string, q *api.SyncRequest) {
-	longest := time.Duration(s.cfg().Nodes.Suspect) * time.Second / 3
+func (s *syncDesk) waitOrders(ctx context.Context, name string, q *api.SyncRequest) {
+	longest := time.Duration(s.conf().Nodes.Suspect) * time.Second / 3
 	late := time.NewTimer(min(time.Duration(q.WaitMS)*time.Millisecond, longest))
 	defer late.Stop()
 	for q.WaitMS > 0 {
 		ring, done := s.loop.nodes.wait(name)
-		n := s.loop.view.Load().Node(name)
+		n := s.loop.View().Node(name)
 		if n == nil || n.Version != q.Seen || s.streams.waiting(name) {
 			done()
 			return
@@ -88,10 +99,10 @@ func (s *Server) waitOrders(ctx context.Context, name string, q *api.SyncRequest
 }
 
 // orders is a node's desired set.
-func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, error) {
-	v := s.loop.view.Load()
+func (s *syncDesk) orders(name string, q *api.SyncRequest) (api.SyncResponse, error) {
+	v := s.loop.View()
 	n := v.Node(name)
-	out := api.SyncResponse{LeaseMS: s.cfg().Lease().Milliseconds(), Streams: s.streams.take(name)}
+	out := api.SyncResponse{LeaseMS: s.conf().Lease().Milliseconds(), Streams: s.streams.take(name)}
 	if n == nil {
 		return out, nil
 	}
@@ -139,13 +150,13 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 	return out, nil
 }
 
-func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
-	p, _ := s.cfg().Project(j.Owner.Project)
+func (s *syncDesk) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
+	p, _ := s.conf().Project(j.Owner.Project)
 	r := j.Attempt.Ranks[rank]
 	o := &api.RunOrder{
 		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, Project: j.Owner.Project, ProjectGID: p.GID,
 		Allocation: allocationToAPI(r.Alloc), Ranks: len(j.Attempt.Ranks),
-		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.cfg().Limits.Grace.Millis()),
+		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.conf().Limits.Grace.Millis()),
 		Digest: j.Attempt.Image,
 	}
 	s.gang(o, j)
@@ -156,7 +167,7 @@ func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 	if g := j.Request.StopGrace; g > 0 {
 		o.GraceMS = int64(g)
 	}
-	doc, err := s.document(j)
+	doc, err := s.jobs.document(j)
 	if err != nil {
 		return nil, err
 	}
@@ -165,11 +176,11 @@ func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 }
 
 // gang tells a rank where the others are.
-func (s *Server) gang(o *api.RunOrder, j *control.Job) {
+func (s *syncDesk) gang(o *api.RunOrder, j *control.Job) {
 	if o.Ranks < 2 {
 		return
 	}
-	v := s.loop.view.Load()
+	v := s.loop.View()
 	for _, r := range j.Attempt.Ranks {
 		p := api.Peer{Node: r.Alloc.Node, Address: r.Alloc.Node, GPUs: len(r.Alloc.GPUs)}
 		if n := v.Node(r.Alloc.Node); n != nil {
@@ -184,16 +195,12 @@ func (s *Server) gang(o *api.RunOrder, j *control.Job) {
 // last 10,000 jobs, below the range that the kernel gives out.
 func masterPort(n job.Number) int { return 20000 + int(n%10000) }
 
-type clusterInput struct{}
-
-func (s *Server) cluster(context.Context, *clusterInput) (*body[api.ClusterInfo], error) {
-	v := s.loop.view.Load()
-	out := api.ClusterInfo{Nodes: []api.Node{}}
-	for _, n := range v.Nodes {
-		node := nodeToAPI(v, n)
-		s.samples.fill(&node)
-		s.skews.fill(&node)
-		out.Nodes = append(out.Nodes, node)
+// array tells a rank of the array that its job is a task of.
+func (s *syncDesk) array(o *api.RunOrder, j *control.Job) {
+	p := s.loop.View().Job(j.Parent)
+	if j.Parent == 0 || p == nil || p.Tasks == nil {
+		return
 	}
-	return &body[api.ClusterInfo]{out}, nil
+	all := p.Tasks.All
+	o.Array = &job.ArrayTask{Parent: p.Number, Index: j.Index, First: all[0].First, Last: all[len(all)-1].Last, Count: all.Len()}
 }

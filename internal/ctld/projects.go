@@ -14,12 +14,12 @@ import (
 type projectsInput struct{}
 
 // projects lists the projects; to those who are not in one, without its members.
-func (s *Server) projects(ctx context.Context, _ *projectsInput) (*body[api.ProjectList], error) {
+func (s *rules) projects(ctx context.Context, _ *projectsInput) (*api.ProjectList, error) {
 	id := caller(ctx)
 	out := api.ProjectList{Projects: []api.Project{}}
-	for _, p := range s.cfg().Projects {
+	for _, p := range s.Now().Projects {
 		a := site.ProjectToAPI(p)
-		if !id.operator() && !s.auth.people.among(p.Members, id.user) {
+		if !id.operator() && !s.people.among(p.Members, id.user) {
 			if len(p.Members) > 0 {
 				continue
 			}
@@ -27,7 +27,7 @@ func (s *Server) projects(ctx context.Context, _ *projectsInput) (*body[api.Proj
 		}
 		out.Projects = append(out.Projects, a)
 	}
-	return &body[api.ProjectList]{out}, nil
+	return &out, nil
 }
 
 type projectInput struct {
@@ -37,11 +37,11 @@ type projectInput struct {
 }
 
 // putProject makes a project, or replaces one that was made so.
-func (s *Server) putProject(ctx context.Context, in *projectInput) (*body[api.Project], error) {
+func (s *rules) putProject(ctx context.Context, in *projectInput) (*api.Project, error) {
 	in.Body.Name = in.Name
-	s.ruling.Lock()
-	defer s.ruling.Unlock()
-	old, known := s.cfg().Project(in.Name)
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	old, known := s.Now().Project(in.Name)
 	before := "new"
 	if known {
 		before = oneLine(site.ProjectToAPI(old))
@@ -55,7 +55,7 @@ func (s *Server) putProject(ctx context.Context, in *projectInput) (*body[api.Pr
 		return nil, noProject(in.Name)
 	}
 	p := site.ProjectFromAPI(in.Body)
-	cfg := *s.cfg()
+	cfg := *s.Now()
 	cfg.Projects = slices.Clone(cfg.Projects)
 	if i := slices.IndexFunc(cfg.Projects, func(q site.Project) bool { return q.Name == p.Name }); i >= 0 {
 		cfg.Projects[i] = p
@@ -63,13 +63,12 @@ func (s *Server) putProject(ctx context.Context, in *projectInput) (*body[api.Pr
 		cfg.Projects = append(cfg.Projects, p)
 	}
 	stored := site.ProjectToAPI(p)
-	n := noteOf(ctx)
-	n.Object, n.Change = "project "+p.Name, before+" -> "+oneLine(stored)
+	n := noteOf(ctx).about("project "+p.Name, before+" -> "+oneLine(stored))
 	record := control.Record{Kind: control.KindProject, Name: p.Name, Value: encode(stored)}
 	if err := s.setRules(ctx, cfg, n, record); err != nil {
-		return nil, s.refusedRules(err)
+		return nil, refusedRules(err)
 	}
-	return &body[api.Project]{stored}, nil
+	return &stored, nil
 }
 
 type projectName struct {
@@ -77,24 +76,23 @@ type projectName struct {
 }
 
 // dropProject removes a project that gadm made.
-func (s *Server) dropProject(ctx context.Context, in *projectName) (*nothing, error) {
-	s.ruling.Lock()
-	defer s.ruling.Unlock()
-	old, ok := s.cfg().Project(in.Name)
+func (s *rules) dropProject(ctx context.Context, in *projectName) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	old, ok := s.Now().Project(in.Name)
 	switch {
 	case !ok:
-		return nil, noProject(in.Name)
+		return noProject(in.Name)
 	case !old.Stored:
-		return nil, inFile(in.Name)
+		return inFile(in.Name)
 	}
-	cfg := *s.cfg()
+	cfg := *s.Now()
 	cfg.Projects = slices.DeleteFunc(slices.Clone(cfg.Projects), func(p site.Project) bool { return p.Name == in.Name })
-	n := noteOf(ctx)
-	n.Object, n.Change = "project "+in.Name, oneLine(site.ProjectToAPI(old))+" -> removed"
+	n := noteOf(ctx).about("project "+in.Name, oneLine(site.ProjectToAPI(old))+" -> removed")
 	if err := s.setRules(ctx, cfg, n, control.Record{Kind: control.KindProject, Name: in.Name}); err != nil {
-		return nil, s.refusedRules(err)
+		return refusedRules(err)
 	}
-	return nil, nil
+	return nil
 }
 
 func oneLine(p api.Project) string {
@@ -113,7 +111,7 @@ func inFile(name string) error {
 
 // refusedRules passes on what is the caller's to know: rules that do not hold,
 // and not that the controller is in trouble.
-func (s *Server) refusedRules(err error) error {
+func refusedRules(err error) error {
 	var e *api.Error
 	if errors.As(err, &e) {
 		return e

@@ -45,7 +45,7 @@ func Restore(c site.Config, o RestoreOptions) (BackupInfo, error) {
 	if err := os.RemoveAll(tmp); err != nil {
 		return BackupInfo{}, err
 	}
-	if err := os.MkdirAll(filepath.Join(tmp, storeDir), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(tmp, site.StoreDir), 0o700); err != nil {
 		return BackupInfo{}, err
 	}
 	info, err := unpack(o, tmp)
@@ -56,7 +56,7 @@ func Restore(c site.Config, o RestoreOptions) (BackupInfo, error) {
 		return info, errors.Join(fmt.Errorf("restore %s: %w", o.File, err), os.RemoveAll(tmp))
 	}
 	// The store comes last: without it the directory is not in use.
-	for _, name := range append(append([]string(nil), keyFiles...), storeDir) {
+	for _, name := range append(append([]string(nil), keyFiles...), site.StoreDir) {
 		err := os.Rename(filepath.Join(tmp, name), filepath.Join(c.Dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return info, err
@@ -104,17 +104,17 @@ func unpack(o RestoreOptions, to string) (BackupInfo, error) {
 		return info, nil
 	case o.VaultKey == "":
 		return info, fmt.Errorf("it was made without the key of secrets: give that key's file, which was %s in the old directory, by --secrets-key; "+
-			"or say --drop-secrets, and jobs that wait with secrets or a registry password fail", vaultFile)
+			"or say --drop-secrets, and jobs that wait with secrets or a registry password fail", site.VaultFile)
 	}
 	key, err := os.Open(o.VaultKey)
 	if err != nil {
 		return info, fmt.Errorf("key of secrets: %w", err)
 	}
 	defer key.Close()
-	if err := writeFrom(filepath.Join(to, vaultFile), 0o600, key); err != nil {
+	if err := writeFrom(filepath.Join(to, site.VaultFile), 0o600, key); err != nil {
 		return info, err
 	}
-	_, err = openVault(filepath.Join(to, vaultFile))
+	_, err = openVault(filepath.Join(to, site.VaultFile))
 	return info, err
 }
 
@@ -130,7 +130,7 @@ func writeFrom(path string, mode fs.FileMode, r io.Reader) error {
 // markRestored has the controller learn at its next start where its records
 // come from.
 func markRestored(o RestoreOptions, info BackupInfo, dir string) error {
-	st, err := store.Open(store.Config{Dir: filepath.Join(dir, storeDir)})
+	st, err := store.Open(store.Config{Dir: filepath.Join(dir, site.StoreDir)})
 	if err != nil {
 		return err
 	}

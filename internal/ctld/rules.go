@@ -4,28 +4,47 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/store"
 )
 
 // The rules: who may do what, projects, limits and policy. They come from the
 // configuration file, and projects that gadm made from the store. They change
 // while the controller runs, all at once or not at all.
 
+// rules is the configuration in force. It owns it: others read it by Now, and see
+// the next one at their next question.
+type rules struct {
+	loop   *loop
+	people *people
+	log    *slog.Logger
+	source func() (site.Config, error) // the configuration file as it is now
+
+	changing sync.Mutex // held while they change
+	now      atomic.Pointer[site.Config]
+}
+
+// Now is the configuration in force.
+func (s *rules) Now() *site.Config { return s.now.Load() }
+
 // loadProjects reads the projects that gadm made.
-func (s *Server) loadProjects() error {
+func (s *rules) loadProjects(st *store.Store) error {
 	var made []site.Project
-	err := s.store.All(control.KindProject, func(r control.Record) error {
+	err := st.All(control.KindProject, func(r control.Record) error {
 		var p api.Project
 		if err := json.Unmarshal(r.Value, &p); err != nil {
 			return fmt.Errorf("decode project record %s: %w", r.Name, err)
 		}
-		if _, ok := s.cfg().Project(p.Name); ok {
+		if _, ok := s.Now().Project(p.Name); ok {
 			s.log.Warn("a project that gadm made is in the configuration file now, which wins", "project", p.Name)
 			return nil
 		}
@@ -35,17 +54,17 @@ func (s *Server) loadProjects() error {
 	if err != nil {
 		return err
 	}
-	cfg, err := s.cfg().WithStored(made)
+	cfg, err := s.Now().WithStored(made)
 	if err != nil {
 		return err
 	}
-	s.conf.Store(&cfg)
+	s.now.Store(&cfg)
 	return nil
 }
 
 // setRules puts a configuration into force, with records that go with it; n is
-// for the audit log. The caller holds s.ruling.
-func (s *Server) setRules(ctx context.Context, cfg site.Config, n *note, records ...control.Record) error {
+// for the audit log. The caller holds s.changing.
+func (s *rules) setRules(ctx context.Context, cfg site.Config, n *note, records ...control.Record) error {
 	if err := s.checkRules(cfg); err != nil {
 		return err
 	}
@@ -53,28 +72,28 @@ func (s *Server) setRules(ctx context.Context, cfg site.Config, n *note, records
 	if err != nil {
 		return err
 	}
-	answer, err := s.loop.settle(ctx, request{event: control.Reconfigure{Config: cc}, records: records, note: n, reply: make(chan reply, 1)})
+	answer, err := s.loop.settle(ctx, control.Reconfigure{Config: cc}, n, records...)
 	if err != nil {
 		return err
 	}
 	if r, ok := answer.(*control.Refusal); ok {
 		return r
 	}
-	s.conf.Store(&cfg)
+	s.now.Store(&cfg)
 	return nil
 }
 
 // checkRules says why a configuration cannot come into force now.
-func (s *Server) checkRules(cfg site.Config) error {
+func (s *rules) checkRules(cfg site.Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	old := s.cfg()
+	old := s.Now()
 	if cfg.Dir != old.Dir || cfg.SocketPath() != old.SocketPath() || cfg.Listen != old.Listen {
 		return fmt.Errorf("dir, socket and listen cannot change while gctld runs: restart it")
 	}
 	live := map[string]int{}
-	for j := range s.loop.view.Load().All() {
+	for j := range s.loop.View().All() {
 		if !j.State.Final() {
 			live[j.Owner.Project]++
 		}
@@ -89,14 +108,14 @@ func (s *Server) checkRules(cfg site.Config) error {
 
 // ReloadOn reads the configuration again at each signal, until ctx is done. An
 // error leaves the old rules in force.
-func (s *Server) ReloadOn(ctx context.Context, sig <-chan os.Signal) {
+func (s *rules) ReloadOn(ctx context.Context, sig <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-sig:
 		}
-		if err := s.Reload(context.WithValue(ctx, identityKey{}, identity{user: "root", role: roleAdmin, from: "signal", via: "signal", root: true})); err != nil {
+		if err := s.Reload(withCaller(ctx, identity{user: "root", role: roleAdmin, from: "signal", via: "signal", root: true}, "")); err != nil {
 			s.log.Error("configuration not reloaded: the old rules stay in force", "error", err)
 		}
 	}
@@ -105,17 +124,16 @@ func (s *Server) ReloadOn(ctx context.Context, sig <-chan os.Signal) {
 // Reload takes the configuration's rules as they are in the file now: projects,
 // roles, limits and policy, all or none. What was fixed at the start is an error
 // if it differs.
-func (s *Server) Reload(ctx context.Context) error {
-	s.ruling.Lock()
-	defer s.ruling.Unlock()
+func (s *rules) Reload(ctx context.Context) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	cfg, err := s.read()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	n := noteOf(ctx)
-	n.Object, n.Change = "rules", strings.Join(site.ChangedLines(s.cfg().Text(), cfg.Text()), "; ")
+	n := noteOf(ctx).about("rules", strings.Join(site.ChangedLines(s.Now().Text(), cfg.Text()), "; "))
 	if err := s.setRules(ctx, cfg, n); err != nil {
 		return err
 	}
@@ -124,22 +142,22 @@ func (s *Server) Reload(ctx context.Context) error {
 }
 
 // read gets the file as it is now, with what gadm made.
-func (s *Server) read() (site.Config, error) {
+func (s *rules) read() (site.Config, error) {
 	cfg, err := s.source()
 	if err != nil {
 		return cfg, err
 	}
-	return cfg.WithStored(s.cfg().StoredProjects())
+	return cfg.WithStored(s.Now().StoredProjects())
 }
 
 type policyInput struct{}
 
-func (s *Server) policy(context.Context, *policyInput) (*body[api.Policy], error) {
-	return &body[api.Policy]{api.Policy{Text: s.cfg().Text()}}, nil
+func (s *rules) policy(context.Context, *policyInput) (*api.Policy, error) {
+	return &api.Policy{Text: s.Now().Text()}, nil
 }
 
 // checkPolicy says what a reload would do.
-func (s *Server) checkPolicy(context.Context, *policyInput) (*body[api.Policy], error) {
+func (s *rules) checkPolicy(context.Context, *policyInput) (*api.Policy, error) {
 	cfg, err := s.read()
 	if err == nil {
 		err = s.checkRules(cfg)
@@ -147,16 +165,16 @@ func (s *Server) checkPolicy(context.Context, *policyInput) (*body[api.Policy], 
 	if err != nil {
 		return nil, badRules(err)
 	}
-	return &body[api.Policy]{api.Policy{Text: cfg.Text(), Changes: site.ChangedLines(s.cfg().Text(), cfg.Text())}}, nil
+	return &api.Policy{Text: cfg.Text(), Changes: site.ChangedLines(s.Now().Text(), cfg.Text())}, nil
 }
 
-func (s *Server) reloadPolicy(ctx context.Context, _ *policyInput) (*body[api.Policy], error) {
-	before := s.cfg().Text()
+func (s *rules) reloadPolicy(ctx context.Context, _ *policyInput) (*api.Policy, error) {
+	before := s.Now().Text()
 	if err := s.Reload(ctx); err != nil {
 		return nil, badRules(err)
 	}
-	after := s.cfg().Text()
-	return &body[api.Policy]{api.Policy{Text: after, Changes: site.ChangedLines(before, after)}}, nil
+	after := s.Now().Text()
+	return &api.Policy{Text: after, Changes: site.ChangedLines(before, after)}, nil
 }
 
 // badRules is the answer to an admin, who may read the file.

@@ -12,79 +12,17 @@ import (
 	"gbatch/internal/job"
 )
 
-// sealed is what is stored encrypted with a job. A controller from before jobs
-// had secrets wrote the credential alone, in the same place.
-type sealed struct {
-	api.Credential                   // empty: none
-	Secrets        map[string]string `json:"secrets,omitempty"`
-}
-
-func (s sealed) empty() bool { return s.Credential == api.Credential{} && len(s.Secrets) == 0 }
-
-// sealSubmission puts what a submission must hide into the event.
-func (s *Server) sealSubmission(ev *control.Submit, sub *job.Submission) error {
-	if err := sub.Spec.CheckSecrets(sub.Secrets); err != nil {
-		return err
-	}
-	keep := sealed{Secrets: sub.Secrets}
-	if r := sub.Registry; r != nil {
-		keep.Credential = api.Credential{Username: r.Username, Password: r.Password}
-	}
-	if keep.empty() {
-		return nil
-	}
-	var err error
-	ev.Sealed, err = s.vault.seal(keep)
-	ev.Secrets = len(sub.Secrets) > 0
-	return err
-}
-
-// unseal reads what is stored encrypted with a job.
-func (s *Server) unseal(n job.Number) (sealed, error) {
-	text, ok, err := s.store.Get(control.Record{Kind: control.KindSecret, Job: n})
-	if err != nil || !ok {
-		return sealed{}, fmt.Errorf("read credentials of job %d (there: %t): %w", n, ok, err)
-	}
-	return s.vault.open(text)
-}
-
-// addSecrets completes an order with what the node has to have and has not.
-func (s *Server) addSecrets(o *api.Order, j *control.Job, has uint32) error {
-	owner := j
-	if j.Parent > 0 {
-		if owner = s.loop.view.Load().Job(j.Parent); owner == nil {
-			return fmt.Errorf("task %s runs and its array is gone", j.ID())
-		}
-	}
-	registry := o.Run != nil && owner.Sealed
-	secrets := owner.Secrets > 0 && owner.Secrets != has
-	if !registry && !secrets {
-		return nil
-	}
-	kept, err := s.unseal(j.Document())
-	if err != nil {
-		return err
-	}
-	if registry && kept.Credential != (api.Credential{}) {
-		o.Run.Registry = &kept.Credential
-	}
-	if secrets {
-		o.Secrets = &api.Secrets{Version: owner.Secrets, Values: kept.Secrets}
-	}
-	return nil
-}
-
 type secretsInput struct {
 	ID   string `path:"id"`
 	Body api.SecretsRequest
 }
 
 // setSecrets gives a job that waits or runs new values of its secrets.
-func (s *Server) setSecrets(ctx context.Context, in *secretsInput) (*body[api.SecretsResponse], error) {
+func (s *actDesk) setSecrets(ctx context.Context, in *secretsInput) (*api.SecretsResponse, error) {
 	id := caller(ctx)
-	j, err := s.find(in.ID)
+	j, err := s.jobs.find(in.ID)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	if id.role == roleNode || id.user != j.Owner.User {
 		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to %s: only its owner sets its secrets", j.Number, j.Owner.User)}
@@ -97,8 +35,8 @@ func (s *Server) setSecrets(ctx context.Context, in *secretsInput) (*body[api.Se
 		if out != nil || err != nil {
 			return out, err
 		}
-		if j, err = s.find(in.ID); err != nil {
-			return nil, s.fail(err)
+		if j, err = s.jobs.find(in.ID); err != nil {
+			return nil, err
 		}
 	}
 	return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("the secrets of job %d are being changed by others", j.Number), Hint: "try again"}
@@ -106,16 +44,16 @@ func (s *Server) setSecrets(ctx context.Context, in *secretsInput) (*body[api.Se
 
 // trySecrets merges the values with those of the job's present version; nil
 // means that these are no longer the present ones.
-func (s *Server) trySecrets(ctx context.Context, id identity, j *control.Job, values map[string]string) (*body[api.SecretsResponse], error) {
+func (s *actDesk) trySecrets(ctx context.Context, id identity, j *control.Job, values map[string]string) (*api.SecretsResponse, error) {
 	var kept sealed
 	if j.Sealed {
 		var err error
-		if kept, err = s.unseal(j.Document()); err != nil {
+		if kept, err = s.jobs.unseal(j.Document()); err != nil {
 			// Deleted a moment ago with the job's end, or the store's fault.
-			if now, ferr := s.find(fmt.Sprint(j.Number)); ferr == nil && now.Version != j.Version {
+			if now, ferr := s.jobs.find(fmt.Sprint(j.Number)); ferr == nil && now.Version != j.Version {
 				return nil, nil
 			}
-			return nil, s.fail(err)
+			return nil, err
 		}
 	}
 	merged := map[string]string{}
@@ -130,13 +68,13 @@ func (s *Server) trySecrets(ctx context.Context, id identity, j *control.Job, va
 			Message: fmt.Sprintf("%d secrets of %d bytes together are more than a job may have: %d of %d bytes", len(merged), total, job.MaxSecrets, job.MaxSecretsBytes)}
 	}
 	kept.Secrets = merged
-	text, err := s.vault.seal(kept)
+	text, err := s.jobs.vault.seal(kept)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	answer, err := s.loop.do(ctx, control.SetSecrets{Number: j.Number, Base: j.Secrets, Sealed: text, Names: slices.Collect(maps.Keys(values)), By: id.user})
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	if r, ok := answer.(*control.Refusal); ok {
 		return nil, refused(r)
@@ -149,7 +87,7 @@ func (s *Server) trySecrets(ctx context.Context, id identity, j *control.Job, va
 	if done.State.Active() { // of an array: tasks run
 		out.Message = "the files in " + job.SecretsDir + " are being replaced; processes that run keep the variables that they were started with"
 	}
-	return &body[api.SecretsResponse]{out}, nil
+	return &out, nil
 }
 
 // checkNewSecrets names what is wrong and never quotes a value.

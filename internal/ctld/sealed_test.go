@@ -2,7 +2,6 @@ package ctld
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -146,8 +145,9 @@ func TestSecretsRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	ctx := context.WithValue(t.Context(), identityKey{}, identity{user: "mallory", role: roleAdmin})
-	if _, err := s.server.setSecrets(ctx, &secretsInput{ID: "1", Body: api.SecretsRequest{Values: map[string]string{"A": "x"}}}); !client.IsCode(err, api.CodeDenied) {
+	ctx := withCaller(t.Context(), identity{user: "mallory", role: roleAdmin}, "")
+	actions := &actDesk{loop: s.server.loop, jobs: s.server.jobs, rights: s.server.rights}
+	if _, err := actions.setSecrets(ctx, &secretsInput{ID: "1", Body: api.SecretsRequest{Values: map[string]string{"A": "x"}}}); !client.IsCode(err, api.CodeDenied) {
 		t.Errorf("somebody else: %v", err)
 	}
 	n := s.node("n1")

@@ -11,7 +11,18 @@ import (
 	"strings"
 
 	"filippo.io/age"
+
+	"gbatch/internal/api"
 )
+
+// sealed is what is stored encrypted with a job. A controller from before jobs
+// had secrets wrote the credential alone, in the same place.
+type sealed struct {
+	api.Credential                   // empty: none
+	Secrets        map[string]string `json:"secrets,omitempty"`
+}
+
+func (s sealed) empty() bool { return s.Credential == api.Credential{} && len(s.Secrets) == 0 }
 
 // vault seals registry credentials and secrets for the store. The key is a file beside the
 // store that only the controller's user can read.

@@ -2,13 +2,20 @@ package ctld
 
 import (
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 )
+
+// rights says who may do what, by the rules in force at each question.
+type rights struct {
+	conf   func() *site.Config
+	people *people
+}
 
 // mayTouch says whether a job is the caller's to see, cancel, hold, release and
 // enter: their own, and those of a project that names them as a member. A
 // project that everyone may use has no members, and each sees their own jobs
 // there. Others learn that a job is there, whose it is and what it holds.
-func (s *Server) mayTouch(id identity, o *control.Owner) bool {
+func (r *rights) mayTouch(id identity, o *control.Owner) bool {
 	if id.operator() {
 		return true
 	}
@@ -18,12 +25,35 @@ func (s *Server) mayTouch(id identity, o *control.Owner) bool {
 	if id.user == o.User {
 		return true
 	}
-	p, ok := s.cfg().Project(o.Project)
-	return ok && s.auth.people.among(p.Members, id.user)
+	p, ok := r.conf().Project(o.Project)
+	return ok && r.people.among(p.Members, id.user)
 }
 
+// private is the contrary, for what is shown.
+func (r *rights) private(id identity, o *control.Owner) bool { return !r.mayTouch(id, o) }
+
 // stranger says whether a project has members and the caller is none of them.
-func (s *Server) stranger(id identity, project string) bool {
-	p, ok := s.cfg().Project(project)
-	return ok && len(p.Members) > 0 && !s.auth.people.among(p.Members, id.user)
+func (r *rights) stranger(id identity, project string) bool {
+	p, ok := r.conf().Project(project)
+	return ok && len(p.Members) > 0 && !r.people.among(p.Members, id.user)
+}
+
+// roleOf is what the rules make of a user. Root is an admin on the controller's
+// own machine; elsewhere it is a user like others, unless the rules name it.
+func (r *rights) roleOf(id identity) role {
+	c := r.conf()
+	switch {
+	case id.root || r.people.among(c.Admins, id.user):
+		return roleAdmin
+	case r.people.among(c.Operators, id.user):
+		return roleOperator
+	}
+	return roleUser
+}
+
+// seesProject says whether the caller may see a project's own figures: those of
+// theirs, and of one that everyone may use.
+func (r *rights) seesProject(id identity, project string) bool {
+	_, ok := r.conf().Project(project)
+	return id.operator() || ok && !r.stranger(id, project)
 }

@@ -276,13 +276,14 @@ func TestWhoMayEnter(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			ctx := context.WithValue(t.Context(), identityKey{}, tc.id)
+			ctx := withCaller(t.Context(), tc.id, "")
 			r, err := http.NewRequestWithContext(ctx, "GET", "/v1/jobs/1/exec?rank="+tc.rank, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.SetPathValue("id", "1")
-			node, _, err := s.server.streamTo(r, api.StreamExec)
+			opened := &jobStreams{loop: s.server.loop, jobs: s.server.jobs, rights: s.server.rights, streams: s.server.streams}
+			node, _, err := opened.streamTo(r, api.StreamExec)
 			if tc.want == "" && (err != nil || node != "n1") || tc.want != "" && !client.IsCode(err, tc.want) {
 				t.Errorf("node %q, error %v; want %q", node, err, tc.want)
 			}

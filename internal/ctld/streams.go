@@ -137,30 +137,28 @@ func (s *streams) dropLocked(id string) *stream {
 	return st
 }
 
-// claim hands a stream to the one node request that serves it, or answers the
-// request and returns nil.
-func (s *streams) claim(w http.ResponseWriter, r *http.Request) *stream {
+// claim hands a stream to the one node request that serves it.
+func (s *streams) claim(r *http.Request) (*stream, error) {
 	st := s.dropFor(r.PathValue("id"), caller(r.Context()))
 	if st == nil {
-		writeError(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "nobody waits for this stream any longer"})
+		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "nobody waits for this stream any longer"}
 	}
-	return st
+	return st, nil
 }
 
 // serve handles a node's POST /v1/streams/{id}: its body goes to the client.
-func (s *streams) serve(w http.ResponseWriter, r *http.Request) {
-	st := s.claim(w, r)
-	if st == nil {
-		return
+func (s *streams) serve(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.claim(r)
+	if err != nil {
+		return err
 	}
 	if text := r.Header.Get(api.HeaderStreamError); text != "" {
 		st.done <- refusedStream(st, text)
-		return
+		return nil
 	}
 	if st.w == nil {
 		st.done <- &api.Error{Status: 500, Code: api.CodeInternal, Message: "the node does not speak this controller's protocol"}
-		writeError(w, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "this stream goes both ways: open it by GET as a WebSocket"})
-		return
+		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "this stream goes both ways: open it by GET as a WebSocket"}
 	}
 	close(st.begun)
 	st.w.Header().Set("Content-Type", "application/octet-stream")
@@ -173,11 +171,12 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request) {
 	node := http.NewResponseController(w)
 	stop := context.AfterFunc(st.ctx, func() { _ = node.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	err := copyLog(st, r.Body)
+	err = copyLog(st, r.Body)
 	st.done <- err
 	if err != nil {
-		writeError(w, &api.Error{Status: 410, Code: api.CodeNotFound, Message: "the client has gone"})
+		return &api.Error{Status: 410, Code: api.CodeNotFound, Message: "the client has gone"}
 	}
+	return nil
 }
 
 // refusedStream is what the client is told of a stream that its node cannot

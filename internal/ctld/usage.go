@@ -70,16 +70,18 @@ func (in *usageInput) report(now time.Time) (*report, error) {
 
 // usage reports what was used on whole days: by operators of all, by others of
 // themselves and of their projects.
-func (s *Server) usage(ctx context.Context, in *usageInput) (*body[api.UsageReport], error) {
+func (s *historyDesk) usage(ctx context.Context, in *usageInput) (*api.UsageReport, error) {
 	id := caller(ctx)
 	r, err := in.report(s.now())
 	if err != nil {
 		return nil, err
 	}
-	see := func(d *accounting.Day) bool { return s.mayTouch(id, &control.Owner{User: d.User, Project: d.Project}) }
+	see := func(d *accounting.Day) bool {
+		return s.rights.mayTouch(id, &control.Owner{User: d.User, Project: d.Project})
+	}
 	var open []accounting.Day // first: what is closed meanwhile is stored, and is taken from there
 	if err := s.loop.ask(ctx, func(c *control.Controller, now sched.Time) { open = c.Days(now) }); err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	day := func(t time.Time) store.Place { return store.Place{Seq: uint64(t.UnixMilli() / accounting.DayMS)} }
 	err = s.store.Range(control.KindDay, day(in.Start), day(in.End), false, func(rec control.Record) (bool, error) {
@@ -96,9 +98,10 @@ func (s *Server) usage(ctx context.Context, in *usageInput) (*body[api.UsageRepo
 		}
 	}
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
-	return &body[api.UsageReport]{r.toAPI()}, nil
+	out := r.toAPI()
+	return &out, nil
 }
 
 func dayKey(d *accounting.Day) string { return fmt.Sprint(d.Day, "/", d.Project, "/", d.User) }
