@@ -19,9 +19,9 @@ var Version = "dev"
 type about struct {
 	started   time.Time
 	now       func() time.Time
-	rules     *rules
+	rules     *Rules
 	loop      *loop
-	streams   *streams
+	streams   *Hub
 	pin       string
 	listeners func() []net.Listener
 }
@@ -63,7 +63,7 @@ type diagInput struct{}
 // may be what is slow.
 func (s *about) diag(context.Context, *diagInput) (*api.Diagnosis, error) {
 	v, load := s.loop.View(), s.loop.load()
-	out := s.loop.metrics.diagnose()
+	out := s.loop.metrics.Diagnose()
 	out.Version, out.Started, out.Now = Version, s.started, s.now()
 	out.Inbox, out.InboxSize, out.Streams = load.inbox, inboxSize, s.streams.count()
 	out.DiskReserve, out.StoreBytes, out.Goroutines = s.loop.reserve, load.stored, runtime.NumGoroutine()

@@ -8,14 +8,15 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 )
 
-// actDesk does things with jobs that are there.
-type actDesk struct {
+// Actions does things with jobs that are there.
+type Actions struct {
 	loop   *loop
-	jobs   *reader
-	rights *rights
+	jobs   *Reader
+	rights *Rights
 }
 
 type actInput struct {
@@ -27,7 +28,7 @@ type actInput struct {
 // holds the loop up.
 const actChunk = 500
 
-func (s *actDesk) act(ctx context.Context, in *actInput) (*api.ActionResponse, error) {
+func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, error) {
 	id := caller(ctx)
 	out, targets, err := s.targets(id, in)
 	if err != nil || in.Body.Count {
@@ -68,7 +69,7 @@ func (s *actDesk) act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 func takeOutcome(r *api.ActionResult, o control.Outcome) {
 	r.Before, r.After, r.Message = o.Before, o.After, o.Message
 	if o.Refusal != nil {
-		r.Error = refused(o.Refusal)
+		r.Error = wire.Refused(o.Refusal)
 	}
 }
 
@@ -82,7 +83,7 @@ type target struct {
 
 // targets resolves what an action names. Jobs that the caller may not touch
 // are errors when named, and left out when matched by a filter.
-func (s *actDesk) targets(id identity, in *actInput) (api.ActionResponse, []target, error) {
+func (s *Actions) targets(id Identity, in *actInput) (api.ActionResponse, []target, error) {
 	var out api.ActionResponse
 	var ts []target
 	q := in.Body
@@ -136,7 +137,7 @@ func (s *actDesk) targets(id identity, in *actInput) (api.ActionResponse, []targ
 
 // absent answers for an id that is not in the table: a job in history has
 // ended, and ending it again is done.
-func (s *actDesk) absent(id identity, action, text string, refusal *control.Refusal) api.ActionResult {
+func (s *Actions) absent(id Identity, action, text string, refusal *control.Refusal) api.ActionResult {
 	j, err := s.jobs.find(text)
 	if err == nil && j != nil && s.rights.mayTouch(id, j.Owner) && action != "cancel" {
 		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Error: &api.Error{Status: 409, Code: api.CodeConflict,
@@ -145,12 +146,12 @@ func (s *actDesk) absent(id identity, action, text string, refusal *control.Refu
 	if err == nil && j != nil && s.rights.mayTouch(id, j.Owner) {
 		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Message: "already " + string(j.State)}
 	}
-	return api.ActionResult{ID: text, Error: refused(refusal)}
+	return api.ActionResult{ID: text, Error: wire.Refused(refusal)}
 }
 
 // taskTarget resolves tasks that an action names, as 123_7 and 123_[3-9]; nil
 // with the answer if there is nothing to do.
-func (s *actDesk) taskTarget(id identity, text string, n job.Number, set job.Indexes) (*target, api.ActionResult) {
+func (s *Actions) taskTarget(id Identity, text string, n job.Number, set job.Indexes) (*target, api.ActionResult) {
 	p := s.loop.View().Job(n)
 	if p == nil {
 		var err error

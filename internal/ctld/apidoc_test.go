@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"gbatch/internal/ctld/wire"
 	"net/http/httptest"
 	"os"
 	"slices"
@@ -80,8 +81,8 @@ type schema struct {
 	Items  *schema
 }
 
-func writeRoutes(out *bytes.Buffer, table []route, doc *described, bodies *bodies) {
-	table = slices.SortedFunc(slices.Values(table), func(a, b route) int {
+func writeRoutes(out *bytes.Buffer, table []Route, doc *described, bodies *bodies) {
+	table = slices.SortedFunc(slices.Values(table), func(a, b Route) int {
 		ma, pa, _ := strings.Cut(a.Pattern, " ")
 		mb, pb, _ := strings.Cut(b.Pattern, " ")
 		return cmp.Or(strings.Compare(pa, pb), strings.Compare(ma, mb))
@@ -144,7 +145,7 @@ func writeErrors(t *testing.T, out *bytes.Buffer) {
 		status, text, _ := strings.Cut(comment, ": ")
 		rows[code] = fmt.Sprintf("| `%s` | %s | %s |\n", code, status, text)
 	}
-	for code, status := range refusalStatus {
+	for code, status := range wire.RefusalStatus {
 		if rows[string(code)] == "" {
 			rows[string(code)] = fmt.Sprintf("| `%s` | %d | %s |\n", code, status, constants(t, "../control", "OverLimit")[string(code)])
 		}

@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 )
 
 // The audit log: who changed what. An entry is stored in the commit of what it
@@ -60,9 +61,9 @@ func (l *loop) record(n *note, result string) control.Record {
 			l.log.Error("audit log not shortened", "error", err)
 		}
 	}
-	n.Seq, n.Time, n.Result = l.audited, toTime(l.now), result
+	n.Seq, n.Time, n.Result = l.audited, wire.Time(l.now), result
 	n.Object, n.Change = shorten(n.Object), shorten(n.Change)
-	return control.Record{Kind: control.KindAudit, Seq: n.Seq, Value: encode(n.AuditEntry)}
+	return control.Record{Kind: control.KindAudit, Seq: n.Seq, Value: wire.Encode(n.AuditEntry)}
 }
 
 func shorten(text string) string {
@@ -101,7 +102,7 @@ func (n *note) tell(before *control.View, ev control.Event, answer any) (result 
 	case control.Forget:
 		n.Object, n.Change = "node "+e.Node, "forgotten"
 	case control.Reserve:
-		n.Object, n.Change = "reservation "+e.Window.Name, fmt.Sprintf("from %s until %s, nodes %s", toTime(e.Window.Start).Format(time.RFC3339), toTime(e.Window.End).Format(time.RFC3339), strings.Join(e.Window.Nodes, ","))
+		n.Object, n.Change = "reservation "+e.Window.Name, fmt.Sprintf("from %s until %s, nodes %s", wire.Time(e.Window.Start).Format(time.RFC3339), wire.Time(e.Window.End).Format(time.RFC3339), strings.Join(e.Window.Nodes, ","))
 	case control.Resize:
 		n.Object, n.Change = fmt.Sprintf("job %d", e.Number), "resized"
 		if o, ok := answer.(control.Outcome); ok {

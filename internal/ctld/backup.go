@@ -53,8 +53,8 @@ type BackupInfo struct {
 // anew.
 var keyFiles = []string{"ca.key", "ca.crt", site.TokenKeyFile, site.VaultFile}
 
-// backups makes backups of a controller that runs.
-type backups struct {
+// Maker makes backups of a controller that runs.
+type Maker struct {
 	dir     string // of the controller
 	pin     string
 	version string // of this program
@@ -64,9 +64,9 @@ type backups struct {
 	now     func() time.Time
 }
 
-// backup sends a backup. It holds the keys to everything, so only root of this
+// Serve sends a backup. It holds the keys to everything, so only root of this
 // machine, who could read them anyway, may have it.
-func (s *backups) backup(w http.ResponseWriter, r *http.Request) error {
+func (s *Maker) Serve(w http.ResponseWriter, r *http.Request) error {
 	if id := caller(r.Context()); !id.root {
 		return denied("a backup holds the controller's keys: only root on its machine gets it", "run `gctld backup` there")
 	}
@@ -86,7 +86,7 @@ func (s *backups) backup(w http.ResponseWriter, r *http.Request) error {
 }
 
 // copyStore makes a directory with a copy of the store, as of info.Time.
-func (s *backups) copyStore(ctx context.Context, info *BackupInfo) (dir string, err error) {
+func (s *Maker) copyStore(ctx context.Context, info *BackupInfo) (dir string, err error) {
 	change := "made with all keys"
 	if !info.Vault {
 		change = "made without the key of secrets"

@@ -44,13 +44,13 @@ func bench(b *testing.B, dir string) (*Server, *client.Client, func()) {
 // fill queues n jobs of a few users and shapes, past the network.
 func fill(b *testing.B, s *Server, n int) {
 	b.Helper()
-	submissions := &submitDesk{conf: s.rules.Now, rights: s.rights, loop: s.loop, jobs: s.jobs}
+	submissions := &Submissions{conf: s.rules.Now, rights: s.rights, loop: s.loop, jobs: s.jobs}
 	var g errgroup.Group
 	g.SetLimit(64)
 	for i := range n {
 		g.Go(func() error {
-			ctx := withCaller(b.Context(), identity{user: fmt.Sprintf("user%d", i%20)}, "")
-			_, err := submissions.submit(ctx, &submitInput{Body: *hello(1 + i%8)})
+			ctx := withCaller(b.Context(), Identity{user: fmt.Sprintf("user%d", i%20)}, "")
+			_, err := submissions.Submit(ctx, &submitInput{Body: *hello(1 + i%8)})
 			return err
 		})
 	}

@@ -5,23 +5,24 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 )
 
 type clusterInput struct{}
 
-// nodeList shows the nodes.
-type nodeList struct {
+// List shows the nodes.
+type List struct {
 	view    func() *control.View
 	samples *samples
 	skews   *skews
 }
 
-// cluster is all nodes, with what they do at the moment.
-func (s *nodeList) cluster(context.Context, *clusterInput) (*api.ClusterInfo, error) {
+// All is all nodes, with what they do at the moment.
+func (s *List) All(context.Context, *clusterInput) (*api.ClusterInfo, error) {
 	v := s.view()
 	out := api.ClusterInfo{Nodes: []api.Node{}}
 	for _, n := range v.Nodes {
-		node := nodeToAPI(v, n)
+		node := wire.Node(v, n)
 		s.samples.fill(&node)
 		s.skews.fill(&node)
 		out.Nodes = append(out.Nodes, node)

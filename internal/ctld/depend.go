@@ -15,7 +15,7 @@ const submitTries = 3
 
 // doSubmit has a job submitted, with what history knows of the jobs that it
 // waits for.
-func (s *submitDesk) doSubmit(ctx context.Context, ev control.Submit) (any, error) {
+func (s *Submissions) doSubmit(ctx context.Context, ev control.Submit) (any, error) {
 	for range submitTries {
 		answer, err := s.loop.do(ctx, ev)
 		past, ok := answer.(control.Past)
@@ -30,7 +30,7 @@ func (s *submitDesk) doSubmit(ctx context.Context, ev control.Submit) (any, erro
 }
 
 // named is what history knows of jobs; nil for those that it does not know.
-func (s *submitDesk) named(ids []string) (map[string]*control.Job, error) {
+func (s *Submissions) named(ids []string) (map[string]*control.Job, error) {
 	out := map[string]*control.Job{}
 	for _, id := range ids {
 		j, err := s.jobs.find(id)

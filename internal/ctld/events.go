@@ -15,13 +15,14 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 )
 
 const (
 	eventPatience = 10 * time.Second       // a client that takes nothing for so long is dropped
 	eventPause    = 100 * time.Millisecond // between two looks at the feed, so that a thousand clients stay cheap
-	maxWatchers   = 1024                   // streams of events that one user has open
+	PerUser       = 1024                   // streams of events that one user has open
 	maxWatched    = 1000                   // jobs that one stream names
 )
 
@@ -59,18 +60,18 @@ func (w *watchers) enter(user string, most int) (leave func(), err error) {
 	}, nil
 }
 
-// eventDesk tells what changes.
-type eventDesk struct {
+// Source tells what changes.
+type Source struct {
 	loop     *loop
-	jobs     *reader
-	rights   *rights
+	jobs     *Reader
+	rights   *Rights
 	begin    func() (end func(), err error) // counts a stream
 	patience time.Duration                  // with a client that takes nothing
 	perUser  int                            // streams that one user has open
 	watchers watchers
 }
 
-func (s *eventDesk) events(ctx context.Context, in *eventsInput) (func(context.Context, http.ResponseWriter) error, error) {
+func (s *Source) Stream(ctx context.Context, in *eventsInput) (func(context.Context, http.ResponseWriter) error, error) {
 	numbers, err := s.numbers(in.Job)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (s *eventDesk) events(ctx context.Context, in *eventsInput) (func(context.C
 }
 
 // numbers are the jobs that a list of ids names.
-func (s *eventDesk) numbers(list string) ([]job.Number, error) {
+func (s *Source) numbers(list string) ([]job.Number, error) {
 	if list == "" {
 		return nil, nil
 	}
@@ -121,8 +122,8 @@ func (s *eventDesk) numbers(list string) ([]job.Number, error) {
 
 // eventStream is one client and what it wants to hear of.
 type eventStream struct {
-	desk          *eventDesk
-	id            identity
+	desk          *Source
+	id            Identity
 	user, project string
 	jobs          []job.Number
 	nodes         bool
@@ -196,12 +197,12 @@ func (e *eventStream) wants(j *control.Job) bool {
 }
 
 func (e *eventStream) jobEvent(v *control.View, c *change) api.JobEvent {
-	out := api.JobEvent{Job: jobToAPI(v, c.job, e.desk.rights.private(e.id, c.job.Owner)), Version: c.job.Version}
+	out := api.JobEvent{Job: wire.Job(v, c.job, e.desk.rights.private(e.id, c.job.Owner)), Version: c.job.Version}
 	if out.Private {
 		return out
 	}
 	for _, raw := range c.lines {
-		if l, err := eventToAPI(raw); err == nil { // it is our own
+		if l, err := wire.Event(raw); err == nil { // it is our own
 			out.Lines = append(out.Lines, l)
 		}
 	}

@@ -11,31 +11,31 @@ import (
 	"gbatch/internal/api"
 )
 
-// guard is the mux of the API: nothing is reached but by a route of its table,
+// Guard is the mux of the API: nothing is reached but by a route of its table,
 // and by those whom the route is for.
-type guard struct {
-	Table []route
+type Guard struct {
+	Table []Route
 
-	guardConfig
+	GuardConfig
 	mux    *http.ServeMux
-	routes map[string]*route // by pattern
+	routes map[string]*Route // by pattern
 	served map[string]bool   // patterns that have a handler
 	turns  turnstile
 }
 
-// guardConfig is what a guard asks of others.
-type guardConfig struct {
-	Identify func(http.ResponseWriter, *http.Request) (identity, *api.Error)
-	Denied   func(id identity, action string, e *api.Error) // of requests to change something
+// GuardConfig is what a guard asks of others.
+type GuardConfig struct {
+	Identify func(http.ResponseWriter, *http.Request) (Identity, *api.Error)
+	Denied   func(id Identity, action string, e *api.Error) // of requests to change something
 	Measure  func(pattern string, next http.HandlerFunc) http.HandlerFunc
 	Log      *slog.Logger
 }
 
-// newGuard serves a table. What it serves at /openapi.json is made from the
+// NewGuard serves a table. What it serves at /openapi.json is made from the
 // same routes. A route that is in the table and has no handler, or the other way
 // round, is a mistake of ours.
-func newGuard(c guardConfig, table []route) *guard {
-	g := &guard{Table: table, guardConfig: c, mux: http.NewServeMux(), routes: map[string]*route{}, served: map[string]bool{}}
+func NewGuard(c GuardConfig, table []Route) *Guard {
+	g := &Guard{Table: table, GuardConfig: c, mux: http.NewServeMux(), routes: map[string]*Route{}, served: map[string]bool{}}
 	for i := range table {
 		g.routes[table[i].Pattern] = &table[i]
 	}
@@ -57,10 +57,10 @@ func newGuard(c guardConfig, table []route) *guard {
 	return g
 }
 
-func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
+func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
 
 // HandleFunc is how huma, and routes that it does not serve, register a handler.
-func (g *guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
 	route := g.routes[pattern]
 	if route == nil {
 		panic("route " + pattern + " is not in the table: say who may use it")

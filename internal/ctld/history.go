@@ -11,6 +11,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/internal/store"
 )
@@ -86,7 +87,7 @@ func (in *historyInput) matches(e control.Ended, private func(*control.Owner) bo
 		(len(in.Name) == 0 || slices.Contains(in.Name, e.Name) && !private(&control.Owner{User: e.User, Project: e.Project}))
 }
 
-func (in *historyInput) check(id identity) error {
+func (in *historyInput) check(id Identity) error {
 	if in.Attempts && !id.operator() {
 		return denied("only an operator may have all that is recorded", "`gacct` without export lists jobs")
 	}
@@ -99,13 +100,13 @@ func (in *historyInput) check(id identity) error {
 	return nil
 }
 
-// historyDesk lists jobs that have ended, and what was used.
-type historyDesk struct {
+// History lists jobs that have ended, and what was used.
+type History struct {
 	loop   *loop
 	store  records
-	jobs   *reader
-	rights *rights
-	used   *usedBy
+	jobs   *Reader
+	rights *Rights
+	used   *Used
 	now    func() time.Time
 }
 
@@ -114,8 +115,8 @@ type records interface {
 	Range(kind control.Kind, from, to store.Place, newest bool, f func(control.Record) (bool, error)) error
 }
 
-// listPast lists jobs that have ended.
-func (s *historyDesk) listPast(ctx context.Context, in *historyInput) (*api.History, error) {
+// List lists jobs that have ended.
+func (s *History) List(ctx context.Context, in *historyInput) (*api.History, error) {
 	id := caller(ctx)
 	if err := in.check(id); err != nil {
 		return nil, err
@@ -164,7 +165,7 @@ func (s *historyDesk) listPast(ctx context.Context, in *historyInput) (*api.Hist
 	return &out, nil
 }
 
-func (s *historyDesk) pastJob(v *control.View, id identity, n job.Number, attempts bool) (api.PastJob, error) {
+func (s *History) pastJob(v *control.View, id Identity, n job.Number, attempts bool) (api.PastJob, error) {
 	j := v.Job(n)
 	if j == nil {
 		var err error
@@ -172,11 +173,11 @@ func (s *historyDesk) pastJob(v *control.View, id identity, n job.Number, attemp
 			return api.PastJob{}, fmt.Errorf("read job %d that has ended (there: %t): %w", n, j != nil, err)
 		}
 	}
-	p := api.PastJob{Job: jobToAPI(v, j, s.rights.private(id, j.Owner))}
+	p := api.PastJob{Job: wire.Job(v, j, s.rights.private(id, j.Owner))}
 	if p.Private {
 		return p, nil
 	}
-	p.Used = s.used.of(j)
+	p.Used = s.used.Of(j)
 	if !attempts {
 		return p, nil
 	}

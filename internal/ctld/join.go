@@ -11,9 +11,9 @@ import (
 	"gbatch/internal/pki"
 )
 
-// joinDesk gives machines the keys by which they are nodes, and takes them away.
-type joinDesk struct {
-	keys *keyring
+// Keys gives machines the keys by which they are nodes, and takes them away.
+type Keys struct {
+	keys *Keyring
 	pki  *pki.Authority
 	loop *loop
 	now  func() time.Time
@@ -24,9 +24,9 @@ type joinInput struct {
 	Body api.JoinRequest
 }
 
-// join makes a machine a node: it shows a join token and its own key, and gets
+// Join makes a machine a node: it shows a join token and its own key, and gets
 // a certificate for it. To ask again with the same key is fine.
-func (s *joinDesk) join(ctx context.Context, in *joinInput) (*api.JoinResponse, error) {
+func (s *Keys) Join(ctx context.Context, in *joinInput) (*api.JoinResponse, error) {
 	id := caller(ctx)
 	if !site.NodeNameRule.MatchString(in.Name) {
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("%q is no node name", in.Name)}
@@ -67,8 +67,8 @@ func (s *joinDesk) join(ctx context.Context, in *joinInput) (*api.JoinResponse, 
 	return out, nil
 }
 
-// renew gives a node its next certificate, for the key that it has.
-func (s *joinDesk) renew(ctx context.Context, in *joinInput) (*api.JoinResponse, error) {
+// Renew gives a node its next certificate, for the key that it has.
+func (s *Keys) Renew(ctx context.Context, in *joinInput) (*api.JoinResponse, error) {
 	if id := caller(ctx); id.role != roleNode || id.node != in.Name {
 		return nil, denied("only the node itself renews its certificate", "")
 	}
@@ -82,9 +82,9 @@ func (s *joinDesk) renew(ctx context.Context, in *joinInput) (*api.JoinResponse,
 	return &api.JoinResponse{Certificate: string(certificate)}, nil
 }
 
-// revokeNode takes a node's key away: what it has open ends, it falls silent,
+// Revoke takes a node's key away: what it has open ends, it falls silent,
 // and what runs there is lost in time.
-func (s *joinDesk) revokeNode(ctx context.Context, in *nodeName) error {
+func (s *Keys) Revoke(ctx context.Context, in *nodeName) error {
 	s.keys.change.Lock()
 	defer s.keys.change.Unlock()
 	if s.keys.node(in.Name) == nil {
@@ -97,8 +97,8 @@ func (s *joinDesk) revokeNode(ctx context.Context, in *nodeName) error {
 	return nil
 }
 
-// forget drops a node that is gone for good, and its key with it.
-func (s *joinDesk) forget(ctx context.Context, in *nodeName) error {
+// Forget drops a node that is gone for good, and its key with it.
+func (s *Keys) Forget(ctx context.Context, in *nodeName) error {
 	s.keys.change.Lock()
 	defer s.keys.change.Unlock()
 	if s.loop.View().Node(in.Name) == nil && s.keys.node(in.Name) != nil { // it has joined and never spoken

@@ -18,15 +18,16 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/pki"
 	"gbatch/internal/store"
 )
 
-// keyring is the credentials that the controller gave out: tokens, and nodes'
+// Keyring is the credentials that the controller gave out: tokens, and nodes'
 // keys. A token is a JWT; that it is signed is looked at first, and what the
 // store has of it decides. So a token can be revoked, and a copy of the store
 // holds none.
-type keyring struct {
+type Keyring struct {
 	key  crypto.Signer
 	pin  string // whom tokens are for: this controller's pin
 	sign jose.Signer
@@ -59,12 +60,12 @@ type nodeKey struct {
 // keepTokens is how long a token stays listed after it has expired.
 const keepTokens = 30 * 24 * time.Hour
 
-func openKeyring(dir, pin string, st *store.Store) (*keyring, error) {
+func openKeyring(dir, pin string, st *store.Store) (*Keyring, error) {
 	key, err := pki.OpenKey(filepath.Join(dir, site.TokenKeyFile))
 	if err != nil {
 		return nil, fmt.Errorf("key of the tokens: %w", err)
 	}
-	k := &keyring{key: key, pin: pin, tokens: map[string]*token{}, nodes: map[string]*nodeKey{}}
+	k := &Keyring{key: key, pin: pin, tokens: map[string]*token{}, nodes: map[string]*nodeKey{}}
 	if k.sign, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, new(jose.SignerOptions).WithType("JWT")); err != nil {
 		return nil, fmt.Errorf("key of the tokens: %w", err)
 	}
@@ -90,7 +91,7 @@ func openKeyring(dir, pin string, st *store.Store) (*keyring, error) {
 }
 
 // putToken puts what is durable into force.
-func (k *keyring) putToken(t api.Token) {
+func (k *Keyring) putToken(t api.Token) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n := &token{Token: t}
@@ -106,7 +107,7 @@ func (k *keyring) putToken(t api.Token) {
 }
 
 // putNode does the same with a node's key; nil takes it away.
-func (k *keyring) putNode(name string, n *nodeKey) {
+func (k *Keyring) putNode(name string, n *nodeKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if old := k.nodes[name]; old != nil {
@@ -122,7 +123,7 @@ func (k *keyring) putNode(name string, n *nodeKey) {
 
 // knows says whether a certificate is of the key with which the node has
 // joined.
-func (k *keyring) knows(name string, leaf *x509.Certificate) (context.Context, bool) {
+func (k *Keyring) knows(name string, leaf *x509.Certificate) (context.Context, bool) {
 	id, err := pki.KeyID(leaf.PublicKey)
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -134,19 +135,19 @@ func (k *keyring) knows(name string, leaf *x509.Certificate) (context.Context, b
 }
 
 // issue makes the text of a token.
-func (k *keyring) issue(t api.Token) (string, error) {
+func (k *Keyring) issue(t api.Token) (string, error) {
 	return jwt.Signed(k.sign).Claims(jwt.Claims{
 		Issuer: "gctld", Audience: jwt.Audience{k.audience(t.Use)}, ID: t.ID, Subject: t.User,
 		IssuedAt: jwt.NewNumericDate(t.Created), Expiry: jwt.NewNumericDate(t.Expires),
 	}).Serialize()
 }
 
-func (k *keyring) audience(use string) string { return use + "@" + k.pin }
+func (k *Keyring) audience(use string) string { return use + "@" + k.pin }
 
 const hintToken = "get a new one by `gadm token create` on the controller's machine"
 
 // verify says what a token is, if it is in force.
-func (k *keyring) verify(raw string, now time.Time) (*token, *api.Error) {
+func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 	parsed, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
 		return nil, unauthorized(hintToken, "the token is not one of this controller's")
@@ -175,7 +176,7 @@ func (k *keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 }
 
 // list gives the tokens, and takes out those that expired long ago.
-func (k *keyring) list(now time.Time) (live []api.Token, old []control.Record) {
+func (k *Keyring) list(now time.Time) (live []api.Token, old []control.Record) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.tokens, func(id string, t *token) bool {
@@ -189,7 +190,7 @@ func (k *keyring) list(now time.Time) (live []api.Token, old []control.Record) {
 	return live, old
 }
 
-func (k *keyring) token(id string) (api.Token, bool) {
+func (k *Keyring) token(id string) (api.Token, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	t := k.tokens[id]
@@ -199,7 +200,7 @@ func (k *keyring) token(id string) (api.Token, bool) {
 	return t.Token, true
 }
 
-func (k *keyring) node(name string) *nodeKey {
+func (k *Keyring) node(name string) *nodeKey {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.nodes[name]
@@ -207,13 +208,13 @@ func (k *keyring) node(name string) *nodeKey {
 
 func tokenRecord(t api.Token) control.Record {
 	t.Secret = ""
-	return control.Record{Kind: control.KindToken, Name: t.ID, Value: encode(t)}
+	return control.Record{Kind: control.KindToken, Name: t.ID, Value: wire.Encode(t)}
 }
 
 func nodeKeyRecord(name string, n *nodeKey) control.Record {
 	r := control.Record{Kind: control.KindNodeKey, Name: name}
 	if n != nil {
-		r.Value = encode(n)
+		r.Value = wire.Encode(n)
 	}
 	return r
 }

@@ -2,23 +2,23 @@ package ctld
 
 import "gbatch/internal/api"
 
-// level is who may use a route at all, in words for the documentation. What of
+// Level is who may use a route at all, in words for the documentation. What of
 // it they may see and touch, the handler asks: see rights.
-type level string
+type Level string
 
 const (
-	byAnyone        level = "anyone" // who need not say who they are
-	byUsers         level = "users"  // operators and admins too
-	byUsersAndNodes level = "users, nodes"
-	byOperators     level = "operators" // and admins
-	byAdmins        level = "admins"
-	byNodes         level = "the node itself" // the handler asks which
-	byJoiners       level = "a token to join"
-	byScrapers      level = "operators, `metrics.scrapers`" // and those that metrics.scrapers names
+	byAnyone        Level = "anyone" // who need not say who they are
+	byUsers         Level = "users"  // operators and admins too
+	byUsersAndNodes Level = "users, nodes"
+	byOperators     Level = "operators" // and admins
+	byAdmins        Level = "admins"
+	byNodes         Level = "the node itself" // the handler asks which
+	byJoiners       Level = "a token to join"
+	byScrapers      Level = "operators, `metrics.scrapers`" // and those that metrics.scrapers names
 )
 
 // admits says whether a caller may use a route with this access.
-func (l level) admits(id identity) bool {
+func (l Level) admits(id Identity) bool {
 	person := id.role == roleUser || id.operator()
 	switch l {
 	case byAnyone:
@@ -42,7 +42,7 @@ func (l level) admits(id identity) bool {
 }
 
 // refusal is what those are told whom a route does not admit.
-func (l level) refusal(id identity) *api.Error {
+func (l Level) refusal(id Identity) *api.Error {
 	switch {
 	case id.role == roleJoin:
 		return denied("a token to join can join a node, and nothing else", "get one for a user by `gadm token create`")

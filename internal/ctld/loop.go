@@ -12,6 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/meter"
 	"gbatch/internal/job"
 	"gbatch/internal/store"
 	"gbatch/sched"
@@ -31,7 +32,7 @@ type loop struct {
 	clock   *steadyClock
 	reserve uint64 // bytes of disk below which no jobs are taken
 	log     *slog.Logger
-	metrics *measures
+	metrics *meter.Meters
 
 	inbox   chan request
 	view    atomic.Pointer[control.View] // as of the last turn
@@ -196,13 +197,13 @@ func (l *loop) turn(batch []request) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	if len(eff.Records) > 0 {
-		l.metrics.commit(time.Since(began), time.Since(syncing), len(eff.Records))
+		l.metrics.Commit(time.Since(began), time.Since(syncing), len(eff.Records))
 	}
-	l.metrics.prepulled(eff.Prepulled)
+	l.metrics.Prepulled(eff.Prepulled)
 	before, view := l.view.Load(), l.ctl.View(l.now)
 	l.view.Store(view)
 	l.feed.publish(before, view, &eff)
-	l.metrics.changes(before, view, eff.Changed)
+	l.metrics.Changes(before, view, eff.Changed)
 	for i, r := range batch {
 		if r.ask != nil {
 			r.ask(l.ctl, l.now)
@@ -238,7 +239,7 @@ func (l *loop) apply(r request, stop error, eff *control.Effects) reply {
 		eff.Add(e)
 		answer = e.Answer
 		if submit {
-			l.metrics.submission(answer)
+			l.metrics.Submission(answer)
 		}
 		if r.note != nil {
 			result = r.note.tell(before, r.event, answer)
@@ -265,7 +266,7 @@ func (l *loop) pass(eff *control.Effects) {
 		// At most half of the time goes into scheduling.
 		l.notSoon = l.now + sched.Time(took.Milliseconds())
 		plan, _ := l.ctl.Plan()
-		l.metrics.round(took, plan, eff.Missed)
+		l.metrics.Round(took, plan, eff.Missed)
 	}
 }
 

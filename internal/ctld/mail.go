@@ -23,23 +23,23 @@ const (
 	mailTimeout  = 20 * time.Second
 )
 
-// mailer sends mails one after the other, after the change that they tell of is
+// Mailer sends mails one after the other, after the change that they tell of is
 // durable. Each is sent once at most: what waits when the process ends is not
 // kept, and one that cannot be sent is logged and dropped. Nothing waits for it.
-type mailer struct {
+type Mailer struct {
 	conf  func() *site.Mail // nil: none is sent
-	jobs  *reader
+	jobs  *Reader
 	log   *slog.Logger
 	queue chan control.Moved
 	pause time.Duration // before the second try; then twice that, and so on
 }
 
-func newMailer(conf func() *site.Mail, jobs *reader, log *slog.Logger) *mailer {
-	return &mailer{conf: conf, jobs: jobs, log: log, queue: make(chan control.Moved, mailsWaiting), pause: 5 * time.Second}
+func newMailer(conf func() *site.Mail, jobs *Reader, log *slog.Logger) *Mailer {
+	return &Mailer{conf: conf, jobs: jobs, log: log, queue: make(chan control.Moved, mailsWaiting), pause: 5 * time.Second}
 }
 
 // take never blocks.
-func (m *mailer) take(moved control.Moved) {
+func (m *Mailer) take(moved control.Moved) {
 	if m.conf() == nil {
 		return
 	}
@@ -51,7 +51,7 @@ func (m *mailer) take(moved control.Moved) {
 }
 
 // run sends until ctx is done.
-func (m *mailer) run(ctx context.Context) {
+func (m *Mailer) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -67,7 +67,7 @@ func (m *mailer) run(ctx context.Context) {
 	}
 }
 
-func (m *mailer) send(ctx context.Context, moved control.Moved) error {
+func (m *Mailer) send(ctx context.Context, moved control.Moved) error {
 	j, err := m.jobs.find(fmt.Sprint(moved.Job))
 	if err != nil {
 		return err

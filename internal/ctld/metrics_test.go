@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/meter"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
@@ -26,7 +27,7 @@ import (
 func (s *testSite) scrape() string {
 	s.t.Helper()
 	w := httptest.NewRecorder()
-	metrics.Handler(s.server.loop.metrics.reg).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	metrics.Handler(s.server.loop.metrics.Reg).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if w.Code != http.StatusOK {
 		s.t.Fatalf("scrape: %d %s", w.Code, w.Body)
 	}
@@ -146,8 +147,8 @@ func TestMetrics(t *testing.T) {
 // TestMetricsList: the documentation lists what there is.
 func TestMetricsList(t *testing.T) {
 	s := newSite(t, nil)
-	metricstest.List(t, "../../docs/metrics.md", "gctld_", s.server.loop.metrics.reg)
-	metricstest.List(t, "../../docs/metrics.md", "slurm_", s.server.loop.metrics.reg)
+	metricstest.List(t, "../../docs/metrics.md", "gctld_", s.server.loop.metrics.Reg)
+	metricstest.List(t, "../../docs/metrics.md", "slurm_", s.server.loop.metrics.Reg)
 }
 
 // TestMetricsOfEnds: every end is counted once, with its reason.
@@ -195,7 +196,7 @@ func TestScrapers(t *testing.T) {
 		t.Errorf("a scraper reads the audit log: %d", code)
 	}
 	s.cfg.Metrics.Scrapers = nil
-	if err := s.server.rules.Reload(withCaller(t.Context(), identity{user: "root", role: roleAdmin, root: true}, "")); err != nil {
+	if err := s.server.rules.Reload(withCaller(t.Context(), Identity{user: "root", role: roleAdmin, root: true}, "")); err != nil {
 		t.Fatal(err)
 	}
 	if code, text := scraper.do(t, s, "GET", "/metrics", ""); code != 403 || !strings.Contains(text, "metrics.scrapers") {
@@ -229,17 +230,17 @@ func TestScraperThatNeverReads(t *testing.T) {
 // TestMetricsAreBounded: however many users and projects there are, a scrape
 // has so many series at most, and nobody's jobs are lost from the sums.
 func TestMetricsAreBounded(t *testing.T) {
-	c := &census{users: map[string]*holding{}, queued: map[queue]int{}}
+	c := &Counts{users: map[string]*totals{}, queued: map[queue]int{}}
 	for i := range 5000 {
 		h := at(c.users, strings.Repeat("x", i%300)+string(rune('A'+i/300)))
 		h.jobs[isQueued]++
 	}
 	col := &metrics.Collector{Families: []metrics.Family{mUserJobs, mUserGPUs}, Read: func(set *metrics.Set) {
-		addHoldings(set, c.users, maxUsers, mUserJobs, mUserGPUs)
+		addHoldings(set, c.users, meter.MaxUsers, mUserJobs, mUserGPUs)
 	}}
 	n, sum := collect(t, col, "gctld_user_jobs")
-	if n > (maxUsers+1)*int(standings) || sum != 5000 {
-		t.Errorf("%d series with %v jobs: want at most %d, with 5000", n, sum, (maxUsers+1)*int(standings))
+	if n > (meter.MaxUsers+1)*int(activities) || sum != 5000 {
+		t.Errorf("%d series with %v jobs: want at most %d, with 5000", n, sum, (meter.MaxUsers+1)*int(activities))
 	}
 }
 
@@ -288,7 +289,7 @@ func BenchmarkScrape(b *testing.B) {
 	b.Run("scrape", func(b *testing.B) {
 		before := processorTime()
 		for b.Loop() {
-			fresh := &exporter{loop: server.loop, aliases: func() []string { return nil }}
+			fresh := &Exporter{loop: server.loop, aliases: func() []string { return nil }}
 			reg := prometheus.NewRegistry()
 			fresh.register(reg)
 			handler := metrics.Handler(reg)

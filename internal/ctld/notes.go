@@ -9,7 +9,7 @@ import (
 )
 
 // siteNotes tells what this site will do otherwise than a job asks.
-func (s *submitDesk) siteNotes(spec *job.Spec) []api.Note {
+func (s *Submissions) siteNotes(spec *job.Spec) []api.Note {
 	var out []api.Note
 	if g, most := spec.Gbatch, s.conf().Limits.MaxGrace; g != nil && g.StopGrace > job.Duration(most) {
 		out = append(out, api.Note{Path: "gbatch.stopGrace", Message: fmt.Sprintf("is %s, and this site allows %s: that is what it gets", g.StopGrace, job.Duration(most))})

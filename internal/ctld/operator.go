@@ -7,18 +7,19 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/sched"
 )
 
-// operatorDesk is what operators do with nodes.
-type operatorDesk struct{ loop *loop }
+// Operator is what operators do with nodes.
+type Operator struct{ loop *loop }
 
 type drainInput struct {
 	Name string `path:"name"`
 	Body api.DrainRequest
 }
 
-func (s *operatorDesk) drain(ctx context.Context, in *drainInput) error {
+func (s *Operator) Drain(ctx context.Context, in *drainInput) error {
 	if in.Body.Reason == "" {
 		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a drain needs a reason", Hint: "it is shown to everyone whose job waits for the node"}
 	}
@@ -26,7 +27,7 @@ func (s *operatorDesk) drain(ctx context.Context, in *drainInput) error {
 	return s.loop.change(ctx, ev)
 }
 
-func (s *operatorDesk) resume(ctx context.Context, in *drainInput) error {
+func (s *Operator) Resume(ctx context.Context, in *drainInput) error {
 	return s.loop.change(ctx, control.Drain{Node: in.Name, GPU: in.Body.GPU})
 }
 
@@ -36,7 +37,7 @@ type nodeName struct {
 
 type reservationInput struct{ Body api.Reservation }
 
-func (s *operatorDesk) reserve(ctx context.Context, in *reservationInput) (*api.Reservation, error) {
+func (s *Operator) Reserve(ctx context.Context, in *reservationInput) (*api.Reservation, error) {
 	r := in.Body
 	if r.UUID != "" {
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a reservation is given its UUID when it is made", Hint: "leave uuid out"}
@@ -63,13 +64,13 @@ type reservationName struct {
 	Name string `path:"name"`
 }
 
-func (s *operatorDesk) unreserve(ctx context.Context, in *reservationName) error {
+func (s *Operator) Unreserve(ctx context.Context, in *reservationName) error {
 	return s.loop.change(ctx, control.Unreserve{Name: in.Name})
 }
 
 type reservationsInput struct{}
 
-func (s *operatorDesk) reservations(context.Context, *reservationsInput) (*api.ReservationList, error) {
+func (s *Operator) Reservations(context.Context, *reservationsInput) (*api.ReservationList, error) {
 	out := api.ReservationList{Reservations: []api.Reservation{}}
 	for _, w := range s.loop.View().Windows {
 		out.Reservations = append(out.Reservations, reservationToAPI(w))
@@ -79,7 +80,7 @@ func (s *operatorDesk) reservations(context.Context, *reservationsInput) (*api.R
 
 func reservationToAPI(w sched.Window) api.Reservation {
 	return api.Reservation{
-		Name: w.Name, UUID: w.ID, Start: toTime(w.Start), End: toTime(w.End), Nodes: w.Nodes, GPUs: w.GPUs, GPUModels: w.Match.GPUModels, Cluster: w.Match.Cluster,
+		Name: w.Name, UUID: w.ID, Start: wire.Time(w.Start), End: wire.Time(w.End), Nodes: w.Nodes, GPUs: w.GPUs, GPUModels: w.Match.GPUModels, Cluster: w.Match.Cluster,
 		Projects: w.Projects, Users: w.Users, Maintenance: w.Maintenance, Reason: w.Reason,
 	}
 }

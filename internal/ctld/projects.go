@@ -9,12 +9,13 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/wire"
 )
 
 type projectsInput struct{}
 
 // projects lists the projects; to those who are not in one, without its members.
-func (s *rules) projects(ctx context.Context, _ *projectsInput) (*api.ProjectList, error) {
+func (s *Rules) projects(ctx context.Context, _ *projectsInput) (*api.ProjectList, error) {
 	id := caller(ctx)
 	out := api.ProjectList{Projects: []api.Project{}}
 	for _, p := range s.Now().Projects {
@@ -37,7 +38,7 @@ type projectInput struct {
 }
 
 // putProject makes a project, or replaces one that was made so.
-func (s *rules) putProject(ctx context.Context, in *projectInput) (*api.Project, error) {
+func (s *Rules) putProject(ctx context.Context, in *projectInput) (*api.Project, error) {
 	in.Body.Name = in.Name
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -64,7 +65,7 @@ func (s *rules) putProject(ctx context.Context, in *projectInput) (*api.Project,
 	}
 	stored := site.ProjectToAPI(p)
 	n := noteOf(ctx).about("project "+p.Name, before+" -> "+oneLine(stored))
-	record := control.Record{Kind: control.KindProject, Name: p.Name, Value: encode(stored)}
+	record := control.Record{Kind: control.KindProject, Name: p.Name, Value: wire.Encode(stored)}
 	if err := s.setRules(ctx, cfg, n, record); err != nil {
 		return nil, refusedRules(err)
 	}
@@ -76,7 +77,7 @@ type projectName struct {
 }
 
 // dropProject removes a project that gadm made.
-func (s *rules) dropProject(ctx context.Context, in *projectName) error {
+func (s *Rules) dropProject(ctx context.Context, in *projectName) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	old, ok := s.Now().Project(in.Name)
@@ -97,7 +98,7 @@ func (s *rules) dropProject(ctx context.Context, in *projectName) error {
 
 func oneLine(p api.Project) string {
 	p.File = false
-	return string(encode(p))
+	return string(wire.Encode(p))
 }
 
 func noProject(name string) error {

@@ -9,27 +9,28 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/internal/store"
 )
 
-// reader reads jobs wherever they are: in the table, or in the store when they
+// Reader reads jobs wherever they are: in the table, or in the store when they
 // have left it. It writes nothing.
-type reader struct {
+type Reader struct {
 	view  func() *control.View
 	store *store.Store
-	vault *vault
+	vault *Vault
 }
 
 // find gets a job by what a user types, from the table or from history; nil
 // without an error means that there is none.
-func (r *reader) find(text string) (*control.Job, error) {
+func (r *Reader) find(text string) (*control.Job, error) {
 	j, refusal := r.view().Find(text)
 	if refusal == nil {
 		return j, nil
 	}
 	if refusal.Code != control.NotFound {
-		return nil, refused(refusal)
+		return nil, wire.Refused(refusal)
 	}
 	if n, set, ok := control.ParseTask(text); ok && set.Len() == 1 {
 		return r.pastTask(n, set[0].First, refusal)
@@ -38,21 +39,21 @@ func (r *reader) find(text string) (*control.Job, error) {
 	if !ok {
 		raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
 		if err != nil || len(raw) != 16 {
-			return nil, refused(refusal)
+			return nil, wire.Refused(refusal)
 		}
 		if n, ok, err = r.store.NumberOf([16]byte(raw)); err != nil || !ok {
-			return nil, errors.Join(err, refused(refusal))
+			return nil, errors.Join(err, wire.Refused(refusal))
 		}
 	}
 	j, err := r.past(n)
 	if err == nil && j == nil {
-		return nil, refused(refusal)
+		return nil, wire.Refused(refusal)
 	}
 	return j, err
 }
 
 // past is a job that has ended; nil without an error: there is none in history.
-func (r *reader) past(n job.Number) (*control.Job, error) {
+func (r *Reader) past(n job.Number) (*control.Job, error) {
 	v, ok, err := r.store.Get(control.Record{Kind: control.KindHistory, Job: n})
 	if err != nil || !ok {
 		return nil, err
@@ -62,12 +63,12 @@ func (r *reader) past(n job.Number) (*control.Job, error) {
 
 // pastTask finds a task that is no job of the table; refusal is the answer if
 // there is none.
-func (r *reader) pastTask(parent job.Number, index int, refusal *control.Refusal) (*control.Job, error) {
+func (r *Reader) pastTask(parent job.Number, index int, refusal *control.Refusal) (*control.Job, error) {
 	p := r.view().Job(parent)
 	var err error
 	if p == nil {
 		if p, err = r.past(parent); err != nil || p == nil {
-			return nil, errors.Join(err, refused(refusal))
+			return nil, errors.Join(err, wire.Refused(refusal))
 		}
 	}
 	n, ok, err := r.store.NumberOf(p.TaskUUID(index))
@@ -79,18 +80,18 @@ func (r *reader) pastTask(parent job.Number, index int, refusal *control.Refusal
 	}
 	j, why := p.PendingTask(index)
 	if why != nil {
-		return nil, refused(why)
+		return nil, wire.Refused(why)
 	}
 	return j, nil
 }
 
 // numberOf is the job with a UUID, if the store has ever had one.
-func (r *reader) numberOf(id [16]byte) (job.Number, bool, error) { return r.store.NumberOf(id) }
+func (r *Reader) numberOf(id [16]byte) (job.Number, bool, error) { return r.store.NumberOf(id) }
 
 // timeline is what has happened to a job.
-func (r *reader) timeline(n job.Number) (out []api.Event, err error) {
+func (r *Reader) timeline(n job.Number) (out []api.Event, err error) {
 	err = r.store.Of(control.KindEvent, n, func(rec control.Record) error {
-		e, err := eventToAPI(rec.Value)
+		e, err := wire.Event(rec.Value)
 		out = append(out, e)
 		return err
 	})
@@ -98,13 +99,13 @@ func (r *reader) timeline(n job.Number) (out []api.Event, err error) {
 }
 
 // attempts are those of a job that are over.
-func (r *reader) attempts(n job.Number) (out []api.Attempt, err error) {
+func (r *Reader) attempts(n job.Number) (out []api.Attempt, err error) {
 	err = r.store.Of(control.KindAttempt, n, func(rec control.Record) error {
 		var a control.Attempt
 		if err := json.Unmarshal(rec.Value, &a); err != nil {
 			return fmt.Errorf("decode attempt of job %d: %w", n, err)
 		}
-		out = append(out, attemptToAPI(&a))
+		out = append(out, wire.Attempt(&a))
 		return nil
 	})
 	return out, err
@@ -112,7 +113,7 @@ func (r *reader) attempts(n job.Number) (out []api.Attempt, err error) {
 
 // document is what a job was asked as. Jobs that the controller made itself
 // share that of the job they come from.
-func (r *reader) document(j *control.Job) (*job.Spec, error) {
+func (r *Reader) document(j *control.Job) (*job.Spec, error) {
 	doc, ok, err := r.text(j.Document())
 	if err != nil || !ok {
 		return nil, fmt.Errorf("read document of job %d (there: %t): %w", j.Number, ok, err)
@@ -128,12 +129,12 @@ func (r *reader) document(j *control.Job) (*job.Spec, error) {
 }
 
 // text is the document of a job as it is stored.
-func (r *reader) text(n job.Number) ([]byte, bool, error) {
+func (r *Reader) text(n job.Number) ([]byte, bool, error) {
 	return r.store.Get(control.Record{Kind: control.KindSpec, Job: n})
 }
 
 // unseal reads what is stored encrypted with a job.
-func (r *reader) unseal(n job.Number) (sealed, error) {
+func (r *Reader) unseal(n job.Number) (sealed, error) {
 	text, ok, err := r.store.Get(control.Record{Kind: control.KindSecret, Job: n})
 	if err != nil || !ok {
 		return sealed{}, fmt.Errorf("read credentials of job %d (there: %t): %w", n, ok, err)
@@ -142,7 +143,7 @@ func (r *reader) unseal(n job.Number) (sealed, error) {
 }
 
 // sealSubmission puts what a submission must hide into the event.
-func (r *reader) sealSubmission(ev *control.Submit, sub *job.Submission) error {
+func (r *Reader) sealSubmission(ev *control.Submit, sub *job.Submission) error {
 	if err := sub.Spec.CheckSecrets(sub.Secrets); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 )
 
 type resizeInput struct {
@@ -13,8 +14,8 @@ type resizeInput struct {
 	Body api.ResourcesRequest
 }
 
-// resize asks for other CPU and memory for a running job.
-func (s *actDesk) resize(ctx context.Context, in *resizeInput) (*api.ResourcesResponse, error) {
+// Resize asks for other CPU and memory for a running job.
+func (s *Actions) Resize(ctx context.Context, in *resizeInput) (*api.ResourcesResponse, error) {
 	id := caller(ctx)
 	j, err := s.jobs.find(in.ID)
 	if err != nil {
@@ -38,7 +39,7 @@ func (s *actDesk) resize(ctx context.Context, in *resizeInput) (*api.ResourcesRe
 	}
 	o := answer.(control.Outcome)
 	if o.Refusal != nil {
-		return nil, refused(o.Refusal)
+		return nil, wire.Refused(o.Refusal)
 	}
 	return &api.ResourcesResponse{Number: j.Number, Message: o.Message}, nil
 }
@@ -55,7 +56,7 @@ func checkResources(q api.ResourcesRequest) error {
 }
 
 // withTmpfs adds the job's tmpfs to its memory, as at its submission.
-func (s *actDesk) withTmpfs(j *control.Job, gb int) (memMiB int64, err error) {
+func (s *Actions) withTmpfs(j *control.Job, gb int) (memMiB int64, err error) {
 	spec, err := s.jobs.document(j)
 	if err != nil {
 		return 0, err

@@ -14,6 +14,7 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/internal/store"
 	"gbatch/sched"
@@ -137,7 +138,7 @@ func markRestored(o RestoreOptions, info BackupInfo, dir string) error {
 	ev := control.Restored{
 		Skip: job.Number(cmp.Or(o.Skip, defaultSkip)), Queue: o.Queue, NoVault: o.DropSecrets && !info.Vault,
 	}
-	return errors.Join(st.Restored(uint64(time.Now().Unix()), control.Record{Kind: control.KindRestored, Value: encode(ev)}), st.Close())
+	return errors.Join(st.Restored(uint64(time.Now().Unix()), control.Record{Kind: control.KindRestored, Value: wire.Encode(ev)}), st.Close())
 }
 
 // afterRestore tells the controller, once, that its records come from a backup.

@@ -12,15 +12,15 @@ import (
 	"gbatch/internal/api"
 )
 
-// route is one route of the API, and all that there is to say of it: the
+// Route is one route of the API, and all that there is to say of it: the
 // server, the documentation and the tests of who may do what come from it.
-type route struct {
+type Route struct {
 	Pattern string // METHOD /path, as http.ServeMux has it
-	Who     level
+	Who     Level
 	Doc     string // what it does; empty: it is left out of the documentation
 	answer  answerKind
 
-	serve func(huma.API, *guard, *route) // nil: huma serves it
+	serve func(huma.API, *Guard, *Route) // nil: huma serves it
 }
 
 // answerKind is how a route's answer is bounded.
@@ -34,10 +34,10 @@ const (
 
 // Large says that the answer can take much memory until it is read: how many of
 // those one user has at once is bounded.
-func (r route) Large() route { r.answer = largeAnswer; return r }
+func (r Route) Large() Route { r.answer = largeAnswer; return r }
 
 // operation describes a route for /openapi.json.
-func (r *route) operation(id string) huma.Operation {
+func (r *Route) operation(id string) huma.Operation {
 	method, path, _ := strings.Cut(r.Pattern, " ")
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: r.Doc, MaxBodyBytes: maxBody, BodyReadTimeout: bodyTime, SkipValidateBody: true}
 }
@@ -45,8 +45,8 @@ func (r *route) operation(id string) huma.Operation {
 type body[T any] struct{ Body T }
 
 // JSON is a route that answers with a value.
-func JSON[I, T any](id, pattern string, who level, doc string, h func(context.Context, *I) (*T, error)) route {
-	return route{Pattern: pattern, Who: who, Doc: doc, serve: func(a huma.API, g *guard, r *route) {
+func JSON[I, T any](id, pattern string, who Level, doc string, h func(context.Context, *I) (*T, error)) Route {
+	return Route{Pattern: pattern, Who: who, Doc: doc, serve: func(a huma.API, g *Guard, r *Route) {
 		huma.Register(a, r.operation(id), func(ctx context.Context, in *I) (*body[T], error) {
 			out, err := h(ctx, in)
 			if err != nil {
@@ -58,8 +58,8 @@ func JSON[I, T any](id, pattern string, who level, doc string, h func(context.Co
 }
 
 // Done is a route that answers only that it is done.
-func Done[I any](id, pattern string, who level, doc string, h func(context.Context, *I) error) route {
-	return route{Pattern: pattern, Who: who, Doc: doc, serve: func(a huma.API, g *guard, r *route) {
+func Done[I any](id, pattern string, who Level, doc string, h func(context.Context, *I) error) Route {
+	return Route{Pattern: pattern, Who: who, Doc: doc, serve: func(a huma.API, g *Guard, r *Route) {
 		huma.Register(a, r.operation(id), func(ctx context.Context, in *I) (*struct{}, error) {
 			if err := h(ctx, in); err != nil {
 				return nil, g.fail(err)
@@ -71,8 +71,8 @@ func Done[I any](id, pattern string, who level, doc string, h func(context.Conte
 
 // Stream is a route whose answer goes on. What the handler gives writes it; it has
 // written nothing if its error is an *api.Error.
-func Stream[I any](id, pattern string, who level, doc string, h func(context.Context, *I) (func(context.Context, http.ResponseWriter) error, error), responses map[string]*huma.Response) route {
-	return route{Pattern: pattern, Who: who, Doc: doc, answer: endlessAnswer, serve: func(a huma.API, g *guard, r *route) {
+func Stream[I any](id, pattern string, who Level, doc string, h func(context.Context, *I) (func(context.Context, http.ResponseWriter) error, error), responses map[string]*huma.Response) Route {
+	return Route{Pattern: pattern, Who: who, Doc: doc, answer: endlessAnswer, serve: func(a huma.API, g *Guard, r *Route) {
 		op := r.operation(id)
 		op.Responses = responses
 		huma.Register(a, op, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
@@ -96,9 +96,9 @@ func Stream[I any](id, pattern string, who level, doc string, h func(context.Con
 }
 
 // Socket is a route that becomes a WebSocket.
-func Socket(id, pattern string, who level, doc string, h func(http.ResponseWriter, *http.Request) error) route {
+func Socket(id, pattern string, who Level, doc string, h func(http.ResponseWriter, *http.Request) error) Route {
 	plain := Plain(pattern, who, doc, h)
-	return route{Pattern: pattern, Who: who, Doc: doc, answer: endlessAnswer, serve: func(a huma.API, g *guard, r *route) {
+	return Route{Pattern: pattern, Who: who, Doc: doc, answer: endlessAnswer, serve: func(a huma.API, g *Guard, r *Route) {
 		op := r.operation(id)
 		op.Responses = map[string]*huma.Response{"101": {Description: "messages both ways follow"}}
 		a.OpenAPI().AddOperation(&op)
@@ -107,8 +107,8 @@ func Socket(id, pattern string, who level, doc string, h func(http.ResponseWrite
 }
 
 // Plain is a route that /openapi.json does not describe.
-func Plain(pattern string, who level, doc string, h func(http.ResponseWriter, *http.Request) error) route {
-	return route{Pattern: pattern, Who: who, Doc: doc, serve: func(_ huma.API, g *guard, r *route) {
+func Plain(pattern string, who Level, doc string, h func(http.ResponseWriter, *http.Request) error) Route {
+	return Route{Pattern: pattern, Who: who, Doc: doc, serve: func(_ huma.API, g *Guard, r *Route) {
 		g.HandleFunc(r.Pattern, func(w http.ResponseWriter, req *http.Request) {
 			if err := h(w, req); err != nil {
 				WriteError(w, g.fail(err))
@@ -118,7 +118,7 @@ func Plain(pattern string, who level, doc string, h func(http.ResponseWriter, *h
 }
 
 // Described is a route that huma serves, by the description of all others.
-func Described(pattern, doc string) route { return route{Pattern: pattern, Who: byAnyone, Doc: doc} }
+func Described(pattern, doc string) Route { return Route{Pattern: pattern, Who: byAnyone, Doc: doc} }
 
 // Streams says that the answer goes on for as long as somebody reads.
-func (r route) Streams() route { r.answer = endlessAnswer; return r }
+func (r Route) Streams() Route { r.answer = endlessAnswer; return r }

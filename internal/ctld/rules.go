@@ -21,11 +21,11 @@ import (
 // configuration file, and projects that gadm made from the store. They change
 // while the controller runs, all at once or not at all.
 
-// rules is the configuration in force. It owns it: others read it by Now, and see
+// Rules is the configuration in force. It owns it: others read it by Now, and see
 // the next one at their next question.
-type rules struct {
+type Rules struct {
 	loop   *loop
-	people *people
+	people *People
 	log    *slog.Logger
 	source func() (site.Config, error) // the configuration file as it is now
 
@@ -34,10 +34,10 @@ type rules struct {
 }
 
 // Now is the configuration in force.
-func (s *rules) Now() *site.Config { return s.now.Load() }
+func (s *Rules) Now() *site.Config { return s.now.Load() }
 
 // loadProjects reads the projects that gadm made.
-func (s *rules) loadProjects(st *store.Store) error {
+func (s *Rules) loadProjects(st *store.Store) error {
 	var made []site.Project
 	err := st.All(control.KindProject, func(r control.Record) error {
 		var p api.Project
@@ -64,7 +64,7 @@ func (s *rules) loadProjects(st *store.Store) error {
 
 // setRules puts a configuration into force, with records that go with it; n is
 // for the audit log. The caller holds s.changing.
-func (s *rules) setRules(ctx context.Context, cfg site.Config, n *note, records ...control.Record) error {
+func (s *Rules) setRules(ctx context.Context, cfg site.Config, n *note, records ...control.Record) error {
 	if err := s.checkRules(cfg); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (s *rules) setRules(ctx context.Context, cfg site.Config, n *note, records 
 }
 
 // checkRules says why a configuration cannot come into force now.
-func (s *rules) checkRules(cfg site.Config) error {
+func (s *Rules) checkRules(cfg site.Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
@@ -108,14 +108,14 @@ func (s *rules) checkRules(cfg site.Config) error {
 
 // ReloadOn reads the configuration again at each signal, until ctx is done. An
 // error leaves the old rules in force.
-func (s *rules) ReloadOn(ctx context.Context, sig <-chan os.Signal) {
+func (s *Rules) ReloadOn(ctx context.Context, sig <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-sig:
 		}
-		if err := s.Reload(withCaller(ctx, identity{user: "root", role: roleAdmin, from: "signal", via: "signal", root: true}, "")); err != nil {
+		if err := s.Reload(withCaller(ctx, Identity{user: "root", role: roleAdmin, from: "signal", via: "signal", root: true}, "")); err != nil {
 			s.log.Error("configuration not reloaded: the old rules stay in force", "error", err)
 		}
 	}
@@ -124,7 +124,7 @@ func (s *rules) ReloadOn(ctx context.Context, sig <-chan os.Signal) {
 // Reload takes the configuration's rules as they are in the file now: projects,
 // roles, limits and policy, all or none. What was fixed at the start is an error
 // if it differs.
-func (s *rules) Reload(ctx context.Context) error {
+func (s *Rules) Reload(ctx context.Context) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	cfg, err := s.read()
@@ -142,7 +142,7 @@ func (s *rules) Reload(ctx context.Context) error {
 }
 
 // read gets the file as it is now, with what gadm made.
-func (s *rules) read() (site.Config, error) {
+func (s *Rules) read() (site.Config, error) {
 	cfg, err := s.source()
 	if err != nil {
 		return cfg, err
@@ -152,12 +152,12 @@ func (s *rules) read() (site.Config, error) {
 
 type policyInput struct{}
 
-func (s *rules) policy(context.Context, *policyInput) (*api.Policy, error) {
+func (s *Rules) policy(context.Context, *policyInput) (*api.Policy, error) {
 	return &api.Policy{Text: s.Now().Text()}, nil
 }
 
 // checkPolicy says what a reload would do.
-func (s *rules) checkPolicy(context.Context, *policyInput) (*api.Policy, error) {
+func (s *Rules) checkPolicy(context.Context, *policyInput) (*api.Policy, error) {
 	cfg, err := s.read()
 	if err == nil {
 		err = s.checkRules(cfg)
@@ -168,7 +168,7 @@ func (s *rules) checkPolicy(context.Context, *policyInput) (*api.Policy, error) 
 	return &api.Policy{Text: cfg.Text(), Changes: site.ChangedLines(s.Now().Text(), cfg.Text())}, nil
 }
 
-func (s *rules) reloadPolicy(ctx context.Context, _ *policyInput) (*api.Policy, error) {
+func (s *Rules) reloadPolicy(ctx context.Context, _ *policyInput) (*api.Policy, error) {
 	before := s.Now().Text()
 	if err := s.Reload(ctx); err != nil {
 		return nil, badRules(err)

@@ -145,9 +145,9 @@ func TestSecretsRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	ctx := withCaller(t.Context(), identity{user: "mallory", role: roleAdmin}, "")
-	actions := &actDesk{loop: s.server.loop, jobs: s.server.jobs, rights: s.server.rights}
-	if _, err := actions.setSecrets(ctx, &secretsInput{ID: "1", Body: api.SecretsRequest{Values: map[string]string{"A": "x"}}}); !client.IsCode(err, api.CodeDenied) {
+	ctx := withCaller(t.Context(), Identity{user: "mallory", role: roleAdmin}, "")
+	actions := &Actions{loop: s.server.loop, jobs: s.server.jobs, rights: s.server.rights}
+	if _, err := actions.SetSecrets(ctx, &secretsInput{ID: "1", Body: api.SecretsRequest{Values: map[string]string{"A": "x"}}}); !client.IsCode(err, api.CodeDenied) {
 		t.Errorf("somebody else: %v", err)
 	}
 	n := s.node("n1")

@@ -17,6 +17,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/meter"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/pki"
 	"gbatch/internal/store"
@@ -26,21 +27,21 @@ import (
 // Server is a controller process: its parts, which the handlers of routes share.
 type Server struct {
 	log     *slog.Logger
-	rules   *rules
+	rules   *Rules
 	store   *store.Store
 	pki     *pki.Authority
-	keys    *keyring
-	rights  *rights
-	auth    *authenticator
-	jobs    *reader
+	keys    *Keyring
+	rights  *Rights
+	auth    *Authenticator
+	jobs    *Reader
 	loop    *loop
-	streams *streams
+	streams *Hub
 	samples samples
 	skews   *skews
-	mailer  *mailer
-	scrape  *exporter
-	changes *eventDesk
-	api     *guard
+	mailer  *Mailer
+	scrape  *Exporter
+	changes *Source
+	api     *Guard
 	lns     []net.Listener
 
 	started    time.Time
@@ -63,11 +64,11 @@ func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error)
 	}
 	people := newPeople(log)
 	s := &Server{
-		log: log, rules: &rules{source: source, people: people, log: log}, streams: newStreams(), skews: newSkews(log), started: time.Now(), now: time.Now,
+		log: log, rules: &Rules{source: source, people: people, log: log}, streams: newStreams(), skews: newSkews(log), started: time.Now(), now: time.Now,
 		deniedRate: rate.NewLimiter(rate.Every(deniedEvery), deniedBurst),
 	}
 	s.rules.now.Store(&cfg)
-	s.rights = &rights{conf: s.rules.Now, people: people}
+	s.rights = &Rights{conf: s.rules.Now, people: people}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -96,7 +97,7 @@ func (s *Server) open() error {
 	if s.keys, err = openKeyring(cfg.Dir, s.pki.Pin(), s.store); err != nil {
 		return err
 	}
-	s.auth = &authenticator{rights: s.rights, keys: s.keys, now: s.now, decode: make(chan struct{}, mungeAtOnce)}
+	s.auth = &Authenticator{rights: s.rights, keys: s.keys, now: s.now, decode: make(chan struct{}, mungeAtOnce)}
 	if err := s.rules.loadProjects(s.store); err != nil {
 		return err
 	}
@@ -104,13 +105,13 @@ func (s *Server) open() error {
 		return err
 	}
 	s.rules.loop = s.loop
-	s.jobs = &reader{view: s.loop.View, store: s.store, vault: vault}
+	s.jobs = &Reader{view: s.loop.View, store: s.store, vault: vault}
 	s.mailer = newMailer(func() *site.Mail { return s.rules.Now().Mail }, s.jobs, s.log)
 	s.loop.mail = s.mailer.take
-	s.scrape = &exporter{version: Version, loop: s.loop, aliases: func() []string { return s.rules.Now().Metrics.Aliases }}
-	s.scrape.register(s.loop.metrics.reg)
-	s.changes = &eventDesk{loop: s.loop, jobs: s.jobs, rights: s.rights, begin: s.streams.begin, patience: eventPatience, perUser: maxWatchers}
-	s.api = newGuard(guardConfig{Identify: s.auth.identify, Denied: s.denied, Measure: s.loop.metrics.route, Log: s.log}, s.routes())
+	s.scrape = &Exporter{version: Version, loop: s.loop, aliases: func() []string { return s.rules.Now().Metrics.Aliases }}
+	s.scrape.register(s.loop.metrics.Reg)
+	s.changes = &Source{loop: s.loop, jobs: s.jobs, rights: s.rights, begin: s.streams.begin, patience: eventPatience, perUser: PerUser}
+	s.api = NewGuard(GuardConfig{Identify: s.auth.identify, Denied: s.denied, Measure: s.loop.metrics.Route, Log: s.log}, s.routes())
 	return s.listen()
 }
 
@@ -122,7 +123,7 @@ const (
 )
 
 // denied notes a request to change something that was not let in.
-func (s *Server) denied(id identity, action string, e *api.Error) {
+func (s *Server) denied(id Identity, action string, e *api.Error) {
 	s.log.Info("denied", "user", id.user, "role", id.role, "from", id.from, "action", action)
 	if s.deniedRate.Allow() && id.role != roleNode && id.role != roleJoin {
 		s.loop.denied(id.entry(action), e.Message)
@@ -162,7 +163,7 @@ func (s *Server) load() (*loop, error) {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
 	l := &loop{
-		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.rules.Now().ReserveMiB << 20, log: s.log, metrics: newMeasures(),
+		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.rules.Now().ReserveMiB << 20, log: s.log, metrics: meter.NewMeasures(),
 		inbox: make(chan request, inboxSize), feed: newFeed(s.store.Epoch()), ended: make(chan struct{}), now: now,
 	}
 	err = s.store.Newest(control.KindAudit, func(r control.Record) (bool, error) {

@@ -6,14 +6,15 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/sched"
 )
 
 type sharesInput struct{}
 
-// shares is the share tree with all its terms: to operators whole, to others
+// Shares is the share tree with all its terms: to operators whole, to others
 // what is about their projects, themselves, and those above them.
-func (s *historyDesk) shares(ctx context.Context, _ *sharesInput) (*api.ShareList, error) {
+func (s *History) Shares(ctx context.Context, _ *sharesInput) (*api.ShareList, error) {
 	id := caller(ctx)
 	var terms []accounting.Term
 	if err := s.loop.ask(ctx, func(c *control.Controller, now sched.Time) { terms = c.Terms(now) }); err != nil {
@@ -31,7 +32,7 @@ func (s *historyDesk) shares(ctx context.Context, _ *sharesInput) (*api.ShareLis
 
 // seesProjects are the projects whose own line the caller may see: theirs,
 // those that everyone may use, and those above one.
-func (s *historyDesk) seesProjects(id identity, terms []accounting.Term) map[string]bool {
+func (s *History) seesProjects(id Identity, terms []accounting.Term) map[string]bool {
 	up, out := map[string]string{}, map[string]bool{}
 	for _, t := range terms {
 		if t.User == "" {
@@ -53,9 +54,9 @@ func shareToAPI(t accounting.Term) api.Share {
 	const scale = float64(accounting.Scale)
 	out := api.Share{
 		Project: t.Account, User: t.User, Parent: t.Parent, Depth: t.Depth, Shares: t.Shares,
-		NormShares: float64(t.NormShares) / scale, NormUsage: float64(t.NormUsage) / scale, UsageHours: billedHours(t.Usage),
+		NormShares: float64(t.NormShares) / scale, NormUsage: float64(t.NormUsage) / scale, UsageHours: wire.BilledHours(t.Usage),
 		LevelFS: float64(t.LevelFS) / scale, FairShare: float64(t.Factor) / scale, Rank: t.Rank,
-		TotalHours: billedHours(t.Total.Billed), MonthHours: billedHours(t.Month),
+		TotalHours: wire.BilledHours(t.Total.Billed), MonthHours: wire.BilledHours(t.Month),
 	}
 	if t.LevelFS == accounting.Unused {
 		out.LevelFS = -1

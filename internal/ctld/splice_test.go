@@ -261,18 +261,18 @@ func TestStreamRefusals(t *testing.T) {
 func TestWhoMayEnter(t *testing.T) {
 	s, _ := runningSite(t)
 	tests := map[string]struct {
-		id   identity
+		id   Identity
 		rank string
 		want string // code; empty: may
 	}{
-		"owner":       {identity{user: "root", role: roleUser}, "", ""},
-		"member":      {identity{user: "mia", role: roleUser}, "0", ""},
-		"operator":    {identity{user: "ops", role: roleAdmin}, "", ""},
-		"stranger":    {identity{user: "eve", role: roleUser}, "", api.CodeDenied},
-		"node":        {identity{user: "", role: roleNode}, "", api.CodeDenied},
-		"other_rank":  {identity{user: "mia", role: roleUser}, "1", api.CodeNotFound},
-		"no_rank":     {identity{user: "mia", role: roleUser}, "-1", api.CodeBadRequest},
-		"denied_rank": {identity{user: "eve", role: roleUser}, "1", api.CodeDenied},
+		"owner":       {Identity{user: "root", role: roleUser}, "", ""},
+		"member":      {Identity{user: "mia", role: roleUser}, "0", ""},
+		"operator":    {Identity{user: "ops", role: roleAdmin}, "", ""},
+		"stranger":    {Identity{user: "eve", role: roleUser}, "", api.CodeDenied},
+		"node":        {Identity{user: "", role: roleNode}, "", api.CodeDenied},
+		"other_rank":  {Identity{user: "mia", role: roleUser}, "1", api.CodeNotFound},
+		"no_rank":     {Identity{user: "mia", role: roleUser}, "-1", api.CodeBadRequest},
+		"denied_rank": {Identity{user: "eve", role: roleUser}, "1", api.CodeDenied},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestWhoMayEnter(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.SetPathValue("id", "1")
-			opened := &jobStreams{loop: s.server.loop, jobs: s.server.jobs, rights: s.server.rights, streams: s.server.streams}
+			opened := &OfJobs{loop: s.server.loop, jobs: s.server.jobs, rights: s.server.rights, streams: s.server.streams}
 			node, _, err := opened.streamTo(r, api.StreamExec)
 			if tc.want == "" && (err != nil || node != "n1") || tc.want != "" && !client.IsCode(err, tc.want) {
 				t.Errorf("node %q, error %v; want %q", node, err, tc.want)

@@ -25,18 +25,18 @@ const (
 	maxJoinUses = 10_000
 )
 
-// tokenDesk makes, lists and revokes tokens.
-type tokenDesk struct {
-	keys *keyring
+// Tokens makes, lists and revokes tokens.
+type Tokens struct {
+	keys *Keyring
 	loop *loop
 	now  func() time.Time
 }
 
 type tokenInput struct{ Body api.TokenRequest }
 
-// createToken makes a token. Users make their own where a machine says who
+// Create makes a token. Users make their own where a machine says who
 // they are: a token makes no tokens, or one that was stolen would live on.
-func (s *tokenDesk) createToken(ctx context.Context, in *tokenInput) (*api.Token, error) {
+func (s *Tokens) Create(ctx context.Context, in *tokenInput) (*api.Token, error) {
 	id, q := caller(ctx), in.Body
 	t, err := s.newToken(id, q)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *tokenDesk) createToken(ctx context.Context, in *tokenInput) (*api.Token
 }
 
 // newToken checks what is asked.
-func (s *tokenDesk) newToken(id identity, q api.TokenRequest) (api.Token, error) {
+func (s *Tokens) newToken(id Identity, q api.TokenRequest) (api.Token, error) {
 	bad := func(format string, args ...any) error {
 		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf(format, args...)}
 	}
@@ -124,7 +124,7 @@ type tokensInput struct {
 	All bool `query:"all" doc:"everyone's; admins only"`
 }
 
-func (s *tokenDesk) listTokens(ctx context.Context, in *tokensInput) (*api.TokenList, error) {
+func (s *Tokens) List(ctx context.Context, in *tokensInput) (*api.TokenList, error) {
 	id := caller(ctx)
 	if in.All && !id.admin() {
 		return nil, denied("only an admin sees everyone's tokens", "leave --all out")
@@ -146,9 +146,9 @@ type tokenName struct {
 	ID string `path:"id"`
 }
 
-// revokeToken takes a token out of force, and ends what is open by it. To do so
+// Revoke takes a token out of force, and ends what is open by it. To do so
 // twice is fine.
-func (s *tokenDesk) revokeToken(ctx context.Context, in *tokenName) error {
+func (s *Tokens) Revoke(ctx context.Context, in *tokenName) error {
 	id := caller(ctx)
 	s.keys.change.Lock()
 	defer s.keys.change.Unlock()

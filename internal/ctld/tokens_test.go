@@ -146,17 +146,17 @@ func TestRevoking(t *testing.T) {
 // does; and there are bounds.
 func TestWhoMakesTokens(t *testing.T) {
 	s := newSite(t, func(c *site.Config) { c.Admins = byName("boss") })
-	tokens := &tokenDesk{keys: s.server.keys, loop: s.server.loop, now: time.Now}
-	make := func(id identity, q api.TokenRequest) error {
-		_, err := tokens.createToken(withCaller(t.Context(), id, ""), &tokenInput{Body: q})
+	tokens := &Tokens{keys: s.server.keys, loop: s.server.loop, now: time.Now}
+	make := func(id Identity, q api.TokenRequest) error {
+		_, err := tokens.Create(withCaller(t.Context(), id, ""), &tokenInput{Body: q})
 		return err
 	}
-	bySocket := identity{user: "ann", role: roleUser, machine: true}
-	byToken := identity{user: "ann", role: roleUser}
-	boss := identity{user: "boss", role: roleAdmin}
+	bySocket := Identity{user: "ann", role: roleUser, machine: true}
+	byToken := Identity{user: "ann", role: roleUser}
+	boss := Identity{user: "boss", role: roleAdmin}
 	own, join := api.TokenRequest{Use: api.TokenUser}, api.TokenRequest{Use: api.TokenJoin}
 	tests := map[string]struct {
-		id   identity
+		id   Identity
 		q    api.TokenRequest
 		want string // code
 	}{
@@ -181,7 +181,7 @@ func TestWhoMakesTokens(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}
-	eve := identity{user: "eve", role: roleUser, machine: true}
+	eve := Identity{user: "eve", role: roleUser, machine: true}
 	for range maxTokens {
 		if err := make(eve, own); err != nil {
 			t.Fatal(err)
@@ -247,10 +247,10 @@ func TestOtherControllers(t *testing.T) {
 func TestClientGoesMeanwhile(t *testing.T) {
 	s := newSite(t, nil)
 	tok := s.token(api.TokenRequest{Use: api.TokenUser, User: "ann"})
-	ctx, cancel := context.WithCancel(withCaller(t.Context(), identity{user: "boss", role: roleAdmin}, ""))
+	ctx, cancel := context.WithCancel(withCaller(t.Context(), Identity{user: "boss", role: roleAdmin}, ""))
 	cancel()
-	tokens := &tokenDesk{keys: s.server.keys, loop: s.server.loop, now: time.Now}
-	if err := tokens.revokeToken(ctx, &tokenName{ID: tok.ID}); err != nil {
+	tokens := &Tokens{keys: s.server.keys, loop: s.server.loop, now: time.Now}
+	if err := tokens.Revoke(ctx, &tokenName{ID: tok.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.server.rules.putProject(ctx, &projectInput{Name: "lab", Create: true}); err != nil {

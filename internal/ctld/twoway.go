@@ -14,7 +14,7 @@ const maxStreams = 4096
 
 // begin counts a stream in, and end out. wait waits for all to end; no
 // new ones begin then.
-func (s *streams) begin() (end func(), err error) {
+func (s *Hub) begin() (end func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing || s.open >= maxStreams {
@@ -25,20 +25,20 @@ func (s *streams) begin() (end func(), err error) {
 	return s.end, nil
 }
 
-func (s *streams) count() int {
+func (s *Hub) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open
 }
 
-func (s *streams) end() {
+func (s *Hub) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
 	s.wg.Done()
 }
 
-func (s *streams) wait() {
+func (s *Hub) wait() {
 	s.mu.Lock()
 	s.closing = true
 	s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *streams) wait() {
 
 // join handles a node's GET /v1/streams/{id}: its connection goes to the
 // client that waits.
-func (s *streams) join(w http.ResponseWriter, r *http.Request) error {
+func (s *Hub) join(w http.ResponseWriter, r *http.Request) error {
 	st, err := s.claim(r)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *streams) join(w http.ResponseWriter, r *http.Request) error {
 }
 
 // leave says that the client no longer waits, and closes what came for it.
-func (s *streams) leave(st *stream) {
+func (s *Hub) leave(st *stream) {
 	s.mu.Lock()
 	st.left = true
 	conn := st.node

@@ -13,6 +13,7 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -68,9 +69,9 @@ func (in *usageInput) report(now time.Time) (*report, error) {
 	return r, nil
 }
 
-// usage reports what was used on whole days: by operators of all, by others of
+// Usage reports what was used on whole days: by operators of all, by others of
 // themselves and of their projects.
-func (s *historyDesk) usage(ctx context.Context, in *usageInput) (*api.UsageReport, error) {
+func (s *History) Usage(ctx context.Context, in *usageInput) (*api.UsageReport, error) {
 	id := caller(ctx)
 	r, err := in.report(s.now())
 	if err != nil {
@@ -182,7 +183,7 @@ func (r *report) toAPI() api.UsageReport {
 
 func usageRow(s *accounting.Slice) api.UsageRow {
 	return api.UsageRow{
-		BilledHours: billedHours(s.Used.Billed), GPUSeconds: float64(s.Used.MilliGPU) / 1e6, CPUSeconds: float64(s.Used.MilliCPU) / 1e6,
+		BilledHours: wire.BilledHours(s.Used.Billed), GPUSeconds: float64(s.Used.MilliGPU) / 1e6, CPUSeconds: float64(s.Used.MilliCPU) / 1e6,
 		MemGiBSeconds: float64(s.Used.MemMiB) / 1024 / 1000, Starts: s.Starts, WaitSeconds: float64(s.WaitMS) / 1000, Ended: s.Ended,
 	}
 }

@@ -6,27 +6,28 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
 
-// usedBy works out what jobs used.
-type usedBy struct {
+// Used works out what jobs used.
+type Used struct {
 	view    func() *control.View
 	samples *samples
 	now     func() time.Time
 }
 
-// of is what a job held, and what its last attempt made of it; of one that
+// Of is what a job held, and what its last attempt made of it; of one that
 // runs as its nodes said last. An array uses nothing: its tasks do.
-func (s *usedBy) of(j *control.Job) *api.Used {
+func (s *Used) Of(j *control.Job) *api.Used {
 	if j.Tasks != nil || j.Cron != nil {
 		return nil
 	}
 	held := s.view().Held(j, sched.Time(s.now().UnixMilli()))
 	u := &api.Used{
 		GPUSeconds: float64(held.MilliGPU) / 1e6, CPUSeconds: float64(held.MilliCPU) / 1e6,
-		MemGiBSeconds: float64(held.MemMiB) / 1024 / 1000, BilledHours: billedHours(held.Billed),
+		MemGiBSeconds: float64(held.MemMiB) / 1024 / 1000, BilledHours: wire.BilledHours(held.Billed),
 	}
 	if j.Attempt == nil || j.State.Pending() {
 		return u

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/meter"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/metrics"
 )
@@ -12,35 +13,35 @@ import (
 // slurmCounts are the figures of jobs, for all, a user, a project.
 var slurmCounts = []struct {
 	suffix, help string
-	of           func(*holding) int64
+	of           func(*totals) int64
 }{
-	{"", "Jobs in memory.", func(h *holding) int64 { return int64(h.live() + h.finalJobs) }},
-	{"_pending", "Jobs that wait, held ones too.", func(h *holding) int64 { return int64(h.jobs[isHeld] + h.jobs[isQueued]) }},
-	{"_hold", "Jobs that are held.", func(h *holding) int64 { return int64(h.jobs[isHeld]) }},
-	{"_configuring", "Jobs whose containers are being started.", func(h *holding) int64 { return int64(h.jobs[isStarting]) }},
-	{"_running", "Jobs that run.", func(h *holding) int64 { return int64(h.jobs[isRunning]) }},
-	{"_suspended", "Jobs that are paused.", func(h *holding) int64 { return int64(h.jobs[isPaused]) }},
-	{"_completing", "Jobs that are being ended.", func(h *holding) int64 { return int64(h.jobs[isEnding]) }},
-	{"_completed", "Jobs that finished.", ended(endedWell)},
-	{"_cancelled", "Jobs that were cancelled.", ended(endedCancelled)},
-	{"_timeout", "Jobs that reached their time limit.", ended(endedTimeout)},
-	{"_deadline", "Jobs that could not start in time.", ended(endedDeadline)},
-	{"_preempted", "Jobs that were halted for others.", ended(endedPreempted)},
-	{"_node_failed", "Jobs whose node failed.", ended(endedNodeFail)},
-	{"_outofmemory", "Jobs that ran out of memory.", ended(endedOOM)},
-	{"_failed", "Jobs that failed in another way.", ended(endedFailed)},
-	{"_finished", "Jobs that are over.", func(h *holding) int64 { return int64(h.finalJobs) }},
-	{"_cpus_alloc", "CPUs that jobs hold.", func(h *holding) int64 { return (h.milliCPU + 999) / 1000 }},
-	{"_gpus_alloc", "GPUs that jobs hold.", func(h *holding) int64 { return (h.milliGPU + 999) / 1000 }},
-	{"_memory_alloc", "Memory that jobs hold, in bytes.", func(h *holding) int64 { return h.memMiB << 20 }},
-	{"_nodes_alloc", "Nodes that jobs hold, one for each of their containers.", func(h *holding) int64 { return int64(h.nodes) }},
+	{"", "Jobs in memory.", func(h *totals) int64 { return int64(h.live() + h.finalJobs) }},
+	{"_pending", "Jobs that wait, held ones too.", func(h *totals) int64 { return int64(h.jobs[isHeld] + h.jobs[isQueued]) }},
+	{"_hold", "Jobs that are held.", func(h *totals) int64 { return int64(h.jobs[isHeld]) }},
+	{"_configuring", "Jobs whose containers are being started.", func(h *totals) int64 { return int64(h.jobs[isStarting]) }},
+	{"_running", "Jobs that run.", func(h *totals) int64 { return int64(h.jobs[isRunning]) }},
+	{"_suspended", "Jobs that are paused.", func(h *totals) int64 { return int64(h.jobs[isPaused]) }},
+	{"_completing", "Jobs that are being ended.", func(h *totals) int64 { return int64(h.jobs[isEnding]) }},
+	{"_completed", "Jobs that finished.", ended(meter.EndedWell)},
+	{"_cancelled", "Jobs that were cancelled.", ended(meter.EndedCancelled)},
+	{"_timeout", "Jobs that reached their time limit.", ended(meter.EndedTimeout)},
+	{"_deadline", "Jobs that could not start in time.", ended(meter.EndedDeadline)},
+	{"_preempted", "Jobs that were halted for others.", ended(meter.EndedPreempted)},
+	{"_node_failed", "Jobs whose node failed.", ended(meter.EndedNodeFail)},
+	{"_outofmemory", "Jobs that ran out of memory.", ended(meter.EndedOOM)},
+	{"_failed", "Jobs that failed in another way.", ended(meter.EndedFailed)},
+	{"_finished", "Jobs that are over.", func(h *totals) int64 { return int64(h.finalJobs) }},
+	{"_cpus_alloc", "CPUs that jobs hold.", func(h *totals) int64 { return (h.milliCPU + 999) / 1000 }},
+	{"_gpus_alloc", "GPUs that jobs hold.", func(h *totals) int64 { return (h.milliGPU + 999) / 1000 }},
+	{"_memory_alloc", "Memory that jobs hold, in bytes.", func(h *totals) int64 { return h.memMiB << 20 }},
+	{"_nodes_alloc", "Nodes that jobs hold, one for each of their containers.", func(h *totals) int64 { return int64(h.nodes) }},
 }
 
-func ended(how ending) func(*holding) int64 {
-	return func(h *holding) int64 { return int64(h.endings[how]) }
+func ended(how meter.Ending) func(*totals) int64 {
+	return func(h *totals) int64 { return int64(h.endings[how]) }
 }
 
-func (h *holding) live() int {
+func (h *totals) live() int {
 	n := 0
 	for _, k := range h.jobs {
 		n += k
@@ -110,21 +111,21 @@ var slurmOfNode = []struct {
 // slurmCycles are the figures of sdiag.
 var slurmCycles = []struct {
 	name, help string
-	of         func(*cycles) int64
+	of         func(*meter.Cycles) int64
 }{
-	{"schedule_cycle_cnt", "Scheduling rounds.", func(c *cycles) int64 { return c.count.Load() }},
-	{"schedule_cycle_last", "Time of the last round, in microseconds.", func(c *cycles) int64 { return c.last.Load() }},
-	{"schedule_cycle_max", "Time of the longest round, in microseconds.", func(c *cycles) int64 { return c.longest.Load() }},
-	{"schedule_cycle_tot", "Time of all rounds, in microseconds.", func(c *cycles) int64 { return c.sum.Load() }},
-	{"sched_mean_cycle", "Mean time of a round, in microseconds.", func(c *cycles) int64 { return c.sum.Load() / max(c.count.Load(), 1) }},
-	{"sched_mean_depth_cycle", "Mean number of jobs that a round looked at.", func(c *cycles) int64 { return c.depth.Load() / max(c.count.Load(), 1) }},
-	{"backfilled_jobs", "Jobs that started past one with a reservation.", func(c *cycles) int64 { return c.backfilled.Load() }},
-	{"sdiag_jobs_submitted", "Jobs that were submitted.", func(c *cycles) int64 { return c.submitted.Load() }},
-	{"sdiag_jobs_started", "Jobs that were started.", func(c *cycles) int64 { return c.starts.Load() }},
-	{"sdiag_jobs_completed", "Jobs that finished.", func(c *cycles) int64 { return c.ended(endedWell) }},
-	{"sdiag_jobs_canceled", "Jobs that were cancelled.", func(c *cycles) int64 { return c.ended(endedCancelled) }},
-	{"sdiag_jobs_failed", "Jobs that failed.", func(c *cycles) int64 {
-		return c.ended(endedTimeout, endedDeadline, endedNodeFail, endedOOM, endedFailed)
+	{"schedule_cycle_cnt", "Scheduling rounds.", func(c *meter.Cycles) int64 { return c.Count.Load() }},
+	{"schedule_cycle_last", "Time of the last round, in microseconds.", func(c *meter.Cycles) int64 { return c.Last.Load() }},
+	{"schedule_cycle_max", "Time of the longest round, in microseconds.", func(c *meter.Cycles) int64 { return c.Longest.Load() }},
+	{"schedule_cycle_tot", "Time of all rounds, in microseconds.", func(c *meter.Cycles) int64 { return c.Sum.Load() }},
+	{"sched_mean_cycle", "Mean time of a round, in microseconds.", func(c *meter.Cycles) int64 { return c.Sum.Load() / max(c.Count.Load(), 1) }},
+	{"sched_mean_depth_cycle", "Mean number of jobs that a round looked at.", func(c *meter.Cycles) int64 { return c.Depth.Load() / max(c.Count.Load(), 1) }},
+	{"backfilled_jobs", "Jobs that started past one with a reservation.", func(c *meter.Cycles) int64 { return c.Backfilled.Load() }},
+	{"sdiag_jobs_submitted", "Jobs that were submitted.", func(c *meter.Cycles) int64 { return c.Submitted.Load() }},
+	{"sdiag_jobs_started", "Jobs that were started.", func(c *meter.Cycles) int64 { return c.Starts.Load() }},
+	{"sdiag_jobs_completed", "Jobs that finished.", func(c *meter.Cycles) int64 { return c.Ended(meter.EndedWell) }},
+	{"sdiag_jobs_canceled", "Jobs that were cancelled.", func(c *meter.Cycles) int64 { return c.Ended(meter.EndedCancelled) }},
+	{"sdiag_jobs_failed", "Jobs that failed.", func(c *meter.Cycles) int64 {
+		return c.Ended(meter.EndedTimeout, meter.EndedDeadline, meter.EndedNodeFail, meter.EndedOOM, meter.EndedFailed)
 	}},
 }
 
@@ -133,7 +134,7 @@ const maxSlurmNodes = 2000
 
 // slurmCollector is the census under Slurm's names. It is always registered and
 // says nothing unless the configuration asks for it.
-func (s *exporter) slurmCollector() *metrics.Collector {
+func (s *Exporter) slurmCollector() *metrics.Collector {
 	c := &metrics.Collector{Families: slurmFamilies()}
 	f := map[string]metrics.Family{}
 	for _, family := range c.Families {
@@ -143,7 +144,7 @@ func (s *exporter) slurmCollector() *metrics.Collector {
 		if slices.Contains(s.aliases(), site.SlurmNames) {
 			slurmRead(set, f, s.census.now(s.loop.View()))
 			for _, k := range slurmCycles {
-				set.Add(f["slurm_"+k.name], float64(k.of(&s.loop.metrics.cycles)))
+				set.Add(f["slurm_"+k.name], float64(k.of(&s.loop.metrics.Cycles)))
 			}
 		}
 	}
@@ -180,13 +181,13 @@ func slurmFamilies() []metrics.Family {
 	return out
 }
 
-func slurmRead(set *metrics.Set, f map[string]metrics.Family, c *census) {
+func slurmRead(set *metrics.Set, f map[string]metrics.Family, c *Counts) {
 	for _, k := range slurmCounts {
 		set.Add(f["slurm_jobs"+k.suffix], float64(k.of(&c.all)))
 	}
-	slurmBy(set, f, "slurm_user_jobs", c.users, maxUsers)
-	slurmBy(set, f, "slurm_account_jobs", c.projects, maxProjects)
-	slurmBy(set, f, "slurm_partition_jobs", c.clusters, maxClusters)
+	slurmBy(set, f, "slurm_user_jobs", c.users, meter.MaxUsers)
+	slurmBy(set, f, "slurm_account_jobs", c.projects, meter.MaxProjects)
+	slurmBy(set, f, "slurm_partition_jobs", c.clusters, meter.MaxClusters)
 	clusters := map[string]bool{}
 	for i, node := range c.view.Nodes {
 		n := slurmNodeOf(c.view, node)
@@ -218,7 +219,7 @@ func slurmRead(set *metrics.Set, f map[string]metrics.Family, c *census) {
 	}
 }
 
-func slurmBy(set *metrics.Set, f map[string]metrics.Family, prefix string, by map[string]*holding, most int) {
+func slurmBy(set *metrics.Set, f map[string]metrics.Family, prefix string, by map[string]*totals, most int) {
 	weight := map[string]float64{}
 	for name, h := range by {
 		weight[name] = h.weight()

@@ -10,6 +10,7 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/meter"
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
 	"gbatch/sched"
@@ -54,22 +55,22 @@ var families = []metrics.Family{mBuild, mJobs, mQueued, mTasks, mCluster, mClust
 	mTurn, mInbox, mReserved, mWindows, mDiskFree, mReserve, mStore,
 	mShares, mUsed, mUsage, mLevel, mBilled, mBudget, mSpent, mFactor, mUserUsage}
 
-// exporter tells those who scrape what there is at the moment.
-type exporter struct {
+// Exporter tells those who scrape what there is at the moment.
+type Exporter struct {
 	version string
 	loop    *loop
 	aliases func() []string // further sets of names
-	census  counter
+	census  lastCounts
 	terms   atomic.Pointer[[]accounting.Term] // of the share tree
 }
 
 // register adds what is read at scrape time to what is counted as it happens.
-func (s *exporter) register(reg *prometheus.Registry) {
+func (s *Exporter) register(reg *prometheus.Registry) {
 	reg.MustRegister(s.collector(), s.slurmCollector())
 }
 
 // collector is the queue, the nodes and the accounts at scrape time.
-func (s *exporter) collector() *metrics.Collector {
+func (s *Exporter) collector() *metrics.Collector {
 	return &metrics.Collector{Families: families, Read: func(set *metrics.Set) {
 		c := s.census.now(s.loop.View())
 		set.Add(mBuild, 1, s.version)
@@ -80,7 +81,7 @@ func (s *exporter) collector() *metrics.Collector {
 	}}
 }
 
-func (c *census) addQueue(set *metrics.Set) {
+func (c *Counts) addQueue(set *metrics.Set) {
 	for _, state := range job.States {
 		set.Add(mJobs, float64(c.states[state]), string(state))
 	}
@@ -89,7 +90,7 @@ func (c *census) addQueue(set *metrics.Set) {
 		clusters[strconv.Itoa(q.cluster)] += float64(n)
 		qos[q.qos] += float64(n)
 	}
-	cluster, class := metrics.Top(clusters, maxClusters), metrics.Top(qos, maxQOS)
+	cluster, class := metrics.Top(clusters, meter.MaxClusters), metrics.Top(qos, meter.MaxQOS)
 	for q, n := range c.queued {
 		set.Add(mQueued, float64(n), string(q.reason), cluster(strconv.Itoa(q.cluster)), class(q.qos))
 	}
@@ -97,12 +98,12 @@ func (c *census) addQueue(set *metrics.Set) {
 		control.TaskFailed: "failed", control.TaskCancelled: "cancelled"} {
 		set.Add(mTasks, float64(c.tasks[state]), name)
 	}
-	addHoldings(set, c.clusters, maxClusters, mCluster, mClustGPUs)
-	addHoldings(set, c.projects, maxProjects, mProjJobs, mProjGPUs)
-	addHoldings(set, c.users, maxUsers, mUserJobs, mUserGPUs)
+	addHoldings(set, c.clusters, meter.MaxClusters, mCluster, mClustGPUs)
+	addHoldings(set, c.projects, meter.MaxProjects, mProjJobs, mProjGPUs)
+	addHoldings(set, c.users, meter.MaxUsers, mUserJobs, mUserGPUs)
 }
 
-func addHoldings(set *metrics.Set, by map[string]*holding, most int, jobs, gpus metrics.Family) {
+func addHoldings(set *metrics.Set, by map[string]*totals, most int, jobs, gpus metrics.Family) {
 	weight := map[string]float64{}
 	for name, h := range by {
 		if w := h.weight(); w > 0 {
@@ -113,7 +114,7 @@ func addHoldings(set *metrics.Set, by map[string]*holding, most int, jobs, gpus 
 	for name := range weight {
 		h := by[name]
 		for s, n := range h.jobs {
-			set.Add(jobs, float64(n), label(name), standingNames[s])
+			set.Add(jobs, float64(n), label(name), activityNames[s])
 		}
 		set.Add(gpus, float64(h.milliGPU)/1000, label(name))
 	}
@@ -123,11 +124,11 @@ func addHoldings(set *metrics.Set, by map[string]*holding, most int, jobs, gpus 
 // needs the 0.
 var nodeStates = []string{"up", "drained", "unhealthy", "suspect", "lost"}
 
-func (c *census) addNodes(set *metrics.Set) {
+func (c *Counts) addNodes(set *metrics.Set) {
 	for _, state := range nodeStates {
 		set.Add(mNodes, float64(c.nodes[state]), state)
 	}
-	for _, n := range c.away[:min(maxNodes, len(c.away))] {
+	for _, n := range c.away[:min(meter.MaxNodes, len(c.away))] {
 		state, _ := n.State()
 		set.Add(mAway, 1, n.Name, state)
 	}
@@ -135,7 +136,7 @@ func (c *census) addNodes(set *metrics.Set) {
 	for u, n := range c.gpus {
 		weight[u.model] += n
 	}
-	model := metrics.Top(weight, maxModels)
+	model := metrics.Top(weight, meter.MaxModels)
 	for name := range weight {
 		for _, state := range []string{"allocated", "idle", "out_of_service"} {
 			set.Add(mGPUs, c.gpus[gpuUse{name, state}], model(name), state)
@@ -149,7 +150,7 @@ func (c *census) addNodes(set *metrics.Set) {
 }
 
 // addSelf is how the controller itself fares.
-func (s *exporter) addSelf(set *metrics.Set) {
+func (s *Exporter) addSelf(set *metrics.Set) {
 	v, load := s.loop.View(), s.loop.load()
 	set.Add(mTurn, float64(v.Now)/1000)
 	set.Add(mInbox, float64(load.inbox))
@@ -170,7 +171,7 @@ const accountsEvery = 15 * time.Second
 
 // run works out the share tree for those who scrape, so that none of
 // them waits for the loop, until ctx is done.
-func (s *exporter) run(ctx context.Context) {
+func (s *Exporter) run(ctx context.Context) {
 	tick := time.NewTicker(accountsEvery)
 	defer tick.Stop()
 	for {
@@ -190,7 +191,7 @@ func (s *exporter) run(ctx context.Context) {
 }
 
 // addAccounts tells of projects and of the users with the most usage.
-func (s *exporter) addAccounts(set *metrics.Set) {
+func (s *Exporter) addAccounts(set *metrics.Set) {
 	terms := s.terms.Load()
 	if terms == nil {
 		return
@@ -203,7 +204,7 @@ func (s *exporter) addAccounts(set *metrics.Set) {
 			users[t.Account+"/"+t.User] = float64(t.Usage)
 		}
 	}
-	project, user := metrics.Top(projects, maxProjects), metrics.Top(users, maxUsers)
+	project, user := metrics.Top(projects, meter.MaxProjects), metrics.Top(users, meter.MaxUsers)
 	for _, t := range *terms {
 		name := project(t.Account)
 		switch {

@@ -13,16 +13,17 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
 
-// submitDesk takes jobs.
-type submitDesk struct {
+// Submissions takes jobs.
+type Submissions struct {
 	conf   func() *site.Config
-	rights *rights
+	rights *Rights
 	loop   *loop
-	jobs   *reader
+	jobs   *Reader
 }
 
 type submitInput struct {
@@ -33,7 +34,7 @@ type submitInput struct {
 // keySpace is where the UUIDs live that are made of idempotency keys.
 var keySpace = uuid.MustParse("5f2a9c1e-7d0b-4b57-9a39-62b1c5f0d3a4")
 
-func (s *submitDesk) submit(ctx context.Context, in *submitInput) (*api.SubmitResponse, error) {
+func (s *Submissions) Submit(ctx context.Context, in *submitInput) (*api.SubmitResponse, error) {
 	id := caller(ctx)
 	sub, err := job.Parse(in.Body.Job)
 	if err != nil {
@@ -68,7 +69,7 @@ func (s *submitDesk) submit(ctx context.Context, in *submitInput) (*api.SubmitRe
 		return nil, err
 	}
 	if r, ok := answer.(*control.Refusal); ok {
-		return nil, refused(r)
+		return nil, wire.Refused(r)
 	}
 	a := answer.(control.Submitted)
 	out.Notes = append(out.Notes, budgetNote(a.Budget)...)
@@ -84,7 +85,7 @@ func (s *submitDesk) submit(ctx context.Context, in *submitInput) (*api.SubmitRe
 	return &out, nil
 }
 
-func (s *submitDesk) submitEvent(id identity, in *submitInput, sub *job.Submission) (control.Submit, error) {
+func (s *Submissions) submitEvent(id Identity, in *submitInput, sub *job.Submission) (control.Submit, error) {
 	ev := control.Submit{User: id.user, Operator: id.operator(), Spec: &sub.Spec, Hold: in.Body.Hold, DryRun: in.Body.DryRun}
 	ev.Project = cmp.Or(in.Body.Project, sub.Spec.ProjectName(), s.conf().DefaultProject)
 	if ev.Project == "" {
@@ -105,7 +106,7 @@ func (s *submitDesk) submitEvent(id identity, in *submitInput, sub *job.Submissi
 }
 
 // repeated answers a key whose job has long ended and left the table.
-func (s *submitDesk) repeated(in *submitInput, ev control.Submit, out *api.SubmitResponse) (bool, error) {
+func (s *Submissions) repeated(in *submitInput, ev control.Submit, out *api.SubmitResponse) (bool, error) {
 	if in.Key == "" || in.Body.DryRun {
 		return false, nil
 	}
@@ -125,7 +126,7 @@ func (s *submitDesk) repeated(in *submitInput, ev control.Submit, out *api.Submi
 }
 
 // sameDocument refuses a key that was used for another job.
-func (s *submitDesk) sameDocument(n job.Number, doc []byte) error {
+func (s *Submissions) sameDocument(n job.Number, doc []byte) error {
 	old, ok, err := s.jobs.text(n)
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (s *submitDesk) sameDocument(n job.Number, doc []byte) error {
 	return nil
 }
 
-func (s *submitDesk) dryRun(ctx context.Context, out api.SubmitResponse, sub *job.Submission, ev control.Submit, a control.Submitted) (*api.SubmitResponse, error) {
+func (s *Submissions) dryRun(ctx context.Context, out api.SubmitResponse, sub *job.Submission, ev control.Submit, a control.Submitted) (*api.SubmitResponse, error) {
 	spec := sub.Spec
 	out.Effective = &spec
 	var failed error
@@ -151,7 +152,7 @@ func (s *submitDesk) dryRun(ctx context.Context, out api.SubmitResponse, sub *jo
 	return &out, nil
 }
 
-func (s *submitDesk) projectNames() []string {
+func (s *Submissions) projectNames() []string {
 	var out []string
 	for _, p := range s.conf().Projects {
 		out = append(out, p.Name)

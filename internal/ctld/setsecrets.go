@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 )
 
@@ -17,8 +18,8 @@ type secretsInput struct {
 	Body api.SecretsRequest
 }
 
-// setSecrets gives a job that waits or runs new values of its secrets.
-func (s *actDesk) setSecrets(ctx context.Context, in *secretsInput) (*api.SecretsResponse, error) {
+// SetSecrets gives a job that waits or runs new values of its secrets.
+func (s *Actions) SetSecrets(ctx context.Context, in *secretsInput) (*api.SecretsResponse, error) {
 	id := caller(ctx)
 	j, err := s.jobs.find(in.ID)
 	if err != nil {
@@ -44,7 +45,7 @@ func (s *actDesk) setSecrets(ctx context.Context, in *secretsInput) (*api.Secret
 
 // trySecrets merges the values with those of the job's present version; nil
 // means that these are no longer the present ones.
-func (s *actDesk) trySecrets(ctx context.Context, id identity, j *control.Job, values map[string]string) (*api.SecretsResponse, error) {
+func (s *Actions) trySecrets(ctx context.Context, id Identity, j *control.Job, values map[string]string) (*api.SecretsResponse, error) {
 	var kept sealed
 	if j.Sealed {
 		var err error
@@ -77,7 +78,7 @@ func (s *actDesk) trySecrets(ctx context.Context, id identity, j *control.Job, v
 		return nil, err
 	}
 	if r, ok := answer.(*control.Refusal); ok {
-		return nil, refused(r)
+		return nil, wire.Refused(r)
 	}
 	done := answer.(control.SecretsSet)
 	if !done.Done {

@@ -24,11 +24,11 @@ type sealed struct {
 
 func (s sealed) empty() bool { return s.Credential == api.Credential{} && len(s.Secrets) == 0 }
 
-// vault seals registry credentials and secrets for the store. The key is a file beside the
+// Vault seals registry credentials and secrets for the store. The key is a file beside the
 // store that only the controller's user can read.
-type vault struct{ key *age.X25519Identity }
+type Vault struct{ key *age.X25519Identity }
 
-func openVault(path string) (*vault, error) {
+func openVault(path string) (*Vault, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return newVault(path)
@@ -40,10 +40,10 @@ func openVault(path string) (*vault, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read key of secrets %s: %w", path, err)
 	}
-	return &vault{key}, nil
+	return &Vault{key}, nil
 }
 
-func newVault(path string) (*vault, error) {
+func newVault(path string) (*Vault, error) {
 	key, err := age.GenerateX25519Identity()
 	if err != nil {
 		return nil, fmt.Errorf("make key of secrets: %w", err)
@@ -51,7 +51,7 @@ func newVault(path string) (*vault, error) {
 	if err := writeSecretFile(path, key.String()+"\n"); err != nil {
 		return nil, fmt.Errorf("write key of secrets: %w", err)
 	}
-	return &vault{key}, nil
+	return &Vault{key}, nil
 }
 
 // writeSecretFile writes a new file for the owner's eyes only, durably.
@@ -64,7 +64,7 @@ func writeSecretFile(path, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-func (v *vault) seal(c sealed) ([]byte, error) {
+func (v *Vault) seal(c sealed) ([]byte, error) {
 	plain, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (v *vault) seal(c sealed) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (v *vault) open(text []byte) (sealed, error) {
+func (v *Vault) open(text []byte) (sealed, error) {
 	var c sealed
 	r, err := age.Decrypt(bytes.NewReader(text), v.key)
 	if err != nil {

@@ -6,30 +6,31 @@ import (
 	"time"
 
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/meter"
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
 
-// census is what a view comes to in numbers. It is made off the loop, by
+// Counts is what a view comes to in numbers. It is made off the loop, by
 // whoever scrapes, and never changes.
-type census struct {
+type Counts struct {
 	view *control.View
 
 	states    map[job.State]int
 	queued    map[queue]int
-	projects  map[string]*holding
-	users     map[string]*holding
-	clusters  map[string]*holding
+	projects  map[string]*totals
+	users     map[string]*totals
+	clusters  map[string]*totals
 	tasks     map[control.TaskState]int // of arrays that are not over
 	nodes     map[string]int            // by state
 	away      []*control.Node
 	gpus      map[gpuUse]float64
-	all       holding
+	all       totals
 	resources [2]capacity // of nodes in service: what is taken, what there is
 }
 
-// whose is what jobs are counted by at first.
-type whose struct {
+// ownerKey is what jobs are counted by at first.
+type ownerKey struct {
 	owner   *control.Owner
 	cluster int
 }
@@ -41,34 +42,34 @@ type queue struct {
 	qos     string
 }
 
-// holding is what a project or user has in the queue and on the nodes.
-type holding struct {
-	jobs      [standings]int
+// totals is what a project or user has in the queue and on the nodes.
+type totals struct {
+	jobs      [activities]int
 	nodes     int
 	milliGPU  int64
 	milliCPU  int64
 	memMiB    int64
-	endings   [endings]int
+	endings   [meter.Endings]int
 	finalJobs int
 }
 
-// standing is what a job is to who counts it.
-type standing int
+// activity is what a job is to who counts it.
+type activity int
 
 const (
-	isHeld standing = iota
+	isHeld activity = iota
 	isQueued
 	isStarting
 	isRunning
 	isPaused
 	isEnding
-	standings
+	activities
 )
 
-// standingNames are the labels.
-var standingNames = [standings]string{"held", "queued", "starting", "running", "paused", "ending"}
+// activityNames are the labels.
+var activityNames = [activities]string{"held", "queued", "starting", "running", "paused", "ending"}
 
-func standingOf(j *control.Job) (standing, bool) {
+func activityOf(j *control.Job) (activity, bool) {
 	switch j.State {
 	case job.OnHold:
 		return isHeld, true
@@ -95,15 +96,15 @@ type capacity struct{ milliCPU, memMiB int64 }
 // censusEvery bounds how often the jobs are counted, however many scrape.
 const censusEvery = time.Second
 
-// counter keeps the last census.
-type counter struct {
+// lastCounts keeps the last census.
+type lastCounts struct {
 	mu   sync.Mutex
-	last *census
+	last *Counts
 	at   time.Time
 }
 
 // now is the census of a view, or one that is at most censusEvery older.
-func (c *counter) now(v *control.View) *census {
+func (c *lastCounts) now(v *control.View) *Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -115,18 +116,18 @@ func (c *counter) now(v *control.View) *census {
 
 // take counts everything. Jobs of one owner share its value, so they are
 // counted by that first: a map of few pointers is quick.
-func take(v *control.View) *census {
-	c := &census{view: v, states: map[job.State]int{}, queued: map[queue]int{}, projects: map[string]*holding{}, users: map[string]*holding{},
-		clusters: map[string]*holding{}, tasks: map[control.TaskState]int{}, nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
-	byOwner := map[whose]*ownerCount{}
-	var last whose
+func take(v *control.View) *Counts {
+	c := &Counts{view: v, states: map[job.State]int{}, queued: map[queue]int{}, projects: map[string]*totals{}, users: map[string]*totals{},
+		clusters: map[string]*totals{}, tasks: map[control.TaskState]int{}, nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
+	byOwner := map[ownerKey]*ownerCount{}
+	var last ownerKey
 	var of *ownerCount
 	for j := range v.All() {
 		if j.Tasks != nil { // those of its tasks that may start are jobs too
 			c.addArray(j)
 			continue
 		}
-		if w := (whose{j.Owner, clusterOf(v, j)}); w != last {
+		if w := (ownerKey{j.Owner, meter.ClusterOf(v, j)}); w != last {
 			last = w
 			if of = byOwner[w]; of == nil {
 				of = &ownerCount{queued: map[queue]*int{}, states: map[job.State]*int{}}
@@ -145,20 +146,20 @@ func take(v *control.View) *census {
 }
 
 // addOwner adds up what one owner has in one cluster.
-func (c *census) addOwner(w whose, n *ownerCount) {
+func (c *Counts) addOwner(w ownerKey, n *ownerCount) {
 	for state, n := range n.states {
 		c.states[state] += *n
 	}
 	for q, n := range n.queued {
 		c.queued[q] += *n
 	}
-	for _, h := range []*holding{&c.all, at(c.projects, w.owner.Project), at(c.users, w.owner.User), at(c.clusters, strconv.Itoa(w.cluster))} {
-		h.add(&n.holding)
+	for _, h := range []*totals{&c.all, at(c.projects, w.owner.Project), at(c.users, w.owner.User), at(c.clusters, strconv.Itoa(w.cluster))} {
+		h.add(&n.totals)
 	}
 }
 
 // addArray counts the tasks of an array that is not over.
-func (c *census) addArray(j *control.Job) {
+func (c *Counts) addArray(j *control.Job) {
 	if j.State.Final() {
 		return
 	}
@@ -167,9 +168,9 @@ func (c *census) addArray(j *control.Job) {
 	}
 }
 
-func at(m map[string]*holding, name string) *holding {
+func at(m map[string]*totals, name string) *totals {
 	if m[name] == nil {
-		m[name] = &holding{}
+		m[name] = &totals{}
 	}
 	return m[name]
 }
@@ -177,7 +178,7 @@ func at(m map[string]*holding, name string) *holding {
 // ownerCount is what one owner's jobs come to. It remembers where the last job
 // was counted: the next is mostly alike.
 type ownerCount struct {
-	holding
+	totals
 	states map[job.State]*int
 	queued map[queue]*int
 
@@ -192,10 +193,10 @@ func (o *ownerCount) add(v *control.View, j *control.Job) {
 		o.state, o.stateN = j.State, slot(o.states, j.State)
 	}
 	*o.stateN++
-	s, live := standingOf(j)
+	s, live := activityOf(j)
 	if !live {
 		o.finalJobs++
-		o.endings[endingOf(j)]++
+		o.endings[meter.EndingOf(j)]++
 		return
 	}
 	o.jobs[s]++
@@ -226,7 +227,7 @@ func slot[K comparable](m map[K]*int, k K) *int {
 	return m[k]
 }
 
-func (h *holding) add(o *holding) {
+func (h *totals) add(o *totals) {
 	for i, n := range o.jobs {
 		h.jobs[i] += n
 	}
@@ -239,7 +240,7 @@ func (h *holding) add(o *holding) {
 }
 
 // weight says who keeps a label of their own: who holds most, then who waits.
-func (h *holding) weight() float64 {
+func (h *totals) weight() float64 {
 	live := 0
 	for _, n := range h.jobs {
 		live += n
@@ -249,7 +250,7 @@ func (h *holding) weight() float64 {
 
 // addNode counts a node and its GPUs: each is allocated, or idle, or nobody can
 // have it now.
-func (c *census) addNode(v *control.View, n *control.Node) {
+func (c *Counts) addNode(v *control.View, n *control.Node) {
 	state, _ := n.State()
 	c.nodes[state]++
 	if state != "up" {

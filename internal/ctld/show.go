@@ -10,6 +10,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
@@ -61,15 +62,15 @@ func (f filter) hasState(st job.State) bool {
 	return slices.Contains(strings.Split(strings.ToUpper(f.State), ","), string(st))
 }
 
-// jobDesk shows jobs.
-type jobDesk struct {
+// Queries shows jobs.
+type Queries struct {
 	loop   *loop
-	jobs   *reader
-	rights *rights
-	used   *usedBy
+	jobs   *Reader
+	rights *Rights
+	used   *Used
 }
 
-func (s *jobDesk) list(ctx context.Context, f *filter) (*api.JobList, error) {
+func (s *Queries) List(ctx context.Context, f *filter) (*api.JobList, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (s *jobDesk) list(ctx context.Context, f *filter) (*api.JobList, error) {
 }
 
 // addFactors fills in the priorities of the jobs that wait.
-func (s *jobDesk) addFactors(ctx context.Context, jobs []api.Job) error {
+func (s *Queries) addFactors(ctx context.Context, jobs []api.Job) error {
 	var waiting []job.Number
 	for i := range jobs {
 		if jobs[i].State == job.Queued {
@@ -142,7 +143,7 @@ type showInput struct {
 	Version uint64 `query:"version" doc:"the version that the caller has"`
 }
 
-func (s *jobDesk) show(ctx context.Context, in *showInput) (*api.JobDetail, error) {
+func (s *Queries) Show(ctx context.Context, in *showInput) (*api.JobDetail, error) {
 	j, err := s.jobs.find(in.ID)
 	if err != nil {
 		return nil, err
@@ -167,7 +168,7 @@ func (s *jobDesk) show(ctx context.Context, in *showInput) (*api.JobDetail, erro
 }
 
 // waitChange waits until the job's version is not the caller's, or time is up.
-func (s *jobDesk) waitChange(ctx context.Context, j *control.Job, in *showInput) *control.Job {
+func (s *Queries) waitChange(ctx context.Context, j *control.Job, in *showInput) *control.Job {
 	late := time.NewTimer(time.Duration(in.Wait) * time.Second)
 	defer late.Stop()
 	for {
@@ -192,13 +193,13 @@ func (s *jobDesk) waitChange(ctx context.Context, j *control.Job, in *showInput)
 	}
 }
 
-func (s *jobDesk) detail(id identity, j *control.Job) (api.JobDetail, error) {
+func (s *Queries) detail(id Identity, j *control.Job) (api.JobDetail, error) {
 	v := s.loop.View()
-	d := api.JobDetail{Job: jobToAPI(v, j, s.rights.private(id, j.Owner)), Version: j.Version}
+	d := api.JobDetail{Job: wire.Job(v, j, s.rights.private(id, j.Owner)), Version: j.Version}
 	if d.Private {
 		return d, nil
 	}
-	d.Used = s.used.of(j)
+	d.Used = s.used.Of(j)
 	if j.State.Final() {
 		d.Class = j.Reason.Class()
 	}
@@ -212,7 +213,7 @@ func (s *jobDesk) detail(id identity, j *control.Job) (api.JobDetail, error) {
 	}
 	d.Attempts, err = s.jobs.attempts(j.Number)
 	if j.State.Active() {
-		d.Attempts = append(d.Attempts, attemptToAPI(j.Attempt))
+		d.Attempts = append(d.Attempts, wire.Attempt(j.Attempt))
 		last := &d.Attempts[len(d.Attempts)-1]
 		for i := range last.Ranks {
 			if last.Ranks[i].Exit == nil {

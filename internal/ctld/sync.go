@@ -11,15 +11,16 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 )
 
-// syncDesk is where nodes say what they do, and are told what to do.
-type syncDesk struct {
+// Exchange is where nodes say what they do, and are told what to do.
+type Exchange struct {
 	conf    func() *site.Config
 	loop    *loop
-	jobs    *reader
-	streams *streams
+	jobs    *Reader
+	streams *Hub
 	samples *samples
 	skews   *skews
 	now     func() time.Time
@@ -30,7 +31,7 @@ type syncInput struct {
 	Body api.SyncRequest
 }
 
-func (s *syncDesk) sync(ctx context.Context, in *syncInput) (*api.SyncResponse, error) {
+func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, error) {
 	if id := caller(ctx); !id.mayNode(in.Name) {
 		return nil, denied(fmt.Sprintf("%s speaks for itself, not for node %s", id.user, in.Name), "see name in the node's gnoded.yaml")
 	}
@@ -41,7 +42,7 @@ func (s *syncDesk) sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	skew := s.skews.heard(in.Name, q.NowMS, s.now())
 	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Unhealthy: q.Unhealthy, Ranks: onOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
 	if q.Inventory != nil {
-		inv := inventoryOf(q.Inventory)
+		inv := wire.Inventory(q.Inventory)
 		ev.Inventory = &inv
 	}
 	for _, g := range q.Samples {
@@ -54,7 +55,7 @@ func (s *syncDesk) sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 		return nil, err
 	}
 	if r, ok := answer.(*control.Refusal); ok {
-		return nil, refused(r)
+		return nil, wire.Refused(r)
 	}
 	s.samples.put(in.Name, q.Samples)
 	s.samples.putUse(in.Name, q.Use)
@@ -74,7 +75,7 @@ func (s *syncDesk) sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 }
 
 // waitOrders holds a node's poll open until there is something for it.
-func (s *syncDesk) waitOrders(ctx context.Context, name string, q *api.SyncRequest) {
+func (s *Exchange) waitOrders(ctx context.Context, name string, q *api.SyncRequest) {
 	longest := time.Duration(s.conf().Nodes.Suspect) * time.Second / 3
 	late := time.NewTimer(min(time.Duration(q.WaitMS)*time.Millisecond, longest))
 	defer late.Stop()
@@ -99,7 +100,7 @@ func (s *syncDesk) waitOrders(ctx context.Context, name string, q *api.SyncReque
 }
 
 // orders is a node's desired set.
-func (s *syncDesk) orders(name string, q *api.SyncRequest) (api.SyncResponse, error) {
+func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, error) {
 	v := s.loop.View()
 	n := v.Node(name)
 	out := api.SyncResponse{LeaseMS: s.conf().Lease().Milliseconds(), Streams: s.streams.take(name)}
@@ -150,12 +151,12 @@ func (s *syncDesk) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 	return out, nil
 }
 
-func (s *syncDesk) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
+func (s *Exchange) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 	p, _ := s.conf().Project(j.Owner.Project)
 	r := j.Attempt.Ranks[rank]
 	o := &api.RunOrder{
 		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, Project: j.Owner.Project, ProjectGID: p.GID,
-		Allocation: allocationToAPI(r.Alloc), Ranks: len(j.Attempt.Ranks),
+		Allocation: wire.Allocation(r.Alloc), Ranks: len(j.Attempt.Ranks),
 		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.conf().Limits.Grace.Millis()),
 		Digest: j.Attempt.Image,
 	}
@@ -176,7 +177,7 @@ func (s *syncDesk) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 }
 
 // gang tells a rank where the others are.
-func (s *syncDesk) gang(o *api.RunOrder, j *control.Job) {
+func (s *Exchange) gang(o *api.RunOrder, j *control.Job) {
 	if o.Ranks < 2 {
 		return
 	}
@@ -196,7 +197,7 @@ func (s *syncDesk) gang(o *api.RunOrder, j *control.Job) {
 func masterPort(n job.Number) int { return 20000 + int(n%10000) }
 
 // array tells a rank of the array that its job is a task of.
-func (s *syncDesk) array(o *api.RunOrder, j *control.Job) {
+func (s *Exchange) array(o *api.RunOrder, j *control.Job) {
 	p := s.loop.View().Job(j.Parent)
 	if j.Parent == 0 || p == nil || p.Tasks == nil {
 		return

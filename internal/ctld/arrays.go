@@ -3,6 +3,7 @@ package ctld
 import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 )
 
@@ -26,15 +27,15 @@ func (f filter) lists(j *control.Job, sums map[job.Number]*control.Summary, priv
 }
 
 // row is a job's line in a list.
-func (s *jobDesk) row(v *control.View, id identity, j *control.Job, sum *control.Summary) api.Job {
+func (s *Queries) row(v *control.View, id Identity, j *control.Job, sum *control.Summary) api.Job {
 	if j.Tasks == nil {
-		return jobToAPI(v, j, s.rights.private(id, j.Owner))
+		return wire.Job(v, j, s.rights.private(id, j.Owner))
 	}
 	waits := *j
 	if sum != nil {
 		waits.First, waits.Started = 0, 0
 	}
-	out := jobToAPI(v, &waits, s.rights.private(id, j.Owner))
+	out := wire.Job(v, &waits, s.rights.private(id, j.Owner))
 	out.Tasks = &api.TaskSets{Indexes: j.Tasks.Indexes, Parallelism: j.Tasks.Parallelism}
 	if sum != nil {
 		out.Tasks.Waiting, out.Tasks.NumWaiting = sum.Waiting.String(), sum.Waiting.Len()
@@ -44,19 +45,19 @@ func (s *jobDesk) row(v *control.View, id identity, j *control.Job, sum *control
 }
 
 // whyArray is why an array's tasks wait.
-func (s *jobDesk) whyArray(out *api.Job, v *control.View, id identity, p *control.Job, sum control.Summary) {
+func (s *Queries) whyArray(out *api.Job, v *control.View, id Identity, p *control.Job, sum control.Summary) {
 	if p.State != job.Queued || p.Ending != nil {
 		return
 	}
 	r := v.WaitingArray(p, sum)
-	out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, toTime(r.At)
+	out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, wire.Time(r.At)
 	if !s.rights.mayTouch(id, p.Owner) {
 		out.ReasonText = ""
 	}
 }
 
 // tasksToAPI completes the detail of an array.
-func (s *jobDesk) tasksToAPI(out *api.Job, id identity, v *control.View, p *control.Job) {
+func (s *Queries) tasksToAPI(out *api.Job, id Identity, v *control.View, p *control.Job) {
 	t := p.Tasks
 	if t == nil {
 		return
@@ -78,7 +79,7 @@ func (s *jobDesk) tasksToAPI(out *api.Job, id identity, v *control.View, p *cont
 // waitingTask is the job to ask the scheduler about: of an array the first task
 // that waits in the queue. It is nil, with the reason in the answer, where there
 // is none.
-func (s *jobDesk) waitingTask(out *api.Explanation, j *control.Job) *control.Job {
+func (s *Queries) waitingTask(out *api.Explanation, j *control.Job) *control.Job {
 	v := s.loop.View()
 	p := j
 	switch {

@@ -14,21 +14,21 @@ import (
 	"gbatch/internal/job"
 )
 
-// jobStreams opens streams to jobs that run, for those who may see their jobs.
-type jobStreams struct {
+// OfJobs opens streams to jobs that run, for those who may see their jobs.
+type OfJobs struct {
 	loop    *loop
-	jobs    *reader
-	rights  *rights
-	streams *streams
+	jobs    *Reader
+	rights  *Rights
+	streams *Hub
 }
 
-// open opens a two-way stream of a kind to a running rank. Whoever may cancel a
+// Open opens a two-way stream of a kind to a running rank. Whoever may cancel a
 // job may do this, for it is to act as the job.
-func (s *jobStreams) open(kind string) func(http.ResponseWriter, *http.Request) error {
+func (s *OfJobs) Open(kind string) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error { return s.jobStream(w, r, kind) }
 }
 
-func (s *jobStreams) jobStream(w http.ResponseWriter, r *http.Request, kind string) error {
+func (s *OfJobs) jobStream(w http.ResponseWriter, r *http.Request, kind string) error {
 	node, req, err := s.streamTo(r, kind)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *jobStreams) jobStream(w http.ResponseWriter, r *http.Request, kind stri
 }
 
 // streamTo finds the rank that a client asks for, if they may have it.
-func (s *jobStreams) streamTo(r *http.Request, kind string) (node string, req api.StreamRequest, err error) {
+func (s *OfJobs) streamTo(r *http.Request, kind string) (node string, req api.StreamRequest, err error) {
 	j, err := s.jobs.find(r.PathValue("id"))
 	if err != nil {
 		return "", req, err
@@ -96,8 +96,8 @@ type logInput struct {
 	Follow bool   `query:"follow" doc:"go on until the task ends"`
 }
 
-// jobLog is the log of a rank, as its node has it.
-func (s *jobStreams) jobLog(ctx context.Context, in *logInput) (func(context.Context, http.ResponseWriter) error, error) {
+// Log is the log of a rank, as its node has it.
+func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, http.ResponseWriter) error, error) {
 	j, err := s.jobs.find(in.ID)
 	if err != nil {
 		return nil, err

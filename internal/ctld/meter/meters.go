@@ -1,4 +1,4 @@
-package ctld
+package meter
 
 import (
 	"net/http"
@@ -15,10 +15,10 @@ import (
 	"gbatch/sched"
 )
 
-// measures are what the controller counts as it happens. What is so at one
+// Meters are what the controller counts as it happens. What is so at one
 // moment is read from the view at scrape time: see census.
-type measures struct {
-	reg *prometheus.Registry
+type Meters struct {
+	Reg *prometheus.Registry
 	all []prometheus.Collector
 
 	turns, commits, batches            prometheus.Histogram
@@ -32,21 +32,21 @@ type measures struct {
 
 	clusters, qos metrics.First // labels of what is counted
 
-	cycles cycles
+	Cycles Cycles
 }
 
 // Bounds on labels whose values users and nodes bring.
 const (
-	maxClusters = 16
-	maxQOS      = 16
-	maxProjects = 100
-	maxUsers    = 50
-	maxModels   = 32
-	maxNodes    = 200 // of those out of service
+	MaxClusters = 16
+	MaxQOS      = 16
+	MaxProjects = 100
+	MaxUsers    = 50
+	MaxModels   = 32
+	MaxNodes    = 200 // of those out of service
 )
 
-func newMeasures() *measures {
-	m := &measures{reg: prometheus.NewRegistry(), clusters: metrics.First{Max: maxClusters}, qos: metrics.First{Max: maxQOS}}
+func NewMeasures() *Meters {
+	m := &Meters{Reg: prometheus.NewRegistry(), clusters: metrics.First{Max: MaxClusters}, qos: metrics.First{Max: MaxQOS}}
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 		m.all = append(m.all, c)
@@ -90,24 +90,24 @@ func newMeasures() *measures {
 	m.requests = counters("gctld_http_requests_total", "Requests to the API that were answered, by route and status.", "route", "code")
 	m.latency = histograms("gctld_http_request_duration_seconds", "Time to answer a request to the API, in seconds. Of routes that wait for news or stream, the wait is in it.", prometheus.ExponentialBuckets(0.001, 4, 8), "route")
 
-	m.reg.MustRegister(m.all...)
-	m.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.Reg.MustRegister(m.all...)
+	m.Reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-func (m *measures) commit(turn, commit time.Duration, records int) {
+func (m *Meters) Commit(turn, commit time.Duration, records int) {
 	m.turns.Observe(turn.Seconds())
 	m.commits.Observe(commit.Seconds())
 	m.batches.Observe(float64(records))
 	m.records.Add(float64(records))
 }
 
-func (m *measures) round(took time.Duration, p *sched.Plan, missed []sched.Time) {
+func (m *Meters) Round(took time.Duration, p *sched.Plan, missed []sched.Time) {
 	for _, d := range missed {
 		m.missed.Observe(float64(max(d, -d)) / 1000)
 	}
 	m.rounds.Observe(took.Seconds())
-	m.cycles.add(took, p)
+	m.Cycles.add(took, p)
 	m.evaluated.Observe(float64(p.Stats.Evaluated))
 	if p.Stats.Truncated {
 		m.truncated.Inc()
@@ -121,7 +121,7 @@ func (m *measures) round(took time.Duration, p *sched.Plan, missed []sched.Time)
 	}
 }
 
-func (m *measures) prepulled(list []job.Prepulled) {
+func (m *Meters) Prepulled(list []job.Prepulled) {
 	for _, p := range list {
 		outcome := "there"
 		if p.Error != "" {
@@ -131,11 +131,11 @@ func (m *measures) prepulled(list []job.Prepulled) {
 	}
 }
 
-// submission counts one by its answer.
-func (m *measures) submission(answer any) {
+// Submission counts one by its answer.
+func (m *Meters) Submission(answer any) {
 	outcome := "accepted"
 	if _, ok := answer.(control.Submitted); ok {
-		m.cycles.submitted.Add(1)
+		m.Cycles.Submitted.Add(1)
 	}
 	if r, ok := answer.(*control.Refusal); ok {
 		outcome = string(r.Code)
@@ -143,8 +143,8 @@ func (m *measures) submission(answer any) {
 	m.submitted.WithLabelValues(outcome).Inc()
 }
 
-// changes counts what became of jobs between two views.
-func (m *measures) changes(before, after *control.View, changed []job.Number) {
+// Changes counts what became of jobs between two views.
+func (m *Meters) Changes(before, after *control.View, changed []job.Number) {
 	changed = slices.Clone(changed)
 	slices.Sort(changed)
 	for _, n := range slices.Compact(changed) {
@@ -153,18 +153,18 @@ func (m *measures) changes(before, after *control.View, changed []job.Number) {
 			continue
 		}
 		if j.State.Final() && (old == nil || !old.State.Final()) {
-			m.cycles.endings[endingOf(j)].Add(1)
+			m.Cycles.endings[EndingOf(j)].Add(1)
 			m.ended.WithLabelValues(string(j.State), string(j.Reason)).Inc()
 		}
 		if first := old == nil || old.Tries == 0; first && j.Tries == 1 && j.Attempt != nil && len(j.Attempt.Ranks) > 0 {
-			cluster := strconv.Itoa(clusterOf(after, j))
+			cluster := strconv.Itoa(ClusterOf(after, j))
 			m.waits.WithLabelValues(m.clusters.Label(cluster), m.qos.Label(j.Owner.QOS)).Observe(float64(j.Attempt.Start-j.Submitted) / 1000)
 		}
 	}
 }
 
-// clusterOf is the cluster that a job asks for, or else where it runs; 0: any.
-func clusterOf(v *control.View, j *control.Job) int {
+// ClusterOf is the cluster that a job asks for, or else where it runs; 0: any.
+func ClusterOf(v *control.View, j *control.Job) int {
 	if n := j.Request.Shape.Cluster; n != 0 || j.Attempt == nil || !j.State.Active() || len(j.Attempt.Ranks) == 0 {
 		return n
 	}
@@ -174,8 +174,8 @@ func clusterOf(v *control.View, j *control.Job) int {
 	return 0
 }
 
-// route measures the requests of one route.
-func (m *measures) route(pattern string, next http.HandlerFunc) http.HandlerFunc {
+// Route measures the requests of one route.
+func (m *Meters) Route(pattern string, next http.HandlerFunc) http.HandlerFunc {
 	latency := m.latency.WithLabelValues(pattern)
 	return func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()

@@ -1,4 +1,4 @@
-package ctld
+package wire
 
 import (
 	"encoding/json"
@@ -15,20 +15,20 @@ import (
 
 // Between the controller's types and the wire's.
 
-func toTime(t sched.Time) time.Time {
+func Time(t sched.Time) time.Time {
 	if t == 0 {
 		return time.Time{}
 	}
 	return time.UnixMilli(int64(t)).UTC()
 }
 
-// jobToAPI is a job as one line of a list; private says that the caller may not
+// Job is a job as one line of a list; private says that the caller may not
 // see what is its owner's alone.
-func jobToAPI(v *control.View, j *control.Job, private bool) api.Job {
+func Job(v *control.View, j *control.Job, private bool) api.Job {
 	out := api.Job{
 		ID: j.ID(), Number: j.Number, UUID: uuid.UUID(j.UUID).String(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project,
 		State: j.Status(), Reason: string(j.Reason), ReasonText: j.Text,
-		Submitted: toTime(j.Submitted), Started: toTime(j.Started), Ended: toTime(j.Ended),
+		Submitted: Time(j.Submitted), Started: Time(j.Started), Ended: Time(j.Ended),
 		LimitS: int64(j.Request.Limit / 1000), Cluster: j.Request.Shape.Cluster, Priority: int64(j.Request.Priority), QOS: j.Owner.QOS,
 	}
 	if j.Waits != nil && j.State.Pending() {
@@ -51,7 +51,7 @@ func jobToAPI(v *control.View, j *control.Job, private bool) api.Job {
 		out.Reason, out.ReasonText = string(control.CodeArrayLimit), "it comes into the queue when others of its array have started or ended"
 	case j.State == job.Queued:
 		r := v.Waiting(j)
-		out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, toTime(r.At)
+		out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, Time(r.At)
 	case j.State == job.OnHold:
 		out.Reason, out.ReasonText = "JobHeldUser", "held: `gcancel --release` lets it go on"
 	case j.Ending != nil:
@@ -95,7 +95,7 @@ func fromAttempt(out *api.Job, v *control.View, j *control.Job) {
 	out.GPUs = float64(gpus) / 1000
 }
 
-func allocationToAPI(a sched.Allocation) api.Allocation {
+func Allocation(a sched.Allocation) api.Allocation {
 	out := api.Allocation{Node: a.Node, CPUs: int(a.MilliCPU / 1000), MemBytes: a.MemMiB << 20}
 	for _, g := range a.GPUs {
 		out.GPUs = append(out.GPUs, api.GPUShare{UUID: g.UUID, Milli: g.Milli})
@@ -103,14 +103,14 @@ func allocationToAPI(a sched.Allocation) api.Allocation {
 	return out
 }
 
-func attemptToAPI(a *control.Attempt) api.Attempt {
-	out := api.Attempt{Attempt: a.Attempt, Start: toTime(a.Start), End: toTime(a.End)}
+func Attempt(a *control.Attempt) api.Attempt {
+	out := api.Attempt{Attempt: a.Attempt, Start: Time(a.Start), End: Time(a.End)}
 	for _, r := range a.Ranks {
 		rank := api.Rank{
-			Allocation: allocationToAPI(r.Alloc), Phase: string(r.Phase), Cores: r.Cores, Image: r.Image, Ports: r.Ports, Exit: r.Exit,
+			Allocation: Allocation(r.Alloc), Phase: string(r.Phase), Cores: r.Cores, Image: r.Image, Ports: r.Ports, Exit: r.Exit,
 		}
 		if q := r.Resize; q != nil {
-			to := allocationToAPI(q.To)
+			to := Allocation(q.To)
 			rank.Resize = &api.RankResize{CPUs: to.CPUs, MemBytes: to.MemBytes, Failed: q.Failed}
 		}
 		out.Ranks = append(out.Ranks, rank)
@@ -118,7 +118,7 @@ func attemptToAPI(a *control.Attempt) api.Attempt {
 	return out
 }
 
-func inventoryOf(a *api.Inventory) control.Inventory {
+func Inventory(a *api.Inventory) control.Inventory {
 	out := control.Inventory{
 		Hostname: a.Hostname, DNSName: a.DNSName, Address: a.Address, Version: a.Version, Cluster: a.Cluster, CPUs: a.CPUs, MemBytes: a.MemBytes,
 		DiskBytes: a.DiskBytes, CUDA: a.CUDA, Driver: a.Driver, Features: a.Features, Simulated: a.Simulated, AllowShare: a.AllowShare,
@@ -133,11 +133,11 @@ func inventoryOf(a *api.Inventory) control.Inventory {
 	return out
 }
 
-func nodeToAPI(v *control.View, n *control.Node) api.Node {
+func Node(v *control.View, n *control.Node) api.Node {
 	inv := n.Inventory
 	out := api.Node{
 		Name: n.Name, Cluster: inv.Cluster, Version: inv.Version, Hostname: inv.Hostname, Driver: inv.Driver, Features: inv.Features,
-		Simulated: inv.Simulated, Jobs: len(n.Jobs), LastSeen: toTime(n.LastSeen),
+		Simulated: inv.Simulated, Jobs: len(n.Jobs), LastSeen: Time(n.LastSeen),
 		CPUs: api.Use{Total: int64(inv.CPUs)}, MemBytes: api.Use{Total: inv.MemBytes},
 	}
 	out.State, out.Reason = n.State()
@@ -173,20 +173,20 @@ func nodeToAPI(v *control.View, n *control.Node) api.Node {
 	return out
 }
 
-// eventToAPI reads one line of a job's timeline as it is stored.
-func eventToAPI(text []byte) (api.Event, error) {
+// Event reads one line of a job's timeline as it is stored.
+func Event(text []byte) (api.Event, error) {
 	var l control.Line
 	if err := json.Unmarshal(text, &l); err != nil {
 		return api.Event{}, err
 	}
-	return api.Event{Time: toTime(l.Time), State: l.State, Message: l.Message}, nil
+	return api.Event{Time: Time(l.Time), State: l.State, Message: l.Message}, nil
 }
 
-// billedHours is thousandths of a GPU x milliseconds as hours of one.
-func billedHours(v int64) float64 { return float64(v) / 1000 / 3_600_000 }
+// BilledHours is thousandths of a GPU x milliseconds as hours of one.
+func BilledHours(v int64) float64 { return float64(v) / 1000 / 3_600_000 }
 
-// encode is a value of our own types, which always encode.
-func encode(v any) []byte {
+// Encode is a value of our own types, which always encode.
+func Encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)

@@ -10,18 +10,19 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 )
 
 // fail turns an error into an answer: those meant for users as they are, all
 // others as "internal error" with the full text in the log.
-func (g *guard) fail(err error) *api.Error {
+func (g *Guard) fail(err error) *api.Error {
 	var e *api.Error
 	if errors.As(err, &e) {
 		return e
 	}
 	if r, ok := errors.AsType[*control.Refusal](err); ok {
-		return refused(r)
+		return wire.Refused(r)
 	}
 	var problems job.Problems
 	if errors.As(err, &problems) {
