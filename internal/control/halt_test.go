@@ -6,6 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -14,10 +16,10 @@ import (
 func TestHaltSignal(t *testing.T) {
 	for name, tc := range map[string]struct {
 		g    *job.Gbatch
-		want Ending
+		want state.Ending
 	}{
-		"site's": {nil, Ending{Signal: "TERM", Grace: 30 * sched.Second}},
-		"own":    {&job.Gbatch{HaltSignal: "USR1", HaltGrace: 600}, Ending{Signal: "USR1", Grace: 600 * sched.Second}},
+		"site's": {nil, state.Ending{Signal: "TERM", Grace: 30 * sched.Second}},
+		"own":    {&job.Gbatch{HaltSignal: "USR1", HaltGrace: 600}, state.Ending{Signal: "USR1", Grace: 600 * sched.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -27,7 +29,7 @@ func TestHaltSignal(t *testing.T) {
 			spec.Request.Scheduling.Restartable = true
 			w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
 			w.schedule()
-			w.status(1, job.PhaseRunning, 0, 0, "", nil)
+			w.status(1, node.PhaseRunning, 0, 0, "", nil)
 			w.c.halt(w.now, sched.Halt{Job: schedID(1), For: schedID(2)})
 			tc.want.Reason, tc.want.Then, tc.want.Text = job.Preempted, job.Halted, "halted to make room for job 2"
 			if diff := cmp.Diff(&tc.want, w.c.job(1).Ending); diff != "" {

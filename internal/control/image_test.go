@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -24,27 +26,27 @@ func TestOneImage(t *testing.T) {
 			t.Errorf("the ranks await the image: %t, %t; want false, %t", j.AwaitsImage(0), j.AwaitsImage(1), want)
 		}
 	}
-	say := func(rank int, phase job.Phase, image string, exit *job.Exit) {
+	say := func(rank int, phase node.Phase, image string, exit *node.Exit) {
 		j := w.c.job(1)
 		n := w.c.node(j.Attempt.Ranks[rank].Alloc.Node)
-		w.apply(NodeSync{Name: n.Name, Instance: n.Instance, Hash: n.Hash, Ranks: []job.RankStatus{{ID: j.RankID(rank), Phase: phase, Image: image, Exit: exit}}})
+		w.apply(NodeSync{Name: n.Name, Instance: n.Instance, Hash: n.Hash, Ranks: []node.RankStatus{{ID: j.RankID(rank), Phase: phase, Image: image, Exit: exit}}})
 	}
 	waits(true)
-	say(0, job.PhasePulling, "", nil)
+	say(0, node.PhasePulling, "", nil)
 	waits(true)
 	before := w.c.node("n2").Version
-	say(0, job.PhasePulling, "sha256:one", nil)
+	say(0, node.PhasePulling, "sha256:one", nil)
 	waits(false)
 	if w.c.node("n2").Version == before {
 		t.Error("the other node is not told that its rank may start")
 	}
-	say(1, job.PhasePulling, "sha256:two", nil)
+	say(1, node.PhasePulling, "sha256:two", nil)
 	if got := w.c.job(1).Attempt.Image; got != "sha256:one" {
 		t.Errorf("the gang's image became %s", got)
 	}
-	lost := &job.Exit{Code: 255, Reason: job.NodeFail}
-	say(0, job.PhaseEnded, "", lost)
-	say(1, job.PhaseEnded, "", lost)
+	lost := &node.Exit{Code: 255, Reason: job.NodeFail}
+	say(0, node.PhaseEnded, "", lost)
+	say(1, node.PhaseEnded, "", lost)
 	w.restart()
 	w.wait("60s")
 	w.schedule()
@@ -57,9 +59,9 @@ func TestOneImage(t *testing.T) {
 // A gang whose first rank never says what it pulled is not kept waiting once
 // that rank is past its pull, nor when it is to end.
 func TestGangWithoutDigest(t *testing.T) {
-	for name, j := range map[string]*Job{
-		"past its pull": {Attempt: &Attempt{Ranks: []Rank{{Phase: job.PhaseRunning}, {Phase: job.PhaseAssigned}}}},
-		"ending":        {Ending: &Ending{}, Attempt: &Attempt{Ranks: []Rank{{Phase: job.PhaseAssigned}, {Phase: job.PhaseAssigned}}}},
+	for name, j := range map[string]*state.Job{
+		"past its pull": {Attempt: &state.Attempt{Ranks: []state.Rank{{Phase: node.PhaseRunning}, {Phase: node.PhaseAssigned}}}},
+		"ending":        {Ending: &state.Ending{}, Attempt: &state.Attempt{Ranks: []state.Rank{{Phase: node.PhaseAssigned}, {Phase: node.PhaseAssigned}}}},
 	} {
 		if j.AwaitsImage(1) {
 			t.Errorf("%s: it waits", name)
@@ -71,13 +73,13 @@ func TestGangWithoutDigest(t *testing.T) {
 func TestPullText(t *testing.T) {
 	gpus := sched.Allocation{Node: "n1", GPUs: []sched.GPUShare{{UUID: "a", Milli: 1000}, {UUID: "b", Milli: 500}}}
 	for _, tc := range []struct {
-		r    Rank
+		r    state.Rank
 		want string
 	}{
-		{Rank{Alloc: gpus, PullMS: 0}, ""},
-		{Rank{Alloc: gpus, PullMS: 999}, ""},
-		{Rank{Alloc: gpus, PullMS: 192_000}, "pulled the image in 3m12s, in which 1.5 GPUs of n1 waited"},
-		{Rank{Alloc: sched.Allocation{Node: "n2"}, PullMS: 2000}, "pulled the image in 2s on n2"},
+		{state.Rank{Alloc: gpus, PullMS: 0}, ""},
+		{state.Rank{Alloc: gpus, PullMS: 999}, ""},
+		{state.Rank{Alloc: gpus, PullMS: 192_000}, "pulled the image in 3m12s, in which 1.5 GPUs of n1 waited"},
+		{state.Rank{Alloc: sched.Allocation{Node: "n2"}, PullMS: 2000}, "pulled the image in 2s on n2"},
 	} {
 		if got := pullText(tc.r); got != tc.want {
 			t.Errorf("%d ms: %q, want %q", tc.r.PullMS, got, tc.want)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -15,12 +17,12 @@ import (
 // answer is SyncAnswer or *Refusal.
 type NodeSync struct {
 	Name, Instance, Boot string
-	Hash                 string     // of its inventory
-	Inventory            *Inventory // nil: as Hash says
+	Hash                 string          // of its inventory
+	Inventory            *node.Inventory // nil: as Hash says
 	Unhealthy            []string
-	Ranks                []job.RankStatus
+	Ranks                []node.RankStatus
 	Loads                []GPULoad // of its GPUs that tell
-	Prepulled            []job.Prepulled
+	Prepulled            []node.Prepulled
 }
 
 // SyncAnswer answers NodeSync. The desired set is in the View.
@@ -30,9 +32,9 @@ type SyncAnswer struct {
 
 func (e NodeSync) apply(c *Controller, now sched.Time) any {
 	if e.Inventory != nil {
-		probe := schedNode(&Node{Name: e.Name, Inventory: *e.Inventory})
+		probe := schedNode(&state.Node{Name: e.Name, Inventory: state.Inventory{Inventory: *e.Inventory}})
 		if err := probe.Validate(); err != nil {
-			return &Refusal{Code: Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
+			return &state.Refusal{Code: state.Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
 		}
 	}
 	old := c.node(e.Name)
@@ -41,10 +43,10 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 			return SyncAnswer{WantInventory: true}
 		}
 		c.versions++
-		old = &Node{Name: e.Name, Instance: e.Instance, Version: c.epoch<<32 | c.versions, Unsure: len(e.Ranks) > 0}
+		old = &state.Node{Name: e.Name, Instance: e.Instance, Version: c.epoch<<32 | c.versions, Unsure: len(e.Ranks) > 0}
 	}
 	if old.Instance != e.Instance {
-		c.loseNode(now, e.Name, fmt.Sprintf("node %s failed: its node came back with an empty state directory", e.Name), func(r Rank) bool { return r.Instance != e.Instance })
+		c.loseNode(now, e.Name, fmt.Sprintf("node %s failed: its node came back with an empty state directory", e.Name), func(r state.Rank) bool { return r.Instance != e.Instance })
 		old = c.node(e.Name)
 	}
 	n := *old
@@ -52,7 +54,7 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 	n.Suspect, n.Lost = false, false
 	n.Unhealthy = e.Unhealthy
 	if e.Inventory != nil {
-		n.Inventory, n.Hash = *e.Inventory, e.Hash
+		n.Inventory, n.Hash = state.Inventory{Inventory: *e.Inventory}, e.Hash
 	}
 	c.setNode(n)
 	c.prepulled(now, e.Name, e.Prepulled)
@@ -66,7 +68,7 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 
 // rankStatus takes a node's word on one rank. Words on attempts that are over
 // change nothing: the attempt number is the fence.
-func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) {
+func (c *Controller) rankStatus(now sched.Time, name string, st node.RankStatus) {
 	j := c.job(st.ID.Job)
 	if j == nil || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || int(st.ID.Task) != j.Index ||
 		int(st.ID.Rank) >= len(j.Attempt.Ranks) || !st.Phase.Known() {
@@ -74,24 +76,24 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 	}
 	i := int(st.ID.Rank)
 	r := j.Attempt.Ranks[i]
-	if r.Alloc.Node != node || (st.Phase == job.PhaseEnded && st.Exit == nil) {
+	if r.Alloc.Node != name || (st.Phase == node.PhaseEnded && st.Exit == nil) {
 		return
 	}
-	if st.Resize != nil && st.Phase == job.PhaseRunning {
+	if st.Resize != nil && st.Phase == node.PhaseRunning {
 		c.resized(now, j, i, st)
 		if j = c.job(st.ID.Job); j != nil {
 			r = j.Attempt.Ranks[i]
 		}
 	}
-	if st.Phase != job.PhaseEnded {
+	if st.Phase != node.PhaseEnded {
 		c.acknowledged(now, j, i, st)
 		j = c.job(j.Number)
 		r = j.Attempt.Ranks[i]
 	}
 	switch {
 	case st.Phase.After(r.Phase):
-	case st.Phase == r.Phase && st.Image != "" && r.Image == "" && st.Phase != job.PhaseEnded:
-	case st.Phase == r.Phase && st.Phase != job.PhaseEnded && (st.Progress != r.Progress || st.Done.String() != r.Done.String()):
+	case st.Phase == r.Phase && st.Image != "" && r.Image == "" && st.Phase != node.PhaseEnded:
+	case st.Phase == r.Phase && st.Phase != node.PhaseEnded && (st.Progress != r.Progress || st.Done.String() != r.Done.String()):
 		c.progress(j, i, st)
 		return
 	default:
@@ -118,81 +120,81 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 
 // progress changes only what is shown of what the node and the program do: it
 // is not recorded, since the node says it again.
-func (c *Controller) progress(old *Job, i int, st job.RankStatus) {
+func (c *Controller) progress(old *state.Job, i int, st node.RankStatus) {
 	j := *old
-	j.Attempt = withRank(old.Attempt, i, func(r *Rank) {
+	j.Attempt = withRank(old.Attempt, i, func(r *state.Rank) {
 		r.Progress = st.Progress
 		if st.Done != nil {
 			r.Done = st.Done
 		}
 	})
 	j.Version++
-	c.jobs.put(j.Number, &j)
+	c.jobs.Put(j.Number, &j)
 	c.out.Changed = append(c.out.Changed, j.Number)
 }
 
 // withRank is a changed copy of an attempt.
-func withRank(a *Attempt, i int, edit func(*Rank)) *Attempt {
+func withRank(a *state.Attempt, i int, edit func(*state.Rank)) *state.Attempt {
 	b := *a
 	b.Ranks = slices.Clone(a.Ranks)
 	edit(&b.Ranks[i])
 	return &b
 }
 
-// advance moves a job to the state that its ranks' phases say.
-func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
-	state := j.State
-	at := withRank(j.Attempt, i, func(p *Rank) { *p = r })
+// advance moves a job to the to that its ranks' phases say.
+func (c *Controller) advance(now sched.Time, j *state.Job, i int, r state.Rank) {
+	to := j.State
+	at := withRank(j.Attempt, i, func(p *state.Rank) { *p = r })
 	least, running := leastPhase(at)
 	switch {
-	case !r.Phase.After(job.PhaseAccepted):
-	case running && (state == job.Assigned || state == job.Starting):
-		state = job.Running
-	case state == job.Assigned:
-		state = job.Starting
+	case !r.Phase.After(node.PhaseAccepted):
+	case running && (to == job.Assigned || to == job.Starting):
+		to = job.Running
+	case to == job.Assigned:
+		to = job.Starting
 	}
 	pinned := at.Image == "" && r.Image != ""
 	if pinned {
 		at.Image = r.Image
 	}
 	line := ""
-	if r.Phase == job.PhaseStarting {
+	if r.Phase == node.PhaseStarting {
 		line = fmt.Sprintf("image is there, container starts on %s", r.Alloc.Node)
 	}
-	if r.Phase == job.PhasePulling && j.Attempt.Ranks[i].Phase != r.Phase {
+	if r.Phase == node.PhasePulling && j.Attempt.Ranks[i].Phase != r.Phase {
 		line = fmt.Sprintf("%s pulls the image", r.Alloc.Node)
 	}
-	if r.Phase == job.PhaseReady {
+	if r.Phase == node.PhaseReady {
 		line = fmt.Sprintf("rank %d is ready on %s", i, r.Alloc.Node)
 	}
-	if r.Phase == job.PhaseEnded {
+	if r.Phase == node.PhaseEnded {
 		line = exitText(r)
 	}
 	if j.Attempt.Ranks[i].PullMS == 0 {
 		line = joinText(pullText(r), line)
 	}
 	before := j
-	j = c.change(now, j, line, func(j *Job) {
+	j = c.change(now, j, line, func(j *state.Job) {
 		j.Attempt = at
-		if state == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
+		if to == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
 			j.Started = startedAt(now, r)
 			j.First = cmp.Or(j.First, j.Started)
 		}
-		j.State = state
+		j.State = to
 	})
-	if first := j.First > 0 && j.First == j.Started && state == job.Running; first && before.State != state {
+	if first := j.First > 0 && j.First == j.Started && to == job.Running; first && before.State != to {
 		c.watchLimit(j)
 	}
 	if pinned && len(at.Ranks) > 1 {
 		c.wakeNodesOf(j) // the other ranks waited for it
 	}
 	c.letBegin(before, j)
-	if r.Phase != job.PhaseEnded {
+	if r.Phase != node.PhaseEnded {
 		return
 	}
 	c.leave(r.Alloc.Node, j.Number)
 	c.judgeNode(now, j, r)
-	if least == job.PhaseEnded {
+	if least == node.PhaseEnded {
 		c.finish(now, j)
 	} else if !c.masterDone(now, j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
 		// One rank failed: the others of the gang have no use.
@@ -202,7 +204,7 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 	}
 }
 
-func startedAt(now sched.Time, r Rank) sched.Time {
+func startedAt(now sched.Time, r state.Rank) sched.Time {
 	if r.Exit != nil && r.Exit.StartedMS > 0 {
 		return min(sched.Time(r.Exit.StartedMS), now)
 	}
@@ -210,26 +212,26 @@ func startedAt(now sched.Time, r Rank) sched.Time {
 }
 
 // leastPhase is how far the slowest rank is, and whether all have run.
-func leastPhase(a *Attempt) (job.Phase, bool) {
-	least, running := job.PhaseEnded, true
+func leastPhase(a *state.Attempt) (node.Phase, bool) {
+	least, running := node.PhaseEnded, true
 	for _, r := range a.Ranks {
 		if least.After(r.Phase) {
 			least = r.Phase
 		}
-		ran := r.Phase == job.PhaseRunning || (r.Phase == job.PhaseEnded && r.Exit != nil && r.Exit.StartedMS > 0)
+		ran := r.Phase == node.PhaseRunning || (r.Phase == node.PhaseEnded && r.Exit != nil && r.Exit.StartedMS > 0)
 		running = running && ran
 	}
 	return least, running
 }
 
-func reasonOf(r Rank) job.Reason {
+func reasonOf(r state.Rank) job.Reason {
 	if r.Exit == nil {
 		return job.NodeFail
 	}
 	return r.Exit.Reason
 }
 
-func exitText(r Rank) string {
+func exitText(r state.Rank) string {
 	switch e := r.Exit; {
 	case e == nil:
 		return "lost on " + r.Alloc.Node
@@ -243,7 +245,7 @@ func exitText(r Rank) string {
 }
 
 // pullText says what waiting for an image has cost, where it is worth a word.
-func pullText(r Rank) string {
+func pullText(r state.Rank) string {
 	if r.PullMS < 1000 {
 		return ""
 	}

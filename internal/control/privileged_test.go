@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 // TestPrivileged: only jobs of projects that may, on nodes that allow it, and
@@ -21,12 +23,12 @@ func TestPrivileged(t *testing.T) {
 		return w.apply(Submit{UUID: id, User: "ann", Project: project, Spec: spec, Document: []byte("{}")})
 	}
 	node := func(name string, privileged bool) {
-		w.apply(NodeSync{Name: name, Instance: name, Hash: name, Inventory: &Inventory{Hostname: name, Cluster: 1, CPUs: 4, MemBytes: 64 << 30, Privileged: privileged}})
+		w.apply(NodeSync{Name: name, Instance: name, Hash: name, Inventory: &node.Inventory{Hostname: name, Cluster: 1, CPUs: 4, MemBytes: 64 << 30, Privileged: privileged}})
 	}
 	node("n1", false)
 	refused := func(answer any, part string) {
 		t.Helper()
-		if r, ok := answer.(*Refusal); !ok || !strings.Contains(r.Message, part) {
+		if r, ok := answer.(*state.Refusal); !ok || !strings.Contains(r.Message, part) {
 			t.Errorf("got %+v, want a refusal with %q", answer, part)
 		}
 	}

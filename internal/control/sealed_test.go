@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -15,10 +17,10 @@ import (
 func TestSealedShared(t *testing.T) {
 	type step func(w *world)
 	run := func(n job.Number) step {
-		return func(w *world) { w.schedule(); w.status(n, job.PhaseRunning, 0, 0, "", nil) }
+		return func(w *world) { w.schedule(); w.status(n, node.PhaseRunning, 0, 0, "", nil) }
 	}
 	end := func(n job.Number, reason job.Reason) step {
-		return func(w *world) { w.status(n, job.PhaseEnded, 0, 0, "", &job.Exit{Reason: reason, StartedMS: 1}) }
+		return func(w *world) { w.status(n, node.PhaseEnded, 0, 0, "", &node.Exit{Reason: reason, StartedMS: 1}) }
 	}
 	act := func(a Action, n job.Number) step {
 		return func(w *world) { w.apply(Act{Action: a, Numbers: []job.Number{n}, By: "ann"}) }
@@ -52,7 +54,7 @@ func TestSealedShared(t *testing.T) {
 			for _, s := range tc.steps {
 				w.node("n1", 2, 0, "", "i1") // it is there
 				s(w)
-				_, there := w.stored[recordKey(Record{Kind: KindSecret, Job: 1})]
+				_, there := w.stored[recordKey(state.Record{Kind: state.KindSecret, Job: 1})]
 				got = append(got, there)
 				w.restart()
 			}
@@ -60,7 +62,7 @@ func TestSealedShared(t *testing.T) {
 				t.Errorf("(-want +got):\n%s%s", diff, w.queue())
 			}
 			for k, r := range w.stored {
-				if r.Kind == KindSecret {
+				if r.Kind == state.KindSecret {
 					t.Errorf("left over: %s", k)
 				}
 			}
@@ -77,7 +79,7 @@ func TestTemplateSecrets(t *testing.T) {
 	w.wait("300s")
 	set := func(n job.Number) string {
 		a := w.apply(SetSecrets{Number: n, Base: 1, Sealed: []byte("new"), Names: []string{"A"}, By: "ann"})
-		if r, refused := a.(*Refusal); refused {
+		if r, refused := a.(*state.Refusal); refused {
 			return r.Message + ": " + r.Hint
 		}
 		return fmt.Sprintf("%+v", a)

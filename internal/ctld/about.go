@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // Version of the program, shown in status. Set by the build.
@@ -37,7 +37,7 @@ func (s *about) status(ctx context.Context, _ *statusInput) (*api.Status, error)
 	return &out, nil
 }
 
-func countJobs(v *control.View) map[job.State]int {
+func countJobs(v *state.View) map[job.State]int {
 	out := map[job.State]int{}
 	for j := range v.All() {
 		out[j.Status()]++

@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // Actions does things with jobs that are there.
@@ -88,12 +89,12 @@ func (s *Actions) targets(id Identity, in *actInput) (api.ActionResponse, []targ
 	var ts []target
 	q := in.Body
 	v := s.loop.View()
-	add := func(text string, j *control.Job) {
+	add := func(text string, j *state.Job) {
 		ts = append(ts, target{number: j.Number, result: len(out.Results), admin: id.user != j.Owner.User})
 		out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number})
 	}
 	for _, text := range q.IDs {
-		if n, set, ok := control.ParseTask(text); ok {
+		if n, set, ok := state.ParseTask(text); ok {
 			t, result := s.taskTarget(id, text, n, set)
 			if t != nil {
 				t.result = len(out.Results)
@@ -123,7 +124,7 @@ func (s *Actions) targets(id Identity, in *actInput) (api.ActionResponse, []targ
 		}
 		sums := v.Summaries()
 		for j := range v.All() {
-			if !j.State.Final() && f.lists(j, sums, func(*control.Owner) bool { return false }) && s.rights.mayTouch(id, j.Owner) {
+			if !j.State.Final() && f.lists(j, sums, func(*state.Owner) bool { return false }) && s.rights.mayTouch(id, j.Owner) {
 				add(j.ID(), j)
 				if j.Tasks != nil && f.State != "" { // those that wait; the others match by themselves
 					ts[len(ts)-1].tasks = sums[j.Number].Waiting
@@ -137,7 +138,7 @@ func (s *Actions) targets(id Identity, in *actInput) (api.ActionResponse, []targ
 
 // absent answers for an id that is not in the table: a job in history has
 // ended, and ending it again is done.
-func (s *Actions) absent(id Identity, action, text string, refusal *control.Refusal) api.ActionResult {
+func (s *Actions) absent(id Identity, action, text string, refusal *state.Refusal) api.ActionResult {
 	j, err := s.jobs.find(text)
 	if err == nil && j != nil && s.rights.mayTouch(id, j.Owner) && action != "cancel" {
 		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Error: &api.Error{Status: 409, Code: api.CodeConflict,

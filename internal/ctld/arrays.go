@@ -2,9 +2,9 @@ package ctld
 
 import (
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // Arrays and their tasks, between the controller's picture and the wire's. In a
@@ -12,7 +12,7 @@ import (
 // that has started has a line of its own.
 
 // lists says whether a job has a line of its own in a list.
-func (f filter) lists(j *control.Job, sums map[job.Number]*control.Summary, private func(*control.Owner) bool) bool {
+func (f filter) lists(j *state.Job, sums map[job.Number]*state.Summary, private func(*state.Owner) bool) bool {
 	switch {
 	case j.Parent > 0 && j.State.Pending() && sums[j.Parent] != nil:
 		return false // its array's line stands for it
@@ -27,7 +27,7 @@ func (f filter) lists(j *control.Job, sums map[job.Number]*control.Summary, priv
 }
 
 // row is a job's line in a list.
-func (s *Queries) row(v *control.View, id Identity, j *control.Job, sum *control.Summary) api.Job {
+func (s *Queries) row(v *state.View, id Identity, j *state.Job, sum *state.Summary) api.Job {
 	if j.Tasks == nil {
 		return wire.Job(v, j, s.rights.private(id, j.Owner))
 	}
@@ -45,7 +45,7 @@ func (s *Queries) row(v *control.View, id Identity, j *control.Job, sum *control
 }
 
 // whyArray is why an array's tasks wait.
-func (s *Queries) whyArray(out *api.Job, v *control.View, id Identity, p *control.Job, sum control.Summary) {
+func (s *Queries) whyArray(out *api.Job, v *state.View, id Identity, p *state.Job, sum state.Summary) {
 	if p.State != job.Queued || p.Ending != nil {
 		return
 	}
@@ -57,16 +57,16 @@ func (s *Queries) whyArray(out *api.Job, v *control.View, id Identity, p *contro
 }
 
 // tasksToAPI completes the detail of an array.
-func (s *Queries) tasksToAPI(out *api.Job, id Identity, v *control.View, p *control.Job) {
+func (s *Queries) tasksToAPI(out *api.Job, id Identity, v *state.View, p *state.Job) {
 	t := p.Tasks
 	if t == nil {
 		return
 	}
 	out.Tasks = &api.TaskSets{
 		Indexes: t.Indexes, Parallelism: t.Parallelism,
-		Succeeded: t.In(control.TaskSucceeded).String(), NumSucceeded: t.Counts[control.TaskSucceeded],
+		Succeeded: t.In(state.TaskSucceeded).String(), NumSucceeded: t.Counts[state.TaskSucceeded],
 		Failed: t.Failed().String(), NumFailed: t.NumFailed(),
-		Cancelled: t.In(control.TaskCancelled).String(), NumCancelled: t.Counts[control.TaskCancelled],
+		Cancelled: t.In(state.TaskCancelled).String(), NumCancelled: t.Counts[state.TaskCancelled],
 	}
 	if p.State.Final() {
 		return
@@ -79,7 +79,7 @@ func (s *Queries) tasksToAPI(out *api.Job, id Identity, v *control.View, p *cont
 // waitingTask is the job to ask the scheduler about: of an array the first task
 // that waits in the queue. It is nil, with the reason in the answer, where there
 // is none.
-func (s *Queries) waitingTask(out *api.Explanation, j *control.Job) *control.Job {
+func (s *Queries) waitingTask(out *api.Explanation, j *state.Job) *state.Job {
 	v := s.loop.View()
 	p := j
 	switch {

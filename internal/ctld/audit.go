@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
+	"gbatch/internal/state"
 )
 
 // The audit log: who changed what. An entry is stored in the commit of what it
@@ -54,16 +55,16 @@ func (n *note) about(object, change string) *note {
 }
 
 // record makes the entry's record, in the loop.
-func (l *loop) record(n *note, result string) control.Record {
+func (l *loop) record(n *note, result string) state.Record {
 	l.audited++
 	if l.audited%pruneEvery == 0 && l.audited > maxAudit {
-		if err := l.store.Prune(control.KindAudit, l.audited-maxAudit); err != nil {
+		if err := l.store.Prune(state.KindAudit, l.audited-maxAudit); err != nil {
 			l.log.Error("audit log not shortened", "error", err)
 		}
 	}
 	n.Seq, n.Time, n.Result = l.audited, wire.Time(l.now), result
 	n.Object, n.Change = shorten(n.Object), shorten(n.Change)
-	return control.Record{Kind: control.KindAudit, Seq: n.Seq, Value: wire.Encode(n.AuditEntry)}
+	return state.Record{Kind: state.KindAudit, Seq: n.Seq, Value: wire.Encode(n.AuditEntry)}
 }
 
 func shorten(text string) string {
@@ -74,8 +75,8 @@ func shorten(text string) string {
 }
 
 // tell fills in what an event does: before is the view from before it.
-func (n *note) tell(before *control.View, ev control.Event, answer any) (result string) {
-	if r, ok := answer.(*control.Refusal); ok {
+func (n *note) tell(before *state.View, ev control.Event, answer any) (result string) {
+	if r, ok := answer.(*state.Refusal); ok {
 		result = "refused: " + r.Message
 	}
 	switch e := ev.(type) {
@@ -135,7 +136,7 @@ func acted(e control.Act, list []control.Outcome) (object, change string) {
 	return "jobs" + jobs.String(), string(e.Action) + how.String()
 }
 
-func drained(before *control.View, e control.Drain) (object, change string) {
+func drained(before *state.View, e control.Drain) (object, change string) {
 	was := ""
 	if n := before.Node(e.Node); n != nil && e.GPU == "" {
 		was = n.Drained

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
+	"gbatch/internal/state"
 )
 
 // auditLog shows who changed what.
 type auditLog struct {
 	store interface {
-		Newest(control.Kind, func(control.Record) (bool, error)) error
+		Newest(state.Kind, func(state.Record) (bool, error)) error
 	}
 }
 
@@ -35,7 +35,7 @@ func (s *auditLog) list(_ context.Context, in *auditInput) (*api.AuditList, erro
 	if limit == 0 {
 		limit = 100
 	}
-	err := s.store.Newest(control.KindAudit, func(r control.Record) (bool, error) {
+	err := s.store.Newest(state.KindAudit, func(r state.Record) (bool, error) {
 		var e api.AuditEntry
 		if err := json.Unmarshal(r.Value, &e); err != nil {
 			return false, fmt.Errorf("decode audit record %d: %w", r.Seq, err)

@@ -4,15 +4,15 @@ import (
 	"context"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
+	"gbatch/internal/state"
 )
 
 type clusterInput struct{}
 
 // List shows the nodes.
 type List struct {
-	view    func() *control.View
+	view    func() *state.View
 	samples *samples
 	skews   *skews
 }

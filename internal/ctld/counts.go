@@ -1,29 +1,29 @@
 package ctld
 
 import (
+	"gbatch/internal/ctld/meter"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+	"gbatch/sched"
 	"strconv"
 	"sync"
 	"time"
-
-	"gbatch/internal/control"
-	"gbatch/internal/ctld/meter"
-	"gbatch/internal/job"
-	"gbatch/sched"
 )
 
 // Counts is what a view comes to in numbers. It is made off the loop, by
 // whoever scrapes, and never changes.
 type Counts struct {
-	view *control.View
+	view *state.View
 
 	states    map[job.State]int
 	queued    map[queue]int
 	projects  map[string]*totals
 	users     map[string]*totals
 	clusters  map[string]*totals
-	tasks     map[control.TaskState]int // of arrays that are not over
-	nodes     map[string]int            // by state
-	away      []*control.Node
+	tasks     map[state.TaskState]int // of arrays that are not over
+	nodes     map[string]int          // by state
+	away      []*state.Node
 	gpus      map[gpuUse]float64
 	all       totals
 	resources [2]capacity // of nodes in service: what is taken, what there is
@@ -31,7 +31,7 @@ type Counts struct {
 
 // ownerKey is what jobs are counted by at first.
 type ownerKey struct {
-	owner   *control.Owner
+	owner   *state.Owner
 	cluster int
 }
 
@@ -69,7 +69,7 @@ const (
 // activityNames are the labels.
 var activityNames = [activities]string{"held", "queued", "starting", "running", "paused", "ending"}
 
-func activityOf(j *control.Job) (activity, bool) {
+func activityOf(j *state.Job) (activity, bool) {
 	switch j.State {
 	case job.OnHold:
 		return isHeld, true
@@ -104,7 +104,7 @@ type lastCounts struct {
 }
 
 // now is the census of a view, or one that is at most censusEvery older.
-func (c *lastCounts) now(v *control.View) *Counts {
+func (c *lastCounts) now(v *state.View) *Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -116,9 +116,9 @@ func (c *lastCounts) now(v *control.View) *Counts {
 
 // take counts everything. Jobs of one owner share its value, so they are
 // counted by that first: a map of few pointers is quick.
-func take(v *control.View) *Counts {
+func take(v *state.View) *Counts {
 	c := &Counts{view: v, states: map[job.State]int{}, queued: map[queue]int{}, projects: map[string]*totals{}, users: map[string]*totals{},
-		clusters: map[string]*totals{}, tasks: map[control.TaskState]int{}, nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
+		clusters: map[string]*totals{}, tasks: map[state.TaskState]int{}, nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
 	byOwner := map[ownerKey]*ownerCount{}
 	var last ownerKey
 	var of *ownerCount
@@ -159,7 +159,7 @@ func (c *Counts) addOwner(w ownerKey, n *ownerCount) {
 }
 
 // addArray counts the tasks of an array that is not over.
-func (c *Counts) addArray(j *control.Job) {
+func (c *Counts) addArray(j *state.Job) {
 	if j.State.Final() {
 		return
 	}
@@ -188,7 +188,7 @@ type ownerCount struct {
 	qN     *int
 }
 
-func (o *ownerCount) add(v *control.View, j *control.Job) {
+func (o *ownerCount) add(v *state.View, j *state.Job) {
 	if o.stateN == nil || o.state != j.State {
 		o.state, o.stateN = j.State, slot(o.states, j.State)
 	}
@@ -211,7 +211,7 @@ func (o *ownerCount) add(v *control.View, j *control.Job) {
 		return
 	}
 	for _, r := range j.Attempt.Ranks {
-		if r.Phase != job.PhaseEnded {
+		if r.Phase != node.PhaseEnded {
 			o.nodes++
 			o.milliGPU += r.Alloc.MilliGPU()
 			o.milliCPU += r.Alloc.MilliCPU
@@ -250,7 +250,7 @@ func (h *totals) weight() float64 {
 
 // addNode counts a node and its GPUs: each is allocated, or idle, or nobody can
 // have it now.
-func (c *Counts) addNode(v *control.View, n *control.Node) {
+func (c *Counts) addNode(v *state.View, n *state.Node) {
 	state, _ := n.State()
 	c.nodes[state]++
 	if state != "up" {

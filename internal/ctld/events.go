@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 const (
@@ -191,12 +191,12 @@ func (e *eventStream) sendChanges(changes []change) error {
 	return nil
 }
 
-func (e *eventStream) wants(j *control.Job) bool {
+func (e *eventStream) wants(j *state.Job) bool {
 	return (e.user == "" || e.user == j.Owner.User) && (e.project == "" || e.project == j.Owner.Project) &&
 		(len(e.jobs) == 0 || slices.Contains(e.jobs, j.Number) || j.Parent > 0 && slices.Contains(e.jobs, j.Parent))
 }
 
-func (e *eventStream) jobEvent(v *control.View, c *change) api.JobEvent {
+func (e *eventStream) jobEvent(v *state.View, c *change) api.JobEvent {
 	out := api.JobEvent{Job: wire.Job(v, c.job, e.desk.rights.private(e.id, c.job.Owner)), Version: c.job.Version}
 	if out.Private {
 		return out

@@ -9,9 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // fail turns an error into an answer: those meant for users as they are, all
@@ -21,7 +21,7 @@ func (g *Guard) fail(err error) *api.Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	if r, ok := errors.AsType[*control.Refusal](err); ok {
+	if r, ok := errors.AsType[*state.Refusal](err); ok {
 		return wire.Refused(r)
 	}
 	var problems job.Problems

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 )
 
@@ -81,10 +81,10 @@ func (in *historyInput) wanted(value []byte) bool {
 	return true
 }
 
-func (in *historyInput) matches(e control.Ended, private func(*control.Owner) bool) bool {
+func (in *historyInput) matches(e state.Ended, private func(*state.Owner) bool) bool {
 	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
 	return has(in.User, e.User) && has(in.Project, e.Project) && has(in.State, string(e.State)) && has(in.Reason, string(e.Reason)) && (in.Array == 0 || in.Array == uint64(e.Array)) &&
-		(len(in.Name) == 0 || slices.Contains(in.Name, e.Name) && !private(&control.Owner{User: e.User, Project: e.Project}))
+		(len(in.Name) == 0 || slices.Contains(in.Name, e.Name) && !private(&state.Owner{User: e.User, Project: e.Project}))
 }
 
 func (in *historyInput) check(id Identity) error {
@@ -112,7 +112,7 @@ type History struct {
 
 // records is what is read of the store.
 type records interface {
-	Range(kind control.Kind, from, to store.Place, newest bool, f func(control.Record) (bool, error)) error
+	Range(kind state.Kind, from, to store.Place, newest bool, f func(state.Record) (bool, error)) error
 }
 
 // List lists jobs that have ended.
@@ -129,13 +129,13 @@ func (s *History) List(ctx context.Context, in *historyInput) (*api.History, err
 	if in.Limit > 0 {
 		most = min(most, in.Limit)
 	}
-	private := func(o *control.Owner) bool { return s.rights.private(id, o) }
+	private := func(o *state.Owner) bool { return s.rights.private(id, o) }
 	var found []job.Number
 	out, looked := api.History{Jobs: []api.PastJob{}}, 0
-	err = s.store.Range(control.KindEnded, from, to, in.Newest, func(r control.Record) (bool, error) {
+	err = s.store.Range(state.KindEnded, from, to, in.Newest, func(r state.Record) (bool, error) {
 		looked++
 		if in.wanted(r.Value) {
-			e, err := control.DecodeEnded(r)
+			e, err := state.DecodeEnded(r)
 			if err != nil {
 				return false, err
 			}
@@ -165,7 +165,7 @@ func (s *History) List(ctx context.Context, in *historyInput) (*api.History, err
 	return &out, nil
 }
 
-func (s *History) pastJob(v *control.View, id Identity, n job.Number, attempts bool) (api.PastJob, error) {
+func (s *History) pastJob(v *state.View, id Identity, n job.Number, attempts bool) (api.PastJob, error) {
 	j := v.Job(n)
 	if j == nil {
 		var err error

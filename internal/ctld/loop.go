@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/meter"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -35,7 +36,7 @@ type loop struct {
 	metrics *meter.Meters
 
 	inbox   chan request
-	view    atomic.Pointer[control.View] // as of the last turn
+	view    atomic.Pointer[state.View] // as of the last turn
 	nodes   notifier[string]
 	jobs    notifier[job.Number]
 	feed    *feed
@@ -52,9 +53,9 @@ type request struct {
 	event control.Event
 	ask   func(*control.Controller, sched.Time)
 
-	records []control.Record // to be stored too, unless the event is refused
-	note    *note            // who asks, for the audit log; nil: no entry
-	denied  string           // there is nothing to do but the entry, with this result
+	records []state.Record // to be stored too, unless the event is refused
+	note    *note          // who asks, for the audit log; nil: no entry
+	denied  string         // there is nothing to do but the entry, with this result
 
 	reply chan reply // buffered: the loop never waits for a client
 }
@@ -95,7 +96,7 @@ func (l *loop) ask(ctx context.Context, f func(*control.Controller, sched.Time))
 
 // settle is send for what somebody else must learn of if it happens: it waits
 // for the outcome, also when the client has gone.
-func (l *loop) settle(ctx context.Context, ev control.Event, n *note, records ...control.Record) (any, error) {
+func (l *loop) settle(ctx context.Context, ev control.Event, n *note, records ...state.Record) (any, error) {
 	return l.send(context.WithoutCancel(ctx), request{event: ev, records: records, note: n, reply: make(chan reply, 1)})
 }
 
@@ -116,19 +117,19 @@ func (l *loop) send(ctx context.Context, r request) (any, error) {
 }
 
 // View is the controller as of the last turn.
-func (l *loop) View() *control.View { return l.view.Load() }
+func (l *loop) View() *state.View { return l.view.Load() }
 
 // commit stores what is not the controller's (tokens, keys) with its entry.
-func (l *loop) commit(ctx context.Context, object, change string, records ...control.Record) error {
+func (l *loop) commit(ctx context.Context, object, change string, records ...state.Record) error {
 	_, err := l.settle(ctx, nil, noteOf(ctx).about(object, change), records...)
 	return err
 }
 
 // change has an event applied, with records to go with it, and waits for the
 // outcome, also when the client has gone. The audit log says who did it.
-func (l *loop) change(ctx context.Context, ev control.Event, records ...control.Record) error {
+func (l *loop) change(ctx context.Context, ev control.Event, records ...state.Record) error {
 	answer, err := l.settle(ctx, ev, noteOf(ctx), records...)
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		return r
 	}
 	return err
@@ -245,7 +246,7 @@ func (l *loop) apply(r request, stop error, eff *control.Effects) reply {
 			result = r.note.tell(before, r.event, answer)
 		}
 	}
-	if _, refused := answer.(*control.Refusal); !refused {
+	if _, refused := answer.(*state.Refusal); !refused {
 		eff.Records = append(eff.Records, r.records...)
 	}
 	if r.note != nil && result != "" {

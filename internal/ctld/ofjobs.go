@@ -10,8 +10,8 @@ import (
 	"github.com/coder/websocket"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
-	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 // OfJobs opens streams to jobs that run, for those who may see their jobs.
@@ -57,7 +57,7 @@ func (s *OfJobs) jobStream(w http.ResponseWriter, r *http.Request, kind string) 
 }
 
 // streamTo finds the rank that a client asks for, if they may have it.
-func (s *OfJobs) streamTo(r *http.Request, kind string) (node string, req api.StreamRequest, err error) {
+func (s *OfJobs) streamTo(r *http.Request, kind string) (home string, req api.StreamRequest, err error) {
 	j, err := s.jobs.find(r.PathValue("id"))
 	if err != nil {
 		return "", req, err
@@ -79,7 +79,7 @@ func (s *OfJobs) streamTo(r *http.Request, kind string) (node string, req api.St
 		return "", req, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %s is %s: it can be entered only while it runs", j.ID(), j.State)}
 	case rank >= len(j.Attempt.Ranks):
 		return "", req, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}
-	case j.Attempt.Ranks[rank].Phase != job.PhaseRunning:
+	case j.Attempt.Ranks[rank].Phase != node.PhaseRunning:
 		return "", req, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("rank %d of job %d is %s: it can be entered only while it runs", rank, j.Number, j.Attempt.Ranks[rank].Phase),
 			Hint: "`gqueue show` says how far it is"}
 	}
@@ -127,7 +127,7 @@ func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, h
 }
 
 // arrayHasNone refuses what only a single task has.
-func arrayHasNone(p *control.Job, what, command string) error {
+func arrayHasNone(p *state.Job, what, command string) error {
 	return &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %d is an array: each of its tasks has a %s of its own", p.Number, what),
 		Hint: fmt.Sprintf("name a task, as %s %d_%d", command, p.Number, p.Tasks.All[0].First)}
 }

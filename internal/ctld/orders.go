@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // prepulls are the images that a node shall have ahead. One whose document or
 // credentials cannot be read is left out: the job's start will tell.
-func (s *Exchange) prepulls(v *control.View, n *control.Node) []api.Prepull {
+func (s *Exchange) prepulls(v *state.View, n *state.Node) []api.Prepull {
 	var out []api.Prepull
 	for _, p := range n.Prepulls {
 		j := v.Job(p.Job)
@@ -40,7 +40,7 @@ func (s *Exchange) prepulls(v *control.View, n *control.Node) []api.Prepull {
 }
 
 // addSecrets completes an order with what the node has to have and has not.
-func (s *Exchange) addSecrets(o *api.Order, j *control.Job, has uint32) error {
+func (s *Exchange) addSecrets(o *api.Order, j *state.Job, has uint32) error {
 	owner := j
 	if j.Parent > 0 {
 		if owner = s.loop.View().Job(j.Parent); owner == nil {

@@ -3,6 +3,6 @@
 // and serves the API to clients and nodes.
 //
 // One goroutine, the loop, owns the control.Controller and the store's writes.
-// Everything else reads the published control.View or sends the loop a
+// Everything else reads the published state.View or sends the loop a
 // request. Nothing here decides about jobs.
 package ctld

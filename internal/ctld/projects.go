@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/wire"
+	"gbatch/internal/state"
 )
 
 type projectsInput struct{}
@@ -65,7 +65,7 @@ func (s *Rules) putProject(ctx context.Context, in *projectInput) (*api.Project,
 	}
 	stored := site.ProjectToAPI(p)
 	n := noteOf(ctx).about("project "+p.Name, before+" -> "+oneLine(stored))
-	record := control.Record{Kind: control.KindProject, Name: p.Name, Value: wire.Encode(stored)}
+	record := state.Record{Kind: state.KindProject, Name: p.Name, Value: wire.Encode(stored)}
 	if err := s.setRules(ctx, cfg, n, record); err != nil {
 		return nil, refusedRules(err)
 	}
@@ -90,7 +90,7 @@ func (s *Rules) dropProject(ctx context.Context, in *projectName) error {
 	cfg := *s.Now()
 	cfg.Projects = slices.DeleteFunc(slices.Clone(cfg.Projects), func(p site.Project) bool { return p.Name == in.Name })
 	n := noteOf(ctx).about("project "+in.Name, oneLine(site.ProjectToAPI(old))+" -> removed")
-	if err := s.setRules(ctx, cfg, n, control.Record{Kind: control.KindProject, Name: in.Name}); err != nil {
+	if err := s.setRules(ctx, cfg, n, state.Record{Kind: state.KindProject, Name: in.Name}); err != nil {
 		return refusedRules(err)
 	}
 	return nil

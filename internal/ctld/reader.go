@@ -11,31 +11,32 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 )
 
 // Reader reads jobs wherever they are: in the table, or in the store when they
 // have left it. It writes nothing.
 type Reader struct {
-	view  func() *control.View
+	view  func() *state.View
 	store *store.Store
 	vault *Vault
 }
 
 // find gets a job by what a user types, from the table or from history; nil
 // without an error means that there is none.
-func (r *Reader) find(text string) (*control.Job, error) {
+func (r *Reader) find(text string) (*state.Job, error) {
 	j, refusal := r.view().Find(text)
 	if refusal == nil {
 		return j, nil
 	}
-	if refusal.Code != control.NotFound {
+	if refusal.Code != state.NotFound {
 		return nil, wire.Refused(refusal)
 	}
-	if n, set, ok := control.ParseTask(text); ok && set.Len() == 1 {
+	if n, set, ok := state.ParseTask(text); ok && set.Len() == 1 {
 		return r.pastTask(n, set[0].First, refusal)
 	}
-	n, ok := control.ParseNumber(text)
+	n, ok := state.ParseNumber(text)
 	if !ok {
 		raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
 		if err != nil || len(raw) != 16 {
@@ -53,17 +54,17 @@ func (r *Reader) find(text string) (*control.Job, error) {
 }
 
 // past is a job that has ended; nil without an error: there is none in history.
-func (r *Reader) past(n job.Number) (*control.Job, error) {
-	v, ok, err := r.store.Get(control.Record{Kind: control.KindHistory, Job: n})
+func (r *Reader) past(n job.Number) (*state.Job, error) {
+	v, ok, err := r.store.Get(state.Record{Kind: state.KindHistory, Job: n})
 	if err != nil || !ok {
 		return nil, err
 	}
-	return control.DecodeJob(v)
+	return state.DecodeJob(v)
 }
 
 // pastTask finds a task that is no job of the table; refusal is the answer if
 // there is none.
-func (r *Reader) pastTask(parent job.Number, index int, refusal *control.Refusal) (*control.Job, error) {
+func (r *Reader) pastTask(parent job.Number, index int, refusal *state.Refusal) (*state.Job, error) {
 	p := r.view().Job(parent)
 	var err error
 	if p == nil {
@@ -90,7 +91,7 @@ func (r *Reader) numberOf(id [16]byte) (job.Number, bool, error) { return r.stor
 
 // timeline is what has happened to a job.
 func (r *Reader) timeline(n job.Number) (out []api.Event, err error) {
-	err = r.store.Of(control.KindEvent, n, func(rec control.Record) error {
+	err = r.store.Of(state.KindEvent, n, func(rec state.Record) error {
 		e, err := wire.Event(rec.Value)
 		out = append(out, e)
 		return err
@@ -100,8 +101,8 @@ func (r *Reader) timeline(n job.Number) (out []api.Event, err error) {
 
 // attempts are those of a job that are over.
 func (r *Reader) attempts(n job.Number) (out []api.Attempt, err error) {
-	err = r.store.Of(control.KindAttempt, n, func(rec control.Record) error {
-		var a control.Attempt
+	err = r.store.Of(state.KindAttempt, n, func(rec state.Record) error {
+		var a state.Attempt
 		if err := json.Unmarshal(rec.Value, &a); err != nil {
 			return fmt.Errorf("decode attempt of job %d: %w", n, err)
 		}
@@ -113,7 +114,7 @@ func (r *Reader) attempts(n job.Number) (out []api.Attempt, err error) {
 
 // document is what a job was asked as. Jobs that the controller made itself
 // share that of the job they come from.
-func (r *Reader) document(j *control.Job) (*job.Spec, error) {
+func (r *Reader) document(j *state.Job) (*job.Spec, error) {
 	doc, ok, err := r.text(j.Document())
 	if err != nil || !ok {
 		return nil, fmt.Errorf("read document of job %d (there: %t): %w", j.Number, ok, err)
@@ -130,12 +131,12 @@ func (r *Reader) document(j *control.Job) (*job.Spec, error) {
 
 // text is the document of a job as it is stored.
 func (r *Reader) text(n job.Number) ([]byte, bool, error) {
-	return r.store.Get(control.Record{Kind: control.KindSpec, Job: n})
+	return r.store.Get(state.Record{Kind: state.KindSpec, Job: n})
 }
 
 // unseal reads what is stored encrypted with a job.
 func (r *Reader) unseal(n job.Number) (sealed, error) {
-	text, ok, err := r.store.Get(control.Record{Kind: control.KindSecret, Job: n})
+	text, ok, err := r.store.Get(state.Record{Kind: state.KindSecret, Job: n})
 	if err != nil || !ok {
 		return sealed{}, fmt.Errorf("read credentials of job %d (there: %t): %w", n, ok, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
+	"gbatch/internal/state"
 )
 
 type resizeInput struct {
@@ -56,7 +57,7 @@ func checkResources(q api.ResourcesRequest) error {
 }
 
 // withTmpfs adds the job's tmpfs to its memory, as at its submission.
-func (s *Actions) withTmpfs(j *control.Job, gb int) (memMiB int64, err error) {
+func (s *Actions) withTmpfs(j *state.Job, gb int) (memMiB int64, err error) {
 	spec, err := s.jobs.document(j)
 	if err != nil {
 		return 0, err

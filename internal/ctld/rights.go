@@ -1,8 +1,8 @@
 package ctld
 
 import (
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/state"
 )
 
 // Rights says who may do what, by the rules in force at each question.
@@ -15,7 +15,7 @@ type Rights struct {
 // enter: their own, and those of a project that names them as a member. A
 // project that everyone may use has no members, and each sees their own jobs
 // there. Others learn that a job is there, whose it is and what it holds.
-func (r *Rights) mayTouch(id Identity, o *control.Owner) bool {
+func (r *Rights) mayTouch(id Identity, o *state.Owner) bool {
 	if id.operator() {
 		return true
 	}
@@ -30,7 +30,7 @@ func (r *Rights) mayTouch(id Identity, o *control.Owner) bool {
 }
 
 // private is the contrary, for what is shown.
-func (r *Rights) private(id Identity, o *control.Owner) bool { return !r.mayTouch(id, o) }
+func (r *Rights) private(id Identity, o *state.Owner) bool { return !r.mayTouch(id, o) }
 
 // stranger says whether a project has members and the caller is none of them.
 func (r *Rights) stranger(id Identity, project string) bool {

@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 )
 
@@ -39,7 +40,7 @@ func (s *Rules) Now() *site.Config { return s.now.Load() }
 // loadProjects reads the projects that gadm made.
 func (s *Rules) loadProjects(st *store.Store) error {
 	var made []site.Project
-	err := st.All(control.KindProject, func(r control.Record) error {
+	err := st.All(state.KindProject, func(r state.Record) error {
 		var p api.Project
 		if err := json.Unmarshal(r.Value, &p); err != nil {
 			return fmt.Errorf("decode project record %s: %w", r.Name, err)
@@ -64,7 +65,7 @@ func (s *Rules) loadProjects(st *store.Store) error {
 
 // setRules puts a configuration into force, with records that go with it; n is
 // for the audit log. The caller holds s.changing.
-func (s *Rules) setRules(ctx context.Context, cfg site.Config, n *note, records ...control.Record) error {
+func (s *Rules) setRules(ctx context.Context, cfg site.Config, n *note, records ...state.Record) error {
 	if err := s.checkRules(cfg); err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (s *Rules) setRules(ctx context.Context, cfg site.Config, n *note, records 
 	if err != nil {
 		return err
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		return r
 	}
 	s.now.Store(&cfg)

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 type secretsInput struct {
@@ -45,7 +46,7 @@ func (s *Actions) SetSecrets(ctx context.Context, in *secretsInput) (*api.Secret
 
 // trySecrets merges the values with those of the job's present version; nil
 // means that these are no longer the present ones.
-func (s *Actions) trySecrets(ctx context.Context, id Identity, j *control.Job, values map[string]string) (*api.SecretsResponse, error) {
+func (s *Actions) trySecrets(ctx context.Context, id Identity, j *state.Job, values map[string]string) (*api.SecretsResponse, error) {
 	var kept sealed
 	if j.Sealed {
 		var err error
@@ -77,7 +78,7 @@ func (s *Actions) trySecrets(ctx context.Context, id Identity, j *control.Job, v
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		return nil, wire.Refused(r)
 	}
 	done := answer.(control.SecretsSet)

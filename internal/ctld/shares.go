@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -23,7 +24,7 @@ func (s *History) Shares(ctx context.Context, _ *sharesInput) (*api.ShareList, e
 	seen := s.seesProjects(id, terms)
 	out := api.ShareList{Shares: []api.Share{}}
 	for _, t := range terms {
-		if t.User != "" && s.rights.mayTouch(id, &control.Owner{User: t.User, Project: t.Account}) || t.User == "" && seen[t.Account] {
+		if t.User != "" && s.rights.mayTouch(id, &state.Owner{User: t.User, Project: t.Account}) || t.User == "" && seen[t.Account] {
 			out.Shares = append(out.Shares, shareToAPI(t))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -40,7 +41,7 @@ func (f filter) check() error {
 
 // matches says whether a job is selected. Only those who may see its name can
 // ask for it by name.
-func (f filter) matches(j *control.Job, private func(*control.Owner) bool) bool {
+func (f filter) matches(j *state.Job, private func(*state.Owner) bool) bool {
 	return (f.User == "" || f.User == j.Owner.User) &&
 		(f.Project == "" || f.Project == j.Owner.Project) &&
 		(f.Name == "" || f.Name == j.Name && !private(j.Owner)) &&
@@ -51,7 +52,7 @@ func (f filter) matches(j *control.Job, private func(*control.Owner) bool) bool 
 }
 
 // clusterOfJob is where a job is or was, or where it is to be; 0 anywhere.
-func clusterOfJob(j *control.Job) int {
+func clusterOfJob(j *state.Job) int {
 	if a := j.Attempt; a != nil && len(a.Ranks) > 0 && a.Ranks[0].Cluster > 0 && !j.State.Pending() {
 		return a.Ranks[0].Cluster
 	}
@@ -76,9 +77,9 @@ func (s *Queries) List(ctx context.Context, f *filter) (*api.JobList, error) {
 	}
 	id := caller(ctx)
 	v := s.loop.View()
-	private := func(o *control.Owner) bool { return s.rights.private(id, o) }
+	private := func(o *state.Owner) bool { return s.rights.private(id, o) }
 	sums := v.Summaries()
-	var found []*control.Job
+	var found []*state.Job
 	for j := range v.All() {
 		if (f.All || f.State != "" || !j.State.Final()) && f.lists(j, sums, private) {
 			found = append(found, j)
@@ -123,7 +124,7 @@ func (s *Queries) addFactors(ctx context.Context, jobs []api.Job) error {
 
 // inListOrder puts running jobs first, then waiting ones, then ended ones,
 // each by number.
-func inListOrder(a, b *control.Job) int {
+func inListOrder(a, b *state.Job) int {
 	return cmp.Or(cmp.Compare(listGroup(a.State), listGroup(b.State)), cmp.Compare(a.Number, b.Number))
 }
 
@@ -168,7 +169,7 @@ func (s *Queries) Show(ctx context.Context, in *showInput) (*api.JobDetail, erro
 }
 
 // waitChange waits until the job's version is not the caller's, or time is up.
-func (s *Queries) waitChange(ctx context.Context, j *control.Job, in *showInput) *control.Job {
+func (s *Queries) waitChange(ctx context.Context, j *state.Job, in *showInput) *state.Job {
 	late := time.NewTimer(time.Duration(in.Wait) * time.Second)
 	defer late.Stop()
 	for {
@@ -193,7 +194,7 @@ func (s *Queries) waitChange(ctx context.Context, j *control.Job, in *showInput)
 	}
 }
 
-func (s *Queries) detail(id Identity, j *control.Job) (api.JobDetail, error) {
+func (s *Queries) detail(id Identity, j *state.Job) (api.JobDetail, error) {
 	v := s.loop.View()
 	d := api.JobDetail{Job: wire.Job(v, j, s.rights.private(id, j.Owner)), Version: j.Version}
 	if d.Private {

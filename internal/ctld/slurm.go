@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strconv"
 
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/meter"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/metrics"
+	"gbatch/internal/state"
 )
 
 // slurmCounts are the figures of jobs, for all, a user, a project.
@@ -67,7 +67,7 @@ var slurmNodeStates = []struct {
 
 // slurmNode is a node with what is taken of it.
 type slurmNode struct {
-	*control.Node
+	*state.Node
 	state                      string
 	milliCPU, milliGPU, memMiB int64
 }
@@ -80,7 +80,7 @@ func (n slurmNode) full() bool {
 	return n.milliCPU >= int64(n.Inventory.CPUs)*1000 || len(n.Inventory.GPUs) > 0 && n.milliGPU >= int64(len(n.Inventory.GPUs))*1000
 }
 
-func slurmNodeOf(v *control.View, n *control.Node) slurmNode {
+func slurmNodeOf(v *state.View, n *state.Node) slurmNode {
 	out := slurmNode{Node: n}
 	out.state, _ = n.State()
 	for _, num := range n.Jobs {

@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -68,7 +69,7 @@ func (s *Submissions) Submit(ctx context.Context, in *submitInput) (*api.SubmitR
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		return nil, wire.Refused(r)
 	}
 	a := answer.(control.Submitted)
@@ -143,7 +144,7 @@ func (s *Submissions) dryRun(ctx context.Context, out api.SubmitResponse, sub *j
 	out.Effective = &spec
 	var failed error
 	err := s.loop.ask(ctx, func(c *control.Controller, now sched.Time) {
-		est, err := c.WouldStart(now, control.Owner{User: ev.User, Project: ev.Project, QOS: a.QOS}, a.Request)
+		est, err := c.WouldStart(now, state.Owner{User: ev.User, Project: ev.Project, QOS: a.QOS}, a.Request)
 		out.Estimate, failed = estimateToAPI(now, est), err
 	})
 	if err = errors.Join(err, failed); err != nil {

@@ -13,6 +13,8 @@ import (
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 // Exchange is where nodes say what they do, and are told what to do.
@@ -40,11 +42,7 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("node name %q or its instance id is not valid", in.Name)}
 	}
 	skew := s.skews.heard(in.Name, q.NowMS, s.now())
-	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Unhealthy: q.Unhealthy, Ranks: onOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
-	if q.Inventory != nil {
-		inv := wire.Inventory(q.Inventory)
-		ev.Inventory = &inv
-	}
+	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Ranks: onOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
 	for _, g := range q.Samples {
 		if g.Utilization != nil {
 			ev.Loads = append(ev.Loads, control.GPULoad{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
@@ -54,7 +52,7 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		return nil, wire.Refused(r)
 	}
 	s.samples.put(in.Name, q.Samples)
@@ -118,7 +116,7 @@ func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 	for _, num := range n.Jobs {
 		j := v.Job(num)
 		for i, r := range j.Attempt.Ranks {
-			if r.Alloc.Node != name || r.Phase == job.PhaseEnded {
+			if r.Alloc.Node != name || r.Phase == node.PhaseEnded {
 				continue
 			}
 			o := api.Order{ID: j.RankID(i)}
@@ -151,7 +149,7 @@ func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 	return out, nil
 }
 
-func (s *Exchange) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
+func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	p, _ := s.conf().Project(j.Owner.Project)
 	r := j.Attempt.Ranks[rank]
 	o := &api.RunOrder{
@@ -177,7 +175,7 @@ func (s *Exchange) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 }
 
 // gang tells a rank where the others are.
-func (s *Exchange) gang(o *api.RunOrder, j *control.Job) {
+func (s *Exchange) gang(o *api.RunOrder, j *state.Job) {
 	if o.Ranks < 2 {
 		return
 	}
@@ -197,7 +195,7 @@ func (s *Exchange) gang(o *api.RunOrder, j *control.Job) {
 func masterPort(n job.Number) int { return 20000 + int(n%10000) }
 
 // array tells a rank of the array that its job is a task of.
-func (s *Exchange) array(o *api.RunOrder, j *control.Job) {
+func (s *Exchange) array(o *api.RunOrder, j *state.Job) {
 	p := s.loop.View().Job(j.Parent)
 	if j.Parent == 0 || p == nil || p.Tasks == nil {
 		return

@@ -5,22 +5,22 @@ import (
 	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/wire"
-	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // Used works out what jobs used.
 type Used struct {
-	view    func() *control.View
+	view    func() *state.View
 	samples *samples
 	now     func() time.Time
 }
 
 // Of is what a job held, and what its last attempt made of it; of one that
 // runs as its nodes said last. An array uses nothing: its tasks do.
-func (s *Used) Of(j *control.Job) *api.Used {
+func (s *Used) Of(j *state.Job) *api.Used {
 	if j.Tasks != nil || j.Cron != nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (s *Used) Of(j *control.Job) *api.Used {
 	for i, r := range j.Attempt.Ranks {
 		use := s.samples.use(r.Alloc.Node, j.RankID(i))
 		if r.Exit != nil {
-			use = &job.LiveUse{CPUSeconds: r.Exit.CPUSeconds, PeakMem: r.Exit.PeakMem, GPU: r.Exit.GPU}
+			use = &node.LiveUse{CPUSeconds: r.Exit.CPUSeconds, PeakMem: r.Exit.PeakMem, GPU: r.Exit.GPU}
 		}
 		if use == nil {
 			continue
@@ -56,7 +56,7 @@ func (s *Used) Of(j *control.Job) *api.Used {
 }
 
 // joinGPUs is what the GPUs of several ranks did together.
-func joinGPUs(a, b *job.GPUUse) *job.GPUUse {
+func joinGPUs(a, b *node.GPUUse) *node.GPUUse {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
 	}

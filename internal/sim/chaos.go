@@ -10,6 +10,8 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -55,7 +57,7 @@ type chaos struct {
 	c      *control.Controller
 	now    sched.Time
 	epoch  uint64
-	stored map[string]control.Record
+	stored map[string]state.Record
 	nodes  []*fakeNode
 	tally  Tally
 	err    error
@@ -83,7 +85,7 @@ func (cfg Chaos) Run() (Tally, error) {
 	if cfg.Rules.Projects == nil {
 		cfg.Rules = ChaosRules()
 	}
-	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: nearMidnight, stored: map[string]control.Record{}, asked: map[job.Number]*job.Gbatch{}, idle: map[job.Number]bool{}, ready: map[job.RankID]bool{}, begun: map[job.RankID]bool{}}
+	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: nearMidnight, stored: map[string]state.Record{}, asked: map[job.Number]*job.Gbatch{}, idle: map[job.Number]bool{}, ready: map[job.RankID]bool{}, begun: map[job.RankID]bool{}}
 	for _, n := range GPUNodes(cfg.Nodes, 4, "H100") {
 		x.nodes = append(x.nodes, &fakeNode{Node: n, runs: map[job.RankID]sched.Time{}, ready: map[job.RankID]bool{}, stops: map[job.RankID]bool{}})
 	}
@@ -171,7 +173,7 @@ func (x *chaos) submit() {
 		shape.Nodes = 1 + x.rng.IntN(3)
 	}
 	shape.Exclusive = x.oneIn(12)
-	req := &control.Request{Shape: shape, Limit: sched.Time(1+x.rng.IntN(120)) * sched.Minute, MinRun: sched.Minute, Restartable: x.oneIn(2)}
+	req := &state.Request{Shape: shape, Limit: sched.Time(1+x.rng.IntN(120)) * sched.Minute, MinRun: sched.Minute, Restartable: x.oneIn(2)}
 	if x.oneIn(8) {
 		req.Bucket, req.BucketMax = "few", 2
 	}
@@ -244,22 +246,22 @@ func (x *chaos) sync(n *fakeNode) {
 		return
 	}
 	n.silent = 0
-	var words []job.RankStatus
+	var words []node.RankStatus
 	for _, id := range sortedRanks(n.ready) {
-		words = append(words, job.RankStatus{ID: id, Phase: job.PhaseReady})
+		words = append(words, node.RankStatus{ID: id, Phase: node.PhaseReady})
 	}
 	for _, id := range sortedRanks(n.runs) {
-		st := job.RankStatus{ID: id, Phase: job.PhaseRunning, Stopping: n.stops[id]}
+		st := node.RankStatus{ID: id, Phase: node.PhaseRunning, Stopping: n.stops[id]}
 		if q := x.resizing(id); q != nil {
-			st.Resize = &job.Resized{Seq: q.Seq}
+			st.Resize = &node.Resized{Seq: q.Seq}
 			if x.oneIn(4) {
 				st.Resize.Error = "it uses more"
 			}
 			x.tally.Resized++
 		}
 		if n.runs[id] <= x.now {
-			st.Phase = job.PhaseEnded
-			st.Exit = &job.Exit{StartedMS: int64(x.now), EndedMS: int64(x.now)}
+			st.Phase = node.PhaseEnded
+			st.Exit = &node.Exit{StartedMS: int64(x.now), EndedMS: int64(x.now)}
 			switch {
 			case n.stops[id]:
 				st.Exit.Reason = job.Preempted
@@ -275,25 +277,25 @@ func (x *chaos) sync(n *fakeNode) {
 		words = append(words, st)
 	}
 	ans := x.apply(control.NodeSync{Name: n.Name, Instance: fmt.Sprint(n.instance), Hash: "1", Inventory: &n.Inventory, Ranks: words, Loads: x.loads(n)})
-	if r, bad := ans.(*control.Refusal); bad {
+	if r, bad := ans.(*state.Refusal); bad {
 		x.fail(errors.New(r.Message))
 	}
 	x.obey(n)
 }
 
-func (x *chaos) view(n *fakeNode) *control.Node { return x.c.View(x.now).Node(n.Name) }
+func (x *chaos) view(n *fakeNode) *state.Node { return x.c.View(x.now).Node(n.Name) }
 
 func (x *chaos) obey(n *fakeNode) {
-	want := map[job.RankID]*control.Job{}
+	want := map[job.RankID]*state.Job{}
 	v := x.c.View(x.now)
-	node := v.Node(n.Name)
-	if node == nil {
+	host := v.Node(n.Name)
+	if host == nil {
 		return
 	}
-	for _, num := range node.Jobs {
+	for _, num := range host.Jobs {
 		j := v.Job(num)
 		for i := range j.Attempt.Ranks {
-			if j.Attempt.Ranks[i].Alloc.Node == n.Name && j.Attempt.Ranks[i].Phase != job.PhaseEnded {
+			if j.Attempt.Ranks[i].Alloc.Node == n.Name && j.Attempt.Ranks[i].Phase != node.PhaseEnded {
 				want[j.RankID(i)] = j
 			}
 		}
@@ -308,7 +310,7 @@ func (x *chaos) obey(n *fakeNode) {
 			delete(n.ready, id)
 		}
 	}
-	for _, num := range node.Jobs {
+	for _, num := range host.Jobs {
 		j := v.Job(num)
 		for i := range j.Attempt.Ranks {
 			id := j.RankID(i)

@@ -8,6 +8,8 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -111,7 +113,7 @@ func newEngine(cfg Config) (*engine, error) {
 	for i := range cfg.Nodes {
 		n := &cfg.Nodes[i]
 		ans := c.Apply(e.now, control.NodeSync{Name: n.Name, Instance: "sim", Hash: "1", Inventory: &n.Inventory}).Answer
-		if r, bad := ans.(*control.Refusal); bad {
+		if r, bad := ans.(*state.Refusal); bad {
 			return nil, fmt.Errorf("node %s: %s", n.Name, r.Message)
 		}
 	}
@@ -203,7 +205,7 @@ func (e *engine) submit(i int) {
 	o := &e.out.Outcomes[i]
 	o.Start, o.End = -1, -1
 	switch ans := e.apply(ev).(type) {
-	case *control.Refusal:
+	case *state.Refusal:
 		o.Refused = ans.Message
 	case control.Submitted:
 		if int(ans.Number) != len(e.index) {
@@ -271,9 +273,9 @@ func (e *engine) end(x ending) {
 	i := e.index[x.job]
 	e.farm.give(x.ranks)
 	for r, a := range x.ranks {
-		e.apply(control.NodeSync{Name: a.Node, Instance: "sim", Hash: "1", Ranks: []job.RankStatus{{
-			ID: job.RankID{Job: x.job, Attempt: 1, Rank: uint32(r)}, Phase: job.PhaseEnded,
-			Exit: &job.Exit{StartedMS: int64(e.origin + e.out.Outcomes[i].Start), EndedMS: int64(e.now)},
+		e.apply(control.NodeSync{Name: a.Node, Instance: "sim", Hash: "1", Ranks: []node.RankStatus{{
+			ID: job.RankID{Job: x.job, Attempt: 1, Rank: uint32(r)}, Phase: node.PhaseEnded,
+			Exit: &node.Exit{StartedMS: int64(e.origin + e.out.Outcomes[i].Start), EndedMS: int64(e.now)},
 		}}})
 	}
 	o := &e.out.Outcomes[i]

@@ -9,30 +9,32 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // lived is the records that a small random history leaves behind.
 func lived(t *testing.T) *History {
 	t.Helper()
-	x := &chaos{cfg: Chaos{Rules: ChaosRules()}, now: base, stored: map[string]control.Record{}}
+	x := &chaos{cfg: Chaos{Rules: ChaosRules()}, now: base, stored: map[string]state.Record{}}
 	x.nodes = []*fakeNode{{Node: GPUNodes(1, 2, "H100")[0], runs: map[job.RankID]sched.Time{}}}
 	x.c = x.start()
 	n := x.nodes[0]
-	sync := func(words ...job.RankStatus) {
+	sync := func(words ...node.RankStatus) {
 		x.apply(control.NodeSync{Name: n.Name, Instance: "0", Hash: "1", Inventory: &n.Inventory, Ranks: words})
 	}
 	sync()
 	for i := range 6 {
 		ev := control.Submit{User: "ann", Project: "a", Spec: &job.Spec{}, Document: []byte("{}"),
-			Request: &control.Request{Shape: &sched.Shape{MilliGPU: 2000}, Limit: sched.Hour}}
+			Request: &state.Request{Shape: &sched.Shape{MilliGPU: 2000}, Limit: sched.Hour}}
 		ev.UUID[0] = byte(i + 1)
 		x.apply(ev)
 	}
 	for i := range 5 {
 		x.round()
 		x.now += 10 * sched.Minute
-		sync(job.RankStatus{ID: job.RankID{Job: job.Number(i + 1), Attempt: 1}, Phase: job.PhaseEnded, Exit: &job.Exit{StartedMS: 1, EndedMS: 2}})
+		sync(node.RankStatus{ID: job.RankID{Job: job.Number(i + 1), Attempt: 1}, Phase: node.PhaseEnded, Exit: &node.Exit{StartedMS: 1, EndedMS: 2}})
 	}
 	if x.err != nil {
 		t.Fatal(x.err)

@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -57,7 +57,7 @@ const (
 	Endings
 )
 
-func EndingOf(j *control.Job) Ending {
+func EndingOf(j *state.Job) Ending {
 	switch {
 	case j.State == job.Finished:
 		return EndedWell

@@ -12,6 +12,8 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -121,7 +123,7 @@ func (m *Meters) Round(took time.Duration, p *sched.Plan, missed []sched.Time) {
 	}
 }
 
-func (m *Meters) Prepulled(list []job.Prepulled) {
+func (m *Meters) Prepulled(list []node.Prepulled) {
 	for _, p := range list {
 		outcome := "there"
 		if p.Error != "" {
@@ -137,14 +139,14 @@ func (m *Meters) Submission(answer any) {
 	if _, ok := answer.(control.Submitted); ok {
 		m.Cycles.Submitted.Add(1)
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		outcome = string(r.Code)
 	}
 	m.submitted.WithLabelValues(outcome).Inc()
 }
 
 // Changes counts what became of jobs between two views.
-func (m *Meters) Changes(before, after *control.View, changed []job.Number) {
+func (m *Meters) Changes(before, after *state.View, changed []job.Number) {
 	changed = slices.Clone(changed)
 	slices.Sort(changed)
 	for _, n := range slices.Compact(changed) {
@@ -164,7 +166,7 @@ func (m *Meters) Changes(before, after *control.View, changed []job.Number) {
 }
 
 // ClusterOf is the cluster that a job asks for, or else where it runs; 0: any.
-func ClusterOf(v *control.View, j *control.Job) int {
+func ClusterOf(v *state.View, j *state.Job) int {
 	if n := j.Request.Shape.Cluster; n != 0 || j.Attempt == nil || !j.State.Active() || len(j.Attempt.Ranks) == 0 {
 		return n
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -24,7 +24,7 @@ func Time(t sched.Time) time.Time {
 
 // Job is a job as one line of a list; private says that the caller may not
 // see what is its owner's alone.
-func Job(v *control.View, j *control.Job, private bool) api.Job {
+func Job(v *state.View, j *state.Job, private bool) api.Job {
 	out := api.Job{
 		ID: j.ID(), Number: j.Number, UUID: uuid.UUID(j.UUID).String(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project,
 		State: j.Status(), Reason: string(j.Reason), ReasonText: j.Text,
@@ -48,7 +48,7 @@ func Job(v *control.View, j *control.Job, private bool) api.Job {
 	switch {
 	case j.Tasks != nil: // see tasksToAPI
 	case j.Parent > 0 && j.Number == 0 && j.State == job.Queued:
-		out.Reason, out.ReasonText = string(control.CodeArrayLimit), "it comes into the queue when others of its array have started or ended"
+		out.Reason, out.ReasonText = string(state.CodeArrayLimit), "it comes into the queue when others of its array have started or ended"
 	case j.State == job.Queued:
 		r := v.Waiting(j)
 		out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, Time(r.At)
@@ -70,7 +70,7 @@ func Job(v *control.View, j *control.Job, private bool) api.Job {
 
 // fromAttempt fills in where a job is or was, and what it has of GPUs when it
 // asked for all of a node's.
-func fromAttempt(out *api.Job, v *control.View, j *control.Job) {
+func fromAttempt(out *api.Job, v *state.View, j *state.Job) {
 	var gpus int64
 	seen := map[string]bool{}
 	for _, r := range j.Attempt.Ranks {
@@ -103,7 +103,7 @@ func Allocation(a sched.Allocation) api.Allocation {
 	return out
 }
 
-func Attempt(a *control.Attempt) api.Attempt {
+func Attempt(a *state.Attempt) api.Attempt {
 	out := api.Attempt{Attempt: a.Attempt, Start: Time(a.Start), End: Time(a.End)}
 	for _, r := range a.Ranks {
 		rank := api.Rank{
@@ -118,22 +118,7 @@ func Attempt(a *control.Attempt) api.Attempt {
 	return out
 }
 
-func Inventory(a *api.Inventory) control.Inventory {
-	out := control.Inventory{
-		Hostname: a.Hostname, DNSName: a.DNSName, Address: a.Address, Version: a.Version, Cluster: a.Cluster, CPUs: a.CPUs, MemBytes: a.MemBytes,
-		DiskBytes: a.DiskBytes, CUDA: a.CUDA, Driver: a.Driver, Features: a.Features, Simulated: a.Simulated, AllowShare: a.AllowShare,
-		Bridge: a.Bridge, NoHost: a.NoHost, Privileged: a.Privileged,
-	}
-	for _, g := range a.GPUs {
-		out.GPUs = append(out.GPUs, control.GPU{
-			UUID: g.UUID, Model: g.Model, Index: g.Index, MemBytes: g.MemBytes, ComputeCap: g.ComputeCap, NUMA: g.NUMA,
-			Links: g.Links, Unhealthy: g.Unhealthy,
-		})
-	}
-	return out
-}
-
-func Node(v *control.View, n *control.Node) api.Node {
+func Node(v *state.View, n *state.Node) api.Node {
 	inv := n.Inventory
 	out := api.Node{
 		Name: n.Name, Cluster: inv.Cluster, Version: inv.Version, Hostname: inv.Hostname, Driver: inv.Driver, Features: inv.Features,
@@ -175,7 +160,7 @@ func Node(v *control.View, n *control.Node) api.Node {
 
 // Event reads one line of a job's timeline as it is stored.
 func Event(text []byte) (api.Event, error) {
-	var l control.Line
+	var l state.Line
 	if err := json.Unmarshal(text, &l); err != nil {
 		return api.Event{}, err
 	}

@@ -2,16 +2,16 @@ package wire
 
 import (
 	"gbatch/internal/api"
-	"gbatch/internal/control"
+	"gbatch/internal/state"
 )
 
 // RefusalStatus is the HTTP status of each reason why the controller refuses.
-var RefusalStatus = map[control.Code]int{
-	control.NotFound: 404, control.Conflict: 409, control.Denied: 403, control.Unsatisfiable: 422, control.OverLimit: 409,
+var RefusalStatus = map[state.Code]int{
+	state.NotFound: 404, state.Conflict: 409, state.Denied: 403, state.Unsatisfiable: 422, state.OverLimit: 409,
 }
 
 // Refused is a refusal as the wire has it.
-func Refused(r *control.Refusal) *api.Error {
+func Refused(r *state.Refusal) *api.Error {
 	e := &api.Error{Status: RefusalStatus[r.Code], Code: string(r.Code), Message: r.Message, Hint: r.Hint}
 	if r.Path != "" {
 		e.Problems = []api.Problem{{Path: r.Path, Message: r.Message}}
