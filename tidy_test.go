@@ -56,7 +56,7 @@ var below = map[string][]string{
 		"internal/job/importer/slurm", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/table"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
 		"internal/metrics", "internal/munge", "internal/pki", "internal/units", "internal/web", "internal/sim", "sched", "accounting",
-		"oci/ref", "internal/node", "internal/state"},
+		"oci/ref", "internal/node", "internal/state", "internal/ctld/site", "internal/ctld/wire", "internal/ctld/meter"},
 	"internal/gpu":             {"internal/node"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
@@ -112,6 +112,9 @@ var below = map[string][]string{
 	"internal/cli/queue":                        slices.Concat(command, []string{"internal/cli/cancel", "internal/cli/follow", "internal/cli/secret", "internal/cli/watch"}),
 	"internal/cli/submit":                       slices.Concat(command, []string{"internal/cli/exec", "internal/cli/follow", "internal/cli/secret", "internal/job/importer", "internal/job/importer/nvct", "internal/document"}),
 	"internal/cli/slurm":                        slices.Concat(command, []string{"internal/cli/queue", "internal/job/importer/slurm", "internal/document"}),
+	"internal/ctld/site":                        {"internal/control", "internal/api", "internal/job", "internal/units", "sched", "accounting", "oci/ref"},
+	"internal/ctld/wire":                        {"internal/api", "internal/job", "internal/state", "sched"},
+	"internal/ctld/meter":                       {"internal/api", "internal/control", "internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
 }
 
 // command is what each command of the suite may import.
