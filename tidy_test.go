@@ -43,20 +43,21 @@ var below = map[string][]string{
 	"internal/job":             {"oci/ref"},
 	"internal/job/importer":    {"internal/job", "oci/ref"},
 	"internal/node":            {"internal/job"},
-	"internal/control":         {"sched", "accounting", "internal/job", "internal/node", "oci/ref"},
-	"internal/store":           {"internal/control", "internal/job"},
+	"internal/state":           {"sched", "accounting", "internal/job", "internal/node"},
+	"internal/control":         {"sched", "accounting", "internal/job", "internal/node", "internal/state", "oci/ref"},
+	"internal/store":           {"internal/state", "internal/job"},
 	"internal/api":             {"internal/job", "internal/node"},
 	"internal/pki":             {},
 	"internal/munge":           {},
 	"internal/munge/mungetest": {},
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki"},
 	"internal/cli":             {"internal/client", "internal/api", "internal/job", "internal/node", "internal/job/importer", "oci/ref"},
-	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/node", "internal/job/importer",
+	"internal/ctld": {"internal/control", "internal/state", "internal/store", "internal/api", "internal/job", "internal/node", "internal/job/importer",
 		"internal/metrics", "internal/munge", "internal/pki", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
 	"internal/gpu":             {"internal/node"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
-	"internal/sim":             {"internal/control", "internal/job", "internal/node", "sched", "accounting"},
+	"internal/sim":             {"internal/control", "internal/state", "internal/job", "internal/node", "sched", "accounting"},
 	"internal/web":             {"internal/api"},
 	"internal/vmtest":          {},
 	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
@@ -66,7 +67,7 @@ var below = map[string][]string{
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/node", "internal/control", "internal/sim", "oci/ref"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/node", "internal/state", "internal/control", "internal/sim", "oci/ref"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

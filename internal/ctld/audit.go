@@ -12,6 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/state"
 )
 
 // The audit log: who changed what. An entry is stored in the commit of what it
@@ -51,16 +52,16 @@ func noteOf(ctx context.Context) *note {
 }
 
 // record makes the entry's record, in the loop.
-func (l *loop) record(n *note, result string) control.Record {
+func (l *loop) record(n *note, result string) state.Record {
 	l.audited++
 	if l.audited%pruneEvery == 0 && l.audited > maxAudit {
-		if err := l.store.Prune(control.KindAudit, l.audited-maxAudit); err != nil {
+		if err := l.store.Prune(state.KindAudit, l.audited-maxAudit); err != nil {
 			l.log.Error("audit log not shortened", "err", err)
 		}
 	}
 	n.Seq, n.Time, n.Result = l.audited, toTime(l.now), result
 	n.Object, n.Change = shorten(n.Object), shorten(n.Change)
-	return control.Record{Kind: control.KindAudit, Seq: n.Seq, Value: encode(n.AuditEntry)}
+	return state.Record{Kind: state.KindAudit, Seq: n.Seq, Value: encode(n.AuditEntry)}
 }
 
 func shorten(text string) string {
@@ -71,8 +72,8 @@ func shorten(text string) string {
 }
 
 // tell fills in what an event does: before is the view from before it.
-func (n *note) tell(before *control.View, ev control.Event, answer any) (result string) {
-	if r, ok := answer.(*control.Refusal); ok {
+func (n *note) tell(before *state.View, ev control.Event, answer any) (result string) {
+	if r, ok := answer.(*state.Refusal); ok {
 		result = "refused: " + r.Message
 	}
 	switch e := ev.(type) {
@@ -132,7 +133,7 @@ func acted(e control.Act, list []control.Outcome) (object, change string) {
 	return "jobs" + jobs.String(), string(e.Action) + how.String()
 }
 
-func drained(before *control.View, e control.Drain) (object, change string) {
+func drained(before *state.View, e control.Drain) (object, change string) {
 	was := ""
 	if n := before.Node(e.Node); n != nil && e.GPU == "" {
 		was = n.Drained
@@ -145,7 +146,7 @@ func drained(before *control.View, e control.Drain) (object, change string) {
 }
 
 // commit stores what is not the controller's (tokens, keys) with its entry.
-func (s *Server) commit(ctx context.Context, object, change string, records ...control.Record) error {
+func (s *Server) commit(ctx context.Context, object, change string, records ...state.Record) error {
 	n := noteOf(ctx)
 	if n != nil {
 		n.Object, n.Change = object, change
@@ -186,7 +187,7 @@ func (s *Server) audit(_ context.Context, in *auditInput) (*body[api.AuditList],
 	if limit == 0 {
 		limit = 100
 	}
-	err := s.store.Newest(control.KindAudit, func(r control.Record) (bool, error) {
+	err := s.store.Newest(state.KindAudit, func(r state.Record) (bool, error) {
 		var e api.AuditEntry
 		if err := json.Unmarshal(r.Value, &e); err != nil {
 			return false, fmt.Errorf("decode audit record %d: %w", r.Seq, err)

@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/control"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -133,7 +134,7 @@ func TestAuditIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.server.store.Commit([]control.Record{{Kind: control.KindAudit, Seq: 5, Value: []byte(`{"seq":5}`)}}); err != nil {
+	if err := s.server.store.Commit([]state.Record{{Kind: state.KindAudit, Seq: 5, Value: []byte(`{"seq":5}`)}}); err != nil {
 		t.Fatal(err)
 	}
 	s.user("ann")

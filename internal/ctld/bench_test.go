@@ -14,8 +14,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // bench is a controller in a directory of its own.
@@ -146,15 +146,15 @@ func heap() int64 {
 func BenchmarkHistory(b *testing.B) {
 	server, c, _ := bench(b, b.TempDir())
 	const count = 1_000_000
-	var rs []control.Record
+	var rs []state.Record
 	for n := range job.Number(count) {
 		n += 1_000_000
 		user := fmt.Sprintf("u%d", n%1000)
 		ended := fmt.Sprintf(`{"u":%q,"p":"default","n":"train-%d","s":"FINISHED"}`, user, n)
 		value := fmt.Sprintf(`{"n":%d,"id":"%032x","name":"train-%d","owner":{"user":%q,"project":"default"},"request":{"shape":{"milliCpu":1000},"limit":60000},`+
 			`"state":"FINISHED","v":3,"submitted":1,"since":2,"ended":%d,"attempt":{"attempt":1,"ranks":[{"alloc":{"node":"n1"},"phase":"ended"}],"start":1}}`, n, n, n, user, n)
-		rs = append(rs, control.Record{Kind: control.KindEnded, Seq: uint64(n), Job: n, Value: []byte(ended)},
-			control.Record{Kind: control.KindHistory, Job: n, Value: []byte(value)})
+		rs = append(rs, state.Record{Kind: state.KindEnded, Seq: uint64(n), Job: n, Value: []byte(ended)},
+			state.Record{Kind: state.KindHistory, Job: n, Value: []byte(value)})
 		if len(rs) >= 20_000 {
 			if err := server.store.Commit(rs); err != nil {
 				b.Fatal(err)

@@ -5,25 +5,25 @@ import (
 	"sync"
 	"time"
 
-	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // census is what a view comes to in numbers. It is made off the loop, by
 // whoever scrapes, and never changes.
 type census struct {
-	view *control.View
+	view *state.View
 
 	states    map[job.State]int
 	queued    map[queue]int
 	projects  map[string]*holding
 	users     map[string]*holding
 	clusters  map[string]*holding
-	tasks     map[control.TaskState]int // of arrays that are not over
-	nodes     map[string]int            // by state
-	away      []*control.Node
+	tasks     map[state.TaskState]int // of arrays that are not over
+	nodes     map[string]int          // by state
+	away      []*state.Node
 	gpus      map[gpuUse]float64
 	all       holding
 	resources [2]capacity // of nodes in service: what is taken, what there is
@@ -31,7 +31,7 @@ type census struct {
 
 // whose is what jobs are counted by at first.
 type whose struct {
-	owner   *control.Owner
+	owner   *state.Owner
 	cluster int
 }
 
@@ -69,7 +69,7 @@ const (
 // standingNames are the labels.
 var standingNames = [standings]string{"held", "queued", "starting", "running", "paused", "ending"}
 
-func standingOf(j *control.Job) (standing, bool) {
+func standingOf(j *state.Job) (standing, bool) {
 	switch j.State {
 	case job.OnHold:
 		return isHeld, true
@@ -104,7 +104,7 @@ type counter struct {
 }
 
 // now is the census of a view, or one that is at most censusEvery older.
-func (c *counter) now(v *control.View) *census {
+func (c *counter) now(v *state.View) *census {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -116,9 +116,9 @@ func (c *counter) now(v *control.View) *census {
 
 // take counts everything. Jobs of one owner share its value, so they are
 // counted by that first: a map of few pointers is quick.
-func take(v *control.View) *census {
+func take(v *state.View) *census {
 	c := &census{view: v, states: map[job.State]int{}, queued: map[queue]int{}, projects: map[string]*holding{}, users: map[string]*holding{},
-		clusters: map[string]*holding{}, tasks: map[control.TaskState]int{}, nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
+		clusters: map[string]*holding{}, tasks: map[state.TaskState]int{}, nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
 	byOwner := map[whose]*ownerCount{}
 	var last whose
 	var of *ownerCount
@@ -159,7 +159,7 @@ func (c *census) addOwner(w whose, n *ownerCount) {
 }
 
 // addArray counts the tasks of an array that is not over.
-func (c *census) addArray(j *control.Job) {
+func (c *census) addArray(j *state.Job) {
 	if j.State.Final() {
 		return
 	}
@@ -188,7 +188,7 @@ type ownerCount struct {
 	qN     *int
 }
 
-func (o *ownerCount) add(v *control.View, j *control.Job) {
+func (o *ownerCount) add(v *state.View, j *state.Job) {
 	if o.stateN == nil || o.state != j.State {
 		o.state, o.stateN = j.State, slot(o.states, j.State)
 	}
@@ -250,7 +250,7 @@ func (h *holding) weight() float64 {
 
 // addNode counts a node and its GPUs: each is allocated, or idle, or nobody can
 // have it now.
-func (c *census) addNode(v *control.View, n *control.Node) {
+func (c *census) addNode(v *state.View, n *state.Node) {
 	state, _ := n.State()
 	c.nodes[state]++
 	if state != "up" {
@@ -297,7 +297,7 @@ const (
 	endings
 )
 
-func endingOf(j *control.Job) ending {
+func endingOf(j *state.Job) ending {
 	switch {
 	case j.State == job.Finished:
 		return endedWell

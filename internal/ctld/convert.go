@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -21,7 +21,7 @@ func toTime(t sched.Time) time.Time {
 	return time.UnixMilli(int64(t)).UTC()
 }
 
-func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
+func (s *Server) toAPI(v *state.View, id identity, j *state.Job) api.Job {
 	out := api.Job{
 		ID: j.ID(), Number: j.Number, UUID: uuid.UUID(j.UUID).String(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project,
 		State: j.Status(), Reason: string(j.Reason), ReasonText: j.Text,
@@ -45,7 +45,7 @@ func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
 	switch {
 	case j.Tasks != nil: // see tasksToAPI
 	case j.Parent > 0 && j.Number == 0 && j.State == job.Queued:
-		out.Reason, out.ReasonText = string(control.CodeArrayLimit), "it comes into the queue when others of its array have started or ended"
+		out.Reason, out.ReasonText = string(state.CodeArrayLimit), "it comes into the queue when others of its array have started or ended"
 	case j.State == job.Queued:
 		r := v.Waiting(j)
 		out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, toTime(r.At)
@@ -67,7 +67,7 @@ func (s *Server) toAPI(v *control.View, id identity, j *control.Job) api.Job {
 
 // fromAttempt fills in where a job is or was, and what it has of GPUs when it
 // asked for all of a node's.
-func fromAttempt(out *api.Job, v *control.View, j *control.Job) {
+func fromAttempt(out *api.Job, v *state.View, j *state.Job) {
 	var gpus int64
 	seen := map[string]bool{}
 	for _, r := range j.Attempt.Ranks {
@@ -100,7 +100,7 @@ func allocationToAPI(a sched.Allocation) api.Allocation {
 	return out
 }
 
-func attemptToAPI(a *control.Attempt) api.Attempt {
+func attemptToAPI(a *state.Attempt) api.Attempt {
 	out := api.Attempt{Attempt: a.Attempt, Start: toTime(a.Start), End: toTime(a.End)}
 	for _, r := range a.Ranks {
 		rank := api.Rank{
@@ -115,7 +115,7 @@ func attemptToAPI(a *control.Attempt) api.Attempt {
 	return out
 }
 
-func nodeToAPI(v *control.View, n *control.Node) api.Node {
+func nodeToAPI(v *state.View, n *state.Node) api.Node {
 	inv := n.Inventory
 	out := api.Node{
 		Name: n.Name, Cluster: inv.Cluster, Version: inv.Version, Hostname: inv.Hostname, Driver: inv.Driver, Features: inv.Features,
@@ -155,7 +155,7 @@ func nodeToAPI(v *control.View, n *control.Node) api.Node {
 	return out
 }
 
-func countJobs(v *control.View) map[job.State]int {
+func countJobs(v *state.View) map[job.State]int {
 	out := map[job.State]int{}
 	for j := range v.All() {
 		out[j.Status()]++

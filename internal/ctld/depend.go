@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // submitTries bounds how often a submission is sent to the loop because
@@ -30,8 +31,8 @@ func (s *Server) doSubmit(ctx context.Context, ev control.Submit) (any, error) {
 }
 
 // past is what history knows of jobs; nil for those that it does not know.
-func (s *Server) past(ids []string) (map[string]*control.Job, error) {
-	out := map[string]*control.Job{}
+func (s *Server) past(ids []string) (map[string]*state.Job, error) {
+	out := map[string]*state.Job{}
 	for _, id := range ids {
 		j, err := s.find(id)
 		if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.CodeNotFound {

@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // document is what a job was asked as. Jobs that the controller made itself
 // share that of the job they come from.
-func (s *Server) document(j *control.Job) (*job.Spec, error) {
-	doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: j.Document()})
+func (s *Server) document(j *state.Job) (*job.Spec, error) {
+	doc, ok, err := s.store.Get(state.Record{Kind: state.KindSpec, Job: j.Document()})
 	if err != nil || !ok {
 		return nil, fmt.Errorf("read document of job %d (there: %t): %w", j.Number, ok, err)
 	}

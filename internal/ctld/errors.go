@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // fail turns an error into an answer: those meant for users as they are, all
@@ -39,11 +39,11 @@ func invalidJob(ps job.Problems) *api.Error {
 	return e
 }
 
-var refusalStatus = map[control.Code]int{
-	control.NotFound: 404, control.Conflict: 409, control.Denied: 403, control.Unsatisfiable: 422, control.OverLimit: 409,
+var refusalStatus = map[state.Code]int{
+	state.NotFound: 404, state.Conflict: 409, state.Denied: 403, state.Unsatisfiable: 422, state.OverLimit: 409,
 }
 
-func refused(r *control.Refusal) *api.Error {
+func refused(r *state.Refusal) *api.Error {
 	e := &api.Error{Status: refusalStatus[r.Code], Code: string(r.Code), Message: r.Message, Hint: r.Hint}
 	if r.Path != "" {
 		e.Problems = []api.Problem{{Path: r.Path, Message: r.Message}}

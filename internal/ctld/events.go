@@ -17,8 +17,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 const (
@@ -182,18 +182,18 @@ func (e *eventStream) sendChanges(changes []change) error {
 	return nil
 }
 
-func (e *eventStream) wants(j *control.Job) bool {
+func (e *eventStream) wants(j *state.Job) bool {
 	return (e.user == "" || e.user == j.Owner.User) && (e.project == "" || e.project == j.Owner.Project) &&
 		(len(e.jobs) == 0 || slices.Contains(e.jobs, j.Number) || j.Parent > 0 && slices.Contains(e.jobs, j.Parent))
 }
 
-func (e *eventStream) jobEvent(v *control.View, c *change) api.JobEvent {
+func (e *eventStream) jobEvent(v *state.View, c *change) api.JobEvent {
 	out := api.JobEvent{Job: e.server.toAPI(v, e.id, c.job), Version: c.job.Version}
 	if out.Private {
 		return out
 	}
 	for _, raw := range c.lines {
-		var l control.Line
+		var l state.Line
 		if json.Unmarshal(raw, &l) == nil { // it is our own
 			out.Lines = append(out.Lines, api.Event{Time: toTime(l.Time), State: l.State, Message: l.Message})
 		}

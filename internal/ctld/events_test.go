@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // ear collects what a stream of events tells.
@@ -241,8 +242,8 @@ func TestWatchersAreBounded(t *testing.T) {
 // TestFeed: what is kept is bounded, and a reader that is behind it is told.
 func TestFeed(t *testing.T) {
 	f := newFeed(3)
-	empty := &control.View{}
-	node := func(name string) *control.View { return &control.View{Nodes: []*control.Node{{Name: name}}} }
+	empty := &state.View{}
+	node := func(name string) *state.View { return &state.View{Nodes: []*state.Node{{Name: name}}} }
 	zero := f.position()
 	for range feedSize/2 + 5 { // each: one comes, one goes
 		f.publish(empty, node("a"), &control.Effects{})

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -84,10 +84,10 @@ func (in *historyInput) wanted(value []byte) bool {
 	return true
 }
 
-func (in *historyInput) matches(e control.Ended, private func(*control.Owner) bool) bool {
+func (in *historyInput) matches(e state.Ended, private func(*state.Owner) bool) bool {
 	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
 	return has(in.User, e.User) && has(in.Project, e.Project) && has(in.State, string(e.State)) && has(in.Reason, string(e.Reason)) && (in.Array == 0 || in.Array == uint64(e.Array)) &&
-		(len(in.Name) == 0 || slices.Contains(in.Name, e.Name) && !private(&control.Owner{User: e.User, Project: e.Project}))
+		(len(in.Name) == 0 || slices.Contains(in.Name, e.Name) && !private(&state.Owner{User: e.User, Project: e.Project}))
 }
 
 func (in *historyInput) check(id identity) error {
@@ -117,13 +117,13 @@ func (s *Server) listPast(ctx context.Context, in *historyInput) (*body[api.Hist
 	if in.Limit > 0 {
 		most = min(most, in.Limit)
 	}
-	private := func(o *control.Owner) bool { return !s.mayTouch(id, o) }
+	private := func(o *state.Owner) bool { return !s.mayTouch(id, o) }
 	var found []job.Number
 	out, looked := api.History{Jobs: []api.PastJob{}}, 0
-	err = s.store.Range(control.KindEnded, from, to, in.Newest, func(r control.Record) (bool, error) {
+	err = s.store.Range(state.KindEnded, from, to, in.Newest, func(r state.Record) (bool, error) {
 		looked++
 		if in.wanted(r.Value) {
-			e, err := control.DecodeEnded(r)
+			e, err := state.DecodeEnded(r)
 			if err != nil {
 				return false, err
 			}
@@ -153,7 +153,7 @@ func (s *Server) listPast(ctx context.Context, in *historyInput) (*body[api.Hist
 	return &body[api.History]{out}, nil
 }
 
-func (s *Server) pastJob(v *control.View, id identity, n job.Number, attempts bool) (api.PastJob, error) {
+func (s *Server) pastJob(v *state.View, id identity, n job.Number, attempts bool) (api.PastJob, error) {
 	j := v.Job(n)
 	if j == nil {
 		var err error
@@ -169,8 +169,8 @@ func (s *Server) pastJob(v *control.View, id identity, n job.Number, attempts bo
 	if !attempts {
 		return p, nil
 	}
-	err := s.store.Of(control.KindAttempt, n, func(r control.Record) error {
-		var a control.Attempt
+	err := s.store.Of(state.KindAttempt, n, func(r state.Record) error {
+		var a state.Attempt
 		if err := json.Unmarshal(r.Value, &a); err != nil {
 			return fmt.Errorf("decode attempt of job %d: %w", n, err)
 		}
@@ -182,7 +182,7 @@ func (s *Server) pastJob(v *control.View, id identity, n job.Number, attempts bo
 
 // used is what a job held, and what its last attempt made of it; of one that
 // runs as its nodes said last. An array uses nothing: its tasks do.
-func (s *Server) used(j *control.Job) *api.Used {
+func (s *Server) used(j *state.Job) *api.Used {
 	if j.Tasks != nil || j.Cron != nil {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -46,7 +47,7 @@ func (f filter) check() error {
 
 // matches says whether a job is selected. Only those who may see its name can
 // ask for it by name.
-func (f filter) matches(j *control.Job, private func(*control.Owner) bool) bool {
+func (f filter) matches(j *state.Job, private func(*state.Owner) bool) bool {
 	return (f.User == "" || f.User == j.Owner.User) &&
 		(f.Project == "" || f.Project == j.Owner.Project) &&
 		(f.Name == "" || f.Name == j.Name && !private(j.Owner)) &&
@@ -57,7 +58,7 @@ func (f filter) matches(j *control.Job, private func(*control.Owner) bool) bool 
 }
 
 // clusterOfJob is where a job is or was, or where it is to be; 0 anywhere.
-func clusterOfJob(j *control.Job) int {
+func clusterOfJob(j *state.Job) int {
 	if a := j.Attempt; a != nil && len(a.Ranks) > 0 && a.Ranks[0].Cluster > 0 && !j.State.Pending() {
 		return a.Ranks[0].Cluster
 	}
@@ -74,9 +75,9 @@ func (s *Server) list(ctx context.Context, f *filter) (*body[api.JobList], error
 	}
 	id := caller(ctx)
 	v := s.loop.view.Load()
-	private := func(o *control.Owner) bool { return !s.mayTouch(id, o) }
+	private := func(o *state.Owner) bool { return !s.mayTouch(id, o) }
 	sums := v.Summaries()
-	var found []*control.Job
+	var found []*state.Job
 	for j := range v.All() {
 		if (f.All || f.State != "" || !j.State.Final()) && f.lists(j, sums, private) {
 			found = append(found, j)
@@ -121,7 +122,7 @@ func (s *Server) addFactors(ctx context.Context, jobs []api.Job) error {
 
 // inListOrder puts running jobs first, then waiting ones, then ended ones,
 // each by number.
-func inListOrder(a, b *control.Job) int {
+func inListOrder(a, b *state.Job) int {
 	return cmp.Or(cmp.Compare(listGroup(a.State), listGroup(b.State)), cmp.Compare(a.Number, b.Number))
 }
 
@@ -137,18 +138,18 @@ func listGroup(s job.State) int {
 
 // find gets a job by what a user types, from the table or from history; nil
 // without an error means that there is none.
-func (s *Server) find(text string) (*control.Job, error) {
+func (s *Server) find(text string) (*state.Job, error) {
 	j, refusal := s.loop.view.Load().Find(text)
 	if refusal == nil {
 		return j, nil
 	}
-	if refusal.Code != control.NotFound {
+	if refusal.Code != state.NotFound {
 		return nil, refused(refusal)
 	}
-	if n, set, ok := control.ParseTask(text); ok && set.Len() == 1 {
+	if n, set, ok := state.ParseTask(text); ok && set.Len() == 1 {
 		return s.pastTask(n, set[0].First, refusal)
 	}
-	n, ok := control.ParseNumber(text)
+	n, ok := state.ParseNumber(text)
 	if !ok {
 		raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
 		if err != nil || len(raw) != 16 {
@@ -165,12 +166,12 @@ func (s *Server) find(text string) (*control.Job, error) {
 	return j, err
 }
 
-func (s *Server) history(n job.Number) (*control.Job, error) {
-	v, ok, err := s.store.Get(control.Record{Kind: control.KindHistory, Job: n})
+func (s *Server) history(n job.Number) (*state.Job, error) {
+	v, ok, err := s.store.Get(state.Record{Kind: state.KindHistory, Job: n})
 	if err != nil || !ok {
 		return nil, err
 	}
-	return control.DecodeJob(v)
+	return state.DecodeJob(v)
 }
 
 type showInput struct {
@@ -204,7 +205,7 @@ func (s *Server) show(ctx context.Context, in *showInput) (*body[api.JobDetail],
 }
 
 // waitChange waits until the job's version is not the caller's, or time is up.
-func (s *Server) waitChange(ctx context.Context, j *control.Job, in *showInput) *control.Job {
+func (s *Server) waitChange(ctx context.Context, j *state.Job, in *showInput) *state.Job {
 	late := time.NewTimer(time.Duration(in.Wait) * time.Second)
 	defer late.Stop()
 	for {
@@ -229,7 +230,7 @@ func (s *Server) waitChange(ctx context.Context, j *control.Job, in *showInput) 
 	}
 }
 
-func (s *Server) detail(id identity, j *control.Job) (api.JobDetail, error) {
+func (s *Server) detail(id identity, j *state.Job) (api.JobDetail, error) {
 	v := s.loop.view.Load()
 	d := api.JobDetail{Job: s.toAPI(v, id, j), Version: j.Version}
 	if d.Private {
@@ -244,8 +245,8 @@ func (s *Server) detail(id identity, j *control.Job) (api.JobDetail, error) {
 	if d.Spec, err = s.document(j); err != nil {
 		return d, err
 	}
-	err = s.store.Of(control.KindEvent, j.Number, func(r control.Record) error {
-		var l control.Line
+	err = s.store.Of(state.KindEvent, j.Number, func(r state.Record) error {
+		var l state.Line
 		if err := json.Unmarshal(r.Value, &l); err != nil {
 			return err
 		}
@@ -255,8 +256,8 @@ func (s *Server) detail(id identity, j *control.Job) (api.JobDetail, error) {
 	if err != nil {
 		return d, err
 	}
-	err = s.store.Of(control.KindAttempt, j.Number, func(r control.Record) error {
-		var a control.Attempt
+	err = s.store.Of(state.KindAttempt, j.Number, func(r state.Record) error {
+		var a state.Attempt
 		if err := json.Unmarshal(r.Value, &a); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -58,7 +59,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		return nil, refused(r)
 	}
 	a := answer.(control.Submitted)
@@ -117,7 +118,7 @@ func (s *Server) repeated(in *submitInput, ev control.Submit, out *api.SubmitRes
 
 // sameDocument refuses a key that was used for another job.
 func (s *Server) sameDocument(n job.Number, doc []byte) error {
-	old, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: n})
+	old, ok, err := s.store.Get(state.Record{Kind: state.KindSpec, Job: n})
 	if err != nil {
 		return s.fail(err)
 	}
@@ -133,7 +134,7 @@ func (s *Server) dryRun(ctx context.Context, out api.SubmitResponse, sub *job.Su
 	out.Effective = &spec
 	var failed error
 	err := s.loop.ask(ctx, func(c *control.Controller, now sched.Time) {
-		est, err := c.WouldStart(now, control.Owner{User: ev.User, Project: ev.Project, QOS: a.QOS}, a.Request)
+		est, err := c.WouldStart(now, state.Owner{User: ev.User, Project: ev.Project, QOS: a.QOS}, a.Request)
 		out.Estimate, failed = estimateToAPI(now, est), err
 	})
 	if err = errors.Join(err, failed); err != nil {
@@ -211,12 +212,12 @@ func (s *Server) targets(id identity, in *actInput) (api.ActionResponse, []targe
 	var ts []target
 	q := in.Body
 	v := s.loop.view.Load()
-	add := func(text string, j *control.Job) {
+	add := func(text string, j *state.Job) {
 		ts = append(ts, target{number: j.Number, result: len(out.Results), admin: id.user != j.Owner.User})
 		out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number})
 	}
 	for _, text := range q.IDs {
-		if n, set, ok := control.ParseTask(text); ok {
+		if n, set, ok := state.ParseTask(text); ok {
 			t, result := s.taskTarget(id, text, n, set)
 			if t != nil {
 				t.result = len(out.Results)
@@ -246,7 +247,7 @@ func (s *Server) targets(id identity, in *actInput) (api.ActionResponse, []targe
 		}
 		sums := v.Summaries()
 		for j := range v.All() {
-			if !j.State.Final() && f.lists(j, sums, func(*control.Owner) bool { return false }) && s.mayTouch(id, j.Owner) {
+			if !j.State.Final() && f.lists(j, sums, func(*state.Owner) bool { return false }) && s.mayTouch(id, j.Owner) {
 				add(j.ID(), j)
 				if j.Tasks != nil && f.State != "" { // those that wait; the others match by themselves
 					ts[len(ts)-1].tasks = sums[j.Number].Waiting
@@ -260,7 +261,7 @@ func (s *Server) targets(id identity, in *actInput) (api.ActionResponse, []targe
 
 // absent answers for an id that is not in the table: a job in history has
 // ended, and ending it again is done.
-func (s *Server) absent(id identity, action, text string, refusal *control.Refusal) api.ActionResult {
+func (s *Server) absent(id identity, action, text string, refusal *state.Refusal) api.ActionResult {
 	j, err := s.find(text)
 	if err == nil && j != nil && s.mayTouch(id, j.Owner) && action != "cancel" {
 		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Error: &api.Error{Status: 409, Code: api.CodeConflict,

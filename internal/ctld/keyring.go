@@ -16,8 +16,8 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/pki"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 )
 
@@ -69,7 +69,7 @@ func openKeyring(dir, site string, st *store.Store) (*keyring, error) {
 	if k.sign, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, new(jose.SignerOptions).WithType("JWT")); err != nil {
 		return nil, fmt.Errorf("key of the tokens: %w", err)
 	}
-	err = st.All(control.KindToken, func(r control.Record) error {
+	err = st.All(state.KindToken, func(r state.Record) error {
 		var t api.Token
 		if err := json.Unmarshal(r.Value, &t); err != nil {
 			return fmt.Errorf("decode token record %s: %w", r.Name, err)
@@ -80,7 +80,7 @@ func openKeyring(dir, site string, st *store.Store) (*keyring, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k, st.All(control.KindNodeKey, func(r control.Record) error {
+	return k, st.All(state.KindNodeKey, func(r state.Record) error {
 		var n nodeKey
 		if err := json.Unmarshal(r.Value, &n); err != nil {
 			return fmt.Errorf("decode key record of node %s: %w", r.Name, err)
@@ -176,12 +176,12 @@ func (k *keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 }
 
 // list gives the tokens, and takes out those that expired long ago.
-func (k *keyring) list(now time.Time) (live []api.Token, old []control.Record) {
+func (k *keyring) list(now time.Time) (live []api.Token, old []state.Record) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.tokens, func(id string, t *token) bool {
 		if now.After(t.Expires.Add(keepTokens)) {
-			old = append(old, control.Record{Kind: control.KindToken, Name: id})
+			old = append(old, state.Record{Kind: state.KindToken, Name: id})
 			return true
 		}
 		live = append(live, t.Token)
@@ -206,13 +206,13 @@ func (k *keyring) node(name string) *nodeKey {
 	return k.nodes[name]
 }
 
-func tokenRecord(t api.Token) control.Record {
+func tokenRecord(t api.Token) state.Record {
 	t.Secret = ""
-	return control.Record{Kind: control.KindToken, Name: t.ID, Value: encode(t)}
+	return state.Record{Kind: state.KindToken, Name: t.ID, Value: encode(t)}
 }
 
-func nodeKeyRecord(name string, n *nodeKey) control.Record {
-	r := control.Record{Kind: control.KindNodeKey, Name: name}
+func nodeKeyRecord(name string, n *nodeKey) state.Record {
+	r := state.Record{Kind: state.KindNodeKey, Name: name}
 	if n != nil {
 		r.Value = encode(n)
 	}

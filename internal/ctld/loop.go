@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -33,7 +34,7 @@ type loop struct {
 	metrics *measures
 
 	inbox   chan request
-	view    atomic.Pointer[control.View]
+	view    atomic.Pointer[state.View]
 	nodes   notifier[string]
 	jobs    notifier[job.Number]
 	feed    *feed
@@ -50,9 +51,9 @@ type request struct {
 	event control.Event
 	ask   func(*control.Controller, sched.Time)
 
-	records []control.Record // to be stored too, unless the event is refused
-	note    *note            // who asks, for the audit log; nil: no entry
-	denied  string           // there is nothing to do but the entry, with this result
+	records []state.Record // to be stored too, unless the event is refused
+	note    *note          // who asks, for the audit log; nil: no entry
+	denied  string         // there is nothing to do but the entry, with this result
 
 	reply chan reply // buffered: the loop never waits for a client
 }
@@ -215,7 +216,7 @@ func (l *loop) apply(r request, stop error, eff *control.Effects) reply {
 			result = r.note.tell(before, r.event, answer)
 		}
 	}
-	if _, refused := answer.(*control.Refusal); !refused {
+	if _, refused := answer.(*state.Refusal); !refused {
 		eff.Records = append(eff.Records, r.records...)
 	}
 	if r.note != nil && result != "" {

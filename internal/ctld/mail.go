@@ -13,6 +13,7 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // MailConfig is how users are told of their jobs, where their documents ask for
@@ -144,7 +145,7 @@ func deliver(ctx context.Context, addr string, msg *mail.Msg) error {
 }
 
 // recipients is who is told of a change, and what happened in a word or two.
-func recipients(x *job.Extra, moved control.Moved, j *control.Job) (to []string, what string) {
+func recipients(x *job.Extra, moved control.Moved, j *state.Job) (to []string, what string) {
 	switch {
 	case x == nil:
 		return nil, ""
@@ -162,7 +163,7 @@ func recipients(x *job.Extra, moved control.Moved, j *control.Job) (to []string,
 	return nil, ""
 }
 
-func mailText(j *control.Job, moved control.Moved, what string) string {
+func mailText(j *state.Job, moved control.Moved, what string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Job %s (%s) of %s, project %s, %s.\n", j.ID(), j.Name, j.Owner.User, j.Owner.Project, what)
 	if moved.To.Final() && j.Text != "" {

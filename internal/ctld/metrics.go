@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -138,14 +139,14 @@ func (m *measures) submission(answer any) {
 	if _, ok := answer.(control.Submitted); ok {
 		m.cycles.submitted.Add(1)
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		outcome = string(r.Code)
 	}
 	m.submitted.WithLabelValues(outcome).Inc()
 }
 
 // changes counts what became of jobs between two views.
-func (m *measures) changes(before, after *control.View, changed []job.Number) {
+func (m *measures) changes(before, after *state.View, changed []job.Number) {
 	changed = slices.Clone(changed)
 	slices.Sort(changed)
 	for _, n := range slices.Compact(changed) {
@@ -165,7 +166,7 @@ func (m *measures) changes(before, after *control.View, changed []job.Number) {
 }
 
 // clusterOf is the cluster that a job asks for, or else where it runs; 0: any.
-func clusterOf(v *control.View, j *control.Job) int {
+func clusterOf(v *state.View, j *state.Job) int {
 	if n := j.Request.Shape.Cluster; n != 0 || j.Attempt == nil || !j.State.Active() || len(j.Attempt.Ranks) == 0 {
 		return n
 	}

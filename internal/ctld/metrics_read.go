@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -76,8 +77,8 @@ func (c *census) addQueue(set *metrics.Set) {
 	for q, n := range c.queued {
 		set.Add(mQueued, float64(n), string(q.reason), cluster(strconv.Itoa(q.cluster)), class(q.qos))
 	}
-	for state, name := range map[control.TaskState]string{control.TaskPending: "pending", control.TaskLive: "live", control.TaskSucceeded: "succeeded",
-		control.TaskFailed: "failed", control.TaskCancelled: "cancelled"} {
+	for state, name := range map[state.TaskState]string{state.TaskPending: "pending", state.TaskLive: "live", state.TaskSucceeded: "succeeded",
+		state.TaskFailed: "failed", state.TaskCancelled: "cancelled"} {
 		set.Add(mTasks, float64(c.tasks[state]), name)
 	}
 	addHoldings(set, c.clusters, maxClusters, mCluster, mClustGPUs)

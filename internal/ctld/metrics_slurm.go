@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gbatch/internal/control"
 	"gbatch/internal/metrics"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -74,7 +74,7 @@ var slurmNodeStates = []struct {
 
 // slurmNode is a node with what is taken of it.
 type slurmNode struct {
-	*control.Node
+	*state.Node
 	state                      string
 	milliCPU, milliGPU, memMiB int64
 }
@@ -87,7 +87,7 @@ func (n slurmNode) full() bool {
 	return n.milliCPU >= int64(n.Inventory.CPUs)*1000 || len(n.Inventory.GPUs) > 0 && n.milliGPU >= int64(len(n.Inventory.GPUs))*1000
 }
 
-func slurmNodeOf(v *control.View, n *control.Node) slurmNode {
+func slurmNodeOf(v *state.View, n *state.Node) slurmNode {
 	out := slurmNode{Node: n}
 	out.state, _ = n.State()
 	for _, num := range n.Jobs {

@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 type syncInput struct {
@@ -40,7 +41,7 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		return nil, refused(r)
 	}
 	s.samples.put(in.Name, q.Samples)
@@ -137,7 +138,7 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 	return out, nil
 }
 
-func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
+func (s *Server) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	p, _ := s.cfg().project(j.Owner.Project)
 	r := j.Attempt.Ranks[rank]
 	o := &api.RunOrder{
@@ -163,7 +164,7 @@ func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 }
 
 // gang tells a rank where the others are.
-func (s *Server) gang(o *api.RunOrder, j *control.Job) {
+func (s *Server) gang(o *api.RunOrder, j *state.Job) {
 	if o.Ranks < 2 {
 		return
 	}

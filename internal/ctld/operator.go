@@ -7,17 +7,18 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // change has an event applied for an operator, with records to go with it. The
 // audit log says who did it.
-func (s *Server) change(ctx context.Context, ev control.Event, records ...control.Record) error {
+func (s *Server) change(ctx context.Context, ev control.Event, records ...state.Record) error {
 	answer, err := s.loop.settle(ctx, request{event: ev, records: records, note: noteOf(ctx), reply: make(chan reply, 1)})
 	if err != nil {
 		return s.fail(err)
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		return refused(r)
 	}
 	return nil

@@ -4,20 +4,20 @@ import (
 	"encoding/json"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // prepulls are the images that a node shall have ahead. One whose document or
 // credentials cannot be read is left out: the job's start will tell.
-func (s *Server) prepulls(v *control.View, n *control.Node) []api.Prepull {
+func (s *Server) prepulls(v *state.View, n *state.Node) []api.Prepull {
 	var out []api.Prepull
 	for _, p := range n.Prepulls {
 		j := v.Job(p.Job)
 		if j == nil || j.State != job.Queued {
 			continue
 		}
-		doc, ok, err := s.store.Get(control.Record{Kind: control.KindSpec, Job: j.Document()})
+		doc, ok, err := s.store.Get(state.Record{Kind: state.KindSpec, Job: j.Document()})
 		var spec job.Spec
 		if err != nil || !ok || json.Unmarshal(doc, &spec) != nil || spec.Request.Docker.Image == "" {
 			continue

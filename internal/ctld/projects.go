@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
+	"gbatch/internal/state"
 )
 
 func projectOf(p api.Project) Project {
@@ -84,7 +84,7 @@ func (s *Server) putProject(ctx context.Context, in *projectInput) (*body[api.Pr
 	stored := projectToAPI(p)
 	n := noteOf(ctx)
 	n.Object, n.Change = "project "+p.Name, before+" -> "+oneLine(stored)
-	record := control.Record{Kind: control.KindProject, Name: p.Name, Value: encode(stored)}
+	record := state.Record{Kind: state.KindProject, Name: p.Name, Value: encode(stored)}
 	if err := s.setRules(ctx, cfg, n, record); err != nil {
 		return nil, s.refusedRules(err)
 	}
@@ -110,7 +110,7 @@ func (s *Server) dropProject(ctx context.Context, in *projectName) (*nothing, er
 	cfg.Projects = slices.DeleteFunc(slices.Clone(cfg.Projects), func(p Project) bool { return p.Name == in.Name })
 	n := noteOf(ctx)
 	n.Object, n.Change = "project "+in.Name, oneLine(projectToAPI(old))+" -> removed"
-	if err := s.setRules(ctx, cfg, n, control.Record{Kind: control.KindProject, Name: in.Name}); err != nil {
+	if err := s.setRules(ctx, cfg, n, state.Record{Kind: state.KindProject, Name: in.Name}); err != nil {
 		return nil, s.refusedRules(err)
 	}
 	return nil, nil

@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/state"
 )
 
 type resizeInput struct {
@@ -55,7 +56,7 @@ func checkResources(q api.ResourcesRequest) error {
 }
 
 // withTmpfs adds the job's tmpfs to its memory, as at its submission.
-func (s *Server) withTmpfs(j *control.Job, gb int) (memMiB int64, err error) {
+func (s *Server) withTmpfs(j *state.Job, gb int) (memMiB int64, err error) {
 	spec, err := s.document(j)
 	if err != nil {
 		return 0, err

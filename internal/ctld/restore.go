@@ -14,6 +14,7 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -136,12 +137,12 @@ func markRestored(o RestoreOptions, info BackupInfo, dir string) error {
 	ev := control.Restored{
 		Skip: job.Number(cmp.Or(o.Skip, defaultSkip)), Queue: o.Queue, NoVault: o.DropSecrets && !info.Vault,
 	}
-	return errors.Join(st.Restored(uint64(time.Now().Unix()), control.Record{Kind: control.KindRestored, Value: encode(ev)}), st.Close())
+	return errors.Join(st.Restored(uint64(time.Now().Unix()), state.Record{Kind: state.KindRestored, Value: encode(ev)}), st.Close())
 }
 
 // afterRestore tells the controller, once, that its records come from a backup.
 func afterRestore(ctl *control.Controller, st *store.Store, now sched.Time) (bool, error) {
-	r := control.Record{Kind: control.KindRestored}
+	r := state.Record{Kind: state.KindRestored}
 	text, ok, err := st.Get(r)
 	if err != nil || !ok {
 		return false, err

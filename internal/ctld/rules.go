@@ -13,6 +13,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/state"
 )
 
 // The rules: who may do what, projects, limits and policy. They come from the
@@ -38,7 +39,7 @@ func (c Config) with(made []Project) (Config, error) {
 // loadProjects reads the projects that gadm made.
 func (s *Server) loadProjects() error {
 	var made []Project
-	err := s.store.All(control.KindProject, func(r control.Record) error {
+	err := s.store.All(state.KindProject, func(r state.Record) error {
 		var p api.Project
 		if err := json.Unmarshal(r.Value, &p); err != nil {
 			return fmt.Errorf("decode project record %s: %w", r.Name, err)
@@ -67,7 +68,7 @@ func (c Config) made() []Project {
 
 // setRules puts a configuration into force, with records that go with it; n is
 // for the audit log. The caller holds s.ruling.
-func (s *Server) setRules(ctx context.Context, cfg Config, n *note, records ...control.Record) error {
+func (s *Server) setRules(ctx context.Context, cfg Config, n *note, records ...state.Record) error {
 	if err := s.checkRules(cfg); err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (s *Server) setRules(ctx context.Context, cfg Config, n *note, records ...c
 	if err != nil {
 		return err
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		return r
 	}
 	s.conf.Store(&cfg)

@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // sealed is what is stored encrypted with a job. A controller from before jobs
@@ -41,7 +42,7 @@ func (s *Server) sealSubmission(ev *control.Submit, sub *job.Submission) error {
 
 // unseal reads what is stored encrypted with a job.
 func (s *Server) unseal(n job.Number) (sealed, error) {
-	text, ok, err := s.store.Get(control.Record{Kind: control.KindSecret, Job: n})
+	text, ok, err := s.store.Get(state.Record{Kind: state.KindSecret, Job: n})
 	if err != nil || !ok {
 		return sealed{}, fmt.Errorf("read credentials of job %d (there: %t): %w", n, ok, err)
 	}
@@ -49,7 +50,7 @@ func (s *Server) unseal(n job.Number) (sealed, error) {
 }
 
 // addSecrets completes an order with what the node has to have and has not.
-func (s *Server) addSecrets(o *api.Order, j *control.Job, has uint32) error {
+func (s *Server) addSecrets(o *api.Order, j *state.Job, has uint32) error {
 	owner := j
 	if j.Parent > 0 {
 		if owner = s.loop.view.Load().Job(j.Parent); owner == nil {
@@ -106,7 +107,7 @@ func (s *Server) setSecrets(ctx context.Context, in *secretsInput) (*body[api.Se
 
 // trySecrets merges the values with those of the job's present version; nil
 // means that these are no longer the present ones.
-func (s *Server) trySecrets(ctx context.Context, id identity, j *control.Job, values map[string]string) (*body[api.SecretsResponse], error) {
+func (s *Server) trySecrets(ctx context.Context, id identity, j *state.Job, values map[string]string) (*body[api.SecretsResponse], error) {
 	var kept sealed
 	if j.Sealed {
 		var err error
@@ -138,7 +139,7 @@ func (s *Server) trySecrets(ctx context.Context, id identity, j *control.Job, va
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	if r, ok := answer.(*control.Refusal); ok {
+	if r, ok := answer.(*state.Refusal); ok {
 		return nil, refused(r)
 	}
 	done := answer.(control.SecretsSet)

@@ -14,9 +14,9 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 func withSecret(values string) *api.SubmitRequest {
@@ -89,7 +89,7 @@ func TestSecretsReachTheNode(t *testing.T) {
 	if d := s.job("1"); d.State != job.Cancelled {
 		t.Fatalf("the job is %s", d.State)
 	}
-	if _, ok, err := s.server.store.Get(control.Record{Kind: control.KindSecret, Job: r.Number}); ok || err != nil {
+	if _, ok, err := s.server.store.Get(state.Record{Kind: state.KindSecret, Job: r.Number}); ok || err != nil {
 		t.Errorf("its secrets are still stored (%v)", err)
 	}
 	if _, err := s.SetSecrets(t.Context(), "1", map[string]string{"B": two}); !client.IsCode(err, api.CodeConflict) {

@@ -1,14 +1,14 @@
 package ctld
 
 import (
-	"gbatch/internal/control"
+	"gbatch/internal/state"
 )
 
 // mayTouch says whether a job is the caller's to see, cancel, hold, release and
 // enter: their own, and those of a project that names them as a member. A
 // project that everyone may use has no members, and each sees their own jobs
 // there. Others learn that a job is there, whose it is and what it holds.
-func (s *Server) mayTouch(id identity, o *control.Owner) bool {
+func (s *Server) mayTouch(id identity, o *state.Owner) bool {
 	if id.operator() {
 		return true
 	}

@@ -20,6 +20,7 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/control"
 	"gbatch/internal/pki"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -148,7 +149,7 @@ func (s *Server) load() (*loop, error) {
 		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.cfg().ReserveMiB << 20, log: s.log, metrics: newMeasures(),
 		inbox: make(chan request, inboxSize), feed: newFeed(s.store.Epoch()), ended: make(chan struct{}), now: now, mail: s.mailer.take,
 	}
-	err = s.store.Newest(control.KindAudit, func(r control.Record) (bool, error) {
+	err = s.store.Newest(state.KindAudit, func(r state.Record) (bool, error) {
 		l.audited = r.Seq
 		return false, nil
 	})

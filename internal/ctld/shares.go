@@ -7,6 +7,7 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -23,7 +24,7 @@ func (s *Server) shares(ctx context.Context, _ *sharesInput) (*body[api.ShareLis
 	seen := s.seesProjects(id, terms)
 	out := api.ShareList{Shares: []api.Share{}}
 	for _, t := range terms {
-		if t.User != "" && s.mayTouch(id, &control.Owner{User: t.User, Project: t.Account}) || t.User == "" && seen[t.Account] {
+		if t.User != "" && s.mayTouch(id, &state.Owner{User: t.User, Project: t.Account}) || t.User == "" && seen[t.Account] {
 			out.Shares = append(out.Shares, shareToAPI(t))
 		}
 	}

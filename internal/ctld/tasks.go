@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // Arrays and their tasks, between the controller's picture and the wire's. In a
@@ -14,7 +14,7 @@ import (
 // that has started has a line of its own.
 
 // lists says whether a job has a line of its own in a list.
-func (f filter) lists(j *control.Job, sums map[job.Number]*control.Summary, private func(*control.Owner) bool) bool {
+func (f filter) lists(j *state.Job, sums map[job.Number]*state.Summary, private func(*state.Owner) bool) bool {
 	switch {
 	case j.Parent > 0 && j.State.Pending() && sums[j.Parent] != nil:
 		return false // its array's line stands for it
@@ -29,7 +29,7 @@ func (f filter) lists(j *control.Job, sums map[job.Number]*control.Summary, priv
 }
 
 // row is a job's line in a list.
-func (s *Server) row(v *control.View, id identity, j *control.Job, sum *control.Summary) api.Job {
+func (s *Server) row(v *state.View, id identity, j *state.Job, sum *state.Summary) api.Job {
 	if j.Tasks == nil {
 		return s.toAPI(v, id, j)
 	}
@@ -47,7 +47,7 @@ func (s *Server) row(v *control.View, id identity, j *control.Job, sum *control.
 }
 
 // whyArray is why an array's tasks wait.
-func (s *Server) whyArray(out *api.Job, v *control.View, id identity, p *control.Job, sum control.Summary) {
+func (s *Server) whyArray(out *api.Job, v *state.View, id identity, p *state.Job, sum state.Summary) {
 	if p.State != job.Queued || p.Ending != nil {
 		return
 	}
@@ -59,16 +59,16 @@ func (s *Server) whyArray(out *api.Job, v *control.View, id identity, p *control
 }
 
 // tasksToAPI completes the detail of an array.
-func (s *Server) tasksToAPI(out *api.Job, id identity, v *control.View, p *control.Job) {
+func (s *Server) tasksToAPI(out *api.Job, id identity, v *state.View, p *state.Job) {
 	t := p.Tasks
 	if t == nil {
 		return
 	}
 	out.Tasks = &api.TaskSets{
 		Indexes: t.Indexes, Parallelism: t.Parallelism,
-		Succeeded: t.In(control.TaskSucceeded).String(), NumSucceeded: t.Counts[control.TaskSucceeded],
+		Succeeded: t.In(state.TaskSucceeded).String(), NumSucceeded: t.Counts[state.TaskSucceeded],
 		Failed: t.Failed().String(), NumFailed: t.NumFailed(),
-		Cancelled: t.In(control.TaskCancelled).String(), NumCancelled: t.Counts[control.TaskCancelled],
+		Cancelled: t.In(state.TaskCancelled).String(), NumCancelled: t.Counts[state.TaskCancelled],
 	}
 	if p.State.Final() {
 		return
@@ -79,7 +79,7 @@ func (s *Server) tasksToAPI(out *api.Job, id identity, v *control.View, p *contr
 }
 
 // array tells a rank of the array that its job is a task of.
-func (s *Server) array(o *api.RunOrder, j *control.Job) {
+func (s *Server) array(o *api.RunOrder, j *state.Job) {
 	p := s.loop.view.Load().Job(j.Parent)
 	if j.Parent == 0 || p == nil || p.Tasks == nil {
 		return
@@ -90,7 +90,7 @@ func (s *Server) array(o *api.RunOrder, j *control.Job) {
 
 // pastTask finds a task that is no job of the table; refusal is the answer if
 // there is none.
-func (s *Server) pastTask(parent job.Number, index int, refusal *control.Refusal) (*control.Job, error) {
+func (s *Server) pastTask(parent job.Number, index int, refusal *state.Refusal) (*state.Job, error) {
 	p := s.loop.view.Load().Job(parent)
 	var err error
 	if p == nil {
@@ -137,7 +137,7 @@ func (s *Server) taskTarget(id identity, text string, n job.Number, set job.Inde
 // waitingTask is the job to ask the scheduler about: of an array the first task
 // that waits in the queue. It is nil, with the reason in the answer, where there
 // is none.
-func (s *Server) waitingTask(out *api.Explanation, j *control.Job) *control.Job {
+func (s *Server) waitingTask(out *api.Explanation, j *state.Job) *state.Job {
 	v := s.loop.view.Load()
 	p := j
 	switch {
@@ -160,7 +160,7 @@ func (s *Server) waitingTask(out *api.Explanation, j *control.Job) *control.Job 
 }
 
 // arrayHasNone refuses what only a single task has.
-func arrayHasNone(p *control.Job, what, command string) error {
+func arrayHasNone(p *state.Job, what, command string) error {
 	return &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %d is an array: each of its tasks has a %s of its own", p.Number, what),
 		Hint: fmt.Sprintf("name a task, as %s %d_%d", command, p.Number, p.Tasks.All[0].First)}
 }

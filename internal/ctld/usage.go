@@ -13,6 +13,7 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -76,13 +77,13 @@ func (s *Server) usage(ctx context.Context, in *usageInput) (*body[api.UsageRepo
 	if err != nil {
 		return nil, err
 	}
-	see := func(d *accounting.Day) bool { return s.mayTouch(id, &control.Owner{User: d.User, Project: d.Project}) }
+	see := func(d *accounting.Day) bool { return s.mayTouch(id, &state.Owner{User: d.User, Project: d.Project}) }
 	var open []accounting.Day // first: what is closed meanwhile is stored, and is taken from there
 	if err := s.loop.ask(ctx, func(c *control.Controller, now sched.Time) { open = c.Days(now) }); err != nil {
 		return nil, s.fail(err)
 	}
 	day := func(t time.Time) store.Place { return store.Place{Seq: uint64(t.UnixMilli() / accounting.DayMS)} }
-	err = s.store.Range(control.KindDay, day(in.Start), day(in.End), false, func(rec control.Record) (bool, error) {
+	err = s.store.Range(state.KindDay, day(in.Start), day(in.End), false, func(rec state.Record) (bool, error) {
 		var d accounting.Day
 		if err := json.Unmarshal(rec.Value, &d); err != nil {
 			return false, fmt.Errorf("decode day %d of %s: %w", rec.Seq, rec.Name, err)

@@ -230,3 +230,12 @@ func (s Indexes) Without(i int) Indexes {
 	}
 	return slices.Replace(slices.Clone(s), k, k+1, rest...)
 }
+
+// Short is String, with an end to how long it is in a sentence.
+func (s Indexes) Short() string {
+	const most = 20
+	if len(s) <= most {
+		return s.String()
+	}
+	return s[:most].String() + ",..."
+}

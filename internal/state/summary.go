@@ -1,10 +1,10 @@
-package control
+package state
 
 import (
 	"cmp"
 	"fmt"
 	"iter"
-	"strings"
+	"strconv"
 
 	"gbatch/internal/job"
 	"gbatch/sched"
@@ -13,50 +13,15 @@ import (
 // CodeArrayLimit is why a task waits that is no job yet.
 const CodeArrayLimit sched.Code = "JobArrayTaskLimit"
 
-// ParseTask reads what people write for tasks of an array: 123_7, or 123_[3-9,12].
-func ParseTask(text string) (job.Number, job.Indexes, bool) {
-	number, list, ok := strings.Cut(text, "_")
-	n, isNumber := ParseNumber(number)
-	if !ok || !isNumber {
-		return 0, nil, false
-	}
-	inner, bracketed := strings.CutPrefix(list, "[")
-	if bracketed {
-		if inner, ok = strings.CutSuffix(inner, "]"); !ok {
-			return 0, nil, false
-		}
-	} else if strings.Trim(list, "0123456789") != "" {
-		return 0, nil, false
-	}
-	set, err := job.ParseIndexes(inner)
-	return n, set, err == nil
-}
-
 // Tasks yields the tasks of an array that are jobs in the table, by number.
 func (v *View) Tasks(parent job.Number) iter.Seq[*Job] {
 	return func(yield func(*Job) bool) {
-		for j := range v.jobs.from(parent) {
+		for j := range v.Jobs.from(parent) {
 			if j.Parent == parent && !yield(j) {
 				return
 			}
 		}
 	}
-}
-
-// findTask finds a task by its array's number and its index. One that is no job
-// yet, or never became one, is shown as a job without a number.
-func (v *View) findTask(parent job.Number, index int) (*Job, *Refusal) {
-	for j := range v.Tasks(parent) {
-		if j.Index == index {
-			return j, nil
-		}
-	}
-	name := fmt.Sprintf("%d_%d", parent, index)
-	p := v.jobs.get(parent)
-	if p == nil {
-		return nil, noSuchJob(name)
-	}
-	return p.PendingTask(index)
 }
 
 // PendingTask is a task of the array that is no job, as it would look as one.
@@ -66,13 +31,13 @@ func (p *Job) PendingTask(index int) (*Job, *Refusal) {
 	}
 	s, ok := p.Tasks.State(index)
 	if !ok {
-		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("job %d has no task %d", p.Number, index), Hint: "its tasks are " + shortIndexes(p.Tasks.All)}
+		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("job %d has no task %d", p.Number, index), Hint: "its tasks are " + p.Tasks.All.Short()}
 	}
 	if s != TaskPending && s != TaskCancelled && s != TaskMissed {
-		return nil, noSuchJob(fmt.Sprintf("%d_%d", p.Number, index)) // it is or was a job, which is not here
+		return nil, NoSuchJob(fmt.Sprintf("%d_%d", p.Number, index)) // it is or was a job, which is not here
 	}
 	j := &Job{
-		UUID: taskUUID(p.UUID, index), Parent: p.Number, Index: index, Doc: p.Document(), Name: p.Name, Owner: p.Owner, Request: p.Request,
+		UUID: p.TaskUUID(index), Parent: p.Number, Index: index, Doc: p.Document(), Name: p.Name, Owner: p.Owner, Request: p.Request,
 		State: p.State, Submitted: p.Submitted, Since: p.Submitted, Version: p.Version << 32,
 	}
 	switch s {
@@ -86,7 +51,7 @@ func (p *Job) PendingTask(index int) (*Job, *Refusal) {
 }
 
 // TaskUUID is the UUID of the task with an index.
-func (p *Job) TaskUUID(index int) [16]byte { return taskUUID(p.UUID, index) }
+func (p *Job) TaskUUID(index int) UUID { return p.UUID.Derive(strconv.Itoa(index)) }
 
 // Summary is what an array's children say of it.
 type Summary struct {
@@ -138,7 +103,7 @@ func (v *View) WaitingArray(p *Job, s Summary) sched.Reason {
 		return v.Waiting(s.First)
 	case len(s.Waiting) == 0:
 		return sched.Reason{}
-	case p.Waits.open() || len(p.Waits.each()) > 0 && (p.Tasks.Parallelism == 0 || s.Active < p.Tasks.Parallelism):
+	case p.Waits.Open() || len(p.Waits.Arrays()) > 0 && (p.Tasks.Parallelism == 0 || s.Active < p.Tasks.Parallelism):
 		return sched.Reason{Code: sched.CodeDependency, Text: p.Waits.Text()}
 	case p.Tasks.Parallelism > 0:
 		return sched.Reason{Code: CodeArrayLimit, Text: fmt.Sprintf("at most %d of its tasks may be active at once", p.Tasks.Parallelism)}

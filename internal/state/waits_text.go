@@ -1,4 +1,4 @@
-package control
+package state
 
 import (
 	"fmt"
@@ -8,10 +8,8 @@ import (
 	"gbatch/sched"
 )
 
-// What a job waits for, in words.
-
-// who is the name of the job that is awaited.
-func (n Need) who() string {
+// Who is the name of the job that is awaited.
+func (n Need) Who() string {
 	if n.Task != nil {
 		return fmt.Sprintf("task %d_%d", n.Job, *n.Task)
 	}
@@ -23,22 +21,22 @@ func (n Need) words() string {
 	switch n.Type {
 	case job.After:
 		if n.Delay > 0 {
-			return fmt.Sprintf("%s to have begun %s ago", n.who(), job.Duration(n.Delay/1000))
+			return fmt.Sprintf("%s to have begun %s ago", n.Who(), job.Duration(n.Delay/1000))
 		}
-		return n.who() + " to begin"
+		return n.Who() + " to begin"
 	case job.AfterOK, job.AfterCorr:
-		return n.who() + " to finish well"
+		return n.Who() + " to finish well"
 	case job.AfterNotOK:
-		return n.who() + " to fail"
+		return n.Who() + " to fail"
 	case job.Singleton:
-		return n.who() + ", an earlier one of the same name and user, to end"
+		return n.Who() + ", an earlier one of the same name and user, to end"
 	}
-	return n.who() + " to end"
+	return n.Who() + " to end"
 }
 
-// missed says that a condition can no longer come true.
-func (n Need) missed(j *Job) string {
-	return fmt.Sprintf("waits for %s, which cannot happen any more: %s is %s", n.words(), n.who(), j.State)
+// Missed says that a condition can no longer come true.
+func (n Need) Missed(j *Job) string {
+	return fmt.Sprintf("waits for %s, which cannot happen any more: %s is %s", n.words(), n.Who(), j.State)
 }
 
 // Text says what a job waits for.

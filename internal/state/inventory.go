@@ -1,4 +1,4 @@
-package control
+package state
 
 import (
 	"encoding/json"

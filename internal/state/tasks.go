@@ -1,11 +1,9 @@
-package control
+package state
 
 import (
 	"fmt"
 	"slices"
 	"sort"
-	"strconv"
-	"strings"
 
 	"gbatch/internal/job"
 )
@@ -31,8 +29,8 @@ type Array struct {
 	starts []int       // position of the first index of each range of All
 }
 
-// newArray reads the words of a document that was checked.
-func newArray(t job.Tasks) (*Array, error) {
+// NewArray reads the words of a document that was checked.
+func NewArray(t job.Tasks) (*Array, error) {
 	all, err := job.ParseIndexes(t.Indexes)
 	if err != nil {
 		return nil, fmt.Errorf("tasks: indexes: %w", err)
@@ -51,14 +49,14 @@ func newArray(t job.Tasks) (*Array, error) {
 	return a, nil
 }
 
-// index is the index of the task at a position, counted from 0.
-func (a *Array) index(position int) int {
+// Index is the index of the task at a position, counted from 0.
+func (a *Array) Index(position int) int {
 	k := sort.SearchInts(a.starts, position+1) - 1
 	return a.All[k].First + position - a.starts[k]
 }
 
-// position is the inverse of index.
-func (a *Array) position(index int) (int, bool) {
+// Position is the inverse of index.
+func (a *Array) Position(index int) (int, bool) {
 	k, ok := slices.BinarySearchFunc(a.All, index, func(r job.IndexRange, i int) int {
 		switch {
 		case r.Last < i:
@@ -74,41 +72,23 @@ func (a *Array) position(index int) (int, bool) {
 	return a.starts[k] + index - a.All[k].First, true
 }
 
-// needs is how many tasks of Enough must succeed for the job to succeed.
-func (a *Array) needs() int {
-	if a.EnoughCount > 0 {
-		return a.EnoughCount
-	}
-	return a.Enough.Len()
-}
-
-// early says that the job may succeed before all of its tasks are over.
-func (a *Array) early() bool { return a.EnoughCount > 0 || a.EnoughIndexes != "" }
-
-// maxFailed is how many tasks may fail without ending the others.
-func (a *Array) maxFailed() int {
-	switch {
-	case a.FailFast:
-		return 0
-	case a.MaxFailed != nil:
-		return *a.MaxFailed
-	}
-	return job.MaxTasks
-}
-
 // blockSize is how many tasks share a record: what one task's end costs on disk.
 const blockSize = 512
 
 type block [blockSize]TaskState
 
 // Tasks is how far the tasks of an array are. Immutable like the Job that holds
-// it; blocks that hold one state only are shared by all.
+// it; blocks that hold one state only are shared by all. The states are stored
+// apart from the job, in blocks, so that the end of a task writes little however
+// many tasks there are, and in history, where nothing changes any more, with it.
 type Tasks struct {
-	*Array
-	Counts   map[TaskState]int
-	Enough   int      // that have succeeded and count as enough
-	Failures int      // attempts of tasks that failed and count against Retry.JobLimit
-	First    []string // the first tasks that failed, and why
+	*Array   `json:"-"`
+	Counts   map[TaskState]int `json:"-"`
+	Enough   int               `json:"-"`                  // that have succeeded and count as enough
+	Failures int               `json:"failures,omitempty"` // attempts of tasks that failed and count against Retry.JobLimit
+	First    []string          `json:"first,omitempty"`    // the first tasks that failed, and why
+
+	*TaskHistory // only while a record of history is encoded or decoded
 
 	blocks  []*block // by position; nil: all pending
 	next    int      // no task before this position is pending
@@ -116,10 +96,27 @@ type Tasks struct {
 	moved   []int    // positions whose state changed since they were
 }
 
+// TaskHistory is what a record of history says of an array: what was asked, and
+// which tasks are in which state.
+type TaskHistory struct {
+	Asked     *job.Tasks `json:"asked,omitempty"`
+	Succeeded string     `json:"succeeded,omitempty"`
+	Failed    string     `json:"failed,omitempty"`
+	Missed    string     `json:"missed,omitempty"`
+	Cancelled string     `json:"cancelled,omitempty"`
+}
+
 // firstFailures is how many failures a job tells of in words.
 const firstFailures = 3
 
-func newTasks(a *Array) *Tasks {
+// NoteFailure keeps what is said of one of the first failures, in a clone.
+func (t *Tasks) NoteFailure(text string) {
+	if len(t.First) < firstFailures {
+		t.First = append(slices.Clip(t.First), text)
+	}
+}
+
+func NewTasks(a *Array) *Tasks {
 	n := a.All.Len()
 	return &Tasks{Array: a, Counts: map[TaskState]int{TaskPending: n}, blocks: make([]*block, (n+blockSize-1)/blockSize)}
 }
@@ -129,22 +126,22 @@ func (t *Tasks) Len() int { return t.All.Len() }
 
 // State is what became of the task with an index; ok is false if there is none.
 func (t *Tasks) State(index int) (s TaskState, ok bool) {
-	p, ok := t.position(index)
+	p, ok := t.Position(index)
 	if !ok {
 		return 0, false
 	}
-	return t.at(p), true
+	return t.At(p), true
 }
 
-func (t *Tasks) at(position int) TaskState {
+func (t *Tasks) At(position int) TaskState {
 	if b := t.blocks[position/blockSize]; b != nil {
 		return b[position%blockSize]
 	}
 	return TaskPending
 }
 
-// clone is a copy to be changed by set before it is given away.
-func (t *Tasks) clone() *Tasks {
+// Clone is a copy to be changed by set before it is given away.
+func (t *Tasks) Clone() *Tasks {
 	c := *t
 	c.blocks, c.changed, c.moved = slices.Clone(t.blocks), nil, nil
 	c.Counts = make(map[TaskState]int, len(t.Counts))
@@ -154,8 +151,8 @@ func (t *Tasks) clone() *Tasks {
 	return &c
 }
 
-// set puts a task into another state, in a clone.
-func (t *Tasks) set(position int, s TaskState) {
+// Set puts a task into another state, in a clone.
+func (t *Tasks) Set(position int, s TaskState) {
 	k := position / blockSize
 	if n := len(t.changed); (n == 0 || t.changed[n-1] != k) && !slices.Contains(t.changed, k) {
 		t.changed = append(t.changed, k)
@@ -168,20 +165,20 @@ func (t *Tasks) set(position int, s TaskState) {
 	slot := &t.blocks[k][position%blockSize]
 	t.Counts[*slot]--
 	t.Counts[s]++
-	if s == TaskSucceeded && t.Array.Enough.Has(t.index(position)) {
+	if s == TaskSucceeded && t.Array.Enough.Has(t.Index(position)) {
 		t.Enough++
 	}
 	*slot = s
 	t.moved = append(t.moved, position)
 }
 
-// nextPending is the first position from t.next on whose task is pending; it
+// NextPending is the first position from t.next on whose task is pending; it
 // moves next there.
-func (t *Tasks) nextPending() (int, bool) {
+func (t *Tasks) NextPending() (int, bool) {
 	if t.Counts[TaskPending] == 0 {
 		return 0, false
 	}
-	for t.at(t.next) != TaskPending {
+	for t.At(t.next) != TaskPending {
 		t.next++
 	}
 	return t.next, true
@@ -216,7 +213,7 @@ func (t *Tasks) In(states ...TaskState) job.Indexes {
 	for _, r := range t.All {
 		for i := r.First; i <= r.Last; {
 			n := min(t.alike(p), r.Last-i+1)
-			if slices.Contains(states, t.at(p)) {
+			if slices.Contains(states, t.At(p)) {
 				if k := len(out) - 1; k >= 0 && out[k].Last == i-1 {
 					out[k].Last = i + n - 1
 				} else {
@@ -243,23 +240,4 @@ func (t *Tasks) alike(position int) int {
 		return blockSize - position%blockSize
 	}
 	return 1
-}
-
-// taskUUID is the UUID of a task: always the same for the same array and index.
-func taskUUID(parent [16]byte, index int) [16]byte { return derivedUUID(parent, strconv.Itoa(index)) }
-
-// failures puts into words which tasks failed and why the first of them did.
-func (t *Tasks) failures() string {
-	failed := t.Failed()
-	text := fmt.Sprintf("%d of %d tasks failed: %s", failed.Len(), t.Len(), shortIndexes(failed))
-	return joinText(text, strings.Join(t.First, "; "))
-}
-
-// shortIndexes bounds how long a list of indexes is in a sentence.
-func shortIndexes(s job.Indexes) string {
-	const most = 20
-	if len(s) <= most {
-		return s.String()
-	}
-	return s[:most].String() + ",..."
 }

@@ -7,65 +7,15 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
-// Node is the controller's picture of a node. Values are immutable.
-type Node struct {
-	Name      string
-	Instance  string // of its state directory; another one means its ranks are gone
-	Boot      string
-	Hash      string // of the inventory it sent last
-	Inventory Inventory
-	Drained   string // reason an operator gave; empty: not drained
-
-	DrainedGPUs map[string]string // UUID to the reason an operator gave
-	Unhealthy   []string
-	LastSeen    sched.Time
-	Suspect     bool // silent for too long: no new jobs
-	Lost        bool // silent for so long that its ranks were given up
-	Unsure      bool // a backup was restored: what it has beyond that is not gone yet, see Restored
-
-	Prepulls []Prepull // images to have ahead of a start; not recorded
-
-	Trouble *Trouble // jobs that failed there in a row, nil if none
-
-	Jobs    []job.Number // with a live rank here, in the order they came
-	Version uint64       // of its desired set; grows over restarts too
-}
-
-// State is the node's state in one word, with the reason if it is not up.
-func (n *Node) State() (string, string) {
-	switch {
-	case n.Lost:
-		return "lost", "no contact"
-	case n.Suspect:
-		return "suspect", "no contact"
-	case n.Drained != "":
-		return "drained", n.Drained
-	case n.Unsure:
-		return "unhealthy", "a backup was restored: it has yet to say what it runs, and to end what is not wanted any more"
-	case n.penalty() > 0:
-		return "penalized", n.Trouble.Why
-	case len(n.Unhealthy) > 0:
-		return "unhealthy", strings.Join(n.Unhealthy, "; ")
-	}
-	return "up", ""
-}
-
-// OutOfService is why nothing new starts on a GPU; empty: it is fit for jobs.
-func (n *Node) OutOfService(g node.GPU) string {
-	if r := n.DrainedGPUs[g.UUID]; r != "" {
-		return "drained: " + r
-	}
-	return g.Unhealthy
-}
-
 func (c *Controller) findNode(name string) (int, bool) {
-	return slices.BinarySearchFunc(c.nodes, name, func(n *Node, s string) int { return strings.Compare(n.Name, s) })
+	return slices.BinarySearchFunc(c.nodes, name, func(n *state.Node, s string) int { return strings.Compare(n.Name, s) })
 }
 
-func (c *Controller) node(name string) *Node {
+func (c *Controller) node(name string) *state.Node {
 	if i, ok := c.findNode(name); ok {
 		return c.nodes[i]
 	}
@@ -74,10 +24,10 @@ func (c *Controller) node(name string) *Node {
 
 // setNode replaces a node's value, or adds it. It is recorded when what is
 // stored of it changed.
-func (c *Controller) setNode(n Node) {
+func (c *Controller) setNode(n state.Node) {
 	i, ok := c.findNode(n.Name)
 	c.nodes = slices.Clone(c.nodes) // a View may hold the old slice
-	var old *Node
+	var old *state.Node
 	if ok {
 		old = c.nodes[i]
 		c.nodes[i] = &n
@@ -85,8 +35,8 @@ func (c *Controller) setNode(n Node) {
 		c.nodes = slices.Insert(c.nodes, i, &n)
 	}
 	if !c.cfg.NoRecords {
-		if v := encodeNode(&n); old == nil || string(v) != string(encodeNode(old)) {
-			c.record(Record{Kind: KindNode, Name: n.Name, Value: v})
+		if v := state.Encode(n); old == nil || string(v) != string(state.Encode(old)) {
+			c.record(state.Record{Kind: state.KindNode, Name: n.Name, Value: v})
 		}
 	}
 	if old == nil || nodeDiffers(old, &n) {
@@ -96,7 +46,7 @@ func (c *Controller) setNode(n Node) {
 }
 
 // nodeDiffers says whether a decision may turn out differently.
-func nodeDiffers(a, b *Node) bool {
+func nodeDiffers(a, b *state.Node) bool {
 	as, _ := a.State()
 	bs, _ := b.State()
 	return as != bs || a.Hash != b.Hash || !maps.Equal(a.DrainedGPUs, b.DrainedGPUs)
@@ -111,7 +61,7 @@ func (c *Controller) wake(name string) {
 	c.out.Wake = append(c.out.Wake, name)
 }
 
-func (c *Controller) wakeNodesOf(j *Job) {
+func (c *Controller) wakeNodesOf(j *state.Job) {
 	for _, r := range j.Attempt.Ranks {
 		if r.Phase != node.PhaseEnded {
 			c.wake(r.Alloc.Node)
@@ -138,7 +88,7 @@ func (c *Controller) leave(name string, n job.Number) {
 	c.wake(name)
 }
 
-func schedNode(n *Node) sched.Node {
+func schedNode(n *state.Node) sched.Node {
 	inv := n.Inventory
 	s := sched.Node{
 		Name: n.Name, Cluster: inv.Cluster, MilliCPU: int64(inv.CPUs) * 1000, MemMiB: inv.MemBytes >> 20,

@@ -1,4 +1,4 @@
-package control
+package state
 
 import (
 	"iter"
@@ -10,16 +10,16 @@ const pageSize = 256
 
 type page [pageSize]*Job
 
-// table holds jobs by number, copied on write by pages so that a snapshot
+// Table holds jobs by number, copied on write by pages so that a snapshot
 // costs one pointer a page: 32 KiB for a million jobs.
-type table struct {
+type Table struct {
 	first  uint64 // page number of pages[0]
 	pages  []*page
 	shared []bool // pages[i] may be in a snapshot: copy before writing
 	count  int
 }
 
-func (t *table) get(n job.Number) *Job {
+func (t *Table) Get(n job.Number) *Job {
 	p := uint64(n) / pageSize
 	if p < t.first || p-t.first >= uint64(len(t.pages)) {
 		return nil
@@ -31,8 +31,8 @@ func (t *table) get(n job.Number) *Job {
 	return pg[uint64(n)%pageSize]
 }
 
-// put stores j, or removes the job when j is nil.
-func (t *table) put(n job.Number, j *Job) {
+// Put stores j, or removes the job when j is nil.
+func (t *Table) Put(n job.Number, j *Job) {
 	p := uint64(n) / pageSize
 	if len(t.pages) == 0 {
 		t.first = p
@@ -66,9 +66,9 @@ func (t *table) put(n job.Number, j *Job) {
 	*slot = j
 }
 
-// trim forgets leading pages that hold nothing, so that the table's size
+// Trim forgets leading pages that hold nothing, so that the table's size
 // follows the jobs that are there and not the numbers ever given.
-func (t *table) trim() {
+func (t *Table) Trim() {
 	n := 0
 	for n < len(t.pages)-1 && (t.pages[n] == nil || *t.pages[n] == page{}) {
 		n++
@@ -76,19 +76,19 @@ func (t *table) trim() {
 	t.pages, t.shared, t.first = t.pages[n:], t.shared[n:], t.first+uint64(n)
 }
 
-// snapshot is the table as it is now; later puts do not change it.
-func (t *table) snapshot() table {
+// Snapshot is the table as it is now; later puts do not change it.
+func (t *Table) Snapshot() Table {
 	for i := range t.shared {
 		t.shared[i] = true
 	}
-	return table{first: t.first, pages: append([]*page(nil), t.pages...), count: t.count}
+	return Table{first: t.first, pages: append([]*page(nil), t.pages...), count: t.count}
 }
 
-// all yields the jobs by number.
-func (t *table) all() iter.Seq[*Job] { return t.from(0) }
+// All yields the jobs by number.
+func (t *Table) All() iter.Seq[*Job] { return t.from(0) }
 
 // from yields those on the page of a number and later.
-func (t *table) from(n job.Number) iter.Seq[*Job] {
+func (t *Table) from(n job.Number) iter.Seq[*Job] {
 	return func(yield func(*Job) bool) {
 		skip := min(max(uint64(n)/pageSize, t.first)-t.first, uint64(len(t.pages)))
 		for _, pg := range t.pages[skip:] {

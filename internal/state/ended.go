@@ -1,4 +1,4 @@
-package control
+package state
 
 import (
 	"encoding/json"
@@ -21,9 +21,9 @@ type Ended struct {
 	Array   job.Number `json:"a,omitempty"` // of a task
 }
 
-func endedRecord(j *Job) Record {
-	v, err := json.Marshal(Ended{User: j.Owner.User, Project: j.Owner.Project, Name: j.Name, State: j.State, Reason: j.Reason, Array: j.Parent})
-	must(err)
+// EndRecord is the record of KindEnded of a job that is over.
+func (j *Job) EndRecord() Record {
+	v := Encode(Ended{User: j.Owner.User, Project: j.Owner.Project, Name: j.Name, State: j.State, Reason: j.Reason, Array: j.Parent})
 	return Record{Kind: KindEnded, Seq: uint64(j.Ended), Job: j.Number, Value: v}
 }
 
@@ -43,5 +43,5 @@ func IndexEnded(r Record) (Record, bool, error) {
 	if err != nil || !j.State.Final() {
 		return Record{}, false, err
 	}
-	return endedRecord(j), true, nil
+	return j.EndRecord(), true, nil
 }

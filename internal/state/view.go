@@ -1,4 +1,4 @@
-package control
+package state
 
 import (
 	"iter"
@@ -18,25 +18,19 @@ type View struct {
 	Plan  *sched.Plan
 
 	Windows []sched.Window // advance reservations
-	billing accounting.Config
+	Billing accounting.Config
 
-	jobs table
-}
-
-// View takes a snapshot. Only the owner may call it, and may publish it only
-// when the records of all steps before are durable.
-func (c *Controller) View(now sched.Time) *View {
-	return &View{Now: now, Nodes: c.nodes, Plan: c.plan, Windows: c.windows, billing: c.cfg.Accounting, jobs: c.jobs.snapshot()}
+	Jobs Table
 }
 
 // Job is the job with that number, or nil.
-func (v *View) Job(n job.Number) *Job { return v.jobs.get(n) }
+func (v *View) Job(n job.Number) *Job { return v.Jobs.Get(n) }
 
 // All yields every job in the table by number.
-func (v *View) All() iter.Seq[*Job] { return v.jobs.all() }
+func (v *View) All() iter.Seq[*Job] { return v.Jobs.All() }
 
 // Len is how many jobs the table holds.
-func (v *View) Len() int { return v.jobs.count }
+func (v *View) Len() int { return v.Jobs.count }
 
 // Node is the node with that name, or nil.
 func (v *View) Node(name string) *Node {
@@ -50,15 +44,15 @@ func (v *View) Node(name string) *Node {
 // Waiting is why a queued job does not run, by the last plan.
 func (v *View) Waiting(j *Job) sched.Reason {
 	if j.Cron != nil {
-		return j.Cron.reason()
+		return j.Cron.Reason()
 	}
-	if j.Waits.open() {
+	if j.Waits.Open() {
 		return sched.Reason{Code: sched.CodeDependency, Text: j.Waits.Text()}
 	}
 	if v.Plan == nil {
 		return sched.Reason{Code: sched.CodeNotYetEvaluated, Text: "no round has looked at it yet"}
 	}
-	r := v.Plan.ReasonFor(j.ref)
+	r := v.Plan.ReasonFor(j.Ref)
 	if j.Retried != nil && r.Code == sched.CodeBeginTime && j.Retried.Until > v.Now {
 		r.Text = "waits for its next try: " + j.Text
 	}
@@ -70,11 +64,11 @@ func (v *View) Waiting(j *Job) sched.Reason {
 func (v *View) WaitingCode(j *Job) sched.Code {
 	switch {
 	case j.Cron != nil:
-		return j.Cron.reason().Code
-	case j.Waits.open():
+		return j.Cron.Reason().Code
+	case j.Waits.Open():
 		return sched.CodeDependency
 	case v.Plan == nil:
 		return sched.CodeNotYetEvaluated
 	}
-	return v.Plan.CodeFor(j.ref)
+	return v.Plan.CodeFor(j.Ref)
 }
