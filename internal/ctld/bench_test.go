@@ -55,7 +55,7 @@ func fill(b *testing.B, s *Server, n int) {
 			if err != nil {
 				return err
 			}
-			_, err = s.loop.do(b.Context(), ev)
+			_, err = do(b.Context(), s.loop, ev)
 			return err
 		})
 	}

@@ -20,6 +20,9 @@ func (s *Server) fail(err error) error {
 	if errors.As(err, &e) {
 		return e
 	}
+	if r, ok := errors.AsType[*state.Refusal](err); ok {
+		return refused(r)
+	}
 	var problems job.Problems
 	if errors.As(err, &problems) {
 		return invalidJob(problems)

@@ -55,14 +55,10 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*body[api.SubmitR
 	if done, err := s.repeated(in, ev, &out); done || err != nil {
 		return &body[api.SubmitResponse]{out}, err
 	}
-	answer, err := s.doSubmit(ctx, ev)
+	a, err := s.doSubmit(ctx, ev)
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return nil, refused(r)
-	}
-	a := answer.(control.Submitted)
 	out.Notes = append(out.Notes, budgetNote(a.Budget)...)
 	if in.Body.DryRun {
 		return s.dryRun(ctx, out, &sub, ev, a)
@@ -167,11 +163,11 @@ func (s *Server) act(ctx context.Context, in *actInput) (*body[api.ActionRespons
 		}
 		ev := control.ActTasks{Act: order, Parent: t.number, Indexes: t.tasks}
 		ev.Admin = t.admin
-		answer, err := s.loop.do(ctx, ev)
+		outcome, err := do(ctx, s.loop, ev)
 		if err != nil {
 			return nil, s.fail(err)
 		}
-		takeOutcome(&out.Results[t.result], answer.(control.Outcome))
+		takeOutcome(&out.Results[t.result], outcome)
 	}
 	for part := range slices.Chunk(whole, actChunk) {
 		ev := order
@@ -179,11 +175,11 @@ func (s *Server) act(ctx context.Context, in *actInput) (*body[api.ActionRespons
 			ev.Numbers = append(ev.Numbers, t.number)
 			ev.Admin = ev.Admin || t.admin
 		}
-		answer, err := s.loop.do(ctx, ev)
+		outcomes, err := do(ctx, s.loop, ev)
 		if err != nil {
 			return nil, s.fail(err)
 		}
-		for i, o := range answer.([]control.Outcome) {
+		for i, o := range outcomes {
 			takeOutcome(&out.Results[part[i].result], o)
 		}
 	}

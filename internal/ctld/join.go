@@ -94,7 +94,7 @@ func (s *Server) forget(ctx context.Context, in *nodeName) (*nothing, error) {
 		if err := s.commit(ctx, "node "+in.Name, "forgotten", nodeKeyRecord(in.Name, nil)); err != nil {
 			return nil, s.fail(err)
 		}
-	} else if err := s.change(ctx, control.Forget{Node: in.Name}, nodeKeyRecord(in.Name, nil)); err != nil {
+	} else if err := operate(ctx, s, control.Forget{Node: in.Name}, nodeKeyRecord(in.Name, nil)); err != nil {
 		return nil, err
 	}
 	s.keys.putNode(in.Name, nil)

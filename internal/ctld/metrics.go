@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -133,14 +134,15 @@ func (m *measures) prepulled(list []node.Prepulled) {
 	}
 }
 
-// submission counts one by its answer.
-func (m *measures) submission(answer any) {
+// submission counts one by its answer; one that nobody could take is none.
+func (m *measures) submission(a control.Submitted, err error) {
 	outcome := "accepted"
-	if _, ok := answer.(control.Submitted); ok {
-		m.cycles.submitted.Add(1)
-	}
-	if r, ok := answer.(*state.Refusal); ok {
+	if r, refused := errors.AsType[*state.Refusal](err); refused {
 		outcome = string(r.Code)
+	} else if err != nil {
+		return
+	} else if len(a.Past) == 0 {
+		m.cycles.submitted.Add(1)
 	}
 	m.submitted.WithLabelValues(outcome).Inc()
 }

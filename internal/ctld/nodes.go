@@ -37,16 +37,13 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 			ev.Loads = append(ev.Loads, control.GPULoad{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
 		}
 	}
-	answer, err := s.loop.do(ctx, ev)
+	answer, err := do(ctx, s.loop, ev)
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return nil, refused(r)
-	}
 	s.samples.put(in.Name, q.Samples)
 	s.samples.putUse(in.Name, q.Use)
-	want := answer.(control.SyncAnswer).WantInventory
+	want := answer.WantInventory
 	if !want {
 		s.waitOrders(ctx, in.Name, q)
 	}

@@ -11,15 +11,11 @@ import (
 	"gbatch/sched"
 )
 
-// change has an event applied for an operator, with records to go with it. The
+// operate has an event applied for an operator, with records to go with it. The
 // audit log says who did it.
-func (s *Server) change(ctx context.Context, ev control.Event, records ...state.Record) error {
-	answer, err := s.loop.settle(ctx, request{event: ev, records: records, note: noteOf(ctx), reply: make(chan reply, 1)})
-	if err != nil {
+func operate[A any](ctx context.Context, s *Server, ev control.Event[A], records ...state.Record) error {
+	if _, err := settle(ctx, s.loop, ev, request{records: records, note: noteOf(ctx)}); err != nil {
 		return s.fail(err)
-	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return refused(r)
 	}
 	return nil
 }
@@ -36,11 +32,11 @@ func (s *Server) drain(ctx context.Context, in *drainInput) (*nothing, error) {
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a drain needs a reason", Hint: "it is shown to everyone whose job waits for the node"}
 	}
 	ev := control.Drain{Node: in.Name, GPU: in.Body.GPU, Reason: in.Body.Reason, By: caller(ctx).user}
-	return nil, s.change(ctx, ev)
+	return nil, operate(ctx, s, ev)
 }
 
 func (s *Server) resume(ctx context.Context, in *drainInput) (*nothing, error) {
-	return nil, s.change(ctx, control.Drain{Node: in.Name, GPU: in.Body.GPU})
+	return nil, operate(ctx, s, control.Drain{Node: in.Name, GPU: in.Body.GPU})
 }
 
 type nodeName struct {
@@ -60,7 +56,7 @@ func (s *Server) reserve(ctx context.Context, in *reservationInput) (*body[api.R
 		Match:    sched.Shape{GPUModels: r.GPUModels, Cluster: r.Cluster},
 		Projects: r.Projects, Users: r.Users, Maintenance: r.Maintenance, Reason: r.Reason,
 	}
-	if err := s.change(ctx, control.Reserve{Window: w}); err != nil {
+	if err := operate(ctx, s, control.Reserve{Window: w}); err != nil {
 		return nil, err
 	}
 	for _, made := range s.loop.view.Load().Windows {
@@ -76,7 +72,7 @@ type reservationName struct {
 }
 
 func (s *Server) unreserve(ctx context.Context, in *reservationName) (*nothing, error) {
-	return nil, s.change(ctx, control.Unreserve{Name: in.Name})
+	return nil, operate(ctx, s, control.Unreserve{Name: in.Name})
 }
 
 type reservationsInput struct{}

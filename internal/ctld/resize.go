@@ -33,11 +33,10 @@ func (s *Server) resize(ctx context.Context, in *resizeInput) (*body[api.Resourc
 			return nil, s.fail(err)
 		}
 	}
-	answer, err := s.loop.do(ctx, ev)
+	o, err := do(ctx, s.loop, ev)
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	o := answer.(control.Outcome)
 	if o.Refusal != nil {
 		return nil, refused(o.Refusal)
 	}

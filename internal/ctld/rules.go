@@ -76,12 +76,8 @@ func (s *Server) setRules(ctx context.Context, cfg Config, n *note, records ...s
 	if err != nil {
 		return err
 	}
-	answer, err := s.loop.settle(ctx, request{event: control.Reconfigure{Config: cc}, records: records, note: n, reply: make(chan reply, 1)})
-	if err != nil {
+	if _, err := settle(ctx, s.loop, control.Reconfigure{Config: cc}, request{records: records, note: n}); err != nil {
 		return err
-	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return r
 	}
 	s.conf.Store(&cfg)
 	return nil

@@ -135,14 +135,10 @@ func (s *Server) trySecrets(ctx context.Context, id identity, j *state.Job, valu
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	answer, err := s.loop.do(ctx, control.SetSecrets{Number: j.Number, Base: j.Secrets, Sealed: text, Names: slices.Collect(maps.Keys(values)), By: id.user})
+	done, err := do(ctx, s.loop, control.SetSecrets{Number: j.Number, Base: j.Secrets, Sealed: text, Names: slices.Collect(maps.Keys(values)), By: id.user})
 	if err != nil {
 		return nil, s.fail(err)
 	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return nil, refused(r)
-	}
-	done := answer.(control.SecretsSet)
 	if !done.Done {
 		return nil, nil
 	}
