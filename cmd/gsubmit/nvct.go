@@ -7,7 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"gbatch/internal/cli"
-	"gbatch/internal/job/importer"
+	"gbatch/internal/job/importer/nvct"
 )
 
 // nvctCommand is gsubmit when its first argument is nvct.
@@ -69,7 +69,7 @@ type nvctCreate struct {
 func (c *nvctCreate) Run(ctx context.Context, app *cli.App) error {
 	o := c.options()
 	o.File = c.InputFile
-	o.NVCT = &importer.NVCTFlags{
+	o.NVCT = &nvct.Flags{
 		Name: c.Name, Description: c.Description,
 		GPU: c.Gpu, InstanceType: c.InstanceType, Backend: c.Backend, Clusters: c.Clusters,
 		Image: c.Image, ContainerArgs: string(c.ContainerArgs), ContainerEnv: c.ContainerEnv, HelmChart: c.HelmChart,

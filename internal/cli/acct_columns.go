@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/job"
+	"gbatch/internal/document"
 	"gbatch/internal/node"
 )
 
@@ -162,7 +162,7 @@ func nearColumn(name string) string {
 	for _, c := range acctColumns {
 		known = append(known, append(strings.Fields(strings.ToLower(c.slurm)), c.name)...)
 	}
-	if near := job.Nearest(strings.ToLower(name), known); near != "" {
+	if near := document.Nearest(strings.ToLower(name), known); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return ""

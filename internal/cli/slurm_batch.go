@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/document"
 	"gbatch/internal/job"
-	"gbatch/internal/job/importer"
+	"gbatch/internal/job/importer/slurm"
 )
 
 // SlurmImage is the variable that names the image of jobs that name none.
@@ -24,7 +25,7 @@ func sbatch(ctx context.Context, a *App, args []string) error {
 			return usageError("the variable %s is not played here: give the option on the command line, and unset it", name)
 		}
 	}
-	c := importer.SplitSlurm(args,
+	c := slurm.Split(args,
 		map[string]bool{"--parsable": false, "--wrap": true, "--hold": false, "--wait": false, "--test-only": false, "--quiet": false, "--help": false},
 		map[string]string{"-H": "--hold", "-W": "--wait", "-Q": "--quiet", "-h": "--help"})
 	has := func(name string) bool { _, ok := c.Own[name]; return ok }
@@ -37,8 +38,8 @@ func sbatch(ctx context.Context, a *App, args []string) error {
 	if err != nil {
 		return err
 	}
-	sub, err := importer.Parse([]byte(script), importer.Options{
-		Format: importer.Slurm, SlurmArgs: c.Options, SlurmImage: os.Getenv(slurmImage), ScriptArgs: c.Args,
+	sub, err := slurm.Parse([]byte(script), slurm.Options{
+		Line: c.Options, DefaultImage: os.Getenv(slurmImage), Args: c.Args,
 		Env: os.LookupEnv, Now: job.Instant(time.Now().UnixMilli()), Zone: time.Local,
 	})
 	if err != nil {
@@ -68,14 +69,14 @@ func sbatch(ctx context.Context, a *App, args []string) error {
 }
 
 // batchScript is the script to submit: that of --wrap, a file, or standard input.
-func (a *App) batchScript(c importer.SlurmCommand, wrap bool) (name, script string, err error) {
+func (a *App) batchScript(c slurm.Command, wrap bool) (name, script string, err error) {
 	switch {
 	case wrap && c.Script != "":
 		return "", "", usageError("a script and --wrap were given: give one of them")
 	case wrap:
 		return "sbatch", "#!/bin/sh\n" + c.Own["--wrap"] + "\n", nil
 	case c.Script == "" || c.Script == "-":
-		b, err := io.ReadAll(io.LimitReader(a.In, job.MaxDocumentBytes+1))
+		b, err := io.ReadAll(io.LimitReader(a.In, document.MaxBytes+1))
 		return "standard input", string(b), err
 	}
 	b, err := os.ReadFile(c.Script)

@@ -12,8 +12,10 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer"
+	"gbatch/internal/job/importer/nvct"
 )
 
 // SubmitOptions are what gsubmit submits and what it does then.
@@ -32,7 +34,7 @@ type SubmitOptions struct {
 	Key         string // idempotency key; empty: a fresh one
 	Dependency  string // as "afterok:12"; empty: the file's
 
-	NVCT *importer.NVCTFlags // a task of NVIDIA Cloud Tasks: the flags, and File unless it is empty
+	NVCT *nvct.Flags // a task of NVIDIA Cloud Tasks: the flags, and File unless it is empty
 
 	Overrides importer.Overrides // in place of the file's; with a command: of a job without a file
 }
@@ -114,7 +116,7 @@ func (a *App) readJobFile(file string) (name string, data []byte, err error) {
 		defer f.Close()
 		in = f
 	}
-	data, err = io.ReadAll(io.LimitReader(in, job.MaxDocumentBytes+1))
+	data, err = io.ReadAll(io.LimitReader(in, document.MaxBytes+1))
 	if err != nil {
 		return name, nil, usageError("read job file %s: %w", name, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer"
+	"gbatch/internal/job/importer/nvct"
 )
 
 // JobFlags are gsubmit's flags about the job itself: they win over its file,
@@ -110,7 +111,7 @@ func (a *App) nvctTask(o SubmitOptions) (name string, doc json.RawMessage, sub j
 			return name, nil, sub, usageError("%s is empty", name)
 		}
 	}
-	if sub, err = importer.ParseNVCT(data, *o.NVCT); err == nil {
+	if sub, err = nvct.ParseFlags(data, *o.NVCT); err == nil {
 		doc, err = sub.Document()
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer"
+	"gbatch/internal/job/importer/nvct"
 )
 
 // TestSubmitNVCT proves that a task of flags reaches the controller as a native
@@ -23,7 +24,7 @@ func TestSubmitNVCT(t *testing.T) {
 		return &api.SubmitResponse{Number: 12, State: job.Queued}, nil
 	}})
 	b.app.In = strings.NewReader(`{ "name": "file", "containerImage": "debian", "secrets": [{ "name": "A", "value": "s3cret" }] }`)
-	err := b.app.Submit(t.Context(), SubmitOptions{File: "-", NVCT: &importer.NVCTFlags{
+	err := b.app.Submit(t.Context(), SubmitOptions{File: "-", NVCT: &nvct.Flags{
 		GPU: "H100", InstanceType: "GPU.H100_2x", ContainerArgs: "--epochs 10", Secrets: []string{"B=s3cret=2"},
 	}})
 	if err != nil {
@@ -36,7 +37,7 @@ func TestSubmitNVCT(t *testing.T) {
 		t.Error("a secret was printed")
 	}
 
-	err = b.app.Submit(t.Context(), SubmitOptions{NVCT: &importer.NVCTFlags{Name: "x"}})
+	err = b.app.Submit(t.Context(), SubmitOptions{NVCT: &nvct.Flags{Name: "x"}})
 	want := "gsubmit: gpuSpecification: is required and missing\ngsubmit: containerImage: is required and missing"
 	if err == nil || err.Error() != want || ExitCode(err) != ExitUsage {
 		t.Errorf("without a file: %v", err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gbatch/internal/api"
+	"gbatch/internal/document"
 	"gbatch/internal/job"
 )
 
@@ -52,7 +53,7 @@ func TestSubmit(t *testing.T) {
 		"submit-not-json":  {stdin: "hello there"},
 		"submit-bad-flag":  {stdin: helloJob, o: SubmitOptions{Format: "yaml"}},
 		"submit-no-file":   {o: SubmitOptions{File: "none.json"}},
-		"submit-too-large": {stdin: `{"name": "` + strings.Repeat("x", job.MaxDocumentBytes) + `"}`},
+		"submit-too-large": {stdin: `{"name": "` + strings.Repeat("x", document.MaxBytes) + `"}`},
 		"submit-server-problems": {stdin: helloJob, submit: refuses(&api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "job is not accepted", Problems: []api.Problem{
 			{Path: "request.resources.clusterId", Message: "there is no cluster 7", Hint: "clusters are 1 and 2"}, {Path: "name", Message: "is taken\x1b"}}})},
 		"submit-unsatisfiable": {stdin: helloJob, submit: refuses(&api.Error{Status: 422, Code: api.CodeUnsatisfiable, Message: "no node has 12 GPUs; the largest has 8", Hint: "ask for 8 or fewer, or for several nodes"})},

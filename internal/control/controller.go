@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
+	"gbatch/sched/predict"
 )
 
 // Config is the site's rules that the controller needs. It is replaced as a
@@ -67,7 +68,7 @@ type Controller struct {
 	plan      *sched.Plan
 	planned   sched.Time
 	intern    interner
-	predictor sched.Predictor
+	predictor predict.Predictor
 	out       Effects // of the step under way
 
 	dependents dependents // who waits for whom

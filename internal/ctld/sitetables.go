@@ -56,8 +56,8 @@ func (s *Server) resolveTables(spec *job.Spec) error {
 	if g.InstanceType != "" {
 		if t, ok := s.cfg().InstanceTypes[g.InstanceType]; ok {
 			t.apply(&spec.Request.Resources)
-			if memory := spec.Request.Resources.CPUMemoryGB; g.ShmSizeMB > memory<<10 {
-				problems = append(problems, api.Problem{Path: "gbatch.shmSizeMb", Message: fmt.Sprintf("must be at most the job's memory, %d, is %d", memory<<10, g.ShmSizeMB)})
+			if wrong := spec.ShmTooLarge(); wrong != "" {
+				problems = append(problems, api.Problem{Path: "gbatch.shmSizeMb", Message: wrong})
 			}
 		} else {
 			problems = append(problems, unknownName("gbatch.instanceType", "instance type", g.InstanceType, s.cfg().InstanceTypes))

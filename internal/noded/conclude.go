@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/oci/atomicfile"
 )
 
 // conclude does what comes between the program's end and telling of it: saving
@@ -51,7 +52,7 @@ type verdict struct {
 func saveVerdict(dir string, out *node.Exit) error {
 	b, err := json.Marshal(verdict{out.Code, out.Reason, out.Message})
 	if err == nil {
-		err = writeFile(filepath.Join(dir, "verdict.json"), b, true)
+		err = atomicfile.WriteDurable(filepath.Join(dir, "verdict.json"), b)
 	}
 	if err != nil {
 		return fmt.Errorf("note how the rank ended: %w", err)

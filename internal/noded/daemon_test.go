@@ -21,6 +21,8 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/identity"
 )
 
 // daemonEnv makes the test binary play a daemon that can be killed; its value
@@ -28,7 +30,7 @@ import (
 const daemonEnv = "GBATCH_TEST_NODED"
 
 func daemonMain() {
-	var cfg Config
+	var cfg config.Config
 	if err := json.Unmarshal([]byte(os.Getenv(daemonEnv)), &cfg); err != nil {
 		panic(err)
 	}
@@ -136,9 +138,9 @@ func killing(t *testing.T, more func(*site, *rand.Rand), good func(n int, e *nod
 	seed, rounds := killPlan(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	witness := t.TempDir()
-	s := newSite(t, func(c *Config) {
+	s := newSite(t, func(c *config.Config) {
 		c.Cores = 64
-		c.Storage = []StorageRoot{{Name: "/witness", Path: witness}}
+		c.Storage = []config.StorageRoot{{Name: "/witness", Path: witness}}
 	})
 	next := 1
 	for round := range rounds {
@@ -293,7 +295,7 @@ func TestPowerCut(t *testing.T) {
 	dir := s.a.rankDir(id)
 	s.lockDead(id).Close()
 	until(t, "the container's end", func() bool {
-		g, err := cgroups.Find(s.a.cgroupPath(id))
+		g, err := cgroups.Find(s.a.host.CgroupPath(id))
 		return err == nil && g.Kill(time.Second) == nil && g.Remove() == nil
 	})
 	if err := os.Truncate(filepath.Join(dir, "box", "shim.json"), 0); err != nil {
@@ -329,11 +331,11 @@ func killShim(t *testing.T, dir string) {
 
 // lockDead waits for the death of a rank's shim, which a kill does not, and
 // takes its lock.
-func (s *site) lockDead(id job.RankID) (held *lock) {
+func (s *site) lockDead(id job.RankID) (held *identity.Lock) {
 	s.t.Helper()
 	until(s.t, "the shim's death", func() (ok bool) {
 		var err error
-		held, err = takeLock(filepath.Join(s.cfg.StateDir, "ranks", id.String(), "box", "lock"), "the container")
+		held, err = identity.TakeLock(filepath.Join(s.cfg.StateDir, "ranks", id.String(), "box", "lock"), "the container")
 		return err == nil
 	})
 	return held

@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 )
 
 // onDisk puts a site's state on a file system of its own.
@@ -33,7 +34,7 @@ func onDisk(t *testing.T, mount func(dir string) error) *site {
 			t.Errorf("remove disk: %v", err)
 		}
 	})
-	return newSite(t, func(c *Config) {
+	return newSite(t, func(c *config.Config) {
 		c.StateDir, c.MinFree = filepath.Join(dir, c.Name), 8<<20
 	})
 }

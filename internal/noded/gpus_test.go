@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"gbatch/internal/api"
-	"gbatch/internal/gpu"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/devices"
 )
 
 // withGPUs grants whole GPUs.
@@ -37,7 +38,7 @@ func (s *site) offered() node.Inventory {
 
 // Jobs on a simulated node are told of their GPUs and get none.
 func TestSimulatedGPUs(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.GPU.Simulate = "h100:3,a100:1" }).start()
+	s := newSite(t, func(c *config.Config) { c.GPU.Simulate = "h100:3,a100:1" }).start()
 	inv := s.offered()
 	gpus := inv.GPUs
 	if len(gpus) != 4 || !inv.Simulated || inv.CUDA != 1204 || inv.Driver == "" {
@@ -58,7 +59,7 @@ func TestSimulatedGPUs(t *testing.T) {
 
 // A restart offers the same GPUs.
 func TestSimulatedGPUsStay(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.GPU.Simulate = "h100:1" }).start()
+	s := newSite(t, func(c *config.Config) { c.GPU.Simulate = "h100:1" }).start()
 	before := s.offered().GPUs[0].UUID
 	s.halt()
 	s.mu.Lock()
@@ -72,7 +73,7 @@ func TestSimulatedGPUsStay(t *testing.T) {
 
 // failing are simulated GPUs that a test can lose.
 type failing struct {
-	nvidia
+	devices.Devices
 	mu      sync.Mutex
 	lost    string // text for the GPU whose UUID is in it
 	changed chan struct{}
@@ -80,15 +81,12 @@ type failing struct {
 }
 
 func newFailing(t *testing.T) *failing {
-	sim, err := gpu.ParseSimulation("h100:2")
+	cfg := config.Config{Name: t.Name(), StateDir: t.TempDir(), GPU: config.GPU{Simulate: "h100:2"}}
+	sim, err := devices.Open(&cfg, nil, testLog(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	node, err := gpu.Open(gpu.Config{Simulate: sim, NodeName: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &failing{nvidia: nvidia{node}, changed: make(chan struct{}, 1)}
+	return &failing{Devices: sim, changed: make(chan struct{}, 1)}
 }
 
 func (f *failing) lose(text string) {

@@ -20,6 +20,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 	"gbatch/oci/netns"
 )
 
@@ -30,9 +31,9 @@ const ownHostEnv = "GBATCH_TEST_OWN_HOST"
 
 func testNetwork() string {
 	if os.Getenv(ownHostEnv) != "" {
-		return networkBridge
+		return config.NetworkBridge
 	}
-	return networkHost
+	return config.NetworkHost
 }
 
 func raiseLoopback() error {
@@ -183,7 +184,7 @@ func TestPortInUse(t *testing.T) {
 	if !inOwnHost(t) {
 		return
 	}
-	s := newSite(t, func(c *Config) { c.Network.Ports = "21000-21000" }).start()
+	s := newSite(t, func(c *config.Config) { c.Network.Ports = "21000-21000" }).start()
 	port := func(n int) func(*api.RunOrder) { return withPorts(job.PortMapping{ContainerPort: 80, HostPort: n}) }
 	l, err := netns.Listen(netip.Addr{}, 7777, netns.DefaultPorts)
 	if err != nil {
@@ -259,7 +260,7 @@ func TestJobsAreApart(t *testing.T) {
 func TestNetworkRules(t *testing.T) {
 	ports := withPorts(job.PortMapping{ContainerPort: 80})
 	t.Run("host_only", func(t *testing.T) {
-		s := newSite(t, func(c *Config) { c.Network.Mode = networkHost }).start()
+		s := newSite(t, func(c *config.Config) { c.Network.Mode = config.NetworkHost }).start()
 		e, _ := s.runNoLog(rankID(1), order("true", ports))
 		if want := "jobs cannot have a network of their own on " + s.cfg.Name; e.Reason != job.BadSpec || !strings.Contains(e.Message, want) {
 			t.Errorf("%+v; want %q", e, want)
@@ -270,7 +271,7 @@ func TestNetworkRules(t *testing.T) {
 		if !inOwnHost(t) {
 			return
 		}
-		s := newSite(t, func(c *Config) { c.Network.AllowHost = new(false) }).start()
+		s := newSite(t, func(c *config.Config) { c.Network.AllowHost = new(false) }).start()
 		e, _ := s.runNoLog(rankID(1), order("true", func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{Nodes: 2} }))
 		if want := "does not let jobs use its own network"; e.Reason != job.BadSpec || !strings.Contains(e.Message, want) {
 			t.Errorf("%+v; want %q", e, want)
@@ -295,7 +296,7 @@ func TestNetworkChange(t *testing.T) {
 	s.want(rankID(1), order(serve(80, "one"), withPorts(job.PortMapping{ContainerPort: 80})))
 	port := s.phase(rankID(1), node.PhaseRunning).Ports[0].HostPort
 	s.halt()
-	s.cfg.Network.Mode = networkHost
+	s.cfg.Network.Mode = config.NetworkHost
 	s.start()
 	s.answers(port, "one")
 	kill(s, rankID(1))

@@ -16,6 +16,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/storage"
 	"gbatch/internal/transfer"
 	"gbatch/oci"
 )
@@ -230,7 +231,7 @@ func (r *rank) outputRoot(p string) (root *os.Root, name string, err error) {
 	case err != nil:
 		return nil, "", err
 	case st.IsDir():
-		root, err = rootOf(h)
+		root, err = storage.RootOf(h)
 		return root, "", err
 	case !st.Mode().IsRegular():
 		return nil, "", &nothingToSave{fmt.Sprintf("%s is neither a directory nor a plain file", p)}
@@ -240,7 +241,7 @@ func (r *rank) outputRoot(p string) (root *os.Root, name string, err error) {
 		return nil, "", err
 	}
 	defer dir.Close()
-	root, err = rootOf(dir)
+	root, err = storage.RootOf(dir)
 	return root, path.Base(rest), err
 }
 
@@ -277,18 +278,18 @@ func (r *rank) outputTop(p string) (*os.File, string, error) {
 	case storage[best].HostPath == job.TmpfsHostPath:
 		return nil, "", &nothingToSave{fmt.Sprintf("%s was on a tmpfs, which is gone", p)}
 	}
-	src, err := r.a.storage.open(storage[best], r.tenant())
+	src, err := r.a.storage.Open(storage[best], r.tenant())
 	if err != nil {
 		return nil, "", err
 	}
-	if src.dir {
-		return src.handle, rest, nil
+	if src.Dir {
+		return src.Handle, rest, nil
 	}
 	src.Close() // a single file was mounted: look at it from its directory
 	at := storage[best]
 	at.HostPath, rest = path.Dir(at.HostPath), path.Base(at.HostPath)
-	src, err = r.a.storage.open(at, r.tenant())
-	return src.handle, rest, err
+	src, err = r.a.storage.Open(at, r.tenant())
+	return src.Handle, rest, err
 }
 
 // openInput opens an input that the program may have changed.

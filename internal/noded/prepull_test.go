@@ -68,7 +68,7 @@ func TestPrepull(t *testing.T) {
 	}
 
 	later := time.Now().Add(time.Hour)
-	if done, err := s.a.images.collect(later); err != nil || len(done.Images) != 1 {
+	if done, err := s.a.images.Collect(later); err != nil || len(done.Images) != 1 {
 		t.Errorf("collected %+v, %v: want the image of the rank that has ended", done, err)
 	}
 	served := reg.waiting.Load()
@@ -80,7 +80,7 @@ func TestPrepull(t *testing.T) {
 	s.holdsNothing()
 	s.ahead()
 	until(t, "the image to be given up", func() bool {
-		done, err := s.a.images.collect(later)
+		done, err := s.a.images.Collect(later)
 		return err == nil && len(done.Images) == 1
 	})
 	s.empty()

@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/cores"
 	"gbatch/oci"
 	"gbatch/oci/image"
 )
@@ -30,7 +31,7 @@ type rank struct {
 	// Only for the rank's own goroutine.
 	login   *api.Credential // until the image is here
 	img     *image.Image
-	cores   grant
+	cores   cores.Grant
 	mounts  []oci.Mount
 	inputs  []oci.Mount
 	cached  []string     // keys of inputs that are in the cache

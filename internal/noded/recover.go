@@ -63,7 +63,7 @@ func (a *Agent) adopt(id job.RankID, dir string) {
 		return
 	}
 	if r.status.Exit == nil {
-		a.cores.claim(id, r.cores.CPUs)
+		a.cores.Claim(id, r.cores.CPUs)
 	}
 	a.ranks[id] = r
 	r.log.Info("rank taken over", "phase", string(r.status.Phase))
@@ -109,7 +109,7 @@ func (a *Agent) remember(id job.RankID, dir string) (*rank, string) {
 		r.cores.CPUs = set
 	}
 	if rec.Digest != "" {
-		if err := a.images.hold(id, rec.Digest); err != nil {
+		if err := a.images.Hold(id, rec.Digest); err != nil {
 			r.log.Debug("image is not held", "error", err)
 		}
 	}
@@ -127,7 +127,7 @@ func (r *rank) settle() (keep bool, err error) {
 	defer r.a.mu.Unlock()
 	switch state {
 	case oci.StateNone, oci.StateReady:
-		r.a.images.drop(r.id)
+		r.a.images.Drop(r.id)
 		return false, removeRankDir(r.dir)
 	case oci.StateAlive:
 		r.shim = shim
@@ -197,9 +197,9 @@ func (r *rank) retake() bool {
 func (a *Agent) sweepHost() error {
 	keep := map[string]bool{}
 	for id, r := range a.ranks {
-		keep[a.cgroupPath(id)] = r.status.Exit == nil
+		keep[a.host.CgroupPath(id)] = r.status.Exit == nil
 	}
-	gone, err := cgroups.Sweep(a.cgroupPrefix(), func(path string) bool { return keep[path] })
+	gone, err := cgroups.Sweep(a.host.CgroupPrefix(), func(path string) bool { return keep[path] })
 	if len(gone) > 0 {
 		a.log.Warn("removed cgroups without a rank", "cgroups", gone)
 	}

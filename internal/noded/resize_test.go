@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 )
 
 // resize orders other CPU and memory, as the controller does until it is answered.
@@ -69,14 +70,14 @@ func (s *site) limitsOf(name string) (cores string, mem int64) {
 // over restarts of the daemon, frees for others what it has left, and is
 // refused what would kill it, after which all is as it was.
 func TestResize(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Reserve.Cores, c.Cores = 0, 0 }).start()
-	if s.a.cores.offered < 2 {
+	s := newSite(t, func(c *config.Config) { c.Reserve.Cores, c.Cores = 0, 0 }).start()
+	if s.a.cores.Offered < 2 {
 		t.Skip("SKIPPED, needs two cores")
 	}
 	id := rankID(1)
 	s.want(id, order("dd if=/dev/zero of=/dev/shm/f bs=1M count=40 2>/dev/null; echo ready; trap 'exit 0' TERM; while :; do sleep 0.05; done"))
 	s.ready(id)
-	path := s.a.cgroupPath(id)
+	path := s.a.host.CgroupPath(id)
 	check := func(when, cores string, mib int64) {
 		t.Helper()
 		if c, m := s.limitsOf(path); c != cores || m != mib<<20 {
@@ -102,10 +103,10 @@ func TestResize(t *testing.T) {
 		t.Errorf("less than it uses: %+v", a)
 	}
 	check("refused", "0-1", 512)
-	if a := s.resized(id, api.Resize{Seq: 9, CPUs: 3, MemBytes: 512 << 20}); s.a.cores.offered == 2 && !strings.Contains(a.Error, "choose cores") {
+	if a := s.resized(id, api.Resize{Seq: 9, CPUs: 3, MemBytes: 512 << 20}); s.a.cores.Offered == 2 && !strings.Contains(a.Error, "choose cores") {
 		t.Errorf("more cores than there are: %+v", a)
 	}
-	if s.a.cores.offered == 2 {
+	if s.a.cores.Offered == 2 {
 		check("no cores", "0-1", 512)
 	}
 	if a := s.resized(id, api.Resize{Seq: 10, CPUs: 1, MemBytes: 128 << 20}); a.Error != "" {
@@ -149,7 +150,7 @@ func TestResizeKilled(t *testing.T) {
 			}
 			p.kill()
 			s.start()
-			if _, m := s.limitsOf(s.a.cgroupPath(id)); m != 96<<20 {
+			if _, m := s.limitsOf(s.a.host.CgroupPath(id)); m != 96<<20 {
 				t.Errorf("%d MiB, want 96", m>>20)
 			}
 			if rec, err := loadRecord(s.a.rankDir(id)); err != nil || rec.Order.Allocation.MemBytes != 96<<20 {

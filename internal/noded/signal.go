@@ -11,6 +11,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/node"
+	"gbatch/oci/atomicfile"
 )
 
 // setSignals takes in the signals that the rank's program shall be sent. Called
@@ -54,7 +55,7 @@ func (w *watch) signals() {
 const signalled = "signalled"
 
 func markSignalled(dir string, seq uint32) error {
-	return writeFile(filepath.Join(dir, signalled), strconv.AppendUint(nil, uint64(seq), 10), false)
+	return atomicfile.Write(filepath.Join(dir, signalled), strconv.AppendUint(nil, uint64(seq), 10))
 }
 
 // lastSignalled reads what markSignalled wrote; 0 if nothing.

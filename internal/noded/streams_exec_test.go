@@ -307,8 +307,8 @@ func TestExecSlowReader(t *testing.T) {
 func (s *site) gone(id job.RankID, commands ...string) {
 	s.t.Helper()
 	until(s.t, fmt.Sprintf("the end of %q", commands), func() bool {
-		files, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup/memory", s.a.cgroupPath(id), "cgroup.procs"))
-		more, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", s.a.cgroupPath(id), "cgroup.procs"))
+		files, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup/memory", s.a.host.CgroupPath(id), "cgroup.procs"))
+		more, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", s.a.host.CgroupPath(id), "cgroup.procs"))
 		for _, f := range append(files, more...) {
 			procs, _ := os.ReadFile(f)
 			for pid := range strings.FieldsSeq(string(procs)) {

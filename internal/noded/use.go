@@ -7,13 +7,15 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/devices"
+	"gbatch/oci/atomicfile"
 )
 
 // measureEvery is how often a rank's use is looked at, as often as the GPUs
 // themselves; meterSave is after how many looks it is saved, so that a restart
 // of the daemon loses little of it.
 const (
-	measureEvery = gpuEvery
+	measureEvery = devices.LookEvery
 	meterSave    = 12
 )
 
@@ -29,7 +31,7 @@ type meter struct {
 // look takes the samples of the rank's GPUs. The first look only notes where
 // the counters of energy stand; so does the last with what they have grown by,
 // as its samples may be older than the program's end.
-func (m *meter) look(ids []string, samples []api.GPUSample, inv DeviceInventory, whole bool) {
+func (m *meter) look(ids []string, samples []api.GPUSample, inv devices.Inventory, whole bool) {
 	first := m.Counters == nil
 	if first {
 		m.Counters = map[string]float64{}
@@ -95,7 +97,7 @@ func (m *meter) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(meterFile(dir), b, false)
+	return atomicfile.Write(meterFile(dir), b)
 }
 
 // measure looks at what the rank uses. The last look, when it has ended, saves

@@ -7,12 +7,13 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/devices"
 )
 
 // TestMeter: what a rank's own GPUs did from its first instruction to its end,
 // over a restart of the daemon, and none of what others' did.
 func TestMeter(t *testing.T) {
-	inv := DeviceInventory{Simulated: true, GPUs: []node.GPU{{UUID: "a", MemBytes: 80}, {UUID: "b", MemBytes: 40}}}
+	inv := devices.Inventory{Simulated: true, GPUs: []node.GPU{{UUID: "a", MemBytes: 80}, {UUID: "b", MemBytes: 40}}}
 	sample := func(id string, util float64, mem int64, joules float64) api.GPUSample {
 		return api.GPUSample{UUID: id, Utilization: &util, MemUsed: &mem, EnergyJ: &joules}
 	}
