@@ -99,7 +99,6 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	}, nil
 }
 
-
 func (c *Controller) job(n job.Number) *state.Job { return c.jobs.Get(n) }
 
 func must(err error) {

@@ -17,4 +17,6 @@ func (e Unreserve) apply(c *step) (None, *state.Refusal) {
 	return None{}, nil
 }
 
-func (e Unreserve) audit(None) Audit { return Audit{Object: "reservation " + e.Name, Change: "removed"} }
+func (e Unreserve) audit(None) Audit {
+	return Audit{Object: "reservation " + e.Name, Change: "removed"}
+}

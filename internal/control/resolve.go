@@ -16,7 +16,7 @@ type resolved struct {
 	tasks  *state.Tasks // of the new job, nil if it has none
 	waits  *state.Waits // nil: for nothing
 	each   []*state.Job // arrays whose tasks its own wait for one by one
-	past   []string // jobs that the event should have brought
+	past   []string     // jobs that the event should have brought
 	missed []string     // conditions that cannot come true any more, in words
 }
 
