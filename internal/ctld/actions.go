@@ -44,11 +44,11 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 		}
 		ev := control.ActTasks{Act: order, Parent: t.number, Indexes: t.tasks}
 		ev.Admin = t.admin
-		answer, err := s.loop.do(ctx, ev)
+		outcome, err := do(ctx, s.loop, ev)
 		if err != nil {
 			return nil, err
 		}
-		takeOutcome(&out.Results[t.result], answer.(control.Outcome))
+		takeOutcome(&out.Results[t.result], outcome)
 	}
 	for part := range slices.Chunk(whole, actChunk) {
 		ev := order
@@ -56,11 +56,11 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 			ev.Numbers = append(ev.Numbers, t.number)
 			ev.Admin = ev.Admin || t.admin
 		}
-		answer, err := s.loop.do(ctx, ev)
+		outcomes, err := do(ctx, s.loop, ev)
 		if err != nil {
 			return nil, err
 		}
-		for i, o := range answer.([]control.Outcome) {
+		for i, o := range outcomes {
 			takeOutcome(&out.Results[part[i].result], o)
 		}
 	}

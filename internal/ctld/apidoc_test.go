@@ -147,7 +147,7 @@ func writeErrors(t *testing.T, out *bytes.Buffer) {
 	}
 	for code, status := range wire.RefusalStatus {
 		if rows[string(code)] == "" {
-			rows[string(code)] = fmt.Sprintf("| `%s` | %d | %s |\n", code, status, constants(t, "../control", "OverLimit")[string(code)])
+			rows[string(code)] = fmt.Sprintf("| `%s` | %d | %s |\n", code, status, constants(t, "../state", "OverLimit")[string(code)])
 		}
 	}
 	fmt.Fprint(out, "\n## Errors\n\nWhat fails is answered with an [Error](#error). A `code` is for programs; `message` and `hint` are for people.\n\n| code | status | meaning |\n|---|---|---|\n")

@@ -34,11 +34,10 @@ func (s *Actions) Resize(ctx context.Context, in *resizeInput) (*api.ResourcesRe
 			return nil, err
 		}
 	}
-	answer, err := s.loop.do(ctx, ev)
+	o, err := do(ctx, s.loop, ev)
 	if err != nil {
 		return nil, err
 	}
-	o := answer.(control.Outcome)
 	if o.Refusal != nil {
 		return nil, wire.Refused(o.Refusal)
 	}

@@ -73,12 +73,8 @@ func (s *Rules) setRules(ctx context.Context, cfg site.Config, n *note, records 
 	if err != nil {
 		return err
 	}
-	answer, err := s.loop.settle(ctx, control.Reconfigure{Config: cc}, n, records...)
-	if err != nil {
+	if _, err := settle(ctx, s.loop, control.Reconfigure{Config: cc}, request{records: records, note: n}); err != nil {
 		return err
-	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return r
 	}
 	s.now.Store(&cfg)
 	return nil

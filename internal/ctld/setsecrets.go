@@ -9,7 +9,6 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
-	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -74,14 +73,10 @@ func (s *Actions) trySecrets(ctx context.Context, id Identity, j *state.Job, val
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.loop.do(ctx, control.SetSecrets{Number: j.Number, Base: j.Secrets, Sealed: text, Names: slices.Collect(maps.Keys(values)), By: id.user})
+	done, err := do(ctx, s.loop, control.SetSecrets{Number: j.Number, Base: j.Secrets, Sealed: text, Names: slices.Collect(maps.Keys(values)), By: id.user})
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return nil, wire.Refused(r)
-	}
-	done := answer.(control.SecretsSet)
 	if !done.Done {
 		return nil, nil
 	}

@@ -13,7 +13,6 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
-	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -65,14 +64,10 @@ func (s *Submissions) Submit(ctx context.Context, in *submitInput) (*api.SubmitR
 	if done, err := s.repeated(in, ev, &out); done || err != nil {
 		return &out, err
 	}
-	answer, err := s.doSubmit(ctx, ev)
+	a, err := s.doSubmit(ctx, ev)
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return nil, wire.Refused(r)
-	}
-	a := answer.(control.Submitted)
 	out.Notes = append(out.Notes, budgetNote(a.Budget)...)
 	if in.Body.DryRun {
 		return s.dryRun(ctx, out, &sub, ev, a)

@@ -48,16 +48,13 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 			ev.Loads = append(ev.Loads, control.GPULoad{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
 		}
 	}
-	answer, err := s.loop.do(ctx, ev)
+	answer, err := do(ctx, s.loop, ev)
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return nil, wire.Refused(r)
-	}
 	s.samples.put(in.Name, q.Samples)
 	s.samples.putUse(in.Name, q.Use)
-	want := answer.(control.SyncAnswer).WantInventory
+	want := answer.WantInventory
 	if !want {
 		s.waitOrders(ctx, in.Name, q)
 	}

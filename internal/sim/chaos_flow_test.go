@@ -38,18 +38,18 @@ func (x *chaos) after(ev *control.Submit) {
 
 // send submits a job, with what the controller asks of the past.
 func (x *chaos) send(ev control.Submit) {
-	a := x.apply(ev)
-	if past, ok := a.(control.Past); ok {
+	a, refusal := apply(x, ev)
+	if len(a.Past) > 0 {
 		ev.Past = map[string]*state.Job{}
-		for _, id := range past.IDs {
+		for _, id := range a.Past {
 			ev.Past[id] = x.find(id)
 		}
-		a = x.apply(ev)
+		a, refusal = apply(x, ev)
 	}
-	if s, ok := a.(control.Submitted); ok {
-		x.asked[s.Number] = ev.Spec.Gbatch
+	if refusal == nil {
+		x.asked[a.Number] = ev.Spec.Gbatch
 		if ev.Spec.Gbatch.Tasks != nil {
-			x.arrays = append(x.arrays, s.Number)
+			x.arrays = append(x.arrays, a.Number)
 		}
 	}
 }

@@ -17,7 +17,7 @@ const nearMidnight = base/accounting.DayMS*accounting.DayMS + accounting.DayMS -
 // resize asks for other CPU and memory for a job that may run.
 func (x *chaos) resize() {
 	n := job.Number(1 + x.rng.IntN(max(x.tally.Submitted, 1)))
-	x.apply(control.Resize{Number: n, MilliCPU: int64(1+x.rng.IntN(16)) * 1000, MemMiB: int64(1+x.rng.IntN(64)) << 10, By: "ann"})
+	apply(x, control.Resize{Number: n, MilliCPU: int64(1+x.rng.IntN(16)) * 1000, MemMiB: int64(1+x.rng.IntN(64)) << 10, By: "ann"})
 }
 
 // resizing is what a rank's node was asked to give it.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"gbatch/internal/job"
@@ -13,62 +12,9 @@ import (
 	"gbatch/sched"
 )
 
-// NodeSync is a node's word: who it is and every rank that it holds. The
-// answer is SyncAnswer or *Refusal.
-type NodeSync struct {
-	Name, Instance, Boot string
-	Hash                 string          // of its inventory
-	Inventory            *node.Inventory // nil: as Hash says
-	Unhealthy            []string
-	Ranks                []node.RankStatus
-	Loads                []GPULoad // of its GPUs that tell
-	Prepulled            []node.Prepulled
-}
-
-// SyncAnswer answers NodeSync. The desired set is in the View.
-type SyncAnswer struct {
-	WantInventory bool // the hash is not that of the inventory known
-}
-
-func (e NodeSync) apply(c *Controller, now sched.Time) any {
-	if e.Inventory != nil {
-		probe := schedNode(&state.Node{Name: e.Name, Inventory: state.Inventory{Inventory: *e.Inventory}})
-		if err := probe.Validate(); err != nil {
-			return &state.Refusal{Code: state.Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
-		}
-	}
-	old := c.node(e.Name)
-	if old == nil {
-		if e.Inventory == nil {
-			return SyncAnswer{WantInventory: true}
-		}
-		c.versions++
-		old = &state.Node{Name: e.Name, Instance: e.Instance, Version: c.epoch<<32 | c.versions, Unsure: len(e.Ranks) > 0}
-	}
-	if old.Instance != e.Instance {
-		c.loseNode(now, e.Name, fmt.Sprintf("node %s failed: its node came back with an empty state directory", e.Name), func(r state.Rank) bool { return r.Instance != e.Instance })
-		old = c.node(e.Name)
-	}
-	n := *old
-	n.Instance, n.Boot, n.LastSeen = e.Instance, e.Boot, now
-	n.Suspect, n.Lost = false, false
-	n.Unhealthy = e.Unhealthy
-	if e.Inventory != nil {
-		n.Inventory, n.Hash = state.Inventory{Inventory: *e.Inventory}, e.Hash
-	}
-	c.setNode(n)
-	c.prepulled(now, e.Name, e.Prepulled)
-	for _, st := range e.Ranks {
-		c.rankStatus(now, e.Name, st)
-	}
-	c.reconcile(now, e)
-	c.loads(now, e.Name, e.Loads)
-	return SyncAnswer{WantInventory: n.Hash != e.Hash}
-}
-
 // rankStatus takes a node's word on one rank. Words on attempts that are over
 // change nothing: the attempt number is the fence.
-func (c *Controller) rankStatus(now sched.Time, name string, st node.RankStatus) {
+func (c *step) rankStatus(name string, st node.RankStatus) {
 	j := c.job(st.ID.Job)
 	if j == nil || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || int(st.ID.Task) != j.Index ||
 		int(st.ID.Rank) >= len(j.Attempt.Ranks) || !st.Phase.Known() {
@@ -80,13 +26,13 @@ func (c *Controller) rankStatus(now sched.Time, name string, st node.RankStatus)
 		return
 	}
 	if st.Resize != nil && st.Phase == node.PhaseRunning {
-		c.resized(now, j, i, st)
+		c.resized(j, i, st)
 		if j = c.job(st.ID.Job); j != nil {
 			r = j.Attempt.Ranks[i]
 		}
 	}
 	if st.Phase != node.PhaseEnded {
-		c.acknowledged(now, j, i, st)
+		c.acknowledged(j, i, st)
 		j = c.job(j.Number)
 		r = j.Attempt.Ranks[i]
 	}
@@ -115,12 +61,12 @@ func (c *Controller) rankStatus(now sched.Time, name string, st node.RankStatus)
 	if len(st.Ports) > 0 {
 		r.Ports = st.Ports
 	}
-	c.advance(now, j, i, r)
+	c.advance(j, i, r)
 }
 
 // progress changes only what is shown of what the node and the program do: it
 // is not recorded, since the node says it again.
-func (c *Controller) progress(old *state.Job, i int, st node.RankStatus) {
+func (c *step) progress(old *state.Job, i int, st node.RankStatus) {
 	j := *old
 	j.Attempt = withRank(old.Attempt, i, func(r *state.Rank) {
 		r.Progress = st.Progress
@@ -142,7 +88,7 @@ func withRank(a *state.Attempt, i int, edit func(*state.Rank)) *state.Attempt {
 }
 
 // advance moves a job to the to that its ranks' phases say.
-func (c *Controller) advance(now sched.Time, j *state.Job, i int, r state.Rank) {
+func (c *step) advance(j *state.Job, i int, r state.Rank) {
 	to := j.State
 	at := withRank(j.Attempt, i, func(p *state.Rank) { *p = r })
 	least, running := leastPhase(at)
@@ -174,10 +120,10 @@ func (c *Controller) advance(now sched.Time, j *state.Job, i int, r state.Rank) 
 		line = joinText(pullText(r), line)
 	}
 	before := j
-	j = c.change(now, j, line, func(j *state.Job) {
+	j = c.change(j, line, func(j *state.Job) {
 		j.Attempt = at
 		if to == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
-			j.Started = startedAt(now, r)
+			j.Started = startedAt(c.now, r)
 			j.First = cmp.Or(j.First, j.Started)
 		}
 		j.State = to
@@ -193,14 +139,14 @@ func (c *Controller) advance(now sched.Time, j *state.Job, i int, r state.Rank) 
 		return
 	}
 	c.leave(r.Alloc.Node, j.Number)
-	c.judgeNode(now, j, r)
+	c.judgeNode(j, r)
 	if least == node.PhaseEnded {
-		c.finish(now, j)
-	} else if !c.masterDone(now, j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
+		c.finish(j)
+	} else if !c.masterDone(j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
 		// One rank failed: the others of the gang have no use.
 		how := c.stopWith(j)
 		how.Reason, how.Then, how.Fault, how.Text = reasonOf(r), job.Failed, true, fmt.Sprintf("rank %d %s", i, exitText(r))
-		c.end(now, j, how)
+		c.end(j, how)
 	}
 }
 
@@ -256,14 +202,27 @@ func pullText(r state.Rank) string {
 	return fmt.Sprintf("pulled the image in %s on %s", took, r.Alloc.Node)
 }
 
-// trimZeros writes thousandths as a decimal number.
-func trimZeros(milli int64) string {
-	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%03d", milli/1000, milli%1000), "0"), ".")
-}
-
-func joinText(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
+// acknowledged takes in what a node says of signals that it has sent to a rank.
+func (c *step) acknowledged(j *state.Job, i int, st node.RankStatus) {
+	r := j.Attempt.Ranks[i]
+	if st.Signalled <= r.Signalled && (!st.Stopping || r.Stopping) {
+		return
 	}
-	return a + "; " + b
+	at := withRank(j.Attempt, i, func(r *state.Rank) {
+		r.Signalled = max(r.Signalled, min(st.Signalled, j.Attempt.SentSeq))
+		r.Stopping = r.Stopping || st.Stopping
+	})
+	line := ""
+	for _, s := range j.Attempt.Sent {
+		if s.Seq > r.Signalled && s.Seq <= st.Signalled {
+			line = joinText(line, fmt.Sprintf("%s was sent to rank %d on %s", s.Name, i, r.Alloc.Node))
+		}
+	}
+	at.Sent = slices.DeleteFunc(slices.Clone(at.Sent), func(s state.Sent) bool {
+		return !slices.ContainsFunc(at.Ranks, func(r state.Rank) bool { return r.Phase != node.PhaseEnded && r.Signalled < s.Seq })
+	})
+	j = c.change(j, line, func(j *state.Job) { j.Attempt = at })
+	if j.State == job.MustHalt {
+		c.haltSent(j)
+	}
 }

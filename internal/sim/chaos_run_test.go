@@ -129,7 +129,7 @@ func (x *chaos) fail(err error) {
 }
 
 // done makes a step's records durable and checks what must hold after it.
-func (x *chaos) done(e control.Effects) any {
+func (x *chaos) done(e control.Effects) {
 	for _, r := range e.Records {
 		k := fmt.Sprintf("%c/%d/%d/%s", r.Kind, r.Job, r.Seq, r.Name)
 		if r.Value == nil {
@@ -140,10 +140,13 @@ func (x *chaos) done(e control.Effects) any {
 	}
 	x.fail(x.c.Check())
 	x.fail(x.checkEnds(e.Changed))
-	return e.Answer
 }
 
-func (x *chaos) apply(ev control.Event) any { return x.done(x.c.Apply(x.now, ev)) }
+func apply[A any](x *chaos, ev control.Event[A]) (A, *state.Refusal) {
+	answer, refusal, eff := control.Apply(x.c, x.now, ev)
+	x.done(eff)
+	return answer, refusal
+}
 
 // one in n.
 func (x *chaos) oneIn(n int) bool { return x.rng.IntN(n) == 0 }
@@ -202,10 +205,10 @@ func (x *chaos) act() {
 	n := job.Number(1 + x.rng.IntN(max(2*x.tally.Submitted, 1))) // tasks have numbers, too
 	how := []control.Action{control.Cancel, control.Hold, control.Release, control.Release, control.Halt, control.Halt, control.Requeue, control.Update}[x.rng.IntN(8)]
 	if first := x.rng.IntN(8); x.oneIn(3) {
-		x.apply(control.ActTasks{Act: control.Act{Action: how, By: "ann"}, Parent: n, Indexes: job.Indexes{{First: first, Last: first + x.rng.IntN(3)}}})
+		apply(x, control.ActTasks{Act: control.Act{Action: how, By: "ann"}, Parent: n, Indexes: job.Indexes{{First: first, Last: first + x.rng.IntN(3)}}})
 		return
 	}
-	x.apply(control.Act{Action: how, Numbers: []job.Number{n}, By: "ann", Operator: true, Priority: x.rng.IntN(100)})
+	apply(x, control.Act{Action: how, Numbers: []job.Number{n}, By: "ann", Operator: true, Priority: x.rng.IntN(100)})
 }
 
 // trouble befalls a node.
@@ -220,16 +223,16 @@ func (x *chaos) trouble() {
 		n.lose()
 		x.tally.Losses++
 	case 2:
-		x.apply(control.Drain{Node: n.Name, Reason: "test"})
+		apply(x, control.Drain{Node: n.Name, Reason: "test"})
 	case 3:
-		x.apply(control.Drain{Node: n.Name})
+		apply(x, control.Drain{Node: n.Name})
 	}
 }
 
 // pass lets time pass, on the nodes too.
 func (x *chaos) pass() {
 	x.now += sched.Time(1+x.rng.IntN(120)) * sched.Second
-	x.apply(control.Tick{})
+	apply(x, control.Tick{})
 	for _, n := range x.nodes {
 		x.sync(n)
 	}
@@ -276,8 +279,8 @@ func (x *chaos) sync(n *fakeNode) {
 		}
 		words = append(words, st)
 	}
-	ans := x.apply(control.NodeSync{Name: n.Name, Instance: fmt.Sprint(n.instance), Hash: "1", Inventory: &n.Inventory, Ranks: words, Loads: x.loads(n)})
-	if r, bad := ans.(*state.Refusal); bad {
+	_, r := apply(x, control.NodeSync{Name: n.Name, Instance: fmt.Sprint(n.instance), Hash: "1", Inventory: &n.Inventory, Ranks: words, Loads: x.loads(n)})
+	if r != nil {
 		x.fail(errors.New(r.Message))
 	}
 	x.obey(n)

@@ -11,8 +11,7 @@ import (
 )
 
 // Resize asks for other CPU and memory for a running job's present attempt; a
-// zero keeps what it has. The caller has checked that By may do it. The answer
-// is Outcome.
+// zero keeps what it has. The caller has checked that By may do it.
 //
 // What is more is the job's at once, if its nodes have it; what is less is free
 // only once its node has taken it away, as it may be in use.
@@ -23,16 +22,16 @@ type Resize struct {
 	By       string
 }
 
-func (e Resize) apply(c *Controller, now sched.Time) any {
+func (e Resize) apply(c *step) (Outcome, *state.Refusal) {
 	j := c.job(e.Number)
 	if j == nil {
-		return Outcome{Refusal: state.NoSuchJob(fmt.Sprint(e.Number))}
+		return Outcome{Refusal: state.NoSuchJob(fmt.Sprint(e.Number))}, nil
 	}
 	out := Outcome{Before: j.State, After: j.State}
 	targets, why := c.resizeTargets(j, e)
 	if why != nil {
 		out.Refusal = why
-		return out
+		return out, nil
 	}
 	text := ""
 	for i, to := range targets {
@@ -43,15 +42,19 @@ func (e Resize) apply(c *Controller, now sched.Time) any {
 		held := to
 		held.MilliCPU, held.MemMiB = max(to.MilliCPU, from.MilliCPU), max(to.MemMiB, from.MemMiB)
 		text = fmt.Sprintf("%s by %s: from %s to %s", "resized", e.By, sizeText(from), sizeText(to))
-		j = c.regrant(now, j, i, held, "", func(r *state.Rank) { r.Resize = &state.Resizing{Seq: j.Version + 1, To: to, From: from} })
+		j = c.regrant(j, i, held, "", func(r *state.Rank) { r.Resize = &state.Resizing{Seq: j.Version + 1, To: to, From: from} })
 	}
 	if text == "" {
 		out.Message = "has that already"
-		return out
+		return out, nil
 	}
-	c.wakeNodesOf(c.change(now, j, text, func(*state.Job) {}))
+	c.wakeNodesOf(c.change(j, text, func(*state.Job) {}))
 	out.Message = text
-	return out
+	return out, nil
+}
+
+func (e Resize) audit(o Outcome) Audit {
+	return Audit{Object: fmt.Sprintf("job %d", e.Number), Change: cmp.Or(o.Message, "resized"), Refusal: o.Refusal}
 }
 
 // resizeTargets is what each rank is to have, or why it cannot.
@@ -138,22 +141,22 @@ func (c *Controller) freeOn(name string, at sched.Time) (milliCPU, memMiB int64)
 
 // regrant changes what a rank holds, for the scheduler and the ledger in one
 // step.
-func (c *Controller) regrant(now sched.Time, j *state.Job, i int, alloc sched.Allocation, line string, edit func(*state.Rank)) *state.Job {
+func (c *step) regrant(j *state.Job, i int, alloc sched.Allocation, line string, edit func(*state.Rank)) *state.Job {
 	old := j.Attempt.Ranks[i]
 	same := old.Alloc.MilliCPU == alloc.MilliCPU && old.Alloc.MemMiB == alloc.MemMiB
 	if !same {
-		must(c.ledger.End(j.Charge(old, now)))
+		must(c.ledger.End(j.Charge(old, c.now)))
 	}
 	at := withRank(j.Attempt, i, func(r *state.Rank) {
 		if !same {
-			r.Alloc, r.Since = alloc, now
+			r.Alloc, r.Since = alloc, c.now
 		}
 		edit(r)
 	})
 	if !same {
-		at.Used = at.Used.Plus(c.held(j.Charge(old, now)))
+		at.Used = at.Used.Plus(c.held(j.Charge(old, c.now)))
 	}
-	j = c.change(now, j, line, func(j *state.Job) { j.Attempt = at })
+	j = c.change(j, line, func(j *state.Job) { j.Attempt = at })
 	if !same {
 		must(c.ledger.Begin(j.Charge(at.Ranks[i], 0)))
 		c.sched.Resize(schedID(j.Number), c.running(j).Ranks)
@@ -163,7 +166,7 @@ func (c *Controller) regrant(now sched.Time, j *state.Job, i int, alloc sched.Al
 }
 
 // resized takes a node's answer.
-func (c *Controller) resized(now sched.Time, j *state.Job, i int, st node.RankStatus) {
+func (c *step) resized(j *state.Job, i int, st node.RankStatus) {
 	r := j.Attempt.Ranks[i]
 	asked := r.Asked()
 	if asked == nil || st.Resize == nil || st.Resize.Seq != asked.Seq {
@@ -172,10 +175,10 @@ func (c *Controller) resized(now sched.Time, j *state.Job, i int, st node.RankSt
 	if why := st.Resize.Error; why != "" {
 		failed := *asked
 		failed.Failed = why
-		j = c.regrant(now, j, i, asked.From, "not resized: "+why, func(r *state.Rank) { r.Resize = &failed })
+		j = c.regrant(j, i, asked.From, "not resized: "+why, func(r *state.Rank) { r.Resize = &failed })
 	} else {
 		line := fmt.Sprintf("has %s on %s", sizeText(asked.To), r.Alloc.Node)
-		j = c.regrant(now, j, i, asked.To, line, func(r *state.Rank) {
+		j = c.regrant(j, i, asked.To, line, func(r *state.Rank) {
 			r.Resize = nil
 			if st.Cores != "" {
 				r.Cores = st.Cores
@@ -183,13 +186,4 @@ func (c *Controller) resized(now sched.Time, j *state.Job, i int, st node.RankSt
 		})
 	}
 	c.wake(r.Alloc.Node)
-}
-
-// sizeText is CPU and memory for people.
-func sizeText(a sched.Allocation) string {
-	mem := fmt.Sprintf("%d MiB", a.MemMiB)
-	if a.MemMiB%1024 == 0 {
-		mem = fmt.Sprintf("%d GiB", a.MemMiB>>10)
-	}
-	return fmt.Sprintf("%s cores and %s", trimZeros(a.MilliCPU), mem)
 }

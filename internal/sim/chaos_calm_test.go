@@ -14,7 +14,7 @@ func (x *chaos) calm() {
 	const patience = 200
 	for _, n := range x.nodes {
 		n.silent = 0
-		x.apply(control.Drain{Node: n.Name})
+		apply(x, control.Drain{Node: n.Name})
 	}
 	x.brief = true
 	happened := x.tally.Started + x.tally.Ended
@@ -38,7 +38,7 @@ func (x *chaos) calm() {
 // letGo ends templates, releases what is held, and tells which jobs are left.
 func (x *chaos) letGo() (left []job.Number) {
 	order := func(how control.Action, n job.Number) {
-		x.apply(control.Act{Action: how, Numbers: []job.Number{n}, By: "ann"})
+		apply(x, control.Act{Action: how, Numbers: []job.Number{n}, By: "ann"})
 	}
 	for j := range x.c.View(x.now).All() {
 		switch {

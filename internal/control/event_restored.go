@@ -6,7 +6,6 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
 // Restored says, before anything else after a load, that the records come from
@@ -25,7 +24,7 @@ type Restored struct {
 	NoVault bool       // what is sealed cannot be opened any more
 }
 
-func (e Restored) apply(c *Controller, now sched.Time) any {
+func (e Restored) apply(c *step) (None, *state.Refusal) {
 	c.next += e.Skip
 	c.record(state.Record{Kind: state.KindFloor, Job: c.next, Value: []byte("{}")})
 	for _, n := range c.nodes {
@@ -41,35 +40,37 @@ func (e Restored) apply(c *Controller, now sched.Time) any {
 	}
 	for _, n := range numbers {
 		if j := c.job(n); !j.State.Final() { // another's end may have ended it
-			e.job(c, now, j)
+			e.job(c, j)
 		}
 	}
-	return nil
+	return None{}, nil
 }
 
-func (e Restored) job(c *Controller, now sched.Time, j *state.Job) {
+func (Restored) audit(None) Audit { return Audit{Change: "restored from a backup"} }
+
+func (e Restored) job(c *step, j *state.Job) {
 	const text, sealed = "restored from a backup", "its secrets were lost: submit it again"
 	switch {
 	case j.Tasks != nil && j.Sealed && e.NoVault:
-		c.endArray(now, j, state.Ending{Then: job.Failed, Reason: job.Server, Text: sealed})
+		c.endArray(j, state.Ending{Then: job.Failed, Reason: job.Server, Text: sealed})
 	case j.State.Active():
 		at := *j.Attempt
 		at.Ranks = append([]state.Rank(nil), at.Ranks...)
 		for i := range at.Ranks {
 			at.Ranks[i].Unsure = at.Ranks[i].Phase != node.PhaseEnded
 		}
-		c.change(now, j, text+"; its node is asked whether it still runs", func(j *state.Job) { j.Attempt = &at })
+		c.change(j, text+"; its node is asked whether it still runs", func(j *state.Job) { j.Attempt = &at })
 	case j.Sealed && e.NoVault:
-		c.change(now, j, text+" without the key of its secrets", func(j *state.Job) {
+		c.change(j, text+" without the key of its secrets", func(j *state.Job) {
 			j.State, j.Reason, j.Text = job.Failed, job.Server, sealed
 		})
 	case j.State == job.Queued && j.Cron == nil && !e.Queue:
-		c.change(now, j, text+", on hold: it may have run since", func(j *state.Job) { j.State = job.OnHold })
+		c.change(j, text+", on hold: it may have run since", func(j *state.Job) { j.State = job.OnHold })
 	}
 }
 
 // reconcile compares what a node has with records from a backup.
-func (c *Controller) reconcile(now sched.Time, e NodeSync) {
+func (c *step) reconcile(e NodeSync) {
 	if !c.node(e.Name).Unsure {
 		return
 	}
@@ -80,12 +81,12 @@ func (c *Controller) reconcile(now sched.Time, e NodeSync) {
 	for _, num := range c.node(e.Name).Jobs {
 		c.confirm(num, e.Name, has)
 	}
-	c.loseNode(now, e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(r state.Rank) bool { return r.Unsure })
+	c.loseNode(e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(r state.Rank) bool { return r.Unsure })
 	unwanted := 0
 	for _, st := range e.Ranks {
 		j := c.job(st.ID.Job)
 		if j != nil && st.ID.Attempt > j.Tries && !j.State.Final() {
-			j = c.change(now, j, fmt.Sprintf("attempt %d began on %s after the backup; it is ended there", st.ID.Attempt, e.Name), func(j *state.Job) { j.Tries = st.ID.Attempt })
+			j = c.change(j, fmt.Sprintf("attempt %d began on %s after the backup; it is ended there", st.ID.Attempt, e.Name), func(j *state.Job) { j.Tries = st.ID.Attempt })
 		}
 		wanted := j != nil && j.State.Active() && j.Attempt.Attempt == st.ID.Attempt && j.On(e.Name)
 		if !wanted && st.Phase != node.PhaseEnded {
@@ -100,7 +101,7 @@ func (c *Controller) reconcile(now sched.Time, e NodeSync) {
 }
 
 // confirm marks the ranks of a job that its node has.
-func (c *Controller) confirm(num job.Number, node string, has map[job.RankID]bool) {
+func (c *step) confirm(num job.Number, node string, has map[job.RankID]bool) {
 	old := c.job(num)
 	j := *old
 	for i, r := range old.Attempt.Ranks {
