@@ -50,12 +50,12 @@ const (
 
 // Weights are the priority points of a factor at its highest.
 type Weights struct {
-	Age       int64 `json:"age"`
-	FairShare int64 `json:"fairShare"`
-	Size      int64 `json:"size"` // grows with the number of GPUs
-	QOS       int64 `json:"qos"`
-	Slowdown  int64 `json:"slowdown"` // for each time its expected run time that a job has waited
-	Small     int64 `json:"small"`    // for each halving of the machine time that a job is expected to take
+	Age       int64 `json:"age" yaml:"age"`
+	FairShare int64 `json:"fairShare" yaml:"fairShare"`
+	Size      int64 `json:"size" yaml:"size"` // grows with the number of GPUs
+	QOS       int64 `json:"qos" yaml:"qos"`
+	Slowdown  int64 `json:"slowdown" yaml:"slowdown"` // for each time its expected run time that a job has waited
+	Small     int64 `json:"small" yaml:"small"`       // for each halving of the machine time that a job is expected to take
 }
 
 // Limits bound what one user, project or qos has at once. 0 means no bound.

@@ -10,12 +10,13 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // lines is the audit log, oldest first, without times and ids.
-func (s *site) lines(f client.AuditFilter) []string {
+func (s *testSite) lines(f client.AuditFilter) []string {
 	s.t.Helper()
 	l, err := s.Audit(s.t.Context(), f)
 	if err != nil {
@@ -38,7 +39,7 @@ func (s *site) lines(f client.AuditFilter) []string {
 // in it.
 func TestAudit(t *testing.T) {
 	const password = "hunter2-very-secret"
-	s := newSite(t, func(c *Config) { c.Operators = users("ops") })
+	s := newSite(t, func(c *site.Config) { c.Operators = byName("ops") })
 	ann, ops := s.user("ann"), s.user("ops")
 	req := hello(1)
 	req.Job = []byte(strings.Replace(string(req.Job), "busybox:1", "bob:"+password+"@reg.example:5000/a/b:1", 1))

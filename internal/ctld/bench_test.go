@@ -14,6 +14,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -21,9 +22,9 @@ import (
 // bench is a controller in a directory of its own.
 func bench(b *testing.B, dir string) (*Server, *client.Client, func()) {
 	b.Helper()
-	cfg := DefaultConfig()
+	cfg := site.Default()
 	cfg.Dir, cfg.Socket, cfg.Listen, cfg.ReserveMiB = dir, "", "", 0
-	server, err := Open(func() (Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
+	server, err := Open(func() (site.Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -43,19 +44,13 @@ func bench(b *testing.B, dir string) (*Server, *client.Client, func()) {
 // fill queues n jobs of a few users and shapes, past the network.
 func fill(b *testing.B, s *Server, n int) {
 	b.Helper()
+	submissions := &Submissions{conf: s.rules.Now, rights: s.rights, loop: s.loop, jobs: s.jobs}
 	var g errgroup.Group
 	g.SetLimit(64)
 	for i := range n {
 		g.Go(func() error {
-			sub, err := job.Parse(hello(1 + i%8).Job)
-			if err != nil {
-				return err
-			}
-			ev, err := s.submitEvent(identity{user: fmt.Sprintf("user%d", i%20)}, &submitInput{}, &sub)
-			if err != nil {
-				return err
-			}
-			_, err = do(b.Context(), s.loop, ev)
+			ctx := withCaller(b.Context(), Identity{user: fmt.Sprintf("user%d", i%20)}, "")
+			_, err := submissions.Submit(ctx, &submitInput{Body: *hello(1 + i%8)})
 			return err
 		})
 	}

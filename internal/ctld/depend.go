@@ -16,25 +16,25 @@ const submitTries = 3
 
 // doSubmit has a job submitted, with what history knows of the jobs that it
 // waits for.
-func (s *Server) doSubmit(ctx context.Context, ev control.Submit) (a control.Submitted, err error) {
+func (s *Submissions) doSubmit(ctx context.Context, ev control.Submit) (a control.Submitted, err error) {
 	for range submitTries {
 		a, err = do(ctx, s.loop, ev)
-		s.loop.metrics.submission(a, err)
+		s.loop.metrics.Submission(a, err)
 		if err != nil || len(a.Past) == 0 {
 			return a, err
 		}
-		if ev.Past, err = s.past(a.Past); err != nil {
+		if ev.Past, err = s.named(a.Past); err != nil {
 			return a, err
 		}
 	}
 	return a, errBusy
 }
 
-// past is what history knows of jobs; nil for those that it does not know.
-func (s *Server) past(ids []string) (map[string]*state.Job, error) {
+// named is what history knows of jobs; nil for those that it does not know.
+func (s *Submissions) named(ids []string) (map[string]*state.Job, error) {
 	out := map[string]*state.Job{}
 	for _, id := range ids {
-		j, err := s.find(id)
+		j, err := s.jobs.find(id)
 		if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.CodeNotFound {
 			j, err = nil, nil
 		}

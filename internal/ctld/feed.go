@@ -28,7 +28,7 @@ type feed struct {
 type change struct {
 	id    uint64
 	job   *state.Job
-	lines [][]byte // control.Line: of the job's timeline
+	lines [][]byte // state.Line: of the job's timeline
 	node  *nodeChange
 }
 

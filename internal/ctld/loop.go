@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/meter"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/internal/store"
@@ -31,10 +33,10 @@ type loop struct {
 	clock   *steadyClock
 	reserve uint64 // bytes of disk below which no jobs are taken
 	log     *slog.Logger
-	metrics *measures
+	metrics *meter.Meters
 
 	inbox   chan request
-	view    atomic.Pointer[state.View]
+	view    atomic.Pointer[state.View] // as of the last turn
 	nodes   notifier[string]
 	jobs    notifier[job.Number]
 	feed    *feed
@@ -79,10 +81,16 @@ func do[A any](ctx context.Context, l *loop, ev control.Event[A]) (A, error) {
 	return sendEvent(ctx, l, ev, request{note: noteOf(ctx)})
 }
 
-// settle is do for what somebody else must learn of if it happens, with the
-// records and the note of r: it waits for the outcome, also when the client has gone.
-func settle[A any](ctx context.Context, l *loop, ev control.Event[A], r request) (A, error) {
-	return sendEvent(context.WithoutCancel(ctx), l, ev, r)
+// settle is do for what somebody else must learn of if it happens: it waits for
+// the outcome, also when the client has gone.
+func settle[A any](ctx context.Context, l *loop, ev control.Event[A], n *note, records ...state.Record) error {
+	_, err := sendEvent(context.WithoutCancel(ctx), l, ev, request{note: n, records: records})
+	return err
+}
+
+// order is settle in the name of who asks.
+func order[A any](ctx context.Context, l *loop, ev control.Event[A], records ...state.Record) error {
+	return settle(ctx, l, ev, noteOf(ctx), records...)
 }
 
 func sendEvent[A any](ctx context.Context, l *loop, ev control.Event[A], r request) (none A, err error) {
@@ -135,6 +143,23 @@ func (l *loop) send(ctx context.Context, r request) error {
 		return ctx.Err()
 	case <-l.ended:
 		return errStopped
+	}
+}
+
+// View is the controller as of the last turn.
+func (l *loop) View() *state.View { return l.view.Load() }
+
+// commit stores what is not the controller's (tokens, keys) with its entry.
+func (l *loop) commit(ctx context.Context, object, change string, records ...state.Record) error {
+	return l.send(context.WithoutCancel(ctx), request{note: noteOf(ctx).about(object, change), records: records})
+}
+
+// denied notes a request that was not let in. It does not wait: the caller is
+// told in any case.
+func (l *loop) denied(e api.AuditEntry, why string) {
+	select {
+	case l.inbox <- request{note: &note{e}, denied: "denied: " + why, reply: make(chan error, 1)}:
+	default: // the loop has more important things to do
 	}
 }
 
@@ -192,13 +217,13 @@ func (l *loop) turn(batch []request) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	if len(eff.Records) > 0 {
-		l.metrics.commit(time.Since(began), time.Since(syncing), len(eff.Records))
+		l.metrics.Commit(time.Since(began), time.Since(syncing), len(eff.Records))
 	}
-	l.metrics.prepulled(eff.Prepulled)
+	l.metrics.Prepulled(eff.Prepulled)
 	before, view := l.view.Load(), l.ctl.View(l.now)
 	l.view.Store(view)
 	l.feed.publish(before, view, &eff)
-	l.metrics.changes(before, view, eff.Changed)
+	l.metrics.Changes(before, view, eff.Changed)
 	for i, r := range batch {
 		if r.ask != nil {
 			r.ask(l.ctl, l.now)
@@ -225,7 +250,7 @@ func (l *loop) apply(r request, stop error, eff *control.Effects) error {
 	if stop != nil || r.submit && l.full != nil {
 		return storageFull(errors.Join(stop, l.full))
 	}
-	result := firstOf(r.denied, "ok")
+	result := cmp.Or(r.denied, "ok")
 	var a applied
 	if r.apply != nil {
 		a = r.apply(l.ctl, l.now)
@@ -256,7 +281,7 @@ func (l *loop) pass(eff *control.Effects) {
 		// At most half of the time goes into scheduling.
 		l.notSoon = l.now + sched.Time(took.Milliseconds())
 		plan, _ := l.ctl.Plan()
-		l.metrics.round(took, plan, eff.Missed)
+		l.metrics.Round(took, plan, eff.Missed)
 	}
 }
 
@@ -270,6 +295,18 @@ func (l *loop) untilNext() time.Duration {
 		next = min(next, l.notSoon)
 	}
 	return max(time.Duration(next-l.clock.now())*time.Millisecond, 0)
+}
+
+// load is how much the loop has to do, and what room its store has.
+type load struct {
+	inbox        int    // requests that wait
+	free, stored uint64 // bytes of the disk
+	freeKnown    bool
+}
+
+func (l *loop) load() load {
+	free, err := l.store.Free()
+	return load{inbox: len(l.inbox), free: free, freeKnown: err == nil, stored: l.store.Metrics().DiskSpaceUsage()}
 }
 
 // checkDisk looks at the room that is left. Below the reserve no jobs are

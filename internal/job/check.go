@@ -68,7 +68,7 @@ func (s *Spec) ShmTooLarge() string {
 
 func (d *decoder) checkShm(gn *node, s *Spec) {
 	g := s.Gbatch
-	if wrong := s.ShmTooLarge(); wrong != "" {
+	if wrong := s.ShmProblem(); wrong != "" {
 		d.ProblemAt(gn, "shmSizeMb", wrong, "raise request.resources.cpuMemoryGb")
 	}
 	for i, m := range s.Request.Docker.Storage {
@@ -76,6 +76,16 @@ func (d *decoder) checkShm(gn *node, s *Spec) {
 			d.ProblemAt(gn, "shmSizeMb", fmt.Sprintf("sets the size of /dev/shm, as request.docker.storage[%d] does", i), "keep one of them")
 		}
 	}
+}
+
+// ShmProblem says what is wrong with the size of a job's shared memory, once its
+// memory is known; empty: nothing.
+func (s *Spec) ShmProblem() string {
+	memory := s.Request.Resources.CPUMemoryGB * 1024
+	if s.Gbatch == nil || memory <= 0 || s.Gbatch.ShmSizeMB <= memory {
+		return ""
+	}
+	return fmt.Sprintf("must be at most the job's memory, %d, is %d", memory, s.Gbatch.ShmSizeMB)
 }
 
 func (d *decoder) checkGang(gn *node, g *Gbatch) {
