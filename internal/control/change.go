@@ -24,7 +24,7 @@ func (c *step) change(old *state.Job, line string, edit func(*state.Job)) *state
 	c.queued += j.Queued() - old.Queued()
 	c.jobs.Put(j.Number, &j)
 	if j.Parent > 0 {
-		c.taskChanged(old, &j)
+		c.arrays.TaskChanged(old, &j)
 	}
 	c.recordJob(state.KindJob, &j)
 	if line != "" || j.State != old.State {
@@ -53,10 +53,10 @@ func (c *Controller) tellMail(j *state.Job, from job.State) {
 func (c *step) moved(old, j *state.Job) {
 	c.dirty = true
 	if !j.State.Pending() {
-		c.dependents.drop(old)
+		c.depends.Drop(old)
 	}
 	if j.State.Final() || j.State == job.Running {
-		c.tell(j)
+		c.depends.Notify(j.Number)
 	}
 	switch {
 	case j.Tasks != nil:
@@ -111,8 +111,8 @@ func (c *Controller) recordJob(kind state.Kind, j *state.Job) {
 func (c *step) insert(j *state.Job) {
 	c.jobs.Put(j.Number, j)
 	c.byUUID[j.UUID] = j.Number
-	c.dependents.add(j)
-	c.addNamesake(j)
+	c.depends.Add(j)
+	c.depends.AddName(j, &c.jobs)
 	if j.Cron != nil {
 		c.templates = append(c.templates, j.Number)
 		c.findCronNext()
@@ -120,9 +120,8 @@ func (c *step) insert(j *state.Job) {
 	c.queued += j.Queued()
 	switch {
 	case j.Tasks != nil:
-		c.addArray(j.Number)
-		c.loadCorr(j, c.arrays[j.Number])
-		c.touch(j.Number)
+		c.arrays.Add(j, &c.jobs)
+		c.arrays.Touch(j.Number)
 	case j.State == job.Queued:
 		c.enqueue(j)
 	case j.State.Final():

@@ -33,10 +33,10 @@ func (c *Controller) Check() error {
 			}
 		}
 	}
-	if err := c.checkWaits(); err != nil {
+	if err := c.depends.Check(&c.jobs); err != nil {
 		return err
 	}
-	if err := c.checkArrays(); err != nil {
+	if err := c.arrays.Check(&c.jobs); err != nil {
 		return err
 	}
 	if queued != c.queued {

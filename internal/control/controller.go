@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"gbatch/accounting"
+	"gbatch/internal/control/array"
+	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -52,8 +54,8 @@ type Controller struct {
 	next   job.Number
 	nodes  []*state.Node // sorted by name; values are immutable
 
-	arrays  map[job.Number]*array // of parents that are not over
-	touched []job.Number          // parents to be looked at before the step ends
+	arrays  *array.Set
+	depends *depend.Set
 	loading map[job.Number][]state.Record
 	limits  []watched // jobs whose run time is kept here, the first to end first
 
@@ -71,13 +73,9 @@ type Controller struct {
 	predictor predict.Predictor
 	out       Effects // of the step under way
 
-	dependents dependents // who waits for whom
-	unsettled  []news     // jobs that began or ended, whose dependents were not all told yet
-	namesakes  namesakes
-	corr       map[job.Number][]job.Number // arrays whose tasks wait for those of one
-	templates  []job.Number                // by number
-	cronNext   sched.Time                  // when the next of them is due; 0: none
-	idle       map[job.Number]*idleWatch
+	templates []job.Number // by number
+	cronNext  sched.Time   // when the next of them is due; 0: none
+	idle      map[job.Number]*idleWatch
 }
 
 // New returns an empty controller. Epoch must be larger than that of any
@@ -94,8 +92,8 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	return &Controller{
 		cfg: cfg, sched: st, ledger: ledger, epoch: epoch, next: 1,
 		byUUID: map[[16]byte]job.Number{}, promised: map[job.Number]sched.Time{}, dirty: true,
-		dependents: newDependents(), namesakes: namesakes{}, idle: map[job.Number]*idleWatch{},
-		arrays: map[job.Number]*array{}, corr: map[job.Number][]job.Number{}, loading: map[job.Number][]state.Record{},
+		depends: depend.NewSet(), idle: map[job.Number]*idleWatch{},
+		arrays: array.NewSet(), loading: map[job.Number][]state.Record{},
 	}, nil
 }
 

@@ -227,7 +227,7 @@ func (c *step) reprioritize(j *state.Job, e Act) Outcome {
 	text := fmt.Sprintf("priority %d by %s, was %d", e.Priority, e.By, was)
 	j = c.change(j, text, func(j *state.Job) { j.Request = c.intern.request(req) })
 	if j.State == job.Queued {
-		c.requeueEligible(j)
+		c.eligible(j)
 	}
 	for _, t := range c.children(j.Number) { // those that are made later ask what the array asks
 		if t.State.Pending() {

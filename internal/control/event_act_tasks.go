@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"gbatch/internal/control/array"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -45,7 +46,7 @@ func (e ActTasks) apply(c *step) (Outcome, *state.Refusal) {
 	if e.Action == Cancel {
 		c.cancelPending(e)
 	}
-	c.settleArrays()
+	c.updateArrays()
 	for _, m := range slices.Sorted(maps.Keys(said)) {
 		if e.Indexes.Len() > 1 {
 			m = fmt.Sprintf("%d %s", said[m], m)
@@ -71,9 +72,9 @@ func (e ActTasks) audit(o Outcome) Audit {
 func (c *step) actTask(p *state.Job, index int, e Act) Outcome {
 	switch s, _ := p.Tasks.State(index); {
 	case s == state.TaskLive:
-		return c.act(c.job(c.arrays[p.Number].live[index]), e)
+		return c.act(c.job(c.arrays.Of(p.Number).Child(index)), e)
 	case s != state.TaskPending:
-		return Outcome{Message: "already " + string(endState(s))}
+		return Outcome{Message: "already " + string(array.EndOf(s))}
 	case e.Action == Cancel:
 		return Outcome{Message: "cancelled"}
 	}
@@ -96,7 +97,7 @@ func (c *step) cancelPending(e ActTasks) {
 	}
 	c.storeTasks(p.Number, t)
 	c.change(p, fmt.Sprintf("tasks %s cancelled by %s", e.Indexes.Short(), e.By), func(p *state.Job) { p.Tasks = t })
-	c.touch(p.Number)
+	c.arrays.Touch(p.Number)
 }
 
 // taskState is the state of a task as a job's.
@@ -105,21 +106,10 @@ func (c *Controller) taskState(p *state.Job, index int) job.State {
 	case state.TaskPending:
 		return p.State
 	case state.TaskLive:
-		return c.job(c.arrays[p.Number].live[index]).State
+		return c.job(c.arrays.Of(p.Number).Child(index)).State
 	default:
-		return endState(s)
+		return array.EndOf(s)
 	}
-}
-
-// endState is the inverse of taskEnd.
-func endState(s state.TaskState) job.State {
-	switch s {
-	case state.TaskSucceeded:
-		return job.Finished
-	case state.TaskFailed, state.TaskMissed:
-		return job.Failed
-	}
-	return job.Cancelled
 }
 
 // cancelArray cancels an array with all that is left of it.
@@ -128,7 +118,7 @@ func (c *step) cancelArray(p *state.Job, reason job.Reason, text string) Outcome
 		return Outcome{Message: "is being cancelled already"}
 	}
 	c.endArray(p, state.Ending{Then: job.Cancelled, Reason: reason, Text: text})
-	c.settleArrays()
+	c.updateArrays()
 	if c.job(p.Number).State.Final() {
 		return Outcome{Message: "cancelled"}
 	}
@@ -160,5 +150,5 @@ func (c *step) holdChildren(p *state.Job, from, to job.State, line string) {
 			c.change(j, line, func(j *state.Job) { j.State = to })
 		}
 	}
-	c.touch(p.Number)
+	c.arrays.Touch(p.Number)
 }

@@ -116,7 +116,7 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 		j = c.fail(j, job.DependencyFailed, why)
 	}
 	if len(others.each) > 0 {
-		c.settleArrays() // it is over if none of its tasks can start
+		c.updateArrays() // it is over if none of its tasks can start
 		j = c.job(j.Number)
 	}
 	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: c.budget(c.now, e.Project)}, nil

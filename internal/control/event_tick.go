@@ -62,7 +62,7 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	case len(c.ended) > 0:
 		sooner(c.job(c.ended[0]).Ended + c.cfg.KeepEnded)
 	}
-	if len(c.unsettled) > 0 {
+	if c.depends.Pending() {
 		sooner(now)
 	}
 	sooner(c.cronNext)

@@ -13,7 +13,7 @@ import (
 func (c *step) evict() {
 	const most = 512
 	done := 0
-	for done < most && len(c.ended) > 0 && len(c.unsettled) == 0 { // who waits for one hears of its end first
+	for done < most && len(c.ended) > 0 && !c.depends.Pending() { // who waits for one hears of its end first
 		j := c.job(c.ended[0])
 		if len(c.ended) <= c.cfg.KeepCount && c.now-j.Ended < c.cfg.KeepEnded {
 			break

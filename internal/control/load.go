@@ -98,7 +98,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 	if err := c.rebase(now); err != nil {
 		return err
 	}
-	c.loadWaits()
+	c.depends.Load(&c.jobs)
 	c.findCronNext()
 	c.sortEnded()
 	for _, n := range c.ended {

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -31,9 +32,9 @@ func (c *step) enqueue(j *state.Job) {
 	s.Submitted = min(s.Submitted, c.now)
 	p := c.job(j.Parent)
 	if p != nil {
-		s.NotBefore = max(s.NotBefore, since(p.Waits))
+		s.NotBefore = max(s.NotBefore, depend.Since(p.Waits))
 	}
-	s.NotBefore = max(s.NotBefore, since(j.Waits))
+	s.NotBefore = max(s.NotBefore, depend.Since(j.Waits))
 	if j.Restart != nil {
 		s.Interactive = false // nobody waits at a terminal for it any more
 	}
@@ -83,3 +84,11 @@ func schedID(n job.Number) sched.JobID { return sched.JobID(n) }
 
 // NumberOf is the number of a job that the scheduler names.
 func NumberOf(id sched.JobID) job.Number { return job.Number(id) }
+
+// enqueueAgain gives a queued job to the scheduler anew, when it is another time
+// at which it may start.
+func (c *step) enqueueAgain(j *state.Job) {
+	again := *j
+	c.enqueue(&again)
+	c.jobs.Put(again.Number, &again)
+}

@@ -141,7 +141,7 @@ func (c *step) advance(j *state.Job, i int, r state.Rank) {
 	c.leave(r.Alloc.Node, j.Number)
 	c.judgeNode(j, r)
 	if least == node.PhaseEnded {
-		c.finish(j)
+		c.endAttempt(j)
 	} else if !c.masterDone(j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
 		// One rank failed: the others of the gang have no use.
 		how := c.stopWith(j)

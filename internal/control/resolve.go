@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gbatch/internal/control/array"
+	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -32,7 +34,7 @@ func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, r
 	r.waits = &state.Waits{Any: g.DependOnAny}
 	for i, d := range g.Dependencies {
 		if d.Type == job.Singleton {
-			if n := c.earlier(e.Spec.Name, e.User, c.next); n != 0 {
+			if n := c.depends.Earlier(e.Spec.Name, e.User, c.next, &c.jobs); n != 0 {
 				r.waits.Needs = append(r.waits.Needs, state.Need{Type: d.Type, Job: n})
 			} else if g.DependOnAny {
 				r.waits.Met = true
@@ -50,10 +52,10 @@ func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, r
 	switch {
 	case len(r.past) > 0:
 		return r, "", nil
-	case len(w.Needs) > maxNeeds:
-		return nil, "", &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("names %d jobs, at most %d are allowed", len(w.Needs), maxNeeds)}
-	case len(r.each) > maxCorr:
-		return nil, "", &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("%s names %d arrays, at most %d are allowed", job.AfterCorr, len(r.each), maxCorr)}
+	case len(w.Needs) > depend.MaxNeeds:
+		return nil, "", &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("names %d jobs, at most %d are allowed", len(w.Needs), depend.MaxNeeds)}
+	case len(r.each) > array.MaxAwaited:
+		return nil, "", &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("%s names %d arrays, at most %d are allowed", job.AfterCorr, len(r.each), array.MaxAwaited)}
 	case !w.Any && len(r.missed) > 0 || w.Any && !w.Met && len(w.Needs) == 0 && len(r.missed) > 0:
 		r.waits, r.each = &state.Waits{Any: w.Any}, nil
 		return r, r.missed[0], nil
@@ -80,7 +82,7 @@ func (c *Controller) fit(r *resolved) {
 		}
 	}
 	r.waits = &w
-	fit(r.tasks, r.each)
+	array.MissNew(r.tasks, r.each)
 }
 
 // resolveOne takes in one job that is named.
@@ -90,7 +92,7 @@ func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *state
 		return refusal
 	}
 	if d.Type == job.AfterCorr && (r.tasks != nil || j.Tasks != nil) {
-		refusal := c.refuseCorr(r.tasks, j, id, r.waits.Any)
+		refusal := c.arrays.Refuse(r.tasks, j, id, r.waits.Any)
 		r.each = append(r.each, j)
 		return refusal
 	}
@@ -99,14 +101,14 @@ func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *state
 		index := j.Index
 		n.Job, n.Task = j.Parent, &index
 	}
-	switch f, at := judge(n, r.now, j); f {
-	case unsettled:
+	switch o, at := depend.Judge(n, r.now, j); o {
+	case depend.Undecided:
 		r.waits.Needs = append(r.waits.Needs, n)
-	case met:
+	case depend.Met:
 		if r.waits.Since = max(r.waits.Since, at); r.waits.Any {
 			r.waits.Met, r.waits.Since = true, at
 		}
-	case never:
+	case depend.Impossible:
 		r.missed = append(r.missed, n.Missed(j))
 	}
 	return nil
