@@ -32,7 +32,7 @@ func (c *Controller) children(n job.Number) []*state.Job {
 
 // loadArrays rebuilds what is known of arrays, when all records are there.
 func (c *Controller) loadArrays() error {
-	for p := range c.jobs.All() {
+	for p := range c.jobs.all() {
 		if p.Tasks == nil || p.Tasks.Array != nil {
 			continue
 		}
@@ -42,12 +42,12 @@ func (c *Controller) loadArrays() error {
 		}
 		p.Tasks = t // nobody has seen the job yet
 	}
-	for p := range c.jobs.All() {
+	for p := range c.jobs.all() {
 		if p.Tasks != nil && !p.State.Final() {
-			c.arrays.Add(p, &c.jobs)
+			c.arrays.Add(p, &c.jobs.table)
 		}
 	}
-	for j := range c.jobs.All() {
+	for j := range c.jobs.all() {
 		c.arrays.Live(j)
 	}
 	c.loading = nil
@@ -117,7 +117,7 @@ func (c *step) takeIn(p *state.Job, a *array.Array) *state.Job {
 		line = "its first task runs"
 	}
 	t := p.Tasks.Clone()
-	a.TakeIn(t, &c.jobs)
+	a.TakeIn(t, &c.jobs.table)
 	c.storeTasks(p.Number, t)
 	p = c.change(p, line, func(p *state.Job) {
 		p.Tasks = t
@@ -137,7 +137,7 @@ func (c *step) takeInAwaited(p *state.Job, a *array.Array) *state.Job {
 		return p
 	}
 	t := p.Tasks.Clone()
-	left := a.TakeInAwaited(p, t, &c.jobs)
+	left := a.TakeInAwaited(p, t, &c.jobs.table)
 	if !t.Changed() && len(left) == len(p.Waits.Tasks) {
 		return p
 	}
@@ -219,7 +219,7 @@ func (c *step) fill(p *state.Job, a *array.Array) {
 
 func (c *step) makeChild(p *state.Job, index int) {
 	j := &state.Job{
-		Number: c.next, UUID: p.TaskUUID(index), Parent: p.Number, Index: index, Doc: p.Document(), Name: p.Name, Owner: p.Owner, Request: p.Request,
+		Number: c.jobs.next, UUID: p.TaskUUID(index), Parent: p.Number, Index: index, Doc: p.Document(), Name: p.Name, Owner: p.Owner, Request: p.Request,
 		Expected: p.Expected, State: job.Queued, Submitted: c.now, Since: c.now, Version: 1,
 	}
 	c.arrays.Live(j)

@@ -106,7 +106,7 @@ func (c *Controller) budget(now sched.Time, project string) *accounting.Budget {
 // rebase makes the ledger agree with what runs, after a load.
 func (c *Controller) rebase(now sched.Time) error {
 	var running []accounting.Charge
-	for j := range c.jobs.All() {
+	for j := range c.jobs.all() {
 		if j.State.Active() {
 			running = append(running, charges(j)...)
 		}

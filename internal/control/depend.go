@@ -52,13 +52,13 @@ func (c *step) updateWaits(j, awaited *state.Job) {
 // has one; 0: none takes its place.
 func (c *Controller) successorOf(j *state.Job, n state.Need, awaited *state.Job) job.Number {
 	if n.Task != nil {
-		return c.byUUID[awaited.TaskUUID(*n.Task)]
+		return c.jobs.byUUID[awaited.TaskUUID(*n.Task)]
 	}
 	if awaited.State == job.Halted && n.Type != job.After {
 		return awaited.Next
 	}
 	if n.Type == job.Singleton && awaited.State.Final() {
-		return c.depends.Earlier(j.Name, j.Owner.User, j.Number, &c.jobs)
+		return c.depends.Earlier(j.Name, j.Owner.User, j.Number, &c.jobs.table)
 	}
 	return 0
 }

@@ -49,7 +49,7 @@ type Submitted struct {
 }
 
 func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
-	if n, ok := c.byUUID[e.UUID]; ok && !e.DryRun {
+	if n, ok := c.jobs.byUUID[e.UUID]; ok && !e.DryRun {
 		j := c.job(n)
 		return Submitted{Number: n, State: j.State, Request: j.Request, Repeated: true}, nil
 	}
@@ -60,7 +60,7 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 	if req == nil {
 		req = c.intern.request(c.request(e.Spec, c.cfg.Projects[e.Project]))
 	}
-	probe := schedJob(schedID(c.next), &state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, c.now)
+	probe := schedJob(schedID(c.jobs.next), &state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, c.now)
 	if err := probe.Validate(); err != nil {
 		return Submitted{}, &state.Refusal{Code: state.Unsatisfiable, Path: "request", Message: err.Error()}
 	}
@@ -92,21 +92,8 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 		others.waits = c.replace(e, others.waits)
 	}
 	c.fit(others)
-	j := &state.Job{
-		Number: c.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
-		Owner:   c.intern.owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
-		Request: req, Expected: e.Expected, State: job.Queued, Submitted: c.now, Since: c.now, Version: 1, Sealed: e.Sealed != nil, Waits: others.waits, Cron: cron,
-	}
-	if e.Secrets {
-		j.Secrets = 1
-	}
-	if j.Expected == 0 {
-		j.Expected = c.expect(j)
-	}
-	line := "submitted"
-	if e.Hold {
-		j.State, line = job.OnHold, "submitted on hold"
-	}
+	j, line := e.job(c, req, tasks)
+	j.Waits, j.Cron = others.waits, cron
 	c.add(j, line)
 	c.record(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
 	if e.Sealed != nil {
@@ -120,6 +107,26 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 		j = c.job(j.Number)
 	}
 	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: c.budget(c.now, e.Project)}, nil
+}
+
+// job is the new job, and the first line of its timeline.
+func (e Submit) job(c *step, req *state.Request, tasks *state.Tasks) (*state.Job, string) {
+	j := &state.Job{
+		Number: c.jobs.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
+		Owner:   c.intern.owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
+		Request: req, Expected: e.Expected, State: job.Queued, Submitted: c.now, Since: c.now, Version: 1, Sealed: e.Sealed != nil,
+	}
+	if e.Secrets {
+		j.Secrets = 1
+	}
+	if j.Expected == 0 {
+		j.Expected = c.expect(j)
+	}
+	line := "submitted"
+	if e.Hold {
+		j.State, line = job.OnHold, "submitted on hold"
+	}
+	return j, line
 }
 
 func (e Submit) audit(a Submitted) Audit {

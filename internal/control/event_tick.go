@@ -57,10 +57,10 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 		sooner(c.limits[0].at)
 	}
 	switch {
-	case len(c.ended) > c.cfg.KeepCount:
+	case len(c.jobs.ended) > c.cfg.KeepCount:
 		sooner(now)
-	case len(c.ended) > 0:
-		sooner(c.job(c.ended[0]).Ended + c.cfg.KeepEnded)
+	case len(c.jobs.ended) > 0:
+		sooner(c.job(c.jobs.ended[0]).Ended + c.cfg.KeepEnded)
 	}
 	if c.depends.Pending() {
 		sooner(now)

@@ -30,7 +30,7 @@ func (c *step) endAttempt(j *state.Job) {
 			j.UsedRun += max(c.now-j.Started, 0)
 		}
 		if to == job.Halted {
-			j.Next = c.next
+			j.Next = c.jobs.next
 		}
 		if to == job.Queued || to == job.OnHold {
 			j.Started = 0

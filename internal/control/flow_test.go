@@ -234,7 +234,7 @@ func TestSingletonNames(t *testing.T) {
 		t.Error("job 2 waits still")
 	}
 	w.apply(Act{Action: Cancel, Numbers: []job.Number{2, 4}, By: "ann"})
-	if w.c.depends.Earlier("same", "ann", 100, &w.c.jobs); !reflect.DeepEqual(w.c.depends, depend.NewSet()) {
+	if w.c.depends.Earlier("same", "ann", 100, &w.c.jobs.table); !reflect.DeepEqual(w.c.depends, depend.NewSet()) {
 		t.Errorf("names are kept of jobs that have ended: %+v", w.c.depends)
 	}
 }

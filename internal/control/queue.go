@@ -12,8 +12,8 @@ import (
 // tooMany refuses what would make the queue longer than it may be: the site's,
 // and that of whoever submits. Each task counts, whether it is a job yet or not.
 func (c *Controller) tooMany(probe sched.Job, more int) *state.Refusal {
-	if c.queued+more > c.cfg.MaxQueued {
-		return &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.queued, c.cfg.MaxQueued),
+	if c.jobs.waiting+more > c.cfg.MaxQueued {
+		return &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.jobs.waiting, c.cfg.MaxQueued),
 			Hint: "submit again when some have run"}
 	}
 	if why, ok := c.sched.MayQueue(probe, more, c.outside()); !ok {
@@ -90,5 +90,5 @@ func NumberOf(id sched.JobID) job.Number { return job.Number(id) }
 func (c *step) enqueueAgain(j *state.Job) {
 	again := *j
 	c.enqueue(&again)
-	c.jobs.Put(again.Number, &again)
+	c.jobs.put(j, &again)
 }

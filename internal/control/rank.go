@@ -67,16 +67,14 @@ func (c *step) rankStatus(name string, st node.RankStatus) {
 // progress changes only what is shown of what the node and the program do: it
 // is not recorded, since the node says it again.
 func (c *step) progress(old *state.Job, i int, st node.RankStatus) {
-	j := *old
-	j.Attempt = withRank(old.Attempt, i, func(r *state.Rank) {
-		r.Progress = st.Progress
-		if st.Done != nil {
-			r.Done = st.Done
-		}
+	c.show(old, func(j *state.Job) {
+		j.Attempt = withRank(old.Attempt, i, func(r *state.Rank) {
+			r.Progress = st.Progress
+			if st.Done != nil {
+				r.Done = st.Done
+			}
+		})
 	})
-	j.Version++
-	c.jobs.Put(j.Number, &j)
-	c.out.Changed = append(c.out.Changed, j.Number)
 }
 
 // withRank is a changed copy of an attempt.

@@ -9,12 +9,12 @@ import (
 // replace cancels the user's earlier jobs of the name and project of one that
 // takes their place, and lets it wait until they are over.
 func (c *step) replace(e Submit, waits *state.Waits) *state.Waits {
-	for n := c.depends.Earlier(e.Spec.Name, e.User, c.next, &c.jobs); n != 0; n = c.depends.Earlier(e.Spec.Name, e.User, n, &c.jobs) {
+	for n := c.depends.Earlier(e.Spec.Name, e.User, c.jobs.next, &c.jobs.table); n != 0; n = c.depends.Earlier(e.Spec.Name, e.User, n, &c.jobs.table) {
 		if j := c.job(n); j.Owner.Project == e.Project {
 			c.cancel(j, Act{Action: Cancel, By: e.User})
 		}
 	}
-	n := c.depends.Earlier(e.Spec.Name, e.User, c.next, &c.jobs)
+	n := c.depends.Earlier(e.Spec.Name, e.User, c.jobs.next, &c.jobs.table)
 	if n == 0 {
 		return waits
 	}

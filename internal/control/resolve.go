@@ -34,7 +34,7 @@ func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, r
 	r.waits = &state.Waits{Any: g.DependOnAny}
 	for i, d := range g.Dependencies {
 		if d.Type == job.Singleton {
-			if n := c.depends.Earlier(e.Spec.Name, e.User, c.next, &c.jobs); n != 0 {
+			if n := c.depends.Earlier(e.Spec.Name, e.User, c.jobs.next, &c.jobs.table); n != 0 {
 				r.waits.Needs = append(r.waits.Needs, state.Need{Type: d.Type, Job: n})
 			} else if g.DependOnAny {
 				r.waits.Met = true
@@ -118,7 +118,7 @@ func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *state
 // past that the event brings. Those that it should bring are added to past. A
 // task that is no job has no number.
 func (c *Controller) awaited(id string, known map[string]*state.Job, past *[]string) (*state.Job, *state.Refusal) {
-	v := state.View{Jobs: c.jobs}
+	v := state.View{Jobs: c.jobs.table}
 	j, refusal := v.Find(id)
 	if refusal != nil && refusal.Code != state.NotFound {
 		return nil, refusal
