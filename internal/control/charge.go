@@ -68,7 +68,7 @@ func (c *Controller) recordUsage() {
 
 // rollDays closes the accounts of days that are over, a bounded number each
 // time so that no step takes long. A budget may be whole again then.
-func (c *step) rollDays() {
+func (e Tick) days(c *step) {
 	const most = 256
 	if c.now < c.rollAt {
 		return

@@ -33,7 +33,7 @@ func nextOf(lines []string, after sched.Time) (sched.Time, error) {
 }
 
 // cron is the template's part of a new job; nil if it is none.
-func (c *step) cron(s *job.Spec) (*state.Cron, *state.Refusal) {
+func (e Submit) cron(c *step, s *job.Spec) (*state.Cron, *state.Refusal) {
 	if s.Gbatch == nil || len(s.Gbatch.Cron) == 0 {
 		return nil, nil
 	}
@@ -45,7 +45,7 @@ func (c *step) cron(s *job.Spec) (*state.Cron, *state.Refusal) {
 }
 
 // tickCron makes the jobs that are due.
-func (c *step) tickCron() {
+func (e Tick) templates(c *step) {
 	if c.cronNext == 0 || c.now < c.cronNext {
 		return
 	}

@@ -70,7 +70,7 @@ func (e Restored) job(c *step, j *state.Job) {
 }
 
 // reconcile compares what a node has with records from a backup.
-func (c *step) reconcile(e NodeSync) {
+func (e NodeSync) reconcile(c *step) {
 	if !c.node(e.Name).Unsure {
 		return
 	}
@@ -79,7 +79,7 @@ func (c *step) reconcile(e NodeSync) {
 		has[st.ID] = true
 	}
 	for _, num := range c.node(e.Name).Jobs {
-		c.confirm(num, e.Name, has)
+		e.confirm(c, num, e.Name, has)
 	}
 	c.loseNode(e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(r state.Rank) bool { return r.Unsure })
 	unwanted := 0
@@ -101,7 +101,7 @@ func (c *step) reconcile(e NodeSync) {
 }
 
 // confirm marks the ranks of a job that its node has.
-func (c *step) confirm(num job.Number, name string, has map[job.RankID]bool) {
+func (e NodeSync) confirm(c *step, num job.Number, name string, has map[job.RankID]bool) {
 	j := c.job(num)
 	at := j.Attempt
 	for i, r := range j.Attempt.Ranks {

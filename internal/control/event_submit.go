@@ -53,12 +53,12 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 		j := c.job(n)
 		return Submitted{Number: n, State: j.State, Request: j.Request, Repeated: true}, nil
 	}
-	if r := c.admit(e); r != nil {
+	if r := e.admit(c); r != nil {
 		return Submitted{}, r
 	}
 	req := e.Request
 	if req == nil {
-		req = c.intern.request(c.request(e.Spec, c.cfg.Projects[e.Project]))
+		req = c.intern.request(e.request(c, e.Spec, c.cfg.Projects[e.Project]))
 	}
 	probe := schedJob(schedID(c.jobs.next), &state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, c.now)
 	if err := probe.Validate(); err != nil {
@@ -71,14 +71,14 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 	if r := c.tooMany(probe, e.Spec.Tasks().Len()); r != nil {
 		return Submitted{}, r
 	}
-	if r := c.refuseNever(probe); r != nil {
+	if r := e.refuseNever(c, probe); r != nil {
 		return Submitted{}, r
 	}
-	cron, r := c.cron(e.Spec)
+	cron, r := e.cron(c, e.Spec)
 	if r != nil {
 		return Submitted{}, r
 	}
-	others, why, r := c.resolve(e, tasks)
+	others, why, r := e.resolve(c, tasks)
 	if r != nil {
 		return Submitted{}, r
 	}
@@ -89,9 +89,9 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 		return Submitted{Request: req, QOS: qosOf(e.Spec), Budget: c.budget(c.now, e.Project)}, nil
 	}
 	if g := e.Spec.Gbatch; g != nil && g.Replace {
-		others.waits = c.replace(e, others.waits)
+		others.waits = e.replace(c, others.waits)
 	}
-	c.fit(others)
+	others.fit(c)
 	j, line := e.job(c, req, tasks)
 	j.Waits, j.Cron = others.waits, cron
 	c.add(j, line)

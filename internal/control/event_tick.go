@@ -11,13 +11,13 @@ import (
 // a plan that time alone changes.
 type Tick struct{}
 
-func (Tick) apply(c *step) (None, *state.Refusal) {
-	c.tickNodes()
-	c.tickLimits()
-	c.tickPenalties()
-	c.evict()
-	c.tickCron()
-	c.rollDays()
+func (e Tick) apply(c *step) (None, *state.Refusal) {
+	e.nodes(c)
+	e.limits(c)
+	e.penalties(c)
+	e.evict(c)
+	e.templates(c)
+	e.days(c)
 	for _, w := range c.windows { // the slice is never changed in place
 		if w.End <= c.now {
 			c.sched.Unreserve(w.Name)
@@ -73,7 +73,7 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	return next
 }
 
-func (c *step) tickNodes() {
+func (e Tick) nodes(c *step) {
 	for _, n := range c.nodes {
 		silent := c.now - n.LastSeen
 		if !n.Suspect && silent >= c.cfg.SuspectTime {

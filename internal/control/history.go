@@ -6,7 +6,7 @@ import (
 
 // evict moves jobs that ended long ago out of the table into history, a
 // bounded number each time so that no step takes long.
-func (c *step) evict() {
+func (e Tick) evict(c *step) {
 	const most = 512
 	done := 0
 	for done < most && len(c.jobs.ended) > 0 && !c.depends.Pending() { // who waits for one hears of its end first

@@ -14,7 +14,7 @@ import (
 
 // rankStatus takes a node's word on one rank. Words on attempts that are over
 // change nothing: the attempt number is the fence.
-func (c *step) rankStatus(name string, st node.RankStatus) {
+func (e NodeSync) rankStatus(c *step, name string, st node.RankStatus) {
 	j := c.job(st.ID.Job)
 	if j == nil || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || int(st.ID.Task) != j.Index ||
 		int(st.ID.Rank) >= len(j.Attempt.Ranks) || !st.Phase.Known() {

@@ -8,10 +8,10 @@ import (
 
 // replace cancels the user's earlier jobs of the name and project of one that
 // takes their place, and lets it wait until they are over.
-func (c *step) replace(e Submit, waits *state.Waits) *state.Waits {
+func (e Submit) replace(c *step, waits *state.Waits) *state.Waits {
 	for n := c.depends.Earlier(e.Spec.Name, e.User, c.jobs.next, &c.jobs.table); n != 0; n = c.depends.Earlier(e.Spec.Name, e.User, n, &c.jobs.table) {
 		if j := c.job(n); j.Owner.Project == e.Project {
-			c.cancel(j, Act{Action: Cancel, By: e.User})
+			Act{Action: Cancel, By: e.User}.cancel(c, j)
 		}
 	}
 	n := c.depends.Earlier(e.Spec.Name, e.User, c.jobs.next, &c.jobs.table)

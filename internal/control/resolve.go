@@ -25,7 +25,7 @@ type resolved struct {
 // resolve finds the jobs that a new job shall wait for. Some may have left
 // the table without the event bringing them: these are in past then. Why is set
 // when what it waits for can no longer happen.
-func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, refusal *state.Refusal) {
+func (e Submit) resolve(c *step, tasks *state.Tasks) (r *resolved, why string, refusal *state.Refusal) {
 	r = &resolved{now: c.now, event: e, tasks: tasks}
 	g := e.Spec.Gbatch
 	if g == nil || len(g.Dependencies) == 0 {
@@ -42,7 +42,7 @@ func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, r
 			continue
 		}
 		for k, id := range d.Jobs {
-			if refusal := c.resolveOne(r, d, id); refusal != nil {
+			if refusal := r.resolveOne(c, d, id); refusal != nil {
 				refusal.Path = fmt.Sprintf("gbatch.dependencies[%d].jobs[%d]", i, k)
 				return nil, "", refusal
 			}
@@ -68,7 +68,7 @@ func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, r
 }
 
 // fit puts the arrays whose tasks are awaited one by one into the new job.
-func (c *Controller) fit(r *resolved) {
+func (r *resolved) fit(c *step) {
 	if len(r.each) == 0 {
 		return
 	}
@@ -86,8 +86,8 @@ func (c *Controller) fit(r *resolved) {
 }
 
 // resolveOne takes in one job that is named.
-func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *state.Refusal {
-	j, refusal := c.awaited(id, r.event.Past, &r.past)
+func (r *resolved) resolveOne(c *step, d job.Dependency, id string) *state.Refusal {
+	j, refusal := r.awaited(c, id, r.event.Past, &r.past)
 	if refusal != nil || j == nil {
 		return refusal
 	}
@@ -117,7 +117,7 @@ func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *state
 // awaited finds a job that another names, in the table or among those of the
 // past that the event brings. Those that it should bring are added to past. A
 // task that is no job has no number.
-func (c *Controller) awaited(id string, known map[string]*state.Job, past *[]string) (*state.Job, *state.Refusal) {
+func (r *resolved) awaited(c *step, id string, known map[string]*state.Job, past *[]string) (*state.Job, *state.Refusal) {
 	v := state.View{Jobs: c.jobs.table}
 	j, refusal := v.Find(id)
 	if refusal != nil && refusal.Code != state.NotFound {
@@ -131,7 +131,7 @@ func (c *Controller) awaited(id string, known map[string]*state.Job, past *[]str
 		}
 	}
 	if j != nil && j.State == job.Halted {
-		return c.awaited(fmt.Sprint(j.Next), known, past) // who continues it counts
+		return r.awaited(c, fmt.Sprint(j.Next), known, past) // who continues it counts
 	}
 	if j == nil {
 		return nil, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no job %s to wait for", id),
