@@ -33,7 +33,7 @@ func TestAPIDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	bodies := readBodies(t, "../api", "../job")
+	bodies := readBodies(t, "../api", "../job", "../node")
 	writeRoutes(&out, table, &doc, bodies)
 	bodies.write(&out)
 	writeErrors(t, &out)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"gbatch/internal/api"
+	"gbatch/internal/node"
 )
 
 // Guard is the mux of the API: nothing is reached but by a route of its table,
@@ -43,6 +45,7 @@ func NewGuard(c GuardConfig, table []Route) *Guard {
 	cfg.AllowAdditionalPropertiesByDefault = true // fields are only added: an older server ignores a newer client's
 	cfg.SchemasPath, cfg.DocsPath = "", ""
 	cfg.CreateHooks = nil // no $schema links in answers
+	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	a := humago.New(g, cfg)
 	for i := range table {
 		if r := &table[i]; r.serve != nil {
@@ -55,6 +58,15 @@ func NewGuard(c GuardConfig, table []Route) *Guard {
 		}
 	}
 	return g
+}
+
+// schemaName names a type in the API's description: as Go does, but where two
+// of different packages would have one name.
+func schemaName(t reflect.Type, hint string) string {
+	if t == reflect.TypeFor[node.GPU]() {
+		return "InventoryGPU"
+	}
+	return huma.DefaultSchemaNamer(t, hint)
 }
 
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }

@@ -105,7 +105,7 @@ func (s *Keys) Forget(ctx context.Context, in *nodeName) error {
 		if err := s.loop.commit(ctx, "node "+in.Name, "forgotten", nodeKeyRecord(in.Name, nil)); err != nil {
 			return err
 		}
-	} else if err := operate(ctx, s.loop, control.Forget{Node: in.Name}, nodeKeyRecord(in.Name, nil)); err != nil {
+	} else if err := order(ctx, s.loop, control.Forget{Node: in.Name}, nodeKeyRecord(in.Name, nil)); err != nil {
 		return err
 	}
 	s.keys.putNode(in.Name, nil)

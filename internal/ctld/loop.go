@@ -81,10 +81,16 @@ func do[A any](ctx context.Context, l *loop, ev control.Event[A]) (A, error) {
 	return sendEvent(ctx, l, ev, request{note: noteOf(ctx)})
 }
 
-// settle is do for what somebody else must learn of if it happens, with the
-// records and the note of r: it waits for the outcome, also when the client has gone.
-func settle[A any](ctx context.Context, l *loop, ev control.Event[A], r request) (A, error) {
-	return sendEvent(context.WithoutCancel(ctx), l, ev, r)
+// settle is do for what somebody else must learn of if it happens: it waits for
+// the outcome, also when the client has gone.
+func settle[A any](ctx context.Context, l *loop, ev control.Event[A], n *note, records ...state.Record) error {
+	_, err := sendEvent(context.WithoutCancel(ctx), l, ev, request{note: n, records: records})
+	return err
+}
+
+// order is settle in the name of who asks.
+func order[A any](ctx context.Context, l *loop, ev control.Event[A], records ...state.Record) error {
+	return settle(ctx, l, ev, noteOf(ctx), records...)
 }
 
 func sendEvent[A any](ctx context.Context, l *loop, ev control.Event[A], r request) (none A, err error) {
@@ -145,14 +151,7 @@ func (l *loop) View() *state.View { return l.view.Load() }
 
 // commit stores what is not the controller's (tokens, keys) with its entry.
 func (l *loop) commit(ctx context.Context, object, change string, records ...state.Record) error {
-	return l.send(context.WithoutCancel(ctx), request{records: records, note: noteOf(ctx).about(object, change)})
-}
-
-// operate has an event applied, with records to go with it, and waits for the
-// outcome, also when the client has gone. The audit log says who did it.
-func operate[A any](ctx context.Context, l *loop, ev control.Event[A], records ...state.Record) error {
-	_, err := settle(ctx, l, ev, request{records: records, note: noteOf(ctx)})
-	return err
+	return l.send(context.WithoutCancel(ctx), request{note: noteOf(ctx).about(object, change), records: records})
 }
 
 // denied notes a request that was not let in. It does not wait: the caller is

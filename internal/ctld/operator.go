@@ -24,11 +24,11 @@ func (s *Operator) Drain(ctx context.Context, in *drainInput) error {
 		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a drain needs a reason", Hint: "it is shown to everyone whose job waits for the node"}
 	}
 	ev := control.Drain{Node: in.Name, GPU: in.Body.GPU, Reason: in.Body.Reason, By: caller(ctx).user}
-	return operate(ctx, s.loop, ev)
+	return order(ctx, s.loop, ev)
 }
 
 func (s *Operator) Resume(ctx context.Context, in *drainInput) error {
-	return operate(ctx, s.loop, control.Drain{Node: in.Name, GPU: in.Body.GPU})
+	return order(ctx, s.loop, control.Drain{Node: in.Name, GPU: in.Body.GPU})
 }
 
 type nodeName struct {
@@ -48,7 +48,7 @@ func (s *Operator) Reserve(ctx context.Context, in *reservationInput) (*api.Rese
 		Match:    sched.Shape{GPUModels: r.GPUModels, Cluster: r.Cluster},
 		Projects: r.Projects, Users: r.Users, Maintenance: r.Maintenance, Reason: r.Reason,
 	}
-	if err := operate(ctx, s.loop, control.Reserve{Window: w}); err != nil {
+	if err := order(ctx, s.loop, control.Reserve{Window: w}); err != nil {
 		return nil, err
 	}
 	for _, made := range s.loop.View().Windows {
@@ -65,7 +65,7 @@ type reservationName struct {
 }
 
 func (s *Operator) Unreserve(ctx context.Context, in *reservationName) error {
-	return operate(ctx, s.loop, control.Unreserve{Name: in.Name})
+	return order(ctx, s.loop, control.Unreserve{Name: in.Name})
 }
 
 type reservationsInput struct{}

@@ -73,7 +73,7 @@ func (s *Rules) setRules(ctx context.Context, cfg site.Config, n *note, records 
 	if err != nil {
 		return err
 	}
-	if _, err := settle(ctx, s.loop, control.Reconfigure{Config: cc}, request{records: records, note: n}); err != nil {
+	if err := settle(ctx, s.loop, control.Reconfigure{Config: cc}, n, records...); err != nil {
 		return err
 	}
 	s.now.Store(&cfg)
