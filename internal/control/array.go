@@ -222,7 +222,7 @@ func (c *Controller) checkWindow(p *state.Job, a *array) error {
 }
 
 // recordArray stores what was asked of an array, once.
-func (c *Controller) recordArray(j *state.Job) {
+func (c *step) recordArray(j *state.Job) {
 	if j.Tasks == nil {
 		return
 	}
@@ -233,7 +233,7 @@ func (c *Controller) recordArray(j *state.Job) {
 }
 
 // storeTasks records the blocks that changed, and tells those who wait for tasks.
-func (c *Controller) storeTasks(n job.Number, t *state.Tasks) {
+func (c *step) storeTasks(n job.Number, t *state.Tasks) {
 	moved, blocks := t.Settled(n, !c.cfg.NoRecords)
 	c.tellTasks(n, moved)
 	c.out.Records = append(c.out.Records, blocks...)

@@ -34,14 +34,14 @@ func (c *Controller) held(list ...accounting.Charge) (sum accounting.Amount) {
 
 // countEnd counts a job that is over where it ran last. Neither templates nor
 // arrays are counted: their jobs are.
-func (c *Controller) countEnd(now sched.Time, j *state.Job) {
+func (c *step) countEnd(j *state.Job) {
 	if j.Cron != nil || j.Tasks != nil {
 		if !c.cfg.NoRecords {
 			c.record(j.EndRecord())
 		}
 		return
 	}
-	at := accounting.Charge{Project: j.Owner.Project, User: j.Owner.User, Cluster: j.Request.Shape.Cluster, Start: int64(now), End: int64(now)}
+	at := accounting.Charge{Project: j.Owner.Project, User: j.Owner.User, Cluster: j.Request.Shape.Cluster, Start: int64(c.now), End: int64(c.now)}
 	if j.Attempt != nil {
 		at.Model, at.Cluster = j.Attempt.Ranks[0].Model, j.Attempt.Ranks[0].Cluster
 	}
@@ -68,13 +68,13 @@ func (c *Controller) recordUsage() {
 
 // rollDays closes the accounts of days that are over, a bounded number each
 // time so that no step takes long. A budget may be whole again then.
-func (c *Controller) rollDays(now sched.Time) {
+func (c *step) rollDays() {
 	const most = 256
-	if now < c.rollAt {
+	if c.now < c.rollAt {
 		return
 	}
-	if !c.ledger.Roll(int64(now), most) {
-		c.rollAt = sched.Time(accounting.RollAt(int64(now)))
+	if !c.ledger.Roll(int64(c.now), most) {
+		c.rollAt = sched.Time(accounting.RollAt(int64(c.now)))
 	}
 	for _, a := range c.cfg.Accounting.Tree { // any of them: order does not matter
 		c.dirty = c.dirty || a.Monthly

@@ -8,7 +8,6 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
 // Tasks of an array may wait for those of other arrays, each for the ones of
@@ -123,7 +122,7 @@ func (c *Controller) tellTasks(n job.Number, indexes []int) {
 }
 
 // hearCorr takes in what became of tasks that an array's tasks wait for.
-func (c *Controller) hearCorr(now sched.Time, p *state.Job, a *array) *state.Job {
+func (c *step) hearCorr(p *state.Job, a *array) *state.Job {
 	told := a.told
 	a.told = nil
 	if p.Waits.Arrays() == nil {
@@ -147,7 +146,7 @@ func (c *Controller) hearCorr(now sched.Time, p *state.Job, a *array) *state.Job
 		return p
 	}
 	c.storeTasks(p.Number, t)
-	return c.change(now, p, "", func(p *state.Job) {
+	return c.change(p, "", func(p *state.Job) {
 		w := *p.Waits
 		w.Tasks = left
 		p.Tasks, p.Waits = t, &w

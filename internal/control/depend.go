@@ -16,11 +16,6 @@ import (
 // that a round costs nothing by it. Only jobs that are there can be named, so
 // no two can wait for each other.
 
-// Past asks the sender of a Submit for jobs that have left the table: the same
-// event is to be sent again with them in Submit.Past, nil for those that there
-// never were.
-type Past struct{ IDs []string }
-
 // maxNeeds bounds the jobs that one job waits for.
 const maxNeeds = 10_000
 
@@ -183,7 +178,7 @@ const settleMost = 1000
 
 // settle tells the dependents of jobs that began or ended. It goes on until
 // nothing follows any more, or settleMost are done.
-func (c *Controller) settle(now sched.Time) {
+func (c *step) settle() {
 	for done := 0; len(c.unsettled) > 0; {
 		news := &c.unsettled[0]
 		for _, n := range slices.Sorted(maps.Keys(c.dependents.on[news.of])) {
@@ -195,15 +190,15 @@ func (c *Controller) settle(now sched.Time) {
 			}
 			done++
 			news.told = n
-			c.settleOne(now, c.job(n), c.job(news.of))
+			c.settleOne(c.job(n), c.job(news.of))
 			news = &c.unsettled[0] // more may have been added
 		}
 		c.unsettled = c.unsettled[1:]
 	}
 }
 
-func (c *Controller) settleOne(now sched.Time, j, awaited *state.Job) {
-	waits, changed, why := settle(*j.Waits, now, awaited, func(n state.Need) job.Number { return c.successorOf(j, n, awaited) })
+func (c *step) settleOne(j, awaited *state.Job) {
+	waits, changed, why := settle(*j.Waits, c.now, awaited, func(n state.Need) job.Number { return c.successorOf(j, n, awaited) })
 	if !changed {
 		return
 	}
@@ -213,14 +208,14 @@ func (c *Controller) settleOne(now sched.Time, j, awaited *state.Job) {
 	}
 	c.dependents.drop(j)
 	if why != "" {
-		j = c.change(now, j, "", func(j *state.Job) { j.Waits = &state.Waits{Any: waits.Any, Tasks: waits.Tasks} })
-		c.fail(now, j, job.DependencyFailed, why)
+		j = c.change(j, "", func(j *state.Job) { j.Waits = &state.Waits{Any: waits.Any, Tasks: waits.Tasks} })
+		c.fail(j, job.DependencyFailed, why)
 		return
 	}
-	j = c.change(now, j, line, func(j *state.Job) { j.Waits = &waits })
+	j = c.change(j, line, func(j *state.Job) { j.Waits = &waits })
 	c.dependents.add(j)
 	if j.State == job.Queued {
-		c.requeueEligible(now, j)
+		c.requeueEligible(j)
 	}
 }
 
@@ -241,13 +236,13 @@ func (c *Controller) successorOf(j *state.Job, n state.Need, awaited *state.Job)
 }
 
 // requeueEligible tells the scheduler anew when a queued job may start.
-func (c *Controller) requeueEligible(now sched.Time, j *state.Job) {
+func (c *step) requeueEligible(j *state.Job) {
 	if j.Tasks != nil {
 		c.touch(j.Number)
 		return
 	}
 	again := *j
-	c.enqueue(now, &again)
+	c.enqueue(&again)
 	c.jobs.Put(again.Number, &again)
 	c.dirty = true
 }

@@ -9,11 +9,10 @@ import (
 
 // Effects is what a step asks of its owner. The order is the promise that
 // nothing acknowledged is lost: first Records are made durable, all of them
-// together; only then is the Answer given, are the nodes in Wake told, and may
+// together; only then is the event answered, are the nodes in Wake told, and may
 // anyone see a View taken after the step.
 type Effects struct {
 	Records []state.Record // must be durable before anything below happens
-	Answer  any            // for whoever sent the event; its type goes with the event's
 	Wake    []string       // nodes whose desired set changed
 	Changed []job.Number   // jobs that changed, for those who watch them
 	Moved   []Moved        // changes of state that somebody wants a mail about
@@ -31,7 +30,7 @@ type Moved struct {
 	From, To job.State // From is empty for a new job
 }
 
-// Add appends another step's effects. Its answer is for the caller to deal with.
+// Add appends another step's effects.
 func (e *Effects) Add(o Effects) {
 	e.Records = append(e.Records, o.Records...)
 	e.Wake = append(e.Wake, o.Wake...)

@@ -104,12 +104,12 @@ func (w *world) steer(cmd, first string, arg func(string, string) string, number
 // submit does as gctld does: it looks for jobs of the past and asks again.
 func (w *world) submit(e Submit) any {
 	a := w.apply(e)
-	past, ok := a.(Past)
-	if !ok {
+	asked, ok := a.(Submitted)
+	if !ok || len(asked.Past) == 0 {
 		return a
 	}
 	e.Past = map[string]*state.Job{}
-	for _, id := range past.IDs {
+	for _, id := range asked.Past {
 		n, ok := state.ParseNumber(id)
 		parent, set, isTask := state.ParseTask(id)
 		if p := w.past(parent); isTask && p != nil {
@@ -164,7 +164,7 @@ func TestManyDependents(t *testing.T) {
 		}
 		var id [16]byte
 		copy(id[:], name)
-		w.c.Apply(w.now, Submit{UUID: id, User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
+		Apply(w.c, w.now, Submit{UUID: id, User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
 	}
 	send("first", "")
 	const most = settleMost + 10

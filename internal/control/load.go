@@ -1,12 +1,9 @@
 package control
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"gbatch/accounting"
 	"gbatch/internal/job"
@@ -91,7 +88,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 		switch {
 		case j.Tasks != nil:
 		case j.State == job.Queued:
-			c.enqueue(now, j)
+			(&step{c, now}).enqueue(j)
 		case j.State.Active():
 			if err := c.loadActive(j); err != nil {
 				return fmt.Errorf("job %d: %w", j.Number, err)
@@ -125,8 +122,4 @@ func (c *Controller) loadActive(j *state.Job) error {
 		}
 	}
 	return nil
-}
-
-func joinNames[V any](m map[string]V) string {
-	return strings.Join(slices.SortedFunc(maps.Keys(m), cmp.Compare), ", ")
 }

@@ -113,3 +113,11 @@ func schedNode(n *state.Node) sched.Node {
 	}
 	return s
 }
+
+func (c *Controller) nodeNames() string {
+	var names []string
+	for _, n := range c.nodes {
+		names = append(names, n.Name)
+	}
+	return strings.Join(names, ", ")
+}

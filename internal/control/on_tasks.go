@@ -7,39 +7,29 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
-	"gbatch/sched"
 )
-
-// endStep lets all follow that follows from a step: arrays whose tasks changed,
-// and jobs that waited for those that began or ended.
-func (c *Controller) endStep(now sched.Time) {
-	c.settleArrays(now)
-	for c.settle(now); len(c.touched) > 0; c.settle(now) {
-		c.settleArrays(now)
-	}
-}
 
 // settleArrays ends a step: arrays whose tasks changed take it in, end if they
 // must, and fill their windows.
-func (c *Controller) settleArrays(now sched.Time) {
+func (c *step) settleArrays() {
 	for len(c.touched) > 0 {
 		todo := c.touched
 		c.touched = nil
 		slices.Sort(todo)
 		for _, n := range todo {
 			if c.arrays[n] != nil {
-				c.settleArray(now, c.job(n))
+				c.settleArray(c.job(n))
 			}
 		}
 	}
 }
 
-func (c *Controller) settleArray(now sched.Time, p *state.Job) {
+func (c *step) settleArray(p *state.Job) {
 	a := c.arrays[p.Number]
-	p = c.hearCorr(now, c.takeIn(now, p, a), a)
+	p = c.hearCorr(c.takeIn(p, a), a)
 	if p.Ending == nil {
 		if how := c.verdict(p, a); how != nil {
-			c.endArray(now, p, *how)
+			c.endArray(p, *how)
 			p = c.job(p.Number)
 		}
 	}
@@ -47,14 +37,14 @@ func (c *Controller) settleArray(now sched.Time, p *state.Job) {
 		return // it was touched again
 	}
 	if len(a.live) == 0 && p.Tasks.Counts[state.TaskPending] == 0 {
-		c.finishArray(now, p)
+		c.finishArray(p)
 		return
 	}
-	c.fill(now, p, a)
+	c.fill(p, a)
 }
 
 // takeIn puts into the parent what its children have come to.
-func (c *Controller) takeIn(now sched.Time, p *state.Job, a *array) *state.Job {
+func (c *step) takeIn(p *state.Job, a *array) *state.Job {
 	if len(a.ended) == 0 && a.begun == 0 && a.failures == 0 {
 		return p
 	}
@@ -74,7 +64,7 @@ func (c *Controller) takeIn(now sched.Time, p *state.Job, a *array) *state.Job {
 		line = "its first task runs"
 	}
 	c.storeTasks(p.Number, t)
-	p = c.change(now, p, line, func(p *state.Job) {
+	p = c.change(p, line, func(p *state.Job) {
 		p.Tasks = t
 		if begun {
 			p.First, p.Started = a.begun, a.begun
@@ -82,14 +72,14 @@ func (c *Controller) takeIn(now sched.Time, p *state.Job, a *array) *state.Job {
 	})
 	a.ended, a.begun, a.failures = nil, 0, 0
 	if begun {
-		c.begunArray(now, p)
+		c.begunArray(p)
 	}
 	return p
 }
 
 // begunArray follows the first start of a task: the array has started in time,
 // and its run time counts from here where all of it counts together.
-func (c *Controller) begunArray(now sched.Time, p *state.Job) {
+func (c *step) begunArray(p *state.Job) {
 	c.watchLimit(p)
 	c.tell(p)
 	if p.Request.MaxQueued == 0 && p.Request.NotAfter == 0 {
@@ -98,7 +88,7 @@ func (c *Controller) begunArray(now sched.Time, p *state.Job) {
 	for _, j := range c.children(p.Number) {
 		if j.State == job.Queued {
 			v := *j
-			c.enqueue(now, &v)
+			c.enqueue(&v)
 			c.jobs.Put(v.Number, &v)
 		}
 	}
@@ -131,32 +121,32 @@ func (c *Controller) verdict(p *state.Job, a *array) *state.Ending {
 
 // endArray makes no more jobs of an array's tasks and ends those that are
 // there; when the last is over the array is what how says.
-func (c *Controller) endArray(now sched.Time, p *state.Job, how state.Ending) {
+func (c *step) endArray(p *state.Job, how state.Ending) {
 	t := p.Tasks.Clone()
 	for at, ok := t.NextPending(); ok; at, ok = t.NextPending() {
 		t.Set(at, state.TaskCancelled)
 	}
 	c.storeTasks(p.Number, t)
-	p = c.change(now, p, how.Text, func(p *state.Job) { p.Tasks, p.Ending = t, &how })
+	p = c.change(p, how.Text, func(p *state.Job) { p.Tasks, p.Ending = t, &how })
 	for _, j := range c.children(p.Number) {
-		c.cancelChild(now, j, how.Reason, how.Text)
+		c.cancelChild(j, how.Reason, how.Text)
 	}
 	c.touch(p.Number)
 }
 
-func (c *Controller) cancelChild(now sched.Time, j *state.Job, why job.Reason, text string) {
+func (c *step) cancelChild(j *state.Job, why job.Reason, text string) {
 	switch {
 	case j.State.Pending():
-		c.change(now, j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Cancelled, why, text })
+		c.change(j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Cancelled, why, text })
 	case j.Ending == nil || j.Ending.Then != job.Cancelled:
 		how := c.stopWith(j)
 		how.Reason, how.Text, how.Then = why, text, job.Cancelled
-		c.end(now, j, how)
+		c.end(j, how)
 	}
 }
 
 // finishArray ends an array whose tasks are all over.
-func (c *Controller) finishArray(now sched.Time, p *state.Job) {
+func (c *step) finishArray(p *state.Job) {
 	t := p.Tasks
 	how := state.Ending{Then: job.Finished}
 	switch {
@@ -174,7 +164,7 @@ func (c *Controller) finishArray(now sched.Time, p *state.Job) {
 	}
 	delete(c.arrays, p.Number)
 	c.dropCorr(p)
-	c.change(now, p, endLine(how.Then, how.Text), func(p *state.Job) {
+	c.change(p, endLine(how.Then, how.Text), func(p *state.Job) {
 		p.State, p.Reason, p.Text, p.Ending = how.Then, how.Reason, how.Text, nil
 	})
 }
@@ -185,7 +175,7 @@ func mayFill(j *state.Job) bool {
 }
 
 // fill makes jobs of as many tasks as the window has room for.
-func (c *Controller) fill(now sched.Time, p *state.Job, a *array) {
+func (c *step) fill(p *state.Job, a *array) {
 	if !mayFill(p) || !a.window(p.Tasks) {
 		return
 	}
@@ -196,20 +186,20 @@ func (c *Controller) fill(now sched.Time, p *state.Job, a *array) {
 			break
 		}
 		t.Set(at, state.TaskLive)
-		c.makeChild(now, p, a, t.Index(at))
+		c.makeChild(p, a, t.Index(at))
 	}
 	c.storeTasks(p.Number, t)
-	c.change(now, p, "", func(p *state.Job) { p.Tasks = t })
+	c.change(p, "", func(p *state.Job) { p.Tasks = t })
 }
 
-func (c *Controller) makeChild(now sched.Time, p *state.Job, a *array, index int) {
+func (c *step) makeChild(p *state.Job, a *array, index int) {
 	j := &state.Job{
 		Number: c.next, UUID: p.TaskUUID(index), Parent: p.Number, Index: index, Doc: p.Document(), Name: p.Name, Owner: p.Owner, Request: p.Request,
-		Expected: p.Expected, State: job.Queued, Submitted: p.Submitted, Since: now, Version: 1,
+		Expected: p.Expected, State: job.Queued, Submitted: p.Submitted, Since: c.now, Version: 1,
 	}
 	a.live[index] = j.Number
 	a.count(j, +1)
-	c.add(now, j, fmt.Sprintf("task %d of job %d is in the queue", index, p.Number))
+	c.add(j, fmt.Sprintf("task %d of job %d is in the queue", index, p.Number))
 }
 
 // needs is how many tasks of Enough must succeed for the job to succeed.

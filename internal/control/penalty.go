@@ -21,14 +21,14 @@ const (
 )
 
 // judgeNode takes in how a rank has ended on a node.
-func (c *Controller) judgeNode(now sched.Time, j *state.Job, r state.Rank) {
+func (c *step) judgeNode(j *state.Job, r state.Rank) {
 	if r.Exit == nil || r.Exit.Reason == job.NodeFail || c.node(r.Alloc.Node) == nil {
 		return // lost contact is a state of its own
 	}
 	n := *c.node(r.Alloc.Node)
 	switch {
 	case r.Exit.Reason.Class() == job.Infra:
-		n.Trouble = troubleWith(n.Trouble, now, c.suspectJob(j), exitText(r))
+		n.Trouble = troubleWith(n.Trouble, c.now, c.suspectJob(j), exitText(r))
 	case r.Exit.StartedMS > 0 && n.Trouble != nil:
 		n.Trouble = nil // a program ran there
 	default:
@@ -69,9 +69,9 @@ func troubleWith(t *state.Trouble, now sched.Time, n job.Number, text string) *s
 
 // tickPenalties gives nodes jobs again when their time is over. One more
 // failure suffices then for the next penalty.
-func (c *Controller) tickPenalties(now sched.Time) {
+func (c *step) tickPenalties() {
 	for _, n := range c.nodes {
-		if t := n.Trouble; t != nil && t.Until > 0 && t.Until <= now {
+		if t := n.Trouble; t != nil && t.Until > 0 && t.Until <= c.now {
 			v, again := *n, *t
 			again.Until, again.Why = 0, ""
 			v.Trouble = &again

@@ -18,13 +18,13 @@ const (
 
 // planImages tells nodes of the images that the plan's reservations will want
 // there. It is derived from the plan alone, so nothing of it is recorded.
-func (c *Controller) planImages(now sched.Time) {
+func (c *step) planImages() {
 	if c.cfg.NoRecords {
 		return // a simulation has no images
 	}
 	planned := map[string][]job.Number{}
 	for _, res := range c.plan.Reservations {
-		if res.At > now+prepullAhead {
+		if res.At > c.now+prepullAhead {
 			continue
 		}
 		for _, a := range res.Ranks {
@@ -73,7 +73,7 @@ const wasThere = 3
 
 // prepulled takes a node's word on what became of the images that it was to
 // pull ahead. It is for people and figures: nothing depends on it.
-func (c *Controller) prepulled(now sched.Time, name string, done []node.Prepulled) {
+func (c *step) prepulled(name string, done []node.Prepulled) {
 	for _, d := range done {
 		n := *c.node(name)
 		i := slices.IndexFunc(n.Prepulls, func(p state.Prepull) bool { return p.Job == d.Job && !p.Told })
@@ -91,7 +91,7 @@ func (c *Controller) prepulled(now sched.Time, name string, done []node.Prepulle
 		}
 		there := d.Error == "" && d.PullMS < wasThere
 		if j := c.job(d.Job); j != nil && j.State == job.Queued && !there {
-			c.change(now, j, line, func(*state.Job) {})
+			c.change(j, line, func(*state.Job) {})
 		}
 	}
 }

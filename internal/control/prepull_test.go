@@ -27,7 +27,8 @@ func (w *world) prepulled(name string, n job.Number, failed string) string {
 	v := w.c.node(name)
 	var b strings.Builder
 	for range 2 {
-		e := w.store(w.c.Apply(w.now, NodeSync{Name: name, Instance: v.Instance, Hash: v.Hash, Prepulled: []node.Prepulled{{Job: n, PullMS: 8400, Error: failed}}}))
+		_, _, e := Apply(w.c, w.now, NodeSync{Name: name, Instance: v.Instance, Hash: v.Hash, Prepulled: []node.Prepulled{{Job: n, PullMS: 8400, Error: failed}}})
+		w.store(e)
 		for _, r := range e.Records {
 			if r.Kind == state.KindEvent {
 				fmt.Fprintf(&b, "%s\n", r.Value)

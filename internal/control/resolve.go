@@ -16,15 +16,15 @@ type resolved struct {
 	tasks  *state.Tasks // of the new job, nil if it has none
 	waits  *state.Waits // nil: for nothing
 	each   []*state.Job // arrays whose tasks its own wait for one by one
-	past   Past         // jobs that the event should have brought
+	past   []string     // jobs that the event should have brought
 	missed []string     // conditions that cannot come true any more, in words
 }
 
-// resolve finds the jobs that a new job shall wait for. It answers with a Past
-// if some have left the table and the event does not bring them, or with a
-// *Refusal; why is set when what it waits for can no longer happen.
-func (c *Controller) resolve(now sched.Time, e Submit, tasks *state.Tasks) (r *resolved, why string, answer any) {
-	r = &resolved{now: now, event: e, tasks: tasks}
+// resolve finds the jobs that a new job shall wait for. Some may have left
+// the table without the event bringing them: these are in past then. Why is set
+// when what it waits for can no longer happen.
+func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, refusal *state.Refusal) {
+	r = &resolved{now: c.now, event: e, tasks: tasks}
 	g := e.Spec.Gbatch
 	if g == nil || len(g.Dependencies) == 0 {
 		return r, "", nil
@@ -48,8 +48,8 @@ func (c *Controller) resolve(now sched.Time, e Submit, tasks *state.Tasks) (r *r
 	}
 	w := r.waits
 	switch {
-	case len(r.past.IDs) > 0:
-		return nil, "", r.past
+	case len(r.past) > 0:
+		return r, "", nil
 	case len(w.Needs) > maxNeeds:
 		return nil, "", &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("names %d jobs, at most %d are allowed", len(w.Needs), maxNeeds)}
 	case len(r.each) > maxCorr:
@@ -59,7 +59,7 @@ func (c *Controller) resolve(now sched.Time, e Submit, tasks *state.Tasks) (r *r
 		return r, r.missed[0], nil
 	}
 	w.Met = w.Met || len(w.Needs) == 0
-	if w.Met && w.Any && w.Since <= now {
+	if w.Met && w.Any && w.Since <= c.now {
 		w.Needs = nil
 	}
 	return r, "", nil
@@ -115,7 +115,7 @@ func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *state
 // awaited finds a job that another names, in the table or among those of the
 // past that the event brings. Those that it should bring are added to past. A
 // task that is no job has no number.
-func (c *Controller) awaited(id string, known map[string]*state.Job, past *Past) (*state.Job, *state.Refusal) {
+func (c *Controller) awaited(id string, known map[string]*state.Job, past *[]string) (*state.Job, *state.Refusal) {
 	v := state.View{Jobs: c.jobs}
 	j, refusal := v.Find(id)
 	if refusal != nil && refusal.Code != state.NotFound {
@@ -124,7 +124,7 @@ func (c *Controller) awaited(id string, known map[string]*state.Job, past *Past)
 	if j == nil {
 		var brought bool
 		if j, brought = known[id]; !brought {
-			past.IDs = append(past.IDs, id)
+			*past = append(*past, id)
 			return nil, nil
 		}
 	}

@@ -135,10 +135,10 @@ func handles(r *job.Retry, event string) bool {
 }
 
 // retry decides about a job whose attempt failed, and counts the failure.
-func (c *Controller) retry(now sched.Time, j *state.Job, at *state.Attempt, reason job.Reason, text string) retryVerdict {
+func (c *step) retry(j *state.Job, at *state.Attempt, reason job.Reason, text string) retryVerdict {
 	bad := at.Verdict()
 	f := failure{
-		Now: now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: began(at), NoTime: c.noTimeLeft(now, j),
+		Now: c.now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: began(at), NoTime: c.noTimeLeft(j),
 		Restartable: j.Request.Restartable, Retry: j.Request.Retry,
 	}
 	if bad.Exit != nil {
@@ -146,7 +146,7 @@ func (c *Controller) retry(now sched.Time, j *state.Job, at *state.Attempt, reas
 		f.Exit.Reason = reason
 	}
 	if j.Started > 0 {
-		f.Ran = max(now-j.Started, 0)
+		f.Ran = max(c.now-j.Started, 0)
 	}
 	if j.Retried != nil {
 		f.Before = *j.Retried

@@ -18,6 +18,7 @@ func (c *Controller) Due() bool { return c.dirty }
 func (c *Controller) Schedule(now sched.Time) Effects {
 	c.out = Effects{}
 	c.dirty = false
+	s := &step{c, now}
 	plan := sched.Decide(c.input(now))
 	for _, r := range plan.Rejects {
 		j := c.job(NumberOf(r.Job))
@@ -31,13 +32,13 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 		if a := c.arrays[j.Parent]; a != nil { // no task has started in time
 			a.whole = &state.Ending{Then: job.Failed, Reason: reason, Text: r.Reason.Text}
 		}
-		c.change(now, j, r.Reason.Text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, reason, r.Reason.Text })
+		s.change(j, r.Reason.Text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, reason, r.Reason.Text })
 	}
 	for _, h := range plan.Halts {
-		c.halt(now, h)
+		s.halt(h)
 	}
-	for _, s := range plan.Starts {
-		c.assign(now, s)
+	for _, start := range plan.Starts {
+		s.assign(start)
 	}
 	for _, r := range plan.Reservations {
 		if n := NumberOf(r.Job); c.promised[n] == 0 && r.At > now {
@@ -48,9 +49,8 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 	// unless it freed something.
 	c.dirty = len(plan.Rejects) > 0
 	c.plan, c.planned = &plan, now
-	c.planImages(now)
-	c.endStep(now)
-	c.recordUsage()
+	s.planImages()
+	s.finishStep()
 	return c.out
 }
 
@@ -58,13 +58,13 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 func (c *Controller) Plan() (*sched.Plan, sched.Time) { return c.plan, c.planned }
 
 // assign gives a job its resources and its nodes the order to run it.
-func (c *Controller) assign(now sched.Time, s sched.Start) {
+func (c *step) assign(s sched.Start) {
 	j := c.job(NumberOf(s.Job))
 	if t := c.promised[j.Number]; t > 0 {
-		c.out.Missed = append(c.out.Missed, now-t)
+		c.out.Missed = append(c.out.Missed, c.now-t)
 		delete(c.promised, j.Number)
 	}
-	at := &state.Attempt{Attempt: j.Tries + 1, Start: now}
+	at := &state.Attempt{Attempt: j.Tries + 1, Start: c.now}
 	switch {
 	case j.Attempt != nil:
 		at.Image = j.Attempt.Image
@@ -74,7 +74,7 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 	if j.Request.LimitScope == job.LimitJob {
 		at.Limit = j.Request.Limit
 		if end := c.limitEnd(j); end > 0 {
-			at.Limit = max(end-now, 1)
+			at.Limit = max(end-c.now, 1)
 		}
 	}
 	names := make([]string, len(s.Ranks))
@@ -83,8 +83,8 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 		at.Ranks = append(at.Ranks, state.Rank{Alloc: a, Phase: node.PhaseAssigned, Instance: n.Instance, Model: n.ModelOf(a), Cluster: n.Inventory.Cluster})
 		names[i] = a.Node
 	}
-	waited := now - j.Since
-	j = c.change(now, j, "assigned to "+strings.Join(names, ", "), func(j *state.Job) {
+	waited := c.now - j.Since
+	j = c.change(j, "assigned to "+strings.Join(names, ", "), func(j *state.Job) {
 		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1
 		j.Reason, j.Text = job.None, ""
 	})
@@ -94,16 +94,4 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 	for _, a := range s.Ranks {
 		c.arrive(a.Node, j.Number)
 	}
-}
-
-// running is an active job as the scheduler sees it.
-func (c *Controller) running(j *state.Job) sched.Running {
-	r := sched.Running{
-		Job:   c.schedJob(j),
-		Start: j.Attempt.Start, End: j.Attempt.Start + j.LimitLeft(), Halting: j.Ending != nil,
-	}
-	for _, k := range j.Attempt.Ranks {
-		r.Ranks = append(r.Ranks, k.Alloc)
-	}
-	return r
 }

@@ -124,3 +124,31 @@ func TestDeniedAreFew(t *testing.T) {
 		t.Errorf("%d entries of %d refusals", n, deniedBurst+50)
 	}
 }
+
+// TestAuditTasks: an action on some tasks of an array says which, and a refusal
+// is none that was done.
+func TestAuditTasks(t *testing.T) {
+	s := newSite(t, nil)
+	ann := s.user("ann")
+	req := hello(1)
+	req.Job = []byte(strings.TrimSuffix(strings.TrimSpace(string(req.Job)), "}") + `, "gbatch": {"tasks": {"indexes": "0-9"}}}`)
+	if _, err := ann.Submit(t.Context(), req, "k"); err != nil {
+		t.Fatal(err)
+	}
+	for _, ids := range []string{"1_[3-5]", "1_[30-31]"} {
+		if _, err := ann.Action(t.Context(), "cancel", &api.ActionRequest{IDs: []string{ids}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ann.Action(t.Context(), "pause", &api.ActionRequest{IDs: []string{"1_7"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"ann(user) token POST /v1/jobs/actions/cancel | job 1 tasks 3-5 | cancel | ok",
+		"ann(user) token POST /v1/jobs/actions/cancel | job 1 tasks 30-31 | cancel | refused: job 1 has no task 30-31",
+		"ann(user) token POST /v1/jobs/actions/pause | job 1 tasks 7 | pause | refused: job 9 is QUEUED: only a job that runs can be paused",
+	}
+	if diff := cmp.Diff(want, s.lines(client.AuditFilter{User: "ann", Object: "tasks"})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -46,7 +46,7 @@ func bench(b *testing.B, dir string) (*Server, *client.Client, func()) {
 // fill queues n jobs of a few users and shapes, past the network.
 func fill(b *testing.B, s *Server, n int) {
 	b.Helper()
-	submissions := &jobs.Submissions{Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs}
+	submissions := &jobs.Submissions{Meters: s.meters, Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs}
 	var g errgroup.Group
 	g.SetLimit(64)
 	for i := range n {

@@ -22,7 +22,7 @@ import (
 // what come from this table.
 func (s *Server) routes() []route.Route {
 	used := &usage.Used{View: s.loop.View, Samples: &s.samples, Now: s.now}
-	submissions := &jobs.Submissions{Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs}
+	submissions := &jobs.Submissions{Meters: s.meters, Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs}
 	actions := &jobs.Actions{Loop: s.loop, Jobs: s.jobs, Rights: s.rights}
 	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used}
 	opened := &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams}

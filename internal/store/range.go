@@ -21,7 +21,13 @@ type Place struct {
 // included), in their order or from the last back, until take says that it has
 // enough. The record's value is only valid during the call.
 func (s *Store) Range(kind state.Kind, from, to Place, backward bool, take func(state.Record) (more bool, err error)) error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: placeKey(kind, from), UpperBound: placeKey(kind, to)})
+	return s.walk(placeKey(kind, from), placeKey(kind, to), backward, take)
+}
+
+// walk is Range from one key to another. All that reads more than one record
+// comes by here.
+func (s *Store) walk(from, to []byte, backward bool, take func(state.Record) (more bool, err error)) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return err
 	}

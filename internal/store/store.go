@@ -122,38 +122,11 @@ func (s *Store) Load(take func(state.Record) error) error {
 // lastHistory gives the record of the highest number in history, so that no
 // number is given twice.
 func (s *Store) lastHistory(take func(state.Record) error) error {
-	prefix := []byte{byte(state.KindHistory)}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
-	if err != nil {
-		return err
-	}
-	if it.Last() {
-		r, err := record(it.Key(), it.Value())
-		if err == nil {
-			err = take(r)
-		}
-		if err != nil {
-			return errors.Join(err, it.Close())
-		}
-	}
-	return it.Close()
+	return s.Newest(state.KindHistory, func(r state.Record) (bool, error) { return false, take(r) })
 }
 
 func (s *Store) scan(prefix []byte, take func(state.Record) error) error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
-	if err != nil {
-		return err
-	}
-	for it.First(); it.Valid(); it.Next() {
-		r, err := record(it.Key(), it.Value())
-		if err == nil {
-			err = take(r)
-		}
-		if err != nil {
-			return errors.Join(err, it.Close())
-		}
-	}
-	return it.Close()
+	return s.walk(prefix, after(prefix), false, func(r state.Record) (bool, error) { return true, take(r) })
 }
 
 // Commit makes the records durable, all or none.
@@ -224,24 +197,7 @@ func (s *Store) All(kind state.Kind, take func(state.Record) error) error {
 // that it has enough. The record's value is only valid during the call.
 func (s *Store) Newest(kind state.Kind, take func(state.Record) (more bool, err error)) error {
 	prefix := []byte{byte(kind)}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
-	if err != nil {
-		return err
-	}
-	for ok := it.Last(); ok; ok = it.Prev() {
-		r, err := record(it.Key(), it.Value())
-		more := false
-		if err == nil {
-			more, err = take(r)
-		}
-		if err != nil {
-			return errors.Join(err, it.Close())
-		}
-		if !more {
-			break
-		}
-	}
-	return it.Close()
+	return s.walk(prefix, after(prefix), true, take)
 }
 
 // Prune deletes the records of a kind with a sequence alone that are older than

@@ -154,6 +154,6 @@ func AfterRestore(ctl *control.Controller, st *store.Store, now sched.Time) (boo
 	if err := json.Unmarshal(text, &ev); err != nil {
 		return false, fmt.Errorf("decode the mark of a restored backup: %w", err)
 	}
-	eff := ctl.Apply(now, ev)
+	_, _, eff := control.Apply(ctl, now, ev)
 	return true, st.Commit(append(eff.Records, r))
 }

@@ -177,15 +177,15 @@ func (e *eventStream) run(ctx context.Context) error {
 	return err
 }
 
-func (e *eventStream) sendChanges(changes []loop.Change) error {
+func (e *eventStream) sendChanges(changes []loop.Update) error {
 	v := e.desk.Loop.View()
 	for _, c := range changes {
 		var err error
 		switch {
 		case c.Node != nil && e.nodes:
-			err = e.send(api.EventNode, c.Id, api.NodeEvent{Name: c.Node.Name, State: c.Node.State, Reason: c.Node.Reason})
+			err = e.send(api.EventNode, c.ID, api.NodeEvent{Name: c.Node.Name, State: c.Node.State, Reason: c.Node.Reason})
 		case c.Job != nil && e.wants(c.Job):
-			err = e.send(api.EventJob, c.Id, e.jobEvent(v, &c))
+			err = e.send(api.EventJob, c.ID, e.jobEvent(v, &c))
 		}
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func (e *eventStream) wants(j *state.Job) bool {
 		(len(e.jobs) == 0 || slices.Contains(e.jobs, j.Number) || j.Parent > 0 && slices.Contains(e.jobs, j.Parent))
 }
 
-func (e *eventStream) jobEvent(v *state.View, c *loop.Change) api.JobEvent {
+func (e *eventStream) jobEvent(v *state.View, c *loop.Update) api.JobEvent {
 	out := api.JobEvent{Job: wire.Job(v, c.Job, e.desk.Rights.Private(e.id, c.Job.Owner)), Version: c.Job.Version}
 	if out.Private {
 		return out

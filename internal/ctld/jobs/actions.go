@@ -47,11 +47,11 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 		}
 		ev := control.ActTasks{Act: order, Parent: t.number, Indexes: t.tasks}
 		ev.Admin = t.admin
-		answer, err := s.Loop.Do(ctx, ev)
+		outcome, err := loop.Do(ctx, s.Loop, ev)
 		if err != nil {
 			return nil, err
 		}
-		takeOutcome(&out.Results[t.result], answer.(control.Outcome))
+		takeOutcome(&out.Results[t.result], outcome)
 	}
 	for part := range slices.Chunk(whole, actChunk) {
 		ev := order
@@ -59,11 +59,11 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 			ev.Numbers = append(ev.Numbers, t.number)
 			ev.Admin = ev.Admin || t.admin
 		}
-		answer, err := s.Loop.Do(ctx, ev)
+		outcomes, err := loop.Do(ctx, s.Loop, ev)
 		if err != nil {
 			return nil, err
 		}
-		for i, o := range answer.([]control.Outcome) {
+		for i, o := range outcomes {
 			takeOutcome(&out.Results[part[i].result], o)
 		}
 	}

@@ -17,18 +17,18 @@ const submitTries = 3
 
 // doSubmit has a job submitted, with what history knows of the jobs that it
 // waits for.
-func (s *Submissions) doSubmit(ctx context.Context, ev control.Submit) (any, error) {
+func (s *Submissions) doSubmit(ctx context.Context, ev control.Submit) (a control.Submitted, err error) {
 	for range submitTries {
-		answer, err := s.Loop.Do(ctx, ev)
-		past, ok := answer.(control.Past)
-		if err != nil || !ok {
-			return answer, err
+		a, err = loop.Do(ctx, s.Loop, ev)
+		s.Meters.Submission(a, err)
+		if err != nil || len(a.Past) == 0 {
+			return a, err
 		}
-		if ev.Past, err = s.named(past.IDs); err != nil {
-			return nil, err
+		if ev.Past, err = s.named(a.Past); err != nil {
+			return a, err
 		}
 	}
-	return nil, loop.ErrBusy
+	return a, loop.ErrBusy
 }
 
 // named is what history knows of jobs; nil for those that it does not know.

@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/state"
 )
@@ -35,11 +36,10 @@ func (s *Actions) Resize(ctx context.Context, in *resizeInput) (*api.ResourcesRe
 			return nil, err
 		}
 	}
-	answer, err := s.Loop.Do(ctx, ev)
+	o, err := loop.Do(ctx, s.Loop, ev)
 	if err != nil {
 		return nil, err
 	}
-	o := answer.(control.Outcome)
 	if o.Refusal != nil {
 		return nil, wire.Refused(o.Refusal)
 	}

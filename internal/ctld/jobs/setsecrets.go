@@ -11,7 +11,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/jobstore"
-	"gbatch/internal/ctld/wire"
+	"gbatch/internal/ctld/loop"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -76,14 +76,10 @@ func (s *Actions) trySecrets(ctx context.Context, id access.Identity, j *state.J
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.Loop.Do(ctx, control.SetSecrets{Number: j.Number, Base: j.Secrets, Sealed: text, Names: slices.Collect(maps.Keys(values)), By: id.User})
+	done, err := loop.Do(ctx, s.Loop, control.SetSecrets{Number: j.Number, Base: j.Secrets, Sealed: text, Names: slices.Collect(maps.Keys(values)), By: id.User})
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return nil, wire.Refused(r)
-	}
-	done := answer.(control.SecretsSet)
 	if !done.Done {
 		return nil, nil
 	}

@@ -15,8 +15,8 @@ import (
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/meter"
 	"gbatch/internal/ctld/site"
-	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -28,6 +28,7 @@ type Submissions struct {
 	Rights *access.Rights
 	Loop   *loop.Loop
 	Jobs   *jobstore.Reader
+	Meters *meter.Meters
 }
 
 type SubmitInput struct {
@@ -68,14 +69,10 @@ func (s *Submissions) Submit(ctx context.Context, in *SubmitInput) (*api.SubmitR
 	if done, err := s.repeated(in, ev, &out); done || err != nil {
 		return &out, err
 	}
-	answer, err := s.doSubmit(ctx, ev)
+	a, err := s.doSubmit(ctx, ev)
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return nil, wire.Refused(r)
-	}
-	a := answer.(control.Submitted)
 	out.Notes = append(out.Notes, budgetNote(a.Budget)...)
 	if in.Body.DryRun {
 		return s.dryRun(ctx, out, &sub, ev, a)

@@ -1,11 +1,8 @@
 package loop
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"strings"
-	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
@@ -74,76 +71,16 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:maxChange], "") + "…"
 }
 
-// tell fills in what an event does: before is the view from before it.
-func (n *Note) tell(before *state.View, ev control.Event, answer any) (result string) {
-	if r, ok := answer.(*state.Refusal); ok {
-		result = "refused: " + r.Message
-	}
-	switch e := ev.(type) {
-	case control.NodeSync: // by root, for a node of this machine
+// tell fills in what an event did, and returns its result; empty: no entry.
+func (n *Note) tell(a control.Audit) (result string) {
+	if a.Nothing {
 		return ""
-	case control.Submit:
-		if e.DryRun {
-			return ""
-		}
-		n.Object, n.Change = "project "+e.Project, "job "+e.Spec.Name
-		switch a := answer.(type) {
-		case control.Past: // it is sent again
-			return ""
-		case control.Submitted:
-			if a.Repeated {
-				return ""
-			}
-			n.Object, n.Change = fmt.Sprintf("job %d", a.Number), fmt.Sprintf("submitted for project %s, %s", e.Project, a.State)
-		}
-	case control.Act:
-		n.Object, n.Change = acted(e, answer.([]control.Outcome))
-	case control.Drain:
-		n.Object, n.Change = drained(before, e)
-	case control.Forget:
-		n.Object, n.Change = "node "+e.Node, "forgotten"
-	case control.Reserve:
-		n.Object, n.Change = "reservation "+e.Window.Name, fmt.Sprintf("from %s until %s, nodes %s", wire.Time(e.Window.Start).Format(time.RFC3339), wire.Time(e.Window.End).Format(time.RFC3339), strings.Join(e.Window.Nodes, ","))
-	case control.Resize:
-		n.Object, n.Change = fmt.Sprintf("job %d", e.Number), "resized"
-		if o, ok := answer.(control.Outcome); ok {
-			if n.Change = cmp.Or(o.Message, n.Change); o.Refusal != nil {
-				result = "refused: " + o.Refusal.Message
-			}
-		}
-	case control.SetSecrets:
-		n.Object, n.Change = fmt.Sprintf("job %d", e.Number), "secrets set: "+strings.Join(e.Names, ", ")
-	case control.Unreserve:
-		n.Object, n.Change = "reservation "+e.Name, "removed"
-	case control.Reconfigure: // who sends it has said what it is
-	default:
-		n.Change = fmt.Sprintf("%T", ev)
 	}
-	return cmp.Or(result, "ok")
-}
-
-func acted(e control.Act, list []control.Outcome) (object, change string) {
-	var jobs, how strings.Builder
-	for i, o := range list {
-		fmt.Fprintf(&jobs, " %d", e.Numbers[i])
-		switch {
-		case o.Refusal != nil:
-			fmt.Fprintf(&how, "; %d refused", e.Numbers[i])
-		case o.Before != o.After:
-			fmt.Fprintf(&how, "; %d %s -> %s", e.Numbers[i], o.Before, o.After)
-		}
+	if a.Object != "" {
+		n.Object, n.Change = a.Object, a.Change
 	}
-	return "jobs" + jobs.String(), string(e.Action) + how.String()
-}
-
-func drained(before *state.View, e control.Drain) (object, change string) {
-	was := ""
-	if n := before.Node(e.Node); n != nil && e.GPU == "" {
-		was = n.Drained
+	if a.Refusal != nil {
+		return "refused: " + a.Refusal.Message
 	}
-	object = "node " + e.Node
-	if e.GPU != "" {
-		object += " GPU " + e.GPU
-	}
-	return object, fmt.Sprintf("drained: %q -> %q", was, e.Reason)
+	return "ok"
 }

@@ -20,23 +20,23 @@ type feed struct {
 	mu   sync.Mutex
 	zero uint64   // the id before the first of this process
 	last uint64   // the newest id
-	kept []Change // by id modulo feedSize
+	kept []Update // by id modulo feedSize
 	bell chan struct{}
 }
 
 // change is a job or a node after a step. Values are immutable.
-type Change struct {
-	Id    uint64
+type Update struct {
+	ID    uint64
 	Job   *state.Job
 	Lines [][]byte // state.Line: of the job's timeline
-	Node  *nodeChange
+	Node  *nodeUpdate
 }
 
-type nodeChange struct{ Name, State, Reason string }
+type nodeUpdate struct{ Name, State, Reason string }
 
 func newFeed(epoch uint64) *feed {
 	zero := epoch << 32 // 2^21 starts stay exact in a client's floating point
-	return &feed{zero: zero, last: zero, kept: make([]Change, 0, 64), bell: make(chan struct{})}
+	return &feed{zero: zero, last: zero, kept: make([]Update, 0, 64), bell: make(chan struct{})}
 }
 
 // publish adds what a turn has changed. Its records must be durable.
@@ -50,11 +50,11 @@ func (f *feed) publish(before, after *state.View, eff *control.Effects) {
 	defer f.mu.Unlock()
 	for _, c := range changes {
 		f.last++
-		c.Id = f.last
+		c.ID = f.last
 		if len(f.kept) < feedSize {
 			f.kept = append(f.kept, c)
 		} else {
-			f.kept[f.slot(c.Id)] = c
+			f.kept[f.slot(c.ID)] = c
 		}
 	}
 	close(f.bell)
@@ -72,7 +72,7 @@ func (f *feed) Position() uint64 {
 
 // after gives the changes after id, the newest id, and whether that is all: if
 // not, changes were missed. ring is closed when there are more.
-func (f *feed) After(id uint64) (out []Change, last uint64, all bool, ring <-chan struct{}) {
+func (f *feed) After(id uint64) (out []Update, last uint64, all bool, ring <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	oldest := f.last - uint64(len(f.kept)) // the id before the first that is kept
@@ -85,7 +85,7 @@ func (f *feed) After(id uint64) (out []Change, last uint64, all bool, ring <-cha
 	return out, f.last, true, f.bell
 }
 
-func jobChanges(v *state.View, eff *control.Effects) []Change {
+func jobChanges(v *state.View, eff *control.Effects) []Update {
 	if len(eff.Changed) == 0 {
 		return nil
 	}
@@ -96,28 +96,28 @@ func jobChanges(v *state.View, eff *control.Effects) []Change {
 		}
 	}
 	numbers := slices.Compact(slices.Sorted(slices.Values(eff.Changed)))
-	out := make([]Change, 0, len(numbers))
+	out := make([]Update, 0, len(numbers))
 	for _, n := range numbers {
 		if j := v.Job(n); j != nil {
-			out = append(out, Change{Job: j, Lines: lines[n]})
+			out = append(out, Update{Job: j, Lines: lines[n]})
 		}
 	}
 	return out
 }
 
 // nodeChanges compares two lists of nodes, which are sorted by name.
-func nodeChanges(before, after []*state.Node) (out []Change) {
+func nodeChanges(before, after []*state.Node) (out []Update) {
 	for len(before) > 0 || len(after) > 0 {
 		switch {
 		case len(after) == 0 || len(before) > 0 && before[0].Name < after[0].Name:
-			out = append(out, Change{Node: &nodeChange{Name: before[0].Name, State: "gone"}})
+			out = append(out, Update{Node: &nodeUpdate{Name: before[0].Name, State: "gone"}})
 			before = before[1:]
 			continue
 		case len(before) == 0 || after[0].Name < before[0].Name:
-			out = append(out, Change{Node: stateOf(after[0])})
+			out = append(out, Update{Node: stateOf(after[0])})
 		case before[0] != after[0]:
 			if now := stateOf(after[0]); *now != *stateOf(before[0]) || before[0].Hash != after[0].Hash {
-				out = append(out, Change{Node: now})
+				out = append(out, Update{Node: now})
 			}
 			before = before[1:]
 		default:
@@ -128,7 +128,7 @@ func nodeChanges(before, after []*state.Node) (out []Change) {
 	return out
 }
 
-func stateOf(n *state.Node) *nodeChange {
+func stateOf(n *state.Node) *nodeUpdate {
 	state, reason := n.State()
-	return &nodeChange{Name: n.Name, State: state, Reason: reason}
+	return &nodeUpdate{Name: n.Name, State: state, Reason: reason}
 }

@@ -39,8 +39,8 @@ func TestFeed(t *testing.T) {
 			t.Errorf("%s: %d changes, all %v, last %d", name, len(out), all, last)
 		}
 		for i, c := range out {
-			if c.Id != tc.id+uint64(i)+1 {
-				t.Errorf("%s: change %d has id %d", name, i, c.Id)
+			if c.ID != tc.id+uint64(i)+1 {
+				t.Errorf("%s: change %d has id %d", name, i, c.ID)
 				break
 			}
 		}

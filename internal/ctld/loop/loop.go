@@ -74,19 +74,23 @@ type Loop struct {
 
 // request is an event to apply, or a question that needs the controller itself.
 type request struct {
-	event control.Event
-	ask   func(*control.Controller, sched.Time)
+	apply  func(*control.Controller, sched.Time) applied
+	submit bool // it is a new job: not while the disk is nearly full
+	ask    func(*control.Controller, sched.Time)
 
 	records []state.Record // to be stored too, unless the event is refused
 	note    *Note          // who asks, for the audit log; nil: no entry
 	denied  string         // there is nothing to do but the entry, with this result
 
-	reply chan reply // buffered: the loop never waits for a client
+	reply chan error // buffered: the loop never waits for a client
 }
 
-type reply struct {
-	answer any
-	err    error
+// applied is what came of an event. Its type and that of its answer are known to
+// who sent it alone.
+type applied struct {
+	effects control.Effects
+	refusal *state.Refusal
+	audit   func() control.Audit
 }
 
 var ErrBusy = &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller has too much to do at the moment",
@@ -95,17 +99,42 @@ var ErrBusy = &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the c
 var errStopped = &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller is being stopped: whether this was done is not known",
 	Hint: "look when it is back"}
 
-// do has an event applied and returns its answer when its records are durable.
-func (l *Loop) Do(ctx context.Context, ev control.Event) (any, error) {
-	return l.send(ctx, request{event: ev, note: NoteOf(ctx), reply: make(chan reply, 1)})
+// Do has an event applied and returns its answer when its records are durable.
+// A refusal is an error.
+func Do[A any](ctx context.Context, l *Loop, ev control.Event[A]) (A, error) {
+	return sendEvent(ctx, l, ev, request{note: NoteOf(ctx)})
 }
 
-// ask runs f in the loop, between turns. It must be quick and change nothing.
+// Settle is Do for what somebody else must learn of if it happens, with a note
+// and further records: it waits for the outcome, also when the client has gone.
+func Settle[A any](ctx context.Context, l *Loop, ev control.Event[A], n *Note, records ...state.Record) (A, error) {
+	return sendEvent(context.WithoutCancel(ctx), l, ev, request{note: n, records: records})
+}
+
+func sendEvent[A any](ctx context.Context, l *Loop, ev control.Event[A], r request) (none A, err error) {
+	var answer A
+	var refusal *state.Refusal
+	_, r.submit = any(ev).(control.Submit)
+	r.apply = func(c *control.Controller, now sched.Time) applied {
+		var eff control.Effects
+		answer, refusal, eff = control.Apply(c, now, ev)
+		return applied{eff, refusal, func() control.Audit { return control.AuditOf(ev, answer, refusal) }}
+	}
+	if err := l.send(ctx, r); err != nil {
+		return none, err // and whether it was applied is not known
+	}
+	if refusal != nil {
+		return none, refusal
+	}
+	return answer, nil
+}
+
+// Ask runs f in the loop, between turns. It must be quick and change nothing.
 // When ask has returned, with an error too, f does not run any more.
 func (l *Loop) Ask(ctx context.Context, f func(*control.Controller, sched.Time)) error {
 	var mu sync.Mutex
 	gone := false
-	_, err := l.send(ctx, request{reply: make(chan reply, 1), ask: func(c *control.Controller, now sched.Time) {
+	err := l.send(ctx, request{ask: func(c *control.Controller, now sched.Time) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !gone {
@@ -118,57 +147,48 @@ func (l *Loop) Ask(ctx context.Context, f func(*control.Controller, sched.Time))
 	return err
 }
 
-// settle is send for what somebody else must learn of if it happens: it waits
-// for the outcome, also when the client has gone.
-func (l *Loop) Settle(ctx context.Context, ev control.Event, n *Note, records ...state.Record) (any, error) {
-	return l.send(context.WithoutCancel(ctx), request{event: ev, records: records, note: n, reply: make(chan reply, 1)})
-}
-
-func (l *Loop) send(ctx context.Context, r request) (any, error) {
+func (l *Loop) send(ctx context.Context, r request) error {
+	r.reply = make(chan error, 1)
 	select {
 	case l.inbox <- r:
 	default:
-		return nil, ErrBusy
+		return ErrBusy
 	}
 	select {
-	case a := <-r.reply:
-		return a.answer, a.err
+	case err := <-r.reply:
+		return err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	case <-l.ended:
-		return nil, errStopped
+		return errStopped
 	}
 }
 
 // View is the controller as of the last turn.
 func (l *Loop) View() *state.View { return l.view.Load() }
 
-// commit stores what is not the controller's (tokens, keys) with its entry.
+// Commit stores what is not the controller's (tokens, keys) with its entry.
 func (l *Loop) Commit(ctx context.Context, object, change string, records ...state.Record) error {
-	_, err := l.Settle(ctx, nil, NoteOf(ctx).About(object, change), records...)
-	return err
+	return l.send(context.WithoutCancel(ctx), request{records: records, note: NoteOf(ctx).About(object, change)})
 }
 
-// change has an event applied, with records to go with it, and waits for the
+// Change has an event applied, with records to go with it, and waits for the
 // outcome, also when the client has gone. The audit log says who did it.
-func (l *Loop) Change(ctx context.Context, ev control.Event, records ...state.Record) error {
-	answer, err := l.Settle(ctx, ev, NoteOf(ctx), records...)
-	if r, ok := answer.(*state.Refusal); ok {
-		return r
-	}
+func Change[A any](ctx context.Context, l *Loop, ev control.Event[A], records ...state.Record) error {
+	_, err := Settle(ctx, l, ev, NoteOf(ctx), records...)
 	return err
 }
 
-// denied notes a request that was not let in. It does not wait: the caller is
+// Denied notes a request that was not let in. It does not wait: the caller is
 // told in any case.
 func (l *Loop) Denied(e api.AuditEntry, why string) {
 	select {
-	case l.inbox <- request{note: &Note{e}, denied: "denied: " + why, reply: make(chan reply, 1)}:
+	case l.inbox <- request{note: &Note{e}, denied: "denied: " + why, reply: make(chan error, 1)}:
 	default: // the loop has more important things to do
 	}
 }
 
-// run is the loop goroutine. It returns when ctx is done, or with the error
+// Run is the loop goroutine. It returns when ctx is done, or with the error
 // that makes it impossible to keep the promise that answers are durable; the
 // process must then end, and a restart continues from what is stored.
 func (l *Loop) Run(ctx context.Context) error {
@@ -206,7 +226,7 @@ func (l *Loop) turn(batch []request) error {
 	l.now = max(l.now, l.clock.now())
 	stop := l.checkDisk()
 	var eff control.Effects
-	replies := make([]reply, len(batch))
+	replies := make([]error, len(batch))
 	for i, r := range batch {
 		replies[i] = l.apply(r, stop, &eff)
 	}
@@ -216,8 +236,8 @@ func (l *Loop) turn(batch []request) error {
 	syncing := time.Now()
 	if err := l.store.Commit(eff.Records); err != nil {
 		for _, r := range batch {
-			r.reply <- reply{err: &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller could not store this: " + err.Error(),
-				Hint: "nothing was recorded; try again later"}}
+			r.reply <- &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller could not store this: " + err.Error(),
+				Hint: "nothing was recorded; try again later"}
 		}
 		return fmt.Errorf("commit: %w", err)
 	}
@@ -248,41 +268,36 @@ func (l *Loop) turn(batch []request) error {
 }
 
 // apply takes one request into the turn's effects.
-func (l *Loop) apply(r request, stop error, eff *control.Effects) reply {
+func (l *Loop) apply(r request, stop error, eff *control.Effects) error {
 	if r.ask != nil {
-		return reply{}
+		return nil
 	}
-	_, submit := r.event.(control.Submit)
-	if stop != nil || (submit && l.full != nil) {
-		return reply{err: storageFull(errors.Join(stop, l.full))}
+	if stop != nil || r.submit && l.full != nil {
+		return storageFull(errors.Join(stop, l.full))
 	}
 	result := cmp.Or(r.denied, "ok")
-	var answer any
-	if r.event != nil {
-		before := l.view.Load()
-		e := l.ctl.Apply(l.now, r.event)
-		eff.Add(e)
-		answer = e.Answer
-		if submit {
-			l.meters.Submission(answer)
-		}
+	var a applied
+	if r.apply != nil {
+		a = r.apply(l.ctl, l.now)
+		eff.Add(a.effects)
 		if r.note != nil {
-			result = r.note.tell(before, r.event, answer)
+			result = r.note.tell(a.audit())
 		}
 	}
-	if _, refused := answer.(*state.Refusal); !refused {
+	if a.refusal == nil {
 		eff.Records = append(eff.Records, r.records...)
 	}
 	if r.note != nil && result != "" {
 		eff.Records = append(eff.Records, l.record(r.note, result))
 	}
-	return reply{answer: answer}
+	return nil
 }
 
 // pass lets time pass and decides who starts.
 func (l *Loop) pass(eff *control.Effects) {
 	if t := l.ctl.NextTick(l.now); t > 0 && t <= l.now {
-		eff.Add(l.ctl.Apply(l.now, control.Tick{}))
+		_, _, e := control.Apply(l.ctl, l.now, control.Tick{})
+		eff.Add(e)
 	}
 	if l.ctl.Due() && l.now >= l.notSoon {
 		began := time.Now()

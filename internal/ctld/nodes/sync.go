@@ -53,16 +53,13 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 			ev.Loads = append(ev.Loads, control.GPULoad{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
 		}
 	}
-	answer, err := s.Loop.Do(ctx, ev)
+	answer, err := loop.Do(ctx, s.Loop, ev)
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return nil, wire.Refused(r)
-	}
 	s.Samples.Put(in.Name, q.Samples)
 	s.Samples.PutUse(in.Name, q.Use)
-	want := answer.(control.SyncAnswer).WantInventory
+	want := answer.WantInventory
 	if !want {
 		s.waitOrders(ctx, in.Name, q)
 	}

@@ -83,12 +83,8 @@ func (s *Rules) setRules(ctx context.Context, cfg site.Config, n *loop.Note, rec
 	if err != nil {
 		return err
 	}
-	answer, err := s.Loop.Settle(ctx, control.Reconfigure{Config: cc}, n, records...)
-	if err != nil {
+	if _, err := loop.Settle(ctx, s.Loop, control.Reconfigure{Config: cc}, n, records...); err != nil {
 		return err
-	}
-	if r, ok := answer.(*state.Refusal); ok {
-		return r
 	}
 	s.current.Store(&cfg)
 	return nil

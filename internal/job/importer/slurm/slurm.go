@@ -172,7 +172,9 @@ func (s *script) apply(d directive) {
 			s.note(d.line, opt.long, opt.note)
 		}
 	default:
-		opt.flag(s)
+		if opt.flag(s); opt.note != "" {
+			s.note(d.line, opt.long, opt.note)
+		}
 	}
 }
 

@@ -125,6 +125,21 @@ func TestSlurmAmounts(t *testing.T) {
 	}
 }
 
+// TestHarmlessOptions: what changes nothing here is remarked on and accepted.
+func TestHarmlessOptions(t *testing.T) {
+	sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --image=b --mem=1G --ntasks-per-core=1 -O\n#SBATCH --wait-all-nodes 1\ntrue\n"), surroundings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range sub.Notes {
+		got = append(got, n.Path)
+	}
+	if diff := cmp.Diff([]string{"--ntasks-per-core (line 2)", "--overcommit (line 2)", "--wait-all-nodes (line 3)"}, got); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
 // TestSlurmImage: the flag wins, and the login is split off.
 func TestSlurmImage(t *testing.T) {
 	o := surroundings

@@ -1,0 +1,144 @@
+package control
+
+import (
+	"fmt"
+
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+)
+
+// change puts a changed copy of a job into the table, records it, and writes
+// the line of its timeline if there is one.
+func (c *step) change(old *state.Job, line string, edit func(*state.Job)) *state.Job {
+	j := *old
+	edit(&j)
+	j.Version++
+	if j.State != old.State {
+		if !canMove(old, j.State) {
+			panic(fmt.Sprintf("job %d: %v", j.Number, &job.MoveError{From: old.State, To: j.State}))
+		}
+		j.Since = c.now
+		c.moved(old, &j)
+		c.tellMail(&j, old.State)
+	}
+	c.queued += j.Queued() - old.Queued()
+	c.jobs.Put(j.Number, &j)
+	if j.Parent > 0 {
+		c.taskChanged(old, &j)
+	}
+	c.recordJob(state.KindJob, &j)
+	if line != "" || j.State != old.State {
+		c.event(&j, old.State, line)
+	}
+	c.out.Changed = append(c.out.Changed, j.Number)
+	return &j
+}
+
+func canMove(j *state.Job, to job.State) bool {
+	if j.Tasks != nil {
+		return job.CanMoveParent(j.State, to)
+	}
+	return job.CanMove(j.State, to)
+}
+
+// tellMail notes a change of state for those who want a mail about it; of an
+// array that is the whole, not each task.
+func (c *Controller) tellMail(j *state.Job, from job.State) {
+	if j.Request.Mails && j.Parent == 0 && j.Cron == nil {
+		c.out.Moved = append(c.out.Moved, Moved{Job: j.Number, From: from, To: j.State})
+	}
+}
+
+// moved keeps the counts and indexes right when a job changes state.
+func (c *step) moved(old, j *state.Job) {
+	c.dirty = true
+	if !j.State.Pending() {
+		c.dependents.drop(old)
+	}
+	if j.State.Final() || j.State == job.Running {
+		c.tell(j)
+	}
+	switch {
+	case j.Tasks != nil:
+	case j.State == job.Queued:
+		c.enqueue(j)
+	case old.State == job.Queued && !j.State.Active():
+		delete(c.promised, j.Number)
+		c.sched.Dequeue(schedID(j.Number))
+	}
+	if old.State == job.Running {
+		delete(c.idle, j.Number)
+	}
+	if j.Cron != nil {
+		c.cronNext = c.now // looked up anew by the next Tick
+	}
+	if !old.State.Final() && j.State.Final() {
+		j.Ended = c.now
+		c.countEnd(j)
+		c.observe(j)
+		c.ended = append(c.ended, j.Number)
+		if j.Sealed && !c.keepsSealed(j) {
+			j.Sealed = false
+			c.record(state.Record{Kind: state.KindSecret, Job: j.Document()})
+		}
+	}
+}
+
+func (c *step) event(j *state.Job, before job.State, msg string) {
+	if c.cfg.NoRecords {
+		return
+	}
+	l := state.Line{Time: c.now, Message: msg}
+	if j.State != before {
+		l.State = j.State
+	}
+	c.record(state.Record{Kind: state.KindEvent, Job: j.Number, Seq: j.Version, Value: state.Encode(l)})
+}
+
+func (c *Controller) record(r state.Record) {
+	if !c.cfg.NoRecords {
+		c.out.Records = append(c.out.Records, r)
+	}
+}
+
+func (c *Controller) recordJob(kind state.Kind, j *state.Job) {
+	if !c.cfg.NoRecords {
+		c.record(state.Record{Kind: kind, Job: j.Number, Value: state.Encode(j)})
+	}
+}
+
+// insert puts a job that is new to the table into every index.
+func (c *step) insert(j *state.Job) {
+	c.jobs.Put(j.Number, j)
+	c.byUUID[j.UUID] = j.Number
+	c.dependents.add(j)
+	c.addNamesake(j)
+	if j.Cron != nil {
+		c.templates = append(c.templates, j.Number)
+		c.findCronNext()
+	}
+	c.queued += j.Queued()
+	switch {
+	case j.Tasks != nil:
+		c.addArray(j.Number)
+		c.loadCorr(j, c.arrays[j.Number])
+		c.touch(j.Number)
+	case j.State == job.Queued:
+		c.enqueue(j)
+	case j.State.Final():
+		c.ended = append(c.ended, j.Number)
+	}
+}
+
+// add takes a new job in.
+func (c *step) add(j *state.Job, line string) {
+	c.next = max(c.next, j.Number+1)
+	c.insert(j)
+	c.tellReplaced(j)
+	c.recordJob(state.KindJob, j)
+	c.recordArray(j)
+	c.tellMail(j, "")
+	c.event(j, "", line)
+	c.out.Changed = append(c.out.Changed, j.Number)
+	c.dirty = true
+}

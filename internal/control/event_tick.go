@@ -1,0 +1,91 @@
+package control
+
+import (
+	"fmt"
+
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// Tick lets time pass: nodes that are silent, ended jobs that leave the table,
+// a plan that time alone changes.
+type Tick struct{}
+
+func (Tick) apply(c *step) (None, *state.Refusal) {
+	c.tickNodes()
+	c.tickLimits()
+	c.tickPenalties()
+	c.evict()
+	c.tickCron()
+	c.rollDays()
+	for _, w := range c.windows { // the slice is never changed in place
+		if w.End <= c.now {
+			c.sched.Unreserve(w.Name)
+			c.dropWindow(w.Name)
+		}
+	}
+	if c.plan != nil && c.plan.Wake > 0 && c.now >= c.plan.Wake {
+		c.dirty = true
+	}
+	return None{}, nil
+}
+
+func (Tick) audit(None) Audit { return Audit{Nothing: true} }
+
+// NextTick is when Tick must be called at the latest; 0 if nothing waits for
+// time. The next time at which a decision may change counts too.
+func (c *Controller) NextTick(now sched.Time) sched.Time {
+	next := sched.Time(0)
+	sooner := func(t sched.Time) {
+		if t > 0 && (next == 0 || t < next) {
+			next = t
+		}
+	}
+	for _, n := range c.nodes {
+		sooner(n.Penalty())
+		switch {
+		case !n.Suspect:
+			sooner(n.LastSeen + c.cfg.SuspectTime)
+		case !n.Lost:
+			sooner(n.LastSeen + c.cfg.NodeTimeout)
+		}
+	}
+	for _, w := range c.windows {
+		sooner(w.End)
+	}
+	if len(c.limits) > 0 {
+		sooner(c.limits[0].at)
+	}
+	switch {
+	case len(c.ended) > c.cfg.KeepCount:
+		sooner(now)
+	case len(c.ended) > 0:
+		sooner(c.job(c.ended[0]).Ended + c.cfg.KeepEnded)
+	}
+	if len(c.unsettled) > 0 {
+		sooner(now)
+	}
+	sooner(c.cronNext)
+	sooner(max(c.rollAt, 1)) // 0: not known yet
+	if c.plan != nil {
+		sooner(c.plan.Wake)
+	}
+	return next
+}
+
+func (c *step) tickNodes() {
+	for _, n := range c.nodes {
+		silent := c.now - n.LastSeen
+		if !n.Suspect && silent >= c.cfg.SuspectTime {
+			v := *n
+			v.Suspect = true
+			c.setNode(v)
+		}
+		if !n.Lost && silent >= c.cfg.NodeTimeout {
+			v := *c.node(n.Name)
+			v.Lost = true
+			c.setNode(v)
+			c.loseNode(n.Name, fmt.Sprintf("node %s failed: no contact for %d s", n.Name, silent/1000), func(state.Rank) bool { return true })
+		}
+	}
+}
