@@ -61,7 +61,7 @@ func (c *step) recordArray(j *state.Job) {
 	}
 	c.storeTasks(j.Number, j.Tasks) // what is known from the beginning
 	if !c.cfg.NoRecords {
-		c.record(state.Record{Kind: state.KindTasks, Job: j.Number, Value: state.Encode(j.Tasks.Array.Tasks)})
+		c.out.record(state.Record{Kind: state.KindTasks, Job: j.Number, Value: state.Encode(j.Tasks.Array.Tasks)})
 	}
 }
 
@@ -73,7 +73,7 @@ func (c *step) storeTasks(n job.Number, t *state.Tasks) {
 	if c.depends.AwaitsTask(n, indexes) {
 		c.depends.Notify(n)
 	}
-	c.out.Records = append(c.out.Records, blocks...)
+	c.out.record(blocks...)
 }
 
 // updateArrays follows a step: arrays whose tasks changed take it in, end if they

@@ -10,13 +10,13 @@ import (
 func (c *step) endAttempt(j *state.Job) {
 	at := *j.Attempt
 	at.End = c.now
-	c.sched.End(schedID(j.Number))
+	c.queue.sched.End(schedID(j.Number))
 	closed := *j
 	closed.Attempt = &at
 	c.charge(&closed, c.ledger.End)
 	at.Used = at.Used.Plus(c.held(charges(&closed)...))
 	if !c.cfg.NoRecords {
-		c.record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt), Value: state.Encode(at)})
+		c.out.record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt), Value: state.Encode(at)})
 	}
 	to, reason, text, retried := c.outcome(j, &at)
 	if unsure(&at) && (to == job.Queued || to == job.Halted) {

@@ -70,7 +70,7 @@ func troubleWith(t *state.Trouble, now sched.Time, n job.Number, text string) *s
 // tickPenalties gives nodes jobs again when their time is over. One more
 // failure suffices then for the next penalty.
 func (e Tick) penalties(c *step) {
-	for _, n := range c.nodes {
+	for _, n := range c.nodes.list {
 		if t := n.Trouble; t != nil && t.Until > 0 && t.Until <= c.now {
 			v, again := *n, *t
 			again.Until, again.Why = 0, ""

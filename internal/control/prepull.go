@@ -23,7 +23,7 @@ func (c *step) planImages() {
 		return // a simulation has no images
 	}
 	planned := map[string][]job.Number{}
-	for _, res := range c.plan.Reservations {
+	for _, res := range c.queue.plan.Reservations {
 		if res.At > c.now+prepullAhead {
 			continue
 		}
@@ -33,7 +33,7 @@ func (c *step) planImages() {
 			}
 		}
 	}
-	for _, n := range c.nodes {
+	for _, n := range c.nodes.list {
 		if len(n.Prepulls)+len(planned[n.Name]) > 0 {
 			c.planImagesOf(n, planned[n.Name])
 		}

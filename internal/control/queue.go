@@ -16,7 +16,7 @@ func (c *Controller) tooMany(probe sched.Job, more int) *state.Refusal {
 		return &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.jobs.waiting, c.cfg.MaxQueued),
 			Hint: "submit again when some have run"}
 	}
-	if why, ok := c.sched.MayQueue(probe, more, c.outside()); !ok {
+	if why, ok := c.queue.sched.MayQueue(probe, more, c.outside()); !ok {
 		return &state.Refusal{Code: state.OverLimit, Message: why.Text, Hint: "submit again when some of them have run"}
 	}
 	return nil
@@ -44,8 +44,8 @@ func (c *step) enqueue(j *state.Job) {
 	if j.Retried != nil {
 		s.NotBefore = max(s.NotBefore, j.Retried.Until)
 	}
-	must(c.sched.Enqueue(s)) // checked when it was submitted
-	j.Ref, _ = c.sched.Ref(s.ID)
+	must(c.queue.sched.Enqueue(s)) // checked when it was submitted
+	j.Ref, _ = c.queue.sched.Ref(s.ID)
 }
 
 // schedJob is a job of the table as the scheduler sees it.

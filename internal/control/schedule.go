@@ -11,13 +11,13 @@ import (
 
 // Due says whether something changed since the last round that a decision may
 // depend on.
-func (c *Controller) Due() bool { return c.dirty }
+func (c *Controller) Due() bool { return c.queue.due }
 
 // Schedule runs one round: it asks sched.Decide and does what the plan says.
 // Its effects have no answer.
 func (c *Controller) Schedule(now sched.Time) Effects {
-	c.out = Effects{}
-	c.dirty = false
+	c.out = Effects{noRecords: c.cfg.NoRecords}
+	c.queue.due = false
 	s := &step{c, now}
 	plan := sched.Decide(c.input(now))
 	for _, r := range plan.Rejects {
@@ -41,28 +41,28 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 		s.assign(start)
 	}
 	for _, r := range plan.Reservations {
-		if n := NumberOf(r.Job); c.promised[n] == 0 && r.At > now {
-			c.promised[n] = r.At
+		if n := NumberOf(r.Job); c.queue.promised[n] == 0 && r.At > now {
+			c.queue.promised[n] = r.At
 		}
 	}
 	// What the plan itself did is in it already: it leaves nothing to decide,
 	// unless it freed something.
-	c.dirty = len(plan.Rejects) > 0
-	c.plan, c.planned = &plan, now
+	c.queue.due = len(plan.Rejects) > 0
+	c.queue.plan, c.queue.planned = &plan, now
 	s.planImages()
 	s.finish()
 	return c.out
 }
 
 // Plan is the last round's plan and its time; nil before the first.
-func (c *Controller) Plan() (*sched.Plan, sched.Time) { return c.plan, c.planned }
+func (c *Controller) Plan() (*sched.Plan, sched.Time) { return c.queue.plan, c.queue.planned }
 
 // assign gives a job its resources and its nodes the order to run it.
 func (c *step) assign(s sched.Start) {
 	j := c.job(NumberOf(s.Job))
-	if t := c.promised[j.Number]; t > 0 {
+	if t := c.queue.promised[j.Number]; t > 0 {
 		c.out.Missed = append(c.out.Missed, c.now-t)
-		delete(c.promised, j.Number)
+		delete(c.queue.promised, j.Number)
 	}
 	at := &state.Attempt{Attempt: j.Tries + 1, Start: c.now}
 	switch {
@@ -88,7 +88,7 @@ func (c *step) assign(s sched.Start) {
 		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1
 		j.Reason, j.Text = job.None, ""
 	})
-	must(c.sched.Start(c.running(j)))
+	must(c.queue.sched.Start(c.running(j)))
 	c.charge(j, c.ledger.Begin)
 	c.ledger.CountStart(charges(j)[0], int64(waited))
 	for _, a := range s.Ranks {
