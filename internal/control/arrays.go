@@ -68,7 +68,7 @@ func (c *step) recordArray(j *state.Job) {
 // storeTasks records the blocks that changed, and notifies those who wait for
 // tasks: arrays for the ones of their own indexes, jobs for one that was no job yet.
 func (c *step) storeTasks(n job.Number, t *state.Tasks) {
-	indexes, blocks := t.Settled(n, !c.cfg.NoRecords)
+	indexes, blocks := t.TakeChanges(n, !c.cfg.NoRecords)
 	c.arrays.TasksChanged(n, indexes)
 	if c.depends.AwaitsTask(n, indexes) {
 		c.depends.Notify(n)

@@ -101,7 +101,7 @@ func (c *step) insert(j *state.Job) {
 // add takes a new job in.
 func (c *step) add(j *state.Job, line string) {
 	c.insert(j)
-	c.tellReplaced(j)
+	c.notifyReplaced(j)
 	c.out.job(c.now, j, "", line)
 	c.recordArray(j)
 	c.out.mail(j, "")

@@ -9,7 +9,6 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
-	"gbatch/sched/predict"
 )
 
 // Config is the site's rules that the controller needs. It is replaced as a
@@ -56,26 +55,6 @@ type Controller struct {
 
 	intern  interner
 	loading map[job.Number][]state.Record // of arrays, until all are there
-}
-
-// queue is the scheduler, and what it and others said of when jobs start and
-// end. It is due when something changed that a decision may depend on.
-type queue struct {
-	sched     *sched.State
-	due       bool
-	plan      *sched.Plan               // of the last round, nil before the first
-	planned   sched.Time                // when that was
-	promised  map[job.Number]sched.Time // first estimate of jobs that have had one and wait still
-	predictor predict.Predictor
-	windows   []sched.Window // advance reservations, in the order they were made
-	limits    []watched      // jobs whose run time is kept here, the first to end first
-}
-
-// ledger is the accounts, and what is known of them until they change.
-type ledger struct {
-	*accounting.Ledger
-	rollAt sched.Time         // when a day ends that is not closed yet
-	shares *accounting.Shares // of the last round; nil: none yet, or the rules are others
 }
 
 // New returns an empty controller. Epoch must be larger than that of any

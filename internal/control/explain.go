@@ -43,7 +43,7 @@ func (c *Controller) Explain(now sched.Time, n job.Number) sched.Explanation {
 		return sched.Explanation{Job: schedID(n), Waiting: true, Estimate: sched.Estimate{Known: true, At: j.Cron.Next, Reasons: []sched.Reason{j.Cron.Reason()}}}
 	}
 	out := sched.Explain(c.input(now), schedID(n))
-	if j := c.job(n); j != nil && j.Waits.Open() {
+	if j := c.job(n); j != nil && j.Waits.Unmet() {
 		e := &out.Estimate
 		e.Known, e.At, e.Ranks = false, 0, nil
 		for i, r := range e.Reasons {

@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
+	"gbatch/sched/predict"
 )
 
 // tooMany refuses what would make the queue longer than it may be: the site's,
@@ -91,4 +92,17 @@ func (c *step) enqueueAgain(j *state.Job) {
 	again := *j
 	c.enqueue(&again)
 	c.jobs.put(j, &again)
+}
+
+// queue is the scheduler, and what it and others said of when jobs start and
+// end. It is due when something changed that a decision may depend on.
+type queue struct {
+	sched     *sched.State
+	due       bool
+	plan      *sched.Plan               // of the last round, nil before the first
+	planned   sched.Time                // when that was
+	promised  map[job.Number]sched.Time // first estimate of jobs that have had one and wait still
+	predictor predict.Predictor
+	windows   []sched.Window // advance reservations, in the order they were made
+	limits    []watched      // jobs whose run time is kept here, the first to end first
 }

@@ -1,10 +1,7 @@
 package control
 
 import (
-	"strings"
-
 	"gbatch/internal/job"
-	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
@@ -56,42 +53,3 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 
 // Plan is the last round's plan and its time; nil before the first.
 func (c *Controller) Plan() (*sched.Plan, sched.Time) { return c.queue.plan, c.queue.planned }
-
-// assign gives a job its resources and its nodes the order to run it.
-func (c *step) assign(s sched.Start) {
-	j := c.job(NumberOf(s.Job))
-	if t := c.queue.promised[j.Number]; t > 0 {
-		c.out.Missed = append(c.out.Missed, c.now-t)
-		delete(c.queue.promised, j.Number)
-	}
-	at := &state.Attempt{Attempt: j.Tries + 1, Start: c.now}
-	switch {
-	case j.Attempt != nil:
-		at.Image = j.Attempt.Image
-	case j.Restart != nil:
-		at.Image = j.Restart.Image
-	}
-	if j.Request.LimitScope == job.LimitJob {
-		at.Limit = j.Request.Limit
-		if end := c.limitEnd(j); end > 0 {
-			at.Limit = max(end-c.now, 1)
-		}
-	}
-	names := make([]string, len(s.Ranks))
-	for i, a := range s.Ranks {
-		n := c.node(a.Node)
-		at.Ranks = append(at.Ranks, state.Rank{Alloc: a, Phase: node.PhaseAssigned, Instance: n.Instance, Model: n.ModelOf(a), Cluster: n.Inventory.Cluster})
-		names[i] = a.Node
-	}
-	waited := c.now - j.Since
-	j = c.change(j, "assigned to "+strings.Join(names, ", "), func(j *state.Job) {
-		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1
-		j.Reason, j.Text = job.None, ""
-	})
-	must(c.queue.sched.Start(c.running(j)))
-	c.charge(j, c.ledger.Begin)
-	c.ledger.CountStart(charges(j)[0], int64(waited))
-	for _, a := range s.Ranks {
-		c.arrive(a.Node, j.Number)
-	}
-}

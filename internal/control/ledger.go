@@ -113,3 +113,10 @@ func (c *Controller) rebase(now sched.Time) error {
 	}
 	return c.ledger.Rebase(int64(now), running)
 }
+
+// ledger is the accounts, and what is known of them until they change.
+type ledger struct {
+	*accounting.Ledger
+	rollAt sched.Time         // when a day ends that is not closed yet
+	shares *accounting.Shares // of the last round; nil: none yet, or the rules are others
+}

@@ -20,8 +20,8 @@ const (
 	mostPenalty  = sched.Hour
 )
 
-// judgeNode takes in how a rank has ended on a node.
-func (c *step) judgeNode(j *state.Job, r state.Rank) {
+// countTrouble takes in how a rank has ended on a node.
+func (c *step) countTrouble(j *state.Job, r state.Rank) {
 	if r.Exit == nil || r.Exit.Reason == job.NodeFail || c.node(r.Alloc.Node) == nil {
 		return // lost contact is a state of its own
 	}
