@@ -239,7 +239,7 @@ func TestCancelDuringInput(t *testing.T) {
 func TestStalledServer(t *testing.T) {
 	d := newDataSite(t, func(c *config.Config) { c.Data.Stall = config.Duration(100 * time.Millisecond) })
 	d.start()
-	d.a.data.client.Pause = time.Millisecond
+	d.a.data.Client.Pause = time.Millisecond
 	d.s3.Put("lab/x", "x")
 	defer d.slowly("GET /lab/x", 0)()
 	id := rankID(1)

@@ -171,6 +171,7 @@ type site struct {
 
 	devices devices.Devices // nil: those of the configuration
 	killAt  string          // the point at which daemons that are spawned kill themselves
+	onReach func(point string)
 }
 
 // newSite makes the controller and the node's configuration; start runs it.
@@ -205,7 +206,7 @@ func (s *site) tidy() {
 // start runs the node in this process until the test ends.
 func (s *site) start() *site {
 	s.t.Helper()
-	a, err := Open(s.cfg, Options{Log: testLog(s.t), Version: "test", Devices: s.devices})
+	a, err := Open(s.cfg, Options{Log: testLog(s.t), Version: "test", Devices: s.devices, onReach: s.onReach})
 	if err != nil {
 		s.t.Fatal(err)
 	}
