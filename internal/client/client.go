@@ -244,9 +244,16 @@ func (c *Client) timeout() time.Duration {
 	return DefaultTimeout
 }
 
-// broken names a failed connection, unless it is the caller who gave up.
+// broken names a failed connection, unless it is the caller who gave up. What
+// broke one connection, a firewall that forgot it or a controller that was
+// moved, most likely broke the idle ones too, and each would cost the next
+// request the whole timeout: so they are dropped.
 func (c *Client) broken(ctx context.Context, err error) error {
-	if cause := ctx.Err(); cause != nil {
+	cause := ctx.Err()
+	if !errors.Is(cause, context.Canceled) {
+		c.http.CloseIdleConnections()
+	}
+	if cause != nil {
 		return cause
 	}
 	return &Unreachable{Address: c.peer.String(), Err: plainNetError(err)}

@@ -57,6 +57,8 @@ var nodeFile = template.Must(template.New("").Parse(`# Configuration of this dev
 controller: unix://{{.Dir}}/gctld.sock
 stateDir: {{.Dir}}/node
 clusterId: 1
+images:
+  hosts: [127.0.0.1]   # a registry on this machine; elsewhere none is reached on loopback
 sshDir: {{.Dir}}/storage/ssh/{project}/{user}
 storage:
   - name: /project

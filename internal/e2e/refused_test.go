@@ -118,7 +118,7 @@ func TestRefused(t *testing.T) {
 // TestBadImages runs jobs on images that cannot be had. Each fails with a
 // sentence, and the node goes on to the next job.
 func TestBadImages(t *testing.T) {
-	s := newSite(t, siteOptions{nodeConfig: "images: {pullTimeout: 20s}\n"})
+	s := newSite(t, siteOptions{nodeConfig: "images: {pullTimeout: 20s, hosts: [127.0.0.1]}\n"})
 	nobody, err := freeAddress()
 	if err != nil {
 		t.Fatal(err)

@@ -72,6 +72,9 @@ func newSite(t *testing.T, o siteOptions) *site {
 	}
 	config := fmt.Sprintf("dir: %s\nsocket: %s\nlisten: %s\nreserveMiB: 64\n%s", o.ctldDir, s.socket(), o.listen, o.ctldConfig)
 	s.ctld = s.newDaemon("gctld", "gctld", config)
+	if !strings.Contains(o.nodeConfig, "images:") {
+		o.nodeConfig += "images: {hosts: [127.0.0.1]}\n" // the tests' registries
+	}
 	for i := range max(o.nodes, 1) {
 		name := s.nodeName(i)
 		controller := "unix://" + s.socket()

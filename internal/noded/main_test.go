@@ -182,6 +182,7 @@ func newSite(t testing.TB, change func(*config.Config)) *site {
 	dir := filepath.Join(t.TempDir(), name)
 	s.cfg = config.Config{Name: name, Controller: s.srv.URL, StateDir: dir, Cores: 8, MinFree: 1, Launches: 2}
 	s.cfg.Network.Mode = testNetwork()
+	s.cfg.Images.Hosts = []string{"127.0.0.1"} // where the tests' registries are
 	if change != nil {
 		change(&s.cfg)
 	}

@@ -27,7 +27,7 @@ func New(g Guard) *Client {
 // Proxies are not used: what they connect to could not be guarded.
 func (c *Client) transport() *http.Transport {
 	return &http.Transport{
-		DialContext:           c.Guard.dial,
+		DialContext:           c.Guard.Dial,
 		TLSClientConfig:       &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   30 * time.Second,
 		ResponseHeaderTimeout: c.Stall,

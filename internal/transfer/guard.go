@@ -45,8 +45,8 @@ func (g Guard) scheme(s string) error {
 	return fail(Forbidden, "%s:// is not allowed here; use https://", s)
 }
 
-// dial connects to where the guard lets it.
-func (g Guard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+// Dial connects to where the guard lets it, and else fails with Forbidden.
+func (g Guard) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err

@@ -339,6 +339,9 @@ func FuzzMatch(f *testing.F) {
 	f.Add(strings.Repeat("**/", 100)+"x", strings.Repeat("a/", 100)+"y")
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		Match(pattern, name)
+		if checkName(name) != nil {
+			return // no file has it
+		}
 		if !Match("**", name) || !strings.ContainsAny(name, `*?[\`) && !Match(name, name) {
 			t.Errorf("%q", name)
 		}

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/authn"
-
 	"gbatch/oci/ref"
 )
 
@@ -193,18 +191,10 @@ func TestNodeCredentials(t *testing.T) {
 func TestNodeCredentialsForHub(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "config.json", `{"auths":{"https://index.docker.io/v1/":{"auth":"dTpw"}}}`)
-	s := open(t, Config{DockerConfigDir: dir})
-	src, err := s.registrySource(parse(t, "ubuntu"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := nodeKeychain{dir}.Resolve(src.hosts[0].repo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := got.Authorization()
-	if err != nil || *config != (authn.AuthConfig{Username: "u", Password: "p"}) {
-		t.Errorf("got %+v, %v", config, err)
+	for registry, want := range map[string]credentials{parse(t, "ubuntu").Registry: {Auth: "", Username: "u", Password: "p"}, "other.example": {}} {
+		if got, err := nodeLogin(dir, registry); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v", registry, got, err)
+		}
 	}
 }
 

@@ -14,8 +14,6 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
-
-	"gbatch/oci/ref"
 )
 
 // tarIndex gives access to the files of a tar by name, without unpacking it.
@@ -92,7 +90,7 @@ type dockerSource struct {
 	config v1.Hash
 }
 
-func newDockerSource(r ref.Ref, files *tarIndex) (*dockerSource, error) {
+func newDockerSource(files *tarIndex) (*dockerSource, error) {
 	var list []struct {
 		Config string
 		Layers []string
@@ -140,8 +138,13 @@ func newDockerSource(r ref.Ref, files *tarIndex) (*dockerSource, error) {
 	return src, err
 }
 
-func (d *dockerSource) resolve(context.Context) (v1.Hash, string, error) {
-	return d.digest, anyone, nil
+func (d *dockerSource) resolve(context.Context) (v1.Hash, bool, error) {
+	return d.digest, false, nil
+}
+
+// has is no, as for a layout.
+func (d *dockerSource) has(context.Context, v1.Descriptor) (bool, bool, error) {
+	return false, false, nil
 }
 
 func (d *dockerSource) manifest(_ context.Context, digest v1.Hash) ([]byte, error) {
@@ -153,14 +156,14 @@ func (d *dockerSource) manifest(_ context.Context, digest v1.Hash) ([]byte, erro
 
 // blob needs no verifier: unpacking checks the diffID, and the config was
 // hashed when the manifest was made.
-func (d *dockerSource) blob(_ context.Context, desc v1.Descriptor) (io.ReadCloser, error) {
+func (d *dockerSource) blob(_ context.Context, desc v1.Descriptor) (io.ReadCloser, bool, error) {
 	name, ok := d.names[desc.Digest]
 	if !ok {
-		return nil, fail(Corrupt, "%s is not in the archive", desc.Digest)
+		return nil, false, fail(Corrupt, "%s is not in the archive", desc.Digest)
 	}
 	rc, _, err := d.files.open(name)
 	if err != nil {
-		return nil, localError(err)
+		return nil, false, localError(err)
 	}
-	return rc, nil
+	return rc, false, nil
 }

@@ -1,7 +1,6 @@
 package image
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 
 	dockerconfig "github.com/docker/cli/cli/config"
-	"github.com/docker/cli/cli/config/types"
 	"github.com/google/go-containerregistry/pkg/authn"
 
 	"gbatch/oci/ref"
@@ -50,40 +48,26 @@ func loadKey(dir string) ([]byte, error) {
 	return key, writeFile(file, key)
 }
 
-func basicAuth(c *ref.Credentials) authn.Authenticator {
-	return &authn.Basic{Username: c.Username, Password: c.Password}
-}
-
-// nodeKeychain finds credentials in docker's config.json and by its helpers.
-// The file is read at each use: sites rotate passwords.
-type nodeKeychain struct{ dir string }
-
-func (k nodeKeychain) Resolve(target authn.Resource) (authn.Authenticator, error) {
-	return k.ResolveContext(context.Background(), target)
-}
-
-func (k nodeKeychain) ResolveContext(_ context.Context, target authn.Resource) (authn.Authenticator, error) {
-	if k.dir == "" {
-		return authn.Anonymous, nil
+// nodeLogin finds the node's own login at a registry in docker's config.json,
+// or by its helpers. The file is read at each use: sites rotate passwords.
+func nodeLogin(dir, registry string) (credentials, error) {
+	if dir == "" {
+		return credentials{}, nil
 	}
-	file, err := dockerconfig.Load(k.dir)
+	file, err := dockerconfig.Load(dir)
 	if err != nil {
-		return nil, fail(Internal, "the node's docker config cannot be read: %v", err)
+		return credentials{}, fail(Internal, "the node's docker config cannot be read: %v", err)
 	}
-	key := target.RegistryStr()
-	if key == "index.docker.io" {
+	key := registry
+	if registry == ref.DefaultRegistry {
 		key = authn.DefaultAuthKey
 	}
 	found, err := file.GetAuthConfig(key)
 	if err != nil {
-		return nil, fail(Denied, "the node's credential helper for %s failed: %v", target.RegistryStr(), err)
+		return credentials{}, fail(Denied, "the node's credential helper for %s failed: %v", registry, err)
 	}
-	found.ServerAddress = ""
-	if found == (types.AuthConfig{}) {
-		return authn.Anonymous, nil
-	}
-	return authn.FromConfig(authn.AuthConfig{
+	return credentials{
 		Username: found.Username, Password: found.Password, Auth: found.Auth,
 		IdentityToken: found.IdentityToken, RegistryToken: found.RegistryToken,
-	}), nil
+	}, nil
 }

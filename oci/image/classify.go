@@ -26,9 +26,6 @@ func classifyRemote(err error, host, login string) *PullError {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		return classifyStatus(answer, host, login)
 	}
-	if isDiskFull(err) {
-		return wrap(DiskFull, err, "the node's image store is full")
-	}
 	if isCorrupt(err) {
 		return wrap(Corrupt, err, "what registry %s sent does not match its digest", host)
 	}

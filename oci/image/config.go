@@ -16,8 +16,14 @@ type Config struct {
 	// Dir is made if it does not exist. It must be on a file system that can
 	// be an overlay's lower layer and that takes trusted.* attributes.
 	Dir string
+	// Dial connects to host:port for a pull, or refuses with an error that wraps
+	// ErrForbidden. References, redirects and token services are a stranger's
+	// choice, and all connections are made by it: it must look at the address
+	// that it connects to. The connection must be a socket. Required.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Insecure lists hosts ("host" or "host:port") besides loopback which may
-	// be spoken to by plain http. All others must speak TLS.
+	// be spoken to by plain http, if Dial lets them be reached. All others must
+	// speak TLS.
 	Insecure []string
 	// Mirrors are tried in order before the registry itself. A mirror is
 	// host[:port][/path prefix]. It gets the node's credentials, never a user's.
@@ -48,6 +54,9 @@ type Config struct {
 	MaxBytes int64
 	// MaxUnpackedBytes bounds one image. Default 256 GiB.
 	MaxUnpackedBytes int64
+	// MinFree is how much of the disk unpacking leaves free. An image that does
+	// not fit beside it is refused. Default 64 MiB.
+	MinFree int64
 	// Parallel is how many layers of one image are pulled at once. Default 3.
 	Parallel int
 	// Now and Sleep are for tests. Default: the real clock.
@@ -63,7 +72,13 @@ const (
 	maxBackoff      = 10 * time.Second // between two tries
 	graceAfterUse   = time.Minute      // in which GC leaves a just used image alone
 	maxRepulls      = 3                // of an image that GC removes before it is held
-	maxTransports   = 64               // registries with open connections
+	maxWorkers      = 16               // processes that pull at the same time
+	maxIdleWorkers  = 4                // that are kept for their open connections
+	workerIdle      = 90 * time.Second // and for how long
+	maxGrants       = 500              // remembered of an image or layer, the newest
+	roomSlice       = 64 << 20         // bytes of disk that a worker takes at once
+	minFreeInodes   = 1000             // that unpacking leaves free
+	maxNames        = 256 << 20        // bytes of the names in one layer
 	maxRememberRefs = 20               // names kept with an image, for listings
 )
 
@@ -72,6 +87,9 @@ func (c Config) complete() (Config, error) {
 	var errs []error
 	if !filepath.IsAbs(c.Dir) {
 		errs = append(errs, fmt.Errorf("image store directory %q is not an absolute path", c.Dir))
+	}
+	if c.Dial == nil {
+		errs = append(errs, errors.New("nothing says how registries are connected to"))
 	}
 	for _, root := range c.LocalRoots {
 		if !filepath.IsAbs(root) {
@@ -96,6 +114,7 @@ func (c Config) complete() (Config, error) {
 	setDefault(&c.Retries, 4)
 	setDefault(&c.Backoff, 500*time.Millisecond)
 	setDefault(&c.MaxUnpackedBytes, 256<<30)
+	setDefault(&c.MinFree, 64<<20)
 	setDefault(&c.Parallel, 3)
 	if c.Now == nil {
 		c.Now = time.Now
@@ -122,21 +141,4 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// plainHTTP reports whether a host ("host" or "host:port") may be spoken to
-// without TLS.
-func (c *Config) plainHTTP(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	for _, allowed := range c.Insecure {
-		if strings.EqualFold(allowed, hostport) || strings.EqualFold(allowed, host) {
-			return true
-		}
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }

@@ -11,22 +11,25 @@
 //	images/<digest>.json    which blobs and layers make an image, and who may use it;
 //	                        its modification time is the image's last use
 //	holds/                  one file for each Hold
-//	tmp/                    what is being unpacked or removed; swept by Open
+//	tmp/                    what is being added or removed; swept by Open
+//	workers/                a directory for each worker, where it unpacks; swept by Open
 //
 // All become visible by rename, so a crash leaves work in tmp and nothing half
 // done elsewhere. Everything is addressed by digest and verified when it
 // comes in: the compressed bytes, the unpacked bytes, manifest and config.
 //
-// Layers are untrusted. Nothing outside a layer's directory is touched when it
-// is unpacked, device nodes are left out, and overlay's own attributes are
-// dropped. Set-user-id files are kept: mount nodev, and nosuid where the site
-// wants it.
+// Registries, references and images are a stranger's. What reads them is a
+// worker: a process of its own without rights, network or files, which asks
+// the store for each connection and for each part of the disk (sandbox.go,
+// worker.go, process.go, wire.go). Config.Dial decides where pulls may lead.
+// Nothing outside a layer's directory is touched when it is unpacked, device
+// nodes are left out, and overlay's own attributes are dropped. Set-user-id
+// files are kept: mount nodev, and nosuid where the site wants it.
 //
-// Who may use what: content is shared between users, access is not. An image
-// is handed to a caller only after a registry let that caller's credentials
-// read its manifest, or after it let callers without credentials do so. This
-// is remembered for pinned digests, so a pinned image starts without network;
-// it is not forgotten if the registry withdraws access later. Someone who
-// knows the digest of a layer counts as someone who may read it, as at a
-// registry.
+// Who may use what: content is shared between users, access is not. A login
+// gets what a registry proves that it may have (proof.go). This is remembered,
+// so a pinned image starts without network; it is not forgotten if the
+// registry withdraws access later.
+//
+// No image and no registry can make a pull fail by the node's fault: see Fault.
 package image

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -115,6 +116,9 @@ func open(t testing.TB, c Config) *Store {
 	needRoot(t)
 	if c.Dir == "" {
 		c.Dir = filepath.Join(t.TempDir(), "store")
+	}
+	if c.Dial == nil {
+		c.Dial = (&net.Dialer{}).DialContext
 	}
 	if c.Sleep == nil {
 		c.Sleep = func(context.Context, time.Duration) error { return nil }

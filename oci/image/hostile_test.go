@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -30,58 +31,60 @@ type hostileLayer struct {
 
 // In names and links, SENTINEL is the path of a file outside of the store and
 // OUTSIDE that of its directory.
-var hostileLayers = map[string]hostileLayer{
-	"dotdot":                  {entries: []entry{file("../../sentinel", "bad")}, has: "sentinel"},
-	"dotdot_inside":           {entries: []entry{defaultDir("a"), file("a/../../../sentinel", "bad")}, has: "sentinel"},
-	"absolute":                {entries: []entry{file("/etc/shadow", "bad")}, has: "etc/shadow"},
-	"absolute_sentinel":       {entries: []entry{file("SENTINEL", "bad")}},
-	"symlink_then_write":      {entries: []entry{link(tar.TypeSymlink, "out", "../.."), file("out/sentinel", "bad")}, has: "sentinel"},
-	"absolute_symlink_write":  {entries: []entry{link(tar.TypeSymlink, "out", "OUTSIDE"), file("out/sentinel", "bad")}},
-	"symlink_chain":           {entries: []entry{link(tar.TypeSymlink, "a", ".."), link(tar.TypeSymlink, "b", "a/.."), file("b/sentinel", "bad")}},
-	"symlink_to_root":         {entries: []entry{link(tar.TypeSymlink, "r", "/"), file("r/etc/x", "ok")}, has: "etc/x"},
-	"symlink_loop":            {entries: []entry{link(tar.TypeSymlink, "a", "b"), link(tar.TypeSymlink, "b", "a"), file("a/x", "")}, refused: "too many links"},
-	"symlink_overwrite":       {entries: []entry{link(tar.TypeSymlink, "s", "../../sentinel"), file("s", "bad")}, has: "s"},
-	"symlink_replaced_by_dir": {entries: []entry{link(tar.TypeSymlink, "s", "../.."), defaultDir("s"), file("s/sentinel", "x")}, has: "s/sentinel"},
-	"hardlink_escape":         {entries: []entry{link(tar.TypeLink, "h", "../../sentinel"), file("h", "bad")}, refused: "no such file"},
-	"hardlink_absolute":       {entries: []entry{link(tar.TypeLink, "h", "SENTINEL")}, refused: "no such file"},
-	"hardlink_by_symlink":     {entries: []entry{link(tar.TypeSymlink, "s", "../.."), link(tar.TypeLink, "h", "s/sentinel"), file("h", "bad")}, refused: "no such file"},
-	"hardlink_to_symlink":     {entries: []entry{link(tar.TypeSymlink, "s", "OUTSIDE/sentinel"), link(tar.TypeLink, "h", "s"), file("h", "bad")}, has: "s"},
-	"whiteout_parent":         {entries: []entry{file(".wh...", "")}, refused: "invalid whiteout name"},
-	"whiteout_self":           {entries: []entry{file(".wh..", "")}, refused: "invalid whiteout name"},
-	"whiteout_parent_in_dir":  {entries: []entry{defaultDir("d"), file("d/.wh...", "")}, refused: "invalid whiteout name"},
-	"whiteout_nothing":        {entries: []entry{file(".wh.", "")}, refused: "invalid whiteout name"},
-	"whiteout_by_symlink":     {entries: []entry{link(tar.TypeSymlink, "s", "../.."), file("s/.wh.sentinel", "")}},
-	"opaque_by_symlink":       {entries: []entry{link(tar.TypeSymlink, "s", "OUTSIDE"), file("s/.wh..wh..opq", "")}},
-	"aufs_bookkeeping":        {entries: []entry{defaultDir(".wh..wh.plnk"), file(".wh..wh.plnk/1", ""), file(".wh..wh.aufs", ""), file("x", "")}, has: "x", hasNot: ".wh.aufs"},
-	"block_device":            {entries: []entry{{h: tar.Header{Typeflag: tar.TypeBlock, Name: "sda", Devmajor: 8, Mode: 0o666}}}, hasNot: "sda"},
-	"char_device":             {entries: []entry{{h: tar.Header{Typeflag: tar.TypeChar, Name: "mem", Devmajor: 1, Devminor: 1, Mode: 0o666}}}, hasNot: "mem"},
-	"fifo":                    {entries: []entry{{h: tar.Header{Typeflag: tar.TypeFifo, Name: "pipe", Mode: 0o644}}}, has: "pipe"},
-	"write_to_fifo":           {entries: []entry{{h: tar.Header{Typeflag: tar.TypeFifo, Name: "pipe", Mode: 0o644}}, file("pipe", "x")}, has: "pipe"},
-	"huge_hole":               {raw: sparseTar(1 << 40), refused: "unpacks to more than the 1 MiB"},
-	"too_big":                 {entries: []entry{file("big", strings.Repeat("x", 1<<20+1))}, refused: "unpacks to more than the 1 MiB"},
-	"bomb_after_end":          {raw: append(tarOf([]entry{file("x", "")}), make([]byte, 8<<20)...), refused: "unpacks to more than the 1 MiB"},
-	"gzip_bomb":               {raw: gzipOf(make([]byte, 64<<20)), refused: "unpacks to more than the 1 MiB"},
-	"duplicate_files":         {entries: []entry{file("x", "1"), file("x", "2")}, has: "x"},
-	"file_becomes_dir":        {entries: []entry{file("x", "1"), defaultDir("x"), file("x/y", "2")}, has: "x/y"},
-	"dir_becomes_file":        {entries: []entry{defaultDir("x"), file("x/y", "2"), file("x", "1")}, has: "x"},
-	"below_a_file":            {entries: []entry{file("x", "1"), file("x/y", "2")}, refused: "not a directory"},
-	"root_as_file":            {entries: []entry{file("/", ""), file(".", "y")}},
-	"root_as_symlink":         {entries: []entry{link(tar.TypeSymlink, "./", "../.."), file("sentinel", "x")}, has: "sentinel"},
-	"long_name":               {entries: []entry{file(strings.Repeat("n", 300), "x")}, refused: "file name too long"},
-	"deep_name":               {entries: []entry{file(strings.Repeat("d/", 3000)+"x", "x")}, refused: "too long"},
-	"newline_in_name":         {entries: []entry{file("a\nb", "x")}, has: "a\nb"},
-	"overlay_redirect":        {entries: []entry{pax(defaultDir("d"), "SCHILY.xattr.trusted.overlay.redirect", "/etc")}, has: "d"},
-	"selinux_label":           {entries: []entry{pax(file("f", ""), "SCHILY.xattr.security.selinux", "x")}, has: "f"},
-	"xattr_on_symlink":        {entries: []entry{pax(link(tar.TypeSymlink, "s", "SENTINEL"), "SCHILY.xattr.user.x", "y")}},
-	"capability":              {entries: []entry{pax(file("f", ""), "SCHILY.xattr.security.capability", "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")}, has: "f"},
-	"unknown_type":            {entries: []entry{{h: tar.Header{Typeflag: 'Z', Name: "z", Mode: 0o644}}}, refused: "unhandled tar header type"},
-	"negative_size":           {raw: negativeSize(), refused: "invalid tar header"},
-	"truncated":               {raw: tarOf([]entry{file("x", strings.Repeat("x", 4096))})[:1024], refused: "ends too early"},
-	"truncated_gzip":          {raw: gzipOf(tarOf([]entry{file("x", "y")}))[:60], refused: "ends too early"},
-	"bad_gzip":                {raw: append([]byte{0x1f, 0x8b, 8, 0}, make([]byte, 100)...), refused: "corrupt input"},
-	"not_a_tar":               {raw: bytes.Repeat([]byte("no tar at all. "), 100), refused: "invalid tar header"},
-	"empty":                   {raw: []byte{}},
-}
+var hostileLayers = sync.OnceValue(func() map[string]hostileLayer {
+	return map[string]hostileLayer{
+		"dotdot":                  {entries: []entry{file("../../sentinel", "bad")}, has: "sentinel"},
+		"dotdot_inside":           {entries: []entry{defaultDir("a"), file("a/../../../sentinel", "bad")}, has: "sentinel"},
+		"absolute":                {entries: []entry{file("/etc/shadow", "bad")}, has: "etc/shadow"},
+		"absolute_sentinel":       {entries: []entry{file("SENTINEL", "bad")}},
+		"symlink_then_write":      {entries: []entry{link(tar.TypeSymlink, "out", "../.."), file("out/sentinel", "bad")}, has: "sentinel"},
+		"absolute_symlink_write":  {entries: []entry{link(tar.TypeSymlink, "out", "OUTSIDE"), file("out/sentinel", "bad")}},
+		"symlink_chain":           {entries: []entry{link(tar.TypeSymlink, "a", ".."), link(tar.TypeSymlink, "b", "a/.."), file("b/sentinel", "bad")}},
+		"symlink_to_root":         {entries: []entry{link(tar.TypeSymlink, "r", "/"), file("r/etc/x", "ok")}, has: "etc/x"},
+		"symlink_loop":            {entries: []entry{link(tar.TypeSymlink, "a", "b"), link(tar.TypeSymlink, "b", "a"), file("a/x", "")}, refused: "too many links"},
+		"symlink_overwrite":       {entries: []entry{link(tar.TypeSymlink, "s", "../../sentinel"), file("s", "bad")}, has: "s"},
+		"symlink_replaced_by_dir": {entries: []entry{link(tar.TypeSymlink, "s", "../.."), defaultDir("s"), file("s/sentinel", "x")}, has: "s/sentinel"},
+		"hardlink_escape":         {entries: []entry{link(tar.TypeLink, "h", "../../sentinel"), file("h", "bad")}, refused: "no such file"},
+		"hardlink_absolute":       {entries: []entry{link(tar.TypeLink, "h", "SENTINEL")}, refused: "no such file"},
+		"hardlink_by_symlink":     {entries: []entry{link(tar.TypeSymlink, "s", "../.."), link(tar.TypeLink, "h", "s/sentinel"), file("h", "bad")}, refused: "no such file"},
+		"hardlink_to_symlink":     {entries: []entry{link(tar.TypeSymlink, "s", "OUTSIDE/sentinel"), link(tar.TypeLink, "h", "s"), file("h", "bad")}, has: "s"},
+		"whiteout_parent":         {entries: []entry{file(".wh...", "")}, refused: "invalid whiteout name"},
+		"whiteout_self":           {entries: []entry{file(".wh..", "")}, refused: "invalid whiteout name"},
+		"whiteout_parent_in_dir":  {entries: []entry{defaultDir("d"), file("d/.wh...", "")}, refused: "invalid whiteout name"},
+		"whiteout_nothing":        {entries: []entry{file(".wh.", "")}, refused: "invalid whiteout name"},
+		"whiteout_by_symlink":     {entries: []entry{link(tar.TypeSymlink, "s", "../.."), file("s/.wh.sentinel", "")}},
+		"opaque_by_symlink":       {entries: []entry{link(tar.TypeSymlink, "s", "OUTSIDE"), file("s/.wh..wh..opq", "")}},
+		"aufs_bookkeeping":        {entries: []entry{defaultDir(".wh..wh.plnk"), file(".wh..wh.plnk/1", ""), file(".wh..wh.aufs", ""), file("x", "")}, has: "x", hasNot: ".wh.aufs"},
+		"block_device":            {entries: []entry{{h: tar.Header{Typeflag: tar.TypeBlock, Name: "sda", Devmajor: 8, Mode: 0o666}}}, hasNot: "sda"},
+		"char_device":             {entries: []entry{{h: tar.Header{Typeflag: tar.TypeChar, Name: "mem", Devmajor: 1, Devminor: 1, Mode: 0o666}}}, hasNot: "mem"},
+		"fifo":                    {entries: []entry{{h: tar.Header{Typeflag: tar.TypeFifo, Name: "pipe", Mode: 0o644}}}, has: "pipe"},
+		"write_to_fifo":           {entries: []entry{{h: tar.Header{Typeflag: tar.TypeFifo, Name: "pipe", Mode: 0o644}}, file("pipe", "x")}, has: "pipe"},
+		"huge_hole":               {raw: sparseTar(1 << 40), refused: "unpacks to more than the 1 MiB"},
+		"too_big":                 {entries: []entry{file("big", strings.Repeat("x", 1<<20+1))}, refused: "unpacks to more than the 1 MiB"},
+		"bomb_after_end":          {raw: append(tarOf([]entry{file("x", "")}), make([]byte, 8<<20)...), refused: "unpacks to more than the 1 MiB"},
+		"gzip_bomb":               {raw: gzipOf(make([]byte, 64<<20)), refused: "unpacks to more than the 1 MiB"},
+		"duplicate_files":         {entries: []entry{file("x", "1"), file("x", "2")}, has: "x"},
+		"file_becomes_dir":        {entries: []entry{file("x", "1"), defaultDir("x"), file("x/y", "2")}, has: "x/y"},
+		"dir_becomes_file":        {entries: []entry{defaultDir("x"), file("x/y", "2"), file("x", "1")}, has: "x"},
+		"below_a_file":            {entries: []entry{file("x", "1"), file("x/y", "2")}, refused: "not a directory"},
+		"root_as_file":            {entries: []entry{file("/", ""), file(".", "y")}},
+		"root_as_symlink":         {entries: []entry{link(tar.TypeSymlink, "./", "../.."), file("sentinel", "x")}, has: "sentinel"},
+		"long_name":               {entries: []entry{file(strings.Repeat("n", 300), "x")}, refused: "file name too long"},
+		"deep_name":               {entries: []entry{file(strings.Repeat("d/", 3000)+"x", "x")}, refused: "too long"},
+		"newline_in_name":         {entries: []entry{file("a\nb", "x")}, has: "a\nb"},
+		"overlay_redirect":        {entries: []entry{pax(defaultDir("d"), "SCHILY.xattr.trusted.overlay.redirect", "/etc")}, has: "d"},
+		"selinux_label":           {entries: []entry{pax(file("f", ""), "SCHILY.xattr.security.selinux", "x")}, has: "f"},
+		"xattr_on_symlink":        {entries: []entry{pax(link(tar.TypeSymlink, "s", "SENTINEL"), "SCHILY.xattr.user.x", "y")}},
+		"capability":              {entries: []entry{pax(file("f", ""), "SCHILY.xattr.security.capability", "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")}, has: "f"},
+		"unknown_type":            {entries: []entry{{h: tar.Header{Typeflag: 'Z', Name: "z", Mode: 0o644}}}, refused: "unhandled tar header type"},
+		"negative_size":           {raw: negativeSize(), refused: "invalid tar header"},
+		"truncated":               {raw: tarOf([]entry{file("x", strings.Repeat("x", 4096))})[:1024], refused: "ends too early"},
+		"truncated_gzip":          {raw: gzipOf(tarOf([]entry{file("x", "y")}))[:60], refused: "ends too early"},
+		"bad_gzip":                {raw: append([]byte{0x1f, 0x8b, 8, 0}, make([]byte, 100)...), refused: "corrupt input"},
+		"not_a_tar":               {raw: bytes.Repeat([]byte("no tar at all. "), 100), refused: "invalid tar header"},
+		"empty":                   {raw: []byte{}},
+	}
+})
 
 func defaultDir(name string) entry { return directory(name, 0o755, 0) }
 
@@ -98,7 +101,7 @@ func pax(e entry, key, value string) entry {
 // or refused with a sentence, and nothing outside of it changes.
 func TestHostileLayers(t *testing.T) {
 	needRoot(t)
-	for name, tc := range hostileLayers {
+	for name, tc := range hostileLayers() {
 		t.Run(name, func(t *testing.T) {
 			outside := t.TempDir()
 			root := filepath.Join(outside, "store", "fs")
@@ -241,7 +244,9 @@ func unpackAll(t *testing.T, root string, raw []byte) error {
 		}
 	}
 	sum := sha256.Sum256(plain)
-	_, err := unpack(t.Context(), bytes.NewReader(raw), target{dir: root, diffID: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}, maxBytes: 1 << 20})
+	_, _, err := unpack(t.Context(), bytes.NewReader(raw), target{
+		dir: root, diffID: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}, maxBytes: 1 << 20, room: func(int64) error { return nil },
+	})
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -17,6 +16,8 @@ const markerName = "layer.json"
 func (s *Store) layerDir(id string) string { return filepath.Join(s.layersDir, id) }
 func (s *Store) layerFS(id string) string  { return filepath.Join(s.layersDir, id, "fs") }
 
+func (s *Store) markerFile(id string) string { return filepath.Join(s.layersDir, id, markerName) }
+
 // layerIntact reports whether a layer can be used, and forgets one whose
 // directory or marker has gone.
 func (s *Store) layerIntact(id string) (unpacked, bool) {
@@ -28,7 +29,7 @@ func (s *Store) layerIntact(id string) (unpacked, bool) {
 	}
 	dir, err := os.Lstat(s.layerFS(id))
 	if err == nil && dir.IsDir() {
-		if _, err = os.Lstat(filepath.Join(s.layerDir(id), markerName)); err == nil {
+		if _, err = os.Lstat(s.markerFile(id)); err == nil {
 			return info, true
 		}
 	}
@@ -38,23 +39,24 @@ func (s *Store) layerIntact(id string) (unpacked, bool) {
 	return unpacked{}, false
 }
 
-// pullLayers brings all layers of a plan into the store.
-func (s *Store) pullLayers(ctx context.Context, src source, p *plan, h *hub) error {
+// pullLayers brings all layers of a plan into the store, each with the origin's
+// proof that its login may have it.
+func (s *Store) pullLayers(ctx context.Context, o *origin, p *plan, h *hub) error {
 	track := newTracker(h, len(p.layers))
 	var missing []layer
 	for _, l := range p.layers {
-		if _, ok := s.layerIntact(l.diffID.Hex); ok {
+		if info, ok := s.layerIntact(l.diffID.Hex); ok && info.allows(o.place(), o.identity) {
 			track.done()
 			continue
 		}
 		missing = append(missing, l)
-		track.expect(max(0, l.desc.Size)) // the manifest may say anything
+		track.expect(l.desc.Size)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.config.Parallel)
 	for _, l := range missing {
 		group.Go(func() error {
-			err := s.ensureLayer(ctx, src, l, track.layer())
+			err := s.ensureLayer(ctx, o, l, track.layer())
 			if err == nil {
 				track.done()
 			}
@@ -76,19 +78,30 @@ func (s *Store) pullLayers(ctx context.Context, src source, p *plan, h *hub) err
 }
 
 // ensureLayer pulls a layer unless it is there, together with whoever else is
-// pulling it.
-func (s *Store) ensureLayer(ctx context.Context, src source, l layer, watch func(Progress)) error {
+// pulling it. What another has pulled must be proven too.
+func (s *Store) ensureLayer(ctx context.Context, o *origin, l layer, watch func(Progress)) error {
 	id := l.diffID.Hex
 	for {
-		if _, ok := s.layerIntact(id); ok {
-			return nil
+		if info, ok := s.layerIntact(id); ok {
+			if info.allows(o.place(), o.identity) {
+				return nil
+			}
+			return layerError(s.proveLayer(ctx, o, l, info, watch), l)
 		}
+		o.keep() // the work may go on for others when this pull is given up
 		_, joined, err := s.layerFlights.do(ctx, id, watch, func(ctx context.Context, h *hub) (struct{}, error) {
-			return struct{}{}, s.retry(ctx, func() error { return s.fetchLayer(ctx, src, l, h) })
+			defer o.release()
+			return struct{}{}, s.retry(ctx, func() error { return s.fetchLayer(ctx, o, l, h) })
 		})
+		if joined {
+			o.release()
+		}
 		// Another's failure may be due to its credentials: then try with ours.
-		if err == nil || !joined || ctx.Err() != nil {
+		if err != nil && (!joined || ctx.Err() != nil) {
 			return layerError(err, l)
+		}
+		if err == nil && !joined {
+			return nil
 		}
 	}
 }
@@ -110,25 +123,18 @@ func layerError(err error, l layer) error {
 }
 
 // fetchLayer downloads and unpacks in one stream.
-func (s *Store) fetchLayer(ctx context.Context, src source, l layer, h *hub) error {
-	rc, err := src.blob(ctx, l.desc)
-	if err != nil {
-		return err
-	}
-	defer rc.Close()
+func (s *Store) fetchLayer(ctx context.Context, o *origin, l layer, h *hub) error {
 	tmp, err := os.MkdirTemp(s.tmpDir, "layer-")
 	if err != nil {
 		return classifyLocal(err)
 	}
 	defer os.RemoveAll(tmp)
-	if err := makeDir(filepath.Join(tmp, "fs"), 0o755); err != nil {
-		return classifyLocal(err)
-	}
-	counted := &countingReader{r: rc, seen: func(n int64) { h.publish(Progress{Bytes: n}) }}
-	info, err := unpack(ctx, counted, target{dir: filepath.Join(tmp, "fs"), diffID: l.diffID, maxBytes: s.config.MaxUnpackedBytes})
+	info, identity, err := o.unpack(ctx, l, tmp, func(n int64) { h.publish(Progress{Bytes: n}) })
 	if err != nil {
 		return err
 	}
+	h.publish(Progress{Bytes: l.desc.Size})
+	info.prove(o, l, identity)
 	return s.addLayer(l.diffID.Hex, tmp, info)
 }
 
@@ -160,18 +166,4 @@ func makeDir(name string, mode os.FileMode) error {
 		return err
 	}
 	return os.Chmod(name, mode)
-}
-
-// countingReader reports how many bytes were read in all.
-type countingReader struct {
-	r    io.Reader
-	n    int64
-	seen func(int64)
-}
-
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	c.seen(c.n)
-	return n, err
 }

@@ -11,7 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -26,72 +26,29 @@ type files interface {
 	open(name string) (io.ReadCloser, int64, error)
 }
 
-// localSource opens a local image. The file is opened below one of the
-// allowed roots, and nothing that it links to outside of them is read.
-func (s *Store) localSource(r ref.Ref) (source, io.Closer, error) {
-	root, name, err := s.openRoot(r.Path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer root.Close()
+// newLocalSource reads a local image, of which open opens files: the parts of a
+// directory by name, or the archive by none.
+func newLocalSource(r ref.Ref, open func(string) (*os.File, error)) (source, error) {
 	if r.Transport == ref.OCILayout {
-		dir, err := root.OpenRoot(name)
-		if err != nil {
-			return nil, nil, localError(err)
-		}
-		return &layoutSource{ref: r, files: rootFiles{dir}}, dir, nil
+		return &layoutSource{ref: r, files: dirFiles{open}}, nil
 	}
-	f, err := openRegular(root, name)
+	f, err := open("")
 	if err != nil {
-		return nil, nil, localError(err)
+		return nil, localError(err)
 	}
-	index, err := indexTar(f)
-	if err == nil && r.Transport == ref.DockerArchive {
-		var src source
-		if src, err = newDockerSource(r, index); err == nil {
-			return src, f, nil
-		}
-	}
+	index, err := indexTar(f) // f is open as long as the index is in use
 	if err != nil {
 		f.Close()
-		return nil, nil, localError(err)
+		return nil, localError(err)
 	}
-	return &layoutSource{ref: r, files: index}, f, nil
-}
-
-func (s *Store) openRoot(path string) (*os.Root, string, error) {
-	for _, dir := range s.config.LocalRoots {
-		name, err := filepath.Rel(dir, path)
-		if err != nil || !filepath.IsLocal(name) {
-			continue
-		}
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			return nil, "", localError(err)
-		}
-		return root, name, nil
+	if r.Transport != ref.DockerArchive {
+		return &layoutSource{ref: r, files: index}, nil
 	}
-	if len(s.config.LocalRoots) == 0 {
-		return nil, "", fail(Denied, "this node takes no images from local files")
-	}
-	return nil, "", fail(Denied, "local images must lie below %s on this node", strings.Join(s.config.LocalRoots, " or "))
-}
-
-// openRegular opens a file without waiting for the other end of a FIFO.
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	src, err := newDockerSource(index)
 	if err != nil {
-		return nil, err
+		return nil, localError(err)
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fail(BadReference, "%s is not a regular file", name)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return src, nil
 }
 
 func localError(err error) *PullError {
@@ -99,16 +56,24 @@ func localError(err error) *PullError {
 	if e.Kind == Internal && errors.Is(err, fs.ErrPermission) {
 		e.Kind = Denied
 	}
+	if errno, ok := errors.AsType[unix.Errno](err); ok && e.Kind == Internal && slices.Contains(misnamed, errno) {
+		e.Kind, e.Detail = BadReference, errno.Error()
+	}
 	if e.Kind == Internal && strings.Contains(err.Error(), "escapes") {
 		e.Kind, e.Detail = Denied, "the path leads out of the directories that local images may lie in"
 	}
 	return e
 }
 
-type rootFiles struct{ dir *os.Root }
+// misnamed are errors of a path that leads to something else than an image.
+var misnamed = []unix.Errno{unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG, unix.EINVAL}
 
-func (r rootFiles) open(name string) (io.ReadCloser, int64, error) {
-	f, err := openRegular(r.dir, name)
+type dirFiles struct {
+	openFile func(string) (*os.File, error)
+}
+
+func (d dirFiles) open(name string) (io.ReadCloser, int64, error) {
+	f, err := d.openFile(name)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -129,21 +94,21 @@ type layoutSource struct {
 // refName is the annotation by which layouts carry tags.
 const refName = "org.opencontainers.image.ref.name"
 
-func (l *layoutSource) resolve(context.Context) (v1.Hash, string, error) {
+func (l *layoutSource) resolve(context.Context) (v1.Hash, bool, error) {
 	if l.ref.Digest != "" {
 		digest, err := v1.NewHash(l.ref.Digest)
-		return digest, anyone, err
+		return digest, false, err
 	}
 	raw, err := readFile(l.files, "index.json")
 	if err != nil {
-		return v1.Hash{}, "", localError(err)
+		return v1.Hash{}, false, localError(err)
 	}
 	index, err := v1.ParseIndexManifest(bytes.NewReader(raw))
 	if err != nil {
-		return v1.Hash{}, "", wrap(Corrupt, err, "its index.json cannot be read")
+		return v1.Hash{}, false, wrap(Corrupt, err, "its index.json cannot be read")
 	}
 	digest, err := l.choose(index.Manifests)
-	return digest, anyone, err
+	return digest, false, err
 }
 
 func (l *layoutSource) choose(manifests []v1.Descriptor) (v1.Hash, error) {
@@ -182,12 +147,17 @@ func (l *layoutSource) manifest(_ context.Context, digest v1.Hash) ([]byte, erro
 	return raw, nil
 }
 
-func (l *layoutSource) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+// has is no: that a file has the right name proves nothing, so it is read.
+func (l *layoutSource) has(context.Context, v1.Descriptor) (bool, bool, error) {
+	return false, false, nil
+}
+
+func (l *layoutSource) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, bool, error) {
 	rc, _, err := l.files.open(blobName(d.Digest))
 	if err != nil {
-		return nil, localError(err)
+		return nil, false, localError(err)
 	}
-	return newVerifier(rc, d.Digest), nil
+	return newVerifier(rc, d.Digest), false, nil
 }
 
 func blobName(digest v1.Hash) string { return "blobs/" + digest.Algorithm + "/" + digest.Hex }

@@ -115,7 +115,7 @@ func TestLocalImagesRefused(t *testing.T) {
 		"two_images":    {"docker-archive:R/two.tar", Unsupported, "holds 2 images"},
 		"compressed":    {"oci-archive:R/oci.tar.gz", Unsupported, "compressed archive; unpack it"},
 		"no_tag":        {"oci:R/layout:none", NotFound, "no tag none in it; it has v1, latest"},
-		"file_as_dir":   {"oci:R/oci.tar", Internal, "not a directory"},
+		"file_as_dir":   {"oci:R/oci.tar", BadReference, "not a directory"},
 		"dir_as_file":   {"oci-archive:R/layout", BadReference, "not a regular file"},
 		"wrong_archive": {"oci-archive:R/docker.tar:x", NotFound, "no such file"},
 	}

@@ -13,18 +13,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// source is a place that an image can be read from: a registry with its
-// mirrors, or a file. Errors are *PullError.
-type source interface {
-	// resolve returns the digest of what the reference names now. Its success
-	// means that the caller may read the image; identity says as whom.
-	resolve(context.Context) (digest v1.Hash, identity string, err error)
-	// manifest returns a manifest or index, which matches the digest.
-	manifest(context.Context, v1.Hash) ([]byte, error)
-	// blob opens a blob. Reading it to the end fails if it does not match.
-	blob(context.Context, v1.Descriptor) (io.ReadCloser, error)
-}
-
 // plan is all that must be known of an image before its layers.
 type plan struct {
 	digest   v1.Hash // of the index or manifest that the reference named
@@ -35,13 +23,13 @@ type plan struct {
 }
 
 type layer struct {
-	diffID v1.Hash
-	number int // in the image, from 1, for messages
+	diffID v1.Hash // of the layer unpacked
+	number int     // in the image, from 1, for messages
 	desc   v1.Descriptor
 }
 
 // readPlan fetches and checks index, manifest and config.
-func readPlan(ctx context.Context, src source, digest v1.Hash, platform string) (*plan, error) {
+func readPlan(ctx context.Context, src *origin, digest v1.Hash, platform string) (*plan, error) {
 	p := &plan{digest: digest, manifest: digest, blobs: map[v1.Hash][]byte{}}
 	raw, err := src.manifest(ctx, digest)
 	if err != nil {
@@ -65,7 +53,7 @@ func readPlan(ctx context.Context, src source, digest v1.Hash, platform string) 
 	if p.digest.Algorithm != "sha256" || p.manifest.Algorithm != "sha256" || p.config.Algorithm != "sha256" {
 		return nil, fail(Unsupported, "has a manifest or config with a digest that is not sha256")
 	}
-	rawConfig, err := readBlob(ctx, src, m.Config)
+	rawConfig, err := src.config(ctx, m.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +156,9 @@ func pairLayers(m *v1.Manifest, cfg *v1.ConfigFile) ([]layer, error) {
 		if id.Algorithm != "sha256" || m.Layers[i].Digest.Algorithm != "sha256" {
 			return nil, fail(Unsupported, "has a layer %d with a digest that is not sha256", i+1)
 		}
+		if m.Layers[i].Size < 0 {
+			return nil, fail(Corrupt, "has a layer %d of %d bytes in its manifest", i+1, m.Layers[i].Size)
+		}
 		if !slices.Contains(ids[i+1:], id) {
 			layers = append(layers, layer{diffID: id, number: i + 1, desc: m.Layers[i]})
 		}
@@ -181,23 +172,21 @@ func pairLayers(m *v1.Manifest, cfg *v1.ConfigFile) ([]layer, error) {
 	return layers, nil
 }
 
-func readBlob(ctx context.Context, src source, d v1.Descriptor) ([]byte, error) {
-	rc, err := src.blob(ctx, d)
+// readBlob reads what is as small as a config.
+func readBlob(ctx context.Context, src source, d v1.Descriptor) (raw []byte, mirror bool, err error) {
+	rc, mirror, err := src.blob(ctx, d)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer rc.Close()
-	raw, err := io.ReadAll(io.LimitReader(rc, maxBlob+1))
+	raw, err = io.ReadAll(io.LimitReader(rc, maxBlob+1))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(raw) > maxBlob {
-		return nil, fail(Unsupported, "has a config of more than %d bytes", maxBlob)
+		return nil, false, fail(Unsupported, "has a config of more than %d bytes", maxBlob)
 	}
-	if err := checkBytes(raw, d.Digest); err != nil {
-		return nil, wrap(Corrupt, err, "its config does not match its digest")
-	}
-	return raw, nil
+	return raw, mirror, nil
 }
 
 // checkBytes says whether raw has that digest.

@@ -91,13 +91,13 @@ func (s *Store) resolve(ctx context.Context, r ref.Ref, creds *ref.Credentials) 
 	if err := checkRef(r); err != nil {
 		return digest, err
 	}
-	src, done, err := s.source(r, creds)
+	o, err := s.origin(r, creds)
 	if err != nil {
 		return digest, err
 	}
-	defer done()
+	defer o.release()
 	err = s.retry(ctx, func() error {
-		digest, _, err = src.resolve(ctx)
+		digest, _, err = o.resolve(ctx)
 		return err
 	})
 	return digest, err
@@ -106,36 +106,38 @@ func (s *Store) resolve(ctx context.Context, r ref.Ref, creds *ref.Credentials) 
 // pull is the shared work of callers with the same reference and credentials.
 func (s *Store) pull(ctx context.Context, r ref.Ref, creds *ref.Credentials, h *hub) (*Image, error) {
 	h.publish(Progress{Phase: PhaseResolve})
-	src, done, err := s.source(r, creds)
+	o, err := s.origin(r, creds)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer o.release()
 	var digest v1.Hash
 	var identity string
 	err = s.retry(ctx, func() error {
-		digest, identity, err = src.resolve(ctx)
+		digest, identity, err = o.resolve(ctx)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	h.found(digest.String())
-	if _, img := s.image(digest.String()); img != nil {
+	// Only where this repository has served the image may it be believed when
+	// it says that it has it.
+	if rec, img := s.image(digest.String()); img != nil && rec.served(r) {
 		if img, err := s.use(img, r, identity); img != nil || err != nil {
 			return img, err
 		}
 	}
 	var p *plan
 	err = s.retry(ctx, func() error {
-		p, err = readPlan(ctx, src, digest, s.config.Platform)
+		p, err = readPlan(ctx, o, digest, s.config.Platform)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer s.pin(p.layers)()
-	if err := s.pullLayers(ctx, src, p, h); err != nil {
+	if err := s.pullLayers(ctx, o, p, h); err != nil {
 		return nil, err
 	}
 	layers, err := s.withDirs(p.layers)
@@ -150,19 +152,6 @@ func (s *Store) pull(ctx context.Context, r ref.Ref, creds *ref.Credentials, h *
 		return img, nil
 	}
 	return nil, fail(Internal, "the node's image store lost it again; look at the disk")
-}
-
-// source opens what a reference points into. done releases it.
-func (s *Store) source(r ref.Ref, creds *ref.Credentials) (src source, done func(), err error) {
-	if !r.Local() {
-		src, err := s.registrySource(r, creds)
-		return src, func() {}, err
-	}
-	src, file, err := s.localSource(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	return src, func() { file.Close() }, nil
 }
 
 // checkRef refuses references that did not come from ref.Parse.

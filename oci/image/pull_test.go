@@ -192,6 +192,10 @@ func TestCancelledPullLeavesOthersUnharmed(t *testing.T) {
 func TestLastOneToGiveUpStopsTheWork(t *testing.T) {
 	f := newRegistry(t)
 	r, _ := f.push(t, "a/b:1", small(t, "x"))
+	s := open(t, Config{})
+	if _, err := s.Resolve(t.Context(), r, nil); err != nil { // so that the worker is there
+		t.Fatal(err)
+	}
 	ended := make(chan struct{})
 	f.setFault(func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.Contains(r.URL.Path, "/manifests/") {
@@ -201,9 +205,9 @@ func TestLastOneToGiveUpStopsTheWork(t *testing.T) {
 		}
 		return false
 	})
-	s := open(t, Config{PullTimeout: 50 * time.Millisecond})
+	s.config.PullTimeout = 500 * time.Millisecond
 	_, err := s.Pull(t.Context(), PullRequest{Ref: r})
-	wantError(t, err, Timeout, "not pulled within 50ms")
+	wantError(t, err, Timeout, "not pulled within 500ms")
 	<-ended // the request was really given up
 	f.setFault(nil)
 	s.config.PullTimeout = time.Minute

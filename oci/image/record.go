@@ -28,7 +28,7 @@ type record struct {
 	Boot     string   `json:"boot"`   // in which it was pulled
 	Synced   bool     `json:"synced"` // its layers are on disk; see settle.go
 	Refs     []string `json:"refs"`   // names it was pulled by, newest last, at most maxRememberRefs
-	Grants   []string `json:"grants"` // "name identity": who may use it under which name
+	Grants   []string `json:"grants"` // "name identity": who may use it under which name, at most maxGrants; see proof.go
 
 	lastUse time.Time // the file's modification time
 }
@@ -38,14 +38,6 @@ func (s *Store) recordFile(digest string) string {
 }
 
 func (s *Store) blobFile(h v1.Hash) string { return filepath.Join(s.blobsDir, h.Hex) }
-
-func grant(r ref.Ref, identity string) string { return r.Name() + " " + identity }
-
-// allows reports whether credentials with that identity were let in before,
-// or callers without any.
-func (rec *record) allows(r ref.Ref, identity string) bool {
-	return slices.Contains(rec.Grants, grant(r, identity)) || slices.Contains(rec.Grants, grant(r, anyone))
-}
 
 func (s *Store) loadImages() error {
 	entries, err := os.ReadDir(s.imagesDir)
@@ -114,9 +106,7 @@ func (s *Store) useLocked(rec *record, r ref.Ref, identity string, must bool) er
 	if must || !slices.Contains(rec.Refs, name) || !slices.Contains(rec.Grants, permit) {
 		next.Refs = append(slices.DeleteFunc(slices.Clone(rec.Refs), func(s string) bool { return s == name }), name)
 		next.Refs = next.Refs[max(0, len(next.Refs)-maxRememberRefs):]
-		if !slices.Contains(next.Grants, permit) {
-			next.Grants = append(slices.Clone(next.Grants), permit)
-		}
+		next.Grants = remember(next.Grants, permit)
 		if err := s.writeRecordLocked(&next); err != nil {
 			return classifyLocal(err)
 		}

@@ -21,19 +21,21 @@ type Store struct {
 	boot   string // id of the running boot
 	lock   *os.File
 
-	layersDir, blobsDir, imagesDir, holdsDir, tmpDir string
+	layersDir, blobsDir, imagesDir, holdsDir, tmpDir, workersDir string
 
+	base         context.Context // of all work; ends in Close
 	stop         context.CancelFunc
 	work         sync.WaitGroup
 	pulls        *flights[*Image]
 	layerFlights *flights[struct{}]
+	workers      workers
+	promises     promises
 
-	mu         sync.Mutex
-	layers     map[string]unpacked // by name of the directory
-	images     map[string]*record  // by digest
-	holds      map[string]hold     // by id
-	pins       map[string]int      // layers that a running pull counts on
-	transports map[string]*guard
+	mu     sync.Mutex
+	layers map[string]unpacked // by name of the directory
+	images map[string]*record  // by digest
+	holds  map[string]hold     // by id
+	pins   map[string]int      // layers that a running pull counts on
 }
 
 // Open makes or opens a store, and sweeps what a crash left behind.
@@ -48,14 +50,15 @@ func Open(config Config) (*Store, error) {
 		blobsDir:  filepath.Join(config.Dir, "blobs"),
 		imagesDir: filepath.Join(config.Dir, "images"),
 		holdsDir:  filepath.Join(config.Dir, "holds"),
-		tmpDir:    filepath.Join(config.Dir, "tmp"),
-		layers:    map[string]unpacked{}, images: map[string]*record{}, holds: map[string]hold{},
-		pins: map[string]int{}, transports: map[string]*guard{},
+		tmpDir:    filepath.Join(config.Dir, "tmp"), workersDir: filepath.Join(config.Dir, "workers"),
+		layers: map[string]unpacked{}, images: map[string]*record{}, holds: map[string]hold{},
+		pins:     map[string]int{},
+		workers:  workers{slots: make(chan struct{}, maxWorkers), all: map[*process]bool{}},
+		promises: promises{made: map[*origin]promised{}},
 	}
-	base, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	s.pulls = newFlights[*Image](base, &s.work)
-	s.layerFlights = newFlights[struct{}](base, &s.work)
+	s.base, s.stop = context.WithCancel(context.Background())
+	s.pulls = newFlights[*Image](s.base, &s.work)
+	s.layerFlights = newFlights[struct{}](s.base, &s.work)
 	if err := s.load(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open image store %s: %w", config.Dir, err)
@@ -67,10 +70,11 @@ func Open(config Config) (*Store, error) {
 // are; they are just directories.
 func (s *Store) Close() error {
 	s.stop()
+	s.endWorkers()
 	s.work.Wait()
+	s.workers.serving.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closeTransportsLocked()
 	if s.lock == nil {
 		return nil // closed before, or never opened
 	}
@@ -100,10 +104,10 @@ func (s *Store) load() error {
 		return err
 	}
 	s.boot = strings.TrimSpace(string(boot))
-	if err := os.RemoveAll(s.tmpDir); err != nil {
+	if err := errors.Join(os.RemoveAll(s.tmpDir), os.RemoveAll(s.workersDir)); err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
-	for _, dir := range []string{s.layersDir, s.blobsDir, s.imagesDir, s.holdsDir, s.tmpDir} {
+	for _, dir := range []string{s.layersDir, s.blobsDir, s.imagesDir, s.holdsDir, s.tmpDir, s.workersDir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -31,7 +32,7 @@ func TestConfigProblemsAreReportedTogether(t *testing.T) {
 
 func TestOneProcessAtATime(t *testing.T) {
 	s := open(t, Config{})
-	if _, err := Open(Config{Dir: s.config.Dir}); err == nil || !strings.Contains(err.Error(), "another process uses it") {
+	if _, err := Open(Config{Dir: s.config.Dir, Dial: s.config.Dial}); err == nil || !strings.Contains(err.Error(), "another process uses it") {
 		t.Errorf("second Open: %v", err)
 	}
 	if err := s.Close(); err != nil {
@@ -49,7 +50,11 @@ func TestDamage(t *testing.T) {
 		"marker": func(t *testing.T, s *Store, img *Image) string {
 			return filepath.Join(filepath.Dir(img.Layers[0]), markerName)
 		},
-		"config": func(t *testing.T, s *Store, img *Image) string { return s.blobFile(s.images[img.Digest].Config) },
+		"config": func(t *testing.T, s *Store, img *Image) string {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.blobFile(s.images[img.Digest].Config)
+		},
 		"manifest": func(t *testing.T, s *Store, img *Image) string {
 			return s.blobsDir + "/" + strings.TrimPrefix(img.Digest, "sha256:")
 		},
@@ -98,7 +103,7 @@ func TestDamage(t *testing.T) {
 func TestKilledWhileUnpacking(t *testing.T) {
 	needRoot(t)
 	if dir := os.Getenv("IMAGE_TEST_KILLED_DIR"); dir != "" {
-		s, err := Open(Config{Dir: dir})
+		s, err := Open(Config{Dir: dir, Dial: (&net.Dialer{}).DialContext})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +140,7 @@ func TestKilledWhileUnpacking(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool {
-		first, _ := filepath.Glob(dir + "/tmp/*/fs/first")
+		first, _ := filepath.Glob(dir + "/workers/*/*/first")
 		done, _ := filepath.Glob(dir + "/layers/*/fs/done")
 		return len(first) == 1 && len(done) == 1
 	})

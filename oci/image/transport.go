@@ -2,84 +2,67 @@ package image
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 )
 
-// newTransport makes the HTTP transport for one registry and for what it
-// redirects to.
-func (c *Config) newTransport(host string) (*guard, error) {
-	tlsConfig, err := c.tlsConfig(host)
+// boundedTransport is the way to one registry and to what it redirects to. It refuses
+// plain http where it is not allowed: the registry client falls back to it for
+// private addresses, which would send passwords in the clear. Where addresses
+// may lead is not decided here but by who connects, the store.
+type boundedTransport struct {
+	insecure []string
+	stall    time.Duration
+	next     *http.Transport
+}
+
+// transport returns the transport of a registry or mirror, which is kept for
+// its open connections as long as its certificates are the same.
+func (w *worker) transport(s *session, l hostLogin) (*boundedTransport, error) {
+	made, err := json.Marshal([]any{l.Name, l.CAs, l.Pairs, s.Insecure, s.Stall})
 	if err != nil {
 		return nil, err
 	}
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-	return &guard{config: c, next: &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
+	sum := sha256.Sum256(made)
+	key := hex.EncodeToString(sum[:])
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.transports[key]; t != nil {
+		return t, nil
+	}
+	tlsConfig, err := clientTLS(l)
+	if err != nil {
+		return nil, err
+	}
+	t := newTransport(s, tlsConfig, w.dial)
+	w.transports[key] = t
+	return t, nil
+}
+
+func newTransport(s *session, tlsConfig *tls.Config, dial func(context.Context, string, string) (net.Conn, error)) *boundedTransport {
+	return &boundedTransport{insecure: s.Insecure, stall: s.stall(), next: &http.Transport{
+		DialContext:           dial,
 		TLSClientConfig:       tlsConfig,
 		ForceAttemptHTTP2:     true,
 		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: c.StallTimeout,
+		ResponseHeaderTimeout: s.stall(),
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       90 * time.Second,
-	}}, nil
+	}}
 }
 
-// transport returns the transport of a registry, which is kept for its open
-// connections. Users choose registries, so only some are kept.
-func (s *Store) transport(registry string) (http.RoundTripper, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if g := s.transports[registry]; g != nil {
-		return g, nil
-	}
-	g, err := s.config.newTransport(registry)
-	if err != nil {
-		return nil, err
-	}
-	if len(s.transports) >= maxTransports {
-		s.closeTransportsLocked()
-	}
-	s.transports[registry] = g
-	return g, nil
-}
-
-func (s *Store) closeTransportsLocked() {
-	for _, g := range s.transports {
-		g.next.CloseIdleConnections()
-	}
-	clear(s.transports)
-}
-
-// guard refuses plain http where it is not allowed. The registry client falls
-// back to it for private addresses, which would send passwords in the clear.
-type guard struct {
-	config *Config
-	next   *http.Transport
-}
-
-func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme == "http" && !g.config.plainHTTP(r.URL.Host) {
-		return nil, http.ErrSchemeMismatch
-	}
-	return g.next.RoundTrip(r)
-}
-
-// tlsConfig reads the certificates for a host, in docker's layout. Files are
-// read anew for each registry that is first used, so a wrong one spoils one
-// registry only.
-func (c *Config) tlsConfig(host string) (*tls.Config, error) {
-	if c.CertsDir == "" {
+// clientTLS trusts the system's authorities and those that came with the login.
+func clientTLS(l hostLogin) (*tls.Config, error) {
+	if len(l.CAs) == 0 && len(l.Pairs) == 0 {
 		return nil, nil
 	}
 	pool, err := x509.SystemCertPool()
@@ -87,41 +70,86 @@ func (c *Config) tlsConfig(host string) (*tls.Config, error) {
 		pool = x509.NewCertPool()
 	}
 	t := &tls.Config{RootCAs: pool}
-	for _, dir := range []string{c.CertsDir, filepath.Join(c.CertsDir, host)} {
-		entries, err := os.ReadDir(dir)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
+	for _, pem := range l.CAs {
+		pool.AppendCertsFromPEM(pem)
+	}
+	for _, p := range l.Pairs {
+		cert, err := tls.X509KeyPair(p.Cert, p.Key)
 		if err != nil {
-			return nil, fmt.Errorf("read certificates: %w", err)
+			return nil, err
 		}
-		for _, e := range entries {
-			if err := addCertificate(t, filepath.Join(dir, e.Name())); err != nil {
-				return nil, err
-			}
-		}
+		t.Certificates = append(t.Certificates, cert)
 	}
 	return t, nil
 }
 
-func addCertificate(t *tls.Config, file string) error {
-	switch filepath.Ext(file) {
-	case ".crt", ".pem":
-		pem, err := os.ReadFile(file)
-		if err != nil {
-			return fmt.Errorf("read CA certificate: %w", err)
-		}
-		if !t.RootCAs.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("read CA certificate %s: no certificate in it", file)
-		}
-	case ".cert":
-		pair, err := tls.LoadX509KeyPair(file, strings.TrimSuffix(file, ".cert")+".key")
-		if err != nil {
-			return fmt.Errorf("read client certificate %s: %w", file, err)
-		}
-		t.Certificates = append(t.Certificates, pair)
+// bulk marks the context of a request whose answer may be as long as a layer.
+type bulk struct{}
+
+// RoundTrip bounds every answer but that to a request for a layer, in length
+// and time: manifests, tokens and errors come from strangers.
+func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "http" && !plainHTTP(r.URL.Host, t.insecure) {
+		return nil, http.ErrSchemeMismatch
 	}
-	return nil
+	if r.Context().Value(bulk{}) != nil && strings.Contains(first(r).URL.Path, "/blobs/") {
+		return t.next.RoundTrip(r)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), t.stall)
+	resp, err := t.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Body = &smallBody{ReadCloser: resp.Body, left: maxBlob, host: r.URL.Host, cancel: cancel}
+	return resp, nil
+}
+
+// first is the request that led to this one by redirects.
+func first(r *http.Request) *http.Request {
+	for r.Response != nil && r.Response.Request != nil {
+		r = r.Response.Request
+	}
+	return r
+}
+
+// smallBody is an answer that must be short.
+type smallBody struct {
+	io.ReadCloser
+	left   int64
+	host   string
+	cancel context.CancelFunc
+}
+
+func (b *smallBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fail(Corrupt, "%s sent more than %d bytes where a manifest or a token was due", b.host, maxBlob)
+	}
+	return n, err
+}
+
+func (b *smallBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.cancel()
+	return err
+}
+
+// plainHTTP reports whether a host ("host" or "host:port") may be spoken to
+// without TLS: those of the list, and loopback, where nobody listens in.
+func plainHTTP(hostport string, insecure []string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	for _, allowed := range insecure {
+		if strings.EqualFold(allowed, hostport) || strings.EqualFold(allowed, host) {
+			return true
+		}
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
 var errStalled = errors.New("the download stalled")

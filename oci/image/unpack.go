@@ -39,27 +39,34 @@ type unpacked struct {
 	// Boot is the boot in which it was written. What no image refers to and
 	// was written before a crash of the machine may not be on disk in full.
 	Boot string `json:"boot"`
+	// Served and Granted say who may share it; see proof.go.
+	Served  []string `json:"served,omitempty"`
+	Granted []string `json:"granted,omitempty"`
 }
 
 // target is where a layer goes and what it must be.
 type target struct {
-	dir      string // exists and is empty
+	dir      string // exists and is empty; "": the layer is verified only
 	diffID   v1.Hash
-	maxBytes int64 // of its files
+	maxBytes int64             // of its files
+	room     func(int64) error // is asked before each entry, for its bytes on disk
 }
 
 // unpack writes the layer read from r and verifies it. r is read to its end,
-// so that its own verification happens too.
-func unpack(ctx context.Context, r io.Reader, to target) (unpacked, error) {
+// so that its own verification happens too. It returns the directories that
+// shall hide those of lower layers, relative to the layer's.
+func unpack(ctx context.Context, r io.Reader, to target) (info unpacked, opaque []string, err error) {
 	plain, done, err := decompress(r)
 	if err != nil {
-		return unpacked{}, unpackError(err)
+		return info, nil, unpackError(err)
 	}
 	defer done()
-	u := &unpacking{max: to.maxBytes, explicit: map[string]bool{}, used: map[string]bool{}}
+	u := &unpacking{target: to, own: os.Geteuid(), explicit: map[string]bool{}, used: map[string]bool{}, opaque: map[string]uint64{}, owned: map[string]bool{}}
 	hash := sha256.New()
 	stream := io.TeeReader(&boundedReader{r: plain, left: 2*to.maxBytes + 1<<20, max: to.maxBytes}, hash)
-	_, err = archive.Apply(log.WithLogger(ctx, silent), to.dir, stream, archive.WithFilter(u.accept), archive.WithConvertWhiteout(convertWhiteout))
+	if to.dir != "" {
+		_, err = archive.Apply(log.WithLogger(ctx, silent), to.dir, stream, archive.WithFilter(u.accept), archive.WithConvertWhiteout(u.place))
+	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, stream)
 	}
@@ -67,19 +74,20 @@ func unpack(ctx context.Context, r io.Reader, to target) (unpacked, error) {
 		_, err = io.Copy(io.Discard, r)
 	}
 	if err != nil {
-		return unpacked{}, unpackError(err)
+		return info, nil, unpackError(err)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != to.diffID.Hex {
-		return unpacked{}, fail(Corrupt, "unpacked it has digest sha256:%s, not %s", got, to.diffID)
+		return info, nil, fail(Corrupt, "unpacked it has digest sha256:%s, not %s", got, to.diffID)
 	}
-	return unpacked{DiffID: to.diffID, Size: u.bytes, Entries: u.entries, Implicit: u.implicit()}, nil
+	return unpacked{DiffID: to.diffID, Size: u.bytes, Entries: u.entries, Implicit: u.implicit()}, u.opaqueDirs(), nil
 }
 
 // silent keeps the library's remarks on odd entries out of the node's log:
 // strangers could fill it.
 var silent = logrus.NewEntry(&logrus.Logger{Out: io.Discard, Level: logrus.PanicLevel})
 
-// unpackError tells errors of the layer from those of the disk.
+// unpackError tells errors of the layer from those that may be the disk's, of
+// which the store will see for itself.
 func unpackError(err error) error {
 	var pe *PullError
 	var errno unix.Errno
@@ -88,10 +96,8 @@ func unpackError(err error) error {
 		return pe
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case isDiskFull(err):
-		return wrap(DiskFull, err, "the node's image store is full")
-	case errors.As(err, &errno) && (errno == unix.EIO || errno == unix.EROFS || errno == unix.EPERM || errno == unix.EMFILE || errno == unix.ENFILE || errno == unix.ENOMEM):
-		return wrap(Internal, err, "it cannot be unpacked on this node: %v", errno)
+	case errors.As(err, &errno) && (isDiskFull(err) || errno == unix.EIO || errno == unix.EROFS || errno == unix.EPERM || errno == unix.EMFILE || errno == unix.ENFILE || errno == unix.ENOMEM):
+		return wrap(Internal, err, "it cannot be unpacked on this node: %s", plainReason(err))
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return wrap(Corrupt, err, "it ends too early")
 	}
@@ -108,16 +114,23 @@ func plainReason(err error) string {
 	if errors.As(err, &l) {
 		return fmt.Sprintf("a link %q cannot be made: %v", filepath.Base(l.New), l.Err)
 	}
+	if errno, ok := errors.AsType[unix.Errno](err); ok {
+		return errno.Error()
+	}
 	return err.Error()
 }
 
 // unpacking watches the entries of one layer.
 type unpacking struct {
-	max      int64
-	bytes    int64
+	target
+	own      int   // our user id, which files that the layer does not describe have at first
+	bytes    int64 // of the files
+	names    int64 // of the entries, in bytes
 	entries  int
-	explicit map[string]bool // directories that have an entry
-	used     map[string]bool // directories that entries lie in
+	explicit map[string]bool   // directories that have an entry
+	used     map[string]bool   // directories that entries lie in
+	opaque   map[string]uint64 // directories to be marked, with their inode when that was asked
+	owned    map[string]bool   // directories that are known to have an owner of the image's
 }
 
 // accept is called for each entry before anything is made of it. It may
@@ -127,9 +140,18 @@ func (u *unpacking) accept(h *tar.Header) (bool, error) {
 	if u.entries > maxEntries {
 		return false, fail(Unsupported, "it has more than %d entries", maxEntries)
 	}
+	if u.names += int64(len(h.Name) + len(h.Linkname)); u.names > maxNames {
+		return false, fail(Unsupported, "its entries have names of more than %d MiB in all", maxNames>>20)
+	}
+	if h.Uid < 0 || h.Gid < 0 || h.Uid >= ownID || h.Gid >= ownID {
+		return false, fail(Unsupported, "it has files of user %d and group %d, where ids up to %d can be", h.Uid, h.Gid, ownID-1)
+	}
 	// The header counts, not what was read: holes take no bytes in the tar.
-	if u.bytes += h.Size; u.bytes > u.max || u.bytes < 0 {
-		return false, tooBig(u.max)
+	if u.bytes += h.Size; u.bytes > u.maxBytes || u.bytes < 0 {
+		return false, tooBig(u.maxBytes)
+	}
+	if err := u.room(onDisk(h)); err != nil {
+		return false, err
 	}
 	switch h.Typeflag {
 	case tar.TypeChar, tar.TypeBlock, tar.TypeXGlobalHeader:
@@ -155,6 +177,15 @@ func (u *unpacking) accept(h *tar.Header) (bool, error) {
 	return true, nil
 }
 
+// onDisk is about what an entry takes of the disk.
+func onDisk(h *tar.Header) int64 {
+	const block = 4096
+	if h.Typeflag == tar.TypeDir {
+		return block
+	}
+	return (h.Size + block - 1) / block * block
+}
+
 // keepXattr drops what would steer the kernel: overlay's redirects, labels of
 // this host's security modules, integrity signatures.
 func keepXattr(name string) bool {
@@ -173,29 +204,83 @@ func (u *unpacking) implicit() []string {
 	return dirs
 }
 
-// convertWhiteout writes whiteouts in overlay's form. A whiteout hides what is
-// in lower layers, never what the same layer holds, in whatever order the two
-// come; a directory that replaces one is opaque.
-func convertWhiteout(h *tar.Header, name string) (bool, error) {
-	base := filepath.Base(name)
-	if hidden, ok := strings.CutPrefix(base, whiteoutPrefix); ok && base != opaqueMarker {
-		own := filepath.Join(filepath.Dir(name), hidden)
-		if info, err := os.Lstat(own); err == nil {
-			if info.IsDir() {
-				return false, unix.Lsetxattr(own, opaqueXattr, []byte{'y'}, 0)
-			}
-			return false, nil
+// place is called when the directory of an entry is there. It writes whiteouts
+// in overlay's form. A whiteout hides what is in lower layers, never what the
+// same layer holds, in whatever order the two come; a directory that replaces
+// one is opaque.
+func (u *unpacking) place(h *tar.Header, name string) (bool, error) {
+	base, dir := filepath.Base(name), filepath.Dir(name)
+	if err := u.giveToRoot(dir); err != nil {
+		return false, err
+	}
+	hidden, whiteout := strings.CutPrefix(base, whiteoutPrefix)
+	switch {
+	case base == opaqueMarker:
+		return false, u.hide(dir)
+	case whiteout:
+		own := filepath.Join(dir, hidden)
+		info, err := os.Lstat(own)
+		if err != nil {
+			return false, unix.Mknod(own, unix.S_IFCHR, 0)
 		}
-	} else if h.Typeflag == tar.TypeDir && isWhiteout(name) {
+		if info.IsDir() {
+			return false, u.hide(own)
+		}
+		return false, nil
+	case h.Typeflag == tar.TypeDir && isWhiteout(name):
 		if err := os.Remove(name); err != nil {
 			return false, err
 		}
 		if err := os.Mkdir(name, 0o700); err != nil {
 			return false, err
 		}
-		return true, unix.Lsetxattr(name, opaqueXattr, []byte{'y'}, 0)
+		return true, u.hide(name)
 	}
-	return archive.OverlayConvertWhiteout(h, name)
+	return true, nil
+}
+
+// hide notes that a directory hides those of lower layers.
+func (u *unpacking) hide(dir string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return &os.PathError{Op: "lstat", Path: dir, Err: err}
+	}
+	u.opaque[dir] = st.Ino
+	return nil
+}
+
+// opaqueDirs are those of which the layer did not make something else later.
+func (u *unpacking) opaqueDirs() []string {
+	var list []string
+	for dir, ino := range u.opaque {
+		var st unix.Stat_t
+		if unix.Lstat(dir, &st) != nil || st.Ino != ino || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			continue
+		}
+		if name, err := filepath.Rel(u.dir, dir); err == nil {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// giveToRoot makes directories that a layer implies root's, which they would
+// be if root unpacked it. Nothing that a layer describes has our own id.
+func (u *unpacking) giveToRoot(dir string) error {
+	for ; u.own != 0 && dir != u.dir && !u.owned[dir]; dir = filepath.Dir(dir) {
+		var st unix.Stat_t
+		if err := unix.Lstat(dir, &st); err != nil {
+			return &os.PathError{Op: "lstat", Path: dir, Err: err}
+		}
+		if int(st.Uid) == u.own {
+			if err := os.Lchown(dir, 0, 0); err != nil {
+				return err
+			}
+		}
+		u.owned[dir] = true
+	}
+	return nil
 }
 
 // isWhiteout knows overlay's whiteouts: character devices 0/0.

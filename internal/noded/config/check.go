@@ -16,6 +16,7 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/gpu"
+	"gbatch/internal/transfer"
 )
 
 var (
@@ -165,6 +166,11 @@ func checkImages(c *Config, bad func(string, string, ...any)) {
 	for _, d := range c.Images.LocalRoots {
 		if !filepath.IsAbs(d) {
 			bad("images.localRoots", "%q: must be an absolute path", d)
+		}
+	}
+	for _, h := range c.Images.Hosts {
+		if wrong := transfer.CheckHost(h); wrong != "" {
+			bad("images.hosts", "%q: %s", h, wrong)
 		}
 	}
 	for _, h := range c.Images.Insecure {

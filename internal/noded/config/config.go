@@ -154,6 +154,11 @@ type Images struct {
 	Dir string `yaml:"dir"`
 	// MaxSize of what is kept; images in use are never removed. Default 100GiB; at least 100MiB.
 	MaxSize Size `yaml:"maxSize"`
+	// Hosts inside the site that pulls may reach: registries, their token
+	// services and the stores that they redirect to, as HOST, HOST:PORT, or a
+	// network as 10.2.0.0/16. Those in insecure and mirrors need not be named
+	// again. Default: none; addresses of the internet always.
+	Hosts []string `yaml:"hosts"`
 	// Insecure lists registries (HOST or HOST:PORT) spoken to in plain http.
 	Insecure []string `yaml:"insecure"`
 	// Mirrors maps a registry to those that are tried before it.

@@ -28,6 +28,7 @@ type Holds struct {
 func Open(c *config.Config, pulled func(time.Duration, error)) (*Holds, error) {
 	store, err := image.Open(image.Config{
 		Dir:             c.Images.Dir,
+		Dial:            dialer(c),
 		Insecure:        c.Images.Insecure,
 		Mirrors:         c.Images.Mirrors,
 		DockerConfigDir: c.Images.DockerConfig,
@@ -35,6 +36,9 @@ func Open(c *config.Config, pulled func(time.Duration, error)) (*Holds, error) {
 		LocalRoots:      c.Images.LocalRoots,
 		PullTimeout:     time.Duration(c.Images.PullTimeout),
 		MaxBytes:        int64(c.Images.MaxSize),
+		// What is more than may be kept is not worth the disk that it takes.
+		MaxUnpackedBytes: max(int64(c.Images.MaxSize), 100<<20),
+		MinFree:          int64(c.MinFree),
 	})
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/identity"
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/image"
 	"gbatch/oci/netns"
 )
 
@@ -40,7 +41,7 @@ func broken(fix, format string, args ...any) []finding {
 // checks are what a machine needs to be a node, in the order in which one
 // would set it up.
 var checks = []func(ctx context.Context, c *config.Config) []finding{
-	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkDisk, checkRoots, checkNetwork, checkRegistries,
+	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkDisk, checkPulls, checkRoots, checkNetwork, checkRegistries,
 }
 
 // Check writes to w what this machine lacks to be a node, one line for each
@@ -162,6 +163,13 @@ func checkDisk(_ context.Context, c *config.Config) []finding {
 		}
 	}
 	return fine("free disk space")
+}
+
+func checkPulls(_ context.Context, c *config.Config) []finding {
+	if err := image.Check(c.Images.Dir); err != nil {
+		return broken("put images.dir on ext4, xfs or btrfs, and allow user namespaces: sysctl user.max_user_namespaces", "images cannot be pulled: %v", err)
+	}
+	return fine("processes that pull images")
 }
 
 func checkRoots(_ context.Context, c *config.Config) []finding {

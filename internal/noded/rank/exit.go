@@ -101,7 +101,7 @@ func startReason(err error) (job.Reason, string) {
 	var known *reason.Error
 	var failure *oci.Failure
 	switch {
-	case errors.As(err, &pull) && (pull.Kind == image.DiskFull || pull.Kind == image.Internal):
+	case errors.As(err, &pull) && pull.Fault() == image.FaultNode:
 		return job.Server, pull.Error()
 	case errors.As(err, &pull):
 		return job.ImagePull, pull.Error()

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"sync/atomic"
+	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"gbatch/oci/ref"
@@ -17,67 +19,58 @@ import (
 // registrySource reads from the mirrors of a registry and then from itself.
 // It serves one pull: connections are kept by the transports, logins are not.
 type registrySource struct {
-	config *Config
-	ref    ref.Ref
-	hosts  []*host // in the order in which they are tried; the last is the registry
+	stall time.Duration
+	ref   ref.Ref
+	hosts []*host // in the order in which they are tried; the last is the registry
 }
 
 // host is one registry or mirror, with a login.
 type host struct {
-	name     string
-	repo     name.Repository
-	puller   *remote.Puller
-	login    string // whose login it is, for messages; empty: none that we know of
-	identity string
-	mirror   bool
-	bad      atomic.Bool // a mirror that failed is not asked again in this pull
+	name   string
+	repo   name.Repository
+	puller *remote.Puller
+	login  string // whose login it is, for messages; empty: none that we know of
+	mirror bool
+	bad    atomic.Bool // a mirror that failed is not asked again in this pull
 }
 
-// registrySource sets up a pull. Users' credentials go to the registry that
-// they were written for and to no other host.
-func (s *Store) registrySource(r ref.Ref, creds *ref.Credentials) (*registrySource, error) {
-	src := &registrySource{config: &s.config, ref: r}
-	for _, mirror := range s.config.Mirrors[r.Registry] {
-		at, prefix, _ := strings.Cut(mirror, "/")
-		h, err := s.newHost(at, strings.TrimPrefix(prefix+"/"+r.Repository, "/"), nil)
+// registrySource sets up a pull.
+func (w *worker) registrySource(s *session) (*registrySource, error) {
+	src := &registrySource{stall: s.stall(), ref: s.Ref}
+	for _, l := range s.Hosts {
+		h, err := w.newHost(s, l)
 		if err != nil {
 			return nil, err
 		}
-		h.mirror = true
 		src.hosts = append(src.hosts, h)
 	}
-	h, err := s.newHost(r.Registry, r.Repository, creds)
-	if err != nil {
-		return nil, err
-	}
-	src.hosts = append(src.hosts, h)
 	return src, nil
 }
 
-func (s *Store) newHost(registry, repository string, creds *ref.Credentials) (*host, error) {
+func (w *worker) newHost(s *session, l hostLogin) (*host, error) {
 	var opts []name.Option
-	if s.config.plainHTTP(registry) {
+	if plainHTTP(l.Name, s.Insecure) {
 		opts = append(opts, name.Insecure)
 	}
-	reg, err := name.NewRegistry(registry, opts...)
+	reg, err := name.NewRegistry(l.Name, opts...)
 	if err != nil {
-		return nil, wrap(BadReference, err, "%q is no registry", registry)
+		return nil, wrap(BadReference, err, "%q is no registry", l.Name)
 	}
-	rt, err := s.transport(registry)
+	rt, err := w.transport(s, l)
 	if err != nil {
 		return nil, wrap(Internal, err, "%v", err)
 	}
-	h := &host{name: registry, repo: reg.Repo(repository), identity: s.identify(creds)}
-	auth := remote.WithAuthFromKeychain(nodeKeychain{s.config.DockerConfigDir})
-	if creds != nil {
-		h.login = creds.Username
-		auth = remote.WithAuth(basicAuth(creds))
+	h := &host{name: l.Name, repo: reg.Repo(l.Repository), login: l.User, mirror: l.Mirror}
+	auth := authn.Anonymous
+	if l.Login != (credentials{}) {
+		auth = authn.FromConfig(authn.AuthConfig(l.Login))
 	}
-	h.puller, err = remote.NewPuller(auth,
+	h.puller, err = remote.NewPuller(
+		remote.WithAuth(auth),
 		remote.WithTransport(rt),
 		remote.WithUserAgent("gbatch"),
-		remote.WithJobs(s.config.Parallel),
-		// Retries are ours: cancellable, counted and told to the user.
+		remote.WithJobs(s.Parallel),
+		// Retries are the store's: cancellable, counted and told to the user.
 		remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
 		remote.WithRetryStatusCodes(),
 	)
@@ -107,7 +100,7 @@ func (src *registrySource) each(ask func(*host) error) error {
 	return last
 }
 
-func (src *registrySource) resolve(ctx context.Context) (digest v1.Hash, identity string, err error) {
+func (src *registrySource) resolve(ctx context.Context) (digest v1.Hash, mirror bool, err error) {
 	err = src.each(func(h *host) error {
 		var target name.Reference = h.repo.Tag(src.ref.Tag)
 		if src.ref.Digest != "" {
@@ -123,10 +116,10 @@ func (src *registrySource) resolve(ctx context.Context) (digest v1.Hash, identit
 		if err != nil {
 			return src.describe(classifyRemote(err, h.name, h.login))
 		}
-		digest, identity = d.Digest, h.identity
+		digest, mirror = d.Digest, h.mirror
 		return nil
 	})
-	return digest, identity, err
+	return digest, mirror, err
 }
 
 // mayLackHead is true where a registry answered, but not as it should: then a
@@ -162,19 +155,36 @@ func (src *registrySource) manifest(ctx context.Context, digest v1.Hash) (raw []
 	return raw, err
 }
 
-func (src *registrySource) blob(ctx context.Context, d v1.Descriptor) (rc io.ReadCloser, err error) {
+func (src *registrySource) has(ctx context.Context, d v1.Descriptor) (has, mirror bool, err error) {
+	err = src.each(func(h *host) error {
+		l, err := h.puller.Layer(ctx, h.repo.Digest(d.Digest.String()))
+		if err != nil {
+			return err
+		}
+		has, err = partial.Exists(l)
+		if err == nil && !has {
+			err = fail(NotFound, "no such blob at registry %s", h.name)
+		}
+		mirror = h.mirror
+		return err
+	})
+	return has, mirror, err
+}
+
+func (src *registrySource) blob(ctx context.Context, d v1.Descriptor) (rc io.ReadCloser, mirror bool, err error) {
 	err = src.each(func(h *host) error {
 		// The request's context must outlive this call: the body is read later.
-		ctx, cancel := context.WithCancelCause(ctx)
+		ctx, cancel := context.WithCancelCause(context.WithValue(ctx, bulk{}, true))
 		body, err := h.open(ctx, d.Digest)
 		if err != nil {
 			cancel(err)
 			return err
 		}
-		rc = &hostReader{host: h, ReadCloser: &stallReader{ReadCloser: body, limit: src.config.StallTimeout, stalled: ctx, cancel: cancel}}
+		rc = &hostReader{host: h, ReadCloser: &stallReader{ReadCloser: body, limit: src.stall, stalled: ctx, cancel: cancel}}
+		mirror = h.mirror
 		return nil
 	})
-	return rc, err
+	return rc, mirror, err
 }
 
 func (h *host) open(ctx context.Context, digest v1.Hash) (io.ReadCloser, error) {

@@ -1,0 +1,118 @@
+package image
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// What an image may take of the disk is what its limit and the disk leave. A
+// worker asks for room before it writes, slice by slice, so that pulls at the
+// same time are never promised the same room, and a disk that runs full runs
+// full by other hands. What a worker got last counts as not yet written.
+
+// promises are the slices that may not be written yet.
+type promises struct {
+	mu   sync.Mutex
+	made map[*origin]promised
+}
+
+type promised struct {
+	bytes, entries int64 // the last slice
+	total          int64 // of this pull
+}
+
+// roomEntries is how many files go with a slice.
+const roomEntries = roomSlice / 4096
+
+// promise gives a pull a slice of the disk that holds at least as much, or
+// says whose fault it is that there is none.
+func (s *Store) promise(o *origin, bytes, entries int64) (int64, int64, error) {
+	if bytes < 0 || entries < 0 {
+		return 0, 0, errNoAnswer
+	}
+	s.promises.mu.Lock()
+	defer s.promises.mu.Unlock()
+	p := s.promises.made[o]
+	limit := s.config.MaxUnpackedBytes
+	if bytes > limit-p.total {
+		return 0, 0, tooBig(limit)
+	}
+	delete(s.promises.made, o) // it has written that, or it would not ask
+	free, inodes, err := s.free()
+	if err != nil {
+		return 0, 0, classifyLocal(err)
+	}
+	for _, other := range s.promises.made {
+		free -= other.bytes
+		inodes -= other.entries
+	}
+	if free < 0 && p.total == 0 {
+		return 0, 0, fail(DiskFull, "the node's image store is full")
+	}
+	if bytes > free || entries > inodes {
+		return 0, 0, fail(Unsupported, "it does not fit on this node, which has %d MiB and %d files left for it", max(free+p.total, 0)>>20, max(inodes, 0))
+	}
+	p.bytes = min(max(bytes, roomSlice), free, limit-p.total)
+	p.entries = min(max(entries, roomEntries), inodes)
+	p.total += p.bytes
+	s.promises.made[o] = p
+	return p.bytes, p.entries, nil
+}
+
+// unpromise takes back what a pull that is over did not use.
+func (s *Store) unpromise(o *origin) {
+	s.promises.mu.Lock()
+	defer s.promises.mu.Unlock()
+	delete(s.promises.made, o)
+}
+
+// free is how much of the disk images may take yet.
+func (s *Store) free() (bytes, inodes int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(s.tmpDir, &st); err != nil {
+		return 0, 0, os.NewSyscallError("statfs", err)
+	}
+	inodes = 1 << 40 // some file systems have no bound
+	if st.Files > 0 {
+		inodes = int64(st.Ffree) - minFreeInodes
+	}
+	return int64(st.Bavail)*st.Bsize - s.config.MinFree, inodes, nil
+}
+
+// evidence looks whether the store's disk is at fault, by itself and with
+// nothing of any image: a complaint while unpacking may be of the image's making.
+func (s *Store) evidence() *PullError {
+	free, inodes, err := s.free()
+	if err == nil && (free < 0 || inodes < 0) {
+		return fail(DiskFull, "the node's image store is full")
+	}
+	if err == nil {
+		err = s.tryDisk()
+	}
+	if err == nil {
+		return nil
+	}
+	e := classifyLocal(err)
+	if e.Kind != DiskFull {
+		e = wrap(Internal, err, "the node's image store cannot be written: %v", err)
+	}
+	return e
+}
+
+// tryDisk writes a file as a layer's files are written, and more durably.
+func (s *Store) tryDisk() error {
+	f, err := os.CreateTemp(s.tmpDir, "try-")
+	if err != nil {
+		return fmt.Errorf("make a file: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, 64<<10))
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
