@@ -49,7 +49,7 @@ func TestInside(t *testing.T) {
 		"privileged": {`mkdir /m && mount -t tmpfs none /m && echo mounted; mknod /dev/z b 7 200 && dd if=/dev/z of=/dev/null count=0 2>&1 | grep -c 'not permitted'; cat /proc/keys | grep -q . && echo keys`,
 			func(r *oci.SpecRequest) { r.Privileged = true }, "mounted\n0\nkeys\n"},
 		"unprivileged": {`mkdir /m; mount -t tmpfs none /m 2>&1 | grep -c denied; mknod /dev/z b 7 200 && dd if=/dev/z of=/dev/null count=0 2>&1 | grep -c 'not permitted'; cat /proc/keys | grep -q . && echo keys`,
-			nil, "1\n1\n"},
+			nil, "1\nmknod: /dev/z: Operation not permitted\n"},
 		"stdin":     {`cat; echo end`, nil, "end\n"},
 		"user":      {`id; echo $HOME; grep -E 'CapEff|NoNewPrivs' /proc/self/status`, func(r *oci.SpecRequest) { r.User = "bob" }, "uid=1000(bob) gid=1000(bob) groups=44(video)\n/home/bob\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\n"},
 		"usergroup": {`id -u; id -g; id -G`, func(r *oci.SpecRequest) { r.User = "1234:bob"; r.Groups = []string{"extra", "4321"} }, "1234\n1000\n1000 77 4321\n"},
@@ -114,7 +114,7 @@ func TestDevices(t *testing.T) {
 		t.Skip("SKIPPED, this machine has a GPU with a driver: " + name)
 	}
 	b := newBox(t, probe+"; echo ready; read x; "+probe+"; sleep 1000")
-	b.req.Terminal = true
+	b.req.Terminal, b.req.Capabilities = true, []string{"CAP_MKNOD"}
 	b.req.Devices = []specs.LinuxDevice{{Path: "/dev/nvidia1", Type: "c", Major: 195, Minor: 1}}
 	s := b.start()
 	b.await("ready")
