@@ -252,7 +252,7 @@ func (s *shim) setup() error {
 	s.mu.Unlock()
 	fitHost(s.spec, host)
 	s.v2 = host.Mode == cgroups.V2
-	return fillSeccomp(s.spec)
+	return errors.Join(fillSeccomp(s.spec), confine())
 }
 
 func (s *shim) mountRoot() error {
