@@ -279,6 +279,50 @@ func TestMappedQuotas(t *testing.T) {
 	unix.Close(fd)
 }
 
+// Kernels before 6.15 mount mapped layers by another way.
+func TestMappedOldOverlay(t *testing.T) {
+	needContainers(t)
+	base := t.TempDir()
+	for _, d := range []string{"layer", "up", "work", "mnt"} {
+		if err := os.Mkdir(filepath.Join(base, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(base, "layer", "f"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ns, err := userns.New(userns.MapOf(alice), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ns.Close()
+	defer unix.Unmount(base+"/layer", unix.MNT_DETACH)
+	if err := oci.MountAttached(base+"/layer", ns.User, base+"/up", base+"/work", base+"/mnt"); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(base+"/mnt", unix.MNT_DETACH)
+	if got := owned(t, base+"/mnt/f"); got != "1003:1003 -rw-r--r--" {
+		t.Errorf("the file is %s", got)
+	}
+}
+
+// The kernel lets a user have 200 keyrings, which is no limit of containers.
+func TestMappedKeyring(t *testing.T) {
+	b := newMapped(t, "echo ready; sleep 1000")
+	b.req.IDs = userns.MapOf(userns.Owner{UID: 987654, GID: 987654, First: 0x21000000})
+	b.req.Groups = nil
+	s := b.start()
+	b.await("ready")
+	execOutput(t, s, oci.ExecRequest{Args: []string{"true"}})
+	users, err := os.ReadFile("/proc/key-users")
+	if err != nil {
+		t.Skip("SKIPPED, this kernel has no keys: ", err)
+	}
+	if strings.Contains(string(users), "987654:") {
+		t.Errorf("the user has a keyring:\n%s", users)
+	}
+}
+
 // What a container wrote over its image can be read by nobody else on the host.
 func TestMappedScratchIsClosed(t *testing.T) {
 	b := newMapped(t, "cp /bin/busybox /suid; chmod 4755 /suid; echo ready; sleep 1000")

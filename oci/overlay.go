@@ -37,25 +37,52 @@ func mountOverlay(m overlayMount) error {
 	if len(m.Lower) == 0 || len(m.Lower) > MaxLayers {
 		return fmt.Errorf("mount root file system: image has %d layers, want 1 to %d", len(m.Lower), MaxLayers)
 	}
+	mount := mountLayers
 	if m.User != nil {
-		trees, err := shiftLayers(m)
-		defer closeAll(trees)
-		if err != nil {
-			return fmt.Errorf("mount root file system: %w", err)
-		}
-		m.Lower = nil
-		for _, t := range trees {
-			m.Lower = append(m.Lower, handleName(int(t.Fd())))
-		}
+		mount = mountShifted
 	}
+	if err := mount(m); err != nil {
+		return fmt.Errorf("mount root file system: %w", err)
+	}
+	return nil
+}
+
+func mountLayers(m overlayMount) error {
 	err := mountOverlayNew(m)
 	if errors.Is(err, errNoLowerdirPlus) {
 		err = mountOverlayOld(m)
 	}
+	return err
+}
+
+// mountShifted is mountLayers of layers that show in the ids of m.User.
+func mountShifted(m overlayMount) error {
+	trees, err := shiftLayers(m)
+	defer closeAll(trees)
 	if err != nil {
-		return fmt.Errorf("mount root file system: %w", err)
+		return err
 	}
-	return nil
+	named := m
+	named.Lower = nil
+	for _, t := range trees {
+		named.Lower = append(named.Lower, handleName(int(t.Fd())))
+	}
+	if err = mountLayers(named); errors.Is(err, unix.EINVAL) {
+		err = mountAttached(m, trees)
+	}
+	return err
+}
+
+// mountAttached is for kernels before 6.15, which take no layer from a mount
+// that is nowhere to be seen: each is put over the layer itself, in this
+// thread's mount namespace.
+func mountAttached(m overlayMount, trees []*os.File) error {
+	for i, t := range trees {
+		if err := unix.MoveMount(int(t.Fd()), "", unix.AT_FDCWD, m.Lower[i], unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return fmt.Errorf("show layer %s: %w", m.Lower[i], err)
+		}
+	}
+	return mountLayers(m)
 }
 
 // shiftLayers opens each layer by a mount that shows it in the container's ids.

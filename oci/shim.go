@@ -252,7 +252,7 @@ func (s *shim) setup() error {
 	s.mu.Unlock()
 	fitHost(s.spec, host)
 	s.v2 = host.Mode == cgroups.V2
-	return errors.Join(fillSeccomp(s.spec), confine())
+	return errors.Join(fillSeccomp(s.spec), ownKeyring(), confine())
 }
 
 func (s *shim) mountRoot() error {

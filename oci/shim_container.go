@@ -80,6 +80,7 @@ func (s *shim) config() (*configs.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.NoNewKeyring = true // it has this thread's
 	s.joinUser(config)
 	bundleAt(config, stage)
 	return config, nil

@@ -89,6 +89,17 @@ func configMap(extents []specs.LinuxIDMapping) []configs.IDMap {
 	return out
 }
 
+// ownKeyring keeps the daemon's keys from the container. The keyring is this
+// thread's and what it begins has it too; one that the container's first
+// process makes would count for its user, who may have 200.
+func ownKeyring() error {
+	_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0) // one without a name
+	if err != nil && !errors.Is(err, unix.ENOSYS) {
+		return fmt.Errorf("make a keyring: %w", err)
+	}
+	return nil
+}
+
 // stage is where a container's directory shows while it is made, in the mount
 // namespace of its shim alone. Root of a container is nobody special on the
 // host: it may not pass through the directories that lead to its own.
