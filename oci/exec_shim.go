@@ -155,7 +155,7 @@ func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (*libcontainer.Proc
 		return nil, nil, errEnded
 	}
 	if err != nil {
-		return nil, nil, failureOf(err, p.Args, p.Cwd)
+		return nil, nil, failureOf(err, p, nil)
 	}
 	if parent == nil {
 		return process, nil, nil

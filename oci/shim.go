@@ -227,7 +227,7 @@ func (s *shim) setup() error {
 		return fmt.Errorf("separate mounts from the host: %w", err)
 	}
 	if err := s.mountRoot(); err != nil {
-		return &Failure{Kind: RootfsFailed, Message: err.Error()}
+		return rootfsFailure(err)
 	}
 	s.mounted = true
 	if err := resolveSpecUser(s.spec, stageRootfs); err != nil {
@@ -292,7 +292,9 @@ func makeDirs(root string, dirs []string, uid, gid int) error {
 	}
 	defer top.Close()
 	for _, d := range dirs {
-		if err := makeDir(top, d, uid, gid); err != nil {
+		if err := makeDir(top, d, uid, gid); isImages(err) {
+			return &Failure{Kind: ImageUnusable, Message: fmt.Sprintf("the image has something in the way of the directory %s", d), Detail: err.Error()}
+		} else if err != nil {
 			return fmt.Errorf("make %s: %w", d, err)
 		}
 	}
@@ -355,12 +357,11 @@ func (s *shim) failed(err error) Exit {
 		s.account(&exit)
 		return exit
 	}
-	var args []string
-	var cwd string
+	spec := specs.Spec{Process: &specs.Process{Args: []string{""}}}
 	if s.spec != nil && s.spec.Process != nil {
-		args, cwd = s.spec.Process.Args, s.spec.Process.Cwd
+		spec = *s.spec
 	}
-	f := failureOf(err, args, cwd)
+	f := failureOf(err, spec.Process, spec.Mounts)
 	exit := Exit{Code: f.Code(), Failure: f}
 	s.account(&exit)
 	exit.OOMKilled = f.Kind == MemoryTooSmall
