@@ -39,40 +39,54 @@ var below = map[string][]string{
 	"oci/image/imagetest":      {"oci/ref"},
 	"oci/netns":                {},
 	"oci/userns":               {},
-	"oci":                      {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/userns"},
+	"oci":                      {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns"},
 	"oci/shim":                 {"oci"},
 	"internal/job":             {"oci/ref"},
 	"internal/job/importer":    {"internal/job", "oci/ref"},
-	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref"},
+	"internal/units":           {"internal/job"},
+	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node"},
 	"internal/store":           {"internal/control", "internal/job"},
-	"internal/api":             {"internal/job"},
+	"internal/api":             {"internal/job", "internal/node"},
 	"internal/pki":             {},
 	"internal/munge":           {},
 	"internal/munge/mungetest": {},
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki"},
-	"internal/cli":             {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref"},
+	"internal/cli":             {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref", "internal/node"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
-		"internal/metrics", "internal/munge", "internal/pki", "internal/web", "internal/sim", "sched", "accounting", "oci/ref"},
-	"internal/gpu":             {},
+		"internal/metrics", "internal/munge", "internal/pki", "internal/units", "internal/web", "internal/sim", "sched", "accounting",
+		"oci/ref", "internal/node"},
+	"internal/gpu":             {"internal/node"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
-	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting"},
+	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting", "internal/node"},
 	"internal/web":             {"internal/api"},
 	"internal/vmtest":          {},
 	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
-	"internal/noded":           {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu", "internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki"},
+	"internal/noded": {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu",
+		"internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki", "internal/node",
+		"internal/noded/images", "internal/noded/storage", "internal/noded/cores", "internal/noded/devices", "internal/noded/reason",
+		"internal/noded/identity", "internal/noded/config", "oci/atomicfile"},
+	"internal/node":           {"internal/job"},
+	"oci/atomicfile":          {},
+	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
+	"internal/noded/identity": {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
+	"internal/noded/reason":   {"internal/job"},
+	"internal/noded/devices":  {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded/cores":    {"cgroups", "internal/job", "internal/noded/config"},
+	"internal/noded/storage":  {"internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded/images":   {"internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
 }
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/control", "internal/sim", "oci/ref"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|oci/userns|cgroups|internal/gpu|internal/noded|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|oci/userns|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"gbatch/oci/atomicfile"
 )
 
 // Exit is how a container ended. It is written once and never changes.
@@ -104,7 +106,7 @@ const exitReserve = 4096
 // writeBegun marks that the user's code may have run. The mark has the size of
 // a result, and becomes it: a job that fills the disk must not lose its own.
 func writeBegun(dir string) error {
-	if err := writeDurable(filepath.Join(dir, fileBegun), blank(exitReserve)); err != nil {
+	if err := atomicfile.WriteDurable(filepath.Join(dir, fileBegun), blank(exitReserve)); err != nil {
 		return fmt.Errorf("record the start: %w", err)
 	}
 	return nil
@@ -118,7 +120,7 @@ func recordDurable(dir string, data []byte) error {
 	mark, result := filepath.Join(dir, fileBegun), filepath.Join(dir, fileExit)
 	f, err := os.OpenFile(mark, os.O_WRONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
-		return writeDurable(result, data)
+		return atomicfile.WriteDurable(result, data)
 	}
 	if err != nil {
 		return err
@@ -134,7 +136,7 @@ func recordDurable(dir string, data []byte) error {
 	if err := os.Rename(mark, result); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return atomicfile.SyncDir(dir)
 }
 
 // ReadExit returns how the container of dir ended. The error wraps

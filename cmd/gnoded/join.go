@@ -14,6 +14,8 @@ import (
 	"gbatch/deploy"
 	"gbatch/internal/client"
 	"gbatch/internal/noded"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/identity"
 )
 
 type joinCmd struct {
@@ -53,7 +55,7 @@ func (j *joinCmd) Run(c *commands) error {
 		return fmt.Errorf("checks that failed: %d; do what they say, look again by `gnoded check`, and start gnoded", failed)
 	}
 	start := "gnoded run"
-	if c.Config != noded.ConfigFile {
+	if c.Config != config.File {
 		start += " --config " + c.Config
 	} else if _, err := os.Stat("/run/systemd/system"); err == nil {
 		start = "systemctl enable --now gnoded"
@@ -63,9 +65,9 @@ func (j *joinCmd) Run(c *commands) error {
 }
 
 // configuration is what the daemon will have, and whether it has to be written.
-func (j *joinCmd) configuration(c *commands) (noded.Config, bool, error) {
+func (j *joinCmd) configuration(c *commands) (config.Config, bool, error) {
 	c.Controller = "" // of the environment: the argument says it
-	have, err := noded.ReadConfig(c.Config)
+	have, err := config.Read(c.Config)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil && !j.Force:
@@ -79,7 +81,7 @@ func (j *joinCmd) configuration(c *commands) (noded.Config, bool, error) {
 		have.SetDefaults()
 		return have, false, have.Validate()
 	}
-	cfg, err := noded.ParseConfig([]byte(j.text(c)))
+	cfg, err := config.Parse([]byte(j.text(c)))
 	if err != nil {
 		return cfg, true, err
 	}
@@ -115,8 +117,8 @@ func (j *joinCmd) write(c *commands) error {
 }
 
 // join gets the node its certificate, unless it has one.
-func (j *joinCmd) join(cfg noded.Config) error {
-	joined, err := noded.Joined(cfg)
+func (j *joinCmd) join(cfg config.Config) error {
+	joined, err := identity.Joined(cfg, noded.Version)
 	if joined || err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (j *joinCmd) join(cfg noded.Config) error {
 	if j.TokenFile == "-" {
 		defer os.Remove(cfg.JoinTokenFile)
 	}
-	return noded.Join(context.Background(), cfg)
+	return identity.Join(context.Background(), cfg, noded.Version)
 }
 
 // token is a file with the token.

@@ -16,6 +16,7 @@ import (
 
 	"gbatch/internal/gpu"
 	"gbatch/internal/noded"
+	"gbatch/internal/noded/config"
 )
 
 // A shim and a container's first process are this program too. Package oci,
@@ -40,9 +41,9 @@ type commands struct {
 
 // config is the file with the flags laid over it. Without a file at the
 // default place, the flags must do.
-func (c *commands) config() (noded.Config, error) {
-	cfg, err := noded.ReadConfig(c.Config)
-	if errors.Is(err, fs.ErrNotExist) && c.Config == noded.ConfigFile && c.Controller != "" {
+func (c *commands) config() (config.Config, error) {
+	cfg, err := config.Read(c.Config)
+	if errors.Is(err, fs.ErrNotExist) && c.Config == config.File && c.Controller != "" {
 		err = nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +108,7 @@ type configCmd struct {
 }
 
 func (f *configCmd) Run() error {
-	if _, err := noded.LoadConfig(f.File); err != nil {
+	if _, err := config.Load(f.File); err != nil {
 		return err
 	}
 	fmt.Println(f.File + " is fine")
@@ -118,7 +119,7 @@ func main() {
 	gpu.RunHook() // a container's hook is this program as well
 	var c commands
 	k := kong.Parse(&c, kong.Name("gnoded"), kong.Description("The node daemon of gbatch."), kong.UsageOnError(),
-		kong.Vars{"version": noded.Version, "config": noded.ConfigFile})
+		kong.Vars{"version": noded.Version, "config": config.File})
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.LogLevel}))
 	k.FatalIfErrorf(k.Run(&c, log))
 }

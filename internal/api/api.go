@@ -9,8 +9,6 @@ package api
 import (
 	"fmt"
 	"strings"
-
-	"gbatch/internal/job"
 )
 
 // Paths. Those with a {name} or {id} are patterns.
@@ -107,6 +105,3 @@ type GPUShare struct {
 	UUID  string `json:"uuid"`
 	Milli int64  `json:"milli"` // 1000 is the whole GPU
 }
-
-// Exit is how a rank ended.
-type Exit = job.Exit

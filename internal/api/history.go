@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // Paths of what was, and of what was used.
@@ -27,11 +28,11 @@ type Used struct {
 	MemGiBSeconds float64 `json:"memGibSeconds"`
 	BilledHours   float64 `json:"billedHours"` // of a GPU of weight 1000
 
-	ElapsedS   int64       `json:"elapsedS"`             // of the last try, running
-	CPUTimeS   float64     `json:"cpuTimeS"`             // of processors, by all ranks of the last try
-	PeakMem    int64       `json:"peakMemBytes"`         // of the rank that had most
-	GPU        *job.GPUUse `json:"gpu,omitempty"`        // of all its GPUs
-	NodesKnown int         `json:"ranksKnown,omitempty"` // ranks whose node has said what they used
+	ElapsedS   int64        `json:"elapsedS"`             // of the last try, running
+	CPUTimeS   float64      `json:"cpuTimeS"`             // of processors, by all ranks of the last try
+	PeakMem    int64        `json:"peakMemBytes"`         // of the rank that had most
+	GPU        *node.GPUUse `json:"gpu,omitempty"`        // of all its GPUs
+	NodesKnown int          `json:"ranksKnown,omitempty"` // ranks whose node has said what they used
 }
 
 // History is a page of jobs that have ended, by their end.
@@ -101,5 +102,5 @@ type ShareList struct {
 // RankUse is a node's word on what a rank that runs has used.
 type RankUse struct {
 	ID job.RankID `json:"id"`
-	job.LiveUse
+	node.LiveUse
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // SubmitRequest is the body of POST /v1/jobs.
@@ -111,16 +112,16 @@ type JobList struct {
 // JobDetail is the answer of GET /v1/jobs/{id}.
 type JobDetail struct {
 	Job
-	Version   uint64    `json:"version"` // grows with each change; for long polls
-	Spec      *job.Spec `json:"spec,omitempty"`
-	Class     job.Class `json:"class,omitempty"`
-	Progress  string    `json:"progress,omitempty"` // what the node is doing for it, as "pulling 12 of 80 MiB"
-	Done      *job.Done `json:"done,omitempty"`     // what the program says of its progress
-	Attempts  []Attempt `json:"attempts,omitempty"`
-	Used      *Used     `json:"used,omitempty"`
-	Events    []Event   `json:"events,omitempty"`   // the timeline, oldest first
-	Position  int       `json:"position,omitempty"` // in the queue by priority; 1 is next
-	NumQueued int       `json:"numQueued,omitempty"`
+	Version   uint64     `json:"version"` // grows with each change; for long polls
+	Spec      *job.Spec  `json:"spec,omitempty"`
+	Class     job.Class  `json:"class,omitempty"`
+	Progress  string     `json:"progress,omitempty"` // what the node is doing for it, as "pulling 12 of 80 MiB"
+	Done      *node.Done `json:"done,omitempty"`     // what the program says of its progress
+	Attempts  []Attempt  `json:"attempts,omitempty"`
+	Used      *Used      `json:"used,omitempty"`
+	Events    []Event    `json:"events,omitempty"`   // the timeline, oldest first
+	Position  int        `json:"position,omitempty"` // in the queue by priority; 1 is next
+	NumQueued int        `json:"numQueued,omitempty"`
 }
 
 // Attempt is one try at running a task.
@@ -135,12 +136,12 @@ type Attempt struct {
 // Rank is one container of an attempt.
 type Rank struct {
 	Allocation
-	Phase string `json:"phase"`
-	Cores string `json:"cores,omitempty"` // core ids as the kernel writes lists
-	Image string `json:"image,omitempty"` // digest that ran
-	Exit  *Exit  `json:"exit,omitempty"`
+	Phase string     `json:"phase"`
+	Cores string     `json:"cores,omitempty"` // core ids as the kernel writes lists
+	Image string     `json:"image,omitempty"` // digest that ran
+	Exit  *node.Exit `json:"exit,omitempty"`
 
-	Use *job.LiveUse `json:"use,omitempty"` // of one that runs, as its node said last
+	Use *node.LiveUse `json:"use,omitempty"` // of one that runs, as its node said last
 
 	Ports []job.PortMapping `json:"ports,omitempty"` // of the container, and the node's that lead to them
 

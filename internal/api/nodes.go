@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // ClusterInfo is the answer of GET /v1/cluster.
@@ -52,74 +53,25 @@ type GPU struct {
 	MemUsed     *int64     `json:"memUsedBytes,omitempty"`
 }
 
-// Inventory is what a node has to give. It is sent when it changes.
-type Inventory struct {
-	Hostname   string         `json:"hostname"`
-	DNSName    string         `json:"dnsName"`
-	Address    string         `json:"address,omitempty"` // by which other nodes reach it; empty: dnsName
-	Cluster    int            `json:"cluster"`
-	Version    string         `json:"version"`
-	CPUs       int            `json:"cpus"`     // cores for jobs, reserved ones not counted
-	MemBytes   int64          `json:"memBytes"` // for jobs
-	GPUs       []InventoryGPU `json:"gpus,omitempty"`
-	DiskBytes  int64          `json:"diskBytes,omitempty"` // of the file system for what containers write
-	CUDA       int            `json:"cuda,omitempty"`      // major*100 + minor, as 1204
-	Driver     string         `json:"driver,omitempty"`
-	Features   []string       `json:"features,omitempty"`
-	Simulated  bool           `json:"simulated,omitempty"`
-	AllowShare bool           `json:"allowShare,omitempty"` // fractional GPUs may run here
-	Bridge     bool           `json:"bridge,omitempty"`     // containers can have a network of their own
-	NoHost     bool           `json:"noHost,omitempty"`     // and none may use the node's
-	Privileged bool           `json:"privileged,omitempty"` // privileged jobs may run here
-}
-
-// InventoryGPU is one GPU as the node found it.
-type InventoryGPU struct {
-	UUID       string   `json:"uuid"`
-	Index      int      `json:"index"`
-	Model      string   `json:"model"`
-	MemBytes   int64    `json:"memBytes"`
-	ComputeCap int      `json:"computeCap,omitempty"` // 80 is 8.0
-	NUMA       int      `json:"numa"`                 // -1 unknown
-	Links      []string `json:"links,omitempty"`      // UUIDs it has NVLink to
-	Unhealthy  string   `json:"unhealthy,omitempty"`  // empty: fit for jobs
-}
-
 // SyncRequest is what a node says each time: all of what it holds, so that a
 // lost message heals by the next one. Two may be in flight at once (the open
 // poll, and one with news); phases only move forward, so their order does not
 // matter.
 type SyncRequest struct {
-	Instance      string       `json:"instance"` // id of the node's state directory: another one means its attempts are gone
-	Boot          string       `json:"boot"`     // kernel boot id
-	InventoryHash string       `json:"inventoryHash"`
-	Inventory     *Inventory   `json:"inventory,omitempty"` // when the controller asked for it
-	Unhealthy     []string     `json:"unhealthy,omitempty"` // reasons not to send jobs here now
-	Ranks         []RankStatus `json:"ranks,omitempty"`     // every rank the node holds
-	Samples       []GPUSample  `json:"samples,omitempty"`   // of its GPUs
-	Use           []RankUse    `json:"use,omitempty"`       // of ranks that run
+	Instance      string            `json:"instance"` // id of the node's state directory: another one means its attempts are gone
+	Boot          string            `json:"boot"`     // kernel boot id
+	InventoryHash string            `json:"inventoryHash"`
+	Inventory     *node.Inventory   `json:"inventory,omitempty"` // when the controller asked for it
+	Unhealthy     []string          `json:"unhealthy,omitempty"` // reasons not to send jobs here now
+	Ranks         []node.RankStatus `json:"ranks,omitempty"`     // every rank the node holds
+	Samples       []GPUSample       `json:"samples,omitempty"`   // of its GPUs
+	Use           []RankUse         `json:"use,omitempty"`       // of ranks that run
 
-	Prepulled []job.Prepulled `json:"prepulled,omitempty"` // of the images asked for last
-	Seen      uint64          `json:"seen"`                // version of the desired set it has
-	WaitMS    int64           `json:"waitMs"`              // how long to hold the request open when nothing is new
-	NowMS     int64           `json:"nowMs"`               // the node's clock
+	Prepulled []node.Prepulled `json:"prepulled,omitempty"` // of the images asked for last
+	Seen      uint64           `json:"seen"`                // version of the desired set it has
+	WaitMS    int64            `json:"waitMs"`              // how long to hold the request open when nothing is new
+	NowMS     int64            `json:"nowMs"`               // the node's clock
 }
-
-// RankStatus is the node's word on one rank.
-type RankStatus = job.RankStatus
-
-// Phase is how far a rank has come on its node.
-type Phase = job.Phase
-
-// The phases that a node reports, in order.
-const (
-	PhaseAccepted = job.PhaseAccepted
-	PhasePulling  = job.PhasePulling
-	PhaseStarting = job.PhaseStarting
-	PhaseReady    = job.PhaseReady
-	PhaseRunning  = job.PhaseRunning
-	PhaseEnded    = job.PhaseEnded
-)
 
 // SyncResponse is the answer: the node's desired set. Versions only grow, over
 // restarts of the controller too. A node must ignore an answer whose Version

@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // acctColumn is a column of gacct, by name. Slurm's name stands beside it where
@@ -39,7 +40,7 @@ func useColumn(name, slurm, title string, cell func(b []byte, u *api.Used) []byt
 }
 
 // gpuColumn is a column about what its GPUs did.
-func gpuColumn(name, title string, cell func(b []byte, g *job.GPUUse) []byte) acctColumn {
+func gpuColumn(name, title string, cell func(b []byte, g *node.GPUUse) []byte) acctColumn {
 	return useColumn(name, "", title, func(b []byte, u *api.Used) []byte {
 		if u.GPU == nil {
 			return append(b, '-')
@@ -71,10 +72,10 @@ var acctColumns = []acctColumn{
 	jobColumn('D', "nodes", "NNodes AllocNodes"), jobColumn('N', "nodelist", "NodeList"), jobColumn('P', "cluster", "Partition"), jobColumn('q', "qos", "QOS"), jobColumn('p', "priority", "Priority"),
 	useColumn("peakmem", "MaxRSS", "PEAK MEM", func(b []byte, u *api.Used) []byte { return sizeText(b, u.PeakMem) }),
 	useColumn("cputime", "TotalCPU", "CPU TIME", func(b []byte, u *api.Used) []byte { return slurmDuration(b, int64(u.CPUTimeS)) }),
-	gpuColumn("gpuutil", "GPU UTIL", func(b []byte, g *job.GPUUse) []byte { return simulated(percent(b, g.Utilization), g) }),
-	gpuColumn("gpuutilmax", "GPU MAX", func(b []byte, g *job.GPUUse) []byte { return simulated(percent(b, g.MaxUtilization), g) }),
-	gpuColumn("gpumem", "GPU MEM", func(b []byte, g *job.GPUUse) []byte { return simulated(sizeText(b, g.MaxMem), g) }),
-	gpuColumn("energy", "ENERGY", func(b []byte, g *job.GPUUse) []byte {
+	gpuColumn("gpuutil", "GPU UTIL", func(b []byte, g *node.GPUUse) []byte { return simulated(percent(b, g.Utilization), g) }),
+	gpuColumn("gpuutilmax", "GPU MAX", func(b []byte, g *node.GPUUse) []byte { return simulated(percent(b, g.MaxUtilization), g) }),
+	gpuColumn("gpumem", "GPU MEM", func(b []byte, g *node.GPUUse) []byte { return simulated(sizeText(b, g.MaxMem), g) }),
+	gpuColumn("energy", "ENERGY", func(b []byte, g *node.GPUUse) []byte {
 		if g.EnergyJ == 0 {
 			return append(b, '-')
 		}
@@ -89,7 +90,7 @@ var acctColumns = []acctColumn{
 const acctShown = "id,name,user,project,state,exit,reason,elapsed,gpus,gpuutil,cputime,peakmem,billed,end"
 
 // simulated marks a figure that was made up: there are no such GPUs.
-func simulated(b []byte, g *job.GPUUse) []byte {
+func simulated(b []byte, g *node.GPUUse) []byte {
 	if g.Simulated && b[len(b)-1] != '-' {
 		b = append(b, "(sim)"...)
 	}

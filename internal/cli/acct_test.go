@@ -12,6 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // ledger is a controller with jobs that have ended, in pages of two.
@@ -54,8 +55,8 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func pastJobs() []api.PastJob {
 	detail := sampleJobs()[4]
 	failed := api.PastJob{Job: detail.Job, Used: &api.Used{GPUSeconds: 180000, BilledHours: 50, ElapsedS: 90000, CPUTimeS: 7200.5, PeakMem: 32 << 30,
-		GPU: &job.GPUUse{Utilization: 12.4, MaxUtilization: 97, MaxMem: 70 << 30, Mem: 80 << 30, EnergyJ: 36e6, Samples: 9}}}
-	done := api.PastJob{Job: sampleJobs()[0].Job, Used: &api.Used{ElapsedS: 61, BilledHours: 0.03, PeakMem: 512 << 20, CPUTimeS: 60, GPU: &job.GPUUse{Simulated: true, Samples: 1}}}
+		GPU: &node.GPUUse{Utilization: 12.4, MaxUtilization: 97, MaxMem: 70 << 30, Mem: 80 << 30, EnergyJ: 36e6, Samples: 9}}}
+	done := api.PastJob{Job: sampleJobs()[0].Job, Used: &api.Used{ElapsedS: 61, BilledHours: 0.03, PeakMem: 512 << 20, CPUTimeS: 60, GPU: &node.GPUUse{Simulated: true, Samples: 1}}}
 	done.State, done.Ended, done.ExitCode = job.Finished, now.Add(-time.Minute), ptr(0)
 	private := api.PastJob{Job: sampleJobs()[5].Job}
 	private.State, private.Ended = job.Cancelled, now.Add(-time.Second)
@@ -168,10 +169,10 @@ func TestEff(t *testing.T) {
 			b.golden(t, name, b.app.fail(Program{Name: "gacct"}, b.app.Eff(t.Context(), []string{"9"})))
 		})
 	}
-	gpu := &job.GPUUse{Utilization: 12, MaxUtilization: 99, MaxMem: 20 << 30, Mem: 80 << 30, EnergyJ: 3.6e6, Samples: 100}
+	gpu := &node.GPUUse{Utilization: 12, MaxUtilization: 99, MaxMem: 20 << 30, Mem: 80 << 30, EnergyJ: 3.6e6, Samples: 100}
 	run("eff_low", job.Finished, &api.Used{ElapsedS: 3600, CPUTimeS: 4000, PeakMem: 3 << 30, GPU: gpu})
 	run("eff_limit", job.Finished, &api.Used{ElapsedS: 3600, CPUTimeS: 8 * 3500, PeakMem: 31 << 30})
-	run("eff_runs", job.Running, &api.Used{ElapsedS: 600, CPUTimeS: 8 * 590, PeakMem: 20 << 30, GPU: &job.GPUUse{Samples: 4, Simulated: true, EnergyJ: 42000}})
+	run("eff_runs", job.Running, &api.Used{ElapsedS: 600, CPUTimeS: 8 * 590, PeakMem: 20 << 30, GPU: &node.GPUUse{Samples: 4, Simulated: true, EnergyJ: 42000}})
 	run("eff_short", job.Failed, &api.Used{ElapsedS: 3, CPUTimeS: 1})
 	run("eff_none", job.Queued, nil)
 }

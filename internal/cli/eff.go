@@ -10,19 +10,20 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // Efficiency is what a job's last try used of what it asked for.
 type Efficiency struct {
-	Job      api.Job     `json:"job"`
-	ElapsedS int64       `json:"elapsedS"`
-	Ranks    int         `json:"ranks"`
-	CPUTimeS float64     `json:"cpuTimeS"`
-	CPUHeldS float64     `json:"cpuHeldS"` // cores x elapsed
-	PeakMem  int64       `json:"peakMemBytes"`
-	Mem      int64       `json:"memBytes"` // of one rank
-	GPU      *job.GPUUse `json:"gpu,omitempty"`
-	Advice   []string    `json:"advice,omitempty"`
+	Job      api.Job      `json:"job"`
+	ElapsedS int64        `json:"elapsedS"`
+	Ranks    int          `json:"ranks"`
+	CPUTimeS float64      `json:"cpuTimeS"`
+	CPUHeldS float64      `json:"cpuHeldS"` // cores x elapsed
+	PeakMem  int64        `json:"peakMemBytes"`
+	Mem      int64        `json:"memBytes"` // of one rank
+	GPU      *node.GPUUse `json:"gpu,omitempty"`
+	Advice   []string     `json:"advice,omitempty"`
 }
 
 // Eff prints what jobs used of what they asked for, also while they run.

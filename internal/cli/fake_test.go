@@ -24,6 +24,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
@@ -308,7 +309,7 @@ func sampleJobs() []api.JobDetail {
 			{UUID: "GPU-5fd4f087-86f3-7a43-b711-4771313afc50", Milli: 1000}, {UUID: "GPU-6fd4f087-86f3-7a43-b711-4771313afc50", Milli: 500}}},
 		Phase: "ended", Cores: "0-7",
 		Ports: []job.PortMapping{{ContainerPort: 80, HostPort: 20000}, {ContainerPort: 443, HostPort: 8443, HostIP: "2001:db8::1"}},
-		Exit:  &api.Exit{Code: 137, Signal: 9, Reason: job.OOM, StartedMS: failed.Started.UnixMilli(), EndedMS: failed.Ended.UnixMilli(), PeakMem: 32 << 30},
+		Exit:  &node.Exit{Code: 137, Signal: 9, Reason: job.OOM, StartedMS: failed.Started.UnixMilli(), EndedMS: failed.Ended.UnixMilli(), PeakMem: 32 << 30},
 	}}}}
 	at := failed.Started.Add(-time.Minute)
 	detail.Events = []api.Event{

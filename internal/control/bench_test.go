@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -28,9 +29,9 @@ func BenchmarkArray(b *testing.B) {
 			b.Fatal(err)
 		}
 		for i := range 125 {
-			inv := &Inventory{Hostname: fmt.Sprint("n", i), Cluster: 1, CPUs: 128, MemBytes: 1 << 40}
+			inv := &node.Inventory{Hostname: fmt.Sprint("n", i), Cluster: 1, CPUs: 128, MemBytes: 1 << 40}
 			for g := range 8 {
-				inv.GPUs = append(inv.GPUs, GPU{UUID: fmt.Sprintf("GPU-%d-%d", i, g), Model: "H100", Index: g, MemBytes: 80 << 30, NUMA: -1})
+				inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%d-%d", i, g), Model: "H100", Index: g, MemBytes: 80 << 30, NUMA: -1})
 			}
 			c.Apply(1000, NodeSync{Name: fmt.Sprintf("n%03d", i), Instance: "i", Hash: "h", Inventory: inv})
 		}
@@ -54,8 +55,8 @@ func BenchmarkArray(b *testing.B) {
 			c.Apply(sched.Time(now), Tick{})
 			for _, j := range c.children(1) {
 				if j.State.Active() {
-					c.Apply(sched.Time(now), NodeSync{Name: j.Attempt.Ranks[0].Alloc.Node, Instance: "i", Hash: "h", Ranks: []job.RankStatus{{
-						ID: j.RankID(0), Phase: job.PhaseEnded, Exit: &job.Exit{StartedMS: now, EndedMS: now}}}})
+					c.Apply(sched.Time(now), NodeSync{Name: j.Attempt.Ranks[0].Alloc.Node, Instance: "i", Hash: "h", Ranks: []node.RankStatus{{
+						ID: j.RankID(0), Phase: node.PhaseEnded, Exit: &node.Exit{StartedMS: now, EndedMS: now}}}})
 				}
 			}
 		}

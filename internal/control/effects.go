@@ -2,6 +2,7 @@ package control
 
 import (
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -20,7 +21,7 @@ type Effects struct {
 	// first promised to it; negative if sooner. For the honesty metric only.
 	Missed []sched.Time
 
-	Prepulled []job.Prepulled // what nodes have pulled ahead; for the metric only
+	Prepulled []node.Prepulled // what nodes have pulled ahead; for the metric only
 }
 
 // Moved is a job's change of state.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -116,11 +117,11 @@ func (c *Controller) loseNode(now sched.Time, name, why string, match func(Rank)
 		j := c.job(num)
 		for i := range j.Attempt.Ranks {
 			r := j.Attempt.Ranks[i]
-			if r.Alloc.Node != name || r.Phase == job.PhaseEnded || !match(r) {
+			if r.Alloc.Node != name || r.Phase == node.PhaseEnded || !match(r) {
 				continue
 			}
-			r.Phase = job.PhaseEnded
-			r.Exit = &job.Exit{Code: 255, Reason: job.NodeFail, EndedMS: int64(now), Message: why}
+			r.Phase = node.PhaseEnded
+			r.Exit = &node.Exit{Code: 255, Reason: job.NodeFail, EndedMS: int64(now), Message: why}
 			c.advance(now, j, i, r)
 			if j = c.job(num); !j.State.Active() {
 				break

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -84,9 +85,9 @@ func (w *world) steer(cmd, first string, arg func(string, string) string, number
 	case cmd == "ack":
 		j := w.c.job(job.Number(atoi(w.t, first)))
 		r := j.Attempt.Ranks[number("rank", "0")]
-		st := job.RankStatus{ID: j.RankID(number("rank", "0")), Phase: r.Phase, Stopping: arg("stopping", "") != "", Signalled: uint32(number("signalled", "0"))}
+		st := node.RankStatus{ID: j.RankID(number("rank", "0")), Phase: r.Phase, Stopping: arg("stopping", "") != "", Signalled: uint32(number("signalled", "0"))}
 		v := w.c.node(r.Alloc.Node)
-		w.apply(NodeSync{Name: v.Name, Instance: v.Instance, Hash: v.Hash, Ranks: []job.RankStatus{st}})
+		w.apply(NodeSync{Name: v.Name, Instance: v.Instance, Hash: v.Hash, Ranks: []node.RankStatus{st}})
 		return w.show(j.Number), true
 	case cmd == "chain":
 		j := w.c.job(job.Number(atoi(w.t, first)))

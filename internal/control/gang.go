@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -19,10 +20,10 @@ func (j *Job) MayBegin(i int) bool {
 	}
 	first, others := false, true // run or have run
 	for k, r := range ranks {
-		if !r.Phase.After(job.PhaseStarting) {
+		if !r.Phase.After(node.PhaseStarting) {
 			return false
 		}
-		runs := r.Phase.After(job.PhaseReady)
+		runs := r.Phase.After(node.PhaseReady)
 		if k == 0 {
 			first = runs
 		} else {

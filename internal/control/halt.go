@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -74,7 +75,7 @@ func (c *Controller) haltByOrder(now sched.Time, j *Job, e Act) Outcome {
 // haltSent takes in that a rank was sent its halt signal.
 func (c *Controller) haltSent(now sched.Time, j *Job) {
 	for _, r := range j.Attempt.Ranks {
-		if r.Phase != job.PhaseEnded && !r.Stopping {
+		if r.Phase != node.PhaseEnded && !r.Stopping {
 			return
 		}
 	}

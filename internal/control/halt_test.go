@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -27,7 +28,7 @@ func TestHaltSignal(t *testing.T) {
 			spec.Request.Scheduling.Restartable = true
 			w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
 			w.schedule()
-			w.status(1, job.PhaseRunning, 0, 0, "", nil)
+			w.status(1, node.PhaseRunning, 0, 0, "", nil)
 			w.c.halt(w.now, sched.Halt{Job: schedID(1), For: schedID(2)})
 			tc.want.Reason, tc.want.Then, tc.want.Text = job.Preempted, job.Halted, "halted to make room for job 2"
 			if diff := cmp.Diff(&tc.want, w.c.job(1).Ending); diff != "" {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -24,27 +25,27 @@ func TestOneImage(t *testing.T) {
 			t.Errorf("the ranks await the image: %t, %t; want false, %t", j.AwaitsImage(0), j.AwaitsImage(1), want)
 		}
 	}
-	say := func(rank int, phase job.Phase, image string, exit *job.Exit) {
+	say := func(rank int, phase node.Phase, image string, exit *node.Exit) {
 		j := w.c.job(1)
 		n := w.c.node(j.Attempt.Ranks[rank].Alloc.Node)
-		w.apply(NodeSync{Name: n.Name, Instance: n.Instance, Hash: n.Hash, Ranks: []job.RankStatus{{ID: j.RankID(rank), Phase: phase, Image: image, Exit: exit}}})
+		w.apply(NodeSync{Name: n.Name, Instance: n.Instance, Hash: n.Hash, Ranks: []node.RankStatus{{ID: j.RankID(rank), Phase: phase, Image: image, Exit: exit}}})
 	}
 	waits(true)
-	say(0, job.PhasePulling, "", nil)
+	say(0, node.PhasePulling, "", nil)
 	waits(true)
 	before := w.c.node("n2").Version
-	say(0, job.PhasePulling, "sha256:one", nil)
+	say(0, node.PhasePulling, "sha256:one", nil)
 	waits(false)
 	if w.c.node("n2").Version == before {
 		t.Error("the other node is not told that its rank may start")
 	}
-	say(1, job.PhasePulling, "sha256:two", nil)
+	say(1, node.PhasePulling, "sha256:two", nil)
 	if got := w.c.job(1).Attempt.Image; got != "sha256:one" {
 		t.Errorf("the gang's image became %s", got)
 	}
-	lost := &job.Exit{Code: 255, Reason: job.NodeFail}
-	say(0, job.PhaseEnded, "", lost)
-	say(1, job.PhaseEnded, "", lost)
+	lost := &node.Exit{Code: 255, Reason: job.NodeFail}
+	say(0, node.PhaseEnded, "", lost)
+	say(1, node.PhaseEnded, "", lost)
 	w.restart()
 	w.wait("60s")
 	w.schedule()
@@ -58,8 +59,8 @@ func TestOneImage(t *testing.T) {
 // that rank is past its pull, nor when it is to end.
 func TestGangWithoutDigest(t *testing.T) {
 	for name, j := range map[string]*Job{
-		"past its pull": {Attempt: &Attempt{Ranks: []Rank{{Phase: job.PhaseRunning}, {Phase: job.PhaseAssigned}}}},
-		"ending":        {Ending: &Ending{}, Attempt: &Attempt{Ranks: []Rank{{Phase: job.PhaseAssigned}, {Phase: job.PhaseAssigned}}}},
+		"past its pull": {Attempt: &Attempt{Ranks: []Rank{{Phase: node.PhaseRunning}, {Phase: node.PhaseAssigned}}}},
+		"ending":        {Ending: &Ending{}, Attempt: &Attempt{Ranks: []Rank{{Phase: node.PhaseAssigned}, {Phase: node.PhaseAssigned}}}},
 	} {
 		if j.AwaitsImage(1) {
 			t.Errorf("%s: it waits", name)

@@ -6,6 +6,7 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -111,15 +112,15 @@ type Rank struct {
 	Model    string           `json:"model,omitempty"`   // of its GPUs
 	Cluster  int              `json:"cluster,omitempty"` // of its node, at its start
 	Instance string           `json:"instance"`          // of the node's state directory when it was assigned
-	Phase    job.Phase        `json:"phase"`
+	Phase    node.Phase       `json:"phase"`
 	Progress string           `json:"-"`              // not stored: the node says it again
-	Done     *job.Done        `json:"done,omitempty"` // what the program says; stored with the next change
+	Done     *node.Done       `json:"done,omitempty"` // what the program says; stored with the next change
 	Cores    string           `json:"cores,omitempty"`
 	Image    string           `json:"image,omitempty"`
 	PullMS   int64            `json:"pullMs,omitempty"` // its resources were held that long until the image was there
 
 	Ports []job.PortMapping `json:"ports,omitempty"` // as the node says; mapped while it runs
-	Exit  *job.Exit         `json:"exit,omitempty"`
+	Exit  *node.Exit        `json:"exit,omitempty"`
 
 	Resize    *Resizing  `json:"resize,omitempty"`
 	Since     sched.Time `json:"since,omitempty"`     // it has held this allocation; 0: from the attempt's start
@@ -151,16 +152,16 @@ func (j *Job) RankID(i int) job.RankID {
 // out which image the reference names, and the others of the gang run that one.
 func (j *Job) AwaitsImage(i int) bool {
 	first := j.Attempt.Ranks[0].Phase
-	return i > 0 && j.Attempt.Image == "" && j.Ending == nil && !first.After(job.PhasePulling)
+	return i > 0 && j.Attempt.Image == "" && j.Ending == nil && !first.After(node.PhasePulling)
 }
 
 // On says whether the job has a live rank on the node.
-func (j *Job) On(node string) bool {
+func (j *Job) On(name string) bool {
 	if !j.State.Active() {
 		return false
 	}
 	for _, r := range j.Attempt.Ranks {
-		if r.Alloc.Node == node && r.Phase != job.PhaseEnded {
+		if r.Alloc.Node == name && r.Phase != node.PhaseEnded {
 			return true
 		}
 	}

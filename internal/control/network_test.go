@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // TestNetworkChoosesTheNode: what a job needs of the network is found on the
@@ -27,7 +28,7 @@ func TestNetworkChoosesTheNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			for _, inv := range []Inventory{{Hostname: "closed", Bridge: true, NoHost: true}, {Hostname: "open"}} {
+			for _, inv := range []node.Inventory{{Hostname: "closed", Bridge: true, NoHost: true}, {Hostname: "open"}} {
 				inv.Cluster, inv.CPUs, inv.MemBytes = 1, 2, 64<<30
 				w.apply(NodeSync{Name: inv.Hostname, Instance: inv.Hostname, Hash: "h", Inventory: &inv})
 			}
@@ -59,10 +60,10 @@ func TestPortsAreKept(t *testing.T) {
 	w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
 	w.schedule()
 	ports := []job.PortMapping{{ContainerPort: 80, HostPort: 20000}}
-	for _, st := range []job.RankStatus{{Phase: job.PhaseStarting}, {Phase: job.PhaseRunning, Ports: ports}, {Phase: job.PhaseEnded, Exit: &job.Exit{}}} {
+	for _, st := range []node.RankStatus{{Phase: node.PhaseStarting}, {Phase: node.PhaseRunning, Ports: ports}, {Phase: node.PhaseEnded, Exit: &node.Exit{}}} {
 		st.ID = w.c.job(1).RankID(0)
 		n := w.c.node("n1")
-		w.apply(NodeSync{Name: "n1", Instance: "i1", Hash: n.Hash, Ranks: []job.RankStatus{st}})
+		w.apply(NodeSync{Name: "n1", Instance: "i1", Hash: n.Hash, Ranks: []node.RankStatus{st}})
 	}
 	w.restart()
 	j := w.c.job(1)

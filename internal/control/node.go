@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -33,34 +34,6 @@ type Node struct {
 	Version uint64       // of its desired set; grows over restarts too
 }
 
-// Inventory is what a node has to give.
-type Inventory struct {
-	Hostname, DNSName, Version string
-	Address                    string // by which other nodes reach it
-	Cluster                    int
-	CPUs                       int
-	MemBytes                   int64
-	DiskBytes                  int64 // for what containers write
-	GPUs                       []GPU
-	CUDA                       int // major*100 + minor
-	Driver                     string
-	Features                   []string
-	Simulated, AllowShare      bool
-	Bridge, NoHost             bool // networks that containers can have there; see networks
-	Privileged                 bool // privileged jobs may run there
-}
-
-// GPU is one device of a node.
-type GPU struct {
-	UUID, Model string
-	Index       int
-	MemBytes    int64
-	ComputeCap  int
-	NUMA        int
-	Links       []string
-	Unhealthy   string // empty: fit for jobs
-}
-
 // State is the node's state in one word, with the reason if it is not up.
 func (n *Node) State() (string, string) {
 	switch {
@@ -81,7 +54,7 @@ func (n *Node) State() (string, string) {
 }
 
 // OutOfService is why nothing new starts on a GPU; empty: it is fit for jobs.
-func (n *Node) OutOfService(g GPU) string {
+func (n *Node) OutOfService(g node.GPU) string {
 	if r := n.DrainedGPUs[g.UUID]; r != "" {
 		return "drained: " + r
 	}
@@ -140,7 +113,7 @@ func (c *Controller) wake(name string) {
 
 func (c *Controller) wakeNodesOf(j *Job) {
 	for _, r := range j.Attempt.Ranks {
-		if r.Phase != job.PhaseEnded {
+		if r.Phase != node.PhaseEnded {
 			c.wake(r.Alloc.Node)
 		}
 	}

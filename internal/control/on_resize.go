@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -84,7 +85,7 @@ func (c *Controller) resizeTargets(j *Job, e Resize) ([]sched.Allocation, *Refus
 		if r.Asked() != nil {
 			return nil, conflict("job %d is being resized already; %s has not answered yet", j.Number, r.Alloc.Node)
 		}
-		if r.Phase != job.PhaseRunning {
+		if r.Phase != node.PhaseRunning {
 			return nil, conflict("rank %d of job %d is %s: only ranks that run can be resized", i, j.Number, r.Phase)
 		}
 		to := r.Alloc
@@ -177,7 +178,7 @@ func (c *Controller) regrant(now sched.Time, j *Job, i int, alloc sched.Allocati
 }
 
 // resized takes a node's answer.
-func (c *Controller) resized(now sched.Time, j *Job, i int, st job.RankStatus) {
+func (c *Controller) resized(now sched.Time, j *Job, i int, st node.RankStatus) {
 	r := j.Attempt.Ranks[i]
 	asked := r.Asked()
 	if asked == nil || st.Resize == nil || st.Resize.Seq != asked.Seq {

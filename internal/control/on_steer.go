@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -113,7 +114,7 @@ func (c *Controller) signal(now sched.Time, j *Job, e Act) Outcome {
 }
 
 // acknowledged takes in what a node says of signals that it has sent to a rank.
-func (c *Controller) acknowledged(now sched.Time, j *Job, i int, st job.RankStatus) {
+func (c *Controller) acknowledged(now sched.Time, j *Job, i int, st node.RankStatus) {
 	r := j.Attempt.Ranks[i]
 	if st.Signalled <= r.Signalled && (!st.Stopping || r.Stopping) {
 		return
@@ -129,7 +130,7 @@ func (c *Controller) acknowledged(now sched.Time, j *Job, i int, st job.RankStat
 		}
 	}
 	at.Sent = slices.DeleteFunc(slices.Clone(at.Sent), func(s Sent) bool {
-		return !slices.ContainsFunc(at.Ranks, func(r Rank) bool { return r.Phase != job.PhaseEnded && r.Signalled < s.Seq })
+		return !slices.ContainsFunc(at.Ranks, func(r Rank) bool { return r.Phase != node.PhaseEnded && r.Signalled < s.Seq })
 	})
 	j = c.change(now, j, line, func(j *Job) { j.Attempt = at })
 	if j.State == job.MustHalt {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -15,12 +16,12 @@ import (
 // answer is SyncAnswer or *Refusal.
 type NodeSync struct {
 	Name, Instance, Boot string
-	Hash                 string     // of its inventory
-	Inventory            *Inventory // nil: as Hash says
+	Hash                 string          // of its inventory
+	Inventory            *node.Inventory // nil: as Hash says
 	Unhealthy            []string
-	Ranks                []job.RankStatus
+	Ranks                []node.RankStatus
 	Loads                []GPULoad // of its GPUs that tell
-	Prepulled            []job.Prepulled
+	Prepulled            []node.Prepulled
 }
 
 // SyncAnswer answers NodeSync. The desired set is in the View.
@@ -30,7 +31,7 @@ type SyncAnswer struct {
 
 func (e NodeSync) apply(c *Controller, now sched.Time) any {
 	if e.Inventory != nil {
-		probe := schedNode(&Node{Name: e.Name, Inventory: *e.Inventory})
+		probe := schedNode(&Node{Name: e.Name, Inventory: Inventory{*e.Inventory}})
 		if err := probe.Validate(); err != nil {
 			return &Refusal{Code: Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
 		}
@@ -52,7 +53,7 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 	n.Suspect, n.Lost = false, false
 	n.Unhealthy = e.Unhealthy
 	if e.Inventory != nil {
-		n.Inventory, n.Hash = *e.Inventory, e.Hash
+		n.Inventory, n.Hash = Inventory{*e.Inventory}, e.Hash
 	}
 	c.setNode(n)
 	c.prepulled(now, e.Name, e.Prepulled)
@@ -66,7 +67,7 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 
 // rankStatus takes a node's word on one rank. Words on attempts that are over
 // change nothing: the attempt number is the fence.
-func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) {
+func (c *Controller) rankStatus(now sched.Time, name string, st node.RankStatus) {
 	j := c.job(st.ID.Job)
 	if j == nil || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || int(st.ID.Task) != j.Index ||
 		int(st.ID.Rank) >= len(j.Attempt.Ranks) || !st.Phase.Known() {
@@ -74,24 +75,24 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 	}
 	i := int(st.ID.Rank)
 	r := j.Attempt.Ranks[i]
-	if r.Alloc.Node != node || (st.Phase == job.PhaseEnded && st.Exit == nil) {
+	if r.Alloc.Node != name || (st.Phase == node.PhaseEnded && st.Exit == nil) {
 		return
 	}
-	if st.Resize != nil && st.Phase == job.PhaseRunning {
+	if st.Resize != nil && st.Phase == node.PhaseRunning {
 		c.resized(now, j, i, st)
 		if j = c.job(st.ID.Job); j != nil {
 			r = j.Attempt.Ranks[i]
 		}
 	}
-	if st.Phase != job.PhaseEnded {
+	if st.Phase != node.PhaseEnded {
 		c.acknowledged(now, j, i, st)
 		j = c.job(j.Number)
 		r = j.Attempt.Ranks[i]
 	}
 	switch {
 	case st.Phase.After(r.Phase):
-	case st.Phase == r.Phase && st.Image != "" && r.Image == "" && st.Phase != job.PhaseEnded:
-	case st.Phase == r.Phase && st.Phase != job.PhaseEnded && (st.Progress != r.Progress || st.Done.String() != r.Done.String()):
+	case st.Phase == r.Phase && st.Image != "" && r.Image == "" && st.Phase != node.PhaseEnded:
+	case st.Phase == r.Phase && st.Phase != node.PhaseEnded && (st.Progress != r.Progress || st.Done.String() != r.Done.String()):
 		c.progress(j, i, st)
 		return
 	default:
@@ -118,7 +119,7 @@ func (c *Controller) rankStatus(now sched.Time, node string, st job.RankStatus) 
 
 // progress changes only what is shown of what the node and the program do: it
 // is not recorded, since the node says it again.
-func (c *Controller) progress(old *Job, i int, st job.RankStatus) {
+func (c *Controller) progress(old *Job, i int, st node.RankStatus) {
 	j := *old
 	j.Attempt = withRank(old.Attempt, i, func(r *Rank) {
 		r.Progress = st.Progress
@@ -145,7 +146,7 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 	at := withRank(j.Attempt, i, func(p *Rank) { *p = r })
 	least, running := leastPhase(at)
 	switch {
-	case !r.Phase.After(job.PhaseAccepted):
+	case !r.Phase.After(node.PhaseAccepted):
 	case running && (state == job.Assigned || state == job.Starting):
 		state = job.Running
 	case state == job.Assigned:
@@ -156,16 +157,16 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 		at.Image = r.Image
 	}
 	line := ""
-	if r.Phase == job.PhaseStarting {
+	if r.Phase == node.PhaseStarting {
 		line = fmt.Sprintf("image is there, container starts on %s", r.Alloc.Node)
 	}
-	if r.Phase == job.PhasePulling && j.Attempt.Ranks[i].Phase != r.Phase {
+	if r.Phase == node.PhasePulling && j.Attempt.Ranks[i].Phase != r.Phase {
 		line = fmt.Sprintf("%s pulls the image", r.Alloc.Node)
 	}
-	if r.Phase == job.PhaseReady {
+	if r.Phase == node.PhaseReady {
 		line = fmt.Sprintf("rank %d is ready on %s", i, r.Alloc.Node)
 	}
-	if r.Phase == job.PhaseEnded {
+	if r.Phase == node.PhaseEnded {
 		line = exitText(r)
 	}
 	if j.Attempt.Ranks[i].PullMS == 0 {
@@ -187,12 +188,12 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 		c.wakeNodesOf(j) // the other ranks waited for it
 	}
 	c.letBegin(before, j)
-	if r.Phase != job.PhaseEnded {
+	if r.Phase != node.PhaseEnded {
 		return
 	}
 	c.leave(r.Alloc.Node, j.Number)
 	c.judgeNode(now, j, r)
-	if least == job.PhaseEnded {
+	if least == node.PhaseEnded {
 		c.finish(now, j)
 	} else if !c.masterDone(now, j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
 		// One rank failed: the others of the gang have no use.
@@ -210,13 +211,13 @@ func startedAt(now sched.Time, r Rank) sched.Time {
 }
 
 // leastPhase is how far the slowest rank is, and whether all have run.
-func leastPhase(a *Attempt) (job.Phase, bool) {
-	least, running := job.PhaseEnded, true
+func leastPhase(a *Attempt) (node.Phase, bool) {
+	least, running := node.PhaseEnded, true
 	for _, r := range a.Ranks {
 		if least.After(r.Phase) {
 			least = r.Phase
 		}
-		ran := r.Phase == job.PhaseRunning || (r.Phase == job.PhaseEnded && r.Exit != nil && r.Exit.StartedMS > 0)
+		ran := r.Phase == node.PhaseRunning || (r.Phase == node.PhaseEnded && r.Exit != nil && r.Exit.StartedMS > 0)
 		running = running && ran
 	}
 	return least, running

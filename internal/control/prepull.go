@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -78,7 +79,7 @@ const wasThere = 3
 
 // prepulled takes a node's word on what became of the images that it was to
 // pull ahead. It is for people and figures: nothing depends on it.
-func (c *Controller) prepulled(now sched.Time, name string, done []job.Prepulled) {
+func (c *Controller) prepulled(now sched.Time, name string, done []node.Prepulled) {
 	for _, d := range done {
 		n := *c.node(name)
 		i := slices.IndexFunc(n.Prepulls, func(p Prepull) bool { return p.Job == d.Job && !p.Told })

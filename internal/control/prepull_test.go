@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // prepulls is what a node was told to pull ahead, and whether by a message of
@@ -25,7 +26,7 @@ func (w *world) prepulled(name string, n job.Number, failed string) string {
 	v := w.c.node(name)
 	var b strings.Builder
 	for range 2 {
-		e := w.store(w.c.Apply(w.now, NodeSync{Name: name, Instance: v.Instance, Hash: v.Hash, Prepulled: []job.Prepulled{{Job: n, PullMS: 8400, Error: failed}}}))
+		e := w.store(w.c.Apply(w.now, NodeSync{Name: name, Instance: v.Instance, Hash: v.Hash, Prepulled: []node.Prepulled{{Job: n, PullMS: 8400, Error: failed}}}))
 		for _, r := range e.Records {
 			if r.Kind == KindEvent {
 				fmt.Fprintf(&b, "%s\n", r.Value)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // TestPrivileged: only jobs of projects that may, on nodes that allow it, and
@@ -21,7 +22,7 @@ func TestPrivileged(t *testing.T) {
 		return w.apply(Submit{UUID: id, User: "ann", Project: project, Spec: spec, Document: []byte("{}")})
 	}
 	node := func(name string, privileged bool) {
-		w.apply(NodeSync{Name: name, Instance: name, Hash: name, Inventory: &Inventory{Hostname: name, Cluster: 1, CPUs: 4, MemBytes: 64 << 30, Privileged: privileged}})
+		w.apply(NodeSync{Name: name, Instance: name, Hash: name, Inventory: &node.Inventory{Hostname: name, Cluster: 1, CPUs: 4, MemBytes: 64 << 30, Privileged: privileged}})
 	}
 	node("n1", false)
 	refused := func(answer any, part string) {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -95,12 +96,12 @@ func (w *world) randomStatus(rt *rapid.T) {
 	i := rapid.IntRange(0, len(j.Attempt.Ranks)-1).Draw(rt, "rank")
 	id := j.RankID(i)
 	id.Attempt -= uint32(rapid.IntRange(0, 1).Draw(rt, "old"))
-	st := job.RankStatus{ID: id, Phase: rapid.SampledFrom([]job.Phase{job.PhaseAccepted, job.PhasePulling, job.PhaseStarting, job.PhaseRunning, job.PhaseEnded, "nonsense"}).Draw(rt, "phase")}
+	st := node.RankStatus{ID: id, Phase: rapid.SampledFrom([]node.Phase{node.PhaseAccepted, node.PhasePulling, node.PhaseStarting, node.PhaseRunning, node.PhaseEnded, "nonsense"}).Draw(rt, "phase")}
 	if q := j.Attempt.Ranks[i].Resize; q != nil && rapid.Bool().Draw(rt, "resized") {
-		st.Resize = &job.Resized{Seq: q.Seq, Error: rapid.SampledFrom([]string{"", "no"}).Draw(rt, "refused")}
+		st.Resize = &node.Resized{Seq: q.Seq, Error: rapid.SampledFrom([]string{"", "no"}).Draw(rt, "refused")}
 	}
-	if st.Phase == job.PhaseEnded && rapid.Bool().Draw(rt, "exit") {
-		st.Exit = &job.Exit{EndedMS: int64(w.now)}
+	if st.Phase == node.PhaseEnded && rapid.Bool().Draw(rt, "exit") {
+		st.Exit = &node.Exit{EndedMS: int64(w.now)}
 		if rapid.Bool().Draw(rt, "began") {
 			st.Exit.StartedMS = int64(w.now)
 		}
@@ -108,8 +109,8 @@ func (w *world) randomStatus(rt *rapid.T) {
 			st.Exit.Code, st.Exit.Reason = 1, rapid.SampledFrom([]job.Reason{job.ExitCode, job.NodeFail, job.OOM, job.Server, job.MaxRuntime}).Draw(rt, "reason")
 		}
 	}
-	node := w.c.node(j.Attempt.Ranks[i].Alloc.Node)
-	w.apply(NodeSync{Name: node.Name, Instance: node.Instance, Hash: node.Hash, Ranks: []job.RankStatus{st}})
+	host := w.c.node(j.Attempt.Ranks[i].Alloc.Node)
+	w.apply(NodeSync{Name: host.Name, Instance: host.Instance, Hash: host.Hash, Ranks: []node.RankStatus{st}})
 }
 
 // randomTasks makes a job one that is tried again, or an array, or both.

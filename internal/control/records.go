@@ -12,6 +12,7 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -221,7 +222,7 @@ func (c *Controller) loadActive(j *Job) error {
 		if c.node(r.Alloc.Node) == nil {
 			return fmt.Errorf("it runs on %s, which is no node", r.Alloc.Node)
 		}
-		if r.Phase != job.PhaseEnded {
+		if r.Phase != node.PhaseEnded {
 			c.arrive(r.Alloc.Node, j.Number)
 		}
 	}

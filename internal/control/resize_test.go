@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // resized is the answer of a job's node to what it was asked to give.
@@ -11,9 +12,9 @@ func (w *world) resized(n job.Number, failed string) string {
 	j := w.c.job(n)
 	r := j.Attempt.Ranks[0]
 	v := w.c.node(r.Alloc.Node)
-	st := job.RankStatus{ID: j.RankID(0), Phase: r.Phase, Resize: &job.Resized{Seq: r.Resize.Seq, Error: failed}}
+	st := node.RankStatus{ID: j.RankID(0), Phase: r.Phase, Resize: &node.Resized{Seq: r.Resize.Seq, Error: failed}}
 	for range 2 { // it says so again and again
-		w.apply(NodeSync{Name: v.Name, Instance: v.Instance, Hash: v.Hash, Ranks: []job.RankStatus{st}})
+		w.apply(NodeSync{Name: v.Name, Instance: v.Instance, Hash: v.Hash, Ranks: []node.RankStatus{st}})
 	}
 	text := "done"
 	if q := w.c.job(n).Attempt.Ranks[0].Resize; q != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -54,7 +55,7 @@ func (e Restored) job(c *Controller, now sched.Time, j *Job) {
 		at := *j.Attempt
 		at.Ranks = append([]Rank(nil), at.Ranks...)
 		for i := range at.Ranks {
-			at.Ranks[i].Unsure = at.Ranks[i].Phase != job.PhaseEnded
+			at.Ranks[i].Unsure = at.Ranks[i].Phase != node.PhaseEnded
 		}
 		c.change(now, j, text+"; its node is asked whether it still runs", func(j *Job) { j.Attempt = &at })
 	case j.Sealed && e.NoVault:
@@ -86,7 +87,7 @@ func (c *Controller) reconcile(now sched.Time, e NodeSync) {
 			j = c.change(now, j, fmt.Sprintf("attempt %d began on %s after the backup; it is ended there", st.ID.Attempt, e.Name), func(j *Job) { j.Tries = st.ID.Attempt })
 		}
 		wanted := j != nil && j.State.Active() && j.Attempt.Attempt == st.ID.Attempt && j.On(e.Name)
-		if !wanted && st.Phase != job.PhaseEnded {
+		if !wanted && st.Phase != node.PhaseEnded {
 			unwanted++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // backup is a step of a scenario about backups:
@@ -31,9 +32,9 @@ func (w *world) backup(d *datadriven.TestData, first string, arg func(string, st
 			who, phase, _ := strings.Cut(a.Key, ":")
 			num, attempt, _ := strings.Cut(who, "/")
 			tries, _ := strconv.Atoi(attempt)
-			st := job.RankStatus{ID: job.RankID{Job: job.Number(atoi(w.t, num)), Attempt: uint32(tries)}, Phase: job.Phase(phase)}
-			if st.Phase == job.PhaseEnded {
-				st.Exit = &job.Exit{StartedMS: 1, EndedMS: int64(w.now)}
+			st := node.RankStatus{ID: job.RankID{Job: job.Number(atoi(w.t, num)), Attempt: uint32(tries)}, Phase: node.Phase(phase)}
+			if st.Phase == node.PhaseEnded {
+				st.Exit = &node.Exit{StartedMS: 1, EndedMS: int64(w.now)}
 			}
 			ev.Ranks = append(ev.Ranks, st)
 		}

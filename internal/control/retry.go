@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -21,7 +22,7 @@ type Retried struct {
 // depends on.
 type failure struct {
 	Now     sched.Time
-	Exit    job.Exit   // of the rank that speaks for the attempt
+	Exit    node.Exit  // of the rank that speaks for the attempt
 	Text    string     // the same in words
 	Began   bool       // its program has run, or may have
 	Ran     sched.Time // for how long
@@ -129,7 +130,7 @@ func (r Retried) wait(backoff, longest sched.Time, first bool) sched.Time {
 // rule is the action of the first rule that fits; empty: none does.
 func (f failure) rule(r *job.Retry) string {
 	for _, rule := range r.Rules {
-		if rule.Fits(f.Exit) {
+		if rule.Fits(f.Exit.Reason, f.Exit.Code) {
 			return rule.Action
 		}
 	}
@@ -144,7 +145,7 @@ func handles(r *job.Retry, event string) bool {
 func (c *Controller) retry(now sched.Time, j *Job, at *Attempt, reason job.Reason, text string) retryVerdict {
 	bad := at.Verdict()
 	f := failure{
-		Now: now, Exit: job.Exit{Code: 255, Reason: reason}, Text: text, Began: began(at), NoTime: c.noTimeLeft(now, j),
+		Now: now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: began(at), NoTime: c.noTimeLeft(now, j),
 		Restartable: j.Request.Restartable, Retry: j.Request.Retry,
 	}
 	if bad.Exit != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestDecideRetry(t *testing.T) {
 	const now = 1000 * sched.Second
 	two := 2
-	program, node := job.Exit{Code: 3, Reason: job.ExitCode}, job.Exit{Code: 255, Reason: job.GPUError}
+	program, host := node.Exit{Code: 3, Reason: job.ExitCode}, node.Exit{Code: 255, Reason: job.GPUError}
 	type want struct {
 		Again, Counted, WholeJob bool
 		Reason                   job.Reason
@@ -28,15 +29,15 @@ func TestDecideRetry(t *testing.T) {
 		want want
 	}{
 		"nothing asked":                  {failure{Exit: program}, want{Reason: job.ExitCode}},
-		"nothing asked, node":            {failure{Exit: node, Began: true}, want{Reason: job.GPUError}},
-		"restartable, node":              {failure{Exit: node, Restartable: true}, want{Again: true, Reason: job.GPUError}},
+		"nothing asked, node":            {failure{Exit: host, Began: true}, want{Reason: job.GPUError}},
+		"restartable, node":              {failure{Exit: host, Restartable: true}, want{Again: true, Reason: job.GPUError}},
 		"restartable, program":           {failure{Exit: program, Restartable: true}, want{Reason: job.ExitCode}},
-		"never began":                    {failure{Exit: job.Exit{Reason: job.Server}}, want{Again: true, Reason: job.Server}},
-		"node again":                     {failure{Exit: node, Restartable: true, Before: row(0, 1)}, want{Again: true, Reason: job.GPUError, Wait: 10 * sched.Second}},
-		"node, an array that never ran":  {failure{Exit: node, Restartable: true, Proven: false, Before: Retried{Row: -1}}, want{Again: true, Reason: job.GPUError, Wait: 0}},
+		"never began":                    {failure{Exit: node.Exit{Reason: job.Server}}, want{Again: true, Reason: job.Server}},
+		"node again":                     {failure{Exit: host, Restartable: true, Before: row(0, 1)}, want{Again: true, Reason: job.GPUError, Wait: 10 * sched.Second}},
+		"node, an array that never ran":  {failure{Exit: host, Restartable: true, Proven: false, Before: Retried{Row: -1}}, want{Again: true, Reason: job.GPUError, Wait: 0}},
 		"first retry":                    {failure{Exit: program, Retry: &job.Retry{Limit: 1}}, want{Again: true, Counted: true, Reason: job.ExitCode, Wait: 10 * sched.Second}},
 		"limit":                          {failure{Exit: program, Retry: &job.Retry{Limit: 1}, Before: row(1, 1)}, want{Counted: true, Reason: job.ExitCode}},
-		"node beyond the limit":          {failure{Exit: node, Retry: &job.Retry{Limit: 1}, Before: row(1, 1)}, want{Again: true, Reason: job.GPUError, Wait: 10 * sched.Second}},
+		"node beyond the limit":          {failure{Exit: host, Retry: &job.Retry{Limit: 1}, Before: row(1, 1)}, want{Again: true, Reason: job.GPUError, Wait: 10 * sched.Second}},
 		"doubled":                        {failure{Exit: program, Retry: &job.Retry{Limit: 9}, Before: row(2, 2)}, want{Again: true, Counted: true, Reason: job.ExitCode, Wait: 40 * sched.Second}},
 		"longest":                        {failure{Exit: program, Retry: &job.Retry{Limit: 99}, Before: row(50, 50)}, want{Again: true, Counted: true, Reason: job.ExitCode, Wait: 360 * sched.Second}},
 		"ran well for long":              {failure{Exit: program, Ran: sched.Hour, Retry: &job.Retry{Limit: 99}, Before: row(50, 50)}, want{Again: true, Counted: true, Reason: job.ExitCode, Wait: 10 * sched.Second}},
@@ -45,16 +46,16 @@ func TestDecideRetry(t *testing.T) {
 		"window":                         {failure{Exit: program, Retry: &job.Retry{Window: 75}, Before: row(1, 1)}, want{Counted: true, Reason: job.ExitCode}},
 		"inside the window":              {failure{Exit: program, Retry: &job.Retry{Window: 80}, Before: row(1, 1)}, want{Again: true, Counted: true, Reason: job.ExitCode, Wait: 20 * sched.Second}},
 		"on interruption, program":       {failure{Exit: program, Retry: &job.Retry{Limit: 3, On: []string{job.OnInterruption}}}, want{Reason: job.ExitCode}},
-		"on interruption, node":          {failure{Exit: node, Began: true, Retry: &job.Retry{Limit: 3, On: []string{job.OnInterruption}}}, want{Again: true, Reason: job.GPUError}},
-		"on error, node":                 {failure{Exit: node, Began: true, Retry: &job.Retry{Limit: 3, On: []string{job.OnError}}}, want{Reason: job.GPUError}},
+		"on interruption, node":          {failure{Exit: host, Began: true, Retry: &job.Retry{Limit: 3, On: []string{job.OnInterruption}}}, want{Again: true, Reason: job.GPUError}},
+		"on error, node":                 {failure{Exit: host, Began: true, Retry: &job.Retry{Limit: 3, On: []string{job.OnError}}}, want{Reason: job.GPUError}},
 		"rule fails the job":             {failure{Exit: program, Retry: &job.Retry{Limit: 3, Rules: []job.RetryRule{{ExitCodes: []int{3}, Action: job.FailJob}}}}, want{WholeJob: true, Reason: job.ExitCode}},
 		"rule fails the task":            {failure{Exit: program, Retry: &job.Retry{Limit: 3, Rules: []job.RetryRule{{NotExitCodes: []int{4}, Action: job.FailTask}}}}, want{Reason: job.ExitCode}},
 		"rule ignores":                   {failure{Exit: program, Retry: &job.Retry{Rules: []job.RetryRule{{ExitCodes: []int{3}, Action: job.Ignore}}}, Before: row(9, 0)}, want{Again: true, Reason: job.ExitCode, Wait: 10 * sched.Second}},
 		"rule counts what is not asked":  {failure{Exit: program, Retry: &job.Retry{Limit: 1, On: []string{job.OnInterruption}, Rules: []job.RetryRule{{ExitCodes: []int{3}, Action: job.Count}}}}, want{Again: true, Counted: true, Reason: job.ExitCode, Wait: 10 * sched.Second}},
-		"rule counts a node's fault":     {failure{Exit: node, Retry: &job.Retry{Limit: 1, Rules: []job.RetryRule{{Reasons: []job.Reason{job.GPUError}, Action: job.Count}}}, Before: row(1, 0)}, want{Again: true, Reason: job.GPUError}},
+		"rule counts a node's fault":     {failure{Exit: host, Retry: &job.Retry{Limit: 1, Rules: []job.RetryRule{{Reasons: []job.Reason{job.GPUError}, Action: job.Count}}}, Before: row(1, 0)}, want{Again: true, Reason: job.GPUError}},
 		"the first rule that fits":       {failure{Exit: program, Retry: &job.Retry{Rules: []job.RetryRule{{ExitCodes: []int{4}, Action: job.FailJob}, {ExitCodes: []int{3}, Action: job.FailTask}, {ExitCodes: []int{3}, Action: job.Ignore}}}}, want{Reason: job.ExitCode}},
-		"out of time":                    {failure{Exit: job.Exit{Reason: job.MaxRuntime}, NoTime: true, Retry: &job.Retry{Limit: 3, Rules: []job.RetryRule{{Reasons: []job.Reason{job.MaxRuntime}, Action: job.Ignore}}}}, want{Reason: job.MaxRuntime}},
-		"out of time, each has its own":  {failure{Exit: job.Exit{Reason: job.MaxRuntime}, Retry: &job.Retry{Limit: 3}}, want{Again: true, Counted: true, Reason: job.MaxRuntime, Wait: 10 * sched.Second}},
+		"out of time":                    {failure{Exit: node.Exit{Reason: job.MaxRuntime}, NoTime: true, Retry: &job.Retry{Limit: 3, Rules: []job.RetryRule{{Reasons: []job.Reason{job.MaxRuntime}, Action: job.Ignore}}}}, want{Reason: job.MaxRuntime}},
+		"out of time, each has its own":  {failure{Exit: node.Exit{Reason: job.MaxRuntime}, Retry: &job.Retry{Limit: 3}}, want{Again: true, Counted: true, Reason: job.MaxRuntime, Wait: 10 * sched.Second}},
 		"failed with no time for others": {failure{Exit: program, NoTime: true, Retry: &job.Retry{Limit: 3}}, want{Counted: true, Reason: job.MaxRuntime}},
 	} {
 		t.Run(name, func(t *testing.T) {

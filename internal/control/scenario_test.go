@@ -15,6 +15,7 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -180,7 +181,7 @@ func (w *world) command(d *datadriven.TestData) string {
 		w.flow(spec, arg, number)
 		return w.answer(w.submit(Submit{UUID: id, User: arg("user", "ann"), Project: arg("project", "vision"), Stranger: arg("project", "") == "secret" && arg("user", "") != "eve", Spec: spec, Document: []byte("{}"), Hold: arg("hold", "") != ""}))
 	case "status":
-		return w.status(job.Number(atoi(w.t, first)), job.Phase(d.CmdArgs[1].Key), number("rank", "0"), number("attempt", "0"), arg("node", ""), exitArgs(arg, number))
+		return w.status(job.Number(atoi(w.t, first)), node.Phase(d.CmdArgs[1].Key), number("rank", "0"), number("attempt", "0"), arg("node", ""), exitArgs(arg, number))
 	case "cancel", "hold", "release", "pause", "unpause":
 		if d.Cmd == "unpause" { // "resume" is about nodes
 			d.Cmd = "resume"
@@ -254,8 +255,8 @@ func atoi(t *testing.T, s string) int {
 	return n
 }
 
-func exitArgs(arg func(string, string) string, number func(string, string) int) *job.Exit {
-	e := &job.Exit{Code: number("code", "0"), Signal: number("signal", "0"), Reason: job.Reason(arg("reason", "")), StartedMS: int64(number("began", "1"))}
+func exitArgs(arg func(string, string) string, number func(string, string) int) *node.Exit {
+	e := &node.Exit{Code: number("code", "0"), Signal: number("signal", "0"), Reason: job.Reason(arg("reason", "")), StartedMS: int64(number("began", "1"))}
 	if e.Reason == "" && e.Signal != 0 {
 		e.Reason = job.Signal
 	}
@@ -266,33 +267,33 @@ func exitArgs(arg func(string, string) string, number func(string, string) int) 
 }
 
 func (w *world) node(name string, cpus, gpus int, model, instance string) string {
-	inv := &Inventory{Hostname: name, Cluster: 1, CPUs: cpus, MemBytes: 64 << 30}
+	inv := &node.Inventory{Hostname: name, Cluster: 1, CPUs: cpus, MemBytes: 64 << 30}
 	for i := range gpus {
-		inv.GPUs = append(inv.GPUs, GPU{UUID: fmt.Sprintf("GPU-%s-%d", name, i), Model: model, Index: i, MemBytes: 80 << 30, NUMA: -1})
+		inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%s-%d", name, i), Model: model, Index: i, MemBytes: 80 << 30, NUMA: -1})
 	}
 	return w.answer(w.apply(NodeSync{Name: name, Instance: instance, Hash: fmt.Sprint(cpus, gpus, model), Inventory: inv}))
 }
 
-func (w *world) status(n job.Number, phase job.Phase, rank, attempt int, node string, exit *job.Exit) string {
+func (w *world) status(n job.Number, phase node.Phase, rank, attempt int, host string, exit *node.Exit) string {
 	j := w.c.job(n)
-	if j == nil || (j.Attempt == nil && (attempt == 0 || node == "")) {
+	if j == nil || (j.Attempt == nil && (attempt == 0 || host == "")) {
 		return "it has not started\n"
 	}
 	id := job.RankID{Job: n, Task: uint32(j.Index), Rank: uint32(rank), Attempt: uint32(attempt)}
 	if attempt == 0 && j.Attempt != nil {
 		id.Attempt = j.Attempt.Attempt
 	}
-	if node == "" {
-		node = j.Attempt.Ranks[rank].Alloc.Node
+	if host == "" {
+		host = j.Attempt.Ranks[rank].Alloc.Node
 	}
-	st := job.RankStatus{ID: id, Phase: phase}
-	if phase == job.PhaseEnded {
+	st := node.RankStatus{ID: id, Phase: phase}
+	if phase == node.PhaseEnded {
 		exit.EndedMS = int64(w.now)
 		exit.StartedMS *= int64(w.now)
 		st.Exit = exit
 	}
-	v := w.c.node(node)
-	w.apply(NodeSync{Name: node, Instance: v.Instance, Hash: v.Hash, Ranks: []job.RankStatus{st}})
+	v := w.c.node(host)
+	w.apply(NodeSync{Name: host, Instance: v.Instance, Hash: v.Hash, Ranks: []node.RankStatus{st}})
 	return w.show(n)
 }
 
@@ -383,7 +384,7 @@ func (w *world) orders(name string) string {
 	for _, n := range v.Node(name).Jobs {
 		j := v.Job(n)
 		for i, r := range j.Attempt.Ranks {
-			if r.Alloc.Node == name && r.Phase != job.PhaseEnded {
+			if r.Alloc.Node == name && r.Phase != node.PhaseEnded {
 				fmt.Fprintf(&b, "%s", j.RankID(i))
 				if j.Ending != nil {
 					fmt.Fprintf(&b, " stop %s", j.Ending.Signal)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -78,7 +79,7 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 	names := make([]string, len(s.Ranks))
 	for i, a := range s.Ranks {
 		n := c.node(a.Node)
-		at.Ranks = append(at.Ranks, Rank{Alloc: a, Phase: job.PhaseAssigned, Instance: n.Instance, Model: n.modelOf(a), Cluster: n.Inventory.Cluster})
+		at.Ranks = append(at.Ranks, Rank{Alloc: a, Phase: node.PhaseAssigned, Instance: n.Instance, Model: n.modelOf(a), Cluster: n.Inventory.Cluster})
 		names[i] = a.Node
 	}
 	waited := now - j.Since

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -15,10 +16,10 @@ import (
 func TestSealedShared(t *testing.T) {
 	type step func(w *world)
 	run := func(n job.Number) step {
-		return func(w *world) { w.schedule(); w.status(n, job.PhaseRunning, 0, 0, "", nil) }
+		return func(w *world) { w.schedule(); w.status(n, node.PhaseRunning, 0, 0, "", nil) }
 	}
 	end := func(n job.Number, reason job.Reason) step {
-		return func(w *world) { w.status(n, job.PhaseEnded, 0, 0, "", &job.Exit{Reason: reason, StartedMS: 1}) }
+		return func(w *world) { w.status(n, node.PhaseEnded, 0, 0, "", &node.Exit{Reason: reason, StartedMS: 1}) }
 	}
 	act := func(a Action, n job.Number) step {
 		return func(w *world) { w.apply(Act{Action: a, Numbers: []job.Number{n}, By: "ann"}) }

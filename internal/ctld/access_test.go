@@ -14,6 +14,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/node"
 	"gbatch/internal/pki"
 )
 
@@ -88,7 +89,7 @@ func (s *site) joined(name string) *machine {
 
 func (m *machine) hello() *api.SyncRequest {
 	return &api.SyncRequest{Instance: "i-" + m.name, Boot: "b", InventoryHash: "h",
-		Inventory: &api.Inventory{Hostname: m.name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30}}
+		Inventory: &node.Inventory{Hostname: m.name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30}}
 }
 
 // column is one kind of caller of TestEveryRoute.

@@ -48,7 +48,7 @@ func TestAPIDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	bodies := readBodies(t, "../api", "../job")
+	bodies := readBodies(t, "../api", "../job", "../node")
 	writeRoutes(t, &out, &doc, bodies)
 	bodies.write(&out)
 	writeErrors(t, &out)

@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // backup writes a backup of the site into a file.
@@ -77,7 +78,7 @@ func TestBackup(t *testing.T) {
 	}
 	n.until(2)
 	for id := range n.held {
-		n.report(id, job.PhaseRunning, nil)
+		n.report(id, node.PhaseRunning, nil)
 	}
 	waits := s.submit(hello(8), "once")
 	file, pin := s.backup(true), s.pin()
@@ -86,7 +87,7 @@ func TestBackup(t *testing.T) {
 	quick.Job = bytes.Replace(quick.Job, []byte(`"docker"`), []byte(`"scheduling":{"maxDuration":"1 minute"},"docker"`), 1)
 	later := s.submit(quick, "")
 	first, second := job.RankID{Job: 1, Attempt: 1}, job.RankID{Job: 2, Attempt: 1}
-	n.report(second, job.PhaseEnded, &job.Exit{})
+	n.report(second, node.PhaseEnded, &node.Exit{})
 	n.until(2) // the later job is there
 	s.lose()
 	if _, err := Restore(s.cfg, RestoreOptions{File: file}); err != nil {

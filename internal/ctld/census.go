@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -210,7 +211,7 @@ func (o *ownerCount) add(v *control.View, j *control.Job) {
 		return
 	}
 	for _, r := range j.Attempt.Ranks {
-		if r.Phase != job.PhaseEnded {
+		if r.Phase != node.PhaseEnded {
 			o.nodes++
 			o.milliGPU += r.Alloc.MilliGPU()
 			o.milliCPU += r.Alloc.MilliCPU

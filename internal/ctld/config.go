@@ -15,11 +15,11 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
-	"gbatch/internal/job"
+	"gbatch/internal/units"
 	"gbatch/sched"
 )
 
-// Config is gctld.yaml. Durations are written as in job files: "5 minutes".
+// Config is gctld.yaml. Durations are written as "5 minutes" or "5m".
 type Config struct {
 	Dir       string `yaml:"dir"`       // state: store, keys and certificates
 	Socket    string `yaml:"socket"`    // unix socket for local users; "": gctld.sock in Dir
@@ -104,28 +104,25 @@ type Keep struct {
 	Count int     `yaml:"endedCount"`
 }
 
-// Seconds is a duration in the grammar of job files.
+// Seconds is a length of time in whole seconds.
 type Seconds int64
 
-// UnmarshalYAML reads "90 minutes", or 0 for what can be switched off.
+// UnmarshalYAML reads what units.ParseDuration does. Parts of a second are
+// rounded up.
 func (s *Seconds) UnmarshalYAML(b []byte) error {
 	var text string
 	if err := yaml.Unmarshal(b, &text); err != nil {
 		return err
 	}
-	if text == "0" {
-		*s = 0
-		return nil
-	}
-	d, err := job.ParseDuration(text)
+	d, err := units.ParseDuration(text)
 	if err != nil {
 		return fmt.Errorf("duration %q: %w", text, err)
 	}
-	*s = Seconds(d)
+	*s = Seconds((d + time.Second - 1) / time.Second)
 	return nil
 }
 
-// MarshalYAML writes it in the same form.
+// MarshalYAML writes it so that it can be read.
 func (s Seconds) MarshalYAML() (any, error) { return fmt.Sprintf("%d seconds", s), nil }
 
 func (s Seconds) millis() sched.Time { return sched.Time(s) * 1000 }

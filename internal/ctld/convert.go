@@ -115,21 +115,6 @@ func attemptToAPI(a *control.Attempt) api.Attempt {
 	return out
 }
 
-func inventoryOf(a *api.Inventory) control.Inventory {
-	out := control.Inventory{
-		Hostname: a.Hostname, DNSName: a.DNSName, Address: a.Address, Version: a.Version, Cluster: a.Cluster, CPUs: a.CPUs, MemBytes: a.MemBytes,
-		DiskBytes: a.DiskBytes, CUDA: a.CUDA, Driver: a.Driver, Features: a.Features, Simulated: a.Simulated, AllowShare: a.AllowShare,
-		Bridge: a.Bridge, NoHost: a.NoHost, Privileged: a.Privileged,
-	}
-	for _, g := range a.GPUs {
-		out.GPUs = append(out.GPUs, control.GPU{
-			UUID: g.UUID, Model: g.Model, Index: g.Index, MemBytes: g.MemBytes, ComputeCap: g.ComputeCap, NUMA: g.NUMA,
-			Links: g.Links, Unhealthy: g.Unhealthy,
-		})
-	}
-	return out
-}
-
 func nodeToAPI(v *control.View, n *control.Node) api.Node {
 	inv := n.Inventory
 	out := api.Node{

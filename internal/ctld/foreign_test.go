@@ -7,10 +7,11 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 func TestDropForeign(t *testing.T) {
-	v := &control.View{Nodes: []*control.Node{{Name: "a", Inventory: control.Inventory{Features: []string{"region=eu", "ssd"}}}}}
+	v := &control.View{Nodes: []*control.Node{{Name: "a", Inventory: control.Inventory{Inventory: node.Inventory{Features: []string{"region=eu", "ssd"}}}}}}
 	spec := func(source string) *job.Spec {
 		return &job.Spec{Gbatch: &job.Gbatch{Source: source, AnyFeatures: [][]string{{"backend=aws", "backend=gcp"}, {"region=us"}, {"ssd", "nvme"}}}}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // TestHaltAndContinue: a job that is halted over the API becomes a new one that
@@ -25,7 +26,7 @@ func TestHaltAndContinue(t *testing.T) {
 	if run := n.runs[first]; run == nil || run.GraceMS != 3600_000 {
 		t.Fatalf("order is %+v", n.runs[first])
 	}
-	n.report(first, job.PhaseRunning, nil)
+	n.report(first, node.PhaseRunning, nil)
 	if got := s.act("signal", "1"); got[0].Error == nil {
 		t.Error("a signal without a name was taken")
 	}
@@ -39,12 +40,12 @@ func TestHaltAndContinue(t *testing.T) {
 	if stop := n.stops[first]; stop == nil || stop.Signal != "USR1" {
 		t.Fatalf("stop is %+v", stop)
 	}
-	n.held[first] = job.RankStatus{ID: first, Phase: job.PhaseRunning, Stopping: true}
+	n.held[first] = node.RankStatus{ID: first, Phase: node.PhaseRunning, Stopping: true}
 	n.sync(nil)
 	if d := s.job("1"); d.State != job.Halting {
 		t.Fatalf("job 1 is %s", d.State)
 	}
-	n.report(first, job.PhaseEnded, &job.Exit{Reason: job.ByUser, StartedMS: 1, EndedMS: 2})
+	n.report(first, node.PhaseEnded, &node.Exit{Reason: job.ByUser, StartedMS: 1, EndedMS: 2})
 	old, next := s.job("1"), s.job("2")
 	if old.State != job.Halted || old.Successor != 2 || next.Restart == nil || next.Restart.InitialJobUUID != old.UUID || next.Restart.RestartCount != 1 ||
 		!next.Submitted.Equal(old.Submitted) || next.Spec.Name != "train" {
@@ -60,7 +61,7 @@ func TestHaltAndContinue(t *testing.T) {
 	if run == nil || run.Registry == nil || run.Registry.Password != "secret" || run.Initial != old.UUID || run.Restarts != 1 {
 		t.Fatalf("the second order is %+v", run)
 	}
-	n.report(second, job.PhaseEnded, &job.Exit{StartedMS: 1, EndedMS: 2})
+	n.report(second, node.PhaseEnded, &node.Exit{StartedMS: 1, EndedMS: 2})
 	if _, err := s.server.unseal(1); err == nil {
 		t.Error("the credentials are kept after the end")
 	}

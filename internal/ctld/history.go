@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -203,7 +204,7 @@ func (s *Server) used(j *control.Job) *api.Used {
 	for i, r := range j.Attempt.Ranks {
 		use := s.samples.use(r.Alloc.Node, j.RankID(i))
 		if r.Exit != nil {
-			use = &job.LiveUse{CPUSeconds: r.Exit.CPUSeconds, PeakMem: r.Exit.PeakMem, GPU: r.Exit.GPU}
+			use = &node.LiveUse{CPUSeconds: r.Exit.CPUSeconds, PeakMem: r.Exit.PeakMem, GPU: r.Exit.GPU}
 		}
 		if use == nil {
 			continue
@@ -217,7 +218,7 @@ func (s *Server) used(j *control.Job) *api.Used {
 }
 
 // joinGPUs is what the GPUs of several ranks did together.
-func joinGPUs(a, b *job.GPUUse) *job.GPUUse {
+func joinGPUs(a, b *node.GPUUse) *node.GPUUse {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
 	}

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // as is a client of a user; root has the site's own.
@@ -40,8 +41,8 @@ func accountingSite(t *testing.T) *site {
 			t.Fatal(err)
 		}
 		now := time.Now().UnixMilli()
-		exit := &job.Exit{StartedMS: now, EndedMS: now, PeakMem: int64(i+1) << 20, CPUSeconds: 2,
-			GPU: &job.GPUUse{Utilization: 50, MaxUtilization: 90, Samples: 3, Simulated: true}}
+		exit := &node.Exit{StartedMS: now, EndedMS: now, PeakMem: int64(i+1) << 20, CPUSeconds: 2,
+			GPU: &node.GPUUse{Utilization: 50, MaxUtilization: 90, Samples: 3, Simulated: true}}
 		if i == 1 {
 			exit.Code, exit.Reason = 3, job.ExitCode
 		}
@@ -51,13 +52,13 @@ func accountingSite(t *testing.T) *site {
 }
 
 // end lets a node run a job and say how it ended.
-func (s *site) end(n *fakeNode, num job.Number, exit *job.Exit) {
+func (s *site) end(n *fakeNode, num job.Number, exit *node.Exit) {
 	s.t.Helper()
 	waitFor(s.t, fmt.Sprintf("job %d is assigned", num), func() bool {
 		n.sync(nil)
 		for id := range n.runs {
 			if id.Job == num {
-				n.report(id, job.PhaseEnded, exit)
+				n.report(id, node.PhaseEnded, exit)
 				return true
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // TestNodeJoins: from a token to a node that is known by its key, over restarts.
@@ -172,11 +173,11 @@ func TestWrongClock(t *testing.T) {
 	s.submit(hello(1), "")
 	m := s.joined("gpu1")
 	const ahead = 3600_000
-	sync := func(rank *job.RankStatus) *api.SyncResponse {
+	sync := func(rank *node.RankStatus) *api.SyncResponse {
 		q := m.hello()
 		q.NowMS = s.server.now().UnixMilli() + ahead
 		if rank != nil {
-			q.Ranks = []job.RankStatus{*rank}
+			q.Ranks = []node.RankStatus{*rank}
 		}
 		r, err := m.NodeSync(t.Context(), "gpu1", q)
 		if err != nil {
@@ -186,9 +187,9 @@ func TestWrongClock(t *testing.T) {
 	}
 	sync(nil)
 	id := job.RankID{Job: 1, Attempt: 1}
-	sync(&job.RankStatus{ID: id, Phase: job.PhaseRunning})
+	sync(&node.RankStatus{ID: id, Phase: node.PhaseRunning})
 	began := s.server.now().UnixMilli()
-	sync(&job.RankStatus{ID: id, Phase: job.PhaseEnded, Exit: &job.Exit{StartedMS: began + ahead - 200, EndedMS: began + ahead}})
+	sync(&node.RankStatus{ID: id, Phase: node.PhaseEnded, Exit: &node.Exit{StartedMS: began + ahead - 200, EndedMS: began + ahead}})
 	d := s.job("1")
 	if d.State != job.Finished || d.Ended.UnixMilli() > began+60_000 || d.Started.UnixMilli() > began+60_000 {
 		t.Errorf("the job is %s, started %v, ended %v", d.State, d.Started, d.Ended)

@@ -10,6 +10,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // relay is a mail server that refuses the first mails and keeps the others.
@@ -79,8 +80,8 @@ func TestMail(t *testing.T) {
 	n := s.node("n1")
 	n.sync(nil)
 	id := job.RankID{Job: 1, Attempt: 1}
-	n.report(id, job.PhaseRunning, nil)
-	n.report(id, job.PhaseEnded, &job.Exit{Code: 137, Reason: job.OOM, Message: "killed at 8.0 GiB of 8 GiB", StartedMS: 1, EndedMS: 2})
+	n.report(id, node.PhaseRunning, nil)
+	n.report(id, node.PhaseEnded, &node.Exit{Code: 137, Reason: job.OOM, Message: "killed at 8.0 GiB of 8 GiB", StartedMS: 1, EndedMS: 2})
 	for _, want := range [][]string{
 		{"q@example.org", "Subject: job 1 (train) is queued"},
 		{"r@example.org", "r2@example.org", "Subject: job 1 (train) runs"},

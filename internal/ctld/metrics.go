@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -121,7 +122,7 @@ func (m *measures) round(took time.Duration, p *sched.Plan, missed []sched.Time)
 	}
 }
 
-func (m *measures) prepulled(list []job.Prepulled) {
+func (m *measures) prepulled(list []node.Prepulled) {
 	for _, p := range list {
 		outcome := "there"
 		if p.Error != "" {

@@ -20,6 +20,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
 	"gbatch/internal/metricstest"
+	"gbatch/internal/node"
 )
 
 // scrape is what a scraper gets, past the door.
@@ -55,10 +56,10 @@ func (s *site) submitAs(user string, req *api.SubmitRequest) {
 // gpuNode is a node with H100s.
 func (s *site) gpuNode(name string, uuids ...string) *fakeNode {
 	s.t.Helper()
-	n := &fakeNode{name: name, held: map[job.RankID]job.RankStatus{}, runs: map[job.RankID]*api.RunOrder{}, stops: map[job.RankID]*api.Stop{}, s: s}
-	inv := &api.Inventory{Hostname: name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30}
+	n := &fakeNode{name: name, held: map[job.RankID]node.RankStatus{}, runs: map[job.RankID]*api.RunOrder{}, stops: map[job.RankID]*api.Stop{}, s: s}
+	inv := &node.Inventory{Hostname: name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30}
 	for i, u := range uuids {
-		inv.GPUs = append(inv.GPUs, api.InventoryGPU{UUID: u, Index: i, Model: "H100", MemBytes: 80 << 30, NUMA: -1})
+		inv.GPUs = append(inv.GPUs, node.GPU{UUID: u, Index: i, Model: "H100", MemBytes: 80 << 30, NUMA: -1})
 	}
 	n.sync(inv)
 	return n
@@ -84,7 +85,7 @@ func TestMetrics(t *testing.T) {
 	})
 	for id := range n.held {
 		if id.Job == 1 {
-			n.report(id, job.PhaseRunning, nil)
+			n.report(id, node.PhaseRunning, nil)
 		}
 	}
 	waitFor(t, "accounts are there and a job runs", func() bool {
@@ -157,8 +158,8 @@ func TestMetricsOfEnds(t *testing.T) {
 	s.submit(hello(1), "")
 	waitFor(t, "the job is on its node", func() bool { n.sync(nil); return len(n.held) == 1 })
 	for id := range n.held {
-		n.report(id, job.PhaseEnded, &job.Exit{Code: 7, Reason: job.ExitCode})
-		n.report(id, job.PhaseEnded, &job.Exit{Code: 7, Reason: job.ExitCode})
+		n.report(id, node.PhaseEnded, &node.Exit{Code: 7, Reason: job.ExitCode})
+		n.report(id, node.PhaseEnded, &node.Exit{Code: 7, Reason: job.ExitCode})
 	}
 	want := []string{`gctld_jobs_ended_total{reason="` + string(job.ExitCode) + `",state="FAILED"} 1`}
 	if diff := cmp.Diff(want, series(s.scrape(), "gctld_jobs_ended_total")); diff != "" {
@@ -270,9 +271,9 @@ func BenchmarkScrape(b *testing.B) {
 	fill(b, server, 100_000)
 	for i := range 500 {
 		name := fmt.Sprintf("n%d", i)
-		inv := &api.Inventory{Hostname: name, Cluster: 1, CPUs: 0, MemBytes: 1 << 20}
+		inv := &node.Inventory{Hostname: name, Cluster: 1, CPUs: 0, MemBytes: 1 << 20}
 		for g := range 8 {
-			inv.GPUs = append(inv.GPUs, api.InventoryGPU{UUID: fmt.Sprintf("GPU-%d-%d", i, g), Index: g, Model: "H100", MemBytes: 80 << 30, NUMA: -1})
+			inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%d-%d", i, g), Index: g, Model: "H100", MemBytes: 80 << 30, NUMA: -1})
 		}
 		if _, err := c.NodeSync(b.Context(), name, &api.SyncRequest{Instance: "i", Boot: "b", InventoryHash: "h", Inventory: inv}); err != nil {
 			b.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 type syncInput struct {
@@ -29,11 +30,7 @@ func (s *Server) sync(ctx context.Context, in *syncInput) (*body[api.SyncRespons
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("node name %q or its instance id is not valid", in.Name)}
 	}
 	skew := s.skews.heard(in.Name, q.NowMS, s.now())
-	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Unhealthy: q.Unhealthy, Ranks: onOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
-	if q.Inventory != nil {
-		inv := inventoryOf(q.Inventory)
-		ev.Inventory = &inv
-	}
+	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Ranks: onOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
 	for _, g := range q.Samples {
 		if g.Utilization != nil {
 			ev.Loads = append(ev.Loads, control.GPULoad{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
@@ -107,7 +104,7 @@ func (s *Server) orders(name string, q *api.SyncRequest) (api.SyncResponse, erro
 	for _, num := range n.Jobs {
 		j := v.Job(num)
 		for i, r := range j.Attempt.Ranks {
-			if r.Alloc.Node != name || r.Phase == job.PhaseEnded {
+			if r.Alloc.Node != name || r.Phase == node.PhaseEnded {
 				continue
 			}
 			o := api.Order{ID: j.RankID(i)}

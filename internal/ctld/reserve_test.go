@@ -8,15 +8,16 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // TestReservedGPUs proves that a reservation of single GPUs is made, listed and
 // kept over a restart, and that a job gets at them by its UUID only.
 func TestReservedGPUs(t *testing.T) {
 	s := newSite(t, nil)
-	inv := &api.Inventory{Hostname: "n1", Cluster: 1, CPUs: 8, MemBytes: 32 << 30}
+	inv := &node.Inventory{Hostname: "n1", Cluster: 1, CPUs: 8, MemBytes: 32 << 30}
 	for i := range 2 {
-		inv.GPUs = append(inv.GPUs, api.InventoryGPU{UUID: fmt.Sprint("GPU-", i), Model: "A100", Index: i, MemBytes: 40 << 30, NUMA: -1})
+		inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprint("GPU-", i), Model: "A100", Index: i, MemBytes: 40 << 30, NUMA: -1})
 	}
 	s.node("n1").sync(inv)
 	now := time.Now().UTC().Truncate(time.Second)

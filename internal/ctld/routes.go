@@ -3,18 +3,29 @@ package ctld
 import (
 	"context"
 	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"gbatch/internal/api"
 	"gbatch/internal/metrics"
+	"gbatch/internal/node"
 )
 
 // Version of the program, shown in status. Set by the build.
 var Version = "dev"
 
 const maxBody = 2 << 20 // of any request: a job document is at most 1 MiB
+
+// schemaName names a type in the API's description: as Go does, but where two
+// of different packages would have one name.
+func schemaName(t reflect.Type, hint string) string {
+	if t == reflect.TypeFor[node.GPU]() {
+		return "InventoryGPU"
+	}
+	return huma.DefaultSchemaNamer(t, hint)
+}
 
 // routes is the API. What it serves at /openapi.json is made from the same
 // registrations.
@@ -24,6 +35,7 @@ func (s *Server) routes() *guard {
 	cfg.AllowAdditionalPropertiesByDefault = true // fields are only added: an older server ignores a newer client's
 	cfg.SchemasPath, cfg.DocsPath = "", ""
 	cfg.CreateHooks = nil // no $schema links in answers
+	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	a := humago.New(mux, cfg)
 
 	op := func(id, method, path, summary string) huma.Operation {

@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // samples is what nodes last said of their GPUs' work, by node. It is kept in
@@ -42,7 +43,7 @@ func (s *samples) putUse(node string, list []api.RankUse) {
 }
 
 // use is what a rank on a node has used, as the node said last; nil: it did not.
-func (s *samples) use(node string, id job.RankID) *job.LiveUse {
+func (s *samples) use(node string, id job.RankID) *node.LiveUse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range s.uses[node] {

@@ -16,6 +16,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 func withSecret(values string) *api.SubmitRequest {
@@ -26,7 +27,7 @@ func withSecret(values string) *api.SubmitRequest {
 }
 
 // say reports a phase with the version of secrets that the node has.
-func (n *fakeNode) say(st job.RankStatus) *api.SyncResponse {
+func (n *fakeNode) say(st node.RankStatus) *api.SyncResponse {
 	n.held[st.ID] = st
 	return n.sync(nil)
 }
@@ -53,7 +54,7 @@ func TestSecretsReachTheNode(t *testing.T) {
 		t.Fatalf("with the order (-want +got):\n%s", diff)
 	}
 	id := job.RankID{Job: r.Number, Attempt: 1}
-	run := job.RankStatus{ID: id, Phase: job.PhaseRunning, Secrets: 1}
+	run := node.RankStatus{ID: id, Phase: node.PhaseRunning, Secrets: 1}
 	if got := secretsOf(n.say(run)); got != nil {
 		t.Errorf("a node that has them got them again: %v", got)
 	}
@@ -74,7 +75,7 @@ func TestSecretsReachTheNode(t *testing.T) {
 	}
 	s.hides(one, two)
 	lost := run
-	lost.Phase, lost.Exit = job.PhaseEnded, &job.Exit{Code: 255, Reason: job.NodeFail, StartedMS: 1, EndedMS: 2}
+	lost.Phase, lost.Exit = node.PhaseEnded, &node.Exit{Code: 255, Reason: job.NodeFail, StartedMS: 1, EndedMS: 2}
 	if diff := cmp.Diff(want, secretsOf(n.say(lost))); diff != "" {
 		// The next try may need a moment.
 		if diff = cmp.Diff(want, secretsOf(n.sync(nil))); diff != "" {
@@ -84,7 +85,7 @@ func TestSecretsReachTheNode(t *testing.T) {
 	if _, err := s.Action(t.Context(), "cancel", &api.ActionRequest{IDs: []string{"1"}}); err != nil {
 		t.Fatal(err)
 	}
-	n.say(job.RankStatus{ID: job.RankID{Job: r.Number, Attempt: 2}, Phase: job.PhaseEnded, Exit: &job.Exit{Code: 137, Signal: 9, Reason: job.ByUser, EndedMS: 3}})
+	n.say(node.RankStatus{ID: job.RankID{Job: r.Number, Attempt: 2}, Phase: node.PhaseEnded, Exit: &node.Exit{Code: 137, Signal: 9, Reason: job.ByUser, EndedMS: 3}})
 	if d := s.job("1"); d.State != job.Cancelled {
 		t.Fatalf("the job is %s", d.State)
 	}

@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // site is a controller in a directory, which may be stopped and started.
@@ -74,7 +75,7 @@ func hello(cpus int) *api.SubmitRequest {
 // fakeNode speaks for a node and does at once what it is told.
 type fakeNode struct {
 	name  string
-	held  map[job.RankID]job.RankStatus
+	held  map[job.RankID]node.RankStatus
 	seen  uint64
 	runs  map[job.RankID]*api.RunOrder
 	stops map[job.RankID]*api.Stop
@@ -82,12 +83,12 @@ type fakeNode struct {
 }
 
 func (s *site) node(name string) *fakeNode {
-	n := &fakeNode{name: name, held: map[job.RankID]job.RankStatus{}, runs: map[job.RankID]*api.RunOrder{}, stops: map[job.RankID]*api.Stop{}, s: s}
-	n.sync(&api.Inventory{Hostname: name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30})
+	n := &fakeNode{name: name, held: map[job.RankID]node.RankStatus{}, runs: map[job.RankID]*api.RunOrder{}, stops: map[job.RankID]*api.Stop{}, s: s}
+	n.sync(&node.Inventory{Hostname: name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30})
 	return n
 }
 
-func (n *fakeNode) sync(inv *api.Inventory) *api.SyncResponse {
+func (n *fakeNode) sync(inv *node.Inventory) *api.SyncResponse {
 	n.s.t.Helper()
 	req := &api.SyncRequest{Instance: "i-" + n.name, Boot: "b", InventoryHash: "h", Inventory: inv, Seen: n.seen}
 	for _, st := range n.held {
@@ -105,7 +106,7 @@ func (n *fakeNode) sync(inv *api.Inventory) *api.SyncResponse {
 			wanted[o.ID] = true
 			if o.Run != nil {
 				n.runs[o.ID] = o.Run
-				n.held[o.ID] = job.RankStatus{ID: o.ID, Phase: job.PhaseAccepted}
+				n.held[o.ID] = node.RankStatus{ID: o.ID, Phase: node.PhaseAccepted}
 			}
 			if o.Stop != nil {
 				n.stops[o.ID] = o.Stop
@@ -120,8 +121,8 @@ func (n *fakeNode) sync(inv *api.Inventory) *api.SyncResponse {
 	return resp
 }
 
-func (n *fakeNode) report(id job.RankID, phase job.Phase, exit *job.Exit) {
-	n.held[id] = job.RankStatus{ID: id, Phase: phase, Exit: exit}
+func (n *fakeNode) report(id job.RankID, phase node.Phase, exit *node.Exit) {
+	n.held[id] = node.RankStatus{ID: id, Phase: phase, Exit: exit}
 	n.sync(nil)
 }
 
@@ -160,10 +161,10 @@ func TestJobRunsThroughRestarts(t *testing.T) {
 	if d := s.job("1"); d.State != job.Assigned {
 		t.Fatalf("after a restart the job is %s", d.State)
 	}
-	n.report(id, job.PhaseRunning, nil)
+	n.report(id, node.PhaseRunning, nil)
 	s.stop()
 	s.start()
-	n.report(id, job.PhaseEnded, &job.Exit{Code: 3, Reason: job.ExitCode, StartedMS: 1, EndedMS: 2})
+	n.report(id, node.PhaseEnded, &node.Exit{Code: 3, Reason: job.ExitCode, StartedMS: 1, EndedMS: 2})
 	d := s.job(r.UUID[:9])
 	if d.State != job.Failed || d.ExitCode == nil || *d.ExitCode != 3 || d.Class != job.Program {
 		t.Fatalf("the job ended as %+v", d.Job)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/node"
 )
 
 // maxSkew is how far a node's clock may be from ours before it is said. It is
@@ -56,7 +57,7 @@ func (s *skews) fill(n *api.Node) {
 
 // onOurClock moves a node's times to our clock. Small differences are left: they
 // are what the message took.
-func onOurClock(ranks []api.RankStatus, skew time.Duration) []api.RankStatus {
+func onOurClock(ranks []node.RankStatus, skew time.Duration) []node.RankStatus {
 	if skew.Abs() <= maxSkew {
 		return ranks
 	}

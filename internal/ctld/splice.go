@@ -13,7 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"gbatch/internal/api"
-	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // maxStreams bounds the logs and two-way streams that are open at once.
@@ -57,7 +57,7 @@ func (s *Server) jobStream(w http.ResponseWriter, r *http.Request, kind string) 
 }
 
 // streamTo finds the rank that a client asks for, if they may have it.
-func (s *Server) streamTo(r *http.Request, kind string) (node string, req api.StreamRequest, err error) {
+func (s *Server) streamTo(r *http.Request, kind string) (host string, req api.StreamRequest, err error) {
 	j, err := s.find(r.PathValue("id"))
 	if err != nil {
 		return "", req, err
@@ -79,7 +79,7 @@ func (s *Server) streamTo(r *http.Request, kind string) (node string, req api.St
 		return "", req, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %s is %s: it can be entered only while it runs", j.ID(), j.State)}
 	case rank >= len(j.Attempt.Ranks):
 		return "", req, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}
-	case j.Attempt.Ranks[rank].Phase != job.PhaseRunning:
+	case j.Attempt.Ranks[rank].Phase != node.PhaseRunning:
 		return "", req, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("rank %d of job %d is %s: it can be entered only while it runs", rank, j.Number, j.Attempt.Ranks[rank].Phase),
 			Hint: "`gqueue show` says how far it is"}
 	}

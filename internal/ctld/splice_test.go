@@ -12,7 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
-	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // runningSite has job 1, which runs on node n1.
@@ -26,7 +26,7 @@ func runningSite(t *testing.T) (*site, *fakeNode) {
 	n := s.node("n1")
 	n.sync(nil)
 	for id := range n.held {
-		n.report(id, job.PhaseRunning, nil)
+		n.report(id, node.PhaseRunning, nil)
 	}
 	return s, n
 }
@@ -249,7 +249,7 @@ func TestStreamRefusals(t *testing.T) {
 		t.Errorf("a log in place of two ways: %v", err)
 	}
 	for id := range n.held {
-		n.report(id, job.PhaseEnded, &job.Exit{EndedMS: 1})
+		n.report(id, node.PhaseEnded, &node.Exit{EndedMS: 1})
 	}
 	if _, err = s.Exec(t.Context(), "1", 0); !client.IsCode(err, api.CodeConflict) {
 		t.Errorf("a job that has ended: %v", err)

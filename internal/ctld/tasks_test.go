@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // array is a job with "gbatch" as given.
@@ -64,7 +65,7 @@ func TestArray(t *testing.T) {
 	if got := secretsOf(func() *api.SyncResponse { n.seen = 0; return n.sync(nil) }()); got == nil || got.Values["A"] != "hunter2" {
 		t.Errorf("the task's secrets are %v", got)
 	}
-	n.report(first, job.PhaseRunning, nil)
+	n.report(first, node.PhaseRunning, nil)
 	if d := s.job("1_5"); d.Number != 2 || d.Parent != 1 || *d.Task != 5 || d.State != job.Running || d.Spec == nil {
 		t.Errorf("task 5 is %+v", d.Job)
 	}
@@ -98,8 +99,8 @@ func TestArray(t *testing.T) {
 	s.stop()
 	s.start()
 	n.sync(nil)
-	n.report(job.RankID{Job: 3, Task: 6, Attempt: 1}, job.PhaseEnded, &job.Exit{Code: 143, Signal: 15, Reason: job.Signal, EndedMS: 2})
-	n.report(first, job.PhaseEnded, &job.Exit{Code: 3, Reason: job.ExitCode, StartedMS: 1, EndedMS: 2})
+	n.report(job.RankID{Job: 3, Task: 6, Attempt: 1}, node.PhaseEnded, &node.Exit{Code: 143, Signal: 15, Reason: job.Signal, EndedMS: 2})
+	n.report(first, node.PhaseEnded, &node.Exit{Code: 3, Reason: job.ExitCode, StartedMS: 1, EndedMS: 2})
 	last := job.RankID{Job: 4, Task: 9, Attempt: 1}
 	if n.runs[last] == nil {
 		t.Fatalf("the last task is not there: %v", n.runs)
@@ -109,7 +110,7 @@ func TestArray(t *testing.T) {
 	if diff := cmp.Diff(want, d.Tasks); diff != "" || d.State != job.Running {
 		t.Errorf("the array is %s (-want +got):\n%s", d.State, diff)
 	}
-	n.report(last, job.PhaseEnded, &job.Exit{StartedMS: 1, EndedMS: 2})
+	n.report(last, node.PhaseEnded, &node.Exit{StartedMS: 1, EndedMS: 2})
 	if d := s.job("1"); d.State != job.Failed || d.Reason != string(job.FailedIndexes) || !strings.Contains(d.ReasonText, "5: exit code 3") {
 		t.Errorf("the array is %s %s: %s", d.State, d.Reason, d.ReasonText)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/internal/node"
 )
 
 func specOf(env ...string) *specs.Spec {
@@ -17,7 +19,7 @@ func specOf(env ...string) *specs.Spec {
 }
 
 func TestVisible(t *testing.T) {
-	whole := []GPU{{UUID: "GPU-a"}, {UUID: "GPU-b"}}
+	whole := []GPU{{GPU: node.GPU{UUID: "GPU-a"}}, {GPU: node.GPU{UUID: "GPU-b"}}}
 	cases := map[string]struct {
 		env  []string
 		gpus []GPU
@@ -30,7 +32,7 @@ func TestVisible(t *testing.T) {
 		"reordered": {[]string{"CUDA_VISIBLE_DEVICES=1,0"}, whole, []string{"CUDA_VISIBLE_DEVICES=1,0", "NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b", "CUDA_DEVICE_ORDER=PCI_BUS_ID"}},
 		"hidden":    {[]string{"CUDA_VISIBLE_DEVICES="}, whole[:1], []string{"CUDA_VISIBLE_DEVICES=", "NVIDIA_VISIBLE_DEVICES=GPU-a", "CUDA_DEVICE_ORDER=PCI_BUS_ID"}},
 		"hosts":     {[]string{"CUDA_VISIBLE_DEVICES=4,5"}, whole, []string{"NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b", "CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=0,1"}},
-		"mig":       {nil, []GPU{{UUID: "MIG-a", MIG: &MIG{}}}, []string{"NVIDIA_VISIBLE_DEVICES=MIG-a", "CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=MIG-a"}},
+		"mig":       {nil, []GPU{{GPU: node.GPU{UUID: "MIG-a"}, MIG: &MIG{}}}, []string{"NVIDIA_VISIBLE_DEVICES=MIG-a", "CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=MIG-a"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"gbatch/internal/node"
 )
 
 // Inventory is what GPUs a node has, as plain values.
@@ -21,19 +23,15 @@ type Inventory struct {
 	Simulated bool   `json:"simulated,omitempty"`
 }
 
-// GPU is what jobs are given: a whole device, or one MIG instance of it.
+// GPU is what jobs are given, a whole device or one MIG instance of it, with
+// what only its own node needs to know to give it to a container. Index is its
+// place in the order of PCI addresses, instances in that of their device; Model
+// is as the driver says, an instance with its profile.
 type GPU struct {
-	UUID       string   `json:"uuid"`
-	Index      int      `json:"index"` // place in the order of PCI addresses, instances in that of their device
-	Model      string   `json:"model"` // as the driver says, an instance with its profile
-	MemBytes   int64    `json:"memBytes"`
-	PCI        string   `json:"pci"`                 // 0000:1b:00.0
-	Minor      int      `json:"minor"`               // N of /dev/nvidiaN, -1 unknown
-	NUMA       int      `json:"numa"`                // node near it, -1 unknown
-	ComputeCap int      `json:"computeCap"`          // 80 is 8.0
-	Links      []string `json:"links,omitempty"`     // UUIDs reached by NVLink, sorted
-	MIG        *MIG     `json:"mig,omitempty"`       // nil: a whole device
-	Unhealthy  string   `json:"unhealthy,omitempty"` // a sentence; empty: fit for jobs
+	node.GPU
+	PCI   string `json:"pci"`           // 0000:1b:00.0
+	Minor int    `json:"minor"`         // N of /dev/nvidiaN, -1 unknown
+	MIG   *MIG   `json:"mig,omitempty"` // nil: a whole device
 }
 
 // MIG says which part of which device an instance is.
@@ -138,9 +136,8 @@ func (r *reader) device(i int) device {
 func unreadable(i int, ret nvml.Return) device {
 	id := fmt.Sprintf("%s%d", standIn, i)
 	return device{number: i, uuid: id, gpus: []GPU{{
-		UUID: id, Minor: -1, NUMA: -1,
-		PCI:       fmt.Sprintf("unknown-%04d", i), // after all addresses
-		Unhealthy: faultText(ret),
+		GPU: node.GPU{UUID: id, NUMA: -1, Unhealthy: faultText(ret)},
+		PCI: fmt.Sprintf("unknown-%04d", i), Minor: -1, // after all addresses
 	}}}
 }
 
@@ -150,7 +147,7 @@ func isStandIn(g GPU) bool { return strings.HasPrefix(g.UUID, standIn) }
 
 // whole reads a device as one GPU, and says what could not be read.
 func (r *reader) whole(handle nvml.Device, uuid string) (GPU, string) {
-	g := GPU{UUID: uuid, Minor: -1, NUMA: -1}
+	g := GPU{GPU: node.GPU{UUID: uuid, NUMA: -1}, Minor: -1}
 	var bad string
 	check := func(what string, ret nvml.Return) bool {
 		if ret != nvml.SUCCESS && bad == "" {

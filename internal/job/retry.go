@@ -137,12 +137,12 @@ func failureReason(s string) string {
 }
 
 // Fits says whether the rule is for a failure.
-func (r RetryRule) Fits(e Exit) bool {
-	if len(r.Reasons) > 0 && !slices.Contains(r.Reasons, e.Reason) {
+func (r RetryRule) Fits(reason Reason, exitCode int) bool {
+	if len(r.Reasons) > 0 && !slices.Contains(r.Reasons, reason) {
 		return false
 	}
-	if len(r.ExitCodes) > 0 && !slices.Contains(r.ExitCodes, e.Code) {
+	if len(r.ExitCodes) > 0 && !slices.Contains(r.ExitCodes, exitCode) {
 		return false
 	}
-	return len(r.NotExitCodes) == 0 || !slices.Contains(r.NotExitCodes, e.Code)
+	return len(r.NotExitCodes) == 0 || !slices.Contains(r.NotExitCodes, exitCode)
 }

@@ -6,13 +6,19 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/cores"
+	"gbatch/internal/noded/devices"
+	"gbatch/internal/noded/identity"
+	"gbatch/internal/noded/images"
+	"gbatch/internal/noded/storage"
 	"gbatch/oci"
 )
 
@@ -21,9 +27,9 @@ var Version = "dev"
 
 // Options are what an agent needs beside its configuration.
 type Options struct {
-	Log     *slog.Logger // nil: slog.Default
-	Version string       // of the program
-	Devices Devices      // nil: what the machine has, or Config.GPU pretends; closed by Close
+	Log     *slog.Logger    // nil: slog.Default
+	Version string          // of the program
+	Devices devices.Devices // nil: what the machine has, or Config.GPU pretends; closed by Close
 
 	onReach func(point string)
 }
@@ -31,26 +37,26 @@ type Options struct {
 // Agent is the node daemon as a value: Open acquires, Run works until its
 // context ends, Close lets go. Containers live on after all of them.
 type Agent struct {
-	cfg      Config
+	cfg      config.Config
 	log      *slog.Logger
 	version  string
 	instance string
 	boot     string
-	host     hostIdentity
+	host     identity.Host
 
-	locks   []*lock
-	ctl     controller
-	badge   *badge
-	images  *imageUse
-	data    *data
-	storage *storage
-	cores   *coreMap
-	devices Devices
-	network *network
-	contact *contact
-	health  *health
+	locks      []*identity.Lock
+	ctl        controller
+	credential *identity.Credential
+	images     *images.Holds
+	data       *data
+	storage    *storage.Roots
+	cores      *cores.Map
+	devices    devices.Devices
+	network    *network
+	contact    *contact
+	health     *health
 
-	prepulls *prepulls
+	ahead    *images.Ahead
 	slots    chan struct{} // one for each container that may be starting
 	measures *measures
 	shims    oci.Pool // of those that may be waiting for a container
@@ -86,13 +92,12 @@ type Agent struct {
 // Open takes hold of the state directory, finds out what an earlier daemon
 // left there, and removes what nobody needs. cfg has its defaults set and was
 // checked. An error names what to do.
-func Open(cfg Config, o Options) (*Agent, error) {
+func Open(cfg config.Config, o Options) (*Agent, error) {
 	a := &Agent{
 		cfg: cfg, log: o.Log, version: o.Version, devices: o.Devices,
-		storage: newStorage(&cfg), health: newHealth(&cfg),
+		storage: storage.New(&cfg), health: newHealth(&cfg),
 		slots: make(chan struct{}, cfg.Launches), leaseC: make(chan struct{}, 1), newsWake: make(chan struct{}, 1),
 		onReach:  o.onReach,
-		prepulls: newPrepulls(),
 		measures: newMeasures(),
 		jobMap:   newJobMap(cfg.Metrics.JobMap),
 		ranks:    map[job.RankID]*rank{}, streams: map[string]bool{}, wantInventory: true,
@@ -112,26 +117,34 @@ func (a *Agent) open(o Options) error {
 		return err
 	}
 	var err error
-	if a.badge, err = openBadge(&a.cfg); err != nil {
+	if a.credential, err = identity.OpenCredential(&a.cfg); err != nil {
 		return err
 	}
-	a.ctl = dial(&a.cfg, a.badge, o.Version)
-	if a.boot, err = bootID(); err != nil {
+	a.ctl = identity.Dial(&a.cfg, a.credential, o.Version)
+	if a.boot, err = identity.BootID(); err != nil {
 		return err
 	}
-	if a.host, err = lookupHost(&a.cfg); err != nil {
+	if a.host, err = identity.LookupHost(&a.cfg); err != nil {
 		return err
 	}
-	if a.cores, err = newCoreMap(&a.cfg); err != nil {
+	if a.cores, err = cores.New(&a.cfg); err != nil {
 		return err
 	}
 	if a.devices == nil {
-		a.devices = a.openDevices()
+		if a.devices, err = devices.Open(&a.cfg, a.cores.Topology.Nodes, a.log); err != nil {
+			// What runs here must still be looked after: it is no error.
+			a.log.Error("open GPUs", "error", err)
+			a.health.lacks("GPUs: " + err.Error())
+		}
 	}
 	a.contact = openContact(a.cfg.StateDir, a.boot, time.Duration(a.cfg.Lease), sinceBoot)
-	if a.images, err = openImages(&a.cfg, a.measures.pulled); err != nil {
+	if a.images, err = images.Open(&a.cfg, a.measures.pulled); err != nil {
 		return err
 	}
+	a.ahead = images.NewAhead(a.images, images.AheadNode{
+		Log: a.log, Pulling: a.pulling, Tell: func() { a.tell(newsPull) },
+		Healthy: func() bool { return len(a.health.reasons()) == 0 },
+	})
 	if a.data, err = openData(&a.cfg, a.boot); err != nil {
 		return err
 	}
@@ -150,23 +163,23 @@ func (a *Agent) open(o Options) error {
 // the directory, one for the node's name on this machine, by which everything
 // on the host is found.
 func (a *Agent) openState() error {
-	for _, dir := range []string{a.cfg.StateDir, a.dirRanks(), lockRun} {
+	for _, dir := range []string{a.cfg.StateDir, a.dirRanks(), identity.LockRun} {
 		if err := os.MkdirAll(dir, 0o711); err != nil {
 			return fmt.Errorf("make state directory: %w", err)
 		}
 	}
 	for _, l := range []struct{ path, what string }{
 		{filepath.Join(a.cfg.StateDir, "lock"), "state directory " + a.cfg.StateDir},
-		{filepath.Join(lockRun, a.cfg.Name), "node name " + a.cfg.Name},
+		{filepath.Join(identity.LockRun, a.cfg.Name), "node name " + a.cfg.Name},
 	} {
-		held, err := takeLock(l.path, l.what)
+		held, err := identity.TakeLock(l.path, l.what)
 		if err != nil {
 			return err
 		}
 		a.locks = append(a.locks, held)
 	}
 	var err error
-	a.instance, err = loadInstance(a.cfg.StateDir)
+	a.instance, err = identity.LoadInstance(a.cfg.StateDir)
 	return err
 }
 
@@ -178,7 +191,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop, a.prepullLoop, a.metricsLoop} {
+	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.metricsLoop} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()
@@ -216,7 +229,7 @@ func (a *Agent) Close() error {
 		err = errors.Join(err, a.devices.Close())
 	}
 	if len(a.locks) == 2 { // else another daemon may be using them
-		a.removeGroups()
+		a.host.RemoveGroups()
 		err = errors.Join(err, a.jobMap.clear())
 	}
 	err = errors.Join(err, a.closeNetwork())
@@ -240,12 +253,12 @@ func (a *Agent) houseLoop(ctx context.Context) {
 		now := time.Now()
 		a.pruneLogs(now)
 		a.sweepData()
-		done, err := a.images.collect(now)
+		done, err := a.images.Collect(now)
 		if err != nil {
 			a.log.Error("shrink image store", "error", err)
 		}
 		if len(done.Images) > 0 {
-			a.log.Info("image store shrunk", "images", len(done.Images), "freed", formatBytes(done.Freed), "kept", formatBytes(done.Kept))
+			a.log.Info("image store shrunk", "images", len(done.Images), "freed", config.FormatBytes(done.Freed), "kept", config.FormatBytes(done.Kept))
 		}
 	}
 }
@@ -255,11 +268,17 @@ const houseEvery = 5 * time.Minute
 
 func (a *Agent) dirRanks() string { return filepath.Join(a.cfg.StateDir, "ranks") }
 
-// cgroupPrefix holds every cgroup of this node; its name keeps several daemons
-// of one machine apart.
-func (a *Agent) cgroupPrefix() string { return path.Join(a.host.base, "gbatch", a.cfg.Name) }
-
-func (a *Agent) cgroupPath(id job.RankID) string { return a.cgroupPrefix() + "/" + id.String() }
-
 // containerID is unique on the machine.
 func (a *Agent) containerID(id job.RankID) string { return a.cfg.Name + "." + id.String() }
+
+// pulling says whether a rank waits for its image.
+func (a *Agent) pulling() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.ranks {
+		if r.status.Phase == node.PhasePulling {
+			return true
+		}
+	}
+	return false
+}

@@ -1,27 +1,31 @@
 package noded
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 )
 
 // ignoreFigures are the parts of an exit that differ from run to run.
-var ignoreFigures = cmpopts.IgnoreFields(api.Exit{}, "StartedMS", "EndedMS", "PeakMem", "CPUSeconds")
+var ignoreFigures = cmpopts.IgnoreFields(node.Exit{}, "StartedMS", "EndedMS", "PeakMem", "CPUSeconds")
 
 func TestHelloWorld(t *testing.T) {
 	s := newSite(t, nil).start()
 	e, out := s.run(rankID(1), order("echo hello; echo world >&2"))
-	if diff := cmp.Diff(&api.Exit{}, e, ignoreFigures); diff != "" {
+	if diff := cmp.Diff(&node.Exit{}, e, ignoreFigures); diff != "" {
 		t.Errorf("exit (-want +got):\n%s", diff)
 	}
 	if e.StartedMS == 0 || e.EndedMS < e.StartedMS || e.PeakMem == 0 || e.CPUSeconds == 0 {
@@ -37,16 +41,16 @@ func TestExits(t *testing.T) {
 	s := newSite(t, nil).start()
 	tests := map[string]struct {
 		order *api.RunOrder
-		want  api.Exit
+		want  node.Exit
 	}{
-		"code":   {order("exit 3"), api.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3"}},
-		"signal": {order("kill -USR1 $$"), api.Exit{Code: 0}},
+		"code":   {order("exit 3"), node.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3"}},
+		"signal": {order("kill -USR1 $$"), node.Exit{Code: 0}},
 		"oom": {order("dd if=/dev/zero of=/dev/shm/x bs=1M count=60", func(o *api.RunOrder) { o.Allocation.MemBytes = 32 << 20 }),
-			api.Exit{Code: 137, Signal: 9, Reason: job.OOM, Message: "out of memory: killed at 32 MiB of 32 MiB"}},
+			node.Exit{Code: 137, Signal: 9, Reason: job.OOM, Message: "out of memory: killed at 32 MiB of 32 MiB"}},
 		"command": {order("", func(o *api.RunOrder) { o.Spec.Request.Docker.Command = job.Command{Line: "nosuch --flag"} }),
-			api.Exit{Code: 127, Reason: job.BadSpec, Message: `command "nosuch" is not in the image`}},
+			node.Exit{Code: 127, Reason: job.BadSpec, Message: `command "nosuch" is not in the image`}},
 		"user": {order("true", func(o *api.RunOrder) { o.Spec.Request.Docker.User = "carol" }),
-			api.Exit{Code: 125, Reason: job.BadSpec, Message: `image has no user "carol" in /etc/passwd`}},
+			node.Exit{Code: 125, Reason: job.BadSpec, Message: `image has no user "carol" in /etc/passwd`}},
 	}
 	n := 0
 	for name, tc := range tests {
@@ -66,7 +70,7 @@ func TestExits(t *testing.T) {
 // TestEnvironment: a job sees GPULab's thirteen variables, the one it named
 // for its project's gid, and its own cores and memory.
 func TestEnvironment(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.ClusterID, c.Cores = 7, 0 }).start()
+	s := newSite(t, func(c *config.Config) { c.ClusterID, c.Cores = 7, 0 }).start()
 	o := order("env", func(o *api.RunOrder) {
 		o.Spec.Request.Docker.Environment = map[string]string{"MINE": "1 2"}
 		o.Spec.Request.Docker.ProjectGIDVariable = "PGID"
@@ -80,9 +84,9 @@ func TestEnvironment(t *testing.T) {
 		got[k] = v
 	}
 	want := map[string]string{
-		"GPULAB_CLUSTER_ID": "7", "GPULAB_CPUS_RESERVED": s.phase(id, api.PhaseEnded).Cores, "GPULAB_GPUS_RESERVED": "",
+		"GPULAB_CLUSTER_ID": "7", "GPULAB_CPUS_RESERVED": s.phase(id, node.PhaseEnded).Cores, "GPULAB_GPUS_RESERVED": "",
 		"GPULAB_JOB_ID": o.UUID, "GPULAB_MEM_RESERVED": "256m", "GPULAB_PROJECT": "proj",
-		"GPULAB_SLAVE_DNSNAME": s.a.host.dns, "GPULAB_SLAVE_HOSTNAME": s.cfg.Name, "GPULAB_SLAVE_INSTANCE_ID": s.a.instance,
+		"GPULAB_SLAVE_DNSNAME": s.a.host.DNS, "GPULAB_SLAVE_HOSTNAME": s.cfg.Name, "GPULAB_SLAVE_INSTANCE_ID": s.a.instance,
 		"GPULAB_SLAVE_PID": strconv.Itoa(os.Getpid()), "GPULAB_USERNAME": "alice", "GPULAB_VERSION": "test", "GPULAB_WORKER_ID": "0",
 		"PGID": "4242", "MINE": "1 2", "GBATCH_ATTEMPT": "2", "GBATCH_RESTART_COUNT": "1", "GBATCH_TASK": "3", "PWD": "/tmp",
 	}
@@ -91,7 +95,7 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s=%q, want %q", k, got[k], v)
 		}
 	}
-	if cores := s.phase(id, api.PhaseEnded).Cores; len(cores) != 1 {
+	if cores := s.phase(id, node.PhaseEnded).Cores; len(cores) != 1 {
 		t.Errorf("cores %q: want one", cores)
 	}
 }
@@ -101,7 +105,7 @@ func TestHostFiles(t *testing.T) {
 	s := newSite(t, nil).start()
 	_, out := s.run(rankID(1), order("hostname; grep -c $(hostname) /etc/hosts; echo 10.9.8.7 x >> /etc/hosts; tail -n1 /etc/hosts"))
 	lines := strings.Split(out, "\n")
-	if lines[0] != s.a.host.name || lines[1] == "0" || lines[2] != "10.9.8.7 x" {
+	if lines[0] != s.a.host.Name || lines[1] == "0" || lines[2] != "10.9.8.7 x" {
 		t.Errorf("output %q", out)
 	}
 	if text, err := os.ReadFile("/etc/hosts"); err != nil || strings.Contains(string(text), "10.9.8.7") {
@@ -124,18 +128,18 @@ func TestShortJobs(t *testing.T) {
 		s.drop(rankID(i + 1))
 	}
 	s.holdsNothing()
-	s.a.cores.mu.Lock()
-	defer s.a.cores.mu.Unlock()
-	if len(s.a.cores.held) != 0 || len(s.a.slots) != 0 || len(s.a.images.used) != 0 {
-		t.Errorf("held after the end: cores %v, slots %d, images %v", s.a.cores.held, len(s.a.slots), s.a.images.used)
+	_, coresErr := s.a.cores.Take(rankID(n+1), s.a.cores.Offered, nil)
+	_, imagesErr := s.a.images.Collect(time.Now())
+	if images := s.a.images.Store.Holds(); errors.Join(coresErr, imagesErr) != nil || len(s.a.slots) != 0 || len(images) != 0 {
+		t.Errorf("held after the end: cores %v, slots %d, images %v %v", coresErr, len(s.a.slots), images, imagesErr)
 	}
 }
 
 // TestOrderedAgain: a rank that ended and was let go of does not run a second
 // time when it is ordered again, not even by another daemon.
 func TestOrderedAgain(t *testing.T) {
-	s := newSite(t, func(c *Config) {
-		c.Storage = []StorageRoot{{Name: "/project", Path: t.TempDir()}}
+	s := newSite(t, func(c *config.Config) {
+		c.Storage = []config.StorageRoot{{Name: "/project", Path: t.TempDir()}}
 	}).start()
 	id := rankID(1)
 	o := order("echo run >> /p/count; exit 4", func(o *api.RunOrder) {

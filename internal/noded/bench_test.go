@@ -12,6 +12,8 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 	"gbatch/oci"
 	"gbatch/oci/image"
 	"gbatch/oci/ref"
@@ -20,7 +22,7 @@ import (
 // BenchmarkTrue runs containers of `true`, as many at once as the node has
 // cores, from order to end as the controller hears of it.
 func BenchmarkTrue(b *testing.B) {
-	s := newSite(b, func(c *Config) { c.Cores = 4 }).start()
+	s := newSite(b, func(c *config.Config) { c.Cores = 4 }).start()
 	s.run(rankID(1), order("true"))
 	s.mu.Lock()
 	digest := s.status[rankID(1)].Image
@@ -34,8 +36,8 @@ func BenchmarkTrue(b *testing.B) {
 	ended := make(chan job.RankID, b.N)
 	s.mu.Lock()
 	seen := map[job.RankID]bool{}
-	s.onStatus = func(st api.RankStatus) {
-		if st.Phase == api.PhaseEnded && st.ID.Job > 1 && !seen[st.ID] {
+	s.onStatus = func(st node.RankStatus) {
+		if st.Phase == node.PhaseEnded && st.ID.Job > 1 && !seen[st.ID] {
 			seen[st.ID] = true
 			ended <- st.ID
 		}
@@ -83,7 +85,7 @@ func BenchmarkBareRuntime(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	img, err := s.a.images.store.Pull(b.Context(), image.PullRequest{Ref: name})
+	img, err := s.a.images.Store.Pull(b.Context(), image.PullRequest{Ref: name})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -91,7 +93,7 @@ func BenchmarkBareRuntime(b *testing.B) {
 	once := func(i int) error {
 		id := fmt.Sprintf("bare.%d", i)
 		spec, err := oci.BuildSpec(oci.SpecRequest{
-			Command: []string{"true"}, Network: oci.Network{Host: true}, CgroupPath: s.a.cgroupPrefix() + "/" + id,
+			Command: []string{"true"}, Network: oci.Network{Host: true}, CgroupPath: s.a.host.CgroupPrefix() + "/" + id,
 			Limits: cgroups.Limits{MemoryBytes: 256 << 20, Pids: 1000},
 		})
 		if err != nil {

@@ -2,16 +2,16 @@ package noded
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
+	"gbatch/internal/noded/storage"
 	"gbatch/oci"
 )
 
@@ -28,20 +28,20 @@ func (r *rank) bindStorage(context.Context) error {
 			tmpfs += int64(entry.SizeGB) << 30
 			continue
 		}
-		src, err := r.a.storage.open(entry, who)
+		src, err := r.a.storage.Open(entry, who)
 		if err != nil {
 			return err
 		}
 		place := filepath.Join(r.dirMounts(), strconv.Itoa(i))
-		err = bind(src, place)
+		err = src.Bind(place)
 		src.Close()
 		if err != nil {
-			return mountErrorf("cannot mount storage %q: %v", entry.HostPath, err)
+			return reason.Errorf(job.Mount, "cannot mount storage %q: %v", entry.HostPath, err)
 		}
-		r.mounts = append(r.mounts, oci.Mount{Source: place, Target: entry.ContainerPath, ReadOnly: entry.ReadOnly || src.readOnly})
+		r.mounts = append(r.mounts, oci.Mount{Source: place, Target: entry.ContainerPath, ReadOnly: entry.ReadOnly || src.ReadOnly})
 	}
 	if limit := int64(r.a.cfg.TmpfsMax); limit > 0 && tmpfs > limit {
-		return mountErrorf("tmpfs mounts of %s together are more than the %s that this node allows", formatBytes(tmpfs), formatBytes(limit))
+		return reason.Errorf(job.Mount, "tmpfs mounts of %s together are more than the %s that this node allows", config.FormatBytes(tmpfs), config.FormatBytes(limit))
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func makeRankDir(dir string) error {
 // removeRankDir removes a rank's directory. The mounts go first and for sure:
 // what they show is users' storage.
 func removeRankDir(dir string) error {
-	if err := unbindAll(filepath.Join(dir, "mnt")); err != nil {
+	if err := storage.Unbind(filepath.Join(dir, "mnt")); err != nil {
 		return err
 	}
 	if err := oci.Remove(filepath.Join(dir, "box")); err != nil {
@@ -72,55 +72,9 @@ func removeRankDir(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// bind mounts what src holds on place, which it makes.
-func bind(src source, place string) error {
-	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
-		return err
-	}
-	if src.dir {
-		if err := os.Mkdir(place, 0o700); err != nil {
-			return err
-		}
-	} else if err := os.WriteFile(place, nil, 0o600); err != nil {
-		return err
-	}
-	from := "/proc/self/fd/" + strconv.Itoa(int(src.handle.Fd()))
-	return unix.Mount(from, place, "", unix.MS_BIND|unix.MS_REC, "")
-}
-
 func (r *rank) unbindStorage() error {
 	r.mounts = nil
-	return unbindAll(r.dirMounts())
-}
-
-// unbindAll takes every mount in dir away, and dir. It never removes what a
-// mount shows: only empty directories and files of our own.
-func unbindAll(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		place := filepath.Join(dir, e.Name())
-		// More than one may lie there if a crash came in between.
-		for {
-			err := unix.Unmount(place, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
-			if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
-				break
-			}
-			if err != nil {
-				return fmt.Errorf("unmount %s: %w", place, err)
-			}
-		}
-		// Unlike RemoveAll, these cannot reach into a directory that is full.
-		if err := os.Remove(place); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	return os.Remove(dir)
+	return storage.Unbind(r.dirMounts())
 }
 
 // record notes durably, before anything of the user's can run, what the rank
@@ -130,6 +84,6 @@ func (r *rank) record(context.Context) error {
 	if err := saveRecord(r.dir, rec); err != nil {
 		return fmt.Errorf("record rank: %w", err)
 	}
-	r.setPhase(api.PhaseStarting)
+	r.setPhase(node.PhaseStarting)
 	return nil
 }

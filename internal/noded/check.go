@@ -14,6 +14,10 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/client"
+	"gbatch/internal/gpu"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/identity"
+	"gbatch/oci/atomicfile"
 	"gbatch/oci/netns"
 )
 
@@ -34,14 +38,14 @@ func broken(fix, format string, args ...any) []finding {
 
 // checks are what a machine needs to be a node, in the order in which one
 // would set it up.
-var checks = []func(ctx context.Context, c *Config) []finding{
+var checks = []func(ctx context.Context, c *config.Config) []finding{
 	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkDisk, checkRoots, checkNetwork, checkRegistries, checkController,
 }
 
 // Check writes to w what this machine lacks to be a node, one line for each
 // thing looked at; a failing line says what to do. It returns how many failed.
 // It changes nothing but directories that the daemon would make too.
-func Check(ctx context.Context, c Config, w io.Writer) int {
+func Check(ctx context.Context, c config.Config, w io.Writer) int {
 	failed := 0
 	for _, check := range checks {
 		for _, f := range check(ctx, &c) {
@@ -62,14 +66,14 @@ func Check(ctx context.Context, c Config, w io.Writer) int {
 	return failed
 }
 
-func checkRoot(context.Context, *Config) []finding {
+func checkRoot(context.Context, *config.Config) []finding {
 	if os.Geteuid() != 0 {
 		return broken("run it as root, as by: sudo gnoded check", "not root: containers cannot be made")
 	}
 	return fine("runs as root")
 }
 
-func checkCgroups(context.Context, *Config) []finding {
+func checkCgroups(context.Context, *config.Config) []finding {
 	h, err := cgroups.Detect()
 	if err != nil {
 		return broken("mount -t cgroup2 none /sys/fs/cgroup", "%v", err)
@@ -84,7 +88,7 @@ func checkCgroups(context.Context, *Config) []finding {
 	return list
 }
 
-func checkSeccomp(context.Context, *Config) []finding {
+func checkSeccomp(context.Context, *config.Config) []finding {
 	if !seccomp.Enabled {
 		return broken("build gnoded with: go build -tags seccomp (needs libseccomp-dev and a C compiler)", "this gnoded was built without seccomp: no container would start")
 	}
@@ -95,12 +99,12 @@ func checkSeccomp(context.Context, *Config) []finding {
 	return fine("seccomp filters")
 }
 
-func checkStateDir(_ context.Context, c *Config) []finding {
+func checkStateDir(_ context.Context, c *config.Config) []finding {
 	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {
 		return broken("mkdir -p "+c.StateDir, "state directory: %v", err)
 	}
 	probe := filepath.Join(c.StateDir, ".check")
-	if err := writeFile(probe, []byte("x"), true); err != nil {
+	if err := atomicfile.WriteDurable(probe, []byte("x")); err != nil {
 		return broken("see that the file system is mounted read-write and has space: df -h "+c.StateDir, "state directory %s cannot be written: %v", c.StateDir, err)
 	}
 	_ = os.Remove(probe)
@@ -124,7 +128,7 @@ var unfitFilesystems = map[int64]string{
 }
 
 // checkOverlay mounts a small overlay where containers will have theirs.
-func checkOverlay(_ context.Context, c *Config) []finding {
+func checkOverlay(_ context.Context, c *config.Config) []finding {
 	dir, err := os.MkdirTemp(c.StateDir, ".check-")
 	if err != nil {
 		return broken("see the state directory above", "overlay: %v", err)
@@ -146,7 +150,7 @@ func checkOverlay(_ context.Context, c *Config) []finding {
 	return fine("overlay file systems")
 }
 
-func checkDisk(_ context.Context, c *Config) []finding {
+func checkDisk(_ context.Context, c *config.Config) []finding {
 	for _, dir := range []string{c.StateDir, c.Images.Dir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return broken("mkdir -p "+dir, "%v", err)
@@ -158,7 +162,7 @@ func checkDisk(_ context.Context, c *Config) []finding {
 	return fine("free disk space")
 }
 
-func checkRoots(_ context.Context, c *Config) []finding {
+func checkRoots(_ context.Context, c *config.Config) []finding {
 	var list []finding
 	for _, r := range c.Storage {
 		base, _, templated := strings.Cut(r.Path, "{")
@@ -180,12 +184,12 @@ func checkRoots(_ context.Context, c *Config) []finding {
 }
 
 // checkNetwork tries what jobs' own networks need, beside the machine's.
-func checkNetwork(_ context.Context, c *Config) []finding {
-	if c.Network.Mode == networkHost {
+func checkNetwork(_ context.Context, c *config.Config) []finding {
+	if c.Network.Mode == config.NetworkHost {
 		return fine("jobs use the node's network")
 	}
 	if err := netns.Probe(); err != nil {
-		f := finding{what: err.Error(), fix: "see the error, or set network.mode to host: then ports of jobs cannot be mapped", fatal: c.Network.Mode == networkBridge}
+		f := finding{what: err.Error(), fix: "see the error, or set network.mode to host: then ports of jobs cannot be mapped", fatal: c.Network.Mode == config.NetworkBridge}
 		return []finding{f}
 	}
 	list := fine("jobs can have networks of their own")
@@ -206,18 +210,18 @@ const checkTimeout = 10 * time.Second
 // date is told in whole seconds.
 const maxSkew = 3 * time.Second
 
-func checkController(ctx context.Context, c *Config) []finding {
+func checkController(ctx context.Context, c *config.Config) []finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	b, err := openBadge(c)
+	own, err := identity.OpenCredential(c)
 	if err != nil {
 		return broken("see the state directory above", "%v", err)
 	}
-	ctl := dial(c, b, Version)
+	ctl := identity.Dial(c, own, Version)
 	defer ctl.Close()
-	if b.key != nil && b.shown() == nil {
+	if own.Lacking() {
 		list := checkSkew(ctx, ctl)
-		if _, err := b.token(); err != nil {
+		if _, err := own.Token(); err != nil {
 			return append(list, broken("make a token on the controller's machine by `gadm node-token create`, put it into a file here, and name that as joinTokenFile", "%v", err)...)
 		}
 		return append(list, finding{what: "this machine has a token to join the controller, which it does when gnoded starts"})
@@ -248,4 +252,37 @@ func checkSkew(ctx context.Context, ctl *client.Client) []finding {
 		return broken("run an NTP client on both machines, as: systemctl enable --now chrony", "this clock and the controller's differ by %s", skew)
 	}
 	return fine("clock within %s of the controller's", maxSkew)
+}
+
+// checkGPUs is the preflight's view.
+func checkGPUs(_ context.Context, c *config.Config) []finding {
+	cfg, err := c.GPUSettings()
+	if err != nil {
+		return broken("correct the configuration", "gpu.%v", err)
+	}
+	// A daemon that runs has the link for hooks in its state directory.
+	if cfg.Injector.HookDir, err = os.MkdirTemp("", "gnoded-check-"); err != nil {
+		return broken("make room in the directory for temporary files", "GPUs: %v", err)
+	}
+	defer os.RemoveAll(cfg.Injector.HookDir)
+	node, err := gpu.Open(cfg)
+	if err != nil {
+		return broken("see the text; nvidia-smi must work on this machine", "GPUs: %v", err)
+	}
+	defer node.Close()
+	inv := node.Inventory()
+	if len(inv.GPUs) == 0 {
+		return fine("no GPUs: there is no NVIDIA driver, the node takes CPU jobs only")
+	}
+	kind := ""
+	if inv.Simulated {
+		kind = ", simulated"
+	}
+	list := fine("%d GPUs (%s), driver %s, CUDA %d.%d%s", len(inv.GPUs), inv.GPUs[0].Model, inv.Driver, inv.CUDA/100, inv.CUDA%100, kind)
+	for _, g := range inv.GPUs {
+		if g.Unhealthy != "" {
+			list = append(list, finding{what: fmt.Sprintf("GPU %d (%s) takes no jobs", g.Index, g.UUID), fix: g.Unhealthy})
+		}
+	}
+	return list
 }

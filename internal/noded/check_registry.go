@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"gbatch/internal/noded/config"
 )
 
 // registryTimeout bounds the question to one registry.
@@ -14,7 +16,7 @@ const registryTimeout = 5 * time.Second
 // checkRegistries asks the registries that the configuration names whether they
 // are there. Others are known only by the jobs that use them. One that does not
 // answer is a warning: images that are here need none.
-func checkRegistries(ctx context.Context, c *Config) []finding {
+func checkRegistries(ctx context.Context, c *config.Config) []finding {
 	hosts := slices.Clone(c.Images.Insecure)
 	for _, mirrors := range c.Images.Mirrors {
 		hosts = append(hosts, mirrors...)

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"gbatch/internal/noded/config"
 )
 
 func TestCheckRegistries(t *testing.T) {
@@ -28,13 +30,13 @@ func TestCheckRegistries(t *testing.T) {
 		"down":  {"127.0.0.1:9", "connection refused", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checkRegistries(t.Context(), &Config{Images: Images{Insecure: []string{tc.host}, Mirrors: map[string][]string{"docker.io": {tc.host}}}})
+			got := checkRegistries(t.Context(), &config.Config{Images: config.Images{Insecure: []string{tc.host}, Mirrors: map[string][]string{"docker.io": {tc.host}}}})
 			if len(got) != 1 || !strings.Contains(got[0].what, tc.what) || (got[0].fix == "") != tc.well || got[0].fatal {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
-	if got := checkRegistries(t.Context(), &Config{}); len(got) > 0 {
+	if got := checkRegistries(t.Context(), &config.Config{}); len(got) > 0 {
 		t.Errorf("nothing is configured: %+v", got)
 	}
 }

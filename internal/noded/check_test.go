@@ -4,15 +4,17 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"gbatch/internal/noded/config"
 )
 
 // TestCheck: a machine on which the other tests run has what it takes, and
 // what is made to fail says what to do.
 func TestCheck(t *testing.T) {
-	s := newSite(t, func(c *Config) {
-		c.Storage = []StorageRoot{{Name: "/project", Path: t.TempDir() + "/{project}"}}
+	s := newSite(t, func(c *config.Config) {
+		c.Storage = []config.StorageRoot{{Name: "/project", Path: t.TempDir() + "/{project}"}}
 	})
-	run := func(change func(*Config)) (int, string) {
+	run := func(change func(*config.Config)) (int, string) {
 		cfg := s.cfg
 		if change != nil {
 			change(&cfg)
@@ -24,15 +26,15 @@ func TestCheck(t *testing.T) {
 		t.Errorf("%d checks failed:\n%s", failed, out)
 	}
 	for name, tc := range map[string]struct {
-		change func(*Config)
+		change func(*config.Config)
 		want   string
 	}{
-		"controller": {func(c *Config) { c.Controller = "unix:///no/such/socket" }, "does not answer"},
-		"storage": {func(c *Config) { c.Storage = []StorageRoot{{Name: "/x", Path: "/no/such/place"}} },
+		"controller": {func(c *config.Config) { c.Controller = "unix:///no/such/socket" }, "does not answer"},
+		"storage": {func(c *config.Config) { c.Storage = []config.StorageRoot{{Name: "/x", Path: "/no/such/place"}} },
 			"fix: mkdir -p /no/such/place, or mount it"},
-		"state": {func(c *Config) { c.StateDir = "/proc/none" }, "FAIL  state directory"},
-		"disk":  {func(c *Config) { c.MinFree = 1 << 60 }, "FAIL  disk full"},
-		"remote": {func(c *Config) {
+		"state": {func(c *config.Config) { c.StateDir = "/proc/none" }, "FAIL  state directory"},
+		"disk":  {func(c *config.Config) { c.MinFree = 1 << 60 }, "FAIL  disk full"},
+		"remote": {func(c *config.Config) {
 			c.Controller = "https://127.0.0.1:9#sha256=" + strings.Repeat("A", 43)
 		}, "gadm node-token create"},
 	} {

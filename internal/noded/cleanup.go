@@ -9,13 +9,14 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/storage"
 	"gbatch/oci"
 )
 
 // clean sees to it that nothing of an ended container still runs before its
 // cores and GPUs are called free. Usually the shim has left nothing.
 func (a *Agent) clean(r *rank) {
-	g, err := a.host.cgroups.Find(a.cgroupPath(r.id))
+	g, err := a.host.Cgroups.Find(a.host.CgroupPath(r.id))
 	if err != nil || !g.Exists() {
 		return
 	}
@@ -34,13 +35,13 @@ const cleanTimeout = 5 * time.Second
 func (a *Agent) cleanAll(r *rank) bool {
 	var pause client.Backoff
 	for {
-		err := errors.Join(oci.Cleanup(r.box()), unbindAll(r.dirMounts()), r.detachNetwork())
+		err := errors.Join(oci.Cleanup(r.box()), storage.Unbind(r.dirMounts()), r.detachNetwork())
 		if err == nil {
 			err = a.data.drop(r.id) // nobody has it mounted any more
 		}
 		a.health.leftover(r.id, err)
 		if err == nil {
-			a.images.drop(r.id)
+			a.images.Drop(r.id)
 			return true
 		}
 		r.log.Error("clean up rank; trying again", "error", err)

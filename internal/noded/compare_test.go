@@ -24,6 +24,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/oci"
 	"gbatch/oci/image"
 	"gbatch/oci/image/imagetest"
@@ -44,7 +45,7 @@ type engine struct {
 // drifts; the ratios are what counts. GBATCH_BENCH_TABLE names a file for the
 // table. Meant for -benchtime=1x.
 func BenchmarkNode(b *testing.B) {
-	s := newSite(b, func(c *Config) { c.Cores, c.Launches, c.Network.Mode = 16, 4, "host" }).start()
+	s := newSite(b, func(c *config.Config) { c.Cores, c.Launches, c.Network.Mode = 16, 4, "host" }).start()
 	s.run(rankID(1), order("true"))
 	bench := newRivals(b, s)
 	engines := []engine{bench.node("gnoded", true), bench.node("gnoded, tag asked each time", false), {"libcontainer", bench.bare}}
@@ -151,7 +152,7 @@ func newRivals(b *testing.B, s *site) *rivals {
 	if err != nil {
 		b.Fatal(err)
 	}
-	img, err := s.a.images.store.Pull(b.Context(), image.PullRequest{Ref: name})
+	img, err := s.a.images.Store.Pull(b.Context(), image.PullRequest{Ref: name})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func (r *rivals) bundle(n int) (dir, id string, spec *specs.Spec, err error) {
 		}
 	}
 	spec, err = oci.BuildSpec(oci.SpecRequest{
-		Command: []string{"/bin/true"}, Network: oci.Network{Host: true}, CgroupPath: r.s.a.cgroupPrefix() + "/" + id,
+		Command: []string{"/bin/true"}, Network: oci.Network{Host: true}, CgroupPath: r.s.a.host.CgroupPrefix() + "/" + id,
 		Limits: cgroups.Limits{MemoryBytes: 256 << 20, Pids: int64(r.s.cfg.PidsMax)},
 	})
 	if err != nil {

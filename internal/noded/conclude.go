@@ -6,14 +6,15 @@ import (
 	"os"
 	"path/filepath"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/oci/atomicfile"
 )
 
 // conclude does what comes between the program's end and telling of it: saving
 // the outputs, judging the progress. Without a result the daemon is going, and
 // the next one goes on here.
-func (r *rank) conclude(out *api.Exit) {
+func (r *rank) conclude(out *node.Exit) {
 	r.blameGPU(out)
 	r.a.clean(r)
 	r.a.reached("cleaned")
@@ -35,7 +36,7 @@ func (r *rank) conclude(out *api.Exit) {
 }
 
 // concludes says whether more than the program's exit decides how a rank ended.
-func (r *rank) concludes(out *api.Exit) bool {
+func (r *rank) concludes(out *node.Exit) bool {
 	g := r.order.Spec.Gbatch
 	return g != nil && out.StartedMS > 0 && (len(g.Outputs) > 0 || g.ProgressFile != "")
 }
@@ -48,10 +49,10 @@ type verdict struct {
 	Message string     `json:"message"`
 }
 
-func saveVerdict(dir string, out *api.Exit) error {
+func saveVerdict(dir string, out *node.Exit) error {
 	b, err := json.Marshal(verdict{out.Code, out.Reason, out.Message})
 	if err == nil {
-		err = writeFile(filepath.Join(dir, "verdict.json"), b, true)
+		err = atomicfile.WriteDurable(filepath.Join(dir, "verdict.json"), b)
 	}
 	if err != nil {
 		return fmt.Errorf("note how the rank ended: %w", err)
@@ -61,7 +62,7 @@ func saveVerdict(dir string, out *api.Exit) error {
 
 // applyVerdict puts what saveVerdict wrote over a program's exit, and says
 // whether there was any.
-func applyVerdict(dir string, out *api.Exit) bool {
+func applyVerdict(dir string, out *node.Exit) bool {
 	b, err := os.ReadFile(filepath.Join(dir, "verdict.json"))
 	var v verdict
 	if err != nil || json.Unmarshal(b, &v) != nil {

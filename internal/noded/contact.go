@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci"
+	"gbatch/oci/atomicfile"
 )
 
 // contact knows when the controller last heard from the node, and so for how
@@ -74,7 +75,7 @@ func (c *contact) answered(sent, lease time.Duration) (saved bool, err error) {
 		Lease: oci.Lease{UntilMS: (c.last + c.lease + leaseGrace(c.lease)).Milliseconds()},
 	})
 	if err == nil {
-		err = writeFile(c.path, b, false)
+		err = atomicfile.Write(c.path, b)
 	}
 	if err != nil {
 		return true, fmt.Errorf("note contact: %w", err)

@@ -20,6 +20,9 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/identity"
 )
 
 // daemonEnv makes the test binary play a daemon that can be killed; its value
@@ -27,7 +30,7 @@ import (
 const daemonEnv = "GBATCH_TEST_NODED"
 
 func daemonMain() {
-	var cfg Config
+	var cfg config.Config
 	if err := json.Unmarshal([]byte(os.Getenv(daemonEnv)), &cfg); err != nil {
 		panic(err)
 	}
@@ -106,7 +109,7 @@ func (p *process) text() string {
 // once, to its end, and is told so; nothing is left. A run prints its
 // seed; GBATCH_SEED repeats it, GBATCH_KILLS sets how many kills.
 func TestKilledDaemon(t *testing.T) {
-	killing(t, nil, func(n int, e *api.Exit, wrote string) bool {
+	killing(t, nil, func(n int, e *node.Exit, wrote string) bool {
 		return e.Code == n%200 && wrote == fmt.Sprintf("begin %d\nend %d\n", n, n)
 	})
 }
@@ -119,7 +122,7 @@ func TestKilledShims(t *testing.T) {
 			_ = syscall.Kill(list[rng.IntN(len(list))], syscall.SIGKILL)
 		}
 	}
-	killing(t, kill, func(n int, e *api.Exit, wrote string) bool {
+	killing(t, kill, func(n int, e *node.Exit, wrote string) bool {
 		begin := fmt.Sprintf("begin %d\n", n)
 		whole := begin + fmt.Sprintf("end %d\n", n)
 		if e.Reason == job.NodeFail || e.Reason == job.Server {
@@ -131,13 +134,13 @@ func TestKilledShims(t *testing.T) {
 
 // killing orders jobs and kills the daemon in rounds, and asks good about each
 // job's end and what it wrote. more is done before each kill.
-func killing(t *testing.T, more func(*site, *rand.Rand), good func(n int, e *api.Exit, wrote string) bool) {
+func killing(t *testing.T, more func(*site, *rand.Rand), good func(n int, e *node.Exit, wrote string) bool) {
 	seed, rounds := killPlan(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	witness := t.TempDir()
-	s := newSite(t, func(c *Config) {
+	s := newSite(t, func(c *config.Config) {
 		c.Cores = 64
-		c.Storage = []StorageRoot{{Name: "/witness", Path: witness}}
+		c.Storage = []config.StorageRoot{{Name: "/witness", Path: witness}}
 	})
 	next := 1
 	for round := range rounds {
@@ -268,7 +271,7 @@ func TestUnsettled(t *testing.T) {
 	s.start()
 	s.await("the node to hold the rank and say what is wrong", func() bool {
 		return len(s.last.Unhealthy) == 1 && strings.Contains(s.last.Unhealthy[0], "its shim lives but does not answer") &&
-			len(s.last.Ranks) == 1 && s.last.Ranks[0].Phase == api.PhaseRunning
+			len(s.last.Ranks) == 1 && s.last.Ranks[0].Phase == node.PhaseRunning
 	})
 	held.Close()
 	if e := s.exit(id); e.Reason != job.NodeFail {
@@ -292,7 +295,7 @@ func TestPowerCut(t *testing.T) {
 	dir := s.a.rankDir(id)
 	s.lockDead(id).Close()
 	until(t, "the container's end", func() bool {
-		g, err := cgroups.Find(s.a.cgroupPath(id))
+		g, err := cgroups.Find(s.a.host.CgroupPath(id))
 		return err == nil && g.Kill(time.Second) == nil && g.Remove() == nil
 	})
 	if err := os.Truncate(filepath.Join(dir, "box", "shim.json"), 0); err != nil {
@@ -328,11 +331,11 @@ func killShim(t *testing.T, dir string) {
 
 // lockDead waits for the death of a rank's shim, which a kill does not, and
 // takes its lock.
-func (s *site) lockDead(id job.RankID) (held *lock) {
+func (s *site) lockDead(id job.RankID) (held *identity.Lock) {
 	s.t.Helper()
 	until(s.t, "the shim's death", func() (ok bool) {
 		var err error
-		held, err = takeLock(filepath.Join(s.cfg.StateDir, "ranks", id.String(), "box", "lock"), "the container")
+		held, err = identity.TakeLock(filepath.Join(s.cfg.StateDir, "ranks", id.String(), "box", "lock"), "the container")
 		return err == nil
 	})
 	return held

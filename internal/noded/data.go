@@ -1,8 +1,10 @@
 package noded
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path"
@@ -14,14 +16,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
+	"gbatch/internal/noded/storage"
 	"gbatch/internal/transfer"
+	"gbatch/oci/atomicfile"
 )
 
 // data is what the node has of jobs' inputs: a directory for each rank, which
 // outlives a restart of the daemon so that nothing is fetched twice, and the
 // cache.
 type data struct {
-	cfg    *DataConfig
+	cfg    *config.Data
 	dir    string // of the ranks' directories
 	free   int64  // what must stay free
 	client *transfer.Client
@@ -33,9 +39,9 @@ type data struct {
 
 // openData opens the directory. What was there before the machine's start may
 // be cut off, and belongs to ranks that are gone.
-func openData(c *Config, boot string) (*data, error) {
+func openData(c *config.Config, boot string) (*data, error) {
 	d := &data{cfg: &c.Data, dir: filepath.Join(c.Data.Dir, "ranks"), free: int64(c.MinFree)}
-	client, err := c.Data.client()
+	client, err := newClient(&c.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +58,38 @@ func openData(c *Config, boot string) (*data, error) {
 		return nil, fmt.Errorf("make the directory of inputs: %w", err)
 	}
 	if fresh { // else nothing is written: a full disk must not keep the daemon from what runs
-		if err := writeFile(mark, []byte(boot), false); err != nil {
+		if err := atomicfile.Write(mark, []byte(boot)); err != nil {
 			return nil, fmt.Errorf("make the directory of inputs: %w", err)
 		}
 	}
 	d.cache, err = transfer.OpenCache(filepath.Join(c.Data.Dir, "cache"), int64(c.Data.CacheSize))
 	return d, err
+}
+
+// client is what transfers for jobs.
+func newClient(c *config.Data) (*transfer.Client, error) {
+	g := transfer.Guard{Hosts: c.Hosts, PlainHTTP: c.PlainHTTP}
+	if u, err := url.Parse(c.Endpoint); err == nil && u.Host != "" {
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
+		}
+		g.Hosts = append(g.Hosts[:len(g.Hosts):len(g.Hosts)], net.JoinHostPort(u.Hostname(), port)) // and no other service there
+	}
+	t := transfer.New(g)
+	t.Parallel, t.Stall = c.Parallel, time.Duration(c.Stall)
+	if c.CAFile == "" {
+		return t, nil
+	}
+	pem, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read data.caFile: %w", err)
+	}
+	t.Roots = x509.NewCertPool()
+	if !t.Roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("read data.caFile %s: it holds no PEM certificate", c.CAFile)
+	}
+	return t, nil
 }
 
 func (d *data) rankDir(id job.RankID) string { return filepath.Join(d.dir, id.String()) }
@@ -82,7 +114,7 @@ func (d *data) promise(bytes int64) (done func(), err error) {
 		return nil, fmt.Errorf("look for free space: %w", err)
 	}
 	if left < max(bytes, 0) {
-		return nil, transfer.At(transfer.Local, "", fmt.Sprintf("needs %s, and the node has %s free", formatBytes(bytes), formatBytes(max(left, 0))))
+		return nil, transfer.At(transfer.Local, "", fmt.Sprintf("needs %s, and the node has %s free", config.FormatBytes(bytes), config.FormatBytes(max(left, 0))))
 	}
 	d.promised += max(bytes, 0)
 	return func() {
@@ -123,19 +155,9 @@ func (a *Agent) sweepData() {
 		a.log.Error("remove old inputs", "error", err)
 	}
 	if freed > 0 {
-		a.log.Info("cache of inputs shrunk", "freed", formatBytes(freed))
+		a.log.Info("cache of inputs shrunk", "freed", config.FormatBytes(freed))
 	}
 }
-
-// dataError is a transfer that failed. Its text is a sentence for the user.
-type dataError struct {
-	reason job.Reason
-	text   string
-	err    error
-}
-
-func (e *dataError) Error() string { return e.text }
-func (e *dataError) Unwrap() error { return e.err }
 
 // inputError says whose fault it is that an input did not come. The site's own
 // server and the node's disk are not the job's.
@@ -144,16 +166,16 @@ func (r *rank) inputError(uri string, err error) error {
 	if !errors.As(err, &t) {
 		return err
 	}
-	reason, text := job.InputFailed, "input "+t.Error()
+	why, text := job.InputFailed, "input "+t.Error()
 	switch {
 	case t.Kind == transfer.Local && t.Unwrap() != nil:
-		reason, text = job.Server, "input "+uri+": the node could not store it; its administrator finds the reason in the node's log"
+		why, text = job.Server, "input "+uri+": the node could not store it; its administrator finds the reason in the node's log"
 		r.log.Error("store input", "uri", uri, "error", err)
 		r.a.health.diskError(err)
 	case t.Kind == transfer.Local, t.Kind == transfer.Unreachable && r.siteServer(uri):
-		reason = job.Server
+		why = job.Server
 	}
-	return &dataError{reason, text, err}
+	return &reason.Error{Reason: why, Text: text, Err: err}
 }
 
 // siteServer says whether the site, and not the job, said where a URI leads.
@@ -215,14 +237,14 @@ func (r *rank) fileRoot(uri string, write bool) (*os.Root, string, error) {
 	if !strings.HasSuffix(dir, "/") {
 		dir, name = path.Dir(dir), path.Base(dir)
 	}
-	root, err := r.a.storage.openRoot(path.Clean(dir), r.tenant(), write)
-	var mount *mountError
-	if errors.As(err, &mount) {
-		return nil, "", transfer.At(transfer.NotFound, uri, mount.text)
+	root, err := r.a.storage.OpenRoot(path.Clean(dir), r.tenant(), write)
+	var refused *reason.Error
+	if errors.As(err, &refused) {
+		return nil, "", transfer.At(transfer.NotFound, uri, refused.Text)
 	}
 	return root, name, err
 }
 
-func (r *rank) tenant() tenant {
-	return tenant{User: r.order.User, Project: r.order.Project, GID: r.order.ProjectGID}
+func (r *rank) tenant() storage.Tenant {
+	return storage.Tenant{User: r.order.User, Project: r.order.Project, GID: r.order.ProjectGID}
 }

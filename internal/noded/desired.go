@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // desire compares the desired set with what the node holds and sets each
@@ -58,8 +59,8 @@ func (a *Agent) accept(o api.Order) *rank {
 }
 
 // statuses is the node's word on every rank, by id. Called with a.mu held.
-func (a *Agent) statuses() []api.RankStatus {
-	list := make([]api.RankStatus, 0, len(a.ranks))
+func (a *Agent) statuses() []node.RankStatus {
+	list := make([]node.RankStatus, 0, len(a.ranks))
 	for _, r := range a.ranks {
 		list = append(list, r.statusNow())
 	}

@@ -12,6 +12,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 )
 
 // onDisk puts a site's state on a file system of its own.
@@ -32,7 +34,7 @@ func onDisk(t *testing.T, mount func(dir string) error) *site {
 			t.Errorf("remove disk: %v", err)
 		}
 	})
-	return newSite(t, func(c *Config) {
+	return newSite(t, func(c *config.Config) {
 		c.StateDir, c.MinFree = filepath.Join(dir, c.Name), 8<<20
 	})
 }
@@ -54,7 +56,7 @@ func TestJobFillsDisk(t *testing.T) {
 	}
 	s.halt() // what is there can be taken over
 	s.start()
-	s.phase(id, api.PhaseRunning)
+	s.phase(id, node.PhaseRunning)
 	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 20_000, Reason: job.ByUser})
 	if e := s.exit(id); e.Code != 7 || e.Reason != job.ByUser {
 		t.Errorf("the job that filled it: %+v; want its own code", e)
@@ -94,7 +96,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 	if e, _ := s.runNoLog(rankID(2), order("true")); e.Reason != job.Server && e.Reason != job.NodeFail {
 		t.Errorf("a new rank: %+v; want the node's fault", e)
 	}
-	if p := s.phase(id, api.PhaseRunning).Phase; p != api.PhaseRunning {
+	if p := s.phase(id, node.PhaseRunning).Phase; p != node.PhaseRunning {
 		t.Errorf("the running rank is %s", p)
 	}
 	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 20_000, Reason: job.ByUser})

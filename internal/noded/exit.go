@@ -7,8 +7,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 	"gbatch/oci/image"
 )
@@ -25,8 +27,8 @@ func (r *rank) limits() limits {
 
 // exitOf says how a container ended in the controller's words. stop is the
 // stop that was under way, if one was.
-func exitOf(e oci.Exit, stop *stopRecord, l limits) *api.Exit {
-	out := &api.Exit{
+func exitOf(e oci.Exit, stop *stopRecord, l limits) *node.Exit {
+	out := &node.Exit{
 		Code:       e.Code,
 		Signal:     e.Signal,
 		StartedMS:  unixMS(e.Started),
@@ -50,7 +52,7 @@ func reasonOf(e oci.Exit, stop *stopRecord, l limits) (job.Reason, string) {
 	case stop != nil:
 		return stop.Reason, stop.Text
 	case e.OOMKilled && e.Failure == nil:
-		return job.OOM, fmt.Sprintf("out of memory: killed at %s of %s", formatBytes(min(int64(e.PeakBytes), l.mem)), formatBytes(l.mem))
+		return job.OOM, fmt.Sprintf("out of memory: killed at %s of %s", config.FormatBytes(min(int64(e.PeakBytes), l.mem)), config.FormatBytes(l.mem))
 	case e.Failure != nil:
 		return failureReason(e.Failure), e.Failure.Message
 	case e.Signal != 0:
@@ -82,16 +84,10 @@ func failureReason(f *oci.Failure) job.Reason {
 	return job.Server
 }
 
-// badSpecError is a request that cannot run anywhere; its text is for the user.
-type badSpecError struct{ err error }
-
-func (e *badSpecError) Error() string { return e.err.Error() }
-func (e *badSpecError) Unwrap() error { return e.err }
-
 // failedExit is the end of a rank whose start failed or was broken off before
 // there was a container.
-func failedExit(err error, stop *stopRecord) *api.Exit {
-	out := &api.Exit{Code: 125, EndedMS: time.Now().UnixMilli()}
+func failedExit(err error, stop *stopRecord) *node.Exit {
+	out := &node.Exit{Code: 125, EndedMS: time.Now().UnixMilli()}
 	out.Reason, out.Message = startReason(err)
 	if stop != nil {
 		out.Code, out.Signal = 128+int(unix.SIGKILL), int(unix.SIGKILL)
@@ -102,27 +98,15 @@ func failedExit(err error, stop *stopRecord) *api.Exit {
 
 func startReason(err error) (job.Reason, string) {
 	var pull *image.PullError
-	var mount *mountError
-	var bad *badSpecError
-	var gpus *gpuError
+	var known *reason.Error
 	var failure *oci.Failure
-	var port *portError
-	var data *dataError
 	switch {
 	case errors.As(err, &pull) && (pull.Kind == image.DiskFull || pull.Kind == image.Internal):
 		return job.Server, pull.Error()
 	case errors.As(err, &pull):
 		return job.ImagePull, pull.Error()
-	case errors.As(err, &data):
-		return data.reason, data.text
-	case errors.As(err, &port):
-		return job.PortInUse, port.Error()
-	case errors.As(err, &mount):
-		return job.Mount, mount.Error()
-	case errors.As(err, &bad):
-		return job.BadSpec, bad.Error()
-	case errors.As(err, &gpus):
-		return job.GPUError, gpus.Error()
+	case errors.As(err, &known):
+		return known.Reason, known.Text
 	case errors.As(err, &failure):
 		return failureReason(failure), failure.Message
 	}

@@ -16,6 +16,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // fakeController speaks the wire contract and keeps, as the real one does, a
@@ -29,25 +30,25 @@ type fakeController struct {
 	changed  chan struct{} // closed and replaced at each change
 	version  uint64
 	desired  map[job.RankID]api.Order
-	status   map[job.RankID]api.RankStatus
-	history  map[job.RankID][]api.Phase // phases as they came, without repeats
-	streams  []*asked                   // not answered yet
+	status   map[job.RankID]node.RankStatus
+	history  map[job.RankID][]node.Phase // phases as they came, without repeats
+	streams  []*asked                    // not answered yet
 	bodies   map[string]*streamBody
 	last     api.SyncRequest
 	syncs    int
 	leaseMS  int64
 	prepull  []api.Prepull
 	down     bool // answer 503
-	inv      *api.Inventory
-	onStatus func(api.RankStatus) // called with mu held
+	inv      *node.Inventory
+	onStatus func(node.RankStatus) // called with mu held
 	secrets  map[job.RankID]*api.Secrets
 }
 
 func newFake(t testing.TB) *fakeController {
 	f := &fakeController{
 		t: t, changed: make(chan struct{}), version: 1, leaseMS: 60_000,
-		desired: map[job.RankID]api.Order{}, status: map[job.RankID]api.RankStatus{},
-		history: map[job.RankID][]api.Phase{}, bodies: map[string]*streamBody{},
+		desired: map[job.RankID]api.Order{}, status: map[job.RankID]node.RankStatus{},
+		history: map[job.RankID][]node.Phase{}, bodies: map[string]*streamBody{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+api.PathNodeSync, f.sync)
@@ -240,9 +241,9 @@ func (f *fakeController) await(what string, ok func() bool) {
 }
 
 // phase waits for a rank to come at least that far.
-func (f *fakeController) phase(id job.RankID, p api.Phase) api.RankStatus {
+func (f *fakeController) phase(id job.RankID, p node.Phase) node.RankStatus {
 	f.t.Helper()
-	var s api.RankStatus
+	var s node.RankStatus
 	f.await(fmt.Sprintf("%s to be %s", id, p), func() bool {
 		s = f.status[id]
 		return s.Phase == p || s.Phase.After(p)
@@ -251,9 +252,9 @@ func (f *fakeController) phase(id job.RankID, p api.Phase) api.RankStatus {
 }
 
 // exit waits for a rank's end.
-func (f *fakeController) exit(id job.RankID) *api.Exit {
+func (f *fakeController) exit(id job.RankID) *node.Exit {
 	f.t.Helper()
-	s := f.phase(id, api.PhaseEnded)
+	s := f.phase(id, node.PhaseEnded)
 	if s.Exit == nil {
 		f.t.Fatalf("%s ended without an exit", id)
 	}

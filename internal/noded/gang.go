@@ -3,7 +3,7 @@ package noded
 import (
 	"context"
 
-	"gbatch/internal/api"
+	"gbatch/internal/node"
 )
 
 // A gang starts in two phases. Each rank brings everything here and says that
@@ -20,7 +20,7 @@ func (r *rank) awaitGang(ctx context.Context) error {
 	if err := r.giveSlot(); err != nil {
 		return err
 	}
-	r.change(newsNow, func(s *api.RankStatus) { s.Phase = api.PhaseReady })
+	r.change(newsNow, func(s *node.RankStatus) { s.Phase = node.PhaseReady })
 	for !r.mayBegin() {
 		select {
 		case <-r.wake:

@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // gangOf2 is rank 0 of two, of a dstack task.
@@ -23,7 +24,7 @@ func TestGangWaits(t *testing.T) {
 	id := rankID(1)
 	o := gangOf2(`cat $GBATCH_HOSTFILE; echo $DSTACK_NODES_IPS $DSTACK_MASTER_NODE_IP $DSTACK_NODE_RANK of $DSTACK_NODES_NUM, $DSTACK_GPUS_NUM GPUs, $MASTER_ADDR:$MASTER_PORT`)
 	s.want(id, o)
-	s.phase(id, api.PhaseReady)
+	s.phase(id, node.PhaseReady)
 	s.begin(id)
 	e := s.exit(id)
 	want := "192.0.2.1 slots=8\n192.0.2.2\n192.0.2.1 192.0.2.2 192.0.2.1 0 of 2, 8 GPUs, 192.0.2.1:20007\n"
@@ -35,7 +36,7 @@ func TestGangWaits(t *testing.T) {
 	// One whose gang fails never ran.
 	id = rankID(2)
 	s.want(id, gangOf2("echo ran"))
-	s.phase(id, api.PhaseReady)
+	s.phase(id, node.PhaseReady)
 	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 10_000, Reason: job.NodeFail, Text: "rank 1 was lost"})
 	if e := s.exit(id); e.StartedMS != 0 || e.Reason != job.NodeFail || !strings.Contains(e.Message, "rank 1 was lost") {
 		t.Errorf("stopped while it waited: %+v", e)
@@ -52,7 +53,7 @@ func TestGangsWaitForNoSlot(t *testing.T) {
 		s.want(rankID(i+1), gangOf2("true"))
 	}
 	for i := range n {
-		s.phase(rankID(i+1), api.PhaseReady)
+		s.phase(rankID(i+1), node.PhaseReady)
 	}
 	if e, _ := s.run(rankID(100), order("true")); !e.OK() {
 		t.Errorf("%+v", e)
@@ -76,7 +77,7 @@ func TestGangOverRestart(t *testing.T) {
 	p := s.spawn(0)
 	id := rankID(1)
 	s.want(id, gangOf2("echo once"))
-	s.phase(id, api.PhaseReady)
+	s.phase(id, node.PhaseReady)
 	p.kill()
 	p = s.spawn(1)
 	s.begin(id)

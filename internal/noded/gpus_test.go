@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"gbatch/internal/api"
-	"gbatch/internal/gpu"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/devices"
 )
 
 // withGPUs grants whole GPUs.
-func withGPUs(list ...api.InventoryGPU) func(*api.RunOrder) {
+func withGPUs(list ...node.GPU) func(*api.RunOrder) {
 	return func(o *api.RunOrder) {
 		for _, g := range list {
 			o.Allocation.GPUs = append(o.Allocation.GPUs, api.GPUShare{UUID: g.UUID, Milli: 1000})
@@ -22,9 +24,9 @@ func withGPUs(list ...api.InventoryGPU) func(*api.RunOrder) {
 }
 
 // offered waits for an inventory with GPUs.
-func (s *site) offered() api.Inventory {
+func (s *site) offered() node.Inventory {
 	s.t.Helper()
-	var inv api.Inventory
+	var inv node.Inventory
 	s.await("GPUs", func() bool {
 		if s.inv != nil {
 			inv = *s.inv
@@ -36,7 +38,7 @@ func (s *site) offered() api.Inventory {
 
 // Jobs on a simulated node are told of their GPUs and get none.
 func TestSimulatedGPUs(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.GPU.Simulate = "h100:3,a100:1" }).start()
+	s := newSite(t, func(c *config.Config) { c.GPU.Simulate = "h100:3,a100:1" }).start()
 	inv := s.offered()
 	gpus := inv.GPUs
 	if len(gpus) != 4 || !inv.Simulated || inv.CUDA != 1204 || inv.Driver == "" {
@@ -48,7 +50,7 @@ func TestSimulatedGPUs(t *testing.T) {
 	if out != want {
 		t.Errorf("a job saw %q, want %q", out, want)
 	}
-	if e, _ := s.runNoLog(rankID(2), order("true", withGPUs(api.InventoryGPU{UUID: "GPU-other"}))); e.Reason != job.GPUError ||
+	if e, _ := s.runNoLog(rankID(2), order("true", withGPUs(node.GPU{UUID: "GPU-other"}))); e.Reason != job.GPUError ||
 		!strings.Contains(e.Message, "no GPU GPU-other") {
 		t.Errorf("a GPU of another node: %+v", e)
 	}
@@ -57,7 +59,7 @@ func TestSimulatedGPUs(t *testing.T) {
 
 // A restart offers the same GPUs.
 func TestSimulatedGPUsStay(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.GPU.Simulate = "h100:1" }).start()
+	s := newSite(t, func(c *config.Config) { c.GPU.Simulate = "h100:1" }).start()
 	before := s.offered().GPUs[0].UUID
 	s.halt()
 	s.mu.Lock()
@@ -71,7 +73,7 @@ func TestSimulatedGPUsStay(t *testing.T) {
 
 // failing are simulated GPUs that a test can lose.
 type failing struct {
-	nvidia
+	devices.Devices
 	mu      sync.Mutex
 	lost    string // text for the GPU whose UUID is in it
 	changed chan struct{}
@@ -79,15 +81,12 @@ type failing struct {
 }
 
 func newFailing(t *testing.T) *failing {
-	sim, err := gpu.ParseSimulation("h100:2")
+	cfg := config.Config{Name: t.Name(), StateDir: t.TempDir(), GPU: config.GPU{Simulate: "h100:2"}}
+	sim, err := devices.Open(&cfg, nil, testLog(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	node, err := gpu.Open(gpu.Config{Simulate: sim, NodeName: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &failing{nvidia: nvidia{node}, changed: make(chan struct{}, 1)}
+	return &failing{Devices: sim, changed: make(chan struct{}, 1)}
 }
 
 func (f *failing) lose(text string) {

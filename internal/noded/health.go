@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
 // health is what keeps the node from taking jobs now. It concerns the machine
@@ -25,7 +26,7 @@ type health struct {
 	net   error                 // jobs' networks cannot be kept up
 }
 
-func newHealth(c *Config) *health {
+func newHealth(c *config.Config) *health {
 	return &health{dir: c.StateDir, images: c.Images.Dir, minFree: int64(c.MinFree), stuck: map[job.RankID]string{}}
 }
 
@@ -104,7 +105,7 @@ func diskReason(dir string, minFree int64) string {
 		return fmt.Sprintf("directory %s is on a read-only file system", dir)
 	}
 	if free := int64(st.Bavail) * st.Bsize; free < minFree {
-		return fmt.Sprintf("disk full: %s left below %s, at least %s must be free", formatBytes(free), dir, formatBytes(minFree))
+		return fmt.Sprintf("disk full: %s left below %s, at least %s must be free", config.FormatBytes(free), dir, config.FormatBytes(minFree))
 	}
 	if st.Files > 0 && st.Ffree < minInodes {
 		return fmt.Sprintf("disk full: %d inodes left below %s", st.Ffree, dir)

@@ -13,6 +13,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
 )
@@ -39,9 +40,9 @@ func mounting(list ...job.Storage) func(*api.RunOrder) {
 // cause, the node stays well, and the next job runs on the same image.
 func TestHostileJobs(t *testing.T) {
 	witness := t.TempDir()
-	s := newSite(t, func(c *Config) {
+	s := newSite(t, func(c *config.Config) {
 		c.PidsMax, c.Logs.Quota = 100, 256<<10
-		c.Storage = []StorageRoot{{Name: "/witness", Path: witness}}
+		c.Storage = []config.StorageRoot{{Name: "/witness", Path: witness}}
 	}).start()
 	busy := mounting(job.Storage{HostPath: "/witness", ContainerPath: "/w"})
 	tests := []struct {
@@ -154,7 +155,7 @@ func TestHostileImages(t *testing.T) {
 // TestStalledRegistry: a registry that stops in the middle of a layer costs the
 // job its pull timeout, and not the node's other jobs.
 func TestStalledRegistry(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Images.PullTimeout = Duration(2e9) }).start()
+	s := newSite(t, func(c *config.Config) { c.Images.PullTimeout = config.Duration(2e9) }).start()
 	reg := newPrivateRegistry(t)
 	stalled := make(chan struct{})
 	defer close(stalled)

@@ -15,6 +15,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
 )
@@ -149,7 +150,7 @@ func TestKilledWhilePulling(t *testing.T) {
 	id := rankID(1)
 	s.want(id, imageOrder(reg.host+"/private/box:1", &api.Credential{Username: "alice", Password: secret}))
 	until(t, "the pull to begin", func() bool { return reg.waiting.Load() > 0 })
-	s.phase(id, api.PhasePulling)
+	s.phase(id, node.PhasePulling)
 	p.kill()
 	noSecret(t, s.cfg.StateDir)
 	p = s.spawn(1)

@@ -12,8 +12,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 	"gbatch/internal/transfer"
 	"gbatch/oci"
 )
@@ -27,8 +29,7 @@ func (r *rank) fetchInputs(ctx context.Context) error {
 	if g == nil || len(g.Inputs) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(r.a.data.cfg.Timeout), &dataError{
-		reason: job.InputFailed, text: fmt.Sprintf("the inputs did not come within %s, the node's limit", time.Duration(r.a.data.cfg.Timeout))})
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(r.a.data.cfg.Timeout), reason.Errorf(job.InputFailed, "the inputs did not come within %s, the node's limit", time.Duration(r.a.data.cfg.Timeout)))
 	defer cancel()
 	in := &inputs{r: r, left: int64(r.a.data.cfg.MaxInput), mounts: make([]oci.Mount, len(g.Inputs))}
 	in.show.init(r, "input", len(g.Inputs))
@@ -51,7 +52,7 @@ func (r *rank) fetchInputs(ctx context.Context) error {
 		return err
 	}
 	r.inputs, r.cached = in.mounts, in.keys
-	r.change(newsProgress, func(s *api.RankStatus) { s.Progress = "" })
+	r.change(newsProgress, func(s *node.RankStatus) { s.Progress = "" })
 	r.a.reached("inputs fetched")
 	return nil
 }
@@ -140,7 +141,7 @@ func (in *inputs) reserve(uri string, list []transfer.Object) (most int64, err e
 	}
 	if total > in.left {
 		return 0, transfer.At(transfer.TooLarge, uri, fmt.Sprintf("has %s; with the job's other inputs that is more than %s, this site's limit",
-			formatBytes(total), in.r.a.data.cfg.MaxInput))
+			config.FormatBytes(total), in.r.a.data.cfg.MaxInput))
 	}
 	in.left -= total
 	return max(total, 1), nil
@@ -225,10 +226,10 @@ func (s *showing) tell() {
 	text := fmt.Sprintf("%s %d of %d", s.what, min(s.here+1, s.all), s.all)
 	switch {
 	case total > 0:
-		text += fmt.Sprintf(": %s of %s", formatBytes(done), formatBytes(total))
+		text += fmt.Sprintf(": %s of %s", config.FormatBytes(done), config.FormatBytes(total))
 	case done > 0:
-		text += ": " + formatBytes(done)
+		text += ": " + config.FormatBytes(done)
 	}
 	s.mu.Unlock()
-	s.r.change(newsPull, func(st *api.RankStatus) { st.Progress = text })
+	s.r.change(newsPull, func(st *node.RankStatus) { st.Progress = text })
 }

@@ -17,6 +17,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 	"gbatch/internal/transfer/s3test"
 )
 
@@ -28,12 +30,12 @@ type dataSite struct {
 	top string // of the storage /project
 }
 
-func newDataSite(t *testing.T, change func(*Config)) *dataSite {
+func newDataSite(t *testing.T, change func(*config.Config)) *dataSite {
 	needContainers(t)
 	d := &dataSite{s3: s3test.New(t), top: t.TempDir()}
-	d.site = newSite(t, func(c *Config) {
-		c.Data = DataConfig{Endpoint: d.s3.URL, PlainHTTP: true, Stall: Duration(2 * time.Second)}
-		c.Storage = []StorageRoot{{Name: "/project", Path: d.top}}
+	d.site = newSite(t, func(c *config.Config) {
+		c.Data = config.Data{Endpoint: d.s3.URL, PlainHTTP: true, Stall: config.Duration(2 * time.Second)}
+		c.Storage = []config.StorageRoot{{Name: "/project", Path: d.top}}
 		if change != nil {
 			change(c)
 		}
@@ -55,7 +57,7 @@ func (d *dataSite) dataOrder(id job.RankID, line string, g job.Gbatch, change ..
 func TestInputs(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "fourth\n") }))
 	defer web.Close()
-	d := newDataSite(t, func(c *Config) { c.Data.Hosts = []string{strings.TrimPrefix(web.URL, "http://")} })
+	d := newDataSite(t, func(c *config.Config) { c.Data.Hosts = []string{strings.TrimPrefix(web.URL, "http://")} })
 	d.start()
 	large := strings.Repeat("0123456789abcdef", 2<<20)
 	sum := sha256.Sum256([]byte(large))
@@ -113,7 +115,7 @@ AWS_ACCESS_KEY_ID
 
 // TestInputsFail: each failure is told as whose it is, and names the URI.
 func TestInputsFail(t *testing.T) {
-	d := newDataSite(t, func(c *Config) { c.Data.MaxInput = 1 << 20 })
+	d := newDataSite(t, func(c *config.Config) { c.Data.MaxInput = 1 << 20 })
 	d.start()
 	d.s3.Put("lab/x", "x")
 	d.s3.Put("lab/large", strings.Repeat("x", 1<<20+1))
@@ -149,7 +151,7 @@ func TestInputsFail(t *testing.T) {
 				d.setSecrets(id, 1, tc.values)
 			}
 			e, _ := d.runNoLog(id, o)
-			if diff := cmp.Diff(&api.Exit{Code: 125, Reason: tc.reason, Message: tc.text}, e, ignoreFigures); diff != "" {
+			if diff := cmp.Diff(&node.Exit{Code: 125, Reason: tc.reason, Message: tc.text}, e, ignoreFigures); diff != "" {
 				t.Errorf("exit (-want +got):\n%s", diff)
 			}
 		})
@@ -187,7 +189,7 @@ func (d *dataSite) slowly(prefix string, first int) (letGo func()) {
 // TestKilledDuringInput: the next daemon goes on with what is there, and the
 // job runs once, with all of it.
 func TestKilledDuringInput(t *testing.T) {
-	d := newDataSite(t, func(c *Config) { c.Data.Parallel = 1; c.Data.Stall = Duration(time.Minute) })
+	d := newDataSite(t, func(c *config.Config) { c.Data.Parallel = 1; c.Data.Stall = config.Duration(time.Minute) })
 	large := strings.Repeat("0123456789abcdef", 4<<20) // four pieces
 	sum := sha256.Sum256([]byte(large))
 	d.s3.Put("lab/large", large)
@@ -218,7 +220,7 @@ func TestKilledDuringInput(t *testing.T) {
 
 // TestCancelDuringInput: a stop does not wait for a server.
 func TestCancelDuringInput(t *testing.T) {
-	d := newDataSite(t, func(c *Config) { c.Data.Stall = Duration(time.Minute) })
+	d := newDataSite(t, func(c *config.Config) { c.Data.Stall = config.Duration(time.Minute) })
 	d.start()
 	d.s3.Put("lab/x", "x")
 	defer d.slowly("GET /lab/x", 0)()
@@ -235,7 +237,7 @@ func TestCancelDuringInput(t *testing.T) {
 
 // TestStalledServer: the site's own server that does not answer is not the job's fault.
 func TestStalledServer(t *testing.T) {
-	d := newDataSite(t, func(c *Config) { c.Data.Stall = Duration(100 * time.Millisecond) })
+	d := newDataSite(t, func(c *config.Config) { c.Data.Stall = config.Duration(100 * time.Millisecond) })
 	d.start()
 	d.a.data.client.Pause = time.Millisecond
 	d.s3.Put("lab/x", "x")

@@ -7,21 +7,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/internal/api"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 )
 
 // inventory is what the node has to give, and its hash. It is made anew for
 // each sync, because devices come and go; it costs microseconds.
-func (a *Agent) inventory() (*api.Inventory, string) {
+func (a *Agent) inventory() (*node.Inventory, string) {
 	d := a.devices.Inventory()
-	inv := &api.Inventory{
-		Hostname:  a.host.name,
-		DNSName:   a.host.dns,
-		Address:   a.host.address,
+	inv := &node.Inventory{
+		Hostname:  a.host.Name,
+		DNSName:   a.host.DNS,
+		Address:   a.host.Address,
 		Cluster:   a.cfg.ClusterID,
 		Version:   a.version,
-		CPUs:      a.cores.offered,
-		MemBytes:  max(0, totalMemory()-int64(a.cfg.Reserve.Memory)),
+		CPUs:      a.cores.Offered,
+		MemBytes:  max(0, config.TotalMemory()-int64(a.cfg.Reserve.Memory)),
 		GPUs:      d.GPUs,
 		DiskBytes: diskSize(a.cfg.StateDir),
 		CUDA:      d.CUDA,

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"gbatch/internal/noded/devices"
 )
 
 // jobMap is a directory with a file for each GPU that jobs hold, named by the
@@ -130,7 +132,7 @@ func jobsOn(list []here, uuid string) []string {
 }
 
 // dcgmName is what the exporter calls a GPU, or an instance of one.
-func dcgmName(g Reading) string {
+func dcgmName(g devices.Reading) string {
 	if g.GPU.MIG != nil {
 		return strconv.Itoa(g.Device) + "." + strconv.Itoa(g.GPU.MIG.Instance)
 	}

@@ -20,6 +20,10 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/devices"
+	"gbatch/internal/noded/identity"
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
 )
@@ -135,7 +139,7 @@ func leftovers(before map[string]bool) string {
 		if g, err := cgroups.Find(fmt.Sprintf("/gbatch/%s%d", testPrefix, i)); err == nil {
 			_ = g.Remove()
 		}
-		_ = os.Remove(filepath.Join(lockRun, fmt.Sprintf("%s%d", testPrefix, i)))
+		_ = os.Remove(filepath.Join(identity.LockRun, fmt.Sprintf("%s%d", testPrefix, i)))
 	}
 	return strings.Join(left, "\n")
 }
@@ -160,22 +164,22 @@ var (
 // site is a controller with one node.
 type site struct {
 	*fakeController
-	cfg  Config
+	cfg  config.Config
 	halt context.CancelFunc // stops the daemon, not its containers
 	done chan struct{}
 	a    *Agent
 
-	devices Devices // nil: those of the configuration
-	killAt  string  // the point at which daemons that are spawned kill themselves
+	devices devices.Devices // nil: those of the configuration
+	killAt  string          // the point at which daemons that are spawned kill themselves
 }
 
 // newSite makes the controller and the node's configuration; start runs it.
-func newSite(t testing.TB, change func(*Config)) *site {
+func newSite(t testing.TB, change func(*config.Config)) *site {
 	needContainers(t)
 	s := &site{fakeController: newFake(t)}
 	name := fmt.Sprintf("%s%d", testPrefix, nodes.Add(1))
 	dir := filepath.Join(t.TempDir(), name)
-	s.cfg = Config{Name: name, Controller: s.srv.URL, StateDir: dir, Cores: 8, MinFree: 1, Launches: 2}
+	s.cfg = config.Config{Name: name, Controller: s.srv.URL, StateDir: dir, Cores: 8, MinFree: 1, Launches: 2}
 	s.cfg.Network.Mode = testNetwork()
 	if change != nil {
 		change(&s.cfg)
@@ -259,7 +263,7 @@ func order(line string, change ...func(*api.RunOrder)) *api.RunOrder {
 func rankID(n int) job.RankID { return job.RankID{Job: job.Number(n), Attempt: 1} }
 
 // run orders a rank, waits for its end and returns it with the output.
-func (s *site) run(id job.RankID, o *api.RunOrder) (*api.Exit, string) {
+func (s *site) run(id job.RankID, o *api.RunOrder) (*node.Exit, string) {
 	s.t.Helper()
 	s.want(id, o)
 	e := s.exit(id)
@@ -269,7 +273,7 @@ func (s *site) run(id job.RankID, o *api.RunOrder) (*api.Exit, string) {
 }
 
 // runNoLog is run for a rank that has no log.
-func (s *site) runNoLog(id job.RankID, o *api.RunOrder) (*api.Exit, string) {
+func (s *site) runNoLog(id job.RankID, o *api.RunOrder) (*node.Exit, string) {
 	s.t.Helper()
 	s.want(id, o)
 	e := s.exit(id)

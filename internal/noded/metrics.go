@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"gbatch/internal/api"
 	"gbatch/internal/metrics"
+	"gbatch/internal/node"
 	"gbatch/oci/image"
 )
 
@@ -64,7 +64,7 @@ func (m *measures) pulled(took time.Duration, err error) {
 	m.pulls.WithLabelValues(result).Observe(took.Seconds())
 }
 
-func (m *measures) ended(e *api.Exit) { m.ends.WithLabelValues(string(e.Reason)).Inc() }
+func (m *measures) ended(e *node.Exit) { m.ends.WithLabelValues(string(e.Reason)).Inc() }
 
 // listener serves the metrics, if the configuration asks for it.
 type listener struct {

@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/gpu"
 	"gbatch/internal/metrics"
+	"gbatch/internal/noded/config"
 )
 
 // The names of NVIDIA's exporter, with its labels, for dashboards that ask for
@@ -58,7 +59,7 @@ func framebufferFree(s gpu.Sample) float64 {
 // dcgmCollector says nothing unless the configuration asks for it.
 func (a *Agent) dcgmCollector() *metrics.Collector {
 	c := &metrics.Collector{Read: func(set *metrics.Set) {
-		if slices.Contains(a.cfg.Metrics.Aliases, dcgmAliases) {
+		if slices.Contains(a.cfg.Metrics.Aliases, config.DCGMAliases) {
 			a.addDCGM(set)
 		}
 	}}

@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/internal/api"
-	"gbatch/internal/gpu"
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/devices"
 )
 
 var (
@@ -82,8 +82,8 @@ type here struct {
 }
 
 // here lists the containers that have not ended, by id, and counts all by phase.
-func (a *Agent) here() (list []here, phases map[api.Phase]int) {
-	phases = map[api.Phase]int{}
+func (a *Agent) here() (list []here, phases map[node.Phase]int) {
+	phases = map[node.Phase]int{}
 	a.mu.Lock()
 	for id, r := range a.ranks { // sorted below
 		phases[r.status.Phase]++
@@ -122,9 +122,9 @@ func jobName(id job.RankID, task *job.ArrayTask) string {
 	return strconv.FormatUint(uint64(id.Job), 10)
 }
 
-var phases = []api.Phase{api.PhaseAccepted, api.PhasePulling, api.PhaseStarting, api.PhaseRunning, api.PhaseEnded}
+var phases = []node.Phase{node.PhaseAccepted, node.PhasePulling, node.PhaseStarting, node.PhaseRunning, node.PhaseEnded}
 
-func (a *Agent) addNode(set *metrics.Set, count map[api.Phase]int) {
+func (a *Agent) addNode(set *metrics.Set, count map[node.Phase]int) {
 	set.Add(mBuild, 1, a.version)
 	healthy := 0.0
 	if len(a.health.reasons()) == 0 {
@@ -144,7 +144,7 @@ func (a *Agent) addNode(set *metrics.Set, count map[api.Phase]int) {
 		}
 	}
 	set.Add(mMinFree, float64(a.cfg.MinFree))
-	images, bytes := a.images.store.Usage()
+	images, bytes := a.images.Store.Usage()
 	set.Add(mImages, float64(images))
 	set.Add(mStored, float64(bytes))
 	set.Add(mStore, float64(a.cfg.Images.MaxSize))
@@ -155,7 +155,7 @@ func (a *Agent) addNode(set *metrics.Set, count map[api.Phase]int) {
 }
 
 // addGPU leaves out what the driver does not tell.
-func addGPU(set *metrics.Set, g Reading) {
+func addGPU(set *metrics.Set, g devices.Reading) {
 	labels := []string{strconv.Itoa(g.GPU.Index), g.GPU.UUID, g.GPU.Model, strconv.FormatBool(g.Simulated)}
 	ok := 1.0
 	if g.GPU.Unhealthy != "" {
@@ -182,7 +182,7 @@ func (a *Agent) addJob(set *metrics.Set, h here) {
 	rank := strconv.Itoa(int(h.id.Rank))
 	set.Add(mJob, 1, h.job, rank, h.user, h.project)
 	set.Add(mJobLimit, float64(h.mem), h.job, rank)
-	g, err := a.host.cgroups.Find(a.cgroupPath(h.id))
+	g, err := a.host.Cgroups.Find(a.host.CgroupPath(h.id))
 	if err != nil {
 		return
 	}
@@ -195,34 +195,4 @@ func (a *Agent) addJob(set *metrics.Set, h here) {
 	set.Add(mJobHeld, float64(st.HeldBytes), h.job, rank)
 	set.Add(mJobOOM, float64(st.OOMKills), h.job, rank)
 	set.Add(mJobPids, float64(st.Pids), h.job, rank)
-}
-
-// Reading is a GPU with what it was doing when it was looked at last.
-type Reading struct {
-	GPU       gpu.GPU
-	Device    int // number of the device by PCI address: instances share that of theirs
-	Sample    gpu.Sample
-	Driver    string
-	Simulated bool
-}
-
-// Readings are all GPUs. One that could not be read tells nothing but its health.
-func (d nvidia) Readings() []Reading {
-	inv, samples := d.node.Inventory(), map[string]gpu.Sample{}
-	for _, s := range d.node.Samples() {
-		samples[s.UUID] = s
-	}
-	var out []Reading
-	var devices []string
-	for _, g := range inv.GPUs {
-		if !slices.Contains(devices, g.PCI) {
-			devices = append(devices, g.PCI)
-		}
-		s, ok := samples[g.UUID]
-		if !ok {
-			s = gpu.NoSample(g.UUID)
-		}
-		out = append(out, Reading{g, slices.Index(devices, g.PCI), s, inv.Driver, inv.Simulated})
-	}
-	return out
 }

@@ -17,11 +17,13 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/metricstest"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 )
 
-func withMetrics(c *Config) {
+func withMetrics(c *config.Config) {
 	c.GPU.Simulate = "h100:2"
-	c.Metrics = MetricsConfig{Listen: "127.0.0.1:0", Aliases: []string{dcgmAliases}}
+	c.Metrics = config.Metrics{Listen: "127.0.0.1:0", Aliases: []string{config.DCGMAliases}}
 }
 
 // scrape reads the node's metrics as Prometheus does.
@@ -87,7 +89,7 @@ func TestMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := newSite(t, func(c *Config) { withMetrics(c); c.Metrics.JobMap = files }).start()
+	s := newSite(t, func(c *config.Config) { withMetrics(c); c.Metrics.JobMap = files }).start()
 	if diff := cmp.Diff(map[string]string{"README": "99\n"}, jobFiles(t, files)); diff != "" {
 		t.Errorf("stale files (-want +got):\n%s", diff)
 	}
@@ -97,7 +99,7 @@ func TestMetrics(t *testing.T) {
 		o.User, o.Project = "al\"i\nce\xff", "proj"
 		o.Allocation.GPUs = []api.GPUShare{{UUID: uuid, Milli: 1000}}
 	}))
-	s.await("running rank", func() bool { return s.status[id].Phase == api.PhaseRunning })
+	s.await("running rank", func() bool { return s.status[id].Phase == node.PhaseRunning })
 	code, text := s.scrape("")
 	if code != 200 {
 		t.Fatalf("scrape: %d %s", code, text)
@@ -169,7 +171,7 @@ func TestMetricsToken(t *testing.T) {
 	if err := os.WriteFile(file, []byte("0123456789abcdef\n"), 0o400); err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, func(c *Config) { withMetrics(c); c.Metrics.TokenFile = file }).start()
+	s := newSite(t, func(c *config.Config) { withMetrics(c); c.Metrics.TokenFile = file }).start()
 	for token, want := range map[string]int{"": 401, "0123456789abcde": 401, "0123456789abcdef": 200} {
 		if code, _ := s.scrape(token); code != want {
 			t.Errorf("token %q: %d, want %d", token, code, want)
@@ -194,33 +196,6 @@ func TestMetricsReaderThatNeverReads(t *testing.T) {
 	}
 	s.offered()
 	s.halt()
-}
-
-func TestMetricsConfig(t *testing.T) {
-	for name, tc := range map[string]struct {
-		m    MetricsConfig
-		want string // part of the error; empty: none
-	}{
-		"none":               {},
-		"loopback":           {m: MetricsConfig{Listen: "127.0.0.1:9401"}},
-		"loopback6":          {m: MetricsConfig{Listen: "[::1]:9401"}},
-		"token":              {m: MetricsConfig{Listen: ":9401", TokenFile: "/etc/gbatch/metrics.token"}},
-		"open":               {MetricsConfig{Listen: "0.0.0.0:9401"}, "give a metrics.tokenFile"},
-		"everywhere":         {MetricsConfig{Listen: ":9401"}, "give a metrics.tokenFile"},
-		"no port":            {MetricsConfig{Listen: "127.0.0.1"}, "want ADDRESS:PORT"},
-		"alias":              {MetricsConfig{Listen: "127.0.0.1:1", Aliases: []string{"nvml"}}, "there is dcgm"},
-		"alias of nothing":   {MetricsConfig{Aliases: []string{dcgmAliases}}, "metrics.listen: missing"},
-		"relative directory": {MetricsConfig{JobMap: "jobs"}, "metrics.jobMap"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := Config{Name: "n", Controller: "unix:///run/gctld.sock", Metrics: tc.m}
-			c.SetDefaults()
-			err := c.Validate()
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("error %v, want %q", err, tc.want)
-			}
-		})
-	}
 }
 
 // TestMetricsList: the documentation lists what there is.

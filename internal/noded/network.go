@@ -14,6 +14,9 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 	"gbatch/oci/netns"
 )
@@ -22,7 +25,7 @@ import (
 type network struct {
 	own      *netns.Network // nil: jobs cannot have one of their own
 	why      string         // so
-	settings networkSettings
+	settings config.NetworkSettings
 	noHost   bool
 	swept    bool // it is known which ranks have one
 }
@@ -31,20 +34,20 @@ type network struct {
 // and can.
 func (a *Agent) openNetwork() error {
 	n := &network{noHost: !*a.cfg.Network.AllowHost}
-	n.settings = a.cfg.networkSettings(func(string, string, ...any) {}) // checked before
+	n.settings = a.cfg.NetworkSettings(func(string, string, ...any) {}) // checked before
 	a.network = n
-	if a.cfg.Network.Mode == networkHost {
+	if a.cfg.Network.Mode == config.NetworkHost {
 		n.why = "this node is configured so"
 		return nil
 	}
 	err := n.usable(&a.cfg)
 	if err == nil {
-		n.own, err = netns.Open(n.settings.netns)
+		n.own, err = netns.Open(n.settings.Netns)
 	}
 	switch {
 	case err == nil:
 		return nil
-	case a.cfg.Network.Mode == networkBridge || n.noHost:
+	case a.cfg.Network.Mode == config.NetworkBridge || n.noHost:
 		return fmt.Errorf("give jobs networks of their own: %w", err)
 	}
 	n.why = "gnoded check on this node says why"
@@ -53,7 +56,7 @@ func (a *Agent) openNetwork() error {
 }
 
 // usable says what keeps jobs from having networks of their own.
-func (n *network) usable(c *Config) error {
+func (n *network) usable(c *config.Config) error {
 	if err := netns.Probe(); err != nil {
 		return err
 	}
@@ -63,7 +66,7 @@ func (n *network) usable(c *Config) error {
 	}
 	// Whether its owner has made an exception for us cannot be told from here;
 	// mode bridge says that he has.
-	if c.Network.Mode == networkAuto && len(chains) > 0 {
+	if c.Network.Mode == config.NetworkAuto && len(chains) > 0 {
 		return fmt.Errorf("the firewall drops what is forwarded, in %s", strings.Join(chains, ", "))
 	}
 	return nil
@@ -139,9 +142,9 @@ func (r *rank) joinNetwork(context.Context) error {
 	want := spec.Network()
 	switch {
 	case want == job.NetworkBridge && n.own == nil:
-		return &badSpecError{fmt.Errorf("jobs cannot have a network of their own on %s: %s", r.a.cfg.Name, n.why)}
+		return reason.Errorf(job.BadSpec, "jobs cannot have a network of their own on %s: %s", r.a.cfg.Name, n.why)
 	case want == job.NetworkHost && n.noHost:
-		return &badSpecError{fmt.Errorf("%s does not let jobs use its own network, which this one needs", r.a.cfg.Name)}
+		return reason.Errorf(job.BadSpec, "%s does not let jobs use its own network, which this one needs", r.a.cfg.Name)
 	case want == job.NetworkHost, n.own == nil:
 		return nil
 	}
@@ -157,7 +160,7 @@ func (r *rank) joinNetwork(context.Context) error {
 	if err := n.own.Publish(r.id.String(), hostPorts(ports)); err != nil {
 		return err
 	}
-	r.change(newsProgress, func(s *job.RankStatus) { s.Ports = ports })
+	r.change(newsProgress, func(s *node.RankStatus) { s.Ports = ports })
 	return nil
 }
 
@@ -166,13 +169,13 @@ func (r *rank) takePorts(want []job.PortMapping) ([]job.PortMapping, error) {
 	ports := slices.Clone(want)
 	for i := range ports {
 		m := &ports[i]
-		ip := r.a.network.settings.hostIP
+		ip := r.a.network.settings.HostIP
 		if m.HostIP != "" {
 			ip = netip.MustParseAddr(m.HostIP) // checked when the document was read
 		} else if ip.IsValid() {
 			m.HostIP = ip.String()
 		}
-		l, err := netns.Listen(ip, uint16(m.HostPort), r.a.network.settings.ports)
+		l, err := netns.Listen(ip, uint16(m.HostPort), r.a.network.settings.Ports)
 		if err != nil {
 			return nil, r.a.portProblem(err)
 		}
@@ -239,7 +242,7 @@ func (r *rank) handover() oci.Handover {
 func (r *rank) hostname() string {
 	switch {
 	case r.net == nil:
-		return r.a.host.name
+		return r.a.host.Name
 	case r.id.Task > 0:
 		return fmt.Sprintf("job-%d-%d", r.id.Job, r.id.Task)
 	}
@@ -254,31 +257,26 @@ func hostPorts(list []job.PortMapping) []uint16 {
 	return ports
 }
 
-// portError is a port that the job cannot have; its text is for the user.
-type portError struct{ text string }
-
-func (e *portError) Error() string { return e.text }
-
 // portProblem says who has a port, by job where it is one of ours.
 func (a *Agent) portProblem(err error) error {
 	var busy *netns.PortInUseError
 	var none *netns.NoAddressError
 	switch {
 	case errors.As(err, &none):
-		return &badSpecError{fmt.Errorf("hostIp %s is not an address of node %s", none.Addr, a.cfg.Name)}
+		return reason.Errorf(job.BadSpec, "hostIp %s is not an address of node %s", none.Addr, a.cfg.Name)
 	case !errors.As(err, &busy):
 		return err
 	case busy.Port == 0:
-		return &portError{fmt.Sprintf("%v on node %s", err, a.cfg.Name)}
+		return reason.Errorf(job.PortInUse, "%v on node %s", err, a.cfg.Name)
 	}
 	text := fmt.Sprintf("port %d of node %s is in use", busy.Port, a.cfg.Name)
 	if n, ok := a.jobAt(busy); ok {
-		return &portError{fmt.Sprintf("%s by job %d", text, n)}
+		return reason.Errorf(job.PortInUse, "%s by job %d", text, n)
 	}
 	if h := busy.Holder; h != nil {
-		return &portError{fmt.Sprintf("%s by %s (process %d)", text, h.Command, h.PID)}
+		return reason.Errorf(job.PortInUse, "%s by %s (process %d)", text, h.Command, h.PID)
 	}
-	return &portError{text}
+	return reason.Errorf(job.PortInUse, "%s", text)
 }
 
 // jobAt finds the job that has a port: by what was mapped here, or, in the

@@ -19,6 +19,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 	"gbatch/oci/netns"
 )
 
@@ -29,9 +31,9 @@ const ownHostEnv = "GBATCH_TEST_OWN_HOST"
 
 func testNetwork() string {
 	if os.Getenv(ownHostEnv) != "" {
-		return networkBridge
+		return config.NetworkBridge
 	}
-	return networkHost
+	return config.NetworkHost
 }
 
 func raiseLoopback() error {
@@ -143,7 +145,7 @@ func TestPortMapping(t *testing.T) {
 	}
 	s := newSite(t, nil).start()
 	s.want(rankID(1), order("echo $GBATCH_PORT_80; hostname; grep job-1 /etc/hosts; "+serve(80, "one"), withPorts(job.PortMapping{ContainerPort: 80}, job.PortMapping{ContainerPort: 81, HostPort: 8081, HostIP: "127.0.0.1"})))
-	st := s.phase(rankID(1), api.PhaseRunning)
+	st := s.phase(rankID(1), node.PhaseRunning)
 	if len(st.Ports) != 2 || st.Ports[0].HostPort < 20000 || st.Ports[1] != (job.PortMapping{ContainerPort: 81, HostPort: 8081, HostIP: "127.0.0.1"}) {
 		t.Fatalf("ports: %v", st.Ports)
 	}
@@ -156,7 +158,7 @@ func TestPortMapping(t *testing.T) {
 	s.halt()
 	s.unlearn(rankID(1))
 	s.start()
-	if diff := cmp.Diff(st.Ports, s.phase(rankID(1), api.PhaseRunning).Ports); diff != "" {
+	if diff := cmp.Diff(st.Ports, s.phase(rankID(1), node.PhaseRunning).Ports); diff != "" {
 		t.Errorf("ports after the restart (-want +got):\n%s", diff)
 	}
 	s.answers(port, "one")
@@ -182,7 +184,7 @@ func TestPortInUse(t *testing.T) {
 	if !inOwnHost(t) {
 		return
 	}
-	s := newSite(t, func(c *Config) { c.Network.Ports = "21000-21000" }).start()
+	s := newSite(t, func(c *config.Config) { c.Network.Ports = "21000-21000" }).start()
 	port := func(n int) func(*api.RunOrder) { return withPorts(job.PortMapping{ContainerPort: 80, HostPort: n}) }
 	l, err := netns.Listen(netip.Addr{}, 7777, netns.DefaultPorts)
 	if err != nil {
@@ -190,9 +192,9 @@ func TestPortInUse(t *testing.T) {
 	}
 	defer l.Close()
 	s.want(rankID(1), order("sleep 1000", port(0)))
-	s.phase(rankID(1), api.PhaseRunning)
+	s.phase(rankID(1), node.PhaseRunning)
 	s.want(rankID(2), order(serve(9999, "x"), func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{Network: job.NetworkHost} }))
-	s.phase(rankID(2), api.PhaseRunning)
+	s.phase(rankID(2), node.PhaseRunning)
 	s.answers(9999, "x")
 	until(t, "the port of the job in the node's network", func() bool {
 		l, err := netns.Listen(netip.Addr{}, 9999, netns.DefaultPorts)
@@ -204,14 +206,14 @@ func TestPortInUse(t *testing.T) {
 	name := s.cfg.Name
 	for what, tc := range map[string]struct {
 		change func(*api.RunOrder)
-		want   api.Exit
+		want   node.Exit
 	}{
-		"by_a_job":      {port(21000), api.Exit{Reason: job.PortInUse, Message: "port 21000 of node " + name + " is in use by job 1"}},
-		"by_a_host_job": {port(9999), api.Exit{Reason: job.PortInUse, Message: "port 9999 of node " + name + " is in use by job 2"}},
-		"by_a_process":  {port(7777), api.Exit{Reason: job.PortInUse, Message: fmt.Sprintf("port 7777 of node %s is in use by exe (process %d)", name, os.Getpid())}},
-		"all":           {port(0), api.Exit{Reason: job.PortInUse, Message: "all ports from 21000 to 21000 are in use on node " + name}},
+		"by_a_job":      {port(21000), node.Exit{Reason: job.PortInUse, Message: "port 21000 of node " + name + " is in use by job 1"}},
+		"by_a_host_job": {port(9999), node.Exit{Reason: job.PortInUse, Message: "port 9999 of node " + name + " is in use by job 2"}},
+		"by_a_process":  {port(7777), node.Exit{Reason: job.PortInUse, Message: fmt.Sprintf("port 7777 of node %s is in use by exe (process %d)", name, os.Getpid())}},
+		"all":           {port(0), node.Exit{Reason: job.PortInUse, Message: "all ports from 21000 to 21000 are in use on node " + name}},
 		"no_address": {withPorts(job.PortMapping{ContainerPort: 80, HostIP: "203.0.113.9"}),
-			api.Exit{Reason: job.BadSpec, Message: "hostIp 203.0.113.9 is not an address of node " + name}},
+			node.Exit{Reason: job.BadSpec, Message: "hostIp 203.0.113.9 is not an address of node " + name}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			tc.want.Code = 125
@@ -225,7 +227,7 @@ func TestPortInUse(t *testing.T) {
 	kill(s, rankID(2))
 	// The port is free at once for the next one.
 	s.want(rankID(3), order("sleep 1000", port(21000)))
-	s.phase(rankID(3), api.PhaseRunning)
+	s.phase(rankID(3), node.PhaseRunning)
 	kill(s, rankID(3))
 	s.empty()
 }
@@ -237,7 +239,7 @@ func TestJobsAreApart(t *testing.T) {
 	}
 	s := newSite(t, nil).start()
 	s.want(rankID(1), order(serve(80, "one")))
-	s.phase(rankID(1), api.PhaseRunning)
+	s.phase(rankID(1), node.PhaseRunning)
 	l, err := net.Listen("tcp", ":7001")
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +260,7 @@ func TestJobsAreApart(t *testing.T) {
 func TestNetworkRules(t *testing.T) {
 	ports := withPorts(job.PortMapping{ContainerPort: 80})
 	t.Run("host_only", func(t *testing.T) {
-		s := newSite(t, func(c *Config) { c.Network.Mode = networkHost }).start()
+		s := newSite(t, func(c *config.Config) { c.Network.Mode = config.NetworkHost }).start()
 		e, _ := s.runNoLog(rankID(1), order("true", ports))
 		if want := "jobs cannot have a network of their own on " + s.cfg.Name; e.Reason != job.BadSpec || !strings.Contains(e.Message, want) {
 			t.Errorf("%+v; want %q", e, want)
@@ -269,7 +271,7 @@ func TestNetworkRules(t *testing.T) {
 		if !inOwnHost(t) {
 			return
 		}
-		s := newSite(t, func(c *Config) { c.Network.AllowHost = new(false) }).start()
+		s := newSite(t, func(c *config.Config) { c.Network.AllowHost = new(false) }).start()
 		e, _ := s.runNoLog(rankID(1), order("true", func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{Nodes: 2} }))
 		if want := "does not let jobs use its own network"; e.Reason != job.BadSpec || !strings.Contains(e.Message, want) {
 			t.Errorf("%+v; want %q", e, want)
@@ -292,9 +294,9 @@ func TestNetworkChange(t *testing.T) {
 	}
 	s := newSite(t, nil).start()
 	s.want(rankID(1), order(serve(80, "one"), withPorts(job.PortMapping{ContainerPort: 80})))
-	port := s.phase(rankID(1), api.PhaseRunning).Ports[0].HostPort
+	port := s.phase(rankID(1), node.PhaseRunning).Ports[0].HostPort
 	s.halt()
-	s.cfg.Network.Mode = networkHost
+	s.cfg.Network.Mode = config.NetworkHost
 	s.start()
 	s.answers(port, "one")
 	kill(s, rankID(1))

@@ -14,15 +14,16 @@ import (
 
 	"github.com/cyphar/filepath-securejoin/pathrs-lite"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/storage"
 	"gbatch/internal/transfer"
 	"gbatch/oci"
 )
 
 // save sends the outputs that are due, and puts into out what went wrong. It
 // returns false if the daemon goes first.
-func (r *rank) save(out *api.Exit) bool {
+func (r *rank) save(out *node.Exit) bool {
 	due := r.dueOutputs(out)
 	if len(due) == 0 {
 		return true
@@ -55,7 +56,7 @@ func (r *rank) save(out *api.Exit) bool {
 
 // dueOutputs are those that are saved after such an end, by their place in the
 // document.
-func (r *rank) dueOutputs(out *api.Exit) map[int]job.Output {
+func (r *rank) dueOutputs(out *node.Exit) map[int]job.Output {
 	due := map[int]job.Output{}
 	for i, o := range r.order.Spec.Gbatch.Outputs {
 		if o.When == job.WhenAlways || (o.When == job.WhenFailure) == !out.OK() {
@@ -67,7 +68,7 @@ func (r *rank) dueOutputs(out *api.Exit) map[int]job.Output {
 
 // blameOutput says in a rank's end that outputs were not saved. A program that
 // failed by itself keeps its reason.
-func (r *rank) blameOutput(out *api.Exit, err error) {
+func (r *rank) blameOutput(out *node.Exit, err error) {
 	stop := r.stopNow()
 	switch {
 	case err == nil:
@@ -230,7 +231,7 @@ func (r *rank) outputRoot(p string) (root *os.Root, name string, err error) {
 	case err != nil:
 		return nil, "", err
 	case st.IsDir():
-		root, err = rootOf(h)
+		root, err = storage.RootOf(h)
 		return root, "", err
 	case !st.Mode().IsRegular():
 		return nil, "", &nothingToSave{fmt.Sprintf("%s is neither a directory nor a plain file", p)}
@@ -240,7 +241,7 @@ func (r *rank) outputRoot(p string) (root *os.Root, name string, err error) {
 		return nil, "", err
 	}
 	defer dir.Close()
-	root, err = rootOf(dir)
+	root, err = storage.RootOf(dir)
 	return root, path.Base(rest), err
 }
 
@@ -277,18 +278,18 @@ func (r *rank) outputTop(p string) (*os.File, string, error) {
 	case storage[best].HostPath == job.TmpfsHostPath:
 		return nil, "", &nothingToSave{fmt.Sprintf("%s was on a tmpfs, which is gone", p)}
 	}
-	src, err := r.a.storage.open(storage[best], r.tenant())
+	src, err := r.a.storage.Open(storage[best], r.tenant())
 	if err != nil {
 		return nil, "", err
 	}
-	if src.dir {
-		return src.handle, rest, nil
+	if src.Dir {
+		return src.Handle, rest, nil
 	}
 	src.Close() // a single file was mounted: look at it from its directory
 	at := storage[best]
 	at.HostPath, rest = path.Dir(at.HostPath), path.Base(at.HostPath)
-	src, err = r.a.storage.open(at, r.tenant())
-	return src.handle, rest, err
+	src, err = r.a.storage.Open(at, r.tenant())
+	return src.Handle, rest, err
 }
 
 // openInput opens an input that the program may have changed.

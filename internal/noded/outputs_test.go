@@ -16,6 +16,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 	"gbatch/internal/transfer/s3test"
 )
 
@@ -83,19 +85,19 @@ func TestOutputsEnd(t *testing.T) {
 		line    string
 		outputs []job.Output
 		values  map[string]string
-		want    api.Exit
+		want    node.Exit
 		saved   string
 	}{
-		"failure saved":   {write + "3", out("/r", "s3://lab/1/", job.WhenFailure), nil, api.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3"}, "1/x"},
-		"not on failure":  {write + "3", out("/r", "s3://lab/2/", ""), wrong, api.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3"}, ""},
-		"keys":            {write + "0", out("/r", "s3://lab/3/", ""), wrong, api.Exit{Code: 125, Reason: job.OutputFailed, Message: failed + "output s3://lab/3/: the server does not take the keys (SignatureDoesNotMatch); check the job's secrets (not saved, of 1 files: x)"}, ""},
-		"keys, failed":    {write + "3", out("/r", "s3://lab/4/", job.WhenAlways), wrong, api.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3; not saved: output s3://lab/4/: the server does not take the keys (SignatureDoesNotMatch); check the job's secrets (not saved, of 1 files: x)"}, ""},
-		"nothing":         {"true", out("/r", "s3://lab/5/", ""), nil, api.Exit{Code: 125, Reason: job.OutputFailed, Message: failed + "output s3://lab/5/: the program left no /r"}, ""},
-		"nothing, always": {"true", out("/r", "s3://lab/6/", job.WhenAlways), nil, api.Exit{}, ""},
-		"no match":        {write + "0", []job.Output{{Path: "/r", URI: "s3://lab/7/", Pattern: "*.pt"}}, nil, api.Exit{Code: 125, Reason: job.OutputFailed, Message: failed + "output s3://lab/7/: the program left no file that fits *.pt in /r"}, ""},
-		"link out":        {"ln -s ../../../../../../etc /r", out("/r", "s3://lab/8/", ""), nil, api.Exit{}, "8/hosts"}, // of the container: the empty place of a mount
-		"no storage":      {write + "0", out("/r", "file:///etc/x/", ""), nil, api.Exit{Code: 125, Reason: job.OutputFailed, Message: failed + `output file:///etc/x/: storage "/etc/x" is not offered by this node; its storage is: /project, tmpfs`}, ""},
-		"link in storage": {write + "0", out("/r", "file:///project/etc/x/", ""), nil, api.Exit{Code: 125, Reason: job.OutputFailed, Message: failed + `output file:///project/etc/x/: storage "/project/etc/x" leads out of /project through a symbolic link`}, ""},
+		"failure saved":   {write + "3", out("/r", "s3://lab/1/", job.WhenFailure), nil, node.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3"}, "1/x"},
+		"not on failure":  {write + "3", out("/r", "s3://lab/2/", ""), wrong, node.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3"}, ""},
+		"keys":            {write + "0", out("/r", "s3://lab/3/", ""), wrong, node.Exit{Code: 125, Reason: job.OutputFailed, Message: failed + "output s3://lab/3/: the server does not take the keys (SignatureDoesNotMatch); check the job's secrets (not saved, of 1 files: x)"}, ""},
+		"keys, failed":    {write + "3", out("/r", "s3://lab/4/", job.WhenAlways), wrong, node.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3; not saved: output s3://lab/4/: the server does not take the keys (SignatureDoesNotMatch); check the job's secrets (not saved, of 1 files: x)"}, ""},
+		"nothing":         {"true", out("/r", "s3://lab/5/", ""), nil, node.Exit{Code: 125, Reason: job.OutputFailed, Message: failed + "output s3://lab/5/: the program left no /r"}, ""},
+		"nothing, always": {"true", out("/r", "s3://lab/6/", job.WhenAlways), nil, node.Exit{}, ""},
+		"no match":        {write + "0", []job.Output{{Path: "/r", URI: "s3://lab/7/", Pattern: "*.pt"}}, nil, node.Exit{Code: 125, Reason: job.OutputFailed, Message: failed + "output s3://lab/7/: the program left no file that fits *.pt in /r"}, ""},
+		"link out":        {"ln -s ../../../../../../etc /r", out("/r", "s3://lab/8/", ""), nil, node.Exit{}, "8/hosts"}, // of the container: the empty place of a mount
+		"no storage":      {write + "0", out("/r", "file:///etc/x/", ""), nil, node.Exit{Code: 125, Reason: job.OutputFailed, Message: failed + `output file:///etc/x/: storage "/etc/x" is not offered by this node; its storage is: /project, tmpfs`}, ""},
+		"link in storage": {write + "0", out("/r", "file:///project/etc/x/", ""), nil, node.Exit{Code: 125, Reason: job.OutputFailed, Message: failed + `output file:///project/etc/x/: storage "/project/etc/x" leads out of /project through a symbolic link`}, ""},
 	}
 	n := 0
 	for name, tc := range tests {
@@ -128,7 +130,7 @@ func TestOutputsEnd(t *testing.T) {
 // TestKilledDuringOutput: the next daemon gets the keys again, goes on where
 // the transfer was, and tells the end once all is there.
 func TestKilledDuringOutput(t *testing.T) {
-	d := newDataSite(t, func(c *Config) { c.Data.Parallel = 1; c.Data.Stall = Duration(time.Minute) })
+	d := newDataSite(t, func(c *config.Config) { c.Data.Parallel = 1; c.Data.Stall = config.Duration(time.Minute) })
 	letGo := d.slowly("PUT /lab/out/large", 2)
 	defer letGo()
 	p := d.spawn(0)
@@ -137,7 +139,7 @@ func TestKilledDuringOutput(t *testing.T) {
 		Outputs: []job.Output{{Path: "/r", URI: "s3://lab/out/"}}}, func(o *api.RunOrder) { o.Allocation.MemBytes = 512 << 20 }))
 	until(t, "the third part to be on its way", func() bool { return len(d.s3.Requests("PUT /lab/out/large")) == 3 })
 	d.await("the transfer to be shown", func() bool {
-		return strings.HasPrefix(d.status[id].Progress, "output 1 of 1: ") && d.status[id].Phase == api.PhaseRunning
+		return strings.HasPrefix(d.status[id].Progress, "output 1 of 1: ") && d.status[id].Phase == node.PhaseRunning
 	})
 	p.kill()
 	letGo()
@@ -186,7 +188,7 @@ func TestKilledAroundOutputs(t *testing.T) {
 
 // TestCancelDuringOutput: saving ends with the stop's grace.
 func TestCancelDuringOutput(t *testing.T) {
-	d := newDataSite(t, func(c *Config) { c.Data.Stall = Duration(time.Minute) })
+	d := newDataSite(t, func(c *config.Config) { c.Data.Stall = config.Duration(time.Minute) })
 	d.start()
 	defer d.slowly("PUT /lab/x", 0)()
 	id := rankID(1)
@@ -212,18 +214,18 @@ func TestProgress(t *testing.T) {
 	tests := map[string]struct {
 		line    string
 		require bool
-		done    *job.Done
-		want    api.Exit
+		done    *node.Done
+		want    node.Exit
 	}{
-		"all":            {say(100, "end"), true, &job.Done{Percent: 100, Name: "end"}, api.Exit{}},
-		"early":          {say(42, ""), true, &job.Done{Percent: 42}, api.Exit{Code: 125, Reason: job.Progress, Message: "exit code 0 at 42 percent of its progress"}},
-		"early, allowed": {say(42, ""), false, &job.Done{Percent: 42}, api.Exit{Message: "finished; warning: exit code 0 at 42 percent of its progress"}},
-		"never":          {"true", true, nil, api.Exit{Code: 125, Reason: job.Progress, Message: "exit code 0, but the program never wrote its progress to /p"}},
-		"never, allowed": {"true", false, nil, api.Exit{}},
-		"failed":         {say(42, "") + "exit 3", true, &job.Done{Percent: 42}, api.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3"}},
-		"link":           {"ln -s /../../../../../../../etc/passwd /p", false, nil, api.Exit{}},
-		"pipe":           {"mkfifo /p; sleep 4", false, nil, api.Exit{}},
-		"large":          {"yes | head -c 100000 >/p", false, nil, api.Exit{}},
+		"all":            {say(100, "end"), true, &node.Done{Percent: 100, Name: "end"}, node.Exit{}},
+		"early":          {say(42, ""), true, &node.Done{Percent: 42}, node.Exit{Code: 125, Reason: job.Progress, Message: "exit code 0 at 42 percent of its progress"}},
+		"early, allowed": {say(42, ""), false, &node.Done{Percent: 42}, node.Exit{Message: "finished; warning: exit code 0 at 42 percent of its progress"}},
+		"never":          {"true", true, nil, node.Exit{Code: 125, Reason: job.Progress, Message: "exit code 0, but the program never wrote its progress to /p"}},
+		"never, allowed": {"true", false, nil, node.Exit{}},
+		"failed":         {say(42, "") + "exit 3", true, &node.Done{Percent: 42}, node.Exit{Code: 3, Reason: job.ExitCode, Message: "exit code 3"}},
+		"link":           {"ln -s /../../../../../../../etc/passwd /p", false, nil, node.Exit{}},
+		"pipe":           {"mkfifo /p; sleep 4", false, nil, node.Exit{}},
+		"large":          {"yes | head -c 100000 >/p", false, nil, node.Exit{}},
 	}
 	n := 0
 	for name, tc := range tests {

@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // counting prints lines for as long as it is let.
@@ -56,7 +57,7 @@ func TestPause(t *testing.T) {
 	s.standsStill(b)
 	s.halt()
 	s.start()
-	s.phase(id, api.PhaseRunning)
+	s.phase(id, node.PhaseRunning)
 	b = s.open(api.StreamRequest{Kind: "log", Rank: id, Follow: true})
 	s.standsStill(b)
 	s.pause(id, false)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,6 +13,8 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/identity"
 	"gbatch/oci/netns"
 )
 
@@ -52,7 +53,7 @@ func TestKilledBetweenSteps(t *testing.T) {
 
 func killOnceAt(t *testing.T, n int, point string) {
 	witness := t.TempDir()
-	s := newSite(t, func(c *Config) { c.Storage = []StorageRoot{{Name: "/witness", Path: witness}} })
+	s := newSite(t, func(c *config.Config) { c.Storage = []config.StorageRoot{{Name: "/witness", Path: witness}} })
 	s.killAt = point
 	p := s.spawn(0)
 	id := rankID(n)
@@ -149,11 +150,11 @@ func (s *site) leavesNothing() {
 			s.t.Errorf("mount %s", m)
 		}
 	}
-	base, err := lookupHost(&s.cfg)
+	base, err := identity.LookupHost(&s.cfg)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if gone, err := cgroups.Sweep(path.Join(base.base, "gbatch", s.cfg.Name), func(string) bool { return false }); err != nil || len(gone) > 0 {
+	if gone, err := cgroups.Sweep(base.CgroupPrefix(), func(string) bool { return false }); err != nil || len(gone) > 0 {
 		s.t.Errorf("cgroups without a rank: %v %v", gone, err)
 	}
 	links, err := net.Interfaces()

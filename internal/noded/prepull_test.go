@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 func (f *fakeController) ahead(list ...api.Prepull) {
@@ -18,7 +19,7 @@ func (f *fakeController) ahead(list ...api.Prepull) {
 }
 
 // pulledAhead waits for the node's word on a job's image.
-func (s *site) pulledAhead(n job.Number) (out job.Prepulled) {
+func (s *site) pulledAhead(n job.Number) (out node.Prepulled) {
 	s.t.Helper()
 	until(s.t, "an image to be pulled ahead", func() bool {
 		s.mu.Lock()
@@ -67,7 +68,7 @@ func TestPrepull(t *testing.T) {
 	}
 
 	later := time.Now().Add(time.Hour)
-	if done, err := s.a.images.collect(later); err != nil || len(done.Images) != 1 {
+	if done, err := s.a.images.Collect(later); err != nil || len(done.Images) != 1 {
 		t.Errorf("collected %+v, %v: want the image of the rank that has ended", done, err)
 	}
 	served := reg.waiting.Load()
@@ -79,7 +80,7 @@ func TestPrepull(t *testing.T) {
 	s.holdsNothing()
 	s.ahead()
 	until(t, "the image to be given up", func() bool {
-		done, err := s.a.images.collect(later)
+		done, err := s.a.images.Collect(later)
 		return err == nil && len(done.Images) == 1
 	})
 	s.empty()

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/transfer"
 )
 
@@ -25,7 +25,7 @@ const (
 
 // readProgress is what a progress file says, nil if that is nothing. What a
 // program writes there is not trusted.
-func readProgress(in io.Reader) *job.Done {
+func readProgress(in io.Reader) *node.Done {
 	b, err := io.ReadAll(io.LimitReader(in, maxProgressFile+1))
 	var file struct {
 		Percent *float64 `json:"percentComplete"`
@@ -34,7 +34,7 @@ func readProgress(in io.Reader) *job.Done {
 	if err != nil || len(b) > maxProgressFile || json.Unmarshal(b, &file) != nil || file.Percent == nil {
 		return nil
 	}
-	done := &job.Done{Percent: int(min(max(*file.Percent, 0), 100))}
+	done := &node.Done{Percent: int(min(max(*file.Percent, 0), 100))}
 	for _, c := range file.Name {
 		if len(done.Name) < maxProgressName && unicode.IsPrint(c) {
 			done.Name += string(c)
@@ -82,7 +82,7 @@ func (r *rank) lookAtProgress() {
 }
 
 // tellProgress takes what a file says: it never falls.
-func (r *rank) tellProgress(d *job.Done) {
+func (r *rank) tellProgress(d *node.Done) {
 	if d == nil {
 		return
 	}
@@ -95,11 +95,11 @@ func (r *rank) tellProgress(d *job.Done) {
 			return
 		}
 	}
-	r.change(newsPull, func(s *api.RankStatus) { s.Done = d })
+	r.change(newsPull, func(s *node.RankStatus) { s.Done = d })
 }
 
 // judge looks at the progress file for the last time, and at what success needs.
-func (r *rank) judge(out *api.Exit) {
+func (r *rank) judge(out *node.Exit) {
 	g := r.order.Spec.Gbatch
 	if g.ProgressFile == "" {
 		return

@@ -9,6 +9,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/cores"
 	"gbatch/oci"
 	"gbatch/oci/image"
 )
@@ -29,11 +31,11 @@ type rank struct {
 	// Only for the rank's own goroutine.
 	login   *api.Credential // until the image is here
 	img     *image.Image
-	cores   grant
+	cores   cores.Grant
 	mounts  []oci.Mount
 	inputs  []oci.Mount
 	cached  []string     // keys of inputs that are in the cache
-	past    *api.Exit    // of a program that ended while no daemon looked, and is not concluded
+	past    *node.Exit   // of a program that ended while no daemon looked, and is not concluded
 	own     []string     // directories for the container's user
 	written uint32       // version of the secrets in the container's files
 	net     *rankNetwork // until the shim has it; nil: the node's, or already there
@@ -43,14 +45,14 @@ type rank struct {
 	ordered time.Time // zero: by an earlier daemon
 
 	// Guarded by a.mu.
-	status      api.RankStatus
+	status      node.RankStatus
 	stop        *stopRecord
 	secrets     *api.Secrets // nil: none came yet
 	paused      *bool        // as ordered; nil: not told yet
 	resize      *api.Resize
-	signals     []api.Signal // to be sent
-	begin       bool         // its program may; of a gang, by the controller's word
-	used        *job.LiveUse // nil: nothing was measured yet
+	signals     []api.Signal  // to be sent
+	begin       bool          // its program may; of a gang, by the controller's word
+	used        *node.LiveUse // nil: nothing was measured yet
 	released    bool
 	cancelStart context.CancelCauseFunc
 }
@@ -59,7 +61,7 @@ func (a *Agent) newRank(id job.RankID, order api.RunOrder) *rank {
 	r := &rank{
 		a: a, id: id, dir: a.rankDir(id), login: order.Registry, wake: make(chan struct{}, 1), hasSecrets: make(chan struct{}),
 		log:         a.log.With("rank", id.String(), "job", uint64(id.Job)),
-		status:      api.RankStatus{ID: id, Phase: api.PhaseAccepted},
+		status:      node.RankStatus{ID: id, Phase: node.PhaseAccepted},
 		cancelStart: func(error) {},
 	}
 	order.Registry = nil
@@ -175,7 +177,7 @@ func (r *rank) finish() {
 	r.a.reached("exited")
 	exit, err := r.shim.Exit()
 	stop := r.stopNow()
-	var out *api.Exit
+	var out *node.Exit
 	if err != nil {
 		r.log.Error("read the container's result", "error", err)
 		out = failedExit(err, stop)
@@ -213,7 +215,7 @@ func (r *rank) end() {
 
 // What follows reads and writes the guarded part.
 
-func (r *rank) statusNow() api.RankStatus {
+func (r *rank) statusNow() node.RankStatus {
 	s := r.status
 	if s.Exit != nil {
 		e := *s.Exit
@@ -222,20 +224,20 @@ func (r *rank) statusNow() api.RankStatus {
 	return s
 }
 
-func (r *rank) change(within time.Duration, f func(*api.RankStatus)) {
+func (r *rank) change(within time.Duration, f func(*node.RankStatus)) {
 	r.a.mu.Lock()
 	f(&r.status)
 	r.a.mu.Unlock()
 	r.a.tell(within)
 }
 
-func (r *rank) setPhase(p api.Phase) {
-	r.change(newsProgress, func(s *api.RankStatus) { s.Phase = p })
+func (r *rank) setPhase(p node.Phase) {
+	r.change(newsProgress, func(s *node.RankStatus) { s.Phase = p })
 }
 
 func (r *rank) setRunning(at time.Time) {
-	r.change(newsRunning, func(s *api.RankStatus) {
-		s.Phase, s.Progress, s.StartedMS = api.PhaseRunning, "", at.UnixMilli()
+	r.change(newsRunning, func(s *node.RankStatus) {
+		s.Phase, s.Progress, s.StartedMS = node.PhaseRunning, "", at.UnixMilli()
 	})
 	r.log.Info("rank runs", "pid", r.shim.PID())
 	if !r.ordered.IsZero() {
@@ -244,9 +246,9 @@ func (r *rank) setRunning(at time.Time) {
 	r.a.mapJobs()
 }
 
-func (r *rank) setEnded(e *api.Exit) {
-	r.change(newsNow, func(s *api.RankStatus) {
-		s.Phase, s.Progress, s.Exit = api.PhaseEnded, "", e
+func (r *rank) setEnded(e *node.Exit) {
+	r.change(newsNow, func(s *node.RankStatus) {
+		s.Phase, s.Progress, s.Exit = node.PhaseEnded, "", e
 		if e.StartedMS > 0 {
 			s.StartedMS = e.StartedMS // the container's own word is more exact
 		}
@@ -285,6 +287,6 @@ func (r *rank) stopNow() *stopRecord {
 	return &s
 }
 
-func sortStatuses(list []api.RankStatus) {
-	slices.SortFunc(list, func(a, b api.RankStatus) int { return compareRanks(a.ID, b.ID) })
+func sortStatuses(list []node.RankStatus) {
+	slices.SortFunc(list, func(a, b node.RankStatus) int { return compareRanks(a.ID, b.ID) })
 }

@@ -11,6 +11,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/oci/atomicfile"
 )
 
 // rankRecord is what must be known of a rank after a restart of the daemon. It
@@ -34,10 +35,10 @@ func saveRecord(dir string, rec rankRecord) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, "rank.json"), b, true); err != nil {
+	if err := atomicfile.WriteDurable(filepath.Join(dir, "rank.json"), b); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(dir))
+	return atomicfile.SyncDir(filepath.Dir(dir))
 }
 
 // loadRecord reads what saveRecord wrote. An error wraps fs.ErrNotExist when

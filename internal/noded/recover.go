@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gbatch/cgroups"
-	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci"
 )
 
@@ -57,13 +57,13 @@ func (a *Agent) adopt(id job.RankID, dir string) {
 	if err != nil {
 		r.log.Error("take over rank; trying again", "error", err)
 		a.health.leftover(id, err)
-		r.status.Phase = api.PhaseRunning
+		r.status.Phase = node.PhaseRunning
 	}
 	if !keep {
 		return
 	}
 	if r.status.Exit == nil {
-		a.cores.claim(id, r.cores.CPUs)
+		a.cores.Claim(id, r.cores.CPUs)
 	}
 	a.ranks[id] = r
 	r.log.Info("rank taken over", "phase", string(r.status.Phase))
@@ -76,8 +76,8 @@ func (r *rank) diedWithMachine() error {
 	if err := os.RemoveAll(r.box()); err != nil {
 		return err
 	}
-	r.status.Phase = api.PhaseEnded
-	r.status.Exit = &api.Exit{
+	r.status.Phase = node.PhaseEnded
+	r.status.Exit = &node.Exit{
 		Code: 137, Signal: 9, Reason: job.NodeFail, EndedMS: time.Now().UnixMilli(),
 		Message: "the machine restarted; how the program ended is not known",
 	}
@@ -109,7 +109,7 @@ func (a *Agent) remember(id job.RankID, dir string) (*rank, string) {
 		r.cores.CPUs = set
 	}
 	if rec.Digest != "" {
-		if err := a.images.hold(id, rec.Digest); err != nil {
+		if err := a.images.Hold(id, rec.Digest); err != nil {
 			r.log.Debug("image is not held", "error", err)
 		}
 	}
@@ -127,7 +127,7 @@ func (r *rank) settle() (keep bool, err error) {
 	defer r.a.mu.Unlock()
 	switch state {
 	case oci.StateNone, oci.StateReady:
-		r.a.images.drop(r.id)
+		r.a.images.Drop(r.id)
 		return false, removeRankDir(r.dir)
 	case oci.StateAlive:
 		r.shim = shim
@@ -141,10 +141,10 @@ func (r *rank) settle() (keep bool, err error) {
 	}
 	r.status.StartedMS = out.StartedMS
 	if r.concludes(out) && !applyVerdict(r.dir, out) {
-		r.past, r.status.Phase = out, api.PhaseRunning
+		r.past, r.status.Phase = out, node.PhaseRunning
 		return true, nil
 	}
-	r.status.Phase, r.status.Exit = api.PhaseEnded, out
+	r.status.Phase, r.status.Exit = node.PhaseEnded, out
 	return true, nil
 }
 
@@ -197,9 +197,9 @@ func (r *rank) retake() bool {
 func (a *Agent) sweepHost() error {
 	keep := map[string]bool{}
 	for id, r := range a.ranks {
-		keep[a.cgroupPath(id)] = r.status.Exit == nil
+		keep[a.host.CgroupPath(id)] = r.status.Exit == nil
 	}
-	gone, err := cgroups.Sweep(a.cgroupPrefix(), func(path string) bool { return keep[path] })
+	gone, err := cgroups.Sweep(a.host.CgroupPrefix(), func(path string) bool { return keep[path] })
 	if len(gone) > 0 {
 		a.log.Warn("removed cgroups without a rank", "cgroups", gone)
 	}
@@ -230,7 +230,7 @@ func (a *Agent) begunAt(r *rank) time.Time {
 
 // pastExit is how a rank that was let go of ended, nil if it never was here. It
 // is not among the kept ones after that.
-func (a *Agent) pastExit(r *rank) (*api.Exit, error) {
+func (a *Agent) pastExit(r *rank) (*node.Exit, error) {
 	if !isLetGo(r.dir) {
 		return nil, nil
 	}

@@ -6,7 +6,9 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/api"
-	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/cores"
 )
 
 // setResize takes in what the controller wants the rank to have. Called with
@@ -30,14 +32,14 @@ func (w *watch) resize() {
 	if q == nil || done != nil && done.Seq == q.Seq {
 		return
 	}
-	answer := job.Resized{Seq: q.Seq}
+	answer := node.Resized{Seq: q.Seq}
 	if err := r.regrant(q); err != nil {
-		r.log.Warn("rank not resized", "cpus", q.CPUs, "mem", formatBytes(q.MemBytes), "error", err)
+		r.log.Warn("rank not resized", "cpus", q.CPUs, "mem", config.FormatBytes(q.MemBytes), "error", err)
 		answer.Error = err.Error()
 	} else {
-		r.log.Info("rank resized", "cpus", q.CPUs, "mem", formatBytes(q.MemBytes), "cores", r.cores.CPUs.String())
+		r.log.Info("rank resized", "cpus", q.CPUs, "mem", config.FormatBytes(q.MemBytes), "cores", r.cores.CPUs.String())
 	}
-	r.change(newsNow, func(s *api.RankStatus) {
+	r.change(newsNow, func(s *node.RankStatus) {
 		s.Cores = r.cores.CPUs.String()
 		s.Resize = &answer
 	})
@@ -49,11 +51,11 @@ func (w *watch) resize() {
 // the order comes again.
 func (r *rank) regrant(q *api.Resize) error {
 	old := r.cores
-	next, err := r.a.cores.grow(r.id, q.CPUs, r.a.devices.Near(uuids(r.order.Allocation)))
+	next, err := r.a.cores.Grow(r.id, q.CPUs, r.a.devices.Near(uuids(r.order.Allocation)))
 	if err != nil {
 		return err
 	}
-	both := grant{CPUs: old.CPUs.Union(next.CPUs), Mems: next.Mems}
+	both := cores.Grant{CPUs: old.CPUs.Union(next.CPUs), Mems: next.Mems}
 	before := r.order.Allocation
 	err = r.saveGrant(both, max(before.CPUs, q.CPUs), max(before.MemBytes, q.MemBytes))
 	if err == nil {
@@ -67,10 +69,10 @@ func (r *rank) regrant(q *api.Resize) error {
 		}
 	}
 	if err != nil { // as it was
-		r.a.cores.set(r.id, old.CPUs)
+		r.a.cores.Set(r.id, old.CPUs)
 		return errors.Join(err, r.saveGrant(old, before.CPUs, before.MemBytes))
 	}
-	r.a.cores.set(r.id, next.CPUs)
+	r.a.cores.Set(r.id, next.CPUs)
 	if err := r.saveGrant(next, q.CPUs, q.MemBytes); err != nil { // what is recorded is more, which does no harm
 		r.log.Error("note that rank has less", "error", err)
 		r.a.health.diskError(err)
@@ -79,7 +81,7 @@ func (r *rank) regrant(q *api.Resize) error {
 }
 
 // saveGrant writes down what the rank has now.
-func (r *rank) saveGrant(g grant, cpus int, mem int64) error {
+func (r *rank) saveGrant(g cores.Grant, cpus int, mem int64) error {
 	rec, err := loadRecord(r.dir)
 	if err != nil {
 		return fmt.Errorf("note the change: %w", err)
@@ -93,44 +95,4 @@ func (r *rank) saveGrant(g grant, cpus int, mem int64) error {
 		return fmt.Errorf("note the change: %w", err)
 	}
 	return nil
-}
-
-// grow finds n processors for a rank that has some: of its own if it has
-// enough, else its own and further ones. Those that it gains are held for it,
-// those that it is to lose still are.
-func (m *coreMap) grow(id job.RankID, n int, near []int) (grant, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	have, ok := m.held[id]
-	if m.shared || !ok {
-		return grant{CPUs: m.sharedSet()}, nil
-	}
-	pick := func(n int, busy cgroups.CPUSet) (grant, error) {
-		set, mems, err := m.topology.Pick(cgroups.PickRequest{N: n, NearNUMA: near, Busy: busy, Reserved: m.reserved})
-		return grant{CPUs: set, Mems: mems}, err
-	}
-	others := m.topology.Online().Minus(have)
-	if n <= have.Len() {
-		return pick(n, others)
-	}
-	var busy cgroups.CPUSet
-	for _, s := range m.held {
-		busy = busy.Union(s)
-	}
-	more, err := pick(n-have.Len(), busy)
-	if err != nil {
-		return grant{}, fmt.Errorf("choose cores for %s: %w", id, err)
-	}
-	all := have.Union(more.CPUs)
-	m.held[id] = all
-	return pick(n, m.topology.Online().Minus(all))
-}
-
-// set notes the processors that a rank has now.
-func (m *coreMap) set(id job.RankID, set cgroups.CPUSet) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, ok := m.held[id]; ok {
-		m.held[id] = set
-	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 )
 
 // resize orders other CPU and memory, as the controller does until it is answered.
@@ -23,13 +25,13 @@ func (f *fakeController) resize(id job.RankID, q *api.Resize) {
 }
 
 // resized waits for the answer to an order.
-func (s *site) resized(id job.RankID, q api.Resize) job.Resized {
+func (s *site) resized(id job.RankID, q api.Resize) node.Resized {
 	s.t.Helper()
 	s.resize(id, &q)
 	return s.answered(id, q.Seq)
 }
 
-func (s *site) answered(id job.RankID, seq uint64) (out job.Resized) {
+func (s *site) answered(id job.RankID, seq uint64) (out node.Resized) {
 	s.t.Helper()
 	until(s.t, "an answer to the resize", func() bool {
 		s.mu.Lock()
@@ -68,14 +70,14 @@ func (s *site) limitsOf(name string) (cores string, mem int64) {
 // over restarts of the daemon, frees for others what it has left, and is
 // refused what would kill it, after which all is as it was.
 func TestResize(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Reserve.Cores, c.Cores = 0, 0 }).start()
-	if s.a.cores.offered < 2 {
+	s := newSite(t, func(c *config.Config) { c.Reserve.Cores, c.Cores = 0, 0 }).start()
+	if s.a.cores.Offered < 2 {
 		t.Skip("SKIPPED, needs two cores")
 	}
 	id := rankID(1)
 	s.want(id, order("dd if=/dev/zero of=/dev/shm/f bs=1M count=40 2>/dev/null; echo ready; trap 'exit 0' TERM; while :; do sleep 0.05; done"))
 	s.ready(id)
-	path := s.a.cgroupPath(id)
+	path := s.a.host.CgroupPath(id)
 	check := func(when, cores string, mib int64) {
 		t.Helper()
 		if c, m := s.limitsOf(path); c != cores || m != mib<<20 {
@@ -94,17 +96,17 @@ func TestResize(t *testing.T) {
 	check("grown", "0-1", 512)
 	s.halt()
 	s.start()
-	s.phase(id, api.PhaseRunning)
+	s.phase(id, node.PhaseRunning)
 	check("after a restart", "0-1", 512)
 	a := s.resized(id, api.Resize{Seq: 8, CPUs: 1, MemBytes: 32 << 20})
 	if !strings.Contains(a.Error, "of memory that cannot be taken away, more than 32 MiB") {
 		t.Errorf("less than it uses: %+v", a)
 	}
 	check("refused", "0-1", 512)
-	if a := s.resized(id, api.Resize{Seq: 9, CPUs: 3, MemBytes: 512 << 20}); s.a.cores.offered == 2 && !strings.Contains(a.Error, "choose cores") {
+	if a := s.resized(id, api.Resize{Seq: 9, CPUs: 3, MemBytes: 512 << 20}); s.a.cores.Offered == 2 && !strings.Contains(a.Error, "choose cores") {
 		t.Errorf("more cores than there are: %+v", a)
 	}
-	if s.a.cores.offered == 2 {
+	if s.a.cores.Offered == 2 {
 		check("no cores", "0-1", 512)
 	}
 	if a := s.resized(id, api.Resize{Seq: 10, CPUs: 1, MemBytes: 128 << 20}); a.Error != "" {
@@ -117,7 +119,7 @@ func TestResize(t *testing.T) {
 	}
 	s.halt()
 	s.start()
-	s.phase(id, api.PhaseRunning)
+	s.phase(id, node.PhaseRunning)
 	if e, out := s.run(rankID(2), order("grep Cpus_allowed_list /proc/self/status")); e.Code != 0 || strings.Contains(out, "\t"+left+"\n") {
 		t.Errorf("the next rank got %+v, %q; %s is taken", e, out, left)
 	}
@@ -138,7 +140,7 @@ func TestResizeKilled(t *testing.T) {
 			p := s.spawn(0)
 			id := rankID(i + 1)
 			s.want(id, order("echo ready; sleep 1000"))
-			s.phase(id, api.PhaseRunning)
+			s.phase(id, node.PhaseRunning)
 			s.resize(id, &api.Resize{Seq: 5, CPUs: 1, MemBytes: 96 << 20})
 			p.died()
 			s.killAt = ""
@@ -148,7 +150,7 @@ func TestResizeKilled(t *testing.T) {
 			}
 			p.kill()
 			s.start()
-			if _, m := s.limitsOf(s.a.cgroupPath(id)); m != 96<<20 {
+			if _, m := s.limitsOf(s.a.host.CgroupPath(id)); m != 96<<20 {
 				t.Errorf("%d MiB, want 96", m>>20)
 			}
 			if rec, err := loadRecord(s.a.rankDir(id)); err != nil || rec.Order.Allocation.MemBytes != 96<<20 {

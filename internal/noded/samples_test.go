@@ -3,16 +3,13 @@ package noded
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"gbatch/internal/api"
-	"gbatch/internal/gpu"
+	"gbatch/internal/noded/config"
 )
 
 // Each sync says what the GPUs are doing; what the driver does not tell is
 // absent, not zero.
 func TestSamples(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.GPU.Simulate = "h100:2" }).start()
+	s := newSite(t, func(c *config.Config) { c.GPU.Simulate = "h100:2" }).start()
 	gpus := s.offered().GPUs
 	s.await("samples", func() bool { return len(s.last.Samples) == 2 })
 	s.mu.Lock()
@@ -20,42 +17,6 @@ func TestSamples(t *testing.T) {
 	for i, got := range s.last.Samples {
 		if got.UUID != gpus[i].UUID || got.Utilization == nil || got.MemUsed == nil {
 			t.Errorf("sample %d of %s: %s", i, gpus[i].UUID, toJSON(got))
-		}
-	}
-}
-
-func TestSamplesToAPI(t *testing.T) {
-	half, used := 50.0, int64(1<<30)
-	got := samplesToAPI([]gpu.Sample{
-		{UUID: "whole", Utilization: half, MemUsedBytes: used},
-		{UUID: "instance", Utilization: -1, MemUsedBytes: used},
-		{UUID: "silent", Utilization: -1, MemUsedBytes: -1},
-	})
-	want := []api.GPUSample{{UUID: "whole", Utilization: &half, MemUsed: &used}, {UUID: "instance", MemUsed: &used}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestSamplesDiffer(t *testing.T) {
-	sample := func(util float64, mem int64) []api.GPUSample {
-		return []api.GPUSample{{UUID: "a", Utilization: &util, MemUsed: &mem}}
-	}
-	cases := map[string]struct {
-		a, b []api.GPUSample
-		want bool
-	}{
-		"none":       {nil, nil, false},
-		"first":      {nil, sample(0, 0), true},
-		"noise":      {sample(50, 1<<30), sample(53, 1<<30+1), false},
-		"busier":     {sample(50, 1<<30), sample(90, 1<<30), true},
-		"allocated":  {sample(50, 1<<30), sample(50, 2<<30), true},
-		"says less":  {sample(50, 1<<30), []api.GPUSample{{UUID: "a"}}, true},
-		"other GPUs": {sample(50, 1<<30), []api.GPUSample{{UUID: "b"}}, true},
-	}
-	for name, tc := range cases {
-		if got := samplesDiffer(tc.a, tc.b); got != tc.want {
-			t.Errorf("%s: %t, want %t", name, got, tc.want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 )
 
 // setSecrets gives a rank values, as the controller does.
@@ -47,7 +48,7 @@ func TestSecrets(t *testing.T) {
 	if err := os.Chmod(top, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, func(c *Config) { c.Storage = []StorageRoot{{Name: "/out", Path: top}} })
+	s := newSite(t, func(c *config.Config) { c.Storage = []config.StorageRoot{{Name: "/out", Path: top}} })
 	p := s.spawn(0)
 	id := rankID(1)
 	s.setSecrets(id, 1, map[string]string{"TOKEN": hidden + "-1", "key.json": `{"a":1}`})

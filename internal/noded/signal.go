@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"gbatch/internal/api"
+	"gbatch/internal/node"
+	"gbatch/oci/atomicfile"
 )
 
 // setSignals takes in the signals that the rank's program shall be sent. Called
@@ -45,7 +47,7 @@ func (w *watch) signals() {
 		} else {
 			r.log.Info("sent the program a signal, as ordered", "signal", s.Name)
 		}
-		r.change(newsNow, func(st *api.RankStatus) { st.Signalled = s.Seq })
+		r.change(newsNow, func(st *node.RankStatus) { st.Signalled = s.Seq })
 	}
 }
 
@@ -53,7 +55,7 @@ func (w *watch) signals() {
 const signalled = "signalled"
 
 func markSignalled(dir string, seq uint32) error {
-	return writeFile(filepath.Join(dir, signalled), strconv.AppendUint(nil, uint64(seq), 10), false)
+	return atomicfile.Write(filepath.Join(dir, signalled), strconv.AppendUint(nil, uint64(seq), 10))
 }
 
 // lastSignalled reads what markSignalled wrote; 0 if nothing.

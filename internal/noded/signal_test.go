@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // hears counts what it is sent and goes on.
@@ -53,7 +54,7 @@ func TestSignals(t *testing.T) {
 	said("usr1")
 	p.kill()
 	p = s.spawn(1)
-	s.phase(id, api.PhaseRunning)
+	s.phase(id, node.PhaseRunning)
 	s.signals(id, one, two)
 	s.signalled(id, 2)
 	b = s.open(api.StreamRequest{Kind: "log", Rank: id, Follow: true})

@@ -12,6 +12,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 	"gbatch/oci/netns"
 )
@@ -21,7 +22,7 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 	docker := &r.order.Spec.Request.Docker
 	args, _, err := docker.Command.Args()
 	if err != nil {
-		return nil, &badSpecError{err}
+		return nil, reason.Because(job.BadSpec, err)
 	}
 	req := oci.SpecRequest{
 		Image: oci.ImageConfig{
@@ -44,7 +45,7 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 		Mounts:     r.allMounts(),
 		ShmBytes:   r.shmBytes(),
 		Network:    oci.Network{Host: r.net == nil},
-		CgroupPath: r.a.cgroupPath(r.id),
+		CgroupPath: r.a.host.CgroupPath(r.id),
 		Limits: cgroups.Limits{
 			CPUs:        r.cores.CPUs,
 			Mems:        r.cores.Mems,
@@ -60,7 +61,7 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 	}
 	spec, err := oci.BuildSpec(req)
 	if err != nil {
-		return nil, &badSpecError{err}
+		return nil, reason.Because(job.BadSpec, err)
 	}
 	return spec, r.a.devices.Edit(spec, uuids(r.order.Allocation))
 }
@@ -80,12 +81,12 @@ func (r *rank) envInput() job.EnvInput {
 		Array:       r.order.Array,
 		ClusterID:   r.a.cfg.ClusterID,
 		Node:        r.a.cfg.Name,
-		DNSName:     r.a.host.dns,
+		DNSName:     r.a.host.DNS,
 		InstanceID:  r.a.instance,
 		PID:         os.Getpid(),
 		WorkerID:    "0",
 		Version:     r.a.version,
-		Cores:       r.cores.list(r.order.Allocation.CPUs),
+		Cores:       r.cores.List(r.order.Allocation.CPUs),
 		GPUs:        r.a.devices.Indexes(ids),
 		GPUUUIDs:    ids,
 		MemoryBytes: r.order.Allocation.MemBytes,
@@ -131,7 +132,7 @@ func (r *rank) writeFiles(context.Context) error {
 		case name == "hosts" && r.net != nil:
 			text = netns.Hosts(text, r.net.at.Addr, r.hostname())
 		case name == "hosts":
-			text = withHost(text, r.a.host.name)
+			text = withHost(text, r.a.host.Name)
 		case r.net != nil:
 			text, _ = r.a.network.own.ResolvConf()
 		}

@@ -6,6 +6,10 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 	"gbatch/oci/image"
 	"gbatch/oci/ref"
@@ -72,7 +76,7 @@ func (r *rank) pullImage(ctx context.Context) error {
 	docker := r.order.Spec.Request.Docker
 	name, creds, err := ref.Parse(docker.Image)
 	if err != nil {
-		return &badSpecError{err}
+		return reason.Because(job.BadSpec, err)
 	}
 	// Documents hold no password; should one ever come, it goes no further.
 	r.order.Spec.Request.Docker.Image = name.Familiar()
@@ -80,21 +84,21 @@ func (r *rank) pullImage(ctx context.Context) error {
 		name = name.WithDigest(r.order.Digest)
 	}
 	began := time.Now()
-	r.setPhase(api.PhasePulling)
+	r.setPhase(node.PhasePulling)
 	req := image.PullRequest{Ref: name, Progress: r.pullProgress}
 	req.Credentials = creds
 	if r.login != nil {
 		req.Credentials = &ref.Credentials{Username: r.login.Username, Password: r.login.Password}
 	}
-	img, err := r.a.images.pull(ctx, r.id, req)
+	img, err := r.a.images.Pull(ctx, r.id, req)
 	if err != nil {
 		return err
 	}
 	// From here on nothing needs the password.
 	r.login = nil
 	r.img = img
-	r.change(newsProgress, func(s *api.RankStatus) {
-		s.Phase, s.Progress, s.Image = api.PhaseStarting, "", img.Digest
+	r.change(newsProgress, func(s *node.RankStatus) {
+		s.Phase, s.Progress, s.Image = node.PhaseStarting, "", img.Digest
 		s.PullMS = max(1, time.Since(began).Milliseconds())
 	})
 	return nil
@@ -108,7 +112,7 @@ func (r *rank) pullProgress(p image.Progress) {
 	case p.Phase == image.PhaseUnpack:
 		text = fmt.Sprintf("unpacking, %d of %d layers", p.LayersDone, p.Layers)
 	case p.Total > 0:
-		text = fmt.Sprintf("pulling %s of %s", formatBytes(p.Bytes), formatBytes(p.Total))
+		text = fmt.Sprintf("pulling %s of %s", config.FormatBytes(p.Bytes), config.FormatBytes(p.Total))
 	}
 	within := newsPull
 	r.a.mu.Lock()
@@ -117,7 +121,7 @@ func (r *rank) pullProgress(p image.Progress) {
 		within = newsNow // the other ranks of a gang wait for it
 	}
 	r.a.mu.Unlock()
-	r.change(within, func(s *api.RankStatus) { s.Progress = text })
+	r.change(within, func(s *node.RankStatus) { s.Progress = text })
 }
 
 // takeSlot waits for one of the places in which containers may be starting:
@@ -141,17 +145,17 @@ func (r *rank) giveSlot() error {
 }
 
 func (r *rank) takeCores(context.Context) error {
-	g, err := r.a.cores.take(r.id, r.order.Allocation.CPUs, r.a.devices.Near(uuids(r.order.Allocation)))
+	g, err := r.a.cores.Take(r.id, r.order.Allocation.CPUs, r.a.devices.Near(uuids(r.order.Allocation)))
 	if err != nil {
 		return err
 	}
 	r.cores = g
-	r.change(newsProgress, func(s *api.RankStatus) { s.Cores = g.CPUs.String() })
+	r.change(newsProgress, func(s *node.RankStatus) { s.Cores = g.CPUs.String() })
 	return nil
 }
 
 func (r *rank) giveCores() error {
-	r.a.cores.give(r.id)
+	r.a.cores.GiveBack(r.id)
 	return nil
 }
 
@@ -186,7 +190,7 @@ func (r *rank) startContainer(ctx context.Context) error {
 
 // discard removes the directory of a rank that never ran.
 func (r *rank) discard() {
-	r.a.images.drop(r.id)
+	r.a.images.Drop(r.id)
 	if err := r.detachNetwork(); err != nil {
 		r.log.Error("remove network of rank that never ran", "error", err)
 	}

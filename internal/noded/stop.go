@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
+	"gbatch/oci/atomicfile"
 )
 
 // stopRequest is that a rank shall end, and why.
@@ -84,7 +85,7 @@ func (r *rank) stopPath() string { return filepath.Join(r.dir, "stop.json") }
 func (r *rank) saveStop(s stopRecord) error {
 	b, err := json.Marshal(s)
 	if err == nil {
-		err = writeFile(r.stopPath(), b, false)
+		err = atomicfile.Write(r.stopPath(), b)
 	}
 	if err != nil {
 		return fmt.Errorf("note stop of %s: %w", r.id, err)

@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // patient is a job that says when its handler is set and what it is sent.
@@ -35,11 +36,11 @@ func TestStop(t *testing.T) {
 	tests := []struct {
 		name, line string
 		stop       api.Stop
-		want       api.Exit
+		want       node.Exit
 	}{
-		{"graceful", patient, stop, api.Exit{Code: 9, Reason: job.ByUser, Message: "cancelled by alice"}},
-		{"stubborn", stubborn, hard, api.Exit{Code: 137, Signal: 9, Reason: job.ByUser, Message: "cancelled by alice"}},
-		{"children", "(" + stubborn + ") & wait; wait", hard, api.Exit{Code: 137, Signal: 9, Reason: job.ByUser, Message: "cancelled by alice"}},
+		{"graceful", patient, stop, node.Exit{Code: 9, Reason: job.ByUser, Message: "cancelled by alice"}},
+		{"stubborn", stubborn, hard, node.Exit{Code: 137, Signal: 9, Reason: job.ByUser, Message: "cancelled by alice"}},
+		{"children", "(" + stubborn + ") & wait; wait", hard, node.Exit{Code: 137, Signal: 9, Reason: job.ByUser, Message: "cancelled by alice"}},
 	}
 	for i, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -65,7 +66,7 @@ func TestStopSooner(t *testing.T) {
 	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 3_600_000, Reason: job.Preempted, Text: "first"})
 	s.await("the stop to be known", func() bool { return s.last.Seen == s.version })
 	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 50, Reason: job.ByUser, Text: "second"})
-	want := &api.Exit{Code: 137, Signal: 9, Reason: job.Preempted, Message: "first"}
+	want := &node.Exit{Code: 137, Signal: 9, Reason: job.Preempted, Message: "first"}
 	if diff := cmp.Diff(want, s.exit(id), ignoreFigures); diff != "" {
 		t.Errorf("exit (-want +got):\n%s", diff)
 	}
@@ -101,7 +102,7 @@ func TestTimeLimit(t *testing.T) {
 	id := rankID(1)
 	s.want(id, order(stubborn, func(o *api.RunOrder) { o.LimitMS, o.GraceMS = 300, 100 }))
 	e := s.exit(id)
-	want := &api.Exit{Code: 137, Signal: 9, Reason: job.MaxRuntime, Message: "time limit of 300ms reached"}
+	want := &node.Exit{Code: 137, Signal: 9, Reason: job.MaxRuntime, Message: "time limit of 300ms reached"}
 	if diff := cmp.Diff(want, e, ignoreFigures); diff != "" {
 		t.Errorf("exit (-want +got):\n%s", diff)
 	}
@@ -123,7 +124,7 @@ func TestTimeLimitOverRestart(t *testing.T) {
 	until(t, "the limit to pass without a daemon", func() bool { return time.Since(away) > 700*time.Millisecond })
 	s.start()
 	e := s.exit(id)
-	want := &api.Exit{Code: 137, Signal: 9, Reason: job.MaxRuntime, Message: "time limit of 600ms reached"}
+	want := &node.Exit{Code: 137, Signal: 9, Reason: job.MaxRuntime, Message: "time limit of 600ms reached"}
 	if diff := cmp.Diff(want, e, ignoreFigures); diff != "" {
 		t.Errorf("exit (-want +got):\n%s", diff)
 	}
@@ -146,7 +147,7 @@ func TestStopOverRestart(t *testing.T) {
 	s.setDown(true)
 	s.start()
 	s.setDown(false)
-	want := &api.Exit{Code: 137, Signal: 9, Reason: job.Preempted, Message: "make room"}
+	want := &node.Exit{Code: 137, Signal: 9, Reason: job.Preempted, Message: "make room"}
 	if diff := cmp.Diff(want, s.exit(id), ignoreFigures); diff != "" {
 		t.Errorf("exit (-want +got):\n%s", diff)
 	}

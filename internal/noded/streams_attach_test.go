@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 func withTerminal(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{Terminal: true} }
@@ -50,7 +51,7 @@ func TestAttach(t *testing.T) {
 	}
 	b.conn.CloseNow()
 	s.start()
-	s.phase(id, api.PhaseRunning)
+	s.phase(id, node.PhaseRunning)
 	p = s.attach(id, api.AttachStart{})
 	p.shows("got three")
 	p.input("four\n")
@@ -111,7 +112,7 @@ func TestAttachShell(t *testing.T) {
 	s := newSite(t, nil).start()
 	id := rankID(1)
 	s.want(id, order("exec sh -i", withTerminal))
-	s.phase(id, api.PhaseRunning)
+	s.phase(id, node.PhaseRunning)
 	p := s.attach(id, api.AttachStart{All: true})
 	p.shows("# ")
 	p.input("echo $((6*7)); sleep 1000\n")

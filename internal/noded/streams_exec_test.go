@@ -19,6 +19,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // peer is a client, with the controller left out.
@@ -306,8 +307,8 @@ func TestExecSlowReader(t *testing.T) {
 func (s *site) gone(id job.RankID, commands ...string) {
 	s.t.Helper()
 	until(s.t, fmt.Sprintf("the end of %q", commands), func() bool {
-		files, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup/memory", s.a.cgroupPath(id), "cgroup.procs"))
-		more, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", s.a.cgroupPath(id), "cgroup.procs"))
+		files, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup/memory", s.a.host.CgroupPath(id), "cgroup.procs"))
+		more, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", s.a.host.CgroupPath(id), "cgroup.procs"))
 		for _, f := range append(files, more...) {
 			procs, _ := os.ReadFile(f)
 			for pid := range strings.FieldsSeq(string(procs)) {
@@ -349,7 +350,7 @@ func TestExecEnds(t *testing.T) {
 
 	p = s.exec(id, sh("echo up; sleep 1237"))
 	p.shows("up")
-	if s.phase(id, api.PhaseRunning).Phase != api.PhaseRunning {
+	if s.phase(id, node.PhaseRunning).Phase != node.PhaseRunning {
 		t.Error("the job has ended")
 	}
 	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 20_000})

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/api"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
 )
 
 // TestLogs: parts of a log while its rank runs, after its end and after the
@@ -66,11 +68,11 @@ func TestLogs(t *testing.T) {
 
 // TestFollowBeforeStart: who follows a rank that has not started gets all.
 func TestFollowBeforeStart(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Launches = 1 }).start()
+	s := newSite(t, func(c *config.Config) { c.Launches = 1 }).start()
 	s.a.slots <- struct{}{} // nothing can start
 	id := rankID(1)
 	s.want(id, order("echo first; echo last"))
-	s.phase(id, api.PhasePulling)
+	s.phase(id, node.PhasePulling)
 	b := s.open(api.StreamRequest{Kind: "log", Rank: id, Follow: true})
 	until(t, "the stream to be open", b.opened)
 	<-s.a.slots
@@ -83,7 +85,7 @@ func TestFollowBeforeStart(t *testing.T) {
 // TestSlowReader: a client that does not read holds up neither the job nor the
 // node, and its stream ends when it goes.
 func TestSlowReader(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Logs.Quota = 1 << 20 }).start()
+	s := newSite(t, func(c *config.Config) { c.Logs.Quota = 1 << 20 }).start()
 	id := rankID(1)
 	s.want(id, order("echo ready; dd if=/dev/zero bs=64k count=400 2>/dev/null | tr '\\0' x; echo; echo done"))
 	b := s.open(api.StreamRequest{Kind: "log", Rank: id, Follow: true})
@@ -109,7 +111,7 @@ func TestSlowReader(t *testing.T) {
 
 // TestLogsArePruned: the oldest kept logs go first, and restarts change nothing.
 func TestLogsArePruned(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Logs.KeepSize = 2*keptOverhead + 100 }).start()
+	s := newSite(t, func(c *config.Config) { c.Logs.KeepSize = 2*keptOverhead + 100 }).start()
 	for i := range 4 {
 		s.run(rankID(i+1), order(fmt.Sprintf("echo %d", i)))
 		s.holdsNothing()
@@ -138,7 +140,7 @@ func TestLogsArePruned(t *testing.T) {
 // always knows where it is: a stream ends where bytes are missing, and the next
 // one says where it goes on.
 func TestFollowOverGap(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Logs.Quota = 1 << 20 }).start()
+	s := newSite(t, func(c *config.Config) { c.Logs.Quota = 1 << 20 }).start()
 	id := rankID(1)
 	s.want(id, order("dd if=/dev/zero bs=64k count=64 2>/dev/null | tr '\\0' x; echo; echo done"))
 	s.exit(id)

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci"
 )
 
@@ -29,7 +30,7 @@ func (a *Agent) container(id job.RankID) (*oci.Shim, error) {
 	switch {
 	case r == nil || r.status.Exit != nil:
 		return nil, fmt.Errorf("rank %d of job %d has ended", id.Rank, id.Job)
-	case r.status.Phase != api.PhaseRunning:
+	case r.status.Phase != node.PhaseRunning:
 		return nil, fmt.Errorf("rank %d of job %d is %s: it can be entered only while it runs", id.Rank, id.Job, r.status.Phase)
 	}
 	return r.shim, nil // set before the phase was

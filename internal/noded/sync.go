@@ -79,12 +79,12 @@ func (a *Agent) pollLoop(ctx context.Context) {
 	var pause client.Backoff
 	wait := time.Duration(0) // the first sync is answered at once
 	for ctx.Err() == nil {
-		err := a.badge.ready(ctx, a.ctl, a.log)
+		err := a.credential.Ready(ctx, a.ctl, a.log)
 		if err == nil {
 			err = a.sync(ctx, wait)
 		}
 		if err != nil {
-			a.badge.refused(err)
+			a.credential.Refused(err)
 			a.away(ctx, err, &pause)
 			wait = 0
 			continue
@@ -165,7 +165,7 @@ func (a *Agent) request(wait time.Duration) (*api.SyncRequest, ticket) {
 		Ranks:         a.statuses(),
 		Samples:       samples,
 		Use:           a.uses(),
-		Prepulled:     a.prepulls.done(),
+		Prepulled:     a.ahead.Results(),
 		Seen:          a.order.seen,
 		WaitMS:        wait.Milliseconds(),
 		NowMS:         time.Now().UnixMilli(),
@@ -214,7 +214,7 @@ func (a *Agent) take(ctx context.Context, t ticket, resp *api.SyncResponse) {
 	fresh := a.order.accept(t, resp)
 	if fresh {
 		a.desire(resp.Desired)
-		a.prepulls.set(resp.Prepull)
+		a.ahead.Want(resp.Prepull)
 	}
 	a.mu.Unlock()
 	if resp.WantInventory {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/api"
+	"gbatch/internal/node"
 )
 
 // TestOrdering: of answers that overtake each other, only news count.
@@ -88,7 +89,7 @@ func TestFullDisk(t *testing.T) {
 	s.await("the node to say so", func() bool {
 		return len(s.last.Unhealthy) > 0 && strings.HasPrefix(s.last.Unhealthy[0], "disk full: ")
 	})
-	if p := s.phase(id, api.PhaseRunning).Phase; p != api.PhaseRunning {
+	if p := s.phase(id, node.PhaseRunning).Phase; p != node.PhaseRunning {
 		t.Errorf("the running rank is %s", p)
 	}
 	s.empty()
@@ -122,7 +123,7 @@ func TestReadOnlyState(t *testing.T) {
 		s.nudge()
 		return len(s.unhealthy()) == 0
 	})
-	if diff := cmp.Diff(api.PhaseRunning, s.phase(id, api.PhaseRunning).Phase); diff != "" {
+	if diff := cmp.Diff(node.PhaseRunning, s.phase(id, node.PhaseRunning).Phase); diff != "" {
 		t.Errorf("the running rank (-want +got):\n%s", diff)
 	}
 	s.empty()

@@ -6,21 +6,23 @@ import (
 	"path/filepath"
 
 	"gbatch/internal/api"
-	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/devices"
+	"gbatch/oci/atomicfile"
 )
 
 // measureEvery is how often a rank's use is looked at, as often as the GPUs
 // themselves; meterSave is after how many looks it is saved, so that a restart
 // of the daemon loses little of it.
 const (
-	measureEvery = gpuEvery
+	measureEvery = devices.LookEvery
 	meterSave    = 12
 )
 
 // meter adds up what a rank's GPUs did. It belongs to the rank's goroutine, and
 // is saved in the rank's directory.
 type meter struct {
-	Use      job.GPUUse         `json:"use"`      // its Utilization is the sum of all samples
+	Use      node.GPUUse        `json:"use"`      // its Utilization is the sum of all samples
 	Counters map[string]float64 `json:"counters"` // energy by GPU when it was looked at last, joules since the driver was loaded
 
 	unsaved int
@@ -29,7 +31,7 @@ type meter struct {
 // look takes the samples of the rank's GPUs. The first look only notes where
 // the counters of energy stand; so does the last with what they have grown by,
 // as its samples may be older than the program's end.
-func (m *meter) look(ids []string, samples []api.GPUSample, inv DeviceInventory, whole bool) {
+func (m *meter) look(ids []string, samples []api.GPUSample, inv devices.Inventory, whole bool) {
 	first := m.Counters == nil
 	if first {
 		m.Counters = map[string]float64{}
@@ -68,7 +70,7 @@ func (m *meter) look(ids []string, samples []api.GPUSample, inv DeviceInventory,
 }
 
 // result is what the GPUs did until now, nil if nobody has looked.
-func (m *meter) result() *job.GPUUse {
+func (m *meter) result() *node.GPUUse {
 	if m.Use.Samples == 0 {
 		return nil
 	}
@@ -95,13 +97,13 @@ func (m *meter) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(meterFile(dir), b, false)
+	return atomicfile.Write(meterFile(dir), b)
 }
 
 // measure looks at what the rank uses. The last look, when it has ended, saves
 // what its GPUs did for whoever tells of its end.
 func (r *rank) measure(last bool) {
-	use := job.LiveUse{}
+	use := node.LiveUse{}
 	if ids := uuids(r.order.Allocation); len(ids) > 0 {
 		if r.meter == nil {
 			r.meter = loadMeter(r.dir)
@@ -128,7 +130,7 @@ func (r *rank) measure(last bool) {
 }
 
 // gpusDid puts into a rank's end what was saved of its GPUs.
-func gpusDid(dir string, out *api.Exit) *api.Exit {
+func gpusDid(dir string, out *node.Exit) *node.Exit {
 	if out.StartedMS > 0 {
 		out.GPU = loadMeter(dir).result()
 	}
@@ -139,7 +141,7 @@ func gpusDid(dir string, out *api.Exit) *api.Exit {
 func (a *Agent) uses() []api.RankUse {
 	var out []api.RankUse
 	for _, st := range a.statuses() {
-		if r := a.ranks[st.ID]; r.used != nil && st.Phase == api.PhaseRunning {
+		if r := a.ranks[st.ID]; r.used != nil && st.Phase == node.PhaseRunning {
 			out = append(out, api.RankUse{ID: st.ID, LiveUse: *r.used})
 		}
 	}

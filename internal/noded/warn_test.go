@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 // listens says when it is told, and goes on.
@@ -45,7 +46,7 @@ func TestEarlyWarningOverRestart(t *testing.T) {
 	})
 	p.kill()
 	p = s.spawn(1)
-	s.phase(id, api.PhaseRunning)
+	s.phase(id, node.PhaseRunning)
 	s.stop(id, api.Stop{Signal: "KILL", Reason: job.ByUser})
 	s.exit(id)
 	if out := s.output(id); strings.Count(out, "warned") != 1 {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci"
 )
 
@@ -156,7 +156,7 @@ func (w *watch) carryOut(s stopRecord) {
 	ctx, cancel := context.WithCancel(w.r.a.ctx)
 	w.cancel = cancel
 	shim := w.r.shim
-	w.r.change(newsNow, func(st *api.RankStatus) { st.Stopping = true })
+	w.r.change(newsNow, func(st *node.RankStatus) { st.Stopping = true })
 	// Ends when the container has, when a sooner stop takes its place, or with
 	// the daemon; close waits for it.
 	go func() {

@@ -10,6 +10,7 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -244,22 +245,22 @@ func (x *chaos) sync(n *fakeNode) {
 		return
 	}
 	n.silent = 0
-	var words []job.RankStatus
+	var words []node.RankStatus
 	for _, id := range sortedRanks(n.ready) {
-		words = append(words, job.RankStatus{ID: id, Phase: job.PhaseReady})
+		words = append(words, node.RankStatus{ID: id, Phase: node.PhaseReady})
 	}
 	for _, id := range sortedRanks(n.runs) {
-		st := job.RankStatus{ID: id, Phase: job.PhaseRunning, Stopping: n.stops[id]}
+		st := node.RankStatus{ID: id, Phase: node.PhaseRunning, Stopping: n.stops[id]}
 		if q := x.resizing(id); q != nil {
-			st.Resize = &job.Resized{Seq: q.Seq}
+			st.Resize = &node.Resized{Seq: q.Seq}
 			if x.oneIn(4) {
 				st.Resize.Error = "it uses more"
 			}
 			x.tally.Resized++
 		}
 		if n.runs[id] <= x.now {
-			st.Phase = job.PhaseEnded
-			st.Exit = &job.Exit{StartedMS: int64(x.now), EndedMS: int64(x.now)}
+			st.Phase = node.PhaseEnded
+			st.Exit = &node.Exit{StartedMS: int64(x.now), EndedMS: int64(x.now)}
 			switch {
 			case n.stops[id]:
 				st.Exit.Reason = job.Preempted
@@ -286,14 +287,14 @@ func (x *chaos) view(n *fakeNode) *control.Node { return x.c.View(x.now).Node(n.
 func (x *chaos) obey(n *fakeNode) {
 	want := map[job.RankID]*control.Job{}
 	v := x.c.View(x.now)
-	node := v.Node(n.Name)
-	if node == nil {
+	host := v.Node(n.Name)
+	if host == nil {
 		return
 	}
-	for _, num := range node.Jobs {
+	for _, num := range host.Jobs {
 		j := v.Job(num)
 		for i := range j.Attempt.Ranks {
-			if j.Attempt.Ranks[i].Alloc.Node == n.Name && j.Attempt.Ranks[i].Phase != job.PhaseEnded {
+			if j.Attempt.Ranks[i].Alloc.Node == n.Name && j.Attempt.Ranks[i].Phase != node.PhaseEnded {
 				want[j.RankID(i)] = j
 			}
 		}
@@ -308,7 +309,7 @@ func (x *chaos) obey(n *fakeNode) {
 			delete(n.ready, id)
 		}
 	}
-	for _, num := range node.Jobs {
+	for _, num := range host.Jobs {
 		j := v.Job(num)
 		for i := range j.Attempt.Ranks {
 			id := j.RankID(i)

@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -271,9 +272,9 @@ func (e *engine) end(x ending) {
 	i := e.index[x.job]
 	e.farm.give(x.ranks)
 	for r, a := range x.ranks {
-		e.apply(control.NodeSync{Name: a.Node, Instance: "sim", Hash: "1", Ranks: []job.RankStatus{{
-			ID: job.RankID{Job: x.job, Attempt: 1, Rank: uint32(r)}, Phase: job.PhaseEnded,
-			Exit: &job.Exit{StartedMS: int64(e.origin + e.out.Outcomes[i].Start), EndedMS: int64(e.now)},
+		e.apply(control.NodeSync{Name: a.Node, Instance: "sim", Hash: "1", Ranks: []node.RankStatus{{
+			ID: job.RankID{Job: x.job, Attempt: 1, Rank: uint32(r)}, Phase: node.PhaseEnded,
+			Exit: &node.Exit{StartedMS: int64(e.origin + e.out.Outcomes[i].Start), EndedMS: int64(e.now)},
 		}}})
 	}
 	o := &e.out.Outcomes[i]

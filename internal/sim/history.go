@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gbatch/internal/control"
+	"gbatch/internal/node"
 )
 
 // History gathers a controller's own past out of its records: what was asked
@@ -29,8 +30,8 @@ func (h *History) Take(r control.Record) error {
 		h.jobs = append(h.jobs, j)
 	case control.KindNode:
 		var n struct {
-			Name      string            `json:"name"`
-			Inventory control.Inventory `json:"inventory"`
+			Name      string         `json:"name"`
+			Inventory node.Inventory `json:"inventory"`
 		}
 		if err := json.Unmarshal(r.Value, &n); err != nil {
 			return fmt.Errorf("decode node record %s: %w", r.Name, err)

@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -19,7 +20,7 @@ func lived(t *testing.T) *History {
 	x.nodes = []*fakeNode{{Node: GPUNodes(1, 2, "H100")[0], runs: map[job.RankID]sched.Time{}}}
 	x.c = x.start()
 	n := x.nodes[0]
-	sync := func(words ...job.RankStatus) {
+	sync := func(words ...node.RankStatus) {
 		x.apply(control.NodeSync{Name: n.Name, Instance: "0", Hash: "1", Inventory: &n.Inventory, Ranks: words})
 	}
 	sync()
@@ -32,7 +33,7 @@ func lived(t *testing.T) *History {
 	for i := range 5 {
 		x.round()
 		x.now += 10 * sched.Minute
-		sync(job.RankStatus{ID: job.RankID{Job: job.Number(i + 1), Attempt: 1}, Phase: job.PhaseEnded, Exit: &job.Exit{StartedMS: 1, EndedMS: 2}})
+		sync(node.RankStatus{ID: job.RankID{Job: job.Number(i + 1), Attempt: 1}, Phase: node.PhaseEnded, Exit: &node.Exit{StartedMS: 1, EndedMS: 2}})
 	}
 	if x.err != nil {
 		t.Fatal(x.err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/internal/control"
+	"gbatch/internal/node"
 	"gbatch/sched"
 )
 
@@ -41,7 +42,7 @@ type Job struct {
 // Node is a simulated machine.
 type Node struct {
 	Name      string
-	Inventory control.Inventory
+	Inventory node.Inventory
 }
 
 // lineError says where a log cannot be read.
@@ -87,7 +88,7 @@ func (w *Workload) note(format string, args ...any) {
 
 // Pool is one node that stands for a pool of processors: they are its cores.
 func Pool(procs int) []Node {
-	return []Node{{Name: "pool", Inventory: control.Inventory{Hostname: "pool", CPUs: procs, MemBytes: 1 << 40, Simulated: true}}}
+	return []Node{{Name: "pool", Inventory: node.Inventory{Hostname: "pool", CPUs: procs, MemBytes: 1 << 40, Simulated: true}}}
 }
 
 // GPUNodes are n equal nodes with so many GPUs each.
@@ -101,9 +102,9 @@ func GPUNodes(n, gpus int, model string) []Node {
 }
 
 func gpuNode(name string, gpus int, model string) Node {
-	inv := control.Inventory{Hostname: name, CUDA: 1200, Simulated: true, AllowShare: true}
+	inv := node.Inventory{Hostname: name, CUDA: 1200, Simulated: true, AllowShare: true}
 	for g := range gpus {
-		inv.GPUs = append(inv.GPUs, control.GPU{UUID: fmt.Sprintf("%s/%d", name, g), Model: model, Index: g, MemBytes: 80 << 30, ComputeCap: 80, NUMA: -1})
+		inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("%s/%d", name, g), Model: model, Index: g, MemBytes: 80 << 30, ComputeCap: 80, NUMA: -1})
 	}
 	return Node{Name: name, Inventory: inv}
 }

@@ -1,0 +1,35 @@
+package node
+
+// Inventory is what a node has to give. It is sent when it changes.
+type Inventory struct {
+	Hostname   string   `json:"hostname"`
+	DNSName    string   `json:"dnsName"`
+	Address    string   `json:"address,omitempty"` // by which other nodes reach it; empty: dnsName
+	Cluster    int      `json:"cluster"`
+	Version    string   `json:"version"`
+	CPUs       int      `json:"cpus"`     // cores for jobs, reserved ones not counted
+	MemBytes   int64    `json:"memBytes"` // for jobs
+	GPUs       []GPU    `json:"gpus,omitempty"`
+	DiskBytes  int64    `json:"diskBytes,omitempty"` // of the file system for what containers write
+	CUDA       int      `json:"cuda,omitempty"`      // major*100 + minor, as 1204
+	Driver     string   `json:"driver,omitempty"`
+	Features   []string `json:"features,omitempty"`
+	Simulated  bool     `json:"simulated,omitempty"`
+	AllowShare bool     `json:"allowShare,omitempty"` // fractional GPUs may run here
+	Bridge     bool     `json:"bridge,omitempty"`     // containers can have a network of their own
+	NoHost     bool     `json:"noHost,omitempty"`     // and none may use the node's
+	Privileged bool     `json:"privileged,omitempty"` // privileged jobs may run here
+}
+
+// GPU is a device, or a MIG instance, as its driver tells it. What clients see
+// is an api.GPU: it says who has it too, and puts into words what is a number here.
+type GPU struct {
+	UUID       string   `json:"uuid"`
+	Index      int      `json:"index"`
+	Model      string   `json:"model"`
+	MemBytes   int64    `json:"memBytes"`
+	ComputeCap int      `json:"computeCap,omitempty"` // 80 is 8.0
+	NUMA       int      `json:"numa"`                 // -1 unknown
+	Links      []string `json:"links,omitempty"`      // UUIDs it has NVLink to
+	Unhealthy  string   `json:"unhealthy,omitempty"`  // empty: fit for jobs
+}

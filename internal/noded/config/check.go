@@ -1,0 +1,270 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/internal/client"
+	"gbatch/internal/gpu"
+)
+
+var (
+	nodeName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?$`)
+	hostAddress = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$`)
+	featureName = regexp.MustCompile(`^[A-Za-z0-9_./:=+ -]{2,128}$`)
+	placeholder = regexp.MustCompile(`\{[^}]*\}`)
+)
+
+const maxListed = 64 // features and storage roots
+
+// Validate reports all problems at once, each beginning with its key.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
+	}
+	for _, check := range []func(*Config, func(string, string, ...any)){
+		checkIdentity, checkCapacity, checkGPU, checkStorage, checkImages, checkNetworkConfig, checkMetrics, checkData, checkBounds,
+	} {
+		check(c, bad)
+	}
+	return errors.Join(errs...)
+}
+
+func checkIdentity(c *Config, bad func(string, string, ...any)) {
+	if !nodeName.MatchString(c.Name) {
+		bad("name", "%q: use letters, digits, dots and dashes, at most 63", c.Name)
+	}
+	if c.Controller == "" {
+		bad("controller", "missing: give gctld's address, as `gadm join-string` prints it")
+	} else if err := client.CheckAddress(c.Controller); err != nil {
+		bad("controller", "%v", err)
+	}
+	if !filepath.IsAbs(c.StateDir) {
+		bad("stateDir", "%q: must be an absolute path", c.StateDir)
+	}
+	if c.ClusterID < 1 {
+		bad("clusterId", "%d: must be 1 or more", c.ClusterID)
+	}
+}
+
+func checkCapacity(c *Config, bad func(string, string, ...any)) {
+	if n := runtime.NumCPU(); c.Reserve.Cores < 0 || c.Reserve.Cores >= n {
+		bad("reserve.cores", "%d: must be 0 to %d on this machine", c.Reserve.Cores, n-1)
+	}
+	if total := TotalMemory(); c.Reserve.Memory < 0 || total > 0 && int64(c.Reserve.Memory) >= total {
+		bad("reserve.memory", "%s: must be less than this machine's %s", c.Reserve.Memory, FormatBytes(total))
+	}
+	if c.Cores < 0 || c.Cores > 4096 {
+		bad("cores", "%d: must be 1 to 4096", c.Cores)
+	}
+	if c.PidsMax < 64 {
+		bad("pidsMax", "%d: must be 64 or more", c.PidsMax)
+	}
+	if c.Launches < 1 || c.Launches > 256 {
+		bad("launches", "%d: must be 1 to 256", c.Launches)
+	}
+	if c.Address != "" && !hostAddress.MatchString(c.Address) {
+		bad("address", "%q: want an IP address or a host name", c.Address)
+	}
+	if len(c.Features) > maxListed {
+		bad("features", "%d of them: at most %d", len(c.Features), maxListed)
+	}
+	for _, f := range c.Features {
+		if !featureName.MatchString(f) {
+			bad("features", "%q: use 2 to 128 letters, digits, blanks and _ - . / : = +", f)
+		}
+	}
+}
+
+func checkGPU(c *Config, bad func(string, string, ...any)) {
+	if _, err := c.GPUSettings(); err != nil {
+		for line := range strings.Lines(err.Error()) {
+			key, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			bad("gpu."+key, "%s", text)
+		}
+	}
+}
+
+// GPUSettings reads the gpu part of the configuration; each line of the
+// error begins with the key that is wrong.
+func (c *Config) GPUSettings() (gpu.Config, error) {
+	sim, err := gpu.ParseSimulation(c.GPU.Simulate)
+	if err != nil {
+		err = fmt.Errorf("simulate: %w", err)
+	}
+	g := gpu.Config{
+		Simulate: sim, NodeName: c.Name,
+		Injector: gpu.InjectorConfig{
+			Mode: gpu.Mode(c.GPU.Mode), Hook: c.GPU.Hook, Devices: c.GPU.Devices,
+			HookDir: filepath.Join(c.StateDir, "hook"),
+		},
+	}
+	return g, errors.Join(err, g.Validate())
+}
+
+func checkStorage(c *Config, bad func(string, string, ...any)) {
+	if len(c.Storage) > maxListed {
+		bad("storage", "%d roots: at most %d", len(c.Storage), maxListed)
+	}
+	seen := map[string]bool{}
+	for i, r := range c.Storage {
+		key := fmt.Sprintf("storage[%d]", i)
+		switch {
+		case r.Name == "":
+			bad(key+".name", "missing: say how jobs name it, as /project")
+		case !strings.HasPrefix(r.Name, "/") || filepath.Clean(r.Name) != r.Name || r.Name == "/":
+			bad(key+".name", "%q: must be an absolute path without .. or a slash at its end, as /project", r.Name)
+		case seen[r.Name]:
+			bad(key+".name", "%q is given twice", r.Name)
+		}
+		seen[r.Name] = true
+		checkTemplate(key+".path", r.Path, bad)
+	}
+	if c.SSHDir != "" {
+		checkTemplate("sshDir", c.SSHDir, bad)
+	}
+}
+
+func checkTemplate(key, path string, bad func(string, string, ...any)) {
+	if !filepath.IsAbs(path) || path == "/" {
+		bad(key, "%q: must be an absolute path below /", path)
+	}
+	for _, p := range placeholder.FindAllString(path, -1) {
+		if p != "{project}" && p != "{user}" {
+			bad(key, "%s: only {project} and {user} are known", p)
+		}
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		if part == ".." {
+			bad(key, "%q: must not contain ..", path)
+		}
+	}
+}
+
+func checkImages(c *Config, bad func(string, string, ...any)) {
+	if !filepath.IsAbs(c.Images.Dir) {
+		bad("images.dir", "%q: must be an absolute path", c.Images.Dir)
+	}
+	if d := c.Images.DockerConfig; d != "" && !filepath.IsAbs(d) {
+		bad("images.dockerConfig", "%q: must be an absolute path", d)
+	}
+	if d := c.Images.CertsDir; d != "" && !filepath.IsAbs(d) {
+		bad("images.certsDir", "%q: must be an absolute path", d)
+	}
+	for _, d := range c.Images.LocalRoots {
+		if !filepath.IsAbs(d) {
+			bad("images.localRoots", "%q: must be an absolute path", d)
+		}
+	}
+	for _, h := range c.Images.Insecure {
+		if h == "" || strings.Contains(h, "/") {
+			bad("images.insecure", "%q: write HOST or HOST:PORT", h)
+		}
+	}
+	for host, list := range c.Images.Mirrors {
+		for _, m := range list {
+			if m == "" || strings.Contains(m, "//") {
+				bad("images.mirrors."+host, "%q: write HOST or HOST:PORT", m)
+			}
+		}
+	}
+}
+
+func checkBounds(c *Config, bad func(string, string, ...any)) {
+	within(bad, "shmSize", c.ShmSize, 1<<20, 1<<40)
+	within(bad, "images.maxSize", c.Images.MaxSize, 100<<20, 1<<60)
+	within(bad, "logs.quota", c.Logs.Quota, 64<<10, 1<<40)
+	within(bad, "images.pullTimeout", c.Images.PullTimeout, Duration(time.Second), Duration(24*time.Hour))
+	within(bad, "lease", c.Lease, Duration(10*time.Second), Duration(24*time.Hour))
+	within(bad, "logs.keep", c.Logs.Keep, 0, Duration(365*24*time.Hour))
+}
+
+func within[T interface {
+	cmp.Ordered
+	String() string
+}](bad func(string, string, ...any), key string, v, lo, hi T) {
+	if v < lo || v > hi {
+		bad(key, "%s: must be %s to %s", v, lo, hi)
+	}
+}
+
+// configKeys lists every key the config knows, for suggestions.
+func configKeys() []string {
+	var keys []string
+	var walk func(t reflect.Type)
+	walk = func(t reflect.Type) {
+		for t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct {
+			return
+		}
+		for i := range t.NumField() {
+			keys = append(keys, t.Field(i).Tag.Get("yaml"))
+			walk(t.Field(i).Type)
+		}
+	}
+	walk(reflect.TypeFor[Config]())
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// nearestKey is the known key that differs least from key, or "" when none is
+// near: a third of its letters may be wrong.
+func nearestKey(key string, known []string) string {
+	best, least := "", len(key)/3+1
+	for _, k := range known {
+		if d := editDistance(strings.ToLower(key), strings.ToLower(k)); d < least || d == least && best == "" {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func defaultLaunches() int { return max(2, runtime.NumCPU()) }
+
+// defaultReservedMemory leaves the system something without making small
+// machines useless.
+func defaultReservedMemory() Size {
+	return Size(min(1<<30, max(TotalMemory()/10, 1)))
+}
+
+// TotalMemory of the machine in bytes; 0 if it cannot be told.
+func TotalMemory() int64 {
+	var si unix.Sysinfo_t
+	if err := unix.Sysinfo(&si); err != nil {
+		return 0
+	}
+	return int64(si.Totalram) * int64(si.Unit)
+}

@@ -1,0 +1,69 @@
+package devices
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/internal/api"
+	"gbatch/internal/node"
+)
+
+// Devices is what a node knows of its accelerators and how a container gets
+// them. It is the one place where GPUs come in; methods are called from
+// several goroutines and must be quick.
+type Devices interface {
+	// Inventory lists them as they are now: an unhealthy one says why.
+	Inventory() Inventory
+	// Near returns the NUMA nodes of the given GPUs.
+	Near(uuids []string) []int
+	// Indexes returns the node's numbers of the given GPUs, in their order.
+	Indexes(uuids []string) []int
+	// Edit gives the container exactly these GPUs, before it is prepared. It
+	// is called for containers without any too.
+	Edit(spec *specs.Spec, uuids []string) error
+	// Lost says why work on any of these GPUs cannot go on; empty: it can.
+	Lost(uuids []string) string
+	// Samples says what they were doing when they were looked at last.
+	Samples() []api.GPUSample
+	// Readings says all that is known of each, for metrics.
+	Readings() []Reading
+	// Watch looks at them until ctx ends, and calls changed when they are not
+	// as they were.
+	Watch(ctx context.Context, changed func())
+	// Refresh looks at them now. It may take as long as ctx.
+	Refresh(ctx context.Context)
+	// Close lets go of them. Nothing is called after it.
+	Close() error
+}
+
+// Inventory is the accelerators' part of a node's inventory.
+type Inventory struct {
+	GPUs      []node.GPU
+	CUDA      int // major*100 + minor of the driver
+	Driver    string
+	Simulated bool
+}
+
+// None is a node without accelerators.
+type None struct{}
+
+var _ Devices = None{}
+
+func (None) Inventory() Inventory          { return Inventory{} }
+func (None) Near([]string) []int           { return nil }
+func (None) Indexes([]string) []int        { return nil }
+func (None) Lost([]string) string          { return "" }
+func (None) Samples() []api.GPUSample      { return nil }
+func (None) Readings() []Reading           { return nil }
+func (None) Watch(context.Context, func()) {}
+func (None) Refresh(context.Context)       {}
+func (None) Close() error                  { return nil }
+
+func (None) Edit(_ *specs.Spec, uuids []string) error {
+	if len(uuids) > 0 {
+		return fmt.Errorf("give GPU %s: this node has no GPUs", uuids[0])
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package identity
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/cgroups"
+	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
+)
+
+// Host is what the machine calls itself, and where the node has its cgroups.
+type Host struct {
+	Name    string // as uname says
+	DNS     string // fully qualified, if it can be told
+	Address string // by which other nodes reach it, if it can be told
+
+	Cgroups cgroups.Host
+	prefix  string // cgroup that holds every cgroup of this node
+}
+
+// LookupHost asks the machine.
+func LookupHost(cfg *config.Config) (Host, error) {
+	var u unix.Utsname
+	name := "localhost"
+	if unix.Uname(&u) == nil {
+		name = unix.ByteSliceToString(u.Nodename[:])
+	}
+	cg, err := cgroups.Detect()
+	if err != nil {
+		return Host{}, err
+	}
+	base, err := cgroups.Base("gnoded")
+	return Host{Name: name, DNS: fullName(name), Address: ownAddress(cfg), Cgroups: cg, prefix: path.Join(base, "gbatch", cfg.Name)}, err
+}
+
+// CgroupPrefix holds every cgroup of this node; its name keeps several daemons
+// of one machine apart.
+func (h *Host) CgroupPrefix() string { return h.prefix }
+
+// CgroupPath is the cgroup of a rank.
+func (h *Host) CgroupPath(id job.RankID) string { return h.prefix + "/" + id.String() }
+
+// RemoveGroups removes the cgroups that ranks' groups are made in, so that a
+// node that is idle leaves nothing when it stops. One that is not empty stays:
+// a container lives in it, or another daemon of this machine uses it.
+func (h *Host) RemoveGroups() {
+	for _, point := range h.Cgroups.Mounts {
+		dir := filepath.Join(point, h.prefix)
+		if unix.Rmdir(dir) == nil {
+			_ = unix.Rmdir(filepath.Dir(dir))
+		}
+	}
+}
+
+// lookupTimeout bounds the question for the machine's full name at start.
+const lookupTimeout = 2 * time.Second
+
+// fullName is the machine's name with its domain, or the bare name where no
+// name service knows one.
+func fullName(name string) string {
+	if strings.Contains(name, ".") {
+		return name
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	defer cancel()
+	cname, err := net.DefaultResolver.LookupCNAME(ctx, name)
+	if cname = strings.TrimSuffix(cname, "."); err == nil && strings.HasPrefix(cname, name+".") {
+		return cname
+	}
+	return name
+}
+
+// ownAddress is the address that other nodes can be expected to reach: the one
+// configured, or the one from which this machine reaches the controller, or for
+// one on this machine any other place. Empty: there is no way out.
+func ownAddress(cfg *config.Config) string {
+	if cfg.Address != "" {
+		return cfg.Address
+	}
+	to := "192.0.2.1:9" // an address for documentation; nothing is sent
+	if u, err := url.Parse(cfg.Controller); err == nil && u.Scheme != "unix" && u.Host != "" {
+		to = net.JoinHostPort(u.Hostname(), "9")
+	}
+	conn, err := net.DialTimeout("udp", to, lookupTimeout)
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	if a, ok := conn.LocalAddr().(*net.UDPAddr); ok && !a.IP.IsLoopback() {
+		return a.IP.String()
+	}
+	return ""
+}

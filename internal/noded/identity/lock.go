@@ -1,0 +1,85 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"gbatch/oci/atomicfile"
+)
+
+// LockRun is where the daemons of a machine say which node names they serve.
+const LockRun = "/run/gbatch/nodes"
+
+// Lock is a file that one process at a time can hold. The kernel lets go of it
+// when the process ends, however that happens.
+type Lock struct{ f *os.File }
+
+// TakeLock holds path for this process and writes its pid there. what names
+// the guarded thing in the error.
+func TakeLock(path, what string) (*Lock, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", what, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer f.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock %s: %w", what, err)
+		}
+		pid, _ := os.ReadFile(path)
+		return nil, fmt.Errorf("another gnoded (pid %s) uses %s; stop it first, or give this one its own --state-dir and --name", strings.TrimSpace(string(pid)), what)
+	}
+	if err := f.Truncate(0); err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", what, err)
+	}
+	return &Lock{f}, nil
+}
+
+func (l *Lock) Close() {
+	if l != nil {
+		l.f.Close()
+	}
+}
+
+// LoadInstance reads the state directory's id, made with the directory. It
+// stands for what the node remembers: the controller takes another id as the
+// loss of every attempt it had here.
+func LoadInstance(dir string) (string, error) {
+	path := filepath.Join(dir, "instance")
+	b, err := os.ReadFile(path)
+	if err == nil {
+		id, err := uuid.Parse(strings.TrimSpace(string(b)))
+		if err != nil {
+			return "", fmt.Errorf("read %s: it is damaged (%w); remove it if nothing of this node is to be kept", path, err)
+		}
+		return id.String(), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read instance id: %w", err)
+	}
+	id := uuid.NewString()
+	if err := atomicfile.WriteDurable(path, []byte(id+"\n")); err != nil {
+		return "", fmt.Errorf("make instance id: %w", err)
+	}
+	return id, nil
+}
+
+func BootID() (string, error) {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("read boot id: %w", err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}

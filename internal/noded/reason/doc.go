@@ -1,0 +1,5 @@
+// Package reason has the one error by which a part of the node says why a rank
+// cannot start or go on, with the reason that the controller is told and a
+// sentence for the user. What is wrong inside the node is no such error: users
+// are sent to its administrator.
+package reason

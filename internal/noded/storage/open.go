@@ -1,0 +1,129 @@
+package storage
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maker opens directories beneath a root and makes missing ones. The kernel
+// itself refuses to leave the root (openat2 with RESOLVE_BENEATH), so that a
+// link which is swapped in meanwhile helps nobody.
+type maker struct {
+	gid  int
+	mode uint32 // permission bits as chmod takes them
+}
+
+// resolve opens rel beneath the directory top as a handle.
+func (m maker) resolve(top, rel string, create bool) (*os.File, error) {
+	fd, err := unix.Open(top, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	root := os.NewFile(uintptr(fd), top)
+	if rel == "" {
+		return root, nil
+	}
+	defer root.Close()
+	h, err := beneath(root, rel)
+	if !create || !errors.Is(err, unix.ENOENT) {
+		return h, err
+	}
+	parts := strings.Split(rel, "/")
+	for i := range parts {
+		if h, err = m.step(root, strings.Join(parts[:i+1], "/")); err != nil {
+			return nil, err
+		}
+		if i < len(parts)-1 {
+			h.Close()
+		}
+	}
+	return h, nil
+}
+
+// step opens rel, whose parent exists, and makes it if it is missing.
+func (m maker) step(root *os.File, rel string) (*os.File, error) {
+	h, err := beneath(root, rel)
+	if !errors.Is(err, unix.ENOENT) {
+		return h, err
+	}
+	parent := root
+	dir, name := filepath.Split(rel)
+	if dir != "" {
+		if parent, err = beneath(root, strings.TrimSuffix(dir, "/")); err != nil {
+			return nil, err
+		}
+		defer parent.Close()
+	}
+	if err := m.mkdir(parent, name); err != nil {
+		return nil, err
+	}
+	return beneath(root, rel)
+}
+
+// mkdir makes name in parent. Another rank may make it at the same time: who
+// comes second leaves it as it is.
+func (m maker) mkdir(parent *os.File, name string) error {
+	err := unix.Mkdirat(int(parent.Fd()), name, 0o700)
+	if errors.Is(err, unix.EEXIST) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	// Owner first: chown clears the setgid bit of files, and some network file
+	// systems do so for directories too.
+	if err := unix.Fchown(fd, -1, m.gid); err != nil {
+		return err
+	}
+	return unix.Fchmod(fd, m.mode)
+}
+
+// base makes the directory top that template stands for. What precedes the
+// first placeholder is the administrator's and must exist.
+func (m maker) base(template, top string) error {
+	if _, err := os.Stat(top); err == nil {
+		return nil
+	}
+	fixed := template
+	if i := strings.IndexByte(template, '{'); i >= 0 {
+		fixed = template[:strings.LastIndexByte(template[:i], '/')]
+	} else {
+		fixed = filepath.Dir(template)
+	}
+	rel, err := filepath.Rel(filepath.Clean("/"+fixed), top)
+	if err != nil {
+		return err
+	}
+	h, err := m.resolve(filepath.Clean("/"+fixed), rel, true)
+	if err != nil {
+		return err
+	}
+	return h.Close()
+}
+
+// beneath opens rel below root as a handle, never leaving root.
+func beneath(root *os.File, rel string) (*os.File, error) {
+	how := &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	for {
+		fd, err := unix.Openat2(int(root.Fd()), rel, how)
+		if errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN) {
+			continue // a rename somewhere raced with the look-up
+		}
+		if err != nil {
+			return nil, err
+		}
+		return os.NewFile(uintptr(fd), rel), nil
+	}
+}

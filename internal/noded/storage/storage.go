@@ -1,0 +1,179 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
+)
+
+// Tenant is whose storage is meant.
+type Tenant struct {
+	User    string
+	Project string
+	GID     int // of the project; 0 leaves directories to the daemon's group
+}
+
+// Roots resolves what jobs write in their storage entries to places on this
+// machine.
+type Roots struct {
+	roots  []config.StorageRoot // longest name first
+	sshDir string               // template; empty: no .ssh here
+}
+
+func New(c *config.Config) *Roots {
+	s := &Roots{roots: slices.Clone(c.Storage), sshDir: c.SSHDir}
+	slices.SortStableFunc(s.roots, func(a, b config.StorageRoot) int { return len(b.Name) - len(a.Name) })
+	return s
+}
+
+// source is a place on the host, held open so that nobody can change what it
+// means between the check and the mount.
+type source struct {
+	Handle   *os.File // O_PATH
+	Dir      bool
+	ReadOnly bool
+}
+
+func (s source) Close() { s.Handle.Close() }
+
+// Open resolves one entry, making directories where the root allows it. The
+// caller closes the result.
+func (s *Roots) Open(entry job.Storage, who Tenant) (source, error) {
+	if strings.TrimSuffix(entry.HostPath, "/") == ".ssh" {
+		return s.openSSH(who)
+	}
+	root, rest, err := s.find(entry.HostPath)
+	if err != nil {
+		return source{}, err
+	}
+	top, err := expand(root.Path, who)
+	if err != nil {
+		return source{}, err
+	}
+	make := maker{gid: who.GID, mode: uint32(root.Mode)}
+	if root.Create {
+		if err := make.base(root.Path, top); err != nil {
+			return source{}, reason.Errorf(job.Mount, "cannot make %s for storage %q on this node: %v", root.Name, entry.HostPath, plain(err))
+		}
+	}
+	h, err := make.resolve(top, rest, root.Create)
+	if err != nil {
+		return source{}, explainOpen(entry.HostPath, root, err)
+	}
+	return newSource(h, root.ReadOnly)
+}
+
+func newSource(h *os.File, readOnly bool) (source, error) {
+	st, err := h.Stat()
+	if err != nil {
+		h.Close()
+		return source{}, fmt.Errorf("look at storage: %w", err)
+	}
+	if !st.IsDir() && !st.Mode().IsRegular() {
+		h.Close()
+		return source{}, reason.Errorf(job.Mount, "storage %q is neither a directory nor a plain file", h.Name())
+	}
+	return source{Handle: h, Dir: st.IsDir(), ReadOnly: readOnly}, nil
+}
+
+// openSSH gives each user of each project a directory of their own for keys.
+func (s *Roots) openSSH(who Tenant) (source, error) {
+	if s.sshDir == "" {
+		return source{}, reason.Errorf(job.Mount, "storage \".ssh\" is not offered by this node; its storage is: %s", s.known())
+	}
+	top, err := expand(s.sshDir, who)
+	if err != nil {
+		return source{}, err
+	}
+	make := maker{gid: who.GID, mode: 0o700}
+	if err := make.base(s.sshDir, top); err != nil {
+		return source{}, reason.Errorf(job.Mount, "cannot make the .ssh directory on this node: %v", plain(err))
+	}
+	h, err := make.resolve(top, "", false)
+	if err != nil {
+		return source{}, reason.Errorf(job.Mount, "cannot open the .ssh directory on this node: %v", plain(err))
+	}
+	return newSource(h, false)
+}
+
+// find splits a hostPath into its root and the rest below it.
+func (s *Roots) find(hostPath string) (config.StorageRoot, string, error) {
+	for part := range strings.SplitSeq(hostPath, "/") {
+		if part == ".." {
+			return config.StorageRoot{}, "", reason.Errorf(job.Mount, "storage %q must not contain \"..\"", hostPath)
+		}
+	}
+	clean := path.Clean("/" + hostPath)
+	for _, r := range s.roots {
+		if clean == r.Name {
+			return r, "", nil
+		}
+		if rest, ok := strings.CutPrefix(clean, r.Name+"/"); ok {
+			return r, rest, nil
+		}
+	}
+	return config.StorageRoot{}, "", reason.Errorf(job.Mount, "storage %q is not offered by this node; its storage is: %s", hostPath, s.known())
+}
+
+// known lists what a job may write, for error texts.
+func (s *Roots) known() string {
+	names := []string{}
+	for _, r := range s.roots {
+		names = append(names, r.Name)
+	}
+	if s.sshDir != "" {
+		names = append(names, ".ssh")
+	}
+	slices.Sort(names)
+	return strings.Join(append(names, "tmpfs"), ", ")
+}
+
+// expand fills a path template. Names become single path elements or nothing.
+func expand(template string, who Tenant) (string, error) {
+	for _, name := range []struct{ key, value string }{{"{project}", who.Project}, {"{user}", who.User}} {
+		if !strings.Contains(template, name.key) {
+			continue
+		}
+		v := name.value
+		if v == "" || v == "." || v == ".." || strings.ContainsAny(v, "/\x00") {
+			return "", reason.Errorf(job.Mount, "%s %q cannot name a storage directory", strings.Trim(name.key, "{}"), v)
+		}
+		template = strings.ReplaceAll(template, name.key, v)
+	}
+	return filepath.Clean(template), nil
+}
+
+func explainOpen(hostPath string, root config.StorageRoot, err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT) && root.Create:
+		return reason.Errorf(job.Mount, "storage %q does not exist on this node: a link in it points to nothing", hostPath)
+	case errors.Is(err, unix.ENOENT):
+		return reason.Errorf(job.Mount, "storage %q does not exist on this node; make it first or correct the path", hostPath)
+	case errors.Is(err, unix.EXDEV):
+		return reason.Errorf(job.Mount, "storage %q leads out of %s through a symbolic link", hostPath, root.Name)
+	case errors.Is(err, unix.ENOTDIR):
+		return reason.Errorf(job.Mount, "storage %q goes through something that is not a directory", hostPath)
+	case errors.Is(err, unix.ELOOP):
+		return reason.Errorf(job.Mount, "storage %q has too many symbolic links", hostPath)
+	}
+	return reason.Errorf(job.Mount, "cannot open storage %q: %v", hostPath, plain(err))
+}
+
+// plain strips what path errors repeat: host paths are not the user's business.
+func plain(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,27 @@
+// Package units reads the quantities that people write in the files of both
+// daemons. It keeps nothing, and knows no bounds but those of the grammar.
+package units
+
+import (
+	"errors"
+	"time"
+
+	"gbatch/internal/job"
+)
+
+var errLong = errors.New("must not be longer than 3650 days")
+
+// ParseDuration reads a length of time: as job files have it, "5 minutes",
+// "1.5 h" or "2 weeks", or as Go does, "90s", "5m" or "1h30m". "0" is none, for
+// what can be switched off.
+func ParseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil || d < 0:
+		s, err := job.ParseDuration(text)
+		return time.Duration(s) * time.Second, err
+	case d > time.Duration(job.MaxDuration)*time.Second:
+		return 0, errLong
+	}
+	return d, nil
+}

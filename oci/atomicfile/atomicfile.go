@@ -1,0 +1,49 @@
+// Package atomicfile replaces small files as a whole, so that a crash leaves
+// the old content or the new. It locks nothing: two writers of one file are the
+// caller's to keep apart.
+package atomicfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Write replaces the file at path. A reader sees the old content or the new,
+// but a power cut may lose both.
+func Write(path string, data []byte) error { return replace(path, data, false) }
+
+// WriteDurable is Write, and returns only when the new content would survive a
+// power cut.
+func WriteDurable(path string, data []byte) error {
+	if err := replace(path, data, true); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+func replace(path string, data []byte, sync bool) error {
+	tmp := path + ".tmp"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	return os.Rename(tmp, path)
+}
+
+// SyncDir makes the names in a directory survive a power cut.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
