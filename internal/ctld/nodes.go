@@ -141,7 +141,7 @@ func (s *Server) runOrder(j *control.Job, rank int) (*api.RunOrder, error) {
 	p, _ := s.cfg().project(j.Owner.Project)
 	r := j.Attempt.Ranks[rank]
 	o := &api.RunOrder{
-		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, Project: j.Owner.Project, ProjectGID: p.GID,
+		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, UID: s.auth.people.uid(j.Owner.User), Project: j.Owner.Project, ProjectGID: p.GID,
 		Allocation: allocationToAPI(r.Alloc), Ranks: len(j.Attempt.Ranks),
 		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.cfg().Limits.Grace.millis()),
 		Digest: j.Attempt.Image,

@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/account"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/cores"
 	"gbatch/internal/noded/devices"
@@ -61,6 +62,9 @@ type Agent struct {
 	measures *measures
 	shims    oci.Pool // of those that may be waiting for a container
 	leaseC   chan struct{}
+
+	accounts *account.Accounts
+	noMaps   error // why containers have the node's ids; nil: they have their users'
 
 	ctx context.Context // of Run; set before anything that uses it starts
 	wg  sync.WaitGroup  // all goroutines of Run
@@ -146,6 +150,9 @@ func (a *Agent) open(o Options) error {
 		Healthy: func() bool { return len(a.health.reasons()) == 0 },
 	})
 	if a.data, err = openData(&a.cfg, a.boot); err != nil {
+		return err
+	}
+	if err := a.openAccounts(); err != nil {
 		return err
 	}
 	if err := a.openNetwork(); err != nil {

@@ -21,7 +21,10 @@ func (r *rank) bindStorage(context.Context) error {
 	if err := makeRankDir(r.dir); err != nil {
 		return err
 	}
-	who := r.tenant()
+	who, err := r.tenant()
+	if err != nil {
+		return err
+	}
 	var tmpfs int64
 	for i, entry := range r.order.Spec.Request.Docker.Storage {
 		if entry.HostPath == job.TmpfsHostPath {

@@ -237,7 +237,11 @@ func (r *rank) fileRoot(uri string, write bool) (*os.Root, string, error) {
 	if !strings.HasSuffix(dir, "/") {
 		dir, name = path.Dir(dir), path.Base(dir)
 	}
-	root, err := r.a.storage.OpenRoot(path.Clean(dir), r.tenant(), write)
+	who, err := r.tenant()
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := r.a.storage.OpenRoot(path.Clean(dir), who, write)
 	var refused *reason.Error
 	if errors.As(err, &refused) {
 		return nil, "", transfer.At(transfer.NotFound, uri, refused.Text)
@@ -245,6 +249,7 @@ func (r *rank) fileRoot(uri string, write bool) (*os.Root, string, error) {
 	return root, name, err
 }
 
-func (r *rank) tenant() storage.Tenant {
-	return storage.Tenant{User: r.order.User, Project: r.order.Project, GID: r.order.ProjectGID}
+func (r *rank) tenant() (storage.Tenant, error) {
+	o, err := r.owner()
+	return storage.Tenant{User: r.order.User, Project: r.order.Project, GID: r.order.ProjectGID, UID: int(o.UID), OwnGID: int(o.GID)}, err
 }

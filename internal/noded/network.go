@@ -146,10 +146,18 @@ func (r *rank) joinNetwork(context.Context) error {
 	case want == job.NetworkHost && n.noHost:
 		return reason.Errorf(job.BadSpec, "%s does not let jobs use its own network, which this one needs", r.a.cfg.Name)
 	case want == job.NetworkHost, n.own == nil:
-		return nil
+		_, err := r.openUser(false)
+		return err
 	}
-	at, err := n.own.Attach(r.id.String())
+	ns, err := r.openUser(true)
 	if err != nil {
+		return err
+	}
+	at, err := n.own.AttachTo(r.id.String(), ns)
+	if err != nil {
+		if ns != nil {
+			ns.Close()
+		}
 		return err
 	}
 	r.net = &rankNetwork{at: at}
@@ -193,6 +201,10 @@ func (r *rank) takePorts(want []job.PortMapping) ([]job.PortMapping, error) {
 // leaveNetwork closes what only a shim has to hold. It comes when there is one,
 // and when there will be none.
 func (r *rank) leaveNetwork() error {
+	if r.user != nil {
+		r.user.Close()
+		r.user = nil
+	}
 	if r.net == nil {
 		return nil
 	}
@@ -230,7 +242,7 @@ func (r *rank) shimNetwork() *oci.ShimNetwork {
 }
 
 func (r *rank) handover() oci.Handover {
-	h := oci.Handover{Env: r.secretEnv()}
+	h := oci.Handover{User: r.user, Env: r.secretEnv()}
 	if r.net != nil {
 		h.Namespace, h.Listeners = r.net.at.Namespace, r.net.files
 	}

@@ -278,7 +278,11 @@ func (r *rank) outputTop(p string) (*os.File, string, error) {
 	case storage[best].HostPath == job.TmpfsHostPath:
 		return nil, "", &nothingToSave{fmt.Sprintf("%s was on a tmpfs, which is gone", p)}
 	}
-	src, err := r.a.storage.Open(storage[best], r.tenant())
+	who, err := r.tenant()
+	if err != nil {
+		return nil, "", err
+	}
+	src, err := r.a.storage.Open(storage[best], who)
 	if err != nil {
 		return nil, "", err
 	}
@@ -288,7 +292,7 @@ func (r *rank) outputTop(p string) (*os.File, string, error) {
 	src.Close() // a single file was mounted: look at it from its directory
 	at := storage[best]
 	at.HostPath, rest = path.Dir(at.HostPath), path.Base(at.HostPath)
-	src, err = r.a.storage.Open(at, r.tenant())
+	src, err = r.a.storage.Open(at, who)
 	return src.Handle, rest, err
 }
 

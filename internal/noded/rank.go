@@ -3,6 +3,7 @@ package noded
 import (
 	"context"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"gbatch/internal/noded/cores"
 	"gbatch/oci"
 	"gbatch/oci/image"
+	"gbatch/oci/userns"
 )
 
 // rank is one container's life on this node, from its order to the removal of
@@ -38,6 +40,8 @@ type rank struct {
 	past    *node.Exit   // of a program that ended while no daemon looked, and is not concluded
 	own     []string     // directories for the container's user
 	written uint32       // version of the secrets in the container's files
+	ids     userns.Map   // of its container; zero: the node's
+	user    *os.File     // the user namespace, until the shim has it
 	net     *rankNetwork // until the shim has it; nil: the node's, or already there
 	shim    *oci.Shim
 	hasSlot bool

@@ -39,7 +39,8 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 		SecretEnv:  r.secretEnv(),
 		WorkDir:    docker.WorkingDir,
 		User:       docker.User,
-		Groups:     docker.GroupAdd,
+		Groups:     r.groups(),
+		IDs:        r.ids,
 		Hostname:   r.hostname(),
 		Terminal:   r.order.Spec.HasTerminal(),
 		Mounts:     r.allMounts(),
@@ -63,6 +64,9 @@ func (r *rank) buildSpec() (*specs.Spec, error) {
 	if err != nil {
 		return nil, reason.Because(job.BadSpec, err)
 	}
+	if err := r.runAsUser(spec); err != nil {
+		return nil, err
+	}
 	return spec, r.a.devices.Edit(spec, uuids(r.order.Allocation))
 }
 
@@ -76,7 +80,7 @@ func (r *rank) envInput() job.EnvInput {
 	return job.EnvInput{
 		Nodes: nodes, Addresses: addresses, Slots: slots, MasterPort: r.order.MasterPort,
 		Spec: &r.order.Spec, ID: r.id,
-		UUID: r.order.UUID, User: r.order.User, Project: r.order.Project, ProjectGID: r.order.ProjectGID,
+		UUID: r.order.UUID, User: r.order.User, Project: r.order.Project, ProjectGID: r.projectGID(),
 		RestartCount: r.order.Restarts + int(r.id.Attempt) - 1, Initial: r.order.Initial,
 		Array:       r.order.Array,
 		ClusterID:   r.a.cfg.ClusterID,
@@ -140,10 +144,12 @@ func (r *rank) writeFiles(context.Context) error {
 			return err
 		}
 	}
-	if !r.order.Spec.HasHostfile() {
-		return nil
+	if r.order.Spec.HasHostfile() {
+		if err := os.WriteFile(filepath.Join(dir, hostfile), []byte(job.Hostfile(r.envInput())), 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(dir, hostfile), []byte(job.Hostfile(r.envInput())), 0o644)
+	return r.giveToRoot(dir)
 }
 
 // withHost makes sure that the host's own name can be resolved: launchers of

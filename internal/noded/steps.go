@@ -26,6 +26,7 @@ type step struct {
 // steps are done in this order and undone in the reverse. What is durable when:
 // record comes before container, so that whatever may have run is known.
 var steps = []step{
+	{"user", (*rank).findUser, nothing},
 	{"image", (*rank).pullImage, nothing},    // let go by cleanAll, once nothing is mounted
 	{"inputs", (*rank).fetchInputs, nothing}, // gone with cleanAll
 	{"slot", (*rank).takeSlot, (*rank).giveSlot},
