@@ -29,59 +29,107 @@ const module = "gbatch/"
 // down or is not there. A new package needs a line here, and a new arrow a
 // reason in docs/design.
 var below = map[string][]string{
-	"accounting":               {},
-	"deploy":                   {},
-	"cgroups":                  {},
-	"sched":                    {"accounting"},
-	"sched/schedtest":          {"sched", "accounting"},
-	"oci/ref":                  {},
-	"oci/image":                {"oci/ref"},
-	"oci/image/imagetest":      {"oci/ref"},
-	"oci/netns":                {},
-	"oci/userns":               {},
-	"oci":                      {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns"},
-	"oci/shim":                 {"oci"},
-	"internal/job":             {"oci/ref"},
-	"internal/job/importer":    {"internal/job", "oci/ref"},
+	"accounting":          {},
+	"deploy":              {},
+	"cgroups":             {},
+	"sched":               {"accounting", "sched/fixed", "sched/nodes", "sched/spec", "sched/words"},
+	"sched/schedtest":     {"sched", "accounting"},
+	"oci/ref":             {},
+	"oci/image":           {"oci/ref"},
+	"oci/image/imagetest": {"oci/ref"},
+	"oci/netns":           {},
+	"oci/userns":          {},
+	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns"},
+	"oci/shim":            {"oci"},
+	"internal/job":        {"oci/ref", "internal/document"},
+	"internal/job/importer": {"internal/job", "oci/ref", "internal/document", "internal/job/importer/ccluster",
+		"internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct",
+		"internal/job/importer/slurm", "internal/job/importer/tao"},
 	"internal/units":           {"internal/job"},
-	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node"},
-	"internal/store":           {"internal/control", "internal/job"},
+	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict"},
+	"internal/store":           {"internal/job", "internal/state"},
 	"internal/api":             {"internal/job", "internal/node"},
 	"internal/pki":             {},
 	"internal/munge":           {},
 	"internal/munge/mungetest": {},
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki"},
-	"internal/cli":             {"internal/client", "internal/api", "internal/job", "internal/job/importer", "oci/ref", "internal/node"},
+	"internal/cli": {"internal/client", "internal/api", "internal/job", "internal/document", "internal/job/importer/nvct",
+		"internal/job/importer/slurm", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/table"},
 	"internal/ctld": {"internal/control", "internal/store", "internal/api", "internal/job", "internal/job/importer",
 		"internal/metrics", "internal/munge", "internal/pki", "internal/units", "internal/web", "internal/sim", "sched", "accounting",
-		"oci/ref", "internal/node"},
+		"oci/ref", "internal/node", "internal/state", "internal/ctld/site", "internal/ctld/wire", "internal/ctld/meter"},
 	"internal/gpu":             {"internal/node"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
-	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting", "internal/node"},
+	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
 	"internal/web":             {"internal/api"},
 	"internal/vmtest":          {},
 	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
-	"internal/noded": {"internal/transfer", "oci", "oci/image", "oci/netns", "oci/ref", "cgroups", "internal/gpu",
-		"internal/client", "internal/api", "internal/job", "internal/metrics", "internal/pki", "internal/node",
-		"internal/noded/images", "internal/noded/storage", "internal/noded/cores", "internal/noded/devices", "internal/noded/reason",
-		"internal/noded/identity", "internal/noded/config", "oci/atomicfile", "internal/noded/account", "oci/userns"},
-	"internal/node":           {"internal/job"},
-	"oci/atomicfile":          {},
-	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
-	"internal/noded/identity": {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
-	"internal/noded/reason":   {"internal/job"},
-	"internal/noded/account":  {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns"},
-	"internal/noded/devices":  {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config", "internal/noded/reason"},
-	"internal/noded/cores":    {"cgroups", "internal/job", "internal/noded/config"},
-	"internal/noded/storage":  {"internal/job", "internal/noded/config", "internal/noded/reason"},
-	"internal/noded/images":   {"internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
+	"internal/noded": {"internal/noded/account", "cgroups", "internal/api", "internal/client", "internal/job", "internal/node", "internal/noded/config", "internal/noded/contact",
+		"internal/noded/cores", "internal/noded/data", "internal/noded/devices", "internal/noded/exporter", "internal/noded/identity", "internal/noded/images",
+		"internal/noded/network", "internal/noded/preflight", "internal/noded/rank", "internal/noded/storage", "internal/noded/streams", "oci"},
+	"internal/node":            {"internal/job"},
+	"oci/atomicfile":           {},
+	"internal/noded/config":    {"internal/units", "internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
+	"internal/noded/identity":  {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
+	"internal/noded/contact":   {"internal/node", "internal/api", "internal/client", "internal/noded/identity", "oci", "oci/atomicfile"},
+	"internal/noded/data":      {"internal/node", "internal/api", "internal/job", "internal/noded/config", "internal/noded/reason", "internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile"},
+	"internal/noded/exporter":  {"internal/node", "internal/api", "internal/gpu", "internal/job", "internal/metrics", "internal/noded/config", "internal/noded/devices", "internal/noded/identity", "oci/image"},
+	"internal/noded/network":   {"internal/node", "internal/job", "internal/noded/config", "internal/noded/reason", "oci", "oci/netns"},
+	"internal/noded/preflight": {"oci", "internal/node", "cgroups", "internal/client", "internal/gpu", "internal/noded/config", "internal/noded/identity", "oci/atomicfile", "oci/netns"},
+	"internal/noded/rank":      {"internal/noded/account", "oci/userns", "internal/node", "cgroups", "internal/api", "internal/client", "internal/job", "internal/noded/config", "internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices", "internal/noded/exporter", "internal/noded/identity", "internal/noded/images", "internal/noded/network", "internal/noded/reason", "internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile", "oci/image", "oci/ref"},
+	"internal/noded/streams":   {"internal/node", "internal/api", "internal/client", "internal/job", "oci", "oci/netns"},
+	"internal/noded/reason":    {"internal/job"},
+	"internal/noded/account":   {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns"},
+	"internal/noded/devices": {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config",
+		"internal/noded/reason"},
+	"internal/noded/cores":                      {"cgroups", "internal/job", "internal/noded/config"},
+	"internal/noded/storage":                    {"internal/job", "internal/noded/config", "internal/noded/reason"},
+	"internal/noded/images":                     {"internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config", "oci/image", "oci/ref"},
+	"internal/state":                            {"sched", "accounting", "internal/job", "internal/node"},
+	"internal/document":                         {},
+	"internal/job/importer/foreign":             {"internal/document", "internal/job"},
+	"internal/job/importer/foreign/foreigntest": {},
+	"internal/job/importer/ccluster":            {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"internal/job/importer/dstack":              {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"internal/job/importer/kubernetes":          {"internal/job/importer/foreign", "internal/document", "internal/job"},
+	"internal/job/importer/nvct":                {"internal/job/importer/foreign", "internal/document", "internal/job"},
+	"internal/job/importer/slurm":               {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"internal/job/importer/tao":                 {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"sched/fixed":                               {},
+	"sched/nodes":                               {"sched/spec", "sched/words"},
+	"sched/predict":                             {"sched/fixed", "sched/spec"},
+	"sched/spec":                                {},
+	"sched/words":                               {"sched/spec"},
+	"internal/cli/exit":                         {"internal/client", "internal/api", "internal/job"},
+	"internal/cli/human":                        {},
+	"internal/cli/table":                        {"internal/cli/exit", "internal/cli/human"},
+	"internal/cli/jobs":                         {"internal/cli/exit", "internal/cli/human", "internal/cli/table", "internal/api", "internal/job"},
+	"internal/cli/clitest":                      {"internal/cli", "internal/client", "internal/api", "internal/job", "internal/node"},
+	"internal/cli/watch":                        {"internal/cli", "internal/cli/exit", "internal/client", "internal/api"},
+	"internal/cli/secret":                       {"internal/cli/exit", "internal/job"},
+	"internal/cli/follow":                       slices.Concat(command, []string{"internal/cli/watch"}),
+	"internal/cli/exec":                         slices.Concat(command, []string{"internal/cli/follow", "internal/cli/watch"}),
+	"internal/cli/logs":                         slices.Concat(command, []string{"internal/cli/follow", "internal/cli/watch"}),
+	"internal/cli/cancel":                       command,
+	"internal/cli/info":                         slices.Concat(command, []string{"internal/cli/watch"}),
+	"internal/cli/acct":                         slices.Concat(command, []string{"internal/node", "internal/document"}),
+	"internal/cli/adm":                          command,
+	"internal/cli/queue":                        slices.Concat(command, []string{"internal/cli/cancel", "internal/cli/follow", "internal/cli/secret", "internal/cli/watch"}),
+	"internal/cli/submit":                       slices.Concat(command, []string{"internal/cli/exec", "internal/cli/follow", "internal/cli/secret", "internal/job/importer", "internal/job/importer/nvct", "internal/document"}),
+	"internal/cli/slurm":                        slices.Concat(command, []string{"internal/cli/queue", "internal/job/importer/slurm", "internal/document"}),
+	"internal/ctld/site":                        {"internal/control", "internal/api", "internal/job", "internal/units", "sched", "accounting", "oci/ref"},
+	"internal/ctld/wire":                        {"internal/api", "internal/job", "internal/state", "sched"},
+	"internal/ctld/meter":                       {"internal/api", "internal/control", "internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
 }
 
+// command is what each command of the suite may import.
+var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/table", "internal/client", "internal/api", "internal/job"}
+
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
@@ -146,14 +194,14 @@ func TestImportsStayWhereTheyBelong(t *testing.T) {
 			if strings.HasPrefix(i, "github.com/cockroachdb/pebble") && s != "internal/store" {
 				t.Errorf("%s imports %s: only internal/store does", p.ImportPath, i)
 			}
-			if strings.HasPrefix(i, "github.com/alecthomas/kong") && s != "internal/cli" && !strings.HasPrefix(s, "cmd/") {
+			if strings.HasPrefix(i, "github.com/alecthomas/kong") && !strings.HasPrefix(s, "internal/cli") && !strings.HasPrefix(s, "cmd/") {
 				t.Errorf("%s imports %s: only cmd and internal/cli do", p.ImportPath, i)
 			}
 			if !strings.HasSuffix(s, "test") && s != "internal/e2e" && (i == "testing" || strings.HasSuffix(i, "/imagetest") && !strings.HasPrefix(s, "scripts/")) {
 				t.Errorf("%s imports %s outside its tests", p.ImportPath, i)
 			}
 		}
-		if s == "internal/ctld" || s == "internal/cli" || strings.HasPrefix(s, "cmd/") && s != "cmd/gnoded" {
+		if s == "internal/ctld" || strings.HasPrefix(s, "internal/cli") || strings.HasPrefix(s, "cmd/") && s != "cmd/gnoded" {
 			for _, d := range p.Deps {
 				if nodeOnly.MatchString(d) {
 					t.Errorf("%s depends on %s, which only the node daemon may", p.ImportPath, d)

@@ -316,16 +316,6 @@ func (l *Ledger) Copy() *Ledger {
 	return out
 }
 
-// Stored is the row of a user in a project as it is to be stored, and whether
-// there is one.
-func (l *Ledger) Stored(project, user string) (Row, bool) {
-	r := l.rows[key{project, user}]
-	if r == nil {
-		return Row{}, false
-	}
-	return r.clone(), true
-}
-
 // Rows is all rows as of now, by project and user.
 func (l *Ledger) Rows(now int64) []Row {
 	out := make([]Row, 0, len(l.rows))

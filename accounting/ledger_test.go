@@ -100,9 +100,8 @@ func restarted(t *rapid.T, l *Ledger, open []Charge) *Ledger {
 		t.Fatal(err)
 	}
 	var rows []Row
-	for k := range l.rows {
-		r, _ := l.Stored(k.project, k.user)
-		rows = append(rows, r)
+	for _, r := range l.rows {
+		rows = append(rows, r.clone())
 	}
 	if err := out.Load(rows...); err != nil {
 		t.Fatal(err)

@@ -92,6 +92,9 @@ func TestMappedInside(t *testing.T) {
 		"cgroup":   {`ls /sys/fs/cgroup | grep -c .  | sed 's/[1-9][0-9]*/some/'; cat /proc/self/cgroup | grep -c gbatch`, nil, "some\n0\n"},
 		"proc":     {`echo 1 >/proc/sys/kernel/panic; cat /proc/keys`, nil, "/bin/sh: can't create /proc/sys/kernel/panic: Read-only file system\n"},
 		"terminal": {`tty; stat -c %u $(tty)`, func(r *oci.SpecRequest) { r.Terminal = true }, "/dev/pts/0\r\n0\r\n"},
+		"rlimit": {`ulimit -l | grep -c .; echo fine`, func(r *oci.SpecRequest) {
+			r.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Soft: ^uint64(0), Hard: ^uint64(0)}}
+		}, "1\nfine\n"},
 		"mount":    {`mkdir /m; mount -t tmpfs none /m 2>&1 | grep -c denied`, nil, "1\n"},
 	}
 	for name, tc := range cases {

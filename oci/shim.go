@@ -251,6 +251,7 @@ func (s *shim) setup() error {
 	s.group = group
 	s.mu.Unlock()
 	fitHost(s.spec, host)
+	s.inheritLocked()
 	s.v2 = host.Mode == cgroups.V2
 	return errors.Join(fillSeccomp(s.spec), ownKeyring(), confine())
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/runc/libcontainer/configs"
@@ -70,6 +71,19 @@ func withoutUser(all []specs.LinuxNamespace) []specs.LinuxNamespace {
 		}
 	}
 	return out
+}
+
+// inheritLocked gives the container its limit of locked memory by the shim's own.
+// That of a process in another user namespace may only be set with a capability
+// that a daemon in a container of its own has not.
+func (s *shim) inheritLocked() {
+	if s.user == nil {
+		return
+	}
+	p := s.spec.Process
+	p.Rlimits = slices.DeleteFunc(p.Rlimits, func(r specs.POSIXRlimit) bool {
+		return r.Type == "RLIMIT_MEMLOCK" && unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: r.Soft, Max: r.Hard}) == nil
+	})
 }
 
 // joinUser makes the container use the user namespace that was handed over.

@@ -5,9 +5,8 @@ package sched
 type account struct {
 	accountKey
 	refs    int // classes
+	slot    int // in State.accountList
 	tallies [ofBucket]*tally
-
-	points int64 // of its fair share, in the current round
 }
 
 type accountKey struct{ project, user, qos string }
@@ -17,13 +16,20 @@ func (s *State) accountOf(j *Job) *account {
 	a := s.accounts[key]
 	if a == nil {
 		a = &account{accountKey: key, tallies: s.accountTallies(key)}
-		s.accounts[key] = a
+		a.slot = len(s.accountList)
+		s.accounts[key], s.accountList = a, append(s.accountList, a)
 	}
 	return a
 }
 
 func (s *State) dropAccount(a *account) {
-	if a.refs == 0 {
-		delete(s.accounts, a.accountKey)
+	if a.refs > 0 {
+		return
 	}
+	delete(s.accounts, a.accountKey)
+	last := len(s.accountList) - 1
+	moved := s.accountList[last]
+	s.accountList[a.slot], moved.slot = moved, a.slot
+	s.accountList[last] = nil
+	s.accountList = s.accountList[:last]
 }

@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"gbatch/sched/fixed"
+	"gbatch/sched/nodes"
+	"gbatch/sched/words"
 )
 
 // Advice is a change of a waiting job with which it would start sooner. It was
@@ -30,10 +34,10 @@ func Advise(in Input, id JobID) []Advice {
 		return nil
 	}
 	job := e.job()
-	x := newExplainer(in)
-	now := x.estimate(e)
-	tries := x.changes(e, job)
-	x.close()
+	ex := newExplainer(in)
+	now := ex.estimate(e)
+	tries := ex.changes(e, job)
+	ex.close()
 	if now.Now {
 		return nil
 	}
@@ -74,13 +78,13 @@ func tryJob(in Input, j Job) (Estimate, error) {
 		return Estimate{}, err
 	}
 	defer undo()
-	x := newExplainer(in)
-	defer x.close()
-	return x.estimate(in.State.waiting[j.ID]), nil
+	ex := newExplainer(in)
+	defer ex.close()
+	return ex.estimate(in.State.waiting[j.ID]), nil
 }
 
 // changes is what is worth a try, of each kind the smallest change first.
-func (x *explainer) changes(e *entry, job Job) []Advice {
+func (ex *explainer) changes(e *entry, job Job) []Advice {
 	var out []Advice
 	add := func(code, change string, edit func(*Job, *Shape)) {
 		j, s := job, *job.Shape
@@ -88,49 +92,49 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 		j.Shape = &s
 		out = append(out, Advice{Code: code, Change: change, Job: j})
 	}
-	k := e.class.kind
-	for _, n := range x.fewer(k) {
+	kind := e.class.kind
+	for _, n := range ex.fewer(kind) {
 		add("fewer-gpus", fmt.Sprintf("ask for %d GPUs", n), func(_ *Job, s *Shape) { s.MilliGPU = n * WholeGPU })
 	}
-	for _, t := range x.shorter(k) {
-		add("shorter-limit", "limit the run time to "+span(t), func(j *Job, _ *Shape) { j.Limit, j.Predicted = t, min(j.Predicted, t) })
+	for _, t := range ex.shorter(kind) {
+		add("shorter-limit", "limit the run time to "+words.Span(t), func(j *Job, _ *Shape) { j.Limit, j.Predicted = t, min(j.Predicted, t) })
 	}
-	s := k.shape
-	if len(s.models) > 0 {
-		for _, m := range x.s.models() {
-			if !slices.Contains(s.GPUModels, m) {
+	shape := kind.Shape
+	if len(shape.Models) > 0 {
+		for _, m := range ex.s.index.Models() {
+			if !slices.Contains(shape.GPUModels, m) {
 				add("other-model", "ask for "+m, func(_ *Job, s *Shape) { s.GPUModels = []string{m} })
 			}
 		}
 	}
-	if cpu, mem := x.smaller(k); cpu < s.MilliCPU || mem < s.MemMiB {
-		add("less-cpu-memory", fmt.Sprintf("ask for %s cores and %s GiB", thousandths(cpu), gib(mem)),
+	if cpu, mem := ex.smaller(kind); cpu < shape.MilliCPU || mem < shape.MemMiB {
+		add("less-cpu-memory", fmt.Sprintf("ask for %s cores and %s GiB", words.Thousandths(cpu), words.GiB(mem)),
 			func(_ *Job, s *Shape) { s.MilliCPU, s.MemMiB = cpu, mem })
 	}
-	if g := s.gpus(); s.Ranks() == 1 && !s.whole() && g > 1 && g%2 == 0 {
+	if g := shape.WholeGPUs(); shape.Ranks() == 1 && !shape.Whole() && g > 1 && g%2 == 0 {
 		add("split", fmt.Sprintf("ask for 2 nodes with %d GPUs each", g/2), func(_ *Job, s *Shape) {
 			s.Nodes, s.MilliGPU, s.MilliCPU, s.MemMiB = 2, s.MilliGPU/2, (s.MilliCPU+1)/2, (s.MemMiB+1)/2
 		})
 	}
-	if s.only != nil {
+	if shape.Only != nil {
 		add("any-node", "name no node", func(_ *Job, s *Shape) { s.Node, s.NodeNames = "", nil })
 	}
-	if len(s.ExcludeNodes) > 0 {
+	if len(shape.ExcludeNodes) > 0 {
 		add("no-exclusions", "exclude no node", func(_ *Job, s *Shape) { s.ExcludeNodes = nil })
 	}
-	if s.Cluster != 0 {
+	if shape.Cluster != 0 {
 		add("any-cluster", "name no cluster", func(_ *Job, s *Shape) { s.Cluster = 0 })
 	}
-	if s.Exclusive {
+	if shape.Exclusive {
 		add("not-exclusive", "share the node", func(_ *Job, s *Shape) { s.Exclusive = false })
 	}
-	for i, f := range s.Features {
+	for i, f := range shape.Features {
 		add("fewer-features", fmt.Sprintf("do without the feature %q", f), func(_ *Job, s *Shape) {
 			s.Features = slices.Delete(slices.Clone(s.Features), i, i+1)
 		})
 	}
-	for i, any := range s.AnyFeatures {
-		add("fewer-features", "do without the feature "+orList(any), func(_ *Job, s *Shape) {
+	for i, any := range shape.AnyFeatures {
+		add("fewer-features", "do without the feature "+words.OrList(any), func(_ *Job, s *Shape) {
 			s.AnyFeatures = slices.Delete(slices.Clone(s.AnyFeatures), i, i+1)
 		})
 	}
@@ -139,24 +143,24 @@ func (x *explainer) changes(e *entry, job Job) []Advice {
 
 // fewer is numbers of GPUs below what is asked: what is free on some node, a
 // half, one.
-func (x *explainer) fewer(k *jobKind) []int64 {
-	asked := int64(k.shape.gpus())
-	if asked <= 1 || k.shape.whole() {
+func (ex *explainer) fewer(kind *jobKind) []int64 {
+	asked := int64(kind.Shape.WholeGPUs())
+	if asked <= 1 || kind.Shape.Whole() {
 		return nil
 	}
 	try := []int64{asked / 2, 1}
-	for _, nk := range x.s.order {
-		f := k.shape.on(nk)
-		gpus, _ := k.shape.gpusOf(nk.sample)
-		if c := int64(gpus.count()); c < asked {
+	for _, nodeKind := range ex.s.index.Order {
+		f := kind.Shape.On(nodeKind)
+		gpus, _ := kind.Shape.GPUsOf(nodeKind.Sample)
+		if c := int64(gpus.Count()); c < asked {
 			try = append(try, c)
 		}
-		if !f.ok {
+		if !f.OK {
 			continue
 		}
-		for _, n := range nk.nodes {
-			if n.open() && k.shape.named(n) {
-				try = append(try, int64(f.gpus.and(n.free).count()))
+		for _, n := range nodeKind.Nodes {
+			if n.Open() && kind.Shape.Named(n) {
+				try = append(try, int64(f.GPUs.And(n.Free).Count()))
 			}
 		}
 	}
@@ -169,17 +173,17 @@ func (x *explainer) fewer(k *jobKind) []int64 {
 
 // shorter is limits below the job's with which it would end before something
 // that is planned: windows and reservations.
-func (x *explainer) shorter(k *jobKind) []Time {
+func (ex *explainer) shorter(kind *jobKind) []Time {
 	var try []Time
 	see := func(at Time) {
-		if t := (at - x.now) / Minute * Minute; t > 0 && t < k.limit {
+		if t := (at - ex.now) / Minute * Minute; t > 0 && t < kind.Limit {
 			try = append(try, t)
 		}
 	}
-	for _, w := range x.s.windows { // sorted below
+	for _, w := range ex.s.index.Windows { // sorted below
 		see(w.Start)
 	}
-	for _, res := range x.plan.Reservations {
+	for _, res := range ex.plan.Reservations {
 		see(res.At)
 	}
 	slices.Sort(try)
@@ -190,24 +194,24 @@ func (x *explainer) shorter(k *jobKind) []Time {
 
 // smaller is the most cores and memory with which the job would find room by
 // the GPUs that are free.
-func (x *explainer) smaller(k *jobKind) (cpu, mem int64) {
-	s := k.shape
-	if s.MilliGPU == 0 || s.whole() {
-		return s.MilliCPU, s.MemMiB
+func (ex *explainer) smaller(kind *jobKind) (cpu, mem int64) {
+	shape := kind.Shape
+	if shape.MilliGPU == 0 || shape.Whole() {
+		return shape.MilliCPU, shape.MemMiB
 	}
 	var best int64 = -1
-	cpu, mem = s.MilliCPU, s.MemMiB
-	for _, nk := range x.s.order {
-		gpus, why := s.gpusOf(nk.sample)
-		if why != fitsAll {
+	cpu, mem = shape.MilliCPU, shape.MemMiB
+	for _, nodeKind := range ex.s.index.Order {
+		gpus, why := shape.GPUsOf(nodeKind.Sample)
+		if why != nodes.FitsAll {
 			continue
 		}
-		for _, n := range nk.nodes {
-			if !n.open() || !s.named(n) || gpus.and(n.free).count() < s.least() || n.cpuFree < 1000 || n.memFree < 1 {
+		for _, n := range nodeKind.Nodes {
+			if !n.Open() || !shape.Named(n) || gpus.And(n.Free).Count() < shape.Least() || n.CPUFree < 1000 || n.MemFree < 1 {
 				continue
 			}
-			c, m := min(n.cpuFree/1000*1000, s.MilliCPU), min(n.memFree, s.MemMiB)
-			if score := mulDiv(c, 1000, max(s.MilliCPU, 1)) + mulDiv(m, 1000, max(s.MemMiB, 1)); score > best {
+			c, m := min(n.CPUFree/1000*1000, shape.MilliCPU), min(n.MemFree, shape.MemMiB)
+			if score := fixed.MulDiv(c, 1000, max(shape.MilliCPU, 1)) + fixed.MulDiv(m, 1000, max(shape.MemMiB, 1)); score > best {
 				best, cpu, mem = score, c, m
 			}
 		}

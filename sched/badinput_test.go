@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -15,7 +14,7 @@ type badInput struct {
 func badRun(edit func(*Running)) func(*State) error {
 	return func(s *State) error {
 		r := Running{Job: Job{ID: 1, Shape: &Shape{MilliGPU: 1000}, Limit: Hour},
-			Ranks: []Allocation{{Node: "n", GPUs: []GPUShare{{"a", 1000}}, MilliCPU: 1000}}}
+			Ranks: []Allocation{{Node: "n", GPUs: []GPUShare{{UUID: "a", Milli: 1000}}, MilliCPU: 1000}}}
 		edit(&r)
 		return s.Start(r)
 	}
@@ -56,9 +55,9 @@ var badInputs = []badInput{
 	{"node-twice-a-gpu", func(s *State) error { return s.SetNode(Node{Name: "m", GPUs: []GPU{{UUID: "x"}, {UUID: "x"}}}) }, `the UUID "x"`},
 	{"node-negative", func(s *State) error { return s.SetNode(Node{Name: "m", MilliCPU: -1}) }, "-1 milli CPU"},
 	{"start-unknown-node", badRun(func(r *Running) { r.Ranks = []Allocation{{Node: "x", MilliCPU: 1}} }), `node "x" is not known`},
-	{"start-unknown-gpu", badRun(func(r *Running) { r.Ranks = []Allocation{{Node: "n", GPUs: []GPUShare{{"z", 1000}}}} }), "reports no GPU z"},
+	{"start-unknown-gpu", badRun(func(r *Running) { r.Ranks = []Allocation{{Node: "n", GPUs: []GPUShare{{UUID: "z", Milli: 1000}}}} }), "reports no GPU z"},
 	{"start-same-gpu-twice", badRun(func(r *Running) {
-		r.Ranks = []Allocation{{Node: "n", GPUs: []GPUShare{{"a", 600}, {"a", 600}}}}
+		r.Ranks = []Allocation{{Node: "n", GPUs: []GPUShare{{UUID: "a", Milli: 600}, {UUID: "a", Milli: 600}}}}
 	}), "held already"},
 	{"start-too-much-cpu", badRun(func(r *Running) { r.Ranks = []Allocation{{Node: "n", MilliCPU: 9000}} }), "8000 milli CPU"},
 }
@@ -106,14 +105,14 @@ func TestShrunkenNodeAndBackwardClock(t *testing.T) {
 	}
 	set(full)
 	shape := &Shape{MilliGPU: 2000, MilliCPU: 8000}
-	if err := s.Start(Running{Job: Job{ID: 1, Shape: shape}, Ranks: []Allocation{{Node: "n", MilliCPU: 8000, GPUs: []GPUShare{{"a", 1000}, {"b", 1000}}}}, Start: 1000}); err != nil {
+	if err := s.Start(Running{Job: Job{ID: 1, Shape: shape}, Ranks: []Allocation{{Node: "n", MilliCPU: 8000, GPUs: []GPUShare{{UUID: "a", Milli: 1000}, {UUID: "b", Milli: 1000}}}}, Start: 1000}); err != nil {
 		t.Fatal(err)
 	}
 	small := full
 	small.GPUs, small.MilliCPU = full.GPUs[:1], 4000
 	set(small)
-	if got := s.Overcommitted(); !slices.Equal(got, []string{"n"}) {
-		t.Errorf("overcommitted nodes: %v", got)
+	if n := s.index.Nodes["n"]; n.CPUFree >= 0 {
+		t.Errorf("the node that shrank has %d milli CPU free, with 8000 held of 4000", n.CPUFree)
 	}
 	if err := s.Enqueue(Job{ID: 2, Shape: &Shape{MilliCPU: 1000}, Submitted: 5000}); err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func (l load) fill(tb testing.TB, s *State) {
 			k := min([]int{1, 2, 4, 8, 1, 2, 3}[(i+g)%7], 8-g)
 			a := Allocation{Node: n.Name, MilliCPU: int64(k) * 14_000, MemMiB: int64(k) * 100_000}
 			for range k {
-				a.GPUs = append(a.GPUs, GPUShare{n.GPUs[g].UUID, 1000})
+				a.GPUs = append(a.GPUs, GPUShare{UUID: n.GPUs[g].UUID, Milli: 1000})
 				g++
 			}
 			id++

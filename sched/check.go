@@ -10,23 +10,20 @@ import (
 func (s *State) Check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	s.refresh()
+	s.index.Refresh()
 	ranks := 0
-	for _, n := range s.sorted {
-		if n.line != nil {
-			bad("node %s keeps the timeline of a round", n.Name)
-		}
-		ranks += len(n.ranks)
-		n.check(bad)
+	for _, n := range s.index.Sorted {
+		ranks += len(n.Ranks)
+		n.Check(bad)
 	}
-	for id, x := range s.running {
-		ranks -= len(x.ranks)
+	for id, run := range s.running {
+		ranks -= len(run.Held)
 		if s.waiting[id] != nil {
 			bad("job %d waits and runs", id)
 		}
-		for _, k := range x.ranks {
-			if s.nodes[k.node.Name] != k.node {
-				bad("job %d holds node %s, which is not in the index", id, k.node.Name)
+		for _, rank := range run.Held {
+			if s.index.Nodes[rank.Node.Name] != rank.Node {
+				bad("job %d holds node %s, which is not in the index", id, rank.Node.Name)
 			}
 		}
 	}
@@ -36,56 +33,6 @@ func (s *State) Check() error {
 	s.checkQueue(bad)
 	s.checkTallies(bad)
 	return errors.Join(errs...)
-}
-
-// check recounts the node's load from its ranks.
-func (n *node) check(bad func(string, ...any)) {
-	cpu, mem := n.MilliCPU, n.MemMiB
-	used := make([]int64, len(n.GPUs))
-	whole := false
-	for _, k := range n.ranks {
-		cpu -= k.cpu
-		mem -= k.mem
-		whole = whole || k.whole
-		for _, u := range k.gpus {
-			used[u.gpu] += int64(u.milli)
-		}
-	}
-	if whole && len(n.ranks) > 1 {
-		bad("node %s is taken as a whole, and holds %d ranks", n.Name, len(n.ranks))
-	}
-	if cpu != n.cpuFree || mem != n.memFree {
-		bad("node %s has %d milli CPU and %d MiB free, and counts %d and %d", n.Name, cpu, mem, n.cpuFree, n.memFree)
-	}
-	for g, u := range used {
-		if u != int64(n.used[g]) || u > WholeGPU {
-			bad("GPU %s of node %s has %d of 1000 in use, and counts %d", n.GPUs[g].UUID, n.Name, u, n.used[g])
-		}
-		usable := n.usable.has(g)
-		if n.free.has(g) != (usable && u == 0) || n.part.has(g) != (usable && u > 0 && u < WholeGPU) {
-			bad("GPU %s of node %s is in the wrong set", n.GPUs[g].UUID, n.Name)
-		}
-	}
-	k := n.kind
-	if n.indexed != n.open() {
-		bad("node %s is open: %t, and in the index: %t", n.Name, n.open(), n.indexed)
-	}
-	if n.indexed && (!k.whole[n.free.count()].has(n.pos) || k.part.has(n.pos) == n.part.empty() || k.nodes[n.pos] != n) {
-		bad("node %s is in the wrong place of the index", n.Name)
-	}
-}
-
-// Overcommitted is the nodes, by name, that report less CPU or memory than jobs
-// hold on them: they shrank. Nothing starts there until that is over.
-func (s *State) Overcommitted() []string {
-	s.refresh()
-	var out []string
-	for _, n := range s.sorted {
-		if n.cpuFree < 0 || n.memFree < 0 {
-			out = append(out, n.Name)
-		}
-	}
-	return out
 }
 
 func (s *State) checkQueue(bad func(string, ...any)) {
@@ -111,17 +58,17 @@ func (s *State) checkQueue(bad func(string, ...any)) {
 		if n != c.live || n == 0 {
 			bad("class %d has %d jobs, and counts %d", c.id, n, c.live)
 		}
-		if s.kindsOf[c.kind.kindKeyOf] != c.kind {
+		if s.jobKinds[c.kind.key()] != c.kind {
 			bad("class %d is of a kind that is not in the index", c.id)
 		}
 		if h := c.kind.heads[c.slot]; h.class != c || h.since != c.jobs[c.head].since || h.id != c.jobs[c.head].id {
 			bad("class %d has another head in the index", c.id)
 		}
 	})
-	for _, k := range s.kindsOf {
-		kinds += len(k.heads)
+	for _, kind := range s.jobKinds {
+		kinds += len(kind.heads)
 	}
-	if live != len(s.waiting) || kinds != classes || classes != s.classCount || len(s.kindsOf) != len(s.kindList) {
+	if live != len(s.waiting) || kinds != classes || classes != s.classCount || len(s.jobKinds) != len(s.kindList) {
 		bad("%d jobs wait in %d classes: classes hold %d, kinds %d", len(s.waiting), s.classCount, live, kinds)
 	}
 }
@@ -148,8 +95,8 @@ func (s *State) checkTallies(bad func(string, ...any)) {
 		c.eachTally(func(t *tally) { own[t.kind] = t })
 		count(own, counts{waiting: c.live})
 	})
-	for _, x := range s.running {
-		count(x.tallies, counts{running: 1, milli: x.milli})
+	for _, run := range s.running {
+		count(run.tallies, counts{running: 1, milli: run.MilliGPU})
 	}
 	for key, w := range want {
 		if got[key] != w {

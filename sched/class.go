@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // classKey is what jobs of a class have in common.
 type classKey struct {
-	shape                    *shape
+	shape                    *nodes.Shape
 	account                  *account
 	extra                    *extra
 	limit, minRun, predicted Time
@@ -40,9 +42,6 @@ type class struct {
 	jobs []*entry // from head on; by since, then id; nil where one was taken out
 	head int
 	live int
-
-	score int64 // of the job to look at, in the current round
-	next  int   // its index
 }
 
 func (c *class) bucket() string {
@@ -148,7 +147,7 @@ func (c *class) find(e *entry) int {
 // classOf finds or makes the class of a job.
 func (s *State) classOf(j *Job) *class {
 	key := classKey{
-		shape: s.intern(j.Shape), account: s.accountOf(j), extra: s.extraOf(j),
+		shape: s.index.Intern(j.Shape), account: s.accountOf(j), extra: s.extraOf(j),
 		limit: j.Limit, minRun: j.MinRun, predicted: j.Predicted, priority: j.Priority,
 		interactive: j.Interactive, restartable: j.Restartable,
 	}
@@ -162,7 +161,7 @@ func (s *State) classOf(j *Job) *class {
 	c := &class{classKey: key, id: s.nextClass, same: s.classes[h]}
 	s.classes[h] = c
 	s.classCount++
-	c.shape.refs++
+	c.shape.Refs++
 	c.account.refs++
 	if c.extra != nil {
 		c.extra.refs++
@@ -187,7 +186,7 @@ func (s *State) dropClass(c *class) {
 	}
 	s.classCount--
 	s.leave(c)
-	s.unref(c.shape)
+	s.index.Unref(c.shape)
 	c.account.refs--
 	s.dropAccount(c.account)
 	if c.extra != nil {
@@ -221,9 +220,9 @@ func (s *State) extraOf(j *Job) *extra {
 
 // each calls f for all classes, in no order.
 func (s *State) eachClass(f func(*class)) {
-	for _, k := range s.kindList {
-		for i := range k.heads {
-			f(k.heads[i].class)
+	for _, kind := range s.kindList {
+		for i := range kind.heads {
+			f(kind.heads[i].class)
 		}
 	}
 }

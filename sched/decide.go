@@ -18,7 +18,7 @@ func Decide(in Input) Plan {
 func (r *round) run(last []Reservation) {
 	r.stats.Waiting, r.stats.Running = len(r.s.waiting), len(r.s.running)
 	r.stats.Classes, r.stats.Kinds = r.s.classCount, len(r.s.kindList)
-	r.plan.verdicts, r.plan.kinds = map[uint64]verdict{}, map[uint64]verdict{}
+	r.plan.classReasons, r.plan.kindReasons = map[uint64]waitReason{}, map[uint64]waitReason{}
 	r.wake(r.s.due.until(r.now, r.s.counts, func(d due) { r.expire(d.id) }))
 	r.countTime()
 	r.keep(last)
@@ -40,54 +40,61 @@ func (r *round) run(last []Reservation) {
 // step looks at the first job of the queue. It returns false when no other job
 // may start in this round.
 func (r *round) step() bool {
-	k, c, e := r.queue.first()
+	q, c, e := r.queue.first()
+	kind := q.jobKind
 	if hit, over := r.overLimit(c); over {
-		r.overtake(c, e, hit)
+		r.overtake(q, c, e, hit)
 		return true
 	}
 	r.release(e.id)
-	if !k.blocked || r.promises != nil {
-		if spots := r.findNew(k); spots != nil {
-			if k.shape.whole() {
-				if hit, over := r.overLimitWith(c, k.milliAt(spots)); over {
-					r.overtake(c, e, hit)
+	if !q.blocked || r.promises != nil {
+		if spots := r.findNew(kind); spots != nil {
+			if kind.Shape.Whole() {
+				if hit, over := r.overLimitWith(c, kind.milliAt(spots)); over {
+					r.overtake(q, c, e, hit)
 					return true
 				}
 			}
-			r.begin(k, c, e, spots)
+			r.begin(kind, c, e, spots)
 			return true
 		}
-		k.blocked = true
-		k.why = r.whyBlocked(k)
+		q.blocked = true
+		q.why = r.whyBlocked(kind)
 	}
-	if k.interactive {
-		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, why: k.why}
-		r.rejectInteractive(c)
+	if kind.interactive {
+		r.plan.classReasons[c.id] = waitReason{code: q.why.code, head: e.id, why: q.why}
+		r.rejectInteractive(q)
 		r.queue.dropClass(r)
 		return true
 	}
-	if k.why.code == CodeNever {
-		r.queue.dropKind(r)
+	if q.why.code == CodeNever {
+		r.giveUp(q, e)
 		return true
 	}
 	if r.policy.Mode == FCFS {
-		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, why: k.why}
+		r.plan.classReasons[c.id] = waitReason{code: q.why.code, head: e.id, why: q.why}
 		r.plan.first = e.id
 		return false
 	}
 	if r.reserved >= r.depth() {
-		r.queue.dropKind(r)
+		r.giveUp(q, e)
 		return true
 	}
-	r.reserve(k, c, e)
+	r.reserve(q, c, e)
 	return true
 }
 
 // overtake lets a class that is over a limit step aside: it blocks nobody.
-func (r *round) overtake(c *class, e *entry, hit limitHit) {
-	r.plan.verdicts[c.id] = verdict{code: CodeLimit, head: e.id, limit: hit}
-	r.rejectInteractive(c)
+func (r *round) overtake(q *kindQueue, c *class, e *entry, hit limitHit) {
+	r.plan.classReasons[c.id] = waitReason{code: CodeLimit, head: e.id, limit: hit}
+	r.rejectInteractive(q)
 	r.queue.dropClass(r)
+}
+
+// giveUp takes the kind out of the round: there is no room for any of its jobs.
+func (r *round) giveUp(q *kindQueue, e *entry) {
+	r.plan.kindReasons[q.id] = waitReason{code: q.why.code, head: e.id, why: q.why}
+	r.queue.dropKind()
 }
 
 // depth is how many blocked jobs get a reservation.
@@ -103,24 +110,25 @@ func (r *round) depth() int {
 	return r.policy.BackfillReservations
 }
 
-func (r *round) begin(k *jobKind, c *class, e *entry, spots []spot) {
-	r.plan.Starts = append(r.plan.Starts, Start{Job: e.id, Ranks: k.allocations(spots), Backfilled: r.reserved > 0})
+func (r *round) begin(kind *jobKind, c *class, e *entry, spots []spot) {
+	r.plan.Starts = append(r.plan.Starts, Start{Job: e.id, Ranks: kind.allocations(spots), Backfilled: r.reserved > 0})
 	r.start(c, e, spots)
 	r.queue.advance(r)
 }
 
 // reserve plans the job for the earliest time at which there is room.
-func (r *round) reserve(k *jobKind, c *class, e *entry) {
-	at, spots := r.earliest(k, r.now)
-	if halts := r.preempt(k, e, at, spots != nil); len(halts) > 0 {
+func (r *round) reserve(q *kindQueue, c *class, e *entry) {
+	kind := q.jobKind
+	at, spots := r.earliest(kind, r.now)
+	if halts := r.preempt(kind, e, at, spots != nil); len(halts) > 0 {
 		r.plan.Halts = append(r.plan.Halts, halts...)
-		at, spots = r.earliest(k, r.now)
+		at, spots = r.earliest(kind, r.now)
 	}
-	if _, ok := r.plan.verdicts[c.id]; !ok {
-		r.plan.verdicts[c.id] = verdict{code: k.why.code, head: e.id, why: k.why}
+	if _, ok := r.plan.classReasons[c.id]; !ok {
+		r.plan.classReasons[c.id] = waitReason{code: q.why.code, head: e.id, why: q.why}
 	}
 	if spots == nil { // nothing that is known will make room: a drained node, or a window without end
-		r.queue.dropKind(r)
+		r.giveUp(q, e)
 		return
 	}
 	r.reserved++
@@ -138,19 +146,24 @@ func (r *round) expire(id JobID) {
 	r.plan.Rejects = append(r.plan.Rejects, Reject{id, Reason{Code: CodeDeadline, Text: deadlineText(e, r.now)}})
 }
 
-// rejectInteractive fails the jobs of a class that would have to wait.
-func (r *round) rejectInteractive(c *class) {
-	if !c.interactive {
-		return
+// rejectInteractive fails the jobs of the kind's first class if they are
+// interactive: they would have to wait.
+func (r *round) rejectInteractive(q *kindQueue) {
+	if q.interactive {
+		r.open(q)
+		r.rejectAll(&q.classes[0])
 	}
-	r.open(c.kind)
+}
+
+// rejectAll fails the jobs of a class that were not looked at.
+func (r *round) rejectAll(c *classQueue) {
 	for _, e := range c.jobs[c.next:] {
 		if e != nil && e.since <= r.now && e.deadline() > r.now {
-			v, ok := r.plan.verdicts[c.id]
+			why, ok := r.plan.classReasons[c.id]
 			if !ok {
-				v = verdict{code: CodePriority, head: r.plan.first}
+				why = waitReason{code: CodePriority, head: r.plan.first}
 			}
-			r.plan.Rejects = append(r.plan.Rejects, Reject{e.id, Reason{Code: CodeInteractive, Text: "no room at once: " + v.text(c)}})
+			r.plan.Rejects = append(r.plan.Rejects, Reject{e.id, Reason{Code: CodeInteractive, Text: "no room at once: " + why.words(c.shape)}})
 		}
 	}
 }
@@ -166,14 +179,11 @@ func (r *round) countTime() {
 	if !r.s.timed {
 		return
 	}
-	for _, t := range r.s.tallies {
-		t.gpuTime = 0
-	}
-	for _, x := range r.s.running { // sums: order does not matter
-		left := int64(max(x.End-r.now, 0))
-		for _, t := range x.tallies {
+	for _, run := range r.s.running { // sums: order does not matter
+		left := int64(max(run.End-r.now, 0))
+		for _, t := range run.tallies {
 			if t != nil {
-				t.gpuTime += times(x.milli, left)
+				r.gpuTime[t] += times(run.MilliGPU, left)
 			}
 		}
 	}
@@ -185,7 +195,7 @@ func (r *round) finish() {
 	}
 	slices.SortFunc(r.plan.Rejects, func(a, b Reject) int { return cmp.Compare(a.Job, b.Job) })
 	r.plan.Rejects = slices.CompactFunc(r.plan.Rejects, func(a, b Reject) bool { return a.Job == b.Job })
-	for _, w := range r.s.windows { // a minimum: order does not matter
+	for _, w := range r.s.index.Windows { // a minimum: order does not matter
 		for _, t := range [...]Time{w.Start, w.End} {
 			if t > r.now {
 				r.wake(t)

@@ -6,6 +6,11 @@
 // equal input gives an equal plan on every machine. It reads no job file, no
 // clock and no history; it starts and stops nothing itself.
 //
+// What it is told is in package spec, the nodes and what is held on them in
+// package nodes; here are the queue (class.go, jobkind.go, tally.go), the round
+// that decides (round.go, decide.go), the ways to choose a place (placement.go
+// and a file for each) and the reasons. All that a round notes down is its own.
+//
 // State is the scheduler's incremental picture of nodes, waiting and running
 // jobs. It has one owner, who tells it every change and calls Decide; no
 // method may run at the same time as another. Values that are passed in are

@@ -3,6 +3,8 @@ package sched
 import (
 	"cmp"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // Estimate is when a job can be reckoned to start.
@@ -18,17 +20,17 @@ type Estimate struct {
 
 // Explanation is everything that keeps a waiting job from starting.
 type Explanation struct {
-	Job      JobID         `json:"job"`
-	Waiting  bool          `json:"waiting"`  // false: there is no such job in the queue
-	Estimate Estimate      `json:"estimate"` // its Reasons are all reasons at once, in the order of the codes
-	Factors  Factors       `json:"factors"`
-	Before   []JobID       `json:"before,omitempty"` // the first jobs that go before it and could use its nodes
-	NBefore  int           `json:"nBefore"`          // how many there are among those that were looked at
-	Nodes    []NodeVerdict `json:"nodes,omitempty"`  // every node, by name
+	Job      JobID        `json:"job"`
+	Waiting  bool         `json:"waiting"`  // false: there is no such job in the queue
+	Estimate Estimate     `json:"estimate"` // its Reasons are all reasons at once, in the order of the codes
+	Factors  Factors      `json:"factors"`
+	Before   []JobID      `json:"before,omitempty"` // the first jobs that go before it and could use its nodes
+	NBefore  int          `json:"nBefore"`          // how many there are among those that were looked at
+	Nodes    []NodeReason `json:"nodes,omitempty"`  // every node, by name
 }
 
-// NodeVerdict is what a rank of the job finds on a node.
-type NodeVerdict struct {
+// NodeReason is what a rank of the job finds on a node.
+type NodeReason struct {
 	Node     string `json:"node"`
 	Code     Code   `json:"code"` // empty: there is room
 	Text     string `json:"text"`
@@ -51,12 +53,12 @@ func Explain(in Input, id JobID) Explanation {
 	if e == nil {
 		return Explanation{Job: id}
 	}
-	x := newExplainer(in)
-	defer x.close()
-	out := Explanation{Job: id, Waiting: true, Factors: x.factors(e)}
-	out.Estimate = x.estimate(e)
-	out.Before, out.NBefore = x.before(e)
-	out.Nodes = x.nodes(e)
+	ex := newExplainer(in)
+	defer ex.close()
+	out := Explanation{Job: id, Waiting: true, Factors: ex.factors(e)}
+	out.Estimate = ex.estimate(e)
+	out.Before, out.NBefore = ex.before(e)
+	out.Nodes = ex.nodes(e)
 	return out
 }
 
@@ -73,9 +75,9 @@ func WouldStart(in Input, j Job) (Estimate, error) {
 		return Estimate{}, err
 	}
 	defer undo()
-	x := newExplainer(in)
-	defer x.close()
-	return x.estimate(s.waiting[j.ID]), nil
+	ex := newExplainer(in)
+	defer ex.close()
+	return ex.estimate(s.waiting[j.ID]), nil
 }
 
 // pretend queues a job in place of the one of the same id, if there is one, and
@@ -87,9 +89,9 @@ func (s *State) pretend(j Job) (undo func(), err error) {
 		c := s.waiting[j.ID].class
 		class, kind = c.id, c.kind.id
 	}
-	next, counts := s.nextClass, map[*shape]int64{}
-	for _, x := range s.shapes { // a copy: order does not matter
-		counts[x] = x.submitted
+	next, counts := s.nextClass, map[*nodes.Shape]int64{}
+	for _, shape := range s.index.Shapes { // a copy: order does not matter
+		counts[shape] = shape.Submitted
 	}
 	if err := s.Enqueue(j); err != nil {
 		return nil, err
@@ -102,8 +104,8 @@ func (s *State) pretend(j Job) (undo func(), err error) {
 			c.id, c.kind.id = class, kind // plans know them by these
 		}
 		s.nextClass = next
-		for x, n := range counts {
-			x.submitted = n
+		for shape, n := range counts {
+			shape.Submitted = n
 		}
 	}, nil
 }
@@ -115,45 +117,45 @@ type explainer struct {
 }
 
 func newExplainer(in Input) *explainer {
-	x := &explainer{round: newRound(in), placed: map[JobID]Time{}}
-	x.run(in.Last)
-	for _, st := range x.plan.Starts {
-		x.placed[st.Job] = in.Now
+	ex := &explainer{round: newRound(in), placed: map[JobID]Time{}}
+	ex.run(in.Last)
+	for _, st := range ex.plan.Starts {
+		ex.placed[st.Job] = in.Now
 	}
-	for _, res := range x.plan.Reservations {
-		x.placed[res.Job] = res.At
+	for _, res := range ex.plan.Reservations {
+		ex.placed[res.Job] = res.At
 	}
-	return x
+	return ex
 }
 
 // reservedFor says that the round gave the job a reservation: then it is over no
 // limit, though it counts against limits itself.
-func (x *explainer) reservedFor(id JobID) bool {
-	return slices.ContainsFunc(x.plan.Reservations, func(r Reservation) bool { return r.Job == id })
+func (ex *explainer) reservedFor(id JobID) bool {
+	return slices.ContainsFunc(ex.plan.Reservations, func(r Reservation) bool { return r.Job == id })
 }
 
-func (x *explainer) estimate(e *entry) Estimate {
-	k := e.class.kind
-	for _, st := range x.plan.Starts {
+func (ex *explainer) estimate(e *entry) Estimate {
+	kind := e.class.kind
+	for _, st := range ex.plan.Starts {
 		if st.Job == e.id {
-			return Estimate{Now: true, Known: true, At: x.now, Ranks: st.Ranks}
+			return Estimate{Now: true, Known: true, At: ex.now, Ranks: st.Ranks}
 		}
 	}
-	out := Estimate{Reasons: x.reasons(e)}
-	if k.matching(x.round) < k.shape.Ranks() {
+	out := Estimate{Reasons: ex.reasons(e)}
+	if kind.matching(ex.round) < kind.Shape.Ranks() {
 		out.Never = true
 		return out
 	}
-	if out.AtLeast = !x.planUntil(e); out.AtLeast || x.placed[e.id] == 0 {
-		from := max(x.now, e.since, x.limitFree(e.class))
-		at, spots := x.earliest(k, from)
+	if out.AtLeast = !ex.planUntil(e); out.AtLeast || ex.placed[e.id] == 0 {
+		from := max(ex.now, e.since, ex.limitFree(e.class))
+		at, spots := ex.earliest(kind, from)
 		if spots == nil {
 			return out
 		}
-		out.Known, out.At, out.Ranks = true, at, k.allocations(spots)
+		out.Known, out.At, out.Ranks = true, at, kind.allocations(spots)
 		return out
 	}
-	for _, res := range x.plan.Reservations {
+	for _, res := range ex.plan.Reservations {
 		if res.Job == e.id {
 			out.Known, out.At, out.Ranks = true, res.At, res.Ranks
 		}
@@ -162,12 +164,12 @@ func (x *explainer) estimate(e *entry) Estimate {
 }
 
 // matching is how many nodes could hold a rank if nothing else were on them.
-func (k *jobKind) matching(r *round) int {
+func (kind *jobKind) matching(r *round) int {
 	n := 0
-	for _, nk := range r.s.order {
-		if k.shape.on(nk).ok {
-			for _, x := range nk.nodes {
-				if !x.gone && k.shape.named(x) {
+	for _, nodeKind := range r.s.index.Order {
+		if kind.Shape.On(nodeKind).OK {
+			for _, x := range nodeKind.Nodes {
+				if !x.Gone && kind.Shape.Named(x) {
 					n++
 				}
 			}
@@ -179,36 +181,36 @@ func (k *jobKind) matching(r *round) int {
 // planUntil goes on where the round ended and gives every job a place, by
 // priority, until it comes to the one asked for. It returns false where that
 // would be too many.
-func (x *explainer) planUntil(e *entry) bool {
-	if x.placed[e.id] != 0 {
+func (ex *explainer) planUntil(e *entry) bool {
+	if ex.placed[e.id] != 0 {
 		return true
 	}
-	x.queue = heads{}
-	x.fill()
-	for n := 0; !x.queue.empty(); {
-		k, c, first := x.queue.first()
+	ex.queue.shortest = false
+	ex.fill()
+	for n := 0; !ex.queue.empty(); {
+		q, c, first := ex.queue.first()
 		if first == e {
 			return true
 		}
-		if _, done := x.placed[first.id]; done {
-			x.queue.advance(x.round)
+		if _, done := ex.placed[first.id]; done {
+			ex.queue.advance(ex.round)
 			continue
 		}
-		if _, over := x.overLimit(c); over || c.interactive {
-			x.queue.dropClass(x.round)
+		if _, over := ex.overLimit(c); over || c.interactive {
+			ex.queue.dropClass(ex.round)
 			continue
 		}
 		if n++; n > maxPlanned {
 			return false
 		}
-		at, spots := x.earliest(k, x.now)
+		at, spots := ex.earliest(q.jobKind, ex.now)
 		if spots == nil {
-			x.queue.dropKind(x.round)
+			ex.queue.dropKind()
 			continue
 		}
-		x.book(placing{first, at, spots})
-		x.placed[first.id] = at
-		x.queue.advance(x.round)
+		ex.book(placing{first, at, spots})
+		ex.placed[first.id] = at
+		ex.queue.advance(ex.round)
 	}
 	return true
 }
@@ -223,9 +225,9 @@ func (r *round) limitFree(c *class) Time {
 			return at
 		}
 		next := Never
-		for _, x := range r.s.running { // a minimum: order does not matter
-			if t := x.tallies[hit.kind]; t != nil && t.tallyKey == hit.tallyKey {
-				if end := r.expectedEnd(x); end > at {
+		for _, run := range r.s.running { // a minimum: order does not matter
+			if t := run.tallies[hit.kind]; t != nil && t.tallyKey == hit.tallyKey {
+				if end := r.expectedEnd(run.Run); end > at {
 					next = min(next, end)
 				}
 			}
@@ -241,25 +243,27 @@ func (r *round) limitFree(c *class) Time {
 // overLimitAt is overLimit once the jobs that are reckoned to end by then have
 // ended.
 func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
-	var saved [tallyKinds]tally
+	var saved [tallyKinds]need
 	var own [tallyKinds]*tally
-	c.eachTally(func(t *tally) { own[t.kind], saved[t.kind] = t, *t })
-	for _, x := range r.s.running { // sums: order does not matter
-		if r.expectedEnd(x) > at {
+	c.eachTally(func(t *tally) {
+		own[t.kind], saved[t.kind] = t, need{running: t.running, milli: t.milli, gpuTime: r.gpuTime[t]}
+	})
+	for _, run := range r.s.running { // sums: order does not matter
+		if r.expectedEnd(run.Run) > at {
 			continue
 		}
 		for i, t := range own {
-			if t != nil && x.tallies[i] == t {
+			if t != nil && run.tallies[i] == t {
 				t.running--
-				t.milli -= x.milli
-				t.gpuTime -= times(x.milli, int64(max(x.End-r.now, 0)))
+				t.milli -= run.MilliGPU
+				r.gpuTime[t] -= times(run.MilliGPU, int64(max(run.End-r.now, 0)))
 			}
 		}
 	}
 	hit, over := r.overLimit(c)
 	for i, t := range own {
 		if t != nil {
-			*t = saved[i]
+			t.running, t.milli, r.gpuTime[t] = saved[i].running, saved[i].milli, saved[i].gpuTime
 		}
 	}
 	return hit, over
@@ -267,14 +271,14 @@ func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
 
 // before is the jobs that the plan lets go first and that could use the nodes
 // of the job, in the order of the plan.
-func (x *explainer) before(e *entry) ([]JobID, int) {
+func (ex *explainer) before(e *entry) ([]JobID, int) {
 	nodes := map[string]bool{}
-	for _, nk := range x.s.order {
-		if !e.class.shape.on(nk).ok {
+	for _, nodeKind := range ex.s.index.Order {
+		if !e.class.shape.On(nodeKind).OK {
 			continue
 		}
-		for _, n := range nk.nodes {
-			nodes[n.Name] = e.class.shape.named(n)
+		for _, n := range nodeKind.Nodes {
+			nodes[n.Name] = e.class.shape.Named(n)
 		}
 	}
 	var out []JobID
@@ -287,10 +291,10 @@ func (x *explainer) before(e *entry) ([]JobID, int) {
 			out = append(out, id)
 		}
 	}
-	for _, st := range x.plan.Starts {
+	for _, st := range ex.plan.Starts {
 		see(st.Job, st.Ranks)
 	}
-	for _, res := range x.plan.Reservations {
+	for _, res := range ex.plan.Reservations {
 		if res.Job == e.id {
 			break
 		}

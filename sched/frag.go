@@ -2,9 +2,10 @@ package sched
 
 import (
 	"cmp"
-	"math"
 	"math/bits"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // Fragmentation is what is free and cannot be used: of the free GPUs of a node,
@@ -14,7 +15,7 @@ import (
 
 // mixShape is a shape of the mix with its weight.
 type mixShape struct {
-	*shape
+	*nodes.Shape
 	weight int64
 	named  bool // by the policy, and so kept
 }
@@ -35,9 +36,9 @@ func (r *round) mix() []mixShape {
 			return r.s.mix // it changes with the policy only
 		}
 		for i := range r.policy.Mix {
-			x := r.s.intern(&r.policy.Mix[i].Shape)
-			x.refs++
-			now = append(now, mixShape{x, r.policy.Mix[i].Weight, true})
+			shape := r.s.index.Intern(&r.policy.Mix[i].Shape)
+			shape.Refs++
+			now = append(now, mixShape{shape, r.policy.Mix[i].Weight, true})
 		}
 	} else {
 		now = r.s.mostSubmitted()
@@ -60,13 +61,13 @@ func (r *round) mixVersion() uint64 {
 // two, so that the mix is not another one after each job.
 func (s *State) mostSubmitted() []mixShape {
 	var out []mixShape
-	for _, x := range s.shapes {
-		if x.submitted > 0 && x.MilliGPU > 0 {
-			out = append(out, mixShape{shape: x, weight: int64(1) << (bits.Len64(uint64(x.submitted)) - 1)})
+	for _, shape := range s.index.Shapes {
+		if shape.Submitted > 0 && shape.MilliGPU > 0 {
+			out = append(out, mixShape{Shape: shape, weight: int64(1) << (bits.Len64(uint64(shape.Submitted)) - 1)})
 		}
 	}
 	slices.SortFunc(out, func(a, b mixShape) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.key, b.key))
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.Key, b.Key))
 	})
 	return out[:min(len(out), maxMix)]
 }
@@ -77,155 +78,96 @@ type after struct {
 	gpus     [MaxGPUs]int32 // free thousandths
 }
 
-func (n *node) fill(a *after) {
-	a.cpu, a.mem = n.cpuFree, n.memFree
+func (a *after) fill(n *nodes.Node) {
+	a.cpu, a.mem = n.CPUFree, n.MemFree
 	for g := range n.GPUs {
 		a.gpus[g] = 0
-		if n.usable.has(g) {
-			a.gpus[g] = WholeGPU - n.used[g]
+		if n.Usable.Has(g) {
+			a.gpus[g] = WholeGPU - n.Used[g]
 		}
 	}
 }
 
 // lost is what the mix loses on a node by a placement: the sum over its shapes
 // of weight x GPU thousandths.
-func (r *round) lost(k *jobKind, sp spot) int64 {
+func (r *round) lost(kind *jobKind, sp spot) int64 {
 	n := sp.node
 	mix := r.mixVersion()
-	key := lostKey{n, sp.gpus}
-	if l, ok := k.shape.lost[key]; ok && l.mix == mix && l.load == n.version {
-		return l.lost
+	key := nodes.LossKey{Node: n, GPUs: sp.gpus}
+	if l, ok := kind.Shape.Losses[key]; ok && l.Mix == mix && l.Load == n.Version {
+		return l.Lost
 	}
-	if n.unused.mix != mix || n.unused.load != n.version {
-		n.fill(&r.after)
-		n.unused = lostValue{mix, n.version, r.unusable(n.kind, &r.after)}
+	if n.Unused.Mix != mix || n.Unused.Load != n.Version {
+		r.after.fill(n)
+		n.Unused = nodes.Loss{Mix: mix, Load: n.Version, Lost: r.unusable(n.Kind, &r.after)}
 	}
-	n.fill(&r.after)
-	u := k.use(sp)
+	r.after.fill(n)
+	u := kind.use(sp)
 	r.after.cpu -= u.cpu
 	r.after.mem -= u.mem
-	for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
+	for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
 		r.after.gpus[g] -= u.milli
 	}
-	lost := r.unusable(n.kind, &r.after) - n.unused.lost
-	if k.shape.lost == nil || len(k.shape.lost) > maxLost {
-		k.shape.lost = map[lostKey]lostValue{}
+	lost := r.unusable(n.Kind, &r.after) - n.Unused.Lost
+	if kind.Shape.Losses == nil || len(kind.Shape.Losses) > maxLost {
+		kind.Shape.Losses = map[nodes.LossKey]nodes.Loss{}
 	}
-	k.shape.lost[key] = lostValue{mix, n.version, lost}
+	kind.Shape.Losses[key] = nodes.Loss{Mix: mix, Load: n.Version, Lost: lost}
 	return lost
-}
-
-// fgdScore is the published score of a loss: 100 times the logistic function of
-// the GPUs gained, as an integer. Losses that are close score the same. Among
-// those the published choices are nodes that are in use already, and no more is
-// asked here: breaking ties better makes this another rule than the published.
-func (r *round) fgdScore(lost int64) int64 {
-	var weight int64
-	for _, m := range r.mix() {
-		weight += m.weight
-	}
-	gained := -lost * 1000 / max(weight, 1) // millionths of a GPU
-	at, _ := slices.BinarySearch(fgdScores[:], gained+1)
-	return int64(at)
-}
-
-// fgdScores[s-1] is the least gain, in millionths of a GPU, that scores s.
-var fgdScores = func() (out [99]int64) {
-	for i := range out {
-		s := float64(i+1) / 100
-		out[i] = int64(math.Ceil(1e6 * math.Log(s/(1-s))))
-	}
-	return out
-}()
-
-// lostKey and lostValue remember what was worked out, for as long as neither
-// the mix nor the load of the node changes.
-type lostKey struct {
-	node *node
-	gpus gpuSet
-}
-
-type lostValue struct {
-	mix, load uint64
-	lost      int64
 }
 
 // maxLost bounds what is remembered of one shape.
 const maxLost = 1 << 16
 
 // unusable is what of the free GPUs the mix cannot use.
-func (r *round) unusable(k *nodeKind, a *after) int64 {
-	gpus := a.gpus[:len(k.sample.GPUs)]
+func (r *round) unusable(nodeKind *nodes.Kind, a *after) int64 {
+	gpus := a.gpus[:len(nodeKind.Sample.GPUs)]
 	var free, sum int64
 	for _, g := range gpus {
 		free += int64(g)
 	}
 	for _, m := range r.mix() {
-		sum += m.weight * (free - r.usable(m.shape, k, a, gpus))
+		sum += m.weight * (free - r.usable(m.Shape, nodeKind, a, gpus))
 	}
 	return sum
 }
 
-func (r *round) usable(x *shape, k *nodeKind, a *after, gpus []int32) int64 {
-	f := x.on(k)
-	if !f.ok || x.MilliGPU == 0 || a.cpu < x.MilliCPU || a.mem < x.MemMiB {
+func (r *round) usable(shape *nodes.Shape, nodeKind *nodes.Kind, a *after, gpus []int32) int64 {
+	f := shape.On(nodeKind)
+	if !f.OK || shape.MilliGPU == 0 || a.cpu < shape.MilliCPU || a.mem < shape.MemMiB {
 		return 0
 	}
-	if r.policy.Placement == PlaceFGD {
-		return usableOnce(x, f, gpus)
-	}
-	return (usableInAll(x, f, a, gpus) + onceWeight*usableOnce(x, f, gpus)) / (1 + onceWeight)
+	return r.placement.usable(shape, f, a, gpus)
 }
-
-// onceWeight is how much more the next job of a shape counts than all that may
-// come after it. FGD looks at the next one only and strands GPUs where cores run
-// out; looking at all alone values capacity that will never be asked for. By
-// replay of the published traces a mixture of both is better than either.
-const onceWeight = 6
 
 // usableOnce is the free thousandths on GPUs of which one more job could take
 // part, as FGD counts them.
-func usableOnce(x *shape, f fit, gpus []int32) int64 {
-	need := int32(min(x.MilliGPU, WholeGPU))
+func usableOnce(shape *nodes.Shape, f nodes.Fit, gpus []int32) int64 {
+	need := int32(min(shape.MilliGPU, WholeGPU))
 	var sum int64
 	count := 0
 	for g, free := range gpus {
-		if free >= need && f.gpus.has(g) {
+		if free >= need && f.GPUs.Has(g) {
 			sum += int64(free)
 			count++
 		}
 	}
-	if count < x.least() {
+	if count < shape.Least() {
 		return 0
 	}
 	return sum
 }
 
-// usableInAll is the free thousandths that as many more jobs as have room would
-// take: what is left when the cores have run out is lost too.
-func usableInAll(x *shape, f fit, a *after, gpus []int32) int64 {
-	need := int32(min(x.MilliGPU, WholeGPU))
-	var jobs int64
-	for g, free := range gpus {
-		if f.gpus.has(g) {
-			jobs += int64(free / need)
+// leastLost is the place on the GPU on which a share leaves most to the mix.
+func leastLost(r *round, kind *jobKind, n *nodes.Node, avail nodes.GPUSet) spot {
+	var best spot
+	var bestLost int64
+	for g := avail.Next(0); g >= 0; g = avail.Next(g + 1) {
+		sp := spot{node: n}
+		sp.gpus.Add(g)
+		if l := r.lost(kind, sp); best.node == nil || l < bestLost {
+			best, bestLost = sp, l
 		}
 	}
-	jobs /= int64(max(x.gpus(), 1))
-	if x.MilliCPU > 0 {
-		jobs = min(jobs, a.cpu/x.MilliCPU)
-	}
-	if x.MemMiB > 0 {
-		jobs = min(jobs, a.mem/x.MemMiB)
-	}
-	return jobs * x.MilliGPU
-}
-
-// freeMilli is the thousandths that are free on GPUs in order.
-func (n *node) freeMilli() int64 {
-	var sum int64
-	for g := n.usable.next(0); g >= 0; g = n.usable.next(g + 1) {
-		sum += WholeGPU - int64(n.used[g])
-	}
-	return sum
+	return best
 }

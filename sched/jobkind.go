@@ -3,34 +3,35 @@ package sched
 import (
 	"slices"
 	"strings"
+
+	"gbatch/sched/nodes"
 )
 
-// kindKeyOf is what placement depends on.
-type kindKeyOf struct {
-	shape            *shape
-	limit, predicted Time
-	expected         Time // predicted, whatever the plan reckons with
-	interactive      bool
-	access           string // names of the windows that its jobs may use
+// jobKindKey is what placement depends on.
+type jobKindKey struct {
+	shape *nodes.Shape
+	limit Time
+	outlook
+}
+
+// outlook is what the plan reckons with beyond the request.
+type outlook struct {
+	predicted   Time
+	expected    Time // predicted, whatever the plan reckons with
+	interactive bool
+	access      string // names of the windows that its jobs may use
 }
 
 // jobKind is the classes that placement does not tell apart.
 type jobKind struct {
-	kindKeyOf
-	id      uint64 // never given twice
-	slot    int    // in State.kindList
-	windows map[*window]bool
-	heads   []head // one for each class, in no order
-
-	// In the current round:
-	size    int64    // priority points of the shape's size
-	best    int      // the head to look at, until opened
-	score   int64    // its priority
-	opened  bool     // heap is made
-	heap    []*class // that still have jobs to look at
-	blocked bool     // there is no room now
-	why     *blocked
+	nodes.Request
+	outlook
+	id    uint64 // never given twice
+	slot  int    // in State.kindList
+	heads []head // one for each class, in no order
 }
+
+func (kind *jobKind) key() jobKindKey { return jobKindKey{kind.Shape, kind.Limit, kind.outlook} }
 
 // head is the first job of a class. A round looks at all of them, one after the
 // other in memory, and at little else.
@@ -54,34 +55,34 @@ func (s *State) join(c *class) {
 	if c.predicted > 0 {
 		expected = min(c.predicted, limit)
 	}
-	key := kindKeyOf{c.shape, limit, s.estimate(limit, c.predicted), expected, c.interactive, access}
-	k := s.kindsOf[key]
-	if k == nil {
+	key := jobKindKey{c.shape, limit, outlook{s.estimate(limit, c.predicted), expected, c.interactive, access}}
+	kind := s.jobKinds[key]
+	if kind == nil {
 		s.nextKind++
-		k = &jobKind{kindKeyOf: key, id: s.nextKind, windows: windows, slot: len(s.kindList)}
-		s.kindsOf[key] = k
-		s.kindList = append(s.kindList, k)
+		kind = &jobKind{Request: nodes.Request{Shape: c.shape, Limit: limit, Windows: windows}, outlook: key.outlook, id: s.nextKind, slot: len(s.kindList)}
+		s.jobKinds[key] = kind
+		s.kindList = append(s.kindList, kind)
 	}
-	c.kind, c.slot = k, len(k.heads)
-	k.heads = append(k.heads, head{static: s.staticPoints(c), account: c.account, class: c})
+	c.kind, c.slot = kind, len(kind.heads)
+	kind.heads = append(kind.heads, head{static: s.staticPoints(c), account: c.account, class: c})
 	c.setHead()
 }
 
 func (s *State) leave(c *class) {
-	k := c.kind
-	last := len(k.heads) - 1
-	k.heads[c.slot] = k.heads[last]
-	k.heads[c.slot].class.slot = c.slot
-	k.heads[last] = head{}
-	k.heads = k.heads[:last]
+	kind := c.kind
+	last := len(kind.heads) - 1
+	kind.heads[c.slot] = kind.heads[last]
+	kind.heads[c.slot].class.slot = c.slot
+	kind.heads[last] = head{}
+	kind.heads = kind.heads[:last]
 	c.kind = nil
 	if last > 0 {
 		return
 	}
-	delete(s.kindsOf, k.kindKeyOf)
+	delete(s.jobKinds, kind.key())
 	end := len(s.kindList) - 1
-	s.kindList[k.slot] = s.kindList[end]
-	s.kindList[k.slot].slot = k.slot
+	s.kindList[kind.slot] = s.kindList[end]
+	s.kindList[kind.slot].slot = kind.slot
 	s.kindList[end] = nil
 	s.kindList = s.kindList[:end]
 }
@@ -90,7 +91,7 @@ func (s *State) leave(c *class) {
 func (s *State) rejoin() {
 	var all []*class
 	s.eachClass(func(c *class) { all = append(all, c) })
-	clear(s.kindsOf)
+	clear(s.jobKinds)
 	s.kindList = nil
 	for _, c := range all {
 		s.join(c)
@@ -106,14 +107,14 @@ func (s *State) estimate(limit, predicted Time) Time {
 }
 
 // accessOf is the windows that jobs of the class may use.
-func (s *State) accessOf(c *class) (string, map[*window]bool) {
-	if len(s.windows) == 0 {
+func (s *State) accessOf(c *class) (string, map[*nodes.Window]bool) {
+	if len(s.index.Windows) == 0 {
 		return "", nil
 	}
 	var names []string
-	windows := map[*window]bool{}
-	for _, w := range s.windows {
-		if w.admits(c.account.project, c.account.user, c.names()) {
+	windows := map[*nodes.Window]bool{}
+	for _, w := range s.index.Windows {
+		if w.Admits(c.account.project, c.account.user, c.names()) {
 			names = append(names, w.Name)
 			windows[w] = true
 		}

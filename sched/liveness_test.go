@@ -111,9 +111,9 @@ func TestNoReservationIsDelayed(t *testing.T) {
 			}
 			w.apply(&plan)
 			next := plan.Wake
-			for _, x := range w.s.running {
-				if next == 0 || x.End < next {
-					next = x.End
+			for _, run := range w.s.running {
+				if next == 0 || run.End < next {
+					next = run.End
 				}
 			}
 			if next == 0 {
@@ -121,7 +121,7 @@ func TestNoReservationIsDelayed(t *testing.T) {
 			}
 			w.now = max(w.now, next)
 			for _, id := range slices.Sorted(maps.Keys(w.s.running)) {
-				if x := w.s.running[id]; x.End <= w.now || rapid.IntRange(0, 7).Draw(t, "ends early") == 0 {
+				if run := w.s.running[id]; run.End <= w.now || rapid.IntRange(0, 7).Draw(t, "ends early") == 0 {
 					w.end(id)
 				}
 			}

@@ -1,25 +1,30 @@
 package sched
 
-import "fmt"
+import (
+	"fmt"
+
+	"gbatch/sched/nodes"
+	"gbatch/sched/words"
+)
 
 // nodes is the per-node table of an explanation, as the plan leaves the nodes.
-func (x *explainer) nodes(e *entry) []NodeVerdict {
-	out := make([]NodeVerdict, 0, len(x.s.sorted))
-	k := e.class.kind
-	for _, n := range x.s.sorted {
-		if n.gone {
+func (ex *explainer) nodes(e *entry) []NodeReason {
+	out := make([]NodeReason, 0, len(ex.s.index.Sorted))
+	kind := e.class.kind
+	for _, n := range ex.s.index.Sorted {
+		if n.Gone {
 			continue
 		}
-		f := k.shape.on(n.kind)
-		v := NodeVerdict{Node: n.Name, FreeCPU: max(n.cpuFree, 0), FreeMem: max(n.memFree, 0)}
-		for g := f.gpus.next(0); g >= 0; g = f.gpus.next(g + 1) {
-			if n.usable.has(g) {
-				v.FreeGPUs += WholeGPU - int64(n.used[g])
+		f := kind.Shape.On(n.Kind)
+		v := NodeReason{Node: n.Name, FreeCPU: max(n.CPUFree, 0), FreeMem: max(n.MemFree, 0)}
+		for g := f.GPUs.Next(0); g >= 0; g = f.GPUs.Next(g + 1) {
+			if n.Usable.Has(g) {
+				v.FreeGPUs += WholeGPU - int64(n.Used[g])
 			}
 		}
-		v.Code, v.Text = x.onNode(n, k, f)
-		if v.Code != CodeNever && n.open() {
-			if at := x.earliestOn(n, k, x.now); at < Never {
+		v.Code, v.Text = ex.onNode(n, kind, f)
+		if v.Code != CodeNever && n.Open() {
+			if at := ex.earliestOn(n, kind, ex.now); at < Never {
 				v.At = at
 			}
 		}
@@ -29,65 +34,36 @@ func (x *explainer) nodes(e *entry) []NodeVerdict {
 }
 
 // onNode is the first thing that keeps a rank off a node.
-func (x *explainer) onNode(n *node, k *jobKind, f fit) (Code, string) {
-	s := k.shape
+func (ex *explainer) onNode(n *nodes.Node, kind *jobKind, f nodes.Fit) (Code, string) {
+	shape := kind.Shape
 	switch {
-	case !s.named(n):
-		if s.never[n.folded] {
+	case !shape.Named(n):
+		if shape.Never[n.Folded] {
 			return CodeNever, "is excluded by the job"
 		}
 		return CodeNever, "has another name than the job asks for"
-	case !f.ok:
-		return CodeNever, n.misfitText(s, f.why)
-	case !n.open():
+	case !f.OK:
+		return CodeNever, n.MisfitText(shape, f.Why)
+	case !n.Open():
 		text := string(n.State)
 		if n.Reason != "" {
 			text += ": " + n.Reason
 		}
 		return CodeResources, text
 	}
-	if w := n.closed(k, x.now); w != nil {
-		return CodeReservation, windowText(w, x.now)
+	if w := n.Closed(&kind.Request, ex.now); w != nil {
+		return CodeReservation, windowText(w, ex.now)
 	}
-	if _, ok := n.room(s, f); ok {
-		if w := n.shutBy(k, f, x.now); w != nil {
-			return CodeReservation, windowText(w, x.now)
+	if _, ok := n.Room(shape, f); ok {
+		if w := n.ShutBy(&kind.Request, f, ex.now); w != nil {
+			return CodeReservation, windowText(w, ex.now)
 		}
-		if _, ok := x.roomNow(n, k, f); ok {
+		if _, ok := ex.roomNow(n, kind, f); ok {
 			return "", "has room now"
 		}
-		b := n.line.booked[0]
-		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.job, span(b.start-x.now))
+		b := ex.timeline(n).booked[0]
+		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.job, words.Span(b.start-ex.now))
 	}
-	l := n.lack(s, f)
-	return CodeResources, l.words(s)
-}
-
-func (n *node) misfitText(x *shape, why misfit) string {
-	switch why {
-	case wrongCluster:
-		return fmt.Sprintf("is in cluster %d", n.Cluster)
-	case lacksFeature:
-		return fmt.Sprintf("lacks features: has %q", n.Features)
-	case lacksModel:
-		if len(n.GPUs) == 0 {
-			return "has no GPU"
-		}
-		return fmt.Sprintf("has %s", n.GPUs[0].Model)
-	case lacksGPUMem:
-		return fmt.Sprintf("its GPUs have %s GiB", gib(n.GPUs[0].MemMiB))
-	case lacksComputeCap:
-		return fmt.Sprintf("its GPUs have compute capability %d.%d", n.GPUs[0].ComputeCap/10, n.GPUs[0].ComputeCap%10)
-	case lacksCUDA:
-		return fmt.Sprintf("has CUDA %d.%d", n.CUDA/100, n.CUDA%100)
-	case lacksDisk:
-		return fmt.Sprintf("has a disk of %s GiB", gib(n.DiskMiB))
-	case noSharing:
-		return "does not allow shares of a GPU"
-	case fewGPUs:
-		return fmt.Sprintf("has %d such GPUs of %d", x.on(n.kind).gpus.count(), x.least())
-	case fewCores:
-		return fmt.Sprintf("has %s cores of %s", thousandths(n.MilliCPU), thousandths(x.MilliCPU))
-	}
-	return fmt.Sprintf("has %s GiB of %s", gib(n.MemMiB), gib(x.MemMiB))
+	l := n.Lack(shape, f)
+	return CodeResources, l.Words(shape)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gbatch/sched/spec"
 )
 
 // The oracle is a second, naive scheduler: it holds every allocation and every
@@ -36,20 +38,20 @@ type interval struct {
 func newOracle(in Input) *oracle {
 	o := &oracle{in: in, busy: map[string][]interval{}, base: map[string][]interval{}}
 	p := in.State.policy
-	for _, x := range in.State.running {
-		end := x.End
-		if pr := x.Job.Predicted; pr > 0 && byPrediction(p) {
-			end = min(end, x.Start+lengthened(pr, in.Now-x.Start))
+	for _, run := range in.State.running {
+		end := run.End
+		if pr := run.Job.Predicted; pr > 0 && byPrediction(p) {
+			end = min(end, run.Start+lengthened(pr, in.Now-run.Start))
 		}
-		if x.Halting {
+		if run.Halting {
 			end = min(end, in.Now+p.HaltGrace)
 		}
 		if end <= in.Now {
 			end = in.Now + max(p.HaltGrace, 1)
 		}
-		o.runs = append(o.runs, x.Running)
-		for _, a := range x.Ranks {
-			iv := holding(a, in.Now, end, x.Job.Shape)
+		o.runs = append(o.runs, run.Running)
+		for _, a := range run.Ranks {
+			iv := holding(a, in.Now, end, run.Job.Shape)
 			o.busy[a.Node] = append(o.busy[a.Node], iv)
 			o.base[a.Node] = append(o.base[a.Node], iv)
 		}
@@ -67,8 +69,8 @@ func holding(a Allocation, start, end Time, s *Shape) interval {
 
 func (o *oracle) nodes() []Node {
 	var out []Node
-	for _, n := range o.in.State.nodes {
-		if !n.gone {
+	for _, n := range o.in.State.index.Nodes {
+		if !n.Gone {
 			out = append(out, n.Node)
 		}
 	}
@@ -99,7 +101,7 @@ func (o *oracle) expected(j Job) Time {
 
 // could says whether an empty node with all its GPUs in order could hold a rank.
 func could(n Node, s *Shape) bool {
-	if s.Cluster != 0 && s.Cluster != n.Cluster || s.Node != "" && fold(s.Node) != fold(n.Name) || s.MinCUDA > n.CUDA || s.DiskMiB > n.DiskMiB {
+	if s.Cluster != 0 && s.Cluster != n.Cluster || s.Node != "" && spec.Fold(s.Node) != spec.Fold(n.Name) || s.MinCUDA > n.CUDA || s.DiskMiB > n.DiskMiB {
 		return false
 	}
 	for _, f := range s.Features {
@@ -112,7 +114,7 @@ func could(n Node, s *Shape) bool {
 			return false
 		}
 	}
-	same := func(name string) bool { return fold(name) == fold(n.Name) }
+	same := func(name string) bool { return spec.Fold(name) == spec.Fold(n.Name) }
 	if len(s.NodeNames) > 0 && !slices.ContainsFunc(s.NodeNames, same) || slices.ContainsFunc(s.ExcludeNodes, same) {
 		return false
 	}
@@ -155,7 +157,7 @@ func suits(g GPU, s *Shape) bool {
 // the GPUs that they keep it off.
 func (o *oracle) kept(n Node, j Job, start Time) (all bool, gpus []string) {
 	limit, _ := o.limitOf(j)
-	for _, w := range o.in.State.windows {
+	for _, w := range o.in.State.index.Windows {
 		admitted := !w.Maintenance && (slices.Contains(j.Reservations, w.Name) || slices.Contains(w.Projects, j.Project) || slices.Contains(w.Users, j.User))
 		if admitted || !slices.Contains(w.Nodes, n.Name) || w.Start >= start+limit || w.End <= start {
 			continue
@@ -263,7 +265,7 @@ func (o *oracle) moments(until Time) []Time {
 			out = append(out, iv.end)
 		}
 	}
-	for _, w := range o.in.State.windows {
+	for _, w := range o.in.State.index.Windows {
 		out = append(out, w.End)
 	}
 	out = slices.DeleteFunc(out, func(t Time) bool { return t < o.in.Now || t >= until })
@@ -344,7 +346,7 @@ func (o *oracle) ordered() []Job {
 	prio := map[JobID]Factors{}
 	for id, e := range o.in.State.waiting {
 		j := e.job()
-		if max(j.Submitted, j.NotBefore) > o.in.Now || j.deadline() <= o.in.Now {
+		if max(j.Submitted, j.NotBefore) > o.in.Now || j.Deadline() <= o.in.Now {
 			continue
 		}
 		prio[id] = o.in.Priorities([]JobID{id})[id]
@@ -359,7 +361,7 @@ func (o *oracle) ordered() []Job {
 		if pa.Boosted {
 			by = 0
 		}
-		return cmp.Or(by, cmp.Compare(a.since(), b.since()), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(by, cmp.Compare(a.Since(), b.Since()), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }
@@ -395,7 +397,7 @@ func (o *oracle) prove(p *Plan) error {
 			if planned {
 				return fmt.Errorf("job %d is over a limit, and planned", j.ID)
 			}
-		case !planned && j.Shape.whole() && o.tight(j): // which node it is decides whether it is over the limit
+		case !planned && j.Shape.Whole() && o.tight(j): // which node it is decides whether it is over the limit
 		case o.roomAt(j, o.in.Now) >= j.Shape.Ranks():
 			return fmt.Errorf("job %d (%+v) has room now, and does not start", j.ID, *j.Shape)
 		case planned:

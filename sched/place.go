@@ -1,49 +1,52 @@
 package sched
 
-import "slices"
+import (
+	"slices"
+
+	"gbatch/sched/nodes"
+)
 
 // spot is a place for one rank.
 type spot struct {
-	node  *node
-	gpus  gpuSet
+	node  *nodes.Node
+	gpus  nodes.GPUSet
 	level int // of closeness of the GPUs, 0 the best
 }
 
 // find looks for places for all ranks of a job of the kind, now, such that no
 // reservation is delayed and no window is entered. It returns nil if there are
 // none.
-func (r *round) find(k *jobKind) []spot {
+func (r *round) find(kind *jobKind) []spot {
 	r.stats.Searches++
-	if k.shape.Ranks() > 1 {
-		return r.findGang(k)
+	if kind.Shape.Ranks() > 1 {
+		return r.findGang(kind)
 	}
 	var best spot
 	var bestCost cost
 	count, value := 0, int64(-1)
-	exhaustive := r.exhaustive()
 	most := r.policy.Candidates
-	if most == 0 || exhaustive {
-		most = len(r.s.sorted)
+	if most == 0 || r.placement.exhaustive {
+		most = len(r.s.index.Sorted)
 	}
-	for _, nk := range r.s.order {
-		if value >= 0 && nk.value > value && !exhaustive {
+	for _, nodeKind := range r.s.index.Order {
+		if value >= 0 && nodeKind.Value > value && !r.placement.exhaustive {
 			break
 		}
-		f := k.shape.on(nk)
-		if !f.ok || nk.open == 0 {
+		f := kind.Shape.On(nodeKind)
+		if !f.OK || nodeKind.Open == 0 {
 			continue
 		}
-		r.each(nk, k, func(n *node) bool {
-			avail, ok := r.roomNow(n, k, f)
+		r.stats.Visited += nodeKind.Each(kind.Shape, func(n *nodes.Node) bool {
+			avail, ok := r.roomNow(n, kind, f)
 			if !ok {
 				return true
 			}
-			sp := r.spotOn(n, k, avail)
-			if c := r.cost(k, sp); count == 0 || c.less(bestCost) {
+			sp := r.spotOn(n, kind, avail)
+			if c := r.placement.cost(r, kind, sp); count == 0 || c.less(bestCost) {
 				best, bestCost = sp, c
 			}
 			count++
-			value = nk.value
+			value = nodeKind.Value
 			return count < most
 		})
 	}
@@ -53,192 +56,43 @@ func (r *round) find(k *jobKind) []spot {
 	return []spot{best}
 }
 
-// exhaustive says that the placement looks at all nodes that fit.
-func (r *round) exhaustive() bool {
-	return r.policy.Placement == PlaceFGD || r.policy.Placement == PlaceRandom
-}
-
-// each calls f for the nodes of a kind that may have room, fullest first, until
-// it returns false.
-func (r *round) each(nk *nodeKind, k *jobKind, f func(*node) bool) {
-	x := k.shape
-	if x.choosy() {
-		for _, n := range nk.nodes {
-			if n.indexed && x.named(n) && !f(n) {
-				return
-			}
-		}
-		return
-	}
-	walk := func(set nodeSet, skip nodeSet) bool {
-		for i := set.next(0); i >= 0; i = set.next(i + 1) {
-			if skip != nil && skip.has(i) {
-				continue
-			}
-			r.stats.Visited++
-			if !f(nk.nodes[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	switch {
-	case x.whole():
-		for w := len(nk.whole) - 1; w >= 0; w-- {
-			if !walk(nk.whole[w], nil) {
-				return
-			}
-		}
-	case x.share():
-		if !walk(nk.part, nil) {
-			return
-		}
-		for w := 1; w < len(nk.whole); w++ {
-			if !walk(nk.whole[w], nk.part) {
-				return
-			}
-		}
-	case x.MilliGPU > 0:
-		for w := x.gpus(); w < len(nk.whole); w++ {
-			if !walk(nk.whole[w], nil) {
-				return
-			}
-		}
-	default:
-		for b := min(coresBucket(x.MilliCPU), coresBuckets-1); b < coresBuckets; b++ {
-			if !walk(nk.cores[b], nil) {
-				return
-			}
-		}
-	}
-}
-
 // roomNow is the GPUs that a rank of the kind can have on the node from now on,
 // and whether there is enough of everything.
-func (r *round) roomNow(n *node, k *jobKind, f fit) (gpuSet, bool) {
-	if len(n.windows) > 0 {
-		if n.closed(k, r.now) != nil {
-			return gpuSet{}, false
+func (r *round) roomNow(n *nodes.Node, kind *jobKind, f nodes.Fit) (nodes.GPUSet, bool) {
+	if len(n.Windows) > 0 {
+		if n.Closed(&kind.Request, r.now) != nil {
+			return nodes.GPUSet{}, false
 		}
-		f.gpus = f.gpus.andNot(n.kept(k, r.now))
+		f.GPUs = f.GPUs.AndNot(n.Kept(&kind.Request, r.now))
 	}
-	if n.line != nil && len(n.line.booked) > 0 {
-		avail, _, ok := n.line.room(n, k, r.now, r.now+k.predicted)
+	if l := &r.lines[n.No]; len(l.booked) > 0 {
+		avail, _, ok := l.room(n, kind, r.now, r.now+kind.predicted)
 		return avail, ok
 	}
-	return n.room(k.shape, f)
-}
-
-// room is the same by what is held on the node now, whatever was planned.
-func (n *node) room(x *shape, f fit) (gpuSet, bool) {
-	if x.whole() {
-		return f.gpus.and(n.usable), n.idle() && n.wholeFits(x, f)
-	}
-	if n.cpuFree < x.MilliCPU || n.memFree < x.MemMiB || len(n.ranks) > 0 && n.ranks[0].whole {
-		return gpuSet{}, false
-	}
-	if x.MilliGPU == 0 {
-		return gpuSet{}, true
-	}
-	avail := f.gpus.and(n.free)
-	if x.share() {
-		avail = avail.or(n.sharing(f.gpus, x.MilliGPU))
-	}
-	return avail, avail.count() >= x.least()
-}
-
-// sharing is those of the GPUs that are partly used and have so much left.
-func (n *node) sharing(gpus gpuSet, milli int64) gpuSet {
-	gpus = gpus.and(n.part)
-	for g := gpus.next(0); g >= 0; g = gpus.next(g + 1) {
-		if int64(n.used[g])+milli > WholeGPU {
-			gpus.remove(g)
-		}
-	}
-	return gpus
+	return n.Room(kind.Shape, f)
 }
 
 // spotOn chooses GPUs out of those that are available.
-func (r *round) spotOn(n *node, k *jobKind, avail gpuSet) spot {
-	x := k.shape
+func (r *round) spotOn(n *nodes.Node, kind *jobKind, avail nodes.GPUSet) spot {
+	shape := kind.Shape
 	switch {
-	case x.whole():
-		return spot{node: n, gpus: n.usable}
-	case x.share():
-		if p := r.policy.Placement; p == PlaceFGD || p == PlaceGbatch {
-			return r.leastLost(n, k, avail)
-		}
-		best := -1
-		for g := avail.next(0); g >= 0; g = avail.next(g + 1) {
-			if best < 0 || n.used[g] > n.used[best] {
-				best = g
-			}
-		}
-		var one gpuSet
-		one.add(best)
-		return spot{node: n, gpus: one}
+	case shape.Whole():
+		return spot{node: n, gpus: n.Usable}
+	case shape.Share():
+		return r.placement.share(r, kind, n, avail)
 	}
-	gpus, level := n.kind.pick(avail, x.gpus())
+	gpus, level := n.Kind.Pick(avail, shape.WholeGPUs())
 	return spot{n, gpus, level}
-}
-
-// leastLost is the GPU on which a share leaves most to the mix.
-func (r *round) leastLost(n *node, k *jobKind, avail gpuSet) spot {
-	var best spot
-	var bestLost int64
-	for g := avail.next(0); g >= 0; g = avail.next(g + 1) {
-		sp := spot{node: n}
-		sp.gpus.add(g)
-		if l := r.lost(k, sp); best.node == nil || l < bestLost {
-			best, bestLost = sp, l
-		}
-	}
-	return best
-}
-
-// random is a number that depends on the policy's seed, the round's time, the
-// request and the node only.
-func (r *round) random(k *jobKind, n *node) int64 {
-	h := r.policy.Seed ^ uint64(r.now)*0x9E3779B97F4A7C15 ^ uint64(len(r.plan.Starts))<<32
-	for _, s := range [...]string{k.shape.key, n.Name} {
-		for i := range len(s) {
-			h = (h ^ uint64(s[i])) * 0x100000001B3
-		}
-	}
-	h ^= h >> 29
-	h *= 0xBF58476D1CE4E5B9
-	return int64((h ^ h>>32) >> 1)
-}
-
-// cost orders places: a lower one is better.
-type cost [6]int64
-
-func (c cost) less(o cost) bool { return slices.Compare(c[:], o[:]) < 0 }
-
-// cost of putting a rank there. Candidates come in the order of their names
-// within equal load, and the first of equals is kept.
-func (r *round) cost(k *jobKind, sp spot) cost {
-	n := sp.node
-	switch r.policy.Placement {
-	case PlaceFGD:
-		return cost{-r.fgdScore(r.lost(k, sp)), int64(boolInt(n.idle()))}
-	case PlaceRandom:
-		return cost{r.random(k, n)}
-	case PlaceGbatch:
-		return cost{n.kind.value, r.lost(k, sp), int64(sp.level), int64(boolInt(n.idle())), n.freeMilli(), n.cpuFree}
-	}
-	left := int64(n.free.count()) - int64(sp.gpus.count())
-	return cost{n.kind.value, left, int64(sp.level), n.cpuFree}
 }
 
 // findGang looks for a node for each rank: of one kind, under one switch and on
 // the nodes that suit best, as far as that is possible.
-func (r *round) findGang(k *jobKind) []spot {
-	found := r.findAlike(k)
-	if k.shape.rest == nil || found == nil {
+func (r *round) findGang(kind *jobKind) []spot {
+	found := r.findAlike(kind)
+	if kind.Shape.Rest == nil || found == nil {
 		return found
 	}
-	rest := r.findRest(k, found)
+	rest := r.findRest(kind, found)
 	if rest == nil {
 		return nil
 	}
@@ -246,18 +100,20 @@ func (r *round) findGang(k *jobKind) []spot {
 }
 
 // findRest finds a place for the rank with fewer GPUs: of the other nodes the
-// one with the most free, by name where they are alike.
-func (r *round) findRest(k *jobKind, taken []spot) *spot {
-	small := *k
-	small.shape = k.shape.rest
-	var best *node
-	var avail gpuSet
-	for _, n := range r.s.sorted {
-		f := small.shape.on(n.kind)
-		if !f.ok || !n.open() || !small.shape.named(n) || slices.ContainsFunc(taken, func(sp spot) bool { return sp.node == n }) {
+// one with the most free, by name where they are alike. That is what the request
+// says (Shape.RestMilliGPU), so no placement is asked which node it is; it is
+// asked which GPUs.
+func (r *round) findRest(kind *jobKind, taken []spot) *spot {
+	small := *kind
+	small.Shape = kind.Shape.Rest
+	var best *nodes.Node
+	var avail nodes.GPUSet
+	for _, n := range r.s.index.Sorted {
+		f := small.Shape.On(n.Kind)
+		if !f.OK || !n.Open() || !small.Shape.Named(n) || slices.ContainsFunc(taken, func(sp spot) bool { return sp.node == n }) {
 			continue
 		}
-		if a, ok := r.roomNow(n, &small, f); ok && (best == nil || a.count() > avail.count()) {
+		if a, ok := r.roomNow(n, &small, f); ok && (best == nil || a.Count() > avail.Count()) {
 			best, avail = n, a
 		}
 	}
@@ -269,43 +125,43 @@ func (r *round) findRest(k *jobKind, taken []spot) *spot {
 }
 
 // findAlike finds places for the ranks that are alike.
-func (r *round) findAlike(k *jobKind) []spot {
-	ranks := k.shape.alike()
-	most := len(r.s.sorted) // of one kind that are compared, unless a switch makes them differ
-	if c := r.policy.Candidates; c > 0 && !r.exhaustive() {
+func (r *round) findAlike(kind *jobKind) []spot {
+	ranks := kind.Shape.Alike()
+	most := len(r.s.index.Sorted) // of one kind that are compared, unless a switch makes them differ
+	if c := r.policy.Candidates; c > 0 && !r.placement.exhaustive {
 		most = ranks + c
 	}
 	var all []spot
-	for _, nk := range r.s.order {
-		f := k.shape.on(nk)
-		if !f.ok || nk.open == 0 {
+	for _, nodeKind := range r.s.index.Order {
+		f := kind.Shape.On(nodeKind)
+		if !f.OK || nodeKind.Open == 0 {
 			continue
 		}
 		var found []spot
-		r.each(nk, k, func(n *node) bool {
-			if avail, ok := r.roomNow(n, k, f); ok {
-				found = append(found, r.spotOn(n, k, avail))
+		r.stats.Visited += nodeKind.Each(kind.Shape, func(n *nodes.Node) bool {
+			if avail, ok := r.roomNow(n, kind, f); ok {
+				found = append(found, r.spotOn(n, kind, avail))
 			}
-			return len(found) < most || nk.switched
+			return len(found) < most || nodeKind.Switched
 		})
 		if len(found) >= ranks {
-			return r.closest(k, found, ranks)
+			return r.closest(kind, found, ranks)
 		}
 		all = append(all, found...)
 	}
 	if len(all) < ranks {
 		return nil
 	}
-	return r.closest(k, all, ranks)
+	return r.closest(kind, all, ranks)
 }
 
 // closest chooses a spot for each rank: the smallest switch that has enough, or
 // else the largest ones.
-func (r *round) closest(k *jobKind, found []spot, ranks int) []spot {
-	costs := make(map[*node]cost, len(found))
+func (r *round) closest(kind *jobKind, found []spot, ranks int) []spot {
+	costs := make(map[*nodes.Node]cost, len(found))
 	under := map[string]int{}
 	for _, sp := range found {
-		costs[sp.node] = r.cost(k, sp)
+		costs[sp.node] = r.placement.cost(r, kind, sp)
 		under[sp.node.Switch]++
 	}
 	class := func(sp spot) int { // order of its switch: exact ones first, then the larger

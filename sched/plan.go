@@ -19,10 +19,10 @@ type Plan struct {
 	Wake         Time          // the earliest moment at which time alone may change the decision; 0: none
 	Stats        Stats
 
-	verdicts map[uint64]verdict // by class
-	kinds    map[uint64]verdict // by kind, of classes that have none
-	first    JobID              // of strict order: blocks all that have no verdict; 0 if none does
-	now      Time
+	classReasons map[uint64]waitReason // by class
+	kindReasons  map[uint64]waitReason // by kind, of classes that have none
+	first        JobID                 // of strict order: blocks all that have no reason of their own; 0 if none does
+	now          Time
 }
 
 // Start is a job that starts now.

@@ -1,6 +1,11 @@
 package sched
 
-import "slices"
+import (
+	"slices"
+
+	"gbatch/sched/nodes"
+	"gbatch/sched/spec"
+)
 
 // failure is a request for which there is no room in this round, and so none
 // for a request that wants at least as much for at least as long.
@@ -12,32 +17,32 @@ type failure struct {
 	why                *blocked
 }
 
-func (f failure) covers(k *jobKind) bool {
-	x := k.shape
-	return f.milliGPU <= x.MilliGPU && f.cpu <= x.MilliCPU && f.mem <= x.MemMiB &&
-		f.limit <= k.limit && f.predicted <= k.predicted && f.access == k.access
+func (f failure) covers(kind *jobKind) bool {
+	shape := kind.Shape
+	return f.milliGPU <= shape.MilliGPU && f.cpu <= shape.MilliCPU && f.mem <= shape.MemMiB &&
+		f.limit <= kind.Limit && f.predicted <= kind.predicted && f.access == kind.access
 }
 
 // maxFailures bounds how many failures are remembered per set of constraints.
 const maxFailures = 64
 
 // findNew is find, but for what is known to fail.
-func (r *round) findNew(k *jobKind) []spot {
+func (r *round) findNew(kind *jobKind) []spot {
 	if r.promises != nil { // what is promised differs from job to job
-		return r.find(k)
+		return r.find(kind)
 	}
-	known := r.failed[k.shape.bounds]
+	known := r.failed[kind.Shape.Bounds]
 	for _, f := range known {
-		if f.covers(k) {
+		if f.covers(kind) {
 			return nil
 		}
 	}
-	if spots := r.find(k); spots != nil {
+	if spots := r.find(kind); spots != nil {
 		return spots
 	}
 	if len(known) < maxFailures {
-		x := k.shape
-		r.failed[x.bounds] = append(known, failure{milliGPU: x.MilliGPU, cpu: x.MilliCPU, mem: x.MemMiB, limit: k.limit, predicted: k.predicted, access: k.access, kind: k})
+		shape := kind.Shape
+		r.failed[shape.Bounds] = append(known, failure{milliGPU: shape.MilliGPU, cpu: shape.MilliCPU, mem: shape.MemMiB, limit: kind.Limit, predicted: kind.predicted, access: kind.access, kind: kind})
 	}
 	return nil
 }
@@ -45,20 +50,20 @@ func (r *round) findNew(k *jobKind) []spot {
 // earliest is the first time, from the one given, at which there is room for
 // all ranks for the whole expected run time, and where. Without spots there is
 // no such time.
-func (r *round) earliest(k *jobKind, from Time) (Time, []spot) {
+func (r *round) earliest(kind *jobKind, from Time) (Time, []spot) {
 	r.stats.Planned++
-	ranks := k.shape.Ranks()
-	var nodes []*node
+	ranks := kind.Shape.Ranks()
+	var nodes []*nodes.Node
 	var starts []Time
-	for _, nk := range r.s.order {
-		if f := k.shape.on(nk); !f.ok {
+	for _, nodeKind := range r.s.index.Order {
+		if f := kind.Shape.On(nodeKind); !f.OK {
 			continue
 		}
-		for _, n := range nk.nodes {
-			if !n.open() || !k.shape.named(n) {
+		for _, n := range nodeKind.Nodes {
+			if !n.Open() || !kind.Shape.Named(n) {
 				continue
 			}
-			if t := r.earliestOn(n, k, from); t < Never {
+			if t := r.earliestOn(n, kind, from); t < Never {
 				nodes, starts = append(nodes, n), append(starts, t)
 			}
 		}
@@ -76,7 +81,7 @@ func (r *round) earliest(k *jobKind, from Time) (Time, []spot) {
 			if starts[i] >= at {
 				continue
 			}
-			if t := r.earliestOn(n, k, at); t != starts[i] {
+			if t := r.earliestOn(n, kind, at); t != starts[i] {
 				starts[i] = t
 				again = again || t > at
 			}
@@ -89,16 +94,16 @@ func (r *round) earliest(k *jobKind, from Time) (Time, []spot) {
 			if starts[i] != at {
 				continue
 			}
-			avail, _, ok := r.timeline(n).room(n, k, at, at+k.predicted)
+			avail, _, ok := r.timeline(n).room(n, kind, at, at+kind.predicted)
 			if !ok {
 				panic("sched: planned start without room on " + n.Name)
 			}
-			found = append(found, r.futureSpot(n, k, avail, at))
+			found = append(found, r.futureSpot(n, kind, avail, at))
 		}
 		if ranks == 1 {
-			return at, r.cheapest(k, found)
+			return at, r.cheapest(kind, found)
 		}
-		return at, r.closest(k, found, k.shape.Ranks())
+		return at, r.closest(kind, found, kind.Shape.Ranks())
 	}
 }
 
@@ -114,22 +119,22 @@ func nth(times []Time, n int) Time {
 
 // earliestOn is the first time at which a rank has room on the node; Never if
 // there is none.
-func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
+func (r *round) earliestOn(n *nodes.Node, kind *jobKind, from Time) Time {
 	l := r.timeline(n)
 	i := l.index(from)
-	for at := from; at < maxTime; {
-		if w := n.closed(k, at); w != nil {
+	for at := from; at < spec.MaxTime; {
+		if w := n.Closed(&kind.Request, at); w != nil {
 			at = w.End
 			i = l.index(at)
 			continue
 		}
-		_, short, ok := l.room(n, k, at, at+k.predicted)
+		_, short, ok := l.room(n, kind, at, at+kind.predicted)
 		if ok {
 			return at
 		}
 		next := Never
 		if short <= i { // nothing rules a start between two points out
-			next = n.reopens(k, at)
+			next = n.Reopens(&kind.Request, at)
 		}
 		if i = max(short, i) + 1; i < len(l.points) && l.points[i].at <= next {
 			at = l.points[i].at
@@ -143,29 +148,29 @@ func (r *round) earliestOn(n *node, k *jobKind, from Time) Time {
 
 // futureSpot chooses GPUs for a planned start: those that become free last, so
 // that the others can be used until then.
-func (r *round) futureSpot(n *node, k *jobKind, avail gpuSet, at Time) spot {
-	x := k.shape
-	if x.whole() || x.share() || avail.count() == x.gpus() {
-		return r.spotOn(n, k, avail)
+func (r *round) futureSpot(n *nodes.Node, kind *jobKind, avail nodes.GPUSet, at Time) spot {
+	shape := kind.Shape
+	if shape.Whole() || shape.Share() || avail.Count() == shape.WholeGPUs() {
+		return r.spotOn(n, kind, avail)
 	}
 	late := avail
 	l := r.timeline(n)
 	for i := l.index(at); i >= 0; i-- {
-		busy := late.andNot(l.points[i].free)
-		if busy.count() >= x.gpus() {
-			return r.spotOn(n, k, busy)
+		busy := late.AndNot(l.points[i].free)
+		if busy.Count() >= shape.WholeGPUs() {
+			return r.spotOn(n, kind, busy)
 		}
-		if i == 0 || !busy.empty() {
+		if i == 0 || !busy.Empty() {
 			break
 		}
 	}
-	return r.spotOn(n, k, avail)
+	return r.spotOn(n, kind, avail)
 }
 
-func (r *round) cheapest(k *jobKind, found []spot) []spot {
+func (r *round) cheapest(kind *jobKind, found []spot) []spot {
 	best := 0
 	for i := range found {
-		if i > 0 && r.cost(k, found[i]).less(r.cost(k, found[best])) {
+		if i > 0 && r.placement.cost(r, kind, found[i]).less(r.placement.cost(r, kind, found[best])) {
 			best = i
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"gbatch/sched/spec"
 )
 
 // Mode is the way the queue is worked off.
@@ -33,16 +35,9 @@ const (
 	ByExact     Estimates = "exact"     // Job.Predicted, which the caller knows to be the truth
 )
 
-// Placement is the way a node is chosen among those that fit.
+// Placement is the way a node is chosen among those that fit: the name of one of
+// the placements, each of which has a file place_NAME.go.
 type Placement string
-
-// The placements.
-const (
-	PlaceRandom  Placement = "random" // a pseudo-random one, from Seed and the job
-	PlaceBestFit Placement = "bestfit"
-	PlaceFGD     Placement = "fgd"    // fragmentation gradient descent over Mix
-	PlaceGbatch  Placement = "gbatch" // least value, least lost ability to run the mix, topology
-)
 
 // Order is the order of the candidates for backfill.
 type Order string
@@ -55,12 +50,12 @@ const (
 
 // Weights are the priority points of a factor at its highest.
 type Weights struct {
-	Age       int64 `json:"age"`
-	FairShare int64 `json:"fairShare"`
-	Size      int64 `json:"size"` // grows with the number of GPUs
-	QOS       int64 `json:"qos"`
-	Slowdown  int64 `json:"slowdown"` // for each time its expected run time that a job has waited
-	Small     int64 `json:"small"`    // for each halving of the machine time that a job is expected to take
+	Age       int64 `json:"age" yaml:"age"`
+	FairShare int64 `json:"fairShare" yaml:"fairShare"`
+	Size      int64 `json:"size" yaml:"size"` // grows with the number of GPUs
+	QOS       int64 `json:"qos" yaml:"qos"`
+	Slowdown  int64 `json:"slowdown" yaml:"slowdown"` // for each time its expected run time that a job has waited
+	Small     int64 `json:"small" yaml:"small"`       // for each halving of the machine time that a job is expected to take
 }
 
 // Limits bound what one user, project or qos has at once. 0 means no bound.
@@ -117,8 +112,6 @@ type MixShape struct {
 	Weight int64 `json:"weight"`
 }
 
-const maxPriority = 1_000_000_000
-
 // plansByPrediction says whether reservations reckon with Job.Predicted.
 func (p *Policy) plansByPrediction() bool {
 	return p.Estimates == ByExact || p.Estimates == ByPredicted && p.Mode != Gbatch
@@ -149,7 +142,7 @@ func (p Policy) Validate() error {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	oneOf(&errs, "mode", p.Mode, FCFS, Easy, EasySJBF, Conservative, Gbatch)
 	oneOf(&errs, "estimates", p.Estimates, ByUser, ByPredicted, ByExact)
-	oneOf(&errs, "placement", p.Placement, PlaceRandom, PlaceBestFit, PlaceFGD, PlaceGbatch)
+	oneOf(&errs, "placement", p.Placement, placementNames()...)
 	oneOf(&errs, "backfillOrder", p.BackfillOrder, ByPriority, ByShortest)
 	within := func(name string, v, low, high int64) {
 		if v < low || v > high {
@@ -160,17 +153,17 @@ func (p Policy) Validate() error {
 		name string
 		v    int64
 	}{{"age", p.Weights.Age}, {"fairShare", p.Weights.FairShare}, {"size", p.Weights.Size}, {"qos", p.Weights.QOS}, {"slowdown", p.Weights.Slowdown}, {"small", p.Weights.Small}} {
-		within("weights."+w.name, w.v, 0, maxPriority)
+		within("weights."+w.name, w.v, 0, spec.MaxPriority)
 	}
-	within("maxAgeMs", int64(p.MaxAge), 1, int64(maxTime))
+	within("maxAgeMs", int64(p.MaxAge), 1, int64(spec.MaxTime))
 	within("backfillReservations", int64(p.BackfillReservations), 0, 1_000_000)
 	within("candidates", int64(p.Candidates), 0, 1_000_000)
 	within("maxStarts", int64(p.MaxStarts), 1, 1_000_000)
 	within("maxEvaluated", int64(p.MaxEvaluated), 1, 10_000_000)
-	within("maxWaitBoostMs", int64(p.MaxWaitBoost), 0, int64(maxTime))
+	within("maxWaitBoostMs", int64(p.MaxWaitBoost), 0, int64(spec.MaxTime))
 	within("boostBacklog", p.BoostBacklog, 0, 1000)
-	within("defaultLimitMs", int64(p.DefaultLimit), 1, int64(maxTime))
-	within("haltGraceMs", int64(p.HaltGrace), 0, int64(maxTime))
+	within("defaultLimitMs", int64(p.DefaultLimit), 1, int64(spec.MaxTime))
+	within("haltGraceMs", int64(p.HaltGrace), 0, int64(spec.MaxTime))
 	checkLimits(&errs, "user", p.User)
 	checkLimits(&errs, "project", p.Project)
 	for _, name := range slices.Sorted(maps.Keys(p.Users)) {
@@ -181,10 +174,10 @@ func (p Policy) Validate() error {
 	}
 	p.checkQOS(&errs)
 	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
-		within("values."+name, p.Values[name], 0, maxPriority)
+		within("values."+name, p.Values[name], 0, spec.MaxPriority)
 	}
 	for i, m := range p.Mix {
-		within(fmt.Sprintf("mix[%d].weight", i), m.Weight, 1, maxPriority)
+		within(fmt.Sprintf("mix[%d].weight", i), m.Weight, 1, spec.MaxPriority)
 		if err := m.Shape.Validate(); err != nil {
 			bad("mix[%d].shape: %w", i, err)
 		}
@@ -215,7 +208,7 @@ func (p Policy) checkQOS(errs *[]error) {
 }
 
 func checkLimits(errs *[]error, name string, l Limits) {
-	if l.Running < 0 || l.Queued < 0 || l.MilliGPU < 0 || l.GPUMinutes < 0 || l.MilliGPU > maxAmount || l.GPUMinutes > maxAmount {
+	if l.Running < 0 || l.Queued < 0 || l.MilliGPU < 0 || l.GPUMinutes < 0 || l.MilliGPU > spec.MaxAmount || l.GPUMinutes > spec.MaxAmount {
 		*errs = append(*errs, fmt.Errorf("%s has a limit below 0 or too large: %+v", name, l))
 	}
 }

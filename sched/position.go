@@ -10,14 +10,10 @@ func (in Input) Position(id JobID) (place, of int) {
 	s := in.State
 	e := s.waiting[id]
 	r := newRound(in)
-	for _, a := range s.accounts { // each by itself: order does not matter
-		a.points = r.sharePoints(a)
-	}
+	defer r.close()
+	r.weigh()
 	score := func(c *class, x *entry) int64 {
-		return r.score(c.kind, c.kind.heads[c.slot].static+c.account.points, x.since)
-	}
-	for _, k := range s.kindList {
-		k.size = r.sizePoints(k.shape)
+		return r.score(&r.kinds[c.kind.slot], c.kind.heads[c.slot].static+r.points[c.account.slot], x.since)
 	}
 	placed := e != nil && e.since <= r.now
 	own := int64(0)
@@ -49,13 +45,13 @@ func (c *class) first(f func(*entry) bool) int {
 		}
 		return jobs[i]
 	}
-	n := sort.Search(len(jobs), func(i int) bool { x := job(i); return x == nil || !f(x) })
+	n := sort.Search(len(jobs), func(i int) bool { entry := job(i); return entry == nil || !f(entry) })
 	if c.live == len(jobs) {
 		return n
 	}
 	live := 0
-	for _, x := range jobs[:n] {
-		if x != nil {
+	for _, entry := range jobs[:n] {
+		if entry != nil {
 			live++
 		}
 	}

@@ -3,6 +3,8 @@ package sched
 import (
 	"cmp"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // Preemption ends restartable jobs of a lower qos, past their guaranteed run
@@ -18,12 +20,12 @@ const (
 
 // lostWork is what ends with a job: the dominant of its GPU and CPU share, in
 // thousandths of a GPU with 16 cores each, times how long it ran.
-func lostWork(x *run, now Time) int64 {
+func lostWork(run *nodes.Run, now Time) int64 {
 	var cpu int64
-	for _, k := range x.ranks {
-		cpu += k.cpu
+	for _, rank := range run.Held {
+		cpu += rank.MilliCPU
 	}
-	return max(x.milli, cpu/16, 1) * int64(max(now-x.Start, 0))
+	return max(run.MilliGPU, cpu/16, 1) * int64(max(now-run.Start, 0))
 }
 
 // preempt looks for jobs to end so that a blocked job can start within the
@@ -31,7 +33,7 @@ func lostWork(x *run, now Time) int64 {
 // of the round; none if the job would not start sooner by it. Jobs before it may
 // have a better place then: they are planned again, since the next round will do
 // that, and may not take what is made free for this one.
-func (r *round) preempt(k *jobKind, e *entry, at Time, known bool) []Halt {
+func (r *round) preempt(kind *jobKind, e *entry, at Time, known bool) []Halt {
 	lower := r.policy.QOS[r.s.qosOf(e.class.account.qos)].Preempts
 	soon := r.now + r.policy.HaltGrace
 	if len(lower) == 0 || known && at <= soon || len(r.paid) >= maxPreemptors || r.tries >= maxTries {
@@ -39,13 +41,13 @@ func (r *round) preempt(k *jobKind, e *entry, at Time, known bool) []Halt {
 	}
 	r.tries++
 	from := len(r.halted)
-	if !r.clear(k, lower, soon) {
+	if !r.clear(kind, lower, soon) {
 		r.unhalt(from)
 		return nil
 	}
 	old, ok := r.replan(soon)
 	if ok {
-		t, spots := r.earliest(k, r.now)
+		t, spots := r.earliest(kind, r.now)
 		ok = spots != nil && t <= soon
 	}
 	if !ok {
@@ -58,27 +60,27 @@ func (r *round) preempt(k *jobKind, e *entry, at Time, known bool) []Halt {
 	}
 	r.paid[e.id] = true
 	halts := make([]Halt, 0, len(r.halted)-from)
-	for _, x := range r.halted[from:] {
-		halts = append(halts, Halt{x.Job.ID, e.id, lostWork(x, r.now)})
+	for _, run := range r.halted[from:] {
+		halts = append(halts, Halt{run.Job.ID, e.id, lostWork(run, r.now)})
 	}
 	slices.SortFunc(halts, func(a, b Halt) int { return cmp.Compare(a.Job, b.Job) })
 	return halts
 }
 
 // clear marks jobs as being ended until there is a node for each rank.
-func (r *round) clear(k *jobKind, lower []string, soon Time) bool {
-	taken := map[*node]bool{}
-	for range k.shape.Ranks() {
-		best, victims, bestLost := (*node)(nil), []*run(nil), int64(0)
-		for _, nk := range r.s.order {
-			if !k.shape.on(nk).ok {
+func (r *round) clear(kind *jobKind, lower []string, soon Time) bool {
+	taken := map[*nodes.Node]bool{}
+	for range kind.Shape.Ranks() {
+		best, victims, bestLost := (*nodes.Node)(nil), []*nodes.Run(nil), int64(0)
+		for _, nodeKind := range r.s.index.Order {
+			if !kind.Shape.On(nodeKind).OK {
 				continue
 			}
-			for _, n := range nk.nodes {
-				if taken[n] || !n.open() || !k.shape.named(n) {
+			for _, n := range nodeKind.Nodes {
+				if taken[n] || !n.Open() || !kind.Shape.Named(n) {
 					continue
 				}
-				found, lost, ok := r.victims(n, k, lower, soon)
+				found, lost, ok := r.victims(n, kind, lower, soon)
 				if ok && (best == nil || lost < bestLost || lost == bestLost && len(found) < len(victims)) {
 					best, victims, bestLost = n, found, lost
 				}
@@ -95,81 +97,81 @@ func (r *round) clear(k *jobKind, lower []string, soon Time) bool {
 
 // victims is the jobs on a node with the least work lost whose end lets a rank
 // of the kind start there soon.
-func (r *round) victims(n *node, k *jobKind, lower []string, soon Time) ([]*run, int64, bool) {
-	if r.earliestOn(n, k, r.now) <= soon {
+func (r *round) victims(n *nodes.Node, kind *jobKind, lower []string, soon Time) ([]*nodes.Run, int64, bool) {
+	if r.earliestOn(n, kind, r.now) <= soon {
 		return nil, 0, true
 	}
-	var can []*run
-	for _, x := range n.ranks {
-		v := x.run
-		if !v.Job.Restartable || v.Halting || !slices.Contains(lower, r.s.qosOf(v.Job.QOS)) || slices.Contains(can, v) {
+	var can []*nodes.Run
+	for _, rank := range n.Ranks {
+		run := rank.Run
+		if !run.Job.Restartable || run.Halting || !slices.Contains(lower, r.s.qosOf(run.Job.QOS)) || slices.Contains(can, run) {
 			continue
 		}
-		if until := v.Start + v.Job.MinRun; until > r.now {
+		if until := run.Start + run.Job.MinRun; until > r.now {
 			r.wake(until)
 			continue
 		}
-		if v.Start < r.now { // and not in this round
-			can = append(can, v)
+		if run.Start < r.now { // and not in this round
+			can = append(can, run)
 		}
 	}
-	slices.SortFunc(can, func(a, b *run) int {
+	slices.SortFunc(can, func(a, b *nodes.Run) int {
 		return cmp.Or(cmp.Compare(lostWork(a, r.now), lostWork(b, r.now)), cmp.Compare(b.Job.ID, a.Job.ID))
 	})
 	from, ok := len(r.halted), false
-	for _, v := range can {
-		r.halt(v)
-		if r.earliestOn(n, k, r.now) <= soon {
+	for _, run := range can {
+		r.halt(run)
+		if r.earliestOn(n, kind, r.now) <= soon {
 			ok = true
 			break
 		}
 	}
-	var found []*run
+	var found []*nodes.Run
 	if ok {
-		found = r.needed(n, k, from, soon)
+		found = r.needed(n, kind, from, soon)
 	}
 	r.unhalt(from)
 	var lost int64
-	for _, v := range found {
-		lost += lostWork(v, r.now)
+	for _, run := range found {
+		lost += lostWork(run, r.now)
 	}
 	return found, lost, ok
 }
 
 // needed is the jobs marked since from without those that need not end after
 // all, the most expensive ones tried first.
-func (r *round) needed(n *node, k *jobKind, from int, soon Time) []*run {
+func (r *round) needed(n *nodes.Node, kind *jobKind, from int, soon Time) []*nodes.Run {
 	marked := slices.Clone(r.halted[from:])
-	var found []*run
+	var found []*nodes.Run
 	for i := len(marked) - 1; i >= 0; i-- {
 		r.unhalt(from)
 		r.halt(found...)
 		r.halt(marked[:i]...)
-		if r.earliestOn(n, k, r.now) > soon {
+		if r.earliestOn(n, kind, r.now) > soon {
 			found = append(found, marked[i])
 		}
 	}
 	return found
 }
 
-func (r *round) halt(jobs ...*run) {
-	for _, x := range jobs {
-		x.Halting = true
-		r.halted = append(r.halted, x)
-		r.relineAll(x)
+func (r *round) halt(jobs ...*nodes.Run) {
+	for _, run := range jobs {
+		run.Halting = true
+		r.halted = append(r.halted, run)
+		r.relineAll(run)
 	}
 }
 
 func (r *round) unhalt(from int) {
-	for _, x := range r.halted[from:] {
-		x.Halting = false
-		r.relineAll(x)
+	for _, run := range r.halted[from:] {
+		run.Halting = false
+		r.relineAll(run)
 	}
 	r.halted = r.halted[:from]
 }
 
-func (r *round) relineAll(x *run) {
-	for _, k := range x.ranks {
-		r.reline(k.node)
+func (r *round) relineAll(run *nodes.Run) {
+	for _, rank := range run.Held {
+		r.reline(rank.Node)
 	}
 }

@@ -44,9 +44,9 @@ func TestPreemptionPaysOff(t *testing.T) {
 		}
 		seen := map[JobID]bool{}
 		for _, h := range plan.Halts {
-			x := w.s.running[h.Job]
-			if x == nil || !x.Job.Restartable || x.Job.QOS != "low" || w.now-x.Start < x.Job.MinRun || x.Halting || seen[h.Job] {
-				t.Fatalf("halt %+v of %+v", h, x)
+			run := w.s.running[h.Job]
+			if run == nil || !run.Job.Restartable || run.Job.QOS != "low" || w.now-run.Start < run.Job.MinRun || run.Halting || seen[h.Job] {
+				t.Fatalf("halt %+v of %+v", h, run)
 			}
 			if seen[h.Job] = true; !soon[h.For] {
 				t.Fatalf("halt %+v, and job %d does not start soon", h, h.For)

@@ -1,5 +1,10 @@
 package sched
 
+import (
+	"gbatch/sched/fixed"
+	"gbatch/sched/nodes"
+)
+
 // Factors are the terms of a job's priority, in points. Their sum is Total.
 type Factors struct {
 	Total      int64 `json:"total"`
@@ -19,6 +24,7 @@ const boost = 1 << 50
 // Priorities are the terms of the priority of those of the jobs that wait.
 func (in Input) Priorities(ids []JobID) map[JobID]Factors {
 	r := newRound(in)
+	defer r.close()
 	out := make(map[JobID]Factors, len(ids))
 	for _, id := range ids {
 		if e := in.State.waiting[id]; e != nil {
@@ -45,25 +51,25 @@ func (r *round) factors(e *entry) Factors {
 }
 
 // score is a job's priority as the queue is ordered by it.
-func (r *round) score(k *jobKind, points int64, since Time) int64 {
+func (r *round) score(k *kindQueue, points int64, since Time) int64 {
 	if r.policy.MaxWaitBoost > 0 && r.now-since >= r.patience() {
 		return boost + int64(r.now-since)
 	}
-	return points + k.size + r.agePoints(since) + r.slowPoints(k, since) + r.smallPoints(k)
+	return points + k.size + r.agePoints(since) + r.slowPoints(k.jobKind, since) + r.smallPoints(k.jobKind)
 }
 
 func (r *round) agePoints(since Time) int64 {
 	age := min(max(r.now-since, 0), r.policy.MaxAge)
-	return mulDiv(r.policy.Weights.Age, int64(age), int64(r.policy.MaxAge))
+	return fixed.MulDiv(r.policy.Weights.Age, int64(age), int64(r.policy.MaxAge))
 }
 
 // slowPoints grow with the slowdown that a job has suffered so far.
-func (r *round) slowPoints(k *jobKind, since Time) int64 {
+func (r *round) slowPoints(kind *jobKind, since Time) int64 {
 	w := r.policy.Weights.Slowdown
 	if w == 0 {
 		return 0
 	}
-	return min(mulDiv(w, int64(max(r.now-since, 0)), int64(max(k.expected, shortJob))), maxSlowPoints)
+	return min(fixed.MulDiv(w, int64(max(r.now-since, 0)), int64(max(kind.expected, shortJob))), maxSlowPoints)
 }
 
 // shortJob is the run time below which jobs count as equally short, and
@@ -74,17 +80,17 @@ const (
 )
 
 func (r *round) sharePoints(a *account) int64 {
-	return mulDiv(r.policy.Weights.FairShare, r.shares.Factor(a.project, a.user), scale)
+	return fixed.MulDiv(r.policy.Weights.FairShare, r.shares.Factor(a.project, a.user), scale)
 }
 
 // sizePoints grow with the share of the cluster's GPUs, or where it has none,
 // of its cores.
-func (r *round) sizePoints(x *shape) int64 {
-	part, all := x.sizeMilli(), r.totalMilli
+func (r *round) sizePoints(shape *nodes.Shape) int64 {
+	part, all := shape.SizeMilli(), r.totalMilli
 	if all == 0 {
-		part, all = int64(x.Ranks())*x.MilliCPU, r.totalCPU
+		part, all = int64(shape.Ranks())*shape.MilliCPU, r.totalCPU
 	}
-	return mulDiv(r.policy.Weights.Size, min(part, all), max(all, 1))
+	return fixed.MulDiv(r.policy.Weights.Size, min(part, all), max(all, 1))
 }
 
 func (s *State) qosPoints(qos string) int64 {

@@ -1,6 +1,10 @@
 package sched
 
-import "slices"
+import (
+	"slices"
+
+	"gbatch/sched/nodes"
+)
 
 // Conservative mode keeps its word: a job that has a reservation keeps it until
 // it can have a sooner one. So the plan of the last round is an input of the
@@ -10,7 +14,7 @@ import "slices"
 // promise is a reservation of the last round that holds.
 type promise struct {
 	bookings []*booking
-	nodes    []*node
+	nodes    []*nodes.Node
 }
 
 // keep books the reservations of the last round.
@@ -38,23 +42,23 @@ func (r *round) keep(last []Reservation) {
 // promised is a reservation in terms of the nodes as they are now. It does not
 // hold any more where a node or a GPU of it takes no jobs.
 func (r *round) promised(e *entry, res Reservation) (promise, bool) {
-	k := e.class.kind
+	kind := e.class.kind
 	var p promise
 	for _, a := range res.Ranks {
-		n := r.s.nodes[a.Node]
-		if n == nil || !n.open() || !k.shape.on(n.kind).ok || !k.shape.named(n) {
+		n := r.s.index.Nodes[a.Node]
+		if n == nil || !n.Open() || !kind.Shape.On(n.Kind).OK || !kind.Shape.Named(n) {
 			return promise{}, false
 		}
-		var gpus gpuSet
+		var gpus nodes.GPUSet
 		for _, g := range a.GPUs {
 			i := slices.IndexFunc(n.GPUs, func(x GPU) bool { return x.UUID == g.UUID })
-			if i < 0 || !n.usable.has(i) {
+			if i < 0 || !n.Usable.Has(i) {
 				return promise{}, false
 			}
-			gpus.add(i)
+			gpus.Add(i)
 		}
 		at := max(res.At, r.now)
-		p.bookings = append(p.bookings, &booking{at, at + k.predicted, k.use(spot{node: n, gpus: gpus}), e.id})
+		p.bookings = append(p.bookings, &booking{at, at + kind.predicted, kind.use(spot{node: n, gpus: gpus}), e.id})
 		p.nodes = append(p.nodes, n)
 	}
 	return p, true
@@ -68,13 +72,13 @@ func (r *round) release(id JobID) {
 	}
 	delete(r.promises, id)
 	for i, n := range p.nodes {
-		n.line.unbook(n, *p.bookings[i])
+		r.timeline(n).unbook(n, *p.bookings[i])
 	}
 }
 
 // unbook is the inverse of book. It needs the use of each GPU in the timeline,
 // since a promise may overlap with a job that runs longer than it should.
-func (l *timeline) unbook(n *node, b booking) {
+func (l *timeline) unbook(n *nodes.Node, b booking) {
 	at := slices.IndexFunc(l.booked, func(o booking) bool { return o == b })
 	l.booked = slices.Delete(l.booked, at, at+1)
 	from, to := l.cut(b.start), l.cut(b.end)
@@ -84,9 +88,9 @@ func (l *timeline) unbook(n *node, b booking) {
 		p.mem += b.use.mem
 		p.held--
 		p.alone -= boolInt(b.use.alone)
-		for g := b.use.gpus.next(0); g >= 0; g = b.use.gpus.next(g + 1) {
-			if p.used[g] -= b.use.milli; p.used[g] == 0 && n.usable.has(g) {
-				p.free.add(g)
+		for g := b.use.gpus.Next(0); g >= 0; g = b.use.gpus.Next(g + 1) {
+			if p.used[g] -= b.use.milli; p.used[g] == 0 && n.Usable.Has(g) {
+				p.free.Add(g)
 			}
 		}
 	}

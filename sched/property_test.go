@@ -25,8 +25,8 @@ func (w *world) rebuilt() *State {
 		w.t.Fatal(err)
 	}
 	var calls []func() error
-	for _, name := range slices.Sorted(maps.Keys(w.s.nodes)) {
-		if n := w.s.nodes[name]; !n.gone {
+	for _, name := range slices.Sorted(maps.Keys(w.s.index.Nodes)) {
+		if n := w.s.index.Nodes[name]; !n.Gone {
 			calls = append(calls, func() error { return s.SetNode(n.Node) })
 		}
 	}
@@ -36,8 +36,8 @@ func (w *world) rebuilt() *State {
 	for _, id := range slices.Sorted(maps.Keys(w.s.waiting)) {
 		calls = append(calls, func() error { return s.Enqueue(w.s.waiting[id].job()) })
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.s.windows)) {
-		calls = append(calls, func() error { return s.Reserve(w.s.windows[name].Window) })
+	for _, name := range slices.Sorted(maps.Keys(w.s.index.Windows)) {
+		calls = append(calls, func() error { return s.Reserve(w.s.index.Windows[name].Window) })
 	}
 	for len(calls) > 0 {
 		i := rapid.IntRange(0, len(calls)-1).Draw(w.t, "order")
@@ -117,7 +117,7 @@ func (w *world) explained(p *Plan) {
 		if _, ok := plans[id]; !ok && final.over(j, leastMilli(j.Shape)) {
 			want = append(want, CodeLimit)
 		}
-		if j.since() > w.now {
+		if j.Since() > w.now {
 			want = append(want, CodeBeginTime)
 		}
 		if code == CodeReservation || code == CodeResources {

@@ -35,15 +35,15 @@ func (s *State) Enqueue(j Job) error {
 	}
 	s.Dequeue(j.ID)
 	c := s.classOf(&j)
-	e := &entry{id: j.ID, submitted: j.Submitted, since: j.since(), class: c, name: j.Name}
+	e := &entry{id: j.ID, submitted: j.Submitted, since: j.Since(), class: c, name: j.Name}
 	if j.NotBefore != 0 || j.NotAfter != 0 || j.MaxQueued != 0 {
 		e.rare = &rare{j.NotBefore, j.NotAfter, j.MaxQueued}
 	}
 	c.add(e)
 	s.waiting[j.ID] = e
-	c.shape.submitted++
+	c.shape.Submitted++
 	c.eachTally(func(t *tally) { t.waiting++ })
-	if d := j.deadline(); d < Never {
+	if d := j.Deadline(); d < Never {
 		s.due.push(due{d, j.ID})
 	}
 	return nil
@@ -57,7 +57,7 @@ func (s *State) Dequeue(id JobID) bool {
 	}
 	c := e.class
 	delete(s.waiting, id)
-	c.shape.submitted--
+	c.shape.Submitted--
 	c.eachTally(func(t *tally) {
 		t.waiting--
 		s.dropTally(t)
@@ -105,7 +105,7 @@ func (e *entry) deadline() Time {
 		return Never
 	}
 	j := Job{Submitted: e.submitted, NotAfter: e.rare.notAfter, MaxQueued: e.rare.maxQueued}
-	return j.deadline()
+	return j.Deadline()
 }
 
 func compareEntries(a, b *entry) int {

@@ -2,38 +2,40 @@ package sched
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+
+	"gbatch/sched/nodes"
+	"gbatch/sched/words"
 )
 
 // reasons is everything that keeps the job from starting.
-func (x *explainer) reasons(e *entry) []Reason {
+func (ex *explainer) reasons(e *entry) []Reason {
 	var out []Reason
 	add := func(code Code, at Time, format string, args ...any) {
 		out = append(out, Reason{Code: code, Text: fmt.Sprintf(format, args...), At: at})
 	}
-	c, k := e.class, e.class.kind
-	ranks := k.shape.Ranks()
-	if hit, over := x.overLimit(c); over && !x.reservedFor(e.id) {
+	c, kind := e.class, e.class.kind
+	ranks := kind.Shape.Ranks()
+	if hit, over := ex.overLimit(c); over && !ex.reservedFor(e.id) {
 		add(CodeLimit, 0, "%s", hit.text())
 	}
-	if e.since > x.now {
+	if e.since > ex.now {
 		add(CodeBeginTime, e.since, "waits for its begin time")
 	}
-	planned, live := x.liftPlan(k)
+	planned, live := ex.liftPlan(kind)
 	switch {
 	case live.nodes < ranks:
-		add(CodeNever, 0, "%s", x.neverText(k, live.nodes))
+		add(CodeNever, 0, "%s", ex.neverText(kind, live.nodes))
 	case live.room >= ranks:
 		if planned {
-			add(CodePriority, 0, "%s", x.priorityText(e))
+			add(CodePriority, 0, "%s", ex.priorityText(e))
 		}
 	case live.room+live.shut >= ranks:
-		w := x.s.windows[live.window]
-		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, x.now), plural(live.shut, "node"))
+		w := ex.s.index.Windows[live.window]
+		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, ex.now), words.Plural(live.shut, "node"))
 	default:
-		add(CodeResources, 0, "%s", live.resourcesText(k.shape))
+		add(CodeResources, 0, "%s", live.resourcesText(kind.Shape))
 	}
 	slices.SortStableFunc(out, compareCodes)
 	return out
@@ -41,35 +43,25 @@ func (x *explainer) reasons(e *entry) []Reason {
 
 // liftPlan counts the nodes as they were before the round started anything, and
 // says whether the round leaves no room where there was some.
-func (x *explainer) liftPlan(k *jobKind) (planned bool, live census) {
-	after := x.find(k) == nil
-	log := x.log
+func (ex *explainer) liftPlan(kind *jobKind) (planned bool, live nodeCounts) {
+	after := ex.find(kind) == nil
+	log := ex.log
 	for _, t := range slices.Backward(log) {
-		for _, rk := range t.ranks {
-			rk.node.give(rk)
+		for _, rank := range t.Held {
+			rank.Node.Give(rank)
 		}
 	}
-	live = x.census(k)
+	live = ex.countNodes(kind)
 	for _, t := range log {
-		for _, rk := range t.ranks {
-			rk.node.take(rk)
+		for _, rank := range t.Held {
+			rank.Node.Take(rank)
 		}
 	}
 	return after, live
 }
 
-// plural is a count with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func gib(mib int64) string { return thousandths(mib * 1000 / 1024) }
-
-func (x *explainer) priorityText(e *entry) string {
-	ids, n := x.before(e)
+func (ex *explainer) priorityText(e *entry) string {
+	ids, n := ex.before(e)
 	if n == 0 {
 		return "jobs before it go first"
 	}
@@ -85,88 +77,75 @@ func (x *explainer) priorityText(e *entry) string {
 	if n == 1 {
 		want = "wants"
 	}
-	return fmt.Sprintf("%s before it %s the same nodes (%s%s)", plural(n, "job"), want, strings.Join(names, ", "), more)
+	return fmt.Sprintf("%s before it %s the same nodes (%s%s)", words.Plural(n, "job"), want, strings.Join(names, ", "), more)
 }
 
-func windowText(w *window, now Time) string {
+func windowText(w *nodes.Window, now Time) string {
 	what := "reservation"
 	if w.Maintenance {
 		what = "maintenance"
 	}
 	when := "is in force"
 	if w.Start > now {
-		when = fmt.Sprintf("starts in %s, before the job's limit", span(w.Start-now))
+		when = fmt.Sprintf("starts in %s, before the job's limit", words.Span(w.Start-now))
 	}
 	return fmt.Sprintf("%s %q %s", what, w.Name, when)
 }
 
-// span is a length of time in words, to the minute.
-func span(t Time) string {
-	switch {
-	case t < Minute:
-		return fmt.Sprintf("%d s", (t+Second-1)/Second)
-	case t < Hour:
-		return fmt.Sprintf("%d min", t/Minute)
-	case t < Day:
-		return fmt.Sprintf("%d h %d min", t/Hour, t%Hour/Minute)
-	}
-	return fmt.Sprintf("%d d %d h", t/Day, t%Day/Hour)
-}
-
 // neverText says what no node has, and what the nearest ones have.
-func (r *round) neverText(k *jobKind, matching int) string {
-	x := k.shape
+func (r *round) neverText(kind *jobKind, matching int) string {
+	shape := kind.Shape
 	if matching > 0 {
 		among := ""
-		if x.choosy() {
+		if shape.Choosy() {
 			among = " among those that it allows by name"
 		}
-		return fmt.Sprintf("needs %d nodes that each have %s: there are %d%s", x.Ranks(), x.rankText(), matching, among)
+		return fmt.Sprintf("needs %d nodes that each have %s: there are %d%s", shape.Ranks(), shape.RankText(), matching, among)
 	}
-	most, named := fitsAll, !x.choosy()
-	var near *nodeKind
-	for _, nk := range r.s.order {
-		has := slices.ContainsFunc(nk.nodes, func(n *node) bool { return !n.gone && x.named(n) })
+	most, named := nodes.FitsAll, !shape.Choosy()
+	var near *nodes.Kind
+	for _, nodeKind := range r.s.index.Order {
+		has := slices.ContainsFunc(nodeKind.Nodes, func(n *nodes.Node) bool { return !n.Gone && shape.Named(n) })
 		if !has {
 			continue
 		}
 		named = true
-		f := x.on(nk)
-		if near == nil || f.why > most || f.why == most && larger(nk.sample, near.sample) {
-			most, near = f.why, nk
+		f := shape.On(nodeKind)
+		if near == nil || f.Why > most || f.Why == most && larger(nodeKind.Sample, near.Sample) {
+			most, near = f.Why, nodeKind
 		}
 	}
 	switch {
 	case !named:
-		return x.namesText()
+		return shape.NamesText()
 	case near == nil:
 		return "there are no nodes"
 	}
-	models := r.s.models()
-	if len(models) == 0 && (most == lacksModel || most == fewGPUs) {
+	models := r.s.index.Models()
+	if len(models) == 0 && (most == nodes.LacksModel || most == nodes.FewGPUs) {
 		return "no node has a GPU"
 	}
-	n := near.sample
-	largest := fmt.Sprintf("largest: %s on %s", capacityText(n, near.gpus), firstName(near))
+	n := near.Sample
+	largest := fmt.Sprintf("largest: %s on %s", capacityText(n, near.GPUs), firstName(near))
 	switch most {
-	case wrongCluster:
-		return fmt.Sprintf("no node is in cluster %d", x.Cluster)
-	case lacksFeature:
-		return r.featuresText(x)
-	case lacksModel:
-		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(x.GPUModels, `" or "`), strings.Join(models, ", "))
-	case lacksGPUMem:
-		return fmt.Sprintf("no such GPU has %s GiB of memory", gib(x.GPUMemMiB))
-	case lacksComputeCap:
-		return fmt.Sprintf("no such GPU has compute capability %d.%d", x.MinComputeCap/10, x.MinComputeCap%10)
-	case lacksCUDA:
-		return fmt.Sprintf("no such node has CUDA %d.%d", x.MinCUDA/100, x.MinCUDA%100)
-	case lacksDisk:
-		return fmt.Sprintf("no such node has a disk of %s GiB", gib(x.DiskMiB))
-	case noSharing:
+	case nodes.WrongCluster:
+		return fmt.Sprintf("no node is in cluster %d", shape.Cluster)
+	case nodes.LacksFeature:
+		return r.featuresText(shape)
+	case nodes.LacksModel:
+		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(shape.GPUModels, `" or "`), strings.Join(models, ", "))
+	case nodes.LacksGPUMem:
+		return fmt.Sprintf("no such GPU has %s GiB of memory", words.GiB(shape.GPUMemMiB))
+	case nodes.LacksComputeCap:
+		return fmt.Sprintf("no such GPU has compute capability %d.%d", shape.MinComputeCap/10, shape.MinComputeCap%10)
+	case nodes.LacksCUDA:
+		return fmt.Sprintf("no such node has CUDA %d.%d", shape.MinCUDA/100, shape.MinCUDA%100)
+	case nodes.LacksDisk:
+		return fmt.Sprintf("no such node has a disk of %s GiB", words.GiB(shape.DiskMiB))
+	case nodes.NoSharing:
 		return "no node with such GPUs allows shares of a GPU: ask for a whole one"
 	}
-	return fmt.Sprintf("no node has %s (%s)", x.rankText(), largest)
+	return fmt.Sprintf("no node has %s (%s)", shape.RankText(), largest)
 }
 
 func larger(a, b *Node) bool {
@@ -176,34 +155,35 @@ func larger(a, b *Node) bool {
 	return a.MilliCPU > b.MilliCPU
 }
 
-func firstName(k *nodeKind) string {
+func firstName(nodeKind *nodes.Kind) string {
 	name := ""
-	for _, n := range k.nodes {
-		if !n.gone && (name == "" || n.Name < name) {
+	for _, n := range nodeKind.Nodes {
+		if !n.Gone && (name == "" || n.Name < name) {
 			name = n.Name
 		}
 	}
 	return name
 }
 
-func capacityText(n *Node, gpus gpuSet) string {
+func capacityText(n *Node, gpus nodes.GPUSet) string {
 	model := "GPU"
-	if g := gpus.next(0); g >= 0 {
+	if g := gpus.Next(0); g >= 0 {
 		model = n.GPUs[g].Model
 	}
-	return fmt.Sprintf("%d x %s, %s cores, %s GiB", gpus.count(), model, thousandths(n.MilliCPU), gib(n.MemMiB))
+	return fmt.Sprintf("%d x %s, %s cores, %s GiB", gpus.Count(), model, words.Thousandths(n.MilliCPU), words.GiB(n.MemMiB))
 }
 
-// models is the GPU models of all nodes that are known, by name.
-func (s *State) models() []string {
-	set := map[string]bool{}
-	for _, k := range s.order {
-		if k.known == 0 {
-			continue
-		}
-		for _, g := range k.sample.GPUs {
-			set[g.Model] = true
+// featuresText says what no node has, by the node that lacks the least.
+func (r *round) featuresText(shape *nodes.Shape) string {
+	var least []string
+	name := ""
+	for _, nodeKind := range r.s.index.Order {
+		if l := shape.Lacks(nodeKind.Sample); shape.On(nodeKind).Why == nodes.LacksFeature && (name == "" || len(l) < len(least)) {
+			least, name = l, firstName(nodeKind)
 		}
 	}
-	return slices.Sorted(maps.Keys(set))
+	if len(shape.Features)+len(shape.AnyFeatures) == 1 {
+		return "no node has the feature " + least[0]
+	}
+	return fmt.Sprintf("no node has all the features: nearest is %s, which lacks %s", name, strings.Join(least, " and "))
 }

@@ -9,13 +9,13 @@ type placing struct {
 
 // book puts a job's place into the plan.
 func (r *round) book(p placing) {
-	k := p.e.class.kind
+	kind := p.e.class.kind
 	for _, sp := range p.spots {
-		r.timeline(sp.node).book(booking{p.at, p.at + k.predicted, k.use(sp), p.e.id})
+		r.timeline(sp.node).book(booking{p.at, p.at + kind.predicted, kind.use(sp), p.e.id})
 	}
-	r.count(p.e.class, p.at, k.milliAt(p.spots))
+	r.count(p.e.class, p.at, kind.milliAt(p.spots))
 	r.placed = append(r.placed, p)
-	r.plan.Reservations = append(r.plan.Reservations, Reservation{Job: p.e.id, At: p.at, Ranks: k.allocations(p.spots)})
+	r.plan.Reservations = append(r.plan.Reservations, Reservation{Job: p.e.id, At: p.at, Ranks: kind.allocations(p.spots)})
 }
 
 // replan gives all jobs that have a reservation a new one, in the same order, by
@@ -47,16 +47,14 @@ func (r *round) restore(old []placing) {
 func (r *round) unplan() []placing {
 	old := r.placed
 	r.placed, r.plan.Reservations = nil, nil
-	for _, t := range r.counted {
-		t.planned = t.planned[:0]
-	}
-	r.counted = nil
+	clear(r.planned)
 	for _, n := range r.lined {
-		booked := n.line.booked
-		n.line = r.newLine(n)
+		l := r.timeline(n)
+		booked := l.booked
+		r.project(n, l)
 		for _, b := range booked {
 			if _, promised := r.promises[b.job]; promised {
-				n.line.book(b)
+				l.book(b)
 			}
 		}
 	}

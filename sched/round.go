@@ -1,33 +1,42 @@
 package sched
 
-import "gbatch/accounting"
+import (
+	"slices"
+
+	"gbatch/accounting"
+	"gbatch/sched/nodes"
+)
 
 const scale = accounting.Scale
 
 // round is one decision in the making. It works on the State itself: every
 // change is logged, and undone at the end.
 type round struct {
-	s      *State
-	policy *Policy
-	shares *accounting.Shares
-	now    Time
+	s         *State
+	policy    *Policy
+	placement *placement
+	shares    *accounting.Shares
+	now       Time
 
 	totalMilli, totalCPU int64 // of all nodes that are known
 
-	log     []*run   // started in trial, to be ended again
-	lined   []*node  // with a timeline, to be dropped
-	halted  []*run   // marked as being ended, to be unmarked
-	counted []*tally // with planned jobs, to be dropped
+	log    []*running    // started in trial, to be ended again
+	lined  []*nodes.Node // with a timeline
+	halted []*nodes.Run  // marked as being ended, to be unmarked
+
+	buffers
+	gpuTime    map[*tally]int64  // thousandths x milliseconds that running jobs may still use, if a limit counts it
+	planned    map[*tally][]need // of jobs that have a reservation: what is started beside them must leave that
+	boostAfter Time              // see patience; 0 until it is worked out
 
 	failed   map[string][]failure // by shape.bounds
 	promises map[JobID]promise    // in Conservative mode, of jobs not looked at yet
 	plan     Plan
-	mixed    bool     // State.mix is that of this round
-	after    after    // scratch
-	ends     []ending // scratch
+	mixed    bool  // State.mix is that of this round
+	after    after // scratch
 	stats    *Stats
 	reserved int // jobs with a reservation
-	queue    heads
+	queue    roundQueue
 
 	placed []placing      // the reservations of this round, in order
 	paid   map[JobID]bool // jobs that others are ended for
@@ -36,61 +45,65 @@ type round struct {
 }
 
 func newRound(in Input) *round {
-	in.State.refresh()
-	r := &round{s: in.State, policy: &in.State.policy, shares: in.Shares, now: in.Now, failed: map[string][]failure{}}
+	s := in.State
+	s.index.Refresh()
+	r := &round{s: s, buffers: s.spare, gpuTime: map[*tally]int64{}, planned: map[*tally][]need{},
+		policy: &s.policy, placement: s.policy.Placement.value(), shares: in.Shares, now: in.Now, failed: map[string][]failure{}}
 	r.stats = &r.plan.Stats
 	r.plan.now = in.Now
-	for _, k := range r.s.order {
-		r.totalMilli += int64(k.known*len(k.sample.GPUs)) * WholeGPU
-		r.totalCPU += int64(k.known) * k.sample.MilliCPU
+	s.spare = buffers{}
+	r.lines = resized(r.lines, len(s.index.Sorted))
+	for _, nodeKind := range s.index.Order {
+		r.totalMilli += int64(nodeKind.Known*len(nodeKind.Sample.GPUs)) * WholeGPU
+		r.totalCPU += int64(nodeKind.Known) * nodeKind.Sample.MilliCPU
 	}
 	return r
 }
 
-// mark is a point in a round to which it can be rolled back.
-type mark int
-
-func (r *round) checkpoint() mark { return mark(len(r.log)) }
-
-// rollback ends the jobs that were started in trial since the mark.
-func (r *round) rollback(to mark) {
-	for i := len(r.log) - 1; i >= int(to); i-- {
-		x := r.log[i]
-		for _, k := range x.ranks {
-			k.node.give(k)
+// close undoes everything.
+func (r *round) close() {
+	for _, run := range slices.Backward(r.log) {
+		for _, rank := range run.Held {
+			rank.Node.Give(rank)
 		}
-		for _, t := range x.tallies {
+		for _, t := range run.tallies {
 			if t != nil {
 				t.running--
-				t.milli -= x.milli
+				t.milli -= run.MilliGPU
 			}
 		}
 	}
-	r.log = r.log[:to]
+	for _, run := range r.halted {
+		run.Halting = false
+	}
+	for _, n := range r.lined {
+		l := &r.lines[n.No]
+		l.made, l.booked = false, l.booked[:0]
+	}
+	r.s.spare = r.buffers
 }
 
-// close undoes everything.
-func (r *round) close() {
-	r.rollback(0)
-	for _, n := range r.lined {
-		n.points, n.line = n.line.points, nil
-	}
-	for _, t := range r.counted {
-		t.planned = t.planned[:0]
-	}
-	for _, x := range r.halted {
-		x.Halting = false
-	}
+// buffers are what a round keeps by kind of jobs, by account and by node. They
+// say nothing once the round is over; the State keeps their memory for the next.
+type buffers struct {
+	kinds  []kindQueue  // by jobKind.slot
+	queued []*kindQueue // of these, the ones in the queue
+	points []int64      // of fair share, by account.slot
+	lines  []timeline   // by node.no
+	ends   []ending     // see project
 }
+
+// resized is the slice with so many elements. What is in them is not said.
+func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // allocations of a job at these spots.
-func (k *jobKind) allocations(spots []spot) []Allocation {
+func (kind *jobKind) allocations(spots []spot) []Allocation {
 	out := make([]Allocation, len(spots))
 	for i, sp := range spots {
-		u := k.use(sp)
+		u := kind.use(sp)
 		a := Allocation{Node: sp.node.Name, MilliCPU: u.cpu, MemMiB: u.mem}
-		for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
-			a.GPUs = append(a.GPUs, GPUShare{sp.node.GPUs[g].UUID, int64(u.milli)})
+		for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
+			a.GPUs = append(a.GPUs, GPUShare{UUID: sp.node.GPUs[g].UUID, Milli: int64(u.milli)})
 		}
 		out[i] = a
 	}
@@ -98,57 +111,59 @@ func (k *jobKind) allocations(spots []spot) []Allocation {
 }
 
 // use is what a rank of the kind takes at the spot.
-func (k *jobKind) use(sp spot) use {
-	x := k.shape
-	if x.whole() {
+func (kind *jobKind) use(sp spot) use {
+	shape := kind.Shape
+	if shape.Whole() {
 		return use{sp.node.MilliCPU, sp.node.MemMiB, sp.gpus, WholeGPU, true}
 	}
 	milli := int32(WholeGPU)
-	if x.share() {
-		milli = int32(x.MilliGPU)
+	if shape.Share() {
+		milli = int32(shape.MilliGPU)
 	}
-	return use{x.MilliCPU, x.MemMiB, sp.gpus, milli, false}
+	return use{shape.MilliCPU, shape.MemMiB, sp.gpus, milli, false}
 }
 
 // milliGPU is the least GPU thousandths that a job of the kind will hold.
-func (k *jobKind) milliGPU() int64 { return k.shape.sizeMilli() }
+func (kind *jobKind) milliGPU() int64 { return kind.Shape.SizeMilli() }
 
 // milliAt is the GPU thousandths that a job of the kind holds at these spots.
-func (k *jobKind) milliAt(spots []spot) int64 {
+func (kind *jobKind) milliAt(spots []spot) int64 {
 	var sum int64
 	for _, sp := range spots {
-		u := k.use(sp)
-		sum += int64(u.gpus.count()) * int64(u.milli)
+		u := kind.use(sp)
+		sum += int64(u.gpus.Count()) * int64(u.milli)
 	}
 	return sum
 }
 
 // start puts a job on its spots, in trial.
 func (r *round) start(c *class, e *entry, spots []spot) {
-	k := c.kind
-	x := &run{shape: c.shape, limit: k.limit}
-	c.eachTally(func(t *tally) { x.tallies[t.kind] = t })
-	x.Job = Job{ID: e.id, Limit: c.limit, Predicted: c.predicted}
-	x.Start, x.End = r.now, r.now+k.limit
+	kind := c.kind
+	run := &running{Run: &nodes.Run{Shape: c.shape}}
+	c.eachTally(func(t *tally) { run.tallies[t.kind] = t })
+	run.Job = Job{ID: e.id, Limit: c.limit, Predicted: c.predicted}
+	run.Start, run.End = r.now, r.now+kind.Limit
 	for i, sp := range spots {
-		u := k.use(sp)
-		t := &rank{run: x, node: sp.node, no: i, cpu: u.cpu, mem: u.mem, whole: c.shape.whole()}
-		for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
-			t.gpus = append(t.gpus, gpuUse{int32(g), u.milli})
-			x.milli += int64(u.milli)
+		u := kind.use(sp)
+		rank := &nodes.Rank{Run: run.Run, Node: sp.node, No: i, MilliCPU: u.cpu, MemMiB: u.mem, Whole: c.shape.Whole()}
+		for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
+			rank.GPUs = append(rank.GPUs, nodes.GPUUse{GPU: int32(g), Milli: u.milli})
+			run.MilliGPU += int64(u.milli)
 		}
-		x.ranks = append(x.ranks, t)
-		sp.node.take(t)
-		if sp.node.line != nil {
-			sp.node.line.reserve(r.now, r.expectedEnd(x), u)
+		run.Held = append(run.Held, rank)
+		sp.node.Take(rank)
+		if l := &r.lines[sp.node.No]; l.made {
+			l.reserve(r.now, r.expectedEnd(run.Run), u)
 		}
 	}
-	for _, t := range x.tallies {
+	for _, t := range run.tallies {
 		if t != nil {
 			t.running++
-			t.milli += x.milli
-			t.gpuTime += times(x.milli, int64(k.limit))
+			t.milli += run.MilliGPU
+			if r.s.timed {
+				r.gpuTime[t] += times(run.MilliGPU, int64(kind.Limit))
+			}
 		}
 	}
-	r.log = append(r.log, x)
+	r.log = append(r.log, run)
 }

@@ -45,30 +45,27 @@ func (s *State) policyChanged() {
 	if len(s.policy.Mix) > 0 || len(s.mix) > 0 {
 		for _, m := range s.mix {
 			if m.named {
-				s.unref(m.shape)
+				s.index.Unref(m.Shape)
 			}
 		}
 		s.mix = nil
 	}
 	clear(s.tallies)
-	for key, a := range s.accounts { // each by itself: order does not matter
-		a.tallies = s.accountTallies(key)
+	for key, account := range s.accounts { // each by itself: order does not matter
+		account.tallies = s.accountTallies(key)
 	}
-	for _, x := range s.extras {
-		if x.extraKey.bucket != "" {
-			x.bucket = s.tally(tallyKey{kind: ofBucket, name: x.extraKey.bucket})
+	for _, extra := range s.extras {
+		if extra.extraKey.bucket != "" {
+			extra.bucket = s.tally(tallyKey{kind: ofBucket, name: extra.extraKey.bucket})
 		}
 	}
 	s.eachClass(func(c *class) {
 		c.eachTally(func(t *tally) { t.waiting += c.live })
 	})
-	for _, x := range s.running {
-		s.charge(x, +1)
+	for _, run := range s.running {
+		s.charge(run, +1)
 	}
-	for _, k := range s.order {
-		k.value = s.kindValue(k.sample)
-	}
-	s.sortKinds()
+	s.index.SetValues(s.policy.Values)
 	s.rejoin()
 	s.timed = s.policy.timed()
 }

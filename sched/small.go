@@ -2,7 +2,9 @@ package sched
 
 import (
 	"cmp"
-	"math/bits"
+
+	"gbatch/sched/fixed"
+	"gbatch/sched/spec"
 )
 
 // Jobs that take little of the machine delay others little, so letting them go
@@ -12,38 +14,27 @@ import (
 
 // smallPoints grow by Weights.Small with each halving of the machine time that
 // a job is expected to take.
-func (r *round) smallPoints(k *jobKind) int64 {
+func (r *round) smallPoints(kind *jobKind) int64 {
 	w := r.policy.Weights.Small
 	if w == 0 {
 		return 0
 	}
-	part, all := k.share(r)
-	taken := log2(uint64(max(k.expected, shortJob))) + log2(uint64(max(part, 1))) - log2(uint64(max(all, 1)))
-	return mulDiv(w, int64(max(maxSmall-taken, 0)), 1<<logBits)
+	part, all := kind.share(r)
+	taken := fixed.Log2(uint64(max(kind.expected, shortJob))) + fixed.Log2(uint64(max(part, 1))) - fixed.Log2(uint64(max(all, 1)))
+	return fixed.MulDiv(w, int64(max(maxSmall-taken, 0)), 1<<fixed.LogBits)
 }
 
 // maxSmall is above the logarithm of every run time.
-const maxSmall = 48 << logBits
+const maxSmall = 48 << fixed.LogBits
 
 // share is the part of the machine that a job of the kind takes: of its GPUs or
 // its cores, whichever is more.
-func (k *jobKind) share(r *round) (part, all int64) {
-	gpu, cpu := k.shape.sizeMilli(), int64(k.shape.Ranks())*k.shape.MilliCPU
-	if r.totalMilli > 0 && mulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
+func (kind *jobKind) share(r *round) (part, all int64) {
+	gpu, cpu := kind.Shape.SizeMilli(), int64(kind.Shape.Ranks())*kind.Shape.MilliCPU
+	if r.totalMilli > 0 && fixed.MulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
 		return gpu, r.totalMilli
 	}
 	return cpu, r.totalCPU
-}
-
-// logBits is how many bits of a logarithm are behind the point.
-const logBits = 6
-
-// log2 is the binary logarithm of a number above 0, by linear interpolation
-// between the powers of two.
-func log2(x uint64) int {
-	n := bits.Len64(x) - 1
-	rest := x << (63 - n) << 1 >> (64 - logBits)
-	return n<<logBits + int(rest)
 }
 
 // patience is the age at which jobs go first: MaxWaitBoost, and a part of the
@@ -53,11 +44,10 @@ func (r *round) patience() Time {
 	if p.BoostBacklog == 0 {
 		return p.MaxWaitBoost
 	}
-	if r.s.boostRound != r {
-		r.s.boostRound = r
-		r.s.boostAfter = min(p.MaxWaitBoost+Time(mulDiv(p.BoostBacklog, int64(r.backlog()), 100)), maxTime)
+	if r.boostAfter == 0 {
+		r.boostAfter = min(p.MaxWaitBoost+Time(fixed.MulDiv(p.BoostBacklog, int64(r.backlog()), 100)), spec.MaxTime)
 	}
-	return r.s.boostAfter
+	return r.boostAfter
 }
 
 // SetLimitUse says how much of what limits ask for jobs use lately, in percent,
@@ -70,26 +60,26 @@ func (r *round) backlog() Time {
 	var sum int64 // microseconds
 	add := func(left Time, part, all, n int64) {
 		if left > 0 && all > 0 {
-			one := mulDiv(min(int64(left), int64(maxTime/1000))*1000, part, all)
-			sum += min(mulDiv(one, n, 1), 1<<61-sum)
+			one := fixed.MulDiv(min(int64(left), int64(spec.MaxTime/1000))*1000, part, all)
+			sum += min(fixed.MulDiv(one, n, 1), 1<<61-sum)
 		}
 	}
-	for _, k := range r.s.kindList {
-		part, all := k.share(r)
-		for i := range k.heads {
-			add(k.limit, part, all, int64(k.heads[i].class.live))
+	for _, kind := range r.s.kindList {
+		part, all := kind.share(r)
+		for i := range kind.heads {
+			add(kind.Limit, part, all, int64(kind.heads[i].class.live))
 		}
 	}
-	for _, x := range r.s.running { // a sum: order does not matter
-		gpu, cpu := x.milli, int64(0)
-		for _, k := range x.ranks {
-			cpu += k.cpu
+	for _, run := range r.s.running { // a sum: order does not matter
+		gpu, cpu := run.MilliGPU, int64(0)
+		for _, rank := range run.Held {
+			cpu += rank.MilliCPU
 		}
-		if r.totalMilli > 0 && mulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
-			add(x.End-r.now, gpu, r.totalMilli, 1)
+		if r.totalMilli > 0 && fixed.MulDiv(gpu, max(r.totalCPU, 1), r.totalMilli) >= cpu {
+			add(run.End-r.now, gpu, r.totalMilli, 1)
 		} else {
-			add(x.End-r.now, cpu, r.totalCPU, 1)
+			add(run.End-r.now, cpu, r.totalCPU, 1)
 		}
 	}
-	return Time(mulDiv(sum/1000, cmp.Or(r.s.limitUse, 100), 100))
+	return Time(fixed.MulDiv(sum/1000, cmp.Or(r.s.limitUse, 100), 100))
 }

@@ -1,5 +1,7 @@
 package sched
 
+import "gbatch/sched/fixed"
+
 // tally counts what one user, project, qos, user within a qos, or bucket has.
 type tally struct {
 	tallyKey
@@ -7,10 +9,6 @@ type tally struct {
 	waiting int
 	running int
 	milli   int64 // GPU thousandths of running jobs
-
-	// In the current round:
-	gpuTime int64  // thousandths x milliseconds that running jobs may still use
-	planned []need // of jobs that have a reservation: what is started beside them must leave that
 }
 
 type tallyKey struct {
@@ -147,16 +145,16 @@ func (s *State) countsFor(k tallyKey, o Outside) bool {
 }
 
 // charge counts a running job in, or out with sign -1.
-func (s *State) charge(r *run, sign int) {
+func (s *State) charge(run *running, sign int) {
 	if sign > 0 {
-		r.tallies = s.talliesOf(&r.Job)
+		run.tallies = s.talliesOf(&run.Job)
 	}
-	for _, t := range r.tallies {
+	for _, t := range run.tallies {
 		if t == nil {
 			continue
 		}
 		t.running += sign
-		t.milli += int64(sign) * r.milli
+		t.milli += int64(sign) * run.MilliGPU
 		s.dropTally(t)
 	}
 }
@@ -169,18 +167,18 @@ func (r *round) overLimit(c *class) (limitHit, bool) {
 // overLimitWith is the same for a job that holds so many GPU thousandths: how
 // many the GPUs of a whole node are is known only once the node is.
 func (r *round) overLimitWith(c *class, milli int64) (limitHit, bool) {
-	ask := need{running: 1, milli: milli, gpuTime: times(milli, int64(c.kind.limit))}
-	until := r.now + c.kind.limit
+	ask := need{running: 1, milli: milli, gpuTime: times(milli, int64(c.kind.Limit))}
+	until := r.now + c.kind.Limit
 	for _, t := range c.account.tallies {
 		if t == nil {
 			continue
 		}
-		if hit, over := t.over(t.limits, ask, until); over {
+		if hit, over := r.over(t, t.limits, ask, until); over {
 			return hit, true
 		}
 	}
-	if x := c.extra; x != nil && x.bucket != nil {
-		if hit, over := x.bucket.over(Limits{Running: x.bucketMax}, ask, until); over {
+	if extra := c.extra; extra != nil && extra.bucket != nil {
+		if hit, over := r.over(extra.bucket, Limits{Running: extra.bucketMax}, ask, until); over {
 			return hit, true
 		}
 	}
@@ -205,12 +203,12 @@ type need struct {
 // over is the first of the limits that one more job would exceed, which runs
 // until the time given at most: with what runs, and with what is planned to
 // start before that.
-func (t *tally) over(l Limits, ask need, until Time) (limitHit, bool) {
+func (r *round) over(t *tally, l Limits, ask need, until Time) (limitHit, bool) {
 	if l == (Limits{}) {
 		return limitHit{}, false
 	}
-	has := need{running: t.running, milli: t.milli, gpuTime: t.gpuTime}
-	for _, p := range t.planned {
+	has := need{running: t.running, milli: t.milli, gpuTime: r.gpuTime[t]}
+	for _, p := range r.planned[t] {
 		if p.at < until {
 			has.running += p.running
 			has.milli += p.milli
@@ -235,15 +233,12 @@ func (r *round) count(c *class, at Time, milli int64) {
 		if t.limits == (Limits{}) && t.kind != ofBucket {
 			return
 		}
-		if len(t.planned) == 0 {
-			r.counted = append(r.counted, t)
-		}
-		t.planned = append(t.planned, need{at, 1, milli, times(milli, int64(c.kind.limit))})
+		r.planned[t] = append(r.planned[t], need{at, 1, milli, times(milli, int64(c.kind.Limit))})
 	})
 }
 
 // times is a product of numbers that are not below 0; it stops at Never.
-func times(a, b int64) int64 { return min(mulDiv(a, b, 1), int64(Never)) }
+func times(a, b int64) int64 { return min(fixed.MulDiv(a, b, 1), int64(Never)) }
 
 // limitHit is a limit with what is used of it and what was asked on top.
 type limitHit struct {

@@ -3,6 +3,8 @@ package sched
 import (
 	"cmp"
 	"slices"
+
+	"gbatch/sched/nodes"
 )
 
 // timeline is what is free on a node from now on: as jobs are expected to end,
@@ -10,6 +12,7 @@ import (
 type timeline struct {
 	points []point   // by time; each holds until the next, the last for ever
 	booked []booking // the reservations in it
+	made   bool      // in this round
 }
 
 type booking struct {
@@ -21,56 +24,61 @@ type booking struct {
 type point struct {
 	at       Time
 	cpu, mem int64
-	free     gpuSet  // usable and not used at all
-	used     []int32 // thousandths in use by GPU; nil where the set of free ones says it all
-	held     int     // ranks and reservations
-	alone    int     // of these, the ones that nothing else may be beside
+	free     nodes.GPUSet // usable and not used at all
+	used     []int32      // thousandths in use by GPU; nil where the set of free ones says it all
+	held     int          // ranks and reservations
+	alone    int          // of these, the ones that nothing else may be beside
 }
 
 // use is what a rank takes of a node.
 type use struct {
 	cpu, mem int64
-	gpus     gpuSet
+	gpus     nodes.GPUSet
 	milli    int32 // of each of these GPUs
 	alone    bool  // nothing else may be beside it
 }
 
 // timeline of the node, made when first asked for.
-func (r *round) timeline(n *node) *timeline {
-	if n.line != nil {
-		return n.line
+func (r *round) timeline(n *nodes.Node) *timeline {
+	l := &r.lines[n.No]
+	if !l.made {
+		l.made = true
+		r.project(n, l)
+		r.lined = append(r.lined, n)
 	}
-	n.line = r.newLine(n)
-	r.lined = append(r.lined, n)
-	return n.line
+	return l
 }
 
 // reline makes the node's timeline anew, after it was changed which of its jobs
 // are to be ended.
-func (r *round) reline(n *node) {
-	booked := r.timeline(n).booked
-	n.line = r.newLine(n)
+func (r *round) reline(n *nodes.Node) {
+	l := r.timeline(n)
+	booked := l.booked
+	r.project(n, l)
 	for _, b := range booked {
-		n.line.book(b)
+		l.book(b)
 	}
 }
 
-func (r *round) newLine(n *node) *timeline {
-	l := &timeline{}
-	first := point{at: r.now, cpu: n.cpuFree, mem: n.memFree, free: n.free, held: len(n.ranks)}
-	for _, k := range n.ranks {
-		first.alone += boolInt(k.whole)
+// project makes the timeline anew from what is held on the node, without any
+// reservation. The memory of its reservations is used again: whoever puts some
+// of them back does so in their order.
+func (r *round) project(n *nodes.Node, l *timeline) {
+	l.booked = l.booked[:0]
+	first := point{at: r.now, cpu: n.CPUFree, mem: n.MemFree, free: n.Free, held: len(n.Ranks)}
+	for _, rank := range n.Ranks {
+		first.alone += boolInt(rank.Whole)
 	}
 	if n.AllowShare || r.promises != nil {
-		first.used = append(make([]int32, 0, len(n.used)), n.used...)
+		first.used = append(make([]int32, 0, len(n.Used)), n.Used...)
 	}
 	ends := r.ends[:0]
-	for _, k := range n.ranks {
-		ends = append(ends, ending{r.expectedEnd(k.run), k})
+	for _, rank := range n.Ranks {
+		ends = append(ends, ending{r.expectedEnd(rank.Run), rank})
 	}
 	r.ends = ends
 	slices.SortFunc(ends, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
-	l.points = append(n.points[:0], first)
+	l.points = append(l.points[:0], first)
 	for _, e := range ends {
 		p := l.last()
 		if e.at > p.at {
@@ -78,19 +86,18 @@ func (r *round) newLine(n *node) *timeline {
 			p = l.last()
 		}
 		p.held--
-		p.alone -= boolInt(e.rank.whole)
-		p.cpu += e.rank.cpu
-		p.mem += e.rank.mem
-		for _, u := range e.rank.gpus {
-			p.giveGPU(n, int(u.gpu), u.milli)
+		p.alone -= boolInt(e.rank.Whole)
+		p.cpu += e.rank.MilliCPU
+		p.mem += e.rank.MemMiB
+		for _, u := range e.rank.GPUs {
+			p.giveGPU(n, int(u.GPU), u.Milli)
 		}
 	}
-	return l
 }
 
 type ending struct {
 	at   Time
-	rank *rank
+	rank *nodes.Rank
 }
 
 func (l *timeline) last() *point { return &l.points[len(l.points)-1] }
@@ -102,16 +109,16 @@ func (p *point) copyAt(t Time) point {
 	return q
 }
 
-func (p *point) giveGPU(n *node, g int, milli int32) {
+func (p *point) giveGPU(n *nodes.Node, g int, milli int32) {
 	if p.used == nil {
-		if n.usable.has(g) {
-			p.free.add(g)
+		if n.Usable.Has(g) {
+			p.free.Add(g)
 		}
 		return
 	}
 	p.used[g] -= milli
-	if p.used[g] == 0 && n.usable.has(g) {
-		p.free.add(g)
+	if p.used[g] == 0 && n.Usable.Has(g) {
+		p.free.Add(g)
 	}
 }
 
@@ -130,9 +137,9 @@ func (l *timeline) reserve(start, end Time, u use) {
 		p.mem -= u.mem
 		p.held++
 		p.alone += boolInt(u.alone)
-		p.free = p.free.andNot(u.gpus)
+		p.free = p.free.AndNot(u.gpus)
 		if p.used != nil {
-			for g := u.gpus.next(0); g >= 0; g = u.gpus.next(g + 1) {
+			for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
 				p.used[g] += u.milli
 			}
 		}
@@ -164,61 +171,54 @@ func (l *timeline) index(t Time) int {
 // room is the GPUs that a rank of the kind can have from start until end, and
 // whether there is enough of everything. Where there is not, short is the index
 // of the last point that rules out any earlier start.
-func (l *timeline) room(n *node, k *jobKind, start, end Time) (avail gpuSet, short int, ok bool) {
-	f := k.shape.on(n.kind)
+func (l *timeline) room(n *nodes.Node, kind *jobKind, start, end Time) (avail nodes.GPUSet, short int, ok bool) {
+	f := kind.Shape.On(n.Kind)
 	first := l.index(start)
-	avail = f.gpus.and(n.usable).andNot(n.kept(k, start))
+	avail = f.GPUs.And(n.Usable).AndNot(n.Kept(&kind.Request, start))
 	for i := first; i < len(l.points) && (i == first || l.points[i].at < end); i++ {
 		p := &l.points[i]
-		if k.shape.whole() {
+		if kind.Shape.Whole() {
 			if p.held > 0 {
 				return avail, i, false
 			}
 			continue
 		}
-		if p.alone > 0 || p.cpu < k.shape.MilliCPU || p.mem < k.shape.MemMiB {
+		if p.alone > 0 || p.cpu < kind.Shape.MilliCPU || p.mem < kind.Shape.MemMiB {
 			return avail, i, false
 		}
-		if k.shape.MilliGPU == 0 {
+		if kind.Shape.MilliGPU == 0 {
 			continue
 		}
-		avail = p.having(avail, k.shape.MilliGPU)
-		if avail.count() < k.shape.least() {
+		avail = p.having(avail, kind.Shape.MilliGPU)
+		if avail.Count() < kind.Shape.Least() {
 			return avail, first, false
 		}
 	}
-	return avail, 0, !k.shape.whole() || n.wholeFits(k.shape, f)
+	return avail, 0, !kind.Shape.Whole() || n.WholeFits(kind.Shape, f)
 }
 
 // having is those of the GPUs that have so much free: all of it, for a request
 // of whole GPUs.
-func (p *point) having(gpus gpuSet, milli int64) gpuSet {
+func (p *point) having(gpus nodes.GPUSet, milli int64) nodes.GPUSet {
 	if milli >= WholeGPU || p.used == nil {
-		return gpus.and(p.free)
+		return gpus.And(p.free)
 	}
-	for g := gpus.next(0); g >= 0; g = gpus.next(g + 1) {
+	for g := gpus.Next(0); g >= 0; g = gpus.Next(g + 1) {
 		if int64(p.used[g])+milli > WholeGPU {
-			gpus.remove(g)
+			gpus.Remove(g)
 		}
 	}
 	return gpus
 }
 
-// wholeFits says whether an idle node satisfies a shape that takes all of it.
-func (n *node) wholeFits(x *shape, f fit) bool {
-	return f.gpus.and(n.usable).count() >= x.least() &&
-		(!x.AllGPUs || n.usable.andNot(f.gpus).empty()) &&
-		n.MilliCPU >= x.MilliCPU && n.MemMiB >= x.MemMiB
-}
-
 // expectedEnd is when a running job is reckoned to give back what it holds:
 // always later than now.
-func (r *round) expectedEnd(x *run) Time {
-	end := x.End
-	if p := x.Job.Predicted; p > 0 && r.policy.plansByPrediction() {
-		end = min(end, x.Start+lengthened(p, r.now-x.Start))
+func (r *round) expectedEnd(run *nodes.Run) Time {
+	end := run.End
+	if p := run.Job.Predicted; p > 0 && r.policy.plansByPrediction() {
+		end = min(end, run.Start+lengthened(p, r.now-run.Start))
 	}
-	if x.Halting {
+	if run.Halting {
 		end = min(end, r.now+r.policy.HaltGrace)
 	}
 	if end <= r.now { // it is over its time: the node is about to end it
@@ -240,4 +240,11 @@ func lengthened(predicted, ran Time) Time {
 		}
 	}
 	return predicted
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -230,7 +230,7 @@ func (w *world) disturb() {
 	default:
 		w.now += Minute * Time(rapid.IntRange(0, 20).Draw(t, "minutes"))
 		for _, id := range slices.Sorted(maps.Keys(w.s.running)) {
-			if x := w.s.running[id]; x.End+2*Minute < w.now {
+			if run := w.s.running[id]; run.End+2*Minute < w.now {
 				w.end(id)
 			}
 		}
@@ -263,9 +263,9 @@ func (w *world) reserve(win Window) {
 	case 2:
 		win.Nodes, win.Count, win.GPUsPerNode, may = nil, rapid.IntRange(1, 2).Draw(t, "count"), rapid.IntRange(0, 2).Draw(t, "GPUs of each"), true
 	}
-	before := w.s.windows[win.Name]
+	before := w.s.index.Windows[win.Name]
 	err := w.s.Reserve(win)
-	if err != nil && (!may || w.s.windows[win.Name] != before) {
+	if err != nil && (!may || w.s.index.Windows[win.Name] != before) {
 		t.Fatal(err)
 	}
 	if got, ok := w.s.Window(win.Name); ok && err == nil && (got.Count > 0 || got.GPUsPerNode > 0 || got.Validate() != nil) {

@@ -11,6 +11,7 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/ctld"
+	"gbatch/internal/ctld/site"
 )
 
 type backupCmd struct {
@@ -21,7 +22,7 @@ type backupCmd struct {
 }
 
 func (c *backupCmd) Run() error {
-	cfg, err := ctld.ReadConfig(c.Config)
+	cfg, err := site.Read(c.Config)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (c *backupCmd) Run() error {
 func (c *backupCmd) temporary() string { return c.File + ".tmp" }
 
 // write writes the file whole or not at all, and reads it again before it counts.
-func (c *backupCmd) write(cfg ctld.Config) (info ctld.BackupInfo, size int64, err error) {
+func (c *backupCmd) write(cfg site.Config) (info ctld.BackupInfo, size int64, err error) {
 	f, err := os.OpenFile(c.temporary(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return info, 0, err
@@ -92,7 +93,7 @@ type restoreCmd struct {
 }
 
 func (c *restoreCmd) Run() error {
-	cfg, err := ctld.ReadConfig(c.Config)
+	cfg, err := site.Read(c.Config)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gbatch/deploy"
 	"gbatch/internal/ctld"
+	"gbatch/internal/ctld/site"
 )
 
 type initCmd struct {
@@ -37,7 +38,7 @@ func (c *initCmd) Run() error {
 	default:
 		return err
 	}
-	cfg, err := ctld.ReadConfig(c.Config)
+	cfg, err := site.Read(c.Config)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (c *initCmd) write(keep bool) error {
 }
 
 // next says what to do now.
-func (c *initCmd) next(cfg ctld.Config, address string) {
+func (c *initCmd) next(cfg site.Config, address string) {
 	file := ""
 	if c.Config != "/etc/gbatch/gctld.yaml" {
 		file = " --config " + c.Config

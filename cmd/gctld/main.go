@@ -18,6 +18,7 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/ctld"
+	"gbatch/internal/ctld/site"
 )
 
 type commands struct {
@@ -38,7 +39,7 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(log *slog.Logger) error {
-	s, err := ctld.Open(func() (ctld.Config, error) { return ctld.ReadConfig(c.Config) }, log)
+	s, err := ctld.Open(func() (site.Config, error) { return site.Read(c.Config) }, log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; make one by `gctld init`, or try `gctld dev`", err)
 	}
@@ -114,7 +115,7 @@ type checkCmd struct {
 }
 
 func (c *checkCmd) Run() error {
-	if _, err := ctld.ReadConfig(c.File); err != nil {
+	if _, err := site.Read(c.File); err != nil {
 		return err
 	}
 	fmt.Println(c.File + " is fine")

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gbatch/internal/ctld"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/sim"
 	"gbatch/internal/store"
 )
@@ -27,14 +27,14 @@ func (c *simCmd) whatIf(watch sim.Watch) ([]sim.Report, []sim.Curve, error) {
 		return nil, nil, err
 	}
 	w, nodes := past.Workload()
-	site := ctld.DefaultConfig()
+	conf := site.Default()
 	if c.Config != "" {
 		var err error
-		if site, err = ctld.ReadConfig(c.Config); err != nil {
+		if conf, err = site.Read(c.Config); err != nil {
 			return nil, nil, err
 		}
 	}
-	rules, err := site.Rules()
+	rules, err := conf.Rules()
 	if err != nil {
 		return nil, nil, err
 	}

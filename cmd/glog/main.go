@@ -2,25 +2,14 @@
 package main
 
 import (
-	"context"
-
 	"gbatch/internal/cli"
+	"gbatch/internal/cli/logs"
 )
 
 type command struct {
 	cli.Help
 	cli.Connection
-
-	ID     string `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
-	Follow bool   `short:"f" help:"Go on until the job has ended."`
-	Since  string `placeholder:"TIME" help:"Only what was written then or later: 2026-03-01T18:00, 10m or 2h ago, today."`
-	Tail   int64  `short:"n" placeholder:"LINES" help:"Begin with the last so many lines."`
-	Rank   int    `xor:"rank" help:"Rank of a job on several nodes, from 0."`
-	All    bool   `short:"a" xor:"rank" help:"All ranks, each line behind the number of its rank."`
-}
-
-func (c *command) Run(ctx context.Context, app *cli.App) error {
-	return app.Log(ctx, c.ID, cli.LogOptions{Follow: c.Follow, Tail: c.Tail, Rank: c.Rank, All: c.All, Since: c.Since})
+	logs.Log
 }
 
 func main() {

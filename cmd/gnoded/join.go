@@ -16,6 +16,7 @@ import (
 	"gbatch/internal/noded"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/identity"
+	"gbatch/internal/noded/preflight"
 )
 
 type joinCmd struct {
@@ -50,7 +51,7 @@ func (j *joinCmd) Run(c *commands) error {
 	} else {
 		fmt.Printf("%s is there and was not changed.\n", c.Config)
 	}
-	failed := noded.Check(context.Background(), cfg, os.Stdout)
+	failed := preflight.Check(context.Background(), cfg, noded.Version, os.Stdout)
 	if failed > 0 {
 		return fmt.Errorf("checks that failed: %d; do what they say, look again by `gnoded check`, and start gnoded", failed)
 	}

@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/gpu"
 	"gbatch/internal/noded"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/preflight"
 )
 
 // A shim and a container's first process are this program too. Package oci,
@@ -96,7 +97,7 @@ func (checkCmd) Run(c *commands) error {
 	if err != nil {
 		return err
 	}
-	failed := noded.Check(context.Background(), cfg, os.Stdout)
+	failed := preflight.Check(context.Background(), cfg, noded.Version, os.Stdout)
 	if failed > 0 {
 		return fmt.Errorf("checks that failed: %d; do what they say and check again", failed)
 	}

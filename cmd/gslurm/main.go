@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"gbatch/internal/cli"
+	"gbatch/internal/cli/slurm"
 )
 
-func main() { cli.Slurm(os.Args) }
+func main() { slurm.Main(os.Args) }

@@ -98,10 +98,10 @@ const BudgetMonth = "month"
 
 // ProjectLimits bound what a project has at once; 0: the site's bound.
 type ProjectLimits struct {
-	Running    int     `json:"running,omitempty"`
-	Queued     int     `json:"queued,omitempty"`
-	GPUs       float64 `json:"gpus,omitempty"`
-	GPUMinutes int64   `json:"gpuMinutes,omitempty"`
+	Running    int     `json:"running,omitempty" yaml:"running,omitempty"`
+	Queued     int     `json:"queued,omitempty" yaml:"queued,omitempty"`
+	GPUs       float64 `json:"gpus,omitempty" yaml:"gpus,omitempty"`
+	GPUMinutes int64   `json:"gpuMinutes,omitempty" yaml:"gpuMinutes,omitempty"`
 }
 
 // ProjectList is the answer of GET PathProjects.

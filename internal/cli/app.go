@@ -3,7 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,23 +12,75 @@ import (
 
 	"golang.org/x/term"
 
+	"gbatch/internal/api"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
 )
 
-// Schema is the version of all JSON output. It grows when a field changes its
-// meaning or goes; fields are added without.
-const Schema = 1
-
-// App is one run of a command.
+// App is one run of a command: all that it may touch. The process's clock,
+// streams and environment are reached through it alone.
 type App struct {
 	Out, Err io.Writer
 	In       io.Reader
 	Client   *client.Client
 	Now      func() time.Time
 	Sleep    func(context.Context, time.Duration) error
+	Environ  func() []string
 	Term     Terminal
 	Measure  func() Terminal // again, for what goes on: a window may change its size; nil: never
 	Output   Output
+}
+
+// New is a run on the process's own streams, clock and environment. Its client
+// is still missing.
+func New() *App {
+	return &App{
+		Out: os.Stdout, Err: os.Stderr, In: os.Stdin,
+		Now: time.Now, Sleep: client.Sleep, Environ: os.Environ, Term: detectTerminal(), Measure: detectTerminal,
+	}
+}
+
+// Quiet is the same run, but that says nothing to its user.
+func (a *App) Quiet() *App {
+	q := *a
+	q.Err, q.Term = io.Discard, Terminal{}
+	return &q
+}
+
+// Env looks a variable up.
+func (a *App) Env(name string) (string, bool) {
+	for _, kv := range a.Environ() {
+		if n, value, _ := strings.Cut(kv, "="); n == name {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// View is how a list is looked at by whoever ran the command.
+func (a *App) View() table.View {
+	return table.View{Now: a.Now(), Relative: !a.Output.ISO, Width: a.Term.Width, Color: a.Term.Color}
+}
+
+// Moment is a time in the form that the user chose.
+func (a *App) Moment(t time.Time) string {
+	v := a.View()
+	return string(v.Moment(nil, t))
+}
+
+// Users are the users whom the flags --user and --me name. Who the caller is, the
+// controller knows.
+func (a *App) Users(ctx context.Context, users []string, me bool) ([]string, error) {
+	if !me {
+		return users, nil
+	}
+	status, err := a.Client.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(users, status.You), nil
 }
 
 // Terminal says what the standard streams are.
@@ -39,48 +91,8 @@ type Terminal struct {
 	Color        bool // Out takes colours
 }
 
-// Output is the form that the user chose. A command embeds those of JSONFlag,
-// IDsFlag and ISOFlag that it has a use for.
-type Output struct {
-	JSON, IDs bool
-	ISO       bool // times as timestamps
-}
-
-// JSONFlag is the flag of commands that can print JSON.
-type JSONFlag struct {
-	JSON bool `name:"json" group:"output" xor:"form" help:"Print JSON with a \"schema\" number, for programs."`
-}
-
-// IDsFlag is the flag of commands whose result is jobs.
-type IDsFlag struct {
-	IDs bool `name:"ids" group:"output" xor:"form" help:"Print the job numbers alone, one per line, for pipes."`
-}
-
-// ISOFlag is the flag of commands that print times.
-type ISOFlag struct {
-	ISO bool `name:"iso" group:"output" help:"Print times as 2026-03-01T09:00:00 instead of \"5m ago\"."`
-}
-
-func (f *JSONFlag) setJSON(o *Output) { o.JSON = f.JSON }
-func (f *IDsFlag) setIDs(o *Output)   { o.IDs = f.IDs }
-func (f *ISOFlag) setISO(o *Output)   { o.ISO = f.ISO }
-
-// outputOf collects the output flags that a command has.
-func outputOf(cmd any) (o Output) {
-	if f, ok := cmd.(interface{ setJSON(*Output) }); ok {
-		f.setJSON(&o)
-	}
-	if f, ok := cmd.(interface{ setIDs(*Output) }); ok {
-		f.setIDs(&o)
-	}
-	if f, ok := cmd.(interface{ setISO(*Output) }); ok {
-		f.setISO(&o)
-	}
-	return o
-}
-
-// DetectTerminal looks at the process's standard streams and at NO_COLOR.
-func DetectTerminal() Terminal {
+// detectTerminal looks at the process's standard streams and at NO_COLOR.
+func detectTerminal() Terminal {
 	t := Terminal{
 		In:  term.IsTerminal(int(os.Stdin.Fd())),
 		Out: term.IsTerminal(int(os.Stdout.Fd())),
@@ -95,57 +107,46 @@ func DetectTerminal() Terminal {
 	return t
 }
 
-// writeJSON writes v, a struct, with the schema's number as its first member.
-func (a *App) writeJSON(v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode output: %w", err)
-	}
-	head := fmt.Sprintf("{\n  \"schema\": %d", Schema)
-	if rest := data[1:]; string(rest) != "}" {
-		head += ","
-	} else {
-		head += "\n"
-	}
-	w := bufio.NewWriter(a.Out)
-	w.WriteString(head)
-	w.WriteString(escapeJSON(string(data[1:])))
-	w.WriteByte('\n')
-	return w.Flush()
+// Say writes one line for the user to Err. The text may come from anywhere.
+func (a *App) Say(format string, args ...any) {
+	fmt.Fprintln(a.Err, human.CleanLines(fmt.Sprintf(format, args...)))
 }
 
-// escapeJSON writes the control characters that JSON allows in strings but
-// terminals act on (DEL and U+0080 to U+009F) as \u00XX. They occur nowhere
-// else in a JSON text.
-func escapeJSON(s string) string {
-	if !strings.ContainsFunc(s, isHighControl) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if isHighControl(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-func isHighControl(r rune) bool { return r >= 0x7f && r <= 0x9f }
-
-// say writes one line for the user to Err. The text may come from anywhere.
-func (a *App) say(format string, args ...any) {
-	fmt.Fprintln(a.Err, cleanLines(fmt.Sprintf(format, args...)))
-}
-
-// ask puts a question to the user at the terminal; anything but yes is no.
-func (a *App) ask(question string) (bool, error) {
-	fmt.Fprint(a.Err, clean(question)+" [y/N] ")
+// Ask puts a question to the user at the terminal; anything but yes is no.
+func (a *App) Ask(question string) (bool, error) {
+	fmt.Fprint(a.Err, human.Clean(question)+" [y/N] ")
 	line, err := bufio.NewReader(a.In).ReadString('\n')
 	if err != nil && err != io.EOF {
 		return false, fmt.Errorf("read the answer: %w", err)
 	}
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes", nil
+}
+
+// ClearStatus removes a status line that is drawn again and again.
+func (a *App) ClearStatus() {
+	if a.Term.Err {
+		fmt.Fprint(a.Err, "\r\x1b[K")
+	}
+}
+
+// Each does something to each job, with an empty line between, and goes on
+// with the others when the controller refuses one.
+func (a *App) Each(ids []string, do func(id string) error) error {
+	var failed error
+	for i, id := range ids {
+		if i > 0 && !a.Output.JSON && !a.Output.IDs {
+			fmt.Fprintln(a.Out)
+		}
+		err := do(id)
+		refusal, ok := errors.AsType[*api.Error](err)
+		if err != nil && (!ok || len(ids) == 1 || client.IsUnavailable(err)) {
+			return err
+		}
+		if err != nil {
+			a.Say("%s: %v", id, refusal)
+			failed = &exit.Error{Code: exit.Code(err)}
+		}
+	}
+	return failed
 }

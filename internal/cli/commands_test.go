@@ -1,159 +1,122 @@
-package cli
+package cli_test
 
 import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/job"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/adm"
+	"gbatch/internal/cli/cancel"
+	"gbatch/internal/cli/clitest"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/info"
+	"gbatch/internal/cli/logs"
+	"gbatch/internal/cli/queue"
+	"gbatch/internal/cli/submit"
 )
 
-func sampleNodes() []api.Node {
-	v100 := func(i int, free int64) api.GPU {
-		return api.GPU{UUID: "GPU-5fd4f087-86f3-7a43-b711-00000000000" + string(rune('0'+i)), Index: i, Model: "Tesla V100-PCIE-32GB", MemBytes: 32 << 30, NUMA: 0, FreeMilli: free, ComputeCap: "7.0"}
-	}
-	node := func(name string, cluster int, gpus ...api.GPU) api.Node {
-		free := int64(0)
-		for _, g := range gpus {
-			free += g.FreeMilli
-		}
-		return api.Node{Name: name, Cluster: cluster, State: "up", Version: "stable", CPUs: api.Use{Total: 16, Free: 16},
-			MemBytes: api.Use{Total: 33479131791, Free: 33479131791}, GPUs: gpus, CUDA: "12.4"}
-	}
-	busy := node("gpu1", 1, v100(0, 0), v100(1, 500))
-	busy.Jobs, busy.CPUs.Free, busy.MemBytes.Free = 2, 4, 8<<30
-	busy.GPUs[0].Job, busy.GPUs[0].Utilization, busy.GPUs[0].MemUsed = 12, ptr(87.4), ptr(int64(20<<30))
-	sick := node("gpu9", 2, v100(0, 1000), v100(1, 1000))
-	sick.State, sick.Reason = "drained", "ann: fan broken"
-	sick.GPUs[1].Unhealthy = "XID 79"
-	sim := node("dev", 2, api.GPU{UUID: "GPU-sim", Model: "A100-SXM4-80GB", MemBytes: 80 << 30, NUMA: -1, FreeMilli: 1000})
-	sim.Simulated = true
-	return []api.Node{sick, node("gpu3", 1, v100(0, 1000), v100(1, 1000)), node("gpu2", 1, v100(0, 1000), v100(1, 1000)), busy, node("cpu", 3), sim}
-}
+func TestMain(m *testing.M) { clitest.Main(m) }
 
-func sampleExplanations() map[string]*api.Explanation {
-	return map[string]*api.Explanation{
-		"12": {Number: 12, State: job.Running},
-		"13": {Number: 13, State: job.Queued,
-			Reasons:  []api.Reason{{Code: "Limit", Text: "ann runs 4 jobs of at most 4"}, {Code: "Resources", Text: "needs 2 GPUs, 1 is free", At: now.Add(time.Hour)}},
-			Estimate: &api.Estimate{At: now.Add(time.Hour), Nodes: []string{"gpu1"}, Text: "when job 12 ends"},
-			Priority: &api.Priority{Total: 5300, Age: 300, FairShare: 2000, Size: 1000, QOS: 2000},
-			Before:   []job.Number{7, 8}, NBefore: 12,
-			Nodes: []api.NodeVerdict{
-				{Node: "gpu1", Code: "Resources", Text: "1 of 2 GPUs is free", FreeGPUs: 1, FreeCPUs: 4, FreeMem: 8 << 30, At: now.Add(time.Hour)},
-				{Node: "gpu2", Code: "Drained", FreeCPUs: 16}, {Node: "gpu3", Code: "Drained", FreeCPUs: 16}, {Node: "gpu4", FreeGPUs: 2, FreeCPUs: 16, FreeMem: 64 << 30}},
-			Advice: []api.Advice{{Change: "ask for 1 GPU", Text: "would start now on gpu1", Now: true}, {Change: "ask for 30 minutes", At: now.Add(time.Minute), Nodes: []string{"gpu2", "gpu3"}}}},
-	}
-}
-
-// Each case is one command on a cluster that has all kinds of jobs and nodes;
-// its output is in testdata.
 func TestCommands(t *testing.T) {
-	queue := func(o QueueOptions) func(context.Context, *App) error {
-		return func(ctx context.Context, a *App) error { return a.Queue(ctx, o) }
+	list := func(o queue.List) func(context.Context, *cli.App) error { return o.Run }
+	nodes := func(o info.Info) func(context.Context, *cli.App) error { return o.Run }
+	show := func(ids ...string) func(context.Context, *cli.App) error {
+		return (&queue.Show{IDs: ids}).Run
 	}
-	info := func(o InfoOptions) func(context.Context, *App) error {
-		return func(ctx context.Context, a *App) error { return a.Info(ctx, o) }
+	explain := func(ids ...string) func(context.Context, *cli.App) error {
+		return (&queue.Explain{IDs: ids}).Run
 	}
-	show := func(ids ...string) func(context.Context, *App) error {
-		return func(ctx context.Context, a *App) error { return a.Show(ctx, ids, "") }
+	end := func(o cancel.Cancel) func(context.Context, *cli.App) error { return o.Run }
+	person := func(width int) cli.Terminal {
+		return cli.Terminal{In: true, Out: true, Err: true, Width: width, Color: true}
 	}
-	explain := func(ids ...string) func(context.Context, *App) error {
-		return func(ctx context.Context, a *App) error { return a.Explain(ctx, ids) }
-	}
-	cancel := func(o CancelOptions) func(context.Context, *App) error {
-		o.Action = "cancel"
-		return func(ctx context.Context, a *App) error { return a.Cancel(ctx, o) }
-	}
-	person := func(width int) Terminal { return Terminal{In: true, Out: true, Err: true, Width: width, Color: true} }
 	tests := map[string]struct {
-		run    func(context.Context, *App) error
-		term   Terminal
-		output Output
+		run    func(context.Context, *cli.App) error
+		term   cli.Terminal
+		output cli.Output
 	}{
-		"queue-piped":         {run: queue(QueueOptions{})},
-		"queue-terminal":      {run: queue(QueueOptions{}), term: person(200)},
-		"queue-narrow":        {run: queue(QueueOptions{}), term: person(100)},
-		"queue-no-color":      {run: queue(QueueOptions{}), term: Terminal{Out: true, Width: 200}},
-		"queue-long":          {run: queue(QueueOptions{Long: true, All: true})},
-		"queue-long-iso":      {run: queue(QueueOptions{Long: true}), output: Output{ISO: true}},
-		"queue-all-no-header": {run: queue(QueueOptions{All: true, NoHeader: true})},
-		"queue-states":        {run: queue(QueueOptions{States: []string{"pd", "F"}})},
-		"queue-filters":       {run: queue(QueueOptions{Users: []string{"bob", "eve"}, Clusters: []int{1, 2}})},
-		"queue-me":            {run: queue(QueueOptions{Me: true})},
-		"queue-node":          {run: queue(QueueOptions{Nodes: []string{"gpu[01-03],gpu04"}})},
-		"queue-limit":         {run: queue(QueueOptions{Limit: 2})},
-		"queue-ids-given":     {run: queue(QueueOptions{IDs: []string{"12", "9"}})},
-		"queue-ids":           {run: queue(QueueOptions{}), output: Output{IDs: true}},
-		"queue-json":          {run: queue(QueueOptions{States: []string{"F"}}), output: Output{JSON: true}},
-		"queue-json-empty":    {run: queue(QueueOptions{Users: []string{"nobody"}}), output: Output{JSON: true}},
-		"queue-empty":         {run: queue(QueueOptions{Users: []string{"nobody"}}), term: person(80)},
-		"queue-slurm":         {run: queue(QueueOptions{Format: "%.8i %.9P %.8j %.8u %.2t %.10M %.6D %R", All: true})},
-		"queue-columns":       {run: queue(QueueOptions{Format: "id,state,LEFT,gpus, name", Sort: "-gpus,id"})},
-		"queue-bad-column":    {run: queue(QueueOptions{Format: "id,colour"})},
-		"queue-bad-letter":    {run: queue(QueueOptions{Format: "%i %y"})},
-		"queue-bad-sort":      {run: queue(QueueOptions{Sort: "-colour"})},
-		"queue-sort-limit":    {run: queue(QueueOptions{Sort: "-V,-id", Limit: 2})},
-		"queue-priority":      {run: queue(QueueOptions{Priority: true, Sort: "-priority"})},
-		"queue-qos":           {run: queue(QueueOptions{QOS: []string{"normal", "high"}, Users: []string{"bob"}})},
-		"queue-tiny":          {run: queue(QueueOptions{}), term: person(1)},
-		"queue-bad-state":     {run: queue(QueueOptions{States: []string{"RUNING"}})},
-		"queue-bad-nodes":     {run: queue(QueueOptions{Nodes: []string{"gpu[3-1]"}})},
-		"queue-as":            {run: queue(QueueOptions{As: "nvct", All: true})},
-		"queue-as-unknown":    {run: queue(QueueOptions{As: "pbs"})},
-		"events":              {run: func(ctx context.Context, a *App) error { return a.Events(ctx, []string{"9"}) }},
-		"events-json":         {run: func(ctx context.Context, a *App) error { return a.Events(ctx, []string{"9"}) }, output: Output{JSON: true}},
+		"queue-piped":         {run: list(queue.List{})},
+		"queue-terminal":      {run: list(queue.List{}), term: person(200)},
+		"queue-narrow":        {run: list(queue.List{}), term: person(100)},
+		"queue-no-color":      {run: list(queue.List{}), term: cli.Terminal{Out: true, Width: 200}},
+		"queue-long":          {run: list(queue.List{Long: true, All: true})},
+		"queue-long-iso":      {run: list(queue.List{Long: true}), output: cli.Output{ISO: true}},
+		"queue-all-no-header": {run: list(queue.List{All: true, NoHeader: true})},
+		"queue-states":        {run: list(queue.List{States: []string{"pd", "F"}})},
+		"queue-filters":       {run: list(queue.List{Users: []string{"bob", "eve"}, Clusters: []int{1, 2}})},
+		"queue-me":            {run: list(queue.List{Me: true})},
+		"queue-node":          {run: list(queue.List{Nodes: []string{"gpu[01-03],gpu04"}})},
+		"queue-limit":         {run: list(queue.List{Limit: 2})},
+		"queue-ids-given":     {run: list(queue.List{IDs: []string{"12", "9"}})},
+		"queue-ids":           {run: list(queue.List{}), output: cli.Output{IDs: true}},
+		"queue-json":          {run: list(queue.List{States: []string{"F"}}), output: cli.Output{JSON: true}},
+		"queue-json-empty":    {run: list(queue.List{Users: []string{"nobody"}}), output: cli.Output{JSON: true}},
+		"queue-empty":         {run: list(queue.List{Users: []string{"nobody"}}), term: person(80)},
+		"queue-slurm":         {run: list(queue.List{Format: "%.8i %.9P %.8j %.8u %.2t %.10M %.6D %R", All: true})},
+		"queue-columns":       {run: list(queue.List{Format: "id,state,LEFT,gpus, name", Sort: "-gpus,id"})},
+		"queue-bad-column":    {run: list(queue.List{Format: "id,colour"})},
+		"queue-bad-letter":    {run: list(queue.List{Format: "%i %y"})},
+		"queue-bad-sort":      {run: list(queue.List{Sort: "-colour"})},
+		"queue-sort-limit":    {run: list(queue.List{Sort: "-V,-id", Limit: 2})},
+		"queue-priority":      {run: list(queue.List{Priority: true, Sort: "-priority"})},
+		"queue-qos":           {run: list(queue.List{QOS: []string{"normal", "high"}, Users: []string{"bob"}})},
+		"queue-tiny":          {run: list(queue.List{}), term: person(1)},
+		"queue-bad-state":     {run: list(queue.List{States: []string{"RUNING"}})},
+		"queue-bad-nodes":     {run: list(queue.List{Nodes: []string{"gpu[3-1]"}})},
+		"queue-as":            {run: list(queue.List{As: "nvct", All: true})},
+		"queue-as-unknown":    {run: list(queue.List{As: "pbs"})},
+		"events":              {run: (&queue.Events{IDs: []string{"9"}}).Run},
+		"events-json":         {run: (&queue.Events{IDs: []string{"9"}}).Run, output: cli.Output{JSON: true}},
 		"show-failed":         {run: show("9")},
-		"show-queued-iso":     {run: show("13"), output: Output{ISO: true}},
+		"show-queued-iso":     {run: show("13"), output: cli.Output{ISO: true}},
 		"show-private":        {run: show("16")},
 		"show-missing":        {run: show("99")},
 		"show-several":        {run: show("14", "99")},
-		"show-json":           {run: show("14"), output: Output{JSON: true}},
+		"show-json":           {run: show("14"), output: cli.Output{JSON: true}},
 		"explain":             {run: explain("13", "12", "99")},
-		"explain-json":        {run: explain("13"), output: Output{JSON: true}},
-		"info":                {run: info(InfoOptions{})},
-		"info-per-node":       {run: info(InfoOptions{PerNode: true}), term: person(200)},
-		"info-gpus":           {run: info(InfoOptions{GPUs: true, NoHeader: false})},
-		"info-short":          {run: info(InfoOptions{Short: true})},
-		"info-chosen":         {run: info(InfoOptions{Nodes: []string{"gpu[1-2]"}, NoHeader: true})},
-		"info-reasons":        {run: info(InfoOptions{Reasons: true})},
-		"info-columns":        {run: info(InfoOptions{Format: "name,nodes,gpus,driver,features", PerNode: true})},
-		"info-sinfo":          {run: info(InfoOptions{Format: "%.4P|%10N|%T|%c|%m|%E", NoHeader: true})},
-		"info-bad-column":     {run: info(InfoOptions{Format: "name,colour"})},
-		"diag":                {run: func(ctx context.Context, a *App) error { return a.Diag(ctx) }},
-		"info-missing":        {run: info(InfoOptions{Nodes: []string{"gpu77"}})},
-		"info-json":           {run: info(InfoOptions{Clusters: []int{3}}), output: Output{JSON: true}},
-		"cancel":              {run: cancel(CancelOptions{IDs: []string{"12", "9"}})},
-		"cancel-troubles":     {run: cancel(CancelOptions{IDs: []string{"12", "99", "16"}})},
-		"cancel-json":         {run: cancel(CancelOptions{IDs: []string{"12"}}), output: Output{JSON: true}},
-		"cancel-nothing":      {run: cancel(CancelOptions{})},
-		"cancel-both":         {run: cancel(CancelOptions{IDs: []string{"1"}, Users: []string{"ann"}})},
-		"cancel-no-match":     {run: cancel(CancelOptions{Me: true, States: []string{"QUEUED"}})},
+		"explain-json":        {run: explain("13"), output: cli.Output{JSON: true}},
+		"info":                {run: nodes(info.Info{})},
+		"info-per-node":       {run: nodes(info.Info{PerNode: true}), term: person(200)},
+		"info-gpus":           {run: nodes(info.Info{GPUs: true, NoHeader: false})},
+		"info-short":          {run: nodes(info.Info{Short: true})},
+		"info-chosen":         {run: nodes(info.Info{Nodes: []string{"gpu[1-2]"}, NoHeader: true})},
+		"info-reasons":        {run: nodes(info.Info{Reasons: true})},
+		"info-columns":        {run: nodes(info.Info{Format: "name,nodes,gpus,driver,features", PerNode: true})},
+		"info-sinfo":          {run: nodes(info.Info{Format: "%.4P|%10N|%T|%c|%m|%E", NoHeader: true})},
+		"info-bad-column":     {run: nodes(info.Info{Format: "name,colour"})},
+		"diag":                {run: adm.Diag{}.Run},
+		"info-missing":        {run: nodes(info.Info{Nodes: []string{"gpu77"}})},
+		"info-json":           {run: nodes(info.Info{Clusters: []int{3}}), output: cli.Output{JSON: true}},
+		"cancel":              {run: end(cancel.Cancel{IDs: []string{"12", "9"}})},
+		"cancel-troubles":     {run: end(cancel.Cancel{IDs: []string{"12", "99", "16"}})},
+		"cancel-json":         {run: end(cancel.Cancel{IDs: []string{"12"}}), output: cli.Output{JSON: true}},
+		"cancel-nothing":      {run: end(cancel.Cancel{})},
+		"cancel-both":         {run: end(cancel.Cancel{IDs: []string{"1"}, Users: []string{"ann"}})},
+		"cancel-no-match":     {run: end(cancel.Cancel{Me: true, States: []string{"QUEUED"}})},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := start(t, &fake{jobs: sampleJobs(), nodes: sampleNodes(), why: sampleExplanations()})
-			b.app.Term, b.app.Output = tc.term, tc.output
-			code := b.app.fail(Program{Name: "prog"}, tc.run(t.Context(), b.app))
-			b.golden(t, name, code)
-			if strings.ContainsAny(strings.ReplaceAll(strings.ReplaceAll(b.out.String(), "\x1b[3", ""), "\x1b[0m", ""), "\x1b\u009b\u202e") {
+			b := clitest.Start(t, &clitest.Fake{Jobs: clitest.SampleJobs(), Nodes: clitest.SampleNodes(), Why: clitest.SampleExplanations()})
+			b.App.Term, b.App.Output = tc.term, tc.output
+			code := b.App.Finish(cli.Program{Name: "prog"}, tc.run(t.Context(), b.App))
+			b.Golden(t, name, code)
+			if strings.ContainsAny(strings.ReplaceAll(strings.ReplaceAll(b.Out.String(), "\x1b[3", ""), "\x1b[0m", ""), "\x1b\u009b\u202e") {
 				t.Error("control characters of a job's name reached the terminal")
 			}
 		})
 	}
 }
 
-// The box must be GPULab's own, to the byte.
 func TestShortIsGPULabs(t *testing.T) {
 	node := func(name string) api.Node {
 		gpu := api.GPU{Model: "V100", FreeMilli: 1000}
 		return api.Node{Name: name, Cluster: 1, Version: "stable", State: "up", CPUs: api.Use{Total: 16, Free: 16},
 			MemBytes: api.Use{Total: 33479131791, Free: 33479131791}, GPUs: []api.GPU{gpu, gpu}}
 	}
-	b := start(t, &fake{nodes: []api.Node{node("gpu2"), node("gpu1")}})
-	if err := b.app.Info(t.Context(), InfoOptions{Short: true}); err != nil {
+	b := clitest.Start(t, &clitest.Fake{Nodes: []api.Node{node("gpu2"), node("gpu1")}})
+	if err := (&info.Info{Short: true}).Run(t.Context(), b.App); err != nil {
 		t.Fatal(err)
 	}
 	want := `+---------+---------+----------------------+---------+---------+---------+-----------------+
@@ -163,7 +126,74 @@ func TestShortIsGPULabs(t *testing.T) {
 | 1       | stable  | gpu2                 |   2/2   |   2/2   |  16/16  |   31.18/31.18   |
 +---------+---------+----------------------+---------+---------+---------+-----------------+
 `
-	if got := b.out.String(); got != want {
+	if got := b.Out.String(); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+func TestDeadController(t *testing.T) {
+	commands := map[string]func(context.Context, *cli.App) error{
+		"submit": func(ctx context.Context, a *cli.App) error {
+			a.In = strings.NewReader(helloJob)
+			return (&submit.Submit{File: "-"}).Run(ctx, a)
+		},
+		"queue":  (&queue.List{}).Run,
+		"show":   (&queue.Show{IDs: []string{"1", "2"}}).Run,
+		"cancel": (&cancel.Cancel{IDs: []string{"1"}}).Run,
+		"log":    (&logs.Log{ID: "1"}).Run,
+		"info":   (&info.Info{}).Run,
+	}
+	for name, run := range commands {
+		t.Run(name, func(t *testing.T) {
+			b := clitest.Start(t, nil)
+			code := b.App.Finish(cli.Program{Name: "prog"}, run(t.Context(), b.App))
+			want := "prog: controller at unix://" + b.Socket + " does not answer: connect: no such file or directory; is gctld running? try `gctld dev` or set GBATCH_CONTROLLER\n"
+			if code != exit.Unreachable || b.Err.String() != want {
+				t.Errorf("exit %d, stderr %q, want 5 and %q", code, b.Err.String(), want)
+			}
+		})
+	}
+}
+
+func TestCancelAsks(t *testing.T) {
+	tests := map[string]struct {
+		matched int
+		answer  string
+		person  bool
+		yes     bool
+		acts    bool
+		asks    bool
+	}{
+		"few":      {matched: 10, person: true, acts: true},
+		"many-yes": {matched: 21, person: true, answer: "y\n", acts: true, asks: true},
+		"many-no":  {matched: 21, person: true, answer: "\n", asks: true},
+		"many-eof": {matched: 21, person: true, asks: true},
+		"flag":     {matched: 21, person: true, yes: true, acts: true},
+		"script":   {matched: 21, acts: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := &clitest.Fake{Matched: tc.matched}
+			b := clitest.Start(t, f)
+			b.App.Term.In, b.App.In = tc.person, strings.NewReader(tc.answer)
+			err := (&cancel.Cancel{Hold: true, Users: []string{"ann"}, States: []string{"PD"}, Yes: tc.yes}).Run(t.Context(), b.App)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked := strings.Contains(b.Err.String(), "hold "+"42 jobs? [y/N]"); asked != tc.asks {
+				t.Errorf("asked: %v; stderr %q", asked, b.Err.String())
+			}
+			want := ""
+			if tc.acts {
+				want = `hold {"user":"ann","state":"ONHOLD"};hold {"user":"ann","state":"QUEUED"}`
+			}
+			if got := strings.Join(f.Actions, ";"); got != want {
+				t.Errorf("requests %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+const helloJob = `{"name": "hello", "request": {
+  "resources": {"gpus": 0, "cpus": 1, "cpuMemoryGb": 1},
+  "docker": {"image": "bob:s3cret@registry.example/x:1", "command": "echo hello"}}}`

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/jobs"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 )
@@ -32,10 +33,16 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.@%+/-]+$`)
 // candidate is a word that could stand there, and what it is.
 type candidate struct{ word, about string }
 
+// completer finds out what a word of a command line could be.
+type completer struct {
+	app  *App
+	sort []string // what --sort takes
+}
+
 // complete prints what the last of the words could be, one a line, each with a
 // tab and a description. It says nothing about what goes wrong: it runs in the
 // middle of somebody's typing.
-func (a *App) complete(k *kong.Kong, words []string) {
+func (c *completer) complete(k *kong.Kong, words []string) {
 	if len(words) == 0 {
 		words = []string{""}
 	}
@@ -50,9 +57,9 @@ func (a *App) complete(k *kong.Kong, words []string) {
 	if i := strings.LastIndexByte(last, ','); i >= 0 {
 		prefix, last = prefix+last[:i+1], last[i+1:]
 	}
-	for _, c := range a.candidates(p, last) {
-		if strings.HasPrefix(c.word, last) && plainWord.MatchString(c.word) {
-			fmt.Fprintf(a.Out, "%s\t%s\n", prefix+c.word, clean(c.about))
+	for _, w := range c.candidates(p, last) {
+		if strings.HasPrefix(w.word, last) && plainWord.MatchString(w.word) {
+			fmt.Fprintf(c.app.Out, "%s\t%s\n", prefix+w.word, human.Clean(w.about))
 		}
 	}
 }
@@ -135,10 +142,10 @@ func (p *typed) positional() *kong.Value {
 	return nil
 }
 
-func (a *App) candidates(p *typed, last string) (out []candidate) {
+func (c *completer) candidates(p *typed, last string) (out []candidate) {
 	switch {
 	case p.value != nil:
-		return a.values(p, p.value)
+		return c.values(p, p.value)
 	case strings.HasPrefix(last, "-") && !p.bare:
 		for _, f := range p.flags() {
 			out = append(out, candidate{"--" + f.Name, f.Help})
@@ -153,14 +160,14 @@ func (a *App) candidates(p *typed, last string) (out []candidate) {
 		}
 	}
 	if v := p.positional(); v != nil {
-		out = append(out, a.values(p, v)...)
+		out = append(out, c.values(p, v)...)
 	}
 	return out
 }
 
 // values are what a flag or an argument can be: it is known by its name, which
 // means the same in all commands.
-func (a *App) values(p *typed, v *kong.Value) (out []candidate) {
+func (c *completer) values(p *typed, v *kong.Value) (out []candidate) {
 	if v.Enum != "" {
 		for _, w := range strings.Split(v.Enum, ",") {
 			out = append(out, candidate{w, ""})
@@ -170,17 +177,17 @@ func (a *App) values(p *typed, v *kong.Value) (out []candidate) {
 	ctx, cancel := context.WithTimeout(context.Background(), completeTimeout)
 	defer cancel()
 	if found, err := client.Find(client.Options{Address: p.given["controller"], TokenFile: p.given["token-file"]}); err == nil {
-		a.Client = found
+		c.app.Client = found
 	} else {
 		return nil
 	}
 	switch v.Name {
 	case "id":
-		return a.jobWords(ctx)
+		return c.jobWords(ctx)
 	case "user", "project", "cluster", "qos", "name":
-		return a.usedWords(ctx, v.Name)
+		return c.usedWords(ctx, v.Name)
 	case "nodes", "node", "nodelist", "exclude":
-		return a.nodeWords(ctx)
+		return c.nodeWords(ctx)
 	case "states", "state":
 		for _, s := range job.States {
 			out = append(out, candidate{string(s), ""})
@@ -190,28 +197,28 @@ func (a *App) values(p *typed, v *kong.Value) (out []candidate) {
 			out = append(out, candidate{s, ""})
 		}
 	case "sort":
-		for _, c := range columns {
-			out = append(out, candidate{c.name(), ""})
+		for _, name := range c.sort {
+			out = append(out, candidate{name, ""})
 		}
 	}
 	return out
 }
 
-func (a *App) jobWords(ctx context.Context) (out []candidate) {
-	l, err := a.Client.Jobs(ctx, client.JobFilter{Limit: completeMost})
+func (c *completer) jobWords(ctx context.Context) (out []candidate) {
+	l, err := c.app.Client.Jobs(ctx, client.JobFilter{Limit: completeMost})
 	if err != nil {
 		return nil
 	}
 	for i := range l.Jobs {
 		j := &l.Jobs[i]
-		out = append(out, candidate{jobID(j), fmt.Sprintf("%s, %s of %s", j.Name, j.State, j.User)})
+		out = append(out, candidate{jobs.ID(j), fmt.Sprintf("%s, %s of %s", j.Name, j.State, j.User)})
 	}
 	return out
 }
 
 // usedWords are the users, projects, clusters, QOS or names that jobs have now;
 // all projects, since the controller tells them.
-func (a *App) usedWords(ctx context.Context, what string) (out []candidate) {
+func (c *completer) usedWords(ctx context.Context, what string) (out []candidate) {
 	seen := map[string]bool{"": true, "0": true}
 	add := func(w string) {
 		if !seen[w] {
@@ -220,14 +227,14 @@ func (a *App) usedWords(ctx context.Context, what string) (out []candidate) {
 		}
 	}
 	if what == "project" {
-		if s, err := a.Client.Status(ctx); err == nil {
+		if s, err := c.app.Client.Status(ctx); err == nil {
 			for _, p := range s.Projects {
 				add(p)
 			}
 		}
 		return out
 	}
-	l, err := a.Client.Jobs(ctx, client.JobFilter{Limit: completeMost})
+	l, err := c.app.Client.Jobs(ctx, client.JobFilter{Limit: completeMost})
 	if err != nil {
 		return nil
 	}
@@ -238,8 +245,8 @@ func (a *App) usedWords(ctx context.Context, what string) (out []candidate) {
 	return out
 }
 
-func (a *App) nodeWords(ctx context.Context) (out []candidate) {
-	info, err := a.Client.Cluster(ctx)
+func (c *completer) nodeWords(ctx context.Context) (out []candidate) {
+	info, err := c.app.Client.Cluster(ctx)
 	if err != nil {
 		return nil
 	}
@@ -248,44 +255,4 @@ func (a *App) nodeWords(ctx context.Context) (out []candidate) {
 		out = append(out, candidate{n.Name, strings.TrimSuffix(n.State+": "+n.Reason, ": ")})
 	}
 	return out
-}
-
-// completionScripts make a shell ask the commands. The list of commands goes
-// in where they have %s.
-var completionScripts = map[string]string{
-	"bash": `_gbatch() {
-    local IFS=$'\n'
-    COMPREPLY=($("${COMP_WORDS[0]}" --complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
-}
-complete -o default -F _gbatch %s
-`,
-	"zsh": `#compdef %[1]s
-_gbatch() {
-    local -a found
-    local line
-    for line in "${(@f)$("${words[1]}" --complete "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
-        [[ -n $line ]] && found+=("${${line%%%%$'\t'*}//:/\\:}:${line#*$'\t'}")
-    done
-    if (( $#found )); then _describe value found; else _files; fi
-}
-compdef _gbatch %[1]s
-`,
-	"fish": `function __gbatch
-    set -l words (commandline -opc) (commandline -ct)
-    $words[1] --complete $words[2..-1] 2>/dev/null
-end
-for c in %s
-    complete -c $c -a '(__gbatch)'
-end
-`,
-}
-
-// Completion prints what makes a shell complete the words of all commands.
-func Completion(w io.Writer, shell string) error {
-	script, ok := completionScripts[shell]
-	if !ok {
-		return usageError("shell %q is not known: use bash, zsh or fish", shell)
-	}
-	_, err := fmt.Fprintf(w, script, strings.Join(Suite, " "))
-	return err
 }

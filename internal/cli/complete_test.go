@@ -1,4 +1,4 @@
-package cli
+package cli_test
 
 import (
 	"bytes"
@@ -10,13 +10,17 @@ import (
 	"testing"
 
 	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/adm"
+	"gbatch/internal/cli/clitest"
+	"gbatch/internal/cli/exit"
 	"gbatch/internal/job"
 )
 
 // full is a command with what completion tells apart.
 type full struct {
-	Help
-	Connection
+	cli.Help
+	cli.Connection
 	List fullList `cmd:"" default:"withargs" help:"List."`
 	Show fullShow `cmd:"" help:"Show one."`
 }
@@ -31,23 +35,23 @@ type fullList struct {
 	Secret string `hidden:""`
 }
 
-func (fullList) Run(context.Context, *App) error { return nil }
+func (fullList) Run(context.Context, *cli.App) error { return nil }
 
 type fullShow struct {
 	ID    string `arg:"" name:"id"`
 	Shell string `enum:"bash,zsh,fish" default:"bash"`
 }
 
-func (fullShow) Run(context.Context, *App) error { return nil }
+func (fullShow) Run(context.Context, *cli.App) error { return nil }
 
-func completed(t *testing.T, b *bench, words ...string) string {
+func completed(t *testing.T, b *clitest.Bench, words ...string) string {
 	t.Helper()
-	b.out.Reset()
-	if code := run(Program{Name: "full"}, &full{}, append([]string{completeWord}, words...), b.app); code != 0 {
+	b.Out.Reset()
+	if code := b.App.Run(cli.Program{Name: "full"}, &full{}, append([]string{"--complete"}, words...)); code != 0 {
 		t.Errorf("exit %d", code)
 	}
 	var out []string
-	for l := range strings.Lines(b.out.String()) {
+	for l := range strings.Lines(b.Out.String()) {
 		word, _, _ := strings.Cut(l, "\t")
 		out = append(out, word)
 	}
@@ -55,10 +59,10 @@ func completed(t *testing.T, b *bench, words ...string) string {
 }
 
 func TestComplete(t *testing.T) {
-	jobs := sampleJobs()
+	jobs := clitest.SampleJobs()
 	jobs = append(jobs, api.JobDetail{Job: api.Job{Number: 20, Name: "$(reboot)", User: "a;b", State: job.Queued}})
-	b := start(t, &fake{jobs: jobs, nodes: sampleNodes()})
-	t.Setenv("GBATCH_CONTROLLER", b.socket)
+	b := clitest.Start(t, &clitest.Fake{Jobs: jobs, Nodes: clitest.SampleNodes()})
+	t.Setenv("GBATCH_CONTROLLER", b.Socket)
 	tests := map[string]string{
 		"":                     "list show 12 13 14 15 16 20",
 		"s":                    "show",
@@ -89,10 +93,10 @@ func TestComplete(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", words, got, want)
 		}
 	}
-	b.app.In = nil
+	b.App.In = nil
 	t.Setenv("GBATCH_CONTROLLER", "/none")
-	if got := completed(t, b, "show", ""); got != "" || b.err.Len() > 0 {
-		t.Errorf("without a controller: %q, stderr %q", got, b.err.String())
+	if got := completed(t, b, "show", ""); got != "" || b.Err.Len() > 0 {
+		t.Errorf("without a controller: %q, stderr %q", got, b.Err.String())
 	}
 }
 
@@ -108,7 +112,8 @@ func TestCompletionInBash(t *testing.T) {
 		t.Fatal(err)
 	}
 	var script bytes.Buffer
-	if err := Completion(&script, "bash"); err != nil {
+	app := &cli.App{Out: &script}
+	if err := (&adm.Completion{Shell: "bash"}).Run(app); err != nil {
 		t.Fatal(err)
 	}
 	script.WriteString("COMP_WORDS=(gqueue show '' -t)\nCOMP_CWORD=2\n_gbatch\nprintf '%s.' \"${COMPREPLY[@]}\"\ncomplete -p gadm\n")
@@ -120,23 +125,23 @@ func TestCompletionInBash(t *testing.T) {
 	}
 	for _, shell := range []string{"zsh", "fish"} {
 		script.Reset()
-		if err := Completion(&script, shell); err != nil || !strings.Contains(script.String(), "gsubmit gqueue") || strings.Contains(script.String(), "%!") || strings.Contains(script.String(), "%s") {
+		if err := (&adm.Completion{Shell: shell}).Run(app); err != nil || !strings.Contains(script.String(), "gsubmit gqueue") || strings.Contains(script.String(), "%!") || strings.Contains(script.String(), "%s") {
 			t.Errorf("%s: %v\n%s", shell, err, script.String())
 		}
 	}
-	if err := Completion(&script, "tcsh"); ExitCode(err) != ExitUsage {
+	if err := (&adm.Completion{Shell: "tcsh"}).Run(app); exit.Code(err) != exit.Usage {
 		t.Errorf("tcsh: %v", err)
 	}
 }
 
 // A man page has what --help has, and formats without a warning.
 func TestMan(t *testing.T) {
-	b := start(t, nil)
-	p := Program{Name: "full", About: "Do it. 'All' of it.", Examples: []string{`full -t 'a\nb'  # .this`, "full", ".full"}}
-	if code := run(p, &full{}, []string{manWord}, b.app); code != 0 {
-		t.Fatalf("exit %d: %s", code, b.err.String())
+	b := clitest.Start(t, nil)
+	p := cli.Program{Name: "full", About: "Do it. 'All' of it.", Examples: []string{`full -t 'a\nb'  # .this`, "full", ".full"}}
+	if code := b.App.Run(p, &full{}, []string{"--man"}); code != 0 {
+		t.Fatalf("exit %d: %s", code, b.Err.String())
 	}
-	page := b.out.String()
+	page := b.Out.String()
 	for _, want := range []string{".TH FULL 1", `full \- do it`, ".B full show", `\fB\-t, \-\-states=STATES,...\fR`, `\&.full`, `'a\enb'`, "0 done, 1 failed"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not in\n%s", want, page)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"gbatch/internal/cli/exit"
 	"gbatch/internal/client"
 )
 
@@ -26,8 +27,9 @@ type Program struct {
 	About    string
 	Examples []string // "command  # what it does", three at least
 	Retry    bool     // keep trying when the controller does not answer
-	Failure  int      // exit code of all own failures; 0: those of exit.go
-	Codes    string   // the exit codes for the help; empty: those of exit.go
+	Failure  int      // exit code of all own failures; 0: those of package exit
+	Codes    string   // the exit codes for the help; empty: those of package exit
+	Sort     []string // what --sort takes, for completion
 }
 
 // Connection are the flags that say how to reach the controller.
@@ -55,7 +57,7 @@ func (helpFlag) BeforeReset(k *kong.Kong, ctx *kong.Context) error {
 	if err := ctx.PrintUsage(false); err != nil {
 		return err
 	}
-	k.Exit(ExitOK)
+	k.Exit(exit.OK)
 	return nil
 }
 
@@ -67,18 +69,14 @@ type Command interface{ connection() *Connection }
 func (c *Connection) connection() *Connection { return c }
 
 // Main runs a command on the process's arguments and streams and exits.
-func Main(p Program, cmd Command) {
-	os.Exit(run(p, cmd, os.Args[1:], &App{
-		Out: os.Stdout, Err: os.Stderr, In: os.Stdin,
-		Now: time.Now, Sleep: client.Sleep, Term: DetectTerminal(), Measure: DetectTerminal,
-	}))
-}
+func Main(p Program, cmd Command) { os.Exit(New().Run(p, cmd, os.Args[1:])) }
 
 // exited is the panic by which a flag such as --help ends the run.
 type exited int
 
-// run is Main on an App that has all but its client and output form.
-func run(p Program, cmd Command, args []string, app *App) (code int) {
+// Run is Main on an App that has all but its client and output form. It gives
+// the exit code.
+func (a *App) Run(p Program, cmd Command, args []string) (code int) {
 	defer func() {
 		switch v := recover().(type) {
 		case nil:
@@ -90,38 +88,46 @@ func run(p Program, cmd Command, args []string, app *App) (code int) {
 	}()
 	parser, err := kong.New(cmd, kong.Name(p.Name), kong.Description(p.About), kong.NoDefaultHelp(),
 		kong.Help(helpPrinter(p)), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Vars{"version": p.Name + " " + Version}, kong.Writers(app.Out, app.Err),
+		kong.Vars{"version": p.Name + " " + Version}, kong.Writers(a.Out, a.Err),
 		kong.Exit(func(code int) { panic(exited(code)) }), groups)
 	if err != nil {
 		panic(fmt.Sprintf("flags of %s: %v", p.Name, err)) // a fault of this program
 	}
 	switch {
 	case len(args) > 0 && args[0] == completeWord:
-		app.complete(parser, args[1:])
-		return ExitOK
+		(&completer{app: a, sort: p.Sort}).complete(parser, args[1:])
+		return exit.OK
 	case len(args) == 1 && args[0] == manWord:
-		return app.fail(p, writeMan(app.Out, p, parser.Model))
+		return a.Finish(p, writeMan(a.Out, p, parser.Model))
 	}
-	if c, ok := cmd.(interface{ afterDashes([]string) }); ok {
+	if c, ok := cmd.(interface{ AfterDashes([]string) }); ok {
 		if i := slices.Index(args, "--"); i >= 0 {
-			c.afterDashes(args[i+1:])
+			c.AfterDashes(args[i+1:])
 			args = args[:i]
 		}
 	}
 	kctx, err := parser.Parse(args)
 	if err != nil {
-		return app.fail(p, usageError("%w; see %s --help", err, p.Name))
+		return a.Finish(p, exit.Usagef("%w; see %s --help", err, p.Name))
 	}
-	app.Output = outputOf(cmd)
-	if err := app.connect(p, cmd.connection()); err != nil {
-		return app.fail(p, err)
+	a.Output = outputOf(cmd)
+	return a.Do(p, cmd.connection(), func(ctx context.Context) error {
+		kctx.BindTo(ctx, (*context.Context)(nil))
+		kctx.Bind(a)
+		return kctx.Run()
+	})
+}
+
+// Do does something with a client, until the user stops it, and gives the exit
+// code.
+func (a *App) Do(p Program, c *Connection, do func(context.Context) error) int {
+	if err := a.connect(p, c); err != nil {
+		return a.Finish(p, err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	kctx.BindTo(ctx, (*context.Context)(nil))
-	kctx.Bind(app)
-	return app.fail(p, kctx.Run())
+	return a.Finish(p, do(ctx))
 }
 
 var groups = kong.ExplicitGroups([]kong.Group{
@@ -134,35 +140,35 @@ var groups = kong.ExplicitGroups([]kong.Group{
 func (a *App) connect(p Program, c *Connection) error {
 	found, err := client.Find(client.Options{Address: c.Controller, TokenFile: c.TokenFile})
 	if err != nil {
-		return &exitError{ExitUsage, err}
+		return &exit.Error{Code: exit.Usage, Err: err}
 	}
 	found.UserAgent = p.Name + "/" + Version
 	found.Timeout = c.Timeout
 	if p.Retry {
 		found.Retry = client.Retry{For: min(c.Timeout, 10*time.Second), Notice: func(err error) {
-			a.say("%v", err)
-			a.say("trying again for %v", min(c.Timeout, 10*time.Second))
+			a.Say("%v", err)
+			a.Say("trying again for %v", min(c.Timeout, 10*time.Second))
 		}}
 	}
 	a.Client = found
 	return nil
 }
 
-// fail prints err, if there is something to say, and gives the exit code.
-func (a *App) fail(p Program, err error) int {
+// Finish prints err, if there is something to say, and gives the exit code.
+func (a *App) Finish(p Program, err error) int {
 	if err == nil {
-		return ExitOK
+		return exit.OK
 	}
-	silent, ok := errors.AsType[*exitError](err)
-	if ok && silent.err == nil {
-		return silent.code
+	silent, ok := errors.AsType[*exit.Error](err)
+	if ok && silent.Err == nil {
+		return silent.Code
 	}
 	text := err.Error()
-	if _, ok := errors.AsType[*problemsError](err); !ok {
+	if _, ok := errors.AsType[*problems](err); !ok {
 		text = p.Name + ": " + text
 	}
-	a.say("%s", text)
-	return max(ExitCode(err), p.Failure)
+	a.Say("%s", text)
+	return max(exit.Code(err), p.Failure)
 }
 
 // codes are the exit codes in a sentence.

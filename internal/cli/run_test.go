@@ -1,17 +1,21 @@
-package cli
+package cli_test
 
 import (
 	"context"
 	"strings"
 	"testing"
+
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/clitest"
+	"gbatch/internal/cli/queue"
 )
 
 // probe is a command with everything that mains use.
 type probe struct {
-	LongHelp
-	Connection
-	JSONFlag
-	IDsFlag
+	cli.LongHelp
+	cli.Connection
+	cli.JSONFlag
+	cli.IDsFlag
 	List probeList `cmd:"" default:"withargs" help:"List."`
 	Show probeShow `cmd:"" help:"Show."`
 }
@@ -21,14 +25,16 @@ type probeList struct {
 	NoHeader bool     `short:"h"`
 }
 
-func (p *probeList) Run(_ context.Context, a *App) error {
-	a.say("list %v %v json=%v address=%s timeout=%v", p.Args, p.NoHeader, a.Output.JSON, a.Client.Address, a.Client.Timeout)
+func (p *probeList) Run(_ context.Context, a *cli.App) error {
+	a.Say("list %v %v json=%v address=%s timeout=%v", p.Args, p.NoHeader, a.Output.JSON, a.Client.Address, a.Client.Timeout)
 	return nil
 }
 
 type probeShow struct{}
 
-func (probeShow) Run(ctx context.Context, a *App) error { return a.Show(ctx, []string{"1"}, "") }
+func (probeShow) Run(ctx context.Context, a *cli.App) error {
+	return (&queue.Show{IDs: []string{"1"}}).Run(ctx, a)
+}
 
 func TestRun(t *testing.T) {
 	tests := map[string]struct {
@@ -49,10 +55,10 @@ func TestRun(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GBATCH_CONTROLLER", "/none")
-			b := start(t, nil)
-			p := Program{Name: "probe", About: "About it.", Examples: []string{"probe x  # does x"}}
-			code := run(p, &probe{}, strings.Fields(tc.args), b.app)
-			printed := b.out.String() + b.err.String()
+			b := clitest.Start(t, nil)
+			p := cli.Program{Name: "probe", About: "About it.", Examples: []string{"probe x  # does x"}}
+			code := b.App.Run(p, &probe{}, strings.Fields(tc.args))
+			printed := b.Out.String() + b.Err.String()
 			for _, want := range tc.want {
 				if code != tc.code || !strings.Contains(printed, want) {
 					t.Errorf("exit %d, printed %q; want %d and %q", code, printed, tc.code, want)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -26,20 +27,20 @@ type array struct {
 	ready   positions          // where tasks wait for those of other arrays: of those that may start
 
 	// Since the parent was settled last:
-	ended    []job.Number // children
-	begun    sched.Time   // when one ran for the first time
-	failures int          // that count against Retry.JobLimit
-	whole    *Ending      // what a child's end means for all
-	told     []int        // indexes of tasks of other arrays, for which tasks of this one wait
+	ended    []job.Number  // children
+	begun    sched.Time    // when one ran for the first time
+	failures int           // that count against Retry.JobLimit
+	whole    *state.Ending // what a child's end means for all
+	told     []int         // indexes of tasks of other arrays, for which tasks of this one wait
 }
 
 // window says whether one more task may become a job.
-func (a *array) window(t *Tasks) bool {
+func (a *array) window(t *state.Tasks) bool {
 	return (t.Parallelism == 0 || len(a.live) < t.Parallelism) && a.waiting < arrayWaiting && a.waiting+a.delayed < arrayDelayed
 }
 
 // count puts a child's state into the counts, or takes it out with sign -1.
-func (a *array) count(j *Job, sign int) {
+func (a *array) count(j *state.Job, sign int) {
 	switch {
 	case !j.State.Pending():
 	case j.Retried == nil:
@@ -49,33 +50,21 @@ func (a *array) count(j *Job, sign int) {
 	}
 }
 
-// queued is how many waiting tasks a job stands for. Those of an array that are
-// jobs of their own stand for themselves.
-func (j *Job) queued() int {
-	switch {
-	case j.State != job.Queued:
-		return 0
-	case j.Tasks != nil:
-		return j.Tasks.Counts[TaskPending]
-	}
-	return 1
-}
-
 // outside is the tasks that wait and are no jobs yet, by whose they are, for
 // limits on queued jobs.
 func (c *Controller) outside() []sched.Outside {
 	var out []sched.Outside
 	for n := range c.arrays { // they are added up: order does not matter
-		if p := c.job(n); p.Tasks.Counts[TaskPending] > 0 {
-			out = append(out, sched.Outside{Project: p.Owner.Project, User: p.Owner.User, QOS: p.Owner.QOS, Jobs: p.Tasks.Counts[TaskPending]})
+		if p := c.job(n); p.Tasks.Counts[state.TaskPending] > 0 {
+			out = append(out, sched.Outside{Project: p.Owner.Project, User: p.Owner.User, QOS: p.Owner.QOS, Jobs: p.Tasks.Counts[state.TaskPending]})
 		}
 	}
 	return out
 }
 
 // children is the tasks of an array that are not over, by index.
-func (c *Controller) children(n job.Number) []*Job {
-	var out []*Job
+func (c *Controller) children(n job.Number) []*state.Job {
+	var out []*state.Job
 	if a := c.arrays[n]; a != nil {
 		for _, i := range slices.Sorted(maps.Keys(a.live)) {
 			out = append(out, c.job(a.live[i]))
@@ -95,7 +84,7 @@ func (c *Controller) touch(n job.Number) {
 }
 
 // taskChanged keeps an array's counts right when a child changes.
-func (c *Controller) taskChanged(old, j *Job) {
+func (c *Controller) taskChanged(old, j *state.Job) {
 	a := c.arrays[j.Parent]
 	if a == nil {
 		return // over, with its tasks
@@ -116,11 +105,11 @@ func (c *Controller) taskChanged(old, j *Job) {
 
 // loadArrays rebuilds what is known of arrays, when all records are there.
 func (c *Controller) loadArrays() error {
-	for p := range c.jobs.all() {
+	for p := range c.jobs.All() {
 		if p.Tasks == nil || p.Tasks.Array != nil {
 			continue
 		}
-		t, err := loadTasks(c.loading[p.Number], p.Tasks)
+		t, err := state.LoadTasks(c.loading[p.Number], p.Tasks)
 		if err != nil {
 			return fmt.Errorf("job %d: %w", p.Number, err)
 		}
@@ -129,13 +118,13 @@ func (c *Controller) loadArrays() error {
 			c.addArray(p.Number)
 		}
 	}
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		if a := c.arrays[j.Parent]; a != nil && !j.State.Final() {
 			a.live[j.Index] = j.Number
 			a.count(j, +1)
 		}
 	}
-	for p := range c.jobs.all() {
+	for p := range c.jobs.All() {
 		if a := c.arrays[p.Number]; a != nil {
 			c.loadCorr(p, a)
 		}
@@ -147,8 +136,8 @@ func (c *Controller) loadArrays() error {
 // checkArrays verifies that each task is in exactly one state, that the counts
 // say so, and that a task that is live is exactly one job.
 func (c *Controller) checkArrays() error {
-	over := map[job.Number]map[int]*Job{}
-	for j := range c.jobs.all() {
+	over := map[job.Number]map[int]*state.Job{}
+	for j := range c.jobs.All() {
 		if j.Parent == 0 {
 			continue
 		}
@@ -157,7 +146,7 @@ func (c *Controller) checkArrays() error {
 		}
 		if j.State.Final() {
 			if over[j.Parent] == nil {
-				over[j.Parent] = map[int]*Job{}
+				over[j.Parent] = map[int]*state.Job{}
 			}
 			if twin := over[j.Parent][j.Index]; twin != nil {
 				return fmt.Errorf("jobs %d and %d are both task %s", twin.Number, j.Number, j.ID())
@@ -168,7 +157,7 @@ func (c *Controller) checkArrays() error {
 	if len(c.touched) > 0 {
 		return fmt.Errorf("arrays %v are not settled", c.touched)
 	}
-	for p := range c.jobs.all() {
+	for p := range c.jobs.All() {
 		if p.Tasks == nil {
 			continue
 		}
@@ -179,19 +168,19 @@ func (c *Controller) checkArrays() error {
 	return c.checkCorr()
 }
 
-func (c *Controller) checkArray(p *Job, over map[int]*Job) error {
+func (c *Controller) checkArray(p *state.Job, over map[int]*state.Job) error {
 	t, a := p.Tasks, c.arrays[p.Number]
 	if (a == nil) != p.State.Final() || p.Attempt != nil {
 		return fmt.Errorf("it is %s, is kept %t and has an attempt %t", p.State, a != nil, p.Attempt != nil)
 	}
-	counts, enough, sum := map[TaskState]int{}, 0, 0
+	counts, enough, sum := map[state.TaskState]int{}, 0, 0
 	for at := range t.Len() {
-		s, i := t.at(at), t.index(at)
+		s, i := t.At(at), t.Index(at)
 		counts[s]++
-		if s == TaskSucceeded && t.Array.Enough.Has(i) {
+		if s == state.TaskSucceeded && t.Array.Enough.Has(i) {
 			enough++
 		}
-		if a != nil && (s == TaskLive) != (a.live[i] != 0) {
+		if a != nil && (s == state.TaskLive) != (a.live[i] != 0) {
 			return fmt.Errorf("task %d is %q and its job is %d", i, s, a.live[i])
 		}
 		if j := over[i]; j != nil && s != taskEnd(j.State) {
@@ -207,8 +196,8 @@ func (c *Controller) checkArray(p *Job, over map[int]*Job) error {
 	if sum != t.Len() || enough != t.Enough {
 		return fmt.Errorf("it counts %d of %d tasks, and %d of %d as enough", sum, t.Len(), t.Enough, enough)
 	}
-	if p.State.Final() && counts[TaskPending]+counts[TaskLive] > 0 {
-		return fmt.Errorf("it is %s with %d tasks that are not over", p.State, counts[TaskPending]+counts[TaskLive])
+	if p.State.Final() && counts[state.TaskPending]+counts[state.TaskLive] > 0 {
+		return fmt.Errorf("it is %s with %d tasks that are not over", p.State, counts[state.TaskPending]+counts[state.TaskLive])
 	}
 	if a != nil {
 		return c.checkWindow(p, a)
@@ -216,7 +205,7 @@ func (c *Controller) checkArray(p *Job, over map[int]*Job) error {
 	return nil
 }
 
-func (c *Controller) checkWindow(p *Job, a *array) error {
+func (c *Controller) checkWindow(p *state.Job, a *array) error {
 	var now array
 	for _, j := range c.children(p.Number) {
 		now.count(j, +1)
@@ -226,8 +215,26 @@ func (c *Controller) checkWindow(p *Job, a *array) error {
 		return fmt.Errorf("%d tasks wait and %d for another try, and it counts %d and %d", now.waiting, now.delayed, a.waiting, a.delayed)
 	case p.Tasks.Parallelism > 0 && len(a.live) > p.Tasks.Parallelism:
 		return fmt.Errorf("%d of its tasks are live, at most %d may be", len(a.live), p.Tasks.Parallelism)
-	case len(a.live) == 0 && p.mayFill() && (len(p.Waits.each()) == 0 || len(a.ready) > 0):
-		return fmt.Errorf("nothing of it is live, and %d tasks are left", p.Tasks.Counts[TaskPending])
+	case len(a.live) == 0 && mayFill(p) && (len(p.Waits.Arrays()) == 0 || len(a.ready) > 0):
+		return fmt.Errorf("nothing of it is live, and %d tasks are left", p.Tasks.Counts[state.TaskPending])
 	}
 	return nil
+}
+
+// recordArray stores what was asked of an array, once.
+func (c *Controller) recordArray(j *state.Job) {
+	if j.Tasks == nil {
+		return
+	}
+	c.storeTasks(j.Number, j.Tasks) // what is known from the beginning
+	if !c.cfg.NoRecords {
+		c.record(state.Record{Kind: state.KindTasks, Job: j.Number, Value: state.Encode(j.Tasks.Array.Tasks)})
+	}
+}
+
+// storeTasks records the blocks that changed, and tells those who wait for tasks.
+func (c *Controller) storeTasks(n job.Number, t *state.Tasks) {
+	moved, blocks := t.Settled(n, !c.cfg.NoRecords)
+	c.tellTasks(n, moved)
+	c.out.Records = append(c.out.Records, blocks...)
 }

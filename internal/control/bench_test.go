@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -38,7 +39,7 @@ func BenchmarkArray(b *testing.B) {
 		spec := &job.Spec{Name: "a", Gbatch: &job.Gbatch{Tasks: &job.Tasks{Indexes: "0-99999"}}}
 		spec.Request.Resources = job.Resources{CPUs: 1, GPUs: 1, CPUMemoryGB: 1}
 		before := heapBytes()
-		if r, bad := c.Apply(1000, Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")}).Answer.(*Refusal); bad {
+		if r, bad := c.Apply(1000, Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")}).Answer.(*state.Refusal); bad {
 			b.Fatal(r)
 		}
 		b.ReportMetric(float64(heapBytes()-before)/1024, "KiB-queued")

@@ -1,52 +1,27 @@
 package control
 
 import (
-	"cmp"
-	"encoding/json"
-
 	"gbatch/accounting"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // charges is what the ranks of a job's last attempt cost, from its start until
 // its end.
-func charges(j *Job) []accounting.Charge {
+func charges(j *state.Job) []accounting.Charge {
 	var out []accounting.Charge
 	for _, r := range j.Attempt.Ranks {
-		out = append(out, rankCharge(j, r, j.Attempt.End))
+		out = append(out, j.Charge(r, j.Attempt.End))
 	}
 	return out
 }
 
-func rankCharge(j *Job, r Rank, end sched.Time) accounting.Charge {
-	return accounting.Charge{
-		Project: j.Owner.Project, User: j.Owner.User, Model: r.Model, Cluster: r.Cluster,
-		MilliGPU: r.Alloc.MilliGPU(), MilliCPU: r.Alloc.MilliCPU, MemMiB: r.Alloc.MemMiB,
-		Start: int64(cmp.Or(r.Since, j.Attempt.Start)), End: int64(end),
-	}
-}
-
 // charge begins or ends the charge of an attempt, in the step that gives or
 // takes its resources.
-func (c *Controller) charge(j *Job, book func(accounting.Charge) error) {
+func (c *Controller) charge(j *state.Job, book func(accounting.Charge) error) {
 	for _, ch := range charges(j) {
 		must(book(ch)) // amounts come from an allocation, which is in bounds
 	}
-}
-
-// Held is what a job has held by all its attempts, until a moment if one is
-// under way: resources x milliseconds.
-func (v *View) Held(j *Job, now sched.Time) accounting.Amount {
-	sum := j.Used
-	if !j.State.Active() {
-		return sum
-	}
-	sum = sum.Plus(j.Attempt.Used)
-	for _, r := range j.Attempt.Ranks {
-		ch := rankCharge(j, r, now)
-		sum = sum.Plus(v.billing.Rate(ch).Over(ch.End - ch.Start))
-	}
-	return sum
 }
 
 // held is what charges come to from their start until their end.
@@ -59,10 +34,10 @@ func (c *Controller) held(list ...accounting.Charge) (sum accounting.Amount) {
 
 // countEnd counts a job that is over where it ran last. Neither templates nor
 // arrays are counted: their jobs are.
-func (c *Controller) countEnd(now sched.Time, j *Job) {
+func (c *Controller) countEnd(now sched.Time, j *state.Job) {
 	if j.Cron != nil || j.Tasks != nil {
 		if !c.cfg.NoRecords {
-			c.record(endedRecord(j))
+			c.record(j.EndRecord())
 		}
 		return
 	}
@@ -72,7 +47,7 @@ func (c *Controller) countEnd(now sched.Time, j *Job) {
 	}
 	c.ledger.CountEnd(at, string(j.State))
 	if !c.cfg.NoRecords {
-		c.record(endedRecord(j))
+		c.record(j.EndRecord())
 	}
 }
 
@@ -84,14 +59,10 @@ func (c *Controller) recordUsage() {
 		return
 	}
 	for _, r := range rows {
-		v, err := json.Marshal(r)
-		must(err)
-		c.record(Record{Kind: KindUsage, Name: r.Project + "/" + r.User, Value: v})
+		c.record(state.Record{Kind: state.KindUsage, Name: r.Project + "/" + r.User, Value: state.Encode(r)})
 	}
 	for _, d := range days {
-		v, err := json.Marshal(d)
-		must(err)
-		c.record(Record{Kind: KindDay, Seq: uint64(d.Day), Name: d.Project + "/" + d.User, Value: v})
+		c.record(state.Record{Kind: state.KindDay, Seq: uint64(d.Day), Name: d.Project + "/" + d.User, Value: state.Encode(d)})
 	}
 }
 
@@ -135,23 +106,10 @@ func (c *Controller) budget(now sched.Time, project string) *accounting.Budget {
 // rebase makes the ledger agree with what runs, after a load.
 func (c *Controller) rebase(now sched.Time) error {
 	var running []accounting.Charge
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		if j.State.Active() {
 			running = append(running, charges(j)...)
 		}
 	}
 	return c.ledger.Rebase(int64(now), running)
-}
-
-// modelOf is the model of an allocation's GPUs: those of one rank are alike.
-func (n *Node) modelOf(a sched.Allocation) string {
-	if len(a.GPUs) == 0 {
-		return ""
-	}
-	for _, g := range n.Inventory.GPUs {
-		if g.UUID == a.GPUs[0].UUID {
-			return g.Model
-		}
-	}
-	return ""
 }

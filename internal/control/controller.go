@@ -1,14 +1,14 @@
 package control
 
 import (
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"gbatch/accounting"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
+	"gbatch/sched/predict"
 )
 
 // Config is the site's rules that the controller needs. It is replaced as a
@@ -48,14 +48,14 @@ type Controller struct {
 	rollAt     sched.Time         // when a day ends that the ledger has not closed yet
 	lastShares *accounting.Shares // of the last round; nil: none yet, or the rules are others
 
-	jobs   table
+	jobs   state.Table
 	byUUID map[[16]byte]job.Number
 	next   job.Number
-	nodes  []*Node // sorted by name; values are immutable
+	nodes  []*state.Node // sorted by name; values are immutable
 
 	arrays  map[job.Number]*array // of parents that are not over
 	touched []job.Number          // parents to be looked at before the step ends
-	loading map[job.Number][]Record
+	loading map[job.Number][]state.Record
 	limits  []watched // jobs whose run time is kept here, the first to end first
 
 	windows []sched.Window // advance reservations, in the order they were made
@@ -69,7 +69,7 @@ type Controller struct {
 	plan      *sched.Plan
 	planned   sched.Time
 	intern    interner
-	predictor sched.Predictor
+	predictor predict.Predictor
 	out       Effects // of the step under way
 
 	dependents dependents // who waits for whom
@@ -96,7 +96,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 		cfg: cfg, sched: st, ledger: ledger, epoch: epoch, next: 1,
 		byUUID: map[[16]byte]job.Number{}, promised: map[job.Number]sched.Time{}, dirty: true,
 		dependents: newDependents(), namesakes: namesakes{}, idle: map[job.Number]*idleWatch{},
-		arrays: map[job.Number]*array{}, corr: map[job.Number][]job.Number{}, loading: map[job.Number][]Record{},
+		arrays: map[job.Number]*array{}, corr: map[job.Number][]job.Number{}, loading: map[job.Number][]state.Record{},
 	}, nil
 }
 
@@ -116,7 +116,7 @@ func (c *Controller) Apply(now sched.Time, ev Event) Effects {
 
 // change puts a changed copy of a job into the table, records it, and writes
 // the line of its timeline if there is one.
-func (c *Controller) change(now sched.Time, old *Job, line string, edit func(*Job)) *Job {
+func (c *Controller) change(now sched.Time, old *state.Job, line string, edit func(*state.Job)) *state.Job {
 	j := *old
 	edit(&j)
 	j.Version++
@@ -128,12 +128,12 @@ func (c *Controller) change(now sched.Time, old *Job, line string, edit func(*Jo
 		c.moved(now, old, &j)
 		c.tellMail(&j, old.State)
 	}
-	c.queued += j.queued() - old.queued()
-	c.jobs.put(j.Number, &j)
+	c.queued += j.Queued() - old.Queued()
+	c.jobs.Put(j.Number, &j)
 	if j.Parent > 0 {
 		c.taskChanged(old, &j)
 	}
-	c.recordJob(KindJob, &j)
+	c.recordJob(state.KindJob, &j)
 	if line != "" || j.State != old.State {
 		c.event(now, &j, old.State, line)
 	}
@@ -141,7 +141,7 @@ func (c *Controller) change(now sched.Time, old *Job, line string, edit func(*Jo
 	return &j
 }
 
-func canMove(j *Job, to job.State) bool {
+func canMove(j *state.Job, to job.State) bool {
 	if j.Tasks != nil {
 		return job.CanMoveParent(j.State, to)
 	}
@@ -150,14 +150,14 @@ func canMove(j *Job, to job.State) bool {
 
 // tellMail notes a change of state for those who want a mail about it; of an
 // array that is the whole, not each task.
-func (c *Controller) tellMail(j *Job, from job.State) {
+func (c *Controller) tellMail(j *state.Job, from job.State) {
 	if j.Request.Mails && j.Parent == 0 && j.Cron == nil {
 		c.out.Moved = append(c.out.Moved, Moved{Job: j.Number, From: from, To: j.State})
 	}
 }
 
 // moved keeps the counts and indexes right when a job changes state.
-func (c *Controller) moved(now sched.Time, old, j *Job) {
+func (c *Controller) moved(now sched.Time, old, j *state.Job) {
 	c.dirty = true
 	if !j.State.Pending() {
 		c.dependents.drop(old)
@@ -186,81 +186,35 @@ func (c *Controller) moved(now sched.Time, old, j *Job) {
 		c.ended = append(c.ended, j.Number)
 		if j.Sealed && !c.keepsSealed(j) {
 			j.Sealed = false
-			c.record(Record{Kind: KindSecret, Job: j.Document()})
+			c.record(state.Record{Kind: state.KindSecret, Job: j.Document()})
 		}
 	}
 }
 
-// Line is one entry of a job's timeline, as stored under KindEvent.
-type Line struct {
-	Time    sched.Time `json:"t"`
-	State   job.State  `json:"s,omitempty"` // entered, if it changed
-	Message string     `json:"m,omitempty"`
-}
-
-func (c *Controller) event(now sched.Time, j *Job, before job.State, msg string) {
+func (c *Controller) event(now sched.Time, j *state.Job, before job.State, msg string) {
 	if c.cfg.NoRecords {
 		return
 	}
-	l := Line{Time: now, Message: msg}
+	l := state.Line{Time: now, Message: msg}
 	if j.State != before {
 		l.State = j.State
 	}
-	v, err := json.Marshal(l)
-	must(err)
-	c.record(Record{Kind: KindEvent, Job: j.Number, Seq: j.Version, Value: v})
+	c.record(state.Record{Kind: state.KindEvent, Job: j.Number, Seq: j.Version, Value: state.Encode(l)})
 }
 
-func (c *Controller) record(r Record) {
+func (c *Controller) record(r state.Record) {
 	if !c.cfg.NoRecords {
 		c.out.Records = append(c.out.Records, r)
 	}
 }
 
-func (c *Controller) recordJob(kind Kind, j *Job) {
+func (c *Controller) recordJob(kind state.Kind, j *state.Job) {
 	if !c.cfg.NoRecords {
-		c.record(Record{Kind: kind, Job: j.Number, Value: encodeJob(j)})
+		c.record(state.Record{Kind: kind, Job: j.Number, Value: state.Encode(j)})
 	}
 }
 
-func (c *Controller) job(n job.Number) *Job { return c.jobs.get(n) }
-
-// Find resolves what people type: a number, a UUID, or the beginning of a UUID
-// (at least six digits) that only one job in the table has.
-func (v *View) Find(text string) (*Job, *Refusal) {
-	if n, ok := ParseNumber(text); ok {
-		if j := v.jobs.get(n); j != nil {
-			return j, nil
-		}
-		return nil, noSuchJob(text)
-	}
-	if n, set, ok := ParseTask(text); ok && set.Len() == 1 {
-		return v.findTask(n, set[0].First)
-	}
-	prefix := normUUID(text)
-	if len(prefix) < 6 {
-		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("%q is no job id", text),
-			Hint: "use a number as gqueue shows it, or a UUID, or the first six or more digits of one"}
-	}
-	var found *Job
-	for j := range v.jobs.all() {
-		if h := hex.EncodeToString(j.UUID[:]); len(prefix) <= len(h) && h[:len(prefix)] == prefix {
-			if found != nil {
-				return nil, &Refusal{Code: Conflict, Message: fmt.Sprintf("%q begins the UUID of jobs %d and %d", text, found.Number, j.Number),
-					Hint: "give more digits, or the number"}
-			}
-			found = j
-		}
-	}
-	if found == nil {
-		return nil, noSuchJob(text)
-	}
-	return found, nil
-}
-
-func noSuchJob(text string) *Refusal {
-	return &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no job %s", text)}
-}
+func (c *Controller) job(n job.Number) *state.Job { return c.jobs.Get(n) }
 
 // Check verifies every invariant that holds between steps. Tests and the
 // simulator call it after each step; it costs O(jobs).
@@ -271,11 +225,11 @@ func (c *Controller) Check() error {
 	queued := 0
 	type grant struct{ node, gpu string }
 	granted := map[grant]int64{}
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		if err := c.checkJob(j); err != nil {
 			return fmt.Errorf("job %d: %w", j.Number, err)
 		}
-		queued += j.queued()
+		queued += j.Queued()
 		if !j.State.Active() {
 			continue
 		}
@@ -300,7 +254,7 @@ func (c *Controller) Check() error {
 	return nil
 }
 
-func (c *Controller) checkJob(j *Job) error {
+func (c *Controller) checkJob(j *state.Job) error {
 	if c.byUUID[j.UUID] != j.Number {
 		return fmt.Errorf("its UUID leads to job %d", c.byUUID[j.UUID])
 	}

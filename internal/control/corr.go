@@ -4,8 +4,10 @@ import (
 	"container/heap"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -35,21 +37,13 @@ func (p *positions) Pop() any {
 	return x
 }
 
-// each are the arrays whose tasks those of the job wait for, one by one.
-func (w *Waits) each() []job.Number {
-	if w == nil {
-		return nil
-	}
-	return w.Tasks
-}
-
 // take is the position of the next task that may become a job.
-func (a *array) take(p *Job, t *Tasks) (int, bool) {
-	if len(p.Waits.each()) == 0 {
-		return t.nextPending()
+func (a *array) take(p *state.Job, t *state.Tasks) (int, bool) {
+	if len(p.Waits.Arrays()) == 0 {
+		return t.NextPending()
 	}
 	for len(a.ready) > 0 {
-		if at := heap.Pop(&a.ready).(int); t.at(at) == TaskPending { // it may have been cancelled
+		if at := heap.Pop(&a.ready).(int); t.At(at) == state.TaskPending { // it may have been cancelled
 			return at, true
 		}
 	}
@@ -58,12 +52,12 @@ func (a *array) take(p *Job, t *Tasks) (int, bool) {
 
 // judgeTask says whether the task of an index may start by what became of those
 // of its index in other arrays; the job is one that speaks against it for good.
-func judgeTask(index int, awaited []*Job) (fate, *Job) {
+func judgeTask(index int, awaited []*state.Job) (fate, *state.Job) {
 	f := met
 	for _, q := range awaited {
 		switch s, _ := q.Tasks.State(index); s {
-		case TaskSucceeded:
-		case TaskPending, TaskLive:
+		case state.TaskSucceeded:
+		case state.TaskPending, state.TaskLive:
 			f = unsettled
 		default:
 			return never, q
@@ -73,46 +67,44 @@ func judgeTask(index int, awaited []*Job) (fate, *Job) {
 }
 
 // missedTask says why the task of an index cannot start any more.
-func missedTask(index int, q *Job) string {
+func missedTask(index int, q *state.Job) string {
 	return fmt.Sprintf("%d: waits for task %d_%d to finish well, which cannot happen any more", index, q.Number, index)
 }
 
 // fit puts into new tasks what can be said of them at once: those that wait for
 // a task that has not finished well can never start.
-func (t *Tasks) fit(awaited []*Job) {
+func fit(t *state.Tasks, awaited []*state.Job) {
 	for at := range t.Len() {
-		i := t.index(at)
+		i := t.Index(at)
 		if f, q := judgeTask(i, awaited); f == never {
-			t.miss(at, missedTask(i, q))
+			miss(t, at, missedTask(i, q))
 		}
 	}
 }
 
 // miss puts a pending task into the state of one that can never start.
-func (t *Tasks) miss(at int, why string) {
-	t.set(at, TaskMissed)
-	if len(t.First) < firstFailures {
-		t.First = append(slices.Clip(t.First), why)
-	}
+func miss(t *state.Tasks, at int, why string) {
+	t.Set(at, state.TaskMissed)
+	t.NoteFailure(why)
 }
 
 // loadCorr rebuilds which tasks of an array may start, and that it is to hear
 // of the arrays that it waits for.
-func (c *Controller) loadCorr(p *Job, a *array) {
+func (c *Controller) loadCorr(p *state.Job, a *array) {
 	awaited := c.awaitedBy(p)
 	for _, q := range awaited {
 		c.corr[q.Number] = append(c.corr[q.Number], p.Number)
 	}
 	for at := 0; len(awaited) > 0 && at < p.Tasks.Len(); at++ {
-		if f, _ := judgeTask(p.Tasks.index(at), awaited); f == met && p.Tasks.at(at) == TaskPending {
+		if f, _ := judgeTask(p.Tasks.Index(at), awaited); f == met && p.Tasks.At(at) == state.TaskPending {
 			a.ready = append(a.ready, at) // ascending: a heap
 		}
 	}
 }
 
-func (c *Controller) awaitedBy(p *Job) []*Job {
-	var out []*Job
-	for _, n := range p.Waits.each() {
+func (c *Controller) awaitedBy(p *state.Job) []*state.Job {
+	var out []*state.Job
+	for _, n := range p.Waits.Arrays() {
 		out = append(out, c.job(n))
 	}
 	return out
@@ -120,45 +112,42 @@ func (c *Controller) awaitedBy(p *Job) []*Job {
 
 // tellTasks lets those know that wait for tasks of an array that these changed:
 // arrays for the ones of their own indexes, jobs for one that was no job yet.
-func (c *Controller) tellTasks(n job.Number, t *Tasks) {
+func (c *Controller) tellTasks(n job.Number, indexes []int) {
 	for _, w := range c.corr[n] {
-		a := c.arrays[w]
-		for _, at := range t.moved {
-			a.told = append(a.told, t.index(at))
-		}
+		c.arrays[w].told = append(c.arrays[w].told, indexes...)
 		c.touch(w)
 	}
-	if len(c.dependents.tasks[n]) > 0 && slices.ContainsFunc(t.moved, func(at int) bool { return c.dependents.tasks[n][t.index(at)] > 0 }) {
+	if len(c.dependents.tasks[n]) > 0 && slices.ContainsFunc(indexes, func(i int) bool { return c.dependents.tasks[n][i] > 0 }) {
 		c.tell(c.job(n))
 	}
 }
 
 // hearCorr takes in what became of tasks that an array's tasks wait for.
-func (c *Controller) hearCorr(now sched.Time, p *Job, a *array) *Job {
+func (c *Controller) hearCorr(now sched.Time, p *state.Job, a *array) *state.Job {
 	told := a.told
 	a.told = nil
-	if p.Waits.each() == nil {
+	if p.Waits.Arrays() == nil {
 		return p
 	}
-	awaited, t := c.awaitedBy(p), p.Tasks.clone()
+	awaited, t := c.awaitedBy(p), p.Tasks.Clone()
 	for _, i := range told {
-		at, ok := t.position(i)
-		if !ok || t.at(at) != TaskPending {
+		at, ok := t.Position(i)
+		if !ok || t.At(at) != state.TaskPending {
 			continue
 		}
 		switch f, q := judgeTask(i, awaited); f {
 		case met:
 			heap.Push(&a.ready, at)
 		case never:
-			t.miss(at, missedTask(i, q))
+			miss(t, at, missedTask(i, q))
 		}
 	}
 	left := slices.DeleteFunc(slices.Clone(p.Waits.Tasks), func(n job.Number) bool { return c.job(n).State.Final() })
-	if len(t.changed) == 0 && len(left) == len(p.Waits.Tasks) {
+	if !t.Changed() && len(left) == len(p.Waits.Tasks) {
 		return p
 	}
 	c.storeTasks(p.Number, t)
-	return c.change(now, p, "", func(p *Job) {
+	return c.change(now, p, "", func(p *state.Job) {
 		w := *p.Waits
 		w.Tasks = left
 		p.Tasks, p.Waits = t, &w
@@ -167,8 +156,8 @@ func (c *Controller) hearCorr(now sched.Time, p *Job, a *array) *Job {
 
 // dropCorr forgets an array that is over: it hears of no other, and those that
 // wait for its tasks look at it for the last time.
-func (c *Controller) dropCorr(p *Job) {
-	for _, n := range p.Waits.each() {
+func (c *Controller) dropCorr(p *state.Job) {
+	for _, n := range p.Waits.Arrays() {
 		if c.corr[n] = slices.DeleteFunc(c.corr[n], func(w job.Number) bool { return w == p.Number }); len(c.corr[n]) == 0 {
 			delete(c.corr, n)
 		}
@@ -181,9 +170,9 @@ func (c *Controller) dropCorr(p *Job) {
 
 // refuseCorr says why the tasks of a new job cannot wait for those of another
 // one by one; nil if they can.
-func (c *Controller) refuseCorr(tasks *Tasks, q *Job, id string, any bool) *Refusal {
-	refuse := func(message, hint string) *Refusal {
-		return &Refusal{Code: Unsatisfiable, Message: message, Hint: hint}
+func (c *Controller) refuseCorr(tasks *state.Tasks, q *state.Job, id string, any bool) *state.Refusal {
+	refuse := func(message, hint string) *state.Refusal {
+		return &state.Refusal{Code: state.Unsatisfiable, Message: message, Hint: hint}
 	}
 	switch {
 	case tasks == nil:
@@ -196,7 +185,7 @@ func (c *Controller) refuseCorr(tasks *Tasks, q *Job, id string, any bool) *Refu
 		return refuse(fmt.Sprintf("%d arrays wait already for the tasks of job %s one by one", maxCorr, id), "use afterok, which waits for all of them")
 	}
 	if extra := tasks.All.Minus(q.Tasks.All); len(extra) > 0 {
-		return refuse(fmt.Sprintf("tasks %s would wait for tasks that job %s does not have: its tasks are %s", shortIndexes(extra), id, shortIndexes(q.Tasks.All)),
+		return refuse(fmt.Sprintf("tasks %s would wait for tasks that job %s does not have: its tasks are %s", extra.Short(), id, q.Tasks.All.Short()),
 			"leave them out of gbatch.tasks")
 	}
 	return nil
@@ -214,7 +203,7 @@ func (c *Controller) checkCorr() error {
 	}
 	for n, a := range c.arrays {
 		p := c.job(n)
-		count -= len(p.Waits.each())
+		count -= len(p.Waits.Arrays())
 		awaited := c.awaitedBy(p)
 		for _, q := range awaited {
 			if q == nil || q.State.Final() || !slices.Contains(c.corr[q.Number], n) {
@@ -222,12 +211,12 @@ func (c *Controller) checkCorr() error {
 			}
 		}
 		for at := 0; len(awaited) > 0 && at < p.Tasks.Len(); at++ {
-			f, _ := judgeTask(p.Tasks.index(at), awaited)
-			switch s := p.Tasks.at(at); {
-			case s == TaskPending && (f == never || f == met && !slices.Contains(a.ready, at)):
-				return fmt.Errorf("task %d_%d is pending, though what it waits for is over", n, p.Tasks.index(at))
-			case (s == TaskLive || s == TaskSucceeded || s == TaskFailed) && f != met:
-				return fmt.Errorf("task %d_%d is %q, before what it waits for", n, p.Tasks.index(at), s)
+			f, _ := judgeTask(p.Tasks.Index(at), awaited)
+			switch s := p.Tasks.At(at); {
+			case s == state.TaskPending && (f == never || f == met && !slices.Contains(a.ready, at)):
+				return fmt.Errorf("task %d_%d is pending, though what it waits for is over", n, p.Tasks.Index(at))
+			case (s == state.TaskLive || s == state.TaskSucceeded || s == state.TaskFailed) && f != met:
+				return fmt.Errorf("task %d_%d is %q, before what it waits for", n, p.Tasks.Index(at), s)
 			}
 		}
 	}
@@ -235,4 +224,11 @@ func (c *Controller) checkCorr() error {
 		return fmt.Errorf("arrays hear of %d others too many", count)
 	}
 	return nil
+}
+
+// failures puts into words which tasks failed and why the first of them did.
+func failures(t *state.Tasks) string {
+	failed := t.Failed()
+	text := fmt.Sprintf("%d of %d tasks failed: %s", failed.Len(), t.Len(), failed.Short())
+	return joinText(text, strings.Join(t.First, "; "))
 }

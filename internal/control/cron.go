@@ -2,9 +2,9 @@ package control
 
 import (
 	"fmt"
-	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -16,15 +16,6 @@ import (
 // is skipped, with a line in the timeline. Of the times that passed while nobody
 // could act on them, the controller being down or the template on hold, at most
 // one is made up for.
-
-// Cron is a template's time table and where it stands.
-type Cron struct {
-	Lines []string   `json:"lines"`
-	Next  sched.Time `json:"next"`
-	Last  job.Number `json:"last,omitempty"` // the job that it made last, or who continues that one
-	Made  int        `json:"made,omitempty"`
-	Tasks *job.Tasks `json:"tasks,omitempty"` // of the jobs that it makes
-}
 
 // nextOf is the first time after a moment that a table names.
 func nextOf(lines []string, after sched.Time) (sched.Time, error) {
@@ -42,25 +33,15 @@ func nextOf(lines []string, after sched.Time) (sched.Time, error) {
 }
 
 // cron is the template's part of a new job; nil if it is none.
-func (c *Controller) cron(now sched.Time, s *job.Spec) (*Cron, *Refusal) {
+func (c *Controller) cron(now sched.Time, s *job.Spec) (*state.Cron, *state.Refusal) {
 	if s.Gbatch == nil || len(s.Gbatch.Cron) == 0 {
 		return nil, nil
 	}
 	next, err := nextOf(s.Gbatch.Cron, now)
 	if err != nil {
-		return nil, &Refusal{Code: Unsatisfiable, Path: "gbatch.cron", Message: err.Error()}
+		return nil, &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.cron", Message: err.Error()}
 	}
-	return &Cron{Lines: s.Gbatch.Cron, Next: next, Tasks: s.Gbatch.Tasks}, nil
-}
-
-// text says what a template waits for.
-func (t *Cron) text() string {
-	return fmt.Sprintf("is a template: makes the next job at %s; %d made", time.UnixMilli(int64(t.Next)).UTC().Format("2006-01-02 15:04 UTC"), t.Made)
-}
-
-// reason is why a template does not run.
-func (t *Cron) reason() sched.Reason {
-	return sched.Reason{Code: sched.CodeBeginTime, Text: t.text(), At: t.Next}
+	return &state.Cron{Lines: s.Gbatch.Cron, Next: next, Tasks: s.Gbatch.Tasks}, nil
 }
 
 // tickCron makes the jobs that are due.
@@ -96,7 +77,7 @@ func (c *Controller) findCronNext() {
 
 // make makes a template's job, unless something speaks against it, and sets its
 // next time.
-func (c *Controller) make(now sched.Time, t *Job) {
+func (c *Controller) make(now sched.Time, t *state.Job) {
 	due := t.Cron.Next
 	next, err := nextOf(t.Cron.Lines, now)
 	must(err) // it was checked when it was submitted
@@ -104,13 +85,13 @@ func (c *Controller) make(now sched.Time, t *Job) {
 	cron.Next = next
 	why := c.skip(now, t)
 	if why != "" {
-		c.change(now, t, "skipped a time: "+why, func(j *Job) { j.Cron = &cron })
+		c.change(now, t, "skipped a time: "+why, func(j *state.Job) { j.Cron = &cron })
 		return
 	}
 	cron.Last, cron.Made = c.next, cron.Made+1
-	t = c.change(now, t, fmt.Sprintf("made job %d", c.next), func(j *Job) { j.Cron = &cron })
-	j := &Job{
-		Number: c.next, UUID: derivedUUID(t.UUID, fmt.Sprint("time ", due)), Name: t.Name, Owner: t.Owner, Request: t.Request,
+	t = c.change(now, t, fmt.Sprintf("made job %d", c.next), func(j *state.Job) { j.Cron = &cron })
+	j := &state.Job{
+		Number: c.next, UUID: t.UUID.Derive(fmt.Sprint("time ", due)), Name: t.Name, Owner: t.Owner, Request: t.Request,
 		State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: t.Sealed, Secrets: t.Secrets, Doc: t.Document(), Template: t.Number,
 	}
 	j.Tasks, err = tasksOf(t.Cron.Tasks)
@@ -120,7 +101,7 @@ func (c *Controller) make(now sched.Time, t *Job) {
 }
 
 // skip is why a template's time makes no job; empty: it does.
-func (c *Controller) skip(now sched.Time, t *Job) string {
+func (c *Controller) skip(now sched.Time, t *state.Job) string {
 	if last := c.job(t.Cron.Last); last != nil && !last.State.Final() {
 		return fmt.Sprintf("job %d, made before, is %s", last.Number, last.State)
 	}
@@ -131,7 +112,7 @@ func (c *Controller) skip(now sched.Time, t *Job) string {
 }
 
 // template is who made a job and makes more, nil if nobody does.
-func (c *Controller) template(j *Job) *Job {
+func (c *Controller) template(j *state.Job) *state.Job {
 	if t := c.job(j.Template); j.Template != 0 && t != nil && !t.State.Final() {
 		return t
 	}
@@ -140,7 +121,7 @@ func (c *Controller) template(j *Job) *Job {
 
 // keepsSealed says that what is sealed for a job is needed still when it ends:
 // by who continues it, by its template, or by the job that its template made last.
-func (c *Controller) keepsSealed(j *Job) bool {
+func (c *Controller) keepsSealed(j *state.Job) bool {
 	if j.State == job.Halted || c.template(j) != nil {
 		return true
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -14,24 +15,6 @@ import (
 // on jobs of the table, and is looked at when one of these begins or ends, so
 // that a round costs nothing by it. Only jobs that are there can be named, so
 // no two can wait for each other.
-
-// Waits is what a job waits for before the scheduler may look at it.
-type Waits struct {
-	Needs []Need     `json:"needs,omitempty"` // that have not come true
-	Any   bool       `json:"any,omitempty"`   // one is enough
-	Met   bool       `json:"met,omitempty"`   // enough of them have come true
-	Since sched.Time `json:"since,omitempty"` // with Met: it may start from then on
-
-	Tasks []job.Number `json:"tasks,omitempty"` // of an array: those whose tasks its own wait for one by one; none that is over
-}
-
-// Need is a condition on one job.
-type Need struct {
-	Type  string     `json:"type"`           // one of job.DependencyTypes
-	Job   job.Number `json:"job"`            // of a singleton: one of those that are left
-	Task  *int       `json:"task,omitempty"` // index of the task of Job that is meant, while that is no job yet
-	Delay sched.Time `json:"delay,omitempty"`
-}
 
 // Past asks the sender of a Submit for jobs that have left the table: the same
 // event is to be sent again with them in Submit.Past, nil for those that there
@@ -44,23 +27,9 @@ const maxNeeds = 10_000
 // dueNever stands for a time that is not known yet.
 const dueNever = sched.Never / 4
 
-// open says that the job waits for others still.
-func (w *Waits) open() bool { return w != nil && !w.Met }
-
-// since is the earliest start of a job by what it waits for; 0: at once.
-func (w *Waits) since() sched.Time {
-	switch {
-	case w == nil:
-		return 0
-	case !w.Met:
-		return dueNever
-	}
-	return w.Since
-}
-
 // watched are the conditions whose jobs may change something for j by their
 // beginning or end.
-func (j *Job) watched() []Need {
+func awaits(j *state.Job) []state.Need {
 	if j.Waits == nil || !j.State.Pending() || j.Tries > 0 {
 		return nil
 	}
@@ -78,7 +47,7 @@ const (
 
 // judge looks at a condition on a job, or a task that is none, as it is. The moment is when the condition
 // came true, or will.
-func (n *Need) judge(now sched.Time, j *Job) (fate, sched.Time) {
+func judge(n state.Need, now sched.Time, j *state.Job) (fate, sched.Time) {
 	ended := j.State.Final()
 	switch n.Type {
 	case job.After:
@@ -112,7 +81,7 @@ func (n *Need) judge(now sched.Time, j *Job) (fate, sched.Time) {
 
 // settle takes in that a condition's job is as j now is. It reports whether
 // something changed; why is set when the whole can no longer come true.
-func (w Waits) settle(now sched.Time, j *Job, next func(Need) job.Number) (out Waits, changed bool, why string) {
+func settle(w state.Waits, now sched.Time, j *state.Job, next func(state.Need) job.Number) (out state.Waits, changed bool, why string) {
 	out = w
 	out.Needs = nil
 	for _, n := range w.Needs {
@@ -129,7 +98,7 @@ func (w Waits) settle(now sched.Time, j *Job, next func(Need) job.Number) (out W
 		if n.Task != nil {
 			about, _ = j.PendingTask(*n.Task)
 		}
-		switch f, at := n.judge(now, about); f {
+		switch f, at := judge(n, now, about); f {
 		case unsettled:
 			out.Needs = append(out.Needs, n)
 		case met:
@@ -142,7 +111,7 @@ func (w Waits) settle(now sched.Time, j *Job, next func(Need) job.Number) (out W
 			}
 			out.Met = out.Met || out.Any
 		case never:
-			changed, why = true, n.missed(about)
+			changed, why = true, n.Missed(about)
 		}
 	}
 	if out.Any && (out.Met || len(out.Needs) > 0) {
@@ -162,8 +131,8 @@ func newDependents() dependents {
 	return dependents{on: map[job.Number]map[job.Number]bool{}, tasks: map[job.Number]map[int]int{}}
 }
 
-func (d dependents) add(j *Job) {
-	for _, n := range j.watched() {
+func (d dependents) add(j *state.Job) {
+	for _, n := range awaits(j) {
 		if d.on[n.Job] == nil {
 			d.on[n.Job] = map[job.Number]bool{}
 		}
@@ -178,8 +147,8 @@ func (d dependents) add(j *Job) {
 	}
 }
 
-func (d dependents) drop(j *Job) {
-	for _, n := range j.watched() {
+func (d dependents) drop(j *state.Job) {
+	for _, n := range awaits(j) {
 		if delete(d.on[n.Job], j.Number); len(d.on[n.Job]) == 0 {
 			delete(d.on, n.Job)
 		}
@@ -203,7 +172,7 @@ type news struct {
 }
 
 // tell puts a job that began or ended before those that wait for it.
-func (c *Controller) tell(j *Job) {
+func (c *Controller) tell(j *state.Job) {
 	if len(c.dependents.on[j.Number]) > 0 {
 		c.unsettled = append(c.unsettled, news{of: j.Number})
 	}
@@ -233,8 +202,8 @@ func (c *Controller) settle(now sched.Time) {
 	}
 }
 
-func (c *Controller) settleOne(now sched.Time, j, awaited *Job) {
-	waits, changed, why := j.Waits.settle(now, awaited, func(n Need) job.Number { return c.successorOf(j, n, awaited) })
+func (c *Controller) settleOne(now sched.Time, j, awaited *state.Job) {
+	waits, changed, why := settle(*j.Waits, now, awaited, func(n state.Need) job.Number { return c.successorOf(j, n, awaited) })
 	if !changed {
 		return
 	}
@@ -244,11 +213,11 @@ func (c *Controller) settleOne(now sched.Time, j, awaited *Job) {
 	}
 	c.dependents.drop(j)
 	if why != "" {
-		j = c.change(now, j, "", func(j *Job) { j.Waits = &Waits{Any: waits.Any, Tasks: waits.Tasks} })
+		j = c.change(now, j, "", func(j *state.Job) { j.Waits = &state.Waits{Any: waits.Any, Tasks: waits.Tasks} })
 		c.fail(now, j, job.DependencyFailed, why)
 		return
 	}
-	j = c.change(now, j, line, func(j *Job) { j.Waits = &waits })
+	j = c.change(now, j, line, func(j *state.Job) { j.Waits = &waits })
 	c.dependents.add(j)
 	if j.State == job.Queued {
 		c.requeueEligible(now, j)
@@ -258,7 +227,7 @@ func (c *Controller) settleOne(now sched.Time, j, awaited *Job) {
 // successorOf is the job that a condition is about from now on: of a singleton
 // the next of the earlier ones that are left, of a task its job as soon as it
 // has one; 0: none takes its place.
-func (c *Controller) successorOf(j *Job, n Need, awaited *Job) job.Number {
+func (c *Controller) successorOf(j *state.Job, n state.Need, awaited *state.Job) job.Number {
 	if n.Task != nil {
 		return c.byUUID[awaited.TaskUUID(*n.Task)]
 	}
@@ -272,21 +241,21 @@ func (c *Controller) successorOf(j *Job, n Need, awaited *Job) job.Number {
 }
 
 // requeueEligible tells the scheduler anew when a queued job may start.
-func (c *Controller) requeueEligible(now sched.Time, j *Job) {
+func (c *Controller) requeueEligible(now sched.Time, j *state.Job) {
 	if j.Tasks != nil {
 		c.touch(j.Number)
 		return
 	}
 	again := *j
 	c.enqueue(now, &again)
-	c.jobs.put(again.Number, &again)
+	c.jobs.Put(again.Number, &again)
 	c.dirty = true
 }
 
 // loadWaits rebuilds who waits for whom, and looks again at jobs that had begun
 // or ended when the controller stopped.
 func (c *Controller) loadWaits() {
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		c.dependents.add(j)
 	}
 	for _, n := range slices.Sorted(maps.Keys(c.dependents.on)) {
@@ -300,23 +269,23 @@ func (c *Controller) loadWaits() {
 // that is gone.
 func (c *Controller) checkWaits() error {
 	want := newDependents()
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		want.add(j)
-		for _, n := range j.watched() {
+		for _, n := range awaits(j) {
 			told := slices.ContainsFunc(c.unsettled, func(x news) bool { return x.of == n.Job })
 			switch a := c.job(n.Job); {
 			case a == nil:
-				return fmt.Errorf("job %d waits for %s, which is not in the table", j.Number, n.who())
+				return fmt.Errorf("job %d waits for %s, which is not in the table", j.Number, n.Who())
 			case a.State.Final() && !told:
-				return fmt.Errorf("job %d waits for %s, and job %d is %s", j.Number, n.who(), a.Number, a.State)
+				return fmt.Errorf("job %d waits for %s, and job %d is %s", j.Number, n.Who(), a.Number, a.State)
 			case n.Task == nil || told:
 			default:
-				if s, ok := a.Tasks.State(*n.Task); !ok || s != TaskPending {
-					return fmt.Errorf("job %d waits for %s, which is %q", j.Number, n.who(), s)
+				if s, ok := a.Tasks.State(*n.Task); !ok || s != state.TaskPending {
+					return fmt.Errorf("job %d waits for %s, which is %q", j.Number, n.Who(), s)
 				}
 			}
 		}
-		if j.Waits.open() && (j.State.Active() || j.State == job.Finished) {
+		if j.Waits.Open() && (j.State.Active() || j.State == job.Finished) {
 			return fmt.Errorf("job %d is %s and waits for others", j.Number, j.State)
 		}
 	}
@@ -324,4 +293,15 @@ func (c *Controller) checkWaits() error {
 		return fmt.Errorf("the index of who waits for whom has %d jobs, want %d, or others", len(c.dependents.on), len(want.on))
 	}
 	return nil
+}
+
+// since is the earliest start of a job by what it waits for; 0: at once.
+func since(w *state.Waits) sched.Time {
+	switch {
+	case w == nil:
+		return 0
+	case !w.Met:
+		return dueNever
+	}
+	return w.Since
 }

@@ -7,6 +7,5 @@
 // the loop of internal/ctld, in simulation internal/sim). What others read is
 // the View, which never changes once taken.
 //
-// Jobs, attempts and nodes are copied on write: a *Job that a View holds is
-// never modified, an update puts a changed copy into the table.
+// What it is about, jobs, nodes and records, is in internal/state.
 package control

@@ -3,6 +3,7 @@ package control
 import (
 	"gbatch/accounting"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -32,17 +33,17 @@ func (c *Controller) shares(now sched.Time) *accounting.Shares {
 }
 
 // WouldStart is when and where a job would start if it were submitted now.
-func (c *Controller) WouldStart(now sched.Time, o Owner, req *Request) (sched.Estimate, error) {
+func (c *Controller) WouldStart(now sched.Time, o state.Owner, req *state.Request) (sched.Estimate, error) {
 	return sched.WouldStart(c.input(now), schedJob(schedID(c.next), &o, req, now))
 }
 
 // Explain is why a queued job waits: every reason, and what each node has.
 func (c *Controller) Explain(now sched.Time, n job.Number) sched.Explanation {
 	if j := c.job(n); j != nil && j.Cron != nil {
-		return sched.Explanation{Job: schedID(n), Waiting: true, Estimate: sched.Estimate{Known: true, At: j.Cron.Next, Reasons: []sched.Reason{j.Cron.reason()}}}
+		return sched.Explanation{Job: schedID(n), Waiting: true, Estimate: sched.Estimate{Known: true, At: j.Cron.Next, Reasons: []sched.Reason{j.Cron.Reason()}}}
 	}
 	out := sched.Explain(c.input(now), schedID(n))
-	if j := c.job(n); j != nil && j.Waits.open() {
+	if j := c.job(n); j != nil && j.Waits.Open() {
 		e := &out.Estimate
 		e.Known, e.At, e.Ranks = false, 0, nil
 		for i, r := range e.Reasons {

@@ -1,16 +1,15 @@
 package control
 
 import (
-	"encoding/json"
-
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // finish closes an attempt whose ranks have all ended: the resources are free,
 // the ledger is charged in the same step, and the job ends or waits again.
-func (c *Controller) finish(now sched.Time, j *Job) {
+func (c *Controller) finish(now sched.Time, j *state.Job) {
 	at := *j.Attempt
 	at.End = now
 	c.sched.End(schedID(j.Number))
@@ -19,36 +18,34 @@ func (c *Controller) finish(now sched.Time, j *Job) {
 	c.charge(&closed, c.ledger.End)
 	at.Used = at.Used.Plus(c.held(charges(&closed)...))
 	if !c.cfg.NoRecords {
-		v, err := json.Marshal(at)
-		must(err)
-		c.record(Record{Kind: KindAttempt, Job: j.Number, Seq: uint64(at.Attempt), Value: v})
+		c.record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt), Value: state.Encode(at)})
 	}
-	state, reason, text, retried := c.outcome(now, j, &at)
-	if at.unsure() && (state == job.Queued || state == job.Halted) {
-		state, reason, text = job.OnHold, job.NodeFail, "it may have run on after the backup that was restored: release it if it shall start again"
+	to, reason, text, retried := c.outcome(now, j, &at)
+	if unsure(&at) && (to == job.Queued || to == job.Halted) {
+		to, reason, text = job.OnHold, job.NodeFail, "it may have run on after the backup that was restored: release it if it shall start again"
 	}
-	j = c.change(now, j, endLine(state, text), func(j *Job) {
+	j = c.change(now, j, endLine(to, text), func(j *state.Job) {
 		j.Attempt, j.Ending, j.Retried = &at, nil, retried
 		j.Used = j.Used.Plus(at.Used)
-		j.State, j.Reason, j.Text = state, reason, text
+		j.State, j.Reason, j.Text = to, reason, text
 		if j.Started > 0 {
 			j.UsedRun += max(now-j.Started, 0)
 		}
-		if state == job.Halted {
+		if to == job.Halted {
 			j.Next = c.next
 		}
-		if state == job.Queued || state == job.OnHold {
+		if to == job.Queued || to == job.OnHold {
 			j.Started = 0
 			j.Attempt = &at
 		}
 	})
-	if state == job.Halted {
+	if to == job.Halted {
 		c.succeed(now, j)
 	}
 }
 
 // outcome decides what becomes of a job whose attempt has ended.
-func (c *Controller) outcome(now sched.Time, j *Job, at *Attempt) (job.State, job.Reason, string, *Retried) {
+func (c *Controller) outcome(now sched.Time, j *state.Job, at *state.Attempt) (job.State, job.Reason, string, *state.Retried) {
 	bad := at.Verdict()
 	reason, text := reasonOf(bad), exitText(bad)
 	switch e := j.Ending; {
@@ -66,38 +63,14 @@ func (c *Controller) outcome(now sched.Time, j *Job, at *Attempt) (job.State, jo
 	return job.Failed, v.Reason, v.Text, &v.After
 }
 
-func allOK(a *Attempt) bool {
-	for _, r := range a.Ranks {
-		if r.Exit == nil || !r.Exit.OK() {
-			return false
-		}
-	}
-	return true
-}
-
-// Verdict is the rank whose end speaks for the attempt: the first that ended
-// badly, by time then rank, or rank 0 when all ended well.
-func (a *Attempt) Verdict() Rank {
-	bad := -1
-	for i, r := range a.Ranks {
-		if r.Exit != nil && r.Exit.OK() {
-			continue
-		}
-		if bad < 0 || (r.Exit != nil && a.Ranks[bad].Exit != nil && r.Exit.EndedMS < a.Ranks[bad].Exit.EndedMS) {
-			bad = i
-		}
-	}
-	return a.Ranks[max(bad, 0)]
-}
-
 // fail ends a job that waits.
-func (c *Controller) fail(now sched.Time, j *Job, reason job.Reason, text string) *Job {
+func (c *Controller) fail(now sched.Time, j *state.Job, reason job.Reason, text string) *state.Job {
 	if j.Tasks != nil {
-		c.endArray(now, j, Ending{Then: job.Failed, Reason: reason, Text: text})
+		c.endArray(now, j, state.Ending{Then: job.Failed, Reason: reason, Text: text})
 		c.settleArrays(now)
 		return c.job(j.Number)
 	}
-	return c.change(now, j, text, func(j *Job) { j.State, j.Reason, j.Text = job.Failed, reason, text })
+	return c.change(now, j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, reason, text })
 }
 
 func endLine(s job.State, text string) string {
@@ -108,7 +81,7 @@ func endLine(s job.State, text string) string {
 }
 
 // loseNode ends the ranks of a node that match as lost; why is the sentence about it.
-func (c *Controller) loseNode(now sched.Time, name, why string, match func(Rank) bool) {
+func (c *Controller) loseNode(now sched.Time, name, why string, match func(state.Rank) bool) {
 	n := c.node(name)
 	if n == nil {
 		return
@@ -128,4 +101,24 @@ func (c *Controller) loseNode(now sched.Time, name, why string, match func(Rank)
 			}
 		}
 	}
+}
+
+func allOK(a *state.Attempt) bool {
+	for _, r := range a.Ranks {
+		if r.Exit == nil || !r.Exit.OK() {
+			return false
+		}
+	}
+	return true
+}
+
+// unsure says whether it is not known how an attempt went on: it ended after
+// the backup that was restored.
+func unsure(a *state.Attempt) bool {
+	for _, r := range a.Ranks {
+		if r.Unsure {
+			return true
+		}
+	}
+	return false
 }

@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -107,14 +108,14 @@ func (w *world) submit(e Submit) any {
 	if !ok {
 		return a
 	}
-	e.Past = map[string]*Job{}
+	e.Past = map[string]*state.Job{}
 	for _, id := range past.IDs {
-		n, ok := ParseNumber(id)
-		parent, set, isTask := ParseTask(id)
+		n, ok := state.ParseNumber(id)
+		parent, set, isTask := state.ParseTask(id)
 		if p := w.past(parent); isTask && p != nil {
 			e.Past[id], _ = p.PendingTask(set[0].First)
 			for _, u := range w.stored { // one fits at most
-				if u.Kind == KindUUID && u.Name == taskName(p, set) {
+				if u.Kind == state.KindUUID && u.Name == taskName(p, set) {
 					n, ok = u.Job, true
 				}
 			}
@@ -127,22 +128,22 @@ func (w *world) submit(e Submit) any {
 }
 
 // past is a job of the table or of history.
-func (w *world) past(n job.Number) *Job {
+func (w *world) past(n job.Number) *state.Job {
 	if j := w.c.job(n); j != nil {
 		return j
 	}
-	r, ok := w.stored[recordKey(Record{Kind: KindHistory, Job: n})]
+	r, ok := w.stored[recordKey(state.Record{Kind: state.KindHistory, Job: n})]
 	if !ok {
 		return nil
 	}
-	j, err := DecodeJob(r.Value)
+	j, err := state.DecodeJob(r.Value)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return j
 }
 
-func taskName(p *Job, set job.Indexes) string {
+func taskName(p *state.Job, set job.Indexes) string {
 	id := p.TaskUUID(set[0].First)
 	return string(id[:])
 }

@@ -2,11 +2,11 @@ package control
 
 import (
 	"cmp"
-	"crypto/sha1"
 	"fmt"
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -14,15 +14,6 @@ import (
 // ordered, HALTING when all of its nodes have sent the signal, and HALTED when
 // it has ended. That is the end of this job; in the same step its successor is
 // queued, a new job that asks the same and goes on from what was saved.
-
-// Restart says what a job continues.
-type Restart struct {
-	Of      job.Number `json:"of"`              // the job before it
-	Initial [16]byte   `json:"initial"`         // UUID of the first one
-	Count   int        `json:"count"`           // jobs before it
-	Tries   uint32     `json:"tries"`           // attempts that they have begun
-	Image   string     `json:"image,omitempty"` // digest that they ran
-}
 
 // halt asks a running job to make room for another.
 func (c *Controller) halt(now sched.Time, h sched.Halt) {
@@ -35,8 +26,8 @@ func (c *Controller) halt(now sched.Time, h sched.Halt) {
 
 // order orders a job's halt. One of which nothing has run yet has nothing to
 // save: it just waits again.
-func (c *Controller) order(now sched.Time, j *Job, reason job.Reason, text string) {
-	how := Ending{
+func (c *Controller) order(now sched.Time, j *state.Job, reason job.Reason, text string) {
+	how := state.Ending{
 		Signal: cmp.Or(j.Request.HaltSignal, "TERM"), Grace: cmp.Or(j.Request.HaltGrace, c.cfg.Grace),
 		Reason: reason, Text: text, Then: job.Halted,
 	}
@@ -48,21 +39,21 @@ func (c *Controller) order(now sched.Time, j *Job, reason job.Reason, text strin
 		c.end(now, j, how)
 		return
 	}
-	j = c.change(now, j, text, func(j *Job) { j.State, j.Ending = job.MustHalt, &how })
+	j = c.change(now, j, text, func(j *state.Job) { j.State, j.Ending = job.MustHalt, &how })
 	c.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
 	c.wakeNodesOf(j)
 }
 
 // haltByOrder is a user's or operator's order to halt a job.
-func (c *Controller) haltByOrder(now sched.Time, j *Job, e Act) Outcome {
+func (c *Controller) haltByOrder(now sched.Time, j *state.Job, e Act) Outcome {
 	switch {
 	case j.State == job.MustHalt || j.State == job.Halting:
 		return Outcome{Message: "is being halted already"}
 	case j.State != job.Running || j.Ending != nil:
-		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be halted", j.Number, stateText(j)),
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be halted", j.Number, stateText(j)),
 			Hint: "a job that is starting can be queued again: gcancel --requeue"}}
 	case !j.Request.Restartable:
-		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is not restartable: what it has done would be lost", j.Number),
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is not restartable: what it has done would be lost", j.Number),
 			Hint: "jobs that save their work say so with request.scheduling.restartable; gcancel --requeue begins this one anew"}}
 	}
 	c.order(now, j, e.reason(), "halted by "+e.By)
@@ -73,54 +64,46 @@ func (c *Controller) haltByOrder(now sched.Time, j *Job, e Act) Outcome {
 }
 
 // haltSent takes in that a rank was sent its halt signal.
-func (c *Controller) haltSent(now sched.Time, j *Job) {
+func (c *Controller) haltSent(now sched.Time, j *state.Job) {
 	for _, r := range j.Attempt.Ranks {
 		if r.Phase != node.PhaseEnded && !r.Stopping {
 			return
 		}
 	}
-	c.change(now, j, fmt.Sprintf("sent %s, has %s to save its work", j.Ending.Signal, job.Duration(j.Ending.Grace/1000)), func(j *Job) { j.State = job.Halting })
+	c.change(now, j, fmt.Sprintf("sent %s, has %s to save its work", j.Ending.Signal, job.Duration(j.Ending.Grace/1000)), func(j *state.Job) { j.State = job.Halting })
 }
 
 // succeed queues the job that continues one that was halted, in its place: it
 // counts as old as that one, and what that one ran counts against its limit.
-func (c *Controller) succeed(now sched.Time, j *Job) {
-	r := Restart{Of: j.Number, Initial: j.UUID, Tries: j.Tries, Image: j.Attempt.Image}
+func (c *Controller) succeed(now sched.Time, j *state.Job) {
+	r := state.Restart{Of: j.Number, Initial: j.UUID, Tries: j.Tries, Image: j.Attempt.Image}
 	if j.Restart != nil {
 		r.Initial = j.Restart.Initial
 		r.Count, r.Tries = j.Restart.Count, j.Restart.Tries+j.Tries
 	}
 	r.Count++
-	s := &Job{
-		Number: j.Next, UUID: derivedUUID(r.Initial, fmt.Sprint("restart ", r.Count)), Name: j.Name, Owner: j.Owner, Request: j.Request,
+	s := &state.Job{
+		Number: j.Next, UUID: state.UUID(r.Initial).Derive(fmt.Sprint("restart ", r.Count)), Name: j.Name, Owner: j.Owner, Request: j.Request,
 		State: job.Queued, Submitted: j.Submitted, Since: now, Version: 1, UsedRun: j.UsedRun, Expected: j.Expected,
 		Sealed: j.Sealed, Secrets: j.Secrets, Doc: j.Document(), Restart: &r, Template: j.Template,
 	}
 	if t := c.template(j); t != nil {
 		cron := *t.Cron
 		cron.Last = s.Number
-		c.change(now, t, "", func(t *Job) { t.Cron = &cron })
+		c.change(now, t, "", func(t *state.Job) { t.Cron = &cron })
 	}
 	c.add(now, s, fmt.Sprintf("continues job %d, which was halted after %s", j.Number, job.Duration(max(j.UsedRun/1000, 1))))
 }
 
 // add takes a new job in.
-func (c *Controller) add(now sched.Time, j *Job, line string) {
+func (c *Controller) add(now sched.Time, j *state.Job, line string) {
 	c.next = max(c.next, j.Number+1)
 	c.insert(j)
 	c.tellReplaced(j)
-	c.recordJob(KindJob, j)
+	c.recordJob(state.KindJob, j)
 	c.recordArray(j)
 	c.tellMail(j, "")
 	c.event(now, j, "", line)
 	c.out.Changed = append(c.out.Changed, j.Number)
 	c.dirty = true
-}
-
-// derivedUUID makes a UUID (version 5) out of another, the same each time.
-func derivedUUID(from [16]byte, name string) (id [16]byte) {
-	sum := sha1.Sum(append(from[:], name...))
-	copy(id[:], sum[:])
-	id[6], id[8] = id[6]&0x0f|0x50, id[8]&0x3f|0x80
-	return id
 }

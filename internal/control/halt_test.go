@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -15,10 +16,10 @@ import (
 func TestHaltSignal(t *testing.T) {
 	for name, tc := range map[string]struct {
 		g    *job.Gbatch
-		want Ending
+		want state.Ending
 	}{
-		"site's": {nil, Ending{Signal: "TERM", Grace: 30 * sched.Second}},
-		"own":    {&job.Gbatch{HaltSignal: "USR1", HaltGrace: 600}, Ending{Signal: "USR1", Grace: 600 * sched.Second}},
+		"site's": {nil, state.Ending{Signal: "TERM", Grace: 30 * sched.Second}},
+		"own":    {&job.Gbatch{HaltSignal: "USR1", HaltGrace: 600}, state.Ending{Signal: "USR1", Grace: 600 * sched.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -71,7 +72,7 @@ func (c *Controller) loads(now sched.Time, name string, list []GPULoad) {
 	}
 }
 
-func (c *Controller) watchIdle(now sched.Time, j *Job, name string, list []GPULoad) {
+func (c *Controller) watchIdle(now sched.Time, j *state.Job, name string, list []GPULoad) {
 	w := c.idle[j.Number]
 	if w == nil || w.attempt != j.Attempt.Attempt {
 		w = &idleWatch{attempt: j.Attempt.Attempt, gpus: map[string]*idleGPU{}}

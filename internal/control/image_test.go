@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -58,9 +59,9 @@ func TestOneImage(t *testing.T) {
 // A gang whose first rank never says what it pulled is not kept waiting once
 // that rank is past its pull, nor when it is to end.
 func TestGangWithoutDigest(t *testing.T) {
-	for name, j := range map[string]*Job{
-		"past its pull": {Attempt: &Attempt{Ranks: []Rank{{Phase: node.PhaseRunning}, {Phase: node.PhaseAssigned}}}},
-		"ending":        {Ending: &Ending{}, Attempt: &Attempt{Ranks: []Rank{{Phase: node.PhaseAssigned}, {Phase: node.PhaseAssigned}}}},
+	for name, j := range map[string]*state.Job{
+		"past its pull": {Attempt: &state.Attempt{Ranks: []state.Rank{{Phase: node.PhaseRunning}, {Phase: node.PhaseAssigned}}}},
+		"ending":        {Ending: &state.Ending{}, Attempt: &state.Attempt{Ranks: []state.Rank{{Phase: node.PhaseAssigned}, {Phase: node.PhaseAssigned}}}},
 	} {
 		if j.AwaitsImage(1) {
 			t.Errorf("%s: it waits", name)
@@ -72,13 +73,13 @@ func TestGangWithoutDigest(t *testing.T) {
 func TestPullText(t *testing.T) {
 	gpus := sched.Allocation{Node: "n1", GPUs: []sched.GPUShare{{UUID: "a", Milli: 1000}, {UUID: "b", Milli: 500}}}
 	for _, tc := range []struct {
-		r    Rank
+		r    state.Rank
 		want string
 	}{
-		{Rank{Alloc: gpus, PullMS: 0}, ""},
-		{Rank{Alloc: gpus, PullMS: 999}, ""},
-		{Rank{Alloc: gpus, PullMS: 192_000}, "pulled the image in 3m12s, in which 1.5 GPUs of n1 waited"},
-		{Rank{Alloc: sched.Allocation{Node: "n2"}, PullMS: 2000}, "pulled the image in 2s on n2"},
+		{state.Rank{Alloc: gpus, PullMS: 0}, ""},
+		{state.Rank{Alloc: gpus, PullMS: 999}, ""},
+		{state.Rank{Alloc: gpus, PullMS: 192_000}, "pulled the image in 3m12s, in which 1.5 GPUs of n1 waited"},
+		{state.Rank{Alloc: sched.Allocation{Node: "n2"}, PullMS: 2000}, "pulled the image in 2s on n2"},
 	} {
 		if got := pullText(tc.r); got != tc.want {
 			t.Errorf("%d ms: %q, want %q", tc.r.PullMS, got, tc.want)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -14,7 +15,7 @@ import (
 
 // limitEnd is when the run time of a job, or of a task's whole array, is over;
 // 0 if it is not counted so or has not begun.
-func (c *Controller) limitEnd(j *Job) sched.Time {
+func (c *Controller) limitEnd(j *state.Job) sched.Time {
 	first := j.First
 	if p := c.job(j.Parent); j.Parent > 0 && p != nil {
 		first = p.First
@@ -26,7 +27,7 @@ func (c *Controller) limitEnd(j *Job) sched.Time {
 }
 
 // noTimeLeft says whether another attempt would have no time to run.
-func (c *Controller) noTimeLeft(now sched.Time, j *Job) bool {
+func (c *Controller) noTimeLeft(now sched.Time, j *state.Job) bool {
 	switch j.Request.LimitScope {
 	case job.LimitAttempt:
 		return false
@@ -48,7 +49,7 @@ type watched struct {
 }
 
 // watchLimit begins to watch a job, or an array, that has run for the first time.
-func (c *Controller) watchLimit(j *Job) {
+func (c *Controller) watchLimit(j *state.Job) {
 	if end := c.limitEnd(j); end > 0 && j.Parent == 0 {
 		w := watched{end, j.Number}
 		at, _ := slices.BinarySearchFunc(c.limits, w, func(a, b watched) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.job, b.job)) })
@@ -72,7 +73,7 @@ func (c *Controller) tickLimits(now sched.Time) {
 		case j.Tasks != nil:
 			c.endArray(now, j, how)
 		case j.State.Pending():
-			c.change(now, j, text, func(j *Job) { j.State, j.Reason, j.Text = job.Failed, job.MaxRuntime, text })
+			c.change(now, j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, job.MaxRuntime, text })
 		default:
 			c.end(now, j, how)
 		}

@@ -1,6 +1,9 @@
 package control
 
-import "gbatch/internal/job"
+import (
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+)
 
 // The networks that containers can have on a node are features to the
 // scheduler, so that it explains them like any other.
@@ -12,7 +15,7 @@ const (
 )
 
 // networks are the features that a node has by its network.
-func networks(inv Inventory) []string {
+func networks(inv state.Inventory) []string {
 	var list []string
 	if inv.Bridge {
 		list = append(list, featureBridge)

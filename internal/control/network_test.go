@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 // TestNetworkChoosesTheNode: what a job needs of the network is found on the
@@ -36,7 +37,7 @@ func TestNetworkChoosesTheNode(t *testing.T) {
 			spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
 			spec.Request.Docker.PortMappings = tc.ports
 			answer := w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
-			if r, ok := answer.(*Refusal); ok {
+			if r, ok := answer.(*state.Refusal); ok {
 				if !strings.Contains(fmt.Sprint(r.Message, r.Hint), tc.want) {
 					t.Errorf("refused: %+v; want %q", r, tc.want)
 				}

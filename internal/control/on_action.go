@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -41,7 +42,7 @@ type Act struct {
 type Outcome struct {
 	Before, After job.State
 	Message       string
-	Refusal       *Refusal
+	Refusal       *state.Refusal
 }
 
 func (e Act) apply(c *Controller, now sched.Time) any {
@@ -49,7 +50,7 @@ func (e Act) apply(c *Controller, now sched.Time) any {
 	for i, n := range e.Numbers {
 		j := c.job(n)
 		if j == nil {
-			out[i].Refusal = noSuchJob(fmt.Sprint(n))
+			out[i].Refusal = state.NoSuchJob(fmt.Sprint(n))
 			continue
 		}
 		out[i] = c.act(now, j, e)
@@ -59,7 +60,7 @@ func (e Act) apply(c *Controller, now sched.Time) any {
 	return out
 }
 
-func (c *Controller) act(now sched.Time, j *Job, e Act) Outcome {
+func (c *Controller) act(now sched.Time, j *state.Job, e Act) Outcome {
 	switch e.Action {
 	case Cancel:
 		return c.cancel(now, j, e)
@@ -86,7 +87,7 @@ func (c *Controller) act(now sched.Time, j *Job, e Act) Outcome {
 	return c.signal(now, j, e)
 }
 
-func (c *Controller) cancel(now sched.Time, j *Job, e Act) Outcome {
+func (c *Controller) cancel(now sched.Time, j *state.Job, e Act) Outcome {
 	reason := e.reason()
 	text := "cancelled by " + e.By
 	switch {
@@ -95,7 +96,7 @@ func (c *Controller) cancel(now sched.Time, j *Job, e Act) Outcome {
 	case j.Tasks != nil:
 		return c.cancelArray(now, j, reason, text)
 	case j.State.Pending():
-		c.change(now, j, text, func(j *Job) { j.State, j.Reason, j.Text = job.Cancelled, reason, text })
+		c.change(now, j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Cancelled, reason, text })
 		return Outcome{Message: "cancelled"}
 	case j.Ending != nil && j.Ending.Then == job.Cancelled:
 		return Outcome{Message: "is being cancelled already"}
@@ -107,42 +108,42 @@ func (c *Controller) cancel(now sched.Time, j *Job, e Act) Outcome {
 }
 
 // end orders the end of a running attempt; its nodes will report it.
-func (c *Controller) end(now sched.Time, j *Job, how Ending) {
-	c.change(now, j, how.Text, func(j *Job) { j.Ending = &how })
+func (c *Controller) end(now sched.Time, j *state.Job, how state.Ending) {
+	c.change(now, j, how.Text, func(j *state.Job) { j.Ending = &how })
 	c.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
 	c.wakeNodesOf(j)
 }
 
-func (c *Controller) hold(now sched.Time, j *Job, e Act) Outcome {
+func (c *Controller) hold(now sched.Time, j *state.Job, e Act) Outcome {
 	switch {
 	case j.State == job.OnHold:
 		return Outcome{Message: "is on hold already"}
 	case j.State != job.Queued:
-		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
 	}
-	c.change(now, j, "held by "+e.By, func(j *Job) { j.State = job.OnHold })
+	c.change(now, j, "held by "+e.By, func(j *state.Job) { j.State = job.OnHold })
 	c.holdChildren(now, j, job.Queued, job.OnHold, "held by "+e.By)
 	return Outcome{Message: "held"}
 }
 
-func (c *Controller) release(now sched.Time, j *Job, e Act) Outcome {
+func (c *Controller) release(now sched.Time, j *state.Job, e Act) Outcome {
 	switch {
 	case j.State == job.Queued:
 		return Outcome{Message: "is not on hold"}
 	case j.State != job.OnHold:
-		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: only a held job can be released", j.Number, j.State)}}
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a held job can be released", j.Number, j.State)}}
 	}
-	c.change(now, j, "released by "+e.By, func(j *Job) { j.State = job.Queued })
+	c.change(now, j, "released by "+e.By, func(j *state.Job) { j.State = job.Queued })
 	c.holdChildren(now, j, job.OnHold, job.Queued, "released by "+e.By)
 	return Outcome{Message: "released"}
 }
 
 // pause makes a running job's processes stand still. It keeps its resources,
 // and its time limit goes on.
-func (c *Controller) pause(now sched.Time, j *Job, e Act) Outcome {
+func (c *Controller) pause(now sched.Time, j *state.Job, e Act) Outcome {
 	switch {
 	case j.State != job.Running || j.Ending != nil:
-		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be paused", j.Number, stateText(j))}}
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be paused", j.Number, stateText(j))}}
 	case j.Attempt.Paused != "":
 		return Outcome{Message: "is paused already"}
 	}
@@ -150,10 +151,10 @@ func (c *Controller) pause(now sched.Time, j *Job, e Act) Outcome {
 	return Outcome{Message: "paused; it keeps its resources and its time limit goes on"}
 }
 
-func (c *Controller) resume(now sched.Time, j *Job, e Act) Outcome {
+func (c *Controller) resume(now sched.Time, j *state.Job, e Act) Outcome {
 	switch {
 	case !j.State.Active() || j.Ending != nil:
-		return Outcome{Refusal: &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: only a paused job can be resumed", j.Number, stateText(j))}}
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a paused job can be resumed", j.Number, stateText(j))}}
 	case j.Attempt.Paused == "":
 		return Outcome{Message: "is not paused"}
 	}
@@ -161,13 +162,13 @@ func (c *Controller) resume(now sched.Time, j *Job, e Act) Outcome {
 	return Outcome{Message: "resumed"}
 }
 
-func (c *Controller) setPaused(now sched.Time, j *Job, by, line string) {
+func (c *Controller) setPaused(now sched.Time, j *state.Job, by, line string) {
 	at := *j.Attempt
 	at.Paused = by
-	c.wakeNodesOf(c.change(now, j, line, func(j *Job) { j.Attempt = &at }))
+	c.wakeNodesOf(c.change(now, j, line, func(j *state.Job) { j.Attempt = &at }))
 }
 
-func stateText(j *Job) string {
+func stateText(j *state.Job) string {
 	if j.Ending != nil {
 		return "being ended"
 	}

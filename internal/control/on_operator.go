@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -22,7 +23,7 @@ type Drain struct {
 func (e Drain) apply(c *Controller, _ sched.Time) any {
 	old := c.node(e.Node)
 	if old == nil {
-		return &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodeNames()}
+		return &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodeNames()}
 	}
 	n := *old
 	reason := e.Reason
@@ -37,7 +38,7 @@ func (e Drain) apply(c *Controller, _ sched.Time) any {
 		c.setNode(n)
 		return nil
 	}
-	uuid, refusal := old.findGPU(e.GPU)
+	uuid, refusal := old.FindGPU(e.GPU)
 	if refusal != nil {
 		return refusal
 	}
@@ -52,24 +53,6 @@ func (e Drain) apply(c *Controller, _ sched.Time) any {
 	}
 	c.setNode(n)
 	return nil
-}
-
-// findGPU is the UUID of a GPU that a person names.
-func (n *Node) findGPU(text string) (string, *Refusal) {
-	var found []string
-	for _, g := range n.Inventory.GPUs {
-		if text == fmt.Sprint(g.Index) || text == g.UUID {
-			return g.UUID, nil
-		}
-		if len(text) >= 6 && strings.HasPrefix(strings.TrimPrefix(g.UUID, "GPU-"), strings.TrimPrefix(text, "GPU-")) {
-			found = append(found, g.UUID)
-		}
-	}
-	if len(found) == 1 {
-		return found[0], nil
-	}
-	return "", &Refusal{Code: NotFound, Message: fmt.Sprintf("node %s has no one GPU %q", n.Name, text),
-		Hint: "give its index or its UUID, as `ginfo --gpus` shows them"}
 }
 
 func (c *Controller) nodeNames() string {
@@ -87,11 +70,11 @@ type Reserve struct{ Window sched.Window }
 
 func (e Reserve) apply(c *Controller, now sched.Time) any {
 	if e.Window.End <= now {
-		return &Refusal{Code: Conflict, Path: "end", Message: fmt.Sprintf("reservation %q would end in the past", e.Window.Name)}
+		return &state.Refusal{Code: state.Conflict, Path: "end", Message: fmt.Sprintf("reservation %q would end in the past", e.Window.Name)}
 	}
 	for _, name := range e.Window.Nodes {
 		if c.node(name) == nil {
-			return &Refusal{Code: NotFound, Path: "nodes", Message: fmt.Sprintf("there is no node %q", name), Hint: "nodes here: " + c.nodeNames()}
+			return &state.Refusal{Code: state.NotFound, Path: "nodes", Message: fmt.Sprintf("there is no node %q", name), Hint: "nodes here: " + c.nodeNames()}
 		}
 	}
 	if refusal := c.findGPUs(&e.Window); refusal != nil {
@@ -101,29 +84,27 @@ func (e Reserve) apply(c *Controller, now sched.Time) any {
 		e.Window.ID = old.ID
 	}
 	if err := c.sched.Reserve(e.Window); err != nil {
-		return &Refusal{Code: Conflict, Message: err.Error()}
+		return &state.Refusal{Code: state.Conflict, Message: err.Error()}
 	}
 	e.Window, _ = c.sched.Window(e.Window.Name) // what was chosen is kept over restarts
-	v, err := json.Marshal(e.Window)
-	must(err)
-	c.record(Record{Kind: KindWindow, Name: e.Window.Name, Value: v})
+	c.record(state.Record{Kind: state.KindWindow, Name: e.Window.Name, Value: state.Encode(e.Window)})
 	c.windows = append(slices.DeleteFunc(slices.Clone(c.windows), func(w sched.Window) bool { return w.Name == e.Window.Name }), e.Window)
 	c.dirty = true
 	return nil
 }
 
 // findGPUs makes UUIDs of a window's GPUs.
-func (c *Controller) findGPUs(w *sched.Window) *Refusal {
+func (c *Controller) findGPUs(w *sched.Window) *state.Refusal {
 	if len(w.GPUs) == 0 {
 		return nil
 	}
 	if len(w.Nodes) != 1 {
-		return &Refusal{Code: Conflict, Path: "gpus", Message: fmt.Sprintf("reservation %q names GPUs of %d nodes", w.Name, len(w.Nodes)),
+		return &state.Refusal{Code: state.Conflict, Path: "gpus", Message: fmt.Sprintf("reservation %q names GPUs of %d nodes", w.Name, len(w.Nodes)),
 			Hint: "name the one node that they are on, or say how many GPUs of each node"}
 	}
 	n, gpus := c.node(w.Nodes[0]), []string(nil)
 	for _, text := range w.GPUs {
-		uuid, refusal := n.findGPU(text)
+		uuid, refusal := n.FindGPU(text)
 		if refusal != nil {
 			refusal.Path = "gpus"
 			return refusal
@@ -139,19 +120,19 @@ type Unreserve struct{ Name string }
 
 func (e Unreserve) apply(c *Controller, _ sched.Time) any {
 	if !c.sched.Unreserve(e.Name) {
-		return &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no reservation %q", e.Name)}
+		return &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no reservation %q", e.Name)}
 	}
 	c.dropWindow(e.Name)
 	return nil
 }
 
 func (c *Controller) dropWindow(name string) {
-	c.record(Record{Kind: KindWindow, Name: name})
+	c.record(state.Record{Kind: state.KindWindow, Name: name})
 	c.windows = slices.DeleteFunc(slices.Clone(c.windows), func(w sched.Window) bool { return w.Name == name })
 	c.dirty = true
 }
 
-func (c *Controller) loadWindow(r Record) error {
+func (c *Controller) loadWindow(r state.Record) error {
 	var w sched.Window
 	if err := json.Unmarshal(r.Value, &w); err != nil {
 		return fmt.Errorf("decode reservation record %s: %w", r.Name, err)
@@ -177,7 +158,7 @@ func (e Reconfigure) apply(c *Controller, now sched.Time) any {
 	}
 	if err := set(e.Config); err != nil {
 		must(set(old)) // it was in force
-		return &Refusal{Code: Conflict, Message: err.Error(), Hint: "the old rules stay in force"}
+		return &state.Refusal{Code: state.Conflict, Message: err.Error(), Hint: "the old rules stay in force"}
 	}
 	must(c.rebase(now)) // charges come from allocations, which are in bounds
 	c.cfg, c.dirty, c.lastShares = e.Config, true, nil
@@ -190,16 +171,16 @@ type Forget struct{ Node string }
 func (e Forget) apply(c *Controller, _ sched.Time) any {
 	i, ok := c.findNode(e.Node)
 	if !ok {
-		return &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodeNames()}
+		return &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodeNames()}
 	}
 	n := c.nodes[i]
 	if len(n.Jobs) > 0 || !n.Lost {
-		return &Refusal{Code: Conflict, Message: fmt.Sprintf("node %s is in contact or has %d jobs", n.Name, len(n.Jobs)),
+		return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("node %s is in contact or has %d jobs", n.Name, len(n.Jobs)),
 			Hint: "stop its gnoded and wait until ginfo shows it as lost"}
 	}
 	c.sched.RemoveNode(n.Name)
 	c.nodes = slices.Delete(slices.Clone(c.nodes), i, i+1)
-	c.record(Record{Kind: KindNode, Name: n.Name})
+	c.record(state.Record{Kind: state.KindNode, Name: n.Name})
 	c.dirty = true
 	return nil
 }

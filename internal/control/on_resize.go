@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -22,26 +23,10 @@ type Resize struct {
 	By       string
 }
 
-// Resizing is what a rank's node was asked to give it.
-type Resizing struct {
-	Seq    uint64           `json:"seq"` // the node's answer names it
-	To     sched.Allocation `json:"to"`
-	From   sched.Allocation `json:"from"`             // what it has again if the node refuses
-	Failed string           `json:"failed,omitempty"` // why the node refused; nothing is asked any more
-}
-
-// Asked is what the rank's node shall do, nil for nothing.
-func (r *Rank) Asked() *Resizing {
-	if r.Resize == nil || r.Resize.Failed != "" {
-		return nil
-	}
-	return r.Resize
-}
-
 func (e Resize) apply(c *Controller, now sched.Time) any {
 	j := c.job(e.Number)
 	if j == nil {
-		return Outcome{Refusal: noSuchJob(fmt.Sprint(e.Number))}
+		return Outcome{Refusal: state.NoSuchJob(fmt.Sprint(e.Number))}
 	}
 	out := Outcome{Before: j.State, After: j.State}
 	targets, why := c.resizeTargets(j, e)
@@ -58,21 +43,21 @@ func (e Resize) apply(c *Controller, now sched.Time) any {
 		held := to
 		held.MilliCPU, held.MemMiB = max(to.MilliCPU, from.MilliCPU), max(to.MemMiB, from.MemMiB)
 		text = fmt.Sprintf("%s by %s: from %s to %s", "resized", e.By, sizeText(from), sizeText(to))
-		j = c.regrant(now, j, i, held, "", func(r *Rank) { r.Resize = &Resizing{Seq: j.Version + 1, To: to, From: from} })
+		j = c.regrant(now, j, i, held, "", func(r *state.Rank) { r.Resize = &state.Resizing{Seq: j.Version + 1, To: to, From: from} })
 	}
 	if text == "" {
 		out.Message = "has that already"
 		return out
 	}
-	c.wakeNodesOf(c.change(now, j, text, func(*Job) {}))
+	c.wakeNodesOf(c.change(now, j, text, func(*state.Job) {}))
 	out.Message = text
 	return out
 }
 
 // resizeTargets is what each rank is to have, or why it cannot.
-func (c *Controller) resizeTargets(j *Job, e Resize) ([]sched.Allocation, *Refusal) {
-	conflict := func(format string, args ...any) *Refusal {
-		return &Refusal{Code: Conflict, Message: fmt.Sprintf(format, args...)}
+func (c *Controller) resizeTargets(j *state.Job, e Resize) ([]sched.Allocation, *state.Refusal) {
+	conflict := func(format string, args ...any) *state.Refusal {
+		return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf(format, args...)}
 	}
 	if j.State != job.Running || j.Ending != nil {
 		r := conflict("job %d is %s: only a job that runs can be resized", j.Number, stateText(j))
@@ -103,7 +88,7 @@ func (c *Controller) resizeTargets(j *Job, e Resize) ([]sched.Allocation, *Refus
 // roomFor says why a node cannot give a rank what is more. What is free now has
 // to be enough, and what is left of it at the start of a job that the plan
 // holds the node for.
-func (c *Controller) roomFor(j *Job, from, to sched.Allocation) string {
+func (c *Controller) roomFor(j *state.Job, from, to sched.Allocation) string {
 	cpu, mem := to.MilliCPU-from.MilliCPU, to.MemMiB-from.MemMiB
 	if cpu <= 0 && mem <= 0 {
 		return ""
@@ -153,24 +138,24 @@ func (c *Controller) freeOn(name string, at sched.Time) (milliCPU, memMiB int64)
 
 // regrant changes what a rank holds, for the scheduler and the ledger in one
 // step.
-func (c *Controller) regrant(now sched.Time, j *Job, i int, alloc sched.Allocation, line string, edit func(*Rank)) *Job {
+func (c *Controller) regrant(now sched.Time, j *state.Job, i int, alloc sched.Allocation, line string, edit func(*state.Rank)) *state.Job {
 	old := j.Attempt.Ranks[i]
 	same := old.Alloc.MilliCPU == alloc.MilliCPU && old.Alloc.MemMiB == alloc.MemMiB
 	if !same {
-		must(c.ledger.End(rankCharge(j, old, now)))
+		must(c.ledger.End(j.Charge(old, now)))
 	}
-	at := withRank(j.Attempt, i, func(r *Rank) {
+	at := withRank(j.Attempt, i, func(r *state.Rank) {
 		if !same {
 			r.Alloc, r.Since = alloc, now
 		}
 		edit(r)
 	})
 	if !same {
-		at.Used = at.Used.Plus(c.held(rankCharge(j, old, now)))
+		at.Used = at.Used.Plus(c.held(j.Charge(old, now)))
 	}
-	j = c.change(now, j, line, func(j *Job) { j.Attempt = at })
+	j = c.change(now, j, line, func(j *state.Job) { j.Attempt = at })
 	if !same {
-		must(c.ledger.Begin(rankCharge(j, at.Ranks[i], 0)))
+		must(c.ledger.Begin(j.Charge(at.Ranks[i], 0)))
 		c.sched.Resize(schedID(j.Number), c.running(j).Ranks)
 		c.dirty = true
 	}
@@ -178,7 +163,7 @@ func (c *Controller) regrant(now sched.Time, j *Job, i int, alloc sched.Allocati
 }
 
 // resized takes a node's answer.
-func (c *Controller) resized(now sched.Time, j *Job, i int, st node.RankStatus) {
+func (c *Controller) resized(now sched.Time, j *state.Job, i int, st node.RankStatus) {
 	r := j.Attempt.Ranks[i]
 	asked := r.Asked()
 	if asked == nil || st.Resize == nil || st.Resize.Seq != asked.Seq {
@@ -187,10 +172,10 @@ func (c *Controller) resized(now sched.Time, j *Job, i int, st node.RankStatus) 
 	if why := st.Resize.Error; why != "" {
 		failed := *asked
 		failed.Failed = why
-		j = c.regrant(now, j, i, asked.From, "not resized: "+why, func(r *Rank) { r.Resize = &failed })
+		j = c.regrant(now, j, i, asked.From, "not resized: "+why, func(r *state.Rank) { r.Resize = &failed })
 	} else {
 		line := fmt.Sprintf("has %s on %s", sizeText(asked.To), r.Alloc.Node)
-		j = c.regrant(now, j, i, asked.To, line, func(r *Rank) {
+		j = c.regrant(now, j, i, asked.To, line, func(r *state.Rank) {
 			r.Resize = nil
 			if st.Cores != "" {
 				r.Cores = st.Cores

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -32,29 +33,29 @@ func (e SetSecrets) apply(c *Controller, now sched.Time) any {
 	j := c.job(e.Number)
 	switch {
 	case j == nil:
-		return noSuchJob(fmt.Sprint(e.Number))
+		return state.NoSuchJob(fmt.Sprint(e.Number))
 	case j.State.Final():
-		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d is %s: its secrets were deleted", j.Number, j.State)}
+		return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: its secrets were deleted", j.Number, j.State)}
 	case j.Parent > 0:
-		return &Refusal{Code: Conflict, Message: fmt.Sprintf("task %s has the secrets of its array", j.ID()), Hint: fmt.Sprintf("set those of job %d", j.Parent)}
+		return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("task %s has the secrets of its array", j.ID()), Hint: fmt.Sprintf("set those of job %d", j.Parent)}
 	case c.template(j) != nil:
-		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d has the secrets of the template that made it", j.Number), Hint: fmt.Sprintf("set those of job %d", j.Template)}
+		return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d has the secrets of the template that made it", j.Number), Hint: fmt.Sprintf("set those of job %d", j.Template)}
 	case j.Secrets == 0:
-		return &Refusal{Code: Conflict, Message: fmt.Sprintf("job %d was submitted without secrets, so its container has no place for them", j.Number),
+		return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d was submitted without secrets, so its container has no place for them", j.Number),
 			Hint: "name them in the job's gbatch.secrets when it is submitted"}
 	case j.Secrets != e.Base:
 		return SecretsSet{Version: j.Secrets, State: j.State}
 	}
 	names := slices.Sorted(slices.Values(e.Names))
-	c.record(Record{Kind: KindSecret, Job: j.Document(), Value: e.Sealed})
-	j = c.change(now, j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *Job) {
+	c.record(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
+	j = c.change(now, j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *state.Job) {
 		j.Secrets++
 		j.Sealed = true
 	})
 	sharers := append(c.children(j.Number), j)
 	if j.Cron != nil {
 		if made := c.job(j.Cron.Last); made != nil && !made.State.Final() {
-			made = c.change(now, made, fmt.Sprintf("secrets %s of job %d set by %s", strings.Join(names, ", "), j.Number, e.By), func(m *Job) { m.Secrets = j.Secrets })
+			made = c.change(now, made, fmt.Sprintf("secrets %s of job %d set by %s", strings.Join(names, ", "), j.Number, e.By), func(m *state.Job) { m.Secrets = j.Secrets })
 			sharers = append(append(sharers, made), c.children(made.Number)...)
 		}
 	}

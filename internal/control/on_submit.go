@@ -1,7 +1,6 @@
 package control
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +8,7 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -28,11 +28,11 @@ type Submit struct {
 	Hold     bool
 	DryRun   bool // check everything, change nothing; answered with Number 0
 
-	Past map[string]*Job // by id: jobs out of history that the job waits for, as Past asked
+	Past map[string]*state.Job // by id: jobs out of history that the job waits for, as Past asked
 
 	// Request is what the job asks, where that is not to be drawn from Spec;
 	// Expected its run time, where the caller knows it. A simulation has both.
-	Request  *Request
+	Request  *state.Request
 	Expected sched.Time
 }
 
@@ -41,7 +41,7 @@ type Submitted struct {
 	Number   job.Number
 	State    job.State
 	QOS      string
-	Request  *Request
+	Request  *state.Request
 	Repeated bool // the UUID was known
 
 	Budget *accounting.Budget // that binds the project most; nil: none
@@ -59,13 +59,13 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 	if req == nil {
 		req = c.intern.request(c.request(e.Spec, c.cfg.Projects[e.Project]))
 	}
-	probe := schedJob(schedID(c.next), &Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, now)
+	probe := schedJob(schedID(c.next), &state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, now)
 	if err := probe.Validate(); err != nil {
-		return &Refusal{Code: Unsatisfiable, Path: "request", Message: err.Error()}
+		return &state.Refusal{Code: state.Unsatisfiable, Path: "request", Message: err.Error()}
 	}
 	tasks, err := e.tasks()
 	if err != nil {
-		return &Refusal{Code: Unsatisfiable, Path: "gbatch.tasks", Message: err.Error()}
+		return &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.tasks", Message: err.Error()}
 	}
 	if r := c.tooMany(probe, e.Spec.Tasks().Len()); r != nil {
 		return r
@@ -88,9 +88,9 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 		others.waits = c.replace(now, e, others.waits)
 	}
 	c.fit(others)
-	j := &Job{
+	j := &state.Job{
 		Number: c.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
-		Owner:   c.intern.owner(Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
+		Owner:   c.intern.owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
 		Request: req, Expected: e.Expected, State: job.Queued, Submitted: now, Since: now, Version: 1, Sealed: e.Sealed != nil, Waits: others.waits, Cron: cron,
 	}
 	if e.Secrets {
@@ -104,9 +104,9 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 		j.State, line = job.OnHold, "submitted on hold"
 	}
 	c.add(now, j, line)
-	c.record(Record{Kind: KindSpec, Job: j.Number, Value: e.Document})
+	c.record(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
 	if e.Sealed != nil {
-		c.record(Record{Kind: KindSecret, Job: j.Number, Value: e.Sealed})
+		c.record(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
 	}
 	if why != "" {
 		j = c.fail(now, j, job.DependencyFailed, why)
@@ -120,7 +120,7 @@ func (e Submit) apply(c *Controller, now sched.Time) any {
 
 // tasks are those of the job itself: a template has none, the jobs that it makes
 // have.
-func (e Submit) tasks() (*Tasks, error) {
+func (e Submit) tasks() (*state.Tasks, error) {
 	if g := e.Spec.Gbatch; g != nil && len(g.Cron) > 0 {
 		return nil, nil
 	}
@@ -128,59 +128,59 @@ func (e Submit) tasks() (*Tasks, error) {
 }
 
 // tasksOf are those of a new array, nil for other jobs.
-func tasksOf(asked *job.Tasks) (*Tasks, error) {
+func tasksOf(asked *job.Tasks) (*state.Tasks, error) {
 	if asked == nil {
 		return nil, nil
 	}
-	a, err := newArray(*asked)
+	a, err := state.NewArray(*asked)
 	if err != nil {
 		return nil, err
 	}
-	return newTasks(a), nil
+	return state.NewTasks(a), nil
 }
 
 // tooMany refuses what would make the queue longer than it may be: the site's,
 // and that of whoever submits. Each task counts, whether it is a job yet or not.
-func (c *Controller) tooMany(probe sched.Job, more int) *Refusal {
+func (c *Controller) tooMany(probe sched.Job, more int) *state.Refusal {
 	if c.queued+more > c.cfg.MaxQueued {
-		return &Refusal{Code: OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.queued, c.cfg.MaxQueued),
+		return &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.queued, c.cfg.MaxQueued),
 			Hint: "submit again when some have run"}
 	}
 	if why, ok := c.sched.MayQueue(probe, more, c.outside()); !ok {
-		return &Refusal{Code: OverLimit, Message: why.Text, Hint: "submit again when some of them have run"}
+		return &state.Refusal{Code: state.OverLimit, Message: why.Text, Hint: "submit again when some of them have run"}
 	}
 	return nil
 }
 
 // admit refuses what the site's rules do not allow.
-func (c *Controller) admit(e Submit) *Refusal {
+func (c *Controller) admit(e Submit) *state.Refusal {
 	p, ok := c.cfg.Projects[e.Project]
 	if !ok {
-		return &Refusal{Code: NotFound, Path: "project", Message: fmt.Sprintf("there is no project %q", e.Project),
+		return &state.Refusal{Code: state.NotFound, Path: "project", Message: fmt.Sprintf("there is no project %q", e.Project),
 			Hint: "projects here: " + joinNames(c.cfg.Projects)}
 	}
 	if e.Stranger && !e.Operator {
-		return &Refusal{Code: Denied, Path: "project", Message: fmt.Sprintf("user %s is not a member of project %s", e.User, e.Project)}
+		return &state.Refusal{Code: state.Denied, Path: "project", Message: fmt.Sprintf("user %s is not a member of project %s", e.User, e.Project)}
 	}
 	if cl := e.Spec.Request.Resources.ClusterID; len(p.Clusters) > 0 && !slices.Contains(p.Clusters, cl) && (cl != 0 || len(p.Clusters) > 1) && !e.Operator {
-		return &Refusal{Code: Denied, Path: "request.resources.clusterId", Message: fmt.Sprintf("project %s may use clusters %s", e.Project, joinInts(p.Clusters)),
+		return &state.Refusal{Code: state.Denied, Path: "request.resources.clusterId", Message: fmt.Sprintf("project %s may use clusters %s", e.Project, joinInts(p.Clusters)),
 			Hint: "name one of them"}
 	}
 	if q := qosOf(e.Spec); q != "" {
 		if _, ok := c.cfg.Policy.QOS[q]; !ok {
-			return &Refusal{Code: NotFound, Path: "gbatch.qos", Message: fmt.Sprintf("there is no qos %q", q), Hint: "qos here: " + joinNames(c.cfg.Policy.QOS)}
+			return &state.Refusal{Code: state.NotFound, Path: "gbatch.qos", Message: fmt.Sprintf("there is no qos %q", q), Hint: "qos here: " + joinNames(c.cfg.Policy.QOS)}
 		}
 	}
 	if g := e.Spec.Gbatch; g != nil && g.Priority > 0 && !e.Operator {
-		return &Refusal{Code: Denied, Path: "gbatch.priority", Message: "only an operator may raise a job's priority",
+		return &state.Refusal{Code: state.Denied, Path: "gbatch.priority", Message: "only an operator may raise a job's priority",
 			Hint: "use 0 or a negative number"}
 	}
 	if e.Spec.Privileged() && !p.Privileged {
-		return &Refusal{Code: Denied, Path: "gbatch.privileged", Message: fmt.Sprintf("jobs of project %s may not be privileged", e.Project),
+		return &state.Refusal{Code: state.Denied, Path: "gbatch.privileged", Message: fmt.Sprintf("jobs of project %s may not be privileged", e.Project),
 			Hint: "remove it, or ask an administrator, who can allow it to the project"}
 	}
 	if d := sched.Time(e.Spec.Request.Scheduling.MaxDuration) * 1000; c.cfg.MaxRun > 0 && d > c.cfg.MaxRun {
-		return &Refusal{Code: Unsatisfiable, Path: "request.scheduling.maxDuration",
+		return &state.Refusal{Code: state.Unsatisfiable, Path: "request.scheduling.maxDuration",
 			Message: fmt.Sprintf("%s is longer than the site allows, %s", job.Duration(d/1000), job.Duration(c.cfg.MaxRun/1000))}
 	}
 	return nil
@@ -188,11 +188,11 @@ func (c *Controller) admit(e Submit) *Refusal {
 
 // refuseNever refuses a job that no node, free or not, could ever hold. Before
 // any node has reported nothing can be said, and the job is taken.
-func (c *Controller) refuseNever(now sched.Time, probe sched.Job) *Refusal {
+func (c *Controller) refuseNever(now sched.Time, probe sched.Job) *state.Refusal {
 	if len(c.nodes) == 0 || c.sched.Possible(probe.Shape) {
 		return nil
 	}
-	r := &Refusal{Code: Unsatisfiable, Path: "request.resources", Message: "no node here can ever hold this job"}
+	r := &state.Refusal{Code: state.Unsatisfiable, Path: "request.resources", Message: "no node here can ever hold this job"}
 	est, err := sched.WouldStart(c.input(now), probe)
 	if err != nil {
 		r.Message = err.Error()
@@ -208,7 +208,7 @@ func (c *Controller) refuseNever(now sched.Time, probe sched.Job) *Refusal {
 
 // request draws out of a document what the scheduler needs, with the site's
 // and the project's defaults where it is silent.
-func (c *Controller) request(s *job.Spec, p Project) Request {
+func (c *Controller) request(s *job.Spec, p Project) state.Request {
 	r, sc := s.Request.Resources, s.Request.Scheduling
 	g := s.Gbatch
 	if g == nil {
@@ -231,7 +231,7 @@ func (c *Controller) request(s *job.Spec, p Project) Request {
 	if r.GPUs > 0 {
 		shape.MilliGPU = int64(r.GPUs*1000 + 0.5)
 	}
-	q := Request{
+	q := state.Request{
 		Shape: c.intern.shape(shape), Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
 		Priority: g.Priority, NotBefore: sched.Time(sc.NotBefore), NotAfter: sched.Time(sc.NotAfter),
 		MaxQueued: sched.Time(g.MaxQueued) * 1000, Interactive: sc.Interactive, Restartable: sc.Restartable,
@@ -275,8 +275,8 @@ func qosOf(s *job.Spec) string {
 }
 
 // insert puts a job that is new to the table into every index.
-func (c *Controller) insert(j *Job) {
-	c.jobs.put(j.Number, j)
+func (c *Controller) insert(j *state.Job) {
+	c.jobs.Put(j.Number, j)
 	c.byUUID[j.UUID] = j.Number
 	c.dependents.add(j)
 	c.addNamesake(j)
@@ -284,7 +284,7 @@ func (c *Controller) insert(j *Job) {
 		c.templates = append(c.templates, j.Number)
 		c.findCronNext()
 	}
-	c.queued += j.queued()
+	c.queued += j.Queued()
 	switch {
 	case j.Tasks != nil:
 		c.addArray(j.Number)
@@ -299,7 +299,7 @@ func (c *Controller) insert(j *Job) {
 
 // enqueue gives a queued job to the scheduler. Nobody else may have seen j yet.
 // A job of the future, from before the clock was set back, counts as new.
-func (c *Controller) enqueue(now sched.Time, j *Job) {
+func (c *Controller) enqueue(now sched.Time, j *state.Job) {
 	if j.Cron != nil {
 		return // a template does not run
 	}
@@ -307,9 +307,9 @@ func (c *Controller) enqueue(now sched.Time, j *Job) {
 	s.Submitted = min(s.Submitted, now)
 	p := c.job(j.Parent)
 	if p != nil {
-		s.NotBefore = max(s.NotBefore, p.Waits.since())
+		s.NotBefore = max(s.NotBefore, since(p.Waits))
 	}
-	s.NotBefore = max(s.NotBefore, j.Waits.since())
+	s.NotBefore = max(s.NotBefore, since(j.Waits))
 	if j.Restart != nil {
 		s.Interactive = false // nobody waits at a terminal for it any more
 	}
@@ -320,11 +320,11 @@ func (c *Controller) enqueue(now sched.Time, j *Job) {
 		s.NotBefore = max(s.NotBefore, j.Retried.Until)
 	}
 	must(c.sched.Enqueue(s)) // checked when it was submitted
-	j.ref, _ = c.sched.Ref(s.ID)
+	j.Ref, _ = c.sched.Ref(s.ID)
 }
 
 // schedJob is a job of the table as the scheduler sees it.
-func (c *Controller) schedJob(j *Job) sched.Job {
+func (c *Controller) schedJob(j *state.Job) sched.Job {
 	s := schedJob(schedID(j.Number), j.Owner, j.Request, j.Submitted)
 	if j.Expected > 0 {
 		s.Predicted = min(j.Expected, s.Limit)
@@ -332,7 +332,7 @@ func (c *Controller) schedJob(j *Job) sched.Job {
 	return s
 }
 
-func schedJob(id sched.JobID, o *Owner, r *Request, submitted sched.Time) sched.Job {
+func schedJob(id sched.JobID, o *state.Owner, r *state.Request, submitted sched.Time) sched.Job {
 	return sched.Job{
 		ID: id, Project: o.Project, User: o.User, QOS: o.QOS, Shape: r.Shape,
 		Submitted: submitted, Limit: r.Limit, MinRun: r.MinRun, Priority: r.Priority,
@@ -345,8 +345,8 @@ func schedJob(id sched.JobID, o *Owner, r *Request, submitted sched.Time) sched.
 // it grows large, which costs memory and never correctness.
 type interner struct {
 	shapes   map[string]*sched.Shape
-	requests map[string]*Request
-	owners   map[Owner]*Owner
+	requests map[string]*state.Request
+	owners   map[state.Owner]*state.Owner
 }
 
 const internMax = 1 << 16
@@ -355,8 +355,7 @@ func (in *interner) shape(s *sched.Shape) *sched.Shape {
 	if in.shapes == nil || len(in.shapes) > internMax {
 		in.shapes = map[string]*sched.Shape{}
 	}
-	k, err := json.Marshal(s)
-	must(err)
+	k := state.Encode(s)
 	if old, ok := in.shapes[string(k)]; ok {
 		return old
 	}
@@ -364,12 +363,11 @@ func (in *interner) shape(s *sched.Shape) *sched.Shape {
 	return s
 }
 
-func (in *interner) request(r Request) *Request {
+func (in *interner) request(r state.Request) *state.Request {
 	if in.requests == nil || len(in.requests) > internMax {
-		in.requests = map[string]*Request{}
+		in.requests = map[string]*state.Request{}
 	}
-	k, err := json.Marshal(r)
-	must(err)
+	k := state.Encode(r)
 	if old, ok := in.requests[string(k)]; ok {
 		return old
 	}
@@ -377,9 +375,9 @@ func (in *interner) request(r Request) *Request {
 	return &r
 }
 
-func (in *interner) owner(o Owner) *Owner {
+func (in *interner) owner(o state.Owner) *state.Owner {
 	if in.owners == nil || len(in.owners) > internMax {
-		in.owners = map[Owner]*Owner{}
+		in.owners = map[state.Owner]*state.Owner{}
 	}
 	if old, ok := in.owners[o]; ok {
 		return old

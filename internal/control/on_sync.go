@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -31,9 +32,9 @@ type SyncAnswer struct {
 
 func (e NodeSync) apply(c *Controller, now sched.Time) any {
 	if e.Inventory != nil {
-		probe := schedNode(&Node{Name: e.Name, Inventory: Inventory{*e.Inventory}})
+		probe := schedNode(&state.Node{Name: e.Name, Inventory: state.Inventory{Inventory: *e.Inventory}})
 		if err := probe.Validate(); err != nil {
-			return &Refusal{Code: Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
+			return &state.Refusal{Code: state.Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
 		}
 	}
 	old := c.node(e.Name)
@@ -42,10 +43,10 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 			return SyncAnswer{WantInventory: true}
 		}
 		c.versions++
-		old = &Node{Name: e.Name, Instance: e.Instance, Version: c.epoch<<32 | c.versions, Unsure: len(e.Ranks) > 0}
+		old = &state.Node{Name: e.Name, Instance: e.Instance, Version: c.epoch<<32 | c.versions, Unsure: len(e.Ranks) > 0}
 	}
 	if old.Instance != e.Instance {
-		c.loseNode(now, e.Name, fmt.Sprintf("node %s failed: its node came back with an empty state directory", e.Name), func(r Rank) bool { return r.Instance != e.Instance })
+		c.loseNode(now, e.Name, fmt.Sprintf("node %s failed: its node came back with an empty state directory", e.Name), func(r state.Rank) bool { return r.Instance != e.Instance })
 		old = c.node(e.Name)
 	}
 	n := *old
@@ -53,7 +54,7 @@ func (e NodeSync) apply(c *Controller, now sched.Time) any {
 	n.Suspect, n.Lost = false, false
 	n.Unhealthy = e.Unhealthy
 	if e.Inventory != nil {
-		n.Inventory, n.Hash = Inventory{*e.Inventory}, e.Hash
+		n.Inventory, n.Hash = state.Inventory{Inventory: *e.Inventory}, e.Hash
 	}
 	c.setNode(n)
 	c.prepulled(now, e.Name, e.Prepulled)
@@ -119,38 +120,38 @@ func (c *Controller) rankStatus(now sched.Time, name string, st node.RankStatus)
 
 // progress changes only what is shown of what the node and the program do: it
 // is not recorded, since the node says it again.
-func (c *Controller) progress(old *Job, i int, st node.RankStatus) {
+func (c *Controller) progress(old *state.Job, i int, st node.RankStatus) {
 	j := *old
-	j.Attempt = withRank(old.Attempt, i, func(r *Rank) {
+	j.Attempt = withRank(old.Attempt, i, func(r *state.Rank) {
 		r.Progress = st.Progress
 		if st.Done != nil {
 			r.Done = st.Done
 		}
 	})
 	j.Version++
-	c.jobs.put(j.Number, &j)
+	c.jobs.Put(j.Number, &j)
 	c.out.Changed = append(c.out.Changed, j.Number)
 }
 
 // withRank is a changed copy of an attempt.
-func withRank(a *Attempt, i int, edit func(*Rank)) *Attempt {
+func withRank(a *state.Attempt, i int, edit func(*state.Rank)) *state.Attempt {
 	b := *a
 	b.Ranks = slices.Clone(a.Ranks)
 	edit(&b.Ranks[i])
 	return &b
 }
 
-// advance moves a job to the state that its ranks' phases say.
-func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
-	state := j.State
-	at := withRank(j.Attempt, i, func(p *Rank) { *p = r })
+// advance moves a job to the to that its ranks' phases say.
+func (c *Controller) advance(now sched.Time, j *state.Job, i int, r state.Rank) {
+	to := j.State
+	at := withRank(j.Attempt, i, func(p *state.Rank) { *p = r })
 	least, running := leastPhase(at)
 	switch {
 	case !r.Phase.After(node.PhaseAccepted):
-	case running && (state == job.Assigned || state == job.Starting):
-		state = job.Running
-	case state == job.Assigned:
-		state = job.Starting
+	case running && (to == job.Assigned || to == job.Starting):
+		to = job.Running
+	case to == job.Assigned:
+		to = job.Starting
 	}
 	pinned := at.Image == "" && r.Image != ""
 	if pinned {
@@ -173,15 +174,15 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 		line = joinText(pullText(r), line)
 	}
 	before := j
-	j = c.change(now, j, line, func(j *Job) {
+	j = c.change(now, j, line, func(j *state.Job) {
 		j.Attempt = at
-		if state == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
+		if to == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
 			j.Started = startedAt(now, r)
 			j.First = cmp.Or(j.First, j.Started)
 		}
-		j.State = state
+		j.State = to
 	})
-	if first := j.First > 0 && j.First == j.Started && state == job.Running; first && before.State != state {
+	if first := j.First > 0 && j.First == j.Started && to == job.Running; first && before.State != to {
 		c.watchLimit(j)
 	}
 	if pinned && len(at.Ranks) > 1 {
@@ -203,7 +204,7 @@ func (c *Controller) advance(now sched.Time, j *Job, i int, r Rank) {
 	}
 }
 
-func startedAt(now sched.Time, r Rank) sched.Time {
+func startedAt(now sched.Time, r state.Rank) sched.Time {
 	if r.Exit != nil && r.Exit.StartedMS > 0 {
 		return min(sched.Time(r.Exit.StartedMS), now)
 	}
@@ -211,7 +212,7 @@ func startedAt(now sched.Time, r Rank) sched.Time {
 }
 
 // leastPhase is how far the slowest rank is, and whether all have run.
-func leastPhase(a *Attempt) (node.Phase, bool) {
+func leastPhase(a *state.Attempt) (node.Phase, bool) {
 	least, running := node.PhaseEnded, true
 	for _, r := range a.Ranks {
 		if least.After(r.Phase) {
@@ -223,14 +224,14 @@ func leastPhase(a *Attempt) (node.Phase, bool) {
 	return least, running
 }
 
-func reasonOf(r Rank) job.Reason {
+func reasonOf(r state.Rank) job.Reason {
 	if r.Exit == nil {
 		return job.NodeFail
 	}
 	return r.Exit.Reason
 }
 
-func exitText(r Rank) string {
+func exitText(r state.Rank) string {
 	switch e := r.Exit; {
 	case e == nil:
 		return "lost on " + r.Alloc.Node
@@ -244,7 +245,7 @@ func exitText(r Rank) string {
 }
 
 // pullText says what waiting for an image has cost, where it is worth a word.
-func pullText(r Rank) string {
+func pullText(r state.Rank) string {
 	if r.PullMS < 1000 {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -42,7 +43,7 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 		}
 	}
 	for _, n := range c.nodes {
-		sooner(n.penalty())
+		sooner(n.Penalty())
 		switch {
 		case !n.Suspect:
 			sooner(n.LastSeen + c.cfg.SuspectTime)
@@ -85,7 +86,7 @@ func (c *Controller) tickNodes(now sched.Time) {
 			v := *c.node(n.Name)
 			v.Lost = true
 			c.setNode(v)
-			c.loseNode(now, n.Name, fmt.Sprintf("node %s failed: no contact for %d s", n.Name, silent/1000), func(Rank) bool { return true })
+			c.loseNode(now, n.Name, fmt.Sprintf("node %s failed: no contact for %d s", n.Name, silent/1000), func(state.Rank) bool { return true })
 		}
 	}
 }
@@ -101,20 +102,22 @@ func (c *Controller) evict(now sched.Time) {
 			break
 		}
 		c.ended = c.ended[1:]
-		c.jobs.put(j.Number, nil)
+		c.jobs.Put(j.Number, nil)
 		delete(c.byUUID, j.UUID)
-		c.record(Record{Kind: KindJob, Job: j.Number})
+		c.record(state.Record{Kind: state.KindJob, Job: j.Number})
 		if !c.cfg.NoRecords {
-			c.record(Record{Kind: KindHistory, Job: j.Number, Value: encodeJobAs(j, j.Tasks.history())})
+			c.record(state.Record{Kind: state.KindHistory, Job: j.Number, Value: j.EncodeHistory()})
 		}
 		if j.Tasks != nil {
-			c.dropTasks(j)
+			for _, r := range j.Tasks.Dropped(j.Number) {
+				c.record(r)
+			}
 		}
-		c.record(Record{Kind: KindUUID, Name: string(j.UUID[:]), Job: j.Number, Value: []byte{}})
+		c.record(state.Record{Kind: state.KindUUID, Name: string(j.UUID[:]), Job: j.Number, Value: []byte{}})
 		done++
 	}
 	if done > 0 {
-		c.jobs.trim()
+		c.jobs.Trim()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -19,23 +20,15 @@ const (
 	mostPenalty  = sched.Hour
 )
 
-// Trouble is what speaks against a node. Immutable.
-type Trouble struct {
-	Jobs  []job.Number `json:"jobs"`            // that failed there in a row, each once
-	Times int          `json:"times,omitempty"` // penalties since something succeeded
-	Until sched.Time   `json:"until,omitempty"` // no new jobs before; 0: it gets jobs
-	Why   string       `json:"why,omitempty"`
-}
-
 // judgeNode takes in how a rank has ended on a node.
-func (c *Controller) judgeNode(now sched.Time, j *Job, r Rank) {
+func (c *Controller) judgeNode(now sched.Time, j *state.Job, r state.Rank) {
 	if r.Exit == nil || r.Exit.Reason == job.NodeFail || c.node(r.Alloc.Node) == nil {
 		return // lost contact is a state of its own
 	}
 	n := *c.node(r.Alloc.Node)
 	switch {
 	case r.Exit.Reason.Class() == job.Infra:
-		n.Trouble = n.Trouble.with(now, c.suspectJob(j), exitText(r))
+		n.Trouble = troubleWith(n.Trouble, now, c.suspectJob(j), exitText(r))
 	case r.Exit.StartedMS > 0 && n.Trouble != nil:
 		n.Trouble = nil // a program ran there
 	default:
@@ -46,15 +39,15 @@ func (c *Controller) judgeNode(now sched.Time, j *Job, r Rank) {
 
 // suspectJob is whom a failure counts for once: tasks of an array of which none
 // has run yet may all fail for the array's sake.
-func (c *Controller) suspectJob(j *Job) job.Number {
+func (c *Controller) suspectJob(j *state.Job) job.Number {
 	if p := c.job(j.Parent); p != nil && p.First == 0 {
 		return p.Number
 	}
 	return j.Number
 }
 
-func (t *Trouble) with(now sched.Time, n job.Number, text string) *Trouble {
-	out := Trouble{}
+func troubleWith(t *state.Trouble, now sched.Time, n job.Number, text string) *state.Trouble {
+	out := state.Trouble{}
 	if t != nil {
 		out = *t
 	}
@@ -85,12 +78,4 @@ func (c *Controller) tickPenalties(now sched.Time) {
 			c.setNode(v)
 		}
 	}
-}
-
-// penalty is when the node's penalty ends; 0 if it has none.
-func (n *Node) penalty() sched.Time {
-	if n.Trouble == nil {
-		return 0
-	}
-	return n.Trouble.Until
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -14,7 +15,7 @@ import (
 func (c *Controller) predicts() bool { return c.cfg.Policy.Estimates == sched.ByPredicted }
 
 // expect is the run time to expect of a new job; 0 if nothing is known.
-func (c *Controller) expect(j *Job) sched.Time {
+func (c *Controller) expect(j *state.Job) sched.Time {
 	if !c.predicts() {
 		return 0
 	}
@@ -23,7 +24,7 @@ func (c *Controller) expect(j *Job) sched.Time {
 
 // observe learns from an attempt that ended by itself: finished or failed by its
 // own doing. One that was cancelled or lost says nothing about the next.
-func (c *Controller) observe(j *Job) {
+func (c *Controller) observe(j *state.Job) {
 	if !c.predicts() && c.cfg.Policy.BoostBacklog == 0 || j.Started == 0 || j.Ended == 0 {
 		return
 	}

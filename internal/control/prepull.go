@@ -7,15 +7,9 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
-
-// Prepull is a waiting job whose image a node shall have by the time that the
-// plan gives for its start, so that its GPUs do not wait for the image.
-type Prepull struct {
-	Job  job.Number
-	Told bool // the node has said what became of it
-}
 
 const (
 	maxPrepulls  = 2              // of one node at a time
@@ -48,8 +42,8 @@ func (c *Controller) planImages(now sched.Time) {
 
 // planImagesOf keeps what a node was told while it is still planned, and adds
 // up to the bound. Only what is new is worth a message of its own.
-func (c *Controller) planImagesOf(n *Node, planned []job.Number) {
-	var list []Prepull
+func (c *Controller) planImagesOf(n *state.Node, planned []job.Number) {
+	var list []state.Prepull
 	for _, p := range n.Prepulls {
 		if slices.Contains(planned, p.Job) {
 			list = append(list, p)
@@ -57,9 +51,9 @@ func (c *Controller) planImagesOf(n *Node, planned []job.Number) {
 	}
 	fresh := false
 	for _, num := range planned {
-		known := slices.ContainsFunc(list, func(p Prepull) bool { return p.Job == num })
+		known := slices.ContainsFunc(list, func(p state.Prepull) bool { return p.Job == num })
 		if !known && len(list) < maxPrepulls {
-			list, fresh = append(list, Prepull{Job: num}), true
+			list, fresh = append(list, state.Prepull{Job: num}), true
 		}
 	}
 	if !fresh && len(list) == len(n.Prepulls) {
@@ -82,7 +76,7 @@ const wasThere = 3
 func (c *Controller) prepulled(now sched.Time, name string, done []node.Prepulled) {
 	for _, d := range done {
 		n := *c.node(name)
-		i := slices.IndexFunc(n.Prepulls, func(p Prepull) bool { return p.Job == d.Job && !p.Told })
+		i := slices.IndexFunc(n.Prepulls, func(p state.Prepull) bool { return p.Job == d.Job && !p.Told })
 		if i < 0 {
 			continue
 		}
@@ -97,7 +91,7 @@ func (c *Controller) prepulled(now sched.Time, name string, done []node.Prepulle
 		}
 		there := d.Error == "" && d.PullMS < wasThere
 		if j := c.job(d.Job); j != nil && j.State == job.Queued && !there {
-			c.change(now, j, line, func(*Job) {})
+			c.change(now, j, line, func(*state.Job) {})
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 // prepulls is what a node was told to pull ahead, and whether by a message of
@@ -28,7 +29,7 @@ func (w *world) prepulled(name string, n job.Number, failed string) string {
 	for range 2 {
 		e := w.store(w.c.Apply(w.now, NodeSync{Name: name, Instance: v.Instance, Hash: v.Hash, Prepulled: []node.Prepulled{{Job: n, PullMS: 8400, Error: failed}}}))
 		for _, r := range e.Records {
-			if r.Kind == KindEvent {
+			if r.Kind == state.KindEvent {
 				fmt.Fprintf(&b, "%s\n", r.Value)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 // TestPrivileged: only jobs of projects that may, on nodes that allow it, and
@@ -27,7 +28,7 @@ func TestPrivileged(t *testing.T) {
 	node("n1", false)
 	refused := func(answer any, part string) {
 		t.Helper()
-		if r, ok := answer.(*Refusal); !ok || !strings.Contains(r.Message, part) {
+		if r, ok := answer.(*state.Refusal); !ok || !strings.Contains(r.Message, part) {
 			t.Errorf("got %+v, want a refusal with %q", answer, part)
 		}
 	}

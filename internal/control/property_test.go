@@ -10,6 +10,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -30,7 +31,7 @@ func TestAnyHistory(t *testing.T) {
 				if !j.State.Final() {
 					continue
 				}
-				text := string(encodeJob(j))
+				text := string(state.Encode(j))
 				if old, ok := final[j.Number]; ok && old != text {
 					rt.Fatalf("final job %d changed:\n%s", j.Number, gocmp.Diff(old, text))
 				}

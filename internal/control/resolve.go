@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -12,27 +13,27 @@ import (
 type resolved struct {
 	now    sched.Time
 	event  Submit
-	tasks  *Tasks   // of the new job, nil if it has none
-	waits  *Waits   // nil: for nothing
-	each   []*Job   // arrays whose tasks its own wait for one by one
-	past   Past     // jobs that the event should have brought
-	missed []string // conditions that cannot come true any more, in words
+	tasks  *state.Tasks // of the new job, nil if it has none
+	waits  *state.Waits // nil: for nothing
+	each   []*state.Job // arrays whose tasks its own wait for one by one
+	past   Past         // jobs that the event should have brought
+	missed []string     // conditions that cannot come true any more, in words
 }
 
 // resolve finds the jobs that a new job shall wait for. It answers with a Past
 // if some have left the table and the event does not bring them, or with a
 // *Refusal; why is set when what it waits for can no longer happen.
-func (c *Controller) resolve(now sched.Time, e Submit, tasks *Tasks) (r *resolved, why string, answer any) {
+func (c *Controller) resolve(now sched.Time, e Submit, tasks *state.Tasks) (r *resolved, why string, answer any) {
 	r = &resolved{now: now, event: e, tasks: tasks}
 	g := e.Spec.Gbatch
 	if g == nil || len(g.Dependencies) == 0 {
 		return r, "", nil
 	}
-	r.waits = &Waits{Any: g.DependOnAny}
+	r.waits = &state.Waits{Any: g.DependOnAny}
 	for i, d := range g.Dependencies {
 		if d.Type == job.Singleton {
 			if n := c.earlier(e.Spec.Name, e.User, c.next); n != 0 {
-				r.waits.Needs = append(r.waits.Needs, Need{Type: d.Type, Job: n})
+				r.waits.Needs = append(r.waits.Needs, state.Need{Type: d.Type, Job: n})
 			} else if g.DependOnAny {
 				r.waits.Met = true
 			}
@@ -50,11 +51,11 @@ func (c *Controller) resolve(now sched.Time, e Submit, tasks *Tasks) (r *resolve
 	case len(r.past.IDs) > 0:
 		return nil, "", r.past
 	case len(w.Needs) > maxNeeds:
-		return nil, "", &Refusal{Code: Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("names %d jobs, at most %d are allowed", len(w.Needs), maxNeeds)}
+		return nil, "", &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("names %d jobs, at most %d are allowed", len(w.Needs), maxNeeds)}
 	case len(r.each) > maxCorr:
-		return nil, "", &Refusal{Code: Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("%s names %d arrays, at most %d are allowed", job.AfterCorr, len(r.each), maxCorr)}
+		return nil, "", &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("%s names %d arrays, at most %d are allowed", job.AfterCorr, len(r.each), maxCorr)}
 	case !w.Any && len(r.missed) > 0 || w.Any && !w.Met && len(w.Needs) == 0 && len(r.missed) > 0:
-		r.waits, r.each = &Waits{Any: w.Any}, nil
+		r.waits, r.each = &state.Waits{Any: w.Any}, nil
 		return r, r.missed[0], nil
 	}
 	w.Met = w.Met || len(w.Needs) == 0
@@ -79,11 +80,11 @@ func (c *Controller) fit(r *resolved) {
 		}
 	}
 	r.waits = &w
-	r.tasks.fit(r.each)
+	fit(r.tasks, r.each)
 }
 
 // resolveOne takes in one job that is named.
-func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *Refusal {
+func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *state.Refusal {
 	j, refusal := c.awaited(id, r.event.Past, &r.past)
 	if refusal != nil || j == nil {
 		return refusal
@@ -93,12 +94,12 @@ func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *Refus
 		r.each = append(r.each, j)
 		return refusal
 	}
-	n := Need{Type: d.Type, Job: j.Number, Delay: sched.Time(d.Delay) * 1000}
+	n := state.Need{Type: d.Type, Job: j.Number, Delay: sched.Time(d.Delay) * 1000}
 	if j.Number == 0 { // a task that is no job
 		index := j.Index
 		n.Job, n.Task = j.Parent, &index
 	}
-	switch f, at := n.judge(r.now, j); f {
+	switch f, at := judge(n, r.now, j); f {
 	case unsettled:
 		r.waits.Needs = append(r.waits.Needs, n)
 	case met:
@@ -106,7 +107,7 @@ func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *Refus
 			r.waits.Met, r.waits.Since = true, at
 		}
 	case never:
-		r.missed = append(r.missed, n.missed(j))
+		r.missed = append(r.missed, n.Missed(j))
 	}
 	return nil
 }
@@ -114,10 +115,10 @@ func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *Refus
 // awaited finds a job that another names, in the table or among those of the
 // past that the event brings. Those that it should bring are added to past. A
 // task that is no job has no number.
-func (c *Controller) awaited(id string, known map[string]*Job, past *Past) (*Job, *Refusal) {
-	v := View{jobs: c.jobs}
+func (c *Controller) awaited(id string, known map[string]*state.Job, past *Past) (*state.Job, *state.Refusal) {
+	v := state.View{Jobs: c.jobs}
 	j, refusal := v.Find(id)
-	if refusal != nil && refusal.Code != NotFound {
+	if refusal != nil && refusal.Code != state.NotFound {
 		return nil, refusal
 	}
 	if j == nil {
@@ -131,7 +132,7 @@ func (c *Controller) awaited(id string, known map[string]*Job, past *Past) (*Job
 		return c.awaited(fmt.Sprint(j.Next), known, past) // who continues it counts
 	}
 	if j == nil {
-		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no job %s to wait for", id),
+		return nil, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no job %s to wait for", id),
 			Hint: "gqueue --all lists jobs with their numbers; a job must be submitted before others can wait for it"}
 	}
 	return j, nil

@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -26,14 +27,14 @@ type Restored struct {
 
 func (e Restored) apply(c *Controller, now sched.Time) any {
 	c.next += e.Skip
-	c.record(Record{Kind: KindFloor, Job: c.next, Value: []byte("{}")})
+	c.record(state.Record{Kind: state.KindFloor, Job: c.next, Value: []byte("{}")})
 	for _, n := range c.nodes {
 		v := *n
 		v.Unsure = true
 		c.setNode(v)
 	}
 	var numbers []job.Number
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		if !j.State.Final() {
 			numbers = append(numbers, j.Number)
 		}
@@ -46,24 +47,24 @@ func (e Restored) apply(c *Controller, now sched.Time) any {
 	return nil
 }
 
-func (e Restored) job(c *Controller, now sched.Time, j *Job) {
+func (e Restored) job(c *Controller, now sched.Time, j *state.Job) {
 	const text, sealed = "restored from a backup", "its secrets were lost: submit it again"
 	switch {
 	case j.Tasks != nil && j.Sealed && e.NoVault:
-		c.endArray(now, j, Ending{Then: job.Failed, Reason: job.Server, Text: sealed})
+		c.endArray(now, j, state.Ending{Then: job.Failed, Reason: job.Server, Text: sealed})
 	case j.State.Active():
 		at := *j.Attempt
-		at.Ranks = append([]Rank(nil), at.Ranks...)
+		at.Ranks = append([]state.Rank(nil), at.Ranks...)
 		for i := range at.Ranks {
 			at.Ranks[i].Unsure = at.Ranks[i].Phase != node.PhaseEnded
 		}
-		c.change(now, j, text+"; its node is asked whether it still runs", func(j *Job) { j.Attempt = &at })
+		c.change(now, j, text+"; its node is asked whether it still runs", func(j *state.Job) { j.Attempt = &at })
 	case j.Sealed && e.NoVault:
-		c.change(now, j, text+" without the key of its secrets", func(j *Job) {
+		c.change(now, j, text+" without the key of its secrets", func(j *state.Job) {
 			j.State, j.Reason, j.Text = job.Failed, job.Server, sealed
 		})
 	case j.State == job.Queued && j.Cron == nil && !e.Queue:
-		c.change(now, j, text+", on hold: it may have run since", func(j *Job) { j.State = job.OnHold })
+		c.change(now, j, text+", on hold: it may have run since", func(j *state.Job) { j.State = job.OnHold })
 	}
 }
 
@@ -79,12 +80,12 @@ func (c *Controller) reconcile(now sched.Time, e NodeSync) {
 	for _, num := range c.node(e.Name).Jobs {
 		c.confirm(num, e.Name, has)
 	}
-	c.loseNode(now, e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(r Rank) bool { return r.Unsure })
+	c.loseNode(now, e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(r state.Rank) bool { return r.Unsure })
 	unwanted := 0
 	for _, st := range e.Ranks {
 		j := c.job(st.ID.Job)
 		if j != nil && st.ID.Attempt > j.Tries && !j.State.Final() {
-			j = c.change(now, j, fmt.Sprintf("attempt %d began on %s after the backup; it is ended there", st.ID.Attempt, e.Name), func(j *Job) { j.Tries = st.ID.Attempt })
+			j = c.change(now, j, fmt.Sprintf("attempt %d began on %s after the backup; it is ended there", st.ID.Attempt, e.Name), func(j *state.Job) { j.Tries = st.ID.Attempt })
 		}
 		wanted := j != nil && j.State.Active() && j.Attempt.Attempt == st.ID.Attempt && j.On(e.Name)
 		if !wanted && st.Phase != node.PhaseEnded {
@@ -104,25 +105,14 @@ func (c *Controller) confirm(num job.Number, node string, has map[job.RankID]boo
 	j := *old
 	for i, r := range old.Attempt.Ranks {
 		if r.Unsure && r.Alloc.Node == node && has[old.RankID(i)] {
-			j.Attempt = withRank(j.Attempt, i, func(r *Rank) { r.Unsure = false })
+			j.Attempt = withRank(j.Attempt, i, func(r *state.Rank) { r.Unsure = false })
 		}
 	}
 	if j.Attempt == old.Attempt {
 		return
 	}
 	j.Version++
-	c.jobs.put(num, &j)
-	c.recordJob(KindJob, &j)
+	c.jobs.Put(num, &j)
+	c.recordJob(state.KindJob, &j)
 	c.out.Changed = append(c.out.Changed, num)
-}
-
-// unsure says whether it is not known how an attempt went on: it ended after
-// the backup that was restored.
-func (a *Attempt) unsure() bool {
-	for _, r := range a.Ranks {
-		if r.Unsure {
-			return true
-		}
-	}
-	return false
 }

@@ -7,16 +7,9 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
-
-// Retried is what a job's failures leave for the next decision.
-type Retried struct {
-	Failures int        `json:"failures,omitempty"` // that count against Retry.Limit
-	Row      int        `json:"row,omitempty"`      // failures one soon after the other, of any kind
-	Since    sched.Time `json:"since,omitempty"`    // the first of the row
-	Until    sched.Time `json:"until,omitempty"`    // no try before
-}
 
 // failure is an attempt that failed, with what the decision about another one
 // depends on.
@@ -28,7 +21,7 @@ type failure struct {
 	Ran     sched.Time // for how long
 	Proven  bool       // it is no task of an array none of which has run yet
 	NoTime  bool       // no run time is left for another attempt
-	Before  Retried
+	Before  state.Retried
 	JobWide int // failures that count against Retry.JobLimit, of all tasks, before this one
 
 	Restartable bool
@@ -42,7 +35,7 @@ type retryVerdict struct {
 	WholeJob bool // not again, and no other task either
 	Reason   job.Reason
 	Text     string
-	After    Retried
+	After    state.Retried
 }
 
 // decideRetry says whether a failed attempt is followed by another. Rules come
@@ -97,7 +90,7 @@ func decideRetry(f failure) retryVerdict {
 		v.Reason = job.MaxRuntime
 		return fail("no run time is left for another try")
 	}
-	wait := v.After.wait(backoff, longest, infra && f.Proven)
+	wait := waitAfter(v.After.Row, backoff, longest, infra && f.Proven)
 	if window > 0 && f.Now+wait-v.After.Since > window {
 		return fail(fmt.Sprintf("failures go on for longer than gbatch.retry.window, %s", r.Window))
 	}
@@ -108,10 +101,10 @@ func decideRetry(f failure) retryVerdict {
 	return v
 }
 
-// wait is how long the next try is put off: doubled with each failure of a row.
+// waitAfter is how long the next try is put off: doubled with each failure of a row.
 // The first fault of the infrastructure is not the job's, and costs nothing.
-func (r Retried) wait(backoff, longest sched.Time, first bool) sched.Time {
-	n := r.Row - 1
+func waitAfter(row int, backoff, longest sched.Time, first bool) sched.Time {
+	n := row - 1
 	if first {
 		if n == 0 {
 			return 0
@@ -142,7 +135,7 @@ func handles(r *job.Retry, event string) bool {
 }
 
 // retry decides about a job whose attempt failed, and counts the failure.
-func (c *Controller) retry(now sched.Time, j *Job, at *Attempt, reason job.Reason, text string) retryVerdict {
+func (c *Controller) retry(now sched.Time, j *state.Job, at *state.Attempt, reason job.Reason, text string) retryVerdict {
 	bad := at.Verdict()
 	f := failure{
 		Now: now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: began(at), NoTime: c.noTimeLeft(now, j),
@@ -173,7 +166,7 @@ func (c *Controller) retry(now sched.Time, j *Job, at *Attempt, reason job.Reaso
 		c.touch(j.Parent)
 	}
 	if v.WholeJob && a.whole == nil {
-		a.whole = &Ending{Then: job.Failed, Reason: v.Reason, Text: fmt.Sprintf("task %d: %s", j.Index, v.Text)}
+		a.whole = &state.Ending{Then: job.Failed, Reason: v.Reason, Text: fmt.Sprintf("task %d: %s", j.Index, v.Text)}
 		c.touch(j.Parent)
 	}
 	return v
@@ -181,7 +174,7 @@ func (c *Controller) retry(now sched.Time, j *Job, at *Attempt, reason job.Reaso
 
 // began says whether a program of the attempt has run its first instruction, or
 // may have: of a node that was lost nobody knows.
-func began(at *Attempt) bool {
+func began(at *state.Attempt) bool {
 	for _, r := range at.Ranks {
 		if r.Exit == nil || r.Exit.StartedMS > 0 || r.Exit.Reason == job.NodeFail {
 			return true

@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -21,8 +22,8 @@ func TestDecideRetry(t *testing.T) {
 		Reason                   job.Reason
 		Wait                     sched.Time
 	}
-	row := func(failures, n int) Retried {
-		return Retried{Failures: failures, Row: n, Since: now - 60*sched.Second}
+	row := func(failures, n int) state.Retried {
+		return state.Retried{Failures: failures, Row: n, Since: now - 60*sched.Second}
 	}
 	for name, tc := range map[string]struct {
 		f    failure
@@ -34,7 +35,7 @@ func TestDecideRetry(t *testing.T) {
 		"restartable, program":           {failure{Exit: program, Restartable: true}, want{Reason: job.ExitCode}},
 		"never began":                    {failure{Exit: node.Exit{Reason: job.Server}}, want{Again: true, Reason: job.Server}},
 		"node again":                     {failure{Exit: host, Restartable: true, Before: row(0, 1)}, want{Again: true, Reason: job.GPUError, Wait: 10 * sched.Second}},
-		"node, an array that never ran":  {failure{Exit: host, Restartable: true, Proven: false, Before: Retried{Row: -1}}, want{Again: true, Reason: job.GPUError, Wait: 0}},
+		"node, an array that never ran":  {failure{Exit: host, Restartable: true, Proven: false, Before: state.Retried{Row: -1}}, want{Again: true, Reason: job.GPUError, Wait: 0}},
 		"first retry":                    {failure{Exit: program, Retry: &job.Retry{Limit: 1}}, want{Again: true, Counted: true, Reason: job.ExitCode, Wait: 10 * sched.Second}},
 		"limit":                          {failure{Exit: program, Retry: &job.Retry{Limit: 1}, Before: row(1, 1)}, want{Counted: true, Reason: job.ExitCode}},
 		"node beyond the limit":          {failure{Exit: host, Retry: &job.Retry{Limit: 1}, Before: row(1, 1)}, want{Again: true, Reason: job.GPUError, Wait: 10 * sched.Second}},

@@ -16,6 +16,7 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -27,9 +28,9 @@ type world struct {
 	c      *Controller
 	cfg    Config
 	now    sched.Time
-	stored map[string]Record
+	stored map[string]state.Record
 	epoch  uint64
-	saved  map[string]Record // by the command backup
+	saved  map[string]state.Record // by the command backup
 }
 
 func testConfig() Config {
@@ -42,12 +43,14 @@ func testConfig() Config {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, cfg: testConfig(), now: 1_000_000, stored: map[string]Record{}}
+	w := &world{t: t, cfg: testConfig(), now: 1_000_000, stored: map[string]state.Record{}}
 	w.restart()
 	return w
 }
 
-func recordKey(r Record) string { return fmt.Sprintf("%c/%d/%d/%s", r.Kind, r.Job, r.Seq, r.Name) }
+func recordKey(r state.Record) string {
+	return fmt.Sprintf("%c/%d/%d/%s", r.Kind, r.Job, r.Seq, r.Name)
+}
 
 // restart rebuilds the controller from what was stored, as after kill -9.
 func (w *world) restart() {
@@ -95,7 +98,7 @@ func (w *world) schedule() { w.store(w.c.Schedule(w.now)) }
 func (w *world) jobs() string {
 	var b bytes.Buffer
 	for j := range w.c.View(w.now).All() {
-		fmt.Fprintf(&b, "%s\n", encodeJob(j))
+		fmt.Fprintf(&b, "%s\n", state.Encode(j))
 	}
 	return b.String()
 }
@@ -323,7 +326,7 @@ func (w *world) wait(text string) string {
 
 func (w *world) answer(a any) string {
 	switch a := a.(type) {
-	case *Refusal:
+	case *state.Refusal:
 		return fmt.Sprintf("refused (%s) %s: %s [%s]\n", a.Code, a.Path, a.Message, a.Hint)
 	case Submitted:
 		return fmt.Sprintf("job %d %s repeated=%t\n", a.Number, a.State, a.Repeated)

@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -28,9 +29,9 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 			}
 		}
 		if a := c.arrays[j.Parent]; a != nil { // no task has started in time
-			a.whole = &Ending{Then: job.Failed, Reason: reason, Text: r.Reason.Text}
+			a.whole = &state.Ending{Then: job.Failed, Reason: reason, Text: r.Reason.Text}
 		}
-		c.change(now, j, r.Reason.Text, func(j *Job) { j.State, j.Reason, j.Text = job.Failed, reason, r.Reason.Text })
+		c.change(now, j, r.Reason.Text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, reason, r.Reason.Text })
 	}
 	for _, h := range plan.Halts {
 		c.halt(now, h)
@@ -63,7 +64,7 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 		c.out.Missed = append(c.out.Missed, now-t)
 		delete(c.promised, j.Number)
 	}
-	at := &Attempt{Attempt: j.Tries + 1, Start: now}
+	at := &state.Attempt{Attempt: j.Tries + 1, Start: now}
 	switch {
 	case j.Attempt != nil:
 		at.Image = j.Attempt.Image
@@ -79,11 +80,11 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 	names := make([]string, len(s.Ranks))
 	for i, a := range s.Ranks {
 		n := c.node(a.Node)
-		at.Ranks = append(at.Ranks, Rank{Alloc: a, Phase: node.PhaseAssigned, Instance: n.Instance, Model: n.modelOf(a), Cluster: n.Inventory.Cluster})
+		at.Ranks = append(at.Ranks, state.Rank{Alloc: a, Phase: node.PhaseAssigned, Instance: n.Instance, Model: n.ModelOf(a), Cluster: n.Inventory.Cluster})
 		names[i] = a.Node
 	}
 	waited := now - j.Since
-	j = c.change(now, j, "assigned to "+strings.Join(names, ", "), func(j *Job) {
+	j = c.change(now, j, "assigned to "+strings.Join(names, ", "), func(j *state.Job) {
 		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1
 		j.Reason, j.Text = job.None, ""
 	})
@@ -96,7 +97,7 @@ func (c *Controller) assign(now sched.Time, s sched.Start) {
 }
 
 // running is an active job as the scheduler sees it.
-func (c *Controller) running(j *Job) sched.Running {
+func (c *Controller) running(j *state.Job) sched.Running {
 	r := sched.Running{
 		Job:   c.schedJob(j),
 		Start: j.Attempt.Start, End: j.Attempt.Start + j.LimitLeft(), Halting: j.Ending != nil,

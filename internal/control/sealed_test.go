@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -53,7 +54,7 @@ func TestSealedShared(t *testing.T) {
 			for _, s := range tc.steps {
 				w.node("n1", 2, 0, "", "i1") // it is there
 				s(w)
-				_, there := w.stored[recordKey(Record{Kind: KindSecret, Job: 1})]
+				_, there := w.stored[recordKey(state.Record{Kind: state.KindSecret, Job: 1})]
 				got = append(got, there)
 				w.restart()
 			}
@@ -61,7 +62,7 @@ func TestSealedShared(t *testing.T) {
 				t.Errorf("(-want +got):\n%s%s", diff, w.queue())
 			}
 			for k, r := range w.stored {
-				if r.Kind == KindSecret {
+				if r.Kind == state.KindSecret {
 					t.Errorf("left over: %s", k)
 				}
 			}
@@ -78,7 +79,7 @@ func TestTemplateSecrets(t *testing.T) {
 	w.wait("300s")
 	set := func(n job.Number) string {
 		a := w.apply(SetSecrets{Number: n, Base: 1, Sealed: []byte("new"), Names: []string{"A"}, By: "ann"})
-		if r, refused := a.(*Refusal); refused {
+		if r, refused := a.(*state.Refusal); refused {
 			return r.Message + ": " + r.Hint
 		}
 		return fmt.Sprintf("%+v", a)

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // nameKey is what jobs of which only one may run at a time have in common.
@@ -26,7 +27,7 @@ func (c *Controller) earlier(name, user string, before job.Number) job.Number {
 	k := nameKey{user, name}
 	list, ok := c.namesakes[k]
 	if !ok {
-		for j := range c.jobs.all() {
+		for j := range c.jobs.All() {
 			if j.Name == name && j.Owner.User == user && j.Parent == 0 && c.live(j.Number) {
 				list = append(list, j.Number)
 			}
@@ -54,7 +55,7 @@ func (c *Controller) keepNamesakes(k nameKey, list []job.Number) {
 }
 
 // addNamesake takes a new job in, where somebody asks for its name.
-func (c *Controller) addNamesake(j *Job) {
+func (c *Controller) addNamesake(j *state.Job) {
 	k := nameKey{j.Owner.User, j.Name}
 	list, ok := c.namesakes[k]
 	if !ok || !c.live(j.Number) || j.Parent > 0 { // an array stands for its tasks

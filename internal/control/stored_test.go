@@ -9,13 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // storedRecords are those of a random history of jobs, arrays, gangs,
 // dependents and templates, as format 2 of the store has them. They are never
 // written anew: what follows must read them.
-func storedRecords(t *testing.T) (now sched.Time, records []Record) {
+func storedRecords(t *testing.T) (now sched.Time, records []state.Record) {
 	t.Helper()
 	text, err := os.ReadFile("stored/records")
 	if err != nil {
@@ -26,13 +27,13 @@ func storedRecords(t *testing.T) (now sched.Time, records []Record) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(rest) {
-		var r Record
+		var r state.Record
 		var kind rune
 		line = strings.TrimSuffix(line, "\n")
 		if _, err := fmt.Sscanf(line, "%c %d %d %q", &kind, &r.Job, &r.Seq, &r.Name); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		r.Kind = Kind(kind)
+		r.Kind = state.Kind(kind)
 		head := fmt.Sprintf("%c %d %d %q ", r.Kind, r.Job, r.Seq, r.Name)
 		r.Value = []byte(strings.TrimPrefix(line, head))
 		records = append(records, r)
@@ -69,17 +70,17 @@ func TestStored(t *testing.T) {
 	for _, r := range records {
 		again := r.Value
 		switch r.Kind {
-		case KindJob:
-			again = encodeJob(c.job(r.Job))
-		case KindHistory:
-			j, err := DecodeJob(r.Value)
+		case state.KindJob:
+			again = state.Encode(c.job(r.Job))
+		case state.KindHistory:
+			j, err := state.DecodeJob(r.Value)
 			if err != nil {
 				t.Fatal(err)
 			}
-			again = encodeJobAs(j, j.Tasks.history())
-		case KindNode:
-			again = encodeNode(c.node(r.Name))
-		case KindEnded:
+			again = j.EncodeHistory()
+		case state.KindNode:
+			again = state.Encode(c.node(r.Name))
+		case state.KindEnded:
 			again = endOf(t, records, r).Value
 		}
 		if diff := cmp.Diff(string(r.Value), string(again)); diff != "" {
@@ -89,11 +90,11 @@ func TestStored(t *testing.T) {
 }
 
 // endOf is the index of ends as it is made from the job's own record.
-func endOf(t *testing.T, records []Record, end Record) Record {
+func endOf(t *testing.T, records []state.Record, end state.Record) state.Record {
 	t.Helper()
 	for _, r := range records {
-		if r.Job == end.Job && (r.Kind == KindJob || r.Kind == KindHistory) {
-			again, over, err := IndexEnded(r)
+		if r.Job == end.Job && (r.Kind == state.KindJob || r.Kind == state.KindHistory) {
+			again, over, err := state.IndexEnded(r)
 			if err != nil || !over {
 				t.Fatalf("job %d: over %t, %v", r.Job, over, err)
 			}
@@ -104,7 +105,7 @@ func endOf(t *testing.T, records []Record, end Record) Record {
 }
 
 // viewText is what readers see of jobs and nodes.
-func viewText(v *View) string {
+func viewText(v *state.View) string {
 	var b strings.Builder
 	for j := range v.All() {
 		fmt.Fprintf(&b, "%s %s %s held %v", j.ID(), j.Status(), j.Reason, v.Held(j, v.Now))

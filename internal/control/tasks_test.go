@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // document puts the lines below a submission into its document.
@@ -27,7 +28,7 @@ func (w *world) document(spec *job.Spec, d *datadriven.TestData) {
 }
 
 func (w *world) actTasks(action, text string) string {
-	n, set, ok := ParseTask(text)
+	n, set, ok := state.ParseTask(text)
 	if !ok {
 		w.t.Fatalf("%q names no tasks", text)
 	}
@@ -35,12 +36,12 @@ func (w *world) actTasks(action, text string) string {
 	return w.answer([]Outcome{o})
 }
 
-func (w *world) tasks(t *Tasks) string {
+func (w *world) tasks(t *state.Tasks) string {
 	var parts []string
 	for _, s := range []struct {
 		name  string
-		state TaskState
-	}{{"pending", TaskPending}, {"live", TaskLive}, {"succeeded", TaskSucceeded}, {"failed", TaskFailed}, {"cancelled", TaskCancelled}, {"missed", TaskMissed}} {
+		state state.TaskState
+	}{{"pending", state.TaskPending}, {"live", state.TaskLive}, {"succeeded", state.TaskSucceeded}, {"failed", state.TaskFailed}, {"cancelled", state.TaskCancelled}, {"missed", state.TaskMissed}} {
 		if set := t.In(s.state); len(set) > 0 {
 			parts = append(parts, s.name+" "+set.String())
 		}
@@ -54,27 +55,27 @@ func (w *world) tasks(t *Tasks) string {
 func TestTasksAreASet(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		asked := job.Tasks{Indexes: rapid.SampledFrom([]string{"0-9", "3,5,7-20:2", "0-2000", "0-9000:7", "100,200-1500,5000"}).Draw(rt, "indexes")}
-		a, err := newArray(asked)
+		a, err := state.NewArray(asked)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		got, want := newTasks(a), map[int]TaskState{}
+		got, want := state.NewTasks(a), map[int]state.TaskState{}
 		w := newWorld(t)
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
-			got = got.clone()
+			got = got.Clone()
 			from := rapid.IntRange(0, got.Len()-1).Draw(rt, "from")
-			s := rapid.SampledFrom([]TaskState{TaskLive, TaskSucceeded, TaskFailed, TaskCancelled, TaskMissed}).Draw(rt, "state")
+			s := rapid.SampledFrom([]state.TaskState{state.TaskLive, state.TaskSucceeded, state.TaskFailed, state.TaskCancelled, state.TaskMissed}).Draw(rt, "state")
 			for p := from; p < min(from+rapid.SampledFrom([]int{1, 3, 600}).Draw(rt, "many"), got.Len()); p++ {
-				got.set(p, s)
-				want[a.index(p)] = s
+				got.Set(p, s)
+				want[a.Index(p)] = s
 			}
 			w.c.out = Effects{}
 			w.c.storeTasks(1, got)
 			w.store(w.c.out)
 		}
 		for p := range got.Len() {
-			i := a.index(p)
-			if back, ok := a.position(i); !ok || back != p {
+			i := a.Index(p)
+			if back, ok := a.Position(i); !ok || back != p {
 				rt.Fatalf("position of %d is %d, %t, want %d", i, back, ok, p)
 			}
 			if s, ok := got.State(i); !ok || s != want[i] {
@@ -83,11 +84,11 @@ func TestTasksAreASet(t *testing.T) {
 		}
 		checkTaskSets(rt, got, want)
 		v, _ := json.Marshal(asked)
-		records := []Record{{Kind: KindTasks, Job: 1, Value: v}}
+		records := []state.Record{{Kind: state.KindTasks, Job: 1, Value: v}}
 		for _, r := range w.stored {
 			records = append(records, r)
 		}
-		loaded, err := loadTasks(records, got)
+		loaded, err := state.LoadTasks(records, got)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -95,9 +96,9 @@ func TestTasksAreASet(t *testing.T) {
 	})
 }
 
-func checkTaskSets(rt *rapid.T, got *Tasks, want map[int]TaskState) {
+func checkTaskSets(rt *rapid.T, got *state.Tasks, want map[int]state.TaskState) {
 	var sets job.Indexes
-	for _, s := range []TaskState{TaskPending, TaskLive, TaskSucceeded, TaskFailed, TaskCancelled, TaskMissed} {
+	for _, s := range []state.TaskState{state.TaskPending, state.TaskLive, state.TaskSucceeded, state.TaskFailed, state.TaskCancelled, state.TaskMissed} {
 		set := got.In(s)
 		if set.Len() != got.Counts[s] {
 			rt.Fatalf("%d tasks are %q, counted %d", set.Len(), s, got.Counts[s])
@@ -118,7 +119,7 @@ func checkTaskSets(rt *rapid.T, got *Tasks, want map[int]TaskState) {
 
 // TestTaskUUID: a task's UUID never changes, and is a proper one.
 func TestTaskUUID(t *testing.T) {
-	got := fmt.Sprintf("%x %x", taskUUID([16]byte{1}, 7), taskUUID([16]byte{1}, 8))
+	got := fmt.Sprintf("%x %x", (&state.Job{UUID: state.UUID{1}}).TaskUUID(7), (&state.Job{UUID: state.UUID{1}}).TaskUUID(8))
 	if diff := cmp.Diff("06f0f2916f5d52c680f1c6559d2fac18 222e292264e6540699b516c31566a4aa", got); diff != "" {
 		t.Error(diff)
 	}

@@ -14,17 +14,18 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/node"
 	"gbatch/internal/pki"
 )
 
 // remote is the address over TLS.
-func (s *site) remote() string { return s.server.Addresses()[1] }
+func (s *testSite) remote() string { return s.server.Addresses()[1] }
 
-func (s *site) pin() string { return s.server.pki.Pin() }
+func (s *testSite) pin() string { return s.server.pki.Pin() }
 
 // token makes a token, as root on the controller's machine.
-func (s *site) token(r api.TokenRequest) *api.Token {
+func (s *testSite) token(r api.TokenRequest) *api.Token {
 	s.t.Helper()
 	t, err := s.CreateToken(s.t.Context(), r)
 	if err != nil {
@@ -34,7 +35,7 @@ func (s *site) token(r api.TokenRequest) *api.Token {
 }
 
 // user is a client of a user, over TLS.
-func (s *site) user(name string) *client.Client {
+func (s *testSite) user(name string) *client.Client {
 	s.t.Helper()
 	c := &client.Client{Address: s.remote(), Token: s.token(api.TokenRequest{Use: api.TokenUser, User: name}).Secret}
 	s.t.Cleanup(c.Close)
@@ -50,7 +51,7 @@ type machine struct {
 	cert    *tls.Certificate
 }
 
-func (s *site) machine(name string) *machine {
+func (s *testSite) machine(name string) *machine {
 	s.t.Helper()
 	key, err := pki.OpenKey(filepath.Join(s.t.TempDir(), "key"))
 	if err != nil {
@@ -78,7 +79,7 @@ func (m *machine) join(t *testing.T, token string) error {
 }
 
 // joined is a machine that has joined.
-func (s *site) joined(name string) *machine {
+func (s *testSite) joined(name string) *machine {
 	s.t.Helper()
 	m := s.machine(name)
 	if err := m.join(s.t, s.token(api.TokenRequest{Use: api.TokenJoin}).Secret); err != nil {
@@ -101,7 +102,7 @@ type column struct {
 	header string // instead of a token
 }
 
-func (c column) do(t *testing.T, s *site, method, path, body string) (int, string) {
+func (c column) do(t *testing.T, s *testSite, method, path, body string) (int, string) {
 	t.Helper()
 	base, _, _ := strings.Cut(s.remote(), "#")
 	req, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
@@ -199,10 +200,10 @@ const hushJob = `{"name":"hush-name","request":{"resources":{"gpus":0,"cpus":100
 	`"docker":{"image":"hush-image:1","command":"hush-command","environment":{"HUSH":"hush-value"}}}}`
 
 // closedSite has job 1, which is ann's, in a project of ann and mia.
-func closedSite(t *testing.T) *site {
-	s := newSite(t, func(c *Config) {
-		c.Projects = []Project{{Name: "default"}, {Name: "lab", Members: users("ann", "mia")}}
-		c.Operators, c.Admins = users("ops"), users("boss")
+func closedSite(t *testing.T) *testSite {
+	s := newSite(t, func(c *site.Config) {
+		c.Projects = []site.Project{{Name: "default"}, {Name: "lab", Members: byName("ann", "mia")}}
+		c.Operators, c.Admins = byName("ops"), byName("boss")
 	})
 	if _, err := s.user("ann").Submit(t.Context(), &api.SubmitRequest{Project: "lab", Job: []byte(hushJob)}, ""); err != nil {
 		t.Fatal(err)
@@ -221,7 +222,10 @@ func TestEveryRoute(t *testing.T) {
 		{name: "join", token: s.token(api.TokenRequest{Use: api.TokenJoin}).Secret},
 	}
 	inside := []string{"ann", "mia", "ops", "boss"}
-	routes := s.server.api.routes
+	var routes []string
+	for _, r := range s.server.api.Table {
+		routes = append(routes, r.Pattern)
+	}
 	for _, pattern := range routes {
 		row, ok := matrix[pattern]
 		if !ok {
@@ -248,9 +252,6 @@ func TestEveryRoute(t *testing.T) {
 		if !slices.Contains(routes, pattern) {
 			t.Errorf("%s is no route", pattern)
 		}
-	}
-	if len(routes) != len(doors) {
-		t.Errorf("%d routes and %d doors", len(routes), len(doors))
 	}
 }
 

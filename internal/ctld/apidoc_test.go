@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"gbatch/internal/ctld/wire"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"gbatch/internal/api"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the list of routes and bodies in docs/api.md anew")
@@ -22,34 +21,20 @@ const (
 	apiBegin    = "<!-- made from the code; go test ./internal/ctld -run TestAPIDocument -rewrite -->\n"
 )
 
-// plainRoutes are those that are not in the API's own description.
-var plainRoutes = map[string]string{
-	"POST " + api.PathBackup: "A backup as bytes; only root on the controller's machine. `?vault=false` leaves the key of secrets out",
-	"POST " + api.PathStream: "Between daemons: the bytes that a client asked for",
-	"GET " + api.PathStream:  "Between daemons: a two-way stream that a client asked for",
-	"GET /metrics":           "Metrics as Prometheus reads them",
-	"GET /healthz":           "200 while the controller serves",
-	"GET /openapi.json":      "This API as an OpenAPI 3.1 document; also `.yaml`, and `/openapi-3.0.json` and `.yaml`",
-	"GET /openapi.yaml":      "", "GET /openapi-3.0.json": "", "GET /openapi-3.0.yaml": "", "/": "",
-}
-
-var accessWords = map[access]string{
-	anyone: "anyone", persons: "users", known: "users, nodes", operators: "operators", admins: "admins",
-	nodes: "the node itself", joiners: "a token to join", scrapers: "operators, `metrics.scrapers`",
-}
-
-// TestAPIDocument compares the reference of the API with the routes, the
-// doors, and the comments of the bodies.
+// TestAPIDocument compares the reference of the API with the routes
+// and the comments of the bodies.
 func TestAPIDocument(t *testing.T) {
 	var doc described
 	rec := httptest.NewRecorder()
-	newSite(t, nil).server.api.ServeHTTP(rec, httptest.NewRequest("GET", "/openapi.json", nil))
+	guard := newSite(t, nil).server.api
+	table := guard.Table
+	guard.ServeHTTP(rec, httptest.NewRequest("GET", "/openapi.json", nil))
 	if err := json.Unmarshal(rec.Body.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	bodies := readBodies(t, "../api", "../job", "../node")
-	writeRoutes(t, &out, &doc, bodies)
+	bodies := readBodies(t, "../api", "../job")
+	writeRoutes(&out, table, &doc, bodies)
 	bodies.write(&out)
 	writeErrors(t, &out)
 
@@ -96,47 +81,40 @@ type schema struct {
 	Items  *schema
 }
 
-func writeRoutes(t *testing.T, out *bytes.Buffer, doc *described, bodies *bodies) {
-	var patterns []string
-	for p := range doors {
-		patterns = append(patterns, p)
-	}
-	slices.SortFunc(patterns, func(a, b string) int {
-		ma, pa, _ := strings.Cut(a, " ")
-		mb, pb, _ := strings.Cut(b, " ")
+func writeRoutes(out *bytes.Buffer, table []Route, doc *described, bodies *bodies) {
+	table = slices.SortedFunc(slices.Values(table), func(a, b Route) int {
+		ma, pa, _ := strings.Cut(a.Pattern, " ")
+		mb, pb, _ := strings.Cut(b.Pattern, " ")
 		return cmp.Or(strings.Compare(pa, pb), strings.Compare(ma, mb))
 	})
 	fmt.Fprint(out, "\n## Routes\n\n| route | who | what | asks | answers |\n|---|---|---|---|---|\n")
 	var parameters bytes.Buffer
-	for _, p := range patterns {
+	for _, r := range table {
+		p := r.Pattern
 		method, path, _ := strings.Cut(p, " ")
 		o, ok := doc.Paths[path][strings.ToLower(method)]
 		if !ok {
-			what, ok := plainRoutes[p]
-			if !ok {
-				t.Errorf("route %s is neither in the API's description nor among plainRoutes", p)
-			}
-			if what != "" {
-				fmt.Fprintf(out, "| `%s` | %s | %s | | |\n", p, accessWords[doors[p]], what)
+			if r.Doc != "" {
+				fmt.Fprintf(out, "| `%s` | %s | %s | | |\n", p, r.Who, r.Doc)
 			}
 			continue
 		}
-		ofNodes := doors[p] == nodes || doors[p] == joiners
+		ofNodes := r.Who == byNodes || r.Who == byJoiners
 		asks, answers := "", ""
 		if o.RequestBody != nil {
 			asks = bodies.link(o.RequestBody.Content["application/json"].Schema.Ref, ofNodes)
 		}
-		for status, r := range o.Responses {
-			if c, ok := r.Content["application/json"]; status == "200" && ok {
+		for status, resp := range o.Responses {
+			if c, ok := resp.Content["application/json"]; status == "200" && ok {
 				answers = bodies.link(c.Schema.Ref, ofNodes)
 			} else if status != "default" {
 				answers = map[string]string{"101": "a WebSocket", "204": "nothing (204)", "200": "bytes"}[status]
 			}
-			if _, ok := r.Content["text/event-stream"]; ok {
+			if _, ok := resp.Content["text/event-stream"]; ok {
 				answers = "server-sent events"
 			}
 		}
-		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", p, accessWords[doors[p]], o.Summary, asks, answers)
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", p, r.Who, r.Doc, asks, answers)
 		for _, q := range o.Parameters {
 			if q.In == "path" {
 				continue
@@ -167,7 +145,7 @@ func writeErrors(t *testing.T, out *bytes.Buffer) {
 		status, text, _ := strings.Cut(comment, ": ")
 		rows[code] = fmt.Sprintf("| `%s` | %s | %s |\n", code, status, text)
 	}
-	for code, status := range refusalStatus {
+	for code, status := range wire.RefusalStatus {
 		if rows[string(code)] == "" {
 			rows[string(code)] = fmt.Sprintf("| `%s` | %d | %s |\n", code, status, constants(t, "../control", "OverLimit")[string(code)])
 		}

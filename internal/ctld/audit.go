@@ -1,17 +1,16 @@
 package ctld
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
+	"gbatch/internal/state"
 )
 
 // The audit log: who changed what. An entry is stored in the commit of what it
@@ -27,40 +26,45 @@ const (
 // maxChange bounds the text of an entry, in bytes.
 const maxChange = 300
 
-// deniedEvery and deniedBurst bound the entries about requests that were denied:
-// nobody fills the log by asking for what they may not have.
-const (
-	deniedEvery = time.Second
-	deniedBurst = 100
-)
-
-type actionKey struct{}
+type authorKey struct{}
 
 // note is an entry whose outcome is not known yet; nil: none is to be made.
 type note struct{ api.AuditEntry }
 
-// noteOf is the note for a change by a person. What nodes report is no change of
-// theirs: it is in the jobs' timelines.
+// WithAuthor has what is changed in ctx noted as somebody's doing; e says whose.
+// What nodes report is no change of theirs: it is in the jobs' timelines.
+func WithAuthor(ctx context.Context, e api.AuditEntry) context.Context {
+	return context.WithValue(ctx, authorKey{}, e)
+}
+
+// noteOf is the note for a change in ctx.
 func noteOf(ctx context.Context) *note {
-	id := caller(ctx)
-	if id.role == "" || id.role == roleNode {
+	e, ok := ctx.Value(authorKey{}).(api.AuditEntry)
+	if !ok {
 		return nil
 	}
-	action, _ := ctx.Value(actionKey{}).(string)
-	return &note{api.AuditEntry{User: id.user, Role: string(id.role), From: id.from, Via: id.via, Action: action}}
+	return &note{e}
+}
+
+// about says what is changed, and how.
+func (n *note) about(object, change string) *note {
+	if n != nil {
+		n.Object, n.Change = object, change
+	}
+	return n
 }
 
 // record makes the entry's record, in the loop.
-func (l *loop) record(n *note, result string) control.Record {
+func (l *loop) record(n *note, result string) state.Record {
 	l.audited++
 	if l.audited%pruneEvery == 0 && l.audited > maxAudit {
-		if err := l.store.Prune(control.KindAudit, l.audited-maxAudit); err != nil {
-			l.log.Error("audit log not shortened", "err", err)
+		if err := l.store.Prune(state.KindAudit, l.audited-maxAudit); err != nil {
+			l.log.Error("audit log not shortened", "error", err)
 		}
 	}
-	n.Seq, n.Time, n.Result = l.audited, toTime(l.now), result
+	n.Seq, n.Time, n.Result = l.audited, wire.Time(l.now), result
 	n.Object, n.Change = shorten(n.Object), shorten(n.Change)
-	return control.Record{Kind: control.KindAudit, Seq: n.Seq, Value: encode(n.AuditEntry)}
+	return state.Record{Kind: state.KindAudit, Seq: n.Seq, Value: wire.Encode(n.AuditEntry)}
 }
 
 func shorten(text string) string {
@@ -71,8 +75,8 @@ func shorten(text string) string {
 }
 
 // tell fills in what an event does: before is the view from before it.
-func (n *note) tell(before *control.View, ev control.Event, answer any) (result string) {
-	if r, ok := answer.(*control.Refusal); ok {
+func (n *note) tell(before *state.View, ev control.Event, answer any) (result string) {
+	if r, ok := answer.(*state.Refusal); ok {
 		result = "refused: " + r.Message
 	}
 	switch e := ev.(type) {
@@ -99,11 +103,11 @@ func (n *note) tell(before *control.View, ev control.Event, answer any) (result 
 	case control.Forget:
 		n.Object, n.Change = "node "+e.Node, "forgotten"
 	case control.Reserve:
-		n.Object, n.Change = "reservation "+e.Window.Name, fmt.Sprintf("from %s until %s, nodes %s", toTime(e.Window.Start).Format(time.RFC3339), toTime(e.Window.End).Format(time.RFC3339), strings.Join(e.Window.Nodes, ","))
+		n.Object, n.Change = "reservation "+e.Window.Name, fmt.Sprintf("from %s until %s, nodes %s", wire.Time(e.Window.Start).Format(time.RFC3339), wire.Time(e.Window.End).Format(time.RFC3339), strings.Join(e.Window.Nodes, ","))
 	case control.Resize:
 		n.Object, n.Change = fmt.Sprintf("job %d", e.Number), "resized"
 		if o, ok := answer.(control.Outcome); ok {
-			if n.Change = firstOf(o.Message, n.Change); o.Refusal != nil {
+			if n.Change = cmp.Or(o.Message, n.Change); o.Refusal != nil {
 				result = "refused: " + o.Refusal.Message
 			}
 		}
@@ -115,7 +119,7 @@ func (n *note) tell(before *control.View, ev control.Event, answer any) (result 
 	default:
 		n.Change = fmt.Sprintf("%T", ev)
 	}
-	return firstOf(result, "ok")
+	return cmp.Or(result, "ok")
 }
 
 func acted(e control.Act, list []control.Outcome) (object, change string) {
@@ -132,7 +136,7 @@ func acted(e control.Act, list []control.Outcome) (object, change string) {
 	return "jobs" + jobs.String(), string(e.Action) + how.String()
 }
 
-func drained(before *control.View, e control.Drain) (object, change string) {
+func drained(before *state.View, e control.Drain) (object, change string) {
 	was := ""
 	if n := before.Node(e.Node); n != nil && e.GPU == "" {
 		was = n.Drained
@@ -142,74 +146,4 @@ func drained(before *control.View, e control.Drain) (object, change string) {
 		object += " GPU " + e.GPU
 	}
 	return object, fmt.Sprintf("drained: %q -> %q", was, e.Reason)
-}
-
-// commit stores what is not the controller's (tokens, keys) with its entry.
-func (s *Server) commit(ctx context.Context, object, change string, records ...control.Record) error {
-	n := noteOf(ctx)
-	if n != nil {
-		n.Object, n.Change = object, change
-	}
-	_, err := s.loop.settle(ctx, request{records: records, note: n, reply: make(chan reply, 1)})
-	return err
-}
-
-// auditDenied notes a request that a door did not admit. It does not wait: the
-// caller is told in any case.
-func (s *Server) auditDenied(r *http.Request, id identity, e *api.Error) {
-	s.log.Info("denied", "user", id.user, "role", id.role, "from", id.from, "action", r.Method+" "+r.URL.Path)
-	if !s.deniedRate.Allow() || id.role == roleNode || id.role == roleJoin {
-		return
-	}
-	n := &note{api.AuditEntry{User: id.user, Role: string(id.role), From: id.from, Via: id.via, Action: r.Method + " " + r.URL.Path}}
-	select {
-	case s.loop.inbox <- request{note: n, denied: "denied: " + e.Message, reply: make(chan reply, 1)}:
-	default: // the loop has more important things to do
-	}
-}
-
-func newDeniedRate() *rate.Limiter { return rate.NewLimiter(rate.Every(deniedEvery), deniedBurst) }
-
-type auditInput struct {
-	User   string    `query:"user"`
-	Since  time.Time `query:"since"`
-	Object string    `query:"object" doc:"a word of what was changed, as gpu01 or 12"`
-	Limit  int       `query:"limit" minimum:"0" maximum:"10000" doc:"entries; 0: 100"`
-}
-
-// auditScan bounds how many entries one question looks at.
-const auditScan = 200_000
-
-func (s *Server) audit(_ context.Context, in *auditInput) (*body[api.AuditList], error) {
-	out := api.AuditList{Entries: []api.AuditEntry{}}
-	limit, looked := in.Limit, 0
-	if limit == 0 {
-		limit = 100
-	}
-	err := s.store.Newest(control.KindAudit, func(r control.Record) (bool, error) {
-		var e api.AuditEntry
-		if err := json.Unmarshal(r.Value, &e); err != nil {
-			return false, fmt.Errorf("decode audit record %d: %w", r.Seq, err)
-		}
-		if looked++; e.Time.Before(in.Since) || looked > auditScan {
-			return false, nil
-		}
-		if (in.User == "" || e.User == in.User) && (in.Object == "" || hasWord(e.Object, in.Object)) {
-			out.Entries = append(out.Entries, e)
-		}
-		return len(out.Entries) < limit, nil
-	})
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	return &body[api.AuditList]{out}, nil
-}
-
-func hasWord(text, word string) bool {
-	for w := range strings.FieldsSeq(text) {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }

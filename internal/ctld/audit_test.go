@@ -10,11 +10,13 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // lines is the audit log, oldest first, without times and ids.
-func (s *site) lines(f client.AuditFilter) []string {
+func (s *testSite) lines(f client.AuditFilter) []string {
 	s.t.Helper()
 	l, err := s.Audit(s.t.Context(), f)
 	if err != nil {
@@ -37,7 +39,7 @@ func (s *site) lines(f client.AuditFilter) []string {
 // in it.
 func TestAudit(t *testing.T) {
 	const password = "hunter2-very-secret"
-	s := newSite(t, func(c *Config) { c.Operators = users("ops") })
+	s := newSite(t, func(c *site.Config) { c.Operators = byName("ops") })
 	ann, ops := s.user("ann"), s.user("ops")
 	req := hello(1)
 	req.Job = []byte(strings.Replace(string(req.Job), "busybox:1", "bob:"+password+"@reg.example:5000/a/b:1", 1))
@@ -133,7 +135,7 @@ func TestAuditIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.server.store.Commit([]control.Record{{Kind: control.KindAudit, Seq: 5, Value: []byte(`{"seq":5}`)}}); err != nil {
+	if err := s.server.store.Commit([]state.Record{{Kind: state.KindAudit, Seq: 5, Value: []byte(`{"seq":5}`)}}); err != nil {
 		t.Fatal(err)
 	}
 	s.user("ann")

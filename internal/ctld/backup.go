@@ -9,13 +9,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
 )
 
 // A backup is a tar archive, packed by gzip: what it is (manifestFile), the
@@ -50,46 +51,54 @@ type BackupInfo struct {
 
 // keyFiles are what a directory holds beside the store, and nothing can make
 // anew.
-var keyFiles = []string{"ca.key", "ca.crt", tokenKeyFile, vaultFile}
+var keyFiles = []string{"ca.key", "ca.crt", site.TokenKeyFile, site.VaultFile}
 
-// backup sends a backup. It holds the keys to everything, so only root of this
+// Maker makes backups of a controller that runs.
+type Maker struct {
+	dir     string // of the controller
+	pin     string
+	version string // of this program
+	loop    *loop
+	store   interface{ Backup(dir string) error }
+	log     *slog.Logger
+	now     func() time.Time
+}
+
+// Serve sends a backup. It holds the keys to everything, so only root of this
 // machine, who could read them anyway, may have it.
-func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
+func (s *Maker) Serve(w http.ResponseWriter, r *http.Request) error {
 	if id := caller(r.Context()); !id.root {
-		writeError(w, denied("a backup holds the controller's keys: only root on its machine gets it", "run `gctld backup` there"))
-		return
+		return denied("a backup holds the controller's keys: only root on its machine gets it", "run `gctld backup` there")
 	}
-	info := BackupInfo{Format: backupFormat, Version: Version, Pin: s.pki.Pin(), Vault: r.URL.Query().Get("vault") != "false"}
+	info := BackupInfo{Format: backupFormat, Version: s.version, Pin: s.pin, Vault: r.URL.Query().Get("vault") != "false"}
 	dir, err := s.copyStore(r.Context(), &info)
 	defer os.RemoveAll(dir) // "": nothing
 	if err != nil {
-		var e *api.Error
-		errors.As(s.fail(err), &e) // it always is one
-		writeError(w, e)
-		return
+		return err
 	}
 	w.Header().Set("Content-Type", "application/gzip")
-	if err := writeBackup(w, info, s.cfg().Dir, filepath.Join(dir, storeDir)); err != nil {
-		s.log.Error("backup broken off", "err", err)
+	if err := writeBackup(w, info, s.dir, filepath.Join(dir, site.StoreDir)); err != nil {
+		s.log.Error("backup broken off", "error", err)
 		panic(http.ErrAbortHandler) // the client must not take it for whole
 	}
 	s.log.Info("backup made", "vault", info.Vault)
+	return nil
 }
 
 // copyStore makes a directory with a copy of the store, as of info.Time.
-func (s *Server) copyStore(ctx context.Context, info *BackupInfo) (dir string, err error) {
+func (s *Maker) copyStore(ctx context.Context, info *BackupInfo) (dir string, err error) {
 	change := "made with all keys"
 	if !info.Vault {
 		change = "made without the key of secrets"
 	}
-	if err := s.commit(ctx, "backup", change); err != nil {
+	if err := s.loop.commit(ctx, "backup", change); err != nil {
 		return "", err
 	}
-	if dir, err = os.MkdirTemp(s.cfg().Dir, backingUp); err != nil {
+	if dir, err = os.MkdirTemp(s.dir, backingUp); err != nil {
 		return "", err
 	}
 	info.Time = s.now().UTC()
-	return dir, s.store.Backup(filepath.Join(dir, storeDir))
+	return dir, s.store.Backup(filepath.Join(dir, site.StoreDir))
 }
 
 func writeBackup(w io.Writer, info BackupInfo, dir, copied string) error {
@@ -109,7 +118,7 @@ func writeBackup(w io.Writer, info BackupInfo, dir, copied string) error {
 		return err
 	}
 	for _, name := range keyFiles {
-		if name == vaultFile && !info.Vault {
+		if name == site.VaultFile && !info.Vault {
 			continue
 		}
 		if err := addFile(t, filepath.Join(dir, name), name); err != nil {
@@ -124,7 +133,7 @@ func writeBackup(w io.Writer, info BackupInfo, dir, copied string) error {
 		if err != nil {
 			return err
 		}
-		return addFile(t, path, filepath.Join(storeDir, rel))
+		return addFile(t, path, filepath.Join(site.StoreDir, rel))
 	})
 	return errors.Join(err, t.Close(), z.Close())
 }
@@ -174,7 +183,7 @@ func ReadBackup(r io.Reader, file func(name string, mode fs.FileMode, r io.Reade
 		case h.Typeflag != tar.TypeReg || !inBackup(h.Name):
 			return info, fmt.Errorf("it holds %q, which no backup of gctld does", h.Name)
 		}
-		stored = stored || filepath.Dir(h.Name) == storeDir
+		stored = stored || filepath.Dir(h.Name) == site.StoreDir
 		if file == nil {
 			continue
 		}
@@ -198,5 +207,5 @@ func readManifest(name string, r io.Reader, info *BackupInfo) error {
 }
 
 func inBackup(name string) bool {
-	return slices.Contains(keyFiles, name) || filepath.IsLocal(name) && filepath.Dir(name) == storeDir
+	return slices.Contains(keyFiles, name) || filepath.IsLocal(name) && filepath.Dir(name) == site.StoreDir
 }

@@ -13,12 +13,13 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 )
 
 // backup writes a backup of the site into a file.
-func (s *site) backup(vault bool) string {
+func (s *testSite) backup(vault bool) string {
 	s.t.Helper()
 	r, err := s.Backup(s.t.Context(), vault)
 	if err != nil {
@@ -37,7 +38,7 @@ func (s *site) backup(vault bool) string {
 }
 
 // lose takes the controller's disk away, and gives it a new one.
-func (s *site) lose() {
+func (s *testSite) lose() {
 	s.t.Helper()
 	s.stop()
 	s.Close()
@@ -45,7 +46,7 @@ func (s *site) lose() {
 }
 
 // states are the jobs' states, by number.
-func (s *site) states() map[job.Number]job.State {
+func (s *testSite) states() map[job.Number]job.State {
 	s.t.Helper()
 	l, err := s.Jobs(s.t.Context(), client.JobFilter{All: true})
 	if err != nil {
@@ -131,7 +132,7 @@ func TestBackupWithoutSecrets(t *testing.T) {
 	sealed := s.submit(&api.SubmitRequest{Job: []byte(doc)}, "")
 	plain := s.submit(hello(1), "")
 	file := s.backup(false)
-	key, err := os.ReadFile(filepath.Join(s.cfg.Dir, vaultFile))
+	key, err := os.ReadFile(filepath.Join(s.cfg.Dir, site.VaultFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func TestDamagedBackup(t *testing.T) {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Restore(Config{Dir: dir}, RestoreOptions{File: file}); err == nil {
+		if _, err := Restore(site.Config{Dir: dir}, RestoreOptions{File: file}); err == nil {
 			t.Errorf("%s: restored", name)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

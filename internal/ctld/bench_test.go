@@ -14,16 +14,17 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
-	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // bench is a controller in a directory of its own.
 func bench(b *testing.B, dir string) (*Server, *client.Client, func()) {
 	b.Helper()
-	cfg := DefaultConfig()
+	cfg := site.Default()
 	cfg.Dir, cfg.Socket, cfg.Listen, cfg.ReserveMiB = dir, "", "", 0
-	server, err := Open(func() (Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
+	server, err := Open(func() (site.Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -43,19 +44,13 @@ func bench(b *testing.B, dir string) (*Server, *client.Client, func()) {
 // fill queues n jobs of a few users and shapes, past the network.
 func fill(b *testing.B, s *Server, n int) {
 	b.Helper()
+	submissions := &Submissions{conf: s.rules.Now, rights: s.rights, loop: s.loop, jobs: s.jobs}
 	var g errgroup.Group
 	g.SetLimit(64)
 	for i := range n {
 		g.Go(func() error {
-			sub, err := job.Parse(hello(1 + i%8).Job)
-			if err != nil {
-				return err
-			}
-			ev, err := s.submitEvent(identity{user: fmt.Sprintf("user%d", i%20)}, &submitInput{}, &sub)
-			if err != nil {
-				return err
-			}
-			_, err = s.loop.do(b.Context(), ev)
+			ctx := withCaller(b.Context(), Identity{user: fmt.Sprintf("user%d", i%20)}, "")
+			_, err := submissions.Submit(ctx, &submitInput{Body: *hello(1 + i%8)})
 			return err
 		})
 	}
@@ -146,15 +141,15 @@ func heap() int64 {
 func BenchmarkHistory(b *testing.B) {
 	server, c, _ := bench(b, b.TempDir())
 	const count = 1_000_000
-	var rs []control.Record
+	var rs []state.Record
 	for n := range job.Number(count) {
 		n += 1_000_000
 		user := fmt.Sprintf("u%d", n%1000)
 		ended := fmt.Sprintf(`{"u":%q,"p":"default","n":"train-%d","s":"FINISHED"}`, user, n)
 		value := fmt.Sprintf(`{"n":%d,"id":"%032x","name":"train-%d","owner":{"user":%q,"project":"default"},"request":{"shape":{"milliCpu":1000},"limit":60000},`+
 			`"state":"FINISHED","v":3,"submitted":1,"since":2,"ended":%d,"attempt":{"attempt":1,"ranks":[{"alloc":{"node":"n1"},"phase":"ended"}],"start":1}}`, n, n, n, user, n)
-		rs = append(rs, control.Record{Kind: control.KindEnded, Seq: uint64(n), Job: n, Value: []byte(ended)},
-			control.Record{Kind: control.KindHistory, Job: n, Value: []byte(value)})
+		rs = append(rs, state.Record{Kind: state.KindEnded, Seq: uint64(n), Job: n, Value: []byte(ended)},
+			state.Record{Kind: state.KindHistory, Job: n, Value: []byte(value)})
 		if len(rs) >= 20_000 {
 			if err := server.store.Commit(rs); err != nil {
 				b.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // submitTries bounds how often a submission is sent to the loop because
@@ -15,25 +16,25 @@ const submitTries = 3
 
 // doSubmit has a job submitted, with what history knows of the jobs that it
 // waits for.
-func (s *Server) doSubmit(ctx context.Context, ev control.Submit) (any, error) {
+func (s *Submissions) doSubmit(ctx context.Context, ev control.Submit) (any, error) {
 	for range submitTries {
 		answer, err := s.loop.do(ctx, ev)
 		past, ok := answer.(control.Past)
 		if err != nil || !ok {
 			return answer, err
 		}
-		if ev.Past, err = s.past(past.IDs); err != nil {
+		if ev.Past, err = s.named(past.IDs); err != nil {
 			return nil, err
 		}
 	}
 	return nil, errBusy
 }
 
-// past is what history knows of jobs; nil for those that it does not know.
-func (s *Server) past(ids []string) (map[string]*control.Job, error) {
-	out := map[string]*control.Job{}
+// named is what history knows of jobs; nil for those that it does not know.
+func (s *Submissions) named(ids []string) (map[string]*state.Job, error) {
+	out := map[string]*state.Job{}
 	for _, id := range ids {
-		j, err := s.find(id)
+		j, err := s.jobs.find(id)
 		if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.CodeNotFound {
 			j, err = nil, nil
 		}

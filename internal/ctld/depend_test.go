@@ -5,10 +5,11 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 )
 
-func (s *site) act(action string, ids ...string) []api.ActionResult {
+func (s *testSite) act(action string, ids ...string) []api.ActionResult {
 	s.t.Helper()
 	r, err := s.Action(s.t.Context(), action, &api.ActionRequest{IDs: ids})
 	if err != nil {
@@ -20,7 +21,7 @@ func (s *site) act(action string, ids ...string) []api.ActionResult {
 // TestDependencies: what a job waits for is known in the table, in history and
 // over a restart, is told, and is refused where there is no such job.
 func TestDependencies(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Keep.Count = 1 })
+	s := newSite(t, func(c *site.Config) { c.Keep.Count = 1 })
 	after := func(dep string) *api.SubmitRequest {
 		r := hello(1)
 		r.Dependency = dep

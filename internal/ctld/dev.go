@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"gbatch/internal/ctld/site"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -83,8 +84,8 @@ func (d *Dev) Run(ctx context.Context, ready func(addresses []string)) error {
 	if err := errors.Join(d.write(ctldFile, controllerFile), d.write(nodedFile, nodeFile)); err != nil {
 		return err
 	}
-	read := func() (Config, error) {
-		cfg, err := ReadConfig(ctldFile)
+	read := func() (site.Config, error) {
+		cfg, err := site.Read(ctldFile)
 		if d.Listen != "" {
 			cfg.Listen = d.Listen
 		}
@@ -137,7 +138,7 @@ func (d *Dev) node(ctx context.Context, config string) error {
 		if time.Since(began) > time.Minute {
 			wait = time.Second
 		}
-		d.Log.Error("gnoded ended; starting it again", "err", err, "in", wait)
+		d.Log.Error("gnoded ended; starting it again", "error", err, "in", wait)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

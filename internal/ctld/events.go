@@ -13,18 +13,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
 	"gbatch/internal/api"
-	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 const (
 	eventPatience = 10 * time.Second       // a client that takes nothing for so long is dropped
 	eventPause    = 100 * time.Millisecond // between two looks at the feed, so that a thousand clients stay cheap
-	maxWatchers   = 1024                   // streams of events that one user has open
+	PerUser       = 1024                   // streams of events that one user has open
 	maxWatched    = 1000                   // jobs that one stream names
 )
 
@@ -43,14 +41,14 @@ type watchers struct {
 	byUser map[string]int
 }
 
-func (w *watchers) enter(user string) (leave func(), err error) {
+func (w *watchers) enter(user string, most int) (leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.byUser == nil {
 		w.byUser = map[string]int{}
 	}
-	if w.byUser[user] >= maxWatchers {
-		return nil, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: fmt.Sprintf("%s has %d streams of events open already", user, maxWatchers), Hint: "end some; one stream can tell of many jobs"}
+	if w.byUser[user] >= most {
+		return nil, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: fmt.Sprintf("%s has %d streams of events open already", user, most), Hint: "end some; one stream can tell of many jobs"}
 	}
 	w.byUser[user]++
 	return func() {
@@ -62,36 +60,48 @@ func (w *watchers) enter(user string) (leave func(), err error) {
 	}, nil
 }
 
-func (s *Server) events(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+// Source tells what changes.
+type Source struct {
+	loop     *loop
+	jobs     *Reader
+	rights   *Rights
+	begin    func() (end func(), err error) // counts a stream
+	patience time.Duration                  // with a client that takes nothing
+	perUser  int                            // streams that one user has open
+	watchers watchers
+}
+
+func (s *Source) Stream(ctx context.Context, in *eventsInput) (func(context.Context, http.ResponseWriter) error, error) {
 	numbers, err := s.numbers(in.Job)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
-	st := &eventStream{server: s, id: caller(ctx), user: in.User, project: in.Project, jobs: numbers, nodes: in.Nodes, patience: s.eventPatience}
+	st := &eventStream{desk: s, id: caller(ctx), user: in.User, project: in.Project, jobs: numbers, nodes: in.Nodes}
 	if in.Last != "" {
 		if st.pos, err = strconv.ParseUint(in.Last, 10, 64); err != nil {
 			return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("Last-Event-ID %q is not the id of an event", in.Last), Hint: "leave it out to begin with what happens now"}
 		}
 	}
-	leave, err := s.watchers.enter(st.id.user)
+	leave, err := s.watchers.enter(st.id.user, s.perUser)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.streams.begin(); err != nil {
+	end, err := s.begin()
+	if err != nil {
 		leave()
 		return nil, err
 	}
-	return &huma.StreamResponse{Body: func(hc huma.Context) {
-		defer s.streams.end()
+	return func(ctx context.Context, w http.ResponseWriter) error {
+		defer end()
 		defer leave()
-		_, w := humago.Unwrap(hc)
 		st.w, st.rc = w, http.NewResponseController(w)
-		_ = st.run(hc.Context()) // the client has gone, or does not read
-	}}, nil
+		_ = st.run(ctx) // the client has gone, or does not read
+		return nil
+	}, nil
 }
 
 // numbers are the jobs that a list of ids names.
-func (s *Server) numbers(list string) ([]job.Number, error) {
+func (s *Source) numbers(list string) ([]job.Number, error) {
 	if list == "" {
 		return nil, nil
 	}
@@ -101,7 +111,7 @@ func (s *Server) numbers(list string) ([]job.Number, error) {
 	}
 	var out []job.Number
 	for _, id := range ids {
-		j, err := s.find(id)
+		j, err := s.jobs.find(id)
 		if err != nil {
 			return nil, err
 		}
@@ -112,13 +122,12 @@ func (s *Server) numbers(list string) ([]job.Number, error) {
 
 // eventStream is one client and what it wants to hear of.
 type eventStream struct {
-	server        *Server
-	id            identity
+	desk          *Source
+	id            Identity
 	user, project string
 	jobs          []job.Number
 	nodes         bool
 	pos           uint64 // the last id that it knows; 0: it begins now
-	patience      time.Duration
 
 	w  http.ResponseWriter
 	rc *http.ResponseController
@@ -127,7 +136,7 @@ type eventStream struct {
 // run sends events until ctx is done or the client takes no more. What waits for
 // a slow client is one connection's buffer, and nothing else waits for it.
 func (e *eventStream) run(ctx context.Context) error {
-	f := e.server.loop.feed
+	f := e.desk.loop.feed
 	h := e.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -166,7 +175,7 @@ func (e *eventStream) run(ctx context.Context) error {
 }
 
 func (e *eventStream) sendChanges(changes []change) error {
-	v := e.server.loop.view.Load()
+	v := e.desk.loop.View()
 	for _, c := range changes {
 		var err error
 		switch {
@@ -182,20 +191,19 @@ func (e *eventStream) sendChanges(changes []change) error {
 	return nil
 }
 
-func (e *eventStream) wants(j *control.Job) bool {
+func (e *eventStream) wants(j *state.Job) bool {
 	return (e.user == "" || e.user == j.Owner.User) && (e.project == "" || e.project == j.Owner.Project) &&
 		(len(e.jobs) == 0 || slices.Contains(e.jobs, j.Number) || j.Parent > 0 && slices.Contains(e.jobs, j.Parent))
 }
 
-func (e *eventStream) jobEvent(v *control.View, c *change) api.JobEvent {
-	out := api.JobEvent{Job: e.server.toAPI(v, e.id, c.job), Version: c.job.Version}
+func (e *eventStream) jobEvent(v *state.View, c *change) api.JobEvent {
+	out := api.JobEvent{Job: wire.Job(v, c.job, e.desk.rights.private(e.id, c.job.Owner)), Version: c.job.Version}
 	if out.Private {
 		return out
 	}
 	for _, raw := range c.lines {
-		var l control.Line
-		if json.Unmarshal(raw, &l) == nil { // it is our own
-			out.Lines = append(out.Lines, api.Event{Time: toTime(l.Time), State: l.State, Message: l.Message})
+		if l, err := wire.Event(raw); err == nil { // it is our own
+			out.Lines = append(out.Lines, l)
 		}
 	}
 	return out
@@ -207,18 +215,9 @@ func (e *eventStream) send(kind string, id uint64, data any) error {
 	if err != nil {
 		return err
 	}
-	if err := e.rc.SetWriteDeadline(time.Now().Add(e.patience)); err != nil {
+	if err := e.rc.SetWriteDeadline(time.Now().Add(e.desk.patience)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(e.w, "id: %d\nevent: %s\ndata: %s\n\n", id, kind, text)
 	return err
-}
-
-// eventsOperation says in the API's description what the stream is of.
-func eventsOperation(o huma.Operation) huma.Operation {
-	o.Responses = map[string]*huma.Response{"200": {
-		Description: "events job, node, reset and ping; each has an id to go on after",
-		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
-	}}
-	return o
 }

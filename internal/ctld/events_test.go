@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // ear collects what a stream of events tells.
@@ -68,7 +69,7 @@ func (e *ear) until(ok func(*api.JobEvent) bool) client.Event {
 	}
 }
 
-func (s *site) hold(c *client.Client, number job.Number) {
+func (s *testSite) hold(c *client.Client, number job.Number) {
 	s.t.Helper()
 	if _, err := c.Action(s.t.Context(), "hold", &api.ActionRequest{IDs: []string{fmt.Sprint(number)}}); err != nil {
 		s.t.Fatal(err)
@@ -183,7 +184,8 @@ func TestEventsOfNodes(t *testing.T) {
 // for it meanwhile.
 func TestEventsNeverRead(t *testing.T) {
 	s := newSite(t, nil)
-	s.server.eventPatience = 200 * time.Millisecond
+	s.server.changes.perUser = 1
+	s.server.changes.patience = 200 * time.Millisecond
 	conn, err := net.Dial("unix", s.cfg.SocketPath())
 	if err != nil {
 		t.Fatal(err)
@@ -192,18 +194,13 @@ func TestEventsNeverRead(t *testing.T) {
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: gctld\r\n\r\n", api.PathEvents); err != nil {
 		t.Fatal(err)
 	}
-	open := func() int {
-		s.server.streams.mu.Lock()
-		defer s.server.streams.mu.Unlock()
-		return s.server.streams.open
-	}
 	if _, err := conn.Read(make([]byte, 1)); err != nil { // it has begun
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(time.Minute)
 	long := hello(1)
 	long.Job = []byte(strings.Replace(string(long.Job), `"hello"`, `"`+strings.Repeat("x", 128)+`"`, 1))
-	for n := 0; open() > 0; n++ {
+	for n := 0; s.server.streams.count() > 0; n++ {
 		if time.Now().After(deadline) {
 			t.Fatalf("after %d jobs it is still there", n)
 		}
@@ -211,29 +208,27 @@ func TestEventsNeverRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(s.server.watchers.byUser); n != 0 {
-		t.Errorf("%d users are counted still", n)
-	}
+	listen(t, s.Client, client.EventFilter{}) // the one that was dropped is not counted any more
 }
 
 func TestWatchersAreBounded(t *testing.T) {
 	var w watchers
 	var leave []func()
-	for range maxWatchers {
-		l, err := w.enter("ann")
+	for range PerUser {
+		l, err := w.enter("ann", PerUser)
 		if err != nil {
 			t.Fatal(err)
 		}
 		leave = append(leave, l)
 	}
-	if _, err := w.enter("ann"); err == nil {
+	if _, err := w.enter("ann", PerUser); err == nil {
 		t.Error("one more was let in")
 	}
-	if _, err := w.enter("bob"); err != nil {
+	if _, err := w.enter("bob", PerUser); err != nil {
 		t.Error(err)
 	}
 	leave[0]()
-	if _, err := w.enter("ann"); err != nil {
+	if _, err := w.enter("ann", PerUser); err != nil {
 		t.Error(err)
 	}
 }
@@ -241,8 +236,8 @@ func TestWatchersAreBounded(t *testing.T) {
 // TestFeed: what is kept is bounded, and a reader that is behind it is told.
 func TestFeed(t *testing.T) {
 	f := newFeed(3)
-	empty := &control.View{}
-	node := func(name string) *control.View { return &control.View{Nodes: []*control.Node{{Name: name}}} }
+	empty := &state.View{}
+	node := func(name string) *state.View { return &state.View{Nodes: []*state.Node{{Name: name}}} }
 	zero := f.position()
 	for range feedSize/2 + 5 { // each: one comes, one goes
 		f.publish(empty, node("a"), &control.Effects{})

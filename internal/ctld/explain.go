@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
@@ -14,20 +15,20 @@ type explainInput struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) explain(ctx context.Context, in *explainInput) (*body[api.Explanation], error) {
-	j, err := s.find(in.ID)
+func (s *Queries) Explain(ctx context.Context, in *explainInput) (*api.Explanation, error) {
+	j, err := s.jobs.find(in.ID)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
-	if !s.mayTouch(caller(ctx), j.Owner) {
+	if !s.rights.mayTouch(caller(ctx), j.Owner) {
 		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", j.Number, j.Owner.Project)}
 	}
 	out := api.Explanation{ID: j.ID(), Number: j.Number, State: j.Status()}
 	if j.State != job.Queued {
-		return &body[api.Explanation]{out}, nil
+		return &out, nil
 	}
 	if j = s.waitingTask(&out, j); j == nil {
-		return &body[api.Explanation]{out}, nil
+		return &out, nil
 	}
 	err = s.loop.ask(ctx, func(c *control.Controller, now sched.Time) {
 		fillExplanation(&out, now, c.Explain(now, j.Number))
@@ -36,9 +37,9 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (*body[api.Expla
 		}
 	})
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
-	return &body[api.Explanation]{out}, nil
+	return &out, nil
 }
 
 func fillExplanation(out *api.Explanation, now sched.Time, e sched.Explanation) {
@@ -47,7 +48,7 @@ func fillExplanation(out *api.Explanation, now sched.Time, e sched.Explanation) 
 	}
 	out.Estimate = estimateToAPI(now, e.Estimate)
 	for _, r := range e.Estimate.Reasons {
-		out.Reasons = append(out.Reasons, api.Reason{Code: string(r.Code), Text: r.Text, At: toTime(r.At)})
+		out.Reasons = append(out.Reasons, api.Reason{Code: string(r.Code), Text: r.Text, At: wire.Time(r.At)})
 	}
 	out.Priority = priorityToAPI(e.Factors)
 	for _, id := range e.Before {
@@ -57,7 +58,7 @@ func fillExplanation(out *api.Explanation, now sched.Time, e sched.Explanation) 
 	for _, n := range e.Nodes {
 		out.Nodes = append(out.Nodes, api.NodeVerdict{
 			Node: n.Node, Code: string(n.Code), Text: n.Text, FreeGPUs: float64(n.FreeGPUs) / 1000,
-			FreeCPUs: int(n.FreeCPU / 1000), FreeMem: n.FreeMem << 20, At: toTime(n.At),
+			FreeCPUs: int(n.FreeCPU / 1000), FreeMem: n.FreeMem << 20, At: wire.Time(n.At),
 		})
 	}
 }
@@ -81,7 +82,7 @@ func estimateToAPI(now sched.Time, e sched.Estimate) *api.Estimate {
 	case !e.Known:
 		out.Text = "no start can be estimated"
 	default:
-		out.At = toTime(e.At)
+		out.At = wire.Time(e.At)
 		out.Text = fmt.Sprintf("starts in about %s", inWords(e.At-now))
 		if e.AtLeast {
 			out.Text = fmt.Sprintf("starts in %s at the earliest", inWords(e.At-now))
@@ -103,7 +104,7 @@ func inWords(d sched.Time) string {
 }
 
 func adviceToAPI(now sched.Time, a sched.Advice) api.Advice {
-	out := api.Advice{Change: a.Change, Now: a.Now, At: toTime(a.At), Nodes: a.Nodes, Text: "would start now"}
+	out := api.Advice{Change: a.Change, Now: a.Now, At: wire.Time(a.At), Nodes: a.Nodes, Text: "would start now"}
 	if !a.Now {
 		out.Text = "would start in about " + inWords(a.At-now)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // feedSize is how many changes the feed keeps.
@@ -26,8 +27,8 @@ type feed struct {
 // change is a job or a node after a step. Values are immutable.
 type change struct {
 	id    uint64
-	job   *control.Job
-	lines [][]byte // control.Line: of the job's timeline
+	job   *state.Job
+	lines [][]byte // state.Line: of the job's timeline
 	node  *nodeChange
 }
 
@@ -39,7 +40,7 @@ func newFeed(epoch uint64) *feed {
 }
 
 // publish adds what a turn has changed. Its records must be durable.
-func (f *feed) publish(before, after *control.View, eff *control.Effects) {
+func (f *feed) publish(before, after *state.View, eff *control.Effects) {
 	changes := jobChanges(after, eff)
 	changes = append(changes, nodeChanges(before.Nodes, after.Nodes)...)
 	if len(changes) == 0 {
@@ -84,13 +85,13 @@ func (f *feed) after(id uint64) (out []change, last uint64, all bool, ring <-cha
 	return out, f.last, true, f.bell
 }
 
-func jobChanges(v *control.View, eff *control.Effects) []change {
+func jobChanges(v *state.View, eff *control.Effects) []change {
 	if len(eff.Changed) == 0 {
 		return nil
 	}
 	lines := map[job.Number][][]byte{}
 	for _, r := range eff.Records {
-		if r.Kind == control.KindEvent && r.Value != nil {
+		if r.Kind == state.KindEvent && r.Value != nil {
 			lines[r.Job] = append(lines[r.Job], r.Value)
 		}
 	}
@@ -105,7 +106,7 @@ func jobChanges(v *control.View, eff *control.Effects) []change {
 }
 
 // nodeChanges compares two lists of nodes, which are sorted by name.
-func nodeChanges(before, after []*control.Node) (out []change) {
+func nodeChanges(before, after []*state.Node) (out []change) {
 	for len(before) > 0 || len(after) > 0 {
 		switch {
 		case len(after) == 0 || len(before) > 0 && before[0].Name < after[0].Name:
@@ -127,7 +128,7 @@ func nodeChanges(before, after []*control.Node) (out []change) {
 	return out
 }
 
-func stateOf(n *control.Node) *nodeChange {
+func stateOf(n *state.Node) *nodeChange {
 	state, reason := n.State()
 	return &nodeChange{name: n.Name, state: state, reason: reason}
 }

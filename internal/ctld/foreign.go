@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strings"
 
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // dropForeign takes constraints out of a job that was written for another system
 // if no node here has the attribute that they are about: where no node has a
 // backend=, a job that wants backend=aws means one of many clouds, and this
 // site is none of them. Where nodes have it the constraint stays.
-func dropForeign(v *control.View, spec *job.Spec) (notes []job.Note) {
+func dropForeign(v *state.View, spec *job.Spec) (notes []job.Note) {
 	g := spec.Gbatch
 	if g == nil || g.Source == "" || len(v.Nodes) == 0 {
 		return nil

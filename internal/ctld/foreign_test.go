@@ -5,13 +5,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 func TestDropForeign(t *testing.T) {
-	v := &control.View{Nodes: []*control.Node{{Name: "a", Inventory: control.Inventory{Inventory: node.Inventory{Features: []string{"region=eu", "ssd"}}}}}}
+	v := &state.View{Nodes: []*state.Node{{Name: "a", Inventory: state.Inventory{Inventory: node.Inventory{Features: []string{"region=eu", "ssd"}}}}}}
 	spec := func(source string) *job.Spec {
 		return &job.Spec{Gbatch: &job.Gbatch{Source: source, AnyFeatures: [][]string{{"backend=aws", "backend=gcp"}, {"region=us"}, {"ssd", "nvme"}}}}
 	}
@@ -27,7 +27,7 @@ func TestDropForeign(t *testing.T) {
 	if s = spec(""); dropForeign(v, s) != nil || len(s.Gbatch.AnyFeatures) != 3 {
 		t.Error("a native job lost a constraint")
 	}
-	if s = spec("dstack"); dropForeign(&control.View{}, s) != nil || len(s.Gbatch.AnyFeatures) != 3 {
+	if s = spec("dstack"); dropForeign(&state.View{}, s) != nil || len(s.Gbatch.AnyFeatures) != 3 {
 		t.Error("a constraint was dropped before any node was known")
 	}
 }

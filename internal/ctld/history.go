@@ -2,9 +2,7 @@ package ctld
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,11 +10,10 @@ import (
 	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
-	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
-	"gbatch/sched"
 )
 
 // Bounds of one page: of the jobs in it, and of the entries of the index that
@@ -84,13 +81,13 @@ func (in *historyInput) wanted(value []byte) bool {
 	return true
 }
 
-func (in *historyInput) matches(e control.Ended, private func(*control.Owner) bool) bool {
+func (in *historyInput) matches(e state.Ended, private func(*state.Owner) bool) bool {
 	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
 	return has(in.User, e.User) && has(in.Project, e.Project) && has(in.State, string(e.State)) && has(in.Reason, string(e.Reason)) && (in.Array == 0 || in.Array == uint64(e.Array)) &&
-		(len(in.Name) == 0 || slices.Contains(in.Name, e.Name) && !private(&control.Owner{User: e.User, Project: e.Project}))
+		(len(in.Name) == 0 || slices.Contains(in.Name, e.Name) && !private(&state.Owner{User: e.User, Project: e.Project}))
 }
 
-func (in *historyInput) check(id identity) error {
+func (in *historyInput) check(id Identity) error {
 	if in.Attempts && !id.operator() {
 		return denied("only an operator may have all that is recorded", "`gacct` without export lists jobs")
 	}
@@ -103,8 +100,23 @@ func (in *historyInput) check(id identity) error {
 	return nil
 }
 
-// listPast lists jobs that have ended.
-func (s *Server) listPast(ctx context.Context, in *historyInput) (*body[api.History], error) {
+// History lists jobs that have ended, and what was used.
+type History struct {
+	loop   *loop
+	store  records
+	jobs   *Reader
+	rights *Rights
+	used   *Used
+	now    func() time.Time
+}
+
+// records is what is read of the store.
+type records interface {
+	Range(kind state.Kind, from, to store.Place, newest bool, f func(state.Record) (bool, error)) error
+}
+
+// List lists jobs that have ended.
+func (s *History) List(ctx context.Context, in *historyInput) (*api.History, error) {
 	id := caller(ctx)
 	if err := in.check(id); err != nil {
 		return nil, err
@@ -117,13 +129,13 @@ func (s *Server) listPast(ctx context.Context, in *historyInput) (*body[api.Hist
 	if in.Limit > 0 {
 		most = min(most, in.Limit)
 	}
-	private := func(o *control.Owner) bool { return !s.mayTouch(id, o) }
+	private := func(o *state.Owner) bool { return s.rights.private(id, o) }
 	var found []job.Number
 	out, looked := api.History{Jobs: []api.PastJob{}}, 0
-	err = s.store.Range(control.KindEnded, from, to, in.Newest, func(r control.Record) (bool, error) {
+	err = s.store.Range(state.KindEnded, from, to, in.Newest, func(r state.Record) (bool, error) {
 		looked++
 		if in.wanted(r.Value) {
-			e, err := control.DecodeEnded(r)
+			e, err := state.DecodeEnded(r)
 			if err != nil {
 				return false, err
 			}
@@ -137,7 +149,7 @@ func (s *Server) listPast(ctx context.Context, in *historyInput) (*body[api.Hist
 		out.Next = fmt.Sprintf("%d-%d", r.Seq, r.Job)
 		return false, nil
 	})
-	v := s.loop.view.Load()
+	v := s.loop.View()
 	for _, n := range found {
 		if err != nil {
 			break
@@ -148,93 +160,28 @@ func (s *Server) listPast(ctx context.Context, in *historyInput) (*body[api.Hist
 		}
 	}
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
-	return &body[api.History]{out}, nil
+	return &out, nil
 }
 
-func (s *Server) pastJob(v *control.View, id identity, n job.Number, attempts bool) (api.PastJob, error) {
+func (s *History) pastJob(v *state.View, id Identity, n job.Number, attempts bool) (api.PastJob, error) {
 	j := v.Job(n)
 	if j == nil {
 		var err error
-		if j, err = s.history(n); err != nil || j == nil {
+		if j, err = s.jobs.past(n); err != nil || j == nil {
 			return api.PastJob{}, fmt.Errorf("read job %d that has ended (there: %t): %w", n, j != nil, err)
 		}
 	}
-	p := api.PastJob{Job: s.toAPI(v, id, j)}
+	p := api.PastJob{Job: wire.Job(v, j, s.rights.private(id, j.Owner))}
 	if p.Private {
 		return p, nil
 	}
-	p.Used = s.used(j)
+	p.Used = s.used.Of(j)
 	if !attempts {
 		return p, nil
 	}
-	err := s.store.Of(control.KindAttempt, n, func(r control.Record) error {
-		var a control.Attempt
-		if err := json.Unmarshal(r.Value, &a); err != nil {
-			return fmt.Errorf("decode attempt of job %d: %w", n, err)
-		}
-		p.Attempts = append(p.Attempts, attemptToAPI(&a))
-		return nil
-	})
+	var err error
+	p.Attempts, err = s.jobs.attempts(n)
 	return p, err
 }
-
-// used is what a job held, and what its last attempt made of it; of one that
-// runs as its nodes said last. An array uses nothing: its tasks do.
-func (s *Server) used(j *control.Job) *api.Used {
-	if j.Tasks != nil || j.Cron != nil {
-		return nil
-	}
-	held := s.loop.view.Load().Held(j, sched.Time(s.now().UnixMilli()))
-	u := &api.Used{
-		GPUSeconds: float64(held.MilliGPU) / 1e6, CPUSeconds: float64(held.MilliCPU) / 1e6,
-		MemGiBSeconds: float64(held.MemMiB) / 1024 / 1000, BilledHours: billedHours(held.Billed),
-	}
-	if j.Attempt == nil || j.State.Pending() {
-		return u
-	}
-	if j.Started > 0 {
-		end := j.Ended
-		if end == 0 {
-			end = sched.Time(s.now().UnixMilli())
-		}
-		u.ElapsedS = int64(max(end-j.Started, 0)) / 1000
-	}
-	for i, r := range j.Attempt.Ranks {
-		use := s.samples.use(r.Alloc.Node, j.RankID(i))
-		if r.Exit != nil {
-			use = &node.LiveUse{CPUSeconds: r.Exit.CPUSeconds, PeakMem: r.Exit.PeakMem, GPU: r.Exit.GPU}
-		}
-		if use == nil {
-			continue
-		}
-		u.NodesKnown++
-		u.CPUTimeS += use.CPUSeconds
-		u.PeakMem = max(u.PeakMem, use.PeakMem)
-		u.GPU = joinGPUs(u.GPU, use.GPU)
-	}
-	return u
-}
-
-// joinGPUs is what the GPUs of several ranks did together.
-func joinGPUs(a, b *node.GPUUse) *node.GPUUse {
-	if a == nil || b == nil {
-		return cmp.Or(a, b)
-	}
-	out := *a
-	if n := a.Samples + b.Samples; n > 0 {
-		out.Utilization = (a.Utilization*float64(a.Samples) + b.Utilization*float64(b.Samples)) / float64(n)
-		out.Samples = n
-	}
-	out.MaxUtilization = max(a.MaxUtilization, b.MaxUtilization)
-	if b.MaxMem > a.MaxMem {
-		out.MaxMem, out.Mem = b.MaxMem, b.Mem
-	}
-	out.EnergyJ += b.EnergyJ
-	out.Simulated = a.Simulated || b.Simulated
-	return &out
-}
-
-// billedHours is thousandths of a GPU x milliseconds as hours of one.
-func billedHours(v int64) float64 { return float64(v) / 1000 / 3_600_000 }

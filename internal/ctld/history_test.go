@@ -9,13 +9,14 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
-	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 // as is a client of a user; root has the site's own.
-func (s *site) as(user string) *client.Client {
+func (s *testSite) as(user string) *client.Client {
 	if user == "root" {
 		return s.Client
 	}
@@ -24,11 +25,11 @@ func (s *site) as(user string) *client.Client {
 
 // accountingSite has jobs of ann and bob, in projects of their own, that have
 // run and ended.
-func accountingSite(t *testing.T) *site {
-	s := newSite(t, func(c *Config) {
-		c.DefaultProject, c.Projects = "", []Project{
-			{Name: "vision", Members: users("ann"), Budget: 600, BudgetPeriod: api.BudgetMonth},
-			{Name: "secret", Members: users("bob"), Parent: "vision"},
+func accountingSite(t *testing.T) *testSite {
+	s := newSite(t, func(c *site.Config) {
+		c.DefaultProject, c.Projects = "", []site.Project{
+			{Name: "vision", Members: byName("ann"), Budget: 600, BudgetPeriod: api.BudgetMonth},
+			{Name: "secret", Members: byName("bob"), Parent: "vision"},
 			{Name: "open"},
 		}
 	})
@@ -52,7 +53,7 @@ func accountingSite(t *testing.T) *site {
 }
 
 // end lets a node run a job and say how it ended.
-func (s *site) end(n *fakeNode, num job.Number, exit *node.Exit) {
+func (s *testSite) end(n *fakeNode, num job.Number, exit *node.Exit) {
 	s.t.Helper()
 	waitFor(s.t, fmt.Sprintf("job %d is assigned", num), func() bool {
 		n.sync(nil)
@@ -213,12 +214,12 @@ func TestShares(t *testing.T) {
 
 // TestUsageOfADayThatIsOver reads days from the store.
 func TestUsageOfADayThatIsOver(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.DefaultProject, c.Projects = "", []Project{{Name: "vision"}} })
+	s := newSite(t, func(c *site.Config) { c.DefaultProject, c.Projects = "", []site.Project{{Name: "vision"}} })
 	day := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
 	n := day.Unix() / 86400
 	value := fmt.Sprintf(`{"day":%d,"project":"vision","user":"ann","slices":[{"model":"H100","cluster":2,`+
 		`"used":{"milliGpu":7200000000,"billed":3600000000},"starts":1,"waitMs":5000}]}`, n)
-	if err := s.server.store.Commit([]control.Record{{Kind: control.KindDay, Seq: uint64(n), Name: "vision/ann", Value: []byte(value)}}); err != nil {
+	if err := s.server.store.Commit([]state.Record{{Kind: state.KindDay, Seq: uint64(n), Name: "vision/ann", Value: []byte(value)}}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := s.Usage(t.Context(), client.UsageFilter{By: []string{"month", "model"}})
@@ -236,8 +237,8 @@ func TestUsageOfADayThatIsOver(t *testing.T) {
 
 // TestBudgetNote: who submits to a project whose budget is nearly used is told.
 func TestBudgetNote(t *testing.T) {
-	s := newSite(t, func(c *Config) {
-		c.DefaultProject, c.Projects = "", []Project{{Name: "vision", Budget: 100, BudgetPeriod: api.BudgetMonth}}
+	s := newSite(t, func(c *site.Config) {
+		c.DefaultProject, c.Projects = "", []site.Project{{Name: "vision", Budget: 100, BudgetPeriod: api.BudgetMonth}}
 	})
 	s.node("n1")
 	for _, tc := range []struct {
@@ -249,7 +250,7 @@ func TestBudgetNote(t *testing.T) {
 		{120, "project vision has used 120 % of its month's budget: 2.0 of 1.7 GPU-hours; its jobs wait in the queue until there is more"},
 	} {
 		row := fmt.Sprintf(`{"project":"vision","user":"ann","asOf":%d,"monthBilled":%d}`, time.Now().UnixMilli(), tc.minutes*60_000_000)
-		if err := s.server.store.Commit([]control.Record{{Kind: control.KindUsage, Name: "vision/ann", Value: []byte(row)}}); err != nil {
+		if err := s.server.store.Commit([]state.Record{{Kind: state.KindUsage, Name: "vision/ann", Value: []byte(row)}}); err != nil {
 			t.Fatal(err)
 		}
 		s.stop()

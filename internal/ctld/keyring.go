@@ -16,18 +16,20 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/pki"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 )
 
-// keyring is the credentials that the controller gave out: tokens, and nodes'
+// Keyring is the credentials that the controller gave out: tokens, and nodes'
 // keys. A token is a JWT; that it is signed is looked at first, and what the
 // store has of it decides. So a token can be revoked, and a copy of the store
 // holds none.
-type keyring struct {
+type Keyring struct {
 	key  crypto.Signer
-	site string // whom tokens are for: this controller's pin
+	pin  string // whom tokens are for: this controller's pin
 	sign jose.Signer
 
 	// change is held from before a change is worked out until it is durable
@@ -55,21 +57,19 @@ type nodeKey struct {
 	end    context.CancelFunc
 }
 
-const tokenKeyFile = "token.key"
-
 // keepTokens is how long a token stays listed after it has expired.
 const keepTokens = 30 * 24 * time.Hour
 
-func openKeyring(dir, site string, st *store.Store) (*keyring, error) {
-	key, err := pki.OpenKey(filepath.Join(dir, tokenKeyFile))
+func openKeyring(dir, pin string, st *store.Store) (*Keyring, error) {
+	key, err := pki.OpenKey(filepath.Join(dir, site.TokenKeyFile))
 	if err != nil {
 		return nil, fmt.Errorf("key of the tokens: %w", err)
 	}
-	k := &keyring{key: key, site: site, tokens: map[string]*token{}, nodes: map[string]*nodeKey{}}
+	k := &Keyring{key: key, pin: pin, tokens: map[string]*token{}, nodes: map[string]*nodeKey{}}
 	if k.sign, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, new(jose.SignerOptions).WithType("JWT")); err != nil {
 		return nil, fmt.Errorf("key of the tokens: %w", err)
 	}
-	err = st.All(control.KindToken, func(r control.Record) error {
+	err = st.All(state.KindToken, func(r state.Record) error {
 		var t api.Token
 		if err := json.Unmarshal(r.Value, &t); err != nil {
 			return fmt.Errorf("decode token record %s: %w", r.Name, err)
@@ -80,7 +80,7 @@ func openKeyring(dir, site string, st *store.Store) (*keyring, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k, st.All(control.KindNodeKey, func(r control.Record) error {
+	return k, st.All(state.KindNodeKey, func(r state.Record) error {
 		var n nodeKey
 		if err := json.Unmarshal(r.Value, &n); err != nil {
 			return fmt.Errorf("decode key record of node %s: %w", r.Name, err)
@@ -91,7 +91,7 @@ func openKeyring(dir, site string, st *store.Store) (*keyring, error) {
 }
 
 // putToken puts what is durable into force.
-func (k *keyring) putToken(t api.Token) {
+func (k *Keyring) putToken(t api.Token) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n := &token{Token: t}
@@ -107,7 +107,7 @@ func (k *keyring) putToken(t api.Token) {
 }
 
 // putNode does the same with a node's key; nil takes it away.
-func (k *keyring) putNode(name string, n *nodeKey) {
+func (k *Keyring) putNode(name string, n *nodeKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if old := k.nodes[name]; old != nil {
@@ -123,7 +123,7 @@ func (k *keyring) putNode(name string, n *nodeKey) {
 
 // knows says whether a certificate is of the key with which the node has
 // joined.
-func (k *keyring) knows(name string, leaf *x509.Certificate) (context.Context, bool) {
+func (k *Keyring) knows(name string, leaf *x509.Certificate) (context.Context, bool) {
 	id, err := pki.KeyID(leaf.PublicKey)
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -135,19 +135,19 @@ func (k *keyring) knows(name string, leaf *x509.Certificate) (context.Context, b
 }
 
 // issue makes the text of a token.
-func (k *keyring) issue(t api.Token) (string, error) {
+func (k *Keyring) issue(t api.Token) (string, error) {
 	return jwt.Signed(k.sign).Claims(jwt.Claims{
 		Issuer: "gctld", Audience: jwt.Audience{k.audience(t.Use)}, ID: t.ID, Subject: t.User,
 		IssuedAt: jwt.NewNumericDate(t.Created), Expiry: jwt.NewNumericDate(t.Expires),
 	}).Serialize()
 }
 
-func (k *keyring) audience(use string) string { return use + "@" + k.site }
+func (k *Keyring) audience(use string) string { return use + "@" + k.pin }
 
 const hintToken = "get a new one by `gadm token create` on the controller's machine"
 
 // verify says what a token is, if it is in force.
-func (k *keyring) verify(raw string, now time.Time) (*token, *api.Error) {
+func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 	parsed, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
 		return nil, unauthorized(hintToken, "the token is not one of this controller's")
@@ -176,12 +176,12 @@ func (k *keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 }
 
 // list gives the tokens, and takes out those that expired long ago.
-func (k *keyring) list(now time.Time) (live []api.Token, old []control.Record) {
+func (k *Keyring) list(now time.Time) (live []api.Token, old []state.Record) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.tokens, func(id string, t *token) bool {
 		if now.After(t.Expires.Add(keepTokens)) {
-			old = append(old, control.Record{Kind: control.KindToken, Name: id})
+			old = append(old, state.Record{Kind: state.KindToken, Name: id})
 			return true
 		}
 		live = append(live, t.Token)
@@ -190,7 +190,7 @@ func (k *keyring) list(now time.Time) (live []api.Token, old []control.Record) {
 	return live, old
 }
 
-func (k *keyring) token(id string) (api.Token, bool) {
+func (k *Keyring) token(id string) (api.Token, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	t := k.tokens[id]
@@ -200,30 +200,21 @@ func (k *keyring) token(id string) (api.Token, bool) {
 	return t.Token, true
 }
 
-func (k *keyring) node(name string) *nodeKey {
+func (k *Keyring) node(name string) *nodeKey {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.nodes[name]
 }
 
-func tokenRecord(t api.Token) control.Record {
+func tokenRecord(t api.Token) state.Record {
 	t.Secret = ""
-	return control.Record{Kind: control.KindToken, Name: t.ID, Value: encode(t)}
+	return state.Record{Kind: state.KindToken, Name: t.ID, Value: wire.Encode(t)}
 }
 
-func nodeKeyRecord(name string, n *nodeKey) control.Record {
-	r := control.Record{Kind: control.KindNodeKey, Name: name}
+func nodeKeyRecord(name string, n *nodeKey) state.Record {
+	r := state.Record{Kind: state.KindNodeKey, Name: name}
 	if n != nil {
-		r.Value = encode(n)
+		r.Value = wire.Encode(n)
 	}
 	return r
-}
-
-// encode is a value of our own types, which always encode.
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

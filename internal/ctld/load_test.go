@@ -103,7 +103,7 @@ func TestClientThatNeverReads(t *testing.T) {
 		done := make(chan error, 1)
 		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			time.Sleep(5 * time.Minute) // a long poll
-			_, err := bounded(w, "GET "+api.PathJobs).Write(make([]byte, 1<<20))
+			_, err := bounded(w, shortAnswer).Write(make([]byte, 1<<20))
 			done <- err
 		})}
 		go srv.Serve(ln) // ended below

@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/meter"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -30,10 +33,10 @@ type loop struct {
 	clock   *steadyClock
 	reserve uint64 // bytes of disk below which no jobs are taken
 	log     *slog.Logger
-	metrics *measures
+	metrics *meter.Meters
 
 	inbox   chan request
-	view    atomic.Pointer[control.View]
+	view    atomic.Pointer[state.View] // as of the last turn
 	nodes   notifier[string]
 	jobs    notifier[job.Number]
 	feed    *feed
@@ -50,9 +53,9 @@ type request struct {
 	event control.Event
 	ask   func(*control.Controller, sched.Time)
 
-	records []control.Record // to be stored too, unless the event is refused
-	note    *note            // who asks, for the audit log; nil: no entry
-	denied  string           // there is nothing to do but the entry, with this result
+	records []state.Record // to be stored too, unless the event is refused
+	note    *note          // who asks, for the audit log; nil: no entry
+	denied  string         // there is nothing to do but the entry, with this result
 
 	reply chan reply // buffered: the loop never waits for a client
 }
@@ -93,8 +96,8 @@ func (l *loop) ask(ctx context.Context, f func(*control.Controller, sched.Time))
 
 // settle is send for what somebody else must learn of if it happens: it waits
 // for the outcome, also when the client has gone.
-func (l *loop) settle(ctx context.Context, r request) (any, error) {
-	return l.send(context.WithoutCancel(ctx), r)
+func (l *loop) settle(ctx context.Context, ev control.Event, n *note, records ...state.Record) (any, error) {
+	return l.send(context.WithoutCancel(ctx), request{event: ev, records: records, note: n, reply: make(chan reply, 1)})
 }
 
 func (l *loop) send(ctx context.Context, r request) (any, error) {
@@ -110,6 +113,34 @@ func (l *loop) send(ctx context.Context, r request) (any, error) {
 		return nil, ctx.Err()
 	case <-l.ended:
 		return nil, errStopped
+	}
+}
+
+// View is the controller as of the last turn.
+func (l *loop) View() *state.View { return l.view.Load() }
+
+// commit stores what is not the controller's (tokens, keys) with its entry.
+func (l *loop) commit(ctx context.Context, object, change string, records ...state.Record) error {
+	_, err := l.settle(ctx, nil, noteOf(ctx).about(object, change), records...)
+	return err
+}
+
+// change has an event applied, with records to go with it, and waits for the
+// outcome, also when the client has gone. The audit log says who did it.
+func (l *loop) change(ctx context.Context, ev control.Event, records ...state.Record) error {
+	answer, err := l.settle(ctx, ev, noteOf(ctx), records...)
+	if r, ok := answer.(*state.Refusal); ok {
+		return r
+	}
+	return err
+}
+
+// denied notes a request that was not let in. It does not wait: the caller is
+// told in any case.
+func (l *loop) denied(e api.AuditEntry, why string) {
+	select {
+	case l.inbox <- request{note: &note{e}, denied: "denied: " + why, reply: make(chan reply, 1)}:
+	default: // the loop has more important things to do
 	}
 }
 
@@ -167,13 +198,13 @@ func (l *loop) turn(batch []request) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	if len(eff.Records) > 0 {
-		l.metrics.commit(time.Since(began), time.Since(syncing), len(eff.Records))
+		l.metrics.Commit(time.Since(began), time.Since(syncing), len(eff.Records))
 	}
-	l.metrics.prepulled(eff.Prepulled)
+	l.metrics.Prepulled(eff.Prepulled)
 	before, view := l.view.Load(), l.ctl.View(l.now)
 	l.view.Store(view)
 	l.feed.publish(before, view, &eff)
-	l.metrics.changes(before, view, eff.Changed)
+	l.metrics.Changes(before, view, eff.Changed)
 	for i, r := range batch {
 		if r.ask != nil {
 			r.ask(l.ctl, l.now)
@@ -201,7 +232,7 @@ func (l *loop) apply(r request, stop error, eff *control.Effects) reply {
 	if stop != nil || (submit && l.full != nil) {
 		return reply{err: storageFull(errors.Join(stop, l.full))}
 	}
-	result := firstOf(r.denied, "ok")
+	result := cmp.Or(r.denied, "ok")
 	var answer any
 	if r.event != nil {
 		before := l.view.Load()
@@ -209,13 +240,13 @@ func (l *loop) apply(r request, stop error, eff *control.Effects) reply {
 		eff.Add(e)
 		answer = e.Answer
 		if submit {
-			l.metrics.submission(answer)
+			l.metrics.Submission(answer)
 		}
 		if r.note != nil {
 			result = r.note.tell(before, r.event, answer)
 		}
 	}
-	if _, refused := answer.(*control.Refusal); !refused {
+	if _, refused := answer.(*state.Refusal); !refused {
 		eff.Records = append(eff.Records, r.records...)
 	}
 	if r.note != nil && result != "" {
@@ -236,7 +267,7 @@ func (l *loop) pass(eff *control.Effects) {
 		// At most half of the time goes into scheduling.
 		l.notSoon = l.now + sched.Time(took.Milliseconds())
 		plan, _ := l.ctl.Plan()
-		l.metrics.round(took, plan, eff.Missed)
+		l.metrics.Round(took, plan, eff.Missed)
 	}
 }
 
@@ -250,6 +281,18 @@ func (l *loop) untilNext() time.Duration {
 		next = min(next, l.notSoon)
 	}
 	return max(time.Duration(next-l.clock.now())*time.Millisecond, 0)
+}
+
+// load is how much the loop has to do, and what room its store has.
+type load struct {
+	inbox        int    // requests that wait
+	free, stored uint64 // bytes of the disk
+	freeKnown    bool
+}
+
+func (l *loop) load() load {
+	free, err := l.store.Free()
+	return load{inbox: len(l.inbox), free: free, freeKnown: err == nil, stored: l.store.Metrics().DiskSpaceUsage()}
 }
 
 // checkDisk looks at the room that is left. Below the reserve no jobs are

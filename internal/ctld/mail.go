@@ -12,32 +12,10 @@ import (
 	"github.com/wneessen/go-mail"
 
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
-
-// MailConfig is how users are told of their jobs, where their documents ask for
-// it.
-type MailConfig struct {
-	SMTP string `yaml:"smtp"` // HOST:PORT of a relay that takes mail from here without a login; TLS is used if it has it
-	From string `yaml:"from"`
-}
-
-func (m *MailConfig) check(bad func(path, format string, a ...any)) {
-	if m == nil {
-		return
-	}
-	if _, port, err := net.SplitHostPort(m.SMTP); err != nil || !isPort(port) {
-		bad("mail.smtp", "%q: want HOST:PORT, as mail.example.org:25", m.SMTP)
-	}
-	if err := mail.NewMsg().From(m.From); err != nil {
-		bad("mail.from", "%q is no mail address", m.From)
-	}
-}
-
-func isPort(s string) bool {
-	n, err := strconv.Atoi(s)
-	return err == nil && n > 0 && n < 1<<16
-}
 
 // Bounds of the mailer: what waits, and how often and how long one is tried.
 const (
@@ -46,58 +24,60 @@ const (
 	mailTimeout  = 20 * time.Second
 )
 
-// mailer sends mails one after the other, after the change that they tell of is
+// Mailer sends mails one after the other, after the change that they tell of is
 // durable. Each is sent once at most: what waits when the process ends is not
 // kept, and one that cannot be sent is logged and dropped. Nothing waits for it.
-type mailer struct {
-	server *Server
-	queue  chan control.Moved
-	pause  time.Duration // before the second try; then twice that, and so on
+type Mailer struct {
+	conf  func() *site.Mail // nil: none is sent
+	jobs  *Reader
+	log   *slog.Logger
+	queue chan control.Moved
+	pause time.Duration // before the second try; then twice that, and so on
 }
 
-func newMailer(s *Server) *mailer {
-	return &mailer{server: s, queue: make(chan control.Moved, mailsWaiting), pause: 5 * time.Second}
+func newMailer(conf func() *site.Mail, jobs *Reader, log *slog.Logger) *Mailer {
+	return &Mailer{conf: conf, jobs: jobs, log: log, queue: make(chan control.Moved, mailsWaiting), pause: 5 * time.Second}
 }
 
 // take never blocks.
-func (m *mailer) take(moved control.Moved) {
-	if !m.server.mails() {
+func (m *Mailer) take(moved control.Moved) {
+	if m.conf() == nil {
 		return
 	}
 	select {
 	case m.queue <- moved:
 	default:
-		m.server.log.Warn("mail not sent: too many wait", "job", moved.Job)
+		m.log.Warn("mail not sent: too many wait", "job", moved.Job)
 	}
 }
 
 // run sends until ctx is done.
-func (m *mailer) run(ctx context.Context) {
+func (m *Mailer) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			if n := len(m.queue); n > 0 {
-				m.server.log.Warn("mails not sent: gctld stops", "mails", n)
+				m.log.Warn("mails not sent: gctld stops", "mails", n)
 			}
 			return
 		case moved := <-m.queue:
 			if err := m.send(ctx, moved); err != nil && ctx.Err() == nil {
-				m.server.log.Warn("mail not sent", "job", moved.Job, "err", err)
+				m.log.Warn("mail not sent", "job", moved.Job, "error", err)
 			}
 		}
 	}
 }
 
-func (m *mailer) send(ctx context.Context, moved control.Moved) error {
-	j, err := m.server.find(fmt.Sprint(moved.Job))
+func (m *Mailer) send(ctx context.Context, moved control.Moved) error {
+	j, err := m.jobs.find(fmt.Sprint(moved.Job))
 	if err != nil {
 		return err
 	}
-	spec, err := m.server.document(j)
+	spec, err := m.jobs.document(j)
 	if err != nil {
 		return err
 	}
-	cfg := m.server.cfg().Mail
+	cfg := m.conf()
 	to, what := recipients(spec.Request.Extra, moved, j)
 	if len(to) == 0 || cfg == nil {
 		return nil
@@ -117,7 +97,7 @@ func (m *mailer) send(ctx context.Context, moved control.Moved) error {
 		if err == nil || try == mailTries || ctx.Err() != nil {
 			return err
 		}
-		m.server.log.Debug("mail is tried again", slog.Uint64("job", uint64(j.Number)), slog.Any("err", err))
+		m.log.Debug("mail is tried again", slog.Uint64("job", uint64(j.Number)), slog.Any("error", err))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -144,7 +124,7 @@ func deliver(ctx context.Context, addr string, msg *mail.Msg) error {
 }
 
 // recipients is who is told of a change, and what happened in a word or two.
-func recipients(x *job.Extra, moved control.Moved, j *control.Job) (to []string, what string) {
+func recipients(x *job.Extra, moved control.Moved, j *state.Job) (to []string, what string) {
 	switch {
 	case x == nil:
 		return nil, ""
@@ -162,7 +142,7 @@ func recipients(x *job.Extra, moved control.Moved, j *control.Job) (to []string,
 	return nil, ""
 }
 
-func mailText(j *control.Job, moved control.Moved, what string) string {
+func mailText(j *state.Job, moved control.Moved, what string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Job %s (%s) of %s, project %s, %s.\n", j.ID(), j.Name, j.Owner.User, j.Owner.Project, what)
 	if moved.To.Final() && j.Text != "" {

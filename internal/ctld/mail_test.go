@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 )
@@ -72,7 +73,7 @@ func TestMail(t *testing.T) {
 	doc := `{"name":"train","request":{"resources":{"gpus":0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},
 		"extra":{"emailOnQueue":"q@example.org","emailOnRun":["r@example.org","r2@example.org"],"emailOnEnd":"e@example.org"}}}`
 	addr, got := relay(t, 1)
-	s := newSite(t, func(c *Config) { c.Mail = &MailConfig{SMTP: addr, From: "gbatch@example.org"} })
+	s := newSite(t, func(c *site.Config) { c.Mail = &site.Mail{SMTP: addr, From: "gbatch@example.org"} })
 	s.server.mailer.pause = time.Millisecond
 	if r := s.submit(&api.SubmitRequest{Job: []byte(doc)}, ""); len(r.Notes) > 0 {
 		t.Errorf("notes %v", r.Notes)

@@ -1,7 +1,6 @@
 package ctld
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -17,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/meter"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
 	"gbatch/internal/metricstest"
@@ -24,10 +25,10 @@ import (
 )
 
 // scrape is what a scraper gets, past the door.
-func (s *site) scrape() string {
+func (s *testSite) scrape() string {
 	s.t.Helper()
 	w := httptest.NewRecorder()
-	metrics.Handler(s.server.loop.metrics.reg).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	metrics.Handler(s.server.loop.metrics.Reg).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if w.Code != http.StatusOK {
 		s.t.Fatalf("scrape: %d %s", w.Code, w.Body)
 	}
@@ -46,7 +47,7 @@ func series(scrape string, names ...string) []string {
 	return out
 }
 
-func (s *site) submitAs(user string, req *api.SubmitRequest) {
+func (s *testSite) submitAs(user string, req *api.SubmitRequest) {
 	s.t.Helper()
 	if _, err := s.user(user).Submit(s.t.Context(), req, ""); err != nil {
 		s.t.Fatal(err)
@@ -54,7 +55,7 @@ func (s *site) submitAs(user string, req *api.SubmitRequest) {
 }
 
 // gpuNode is a node with H100s.
-func (s *site) gpuNode(name string, uuids ...string) *fakeNode {
+func (s *testSite) gpuNode(name string, uuids ...string) *fakeNode {
 	s.t.Helper()
 	n := &fakeNode{name: name, held: map[job.RankID]node.RankStatus{}, runs: map[job.RankID]*api.RunOrder{}, stops: map[job.RankID]*api.Stop{}, s: s}
 	inv := &node.Inventory{Hostname: name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30}
@@ -70,10 +71,10 @@ const gpuJob = `{"name":"train","request":{"resources":{"gpus":1,"cpus":1,"cpuMe
 // TestMetrics: what a scrape tells is what the queue, the nodes and the ledger
 // are, in a form that Prometheus finds no fault with.
 func TestMetrics(t *testing.T) {
-	s := newSite(t, func(c *Config) {
-		c.Projects = []Project{{Name: "default"}, {Name: "lab", Shares: 3, Budget: 600}}
-		c.Metrics.Aliases = []string{slurmAliases}
-		c.Policy.QOS = map[string]QOS{"high": {Priority: 500}}
+	s := newSite(t, func(c *site.Config) {
+		c.Projects = []site.Project{{Name: "default"}, {Name: "lab", Shares: 3, Budget: 600}}
+		c.Metrics.Aliases = []string{site.SlurmNames}
+		c.Policy.QOS = map[string]site.QOS{"high": {Priority: 500}}
 	})
 	n := s.gpuNode("n1", "GPU-1", "GPU-2")
 	s.submitAs("ann", &api.SubmitRequest{Project: "lab", Job: []byte(gpuJob)})
@@ -147,8 +148,8 @@ func TestMetrics(t *testing.T) {
 // TestMetricsList: the documentation lists what there is.
 func TestMetricsList(t *testing.T) {
 	s := newSite(t, nil)
-	metricstest.List(t, "../../docs/metrics.md", "gctld_", s.server.loop.metrics.reg)
-	metricstest.List(t, "../../docs/metrics.md", "slurm_", s.server.loop.metrics.reg)
+	metricstest.List(t, "../../docs/metrics.md", "gctld_", s.server.loop.metrics.Reg)
+	metricstest.List(t, "../../docs/metrics.md", "slurm_", s.server.loop.metrics.Reg)
 }
 
 // TestMetricsOfEnds: every end is counted once, with its reason.
@@ -186,7 +187,7 @@ func TestMetricsOfArrays(t *testing.T) {
 // TestScrapers: metrics are for operators and those that the rules name, and a
 // reload changes who that is.
 func TestScrapers(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Metrics.Scrapers = users("prometheus") })
+	s := newSite(t, func(c *site.Config) { c.Metrics.Scrapers = byName("prometheus") })
 	token := s.token(api.TokenRequest{Use: api.TokenUser, User: "prometheus"}).Secret
 	scraper := column{name: "prometheus", token: token}
 	if code, text := scraper.do(t, s, "GET", "/metrics", ""); code != 200 || !strings.Contains(text, "gctld_build_info") {
@@ -196,7 +197,7 @@ func TestScrapers(t *testing.T) {
 		t.Errorf("a scraper reads the audit log: %d", code)
 	}
 	s.cfg.Metrics.Scrapers = nil
-	if err := s.server.Reload(context.WithValue(t.Context(), identityKey{}, identity{user: "root", role: roleAdmin, root: true})); err != nil {
+	if err := s.server.rules.Reload(withCaller(t.Context(), Identity{user: "root", role: roleAdmin, root: true}, "")); err != nil {
 		t.Fatal(err)
 	}
 	if code, text := scraper.do(t, s, "GET", "/metrics", ""); code != 403 || !strings.Contains(text, "metrics.scrapers") {
@@ -230,17 +231,17 @@ func TestScraperThatNeverReads(t *testing.T) {
 // TestMetricsAreBounded: however many users and projects there are, a scrape
 // has so many series at most, and nobody's jobs are lost from the sums.
 func TestMetricsAreBounded(t *testing.T) {
-	c := &census{users: map[string]*holding{}, queued: map[queue]int{}}
+	c := &Counts{users: map[string]*totals{}, queued: map[queue]int{}}
 	for i := range 5000 {
 		h := at(c.users, strings.Repeat("x", i%300)+string(rune('A'+i/300)))
 		h.jobs[isQueued]++
 	}
 	col := &metrics.Collector{Families: []metrics.Family{mUserJobs, mUserGPUs}, Read: func(set *metrics.Set) {
-		addHoldings(set, c.users, maxUsers, mUserJobs, mUserGPUs)
+		addHoldings(set, c.users, meter.MaxUsers, mUserJobs, mUserGPUs)
 	}}
 	n, sum := collect(t, col, "gctld_user_jobs")
-	if n > (maxUsers+1)*int(standings) || sum != 5000 {
-		t.Errorf("%d series with %v jobs: want at most %d, with 5000", n, sum, (maxUsers+1)*int(standings))
+	if n > (meter.MaxUsers+1)*int(activities) || sum != 5000 {
+		t.Errorf("%d series with %v jobs: want at most %d, with 5000", n, sum, (meter.MaxUsers+1)*int(activities))
 	}
 }
 
@@ -279,7 +280,6 @@ func BenchmarkScrape(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	handler := metrics.Handler(server.loop.metrics.reg)
 	b.Run("count", func(b *testing.B) {
 		v, before := server.loop.view.Load(), processorTime()
 		for b.Loop() {
@@ -290,7 +290,10 @@ func BenchmarkScrape(b *testing.B) {
 	b.Run("scrape", func(b *testing.B) {
 		before := processorTime()
 		for b.Loop() {
-			server.census.last = nil
+			fresh := &Exporter{loop: server.loop, aliases: func() []string { return nil }}
+			reg := prometheus.NewRegistry()
+			fresh.register(reg)
+			handler := metrics.Handler(reg)
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 			b.ReportMetric(float64(w.Body.Len()), "bytes")

@@ -1,11 +1,12 @@
 package ctld
 
 import (
-	"os"
+	"os/user"
 	"testing"
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/munge"
 	"gbatch/internal/munge/mungetest"
 )
@@ -14,8 +15,12 @@ import (
 // request, once.
 func TestMunge(t *testing.T) {
 	here, elsewhere := mungetest.Start(t), mungetest.Start(t)
-	s := newSite(t, func(c *Config) { c.Munge = &MungeConfig{Socket: here} })
-	me := s.server.auth.people.name(uint32(os.Getuid()))
+	s := newSite(t, func(c *site.Config) { c.Munge = &site.Munge{Socket: here} })
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	me := u.Username
 	c := &client.Client{Address: s.remote(), Munge: &client.Munge{Socket: here}}
 	defer c.Close()
 	st, err := c.Status(t.Context())
@@ -73,7 +78,7 @@ func TestMunge(t *testing.T) {
 // TestMungeIsBroken: a daemon that is not there is the site's trouble, and said.
 func TestMungeIsBroken(t *testing.T) {
 	mungetest.Start(t)
-	s := newSite(t, func(c *Config) { c.Munge = &MungeConfig{Socket: "/no/such/socket"} })
+	s := newSite(t, func(c *site.Config) { c.Munge = &site.Munge{Socket: "/no/such/socket"} })
 	if status, _ := (column{name: "munge", header: munge.Scheme + "MUNGE:x:"}).do(t, s, "GET", "/v1/status", ""); status != 503 {
 		t.Errorf("status %d", status)
 	}

@@ -7,39 +7,28 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
 	"gbatch/sched"
 )
 
-// change has an event applied for an operator, with records to go with it. The
-// audit log says who did it.
-func (s *Server) change(ctx context.Context, ev control.Event, records ...control.Record) error {
-	answer, err := s.loop.settle(ctx, request{event: ev, records: records, note: noteOf(ctx), reply: make(chan reply, 1)})
-	if err != nil {
-		return s.fail(err)
-	}
-	if r, ok := answer.(*control.Refusal); ok {
-		return refused(r)
-	}
-	return nil
-}
+// Operator is what operators do with nodes.
+type Operator struct{ loop *loop }
 
 type drainInput struct {
 	Name string `path:"name"`
 	Body api.DrainRequest
 }
 
-type nothing struct{}
-
-func (s *Server) drain(ctx context.Context, in *drainInput) (*nothing, error) {
+func (s *Operator) Drain(ctx context.Context, in *drainInput) error {
 	if in.Body.Reason == "" {
-		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a drain needs a reason", Hint: "it is shown to everyone whose job waits for the node"}
+		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a drain needs a reason", Hint: "it is shown to everyone whose job waits for the node"}
 	}
 	ev := control.Drain{Node: in.Name, GPU: in.Body.GPU, Reason: in.Body.Reason, By: caller(ctx).user}
-	return nil, s.change(ctx, ev)
+	return s.loop.change(ctx, ev)
 }
 
-func (s *Server) resume(ctx context.Context, in *drainInput) (*nothing, error) {
-	return nil, s.change(ctx, control.Drain{Node: in.Name, GPU: in.Body.GPU})
+func (s *Operator) Resume(ctx context.Context, in *drainInput) error {
+	return s.loop.change(ctx, control.Drain{Node: in.Name, GPU: in.Body.GPU})
 }
 
 type nodeName struct {
@@ -48,7 +37,7 @@ type nodeName struct {
 
 type reservationInput struct{ Body api.Reservation }
 
-func (s *Server) reserve(ctx context.Context, in *reservationInput) (*body[api.Reservation], error) {
+func (s *Operator) Reserve(ctx context.Context, in *reservationInput) (*api.Reservation, error) {
 	r := in.Body
 	if r.UUID != "" {
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a reservation is given its UUID when it is made", Hint: "leave uuid out"}
@@ -59,38 +48,39 @@ func (s *Server) reserve(ctx context.Context, in *reservationInput) (*body[api.R
 		Match:    sched.Shape{GPUModels: r.GPUModels, Cluster: r.Cluster},
 		Projects: r.Projects, Users: r.Users, Maintenance: r.Maintenance, Reason: r.Reason,
 	}
-	if err := s.change(ctx, control.Reserve{Window: w}); err != nil {
+	if err := s.loop.change(ctx, control.Reserve{Window: w}); err != nil {
 		return nil, err
 	}
-	for _, made := range s.loop.view.Load().Windows {
+	for _, made := range s.loop.View().Windows {
 		if made.Name == r.Name {
 			w = made
 		}
 	}
-	return &body[api.Reservation]{reservationToAPI(w)}, nil
+	out := reservationToAPI(w)
+	return &out, nil
 }
 
 type reservationName struct {
 	Name string `path:"name"`
 }
 
-func (s *Server) unreserve(ctx context.Context, in *reservationName) (*nothing, error) {
-	return nil, s.change(ctx, control.Unreserve{Name: in.Name})
+func (s *Operator) Unreserve(ctx context.Context, in *reservationName) error {
+	return s.loop.change(ctx, control.Unreserve{Name: in.Name})
 }
 
 type reservationsInput struct{}
 
-func (s *Server) reservations(context.Context, *reservationsInput) (*body[api.ReservationList], error) {
+func (s *Operator) Reservations(context.Context, *reservationsInput) (*api.ReservationList, error) {
 	out := api.ReservationList{Reservations: []api.Reservation{}}
-	for _, w := range s.loop.view.Load().Windows {
+	for _, w := range s.loop.View().Windows {
 		out.Reservations = append(out.Reservations, reservationToAPI(w))
 	}
-	return &body[api.ReservationList]{out}, nil
+	return &out, nil
 }
 
 func reservationToAPI(w sched.Window) api.Reservation {
 	return api.Reservation{
-		Name: w.Name, UUID: w.ID, Start: toTime(w.Start), End: toTime(w.End), Nodes: w.Nodes, GPUs: w.GPUs, GPUModels: w.Match.GPUModels, Cluster: w.Match.Cluster,
+		Name: w.Name, UUID: w.ID, Start: wire.Time(w.Start), End: wire.Time(w.End), Nodes: w.Nodes, GPUs: w.GPUs, GPUModels: w.Match.GPUModels, Cluster: w.Match.Cluster,
 		Projects: w.Projects, Users: w.Users, Maintenance: w.Maintenance, Reason: w.Reason,
 	}
 }

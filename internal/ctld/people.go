@@ -3,6 +3,7 @@ package ctld
 import (
 	"context"
 	"fmt"
+	"gbatch/internal/ctld/site"
 	"log/slog"
 	"os/exec"
 	"os/user"
@@ -13,9 +14,9 @@ import (
 	"time"
 )
 
-// people knows the machine's users and groups: its files, and by getent and id
+// People knows the machine's users and groups: its files, and by getent and id
 // what a directory service adds. Answers are kept for a minute.
-type people struct {
+type People struct {
 	log *slog.Logger
 	now func() time.Time
 	run func(program string, args ...string) (string, error)
@@ -37,8 +38,8 @@ const (
 	maxPeople  = 1 << 16 // then all is asked anew
 )
 
-func newPeople(log *slog.Logger) *people {
-	return &people{log: log, now: time.Now, run: runProgram}
+func newPeople(log *slog.Logger) *People {
+	return &People{log: log, now: time.Now, run: runProgram}
 }
 
 func runProgram(program string, args ...string) (string, error) {
@@ -49,7 +50,7 @@ func runProgram(program string, args ...string) (string, error) {
 }
 
 // remember answers from m, or asks. The lock is not held while it asks.
-func remember[K comparable, T any](p *people, m *map[K]kept[T], k K, ask func() T) T {
+func remember[K comparable, T any](p *People, m *map[K]kept[T], k K, ask func() T) T {
 	p.mu.Lock()
 	have, ok := (*m)[k]
 	p.mu.Unlock()
@@ -67,7 +68,7 @@ func remember[K comparable, T any](p *people, m *map[K]kept[T], k K, ask func() 
 }
 
 // name is a user's; a number that has none is named after itself.
-func (p *people) name(uid uint32) string {
+func (p *People) name(uid uint32) string {
 	return remember(p, &p.names, uid, func() string {
 		id := strconv.FormatUint(uint64(uid), 10)
 		if u, err := user.LookupId(id); err == nil {
@@ -84,7 +85,7 @@ func (p *people) name(uid uint32) string {
 
 // uid is a user's number; nil: the machine has no account of that name. A node
 // compares it with its own.
-func (p *people) uid(name string) *uint32 {
+func (p *People) uid(name string) *uint32 {
 	return remember(p, &p.uids, name, func() *uint32 {
 		text := ""
 		if u, err := user.Lookup(name); err == nil {
@@ -102,8 +103,8 @@ func (p *people) uid(name string) *uint32 {
 
 // among says whether a user is one of those that are named, or in one of the
 // groups.
-func (p *people) among(list Members, name string) bool {
-	if slices.Contains(list, Member{User: name}) {
+func (p *People) among(list site.Members, name string) bool {
+	if slices.Contains(list, site.Member{User: name}) {
 		return true
 	}
 	for _, m := range list {
@@ -116,17 +117,17 @@ func (p *people) among(list Members, name string) bool {
 	return false
 }
 
-func (p *people) gidsOf(name string) []string {
+func (p *People) gidsOf(name string) []string {
 	return remember(p, &p.groups, name, func() []string {
 		out, err := p.run("id", "-G", "--", name)
 		if err != nil {
-			p.log.Debug("groups of a user not found", "user", name, "err", err)
+			p.log.Debug("groups of a user not found", "user", name, "error", err)
 		}
 		return strings.Fields(out)
 	})
 }
 
-func (p *people) gid(group string) string {
+func (p *People) gid(group string) string {
 	return remember(p, &p.gids, group, func() string {
 		if g, err := user.LookupGroup(group); err == nil {
 			return g.Gid

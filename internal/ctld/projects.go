@@ -7,38 +7,20 @@ import (
 	"slices"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/wire"
+	"gbatch/internal/state"
 )
-
-func projectOf(p api.Project) Project {
-	l := p.Limits
-	return Project{
-		Name: p.Name, GID: p.GID, Members: slices.Concat(users(p.Members...), groups(p.Groups...)), Shares: p.Shares, Clusters: p.Clusters,
-		Limits: JobLimits{Running: l.Running, Queued: l.Queued, GPUs: l.GPUs, GPUMinutes: l.GPUMinutes},
-		Parent: p.Parent, UserShares: p.UserShares, Budget: p.Budget, BudgetPeriod: p.BudgetPeriod, Privileged: p.Privileged, made: true,
-	}
-}
-
-func projectToAPI(p Project) api.Project {
-	l := p.Limits
-	out := api.Project{
-		Name: p.Name, GID: p.GID, Shares: p.Shares, Clusters: p.Clusters,
-		Limits: api.ProjectLimits{Running: l.Running, Queued: l.Queued, GPUs: l.GPUs, GPUMinutes: l.GPUMinutes},
-		Parent: p.Parent, UserShares: p.UserShares, Budget: p.Budget, BudgetPeriod: p.BudgetPeriod, Privileged: p.Privileged, File: !p.made,
-	}
-	out.Members, out.Groups = p.Members.split()
-	return out
-}
 
 type projectsInput struct{}
 
 // projects lists the projects; to those who are not in one, without its members.
-func (s *Server) projects(ctx context.Context, _ *projectsInput) (*body[api.ProjectList], error) {
+func (s *Rules) projects(ctx context.Context, _ *projectsInput) (*api.ProjectList, error) {
 	id := caller(ctx)
 	out := api.ProjectList{Projects: []api.Project{}}
-	for _, p := range s.cfg().Projects {
-		a := projectToAPI(p)
-		if !id.operator() && !s.auth.people.among(p.Members, id.user) {
+	for _, p := range s.Now().Projects {
+		a := site.ProjectToAPI(p)
+		if !id.operator() && !s.people.among(p.Members, id.user) {
 			if len(p.Members) > 0 {
 				continue
 			}
@@ -46,7 +28,7 @@ func (s *Server) projects(ctx context.Context, _ *projectsInput) (*body[api.Proj
 		}
 		out.Projects = append(out.Projects, a)
 	}
-	return &body[api.ProjectList]{out}, nil
+	return &out, nil
 }
 
 type projectInput struct {
@@ -56,39 +38,38 @@ type projectInput struct {
 }
 
 // putProject makes a project, or replaces one that was made so.
-func (s *Server) putProject(ctx context.Context, in *projectInput) (*body[api.Project], error) {
+func (s *Rules) putProject(ctx context.Context, in *projectInput) (*api.Project, error) {
 	in.Body.Name = in.Name
-	s.ruling.Lock()
-	defer s.ruling.Unlock()
-	old, known := s.cfg().project(in.Name)
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	old, known := s.Now().Project(in.Name)
 	before := "new"
 	if known {
-		before = oneLine(projectToAPI(old))
+		before = oneLine(site.ProjectToAPI(old))
 	}
 	switch {
 	case known && in.Create:
 		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("there is a project %q already", in.Name), Hint: "`gadm project set` changes it"}
-	case known && !old.made:
+	case known && !old.Stored:
 		return nil, inFile(in.Name)
 	case !known && !in.Create:
 		return nil, noProject(in.Name)
 	}
-	p := projectOf(in.Body)
-	cfg := *s.cfg()
+	p := site.ProjectFromAPI(in.Body)
+	cfg := *s.Now()
 	cfg.Projects = slices.Clone(cfg.Projects)
-	if i := slices.IndexFunc(cfg.Projects, func(q Project) bool { return q.Name == p.Name }); i >= 0 {
+	if i := slices.IndexFunc(cfg.Projects, func(q site.Project) bool { return q.Name == p.Name }); i >= 0 {
 		cfg.Projects[i] = p
 	} else {
 		cfg.Projects = append(cfg.Projects, p)
 	}
-	stored := projectToAPI(p)
-	n := noteOf(ctx)
-	n.Object, n.Change = "project "+p.Name, before+" -> "+oneLine(stored)
-	record := control.Record{Kind: control.KindProject, Name: p.Name, Value: encode(stored)}
+	stored := site.ProjectToAPI(p)
+	n := noteOf(ctx).about("project "+p.Name, before+" -> "+oneLine(stored))
+	record := state.Record{Kind: state.KindProject, Name: p.Name, Value: wire.Encode(stored)}
 	if err := s.setRules(ctx, cfg, n, record); err != nil {
-		return nil, s.refusedRules(err)
+		return nil, refusedRules(err)
 	}
-	return &body[api.Project]{stored}, nil
+	return &stored, nil
 }
 
 type projectName struct {
@@ -96,29 +77,28 @@ type projectName struct {
 }
 
 // dropProject removes a project that gadm made.
-func (s *Server) dropProject(ctx context.Context, in *projectName) (*nothing, error) {
-	s.ruling.Lock()
-	defer s.ruling.Unlock()
-	old, ok := s.cfg().project(in.Name)
+func (s *Rules) dropProject(ctx context.Context, in *projectName) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	old, ok := s.Now().Project(in.Name)
 	switch {
 	case !ok:
-		return nil, noProject(in.Name)
-	case !old.made:
-		return nil, inFile(in.Name)
+		return noProject(in.Name)
+	case !old.Stored:
+		return inFile(in.Name)
 	}
-	cfg := *s.cfg()
-	cfg.Projects = slices.DeleteFunc(slices.Clone(cfg.Projects), func(p Project) bool { return p.Name == in.Name })
-	n := noteOf(ctx)
-	n.Object, n.Change = "project "+in.Name, oneLine(projectToAPI(old))+" -> removed"
-	if err := s.setRules(ctx, cfg, n, control.Record{Kind: control.KindProject, Name: in.Name}); err != nil {
-		return nil, s.refusedRules(err)
+	cfg := *s.Now()
+	cfg.Projects = slices.DeleteFunc(slices.Clone(cfg.Projects), func(p site.Project) bool { return p.Name == in.Name })
+	n := noteOf(ctx).about("project "+in.Name, oneLine(site.ProjectToAPI(old))+" -> removed")
+	if err := s.setRules(ctx, cfg, n, state.Record{Kind: state.KindProject, Name: in.Name}); err != nil {
+		return refusedRules(err)
 	}
-	return nil, nil
+	return nil
 }
 
 func oneLine(p api.Project) string {
 	p.File = false
-	return string(encode(p))
+	return string(wire.Encode(p))
 }
 
 func noProject(name string) error {
@@ -132,7 +112,7 @@ func inFile(name string) error {
 
 // refusedRules passes on what is the caller's to know: rules that do not hold,
 // and not that the controller is in trouble.
-func (s *Server) refusedRules(err error) error {
+func refusedRules(err error) error {
 	var e *api.Error
 	if errors.As(err, &e) {
 		return e

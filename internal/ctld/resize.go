@@ -6,6 +6,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
+	"gbatch/internal/state"
 )
 
 type resizeInput struct {
@@ -13,14 +15,14 @@ type resizeInput struct {
 	Body api.ResourcesRequest
 }
 
-// resize asks for other CPU and memory for a running job.
-func (s *Server) resize(ctx context.Context, in *resizeInput) (*body[api.ResourcesResponse], error) {
+// Resize asks for other CPU and memory for a running job.
+func (s *Actions) Resize(ctx context.Context, in *resizeInput) (*api.ResourcesResponse, error) {
 	id := caller(ctx)
-	j, err := s.find(in.ID)
+	j, err := s.jobs.find(in.ID)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
-	if !s.mayTouch(id, j.Owner) {
+	if !s.rights.mayTouch(id, j.Owner) {
 		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to %s", j.Number, j.Owner.User)}
 	}
 	ev := control.Resize{Number: j.Number, By: id.user, MilliCPU: int64(in.Body.CPUs) * 1000}
@@ -29,18 +31,18 @@ func (s *Server) resize(ctx context.Context, in *resizeInput) (*body[api.Resourc
 	}
 	if gb := in.Body.CPUMemoryGB; gb > 0 {
 		if ev.MemMiB, err = s.withTmpfs(j, gb); err != nil {
-			return nil, s.fail(err)
+			return nil, err
 		}
 	}
 	answer, err := s.loop.do(ctx, ev)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	o := answer.(control.Outcome)
 	if o.Refusal != nil {
-		return nil, refused(o.Refusal)
+		return nil, wire.Refused(o.Refusal)
 	}
-	return &body[api.ResourcesResponse]{api.ResourcesResponse{Number: j.Number, Message: o.Message}}, nil
+	return &api.ResourcesResponse{Number: j.Number, Message: o.Message}, nil
 }
 
 // maxResource is far above any machine, and far below what overflows.
@@ -55,8 +57,8 @@ func checkResources(q api.ResourcesRequest) error {
 }
 
 // withTmpfs adds the job's tmpfs to its memory, as at its submission.
-func (s *Server) withTmpfs(j *control.Job, gb int) (memMiB int64, err error) {
-	spec, err := s.document(j)
+func (s *Actions) withTmpfs(j *state.Job, gb int) (memMiB int64, err error) {
+	spec, err := s.jobs.document(j)
 	if err != nil {
 		return 0, err
 	}

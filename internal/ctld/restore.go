@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -36,7 +39,7 @@ const restoring = "restore.tmp"
 
 // Restore makes the state directory of a configuration, which must be empty, out
 // of a backup. The controller goes on from it at its next start.
-func Restore(c Config, o RestoreOptions) (BackupInfo, error) {
+func Restore(c site.Config, o RestoreOptions) (BackupInfo, error) {
 	if err := mustBeEmpty(c.Dir); err != nil {
 		return BackupInfo{}, err
 	}
@@ -44,7 +47,7 @@ func Restore(c Config, o RestoreOptions) (BackupInfo, error) {
 	if err := os.RemoveAll(tmp); err != nil {
 		return BackupInfo{}, err
 	}
-	if err := os.MkdirAll(filepath.Join(tmp, storeDir), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(tmp, site.StoreDir), 0o700); err != nil {
 		return BackupInfo{}, err
 	}
 	info, err := unpack(o, tmp)
@@ -55,7 +58,7 @@ func Restore(c Config, o RestoreOptions) (BackupInfo, error) {
 		return info, errors.Join(fmt.Errorf("restore %s: %w", o.File, err), os.RemoveAll(tmp))
 	}
 	// The store comes last: without it the directory is not in use.
-	for _, name := range append(append([]string(nil), keyFiles...), storeDir) {
+	for _, name := range append(append([]string(nil), keyFiles...), site.StoreDir) {
 		err := os.Rename(filepath.Join(tmp, name), filepath.Join(c.Dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return info, err
@@ -103,17 +106,17 @@ func unpack(o RestoreOptions, to string) (BackupInfo, error) {
 		return info, nil
 	case o.VaultKey == "":
 		return info, fmt.Errorf("it was made without the key of secrets: give that key's file, which was %s in the old directory, by --secrets-key; "+
-			"or say --drop-secrets, and jobs that wait with secrets or a registry password fail", vaultFile)
+			"or say --drop-secrets, and jobs that wait with secrets or a registry password fail", site.VaultFile)
 	}
 	key, err := os.Open(o.VaultKey)
 	if err != nil {
 		return info, fmt.Errorf("key of secrets: %w", err)
 	}
 	defer key.Close()
-	if err := writeFrom(filepath.Join(to, vaultFile), 0o600, key); err != nil {
+	if err := writeFrom(filepath.Join(to, site.VaultFile), 0o600, key); err != nil {
 		return info, err
 	}
-	_, err = openVault(filepath.Join(to, vaultFile))
+	_, err = openVault(filepath.Join(to, site.VaultFile))
 	return info, err
 }
 
@@ -129,19 +132,19 @@ func writeFrom(path string, mode fs.FileMode, r io.Reader) error {
 // markRestored has the controller learn at its next start where its records
 // come from.
 func markRestored(o RestoreOptions, info BackupInfo, dir string) error {
-	st, err := store.Open(store.Config{Dir: filepath.Join(dir, storeDir)})
+	st, err := store.Open(store.Config{Dir: filepath.Join(dir, site.StoreDir)})
 	if err != nil {
 		return err
 	}
 	ev := control.Restored{
 		Skip: job.Number(cmp.Or(o.Skip, defaultSkip)), Queue: o.Queue, NoVault: o.DropSecrets && !info.Vault,
 	}
-	return errors.Join(st.Restored(uint64(time.Now().Unix()), control.Record{Kind: control.KindRestored, Value: encode(ev)}), st.Close())
+	return errors.Join(st.Restored(uint64(time.Now().Unix()), state.Record{Kind: state.KindRestored, Value: wire.Encode(ev)}), st.Close())
 }
 
 // afterRestore tells the controller, once, that its records come from a backup.
 func afterRestore(ctl *control.Controller, st *store.Store, now sched.Time) (bool, error) {
-	r := control.Record{Kind: control.KindRestored}
+	r := state.Record{Kind: state.KindRestored}
 	text, ok, err := st.Get(r)
 	if err != nil || !ok {
 		return false, err

@@ -1,113 +1,104 @@
 package ctld
 
 import (
-	"context"
+	"net"
 	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"gbatch/internal/api"
 	"gbatch/internal/metrics"
-	"gbatch/internal/node"
 )
 
-// Version of the program, shown in status. Set by the build.
-var Version = "dev"
+// routes is the API: each route with its path, who may use it, what it is for
+// and what serves it. /openapi.json, docs/api.md and the tests of who may do
+// what come from this table.
+func (s *Server) routes() []Route {
+	used := &Used{view: s.loop.View, samples: &s.samples, now: s.now}
+	submissions := &Submissions{conf: s.rules.Now, rights: s.rights, loop: s.loop, jobs: s.jobs}
+	actions := &Actions{loop: s.loop, jobs: s.jobs, rights: s.rights}
+	queries := &Queries{loop: s.loop, jobs: s.jobs, rights: s.rights, used: used}
+	opened := &OfJobs{loop: s.loop, jobs: s.jobs, rights: s.rights, streams: s.streams}
+	past := &History{loop: s.loop, store: s.store, jobs: s.jobs, rights: s.rights, used: used, now: s.now}
+	exchange := &Exchange{conf: s.rules.Now, loop: s.loop, jobs: s.jobs, streams: s.streams, samples: &s.samples, skews: s.skews, now: s.now, people: s.rights.people}
+	listed := &List{view: s.loop.View, samples: &s.samples, skews: s.skews}
+	operator := &Operator{loop: s.loop}
+	joined := &Keys{keys: s.keys, pki: s.pki, loop: s.loop, now: s.now}
+	tokens := &Tokens{keys: s.keys, loop: s.loop, now: s.now}
+	audit := &auditLog{store: s.store}
+	about := &about{started: s.started, now: s.now, rules: s.rules, loop: s.loop, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
+	backups := &Maker{dir: s.rules.Now().Dir, pin: s.pki.Pin(), version: Version, loop: s.loop, store: s.store, log: s.log, now: s.now}
 
-const maxBody = 2 << 20 // of any request: a job document is at most 1 MiB
+	return []Route{
+		JSON("submit-job", "POST "+api.PathJobs, byUsers, "Submit a job", submissions.Submit),
+		JSON("list-jobs", "GET "+api.PathJobs, byUsers, "List jobs", queries.List).Large(),
+		JSON("get-job", "GET "+api.PathJob, byUsers, "Everything about one job, or wait for its next change", queries.Show),
+		JSON("explain-job", "GET "+api.PathExplain, byUsers, "Why a job waits, and what would help", queries.Explain),
+		JSON("set-job-secrets", "PATCH "+api.PathSecrets, byUsers, "Give a job new values of its secrets", actions.SetSecrets),
+		JSON("act-on-jobs", "POST "+api.PathJobAction, byUsers, "What to do with jobs: cancel, hold, release, pause, resume, requeue, halt, signal or update", actions.Act),
+		JSON("resize-job", "PATCH "+api.PathJob, byUsers, "Give a running job other CPU and memory", actions.Resize),
+		Stream("watch-events", "GET "+api.PathEvents, byUsers, "What changes, as server-sent events", s.changes.Stream, eventsResponse),
+		JSON("get-cluster", "GET "+api.PathCluster, byUsers, "Nodes and GPUs", listed.All).Large(),
+		JSON("get-status", "GET "+api.PathStatus, byUsersAndNodes, "Version, counts, and who you are", about.status),
+		JSON("list-history", "GET "+api.PathHistory, byUsers, "Jobs that have ended, with what they used", past.List).Large(),
+		JSON("get-usage", "GET "+api.PathUsage, byUsers, "What was used, by project, user, GPU model, cluster, day or month", past.Usage).Large(),
+		JSON("list-shares", "GET "+api.PathShares, byUsers, "Fair share: shares, usage and factors", past.Shares).Large(),
+		JSON("sync-node", "POST "+api.PathNodeSync, byNodes, "A node's exchange with the controller", exchange.Sync),
+		Stream("get-job-log", "GET "+api.PathJobLog, byUsers, "The log of a job, as bytes", opened.Log, nil),
+		Done("drain-node", "POST "+api.PathDrain, byOperators, "Take a node or a GPU out of scheduling", operator.Drain),
+		Done("resume-node", "POST "+api.PathResume, byOperators, "Put a node or a GPU back", operator.Resume),
+		Done("forget-node", "DELETE "+api.PathNode, byOperators, "Drop a node that is gone for good", joined.Forget),
+		JSON("list-reservations", "GET "+api.PathReservations, byUsers, "List advance reservations", operator.Reservations),
+		JSON("make-reservation", "POST "+api.PathReservations, byOperators, "Keep nodes for some jobs or for nobody", operator.Reserve),
+		Done("drop-reservation", "DELETE "+api.PathReservation, byOperators, "Remove a reservation", operator.Unreserve),
+		JSON("get-diagnosis", "GET "+api.PathDiag, byOperators, "How the controller fares", about.diag),
+		JSON("get-site", "GET "+api.PathSite, byUsers, "How to reach this controller", about.site),
+		JSON("list-projects", "GET "+api.PathProjects, byUsers, "List projects", s.rules.projects),
+		JSON("put-project", "PUT "+api.PathProject, byAdmins, "Make or change a project", s.rules.putProject),
+		Done("drop-project", "DELETE "+api.PathProject, byAdmins, "Remove a project", s.rules.dropProject),
+		JSON("get-policy", "GET "+api.PathPolicy, byOperators, "The rules in force", s.rules.policy),
+		JSON("check-policy", "POST "+api.PathPolicyTest, byAdmins, "What a reload would do", s.rules.checkPolicy),
+		JSON("reload-policy", "POST "+api.PathPolicyLoad, byAdmins, "Take the rules as the file has them now", s.rules.reloadPolicy),
+		JSON("get-audit", "GET "+api.PathAudit, byOperators, "Who changed what", audit.list).Large(),
+		JSON("list-tokens", "GET "+api.PathTokens, byUsers, "List tokens", tokens.List),
+		JSON("create-token", "POST "+api.PathTokens, byUsers, "Make a token", tokens.Create),
+		Done("revoke-token", "DELETE "+api.PathToken, byUsers, "Take a token out of force", tokens.Revoke),
+		JSON("join-node", "POST "+api.PathNodeJoin, byJoiners, "Get a node's first certificate", joined.Join),
+		JSON("renew-node", "POST "+api.PathNodeRenew, byNodes, "Get a node's next certificate", joined.Renew),
+		Done("revoke-node", "DELETE "+api.PathNodeKey, byAdmins, "Take a node's key away", joined.Revoke),
+		Plain("POST "+api.PathBackup, byAdmins, "A backup as bytes; only root on the controller's machine. `?vault=false` leaves the key of secrets out", backups.Serve).Streams(),
+		Plain("POST "+api.PathStream, byNodes, "Between daemons: the bytes that a client asked for", s.streams.serve).Streams(),
+		Plain("GET "+api.PathStream, byNodes, "Between daemons: a two-way stream that a client asked for", s.streams.join).Streams(),
+		Socket("exec-in-job", "GET "+api.PathJobExec, byUsers, "A WebSocket to a further command in a running job", opened.Open(api.StreamExec)),
+		Socket("attach-to-job", "GET "+api.PathJobAttach, byUsers, "A WebSocket to the terminal of a running job", opened.Open(api.StreamAttach)),
+		Socket("forward-to-job", "GET "+api.PathJobForward, byUsers, "A WebSocket to a port of a running job", opened.Open(api.StreamForward)),
 
-// schemaName names a type in the API's description: as Go does, but where two
-// of different packages would have one name.
-func schemaName(t reflect.Type, hint string) string {
-	if t == reflect.TypeFor[node.GPU]() {
-		return "InventoryGPU"
+		Plain("GET /metrics", byScrapers, "Metrics as Prometheus reads them", s.metrics),
+		Plain("GET /healthz", byAnyone, "200 while the controller serves", healthy),
+		Described("GET /openapi.json", "This API as an OpenAPI 3.1 document; also `.yaml`, and `/openapi-3.0.json` and `.yaml`"),
+		Described("GET /openapi.yaml", ""),
+		Described("GET /openapi-3.0.json", ""),
+		Described("GET /openapi-3.0.yaml", ""),
+		Plain("/", byAnyone, "", nothingHere),
 	}
-	return huma.DefaultSchemaNamer(t, hint)
 }
 
-// routes is the API. What it serves at /openapi.json is made from the same
-// registrations.
-func (s *Server) routes() *guard {
-	mux := &guard{mux: http.NewServeMux(), auth: s.auth, denied: s.auditDenied, measure: s.loop.metrics}
-	cfg := huma.DefaultConfig("gbatch", "1")
-	cfg.AllowAdditionalPropertiesByDefault = true // fields are only added: an older server ignores a newer client's
-	cfg.SchemasPath, cfg.DocsPath = "", ""
-	cfg.CreateHooks = nil // no $schema links in answers
-	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
-	a := humago.New(mux, cfg)
-
-	op := func(id, method, path, summary string) huma.Operation {
-		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, MaxBodyBytes: maxBody, BodyReadTimeout: bodyTime, SkipValidateBody: true}
-	}
-	huma.Register(a, op("submit-job", "POST", api.PathJobs, "Submit a job"), s.submit)
-	huma.Register(a, op("list-jobs", "GET", api.PathJobs, "List jobs"), s.list)
-	huma.Register(a, op("get-job", "GET", api.PathJob, "Everything about one job, or wait for its next change"), s.show)
-	huma.Register(a, op("explain-job", "GET", api.PathExplain, "Why a job waits, and what would help"), s.explain)
-	huma.Register(a, op("set-job-secrets", "PATCH", api.PathSecrets, "Give a job new values of its secrets"), s.setSecrets)
-	huma.Register(a, op("act-on-jobs", "POST", api.PathJobAction, "What to do with jobs: cancel, hold, release, pause, resume, requeue, halt, signal or update"), s.act)
-	huma.Register(a, op("resize-job", "PATCH", api.PathJob, "Give a running job other CPU and memory"), s.resize)
-	huma.Register(a, eventsOperation(op("watch-events", "GET", api.PathEvents, "What changes, as server-sent events")), s.events)
-	huma.Register(a, op("get-cluster", "GET", api.PathCluster, "Nodes and GPUs"), s.cluster)
-	huma.Register(a, op("get-status", "GET", api.PathStatus, "Version, counts, and who you are"), s.status)
-	huma.Register(a, op("list-history", "GET", api.PathHistory, "Jobs that have ended, with what they used"), s.listPast)
-	huma.Register(a, op("get-usage", "GET", api.PathUsage, "What was used, by project, user, GPU model, cluster, day or month"), s.usage)
-	huma.Register(a, op("list-shares", "GET", api.PathShares, "Fair share: shares, usage and factors"), s.shares)
-	huma.Register(a, op("sync-node", "POST", api.PathNodeSync, "A node's exchange with the controller"), s.sync)
-	huma.Register(a, op("get-job-log", "GET", api.PathJobLog, "The log of a job, as bytes"), s.jobLog)
-	huma.Register(a, op("drain-node", "POST", api.PathDrain, "Take a node or a GPU out of scheduling"), s.drain)
-	huma.Register(a, op("resume-node", "POST", api.PathResume, "Put a node or a GPU back"), s.resume)
-	huma.Register(a, op("forget-node", "DELETE", api.PathNode, "Drop a node that is gone for good"), s.forget)
-	huma.Register(a, op("list-reservations", "GET", api.PathReservations, "List advance reservations"), s.reservations)
-	huma.Register(a, op("make-reservation", "POST", api.PathReservations, "Keep nodes for some jobs or for nobody"), s.reserve)
-	huma.Register(a, op("drop-reservation", "DELETE", api.PathReservation, "Remove a reservation"), s.unreserve)
-	huma.Register(a, op("get-diagnosis", "GET", api.PathDiag, "How the controller fares"), s.diag)
-	huma.Register(a, op("get-site", "GET", api.PathSite, "How to reach this controller"), s.site)
-	huma.Register(a, op("list-projects", "GET", api.PathProjects, "List projects"), s.projects)
-	huma.Register(a, op("put-project", "PUT", api.PathProject, "Make or change a project"), s.putProject)
-	huma.Register(a, op("drop-project", "DELETE", api.PathProject, "Remove a project"), s.dropProject)
-	huma.Register(a, op("get-policy", "GET", api.PathPolicy, "The rules in force"), s.policy)
-	huma.Register(a, op("check-policy", "POST", api.PathPolicyTest, "What a reload would do"), s.checkPolicy)
-	huma.Register(a, op("reload-policy", "POST", api.PathPolicyLoad, "Take the rules as the file has them now"), s.reloadPolicy)
-	huma.Register(a, op("get-audit", "GET", api.PathAudit, "Who changed what"), s.audit)
-	huma.Register(a, op("list-tokens", "GET", api.PathTokens, "List tokens"), s.listTokens)
-	huma.Register(a, op("create-token", "POST", api.PathTokens, "Make a token"), s.createToken)
-	huma.Register(a, op("revoke-token", "DELETE", api.PathToken, "Take a token out of force"), s.revokeToken)
-	huma.Register(a, op("join-node", "POST", api.PathNodeJoin, "Get a node's first certificate"), s.join)
-	huma.Register(a, op("renew-node", "POST", api.PathNodeRenew, "Get a node's next certificate"), s.renew)
-	huma.Register(a, op("revoke-node", "DELETE", api.PathNodeKey, "Take a node's key away"), s.revokeNode)
-	mux.HandleFunc("POST "+api.PathBackup, s.backup)
-	mux.HandleFunc("POST "+api.PathStream, s.streams.serve)
-	mux.HandleFunc("GET "+api.PathStream, s.streams.join)
-	for kind, o := range map[string]huma.Operation{
-		api.StreamExec:    op("exec-in-job", "GET", api.PathJobExec, "A WebSocket to a further command in a running job"),
-		api.StreamAttach:  op("attach-to-job", "GET", api.PathJobAttach, "A WebSocket to the terminal of a running job"),
-		api.StreamForward: op("forward-to-job", "GET", api.PathJobForward, "A WebSocket to a port of a running job"),
-	} {
-		o.Responses = map[string]*huma.Response{"101": {Description: "messages both ways follow"}}
-		a.OpenAPI().AddOperation(&o)
-		mux.HandleFunc("GET "+o.Path, func(w http.ResponseWriter, r *http.Request) { s.jobStream(w, r, kind) })
-	}
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	s.loop.metrics.reg.MustRegister(s.collector(), s.slurmCollector())
-	mux.HandleFunc("GET /metrics", metrics.Handler(s.loop.metrics.reg).ServeHTTP)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "there is nothing at " + r.Method + " " + r.URL.Path, Hint: "the API is described at /openapi.json"})
-	})
-	return mux
+func healthy(w http.ResponseWriter, _ *http.Request) error {
+	w.WriteHeader(http.StatusOK)
+	return nil
 }
 
-// body is an answer of huma's.
-type body[T any] struct{ Body T }
-
-type statusInput struct{}
-
-func (s *Server) status(ctx context.Context, _ *statusInput) (*body[api.Status], error) {
-	id := caller(ctx)
-	out := api.Status{Version: Version, Started: s.started, You: id.user, Role: string(id.role), Jobs: countJobs(s.loop.view.Load())}
-	for _, p := range s.cfg().Projects {
-		out.Projects = append(out.Projects, p.Name)
-	}
-	return &body[api.Status]{out}, nil
+func nothingHere(_ http.ResponseWriter, r *http.Request) error {
+	return &api.Error{Status: 404, Code: api.CodeNotFound, Message: "there is nothing at " + r.Method + " " + r.URL.Path, Hint: "the API is described at /openapi.json"}
 }
+
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
+	metrics.Handler(s.loop.metrics.Reg).ServeHTTP(w, r)
+	return nil
+}
+
+// eventsResponse says in the API's description what the stream is of.
+var eventsResponse = map[string]*huma.Response{"200": {
+	Description: "events job, node, reset and ping; each has an id to go on after",
+	Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
+}}

@@ -14,10 +14,11 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 )
 
 // fileSite is a site whose rules come from a file.
-func fileSite(t *testing.T, text string) (*site, func(string)) {
+func fileSite(t *testing.T, text string) (*testSite, func(string)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "gctld.yaml")
 	write := func(text string) {
@@ -26,7 +27,7 @@ func fileSite(t *testing.T, text string) (*site, func(string)) {
 		}
 	}
 	write(text)
-	s := &site{t: t, read: func() (Config, error) { return ReadConfig(path) }}
+	s := &testSite{t: t, read: func() (site.Config, error) { return site.Read(path) }}
 	s.start()
 	t.Cleanup(func() { s.stop() })
 	return s, write
@@ -191,7 +192,7 @@ func TestPeople(t *testing.T) {
 		}
 		return "", os.ErrNotExist
 	}
-	list := Members{{User: "ann"}, {Group: "far-lab"}, {Group: "no-such-group"}}
+	list := site.Members{{User: "ann"}, {Group: "far-lab"}, {Group: "no-such-group"}}
 	check := func(step string, name string, want bool) {
 		t.Helper()
 		if got := p.among(list, name); got != want {
@@ -225,19 +226,20 @@ func TestPeople(t *testing.T) {
 
 // TestGroups: a group's members have the role that the rules give the group.
 func TestGroups(t *testing.T) {
-	s := newSite(t, func(c *Config) {
-		c.Operators = groups("staff-of-hpc")
-		c.Projects = []Project{{Name: "default"}, {Name: "lab", Members: groups("lab-of-ann")}}
-	})
-	p := s.server.auth.people
-	p.mu.Lock()
-	p.run = func(program string, args ...string) (string, error) {
-		return map[string]string{
-			"id -G -- ann": "1 7001", "id -G -- ops": "1 7002",
-			"getent group -- lab-of-ann": "lab-of-ann:*:7001:", "getent group -- staff-of-hpc": "staff-of-hpc:*:7002:",
-		}[program+" "+strings.Join(args, " ")], nil
+	programs := t.TempDir()
+	for name, script := range map[string]string{
+		"id":     "case $3 in ann) echo 1 7001;; ops) echo 1 7002;; esac",
+		"getent": "case $3 in lab-of-ann) echo 'lab-of-ann:*:7001:';; staff-of-hpc) echo 'staff-of-hpc:*:7002:';; *) exit 2;; esac",
+	} {
+		if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	p.mu.Unlock()
+	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
+	s := newSite(t, func(c *site.Config) {
+		c.Operators = byGroup("staff-of-hpc")
+		c.Projects = []site.Project{{Name: "default"}, {Name: "lab", Members: byGroup("lab-of-ann")}}
+	})
 	for user, want := range map[string]string{"ann": "user", "ops": "operator", "eve": "user"} {
 		c := s.user(user)
 		if st, err := c.Status(t.Context()); err != nil || st.Role != want {

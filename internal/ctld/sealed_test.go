@@ -2,7 +2,6 @@ package ctld
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,9 +13,9 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 func withSecret(values string) *api.SubmitRequest {
@@ -89,7 +88,7 @@ func TestSecretsReachTheNode(t *testing.T) {
 	if d := s.job("1"); d.State != job.Cancelled {
 		t.Fatalf("the job is %s", d.State)
 	}
-	if _, ok, err := s.server.store.Get(control.Record{Kind: control.KindSecret, Job: r.Number}); ok || err != nil {
+	if _, ok, err := s.server.store.Get(state.Record{Kind: state.KindSecret, Job: r.Number}); ok || err != nil {
 		t.Errorf("its secrets are still stored (%v)", err)
 	}
 	if _, err := s.SetSecrets(t.Context(), "1", map[string]string{"B": two}); !client.IsCode(err, api.CodeConflict) {
@@ -99,7 +98,7 @@ func TestSecretsReachTheNode(t *testing.T) {
 }
 
 // hides looks for texts in what clients are shown and in all files.
-func (s *site) hides(texts ...string) {
+func (s *testSite) hides(texts ...string) {
 	s.t.Helper()
 	d := s.job("1")
 	shown := fmt.Sprintf("%+v %+v %+v", d, *d.Spec, *d.Spec.Gbatch)
@@ -147,8 +146,9 @@ func TestSecretsRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	ctx := context.WithValue(t.Context(), identityKey{}, identity{user: "mallory", role: roleAdmin})
-	if _, err := s.server.setSecrets(ctx, &secretsInput{ID: "1", Body: api.SecretsRequest{Values: map[string]string{"A": "x"}}}); !client.IsCode(err, api.CodeDenied) {
+	ctx := withCaller(t.Context(), Identity{user: "mallory", role: roleAdmin}, "")
+	actions := &Actions{loop: s.server.loop, jobs: s.server.jobs, rights: s.server.rights}
+	if _, err := actions.SetSecrets(ctx, &secretsInput{ID: "1", Body: api.SecretsRequest{Values: map[string]string{"A": "x"}}}); !client.IsCode(err, api.CodeDenied) {
 		t.Errorf("somebody else: %v", err)
 	}
 	n := s.node("n1")

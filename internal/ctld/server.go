@@ -10,62 +10,49 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
-	"gbatch/accounting"
+	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/meter"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/pki"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
 
-// Server is a controller process.
+// Server is a controller process: its parts, which the handlers of routes share.
 type Server struct {
-	conf    atomic.Pointer[Config] // read it by cfg
 	log     *slog.Logger
-	loop    *loop
+	rules   *Rules
 	store   *store.Store
-	vault   *vault
 	pki     *pki.Authority
-	keys    *keyring
-	auth    *authenticator
-	source  func() (Config, error) // the configuration file as it is now
-	streams *streams
-	mailer  *mailer
+	keys    *Keyring
+	rights  *Rights
+	auth    *Authenticator
+	jobs    *Reader
+	loop    *loop
+	streams *Hub
 	samples samples
 	skews   *skews
-	census  counter                           // for those who scrape
-	terms   atomic.Pointer[[]accounting.Term] // of the share tree, for the same
-
-	watchers      watchers
-	eventPatience time.Duration
-
-	started time.Time
-	now     func() time.Time
-	api     *guard
+	mailer  *Mailer
+	scrape  *Exporter
+	changes *Source
+	api     *Guard
 	lns     []net.Listener
 
+	started    time.Time
+	now        func() time.Time
 	deniedRate *rate.Limiter
-	ruling     sync.Mutex // held while the rules change
 }
-
-// cfg is the configuration in force.
-func (s *Server) cfg() *Config { return s.conf.Load() }
-
-// Names of files below Config.Dir.
-const (
-	storeDir  = "store"
-	vaultFile = "secrets.key"
-)
 
 // Open takes the state directory, loads the store and begins to listen. Source
 // reads the configuration, now and whenever the rules are to be read again.
-func Open(source func() (Config, error), log *slog.Logger) (*Server, error) {
+func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error) {
 	cfg, err := source()
 	if err == nil {
 		err = cfg.Validate()
@@ -76,50 +63,82 @@ func Open(source func() (Config, error), log *slog.Logger) (*Server, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
 	}
-	s := &Server{log: log, source: source, streams: newStreams(), skews: newSkews(log), started: time.Now(), now: time.Now, deniedRate: newDeniedRate(), eventPatience: eventPatience}
-	s.conf.Store(&cfg)
-	s.mailer = newMailer(s)
+	people := newPeople(log)
+	s := &Server{
+		log: log, rules: &Rules{source: source, people: people, log: log}, streams: newStreams(), skews: newSkews(log), started: time.Now(), now: time.Now,
+		deniedRate: rate.NewLimiter(rate.Every(deniedEvery), deniedBurst),
+	}
+	s.rules.now.Store(&cfg)
+	s.rights = &Rights{conf: s.rules.Now, people: people}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *Server) open() (err error) {
-	if s.vault, err = openVault(filepath.Join(s.cfg().Dir, vaultFile)); err != nil {
+func (s *Server) open() error {
+	cfg := s.rules.Now()
+	vault, err := openVault(filepath.Join(cfg.Dir, site.VaultFile))
+	if err != nil {
 		return err
 	}
-	if s.pki, err = pki.Open(s.cfg().Dir, s.now); err != nil {
+	if s.pki, err = pki.Open(cfg.Dir, s.now); err != nil {
 		return err
 	}
-	dir := filepath.Join(s.cfg().Dir, storeDir)
+	dir := filepath.Join(cfg.Dir, site.StoreDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make store directory: %w", err)
 	}
 	if s.store, err = store.Open(store.Config{Dir: dir, Log: s.log}); err != nil {
 		return err
 	}
-	if err = sweepBackups(s.cfg().Dir); err != nil {
+	if err = sweepBackups(cfg.Dir); err != nil {
 		return err
 	}
-	if s.keys, err = openKeyring(s.cfg().Dir, s.pki.Pin(), s.store); err != nil {
+	if s.keys, err = openKeyring(cfg.Dir, s.pki.Pin(), s.store); err != nil {
 		return err
 	}
-	s.auth = &authenticator{conf: s.cfg, keys: s.keys, people: newPeople(s.log), now: s.now, decode: make(chan struct{}, mungeAtOnce)}
-	if err := s.loadProjects(); err != nil {
+	s.auth = &Authenticator{rights: s.rights, keys: s.keys, now: s.now, decode: make(chan struct{}, mungeAtOnce)}
+	if err := s.rules.loadProjects(s.store); err != nil {
 		return err
 	}
 	if s.loop, err = s.load(); err != nil {
 		return err
 	}
-	s.api = s.routes()
+	s.rules.loop = s.loop
+	s.jobs = &Reader{view: s.loop.View, store: s.store, vault: vault}
+	s.mailer = newMailer(func() *site.Mail { return s.rules.Now().Mail }, s.jobs, s.log)
+	s.loop.mail = s.mailer.take
+	s.scrape = &Exporter{version: Version, loop: s.loop, aliases: func() []string { return s.rules.Now().Metrics.Aliases }}
+	s.scrape.register(s.loop.metrics.Reg)
+	s.changes = &Source{loop: s.loop, jobs: s.jobs, rights: s.rights, begin: s.streams.begin, patience: eventPatience, perUser: PerUser}
+	s.api = NewGuard(GuardConfig{Identify: s.auth.identify, Denied: s.denied, Measure: s.loop.metrics.Route, Log: s.log}, s.routes())
 	return s.listen()
 }
+
+// deniedEvery and deniedBurst bound the entries about requests that were denied:
+// nobody fills the log by asking for what they may not have.
+const (
+	deniedEvery = time.Second
+	deniedBurst = 100
+)
+
+// denied notes a request to change something that was not let in.
+func (s *Server) denied(id Identity, action string, e *api.Error) {
+	s.log.Info("denied", "user", id.user, "role", id.role, "from", id.from, "action", action)
+	if s.deniedRate.Allow() && id.role != roleNode && id.role != roleJoin {
+		s.loop.denied(id.entry(action), e.Message)
+	}
+}
+
+// ReloadOn reads the configuration again at each signal, until ctx is done. An
+// error leaves the old rules in force.
+func (s *Server) ReloadOn(ctx context.Context, sig <-chan os.Signal) { s.rules.ReloadOn(ctx, sig) }
 
 // load rebuilds the controller from the store.
 func (s *Server) load() (*loop, error) {
 	began := time.Now()
-	cc, err := s.cfg().control()
+	cc, err := s.rules.Now().Rules()
 	if err != nil {
 		return nil, err
 	}
@@ -145,10 +164,10 @@ func (s *Server) load() (*loop, error) {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
 	l := &loop{
-		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.cfg().ReserveMiB << 20, log: s.log, metrics: newMeasures(),
-		inbox: make(chan request, inboxSize), feed: newFeed(s.store.Epoch()), ended: make(chan struct{}), now: now, mail: s.mailer.take,
+		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.rules.Now().ReserveMiB << 20, log: s.log, metrics: meter.NewMeasures(),
+		inbox: make(chan request, inboxSize), feed: newFeed(s.store.Epoch()), ended: make(chan struct{}), now: now,
 	}
-	err = s.store.Newest(control.KindAudit, func(r control.Record) (bool, error) {
+	err = s.store.Newest(state.KindAudit, func(r state.Record) (bool, error) {
 		l.audited = r.Seq
 		return false, nil
 	})
@@ -161,7 +180,7 @@ func (s *Server) load() (*loop, error) {
 }
 
 func (s *Server) listen() error {
-	path := s.cfg().SocketPath()
+	path := s.rules.Now().SocketPath()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("make socket directory: %w", err)
 	}
@@ -178,10 +197,10 @@ func (s *Server) listen() error {
 	if err := os.Chmod(path, 0o666); err != nil { // who calls is asked of the kernel
 		return fmt.Errorf("open socket to users: %w", err)
 	}
-	if s.cfg().Listen == "" {
+	if s.rules.Now().Listen == "" {
 		return nil
 	}
-	if ln, err = net.Listen("tcp", s.cfg().Listen); err != nil {
+	if ln, err = net.Listen("tcp", s.rules.Now().Listen); err != nil {
 		return fmt.Errorf("listen: %w (change `listen` in the configuration, or stop what uses it)", err)
 	}
 	s.lns = append(s.lns, tls.NewListener(ln, s.pki.ServerTLS()))
@@ -225,7 +244,7 @@ func (s *Server) Run(ctx context.Context) error {
 			case <-every.C:
 			}
 			if err := s.pki.Renew(); err != nil {
-				s.log.Error("certificate not renewed; it is tried again", "err", err)
+				s.log.Error("certificate not renewed; it is tried again", "error", err)
 			}
 		}
 	})
@@ -239,7 +258,7 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	g.Go(func() error { // works out shares for those who scrape
-		s.accountsLoop(ctx)
+		s.scrape.run(ctx)
 		return nil
 	})
 	g.Go(func() error { // the mailer

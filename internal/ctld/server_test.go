@@ -16,38 +16,39 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 )
 
-// site is a controller in a directory, which may be stopped and started.
-type site struct {
+// testSite is a controller in a directory, which may be stopped and started.
+type testSite struct {
 	t      *testing.T
-	cfg    Config
-	read   func() (Config, error) // nil: gives cfg
+	cfg    site.Config
+	read   func() (site.Config, error) // nil: gives cfg
 	server *Server
 	stop   func()
 	*client.Client
 }
 
-func newSite(t *testing.T, edit func(*Config)) *site {
+func newSite(t *testing.T, edit func(*site.Config)) *testSite {
 	t.Helper()
-	cfg := DefaultConfig()
+	cfg := site.Default()
 	cfg.Dir, cfg.Socket, cfg.Listen, cfg.ReserveMiB = t.TempDir(), "", "127.0.0.1:0", 0
 	if edit != nil {
 		edit(&cfg)
 	}
-	s := &site{t: t, cfg: cfg}
+	s := &testSite{t: t, cfg: cfg}
 	s.start()
 	t.Cleanup(func() { s.stop() })
 	return s
 }
 
-func (s *site) start() {
+func (s *testSite) start() {
 	s.t.Helper()
 	read := s.read
 	if read == nil {
-		read = func() (Config, error) { return s.cfg, nil }
+		read = func() (site.Config, error) { return s.cfg, nil }
 	}
 	server, err := Open(read, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -79,10 +80,10 @@ type fakeNode struct {
 	seen  uint64
 	runs  map[job.RankID]*api.RunOrder
 	stops map[job.RankID]*api.Stop
-	s     *site
+	s     *testSite
 }
 
-func (s *site) node(name string) *fakeNode {
+func (s *testSite) node(name string) *fakeNode {
 	n := &fakeNode{name: name, held: map[job.RankID]node.RankStatus{}, runs: map[job.RankID]*api.RunOrder{}, stops: map[job.RankID]*api.Stop{}, s: s}
 	n.sync(&node.Inventory{Hostname: name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30})
 	return n
@@ -126,7 +127,7 @@ func (n *fakeNode) report(id job.RankID, phase node.Phase, exit *node.Exit) {
 	n.sync(nil)
 }
 
-func (s *site) submit(req *api.SubmitRequest, key string) *api.SubmitResponse {
+func (s *testSite) submit(req *api.SubmitRequest, key string) *api.SubmitResponse {
 	s.t.Helper()
 	r, err := s.Submit(s.t.Context(), req, key)
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *site) submit(req *api.SubmitRequest, key string) *api.SubmitResponse {
 	return r
 }
 
-func (s *site) job(id string) *api.JobDetail {
+func (s *testSite) job(id string) *api.JobDetail {
 	s.t.Helper()
 	d, err := s.Job(s.t.Context(), id, client.JobOptions{})
 	if err != nil {
@@ -227,7 +228,7 @@ func TestPasswordIsNowhere(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.ReserveMiB = 1 << 40 })
+	s := newSite(t, func(c *site.Config) { c.ReserveMiB = 1 << 40 })
 	if _, err := s.Submit(t.Context(), hello(1), ""); !client.IsCode(err, api.CodeStorageFull) {
 		t.Errorf("a submission to a full disk: %v", err)
 	}
@@ -309,4 +310,19 @@ func TestActions(t *testing.T) {
 			t.Errorf("job %d is %s", j.Number, j.State)
 		}
 	}
+}
+
+// byName and byGroup are lists of people, as the configuration has them.
+func byName(names ...string) (out site.Members) {
+	for _, n := range names {
+		out = append(out, site.Member{User: n})
+	}
+	return out
+}
+
+func byGroup(names ...string) (out site.Members) {
+	for _, n := range names {
+		out = append(out, site.Member{Group: n})
+	}
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 )
 
@@ -15,8 +16,8 @@ import (
 // the job is stored, what the job says itself wins, and unknown names are
 // refused with those that there are.
 func TestSiteTables(t *testing.T) {
-	s := newSite(t, func(c *Config) {
-		c.InstanceTypes = map[string]InstanceType{
+	s := newSite(t, func(c *site.Config) {
+		c.InstanceTypes = map[string]site.InstanceType{
 			"GPU.H100_1x": {GPUs: 1, GPUModel: []string{"H100"}, CPUs: 16, CPUMemoryGB: 128},
 			"cpu":         {CPUs: 2, CPUMemoryGB: 4},
 		}
@@ -59,7 +60,7 @@ func TestSiteTables(t *testing.T) {
 		t.Errorf("results without a place: %v", err)
 	}
 	cfg := s.cfg
-	cfg.InstanceTypes = map[string]InstanceType{"x": {GPUs: 1.5}}
+	cfg.InstanceTypes = map[string]site.InstanceType{"x": {GPUs: 1.5}}
 	cfg.ImageAliases = map[string]string{"x": "u:p@registry.example.org/x", "y": "Not An Image"}
 	if err := cfg.Validate(); err == nil || strings.Count(err.Error(), "\n") != 3 {
 		t.Errorf("a bad table: %v", err)

@@ -5,29 +5,13 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"gbatch/internal/api"
 )
 
 // answerTime is how long a client may take to read an answer, from when it
 // begins. A client that never reads holds the answer's memory no longer.
 const answerTime = time.Minute
 
-// streamed are the routes whose answers go on for as long as somebody reads:
-// what waits for a slow reader there is one buffer, and how many are open is
-// bounded (maxStreams).
-var streamed = map[string]bool{
-	"GET " + api.PathJobLog: true, "GET " + api.PathJobExec: true, "GET " + api.PathJobForward: true,
-	"GET " + api.PathJobAttach: true, "GET " + api.PathEvents: true,
-	"GET " + api.PathStream: true, "POST " + api.PathStream: true,
-	"POST " + api.PathBackup: true,
-}
-
-// large are the routes whose answers can take much memory until they are read.
-var large = map[string]bool{"GET " + api.PathJobs: true, "GET " + api.PathAudit: true, "GET " + api.PathCluster: true,
-	"GET " + api.PathHistory: true, "GET " + api.PathUsage: true, "GET " + api.PathShares: true}
-
-// maxLarge is how many of those one user has at once. Others of theirs wait.
+// maxLarge is how many large answers one user has at once. Others of theirs wait.
 const maxLarge = 8
 
 // turnstile lets so many of each user through at once. The zero value is ready.
@@ -72,8 +56,8 @@ func (t *turnstile) enter(ctx context.Context, user string) (leave func(), ok bo
 
 // bounded gives an answer a deadline, which begins with its first byte: before,
 // the request may be a long poll.
-func bounded(w http.ResponseWriter, pattern string) http.ResponseWriter {
-	if streamed[pattern] {
+func bounded(w http.ResponseWriter, kind answerKind) http.ResponseWriter {
+	if kind == endlessAnswer {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // of an earlier request
 		return w
 	}

@@ -12,13 +12,14 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/node"
 )
 
 // runningSite has job 1, which runs on node n1.
-func runningSite(t *testing.T) (*site, *fakeNode) {
-	s := newSite(t, func(c *Config) {
-		c.Projects = []Project{{Name: "default"}, {Name: "named", Members: users("mia")}}
+func runningSite(t *testing.T) (*testSite, *fakeNode) {
+	s := newSite(t, func(c *site.Config) {
+		c.Projects = []site.Project{{Name: "default"}, {Name: "named", Members: byName("mia")}}
 	})
 	req := hello(1)
 	req.Project = "named"
@@ -167,12 +168,12 @@ func TestInputCredit(t *testing.T) {
 
 func TestStreamEnds(t *testing.T) {
 	tests := map[string]struct {
-		end  func(*site, *client.Stream)
+		end  func(*testSite, *client.Stream)
 		want string
 		cuts bool // what is on its way may be lost
 	}{
-		"node_gone": {func(_ *site, node *client.Stream) { node.Close() }, "node n1 broke the stream off", false},
-		"controller_stopped": {func(s *site, _ *client.Stream) {
+		"node_gone": {func(_ *testSite, node *client.Stream) { node.Close() }, "node n1 broke the stream off", false},
+		"controller_stopped": {func(s *testSite, _ *client.Stream) {
 			done := make(chan struct{})
 			go func() { s.stop(); close(done) }() // awaited by the cleanup
 			s.t.Cleanup(func() { <-done })
@@ -260,28 +261,29 @@ func TestStreamRefusals(t *testing.T) {
 func TestWhoMayEnter(t *testing.T) {
 	s, _ := runningSite(t)
 	tests := map[string]struct {
-		id   identity
+		id   Identity
 		rank string
 		want string // code; empty: may
 	}{
-		"owner":       {identity{user: "root", role: roleUser}, "", ""},
-		"member":      {identity{user: "mia", role: roleUser}, "0", ""},
-		"operator":    {identity{user: "ops", role: roleAdmin}, "", ""},
-		"stranger":    {identity{user: "eve", role: roleUser}, "", api.CodeDenied},
-		"node":        {identity{user: "", role: roleNode}, "", api.CodeDenied},
-		"other_rank":  {identity{user: "mia", role: roleUser}, "1", api.CodeNotFound},
-		"no_rank":     {identity{user: "mia", role: roleUser}, "-1", api.CodeBadRequest},
-		"denied_rank": {identity{user: "eve", role: roleUser}, "1", api.CodeDenied},
+		"owner":       {Identity{user: "root", role: roleUser}, "", ""},
+		"member":      {Identity{user: "mia", role: roleUser}, "0", ""},
+		"operator":    {Identity{user: "ops", role: roleAdmin}, "", ""},
+		"stranger":    {Identity{user: "eve", role: roleUser}, "", api.CodeDenied},
+		"node":        {Identity{user: "", role: roleNode}, "", api.CodeDenied},
+		"other_rank":  {Identity{user: "mia", role: roleUser}, "1", api.CodeNotFound},
+		"no_rank":     {Identity{user: "mia", role: roleUser}, "-1", api.CodeBadRequest},
+		"denied_rank": {Identity{user: "eve", role: roleUser}, "1", api.CodeDenied},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			ctx := context.WithValue(t.Context(), identityKey{}, tc.id)
+			ctx := withCaller(t.Context(), tc.id, "")
 			r, err := http.NewRequestWithContext(ctx, "GET", "/v1/jobs/1/exec?rank="+tc.rank, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.SetPathValue("id", "1")
-			node, _, err := s.server.streamTo(r, api.StreamExec)
+			opened := &OfJobs{loop: s.server.loop, jobs: s.server.jobs, rights: s.server.rights, streams: s.server.streams}
+			node, _, err := opened.streamTo(r, api.StreamExec)
 			if tc.want == "" && (err != nil || node != "n1") || tc.want != "" && !client.IsCode(err, tc.want) {
 				t.Errorf("node %q, error %v; want %q", node, err, tc.want)
 			}

@@ -19,9 +19,9 @@ import (
 // streamWait is how long a node may take to dial back.
 const streamWait = 15 * time.Second
 
-// streams joins what a client asked for with what a node dials back with. A
+// Hub joins what a client asked for with what a node dials back with. A
 // stream's id is a secret that only its node learns.
-type streams struct {
+type Hub struct {
 	mu      sync.Mutex
 	byID    map[string]*stream
 	pending map[string][]api.StreamRequest // by node, not yet claimed
@@ -48,14 +48,14 @@ type stream struct {
 	left bool // the client no longer waits: nobody takes node
 }
 
-func newStreams() *streams {
-	return &streams{byID: map[string]*stream{}, pending: map[string][]api.StreamRequest{}}
+func newStreams() *Hub {
+	return &Hub{byID: map[string]*stream{}, pending: map[string][]api.StreamRequest{}}
 }
 
 // take gives the requests that a node has not answered yet. They go out with
 // each answer until it does, since an answer may be lost on its way; the node
 // drops those that it knows.
-func (s *streams) take(node string) []api.StreamRequest {
+func (s *Hub) take(node string) []api.StreamRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.pending[node] {
@@ -65,7 +65,7 @@ func (s *streams) take(node string) []api.StreamRequest {
 }
 
 // waiting says whether there are requests that a node was not sent yet.
-func (s *streams) waiting(node string) bool {
+func (s *Hub) waiting(node string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.pending[node], func(r api.StreamRequest) bool { return !s.byID[r.ID].told })
@@ -73,7 +73,7 @@ func (s *streams) waiting(node string) bool {
 
 // copy asks the node for a log and copies it to w until it ends. Nothing has
 // been written to w if the error is an *api.Error.
-func (s *streams) copy(ctx context.Context, w http.ResponseWriter, node string, req api.StreamRequest, wake func()) error {
+func (s *Hub) copy(ctx context.Context, w http.ResponseWriter, node string, req api.StreamRequest, wake func()) error {
 	st := &stream{w: w, ctx: ctx, begun: make(chan struct{}), done: make(chan error, 1)}
 	req.ID = rand.Text()
 	defer s.drop(req.ID)
@@ -85,7 +85,7 @@ func (s *streams) copy(ctx context.Context, w http.ResponseWriter, node string, 
 }
 
 // await asks the node and waits until it has dialled back.
-func (s *streams) await(st *stream, node string, req api.StreamRequest, wake func()) error {
+func (s *Hub) await(st *stream, node string, req api.StreamRequest, wake func()) error {
 	s.mu.Lock()
 	st.home = node
 	s.byID[req.ID] = st
@@ -108,14 +108,14 @@ func (s *streams) await(st *stream, node string, req api.StreamRequest, wake fun
 }
 
 // drop forgets a stream and returns it, or nil if it is not known.
-func (s *streams) drop(id string) *stream {
+func (s *Hub) drop(id string) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dropLocked(id)
 }
 
 // dropFor does so for the node that was asked for it; to others it is unknown.
-func (s *streams) dropFor(id string, by identity) *stream {
+func (s *Hub) dropFor(id string, by Identity) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st := s.byID[id]; st == nil || !by.mayNode(st.home) {
@@ -124,7 +124,7 @@ func (s *streams) dropFor(id string, by identity) *stream {
 	return s.dropLocked(id)
 }
 
-func (s *streams) dropLocked(id string) *stream {
+func (s *Hub) dropLocked(id string) *stream {
 	st := s.byID[id]
 	if st == nil {
 		return nil
@@ -137,30 +137,28 @@ func (s *streams) dropLocked(id string) *stream {
 	return st
 }
 
-// claim hands a stream to the one node request that serves it, or answers the
-// request and returns nil.
-func (s *streams) claim(w http.ResponseWriter, r *http.Request) *stream {
+// claim hands a stream to the one node request that serves it.
+func (s *Hub) claim(r *http.Request) (*stream, error) {
 	st := s.dropFor(r.PathValue("id"), caller(r.Context()))
 	if st == nil {
-		writeError(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "nobody waits for this stream any longer"})
+		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "nobody waits for this stream any longer"}
 	}
-	return st
+	return st, nil
 }
 
 // serve handles a node's POST /v1/streams/{id}: its body goes to the client.
-func (s *streams) serve(w http.ResponseWriter, r *http.Request) {
-	st := s.claim(w, r)
-	if st == nil {
-		return
+func (s *Hub) serve(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.claim(r)
+	if err != nil {
+		return err
 	}
 	if text := r.Header.Get(api.HeaderStreamError); text != "" {
 		st.done <- refusedStream(st, text)
-		return
+		return nil
 	}
 	if st.w == nil {
 		st.done <- &api.Error{Status: 500, Code: api.CodeInternal, Message: "the node does not speak this controller's protocol"}
-		writeError(w, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "this stream goes both ways: open it by GET as a WebSocket"})
-		return
+		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "this stream goes both ways: open it by GET as a WebSocket"}
 	}
 	close(st.begun)
 	st.w.Header().Set("Content-Type", "application/octet-stream")
@@ -173,11 +171,12 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request) {
 	node := http.NewResponseController(w)
 	stop := context.AfterFunc(st.ctx, func() { _ = node.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	err := copyLog(st, r.Body)
+	err = copyLog(st, r.Body)
 	st.done <- err
 	if err != nil {
-		writeError(w, &api.Error{Status: 410, Code: api.CodeNotFound, Message: "the client has gone"})
+		return &api.Error{Status: 410, Code: api.CodeNotFound, Message: "the client has gone"}
 	}
+	return nil
 }
 
 // refusedStream is what the client is told of a stream that its node cannot

@@ -11,6 +11,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 )
@@ -23,7 +24,7 @@ func array(gbatch string) *api.SubmitRequest {
 }
 
 // rows is a list as people see it.
-func (s *site) rows(f client.JobFilter) string {
+func (s *testSite) rows(f client.JobFilter) string {
 	s.t.Helper()
 	l, err := s.Jobs(s.t.Context(), f)
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *site) rows(f client.JobFilter) string {
 // and their index everywhere, also those that are no jobs yet and those that
 // have left the table; its node is told what a task needs.
 func TestArray(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Keep.Count = 1 })
+	s := newSite(t, func(c *site.Config) { c.Keep.Count = 1 })
 	n := s.node("n1")
 	r := s.submit(array(`{"tasks":"5-9%2","secrets":[{"name":"A","value":"hunter2"}]}`), "")
 	n.sync(nil)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
 )
 
 // How long tokens live when nothing is said, and at most.
@@ -24,11 +25,18 @@ const (
 	maxJoinUses = 10_000
 )
 
+// Tokens makes, lists and revokes tokens.
+type Tokens struct {
+	keys *Keyring
+	loop *loop
+	now  func() time.Time
+}
+
 type tokenInput struct{ Body api.TokenRequest }
 
-// createToken makes a token. Users make their own where a machine says who
+// Create makes a token. Users make their own where a machine says who
 // they are: a token makes no tokens, or one that was stolen would live on.
-func (s *Server) createToken(ctx context.Context, in *tokenInput) (*body[api.Token], error) {
+func (s *Tokens) Create(ctx context.Context, in *tokenInput) (*api.Token, error) {
 	id, q := caller(ctx), in.Body
 	t, err := s.newToken(id, q)
 	if err != nil {
@@ -36,10 +44,10 @@ func (s *Server) createToken(ctx context.Context, in *tokenInput) (*body[api.Tok
 	}
 	s.keys.change.Lock()
 	defer s.keys.change.Unlock()
-	live, old := s.keys.list(s.auth.now())
+	live, old := s.keys.list(s.now())
 	mine := 0
 	for _, x := range live {
-		if t.Use == api.TokenUser && x.Use == t.Use && x.User == t.User && x.Revoked.IsZero() && s.auth.now().Before(x.Expires) {
+		if t.Use == api.TokenUser && x.Use == t.Use && x.User == t.User && x.Revoked.IsZero() && s.now().Before(x.Expires) {
 			mine++
 		}
 	}
@@ -48,28 +56,28 @@ func (s *Server) createToken(ctx context.Context, in *tokenInput) (*body[api.Tok
 	}
 	secret, err := s.keys.issue(t)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	object, change := "token "+t.ID, "for "+t.User
 	if t.Use == api.TokenJoin {
 		change = fmt.Sprintf("to join %d nodes %s", t.Left, t.Node)
 	}
 	change = strings.TrimSpace(change) + ", until " + t.Expires.Format(time.RFC3339)
-	if err := s.commit(ctx, object, change, append(old, tokenRecord(t))...); err != nil {
-		return nil, s.fail(err)
+	if err := s.loop.commit(ctx, object, change, append(old, tokenRecord(t))...); err != nil {
+		return nil, err
 	}
 	s.keys.putToken(t)
 	t.Secret = secret
-	return &body[api.Token]{t}, nil
+	return &t, nil
 }
 
 // newToken checks what is asked.
-func (s *Server) newToken(id identity, q api.TokenRequest) (api.Token, error) {
+func (s *Tokens) newToken(id Identity, q api.TokenRequest) (api.Token, error) {
 	bad := func(format string, args ...any) error {
 		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf(format, args...)}
 	}
 	life, longest := userLife, maxUserLife
-	now := s.auth.now().UTC().Truncate(time.Second)
+	now := s.now().UTC().Truncate(time.Second)
 	t := api.Token{ID: rand.Text()[:12], Use: q.Use, Created: now, By: id.user, Note: q.Note}
 	switch {
 	case len(q.Note) > maxNote:
@@ -77,14 +85,14 @@ func (s *Server) newToken(id identity, q api.TokenRequest) (api.Token, error) {
 	case q.Use == api.TokenUser && (q.Node != "" || q.Uses != 0):
 		return t, bad("a user's token has no node and no uses")
 	case q.Use == api.TokenUser:
-		t.User = firstOf(q.User, id.user)
-		if !nameRule.MatchString(t.User) {
+		t.User = cmp.Or(q.User, id.user)
+		if !site.NameRule.MatchString(t.User) {
 			return t, bad("%q is no user name", t.User)
 		}
 	case q.Use == api.TokenJoin && q.User != "":
 		return t, bad("a token to join has no user")
 	case q.Use == api.TokenJoin:
-		if q.Node != "" && !nodeNameRule.MatchString(q.Node) {
+		if q.Node != "" && !site.NodeNameRule.MatchString(q.Node) {
 			return t, bad("%q is no node name", q.Node)
 		}
 		if q.Uses < 0 || q.Uses > maxJoinUses || q.Node != "" && q.Uses > 1 {
@@ -116,12 +124,12 @@ type tokensInput struct {
 	All bool `query:"all" doc:"everyone's; admins only"`
 }
 
-func (s *Server) listTokens(ctx context.Context, in *tokensInput) (*body[api.TokenList], error) {
+func (s *Tokens) List(ctx context.Context, in *tokensInput) (*api.TokenList, error) {
 	id := caller(ctx)
 	if in.All && !id.admin() {
 		return nil, denied("only an admin sees everyone's tokens", "leave --all out")
 	}
-	live, _ := s.keys.list(s.auth.now())
+	live, _ := s.keys.list(s.now())
 	out := api.TokenList{Tokens: []api.Token{}}
 	for _, t := range live {
 		if in.All || t.Use == api.TokenUser && t.User == id.user {
@@ -131,32 +139,32 @@ func (s *Server) listTokens(ctx context.Context, in *tokensInput) (*body[api.Tok
 	slices.SortFunc(out.Tokens, func(a, b api.Token) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
-	return &body[api.TokenList]{out}, nil
+	return &out, nil
 }
 
 type tokenName struct {
 	ID string `path:"id"`
 }
 
-// revokeToken takes a token out of force, and ends what is open by it. To do so
+// Revoke takes a token out of force, and ends what is open by it. To do so
 // twice is fine.
-func (s *Server) revokeToken(ctx context.Context, in *tokenName) (*nothing, error) {
+func (s *Tokens) Revoke(ctx context.Context, in *tokenName) error {
 	id := caller(ctx)
 	s.keys.change.Lock()
 	defer s.keys.change.Unlock()
 	t, ok := s.keys.token(in.ID)
 	if !ok || !id.admin() && (t.Use != api.TokenUser || t.User != id.user) {
-		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("you have no token %q", in.ID), Hint: "`gadm token list` shows yours"}
+		return &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("you have no token %q", in.ID), Hint: "`gadm token list` shows yours"}
 	}
 	if !t.Revoked.IsZero() {
-		return nil, nil
+		return nil
 	}
-	t.Revoked = s.auth.now().UTC().Truncate(time.Second)
-	if err := s.commit(ctx, "token "+t.ID, "revoked, of "+firstOf(t.User, "nodes"), tokenRecord(t)); err != nil {
-		return nil, s.fail(err)
+	t.Revoked = s.now().UTC().Truncate(time.Second)
+	if err := s.loop.commit(ctx, "token "+t.ID, "revoked, of "+cmp.Or(t.User, "nodes"), tokenRecord(t)); err != nil {
+		return err
 	}
 	s.keys.putToken(t)
-	return nil, nil
+	return nil
 }
 
 func denied(message, hint string) *api.Error {

@@ -19,6 +19,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 )
 
 // TestTokensThatDoNotHold: each way in which a token is none.
@@ -144,17 +145,18 @@ func TestRevoking(t *testing.T) {
 // TestWhoMakesTokens: a token makes no tokens, a machine that knows its user
 // does; and there are bounds.
 func TestWhoMakesTokens(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Admins = users("boss") })
-	make := func(id identity, q api.TokenRequest) error {
-		_, err := s.server.createToken(context.WithValue(t.Context(), identityKey{}, id), &tokenInput{Body: q})
+	s := newSite(t, func(c *site.Config) { c.Admins = byName("boss") })
+	tokens := &Tokens{keys: s.server.keys, loop: s.server.loop, now: time.Now}
+	make := func(id Identity, q api.TokenRequest) error {
+		_, err := tokens.Create(withCaller(t.Context(), id, ""), &tokenInput{Body: q})
 		return err
 	}
-	bySocket := identity{user: "ann", role: roleUser, machine: true}
-	byToken := identity{user: "ann", role: roleUser}
-	boss := identity{user: "boss", role: roleAdmin}
+	bySocket := Identity{user: "ann", role: roleUser, machine: true}
+	byToken := Identity{user: "ann", role: roleUser}
+	boss := Identity{user: "boss", role: roleAdmin}
 	own, join := api.TokenRequest{Use: api.TokenUser}, api.TokenRequest{Use: api.TokenJoin}
 	tests := map[string]struct {
-		id   identity
+		id   Identity
 		q    api.TokenRequest
 		want string // code
 	}{
@@ -179,7 +181,7 @@ func TestWhoMakesTokens(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}
-	eve := identity{user: "eve", role: roleUser, machine: true}
+	eve := Identity{user: "eve", role: roleUser, machine: true}
 	for range maxTokens {
 		if err := make(eve, own); err != nil {
 			t.Fatal(err)
@@ -245,19 +247,22 @@ func TestOtherControllers(t *testing.T) {
 func TestClientGoesMeanwhile(t *testing.T) {
 	s := newSite(t, nil)
 	tok := s.token(api.TokenRequest{Use: api.TokenUser, User: "ann"})
-	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), identityKey{}, identity{user: "boss", role: roleAdmin}))
+	ctx, cancel := context.WithCancel(withCaller(t.Context(), Identity{user: "boss", role: roleAdmin}, ""))
 	cancel()
-	if _, err := s.server.revokeToken(ctx, &tokenName{ID: tok.ID}); err != nil {
+	tokens := &Tokens{keys: s.server.keys, loop: s.server.loop, now: time.Now}
+	if err := tokens.Revoke(ctx, &tokenName{ID: tok.ID}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.server.putProject(ctx, &projectInput{Name: "lab", Create: true}); err != nil {
+	if _, err := s.server.rules.putProject(ctx, &projectInput{Name: "lab", Create: true}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, e := s.server.keys.verify(tok.Secret, s.server.now()); e == nil {
-			t.Error("the token is in force")
+		c := &client.Client{Address: s.remote(), Token: tok.Secret}
+		if _, err := c.Status(t.Context()); !client.IsCode(err, api.CodeUnauthorized) {
+			t.Errorf("the token is in force: %v", err)
 		}
-		if _, ok := s.server.cfg().project("lab"); !ok {
+		c.Close()
+		if _, ok := s.server.rules.Now().Project("lab"); !ok {
 			t.Error("the project is not there")
 		}
 		s.stop()

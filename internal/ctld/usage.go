@@ -13,6 +13,8 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -68,21 +70,23 @@ func (in *usageInput) report(now time.Time) (*report, error) {
 	return r, nil
 }
 
-// usage reports what was used on whole days: by operators of all, by others of
+// Usage reports what was used on whole days: by operators of all, by others of
 // themselves and of their projects.
-func (s *Server) usage(ctx context.Context, in *usageInput) (*body[api.UsageReport], error) {
+func (s *History) Usage(ctx context.Context, in *usageInput) (*api.UsageReport, error) {
 	id := caller(ctx)
 	r, err := in.report(s.now())
 	if err != nil {
 		return nil, err
 	}
-	see := func(d *accounting.Day) bool { return s.mayTouch(id, &control.Owner{User: d.User, Project: d.Project}) }
+	see := func(d *accounting.Day) bool {
+		return s.rights.mayTouch(id, &state.Owner{User: d.User, Project: d.Project})
+	}
 	var open []accounting.Day // first: what is closed meanwhile is stored, and is taken from there
 	if err := s.loop.ask(ctx, func(c *control.Controller, now sched.Time) { open = c.Days(now) }); err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
 	day := func(t time.Time) store.Place { return store.Place{Seq: uint64(t.UnixMilli() / accounting.DayMS)} }
-	err = s.store.Range(control.KindDay, day(in.Start), day(in.End), false, func(rec control.Record) (bool, error) {
+	err = s.store.Range(state.KindDay, day(in.Start), day(in.End), false, func(rec state.Record) (bool, error) {
 		var d accounting.Day
 		if err := json.Unmarshal(rec.Value, &d); err != nil {
 			return false, fmt.Errorf("decode day %d of %s: %w", rec.Seq, rec.Name, err)
@@ -96,9 +100,10 @@ func (s *Server) usage(ctx context.Context, in *usageInput) (*body[api.UsageRepo
 		}
 	}
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, err
 	}
-	return &body[api.UsageReport]{r.toAPI()}, nil
+	out := r.toAPI()
+	return &out, nil
 }
 
 func dayKey(d *accounting.Day) string { return fmt.Sprint(d.Day, "/", d.Project, "/", d.User) }
@@ -179,7 +184,7 @@ func (r *report) toAPI() api.UsageReport {
 
 func usageRow(s *accounting.Slice) api.UsageRow {
 	return api.UsageRow{
-		BilledHours: billedHours(s.Used.Billed), GPUSeconds: float64(s.Used.MilliGPU) / 1e6, CPUSeconds: float64(s.Used.MilliCPU) / 1e6,
+		BilledHours: wire.BilledHours(s.Used.Billed), GPUSeconds: float64(s.Used.MilliGPU) / 1e6, CPUSeconds: float64(s.Used.MilliCPU) / 1e6,
 		MemGiBSeconds: float64(s.Used.MemMiB) / 1024 / 1000, Starts: s.Starts, WaitSeconds: float64(s.WaitMS) / 1000, Ended: s.Ended,
 	}
 }

@@ -3,6 +3,8 @@ package job
 import (
 	"fmt"
 	"strings"
+
+	"gbatch/internal/document"
 )
 
 // checkSpec checks what spans several parts of the document.
@@ -15,9 +17,7 @@ func (d *decoder) checkSpec(n *node, s *Spec) {
 	if s.Gbatch == nil {
 		return
 	}
-	gn := n.child("gbatch")
-	d.push("gbatch")
-	defer d.pop()
+	gn := n.Child("gbatch")
 	d.checkNetwork(gn, s)
 	d.checkWarning(gn, s)
 	d.checkHalt(gn, s)
@@ -29,59 +29,69 @@ func (d *decoder) checkSpec(n *node, s *Spec) {
 
 // checkGiven looks for what may be left out only if the site has a table for it.
 func (d *decoder) checkGiven(n *node, g *Gbatch) {
-	request := n.child("request")
+	request := n.Child("request")
 	if request == nil {
 		return
 	}
 	need := func(object string, keys ...string) {
-		on := request.child(object)
-		if on == nil || on.kind != objectKind {
+		on := request.Child(object)
+		if on == nil || on.Kind != document.ObjectKind {
 			return
 		}
-		d.push("request")
-		d.push(object)
 		for _, key := range keys {
-			if kid := on.child(key); kid == nil {
-				d.push(key)
-				d.problem(on, "is required and missing", "")
-				d.pop()
-			} else if kid.kind == nullKind {
-				d.push(key)
-				d.problem(kid, "is required and must not be null", "")
-				d.pop()
+			if kid := on.Child(key); kid == nil {
+				d.Missing(on, key, "")
+			} else if kid.Kind == document.NullKind {
+				d.Problem(kid, "is required and must not be null", "")
 			}
 		}
-		d.pop()
-		d.pop()
 	}
 	if g.InstanceType == "" {
 		need("resources", "gpus", "cpus", "cpuMemoryGb")
 	}
 	if g.ImageAlias == "" {
 		need("docker", "image")
-	} else if docker := request.child("docker"); docker != nil && given(docker, "image") {
-		d.push("gbatch")
-		d.problemAt(n.child("gbatch"), "imageAlias", "cannot be combined with request.docker.image", "keep one of them")
-		d.pop()
+	} else if docker := request.Child("docker"); docker != nil && docker.Given("image") != nil {
+		d.ProblemAt(n.Child("gbatch"), "imageAlias", "cannot be combined with request.docker.image", "keep one of them")
 	}
+}
+
+// ShmTooLarge says that /dev/shm is larger than the memory that it is a part of,
+// or "". Where an instance type says the memory, the controller asks again when
+// it knows it.
+func (s *Spec) ShmTooLarge() string {
+	if memory := s.Request.Resources.CPUMemoryGB << 10; memory > 0 && s.Gbatch != nil && s.Gbatch.ShmSizeMB > memory {
+		return fmt.Sprintf("must be at most the job's memory, %d, is %d", memory, s.Gbatch.ShmSizeMB)
+	}
+	return ""
 }
 
 func (d *decoder) checkShm(gn *node, s *Spec) {
 	g := s.Gbatch
-	if memory := s.Request.Resources.CPUMemoryGB; memory > 0 && g.ShmSizeMB > memory*1024 {
-		d.problemAt(gn, "shmSizeMb", fmt.Sprintf("must be at most the job's memory, %d, is %d", memory*1024, g.ShmSizeMB), "raise request.resources.cpuMemoryGb")
+	if wrong := s.ShmProblem(); wrong != "" {
+		d.ProblemAt(gn, "shmSizeMb", wrong, "raise request.resources.cpuMemoryGb")
 	}
 	for i, m := range s.Request.Docker.Storage {
 		if g.ShmSizeMB > 0 && m.ContainerPath == shmPath {
-			d.problemAt(gn, "shmSizeMb", fmt.Sprintf("sets the size of /dev/shm, as request.docker.storage[%d] does", i), "keep one of them")
+			d.ProblemAt(gn, "shmSizeMb", fmt.Sprintf("sets the size of /dev/shm, as request.docker.storage[%d] does", i), "keep one of them")
 		}
 	}
+}
+
+// ShmProblem says what is wrong with the size of a job's shared memory, once its
+// memory is known; empty: nothing.
+func (s *Spec) ShmProblem() string {
+	memory := s.Request.Resources.CPUMemoryGB * 1024
+	if s.Gbatch == nil || memory <= 0 || s.Gbatch.ShmSizeMB <= memory {
+		return ""
+	}
+	return fmt.Sprintf("must be at most the job's memory, %d, is %d", memory, s.Gbatch.ShmSizeMB)
 }
 
 func (d *decoder) checkGang(gn *node, g *Gbatch) {
 	for key, word := range map[string]string{"startOrder": g.StartOrder, "stopWhen": g.StopWhen} {
 		if word != "" && g.Nodes < 2 {
-			d.problemAt(gn, key, "is about a job on several nodes, and this one has one", "set \"nodes\", or remove it")
+			d.ProblemAt(gn, key, "is about a job on several nodes, and this one has one", "set \"nodes\", or remove it")
 		}
 	}
 }
@@ -90,34 +100,34 @@ func (d *decoder) checkGang(gn *node, g *Gbatch) {
 func (d *decoder) checkWhen(gn *node, s *Spec) {
 	g, sc := s.Gbatch, s.Request.Scheduling
 	if g.MaxQueued > 0 && sc.Interactive {
-		d.problemAt(gn, "maxQueued", "cannot be combined with \"interactive\": an interactive job starts at once or fails", "remove one of them")
+		d.ProblemAt(gn, "maxQueued", "cannot be combined with \"interactive\": an interactive job starts at once or fails", "remove one of them")
 	}
 	if len(g.Dependencies) > 0 && sc.Interactive {
-		d.problemAt(gn, "dependencies", "cannot be combined with \"interactive\": an interactive job starts at once or fails", "remove one of them")
+		d.ProblemAt(gn, "dependencies", "cannot be combined with \"interactive\": an interactive job starts at once or fails", "remove one of them")
 	}
 	if g.Tasks != nil && sc.Interactive {
-		d.problemAt(gn, "tasks", "cannot be combined with \"interactive\"", "remove one of them")
+		d.ProblemAt(gn, "tasks", "cannot be combined with \"interactive\"", "remove one of them")
 	}
 	if g.LimitScope != "" && sc.MaxDuration == 0 {
-		d.problemAt(gn, "limitScope", "says what request.scheduling.maxDuration is counted over, which is not given", "give it, or remove limitScope")
+		d.ProblemAt(gn, "limitScope", "says what request.scheduling.maxDuration is counted over, which is not given", "give it, or remove limitScope")
 	}
 	if g.DependOnAny && len(g.Dependencies) < 2 {
-		d.problemAt(gn, "dependOnAny", "needs two or more dependencies", "remove it")
+		d.ProblemAt(gn, "dependOnAny", "needs two or more dependencies", "remove it")
 	}
 	if g.Replace && (g.DependOnAny || sc.Interactive || len(g.Cron) > 0) {
-		d.problemAt(gn, "replace", "waits for the jobs that it replaces, and cannot be combined with \"dependOnAny\", \"interactive\" and \"cron\"", "remove one of them")
+		d.ProblemAt(gn, "replace", "waits for the jobs that it replaces, and cannot be combined with \"dependOnAny\", \"interactive\" and \"cron\"", "remove one of them")
 	}
 	if len(g.Cron) > 0 && sc.Interactive {
-		d.problemAt(gn, "cron", "cannot be combined with \"interactive\"", "remove one of them")
+		d.ProblemAt(gn, "cron", "cannot be combined with \"interactive\"", "remove one of them")
 	}
 	if len(g.Cron) > 0 && len(g.Dependencies) > 0 {
-		d.problemAt(gn, "cron", "cannot be combined with \"dependencies\": its jobs are made at their times, whatever others do", "remove one of them")
+		d.ProblemAt(gn, "cron", "cannot be combined with \"dependencies\": its jobs are made at their times, whatever others do", "remove one of them")
 	}
 	if len(g.Cron) > 0 && g.Tasks != nil {
-		d.problemAt(gn, "cron", "cannot be combined with \"tasks\"", "let the job that is made submit the tasks")
+		d.ProblemAt(gn, "cron", "cannot be combined with \"tasks\"", "let the job that is made submit the tasks")
 	}
 	if len(g.Cron) > 0 && (sc.NotBefore != 0 || sc.NotAfter != 0) {
-		d.problemAt(gn, "cron", "cannot be combined with notBefore and notAfter: it says itself when jobs are made", "remove one of them")
+		d.ProblemAt(gn, "cron", "cannot be combined with notBefore and notAfter: it says itself when jobs are made", "remove one of them")
 	}
 }
 
@@ -130,7 +140,7 @@ func under(p, dir string) bool {
 func (d *decoder) checkData(gn *node, s *Spec) {
 	g := s.Gbatch
 	if g.RequireProgress && g.ProgressFile == "" {
-		d.problemAt(gn, "requireProgress", "needs the \"progressFile\" that it is about", "")
+		d.ProblemAt(gn, "requireProgress", "needs the \"progressFile\" that it is about", "")
 	}
 	mounted := map[string]int{}
 	for i, m := range s.Request.Docker.Storage {
@@ -140,13 +150,13 @@ func (d *decoder) checkData(gn *node, s *Spec) {
 		}
 		for k, out := range g.Outputs {
 			if under(out.Path, m.ContainerPath) {
-				d.problemAt(gn, "outputs", fmt.Sprintf("[%d] is on the tmpfs at %s, which is gone when the program has ended", k, quote(m.ContainerPath)), "write it to a path outside of it")
+				d.ProblemAt(gn, "outputs", fmt.Sprintf("[%d] is on the tmpfs at %s, which is gone when the program has ended", k, document.Quote(m.ContainerPath)), "write it to a path outside of it")
 			}
 		}
 	}
 	for i, in := range g.Inputs {
 		if k, ok := mounted[in.Path]; ok && in.Path != "" {
-			d.problemAt(gn, "inputs", fmt.Sprintf("[%d] has the path of request.docker.storage[%d], %s", i, k, quote(in.Path)), "give it a path of its own, below the mount for example")
+			d.ProblemAt(gn, "inputs", fmt.Sprintf("[%d] has the path of request.docker.storage[%d], %s", i, k, document.Quote(in.Path)), "give it a path of its own, below the mount for example")
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"gbatch/internal/document"
 )
 
 // Empty says that no command was given: the image's own runs.
@@ -149,39 +151,39 @@ func (c *Command) UnmarshalJSON(data []byte) error {
 }
 
 func readCommand(d *decoder, n *node, c *Docker) {
-	switch n.kind {
-	case stringKind:
+	switch n.Kind {
+	case document.StringKind:
 		readCommandLine(d, n, c)
-	case arrayKind:
+	case document.ArrayKind:
 		readCommandArray(d, n, c)
 	default:
-		d.wrongKind(n, "a string or an array of strings")
+		d.WrongKind(n, "a string or an array of strings")
 	}
 }
 
 func readCommandLine(d *decoder, n *node, c *Docker) {
-	line := Command{Line: strings.Clone(n.text)}
+	line := Command{Line: strings.Clone(n.Text)}
 	if line.Empty() {
 		return
 	}
 	if len(line.Line) > maxArgBytes {
-		d.problem(n, fmt.Sprintf("has %d bytes, a command line may have at most %d", len(line.Line), maxArgBytes), "put it into a script in project storage")
+		d.Problem(n, fmt.Sprintf("has %d bytes, a command line may have at most %d", len(line.Line), maxArgBytes), "put it into a script in project storage")
 		return
 	}
 	if strings.IndexByte(line.Line, 0) >= 0 {
-		d.problem(n, "must not contain a zero byte", "")
+		d.Problem(n, "must not contain a zero byte", "")
 		return
 	}
 	args, shell, err := line.Args()
 	if err != nil {
-		d.problem(n, err.Error(), `check the quotes, or write the command as an array: ["program", "argument"]`)
+		d.Problem(n, err.Error(), `check the quotes, or write the command as an array: ["program", "argument"]`)
 		return
 	}
 	switch {
 	case shell:
-		d.note("uses shell syntax and is run as /bin/sh -c; the image must have /bin/sh")
+		d.Note(n, "uses shell syntax and is run as /bin/sh -c; the image must have /bin/sh")
 	case slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "$") }) && !isShell(args[0]):
-		d.note("has a $ inside quotes, which no shell will replace; to have it replaced, run the line as sh -c '...'")
+		d.Note(n, "has a $ inside quotes, which no shell will replace; to have it replaced, run the line as sh -c '...'")
 	}
 	c.Command = line
 }
@@ -213,7 +215,7 @@ func readCommandArray(d *decoder, n *node, c *Docker) {
 		}
 	})
 	if total > maxCommandBytes {
-		d.problem(n, fmt.Sprintf("has %d bytes in all, at most %d are allowed", total, maxCommandBytes), "")
+		d.Problem(n, fmt.Sprintf("has %d bytes in all, at most %d are allowed", total, maxCommandBytes), "")
 		return
 	}
 	if len(argv) > 0 {

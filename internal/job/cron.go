@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/adhocore/gronx"
+
+	"gbatch/internal/document"
 )
 
 // cronForm checks a line of cron's five fields: minute, hour, day of the month,
 // month, day of the week. Times are UTC, and Sunday is 0 or 7.
 func cronForm(s string) string {
 	if _, err := NextCron(s, 0); err != nil {
-		return fmt.Sprintf("is %s: %v", quote(s), err)
+		return fmt.Sprintf("is %s: %v", document.Quote(s), err)
 	}
 	return ""
 }

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"gbatch/internal/document"
 )
 
 // Input is data that is there before the program starts.
@@ -66,18 +68,18 @@ func readInputs(d *decoder, n *node, g *Gbatch) {
 	at := map[string]int{}
 	d.elements(n, maxTransfers, func(i int, n *node) {
 		var in Input
-		if !object(d, n, inputFields, &in) {
+		if !document.Object(d, n, inputFields, &in) {
 			return
 		}
 		if first, ok := at[in.Path]; ok && in.Path != "" {
-			d.problemAt(n, "path", fmt.Sprintf("is %s, as that of entry [%d] is", quote(in.Path), first), "give each input its own path")
+			d.ProblemAt(n, "path", fmt.Sprintf("is %s, as that of entry [%d] is", document.Quote(in.Path), first), "give each input its own path")
 		}
 		at[in.Path] = i
 		if in.SHA256 != "" && strings.HasSuffix(in.URI, "/") {
-			d.problemAt(n, "sha256", "is the checksum of one file, and uri names a directory", "remove it")
+			d.ProblemAt(n, "sha256", "is the checksum of one file, and uri names a directory", "remove it")
 		}
 		if strings.HasPrefix(in.URI, "http") && strings.HasSuffix(in.URI, "/") {
-			d.problemAt(n, "uri", "is a directory, and web servers do not list what is in one", "name the file, or use s3://")
+			d.ProblemAt(n, "uri", "is a directory, and web servers do not list what is in one", "name the file, or use s3://")
 		}
 		d.ownPath(n, in.Path)
 		g.Inputs = append(g.Inputs, in)
@@ -87,7 +89,7 @@ func readInputs(d *decoder, n *node, g *Gbatch) {
 func readOutputs(d *decoder, n *node, g *Gbatch) {
 	d.elements(n, maxTransfers, func(_ int, n *node) {
 		var out Output
-		if object(d, n, outputFields, &out) {
+		if document.Object(d, n, outputFields, &out) {
 			d.ownPath(n, out.Path)
 			g.Outputs = append(g.Outputs, out)
 		}
@@ -97,7 +99,7 @@ func readOutputs(d *decoder, n *node, g *Gbatch) {
 // ownPath refuses a path that is the system's.
 func (d *decoder) ownPath(n *node, p string) {
 	if message, hint := checkStorage(Storage{HostPath: "/x", ContainerPath: p}); message != "" && p != "" {
-		d.problemAt(n, "path", message, hint)
+		d.ProblemAt(n, "path", message, hint)
 	}
 }
 
@@ -116,13 +118,13 @@ func dataURI(schemes ...string) func(string) string {
 		case u.User != nil:
 			return "has a login in it, which would be shown: put it into secrets"
 		case u.Scheme == "results" && (u.Host != "" || strings.Trim(u.Path, "/") == "" || path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/")):
-			return fmt.Sprintf("is %s: want results:///PATH", quote(s))
+			return fmt.Sprintf("is %s: want results:///PATH", document.Quote(s))
 		case u.Scheme == "file" && (u.Host != "" || !path.IsAbs(u.Path)):
-			return fmt.Sprintf("is %s: want file:///ABSOLUTE/PATH", quote(s))
+			return fmt.Sprintf("is %s: want file:///ABSOLUTE/PATH", document.Quote(s))
 		case u.Scheme != "file" && u.Scheme != "results" && u.Host == "":
-			return fmt.Sprintf("is %s, which names no host or bucket", quote(s))
+			return fmt.Sprintf("is %s, which names no host or bucket", document.Quote(s))
 		case u.Fragment != "" || u.Scheme == "s3" && u.RawQuery != "":
-			return fmt.Sprintf("is %s: nothing may follow the path", quote(s))
+			return fmt.Sprintf("is %s: nothing may follow the path", document.Quote(s))
 		}
 		return ""
 	}
@@ -139,11 +141,11 @@ func sha256Hex(s string) string {
 // any number of directories.
 func filePattern(s string) string {
 	if s == "" || strings.HasPrefix(s, "/") || len(s) > maxPathBytes {
-		return fmt.Sprintf("is %s: want a pattern below path, such as *.pt or **/*.json", quote(s))
+		return fmt.Sprintf("is %s: want a pattern below path, such as *.pt or **/*.json", document.Quote(s))
 	}
 	for part := range strings.SplitSeq(s, "/") {
 		if _, err := path.Match(part, "x"); err != nil || part == ".." || part == "." {
-			return fmt.Sprintf("is %s, which is no pattern", quote(s))
+			return fmt.Sprintf("is %s, which is no pattern", document.Quote(s))
 		}
 	}
 	return ""

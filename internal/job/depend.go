@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"gbatch/internal/document"
 )
 
 // Dependency makes a job wait for others.
@@ -40,16 +42,16 @@ var dependencyFields = []field[Dependency]{
 // jobID reads a number, or a string that names a job or task.
 func (d *decoder) jobID(n *node) string {
 	switch {
-	case n.kind == numberKind:
+	case n.Kind == document.NumberKind:
 		var x int
 		d.integer(n, &x, 1, 1<<53)
 		return fmt.Sprint(x)
-	case n.kind == stringKind && isJobID(n.text):
-		return strings.Clone(n.text)
-	case n.kind == stringKind:
-		d.problem(n, fmt.Sprintf("is %s, which is no job", quote(n.text)), "write a job's number, a task as 12_3, or a UUID")
+	case n.Kind == document.StringKind && isJobID(n.Text):
+		return strings.Clone(n.Text)
+	case n.Kind == document.StringKind:
+		d.Problem(n, fmt.Sprintf("is %s, which is no job", document.Quote(n.Text)), "write a job's number, a task as 12_3, or a UUID")
 	default:
-		d.wrongKind(n, "a number or a string")
+		d.WrongKind(n, "a number or a string")
 	}
 	return ""
 }
@@ -57,15 +59,15 @@ func (d *decoder) jobID(n *node) string {
 func isJobID(s string) bool {
 	number, task, isTask := strings.Cut(s, "_")
 	digits := func(s string) bool { return s != "" && len(s) < 18 && strings.Trim(s, "0123456789") == "" }
-	return digits(number) && (!isTask || digits(task)) || uuid(s) == ""
+	return digits(number) && (!isTask || digits(task)) || IsUUID(s)
 }
 
 // readDependencies reads an array of objects, or Slurm's text.
 func readDependencies(d *decoder, n *node, g *Gbatch) {
-	if n.kind == stringKind {
-		deps, any, err := ParseDependencies(n.text)
+	if n.Kind == document.StringKind {
+		deps, any, err := ParseDependencies(n.Text)
 		if err != nil {
-			d.problem(n, fmt.Sprintf("is %s: %v", quote(n.text), err), DependencyHint)
+			d.Problem(n, fmt.Sprintf("is %s: %v", document.Quote(n.Text), err), DependencyHint)
 			return
 		}
 		g.Dependencies, g.DependOnAny = deps, any
@@ -73,11 +75,11 @@ func readDependencies(d *decoder, n *node, g *Gbatch) {
 	}
 	d.elements(n, maxDependencies, func(_ int, n *node) {
 		var p Dependency
-		if !object(d, n, dependencyFields, &p) {
+		if !document.Object(d, n, dependencyFields, &p) {
 			return
 		}
 		if message := p.wrong(); message != "" && p.Type != "" {
-			d.problem(n, message, "")
+			d.Problem(n, message, "")
 		}
 		g.Dependencies = append(g.Dependencies, p)
 	})
@@ -116,12 +118,12 @@ func ParseDependencies(text string) (deps []Dependency, any bool, err error) {
 		for _, id := range parts[1:] {
 			id, delay, delayed := strings.Cut(id, "+")
 			if !isJobID(id) {
-				return nil, false, fmt.Errorf("%s is no job", quote(id))
+				return nil, false, fmt.Errorf("%s is no job", document.Quote(id))
 			}
 			var minutes int
 			if delayed {
 				if _, err := fmt.Sscanf(delay, "%d", &minutes); err != nil || minutes < 1 || Duration(minutes)*60 > MaxDuration {
-					return nil, false, fmt.Errorf("%s is no number of minutes", quote(delay))
+					return nil, false, fmt.Errorf("%s is no number of minutes", document.Quote(delay))
 				}
 			}
 			if d := Duration(minutes) * 60; d != p.Delay && len(p.Jobs) > 0 { // jobs with another delay are a dependency of their own

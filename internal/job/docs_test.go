@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"gbatch/internal/document"
 )
 
 const docs = "../../docs/job-format.md"
@@ -22,9 +24,9 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	for _, fields := range [][]string{
-		names(specFields), names(ownerFields), names(requestFields), names(resourcesFields), names(dockerFields), names(storageFields), names(portFields),
-		names(schedulingFields), names(bucketFields), names(extraFields), names(gbatchFields),
-		names(tasksFields), names(retryFields), names(retryRuleFields), names(dependencyFields), names(idleFields), names(inputFields), names(outputFields), names(s3Fields), names(secretFields),
+		document.Names(specFields), document.Names(ownerFields), document.Names(requestFields), document.Names(resourcesFields), document.Names(dockerFields), document.Names(storageFields), document.Names(portFields),
+		document.Names(schedulingFields), document.Names(bucketFields), document.Names(extraFields), document.Names(gbatchFields),
+		document.Names(tasksFields), document.Names(retryFields), document.Names(retryRuleFields), document.Names(dependencyFields), document.Names(idleFields), document.Names(inputFields), document.Names(outputFields), document.Names(s3Fields), document.Names(secretFields),
 	} {
 		for _, name := range fields {
 			if !regexp.MustCompile("`[^`]*\\b" + name + "\\b[^`]*`").MatchString(text) {

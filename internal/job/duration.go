@@ -84,9 +84,9 @@ type Instant int64
 
 var errInstant = errors.New(`want a date and time with its zone (RFC 3339), such as "2026-03-01T09:00:00+01:00" or "2026-03-01T08:00:00Z"`)
 
-// ParseInstant reads an RFC 3339 time after 1970. Parts of a millisecond are
+// parseInstant reads an RFC 3339 time after 1970. Parts of a millisecond are
 // dropped.
-func ParseInstant(text string) (Instant, error) {
+func parseInstant(text string) (Instant, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return 0, errInstant
@@ -108,12 +108,14 @@ func (i Instant) String() string {
 // MarshalText is String.
 func (i Instant) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
 
-// UnmarshalText is ParseInstant; empty text is none.
+// UnmarshalText is parseInstant; empty text is none.
 func (i *Instant) UnmarshalText(text []byte) (err error) {
 	if len(text) == 0 {
 		*i = 0
 		return nil
 	}
-	*i, err = ParseInstant(string(text))
+	*i, err = parseInstant(string(text))
 	return err
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -3,6 +3,8 @@ package job
 import (
 	"fmt"
 	"net/mail"
+
+	"gbatch/internal/document"
 )
 
 var extraFields = []field[Extra]{
@@ -16,23 +18,23 @@ var extraFields = []field[Extra]{
 
 func readExtra(d *decoder, n *node, r *Request) {
 	var e Extra
-	if object(d, n, extraFields, &e) && !empty(e) {
+	if document.Object(d, n, extraFields, &e) && !empty(e) {
 		r.Extra = &e
 	}
 }
 
 func (d *decoder) sshKeys(n *node, e *Extra) {
 	if d.strs(n, &e.SSHPubKeys, plain(0, 16<<10)); len(e.SSHPubKeys) > 0 {
-		d.note("is kept for information: gexec opens a shell in the running job, and needs no key")
+		d.Note(n, "is kept for information: gexec opens a shell in the running job, and needs no key")
 	}
 }
 
 // mailTo reads addresses; false and "" are none, as GPULab's own files have them.
 func (d *decoder) mailTo(n *node, to *[]string) {
 	switch {
-	case n.kind == boolKind && n.text == "true":
-		d.problem(n, "says that somebody is told, and not who", "write the mail address")
-	case n.kind == boolKind || n.kind == stringKind && n.text == "":
+	case n.Kind == document.BoolKind && n.Text == "true":
+		d.Problem(n, "says that somebody is told, and not who", "write the mail address")
+	case n.Kind == document.BoolKind || n.Kind == document.StringKind && n.Text == "":
 	default:
 		d.strs(n, to, mailAddress)
 	}
@@ -42,7 +44,7 @@ func (d *decoder) mailTo(n *node, to *[]string) {
 func mailAddress(s string) string {
 	a, err := mail.ParseAddress(s)
 	if err != nil || a.Address != s || len(s) > 254 {
-		return fmt.Sprintf("is %s, which is no mail address", quote(s))
+		return fmt.Sprintf("is %s, which is no mail address", document.Quote(s))
 	}
 	return ""
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"gbatch/internal/document"
 )
 
 // The tables of the document: one row for each key of each object. To add a
@@ -17,7 +19,7 @@ var specFields = []field[Spec]{
 	{"name", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Name, plain(1, MaxNameRunes)) }, true},
 	{"description", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Description, description) }, false},
 	{"owner", readOwner, false},
-	{"request", func(d *decoder, n *node, s *Spec) { object(d, n, requestFields, &s.Request) }, true},
+	{"request", func(d *decoder, n *node, s *Spec) { document.Object(d, n, requestFields, &s.Request) }, true},
 	{"gbatch", readGbatch, false},
 	{"deploymentEnvironment", readDeployment, false},
 }
@@ -29,7 +31,7 @@ var ownerFields = []field[Owner]{
 }
 
 var requestFields = []field[Request]{
-	{"resources", func(d *decoder, n *node, r *Request) { object(d, n, resourcesFields, &r.Resources) }, true},
+	{"resources", func(d *decoder, n *node, r *Request) { document.Object(d, n, resourcesFields, &r.Resources) }, true},
 	{"docker", readDocker, true},
 	{"scheduling", readScheduling, false},
 	{"extra", readExtra, false},
@@ -72,7 +74,7 @@ var schedulingFields = []field[Scheduling]{
 	{"reservationId", func(d *decoder, n *node, s *Scheduling) { d.strs(n, &s.ReservationIDs, uuid) }, false},
 	{"maxSimultaneousJobs", func(d *decoder, n *node, s *Scheduling) {
 		s.MaxSimultaneousJobs = &Bucket{}
-		object(d, n, bucketFields, s.MaxSimultaneousJobs)
+		document.Object(d, n, bucketFields, s.MaxSimultaneousJobs)
 	}, false},
 }
 
@@ -96,58 +98,60 @@ var refused = map[string]string{
 
 const isRecord = "it is part of a submitted job's record: remove it"
 
-// elsewhere says where a key belongs that people put into the wrong object. It
-// is filled here and only read afterwards; as an initializer it would be a
-// cycle, since the tables use it.
-var elsewhere = map[string]string{}
-
-func init() {
-	add := func(place string, keys []string) {
-		for _, k := range keys {
-			elsewhere[k] = place
+// elsewhere is the object that a key belongs to which people put into another
+// one, or "".
+func elsewhere(key string) string {
+	for _, object := range []struct {
+		place string
+		keys  []string
+	}{
+		{"gbatch", document.Names(gbatchFields)},
+		{"request", document.Names(requestFields)},
+		{"request.scheduling", document.Names(schedulingFields)},
+		{"request.docker", document.Names(dockerFields)},
+		{"request.resources", document.Names(resourcesFields)},
+	} {
+		if slices.Contains(object.keys, key) {
+			return object.place
 		}
 	}
-	add("request.resources", names(resourcesFields))
-	add("request.docker", names(dockerFields))
-	add("request.scheduling", names(schedulingFields))
-	add("request", names(requestFields))
-	add("gbatch", names(gbatchFields))
+	return ""
 }
 
 func readDeployment(d *decoder, n *node, _ *Spec) {
 	var name string
 	if d.str(n, &name, plain(0, MaxNameRunes)) {
-		d.note("is not used: a job runs where it is submitted")
+		d.Note(n, "is not used: a job runs where it is submitted")
 	}
 }
 
 func readOwner(d *decoder, n *node, s *Spec) {
 	var o Owner
-	if !object(d, n, ownerFields, &o) || o == (Owner{}) {
+	if !document.Object(d, n, ownerFields, &o) || o == (Owner{}) {
 		return
 	}
 	if o.UserURN != "" || o.UserEmail != "" {
-		d.note("userUrn and userEmail are kept for information; the job belongs to whoever submits it")
+		d.Note(n, "userUrn and userEmail are kept for information; the job belongs to whoever submits it")
 	}
 	s.Owner = &o
 }
 
 // readGPUs reads -1, a whole number, or a share of one GPU in hundredths.
 func readGPUs(d *decoder, n *node, r *Resources) {
-	x, ok := d.number(n, "a number")
+	x, ok := d.Number(n, "a number")
 	if !ok {
 		return
 	}
 	hundredths := math.Round(x * 100)
 	switch {
 	case x > maxGPUs:
-		d.problem(n, fmt.Sprintf("must be at most %d, is %s", maxGPUs, shorten(n.text)), "")
+		d.Problem(n, fmt.Sprintf("must be at most %d, is %s", maxGPUs, document.Shorten(n.Text)), "")
 	case x == -1 || x >= 0 && x == math.Trunc(x):
 		r.GPUs = x + 0 // a negative zero becomes zero
 	case 0 < x && x < 1 && hundredths >= 1 && math.Abs(x*100-hundredths) < 1e-9:
 		r.GPUs = hundredths / 100
 	default:
-		d.problem(n, fmt.Sprintf("is %s, which is no number of GPUs", shorten(n.text)),
+		d.Problem(n, fmt.Sprintf("is %s, which is no number of GPUs", document.Shorten(n.Text)),
 			"write 0 for none, a whole number, -1 for all GPUs of one node, or a share of one GPU from 0.01 to 0.99 in steps of 0.01")
 	}
 }
@@ -176,12 +180,12 @@ func projectURN(s string) string {
 	if strings.HasPrefix(s, "urn:") {
 		parts := strings.Split(s, "+")
 		if len(parts) != 4 || parts[0] != "urn:publicid:IDN" || parts[1] == "" || parts[2] != "project" || plain(1, 256)(s) != "" {
-			return fmt.Sprintf(`is %s: want a project's name, or "urn:publicid:IDN+AUTHORITY+project+NAME"`, quote(s))
+			return fmt.Sprintf(`is %s: want a project's name, or "urn:publicid:IDN+AUTHORITY+project+NAME"`, document.Quote(s))
 		}
 		name = parts[3]
 	}
-	if name != "" && !isNameByte(name[0]) {
-		return fmt.Sprintf("names the project %s: it must start with a letter, a digit or _", quote(name))
+	if name != "" && !document.IsNameByte(name[0]) {
+		return fmt.Sprintf("names the project %s: it must start with a letter, a digit or _", document.Quote(name))
 	}
 	if wrong := word(".-")(name); wrong != "" {
 		return "names a project that " + wrong
@@ -193,30 +197,33 @@ func projectURN(s string) string {
 func dockerUser(s string) string {
 	user, group, ok := strings.Cut(s, ":")
 	if word(".-")(user) != "" || ok && word(".-")(group) != "" {
-		return fmt.Sprintf("is %s: want a user's name or id, or user:group", quote(s))
+		return fmt.Sprintf("is %s: want a user's name or id, or user:group", document.Quote(s))
 	}
 	return ""
 }
 
 func bucketName(s string) string {
-	if s != "" && !isNameByte(s[0]) {
-		return "must start with a letter, a digit or _, is " + quote(s)
+	if s != "" && !document.IsNameByte(s[0]) {
+		return "must start with a letter, a digit or _, is " + document.Quote(s)
 	}
 	return word("-@.")(s)
 }
 
 // uuid wants the text form of a UUID, of any version.
 func uuid(s string) string {
-	ok := len(s) == 36 && !slices.ContainsFunc([]byte(s), func(c byte) bool {
-		return !isDigit(c) && c != '-' && (c|0x20 < 'a' || c|0x20 > 'f')
-	})
-	for i := range 36 {
-		if dash := i == 8 || i == 13 || i == 18 || i == 23; ok && dash != (s[i] == '-') {
-			ok = false
-		}
-	}
-	if !ok {
-		return fmt.Sprintf("is %s, which is no UUID such as a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8", quote(s))
+	if !IsUUID(s) {
+		return fmt.Sprintf("is %s, which is no UUID such as a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8", document.Quote(s))
 	}
 	return ""
+}
+
+// IsUUID says that s is the text form of a UUID.
+func IsUUID(s string) bool {
+	for i := range len(s) {
+		dash, hex := i == 8 || i == 13 || i == 18 || i == 23, isDigit(s[i]) || 'a' <= s[i]|0x20 && s[i]|0x20 <= 'f'
+		if dash != (s[i] == '-') || !dash && !hex {
+			return false
+		}
+	}
+	return len(s) == 36
 }

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"gbatch/internal/document"
 )
 
 func seeds(f *testing.F) {
@@ -30,7 +31,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		var ps Problems
-		if !errors.As(err, &ps) || len(ps) == 0 || len(ps) > MaxProblems {
+		if !errors.As(err, &ps) || len(ps) == 0 || len(ps) > document.MaxProblems {
 			t.Fatalf("error is %d problems: %v", len(ps), err)
 		}
 		line := 0
@@ -79,67 +80,6 @@ func FuzzPassword(f *testing.F) {
 			}
 		}
 	})
-}
-
-// FuzzJSON compares the reader with encoding/json: they accept the same texts
-// and read the same value. Left out is where encoding/json is lax on purpose:
-// text that is not UTF-8, half surrogates, and documents beyond our bounds.
-func FuzzJSON(f *testing.F) {
-	seeds(f)
-	f.Add([]byte(`[1,-0,0.5e+10,"\u0041\ud83d\ude00\/",true,false,null,{}]`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		src := string(data)
-		if !utf8.ValidString(src) || strings.Contains(src, "\ufffd") || len(src) > MaxDocumentBytes {
-			t.Skip()
-		}
-		n, err := readJSON(src)
-		if err != nil && (strings.Contains(err.text, "nested") || strings.Contains(err.text, "values") || strings.Contains(src, `\u`)) {
-			t.Skip()
-		}
-		if valid := json.Valid(data); valid != (err == nil) {
-			t.Fatalf("valid is %v, but the reader says %v", valid, err)
-		}
-		if err != nil {
-			if err.off < 0 || err.off > len(src) {
-				t.Errorf("error at offset %d of %d", err.off, len(src))
-			}
-			return
-		}
-		dec := json.NewDecoder(strings.NewReader(src))
-		dec.UseNumber()
-		var want any
-		if err := dec.Decode(&want); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, plainValue(n)); diff != "" {
-			t.Errorf("value (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// plainValue is n as encoding/json would give it.
-func plainValue(n *node) any {
-	switch n.kind {
-	case boolKind:
-		return n.text == "true"
-	case numberKind:
-		return json.Number(n.text)
-	case stringKind:
-		return n.text
-	case arrayKind:
-		all := make([]any, 0, len(n.kids))
-		for i := range n.kids {
-			all = append(all, plainValue(&n.kids[i]))
-		}
-		return all
-	case objectKind:
-		all := map[string]any{}
-		for i := range n.kids {
-			all[n.kids[i].key] = plainValue(&n.kids[i])
-		}
-		return all
-	}
-	return nil
 }
 
 // Any job that is within the rules is read back from its JSON unchanged.

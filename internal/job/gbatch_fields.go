@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"unicode/utf8"
+
+	"gbatch/internal/document"
 )
 
 var gbatchFields = []field[Gbatch]{
@@ -53,14 +55,14 @@ var gbatchFields = []field[Gbatch]{
 	{"stopGrace", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.StopGrace, 1) }, false},
 	{"idleGpu", func(d *decoder, n *node, g *Gbatch) {
 		g.IdleGPU = &IdleGPU{}
-		object(d, n, idleFields, g.IdleGPU)
+		document.Object(d, n, idleFields, g.IdleGPU)
 	}, false},
 
 	{"inputs", readInputs, false},
 	{"outputs", readOutputs, false},
 	{"s3", func(d *decoder, n *node, g *Gbatch) {
 		g.S3 = &S3{}
-		object(d, n, s3Fields, g.S3)
+		document.Object(d, n, s3Fields, g.S3)
 	}, false},
 	{"secrets", readSecrets, false},
 	{"progressFile", func(d *decoder, n *node, g *Gbatch) { d.absolute(n, &g.ProgressFile) }, false},
@@ -74,7 +76,7 @@ var idleFields = []field[IdleGPU]{
 
 func readGbatch(d *decoder, n *node, s *Spec) {
 	var g Gbatch
-	if object(d, n, gbatchFields, &g) && !empty(g) {
+	if document.Object(d, n, gbatchFields, &g) && !empty(g) {
 		s.Gbatch = &g
 	}
 }
@@ -88,23 +90,21 @@ const (
 )
 
 func readLabels(d *decoder, n *node, g *Gbatch) {
-	if n.kind != objectKind {
-		d.wrongKind(n, `an object { "name": "value" }`)
+	if n.Kind != document.ObjectKind {
+		d.WrongKind(n, `an object { "name": "value" }`)
 		return
 	}
-	if len(n.kids) > maxLabels {
-		d.problem(n, fmt.Sprintf("has %d labels, at most %d are allowed", len(n.kids), maxLabels), "")
+	if len(n.Kids) > maxLabels {
+		d.Problem(n, fmt.Sprintf("has %d labels, at most %d are allowed", len(n.Kids), maxLabels), "")
 		return
 	}
-	for i := range n.kids {
-		kid := &n.kids[i]
-		if _, ok := g.Labels[kid.key]; ok {
-			d.repeated(kid)
+	for _, kid := range n.Kids {
+		if _, ok := g.Labels[kid.Key]; ok {
+			d.Repeated(kid)
 			continue
 		}
-		d.push(kid.key)
-		if wrong := plain(1, MaxNameRunes)(kid.key); wrong != "" {
-			d.problem(kid, "is a label whose name "+wrong, "")
+		if wrong := plain(1, MaxNameRunes)(kid.Key); wrong != "" {
+			d.Problem(kid, "is a label whose name "+wrong, "")
 		}
 		var value string
 		if d.str(kid, &value, func(s string) string {
@@ -116,9 +116,8 @@ func readLabels(d *decoder, n *node, g *Gbatch) {
 			if g.Labels == nil {
 				g.Labels = map[string]string{}
 			}
-			g.Labels[strings.Clone(kid.key)] = value
+			g.Labels[strings.Clone(kid.Key)] = value
 		}
-		d.pop()
 	}
 }
 
@@ -135,7 +134,7 @@ func readAnyFeatures(d *decoder, n *node, g *Gbatch) {
 // readEntrypoint reads an array, or one program.
 func readEntrypoint(d *decoder, n *node, g *Gbatch) {
 	var c Docker
-	if n.kind == stringKind {
+	if n.Kind == document.StringKind {
 		d.str(n, &c.Image, func(s string) string {
 			if s == "" || strings.IndexByte(s, 0) >= 0 || len(s) > maxArgBytes {
 				return "must name a program"
@@ -151,12 +150,12 @@ func readEntrypoint(d *decoder, n *node, g *Gbatch) {
 }
 
 func readComputeCapability(d *decoder, n *node, g *Gbatch) {
-	x, ok := d.number(n, "a number such as 8.0")
+	x, ok := d.Number(n, "a number such as 8.0")
 	tenths := math.Round(x * 10)
 	switch {
 	case !ok:
 	case x < 1 || x > 99 || math.Abs(x*10-tenths) > 1e-9:
-		d.problem(n, fmt.Sprintf("is %s, which is no compute capability", shorten(n.text)), "write major.minor, such as 7.5 or 9.0")
+		d.Problem(n, fmt.Sprintf("is %s, which is no compute capability", document.Shorten(n.Text)), "write major.minor, such as 7.5 or 9.0")
 	default:
 		g.MinComputeCapability = tenths / 10
 	}

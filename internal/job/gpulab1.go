@@ -1,27 +1,32 @@
 package job
 
-import "strings"
+import (
+	"strings"
 
-// GPULab's older form, version 1, becomes a native job here and not in package
-// importer, because its values follow the same rules and share the readers of
+	"gbatch/internal/document"
+)
+
+// GPULab's older form, version 1, becomes a native job here and not in an
+// importer of its own, because its values follow the same rules and share the readers of
 // the native tables. A value that version 2 has no word for is refused or noted.
 
 // ParseV1 reads a GPULab version 1 document, the one with "jobDefinition". Its
 // defaults are one core, no GPU and 1 GiB. The error is a Problems.
 func ParseV1(data []byte) (Submission, error) {
-	n, src, err := readDocument(data)
+	n, err := readDocument(data)
 	if err != nil {
 		return Submission{}, err
 	}
-	d := &decoder{src: src}
+	d := newDecoder(&version1)
 	s := Spec{Request: Request{Resources: Resources{CPUs: 1, CPUMemoryGB: 1}}}
-	if object(d, n, v1Fields, &s) && s.Name == "" {
+	if document.Object(d, n, v1Fields, &s) && s.Name == "" {
 		s.Name = "unnamed"
 	}
-	if ps := d.problems(); ps != nil {
+	if ps := d.Problems(); ps != nil {
 		return Submission{}, ps
 	}
-	return Submission{Spec: s, Registry: d.creds, Notes: d.notes}, nil
+	converted := Note{Message: "was converted from GPULab version 1"}
+	return Submission{Spec: s, Registry: d.creds, Notes: append([]Note{converted}, d.Notes()...)}, nil
 }
 
 var v1Fields = []field[Spec]{
@@ -36,7 +41,7 @@ var definitionFields = []field[Spec]{
 	{"name", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Name, plain(0, MaxNameRunes)) }, false},
 	{"description", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Description, description) }, false},
 	{"clusterId", readClusters, false},
-	{"resources", func(d *decoder, n *node, s *Spec) { object(d, n, v1ResourcesFields, &s.Request.Resources) }, false},
+	{"resources", func(d *decoder, n *node, s *Spec) { document.Object(d, n, v1ResourcesFields, &s.Request.Resources) }, false},
 	{"dockerImage", inDocker(readImage), true},
 	{"command", inDocker(readCommand), false},
 	{"environment", inDocker(readEnvironment), false},
@@ -52,8 +57,8 @@ var definitionFields = []field[Spec]{
 			s.Request.Extra = &e
 		}
 	}, false},
-	{"jobType", func(d *decoder, _ *node, _ *Spec) { d.note("is not used: every job is a batch job") }, false},
-	{"userUidVariableName", func(d *decoder, _ *node, _ *Spec) { d.note("is not used: it has no effect in GPULab either") }, false},
+	{"jobType", func(d *decoder, n *node, _ *Spec) { d.Note(n, "is not used: every job is a batch job") }, false},
+	{"userUidVariableName", func(d *decoder, n *node, _ *Spec) { d.Note(n, "is not used: it has no effect in GPULab either") }, false},
 }
 
 var v1ResourcesFields = []field[Resources]{
@@ -85,7 +90,7 @@ func inDocker(read func(*decoder, *node, *Docker)) func(*decoder, *node, *Spec) 
 // readDefinition keeps the name that the document gives outside, which wins.
 func readDefinition(d *decoder, n *node, s *Spec) {
 	name, text := s.Name, s.Description
-	if object(d, n, definitionFields, s) {
+	if document.Object(d, n, definitionFields, s) {
 		checkGIDVariable(d, n, &s.Request.Docker)
 	}
 	if name != "" {
@@ -98,12 +103,12 @@ func readDefinition(d *decoder, n *node, s *Spec) {
 
 // readClusters takes the first of a list, as GPULab's own conversion does.
 func readClusters(d *decoder, n *node, s *Spec) {
-	if n.kind != arrayKind {
+	if n.Kind != document.ArrayKind {
 		d.integer(unquoted(n), &s.Request.Resources.ClusterID, 0, maxClusterID)
 		return
 	}
-	if len(n.kids) > 1 {
-		d.note("names several clusters, of which the first is used")
+	if len(n.Kids) > 1 {
+		d.Note(n, "names several clusters, of which the first is used")
 	}
 	d.elements(n, maxListEntries, func(i int, n *node) {
 		var id int
@@ -113,17 +118,17 @@ func readClusters(d *decoder, n *node, s *Spec) {
 	})
 }
 
-func noteShare(d *decoder, _ *node, _ *Storage) {
-	d.note("is not used: which server holds the storage is set on the nodes")
+func noteShare(d *decoder, n *node, _ *Storage) {
+	d.Note(n, "is not used: which server holds the storage is set on the nodes")
 }
 
 // unquoted is n with a number in quotes taken as that number, which version 1
 // allows.
 func unquoted(n *node) *node {
-	if n.kind != stringKind || n.text == "" || strings.Trim(n.text, "0123456789") != "" {
+	if n.Kind != document.StringKind || n.Text == "" || strings.Trim(n.Text, "0123456789") != "" {
 		return n
 	}
 	number := *n
-	number.kind = numberKind
+	number.Kind = document.NumberKind
 	return &number
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gbatch/internal/document"
 )
 
 // Indexes is a set of task indexes, kept as ranges: ascending, with at least
@@ -17,8 +19,8 @@ type Indexes []IndexRange
 // IndexRange is the indexes First to Last, both included.
 type IndexRange struct{ First, Last int }
 
-// MaxIndex is the highest index that a task may have.
-const MaxIndex = 10_000_000
+// maxIndex is the highest index that a task may have.
+const maxIndex = 10_000_000
 
 // FirstIndexes is the text of 0 to count-1.
 func FirstIndexes(count int) string {
@@ -79,11 +81,11 @@ func parseRange(s string) (first, last, step int, err error) {
 	}
 	if stepped {
 		if step, err = strconv.Atoi(stepText); err != nil || step < 1 || !ranged {
-			return 0, 0, 0, fmt.Errorf("%s has no step: want a range and a number above 0, as 0-20:5", quote(s))
+			return 0, 0, 0, fmt.Errorf("%s has no step: want a range and a number above 0, as 0-20:5", document.Quote(s))
 		}
 	}
 	if last < first {
-		return 0, 0, 0, fmt.Errorf("%s ends before it begins", quote(s))
+		return 0, 0, 0, fmt.Errorf("%s ends before it begins", document.Quote(s))
 	}
 	return first, last, step, nil
 }
@@ -91,10 +93,10 @@ func parseRange(s string) (first, last, step int, err error) {
 func parseIndex(s string) (int, error) {
 	i, err := strconv.Atoi(s)
 	if err != nil || i < 0 || s[0] == '+' {
-		return 0, fmt.Errorf("%s is no index", quote(s))
+		return 0, fmt.Errorf("%s is no index", document.Quote(s))
 	}
-	if i > MaxIndex {
-		return 0, fmt.Errorf("index %d is above %d", i, MaxIndex)
+	if i > maxIndex {
+		return 0, fmt.Errorf("index %d is above %d", i, maxIndex)
 	}
 	return i, nil
 }
@@ -229,4 +231,13 @@ func (s Indexes) Without(i int) Indexes {
 		rest = append(rest, IndexRange{i + 1, r.Last})
 	}
 	return slices.Replace(slices.Clone(s), k, k+1, rest...)
+}
+
+// Short is String, with an end to how long it is in a sentence.
+func (s Indexes) Short() string {
+	const most = 20
+	if len(s) <= most {
+		return s.String()
+	}
+	return s[:most].String() + ",..."
 }

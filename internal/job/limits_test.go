@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/document"
 )
 
 // whole puts text in the place of "docker"'s other fields.
@@ -49,11 +51,11 @@ func TestLimits(t *testing.T) {
 			"request.docker.environment.V (line 1): has 131072 bytes with its name, at most 131071 are allowed; put long data into a file in project storage"},
 		"path": {func(n int) string { return whole(`,"workingDir":"/` + letters(n-1) + `"`) }, maxPathBytes,
 			"request.docker.workingDir (line 1): has 4096 bytes, at most 4095 are allowed"},
-		"bytes": {func(n int) string { doc := whole(""); return doc + strings.Repeat(" ", n-len(doc)) }, MaxDocumentBytes,
+		"bytes": {func(n int) string { doc := whole(""); return doc + strings.Repeat(" ", n-len(doc)) }, document.MaxBytes,
 			"document: has 1048577 bytes, a job file may have at most 1048576; put data into project storage and mount it with request.docker.storage"},
-		"depth": {func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }, maxDepth,
+		"depth": {func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }, 32,
 			"document (line 1): is not JSON: line 1, column 33: is nested more than 32 levels deep"},
-		"values": {func(n int) string { return "[" + repeat(n-1, func(int) string { return "0" }) + "]" }, maxValues,
+		"values": {func(n int) string { return "[" + repeat(n-1, func(int) string { return "0" }) + "]" }, 200_000,
 			"document (line 1): is not JSON: line 1, column 400000: has more than 200000 values"},
 	}
 	for name, tc := range tests {
@@ -98,11 +100,11 @@ func TestDeepShellLine(t *testing.T) {
 func TestManyProblems(t *testing.T) {
 	_, err := Parse([]byte(`{` + repeat(1000, func(i int) string { return fmt.Sprintf(`"zzzzz%d":1`, i) }) + `}`))
 	var ps Problems
-	if !errors.As(err, &ps) || len(ps) != MaxProblems {
+	if !errors.As(err, &ps) || len(ps) != document.MaxProblems {
 		t.Fatalf("got %d problems", len(ps))
 	}
-	if want := (Problem{Message: "and 903 more problems"}); ps[MaxProblems-1] != want {
-		t.Errorf("last problem is %v", ps[MaxProblems-1])
+	if want := (Problem{Message: "and 903 more problems"}); ps[document.MaxProblems-1] != want {
+		t.Errorf("last problem is %v", ps[document.MaxProblems-1])
 	}
 }
 

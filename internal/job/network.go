@@ -3,6 +3,8 @@ package job
 import (
 	"fmt"
 	"net/netip"
+
+	"gbatch/internal/document"
 )
 
 // Network is what a container sees of the network.
@@ -54,25 +56,25 @@ func readPorts(d *decoder, n *node, c *Docker) {
 	at := map[int]int{} // entry by the container's port
 	d.elements(n, maxPortMappings, func(i int, n *node) {
 		var m PortMapping
-		before := len(d.found) + d.more
-		switch n.kind {
-		case numberKind:
+		before := d.Count()
+		switch n.Kind {
+		case document.NumberKind:
 			d.integer(n, &m.ContainerPort, 1, maxPort)
-		case objectKind:
-			object(d, n, portFields, &m)
+		case document.ObjectKind:
+			document.Object(d, n, portFields, &m)
 		default:
-			d.wrongKind(n, "a port or an object { }")
+			d.WrongKind(n, "a port or an object { }")
 		}
-		if len(d.found)+d.more > before {
+		if d.Count() > before {
 			return
 		}
 		if first, ok := at[m.ContainerPort]; ok {
-			d.problem(n, fmt.Sprintf("maps port %d, as entry [%d] does", m.ContainerPort, first), "map each port once")
+			d.Problem(n, fmt.Sprintf("maps port %d, as entry [%d] does", m.ContainerPort, first), "map each port once")
 			return
 		}
 		for _, o := range c.PortMappings {
 			if m.HostPort != 0 && m.HostPort == o.HostPort && (m.HostIP == o.HostIP || m.HostIP == "" || o.HostIP == "") {
-				d.problem(n, fmt.Sprintf("maps to the node's port %d, as entry [%d] does", m.HostPort, at[o.ContainerPort]), "give each its own hostPort, or none")
+				d.Problem(n, fmt.Sprintf("maps to the node's port %d, as entry [%d] does", m.HostPort, at[o.ContainerPort]), "give each its own hostPort, or none")
 				return
 			}
 		}
@@ -83,12 +85,12 @@ func readPorts(d *decoder, n *node, c *Docker) {
 
 func readHostPort(d *decoder, n *node, m *PortMapping) {
 	var port int
-	before := len(d.found) + d.more
+	before := d.Count()
 	d.integer(n, &port, 0, maxPort)
 	switch {
-	case len(d.found)+d.more > before:
+	case d.Count() > before:
 	case 0 < port && port < minHostPort:
-		d.problem(n, fmt.Sprintf("must be at least %d, is %d: the ports below belong to the node's own services", minHostPort, port), "leave it out and the node chooses a free one")
+		d.Problem(n, fmt.Sprintf("must be at least %d, is %d: the ports below belong to the node's own services", minHostPort, port), "leave it out and the node chooses a free one")
 	default:
 		m.HostPort = port
 	}
@@ -98,14 +100,14 @@ func readHostPort(d *decoder, n *node, m *PortMapping) {
 func hostIP(s string) string {
 	a, err := netip.ParseAddr(s)
 	if err != nil || a.Zone() != "" || a.String() != s {
-		return fmt.Sprintf("must be an IP address of the node such as 192.0.2.7, is %s", quote(s))
+		return fmt.Sprintf("must be an IP address of the node such as 192.0.2.7, is %s", document.Quote(s))
 	}
 	return ""
 }
 
 func networkWord(s string) string {
 	if n := Network(s); n != NetworkBridge && n != NetworkHost {
-		return fmt.Sprintf("must be %q or %q, is %s", NetworkBridge, NetworkHost, quote(s))
+		return fmt.Sprintf("must be %q or %q, is %s", NetworkBridge, NetworkHost, document.Quote(s))
 	}
 	return ""
 }
@@ -115,12 +117,12 @@ func (d *decoder) checkNetwork(gn *node, s *Spec) {
 	ports := len(s.Request.Docker.PortMappings) > 0
 	switch g := s.Gbatch; {
 	case g.Nodes > 1 && g.Network == NetworkBridge:
-		d.problemAt(gn, "network", `is "bridge", in which containers on several nodes cannot reach each other`, "remove it")
+		d.ProblemAt(gn, "network", `is "bridge", in which containers on several nodes cannot reach each other`, "remove it")
 	case g.Nodes > 1 && ports:
-		d.problemAt(gn, "nodes", "cannot be combined with request.docker.portMappings: containers on several nodes use their nodes' own network",
+		d.ProblemAt(gn, "nodes", "cannot be combined with request.docker.portMappings: containers on several nodes use their nodes' own network",
 			"remove portMappings: a service is reached at its node's address and the port that it listens on")
 	case g.Network == NetworkHost && ports:
-		d.problemAt(gn, "network", `is "host", in which ports are not mapped: a service is reached at the node's address and the port that it listens on`,
+		d.ProblemAt(gn, "network", `is "host", in which ports are not mapped: a service is reached at the node's address and the port that it listens on`,
 			"remove it or request.docker.portMappings")
 	}
 }

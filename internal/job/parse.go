@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"gbatch/internal/document"
 	"gbatch/oci/ref"
 )
 
@@ -39,83 +39,52 @@ func (s Submission) Document() ([]byte, error) {
 	return json.Marshal(s.Spec)
 }
 
-// Note tells a user how something was understood. It is not an error.
-type Note struct {
-	Path    string `json:"path,omitempty"`
-	Message string `json:"message"`
-}
-
-func (n Note) String() string {
-	if n.Path == "" {
-		return "document: " + n.Message
-	}
-	return n.Path + ": " + n.Message
-}
+// What is wrong with a document and how it was understood is told by package
+// document. Callers of Parse need no more of it than these.
+type (
+	Problem  = document.Problem
+	Problems = document.Problems
+	Note     = document.Note
+)
 
 // Parse reads a native job document (GPULab v2 JSON with gbatch's additions).
 // The error is a Problems with everything that is wrong.
 func Parse(data []byte) (Submission, error) {
-	n, src, err := readDocument(data)
+	n, err := readDocument(data)
 	if err != nil {
 		return Submission{}, err
 	}
-	d := &decoder{src: src, elsewhere: elsewhere}
+	d := newDecoder(&native)
 	var s Spec
-	if !d.foreign(n) && object(d, n, specFields, &s) {
+	if !d.foreign(n) && document.Object(d, n, specFields, &s) {
 		d.checkSpec(n, &s)
 	}
-	if ps := d.problems(); ps != nil {
+	if ps := d.Problems(); ps != nil {
 		return Submission{}, ps
 	}
-	return Submission{Spec: s, Registry: d.creds, Secrets: d.secrets, Notes: d.notes}, nil
+	return Submission{Spec: s, Registry: d.creds, Secrets: d.secrets, Notes: d.Notes()}, nil
 }
 
-// readDocument checks size and encoding and reads the syntax tree.
-func readDocument(data []byte) (*node, string, error) {
-	if len(data) > MaxDocumentBytes {
-		return nil, "", Problems{{Message: fmt.Sprintf("has %d bytes, a job file may have at most %d", len(data), MaxDocumentBytes),
+// readDocument checks the size and reads the tree.
+func readDocument(data []byte) (*node, error) {
+	if len(data) > document.MaxBytes {
+		return nil, Problems{{Message: fmt.Sprintf("has %d bytes, a job file may have at most %d", len(data), document.MaxBytes),
 			Hint: "put data into project storage and mount it with request.docker.storage"}}
 	}
 	src := strings.TrimPrefix(string(data), "\ufeff")
 	if strings.TrimSpace(src) == "" {
-		return nil, "", Problems{{Message: "is empty", Hint: "a job file is a JSON object with \"name\" and \"request\""}}
+		return nil, Problems{{Message: "is empty", Hint: "a job file is a JSON object with \"name\" and \"request\""}}
 	}
-	if !utf8.ValidString(src) {
-		return nil, "", notJSON(src, &syntaxError{off: invalidByte(src), text: "expected text in UTF-8, found another encoding"})
-	}
-	n, err := readJSON(src)
-	if err != nil {
-		return nil, "", notJSON(src, err)
-	}
-	return n, src, nil
-}
-
-// invalidByte is the offset of the first byte that is not UTF-8.
-func invalidByte(s string) int {
-	for i, c := range s {
-		if c == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
-				return i
-			}
-		}
-	}
-	return len(s)
-}
-
-func notJSON(src string, e *syntaxError) Problems {
-	line, column := position(src, e.off)
-	return Problems{{Message: fmt.Sprintf("is not JSON: line %d, column %d: %s", line, column, e.text), Hint: e.hint, Line: line}}
+	return document.ReadJSON(src)
 }
 
 // foreign reports a document of another format in one problem instead of one
 // for each of its keys.
 func (d *decoder) foreign(n *node) bool {
-	if n.child("request") != nil || n.child("jobDefinition") == nil {
+	if n.Child("request") != nil || n.Child("jobDefinition") == nil {
 		return false
 	}
-	d.push("jobDefinition")
-	d.problem(n.child("jobDefinition"), "makes this a GPULab version 1 document, and a version 2 document was expected",
+	d.Problem(n.Child("jobDefinition"), "makes this a GPULab version 1 document, and a version 2 document was expected",
 		"convert it with gsubmit --convert")
-	d.pop()
 	return true
 }

@@ -3,25 +3,7 @@ package job
 import (
 	"math"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-func TestResources(t *testing.T) {
-	type counts struct {
-		All   bool
-		Whole int
-		Milli int64
-	}
-	for gpus, want := range map[float64]counts{
-		-1: {All: true}, 0: {}, 1: {Whole: 1, Milli: 1000}, 8: {Whole: 8, Milli: 8000}, 0.25: {Milli: 250}, 0.29: {Milli: 290}, 0.01: {Milli: 10},
-	} {
-		r := Resources{GPUs: gpus}
-		if diff := cmp.Diff(want, counts{r.AllGPUs(), r.WholeGPUs(), r.MilliGPUs()}); diff != "" {
-			t.Errorf("%v GPUs (-want +got):\n%s", gpus, diff)
-		}
-	}
-}
 
 func TestSpecSizes(t *testing.T) {
 	s := &Spec{Request: Request{Resources: Resources{CPUMemoryGB: 4}}}

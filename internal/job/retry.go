@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gbatch/internal/document"
 )
 
 // Retry says when a task that failed is tried again. Faults of the
@@ -59,7 +61,7 @@ var retryFields = []field[Retry]{
 	{"rules", func(d *decoder, n *node, r *Retry) {
 		d.elements(n, maxRetryRules, func(_ int, n *node) {
 			var rule RetryRule
-			if object(d, n, retryRuleFields, &rule) {
+			if document.Object(d, n, retryRuleFields, &rule) {
 				d.checkRule(n, rule)
 				r.Rules = append(r.Rules, rule)
 			}
@@ -84,16 +86,16 @@ var retryRuleFields = []field[RetryRule]{
 func readRetry(d *decoder, n *node, g *Gbatch) {
 	var r Retry
 	switch {
-	case n.kind == numberKind:
+	case n.Kind == document.NumberKind:
 		d.integer(n, &r.Limit, 0, maxRetries)
 		if r.Limit == 0 {
 			return
 		}
-	case !object(d, n, retryFields, &r):
+	case !document.Object(d, n, retryFields, &r):
 		return
 	}
 	if r.MaxWait > 0 && r.MaxWait < r.Backoff {
-		d.problemAt(n, "maxWait", fmt.Sprintf("must be at least backoff, %s, is %s", r.Backoff, r.MaxWait), "")
+		d.ProblemAt(n, "maxWait", fmt.Sprintf("must be at least backoff, %s, is %s", r.Backoff, r.MaxWait), "")
 	}
 	g.Retry = &r
 }
@@ -101,9 +103,9 @@ func readRetry(d *decoder, n *node, g *Gbatch) {
 func (d *decoder) checkRule(n *node, r RetryRule) {
 	switch {
 	case len(r.ExitCodes) == 0 && len(r.NotExitCodes) == 0 && len(r.Reasons) == 0:
-		d.problem(n, "fits nothing", "give \"exitCodes\", \"notExitCodes\" or \"reasons\"")
+		d.Problem(n, "fits nothing", "give \"exitCodes\", \"notExitCodes\" or \"reasons\"")
 	case len(r.ExitCodes) > 0 && len(r.NotExitCodes) > 0:
-		d.problemAt(n, "notExitCodes", "cannot be combined with \"exitCodes\"", "keep one of them")
+		d.ProblemAt(n, "notExitCodes", "cannot be combined with \"exitCodes\"", "keep one of them")
 	}
 }
 
@@ -121,7 +123,7 @@ func (d *decoder) exitCodes(n *node, low int, to *[]int) {
 func oneOf(words ...string) func(string) string {
 	return func(s string) string {
 		if !slices.Contains(words, s) {
-			return fmt.Sprintf("must be one of %s, is %s", strings.Join(words, ", "), quote(s))
+			return fmt.Sprintf("must be one of %s, is %s", strings.Join(words, ", "), document.Quote(s))
 		}
 		return ""
 	}
@@ -133,7 +135,7 @@ func failureReason(s string) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("is %s, which is no reason; reasons are listed in docs/job-format.md", quote(s))
+	return fmt.Sprintf("is %s, which is no reason; reasons are listed in docs/job-format.md", document.Quote(s))
 }
 
 // Fits says whether the rule is for a failure.

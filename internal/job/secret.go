@@ -2,8 +2,9 @@ package job
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"gbatch/internal/document"
 )
 
 // Secret is the name of a value that the program gets, as a variable and in
@@ -22,23 +23,21 @@ const (
 var secretFields = []field[Secret]{
 	{"name", func(d *decoder, n *node, s *Secret) { d.str(n, &s.Name, secretName) }, true},
 	{"value", func(d *decoder, n *node, s *Secret) {
-		if n.kind != stringKind {
-			d.wrongKind(n, "a string") // and never what it is: it may be a password
+		if n.Kind != document.StringKind {
+			d.WrongKind(n, "a string") // and never what it is: it may be a password
 			return
 		}
-		if wrong := SecretValue(n.text); wrong != "" {
-			d.problem(n, wrong, "")
+		if wrong := SecretValue(n.Text); wrong != "" {
+			d.Problem(n, wrong, "")
 			return
 		}
-		s.Value = strings.Clone(n.text)
+		s.Value = strings.Clone(n.Text)
 	}, false},
 }
 
-var secretNameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$`)
-
 func secretName(s string) string {
-	if !secretNameForm.MatchString(s) {
-		return fmt.Sprintf("is %s: a secret's name has 1 to 48 letters, digits and _ . -, and starts with a letter or digit", quote(s))
+	if !document.IsName(s, "_.-", 48) {
+		return fmt.Sprintf("is %s: a secret's name has 1 to 48 letters, digits and _ . -, and starts with a letter or digit", document.Quote(s))
 	}
 	return ""
 }
@@ -65,13 +64,13 @@ func readSecrets(d *decoder, n *node, g *Gbatch) {
 	at := map[string]int{}
 	d.elements(n, MaxSecrets, func(i int, n *node) {
 		var s Secret
-		if n.kind == stringKind {
+		if n.Kind == document.StringKind {
 			d.str(n, &s.Name, secretName)
-		} else if !object(d, n, secretFields, &s) {
+		} else if !document.Object(d, n, secretFields, &s) {
 			return
 		}
 		if first, ok := at[s.Name]; ok && s.Name != "" {
-			d.problem(n, fmt.Sprintf("is secret %s, as entry [%d] is", quote(s.Name), first), "give each name once")
+			d.Problem(n, fmt.Sprintf("is secret %s, as entry [%d] is", document.Quote(s.Name), first), "give each name once")
 			return
 		}
 		at[s.Name] = i

@@ -3,6 +3,8 @@ package job
 import (
 	"fmt"
 	"strings"
+
+	"gbatch/internal/document"
 )
 
 // Host paths with a meaning of their own.
@@ -31,25 +33,25 @@ func readMounts(d *decoder, n *node, c *Docker, fields []field[Storage]) {
 	at := map[string]int{}
 	d.elements(n, maxStorage, func(i int, n *node) {
 		var s Storage
-		before := len(d.found) + d.more
-		switch n.kind {
-		case stringKind:
+		before := d.Count()
+		switch n.Kind {
+		case document.StringKind:
 			readHostPath(d, n, &s)
-		case objectKind:
-			object(d, n, fields, &s)
+		case document.ObjectKind:
+			document.Object(d, n, fields, &s)
 		default:
-			d.wrongKind(n, "a path or an object { }")
+			d.WrongKind(n, "a path or an object { }")
 		}
-		if len(d.found)+d.more > before {
+		if d.Count() > before {
 			return
 		}
 		completePaths(&s)
 		if message, hint := checkStorage(s); message != "" {
-			d.problem(n, message, hint)
+			d.Problem(n, message, hint)
 			return
 		}
 		if first, ok := at[s.ContainerPath]; ok {
-			d.problem(n, fmt.Sprintf("mounts on %s, as entry [%d] does", quote(s.ContainerPath), first), "give each mount its own containerPath")
+			d.Problem(n, fmt.Sprintf("mounts on %s, as entry [%d] does", document.Quote(s.ContainerPath), first), "give each mount its own containerPath")
 			return
 		}
 		at[s.ContainerPath] = i
@@ -59,15 +61,15 @@ func readMounts(d *decoder, n *node, c *Docker, fields []field[Storage]) {
 
 func readHostPath(d *decoder, n *node, s *Storage) {
 	switch {
-	case n.kind == stringKind && (n.text == SSHHostPath || n.text == SSHHostPath+"/"):
+	case n.Kind == document.StringKind && (n.Text == SSHHostPath || n.Text == SSHHostPath+"/"):
 		s.HostPath = SSHHostPath
-	case n.kind == stringKind && n.text == TmpfsHostPath:
+	case n.Kind == document.StringKind && n.Text == TmpfsHostPath:
 		s.HostPath = TmpfsHostPath
-	case n.kind == stringKind && n.text == gpulabShare:
+	case n.Kind == document.StringKind && n.Text == gpulabShare:
 		s.HostPath = projectRoot
-		d.note(gpulabShare + " is read as " + projectRoot + ", the project's shared storage")
-	case n.kind == stringKind && !strings.HasPrefix(n.text, "/"):
-		d.problem(n, fmt.Sprintf("must be an absolute path, \"tmpfs\" or \".ssh\", is %s", quote(n.text)), "")
+		d.Note(n, gpulabShare+" is read as "+projectRoot+", the project's shared storage")
+	case n.Kind == document.StringKind && !strings.HasPrefix(n.Text, "/"):
+		d.Problem(n, fmt.Sprintf("must be an absolute path, \"tmpfs\" or \".ssh\", is %s", document.Quote(n.Text)), "")
 	default:
 		d.absolute(n, &s.HostPath)
 	}
@@ -109,7 +111,7 @@ func checkStorage(s Storage) (message, hint string) {
 	}
 	for _, own := range []string{"/proc", "/sys", "/dev"} {
 		if s.ContainerPath == own || strings.HasPrefix(s.ContainerPath, own+"/") {
-			return fmt.Sprintf("mounts on %s, which belongs to the system", quote(s.ContainerPath)), "choose another directory; only a tmpfs may be mounted on /dev/shm"
+			return fmt.Sprintf("mounts on %s, which belongs to the system", document.Quote(s.ContainerPath)), "choose another directory; only a tmpfs may be mounted on /dev/shm"
 		}
 	}
 	return "", ""

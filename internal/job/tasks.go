@@ -1,6 +1,10 @@
 package job
 
-import "fmt"
+import (
+	"fmt"
+
+	"gbatch/internal/document"
+)
 
 // Tasks makes a job an array: the same request once for each index.
 type Tasks struct {
@@ -62,20 +66,20 @@ var tasksFields = []field[Tasks]{
 // number of tasks.
 func readTasks(d *decoder, n *node, g *Gbatch) {
 	var t Tasks
-	switch n.kind {
-	case numberKind:
+	switch n.Kind {
+	case document.NumberKind:
 		var count int
 		d.integer(n, &count, 1, MaxTasks)
 		t.Indexes = FirstIndexes(count)
-	case stringKind:
-		set, most, err := ParseArray(n.text)
+	case document.StringKind:
+		set, most, err := ParseArray(n.Text)
 		if err != nil {
-			d.problem(n, fmt.Sprintf("is %s: %v", quote(n.text), err), arrayHint)
+			d.Problem(n, fmt.Sprintf("is %s: %v", document.Quote(n.Text), err), arrayHint)
 			return
 		}
 		t.Indexes, t.Parallelism = set.String(), most
 	default:
-		if !object(d, n, tasksFields, &t) {
+		if !document.Object(d, n, tasksFields, &t) {
 			return
 		}
 	}
@@ -91,29 +95,29 @@ const arrayHint = `write "0-99", "1,5,7-20:2" or, for at most 8 at once, "0-99%8
 
 func (d *decoder) checkTasks(n *node, t *Tasks, all Indexes) {
 	if t.FailFast && t.MaxFailed != nil {
-		d.problemAt(n, "failFast", "is the same as a maxFailed of 0, which is given too", "keep one of them")
+		d.ProblemAt(n, "failFast", "is the same as a maxFailed of 0, which is given too", "keep one of them")
 	}
 	enough, err := ParseIndexes(t.EnoughIndexes)
 	if err != nil || t.EnoughIndexes == "" {
 		enough = all
 	}
 	if !enough.Within(all) {
-		d.problemAt(n, "enoughIndexes", fmt.Sprintf("has indexes that the job has not: its indexes are %s", all), "")
+		d.ProblemAt(n, "enoughIndexes", fmt.Sprintf("has indexes that the job has not: its indexes are %s", all), "")
 	}
 	if t.EnoughCount > enough.Len() {
-		d.problemAt(n, "enoughCount", fmt.Sprintf("must be at most %d, the number of tasks that it counts, is %d", enough.Len(), t.EnoughCount), "")
+		d.ProblemAt(n, "enoughCount", fmt.Sprintf("must be at most %d, the number of tasks that it counts, is %d", enough.Len(), t.EnoughCount), "")
 	}
 }
 
 // indexes reads a set of indexes and keeps it in its canonical form.
 func (d *decoder) indexes(n *node, to *string) {
-	if n.kind != stringKind {
-		d.wrongKind(n, `a string such as "0-99"`)
+	if n.Kind != document.StringKind {
+		d.WrongKind(n, `a string such as "0-99"`)
 		return
 	}
-	set, err := ParseIndexes(n.text)
+	set, err := ParseIndexes(n.Text)
 	if err != nil {
-		d.problem(n, fmt.Sprintf("is %s: %v", quote(n.text), err), arrayHint)
+		d.Problem(n, fmt.Sprintf("is %s: %v", document.Quote(n.Text), err), arrayHint)
 		return
 	}
 	*to = set.String()
@@ -122,8 +126,8 @@ func (d *decoder) indexes(n *node, to *string) {
 // optional reads a whole number for which 0 is something else than nothing.
 func (d *decoder) optional(n *node, low, high int) *int {
 	var x int
-	before := len(d.found) + d.more
-	if d.integer(n, &x, low, high); len(d.found)+d.more > before {
+	before := d.Count()
+	if d.integer(n, &x, low, high); d.Count() > before {
 		return nil
 	}
 	return &x

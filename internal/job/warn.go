@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gbatch/internal/document"
 )
 
 // warnSignals are those that a program can be told something by.
@@ -11,7 +13,7 @@ var warnSignals = []string{"USR1", "USR2", "HUP", "INT", "TERM"}
 
 func signalWord(s string) string {
 	if !slices.Contains(warnSignals, s) {
-		return fmt.Sprintf("must be one of %s, is %s", strings.Join(warnSignals, ", "), quote(s))
+		return fmt.Sprintf("must be one of %s, is %s", strings.Join(warnSignals, ", "), document.Quote(s))
 	}
 	return ""
 }
@@ -23,9 +25,9 @@ func (d *decoder) checkWarning(gn *node, s *Spec) {
 	limit := s.Request.Scheduling.MaxDuration
 	switch {
 	case g.WarnBefore == 0 && g.WarnSignal != "":
-		d.problemAt(gn, "warnSignal", "is never sent without \"warnBefore\"", "say how long before the time limit, as \"5 minutes\"")
+		d.ProblemAt(gn, "warnSignal", "is never sent without \"warnBefore\"", "say how long before the time limit, as \"5 minutes\"")
 	case g.WarnBefore > 0 && limit > 0 && g.WarnBefore >= limit:
-		d.problemAt(gn, "warnBefore", fmt.Sprintf("must be less than request.scheduling.maxDuration, %s, is %s", limit, g.WarnBefore), "")
+		d.ProblemAt(gn, "warnBefore", fmt.Sprintf("must be less than request.scheduling.maxDuration, %s, is %s", limit, g.WarnBefore), "")
 	case g.WarnBefore > 0 && g.WarnSignal == "":
 		g.WarnSignal = warnSignals[0]
 	}
@@ -37,9 +39,9 @@ const maxHaltGrace Duration = 3600
 func (d *decoder) checkHalt(gn *node, s *Spec) {
 	g := s.Gbatch
 	if g.HaltGrace > maxHaltGrace {
-		d.problemAt(gn, "haltGrace", fmt.Sprintf("must be at most %s, is %s", maxHaltGrace, g.HaltGrace), "")
+		d.ProblemAt(gn, "haltGrace", fmt.Sprintf("must be at most %s, is %s", maxHaltGrace, g.HaltGrace), "")
 	}
 	if (g.HaltSignal != "" || g.HaltGrace > 0) && !s.Request.Scheduling.Restartable {
-		d.note("haltSignal and haltGrace matter for restartable jobs only, and this job is not restartable")
+		d.Note(gn, "haltSignal and haltGrace matter for restartable jobs only, and this job is not restartable")
 	}
 }

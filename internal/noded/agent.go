@@ -12,14 +12,19 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/job"
-	"gbatch/internal/node"
 	"gbatch/internal/noded/account"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/cores"
+	"gbatch/internal/noded/data"
 	"gbatch/internal/noded/devices"
+	"gbatch/internal/noded/exporter"
 	"gbatch/internal/noded/identity"
 	"gbatch/internal/noded/images"
+	"gbatch/internal/noded/network"
+	"gbatch/internal/noded/rank"
 	"gbatch/internal/noded/storage"
+	"gbatch/internal/noded/streams"
 	"gbatch/oci"
 )
 
@@ -38,30 +43,29 @@ type Options struct {
 // Agent is the node daemon as a value: Open acquires, Run works until its
 // context ends, Close lets go. Containers live on after all of them.
 type Agent struct {
-	cfg      config.Config
-	log      *slog.Logger
-	version  string
-	instance string
-	boot     string
-	host     identity.Host
-
+	cfg        config.Config
+	log        *slog.Logger
+	version    string
+	instance   string
+	host       identity.Host
 	locks      []*identity.Lock
-	ctl        controller
-	credential *identity.Credential
-	images     *images.Holds
-	data       *data
-	storage    *storage.Roots
-	cores      *cores.Map
-	devices    devices.Devices
-	network    *network
-	contact    *contact
-	health     *health
+	controller *client.Client
 
+	images   *images.Holds
 	ahead    *images.Ahead
+	data     *data.Data
+	cores    *cores.Map
+	devices  devices.Devices
+	network  *network.Network
+	contact  *contact.Contact
+	streams  *streams.Streams
+	exporter *exporter.Exporter
+	counters *exporter.Counters
+	health   *health
+	kept     *keptLogs
+	shims    oci.Pool      // of those that may be waiting for a container
 	slots    chan struct{} // one for each container that may be starting
-	measures *measures
-	shims    oci.Pool // of those that may be waiting for a container
-	leaseC   chan struct{}
+	node     *rank.Node    // the parts of these that ranks see
 
 	accounts *account.Accounts
 	noMaps   error // why containers have the node's ids; nil: they have their users'
@@ -69,28 +73,8 @@ type Agent struct {
 	ctx context.Context // of Run; set before anything that uses it starts
 	wg  sync.WaitGroup  // all goroutines of Run
 
-	mu            sync.Mutex // guards the ranks' shared parts too
-	ranks         map[job.RankID]*rank
-	order         ordering
-	wantInventory bool
-
-	newsMu   sync.Mutex
-	newsAt   time.Time // when news are due; zero: there are none
-	newsWake chan struct{}
-
-	streamMu sync.Mutex
-	streams  map[string]bool // by id
-
-	keptMu    sync.Mutex
-	kept      []keptRank // oldest first
-	keptBytes int64
-
-	onReach func(point string) // tests kill the daemon there
-
-	metricsServer *listener // nil: nobody may read metrics
-	jobMap        *jobMap
-
-	isAway bool // poll loop only: the controller does not answer
+	mu    sync.Mutex
+	ranks map[job.RankID]*rank.Rank
 }
 
 // Open takes hold of the state directory, finds out what an earlier daemon
@@ -98,18 +82,15 @@ type Agent struct {
 // checked. An error names what to do.
 func Open(cfg config.Config, o Options) (*Agent, error) {
 	a := &Agent{
-		cfg: cfg, log: o.Log, version: o.Version, devices: o.Devices,
-		storage: storage.New(&cfg), health: newHealth(&cfg),
-		slots: make(chan struct{}, cfg.Launches), leaseC: make(chan struct{}, 1), newsWake: make(chan struct{}, 1),
-		onReach:  o.onReach,
-		measures: newMeasures(),
-		jobMap:   newJobMap(cfg.Metrics.JobMap),
-		ranks:    map[job.RankID]*rank{}, streams: map[string]bool{}, wantInventory: true,
+		cfg: cfg, log: o.Log, version: o.Version, devices: o.Devices, health: newHealth(&cfg),
+		slots: make(chan struct{}, cfg.Launches), counters: exporter.NewCounters(),
+		ranks: map[job.RankID]*rank.Rank{},
 	}
 	a.shims.Max = cfg.Launches // no more can be taken at once
 	if a.log == nil {
 		a.log = slog.Default()
 	}
+	a.kept = &keptLogs{limits: cfg.Logs, log: a.log}
 	if err := a.open(o); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -120,17 +101,35 @@ func (a *Agent) open(o Options) error {
 	if err := a.openState(); err != nil {
 		return err
 	}
-	var err error
-	if a.credential, err = identity.OpenCredential(&a.cfg); err != nil {
+	credential, err := identity.OpenCredential(&a.cfg)
+	if err != nil {
 		return err
 	}
-	a.ctl = identity.Dial(&a.cfg, a.credential, o.Version)
-	if a.boot, err = identity.BootID(); err != nil {
+	a.controller = identity.Dial(&a.cfg, credential, o.Version)
+	boot, err := identity.BootID()
+	if err != nil {
 		return err
 	}
 	if a.host, err = identity.LookupHost(&a.cfg); err != nil {
 		return err
 	}
+	a.contact = contact.Open(contact.Options{
+		Name: a.cfg.Name, Address: a.cfg.Controller, StateDir: a.cfg.StateDir, Boot: boot, Lease: time.Duration(a.cfg.Lease),
+		Controller: a.controller, Credential: credential, Node: a, Log: a.log,
+	})
+	if err := a.openParts(boot); err != nil {
+		return err
+	}
+	a.node = a.forRanks(boot, o.onReach)
+	if err := a.recover(); err != nil {
+		return err
+	}
+	a.exporter.MapJobs()
+	return a.exporter.Listen()
+}
+
+// openParts opens what ranks use.
+func (a *Agent) openParts(boot string) (err error) {
 	if a.cores, err = cores.New(&a.cfg); err != nil {
 		return err
 	}
@@ -141,29 +140,44 @@ func (a *Agent) open(o Options) error {
 			a.health.lacks("GPUs: " + err.Error())
 		}
 	}
-	a.contact = openContact(a.cfg.StateDir, a.boot, time.Duration(a.cfg.Lease), sinceBoot)
-	if a.images, err = images.Open(&a.cfg, a.measures.pulled); err != nil {
+	if a.images, err = images.Open(&a.cfg, a.counters.Pulled); err != nil {
 		return err
 	}
 	a.ahead = images.NewAhead(a.images, images.AheadNode{
-		Log: a.log, Pulling: a.pulling, Tell: func() { a.tell(newsPull) },
-		Healthy: func() bool { return len(a.health.reasons()) == 0 },
+		Log: a.log, Pulling: a.pulling, Healthy: a.healthy, Tell: func() { a.contact.Tell(contact.NewsPull) },
 	})
-	if a.data, err = openData(&a.cfg, a.boot); err != nil {
+	if a.data, err = data.Open(&a.cfg, boot); err != nil {
 		return err
 	}
-	if err := a.openAccounts(); err != nil {
+	if a.accounts, err = account.Open(filepath.Join(a.cfg.StateDir, "ids.json"), a.cfg.IDsFrom); err != nil {
 		return err
 	}
-	if err := a.openNetwork(); err != nil {
+	if a.noMaps = oci.ProbeUsers(a.cfg.Images.Dir, a.cfg.StateDir); a.noMaps != nil {
+		a.log.Warn("jobs run without root, as their users: containers cannot have ids of their own here", "error", a.noMaps)
+	}
+	if a.network, err = network.Open(&a.cfg, a.log, a.portHolder); err != nil {
 		return err
 	}
-	if err := a.recover(); err != nil {
-		return err
+	a.streams = streams.New(a.controller, ranksForStreams{a}, a.log)
+	a.exporter = exporter.New(exporter.Node{
+		Config: &a.cfg, Log: a.log, Version: a.version, Host: &a.host, Devices: a.devices, Containers: a.containers, Healthy: a.healthy,
+		Shims: a.shims.Waiting, Silence: a.contact.Silence, Images: a.images.Store.Usage, KeptLogs: a.kept.size,
+	}, a.counters)
+	return nil
+}
+
+// forRanks is what ranks see of the node.
+func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
+	if onReach == nil {
+		onReach = func(string) {}
 	}
-	a.measures.reg.MustRegister(a.collector(), a.dcgmCollector())
-	a.mapJobs()
-	return a.listenMetrics()
+	return &rank.Node{
+		Config: &a.cfg, Host: &a.host, Instance: a.instance, Boot: boot, Version: a.version, Log: a.log, LeaseFile: a.contact.LeaseFile(),
+		Accounts: a.accounts, NoMaps: a.noMaps,
+		Images: a.images, Data: a.data, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
+		Shims: &a.shims, Slots: a.slots, Counters: a.counters, Health: a.health,
+		Tell: a.contact.Tell, Changed: a.exporter.MapJobs, Reached: onReach,
+	}
 }
 
 // openState makes or opens the state directory and takes its locks: one for
@@ -198,94 +212,47 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.pollLoop, a.newsLoop, a.leaseLoop, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.metricsLoop} {
+	for _, loop := range []func(context.Context){a.contact.Run, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.exporter.Run} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()
 	a.wg.Wait()
+	a.streams.Wait()
 	return nil
 }
 
 // Running counts the ranks whose containers live.
 func (a *Agent) Running() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n := 0
-	for _, r := range a.ranks {
-		if r.status.Exit == nil {
-			n++
-		}
-	}
-	return n
+	live, _ := a.containers()
+	return len(live)
 }
 
 // Close lets go of the state directory. Run must have returned.
 func (a *Agent) Close() error {
 	a.shims.Close()
 	var err error
-	if a.metricsServer != nil {
-		_ = a.metricsServer.ln.Close()
-	}
 	if a.images != nil {
 		err = a.images.Close()
 	}
-	if c, ok := a.ctl.(*client.Client); ok {
-		c.Close()
+	if a.controller != nil {
+		a.controller.Close()
 	}
 	if a.devices != nil {
 		err = errors.Join(err, a.devices.Close())
 	}
+	if a.exporter != nil {
+		err = errors.Join(err, a.exporter.Close())
+	}
 	if len(a.locks) == 2 { // else another daemon may be using them
 		a.host.RemoveGroups()
-		err = errors.Join(err, a.jobMap.clear())
 	}
-	err = errors.Join(err, a.closeNetwork())
+	err = errors.Join(err, a.network.Close(a.Running()))
 	for _, l := range a.locks {
 		l.Close()
 	}
 	return err
 }
 
-// reached marks a point between two steps of a rank's life. Whatever the daemon
-// has done by then, its death there must leave what the next one can settle.
-func (a *Agent) reached(point string) {
-	if a.onReach != nil {
-		a.onReach(point)
-	}
-}
-
-// houseLoop does what has to be done now and then.
-func (a *Agent) houseLoop(ctx context.Context) {
-	for client.Sleep(ctx, houseEvery) == nil {
-		now := time.Now()
-		a.pruneLogs(now)
-		a.sweepData()
-		done, err := a.images.Collect(now)
-		if err != nil {
-			a.log.Error("shrink image store", "error", err)
-		}
-		if len(done.Images) > 0 {
-			a.log.Info("image store shrunk", "images", len(done.Images), "freed", config.FormatBytes(done.Freed), "kept", config.FormatBytes(done.Kept))
-		}
-	}
-}
-
-// houseEvery is how often logs and images are looked through.
-const houseEvery = 5 * time.Minute
-
 func (a *Agent) dirRanks() string { return filepath.Join(a.cfg.StateDir, "ranks") }
 
-// containerID is unique on the machine.
-func (a *Agent) containerID(id job.RankID) string { return a.cfg.Name + "." + id.String() }
-
-// pulling says whether a rank waits for its image.
-func (a *Agent) pulling() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, r := range a.ranks {
-		if r.status.Phase == node.PhasePulling {
-			return true
-		}
-	}
-	return false
-}
+func (a *Agent) healthy() bool { return len(a.health.reasons()) == 0 }

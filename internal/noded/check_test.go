@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/preflight"
 )
 
 // TestCheck: a machine on which the other tests run has what it takes, and
@@ -20,7 +21,7 @@ func TestCheck(t *testing.T) {
 			change(&cfg)
 		}
 		var out strings.Builder
-		return Check(context.Background(), cfg, &out), out.String()
+		return preflight.Check(context.Background(), cfg, "test", &out), out.String()
 	}
 	if failed, out := run(nil); failed != 0 {
 		t.Errorf("%d checks failed:\n%s", failed, out)

@@ -137,7 +137,7 @@ func TestKilledShims(t *testing.T) {
 func killing(t *testing.T, more func(*site, *rand.Rand), good func(n int, e *node.Exit, wrote string) bool) {
 	seed, rounds := killPlan(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	witness := t.TempDir()
+	witness := shared(t)
 	s := newSite(t, func(c *config.Config) {
 		c.Cores = 64
 		c.Storage = []config.StorageRoot{{Name: "/witness", Path: witness}}
@@ -292,7 +292,7 @@ func TestPowerCut(t *testing.T) {
 	s.ready(id)
 	s.halt()
 	killShim(t, s.cfg.StateDir)
-	dir := s.a.rankDir(id)
+	dir := s.a.node.Dir(id)
 	s.lockDead(id).Close()
 	until(t, "the container's end", func() bool {
 		g, err := cgroups.Find(s.a.host.CgroupPath(id))
@@ -301,12 +301,10 @@ func TestPowerCut(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, "box", "shim.json"), 0); err != nil {
 		t.Fatal(err)
 	}
-	rec, err := loadRecord(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec.Boot = "another"
-	if err := saveRecord(dir, rec); err != nil {
+	var rec map[string]any
+	readJSON(t, filepath.Join(dir, "rank.json"), &rec)
+	rec["boot"] = "another"
+	if err := os.WriteFile(filepath.Join(dir, "rank.json"), []byte(toJSON(rec)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.start()
@@ -316,6 +314,17 @@ func TestPowerCut(t *testing.T) {
 	s.empty()
 	if list := s.unhealthy(); len(list) > 0 {
 		t.Errorf("unhealthy: %v", list)
+	}
+}
+
+func readJSON(t testing.TB, path string, to any) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(b, to)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,26 +1,65 @@
 package noded
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/contact"
+	"gbatch/internal/noded/rank"
 )
 
-// desire compares the desired set with what the node holds and sets each
-// difference in motion. Called with a.mu held; it only starts things.
-func (a *Agent) desire(orders []api.Order) {
-	wanted := make(map[job.RankID]bool, len(orders))
-	for _, o := range orders {
+// What contact asks of the node and tells it.
+
+// Report is what the node says of itself and its ranks.
+func (a *Agent) Report() *api.SyncRequest {
+	inv, hash := a.inventory()
+	req := &api.SyncRequest{
+		Instance: a.instance, Boot: a.node.Boot, Inventory: inv, InventoryHash: hash, Unhealthy: a.health.reasons(),
+		Samples: a.devices.Samples(), Prepulled: a.ahead.Results(), Ranks: []node.RankStatus{},
+	}
+	for _, r := range a.all() {
+		req.Ranks = append(req.Ranks, r.Status())
+		if use := r.Use(); use != nil {
+			req.Use = append(req.Use, *use)
+		}
+	}
+	return req
+}
+
+// StateError says whether the state directory takes writes.
+func (a *Agent) StateError(err error) { a.health.stateError(err) }
+
+// Stream answers a request for bytes, in the background.
+func (a *Agent) Stream(ctx context.Context, req api.StreamRequest) { a.streams.Answer(ctx, req) }
+
+// LeaseOver ends every rank: the controller may give the tasks to other nodes.
+func (a *Agent) LeaseOver(silent, grace time.Duration) {
+	text := fmt.Sprintf("lost contact with the controller for %s", silent.Round(time.Second))
+	for _, r := range a.all() {
+		r.Stop(rank.Stop{Signal: "TERM", Grace: grace, Reason: job.NodeFail, Text: text})
+	}
+}
+
+// Desire compares the desired set with what the node holds and sets each
+// difference in motion. It only starts things.
+func (a *Agent) Desire(resp *api.SyncResponse) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	wanted := make(map[job.RankID]bool, len(resp.Desired))
+	for _, o := range resp.Desired {
 		wanted[o.ID] = true
 		a.want(o)
 	}
 	for id, r := range a.ranks {
 		if !wanted[id] {
-			r.release()
+			r.Release()
 		}
 	}
+	a.ahead.Want(resp.Prepull)
 }
 
 // want makes one order true.
@@ -31,49 +70,42 @@ func (a *Agent) want(o api.Order) {
 		// The controller took us to hold it. The next sync does not list it,
 		// and then the order comes whole.
 		a.log.Warn("order lacks what to run; asking again", "rank", o.ID)
-		a.tell(newsNow)
+		a.contact.Tell(contact.NewsNow)
 		return
 	case r == nil:
-		r = a.accept(o)
+		r = rank.New(a.node, o.ID, *o.Run)
+		a.ranks[o.ID] = r
+		a.log.Info("rank accepted", "rank", o.ID, "job", o.ID.Job, "project", o.Run.Project, "image", o.Run.Spec.Request.Docker.Image)
+		r.Want(o)
+		a.start(r)
+		a.contact.Tell(contact.NewsProgress)
+		return
 	}
-	r.takeSecrets(o.Secrets)
-	r.setPaused(o.Paused)
-	r.letBegin(o.Go)
-	r.setResize(o.Resize)
-	r.setSignals(o.Signals)
-	if o.Stop != nil {
-		r.requestStop(stopOf(o.Stop))
-	}
+	r.Want(o)
 }
 
-// accept takes a new rank in and starts its life.
-func (a *Agent) accept(o api.Order) *rank {
-	id, order := o.ID, *o.Run
-	r := a.newRank(id, order)
-	r.takeSecrets(o.Secrets)
-	a.ranks[id] = r
-	a.log.Info("rank accepted", "rank", id, "job", id.Job, "project", order.Project, "image", order.Spec.Request.Docker.Image)
-	a.start(r)
-	a.tell(newsProgress)
-	return r
+// start begins the life of a rank that was just ordered. Called with mu held.
+func (a *Agent) start(r *rank.Rank) {
+	id := r.Status().ID
+	// Ends with the rank, or with the daemon; Run waits for it.
+	a.wg.Go(func() {
+		if rank.IsReleased(a.node.Dir(id)) {
+			a.kept.remove(id) // it is ordered again
+		}
+		if r.Live(a.ctx) {
+			a.forget(id, r)
+		}
+	})
 }
 
-// statuses is the node's word on every rank, by id. Called with a.mu held.
-func (a *Agent) statuses() []node.RankStatus {
-	list := make([]node.RankStatus, 0, len(a.ranks))
-	for _, r := range a.ranks {
-		list = append(list, r.statusNow())
+// forget ends the agent's knowledge of a rank. Its log stays for a while.
+func (a *Agent) forget(id job.RankID, r *rank.Rank) {
+	if r.PutAway() {
+		a.kept.add(id, a.node.Dir(id))
 	}
-	sortStatuses(list)
-	return list
-}
-
-// stopOf takes a stop order from the wire.
-func stopOf(s *api.Stop) stopRequest {
-	return stopRequest{
-		Signal: s.Signal,
-		Grace:  time.Duration(s.GraceMS) * time.Millisecond,
-		Reason: s.Reason,
-		Text:   s.Text,
-	}
+	a.mu.Lock()
+	delete(a.ranks, id)
+	a.mu.Unlock()
+	a.kept.prune(time.Now())
+	a.node.Reached("forgotten")
 }

@@ -31,3 +31,5 @@
 // mount that carries the node's prefix; what is there at start without a rank
 // that explains it is removed.
 package noded
+
+import ()

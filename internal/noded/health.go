@@ -10,6 +10,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/preflight"
 )
 
 // health is what keeps the node from taking jobs now. It concerns the machine
@@ -44,9 +45,9 @@ func (h *health) networkError(err error) {
 	h.net = err
 }
 
-// diskError notes an error of a start if it says that the state directory does
+// DiskError notes an error of a start if it says that the state directory does
 // not take writes. The next write that works takes it back.
-func (h *health) diskError(err error) {
+func (h *health) DiskError(err error) {
 	for _, e := range []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO} {
 		if errors.Is(err, e) {
 			h.stateError(e)
@@ -54,8 +55,8 @@ func (h *health) diskError(err error) {
 	}
 }
 
-// leftover notes that what a rank had could not be removed; nil takes it back.
-func (h *health) leftover(id job.RankID, err error) {
+// Leftover notes that what a rank had could not be removed; nil takes it back.
+func (h *health) Leftover(id job.RankID, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err == nil {
@@ -84,7 +85,7 @@ func (h *health) reasons() []string {
 		list = append(list, fmt.Sprintf("jobs' networks are not safe: %v", h.net))
 	}
 	for _, dir := range []string{h.dir, h.images} {
-		if reason := diskReason(dir, h.minFree); reason != "" {
+		if reason := preflight.DiskReason(dir, h.minFree); reason != "" {
 			list = append(list, reason)
 		}
 	}
@@ -94,24 +95,3 @@ func (h *health) reasons() []string {
 	slices.Sort(list)
 	return list
 }
-
-// diskReason says what is wrong with the file system of one of our directories.
-func diskReason(dir string, minFree int64) string {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return fmt.Sprintf("directory %s cannot be read: %v", dir, err)
-	}
-	if st.Flags&unix.ST_RDONLY != 0 {
-		return fmt.Sprintf("directory %s is on a read-only file system", dir)
-	}
-	if free := int64(st.Bavail) * st.Bsize; free < minFree {
-		return fmt.Sprintf("disk full: %s left below %s, at least %s must be free", config.FormatBytes(free), dir, config.FormatBytes(minFree))
-	}
-	if st.Files > 0 && st.Ffree < minInodes {
-		return fmt.Sprintf("disk full: %d inodes left below %s", st.Ffree, dir)
-	}
-	return ""
-}
-
-// minInodes is what unpacking a usual image and a few containers may need.
-const minInodes = 10_000

@@ -32,7 +32,7 @@ type dataSite struct {
 
 func newDataSite(t *testing.T, change func(*config.Config)) *dataSite {
 	needContainers(t)
-	d := &dataSite{s3: s3test.New(t), top: t.TempDir()}
+	d := &dataSite{s3: s3test.New(t), top: shared(t)}
 	d.site = newSite(t, func(c *config.Config) {
 		c.Data = config.Data{Endpoint: d.s3.URL, PlainHTTP: true, Stall: config.Duration(2 * time.Second)}
 		c.Storage = []config.StorageRoot{{Name: "/project", Path: d.top}}
@@ -239,7 +239,7 @@ func TestCancelDuringInput(t *testing.T) {
 func TestStalledServer(t *testing.T) {
 	d := newDataSite(t, func(c *config.Config) { c.Data.Stall = config.Duration(100 * time.Millisecond) })
 	d.start()
-	d.a.data.client.Pause = time.Millisecond
+	d.a.data.Client.Pause = time.Millisecond
 	d.s3.Put("lab/x", "x")
 	defer d.slowly("GET /lab/x", 0)()
 	id := rankID(1)

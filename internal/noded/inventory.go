@@ -31,8 +31,8 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 		Simulated: d.Simulated,
 
 		AllowShare: a.cfg.GPU.Share,
-		Bridge:     a.network.own != nil,
-		NoHost:     a.network.noHost,
+		Bridge:     a.network.Bridged(),
+		NoHost:     a.network.NoHost(),
 		Privileged: a.cfg.AllowPrivileged,
 	}
 	b, err := json.Marshal(inv)

@@ -3,7 +3,6 @@ package noded
 import (
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -12,10 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"gbatch/internal/api"
-	"gbatch/internal/job"
 	"gbatch/internal/metricstest"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
@@ -29,7 +26,7 @@ func withMetrics(c *config.Config) {
 // scrape reads the node's metrics as Prometheus does.
 func (s *site) scrape(token string) (int, string) {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), "GET", "http://"+s.a.metricsServer.ln.Addr().String()+"/metrics", nil)
+	req, err := http.NewRequestWithContext(s.t.Context(), "GET", "http://"+s.a.exporter.Addr().String()+"/metrics", nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -137,34 +134,6 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestJobMapAtTheEnd: a daemon that stops leaves no file behind, or the
-// exporter would go on naming a job that has ended since.
-func TestJobMapAtTheEnd(t *testing.T) {
-	files := filepath.Join(t.TempDir(), "jobs")
-	m := newJobMap(files)
-	if err := m.put(func() map[string]string { return map[string]string{"0": "1\n2\n", "3.1": "4\n"} }); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"0": "1\n2\n", "3.1": "4\n"}, jobFiles(t, files)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := m.clear(); err != nil {
-		t.Fatal(err)
-	}
-	if got := jobFiles(t, files); len(got) > 0 {
-		t.Errorf("left behind: %v", maps.Collect(maps.All(got)))
-	}
-}
-
-// TestJobName: metrics name a job as its user does.
-func TestJobName(t *testing.T) {
-	for want, task := range map[string]*job.ArrayTask{"7": nil, "4_2": {Parent: 4, Index: 2}} {
-		if got := jobName(rankID(7), task); got != want {
-			t.Errorf("task %v is %s, want %s", task, got, want)
-		}
-	}
-}
-
 // TestMetricsToken: who does not show the token reads nothing.
 func TestMetricsToken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
@@ -183,7 +152,7 @@ func TestMetricsToken(t *testing.T) {
 func TestMetricsReaderThatNeverReads(t *testing.T) {
 	s := newSite(t, withMetrics).start()
 	for range 12 {
-		c, err := net.Dial("tcp", s.a.metricsServer.ln.Addr().String())
+		c, err := net.Dial("tcp", s.a.exporter.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,14 +165,4 @@ func TestMetricsReaderThatNeverReads(t *testing.T) {
 	}
 	s.offered()
 	s.halt()
-}
-
-// TestMetricsList: the documentation lists what there is.
-func TestMetricsList(t *testing.T) {
-	a := &Agent{measures: newMeasures()}
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(a.measures.reg, a.collector(), a.dcgmCollector())
-	for _, prefix := range []string{"gnoded_", "gbatch_", "DCGM_"} {
-		metricstest.List(t, "../../docs/metrics.md", prefix, reg)
-	}
 }

@@ -164,7 +164,7 @@ func TestPortMapping(t *testing.T) {
 	s.answers(port, "one")
 
 	// Another job reaches it as anybody does, by the node's address.
-	gw := s.a.network.own.Gateway()
+	gw := netip.MustParsePrefix(s.cfg.Network.Subnet).Addr().Next()
 	_, out := s.run(rankID(2), order(fmt.Sprintf("nc -w 5 %s %d </dev/null; nc -w 5 %s 8081 </dev/null || echo refused", gw, port, gw)))
 	if out != "one\nrefused\n" && !strings.Contains(out, "one\n") {
 		t.Errorf("another job sees %q", out)

@@ -1,7 +1,6 @@
 package noded
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -266,7 +264,7 @@ func TestProgress(t *testing.T) {
 func TestServerAway(t *testing.T) {
 	d := newDataSite(t, nil)
 	d.start()
-	d.a.data.client.Pause = time.Millisecond
+	d.a.data.Client.Pause = time.Millisecond
 	var n atomic.Int32
 	d.s3.Hook(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && n.Add(1) <= 3 {
@@ -282,19 +280,4 @@ func TestServerAway(t *testing.T) {
 	}
 	d.holdsNothing()
 	d.leavesNothing()
-}
-
-func FuzzReadProgress(f *testing.F) {
-	f.Add([]byte(`{"percentComplete":42,"name":"epoch-3","metadata":{"a":1}}`))
-	f.Add([]byte(`{"percentComplete":1e308,"name":"\u001b[2J"}`))
-	f.Add([]byte(`{"percentComplete":-1}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		d := readProgress(bytes.NewReader(b))
-		if d == nil {
-			return
-		}
-		if d.Percent < 0 || d.Percent > 100 || len(d.Name) > maxProgressName+3 || strings.ContainsFunc(d.Name, unicode.IsControl) {
-			t.Errorf("%+v", d)
-		}
-	})
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/identity"
+	"gbatch/internal/noded/rank"
 	"gbatch/oci/netns"
 )
 
@@ -33,26 +35,38 @@ func killAt(point string) func(string) {
 	}
 }
 
-// points are all places between two steps of a rank's life.
-func points() []string {
+// points are all places between two steps of a rank's life, as a rank passes
+// them.
+func points(t *testing.T) []string {
+	var mu sync.Mutex
 	var list []string
-	for _, s := range steps {
-		list = append(list, "before "+s.name)
+	s := newSite(t, nil)
+	s.onReach = func(point string) {
+		mu.Lock()
+		defer mu.Unlock()
+		list = append(list, point)
 	}
-	return append(list, "started", "exited", "cleaned", "undone", "told", "cleared", "let go", "forgotten")
+	s.start()
+	s.run(rankID(1), order("true"))
+	s.holdsNothing()
+	s.halt()
+	if len(list) < 10 || list[0] != "swept" || list[len(list)-1] != "forgotten" {
+		t.Fatalf("a rank passes %q", list)
+	}
+	return list[1:]
 }
 
 // TestKilledBetweenSteps kills the daemon once between every two steps of a
 // job, and the next one once more while it recovers. The job runs exactly
 // once, its end is told, and nothing of it stays on the machine.
 func TestKilledBetweenSteps(t *testing.T) {
-	for i, point := range points() {
+	for i, point := range points(t) {
 		t.Run(strings.ReplaceAll(point, " ", "-"), func(t *testing.T) { killOnceAt(t, i+1, point) })
 	}
 }
 
 func killOnceAt(t *testing.T, n int, point string) {
-	witness := t.TempDir()
+	witness := shared(t)
 	s := newSite(t, func(c *config.Config) { c.Storage = []config.StorageRoot{{Name: "/witness", Path: witness}} })
 	s.killAt = point
 	p := s.spawn(0)
@@ -126,7 +140,7 @@ func rankDirs(s *site) []string {
 	all, _ := filepath.Glob(filepath.Join(s.cfg.StateDir, "ranks", "*"))
 	var list []string
 	for _, dir := range all {
-		if !isLetGo(dir) {
+		if !rank.IsReleased(dir) {
 			list = append(list, dir)
 		}
 	}

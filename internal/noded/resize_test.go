@@ -153,8 +153,9 @@ func TestResizeKilled(t *testing.T) {
 			if _, m := s.limitsOf(s.a.host.CgroupPath(id)); m != 96<<20 {
 				t.Errorf("%d MiB, want 96", m>>20)
 			}
-			if rec, err := loadRecord(s.a.rankDir(id)); err != nil || rec.Order.Allocation.MemBytes != 96<<20 {
-				t.Errorf("recorded %+v, %v", rec.Order.Allocation, err)
+			var rec struct{ Order api.RunOrder }
+			if readJSON(t, filepath.Join(s.a.node.Dir(id), "rank.json"), &rec); rec.Order.Allocation.MemBytes != 96<<20 {
+				t.Errorf("recorded %+v", rec.Order.Allocation)
 			}
 			s.empty()
 		})

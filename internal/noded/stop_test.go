@@ -1,6 +1,8 @@
 package noded
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -140,8 +142,8 @@ func TestStopOverRestart(t *testing.T) {
 	s.ready(id)
 	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 1500, Reason: job.Preempted, Text: "make room"})
 	until(t, "the stop to be noted", func() bool {
-		rec, err := loadStop(s.a.rankDir(id))
-		return err == nil && rec != nil
+		_, err := os.Stat(filepath.Join(s.a.node.Dir(id), "stop.json"))
+		return err == nil
 	})
 	s.halt()
 	s.setDown(true)
@@ -170,8 +172,7 @@ func TestLease(t *testing.T) {
 		t.Errorf("exit %+v", e)
 	}
 	until(t, "the lease to be renewed", func() bool {
-		left, _ := s.a.contact.left()
-		return left > 0
+		return s.a.contact.Silence() < time.Duration(s.leaseMS)*time.Millisecond
 	})
 	s.empty()
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -94,11 +95,13 @@ func TestSlowReader(t *testing.T) {
 		t.Errorf("exit %+v", e)
 	}
 	b.leave()
-	until(t, "the stream to be given up", func() bool {
-		s.a.streamMu.Lock()
-		defer s.a.streamMu.Unlock()
-		return len(s.a.streams) == 0
-	})
+	given := make(chan struct{})
+	go func() { s.a.streams.Wait(); close(given) }()
+	select {
+	case <-given:
+	case <-time.After(patience):
+		t.Fatal("the stream is not given up")
+	}
 	out := s.read(api.StreamRequest{Kind: "log", Rank: id})
 	if !strings.HasPrefix(out, "ready\nxxx") || !strings.HasSuffix(out, "xxx\ndone\n") || !strings.Contains(out, "bytes of output are not kept") {
 		t.Errorf("kept output: %d bytes, %.40q ... %.40q", len(out), out, out[max(0, len(out)-40):])
@@ -131,8 +134,8 @@ func TestLogsArePruned(t *testing.T) {
 	s.halt()
 	s.start()
 	check()
-	if len(s.a.kept) != 2 || s.a.kept[1].id != rankID(4) {
-		t.Errorf("kept after a restart: %v", s.a.kept)
+	if len(s.a.kept.list) != 2 || s.a.kept.list[1].id != rankID(4) {
+		t.Errorf("kept after a restart: %v", s.a.kept.list)
 	}
 }
 

@@ -21,10 +21,7 @@ type userSite struct {
 }
 
 func newUserSite(t *testing.T) *userSite {
-	u := &userSite{top: filepath.Join(t.TempDir(), "data")}
-	if err := errors.Join(os.Mkdir(u.top, 0o777), os.Chmod(u.top, 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	u := &userSite{top: shared(t)}
 	u.site = newSite(t, func(c *config.Config) { c.Storage = []config.StorageRoot{{Name: "/data", Path: u.top}} })
 	return u
 }
@@ -118,7 +115,7 @@ func TestUserOfTheController(t *testing.T) {
 func TestUserWithoutMaps(t *testing.T) {
 	u := newUserSite(t)
 	u.start()
-	u.a.noMaps = errors.New("the kernel is old")
+	u.a.node.NoMaps = errors.New("the kernel is old")
 	e, out := u.run(rankID(1), ordered("bin", `id -u; grep CapEff /proc/self/status; tr -s ' ' </proc/self/uid_map; touch /data/x; chmod 6755 /data/x; touch /x`))
 	if want := "2\nCapEff:\t0000000000000000\n 0 0 4294967295\ntouch: /x: Permission denied\n"; out != want || u.uid("x") != 2 {
 		t.Errorf("exit %+v, output %q", e, out)

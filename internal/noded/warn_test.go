@@ -20,14 +20,15 @@ func warning(limitMS int64, before job.Duration) func(*api.RunOrder) {
 }
 
 // The early warning comes once, before the limit, and not at all to a rank
-// without one.
+// without one. The limits leave a loaded machine some seconds to start the
+// program, and then to let it answer the warning.
 func TestEarlyWarning(t *testing.T) {
 	s := newSite(t, nil).start()
-	e, out := s.run(rankID(1), order(listens, warning(3000, 2)))
+	e, out := s.run(rankID(1), order(listens, warning(12_000, 6)))
 	if e.Reason != job.MaxRuntime || out != "ready\nwarned\nTerminated\n" {
 		t.Errorf("%+v, output %q", e, out)
 	}
-	if _, out := s.run(rankID(2), order(listens, func(o *api.RunOrder) { o.LimitMS, o.GraceMS = 500, 100 })); out != "ready\nTerminated\n" {
+	if _, out := s.run(rankID(2), order(listens, func(o *api.RunOrder) { o.LimitMS, o.GraceMS = 4000, 100 })); out != "ready\nTerminated\n" {
 		t.Errorf("without a warning: output %q", out)
 	}
 	s.holdsNothing()

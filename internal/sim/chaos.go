@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -56,7 +57,7 @@ type chaos struct {
 	c      *control.Controller
 	now    sched.Time
 	epoch  uint64
-	stored map[string]control.Record
+	stored map[string]state.Record
 	nodes  []*fakeNode
 	tally  Tally
 	err    error
@@ -84,7 +85,7 @@ func (cfg Chaos) Run() (Tally, error) {
 	if cfg.Rules.Projects == nil {
 		cfg.Rules = ChaosRules()
 	}
-	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: nearMidnight, stored: map[string]control.Record{}, asked: map[job.Number]*job.Gbatch{}, idle: map[job.Number]bool{}, ready: map[job.RankID]bool{}, begun: map[job.RankID]bool{}}
+	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: nearMidnight, stored: map[string]state.Record{}, asked: map[job.Number]*job.Gbatch{}, idle: map[job.Number]bool{}, ready: map[job.RankID]bool{}, begun: map[job.RankID]bool{}}
 	for _, n := range GPUNodes(cfg.Nodes, 4, "H100") {
 		x.nodes = append(x.nodes, &fakeNode{Node: n, runs: map[job.RankID]sched.Time{}, ready: map[job.RankID]bool{}, stops: map[job.RankID]bool{}})
 	}
@@ -172,7 +173,7 @@ func (x *chaos) submit() {
 		shape.Nodes = 1 + x.rng.IntN(3)
 	}
 	shape.Exclusive = x.oneIn(12)
-	req := &control.Request{Shape: shape, Limit: sched.Time(1+x.rng.IntN(120)) * sched.Minute, MinRun: sched.Minute, Restartable: x.oneIn(2)}
+	req := &state.Request{Shape: shape, Limit: sched.Time(1+x.rng.IntN(120)) * sched.Minute, MinRun: sched.Minute, Restartable: x.oneIn(2)}
 	if x.oneIn(8) {
 		req.Bucket, req.BucketMax = "few", 2
 	}
@@ -276,16 +277,16 @@ func (x *chaos) sync(n *fakeNode) {
 		words = append(words, st)
 	}
 	ans := x.apply(control.NodeSync{Name: n.Name, Instance: fmt.Sprint(n.instance), Hash: "1", Inventory: &n.Inventory, Ranks: words, Loads: x.loads(n)})
-	if r, bad := ans.(*control.Refusal); bad {
+	if r, bad := ans.(*state.Refusal); bad {
 		x.fail(errors.New(r.Message))
 	}
 	x.obey(n)
 }
 
-func (x *chaos) view(n *fakeNode) *control.Node { return x.c.View(x.now).Node(n.Name) }
+func (x *chaos) view(n *fakeNode) *state.Node { return x.c.View(x.now).Node(n.Name) }
 
 func (x *chaos) obey(n *fakeNode) {
-	want := map[job.RankID]*control.Job{}
+	want := map[job.RankID]*state.Job{}
 	v := x.c.View(x.now)
 	host := v.Node(n.Name)
 	if host == nil {

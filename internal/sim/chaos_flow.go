@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -39,7 +40,7 @@ func (x *chaos) after(ev *control.Submit) {
 func (x *chaos) send(ev control.Submit) {
 	a := x.apply(ev)
 	if past, ok := a.(control.Past); ok {
-		ev.Past = map[string]*control.Job{}
+		ev.Past = map[string]*state.Job{}
 		for _, id := range past.IDs {
 			ev.Past[id] = x.find(id)
 		}
@@ -54,22 +55,22 @@ func (x *chaos) send(ev control.Submit) {
 }
 
 // known is a job of the table or of history.
-func (x *chaos) known(n job.Number) *control.Job {
+func (x *chaos) known(n job.Number) *state.Job {
 	if j := x.c.View(x.now).Job(n); j != nil {
 		return j
 	}
-	r, ok := x.stored[fmt.Sprintf("%c/%d/0/", control.KindHistory, n)]
+	r, ok := x.stored[fmt.Sprintf("%c/%d/0/", state.KindHistory, n)]
 	if !ok {
 		return nil
 	}
-	j, err := control.DecodeJob(r.Value)
+	j, err := state.DecodeJob(r.Value)
 	x.fail(err)
 	return j
 }
 
 // mayStart fails the history if a job starts before what it waits for. A task
 // waits for what its array does.
-func (x *chaos) mayStart(j *control.Job) {
+func (x *chaos) mayStart(j *state.Job) {
 	who := j
 	if j.Parent > 0 {
 		who = x.known(j.Parent)
@@ -81,7 +82,7 @@ func (x *chaos) mayStart(j *control.Job) {
 	met := 0
 	for _, d := range g.Dependencies {
 		switch {
-		case d.Type == job.AfterCorr && x.taskState(d.Jobs[0], j.Index) == control.TaskSucceeded:
+		case d.Type == job.AfterCorr && x.taskState(d.Jobs[0], j.Index) == state.TaskSucceeded:
 			x.tally.Corr++
 			met++
 		case d.Type != job.AfterCorr && x.cameTrue(who, d):
@@ -107,7 +108,7 @@ func (x *chaos) halted() (n int) {
 	return n
 }
 
-func (x *chaos) cameTrue(j *control.Job, d job.Dependency) bool {
+func (x *chaos) cameTrue(j *state.Job, d job.Dependency) bool {
 	if d.Type == job.Singleton {
 		for o := range x.c.View(x.now).All() {
 			if o.Number < j.Number && o.Parent == 0 && o.Cron == nil && o.Name == j.Name && o.Owner.User == j.Owner.User && !o.State.Final() {
@@ -116,10 +117,10 @@ func (x *chaos) cameTrue(j *control.Job, d job.Dependency) bool {
 		}
 		return true
 	}
-	if p, set, ok := control.ParseTask(d.Jobs[0]); ok {
+	if p, set, ok := state.ParseTask(d.Jobs[0]); ok {
 		return taskCameTrue(x.taskState(fmt.Sprint(p), set[0].First), d.Type)
 	}
-	n, _ := control.ParseNumber(d.Jobs[0])
+	n, _ := state.ParseNumber(d.Jobs[0])
 	a := x.known(n)
 	begun := a.Tries > 0 || a.First > 0 || a.Restart != nil // of one that continues another, the work has begun
 	for a.State == job.Halted && a.Next != 0 {

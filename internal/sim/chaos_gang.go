@@ -8,13 +8,14 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // Gangs of a random history start in two phases, and GPUs may be idle.
 
 // gang draws in which order the ranks of a gang start, and what ends it.
-func (x *chaos) gang(req *control.Request) {
+func (x *chaos) gang(req *state.Request) {
 	if req.Shape.Nodes > 1 {
 		req.StartOrder = []string{"", job.MasterFirst, job.WorkersFirst}[x.rng.IntN(3)]
 		req.StopWhen = []string{"", job.MasterDone}[x.rng.IntN(2)]
@@ -34,7 +35,7 @@ func (n *fakeNode) lose() {
 }
 
 // waits makes a gang's rank ready, and says whether it is to wait for others.
-func (x *chaos) waits(n *fakeNode, j *control.Job, i int) bool {
+func (x *chaos) waits(n *fakeNode, j *state.Job, i int) bool {
 	id := j.RankID(i)
 	if len(j.Attempt.Ranks) == 1 || n.ready[id] && j.MayBegin(i) {
 		return false
@@ -47,7 +48,7 @@ func (x *chaos) waits(n *fakeNode, j *control.Job, i int) bool {
 
 // begin fails the history if the program of a gang's rank begins before all are
 // ready, or out of order.
-func (x *chaos) begin(n *fakeNode, j *control.Job, i int) {
+func (x *chaos) begin(n *fakeNode, j *state.Job, i int) {
 	id := j.RankID(i)
 	delete(n.ready, id)
 	x.begun[id] = true
@@ -67,7 +68,7 @@ func (x *chaos) begin(n *fakeNode, j *control.Job, i int) {
 }
 
 // idleGPU lets a random job be ended when its GPUs do nothing.
-func (x *chaos) idleGPU(req *control.Request) {
+func (x *chaos) idleGPU(req *state.Request) {
 	if req.Shape.MilliGPU > 0 && x.oneIn(3) {
 		req.IdleMin, req.IdleWindow = 10, 15*sched.Minute
 	}

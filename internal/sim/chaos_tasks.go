@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // tasks makes a random job's array: short ones that end, and long ones whose
@@ -30,7 +31,7 @@ func (x *chaos) tasks() *job.Tasks {
 }
 
 // retries lets a random job be tried again.
-func (x *chaos) retries(req *control.Request) {
+func (x *chaos) retries(req *state.Request) {
 	most := x.rng.IntN(4)
 	req.Retry = []*job.Retry{
 		{Limit: 2}, {Limit: 5, JobLimit: &most}, {Window: 600, Backoff: 5}, {Limit: 3, On: []string{job.OnInterruption}},
@@ -54,36 +55,36 @@ func (x *chaos) afterTasks(ev *control.Submit) {
 }
 
 // taskState is what became of a task of an array, of the past too.
-func (x *chaos) taskState(array string, index int) control.TaskState {
-	n, _ := control.ParseNumber(array)
+func (x *chaos) taskState(array string, index int) state.TaskState {
+	n, _ := state.ParseNumber(array)
 	s, _ := x.known(n).Tasks.State(index)
 	return s
 }
 
 // taskCameTrue is a condition on a task. Its end is in its array's state.
-func taskCameTrue(s control.TaskState, condition string) bool {
+func taskCameTrue(s state.TaskState, condition string) bool {
 	switch condition {
 	case job.AfterOK:
-		return s == control.TaskSucceeded
+		return s == state.TaskSucceeded
 	case job.AfterNotOK:
-		return s == control.TaskFailed || s == control.TaskMissed || s == control.TaskCancelled
+		return s == state.TaskFailed || s == state.TaskMissed || s == state.TaskCancelled
 	}
-	return s != control.TaskPending && s != control.TaskLive
+	return s != state.TaskPending && s != state.TaskLive
 }
 
 // find is a job of history by what people type; nil: there is none.
-func (x *chaos) find(id string) *control.Job {
-	if n, ok := control.ParseNumber(id); ok {
+func (x *chaos) find(id string) *state.Job {
+	if n, ok := state.ParseNumber(id); ok {
 		return x.known(n)
 	}
-	n, set, _ := control.ParseTask(id)
+	n, set, _ := state.ParseTask(id)
 	p := x.known(n)
 	if p == nil || p.Tasks == nil {
 		return nil
 	}
 	uuid := p.TaskUUID(set[0].First)
 	for _, r := range x.stored { // one fits at most
-		if r.Kind == control.KindUUID && r.Name == string(uuid[:]) {
+		if r.Kind == state.KindUUID && r.Name == string(uuid[:]) {
 			return x.known(r.Job)
 		}
 	}

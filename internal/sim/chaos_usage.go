@@ -7,6 +7,7 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -20,7 +21,7 @@ func (x *chaos) resize() {
 }
 
 // resizing is what a rank's node was asked to give it.
-func (x *chaos) resizing(id job.RankID) *control.Resizing {
+func (x *chaos) resizing(id job.RankID) *state.Resizing {
 	j := x.c.View(x.now).Job(id.Job)
 	if j == nil || !j.State.Active() || j.Attempt.Attempt != id.Attempt {
 		return nil
@@ -56,13 +57,13 @@ func (x *chaos) checkUsage() error {
 	ofJob := map[job.Number]accounting.Amount{}
 	for _, r := range x.stored { // sums: order does not matter
 		switch r.Kind {
-		case control.KindAttempt:
-			var a control.Attempt
+		case state.KindAttempt:
+			var a state.Attempt
 			if err := json.Unmarshal(r.Value, &a); err != nil {
 				return err
 			}
 			ofJob[r.Job] = ofJob[r.Job].Plus(a.Used)
-		case control.KindDay:
+		case state.KindDay:
 			var d accounting.Day
 			if err := json.Unmarshal(r.Value, &d); err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -112,7 +113,7 @@ func newEngine(cfg Config) (*engine, error) {
 	for i := range cfg.Nodes {
 		n := &cfg.Nodes[i]
 		ans := c.Apply(e.now, control.NodeSync{Name: n.Name, Instance: "sim", Hash: "1", Inventory: &n.Inventory}).Answer
-		if r, bad := ans.(*control.Refusal); bad {
+		if r, bad := ans.(*state.Refusal); bad {
 			return nil, fmt.Errorf("node %s: %s", n.Name, r.Message)
 		}
 	}
@@ -204,7 +205,7 @@ func (e *engine) submit(i int) {
 	o := &e.out.Outcomes[i]
 	o.Start, o.End = -1, -1
 	switch ans := e.apply(ev).(type) {
-	case *control.Refusal:
+	case *state.Refusal:
 		o.Refused = ans.Message
 	case control.Submitted:
 		if int(ans.Number) != len(e.index) {

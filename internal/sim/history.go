@@ -1,42 +1,38 @@
 package sim
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"gbatch/internal/control"
-	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 // History gathers a controller's own past out of its records: what was asked
 // when, how long it ran, and on which nodes.
 type History struct {
-	jobs  []*control.Job
+	jobs  []*state.Job
 	nodes []Node
 }
 
 // Take takes one stored record. Those that say nothing of jobs or nodes are
 // ignored. The value may be used again by the caller.
-func (h *History) Take(r control.Record) error {
+func (h *History) Take(r state.Record) error {
 	switch r.Kind {
-	case control.KindJob, control.KindHistory:
-		j, err := control.DecodeJob(r.Value)
+	case state.KindJob, state.KindHistory:
+		j, err := state.DecodeJob(r.Value)
 		if err != nil {
 			return err
 		}
 		h.jobs = append(h.jobs, j)
-	case control.KindNode:
-		var n struct {
-			Name      string         `json:"name"`
-			Inventory node.Inventory `json:"inventory"`
+	case state.KindNode:
+		n, err := state.DecodeNode(r.Name, r.Value)
+		if err != nil {
+			return err
 		}
-		if err := json.Unmarshal(r.Value, &n); err != nil {
-			return fmt.Errorf("decode node record %s: %w", r.Name, err)
-		}
-		h.nodes = append(h.nodes, Node{n.Name, n.Inventory})
+		h.nodes = append(h.nodes, Node{n.Name, n.Inventory.Inventory})
 	}
 	return nil
 }
@@ -94,9 +90,9 @@ func (w Workload) AsItWas(nodes []Node) Report {
 }
 
 // request is what the job asks of the controller.
-func (j *Job) request(cfg *Config) *control.Request {
+func (j *Job) request(cfg *Config) *state.Request {
 	if j.Request == nil {
-		req := &control.Request{Shape: j.Shape, Limit: j.Limit, Interactive: cfg.OneShot}
+		req := &state.Request{Shape: j.Shape, Limit: j.Limit, Interactive: cfg.OneShot}
 		if req.Limit == 0 {
 			req.Limit = cfg.Control.DefaultRun
 		}

@@ -10,13 +10,14 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // lived is the records that a small random history leaves behind.
 func lived(t *testing.T) *History {
 	t.Helper()
-	x := &chaos{cfg: Chaos{Rules: ChaosRules()}, now: base, stored: map[string]control.Record{}}
+	x := &chaos{cfg: Chaos{Rules: ChaosRules()}, now: base, stored: map[string]state.Record{}}
 	x.nodes = []*fakeNode{{Node: GPUNodes(1, 2, "H100")[0], runs: map[job.RankID]sched.Time{}}}
 	x.c = x.start()
 	n := x.nodes[0]
@@ -26,7 +27,7 @@ func lived(t *testing.T) *History {
 	sync()
 	for i := range 6 {
 		ev := control.Submit{User: "ann", Project: "a", Spec: &job.Spec{}, Document: []byte("{}"),
-			Request: &control.Request{Shape: &sched.Shape{MilliGPU: 2000}, Limit: sched.Hour}}
+			Request: &state.Request{Shape: &sched.Shape{MilliGPU: 2000}, Limit: sched.Hour}}
 		ev.UUID[0] = byte(i + 1)
 		x.apply(ev)
 	}

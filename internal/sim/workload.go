@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gbatch/internal/control"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -35,8 +35,8 @@ type Job struct {
 	Shape         *sched.Shape
 
 	QOS     string
-	Request *control.Request // all that it asked, where more is known than Shape and Limit
-	Waited  sched.Time       // in the log; only where it is our own history
+	Request *state.Request // all that it asked, where more is known than Shape and Limit
+	Waited  sched.Time     // in the log; only where it is our own history
 }
 
 // Node is a simulated machine.

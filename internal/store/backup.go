@@ -7,7 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"gbatch/internal/control"
+	"gbatch/internal/state"
 )
 
 // Backup makes a copy of the store in a new directory on the same disk: all
@@ -24,7 +24,7 @@ func (s *Store) Backup(dir string) error {
 // so, and later starts count from the epoch on. The epoch must be above that of
 // any start that the copy does not know of, so that nodes take what is told
 // them for news; the time in seconds is.
-func (s *Store) Restored(epoch uint64, r control.Record) error {
+func (s *Store) Restored(epoch uint64, r state.Record) error {
 	b := s.db.NewBatch()
 	err := errors.Join(b.Set(key(r), value(r), nil), b.Set(keyEpoch, strconv.AppendUint(nil, max(epoch, s.epoch), 10), nil))
 	if err != nil {

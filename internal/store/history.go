@@ -6,13 +6,13 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"gbatch/internal/control"
+	"gbatch/internal/state"
 )
 
 // ReadPast gives what is known of nodes and of jobs, those of long ago too, out
 // of a store that no controller has open, and changes nothing in it. A record's
 // value is only valid during the call.
-func ReadPast(cfg Config, take func(control.Record) error) error {
+func ReadPast(cfg Config, take func(state.Record) error) error {
 	o := options(cfg)
 	o.ReadOnly, o.ErrorIfNotExists = true, true
 	if cfg.FS != nil {
@@ -32,7 +32,7 @@ func ReadPast(cfg Config, take func(control.Record) error) error {
 	if err == nil && format > Format {
 		err = fmt.Errorf("its format is %d and this program knows up to %d", format, Format)
 	}
-	for _, k := range []control.Kind{control.KindNode, control.KindHistory, control.KindJob} {
+	for _, k := range []state.Kind{state.KindNode, state.KindHistory, state.KindJob} {
 		if err == nil {
 			err = s.scan([]byte{byte(k)}, take)
 		}

@@ -4,25 +4,25 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // Keys are one byte of kind, then the job's number as 8 bytes big endian, then
 // for kinds with several records a job 8 bytes of sequence; or the kind, then
 // a name; or the kind, then a sequence that others sort by. docs/keyspace.md has the table.
-func key(r control.Record) []byte {
+func key(r state.Record) []byte {
 	k := []byte{byte(r.Kind)}
 	switch r.Kind {
-	case control.KindNode, control.KindUsage, control.KindWindow, control.KindUUID, control.KindToken, control.KindNodeKey, control.KindProject:
+	case state.KindNode, state.KindUsage, state.KindWindow, state.KindUUID, state.KindToken, state.KindNodeKey, state.KindProject:
 		return append(k, r.Name...)
-	case control.KindAudit:
+	case state.KindAudit:
 		return binary.BigEndian.AppendUint64(k, r.Seq)
-	case control.KindDay:
+	case state.KindDay:
 		return append(binary.BigEndian.AppendUint64(k, r.Seq), r.Name...)
-	case control.KindEnded:
+	case state.KindEnded:
 		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(k, r.Seq), uint64(r.Job))
-	case control.KindEvent, control.KindAttempt, control.KindTasks:
+	case state.KindEvent, state.KindAttempt, state.KindTasks:
 		k = binary.BigEndian.AppendUint64(k, uint64(r.Job))
 		return binary.BigEndian.AppendUint64(k, r.Seq)
 	}
@@ -30,45 +30,45 @@ func key(r control.Record) []byte {
 }
 
 // value is what is stored. The UUID index holds the number.
-func value(r control.Record) []byte {
-	if r.Kind == control.KindUUID {
+func value(r state.Record) []byte {
+	if r.Kind == state.KindUUID {
 		return binary.BigEndian.AppendUint64(nil, uint64(r.Job))
 	}
 	return r.Value
 }
 
 // record is the inverse of key and value. The value is not copied.
-func record(k, v []byte) (control.Record, error) {
-	bad := func() (control.Record, error) { return control.Record{}, fmt.Errorf("stored key %x is malformed", k) }
+func record(k, v []byte) (state.Record, error) {
+	bad := func() (state.Record, error) { return state.Record{}, fmt.Errorf("stored key %x is malformed", k) }
 	if len(k) < 2 {
 		return bad()
 	}
-	r := control.Record{Kind: control.Kind(k[0]), Value: v}
+	r := state.Record{Kind: state.Kind(k[0]), Value: v}
 	k = k[1:]
 	switch r.Kind {
-	case control.KindNode, control.KindUsage, control.KindWindow, control.KindToken, control.KindNodeKey, control.KindProject:
+	case state.KindNode, state.KindUsage, state.KindWindow, state.KindToken, state.KindNodeKey, state.KindProject:
 		r.Name = string(k)
-	case control.KindUUID:
+	case state.KindUUID:
 		if len(v) != 8 {
 			return bad()
 		}
 		r.Name, r.Job, r.Value = string(k), job.Number(binary.BigEndian.Uint64(v)), nil
-	case control.KindDay:
+	case state.KindDay:
 		if len(k) < 8 {
 			return bad()
 		}
 		r.Seq, r.Name = binary.BigEndian.Uint64(k), string(k[8:])
-	case control.KindEnded:
+	case state.KindEnded:
 		if len(k) != 16 {
 			return bad()
 		}
 		r.Seq, r.Job = binary.BigEndian.Uint64(k), job.Number(binary.BigEndian.Uint64(k[8:]))
-	case control.KindAudit:
+	case state.KindAudit:
 		if len(k) != 8 {
 			return bad()
 		}
 		r.Seq = binary.BigEndian.Uint64(k)
-	case control.KindEvent, control.KindAttempt, control.KindTasks:
+	case state.KindEvent, state.KindAttempt, state.KindTasks:
 		if len(k) != 16 {
 			return bad()
 		}

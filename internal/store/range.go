@@ -6,8 +6,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // Place is a record's in the order of kinds that sort by sequence: KindEnded,
@@ -20,8 +20,14 @@ type Place struct {
 // Range gives the records of a kind from one place (included) to another (not
 // included), in their order or from the last back, until take says that it has
 // enough. The record's value is only valid during the call.
-func (s *Store) Range(kind control.Kind, from, to Place, backward bool, take func(control.Record) (more bool, err error)) error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: placeKey(kind, from), UpperBound: placeKey(kind, to)})
+func (s *Store) Range(kind state.Kind, from, to Place, backward bool, take func(state.Record) (more bool, err error)) error {
+	return s.walk(placeKey(kind, from), placeKey(kind, to), backward, take)
+}
+
+// walk is Range from one key to another. All that reads more than one record
+// comes by here.
+func (s *Store) walk(from, to []byte, backward bool, take func(state.Record) (more bool, err error)) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return err
 	}
@@ -45,10 +51,10 @@ func (s *Store) Range(kind control.Kind, from, to Place, backward bool, take fun
 	return it.Close()
 }
 
-func placeKey(kind control.Kind, p Place) []byte {
-	k := key(control.Record{Kind: control.KindEnded, Seq: p.Seq, Job: p.Job})
+func placeKey(kind state.Kind, p Place) []byte {
+	k := key(state.Record{Kind: state.KindEnded, Seq: p.Seq, Job: p.Job})
 	k[0] = byte(kind)
-	if kind == control.KindDay {
+	if kind == state.KindDay {
 		k = k[:9]
 	}
 	return k
@@ -57,9 +63,9 @@ func placeKey(kind control.Kind, p Place) []byte {
 // indexEnded makes the index of jobs by their end, which format 1 has not.
 func (s *Store) indexEnded() error {
 	const most = 4096 // records of one batch
-	var batch []control.Record
-	add := func(r control.Record) error {
-		e, over, err := control.IndexEnded(r)
+	var batch []state.Record
+	add := func(r state.Record) error {
+		e, over, err := state.IndexEnded(r)
 		if err != nil || !over {
 			return err
 		}
@@ -70,7 +76,7 @@ func (s *Store) indexEnded() error {
 		batch = batch[:0]
 		return err
 	}
-	for _, k := range []control.Kind{control.KindHistory, control.KindJob} {
+	for _, k := range []state.Kind{state.KindHistory, state.KindJob} {
 		if err := s.scan([]byte{byte(k)}, add); err != nil {
 			return fmt.Errorf("index jobs by their end: %w", err)
 		}

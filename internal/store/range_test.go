@@ -10,14 +10,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
-func ranged(t *testing.T, s *Store, kind control.Kind, from, to Place, backward bool, most int) []string {
+func ranged(t *testing.T, s *Store, kind state.Kind, from, to Place, backward bool, most int) []string {
 	t.Helper()
 	var out []string
-	if err := s.Range(kind, from, to, backward, func(r control.Record) (bool, error) {
+	if err := s.Range(kind, from, to, backward, func(r state.Record) (bool, error) {
 		out = append(out, fmt.Sprintf("%d %d %s %s", r.Seq, r.Job, r.Name, r.Value))
 		return len(out) < most, nil
 	}); err != nil {
@@ -29,29 +29,29 @@ func ranged(t *testing.T, s *Store, kind control.Kind, from, to Place, backward 
 func TestRange(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	defer s.Close()
-	if err := s.Commit([]control.Record{
-		{Kind: control.KindEnded, Seq: 10, Job: 3, Value: []byte("a")},
-		{Kind: control.KindEnded, Seq: 10, Job: 1, Value: []byte("b")},
-		{Kind: control.KindEnded, Seq: 9, Job: 7, Value: []byte("c")},
-		{Kind: control.KindEnded, Seq: 300, Job: 2, Value: []byte("d")},
-		{Kind: control.KindDay, Seq: 20000, Name: "p/u", Value: []byte("e")},
-		{Kind: control.KindDay, Seq: 20001, Name: "p/u", Value: []byte("f")},
+	if err := s.Commit([]state.Record{
+		{Kind: state.KindEnded, Seq: 10, Job: 3, Value: []byte("a")},
+		{Kind: state.KindEnded, Seq: 10, Job: 1, Value: []byte("b")},
+		{Kind: state.KindEnded, Seq: 9, Job: 7, Value: []byte("c")},
+		{Kind: state.KindEnded, Seq: 300, Job: 2, Value: []byte("d")},
+		{Kind: state.KindDay, Seq: 20000, Name: "p/u", Value: []byte("e")},
+		{Kind: state.KindDay, Seq: 20001, Name: "p/u", Value: []byte("f")},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		kind     control.Kind
+		kind     state.Kind
 		from, to Place
 		backward bool
 		most     int
 		want     []string
 	}{
-		"all":       {control.KindEnded, Place{}, Place{Seq: 1000}, false, 9, []string{"9 7  c", "10 1  b", "10 3  a", "300 2  d"}},
-		"backward":  {control.KindEnded, Place{}, Place{Seq: 1000}, true, 2, []string{"300 2  d", "10 3  a"}},
-		"from job":  {control.KindEnded, Place{10, 2}, Place{Seq: 300}, false, 9, []string{"10 3  a"}},
-		"to job":    {control.KindEnded, Place{Seq: 10}, Place{10, 3}, true, 9, []string{"10 1  b"}},
-		"one day":   {control.KindDay, Place{Seq: 20000}, Place{Seq: 20001}, false, 9, []string{"20000 0 p/u e"}},
-		"both days": {control.KindDay, Place{Seq: 20000}, Place{Seq: 20002}, false, 9, []string{"20000 0 p/u e", "20001 0 p/u f"}},
+		"all":       {state.KindEnded, Place{}, Place{Seq: 1000}, false, 9, []string{"9 7  c", "10 1  b", "10 3  a", "300 2  d"}},
+		"backward":  {state.KindEnded, Place{}, Place{Seq: 1000}, true, 2, []string{"300 2  d", "10 3  a"}},
+		"from job":  {state.KindEnded, Place{10, 2}, Place{Seq: 300}, false, 9, []string{"10 3  a"}},
+		"to job":    {state.KindEnded, Place{Seq: 10}, Place{10, 3}, true, 9, []string{"10 1  b"}},
+		"one day":   {state.KindDay, Place{Seq: 20000}, Place{Seq: 20001}, false, 9, []string{"20000 0 p/u e"}},
+		"both days": {state.KindDay, Place{Seq: 20000}, Place{Seq: 20002}, false, 9, []string{"20000 0 p/u e", "20001 0 p/u f"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, ranged(t, s, tc.kind, tc.from, tc.to, tc.backward, tc.most)); diff != "" {
@@ -70,10 +70,10 @@ func TestFormat1(t *testing.T) {
 		return []byte(fmt.Sprintf(`{"n":%d,"id":"00000000000000000000000000000001","name":"train","owner":{"user":"ann","project":"vision"},`+
 			`"request":{"shape":{"milliCpu":1000},"limit":60000},"state":%q,"reason":"OOM","v":3,"submitted":1,"since":2,"ended":%d}`, n, state, ended))
 	}
-	err := errors.Join(s.Commit([]control.Record{
-		{Kind: control.KindHistory, Job: 1, Value: old(1, "FAILED", 500)},
-		{Kind: control.KindJob, Job: 2, Value: old(2, "FINISHED", 900)},
-		{Kind: control.KindJob, Job: 3, Value: old(3, "QUEUED", 0)},
+	err := errors.Join(s.Commit([]state.Record{
+		{Kind: state.KindHistory, Job: 1, Value: old(1, "FAILED", 500)},
+		{Kind: state.KindJob, Job: 2, Value: old(2, "FINISHED", 900)},
+		{Kind: state.KindJob, Job: 3, Value: old(3, "QUEUED", 0)},
 	}), s.db.Set(keyFormat, strconv.AppendUint(nil, 1, 10), pebble.Sync), s.Close())
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestFormat1(t *testing.T) {
 		`500 1  {"u":"ann","p":"vision","n":"train","s":"FAILED","r":"OOM"}`,
 		`900 2  {"u":"ann","p":"vision","n":"train","s":"FINISHED","r":"OOM"}`,
 	}
-	if diff := cmp.Diff(want, ranged(t, s, control.KindEnded, Place{}, Place{Seq: 1000}, false, 9)); diff != "" {
+	if diff := cmp.Diff(want, ranged(t, s, state.KindEnded, Place{}, Place{Seq: 1000}, false, 9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n, err := s.meta(keyFormat); n != Format || err != nil {

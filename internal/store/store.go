@@ -11,8 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // Format is the version of keys and values that this program writes. An older
@@ -110,8 +110,8 @@ func (s *Store) Close() error { return s.db.Close() }
 
 // Load gives every record that the controller needs at start, by key. The
 // record's value is only valid during the call.
-func (s *Store) Load(take func(control.Record) error) error {
-	for _, k := range []control.Kind{control.KindNode, control.KindUsage, control.KindWindow, control.KindFloor, control.KindTasks, control.KindJob} {
+func (s *Store) Load(take func(state.Record) error) error {
+	for _, k := range []state.Kind{state.KindNode, state.KindUsage, state.KindWindow, state.KindFloor, state.KindTasks, state.KindJob} {
 		if err := s.scan([]byte{byte(k)}, take); err != nil {
 			return err
 		}
@@ -121,43 +121,16 @@ func (s *Store) Load(take func(control.Record) error) error {
 
 // lastHistory gives the record of the highest number in history, so that no
 // number is given twice.
-func (s *Store) lastHistory(take func(control.Record) error) error {
-	prefix := []byte{byte(control.KindHistory)}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
-	if err != nil {
-		return err
-	}
-	if it.Last() {
-		r, err := record(it.Key(), it.Value())
-		if err == nil {
-			err = take(r)
-		}
-		if err != nil {
-			return errors.Join(err, it.Close())
-		}
-	}
-	return it.Close()
+func (s *Store) lastHistory(take func(state.Record) error) error {
+	return s.Newest(state.KindHistory, func(r state.Record) (bool, error) { return false, take(r) })
 }
 
-func (s *Store) scan(prefix []byte, take func(control.Record) error) error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
-	if err != nil {
-		return err
-	}
-	for it.First(); it.Valid(); it.Next() {
-		r, err := record(it.Key(), it.Value())
-		if err == nil {
-			err = take(r)
-		}
-		if err != nil {
-			return errors.Join(err, it.Close())
-		}
-	}
-	return it.Close()
+func (s *Store) scan(prefix []byte, take func(state.Record) error) error {
+	return s.walk(prefix, after(prefix), false, func(r state.Record) (bool, error) { return true, take(r) })
 }
 
 // Commit makes the records durable, all or none.
-func (s *Store) Commit(rs []control.Record) error {
+func (s *Store) Commit(rs []state.Record) error {
 	if len(rs) == 0 {
 		return nil
 	}
@@ -195,7 +168,7 @@ func (s *Store) Free() (uint64, error) {
 
 // Get reads one record's value: kind, job and, for those that have them,
 // sequence or name must be set. False: there is none.
-func (s *Store) Get(r control.Record) ([]byte, bool, error) { return s.get(key(r)) }
+func (s *Store) Get(r state.Record) ([]byte, bool, error) { return s.get(key(r)) }
 
 func (s *Store) get(k []byte) ([]byte, bool, error) {
 	v, c, err := s.db.Get(k)
@@ -210,44 +183,27 @@ func (s *Store) get(k []byte) ([]byte, bool, error) {
 }
 
 // Of gives the records of one kind that a job has, by sequence.
-func (s *Store) Of(kind control.Kind, n job.Number, take func(control.Record) error) error {
-	return s.scan(key(control.Record{Kind: kind, Job: n})[:9], take)
+func (s *Store) Of(kind state.Kind, n job.Number, take func(state.Record) error) error {
+	return s.scan(key(state.Record{Kind: kind, Job: n})[:9], take)
 }
 
 // All gives the records of one kind by key. The record's value is only valid
 // during the call.
-func (s *Store) All(kind control.Kind, take func(control.Record) error) error {
+func (s *Store) All(kind state.Kind, take func(state.Record) error) error {
 	return s.scan([]byte{byte(kind)}, take)
 }
 
 // Newest gives the records of one kind from the last key back, until take says
 // that it has enough. The record's value is only valid during the call.
-func (s *Store) Newest(kind control.Kind, take func(control.Record) (more bool, err error)) error {
+func (s *Store) Newest(kind state.Kind, take func(state.Record) (more bool, err error)) error {
 	prefix := []byte{byte(kind)}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
-	if err != nil {
-		return err
-	}
-	for ok := it.Last(); ok; ok = it.Prev() {
-		r, err := record(it.Key(), it.Value())
-		more := false
-		if err == nil {
-			more, err = take(r)
-		}
-		if err != nil {
-			return errors.Join(err, it.Close())
-		}
-		if !more {
-			break
-		}
-	}
-	return it.Close()
+	return s.walk(prefix, after(prefix), true, take)
 }
 
 // Prune deletes the records of a kind with a sequence alone that are older than
 // from. It need not be durable at once: what comes back is pruned again.
-func (s *Store) Prune(kind control.Kind, from uint64) error {
-	low, high := key(control.Record{Kind: kind}), key(control.Record{Kind: kind, Seq: from})
+func (s *Store) Prune(kind state.Kind, from uint64) error {
+	low, high := key(state.Record{Kind: kind}), key(state.Record{Kind: kind, Seq: from})
 	if err := s.db.DeleteRange(low, high, pebble.NoSync); err != nil {
 		return fmt.Errorf("prune store: %w", err)
 	}
@@ -256,11 +212,11 @@ func (s *Store) Prune(kind control.Kind, from uint64) error {
 
 // NumberOf finds a job in history by its UUID.
 func (s *Store) NumberOf(uuid [16]byte) (job.Number, bool, error) {
-	v, ok, err := s.get(key(control.Record{Kind: control.KindUUID, Name: string(uuid[:])}))
+	v, ok, err := s.get(key(state.Record{Kind: state.KindUUID, Name: string(uuid[:])}))
 	if err != nil || !ok {
 		return 0, false, err
 	}
-	r, err := record(append([]byte{byte(control.KindUUID)}, uuid[:]...), v)
+	r, err := record(append([]byte{byte(state.KindUUID)}, uuid[:]...), v)
 	return r.Job, err == nil, err
 }
 

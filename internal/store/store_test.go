@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
-	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 func open(t *testing.T, fs vfs.FS) *Store {
@@ -23,7 +23,7 @@ func open(t *testing.T, fs vfs.FS) *Store {
 func loaded(t *testing.T, s *Store) []string {
 	t.Helper()
 	var out []string
-	if err := s.Load(func(r control.Record) error {
+	if err := s.Load(func(r state.Record) error {
 		out = append(out, fmt.Sprintf("%c %d %d %s=%s", r.Kind, r.Job, r.Seq, r.Name, r.Value))
 		return nil
 	}); err != nil {
@@ -36,22 +36,22 @@ func TestCommitIsThereAgain(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs)
 	uuid := [16]byte{1, 2, 3}
-	rs := []control.Record{
-		{Kind: control.KindJob, Job: 7, Value: []byte("seven")},
-		{Kind: control.KindJob, Job: 1, Value: []byte("one")},
-		{Kind: control.KindHistory, Job: 3, Value: []byte("three")},
-		{Kind: control.KindHistory, Job: 9, Value: []byte("nine")},
-		{Kind: control.KindNode, Name: "gpu1", Value: []byte("n")},
-		{Kind: control.KindUsage, Name: "p/u", Value: []byte("u")},
-		{Kind: control.KindEvent, Job: 7, Seq: 2, Value: []byte("b")},
-		{Kind: control.KindEvent, Job: 7, Seq: 1, Value: []byte("a")},
-		{Kind: control.KindEvent, Job: 8, Seq: 1, Value: []byte("other")},
-		{Kind: control.KindUUID, Name: string(uuid[:]), Job: 9, Value: []byte{}},
+	rs := []state.Record{
+		{Kind: state.KindJob, Job: 7, Value: []byte("seven")},
+		{Kind: state.KindJob, Job: 1, Value: []byte("one")},
+		{Kind: state.KindHistory, Job: 3, Value: []byte("three")},
+		{Kind: state.KindHistory, Job: 9, Value: []byte("nine")},
+		{Kind: state.KindNode, Name: "gpu1", Value: []byte("n")},
+		{Kind: state.KindUsage, Name: "p/u", Value: []byte("u")},
+		{Kind: state.KindEvent, Job: 7, Seq: 2, Value: []byte("b")},
+		{Kind: state.KindEvent, Job: 7, Seq: 1, Value: []byte("a")},
+		{Kind: state.KindEvent, Job: 8, Seq: 1, Value: []byte("other")},
+		{Kind: state.KindUUID, Name: string(uuid[:]), Job: 9, Value: []byte{}},
 	}
 	if err := s.Commit(rs); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Commit([]control.Record{{Kind: control.KindJob, Job: 1}}); err != nil {
+	if err := s.Commit([]state.Record{{Kind: state.KindJob, Job: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -74,7 +74,7 @@ func TestCommitIsThereAgain(t *testing.T) {
 		t.Errorf("NumberOf an unknown UUID = %t, %v", ok, err)
 	}
 	var lines []string
-	if err := s.Of(control.KindEvent, 7, func(r control.Record) error {
+	if err := s.Of(state.KindEvent, 7, func(r state.Record) error {
 		lines = append(lines, string(r.Value))
 		return nil
 	}); err != nil {
@@ -90,7 +90,7 @@ func TestPowerLoss(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s := open(t, fs)
 	for n := range 50 {
-		if err := s.Commit([]control.Record{{Kind: control.KindJob, Job: job.Number(n + 1), Value: []byte("x")}}); err != nil {
+		if err := s.Commit([]state.Record{{Kind: state.KindJob, Job: job.Number(n + 1), Value: []byte("x")}}); err != nil {
 			t.Fatal(err)
 		}
 		if n%10 != 0 {

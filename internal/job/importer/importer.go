@@ -2,8 +2,8 @@
 // the format from the content and turns the file into a job.Submission. It
 // knows nothing of sites, limits or users, and is pure like package job.
 //
-// Each format has one file here. A format that is only recognised is refused
-// with what to do instead; nothing is guessed.
+// Each foreign system has a package of its own below this one; what they share
+// is package foreign. GPULab's two formats are package job's.
 package importer
 
 import (
@@ -13,24 +13,33 @@ import (
 	"strings"
 	"time"
 
+	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/importer/ccluster"
+	"gbatch/internal/job/importer/dstack"
+	"gbatch/internal/job/importer/kubernetes"
+	"gbatch/internal/job/importer/nvct"
+	"gbatch/internal/job/importer/slurm"
+	"gbatch/internal/job/importer/tao"
 )
 
 // Format is a kind of job file.
 type Format string
 
-// The formats. All but Unknown can be detected; see Parse for which are read.
+// The formats. All but Unknown can be detected, and are read by Parse.
 const (
 	Unknown    Format = ""
 	GPULabV2   Format = "gpulab-v2" // the native form
 	GPULabV1   Format = "gpulab-v1"
-	NVCT       Format = "nvct"
-	CCluster   Format = "ccluster"
-	TAO        Format = "tao"
-	Dstack     Format = "dstack"
-	Kubernetes Format = "kubernetes"
-	Slurm      Format = "slurm"
+	NVCT       Format = nvct.Source
+	CCluster   Format = ccluster.Source
+	TAO        Format = tao.Source
+	Dstack     Format = dstack.Source
+	Kubernetes Format = kubernetes.Source
+	Slurm      Format = slurm.Source
 )
+
+var formats = []Format{GPULabV2, GPULabV1, NVCT, CCluster, TAO, Dstack, Kubernetes, Slurm}
 
 // Options are what a file alone does not say. The zero value reads every file
 // that needs nothing of its surroundings.
@@ -38,11 +47,6 @@ type Options struct {
 	Format Format   // Unknown: detected from the content
 	Args   []string // of a script
 	Image  string   // of formats whose files need not name one, as Slurm's; wins over one that is named
-
-	// Of batch scripts for Slurm: what the command line of sbatch adds.
-	SlurmArgs  []string // options, which win over the script's
-	SlurmImage string   // where neither names one
-	ScriptArgs []string // of the script itself
 
 	// Where the file was written: variables of its author, the time, and the
 	// zone of dates without one (nil: UTC). A file that needs what is missing
@@ -52,45 +56,7 @@ type Options struct {
 	Zone *time.Location
 }
 
-// reader is a format that is read, by Parse, or only known, with what its
-// users should do.
-type reader struct {
-	format  Format
-	name    string // for people
-	parse   func(data []byte, o Options) (job.Submission, error)
-	instead string
-}
-
-// alone makes a reader of one that needs no options.
-func alone(parse func([]byte) (job.Submission, error)) func([]byte, Options) (job.Submission, error) {
-	return func(data []byte, _ Options) (job.Submission, error) { return parse(data) }
-}
-
-const rewriteIt = "write it as a native job document (see docs/job-format.md)"
-
-var readers = []reader{
-	{format: GPULabV2, name: "GPULab version 2 job request", parse: alone(job.Parse)},
-	{format: GPULabV1, name: "GPULab version 1 job definition", parse: alone(parseGPULabV1)},
-	{format: NVCT, name: "task for NVIDIA Cloud Tasks", parse: alone(parseNVCT)},
-	{format: CCluster, name: "CCluster batch job", parse: parseCCluster},
-	{format: TAO, name: "TAO local-docker job", parse: parseTAO},
-	{format: Dstack, name: "dstack task", parse: parseDstack},
-	{format: Kubernetes, name: "Kubernetes Job", parse: parseKubernetes},
-	{format: Slurm, name: "batch script for Slurm", parse: parseSlurm},
-}
-
-// Formats lists the formats that Parse reads.
-func Formats() []Format {
-	var all []Format
-	for _, r := range readers {
-		if r.parse != nil {
-			all = append(all, r.format)
-		}
-	}
-	return all
-}
-
-// Parse reads a job file. A document with problems gives job.Problems.
+// Parse reads a job file. A document with problems gives document.Problems.
 func Parse(data []byte, o Options) (job.Submission, error) {
 	format := o.Format
 	if format == Unknown {
@@ -99,23 +65,32 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 			return job.Submission{}, err
 		}
 	}
-	for _, r := range readers {
-		switch {
-		case r.format != format:
-		case r.parse == nil:
-			return job.Submission{}, job.Problems{{Message: "is a " + r.name + ", a format that this version does not read", Hint: r.instead}}
-		default:
-			return r.parse(data, o)
-		}
+	switch format {
+	case GPULabV2:
+		return job.Parse(data)
+	case GPULabV1:
+		return job.ParseV1(data)
+	case NVCT:
+		return nvct.Parse(data)
+	case CCluster:
+		return ccluster.Parse(data)
+	case TAO:
+		return tao.Parse(data, o.Env)
+	case Dstack:
+		return dstack.Parse(data, dstack.Options{Image: o.Image, Env: o.Env})
+	case Kubernetes:
+		return kubernetes.Parse(data)
+	case Slurm:
+		return slurm.Parse(data, slurm.Options{Args: o.Args, Image: o.Image, Env: o.Env, Now: o.Now, Zone: o.Zone})
 	}
-	return job.Submission{}, fmt.Errorf("no format is called %q: use one of %s", format, join(Formats()))
+	return job.Submission{}, fmt.Errorf("no format is called %q: use one of %s", format, join(formats))
 }
 
 // Detect tells the format of a job file from its content. Anything that starts
 // like JSON and is no format that we know is GPULabV2, so that the native
 // reader explains what is wrong with it.
 func Detect(data []byte) (Format, error) {
-	text := strings.TrimSpace(strings.TrimPrefix(string(data[:min(len(data), job.MaxDocumentBytes)]), "\ufeff"))
+	text := strings.TrimSpace(strings.TrimPrefix(string(data[:min(len(data), document.MaxBytes)]), "\ufeff"))
 	switch {
 	case strings.HasPrefix(text, "{"):
 		if f := detectKeys(topKeys(text)); f != Unknown {
@@ -131,7 +106,7 @@ func Detect(data []byte) (Format, error) {
 	if text == "" || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "\"") {
 		return GPULabV2, nil
 	}
-	return Unknown, job.Problems{{Message: "is in no format that is known here",
+	return Unknown, document.Problems{{Message: "is in no format that is known here",
 		Hint: "a job file is a JSON object with \"name\" and \"request\" (see docs/job-format.md)"}}
 }
 
@@ -142,7 +117,7 @@ func detectKeys(keys map[string]bool) Format {
 	}
 	letters := map[string]bool{}
 	for k := range keys {
-		letters[canonical(k)] = true
+		letters[ccluster.Canonical(k)] = true
 	}
 	switch {
 	case has("request"):
@@ -200,7 +175,7 @@ func detectLines(text string) Format {
 			continue
 		}
 		value, _, _ = strings.Cut(value, " #")
-		if value = strings.Trim(strings.TrimSpace(value), `"'`); key == "type" && dstackTypes[value] != "" {
+		if value = strings.Trim(strings.TrimSpace(value), `"'`); key == "type" && dstack.IsType(value) {
 			return Dstack
 		}
 		keys[strings.Trim(key, `"'`)] = true

@@ -129,7 +129,7 @@ func TestParseForced(t *testing.T) {
 	if _, err := Parse(doc, Options{Format: GPULabV2}); err == nil || !strings.Contains(err.Error(), "version 1") {
 		t.Errorf("a version 1 document read as version 2: %v", err)
 	}
-	if _, err := Parse(doc, Options{Format: "toml"}); err == nil || err.Error() != `no format is called "toml": use one of `+join(Formats()) {
+	if _, err := Parse(doc, Options{Format: "toml"}); err == nil || err.Error() != `no format is called "toml": use one of `+join(formats) {
 		t.Errorf("an unknown format: %v", err)
 	}
 }

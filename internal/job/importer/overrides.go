@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/importer/slurm"
 	"gbatch/oci/ref"
 )
 
@@ -96,7 +98,7 @@ type applied struct {
 
 func (a *applied) check(flag, value string, err error) bool {
 	if err != nil {
-		a.problems = append(a.problems, job.Problem{Path: flag, Message: fmt.Sprintf("is %s: %v", quote(value), err)})
+		a.problems = append(a.problems, job.Problem{Path: flag, Message: fmt.Sprintf("is %s: %v", document.Quote(value), err)})
 	}
 	return err == nil
 }
@@ -107,9 +109,9 @@ func (a *applied) amounts(o Overrides) {
 		r.CPUs = o.CPUs
 	}
 	if o.Mem != "" {
-		mib, err := slurmMemory(o.Mem)
+		mib, err := slurm.Memory(o.Mem)
 		if a.check("--mem", o.Mem, err) {
-			r.CPUMemoryGB = gib(mib)
+			r.CPUMemoryGB = slurm.GiB(mib)
 		}
 	}
 	if o.GPUs != "" {
@@ -132,7 +134,7 @@ func (a *applied) amounts(o Overrides) {
 		to         *[]string
 	}{{"--nodelist", o.NodeList, &g.NodeNames}, {"--exclude", o.Exclude, &g.ExcludeNodes}} {
 		if list.text != "" {
-			names, err := hostNames(list.text)
+			names, err := slurm.HostNames(list.text)
 			a.check(list.flag, list.text, err)
 			*list.to = names
 		}
@@ -147,8 +149,8 @@ func quickGPUs(s string) (count float64, model string, err error) {
 	if x, err := strconv.ParseFloat(s, 64); err == nil {
 		return x, "", nil // checked with the document
 	}
-	g, err := parseGPUs(s)
-	return float64(g.count), g.model, err
+	g, err := slurm.ParseGPUs(s)
+	return float64(g.Count), g.Model, err
 }
 
 func (a *applied) container(o Overrides) {
@@ -157,7 +159,7 @@ func (a *applied) container(o Overrides) {
 		a.sub.Spec.Name = o.Name
 	}
 	if o.Image != "" {
-		r, creds, err := ref.Parse(enrootImage(o.Image))
+		r, creds, err := ref.Parse(slurm.Image(o.Image))
 		if err != nil {
 			a.problems = append(a.problems, job.Problem{Path: "--image", Message: "is no image reference", Hint: "write " + ref.Forms})
 		} else {
@@ -189,9 +191,9 @@ func (a *applied) container(o Overrides) {
 		docker.Environment = env
 	}
 	for _, text := range o.Mount {
-		s := slurmScript{}
-		if a.check("--mount", text, s.mounts(text)) {
-			docker.Storage = append(docker.Storage, s.spec.Request.Docker.Storage...)
+		mounts, err := slurm.Mounts(text)
+		if a.check("--mount", text, err) {
+			docker.Storage = append(docker.Storage, mounts...)
 		}
 	}
 }
@@ -199,7 +201,7 @@ func (a *applied) container(o Overrides) {
 func (a *applied) when(o Overrides) {
 	sc, g := &a.sub.Spec.Request.Scheduling, a.sub.Spec.Gbatch
 	if o.Time != "" {
-		d, limited, err := slurmTime(o.Time)
+		d, limited, err := slurm.Time(o.Time)
 		if native, err2 := job.ParseDuration(o.Time); err != nil && err2 == nil {
 			d, limited, err = native, true, nil
 		}

@@ -1,0 +1,156 @@
+package acct
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/table"
+	"gbatch/internal/client"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+)
+
+// Efficiency is what a job's last try used of what it asked for.
+type Efficiency struct {
+	Job      api.Job      `json:"job"`
+	ElapsedS int64        `json:"elapsedS"`
+	Ranks    int          `json:"ranks"`
+	CPUTimeS float64      `json:"cpuTimeS"`
+	CPUHeldS float64      `json:"cpuHeldS"` // cores x elapsed
+	PeakMem  int64        `json:"peakMemBytes"`
+	Mem      int64        `json:"memBytes"` // of one rank
+	GPU      *node.GPUUse `json:"gpu,omitempty"`
+	Advice   []string     `json:"advice,omitempty"`
+}
+
+// Eff is gacct eff.
+type Eff struct {
+	IDs []string `arg:"" name:"id" help:"Numbers, tasks, UUIDs or the beginning of a UUID."`
+}
+
+// Run prints what jobs used of what they asked for, also while they run.
+func (o *Eff) Run(ctx context.Context, a *cli.App) error {
+	if err := noIDs(a); err != nil {
+		return err
+	}
+	return a.Each(o.IDs, func(id string) error {
+		d, err := a.Client.Job(ctx, id, client.JobOptions{})
+		if err != nil {
+			return err
+		}
+		e, err := efficiency(d)
+		switch {
+		case err != nil:
+			return err
+		case a.Output.JSON:
+			return a.WriteJSON(e)
+		}
+		return showEfficiency(a, e)
+	})
+}
+
+func efficiency(d *api.JobDetail) (*Efficiency, error) {
+	switch {
+	case d.Private:
+		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", d.Number, d.Project)}
+	case d.Tasks != nil:
+		return nil, exit.Usagef("job %d is an array: name one of its tasks, as %d_%s", d.Number, d.Number, "0")
+	case len(d.Attempts) == 0 || d.Used == nil:
+		return nil, fmt.Errorf("job %d is %s and has not run: there is nothing to compare", d.Number, d.State)
+	}
+	at := d.Attempts[len(d.Attempts)-1]
+	e := &Efficiency{Job: d.Job, ElapsedS: d.Used.ElapsedS, Ranks: len(at.Ranks), CPUTimeS: d.Used.CPUTimeS, PeakMem: d.Used.PeakMem, GPU: d.Used.GPU}
+	cores := 0
+	for _, r := range at.Ranks {
+		cores += r.CPUs
+		e.Mem = max(e.Mem, r.MemBytes)
+	}
+	e.CPUHeldS = float64(cores) * float64(e.ElapsedS)
+	e.Advice = e.advise(cores)
+	return e, nil
+}
+
+// tooShort is a run that says nothing of what the job needs.
+const tooShort = 60
+
+// advise says what to ask for instead, in at most two lines, what costs most
+// first.
+func (e *Efficiency) advise(cores int) []string {
+	if e.ElapsedS < tooShort {
+		return []string{fmt.Sprintf("it ran for %d s: too short for advice", e.ElapsedS)}
+	}
+	var out []string
+	if g := e.GPU; g != nil && g.Samples > 0 && !g.Simulated && g.Utilization < 30 {
+		out = append(out, fmt.Sprintf("its GPUs were busy %.0f%% of the time: ask for fewer or for a share (--gpus 0.5), or feed them faster", g.Utilization))
+	}
+	each := cores / e.Ranks
+	if busy := e.CPUTimeS / float64(e.ElapsedS) / float64(e.Ranks); each > 1 && busy < float64(each)/2 {
+		if want := max(int(math.Ceil(busy*1.25)), 1); want < each {
+			out = append(out, fmt.Sprintf("%.1f of its %d cores were busy: --cpus %d would do", busy, each, want))
+		}
+	}
+	const gib = 1 << 30
+	switch want := int64(math.Ceil(float64(e.PeakMem) * 1.2 / gib)); {
+	case e.PeakMem <= 0 || e.Mem <= 0:
+	case e.PeakMem > e.Mem/10*9:
+		out = append(out, fmt.Sprintf("it came within %.0f%% of its memory: --mem %dG is safer", 100-100*float64(e.PeakMem)/float64(e.Mem), want))
+	case e.PeakMem < e.Mem/2 && want < e.Mem/gib:
+		out = append(out, fmt.Sprintf("it used %s of %s at most: --mem %dG would do", human.Size(nil, e.PeakMem), human.Size(nil, e.Mem), want))
+	}
+	if limit := e.Job.LimitS; e.Job.State == job.Finished && limit > 600 && e.ElapsedS < limit/2 {
+		want := time.Duration(float64(e.ElapsedS)*1.3) * time.Second
+		out = append(out, fmt.Sprintf("it took %.0f%% of its time limit: -t %s lets it start sooner", 100*float64(e.ElapsedS)/float64(limit), human.Duration(nil, int64(want.Round(time.Minute)/time.Second)+60)))
+	}
+	return out[:min(len(out), 2)]
+}
+
+func showEfficiency(a *cli.App, e *Efficiency) error {
+	j := &e.Job
+	fmt.Fprintf(a.Out, "Job %d (%s) of %s in %s, %s", j.Number, human.Clean(j.Name), human.Clean(j.User), human.Clean(j.Project), j.State)
+	if e.Ranks > 1 {
+		fmt.Fprintf(a.Out, ", %d containers", e.Ranks)
+	}
+	fmt.Fprintln(a.Out)
+	t := table.New("", "USED", "OF", "EFFICIENCY")
+	t.Right(2, 3, 4)
+	add := func(name, used, of string, part float64) {
+		text := "-"
+		if !math.IsNaN(part) && !math.IsInf(part, 0) {
+			text = strconv.FormatFloat(100*part, 'f', 1, 64) + "%"
+		}
+		t.Row(name, used, of, text)
+	}
+	span := func(s float64) string { return string(human.Duration(nil, int64(s))) }
+	add("CPU time", span(e.CPUTimeS), span(e.CPUHeldS), e.CPUTimeS/e.CPUHeldS)
+	add("Memory, at most", string(human.Size(nil, e.PeakMem)), string(human.Size(nil, e.Mem)), float64(e.PeakMem)/float64(e.Mem))
+	if g := e.GPU; g != nil {
+		add("GPU, mean", fmt.Sprintf("%.1f", g.Utilization), "100.0", g.Utilization/100)
+		add("GPU, at most", fmt.Sprintf("%.1f", g.MaxUtilization), "100.0", g.MaxUtilization/100)
+		if g.Mem > 0 {
+			add("GPU memory, at most", string(human.Size(nil, g.MaxMem)), string(human.Size(nil, g.Mem)), float64(g.MaxMem)/float64(g.Mem))
+		}
+	}
+	if j.LimitS > 0 {
+		add("Time limit", span(float64(e.ElapsedS)), span(float64(j.LimitS)), float64(e.ElapsedS)/float64(j.LimitS))
+	}
+	if err := t.Indent("  ").Write(a.Out); err != nil {
+		return err
+	}
+	if g := e.GPU; g != nil && g.EnergyJ > 0 {
+		fmt.Fprintf(a.Out, "  GPU energy: %.1f Wh\n", g.EnergyJ/3600)
+	}
+	if e.GPU != nil && e.GPU.Simulated {
+		fmt.Fprintln(a.Out, "  The GPUs are simulated, and so are these figures of them.")
+	}
+	for _, line := range e.Advice {
+		fmt.Fprintln(a.Out, "Advice: "+line)
+	}
+	return nil
+}

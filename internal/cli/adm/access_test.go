@@ -1,0 +1,185 @@
+package adm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/clitest"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/client"
+)
+
+// admin is an App against a controller that has two projects, tokens and
+// entries. It tells what was asked.
+func admin(t *testing.T, asks *[]string, out, errs io.Writer) *cli.App {
+	t.Helper()
+	at := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	give := func(w http.ResponseWriter, r *http.Request) any {
+		switch r.Method + " " + r.URL.Path {
+		case "POST /v1/tokens":
+			return api.Token{ID: "T1", Use: "user", User: "ann", Expires: at, Secret: "s3cret"}
+		case "GET /v1/tokens":
+			return api.TokenList{Tokens: []api.Token{
+				{ID: "T1", Use: "user", User: "ann", Created: at, Expires: at.Add(time.Hour), By: "root", Note: "laptop\x1b[31m"},
+				{ID: "T2", Use: "join", Left: 3, Created: at, Expires: at.Add(time.Hour), By: "root"},
+				{ID: "T3", Use: "join", Node: "gpu1", Created: at, Expires: at.Add(time.Hour), By: "root"},
+				{ID: "T4", Use: "user", User: "bob", Created: at, Expires: at.Add(-time.Hour), By: "bob"},
+				{ID: "T5", Use: "user", User: "bob", Created: at, Expires: at.Add(time.Hour), By: "bob", Revoked: at},
+			}}
+		case "GET /v1/site":
+			return api.Site{Pin: "sha256=x", Address: "https://head:7077#sha256=x"}
+		case "GET /v1/projects":
+			return api.ProjectList{Projects: []api.Project{
+				{Name: "default", File: true},
+				{Name: "lab", GID: 7, Members: []string{"ann", "bob"}, Groups: []string{"lab"}, Shares: 2, Clusters: []int{1, 2}, Limits: api.ProjectLimits{GPUs: 1.5}},
+			}}
+		case "GET /v1/shares":
+			return api.ShareList{Shares: []api.Share{
+				{Project: "default"}, {Project: "default", User: "ann"},
+				{Project: "lab", Budget: &api.Budget{Hours: 10, Used: 8.5, Monthly: true}},
+			}}
+		case "POST /v1/policy/check":
+			return api.Policy{Changes: []string{"- a", "+ b"}}
+		case "GET /v1/policy":
+			return api.Policy{Text: "operators: []\n"}
+		case "GET /v1/audit":
+			return api.AuditList{Entries: []api.AuditEntry{
+				{Seq: 2, Time: at, User: "ops", From: "192.0.2.1", Via: "munge", Action: "POST /v1/nodes/n1/drain", Object: "node n1", Change: "drained", Result: "ok"},
+				{Seq: 1, Time: at, User: "ann", From: "socket", Via: "socket", Action: "POST /v1/jobs", Object: "job 1", Change: "submitted", Result: "ok"},
+			}}
+		}
+		return struct{}{}
+	}
+	return &cli.App{Out: out, Err: errs, Now: func() time.Time { return at }, Client: &client.Client{Address: "/none",
+		Transport: clitest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			var body []byte
+			if r.Body != nil {
+				body, _ = io.ReadAll(r.Body)
+			}
+			*asks = append(*asks, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
+			w := httptest.NewRecorder()
+			err := json.NewEncoder(w).Encode(give(w, r))
+			return w.Result(), err
+		})}}
+}
+
+func TestAccess(t *testing.T) {
+	n := func(i int) *int { return &i }
+	tests := map[string]struct {
+		run  func(context.Context, *cli.App) error
+		asks []string
+		out  string
+		err  string // part of it
+		code int
+	}{
+		"token": {
+			run:  (&CreateToken{For: time.Hour}).Run,
+			asks: []string{`POST /v1/tokens {"use":"user","lifeS":3600}`},
+			out:  "s3cret\n", err: "it is shown only now",
+		},
+		"tokens": {
+			run:  (&Tokens{All: true}).Run,
+			asks: []string{"GET /v1/tokens?all=true"},
+			out: "ID FOR STATE CREATED EXPIRES BY NOTE\n" +
+				"T1 ann in force 2026-03-01T09:00:00Z 2026-03-01T10:00:00Z root laptop\\x1b[31m\n" +
+				"T2 join any node 3 left 2026-03-01T09:00:00Z 2026-03-01T10:00:00Z root\n" +
+				"T3 join gpu1 used up 2026-03-01T09:00:00Z 2026-03-01T10:00:00Z root\n" +
+				"T4 bob expired 2026-03-01T09:00:00Z 2026-03-01T08:00:00Z bob\n" +
+				"T5 bob revoked 2026-03-01T09:00:00Z 2026-03-01T10:00:00Z bob\n",
+		},
+		"revoke": {
+			run:  (&RevokeTokens{IDs: []string{"T1", "T2"}}).Run,
+			asks: []string{"DELETE /v1/tokens/T1", "DELETE /v1/tokens/T2"},
+			out:  "token T1 revoked\ntoken T2 revoked\n",
+		},
+		"revoke-nodes": {
+			run:  (&RevokeNodes{Nodes: []string{"gpu[1-2]"}}).Run,
+			asks: []string{"DELETE /v1/nodes/gpu1/key", "DELETE /v1/nodes/gpu2/key"},
+			out:  "gpu1 revoked\ngpu2 revoked\n",
+		},
+		"join-string": {
+			run:  JoinString{}.Run,
+			asks: []string{"GET /v1/site"}, out: "https://head:7077#sha256=x\n",
+		},
+		"projects": {
+			run:  Projects{}.Run,
+			asks: []string{"GET /v1/projects", "GET /v1/shares"},
+			out: "NAME GID SHARES CLUSTERS LIMITS BUDGET FROM MEMBERS\ndefault 0 1 all file everyone\n" +
+				"lab 7 2 1,2 gpus=1.5 8.5 of 10.0 h (85%) this month gadm ann, bob, group lab\n",
+		},
+		"add": {
+			run:  (&AddProject{ProjectFlags{Name: "new", GID: n(9), Members: []string{"ann"}, Clusters: []int{1}, UserShares: map[string]int64{"ann": 2}}}).Run,
+			asks: []string{`PUT /v1/projects/new?create=true {"name":"new","gid":9,"members":["ann"],"clusters":[1],"userShares":{"ann":2}}`},
+			out:  "project new made\n",
+		},
+		"set": {
+			run:  (&SetProject{ProjectFlags{Name: "lab", Members: []string{"+eve", "-bob"}, Groups: []string{"other"}, AnyCluster: true, Running: n(4)}}).Run,
+			asks: []string{"GET /v1/projects", `PUT /v1/projects/lab?create=false {"name":"lab","gid":7,"members":["ann","eve"],"groups":["other"],"shares":2,"limits":{"running":4,"gpus":1.5}}`},
+			out:  "project lab changed\n",
+		},
+		"set-mixed": {
+			run:  (&SetProject{ProjectFlags{Name: "lab", Members: []string{"+eve", "bob"}}}).Run,
+			asks: []string{"GET /v1/projects"}, code: exit.Usage,
+		},
+		"set-unknown": {
+			run:  (&SetProject{ProjectFlags{Name: "none"}}).Run,
+			asks: []string{"GET /v1/projects"}, code: exit.NotFound,
+		},
+		"remove": {
+			run:  (&RemoveProjects{Names: []string{"lab"}}).Run,
+			asks: []string{"DELETE /v1/projects/lab"}, out: "project lab removed\n",
+		},
+		"policy": {
+			run:  ShowPolicy{}.Run,
+			asks: []string{"GET /v1/policy"}, out: "operators: []\n",
+		},
+		"policy-check": {
+			run:  CheckPolicy{}.Run,
+			asks: []string{"POST /v1/policy/check"}, out: "- a\n+ b\n", err: "the file is fine",
+		},
+		"policy-reload": {
+			run:  ReloadPolicy{}.Run,
+			asks: []string{"POST /v1/policy/reload"}, err: "in force; nothing changes",
+		},
+		"audit": {
+			run:  (&Audit{User: "ops", Object: "n1", Limit: 5, Since: time.Hour}).Run,
+			asks: []string{"GET /v1/audit?limit=5&object=n1&since=2026-03-01T08%3A00%3A00Z&user=ops"},
+			out: "TIME USER FROM VIA ACTION OBJECT CHANGE RESULT\n2026-03-01T09:00:00Z ann socket socket POST /v1/jobs job 1 submitted ok\n" +
+				"2026-03-01T09:00:00Z ops 192.0.2.1 munge POST /v1/nodes/n1/drain node n1 drained ok\n",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var asks []string
+			var out, errs bytes.Buffer
+			a := admin(t, &asks, &out, &errs)
+			if code := a.Finish(cli.Program{Name: "gadm"}, tc.run(t.Context(), a)); code != tc.code {
+				t.Errorf("exit code %d, want %d: %s", code, tc.code, errs.String())
+			}
+			if diff := cmp.Diff(tc.asks, asks); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			var got strings.Builder
+			for line := range strings.Lines(out.String()) {
+				got.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+			}
+			if diff := cmp.Diff(tc.out, got.String()); diff != "" {
+				t.Errorf("said (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(errs.String(), tc.err) {
+				t.Errorf("on stderr %q, want %q", errs.String(), tc.err)
+			}
+		})
+	}
+}

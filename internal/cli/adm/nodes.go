@@ -1,0 +1,82 @@
+// Package adm is gadm, for those who run a site: nodes, GPUs and reservations,
+// who may do what, and how the controller fares.
+package adm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
+)
+
+// Drain is gadm drain.
+type Drain struct {
+	Nodes  []string `arg:"" sep:"none" help:"Nodes, as gpu[01-04]."`
+	GPU    string   `name:"gpu" placeholder:"INDEX|UUID" help:"Only this GPU of each node."`
+	Reason string   `short:"r" required:"" help:"Why. Everyone whose job waits for the node sees it."`
+}
+
+// Run takes nodes out of scheduling; what runs on them goes on.
+func (o *Drain) Run(ctx context.Context, a *cli.App) error {
+	return eachNode(a, o.Nodes, gpuOf(o.GPU)+"%s drained\n", func(node string) error {
+		return a.Client.Drain(ctx, node, api.DrainRequest{GPU: o.GPU, Reason: o.Reason})
+	})
+}
+
+// gpuOf is what stands before a node's name where one GPU is meant.
+func gpuOf(gpu string) string {
+	if gpu == "" {
+		return ""
+	}
+	return "GPU " + strings.ReplaceAll(gpu, "%", "%%") + " of "
+}
+
+// Resume is gadm resume.
+type Resume struct {
+	Nodes []string `arg:"" sep:"none" help:"Nodes, as gpu[01-04]."`
+	GPU   string   `name:"gpu" placeholder:"INDEX|UUID" help:"Only this GPU of each node."`
+}
+
+// Run puts nodes back.
+func (o *Resume) Run(ctx context.Context, a *cli.App) error {
+	return eachNode(a, o.Nodes, gpuOf(o.GPU)+"%s resumed\n", func(node string) error {
+		return a.Client.Resume(ctx, node, api.DrainRequest{GPU: o.GPU})
+	})
+}
+
+// Forget is gadm forget.
+type Forget struct {
+	Nodes []string `arg:"" sep:"none" help:"Nodes that ginfo shows as lost, as gpu[01-04]."`
+}
+
+// Run drops nodes that are gone for good.
+func (o *Forget) Run(ctx context.Context, a *cli.App) error {
+	return eachNode(a, o.Nodes, "%s forgotten\n", func(node string) error { return a.Client.Forget(ctx, node) })
+}
+
+// eachNode is each for lists of nodes.
+func eachNode(a *cli.App, lists []string, done string, do func(string) error) error {
+	nodes, err := human.ExpandHosts(lists)
+	if err != nil {
+		return exit.Usagef("%w", err)
+	}
+	return each(a, nodes, done, do)
+}
+
+// each does something to all that are named and says so.
+func each(a *cli.App, names []string, done string, do func(string) error) error {
+	var errs []error
+	for _, n := range names {
+		if err := do(n); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		fmt.Fprintf(a.Out, done, n)
+	}
+	return errors.Join(errs...)
+}

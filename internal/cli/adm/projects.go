@@ -1,0 +1,223 @@
+package adm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/table"
+)
+
+// ProjectFlags say what `gadm project add` and `set` change; what is not given
+// stays as it is.
+type ProjectFlags struct {
+	Name       string           `arg:"" help:"The project."`
+	GID        *int             `name:"gid" help:"Group of its storage."`
+	Shares     *int64           `help:"Its shares of the cluster, beside other projects'."`
+	Parent     *string          `help:"A project whose share it has a part of; empty: none."`
+	Budget     *int64           `help:"GPU minutes that it and those below it may use; 0: no bound."`
+	Period     *string          `name:"budget-period" placeholder:"month" help:"month: the budget is for each calendar month; empty: in all."`
+	UserShares map[string]int64 `name:"user-share" placeholder:"USER=N" help:"Of its share, what a user has beside others; 0: as others."`
+	Members    []string         `short:"u" name:"member" help:"The users that are its members; or, as in +ann,-bob, who comes and goes. What begins with - is written --member=-bob."`
+	Groups     []string         `short:"g" name:"group" help:"The unix groups whose members are its members, in the same form."`
+	Everyone   bool             `help:"No members: everyone may use it."`
+	Clusters   []int            `short:"p" name:"cluster" help:"The clusters that its jobs may use."`
+	AnyCluster bool             `help:"All clusters."`
+	Running    *int             `help:"At most so many jobs at once; 0: the site's bound."`
+	Queued     *int             `help:"At most so many waiting jobs; 0: the site's bound."`
+	GPUs       *float64         `name:"gpus" help:"At most so many GPUs at once; 0: the site's bound."`
+	GPUMinutes *int64           `name:"gpu-minutes" help:"At most so many GPU minutes of running jobs; 0: the site's bound."`
+}
+
+// AddProject is gadm project add.
+type AddProject struct{ ProjectFlags }
+
+// Run makes a project.
+func (o *AddProject) Run(ctx context.Context, a *cli.App) error {
+	p := api.Project{Name: o.Name}
+	if err := o.apply(&p); err != nil {
+		return err
+	}
+	if err := a.Client.PutProject(ctx, p, true); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "project %s made\n", o.Name)
+	return nil
+}
+
+// SetProject is gadm project set.
+type SetProject struct{ ProjectFlags }
+
+// Run changes a project.
+func (o *SetProject) Run(ctx context.Context, a *cli.App) error {
+	l, err := a.Client.Projects(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(l.Projects, func(p api.Project) bool { return p.Name == o.Name })
+	if i < 0 {
+		return &exit.Error{Code: exit.NotFound, Err: fmt.Errorf("there is no project %q; `gadm project add` makes one", o.Name)}
+	}
+	if err := o.apply(&l.Projects[i]); err != nil {
+		return err
+	}
+	if err := a.Client.PutProject(ctx, l.Projects[i], false); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "project %s changed\n", o.Name)
+	return nil
+}
+
+func (c *ProjectFlags) apply(p *api.Project) error {
+	set(&p.GID, c.GID)
+	set(&p.Shares, c.Shares)
+	set(&p.Parent, c.Parent)
+	set(&p.Budget, c.Budget)
+	set(&p.BudgetPeriod, c.Period)
+	if p.UserShares == nil {
+		p.UserShares = map[string]int64{}
+	}
+	for user, n := range c.UserShares {
+		if p.UserShares[user] = n; n == 0 {
+			delete(p.UserShares, user)
+		}
+	}
+	set(&p.Limits.Running, c.Running)
+	set(&p.Limits.Queued, c.Queued)
+	set(&p.Limits.GPUs, c.GPUs)
+	set(&p.Limits.GPUMinutes, c.GPUMinutes)
+	if c.Everyone {
+		p.Members, p.Groups = nil, nil
+	}
+	var err error
+	if p.Members, err = edited(p.Members, c.Members); err != nil {
+		return exit.Usagef("--member: %w", err)
+	}
+	if p.Groups, err = edited(p.Groups, c.Groups); err != nil {
+		return exit.Usagef("--group: %w", err)
+	}
+	if len(c.Clusters) > 0 || c.AnyCluster {
+		p.Clusters = c.Clusters
+	}
+	return nil
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// edited is a list with names added (+name) and taken out (-name), or replaced
+// by names without a sign.
+func edited(old, change []string) ([]string, error) {
+	out := slices.Clone(old)
+	plain := 0
+	for _, c := range change {
+		switch name := strings.TrimLeft(c, "+-"); {
+		case strings.HasPrefix(c, "+"):
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		case strings.HasPrefix(c, "-"):
+			if !slices.Contains(out, name) {
+				return nil, fmt.Errorf("%q is not in the list", name)
+			}
+			out = slices.DeleteFunc(out, func(n string) bool { return n == name })
+		default:
+			plain++
+		}
+	}
+	if plain > 0 && plain < len(change) {
+		return nil, errors.New("give either names with + and -, or the whole new list without")
+	}
+	if plain > 0 {
+		return change, nil
+	}
+	return out, nil
+}
+
+// RemoveProjects is gadm project remove.
+type RemoveProjects struct {
+	Names []string `arg:"" help:"Projects."`
+}
+
+// Run removes projects.
+func (o *RemoveProjects) Run(ctx context.Context, a *cli.App) error {
+	return each(a, o.Names, "project %s removed\n", func(n string) error { return a.Client.DropProject(ctx, n) })
+}
+
+// Projects is gadm project list.
+type Projects struct{}
+
+// Run lists projects.
+func (Projects) Run(ctx context.Context, a *cli.App) error {
+	l, err := a.Client.Projects(ctx)
+	if err != nil {
+		return err
+	}
+	if a.Output.JSON {
+		return a.WriteJSON(l)
+	}
+	shares, err := a.Client.Shares(ctx)
+	if err != nil {
+		return err
+	}
+	t := table.New("NAME", "GID", "SHARES", "CLUSTERS", "LIMITS", "BUDGET", "FROM", "MEMBERS")
+	for _, p := range l.Projects {
+		from := "gadm"
+		if p.File {
+			from = "file"
+		}
+		t.Row(p.Name, strconv.Itoa(p.GID), strconv.FormatInt(max(p.Shares, 1), 10), clustersOf(p), limitsOf(p.Limits), budgetOf(shares, p.Name), from, membersOf(p))
+	}
+	return t.Write(a.Out)
+}
+
+// budgetOf is what a project has used of its budget.
+func budgetOf(l *api.ShareList, project string) string {
+	for _, s := range l.Shares {
+		if s.Project == project && s.User == "" && s.Budget != nil {
+			return human.Budget(s.Budget.Used, s.Budget.Hours, s.Budget.Monthly)
+		}
+	}
+	return ""
+}
+
+func clustersOf(p api.Project) string {
+	if len(p.Clusters) == 0 {
+		return "all"
+	}
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(p.Clusters)), ","), "[]")
+}
+
+func membersOf(p api.Project) string {
+	who := slices.Clone(p.Members)
+	for _, g := range p.Groups {
+		who = append(who, "group "+g)
+	}
+	if len(who) == 0 {
+		return "everyone"
+	}
+	return strings.Join(who, ", ")
+}
+
+func limitsOf(l api.ProjectLimits) string {
+	var out []string
+	for _, x := range []struct {
+		name  string
+		value float64
+	}{{"running", float64(l.Running)}, {"queued", float64(l.Queued)}, {"gpus", l.GPUs}, {"gpuMinutes", float64(l.GPUMinutes)}} {
+		if x.value > 0 {
+			out = append(out, fmt.Sprintf("%s=%v", x.name, x.value))
+		}
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,144 @@
+package adm
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/table"
+)
+
+// Reservations is gadm reservations.
+type Reservations struct{}
+
+// Run lists the advance reservations.
+func (Reservations) Run(ctx context.Context, a *cli.App) error {
+	l, err := a.Client.Reservations(ctx)
+	if err != nil {
+		return err
+	}
+	if a.Output.JSON {
+		return a.WriteJSON(l)
+	}
+	t := table.New("NAME", "UUID", "FROM", "UNTIL", "NODES", "FOR", "REASON")
+	for _, r := range l.Reservations {
+		t.Row(
+			r.Name, r.UUID, r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339), reservedWhat(r), reservedFor(r), r.Reason,
+		)
+	}
+	return t.Write(a.Out)
+}
+
+// reservedWhat is the nodes, and how many GPUs of them where it is not all.
+func reservedWhat(r api.Reservation) string {
+	out := human.Hosts(r.Nodes)
+	switch n := len(r.GPUs); n {
+	case 0:
+		return out
+	case 1:
+		return out + " (1 GPU)"
+	default:
+		return fmt.Sprintf("%s (%d GPUs)", out, n)
+	}
+}
+
+func reservedFor(r api.Reservation) string {
+	if r.Maintenance {
+		return "nobody (maintenance)"
+	}
+	var who []string
+	for _, p := range r.Projects {
+		who = append(who, "project "+p)
+	}
+	for _, u := range r.Users {
+		who = append(who, "user "+u)
+	}
+	who = append(who, "jobs that name it")
+	return strings.Join(who, ", ")
+}
+
+// Reserve is gadm reserve.
+type Reserve struct {
+	Name        string        `arg:"" help:"Its name. Jobs give the UUID that it gets in reservationIds."`
+	From        string        `default:"now" help:"Start: 2026-03-01T18:00:00Z, now, or +2h."`
+	Until       string        `help:"End, in the same form."`
+	For         time.Duration `help:"Length instead of an end, as 90m."`
+	Nodes       []string      `sep:"none" xor:"which" help:"These nodes, as gpu[01-04]."`
+	Count       int           `xor:"which" help:"Or so many nodes; which ones is chosen now."`
+	GPUs        int           `name:"gpus" xor:"gpu" placeholder:"N" help:"Only so many GPUs of each node; which ones is chosen now."`
+	GPU         []string      `name:"gpu" xor:"gpu" placeholder:"INDEX|UUID" help:"Only these GPUs of the one node."`
+	GPUModel    []string      `name:"gpu-model" help:"With --count or --gpus: of these models."`
+	Cluster     int           `short:"p" help:"With --count: of this cluster."`
+	Project     []string      `short:"A" help:"For jobs of these projects."`
+	User        []string      `short:"u" help:"For jobs of these users."`
+	Maintenance bool          `help:"For nobody."`
+	Reason      string        `short:"r" help:"Why."`
+}
+
+// Run makes a reservation.
+func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
+	r := api.Reservation{
+		Name: o.Name, Count: o.Count, GPUs: o.GPU, GPUsPerNode: o.GPUs, GPUModels: o.GPUModel, Cluster: o.Cluster,
+		Projects: o.Project, Users: o.User, Maintenance: o.Maintenance, Reason: o.Reason,
+	}
+	var err error
+	if r.Start, err = parseMoment(o.From, a.Now()); err != nil {
+		return exit.Usagef("--from: %w", err)
+	}
+	switch {
+	case (o.Until == "") == (o.For == 0):
+		return exit.Usagef("say when it ends: either --until or --for")
+	case o.For > 0:
+		r.End = r.Start.Add(o.For)
+	default:
+		if r.End, err = parseMoment(o.Until, a.Now()); err != nil {
+			return exit.Usagef("--until: %w", err)
+		}
+	}
+	if r.Nodes, err = human.ExpandHosts(o.Nodes); err != nil {
+		return exit.Usagef("--nodes: %w", err)
+	}
+	made, err := a.Client.Reserve(ctx, r)
+	if err != nil {
+		return err
+	}
+	if a.Output.JSON {
+		return a.WriteJSON(made)
+	}
+	fmt.Fprintf(a.Out, "reservation %s of %s from %s until %s\n", r.Name, reservedWhat(*made), r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339))
+	if !r.Maintenance {
+		fmt.Fprintf(a.Out, "jobs use it with \"reservationIds\": [\"%s\"]\n", made.UUID)
+	}
+	return nil
+}
+
+// parseMoment reads RFC 3339, "now", or a time from now as "+2h".
+func parseMoment(text string, now time.Time) (time.Time, error) {
+	if text == "now" {
+		return now, nil
+	}
+	if after, ok := strings.CutPrefix(text, "+"); ok {
+		d, err := time.ParseDuration(after)
+		return now.Add(d), err
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, fmt.Errorf("%q: want 2026-03-01T18:00:00Z, now, or a time from now as +2h30m", text)
+	}
+	return t, nil
+}
+
+// Unreserve is gadm unreserve.
+type Unreserve struct {
+	Names []string `arg:"" help:"Reservations."`
+}
+
+// Run removes reservations.
+func (o *Unreserve) Run(ctx context.Context, a *cli.App) error {
+	return each(a, o.Names, "reservation %s removed\n", func(n string) error { return a.Client.Unreserve(ctx, n) })
+}

@@ -1,0 +1,138 @@
+package adm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/table"
+)
+
+// CreateToken is gadm token create.
+type CreateToken struct {
+	User string        `short:"u" help:"For this user. Default: you."`
+	For  time.Duration `default:"720h" help:"How long it holds, as 24h; at most 366 days."`
+	Note string        `help:"What it is for."`
+}
+
+// Run makes a token for a user.
+func (o *CreateToken) Run(ctx context.Context, a *cli.App) error {
+	return createToken(ctx, a, api.TokenRequest{Use: api.TokenUser, User: o.User, Note: o.Note}, o.For)
+}
+
+// CreateNodeToken is gadm node-token create.
+type CreateNodeToken struct {
+	Node string        `xor:"which" help:"For the node of this name only."`
+	Uses int           `xor:"which" help:"For so many nodes. Default: 1."`
+	For  time.Duration `default:"1h" help:"How long it holds, as 30m; at most 30 days."`
+	Note string        `help:"What it is for."`
+}
+
+// Run makes a token by which machines become nodes.
+func (o *CreateNodeToken) Run(ctx context.Context, a *cli.App) error {
+	return createToken(ctx, a, api.TokenRequest{Use: api.TokenJoin, Node: o.Node, Uses: o.Uses, Note: o.Note}, o.For)
+}
+
+// createToken makes a token and prints it alone on standard output: it is shown
+// this once.
+func createToken(ctx context.Context, a *cli.App, r api.TokenRequest, life time.Duration) error {
+	r.LifeS = int64(life / time.Second)
+	t, err := a.Client.CreateToken(ctx, r)
+	if err != nil {
+		return err
+	}
+	if a.Output.JSON {
+		return a.WriteJSON(t)
+	}
+	if t.Use == api.TokenJoin {
+		node := cmp.Or(t.Node, "any node")
+		a.Say("token %s lets %s join, %d times, until %s; it is shown only now", t.ID, node, t.Left, t.Expires.Format(time.RFC3339))
+	} else {
+		a.Say("token %s speaks for %s until %s; it is shown only now", t.ID, t.User, t.Expires.Format(time.RFC3339))
+	}
+	fmt.Fprintln(a.Out, t.Secret)
+	return nil
+}
+
+// Tokens is gadm token list.
+type Tokens struct {
+	All bool `short:"a" help:"Everyone's, and those to join nodes."`
+}
+
+// Run lists tokens, never their secrets.
+func (o *Tokens) Run(ctx context.Context, a *cli.App) error {
+	l, err := a.Client.Tokens(ctx, o.All)
+	if err != nil {
+		return err
+	}
+	if a.Output.JSON {
+		return a.WriteJSON(l)
+	}
+	t := table.New("ID", "FOR", "STATE", "CREATED", "EXPIRES", "BY", "NOTE")
+	for _, k := range l.Tokens {
+		who := k.User
+		if k.Use == api.TokenJoin {
+			who = "join " + cmp.Or(k.Node, "any node")
+		}
+		t.Row(k.ID, who, tokenState(a, k), k.Created.Format(time.RFC3339), k.Expires.Format(time.RFC3339), k.By, k.Note)
+	}
+	return t.Write(a.Out)
+}
+
+func tokenState(a *cli.App, t api.Token) string {
+	switch {
+	case !t.Revoked.IsZero():
+		return "revoked"
+	case a.Now().After(t.Expires):
+		return "expired"
+	case t.Use == api.TokenJoin && t.Left == 0:
+		return "used up"
+	case t.Use == api.TokenJoin:
+		return strconv.Itoa(t.Left) + " left"
+	}
+	return "in force"
+}
+
+// RevokeTokens is gadm token revoke.
+type RevokeTokens struct {
+	IDs []string `arg:"" name:"id" help:"Tokens, as list shows them."`
+}
+
+// Run takes tokens out of force.
+func (o *RevokeTokens) Run(ctx context.Context, a *cli.App) error {
+	return each(a, o.IDs, "token %s revoked\n", func(id string) error { return a.Client.RevokeToken(ctx, id) })
+}
+
+// RevokeNodes is gadm revoke-node.
+type RevokeNodes struct {
+	Nodes []string `arg:"" sep:"none" help:"Nodes, as gpu[01-04]."`
+}
+
+// Run takes nodes' keys away.
+func (o *RevokeNodes) Run(ctx context.Context, a *cli.App) error {
+	return eachNode(a, o.Nodes, "%s revoked\n", func(node string) error { return a.Client.RevokeNode(ctx, node) })
+}
+
+// JoinString is gadm join-string.
+type JoinString struct{}
+
+// Run prints the address by which other machines reach the controller.
+func (JoinString) Run(ctx context.Context, a *cli.App) error {
+	s, err := a.Client.Site(ctx)
+	if err != nil {
+		return err
+	}
+	if a.Output.JSON {
+		return a.WriteJSON(s)
+	}
+	if s.Address == "" {
+		return errors.New("this controller listens on its socket only: set `listen` in gctld.yaml and restart it")
+	}
+	fmt.Fprintln(a.Out, s.Address)
+	return nil
+}

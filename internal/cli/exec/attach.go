@@ -1,0 +1,198 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/follow"
+	"gbatch/internal/cli/watch"
+	"gbatch/internal/client"
+)
+
+// errDetached says that the user left the job's terminal.
+var errDetached = errors.New("detached")
+
+// attach joins the user with the terminal of a running job's own program. It
+// ends with the program's exit code, or with 0 when the user leaves.
+func attach(ctx context.Context, a *cli.App, id string, rank int) error {
+	code, err := join(ctx, a, id, rank, joining{})
+	switch {
+	case errors.Is(err, errDetached):
+		sayDetached(a, id)
+		return nil
+	case err == nil && code != 0:
+		return &exit.Error{Code: code}
+	}
+	return err
+}
+
+func sayDetached(a *cli.App, id string) {
+	a.Say("detached; job %s goes on. Attach again: gexec --attach %s. End it: gcancel %s", id, id, id)
+}
+
+// joining is how the user is joined with a terminal.
+type joining struct {
+	all      bool // show all output from the beginning
+	endInput bool // the end of standard input is an end of input at the terminal
+}
+
+// join is attach, and gives the program's exit code.
+func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int, error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGQUIT) // so that the terminal is put back
+	defer stop()
+	st, err := a.Client.Attach(ctx, id, rank)
+	if err != nil {
+		return 0, err
+	}
+	defer st.Close()
+	start := api.AttachStart{All: o.all}
+	if a.Term.In && a.Term.Out {
+		start.Width, start.Height = size(a)
+	}
+	if err := st.Send(ctx, api.JSONFrame(api.FrameStart, start)); err != nil {
+		return 0, brokenAttach(ctx)
+	}
+	if a.Term.In {
+		a.Say("attached to job %s; leave it with Enter ~ . (it goes on), or end it as its program ends", id)
+	}
+	restore, err := takeTerminal(ctx, a, st, start.Width > 0)
+	if err != nil {
+		return 0, err
+	}
+	defer restore()
+	left := make(chan struct{})
+	go func() { // ends with the program: reading standard input cannot be broken off
+		if sendKeys(ctx, a, st, o) {
+			close(left)
+			st.Close()
+		}
+	}()
+	code, err := receiveAttached(ctx, a, st)
+	select {
+	case <-left:
+		return 0, errDetached
+	default:
+		return code, err
+	}
+}
+
+func receiveAttached(ctx context.Context, a *cli.App, st *client.Stream) (int, error) {
+	for {
+		f, err := st.Receive(ctx)
+		if err != nil {
+			return 0, brokenAttach(ctx)
+		}
+		switch f.Type {
+		case api.FrameOutput:
+			_, err = a.Out.Write(f.Data)
+		case api.FrameError:
+			failure := f.Failure()
+			return 0, &exit.Error{Code: failure.Code, Err: failure}
+		case api.FrameExit:
+			return f.Count(), nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("write the job's output: %w", err)
+		}
+	}
+}
+
+// brokenAttach is a stream's end without a result.
+func brokenAttach(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return &exit.Error{Code: exit.Interrupted}
+	}
+	return errors.New("the controller broke the stream off: it was restarted or cannot be reached; the job goes on: attach again")
+}
+
+// sendKeys sends standard input until its end, and says whether the user asked
+// to leave.
+func sendKeys(ctx context.Context, a *cli.App, st *client.Stream, o joining) (leave bool) {
+	const endOfTransmission = 4
+	keys := keys{person: a.Term.In, fresh: true}
+	buf := make([]byte, api.FrameChunk/2) // keys may add one byte for each
+	for {
+		n, err := a.In.Read(buf)
+		send, leave := keys.take(buf[:n])
+		if len(send) > 0 && st.SendInput(ctx, send) != nil {
+			return false // the receiver says why
+		}
+		if leave {
+			return true
+		}
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, io.EOF) {
+			a.Say("read standard input: %v", err)
+		}
+		if o.endInput {
+			_ = st.SendInput(ctx, []byte{endOfTransmission}) // the same
+		}
+		return false
+	}
+}
+
+// keys looks for the user's wish to leave: "~." at the beginning of a line, as
+// with ssh. "~~" is one "~".
+type keys struct {
+	person bool // else all is sent as it is
+	fresh  bool // at the beginning of a line
+	tilde  bool // one was held back
+}
+
+func (k *keys) take(p []byte) (send []byte, leave bool) {
+	if !k.person {
+		return p, false
+	}
+	for _, b := range p {
+		switch {
+		case k.tilde && b == '.':
+			return send, true
+		case k.tilde && b != '~':
+			send = append(send, '~', b)
+		case k.fresh && b == '~':
+			k.tilde, k.fresh = true, false
+			continue
+		default:
+			send = append(send, b)
+		}
+		k.tilde, k.fresh = false, b == '\r' || b == '\n'
+	}
+	return send, false
+}
+
+// Interactive waits for a job that was submitted with --interactive and joins
+// the user with its terminal. It ends with the job's exit code.
+func Interactive(ctx context.Context, a *cli.App, id string) error {
+	d, err := follow.UntilRun(ctx, a, id)
+	if err != nil {
+		return follow.Interrupted(a, err, id, d)
+	}
+	if !follow.HasLog(d) {
+		return follow.End(a, d)
+	}
+	_, err = join(ctx, a, id, 0, joining{all: true, endInput: !a.Term.In})
+	switch {
+	case errors.Is(err, errDetached):
+		sayDetached(a, id)
+		return nil
+	case client.IsCode(err, api.CodeConflict): // it has ended before we came
+		d, err = follow.Log(ctx, a, id, d)
+	case err != nil:
+		return err
+	default:
+		d, err = watch.Job(ctx, a, id, func(*api.JobDetail) bool { return false })
+	}
+	if err != nil {
+		return follow.Interrupted(a, err, id, d)
+	}
+	return follow.End(a, d)
+}

@@ -1,0 +1,163 @@
+// Package exec is gexec: it joins the user with a running job, by a command that
+// runs in it, by the terminal of its own program, or by its ports. What runs in
+// the job for the user ends with gexec; the job goes on.
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/client"
+)
+
+// Exec is gexec and its flags.
+type Exec struct {
+	ID       string   `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
+	Args     []string `arg:"" optional:"" name:"command" passthrough:"" help:"Command and its arguments, after --. None: a shell."`
+	Attach   bool     `short:"a" help:"Take the terminal of the job's own program (see gsubmit --interactive). Enter ~ . leaves it."`
+	Terminal bool     `short:"t" name:"tty" xor:"tty" help:"Give the command a terminal. A shell gets one by itself when you are at one."`
+	Pipes    bool     `short:"T" name:"no-tty" xor:"tty" help:"Give the command pipes, never a terminal."`
+	Rank     int      `help:"Rank of a job on several nodes, from 0."`
+	User     string   `short:"u" help:"Run as this user of the image (else the job's)."`
+	WorkDir  string   `short:"w" name:"workdir" placeholder:"DIR" help:"Run in this directory (else the job's)."`
+	Env      []string `short:"e" sep:"none" placeholder:"NAME=VALUE" help:"Set a variable over the job's; NAME alone takes yours. May be repeated."`
+	Forward  []string `sep:"none" placeholder:"[ADDRESS:]PORT:JOBPORT" help:"Listen on PORT here and connect to JOBPORT in the job. May be repeated."`
+}
+
+// Run attaches to the job's own program, forwards ports if there are any to
+// forward, or runs a command.
+func (o *Exec) Run(ctx context.Context, a *cli.App) error {
+	if len(o.Args) > 0 && o.Args[0] == "--" {
+		o.Args = o.Args[1:]
+	}
+	switch {
+	case o.Rank < 0:
+		return exit.Usagef("--rank %d: ranks count from 0", o.Rank)
+	case o.Attach && (len(o.Forward) > 0 || len(o.Args) > 0 || o.User != "" || o.WorkDir != "" || len(o.Env) > 0 || o.Terminal || o.Pipes):
+		return exit.Usagef("--attach joins the program that runs already: of the other flags it takes --rank alone")
+	case o.Attach:
+		return attach(ctx, a, o.ID, o.Rank)
+	case len(o.Forward) == 0:
+		return o.exec(ctx, a)
+	case len(o.Args) > 0:
+		return exit.Usagef("--forward takes no command; run another gexec beside it")
+	}
+	return forwardPorts(ctx, a, o.ID, o.Rank, o.Forward)
+}
+
+// exec runs a command in a running job and ends with its exit code.
+func (o *Exec) exec(ctx context.Context, a *cli.App) error {
+	start, err := o.start(a)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGQUIT) // so that the terminal is put back
+	defer stop()
+	st, err := a.Client.Exec(ctx, o.ID, o.Rank)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := st.Send(ctx, api.JSONFrame(api.FrameStart, start)); err != nil {
+		return brokenStream(ctx)
+	}
+	if start.Terminal {
+		restore, err := takeTerminal(ctx, a, st, true)
+		if err != nil {
+			return err
+		}
+		defer restore()
+	}
+	go sendInput(ctx, a, st) // ends with the program: reading standard input cannot be broken off
+	return receiveExec(ctx, a, st)
+}
+
+func (o *Exec) start(a *cli.App) (api.ExecStart, error) {
+	start := api.ExecStart{Args: o.Args, WorkDir: o.WorkDir, User: o.User}
+	shellAtTerminal := len(o.Args) == 0 && a.Term.In && a.Term.Out
+	start.Terminal = o.Terminal || shellAtTerminal && !o.Pipes
+	if start.Terminal {
+		start.Width, start.Height = size(a)
+		if kind, _ := a.Env("TERM"); kind != "" {
+			start.Env = append(start.Env, "TERM="+kind)
+		}
+	}
+	for _, kv := range o.Env {
+		name, _, given := strings.Cut(kv, "=")
+		value, here := a.Env(name)
+		switch {
+		case name == "":
+			return start, exit.Usagef("--env %q has no name: want NAME=VALUE", kv)
+		case !given && !here:
+			return start, exit.Usagef("--env %s has no value: want %s=VALUE, or a variable that is set here", kv, name)
+		case !given:
+			kv = name + "=" + value
+		}
+		start.Env = append(start.Env, kv)
+	}
+	if f := api.JSONFrame(api.FrameStart, start); len(f.Data) >= api.MaxFrame/2 {
+		return start, exit.Usagef("the command and its environment are longer than %d KiB; send it as standard input, as gexec 12 -- sh < script", api.MaxFrame/2>>10)
+	}
+	return start, nil
+}
+
+// receiveExec shows what the command writes and returns how it ended.
+func receiveExec(ctx context.Context, a *cli.App, st *client.Stream) error {
+	for {
+		f, err := st.Receive(ctx)
+		if err != nil {
+			return brokenStream(ctx)
+		}
+		switch f.Type {
+		case api.FrameOutput:
+			_, err = a.Out.Write(f.Data)
+		case api.FrameErrOutput:
+			_, err = a.Err.Write(f.Data)
+		case api.FrameError:
+			failure := f.Failure()
+			return &exit.Error{Code: failure.Code, Err: failure}
+		case api.FrameExit:
+			if code := f.Count(); code != 0 {
+				return &exit.Error{Code: code}
+			}
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("write the command's output: %w", err)
+		}
+	}
+}
+
+// brokenStream is a stream's end without a result.
+func brokenStream(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return &exit.Error{Code: exit.Interrupted}
+	}
+	return errors.New("the controller broke the stream off: it was restarted or cannot be reached; what ran in the job for you is ended, the job is not")
+}
+
+// sendInput sends standard input until its end.
+func sendInput(ctx context.Context, a *cli.App, st *client.Stream) {
+	buf := make([]byte, api.FrameChunk)
+	for {
+		n, err := a.In.Read(buf)
+		if n > 0 && st.SendInput(ctx, buf[:n]) != nil {
+			return // the receiver says why
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				a.Say("read standard input: %v", err)
+			}
+			_ = st.Send(ctx, api.Frame{Type: api.FrameEndInput}) // the same
+			return
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// Package info is ginfo: the nodes and their GPUs, what is free on them, and what
+// is wrong with them.
+package info
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/table"
+	"gbatch/internal/cli/watch"
+	"gbatch/internal/client"
+)
+
+// Info is ginfo and its flags.
+type Info struct {
+	Short    bool     `short:"s" xor:"view" help:"A box with one line per node: free and total workers, GPUs, CPUs and memory."`
+	PerNode  bool     `short:"N" xor:"view" help:"One line per node, also for nodes that are alike."`
+	GPUs     bool     `name:"gpus" xor:"view" help:"One line per GPU."`
+	Reasons  bool     `short:"R" xor:"view" help:"Only nodes that something is wrong with, and what."`
+	Format   string   `short:"o" xor:"view" placeholder:"FORMAT" help:"Columns by name, as name,state,gpus,driver,features; or sinfo's format, as '%N %T %E'."`
+	Interval int      `short:"i" placeholder:"SECONDS" help:"Show it live, drawn again that often, until Ctrl-C."`
+	Watch    bool     `help:"Show it live, as -i 2."`
+	Clusters []int    `short:"p" name:"cluster" help:"Only these clusters."`
+	Nodes    []string `short:"n" sep:"none" help:"Only these nodes, as gpu[01-04,07]."`
+	NoHeader bool     `short:"h" help:"No header line."`
+}
+
+// Run prints the nodes and what is free on them.
+func (o *Info) Run(ctx context.Context, a *cli.App) error {
+	interval, err := watch.Interval(o.Interval, o.Watch)
+	if err != nil {
+		return err
+	}
+	form, err := o.layout()
+	if err != nil {
+		return err
+	}
+	var nodes []api.Node
+	fetch := func() error {
+		info, err := a.Client.Cluster(ctx)
+		if err != nil {
+			return err
+		}
+		nodes, err = o.choose(info.Nodes)
+		return err
+	}
+	draw := func() error { return o.print(a, nodes, form) }
+	if interval > 0 {
+		return watch.List(ctx, a, client.EventFilter{Nodes: true}, interval, fetch, draw)
+	}
+	if err := fetch(); err != nil {
+		return err
+	}
+	return draw()
+}
+
+func (o *Info) print(a *cli.App, nodes []api.Node, form table.Layout[nodeRow]) error {
+	var err error
+	switch {
+	case a.Output.JSON:
+		return a.WriteJSON(api.ClusterInfo{Nodes: nodes})
+	case o.Short:
+		return printBox(a.Out, nodes)
+	case o.GPUs:
+		err = gpuTable(nodes).NoHeader(o.NoHeader).Write(a.Out)
+	default:
+		v := a.View()
+		v.NoHeader = o.NoHeader
+		err = form.Write(a.Out, o.rows(nodes), v)
+	}
+	if err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	if len(nodes) == 0 && a.Term.Out {
+		a.Say("no node has joined yet; start gnoded on one, or try `gctld dev`")
+	}
+	return nil
+}
+
+// choose filters and sorts by cluster and name.
+func (o *Info) choose(nodes []api.Node) ([]api.Node, error) {
+	names, err := human.ExpandHosts(o.Nodes)
+	if err != nil {
+		return nil, exit.Usagef("%w", err)
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(nodes, func(n api.Node) bool { return n.Name == name }) {
+			return nil, &exit.Error{Code: exit.NotFound, Err: fmt.Errorf("no node is called %q; ginfo lists them", name)}
+		}
+	}
+	out := []api.Node{}
+	for _, n := range nodes {
+		if (len(o.Clusters) == 0 || slices.Contains(o.Clusters, n.Cluster)) && (len(names) == 0 || slices.Contains(names, n.Name)) {
+			out = append(out, n)
+		}
+	}
+	slices.SortStableFunc(out, func(x, y api.Node) int {
+		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), strings.Compare(x.Name, y.Name))
+	})
+	return out, nil
+}

@@ -1,0 +1,66 @@
+// Package logs is glog: a job's log, byte by byte as its program wrote it, or
+// those of all ranks line by line.
+package logs
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/follow"
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/watch"
+	"gbatch/internal/client"
+)
+
+// Log is glog and its flags.
+type Log struct {
+	ID     string `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
+	Follow bool   `short:"f" help:"Go on until the job has ended."`
+	Since  string `placeholder:"TIME" help:"Only what was written then or later: 2026-03-01T18:00, 10m or 2h ago, today."`
+	Tail   int64  `short:"n" placeholder:"LINES" help:"Begin with the last so many lines."`
+	Rank   int    `xor:"rank" help:"Rank of a job on several nodes, from 0."`
+	All    bool   `short:"a" xor:"rank" help:"All ranks, each line behind the number of its rank."`
+}
+
+// Run prints a job's log as it is. With Follow it goes on until the job has
+// ended, over restarts of the controller and over tries of the job.
+func (o *Log) Run(ctx context.Context, a *cli.App) error {
+	options := client.LogOptions{Tail: o.Tail, Rank: o.Rank, Follow: o.Follow}
+	if o.Since != "" {
+		var err error
+		if options.Since, err = human.ParsePast(o.Since, a.Now(), time.Local); err != nil {
+			return exit.Usagef("--since: %w", err)
+		}
+	}
+	switch {
+	case o.Tail > 0 && o.Since != "":
+		return exit.Usagef("name either --tail or --since, not both")
+	case o.All:
+		return all(ctx, a, o.ID, options)
+	case !o.Follow:
+		return printLog(ctx, a, o.ID, options)
+	}
+	d, err := watch.Job(ctx, a, o.ID, follow.HasLog)
+	if err == nil {
+		t := &follow.Tail{App: a, ID: o.ID, Options: options, Tries: len(d.Attempts)}
+		err = t.Run(ctx)
+	}
+	if err != nil {
+		return follow.Interrupted(a, err, o.ID, d)
+	}
+	return nil
+}
+
+// printLog prints what there is now.
+func printLog(ctx context.Context, a *cli.App, id string, o client.LogOptions) error {
+	log, err := a.Client.Log(ctx, id, o)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	_, err = io.Copy(a.Out, log)
+	return err
+}

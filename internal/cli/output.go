@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Schema is the version of all JSON output. It grows when a field changes its
+// meaning or goes; fields are added without.
+const Schema = 1
+
+// Output is the form that the user chose. A command embeds those of JSONFlag,
+// IDsFlag and ISOFlag that it has a use for.
+type Output struct {
+	JSON, IDs bool
+	ISO       bool // times as timestamps
+}
+
+// JSONFlag is the flag of commands that can print JSON.
+type JSONFlag struct {
+	JSON bool `name:"json" group:"output" xor:"form" help:"Print JSON with a \"schema\" number, for programs."`
+}
+
+// IDsFlag is the flag of commands whose result is jobs.
+type IDsFlag struct {
+	IDs bool `name:"ids" group:"output" xor:"form" help:"Print the job numbers alone, one per line, for pipes."`
+}
+
+// ISOFlag is the flag of commands that print times.
+type ISOFlag struct {
+	ISO bool `name:"iso" group:"output" help:"Print times as 2026-03-01T09:00:00 instead of \"5m ago\"."`
+}
+
+func (f *JSONFlag) setJSON(o *Output) { o.JSON = f.JSON }
+func (f *IDsFlag) setIDs(o *Output)   { o.IDs = f.IDs }
+func (f *ISOFlag) setISO(o *Output)   { o.ISO = f.ISO }
+
+// outputOf collects the output flags that a command has.
+func outputOf(cmd any) (o Output) {
+	if f, ok := cmd.(interface{ setJSON(*Output) }); ok {
+		f.setJSON(&o)
+	}
+	if f, ok := cmd.(interface{ setIDs(*Output) }); ok {
+		f.setIDs(&o)
+	}
+	if f, ok := cmd.(interface{ setISO(*Output) }); ok {
+		f.setISO(&o)
+	}
+	return o
+}
+
+// WriteJSON writes v, a struct, with the schema's number as its first member.
+func (a *App) WriteJSON(v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode output: %w", err)
+	}
+	head := fmt.Sprintf("{\n  \"schema\": %d", Schema)
+	if rest := data[1:]; string(rest) != "}" {
+		head += ","
+	} else {
+		head += "\n"
+	}
+	w := bufio.NewWriter(a.Out)
+	w.WriteString(head)
+	w.WriteString(EscapeJSON(string(data[1:])))
+	w.WriteByte('\n')
+	return w.Flush()
+}
+
+// WriteLine writes v as JSON on one line. It has the schema's number itself.
+func (a *App) WriteLine(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode output: %w", err)
+	}
+	_, err = io.WriteString(a.Out, EscapeJSON(string(data))+"\n")
+	return err
+}
+
+// EscapeJSON writes the control characters that JSON allows in strings but
+// terminals act on (DEL and U+0080 to U+009F) as \u00XX. They occur nowhere
+// else in a JSON text.
+func EscapeJSON(s string) string {
+	if !strings.ContainsFunc(s, isHighControl) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if isHighControl(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isHighControl(r rune) bool { return r >= 0x7f && r <= 0x9f }

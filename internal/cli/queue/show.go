@@ -1,0 +1,284 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/table"
+	"gbatch/internal/client"
+	"gbatch/internal/job"
+)
+
+// Show is gqueue show.
+type Show struct {
+	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
+	As  string   `placeholder:"SYSTEM" help:"The state in the words of gpulab1, nvct, dstack, k8s, tao or slurm."`
+}
+
+// Run prints everything about jobs.
+func (o *Show) Run(ctx context.Context, a *cli.App) error {
+	if err := checkAs(a, o.As); err != nil {
+		return err
+	}
+	return a.Each(o.IDs, func(id string) error {
+		d, err := a.Client.Job(ctx, id, client.JobOptions{})
+		switch {
+		case err != nil:
+			return err
+		case a.Output.JSON || a.Output.IDs:
+			return printJob(a, d)
+		}
+		return showJob(a, d, o.As)
+	})
+}
+
+// printJob prints a job for programs.
+func printJob(a *cli.App, d *api.JobDetail) error {
+	if a.Output.JSON {
+		return a.WriteJSON(struct {
+			Job *api.JobDetail `json:"job"`
+		}{d})
+	}
+	_, err := fmt.Fprintln(a.Out, jobs.ID(&d.Job))
+	return err
+}
+
+func showJob(a *cli.App, d *api.JobDetail, as string) error {
+	f := table.NewFields()
+	identityFields(a, f, d, as)
+	timeFields(a, f, d)
+	resourceFields(f, d)
+	containerFields(f, d.Spec)
+	err := f.Write(a.Out)
+	if len(d.Attempts) > 0 {
+		fmt.Fprintln(a.Out, "\nAttempts")
+		err = errors.Join(err, attempts(d).Indent("  ").Write(a.Out))
+	}
+	if len(d.Events) > 0 {
+		fmt.Fprintln(a.Out, "\nTimeline")
+		err = errors.Join(err, timeline(a, a.Out, d.Events))
+	}
+	return err
+}
+
+func identityFields(a *cli.App, f *table.Fields, d *api.JobDetail, as string) {
+	f.Add("Job", fmt.Sprintf("%s (%s)", jobs.ID(&d.Job), d.Name))
+	f.Add("UUID", d.UUID)
+	if d.Spec != nil {
+		f.Add("Description", d.Spec.Description)
+	}
+	f.Add("User", d.User)
+	f.Add("Project", d.Project)
+	f.Add("State", stateText(d, as))
+	taskFields(f, d)
+	if d.ExitCode != nil {
+		f.Add("Exit code", jobs.ExitText(*d.ExitCode))
+	}
+	if d.Position > 0 {
+		f.Add("Position", fmt.Sprintf("%d of %d in the queue", d.Position, d.NumQueued))
+	}
+	if d.Factors != nil {
+		f.Add("Priority", priorityText(d.Factors))
+	} else if d.Priority != 0 {
+		f.Add("Priority", fmt.Sprintf("adjusted by %d", d.Priority))
+	}
+	f.Add("QOS", d.QOS)
+	if d.Private {
+		f.Add("Note", "this job is of another project; its name and contents are not shown")
+	}
+}
+
+// stateText is the state, in the words of another system or ours, with all that
+// explains it.
+func stateText(d *api.JobDetail, as string) string {
+	s := jobs.StateAs(as, &d.Job)
+	if d.Reason != "" {
+		s += ", " + d.Reason
+	}
+	if d.ReasonText != "" {
+		s += ": " + d.ReasonText
+	}
+	if d.Class != "" {
+		s += " (" + classText(d.Class) + ")"
+	}
+	if d.Done != nil {
+		s += ", " + d.Done.String()
+	}
+	if d.Progress != "" {
+		s += ", " + d.Progress
+	}
+	return s
+}
+
+func classText(c job.Class) string {
+	switch c {
+	case job.Program:
+		return "the job's own fault"
+	case job.Infra:
+		return "the infrastructure's fault"
+	}
+	return string(c)
+}
+
+func timeFields(a *cli.App, f *table.Fields, d *api.JobDetail) {
+	stamp := func(name string, t time.Time) {
+		if t.IsZero() {
+			return
+		}
+		text := t.Local().Format(time.RFC3339)
+		if !a.Output.ISO {
+			text += " (" + human.Ago(t, a.Now()) + ")"
+		}
+		f.Add(name, text)
+	}
+	stamp("Submitted", d.Submitted)
+	if d.State.Pending() {
+		stamp("Start expected", d.EstStart)
+	} else {
+		stamp("Started", d.Started)
+	}
+	stamp("Ended", d.Ended)
+	if !d.Started.IsZero() && !d.State.Pending() {
+		f.Add("Duration", string(human.Duration(nil, int64(jobs.Ran(&d.Job, a.Now())/time.Second))))
+	}
+	f.Add("Time limit", string(jobs.Limit(nil, d.LimitS)))
+}
+
+func resourceFields(f *table.Fields, d *api.JobDetail) {
+	f.Add("Resources", fmt.Sprintf("%s GPUs, %d CPUs, %s memory", human.Number(nil, d.GPUs), d.CPUs, humanize.IBytes(uint64(max(d.MemBytes, 0)))))
+	if d.Cluster != 0 {
+		f.Add("Cluster", strconv.Itoa(d.Cluster))
+	}
+	f.Add("Nodes", human.Hosts(d.Nodes))
+	f.Add("Ports", strings.Join(portLines(d), "\n"))
+	if d.Spec == nil {
+		return
+	}
+	r := d.Spec.Request.Resources
+	var wants []string
+	if len(r.GPUModel) > 0 {
+		wants = append(wants, "GPU model "+strings.Join(r.GPUModel, " or "))
+	}
+	if r.GPUMemoryGB > 0 {
+		wants = append(wants, fmt.Sprintf("GPUs of %d GiB", r.GPUMemoryGB))
+	}
+	if r.MinCudaVersion > 0 {
+		wants = append(wants, fmt.Sprintf("CUDA %d or newer", r.MinCudaVersion))
+	}
+	if r.SlaveName != "" {
+		wants = append(wants, "node "+r.SlaveName)
+	}
+	if len(r.Features) > 0 {
+		wants = append(wants, "features "+strings.Join(r.Features, ", "))
+	}
+	f.Add("Wants", strings.Join(wants, "; "))
+}
+
+func containerFields(f *table.Fields, s *job.Spec) {
+	if s == nil {
+		return
+	}
+	c := s.Request.Docker
+	f.Add("Image", c.Image)
+	command := c.Command.Line
+	if len(c.Command.Argv) > 0 {
+		quoted := make([]string, len(c.Command.Argv))
+		for i, arg := range c.Command.Argv {
+			quoted[i] = strconv.Quote(arg)
+		}
+		command = strings.Join(quoted, " ")
+	}
+	if command == "" {
+		command = "(the image's own)"
+	}
+	f.Add("Command", command)
+	f.Add("Directory", c.WorkingDir)
+	f.Add("Runs as", c.User)
+	names := make([]string, 0, len(c.Environment))
+	for name := range c.Environment {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	f.Add("Environment", strings.Join(names, ", ")) // values may be secrets; --json has them
+	var mounts []string
+	for _, m := range c.Storage {
+		text := m.HostPath + " at " + m.ContainerPath
+		if m.SizeGB > 0 {
+			text += fmt.Sprintf(", %d GiB", m.SizeGB)
+		}
+		if m.ReadOnly {
+			text += ", read-only"
+		}
+		mounts = append(mounts, text)
+	}
+	f.Add("Storage", strings.Join(mounts, "\n"))
+	dataFields(f, s.Gbatch)
+}
+
+// timeline prints the events, each with how long after the one before it
+// came.
+func timeline(a *cli.App, w io.Writer, events []api.Event) error {
+	t := table.New()
+	last, lastState := time.Time{}, ""
+	for _, e := range events {
+		after := ""
+		if !last.IsZero() {
+			after = "(" + afterText(e.Time.Sub(last)) + " after " + lastState + ")"
+		}
+		t.Row(e.Time.Local().Format(human.ISO), string(e.State), e.Message, after)
+		if e.State != "" || last.IsZero() {
+			last, lastState = e.Time, string(e.State)
+			if lastState == "" {
+				lastState = "submission"
+			}
+		}
+	}
+	return t.Indent("  ").Write(w)
+}
+
+// afterText is a pause in words: 3 seconds, 2 minutes.
+func afterText(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%d ms", max(d, 0).Milliseconds())
+	}
+	start := time.Unix(0, 0)
+	return strings.TrimSpace(humanize.RelTime(start, start.Add(d), "", ""))
+}
+
+// taskFields are how far an array's tasks are, and a task's place in its array.
+func taskFields(f *table.Fields, d *api.JobDetail) {
+	if d.Task != nil {
+		f.Add("Task", fmt.Sprintf("%d of array %d; its own number is %d", *d.Task, d.Parent, d.Number))
+	}
+	t := d.Tasks
+	if t == nil {
+		return
+	}
+	most := ""
+	if t.Parallelism > 0 {
+		most = fmt.Sprintf(", at most %d at once", t.Parallelism)
+	}
+	f.Add("Tasks", jobs.ShortIndexes(t.Indexes)+most)
+	add := func(name string, n int, which string) {
+		if n > 0 {
+			f.Add(name, strings.TrimSpace(fmt.Sprintf("%d  %s", n, jobs.ShortIndexes(which))))
+		}
+	}
+	add("  waiting", t.NumWaiting, t.Waiting)
+	add("  active", t.NumActive, "")
+	add("  succeeded", t.NumSucceeded, t.Succeeded)
+	add("  failed", t.NumFailed, t.Failed)
+	add("  cancelled", t.NumCancelled, t.Cancelled)
+}

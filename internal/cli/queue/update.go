@@ -1,0 +1,107 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/cancel"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/secret"
+	"gbatch/internal/cli/watch"
+)
+
+// Update is gqueue update.
+type Update struct {
+	ID       string `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
+	CPUs     int    `name:"cpus" help:"Cores for each of its containers."`
+	Priority *int   `help:"Of a waiting job: what is added to its priority. Only operators may raise it."`
+	Mem      int    `placeholder:"GIB" help:"Memory for each of its containers, GiB, without its tmpfs."`
+}
+
+// Run changes a job that waits, or one that runs.
+func (o *Update) Run(ctx context.Context, a *cli.App) error {
+	switch {
+	case o.Priority == nil && o.CPUs == 0 && o.Mem == 0:
+		return exit.Usagef("nothing to change: give --cpus, --mem or both")
+	case o.Priority == nil:
+		return o.resize(ctx, a)
+	case o.CPUs+o.Mem > 0:
+		return exit.Usagef("--priority is for jobs that wait, --cpus and --mem are for jobs that run: give one of them")
+	}
+	resp, err := a.Client.Action(ctx, "update", &api.ActionRequest{IDs: []string{o.ID}, Priority: *o.Priority})
+	if err != nil {
+		return err
+	}
+	return cancel.Print(a, resp)
+}
+
+// resize gives a running job other CPU and memory, and waits until its nodes
+// have done so or said why not. 0 keeps what it has.
+func (o *Update) resize(ctx context.Context, a *cli.App) error {
+	resp, err := a.Client.Resize(ctx, o.ID, &api.ResourcesRequest{CPUs: o.CPUs, CPUMemoryGB: o.Mem})
+	if err != nil {
+		return err
+	}
+	d, err := watch.Job(ctx, a, o.ID, func(d *api.JobDetail) bool { return !resizing(d) })
+	if err != nil {
+		return err
+	}
+	if a.Output.JSON {
+		return printJob(a, d)
+	}
+	if len(d.Attempts) > 0 {
+		for i, r := range d.Attempts[len(d.Attempts)-1].Ranks {
+			if r.Resize != nil && r.Resize.Failed != "" {
+				return fmt.Errorf("job %d keeps what it has: rank %d on %s: %s", d.Number, i, r.Node, r.Resize.Failed)
+			}
+		}
+	}
+	if d.State.Final() {
+		return fmt.Errorf("job %d ended meanwhile", d.Number)
+	}
+	_, err = fmt.Fprintln(a.Out, human.Clean(fmt.Sprintf("job %d %s", d.Number, resp.Message)))
+	return err
+}
+
+// resizing says that a node was asked and has not answered.
+func resizing(d *api.JobDetail) bool {
+	if len(d.Attempts) == 0 {
+		return false
+	}
+	for _, r := range d.Attempts[len(d.Attempts)-1].Ranks {
+		if r.Resize != nil && r.Resize.Failed == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Secret is gqueue secret.
+type Secret struct {
+	ID     string   `arg:"" help:"Number, UUID or the beginning of a UUID."`
+	Values []string `arg:"" name:"secret" help:"NAME=VALUE, NAME@FILE, or NAME alone to take it from the environment."`
+}
+
+// Run gives a job new values of secrets.
+func (o *Secret) Run(ctx context.Context, a *cli.App) error {
+	values, err := secret.Read(o.Values, a.Env)
+	if err != nil {
+		return err
+	}
+	resp, err := a.Client.SetSecrets(ctx, o.ID, values)
+	if err != nil {
+		return err
+	}
+	if a.Output.JSON {
+		return a.WriteJSON(resp)
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(values)), ", ")
+	_, err = fmt.Fprintf(a.Out, "job %d: set %s; %s\n", resp.Number, names, human.Clean(resp.Message))
+	return err
+}

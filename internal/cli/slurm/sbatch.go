@@ -1,0 +1,105 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/queue"
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+	"gbatch/internal/job/importer/slurm"
+)
+
+// slurmImage is the variable that names the image of jobs that name none.
+const slurmImage = "GBATCH_SLURM_IMAGE"
+
+// sbatch submits a batch script, or a command.
+func sbatch(ctx context.Context, a *cli.App, args []string) error {
+	for _, kv := range a.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "SBATCH_") {
+			return exit.Usagef("the variable %s is not played here: give the option on the command line, and unset it", name)
+		}
+	}
+	c := slurm.Split(args,
+		map[string]bool{"--parsable": false, "--wrap": true, "--hold": false, "--wait": false, "--test-only": false, "--quiet": false, "--help": false},
+		map[string]string{"-H": "--hold", "-W": "--wait", "-Q": "--quiet", "-h": "--help"})
+	has := func(name string) bool { _, ok := c.Own[name]; return ok }
+	if has("--help") {
+		fmt.Fprintln(a.Out, "sbatch [OPTIONS] [SCRIPT [ARGUMENT...]]  submits a batch script to gbatch; see docs/slurm.md. The job runs in a container:\n"+
+			"name its image by --image, --container-image or "+slurmImage+".")
+		return nil
+	}
+	name, script, err := batchScript(a, c, has("--wrap"))
+	if err != nil {
+		return err
+	}
+	image, _ := a.Env(slurmImage)
+	sub, err := slurm.Parse([]byte(script), slurm.Options{
+		Line: c.Options, DefaultImage: image, Args: c.Args,
+		Env: a.Env, Now: job.Instant(a.Now().UnixMilli()), Zone: time.Local,
+	})
+	if err != nil {
+		return &exit.Error{Code: exit.Failure, Err: cli.FileError(name, imageHint(err))}
+	}
+	doc, err := sub.Document()
+	if err != nil {
+		return err
+	}
+	r, err := a.Client.Submit(ctx, &api.SubmitRequest{Job: doc, Hold: has("--hold"), DryRun: has("--test-only")}, "")
+	if err != nil {
+		return &exit.Error{Code: exit.Failure, Err: cli.FileError(name, err)}
+	}
+	switch {
+	case has("--test-only"):
+		a.Say("sbatch: the job would be accepted: %s", r.Estimate.Text)
+		return nil
+	case has("--parsable"):
+		fmt.Fprintln(a.Out, r.Number)
+	case !has("--quiet"):
+		fmt.Fprintf(a.Out, "Submitted batch job %d\n", r.Number)
+	}
+	if !has("--wait") {
+		return nil
+	}
+	return (&queue.Wait{IDs: []string{fmt.Sprint(r.Number)}}).Run(ctx, a)
+}
+
+// batchScript is the script to submit: that of --wrap, a file, or standard input.
+func batchScript(a *cli.App, c slurm.Command, wrap bool) (name, script string, err error) {
+	switch {
+	case wrap && c.Script != "":
+		return "", "", exit.Usagef("a script and --wrap were given: give one of them")
+	case wrap:
+		return "sbatch", "#!/bin/sh\n" + c.Own["--wrap"] + "\n", nil
+	case c.Script == "" || c.Script == "-":
+		b, err := io.ReadAll(io.LimitReader(a.In, document.MaxBytes+1))
+		return "standard input", string(b), err
+	}
+	b, err := os.ReadFile(c.Script)
+	if err != nil {
+		return "", "", exit.Usagef("read batch script: %w", err)
+	}
+	return c.Script, string(b), nil
+}
+
+// imageHint adds the variable to what is said to who names no image.
+func imageHint(err error) error {
+	var ps job.Problems
+	if !errors.As(err, &ps) {
+		return err
+	}
+	for i := range ps {
+		if strings.HasPrefix(ps[i].Message, "names no container image") {
+			ps[i].Hint = "give --image NAME, write #SBATCH --container-image=NAME into the script, or set " + slurmImage + " for all jobs"
+		}
+	}
+	return ps
+}

@@ -1,0 +1,134 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/jobs"
+	"gbatch/internal/client"
+)
+
+// selection selects jobs as squeue and scancel do.
+type selection struct {
+	ids, users, names, accounts, parts, nodes, states []string
+	me, all                                           bool
+
+	keep func(*api.Job) bool // what list keeps
+}
+
+func (s *selection) flags() []option {
+	return []option{
+		listOf(&s.users, "-u", "--user"), boolOf(&s.me, "--me"), listOf(&s.states, "-t", "--state", "--states"),
+		listOf(&s.accounts, "-A", "--account"), listOf(&s.parts, "-p", "--partition"), listOf(&s.nodes, "-w", "--nodelist"),
+		insteadOf("choose the controller with GBATCH_CONTROLLER", "-M", "--clusters", "--cluster"),
+		insteadOf("use gqueue, which has columns of its own: gqueue --help", "-O", "--Format", "-l", "--long", "-S", "--sort", "-i", "--iterate"),
+		insteadOf("use gqueue --json", "--json", "--yaml"), insteadOf("use gqueue, or gqueue explain JOB", "--start"),
+		insteadOf("jobs have no steps here; use gqueue show JOB", "-s", "--steps"),
+		insteadOf("use gadm reservations", "-R", "--reservation"), insteadOf("use gqueue", "-L", "--licenses"),
+	}
+}
+
+// shortStates are the short words of Slurm's states.
+var shortStates = map[string]string{
+	"PENDING": "PD", "CONFIGURING": "CF", "RUNNING": "R", "COMPLETING": "CG", "COMPLETED": "CD", "FAILED": "F", "CANCELLED": "CA",
+	"TIMEOUT": "TO", "OUT_OF_MEMORY": "OOM", "NODE_FAIL": "NF", "PREEMPTED": "PR", "DEADLINE": "DL",
+}
+
+// list gets the jobs. Those that have ended are among them only where their
+// state is asked for.
+func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
+	for i, w := range s.states {
+		up := strings.ToUpper(w)
+		for long, short := range shortStates {
+			if up == short {
+				up = long
+			}
+		}
+		if s.states[i] = up; shortStates[up] == "" && up != "ALL" {
+			return nil, exit.Usagef("state %s is not known: use PENDING, RUNNING, COMPLETING, COMPLETED, FAILED, CANCELLED, TIMEOUT, OUT_OF_MEMORY, NODE_FAIL, PREEMPTED, all, or their short forms", w)
+		}
+	}
+	clusters, err := partitions(s.parts)
+	if err != nil {
+		return nil, err
+	}
+	if s.users, err = a.Users(ctx, s.users, s.me); err != nil {
+		return nil, err
+	}
+	nodes, err := human.ExpandHosts(s.nodes)
+	if err != nil {
+		return nil, exit.Usagef("%w", err)
+	}
+	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
+	s.keep = func(j *api.Job) bool {
+		shown := has(s.states, jobs.StateAs("slurm", j)) || slices.Contains(s.states, "ALL")
+		if len(s.states) == 0 {
+			shown = s.all || !j.State.Final()
+		}
+		return shown && has(s.users, j.User) && has(s.names, j.Name) && has(s.accounts, j.Project) &&
+			(len(clusters) == 0 || slices.Contains(clusters, j.Cluster)) &&
+			(len(nodes) == 0 || slices.ContainsFunc(j.Nodes, func(n string) bool { return slices.Contains(nodes, n) }))
+	}
+	list, err := s.fetch(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(j api.Job) bool { return !s.keep(&j) }), nil
+}
+
+// fetch gets what may be among them.
+func (s *selection) fetch(ctx context.Context, a *cli.App) ([]api.Job, error) {
+	if len(s.ids) == 0 {
+		l, err := a.Client.Jobs(ctx, client.JobFilter{All: s.all || len(s.states) > 0, User: jobs.Only(s.users), Name: jobs.Only(s.names), Project: jobs.Only(s.accounts)})
+		if err != nil {
+			return nil, err
+		}
+		return l.Jobs, nil
+	}
+	var out []api.Job
+	var missing error
+	for _, id := range s.ids {
+		d, err := a.Client.Job(ctx, id, client.JobOptions{})
+		switch {
+		case client.IsCode(err, api.CodeNotFound) || client.IsCode(err, api.CodeBadRequest):
+			missing = fmt.Errorf("error: Invalid job id specified: %s", id)
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if d.Tasks == nil {
+			out = append(out, d.Job)
+			continue
+		}
+		tasks, err := tasksOf(ctx, a, d.Job)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, tasks...)
+	}
+	if len(out) == 0 {
+		return nil, missing
+	}
+	return out, nil
+}
+
+// tasksOf is an array as Slurm lists it: what waits as one, and each task that
+// has begun.
+func tasksOf(ctx context.Context, a *cli.App, parent api.Job) ([]api.Job, error) {
+	l, err := a.Client.Jobs(ctx, client.JobFilter{All: true, User: parent.User})
+	if err != nil {
+		return nil, err
+	}
+	out := slices.DeleteFunc(l.Jobs, func(j api.Job) bool { return j.Parent != parent.Number })
+	if parent.Tasks.NumWaiting > 0 {
+		parent.State = "QUEUED"
+		out = append([]api.Job{parent}, out...)
+	}
+	return out, nil
+}

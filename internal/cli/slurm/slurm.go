@@ -1,0 +1,64 @@
+// Package slurm plays sbatch, squeue, scancel, sinfo and sacct for scripts and
+// tools that call those, over the same client as our own commands. What they
+// print is what such programs read; an option that they do not know is an error
+// that names what to use instead.
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+)
+
+// commands are by the name under which the program is called.
+var commands = map[string]func(context.Context, *cli.App, []string) error{
+	"sbatch": sbatch, "squeue": squeue, "scancel": scancel, "sinfo": sinfo, "sacct": sacct, "srun": srun,
+}
+
+// Main runs the command whose name the program, or its first argument, has.
+func Main(args []string) {
+	name := filepath.Base(args[0])
+	args = args[1:]
+	if commands[name] == nil && len(args) > 0 { // gslurm squeue ...
+		name, args = args[0], args[1:]
+	}
+	os.Exit(play(cli.New(), name, args))
+}
+
+func play(a *cli.App, name string, args []string) int {
+	run := commands[name]
+	switch {
+	case run == nil:
+		return a.Finish(cli.Program{Name: "gslurm"}, exit.Usagef("plays sbatch, squeue, scancel, sinfo and sacct, by whose names it is called: gslurm squeue --me"))
+	case slices.Contains(args, "--version") || slices.Contains(args, "-V") && name != "srun":
+		fmt.Fprintln(a.Out, "slurm-gbatch "+cli.Version)
+		return exit.OK
+	}
+	p := cli.Program{Name: name, Retry: name == "sbatch", Failure: 1}
+	return a.Do(p, &cli.Connection{Timeout: 30 * time.Second}, func(ctx context.Context) error { return run(ctx, a, args) })
+}
+
+func srun(context.Context, *cli.App, []string) error {
+	return exit.Usagef("a job step outside of a job is not played. Use gsubmit --wait --image NAME -- COMMAND for a job, gsubmit --interactive for a shell, " +
+		"gexec JOB -- COMMAND in a job that runs; inside of a batch script, srun works")
+}
+
+// partitions are clusters, by number.
+func partitions(words []string) ([]int, error) {
+	var out []int
+	for _, w := range words {
+		n, err := strconv.Atoi(w)
+		if err != nil || n < 1 {
+			return nil, exit.Usagef("partition %q: here they are clusters and have numbers; see ginfo", w)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}

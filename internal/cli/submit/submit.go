@@ -1,0 +1,116 @@
+// Package submit is gsubmit: it reads a job of any known format or of flags,
+// tells all that is wrong with it at once, hands it to the controller, and then
+// follows it if it was asked to. What the formats mean is the importer's.
+package submit
+
+import (
+	"context"
+	"strconv"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exec"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/follow"
+	"gbatch/internal/cli/secret"
+	"gbatch/internal/client"
+	"gbatch/internal/job"
+	"gbatch/internal/job/importer"
+)
+
+// Flags are those of all commands that submit: what is done with the job.
+type Flags struct {
+	Project        string `short:"A" help:"Project that is billed, instead of the file's."`
+	Hold           bool   `short:"H" help:"Queue the job on hold."`
+	Dependency     string `short:"d" xor:"dep" sep:"none" placeholder:"WHAT" help:"Wait for other jobs, instead of for what the file says: afterok:12:13,after:14+5 (all), afterok:12?afterany:13 (one of them), singleton."`
+	DryRun         bool   `xor:"what" help:"Check everything, show the effective job and when it would start; submit nothing."`
+	Convert        bool   `xor:"what,dep" help:"Print the job in the native format; submit nothing."`
+	Wait           bool   `xor:"then" help:"Wait for the job's end and exit with its code (128+signal; 125 if it was not the program that failed)."`
+	Follow         bool   `short:"f" xor:"then" help:"Like --wait, and show the job's state and then its log."`
+	Interactive    bool   `short:"i" xor:"then" help:"Start at once or fail, and give the program your terminal. Enter ~ . leaves it; gexec --attach comes back."`
+	IdempotencyKey string `placeholder:"KEY" help:"Submitting again with the same key gives the same job."`
+
+	Secret []string `sep:"none" placeholder:"NAME[=VALUE|@FILE]" help:"Value of a secret; NAME alone takes it from the environment. May be repeated."`
+}
+
+// Submit is gsubmit and its flags.
+type Submit struct {
+	File   string `arg:"" optional:"" default:"-" help:"Job file of any known format; \"-\" or nothing reads standard input."`
+	Format string `placeholder:"NAME" help:"The file's format, when it shall not be detected (gpulab-v2, ...)."`
+	Flags
+	JobFlags
+}
+
+// Run submits a job file, or a command in an image.
+func (o *Submit) Run(ctx context.Context, a *cli.App) error {
+	return o.submit(ctx, a, &source{file: o.File, format: importer.Format(o.Format), overrides: o.overrides()})
+}
+
+// submit checks a job, hands it to the controller and does with it what the
+// flags say.
+func (o *Flags) submit(ctx context.Context, a *cli.App, src *source) error {
+	if err := o.check(src); err != nil {
+		return err
+	}
+	secrets, err := secret.Read(o.Secret, a.Env)
+	if err != nil {
+		return err
+	}
+	name, doc, sub, err := src.read(a, secrets)
+	if err != nil {
+		return err
+	}
+	if o.Convert {
+		return convert(a, sub)
+	}
+	if doc, err = withSecrets(doc, &sub, secrets); err != nil {
+		return &exit.Error{Code: exit.Usage, Err: cli.FileError(name, err)}
+	}
+	req := &api.SubmitRequest{Job: doc, Project: o.Project, Hold: o.Hold, DryRun: o.DryRun, Interactive: o.Interactive, Dependency: o.Dependency}
+	resp, err := a.Client.Submit(ctx, req, o.IdempotencyKey)
+	if err != nil {
+		return cli.FileError(name, err)
+	}
+	resp.Notes = mergeNotes(sub.Notes, resp.Notes)
+	if o.DryRun {
+		return printDryRun(a, resp)
+	}
+	if err := o.printSubmitted(a, resp, sub.Spec.Name); err != nil {
+		return err
+	}
+	id := strconv.FormatUint(uint64(resp.Number), 10)
+	a.Client.Retry = client.Retry{} // what follows has its own patience
+	switch {
+	case o.Interactive:
+		return exec.Interactive(ctx, a, id)
+	case o.Follow:
+		return follow.Job(ctx, a, id)
+	case o.Wait:
+		return follow.Wait(ctx, a, id)
+	}
+	return nil
+}
+
+func (o *Flags) check(src *source) error {
+	switch {
+	case !o.Interactive:
+		return nil
+	case src.file == "-" && !o.DryRun && len(src.overrides.Command) == 0:
+		return exit.Usagef("--interactive gives standard input to the job: name the job file")
+	case o.Hold:
+		return exit.Usagef("--interactive starts at once or fails: it cannot be combined with --hold")
+	case o.Convert:
+		return exit.Usagef("--interactive is not part of the document: write \"gbatch\": {\"terminal\": true} into it")
+	}
+	return nil
+}
+
+// withSecrets adds values to a submission and checks that none is missing. It
+// gives the document to send.
+func withSecrets(doc []byte, sub *job.Submission, values map[string]string) ([]byte, error) {
+	sub.SetSecrets(values)
+	if err := sub.Spec.CheckSecrets(sub.Secrets); err != nil || len(values) == 0 {
+		return doc, err
+	}
+	return sub.Document()
+}

@@ -1,0 +1,156 @@
+// Package table lists things in columns: jobs, nodes, and what was used. A
+// Column owns all that is known of it: its name, its title, its letter in
+// Slurm's formats, its cells, their order and their colour. So a new column is
+// one entry in the Set of its kind of row, which the packages above hold.
+//
+// All tables of the commands are drawn here, by one Grid. The package asks no
+// controller and reads no clock or terminal: a View says what there is. Text
+// from elsewhere is shown with its control characters escaped.
+package table
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
+)
+
+// Column is one thing that can be said of a row of type T.
+type Column[T any] struct {
+	Key     string // its name for -o and -S; empty: its title in small letters
+	Also    string // other systems' names for it, separated by blanks
+	Letters string // in formats; Slurm's where Slurm has the column, and else none
+	Title   string
+	Right   bool // aligned
+	Least   int  // it may be cut down to this on a narrow terminal; 0: never cut
+	Asked   bool // the controller tells its cells only when it is asked for them
+
+	Cell  func(v *View, b []byte, x *T) []byte // appends the cell to b
+	Order func(v *View, x *T) int64            // what rows are ordered by; nil: the text of the cell
+	Color func(cell []byte) string             // the SGR code that a cell has on a terminal; nil: none
+}
+
+// View says how rows are looked at.
+type View struct {
+	Now      time.Time
+	Relative bool   // "in 5m" for times
+	Text     bool   // reasons as sentences
+	As       string // whose words for states; empty: ours
+	Width    int    // of the terminal; 0: nothing is cut
+	Color    bool
+	NoHeader bool
+}
+
+// Name is what the user calls the column.
+func (c *Column[T]) Name() string {
+	if c.Key != "" {
+		return c.Key
+	}
+	return strings.ToLower(c.Title)
+}
+
+// Names are all that the user may call it.
+func (c *Column[T]) Names() []string { return append(strings.Fields(c.Also), c.Name()) }
+
+// Set is all that can be said of one kind of row.
+type Set[T any] []Column[T]
+
+// Named finds a column by one of its names in any case, or by a letter; nil if
+// there is none.
+func (set Set[T]) Named(name string) *Column[T] {
+	for i := range set {
+		if slices.ContainsFunc(set[i].Names(), func(known string) bool { return strings.EqualFold(known, name) }) {
+			return &set[i]
+		}
+	}
+	if len(name) == 1 {
+		return set.letter(name[0])
+	}
+	return nil
+}
+
+func (set Set[T]) letter(l byte) *Column[T] {
+	for i := range set {
+		if strings.IndexByte(set[i].Letters, l) >= 0 {
+			return &set[i]
+		}
+	}
+	return nil
+}
+
+// Known lists the names of all columns, for messages.
+func (set Set[T]) Known() string {
+	var out []string
+	for i := range set {
+		out = append(out, set[i].Name())
+	}
+	return strings.Join(out, ", ")
+}
+
+// letters lists the letters, for messages.
+func (set Set[T]) letters() string {
+	var out []string
+	for _, c := range set {
+		for _, l := range c.Letters {
+			out = append(out, string(l)+" "+strings.ToLower(c.Title))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// choose finds the columns of a list of names with commas between them.
+func (set Set[T]) choose(names string) ([]*Column[T], error) {
+	var out []*Column[T]
+	for name := range strings.SplitSeq(names, ",") {
+		c := set.Named(strings.TrimSpace(name))
+		if c == nil {
+			return nil, exit.Usagef("there is no column %q: use %s, or Slurm's letters as %%%s", name, set.Known(), set[0].Letters)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// With is the columns that have letters, some of them changed: by name, with the
+// title and the cell that a change has.
+func (set Set[T]) With(changes ...Column[T]) Set[T] {
+	var out Set[T]
+	for _, c := range set {
+		if c.Letters == "" {
+			continue
+		}
+		for _, change := range changes {
+			if change.Key != c.Name() {
+				continue
+			}
+			if change.Title != "" {
+				c.Title = change.Title
+			}
+			if change.Cell != nil {
+				c.Cell = change.Cell
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// Lift is a column of rows that have a row of another kind in them. Its name and
+// other names are its own.
+func Lift[T, U any](c *Column[T], key, also string, of func(*U) *T) Column[U] {
+	return Column[U]{Key: key, Also: also, Title: c.Title, Right: c.Right, Least: c.Least, Color: c.Color,
+		Cell: func(v *View, b []byte, x *U) []byte { return c.Cell(v, b, of(x)) }}
+}
+
+// Moment writes a time, or a dash where there is none.
+func (v *View) Moment(b []byte, t time.Time) []byte {
+	switch {
+	case t.IsZero():
+		return append(b, '-')
+	case v.Relative:
+		return append(b, human.Ago(t, v.Now)...)
+	}
+	return t.Local().AppendFormat(b, human.ISO)
+}

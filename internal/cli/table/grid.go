@@ -1,0 +1,207 @@
+package table
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"gbatch/internal/cli/human"
+)
+
+// Grid draws a table: no borders, two blanks between columns, and no blank at
+// the ends of lines. Cells are appended to one buffer, so that ten thousand rows
+// cost no allocation each.
+type Grid struct {
+	columns  []gridColumn
+	buf      []byte
+	ends     []int // of each cell in buf, row by row
+	widths   []int // of each cell, in terminal columns
+	indent   string
+	limit    int // the terminal's width; 0: nothing is ever cut
+	noHeader bool
+	color    bool
+}
+
+// gridColumn is one column, as wide as its widest cell.
+type gridColumn struct {
+	title string
+	right bool
+	least int // see Column
+	color func(cell []byte) string
+}
+
+// New is an empty grid with these titles; none: it has no header.
+func New(titles ...string) *Grid {
+	g := &Grid{noHeader: len(titles) == 0}
+	for _, t := range titles {
+		g.columns = append(g.columns, gridColumn{title: t})
+	}
+	return g
+}
+
+// Right aligns these columns, counted from 1, to the right.
+func (g *Grid) Right(columns ...int) *Grid {
+	for _, n := range columns {
+		g.columns[n-1].right = true
+	}
+	return g
+}
+
+// NoHeader leaves the titles out where no is true.
+func (g *Grid) NoHeader(no bool) *Grid {
+	g.noHeader = g.noHeader || no
+	return g
+}
+
+// Indent puts text in front of each line.
+func (g *Grid) Indent(text string) *Grid {
+	g.indent = text
+	return g
+}
+
+// Row adds a row. A cell may have several lines.
+func (g *Grid) Row(cells ...string) {
+	if g.columns == nil {
+		g.columns = make([]gridColumn, len(cells))
+	}
+	lines := make([][]string, len(cells))
+	height := 0
+	for i, c := range cells {
+		lines[i] = strings.Split(c, "\n")
+		height = max(height, len(lines[i]))
+	}
+	for n := range height {
+		for i := range cells {
+			g.cell(func(b []byte) []byte {
+				if n < len(lines[i]) {
+					b = append(b, lines[i][n]...)
+				}
+				return b
+			})
+		}
+	}
+}
+
+// cell adds the next cell, row by row, whose text add appends. Text that is
+// not printable ASCII is escaped.
+func (g *Grid) cell(add func([]byte) []byte) {
+	start := len(g.buf)
+	g.buf = add(g.buf)
+	width := len(g.buf) - start
+	if raw := g.buf[start:]; !human.IsPlain(raw) {
+		safe := human.Clean(string(raw))
+		g.buf = append(g.buf[:start], safe...)
+		width = human.Width(safe)
+	}
+	g.ends = append(g.ends, len(g.buf))
+	g.widths = append(g.widths, width)
+}
+
+// Write draws the table.
+func (g *Grid) Write(w io.Writer) error {
+	widths := g.fit()
+	var out bytes.Buffer
+	out.Grow(len(g.buf) + len(g.ends)*4)
+	if !g.noHeader {
+		for i, c := range g.columns {
+			g.put(&out, i, widths[i], []byte(c.title), len(c.title), "")
+		}
+	}
+	start := 0
+	for n, end := range g.ends {
+		i := n % len(g.columns)
+		cell := g.buf[start:end]
+		sgr := ""
+		if g.color && g.columns[i].color != nil {
+			sgr = g.columns[i].color(cell)
+		}
+		g.put(&out, i, widths[i], cell, g.widths[n], sgr)
+		start = end
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+const blanks = "                                                                "
+
+func pad(out *bytes.Buffer, n int) {
+	for ; n > len(blanks); n -= len(blanks) {
+		out.WriteString(blanks)
+	}
+	if n > 0 {
+		out.WriteString(blanks[:n])
+	}
+}
+
+// put writes one cell of column i, and the line's end after the last one.
+func (g *Grid) put(out *bytes.Buffer, i, width int, cell []byte, has int, sgr string) {
+	if i == 0 {
+		out.WriteString(g.indent)
+	}
+	if has > width {
+		cell, has = []byte(human.Cut(string(cell), width)), width
+	}
+	if g.columns[i].right {
+		pad(out, width-has)
+	}
+	out.WriteString(sgr)
+	out.Write(cell)
+	if sgr != "" {
+		out.WriteString("\x1b[0m")
+	}
+	switch {
+	case i == len(g.columns)-1:
+		out.Truncate(len(bytes.TrimRight(out.Bytes(), " ")))
+		out.WriteByte('\n')
+	case g.columns[i].right:
+		pad(out, 2)
+	default:
+		pad(out, width-has+2)
+	}
+}
+
+// fit gives the columns' widths, taking from the widest that may be cut until
+// the line fits.
+func (g *Grid) fit() []int {
+	widths := make([]int, len(g.columns))
+	total := 2 * (len(g.columns) - 1)
+	if !g.noHeader {
+		for i, c := range g.columns {
+			widths[i] = len(c.title)
+		}
+	}
+	for n, w := range g.widths {
+		i := n % len(g.columns)
+		widths[i] = max(widths[i], w)
+	}
+	for _, w := range widths {
+		total += w
+	}
+	for g.limit > 0 && total > g.limit {
+		widest := -1
+		for i, c := range g.columns {
+			if c.least > 0 && widths[i] > c.least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break // the terminal has to wrap the line
+		}
+		widths[widest]--
+		total--
+	}
+	return widths
+}
+
+// Fields are names and values in two columns; empty values are left out.
+type Fields struct{ Grid }
+
+// NewFields is an empty table of fields.
+func NewFields() *Fields { return &Fields{*New()} }
+
+// Add adds a field. Its value may have several lines.
+func (f *Fields) Add(name, value string) {
+	if value != "" {
+		f.Row(name, value)
+	}
+}

@@ -1,0 +1,132 @@
+package control
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gbatch/accounting"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// Load takes one stored record, in any order, before the first Apply. Kinds
+// that the table does not need (documents, secrets, events, attempts, UUIDs)
+// are ignored. Call Loaded after the last.
+func (c *Controller) Load(r state.Record) error {
+	switch r.Kind {
+	case state.KindJob, state.KindHistory:
+		c.next = max(c.next, r.Job+1)
+		if r.Kind == state.KindHistory {
+			return nil
+		}
+		j, err := state.DecodeJob(r.Value)
+		if err != nil {
+			return err
+		}
+		j.Owner = c.intern.owner(*j.Owner)
+		j.Request.Shape = c.intern.shape(j.Request.Shape)
+		j.Request = c.intern.request(*j.Request)
+		c.insertLoaded(j)
+	case state.KindTasks:
+		r.Value = slices.Clone(r.Value) // it is looked at when all are there
+		c.loading[r.Job] = append(c.loading[r.Job], r)
+	case state.KindNode:
+		n, err := state.DecodeNode(r.Name, r.Value)
+		if err != nil {
+			return err
+		}
+		c.setNode(*n)
+	case state.KindFloor:
+		c.next = max(c.next, r.Job)
+	case state.KindWindow:
+		return c.loadWindow(r)
+	case state.KindUsage:
+		var row accounting.Row
+		if err := json.Unmarshal(r.Value, &row); err != nil {
+			return fmt.Errorf("decode usage record %s: %w", r.Name, err)
+		}
+		if err := c.ledger.Load(row); err != nil {
+			return fmt.Errorf("decode usage record %s: %w", r.Name, err)
+		}
+	}
+	return nil
+}
+
+func (c *Controller) insertLoaded(j *state.Job) {
+	c.jobs.Put(j.Number, j)
+	c.byUUID[j.UUID] = j.Number
+	if j.State.Final() {
+		c.ended = append(c.ended, j.Number)
+	} else if j.Cron != nil {
+		at, _ := slices.BinarySearch(c.templates, j.Number)
+		c.templates = slices.Insert(c.templates, at, j.Number)
+	}
+}
+
+// Loaded finishes loading: queue and allocations are rebuilt from the jobs in
+// the order of their numbers. Nodes get until NodeTimeout from now to say that
+// they are there.
+func (c *Controller) Loaded(now sched.Time) error {
+	for _, n := range slices.Clone(c.nodes) {
+		v := *n
+		v.LastSeen = now
+		c.versions++
+		v.Version = c.epoch<<32 | c.versions
+		c.setNode(v)
+	}
+	if err := c.loadArrays(); err != nil {
+		return err
+	}
+	for j := range c.jobs.All() {
+		c.queued += j.Queued()
+		if !j.State.Final() {
+			c.watchLimit(j)
+		}
+		switch {
+		case j.Tasks != nil:
+		case j.State == job.Queued:
+			c.enqueue(now, j)
+		case j.State.Active():
+			if err := c.loadActive(j); err != nil {
+				return fmt.Errorf("job %d: %w", j.Number, err)
+			}
+		}
+	}
+	if err := c.rebase(now); err != nil {
+		return err
+	}
+	c.loadWaits()
+	c.findCronNext()
+	c.sortEnded()
+	for _, n := range c.ended {
+		c.observe(c.job(n))
+	}
+	c.rollAt = now // what ended while no controller ran is closed first
+	c.out, c.dirty = Effects{}, true
+	return nil
+}
+
+func (c *Controller) loadActive(j *state.Job) error {
+	if err := c.sched.Adopt(c.running(j)); err != nil {
+		return err
+	}
+	for _, r := range j.Attempt.Ranks {
+		if c.node(r.Alloc.Node) == nil {
+			return fmt.Errorf("it runs on %s, which is no node", r.Alloc.Node)
+		}
+		if r.Phase != node.PhaseEnded {
+			c.arrive(r.Alloc.Node, j.Number)
+		}
+	}
+	return nil
+}
+
+func joinNames[V any](m map[string]V) string {
+	return strings.Join(slices.SortedFunc(maps.Keys(m), cmp.Compare), ", ")
+}

@@ -1,0 +1,55 @@
+package site
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// WithStored adds the projects that gadm made.
+func (c Config) WithStored(made []Project) (Config, error) {
+	c.Projects = slices.Clone(c.Projects)
+	for _, p := range made {
+		if _, ok := c.Project(p.Name); ok {
+			return c, fmt.Errorf("project %s is in the file, and was made by gadm too: take it out of the file, or first `gadm project remove %s`", p.Name, p.Name)
+		}
+		c.Projects = append(c.Projects, p)
+	}
+	return c, nil
+}
+
+func (c Config) StoredProjects() []Project {
+	return slices.DeleteFunc(slices.Clone(c.Projects), func(p Project) bool { return !p.Stored })
+}
+
+// Text is the rules as a person writes them. No secret is in them.
+func (c Config) Text() string {
+	b, err := yaml.Marshal(c)
+	if err != nil {
+		panic(err) // values of our own types always encode
+	}
+	return string(b)
+}
+
+// ChangedLines is what one text has more than the other, by line.
+func ChangedLines(before, after string) []string {
+	count := map[string]int{}
+	for line := range strings.Lines(after) {
+		count[line]++
+	}
+	var out []string
+	for line := range strings.Lines(before) {
+		if count[line]--; count[line] < 0 {
+			out = append(out, "- "+strings.TrimRight(line, "\n"))
+		}
+	}
+	for line := range strings.Lines(after) {
+		if count[line] > 0 {
+			count[line]--
+			out = append(out, "+ "+strings.TrimRight(line, "\n"))
+		}
+	}
+	return out
+}

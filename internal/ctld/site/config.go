@@ -1,0 +1,303 @@
+package site
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/units"
+	"gbatch/sched"
+)
+
+// Config is gctld.yaml. Durations are written as "5 minutes" or "5m".
+type Config struct {
+	Dir       string `yaml:"dir"`       // state: store, keys and certificates
+	Socket    string `yaml:"socket"`    // unix socket for local users; "": gctld.sock in Dir
+	Listen    string `yaml:"listen"`    // TCP address for nodes and other machines, with TLS; empty: none
+	Advertise string `yaml:"advertise"` // HOST:PORT by which they reach it; empty: by Listen and the host's name
+
+	Munge *Munge `yaml:"munge"` // take MUNGE credentials; absent: take none
+
+	Admins         Members   `yaml:"admins"`    // may do everything, as root on this machine may
+	Operators      Members   `yaml:"operators"` // may act on everyone's jobs and all nodes
+	Projects       []Project `yaml:"projects"`
+	DefaultProject string    `yaml:"defaultProject"`
+
+	Limits Limits `yaml:"limits"`
+	Nodes  Timing `yaml:"nodes"`
+
+	ReserveMiB uint64 `yaml:"reserveMiB"` // free disk below which no jobs are taken
+	Keep       Keep   `yaml:"keep"`
+
+	Metrics Metrics `yaml:"metrics"`
+
+	Policy Policy `yaml:"policy"`
+
+	InstanceTypes map[string]InstanceType `yaml:"instanceTypes"` // for gbatch.instanceType
+	ImageAliases  map[string]string       `yaml:"imageAliases"`  // for gbatch.imageAlias
+	Results       string                  `yaml:"results"`       // s3://BUCKET/PREFIX or file:///PATH: where outputs named results:///... go; empty: they are refused
+
+	Mail *Mail `yaml:"mail"` // nil: none is sent
+}
+
+// Munge is how to reach MUNGE.
+type Munge struct {
+	Socket string `yaml:"socket"` // of its daemon; empty: the usual one
+}
+
+// Metrics is who may read /metrics, and which names it has beside its own.
+type Metrics struct {
+	Scrapers Members  `yaml:"scrapers"` // beside operators and admins
+	Aliases  []string `yaml:"aliases"`  // slurm: as Slurm's own exporter names them
+}
+
+// Project is one project: who is billed.
+type Project struct {
+	Name     string            `yaml:"name"`
+	GID      int               `yaml:"gid,omitempty"`      // group of its storage
+	Members  Members           `yaml:"members,omitempty"`  // empty: everyone
+	Shares   int64             `yaml:"shares,omitempty"`   // of the cluster, relative to the other projects of the same parent; 0: 1
+	Clusters []int             `yaml:"clusters,omitempty"` // that its jobs may use; empty: all
+	Limits   api.ProjectLimits `yaml:"limits,omitempty"`   // instead of policy.perProject
+
+	Privileged bool `yaml:"privileged,omitempty"` // its jobs may be root on nodes that allow it too
+
+	Parent     string           `yaml:"parent,omitempty"`     // another project: its share is divided among those below it and its own users
+	UserShares map[string]int64 `yaml:"userShares,omitempty"` // of the project, by user; 1 for those that are not named
+	Budget     int64            `yaml:"budget,omitempty"`     // GPU-minutes, as billed, that it and those below it may use; 0: no bound
+
+	BudgetPeriod string `yaml:"budgetPeriod,omitempty"` // month: the budget is for each calendar month (UTC); empty: in all
+
+	Stored bool `yaml:"-"` // by gadm, while the controller ran; else it is in the file
+}
+
+// Limits are what a job gets when it does not say, and may ask at most.
+type Limits struct {
+	DefaultDuration Seconds `yaml:"defaultDuration"`
+	MaxDuration     Seconds `yaml:"maxDuration"`
+	DefaultMin      Seconds `yaml:"defaultMinDuration"`
+	Grace           Seconds `yaml:"grace"`    // between TERM and KILL
+	MaxGrace        Seconds `yaml:"maxGrace"` // the longest that a job may ask instead
+	MaxQueued       int     `yaml:"maxQueuedJobs"`
+}
+
+// Timing is how long silence of a node is borne.
+type Timing struct {
+	Suspect Seconds `yaml:"suspectAfter"`
+	Timeout Seconds `yaml:"timeout"`
+}
+
+// Keep is how long ended jobs stay in memory, quick to list. They stay in the
+// store for ever.
+type Keep struct {
+	For   Seconds `yaml:"endedFor"`
+	Count int     `yaml:"endedCount"`
+}
+
+// Seconds is a length of time in whole seconds.
+type Seconds int64
+
+// UnmarshalYAML reads what units.ParseDuration does. Parts of a second are
+// rounded up.
+func (s *Seconds) UnmarshalYAML(b []byte) error {
+	var text string
+	if err := yaml.Unmarshal(b, &text); err != nil {
+		return err
+	}
+	d, err := units.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("duration %q: %w", text, err)
+	}
+	*s = Seconds((d + time.Second - 1) / time.Second)
+	return nil
+}
+
+// MarshalYAML writes it so that it can be read.
+func (s Seconds) MarshalYAML() (any, error) { return fmt.Sprintf("%d seconds", s), nil }
+
+func (s Seconds) Millis() sched.Time { return sched.Time(s) * 1000 }
+
+// Default is the configuration of an empty file.
+func Default() Config {
+	return Config{
+		Dir:            "/var/lib/gbatch/ctld",
+		Socket:         "/run/gbatch/gctld.sock", // where commands look for it
+		Listen:         "127.0.0.1:7077",
+		Projects:       []Project{{Name: "default"}},
+		DefaultProject: "default",
+		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxGrace: 3600, MaxQueued: 2_000_000},
+		Nodes:          Timing{Suspect: 75, Timeout: 300},
+		ReserveMiB:     256,
+		Keep:           Keep{For: 86400, Count: 100_000},
+		Policy:         defaultPolicy(),
+	}
+}
+
+// Read reads a file over the defaults. Unknown keys and values of the
+// wrong type are errors that name the line.
+func Read(path string) (Config, error) {
+	c := Default()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return c, fmt.Errorf("read configuration: %w", err)
+	}
+	c.Projects = nil // a file that names projects replaces the default one
+	if err := yaml.UnmarshalWithOptions(data, &c, yaml.Strict()); err != nil {
+		return c, fmt.Errorf("configuration %s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
+	}
+	if c.Projects == nil {
+		c.Projects = Default().Projects
+	}
+	if err := c.Validate(); err != nil {
+		return c, fmt.Errorf("configuration %s: %w", path, withLines(data, err))
+	}
+	return c, nil
+}
+
+// SlurmNames is the set of names that dashboards made for Slurm's own
+// exporter ask for, with its labels. What Slurm has and gbatch has not, such as
+// jobs that boot a node, is left out: a series that is missing says more than a
+// 0 that can never change.
+const SlurmNames = "slurm"
+
+// What projects, users with tokens, and nodes may be called.
+var (
+	NameRule     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	NodeNameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+)
+
+// Validate reports every problem, each as a *fault.
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(path, format string, a ...any) { errs = append(errs, &fault{path, fmt.Sprintf(format, a...)}) }
+	if !filepath.IsAbs(c.Dir) {
+		bad("dir", "%q must be an absolute path", c.Dir)
+	}
+	if c.Socket != "" && !filepath.IsAbs(c.Socket) {
+		bad("socket", "%q must be an absolute path", c.Socket)
+	}
+	for key, addr := range map[string]string{"listen": c.Listen, "advertise": c.Advertise} {
+		if _, _, err := net.SplitHostPort(addr); addr != "" && err != nil {
+			bad(key, "%q: want HOST:PORT, as 192.0.2.1:7077", addr)
+		}
+	}
+	if c.Munge != nil && c.Munge.Socket != "" && !filepath.IsAbs(c.Munge.Socket) {
+		bad("munge.socket", "%q must be an absolute path", c.Munge.Socket)
+	}
+	c.Admins.check("admins", bad)
+	c.Operators.check("operators", bad)
+	c.Metrics.Scrapers.check("metrics.scrapers", bad)
+	for i, a := range c.Metrics.Aliases {
+		if a != SlurmNames {
+			bad(fmt.Sprintf("metrics.aliases[%d]", i), "%q: there is %s", a, SlurmNames)
+		}
+	}
+	c.checkProjects(bad)
+	c.checkTables(bad)
+	c.Mail.check(bad)
+	if c.Limits.DefaultDuration <= 0 || c.Limits.MaxDuration < c.Limits.DefaultDuration {
+		bad("limits", "defaultDuration must be above 0 and not above maxDuration")
+	}
+	if c.Limits.Grace < 0 || c.Limits.MaxGrace < c.Limits.Grace {
+		bad("limits", "grace must not be below 0 or above maxGrace")
+	}
+	if c.Nodes.Suspect <= 0 || c.Nodes.Timeout <= c.Nodes.Suspect {
+		bad("nodes", "suspectAfter must be above 0 and below timeout")
+	}
+	if c.Keep.Count < 1 {
+		bad("keep.endedCount", "must be at least 1")
+	}
+	if c.Limits.MaxQueued < 1 {
+		bad("limits.maxQueuedJobs", "must be at least 1")
+	}
+	if _, _, err := c.Policy.build(c.Projects); err != nil {
+		bad("policy", "%v", err)
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) checkProjects(bad func(path, format string, a ...any)) {
+	seen := map[string]bool{}
+	for i, p := range c.Projects {
+		at := fmt.Sprintf("projects[%d]", i)
+		switch {
+		case !NameRule.MatchString(p.Name):
+			bad(at+".name", "%q: use letters, digits, '.', '_' and '-', at most 64", p.Name)
+		case seen[p.Name]:
+			bad(at+".name", "%q is there twice", p.Name)
+		}
+		seen[p.Name] = true
+		if p.GID < 0 {
+			bad(at+".gid", "%d: must not be negative", p.GID)
+		}
+		if p.Shares < 0 {
+			bad(at+".shares", "%d: must not be negative", p.Shares)
+		}
+		if p.BudgetPeriod != "" && p.BudgetPeriod != api.BudgetMonth {
+			bad(at+".budgetPeriod", "%q: use month, or leave it out for a budget in all", p.BudgetPeriod)
+		}
+		for _, n := range p.Clusters {
+			if n < 1 {
+				bad(at+".clusters", "%d: clusters are numbered from 1", n)
+			}
+		}
+		if l := p.Limits; l.Running < 0 || l.Queued < 0 || l.GPUs < 0 || l.GPUMinutes < 0 {
+			bad(at+".limits", "must not be negative")
+		}
+		p.Members.check(at+".members", bad)
+	}
+	if c.DefaultProject != "" && !seen[c.DefaultProject] {
+		bad("defaultProject", "%q is not among the projects", c.DefaultProject)
+	}
+}
+
+func (c Config) Project(name string) (Project, bool) {
+	i := slices.IndexFunc(c.Projects, func(p Project) bool { return p.Name == name })
+	if i < 0 {
+		return Project{}, false
+	}
+	return c.Projects[i], true
+}
+
+// SocketPath is where local users find the controller.
+func (c Config) SocketPath() string {
+	if c.Socket != "" {
+		return c.Socket
+	}
+	return filepath.Join(c.Dir, "gctld.sock")
+}
+
+// Rules is what the controller goes by.
+func (c Config) Rules() (control.Config, error) {
+	policy, acct, err := c.Policy.build(c.Projects)
+	if err != nil {
+		return control.Config{}, err
+	}
+	out := control.Config{
+		Policy: policy, Accounting: acct, Projects: map[string]control.Project{},
+		DefaultRun: c.Limits.DefaultDuration.Millis(), MaxRun: c.Limits.MaxDuration.Millis(), DefaultMin: c.Limits.DefaultMin.Millis(),
+		Grace: c.Limits.Grace.Millis(), MaxGrace: c.Limits.MaxGrace.Millis(), SuspectTime: c.Nodes.Suspect.Millis(), NodeTimeout: c.Nodes.Timeout.Millis(),
+		KeepEnded: c.Keep.For.Millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
+	}
+	for _, p := range c.Projects {
+		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged}
+	}
+	return out, nil
+}
+
+// Lease is how long a node may go on without contact: shorter than the
+// controller's own patience, so that a rank has ended on a node that is cut
+// off before it can be started anywhere else.
+func (c Config) Lease() time.Duration {
+	return time.Duration(c.Nodes.Timeout) * time.Second * 8 / 10
+}

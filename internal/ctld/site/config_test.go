@@ -1,0 +1,63 @@
+package site
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBadConfigIsRefused proves that a mistake in gctld.yaml is told in words of
+// the file, and that all of them are told.
+func TestBadConfigIsRefused(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"unknown key", "polici: {}\n", []string{"polici"}},
+		{"negative weight", "policy: {weights: {age: -1}}\n", []string{"weights.age is -1"}},
+		{"absurd weight", "policy: {weights: {fairShare: 9000000000000}}\n", []string{"weights.fairShare is 9000000000000"}},
+		{"zero half-life", "policy: {halfLife: 0}\n", []string{"halfLifeMs is 0"}},
+		{"duration", "policy: {halfLife: 0 days}\n", []string{`duration "0 days": must be longer than zero`}},
+		{"negative billing", "policy: {cpuWeight: -3, gpuWeights: {H100: -1}}\n", []string{"cpu and gib weigh -3", "models.H100 weighs -1"}},
+		{"negative shares", "projects: [{name: a, shares: -2}]\ndefaultProject: a\n", []string{"projects[0].shares: -2"}},
+		{"cycle", "projects: [{name: a, parent: b}, {name: b, parent: a}]\ndefaultProject: a\n", []string{"a -> b -> a", "b -> a -> b"}},
+		{"unknown parent", "projects: [{name: a, parent: x}]\ndefaultProject: a\n", []string{`parent "x"`}},
+		{"user's shares", "projects: [{name: a, userShares: {ann: -1}}]\ndefaultProject: a\n", []string{`gives user "ann" -1 shares`}},
+		{"budget", "projects: [{name: a, budget: -1}]\ndefaultProject: a\n", []string{"budget of -1"}},
+		{"two", "policy: {mode: best, weights: {size: -1}}\n", []string{`mode is "best"`, "weights.size is -1"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "gctld.yaml")
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Read(path)
+			for _, want := range tc.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestShareTreeOfTheConfiguration(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gctld.yaml")
+	text := "defaultProject: vision\nprojects:\n- {name: lab, shares: 3, budget: 60}\n- {name: vision, parent: lab, userShares: {ann: 2}}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := c.Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := rules.Accounting.Tree
+	if lab, vision := tree["lab"], tree["vision"]; lab.Shares != 3 || lab.Budget != 60 || vision.Parent != "lab" || vision.Shares != 1 || vision.Users["ann"] != 2 {
+		t.Errorf("the share tree is %+v", tree)
+	}
+}

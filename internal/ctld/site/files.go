@@ -1,0 +1,8 @@
+package site
+
+// Names of files below Config.Dir.
+const (
+	StoreDir     = "store"
+	VaultFile    = "secrets.key"
+	TokenKeyFile = "token.key"
+)

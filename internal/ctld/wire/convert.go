@@ -1,0 +1,180 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// Between the controller's types and the wire's.
+
+func Time(t sched.Time) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(t)).UTC()
+}
+
+// Job is a job as one line of a list; private says that the caller may not
+// see what is its owner's alone.
+func Job(v *state.View, j *state.Job, private bool) api.Job {
+	out := api.Job{
+		ID: j.ID(), Number: j.Number, UUID: uuid.UUID(j.UUID).String(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project,
+		State: j.Status(), Reason: string(j.Reason), ReasonText: j.Text,
+		Submitted: Time(j.Submitted), Started: Time(j.Started), Ended: Time(j.Ended),
+		LimitS: int64(j.Request.Limit / 1000), Cluster: j.Request.Shape.Cluster, Priority: int64(j.Request.Priority), QOS: j.Owner.QOS,
+	}
+	if j.Waits != nil && j.State.Pending() {
+		out.Dependency = j.Waits.String()
+	}
+	out.Successor, out.Template = j.Next, j.Template
+	if x := j.Restart; x != nil {
+		out.Restart = &api.RestartInfo{InitialJobUUID: uuid.UUID(x.Initial).String(), RestartCount: x.Count, Of: x.Of}
+	}
+	sh := j.Request.Shape
+	ranks := int64(sh.Nodes)
+	out.CPUs, out.MemBytes = int(ranks*sh.MilliCPU/1000), ranks*sh.MemMiB<<20
+	out.GPUs = float64(ranks*sh.MilliGPU) / 1000
+	if j.Parent > 0 {
+		out.Parent, out.Task = j.Parent, &j.Index
+	}
+	switch {
+	case j.Tasks != nil: // see tasksToAPI
+	case j.Parent > 0 && j.Number == 0 && j.State == job.Queued:
+		out.Reason, out.ReasonText = string(state.CodeArrayLimit), "it comes into the queue when others of its array have started or ended"
+	case j.State == job.Queued:
+		r := v.Waiting(j)
+		out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, Time(r.At)
+	case j.State == job.OnHold:
+		out.Reason, out.ReasonText = "JobHeldUser", "held: `gcancel --release` lets it go on"
+	case j.Ending != nil:
+		out.Reason, out.ReasonText = string(j.Ending.Reason), j.Ending.Text
+	case j.State == job.Running && j.Attempt.Paused != "":
+		out.Reason, out.ReasonText = "Paused", fmt.Sprintf("paused by %s: `gcancel --resume` lets it go on", j.Attempt.Paused)
+	}
+	if j.Attempt != nil && (j.State.Active() || j.State.Final()) {
+		fromAttempt(&out, v, j)
+	}
+	if private {
+		out.Name, out.Private, out.ReasonText, out.ExitCode = "job-"+out.UUID[:6], true, "", nil
+	}
+	return out
+}
+
+// fromAttempt fills in where a job is or was, and what it has of GPUs when it
+// asked for all of a node's.
+func fromAttempt(out *api.Job, v *state.View, j *state.Job) {
+	var gpus int64
+	seen := map[string]bool{}
+	for _, r := range j.Attempt.Ranks {
+		gpus += r.Alloc.MilliGPU()
+		if !seen[r.Alloc.Node] {
+			out.Nodes = append(out.Nodes, r.Alloc.Node)
+		}
+		seen[r.Alloc.Node] = true
+		if n := v.Node(r.Alloc.Node); n != nil {
+			out.Cluster = n.Inventory.Cluster
+		}
+	}
+	if j.State.Final() {
+		if e := j.Attempt.Verdict().Exit; e != nil {
+			code := e.Code
+			if j.State == job.Finished {
+				code = 0 // of a gang that is done with rank 0, the others were ended
+			}
+			out.ExitCode = &code
+		}
+	}
+	out.GPUs = float64(gpus) / 1000
+}
+
+func Allocation(a sched.Allocation) api.Allocation {
+	out := api.Allocation{Node: a.Node, CPUs: int(a.MilliCPU / 1000), MemBytes: a.MemMiB << 20}
+	for _, g := range a.GPUs {
+		out.GPUs = append(out.GPUs, api.GPUShare{UUID: g.UUID, Milli: g.Milli})
+	}
+	return out
+}
+
+func Attempt(a *state.Attempt) api.Attempt {
+	out := api.Attempt{Attempt: a.Attempt, Start: Time(a.Start), End: Time(a.End)}
+	for _, r := range a.Ranks {
+		rank := api.Rank{
+			Allocation: Allocation(r.Alloc), Phase: string(r.Phase), Cores: r.Cores, Image: r.Image, Ports: r.Ports, Exit: r.Exit,
+		}
+		if q := r.Resize; q != nil {
+			to := Allocation(q.To)
+			rank.Resize = &api.RankResize{CPUs: to.CPUs, MemBytes: to.MemBytes, Failed: q.Failed}
+		}
+		out.Ranks = append(out.Ranks, rank)
+	}
+	return out
+}
+
+func Node(v *state.View, n *state.Node) api.Node {
+	inv := n.Inventory
+	out := api.Node{
+		Name: n.Name, Cluster: inv.Cluster, Version: inv.Version, Hostname: inv.Hostname, Driver: inv.Driver, Features: inv.Features,
+		Simulated: inv.Simulated, Jobs: len(n.Jobs), LastSeen: Time(n.LastSeen),
+		CPUs: api.Use{Total: int64(inv.CPUs)}, MemBytes: api.Use{Total: inv.MemBytes},
+	}
+	out.State, out.Reason = n.State()
+	if inv.CUDA > 0 {
+		out.CUDA = fmt.Sprintf("%d.%d", inv.CUDA/100, inv.CUDA%100)
+	}
+	usedGPU, byJob := map[string]int64{}, map[string]job.Number{}
+	out.CPUs.Free, out.MemBytes.Free = out.CPUs.Total, out.MemBytes.Total
+	for _, num := range n.Jobs {
+		j := v.Job(num)
+		for _, r := range j.Attempt.Ranks {
+			if r.Alloc.Node != n.Name {
+				continue
+			}
+			out.CPUs.Free -= r.Alloc.MilliCPU / 1000
+			out.MemBytes.Free -= r.Alloc.MemMiB << 20
+			for _, g := range r.Alloc.GPUs {
+				usedGPU[g.UUID] += g.Milli
+				if byJob[g.UUID] == 0 {
+					byJob[g.UUID] = num
+				}
+			}
+		}
+	}
+	for _, g := range inv.GPUs {
+		a := api.GPU{UUID: g.UUID, Index: g.Index, Model: g.Model, MemBytes: g.MemBytes, NUMA: g.NUMA, Unhealthy: n.OutOfService(g),
+			FreeMilli: 1000 - usedGPU[g.UUID], Job: byJob[g.UUID]}
+		if g.ComputeCap > 0 {
+			a.ComputeCap = fmt.Sprintf("%d.%d", g.ComputeCap/10, g.ComputeCap%10)
+		}
+		out.GPUs = append(out.GPUs, a)
+	}
+	return out
+}
+
+// Event reads one line of a job's timeline as it is stored.
+func Event(text []byte) (api.Event, error) {
+	var l state.Line
+	if err := json.Unmarshal(text, &l); err != nil {
+		return api.Event{}, err
+	}
+	return api.Event{Time: Time(l.Time), State: l.State, Message: l.Message}, nil
+}
+
+// BilledHours is thousandths of a GPU x milliseconds as hours of one.
+func BilledHours(v int64) float64 { return float64(v) / 1000 / 3_600_000 }
+
+// Encode is a value of our own types, which always encode.
+func Encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,3 @@
+// Package wire turns the controller's values into those of the API. It decides
+// nothing: who may see what, its callers say.
+package wire

@@ -1,0 +1,81 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a document, so that no input costs more than a few megabytes. In
+// YAML values and levels are counted with aliases expanded.
+const (
+	MaxBytes        = 1 << 20
+	maxValues       = 200_000
+	maxLevels       = 64
+	maxLevelsStrict = 32 // of a document that must be JSON
+)
+
+// ReadJSON reads a document that must be JSON, one value in valid UTF-8. The
+// error is a Problems. Whoever calls it bounds the size of the text.
+func ReadJSON(src string) (*Node, error) {
+	n, err := readJSON(src)
+	if !utf8.ValidString(src) {
+		err = &syntaxError{off: invalidByte(src), text: "expected text in UTF-8, found another encoding"}
+	}
+	if err == nil {
+		return n, nil
+	}
+	before := src[:err.off]
+	line, start := strings.Count(before, "\n")+1, strings.LastIndexByte(before, '\n')+1
+	column := utf8.RuneCountInString(before[start:]) + 1
+	return nil, Problems{{Message: fmt.Sprintf("is not JSON: line %d, column %d: %s", line, column, err.text), Hint: err.hint, Line: line}}
+}
+
+func readJSON(src string) (*Node, *syntaxError) {
+	r := &jsonReader{src: src, line: 1, strict: true}
+	n, err := r.document("a JSON object")
+	if err == nil && !r.atEnd() {
+		err = r.unexpected("the end of the file")
+	}
+	return n, err
+}
+
+// Read reads a document: JSON if it starts with {, YAML otherwise. The error
+// is a Problems.
+func Read(data []byte) (*Node, error) {
+	if len(data) > MaxBytes {
+		return nil, Problems{{Message: fmt.Sprintf("has %d bytes, a job file may have at most %d", len(data), MaxBytes),
+			Hint: "put data into project storage"}}
+	}
+	src := strings.TrimPrefix(string(data), "\ufeff")
+	if !utf8.ValidString(src) {
+		return nil, Problems{{Message: "is not text in UTF-8"}}
+	}
+	switch first := strings.TrimSpace(src); {
+	case first == "":
+		return nil, Problems{{Message: "is empty"}}
+	case first[0] != '{':
+		return readYAML(src)
+	}
+	r := &jsonReader{src: src, line: 1}
+	n, err := r.document("a value")
+	if err == nil && !r.atEnd() {
+		err = &syntaxError{off: r.pos, text: "something follows the document"}
+	}
+	if err != nil {
+		return nil, Problems{{Message: "is not JSON: " + err.text, Hint: err.hint, Line: r.lineAt(err.off)}}
+	}
+	return n, nil
+}
+
+// invalidByte is the offset of the first byte that is not UTF-8.
+func invalidByte(s string) int {
+	for i, c := range s {
+		if c == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+				return i
+			}
+		}
+	}
+	return len(s)
+}

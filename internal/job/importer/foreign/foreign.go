@@ -1,0 +1,102 @@
+// Package foreign is what the importers of job files share: a decoder that
+// remembers which value of a document became which field of the job, and values
+// that several systems write alike. It knows no system; each has a package of
+// its own. It is pure, and a Decoder belongs to the one who reads with it.
+package foreign
+
+import (
+	"errors"
+	"strings"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+)
+
+// Decoder reads a document of another format into a job.
+type Decoder struct {
+	document.Decoder
+	from map[string]*document.Node // value by the path of the native field it became
+}
+
+var dialect = document.Dialect{Object: "an object", Array: "a list", Bare: "-", Quotes: true}
+
+// New returns a decoder for one document.
+func New() *Decoder {
+	return &Decoder{Decoder: document.NewDecoder(&dialect), from: map[string]*document.Node{}}
+}
+
+// Field is one key of an object; see document.Field.
+type Field[T any] = document.Field[*Decoder, T]
+
+// Refuse is a reader for a key that is known and cannot be done: it says what
+// to do instead.
+func Refuse[T any](hint string) func(*Decoder, *document.Node, *T) {
+	return func(d *Decoder, n *document.Node, _ *T) { d.Problem(n, "is not supported", hint) }
+}
+
+// Remark is a reader for a key that changes nothing here: it says why.
+func Remark[T any](message string) func(*Decoder, *document.Node, *T) {
+	return func(d *Decoder, n *document.Node, _ *T) { d.Note(n, message) }
+}
+
+// Becomes remembers that the value n of the document became the native field
+// at path, as request.docker.image. What is wrong with the field is then told
+// of the value.
+func (d *Decoder) Becomes(path string, n *document.Node) {
+	d.from[path] = n
+}
+
+// origin is the value that the native field at path, or what it is part of,
+// was made of, or nil.
+func (d *Decoder) origin(path string) *document.Node {
+	for path != "" {
+		if n := d.from[path]; n != nil {
+			return n
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+	return nil
+}
+
+// Finish checks the job by the rules of the native document, of which no
+// importer has a copy, and gives the places in the document that was read to
+// what it says. The job that it returns is the one that the controller will
+// read from the native document.
+func (d *Decoder) Finish(sub job.Submission) (job.Submission, error) {
+	doc, err := sub.Document()
+	if err != nil {
+		return job.Submission{}, err
+	}
+	out, err := job.Parse(doc)
+	if ps, ok := errors.AsType[job.Problems](err); ok {
+		var told []job.Problem
+		for _, p := range ps {
+			switch n := d.origin(p.Path); {
+			case n != nil && d.Bad(n): // told in the document's own words
+			case n != nil:
+				told = append(told, job.Problem{Path: d.Path(n), Line: n.Line, Message: p.Message, Hint: p.Hint})
+			case d.Count() == 0: // with other problems it may come of them
+				p.Line = 0
+				told = append(told, p)
+			}
+		}
+		d.Told(told...)
+	}
+	if ps := d.Problems(); ps != nil {
+		return job.Submission{}, ps
+	}
+	out.Notes = d.notesOf(out.Notes)
+	return out, nil
+}
+
+// notesOf puts the document's notes in front of those of the native form.
+func (d *Decoder) notesOf(native []job.Note) []job.Note {
+	all := d.Notes()
+	for _, note := range native {
+		if n := d.origin(note.Path); n != nil {
+			note.Path = d.Path(n)
+		}
+		all = append(all, note)
+	}
+	return all
+}

@@ -1,0 +1,215 @@
+package kubernetes
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+	"gbatch/internal/job/importer/foreign"
+)
+
+// readContainers reads the list, which must have one container.
+func readContainers(d *decoder, n *node, k *manifest) {
+	if n.Kind == document.ArrayKind && len(n.Kids) != 1 {
+		d.Problem(n, fmt.Sprintf("has %d containers, and a job has one", len(n.Kids)), "put all programs into one image, or submit several jobs")
+		return
+	}
+	d.Elements(n, func(n *node) {
+		c := &container{manifest: k, requests: map[string]*node{}, limits: map[string]*node{}}
+		if document.Object(d, n, containerFields, c) {
+			c.combine(d, n)
+		}
+	})
+}
+
+// container is the container: amounts are combined when all are read.
+type container struct {
+	*manifest
+	command, args    []string
+	requests, limits map[string]*node
+}
+
+var containerFields = []field[container]{
+	{"name", func(d *decoder, n *node, _ *container) { d.Str(n) }, false},
+	{"image", func(d *decoder, n *node, c *container) {
+		c.spec.Request.Docker.Image, _ = d.Str(n)
+		d.Becomes("request.docker.image", n)
+	}, true},
+	{"command", func(d *decoder, n *node, c *container) {
+		c.command = d.Strs(n)
+		d.Becomes("gbatch.entrypoint", n)
+	}, false},
+	{"args", func(d *decoder, n *node, c *container) {
+		c.args = d.Strs(n)
+		d.Becomes("request.docker.command", n)
+	}, false},
+	{"workingDir", func(d *decoder, n *node, c *container) {
+		c.spec.Request.Docker.WorkingDir, _ = d.Str(n)
+		d.Becomes("request.docker.workingDir", n)
+	}, false},
+	{"env", readEnv, false},
+	{"resources", func(d *decoder, n *node, c *container) {
+		amounts := func(to map[string]*node) func(*decoder, *node, *container) {
+			return func(d *decoder, n *node, _ *container) {
+				if n.Kind != document.ObjectKind {
+					d.WrongKind(n, "an object")
+				}
+				for _, kid := range n.Kids {
+					to[kid.Key] = kid
+				}
+			}
+		}
+		document.Object(d, n, []field[container]{{"requests", amounts(c.requests), false}, {"limits", amounts(c.limits), false},
+			{"claims", foreign.Refuse[container]("ask for nvidia.com/gpu"), false}}, c)
+	}, false},
+	{"volumeMounts", func(d *decoder, n *node, c *container) {
+		d.Elements(n, func(n *node) { readMount(d, n, c.manifest) })
+	}, false},
+	{"securityContext", readSecurity, false},
+	{"ports", foreign.Remark[container]("is not used: reach a port of the running job with gexec --forward, or map it with portMappings of a native job"), false},
+	{"imagePullPolicy", foreign.Remark[container]("is not used: an image is fetched when the node does not have what its reference names"), false},
+	{"terminationMessagePath", foreign.Remark[container]("is not used: glog shows what the program wrote"), false},
+	{"terminationMessagePolicy", foreign.Remark[container]("is not used: glog shows what the program wrote"), false},
+	{"stdin", foreign.Remark[container]("is not used: for a job with a terminal use gsubmit --interactive"), false},
+	{"tty", foreign.Remark[container]("is not used: for a job with a terminal use gsubmit --interactive"), false},
+	{"envFrom", foreign.Refuse[container]("name the variables in env"), false},
+	{"livenessProbe", foreign.Refuse[container]("a batch job runs until it ends; for one that hangs set activeDeadlineSeconds"), false},
+	{"readinessProbe", foreign.Refuse[container]("a batch job serves nobody"), false},
+	{"startupProbe", foreign.Refuse[container]("a batch job serves nobody"), false},
+	{"lifecycle", foreign.Refuse[container]("handle SIGTERM in the program"), false},
+	{"volumeDevices", foreign.Refuse[container]("use volumeMounts"), false},
+	{"restartPolicy", foreign.Refuse[container]("a job has one container"), false},
+}
+
+// combine decides what the container gets, and how its program is called.
+func (c *container) combine(d *decoder, n *node) {
+	r := &c.spec.Request.Resources
+	if milli, ok := c.amount(d, "cpu", 1000); ok {
+		if r.CPUs = int((milli + 999) / 1000); milli%1000 != 0 {
+			d.Note(c.of("cpu"), fmt.Sprintf("is rounded up to %d: cores are not shared", r.CPUs))
+		}
+	} else {
+		r.CPUs = 1
+		d.Note(n, "asks for no cpu: one core")
+	}
+	if bytes, ok := c.amount(d, "memory", 1); ok {
+		r.CPUMemoryGB = wholeGiB(bytes)
+	} else {
+		r.CPUMemoryGB = 4 * r.CPUs
+		d.Note(n, fmt.Sprintf("asks for no memory: 4 GiB for each core, %d in all", r.CPUMemoryGB))
+	}
+	if gpus, ok := c.amount(d, "nvidia.com/gpu", 1); ok {
+		r.GPUs = float64(gpus)
+	}
+	if bytes, ok := c.amount(d, "ephemeral-storage", 1); ok {
+		c.spec.Gbatch.DiskGB = wholeGiB(bytes)
+	}
+	for _, of := range []map[string]*node{c.requests, c.limits} {
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			switch v := of[name]; {
+			case name == "cpu" || name == "memory" || name == "nvidia.com/gpu" || name == "ephemeral-storage":
+			case strings.HasPrefix(name, "hugepages-"):
+				d.Problem(v, "is not supported", "huge pages are the node's")
+			default:
+				d.Problem(v, "is a resource that is not known here", "cpu, memory, ephemeral-storage and nvidia.com/gpu are; for others ask for nodes with a feature by nodeSelector")
+			}
+		}
+	}
+	if g := c.spec.Gbatch; len(c.command) > 0 {
+		g.Entrypoint = expand(c.command, c.spec.Request.Docker.Environment)
+	}
+	if len(c.args) > 0 {
+		c.spec.Request.Docker.Command = job.Command{Argv: expand(c.args, c.spec.Request.Docker.Environment)}
+	}
+}
+
+// of is where an amount is given: the limit, which is what may be used, or the
+// request.
+func (c *container) of(name string) *node {
+	if n := c.limits[name]; n != nil && n.Kind != document.NullKind {
+		return n
+	}
+	if n := c.requests[name]; n != nil && n.Kind != document.NullKind {
+		return n
+	}
+	return nil
+}
+
+// amount reads a quantity in units of 1/scale.
+func (c *container) amount(d *decoder, name string, scale float64) (int64, bool) {
+	n := c.of(name)
+	if n == nil {
+		return 0, false
+	}
+	text, ok := d.Scalar(n)
+	if !ok {
+		return 0, false
+	}
+	x, err := parseQuantity(text)
+	if err != nil || x*scale > 1<<53 {
+		d.Problem(n, fmt.Sprintf("is %s, which is no amount", document.Quote(text)), "write a number, with m, k, M, G, T, Ki, Mi, Gi or Ti behind it")
+		return 0, false
+	}
+	if other := c.requests[name]; other != nil && other != n && other.Text != n.Text {
+		d.Note(n, "is what is reserved: a request that is lower than its limit is not used")
+	}
+	return int64(math.Ceil(x * scale)), true
+}
+
+// wholeGiB rounds bytes up, to one at least.
+func wholeGiB(bytes int64) int { return max(1, int((bytes+(1<<30)-1)>>30)) }
+
+// expand replaces $(NAME) by the container's own variables, as Kubernetes does;
+// $$ is a $, and an unknown name stays.
+func expand(words []string, env map[string]string) []string {
+	if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "$") }) {
+		return slices.Clone(words)
+	}
+	reference := regexp.MustCompile(`\$\$|\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)`)
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = reference.ReplaceAllStringFunc(w, func(m string) string {
+			if m == "$$" {
+				return "$"
+			}
+			if v, ok := env[m[2:len(m)-1]]; ok {
+				return v
+			}
+			return m
+		})
+	}
+	return out
+}
+
+func readSecurity(d *decoder, n *node, c *container) {
+	document.Object(d, n, []field[container]{
+		{"privileged", func(d *decoder, n *node, c *container) {
+			c.spec.Gbatch.Privileged, _ = d.Boolean(n)
+			d.Becomes("gbatch.privileged", n)
+		}, false},
+		{"runAsUser", func(d *decoder, n *node, c *container) {
+			readID(func(k *manifest) *string { return &k.runAs })(d, n, c.manifest)
+		}, false},
+		{"runAsGroup", func(d *decoder, n *node, c *container) {
+			readID(func(k *manifest) *string { return &k.runAsGroup })(d, n, c.manifest)
+		}, false},
+		{"runAsNonRoot", foreign.Remark[container]("is not checked: the container runs as its image's user, or as runAsUser"), false},
+		{"allowPrivilegeEscalation", foreign.Remark[container]("is not used: only root in the container can become somebody else"), false},
+		{"readOnlyRootFilesystem", foreign.Remark[container]("is not used: the container's root is its own and gone with it"), false},
+		{"capabilities", func(d *decoder, n *node, c *container) {
+			if add := n.Given("add"); add != nil && len(add.Kids) > 0 {
+				d.Problem(add, "is not supported", "capabilities are bounded; where the site allows it, use privileged")
+				return
+			}
+			d.Note(n, "is not used: a container has few capabilities here")
+		}, false},
+		{"seccompProfile", foreign.Remark[container](ownProfile), false},
+		{"seLinuxOptions", foreign.Remark[container](ownProfile), false},
+		{"appArmorProfile", foreign.Remark[container](ownProfile), false},
+	}, c)
+}

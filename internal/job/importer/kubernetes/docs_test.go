@@ -1,0 +1,26 @@
+package kubernetes
+
+import (
+	"slices"
+	"testing"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job/importer/foreign/foreigntest"
+)
+
+// TestDocs looks for every field in the documentation.
+func TestDocs(t *testing.T) {
+	foreigntest.Described(t, slices.Concat(
+		document.Names(fields()),
+		document.Names(metaFields()),
+		document.Names(specFields()),
+		document.Names(templateFields()),
+		document.Names(podFields()),
+		document.Names(containerFields),
+		document.Names(ruleFields),
+		document.Names(exitFields),
+		document.Names(conditionFields),
+		document.Names(mountFields),
+		document.Names(variableFields),
+	)...)
+}

@@ -1,0 +1,300 @@
+// Package kubernetes reads Job manifests of batch/v1 with one container. It is
+// pure.
+package kubernetes
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+	"gbatch/internal/job/importer/foreign"
+)
+
+type (
+	decoder      = foreign.Decoder
+	node         = document.Node
+	field[T any] = foreign.Field[T]
+)
+
+// Source is the format's name, which a job keeps.
+const Source = "kubernetes"
+
+// manifest is a batch/v1 Job on its way to a job.
+type manifest struct {
+	spec job.Spec
+
+	name, generateName string
+	completions        *int
+	parallelism        *int
+	indexed            bool
+	backoffLimit       *int
+	backoffPerIndex    *int
+	maxFailed          *int
+	rules              []job.RetryRule
+	enoughIndexes      string
+	enoughCount        int
+
+	volumes    map[string]volume
+	runAs      string // user id
+	runAsGroup string
+}
+
+// Parse reads a Job manifest of batch/v1 with one container.
+func Parse(data []byte) (job.Submission, error) {
+	n, err := document.Read(data)
+	if err != nil {
+		return job.Submission{}, err
+	}
+	d := foreign.New()
+	k := &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}}
+	if document.Object(d, n, fields(), k) {
+		k.combine(d, n)
+	}
+	return d.Finish(job.Submission{Spec: k.spec})
+}
+
+func fields() []field[manifest] {
+	return []field[manifest]{
+		{"apiVersion", func(d *decoder, n *node, _ *manifest) { d.OneOf(n, "batch/v1") }, true},
+		{"kind", func(d *decoder, n *node, _ *manifest) { d.OneOf(n, "Job") }, true},
+		{"metadata", func(d *decoder, n *node, k *manifest) { document.Object(d, n, metaFields(), k) }, false},
+		{"spec", func(d *decoder, n *node, k *manifest) { document.Object(d, n, specFields(), k) }, true},
+		{"status", foreign.Refuse[manifest]("it is the cluster's record of a job: remove it"), false},
+	}
+}
+
+func metaFields() []field[manifest] {
+	record := foreign.Refuse[manifest]("it is the cluster's record of a job: remove it")
+	return []field[manifest]{
+		{"name", func(d *decoder, n *node, k *manifest) { k.name, _ = d.Str(n); d.Becomes("name", n) }, false},
+		{"generateName", func(d *decoder, n *node, k *manifest) { k.generateName, _ = d.Str(n); d.Becomes("name", n) }, false},
+		{"namespace", foreign.Remark[manifest]("is not used: the job is billed to a project, which gsubmit --project names"), false},
+		{"labels", readLabels, false},
+		{"annotations", readLabels, false},
+		{"uid", record, false}, {"resourceVersion", record, false}, {"creationTimestamp", record, false}, {"ownerReferences", record, false},
+		{"managedFields", record, false}, {"finalizers", record, false}, {"generation", record, false},
+	}
+}
+
+func specFields() []field[manifest] {
+	return []field[manifest]{
+		{"template", func(d *decoder, n *node, k *manifest) { document.Object(d, n, templateFields(), k) }, true},
+		{"completions", count(0, job.MaxTasks, func(k *manifest) **int { return &k.completions }), false},
+		{"parallelism", count(0, job.MaxTasks, func(k *manifest) **int { return &k.parallelism }), false},
+		{"completionMode", func(d *decoder, n *node, k *manifest) {
+			word, _ := d.OneOf(n, "Indexed", "NonIndexed")
+			k.indexed = word == "Indexed"
+		}, false},
+		{"backoffLimit", count(0, math.MaxInt32, func(k *manifest) **int { return &k.backoffLimit }), false},
+		{"backoffLimitPerIndex", count(0, math.MaxInt32, func(k *manifest) **int { return &k.backoffPerIndex }), false},
+		{"maxFailedIndexes", count(0, job.MaxTasks, func(k *manifest) **int { return &k.maxFailed }), false},
+		{"activeDeadlineSeconds", func(d *decoder, n *node, k *manifest) { d.Deadline(n, &k.spec, job.LimitJob) }, false},
+		{"podFailurePolicy", readFailurePolicy, false},
+		{"successPolicy", readSuccessPolicy, false},
+		{"suspend", func(d *decoder, n *node, _ *manifest) {
+			if on, ok := d.Boolean(n); ok && on {
+				d.Problem(n, "is not supported in a file", "submit it with gsubmit --hold, and let it go on with gcancel --release")
+			}
+		}, false},
+		{"ttlSecondsAfterFinished", foreign.Remark[manifest]("is not used: how long ended jobs are shown is set by the site, and gacct knows them longer"), false},
+		{"podReplacementPolicy", foreign.Remark[manifest]("is not used: a task is tried again when the try before has ended"), false},
+		{"manualSelector", foreign.Remark[manifest](noObjects), false},
+		{"selector", foreign.Remark[manifest](noObjects), false},
+		{"managedBy", foreign.Refuse[manifest]("remove it: gbatch itself runs the job"), false},
+	}
+}
+
+const noObjects = "is not used: there are no pods to select"
+
+// count reads a number for which 0 is something else than nothing.
+func count(low, high int, to func(*manifest) **int) func(*decoder, *node, *manifest) {
+	return func(d *decoder, n *node, k *manifest) {
+		if x, ok := d.Integer(n, low, high); ok {
+			*to(k) = &x
+		}
+	}
+}
+
+func readLabels(d *decoder, n *node, k *manifest) { d.Labels(n, k.spec.Gbatch) }
+
+func readFailurePolicy(d *decoder, n *node, k *manifest) {
+	document.Object(d, n, []field[manifest]{{"rules", func(d *decoder, n *node, k *manifest) {
+		d.Elements(n, func(n *node) {
+			var r job.RetryRule
+			before := d.Count()
+			if document.Object(d, n, ruleFields, &r); d.Count() == before {
+				d.Becomes(fmt.Sprintf("gbatch.retry.rules[%d]", len(k.rules)), n)
+				k.rules = append(k.rules, r)
+			}
+		})
+	}, true}}, k)
+}
+
+var actions = map[string]string{"FailJob": job.FailJob, "FailIndex": job.FailTask, "Ignore": job.Ignore, "Count": job.Count}
+
+var ruleFields = []field[job.RetryRule]{
+	{"action", func(d *decoder, n *node, r *job.RetryRule) {
+		word, _ := d.OneOf(n, "FailJob", "FailIndex", "Ignore", "Count")
+		r.Action = actions[word]
+	}, true},
+	{"onExitCodes", func(d *decoder, n *node, r *job.RetryRule) { document.Object(d, n, exitFields, r) }, false},
+	{"onPodConditions", func(d *decoder, n *node, r *job.RetryRule) {
+		d.Elements(n, func(n *node) { document.Object(d, n, conditionFields, r) })
+	}, false},
+}
+
+var exitFields = []field[job.RetryRule]{
+	{"containerName", func(d *decoder, n *node, _ *job.RetryRule) { d.Str(n) }, false},
+	{"operator", func(d *decoder, n *node, _ *job.RetryRule) { d.OneOf(n, "In", "NotIn") }, true},
+	{"values", func(d *decoder, n *node, r *job.RetryRule) {
+		to, low := &r.ExitCodes, 1
+		if op := n.Up.Child("operator"); op != nil && op.Text == "NotIn" {
+			to, low = &r.NotExitCodes, 0 // success is no failure, and may be listed
+		}
+		d.Elements(n, func(n *node) {
+			if c, ok := d.Integer(n, low, 255); ok {
+				*to = append(*to, c)
+			}
+		})
+	}, true},
+}
+
+var conditionFields = []field[job.RetryRule]{
+	{"type", func(d *decoder, n *node, r *job.RetryRule) {
+		if word, ok := d.Str(n); ok && word != "DisruptionTarget" {
+			d.Problem(n, fmt.Sprintf("is %s: only DisruptionTarget is known here", document.Quote(word)), "remove the condition")
+		}
+		r.Reasons = []job.Reason{job.NodeFail, job.GPUError, job.Preempted, job.Server}
+	}, true},
+	{"status", func(d *decoder, n *node, _ *job.RetryRule) { d.OneOf(n, "True") }, false},
+}
+
+func readSuccessPolicy(d *decoder, n *node, k *manifest) {
+	document.Object(d, n, []field[manifest]{{"rules", func(d *decoder, n *node, k *manifest) {
+		if n.Kind == document.ArrayKind && len(n.Kids) > 1 {
+			d.Problem(n, fmt.Sprintf("has %d rules, one is supported", len(n.Kids)), "keep one of them")
+			return
+		}
+		d.Elements(n, func(n *node) {
+			document.Object(d, n, []field[manifest]{
+				{"succeededIndexes", func(d *decoder, n *node, k *manifest) {
+					k.enoughIndexes, _ = d.Scalar(n)
+					d.Becomes("gbatch.tasks.enoughIndexes", n)
+				}, false},
+				{"succeededCount", func(d *decoder, n *node, k *manifest) {
+					k.enoughCount, _ = d.Integer(n, 1, job.MaxTasks)
+					d.Becomes("gbatch.tasks.enoughCount", n)
+				}, false},
+			}, k)
+		})
+	}, true}}, k)
+}
+
+// combine makes of what was read what only makes sense together.
+func (k *manifest) combine(d *decoder, n *node) {
+	k.spec.Name = k.name
+	if k.spec.Name == "" {
+		k.spec.Name = strings.TrimRight(k.generateName, "-")
+	}
+	if k.spec.Name == "" {
+		meta := n.Given("metadata")
+		if meta == nil {
+			meta = n
+		}
+		d.Missing(meta, "name", "")
+		k.spec.Name = "job"
+	}
+	if user := k.runAs; user != "" || k.runAsGroup != "" {
+		if user == "" {
+			user = "0"
+		}
+		if k.runAsGroup != "" {
+			user += ":" + k.runAsGroup
+		}
+		k.spec.Request.Docker.User = user
+	}
+	if spec := n.Given("spec"); spec != nil {
+		k.tasks(d, spec)
+		k.retries(d, spec)
+	}
+}
+
+// tasks turns completions and parallelism into tasks.
+func (k *manifest) tasks(d *decoder, n *node) {
+	completions, parallelism := 1, 1
+	if k.completions != nil {
+		completions = *k.completions
+	}
+	if k.parallelism != nil {
+		parallelism = *k.parallelism
+	}
+	switch {
+	case k.completions != nil && completions == 0:
+		d.Problem(n.Child("completions"), "is 0: there is nothing to run", "")
+		return
+	case parallelism == 0:
+		d.Problem(n.Child("parallelism"), "is 0, which means that nothing runs", "submit it with gsubmit --hold, and let it go on with gcancel --release")
+		return
+	case k.completions == nil && parallelism > 1:
+		d.Problem(n.Child("parallelism"), "is above 1 without \"completions\": workers of a queue whose number of tasks is open are not supported",
+			"give completions, the number of tasks")
+		return
+	case k.indexed && k.completions == nil:
+		d.Missing(n, "completions", "it is required with completionMode Indexed")
+		return
+	}
+	if completions == 1 && !k.indexed {
+		return
+	}
+	if !k.indexed {
+		d.Note(n.Child("completions"), "are tasks with an index each, as with completionMode Indexed")
+	}
+	t := &job.Tasks{Indexes: job.FirstIndexes(completions), EnoughIndexes: k.enoughIndexes, EnoughCount: k.enoughCount, MaxFailed: k.maxFailed}
+	if parallelism < completions {
+		t.Parallelism = parallelism
+	}
+	k.spec.Gbatch.Tasks = t
+}
+
+// retries turns the limits on failures into a retry; the defaults are those of
+// Kubernetes: 6 failures in all, or none of its own if each index has a limit.
+func (k *manifest) retries(d *decoder, n *node) {
+	limit := 6
+	if k.backoffLimit != nil {
+		limit = *k.backoffLimit
+	}
+	r := &job.Retry{Backoff: job.DefaultBackoff, MaxWait: job.DefaultMaxWait, Rules: k.rules}
+	switch per := k.backoffPerIndex; {
+	case per == nil:
+		r.JobLimit = &limit
+	case !k.indexed:
+		d.Problem(n.Child("backoffLimitPerIndex"), "needs completionMode Indexed", "")
+	default:
+		if r.Limit = *per; k.backoffLimit != nil && limit < 1_000_000 {
+			r.JobLimit = &limit
+		}
+	}
+	if r.JobLimit != nil {
+		*r.JobLimit = min(*r.JobLimit, 1_000_000)
+	}
+	r.Limit = min(r.Limit, 1_000_000)
+	if k.maxFailed != nil && k.backoffPerIndex == nil {
+		d.Problem(n.Child("maxFailedIndexes"), "needs backoffLimitPerIndex", "")
+	}
+	if r.Limit == 0 && r.JobLimit == nil { // no task is tried again
+		if len(k.rules) > 0 {
+			d.Problem(n.Child("podFailurePolicy"), "cannot be combined with a backoffLimitPerIndex of 0", "raise it to 1 or more")
+		}
+		return
+	}
+	if k.backoffPerIndex != nil && *k.backoffPerIndex == 0 {
+		// The whole job's limit is then one on failed tasks.
+		if t := k.spec.Gbatch.Tasks; t != nil && t.MaxFailed == nil {
+			t.MaxFailed = r.JobLimit
+		}
+		return
+	}
+	k.spec.Gbatch.Retry = r
+}

@@ -1,0 +1,225 @@
+package kubernetes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+	"gbatch/internal/job/importer/foreign"
+)
+
+func templateFields() []field[manifest] {
+	return []field[manifest]{
+		{"metadata", func(d *decoder, n *node, k *manifest) {
+			document.Object(d, n, []field[manifest]{{"labels", readLabels, false}, {"annotations", readLabels, false},
+				{"name", foreign.Remark[manifest](noObjects), false}, {"creationTimestamp", foreign.Remark[manifest](noObjects), false}}, k)
+		}, false},
+		{"spec", func(d *decoder, n *node, k *manifest) {
+			if v := n.Given("volumes"); v != nil {
+				readVolumes(d, v, k) // containers refer to them
+			}
+			document.Object(d, n, podFields(), k)
+		}, true},
+	}
+}
+
+func podFields() []field[manifest] {
+	return []field[manifest]{
+		{"containers", readContainers, true},
+		{"volumes", func(*decoder, *node, *manifest) {}, false}, // read before
+		{"restartPolicy", func(d *decoder, n *node, _ *manifest) {
+			if word, _ := d.OneOf(n, "Never", "OnFailure"); word == "OnFailure" {
+				d.Note(n, "OnFailure is as Never here: what failed is tried again in a fresh container, as backoffLimit allows")
+			}
+		}, false},
+		{"nodeSelector", readSelector, false},
+		{"nodeName", func(d *decoder, n *node, k *manifest) {
+			k.spec.Request.Resources.SlaveName, _ = d.Str(n)
+			d.Becomes("request.resources.slaveName", n)
+		}, false},
+		{"affinity", readAffinity, false},
+		{"activeDeadlineSeconds", func(d *decoder, n *node, k *manifest) {
+			if k.spec.Request.Scheduling.MaxDuration > 0 {
+				d.Problem(n, "is given for the job and for its pods: gbatch has one limit", "keep one of them")
+				return
+			}
+			d.Deadline(n, &k.spec, job.LimitAttempt)
+		}, false},
+		{"terminationGracePeriodSeconds", func(d *decoder, n *node, k *manifest) {
+			if x, ok := d.Integer(n, 0, int(job.MaxDuration)); ok {
+				k.spec.Gbatch.StopGrace = job.Duration(max(x, 1))
+				d.Becomes("gbatch.stopGrace", n)
+			}
+		}, false},
+		{"priorityClassName", func(d *decoder, n *node, k *manifest) {
+			k.spec.Gbatch.QOS, _ = d.Str(n)
+			d.Becomes("gbatch.qos", n)
+			d.Note(n, "is understood as the qos of that name")
+		}, false},
+		{"hostNetwork", func(d *decoder, n *node, k *manifest) {
+			if on, _ := d.Boolean(n); on {
+				k.spec.Gbatch.Network = job.NetworkHost
+			}
+		}, false},
+		{"securityContext", readPodSecurity, false},
+		{"initContainers", foreign.Refuse[manifest]("do what they do at the start of the command, or bring data by gbatch.inputs of a native job"), false},
+		{"ephemeralContainers", foreign.Refuse[manifest]("use gexec in the running job"), false},
+		{"hostPID", foreign.Refuse[manifest]("jobs have processes of their own"), false},
+		{"hostIPC", foreign.Refuse[manifest]("jobs have shared memory of their own"), false},
+		{"shareProcessNamespace", foreign.Refuse[manifest]("a job has one container"), false},
+		{"runtimeClassName", foreign.Remark[manifest]("is not used: GPUs need no runtime class here"), false},
+		{"imagePullSecrets", foreign.Remark[manifest]("is not used: put USER:PASSWORD@ in front of the image, or let the site configure the login on its nodes"), false},
+		{"tolerations", foreign.Remark[manifest]("is not used: nodes have no taints here"), false},
+		{"schedulerName", foreign.Remark[manifest]("is not used: gbatch itself schedules the job"), false},
+		{"serviceAccountName", foreign.Remark[manifest](noAPI), false},
+		{"serviceAccount", foreign.Remark[manifest](noAPI), false},
+		{"automountServiceAccountToken", foreign.Remark[manifest](noAPI), false},
+		{"enableServiceLinks", foreign.Remark[manifest](noAPI), false},
+		{"dnsPolicy", foreign.Remark[manifest]("is not used: names are resolved as on the node"), false},
+		{"topologySpreadConstraints", foreign.Refuse[manifest]("name nodes with nodeSelector"), false},
+		{"priority", foreign.Refuse[manifest]("use gbatch.priority of a native job"), false},
+		{"hostAliases", foreign.Refuse[manifest]("use addresses"), false},
+		{"dnsConfig", foreign.Refuse[manifest]("names are resolved as on the node"), false},
+		{"hostname", foreign.Remark[manifest]("is not used: the host name is the node's or the job's"), false},
+		{"subdomain", foreign.Remark[manifest]("is not used: tasks of a job do not talk to each other; for ranks that do use gbatch.nodes of a native job"), false},
+	}
+}
+
+const noAPI = "is not used: there is no Kubernetes to talk to"
+
+// readSelector makes labels of nodes features: name=value.
+func readSelector(d *decoder, n *node, k *manifest) {
+	if n.Kind != document.ObjectKind {
+		d.WrongKind(n, "an object")
+		return
+	}
+	for _, kid := range n.Kids {
+		if value, ok := d.Scalar(kid); ok {
+			k.require(d, kid, kid.Key, []string{value})
+		}
+	}
+}
+
+// require asks for nodes whose label has one of the values.
+func (k *manifest) require(d *decoder, n *node, label string, values []string) {
+	r, g := &k.spec.Request.Resources, k.spec.Gbatch
+	switch label {
+	case "kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch":
+		if !slices.Contains(values, "linux") && !slices.Contains(values, "amd64") && !slices.Contains(values, "arm64") {
+			d.Problem(n, fmt.Sprintf("is %s, which no node is", document.Quote(strings.Join(values, ", "))), "")
+		}
+	case "kubernetes.io/hostname":
+		g.NodeNames = append(g.NodeNames, values...)
+	case "nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "gpu.nvidia.com/class", "k8s.amazonaws.com/accelerator":
+		for _, v := range values {
+			// Labels of nodes have - for the blanks and a prefix of the model's name.
+			model := strings.TrimPrefix(strings.ReplaceAll(strings.ToUpper(v), "-", " "), "NVIDIA ")
+			model = strings.TrimPrefix(strings.TrimPrefix(model, "TESLA "), "GEFORCE ")
+			r.GPUModel = append(r.GPUModel, model)
+		}
+		d.Note(n, "is understood as the GPU model "+strings.Join(r.GPUModel, " or "))
+	default:
+		var any []string
+		for _, v := range values {
+			any = append(any, label+"="+v)
+		}
+		d.AnyFeature(n, g, any)
+	}
+}
+
+// readAffinity takes required node affinity of one term with In and Exists.
+func readAffinity(d *decoder, n *node, k *manifest) {
+	document.Object(d, n, []field[manifest]{
+		{"nodeAffinity", func(d *decoder, n *node, k *manifest) {
+			document.Object(d, n, []field[manifest]{
+				{"requiredDuringSchedulingIgnoredDuringExecution", func(d *decoder, n *node, k *manifest) {
+					document.Object(d, n, []field[manifest]{{"nodeSelectorTerms", readTerms, true}}, k)
+				}, false},
+				{"preferredDuringSchedulingIgnoredDuringExecution", foreign.Remark[manifest]("is not used: gbatch places jobs so that the least is left over"), false},
+			}, k)
+		}, false},
+		{"podAffinity", foreign.Refuse[manifest]("name nodes with nodeSelector"), false},
+		{"podAntiAffinity", foreign.Remark[manifest]("is not used: every job has its cores, memory and GPUs for itself; for a node of its own use gbatch.exclusive of a native job"), false},
+	}, k)
+}
+
+func readTerms(d *decoder, n *node, k *manifest) {
+	if n.Kind == document.ArrayKind && len(n.Kids) > 1 {
+		d.Problem(n, "has several terms, one is supported", "put all values of one label into one term")
+		return
+	}
+	d.Elements(n, func(n *node) {
+		document.Object(d, n, []field[manifest]{{"matchExpressions", func(d *decoder, n *node, k *manifest) {
+			d.Elements(n, func(n *node) {
+				var e expression
+				if document.Object(d, n, expressionFields, &e) && e.operator == "In" {
+					k.require(d, n, e.key, e.values)
+				} else if e.operator == "Exists" {
+					d.Problem(n, "asks whether a label exists, which is not supported", "use operator In with the label's values")
+				}
+			})
+		}, true}}, k)
+	})
+}
+
+type expression struct {
+	key, operator string
+	values        []string
+}
+
+var expressionFields = []field[expression]{
+	{"key", func(d *decoder, n *node, e *expression) { e.key, _ = d.Str(n) }, true},
+	{"operator", func(d *decoder, n *node, e *expression) {
+		switch word, ok := d.Str(n); {
+		case word == "In" || word == "Exists":
+			e.operator = word
+		case ok:
+			d.Problem(n, fmt.Sprintf("is %s: only In is supported", document.Quote(word)), "name the values that will do")
+		}
+	}, true},
+	{"values", func(d *decoder, n *node, e *expression) { e.values = d.Strs(n) }, false},
+}
+
+func readPodSecurity(d *decoder, n *node, k *manifest) {
+	document.Object(d, n, []field[manifest]{
+		{"runAsUser", readID(func(k *manifest) *string { return &k.runAs }), false},
+		{"runAsGroup", readID(func(k *manifest) *string { return &k.runAsGroup }), false},
+		{"fsGroup", readGroups, false},
+		{"supplementalGroups", readGroups, false},
+		{"runAsNonRoot", foreign.Remark[manifest]("is not checked: the container runs as its image's user, or as runAsUser"), false},
+		{"fsGroupChangePolicy", foreign.Remark[manifest](storageOwn), false},
+		{"seccompProfile", foreign.Remark[manifest](ownProfile), false},
+		{"seLinuxOptions", foreign.Remark[manifest](ownProfile), false},
+		{"appArmorProfile", foreign.Remark[manifest](ownProfile), false},
+		{"sysctls", foreign.Refuse[manifest]("kernel settings are the node's"), false},
+	}, k)
+}
+
+const (
+	storageOwn = "is not used: files in project storage keep their owners"
+	ownProfile = "is not used: every container has gbatch's own system call filter"
+)
+
+func readID(to func(*manifest) *string) func(*decoder, *node, *manifest) {
+	return func(d *decoder, n *node, k *manifest) {
+		if x, ok := d.Integer(n, 0, 1<<31-1); ok {
+			*to(k) = fmt.Sprint(x)
+			d.Becomes("request.docker.user", n)
+		}
+	}
+}
+
+func readGroups(d *decoder, n *node, k *manifest) {
+	one := func(n *node) {
+		if x, ok := d.Integer(n, 0, 1<<31-1); ok {
+			k.spec.Request.Docker.GroupAdd = append(k.spec.Request.Docker.GroupAdd, fmt.Sprint(x))
+		}
+	}
+	if n.Kind == document.NumberKind {
+		one(n)
+		return
+	}
+	d.Elements(n, one)
+}

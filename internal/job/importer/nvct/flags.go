@@ -1,0 +1,156 @@
+package nvct
+
+import (
+	"slices"
+	"strings"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+)
+
+// Flags are the fields of a task that the command line gives. Each wins
+// over the file's; secrets are merged by name.
+type Flags struct {
+	Name, Description     string
+	GPU, InstanceType     string
+	Backend               string
+	Clusters              []string
+	Image, ContainerArgs  string
+	ContainerEnv          []string // KEY=VALUE
+	HelmChart             string
+	MaxRuntime, MaxQueued string
+	TerminationGrace      string
+	ResultStrategy        string
+	ResultsLocation       string
+	Models, Resources     []string // NAME:VERSION:URI
+	Secrets               []string // NAME=VALUE
+	Tags                  []string
+	LogsTelemetryID       string
+	MetricsTelemetryID    string
+	TracesTelemetryID     string
+}
+
+// ParseFlags reads a task from a file, which may be empty, and flags.
+func ParseFlags(data []byte, f Flags) (job.Submission, error) {
+	n := &node{Kind: document.ObjectKind}
+	if len(data) > 0 {
+		var err error
+		if n, err = document.Read(data); err != nil {
+			return job.Submission{}, err
+		}
+	}
+	if n.Kind == document.ObjectKind {
+		f.overlay(n)
+	}
+	return decode(n)
+}
+
+func (f Flags) overlay(n *node) {
+	spec := n.Given("gpuSpecification")
+	if gpu := []string{f.GPU, f.InstanceType, f.Backend}; spec == nil && (strings.Join(gpu, "") != "" || len(f.Clusters) > 0) {
+		spec = replace(n, "gpuSpecification", "")
+		spec.Kind = document.ObjectKind
+	}
+	if spec != nil && spec.Kind == document.ObjectKind {
+		setText(spec, "gpu", "--gpu", f.GPU)
+		setText(spec, "instanceType", "--instance-type", f.InstanceType)
+		setText(spec, "backend", "--backend", f.Backend)
+		setList(spec, "clusters", "--clusters", f.Clusters, text)
+	}
+	setText(n, "name", "--name", f.Name)
+	setText(n, "description", "--description", f.Description)
+	setText(n, "containerImage", "--image", f.Image)
+	setText(n, "containerArgs", "--container-args", f.ContainerArgs)
+	setList(n, "containerEnvironment", "--container-env", f.ContainerEnv, parts("=", "key", "value"))
+	setText(n, "helmChart", "--helm-chart", f.HelmChart)
+	setText(n, "maxRuntimeDuration", "--max-runtime", f.MaxRuntime)
+	setText(n, "maxQueuedDuration", "--max-queued", f.MaxQueued)
+	setText(n, "terminationGracePeriodDuration", "--termination-grace", f.TerminationGrace)
+	setText(n, "resultHandlingStrategy", "--result-strategy", f.ResultStrategy)
+	setText(n, "resultsLocation", "--results-location", f.ResultsLocation)
+	setList(n, "models", "--models", f.Models, parts(":", "name", "version", "uri"))
+	setList(n, "resources", "--resources", f.Resources, parts(":", "name", "version", "uri"))
+	setList(n, "tags", "--tags", f.Tags, text)
+	f.mergeSecrets(n)
+	if f.LogsTelemetryID+f.MetricsTelemetryID+f.TracesTelemetryID != "" {
+		t := n.Given("telemetries")
+		if t == nil {
+			t = replace(n, "telemetries", "")
+			t.Kind = document.ObjectKind
+		}
+		setText(t, "logsTelemetryId", "--logs-telemetry-id", f.LogsTelemetryID)
+		setText(t, "metricsTelemetryId", "--metrics-telemetry-id", f.MetricsTelemetryID)
+		setText(t, "tracesTelemetryId", "--traces-telemetry-id", f.TracesTelemetryID)
+	}
+}
+
+// mergeSecrets drops those of the file that a flag gives again.
+func (f Flags) mergeSecrets(n *node) {
+	if len(f.Secrets) == 0 {
+		return
+	}
+	given := map[string]bool{}
+	for _, s := range f.Secrets {
+		name, _, _ := strings.Cut(s, "=")
+		given[name] = true
+	}
+	var kept []*node
+	if have := n.Given("secrets"); have != nil {
+		kept = slices.DeleteFunc(have.Kids, func(kid *node) bool {
+			name, _, _ := strings.Cut(kid.Text, "=")
+			if at := kid.Child("name"); at != nil {
+				name = at.Text
+			}
+			return given[name]
+		})
+	}
+	setList(n, "secrets", "--secrets", f.Secrets, text)
+	all := n.Given("secrets")
+	for _, kid := range kept { // with their places in the file
+		all.Flag, kid.Up = "", all
+		all.Kids = append(all.Kids, kid)
+	}
+}
+
+// replace puts a member that a flag gave in place of the file's.
+func replace(n *node, key, flag string) *node {
+	n.Kids = slices.DeleteFunc(n.Kids, func(kid *node) bool { return kid.Key == key })
+	kid := &node{Up: n, Key: key, Flag: flag}
+	n.Kids = append(n.Kids, kid)
+	return kid
+}
+
+// setText replaces a member by a string, unless that is empty.
+func setText(n *node, key, flag, value string) {
+	if value != "" {
+		text(replace(n, key, flag), value)
+	}
+}
+
+// setList replaces a member by a list, unless that is empty, whose elements are
+// made by the function one.
+func setList(n *node, key, flag string, values []string, one func(*node, string)) {
+	if len(values) == 0 {
+		return
+	}
+	list := replace(n, key, flag)
+	list.Kind = document.ArrayKind
+	for i, v := range values {
+		kid := &node{Up: list, Index: i, Flag: flag}
+		one(kid, v)
+		list.Kids = append(list.Kids, kid)
+	}
+}
+
+func text(n *node, value string) { n.Kind, n.Text = document.StringKind, value }
+
+// parts makes an object of what is between separators. The last part has what
+// is left; parts that are not there are missing.
+func parts(sep string, keys ...string) func(*node, string) {
+	return func(n *node, value string) {
+		n.Kind = document.ObjectKind
+		for i, v := range strings.SplitN(value, sep, len(keys)) {
+			setText(n, keys[i], n.Flag, v)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package slurm
+
+import (
+	"fmt"
+	"strings"
+)
+
+// defaultMemoryPerCore is what a script gets that says nothing of memory, MiB.
+const defaultMemoryPerCore = 4 << 10
+
+// amounts decides what each node gives, by Slurm's arithmetic: the options
+// speak of tasks, cores, GPUs and the whole job.
+func (s *script) amounts() {
+	r, g := &s.spec.Request.Resources, s.spec.Gbatch
+	if s.nodes > 1 {
+		g.Nodes = s.nodes
+	}
+	gpus := s.gpuCount()
+	perNode := s.tasksOnNode(gpus.Count)
+	cores := perNode * max(s.cpusPerTask, 1)
+	if s.cpusPerGPU > 0 {
+		if s.cpusPerTask > 0 {
+			s.problem(0, "--cpus-per-gpu", "cannot be combined with --cpus-per-task", "keep one of them")
+		}
+		cores = max(cores, s.cpusPerGPU*gpus.Count)
+	}
+	r.CPUs, r.GPUs = cores, float64(gpus.Count)
+	if gpus.Model != "" {
+		r.GPUModel = []string{gpus.Model}
+	}
+	s.memory(cores, gpus.Count)
+	if list := g.NodeNames; len(list) > 0 && len(list) < s.nodes {
+		s.problem(0, "--nodelist", fmt.Sprintf("names %d nodes, and the job needs %d", len(list), s.nodes), "name more, or remove it")
+	} else if len(list) > s.nodes {
+		s.note(0, "--nodelist", fmt.Sprintf("names %d nodes, of which the job gets any %d", len(list), s.nodes))
+	}
+}
+
+// gpuCount is the GPUs of one node.
+func (s *script) gpuCount() GPUs {
+	given := 0
+	var g GPUs
+	if s.gpusPerNode.given {
+		given++
+		g = s.gpusPerNode
+	}
+	if s.gpus.given {
+		given++
+		g = s.gpus
+		if g.Count%s.nodes != 0 {
+			s.problem(0, "--gpus", fmt.Sprintf("is %d, which cannot be shared out evenly over %d nodes", g.Count, s.nodes), "give --gpus-per-node")
+		}
+		g.Count /= s.nodes
+	}
+	if s.gpusPerTask.given {
+		given++
+		g = s.gpusPerTask
+		g.Count *= s.tasksOnNode(0)
+	}
+	if given > 1 {
+		s.problem(0, "--gpus", "is given in two ways", "keep one of --gpus, --gpus-per-node, --gpus-per-task and --gres")
+	}
+	return g
+}
+
+// tasksOnNode is the tasks that one node has room for.
+func (s *script) tasksOnNode(gpus int) int {
+	switch {
+	case s.tasksPerNode > 0 && s.tasks > 0 && s.tasks > s.tasksPerNode*s.nodes && s.nodes == 1:
+		s.nodes = (s.tasks + s.tasksPerNode - 1) / s.tasksPerNode
+		s.spec.Gbatch.Nodes = s.nodes
+		return s.tasksPerNode
+	case s.tasksPerNode > 0:
+		return s.tasksPerNode
+	case s.tasks > 0:
+		if s.nodes == 1 && s.tasks > 1 {
+			s.note(0, "--ntasks", fmt.Sprintf("%d tasks are placed on one node; for several nodes give --nodes", s.tasks))
+		}
+		return (s.tasks + s.nodes - 1) / s.nodes
+	case s.tasksPerGPU > 0 && gpus > 0:
+		return s.tasksPerGPU * gpus
+	}
+	return 1
+}
+
+func (s *script) memory(cores, gpus int) {
+	r := &s.spec.Request.Resources
+	var ways []string
+	var mib int64
+	if s.mem >= 0 {
+		ways, mib = append(ways, "--mem"), s.mem
+	}
+	if s.memPerCPU > 0 {
+		ways, mib = append(ways, "--mem-per-cpu"), s.memPerCPU*int64(cores)
+	}
+	if s.memPerGPU > 0 {
+		ways, mib = append(ways, "--mem-per-gpu"), s.memPerGPU*int64(gpus)
+	}
+	switch {
+	case len(ways) > 1:
+		s.problem(0, ways[1], "cannot be combined with "+ways[0], "keep one of "+strings.Join(ways, ", "))
+	case len(ways) == 0:
+		mib = defaultMemoryPerCore * int64(cores)
+		s.note(0, "--mem", fmt.Sprintf("is not given: %d GiB for each core", defaultMemoryPerCore>>10))
+	case mib == 0:
+		s.problem(0, ways[0], "is 0, which in Slurm means all memory of the node", "say how much, and add --exclusive to have the node alone")
+	case mib%1024 != 0:
+		s.note(0, ways[0], fmt.Sprintf("is rounded up to %d GiB", GiB(mib)))
+	}
+	r.CPUMemoryGB = max(GiB(mib), 1)
+}
+
+// GiB rounds MiB up to GiB.
+func GiB(mib int64) int { return int((mib + 1023) >> 10) }

@@ -1,0 +1,276 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+)
+
+// What single options do.
+
+func (s *script) partition(v string) error {
+	names := strings.Split(v, ",")
+	if id, err := strconv.Atoi(v); err == nil {
+		if id < 1 {
+			return errors.New("want a cluster's number or a partition's name")
+		}
+		s.spec.Request.Resources.ClusterID = id
+		return nil
+	}
+	var any []string
+	for _, name := range names {
+		if name == "" {
+			return errors.New("has an empty name")
+		}
+		any = append(any, "partition="+name)
+	}
+	s.spec.Gbatch.AnyFeatures = append(s.spec.Gbatch.AnyFeatures, any)
+	s.note(0, "--partition", fmt.Sprintf("is understood as nodes with the feature %s; for a cluster give its number", strings.Join(any, " or ")))
+	return nil
+}
+
+func (s *script) nice(v string) error {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < -1_000_000 || n > 1_000_000 {
+		return errors.New("want a whole number")
+	}
+	s.spec.Gbatch.Priority = -n
+	return nil
+}
+
+func (s *script) nodeCount(v string) error {
+	low, high, ranged := strings.Cut(v, "-")
+	n, err := wholeNumber(low)
+	if err != nil || n < 1 || n > 10_000 {
+		return errors.New("want a number of nodes, or LEAST-MOST")
+	}
+	if ranged {
+		if most, err := wholeNumber(high); err != nil || most < n {
+			return errors.New("want LEAST-MOST")
+		}
+		s.note(0, "--nodes", fmt.Sprintf("is a range, of which the least is used: %d", n))
+	}
+	s.nodes = int(n)
+	return nil
+}
+
+// gres takes gpu, gpu:N, gpu:MODEL and gpu:MODEL:N.
+func (s *script) gres(v string) error {
+	if v == "none" || v == "NONE" {
+		return nil
+	}
+	for part := range strings.SplitSeq(v, ",") {
+		name, rest, more := strings.Cut(part, ":")
+		if name != "gpu" {
+			return fmt.Errorf("has %s: only gpu is known here, for other things use --constraint with a feature", document.Quote(name))
+		}
+		if s.gpusPerNode.given && strings.Contains(v, ",") {
+			return errors.New("has GPUs of two kinds: all GPUs of a job are alike")
+		}
+		s.gpusPerNode = GPUs{Count: 1, given: true}
+		if more {
+			// gpu:MODEL(S:0-1):N has sockets, which the node chooses.
+			if i := strings.IndexByte(rest, '('); i >= 0 {
+				return errors.New("names sockets, which the node chooses itself: remove what is in brackets")
+			}
+			g, err := ParseGPUs(rest)
+			if err != nil {
+				return err
+			}
+			s.gpusPerNode = g
+		}
+	}
+	return nil
+}
+
+// constraint takes A&B (all) and A|B (any); counts and brackets are refused.
+func (s *script) constraint(v string) error {
+	if strings.ContainsAny(v, "[]()*") {
+		return errors.New("counts and brackets are not known here: want FEATURE&FEATURE (all) or FEATURE|FEATURE (any)")
+	}
+	sep := func(c rune) bool { return c == '&' || c == ',' }
+	for _, part := range strings.FieldsFunc(v, sep) {
+		any := strings.Split(part, "|")
+		for _, f := range any {
+			if len(f) < 2 {
+				return fmt.Errorf("has feature %s: want two letters or more", document.Quote(f))
+			}
+		}
+		if len(any) == 1 {
+			s.spec.Request.Resources.Features = append(s.spec.Request.Resources.Features, part)
+		} else {
+			s.spec.Gbatch.AnyFeatures = append(s.spec.Gbatch.AnyFeatures, any)
+		}
+	}
+	return nil
+}
+
+func (s *script) nodelist(v string) error {
+	if strings.Contains(v, "/") {
+		return errors.New("is a file: name the nodes")
+	}
+	names, err := HostNames(v)
+	if err != nil {
+		return err
+	}
+	s.spec.Gbatch.NodeNames = names
+	return nil
+}
+
+func (s *script) timeLimit(v string) error {
+	d, limited, err := Time(v)
+	if err != nil {
+		return err
+	}
+	if !limited {
+		s.note(0, "--time", "is no limit: the site's longest is used")
+		return nil
+	}
+	if d < 60 {
+		s.note(0, "--time", "is less than a minute: one minute is used")
+		d = 60
+	}
+	s.spec.Request.Scheduling.MaxDuration = d
+	s.spec.Gbatch.LimitScope = job.LimitAttempt // Slurm counts anew after a requeue
+	return nil
+}
+
+func (s *script) array(v string) error {
+	set, most, err := job.ParseArray(v)
+	if err == nil {
+		s.spec.Gbatch.Tasks = &job.Tasks{Indexes: set.String(), Parallelism: most}
+	}
+	return err
+}
+
+func (s *script) dependency(v string) (err error) {
+	if v == "none" {
+		return nil
+	}
+	s.spec.Gbatch.Dependencies, s.spec.Gbatch.DependOnAny, err = job.ParseDependencies(v)
+	s.spec.Gbatch.DependOnAny = s.spec.Gbatch.DependOnAny && len(s.spec.Gbatch.Dependencies) > 1
+	return err
+}
+
+// signal takes [{R|B}:]SIGNAL[@SECONDS].
+func (s *script) signal(v string) error {
+	who, rest, ok := strings.Cut(v, ":")
+	if !ok {
+		who, rest = "", v
+	}
+	if strings.Trim(who, "RB") != "" {
+		return errors.New("want [B:]SIGNAL[@SECONDS]")
+	}
+	word, at, timed := strings.Cut(rest, "@")
+	seconds := int64(60)
+	if timed {
+		n, err := wholeNumber(at)
+		if err != nil || n < 1 || n > 65535 {
+			return errors.New("want a number of seconds from 1 to 65535 behind the @")
+		}
+		seconds = n
+	}
+	word = strings.TrimPrefix(strings.ToUpper(word), "SIG")
+	if name, ok := map[string]string{"10": "USR1", "12": "USR2", "1": "HUP", "2": "INT", "15": "TERM"}[word]; ok {
+		word = name
+	}
+	s.spec.Gbatch.WarnSignal, s.spec.Gbatch.WarnBefore = word, job.Duration(seconds)
+	return nil
+}
+
+func (s *script) mounts(v string) error {
+	all, err := Mounts(v)
+	if err == nil {
+		s.spec.Request.Docker.Storage = append(s.spec.Request.Docker.Storage, all...)
+	}
+	return err
+}
+
+// Mounts reads SRC:DST[:FLAGS] and SRC alone, with commas between.
+func Mounts(v string) (all []job.Storage, err error) {
+	for part := range strings.SplitSeq(v, ",") {
+		f := strings.Split(part, ":")
+		if len(f) > 3 || f[0] == "" {
+			return nil, errors.New("want SOURCE:TARGET, or SOURCE:TARGET:ro")
+		}
+		m := job.Storage{HostPath: f[0], ContainerPath: f[0]}
+		if len(f) > 1 {
+			m.ContainerPath = f[1]
+		}
+		if len(f) == 3 {
+			for flag := range strings.SplitSeq(f[2], "+") {
+				switch flag {
+				case "ro":
+					m.ReadOnly = true
+				case "rw":
+				default:
+					return nil, fmt.Errorf("has the flag %s: want ro or rw", document.Quote(flag))
+				}
+			}
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// export takes NAME=VALUE, and NAME for a variable of whoever submits.
+func (s *script) export(v string) error {
+	for part := range strings.SplitSeq(v, ",") {
+		name, value, given := strings.Cut(part, "=")
+		switch {
+		case name == "ALL" && !given:
+			s.note(0, "--export", "ALL is not used: the container has its image's environment; name the variables that the job needs")
+			continue
+		case name == "NONE" && !given, name == "NIL" && !given:
+			continue
+		case !given:
+			var ok bool
+			if s.o.Env != nil {
+				value, ok = s.o.Env(name)
+			}
+			if !ok {
+				return fmt.Errorf("names the variable %s, which is not set where the job is submitted", document.Quote(name))
+			}
+		}
+		if s.spec.Request.Docker.Environment == nil {
+			s.spec.Request.Docker.Environment = map[string]string{}
+		}
+		s.spec.Request.Docker.Environment[name] = value
+	}
+	return nil
+}
+
+// mails turns --mail-type and --mail-user into who is told of what.
+func (s *script) mails() {
+	if len(s.mailTypes) == 0 || slices.Contains(s.mailTypes, "NONE") {
+		return
+	}
+	if s.mailUser == "" {
+		s.note(0, "--mail-type", "is not used: nobody is told without --mail-user")
+		return
+	}
+	to := []string{s.mailUser}
+	e := &job.Extra{}
+	for _, t := range s.mailTypes {
+		switch t {
+		case "BEGIN":
+			e.EmailOnRun = to
+		case "END", "FAIL", "INVALID_DEPEND", "TIME_LIMIT":
+			e.EmailOnEnd = to
+		case "REQUEUE":
+			e.EmailOnRestart = to
+		case "ALL":
+			e.EmailOnRun, e.EmailOnEnd, e.EmailOnRestart = to, to, to
+		default:
+			s.note(0, "--mail-type", fmt.Sprintf("%s is not used: mails are sent for BEGIN, END, FAIL and REQUEUE", document.Quote(t)))
+		}
+	}
+	if e.EmailOnRun != nil || e.EmailOnEnd != nil || e.EmailOnRestart != nil {
+		s.spec.Request.Extra = e
+	}
+}

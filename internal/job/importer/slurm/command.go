@@ -1,0 +1,57 @@
+package slurm
+
+import "strings"
+
+// Command is the command line of sbatch, taken apart.
+type Command struct {
+	Own     map[string]string // options of sbatch itself that were given
+	Options []string          // those about the job
+	Script  string            // empty: none was named
+	Args    []string          // of the script
+}
+
+// Split takes apart the arguments of sbatch. Own has the options that are
+// the caller's, with whether they have a value, as "--wrap": true; those of one
+// letter that mean the same are named in short.
+func Split(args []string, own map[string]bool, short map[string]string) Command {
+	c, known := Command{Own: map[string]string{}}, allOptions()
+	for i := 0; i < len(args); i++ {
+		w := args[i]
+		if w == "--" {
+			i++
+			if i < len(args) {
+				c.Script, c.Args = args[i], args[i+1:]
+			}
+			return c
+		}
+		if !strings.HasPrefix(w, "-") || w == "-" {
+			c.Script, c.Args = w, args[i+1:]
+			return c
+		}
+		name, value, given := strings.Cut(w, "=")
+		if !strings.HasPrefix(w, "--") && len(w) > 2 {
+			name, value, given = w[:2], w[2:], true
+		}
+		if long, ok := short[name]; ok {
+			name = long
+		}
+		takes, mine := own[name]
+		if opt, ok := known.find(name); !mine && ok {
+			takes = opt.needsValue()
+		}
+		switch {
+		case takes && !given && i+1 < len(args):
+			i++
+			value = args[i]
+			if !mine {
+				c.Options = append(c.Options, w, value)
+			}
+		case !mine:
+			c.Options = append(c.Options, w)
+		}
+		if mine {
+			c.Own[name] = value
+		}
+	}
+	return c
+}

@@ -1,0 +1,54 @@
+package slurm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSplitSlurm(t *testing.T) {
+	own, short := map[string]bool{"--wrap": true, "--hold": false, "--parsable": false}, map[string]string{"-H": "--hold"}
+	type m = map[string]string
+	for args, want := range map[string]Command{
+		"":                           {Own: m{}},
+		"-c 4 job.sh -c 5":           {Own: m{}, Options: []string{"-c", "4"}, Script: "job.sh", Args: []string{"-c", "5"}},
+		"-c4 --mem=1G --parsable -H": {Own: m{"--parsable": "", "--hold": ""}, Options: []string{"-c4", "--mem=1G"}},
+		"--wrap=a --exclusive b":     {Own: m{"--wrap": "a"}, Options: []string{"--exclusive"}, Script: "b", Args: []string{}},
+		"--wrap a --nice b":          {Own: m{"--wrap": "a"}, Options: []string{"--nice"}, Script: "b", Args: []string{}},
+		"--no-such x":                {Own: m{}, Options: []string{"--no-such"}, Script: "x", Args: []string{}},
+		"-- -odd.sh a":               {Own: m{}, Script: "-odd.sh", Args: []string{"a"}},
+		"--time":                     {Own: m{}, Options: []string{"--time"}},
+	} {
+		if diff := cmp.Diff(want, Split(strings.Fields(args), own, short)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", args, diff)
+		}
+	}
+}
+
+// TestSlurmCommandLine: what the command line says wins over the script, and the
+// variable's image counts where neither names one.
+func TestSlurmCommandLine(t *testing.T) {
+	script := "#!/bin/sh\n#SBATCH -J of-script -c 8\n#SBATCH --container-image=here\necho $1\n"
+	for name, tc := range map[string]struct {
+		o                Options
+		job, image, last string
+		cpus             int
+	}{
+		"script":       {Options{DefaultImage: "default"}, "of-script", "here", "of-script", 8},
+		"command line": {Options{Line: []string{"-J", "mine", "-c2", "--image", "there"}, Args: []string{"one"}}, "mine", "there", "one", 2},
+	} {
+		sub, err := Parse([]byte(script), tc.o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		argv := sub.Spec.Request.Docker.Command.Argv
+		if got := sub.Spec; got.Name != tc.job || !strings.Contains(got.Request.Docker.Image, tc.image) || got.Request.Resources.CPUs != tc.cpus || argv[len(argv)-1] != tc.last {
+			t.Errorf("%s: job %s, image %s, %d cores, command %q", name, got.Name, got.Request.Docker.Image, got.Request.Resources.CPUs, argv)
+		}
+	}
+	if _, err := Parse([]byte(script), Options{Line: []string{"--bb=x"}}); err == nil || strings.Contains(err.Error(), "line") {
+		t.Errorf("an option of the command line that is not supported: %v", err)
+	}
+}

@@ -1,0 +1,274 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+)
+
+// option is one option of sbatch: what its value does, what it does without
+// one, what is remarked on, or what to do instead.
+type option struct {
+	long, short string
+	value       func(s *script, v string) error
+	flag        func(s *script)
+	note        string
+	hint        string
+	instead     string
+}
+
+func (o option) needsValue() bool { return o.value != nil && o.flag == nil }
+
+// options are all of them. They are made anew for each script, so that a
+// program that reads none does not spend its start on them.
+type options []option
+
+func allOptions() options {
+	return slices.Concat(who(), howMuch(), where(), when(), inContainer(), program(), inside(), elsewhere())
+}
+
+// find returns the option of a name, as --nodes or -N.
+func (all options) find(name string) (option, bool) {
+	i := slices.IndexFunc(all, func(o option) bool { return name == o.long || name == o.short && name != "" })
+	if i < 0 {
+		return option{}, false
+	}
+	return all[i], true
+}
+
+const (
+	keptLog   = "is not used: gbatch keeps the output of every job; read it with glog"
+	noEffect  = "has no effect here"
+	wholeJobs = "whole cores near the job's GPUs are chosen by the node"
+)
+
+// who: who and what.
+func who() []option {
+	return []option{
+		{long: "--job-name", short: "-J", value: func(s *script, v string) error { s.spec.Name = v; return nil }},
+		{long: "--account", short: "-A", value: func(s *script, v string) error { s.spec.Owner = &job.Owner{ProjectURN: v}; return nil }},
+		{long: "--comment", value: label("comment")},
+		{long: "--wckey", value: label("wckey")},
+		{long: "--qos", short: "-q", value: func(s *script, v string) error { s.spec.Gbatch.QOS = v; return nil }},
+		{long: "--partition", short: "-p", value: (*script).partition},
+		{long: "--priority", value: integer(func(s *script, n int64) { s.spec.Gbatch.Priority = int(n) })},
+		{long: "--nice", value: (*script).nice, flag: func(s *script) { s.spec.Gbatch.Priority = -100 }},
+		{long: "--mail-type", value: func(s *script, v string) error { s.mailTypes = strings.Split(strings.ToUpper(v), ","); return nil }},
+		{long: "--mail-user", value: func(s *script, v string) error { s.mailUser = v; return nil }},
+	}
+}
+
+// howMuch: how much.
+func howMuch() []option {
+	return []option{
+		{long: "--nodes", short: "-N", value: (*script).nodeCount},
+		{long: "--ntasks", short: "-n", value: integer(func(s *script, n int64) { s.tasks = int(n) })},
+		{long: "--ntasks-per-node", value: integer(func(s *script, n int64) { s.tasksPerNode = int(n) })},
+		{long: "--ntasks-per-gpu", value: integer(func(s *script, n int64) { s.tasksPerGPU = int(n) })},
+		{long: "--cpus-per-task", short: "-c", value: integer(func(s *script, n int64) { s.cpusPerTask = int(n) })},
+		{long: "--cpus-per-gpu", value: integer(func(s *script, n int64) { s.cpusPerGPU = int(n) })},
+		{long: "--mem", value: memory(func(s *script, mib int64) { s.mem = mib })},
+		{long: "--mem-per-cpu", value: memory(func(s *script, mib int64) { s.memPerCPU = mib })},
+		{long: "--mem-per-gpu", value: memory(func(s *script, mib int64) { s.memPerGPU = mib })},
+		{long: "--gpus", short: "-G", value: gpus(func(s *script) *GPUs { return &s.gpus })},
+		{long: "--gpus-per-node", value: gpus(func(s *script) *GPUs { return &s.gpusPerNode })},
+		{long: "--gpus-per-task", value: gpus(func(s *script) *GPUs { return &s.gpusPerTask })},
+		{long: "--gres", value: (*script).gres},
+		{long: "--exclusive", value: func(s *script, v string) error { return errors.New("want the option without a value") }, flag: func(s *script) { s.spec.Gbatch.Exclusive = true }},
+		{long: "--tmp", value: memory(func(s *script, mib int64) { s.spec.Gbatch.DiskGB = GiB(mib) })},
+	}
+}
+
+// where: where.
+func where() []option {
+	return []option{
+		{long: "--constraint", short: "-C", value: (*script).constraint},
+		{long: "--nodelist", short: "-w", value: (*script).nodelist},
+		{long: "--exclude", short: "-x", value: func(s *script, v string) (err error) {
+			s.spec.Gbatch.ExcludeNodes, err = HostNames(v)
+			return err
+		}},
+	}
+}
+
+// when: when.
+func when() []option {
+	return []option{
+		{long: "--time", short: "-t", value: (*script).timeLimit},
+		{long: "--begin", short: "-b", value: func(s *script, v string) (err error) {
+			s.spec.Request.Scheduling.NotBefore, err = begin(v, s.o)
+			return err
+		}},
+		{long: "--deadline", value: func(s *script, v string) error {
+			return errors.New("a deadline of the end is not known here: give --time, and request.scheduling.notAfter in a native job")
+		}},
+		{long: "--array", short: "-a", value: (*script).array, hint: `write "0-99", "1,5,7-20:2" or, for at most 8 at once, "0-99%8"`},
+		{long: "--dependency", short: "-d", value: (*script).dependency, hint: `write "afterok:12:13,afterany:14"`},
+		{long: "--requeue", flag: func(s *script) { s.spec.Request.Scheduling.Restartable = true }},
+		{long: "--no-requeue", flag: func(s *script) { s.spec.Request.Scheduling.Restartable = false }},
+		{long: "--signal", value: (*script).signal},
+	}
+}
+
+// inContainer: the container, by the names of the pyxis plug-in.
+func inContainer() []option {
+	return []option{
+		{long: "--image", value: func(s *script, v string) error { s.image = v; return nil }},
+		{long: "--container-image", value: func(s *script, v string) error {
+			if s.o.Image != "" {
+				s.note(0, "--container-image", "is not used: --image says another one")
+				return nil
+			}
+			s.noImage = true // unless it is one
+			if strings.HasPrefix(v, "/") || strings.HasPrefix(v, ".") || strings.HasSuffix(v, ".sqsh") {
+				return errors.New("squashed images are not read: name an image in a registry, or oci:/PATH of a layout on the nodes")
+			}
+			s.image, s.noImage = v, false
+			return nil
+		}},
+		{long: "--container-mounts", value: (*script).mounts},
+		{long: "--container-workdir", value: func(s *script, v string) error { s.spec.Request.Docker.WorkingDir = v; return nil }},
+		{long: "--container-entrypoint", flag: func(s *script) { s.entrypoint = true }},
+		{long: "--no-container-entrypoint", flag: func(s *script) { s.entrypoint = false }},
+		{long: "--container-env", note: "is not used: variables of the submitting shell are not passed on; name them with --export", value: func(*script, string) error { return nil }},
+		{long: "--container-mount-home", note: "is not used: mount project storage with --container-mounts", flag: func(*script) {}},
+		{long: "--no-container-mount-home", flag: func(*script) {}},
+		{long: "--container-remap-root", flag: func(*script) {}, note: "is not used: the container runs as its image's user"},
+		{long: "--no-container-remap-root", flag: func(*script) {}},
+		{long: "--container-writable", flag: func(*script) {}},
+		{long: "--container-name", instead: "every job has a fresh container: keep what must stay in project storage"},
+		{long: "--container-save", instead: "every job has a fresh container: build the image before, and push it to a registry"},
+		{long: "--container-readonly", instead: "the container's root is its own and gone with it: it needs no protection"},
+	}
+}
+
+// program: the program.
+func program() []option {
+	return []option{
+		{long: "--chdir", short: "-D", value: func(s *script, v string) error { s.spec.Request.Docker.WorkingDir = v; return nil }},
+		{long: "--export", value: (*script).export},
+		{long: "--output", short: "-o", value: nothing, note: keptLog},
+		{long: "--error", short: "-e", value: nothing, note: keptLog},
+		{long: "--open-mode", value: nothing, note: keptLog},
+		{long: "--input", short: "-i", instead: "read the file in the script: cat FILE | command"},
+		{long: "--get-user-env", value: nothing, flag: func(*script) {}, note: "is not used: the container has its image's environment"},
+		{long: "--propagate", value: nothing, flag: func(*script) {}, note: "is not used: resource limits are the node's"},
+		{long: "--no-kill", short: "-k", instead: "a job whose node fails ends: --requeue starts it again"},
+		{long: "--kill-on-invalid-dep", value: nothing, note: "is always so: a job whose dependency can no longer come true fails"},
+		{long: "--verbose", short: "-v", flag: func(*script) {}},
+		{long: "--quiet", short: "-Q", flag: func(*script) {}},
+	}
+}
+
+// inside: about the node's inside.
+func inside() []option {
+	return []option{
+		{long: "--distribution", short: "-m", value: nothing, note: noEffect + ": there is one rank on each node"},
+		{long: "--hint", value: nothing, note: noEffect + ": " + wholeJobs},
+		{long: "--threads-per-core", value: nothing, note: noEffect + ": " + wholeJobs},
+		{long: "--cpu-bind", value: nothing, note: noEffect + ": " + wholeJobs},
+		{long: "--ntasks-per-core", value: nothing, note: noEffect + ": " + wholeJobs},
+		{long: "--overcommit", short: "-O", flag: func(*script) {}, note: noEffect + ": tasks on a node share its cores in any case"},
+		{long: "--wait-all-nodes", value: nothing, note: "is always so: a job begins when all of its nodes are ready"},
+		{long: "--gpu-bind", value: nothing, note: noEffect + ": the job sees its own GPUs only"},
+		{long: "--mem-bind", value: nothing, note: noEffect + ": " + wholeJobs},
+		{long: "--oversubscribe", short: "-s", instead: "ask for a share of a GPU in a native job: \"gpus\": 0.5"},
+	}
+}
+
+// elsewhere: what is somebody else's.
+func elsewhere() []option {
+	return []option{
+		{long: "--hold", short: "-H", instead: "submit it with gsubmit --hold"},
+		{long: "--wait", short: "-W", instead: "submit it with gsubmit --wait"},
+		{long: "--parsable", instead: "gsubmit prints the number alone when its output is not a terminal"},
+		{long: "--test-only", instead: "use gsubmit --dry-run"},
+		{long: "--wrap", instead: "use gsubmit --image NAME -- COMMAND"},
+		{long: "--uid", instead: "a job belongs to whoever submits it"},
+		{long: "--gid", instead: "the project's group is given by its storage"},
+		{long: "--reservation", instead: "name the reservation by its UUID in request.scheduling.reservationIds of a native job"},
+		{long: "--licenses", short: "-L", instead: "limit how many run at once: maxSimultaneousJobs in a native job"},
+		{long: "--clusters", short: "-M", instead: "choose the controller with GBATCH_CONTROLLER"},
+		{long: "--time-min", instead: "give --time alone"},
+		{long: "--gpus-per-socket", instead: "give --gpus-per-node"},
+		{long: "--sockets-per-node", instead: "give --cpus-per-task"},
+		{long: "--cores-per-socket", instead: "give --cpus-per-task"},
+		{long: "--ntasks-per-socket", instead: "give --ntasks-per-node"},
+		{long: "--mincpus", instead: "give --cpus-per-task"},
+		{long: "--core-spec", short: "-S", instead: "the node keeps cores for itself by its own configuration"},
+		{long: "--cpu-freq", instead: "remove it: clocks are the node's"},
+		{long: "--gpu-freq", instead: "remove it: clocks are the node's"},
+		{long: "--switches", instead: "name nodes with --nodelist or features with --constraint"},
+		{long: "--contiguous", instead: "name nodes with --nodelist"},
+		{long: "--nodefile", short: "-F", instead: "name them with --nodelist"},
+		{long: "--bb", instead: "name inputs and outputs in a native job: gbatch.inputs"},
+		{long: "--bbf", instead: "name inputs and outputs in a native job: gbatch.inputs"},
+		{long: "--power", instead: "remove it"},
+		{long: "--reboot", instead: "ask an operator"},
+		{long: "--x11", instead: "use gexec --forward"},
+	}
+}
+
+func nothing(*script, string) error { return nil }
+
+func label(name string) func(*script, string) error {
+	return func(s *script, v string) error {
+		if s.spec.Gbatch.Labels == nil {
+			s.spec.Gbatch.Labels = map[string]string{}
+		}
+		s.spec.Gbatch.Labels[name] = v
+		return nil
+	}
+}
+
+func integer(set func(*script, int64)) func(*script, string) error {
+	return func(s *script, v string) error {
+		n, err := wholeNumber(v)
+		if err == nil && n == 0 {
+			err = errors.New("must be above 0")
+		}
+		if err == nil && n > 1_000_000 {
+			err = errors.New("is too large")
+		}
+		if err == nil {
+			set(s, n)
+		}
+		return err
+	}
+}
+
+func memory(set func(*script, int64)) func(*script, string) error {
+	return func(s *script, v string) error {
+		mib, err := Memory(v)
+		if err == nil {
+			set(s, mib)
+		}
+		return err
+	}
+}
+
+func gpus(of func(*script) *GPUs) func(*script, string) error {
+	return func(s *script, v string) error {
+		g, err := ParseGPUs(v)
+		if err == nil {
+			*of(s) = g
+		}
+		return err
+	}
+}
+
+// nearest suggests an option that is spelt alike.
+func (all options) nearest(name string) string {
+	var known []string
+	for _, o := range all {
+		known = append(known, o.long)
+	}
+	if word := document.Nearest(name, known); word != "" {
+		return fmt.Sprintf("did you mean %s?", word)
+	}
+	return "docs/formats.md lists the options"
+}

@@ -1,0 +1,236 @@
+// Package slurm reads batch scripts for Slurm: the #SBATCH lines say what the
+// job needs, and the script is its command. It also reads the command line of
+// sbatch and Slurm's forms of times, amounts and lists. It is pure.
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+	"gbatch/internal/job/importer/foreign"
+	"gbatch/oci/ref"
+)
+
+// Source is the format's name, which a job keeps.
+const Source = "slurm"
+
+// Options are what a script alone does not say. The zero value reads every
+// script that needs nothing of its surroundings.
+type Options struct {
+	Args  []string // of the script
+	Image string   // wins over one that is named
+
+	// What the command line of sbatch adds.
+	Line         []string // options, which win over the script's
+	DefaultImage string   // where neither names one
+
+	// Where the script was written; see importer.Options.
+	Env  func(name string) (value string, ok bool)
+	Now  job.Instant
+	Zone *time.Location
+}
+
+// Parse reads a batch script whose #SBATCH lines say what it needs. The
+// script itself runs in the container, once on each node.
+func Parse(data []byte, o Options) (job.Submission, error) {
+	if len(data) > document.MaxBytes {
+		return job.Submission{}, job.Problems{{Message: fmt.Sprintf("has %d bytes, a script may have at most %d", len(data), document.MaxBytes),
+			Hint: "put what it does into a file in project storage, and call that"}}
+	}
+	s := &script{o: o, known: allOptions(), spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, tasksPerNode: -1, nodes: 1, mem: -1}
+	s.image = o.DefaultImage
+	for _, d := range append(s.directives(string(data)), s.words(o.Line, 0)...) {
+		s.apply(d)
+	}
+	if s.spec.Name == "" {
+		s.spec.Name = "sbatch"
+	}
+	s.amounts()
+	s.body(string(data))
+	s.container()
+	return s.result()
+}
+
+// script is a script on its way to a job: the options that only make sense
+// together are kept until all are read.
+type script struct {
+	o        Options
+	known    options
+	spec     job.Spec
+	problems job.Problems
+	notes    []job.Note
+
+	nodes        int
+	tasks        int // --ntasks; 0: not given
+	tasksPerNode int // -1: not given
+	cpusPerTask  int
+	mem          int64 // MiB a node, -1: not given, 0: all
+	memPerCPU    int64
+	memPerGPU    int64
+	gpus         GPUs // of all nodes together
+	gpusPerNode  GPUs
+	gpusPerTask  GPUs
+	cpusPerGPU   int
+	tasksPerGPU  int
+
+	image      string
+	noImage    bool // one was named that cannot be used, which was told
+	entrypoint bool // the image's own is kept
+	mailTypes  []string
+	mailUser   string
+}
+
+// directive is one option of the script.
+type directive struct {
+	name  string // as --mem, or -N as it was written
+	value string
+	given bool // it has a value, which may be empty
+	line  int
+}
+
+// directives reads the #SBATCH lines, which end at the first command.
+func (s *script) directives(text string) []directive {
+	var all []directive
+	line := 0
+	for l := range strings.Lines(text) {
+		line++
+		l = strings.TrimSpace(l)
+		rest, isDirective := strings.CutPrefix(l, "#SBATCH")
+		switch {
+		case isDirective && (rest == "" || rest[0] == ' ' || rest[0] == '\t'):
+			all = append(all, s.options(strings.TrimSpace(rest), line)...)
+		case l == "" || strings.HasPrefix(l, "#"):
+		default:
+			return all
+		}
+	}
+	return all
+}
+
+// options splits one line, which may have several options, quotes, and a comment.
+func (s *script) options(text string, line int) []directive {
+	words, err := foreign.ShellWords(text)
+	if err != nil {
+		s.problem(line, "#SBATCH", err.Error(), "check the quotes")
+		return nil
+	}
+	return s.words(words, line)
+}
+
+func (s *script) words(words []string, line int) []directive {
+	var all []directive
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if strings.HasPrefix(w, "#") {
+			break
+		}
+		d := directive{name: w, line: line}
+		switch {
+		case w == "hetjob" || w == "packjob":
+			s.problem(line, w, "is not supported: all nodes of a job are alike", "submit a job for each part, and let one depend on the other")
+			continue
+		case strings.HasPrefix(w, "--"):
+			d.name, d.value, d.given = strings.Cut(w, "=")
+		case strings.HasPrefix(w, "-") && len(w) > 2: // -N4
+			d.name, d.value, d.given = w[:2], strings.TrimPrefix(w[2:], "="), true
+		case !strings.HasPrefix(w, "-"):
+			s.problem(line, document.Quote(w), "is no option", "options start with - or --")
+			continue
+		}
+		if opt, ok := s.known.find(d.name); ok && opt.needsValue() && !d.given && i+1 < len(words) {
+			i++
+			d.value, d.given = words[i], true
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// apply does what one option says.
+func (s *script) apply(d directive) {
+	opt, ok := s.known.find(d.name)
+	switch {
+	case !ok:
+		s.problem(d.line, d.name, "is no option that is known here", s.known.nearest(d.name))
+	case opt.instead != "":
+		s.problem(d.line, d.name, "is not supported", opt.instead)
+	case opt.needsValue() && !d.given:
+		s.problem(d.line, d.name, "needs a value", "")
+	case opt.flag != nil && d.given && opt.value == nil:
+		s.problem(d.line, d.name, fmt.Sprintf("takes no value, has %s", document.Quote(d.value)), "")
+	case opt.note != "" && opt.value == nil && opt.flag == nil:
+		s.note(d.line, opt.long, opt.note)
+	case opt.value != nil && (d.given || opt.flag == nil):
+		if err := opt.value(s, d.value); err != nil {
+			s.problem(d.line, d.name, fmt.Sprintf("is %s: %v", document.Quote(d.value), err), opt.hint)
+		} else if opt.note != "" {
+			s.note(d.line, opt.long, opt.note)
+		}
+	default:
+		if opt.flag(s); opt.note != "" {
+			s.note(d.line, opt.long, opt.note)
+		}
+	}
+}
+
+func (s *script) problem(line int, path, message, hint string) {
+	if len(s.problems) < document.MaxProblems {
+		s.problems = append(s.problems, job.Problem{Path: path, Line: line, Message: message, Hint: hint})
+	}
+}
+
+// note remarks on something, once.
+func (s *script) note(line int, path, message string) {
+	n := job.Note{Path: path, Message: message}
+	if line > 0 {
+		n.Path = fmt.Sprintf("%s (line %d)", path, line)
+	}
+	if !slices.Contains(s.notes, n) {
+		s.notes = append(s.notes, n)
+	}
+}
+
+// container decides on the image and where the script's mails go.
+func (s *script) container() {
+	image := s.image
+	if s.o.Image != "" {
+		image = s.o.Image
+	}
+	if image == "" && !s.noImage {
+		s.problem(0, "", "names no container image, and a job runs in one", "submit it with --image NAME, or write #SBATCH --container-image=NAME into it")
+	}
+	s.spec.Request.Docker.Image = Image(image)
+	s.mails()
+}
+
+// Image turns enroot's REGISTRY#IMAGE into REGISTRY/IMAGE.
+func Image(s string) string {
+	s = strings.TrimPrefix(s, "docker://")
+	if i := strings.IndexByte(s, '#'); i > 0 {
+		return s[:i] + "/" + s[i+1:]
+	}
+	return s
+}
+
+// result checks the job by the native rules and returns it.
+func (s *script) result() (job.Submission, error) {
+	if len(s.problems) > 0 {
+		// In the order of the script; what is about all of it comes last.
+		slices.SortStableFunc(s.problems, func(a, b job.Problem) int { return cmp.Compare(uint(a.Line-1), uint(b.Line-1)) })
+		return job.Submission{}, s.problems
+	}
+	sub := job.Submission{Spec: s.spec}
+	if r, creds, err := ref.Parse(s.spec.Request.Docker.Image); err == nil { // a bad one is explained by finish
+		sub.Spec.Request.Docker.Image, sub.Registry = r.String(), creds
+	}
+	sub, err := foreign.New().Finish(sub)
+	if err == nil {
+		sub.Notes = append(s.notes, sub.Notes...)
+	}
+	return sub, err
+}

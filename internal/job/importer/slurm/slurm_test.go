@@ -1,0 +1,172 @@
+package slurm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// surroundings are where the scripts of tests are submitted: 2026-03-02 10:30.
+var surroundings = Options{Now: 1772443800000, Zone: time.FixedZone("CET", 3600)}
+
+func TestSlurmTime(t *testing.T) {
+	for text, want := range map[string]string{
+		"90": "90 minutes", "1:30": "90 seconds", "1:2:3": "3723 seconds", "2-3": "51 hours", "1-0:30": "1470 minutes", "1-2:3:4": "93784 seconds",
+		"UNLIMITED": "none", "infinite": "none", "0": "none", "0:00": "none", "": "error", "1-": "error", "x": "error", "1:2:3:4": "error", "-5": "error", "1-1:1:1:1": "error",
+		"999999999999": "3650 days",
+	} {
+		d, limited, err := Time(text)
+		got := d.String()
+		switch {
+		case err != nil:
+			got = "error"
+		case !limited:
+			got = "none"
+		}
+		if got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestSlurmMemory(t *testing.T) {
+	for text, want := range map[string]int64{"2000": 2000, "1G": 1024, "1g": 1024, "2GB": 2048, "1T": 1 << 20, "1025K": 2, "500M": 500, "0": 0, "": -1, "G": -1, "1.5G": -1, "-1": -1, "1X": -1} {
+		got, err := Memory(text)
+		if err != nil {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%q is %d MiB, want %d", text, got, want)
+		}
+	}
+}
+
+func TestHostNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"a": "a", "a,b": "a b", "n[1-3]": "n1 n2 n3", "n[08-10,12],m": "n08 n09 n10 n12 m", ",a,": "a",
+		"n[": "error", "n[1-": "error", "n[3-1]": "error", "n[x]": "error", "n[1]x": "error", "n[1-99999999]": "error",
+	} {
+		names, err := HostNames(text)
+		got := strings.Join(names, " ")
+		if err != nil {
+			got = "error"
+		}
+		if got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestSlurmBegin(t *testing.T) {
+	for text, want := range map[string]string{
+		"2026-04-01": "2026-03-31T23:00:00Z", "2026-04-01T12:30": "2026-04-01T11:30:00Z", "now": "", "now+60": "2026-03-02T09:31:00Z", "now+2days": "2026-03-04T09:30:00Z",
+		"16:00": "2026-03-02T15:00:00Z", "8:00": "2026-03-03T07:00:00Z", "teatime": "2026-03-02T15:00:00Z", "midnight": "2026-03-02T23:00:00Z", "tomorrow": "2026-03-02T23:00:00Z",
+		"5pm": "2026-03-02T16:00:00Z", "04/15/26": "2026-04-14T23:00:00Z", "soon": "error", "now+x": "error", "now+2fortnights": "error", "25:00": "error",
+	} {
+		at, err := begin(text, surroundings)
+		got := ""
+		switch {
+		case err != nil:
+			got = "error"
+		case at != 0:
+			got = at.String()
+		}
+		if got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+	if _, err := begin("16:00", Options{}); err == nil {
+		t.Error("a time of the day without the time now was read")
+	}
+}
+
+// TestSlurmAmounts is Slurm's arithmetic: what one node gives.
+func TestSlurmAmounts(t *testing.T) {
+	type amounts struct {
+		Nodes, CPUs, GB int
+		GPUs            float64
+	}
+	for options, want := range map[string]amounts{
+		"":                                   {1, 1, 4, 0},
+		"-n 4":                               {1, 4, 16, 0},
+		"-n 4 -c 3 --mem-per-cpu=1G":         {1, 12, 12, 0},
+		"-N 2 -n 5 --mem=1G":                 {2, 3, 1, 0},
+		"-n 16 --ntasks-per-node=4 --mem=8G": {4, 4, 8, 0},
+		"-N 2 --ntasks-per-node=4 -c 2":      {2, 8, 32, 0},
+		"--gpus=4 -c 8 --mem=1G":             {1, 8, 1, 4},
+		"-N 2 --gpus=8 --mem=1G":             {2, 1, 1, 4},
+		"-N2 -G a100:2 --mem=1G":             {2, 1, 1, 1},
+		"--gpus-per-node=h100:8 --cpus-per-gpu=12 --mem-per-gpu=100G": {1, 96, 800, 8},
+		"-n 4 --gpus-per-task=1 -c 6 --mem=64G":                       {1, 24, 64, 4},
+		"--gres=gpu --mem=1G":                                         {1, 1, 1, 1},
+		"--gres=gpu:a100 --mem=1G":                                    {1, 1, 1, 1},
+		"--gpus=4 --ntasks-per-gpu=2 --mem=1G":                        {1, 8, 1, 4},
+		"-N 2-4 --mem=1G":                                             {2, 1, 1, 0},
+		"--mem=1":                                                     {1, 1, 1, 0},
+	} {
+		sub, err := Parse(fmt.Appendf(nil, "#!/bin/sh\n#SBATCH --image=a %s\ntrue\n", options), surroundings)
+		if err != nil {
+			t.Errorf("%s: %v", options, err)
+			continue
+		}
+		r := sub.Spec.Request.Resources
+		got := amounts{sub.Spec.Ranks(), r.CPUs, r.CPUMemoryGB, r.GPUs}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", options, diff)
+		}
+	}
+	for _, options := range []string{"-N 3 --gpus=4", "--gpus=2 --gres=gpu:1", "--mem=0", "--cpus-per-gpu=2 --cpus-per-task=3 -G 1", "-N 3 -w a,b", "--mem=1G --mem-per-gpu=1G"} {
+		if _, err := Parse(fmt.Appendf(nil, "#!/bin/sh\n#SBATCH --image=a %s\n", options), surroundings); err == nil {
+			t.Errorf("%s was accepted", options)
+		}
+	}
+}
+
+// TestHarmlessOptions: what changes nothing here is remarked on and accepted.
+func TestHarmlessOptions(t *testing.T) {
+	sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --image=b --mem=1G --ntasks-per-core=1 -O\n#SBATCH --wait-all-nodes 1\ntrue\n"), surroundings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range sub.Notes {
+		got = append(got, n.Path)
+	}
+	if diff := cmp.Diff([]string{"--ntasks-per-core (line 2)", "--overcommit (line 2)", "--wait-all-nodes (line 3)"}, got); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+// TestSlurmImage: the flag wins, and the login is split off.
+func TestSlurmImage(t *testing.T) {
+	o := surroundings
+	o.Image = "me:hush@registry.example.org/a:1"
+	sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --image=b\ntrue\n"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sub.Spec.Request.Docker.Image != "registry.example.org/a:1" || sub.Registry == nil || sub.Registry.Password != "hush" {
+		t.Errorf("image %s, login %v", sub.Spec.Request.Docker.Image, sub.Registry)
+	}
+}
+
+// TestSlurmArgs: what follows the script is its arguments, and the flag's image
+// wins over one that cannot be used.
+func TestSlurmArgs(t *testing.T) {
+	o := surroundings
+	o.Args, o.Image = []string{"-x", "a b"}, "debian"
+	sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --container-image=/images/x.sqsh --mem=1G\necho $2\n"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv := sub.Spec.Request.Docker.Command.Argv
+	if diff := cmp.Diff([]string{"sbatch", "-x", "a b"}, argv[2:]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(sub.Notes) != 1 || sub.Notes[0].Path != "--container-image" {
+		t.Errorf("notes: %v", sub.Notes)
+	}
+}

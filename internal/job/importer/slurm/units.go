@@ -1,0 +1,232 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+)
+
+// Time reads a length of time: minutes, minutes:seconds,
+// hours:minutes:seconds, days-hours, days-hours:minutes or
+// days-hours:minutes:seconds. ok is false for an unlimited one.
+func Time(s string) (d job.Duration, ok bool, err error) {
+	switch strings.ToUpper(s) {
+	case "UNLIMITED", "INFINITE", "-1", "0":
+		return 0, false, nil
+	}
+	days, rest, withDays := strings.Cut(s, "-")
+	if !withDays {
+		days, rest = "0", s
+	}
+	parts := strings.Split(rest, ":")
+	n := make([]int64, len(parts)+1)
+	for i, p := range append([]string{days}, parts...) {
+		if n[i], err = wholeNumber(p); err != nil {
+			return 0, false, errors.New("want MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS, DAYS-HOURS:MINUTES or DAYS-HOURS:MINUTES:SECONDS")
+		}
+	}
+	var seconds int64
+	switch v := n[1:]; {
+	case withDays && len(v) <= 3:
+		v = append(v, 0, 0)
+		seconds = n[0]*86400 + v[0]*3600 + v[1]*60 + v[2]
+	case len(v) == 1:
+		seconds = v[0] * 60
+	case len(v) == 2:
+		seconds = v[0]*60 + v[1]
+	case len(v) == 3:
+		seconds = v[0]*3600 + v[1]*60 + v[2]
+	default:
+		return 0, false, errors.New("has too many parts")
+	}
+	if seconds == 0 {
+		return 0, false, nil // Slurm: no limit
+	}
+	return min(job.Duration(seconds), job.MaxDuration), true, nil
+}
+
+// wholeNumber reads digits alone.
+func wholeNumber(s string) (int64, error) {
+	if s == "" || len(s) > 12 || strings.Trim(s, "0123456789") != "" {
+		return 0, errors.New("want a whole number")
+	}
+	return strconv.ParseInt(s, 10, 64)
+}
+
+// Memory reads MiB, or a number with K, M, G or T behind it.
+func Memory(s string) (mib int64, err error) {
+	unit := int64(1 << 10)
+	number := strings.TrimSuffix(strings.ToUpper(s), "B")
+	if n := len(number); n > 0 {
+		switch number[n-1] {
+		case 'K':
+			unit = 1
+		case 'M':
+			unit = 1 << 10
+		case 'G':
+			unit = 1 << 20
+		case 'T':
+			unit = 1 << 30
+		default:
+			n++
+		}
+		number = number[:n-1]
+	}
+	x, err := wholeNumber(number)
+	if err != nil || x > 1<<30 {
+		return 0, errors.New("want a number of MiB, or a number and K, M, G or T")
+	}
+	return (x*unit + 1023) >> 10, nil
+}
+
+// GPUs is a number of GPUs, of one model if that is named.
+type GPUs struct {
+	Model string // empty: any
+	Count int
+	given bool
+}
+
+// ParseGPUs reads N, MODEL or MODEL:N.
+func ParseGPUs(s string) (GPUs, error) {
+	g := GPUs{Count: 1, given: true}
+	model, count, both := strings.Cut(s, ":")
+	if n, err := wholeNumber(model); err == nil && !both {
+		g.Count = int(n)
+		return g, nil
+	}
+	g.Model = model
+	if both {
+		n, err := wholeNumber(count)
+		if err != nil {
+			return g, errors.New("want a number, or MODEL:NUMBER")
+		}
+		g.Count = int(n)
+	}
+	if len(g.Model) < 2 {
+		return g, errors.New("names a model of less than 2 letters")
+	}
+	return g, nil
+}
+
+// begin reads the time a job may begin at: a date and time, a time of the
+// day, or now plus something.
+func begin(s string, o Options) (job.Instant, error) {
+	zone := o.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	for _, form := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02", "01/02/06", "01/02/06-15:04:05"} {
+		if t, err := time.ParseInLocation(form, s, zone); err == nil {
+			return job.Instant(t.UnixMilli()), nil
+		}
+	}
+	now := time.UnixMilli(int64(o.Now)).In(zone)
+	var at time.Time
+	switch {
+	case o.Now == 0:
+		return 0, errors.New("is a time on the clock, and the time now is not known: want YYYY-MM-DDTHH:MM:SS")
+	case s == "now":
+		return 0, nil
+	case strings.HasPrefix(s, "now+"):
+		d, err := span(s[len("now+"):])
+		if err != nil {
+			return 0, err
+		}
+		return job.Instant(now.Add(d).UnixMilli()), nil
+	case s == "midnight" || s == "today":
+		s = "00:00"
+	case s == "noon":
+		s = "12:00"
+	case s == "teatime":
+		s = "16:00"
+	case s == "tomorrow":
+		y, m, d := now.AddDate(0, 0, 1).Date()
+		return job.Instant(time.Date(y, m, d, 0, 0, 0, 0, zone).UnixMilli()), nil
+	}
+	for _, form := range []string{"15:04:05", "15:04", "3:04PM", "3PM"} {
+		t, err := time.Parse(form, strings.ToUpper(s))
+		if err != nil {
+			continue
+		}
+		y, m, d := now.Date()
+		if at = time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, zone); at.Before(now) {
+			at = at.AddDate(0, 0, 1)
+		}
+		return job.Instant(at.UnixMilli()), nil
+	}
+	return 0, errors.New("want YYYY-MM-DDTHH:MM:SS, HH:MM, now+1hour, midnight, noon, teatime or tomorrow")
+}
+
+// span reads a number with a unit, seconds if there is none.
+func span(s string) (time.Duration, error) {
+	digits := strings.IndexFunc(s, func(c rune) bool { return c < '0' || c > '9' })
+	unit := ""
+	if digits >= 0 {
+		s, unit = s[:digits], strings.TrimSuffix(s[digits:], "s")
+	}
+	n, err := wholeNumber(s)
+	if err != nil || n > 1<<31 {
+		return 0, errors.New("want now+NUMBER and seconds, minutes, hours, days or weeks")
+	}
+	for name, length := range map[string]time.Duration{"": time.Second, "second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour} {
+		if unit == name {
+			return time.Duration(n) * length, nil
+		}
+	}
+	return 0, fmt.Errorf("has a unit %s: want seconds, minutes, hours, days or weeks", document.Quote(unit))
+}
+
+// HostNames expands a list such as n[01-03,7],m1.
+func HostNames(s string) ([]string, error) {
+	var out []string
+	for s != "" {
+		open := strings.IndexAny(s, ",[")
+		if open < 0 {
+			return append(out, s), nil
+		}
+		if s[open] == ',' {
+			if open > 0 {
+				out = append(out, s[:open])
+			}
+			s = s[open+1:]
+			continue
+		}
+		end := strings.IndexByte(s, ']')
+		if end < open || end+1 < len(s) && s[end+1] != ',' {
+			return nil, errors.New("has a bracket that is not closed, or text behind one")
+		}
+		for part := range strings.SplitSeq(s[open+1:end], ",") {
+			names, err := hostRange(s[:open], part)
+			if err != nil {
+				return nil, err
+			}
+			if out = append(out, names...); len(out) > 10_000 {
+				return nil, errors.New("has more than 10000 nodes")
+			}
+		}
+		s = strings.TrimPrefix(s[end+1:], ",")
+	}
+	return out, nil
+}
+
+func hostRange(prefix, part string) ([]string, error) {
+	first, last, ranged := strings.Cut(part, "-")
+	if !ranged {
+		last = first
+	}
+	a, err1 := wholeNumber(first)
+	b, err2 := wholeNumber(last)
+	if err1 != nil || err2 != nil || b < a || b-a > 10_000 {
+		return nil, fmt.Errorf("has %s, which is no range", document.Quote(part))
+	}
+	var out []string
+	for i := a; i <= b; i++ {
+		out = append(out, fmt.Sprintf("%s%0*d", prefix, len(first), i))
+	}
+	return out, nil
+}

@@ -1,0 +1,200 @@
+package contact
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+	"gbatch/internal/noded/identity"
+)
+
+import ()
+
+// Controller is what contact needs of the controller.
+type Controller interface {
+	NodeSync(ctx context.Context, name string, req *api.SyncRequest) (*api.SyncResponse, error)
+	JoinNode(ctx context.Context, name, token string, request []byte) ([]byte, error)
+	RenewNode(ctx context.Context, name string, request []byte) ([]byte, error)
+}
+
+// Node is what contact sees of the node: what it says, and what it is told.
+type Node interface {
+	// Report is what the node says of itself and its ranks.
+	Report() *api.SyncRequest
+	// Desire sets in motion what a new desired set asks for. It only starts things.
+	Desire(*api.SyncResponse)
+	// Stream answers a request for bytes, in the background.
+	Stream(context.Context, api.StreamRequest)
+	// LeaseOver ends all ranks, as the controller may give them away.
+	LeaseOver(silent, grace time.Duration)
+	// StateError says whether the state directory takes writes.
+	StateError(error)
+}
+
+// Options are fixed while there is contact.
+type Options struct {
+	Name, Address string // of the node, of the controller
+	StateDir      string
+	Boot          string        // of the machine
+	Lease         time.Duration // where the controller has not said
+	Controller    Controller
+	Credential    *identity.Credential
+	Node          Node
+	Log           *slog.Logger
+}
+
+// Contact is the exchange with the controller.
+type Contact struct {
+	Options
+	lease  *lease
+	leaseC chan struct{} // the lease was renewed
+	news   news
+	isAway bool // of the poll loop only: the controller does not answer
+
+	// Held while a report is gathered and while an answer is acted on, so that
+	// a report that names a version has its ranks.
+	mu            sync.Mutex
+	order         ordering
+	wantInventory bool
+}
+
+// Open reads how long the node may go on alone.
+func Open(o Options) *Contact {
+	return &Contact{Options: o, lease: openLease(o.StateDir, o.Boot, o.Lease, sinceBoot), leaseC: make(chan struct{}, 1),
+		news: news{wake: make(chan struct{}, 1)}, wantInventory: true}
+}
+
+// Run keeps up contact until ctx ends.
+func (c *Contact) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, loop := range []func(context.Context){c.poll, c.sendNews, c.watchLease} {
+		wg.Go(func() { loop(ctx) }) // ends with ctx
+	}
+	wg.Wait()
+}
+
+// Tell asks for a sync within the given time.
+func (c *Contact) Tell(within time.Duration) { c.news.tell(within) }
+
+// LeaseFile is where shims read how long they may go on.
+func (c *Contact) LeaseFile() string { return c.lease.path }
+
+// Silence is how long the controller has not answered.
+func (c *Contact) Silence() time.Duration {
+	_, silent := c.lease.left()
+	return silent
+}
+
+// Heard says that a desired set has come.
+func (c *Contact) Heard() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.order.seen > 0
+}
+
+// poll keeps one long poll open. It is how orders arrive.
+func (c *Contact) poll(ctx context.Context) {
+	var pause client.Backoff
+	wait := time.Duration(0) // the first sync is answered at once
+	for ctx.Err() == nil {
+		err := c.Credential.Ready(ctx, c.Controller, c.Log)
+		if err == nil {
+			err = c.sync(ctx, wait)
+		}
+		if err != nil {
+			c.Credential.Refused(err)
+			c.away(ctx, err, &pause)
+			wait = 0
+			continue
+		}
+		c.back()
+		pause.Reset()
+		wait = c.lease.wait()
+	}
+}
+
+// sendNews sends one sync for all that changed since the last one; never more
+// than one is in flight.
+func (c *Contact) sendNews(ctx context.Context) {
+	var pause client.Backoff
+	for c.news.due(ctx) == nil {
+		for ctx.Err() == nil {
+			err := c.sync(ctx, 0)
+			if err == nil {
+				pause.Reset()
+				break
+			}
+			// The poll loop says that the controller is away.
+			_ = client.Sleep(ctx, pause.Next())
+		}
+	}
+}
+
+// away notes a failed sync, once in each absence, and waits.
+func (c *Contact) away(ctx context.Context, err error, pause *client.Backoff) {
+	if ctx.Err() != nil {
+		return
+	}
+	if !c.isAway {
+		c.isAway = true
+		left, _ := c.lease.left()
+		c.Log.Warn("controller does not answer; running jobs go on", "controller", c.Address, "error", err, "lease_left", left.Round(time.Second))
+	}
+	_ = client.Sleep(ctx, pause.Next())
+}
+
+func (c *Contact) back() {
+	if c.isAway {
+		c.isAway = false
+		c.Log.Info("controller answers again", "controller", c.Address)
+	}
+}
+
+// sync makes one exchange and acts on the answer.
+func (c *Contact) sync(ctx context.Context, wait time.Duration) error {
+	req, ticket := c.request(wait)
+	sent := c.lease.now()
+	resp, err := c.Controller.NodeSync(ctx, c.Name, req)
+	if err != nil {
+		return err
+	}
+	lease := time.Duration(resp.LeaseMS) * time.Millisecond
+	if saved, err := c.lease.answered(sent, lease); saved {
+		c.Node.StateError(err)
+	}
+	c.renewed()
+	c.take(ctx, ticket, resp)
+	return nil
+}
+
+// request is what the node says, and the ticket by which the answer is put in
+// order with others.
+func (c *Contact) request(wait time.Duration) (*api.SyncRequest, ticket) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	req := c.Node.Report()
+	req.Seen, req.WaitMS, req.NowMS = c.order.seen, wait.Milliseconds(), time.Now().UnixMilli()
+	if !c.wantInventory {
+		req.Inventory = nil
+	}
+	return req, ticket{seen: c.order.seen, epoch: c.order.epoch}
+}
+
+// take acts on an answer.
+func (c *Contact) take(ctx context.Context, t ticket, resp *api.SyncResponse) {
+	c.mu.Lock()
+	c.wantInventory = resp.WantInventory
+	if c.order.accept(t, resp) {
+		c.Node.Desire(resp)
+	}
+	c.mu.Unlock()
+	if resp.WantInventory {
+		c.Tell(NewsNow)
+	}
+	for _, s := range resp.Streams {
+		c.Node.Stream(ctx, s)
+	}
+}

@@ -1,0 +1,124 @@
+package contact
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/oci"
+	"gbatch/oci/atomicfile"
+)
+
+// lease knows when the controller last heard from the node, and so for how
+// long the node may go on alone. Time is counted by the clock that runs from
+// boot and through sleep: steps of the wall clock do not touch a lease. It is
+// kept in a file, so that a daemon that was away finds its lease run out.
+type lease struct {
+	path string
+	boot string
+	now  func() time.Duration // since boot
+
+	mu    sync.Mutex
+	last  time.Duration // when the last answered request was sent
+	term  time.Duration // in force
+	saved time.Duration // last, as the file has it
+	ever  bool          // a request was answered since the start
+}
+
+// contactFile is the file's form.
+type contactFile struct {
+	Boot      string `json:"boot"`
+	LastMS    int64  `json:"lastMs"` // since boot
+	LeaseMS   int64  `json:"leaseMs"`
+	oci.Lease        // for the shims: the same with what the daemon needs to end its ranks itself
+}
+
+// saveEvery bounds how often the file is written; the lease is that much
+// shorter after a restart of the daemon.
+const saveEvery = time.Second
+
+func openLease(dir, boot string, term time.Duration, now func() time.Duration) *lease {
+	l := &lease{path: filepath.Join(dir, "contact"), boot: boot, now: now, term: term}
+	l.last = l.now()
+	var f contactFile
+	b, err := os.ReadFile(l.path)
+	// A file of an earlier boot is void: nothing that it covered runs.
+	if err == nil && json.Unmarshal(b, &f) == nil && f.Boot == boot {
+		l.last = time.Duration(f.LastMS) * time.Millisecond
+		if f.LeaseMS > 0 {
+			l.term = time.Duration(f.LeaseMS) * time.Millisecond
+		}
+	}
+	return l
+}
+
+// answered notes that a request sent at sent has been answered with a lease.
+// saved says that the file was written, or could not be.
+func (l *lease) answered(sent, term time.Duration) (saved bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ever = true
+	l.last = max(l.last, sent)
+	if term > 0 {
+		l.term = term
+	}
+	if l.last-l.saved < saveEvery && l.saved > 0 {
+		return false, nil
+	}
+	b, err := json.Marshal(contactFile{
+		Boot: l.boot, LastMS: l.last.Milliseconds(), LeaseMS: l.term.Milliseconds(),
+		Lease: oci.Lease{UntilMS: (l.last + l.term + graceOf(l.term)).Milliseconds()},
+	})
+	if err == nil {
+		err = atomicfile.Write(l.path, b)
+	}
+	if err != nil {
+		return true, fmt.Errorf("note contact: %w", err)
+	}
+	l.saved = l.last
+	return true, nil
+}
+
+// left is how long ranks may still go on, and how long nothing was heard.
+func (l *lease) left() (left, silent time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	silent = l.now() - l.last
+	return l.term - silent, silent
+}
+
+// grace is graceOf the lease in force.
+func (l *lease) grace() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return graceOf(l.term)
+}
+
+// wait is how long to leave a poll open: well below the lease, which counts
+// from when a request was sent.
+func (l *lease) wait() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return min(longPoll, l.term/3)
+}
+
+// graceOf is how long ranks may take to end when the lease has run out. It is
+// well below what the controller waits beyond the lease, a quarter of it, before
+// it gives the task away. If the daemon is dead by then, the shims see to it.
+func graceOf(term time.Duration) time.Duration { return min(5*time.Second, term/8) }
+
+// longPoll is how long the controller holds an open poll when nothing is new.
+const longPoll = 25 * time.Second
+
+func sinceBoot() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		panic(err) // every kernel that has openat2 has this clock
+	}
+	return time.Duration(ts.Nano())
+}

@@ -1,0 +1,73 @@
+package exporter
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"gbatch/internal/job"
+	"gbatch/oci/image"
+)
+
+// Counters are what the daemon counts as it happens. What is so at one moment
+// is read when it is asked for: see collect.go.
+type Counters struct {
+	reg *prometheus.Registry
+
+	launches prometheus.Histogram
+	steps    *prometheus.HistogramVec
+	pulls    *prometheus.HistogramVec
+	ends     *prometheus.CounterVec
+	logs     prometheus.Counter
+	oom      prometheus.Counter
+}
+
+// NewCounters makes them, at 0.
+func NewCounters() *Counters {
+	m := &Counters{
+		reg: prometheus.NewRegistry(),
+		launches: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "gnoded_launch_duration_seconds",
+			Help: "Time from a container's order to its program's first instruction, in seconds.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 18)}),
+		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gnoded_launch_step_duration_seconds",
+			Help: "Time of one step of a container's start, in seconds.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 10)}, []string{"step"}),
+		pulls: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gnoded_image_pull_duration_seconds",
+			Help: "Time until an image was there, in seconds, by result: ok, or the kind of the failure. Short where it was there already.", Buckets: prometheus.ExponentialBuckets(0.005, 4, 10)}, []string{"result"}),
+		ends: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "gnoded_containers_ended_total",
+			Help: "Containers that ended, by reason; empty: well."}, []string{"reason"}),
+		logs: prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_log_bytes_total", Help: "Output of containers that ended, in bytes, whether kept or not."}),
+		oom:  prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_oom_kills_total", Help: "Processes that the memory limits of containers killed, of those that ended."}),
+	}
+	m.reg.MustRegister(m.launches, m.steps, m.pulls, m.ends, m.logs, m.oom,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Launched counts a container by the time from its order to its first instruction.
+func (m *Counters) Launched(took time.Duration) { m.launches.Observe(took.Seconds()) }
+
+// Step counts one step of a container's start.
+func (m *Counters) Step(name string, took time.Duration) {
+	m.steps.WithLabelValues(name).Observe(took.Seconds())
+}
+
+// Output counts what a container that ended wrote, and what its memory limit killed.
+func (m *Counters) Output(bytes, oomKills float64) {
+	m.logs.Add(bytes)
+	m.oom.Add(oomKills)
+}
+
+// Ended counts a container's end.
+func (m *Counters) Ended(r job.Reason) { m.ends.WithLabelValues(string(r)).Inc() }
+
+// Pulled counts a pull, by what came of it.
+func (m *Counters) Pulled(took time.Duration, err error) {
+	result := "ok"
+	if pull, is := errors.AsType[*image.PullError](err); is {
+		result = string(pull.Kind)
+	} else if err != nil {
+		result = "stopped"
+	}
+	m.pulls.WithLabelValues(result).Observe(took.Seconds())
+}

@@ -1,0 +1,118 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
+	"gbatch/oci/netns"
+)
+
+// Network is what jobs can have of the network here.
+type Network struct {
+	node     string
+	own      *netns.Network // nil: jobs cannot have one of their own
+	why      string         // so
+	settings config.NetworkSettings
+	noHost   bool
+	swept    bool // it is known which ranks have one
+	holder   Holder
+}
+
+// Holder says which job of this node has a port, if one has.
+type Holder func(port uint16) (job.Number, bool)
+
+// Open makes the machine ready for jobs' own networks, if it shall be and can.
+func Open(c *config.Config, log *slog.Logger, holder Holder) (*Network, error) {
+	n := &Network{node: c.Name, noHost: !*c.Network.AllowHost, holder: holder}
+	n.settings = c.NetworkSettings(func(string, string, ...any) {}) // checked before
+	if c.Network.Mode == config.NetworkHost {
+		n.why = "this node is configured so"
+		return n, nil
+	}
+	err := usable(c)
+	if err == nil {
+		n.own, err = netns.Open(n.settings.Netns)
+	}
+	switch {
+	case err == nil:
+		return n, nil
+	case c.Network.Mode == config.NetworkBridge || n.noHost:
+		return n, fmt.Errorf("give jobs networks of their own: %w", err)
+	}
+	n.why = "gnoded check on this node says why"
+	log.Warn("jobs use the node's network: they cannot have their own", "error", err)
+	return n, nil
+}
+
+// usable says what keeps jobs from having networks of their own.
+func usable(c *config.Config) error {
+	if err := netns.Probe(); err != nil {
+		return err
+	}
+	chains, err := netns.Conflicts(c.Name)
+	if err != nil {
+		return err
+	}
+	// Whether its owner has made an exception for us cannot be told from here;
+	// mode bridge says that he has.
+	if c.Network.Mode == config.NetworkAuto && len(chains) > 0 {
+		return fmt.Errorf("the firewall drops what is forwarded, in %s", strings.Join(chains, ", "))
+	}
+	return nil
+}
+
+// Bridged says whether jobs can have networks of their own.
+func (n *Network) Bridged() bool { return n.own != nil }
+
+// NoHost says that jobs may not use the node's.
+func (n *Network) NoHost() bool { return n.noHost }
+
+// Close leaves the rules that keep running jobs apart, and nothing else.
+func (n *Network) Close(running int) error {
+	if n == nil || n.own == nil {
+		return nil
+	}
+	n.own.Close()
+	if !n.swept || running > 0 {
+		return nil
+	}
+	return netns.Remove(n.node)
+}
+
+// Sweep takes away networks that belong to no rank that runs, and opens the
+// ports of those that do. It returns whose it took away.
+func (n *Network) Sweep(running map[job.RankID][]job.PortMapping) ([]string, error) {
+	if n.own == nil {
+		if len(running) > 0 {
+			return nil, nil // some may still have one, from before the configuration changed
+		}
+		return nil, netns.Remove(n.node)
+	}
+	keep := map[string]bool{}
+	for id := range running {
+		keep[id.String()] = true
+	}
+	gone, err := n.own.Sweep(func(owner string) bool { return keep[owner] })
+	for id, ports := range running {
+		err = errors.Join(err, n.own.Publish(id.String(), hostPorts(ports)))
+	}
+	n.swept = err == nil
+	return gone, err
+}
+
+// Ensure puts back what something else on the machine has removed, and says
+// whether anything was.
+func (n *Network) Ensure() (repaired bool, err error) { return n.own.Ensure() }
+
+// Detach removes what the host has of an ended rank's network. The kernel takes
+// its time for it, and does so by itself too.
+func (n *Network) Detach(id job.RankID) error {
+	if n.own == nil {
+		return nil
+	}
+	return n.own.Detach(id.String())
+}

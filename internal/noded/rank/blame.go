@@ -1,0 +1,27 @@
+package rank
+
+import (
+	"context"
+	"time"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+)
+
+// blameGPU makes a program's failure the node's when one of its GPUs is lost:
+// the program saw that before anybody else did.
+func (r *Rank) blameGPU(ctx context.Context, out *node.Exit) {
+	ids := r.order.gpus()
+	if len(ids) == 0 || out.Reason != job.ExitCode && out.Reason != job.Signal {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, blameWait)
+	defer cancel()
+	r.node.Devices.Refresh(ctx)
+	if lost := r.node.Devices.Lost(ids); lost != "" {
+		out.Reason, out.Message = job.GPUError, lost+" (the program's end: "+out.Message+")"
+	}
+}
+
+// blameWait bounds how long a rank's end is held up by a driver that hangs.
+const blameWait = 2 * time.Second

@@ -1,0 +1,165 @@
+package rank
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gbatch/internal/client"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/storage"
+	"gbatch/oci"
+)
+
+// How a rank ends, in this order: readExit says how the container ended, or
+// fail that there was none; conclude sees to what else decides how the rank
+// ended, and has it told; remove takes away what it has on the host; then the
+// controller releases it, and PutAway leaves its log. A crash between any two
+// is made up for by the next daemon, which finds by its files how far it was.
+
+// fail ends a rank that could not be started.
+func (r *Rank) fail(err error) {
+	exit := failedExit(err, r.state.stopNow())
+	if exit.Reason == job.Server {
+		r.log.Error("start rank", "error", err)
+	}
+	r.node.Health.DiskError(err)
+	r.undo()
+	r.setEnded(exit)
+}
+
+// readExit is how the container ended, by its shim's word.
+func (r *Rank) readExit() *node.Exit {
+	r.node.Reached("exited")
+	exit, err := r.shim.Exit()
+	stop := r.state.stopNow()
+	var out *node.Exit
+	if err != nil {
+		r.log.Error("read the container's result", "error", err)
+		out = failedExit(err, stop)
+		out.StartedMS = r.state.now().StartedMS
+	} else {
+		out = exitOf(exit, stop, r.limits())
+		r.node.Counters.Output(float64(exit.LogBytes), float64(exit.OOMKills))
+	}
+	r.measure(true)
+	return gpusDid(r.order.dir, out)
+}
+
+// conclude does what comes between the program's end and telling of it: saving
+// the outputs, looking at the progress. Without a result the daemon is going,
+// and the next one goes on here.
+func (r *Rank) conclude(ctx context.Context, out *node.Exit) {
+	r.blameGPU(ctx, out)
+	r.killRest()
+	r.node.Reached("cleaned")
+	if r.hasOutcome(out) {
+		r.checkProgress(out)
+		if !r.saveOutputs(ctx, out) {
+			return
+		}
+		r.node.Reached("saved")
+		if err := saveOutcome(r.order.dir, out); err != nil {
+			r.log.Warn("a restart of the daemon could save the outputs again", "error", err)
+		}
+		r.node.Reached("concluded")
+	}
+	r.undo()
+	r.node.Reached("undone")
+	r.setEnded(out)
+	r.node.Reached("told")
+}
+
+// hasOutcome says whether more than the program's exit decides how a rank ended.
+func (r *Rank) hasOutcome(out *node.Exit) bool {
+	g := r.order.Spec.Gbatch
+	return g != nil && out.StartedMS > 0 && (len(g.Outputs) > 0 || g.ProgressFile != "")
+}
+
+// killRest sees to it that nothing of an ended container still runs before its
+// cores and GPUs are called free. Usually the shim has left nothing.
+func (r *Rank) killRest() {
+	g, err := r.node.Host.Cgroups.Find(r.node.Host.CgroupPath(r.order.id))
+	if err != nil || !g.Exists() {
+		return
+	}
+	err = errors.Join(g.Kill(killTimeout), g.Remove())
+	r.node.Health.Leftover(r.order.id, err)
+	if err != nil {
+		r.log.Error("end what is left of the container", "error", err)
+	}
+}
+
+const killTimeout = 5 * time.Second
+
+// end removes what an ended rank has while the controller takes note of its
+// end, and waits for its release. It returns false if the daemon goes first:
+// the next one does the rest.
+func (r *Rank) end(ctx context.Context) (over bool) {
+	if !r.state.ended() || !r.remove(ctx) {
+		return false
+	}
+	r.node.Reached("cleared")
+	for !r.state.isReleased() {
+		select {
+		case <-r.state.wake:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	r.node.Reached("let go")
+	return true
+}
+
+// remove removes what an ended rank still has on the host but its log: its own
+// writes may be many, so this comes after the end was told. It is tried until
+// it works; false means that the daemon went first.
+func (r *Rank) remove(ctx context.Context) bool {
+	n, id := r.node, r.order.id
+	var pause client.Backoff
+	for {
+		err := errors.Join(oci.Cleanup(r.order.box()), storage.Unbind(r.binds.dir), n.Network.Detach(id))
+		if err == nil {
+			err = n.Data.Drop(id) // nobody has it mounted any more
+		}
+		n.Health.Leftover(id, err)
+		if err == nil {
+			n.Images.Drop(id)
+			return true
+		}
+		r.log.Error("clean up rank; trying again", "error", err)
+		if client.Sleep(ctx, pause.Next()) != nil {
+			return false
+		}
+	}
+}
+
+// discard removes what a rank that never ran has.
+func (r *Rank) discard() {
+	r.node.Images.Drop(r.order.id)
+	if err := r.node.Network.Detach(r.order.id); err != nil {
+		r.log.Error("remove network of rank that never ran", "error", err)
+	}
+	if err := RemoveDir(r.order.dir); err != nil {
+		r.log.Error("remove rank that never ran", "error", err)
+	}
+}
+
+// PutAway leaves of a rank that was released its log, and says whether there
+// is one.
+func (r *Rank) PutAway() (kept bool) {
+	_, err := os.Stat(filepath.Join(r.order.dir, fileRecord))
+	if kept = err == nil; kept {
+		err = markReleased(r.order.dir)
+	} else {
+		err = RemoveDir(r.order.dir) // it never ran: there is no log
+	}
+	if err != nil {
+		r.log.Error("put rank away", "error", err)
+	}
+	r.log.Debug("rank forgotten")
+	return kept && err == nil
+}

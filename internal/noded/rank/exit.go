@@ -1,0 +1,122 @@
+package rank
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/reason"
+	"gbatch/oci"
+	"gbatch/oci/image"
+)
+
+// limits are what a rank may be told that it ran into.
+type limits struct {
+	mem  int64
+	pids int
+}
+
+func (r *Rank) limits() limits {
+	return limits{mem: r.order.Allocation.MemBytes, pids: r.node.Config.PidsMax}
+}
+
+// exitOf says how a container ended in the controller's words. stop is the
+// stop that was under way, if one was.
+func exitOf(e oci.Exit, stop *stopRecord, l limits) *node.Exit {
+	out := &node.Exit{
+		Code:       e.Code,
+		Signal:     e.Signal,
+		StartedMS:  unixMS(e.Started),
+		EndedMS:    unixMS(e.Finished),
+		PeakMem:    int64(e.PeakBytes),
+		CPUSeconds: float64(e.CPUNanos) / 1e9,
+	}
+	if out.EndedMS == 0 {
+		out.EndedMS = time.Now().UnixMilli()
+	}
+	out.Reason, out.Message = reasonOf(e, stop, l)
+	return out
+}
+
+func reasonOf(e oci.Exit, stop *stopRecord, l limits) (job.Reason, string) {
+	switch {
+	case e.LeaseOver && stop == nil:
+		return job.NodeFail, "lost contact with the controller for longer than its lease; ended, so that it cannot run twice"
+	case e.Lost:
+		return job.NodeFail, "the node lost track of the container; how its program ended is not known"
+	case stop != nil:
+		return stop.Reason, stop.Text
+	case e.OOMKilled && e.Failure == nil:
+		return job.OOM, fmt.Sprintf("out of memory: killed at %s of %s", config.FormatBytes(min(int64(e.PeakBytes), l.mem)), config.FormatBytes(l.mem))
+	case e.Failure != nil:
+		return failureReason(e.Failure), e.Failure.Message
+	case e.Signal != 0:
+		return job.Signal, "ended by signal " + unix.SignalName(unix.Signal(e.Signal)) + l.hint(e)
+	case e.Code != 0:
+		return job.ExitCode, fmt.Sprintf("exit code %d", e.Code) + l.hint(e)
+	}
+	return job.None, ""
+}
+
+// hint is what may be behind a program's own failure.
+func (l limits) hint(e oci.Exit) string {
+	if e.PidsDenied == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it was refused new processes at the node's limit of %d processes and threads", l.pids)
+}
+
+// failureReason tells the job's mistakes from the node's.
+func failureReason(f *oci.Failure) job.Reason {
+	switch f.Kind {
+	case oci.CommandNotFound, oci.CommandNotRunable, oci.WorkDirMissing, oci.UserUnknown, oci.ImageUnusable:
+		return job.BadSpec
+	case oci.MountFailed:
+		return job.Mount
+	case oci.MemoryTooSmall:
+		return job.OOM
+	}
+	return job.Server
+}
+
+// failedExit is the end of a rank whose start failed or was broken off before
+// there was a container.
+func failedExit(err error, stop *stopRecord) *node.Exit {
+	out := &node.Exit{Code: 125, EndedMS: time.Now().UnixMilli()}
+	out.Reason, out.Message = startReason(err)
+	if stop != nil {
+		out.Code, out.Signal = 128+int(unix.SIGKILL), int(unix.SIGKILL)
+		out.Reason, out.Message = stop.Reason, stop.Text
+	}
+	return out
+}
+
+func startReason(err error) (job.Reason, string) {
+	var pull *image.PullError
+	var known *reason.Error
+	var failure *oci.Failure
+	switch {
+	case errors.As(err, &pull) && (pull.Kind == image.DiskFull || pull.Kind == image.Internal):
+		return job.Server, pull.Error()
+	case errors.As(err, &pull):
+		return job.ImagePull, pull.Error()
+	case errors.As(err, &known):
+		return known.Reason, known.Text
+	case errors.As(err, &failure):
+		return failureReason(failure), failure.Message
+	}
+	// The cause is in the node's log; it may name what is not the user's.
+	return job.Server, "the node could not start the container; its administrator finds the reason in the node's log"
+}
+
+func unixMS(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

@@ -1,0 +1,75 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/contact"
+	"gbatch/internal/noded/images"
+	"gbatch/internal/noded/reason"
+	"gbatch/oci/image"
+	"gbatch/oci/ref"
+)
+
+// pulled is the rank's image.
+type pulled struct {
+	login        *api.Credential // until the image is here
+	*image.Image                 // nil: an earlier daemon started the rank
+}
+
+// pull brings the image here, and tells how far it is.
+func (p *pulled) pull(ctx context.Context, store *images.Holds, o *order, s *state) error {
+	docker := &o.Spec.Request.Docker
+	name, creds, err := ref.Parse(docker.Image)
+	if err != nil {
+		return reason.Because(job.BadSpec, err)
+	}
+	// Documents hold no password; should one ever come, it goes no further.
+	docker.Image = name.Familiar()
+	if o.Digest != "" {
+		name = name.WithDigest(o.Digest)
+	}
+	began := time.Now()
+	s.setPhase(node.PhasePulling)
+	req := image.PullRequest{Ref: name, Progress: s.pullProgress, Credentials: creds}
+	if p.login != nil {
+		req.Credentials = &ref.Credentials{Username: p.login.Username, Password: p.login.Password}
+	}
+	img, err := store.Pull(ctx, o.id, req)
+	if err != nil {
+		return err
+	}
+	// From here on nothing needs the password.
+	p.login = nil
+	p.Image = img
+	s.change(contact.NewsProgress, func(st *node.RankStatus) {
+		st.Phase, st.Progress, st.Image = node.PhaseStarting, "", img.Digest
+		st.PullMS = max(1, time.Since(began).Milliseconds())
+	})
+	return nil
+}
+
+func (s *state) pullProgress(p image.Progress) {
+	text := ""
+	switch {
+	case p.Phase == image.PhaseResolve:
+		text = "asking the registry"
+	case p.Phase == image.PhaseUnpack:
+		text = fmt.Sprintf("unpacking, %d of %d layers", p.LayersDone, p.Layers)
+	case p.Total > 0:
+		text = fmt.Sprintf("pulling %s of %s", config.FormatBytes(p.Bytes), config.FormatBytes(p.Total))
+	}
+	within := contact.NewsPull
+	s.mu.Lock()
+	if p.Digest != "" && s.status.Image == "" {
+		s.status.Image = p.Digest
+		within = contact.NewsNow // the other ranks of a gang wait for it
+	}
+	s.mu.Unlock()
+	s.change(within, func(st *node.RankStatus) { st.Progress = text })
+}

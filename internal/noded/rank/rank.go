@@ -1,0 +1,232 @@
+package rank
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/account"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/contact"
+	"gbatch/internal/noded/cores"
+	"gbatch/internal/noded/data"
+	"gbatch/internal/noded/devices"
+	"gbatch/internal/noded/exporter"
+	"gbatch/internal/noded/identity"
+	"gbatch/internal/noded/images"
+	"gbatch/internal/noded/network"
+	"gbatch/internal/noded/storage"
+	"gbatch/oci"
+)
+
+// Node is all that ranks see of the node: its parts, each for a purpose of its
+// own. One serves all ranks and does not change; which part a step of the start
+// may touch is said in the table of steps.
+type Node struct {
+	Config                  *config.Config
+	Host                    *identity.Host
+	Instance, Boot, Version string
+	Log                     *slog.Logger
+	LeaseFile               string // for the shims
+
+	Accounts *account.Accounts
+	NoMaps   error // why containers have the node's ids; nil: they have their users'
+	Images   *images.Holds
+	Data     *data.Data
+	Storage  *storage.Roots
+	Cores    *cores.Map
+	Devices  devices.Devices
+	Network  *network.Network
+	Shims    *oci.Pool
+	Slots    chan struct{} // one for each container that may be starting
+	Counters *exporter.Counters
+	Health   Health
+
+	Tell    func(within time.Duration) // asks for a sync
+	Changed func()                     // a rank began or ended
+	Reached func(point string)         // marks a point between two steps, where tests kill the daemon
+}
+
+// Health is told what keeps the node from taking jobs.
+type Health interface {
+	// Leftover notes that what a rank had could not be removed; nil takes it back.
+	Leftover(id job.RankID, err error)
+	// DiskError notes an error if it says that the state directory takes no writes.
+	DiskError(err error)
+}
+
+// Rank is one container's life on this node, from its order to the removal of
+// its last trace. One goroutine takes it through that life, by Live or Resume;
+// the other methods may be called from anywhere.
+type Rank struct {
+	node  *Node
+	state *state
+	log   *slog.Logger
+
+	// Only for the rank's own goroutine; but order.Allocation is changed with
+	// state.mu held, as others read it.
+	order   order
+	user    user
+	image   pulled
+	slot    slot
+	cores   cores.Grant
+	binds   binds
+	inputs  data.Inputs
+	secrets secretFiles
+	net     *network.Attachment // until the shim has it; nil: the node's, or already there
+	shim    *oci.Shim
+	meter   *meter     // nil: nothing was measured yet
+	past    *node.Exit // of a program that ended while no daemon looked, and is not concluded
+	ordered time.Time  // zero: by an earlier daemon
+}
+
+// order is what the controller ordered when the rank was accepted, and where it
+// lies on this node.
+type order struct {
+	id           job.RankID
+	dir          string
+	api.RunOrder // never with credentials
+}
+
+// New makes a rank that was just ordered.
+func New(n *Node, id job.RankID, o api.RunOrder) *Rank {
+	r := newRank(n, id, o)
+	r.ordered = time.Now()
+	return r
+}
+
+func newRank(n *Node, id job.RankID, o api.RunOrder) *Rank {
+	log := n.Log.With("rank", id.String(), "job", uint64(id.Job))
+	dir := n.Dir(id)
+	r := &Rank{
+		node: n, log: log, state: newState(id, log, n.Tell),
+		image: pulled{login: o.Registry}, slot: slot{places: n.Slots},
+		binds: binds{dir: filepath.Join(dir, "mnt")}, secrets: secretFiles{dir: filepath.Join(dir, "mnt", "secrets")},
+	}
+	o.Registry = nil
+	r.order = order{id: id, dir: dir, RunOrder: o}
+	return r
+}
+
+// Dir is a rank's directory.
+func (n *Node) Dir(id job.RankID) string {
+	return filepath.Join(n.Config.StateDir, "ranks", id.String())
+}
+
+// Box is the container's directory of a rank.
+func (n *Node) Box(id job.RankID) string { return filepath.Join(n.Dir(id), "box") }
+
+func (o *order) box() string { return filepath.Join(o.dir, "box") }
+
+// gpus are the UUIDs of the GPUs that were granted.
+func (o *order) gpus() []string {
+	var list []string
+	for _, g := range o.Allocation.GPUs {
+		list = append(list, g.UUID)
+	}
+	return list
+}
+
+// stopSignal is what the job wants to be told to end by.
+func (o *order) stopSignal() string {
+	if g := o.Spec.Gbatch; g != nil && g.StopSignal != "" {
+		return g.StopSignal
+	}
+	return "TERM"
+}
+
+func (o *order) grace() time.Duration { return time.Duration(o.GraceMS) * time.Millisecond }
+
+// Live takes a new rank through its whole life. It returns false if the daemon
+// goes first, which ends ctx: the next one goes on here.
+func (r *Rank) Live(ctx context.Context) (over bool) {
+	if r.endedBefore() {
+		return r.end(ctx)
+	}
+	start, cancel := r.state.startContext(ctx)
+	defer cancel(nil)
+	err := r.prepare(start)
+	switch {
+	case err == nil:
+		r.supervise(ctx)
+	case ctx.Err() != nil:
+		// The daemon goes. Nothing ran, so nothing need be remembered: the
+		// controller orders the rank again.
+		r.undo()
+		r.discard()
+		return false
+	default:
+		r.fail(err)
+	}
+	return r.end(ctx)
+}
+
+// endedBefore finds a rank that ended here before and that the controller
+// orders again: it must not run a second time.
+func (r *Rank) endedBefore() bool {
+	exit, err := r.pastExit()
+	if err != nil || exit == nil {
+		return false
+	}
+	r.setEnded(exit)
+	return true
+}
+
+// supervise waits for the container's end and sees to what shall happen to it
+// until then. On return the rank has ended, or the daemon is going.
+func (r *Rank) supervise(ctx context.Context) {
+	watch := newWatch(r)
+	defer watch.close()
+	for {
+		watch.look(ctx)
+		select {
+		case <-r.shim.Done():
+			watch.close()
+			r.conclude(ctx, r.readExit())
+			return
+		case <-watch.changed:
+		case <-watch.measure.C:
+			if watch.running {
+				r.measure(false)
+			}
+		case <-r.state.wake:
+		case <-watch.limit.C:
+			watch.overLimit()
+		case <-watch.warn.C:
+			watch.early()
+		case err := <-watch.stopped:
+			watch.stopDone(ctx, err)
+		case <-watch.progress.C:
+			watch.lookAtProgress()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *Rank) setRunning(at time.Time) {
+	r.state.change(contact.NewsRunning, func(s *node.RankStatus) {
+		s.Phase, s.Progress, s.StartedMS = node.PhaseRunning, "", at.UnixMilli()
+	})
+	r.log.Info("rank runs", "pid", r.shim.PID())
+	if !r.ordered.IsZero() {
+		r.node.Counters.Launched(at.Sub(r.ordered))
+	}
+	r.node.Changed()
+}
+
+func (r *Rank) setEnded(e *node.Exit) {
+	r.state.change(contact.NewsNow, func(s *node.RankStatus) {
+		s.Phase, s.Progress, s.Exit = node.PhaseEnded, "", e
+		if e.StartedMS > 0 {
+			s.StartedMS = e.StartedMS // the container's own word is more exact
+		}
+	})
+	r.node.Counters.Ended(e.Reason)
+	r.node.Changed()
+	r.log.Info("rank ended", "code", e.Code, "reason", e.Reason, "message", e.Message)
+}

@@ -1,0 +1,133 @@
+package rank
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/oci/atomicfile"
+)
+
+// The files of a rank's directory, beside the container's.
+const (
+	fileRecord    = "rank.json"
+	fileStop      = "stop.json"
+	fileOutcome   = "verdict.json" // see outcome
+	fileReleased  = "ended"        // marks a rank that the controller has released
+	fileWarned    = "warned"       // marks a rank that was sent its early warning
+	fileSignalled = "signalled"    // has the number of the last signal that was sent
+	fileMeter     = "gpus.json"
+)
+
+// rankRecord is what must be known of a rank after a restart of the daemon. It
+// is written once, before the container exists.
+type rankRecord struct {
+	ID     job.RankID   `json:"id"`
+	Order  api.RunOrder `json:"order"` // without credentials
+	Cores  string       `json:"cores"`
+	Digest string       `json:"digest"`
+	Boot   string       `json:"boot"` // of the machine: after another one nothing of it lives
+
+	Ports  []job.PortMapping `json:"ports,omitempty"`
+	Cached []string          `json:"cached,omitempty"` // keys of inputs that it uses
+}
+
+// saveRecord writes the record so that it survives a power cut together with
+// its directory's entry among the ranks.
+func saveRecord(dir string, rec rankRecord) error {
+	rec.Order.Registry = nil
+	b, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.WriteDurable(filepath.Join(dir, fileRecord), b); err != nil {
+		return err
+	}
+	return atomicfile.SyncDir(filepath.Dir(dir))
+}
+
+// loadRecord reads what saveRecord wrote. An error wraps fs.ErrNotExist when
+// there is none.
+func loadRecord(dir string) (rankRecord, error) {
+	var rec rankRecord
+	b, err := os.ReadFile(filepath.Join(dir, fileRecord))
+	if err != nil {
+		return rec, err
+	}
+	if err := json.Unmarshal(b, &rec); err != nil {
+		return rec, fmt.Errorf("read %s: %w", filepath.Join(dir, fileRecord), err)
+	}
+	return rec, nil
+}
+
+// record notes durably, before anything of the user's can run, what the rank
+// is and which cores it has.
+func (r *Rank) record(s *state) error {
+	rec := rankRecord{ID: r.order.id, Order: r.order.RunOrder, Cores: r.cores.CPUs.String(), Digest: r.image.Digest, Boot: r.node.Boot, Ports: s.now().Ports, Cached: r.inputs.Cached}
+	if err := saveRecord(r.order.dir, rec); err != nil {
+		return fmt.Errorf("record rank: %w", err)
+	}
+	s.setPhase(node.PhaseStarting)
+	return nil
+}
+
+// outcome is how a rank ended when all was done that comes after its program.
+// It is written before that is told, and is the same for ever. (Its file is
+// named by an older word.)
+type outcome struct {
+	Code    int        `json:"code"`
+	Reason  job.Reason `json:"reason"`
+	Message string     `json:"message"`
+}
+
+func saveOutcome(dir string, out *node.Exit) error {
+	b, err := json.Marshal(outcome{out.Code, out.Reason, out.Message})
+	if err == nil {
+		err = atomicfile.WriteDurable(filepath.Join(dir, fileOutcome), b)
+	}
+	if err != nil {
+		return fmt.Errorf("note how the rank ended: %w", err)
+	}
+	return nil
+}
+
+// loadOutcome puts what saveOutcome wrote over a program's exit, and says
+// whether there was any.
+func loadOutcome(dir string, out *node.Exit) bool {
+	b, err := os.ReadFile(filepath.Join(dir, fileOutcome))
+	var o outcome
+	if err != nil || json.Unmarshal(b, &o) != nil {
+		return false // the outputs are saved again, which changes nothing
+	}
+	out.Code, out.Reason, out.Message = o.Code, o.Reason, o.Message
+	return true
+}
+
+func mark(dir, file string) error { return os.WriteFile(filepath.Join(dir, file), nil, 0o600) }
+
+func isMarked(dir, file string) bool {
+	_, err := os.Stat(filepath.Join(dir, file))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func markReleased(dir string) error { return mark(dir, fileReleased) }
+
+// IsReleased says whether a directory is that of a rank that the controller has
+// released, and so only kept for its log.
+func IsReleased(dir string) bool { return isMarked(dir, fileReleased) }
+
+// ReleasedAt is when that was.
+func ReleasedAt(dir string) time.Time {
+	st, err := os.Stat(filepath.Join(dir, fileReleased))
+	if err != nil {
+		return time.Now()
+	}
+	return st.ModTime()
+}

@@ -1,0 +1,195 @@
+package rank
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gbatch/cgroups"
+	"gbatch/internal/client"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/contact"
+	"gbatch/oci"
+)
+
+// Restore takes over a rank of an earlier daemon; nil: nothing of it ran. Where
+// it cannot be told what became of the container, the rank is held as running:
+// were it not listed, the controller would order it again, and it may be alive.
+func Restore(n *Node, id job.RankID) *Rank {
+	r, boot := remember(n, id)
+	keep, err := r.inspect()
+	if err != nil && boot != "" && boot != n.Boot {
+		r.log.Error("take over rank of an earlier boot", "error", err)
+		err = r.diedWithMachine()
+	}
+	if err != nil {
+		r.log.Error("take over rank; trying again", "error", err)
+		n.Health.Leftover(id, err)
+		r.state.status.Phase = node.PhaseRunning
+	}
+	if !keep {
+		return nil
+	}
+	if r.state.status.Exit == nil {
+		n.Cores.Claim(id, r.cores.CPUs)
+	}
+	r.log.Info("rank taken over", "phase", string(r.state.status.Phase))
+	return r
+}
+
+// diedWithMachine ends a rank of an earlier boot whose container's directory
+// cannot be read: a power cut may leave files empty that were written shortly
+// before. Nothing of it lives, and whether it ran is not known.
+func (r *Rank) diedWithMachine() error {
+	if err := os.RemoveAll(r.order.box()); err != nil {
+		return err
+	}
+	r.state.status.Phase = node.PhaseEnded
+	r.state.status.Exit = &node.Exit{
+		Code: 137, Signal: 9, Reason: job.NodeFail, EndedMS: time.Now().UnixMilli(),
+		Message: "the machine restarted; how the program ended is not known",
+	}
+	return nil
+}
+
+// remember makes a rank out of what an earlier daemon wrote down, and says in
+// which boot of the machine that was.
+func remember(n *Node, id job.RankID) (*Rank, string) {
+	dir := n.Dir(id)
+	rec, recErr := loadRecord(dir)
+	r := newRank(n, id, rec.Order)
+	r.state.status.Image, r.state.status.Cores, r.state.status.Ports = rec.Digest, rec.Cores, rec.Ports
+	var err error
+	if r.state.status.Signalled, err = lastSignalled(dir); err != nil {
+		r.state.status.Signalled = math.MaxUint32 // rather none than one twice
+		r.log.Warn("no more signals will be sent to the rank", "error", err)
+	}
+	if r.state.stop, err = loadStop(dir); err != nil {
+		r.log.Warn("why the rank was being stopped is not known any more", "error", err)
+	}
+	if recErr != nil && !errors.Is(recErr, os.ErrNotExist) {
+		r.log.Error("rank's record is damaged; ending it", "error", recErr)
+		r.state.stop = &stopRecord{Reason: job.NodeFail, Text: "the node's record of the job was damaged", Signal: "KILL", kill: time.Now()}
+	}
+	for _, key := range rec.Cached {
+		n.Data.Hold(key, id)
+	}
+	if set, err := cgroups.ParseCPUSet(rec.Cores); err == nil {
+		r.cores.CPUs = set
+	}
+	if rec.Digest != "" {
+		if err := n.Images.Hold(id, rec.Digest); err != nil {
+			r.log.Debug("image is not held", "error", err)
+		}
+	}
+	return r, rec.Boot
+}
+
+// inspect finds out what became of a rank's container. Not to keep it means
+// that nothing ran: the controller orders it again, with its credentials.
+func (r *Rank) inspect() (keep bool, err error) {
+	state, shim, err := oci.Adopt(r.order.box())
+	if err != nil {
+		return true, err
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	switch state {
+	case oci.StateNone, oci.StateReady:
+		r.node.Images.Drop(r.order.id)
+		return false, RemoveDir(r.order.dir)
+	case oci.StateAlive:
+		r.shim, r.state.shim = shim, shim
+		return true, nil
+	}
+	// It ended while no daemon looked.
+	exit, err := oci.ReadExit(r.order.box())
+	out := gpusDid(r.order.dir, exitOf(exit, r.state.stop, r.limits()))
+	if err != nil {
+		out = failedExit(err, r.state.stop)
+	}
+	r.state.status.StartedMS = out.StartedMS
+	if r.hasOutcome(out) && !loadOutcome(r.order.dir, out) {
+		r.past, r.state.status.Phase = out, node.PhaseRunning
+		return true, nil
+	}
+	r.state.status.Phase, r.state.status.Exit = node.PhaseEnded, out
+	return true, nil
+}
+
+// Resume goes on with a rank that was taken over. It returns false if the
+// daemon goes first, which ends ctx.
+func (r *Rank) Resume(ctx context.Context) (over bool) {
+	known, over := r.reinspect(ctx)
+	switch {
+	case !known:
+		return over
+	case r.past != nil:
+		r.conclude(ctx, r.past)
+	case !r.state.ended():
+		r.supervise(ctx)
+	default:
+		r.undo()
+	}
+	return r.end(ctx)
+}
+
+// reinspect tries until it is known what became of a rank. If nothing had run,
+// the rank is over; if the daemon goes first, it is not.
+func (r *Rank) reinspect(ctx context.Context) (known, over bool) {
+	var pause client.Backoff
+	for r.shim == nil && r.past == nil && !r.state.ended() {
+		if client.Sleep(ctx, pause.Next()) != nil {
+			return false, false
+		}
+		keep, err := r.inspect()
+		r.node.Health.Leftover(r.order.id, err)
+		if err == nil && !keep {
+			r.node.Cores.GiveBack(r.order.id)
+			return false, true
+		}
+		r.node.Tell(contact.NewsNow)
+	}
+	return true, false
+}
+
+// begunAt is when a rank's program began. A daemon that started it has just
+// been told; one that took it over goes by the runtime's mark, which the
+// result takes the place of.
+func (r *Rank) begunAt() time.Time {
+	if r.image.Image != nil {
+		return time.Now()
+	}
+	if st, err := os.Stat(filepath.Join(r.order.box(), "begun")); err == nil {
+		return st.ModTime()
+	}
+	if exit, err := oci.ReadExit(r.order.box()); err == nil && !exit.Started.IsZero() {
+		return exit.Started
+	}
+	return time.Now()
+}
+
+// pastExit is how a rank that was released before ended, nil if it never was here.
+func (r *Rank) pastExit() (*node.Exit, error) {
+	if !IsReleased(r.order.dir) {
+		return nil, nil
+	}
+	exit, err := oci.ReadExit(r.order.box())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	stop, err := loadStop(r.order.dir)
+	if err != nil {
+		return nil, err
+	}
+	out := gpusDid(r.order.dir, exitOf(exit, stop, r.limits()))
+	loadOutcome(r.order.dir, out)
+	return out, nil
+}

@@ -1,0 +1,159 @@
+package rank
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/cgroups"
+	"gbatch/internal/job"
+	"gbatch/internal/noded/reason"
+	"gbatch/oci"
+)
+
+// buildSpec makes the container's spec out of order, image and grant.
+func (r *Rank) buildSpec() (*specs.Spec, error) {
+	docker := &r.order.Spec.Request.Docker
+	args, _, err := docker.Command.Args()
+	if err != nil {
+		return nil, reason.Because(job.BadSpec, err)
+	}
+	req := oci.SpecRequest{
+		Image: oci.ImageConfig{
+			Env:        r.image.Config.Env,
+			Entrypoint: r.image.Config.Entrypoint,
+			Cmd:        r.image.Config.Cmd,
+			WorkDir:    r.image.Config.WorkingDir,
+			User:       r.image.Config.User,
+		},
+		Entrypoint: r.order.Spec.Entrypoint(),
+		Command:    args,
+		Privileged: r.order.Spec.Privileged(),
+		Env:        job.Environment(r.envInput()),
+		SecretEnv:  r.secretEnv(),
+		WorkDir:    docker.WorkingDir,
+		User:       docker.User,
+		Groups:     r.user.groupsBeside(docker.GroupAdd),
+		IDs:        r.user.ids,
+		Hostname:   r.hostname(),
+		Terminal:   r.order.Spec.HasTerminal(),
+		Mounts:     r.allMounts(),
+		ShmBytes:   r.shmBytes(),
+		Network:    oci.Network{Host: r.net == nil},
+		CgroupPath: r.node.Host.CgroupPath(r.order.id),
+		Limits: cgroups.Limits{
+			CPUs:        r.cores.CPUs,
+			Mems:        r.cores.Mems,
+			MemoryBytes: r.order.Allocation.MemBytes,
+			Pids:        int64(r.node.Config.PidsMax),
+		},
+		Rlimits: rlimits(len(r.order.Allocation.GPUs) > 0),
+	}
+	for _, s := range docker.Storage {
+		if s.HostPath == job.TmpfsHostPath {
+			req.Tmpfs = append(req.Tmpfs, oci.Tmpfs{Target: s.ContainerPath, Bytes: int64(s.SizeGB) << 30})
+		}
+	}
+	spec, err := oci.BuildSpec(req)
+	if err != nil {
+		return nil, reason.Because(job.BadSpec, err)
+	}
+	if err := r.runAsUser(spec); err != nil {
+		return nil, err
+	}
+	return spec, r.node.Devices.Edit(spec, r.order.gpus())
+}
+
+func (r *Rank) envInput() job.EnvInput {
+	ids := r.order.gpus()
+	var nodes, addresses []string
+	var slots []int
+	for _, p := range r.order.Peers {
+		nodes, addresses, slots = append(nodes, p.Node), append(addresses, p.Address), append(slots, p.GPUs)
+	}
+	return job.EnvInput{
+		Nodes: nodes, Addresses: addresses, Slots: slots, MasterPort: r.order.MasterPort,
+		Spec: &r.order.Spec, ID: r.order.id,
+		UUID: r.order.UUID, User: r.order.User, Project: r.order.Project, ProjectGID: r.user.group(r.order.ProjectGID),
+		RestartCount: r.order.Restarts + int(r.order.id.Attempt) - 1, Initial: r.order.Initial,
+		Array:       r.order.Array,
+		ClusterID:   r.node.Config.ClusterID,
+		Node:        r.node.Config.Name,
+		DNSName:     r.node.Host.DNS,
+		InstanceID:  r.node.Instance,
+		PID:         os.Getpid(),
+		WorkerID:    "0",
+		Version:     r.node.Version,
+		Cores:       r.cores.List(r.order.Allocation.CPUs),
+		GPUs:        r.node.Devices.Indexes(ids),
+		GPUUUIDs:    ids,
+		MemoryBytes: r.order.Allocation.MemBytes,
+		Ports:       r.state.now().Ports,
+	}
+}
+
+func (r *Rank) shmBytes() int64 {
+	if g := r.order.Spec.Gbatch; g != nil && g.ShmSizeMB > 0 {
+		return int64(g.ShmSizeMB) << 20
+	}
+	return int64(r.node.Config.ShmSize)
+}
+
+// rlimits lift what GPU libraries run into: memory that devices write to must
+// be locked. The shim lowers this to what the host allows.
+func rlimits(gpus bool) []specs.POSIXRlimit {
+	if !gpus {
+		return nil
+	}
+	return []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Hard: math.MaxUint64, Soft: math.MaxUint64}}
+}
+
+func (r *Rank) allMounts() []oci.Mount {
+	list := slices.Concat(r.binds.mounts, r.secrets.mounts(), r.inputs.Mounts)
+	taken := map[string]bool{}
+	for _, m := range list {
+		taken[m.Target] = true
+	}
+	for _, name := range hostFiles {
+		if target := "/etc/" + name; !taken[target] {
+			list = append(list, oci.Mount{Source: filepath.Join(r.order.dir, "etc", name), Target: target})
+		}
+	}
+	if r.order.Spec.HasHostfile() {
+		list = append(list, oci.Mount{Source: filepath.Join(r.order.dir, "etc", hostfile), Target: job.HostfilePath})
+	}
+	return list
+}
+
+// secretEnv is the secrets as variables.
+func (r *Rank) secretEnv() []string {
+	if s := r.state.secretsNow(); s != nil {
+		return job.SecretEnvironment(s.Values)
+	}
+	return nil
+}
+
+// hostname is the node's where the rank shares its network, as programs look
+// for their own address by it.
+func (r *Rank) hostname() string {
+	switch id := r.order.id; {
+	case r.net == nil:
+		return r.node.Host.Name
+	case id.Task > 0:
+		return fmt.Sprintf("job-%d-%d", id.Job, id.Task)
+	default:
+		return fmt.Sprintf("job-%d", id.Job)
+	}
+}
+
+// hostfile lists the nodes of the rank's attempt; empty: the job has none.
+func (r *Rank) hostfile() string {
+	if !r.order.Spec.HasHostfile() {
+		return ""
+	}
+	return job.Hostfile(r.envInput())
+}

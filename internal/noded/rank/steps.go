@@ -1,0 +1,177 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"gbatch/internal/node"
+	"gbatch/internal/noded/contact"
+	"gbatch/internal/noded/cores"
+	"gbatch/internal/noded/data"
+	"gbatch/internal/noded/devices"
+	"gbatch/internal/noded/network"
+	"gbatch/oci"
+)
+
+// step is one part of a rank's start. Undo takes back what do did, works
+// without it and twice, and so cleans up after a crash anywhere in do.
+type step struct {
+	name string
+	do   func(context.Context) error
+	undo func() error
+}
+
+// steps are done in this order and undone in the reverse. What is durable when:
+// record comes before container, so that whatever may have run is known. Each
+// line names the parts of the node and of the rank that the step may touch.
+func (r *Rank) steps() []step {
+	n, o, s := r.node, &r.order, r.state
+	return []step{
+		{"user", func(context.Context) error { return r.user.find(n, o) }, nothing},
+		{"image", func(ctx context.Context) error { return r.image.pull(ctx, n.Images, o, s) }, nothing},                       // let go by remove, once nothing is mounted
+		{"inputs", func(ctx context.Context) (err error) { r.inputs, err = n.Data.Fetch(ctx, r.data()); return err }, nothing}, // gone with remove
+		{"slot", r.slot.take, r.slot.giveBack},
+		{"cores", func(context.Context) (err error) { r.cores, err = takeCores(n.Cores, n.Devices, o, s); return err },
+			func() error { n.Cores.GiveBack(o.id); return nil }},
+		{"storage", func(context.Context) error { return r.binds.bind(n.Storage, r.tenant, o, int64(n.Config.TmpfsMax)) }, r.binds.unbind},
+		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
+		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
+		{"files", func(context.Context) error { return writeFiles(o.dir, r.net, r.hostname(), r.hostfile(), r.user.ids) }, nothing},
+		{"record", func(context.Context) error { return r.record(s) }, nothing},
+		{"gang", func(ctx context.Context) error { return awaitGang(ctx, o.Ranks, &r.slot, s) }, nothing},
+		{"container", r.startContainer, nothing}, // its directory goes with remove
+	}
+}
+
+// nothing undoes steps that leave only files, which go later: see remove.
+func nothing() error { return nil }
+
+// prepare does all steps up to a started container. A stop breaks it off.
+func (r *Rank) prepare(ctx context.Context) error {
+	for _, s := range r.steps() {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		r.node.Reached("before " + s.name)
+		began := time.Now()
+		if err := s.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		r.node.Counters.Step(s.name, time.Since(began))
+	}
+	r.node.Reached("started")
+	return nil
+}
+
+// undo takes everything back that others wait for: cores, slot, storage. What
+// is slow to remove is left to remove.
+func (r *Rank) undo() {
+	steps := r.steps()
+	for i := len(steps) - 1; i >= 0; i-- {
+		err := steps[i].undo()
+		r.node.Health.Leftover(r.order.id, err)
+		if err != nil {
+			r.log.Error("undo step", "step", steps[i].name, "error", err)
+		}
+	}
+}
+
+// data is the rank as its inputs and outputs need it.
+func (r *Rank) data() data.Rank {
+	return data.Rank{
+		ID: r.order.id, Order: &r.order.RunOrder, Dir: r.order.dir, Box: r.order.box(),
+		Storage: r.node.Storage, Tenant: r.tenant, Progress: r.state.setProgress, DiskError: r.node.Health.DiskError, Log: r.log,
+		Secrets: func() map[string]string {
+			if s := r.state.secretsNow(); s != nil {
+				return s.Values
+			}
+			return nil
+		},
+	}
+}
+
+// slot is one of the places in which containers may be starting: more at once
+// than there are cores make each start slower and none faster.
+type slot struct {
+	places chan struct{}
+	held   bool
+}
+
+func (s *slot) take(ctx context.Context) error {
+	select {
+	case s.places <- struct{}{}:
+		s.held = true
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *slot) giveBack() error {
+	if s.held {
+		s.held = false
+		<-s.places
+	}
+	return nil
+}
+
+func takeCores(m *cores.Map, d devices.Devices, o *order, s *state) (cores.Grant, error) {
+	g, err := m.Take(o.id, o.Allocation.CPUs, d.Near(o.gpus()))
+	if err == nil {
+		s.change(contact.NewsProgress, func(st *node.RankStatus) { st.Cores = g.CPUs.String() })
+	}
+	return g, err
+}
+
+func joinNetwork(n *network.Network, u *user, o *order, s *state) (*network.Attachment, error) {
+	a, err := n.Join(o.id, &o.Spec, func() (*os.File, error) { return u.open(true) })
+	if err == nil && a == nil {
+		_, err = u.open(false)
+	}
+	if a != nil {
+		s.change(contact.NewsProgress, func(st *node.RankStatus) { st.Ports = a.Ports() })
+	}
+	return a, err
+}
+
+func (r *Rank) leaveNetwork() error {
+	r.user.close()
+	r.net.Close()
+	r.net = nil
+	return nil
+}
+
+// startContainer makes the container's directory and starts its shim there.
+func (r *Rank) startContainer(ctx context.Context) error {
+	spec, err := r.buildSpec()
+	if err != nil {
+		return err
+	}
+	err = oci.Prepare(r.order.box(), spec, oci.ShimConfig{
+		ID:     r.node.Config.Name + "." + r.order.id.String(), // unique on the machine
+		Layers: r.image.Layers,
+		Log:    oci.LogLimits{MaxBytes: int64(r.node.Config.Logs.Quota)},
+
+		Network: r.net.Shim(),
+
+		LeaseFile: r.node.LeaseFile,
+		Own:       slices.Concat(r.inputs.Own, r.secrets.own()),
+		MakeDirs:  r.order.Spec.OwnDirs(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	handover := oci.Handover{User: r.user.space, Env: r.secretEnv()}
+	r.net.Handover(&handover)
+	if r.shim, err = r.node.Shims.Start(r.order.box(), handover); err != nil {
+		return err
+	}
+	r.state.setShim(r.shim)
+	return r.leaveNetwork() // from here on the shim holds it
+}

@@ -1,0 +1,138 @@
+package rank
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"gbatch/internal/api"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/devices"
+	"gbatch/oci/atomicfile"
+)
+
+// measureEvery is how often a rank's use is looked at, as often as the GPUs
+// themselves; meterSave is after how many looks it is saved, so that a restart
+// of the daemon loses little of it.
+const (
+	measureEvery = devices.LookEvery
+	meterSave    = 12
+)
+
+// meter adds up what a rank's GPUs did. It belongs to the rank's goroutine, and
+// is saved in the rank's directory.
+type meter struct {
+	Use      node.GPUUse        `json:"use"`      // its Utilization is the sum of all samples
+	Counters map[string]float64 `json:"counters"` // energy by GPU when it was looked at last, joules since the driver was loaded
+
+	unsaved int
+}
+
+// look takes the samples of the rank's GPUs. The first look only notes where
+// the counters of energy stand; so does the last with what they have grown by,
+// as its samples may be older than the program's end.
+func (m *meter) look(ids []string, samples []api.GPUSample, inv devices.Inventory, whole bool) {
+	first := m.Counters == nil
+	if first {
+		m.Counters = map[string]float64{}
+	}
+	mem := map[string]int64{}
+	for _, g := range inv.GPUs {
+		mem[g.UUID] = g.MemBytes
+	}
+	mine := map[string]bool{}
+	for _, id := range ids {
+		mine[id] = true
+	}
+	m.Use.Simulated = inv.Simulated
+	for _, s := range samples {
+		if !mine[s.UUID] {
+			continue
+		}
+		if s.EnergyJ != nil {
+			if last, ok := m.Counters[s.UUID]; ok && *s.EnergyJ > last {
+				m.Use.EnergyJ += *s.EnergyJ - last
+			}
+			m.Counters[s.UUID] = *s.EnergyJ
+		}
+		if first || !whole {
+			continue
+		}
+		if u := s.Utilization; u != nil {
+			m.Use.Samples++
+			m.Use.Utilization += *u
+			m.Use.MaxUtilization = max(m.Use.MaxUtilization, *u)
+		}
+		if s.MemUsed != nil && *s.MemUsed >= m.Use.MaxMem {
+			m.Use.MaxMem, m.Use.Mem = *s.MemUsed, mem[s.UUID]
+		}
+	}
+}
+
+// result is what the GPUs did until now, nil if nobody has looked.
+func (m *meter) result() *node.GPUUse {
+	if m.Use.Samples == 0 {
+		return nil
+	}
+	out := m.Use
+	out.Utilization /= float64(out.Samples)
+	return &out
+}
+
+func meterFile(dir string) string { return filepath.Join(dir, fileMeter) }
+
+// loadMeter is a rank's meter as it was saved, or a new one: figures are no
+// reason to fail.
+func loadMeter(dir string) *meter {
+	m := &meter{}
+	if b, err := os.ReadFile(meterFile(dir)); err != nil || json.Unmarshal(b, m) != nil {
+		return &meter{}
+	}
+	return m
+}
+
+func (m *meter) save(dir string) error {
+	m.unsaved = 0
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(meterFile(dir), b)
+}
+
+// measure looks at what the rank uses. The last look, when it has ended, saves
+// what its GPUs did for whoever tells of its end.
+func (r *Rank) measure(last bool) {
+	use := node.LiveUse{}
+	if ids := r.order.gpus(); len(ids) > 0 {
+		if r.meter == nil {
+			r.meter = loadMeter(r.order.dir)
+		}
+		r.meter.look(ids, r.node.Devices.Samples(), r.node.Devices.Inventory(), !last)
+		use.GPU = r.meter.result()
+		if r.meter.unsaved++; last || r.meter.unsaved >= meterSave {
+			if err := r.meter.save(r.order.dir); err != nil {
+				r.log.Debug("what the GPUs did could be forgotten", "error", err)
+			}
+		}
+	}
+	if last {
+		return
+	}
+	st, err := r.shim.Stats()
+	if err != nil {
+		return // it has just ended
+	}
+	use.CPUSeconds, use.Mem, use.PeakMem = float64(st.CPUNanos)/1e9, int64(st.MemoryBytes), int64(max(st.PeakBytes, st.MemoryBytes))
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	r.state.used = &use
+}
+
+// gpusDid puts into a rank's end what was saved of its GPUs.
+func gpusDid(dir string, out *node.Exit) *node.Exit {
+	if out.StartedMS > 0 {
+		out.GPU = loadMeter(dir).result()
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package rank
+
+import (
+	"fmt"
+	"strconv"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/exporter"
+	"gbatch/oci"
+)
+
+// Status is what the controller is told of the rank.
+func (r *Rank) Status() node.RankStatus { return r.state.now() }
+
+// Use is what a rank that runs has used, nil if nothing was measured yet.
+func (r *Rank) Use() *api.RankUse {
+	s := r.state
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used == nil || s.status.Phase != node.PhaseRunning {
+		return nil
+	}
+	return &api.RankUse{ID: s.status.ID, LiveUse: *s.used}
+}
+
+// Shim is the container's, of a rank that runs.
+func (r *Rank) Shim() *oci.Shim {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.state.shim
+}
+
+// Container is the rank as metrics tell of it.
+func (r *Rank) Container() exporter.Container {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	o := &r.order
+	return exporter.Container{ID: o.id, Job: jobName(o.id, o.Array), User: o.User, Project: o.Project, Mem: o.Allocation.MemBytes, GPUs: o.gpus()}
+}
+
+func jobName(id job.RankID, task *job.ArrayTask) string {
+	if task != nil {
+		return fmt.Sprintf("%d_%d", task.Parent, task.Index)
+	}
+	return strconv.FormatUint(uint64(id.Job), 10)
+}
+
+// CheckGPUs ends the rank if one of its GPUs is lost: it may hang on it for good.
+func (r *Rank) CheckGPUs() {
+	if lost := r.node.Devices.Lost(r.Container().GPUs); lost != "" {
+		r.Stop(Stop{Signal: r.order.stopSignal(), Grace: r.order.grace(), Reason: job.GPUError, Text: lost})
+	}
+}

@@ -1,0 +1,92 @@
+package noded
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/exporter"
+	"gbatch/internal/noded/rank"
+	"gbatch/oci"
+)
+
+// all are the ranks that are here, by id.
+func (a *Agent) all() []*rank.Rank {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var list []*rank.Rank
+	for _, id := range slices.SortedFunc(maps.Keys(a.ranks), compareRanks) {
+		list = append(list, a.ranks[id])
+	}
+	return list
+}
+
+func compareRanks(a, b job.RankID) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Rank, b.Rank))
+}
+
+// containers lists those that have not ended, by id, and counts all by phase.
+func (a *Agent) containers() (list []exporter.Container, phases map[node.Phase]int) {
+	phases = map[node.Phase]int{}
+	for _, r := range a.all() {
+		s := r.Status()
+		phases[s.Phase]++
+		if s.Exit == nil {
+			list = append(list, r.Container())
+		}
+	}
+	return list, phases
+}
+
+// pulling says whether a rank waits for its image.
+func (a *Agent) pulling() bool {
+	_, phases := a.containers()
+	return phases[node.PhasePulling] > 0
+}
+
+// portHolder is the job that has a port of the node's.
+func (a *Agent) portHolder(port uint16) (job.Number, bool) {
+	for _, r := range a.all() {
+		s := r.Status()
+		if s.Exit == nil && slices.ContainsFunc(s.Ports, func(m job.PortMapping) bool { return m.HostPort == int(port) }) {
+			return s.ID.Job, true
+		}
+	}
+	return 0, false
+}
+
+// ranksForStreams is what streams see of the node.
+type ranksForStreams struct{ a *Agent }
+
+func (f ranksForStreams) status(id job.RankID) (r *rank.Rank, s node.RankStatus) {
+	f.a.mu.Lock()
+	defer f.a.mu.Unlock()
+	if r = f.a.ranks[id]; r != nil {
+		s = r.Status()
+	}
+	return r, s
+}
+
+// Container is the shim of a rank that runs here.
+func (f ranksForStreams) Container(id job.RankID) (*oci.Shim, error) {
+	r, s := f.status(id)
+	switch {
+	case r == nil || s.Exit != nil:
+		return nil, fmt.Errorf("rank %d of job %d has ended", id.Rank, id.Job)
+	case s.Phase != node.PhaseRunning:
+		return nil, fmt.Errorf("rank %d of job %d is %s: it can be entered only while it runs", id.Rank, id.Job, s.Phase)
+	}
+	return r.Shim(), nil
+}
+
+// Coming says that a rank is here and has not ended.
+func (f ranksForStreams) Coming(id job.RankID) bool {
+	r, s := f.status(id)
+	return r != nil && s.Exit == nil
+}
+
+// Box is where a rank's container is or was.
+func (f ranksForStreams) Box(id job.RankID) string { return f.a.node.Box(id) }

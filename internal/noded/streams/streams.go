@@ -1,0 +1,102 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+	"gbatch/internal/job"
+	"gbatch/oci"
+)
+
+// Node is what streams see of the node.
+type Node interface {
+	// Container is the shim of a rank that runs here.
+	Container(id job.RankID) (*oci.Shim, error)
+	// Coming says that a rank is here and has not ended.
+	Coming(id job.RankID) bool
+	// Box is where a rank's container, and so its log, is or was.
+	Box(id job.RankID) string
+}
+
+// Controller is where streams lead to.
+type Controller interface {
+	PostStreamAt(ctx context.Context, id string, offset int64, body io.Reader) error
+	FailStream(ctx context.Context, id, why string) error
+	DialStream(ctx context.Context, id string) (*client.Stream, error)
+}
+
+// Streams are those that are open.
+type Streams struct {
+	ctl  Controller
+	node Node
+	log  *slog.Logger
+	wg   sync.WaitGroup // the goroutines of all streams
+
+	mu   sync.Mutex
+	open map[string]bool // by id
+}
+
+// New has no stream open.
+func New(ctl Controller, n Node, log *slog.Logger) *Streams {
+	return &Streams{ctl: ctl, node: n, log: log, open: map[string]bool{}}
+}
+
+// maxStreams bounds the streams that are open at once.
+const maxStreams = 256
+
+// Answer answers one request for bytes by dialling back, in the background. Both
+// answers of the two syncs in flight may ask for it; it is done once.
+func (s *Streams) Answer(ctx context.Context, req api.StreamRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[req.ID] {
+		return
+	}
+	if len(s.open) >= maxStreams {
+		s.wg.Go(func() { // ends with the request
+			_ = s.ctl.FailStream(ctx, req.ID, fmt.Sprintf("the node has %d streams open already; try again later", maxStreams))
+		})
+		return
+	}
+	s.open[req.ID] = true
+	// Ends with the stream: when all is sent, when the client or the
+	// controller goes, or with ctx. Wait waits for it.
+	s.wg.Go(func() {
+		s.serve(ctx, req)
+		s.mu.Lock()
+		delete(s.open, req.ID)
+		s.mu.Unlock()
+	})
+}
+
+// Wait waits for all streams, whose contexts have ended.
+func (s *Streams) Wait() { s.wg.Wait() }
+
+func (s *Streams) serve(ctx context.Context, req api.StreamRequest) {
+	var err error
+	switch req.Kind {
+	case api.StreamLog:
+		err = s.sendLog(ctx, req)
+	case api.StreamExec, api.StreamForward, api.StreamAttach:
+		err = s.serveTwoWay(ctx, req)
+	default:
+		err = s.ctl.FailStream(ctx, req.ID, fmt.Sprintf("this node does not know streams of kind %q; it may be older than the controller", req.Kind))
+	}
+	if err != nil && ctx.Err() == nil && !client.IsCode(err, api.CodeNotFound) {
+		s.log.Info("stream broke off", "stream", req.ID, "rank", req.Rank, "error", err)
+	}
+}
+
+func (s *Streams) sendLog(ctx context.Context, req api.StreamRequest) error {
+	body, err := s.openLog(ctx, req)
+	if err != nil {
+		return s.ctl.FailStream(ctx, req.ID, err.Error())
+	}
+	defer body.Close()
+	return s.ctl.PostStreamAt(ctx, req.ID, body.start, body)
+}

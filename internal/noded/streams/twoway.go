@@ -1,0 +1,60 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+	"gbatch/oci"
+)
+
+// startWait is how long a client may take to say what it wants.
+const startWait = 30 * time.Second
+
+// serveTwoWay answers a request for a stream that goes both ways.
+func (s *Streams) serveTwoWay(ctx context.Context, req api.StreamRequest) error {
+	shim, err := s.node.Container(req.Rank)
+	if err != nil {
+		return s.ctl.FailStream(ctx, req.ID, err.Error())
+	}
+	st, err := s.ctl.DialStream(ctx, req.ID)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	begin, cancel := context.WithTimeout(ctx, startWait)
+	f, err := st.Receive(begin)
+	cancel()
+	if err != nil {
+		return nil // it went without a word, as it may
+	}
+	switch {
+	case f.Type != api.FrameStart:
+		err = errors.New("the client began with something else than what to do; it may be newer than this node")
+	case req.Kind == api.StreamForward:
+		err = serveForward(ctx, st, shim, f.Data)
+	case req.Kind == api.StreamAttach:
+		err = serveAttach(ctx, st, shim, f.Data)
+	default:
+		err = serveExec(ctx, st, shim, f.Data)
+	}
+	if err != nil {
+		refuse(ctx, st, err)
+	}
+	return nil
+}
+
+// refuse tells the client why its stream ends, and waits for it to go.
+func refuse(ctx context.Context, st *client.Stream, err error) {
+	out := api.StreamFailure{Message: err.Error(), Code: 125}
+	var f *oci.Failure
+	if errors.As(err, &f) {
+		out.Message, out.Code = f.Message, f.Code()
+	}
+	err = st.Send(ctx, api.JSONFrame(api.FrameError, out))
+	for err == nil { // to close before it has read would throw that away
+		_, err = st.Receive(ctx)
+	}
+}

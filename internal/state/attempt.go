@@ -1,0 +1,71 @@
+package state
+
+import (
+	"gbatch/accounting"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/sched"
+)
+
+// Verdict is the rank whose end speaks for the attempt: the first that ended
+// badly, by time then rank, or rank 0 when all ended well.
+func (a *Attempt) Verdict() Rank {
+	bad := -1
+	for i, r := range a.Ranks {
+		if r.Exit != nil && r.Exit.OK() {
+			continue
+		}
+		if bad < 0 || (r.Exit != nil && a.Ranks[bad].Exit != nil && r.Exit.EndedMS < a.Ranks[bad].Exit.EndedMS) {
+			bad = i
+		}
+	}
+	return a.Ranks[max(bad, 0)]
+}
+
+// Attempt is one try at running a job. Immutable like the Job that holds it.
+type Attempt struct {
+	Attempt uint32     `json:"attempt"`
+	Ranks   []Rank     `json:"ranks"`
+	Start   sched.Time `json:"start"`           // resources held since
+	Image   string     `json:"image,omitempty"` // digest that all ranks run, of this attempt and later ones, once known
+	End     sched.Time `json:"end,omitempty"`
+	Limit   sched.Time `json:"limit,omitempty"`  // how long it may run, where that is not the job's own
+	Paused  string     `json:"paused,omitempty"` // by whom; its processes stand still and keep what they hold
+	Sent    []Sent     `json:"sent,omitempty"`   // signals that its nodes are still to deliver
+	SentSeq uint32     `json:"sentSeq,omitempty"`
+
+	Used accounting.Amount `json:"used,omitzero"` // x milliseconds, by allocations that it has given back
+}
+
+// Rank is one container of an attempt.
+type Rank struct {
+	Alloc    sched.Allocation `json:"alloc"`
+	Model    string           `json:"model,omitempty"`   // of its GPUs
+	Cluster  int              `json:"cluster,omitempty"` // of its node, at its start
+	Instance string           `json:"instance"`          // of the node's state directory when it was assigned
+	Phase    node.Phase       `json:"phase"`
+	Progress string           `json:"-"`              // not stored: the node says it again
+	Done     *node.Done       `json:"done,omitempty"` // what the program says; stored with the next change
+	Cores    string           `json:"cores,omitempty"`
+	Image    string           `json:"image,omitempty"`
+	PullMS   int64            `json:"pullMs,omitempty"` // its resources were held that long until the image was there
+
+	Ports []job.PortMapping `json:"ports,omitempty"` // as the node says; mapped while it runs
+	Exit  *node.Exit        `json:"exit,omitempty"`
+
+	Resize    *Resizing  `json:"resize,omitempty"`
+	Since     sched.Time `json:"since,omitempty"`     // it has held this allocation; 0: from the attempt's start
+	Signalled uint32     `json:"signalled,omitempty"` // signals up to this one were delivered
+	Stopping  bool       `json:"stopping,omitempty"`  // it was sent the signal to end
+	Unsure    bool       `json:"unsure,omitempty"`    // a backup was restored: its node is to say whether it has it
+}
+
+// Ending is an order to end the running attempt.
+type Ending struct {
+	Signal string     `json:"signal"`
+	Grace  sched.Time `json:"grace"`
+	Reason job.Reason `json:"reason"`
+	Text   string     `json:"text,omitempty"`
+	Then   job.State  `json:"then"`            // CANCELLED, HALTED, FAILED, QUEUED, and FINISHED of a parent, or of a gang whose rank 0 is done
+	Fault  bool       `json:"fault,omitempty"` // a rank failed: whether the job is tried again is decided when all have ended
+}

@@ -1,0 +1,98 @@
+package state
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gbatch/internal/job"
+)
+
+// Find resolves what people type: a number, a UUID, or the beginning of a UUID
+// (at least six digits) that only one job in the table has.
+func (v *View) Find(text string) (*Job, *Refusal) {
+	if n, ok := ParseNumber(text); ok {
+		if j := v.Jobs.Get(n); j != nil {
+			return j, nil
+		}
+		return nil, NoSuchJob(text)
+	}
+	if n, set, ok := ParseTask(text); ok && set.Len() == 1 {
+		return v.findTask(n, set[0].First)
+	}
+	prefix := normUUID(text)
+	if len(prefix) < 6 {
+		return nil, &Refusal{Code: NotFound, Message: fmt.Sprintf("%q is no job id", text),
+			Hint: "use a number as gqueue shows it, or a UUID, or the first six or more digits of one"}
+	}
+	var found *Job
+	for j := range v.Jobs.All() {
+		if h := hex.EncodeToString(j.UUID[:]); len(prefix) <= len(h) && h[:len(prefix)] == prefix {
+			if found != nil {
+				return nil, &Refusal{Code: Conflict, Message: fmt.Sprintf("%q begins the UUID of jobs %d and %d", text, found.Number, j.Number),
+					Hint: "give more digits, or the number"}
+			}
+			found = j
+		}
+	}
+	if found == nil {
+		return nil, NoSuchJob(text)
+	}
+	return found, nil
+}
+
+func NoSuchJob(text string) *Refusal {
+	return &Refusal{Code: NotFound, Message: fmt.Sprintf("there is no job %s", text)}
+}
+
+// ParseTask reads what people write for tasks of an array: 123_7, or 123_[3-9,12].
+func ParseTask(text string) (job.Number, job.Indexes, bool) {
+	number, list, ok := strings.Cut(text, "_")
+	n, isNumber := ParseNumber(number)
+	if !ok || !isNumber {
+		return 0, nil, false
+	}
+	inner, bracketed := strings.CutPrefix(list, "[")
+	if bracketed {
+		if inner, ok = strings.CutSuffix(inner, "]"); !ok {
+			return 0, nil, false
+		}
+	} else if strings.Trim(list, "0123456789") != "" {
+		return 0, nil, false
+	}
+	set, err := job.ParseIndexes(inner)
+	return n, set, err == nil
+}
+
+// findTask finds a task by its array's number and its index. One that is no job
+// yet, or never became one, is shown as a job without a number.
+func (v *View) findTask(parent job.Number, index int) (*Job, *Refusal) {
+	for j := range v.Tasks(parent) {
+		if j.Index == index {
+			return j, nil
+		}
+	}
+	name := fmt.Sprintf("%d_%d", parent, index)
+	p := v.Jobs.Get(parent)
+	if p == nil {
+		return nil, NoSuchJob(name)
+	}
+	return p.PendingTask(index)
+}
+
+// ParseNumber reads a job number as people type it.
+func ParseNumber(s string) (job.Number, bool) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return job.Number(n), err == nil && n > 0 && len(s) <= 19
+}
+
+// normUUID is the lower-case hex digits of a UUID or of the beginning of one;
+// empty when s is neither.
+func normUUID(s string) string {
+	s = strings.ToLower(strings.ReplaceAll(s, "-", ""))
+	if len(s) > 32 || strings.Trim(s, "0123456789abcdef") != "" {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,115 @@
+package state
+
+import (
+	"fmt"
+	"strings"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/sched"
+)
+
+// Node is the controller's picture of a node. Values are immutable. What it says
+// again at its next sync, as its health, is not stored.
+type Node struct {
+	Name      string    `json:"name"`
+	Instance  string    `json:"instance"` // of its state directory; another one means its ranks are gone
+	Boot      string    `json:"boot"`
+	Hash      string    `json:"hash"` // of the inventory it sent last
+	Inventory Inventory `json:"inventory"`
+	Drained   string    `json:"drained,omitempty"` // reason an operator gave; empty: not drained
+
+	DrainedGPUs map[string]string `json:"drainedGpus,omitempty"` // UUID to the reason an operator gave
+	Trouble     *Trouble          `json:"trouble,omitempty"`     // jobs that failed there in a row, nil if none
+	Unsure      bool              `json:"unsure,omitempty"`      // a backup was restored: what it has beyond that is not gone yet
+
+	Unhealthy []string   `json:"-"`
+	LastSeen  sched.Time `json:"-"`
+	Suspect   bool       `json:"-"` // silent for too long: no new jobs
+	Lost      bool       `json:"-"` // silent for so long that its ranks were given up
+
+	Prepulls []Prepull    `json:"-"` // images to have ahead of a start
+	Jobs     []job.Number `json:"-"` // with a live rank here, in the order they came
+	Version  uint64       `json:"-"` // of its desired set; grows over restarts too
+}
+
+// State is the node's state in one word, with the reason if it is not up.
+func (n *Node) State() (string, string) {
+	switch {
+	case n.Lost:
+		return "lost", "no contact"
+	case n.Suspect:
+		return "suspect", "no contact"
+	case n.Drained != "":
+		return "drained", n.Drained
+	case n.Unsure:
+		return "unhealthy", "a backup was restored: it has yet to say what it runs, and to end what is not wanted any more"
+	case n.Penalty() > 0:
+		return "penalized", n.Trouble.Why
+	case len(n.Unhealthy) > 0:
+		return "unhealthy", strings.Join(n.Unhealthy, "; ")
+	}
+	return "up", ""
+}
+
+// OutOfService is why nothing new starts on a GPU; empty: it is fit for jobs.
+func (n *Node) OutOfService(g node.GPU) string {
+	if r := n.DrainedGPUs[g.UUID]; r != "" {
+		return "drained: " + r
+	}
+	return g.Unhealthy
+}
+
+// ModelOf is the model of an allocation's GPUs: those of one rank are alike.
+func (n *Node) ModelOf(a sched.Allocation) string {
+	if len(a.GPUs) == 0 {
+		return ""
+	}
+	for _, g := range n.Inventory.GPUs {
+		if g.UUID == a.GPUs[0].UUID {
+			return g.Model
+		}
+	}
+	return ""
+}
+
+// FindGPU is the UUID of a GPU that a person names.
+func (n *Node) FindGPU(text string) (string, *Refusal) {
+	var found []string
+	for _, g := range n.Inventory.GPUs {
+		if text == fmt.Sprint(g.Index) || text == g.UUID {
+			return g.UUID, nil
+		}
+		if len(text) >= 6 && strings.HasPrefix(strings.TrimPrefix(g.UUID, "GPU-"), strings.TrimPrefix(text, "GPU-")) {
+			found = append(found, g.UUID)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return "", &Refusal{Code: NotFound, Message: fmt.Sprintf("node %s has no one GPU %q", n.Name, text),
+		Hint: "give its index or its UUID, as `ginfo --gpus` shows them"}
+}
+
+// Trouble is what speaks against a node. Immutable.
+type Trouble struct {
+	Jobs  []job.Number `json:"jobs"`            // that failed there in a row, each once
+	Times int          `json:"times,omitempty"` // penalties since something succeeded
+	Until sched.Time   `json:"until,omitempty"` // no new jobs before; 0: it gets jobs
+	Why   string       `json:"why,omitempty"`
+}
+
+// Penalty is when the node's penalty ends; 0 if it has none.
+func (n *Node) Penalty() sched.Time {
+	if n.Trouble == nil {
+		return 0
+	}
+	return n.Trouble.Until
+}
+
+// Prepull is a waiting job whose image a node shall have by the time that the
+// plan gives for its start, so that its GPUs do not wait for the image.
+type Prepull struct {
+	Job  job.Number
+	Told bool // the node has said what became of it
+}

@@ -1,0 +1,28 @@
+package state
+
+import (
+	"fmt"
+	"time"
+
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// Cron is a template's time table and where it stands.
+type Cron struct {
+	Lines []string   `json:"lines"`
+	Next  sched.Time `json:"next"`
+	Last  job.Number `json:"last,omitempty"` // the job that it made last, or who continues that one
+	Made  int        `json:"made,omitempty"`
+	Tasks *job.Tasks `json:"tasks,omitempty"` // of the jobs that it makes
+}
+
+// text says what a template waits for.
+func (t *Cron) text() string {
+	return fmt.Sprintf("is a template: makes the next job at %s; %d made", time.UnixMilli(int64(t.Next)).UTC().Format("2006-01-02 15:04 UTC"), t.Made)
+}
+
+// Reason is why a template does not run.
+func (t *Cron) Reason() sched.Reason {
+	return sched.Reason{Code: sched.CodeBeginTime, Text: t.text(), At: t.Next}
+}

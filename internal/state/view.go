@@ -1,0 +1,74 @@
+package state
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"gbatch/accounting"
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
+
+// View is the controller at one moment, for readers. It never changes and may
+// be read by many at once.
+type View struct {
+	Now   sched.Time
+	Nodes []*Node // by name
+	Plan  *sched.Plan
+
+	Windows []sched.Window // advance reservations
+	Billing accounting.Config
+
+	Jobs Table
+}
+
+// Job is the job with that number, or nil.
+func (v *View) Job(n job.Number) *Job { return v.Jobs.Get(n) }
+
+// All yields every job in the table by number.
+func (v *View) All() iter.Seq[*Job] { return v.Jobs.All() }
+
+// Len is how many jobs the table holds.
+func (v *View) Len() int { return v.Jobs.count }
+
+// Node is the node with that name, or nil.
+func (v *View) Node(name string) *Node {
+	i, ok := slices.BinarySearchFunc(v.Nodes, name, func(n *Node, s string) int { return strings.Compare(n.Name, s) })
+	if !ok {
+		return nil
+	}
+	return v.Nodes[i]
+}
+
+// Waiting is why a queued job does not run, by the last plan.
+func (v *View) Waiting(j *Job) sched.Reason {
+	if j.Cron != nil {
+		return j.Cron.Reason()
+	}
+	if j.Waits.Open() {
+		return sched.Reason{Code: sched.CodeDependency, Text: j.Waits.Text()}
+	}
+	if v.Plan == nil {
+		return sched.Reason{Code: sched.CodeNotYetEvaluated, Text: "no round has looked at it yet"}
+	}
+	r := v.Plan.ReasonFor(j.Ref)
+	if j.Retried != nil && r.Code == sched.CodeBeginTime && j.Retried.Until > v.Now {
+		r.Text = "waits for its next try: " + j.Text
+	}
+	return r
+}
+
+// WaitingCode is the code of Waiting, without the words: for counts over all
+// jobs.
+func (v *View) WaitingCode(j *Job) sched.Code {
+	switch {
+	case j.Cron != nil:
+		return j.Cron.Reason().Code
+	case j.Waits.Open():
+		return sched.CodeDependency
+	case v.Plan == nil:
+		return sched.CodeNotYetEvaluated
+	}
+	return v.Plan.CodeFor(j.Ref)
+}

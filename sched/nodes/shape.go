@@ -1,0 +1,251 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbatch/sched/spec"
+	"gbatch/sched/words"
+)
+
+// Shape is an interned Shape: equal requests share one.
+type Shape struct {
+	spec.Shape
+	Key    string // equal for equal requests
+	Bounds string // the same, without the amounts of a rank
+	nameRules
+	Models []string // Shape.GPUModels in lower case
+
+	Refs      int   // classes and running jobs
+	Submitted int64 // jobs that wait or run with it, for the mix
+	fits      map[*Kind]Fit
+	Rest      *Shape           // of the rank with fewer GPUs, nil if there is none
+	Losses    map[LossKey]Loss // see round.lost
+}
+
+// Fit is whether nodes of a kind can ever hold a rank of a shape, when nothing
+// else is on them and none of their GPUs is drained.
+type Fit struct {
+	OK   bool
+	GPUs GPUSet // those that will do
+	Why  Misfit // what is missing first, where not ok
+}
+
+// Misfit is what a node lacks for ever, in the order in which it is told.
+type Misfit uint8
+
+const (
+	FitsAll Misfit = iota
+	WrongCluster
+	WrongName
+	LacksFeature
+	LacksModel
+	LacksGPUMem
+	LacksComputeCap
+	LacksCUDA
+	LacksDisk
+	NoSharing
+	FewGPUs
+	FewCores
+	LittleMemory
+)
+
+// Intern finds or makes the shape for a request.
+func (ix *Index) Intern(in *spec.Shape) *Shape {
+	if in == ix.lastIn && ix.lastShape != nil && ix.Shapes[ix.lastShape.Key] == ix.lastShape {
+		return ix.lastShape
+	}
+	n, bounds, key := in.Canonical()
+	shape := ix.Shapes[key]
+	if shape == nil {
+		models := n.GPUModels
+		n.GPUModels, n.Features = slices.Clone(in.GPUModels), slices.Clone(in.Features)
+		n.NodeNames, n.ExcludeNodes = slices.Clone(in.NodeNames), slices.Clone(in.ExcludeNodes)
+		shape = &Shape{Shape: n, Key: key, Bounds: bounds, nameRules: newNameRules(in), Models: models, fits: map[*Kind]Fit{}}
+		if n.RestMilliGPU > 0 {
+			rest := *shape
+			rest.MilliGPU, rest.RestMilliGPU, rest.fits = n.RestMilliGPU, 0, map[*Kind]Fit{}
+			shape.Rest = &rest
+		}
+		ix.Shapes[key] = shape
+	}
+	ix.lastIn, ix.lastShape = in, shape
+	return shape
+}
+
+// Unref drops a shape that nothing refers to any more.
+func (ix *Index) Unref(shape *Shape) {
+	shape.Refs--
+	if shape.Refs == 0 {
+		delete(ix.Shapes, shape.Key)
+	}
+}
+
+// Share says that a rank takes part of one GPU only.
+func (shape *Shape) Share() bool { return shape.MilliGPU > 0 && shape.MilliGPU < spec.WholeGPU }
+
+// whole GPUs of a rank.
+func (shape *Shape) WholeGPUs() int { return int(shape.MilliGPU / spec.WholeGPU) }
+
+// On is whether nodes of the kind can ever hold a rank.
+func (shape *Shape) On(kind *Kind) Fit {
+	f, ok := shape.fits[kind]
+	if !ok {
+		f = shape.match(kind)
+		shape.fits[kind] = f
+	}
+	return f
+}
+
+func (shape *Shape) match(kind *Kind) Fit {
+	n := kind.Sample
+	var f Fit
+	switch {
+	case shape.Cluster != 0 && shape.Cluster != n.Cluster:
+		f.Why = WrongCluster
+		return f
+	case len(shape.Features)+len(shape.AnyFeatures) > 0 && len(shape.Lacks(n)) > 0:
+		f.Why = LacksFeature
+		return f
+	}
+	f.GPUs, f.Why = shape.GPUsOf(n)
+	switch {
+	case f.Why != FitsAll:
+	case shape.MinCUDA > n.CUDA:
+		f.Why = LacksCUDA
+	case shape.DiskMiB > n.DiskMiB:
+		f.Why = LacksDisk
+	case shape.Share() && !n.AllowShare:
+		f.Why = NoSharing
+	case f.GPUs.Count() < shape.Least():
+		f.Why = FewGPUs
+	case shape.MilliCPU > n.MilliCPU:
+		f.Why = FewCores
+	case shape.MemMiB > n.MemMiB:
+		f.Why = LittleMemory
+	default:
+		f.OK = true
+	}
+	return f
+}
+
+// Least is how many GPUs a rank must get at least.
+func (shape *Shape) Least() int {
+	g := int((shape.MilliGPU + spec.WholeGPU - 1) / spec.WholeGPU)
+	if shape.AllGPUs {
+		return max(g, 1)
+	}
+	return g
+}
+
+// GPUsOf is the GPUs of a node that satisfy the constraints, and if there are
+// none, the constraint that rules the last ones out.
+func (shape *Shape) GPUsOf(n *spec.Node) (GPUSet, Misfit) {
+	var out GPUSet
+	why := FitsAll
+	for i, g := range n.GPUs {
+		w := shape.gpuMisfit(&g)
+		if w == FitsAll {
+			out.Add(i)
+		}
+		why = max(why, w)
+	}
+	constrained := len(shape.Models) > 0 || shape.GPUMemMiB > 0 || shape.MinComputeCap > 0
+	switch {
+	case !out.Empty() || !constrained:
+		return out, FitsAll
+	case len(n.GPUs) == 0 && len(shape.Models) > 0:
+		return out, LacksModel
+	case len(n.GPUs) == 0:
+		return out, FewGPUs
+	}
+	return out, why
+}
+
+func (shape *Shape) gpuMisfit(g *spec.GPU) Misfit {
+	mem := g.MemMiB
+	if shape.Share() {
+		mem = mem * shape.MilliGPU / spec.WholeGPU
+	}
+	model := strings.ToLower(g.Model)
+	switch {
+	case len(shape.Models) > 0 && !slices.ContainsFunc(shape.Models, func(m string) bool { return strings.Contains(model, m) }):
+		return LacksModel
+	case mem < shape.GPUMemMiB:
+		return LacksGPUMem
+	case g.ComputeCap < shape.MinComputeCap:
+		return LacksComputeCap
+	}
+	return FitsAll
+}
+
+// SizeMilli is the GPUs of all ranks in thousandths, as far as the request says.
+func (shape *Shape) SizeMilli() int64 {
+	one := shape.MilliGPU
+	if !shape.Share() {
+		one = max(one, int64(shape.Least())*spec.WholeGPU)
+	}
+	return int64(shape.Ranks()) * one
+}
+
+// Text is the request in words: "2 nodes with 4 x H100, 16 cores and 64 GiB".
+func (shape *Shape) Text() string {
+	var b strings.Builder
+	if n := shape.Ranks(); n > 1 {
+		fmt.Fprintf(&b, "%d nodes with ", n)
+	}
+	return b.String() + shape.RankText()
+}
+
+// RankText is the request of one rank in words.
+func (shape *Shape) RankText() string {
+	var b strings.Builder
+	model := "GPU"
+	if len(shape.GPUModels) > 0 {
+		model = strings.Join(shape.GPUModels, " or ")
+	}
+	switch {
+	case shape.AllGPUs:
+		fmt.Fprintf(&b, "all %s of a node, ", model)
+	case shape.MilliGPU > 0:
+		fmt.Fprintf(&b, "%s x %s, ", words.Thousandths(shape.MilliGPU), model)
+	}
+	fmt.Fprintf(&b, "%s cores and %s GiB", words.Thousandths(shape.MilliCPU), words.Thousandths(shape.MemMiB*1000/1024))
+	return b.String()
+}
+
+// Possible says whether the nodes could ever hold the shape.
+func (ix *Index) Possible(in *spec.Shape) bool {
+	shape := ix.Intern(in)
+	if shape.Refs == 0 { // nobody else keeps it: leave no trace
+		defer delete(ix.Shapes, shape.Key)
+	}
+	left := shape.Ranks()
+	for _, kind := range ix.Order {
+		if !shape.On(kind).OK {
+			continue
+		}
+		for _, n := range kind.Nodes {
+			if n.Gone || !shape.Named(n) {
+				continue
+			}
+			if left--; left == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// LossKey and lostValue remember what was worked out, for as long as neither
+// the mix nor the load of the node changes.
+type LossKey struct {
+	Node *Node
+	GPUs GPUSet
+}
+
+type Loss struct {
+	Mix, Load uint64
+	Lost      int64
+}

@@ -1,0 +1,47 @@
+package spec
+
+import "fmt"
+
+// Window is an advance reservation: nodes, or a number of them, or some of their
+// GPUs, that are kept for some jobs or for nobody during a span of time. A job
+// may use it if it names it in Job.Reservations, by name or ID, or by its project or user. It
+// unlocks and never restricts: such a job may run elsewhere too. Where only GPUs
+// are kept, the cores and memory beside them are anybody's.
+type Window struct {
+	Name        string   `json:"name"`
+	ID          string   `json:"id,omitempty"` // a UUID, by which jobs may name it too
+	Start       Time     `json:"start"`
+	End         Time     `json:"end"`
+	Nodes       []string `json:"nodes,omitempty"`       // these nodes
+	Count       int      `json:"count,omitempty"`       // or so many nodes that match Match, chosen by Reserve
+	GPUs        []string `json:"gpus,omitempty"`        // of Nodes only these, by UUID
+	GPUsPerNode int      `json:"gpusPerNode,omitempty"` // or so many of each node, chosen by Reserve; 0: the whole nodes
+	Match       Shape    `json:"match"`                 // constraints on the nodes of Count and the GPUs of GPUsPerNode
+	Projects    []string `json:"projects,omitempty"`
+	Users       []string `json:"users,omitempty"`
+	Maintenance bool     `json:"maintenance,omitempty"` // nobody may use it
+	Reason      string   `json:"reason,omitempty"`
+}
+
+// Validate reports what makes the window unusable. A window that has ended is
+// no error: it keeps nobody off anything.
+func (w *Window) Validate() error {
+	switch {
+	case w.Name == "":
+		return fmt.Errorf("window: name is empty")
+	case w.Start < 0 || w.End > MaxTime:
+		return fmt.Errorf("window %q: lasts from %d to %d: want Unix milliseconds, 0 or more", w.Name, w.Start, w.End)
+	case w.Start >= w.End:
+		return fmt.Errorf("window %q: lasts from %d to %d: want an end after the start", w.Name, w.Start, w.End)
+	case (len(w.Nodes) > 0) == (w.Count > 0):
+		return fmt.Errorf("window %q: want either nodes or a count of nodes above 0", w.Name)
+	case w.GPUsPerNode < 0 || w.GPUsPerNode > MaxGPUs:
+		return fmt.Errorf("window %q: wants %d GPUs of each node: want 1..%d, or none of it for whole nodes", w.Name, w.GPUsPerNode, MaxGPUs)
+	case len(w.GPUs) > 0 && (w.GPUsPerNode > 0 || w.Count > 0):
+		return fmt.Errorf("window %q: names GPUs: want the nodes that they are on, and no number of nodes or GPUs", w.Name)
+	}
+	if err := w.Match.Validate(); err != nil {
+		return fmt.Errorf("window %q: match: %w", w.Name, err)
+	}
+	return nil
+}

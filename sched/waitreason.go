@@ -1,0 +1,190 @@
+package sched
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"gbatch/sched/nodes"
+	"gbatch/sched/words"
+)
+
+// waitReason is why the jobs of a class do not start, in numbers; the words are
+// made when somebody asks.
+type waitReason struct {
+	code  Code
+	head  JobID    // the first job of the class that does not start
+	why   *blocked // nil: it is another job, or a limit
+	limit limitHit
+}
+
+// blocked is why there is no room for jobs of a kind.
+type blocked struct {
+	code  Code
+	never string // of CodeNever, in words
+	nodeCounts
+}
+
+// maxExact bounds for how many kinds of a round the reason is worked out node
+// by node. Those after them, which have a low priority, take over the reason of
+// a smaller request that failed.
+const maxExact = 256
+
+// whyBlocked is the first reason for which find fails, by what was free when
+// it did.
+func (r *round) whyBlocked(kind *jobKind) *blocked {
+	if r.exact++; r.exact > maxExact {
+		for _, f := range r.failed[kind.Shape.Bounds] {
+			if f.why != nil && f.covers(kind) && kind.matching(r) >= kind.Shape.Ranks() {
+				return f.why
+			}
+		}
+	}
+	why := r.exactlyWhy(kind)
+	for i, f := range r.failed[kind.Shape.Bounds] {
+		if f.kind == kind {
+			r.failed[kind.Shape.Bounds][i].why = why
+		}
+	}
+	return why
+}
+
+func (r *round) exactlyWhy(kind *jobKind) *blocked {
+	b := &blocked{nodeCounts: r.countNodes(kind)}
+	switch ranks := kind.Shape.Ranks(); {
+	case b.nodes < ranks:
+		b.code, b.never = CodeNever, r.neverText(kind, b.nodes)
+	case b.room >= ranks:
+		b.code = CodePriority
+	case b.room+b.shut >= ranks:
+		b.code = CodeReservation
+	default:
+		b.code = CodeResources
+	}
+	return b
+}
+
+// ReasonOf is why a waiting job does not start, as the plan has it. It costs
+// the same for every job.
+func (s *State) ReasonOf(p *Plan, id JobID) Reason {
+	ref, ok := s.Ref(id)
+	if !ok {
+		return Reason{Code: CodeUnknown, Text: "it does not wait"}
+	}
+	return p.ReasonFor(ref)
+}
+
+// Ref names a waiting job to a Plan. It is a value that may be kept and read by
+// anyone until the job leaves the queue, or the policy or the windows change.
+type Ref struct {
+	ID    JobID
+	Since Time // eligible since
+	class uint64
+	kind  uint64
+	shape *nodes.Shape
+}
+
+// Ref of a waiting job, and whether it waits.
+func (s *State) Ref(id JobID) (Ref, bool) {
+	e := s.waiting[id]
+	if e == nil {
+		return Ref{}, false
+	}
+	return Ref{ID: id, Since: e.since, class: e.class.id, kind: e.class.kind.id, shape: e.class.shape}, true
+}
+
+// ReasonFor is ReasonOf without the State: a plan never changes and may be read
+// by anyone.
+func (p *Plan) ReasonFor(ref Ref) Reason {
+	if reject := p.rejectOf(ref.ID); reject != nil {
+		return reject.Reason
+	}
+	if ref.Since > p.now {
+		return Reason{Code: CodeBeginTime, Text: "waits for its begin time", At: ref.Since}
+	}
+	why, ok := p.reasonOf(ref)
+	if !ok {
+		return Reason{Code: CodeNotYetEvaluated, Text: "no round has looked at it yet"}
+	}
+	out := Reason{Code: why.code, Text: why.words(ref.shape)}
+	for _, res := range p.Reservations {
+		if res.Job == ref.ID {
+			out.At = res.At
+		}
+	}
+	return out
+}
+
+// CodeFor is the code of ReasonFor, for those who count: it makes no words.
+func (p *Plan) CodeFor(ref Ref) Code {
+	if reject := p.rejectOf(ref.ID); reject != nil {
+		return reject.Reason.Code
+	}
+	if ref.Since > p.now {
+		return CodeBeginTime
+	}
+	if why, ok := p.reasonOf(ref); ok {
+		return why.code
+	}
+	return CodeNotYetEvaluated
+}
+
+func (p *Plan) rejectOf(id JobID) *Reject {
+	if i, ok := slices.BinarySearchFunc(p.Rejects, id, func(r Reject, id JobID) int { return cmp.Compare(r.Job, id) }); ok {
+		return &p.Rejects[i]
+	}
+	return nil
+}
+
+// reasonOf is that of the job's class, else of its kind, else of strict order.
+func (p *Plan) reasonOf(ref Ref) (waitReason, bool) {
+	why, ok := p.classReasons[ref.class]
+	if !ok {
+		why, ok = p.kindReasons[ref.kind]
+	}
+	if !ok && p.first != 0 {
+		why, ok = waitReason{code: CodePriority, head: p.first}, true
+	}
+	return why, ok
+}
+
+func (why waitReason) words(shape *nodes.Shape) string {
+	switch why.code {
+	case CodeLimit:
+		return why.limit.text()
+	case CodePriority:
+		if why.why == nil || why.why.room == 0 {
+			return fmt.Sprintf("job %d goes first", why.head)
+		}
+		return fmt.Sprintf("what is free for %s is planned for jobs before it", shape.Text())
+	case CodeReservation:
+		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", shape.Text(), why.why.window)
+	case CodeNever:
+		return why.why.never
+	}
+	return why.why.resourcesText(shape)
+}
+
+func (l limitHit) text() string {
+	who := [...]string{"user", "project", "qos", "user", "bucket"}[l.kind] + " " + l.name
+	if l.of != "" {
+		who += " in qos " + l.of
+	}
+	switch l.what {
+	case "GPUs":
+		return fmt.Sprintf("%s has %s of %s GPUs and asks for %s more", who, words.Thousandths(l.used), words.Thousandths(l.max), words.Thousandths(l.ask))
+	case "GPU-minutes":
+		const minute = WholeGPU * int64(Minute)
+		return fmt.Sprintf("%s has %d of %d GPU-minutes and asks for %d more", who, l.used/minute, l.max/minute, l.ask/minute)
+	case "budget", "month's budget":
+		return fmt.Sprintf("%s has used %d of its %s of %d GPU-minutes", who, l.used, l.what, l.max)
+	}
+	return fmt.Sprintf("%s has %d of %d %s", who, l.used, l.max, l.what)
+}
+
+func deadlineText(e *entry, now Time) string {
+	if e.rare.notAfter > 0 && e.rare.notAfter <= now {
+		return "the time by which it must have started has passed"
+	}
+	return fmt.Sprintf("waited longer than %d minutes", e.rare.maxQueued/Minute)
+}

@@ -1,0 +1,49 @@
+// Package words writes quantities as people read them. It is functions, and owns
+// nothing.
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"gbatch/sched/spec"
+)
+
+// Thousandths as a decimal number: 1500 is "1.5".
+func Thousandths(n int64) string {
+	s := fmt.Sprintf("%d.%03d", n/1000, n%1000)
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}
+
+// Plural is a count with its noun.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// GiB is a number of MiB in GiB.
+func GiB(mib int64) string { return Thousandths(mib * 1000 / 1024) }
+
+// Span is a length of time in words, to the minute.
+func Span(t spec.Time) string {
+	switch {
+	case t < spec.Minute:
+		return fmt.Sprintf("%d s", (t+spec.Second-1)/spec.Second)
+	case t < spec.Hour:
+		return fmt.Sprintf("%d min", t/spec.Minute)
+	case t < spec.Day:
+		return fmt.Sprintf("%d h %d min", t/spec.Hour, t%spec.Hour/spec.Minute)
+	}
+	return fmt.Sprintf("%d d %d h", t/spec.Day, t%spec.Day/spec.Hour)
+}
+
+// OrList is the words, quoted, of which one will do.
+func OrList(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = fmt.Sprintf("%q", w)
+	}
+	return strings.Join(quoted, " or ")
+}
