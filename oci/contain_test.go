@@ -95,7 +95,7 @@ func TestMappedInside(t *testing.T) {
 		"rlimit": {`ulimit -l | grep -c .; echo fine`, func(r *oci.SpecRequest) {
 			r.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Soft: ^uint64(0), Hard: ^uint64(0)}}
 		}, "1\nfine\n"},
-		"mount":    {`mkdir /m; mount -t tmpfs none /m 2>&1 | grep -c denied`, nil, "1\n"},
+		"mount": {`mkdir /m; mount -t tmpfs none /m 2>&1 | grep -c denied`, nil, "1\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -27,6 +27,7 @@
 struct job {
 	unsigned owner;
 	int flags;
+	pid_t parent;
 	int hold; // read end of a pipe that nobody writes to
 	char *stack;
 	volatile pid_t child;
@@ -37,6 +38,11 @@ static int wait_for_kill(void *arg)
 {
 	struct job *j = arg;
 	char c;
+	// Should the caller be killed meanwhile, nobody else may be left holding
+	// its open files, which are its locks too.
+	syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (syscall(SYS_getppid) != j->parent)
+		syscall(SYS_exit, 1);
 	while (syscall(SYS_read, j->hold, &c, 1) < 0)
 		;
 	syscall(SYS_exit, 0);
@@ -127,6 +133,7 @@ const char *gbatch_namespaces(unsigned owner, const char *uids, const char *gids
 	}
 	struct job j = {
 		.owner = owner,
+		.parent = getpid(),
 		.flags = CLONE_NEWUSER | (net ? CLONE_NEWNET : 0),
 		.hold = hold[0],
 		.stack = second + STACK,

@@ -2,11 +2,14 @@ package userns
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -118,6 +121,46 @@ func TestNewRefused(t *testing.T) {
 	}
 	if left := children(t); left != "" {
 		t.Errorf("children are left: %s", left)
+	}
+}
+
+// TestNewKilled: a program that is killed while it makes namespaces leaves no
+// process behind, which would hold its open files.
+func TestNewKilled(t *testing.T) {
+	needRoot(t)
+	if os.Getenv("GBATCH_TEST_KILLED") != "" {
+		for range 4 {
+			go func() {
+				for {
+					if ns, err := New(mapped, false); err == nil {
+						ns.Close()
+					}
+				}
+			}()
+		}
+		fmt.Println("ready")
+		select {}
+	}
+	for range 20 {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestNewKilled$")
+		cmd.Env = append(os.Environ(), "GBATCH_TEST_KILLED=1")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fscanln(out)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		// The end of its output comes when the last process has it open no more.
+		out.(*os.File).SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.Copy(io.Discard, out); err != nil {
+			t.Fatalf("something outlives it: %v", err)
+		}
+		_ = cmd.Wait()
 	}
 }
 
