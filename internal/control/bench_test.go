@@ -8,7 +8,6 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
-	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -34,12 +33,12 @@ func BenchmarkArray(b *testing.B) {
 			for g := range 8 {
 				inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%d-%d", i, g), Model: "H100", Index: g, MemBytes: 80 << 30, NUMA: -1})
 			}
-			c.Apply(1000, NodeSync{Name: fmt.Sprintf("n%03d", i), Instance: "i", Hash: "h", Inventory: inv})
+			Apply(c, 1000, NodeSync{Name: fmt.Sprintf("n%03d", i), Instance: "i", Hash: "h", Inventory: inv})
 		}
 		spec := &job.Spec{Name: "a", Gbatch: &job.Gbatch{Tasks: &job.Tasks{Indexes: "0-99999"}}}
 		spec.Request.Resources = job.Resources{CPUs: 1, GPUs: 1, CPUMemoryGB: 1}
 		before := heapBytes()
-		if r, bad := c.Apply(1000, Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")}).Answer.(*state.Refusal); bad {
+		if _, r, _ := Apply(c, 1000, Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")}); r != nil {
 			b.Fatal(r)
 		}
 		b.ReportMetric(float64(heapBytes()-before)/1024, "KiB-queued")
@@ -53,10 +52,10 @@ func BenchmarkArray(b *testing.B) {
 				took := time.Since(began)
 				longest, rounds, n = max(longest, took), rounds+took, n+1
 			}
-			c.Apply(sched.Time(now), Tick{})
+			Apply(c, sched.Time(now), Tick{})
 			for _, j := range c.children(1) {
 				if j.State.Active() {
-					c.Apply(sched.Time(now), NodeSync{Name: j.Attempt.Ranks[0].Alloc.Node, Instance: "i", Hash: "h", Ranks: []node.RankStatus{{
+					Apply(c, sched.Time(now), NodeSync{Name: j.Attempt.Ranks[0].Alloc.Node, Instance: "i", Hash: "h", Ranks: []node.RankStatus{{
 						ID: j.RankID(0), Phase: node.PhaseEnded, Exit: &node.Exit{StartedMS: now, EndedMS: now}}}})
 				}
 			}

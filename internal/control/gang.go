@@ -5,11 +5,10 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
 // letBegin wakes the nodes when more ranks of a gang may begin than before.
-func (c *Controller) letBegin(before, j *state.Job) {
+func (c *step) letBegin(before, j *state.Job) {
 	if len(j.Attempt.Ranks) > 1 && j.Begun() > before.Begun() {
 		c.wakeNodesOf(j)
 	}
@@ -17,12 +16,12 @@ func (c *Controller) letBegin(before, j *state.Job) {
 
 // masterDone ends the other ranks of a gang that is over when rank 0 is. It
 // says whether it did.
-func (c *Controller) masterDone(now sched.Time, j *state.Job, i int, r state.Rank) bool {
+func (c *step) masterDone(j *state.Job, i int, r state.Rank) bool {
 	if i != 0 || j.Request.StopWhen != job.MasterDone || j.Ending != nil || r.Exit == nil || !r.Exit.OK() {
 		return false
 	}
 	how := c.stopWith(j)
 	how.Then, how.Text = job.Finished, fmt.Sprintf("rank 0 is done on %s: the others are ended", r.Alloc.Node)
-	c.end(now, j, how)
+	c.end(j, how)
 	return true
 }

@@ -30,7 +30,7 @@ func TestHaltSignal(t *testing.T) {
 			w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
 			w.schedule()
 			w.status(1, node.PhaseRunning, 0, 0, "", nil)
-			w.c.halt(w.now, sched.Halt{Job: schedID(1), For: schedID(2)})
+			(&step{w.c, w.now}).halt(sched.Halt{Job: schedID(1), For: schedID(2)})
 			tc.want.Reason, tc.want.Then, tc.want.Text = job.Preempted, job.Halted, "halted to make room for job 2"
 			if diff := cmp.Diff(&tc.want, w.c.job(1).Ending); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -5,7 +5,6 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
 // GPULoad is how busy a GPU was when its node looked last.
@@ -57,7 +56,7 @@ func (g *idleGPU) mean(at int64) (permille int64, ok bool) {
 
 // loads takes in how busy a node's GPUs are, and ends jobs that have asked to be
 // ended when theirs do nothing.
-func (c *Controller) loads(now sched.Time, name string, list []GPULoad) {
+func (e NodeSync) loads(c *step, name string, list []GPULoad) {
 	n := c.node(name)
 	if n == nil || len(list) == 0 {
 		return
@@ -68,17 +67,17 @@ func (c *Controller) loads(now sched.Time, name string, list []GPULoad) {
 			delete(c.idle, num)
 			continue
 		}
-		c.watchIdle(now, j, name, list)
+		c.watchIdle(j, name, list)
 	}
 }
 
-func (c *Controller) watchIdle(now sched.Time, j *state.Job, name string, list []GPULoad) {
+func (c *step) watchIdle(j *state.Job, name string, list []GPULoad) {
 	w := c.idle[j.Number]
 	if w == nil || w.attempt != j.Attempt.Attempt {
 		w = &idleWatch{attempt: j.Attempt.Attempt, gpus: map[string]*idleGPU{}}
 		c.idle[j.Number] = w
 	}
-	at := int64(now / (j.Request.IdleWindow / idleParts))
+	at := int64(c.now / (j.Request.IdleWindow / idleParts))
 	busiest, all := int64(0), true
 	for _, r := range j.Attempt.Ranks {
 		for _, g := range r.Alloc.GPUs {
@@ -104,5 +103,5 @@ func (c *Controller) watchIdle(now sched.Time, j *state.Job, name string, list [
 	how.Reason, how.Then = job.Utilization, job.Failed
 	how.Text = fmt.Sprintf("its GPUs were idle: over %s the busiest was used %d.%d %% of the time, and the job wants %d %% or its end",
 		job.Duration(j.Request.IdleWindow/1000), busiest/10, busiest%10, j.Request.IdleMin)
-	c.end(now, j, how)
+	c.end(j, how)
 }

@@ -27,17 +27,17 @@ func (c *Controller) limitEnd(j *state.Job) sched.Time {
 }
 
 // noTimeLeft says whether another attempt would have no time to run.
-func (c *Controller) noTimeLeft(now sched.Time, j *state.Job) bool {
+func (c *step) noTimeLeft(j *state.Job) bool {
 	switch j.Request.LimitScope {
 	case job.LimitAttempt:
 		return false
 	case job.LimitJob:
 		end := c.limitEnd(j)
-		return end > 0 && end <= now
+		return end > 0 && end <= c.now
 	}
 	used := j.UsedRun
 	if j.Started > 0 {
-		used += max(now-j.Started, 0)
+		used += max(c.now-j.Started, 0)
 	}
 	return used >= j.Request.Limit
 }
@@ -52,16 +52,16 @@ type watched struct {
 func (c *Controller) watchLimit(j *state.Job) {
 	if end := c.limitEnd(j); end > 0 && j.Parent == 0 {
 		w := watched{end, j.Number}
-		at, _ := slices.BinarySearchFunc(c.limits, w, func(a, b watched) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.job, b.job)) })
-		c.limits = slices.Insert(c.limits, at, w)
+		at, _ := slices.BinarySearchFunc(c.queue.limits, w, func(a, b watched) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.job, b.job)) })
+		c.queue.limits = slices.Insert(c.queue.limits, at, w)
 	}
 }
 
 // tickLimits ends jobs whose time is over, also while they only wait.
-func (c *Controller) tickLimits(now sched.Time) {
-	for len(c.limits) > 0 && c.limits[0].at <= now {
-		j := c.job(c.limits[0].job)
-		c.limits = c.limits[1:]
+func (e Tick) limits(c *step) {
+	for len(c.queue.limits) > 0 && c.queue.limits[0].at <= c.now {
+		j := c.job(c.queue.limits[0].job)
+		c.queue.limits = c.queue.limits[1:]
 		if j == nil || j.State.Final() {
 			continue
 		}
@@ -71,11 +71,11 @@ func (c *Controller) tickLimits(now sched.Time) {
 		switch {
 		case j.Ending != nil && j.Ending.Then != job.Queued:
 		case j.Tasks != nil:
-			c.endArray(now, j, how)
+			c.endArray(j, how)
 		case j.State.Pending():
-			c.change(now, j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, job.MaxRuntime, text })
+			c.change(j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, job.MaxRuntime, text })
 		default:
-			c.end(now, j, how)
+			c.end(j, how)
 		}
 	}
 }

@@ -18,13 +18,13 @@ const (
 
 // planImages tells nodes of the images that the plan's reservations will want
 // there. It is derived from the plan alone, so nothing of it is recorded.
-func (c *Controller) planImages(now sched.Time) {
+func (c *step) planImages() {
 	if c.cfg.NoRecords {
 		return // a simulation has no images
 	}
 	planned := map[string][]job.Number{}
-	for _, res := range c.plan.Reservations {
-		if res.At > now+prepullAhead {
+	for _, res := range c.queue.plan.Reservations {
+		if res.At > c.now+prepullAhead {
 			continue
 		}
 		for _, a := range res.Ranks {
@@ -33,14 +33,14 @@ func (c *Controller) planImages(now sched.Time) {
 			}
 		}
 	}
-	for _, n := range c.nodes {
+	for _, n := range c.nodes.list {
 		if len(n.Prepulls)+len(planned[n.Name]) > 0 {
 			c.planImagesOf(n, planned[n.Name])
 		}
 	}
 }
 
-// planImagesOf keeps what a node was told while it is still planned, and adds
+// planImagesOf keeps what a node was asked for while it is still planned, and adds
 // up to the bound. Only what is new is worth a message of its own.
 func (c *Controller) planImagesOf(n *state.Node, planned []job.Number) {
 	var list []state.Prepull
@@ -73,15 +73,15 @@ const wasThere = 3
 
 // prepulled takes a node's word on what became of the images that it was to
 // pull ahead. It is for people and figures: nothing depends on it.
-func (c *Controller) prepulled(now sched.Time, name string, done []node.Prepulled) {
+func (e NodeSync) prepulled(c *step, name string, done []node.Prepulled) {
 	for _, d := range done {
 		n := *c.node(name)
-		i := slices.IndexFunc(n.Prepulls, func(p state.Prepull) bool { return p.Job == d.Job && !p.Told })
+		i := slices.IndexFunc(n.Prepulls, func(p state.Prepull) bool { return p.Job == d.Job && !p.Answered })
 		if i < 0 {
 			continue
 		}
 		n.Prepulls = slices.Clone(n.Prepulls)
-		n.Prepulls[i].Told = true
+		n.Prepulls[i].Answered = true
 		c.setNode(n)
 		c.out.Prepulled = append(c.out.Prepulled, d)
 		took := (time.Duration(d.PullMS) * time.Millisecond).Round(time.Second / 10)
@@ -91,7 +91,7 @@ func (c *Controller) prepulled(now sched.Time, name string, done []node.Prepulle
 		}
 		there := d.Error == "" && d.PullMS < wasThere
 		if j := c.job(d.Job); j != nil && j.State == job.Queued && !there {
-			c.change(now, j, line, func(*state.Job) {})
+			c.change(j, line, func(*state.Job) {})
 		}
 	}
 }

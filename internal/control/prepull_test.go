@@ -14,7 +14,7 @@ import (
 func (w *world) prepulls(name string) string {
 	var b strings.Builder
 	for _, p := range w.c.View(w.now).Node(name).Prepulls {
-		fmt.Fprintf(&b, "job %d told=%t\n", p.Job, p.Told)
+		fmt.Fprintf(&b, "job %d told=%t\n", p.Job, p.Answered)
 	}
 	if b.Len() == 0 {
 		return "none\n"
@@ -27,7 +27,8 @@ func (w *world) prepulled(name string, n job.Number, failed string) string {
 	v := w.c.node(name)
 	var b strings.Builder
 	for range 2 {
-		e := w.store(w.c.Apply(w.now, NodeSync{Name: name, Instance: v.Instance, Hash: v.Hash, Prepulled: []node.Prepulled{{Job: n, PullMS: 8400, Error: failed}}}))
+		_, _, e := Apply(w.c, w.now, NodeSync{Name: name, Instance: v.Instance, Hash: v.Hash, Prepulled: []node.Prepulled{{Job: n, PullMS: 8400, Error: failed}}})
+		w.store(e)
 		for _, r := range e.Records {
 			if r.Kind == state.KindEvent {
 				fmt.Fprintf(&b, "%s\n", r.Value)

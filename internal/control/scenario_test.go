@@ -90,7 +90,47 @@ func (w *world) check() {
 	}
 }
 
-func (w *world) apply(ev Event) any { return w.store(w.c.Apply(w.now, ev)).Answer }
+// apply takes one event of any type. It returns the answer, or the refusal.
+func (w *world) apply(ev any) any {
+	switch ev := ev.(type) {
+	case Submit:
+		return applyTo(w, ev)
+	case Act:
+		return applyTo(w, ev)
+	case ActTasks:
+		return applyTo(w, ev)
+	case NodeSync:
+		return applyTo(w, ev)
+	case Drain:
+		return applyTo(w, ev)
+	case Reserve:
+		return applyTo(w, ev)
+	case Unreserve:
+		return applyTo(w, ev)
+	case Reconfigure:
+		return applyTo(w, ev)
+	case Forget:
+		return applyTo(w, ev)
+	case Resize:
+		return applyTo(w, ev)
+	case SetSecrets:
+		return applyTo(w, ev)
+	case Restored:
+		return applyTo(w, ev)
+	case Tick:
+		return applyTo(w, ev)
+	}
+	panic("no event")
+}
+
+func applyTo[A any](w *world, ev Event[A]) any {
+	answer, refusal, eff := Apply(w.c, w.now, ev)
+	w.store(eff)
+	if refusal != nil {
+		return refusal
+	}
+	return answer
+}
 
 func (w *world) schedule() { w.store(w.c.Schedule(w.now)) }
 

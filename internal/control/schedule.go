@@ -1,23 +1,21 @@
 package control
 
 import (
-	"strings"
-
 	"gbatch/internal/job"
-	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // Due says whether something changed since the last round that a decision may
 // depend on.
-func (c *Controller) Due() bool { return c.dirty }
+func (c *Controller) Due() bool { return c.queue.due }
 
 // Schedule runs one round: it asks sched.Decide and does what the plan says.
 // Its effects have no answer.
 func (c *Controller) Schedule(now sched.Time) Effects {
-	c.out = Effects{}
-	c.dirty = false
+	c.out = Effects{noRecords: c.cfg.NoRecords}
+	c.queue.due = false
+	s := &step{c, now}
 	plan := sched.Decide(c.input(now))
 	for _, r := range plan.Rejects {
 		j := c.job(NumberOf(r.Job))
@@ -28,82 +26,30 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 				reason = job.NotAfter
 			}
 		}
-		if a := c.arrays[j.Parent]; a != nil { // no task has started in time
-			a.whole = &state.Ending{Then: job.Failed, Reason: reason, Text: r.Reason.Text}
+		if a := c.arrays.Of(j.Parent); a != nil { // no task has started in time
+			a.Whole = &state.Ending{Then: job.Failed, Reason: reason, Text: r.Reason.Text}
 		}
-		c.change(now, j, r.Reason.Text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, reason, r.Reason.Text })
+		s.change(j, r.Reason.Text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, reason, r.Reason.Text })
 	}
 	for _, h := range plan.Halts {
-		c.halt(now, h)
+		s.halt(h)
 	}
-	for _, s := range plan.Starts {
-		c.assign(now, s)
+	for _, start := range plan.Starts {
+		s.assign(start)
 	}
 	for _, r := range plan.Reservations {
-		if n := NumberOf(r.Job); c.promised[n] == 0 && r.At > now {
-			c.promised[n] = r.At
+		if n := NumberOf(r.Job); c.queue.promised[n] == 0 && r.At > now {
+			c.queue.promised[n] = r.At
 		}
 	}
 	// What the plan itself did is in it already: it leaves nothing to decide,
 	// unless it freed something.
-	c.dirty = len(plan.Rejects) > 0
-	c.plan, c.planned = &plan, now
-	c.planImages(now)
-	c.endStep(now)
-	c.recordUsage()
+	c.queue.due = len(plan.Rejects) > 0
+	c.queue.plan, c.queue.planned = &plan, now
+	s.planImages()
+	s.finish()
 	return c.out
 }
 
 // Plan is the last round's plan and its time; nil before the first.
-func (c *Controller) Plan() (*sched.Plan, sched.Time) { return c.plan, c.planned }
-
-// assign gives a job its resources and its nodes the order to run it.
-func (c *Controller) assign(now sched.Time, s sched.Start) {
-	j := c.job(NumberOf(s.Job))
-	if t := c.promised[j.Number]; t > 0 {
-		c.out.Missed = append(c.out.Missed, now-t)
-		delete(c.promised, j.Number)
-	}
-	at := &state.Attempt{Attempt: j.Tries + 1, Start: now}
-	switch {
-	case j.Attempt != nil:
-		at.Image = j.Attempt.Image
-	case j.Restart != nil:
-		at.Image = j.Restart.Image
-	}
-	if j.Request.LimitScope == job.LimitJob {
-		at.Limit = j.Request.Limit
-		if end := c.limitEnd(j); end > 0 {
-			at.Limit = max(end-now, 1)
-		}
-	}
-	names := make([]string, len(s.Ranks))
-	for i, a := range s.Ranks {
-		n := c.node(a.Node)
-		at.Ranks = append(at.Ranks, state.Rank{Alloc: a, Phase: node.PhaseAssigned, Instance: n.Instance, Model: n.ModelOf(a), Cluster: n.Inventory.Cluster})
-		names[i] = a.Node
-	}
-	waited := now - j.Since
-	j = c.change(now, j, "assigned to "+strings.Join(names, ", "), func(j *state.Job) {
-		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1
-		j.Reason, j.Text = job.None, ""
-	})
-	must(c.sched.Start(c.running(j)))
-	c.charge(j, c.ledger.Begin)
-	c.ledger.CountStart(charges(j)[0], int64(waited))
-	for _, a := range s.Ranks {
-		c.arrive(a.Node, j.Number)
-	}
-}
-
-// running is an active job as the scheduler sees it.
-func (c *Controller) running(j *state.Job) sched.Running {
-	r := sched.Running{
-		Job:   c.schedJob(j),
-		Start: j.Attempt.Start, End: j.Attempt.Start + j.LimitLeft(), Halting: j.Ending != nil,
-	}
-	for _, k := range j.Attempt.Ranks {
-		r.Ranks = append(r.Ranks, k.Alloc)
-	}
-	return r
-}
+func (c *Controller) Plan() (*sched.Plan, sched.Time) { return c.queue.plan, c.queue.planned }

@@ -70,7 +70,7 @@ func TestTasksAreASet(t *testing.T) {
 				want[a.Index(p)] = s
 			}
 			w.c.out = Effects{}
-			w.c.storeTasks(1, got)
+			(&step{w.c, w.now}).storeTasks(1, got)
 			w.store(w.c.out)
 		}
 		for p := range got.Len() {

@@ -9,10 +9,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
-	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
 // lines is the audit log, oldest first, without times and ids.
@@ -128,25 +125,30 @@ func TestDeniedAreFew(t *testing.T) {
 	}
 }
 
-// TestAuditIsBounded: of very many entries the newest are kept.
-func TestAuditIsBounded(t *testing.T) {
+// TestAuditTasks: an action on some tasks of an array says which, and a refusal
+// is none that was done.
+func TestAuditTasks(t *testing.T) {
 	s := newSite(t, nil)
-	err := s.server.loop.ask(t.Context(), func(*control.Controller, sched.Time) { s.server.loop.audited = maxAudit + pruneEvery - 2 })
-	if err != nil {
+	ann := s.user("ann")
+	req := hello(1)
+	req.Job = []byte(strings.TrimSuffix(strings.TrimSpace(string(req.Job)), "}") + `, "gbatch": {"tasks": {"indexes": "0-9"}}}`)
+	if _, err := ann.Submit(t.Context(), req, "k"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.server.store.Commit([]state.Record{{Kind: state.KindAudit, Seq: 5, Value: []byte(`{"seq":5}`)}}); err != nil {
+	for _, ids := range []string{"1_[3-5]", "1_[30-31]"} {
+		if _, err := ann.Action(t.Context(), "cancel", &api.ActionRequest{IDs: []string{ids}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ann.Action(t.Context(), "pause", &api.ActionRequest{IDs: []string{"1_7"}}); err != nil {
 		t.Fatal(err)
 	}
-	s.user("ann")
-	if n := len(s.lines(client.AuditFilter{})); n != 2 {
-		t.Errorf("%d entries, want the old one and the new", n)
+	want := []string{
+		"ann(user) token POST /v1/jobs/actions/cancel | job 1 tasks 3-5 | cancel | ok",
+		"ann(user) token POST /v1/jobs/actions/cancel | job 1 tasks 30-31 | cancel | refused: job 1 has no task 30-31",
+		"ann(user) token POST /v1/jobs/actions/pause | job 1 tasks 7 | pause | refused: job 9 is QUEUED: only a job that runs can be paused",
 	}
-	s.user("ann")
-	if n := len(s.lines(client.AuditFilter{})); n != 2 {
-		t.Errorf("%d entries, want the two new ones", n)
-	}
-	if got := shorten(strings.Repeat("x", maxChange) + "y"); len(got) > maxChange+len("…") {
-		t.Errorf("a long text is kept with %d bytes", len(got))
+	if diff := cmp.Diff(want, s.lines(client.AuditFilter{User: "ann", Object: "tasks"})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

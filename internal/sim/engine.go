@@ -9,7 +9,6 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
-	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -112,8 +111,7 @@ func newEngine(cfg Config) (*engine, error) {
 	e.farm.init(cfg.Nodes)
 	for i := range cfg.Nodes {
 		n := &cfg.Nodes[i]
-		ans := c.Apply(e.now, control.NodeSync{Name: n.Name, Instance: "sim", Hash: "1", Inventory: &n.Inventory}).Answer
-		if r, bad := ans.(*state.Refusal); bad {
+		if _, r, _ := control.Apply(c, e.now, control.NodeSync{Name: n.Name, Instance: "sim", Hash: "1", Inventory: &n.Inventory}); r != nil {
 			return nil, fmt.Errorf("node %s: %s", n.Name, r.Message)
 		}
 	}
@@ -146,14 +144,14 @@ func (e *engine) step() bool {
 	}
 	if t := e.c.NextTick(e.now); t > e.now && t < at {
 		e.now = t
-		e.apply(control.Tick{})
+		control.Apply(e.c, e.now, control.Tick{})
 		return true
 	}
 	e.now = at
 	e.happen()
 	if e.idle >= 256 {
 		e.idle = 0
-		e.apply(control.Tick{}) // forgets jobs that ended
+		control.Apply(e.c, e.now, control.Tick{}) // forgets jobs that ended
 	}
 	return true
 }
@@ -187,10 +185,6 @@ func (e *engine) happen() {
 	}
 }
 
-func (e *engine) apply(ev control.Event) any {
-	return e.c.Apply(e.now, ev).Answer
-}
-
 func (e *engine) submit(i int) {
 	j := &e.cfg.Jobs[i]
 	spec := &e.spec
@@ -204,13 +198,12 @@ func (e *engine) submit(i int) {
 	binary.BigEndian.PutUint64(ev.UUID[:], uint64(i+1))
 	o := &e.out.Outcomes[i]
 	o.Start, o.End = -1, -1
-	switch ans := e.apply(ev).(type) {
-	case *state.Refusal:
-		o.Refused = ans.Message
-	case control.Submitted:
-		if int(ans.Number) != len(e.index) {
-			panic(fmt.Sprintf("sim: job number %d after %d", ans.Number, len(e.index)-1))
-		}
+	switch ans, refusal, _ := control.Apply(e.c, e.now, ev); {
+	case refusal != nil:
+		o.Refused = refusal.Message
+	case int(ans.Number) != len(e.index):
+		panic(fmt.Sprintf("sim: job number %d after %d", ans.Number, len(e.index)-1))
+	default:
 		e.index = append(e.index, i)
 	}
 }
@@ -273,7 +266,7 @@ func (e *engine) end(x ending) {
 	i := e.index[x.job]
 	e.farm.give(x.ranks)
 	for r, a := range x.ranks {
-		e.apply(control.NodeSync{Name: a.Node, Instance: "sim", Hash: "1", Ranks: []node.RankStatus{{
+		control.Apply(e.c, e.now, control.NodeSync{Name: a.Node, Instance: "sim", Hash: "1", Ranks: []node.RankStatus{{
 			ID: job.RankID{Job: x.job, Attempt: 1, Rank: uint32(r)}, Phase: node.PhaseEnded,
 			Exit: &node.Exit{StartedMS: int64(e.origin + e.out.Outcomes[i].Start), EndedMS: int64(e.now)},
 		}}})

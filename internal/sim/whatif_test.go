@@ -22,14 +22,14 @@ func lived(t *testing.T) *History {
 	x.c = x.start()
 	n := x.nodes[0]
 	sync := func(words ...node.RankStatus) {
-		x.apply(control.NodeSync{Name: n.Name, Instance: "0", Hash: "1", Inventory: &n.Inventory, Ranks: words})
+		apply(x, control.NodeSync{Name: n.Name, Instance: "0", Hash: "1", Inventory: &n.Inventory, Ranks: words})
 	}
 	sync()
 	for i := range 6 {
 		ev := control.Submit{User: "ann", Project: "a", Spec: &job.Spec{}, Document: []byte("{}"),
 			Request: &state.Request{Shape: &sched.Shape{MilliGPU: 2000}, Limit: sched.Hour}}
 		ev.UUID[0] = byte(i + 1)
-		x.apply(ev)
+		apply(x, ev)
 	}
 	for i := range 5 {
 		x.round()

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -47,7 +48,7 @@ const (
 	MaxNodes    = 200 // of those out of service
 )
 
-func NewMeasures() *Meters {
+func New() *Meters {
 	m := &Meters{Reg: prometheus.NewRegistry(), clusters: metrics.First{Max: MaxClusters}, qos: metrics.First{Max: MaxQOS}}
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -133,14 +134,15 @@ func (m *Meters) Prepulled(list []node.Prepulled) {
 	}
 }
 
-// Submission counts one by its answer.
-func (m *Meters) Submission(answer any) {
+// Submission counts one by its answer; one that nobody could take is none.
+func (m *Meters) Submission(a control.Submitted, err error) {
 	outcome := "accepted"
-	if _, ok := answer.(control.Submitted); ok {
-		m.Cycles.Submitted.Add(1)
-	}
-	if r, ok := answer.(*state.Refusal); ok {
+	if r, refused := errors.AsType[*state.Refusal](err); refused {
 		outcome = string(r.Code)
+	} else if err != nil {
+		return
+	} else if len(a.Past) == 0 {
+		m.Cycles.Submitted.Add(1)
 	}
 	m.submitted.WithLabelValues(outcome).Inc()
 }

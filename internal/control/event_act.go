@@ -1,0 +1,257 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+)
+
+// Action is a user's or operator's order about jobs.
+type Action string
+
+// The actions.
+const (
+	Cancel  Action = "cancel"
+	Hold    Action = "hold"
+	Release Action = "release"
+	Pause   Action = "pause"
+	Resume  Action = "resume"
+	Requeue Action = "requeue"
+	Halt    Action = "halt"
+	Signal  Action = "signal"
+	Update  Action = "update"
+)
+
+// Act asks for an action on jobs. The caller has checked that By may do it. The
+// answer has one outcome for each number, in order.
+type Act struct {
+	Action  Action
+	Numbers []job.Number
+	By      string
+	Admin   bool // By is not the owner but an operator
+
+	Operator bool   // By is an operator, whoever owns the jobs
+	Signal   string // with Signal: its name, as USR1
+	Priority int    // with Update
+}
+
+// Outcome is what an action did to one job. Refusal is nil when it was done
+// or nothing needed doing.
+type Outcome struct {
+	Before, After job.State
+	Message       string
+	Refusal       *state.Refusal
+}
+
+func (e Act) apply(c *step) ([]Outcome, *state.Refusal) {
+	out := make([]Outcome, len(e.Numbers))
+	for i, n := range e.Numbers {
+		j := c.job(n)
+		if j == nil {
+			out[i].Refusal = state.NoSuchJob(fmt.Sprint(n))
+			continue
+		}
+		out[i] = e.act(c, j)
+		out[i].Before = j.Status()
+		out[i].After = c.job(n).Status()
+	}
+	return out, nil
+}
+
+func (e Act) audit(list []Outcome) Audit {
+	var jobs, how strings.Builder
+	for i, o := range list {
+		fmt.Fprintf(&jobs, " %d", e.Numbers[i])
+		switch {
+		case o.Refusal != nil:
+			fmt.Fprintf(&how, "; %d refused", e.Numbers[i])
+		case o.Before != o.After:
+			fmt.Fprintf(&how, "; %d %s -> %s", e.Numbers[i], o.Before, o.After)
+		}
+	}
+	return Audit{Object: "jobs" + jobs.String(), Change: string(e.Action) + how.String()}
+}
+
+func (e Act) act(c *step, j *state.Job) Outcome {
+	switch e.Action {
+	case Cancel:
+		return e.cancel(c, j)
+	case Hold:
+		return e.hold(c, j)
+	case Release:
+		return e.release(c, j)
+	case Update:
+		return e.reprioritize(c, j)
+	}
+	if j.Tasks != nil && !j.State.Final() {
+		return e.actActive(c, j)
+	}
+	switch e.Action {
+	case Pause:
+		return e.pause(c, j)
+	case Resume:
+		return e.resume(c, j)
+	case Requeue:
+		return e.requeue(c, j)
+	case Halt:
+		return e.haltByOrder(c, j)
+	}
+	return e.signal(c, j)
+}
+
+func (e Act) cancel(c *step, j *state.Job) Outcome {
+	reason := e.reason()
+	text := "cancelled by " + e.By
+	switch {
+	case j.State.Final():
+		return Outcome{Message: "already " + string(j.State)}
+	case j.Tasks != nil:
+		return c.cancelArray(j, reason, text)
+	case j.State.Pending():
+		c.change(j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Cancelled, reason, text })
+		return Outcome{Message: "cancelled"}
+	case j.Ending != nil && j.Ending.Then == job.Cancelled:
+		return Outcome{Message: "is being cancelled already"}
+	}
+	how := c.stopWith(j)
+	how.Reason, how.Text, how.Then = reason, text, job.Cancelled
+	c.end(j, how)
+	return Outcome{Message: "is being cancelled"}
+}
+
+func (e Act) hold(c *step, j *state.Job) Outcome {
+	switch {
+	case j.State == job.OnHold:
+		return Outcome{Message: "is on hold already"}
+	case j.State != job.Queued:
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
+	}
+	c.change(j, "held by "+e.By, func(j *state.Job) { j.State = job.OnHold })
+	c.holdChildren(j, job.Queued, job.OnHold, "held by "+e.By)
+	return Outcome{Message: "held"}
+}
+
+func (e Act) release(c *step, j *state.Job) Outcome {
+	switch {
+	case j.State == job.Queued:
+		return Outcome{Message: "is not on hold"}
+	case j.State != job.OnHold:
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a held job can be released", j.Number, j.State)}}
+	}
+	c.change(j, "released by "+e.By, func(j *state.Job) { j.State = job.Queued })
+	c.holdChildren(j, job.OnHold, job.Queued, "released by "+e.By)
+	return Outcome{Message: "released"}
+}
+
+// pause makes a running job's processes stand still. It keeps its resources,
+// and its time limit goes on.
+func (e Act) pause(c *step, j *state.Job) Outcome {
+	switch {
+	case j.State != job.Running || j.Ending != nil:
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be paused", j.Number, stateText(j))}}
+	case j.Attempt.Paused != "":
+		return Outcome{Message: "is paused already"}
+	}
+	c.setPaused(j, e.By, "paused by "+e.By)
+	return Outcome{Message: "paused; it keeps its resources and its time limit goes on"}
+}
+
+func (e Act) resume(c *step, j *state.Job) Outcome {
+	switch {
+	case !j.State.Active() || j.Ending != nil:
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a paused job can be resumed", j.Number, stateText(j))}}
+	case j.Attempt.Paused == "":
+		return Outcome{Message: "is not paused"}
+	}
+	c.setPaused(j, "", "resumed by "+e.By)
+	return Outcome{Message: "resumed"}
+}
+
+func (c *step) setPaused(j *state.Job, by, line string) {
+	at := *j.Attempt
+	at.Paused = by
+	c.wakeNodesOf(c.change(j, line, func(j *state.Job) { j.Attempt = &at }))
+}
+
+// Signals are those that can be sent to a job that goes on.
+var Signals = []string{"HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CONT", "WINCH"}
+
+// maxSent bounds the signals that wait for a job's nodes to deliver them.
+const maxSent = 16
+
+// reason is who ended a job by this order.
+func (e Act) reason() job.Reason {
+	if e.Admin {
+		return job.ByAdmin
+	}
+	return job.ByUser
+}
+
+// requeue ends a running attempt; the job waits again.
+func (e Act) requeue(c *step, j *state.Job) Outcome {
+	switch {
+	case j.State.Final():
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: a job that has ended does not run again", j.Number, j.State),
+			Hint: fmt.Sprintf("submit it as a new one; gqueue show --json %d has its document", j.Number)}}
+	case j.State.Pending():
+		return Outcome{Message: "waits already"}
+	case j.Ending != nil:
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is being ended", j.Number)}}
+	}
+	how := c.stopWith(j)
+	how.Reason, how.Text, how.Then = e.reason(), "requeued by "+e.By, job.Queued
+	c.end(j, how)
+	return Outcome{Message: "is being ended and will wait again"}
+}
+
+// reprioritize changes what is added to a waiting job's priority. Users may only
+// lower it.
+func (e Act) reprioritize(c *step, j *state.Job) Outcome {
+	was := j.Request.Priority
+	req := *j.Request
+	req.Priority = e.Priority
+	switch {
+	case !j.State.Pending():
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a waiting job has a priority", j.Number, stateText(j))}}
+	case max(e.Priority, -e.Priority) > job.MaxPriority:
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("priority %d: use -%d to %d", e.Priority, job.MaxPriority, job.MaxPriority)}}
+	case e.Priority == was:
+		return Outcome{Message: fmt.Sprintf("has priority %d already", was)}
+	case e.Priority > was && !e.Operator:
+		return Outcome{Refusal: &state.Refusal{Code: state.Denied, Message: fmt.Sprintf("job %d has priority %d: only an operator may raise it", j.Number, was),
+			Hint: "use a lower number"}}
+	}
+	text := fmt.Sprintf("priority %d by %s, was %d", e.Priority, e.By, was)
+	j = c.change(j, text, func(j *state.Job) { j.Request = c.intern.request(req) })
+	if j.State == job.Queued {
+		c.eligible(j)
+	}
+	for _, t := range c.children(j.Number) { // those that are made later ask what the array asks
+		if t.State.Pending() {
+			e.reprioritize(c, t)
+		}
+	}
+	return Outcome{Message: fmt.Sprintf("has priority %d, was %d", e.Priority, was)}
+}
+
+// signal sends a signal to a job's processes, which go on.
+func (e Act) signal(c *step, j *state.Job) Outcome {
+	switch {
+	case !slices.Contains(Signals, e.Signal):
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("signal %q cannot be sent to a job", e.Signal),
+			Hint: "signals: " + strings.Join(Signals, ", ") + "; gcancel --pause makes a job stand still, and gcancel ends it"}}
+	case j.State != job.Running || j.Ending != nil:
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be sent a signal", j.Number, stateText(j))}}
+	case len(j.Attempt.Sent) >= maxSent:
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("%d signals wait already for job %d's nodes to deliver them", maxSent, j.Number),
+			Hint: "try again later"}}
+	}
+	at := *j.Attempt
+	at.SentSeq++
+	at.Sent = append(slices.Clone(at.Sent), state.Sent{Seq: at.SentSeq, Name: e.Signal, By: e.By})
+	c.wakeNodesOf(c.change(j, fmt.Sprintf("%s sends signal %s", e.By, e.Signal), func(j *state.Job) { j.Attempt = &at }))
+	return Outcome{Message: fmt.Sprintf("is sent %s", e.Signal)}
+}

@@ -1,0 +1,65 @@
+package control
+
+import (
+	"fmt"
+	"maps"
+
+	"gbatch/internal/state"
+)
+
+// Drain takes a node, or one GPU of it, out of scheduling; what runs there goes
+// on. An empty Reason puts it back.
+type Drain struct {
+	Node   string
+	GPU    string // UUID, or its beginning, or index; empty: the node
+	Reason string
+	By     string
+}
+
+// Drained answers Drain.
+type Drained struct {
+	Was string // the reason for which the node was drained before; of a GPU it is empty
+}
+
+func (e Drain) apply(c *step) (Drained, *state.Refusal) {
+	old := c.node(e.Node)
+	if old == nil {
+		return Drained{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodes.names()}
+	}
+	n := *old
+	reason := e.Reason
+	if reason != "" && e.By != "" {
+		reason += " (" + e.By + ")"
+	}
+	if e.GPU == "" {
+		n.Drained = reason
+		if reason == "" {
+			n.Trouble = nil // the operator says that it is fit
+		}
+		c.setNode(n)
+		return Drained{Was: old.Drained}, nil
+	}
+	uuid, refusal := old.FindGPU(e.GPU)
+	if refusal != nil {
+		return Drained{}, refusal
+	}
+	n.DrainedGPUs = maps.Clone(old.DrainedGPUs)
+	if n.DrainedGPUs == nil {
+		n.DrainedGPUs = map[string]string{}
+	}
+	if reason == "" {
+		delete(n.DrainedGPUs, uuid)
+	} else {
+		n.DrainedGPUs[uuid] = reason
+	}
+	c.setNode(n)
+	return Drained{}, nil
+}
+
+func (e Drain) audit(a Drained) Audit {
+	object := "node " + e.Node
+	if e.GPU != "" {
+		object += " GPU " + e.GPU
+	}
+	return Audit{Object: object, Change: fmt.Sprintf("drained: %q -> %q", a.Was, e.Reason)}
+}

@@ -1,0 +1,28 @@
+package control
+
+import (
+	"gbatch/internal/state"
+)
+
+// Reconfigure replaces the site's rules, whole or not at all.
+type Reconfigure struct{ Config Config }
+
+func (e Reconfigure) apply(c *step) (None, *state.Refusal) {
+	old := c.cfg
+	set := func(cfg Config) error {
+		if err := c.queue.sched.SetPolicy(cfg.Policy); err != nil {
+			return err
+		}
+		return c.ledger.SetConfig(cfg.Accounting)
+	}
+	if err := set(e.Config); err != nil {
+		must(set(old)) // it was in force
+		return None{}, &state.Refusal{Code: state.Conflict, Message: err.Error(), Hint: "the old rules stay in force"}
+	}
+	must(c.rebase(c.now)) // charges come from allocations, which are in bounds
+	c.cfg, c.queue.due, c.ledger.shares = e.Config, true, nil
+	return None{}, nil
+}
+
+// audit is empty: who sends it has said what is new.
+func (Reconfigure) audit(None) Audit { return Audit{} }

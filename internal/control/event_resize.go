@@ -1,0 +1,189 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// Resize asks for other CPU and memory for a running job's present attempt; a
+// zero keeps what it has. The caller has checked that By may do it.
+//
+// What is more is the job's at once, if its nodes have it; what is less is free
+// only once its node has taken it away, as it may be in use.
+type Resize struct {
+	Number   job.Number
+	MilliCPU int64 // of each rank
+	MemMiB   int64 // of each rank, with its tmpfs
+	By       string
+}
+
+func (e Resize) apply(c *step) (Outcome, *state.Refusal) {
+	j := c.job(e.Number)
+	if j == nil {
+		return Outcome{Refusal: state.NoSuchJob(fmt.Sprint(e.Number))}, nil
+	}
+	out := Outcome{Before: j.State, After: j.State}
+	targets, why := e.targets(c, j)
+	if why != nil {
+		out.Refusal = why
+		return out, nil
+	}
+	text := ""
+	for i, to := range targets {
+		from := j.Attempt.Ranks[i].Alloc
+		if to.MilliCPU == from.MilliCPU && to.MemMiB == from.MemMiB {
+			continue
+		}
+		held := to
+		held.MilliCPU, held.MemMiB = max(to.MilliCPU, from.MilliCPU), max(to.MemMiB, from.MemMiB)
+		text = fmt.Sprintf("%s by %s: from %s to %s", "resized", e.By, sizeText(from), sizeText(to))
+		j = c.regrant(j, i, held, "", func(r *state.Rank) { r.Resize = &state.Resizing{Seq: j.Version + 1, To: to, From: from} })
+	}
+	if text == "" {
+		out.Message = "has that already"
+		return out, nil
+	}
+	c.wakeNodesOf(c.change(j, text, func(*state.Job) {}))
+	out.Message = text
+	return out, nil
+}
+
+func (e Resize) audit(o Outcome) Audit {
+	return Audit{Object: fmt.Sprintf("job %d", e.Number), Change: cmp.Or(o.Message, "resized"), Refusal: o.Refusal}
+}
+
+// resizeTargets is what each rank is to have, or why it cannot.
+func (e Resize) targets(c *step, j *state.Job) ([]sched.Allocation, *state.Refusal) {
+	conflict := func(format string, args ...any) *state.Refusal {
+		return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf(format, args...)}
+	}
+	if j.State != job.Running || j.Ending != nil {
+		r := conflict("job %d is %s: only a job that runs can be resized", j.Number, stateText(j))
+		r.Hint = "cancel it and submit it again with other resources"
+		return nil, r
+	}
+	var out []sched.Allocation
+	for i := range j.Attempt.Ranks {
+		r := &j.Attempt.Ranks[i]
+		if r.Asked() != nil {
+			return nil, conflict("job %d is being resized already; %s has not answered yet", j.Number, r.Alloc.Node)
+		}
+		if r.Phase != node.PhaseRunning {
+			return nil, conflict("rank %d of job %d is %s: only ranks that run can be resized", i, j.Number, r.Phase)
+		}
+		to := r.Alloc
+		to.MilliCPU, to.MemMiB = cmp.Or(e.MilliCPU, to.MilliCPU), cmp.Or(e.MemMiB, to.MemMiB)
+		if why := e.roomFor(c, j, r.Alloc, to); why != "" {
+			r := conflict("%s", why)
+			r.Hint = "ask for less, or wait until others have ended"
+			return nil, r
+		}
+		out = append(out, to)
+	}
+	return out, nil
+}
+
+// roomFor says why a node cannot give a rank what is more. What is free now has
+// to be enough, and what is left of it at the start of a job that the plan
+// holds the node for.
+func (e Resize) roomFor(c *step, j *state.Job, from, to sched.Allocation) string {
+	cpu, mem := to.MilliCPU-from.MilliCPU, to.MemMiB-from.MemMiB
+	if cpu <= 0 && mem <= 0 {
+		return ""
+	}
+	asked := sizeText(sched.Allocation{MilliCPU: max(cpu, 0), MemMiB: max(mem, 0)})
+	freeCPU, freeMem := e.freeOn(c, from.Node, 0)
+	if cpu > freeCPU || mem > freeMem {
+		return fmt.Sprintf("job %d asks for %s more, and %s has %s free", j.Number, asked, from.Node, sizeText(sched.Allocation{MilliCPU: freeCPU, MemMiB: freeMem}))
+	}
+	if c.queue.plan == nil {
+		return ""
+	}
+	end := j.Attempt.Start + j.LimitLeft()
+	for _, res := range c.queue.plan.Reservations {
+		for _, a := range res.Ranks {
+			if a.Node != from.Node || res.At >= end {
+				continue
+			}
+			thenCPU, thenMem := e.freeOn(c, from.Node, res.At)
+			if cpu > thenCPU-a.MilliCPU && cpu > 0 || mem > thenMem-a.MemMiB && mem > 0 {
+				return fmt.Sprintf("job %d asks for %s more, which %s is to give to job %d before this job's time limit", j.Number, asked, from.Node, NumberOf(res.Job))
+			}
+		}
+	}
+	return ""
+}
+
+// freeOn is the CPU and memory of a node that no job holds at a moment, by the
+// time limits of those that run; 0 is now.
+func (e Resize) freeOn(c *step, name string, at sched.Time) (milliCPU, memMiB int64) {
+	n := c.node(name)
+	milliCPU, memMiB = int64(n.Inventory.CPUs)*1000, n.Inventory.MemBytes>>20
+	for _, num := range n.Jobs {
+		j := c.job(num)
+		if at > 0 && j.Attempt.Start+j.LimitLeft() <= at {
+			continue
+		}
+		for _, r := range j.Attempt.Ranks {
+			if r.Alloc.Node == name {
+				milliCPU -= r.Alloc.MilliCPU
+				memMiB -= r.Alloc.MemMiB
+			}
+		}
+	}
+	return milliCPU, memMiB
+}
+
+// regrant changes what a rank holds, for the scheduler and the ledger in one
+// step.
+func (c *step) regrant(j *state.Job, i int, alloc sched.Allocation, line string, edit func(*state.Rank)) *state.Job {
+	old := j.Attempt.Ranks[i]
+	same := old.Alloc.MilliCPU == alloc.MilliCPU && old.Alloc.MemMiB == alloc.MemMiB
+	if !same {
+		must(c.ledger.End(j.Charge(old, c.now)))
+	}
+	at := withRank(j.Attempt, i, func(r *state.Rank) {
+		if !same {
+			r.Alloc, r.Since = alloc, c.now
+		}
+		edit(r)
+	})
+	if !same {
+		at.Used = at.Used.Plus(c.held(j.Charge(old, c.now)))
+	}
+	j = c.change(j, line, func(j *state.Job) { j.Attempt = at })
+	if !same {
+		must(c.ledger.Begin(j.Charge(at.Ranks[i], 0)))
+		c.queue.sched.Resize(schedID(j.Number), c.running(j).Ranks)
+		c.queue.due = true
+	}
+	return j
+}
+
+// resized takes a node's answer.
+func (c *step) resized(j *state.Job, i int, st node.RankStatus) {
+	r := j.Attempt.Ranks[i]
+	asked := r.Asked()
+	if asked == nil || st.Resize == nil || st.Resize.Seq != asked.Seq {
+		return
+	}
+	if why := st.Resize.Error; why != "" {
+		failed := *asked
+		failed.Failed = why
+		j = c.regrant(j, i, asked.From, "not resized: "+why, func(r *state.Rank) { r.Resize = &failed })
+	} else {
+		line := fmt.Sprintf("has %s on %s", sizeText(asked.To), r.Alloc.Node)
+		j = c.regrant(j, i, asked.To, line, func(r *state.Rank) {
+			r.Resize = nil
+			if st.Cores != "" {
+				r.Cores = st.Cores
+			}
+		})
+	}
+	c.wake(r.Alloc.Node)
+}

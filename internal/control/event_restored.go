@@ -1,0 +1,115 @@
+package control
+
+import (
+	"fmt"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+)
+
+// Restored says, before anything else after a load, that the records come from
+// a backup. What has happened since is known to nodes and people alone, and
+// nothing may run twice for it:
+//
+//   - A job that waited may have run. It is on hold until somebody lets it go.
+//   - A rank that ran goes on if its node still has it; else it has ended, and
+//     how is not known. Its job does not start again by itself.
+//   - What a node has beyond that was started later. It is ended there, and the
+//     node gets nothing new before it is gone.
+//   - Numbers of jobs and attempts that were given since are not given again.
+type Restored struct {
+	Skip    job.Number // so many numbers of jobs are left out
+	Queue   bool       // what waited goes on waiting, though it may have run
+	NoVault bool       // what is sealed cannot be opened any more
+}
+
+func (e Restored) apply(c *step) (None, *state.Refusal) {
+	c.jobs.next += e.Skip
+	c.out.record(state.Record{Kind: state.KindFloor, Job: c.jobs.next, Value: []byte("{}")})
+	for _, n := range c.nodes.list {
+		v := *n
+		v.Unsure = true
+		c.setNode(v)
+	}
+	var numbers []job.Number
+	for j := range c.jobs.all() {
+		if !j.State.Final() {
+			numbers = append(numbers, j.Number)
+		}
+	}
+	for _, n := range numbers {
+		if j := c.job(n); !j.State.Final() { // another's end may have ended it
+			e.job(c, j)
+		}
+	}
+	return None{}, nil
+}
+
+func (Restored) audit(None) Audit { return Audit{Change: "restored from a backup"} }
+
+func (e Restored) job(c *step, j *state.Job) {
+	const text, sealed = "restored from a backup", "its secrets were lost: submit it again"
+	switch {
+	case j.Tasks != nil && j.Sealed && e.NoVault:
+		c.endArray(j, state.Ending{Then: job.Failed, Reason: job.Server, Text: sealed})
+	case j.State.Active():
+		at := *j.Attempt
+		at.Ranks = append([]state.Rank(nil), at.Ranks...)
+		for i := range at.Ranks {
+			at.Ranks[i].Unsure = at.Ranks[i].Phase != node.PhaseEnded
+		}
+		c.change(j, text+"; its node is asked whether it still runs", func(j *state.Job) { j.Attempt = &at })
+	case j.Sealed && e.NoVault:
+		c.change(j, text+" without the key of its secrets", func(j *state.Job) {
+			j.State, j.Reason, j.Text = job.Failed, job.Server, sealed
+		})
+	case j.State == job.Queued && j.Cron == nil && !e.Queue:
+		c.change(j, text+", on hold: it may have run since", func(j *state.Job) { j.State = job.OnHold })
+	}
+}
+
+// reconcile compares what a node has with records from a backup.
+func (e NodeSync) reconcile(c *step) {
+	if !c.node(e.Name).Unsure {
+		return
+	}
+	has := map[job.RankID]bool{}
+	for _, st := range e.Ranks {
+		has[st.ID] = true
+	}
+	for _, num := range c.node(e.Name).Jobs {
+		e.confirm(c, num, e.Name, has)
+	}
+	c.loseNode(e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(r state.Rank) bool { return r.Unsure })
+	unwanted := 0
+	for _, st := range e.Ranks {
+		j := c.job(st.ID.Job)
+		if j != nil && st.ID.Attempt > j.Tries && !j.State.Final() {
+			j = c.change(j, fmt.Sprintf("attempt %d began on %s after the backup; it is ended there", st.ID.Attempt, e.Name), func(j *state.Job) { j.Tries = st.ID.Attempt })
+		}
+		wanted := j != nil && j.State.Active() && j.Attempt.Attempt == st.ID.Attempt && j.On(e.Name)
+		if !wanted && st.Phase != node.PhaseEnded {
+			unwanted++
+		}
+	}
+	if unwanted == 0 {
+		n := *c.node(e.Name)
+		n.Unsure = false
+		c.setNode(n)
+	}
+}
+
+// confirm marks the ranks of a job that its node has.
+func (e NodeSync) confirm(c *step, num job.Number, name string, has map[job.RankID]bool) {
+	j := c.job(num)
+	at := j.Attempt
+	for i, r := range j.Attempt.Ranks {
+		if r.Unsure && r.Alloc.Node == name && has[j.RankID(i)] {
+			at = withRank(at, i, func(r *state.Rank) { r.Unsure = false })
+		}
+	}
+	if at != j.Attempt {
+		c.change(j, "", func(j *state.Job) { j.Attempt = at })
+	}
+}

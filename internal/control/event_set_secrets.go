@@ -1,0 +1,71 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+)
+
+// SetSecrets replaces what is sealed for a job by new values of its secrets.
+// The caller has merged them with those of version Base, and checked that the
+// job is By's.
+type SetSecrets struct {
+	Number job.Number
+	Base   uint32
+	Sealed []byte
+	Names  []string // of those that are new, for the timeline
+	By     string
+}
+
+// SecretsSet answers SetSecrets. A false Done means that somebody was faster:
+// merge again.
+type SecretsSet struct {
+	Done    bool
+	Version uint32
+	State   job.State
+}
+
+func (e SetSecrets) apply(c *step) (SecretsSet, *state.Refusal) {
+	j := c.job(e.Number)
+	switch {
+	case j == nil:
+		return SecretsSet{}, state.NoSuchJob(fmt.Sprint(e.Number))
+	case j.State.Final():
+		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: its secrets were deleted", j.Number, j.State)}
+	case j.Parent > 0:
+		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("task %s has the secrets of its array", j.ID()), Hint: fmt.Sprintf("set those of job %d", j.Parent)}
+	case c.template(j) != nil:
+		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d has the secrets of the template that made it", j.Number), Hint: fmt.Sprintf("set those of job %d", j.Template)}
+	case j.Secrets == 0:
+		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d was submitted without secrets, so its container has no place for them", j.Number),
+			Hint: "name them in the job's gbatch.secrets when it is submitted"}
+	case j.Secrets != e.Base:
+		return SecretsSet{Version: j.Secrets, State: j.State}, nil
+	}
+	names := slices.Sorted(slices.Values(e.Names))
+	c.out.record(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
+	j = c.change(j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *state.Job) {
+		j.Secrets++
+		j.Sealed = true
+	})
+	sharers := append(c.children(j.Number), j)
+	if j.Cron != nil {
+		if made := c.job(j.Cron.Last); made != nil && !made.State.Final() {
+			made = c.change(made, fmt.Sprintf("secrets %s of job %d set by %s", strings.Join(names, ", "), j.Number, e.By), func(m *state.Job) { m.Secrets = j.Secrets })
+			sharers = append(append(sharers, made), c.children(made.Number)...)
+		}
+	}
+	for _, j := range sharers {
+		if j.State.Active() {
+			c.wakeNodesOf(j)
+		}
+	}
+	return SecretsSet{Done: true, Version: j.Secrets, State: j.Status()}, nil
+}
+
+func (e SetSecrets) audit(SecretsSet) Audit {
+	return Audit{Object: fmt.Sprintf("job %d", e.Number), Change: "secrets set: " + strings.Join(e.Names, ", ")}
+}

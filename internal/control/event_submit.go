@@ -1,0 +1,158 @@
+package control
+
+import (
+	"fmt"
+
+	"gbatch/accounting"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// Submit is a new job. UUID is drawn by the caller, or derived from the user's
+// idempotency key: a UUID that is known is answered with its job.
+type Submit struct {
+	UUID     [16]byte
+	User     string
+	Project  string // checked by the caller only for presence
+	Operator bool   // may raise priority, and submit for any project
+	Stranger bool   // the project has members and User is none of them
+	Spec     *job.Spec
+	Document []byte // Spec's JSON, stored with the job
+	Sealed   []byte // encrypted registry credentials and secrets, or nil
+	Secrets  bool   // there are secrets in Sealed
+	Hold     bool
+	DryRun   bool // check everything, change nothing; answered with Number 0
+
+	Past map[string]*state.Job // by id: jobs out of history that the job waits for, as Submitted.Past asked
+
+	// Request is what the job asks, where that is not to be drawn from Spec;
+	// Expected its run time, where the caller knows it. A simulation has both.
+	Request  *state.Request
+	Expected sched.Time
+}
+
+// Submitted answers Submit.
+type Submitted struct {
+	Number   job.Number
+	State    job.State
+	QOS      string
+	Request  *state.Request
+	Repeated bool // the UUID was known
+
+	// Past is jobs that the new one names and that have left the table. If there
+	// are any, nothing was done: the same event is to be sent again with them in
+	// Submit.Past, nil for those that there never were.
+	Past []string
+
+	Budget *accounting.Budget // that binds the project most; nil: none
+}
+
+func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
+	if n, ok := c.jobs.byUUID[e.UUID]; ok && !e.DryRun {
+		j := c.job(n)
+		return Submitted{Number: n, State: j.State, Request: j.Request, Repeated: true}, nil
+	}
+	if r := e.admit(c); r != nil {
+		return Submitted{}, r
+	}
+	req := e.Request
+	if req == nil {
+		req = c.intern.request(e.request(c, e.Spec, c.cfg.Projects[e.Project]))
+	}
+	probe := schedJob(schedID(c.jobs.next), &state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, c.now)
+	if err := probe.Validate(); err != nil {
+		return Submitted{}, &state.Refusal{Code: state.Unsatisfiable, Path: "request", Message: err.Error()}
+	}
+	tasks, err := e.tasks()
+	if err != nil {
+		return Submitted{}, &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.tasks", Message: err.Error()}
+	}
+	if r := c.tooMany(probe, e.Spec.Tasks().Len()); r != nil {
+		return Submitted{}, r
+	}
+	if r := e.refuseNever(c, probe); r != nil {
+		return Submitted{}, r
+	}
+	cron, r := e.cron(c, e.Spec)
+	if r != nil {
+		return Submitted{}, r
+	}
+	others, why, r := e.resolve(c, tasks)
+	if r != nil {
+		return Submitted{}, r
+	}
+	if len(others.past) > 0 {
+		return Submitted{Past: others.past}, nil
+	}
+	if e.DryRun {
+		return Submitted{Request: req, QOS: qosOf(e.Spec), Budget: c.budget(c.now, e.Project)}, nil
+	}
+	if g := e.Spec.Gbatch; g != nil && g.Replace {
+		others.waits = e.replace(c, others.waits)
+	}
+	others.fit(c)
+	j, line := e.job(c, req, tasks)
+	j.Waits, j.Cron = others.waits, cron
+	c.add(j, line)
+	c.out.record(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
+	if e.Sealed != nil {
+		c.out.record(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
+	}
+	if why != "" {
+		j = c.fail(j, job.DependencyFailed, why)
+	}
+	if len(others.each) > 0 {
+		c.updateArrays() // it is over if none of its tasks can start
+		j = c.job(j.Number)
+	}
+	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: c.budget(c.now, e.Project)}, nil
+}
+
+// job is the new job, and the first line of its timeline.
+func (e Submit) job(c *step, req *state.Request, tasks *state.Tasks) (*state.Job, string) {
+	j := &state.Job{
+		Number: c.jobs.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
+		Owner:   c.intern.owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
+		Request: req, Expected: e.Expected, State: job.Queued, Submitted: c.now, Since: c.now, Version: 1, Sealed: e.Sealed != nil,
+	}
+	if e.Secrets {
+		j.Secrets = 1
+	}
+	if j.Expected == 0 {
+		j.Expected = c.expect(j)
+	}
+	line := "submitted"
+	if e.Hold {
+		j.State, line = job.OnHold, "submitted on hold"
+	}
+	return j, line
+}
+
+func (e Submit) audit(a Submitted) Audit {
+	if a.Number == 0 {
+		return Audit{Object: "project " + e.Project, Change: "job " + e.Spec.Name, Nothing: e.DryRun || len(a.Past) > 0}
+	}
+	return Audit{Object: fmt.Sprintf("job %d", a.Number), Change: fmt.Sprintf("submitted for project %s, %s", e.Project, a.State), Nothing: a.Repeated}
+}
+
+// tasks are those of the job itself: a template has none, the jobs that it makes
+// have.
+func (e Submit) tasks() (*state.Tasks, error) {
+	if g := e.Spec.Gbatch; g != nil && len(g.Cron) > 0 {
+		return nil, nil
+	}
+	return tasksOf(e.Spec.Tasks())
+}
+
+// tasksOf are those of a new array, nil for other jobs.
+func tasksOf(asked *job.Tasks) (*state.Tasks, error) {
+	if asked == nil {
+		return nil, nil
+	}
+	a, err := state.NewArray(*asked)
+	if err != nil {
+		return nil, err
+	}
+	return state.NewTasks(a), nil
+}

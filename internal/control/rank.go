@@ -1,0 +1,226 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// rankStatus takes a node's word on one rank. Words on attempts that are over
+// change nothing: the attempt number is the fence.
+func (e NodeSync) rankStatus(c *step, name string, st node.RankStatus) {
+	j := c.job(st.ID.Job)
+	if j == nil || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || int(st.ID.Task) != j.Index ||
+		int(st.ID.Rank) >= len(j.Attempt.Ranks) || !st.Phase.Known() {
+		return
+	}
+	i := int(st.ID.Rank)
+	r := j.Attempt.Ranks[i]
+	if r.Alloc.Node != name || (st.Phase == node.PhaseEnded && st.Exit == nil) {
+		return
+	}
+	if st.Resize != nil && st.Phase == node.PhaseRunning {
+		c.resized(j, i, st)
+		if j = c.job(st.ID.Job); j != nil {
+			r = j.Attempt.Ranks[i]
+		}
+	}
+	if st.Phase != node.PhaseEnded {
+		c.acknowledged(j, i, st)
+		j = c.job(j.Number)
+		r = j.Attempt.Ranks[i]
+	}
+	switch {
+	case st.Phase.After(r.Phase):
+	case st.Phase == r.Phase && st.Image != "" && r.Image == "" && st.Phase != node.PhaseEnded:
+	case st.Phase == r.Phase && st.Phase != node.PhaseEnded && (st.Progress != r.Progress || st.Done.String() != r.Done.String()):
+		c.progress(j, i, st)
+		return
+	default:
+		return
+	}
+	r.Phase, r.Progress, r.Exit = st.Phase, st.Progress, st.Exit
+	if st.Cores != "" {
+		r.Cores = st.Cores
+	}
+	if st.Image != "" {
+		r.Image = st.Image
+	}
+	if st.Done != nil {
+		r.Done = st.Done
+	}
+	if st.PullMS > 0 {
+		r.PullMS = st.PullMS
+	}
+	if len(st.Ports) > 0 {
+		r.Ports = st.Ports
+	}
+	c.advance(j, i, r)
+}
+
+// progress changes only what is shown of what the node and the program do: it
+// is not recorded, since the node says it again.
+func (c *step) progress(old *state.Job, i int, st node.RankStatus) {
+	c.show(old, func(j *state.Job) {
+		j.Attempt = withRank(old.Attempt, i, func(r *state.Rank) {
+			r.Progress = st.Progress
+			if st.Done != nil {
+				r.Done = st.Done
+			}
+		})
+	})
+}
+
+// withRank is a changed copy of an attempt.
+func withRank(a *state.Attempt, i int, edit func(*state.Rank)) *state.Attempt {
+	b := *a
+	b.Ranks = slices.Clone(a.Ranks)
+	edit(&b.Ranks[i])
+	return &b
+}
+
+// advance moves a job to the to that its ranks' phases say.
+func (c *step) advance(j *state.Job, i int, r state.Rank) {
+	to := j.State
+	at := withRank(j.Attempt, i, func(p *state.Rank) { *p = r })
+	least, running := leastPhase(at)
+	switch {
+	case !r.Phase.After(node.PhaseAccepted):
+	case running && (to == job.Assigned || to == job.Starting):
+		to = job.Running
+	case to == job.Assigned:
+		to = job.Starting
+	}
+	pinned := at.Image == "" && r.Image != ""
+	if pinned {
+		at.Image = r.Image
+	}
+	line := ""
+	if r.Phase == node.PhaseStarting {
+		line = fmt.Sprintf("image is there, container starts on %s", r.Alloc.Node)
+	}
+	if r.Phase == node.PhasePulling && j.Attempt.Ranks[i].Phase != r.Phase {
+		line = fmt.Sprintf("%s pulls the image", r.Alloc.Node)
+	}
+	if r.Phase == node.PhaseReady {
+		line = fmt.Sprintf("rank %d is ready on %s", i, r.Alloc.Node)
+	}
+	if r.Phase == node.PhaseEnded {
+		line = exitText(r)
+	}
+	if j.Attempt.Ranks[i].PullMS == 0 {
+		line = joinText(pullText(r), line)
+	}
+	before := j
+	j = c.change(j, line, func(j *state.Job) {
+		j.Attempt = at
+		if to == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
+			j.Started = startedAt(c.now, r)
+			j.First = cmp.Or(j.First, j.Started)
+		}
+		j.State = to
+	})
+	if first := j.First > 0 && j.First == j.Started && to == job.Running; first && before.State != to {
+		c.watchLimit(j)
+	}
+	if pinned && len(at.Ranks) > 1 {
+		c.wakeNodesOf(j) // the other ranks waited for it
+	}
+	c.letBegin(before, j)
+	if r.Phase != node.PhaseEnded {
+		return
+	}
+	c.leave(r.Alloc.Node, j.Number)
+	c.countTrouble(j, r)
+	if least == node.PhaseEnded {
+		c.endAttempt(j)
+	} else if !c.masterDone(j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
+		// One rank failed: the others of the gang have no use.
+		how := c.stopWith(j)
+		how.Reason, how.Then, how.Fault, how.Text = reasonOf(r), job.Failed, true, fmt.Sprintf("rank %d %s", i, exitText(r))
+		c.end(j, how)
+	}
+}
+
+func startedAt(now sched.Time, r state.Rank) sched.Time {
+	if r.Exit != nil && r.Exit.StartedMS > 0 {
+		return min(sched.Time(r.Exit.StartedMS), now)
+	}
+	return now
+}
+
+// leastPhase is how far the slowest rank is, and whether all have run.
+func leastPhase(a *state.Attempt) (node.Phase, bool) {
+	least, running := node.PhaseEnded, true
+	for _, r := range a.Ranks {
+		if least.After(r.Phase) {
+			least = r.Phase
+		}
+		ran := r.Phase == node.PhaseRunning || (r.Phase == node.PhaseEnded && r.Exit != nil && r.Exit.StartedMS > 0)
+		running = running && ran
+	}
+	return least, running
+}
+
+func reasonOf(r state.Rank) job.Reason {
+	if r.Exit == nil {
+		return job.NodeFail
+	}
+	return r.Exit.Reason
+}
+
+func exitText(r state.Rank) string {
+	switch e := r.Exit; {
+	case e == nil:
+		return "lost on " + r.Alloc.Node
+	case e.Message != "":
+		return e.Message
+	case e.Signal != 0:
+		return fmt.Sprintf("ended by signal %d on %s", e.Signal, r.Alloc.Node)
+	default:
+		return fmt.Sprintf("exit code %d on %s", e.Code, r.Alloc.Node)
+	}
+}
+
+// pullText says what waiting for an image has cost, where it is worth a word.
+func pullText(r state.Rank) string {
+	if r.PullMS < 1000 {
+		return ""
+	}
+	took := (time.Duration(r.PullMS) * time.Millisecond).Round(time.Second).String()
+	if gpus := r.Alloc.MilliGPU(); gpus > 0 {
+		return fmt.Sprintf("pulled the image in %s, in which %s GPUs of %s waited", took, trimZeros(gpus), r.Alloc.Node)
+	}
+	return fmt.Sprintf("pulled the image in %s on %s", took, r.Alloc.Node)
+}
+
+// acknowledged takes in what a node says of signals that it has sent to a rank.
+func (c *step) acknowledged(j *state.Job, i int, st node.RankStatus) {
+	r := j.Attempt.Ranks[i]
+	if st.Signalled <= r.Signalled && (!st.Stopping || r.Stopping) {
+		return
+	}
+	at := withRank(j.Attempt, i, func(r *state.Rank) {
+		r.Signalled = max(r.Signalled, min(st.Signalled, j.Attempt.SentSeq))
+		r.Stopping = r.Stopping || st.Stopping
+	})
+	line := ""
+	for _, s := range j.Attempt.Sent {
+		if s.Seq > r.Signalled && s.Seq <= st.Signalled {
+			line = joinText(line, fmt.Sprintf("%s was sent to rank %d on %s", s.Name, i, r.Alloc.Node))
+		}
+	}
+	at.Sent = slices.DeleteFunc(slices.Clone(at.Sent), func(s state.Sent) bool {
+		return !slices.ContainsFunc(at.Ranks, func(r state.Rank) bool { return r.Phase != node.PhaseEnded && r.Signalled < s.Seq })
+	})
+	j = c.change(j, line, func(j *state.Job) { j.Attempt = at })
+	if j.State == job.MustHalt {
+		c.haltSent(j)
+	}
+}

@@ -1,0 +1,69 @@
+package control
+
+import (
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// request draws out of a document what the scheduler needs, with the site's
+// and the project's defaults where it is silent.
+func (e Submit) request(c *step, s *job.Spec, p Project) state.Request {
+	r, sc := s.Request.Resources, s.Request.Scheduling
+	g := s.Gbatch
+	if g == nil {
+		g = &job.Gbatch{}
+	}
+	shape := &sched.Shape{
+		Nodes:    max(g.Nodes, 1),
+		MilliCPU: int64(r.CPUs) * 1000, MemMiB: (s.MemoryBytes() + 1<<20 - 1) >> 20,
+		AllGPUs: r.GPUs < 0, Exclusive: g.Exclusive || g.Privileged,
+		Cluster: r.ClusterID, Node: r.SlaveName,
+		GPUModels: r.GPUModel, GPUMemMiB: int64(r.GPUMemoryGB) << 10,
+		DiskMiB: int64(g.DiskGB) << 10, MinCUDA: r.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
+		Features: slices.Concat(r.Features, networkNeed(s), privilegeNeed(s)),
+
+		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes,
+	}
+	if len(p.Clusters) == 1 && shape.Cluster == 0 {
+		shape.Cluster = p.Clusters[0]
+	}
+	if r.GPUs > 0 {
+		shape.MilliGPU = int64(r.GPUs*1000 + 0.5)
+	}
+	q := state.Request{
+		Shape: c.intern.shape(shape), Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
+		Priority: g.Priority, NotBefore: sched.Time(sc.NotBefore), NotAfter: sched.Time(sc.NotAfter),
+		MaxQueued: sched.Time(g.MaxQueued) * 1000, Interactive: sc.Interactive, Restartable: sc.Restartable,
+		LimitScope: g.LimitScope, Retry: g.Retry, Reservations: sc.ReservationIDs, HaltSignal: g.HaltSignal, HaltGrace: sched.Time(g.HaltGrace) * 1000,
+		HaltUnwarned: sc.AllowHaltWithoutSignal && g.HaltSignal == "",
+		StopSignal:   g.StopSignal, StopGrace: sched.Time(g.StopGrace) * 1000,
+		StartOrder: g.StartOrder, StopWhen: g.StopWhen,
+	}
+	if i := g.IdleGPU; i != nil && (shape.MilliGPU > 0 || shape.AllGPUs) {
+		q.IdleMin, q.IdleWindow = i.MinUtilization, sched.Time(i.Window)*1000
+	}
+	q.Mails = s.Request.Extra.Mails()
+	if c.cfg.MaxGrace > 0 {
+		q.StopGrace = min(q.StopGrace, c.cfg.MaxGrace)
+	}
+	if q.Limit == 0 {
+		q.Limit = c.cfg.DefaultRun
+	}
+	if q.MinRun == 0 {
+		q.MinRun = min(c.cfg.DefaultMin, q.Limit)
+	}
+	if b := sc.MaxSimultaneousJobs; b != nil {
+		q.Bucket, q.BucketMax = b.Name, b.Max
+	}
+	return q
+}
+
+func qosOf(s *job.Spec) string {
+	if s.Gbatch == nil {
+		return ""
+	}
+	return s.Gbatch.QOS
+}
