@@ -17,7 +17,25 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci"
+	"gbatch/oci/userns"
 )
+
+// BenchmarkMapped compares the start of a container whose root is a user of the
+// host with one whose ids are the host's, in turns.
+func BenchmarkMapped(b *testing.B) {
+	needContainers(b)
+	var mapped, plain cost
+	for b.Loop() {
+		mapped.add(round(b, 4, func(id string) { oursOnce(b, oci.SeccompNative, id, userns.MapOf(alice)) }))
+		plain.add(round(b, 4, func(id string) { oursOnce(b, oci.SeccompNative, id, userns.Map{}) }))
+	}
+	jobs := float64(b.N * 4)
+	b.ReportMetric(mapped.wall.Seconds()*1000/jobs, "ms/mapped")
+	b.ReportMetric(plain.wall.Seconds()*1000/jobs, "ms/plain")
+	b.ReportMetric(mapped.cpu.Seconds()*1000/jobs, "cpu-ms/mapped")
+	b.ReportMetric(plain.cpu.Seconds()*1000/jobs, "cpu-ms/plain")
+	b.ReportMetric(0, "ns/op")
+}
 
 // BenchmarkStart compares jobs per second of `true` through a shim with the
 // same spec given to libcontainer by a process that lives on, which keeps
@@ -31,7 +49,7 @@ func BenchmarkStart(b *testing.B) {
 			b.Run(fmt.Sprintf("seccomp=%s/parallel=%d", name, parallel), func(b *testing.B) {
 				var ours, bare cost
 				for b.Loop() {
-					ours.add(round(b, parallel, func(id string) { oursOnce(b, mode, id) }))
+					ours.add(round(b, parallel, func(id string) { oursOnce(b, mode, id, userns.Map{}) }))
 					bare.add(round(b, parallel, func(id string) { bareOnce(b, mode, id) }))
 				}
 				jobs := float64(b.N * parallel)
@@ -97,8 +115,9 @@ func round(b *testing.B, parallel int, once func(id string)) cost {
 	return cost{time.Since(begin), processorTime(b) - used}
 }
 
-func benchSpec(b *testing.B, mode oci.SeccompMode, id string) *specs.Spec {
+func benchSpec(b *testing.B, mode oci.SeccompMode, id string, ids userns.Map) *specs.Spec {
 	box := newBox(b, "")
+	box.req.IDs = ids
 	box.req.Command, box.req.CgroupPath, box.req.Seccomp = []string{"/bin/true"}, testCgroup+"/"+id, mode
 	spec, err := oci.BuildSpec(box.req)
 	if err != nil {
@@ -107,13 +126,23 @@ func benchSpec(b *testing.B, mode oci.SeccompMode, id string) *specs.Spec {
 	return spec
 }
 
-func oursOnce(b *testing.B, mode oci.SeccompMode, id string) {
+func oursOnce(b *testing.B, mode oci.SeccompMode, id string, ids userns.Map) {
 	dir := filepath.Join(benchDir, id)
-	if err := oci.Prepare(dir, benchSpec(b, mode, id), oci.ShimConfig{ID: id, Layers: []string{layer}}); err != nil {
+	if err := oci.Prepare(dir, benchSpec(b, mode, id, ids), oci.ShimConfig{ID: id, Layers: []string{layer}}); err != nil {
 		b.Error(err)
 		return
 	}
-	s, err := shims.Start(dir, oci.Handover{})
+	var hand oci.Handover
+	if !ids.IsZero() {
+		ns, err := userns.New(ids, false)
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		defer ns.Close()
+		hand.User = ns.User
+	}
+	s, err := shims.Start(dir, hand)
 	if err != nil {
 		b.Error(err)
 		return
@@ -134,7 +163,7 @@ var benchDir string
 func bareOnce(b *testing.B, mode oci.SeccompMode, id string) {
 	dir := filepath.Join(benchDir, id)
 	defer os.RemoveAll(dir)
-	spec := benchSpec(b, mode, id)
+	spec := benchSpec(b, mode, id, userns.Map{})
 	for _, sub := range []string{"rootfs", "upper", "work", "state"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			b.Error(err)

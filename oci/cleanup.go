@@ -52,6 +52,7 @@ func cleanup(dir string) error {
 		// Empty by now; if a mount were still on it, this would fail and not
 		// reach into the image.
 		removeEmpty(filepath.Join(dir, dirRootfs)),
+		removeEmpty(filepath.Join(dir, dirScratch)),
 		removeFile(filepath.Join(dir, fileSocket)),
 	)
 }

@@ -49,7 +49,7 @@ func TestInside(t *testing.T) {
 		"privileged": {`mkdir /m && mount -t tmpfs none /m && echo mounted; mknod /dev/z b 7 200 && dd if=/dev/z of=/dev/null count=0 2>&1 | grep -c 'not permitted'; cat /proc/keys | grep -q . && echo keys`,
 			func(r *oci.SpecRequest) { r.Privileged = true }, "mounted\n0\nkeys\n"},
 		"unprivileged": {`mkdir /m; mount -t tmpfs none /m 2>&1 | grep -c denied; mknod /dev/z b 7 200 && dd if=/dev/z of=/dev/null count=0 2>&1 | grep -c 'not permitted'; cat /proc/keys | grep -q . && echo keys`,
-			nil, "1\n1\n"},
+			nil, "1\nmknod: /dev/z: Operation not permitted\n"},
 		"stdin":     {`cat; echo end`, nil, "end\n"},
 		"user":      {`id; echo $HOME; grep -E 'CapEff|NoNewPrivs' /proc/self/status`, func(r *oci.SpecRequest) { r.User = "bob" }, "uid=1000(bob) gid=1000(bob) groups=44(video)\n/home/bob\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\n"},
 		"usergroup": {`id -u; id -g; id -G`, func(r *oci.SpecRequest) { r.User = "1234:bob"; r.Groups = []string{"extra", "4321"} }, "1234\n1000\n1000 77 4321\n"},
@@ -114,7 +114,7 @@ func TestDevices(t *testing.T) {
 		t.Skip("SKIPPED, this machine has a GPU with a driver: " + name)
 	}
 	b := newBox(t, probe+"; echo ready; read x; "+probe+"; sleep 1000")
-	b.req.Terminal = true
+	b.req.Terminal, b.req.Capabilities = true, []string{"CAP_MKNOD"}
 	b.req.Devices = []specs.LinuxDevice{{Path: "/dev/nvidia1", Type: "c", Major: 195, Minor: 1}}
 	s := b.start()
 	b.await("ready")
@@ -157,8 +157,8 @@ func TestFailures(t *testing.T) {
 		"user":       {func(b *box) { b.req.User = "alice" }, 125, oci.UserUnknown, `image has no user "alice" in /etc/passwd`},
 		"group":      {func(b *box) { b.req.User = "bob:nogroup" }, 125, oci.UserUnknown, `image has no group "nogroup" in /etc/group`},
 		"groups":     {func(b *box) { b.req.Groups = []string{"wheel"} }, 125, oci.UserUnknown, `image has no group "wheel" in /etc/group`},
-		"mount":      {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/no/such", Target: "/x"}} }, 125, oci.MountFailed, `cannot mount /no/such: no such file or directory`},
-		"mountfile":  {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/tmp", Target: "/etc/passwd"}} }, 125, oci.MountFailed, `cannot mount /tmp on /etc/passwd: not a directory`},
+		"mount":      {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/no/such", Target: "/x"}} }, 125, oci.MountFailed, `cannot mount on /x: no such file or directory`},
+		"mountfile":  {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/tmp", Target: "/etc/passwd"}} }, 125, oci.MountFailed, `cannot mount on /etc/passwd: not a directory`},
 		"layer":      {func(b *box) { b.cfg.Layers = []string{"/no/such/layer"} }, 125, oci.RootfsFailed, `no such file or directory`},
 		"smallmem":   {func(b *box) { b.req.Limits.MemoryBytes = cgroups.MinMemory }, 125, oci.MemoryTooSmall, "memory limit is too small"},
 		"nocpu":      {func(b *box) { b.req.Limits.CPUs = cgroups.NewCPUSet(900) }, 125, oci.CgroupFailed, `processors 900 cannot be used on this node`},

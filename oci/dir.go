@@ -24,6 +24,7 @@ const (
 	dirRootfs   = "rootfs"      // mount point, inside the shim's mount namespace only
 	dirState    = "state"       // libcontainer's state
 	dirLog      = "log"         // see log.go
+	dirScratch  = "scratch"     // the container's own writes, unless ShimConfig.Scratch is set
 )
 
 // ShimConfig is what a shim has to know beside the OCI spec.
@@ -33,8 +34,9 @@ type ShimConfig struct {
 	ID string `json:"id"`
 	// Layers are the directories of the image's layers, lowest (base) first.
 	Layers []string `json:"layers"`
-	// Scratch is where the container's own writes go; "" is the container's
-	// directory. It must not lie on an overlay or network file system.
+	// Scratch is where the container's own writes go; "" is in the container's
+	// directory. It must not lie on an overlay or network file system, and only
+	// root may enter it.
 	Scratch string `json:"scratch,omitempty"`
 	// Log bounds what is kept of the output.
 	Log LogLimits `json:"log"`
@@ -83,10 +85,17 @@ func prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
 	if err := os.RemoveAll(unready); err != nil {
 		return err
 	}
-	for _, sub := range []string{dirRootfs, dirLog} {
+	for _, sub := range []string{dirRootfs, dirLog, dirScratch} {
 		if err := os.MkdirAll(filepath.Join(unready, sub), 0o700); err != nil {
 			return err
 		}
+	}
+	// Root of the container passes through it, and is not root of the host.
+	if err := os.Chmod(unready, 0o711); err != nil {
+		return err
+	}
+	if cfg.Scratch == "" {
+		cfg.Scratch = filepath.Join(dir, dirScratch)
 	}
 	if err := writeJSON(filepath.Join(unready, fileSpec), spec); err != nil {
 		return err

@@ -56,6 +56,9 @@ func (s *shim) serveExec(conn *net.UnixConn, in *messageReader, req request, std
 	_ = s.tell(conn, out)
 }
 
+// errEnded says that the container has ended meanwhile.
+var errEnded = errors.New("the container has ended")
+
 // watchExec forwards the client's signals and ends the command when it goes.
 // What a command that has ended left behind stays, as with a login: it is part
 // of the job.
@@ -142,11 +145,17 @@ func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (*libcontainer.Proc
 		defer child.Close()
 		process.ConsoleSocket = child
 		process.ConsoleWidth, process.ConsoleHeight = req.Width, req.Height
-	} else if len(stdio) == maxFiles {
+	} else if len(stdio) == 3 {
 		process.Stdin, process.Stdout, process.Stderr = stdio[0], stdio[1], stdio[2]
+		for _, f := range stdio {
+			s.give(f, p.User)
+		}
 	}
-	if err := s.container.Run(process); err != nil {
-		return nil, nil, failureOf(err, p.Args, p.Cwd)
+	if !s.onThread(func() { err = s.container.Run(process) }) {
+		return nil, nil, errEnded
+	}
+	if err != nil {
+		return nil, nil, failureOf(err, p, nil)
 	}
 	if parent == nil {
 		return process, nil, nil
@@ -183,6 +192,12 @@ func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
 		}
 		if p.User.UID != 0 && u.UID == 0 {
 			return nil, errors.New("a container that runs as another user cannot be entered as root")
+		}
+		if p.User.UID != 0 && p.User.UID != u.UID && s.ids.IsZero() {
+			return nil, errors.New("a container whose ids are the node's cannot be entered as another user")
+		}
+		if err := checkUser(s.ids, specs.User{UID: u.UID, GID: u.GID, AdditionalGids: u.Groups}); err != nil {
+			return nil, err
 		}
 		p.Env = withoutHome(p.Env)
 		spec := &specs.Spec{Process: &p}

@@ -56,6 +56,7 @@ const (
 	CommandNotRunable FailureKind = "COMMAND_NOT_EXECUTABLE"
 	WorkDirMissing    FailureKind = "WORKDIR_MISSING"
 	UserUnknown       FailureKind = "USER_UNKNOWN"
+	ImageUnusable     FailureKind = "IMAGE_UNUSABLE" // a file of the image lies where it cannot
 	MountFailed       FailureKind = "MOUNT_FAILED"
 	MemoryTooSmall    FailureKind = "MEMORY_TOO_SMALL"
 	HookFailed        FailureKind = "HOOK_FAILED"

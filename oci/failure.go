@@ -6,12 +6,15 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 )
 
 // failureOf says in a sentence why libcontainer could not start a container.
 // libcontainer reports most causes as text from another process, so the texts
 // are matched; a test with real containers holds each of them.
-func failureOf(err error, args []string, cwd string) *Failure {
+func failureOf(err error, p *specs.Process, mounts []specs.Mount) *Failure {
 	var f *Failure
 	if errors.As(err, &f) {
 		return f
@@ -19,16 +22,16 @@ func failureOf(err error, args []string, cwd string) *Failure {
 	text := err.Error()
 	for _, rule := range failureRules() {
 		if m := rule.pattern.FindStringSubmatch(text); m != nil {
-			return &Failure{Kind: rule.kind, Message: rule.say(failureContext{match: m, args: args, cwd: cwd}), Detail: text}
+			return &Failure{Kind: rule.kind, Message: rule.say(failureContext{match: m, process: p, mounts: mounts}), Detail: text}
 		}
 	}
-	return &Failure{Kind: RuntimeFailed, Message: "container could not be started: " + innermost(text), Detail: text}
+	return &Failure{Kind: RuntimeFailed, Message: "container could not be started: " + innermost(strings.ReplaceAll(text, stageRootfs, "")), Detail: text}
 }
 
 type failureContext struct {
-	match []string
-	args  []string
-	cwd   string
+	match   []string
+	process *specs.Process
+	mounts  []specs.Mount
 }
 
 type failureRule struct {
@@ -37,7 +40,21 @@ type failureRule struct {
 	say     func(failureContext) string
 }
 
-func command(c failureContext) string { return c.args[0] }
+func command(c failureContext) string { return c.process.Args[0] }
+
+// target is where in the container a place of the host was to be mounted. The
+// place itself is not the user's business.
+func target(c failureContext, source string) string {
+	for _, m := range c.mounts {
+		if m.Source == source {
+			return m.Destination
+		}
+	}
+	return "a place"
+}
+
+// quoted is a Go string as errors have it.
+const quoted = `"(?:[^"\\]|\\.)*"`
 
 // failureRules are compiled at the first failure: each container's start runs
 // this package's initialization twice. Their order matters, as an OOM kill
@@ -48,28 +65,34 @@ var failureRules = sync.OnceValue(func() []failureRule {
 			return "memory limit is too small to start a container; ask for more memory"
 		}},
 		{regexp.MustCompile(`chdir to cwd.*permission denied`), WorkDirMissing, func(c failureContext) string {
-			return fmt.Sprintf("working directory %q may not be entered by the container's user", c.cwd)
+			return fmt.Sprintf("working directory %q may not be entered by the container's user", c.process.Cwd)
 		}},
-		{regexp.MustCompile(`chdir to cwd|container init: mkdir `), WorkDirMissing, func(c failureContext) string {
-			return fmt.Sprintf("working directory %q cannot be used in the image", c.cwd)
+		{regexp.MustCompile(`chdir to cwd|container init: mkdir |outside of container mount namespace`), WorkDirMissing, func(c failureContext) string {
+			return fmt.Sprintf("working directory %q cannot be used in the image", c.process.Cwd)
 		}},
-		{regexp.MustCompile(`exec: "[^"]*": (executable file not found in \$PATH|stat .*no such file)`), CommandNotFound, func(c failureContext) string {
+		{regexp.MustCompile(`exec: ` + quoted + `: (executable file not found in \$PATH|stat (?s:.*): (no such file|not a directory|file name too long|too many levels))`), CommandNotFound, func(c failureContext) string {
 			return fmt.Sprintf("command %q is not in the image", command(c))
 		}},
-		{regexp.MustCompile(`exec: "?[^"]*"?: permission denied`), CommandNotRunable, func(c failureContext) string {
+		{regexp.MustCompile(`exec: (?s:.*): permission denied`), CommandNotRunable, func(c failureContext) string {
 			return fmt.Sprintf("command %q is not executable by the container's user", command(c))
 		}},
-		{regexp.MustCompile(`exec: "[^"]*": is a directory`), CommandNotRunable, func(c failureContext) string {
+		{regexp.MustCompile(`exec: ` + quoted + `: is a directory`), CommandNotRunable, func(c failureContext) string {
 			return fmt.Sprintf("command %q is a directory", command(c))
 		}},
 		{regexp.MustCompile(`error running (\w+) hook #\d+: (.*)`), HookFailed, func(c failureContext) string {
 			return fmt.Sprintf("%s hook failed: %s", c.match[1], c.match[2])
 		}},
-		{regexp.MustCompile(`error mounting "([^"]*)" to rootfs at "([^"]*)": (?:.*: )?(.*)`), MountFailed, func(c failureContext) string {
-			return fmt.Sprintf("cannot mount %s on %s: %s", c.match[1], c.match[2], c.match[3])
+		{regexp.MustCompile(`error mounting "(?:proc|sysfs|cgroup|mqueue|devpts)" to rootfs at "([^"]*)": (?:.*: )?(.*)`), ImageUnusable, func(c failureContext) string {
+			return fmt.Sprintf("the image has something at %s that is no plain directory: %s", c.match[1], c.match[2])
+		}},
+		{regexp.MustCompile(`error mounting "[^"]*" to rootfs at "([^"]*)": (?:.*: )?(.*)`), MountFailed, func(c failureContext) string {
+			return fmt.Sprintf("cannot mount on %s: %s", c.match[1], c.match[2])
 		}},
 		{regexp.MustCompile(`fulfil mount request: open ([^:]*): (.*)`), MountFailed, func(c failureContext) string {
-			return fmt.Sprintf("cannot mount %s: %s", c.match[1], c.match[2])
+			return fmt.Sprintf("cannot mount on %s: %s", target(c, c.match[1]), c.match[2])
+		}},
+		{regexp.MustCompile(`create device inode ([^:]*): openat [^:]*: (.*)`), MountFailed, func(c failureContext) string {
+			return fmt.Sprintf("something is mounted where the device %s belongs: %s", c.match[1], c.match[2])
 		}},
 		{regexp.MustCompile(`error (?:mounting|preparing rootfs|setting up mounts)(.*)`), MountFailed, func(c failureContext) string {
 			return "cannot set up the container's mounts: " + innermost(c.match[1])
@@ -87,4 +110,28 @@ func innermost(text string) string {
 		parts = parts[len(parts)-2:]
 	}
 	return strings.Join(parts, ": ")
+}
+
+// isImages says that an error is due to how files of the image lie, and not to
+// the node.
+func isImages(err error) bool {
+	for _, e := range []error{unix.ELOOP, unix.ENOTDIR, unix.EEXIST, unix.EISDIR, unix.ENAMETOOLONG} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// rootfsFailure is an error of mounting the image. Where its layers lie is for
+// the node's administrator only.
+func rootfsFailure(err error) *Failure {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f
+	}
+	text := "the image cannot be mounted on this node"
+	if errno, ok := errors.AsType[unix.Errno](err); ok {
+		text += ": " + errno.Error()
+	}
+	return &Failure{Kind: RootfsFailed, Message: text, Detail: err.Error()}
 }

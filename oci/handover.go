@@ -14,6 +14,7 @@ import (
 // Handover is what only exists while somebody holds it: shim and container
 // hold it from the start on, and with them it goes.
 type Handover struct {
+	User      *os.File   // the user namespace; nil: the host's
 	Namespace *os.File   // of the network; nil: none
 	Listeners []*os.File // on the host, one for each of ShimNetwork.Ports
 
@@ -23,10 +24,14 @@ type Handover struct {
 }
 
 func (h Handover) files() []*os.File {
-	if h.Namespace == nil {
-		return nil
+	var files []*os.File
+	if h.User != nil {
+		files = append(files, h.User)
 	}
-	return append([]*os.File{h.Namespace}, h.Listeners...)
+	if h.Namespace != nil {
+		files = append(append(files, h.Namespace), h.Listeners...)
+	}
+	return files
 }
 
 // stdin holds Env for the shim in memory; nil if there is none.
@@ -82,7 +87,7 @@ func (s *shim) takeEnv() error {
 // own gives what lies at each of ShimConfig.Own to the container's user. Only
 // the daemon has written there.
 func (s *shim) own() error {
-	uid, gid := int(s.spec.Process.User.UID), int(s.spec.Process.User.GID)
+	uid, gid := s.hostUser()
 	if uid == 0 && gid == 0 {
 		return nil
 	}

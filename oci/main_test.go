@@ -16,6 +16,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/userns"
 )
 
 // testCgroup holds the containers of this run; its own number keeps runs apart.
@@ -29,6 +30,10 @@ const busybox = "/bin/busybox"
 func TestMain(m *testing.M) {
 	if os.Getenv(daemonEnv) != "" {
 		daemonMain()
+		return
+	}
+	if what := os.Getenv(insideEnv); what != "" {
+		insideMain(what)
 		return
 	}
 	// libcontainer lets threads join a container's mounts and end there, and
@@ -179,6 +184,7 @@ type box struct {
 	id   string
 	req  oci.SpecRequest
 	cfg  oci.ShimConfig
+	hand oci.Handover
 	shim *oci.Shim
 }
 
@@ -216,7 +222,15 @@ func (b *box) prepare() {
 func (b *box) start() *oci.Shim {
 	b.Helper()
 	b.prepare()
-	shim, err := shims.Start(b.dir, oci.Handover{})
+	if !b.req.IDs.IsZero() && b.hand.User == nil {
+		ns, err := userns.New(b.req.IDs, false)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer ns.Close()
+		b.hand.User = ns.User
+	}
+	shim, err := shims.Start(b.dir, b.hand)
 	if err != nil {
 		b.Fatal(err)
 	}

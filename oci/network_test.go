@@ -16,6 +16,7 @@ import (
 
 	"gbatch/oci"
 	"gbatch/oci/netns"
+	"gbatch/oci/userns"
 )
 
 // ownHostEnv marks the test binary that runs in a network namespace, which is
@@ -58,13 +59,18 @@ type networked struct {
 // newNetworked describes one whose port 8080 is published.
 func newNetworked(t *testing.T, script string) *networked {
 	t.Helper()
-	n := &networked{box: newBox(t, script)}
+	return attach(t, &networked{box: newBox(t, script)}, userns.Namespaces{})
+}
+
+// attach gives a container its network, in ns if there is one.
+func attach(t *testing.T, n *networked, ns userns.Namespaces) *networked {
+	t.Helper()
 	var err error
 	if n.net, err = netns.Open(netns.Config{Node: "oci-test"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.net.Close)
-	if n.at, err = n.net.Attach(n.id); err != nil {
+	if n.at, err = n.net.AttachTo(n.id, ns.Net); err != nil {
 		t.Fatal(err)
 	}
 	l, err := netns.Listen(netip.Addr{}, 0, netns.DefaultPorts)
@@ -77,7 +83,7 @@ func newNetworked(t *testing.T, script string) *networked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.hand = oci.Handover{Namespace: n.at.Namespace, Listeners: []*os.File{f}}
+	n.hand = oci.Handover{User: ns.User, Namespace: n.at.Namespace, Listeners: []*os.File{f}}
 	n.cfg.Network = &oci.ShimNetwork{Addr: n.at.Addr, Ports: []uint16{8080}}
 	return n
 }
@@ -179,6 +185,33 @@ func TestPublishedPortOutlivesTheDaemon(t *testing.T) {
 	if _, err := n.ask(); !errors.Is(err, unix.ECONNREFUSED) {
 		t.Errorf("after the kill: %v, want connection refused", err)
 	}
+	n.pollGone()
+}
+
+// A user's container has its network to itself: its root configures it, and
+// low ports are anybody's there.
+func TestMappedNetwork(t *testing.T) {
+	if !inOwnHost(t) {
+		return
+	}
+	script := `cat /proc/sys/net/ipv4/ip_unprivileged_port_start; su bob -c 'echo low | nc -l -p 80 & until nc 127.0.0.1 80 </dev/null 2>/dev/null; do :; done'; ip link set lo down 2>&1; ` + serveForever
+	b := newMapped(t, script)
+	ns, err := userns.New(b.req.IDs, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ns.User.Close()
+	n := attach(t, &networked{box: b}, ns)
+	n.start()
+	poll(t, "answer", func() bool { got, err := n.ask(); return err == nil && got == "served\n" })
+	want := "0\nlow\nip: SIOCSIFFLAGS: Operation not permitted\ninet " + n.at.Addr.String() + "/32\n4\n"
+	if log := n.log(); log != want {
+		t.Errorf("the container says %q, want %q", log, want)
+	}
+	if err := n.shim.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-n.shim.Done()
 	n.pollGone()
 }
 

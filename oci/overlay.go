@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/userns"
 )
 
 // MaxLayers is how many layers an image may have. The kernel takes 500 by the
@@ -22,6 +24,7 @@ const maxFDLayers = 128
 // overlayMount is what mountOverlay needs.
 type overlayMount struct {
 	Lower  []string // lowest first
+	User   *os.File // user namespace in whose ids the layers show; nil: in their own
 	Upper  string
 	Work   string
 	Target string
@@ -34,14 +37,65 @@ func mountOverlay(m overlayMount) error {
 	if len(m.Lower) == 0 || len(m.Lower) > MaxLayers {
 		return fmt.Errorf("mount root file system: image has %d layers, want 1 to %d", len(m.Lower), MaxLayers)
 	}
+	mount := mountLayers
+	if m.User != nil {
+		mount = mountShifted
+	}
+	if err := mount(m); err != nil {
+		return fmt.Errorf("mount root file system: %w", err)
+	}
+	return nil
+}
+
+func mountLayers(m overlayMount) error {
 	err := mountOverlayNew(m)
 	if errors.Is(err, errNoLowerdirPlus) {
 		err = mountOverlayOld(m)
 	}
+	return err
+}
+
+// mountShifted is mountLayers of layers that show in the ids of m.User.
+func mountShifted(m overlayMount) error {
+	trees, err := shiftLayers(m)
+	defer closeAll(trees)
 	if err != nil {
-		return fmt.Errorf("mount root file system: %w", err)
+		return err
 	}
-	return nil
+	named := m
+	named.Lower = nil
+	for _, t := range trees {
+		named.Lower = append(named.Lower, handleName(int(t.Fd())))
+	}
+	if err = mountLayers(named); errors.Is(err, unix.EINVAL) {
+		err = mountAttached(m, trees)
+	}
+	return err
+}
+
+// mountAttached is for kernels before 6.15, which take no layer from a mount
+// that is nowhere to be seen: each is put over the layer itself, in this
+// thread's mount namespace.
+func mountAttached(m overlayMount, trees []*os.File) error {
+	for i, t := range trees {
+		if err := unix.MoveMount(int(t.Fd()), "", unix.AT_FDCWD, m.Lower[i], unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return fmt.Errorf("show layer %s: %w", m.Lower[i], err)
+		}
+	}
+	return mountLayers(m)
+}
+
+// shiftLayers opens each layer by a mount that shows it in the container's ids.
+func shiftLayers(m overlayMount) ([]*os.File, error) {
+	var trees []*os.File
+	for _, layer := range m.Lower {
+		tree, err := userns.Shift(layer, m.User)
+		if err != nil {
+			return trees, err
+		}
+		trees = append(trees, tree)
+	}
+	return trees, nil
 }
 
 // errNoLowerdirPlus says that the kernel is older than 6.8.
@@ -108,8 +162,11 @@ func (s *shortNames) of(path string) (string, error) {
 		return "", fmt.Errorf("open %s: %w", path, err)
 	}
 	*s = append(*s, fd)
-	return "/proc/self/fd/" + strconv.Itoa(fd), nil
+	return handleName(fd), nil
 }
+
+// handleName is a short path to what a handle is open on.
+func handleName(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 func (s *shortNames) close() {
 	for _, fd := range *s {
@@ -130,7 +187,7 @@ func mountOverlayOld(m overlayMount) error {
 			return fmt.Errorf("open layer %s: %w", m.Lower[i], err)
 		}
 		defer unix.Close(fd)
-		names = append(names, "/proc/self/fd/"+strconv.Itoa(fd))
+		names = append(names, handleName(fd))
 	}
 	opts := "lowerdir=" + strings.Join(names, ":") + ",upperdir=" + escapeOption(m.Upper) + ",workdir=" + escapeOption(m.Work)
 	if err := unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts); err != nil {

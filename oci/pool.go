@@ -34,8 +34,8 @@ type worker struct {
 }
 
 // assignment is what a waiting shim is sent, with the lock of the container's
-// directory, a connection to whoever called Start, and the network namespace
-// if there is one.
+// directory, a connection to whoever called Start, and the namespaces that are
+// handed over.
 type assignment struct {
 	Dir string `json:"dir"`
 }
@@ -62,7 +62,7 @@ func (p *Pool) Waiting() int {
 // takes says whether a container may share a shim's process with others. One
 // that is handed more than a network has that with the process.
 func (p *Pool) takes(h Handover) bool {
-	h.Namespace = nil
+	h.User, h.Namespace = nil, nil
 	return p.Max > 0 && reflect.ValueOf(h).IsZero()
 }
 

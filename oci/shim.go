@@ -6,9 +6,10 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"path"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -20,14 +21,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/userns"
 )
 
 // What a shim inherits beside stdin, stdout and stderr.
 const (
-	fdLock      = 3 // held until the process ends; never used
-	fdControl   = 4 // a connection to whoever called Start
-	fdNamespace = 5 // of the network, if one is handed over
-	fdListeners = 6 // and more: one for each published port
+	fdLock    = 3 // held until the process ends; never used
+	fdControl = 4 // a connection to whoever called Start
+	fdHanded  = 5 // and more: Handover.files
 )
 
 // shim is the state of a shim process: one container, from mount to result.
@@ -36,6 +37,7 @@ type shim struct {
 	spec *specs.Spec
 	cfg  ShimConfig
 
+	ids         userns.Map
 	v2          bool // the host has no v1 controllers
 	upper, work string
 	mounted     bool // the root file system
@@ -44,7 +46,12 @@ type shim struct {
 	lock        *os.File     // held until the container is over; never used
 	control     *os.File     // to whoever called Start; serve makes starter of it
 	starter     *net.UnixConn
-	namespace   *os.File // of the network, if it came with a message
+	handed      []*os.File // Handover.files
+	user        *os.File   // the user namespace, one of them; nil: the host's
+
+	// calls are executed by the thread that began the container, until ended.
+	calls chan func()
+	ended chan struct{}
 
 	mu        sync.Mutex // guards what follows, until the container runs, and all writes to conns
 	group     *cgroups.Group
@@ -60,7 +67,10 @@ type shim struct {
 }
 
 func newShimState(lock, control *os.File) *shim {
-	return &shim{phase: PhaseStarting, conns: map[*net.UnixConn]bool{}, lock: lock, control: control}
+	return &shim{
+		phase: PhaseStarting, conns: map[*net.UnixConn]bool{}, lock: lock, control: control,
+		calls: make(chan func()), ended: make(chan struct{}),
+	}
 }
 
 // shimMain is the whole life of a shim process. It returns the process's exit
@@ -127,7 +137,7 @@ func (s *shim) run() Exit {
 		go s.keepLease(over) // ends when the container has
 	}
 	s.network.serve()
-	state, err := process.Wait() // err is also set when the code is not 0
+	state, err := s.await(process)
 	close(over)
 	s.network.close() // the ports are free before anybody hears of the end
 	if state == nil {
@@ -149,6 +159,37 @@ func (s *shim) run() Exit {
 	return exit
 }
 
+// await waits for the container's end, and begins further processes in it
+// meanwhile: what this thread is confined to holds for them too. The error is
+// also set when the code is not 0.
+func (s *shim) await(process *libcontainer.Process) (state *os.ProcessState, err error) {
+	go func() {
+		state, err = process.Wait()
+		close(s.ended)
+	}()
+	for {
+		select {
+		case f := <-s.calls:
+			f()
+		case <-s.ended:
+			return state, err
+		}
+	}
+}
+
+// onThread has f executed by the container's thread. False means that the
+// container has ended before.
+func (s *shim) onThread(f func()) bool {
+	done := make(chan struct{})
+	select {
+	case s.calls <- func() { defer close(done); f() }:
+		<-done
+		return true
+	case <-s.ended:
+		return false
+	}
+}
+
 // setup makes everything that the container needs but the container.
 func (s *shim) setup() error {
 	if err := readJSON(fileSpec, &s.spec); err != nil {
@@ -158,6 +199,9 @@ func (s *shim) setup() error {
 		return err
 	}
 	if err := s.takeEnv(); err != nil {
+		return err
+	}
+	if err := s.takeHanded(); err != nil {
 		return err
 	}
 	if err := s.takeNetwork(); err != nil {
@@ -183,13 +227,16 @@ func (s *shim) setup() error {
 		return fmt.Errorf("separate mounts from the host: %w", err)
 	}
 	if err := s.mountRoot(); err != nil {
-		return &Failure{Kind: RootfsFailed, Message: err.Error()}
+		return rootfsFailure(err)
 	}
 	s.mounted = true
-	if err := resolveSpecUser(s.spec, dirRootfs); err != nil {
+	if err := resolveSpecUser(s.spec, stageRootfs); err != nil {
 		return err
 	}
-	if err := s.own(); err != nil {
+	if err := checkUser(s.ids, s.spec.Process.User); err != nil {
+		return err
+	}
+	if err := errors.Join(s.own(), s.openToHooks()); err != nil {
 		return err
 	}
 	host, err := cgroups.Detect()
@@ -204,8 +251,9 @@ func (s *shim) setup() error {
 	s.group = group
 	s.mu.Unlock()
 	fitHost(s.spec, host)
+	s.inheritLocked()
 	s.v2 = host.Mode == cgroups.V2
-	return fillSeccomp(s.spec)
+	return errors.Join(fillSeccomp(s.spec), ownKeyring(), confine())
 }
 
 func (s *shim) mountRoot() error {
@@ -220,16 +268,22 @@ func (s *shim) mountRoot() error {
 	if s.upper, s.work, err = makeUpper(scratch, s.cfg.ID); err != nil {
 		return err
 	}
-	target := filepath.Join(cwd, dirRootfs)
-	if err := mountOverlay(overlayMount{Lower: s.cfg.Layers, Upper: s.upper, Work: s.work, Target: target}); err != nil {
+	uid, gid, _ := s.ids.Host(0, 0)
+	if err := os.Chown(s.upper, uid, gid); err != nil {
 		return err
 	}
-	return makeDirs(target, s.cfg.MakeDirs)
+	if err := makeStage(); err != nil {
+		return err
+	}
+	if err := mountOverlay(overlayMount{Lower: s.cfg.Layers, User: s.user, Upper: s.upper, Work: s.work, Target: stageRootfs}); err != nil {
+		return err
+	}
+	return makeDirs(stageRootfs, s.cfg.MakeDirs, uid, gid)
 }
 
-// makeDirs makes directories in a root file system. Links of the image lead
-// nowhere outside of it.
-func makeDirs(root string, dirs []string) error {
+// makeDirs makes directories in a root file system, which belong to its root.
+// Links of the image lead nowhere outside of it.
+func makeDirs(root string, dirs []string, uid, gid int) error {
 	if len(dirs) == 0 {
 		return nil
 	}
@@ -239,14 +293,35 @@ func makeDirs(root string, dirs []string) error {
 	}
 	defer top.Close()
 	for _, d := range dirs {
-		h, err := pathrs.MkdirAllHandle(top, d, 0o755)
-		if err != nil {
+		if err := makeDir(top, d, uid, gid); isImages(err) {
+			return &Failure{Kind: ImageUnusable, Message: fmt.Sprintf("the image has something in the way of the directory %s", d), Detail: err.Error()}
+		} else if err != nil {
 			return fmt.Errorf("make %s: %w", d, err)
 		}
-		err = h.Chmod(0o777 | os.ModeSticky)
+	}
+	return nil
+}
+
+// makeDir makes one with its parents, and lets everybody write to it.
+func makeDir(top *os.File, dir string, uid, gid int) error {
+	parts := strings.Split(strings.Trim(path.Clean("/"+dir), "/"), "/")
+	for i := range parts {
+		part := strings.Join(parts[:i+1], "/")
+		h, err := pathrs.OpenatInRoot(top, part)
+		if errors.Is(err, os.ErrNotExist) {
+			if h, err = pathrs.MkdirAllHandle(top, part, 0o755); err == nil {
+				err = h.Chown(uid, gid)
+			}
+		}
+		if err == nil && i == len(parts)-1 {
+			h.Close()
+			if h, err = pathrs.MkdirAllHandle(top, part, 0o755); err == nil {
+				err = h.Chmod(0o777 | os.ModeSticky)
+			}
+		}
 		h.Close()
 		if err != nil {
-			return fmt.Errorf("make %s: %w", d, err)
+			return err
 		}
 	}
 	return nil
@@ -283,12 +358,11 @@ func (s *shim) failed(err error) Exit {
 		s.account(&exit)
 		return exit
 	}
-	var args []string
-	var cwd string
+	spec := specs.Spec{Process: &specs.Process{Args: []string{""}}}
 	if s.spec != nil && s.spec.Process != nil {
-		args, cwd = s.spec.Process.Args, s.spec.Process.Cwd
+		spec = *s.spec
 	}
-	f := failureOf(err, args, cwd)
+	f := failureOf(err, spec.Process, spec.Mounts)
 	exit := Exit{Code: f.Code(), Failure: f}
 	s.account(&exit)
 	exit.OOMKilled = f.Kind == MemoryTooSmall
@@ -319,7 +393,7 @@ func (s *shim) teardown() {
 	}
 	// So that it is gone when anybody hears of the end; the thread's end would
 	// unmount it a moment later.
-	if err := unix.Unmount(dirRootfs, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && s.mounted {
+	if err := unix.Unmount(stageRootfs, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && s.mounted {
 		report(fmt.Errorf("unmount root file system: %w", err))
 	}
 	if s.listener != nil {

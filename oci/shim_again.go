@@ -67,9 +67,7 @@ func (f *feed) next(s *shim) *shim {
 	if f.served++; f.served >= maxContainers || !s.plain() || !f.unchanged() {
 		return nil
 	}
-	if s.network != nil {
-		s.network.namespace.Close()
-	}
+	closeAll(s.handed)
 	// From here on the container's directory is its owner's.
 	s.lock.Close()
 	if _, err := f.conn.Write([]byte{'\n'}); err != nil {
@@ -92,9 +90,7 @@ func (f *feed) next(s *shim) *shim {
 		return nil
 	}
 	out := newShimState(files[0], files[1])
-	if len(files) > 2 {
-		out.namespace = files[2]
-	}
+	out.handed = files[2:]
 	return out
 }
 

@@ -21,10 +21,7 @@ var errStopped = errors.New("stopped before the start")
 // start makes the container up to the point where its first process waits for
 // the word to execute the user's program.
 func (s *shim) start() (*pump, *libcontainer.Process, error) {
-	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
-		CgroupName: s.cfg.ID,
-		Spec:       s.spec,
-	})
+	config, err := s.config()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,6 +49,7 @@ func (s *shim) start() (*pump, *libcontainer.Process, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	s.give(p.child, s.spec.Process.User)
 	// The mark has to be durable before the user's program runs: without it
 	// nothing of the user's can have happened and the rank may be started
 	// again. The disk works on it while the container is made.
@@ -70,6 +68,34 @@ func (s *shim) start() (*pump, *libcontainer.Process, error) {
 	s.terminal = p.terminal
 	s.mu.Unlock()
 	return p, process, nil
+}
+
+// config turns the spec into libcontainer's.
+func (s *shim) config() (*configs.Config, error) {
+	spec, linux, root := *s.spec, *s.spec.Linux, *s.spec.Root
+	spec.Linux, spec.Root = &linux, &root
+	linux.Namespaces = withoutUser(linux.Namespaces)
+	root.Path = stageRootfs
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: s.cfg.ID, Spec: &spec})
+	if err != nil {
+		return nil, err
+	}
+	config.NoNewKeyring = true // it has this thread's
+	s.joinUser(config)
+	bundleAt(config, stage)
+	return config, nil
+}
+
+// give makes a pipe the user's of a process, who may open it anew by its name
+// in /proc then. Of anything else it is no matter.
+func (s *shim) give(f *os.File, u specs.User) {
+	st, err := f.Stat()
+	if err != nil || st.Mode()&os.ModeNamedPipe == 0 {
+		return
+	}
+	if uid, gid, ok := s.ids.Host(u.UID, u.GID); ok {
+		_ = f.Chown(uid, gid)
+	}
 }
 
 // begin lets the user's program run.

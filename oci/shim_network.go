@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
-	"golang.org/x/sys/unix"
 
 	"gbatch/oci/netns"
 )
@@ -35,9 +34,8 @@ func hasOwnNetwork(spec *specs.Spec) bool {
 
 // shimNetwork is what a shim was handed. Methods do nothing on nil.
 type shimNetwork struct {
-	namespace *os.File
-	forwards  []*netns.Forward
-	relay     *netns.Relay
+	forwards []*netns.Forward
+	relay    *netns.Relay
 }
 
 // plain says that the shim has nothing to do with the network but to hold it.
@@ -49,22 +47,18 @@ func (s *shim) takeNetwork() error {
 	if cfg == nil {
 		return nil
 	}
-	ns := s.namespace
-	if ns == nil {
-		for i := range 1 + len(cfg.Ports) {
-			unix.CloseOnExec(fdNamespace + i)
-		}
-		ns = os.NewFile(fdNamespace, "network namespace")
+	ns, listeners := s.handed[0], s.handed[1:]
+	if s.user != nil {
+		ns, listeners = s.handed[1], s.handed[2:]
 	}
 	for i, ref := range s.spec.Linux.Namespaces {
 		if ref.Type == specs.NetworkNamespace {
-			// The set-up opens it from another process of ours.
-			s.spec.Linux.Namespaces[i].Path = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), ns.Fd())
+			s.spec.Linux.Namespaces[i].Path = pathOf(ns)
 		}
 	}
-	n := &shimNetwork{namespace: ns}
+	n := &shimNetwork{}
 	for i, port := range cfg.Ports {
-		l, err := inheritListener(fdListeners + i)
+		l, err := inheritListener(listeners[i])
 		if err != nil {
 			return fmt.Errorf("take over the listener for port %d: %w", port, err)
 		}
@@ -81,8 +75,7 @@ func (s *shim) takeNetwork() error {
 	return nil
 }
 
-func inheritListener(fd int) (*net.TCPListener, error) {
-	f := os.NewFile(uintptr(fd), "published port")
+func inheritListener(f *os.File) (*net.TCPListener, error) {
 	defer f.Close()
 	l, err := net.FileListener(f)
 	if err != nil {

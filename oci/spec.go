@@ -10,6 +10,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"gbatch/cgroups"
+	"gbatch/oci/userns"
 )
 
 // ImageConfig is the part of an image's configuration that a container's start
@@ -59,10 +60,17 @@ type SpecRequest struct {
 	Limits     cgroups.Limits
 	Rlimits    []specs.POSIXRlimit
 
+	// IDs are who the container's users are on the host. The zero value leaves
+	// them as they are: root there is root on the host, with fewer rights. Else
+	// hand a user namespace with this map over, which the network's belongs to.
+	IDs userns.Map
+	// Capabilities are given to root beside the usual few, as "CAP_MKNOD".
+	Capabilities []string
 	// Seccomp chooses the system call filter.
 	Seccomp SeccompMode
 	// Privileged gives all capabilities and devices, no system call filter, and
 	// the kernel's files as the host has them: root there is root on the host.
+	// It has no IDs.
 	Privileged bool
 }
 
@@ -96,7 +104,7 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 	if err := errors.Join(argsErr, envErr, mountErr, checkLength(args, slices.Concat(env, r.SecretEnv)), checkRequest(r)); err != nil {
 		return nil, err
 	}
-	caps := boundingCaps(r.Network)
+	caps := append(boundingCaps(r.Network), r.Capabilities...)
 	masked, readonly := maskedPaths, readonlyPaths
 	if r.Privileged {
 		caps, masked, readonly, r.Seccomp = hostCaps(), nil, nil, SeccompOff
@@ -113,18 +121,22 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 			Cwd:          workDir(r),
 			User:         specs.User{Username: firstOf(r.User, r.Image.User, "0"), Umask: new(uint32(0o022))},
 			Capabilities: rootCaps(caps),
-			Rlimits:      r.Rlimits,
+			// No program of the image has more rights than who executes it.
+			NoNewPrivileges: !r.Privileged,
+			Rlimits:         r.Rlimits,
 			// Above the daemons, so that a host without memory ends jobs first.
 			OOMScoreAdj: new(500),
 		},
 		Linux: &specs.Linux{
 			CgroupsPath:   r.CgroupPath,
-			Namespaces:    namespaces(r.Network),
+			Namespaces:    namespaces(r),
+			UIDMappings:   r.IDs.UIDs,
+			GIDMappings:   r.IDs.GIDs,
 			Resources:     resources(r),
 			Devices:       r.Devices,
 			MaskedPaths:   masked,
 			ReadonlyPaths: readonly,
-			Sysctl:        sysctls(r.Network),
+			Sysctl:        sysctls(r),
 		},
 	}
 	spec.Annotations = map[string]string{seccompAnnotation: r.Seccomp.String()}
@@ -226,6 +238,9 @@ func checkRequest(r SpecRequest) error {
 	}
 	if r.Network.Host && r.Network.Path != "" {
 		errs = append(errs, errors.New("network is both the host's and a namespace"))
+	}
+	if r.Privileged && !r.IDs.IsZero() {
+		errs = append(errs, errors.New("a privileged container has the host's ids"))
 	}
 	if wd := workDir(r); !path.IsAbs(wd) {
 		errs = append(errs, fmt.Errorf("working directory %q must be absolute", wd))

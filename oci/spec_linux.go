@@ -1,15 +1,17 @@
 package oci
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/moby/sys/capability"
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/oci/userns"
 )
 
-// namespaces are all private but for the network's choice. There is no user
-// namespace: image layers are shared between jobs and owned by their real ids.
-func namespaces(n Network) []specs.LinuxNamespace {
+// namespaces are all private but for the network's choice.
+func namespaces(r SpecRequest) []specs.LinuxNamespace {
 	out := []specs.LinuxNamespace{
 		{Type: specs.PIDNamespace},
 		{Type: specs.IPCNamespace},
@@ -17,21 +19,28 @@ func namespaces(n Network) []specs.LinuxNamespace {
 		{Type: specs.MountNamespace},
 		{Type: specs.CgroupNamespace},
 	}
-	if !n.Host {
-		out = append(out, specs.LinuxNamespace{Type: specs.NetworkNamespace, Path: n.Path})
+	if !r.Network.Host {
+		out = append(out, specs.LinuxNamespace{Type: specs.NetworkNamespace, Path: r.Network.Path})
+	}
+	if !r.IDs.IsZero() {
+		out = append(out, specs.LinuxNamespace{Type: specs.UserNamespace})
 	}
 	return out
 }
 
 // sysctls let a program without privileges ping and use any port, which
 // harms nobody in a network of its own.
-func sysctls(n Network) map[string]string {
-	if n.Host {
+func sysctls(r SpecRequest) map[string]string {
+	if r.Network.Host {
 		return nil
+	}
+	groups := "0 2147483647"
+	if !r.IDs.IsZero() { // both ends must be groups of the container
+		groups = fmt.Sprintf("0 %d", userns.RangeSize-1)
 	}
 	return map[string]string{
 		"net.ipv4.ip_unprivileged_port_start": "0",
-		"net.ipv4.ping_group_range":           "0 2147483647",
+		"net.ipv4.ping_group_range":           groups,
 	}
 }
 
@@ -49,16 +58,15 @@ func resources(r SpecRequest) *specs.LinuxResources {
 	return res
 }
 
-// boundingCaps are docker's default capabilities. In the host's network, raw
-// sockets would read other jobs' traffic and low ports would impersonate the
-// host's services, so those two are left out there.
+// boundingCaps are what root needs to install programs and to run them as
+// others. In the host's network low ports would impersonate its services.
 func boundingCaps(n Network) []string {
 	caps := []string{
-		"CAP_AUDIT_WRITE", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
-		"CAP_MKNOD", "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_CHROOT",
+		"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
+		"CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID",
 	}
 	if !n.Host {
-		caps = append(caps, "CAP_NET_BIND_SERVICE", "CAP_NET_RAW")
+		caps = append(caps, "CAP_NET_BIND_SERVICE")
 	}
 	return caps
 }

@@ -61,7 +61,7 @@ func specMounts(r SpecRequest) ([]specs.Mount, error) {
 		errs = append(errs, fmt.Errorf("size %d of /dev/shm is negative", r.ShmBytes))
 	}
 	slices.SortStableFunc(own, func(a, b specs.Mount) int { return depth(a) - depth(b) })
-	base := baseMounts(r.ShmBytes)
+	base := baseMounts(r.ShmBytes, sysMount(r))
 	if seen[shmPath] {
 		base = slices.DeleteFunc(base, func(m specs.Mount) bool { return m.Destination == shmPath })
 	}
@@ -107,7 +107,17 @@ func tmpfsMount(t Tmpfs) specs.Mount {
 	}
 }
 
-func baseMounts(shm int64) []specs.Mount {
+// sysMount is /sys. A user namespace may mount one for its own network only;
+// in the host's it is shown the host's, which cannot be written there.
+func sysMount(r SpecRequest) specs.Mount {
+	m := specs.Mount{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}}
+	if r.Network.Host && !r.IDs.IsZero() {
+		m.Type, m.Source, m.Options = "bind", "/sys", []string{"rbind", "rslave", "nosuid", "noexec", "nodev", "rro"}
+	}
+	return m
+}
+
+func baseMounts(shm int64, sys specs.Mount) []specs.Mount {
 	if shm == 0 {
 		shm = DefaultShmBytes
 	}
@@ -118,7 +128,7 @@ func baseMounts(shm int64) []specs.Mount {
 			Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"}},
 		{Destination: "/dev/mqueue", Type: "mqueue", Source: "mqueue", Options: []string{"nosuid", "noexec", "nodev"}},
 		tmpfsMount(Tmpfs{Target: shmPath, Bytes: shm}),
-		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
+		sys,
 		{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"nosuid", "noexec", "nodev", "relatime", "ro"}},
 	}
 }

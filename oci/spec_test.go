@@ -13,11 +13,12 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/userns"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew")
 
-// Whole specs of two requests: one with nothing and one with everything.
+// Whole specs: with nothing, with everything, and of a user of the host.
 func TestBuildSpecGolden(t *testing.T) {
 	cases := map[string]oci.SpecRequest{
 		"least": {Image: oci.ImageConfig{Cmd: []string{"sh"}}, CgroupPath: "/gbatch/n/1.0"},
@@ -33,6 +34,9 @@ func TestBuildSpecGolden(t *testing.T) {
 			Devices: []specs.LinuxDevice{{Path: "/dev/fuse", Type: "c", Major: 10, Minor: 229}},
 		},
 	}
+	mapped := cases["least"]
+	mapped.IDs = userns.MapOf(alice)
+	cases["mapped"] = mapped
 	for name, req := range cases {
 		t.Run(name, func(t *testing.T) {
 			spec, err := oci.BuildSpec(req)

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -87,13 +88,16 @@ func openInside(rootfs, name string) (io.ReadCloser, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
+	if isImages(err) {
+		return nil, &Failure{Kind: ImageUnusable, Message: fmt.Sprintf("the image's %s cannot be opened", name), Detail: err.Error()}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open the image's %s: %w", name, err)
 	}
 	defer f.Close()
 	// The handle above cannot block; opening a fifo or device for real could.
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, &Failure{Kind: UserUnknown, Message: fmt.Sprintf("the image's %s is not a regular file", name)}
+		return nil, &Failure{Kind: ImageUnusable, Message: fmt.Sprintf("the image's %s is not a regular file", name)}
 	}
 	r, err := pathrs.Reopen(f, os.O_RDONLY)
 	if err != nil {
@@ -104,6 +108,9 @@ func openInside(rootfs, name string) (io.ReadCloser, error) {
 
 func unknownUser(spec string, err error) string {
 	name, grp, _ := strings.Cut(spec, ":")
+	if errors.Is(err, bufio.ErrTooLong) {
+		return "a line of the image's /etc/passwd or /etc/group is too long"
+	}
 	if strings.Contains(err.Error(), "group") {
 		return fmt.Sprintf("image has no group %q in /etc/group", grp)
 	}

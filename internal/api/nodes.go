@@ -141,6 +141,7 @@ type Stop struct {
 type RunOrder struct {
 	UUID       string         `json:"uuid"`
 	User       string         `json:"user"`
+	UID        *uint32        `json:"uid,omitempty"` // the user's on the controller's machine; absent: no account there
 	Project    string         `json:"project"`
 	ProjectGID int            `json:"projectGid"`
 	Spec       job.Spec       `json:"spec"`

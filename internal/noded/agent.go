@@ -12,6 +12,7 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/account"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/cores"
@@ -65,6 +66,9 @@ type Agent struct {
 	shims    oci.Pool      // of those that may be waiting for a container
 	slots    chan struct{} // one for each container that may be starting
 	node     *rank.Node    // the parts of these that ranks see
+
+	accounts *account.Accounts
+	noMaps   error // why containers have the node's ids; nil: they have their users'
 
 	ctx context.Context // of Run; set before anything that uses it starts
 	wg  sync.WaitGroup  // all goroutines of Run
@@ -145,6 +149,12 @@ func (a *Agent) openParts(boot string) (err error) {
 	if a.data, err = data.Open(&a.cfg, boot); err != nil {
 		return err
 	}
+	if a.accounts, err = account.Open(filepath.Join(a.cfg.StateDir, "ids.json"), a.cfg.IDsFrom); err != nil {
+		return err
+	}
+	if a.noMaps = oci.ProbeUsers(a.cfg.Images.Dir, a.cfg.StateDir); a.noMaps != nil {
+		a.log.Warn("jobs run without root, as their users: containers cannot have ids of their own here", "error", a.noMaps)
+	}
 	if a.network, err = network.Open(&a.cfg, a.log, a.portHolder); err != nil {
 		return err
 	}
@@ -163,6 +173,7 @@ func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
 	}
 	return &rank.Node{
 		Config: &a.cfg, Host: &a.host, Instance: a.instance, Boot: boot, Version: a.version, Log: a.log, LeaseFile: a.contact.LeaseFile(),
+		Accounts: a.accounts, NoMaps: a.noMaps,
 		Images: a.images, Data: a.data, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
 		Shims: &a.shims, Slots: a.slots, Counters: a.counters, Health: a.health,
 		Tell: a.contact.Tell, Changed: a.exporter.MapJobs, Reached: onReach,

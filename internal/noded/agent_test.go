@@ -139,7 +139,7 @@ func TestShortJobs(t *testing.T) {
 // time when it is ordered again, not even by another daemon.
 func TestOrderedAgain(t *testing.T) {
 	s := newSite(t, func(c *config.Config) {
-		c.Storage = []config.StorageRoot{{Name: "/project", Path: t.TempDir()}}
+		c.Storage = []config.StorageRoot{{Name: "/project", Path: shared(t)}}
 	}).start()
 	id := rankID(1)
 	o := order("echo run >> /p/count; exit 4", func(o *api.RunOrder) {

@@ -137,7 +137,7 @@ func TestKilledShims(t *testing.T) {
 func killing(t *testing.T, more func(*site, *rand.Rand), good func(n int, e *node.Exit, wrote string) bool) {
 	seed, rounds := killPlan(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	witness := t.TempDir()
+	witness := shared(t)
 	s := newSite(t, func(c *config.Config) {
 		c.Cores = 64
 		c.Storage = []config.StorageRoot{{Name: "/witness", Path: witness}}

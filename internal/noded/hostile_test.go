@@ -39,7 +39,7 @@ func mounting(list ...job.Storage) func(*api.RunOrder) {
 // TestHostileJobs: each ends in a defined state with a sentence that names the
 // cause, the node stays well, and the next job runs on the same image.
 func TestHostileJobs(t *testing.T) {
-	witness := t.TempDir()
+	witness := shared(t)
 	s := newSite(t, func(c *config.Config) {
 		c.PidsMax, c.Logs.Quota = 100, 256<<10
 		c.Storage = []config.StorageRoot{{Name: "/witness", Path: witness}}

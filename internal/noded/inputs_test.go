@@ -32,7 +32,7 @@ type dataSite struct {
 
 func newDataSite(t *testing.T, change func(*config.Config)) *dataSite {
 	needContainers(t)
-	d := &dataSite{s3: s3test.New(t), top: t.TempDir()}
+	d := &dataSite{s3: s3test.New(t), top: shared(t)}
 	d.site = newSite(t, func(c *config.Config) {
 		c.Data = config.Data{Endpoint: d.s3.URL, PlainHTTP: true, Stall: config.Duration(2 * time.Second)}
 		c.Storage = []config.StorageRoot{{Name: "/project", Path: d.top}}

@@ -2,6 +2,7 @@ package noded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -172,6 +173,16 @@ type site struct {
 	devices devices.Devices // nil: those of the configuration
 	killAt  string          // the point at which daemons that are spawned kill themselves
 	onReach func(point string)
+}
+
+// shared is a directory that the users of jobs may write to.
+func shared(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "shared")
+	if err := errors.Join(os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // newSite makes the controller and the node's configuration; start runs it.

@@ -1,6 +1,7 @@
 package noded
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -37,7 +38,8 @@ func (d *dataSite) stored(names ...string) map[string]string {
 func TestOutputs(t *testing.T) {
 	d := newDataSite(t, nil)
 	d.start()
-	if err := os.Mkdir(filepath.Join(d.top, "shared"), 0o777); err != nil {
+	shared := filepath.Join(d.top, "shared")
+	if err := errors.Join(os.Mkdir(shared, 0o777), os.Chmod(shared, 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	d.s3.Put("lab/in/model", "before ")

@@ -66,7 +66,7 @@ func TestKilledBetweenSteps(t *testing.T) {
 }
 
 func killOnceAt(t *testing.T, n int, point string) {
-	witness := t.TempDir()
+	witness := shared(t)
 	s := newSite(t, func(c *config.Config) { c.Storage = []config.StorageRoot{{Name: "/witness", Path: witness}} })
 	s.killAt = point
 	p := s.spawn(0)

@@ -44,7 +44,7 @@ const hidden = "xyzzy-never-on-a-disk"
 // files; a new value comes into the files while it runs, also through a daemon
 // that was killed in between; and no file of the node ever has one.
 func TestSecrets(t *testing.T) {
-	top := t.TempDir()
+	top := shared(t)
 	if err := os.Chmod(top, 0o777); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,12 @@ const maxOwner = 255
 var ErrFull = errors.New("all addresses of the node's network are in use")
 
 // Attach makes a namespace for an owner, in place of one it may have had.
-func (n *Network) Attach(owner string) (*Attached, error) {
+func (n *Network) Attach(owner string) (*Attached, error) { return n.AttachTo(owner, nil) }
+
+// AttachTo is Attach with a namespace that was made before, such as one that
+// belongs to a user namespace. It is the result's from then on, and stays the
+// caller's after an error.
+func (n *Network) AttachTo(owner string, ns *os.File) (*Attached, error) {
 	if owner == "" || len(owner) > maxOwner {
 		return nil, fmt.Errorf("attach network: owner %q must have 1 to %d bytes", owner, maxOwner)
 	}
@@ -40,17 +45,20 @@ func (n *Network) Attach(owner string) (*Attached, error) {
 	if _, err := n.Ensure(); err != nil { // never run without isolation
 		return nil, fmt.Errorf("attach network of %s: %w", owner, err)
 	}
-	a, err := n.attach(owner)
+	a, err := n.attach(owner, ns)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("attach network of %s: %w", owner, err), n.Detach(owner))
 	}
 	return a, nil
 }
 
-func (n *Network) attach(owner string) (*Attached, error) {
-	ns, err := newNamespace()
-	if err != nil {
-		return nil, err
+func (n *Network) attach(owner string, ns *os.File) (*Attached, error) {
+	made := ns == nil
+	var err error
+	if made {
+		if ns, err = newNamespace(); err != nil {
+			return nil, err
+		}
 	}
 	addr, err := n.connect(owner, ns)
 	if err == nil {
@@ -58,7 +66,9 @@ func (n *Network) attach(owner string) (*Attached, error) {
 		err = n.configure(ns, addr)
 	}
 	if err != nil {
-		ns.Close()
+		if made {
+			ns.Close()
+		}
 		return nil, err
 	}
 	n.trace("done")

@@ -23,6 +23,7 @@ type People struct {
 
 	mu     sync.Mutex
 	names  map[uint32]kept[string]
+	uids   map[string]kept[*uint32]
 	groups map[string]kept[[]string] // gids, by user
 	gids   map[string]kept[string]   // by group
 }
@@ -79,6 +80,24 @@ func (p *People) name(uid uint32) string {
 			}
 		}
 		return fmt.Sprintf("uid%d", uid)
+	})
+}
+
+// UID is a user's number; nil: the machine has no account of that name. A node
+// compares it with its own.
+func (p *People) UID(name string) *uint32 {
+	return remember(p, &p.uids, name, func() *uint32 {
+		text := ""
+		if u, err := user.Lookup(name); err == nil {
+			text = u.Uid
+		} else if out, err := p.run("id", "-u", "--", name); err == nil {
+			text = strings.TrimSpace(out)
+		}
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return nil
+		}
+		return new(uint32(n))
 	})
 }
 

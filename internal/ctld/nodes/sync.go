@@ -31,6 +31,7 @@ type Exchange struct {
 	Samples *samples.Samples
 	Skews   *samples.Skews
 	Now     func() time.Time
+	UID     func(user string) *uint32 // of the account on this machine; nil: there is none
 }
 
 type syncInput struct {
@@ -155,7 +156,7 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	p, _ := s.Conf().Project(j.Owner.Project)
 	r := j.Attempt.Ranks[rank]
 	o := &api.RunOrder{
-		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, Project: j.Owner.Project, ProjectGID: p.GID,
+		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, UID: s.UID(j.Owner.User), Project: j.Owner.Project, ProjectGID: p.GID,
 		Allocation: wire.Allocation(r.Alloc), Ranks: len(j.Attempt.Ranks),
 		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.Conf().Limits.Grace.Millis()),
 		Digest: j.Attempt.Image,

@@ -72,6 +72,9 @@ func checkCapacity(c *Config, bad func(string, string, ...any)) {
 	if c.PidsMax < 64 {
 		bad("pidsMax", "%d: must be 64 or more", c.PidsMax)
 	}
+	if c.IDsFrom < 1<<16 || c.IDsFrom%(1<<16) != 0 || c.IDsFrom > 0x7f000000 {
+		bad("idsFrom", "%d: must be a multiple of 65536, from 65536 to %d", c.IDsFrom, 0x7f000000)
+	}
 	if c.Launches < 1 || c.Launches > 256 {
 		bad("launches", "%d: must be 1 to 256", c.Launches)
 	}

@@ -76,6 +76,11 @@ type Config struct {
 	// machine to itself. Default false.
 	AllowPrivileged bool `yaml:"allowPrivileged"`
 
+	// IDsFrom is where the numbers of users and groups begin that containers
+	// have beside their own user's: 65536 for each user. No account may have a
+	// number from here to 2147418112. Default 536870912; a multiple of 65536.
+	IDsFrom uint32 `yaml:"idsFrom"`
+
 	// GPU is how GPUs are found and given to jobs.
 	GPU GPU `yaml:"gpu"`
 
@@ -259,6 +264,7 @@ func (c *Config) SetDefaults() {
 	setDefault(&c.PidsMax, 32768)
 	setDefault(&c.MinFree, 1<<30)
 	setDefault(&c.Launches, defaultLaunches())
+	setDefault(&c.IDsFrom, 0x20000000)
 	setDefault(&c.Reserve.Memory, defaultReservedMemory())
 	for i := range c.Storage {
 		setDefault(&c.Storage[i].Mode, 0o2770)

@@ -23,9 +23,10 @@ type Rank struct {
 	Dir       string        // of what is noted while outputs are sent
 	Box       string        // of the container
 	Storage   *storage.Roots
-	Secrets   func() map[string]string // the keys of S3 are among them
-	Progress  func(text string)        // shows how far it is
-	DiskError func(error)              // is told what may be the node's own disk's fault
+	Tenant    func() (storage.Tenant, error) // whose storage is meant
+	Secrets   func() map[string]string       // the keys of S3 are among them
+	Progress  func(text string)              // shows how far it is
+	DiskError func(error)                    // is told what may be the node's own disk's fault
 	Log       *slog.Logger
 }
 
@@ -33,11 +34,6 @@ type Rank struct {
 type transfers struct {
 	*Data
 	Rank
-}
-
-// Tenant is whose storage an order means.
-func Tenant(o *api.RunOrder) storage.Tenant {
-	return storage.Tenant{User: o.User, Project: o.Project, GID: o.ProjectGID}
 }
 
 // inputError says whose fault it is that an input did not come. The site's own
@@ -115,7 +111,11 @@ func (t *transfers) fileRoot(uri string, write bool) (*os.Root, string, error) {
 	if !strings.HasSuffix(dir, "/") {
 		dir, name = path.Dir(dir), path.Base(dir)
 	}
-	root, err := t.Storage.OpenRoot(path.Clean(dir), Tenant(t.Order), write)
+	who, err := t.Tenant()
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := t.Storage.OpenRoot(path.Clean(dir), who, write)
 	var refused *reason.Error
 	if errors.As(err, &refused) {
 		return nil, "", transfer.At(transfer.NotFound, uri, refused.Text)

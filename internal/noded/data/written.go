@@ -89,7 +89,11 @@ func (t *transfers) outputTop(p string) (*os.File, string, error) {
 	case entries[best].HostPath == job.TmpfsHostPath:
 		return nil, "", &nothingToSave{fmt.Sprintf("%s was on a tmpfs, which is gone", p)}
 	}
-	src, err := t.Storage.Open(entries[best], Tenant(t.Order))
+	who, err := t.Tenant()
+	if err != nil {
+		return nil, "", err
+	}
+	src, err := t.Storage.Open(entries[best], who)
 	if err != nil {
 		return nil, "", err
 	}
@@ -99,7 +103,7 @@ func (t *transfers) outputTop(p string) (*os.File, string, error) {
 	src.Close() // a single file was mounted: look at it from its directory
 	at := entries[best]
 	at.HostPath, rest = path.Dir(at.HostPath), path.Base(at.HostPath)
-	src, err = t.Storage.Open(at, Tenant(t.Order))
+	src, err = t.Storage.Open(at, who)
 	return src.Handle, rest, err
 }
 

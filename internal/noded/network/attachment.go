@@ -24,8 +24,10 @@ type Attachment struct {
 }
 
 // Join makes the rank's network and takes its ports; it returns nil where the
-// rank has the node's. After an error Detach removes what there is.
-func (n *Network) Join(id job.RankID, spec *job.Spec) (*Attachment, error) {
+// rank has the node's. namespace makes the one that the rank's network lives
+// in; it may return nil for one that belongs to the node. After an error Detach
+// removes what there is.
+func (n *Network) Join(id job.RankID, spec *job.Spec, namespace func() (*os.File, error)) (*Attachment, error) {
 	want := spec.Network()
 	switch {
 	case want == job.NetworkBridge && n.own == nil:
@@ -35,8 +37,13 @@ func (n *Network) Join(id job.RankID, spec *job.Spec) (*Attachment, error) {
 	case want == job.NetworkHost, n.own == nil:
 		return nil, nil
 	}
-	at, err := n.own.Attach(id.String())
+	ns, err := namespace()
 	if err != nil {
+		return nil, err
+	}
+	at, err := n.own.AttachTo(id.String(), ns)
+	if err != nil {
+		ns.Close()
 		return nil, err
 	}
 	a := &Attachment{net: n.own, at: at}

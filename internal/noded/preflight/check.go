@@ -18,6 +18,7 @@ import (
 	"gbatch/internal/gpu"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/identity"
+	"gbatch/oci"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/image"
 	"gbatch/oci/netns"
@@ -41,7 +42,7 @@ func broken(fix, format string, args ...any) []finding {
 // checks are what a machine needs to be a node, in the order in which one
 // would set it up.
 var checks = []func(ctx context.Context, c *config.Config) []finding{
-	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkDisk, checkPulls, checkRoots, checkNetwork, checkRegistries,
+	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkUsers, checkDisk, checkPulls, checkRoots, checkNetwork, checkRegistries,
 }
 
 // Check writes to w what this machine lacks to be a node, one line for each
@@ -151,6 +152,20 @@ func checkOverlay(_ context.Context, c *config.Config) []finding {
 		return broken("umount "+at, "overlay: %v", err)
 	}
 	return fine("overlay file systems")
+}
+
+// checkUsers tries whether root of a container can be its user.
+func checkUsers(_ context.Context, c *config.Config) []finding {
+	if err := os.MkdirAll(c.Images.Dir, 0o700); err != nil {
+		return broken("mkdir -p "+c.Images.Dir, "%v", err)
+	}
+	if err := oci.ProbeUsers(c.Images.Dir, c.StateDir); err != nil {
+		return []finding{{
+			what: fmt.Sprintf("containers cannot have ids of their own, so that jobs run without root, as their users: %v", err),
+			fix:  "use Linux 5.19 or later, images.dir on ext4, xfs or btrfs, and: sysctl -w user.max_user_namespaces=100000",
+		}}
+	}
+	return fine("root of a container is its user, other ids from %d on", c.IDsFrom)
 }
 
 func checkDisk(_ context.Context, c *config.Config) []finding {

@@ -8,7 +8,6 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
-	"gbatch/internal/noded/data"
 	"gbatch/internal/noded/reason"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
@@ -22,11 +21,14 @@ type binds struct {
 
 // bind binds each storage entry by its handle to a place of ours, where no job
 // can exchange it before the container mounts it from there.
-func (b *binds) bind(roots *storage.Roots, o *order, tmpfsMax int64) error {
+func (b *binds) bind(roots *storage.Roots, tenant func() (storage.Tenant, error), o *order, tmpfsMax int64) error {
 	if err := makeDir(o.dir); err != nil {
 		return err
 	}
-	who := data.Tenant(&o.RunOrder)
+	who, err := tenant()
+	if err != nil {
+		return err
+	}
 	var tmpfs int64
 	for i, entry := range o.Spec.Request.Docker.Storage {
 		if entry.HostPath == job.TmpfsHostPath {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbatch/internal/noded/network"
+	"gbatch/oci/userns"
 )
 
 // hostFiles are the files by which programs find names and hosts. Each rank
@@ -16,8 +17,8 @@ var hostFiles = []string{"hosts", "resolv.conf"}
 const hostfile = "hostfile"
 
 // writeFiles copies them into the rank's directory, with the rank's own name in
-// them.
-func writeFiles(rankDir string, own *network.Attachment, hostname, hosts string) error {
+// them. They belong to root of the container.
+func writeFiles(rankDir string, own *network.Attachment, hostname, hosts string, ids userns.Map) error {
 	dir := filepath.Join(rankDir, "etc")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -39,10 +40,12 @@ func writeFiles(rankDir string, own *network.Attachment, hostname, hosts string)
 			return err
 		}
 	}
-	if hosts == "" {
-		return nil
+	if hosts != "" {
+		if err := os.WriteFile(filepath.Join(dir, hostfile), []byte(hosts), 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(dir, hostfile), []byte(hosts), 0o644)
+	return giveToRoot(dir, ids)
 }
 
 // withHost makes sure that the host's own name can be resolved: launchers of

@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/account"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/cores"
@@ -32,6 +33,8 @@ type Node struct {
 	Log                     *slog.Logger
 	LeaseFile               string // for the shims
 
+	Accounts *account.Accounts
+	NoMaps   error // why containers have the node's ids; nil: they have their users'
 	Images   *images.Holds
 	Data     *data.Data
 	Storage  *storage.Roots
@@ -67,6 +70,7 @@ type Rank struct {
 	// Only for the rank's own goroutine; but order.Allocation is changed with
 	// state.mu held, as others read it.
 	order   order
+	user    user
 	image   pulled
 	slot    slot
 	cores   cores.Grant

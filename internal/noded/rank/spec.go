@@ -38,7 +38,8 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 		SecretEnv:  r.state.secretEnv(),
 		WorkDir:    docker.WorkingDir,
 		User:       docker.User,
-		Groups:     docker.GroupAdd,
+		Groups:     r.user.groupsBeside(docker.GroupAdd),
+		IDs:        r.user.ids,
 		Hostname:   r.hostname(),
 		Terminal:   r.order.Spec.HasTerminal(),
 		Mounts:     r.allMounts(),
@@ -62,6 +63,9 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 	if err != nil {
 		return nil, reason.Because(job.BadSpec, err)
 	}
+	if err := r.runAsUser(spec); err != nil {
+		return nil, err
+	}
 	return spec, r.node.Devices.Edit(spec, r.order.gpus())
 }
 
@@ -75,7 +79,7 @@ func (r *Rank) envInput() job.EnvInput {
 	return job.EnvInput{
 		Nodes: nodes, Addresses: addresses, Slots: slots, MasterPort: r.order.MasterPort,
 		Spec: &r.order.Spec, ID: r.order.id,
-		UUID: r.order.UUID, User: r.order.User, Project: r.order.Project, ProjectGID: r.order.ProjectGID,
+		UUID: r.order.UUID, User: r.order.User, Project: r.order.Project, ProjectGID: r.user.group(r.order.ProjectGID),
 		RestartCount: r.order.Restarts + int(r.order.id.Attempt) - 1, Initial: r.order.Initial,
 		Array:       r.order.Array,
 		ClusterID:   r.node.Config.ClusterID,

@@ -3,6 +3,7 @@ package rank
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -29,15 +30,16 @@ type step struct {
 func (r *Rank) steps() []step {
 	n, o, s := r.node, &r.order, r.state
 	return []step{
+		{"user", func(context.Context) error { return r.user.find(n, o) }, nothing},
 		{"image", func(ctx context.Context) error { return r.image.pull(ctx, n.Images, o, s) }, nothing},                       // let go by remove, once nothing is mounted
 		{"inputs", func(ctx context.Context) (err error) { r.inputs, err = n.Data.Fetch(ctx, r.data()); return err }, nothing}, // gone with remove
 		{"slot", r.slot.take, r.slot.giveBack},
 		{"cores", func(context.Context) (err error) { r.cores, err = takeCores(n.Cores, n.Devices, o, s); return err },
 			func() error { n.Cores.GiveBack(o.id); return nil }},
-		{"storage", func(context.Context) error { return r.binds.bind(n.Storage, o, int64(n.Config.TmpfsMax)) }, r.binds.unbind},
-		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                       // goes with the storage
-		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
-		{"files", func(context.Context) error { return writeFiles(o.dir, r.net, r.hostname(), r.hostfile()) }, nothing},
+		{"storage", func(context.Context) error { return r.binds.bind(n.Storage, r.tenant, o, int64(n.Config.TmpfsMax)) }, r.binds.unbind},
+		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
+		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
+		{"files", func(context.Context) error { return writeFiles(o.dir, r.net, r.hostname(), r.hostfile(), r.user.ids) }, nothing},
 		{"record", func(context.Context) error { return r.record(s) }, nothing},
 		{"gang", func(ctx context.Context) error { return awaitGang(ctx, o.Ranks, &r.slot, s) }, nothing},
 		{"container", r.startContainer, nothing}, // its directory goes with remove
@@ -81,7 +83,7 @@ func (r *Rank) undo() {
 func (r *Rank) data() data.Rank {
 	return data.Rank{
 		ID: r.order.id, Order: &r.order.RunOrder, Dir: r.order.dir, Box: r.order.box(),
-		Storage: r.node.Storage, Progress: r.state.setProgress, DiskError: r.node.Health.DiskError, Log: r.log,
+		Storage: r.node.Storage, Tenant: r.tenant, Progress: r.state.setProgress, DiskError: r.node.Health.DiskError, Log: r.log,
 		Secrets: func() map[string]string {
 			if s := r.state.secretsNow(); s != nil {
 				return s.Values
@@ -124,8 +126,11 @@ func takeCores(m *cores.Map, d devices.Devices, o *order, s *state) (cores.Grant
 	return g, err
 }
 
-func joinNetwork(n *network.Network, o *order, s *state) (*network.Attachment, error) {
-	a, err := n.Join(o.id, &o.Spec)
+func joinNetwork(n *network.Network, u *user, o *order, s *state) (*network.Attachment, error) {
+	a, err := n.Join(o.id, &o.Spec, func() (*os.File, error) { return u.open(true) })
+	if err == nil && a == nil {
+		_, err = u.open(false)
+	}
 	if a != nil {
 		s.change(contact.NewsProgress, func(st *node.RankStatus) { st.Ports = a.Ports() })
 	}
@@ -133,6 +138,7 @@ func joinNetwork(n *network.Network, o *order, s *state) (*network.Attachment, e
 }
 
 func (r *Rank) leaveNetwork() error {
+	r.user.close()
 	r.net.Close()
 	r.net = nil
 	return nil
@@ -161,7 +167,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	handover := oci.Handover{Env: r.state.secretEnv()}
+	handover := oci.Handover{User: r.user.space, Env: r.state.secretEnv()}
 	r.net.Handover(&handover)
 	if r.shim, err = r.node.Shims.Start(r.order.box(), handover); err != nil {
 		return err

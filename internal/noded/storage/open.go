@@ -4,7 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,8 +15,29 @@ import (
 // itself refuses to leave the root (openat2 with RESOLVE_BENEATH), so that a
 // link which is swapped in meanwhile helps nobody.
 type maker struct {
-	gid  int
-	mode uint32 // permission bits as chmod takes them
+	uid, gid int
+	owner    int    // of what the template names, below what is there; -1: root
+	mode     uint32 // permission bits as chmod takes them
+}
+
+// takeOver gives a directory that was made when jobs were root on the host to
+// its user, with what lies in it.
+func (m maker) takeOver(h *os.File) error {
+	st, err := h.Stat()
+	if err != nil || st.Sys().(*syscall.Stat_t).Uid != 0 || m.uid == 0 {
+		return err
+	}
+	at := "/proc/self/fd/" + strconv.Itoa(int(h.Fd()))
+	entries, err := os.ReadDir(at)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.Lchown(filepath.Join(at, e.Name()), m.uid, m.gid); err != nil {
+			return err
+		}
+	}
+	return os.Chown(at, m.uid, m.gid)
 }
 
 // resolve opens rel beneath the directory top as a handle.
@@ -81,7 +104,7 @@ func (m maker) mkdir(parent *os.File, name string) error {
 	defer unix.Close(fd)
 	// Owner first: chown clears the setgid bit of files, and some network file
 	// systems do so for directories too.
-	if err := unix.Fchown(fd, -1, m.gid); err != nil {
+	if err := unix.Fchown(fd, m.uid, m.gid); err != nil {
 		return err
 	}
 	return unix.Fchmod(fd, m.mode)
@@ -103,6 +126,7 @@ func (m maker) base(template, top string) error {
 	if err != nil {
 		return err
 	}
+	m.uid = m.owner
 	h, err := m.resolve(filepath.Clean("/"+fixed), rel, true)
 	if err != nil {
 		return err

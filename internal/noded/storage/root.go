@@ -24,7 +24,7 @@ func (s *Roots) OpenRoot(hostPath string, who Tenant, write bool) (*os.Root, err
 	if err != nil {
 		return nil, err
 	}
-	make := maker{gid: who.GID, mode: uint32(root.Mode)}
+	make := who.maker(root.Path, uint32(root.Mode))
 	if write && root.Create {
 		if err := make.base(root.Path, top); err != nil {
 			return nil, reason.Errorf(job.Mount, "cannot make %s for storage %q on this node: %v", root.Name, hostPath, plain(err))

@@ -20,7 +20,23 @@ import (
 type Tenant struct {
 	User    string
 	Project string
-	GID     int // of the project; 0 leaves directories to the daemon's group
+	GID     int // of the project; 0: it has none
+	// UID and OwnGID are the user's. What is made for one user is the user's;
+	// what is made for a project is root's and the project's, or the first
+	// user's if the project has no group.
+	UID, OwnGID int
+}
+
+// maker makes directories as a template says.
+func (who Tenant) maker(template string, mode uint32) maker {
+	m := maker{uid: who.UID, gid: who.GID, owner: -1, mode: mode}
+	if m.gid == 0 {
+		m.gid = who.OwnGID
+	}
+	if who.GID == 0 || strings.Contains(template, "{user}") {
+		m.owner = who.UID
+	}
+	return m
 }
 
 // Roots resolves what jobs write in their storage entries to places on this
@@ -60,7 +76,7 @@ func (s *Roots) Open(entry job.Storage, who Tenant) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	make := maker{gid: who.GID, mode: uint32(root.Mode)}
+	make := who.maker(root.Path, uint32(root.Mode))
 	if root.Create {
 		if err := make.base(root.Path, top); err != nil {
 			return source{}, reason.Errorf(job.Mount, "cannot make %s for storage %q on this node: %v", root.Name, entry.HostPath, plain(err))
@@ -95,13 +111,17 @@ func (s *Roots) openSSH(who Tenant) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	make := maker{gid: who.GID, mode: 0o700}
+	make := who.maker("{user}", 0o700)
 	if err := make.base(s.sshDir, top); err != nil {
 		return source{}, reason.Errorf(job.Mount, "cannot make the .ssh directory on this node: %v", plain(err))
 	}
 	h, err := make.resolve(top, "", false)
 	if err != nil {
 		return source{}, reason.Errorf(job.Mount, "cannot open the .ssh directory on this node: %v", plain(err))
+	}
+	if err := make.takeOver(h); err != nil {
+		h.Close()
+		return source{}, reason.Errorf(job.Mount, "cannot give the .ssh directory on this node to its user: %v", plain(err))
 	}
 	return newSource(h, false)
 }

@@ -1,0 +1,112 @@
+package rank
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/internal/job"
+	"gbatch/internal/noded/reason"
+	"gbatch/internal/noded/storage"
+	"gbatch/oci"
+	"gbatch/oci/userns"
+)
+
+// user is who a rank's user is on this node, as found when it began.
+type user struct {
+	userns.Owner
+	ids   userns.Map // of its container; zero: the node's
+	space *os.File   // the user namespace, until the shim has it
+}
+
+func (n *Node) owner(o *order) (userns.Owner, error) {
+	return n.Accounts.Owner(o.User, o.UID, o.ProjectGID)
+}
+
+// find decides whose ids the container has. Nobody is root on the node but who
+// asked for that and may.
+func (u *user) find(n *Node, o *order) (err error) {
+	if u.Owner, err = n.owner(o); err != nil {
+		return err
+	}
+	if !o.Spec.Privileged() && n.NoMaps == nil {
+		u.ids = userns.MapOf(u.Owner)
+	}
+	return nil
+}
+
+// open makes the user namespace, and if own is set a network namespace that
+// belongs to it. The latter is nil where the container has the node's ids.
+func (u *user) open(own bool) (net *os.File, err error) {
+	if u.ids.IsZero() {
+		return nil, nil
+	}
+	ns, err := userns.New(u.ids, own)
+	if err != nil {
+		return nil, err
+	}
+	u.space = ns.User
+	return ns.Net, nil
+}
+
+func (u *user) close() {
+	u.space.Close()
+	u.space = nil
+}
+
+// groupsBeside are the groups that the job names and, in a container with ids
+// of its own, those of its project and of its user.
+func (u *user) groupsBeside(named []string) []string {
+	list := append([]string{}, named...)
+	for _, g := range u.Groups {
+		if inside, ok := u.ids.InsideGID(g); ok && inside != 0 && !u.ids.IsZero() {
+			list = append(list, strconv.FormatUint(uint64(inside), 10))
+		}
+	}
+	return list
+}
+
+// group is a group of the node by the number that it has in the container.
+func (u *user) group(gid int) int {
+	if inside, ok := u.ids.InsideGID(uint32(gid)); ok && gid > 0 {
+		return int(inside)
+	}
+	return gid
+}
+
+// runAsUser makes the program run as its user where the container has the
+// node's ids: without root, and as nobody that an image or a job could choose.
+func (r *Rank) runAsUser(spec *specs.Spec) error {
+	if !r.user.ids.IsZero() || r.order.Spec.Privileged() {
+		return nil
+	}
+	if docker := &r.order.Spec.Request.Docker; docker.User != "" || len(docker.GroupAdd) > 0 {
+		return reason.Errorf(job.BadSpec, "jobs run as their own user on node %s, which cannot give containers ids of their own: leave \"user\" and \"groupAdd\" out", r.node.Config.Name)
+	}
+	oci.ApplyUser(spec, oci.User{UID: r.user.UID, GID: r.user.GID, Groups: r.user.Groups, Home: "/"})
+	return nil
+}
+
+// tenant is whose storage the rank's is, also of a rank that an earlier daemon
+// began.
+func (r *Rank) tenant() (storage.Tenant, error) {
+	o, err := r.node.owner(&r.order)
+	return storage.Tenant{User: r.order.User, Project: r.order.Project, GID: r.order.ProjectGID, UID: int(o.UID), OwnGID: int(o.GID)}, err
+}
+
+// giveToRoot makes the files in a directory those of the container's root, who
+// may change them.
+func giveToRoot(dir string, ids userns.Map) error {
+	uid, gid, ok := ids.Host(0, 0)
+	if !ok {
+		return errors.New("the container has no root")
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.Chown(filepath.Join(dir, e.Name()), uid, gid))
+	}
+	return err
+}

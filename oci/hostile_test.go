@@ -1,0 +1,119 @@
+package oci_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gbatch/oci"
+)
+
+// TestBlame: what is wrong with a job or its image is never told as the node's
+// fault, and no message names a place of the host.
+func TestBlame(t *testing.T) {
+	needContainers(t)
+	long := strings.Repeat("a", 300)
+	deep := "/" + strings.Repeat("a/", 3000)
+	// image puts one more layer over the image: a link, or a file to execute.
+	link := func(name, to string) func(b *box) {
+		return func(b *box) { b.addLayer(name, func(at string) error { return os.Symlink(to, at) }) }
+	}
+	file := func(name, text string) func(b *box) {
+		return func(b *box) { b.addLayer(name, func(at string) error { return os.WriteFile(at, []byte(text), 0o755) }) }
+	}
+	dir := func(name string) func(b *box) {
+		return func(b *box) { b.addLayer(name, func(at string) error { return os.Mkdir(at, 0o755) }) }
+	}
+	both := func(f func(*box), g func(*box)) func(*box) { return func(b *box) { f(b); g(b) } }
+	command := func(args ...string) func(*box) { return func(b *box) { b.req.Command = args } }
+	workDir := func(d string) func(*box) { return func(b *box) { b.req.WorkDir = d } }
+	target := func(at string) func(*box) {
+		return func(b *box) { b.req.Mounts = append(b.req.Mounts, oci.Mount{Source: b.TempDir(), Target: at}) }
+	}
+	makeDirs := func(d string) func(*box) { return func(b *box) { b.cfg.MakeDirs = []string{d} } }
+	cases := map[string]struct {
+		edit func(*box)
+		want oci.FailureKind // "": the program runs
+	}{
+		"command long":         {command(long), oci.CommandNotFound},
+		"command long path":    {command("/" + long), oci.CommandNotFound},
+		"command deep":         {command(deep), oci.CommandNotFound},
+		"command quotes":       {command("a\"b\nc"), oci.CommandNotFound},
+		"command quoted path":  {command("/a\"b\nc"), oci.CommandNotFound},
+		"command below a file": {command("/etc/passwd/x"), oci.CommandNotFound},
+		"command loop":         {both(link("loop", "loop"), command("/loop")), oci.CommandNotFound},
+		"command broken":       {both(file("x", "\x7fELFxxxx"), command("/x")), ""},
+		"command no program":   {both(file("x", "#!/no/such\n"), command("/x")), ""},
+		"workdir fd":           {workDir("/proc/self/fd/12"), oci.WorkDirMissing},
+		"workdir proc":         {workDir("/proc/self/none"), oci.WorkDirMissing},
+		"workdir sys":          {workDir("/sys/none"), oci.WorkDirMissing},
+		"workdir long":         {workDir("/" + long), oci.WorkDirMissing},
+		"workdir deep":         {workDir(deep), oci.WorkDirMissing},
+		"workdir loop":         {both(link("loop", "loop"), workDir("/loop")), oci.WorkDirMissing},
+		"workdir link to fd":   {both(link("wd", "/proc/self/fd/12"), workDir("/wd")), oci.WorkDirMissing},
+		"etc file":             {file("etc", ""), oci.ImageUnusable},
+		"etc file with hosts":  {both(file("etc", ""), target("/etc/hosts")), oci.ImageUnusable},
+		"passwd loop":          {link("etc/passwd", "passwd"), oci.ImageUnusable},
+		"passwd directory":     {dir("etc/passwd"), oci.ImageUnusable},
+		"passwd long line":     {file("etc/passwd", strings.Repeat("a", 200_000)), oci.UserUnknown},
+		"group loop":           {link("etc/group", "group"), oci.ImageUnusable},
+		"proc file":            {file("proc", ""), oci.ImageUnusable},
+		"proc link":            {link("proc", "/tmp"), oci.ImageUnusable},
+		"sys file":             {file("sys", ""), oci.ImageUnusable},
+		"dev file":             {file("dev", ""), oci.MountFailed},
+		"dev link":             {link("dev", "/tmp"), ""},
+		"mkdir below a file":   {makeDirs("/etc/passwd/x"), oci.ImageUnusable},
+		"mkdir loop":           {both(link("loop", "loop"), makeDirs("/loop/x")), oci.ImageUnusable},
+		"mkdir long":           {makeDirs("/" + long), oci.ImageUnusable},
+		"target loop":          {both(link("loop", "loop"), target("/loop/x")), oci.MountFailed},
+		"target long":          {target("/" + long), oci.MountFailed},
+		"target file":          {target("/etc/passwd"), oci.MountFailed},
+		"target device":        {target("/dev/null"), oci.MountFailed},
+		"user lines":           {func(b *box) { b.req.User = "a\nb" }, oci.UserUnknown},
+		"user below zero":      {func(b *box) { b.req.User = "-1" }, oci.UserUnknown},
+		"user of 64 bits":      {func(b *box) { b.req.User = "4294967297" }, oci.UserUnknown},
+		"groups many": {func(b *box) {
+			for i := range 70_000 {
+				b.req.Groups = append(b.req.Groups, fmt.Sprint(i%65_000+1))
+			}
+		}, ""},
+	}
+	for i := range 24 { // whatever the set-up has open
+		cases[fmt.Sprintf("workdir fd %d", i)] = struct {
+			edit func(*box)
+			want oci.FailureKind
+		}{workDir(fmt.Sprintf("/proc/self/fd/%d", i)), oci.WorkDirMissing}
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newMapped(t, "true")
+			tc.edit(b)
+			exit, _ := b.run()
+			if exit.Failure == nil {
+				if tc.want != "" {
+					t.Errorf("it ran: %+v", exit)
+				}
+				return
+			}
+			if exit.Failure.Kind != tc.want || strings.Contains(exit.Failure.Message, b.dir) || strings.Contains(exit.Failure.Message, os.TempDir()) {
+				t.Errorf("kind %s, want %s\nmessage %.300s\ndetail %.500s", exit.Failure.Kind, tc.want, exit.Failure.Message, exit.Failure.Detail)
+			}
+		})
+	}
+}
+
+// addLayer puts a layer with one odd file over the image.
+func (b *box) addLayer(name string, make func(at string) error) {
+	b.Helper()
+	top := filepath.Join(b.TempDir(), "layer")
+	at := filepath.Join(top, name)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	if err := make(at); err != nil {
+		b.Fatal(err)
+	}
+	b.cfg.Layers = append(b.cfg.Layers, top)
+}

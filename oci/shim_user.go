@@ -1,0 +1,155 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"gbatch/oci/userns"
+)
+
+// takeHanded takes hold of what was handed over, in the order of Handover.files,
+// unless it came with a message.
+func (s *shim) takeHanded() error {
+	s.ids = userns.Map{UIDs: s.spec.Linux.UIDMappings, GIDs: s.spec.Linux.GIDMappings}
+	want := 0
+	if !s.ids.IsZero() {
+		want = 1
+	}
+	if s.cfg.Network != nil {
+		want += 1 + len(s.cfg.Network.Ports)
+	}
+	if s.handed == nil {
+		for i := range want {
+			unix.CloseOnExec(fdHanded + i)
+			s.handed = append(s.handed, os.NewFile(uintptr(fdHanded+i), "handed over"))
+		}
+	}
+	if len(s.handed) != want {
+		return fmt.Errorf("%d files were handed over, not %d", len(s.handed), want)
+	}
+	if !s.ids.IsZero() {
+		s.user = s.handed[0]
+	}
+	return nil
+}
+
+// pathOf names an open file for the container's set-up, which is another
+// process. By the thread and not by the process: the set-up may look at what is
+// confined as it is itself, see confine.
+func pathOf(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", unix.Gettid(), f.Fd()) }
+
+// hostUser is the container's user by the host's numbers.
+func (s *shim) hostUser() (uid, gid int) {
+	uid, gid, _ = s.ids.Host(s.spec.Process.User.UID, s.spec.Process.User.GID)
+	return uid, gid
+}
+
+// checkUser refuses ids that the container does not have.
+func checkUser(ids userns.Map, u specs.User) error {
+	for _, gid := range append([]uint32{u.GID}, u.AdditionalGids...) {
+		if _, _, ok := ids.Host(u.UID, gid); !ok {
+			return &Failure{Kind: UserUnknown, Message: fmt.Sprintf("user %d with group %d cannot be had: ids in a container go to %d", u.UID, gid, userns.RangeSize-1)}
+		}
+	}
+	return nil
+}
+
+// withoutUser is the spec's namespaces but for the user's: specconv would
+// begin two processes to find out the map that we know.
+func withoutUser(all []specs.LinuxNamespace) []specs.LinuxNamespace {
+	var out []specs.LinuxNamespace
+	for _, ns := range all {
+		if ns.Type != specs.UserNamespace {
+			out = append(out, ns)
+		}
+	}
+	return out
+}
+
+// inheritLocked gives the container its limit of locked memory by the shim's own.
+// That of a process in another user namespace may only be set with a capability
+// that a daemon in a container of its own has not.
+func (s *shim) inheritLocked() {
+	if s.user == nil {
+		return
+	}
+	p := s.spec.Process
+	p.Rlimits = slices.DeleteFunc(p.Rlimits, func(r specs.POSIXRlimit) bool {
+		return r.Type == "RLIMIT_MEMLOCK" && unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: r.Soft, Max: r.Hard}) == nil
+	})
+}
+
+// joinUser makes the container use the user namespace that was handed over.
+func (s *shim) joinUser(config *configs.Config) {
+	if s.user == nil {
+		return
+	}
+	config.Namespaces.Add(configs.NEWUSER, pathOf(s.user))
+	config.UIDMappings, config.GIDMappings = configMap(s.ids.UIDs), configMap(s.ids.GIDs)
+}
+
+func configMap(extents []specs.LinuxIDMapping) []configs.IDMap {
+	var out []configs.IDMap
+	for _, e := range extents {
+		out = append(out, configs.IDMap{ContainerID: int64(e.ContainerID), HostID: int64(e.HostID), Size: int64(e.Size)})
+	}
+	return out
+}
+
+// ownKeyring keeps the daemon's keys from the container. The keyring is this
+// thread's and what it begins has it too; one that the container's first
+// process makes would count for its user, who may have 200.
+func ownKeyring() error {
+	_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0) // one without a name
+	if err != nil && !errors.Is(err, unix.ENOSYS) {
+		return fmt.Errorf("make a keyring: %w", err)
+	}
+	return nil
+}
+
+// stage is where a container's directory shows while it is made, in the mount
+// namespace of its shim alone. Root of a container is nobody special on the
+// host: it may not pass through the directories that lead to its own.
+const stage = "/run/gbatch/stage"
+
+// stageRootfs is the root file system there.
+const stageRootfs = stage + "/" + dirRootfs
+
+func makeStage() error {
+	if err := os.MkdirAll(stage, 0o711); err != nil {
+		return err
+	}
+	if err := unix.Mount(".", stage, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("show the container's directory on %s: %w", stage, err)
+	}
+	return nil
+}
+
+// bundleAt tells hooks where the container's directory is to them.
+func bundleAt(config *configs.Config, dir string) {
+	for i, label := range config.Labels {
+		if strings.HasPrefix(label, "bundle=") {
+			config.Labels[i] = "bundle=" + dir
+		}
+	}
+}
+
+// openToHooks lets hooks that run as the container's root read the spec.
+func (s *shim) openToHooks() error {
+	h := s.spec.Hooks
+	if s.user == nil || h == nil || len(h.CreateContainer)+len(h.StartContainer) == 0 {
+		return nil
+	}
+	uid, gid, ok := s.ids.Host(0, 0)
+	if !ok {
+		return errors.New("the container has no root")
+	}
+	return errors.Join(os.Chown(fileSpec, uid, gid), os.Chmod(fileSpec, 0o400))
+}
