@@ -124,7 +124,7 @@ var hostileRegistries = map[string]struct {
 		z.Write(make([]byte, 8<<20))
 		z.Close()
 		return true
-	}, "where a manifest or a token was due"},
+	}, ""},
 	"layer longer than said": {func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/blobs/") || r.Header.Get("X-Config") != "" {
 			return false
