@@ -18,10 +18,10 @@ import (
 	"gbatch/internal/pki"
 )
 
-// DefaultTimeout is how long a request waits for the controller's answer when
+// defaultTimeout is how long a request waits for the controller's answer when
 // Client.Timeout is not set. A long poll waits that much longer than it asked
 // the controller to hold it.
-const DefaultTimeout = 30 * time.Second
+const defaultTimeout = 30 * time.Second
 
 // Client talks to one controller. The zero value finds the controller and the
 // token as Find does, on first use. It is safe for concurrent use; its fields
@@ -241,7 +241,7 @@ func (c *Client) timeout() time.Duration {
 	if c.Timeout > 0 {
 		return c.Timeout
 	}
-	return DefaultTimeout
+	return defaultTimeout
 }
 
 // broken names a failed connection, unless it is the caller who gave up.

@@ -13,8 +13,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// ConfigFile is the site's configuration for all clients of a machine.
-const ConfigFile = "/etc/gbatch/client.yaml"
+// configFile is the site's configuration for all clients of a machine.
+const configFile = "/etc/gbatch/client.yaml"
 
 // Options are what Find starts from. What is empty is found.
 type Options struct {
@@ -78,7 +78,7 @@ func readConfigs(path string) (config, error) {
 	if path != "" {
 		return cfg, readConfig(path, &cfg)
 	}
-	paths := []string{ConfigFile}
+	paths := []string{configFile}
 	if dir, err := os.UserConfigDir(); err == nil {
 		paths = append(paths, filepath.Join(dir, "gbatch", "client.yaml"))
 	}
@@ -106,9 +106,9 @@ func findAddress(o Options, cfg config) string {
 	if a := first(o.Address, os.Getenv("GBATCH_CONTROLLER"), cfg.Controller); a != "" {
 		return a
 	}
-	dev := DevSocket()
-	if answers(SystemSocket) && !answers(dev) {
-		return SystemSocket
+	dev := devSocket()
+	if answers(systemSocket) && !answers(dev) {
+		return systemSocket
 	}
 	return dev
 }

@@ -14,14 +14,14 @@ import (
 	"gbatch/internal/job"
 )
 
-// NewKey is a fresh idempotency key.
-func NewKey() string { return rand.Text() }
+// newKey is a fresh idempotency key.
+func newKey() string { return rand.Text() }
 
 // Submit submits a job. key makes it safe to repeat, here and by the caller
 // after an Unreachable: the same key gives the same job. Empty: a fresh one.
 func (c *Client) Submit(ctx context.Context, req *api.SubmitRequest, key string) (*api.SubmitResponse, error) {
 	if key == "" {
-		key = NewKey()
+		key = newKey()
 	}
 	out := new(api.SubmitResponse)
 	err := c.call(ctx, request{

@@ -103,7 +103,7 @@ func readLabels(d *decoder, n *node, g *Gbatch) {
 			d.Repeated(kid)
 			continue
 		}
-		if wrong := plain(1, MaxNameRunes)(kid.Key); wrong != "" {
+		if wrong := plain(1, maxNameRunes)(kid.Key); wrong != "" {
 			d.Problem(kid, "is a label whose name "+wrong, "")
 		}
 		var value string

@@ -130,7 +130,7 @@ func oneOf(words ...string) func(string) string {
 }
 
 func failureReason(s string) string {
-	for _, r := range Reasons {
+	for _, r := range reasons {
 		if string(r) == s {
 			return ""
 		}

@@ -15,7 +15,7 @@ const MaxSecretsBytes = 512 << 10
 // name, and all of them in SecretsFileName.
 const (
 	SecretsDir      = "/var/secrets"
-	SecretsFileName = "secrets.json"
+	secretsFileName = "secrets.json"
 )
 
 // CheckSecrets reports each secret that has no value or one that cannot be
@@ -112,6 +112,6 @@ func SecretFiles(values map[string]string) map[string][]byte {
 		object[name] = raw
 	}
 	all, _ := json.MarshalIndent(object, "", "  ") // what is in it was valid by itself
-	files[SecretsFileName] = append(all, '\n')
+	files[secretsFileName] = append(all, '\n')
 	return files
 }
