@@ -30,9 +30,6 @@ func DevDir() string {
 	return filepath.Join(home, ".local", "state", "gbatch", "dev")
 }
 
-// devSocket is the socket of the development controller.
-func devSocket() string { return filepath.Join(DevDir(), "gctld.sock") }
-
 // endpoint is an address that was understood.
 type endpoint struct {
 	base   string // URL that paths are appended to
