@@ -140,6 +140,7 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 
 func (o *List) jobs(ctx context.Context, a *cli.App) ([]api.PastJob, error) {
 	past := []api.PastJob{}
+	take := func(j *api.PastJob) error { past = append(past, *j); return nil }
 	if len(o.IDs) > 0 {
 		for _, id := range o.IDs {
 			d, err := a.Client.Job(ctx, id, client.JobOptions{})
@@ -151,7 +152,7 @@ func (o *List) jobs(ctx context.Context, a *cli.App) ([]api.PastJob, error) {
 				continue
 			}
 			f := client.HistoryFilter{Array: d.Number, Start: d.Submitted}
-			if err := pages(ctx, a, f, 0, func(j *api.PastJob) error { past = append(past, *j); return nil }); err != nil {
+			if err := pages(ctx, a, f, 0, take); err != nil {
 				return nil, err
 			}
 		}
@@ -161,10 +162,7 @@ func (o *List) jobs(ctx context.Context, a *cli.App) ([]api.PastJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = pages(ctx, a, f, o.Limit, func(j *api.PastJob) error {
-		past = append(past, *j)
-		return nil
-	})
+	err = pages(ctx, a, f, o.Limit, take)
 	if f.Newest {
 		slices.Reverse(past)
 	}

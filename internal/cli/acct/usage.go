@@ -41,11 +41,8 @@ func (o *Usage) Run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	r, err := a.Client.Usage(ctx, f)
-	if err != nil {
+	if done, err := a.Answered(r, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(r)
 	}
 	head := slices.Concat(r.By, []string{"billed_hours", "gpu_hours", "cpu_hours", "mem_gib_hours", "starts", "mean_wait", "ended"})
 	if o.CSV {

@@ -160,11 +160,8 @@ type Projects struct{}
 // Run lists projects.
 func (Projects) Run(ctx context.Context, a *cli.App) error {
 	l, err := a.Client.Projects(ctx)
-	if err != nil {
+	if done, err := a.Answered(l, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(l)
 	}
 	shares, err := a.Client.Shares(ctx)
 	if err != nil {
