@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -156,10 +157,11 @@ func readGPUs(d *decoder, n *node, r *Resources) {
 	}
 }
 
-// absolute reads an absolute path and keeps it without a trailing slash.
+// absolute reads an absolute path and keeps it without doubled and trailing
+// slashes.
 func (d *decoder) absolute(n *node, to *string) {
 	if d.str(n, to, absolutePath) {
-		*to = cleanPath(*to)
+		*to = path.Clean(*to)
 	}
 }
 
