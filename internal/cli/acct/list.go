@@ -60,18 +60,21 @@ func (o *List) filter(ctx context.Context, a *cli.App) (client.HistoryFilter, er
 		return f, err
 	}
 	f.Start = a.Now().AddDate(0, 0, -daysBack)
-	return f, period(a, &f.Start, &f.End, o.Start, o.End, time.Local)
+	return f, period{o.Start, o.End}.read(a, &f.Start, &f.End, time.Local)
 }
 
-// period reads -S and -E; what is empty stays as it is.
-func period(a *cli.App, start, end *time.Time, from, to string, zone *time.Location) (err error) {
-	if from != "" {
-		if *start, err = human.ParsePast(from, a.Now(), zone); err != nil {
+// period is what -S and -E say.
+type period struct{ from, to string }
+
+// read reads both; what is empty stays as it is.
+func (p period) read(a *cli.App, start, end *time.Time, zone *time.Location) (err error) {
+	if p.from != "" {
+		if *start, err = human.ParsePast(p.from, a.Now(), zone); err != nil {
 			return exit.Usagef("--start %w", err)
 		}
 	}
-	if to != "" {
-		if *end, err = human.ParsePast(to, a.Now(), zone); err != nil {
+	if p.to != "" {
+		if *end, err = human.ParsePast(p.to, a.Now(), zone); err != nil {
 			return exit.Usagef("--end %w", err)
 		}
 	}
@@ -204,7 +207,7 @@ func (o *Export) Run(ctx context.Context, a *cli.App) error {
 	if err := noIDs(a); err != nil {
 		return err
 	}
-	if err := period(a, &f.Start, &f.End, o.Start, o.End, time.Local); err != nil {
+	if err := (period{o.Start, o.End}).read(a, &f.Start, &f.End, time.Local); err != nil {
 		return err
 	}
 	return pages(ctx, a, f, 0, func(j *api.PastJob) error {

@@ -37,7 +37,7 @@ func (o *Usage) Run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	f := client.UsageFilter{By: o.By, Users: o.Users, Projects: o.Projects, Start: a.Now().AddDate(0, 0, -30)}
-	if err := period(a, &f.Start, &f.End, o.Start, o.End, time.UTC); err != nil {
+	if err := (period{o.Start, o.End}).read(a, &f.Start, &f.End, time.UTC); err != nil {
 		return err
 	}
 	r, err := a.Client.Usage(ctx, f)
