@@ -167,20 +167,17 @@ func (c *completer) candidates(p *typed, last string) (out []candidate) {
 
 // values are what a flag or an argument can be: it is known by its name, which
 // means the same in all commands.
-func (c *completer) values(p *typed, v *kong.Value) (out []candidate) {
+func (c *completer) values(p *typed, v *kong.Value) []candidate {
 	if v.Enum != "" {
-		for _, w := range strings.Split(v.Enum, ",") {
-			out = append(out, candidate{w, ""})
-		}
-		return out
+		return plain(strings.Split(v.Enum, ","))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completeTimeout)
 	defer cancel()
-	if found, err := client.Find(client.Options{Address: p.given["controller"], TokenFile: p.given["token-file"]}); err == nil {
-		c.app.Client = found
-	} else {
+	found, err := client.Find(client.Options{Address: p.given["controller"], TokenFile: p.given["token-file"]})
+	if err != nil {
 		return nil
 	}
+	c.app.Client = found
 	switch v.Name {
 	case "id":
 		return c.jobWords(ctx)
@@ -189,17 +186,19 @@ func (c *completer) values(p *typed, v *kong.Value) (out []candidate) {
 	case "nodes", "node", "nodelist", "exclude":
 		return c.nodeWords(ctx)
 	case "states", "state":
-		for _, s := range job.States {
-			out = append(out, candidate{string(s), ""})
-		}
+		return plain(job.States)
 	case "signal":
-		for _, s := range []string{"HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CONT", "WINCH"} {
-			out = append(out, candidate{s, ""})
-		}
+		return plain([]string{"HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CONT", "WINCH"})
 	case "sort":
-		for _, name := range c.sort {
-			out = append(out, candidate{name, ""})
-		}
+		return plain(c.sort)
+	}
+	return nil
+}
+
+// plain are words that need no explanation.
+func plain[T ~string](words []T) (out []candidate) {
+	for _, w := range words {
+		out = append(out, candidate{string(w), ""})
 	}
 	return out
 }
@@ -219,28 +218,25 @@ func (c *completer) jobWords(ctx context.Context) (out []candidate) {
 // usedWords are the users, projects, clusters, QOS or names that jobs have now;
 // all projects, since the controller tells them.
 func (c *completer) usedWords(ctx context.Context, what string) (out []candidate) {
-	seen := map[string]bool{"": true, "0": true}
-	add := func(w string) {
-		if !seen[w] {
-			seen[w] = true
-			out = append(out, candidate{w, ""})
-		}
-	}
 	if what == "project" {
-		if s, err := c.app.Client.Status(ctx); err == nil {
-			for _, p := range s.Projects {
-				add(p)
-			}
+		s, err := c.app.Client.Status(ctx)
+		if err != nil {
+			return nil
 		}
-		return out
+		return plain(s.Projects)
 	}
+	seen := map[string]bool{"": true, "0": true}
 	l, err := c.app.Client.Jobs(ctx, client.JobFilter{Limit: completeMost})
 	if err != nil {
 		return nil
 	}
 	for i := range l.Jobs {
 		j := &l.Jobs[i]
-		add(map[string]string{"user": j.User, "cluster": strconv.Itoa(j.Cluster), "qos": j.QOS, "name": j.Name}[what])
+		w := map[string]string{"user": j.User, "cluster": strconv.Itoa(j.Cluster), "qos": j.QOS, "name": j.Name}[what]
+		if !seen[w] {
+			seen[w] = true
+			out = append(out, candidate{w, ""})
+		}
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,17 +57,21 @@ func (a *App) WriteJSON(v any) error {
 	if err != nil {
 		return fmt.Errorf("encode output: %w", err)
 	}
-	head := fmt.Sprintf("{\n  \"schema\": %d", Schema)
-	if rest := data[1:]; string(rest) != "}" {
-		head += ","
-	} else {
-		head += "\n"
+	after := ","
+	if string(data) == "{}" {
+		after = "\n"
 	}
-	w := bufio.NewWriter(a.Out)
-	w.WriteString(head)
-	w.WriteString(EscapeJSON(string(data[1:])))
-	w.WriteByte('\n')
-	return w.Flush()
+	_, err = fmt.Fprintf(a.Out, "{\n  \"schema\": %d%s%s\n", Schema, after, EscapeJSON(string(data[1:])))
+	return err
+}
+
+// Answered says that nothing is left to be done with an answer of the
+// controller: it is an error, or it was written as JSON.
+func (a *App) Answered(v any, err error) (done bool, _ error) {
+	if err == nil && a.Output.JSON {
+		return true, a.WriteJSON(v)
+	}
+	return err != nil, err
 }
 
 // WriteLine writes v as JSON on one line. It has the schema's number itself.

@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
+	"strings"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
@@ -23,14 +23,7 @@ func FileError(name string, err error) error {
 	if len(lines) == 0 {
 		return err
 	}
-	var b bytes.Buffer
-	for i, l := range lines {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(name + ": " + l)
-	}
-	return &problems{text: b.String(), err: err}
+	return &problems{text: name + ": " + strings.Join(lines, "\n"+name+": "), err: err}
 }
 
 // problems lists problems, one per line, each ready to print.

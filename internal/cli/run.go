@@ -61,22 +61,22 @@ func (helpFlag) BeforeReset(k *kong.Kong, ctx *kong.Context) error {
 	return nil
 }
 
-// Command is what mains give to Main: a kong struct that embeds Connection
+// command is what mains give to Main: a kong struct that embeds Connection
 // and what it needs of the other flags here, with a
 // Run(context.Context, *App) error method on it or on its subcommands.
-type Command interface{ connection() *Connection }
+type command interface{ connection() *Connection }
 
 func (c *Connection) connection() *Connection { return c }
 
 // Main runs a command on the process's arguments and streams and exits.
-func Main(p Program, cmd Command) { os.Exit(New().Run(p, cmd, os.Args[1:])) }
+func Main(p Program, cmd command) { os.Exit(New().Run(p, cmd, os.Args[1:])) }
 
 // exited is the panic by which a flag such as --help ends the run.
 type exited int
 
 // Run is Main on an App that has all but its client and output form. It gives
 // the exit code.
-func (a *App) Run(p Program, cmd Command, args []string) (code int) {
+func (a *App) Run(p Program, cmd command, args []string) (code int) {
 	defer func() {
 		switch v := recover().(type) {
 		case nil:

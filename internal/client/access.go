@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -13,17 +12,12 @@ import (
 // CreateToken makes a token. Its secret is in the answer and nowhere else; an
 // exchange that breaks off is not repeated.
 func (c *Client) CreateToken(ctx context.Context, r api.TokenRequest) (*api.Token, error) {
-	out := new(api.Token)
-	return out, c.call(ctx, request{method: http.MethodPost, path: api.PathTokens, in: r, out: out})
+	return answerOf[api.Token](ctx, c, request{method: http.MethodPost, path: api.PathTokens, in: r})
 }
 
 // Tokens lists the caller's tokens, or everyone's.
 func (c *Client) Tokens(ctx context.Context, all bool) (*api.TokenList, error) {
-	out, q := new(api.TokenList), url.Values{}
-	if all {
-		q.Set("all", "true")
-	}
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathTokens, query: q, out: out, repeat: true})
+	return get[api.TokenList](ctx, c, api.PathTokens, query{}.flag("all", all))
 }
 
 // RevokeToken takes a token out of force.
@@ -38,19 +32,17 @@ func (c *Client) RevokeNode(ctx context.Context, node string) error {
 
 // Site says how other machines reach the controller.
 func (c *Client) Site(ctx context.Context) (*api.Site, error) {
-	out := new(api.Site)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathSite, out: out, repeat: true})
+	return get[api.Site](ctx, c, api.PathSite, nil)
 }
 
 // Projects lists the projects that the caller may know of.
 func (c *Client) Projects(ctx context.Context) (*api.ProjectList, error) {
-	out := new(api.ProjectList)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathProjects, out: out, repeat: true})
+	return get[api.ProjectList](ctx, c, api.PathProjects, nil)
 }
 
 // PutProject makes a project, or replaces one. Admins only.
 func (c *Client) PutProject(ctx context.Context, p api.Project, create bool) error {
-	q := url.Values{"create": {strconv.FormatBool(create)}}
+	q := query{"create": {strconv.FormatBool(create)}}
 	return c.call(ctx, request{method: http.MethodPut, path: namePath(api.PathProject, p.Name), query: q, in: p})
 }
 
@@ -61,21 +53,18 @@ func (c *Client) DropProject(ctx context.Context, name string) error {
 
 // Policy is the rules in force. Operators only.
 func (c *Client) Policy(ctx context.Context) (*api.Policy, error) {
-	out := new(api.Policy)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathPolicy, out: out, repeat: true})
+	return get[api.Policy](ctx, c, api.PathPolicy, nil)
 }
 
 // CheckPolicy says what ReloadPolicy would do. Admins only.
 func (c *Client) CheckPolicy(ctx context.Context) (*api.Policy, error) {
-	out := new(api.Policy)
-	return out, c.call(ctx, request{method: http.MethodPost, path: api.PathPolicyTest, out: out, repeat: true})
+	return answerOf[api.Policy](ctx, c, request{method: http.MethodPost, path: api.PathPolicyTest, repeat: true})
 }
 
 // ReloadPolicy has the controller take the rules as its file has them. Admins
 // only.
 func (c *Client) ReloadPolicy(ctx context.Context) (*api.Policy, error) {
-	out := new(api.Policy)
-	return out, c.call(ctx, request{method: http.MethodPost, path: api.PathPolicyLoad, out: out, repeat: true})
+	return answerOf[api.Policy](ctx, c, request{method: http.MethodPost, path: api.PathPolicyLoad, repeat: true})
 }
 
 // AuditFilter selects entries of the audit log; what is empty selects all.
@@ -87,18 +76,9 @@ type AuditFilter struct {
 
 // Audit reads the audit log, newest first. Operators only.
 func (c *Client) Audit(ctx context.Context, f AuditFilter) (*api.AuditList, error) {
-	q := url.Values{}
-	for k, v := range map[string]string{"user": f.User, "object": f.Object} {
-		if v != "" {
-			q.Set(k, v)
-		}
-	}
+	q := query{}.text("user", f.User).text("object", f.Object).number("limit", int64(max(f.Limit, 0)))
 	if !f.Since.IsZero() {
-		q.Set("since", f.Since.UTC().Format(time.RFC3339))
+		q.text("since", f.Since.UTC().Format(time.RFC3339))
 	}
-	if f.Limit > 0 {
-		q.Set("limit", strconv.Itoa(f.Limit))
-	}
-	out := new(api.AuditList)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathAudit, query: q, out: out, repeat: true})
+	return get[api.AuditList](ctx, c, api.PathAudit, q)
 }

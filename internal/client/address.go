@@ -10,8 +10,8 @@ import (
 	"gbatch/internal/pki"
 )
 
-// SystemSocket is where the controller of a machine listens for local users.
-const SystemSocket = "/run/gbatch/gctld.sock"
+// systemSocket is where the controller of a machine listens for local users.
+const systemSocket = "/run/gbatch/gctld.sock"
 
 // maxSocketPath is the longest path that the kernel takes for a unix socket.
 const maxSocketPath = 107
@@ -29,9 +29,6 @@ func DevDir() string {
 	}
 	return filepath.Join(home, ".local", "state", "gbatch", "dev")
 }
-
-// DevSocket is the socket of the development controller.
-func DevSocket() string { return filepath.Join(DevDir(), "gctld.sock") }
 
 // endpoint is an address that was understood.
 type endpoint struct {

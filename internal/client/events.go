@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -27,17 +26,8 @@ type EventFilter struct {
 	After   uint64
 }
 
-func (f EventFilter) query() url.Values {
-	q := url.Values{}
-	for key, value := range map[string]string{"user": f.User, "project": f.Project, "job": strings.Join(f.Jobs, ",")} {
-		if value != "" {
-			q.Set(key, value)
-		}
-	}
-	if f.Nodes {
-		q.Set("nodes", "true")
-	}
-	return q
+func (f EventFilter) query() query {
+	return query{}.text("user", f.User).text("project", f.Project).text("job", strings.Join(f.Jobs, ",")).flag("nodes", f.Nodes)
 }
 
 // Event is one event. Job and Node are set by its kind, one of those of package

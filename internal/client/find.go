@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// ConfigFile is the site's configuration for all clients of a machine.
-const ConfigFile = "/etc/gbatch/client.yaml"
+// configFile is the site's configuration for all clients of a machine.
+const configFile = "/etc/gbatch/client.yaml"
 
 // Options are what Find starts from. What is empty is found.
 type Options struct {
@@ -50,26 +51,17 @@ func Find(o Options) (*Client, error) {
 	if c.peer, err = parseAddress(c.Address); err != nil {
 		return nil, err
 	}
-	switch auth := first(os.Getenv("GBATCH_AUTH"), cfg.Auth, "token"); auth {
+	switch auth := cmp.Or(os.Getenv("GBATCH_AUTH"), cfg.Auth, "token"); auth {
 	case "token":
 		c.Token, err = findToken(o, cfg)
 		return c, err
 	case "munge":
-		c.Munge = &Munge{Socket: first(os.Getenv("GBATCH_MUNGE_SOCKET"), cfg.MungeSocket)}
+		c.Munge = &Munge{Socket: cmp.Or(os.Getenv("GBATCH_MUNGE_SOCKET"), cfg.MungeSocket)}
 		c.Token, err = givenToken(o)
 		return c, err
 	default:
 		return nil, fmt.Errorf("auth %q (from GBATCH_AUTH or the client configuration): want token or munge", auth)
 	}
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // readConfigs reads the one file that is named, or the user's over the site's.
@@ -78,7 +70,7 @@ func readConfigs(path string) (config, error) {
 	if path != "" {
 		return cfg, readConfig(path, &cfg)
 	}
-	paths := []string{ConfigFile}
+	paths := []string{configFile}
 	if dir, err := os.UserConfigDir(); err == nil {
 		paths = append(paths, filepath.Join(dir, "gbatch", "client.yaml"))
 	}
@@ -103,12 +95,12 @@ func readConfig(path string, cfg *config) error {
 }
 
 func findAddress(o Options, cfg config) string {
-	if a := first(o.Address, os.Getenv("GBATCH_CONTROLLER"), cfg.Controller); a != "" {
+	if a := cmp.Or(o.Address, os.Getenv("GBATCH_CONTROLLER"), cfg.Controller); a != "" {
 		return a
 	}
-	dev := DevSocket()
-	if answers(SystemSocket) && !answers(dev) {
-		return SystemSocket
+	dev := filepath.Join(DevDir(), "gctld.sock")
+	if answers(systemSocket) && !answers(dev) {
+		return systemSocket
 	}
 	return dev
 }
@@ -132,7 +124,7 @@ func givenToken(o Options) (string, error) {
 			return checkToken(t, "GBATCH_TOKEN")
 		}
 	}
-	if file := first(o.TokenFile, os.Getenv("GBATCH_TOKEN_FILE")); file != "" {
+	if file := cmp.Or(o.TokenFile, os.Getenv("GBATCH_TOKEN_FILE")); file != "" {
 		return readToken(file)
 	}
 	return "", nil
@@ -179,10 +171,8 @@ func checkToken(token, where string) (string, error) {
 	if token == "" {
 		return "", fmt.Errorf("token in %s is empty", where)
 	}
-	for _, r := range token {
-		if r <= ' ' || r > '~' {
-			return "", fmt.Errorf("token in %s holds a character that no token has", where)
-		}
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("token in %s holds a character that no token has", where)
 	}
 	return token, nil
 }

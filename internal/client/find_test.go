@@ -84,7 +84,7 @@ func TestFindPrefers(t *testing.T) {
 			t.Errorf("%s: got %s %q, want %s %q", step, c.Address, c.Token, address, token)
 		}
 	}
-	if _, err := os.Stat(SystemSocket); err != nil {
+	if _, err := os.Stat(systemSocket); err != nil {
 		check("nothing", Options{Config: write(t, filepath.Join(dir, "empty.yaml"), "{}", 0o644)}, filepath.Join(dir, "state/gbatch/dev/gctld.sock"), "")
 	}
 	check("config", Options{Config: cfg}, site, "site")

@@ -2,9 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,37 +27,13 @@ type HistoryFilter struct {
 
 // History is one page of jobs that have ended.
 func (c *Client) History(ctx context.Context, f HistoryFilter) (*api.History, error) {
-	q := url.Values{}
+	q := query{}
 	for key, list := range map[string][]string{"user": f.Users, "project": f.Projects, "name": f.Names, "state": f.States, "reason": f.Reasons} {
-		for _, v := range list {
-			q.Add(key, v)
-		}
+		q[key] = list
 	}
-	if f.Array != 0 {
-		q.Set("array", strconv.FormatUint(uint64(f.Array), 10))
-	}
-	setTime(q, "start", f.Start)
-	setTime(q, "end", f.End)
-	if f.Newest {
-		q.Set("newest", "true")
-	}
-	if f.Attempts {
-		q.Set("attempts", "true")
-	}
-	if f.Limit > 0 {
-		q.Set("limit", strconv.Itoa(f.Limit))
-	}
-	if f.After != "" {
-		q.Set("after", f.After)
-	}
-	out := new(api.History)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathHistory, query: q, out: out, repeat: true})
-}
-
-func setTime(q url.Values, key string, t time.Time) {
-	if !t.IsZero() {
-		q.Set(key, t.UTC().Format(time.RFC3339Nano))
-	}
+	q.number("array", int64(f.Array)).moment("start", f.Start).moment("end", f.End).flag("newest", f.Newest)
+	q.flag("attempts", f.Attempts).number("limit", int64(max(f.Limit, 0))).text("after", f.After)
+	return get[api.History](ctx, c, api.PathHistory, q)
 }
 
 // UsageFilter selects what a report of usage counts and how it is divided.
@@ -73,22 +46,12 @@ type UsageFilter struct {
 
 // Usage is a report of what was used.
 func (c *Client) Usage(ctx context.Context, f UsageFilter) (*api.UsageReport, error) {
-	q := url.Values{}
-	q.Set("by", strings.Join(f.By, ","))
-	for _, u := range f.Users {
-		q.Add("user", u)
-	}
-	for _, p := range f.Projects {
-		q.Add("project", p)
-	}
-	setTime(q, "start", f.Start)
-	setTime(q, "end", f.End)
-	out := new(api.UsageReport)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathUsage, query: q, out: out, repeat: true})
+	q := query{"by": {strings.Join(f.By, ",")}, "user": f.Users, "project": f.Projects}
+	q.moment("start", f.Start).moment("end", f.End)
+	return get[api.UsageReport](ctx, c, api.PathUsage, q)
 }
 
 // Shares is the share tree, as far as the caller may see it.
 func (c *Client) Shares(ctx context.Context) (*api.ShareList, error) {
-	out := new(api.ShareList)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathShares, out: out, repeat: true})
+	return get[api.ShareList](ctx, c, api.PathShares, nil)
 }

@@ -14,21 +14,15 @@ import (
 	"gbatch/internal/job"
 )
 
-// NewKey is a fresh idempotency key.
-func NewKey() string { return rand.Text() }
-
 // Submit submits a job. key makes it safe to repeat, here and by the caller
 // after an Unreachable: the same key gives the same job. Empty: a fresh one.
 func (c *Client) Submit(ctx context.Context, req *api.SubmitRequest, key string) (*api.SubmitResponse, error) {
 	if key == "" {
-		key = NewKey()
+		key = rand.Text()
 	}
-	out := new(api.SubmitResponse)
-	err := c.call(ctx, request{
-		method: http.MethodPost, path: api.PathJobs, in: req, out: out, repeat: true,
-		header: map[string]string{api.HeaderIdempotencyKey: key},
+	return answerOf[api.SubmitResponse](ctx, c, request{
+		method: http.MethodPost, path: api.PathJobs, in: req, repeat: true, header: map[string]string{api.HeaderIdempotencyKey: key},
 	})
-	return out, err
 }
 
 // JobFilter selects jobs; what is empty selects all. All includes those that
@@ -46,42 +40,19 @@ type JobFilter struct {
 	Factors bool // with the terms of the priorities of those that wait
 }
 
-func (f JobFilter) query() url.Values {
-	q := url.Values{}
-	set := func(key, value string) {
-		if value != "" {
-			q.Set(key, value)
-		}
-	}
+func (f JobFilter) query() query {
 	states := make([]string, len(f.States))
 	for i, s := range f.States {
 		states[i] = string(s)
 	}
-	set("state", strings.Join(states, ","))
-	set("user", f.User)
-	set("project", f.Project)
-	set("name", f.Name)
-	set("node", f.Node)
-	set("qos", f.QOS)
-	if f.Factors {
-		q.Set("factors", "true")
-	}
-	if f.Cluster != 0 {
-		q.Set("cluster", strconv.Itoa(f.Cluster))
-	}
-	if f.All {
-		q.Set("all", "true")
-	}
-	if f.Limit > 0 {
-		q.Set("limit", strconv.Itoa(f.Limit))
-	}
-	return q
+	q := query{}.text("state", strings.Join(states, ",")).text("user", f.User).text("project", f.Project).text("name", f.Name)
+	q.text("node", f.Node).text("qos", f.QOS).number("cluster", int64(f.Cluster)).number("limit", int64(max(f.Limit, 0)))
+	return q.flag("factors", f.Factors).flag("all", f.All)
 }
 
 // Jobs lists jobs.
 func (c *Client) Jobs(ctx context.Context, f JobFilter) (*api.JobList, error) {
-	out := new(api.JobList)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathJobs, query: f.query(), out: out, repeat: true})
+	return get[api.JobList](ctx, c, api.PathJobs, f.query())
 }
 
 // JobOptions make a Job call wait for news: up to Wait (whole seconds), until
@@ -94,25 +65,21 @@ type JobOptions struct {
 // Job is everything about one job. id is its number, its UUID, or the
 // beginning of its UUID.
 func (c *Client) Job(ctx context.Context, id string, o JobOptions) (*api.JobDetail, error) {
-	q := url.Values{}
+	q := query{}
 	if secs := int64(o.Wait / time.Second); secs > 0 {
-		q.Set("wait", strconv.FormatInt(secs, 10))
-		q.Set("version", strconv.FormatUint(o.Version, 10))
+		q.number("wait", secs).text("version", strconv.FormatUint(o.Version, 10))
 	}
-	out := new(api.JobDetail)
-	return out, c.call(ctx, request{method: http.MethodGet, path: idPath(api.PathJob, id), query: q, out: out, hold: o.Wait, repeat: true})
+	return answerOf[api.JobDetail](ctx, c, request{method: http.MethodGet, path: idPath(api.PathJob, id), query: q, hold: o.Wait, repeat: true})
 }
 
 // Resize asks for other CPU and memory for a running job.
 func (c *Client) Resize(ctx context.Context, id string, req *api.ResourcesRequest) (*api.ResourcesResponse, error) {
-	out := new(api.ResourcesResponse)
-	return out, c.call(ctx, request{method: http.MethodPatch, path: idPath(api.PathJob, id), in: req, out: out, repeat: true})
+	return answerOf[api.ResourcesResponse](ctx, c, request{method: http.MethodPatch, path: idPath(api.PathJob, id), in: req, repeat: true})
 }
 
 // Explain is why a job waits and what would help.
 func (c *Client) Explain(ctx context.Context, id string) (*api.Explanation, error) {
-	out := new(api.Explanation)
-	return out, c.call(ctx, request{method: http.MethodGet, path: idPath(api.PathExplain, id), out: out, repeat: true})
+	return get[api.Explanation](ctx, c, idPath(api.PathExplain, id), nil)
 }
 
 // LogOptions select bytes of a log: from Offset, or the last Tail lines of it
@@ -137,21 +104,9 @@ func (c *Client) Log(ctx context.Context, id string, o LogOptions) (*Log, error)
 	if err := c.open(); err != nil {
 		return nil, err
 	}
-	q := url.Values{}
-	if o.Offset > 0 {
-		q.Set("offset", strconv.FormatInt(o.Offset, 10))
-	}
-	if o.Tail > 0 {
-		q.Set("tail", strconv.FormatInt(o.Tail, 10))
-	}
+	q := query{}.number("offset", max(o.Offset, 0)).number("tail", max(o.Tail, 0)).number("rank", int64(max(o.Rank, 0))).flag("follow", o.Follow)
 	if !o.Since.IsZero() {
-		q.Set("since", strconv.FormatInt(o.Since.UnixMilli(), 10))
-	}
-	if o.Rank > 0 {
-		q.Set("rank", strconv.Itoa(o.Rank))
-	}
-	if o.Follow {
-		q.Set("follow", "true")
+		q.number("since", o.Since.UnixMilli())
 	}
 	r := request{method: http.MethodGet, path: idPath(api.PathJobLog, id), query: q}
 	var log *Log
@@ -174,9 +129,8 @@ func (c *Client) Log(ctx context.Context, id string, o LogOptions) (*Log, error)
 // Action does what action says ("cancel", "hold", "release") to the jobs that
 // req names. All of them are idempotent.
 func (c *Client) Action(ctx context.Context, action string, req *api.ActionRequest) (*api.ActionResponse, error) {
-	out := new(api.ActionResponse)
 	path := strings.Replace(api.PathJobAction, "{action}", url.PathEscape(action), 1)
-	return out, c.call(ctx, request{method: http.MethodPost, path: path, in: req, out: out, repeat: true})
+	return answerOf[api.ActionResponse](ctx, c, request{method: http.MethodPost, path: path, in: req, repeat: true})
 }
 
 func idPath(pattern, id string) string {
@@ -186,6 +140,5 @@ func idPath(pattern, id string) string {
 // SetSecrets gives a job new values of its secrets, by name. What values does
 // not name stays as it is.
 func (c *Client) SetSecrets(ctx context.Context, id string, values map[string]string) (*api.SecretsResponse, error) {
-	out := new(api.SecretsResponse)
-	return out, c.call(ctx, request{method: http.MethodPatch, path: idPath(api.PathSecrets, id), in: &api.SecretsRequest{Values: values}, out: out, repeat: true})
+	return answerOf[api.SecretsResponse](ctx, c, request{method: http.MethodPatch, path: idPath(api.PathSecrets, id), in: &api.SecretsRequest{Values: values}, repeat: true})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -15,14 +14,12 @@ import (
 
 // Cluster lists the nodes and their GPUs.
 func (c *Client) Cluster(ctx context.Context) (*api.ClusterInfo, error) {
-	out := new(api.ClusterInfo)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathCluster, out: out, repeat: true})
+	return get[api.ClusterInfo](ctx, c, api.PathCluster, nil)
 }
 
 // Status is the controller's version and counts, and who the caller is to it.
 func (c *Client) Status(ctx context.Context) (*api.Status, error) {
-	out := new(api.Status)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathStatus, out: out, repeat: true})
+	return get[api.Status](ctx, c, api.PathStatus, nil)
 }
 
 // Date is the controller's clock, to the second. It asks nothing that needs a
@@ -48,10 +45,8 @@ func (c *Client) Date(ctx context.Context) (time.Time, error) {
 // req.WaitMS. It is safe to repeat; the node daemon paces itself, so Retry is
 // not applied.
 func (c *Client) NodeSync(ctx context.Context, name string, req *api.SyncRequest) (*api.SyncResponse, error) {
-	out := new(api.SyncResponse)
-	path := strings.Replace(api.PathNodeSync, "{name}", url.PathEscape(name), 1)
 	hold := time.Duration(max(req.WaitMS, 0)) * time.Millisecond
-	return out, c.call(ctx, request{method: http.MethodPost, path: path, in: req, out: out, hold: hold})
+	return answerOf[api.SyncResponse](ctx, c, request{method: http.MethodPost, path: namePath(api.PathNodeSync, name), in: req, hold: hold})
 }
 
 // JoinNode makes this machine node name: it shows a join token and a request

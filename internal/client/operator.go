@@ -17,7 +17,7 @@ func (c *Client) Backup(ctx context.Context, vault bool) (io.ReadCloser, error) 
 	if err := c.open(); err != nil {
 		return nil, err
 	}
-	q := url.Values{"vault": {strconv.FormatBool(vault)}}
+	q := query{"vault": {strconv.FormatBool(vault)}}
 	resp, err := c.send(ctx, request{method: http.MethodPost, path: api.PathBackup, query: q}, nil)
 	if err != nil {
 		return nil, err
@@ -27,8 +27,7 @@ func (c *Client) Backup(ctx context.Context, vault bool) (io.ReadCloser, error) 
 
 // Diag is how the controller fares. Operators only.
 func (c *Client) Diag(ctx context.Context) (*api.Diagnosis, error) {
-	out := new(api.Diagnosis)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathDiag, out: out, repeat: true})
+	return get[api.Diagnosis](ctx, c, api.PathDiag, nil)
 }
 
 // Drain takes a node, or one GPU of it, out of scheduling. Operators only.
@@ -48,15 +47,13 @@ func (c *Client) Forget(ctx context.Context, node string) error {
 
 // Reservations lists the advance reservations.
 func (c *Client) Reservations(ctx context.Context) (*api.ReservationList, error) {
-	out := new(api.ReservationList)
-	return out, c.call(ctx, request{method: http.MethodGet, path: api.PathReservations, out: out, repeat: true})
+	return get[api.ReservationList](ctx, c, api.PathReservations, nil)
 }
 
 // Reserve makes an advance reservation, or replaces the one of the same name.
 // Operators only. It returns it with the nodes and GPUs that were chosen.
 func (c *Client) Reserve(ctx context.Context, r api.Reservation) (*api.Reservation, error) {
-	out := new(api.Reservation)
-	return out, c.call(ctx, request{method: http.MethodPost, path: api.PathReservations, in: r, out: out, repeat: true})
+	return answerOf[api.Reservation](ctx, c, request{method: http.MethodPost, path: api.PathReservations, in: r, repeat: true})
 }
 
 // Unreserve removes a reservation. Operators only.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 	"time"
 
@@ -49,11 +48,7 @@ func (c *Client) Attach(ctx context.Context, id string, rank int) (*Stream, erro
 }
 
 func (c *Client) jobStream(ctx context.Context, pattern, id string, rank int) (*Stream, error) {
-	q := url.Values{}
-	if rank != 0 {
-		q.Set("rank", strconv.Itoa(rank))
-	}
-	return c.dialStream(ctx, idPath(pattern, id), q)
+	return c.dialStream(ctx, idPath(pattern, id), query{}.number("rank", int64(rank)))
 }
 
 // DialStream is a node's side of stream id (api.StreamRequest.ID). A not_found
@@ -62,14 +57,14 @@ func (c *Client) DialStream(ctx context.Context, id string) (*Stream, error) {
 	return c.dialStream(ctx, idPath(api.PathStream, id), nil)
 }
 
-func (c *Client) dialStream(ctx context.Context, path string, q url.Values) (*Stream, error) {
+func (c *Client) dialStream(ctx context.Context, path string, q query) (*Stream, error) {
 	if err := c.open(); err != nil {
 		return nil, err
 	}
 	dialCtx, cancel := context.WithTimeout(ctx, c.timeout()+streamHold)
 	defer cancel()
 	if len(q) > 0 {
-		path += "?" + q.Encode()
+		path += "?" + url.Values(q).Encode()
 	}
 	header := http.Header{}
 	if err := c.sayWho(ctx, header, http.MethodGet, path, nil); err != nil {

@@ -15,12 +15,12 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a value is.
-type Kind uint8
+// kind is what a value is.
+type kind uint8
 
 // The kinds of values.
 const (
-	NullKind Kind = iota
+	NullKind kind = iota
 	BoolKind
 	NumberKind
 	StringKind
@@ -28,13 +28,13 @@ const (
 	ObjectKind
 )
 
-func (k Kind) String() string {
+func (k kind) String() string {
 	return [...]string{"null", "a truth value", "a number", "a string", "an array", "an object"}[k]
 }
 
 // Node is one value of a document, with its place.
 type Node struct {
-	Kind  Kind
+	Kind  kind
 	Line  int     // from 1: of its key if it is a member of an object; 0: not known
 	off   int     // byte offset of the value in a document that must be JSON, which orders what is on one line; else 0
 	Key   string  // in an object

@@ -89,35 +89,27 @@ func (d *decoder) checkGang(gn *node, g *Gbatch) {
 // checkWhen looks at what says when a job runs and how often.
 func (d *decoder) checkWhen(gn *node, s *Spec) {
 	g, sc := s.Gbatch, s.Request.Scheduling
-	if g.MaxQueued > 0 && sc.Interactive {
-		d.ProblemAt(gn, "maxQueued", "cannot be combined with \"interactive\": an interactive job starts at once or fails", "remove one of them")
-	}
-	if len(g.Dependencies) > 0 && sc.Interactive {
-		d.ProblemAt(gn, "dependencies", "cannot be combined with \"interactive\": an interactive job starts at once or fails", "remove one of them")
-	}
-	if g.Tasks != nil && sc.Interactive {
-		d.ProblemAt(gn, "tasks", "cannot be combined with \"interactive\"", "remove one of them")
-	}
-	if g.LimitScope != "" && sc.MaxDuration == 0 {
-		d.ProblemAt(gn, "limitScope", "says what request.scheduling.maxDuration is counted over, which is not given", "give it, or remove limitScope")
-	}
-	if g.DependOnAny && len(g.Dependencies) < 2 {
-		d.ProblemAt(gn, "dependOnAny", "needs two or more dependencies", "remove it")
-	}
-	if g.Replace && (g.DependOnAny || sc.Interactive || len(g.Cron) > 0) {
-		d.ProblemAt(gn, "replace", "waits for the jobs that it replaces, and cannot be combined with \"dependOnAny\", \"interactive\" and \"cron\"", "remove one of them")
-	}
-	if len(g.Cron) > 0 && sc.Interactive {
-		d.ProblemAt(gn, "cron", "cannot be combined with \"interactive\"", "remove one of them")
-	}
-	if len(g.Cron) > 0 && len(g.Dependencies) > 0 {
-		d.ProblemAt(gn, "cron", "cannot be combined with \"dependencies\": its jobs are made at their times, whatever others do", "remove one of them")
-	}
-	if len(g.Cron) > 0 && g.Tasks != nil {
-		d.ProblemAt(gn, "cron", "cannot be combined with \"tasks\"", "let the job that is made submit the tasks")
-	}
-	if len(g.Cron) > 0 && (sc.NotBefore != 0 || sc.NotAfter != 0) {
-		d.ProblemAt(gn, "cron", "cannot be combined with notBefore and notAfter: it says itself when jobs are made", "remove one of them")
+	cron, depends := len(g.Cron) > 0, len(g.Dependencies) > 0
+	const atOnce = "cannot be combined with \"interactive\": an interactive job starts at once or fails"
+	const remove = "remove one of them"
+	for _, c := range []struct {
+		wrong              bool
+		key, message, hint string
+	}{
+		{g.MaxQueued > 0 && sc.Interactive, "maxQueued", atOnce, remove},
+		{depends && sc.Interactive, "dependencies", atOnce, remove},
+		{g.Tasks != nil && sc.Interactive, "tasks", "cannot be combined with \"interactive\"", remove},
+		{g.LimitScope != "" && sc.MaxDuration == 0, "limitScope", "says what request.scheduling.maxDuration is counted over, which is not given", "give it, or remove limitScope"},
+		{g.DependOnAny && len(g.Dependencies) < 2, "dependOnAny", "needs two or more dependencies", "remove it"},
+		{g.Replace && (g.DependOnAny || sc.Interactive || cron), "replace", "waits for the jobs that it replaces, and cannot be combined with \"dependOnAny\", \"interactive\" and \"cron\"", remove},
+		{cron && sc.Interactive, "cron", "cannot be combined with \"interactive\"", remove},
+		{cron && depends, "cron", "cannot be combined with \"dependencies\": its jobs are made at their times, whatever others do", remove},
+		{cron && g.Tasks != nil, "cron", "cannot be combined with \"tasks\"", "let the job that is made submit the tasks"},
+		{cron && (sc.NotBefore != 0 || sc.NotAfter != 0), "cron", "cannot be combined with notBefore and notAfter: it says itself when jobs are made", remove},
+	} {
+		if c.wrong {
+			d.ProblemAt(gn, c.key, c.message, c.hint)
+		}
 	}
 }
 

@@ -59,9 +59,9 @@ var outputFields = []field[Output]{
 var s3Fields = []field[S3]{
 	{"endpoint", func(d *decoder, n *node, s *S3) { d.str(n, &s.Endpoint, dataURI("https", "http")) }, false},
 	{"region", func(d *decoder, n *node, s *S3) { d.str(n, &s.Region, word(".-")) }, false},
-	{"accessKeySecret", func(d *decoder, n *node, s *S3) { d.str(n, &s.AccessKey, secretName) }, false},
-	{"secretKeySecret", func(d *decoder, n *node, s *S3) { d.str(n, &s.SecretKey, secretName) }, false},
-	{"sessionTokenSecret", func(d *decoder, n *node, s *S3) { d.str(n, &s.SessionToken, secretName) }, false},
+	{"accessKeySecret", func(d *decoder, n *node, s *S3) { d.str(n, &s.AccessKey, SecretName) }, false},
+	{"secretKeySecret", func(d *decoder, n *node, s *S3) { d.str(n, &s.SecretKey, SecretName) }, false},
+	{"sessionTokenSecret", func(d *decoder, n *node, s *S3) { d.str(n, &s.SessionToken, SecretName) }, false},
 }
 
 func readInputs(d *decoder, n *node, g *Gbatch) {

@@ -26,13 +26,13 @@ const (
 	Singleton  = "singleton"  // no earlier job of the same name and user is left
 )
 
-// DependencyTypes lists the types.
-var DependencyTypes = []string{After, AfterOK, AfterNotOK, AfterAny, AfterCorr, Singleton}
+// dependencyTypes lists the types.
+var dependencyTypes = []string{After, AfterOK, AfterNotOK, AfterAny, AfterCorr, Singleton}
 
 const maxDependencies = 1000
 
 var dependencyFields = []field[Dependency]{
-	{"type", func(d *decoder, n *node, p *Dependency) { d.str(n, &p.Type, oneOf(DependencyTypes...)) }, true},
+	{"type", func(d *decoder, n *node, p *Dependency) { d.str(n, &p.Type, oneOf(dependencyTypes...)) }, true},
 	{"jobs", func(d *decoder, n *node, p *Dependency) {
 		d.elements(n, maxDependencies, func(_ int, n *node) { p.Jobs = append(p.Jobs, d.jobID(n)) })
 	}, false},
@@ -112,7 +112,7 @@ func ParseDependencies(text string) (deps []Dependency, any bool, err error) {
 	for part := range strings.SplitSeq(text, sep) {
 		parts := strings.Split(part, ":")
 		p := Dependency{Type: parts[0]}
-		if message := oneOf(DependencyTypes...)(p.Type); message != "" {
+		if message := oneOf(dependencyTypes...)(p.Type); message != "" {
 			return nil, false, errors.New("type " + message)
 		}
 		for _, id := range parts[1:] {

@@ -3,7 +3,6 @@ package job
 import (
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 
 	"gbatch/internal/document"
@@ -106,6 +105,3 @@ func absolutePath(s string) string {
 	}
 	return ""
 }
-
-// cleanPath drops doubled and trailing slashes.
-func cleanPath(s string) string { return path.Clean(s) }

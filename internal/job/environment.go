@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,12 +67,7 @@ func Environment(in EnvInput) []string {
 			env = append(env, v.name+"="+v.value)
 		}
 	}
-	names := make([]string, 0, len(own))
-	for name := range own {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(own)) {
 		env = append(env, name+"="+own[name])
 	}
 	return env

@@ -25,12 +25,7 @@ const (
 // HasHostfile says whether the job's ranks get one.
 func (s *Spec) HasHostfile() bool { return s.Ranks() > 1 || s.source() == fromDstack }
 
-func (s *Spec) source() string {
-	if s.Gbatch == nil {
-		return ""
-	}
-	return s.Gbatch.Source
-}
+func (s *Spec) source() string { return s.gbatch().Source }
 
 // Hostfile is the text at HostfilePath.
 func Hostfile(in EnvInput) string {

@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,7 +17,7 @@ import (
 // good and one bad file to testdata.
 
 var specFields = []field[Spec]{
-	{"name", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Name, plain(1, MaxNameRunes)) }, true},
+	{"name", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Name, plain(1, maxNameRunes)) }, true},
 	{"description", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Description, description) }, false},
 	{"owner", readOwner, false},
 	{"request", func(d *decoder, n *node, s *Spec) { document.Object(d, n, requestFields, &s.Request) }, true},
@@ -73,14 +74,14 @@ var schedulingFields = []field[Scheduling]{
 	{"reservationIds", func(d *decoder, n *node, s *Scheduling) { d.strs(n, &s.ReservationIDs, uuid) }, false},
 	{"reservationId", func(d *decoder, n *node, s *Scheduling) { d.strs(n, &s.ReservationIDs, uuid) }, false},
 	{"maxSimultaneousJobs", func(d *decoder, n *node, s *Scheduling) {
-		s.MaxSimultaneousJobs = &Bucket{}
+		s.MaxSimultaneousJobs = &bucket{}
 		document.Object(d, n, bucketFields, s.MaxSimultaneousJobs)
 	}, false},
 }
 
-var bucketFields = []field[Bucket]{
-	{"bucketName", func(d *decoder, n *node, b *Bucket) { d.str(n, &b.Name, bucketName) }, true},
-	{"bucketMax", func(d *decoder, n *node, b *Bucket) { d.integer(n, &b.Max, 1, maxBucket) }, true},
+var bucketFields = []field[bucket]{
+	{"bucketName", func(d *decoder, n *node, b *bucket) { d.str(n, &b.Name, bucketName) }, true},
+	{"bucketMax", func(d *decoder, n *node, b *bucket) { d.integer(n, &b.Max, 1, maxBucket) }, true},
 }
 
 // refused holds the keys of GPULab's documents that are understood and not
@@ -120,7 +121,7 @@ func elsewhere(key string) string {
 
 func readDeployment(d *decoder, n *node, _ *Spec) {
 	var name string
-	if d.str(n, &name, plain(0, MaxNameRunes)) {
+	if d.str(n, &name, plain(0, maxNameRunes)) {
 		d.Note(n, "is not used: a job runs where it is submitted")
 	}
 }
@@ -156,10 +157,11 @@ func readGPUs(d *decoder, n *node, r *Resources) {
 	}
 }
 
-// absolute reads an absolute path and keeps it without a trailing slash.
+// absolute reads an absolute path and keeps it without doubled and trailing
+// slashes.
 func (d *decoder) absolute(n *node, to *string) {
 	if d.str(n, to, absolutePath) {
-		*to = cleanPath(*to)
+		*to = path.Clean(*to)
 	}
 }
 

@@ -58,16 +58,19 @@ type Gbatch struct {
 	RequireProgress bool     `json:"requireProgress,omitempty"` // success needs 100 percent there
 }
 
-// Entrypoint is what replaces the image's; nil: nothing.
-func (s *Spec) Entrypoint() []string {
+// gbatch is Gbatch, empty where the document has none.
+func (s *Spec) gbatch() Gbatch {
 	if s.Gbatch == nil {
-		return nil
+		return Gbatch{}
 	}
-	return s.Gbatch.Entrypoint
+	return *s.Gbatch
 }
 
+// Entrypoint is what replaces the image's; nil: nothing.
+func (s *Spec) Entrypoint() []string { return s.gbatch().Entrypoint }
+
 // Privileged says whether the job asks to be root on its node.
-func (s *Spec) Privileged() bool { return s.Gbatch != nil && s.Gbatch.Privileged }
+func (s *Spec) Privileged() bool { return s.gbatch().Privileged }
 
 // What Gbatch.LimitScope says request.scheduling.maxDuration is counted over.
 const (

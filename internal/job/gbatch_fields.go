@@ -48,10 +48,10 @@ var gbatchFields = []field[Gbatch]{
 	{"cron", func(d *decoder, n *node, g *Gbatch) { d.strs(n, &g.Cron, cronForm) }, false},
 
 	{"warnBefore", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.WarnBefore, 1) }, false},
-	{"warnSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.WarnSignal, signalWord) }, false},
-	{"haltSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.HaltSignal, signalWord) }, false},
+	{"warnSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.WarnSignal, oneOf(warnSignals...)) }, false},
+	{"haltSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.HaltSignal, oneOf(warnSignals...)) }, false},
 	{"haltGrace", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.HaltGrace, 1) }, false},
-	{"stopSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StopSignal, signalWord) }, false},
+	{"stopSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StopSignal, oneOf(warnSignals...)) }, false},
 	{"stopGrace", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.StopGrace, 1) }, false},
 	{"idleGpu", func(d *decoder, n *node, g *Gbatch) {
 		g.IdleGPU = &IdleGPU{}
@@ -103,7 +103,7 @@ func readLabels(d *decoder, n *node, g *Gbatch) {
 			d.Repeated(kid)
 			continue
 		}
-		if wrong := plain(1, MaxNameRunes)(kid.Key); wrong != "" {
+		if wrong := plain(1, maxNameRunes)(kid.Key); wrong != "" {
 			d.Problem(kid, "is a label whose name "+wrong, "")
 		}
 		var value string

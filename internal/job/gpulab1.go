@@ -31,14 +31,14 @@ func ParseV1(data []byte) (Submission, error) {
 
 var v1Fields = []field[Spec]{
 	{"jobDefinition", readDefinition, true},
-	{"name", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Name, plain(1, MaxNameRunes)) }, false},
+	{"name", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Name, plain(1, maxNameRunes)) }, false},
 	{"description", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Description, description) }, false},
 	{"owner", readOwner, false},
 	{"deploymentEnvironment", readDeployment, false},
 }
 
 var definitionFields = []field[Spec]{
-	{"name", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Name, plain(0, MaxNameRunes)) }, false},
+	{"name", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Name, plain(0, maxNameRunes)) }, false},
 	{"description", func(d *decoder, n *node, s *Spec) { d.str(n, &s.Description, description) }, false},
 	{"clusterId", readClusters, false},
 	{"resources", func(d *decoder, n *node, s *Spec) { document.Object(d, n, v1ResourcesFields, &s.Request.Resources) }, false},

@@ -2,8 +2,6 @@ package job
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 )
 
 // Number is a job's number for people: 1, 2, 3, ... in the order of
@@ -28,29 +26,9 @@ func (id RankID) String() string {
 
 // ParseRankID is the inverse of RankID.String.
 func ParseRankID(s string) (RankID, error) {
-	bad := func() (RankID, error) {
+	var id RankID
+	if _, err := fmt.Sscanf(s, "%d_%d.%d.%d", &id.Job, &id.Task, &id.Attempt, &id.Rank); err != nil || id.String() != s {
 		return RankID{}, fmt.Errorf("parse rank id %q: want JOB_TASK.ATTEMPT.RANK, as 123_0.1.0", s)
-	}
-	jobText, rest, ok := strings.Cut(s, "_")
-	parts := strings.Split(rest, ".")
-	if !ok || len(parts) != 3 {
-		return bad()
-	}
-	n, err := strconv.ParseUint(jobText, 10, 64)
-	if err != nil {
-		return bad()
-	}
-	var v [3]uint32
-	for i, p := range parts {
-		x, err := strconv.ParseUint(p, 10, 32)
-		if err != nil {
-			return bad()
-		}
-		v[i] = uint32(x)
-	}
-	id := RankID{Job: Number(n), Task: v[0], Attempt: v[1], Rank: v[2]}
-	if id.String() != s {
-		return bad()
 	}
 	return id, nil
 }

@@ -216,8 +216,8 @@ func (s Indexes) With(i int) Indexes {
 	return out
 }
 
-// Without is the set without i.
-func (s Indexes) Without(i int) Indexes {
+// without is the set without i.
+func (s Indexes) without(i int) Indexes {
 	k, ok := s.find(i)
 	if !ok {
 		return s

@@ -14,10 +14,7 @@ func (s *Spec) MakeInteractive() error {
 	}
 	add("request.scheduling.notBefore", s.Request.Scheduling.NotBefore != 0)
 	add("request.scheduling.notAfter", s.Request.Scheduling.NotAfter != 0)
-	var g Gbatch
-	if s.Gbatch != nil {
-		g = *s.Gbatch
-	}
+	g := s.gbatch()
 	add("gbatch.maxQueued", g.MaxQueued > 0)
 	add("gbatch.dependencies", len(g.Dependencies) > 0)
 	add("gbatch.tasks", g.Tasks != nil)

@@ -3,7 +3,7 @@ package job
 // Bounds of a document's values; docs/job-format.md lists them. They keep
 // nonsense out and memory bounded; what a site allows is policy, elsewhere.
 const (
-	MaxNameRunes        = 128
+	maxNameRunes        = 128
 	maxDescriptionRunes = 4096
 	maxCPUs             = 65536
 	maxGPUs             = 1024    // per node

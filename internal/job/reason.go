@@ -32,8 +32,8 @@ const (
 	Progress          Reason = "PROGRESS"   // the program ended well before it said that it was done
 )
 
-// Reasons lists all but None.
-var Reasons = []Reason{
+// reasons lists all but None.
+var reasons = []Reason{
 	ExitCode, OOM, Signal, MaxRuntime, MaxQueued, NotAfter, InteractiveNoRoom, ImagePull, BadSpec, PortInUse, Mount, GPUError, NodeFail,
 	BackoffLimit, FailedIndexes, Utilization, ByUser, ByAdmin, Preempted, Server, DependencyFailed, InputFailed, OutputFailed, Progress,
 }

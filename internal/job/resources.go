@@ -18,12 +18,7 @@ func (s *Spec) MemoryBytes() int64 {
 }
 
 // Ranks is the number of containers of one attempt, one on each node.
-func (s *Spec) Ranks() int {
-	if s.Gbatch == nil {
-		return 1
-	}
-	return max(1, s.Gbatch.Nodes)
-}
+func (s *Spec) Ranks() int { return max(1, s.gbatch().Nodes) }
 
 // ProjectName is the project that the document names, empty if it names none.
 func (s *Spec) ProjectName() string {

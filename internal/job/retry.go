@@ -130,10 +130,8 @@ func oneOf(words ...string) func(string) string {
 }
 
 func failureReason(s string) string {
-	for _, r := range Reasons {
-		if string(r) == s {
-			return ""
-		}
+	if slices.Contains(reasons, Reason(s)) {
+		return ""
 	}
 	return fmt.Sprintf("is %s, which is no reason; reasons are listed in docs/job-format.md", document.Quote(s))
 }

@@ -21,7 +21,7 @@ const (
 )
 
 var secretFields = []field[Secret]{
-	{"name", func(d *decoder, n *node, s *Secret) { d.str(n, &s.Name, secretName) }, true},
+	{"name", func(d *decoder, n *node, s *Secret) { d.str(n, &s.Name, SecretName) }, true},
 	{"value", func(d *decoder, n *node, s *Secret) {
 		if n.Kind != document.StringKind {
 			d.WrongKind(n, "a string") // and never what it is: it may be a password
@@ -35,15 +35,13 @@ var secretFields = []field[Secret]{
 	}, false},
 }
 
-func secretName(s string) string {
+// SecretName says what is wrong with a secret's name, or "".
+func SecretName(s string) string {
 	if !document.IsName(s, "_.-", 48) {
 		return fmt.Sprintf("is %s: a secret's name has 1 to 48 letters, digits and _ . -, and starts with a letter or digit", document.Quote(s))
 	}
 	return ""
 }
-
-// SecretName says what is wrong with a secret's name, or "".
-func SecretName(s string) string { return secretName(s) }
 
 // SecretValue says what is wrong with a secret's value without quoting it, or "".
 func SecretValue(s string) string {
@@ -65,7 +63,7 @@ func readSecrets(d *decoder, n *node, g *Gbatch) {
 	d.elements(n, MaxSecrets, func(i int, n *node) {
 		var s Secret
 		if n.Kind == document.StringKind {
-			d.str(n, &s.Name, secretName)
+			d.str(n, &s.Name, SecretName)
 		} else if !document.Object(d, n, secretFields, &s) {
 			return
 		}

@@ -15,19 +15,15 @@ const MaxSecretsBytes = 512 << 10
 // name, and all of them in SecretsFileName.
 const (
 	SecretsDir      = "/var/secrets"
-	SecretsFileName = "secrets.json"
+	secretsFileName = "secrets.json"
 )
 
 // CheckSecrets reports each secret that has no value or one that cannot be
 // used, and values that are too much together. No text quotes a value.
 func (s *Spec) CheckSecrets(values map[string]string) error {
 	var ps Problems
-	var declared []Secret
-	if s.Gbatch != nil {
-		declared = s.Gbatch.Secrets
-	}
 	total := 0
-	for i, d := range declared {
+	for i, d := range s.gbatch().Secrets {
 		total += len(values[d.Name])
 		path := fmt.Sprintf("gbatch.secrets[%d]", i)
 		if _, ok := values[d.Name]; !ok {
@@ -50,10 +46,10 @@ func (s *Spec) CheckSecrets(values map[string]string) error {
 
 // checkKeys looks for the secrets that gbatch.s3 names.
 func (s *Spec) checkKeys(values map[string]string) (ps Problems) {
-	if s.Gbatch == nil || s.Gbatch.S3 == nil {
+	at := s.gbatch().S3
+	if at == nil {
 		return nil
 	}
-	at := s.Gbatch.S3
 	for _, key := range []struct{ field, name string }{
 		{"accessKeySecret", at.AccessKey}, {"secretKeySecret", at.SecretKey}, {"sessionTokenSecret", at.SessionToken},
 	} {
@@ -71,10 +67,7 @@ func (s *Submission) SetSecrets(values map[string]string) {
 	if len(values) == 0 {
 		return
 	}
-	var g Gbatch
-	if s.Spec.Gbatch != nil {
-		g = *s.Spec.Gbatch
-	}
+	g := s.Spec.gbatch()
 	g.Secrets = slices.Clone(g.Secrets)
 	all := map[string]string{}
 	maps.Copy(all, s.Secrets)
@@ -112,6 +105,6 @@ func SecretFiles(values map[string]string) map[string][]byte {
 		object[name] = raw
 	}
 	all, _ := json.MarshalIndent(object, "", "  ") // what is in it was valid by itself
-	files[SecretsFileName] = append(all, '\n')
+	files[secretsFileName] = append(all, '\n')
 	return files
 }

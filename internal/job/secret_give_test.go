@@ -13,7 +13,7 @@ import (
 func TestSecretFiles(t *testing.T) {
 	values := map[string]string{"TOKEN": "hunter2", "key.json": ` {"a":{"b":[1,"x"]}}`, "NOT": `{"a":`, "GBATCH_RANK": "7", "secrets.json": "mine", "n": "12"}
 	var got map[string]any
-	if err := json.Unmarshal(SecretFiles(values)[SecretsFileName], &got); err != nil {
+	if err := json.Unmarshal(SecretFiles(values)[secretsFileName], &got); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{"TOKEN": "hunter2", "key.json": map[string]any{"a": map[string]any{"b": []any{float64(1), "x"}}}, "NOT": `{"a":`,

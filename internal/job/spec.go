@@ -82,11 +82,11 @@ type Scheduling struct {
 	NotBefore              Instant  `json:"notBefore,omitzero"`
 	NotAfter               Instant  `json:"notAfter,omitzero"`
 	ReservationIDs         []string `json:"reservationIds,omitempty"`
-	MaxSimultaneousJobs    *Bucket  `json:"maxSimultaneousJobs,omitempty"`
+	MaxSimultaneousJobs    *bucket  `json:"maxSimultaneousJobs,omitempty"`
 }
 
-// Bucket limits how many jobs of the same bucket name (per project) run at once.
-type Bucket struct {
+// bucket limits how many jobs of the same bucket name (per project) run at once.
+type bucket struct {
 	Name string `json:"bucketName"`
 	Max  int    `json:"bucketMax"`
 }

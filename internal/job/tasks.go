@@ -31,12 +31,7 @@ type ArrayTask struct {
 }
 
 // Tasks are those of the job; nil: it is no array.
-func (s *Spec) Tasks() *Tasks {
-	if s.Gbatch == nil {
-		return nil
-	}
-	return s.Gbatch.Tasks
-}
+func (s *Spec) Tasks() *Tasks { return s.gbatch().Tasks }
 
 // Len is the number of tasks; of a job that is no array 1.
 func (t *Tasks) Len() int {

@@ -2,21 +2,10 @@ package job
 
 import (
 	"fmt"
-	"slices"
-	"strings"
-
-	"gbatch/internal/document"
 )
 
 // warnSignals are those that a program can be told something by.
 var warnSignals = []string{"USR1", "USR2", "HUP", "INT", "TERM"}
-
-func signalWord(s string) string {
-	if !slices.Contains(warnSignals, s) {
-		return fmt.Sprintf("must be one of %s, is %s", strings.Join(warnSignals, ", "), document.Quote(s))
-	}
-	return ""
-}
 
 // checkWarning finds warnings that would never be sent, and gives a warning
 // without a signal its own.

@@ -34,9 +34,9 @@ const (
 	early               = 24 * time.Hour
 )
 
-// ServerName is the name in every controller's certificate. The pin says which
+// serverName is the name in every controller's certificate. The pin says which
 // controller it is, so it needs no other.
-const ServerName = "gctld"
+const serverName = "gctld"
 
 // Authority signs. Open makes one; it is safe for concurrent use.
 type Authority struct {
@@ -67,7 +67,7 @@ func Open(dir string, now func() time.Time) (*Authority, error) {
 func (a *Authority) Pin() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return PinOf(a.ca)
+	return pinOf(a.ca)
 }
 
 // Renew replaces what is missing, damaged or near its end. A handshake does so
@@ -123,7 +123,7 @@ func (a *Authority) makeServer(path string) error {
 		return err
 	}
 	t := &x509.Certificate{
-		Subject: pkix.Name{CommonName: ServerName}, DNSNames: []string{ServerName},
+		Subject: pkix.Name{CommonName: serverName}, DNSNames: []string{serverName},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := a.sign(t, a.ca, key.Public(), leafLife)

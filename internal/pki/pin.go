@@ -19,8 +19,8 @@ import (
 // pinPrefix begins every pin; the rest is base64url without padding.
 const pinPrefix = "sha256="
 
-// PinOf is the pin of an authority's certificate.
-func PinOf(c *x509.Certificate) string {
+// pinOf is the pin of an authority's certificate.
+func pinOf(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
 	return pinPrefix + base64.RawURLEncoding.EncodeToString(sum[:])
 }
@@ -54,7 +54,7 @@ func ClientTLS(pin string, now func() time.Time, own func() *tls.Certificate) *t
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		NextProtos: []string{"http/1.1"},
-		ServerName: ServerName,
+		ServerName: serverName,
 		Time:       now,
 		// The chain is verified below, against the one authority with the pin.
 		InsecureSkipVerify: true,
@@ -72,11 +72,11 @@ func ClientTLS(pin string, now func() time.Time, own func() *tls.Certificate) *t
 
 func verify(chain []*x509.Certificate, pin string, now time.Time) error {
 	for _, c := range chain[min(1, len(chain)):] {
-		if PinOf(c) != pin {
+		if pinOf(c) != pin {
 			continue
 		}
 		_, err := chain[0].Verify(x509.VerifyOptions{
-			Roots: poolOf(c), DNSName: ServerName, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+			Roots: poolOf(c), DNSName: serverName, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		})
 		return err
 	}

@@ -100,7 +100,7 @@ func TestPin(t *testing.T) {
 		t.Error("a certificate that the pinned authority did not sign was taken")
 	}
 	// A node that plays controller with the certificate that it has.
-	n := node(t, a, ServerName)
+	n := node(t, a, serverName)
 	n.Certificate = append(n.Certificate, a.ca.Raw)
 	if _, _, err := shake(t, &tls.Config{Certificates: []tls.Certificate{*n}}, ClientTLS(a.Pin(), c.now, nil)); err == nil {
 		t.Error("a node's certificate was taken for the controller's")

@@ -29,8 +29,8 @@ func ReadPast(cfg Config, take func(state.Record) error) error {
 	}
 	s := &Store{db: db, cfg: cfg}
 	format, err := s.meta(keyFormat)
-	if err == nil && format > Format {
-		err = fmt.Errorf("its format is %d and this program knows up to %d", format, Format)
+	if err == nil && format > formatNumber {
+		err = fmt.Errorf("its format is %d and this program knows up to %d", format, formatNumber)
 	}
 	for _, k := range []state.Kind{state.KindNode, state.KindHistory, state.KindJob} {
 		if err == nil {

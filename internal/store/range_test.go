@@ -87,7 +87,7 @@ func TestFormat1(t *testing.T) {
 	if diff := cmp.Diff(want, ranged(t, s, state.KindEnded, Place{}, Place{Seq: 1000}, false, 9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if n, err := s.meta(keyFormat); n != Format || err != nil {
+	if n, err := s.meta(keyFormat); n != formatNumber || err != nil {
 		t.Errorf("format is %d, %v", n, err)
 	}
 }

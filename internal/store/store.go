@@ -15,9 +15,9 @@ import (
 	"gbatch/internal/state"
 )
 
-// Format is the version of keys and values that this program writes. An older
+// formatNumber is the version of keys and values that this program writes. An older
 // one is migrated at Open; a newer one is refused.
-const Format = 2
+const formatNumber = 2
 
 // Config is how to open a store.
 type Config struct {
@@ -69,8 +69,8 @@ func (s *Store) begin() error {
 	if err != nil {
 		return err
 	}
-	if format > Format {
-		return fmt.Errorf("its format is %d and this program knows up to %d: use the newer gctld, or restore a backup", format, Format)
+	if format > formatNumber {
+		return fmt.Errorf("its format is %d and this program knows up to %d: use the newer gctld, or restore a backup", format, formatNumber)
 	}
 	if format == 1 {
 		if err := s.indexEnded(); err != nil {
@@ -83,7 +83,7 @@ func (s *Store) begin() error {
 	}
 	s.epoch = epoch + 1
 	b := s.db.NewBatch()
-	if err := errors.Join(b.Set(keyFormat, strconv.AppendUint(nil, Format, 10), nil),
+	if err := errors.Join(b.Set(keyFormat, strconv.AppendUint(nil, formatNumber, 10), nil),
 		b.Set(keyEpoch, strconv.AppendUint(nil, s.epoch, 10), nil)); err != nil {
 		return err
 	}

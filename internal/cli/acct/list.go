@@ -60,18 +60,21 @@ func (o *List) filter(ctx context.Context, a *cli.App) (client.HistoryFilter, er
 		return f, err
 	}
 	f.Start = a.Now().AddDate(0, 0, -daysBack)
-	return f, period(a, &f.Start, &f.End, o.Start, o.End, time.Local)
+	return f, period{o.Start, o.End}.read(a, &f.Start, &f.End, time.Local)
 }
 
-// period reads -S and -E; what is empty stays as it is.
-func period(a *cli.App, start, end *time.Time, from, to string, zone *time.Location) (err error) {
-	if from != "" {
-		if *start, err = human.ParsePast(from, a.Now(), zone); err != nil {
+// period is what -S and -E say.
+type period struct{ from, to string }
+
+// read reads both; what is empty stays as it is.
+func (p period) read(a *cli.App, start, end *time.Time, zone *time.Location) (err error) {
+	if p.from != "" {
+		if *start, err = human.ParsePast(p.from, a.Now(), zone); err != nil {
 			return exit.Usagef("--start %w", err)
 		}
 	}
-	if to != "" {
-		if *end, err = human.ParsePast(to, a.Now(), zone); err != nil {
+	if p.to != "" {
+		if *end, err = human.ParsePast(p.to, a.Now(), zone); err != nil {
 			return exit.Usagef("--end %w", err)
 		}
 	}
@@ -140,6 +143,7 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 
 func (o *List) jobs(ctx context.Context, a *cli.App) ([]api.PastJob, error) {
 	past := []api.PastJob{}
+	take := func(j *api.PastJob) error { past = append(past, *j); return nil }
 	if len(o.IDs) > 0 {
 		for _, id := range o.IDs {
 			d, err := a.Client.Job(ctx, id, client.JobOptions{})
@@ -151,7 +155,7 @@ func (o *List) jobs(ctx context.Context, a *cli.App) ([]api.PastJob, error) {
 				continue
 			}
 			f := client.HistoryFilter{Array: d.Number, Start: d.Submitted}
-			if err := pages(ctx, a, f, 0, func(j *api.PastJob) error { past = append(past, *j); return nil }); err != nil {
+			if err := pages(ctx, a, f, 0, take); err != nil {
 				return nil, err
 			}
 		}
@@ -161,10 +165,7 @@ func (o *List) jobs(ctx context.Context, a *cli.App) ([]api.PastJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = pages(ctx, a, f, o.Limit, func(j *api.PastJob) error {
-		past = append(past, *j)
-		return nil
-	})
+	err = pages(ctx, a, f, o.Limit, take)
 	if f.Newest {
 		slices.Reverse(past)
 	}
@@ -206,7 +207,7 @@ func (o *Export) Run(ctx context.Context, a *cli.App) error {
 	if err := noIDs(a); err != nil {
 		return err
 	}
-	if err := period(a, &f.Start, &f.End, o.Start, o.End, time.Local); err != nil {
+	if err := (period{o.Start, o.End}).read(a, &f.Start, &f.End, time.Local); err != nil {
 		return err
 	}
 	return pages(ctx, a, f, 0, func(j *api.PastJob) error {

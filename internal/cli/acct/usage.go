@@ -37,15 +37,12 @@ func (o *Usage) Run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	f := client.UsageFilter{By: o.By, Users: o.Users, Projects: o.Projects, Start: a.Now().AddDate(0, 0, -30)}
-	if err := period(a, &f.Start, &f.End, o.Start, o.End, time.UTC); err != nil {
+	if err := (period{o.Start, o.End}).read(a, &f.Start, &f.End, time.UTC); err != nil {
 		return err
 	}
 	r, err := a.Client.Usage(ctx, f)
-	if err != nil {
+	if done, err := a.Answered(r, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(r)
 	}
 	head := slices.Concat(r.By, []string{"billed_hours", "gpu_hours", "cpu_hours", "mem_gib_hours", "starts", "mean_wait", "ended"})
 	if o.CSV {

@@ -119,21 +119,21 @@ func TestAccess(t *testing.T) {
 				"lab 7 2 1,2 gpus=1.5 8.5 of 10.0 h (85%) this month gadm ann, bob, group lab\n",
 		},
 		"add": {
-			run:  (&AddProject{ProjectFlags{Name: "new", GID: n(9), Members: []string{"ann"}, Clusters: []int{1}, UserShares: map[string]int64{"ann": 2}}}).Run,
+			run:  (&AddProject{projectFlags{Name: "new", GID: n(9), Members: []string{"ann"}, Clusters: []int{1}, UserShares: map[string]int64{"ann": 2}}}).Run,
 			asks: []string{`PUT /v1/projects/new?create=true {"name":"new","gid":9,"members":["ann"],"clusters":[1],"userShares":{"ann":2}}`},
 			out:  "project new made\n",
 		},
 		"set": {
-			run:  (&SetProject{ProjectFlags{Name: "lab", Members: []string{"+eve", "-bob"}, Groups: []string{"other"}, AnyCluster: true, Running: n(4)}}).Run,
+			run:  (&SetProject{projectFlags{Name: "lab", Members: []string{"+eve", "-bob"}, Groups: []string{"other"}, AnyCluster: true, Running: n(4)}}).Run,
 			asks: []string{"GET /v1/projects", `PUT /v1/projects/lab?create=false {"name":"lab","gid":7,"members":["ann","eve"],"groups":["other"],"shares":2,"limits":{"running":4,"gpus":1.5}}`},
 			out:  "project lab changed\n",
 		},
 		"set-mixed": {
-			run:  (&SetProject{ProjectFlags{Name: "lab", Members: []string{"+eve", "bob"}}}).Run,
+			run:  (&SetProject{projectFlags{Name: "lab", Members: []string{"+eve", "bob"}}}).Run,
 			asks: []string{"GET /v1/projects"}, code: exit.Usage,
 		},
 		"set-unknown": {
-			run:  (&SetProject{ProjectFlags{Name: "none"}}).Run,
+			run:  (&SetProject{projectFlags{Name: "none"}}).Run,
 			asks: []string{"GET /v1/projects"}, code: exit.NotFound,
 		},
 		"remove": {

@@ -20,11 +20,8 @@ type Diag struct{}
 // Run prints how the controller fares.
 func (Diag) Run(ctx context.Context, a *cli.App) error {
 	d, err := a.Client.Diag(ctx)
-	if err != nil {
+	if done, err := a.Answered(d, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(d)
 	}
 	f := table.NewFields()
 	f.Add("Controller", fmt.Sprintf("%s, up for %s", d.Version, human.Duration(nil, int64(d.Now.Sub(d.Started)/time.Second))))

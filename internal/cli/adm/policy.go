@@ -18,11 +18,8 @@ type ShowPolicy struct{}
 // Run prints the rules in force.
 func (ShowPolicy) Run(ctx context.Context, a *cli.App) error {
 	p, err := a.Client.Policy(ctx)
-	if err != nil {
+	if done, err := a.Answered(p, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(p)
 	}
 	fmt.Fprint(a.Out, human.CleanLines(p.Text))
 	return nil
@@ -48,11 +45,8 @@ func loadPolicy(ctx context.Context, a *cli.App, check bool) error {
 		do, done = a.Client.CheckPolicy, "the file is fine"
 	}
 	p, err := do(ctx)
-	if err != nil {
+	if done, err := a.Answered(p, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(p)
 	}
 	for _, line := range p.Changes {
 		fmt.Fprintln(a.Out, human.Clean(line))

@@ -15,9 +15,9 @@ import (
 	"gbatch/internal/cli/table"
 )
 
-// ProjectFlags say what `gadm project add` and `set` change; what is not given
+// projectFlags say what `gadm project add` and `set` change; what is not given
 // stays as it is.
-type ProjectFlags struct {
+type projectFlags struct {
 	Name       string           `arg:"" help:"The project."`
 	GID        *int             `name:"gid" help:"Group of its storage."`
 	Shares     *int64           `help:"Its shares of the cluster, beside other projects'."`
@@ -37,7 +37,7 @@ type ProjectFlags struct {
 }
 
 // AddProject is gadm project add.
-type AddProject struct{ ProjectFlags }
+type AddProject struct{ projectFlags }
 
 // Run makes a project.
 func (o *AddProject) Run(ctx context.Context, a *cli.App) error {
@@ -53,7 +53,7 @@ func (o *AddProject) Run(ctx context.Context, a *cli.App) error {
 }
 
 // SetProject is gadm project set.
-type SetProject struct{ ProjectFlags }
+type SetProject struct{ projectFlags }
 
 // Run changes a project.
 func (o *SetProject) Run(ctx context.Context, a *cli.App) error {
@@ -75,7 +75,7 @@ func (o *SetProject) Run(ctx context.Context, a *cli.App) error {
 	return nil
 }
 
-func (c *ProjectFlags) apply(p *api.Project) error {
+func (c *projectFlags) apply(p *api.Project) error {
 	set(&p.GID, c.GID)
 	set(&p.Shares, c.Shares)
 	set(&p.Parent, c.Parent)
@@ -160,11 +160,8 @@ type Projects struct{}
 // Run lists projects.
 func (Projects) Run(ctx context.Context, a *cli.App) error {
 	l, err := a.Client.Projects(ctx)
-	if err != nil {
+	if done, err := a.Answered(l, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(l)
 	}
 	shares, err := a.Client.Shares(ctx)
 	if err != nil {

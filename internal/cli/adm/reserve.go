@@ -19,11 +19,8 @@ type Reservations struct{}
 // Run lists the advance reservations.
 func (Reservations) Run(ctx context.Context, a *cli.App) error {
 	l, err := a.Client.Reservations(ctx)
-	if err != nil {
+	if done, err := a.Answered(l, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(l)
 	}
 	t := table.New("NAME", "UUID", "FROM", "UNTIL", "NODES", "FOR", "REASON")
 	for _, r := range l.Reservations {
@@ -104,11 +101,8 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 		return exit.Usagef("--nodes: %w", err)
 	}
 	made, err := a.Client.Reserve(ctx, r)
-	if err != nil {
+	if done, err := a.Answered(made, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(made)
 	}
 	fmt.Fprintf(a.Out, "reservation %s of %s from %s until %s\n", r.Name, reservedWhat(*made), r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339))
 	if !r.Maintenance {

@@ -43,11 +43,8 @@ func (o *CreateNodeToken) Run(ctx context.Context, a *cli.App) error {
 func createToken(ctx context.Context, a *cli.App, r api.TokenRequest, life time.Duration) error {
 	r.LifeS = int64(life / time.Second)
 	t, err := a.Client.CreateToken(ctx, r)
-	if err != nil {
+	if done, err := a.Answered(t, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(t)
 	}
 	if t.Use == api.TokenJoin {
 		node := cmp.Or(t.Node, "any node")
@@ -67,11 +64,8 @@ type Tokens struct {
 // Run lists tokens, never their secrets.
 func (o *Tokens) Run(ctx context.Context, a *cli.App) error {
 	l, err := a.Client.Tokens(ctx, o.All)
-	if err != nil {
+	if done, err := a.Answered(l, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(l)
 	}
 	t := table.New("ID", "FOR", "STATE", "CREATED", "EXPIRES", "BY", "NOTE")
 	for _, k := range l.Tokens {
@@ -124,11 +118,8 @@ type JoinString struct{}
 // Run prints the address by which other machines reach the controller.
 func (JoinString) Run(ctx context.Context, a *cli.App) error {
 	s, err := a.Client.Site(ctx)
-	if err != nil {
+	if done, err := a.Answered(s, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(s)
 	}
 	if s.Address == "" {
 		return errors.New("this controller listens on its socket only: set `listen` in gctld.yaml and restart it")

@@ -36,21 +36,13 @@ type Cancel struct {
 
 // action is what is done to the jobs.
 func (o *Cancel) action() string {
-	switch {
-	case o.Hold:
-		return "hold"
-	case o.Release:
-		return "release"
-	case o.Pause:
-		return "pause"
-	case o.Resume:
-		return "resume"
-	case o.Requeue:
-		return "requeue"
-	case o.Halt:
-		return "halt"
-	case o.Signal != "":
-		return "signal"
+	for _, f := range []struct {
+		given  bool
+		action string
+	}{{o.Hold, "hold"}, {o.Release, "release"}, {o.Pause, "pause"}, {o.Resume, "resume"}, {o.Requeue, "requeue"}, {o.Halt, "halt"}, {o.Signal != "", "signal"}} {
+		if f.given {
+			return f.action
+		}
 	}
 	return "cancel"
 }

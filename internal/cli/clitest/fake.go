@@ -46,7 +46,7 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Answer(w, e)
 			return
 		}
-		Refuse(w, NoJob(r.PathValue("id")))
+		Refuse(w, noJob(r.PathValue("id")))
 	})
 	mux.HandleFunc("POST "+api.PathJobAction, f.act)
 	mux.HandleFunc("GET "+api.PathCluster, func(w http.ResponseWriter, _ *http.Request) { Answer(w, api.ClusterInfo{Nodes: f.Nodes}) })
@@ -69,8 +69,8 @@ func Refuse(w http.ResponseWriter, e *api.Error) {
 	Answer(w, e)
 }
 
-// NoJob is the refusal of a job that is not there.
-func NoJob(id string) *api.Error {
+// noJob is the refusal of a job that is not there.
+func noJob(id string) *api.Error {
 	return &api.Error{Status: 404, Code: api.CodeNotFound, Message: "no job " + id, Hint: "gqueue --all lists those that have ended"}
 }
 
@@ -111,7 +111,7 @@ func (f *Fake) post(w http.ResponseWriter, r *http.Request) {
 
 func (f *Fake) events(w http.ResponseWriter, r *http.Request) {
 	if id := r.URL.Query().Get("job"); f.Polls == nil && id != "" && !slices.ContainsFunc(f.Jobs, func(d api.JobDetail) bool { return fmt.Sprint(d.Number) == id }) {
-		Refuse(w, NoJob(id))
+		Refuse(w, noJob(id))
 		return
 	}
 	io.WriteString(w, "id: 1\nevent: ping\ndata: {}\n\n")
@@ -146,7 +146,7 @@ func (f *Fake) job(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	Refuse(w, NoJob(id))
+	Refuse(w, noJob(id))
 }
 
 func (f *Fake) act(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +180,7 @@ func (f *Fake) actOn(id string) api.ActionResult {
 			return api.ActionResult{ID: id, Number: d.Number, Before: d.State, After: job.Cancelled}
 		}
 	}
-	return api.ActionResult{ID: id, Error: NoJob(id)}
+	return api.ActionResult{ID: id, Error: noJob(id)}
 }
 
 // RoundTripper answers a client without a network.

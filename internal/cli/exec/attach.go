@@ -3,7 +3,6 @@ package exec
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os/signal"
 	"syscall"
@@ -57,7 +56,7 @@ func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int,
 		start.Width, start.Height = size(a)
 	}
 	if err := st.Send(ctx, api.JSONFrame(api.FrameStart, start)); err != nil {
-		return 0, brokenAttach(ctx)
+		return 0, broken(ctx, goesOn)
 	}
 	if a.Term.In {
 		a.Say("attached to job %s; leave it with Enter ~ . (it goes on), or end it as its program ends", id)
@@ -74,42 +73,13 @@ func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int,
 			st.Close()
 		}
 	}()
-	code, err := receiveAttached(ctx, a, st)
+	code, err := receive(ctx, a, st, goesOn)
 	select {
 	case <-left:
 		return 0, errDetached
 	default:
 		return code, err
 	}
-}
-
-func receiveAttached(ctx context.Context, a *cli.App, st *client.Stream) (int, error) {
-	for {
-		f, err := st.Receive(ctx)
-		if err != nil {
-			return 0, brokenAttach(ctx)
-		}
-		switch f.Type {
-		case api.FrameOutput:
-			_, err = a.Out.Write(f.Data)
-		case api.FrameError:
-			failure := f.Failure()
-			return 0, &exit.Error{Code: failure.Code, Err: failure}
-		case api.FrameExit:
-			return f.Count(), nil
-		}
-		if err != nil {
-			return 0, fmt.Errorf("write the job's output: %w", err)
-		}
-	}
-}
-
-// brokenAttach is a stream's end without a result.
-func brokenAttach(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return &exit.Error{Code: exit.Interrupted}
-	}
-	return errors.New("the controller broke the stream off: it was restarted or cannot be reached; the job goes on: attach again")
 }
 
 // sendKeys sends standard input until its end, and says whether the user asked

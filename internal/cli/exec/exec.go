@@ -67,7 +67,7 @@ func (o *Exec) exec(ctx context.Context, a *cli.App) error {
 	}
 	defer st.Close()
 	if err := st.Send(ctx, api.JSONFrame(api.FrameStart, start)); err != nil {
-		return brokenStream(ctx)
+		return broken(ctx, ended)
 	}
 	if start.Terminal {
 		restore, err := takeTerminal(ctx, a, st, true)
@@ -77,7 +77,11 @@ func (o *Exec) exec(ctx context.Context, a *cli.App) error {
 		defer restore()
 	}
 	go sendInput(ctx, a, st) // ends with the program: reading standard input cannot be broken off
-	return receiveExec(ctx, a, st)
+	code, err := receive(ctx, a, st, ended)
+	if err == nil && code != 0 {
+		err = &exit.Error{Code: code}
+	}
+	return err
 }
 
 func (o *Exec) start(a *cli.App) (api.ExecStart, error) {
@@ -109,12 +113,18 @@ func (o *Exec) start(a *cli.App) (api.ExecStart, error) {
 	return start, nil
 }
 
-// receiveExec shows what the command writes and returns how it ended.
-func receiveExec(ctx context.Context, a *cli.App, st *client.Stream) error {
+// What becomes of the program when its stream breaks off, for the user.
+const (
+	ended  = "what ran in the job for you is ended, the job is not"
+	goesOn = "the job goes on: attach again"
+)
+
+// receive shows what the program writes and gives its exit code.
+func receive(ctx context.Context, a *cli.App, st *client.Stream, after string) (int, error) {
 	for {
 		f, err := st.Receive(ctx)
 		if err != nil {
-			return brokenStream(ctx)
+			return 0, broken(ctx, after)
 		}
 		switch f.Type {
 		case api.FrameOutput:
@@ -123,25 +133,22 @@ func receiveExec(ctx context.Context, a *cli.App, st *client.Stream) error {
 			_, err = a.Err.Write(f.Data)
 		case api.FrameError:
 			failure := f.Failure()
-			return &exit.Error{Code: failure.Code, Err: failure}
+			return 0, &exit.Error{Code: failure.Code, Err: failure}
 		case api.FrameExit:
-			if code := f.Count(); code != 0 {
-				return &exit.Error{Code: code}
-			}
-			return nil
+			return f.Count(), nil
 		}
 		if err != nil {
-			return fmt.Errorf("write the command's output: %w", err)
+			return 0, fmt.Errorf("write the program's output: %w", err)
 		}
 	}
 }
 
-// brokenStream is a stream's end without a result.
-func brokenStream(ctx context.Context) error {
+// broken is a stream's end without a result, and what that means.
+func broken(ctx context.Context, after string) error {
 	if ctx.Err() != nil {
 		return &exit.Error{Code: exit.Interrupted}
 	}
-	return errors.New("the controller broke the stream off: it was restarted or cannot be reached; what ran in the job for you is ended, the job is not")
+	return errors.New("the controller broke the stream off: it was restarted or cannot be reached; " + after)
 }
 
 // sendInput sends standard input until its end.

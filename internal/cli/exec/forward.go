@@ -211,7 +211,7 @@ func receiveConn(ctx context.Context, st *client.Stream, conn *net.TCPConn) erro
 	for {
 		f, err := st.Receive(ctx)
 		if err != nil {
-			return brokenStream(ctx)
+			return broken(ctx, ended)
 		}
 		switch f.Type {
 		case api.FrameOutput:

@@ -22,7 +22,7 @@ const (
 	NotFound      = 3
 	Denied        = 4
 	Unreachable   = 5
-	Unsatisfiable = 6   // no node can ever hold the job
+	unsatisfiable = 6   // no node can ever hold the job
 	NotProgram    = 125 // the job ended badly, but not by its program
 	Interrupted   = 130
 )
@@ -81,7 +81,7 @@ func OfCode(code string) int {
 	case api.CodeUnavailable:
 		return Unreachable
 	case api.CodeUnsatisfiable:
-		return Unsatisfiable
+		return unsatisfiable
 	}
 	return Failure
 }

@@ -27,7 +27,7 @@ func gpuTable(nodes []api.Node) *table.Grid {
 }
 
 func gpuCells(g *api.GPU) []string {
-	holder, util, used, numa, health := "-", "-", "-", "-", "ok"
+	holder, util, used, numa := "-", "-", "-", "-"
 	if g.Job != 0 {
 		holder = strconv.FormatUint(uint64(g.Job), 10)
 	}
@@ -40,11 +40,8 @@ func gpuCells(g *api.GPU) []string {
 	if g.NUMA >= 0 {
 		numa = strconv.Itoa(g.NUMA)
 	}
-	if g.Unhealthy != "" {
-		health = g.Unhealthy
-	}
 	free := string(human.Number(nil, float64(g.FreeMilli)/1000))
-	return []string{string(human.Size(nil, g.MemBytes)), free, holder, util, used, cmp.Or(g.ComputeCap, "-"), numa, health}
+	return []string{string(human.Size(nil, g.MemBytes)), free, holder, util, used, cmp.Or(g.ComputeCap, "-"), numa, cmp.Or(g.Unhealthy, "ok")}
 }
 
 // printBox is GPULab's `clusters --short`: free/total in each cell, memory in GiB

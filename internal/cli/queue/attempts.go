@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"strconv"
@@ -46,10 +47,7 @@ func rankCells(try string, rank int, r *api.Rank) []string {
 			peak = humanize.IBytes(uint64(e.PeakMem))
 		}
 	}
-	cores := r.Cores
-	if cores == "" {
-		cores = fmt.Sprintf("%d of any", r.CPUs)
-	}
+	cores := cmp.Or(r.Cores, fmt.Sprintf("%d of any", r.CPUs))
 	return []string{try, strconv.Itoa(rank), r.Node, gpuList(r.GPUs), cores, r.Phase, exit, why, lasted, peak}
 }
 
@@ -61,10 +59,7 @@ func portLines(d *api.JobDetail) []string {
 	var lines []string
 	for _, r := range d.Attempts[len(d.Attempts)-1].Ranks {
 		for _, p := range r.Ports {
-			host := p.HostIP
-			if host == "" {
-				host = r.Node
-			}
+			host := cmp.Or(p.HostIP, r.Node)
 			lines = append(lines, fmt.Sprintf("%d -> %s", p.ContainerPort, net.JoinHostPort(host, strconv.Itoa(p.HostPort))))
 		}
 	}

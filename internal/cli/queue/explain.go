@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -35,12 +36,7 @@ func (o *Explain) Run(ctx context.Context, a *cli.App) error {
 	})
 }
 
-func explainedID(e *api.Explanation) string {
-	if e.ID != "" {
-		return e.ID
-	}
-	return strconv.FormatUint(uint64(e.Number), 10)
-}
+func explainedID(e *api.Explanation) string { return cmp.Or(e.ID, fmt.Sprint(e.Number)) }
 
 func explain(a *cli.App, e *api.Explanation) error {
 	f := table.NewFields()

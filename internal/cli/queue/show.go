@@ -1,10 +1,12 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -200,18 +202,10 @@ func containerFields(f *table.Fields, s *job.Spec) {
 		}
 		command = strings.Join(quoted, " ")
 	}
-	if command == "" {
-		command = "(the image's own)"
-	}
-	f.Add("Command", command)
+	f.Add("Command", cmp.Or(command, "(the image's own)"))
 	f.Add("Directory", c.WorkingDir)
 	f.Add("Runs as", c.User)
-	names := make([]string, 0, len(c.Environment))
-	for name := range c.Environment {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	f.Add("Environment", strings.Join(names, ", ")) // values may be secrets; --json has them
+	f.Add("Environment", strings.Join(slices.Sorted(maps.Keys(c.Environment)), ", ")) // values may be secrets; --json has them
 	var mounts []string
 	for _, m := range c.Storage {
 		text := m.HostPath + " at " + m.ContainerPath
@@ -227,6 +221,38 @@ func containerFields(f *table.Fields, s *job.Spec) {
 	dataFields(f, s.Gbatch)
 }
 
+// dataFields tell what is brought and saved, and which secrets the program gets.
+func dataFields(f *table.Fields, g *job.Gbatch) {
+	if g == nil {
+		return
+	}
+	var inputs, outputs, secrets []string
+	for _, in := range g.Inputs {
+		text := in.URI + " at " + in.Path
+		if in.Cache {
+			text += ", cached"
+		}
+		inputs = append(inputs, text)
+	}
+	for _, out := range g.Outputs {
+		text := out.Path
+		if out.Pattern != "" {
+			text += " (" + out.Pattern + ")"
+		}
+		text += " to " + out.URI
+		if out.When != "" {
+			text += ", " + map[string]string{job.WhenFailure: "if it fails", job.WhenAlways: "always"}[out.When]
+		}
+		outputs = append(outputs, text)
+	}
+	for _, s := range g.Secrets {
+		secrets = append(secrets, s.Name)
+	}
+	f.Add("Inputs", strings.Join(inputs, "\n"))
+	f.Add("Outputs", strings.Join(outputs, "\n"))
+	f.Add("Secrets", strings.Join(secrets, ", "))
+}
+
 // timeline prints the events, each with how long after the one before it
 // came.
 func timeline(a *cli.App, w io.Writer, events []api.Event) error {
@@ -239,10 +265,7 @@ func timeline(a *cli.App, w io.Writer, events []api.Event) error {
 		}
 		t.Row(e.Time.Local().Format(human.ISO), string(e.State), e.Message, after)
 		if e.State != "" || last.IsZero() {
-			last, lastState = e.Time, string(e.State)
-			if lastState == "" {
-				lastState = "submission"
-			}
+			last, lastState = e.Time, cmp.Or(string(e.State), "submission")
 		}
 	}
 	return t.Indent("  ").Write(w)

@@ -95,11 +95,8 @@ func (o *Secret) Run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	resp, err := a.Client.SetSecrets(ctx, o.ID, values)
-	if err != nil {
+	if done, err := a.Answered(resp, err); done {
 		return err
-	}
-	if a.Output.JSON {
-		return a.WriteJSON(resp)
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(values)), ", ")
 	_, err = fmt.Fprintf(a.Out, "job %d: set %s; %s\n", resp.Number, names, human.Clean(resp.Message))

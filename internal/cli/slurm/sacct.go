@@ -140,7 +140,8 @@ func sacct(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	past, err := pastJobs(ctx, a, &s, from, until, everyone)
+	s.me = s.me || len(s.ids) == 0 && len(s.users) == 0 && !everyone
+	past, err := pastJobs(ctx, a, &s, from, until)
 	if err != nil {
 		return err
 	}
@@ -214,7 +215,7 @@ func sacctFormat(format string) (fields []sacctField, err error) {
 
 // pastJobs are those that are named, or that were there in a span of time:
 // today unless it is said.
-func pastJobs(ctx context.Context, a *cli.App, s *selection, from, until string, everyone bool) ([]api.PastJob, error) {
+func pastJobs(ctx context.Context, a *cli.App, s *selection, from, until string) ([]api.PastJob, error) {
 	now := a.Now()
 	start, end := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()), now
 	for _, t := range []struct {
@@ -228,9 +229,6 @@ func pastJobs(ctx context.Context, a *cli.App, s *selection, from, until string,
 		if *t.to, err = parseTime(t.text, now); err != nil {
 			return nil, err
 		}
-	}
-	if len(s.ids) == 0 && len(s.users) == 0 && !everyone {
-		s.me = true
 	}
 	used := map[job.Number]*api.Used{}
 	var all []api.PastJob

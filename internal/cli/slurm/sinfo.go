@@ -63,8 +63,7 @@ func nodeState(n *api.Node) string {
 var shortNodeStates = map[string]string{"down": "down", "draining": "drng", "drained": "drain", "idle": "idle", "allocated": "alloc", "mixed": "mix"}
 
 var sinfoColumns = table.Set[nodeRow]{
-	{Letters: "P", Title: "PARTITION", Cell: func(_ *table.View, b []byte, s *nodeRow) []byte { return strconv.AppendInt(b, int64(s.cluster), 10) }},
-	{Letters: "R", Title: "PARTITION", Cell: func(_ *table.View, b []byte, s *nodeRow) []byte { return strconv.AppendInt(b, int64(s.cluster), 10) }},
+	{Letters: "PR", Title: "PARTITION", Cell: func(_ *table.View, b []byte, s *nodeRow) []byte { return strconv.AppendInt(b, int64(s.cluster), 10) }},
 	{Letters: "a", Title: "AVAIL", Cell: func(_ *table.View, b []byte, _ *nodeRow) []byte { return append(b, "up"...) }},
 	{Letters: "l", Title: "TIMELIMIT", Right: true, Cell: func(_ *table.View, b []byte, _ *nodeRow) []byte { return append(b, "n/a"...) }},
 	{Letters: "D", Title: "NODES", Right: true, Cell: func(_ *table.View, b []byte, s *nodeRow) []byte { return strconv.AppendInt(b, int64(len(s.nodes)), 10) }},

@@ -4,9 +4,9 @@ import (
 	"gbatch/internal/job/importer"
 )
 
-// JobFlags are gsubmit's flags about the job itself: they win over its file,
+// jobFlags are gsubmit's flags about the job itself: they win over its file,
 // and with a command behind -- they are the whole job.
-type JobFlags struct {
+type jobFlags struct {
 	JobName   string   `group:"job" short:"J" placeholder:"NAME" help:"Name."`
 	Image     string   `group:"job" placeholder:"NAME" help:"Container image."`
 	GPUs      string   `group:"job" name:"gpus" short:"G" placeholder:"N" help:"GPUs of each node: a number, MODEL:NUMBER, a share such as 0.5, or all."`
@@ -30,10 +30,10 @@ type JobFlags struct {
 }
 
 // AfterDashes takes what stands behind --.
-func (f *JobFlags) AfterDashes(args []string) { f.command = args }
+func (f *jobFlags) AfterDashes(args []string) { f.command = args }
 
 // overrides are the flags as the job's reader takes them.
-func (f *JobFlags) overrides() importer.Overrides {
+func (f *jobFlags) overrides() importer.Overrides {
 	return importer.Overrides{
 		Name: f.JobName, Image: f.Image, Command: f.command, GPUs: f.GPUs, CPUs: f.CPUs, Mem: f.Mem, Time: f.Time, Nodes: f.Nodes, Cluster: f.Cluster,
 		NodeList: f.Nodelist, Exclude: f.Exclude, Exclusive: f.Exclusive, Array: f.Array, Retry: f.Retry, Requeue: f.Requeue, QOS: f.QOS,

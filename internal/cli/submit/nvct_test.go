@@ -58,7 +58,7 @@ func TestCallersVariables(t *testing.T) {
 		return &api.SubmitResponse{Number: 12, State: job.Queued}, nil
 	}})
 	b.App.In = strings.NewReader("type: task\nimage: debian\ncommands: [env]\nenv: [FROM_PROCESS, FROM_SECRET, FROM_ENV]\n")
-	o := Submit{File: "-", Flags: Flags{Secret: []string{"FROM_SECRET=flag"}}, JobFlags: JobFlags{Env: []string{"FROM_ENV=flag"}}}
+	o := Submit{File: "-", Flags: Flags{Secret: []string{"FROM_SECRET=flag"}}, jobFlags: jobFlags{Env: []string{"FROM_ENV=flag"}}}
 	if err := o.Run(t.Context(), b.App); err != nil {
 		t.Fatal(err)
 	}

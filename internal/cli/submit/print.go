@@ -3,6 +3,7 @@ package submit
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
@@ -13,20 +14,15 @@ import (
 
 func mergeNotes(local []job.Note, server []api.Note) []api.Note {
 	var out []api.Note
-	seen := map[api.Note]bool{}
-	add := func(n api.Note) {
-		if !seen[n] {
-			out = append(out, n)
-		}
-		seen[n] = true
-	}
 	for _, n := range local {
-		add(api.Note(n))
+		out = append(out, api.Note(n))
 	}
-	for _, n := range server {
-		add(n)
-	}
-	return out
+	seen := map[api.Note]bool{}
+	return slices.DeleteFunc(append(out, server...), func(n api.Note) bool {
+		twice := seen[n]
+		seen[n] = true
+		return twice
+	})
 }
 
 func printNotes(a *cli.App, notes []api.Note) {

@@ -38,7 +38,7 @@ type Submit struct {
 	File   string `arg:"" optional:"" default:"-" help:"Job file of any known format; \"-\" or nothing reads standard input."`
 	Format string `placeholder:"NAME" help:"The file's format, when it shall not be detected (gpulab-v2, ...)."`
 	Flags
-	JobFlags
+	jobFlags
 }
 
 // Run submits a job file, or a command in an image.

@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"strconv"
 	"strings"
@@ -174,9 +175,7 @@ func (a *applied) container(o Overrides) {
 		docker.WorkingDir = o.Workdir
 	}
 	env := map[string]string{}
-	for k, v := range docker.Environment {
-		env[k] = v
-	}
+	maps.Copy(env, docker.Environment)
 	for _, text := range o.Env {
 		name, value, given := strings.Cut(text, "=")
 		if !given && a.o.Env != nil {

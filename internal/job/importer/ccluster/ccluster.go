@@ -43,39 +43,23 @@ func Canonical(key string) string {
 		}
 		return c
 	}, strings.ToLower(key))
-	switch letters {
-	case "name", "completions", "parallelism", "command", "args":
-		return letters
-	case "jobname":
-		return "name"
-	case "containerimageurl", "imageurl", "image":
-		return "image_url"
-	case "containertag", "imagetag", "tag":
-		return "image_tag"
-	case "imagepullsecretusername":
-		return "image_pull_username"
-	case "imagepullsecretpassword":
-		return "image_pull_password"
-	case "imagepullsecretcredentials":
-		return "image_pull_secret_credentials"
-	case "backofflimit":
-		return "backoff_limit"
-	case "activedeadlineseconds":
-		return "active_deadline_seconds"
-	case "enablelogging":
-		return "enable_logging"
-	case "environmentvariables", "envvars":
-		return "env_vars"
-	case "annotations", "userannotations":
-		return "user_annotations"
-	case "clusterid", "cluster":
-		return "cluster_id"
-	case "hardwareinstanceid", "hardwareinstance":
-		return "hardware_instance_id"
-	case "configfile":
-		return "config_file"
+	if name := canonical[letters]; name != "" {
+		return name
 	}
 	return key
+}
+
+// canonical are the keys of the API, by the letters that people write.
+var canonical = map[string]string{
+	"name": "name", "jobname": "name", "completions": "completions", "parallelism": "parallelism", "command": "command", "args": "args",
+	"containerimageurl": "image_url", "imageurl": "image_url", "image": "image_url",
+	"containertag": "image_tag", "imagetag": "image_tag", "tag": "image_tag",
+	"imagepullsecretusername": "image_pull_username", "imagepullsecretpassword": "image_pull_password",
+	"imagepullsecretcredentials": "image_pull_secret_credentials", "backofflimit": "backoff_limit",
+	"activedeadlineseconds": "active_deadline_seconds", "enablelogging": "enable_logging",
+	"environmentvariables": "env_vars", "envvars": "env_vars", "annotations": "user_annotations", "userannotations": "user_annotations",
+	"clusterid": "cluster_id", "cluster": "cluster_id", "hardwareinstanceid": "hardware_instance_id", "hardwareinstance": "hardware_instance_id",
+	"configfile": "config_file",
 }
 
 // Parse reads the request of CCluster's API, or the fields of its form.
@@ -147,10 +131,7 @@ var fields = []field[batch]{
 		c.sub.Spec.Request.Resources.ClusterID, _ = d.Integer(n, 0, 1_000_000)
 		d.Becomes("request.resources.clusterId", n)
 	}, false},
-	{"hardware_instance_id", func(d *decoder, n *node, c *batch) {
-		c.sub.Spec.Gbatch.InstanceType, _ = d.Scalar(n)
-		d.Becomes("gbatch.instanceType", n)
-	}, true},
+	{"hardware_instance_id", func(d *decoder, n *node, c *batch) { d.Word(n, &c.sub.Spec.Gbatch.InstanceType, "gbatch.instanceType") }, true},
 	{"config_file", foreign.Refuse[batch]("put the file into project storage, and mount it in a native job"), false},
 	{"type", func(d *decoder, n *node, _ *batch) { d.OneOf(n, "job", "batch", "JOB", "BATCH") }, false},
 }
@@ -202,13 +183,10 @@ func readEnv(d *decoder, n *node, c *batch) {
 			return
 		}
 		env := &c.sub.Spec.Request.Docker.Environment
-		if *env == nil {
-			*env = map[string]string{}
-		}
 		if _, ok := (*env)[name]; ok {
 			d.Problem(at, fmt.Sprintf("sets %s a second time", document.Quote(name)), "keep one of them")
 		}
-		(*env)[name] = text
+		foreign.Set(env, name, text)
 		d.Becomes(document.Member("request.docker.environment", name), at)
 	}
 	if n.Kind == document.ObjectKind {

@@ -127,14 +127,8 @@ var fields = []field[task]{
 	{"python", readPython, false},
 	{"nvcc", func(d *decoder, n *node, t *task) { t.nvcc, _ = d.Boolean(n) }, false},
 	{"docker", refuseTrue("run each container as a job of its own, or use an image that needs no daemon to build or run others"), false},
-	{"user", func(d *decoder, n *node, t *task) {
-		t.sub.Spec.Request.Docker.User, _ = d.Scalar(n)
-		d.Becomes("request.docker.user", n)
-	}, false},
-	{"privileged", func(d *decoder, n *node, t *task) {
-		t.sub.Spec.Gbatch.Privileged, _ = d.Boolean(n)
-		d.Becomes("gbatch.privileged", n)
-	}, false},
+	{"user", func(d *decoder, n *node, t *task) { d.Word(n, &t.sub.Spec.Request.Docker.User, "request.docker.user") }, false},
+	{"privileged", func(d *decoder, n *node, t *task) { d.Truth(n, &t.sub.Spec.Gbatch.Privileged, "gbatch.privileged") }, false},
 	{"entrypoint", readEntrypoint, false},
 	{"commands", readCommands, false},
 	{"shell", readShell, false},
@@ -209,12 +203,8 @@ func wordOf(message string, words ...string) func(*decoder, *node, *task) {
 // feature turns a list of places into features that the node has one of.
 func feature(name string) func(*decoder, *node, *task) {
 	return func(d *decoder, n *node, t *task) {
-		var any []string
-		for _, s := range d.Strs(n) {
-			any = append(any, name+"="+s)
-		}
-		if len(any) > 0 {
-			d.AnyFeature(n, t.sub.Spec.Gbatch, any)
+		if words := d.Strs(n); len(words) > 0 {
+			d.AnyFeature(n, t.sub.Spec.Gbatch, name, words...)
 		}
 	}
 }
@@ -288,7 +278,7 @@ func readReservation(d *decoder, n *node, t *task) {
 		t.sub.Spec.Request.Scheduling.ReservationIDs = []string{s}
 		d.Becomes("request.scheduling.reservationIds", n)
 	default:
-		d.AnyFeature(n, t.sub.Spec.Gbatch, []string{"reservation=" + s})
+		d.AnyFeature(n, t.sub.Spec.Gbatch, "reservation", s)
 	}
 }
 

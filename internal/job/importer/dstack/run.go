@@ -75,11 +75,13 @@ func (t *task) setEnv(d *decoder, n *node, name, value string) {
 		d.Problem(n, fmt.Sprintf("has %s inside a value", m[0]), "let the variable be a secret, as NAME=${{ secrets.NAME }} with nothing else, and put the text together in commands")
 		return
 	}
-	docker := &t.sub.Spec.Request.Docker
-	if docker.Environment == nil {
-		docker.Environment = map[string]string{}
-	}
-	t.env[name], docker.Environment[name] = value, value
+	t.env[name] = value
+	t.plainEnv(d, n, name, value)
+}
+
+// plainEnv gives the container a variable that everybody may see.
+func (t *task) plainEnv(d *decoder, n *node, name, value string) {
+	foreign.Set(&t.sub.Spec.Request.Docker.Environment, name, value)
 	d.Becomes(document.Member("request.docker.environment", name), n)
 }
 
@@ -102,19 +104,11 @@ func (t *task) callersEnv(d *decoder, n *node, name string) {
 	}
 	t.env[name] = value
 	if job.SecretName(name) != "" || value == "" { // what a secret cannot be
-		docker := &t.sub.Spec.Request.Docker
-		if docker.Environment == nil {
-			docker.Environment = map[string]string{}
-		}
-		docker.Environment[name] = value
-		d.Becomes(document.Member("request.docker.environment", name), n)
+		t.plainEnv(d, n, name, value)
 		return
 	}
 	t.addSecret(d, n, name)
-	if t.sub.Secrets == nil {
-		t.sub.Secrets = map[string]string{}
-	}
-	t.sub.Secrets[name] = value
+	foreign.Set(&t.sub.Secrets, name, value)
 	d.Note(n, "is taken from your environment and kept as a secret")
 }
 

@@ -8,9 +8,39 @@ import (
 	"gbatch/internal/job"
 )
 
+// Text reads a string, which becomes the native field at path.
+func (d *Decoder) Text(n *document.Node, to *string, path string) {
+	*to, _ = d.Str(n)
+	d.Becomes(path, n)
+}
+
+// Word is Text for a value that may be a number, too.
+func (d *Decoder) Word(n *document.Node, to *string, path string) {
+	*to, _ = d.Scalar(n)
+	d.Becomes(path, n)
+}
+
+// Truth is Text for a truth value.
+func (d *Decoder) Truth(n *document.Node, to *bool, path string) {
+	*to, _ = d.Boolean(n)
+	d.Becomes(path, n)
+}
+
+// Set puts a value into a map, which is made if there is none.
+func Set(to *map[string]string, key, value string) {
+	if *to == nil {
+		*to = map[string]string{}
+	}
+	(*to)[key] = value
+}
+
 // AnyFeature turns a constraint that gbatch has no word for into features, as
 // backend=aws, of which the node must have one.
-func (d *Decoder) AnyFeature(n *document.Node, g *job.Gbatch, any []string) {
+func (d *Decoder) AnyFeature(n *document.Node, g *job.Gbatch, name string, values ...string) {
+	var any []string
+	for _, v := range values {
+		any = append(any, name+"="+v)
+	}
 	d.Becomes(fmt.Sprintf("gbatch.anyFeatures[%d]", len(g.AnyFeatures)), n)
 	g.AnyFeatures = append(g.AnyFeatures, any)
 	what := "the feature "
@@ -45,10 +75,7 @@ func (d *Decoder) Labels(n *document.Node, g *job.Gbatch) {
 		if !ok {
 			continue
 		}
-		if g.Labels == nil {
-			g.Labels = map[string]string{}
-		}
-		g.Labels[kid.Key] = text
+		Set(&g.Labels, kid.Key, text)
 		d.Becomes(document.Member("gbatch.labels", kid.Key), kid)
 	}
 }

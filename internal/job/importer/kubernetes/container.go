@@ -37,8 +37,7 @@ type container struct {
 var containerFields = []field[container]{
 	{"name", func(d *decoder, n *node, _ *container) { d.Str(n) }, false},
 	{"image", func(d *decoder, n *node, c *container) {
-		c.spec.Request.Docker.Image, _ = d.Str(n)
-		d.Becomes("request.docker.image", n)
+		d.Text(n, &c.spec.Request.Docker.Image, "request.docker.image")
 	}, true},
 	{"command", func(d *decoder, n *node, c *container) {
 		c.command = d.Strs(n)
@@ -49,8 +48,7 @@ var containerFields = []field[container]{
 		d.Becomes("request.docker.command", n)
 	}, false},
 	{"workingDir", func(d *decoder, n *node, c *container) {
-		c.spec.Request.Docker.WorkingDir, _ = d.Str(n)
-		d.Becomes("request.docker.workingDir", n)
+		d.Text(n, &c.spec.Request.Docker.WorkingDir, "request.docker.workingDir")
 	}, false},
 	{"env", readEnv, false},
 	{"resources", func(d *decoder, n *node, c *container) {
@@ -188,10 +186,7 @@ func expand(words []string, env map[string]string) []string {
 
 func readSecurity(d *decoder, n *node, c *container) {
 	document.Object(d, n, []field[container]{
-		{"privileged", func(d *decoder, n *node, c *container) {
-			c.spec.Gbatch.Privileged, _ = d.Boolean(n)
-			d.Becomes("gbatch.privileged", n)
-		}, false},
+		{"privileged", func(d *decoder, n *node, c *container) { d.Truth(n, &c.spec.Gbatch.Privileged, "gbatch.privileged") }, false},
 		{"runAsUser", func(d *decoder, n *node, c *container) {
 			readID(func(k *manifest) *string { return &k.runAs })(d, n, c.manifest)
 		}, false},

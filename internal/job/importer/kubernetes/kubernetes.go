@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -179,10 +180,7 @@ func readSuccessPolicy(d *decoder, n *node, k *manifest) {
 		}
 		d.Elements(n, func(n *node) {
 			document.Object(d, n, []field[manifest]{
-				{"succeededIndexes", func(d *decoder, n *node, k *manifest) {
-					k.enoughIndexes, _ = d.Scalar(n)
-					d.Becomes("gbatch.tasks.enoughIndexes", n)
-				}, false},
+				{"succeededIndexes", func(d *decoder, n *node, k *manifest) { d.Word(n, &k.enoughIndexes, "gbatch.tasks.enoughIndexes") }, false},
 				{"succeededCount", func(d *decoder, n *node, k *manifest) {
 					k.enoughCount, _ = d.Integer(n, 1, job.MaxTasks)
 					d.Becomes("gbatch.tasks.enoughCount", n)
@@ -194,26 +192,14 @@ func readSuccessPolicy(d *decoder, n *node, k *manifest) {
 
 // combine makes of what was read what only makes sense together.
 func (k *manifest) combine(d *decoder, n *node) {
-	k.spec.Name = k.name
+	k.spec.Name = cmp.Or(k.name, strings.TrimRight(k.generateName, "-"))
 	if k.spec.Name == "" {
-		k.spec.Name = strings.TrimRight(k.generateName, "-")
-	}
-	if k.spec.Name == "" {
-		meta := n.Given("metadata")
-		if meta == nil {
-			meta = n
-		}
-		d.Missing(meta, "name", "")
+		d.Missing(cmp.Or(n.Given("metadata"), n), "name", "")
 		k.spec.Name = "job"
 	}
-	if user := k.runAs; user != "" || k.runAsGroup != "" {
-		if user == "" {
-			user = "0"
-		}
-		if k.runAsGroup != "" {
-			user += ":" + k.runAsGroup
-		}
-		k.spec.Request.Docker.User = user
+	k.spec.Request.Docker.User = k.runAs
+	if k.runAsGroup != "" {
+		k.spec.Request.Docker.User = cmp.Or(k.runAs, "0") + ":" + k.runAsGroup
 	}
 	if spec := n.Given("spec"); spec != nil {
 		k.tasks(d, spec)

@@ -36,8 +36,7 @@ func podFields() []field[manifest] {
 		}, false},
 		{"nodeSelector", readSelector, false},
 		{"nodeName", func(d *decoder, n *node, k *manifest) {
-			k.spec.Request.Resources.SlaveName, _ = d.Str(n)
-			d.Becomes("request.resources.slaveName", n)
+			d.Text(n, &k.spec.Request.Resources.SlaveName, "request.resources.slaveName")
 		}, false},
 		{"affinity", readAffinity, false},
 		{"activeDeadlineSeconds", func(d *decoder, n *node, k *manifest) {
@@ -121,11 +120,7 @@ func (k *manifest) require(d *decoder, n *node, label string, values []string) {
 		}
 		d.Note(n, "is understood as the GPU model "+strings.Join(r.GPUModel, " or "))
 	default:
-		var any []string
-		for _, v := range values {
-			any = append(any, label+"="+v)
-		}
-		d.AnyFeature(n, g, any)
+		d.AnyFeature(n, g, label, values...)
 	}
 }
 

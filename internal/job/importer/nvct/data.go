@@ -123,10 +123,7 @@ func (t *task) readSecrets(d *decoder, n *node) {
 		at[s.name] = true
 		d.Becomes(fmt.Sprintf("gbatch.secrets[%d]", len(g.Secrets)), n)
 		g.Secrets = append(g.Secrets, job.Secret{Name: s.name})
-		if t.sub.Secrets == nil {
-			t.sub.Secrets = map[string]string{}
-		}
-		t.sub.Secrets[s.name] = s.value
+		foreign.Set(&t.sub.Secrets, s.name, s.value)
 	})
 }
 

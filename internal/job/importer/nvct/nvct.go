@@ -129,10 +129,7 @@ func (t *task) readTags(d *decoder, n *node) {
 			d.Problem(n, fmt.Sprintf("is %s: want 1 to 128 letters, digits and - _ : =", document.Quote(s)), "")
 			return
 		}
-		if g.Labels == nil {
-			g.Labels = map[string]string{}
-		}
-		g.Labels[s] = ""
+		foreign.Set(&g.Labels, s, "")
 	})
 	d.Becomes("gbatch.labels", n)
 }
@@ -168,24 +165,20 @@ func (t *task) readInstanceType(d *decoder, n *node) {
 
 func (t *task) readBackend(d *decoder, n *node) {
 	if s, ok := d.Str(n); ok {
-		t.feature(d, n, []string{"backend=" + s})
+		d.AnyFeature(n, t.sub.Spec.Gbatch, "backend", s)
 	}
 }
 
 func (t *task) readClusters(d *decoder, n *node) {
-	var any []string
+	var names []string
 	d.Elements(n, func(n *node) {
 		if s, ok := d.Str(n); ok {
-			any = append(any, "cluster="+s)
+			names = append(names, s)
 		}
 	})
-	if len(any) > 0 {
-		t.feature(d, n, any)
+	if len(names) > 0 {
+		d.AnyFeature(n, t.sub.Spec.Gbatch, "cluster", names...)
 	}
-}
-
-func (t *task) feature(d *decoder, n *node, any []string) {
-	d.AnyFeature(n, t.sub.Spec.Gbatch, any)
 }
 
 // checkImage wants an image, unless it was told already that charts are not run.

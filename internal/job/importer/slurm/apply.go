@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/importer/foreign"
 )
 
 // What single options do.
@@ -176,9 +178,7 @@ func (s *script) signal(v string) error {
 		seconds = n
 	}
 	word = strings.TrimPrefix(strings.ToUpper(word), "SIG")
-	if name, ok := map[string]string{"10": "USR1", "12": "USR2", "1": "HUP", "2": "INT", "15": "TERM"}[word]; ok {
-		word = name
-	}
+	word = cmp.Or(map[string]string{"10": "USR1", "12": "USR2", "1": "HUP", "2": "INT", "15": "TERM"}[word], word)
 	s.spec.Gbatch.WarnSignal, s.spec.Gbatch.WarnBefore = word, job.Duration(seconds)
 	return nil
 }
@@ -237,10 +237,7 @@ func (s *script) export(v string) error {
 				return fmt.Errorf("names the variable %s, which is not set where the job is submitted", document.Quote(name))
 			}
 		}
-		if s.spec.Request.Docker.Environment == nil {
-			s.spec.Request.Docker.Environment = map[string]string{}
-		}
-		s.spec.Request.Docker.Environment[name] = value
+		foreign.Set(&s.spec.Request.Docker.Environment, name, value)
 	}
 	return nil
 }

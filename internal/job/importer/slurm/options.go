@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/importer/foreign"
 )
 
 // option is one option of sbatch: what its value does, what it does without
@@ -217,16 +218,13 @@ func nothing(*script, string) error { return nil }
 
 func label(name string) func(*script, string) error {
 	return func(s *script, v string) error {
-		if s.spec.Gbatch.Labels == nil {
-			s.spec.Gbatch.Labels = map[string]string{}
-		}
-		s.spec.Gbatch.Labels[name] = v
+		foreign.Set(&s.spec.Gbatch.Labels, name, v)
 		return nil
 	}
 }
 
 func integer(set func(*script, int64)) func(*script, string) error {
-	return func(s *script, v string) error {
+	return parsed(set, func(v string) (int64, error) {
 		n, err := wholeNumber(v)
 		if err == nil && n == 0 {
 			err = errors.New("must be above 0")
@@ -234,28 +232,22 @@ func integer(set func(*script, int64)) func(*script, string) error {
 		if err == nil && n > 1_000_000 {
 			err = errors.New("is too large")
 		}
-		if err == nil {
-			set(s, n)
-		}
-		return err
-	}
+		return n, err
+	})
 }
 
-func memory(set func(*script, int64)) func(*script, string) error {
-	return func(s *script, v string) error {
-		mib, err := Memory(v)
-		if err == nil {
-			set(s, mib)
-		}
-		return err
-	}
-}
+func memory(set func(*script, int64)) func(*script, string) error { return parsed(set, Memory) }
 
 func gpus(of func(*script) *GPUs) func(*script, string) error {
+	return parsed(func(s *script, g GPUs) { *of(s) = g }, ParseGPUs)
+}
+
+// parsed sets what a value means.
+func parsed[T any](set func(*script, T), parse func(string) (T, error)) func(*script, string) error {
 	return func(s *script, v string) error {
-		g, err := ParseGPUs(v)
+		x, err := parse(v)
 		if err == nil {
-			*of(s) = g
+			set(s, x)
 		}
 		return err
 	}

@@ -197,10 +197,7 @@ func (s *script) note(line int, path, message string) {
 
 // container decides on the image and where the script's mails go.
 func (s *script) container() {
-	image := s.image
-	if s.o.Image != "" {
-		image = s.o.Image
-	}
+	image := cmp.Or(s.o.Image, s.image)
 	if image == "" && !s.noImage {
 		s.problem(0, "", "names no container image, and a job runs in one", "submit it with --image NAME, or write #SBATCH --container-image=NAME into it")
 	}

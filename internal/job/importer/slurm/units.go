@@ -173,10 +173,9 @@ func span(s string) (time.Duration, error) {
 	if err != nil || n > 1<<31 {
 		return 0, errors.New("want now+NUMBER and seconds, minutes, hours, days or weeks")
 	}
-	for name, length := range map[string]time.Duration{"": time.Second, "second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour} {
-		if unit == name {
-			return time.Duration(n) * length, nil
-		}
+	lengths := map[string]time.Duration{"": time.Second, "second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour}
+	if length := lengths[unit]; length > 0 {
+		return time.Duration(n) * length, nil
 	}
 	return 0, fmt.Errorf("has a unit %s: want seconds, minutes, hours, days or weeks", document.Quote(unit))
 }

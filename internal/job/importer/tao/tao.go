@@ -3,6 +3,7 @@
 package tao
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -66,8 +67,7 @@ func Parse(data []byte, env func(string) (string, bool)) (job.Submission, error)
 func fields() []field[call] {
 	return []field[call]{
 		{"image", func(d *decoder, n *node, t *call) {
-			t.sub.Spec.Request.Docker.Image, _ = d.Str(n)
-			d.Becomes("request.docker.image", n)
+			d.Text(n, &t.sub.Spec.Request.Docker.Image, "request.docker.image")
 		}, true},
 		{"command", readCommand, true},
 		{"gpu_count", readGPUs, false},
@@ -137,11 +137,7 @@ func readEnv(d *decoder, n *node, t *call) {
 }
 
 func (t *call) set(name, value string) {
-	env := &t.sub.Spec.Request.Docker.Environment
-	if *env == nil {
-		*env = map[string]string{}
-	}
-	(*env)[name] = value
+	foreign.Set(&t.sub.Spec.Request.Docker.Environment, name, value)
 }
 
 // env is a variable of the job, or of whoever submits it.
@@ -261,10 +257,7 @@ func (t *call) login(d *decoder, n *node) {
 	if err != nil || creds != nil || key == "" || !strings.HasPrefix(r.String(), "nvcr.io/") {
 		return
 	}
-	user := t.env("DOCKER_USERNAME")
-	if user == "" {
-		user = "$oauthtoken"
-	}
+	user := cmp.Or(t.env("DOCKER_USERNAME"), "$oauthtoken")
 	delete(docker.Environment, "NGC_KEY")
 	docker.Image = r.String()
 	t.sub.Registry = &ref.Credentials{Username: user, Password: key}
