@@ -80,7 +80,7 @@ func (ex *explainer) priorityText(e *entry) string {
 	return fmt.Sprintf("%s before it %s the same nodes (%s%s)", words.Plural(n, "job"), want, strings.Join(names, ", "), more)
 }
 
-func windowText(w *nodes.Window, now Time) string {
+func windowText(w *Window, now Time) string {
 	what := "reservation"
 	if w.Maintenance {
 		what = "maintenance"
