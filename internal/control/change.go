@@ -19,19 +19,24 @@ func (c *step) change(old *state.Job, line string, edit func(*state.Job)) *state
 		}
 		j.Since = c.now
 		c.moved(old, &j)
-		c.tellMail(&j, old.State)
+		c.out.mail(&j, old.State)
 	}
-	c.queued += j.Queued() - old.Queued()
-	c.jobs.Put(j.Number, &j)
+	c.jobs.put(old, &j)
 	if j.Parent > 0 {
-		c.taskChanged(old, &j)
+		c.arrays.TaskChanged(old, &j)
 	}
-	c.recordJob(state.KindJob, &j)
-	if line != "" || j.State != old.State {
-		c.event(&j, old.State, line)
-	}
-	c.out.Changed = append(c.out.Changed, j.Number)
+	c.out.job(c.now, &j, old.State, line)
 	return &j
+}
+
+// show changes what is only shown of a job. It is not recorded, as its node says
+// it again.
+func (c *step) show(old *state.Job, edit func(*state.Job)) {
+	j := *old
+	edit(&j)
+	j.Version++
+	c.jobs.put(old, &j)
+	c.out.Changed = append(c.out.Changed, j.Number)
 }
 
 func canMove(j *state.Job, to job.State) bool {
@@ -41,104 +46,64 @@ func canMove(j *state.Job, to job.State) bool {
 	return job.CanMove(j.State, to)
 }
 
-// tellMail notes a change of state for those who want a mail about it; of an
-// array that is the whole, not each task.
-func (c *Controller) tellMail(j *state.Job, from job.State) {
-	if j.Request.Mails && j.Parent == 0 && j.Cron == nil {
-		c.out.Moved = append(c.out.Moved, Moved{Job: j.Number, From: from, To: j.State})
-	}
-}
-
 // moved keeps the counts and indexes right when a job changes state.
 func (c *step) moved(old, j *state.Job) {
-	c.dirty = true
+	c.queue.due = true
 	if !j.State.Pending() {
-		c.dependents.drop(old)
+		c.depends.Drop(old)
 	}
 	if j.State.Final() || j.State == job.Running {
-		c.tell(j)
+		c.depends.Notify(j.Number)
 	}
 	switch {
 	case j.Tasks != nil:
 	case j.State == job.Queued:
 		c.enqueue(j)
 	case old.State == job.Queued && !j.State.Active():
-		delete(c.promised, j.Number)
-		c.sched.Dequeue(schedID(j.Number))
+		delete(c.queue.promised, j.Number)
+		c.queue.sched.Dequeue(schedID(j.Number))
 	}
 	if old.State == job.Running {
 		delete(c.idle, j.Number)
 	}
 	if j.Cron != nil {
-		c.cronNext = c.now // looked up anew by the next Tick
+		c.templates.next = c.now // looked up anew by the next Tick
 	}
 	if !old.State.Final() && j.State.Final() {
 		j.Ended = c.now
 		c.countEnd(j)
 		c.observe(j)
-		c.ended = append(c.ended, j.Number)
 		if j.Sealed && !c.keepsSealed(j) {
 			j.Sealed = false
-			c.record(state.Record{Kind: state.KindSecret, Job: j.Document()})
+			c.out.record(state.Record{Kind: state.KindSecret, Job: j.Document()})
 		}
-	}
-}
-
-func (c *step) event(j *state.Job, before job.State, msg string) {
-	if c.cfg.NoRecords {
-		return
-	}
-	l := state.Line{Time: c.now, Message: msg}
-	if j.State != before {
-		l.State = j.State
-	}
-	c.record(state.Record{Kind: state.KindEvent, Job: j.Number, Seq: j.Version, Value: state.Encode(l)})
-}
-
-func (c *Controller) record(r state.Record) {
-	if !c.cfg.NoRecords {
-		c.out.Records = append(c.out.Records, r)
-	}
-}
-
-func (c *Controller) recordJob(kind state.Kind, j *state.Job) {
-	if !c.cfg.NoRecords {
-		c.record(state.Record{Kind: kind, Job: j.Number, Value: state.Encode(j)})
 	}
 }
 
 // insert puts a job that is new to the table into every index.
 func (c *step) insert(j *state.Job) {
-	c.jobs.Put(j.Number, j)
-	c.byUUID[j.UUID] = j.Number
-	c.dependents.add(j)
-	c.addNamesake(j)
+	c.jobs.put(nil, j)
+	c.depends.Add(j)
+	c.depends.AddName(j, &c.jobs.table)
 	if j.Cron != nil {
-		c.templates = append(c.templates, j.Number)
-		c.findCronNext()
+		c.templates.add(j.Number)
+		c.templates.findNext(&c.jobs)
 	}
-	c.queued += j.Queued()
 	switch {
 	case j.Tasks != nil:
-		c.addArray(j.Number)
-		c.loadCorr(j, c.arrays[j.Number])
-		c.touch(j.Number)
+		c.arrays.Add(j, &c.jobs.table)
+		c.arrays.Touch(j.Number)
 	case j.State == job.Queued:
 		c.enqueue(j)
-	case j.State.Final():
-		c.ended = append(c.ended, j.Number)
 	}
 }
 
 // add takes a new job in.
 func (c *step) add(j *state.Job, line string) {
-	c.next = max(c.next, j.Number+1)
 	c.insert(j)
-	c.tellReplaced(j)
-	c.recordJob(state.KindJob, j)
+	c.notifyReplaced(j)
+	c.out.job(c.now, j, "", line)
 	c.recordArray(j)
-	c.tellMail(j, "")
-	c.event(j, "", line)
-	c.out.Changed = append(c.out.Changed, j.Number)
-	c.dirty = true
+	c.out.mail(j, "")
+	c.queue.due = true
 }

@@ -10,17 +10,15 @@ import (
 // Check verifies every invariant that holds between steps. Tests and the
 // simulator call it after each step; it costs O(jobs).
 func (c *Controller) Check() error {
-	if err := c.sched.Check(); err != nil {
+	if err := c.queue.sched.Check(); err != nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}
-	queued := 0
 	type grant struct{ node, gpu string }
 	granted := map[grant]int64{}
-	for j := range c.jobs.All() {
+	for j := range c.jobs.all() {
 		if err := c.checkJob(j); err != nil {
 			return fmt.Errorf("job %d: %w", j.Number, err)
 		}
-		queued += j.Queued()
 		if !j.State.Active() {
 			continue
 		}
@@ -33,22 +31,22 @@ func (c *Controller) Check() error {
 			}
 		}
 	}
-	if err := c.checkWaits(); err != nil {
+	if err := c.jobs.check(); err != nil {
 		return err
 	}
-	if err := c.checkArrays(); err != nil {
+	if err := c.nodes.check(); err != nil {
 		return err
 	}
-	if queued != c.queued {
-		return fmt.Errorf("counted %d queued jobs, kept count is %d", queued, c.queued)
+	if err := c.depends.Check(&c.jobs.table); err != nil {
+		return err
+	}
+	if err := c.arrays.Check(&c.jobs.table); err != nil {
+		return err
 	}
 	return nil
 }
 
 func (c *Controller) checkJob(j *state.Job) error {
-	if c.byUUID[j.UUID] != j.Number {
-		return fmt.Errorf("its UUID leads to job %d", c.byUUID[j.UUID])
-	}
 	if j.State.Active() != (j.Attempt != nil && j.Attempt.End == 0) {
 		return fmt.Errorf("it is %s but its attempt says otherwise", j.State)
 	}
@@ -58,7 +56,7 @@ func (c *Controller) checkJob(j *state.Job) error {
 	if !j.State.Active() {
 		return nil
 	}
-	held, _ := c.sched.Running(schedID(j.Number))
+	held, _ := c.queue.sched.Running(schedID(j.Number))
 	for i, r := range j.Attempt.Ranks {
 		if i >= len(held.Ranks) || held.Ranks[i].MilliCPU != r.Alloc.MilliCPU || held.Ranks[i].MemMiB != r.Alloc.MemMiB {
 			return fmt.Errorf("its rank %d holds %s, and not to the scheduler", i, sizeText(r.Alloc))

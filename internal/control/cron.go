@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"slices"
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -33,7 +34,7 @@ func nextOf(lines []string, after sched.Time) (sched.Time, error) {
 }
 
 // cron is the template's part of a new job; nil if it is none.
-func (c *step) cron(s *job.Spec) (*state.Cron, *state.Refusal) {
+func (e Submit) cron(c *step, s *job.Spec) (*state.Cron, *state.Refusal) {
 	if s.Gbatch == nil || len(s.Gbatch.Cron) == 0 {
 		return nil, nil
 	}
@@ -45,34 +46,45 @@ func (c *step) cron(s *job.Spec) (*state.Cron, *state.Refusal) {
 }
 
 // tickCron makes the jobs that are due.
-func (c *step) tickCron() {
-	if c.cronNext == 0 || c.now < c.cronNext {
+func (e Tick) templates(c *step) {
+	if c.templates.next == 0 || c.now < c.templates.next {
 		return
 	}
-	for _, n := range c.templates {
+	for _, n := range c.templates.numbers {
 		if j := c.job(n); j != nil && j.State == job.Queued && j.Cron.Next <= c.now {
 			c.make(j)
 		}
 	}
-	c.findCronNext()
+	c.templates.findNext(&c.jobs)
 }
 
-// findCronNext finds out when the next job is due, and forgets templates that
-// have ended.
-func (c *Controller) findCronNext() {
-	c.cronNext = 0
-	kept := c.templates[:0]
-	for _, n := range c.templates {
-		j := c.job(n)
+// templates is those that are not over, by number, and when the first of them is
+// to make its next job.
+type templates struct {
+	numbers []job.Number
+	next    sched.Time // 0: none waits for its time
+}
+
+// add takes in a template that is not over.
+func (t *templates) add(n job.Number) {
+	at, _ := slices.BinarySearch(t.numbers, n)
+	t.numbers = slices.Insert(t.numbers, at, n)
+}
+
+// findNext finds out when the next job is due, and forgets templates that have
+// ended.
+func (t *templates) findNext(jobs *jobs) {
+	t.next = 0
+	t.numbers = slices.DeleteFunc(t.numbers, func(n job.Number) bool {
+		j := jobs.get(n)
 		if j == nil || j.State.Final() {
-			continue
+			return true
 		}
-		kept = append(kept, n)
-		if j.State == job.Queued && (c.cronNext == 0 || j.Cron.Next < c.cronNext) {
-			c.cronNext = j.Cron.Next
+		if j.State == job.Queued && (t.next == 0 || j.Cron.Next < t.next) {
+			t.next = j.Cron.Next
 		}
-	}
-	c.templates = kept
+		return false
+	})
 }
 
 // make makes a template's job, unless something speaks against it, and sets its
@@ -88,10 +100,10 @@ func (c *step) make(t *state.Job) {
 		c.change(t, "skipped a time: "+why, func(j *state.Job) { j.Cron = &cron })
 		return
 	}
-	cron.Last, cron.Made = c.next, cron.Made+1
-	t = c.change(t, fmt.Sprintf("made job %d", c.next), func(j *state.Job) { j.Cron = &cron })
+	cron.Last, cron.Made = c.jobs.next, cron.Made+1
+	t = c.change(t, fmt.Sprintf("made job %d", c.jobs.next), func(j *state.Job) { j.Cron = &cron })
 	j := &state.Job{
-		Number: c.next, UUID: t.UUID.Derive(fmt.Sprint("time ", due)), Name: t.Name, Owner: t.Owner, Request: t.Request,
+		Number: c.jobs.next, UUID: t.UUID.Derive(fmt.Sprint("time ", due)), Name: t.Name, Owner: t.Owner, Request: t.Request,
 		State: job.Queued, Submitted: c.now, Since: c.now, Version: 1, Sealed: t.Sealed, Secrets: t.Secrets, Doc: t.Document(), Template: t.Number,
 	}
 	j.Tasks, err = tasksOf(t.Cron.Tasks)
@@ -105,7 +117,7 @@ func (c *step) skip(t *state.Job) string {
 	if last := c.job(t.Cron.Last); last != nil && !last.State.Final() {
 		return fmt.Sprintf("job %d, made before, is %s", last.Number, last.State)
 	}
-	if r := c.tooMany(schedJob(schedID(c.next), t.Owner, t.Request, c.now), t.Cron.Tasks.Len()); r != nil {
+	if r := c.tooMany(schedJob(schedID(c.jobs.next), t.Owner, t.Request, c.now), t.Cron.Tasks.Len()); r != nil {
 		return r.Message
 	}
 	return ""

@@ -8,7 +8,7 @@ import (
 // end orders the end of a running attempt; its nodes will report it.
 func (c *step) end(j *state.Job, how state.Ending) {
 	c.change(j, how.Text, func(j *state.Job) { j.Ending = &how })
-	c.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
+	c.queue.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
 	c.wakeNodesOf(j)
 }
 
@@ -16,7 +16,7 @@ func (c *step) end(j *state.Job, how state.Ending) {
 func (c *step) fail(j *state.Job, reason job.Reason, text string) *state.Job {
 	if j.Tasks != nil {
 		c.endArray(j, state.Ending{Then: job.Failed, Reason: reason, Text: text})
-		c.settleArrays()
+		c.updateArrays()
 		return c.job(j.Number)
 	}
 	return c.change(j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, reason, text })

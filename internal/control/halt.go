@@ -40,12 +40,12 @@ func (c *step) order(j *state.Job, reason job.Reason, text string) {
 		return
 	}
 	j = c.change(j, text, func(j *state.Job) { j.State, j.Ending = job.MustHalt, &how })
-	c.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
+	c.queue.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
 	c.wakeNodesOf(j)
 }
 
 // haltByOrder is a user's or operator's order to halt a job.
-func (c *step) haltByOrder(j *state.Job, e Act) Outcome {
+func (e Act) haltByOrder(c *step, j *state.Job) Outcome {
 	switch {
 	case j.State == job.MustHalt || j.State == job.Halting:
 		return Outcome{Message: "is being halted already"}

@@ -3,19 +3,21 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
+	"gbatch/sched/predict"
 )
 
 // tooMany refuses what would make the queue longer than it may be: the site's,
 // and that of whoever submits. Each task counts, whether it is a job yet or not.
 func (c *Controller) tooMany(probe sched.Job, more int) *state.Refusal {
-	if c.queued+more > c.cfg.MaxQueued {
-		return &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.queued, c.cfg.MaxQueued),
+	if c.jobs.waiting+more > c.cfg.MaxQueued {
+		return &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.jobs.waiting, c.cfg.MaxQueued),
 			Hint: "submit again when some have run"}
 	}
-	if why, ok := c.sched.MayQueue(probe, more, c.outside()); !ok {
+	if why, ok := c.queue.sched.MayQueue(probe, more, c.outside()); !ok {
 		return &state.Refusal{Code: state.OverLimit, Message: why.Text, Hint: "submit again when some of them have run"}
 	}
 	return nil
@@ -31,9 +33,9 @@ func (c *step) enqueue(j *state.Job) {
 	s.Submitted = min(s.Submitted, c.now)
 	p := c.job(j.Parent)
 	if p != nil {
-		s.NotBefore = max(s.NotBefore, since(p.Waits))
+		s.NotBefore = max(s.NotBefore, depend.Since(p.Waits))
 	}
-	s.NotBefore = max(s.NotBefore, since(j.Waits))
+	s.NotBefore = max(s.NotBefore, depend.Since(j.Waits))
 	if j.Restart != nil {
 		s.Interactive = false // nobody waits at a terminal for it any more
 	}
@@ -43,8 +45,8 @@ func (c *step) enqueue(j *state.Job) {
 	if j.Retried != nil {
 		s.NotBefore = max(s.NotBefore, j.Retried.Until)
 	}
-	must(c.sched.Enqueue(s)) // checked when it was submitted
-	j.Ref, _ = c.sched.Ref(s.ID)
+	must(c.queue.sched.Enqueue(s)) // checked when it was submitted
+	j.Ref, _ = c.queue.sched.Ref(s.ID)
 }
 
 // schedJob is a job of the table as the scheduler sees it.
@@ -83,3 +85,24 @@ func schedID(n job.Number) sched.JobID { return sched.JobID(n) }
 
 // NumberOf is the number of a job that the scheduler names.
 func NumberOf(id sched.JobID) job.Number { return job.Number(id) }
+
+// enqueueAgain gives a queued job to the scheduler anew, when it is another time
+// at which it may start.
+func (c *step) enqueueAgain(j *state.Job) {
+	again := *j
+	c.enqueue(&again)
+	c.jobs.put(j, &again)
+}
+
+// queue is the scheduler, and what it and others said of when jobs start and
+// end. It is due when something changed that a decision may depend on.
+type queue struct {
+	sched     *sched.State
+	due       bool
+	plan      *sched.Plan               // of the last round, nil before the first
+	planned   sched.Time                // when that was
+	promised  map[job.Number]sched.Time // first estimate of jobs that have had one and wait still
+	predictor predict.Predictor
+	windows   []sched.Window // advance reservations, in the order they were made
+	limits    []watched      // jobs whose run time is kept here, the first to end first
+}

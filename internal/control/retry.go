@@ -28,8 +28,8 @@ type failure struct {
 	Retry       *job.Retry // nil: none asked
 }
 
-// retryVerdict is what becomes of a job, or of a task, whose attempt failed.
-type retryVerdict struct {
+// retryDecision is what becomes of a job, or of a task, whose attempt failed.
+type retryDecision struct {
 	Again    bool
 	Counted  bool // against the limits
 	WholeJob bool // not again, and no other task either
@@ -40,19 +40,19 @@ type retryVerdict struct {
 
 // decideRetry says whether a failed attempt is followed by another. Rules come
 // first; then faults of the infrastructure, which never count; then limits.
-func decideRetry(f failure) retryVerdict {
+func decideRetry(f failure) retryDecision {
 	r := cmp.Or(f.Retry, &job.Retry{})
 	backoff := sched.Time(cmp.Or(r.Backoff, job.DefaultBackoff)) * sched.Second
 	longest := max(sched.Time(cmp.Or(r.MaxWait, job.DefaultMaxWait))*sched.Second, backoff)
 	window := sched.Time(r.Window) * sched.Second
-	v := retryVerdict{Reason: f.Exit.Reason, Text: f.Text, After: f.Before}
+	v := retryDecision{Reason: f.Exit.Reason, Text: f.Text, After: f.Before}
 	infra := v.Reason.Class() == job.Infra
 
 	v.After.Row++
 	if v.After.Row == 1 || f.Ran >= max(window, longest) {
 		v.After.Row, v.After.Since = 1, f.Now // it went well for long: another row
 	}
-	fail := func(why string) retryVerdict {
+	fail := func(why string) retryDecision {
 		v.Again, v.Text = false, joinText(f.Text, why)
 		return v
 	}
@@ -135,8 +135,8 @@ func handles(r *job.Retry, event string) bool {
 }
 
 // retry decides about a job whose attempt failed, and counts the failure.
-func (c *step) retry(j *state.Job, at *state.Attempt, reason job.Reason, text string) retryVerdict {
-	bad := at.Verdict()
+func (c *step) retry(j *state.Job, at *state.Attempt, reason job.Reason, text string) retryDecision {
+	bad := at.Decisive()
 	f := failure{
 		Now: c.now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: began(at), NoTime: c.noTimeLeft(j),
 		Restartable: j.Request.Restartable, Retry: j.Request.Retry,
@@ -152,22 +152,22 @@ func (c *step) retry(j *state.Job, at *state.Attempt, reason job.Reason, text st
 		f.Before = *j.Retried
 	}
 	f.JobWide, f.Proven = f.Before.Failures, true
-	a := c.arrays[j.Parent]
+	a := c.arrays.Of(j.Parent)
 	if a != nil {
 		p := c.job(j.Parent)
-		f.JobWide, f.Proven = p.Tasks.Failures+a.failures, p.First > 0 || a.begun > 0
+		f.JobWide, f.Proven = p.Tasks.Failures+a.Failures, p.First > 0 || a.Begun > 0
 	}
 	v := decideRetry(f)
 	if a == nil {
 		return v
 	}
 	if v.Counted {
-		a.failures++
-		c.touch(j.Parent)
+		a.Failures++
+		c.arrays.Touch(j.Parent)
 	}
-	if v.WholeJob && a.whole == nil {
-		a.whole = &state.Ending{Then: job.Failed, Reason: v.Reason, Text: fmt.Sprintf("task %d: %s", j.Index, v.Text)}
-		c.touch(j.Parent)
+	if v.WholeJob && a.Whole == nil {
+		a.Whole = &state.Ending{Then: job.Failed, Reason: v.Reason, Text: fmt.Sprintf("task %d: %s", j.Index, v.Text)}
+		c.arrays.Touch(j.Parent)
 	}
 	return v
 }

@@ -8,6 +8,11 @@
 // by a shim process per rank and not by the daemon, so that the daemon may be
 // killed, upgraded or restarted at any time.
 //
+// The daemon joins its parts and decides nothing in their place: package
+// contact hears the controller, rank takes one container through its life,
+// streams joins clients with it, and each of the others has one thing of the
+// machine. An Agent owns the parts and the table of ranks.
+//
 // # The state directory
 //
 //	lock                 flock of the daemon that uses it; holds its pid
@@ -18,10 +23,12 @@
 //	ranks/ID/rank.json   the order without credentials, cores and digest;
 //	                     durable before the rank's first instruction
 //	ranks/ID/stop.json   that and why the rank is being stopped
+//	ranks/ID/verdict.json
+//	                     how it ended when its outputs were saved, if it has any
 //	ranks/ID/mnt/N       storage, bound here by handle before the start
 //	ranks/ID/box/        the runtime's own directory of the container: spec,
 //	                     begun marker, log, exit record
-//	ranks/ID/ended       the controller has let go of the rank; its log is
+//	ranks/ID/ended       the controller has released the rank; its log is
 //	                     kept for a while
 //
 // ID is a rank id as 123_0.1.0. A rank directory without rank.json never ran
@@ -31,5 +38,3 @@
 // mount that carries the node's prefix; what is there at start without a rank
 // that explains it is removed.
 package noded
-
-import ()

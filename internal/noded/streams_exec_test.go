@@ -40,7 +40,9 @@ func (s *site) enter(kind string, id job.RankID) *peer {
 		s.t.Cleanup(func() { conn.CloseNow() })
 		return &peer{t: s.t, conn: conn, room: api.StreamWindow}
 	case <-time.After(patience):
-		s.t.Fatal("the node does not dial back")
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		s.t.Fatalf("the node does not dial back: %q", b.fault)
 		return nil
 	}
 }
@@ -136,6 +138,7 @@ func (s *site) longJob(change ...func(*api.RunOrder)) job.RankID {
 	id := rankID(1)
 	s.want(id, order("echo ready; trap 'exit 0' TERM; while :; do sleep 0.05; done", change...))
 	s.ready(id)
+	s.phase(id, node.PhaseRunning) // by the node's word too
 	return id
 }
 
@@ -345,7 +348,11 @@ func TestExecEnds(t *testing.T) {
 	if f := p.failure(); f.Code != 125 || !strings.Contains(f.Message, "the job goes on") {
 		t.Errorf("the daemon's end: %+v", f)
 	}
+	s.mu.Lock()
+	s.last = api.SyncRequest{}
+	s.mu.Unlock()
 	s.start()
+	s.await("the rank to have been taken over", func() bool { return len(s.last.Ranks) == 1 && s.last.Ranks[0].Phase == node.PhaseRunning })
 	s.gone(id, "sleep 1236", "sh -c echo up; sleep 1236")
 
 	p = s.exec(id, sh("echo up; sleep 1237"))

@@ -11,8 +11,6 @@ import (
 	"gbatch/internal/noded/identity"
 )
 
-import ()
-
 // Controller is what contact needs of the controller.
 type Controller interface {
 	NodeSync(ctx context.Context, name string, req *api.SyncRequest) (*api.SyncResponse, error)

@@ -7,8 +7,6 @@ import (
 	"gbatch/internal/api"
 )
 
-import ()
-
 // TestOrdering: of answers that overtake each other, only news count.
 func TestOrdering(t *testing.T) {
 	changed := func(v uint64) *api.SyncResponse { return &api.SyncResponse{Version: v, Changed: true} }

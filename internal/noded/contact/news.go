@@ -6,8 +6,6 @@ import (
 	"time"
 )
 
-import ()
-
 // How long a change may wait for others to go with it. An end is told at once:
 // what the rank held can be given to the next. The rest is told soon, so that
 // a short job needs one message from acceptance to end.

@@ -4,8 +4,6 @@ import (
 	"gbatch/internal/api"
 )
 
-import ()
-
 // ticket is what was known when a request was sent.
 type ticket struct {
 	seen  uint64

@@ -5,8 +5,6 @@ import (
 	"time"
 )
 
-import ()
-
 // watchLease ends every rank when the controller has not been heard for the
 // length of the lease: by then it may give the tasks to other nodes, and no
 // task may run twice.

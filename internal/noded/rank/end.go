@@ -56,7 +56,7 @@ func (r *Rank) conclude(ctx context.Context, out *node.Exit) {
 	r.blameGPU(ctx, out)
 	r.killRest()
 	r.node.Reached("cleaned")
-	if r.hasOutcome(out) {
+	if r.order.hasOutcome(out) {
 		r.checkProgress(out)
 		if !r.saveOutputs(ctx, out) {
 			return
@@ -74,8 +74,8 @@ func (r *Rank) conclude(ctx context.Context, out *node.Exit) {
 }
 
 // hasOutcome says whether more than the program's exit decides how a rank ended.
-func (r *Rank) hasOutcome(out *node.Exit) bool {
-	g := r.order.Spec.Gbatch
+func (o *order) hasOutcome(out *node.Exit) bool {
+	g := o.Spec.Gbatch
 	return g != nil && out.StartedMS > 0 && (len(g.Outputs) > 0 || g.ProgressFile != "")
 }
 

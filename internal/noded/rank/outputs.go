@@ -36,7 +36,7 @@ func (r *Rank) saveOutputs(parent context.Context, out *node.Exit) bool {
 			if parent.Err() != nil {
 				return false
 			}
-			r.blameOutput(out, err)
+			r.state.blameOutput(out, err)
 			return true
 		case <-kill.C:
 			stop(errStopped)
@@ -47,8 +47,8 @@ func (r *Rank) saveOutputs(parent context.Context, out *node.Exit) bool {
 
 // blameOutput says in a rank's end that outputs were not saved. A program that
 // failed by itself keeps its reason.
-func (r *Rank) blameOutput(out *node.Exit, err error) {
-	stop := r.state.stopNow()
+func (s *state) blameOutput(out *node.Exit, err error) {
+	stop := s.stopNow()
 	switch {
 	case err == nil:
 	case errors.Is(err, errStopped) && stop != nil && out.OK():
@@ -63,7 +63,7 @@ func (r *Rank) blameOutput(out *node.Exit, err error) {
 		out.Message += "; not saved: " + err.Error()
 	}
 	if err != nil {
-		r.log.Warn("outputs not saved", "error", err)
+		s.log.Warn("outputs not saved", "error", err)
 	}
 }
 

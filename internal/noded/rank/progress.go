@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/transfer"
+	"gbatch/oci"
 )
 
 // maxProgressFile bounds what is read of a progress file, maxProgressName the
@@ -50,7 +51,7 @@ func (w *watch) lookAtProgress() {
 	select {
 	case w.looking <- struct{}{}:
 		go func() { // ends when the file was read
-			w.r.lookAtProgress()
+			lookAtProgress(w.r.shim, w.r.order.Spec.Gbatch.ProgressFile, w.r.state)
 			<-w.looking
 		}()
 	default:
@@ -59,8 +60,8 @@ func (w *watch) lookAtProgress() {
 
 // lookAtProgress reads the file of a program that runs, through the eyes of
 // its first process: it may lie on any mount.
-func (r *Rank) lookAtProgress() {
-	pid := r.shim.PID()
+func lookAtProgress(shim *oci.Shim, path string, s *state) {
+	pid := shim.PID()
 	if pid == 0 {
 		return
 	}
@@ -69,7 +70,7 @@ func (r *Rank) lookAtProgress() {
 		return // it ends at this moment
 	}
 	defer root.Close()
-	fd, err := unix.Openat2(int(root.Fd()), strings.TrimPrefix(r.order.Spec.Gbatch.ProgressFile, "/"), &unix.OpenHow{
+	fd, err := unix.Openat2(int(root.Fd()), strings.TrimPrefix(path, "/"), &unix.OpenHow{
 		Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
@@ -78,25 +79,25 @@ func (r *Rank) lookAtProgress() {
 	f := os.NewFile(uintptr(fd), "progress")
 	defer f.Close()
 	if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
-		r.tellProgress(readProgress(f))
+		s.tellProgress(readProgress(f))
 	}
 }
 
 // tellProgress takes what a file says: it never falls.
-func (r *Rank) tellProgress(d *node.Done) {
+func (s *state) tellProgress(d *node.Done) {
 	if d == nil {
 		return
 	}
-	r.state.mu.Lock()
-	old := r.state.status.Done
-	r.state.mu.Unlock()
+	s.mu.Lock()
+	old := s.status.Done
+	s.mu.Unlock()
 	if old != nil {
 		d.Percent = max(d.Percent, old.Percent)
 		if *old == *d {
 			return
 		}
 	}
-	r.state.change(contact.NewsPull, func(s *node.RankStatus) { s.Done = d })
+	s.change(contact.NewsPull, func(st *node.RankStatus) { st.Done = d })
 }
 
 // checkProgress looks at the progress file for the last time, and at what success needs.
@@ -137,5 +138,5 @@ func (r *Rank) readLastProgress(p string) {
 		return
 	}
 	defer f.Close()
-	r.tellProgress(readProgress(f))
+	r.state.tellProgress(readProgress(f))
 }

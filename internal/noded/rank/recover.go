@@ -113,7 +113,7 @@ func (r *Rank) inspect() (keep bool, err error) {
 		out = failedExit(err, r.state.stop)
 	}
 	r.state.status.StartedMS = out.StartedMS
-	if r.hasOutcome(out) && !loadOutcome(r.order.dir, out) {
+	if r.order.hasOutcome(out) && !loadOutcome(r.order.dir, out) {
 		r.past, r.state.status.Phase = out, node.PhaseRunning
 		return true, nil
 	}

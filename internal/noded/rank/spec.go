@@ -11,6 +11,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 )
@@ -34,14 +35,14 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 		Command:    args,
 		Privileged: r.order.Spec.Privileged(),
 		Env:        job.Environment(r.envInput()),
-		SecretEnv:  r.secretEnv(),
+		SecretEnv:  r.state.secretEnv(),
 		WorkDir:    docker.WorkingDir,
 		User:       docker.User,
 		Groups:     docker.GroupAdd,
 		Hostname:   r.hostname(),
 		Terminal:   r.order.Spec.HasTerminal(),
 		Mounts:     r.allMounts(),
-		ShmBytes:   r.shmBytes(),
+		ShmBytes:   r.order.shmBytes(r.node.Config.ShmSize),
 		Network:    oci.Network{Host: r.net == nil},
 		CgroupPath: r.node.Host.CgroupPath(r.order.id),
 		Limits: cgroups.Limits{
@@ -92,11 +93,11 @@ func (r *Rank) envInput() job.EnvInput {
 	}
 }
 
-func (r *Rank) shmBytes() int64 {
-	if g := r.order.Spec.Gbatch; g != nil && g.ShmSizeMB > 0 {
+func (o *order) shmBytes(usual config.Size) int64 {
+	if g := o.Spec.Gbatch; g != nil && g.ShmSizeMB > 0 {
 		return int64(g.ShmSizeMB) << 20
 	}
-	return int64(r.node.Config.ShmSize)
+	return int64(usual)
 }
 
 // rlimits lift what GPU libraries run into: memory that devices write to must
@@ -126,9 +127,9 @@ func (r *Rank) allMounts() []oci.Mount {
 }
 
 // secretEnv is the secrets as variables.
-func (r *Rank) secretEnv() []string {
-	if s := r.state.secretsNow(); s != nil {
-		return job.SecretEnvironment(s.Values)
+func (s *state) secretEnv() []string {
+	if v := s.secretsNow(); v != nil {
+		return job.SecretEnvironment(v.Values)
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	handover := oci.Handover{Env: r.secretEnv()}
+	handover := oci.Handover{Env: r.state.secretEnv()}
 	r.net.Handover(&handover)
 	if r.shim, err = r.node.Shims.Start(r.order.box(), handover); err != nil {
 		return err

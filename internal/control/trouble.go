@@ -1,0 +1,81 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// A node on which jobs fail by no fault of their own would take one after the
+// other, since it is always the one that is free. After failures of several
+// jobs in a row it gets no new ones for a while, which doubles. What a user
+// does wrong never counts: those failures have reasons of another class.
+
+const (
+	troubleJobs  = 3 // different jobs in a row
+	firstPenalty = sched.Minute
+	mostPenalty  = sched.Hour
+)
+
+// countTrouble takes in how a rank has ended on a node.
+func (c *step) countTrouble(j *state.Job, r state.Rank) {
+	if r.Exit == nil || r.Exit.Reason == job.NodeFail || c.node(r.Alloc.Node) == nil {
+		return // lost contact is a state of its own
+	}
+	n := *c.node(r.Alloc.Node)
+	switch {
+	case r.Exit.Reason.Class() == job.Infra:
+		n.Trouble = troubleWith(n.Trouble, c.now, c.suspectJob(j), exitText(r))
+	case r.Exit.StartedMS > 0 && n.Trouble != nil:
+		n.Trouble = nil // a program ran there
+	default:
+		return
+	}
+	c.setNode(n)
+}
+
+// suspectJob is whom a failure counts for once: tasks of an array of which none
+// has run yet may all fail for the array's sake.
+func (c *Controller) suspectJob(j *state.Job) job.Number {
+	if p := c.job(j.Parent); p != nil && p.First == 0 {
+		return p.Number
+	}
+	return j.Number
+}
+
+func troubleWith(t *state.Trouble, now sched.Time, n job.Number, text string) *state.Trouble {
+	out := state.Trouble{}
+	if t != nil {
+		out = *t
+	}
+	if !slices.Contains(out.Jobs, n) {
+		out.Jobs = append(slices.Clip(out.Jobs), n)
+		out.Jobs = out.Jobs[max(len(out.Jobs)-troubleJobs, 0):]
+	} else if t.Until > 0 || t.Times == 0 {
+		return t
+	}
+	if out.Until > 0 || len(out.Jobs) < troubleJobs {
+		return &out
+	}
+	span := min(firstPenalty<<min(out.Times, 10), mostPenalty)
+	out.Times++
+	out.Until = now + span
+	out.Why = fmt.Sprintf("%d jobs in a row failed by no fault of their own, the last with: %s; no new jobs for %s", len(out.Jobs), text, job.Duration(span/sched.Second))
+	return &out
+}
+
+// tickPenalties gives nodes jobs again when their time is over. One more
+// failure suffices then for the next penalty.
+func (e Tick) penalties(c *step) {
+	for _, n := range c.nodes.list {
+		if t := n.Trouble; t != nil && t.Until > 0 && t.Until <= c.now {
+			v, again := *n, *t
+			again.Until, again.Why = 0, ""
+			v.Trouble = &again
+			c.setNode(v)
+		}
+	}
+}
