@@ -67,7 +67,7 @@ func (h *History) Workload() (workload, []Node) {
 	w.inOrder()
 	w.Notes = slices.DeleteFunc(w.Notes, func(n string) bool { return n == "" })
 	w.fromFirst()
-	slices.SortFunc(h.nodes, func(a, b Node) int { return cmpNames(a.Name, b.Name) })
+	slices.SortFunc(h.nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	return w, h.nodes
 }
 

@@ -13,8 +13,6 @@ import (
 	"gbatch/sched"
 )
 
-func cmpNames(a, b string) int { return strings.Compare(a, b) }
-
 // addNodes adds nodes as COUNTxGPUSxMODEL says, as 2x8xh100. A new node is like
 // one of the same model that is there, or else has 16 cores and 128 GiB for
 // each GPU.
