@@ -123,7 +123,7 @@ func (l *Ledger) build(now int64) (*vertex, []*vertex) {
 		}
 		a, ok := l.config.Tree[name]
 		if !ok {
-			a.Shares = DefaultShares
+			a.Shares = defaultShares
 		}
 		up := root
 		if a.Parent != "" {
@@ -139,7 +139,7 @@ func (l *Ledger) build(now int64) (*vertex, []*vertex) {
 		if users[k] == nil {
 			shares, ok := l.config.Tree[k.project].Users[k.user]
 			if !ok {
-				shares = DefaultShares
+				shares = defaultShares
 			}
 			users[k] = add(account(k.project), Term{Account: k.project, User: k.user, Shares: shares})
 		}

@@ -325,8 +325,6 @@ func (l *Ledger) Rows(now int64) []Row {
 		l.sums(&c, now)
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Project, b.Project), cmp.Compare(a.User, b.User))
-	})
+	slices.SortFunc(out, func(a, b Row) int { return byOwner(&a, &b) })
 	return out
 }

@@ -17,8 +17,8 @@ type Account struct {
 	Monthly bool `json:"monthly,omitempty"` // the budget is for each calendar month (UTC), else in all
 }
 
-// DefaultShares is what projects and users have that the tree does not name.
-const DefaultShares = 1
+// defaultShares is what projects and users have that the tree does not name.
+const defaultShares = 1
 
 // Tree is the share tree: accounts by name. Projects that it does not name hang
 // from the root with DefaultShares, so the zero value treats all alike.

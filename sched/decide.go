@@ -20,7 +20,7 @@ func (r *round) run(last []Reservation) {
 	r.stats.Classes, r.stats.Kinds = r.s.classCount, len(r.s.kindList)
 	r.plan.classReasons, r.plan.kindReasons = map[uint64]waitReason{}, map[uint64]waitReason{}
 	r.wake(r.s.due.until(r.now, r.s.counts, func(d due) { r.expire(d.id) }))
-	r.countTime()
+	r.usage.countTime(r.s)
 	r.keep(last)
 	r.fill()
 	for !r.queue.empty() {
@@ -42,7 +42,7 @@ func (r *round) run(last []Reservation) {
 func (r *round) step() bool {
 	q, c, e := r.queue.first()
 	kind := q.jobKind
-	if hit, over := r.overLimit(c); over {
+	if hit, over := r.usage.overLimit(c); over {
 		r.overtake(q, c, e, hit)
 		return true
 	}
@@ -50,7 +50,7 @@ func (r *round) step() bool {
 	if !q.blocked || r.promises != nil {
 		if spots := r.findNew(kind); spots != nil {
 			if kind.Shape.Whole() {
-				if hit, over := r.overLimitWith(c, kind.milliAt(spots)); over {
+				if hit, over := r.usage.overLimitWith(c, kind.milliAt(spots)); over {
 					r.overtake(q, c, e, hit)
 					return true
 				}
@@ -171,21 +171,6 @@ func (r *round) rejectAll(c *classQueue) {
 func (r *round) wake(at Time) {
 	if at < Never && (r.plan.Wake == 0 || at < r.plan.Wake) {
 		r.plan.Wake = at
-	}
-}
-
-// countTime sums up what running jobs may still use, where a limit asks for it.
-func (r *round) countTime() {
-	if !r.s.timed {
-		return
-	}
-	for _, run := range r.s.running { // sums: order does not matter
-		left := int64(max(run.End-r.now, 0))
-		for _, t := range run.tallies {
-			if t != nil {
-				r.gpuTime[t] += times(run.MilliGPU, left)
-			}
-		}
 	}
 }
 

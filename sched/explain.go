@@ -55,7 +55,7 @@ func Explain(in Input, id JobID) Explanation {
 	}
 	ex := newExplainer(in)
 	defer ex.close()
-	out := Explanation{Job: id, Waiting: true, Factors: ex.factors(e)}
+	out := Explanation{Job: id, Waiting: true, Factors: ex.ranking.factors(e)}
 	out.Estimate = ex.estimate(e)
 	out.Before, out.NBefore = ex.before(e)
 	out.Nodes = ex.nodes(e)
@@ -142,7 +142,7 @@ func (ex *explainer) estimate(e *entry) Estimate {
 		}
 	}
 	out := Estimate{Reasons: ex.reasons(e)}
-	if kind.matching(ex.round) < kind.Shape.Ranks() {
+	if kind.matching(ex.s.index) < kind.Shape.Ranks() {
 		out.Never = true
 		return out
 	}
@@ -164,9 +164,9 @@ func (ex *explainer) estimate(e *entry) Estimate {
 }
 
 // matching is how many nodes could hold a rank if nothing else were on them.
-func (kind *jobKind) matching(r *round) int {
+func (kind *jobKind) matching(index *nodes.Index) int {
 	n := 0
-	for _, nodeKind := range r.s.index.Order {
+	for _, nodeKind := range index.Order {
 		if kind.Shape.On(nodeKind).OK {
 			for _, x := range nodeKind.Nodes {
 				if !x.Gone && kind.Shape.Named(x) {
@@ -196,7 +196,7 @@ func (ex *explainer) planUntil(e *entry) bool {
 			ex.queue.advance(ex.round)
 			continue
 		}
-		if _, over := ex.overLimit(c); over || c.interactive {
+		if _, over := ex.usage.overLimit(c); over || c.interactive {
 			ex.queue.dropClass(ex.round)
 			continue
 		}
@@ -217,17 +217,17 @@ func (ex *explainer) planUntil(e *entry) bool {
 
 // limitFree is when as many jobs of those that count against a limit are
 // reckoned to have ended as it takes to start one more; now if none is hit.
-func (r *round) limitFree(c *class) Time {
-	at := r.now
-	for range len(r.s.running) + 1 {
-		hit, over := r.overLimitAt(c, at)
+func (ex *explainer) limitFree(c *class) Time {
+	at := ex.now
+	for range len(ex.s.running) + 1 {
+		hit, over := ex.overLimitAt(c, at)
 		if !over {
 			return at
 		}
 		next := Never
-		for _, run := range r.s.running { // a minimum: order does not matter
+		for _, run := range ex.s.running { // a minimum: order does not matter
 			if t := run.tallies[hit.kind]; t != nil && t.tallyKey == hit.tallyKey {
-				if end := r.expectedEnd(run.Run); end > at {
+				if end := ex.calendar.expectedEnd(run.Run); end > at {
 					next = min(next, end)
 				}
 			}
@@ -242,28 +242,28 @@ func (r *round) limitFree(c *class) Time {
 
 // overLimitAt is overLimit once the jobs that are reckoned to end by then have
 // ended.
-func (r *round) overLimitAt(c *class, at Time) (limitHit, bool) {
+func (ex *explainer) overLimitAt(c *class, at Time) (limitHit, bool) {
 	var saved [tallyKinds]need
 	var own [tallyKinds]*tally
 	c.eachTally(func(t *tally) {
-		own[t.kind], saved[t.kind] = t, need{running: t.running, milli: t.milli, gpuTime: r.gpuTime[t]}
+		own[t.kind], saved[t.kind] = t, need{running: t.running, milli: t.milli, gpuTime: ex.usage.gpuTime[t]}
 	})
-	for _, run := range r.s.running { // sums: order does not matter
-		if r.expectedEnd(run.Run) > at {
+	for _, run := range ex.s.running { // sums: order does not matter
+		if ex.calendar.expectedEnd(run.Run) > at {
 			continue
 		}
 		for i, t := range own {
 			if t != nil && run.tallies[i] == t {
 				t.running--
 				t.milli -= run.MilliGPU
-				r.gpuTime[t] -= times(run.MilliGPU, int64(max(run.End-r.now, 0)))
+				ex.usage.gpuTime[t] -= times(run.MilliGPU, int64(max(run.End-ex.now, 0)))
 			}
 		}
 	}
-	hit, over := r.overLimit(c)
+	hit, over := ex.usage.overLimit(c)
 	for i, t := range own {
 		if t != nil {
-			t.running, t.milli, r.gpuTime[t] = saved[i].running, saved[i].milli, saved[i].gpuTime
+			t.running, t.milli, ex.usage.gpuTime[t] = saved[i].running, saved[i].milli, saved[i].gpuTime
 		}
 	}
 	return hit, over

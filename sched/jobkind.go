@@ -107,12 +107,12 @@ func (s *State) estimate(limit, predicted Time) Time {
 }
 
 // accessOf is the windows that jobs of the class may use.
-func (s *State) accessOf(c *class) (string, map[*nodes.Window]bool) {
+func (s *State) accessOf(c *class) (string, map[*Window]bool) {
 	if len(s.index.Windows) == 0 {
 		return "", nil
 	}
 	var names []string
-	windows := map[*nodes.Window]bool{}
+	windows := map[*Window]bool{}
 	for _, w := range s.index.Windows {
 		if w.Admits(c.account.project, c.account.user, c.names()) {
 			names = append(names, w.Name)

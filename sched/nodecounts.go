@@ -20,9 +20,9 @@ type nodeCounts struct {
 }
 
 // countNodes by what is held on the nodes.
-func (r *round) countNodes(kind *jobKind) nodeCounts {
+func countNodes(index *nodes.Index, kind *jobKind, now Time) nodeCounts {
 	out := nodeCounts{near: nodes.Lack{Free: -1}}
-	for _, nodeKind := range r.s.index.Order {
+	for _, nodeKind := range index.Order {
 		f := kind.Shape.On(nodeKind)
 		if !f.OK {
 			continue
@@ -44,7 +44,7 @@ func (r *round) countNodes(kind *jobKind) nodeCounts {
 				}
 				continue
 			}
-			if w := n.ShutBy(&kind.Request, f, r.now); w == nil {
+			if w := n.ShutBy(&kind.Request, f, now); w == nil {
 				out.room++
 			} else if out.shut++; out.window == "" || w.Name < out.window {
 				out.window = w.Name

@@ -24,7 +24,7 @@ func (ex *explainer) nodes(e *entry) []NodeReason {
 		}
 		v.Code, v.Text = ex.onNode(n, kind, f)
 		if v.Code != CodeNever && n.Open() {
-			if at := ex.earliestOn(n, kind, ex.now); at < Never {
+			if at := ex.calendar.earliestOn(n, kind, ex.now); at < Never {
 				v.At = at
 			}
 		}
@@ -61,7 +61,7 @@ func (ex *explainer) onNode(n *nodes.Node, kind *jobKind, f nodes.Fit) (Code, st
 		if _, ok := ex.roomNow(n, kind, f); ok {
 			return "", "has room now"
 		}
-		b := ex.timeline(n).booked[0]
+		b := ex.calendar.timeline(n).booked[0]
 		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.job, words.Span(b.start-ex.now))
 	}
 	l := n.Lack(shape, f)

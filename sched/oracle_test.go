@@ -28,6 +28,9 @@ type promised struct {
 	milli int64
 }
 
+// span is from a start until before an end.
+type span struct{ start, end Time }
+
 type interval struct {
 	start, end Time
 	cpu, mem   int64
@@ -175,9 +178,9 @@ func (o *oracle) kept(n Node, j Job, start Time) (all bool, gpus []string) {
 
 // shut says whether windows leave a rank no room on a node during a span, beside
 // the intervals given.
-func (o *oracle) shut(n Node, j Job, held []interval, start, end Time) bool {
-	all, gpus := o.kept(n, j, start)
-	return all || !fits(without(n, gpus), j.Shape, held, start, end)
+func (o *oracle) shut(n Node, j Job, held []interval, at span) bool {
+	all, gpus := o.kept(n, j, at.start)
+	return all || !fits(without(n, gpus), j.Shape, held, at)
 }
 
 // without is the node with some of its GPUs drained.
@@ -191,7 +194,8 @@ func without(n Node, gpus []string) Node {
 
 // fits says whether a rank has room on a node during a span, beside the
 // intervals given.
-func fits(n Node, s *Shape, held []interval, start, end Time) bool {
+func fits(n Node, s *Shape, held []interval, during span) bool {
+	start, end := during.start, during.end
 	if n.State == Drained || n.State == Down || !could(n, s) {
 		return false
 	}
@@ -250,7 +254,7 @@ func (o *oracle) roomAt(j Job, at Time) int {
 	_, estimate := o.limitOf(j)
 	count := 0
 	for _, n := range o.nodes() {
-		if fits(n, j.Shape, o.busy[n.Name], at, at+estimate) && !o.shut(n, j, o.busy[n.Name], at, at+estimate) {
+		if fits(n, j.Shape, o.busy[n.Name], span{at, at + estimate}) && !o.shut(n, j, o.busy[n.Name], span{at, at + estimate}) {
 			count++
 		}
 	}
@@ -290,10 +294,10 @@ func (o *oracle) put(j Job, ranks []Allocation, at Time) error {
 			return fmt.Errorf("job %d has two ranks on %s", j.ID, a.Node)
 		}
 		seen[a.Node] = true
-		if !fits(n, j.Shape, o.busy[a.Node], at, at+estimate) || o.shut(n, j, o.busy[a.Node], at, at+estimate) {
+		if !fits(n, j.Shape, o.busy[a.Node], span{at, at + estimate}) || o.shut(n, j, o.busy[a.Node], span{at, at + estimate}) {
 			return fmt.Errorf("job %d is put on %s at %d, where it has no room", j.ID, a.Node, at)
 		}
-		if err := o.rightAmount(n, j, a, at, at+estimate); err != nil {
+		if err := o.rightAmount(n, j, a, span{at, at + estimate}); err != nil {
 			return err
 		}
 	}
@@ -303,7 +307,7 @@ func (o *oracle) put(j Job, ranks []Allocation, at Time) error {
 	return nil
 }
 
-func (o *oracle) rightAmount(n Node, j Job, a Allocation, start, end Time) error {
+func (o *oracle) rightAmount(n Node, j Job, a Allocation, during span) error {
 	s := j.Shape
 	want := s.MilliGPU
 	if s.AllGPUs || s.Exclusive {
@@ -322,7 +326,7 @@ func (o *oracle) rightAmount(n Node, j Job, a Allocation, start, end Time) error
 	if a.MilliGPU() != want {
 		return fmt.Errorf("job %d gets %d GPU thousandths, wants %d", j.ID, a.MilliGPU(), want)
 	}
-	_, kept := o.kept(n, j, start)
+	_, kept := o.kept(n, j, during.start)
 	for _, share := range a.GPUs {
 		if slices.Contains(kept, share.UUID) {
 			return fmt.Errorf("job %d gets GPU %s, which a window keeps from it", j.ID, share.UUID)
@@ -332,7 +336,7 @@ func (o *oracle) rightAmount(n Node, j Job, a Allocation, start, end Time) error
 			return fmt.Errorf("job %d gets GPU %s, which will not do", j.ID, share.UUID)
 		}
 		for _, iv := range o.busy[n.Name] {
-			if iv.start < end && iv.end > start && iv.gpus[share.UUID]+share.Milli > 1000 {
+			if iv.start < during.end && iv.end > during.start && iv.gpus[share.UUID]+share.Milli > 1000 {
 				return fmt.Errorf("job %d gets GPU %s, which is in use then", j.ID, share.UUID)
 			}
 		}
@@ -441,11 +445,11 @@ func (o *oracle) code(j Job) Code {
 		}
 		matching++
 		now := o.in.Now
-		if !fits(n, j.Shape, o.base[n.Name], now, now+1) {
+		if !fits(n, j.Shape, o.base[n.Name], span{now, now + 1}) {
 			continue
 		}
 		room++
-		if !o.shut(n, j, o.base[n.Name], now, now+1) {
+		if !o.shut(n, j, o.base[n.Name], span{now, now + 1}) {
 			open++
 		}
 	}

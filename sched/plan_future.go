@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"gbatch/sched/nodes"
-	"gbatch/sched/spec"
 )
 
 // failure is a request for which there is no room in this round, and so none
@@ -63,7 +62,7 @@ func (r *round) earliest(kind *jobKind, from Time) (Time, []spot) {
 			if !n.Open() || !kind.Shape.Named(n) {
 				continue
 			}
-			if t := r.earliestOn(n, kind, from); t < Never {
+			if t := r.calendar.earliestOn(n, kind, from); t < Never {
 				nodes, starts = append(nodes, n), append(starts, t)
 			}
 		}
@@ -81,7 +80,7 @@ func (r *round) earliest(kind *jobKind, from Time) (Time, []spot) {
 			if starts[i] >= at {
 				continue
 			}
-			if t := r.earliestOn(n, kind, at); t != starts[i] {
+			if t := r.calendar.earliestOn(n, kind, at); t != starts[i] {
 				starts[i] = t
 				again = again || t > at
 			}
@@ -94,7 +93,7 @@ func (r *round) earliest(kind *jobKind, from Time) (Time, []spot) {
 			if starts[i] != at {
 				continue
 			}
-			avail, _, ok := r.timeline(n).room(n, kind, at, at+kind.predicted)
+			avail, _, ok := r.calendar.timeline(n).room(n, kind, at, at+kind.predicted)
 			if !ok {
 				panic("sched: planned start without room on " + n.Name)
 			}
@@ -117,35 +116,6 @@ func nth(times []Time, n int) Time {
 	return sorted[n-1]
 }
 
-// earliestOn is the first time at which a rank has room on the node; Never if
-// there is none.
-func (r *round) earliestOn(n *nodes.Node, kind *jobKind, from Time) Time {
-	l := r.timeline(n)
-	i := l.index(from)
-	for at := from; at < spec.MaxTime; {
-		if w := n.Closed(&kind.Request, at); w != nil {
-			at = w.End
-			i = l.index(at)
-			continue
-		}
-		_, short, ok := l.room(n, kind, at, at+kind.predicted)
-		if ok {
-			return at
-		}
-		next := Never
-		if short <= i { // nothing rules a start between two points out
-			next = n.Reopens(&kind.Request, at)
-		}
-		if i = max(short, i) + 1; i < len(l.points) && l.points[i].at <= next {
-			at = l.points[i].at
-		} else {
-			at = next
-			i = l.index(at)
-		}
-	}
-	return Never
-}
-
 // futureSpot chooses GPUs for a planned start: those that become free last, so
 // that the others can be used until then.
 func (r *round) futureSpot(n *nodes.Node, kind *jobKind, avail nodes.GPUSet, at Time) spot {
@@ -154,7 +124,7 @@ func (r *round) futureSpot(n *nodes.Node, kind *jobKind, avail nodes.GPUSet, at 
 		return r.spotOn(n, kind, avail)
 	}
 	late := avail
-	l := r.timeline(n)
+	l := r.calendar.timeline(n)
 	for i := l.index(at); i >= 0; i-- {
 		busy := late.AndNot(l.points[i].free)
 		if busy.Count() >= shape.WholeGPUs() {

@@ -13,7 +13,7 @@ func (in Input) Position(id JobID) (place, of int) {
 	defer r.close()
 	r.weigh()
 	score := func(c *class, x *entry) int64 {
-		return r.score(&r.kinds[c.kind.slot], c.kind.heads[c.slot].static+r.points[c.account.slot], x.since)
+		return r.ranking.score(&r.kinds[c.kind.slot], c.kind.heads[c.slot].static+r.points[c.account.slot], x.since)
 	}
 	placed := e != nil && e.since <= r.now
 	own := int64(0)

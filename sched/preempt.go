@@ -40,9 +40,9 @@ func (r *round) preempt(kind *jobKind, e *entry, at Time, known bool) []Halt {
 		return nil
 	}
 	r.tries++
-	from := len(r.halted)
+	from := len(r.calendar.halted)
 	if !r.clear(kind, lower, soon) {
-		r.unhalt(from)
+		r.calendar.unhalt(from)
 		return nil
 	}
 	old, ok := r.replan(soon)
@@ -51,7 +51,7 @@ func (r *round) preempt(kind *jobKind, e *entry, at Time, known bool) []Halt {
 		ok = spots != nil && t <= soon
 	}
 	if !ok {
-		r.unhalt(from)
+		r.calendar.unhalt(from)
 		r.restore(old)
 		return nil
 	}
@@ -59,8 +59,8 @@ func (r *round) preempt(kind *jobKind, e *entry, at Time, known bool) []Halt {
 		r.paid = map[JobID]bool{}
 	}
 	r.paid[e.id] = true
-	halts := make([]Halt, 0, len(r.halted)-from)
-	for _, run := range r.halted[from:] {
+	halts := make([]Halt, 0, len(r.calendar.halted)-from)
+	for _, run := range r.calendar.halted[from:] {
 		halts = append(halts, Halt{run.Job.ID, e.id, lostWork(run, r.now)})
 	}
 	slices.SortFunc(halts, func(a, b Halt) int { return cmp.Compare(a.Job, b.Job) })
@@ -90,7 +90,7 @@ func (r *round) clear(kind *jobKind, lower []string, soon Time) bool {
 			return false
 		}
 		taken[best] = true
-		r.halt(victims...)
+		r.calendar.halt(victims...)
 	}
 	return true
 }
@@ -98,7 +98,7 @@ func (r *round) clear(kind *jobKind, lower []string, soon Time) bool {
 // victims is the jobs on a node with the least work lost whose end lets a rank
 // of the kind start there soon.
 func (r *round) victims(n *nodes.Node, kind *jobKind, lower []string, soon Time) ([]*nodes.Run, int64, bool) {
-	if r.earliestOn(n, kind, r.now) <= soon {
+	if r.calendar.earliestOn(n, kind, r.now) <= soon {
 		return nil, 0, true
 	}
 	var can []*nodes.Run
@@ -118,10 +118,10 @@ func (r *round) victims(n *nodes.Node, kind *jobKind, lower []string, soon Time)
 	slices.SortFunc(can, func(a, b *nodes.Run) int {
 		return cmp.Or(cmp.Compare(lostWork(a, r.now), lostWork(b, r.now)), cmp.Compare(b.Job.ID, a.Job.ID))
 	})
-	from, ok := len(r.halted), false
+	from, ok := len(r.calendar.halted), false
 	for _, run := range can {
-		r.halt(run)
-		if r.earliestOn(n, kind, r.now) <= soon {
+		r.calendar.halt(run)
+		if r.calendar.earliestOn(n, kind, r.now) <= soon {
 			ok = true
 			break
 		}
@@ -130,7 +130,7 @@ func (r *round) victims(n *nodes.Node, kind *jobKind, lower []string, soon Time)
 	if ok {
 		found = r.needed(n, kind, from, soon)
 	}
-	r.unhalt(from)
+	r.calendar.unhalt(from)
 	var lost int64
 	for _, run := range found {
 		lost += lostWork(run, r.now)
@@ -141,37 +141,15 @@ func (r *round) victims(n *nodes.Node, kind *jobKind, lower []string, soon Time)
 // needed is the jobs marked since from without those that need not end after
 // all, the most expensive ones tried first.
 func (r *round) needed(n *nodes.Node, kind *jobKind, from int, soon Time) []*nodes.Run {
-	marked := slices.Clone(r.halted[from:])
+	marked := slices.Clone(r.calendar.halted[from:])
 	var found []*nodes.Run
 	for i := len(marked) - 1; i >= 0; i-- {
-		r.unhalt(from)
-		r.halt(found...)
-		r.halt(marked[:i]...)
-		if r.earliestOn(n, kind, r.now) > soon {
+		r.calendar.unhalt(from)
+		r.calendar.halt(found...)
+		r.calendar.halt(marked[:i]...)
+		if r.calendar.earliestOn(n, kind, r.now) > soon {
 			found = append(found, marked[i])
 		}
 	}
 	return found
-}
-
-func (r *round) halt(jobs ...*nodes.Run) {
-	for _, run := range jobs {
-		run.Halting = true
-		r.halted = append(r.halted, run)
-		r.relineAll(run)
-	}
-}
-
-func (r *round) unhalt(from int) {
-	for _, run := range r.halted[from:] {
-		run.Halting = false
-		r.relineAll(run)
-	}
-	r.halted = r.halted[:from]
-}
-
-func (r *round) relineAll(run *nodes.Run) {
-	for _, rank := range run.Held {
-		r.reline(rank.Node)
-	}
 }

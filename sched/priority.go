@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"gbatch/accounting"
 	"gbatch/sched/fixed"
 	"gbatch/sched/nodes"
 )
@@ -21,6 +22,26 @@ type Factors struct {
 // boost lifts a job that waited too long above every sum of points.
 const boost = 1 << 50
 
+// ranking says who goes first: the terms of priority, as they are in one round.
+type ranking struct {
+	s      *State
+	policy *Policy
+	shares *accounting.Shares
+	now    Time
+
+	totalMilli, totalCPU int64 // of all nodes that are known
+	boostAfter           Time  // see patience; 0 until it is worked out
+}
+
+func newRanking(in Input) ranking {
+	k := ranking{s: in.State, policy: &in.State.policy, shares: in.Shares, now: in.Now}
+	for _, nodeKind := range in.State.index.Order {
+		k.totalMilli += int64(nodeKind.Known*len(nodeKind.Sample.GPUs)) * WholeGPU
+		k.totalCPU += int64(nodeKind.Known) * nodeKind.Sample.MilliCPU
+	}
+	return k
+}
+
 // Priorities are the terms of the priority of those of the jobs that wait.
 func (in Input) Priorities(ids []JobID) map[JobID]Factors {
 	r := newRound(in)
@@ -28,48 +49,48 @@ func (in Input) Priorities(ids []JobID) map[JobID]Factors {
 	out := make(map[JobID]Factors, len(ids))
 	for _, id := range ids {
 		if e := in.State.waiting[id]; e != nil {
-			out[id] = r.factors(e)
+			out[id] = r.ranking.factors(e)
 		}
 	}
 	return out
 }
 
-func (r *round) factors(e *entry) Factors {
-	p, c := r.policy, e.class
+func (k *ranking) factors(e *entry) Factors {
+	p, c := k.policy, e.class
 	f := Factors{
-		Age:        r.agePoints(e.since),
-		FairShare:  r.sharePoints(c.account),
-		Size:       r.sizePoints(c.shape),
-		QOS:        r.s.qosPoints(c.account.qos),
+		Age:        k.agePoints(e.since),
+		FairShare:  k.sharePoints(c.account),
+		Size:       k.sizePoints(c.shape),
+		QOS:        k.s.qosPoints(c.account.qos),
 		Adjustment: int64(c.priority),
-		Slowdown:   r.slowPoints(c.kind, e.since),
-		Small:      r.smallPoints(c.kind),
-		Boosted:    p.MaxWaitBoost > 0 && r.now-e.since >= r.patience(),
+		Slowdown:   k.slowPoints(c.kind, e.since),
+		Small:      k.smallPoints(c.kind),
+		Boosted:    p.MaxWaitBoost > 0 && k.now-e.since >= k.patience(),
 	}
 	f.Total = f.Age + f.FairShare + f.Size + f.QOS + f.Adjustment + f.Slowdown + f.Small
 	return f
 }
 
 // score is a job's priority as the queue is ordered by it.
-func (r *round) score(k *kindQueue, points int64, since Time) int64 {
-	if r.policy.MaxWaitBoost > 0 && r.now-since >= r.patience() {
-		return boost + int64(r.now-since)
+func (k *ranking) score(q *kindQueue, points int64, since Time) int64 {
+	if k.policy.MaxWaitBoost > 0 && k.now-since >= k.patience() {
+		return boost + int64(k.now-since)
 	}
-	return points + k.size + r.agePoints(since) + r.slowPoints(k.jobKind, since) + r.smallPoints(k.jobKind)
+	return points + q.size + k.agePoints(since) + k.slowPoints(q.jobKind, since) + k.smallPoints(q.jobKind)
 }
 
-func (r *round) agePoints(since Time) int64 {
-	age := min(max(r.now-since, 0), r.policy.MaxAge)
-	return fixed.MulDiv(r.policy.Weights.Age, int64(age), int64(r.policy.MaxAge))
+func (k *ranking) agePoints(since Time) int64 {
+	age := min(max(k.now-since, 0), k.policy.MaxAge)
+	return fixed.MulDiv(k.policy.Weights.Age, int64(age), int64(k.policy.MaxAge))
 }
 
 // slowPoints grow with the slowdown that a job has suffered so far.
-func (r *round) slowPoints(kind *jobKind, since Time) int64 {
-	w := r.policy.Weights.Slowdown
+func (k *ranking) slowPoints(kind *jobKind, since Time) int64 {
+	w := k.policy.Weights.Slowdown
 	if w == 0 {
 		return 0
 	}
-	return min(fixed.MulDiv(w, int64(max(r.now-since, 0)), int64(max(kind.expected, shortJob))), maxSlowPoints)
+	return min(fixed.MulDiv(w, int64(max(k.now-since, 0)), int64(max(kind.expected, shortJob))), maxSlowPoints)
 }
 
 // shortJob is the run time below which jobs count as equally short, and
@@ -79,18 +100,18 @@ const (
 	maxSlowPoints = 1 << 40
 )
 
-func (r *round) sharePoints(a *account) int64 {
-	return fixed.MulDiv(r.policy.Weights.FairShare, r.shares.Factor(a.project, a.user), scale)
+func (k *ranking) sharePoints(a *account) int64 {
+	return fixed.MulDiv(k.policy.Weights.FairShare, k.shares.Factor(a.project, a.user), accounting.Scale)
 }
 
 // sizePoints grow with the share of the cluster's GPUs, or where it has none,
 // of its cores.
-func (r *round) sizePoints(shape *nodes.Shape) int64 {
-	part, all := shape.SizeMilli(), r.totalMilli
+func (k *ranking) sizePoints(shape *nodes.Shape) int64 {
+	part, all := shape.SizeMilli(), k.totalMilli
 	if all == 0 {
-		part, all = int64(shape.Ranks())*shape.MilliCPU, r.totalCPU
+		part, all = int64(shape.Ranks())*shape.MilliCPU, k.totalCPU
 	}
-	return fixed.MulDiv(r.policy.Weights.Size, min(part, all), max(all, 1))
+	return fixed.MulDiv(k.policy.Weights.Size, min(part, all), max(all, 1))
 }
 
 func (s *State) qosPoints(qos string) int64 {

@@ -23,6 +23,7 @@ func (r *round) keep(last []Reservation) {
 		return
 	}
 	r.promises = make(map[JobID]promise, len(last))
+	r.calendar.exact = true // to take a promise out again
 	for _, res := range last {
 		e := r.s.waiting[res.Job]
 		if e == nil || e.deadline() <= r.now || e.class.shape.Ranks() != len(res.Ranks) {
@@ -33,7 +34,7 @@ func (r *round) keep(last []Reservation) {
 			continue
 		}
 		for i, n := range p.nodes {
-			r.timeline(n).book(*p.bookings[i])
+			r.calendar.timeline(n).book(*p.bookings[i])
 		}
 		r.promises[res.Job] = p
 	}
@@ -72,7 +73,7 @@ func (r *round) release(id JobID) {
 	}
 	delete(r.promises, id)
 	for i, n := range p.nodes {
-		r.timeline(n).unbook(n, *p.bookings[i])
+		r.calendar.timeline(n).unbook(n, *p.bookings[i])
 	}
 }
 

@@ -37,7 +37,7 @@ func (w *world) rebuilt() *State {
 		calls = append(calls, func() error { return s.Enqueue(w.s.waiting[id].job()) })
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.s.index.Windows)) {
-		calls = append(calls, func() error { return s.Reserve(w.s.index.Windows[name].Window) })
+		calls = append(calls, func() error { return s.Reserve(*w.s.index.Windows[name]) })
 	}
 	for len(calls) > 0 {
 		i := rapid.IntRange(0, len(calls)-1).Draw(w.t, "order")

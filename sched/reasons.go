@@ -17,7 +17,7 @@ func (ex *explainer) reasons(e *entry) []Reason {
 	}
 	c, kind := e.class, e.class.kind
 	ranks := kind.Shape.Ranks()
-	if hit, over := ex.overLimit(c); over && !ex.reservedFor(e.id) {
+	if hit, over := ex.usage.overLimit(c); over && !ex.reservedFor(e.id) {
 		add(CodeLimit, 0, "%s", hit.text())
 	}
 	if e.since > ex.now {
@@ -26,7 +26,7 @@ func (ex *explainer) reasons(e *entry) []Reason {
 	planned, live := ex.liftPlan(kind)
 	switch {
 	case live.nodes < ranks:
-		add(CodeNever, 0, "%s", ex.neverText(kind, live.nodes))
+		add(CodeNever, 0, "%s", neverText(ex.s.index, kind, live.nodes))
 	case live.room >= ranks:
 		if planned {
 			add(CodePriority, 0, "%s", ex.priorityText(e))
@@ -51,7 +51,7 @@ func (ex *explainer) liftPlan(kind *jobKind) (planned bool, live nodeCounts) {
 			rank.Node.Give(rank)
 		}
 	}
-	live = ex.countNodes(kind)
+	live = countNodes(ex.s.index, kind, ex.now)
 	for _, t := range log {
 		for _, rank := range t.Held {
 			rank.Node.Take(rank)
@@ -80,7 +80,7 @@ func (ex *explainer) priorityText(e *entry) string {
 	return fmt.Sprintf("%s before it %s the same nodes (%s%s)", words.Plural(n, "job"), want, strings.Join(names, ", "), more)
 }
 
-func windowText(w *nodes.Window, now Time) string {
+func windowText(w *Window, now Time) string {
 	what := "reservation"
 	if w.Maintenance {
 		what = "maintenance"
@@ -93,7 +93,7 @@ func windowText(w *nodes.Window, now Time) string {
 }
 
 // neverText says what no node has, and what the nearest ones have.
-func (r *round) neverText(kind *jobKind, matching int) string {
+func neverText(index *nodes.Index, kind *jobKind, matching int) string {
 	shape := kind.Shape
 	if matching > 0 {
 		among := ""
@@ -104,7 +104,7 @@ func (r *round) neverText(kind *jobKind, matching int) string {
 	}
 	most, named := nodes.FitsAll, !shape.Choosy()
 	var near *nodes.Kind
-	for _, nodeKind := range r.s.index.Order {
+	for _, nodeKind := range index.Order {
 		has := slices.ContainsFunc(nodeKind.Nodes, func(n *nodes.Node) bool { return !n.Gone && shape.Named(n) })
 		if !has {
 			continue
@@ -121,7 +121,7 @@ func (r *round) neverText(kind *jobKind, matching int) string {
 	case near == nil:
 		return "there are no nodes"
 	}
-	models := r.s.index.Models()
+	models := index.Models()
 	if len(models) == 0 && (most == nodes.LacksModel || most == nodes.FewGPUs) {
 		return "no node has a GPU"
 	}
@@ -131,7 +131,7 @@ func (r *round) neverText(kind *jobKind, matching int) string {
 	case nodes.WrongCluster:
 		return fmt.Sprintf("no node is in cluster %d", shape.Cluster)
 	case nodes.LacksFeature:
-		return r.featuresText(shape)
+		return featuresText(index, shape)
 	case nodes.LacksModel:
 		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(shape.GPUModels, `" or "`), strings.Join(models, ", "))
 	case nodes.LacksGPUMem:
@@ -174,10 +174,10 @@ func capacityText(n *Node, gpus nodes.GPUSet) string {
 }
 
 // featuresText says what no node has, by the node that lacks the least.
-func (r *round) featuresText(shape *nodes.Shape) string {
+func featuresText(index *nodes.Index, shape *nodes.Shape) string {
 	var least []string
 	name := ""
-	for _, nodeKind := range r.s.index.Order {
+	for _, nodeKind := range index.Order {
 		if l := shape.Lacks(nodeKind.Sample); shape.On(nodeKind).Why == nodes.LacksFeature && (name == "" || len(l) < len(least)) {
 			least, name = l, firstName(nodeKind)
 		}

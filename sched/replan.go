@@ -11,9 +11,9 @@ type placing struct {
 func (r *round) book(p placing) {
 	kind := p.e.class.kind
 	for _, sp := range p.spots {
-		r.timeline(sp.node).book(booking{p.at, p.at + kind.predicted, kind.use(sp), p.e.id})
+		r.calendar.timeline(sp.node).book(booking{p.at, p.at + kind.predicted, kind.use(sp), p.e.id})
 	}
-	r.count(p.e.class, p.at, kind.milliAt(p.spots))
+	r.usage.count(p.e.class, p.at, kind.milliAt(p.spots))
 	r.placed = append(r.placed, p)
 	r.plan.Reservations = append(r.plan.Reservations, Reservation{Job: p.e.id, At: p.at, Ranks: kind.allocations(p.spots)})
 }
@@ -47,11 +47,11 @@ func (r *round) restore(old []placing) {
 func (r *round) unplan() []placing {
 	old := r.placed
 	r.placed, r.plan.Reservations = nil, nil
-	clear(r.planned)
-	for _, n := range r.lined {
-		l := r.timeline(n)
+	clear(r.usage.planned)
+	for _, n := range r.calendar.lined {
+		l := r.calendar.timeline(n)
 		booked := l.booked
-		r.project(n, l)
+		r.calendar.project(n, l)
 		for _, b := range booked {
 			if _, promised := r.promises[b.job]; promised {
 				l.book(b)

@@ -29,7 +29,7 @@ func (s *State) Window(name string) (Window, bool) {
 	if w == nil {
 		return Window{}, false
 	}
-	out := w.Window
+	out := *w
 	out.Nodes, out.Projects, out.Users = slices.Sorted(slices.Values(w.Nodes)), slices.Clone(w.Projects), slices.Clone(w.Users)
 	out.GPUs = slices.Clone(w.GPUs)
 	return out, true

@@ -3,11 +3,8 @@ package sched
 import (
 	"slices"
 
-	"gbatch/accounting"
 	"gbatch/sched/nodes"
 )
-
-const scale = accounting.Scale
 
 // round is one decision in the making. It works on the State itself: every
 // change is logged, and undone at the end.
@@ -15,20 +12,14 @@ type round struct {
 	s         *State
 	policy    *Policy
 	placement *placement
-	shares    *accounting.Shares
 	now       Time
 
-	totalMilli, totalCPU int64 // of all nodes that are known
-
-	log    []*running    // started in trial, to be ended again
-	lined  []*nodes.Node // with a timeline
-	halted []*nodes.Run  // marked as being ended, to be unmarked
-
+	ranking  ranking  // who goes first
+	usage    usage    // what counts against limits
+	calendar calendar // what the nodes are expected to have free
 	buffers
-	gpuTime    map[*tally]int64  // thousandths x milliseconds that running jobs may still use, if a limit counts it
-	planned    map[*tally][]need // of jobs that have a reservation: what is started beside them must leave that
-	boostAfter Time              // see patience; 0 until it is worked out
 
+	log      []*running           // started in trial, to be ended again
 	failed   map[string][]failure // by shape.bounds
 	promises map[JobID]promise    // in Conservative mode, of jobs not looked at yet
 	plan     Plan
@@ -47,16 +38,14 @@ type round struct {
 func newRound(in Input) *round {
 	s := in.State
 	s.index.Refresh()
-	r := &round{s: s, buffers: s.spare, gpuTime: map[*tally]int64{}, planned: map[*tally][]need{},
-		policy: &s.policy, placement: s.policy.Placement.value(), shares: in.Shares, now: in.Now, failed: map[string][]failure{}}
+	r := &round{s: s, policy: &s.policy, placement: s.policy.Placement.value(), now: in.Now, buffers: s.spare, failed: map[string][]failure{},
+		ranking:  newRanking(in),
+		usage:    usage{now: in.Now, shares: in.Shares, gpuTime: map[*tally]int64{}, planned: map[*tally][]need{}},
+		calendar: calendar{policy: &s.policy, now: in.Now, lines: resized(s.spare.lines, len(s.index.Sorted)), ends: s.spare.ends},
+	}
 	r.stats = &r.plan.Stats
 	r.plan.now = in.Now
 	s.spare = buffers{}
-	r.lines = resized(r.lines, len(s.index.Sorted))
-	for _, nodeKind := range s.index.Order {
-		r.totalMilli += int64(nodeKind.Known*len(nodeKind.Sample.GPUs)) * WholeGPU
-		r.totalCPU += int64(nodeKind.Known) * nodeKind.Sample.MilliCPU
-	}
 	return r
 }
 
@@ -73,13 +62,8 @@ func (r *round) close() {
 			}
 		}
 	}
-	for _, run := range r.halted {
-		run.Halting = false
-	}
-	for _, n := range r.lined {
-		l := &r.lines[n.No]
-		l.made, l.booked = false, l.booked[:0]
-	}
+	r.calendar.close()
+	r.lines, r.ends = r.calendar.lines, r.calendar.ends
 	r.s.spare = r.buffers
 }
 
@@ -152,8 +136,8 @@ func (r *round) start(c *class, e *entry, spots []spot) {
 		}
 		run.Held = append(run.Held, rank)
 		sp.node.Take(rank)
-		if l := &r.lines[sp.node.No]; l.made {
-			l.reserve(r.now, r.expectedEnd(run.Run), u)
+		if l := &r.calendar.lines[sp.node.No]; l.made {
+			l.reserve(r.now, r.calendar.expectedEnd(run.Run), u)
 		}
 	}
 	for _, t := range run.tallies {
@@ -161,7 +145,7 @@ func (r *round) start(c *class, e *entry, spots []spot) {
 			t.running++
 			t.milli += run.MilliGPU
 			if r.s.timed {
-				r.gpuTime[t] += times(run.MilliGPU, int64(kind.Limit))
+				r.usage.gpuTime[t] += times(run.MilliGPU, int64(kind.Limit))
 			}
 		}
 	}

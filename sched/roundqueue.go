@@ -45,11 +45,11 @@ func (h *roundQueue) first() (*kindQueue, *class, *entry) {
 func (r *round) weigh() {
 	r.points = resized(r.points, len(r.s.accountList))
 	for i, account := range r.s.accountList {
-		r.points[i] = r.sharePoints(account)
+		r.points[i] = r.ranking.sharePoints(account)
 	}
 	r.kinds = resized(r.kinds, len(r.s.kindList))
 	for i, kind := range r.s.kindList {
-		r.kinds[i] = kindQueue{jobKind: kind, size: r.sizePoints(kind.Shape), classes: r.kinds[i].classes[:0]}
+		r.kinds[i] = kindQueue{jobKind: kind, size: r.ranking.sizePoints(kind.Shape), classes: r.kinds[i].classes[:0]}
 	}
 }
 
@@ -81,7 +81,7 @@ func (r *round) findBest(q *kindQueue) bool {
 			r.open(q) // the next job of the class counts
 			return len(q.classes) > 0
 		}
-		score := r.score(q, head.static+r.points[head.account.slot], head.since)
+		score := r.ranking.score(q, head.static+r.points[head.account.slot], head.since)
 		if q.best >= 0 {
 			if score < q.score {
 				continue
@@ -126,7 +126,7 @@ func (r *round) forward(q *kindQueue, c *classQueue) bool {
 			continue
 		}
 		h := &q.heads[c.slot]
-		c.score = r.score(q, h.static+r.points[h.account.slot], e.since)
+		c.score = r.ranking.score(q, h.static+r.points[h.account.slot], e.since)
 		return true
 	}
 	return false

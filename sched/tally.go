@@ -1,6 +1,9 @@
 package sched
 
-import "gbatch/sched/fixed"
+import (
+	"gbatch/accounting"
+	"gbatch/sched/fixed"
+)
 
 // tally counts what one user, project, qos, user within a qos, or bucket has.
 type tally struct {
@@ -160,29 +163,29 @@ func (s *State) charge(run *running, sign int) {
 }
 
 // overLimit is the first limit that one more job of the class would exceed.
-func (r *round) overLimit(c *class) (limitHit, bool) {
-	return r.overLimitWith(c, c.kind.milliGPU())
+func (u *usage) overLimit(c *class) (limitHit, bool) {
+	return u.overLimitWith(c, c.kind.milliGPU())
 }
 
 // overLimitWith is the same for a job that holds so many GPU thousandths: how
 // many the GPUs of a whole node are is known only once the node is.
-func (r *round) overLimitWith(c *class, milli int64) (limitHit, bool) {
+func (u *usage) overLimitWith(c *class, milli int64) (limitHit, bool) {
 	ask := need{running: 1, milli: milli, gpuTime: times(milli, int64(c.kind.Limit))}
-	until := r.now + c.kind.Limit
+	until := u.now + c.kind.Limit
 	for _, t := range c.account.tallies {
 		if t == nil {
 			continue
 		}
-		if hit, over := r.over(t, t.limits, ask, until); over {
+		if hit, over := u.over(t, t.limits, ask, until); over {
 			return hit, true
 		}
 	}
 	if extra := c.extra; extra != nil && extra.bucket != nil {
-		if hit, over := r.over(extra.bucket, Limits{Running: extra.bucketMax}, ask, until); over {
+		if hit, over := u.over(extra.bucket, Limits{Running: extra.bucketMax}, ask, until); over {
 			return hit, true
 		}
 	}
-	if b, over := r.shares.OverBudget(c.account.project); over {
+	if b, over := u.shares.OverBudget(c.account.project); over {
 		what := "budget"
 		if b.Monthly {
 			what = "month's budget"
@@ -190,6 +193,14 @@ func (r *round) overLimitWith(c *class, milli int64) (limitHit, bool) {
 		return limitHit{tallyKey{kind: ofProject, name: b.Account}, what, b.UsedMinutes, 0, b.MaxMinutes}, true
 	}
 	return limitHit{}, false
+}
+
+// usage is what counts against limits in one round, beside what the tallies say.
+type usage struct {
+	now     Time
+	shares  *accounting.Shares
+	gpuTime map[*tally]int64  // thousandths x milliseconds that running jobs may still use, if a limit counts it
+	planned map[*tally][]need // of jobs that have a reservation: what is started beside them must leave that
 }
 
 // need is what a job counts for against limits, and from when on.
@@ -203,12 +214,12 @@ type need struct {
 // over is the first of the limits that one more job would exceed, which runs
 // until the time given at most: with what runs, and with what is planned to
 // start before that.
-func (r *round) over(t *tally, l Limits, ask need, until Time) (limitHit, bool) {
+func (u *usage) over(t *tally, l Limits, ask need, until Time) (limitHit, bool) {
 	if l == (Limits{}) {
 		return limitHit{}, false
 	}
-	has := need{running: t.running, milli: t.milli, gpuTime: r.gpuTime[t]}
-	for _, p := range r.planned[t] {
+	has := need{running: t.running, milli: t.milli, gpuTime: u.gpuTime[t]}
+	for _, p := range u.planned[t] {
 		if p.at < until {
 			has.running += p.running
 			has.milli += p.milli
@@ -228,13 +239,28 @@ func (r *round) over(t *tally, l Limits, ask need, until Time) (limitHit, bool) 
 }
 
 // count counts a job with a reservation against the limits of those after it.
-func (r *round) count(c *class, at Time, milli int64) {
+func (u *usage) count(c *class, at Time, milli int64) {
 	c.eachTally(func(t *tally) {
 		if t.limits == (Limits{}) && t.kind != ofBucket {
 			return
 		}
-		r.planned[t] = append(r.planned[t], need{at, 1, milli, times(milli, int64(c.kind.Limit))})
+		u.planned[t] = append(u.planned[t], need{at, 1, milli, times(milli, int64(c.kind.Limit))})
 	})
+}
+
+// countTime sums up what running jobs may still use, where a limit asks for it.
+func (u *usage) countTime(s *State) {
+	if !s.timed {
+		return
+	}
+	for _, run := range s.running { // sums: order does not matter
+		left := int64(max(run.End-u.now, 0))
+		for _, t := range run.tallies {
+			if t != nil {
+				u.gpuTime[t] += times(run.MilliGPU, left)
+			}
+		}
+	}
 }
 
 // times is a product of numbers that are not below 0; it stops at Never.

@@ -38,68 +38,6 @@ type use struct {
 	alone    bool  // nothing else may be beside it
 }
 
-// timeline of the node, made when first asked for.
-func (r *round) timeline(n *nodes.Node) *timeline {
-	l := &r.lines[n.No]
-	if !l.made {
-		l.made = true
-		r.project(n, l)
-		r.lined = append(r.lined, n)
-	}
-	return l
-}
-
-// reline makes the node's timeline anew, after it was changed which of its jobs
-// are to be ended.
-func (r *round) reline(n *nodes.Node) {
-	l := r.timeline(n)
-	booked := l.booked
-	r.project(n, l)
-	for _, b := range booked {
-		l.book(b)
-	}
-}
-
-// project makes the timeline anew from what is held on the node, without any
-// reservation. The memory of its reservations is used again: whoever puts some
-// of them back does so in their order.
-func (r *round) project(n *nodes.Node, l *timeline) {
-	l.booked = l.booked[:0]
-	first := point{at: r.now, cpu: n.CPUFree, mem: n.MemFree, free: n.Free, held: len(n.Ranks)}
-	for _, rank := range n.Ranks {
-		first.alone += boolInt(rank.Whole)
-	}
-	if n.AllowShare || r.promises != nil {
-		first.used = append(make([]int32, 0, len(n.Used)), n.Used...)
-	}
-	ends := r.ends[:0]
-	for _, rank := range n.Ranks {
-		ends = append(ends, ending{r.expectedEnd(rank.Run), rank})
-	}
-	r.ends = ends
-	slices.SortFunc(ends, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
-	l.points = append(l.points[:0], first)
-	for _, e := range ends {
-		p := l.last()
-		if e.at > p.at {
-			l.points = append(l.points, p.copyAt(e.at))
-			p = l.last()
-		}
-		p.held--
-		p.alone -= boolInt(e.rank.Whole)
-		p.cpu += e.rank.MilliCPU
-		p.mem += e.rank.MemMiB
-		for _, u := range e.rank.GPUs {
-			p.giveGPU(n, int(u.GPU), u.Milli)
-		}
-	}
-}
-
-type ending struct {
-	at   Time
-	rank *nodes.Rank
-}
-
 func (l *timeline) last() *point { return &l.points[len(l.points)-1] }
 
 func (p *point) copyAt(t Time) point {
@@ -209,37 +147,6 @@ func (p *point) having(gpus nodes.GPUSet, milli int64) nodes.GPUSet {
 		}
 	}
 	return gpus
-}
-
-// expectedEnd is when a running job is reckoned to give back what it holds:
-// always later than now.
-func (r *round) expectedEnd(run *nodes.Run) Time {
-	end := run.End
-	if p := run.Job.Predicted; p > 0 && r.policy.plansByPrediction() {
-		end = min(end, run.Start+lengthened(p, r.now-run.Start))
-	}
-	if run.Halting {
-		end = min(end, r.now+r.policy.HaltGrace)
-	}
-	if end <= r.now { // it is over its time: the node is about to end it
-		end = r.now + max(r.policy.HaltGrace, 1)
-	}
-	return end
-}
-
-// corrections lengthen a predicted run time each time that it is exceeded
-// (Tsafrir et al. 2007).
-var corrections = []Time{Minute, 5 * Minute, 15 * Minute, 30 * Minute, Hour, 2 * Hour, 5 * Hour, 10 * Hour, 20 * Hour, 50 * Hour, 100 * Hour}
-
-// lengthened is the prediction that holds after a job ran for so long.
-func lengthened(predicted, ran Time) Time {
-	for i := 0; predicted <= ran; i++ {
-		predicted += corrections[min(i, len(corrections)-1)]
-		if i > 1000 {
-			return ran + corrections[len(corrections)-1]
-		}
-	}
-	return predicted
 }
 
 func boolInt(b bool) int {

@@ -35,7 +35,7 @@ const maxExact = 256
 func (r *round) whyBlocked(kind *jobKind) *blocked {
 	if r.exact++; r.exact > maxExact {
 		for _, f := range r.failed[kind.Shape.Bounds] {
-			if f.why != nil && f.covers(kind) && kind.matching(r) >= kind.Shape.Ranks() {
+			if f.why != nil && f.covers(kind) && kind.matching(r.s.index) >= kind.Shape.Ranks() {
 				return f.why
 			}
 		}
@@ -50,10 +50,10 @@ func (r *round) whyBlocked(kind *jobKind) *blocked {
 }
 
 func (r *round) exactlyWhy(kind *jobKind) *blocked {
-	b := &blocked{nodeCounts: r.countNodes(kind)}
+	b := &blocked{nodeCounts: countNodes(r.s.index, kind, r.now)}
 	switch ranks := kind.Shape.Ranks(); {
 	case b.nodes < ranks:
-		b.code, b.never = CodeNever, r.neverText(kind, b.nodes)
+		b.code, b.never = CodeNever, neverText(r.s.index, kind, b.nodes)
 	case b.room >= ranks:
 		b.code = CodePriority
 	case b.room+b.shut >= ranks:

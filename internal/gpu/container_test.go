@@ -211,11 +211,11 @@ func realNode(t testing.TB, n int, cfg InjectorConfig) (*Node, string) {
 	if cfg.SpecDirs == nil {
 		cfg.SpecDirs = []string{t.TempDir()}
 	}
-	monitor, err := NewMonitor(sim.Server, nil)
+	monitor, err := newMonitor(sim.Server, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	injector, err := NewInjector(cfg)
+	injector, err := newInjector(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

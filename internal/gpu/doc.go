@@ -1,11 +1,10 @@
 // Package gpu finds a node's NVIDIA GPUs, watches their health, and gives
 // containers exactly the GPUs that they were granted.
 //
-// [Load] opens the driver's management library, [Discover] reads what there is
-// once, and a [Monitor] keeps reading: it remembers GPUs that vanish and faults
-// that the driver reports once only. An [Injector] edits OCI specs. [Simulate]
-// makes a library of GPUs that do not exist, for trying things out; everything
-// else treats it as any other.
+// [Open] makes a [Node] of the driver's management library, or of one with GPUs
+// that do not exist, for trying things out; everything else treats it as any
+// other. Its monitor keeps reading what there is and remembers GPUs that vanish
+// and faults that the driver reports once only; its injector edits OCI specs.
 //
 // The package decides nothing about jobs: it says in words what is wrong with a
 // GPU, and its caller chooses what follows. It knows no other vendor's devices;

@@ -7,8 +7,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// Fault is what is wrong with a GPU.
-type Fault struct {
+// fault is what is wrong with a GPU.
+type fault struct {
 	Text string // a sentence that says what to do
 	// Lost says that work on the GPU cannot go on: its jobs fail through no
 	// fault of theirs. Without it the GPU only takes no new jobs.
@@ -20,7 +20,7 @@ const coolFor = time.Minute
 
 // check asks one device what is wrong with it. Functions that it does not
 // support tell nothing, and that is no fault.
-func check(handle nvml.Device) Fault {
+func check(handle nvml.Device) fault {
 	if f := present(handle); f.Text != "" {
 		return f
 	}
@@ -28,39 +28,39 @@ func check(handle nvml.Device) Fault {
 }
 
 // present asks for something that needs the device itself to answer.
-func present(handle nvml.Device) Fault {
+func present(handle nvml.Device) fault {
 	switch _, ret := handle.GetMemoryInfo(); ret {
 	case nvml.ERROR_GPU_IS_LOST, nvml.ERROR_RESET_REQUIRED:
-		return Fault{Text: faultText(ret), Lost: true}
+		return fault{Text: faultText(ret), Lost: true}
 	case nvml.SUCCESS, nvml.ERROR_NOT_SUPPORTED:
-		return Fault{}
+		return fault{}
 	default:
-		return Fault{Text: faultText(ret)}
+		return fault{Text: faultText(ret)}
 	}
 }
 
 // memoryErrors looks for errors that were not corrected since the last reset.
-func memoryErrors(handle nvml.Device) Fault {
+func memoryErrors(handle nvml.Device) fault {
 	n, ret := handle.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC)
 	if ret == nvml.SUCCESS && n > 0 {
-		return Fault{Text: fmt.Sprintf("%d uncorrectable memory errors since its last reset: stop gnoded, run nvidia-smi --gpu-reset, start gnoded", n), Lost: true}
+		return fault{Text: fmt.Sprintf("%d uncorrectable memory errors since its last reset: stop gnoded, run nvidia-smi --gpu-reset, start gnoded", n), Lost: true}
 	}
 	_, _, _, failed, ret := handle.GetRemappedRows()
 	if ret == nvml.SUCCESS && failed {
-		return Fault{Text: "bad memory could not be set aside: replace the GPU"}
+		return fault{Text: "bad memory could not be set aside: replace the GPU"}
 	}
-	return Fault{}
+	return fault{}
 }
 
 // heat looks whether the device is as hot as it slows itself down at.
-func heat(handle nvml.Device) Fault {
+func heat(handle nvml.Device) fault {
 	limit, ret := handle.GetTemperatureThreshold(nvml.TEMPERATURE_THRESHOLD_SLOWDOWN)
 	if ret != nvml.SUCCESS || limit == 0 {
-		return Fault{}
+		return fault{}
 	}
 	now, ret := handle.GetTemperature(nvml.TEMPERATURE_GPU)
 	if ret != nvml.SUCCESS || now < limit {
-		return Fault{}
+		return fault{}
 	}
-	return Fault{Text: fmt.Sprintf("it is too hot, %d °C of at most %d: see to its cooling", now, limit)}
+	return fault{Text: fmt.Sprintf("it is too hot, %d °C of at most %d: see to its cooling", now, limit)}
 }

@@ -29,8 +29,8 @@ const (
 	ModeHook Mode = "hook"
 )
 
-// DefaultHook is the program of ModeHook when none is configured.
-const DefaultHook = "/usr/bin/nvidia-container-runtime-hook"
+// defaultHook is the program of ModeHook when none is configured.
+const defaultHook = "/usr/bin/nvidia-container-runtime-hook"
 
 // InjectorConfig is how a node's containers get GPUs. Lib and HookDir must be
 // set where there are GPUs; the zero value of anything else is the default.
@@ -60,17 +60,17 @@ type InjectorConfig struct {
 	Log *slog.Logger // default slog.Default
 }
 
-// Injector gives containers their GPUs. Its methods may be called from several
+// injector gives containers their GPUs. Its methods may be called from several
 // goroutines.
-type Injector struct {
+type injector struct {
 	cfg  InjectorConfig
 	hook string // the link
 }
 
-// NewInjector checks the configuration and makes the link for hooks.
-func NewInjector(cfg InjectorConfig) (*Injector, error) {
+// newInjector checks the configuration and makes the link for hooks.
+func newInjector(cfg InjectorConfig) (*injector, error) {
 	setDefault(&cfg.Mode, ModeCDI)
-	setDefault(&cfg.Hook, DefaultHook)
+	setDefault(&cfg.Hook, defaultHook)
 	setDefault(&cfg.Root, "/")
 	if cfg.SpecDirs == nil {
 		cfg.SpecDirs = slices.Clone(cdi.DefaultSpecDirs)
@@ -78,7 +78,7 @@ func NewInjector(cfg InjectorConfig) (*Injector, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	in := &Injector{cfg: cfg}
+	in := &injector{cfg: cfg}
 	if cfg.Lib == nil || in.simulated() {
 		return in, nil
 	}
@@ -105,7 +105,7 @@ func setDefault[T comparable](p *T, v T) {
 	}
 }
 
-func (in *Injector) simulated() bool {
+func (in *injector) simulated() bool {
 	_, ok := in.cfg.Lib.(*simulated)
 	return ok
 }
@@ -113,7 +113,7 @@ func (in *Injector) simulated() bool {
 // Edit gives the container of spec exactly the given GPUs, in their order. It
 // must be called for containers without GPUs too: their images may claim all.
 // Simulated GPUs come as environment only.
-func (in *Injector) Edit(spec *specs.Spec, gpus []GPU) error {
+func (in *injector) Edit(spec *specs.Spec, gpus []GPU) error {
 	gpus = slices.Clone(gpus)
 	slices.SortFunc(gpus, func(a, b GPU) int { return a.Index - b.Index })
 	if len(gpus) > 0 && !in.simulated() {
@@ -132,7 +132,7 @@ func (in *Injector) Edit(spec *specs.Spec, gpus []GPU) error {
 	return nil
 }
 
-func (in *Injector) editHook(spec *specs.Spec, _ []GPU) error {
+func (in *injector) editHook(spec *specs.Spec, _ []GPU) error {
 	if _, ok := env(spec, "NVIDIA_DRIVER_CAPABILITIES"); !ok {
 		setEnv(spec, "NVIDIA_DRIVER_CAPABILITIES", "compute,utility")
 	}
@@ -149,7 +149,7 @@ func (in *Injector) editHook(spec *specs.Spec, _ []GPU) error {
 
 // editCDI takes each GPU from the site's files where they have it, and makes
 // the rest.
-func (in *Injector) editCDI(spec *specs.Spec, gpus []GPU) error {
+func (in *injector) editCDI(spec *specs.Spec, gpus []GPU) error {
 	cache, err := cdi.NewCache(cdi.WithSpecDirs(in.cfg.SpecDirs...), cdi.WithAutoRefresh(false))
 	if err != nil {
 		return fmt.Errorf("read CDI files: %w", err)
@@ -190,7 +190,7 @@ func cacheErrors(cache *cdi.Cache) error {
 }
 
 // generate makes the edits for GPUs out of what the driver installed.
-func (in *Injector) generate(spec *specs.Spec, uuids []string) error {
+func (in *injector) generate(spec *specs.Spec, uuids []string) error {
 	if err := in.ensureUVM(); err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (in *Injector) generate(spec *specs.Spec, uuids []string) error {
 }
 
 // libraryDirs is where the driver's libraries are if that is no usual place.
-func (in *Injector) libraryDirs() []string {
+func (in *injector) libraryDirs() []string {
 	if in.cfg.Root != "/" {
 		return nil
 	}
@@ -263,7 +263,7 @@ func editsOf(devices []cdispecs.Device) []*cdi.ContainerEdits {
 
 // ensureUVM has the driver make the device that CUDA needs beside the GPUs:
 // after a boot it is not there before somebody asks.
-func (in *Injector) ensureUVM() error {
+func (in *injector) ensureUVM() error {
 	const node = "dev/nvidia-uvm"
 	if _, err := os.Stat(filepath.Join(in.cfg.Root, node)); err == nil || isTegra(in.cfg.Root) {
 		return nil

@@ -32,7 +32,7 @@ func TestVisible(t *testing.T) {
 		"reordered": {[]string{"CUDA_VISIBLE_DEVICES=1,0"}, whole, []string{"CUDA_VISIBLE_DEVICES=1,0", "NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b", "CUDA_DEVICE_ORDER=PCI_BUS_ID"}},
 		"hidden":    {[]string{"CUDA_VISIBLE_DEVICES="}, whole[:1], []string{"CUDA_VISIBLE_DEVICES=", "NVIDIA_VISIBLE_DEVICES=GPU-a", "CUDA_DEVICE_ORDER=PCI_BUS_ID"}},
 		"hosts":     {[]string{"CUDA_VISIBLE_DEVICES=4,5"}, whole, []string{"NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b", "CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=0,1"}},
-		"mig":       {nil, []GPU{{GPU: node.GPU{UUID: "MIG-a"}, MIG: &MIG{}}}, []string{"NVIDIA_VISIBLE_DEVICES=MIG-a", "CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=MIG-a"}},
+		"mig":       {nil, []GPU{{GPU: node.GPU{UUID: "MIG-a"}, MIG: &mig{}}}, []string{"NVIDIA_VISIBLE_DEVICES=MIG-a", "CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=MIG-a"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,11 +49,11 @@ func TestVisible(t *testing.T) {
 func TestEditsRefuse(t *testing.T) {
 	lib := fake(t, "h100:2")
 	lib.at(1).GetTotalEccErrorsFunc = func(nvml.MemoryErrorType, nvml.EccCounterType) (uint64, nvml.Return) { return 1, nvml.SUCCESS }
-	monitor, err := NewMonitor(lib, nil)
+	monitor, err := newMonitor(lib, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	injector, err := NewInjector(InjectorConfig{Lib: lib})
+	injector, err := newInjector(InjectorConfig{Lib: lib})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,12 +74,12 @@ func TestEditsRefuse(t *testing.T) {
 
 func TestInjectorRefuses(t *testing.T) {
 	lib := fake(t, "h100:1").Server // taken for real
-	if _, err := NewInjector(InjectorConfig{Lib: lib, Mode: ModeHook, Hook: "/no/such/hook"}); err == nil || !strings.Contains(err.Error(), "install nvidia-container-toolkit") {
+	if _, err := newInjector(InjectorConfig{Lib: lib, Mode: ModeHook, Hook: "/no/such/hook"}); err == nil || !strings.Contains(err.Error(), "install nvidia-container-toolkit") {
 		t.Errorf("hook that is not there: %v", err)
 	}
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "broken.yaml"), "kind: {")
-	in, err := NewInjector(InjectorConfig{Lib: lib, HookDir: t.TempDir(), SpecDirs: []string{dir}, Devices: []string{"example.com/rdma=all"}})
+	in, err := newInjector(InjectorConfig{Lib: lib, HookDir: t.TempDir(), SpecDirs: []string{dir}, Devices: []string{"example.com/rdma=all"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,10 +154,10 @@ func FuzzParseSimulation(f *testing.F) {
 		if err != nil || len(sim) == 0 {
 			return
 		}
-		if len(sim) > MaxSimulated {
+		if len(sim) > maxSimulated {
 			t.Fatalf("%d GPUs", len(sim))
 		}
-		if inv := discover(t, Simulate(sim, "n", nil)); len(inv.GPUs) != len(sim) {
+		if inv := discover(t, simulate(sim, "n", nil)); len(inv.GPUs) != len(sim) {
 			t.Fatalf("%d GPUs of %d", len(inv.GPUs), len(sim))
 		}
 	})

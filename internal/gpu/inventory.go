@@ -15,8 +15,8 @@ import (
 	"gbatch/internal/node"
 )
 
-// Inventory is what GPUs a node has, as plain values.
-type Inventory struct {
+// inventory is what GPUs a node has, as plain values.
+type inventory struct {
 	Driver    string `json:"driver"` // as 550.54.15
 	CUDA      int    `json:"cuda"`   // newest CUDA the driver runs, major*100 + minor: 1204 is 12.4
 	GPUs      []GPU  `json:"gpus"`   // in order of Index
@@ -31,21 +31,14 @@ type GPU struct {
 	node.GPU
 	PCI   string `json:"pci"`           // 0000:1b:00.0
 	Minor int    `json:"minor"`         // N of /dev/nvidiaN, -1 unknown
-	MIG   *MIG   `json:"mig,omitempty"` // nil: a whole device
+	MIG   *mig   `json:"mig,omitempty"` // nil: a whole device
 }
 
-// MIG says which part of which device an instance is.
-type MIG struct {
+// mig says which part of which device an instance is.
+type mig struct {
 	Parent   string `json:"parent"` // UUID of the device
 	Instance int    `json:"instance"`
 	Compute  int    `json:"compute"` // compute instance inside the GPU instance
-}
-
-// Discover reads the GPUs once. One that cannot be read is listed as unhealthy
-// and hides no other; an error means that nothing could be read at all.
-func Discover(lib nvml.Interface) (Inventory, error) {
-	inv, _, err := newReader(lib).discover()
-	return inv, err
 }
 
 // reader takes GPUs out of a library.
@@ -70,8 +63,10 @@ type device struct {
 	gpus   []GPU // itself, or its MIG instances
 }
 
-func (r *reader) discover() (Inventory, []device, error) {
-	var inv Inventory
+// discover reads the GPUs once. One that cannot be read is listed as unhealthy
+// and hides no other; an error means that nothing could be read at all.
+func (r *reader) discover() (inventory, []device, error) {
+	var inv inventory
 	count, ret := r.lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
 		return inv, nil, fmt.Errorf("count GPUs: %v", ret)
@@ -101,7 +96,7 @@ func (r *reader) discover() (Inventory, []device, error) {
 }
 
 // number gives indexes out in the order of the list.
-func (inv *Inventory) number() {
+func (inv *inventory) number() {
 	for i := range inv.GPUs {
 		inv.GPUs[i].Index = i
 	}

@@ -24,14 +24,14 @@ func fake(t testing.TB, spec string) *simulated {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Simulate(s, "n1", []int{0, 1}).(*simulated)
+	return simulate(s, "n1", []int{0, 1}).(*simulated)
 }
 
 func (s *simulated) at(i int) *server.Device { return s.Devices[i].(*server.Device) }
 
-func discover(t testing.TB, lib nvml.Interface) Inventory {
+func discover(t testing.TB, lib nvml.Interface) inventory {
 	t.Helper()
-	inv, err := Discover(lib)
+	inv, _, err := newReader(lib).discover()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestSimulation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, g := range discover(t, Simulate(sim, node, nil)).GPUs {
+		for _, g := range discover(t, simulate(sim, node, nil)).GPUs {
 			list = append(list, g.UUID)
 		}
 		return list
@@ -272,7 +272,7 @@ func TestLoad(t *testing.T) {
 
 // The real library is not there in most places where tests run.
 func TestLoadHere(t *testing.T) {
-	lib, err := Load()
+	lib, err := load(nvml.New(), os.DirFS("/sys"))
 	if err != nil {
 		t.Fatal(err)
 	}

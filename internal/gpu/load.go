@@ -3,21 +3,16 @@ package gpu
 import (
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// Load opens and initializes the driver's library. It returns nil and no error
+// load opens and initializes the driver's library. It returns nil and no error
 // on a machine without NVIDIA driver: a node for CPU jobs. An error is a driver
 // that is there and does not work, in words that say what to do. The library
 // stays open until its Shutdown is called.
-func Load() (nvml.Interface, error) {
-	return load(nvml.New(), os.DirFS("/sys"))
-}
-
 func load(lib nvml.Interface, sys fs.FS) (nvml.Interface, error) {
 	switch ret := lib.Init(); ret {
 	case nvml.SUCCESS:

@@ -47,7 +47,7 @@ func (r *reader) instances(handle nvml.Device, parent GPU) []GPU {
 // readInstance fills in what differs from the device. Without a UUID an
 // instance cannot be told from the others, so it is left out.
 func readInstance(handle nvml.Device, g GPU) (GPU, bool) {
-	mig := &MIG{Parent: g.UUID}
+	mig := &mig{Parent: g.UUID}
 	uuid, ret := handle.GetUUID()
 	if ret != nvml.SUCCESS {
 		return g, false

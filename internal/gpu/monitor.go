@@ -13,9 +13,9 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// Monitor keeps an eye on a node's GPUs. Poll reads; every other method answers
+// monitor keeps an eye on a node's GPUs. Poll reads; every other method answers
 // at once from what the last Poll found, also while one hangs in the driver.
-type Monitor struct {
+type monitor struct {
 	lib nvml.Interface // nil: no GPUs
 	log *slog.Logger
 
@@ -25,13 +25,13 @@ type Monitor struct {
 	pollMu sync.Mutex // one Poll at a time; guards what only Poll uses
 	events nvml.EventSet
 	watch  map[string]bool      // UUIDs of devices whose events come in
-	xids   map[string]Fault     // by device, until the program ends
+	xids   map[string]fault     // by device, until the program ends
 	told   map[string]reports   // by device, what its driver has reported
 	heat   map[string]time.Time // when a device was last too hot
 
 	mu      sync.Mutex
-	inv     Inventory
-	faults  map[string]Fault // by UUID of a GPU
+	inv     inventory
+	faults  map[string]fault // by UUID of a GPU
 	samples []Sample
 	polling time.Time // since when a Poll runs; zero: none does
 }
@@ -42,13 +42,13 @@ type reports struct{ last, count int64 }
 // hangAfter is how long the driver may be silent before its GPUs are doubted.
 const hangAfter = time.Minute
 
-// NewMonitor reads lib for the first time. lib is nil on a node without GPUs.
+// newMonitor reads lib for the first time. lib is nil on a node without GPUs.
 // An error means that the driver lists nothing.
-func NewMonitor(lib nvml.Interface, log *slog.Logger) (*Monitor, error) {
-	m := &Monitor{
+func newMonitor(lib nvml.Interface, log *slog.Logger) (*monitor, error) {
+	m := &monitor{
 		lib: lib, log: log, Now: time.Now,
-		watch: map[string]bool{}, xids: map[string]Fault{}, told: map[string]reports{}, heat: map[string]time.Time{},
-		faults: map[string]Fault{},
+		watch: map[string]bool{}, xids: map[string]fault{}, told: map[string]reports{}, heat: map[string]time.Time{},
+		faults: map[string]fault{},
 	}
 	if m.log == nil {
 		m.log = slog.Default()
@@ -61,11 +61,11 @@ func NewMonitor(lib nvml.Interface, log *slog.Logger) (*Monitor, error) {
 	} else {
 		m.log.Warn("GPU events are not available", "error", ret.Error())
 	}
-	return m, m.Poll()
+	return m, m.poll()
 }
 
 // Inventory is what the last Poll found, less what has gone wrong since.
-func (m *Monitor) Inventory() Inventory {
+func (m *monitor) Inventory() inventory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	inv := m.inv
@@ -78,7 +78,7 @@ func (m *Monitor) Inventory() Inventory {
 	return inv
 }
 
-func (m *Monitor) silentLocked() string {
+func (m *monitor) silentLocked() string {
 	if m.polling.IsZero() || m.Now().Sub(m.polling) < hangAfter {
 		return ""
 	}
@@ -86,21 +86,21 @@ func (m *Monitor) silentLocked() string {
 }
 
 // Samples is what the GPUs were doing at the last Poll.
-func (m *Monitor) Samples() []Sample {
+func (m *monitor) Samples() []Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.samples)
 }
 
 // Fault says what is wrong with any of the given GPUs, the worst first.
-func (m *Monitor) Fault(uuids []string) Fault {
+func (m *monitor) Fault(uuids []string) fault {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var worst Fault
+	var worst fault
 	for _, id := range uuids {
 		f := m.faults[id]
 		if f.Text != "" && (worst.Text == "" || f.Lost && !worst.Lost) {
-			worst = Fault{Text: "GPU " + id + ": " + f.Text, Lost: f.Lost}
+			worst = fault{Text: "GPU " + id + ": " + f.Text, Lost: f.Lost}
 		}
 	}
 	return worst
@@ -108,7 +108,7 @@ func (m *Monitor) Fault(uuids []string) Fault {
 
 // Watch polls at the given interval until ctx ends. changed is called after a
 // Poll that made the inventory another one; nil is allowed.
-func (m *Monitor) Watch(ctx context.Context, interval time.Duration, changed func()) {
+func (m *monitor) Watch(ctx context.Context, interval time.Duration, changed func()) {
 	if m.lib == nil {
 		return
 	}
@@ -128,15 +128,15 @@ func (m *Monitor) Watch(ctx context.Context, interval time.Duration, changed fun
 	}
 }
 
-func sameInventory(a, b Inventory) bool {
+func sameInventory(a, b inventory) bool {
 	return a.Driver == b.Driver && a.CUDA == b.CUDA && slices.EqualFunc(a.GPUs, b.GPUs, func(x, y GPU) bool {
 		return x.UUID == y.UUID && x.Unhealthy == y.Unhealthy && x.MemBytes == y.MemBytes && slices.Equal(x.Links, y.Links)
 	})
 }
 
-// Poll reads inventory, health and samples now. When nothing can be read, the
+// poll reads inventory, health and samples now. When nothing can be read, the
 // GPUs stay listed as unhealthy and the error says why.
-func (m *Monitor) Poll() error {
+func (m *monitor) poll() error {
 	if m.lib == nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (m *Monitor) Poll() error {
 	}
 	m.listen(devices)
 	m.drain()
-	faults := map[string]Fault{}
+	faults := map[string]fault{}
 	var samples []Sample
 	for _, d := range devices {
 		f := m.deviceFault(d)
@@ -165,7 +165,7 @@ func (m *Monitor) Poll() error {
 			case f.Text != "":
 				faults[g.UUID] = f
 			case g.Unhealthy != "":
-				faults[g.UUID] = Fault{Text: g.Unhealthy}
+				faults[g.UUID] = fault{Text: g.Unhealthy}
 			}
 		}
 	}
@@ -173,7 +173,7 @@ func (m *Monitor) Poll() error {
 	return nil
 }
 
-func (m *Monitor) setPolling(since time.Time) {
+func (m *monitor) setPolling(since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.polling = since
@@ -199,12 +199,12 @@ func (d *device) handleOf(g GPU) nvml.Device {
 
 // deviceFault joins what the driver said once, what it says now, and heat,
 // which has to be gone for a while.
-func (m *Monitor) deviceFault(d device) Fault {
+func (m *monitor) deviceFault(d device) fault {
 	if f := m.xids[d.uuid]; f.Text != "" {
 		return f
 	}
 	if d.handle == nil {
-		return Fault{Text: d.gpus[0].Unhealthy, Lost: true}
+		return fault{Text: d.gpus[0].Unhealthy, Lost: true}
 	}
 	if f := check(d.handle); f.Text != "" {
 		return f
@@ -215,14 +215,14 @@ func (m *Monitor) deviceFault(d device) Fault {
 		return f
 	}
 	if last, was := m.heat[d.uuid]; was && m.Now().Sub(last) < coolFor {
-		return Fault{Text: "it was too hot a moment ago: see to its cooling"}
+		return fault{Text: "it was too hot a moment ago: see to its cooling"}
 	}
 	delete(m.heat, d.uuid)
-	return Fault{}
+	return fault{}
 }
 
 // listen registers for the events of devices that are new.
-func (m *Monitor) listen(devices []device) {
+func (m *monitor) listen(devices []device) {
 	if m.events == nil {
 		return
 	}
@@ -246,7 +246,7 @@ func (m *Monitor) listen(devices []device) {
 const maxEvents = 1000
 
 // drain takes in the events that wait. It does not wait for any.
-func (m *Monitor) drain() {
+func (m *monitor) drain() {
 	if m.events == nil {
 		return
 	}
@@ -269,25 +269,25 @@ func (m *Monitor) drain() {
 	}
 }
 
-func (m *Monitor) event(uuid string, e nvml.EventData) {
+func (m *monitor) event(uuid string, e nvml.EventData) {
 	if e.EventType != nvml.EventTypeXidCriticalError {
 		return // memory errors are counted by the device
 	}
 	m.told[uuid] = reports{last: int64(e.EventData), count: m.told[uuid].count + 1}
-	text, fault := xidFault(e.EventData)
-	if !fault {
+	text, ours := xidFault(e.EventData)
+	if !ours {
 		m.log.Info("GPU reports an error of a job", "gpu", uuid, "what", xidNote(e.EventData))
 		return
 	}
 	if m.xids[uuid].Text == "" {
-		m.xids[uuid] = Fault{Text: text, Lost: true}
+		m.xids[uuid] = fault{Text: text, Lost: true}
 	}
 }
 
 // publish makes a reading the current one. GPUs that were there and are not now
 // stay in it as unhealthy. MIG instances go when their device is still there:
 // somebody has cut it anew.
-func (m *Monitor) publish(inv Inventory, faults map[string]Fault, samples []Sample) {
+func (m *monitor) publish(inv inventory, faults map[string]fault, samples []Sample) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	gone := m.goneLocked(inv)
@@ -298,7 +298,7 @@ func (m *Monitor) publish(inv Inventory, faults map[string]Fault, samples []Samp
 		})
 	}
 	for _, g := range gone {
-		faults[g.UUID] = Fault{Text: "it vanished: " + faultText(nvml.ERROR_GPU_IS_LOST), Lost: true}
+		faults[g.UUID] = fault{Text: "it vanished: " + faultText(nvml.ERROR_GPU_IS_LOST), Lost: true}
 	}
 	inv.GPUs = append(inv.GPUs, gone...)
 	slices.SortStableFunc(inv.GPUs, func(a, b GPU) int { return cmp.Compare(a.PCI, b.PCI) })
@@ -312,7 +312,7 @@ func (m *Monitor) publish(inv Inventory, faults map[string]Fault, samples []Samp
 }
 
 // goneLocked lists the GPUs that a new reading should have and has not.
-func (m *Monitor) goneLocked(inv Inventory) []GPU {
+func (m *monitor) goneLocked(inv inventory) []GPU {
 	there := map[string]bool{}
 	for _, g := range inv.GPUs {
 		there[g.UUID] = true
@@ -330,23 +330,23 @@ func (m *Monitor) goneLocked(inv Inventory) []GPU {
 }
 
 // publishError keeps the GPUs that were known.
-func (m *Monitor) publishError(err error) {
+func (m *monitor) publishError(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	faults := map[string]Fault{}
+	faults := map[string]fault{}
 	m.inv.GPUs = slices.Clone(m.inv.GPUs)
 	for i := range m.inv.GPUs {
 		g := &m.inv.GPUs[i]
 		f := m.faults[g.UUID]
 		if !f.Lost {
-			f = Fault{Text: "the driver does not answer: " + err.Error()}
+			f = fault{Text: "the driver does not answer: " + err.Error()}
 		}
 		g.Unhealthy, faults[g.UUID] = f.Text, f
 	}
 	m.faults, m.samples = faults, nil
 }
 
-func (m *Monitor) logChange(uuid string, f Fault) {
+func (m *monitor) logChange(uuid string, f fault) {
 	switch old := m.faults[uuid]; {
 	case f.Text == old.Text:
 	case f.Text == "":
@@ -357,12 +357,12 @@ func (m *Monitor) logChange(uuid string, f Fault) {
 }
 
 // Refresh polls now, or gives up with ctx when the driver hangs.
-func (m *Monitor) Refresh(ctx context.Context) {
+func (m *monitor) Refresh(ctx context.Context) {
 	done := make(chan struct{})
 	// Ends when the driver answers; there is no way to break it off.
 	go func() {
 		defer close(done)
-		if err := m.Poll(); err != nil {
+		if err := m.poll(); err != nil {
 			m.log.Error("read GPUs", "error", err)
 		}
 	}()
@@ -373,7 +373,7 @@ func (m *Monitor) Refresh(ctx context.Context) {
 }
 
 // Close lets go of the library.
-func (m *Monitor) Close() error {
+func (m *monitor) Close() error {
 	if m.lib == nil {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 
 // bench is a monitor over GPUs that a test spoils between two readings.
 type bench struct {
-	*Monitor
+	*monitor
 	t   *testing.T
 	lib *simulated
 	now time.Time
@@ -44,18 +44,18 @@ func newBench(t *testing.T, spec string) *bench {
 			},
 		}, nvml.SUCCESS
 	}
-	m, err := NewMonitor(b.lib, slog.New(slog.NewTextHandler(&b.log, nil)))
+	m, err := newMonitor(b.lib, slog.New(slog.NewTextHandler(&b.log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Now = func() time.Time { return b.now }
-	b.Monitor = m
+	b.monitor = m
 	return b
 }
 
 func (b *bench) poll() {
 	b.t.Helper()
-	if err := b.Poll(); err != nil {
+	if err := b.monitor.poll(); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -96,7 +96,7 @@ func TestXID(t *testing.T) {
 	if f := b.Fault([]string{b.lib.at(0).UUID, b.lib.at(1).UUID}); !f.Lost || !strings.Contains(f.Text, b.lib.at(1).UUID) {
 		t.Errorf("fault of both: %+v", f)
 	}
-	if f := b.Fault([]string{b.lib.at(0).UUID}); f != (Fault{}) {
+	if f := b.Fault([]string{b.lib.at(0).UUID}); f != (fault{}) {
 		t.Errorf("fault of the well one: %+v", f)
 	}
 	if log := b.log.String(); !strings.Contains(log, "illegal access (XID 13)") || strings.Count(log, "XID 79") != 1 {
@@ -245,7 +245,7 @@ func TestCutAnew(t *testing.T) {
 func TestDriverGone(t *testing.T) {
 	b := newBench(t, "h100:2")
 	b.lib.DeviceGetCountFunc = func() (int, nvml.Return) { return 0, nvml.ERROR_DRIVER_NOT_LOADED }
-	if err := b.Poll(); err == nil {
+	if err := b.monitor.poll(); err == nil {
 		t.Error("no error")
 	}
 	b.want("the driver does not answer", "the driver does not answer")
@@ -262,7 +262,7 @@ func TestDriverHangs(t *testing.T) {
 		return next()
 	}
 	done := make(chan error)
-	go func() { done <- b.Poll() }() // ends when the test lets it
+	go func() { done <- b.monitor.poll() }() // ends when the test lets it
 	<-entered
 	b.want("", "")
 	b.now = b.now.Add(2 * hangAfter)
@@ -330,12 +330,12 @@ func TestWatch(t *testing.T) {
 }
 
 func TestNoGPUs(t *testing.T) {
-	m, err := NewMonitor(nil, nil)
+	m, err := newMonitor(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Watch(t.Context(), time.Second, nil) // returns at once
-	if inv := m.Inventory(); len(inv.GPUs) != 0 || m.Poll() != nil || m.Close() != nil {
+	if inv := m.Inventory(); len(inv.GPUs) != 0 || m.poll() != nil || m.Close() != nil {
 		t.Errorf("inventory: %+v", inv)
 	}
 }

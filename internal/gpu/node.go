@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // driver and gives them by CDI.
 type Config struct {
 	// Simulate pretends these GPUs instead of looking for real ones.
-	Simulate Simulation
+	Simulate simulation
 	// NodeName makes simulated UUIDs differ from those of other nodes.
 	NodeName string
 	// NUMANodes of the machine, which simulated GPUs are spread over.
@@ -52,8 +53,8 @@ func (c *Config) Validate() error {
 
 // Node is a node's GPUs: what there are, how they are, and how jobs get them.
 type Node struct {
-	*Monitor
-	*Injector
+	*monitor
+	*injector
 }
 
 // Open finds the GPUs. A machine without NVIDIA driver is a node without GPUs;
@@ -66,7 +67,7 @@ func Open(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	monitor, err := NewMonitor(lib, cfg.Log)
+	monitor, err := newMonitor(lib, cfg.Log)
 	if err != nil {
 		return nil, errors.Join(err, monitor.Close())
 	}
@@ -74,7 +75,7 @@ func Open(cfg Config) (*Node, error) {
 	if cfg.Injector.Log == nil {
 		cfg.Injector.Log = cfg.Log
 	}
-	injector, err := NewInjector(cfg.Injector)
+	injector, err := newInjector(cfg.Injector)
 	if err != nil {
 		return nil, errors.Join(err, monitor.Close())
 	}
@@ -83,9 +84,9 @@ func Open(cfg Config) (*Node, error) {
 
 func (c *Config) library() (nvml.Interface, error) {
 	if len(c.Simulate) > 0 {
-		return Simulate(c.Simulate, c.NodeName, c.NUMANodes), nil
+		return simulate(c.Simulate, c.NodeName, c.NUMANodes), nil
 	}
-	return Load()
+	return load(nvml.New(), os.DirFS("/sys"))
 }
 
 // Find returns the GPUs of the given UUIDs in order of Index.
@@ -121,4 +122,4 @@ func (n *Node) Edits(spec *specs.Spec, uuids []string) error {
 }
 
 // Close lets go of the driver.
-func (n *Node) Close() error { return n.Monitor.Close() }
+func (n *Node) Close() error { return n.monitor.Close() }

@@ -19,8 +19,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxSimulated bounds the GPUs of one simulated node.
-const MaxSimulated = 64
+// maxSimulated bounds the GPUs of one simulated node.
+const maxSimulated = 64
 
 // simulatedModels are the GPUs that can be pretended, and the machine whose
 // driver they come with.
@@ -34,16 +34,16 @@ var simulatedModels = map[string]struct {
 	"b200": {gpus.B200_SXM5_180GB, dgxb200.NewWithGPUs},
 }
 
-// Simulation is what GPUs to pretend: a list of models, one for each GPU.
-type Simulation []string
+// simulation is what GPUs to pretend: a list of models, one for each GPU.
+type simulation []string
 
 // ParseSimulation reads MODEL:N, several of them separated by commas, as
 // "h100:8" or "a100:2,h200:2". An empty string is no simulation.
-func ParseSimulation(s string) (Simulation, error) {
+func ParseSimulation(s string) (simulation, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, nil
 	}
-	var list Simulation
+	var list simulation
 	for part := range strings.SplitSeq(s, ",") {
 		model, count, ok := strings.Cut(strings.TrimSpace(part), ":")
 		if !ok {
@@ -58,20 +58,20 @@ func ParseSimulation(s string) (Simulation, error) {
 		if err != nil || n < 1 {
 			return nil, fmt.Errorf("simulated GPUs %q: %q is not a number of GPUs", part, count)
 		}
-		if len(list)+n > MaxSimulated {
-			return nil, fmt.Errorf("simulated GPUs %q: at most %d in all", s, MaxSimulated)
+		if len(list)+n > maxSimulated {
+			return nil, fmt.Errorf("simulated GPUs %q: at most %d in all", s, maxSimulated)
 		}
-		list = append(list, slices.Repeat(Simulation{model}, n)...)
+		list = append(list, slices.Repeat(simulation{model}, n)...)
 	}
 	return list, nil
 }
 
-// Simulate returns a library with the GPUs of s, those of one model
+// simulate returns a library with the GPUs of s, those of one model
 // connected by NVLink. Their
 // UUIDs depend on the node's name and their place only: they outlive a restart,
 // and differ between nodes that share a machine. The GPUs are spread evenly
 // over numaNodes, the machine's own, so that jobs get cores near them.
-func Simulate(s Simulation, node string, numaNodes []int) nvml.Interface {
+func simulate(s simulation, node string, numaNodes []int) nvml.Interface {
 	configs := make([]gpus.Config, len(s))
 	for i, model := range s {
 		configs[i] = simulatedModels[model].config

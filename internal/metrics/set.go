@@ -88,14 +88,14 @@ func (s *Set) Add(f Family, value float64, labels ...string) {
 	s.order = append(s.order, key)
 }
 
-// MaxLabel bounds a label's value, in bytes.
-const MaxLabel = 128
+// maxLabel bounds a label's value, in bytes.
+const maxLabel = 128
 
 // Label makes a label's value of any text: valid UTF-8 of bounded length. The
 // text format itself quotes what has a meaning in it.
 func Label(s string) string {
-	if len(s) > MaxLabel {
-		s = s[:MaxLabel]
+	if len(s) > maxLabel {
+		s = s[:maxLabel]
 		for i := 0; i < utf8.UTFMax && !utf8.ValidString(s[max(0, len(s)-utf8.UTFMax):]); i++ {
 			s = s[:len(s)-1] // cut within a rune
 		}

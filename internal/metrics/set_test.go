@@ -54,10 +54,10 @@ test_jobs{user="` + "\uFFFD" + `"} 2
 func FuzzLabel(f *testing.F) {
 	f.Add("alice")
 	f.Add("\xff\xff")
-	f.Add(strings.Repeat("x", MaxLabel-1) + "é")
+	f.Add(strings.Repeat("x", maxLabel-1) + "é")
 	f.Fuzz(func(t *testing.T, s string) {
 		l := Label(s)
-		if !utf8.ValidString(l) || len(l) > 3*MaxLabel {
+		if !utf8.ValidString(l) || len(l) > 3*maxLabel {
 			t.Errorf("label of %q: %q", s, l)
 		}
 		if utf8.ValidString(s) && !strings.HasPrefix(s, l) {

@@ -60,15 +60,6 @@ func read(c prometheus.Collector, prefix string) [][]string {
 	return out
 }
 
-// Names are the metrics of a collector that begin with prefix.
-func Names(c prometheus.Collector, prefix string) []string {
-	var out []string
-	for _, m := range read(c, prefix) {
-		out = append(out, m[0])
-	}
-	return out
-}
-
 var update = flag.Bool("update", false, "write the lists of metrics in the documentation anew")
 
 // List compares the list of metrics in a document, between two marks that name

@@ -14,7 +14,7 @@ func BenchmarkReplay(b *testing.B) {
 				began := time.Now()
 				o := Options{Policy: policy, Estimates: "user", Placement: "gbatch"}
 				for b.Loop() {
-					if _, _, err := o.Replay(w, Pool(w.Procs), Watch{Nanos: func() int64 { return int64(time.Since(began)) }}); err != nil {
+					if _, _, err := o.Replay(w, pool(w.Procs), Watch{Nanos: func() int64 { return int64(time.Since(began)) }}); err != nil {
 						b.Fatal(err)
 					}
 				}

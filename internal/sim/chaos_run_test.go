@@ -86,7 +86,7 @@ func (cfg Chaos) Run() (Tally, error) {
 		cfg.Rules = ChaosRules()
 	}
 	x := &chaos{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), now: nearMidnight, stored: map[string]state.Record{}, asked: map[job.Number]*job.Gbatch{}, idle: map[job.Number]bool{}, ready: map[job.RankID]bool{}, begun: map[job.RankID]bool{}}
-	for _, n := range GPUNodes(cfg.Nodes, 4, "H100") {
+	for _, n := range gpuNodes(cfg.Nodes, 4, "H100") {
 		x.nodes = append(x.nodes, &fakeNode{Node: n, runs: map[job.RankID]sched.Time{}, ready: map[job.RankID]bool{}, stops: map[job.RankID]bool{}})
 	}
 	x.c = x.start()

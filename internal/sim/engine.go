@@ -12,8 +12,8 @@ import (
 	"gbatch/sched"
 )
 
-// Config is one replay.
-type Config struct {
+// config is one replay.
+type config struct {
 	Control  control.Config // MaxQueued and the projects of the jobs are set by Run
 	Nodes    []Node
 	Jobs     []Job
@@ -26,21 +26,21 @@ type Config struct {
 	Progress func(done, all int)
 }
 
-// Outcome is what became of a job.
-type Outcome struct {
+// outcome is what became of a job.
+type outcome struct {
 	Start   sched.Time // -1: it never started
 	End     sched.Time // -1: it never ended
 	Refused string     // why it was not taken, or was dropped
 }
 
-// Result is a finished replay: one outcome for each job, in their order.
-type Result struct {
-	Outcomes []Outcome
+// result is a finished replay: one outcome for each job, in their order.
+type result struct {
+	Outcomes []outcome
 	Rounds   int
 	RoundNS  []int64      // duration of each round, where the clock was lent
 	Missed   []sched.Time // start less first estimate, of the jobs that had one
 	WallNS   int64
-	Held     Held // after the last submission
+	Held     held // after the last submission
 	LastEnd  sched.Time
 	Cores    int64 // of all nodes, thousandths
 	GPUs     int64
@@ -53,7 +53,7 @@ const base = sched.Day
 const never = sched.Never / 8
 
 type engine struct {
-	cfg    Config
+	cfg    config
 	c      *control.Controller
 	origin sched.Time // of the log's time 0
 	now    sched.Time
@@ -66,20 +66,20 @@ type engine struct {
 	idle   int  // jobs that ended since the last tick
 	done   int  // jobs that ended
 	seq    int  // of the last start
-	out    Result
+	out    result
 	spec   job.Spec
 }
 
-// Run replays the workload to its end.
-func Run(cfg Config) (Result, error) {
+// run replays the workload to its end.
+func run(cfg config) (result, error) {
 	e, err := newEngine(cfg)
 	if err != nil {
-		return Result{}, err
+		return result{}, err
 	}
 	began := e.nanos()
 	for e.step() {
 		if err := e.after(); err != nil {
-			return Result{}, err
+			return result{}, err
 		}
 	}
 	e.out.WallNS = e.nanos() - began
@@ -87,7 +87,7 @@ func Run(cfg Config) (Result, error) {
 	return e.out, e.farm.err
 }
 
-func newEngine(cfg Config) (*engine, error) {
+func newEngine(cfg config) (*engine, error) {
 	cc := cfg.Control
 	cc.Projects = map[string]control.Project{}
 	for i := range cfg.Jobs {
@@ -106,7 +106,7 @@ func newEngine(cfg Config) (*engine, error) {
 		e.origin = base
 	}
 	e.now = e.origin
-	e.out.Outcomes = make([]Outcome, len(cfg.Jobs))
+	e.out.Outcomes = make([]outcome, len(cfg.Jobs))
 	e.index = make([]int, 1, len(cfg.Jobs)+1)
 	e.farm.init(cfg.Nodes)
 	for i := range cfg.Nodes {

@@ -14,7 +14,7 @@ type farm struct {
 	err   error // the first start that cannot be
 
 	cores, gpus int64 // thousandths in all
-	busy        Held
+	busy        held
 }
 
 type machine struct {
@@ -25,8 +25,8 @@ type machine struct {
 	model    string
 }
 
-// Held is what runs in one moment.
-type Held struct {
+// held is what runs in one moment.
+type held struct {
 	MilliGPU, MilliCPU int64
 	Free               []Left // of each node with GPUs
 }
@@ -88,7 +88,7 @@ func (f *farm) fail(format string, args ...any) {
 }
 
 // held is what runs now, and what every node has left.
-func (f *farm) held() Held {
+func (f *farm) held() held {
 	out := f.busy
 	for _, m := range f.order {
 		l := Left{MilliCPU: m.cpu, MemMiB: m.mem, Model: m.model}

@@ -20,7 +20,7 @@ func near(t *testing.T, what string, got, want, percent float64) {
 	}
 }
 
-func replay(t *testing.T, o Options, w Workload, nodes []Node) (Report, Result) {
+func replay(t *testing.T, o Options, w workload, nodes []Node) (Report, result) {
 	t.Helper()
 	cfg, r, err := o.Replay(w, nodes, Watch{})
 	if err != nil {
@@ -67,7 +67,7 @@ func TestWaitsEqualThePublished(t *testing.T) {
 				}
 				w := readSWF(t, log)
 				want := publishedWaits(t, log, tc.column)
-				_, r := replay(t, Options{Policy: tc.policy, Estimates: tc.estimates, Placement: "bestfit"}, w, Pool(w.Procs))
+				_, r := replay(t, Options{Policy: tc.policy, Estimates: tc.estimates, Placement: "bestfit"}, w, pool(w.Procs))
 				bad := 0
 				for i, o := range r.Outcomes {
 					j := &w.Jobs[i]
@@ -87,7 +87,7 @@ func TestWaitsEqualThePublished(t *testing.T) {
 
 func TestConservativeIsNearThePublished(t *testing.T) {
 	w := readSWF(t, "KTH-SP2")
-	rep, _ := replay(t, Options{Policy: "conservative", Estimates: "user", Placement: "bestfit"}, w, Pool(w.Procs))
+	rep, _ := replay(t, Options{Policy: "conservative", Estimates: "user", Placement: "bestfit"}, w, pool(w.Procs))
 	near(t, "mean bounded slowdown", rep.AvgSlowdown, 88.9973, 5)
 }
 
@@ -103,7 +103,7 @@ func TestGbatchShortensWaits(t *testing.T) {
 	} {
 		t.Run(tc.log, func(t *testing.T) {
 			w := readSWF(t, tc.log)
-			rep, _ := replay(t, Options{Policy: "gbatch", Estimates: "predicted", Placement: "gbatch"}, w, Pool(w.Procs))
+			rep, _ := replay(t, Options{Policy: "gbatch", Estimates: "predicted", Placement: "gbatch"}, w, pool(w.Procs))
 			if rep.AvgSlowdown > 0.7*tc.easy || rep.AvgSlowdown > tc.sjbf || rep.MaxWait > 1.5*tc.wait {
 				t.Errorf("mean bounded slowdown %.2f, longest wait %.0f s: want 30 %% below EASY's %.2f, below EASY-SJBF's %.2f, and at most 1.5 times %.0f s",
 					rep.AvgSlowdown, rep.MaxWait, tc.easy, tc.sjbf, tc.wait)
@@ -145,7 +145,7 @@ func TestPhillyQueueEqualsThePublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ordered, err := w.PhillyOrder(traceFile(t, "ref_single_80nodes_fifo.csv.gz"), 8)
+	ordered, err := w.phillyOrder(traceFile(t, "ref_single_80nodes_fifo.csv.gz"), 8)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,8 +39,8 @@ func (h *History) Take(r state.Record) error {
 
 // Workload is the past as something to replay: every job that ran to an end,
 // for as long as it held its nodes the last time.
-func (h *History) Workload() (Workload, []Node) {
-	w := Workload{}
+func (h *History) Workload() (workload, []Node) {
+	w := workload{}
 	never, open := 0, 0
 	for _, j := range h.jobs {
 		switch {
@@ -67,20 +67,20 @@ func (h *History) Workload() (Workload, []Node) {
 	w.inOrder()
 	w.Notes = slices.DeleteFunc(w.Notes, func(n string) bool { return n == "" })
 	w.fromFirst()
-	slices.SortFunc(h.nodes, func(a, b Node) int { return cmpNames(a.Name, b.Name) })
+	slices.SortFunc(h.nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	return w, h.nodes
 }
 
-// AsItWas is the figures of the past itself.
-func (w Workload) AsItWas(nodes []Node) Report {
-	cfg := Config{Jobs: w.Jobs, Nodes: nodes}
-	var r Result
+// asItWas is the figures of the past itself.
+func (w workload) asItWas(nodes []Node) Report {
+	cfg := config{Jobs: w.Jobs, Nodes: nodes}
+	var r result
 	var f farm
 	f.init(nodes)
 	r.Cores, r.GPUs = f.cores, f.gpus
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
-		o := Outcome{Start: j.Submit + j.Waited, End: j.Submit + j.Waited + j.Run}
+		o := outcome{Start: j.Submit + j.Waited, End: j.Submit + j.Waited + j.Run}
 		r.Outcomes = append(r.Outcomes, o)
 		r.LastEnd = max(r.LastEnd, o.End)
 	}
@@ -90,7 +90,7 @@ func (w Workload) AsItWas(nodes []Node) Report {
 }
 
 // request is what the job asks of the controller.
-func (j *Job) request(cfg *Config) *state.Request {
+func (j *Job) request(cfg *config) *state.Request {
 	if j.Request == nil {
 		req := &state.Request{Shape: j.Shape, Limit: j.Limit, Interactive: cfg.OneShot}
 		if req.Limit == 0 {
@@ -108,7 +108,7 @@ func (j *Job) request(cfg *Config) *state.Request {
 // Change is a question about the past: what if there had been other nodes or
 // other rules.
 type Change struct {
-	Workload Workload
+	Workload workload
 	Nodes    []Node
 	Rules    control.Config
 	Add, Set []string // see AddNodes and Set
@@ -123,11 +123,11 @@ func WhatIf(c Change) ([]Report, []Curve, error) {
 		return nil, nil, errors.New("no job of the past can be replayed" + because(w.Notes))
 	}
 	c.Rules.NoRecords, c.Rules.SuspectTime, c.Rules.NodeTimeout = true, 0, 0
-	reports := []Report{w.AsItWas(c.Nodes)}
+	reports := []Report{w.asItWas(c.Nodes)}
 	var curves []Curve
 	run := func(name string, rules control.Config, nodes []Node) error {
 		cfg := w.Config(rules, nodes, c.Watch)
-		r, err := Run(cfg)
+		r, err := run(cfg)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -145,12 +145,12 @@ func WhatIf(c Change) ([]Report, []Curve, error) {
 	nodes, rules := c.Nodes, c.Rules
 	for _, a := range c.Add {
 		var err error
-		if nodes, err = AddNodes(nodes, a); err != nil {
+		if nodes, err = addNodes(nodes, a); err != nil {
 			return nil, nil, err
 		}
 	}
 	for _, s := range c.Set {
-		if err := Set(&rules, s); err != nil {
+		if err := set(&rules, s); err != nil {
 			return nil, nil, err
 		}
 	}

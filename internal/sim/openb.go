@@ -10,8 +10,8 @@ import (
 	"gbatch/sched"
 )
 
-// ReadOpenbNodes reads a node list of Alibaba's openb traces.
-func ReadOpenbNodes(r io.Reader) ([]Node, error) {
+// readOpenbNodes reads a node list of Alibaba's openb traces.
+func readOpenbNodes(r io.Reader) ([]Node, error) {
 	t, err := openTable(r, []string{"sn", "cpu_milli", "memory_mib", "gpu", "model"}, nil)
 	if err != nil {
 		return nil, err
@@ -40,14 +40,14 @@ func ReadOpenbNodes(r io.Reader) ([]Node, error) {
 // openbColumns are columns of pod lists that the replay has no use for.
 var openbColumns = []string{"gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"}
 
-// ReadOpenbPods reads a pod list of Alibaba's openb traces, as jobs that are
+// readOpenbPods reads a pod list of Alibaba's openb traces, as jobs that are
 // all submitted at once: see Inflate and Reorder.
-func ReadOpenbPods(r io.Reader) (Workload, error) {
+func readOpenbPods(r io.Reader) (workload, error) {
 	t, err := openTable(r, []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"}, openbColumns)
 	if err != nil {
-		return Workload{}, err
+		return workload{}, err
 	}
-	w := Workload{OneShot: true}
+	w := workload{OneShot: true}
 	known := shapes{}
 	for {
 		more, err := t.next()
@@ -82,10 +82,10 @@ const maxPods = 2_000_000
 // again is between the name of a pod that is drawn once more and a number.
 const again = "-tuned-"
 
-// Inflate makes a workload that asks for load times the GPUs of the nodes: the
+// inflate makes a workload that asks for load times the GPUs of the nodes: the
 // pods in a random order, and when that is not enough, pods drawn at random.
 // One comes each second, and none ever leaves.
-func (w Workload) Inflate(nodes []Node, load float64, seed uint64) (Workload, error) {
+func (w workload) inflate(nodes []Node, load float64, seed uint64) (workload, error) {
 	out := w
 	var have, want int64
 	for i := range nodes {
@@ -120,8 +120,8 @@ func (w Workload) Inflate(nodes []Node, load float64, seed uint64) (Workload, er
 	return out, nil
 }
 
-// Reorder makes a workload of the pods that an order file names, one a second.
-func (w Workload) Reorder(r io.Reader) (Workload, error) {
+// reorder makes a workload of the pods that an order file names, one a second.
+func (w workload) reorder(r io.Reader) (workload, error) {
 	t, err := openTable(r, []string{"pod"}, []string{"order", "node_FGD"})
 	if err != nil {
 		return w, err
@@ -152,7 +152,7 @@ func (w Workload) Reorder(r io.Reader) (Workload, error) {
 	}
 }
 
-func (w *Workload) arrive(j Job) {
+func (w *workload) arrive(j Job) {
 	j.Submit = sched.Time(len(w.Jobs)) * sched.Second
 	w.Jobs = append(w.Jobs, j)
 }

@@ -27,14 +27,14 @@ func (o Options) Name() string { return o.Policy + ", " + o.Estimates + " estima
 // maxRun is the limit of a job for which the log has none.
 const maxRun = 90 * sched.Day
 
-// ControlConfig is the controller's configuration for the replay of a log:
+// controlConfig is the controller's configuration for the replay of a log:
 // nobody is preferred, so that jobs go in the order in which they came but
 // where the policy says otherwise, and no round is cut short.
 //
 // In gbatch mode the queue is ordered by the machine time that jobs are
 // expected to take, and one that has waited 12 hours and 60 % of the backlog
 // goes first: longer than first come, first served would need, but not by much.
-func (o Options) ControlConfig() (control.Config, error) {
+func (o Options) controlConfig() (control.Config, error) {
 	p := sched.DefaultPolicy()
 	p.Mode, p.Placement = sched.Mode(o.Policy), sched.Placement(o.Placement)
 	switch {
@@ -66,7 +66,7 @@ func (o Options) ControlConfig() (control.Config, error) {
 		KeepEnded: 1, KeepCount: 1, NoRecords: true,
 	}
 	for _, s := range o.Set {
-		if err := Set(&cfg, s); err != nil {
+		if err := set(&cfg, s); err != nil {
 			return cfg, err
 		}
 	}
@@ -74,24 +74,24 @@ func (o Options) ControlConfig() (control.Config, error) {
 }
 
 // Replay runs a workload as the options say, on these nodes.
-func (o Options) Replay(w Workload, nodes []Node, watch Watch) (Config, Result, error) {
-	cc, err := o.ControlConfig()
+func (o Options) Replay(w workload, nodes []Node, watch Watch) (config, result, error) {
+	cc, err := o.controlConfig()
 	if err != nil {
-		return Config{}, Result{}, err
+		return config{}, result{}, err
 	}
 	cc.Policy.Mix = w.Mix
 	cfg := w.Config(cc, nodes, watch)
 	cfg.Batch, cfg.Known = o.Batch || w.Batch, o.Estimates == "exact"
 	if len(w.Jobs) == 0 {
-		return cfg, Result{}, errors.New("the trace has no jobs" + because(w.Notes))
+		return cfg, result{}, errors.New("the trace has no jobs" + because(w.Notes))
 	}
-	r, err := Run(cfg)
+	r, err := run(cfg)
 	return cfg, r, err
 }
 
 // Config is the replay of the workload under these rules.
-func (w Workload) Config(rules control.Config, nodes []Node, watch Watch) Config {
-	return Config{Control: rules, Nodes: nodes, Jobs: w.Jobs, Epoch: w.Epoch, OneShot: w.OneShot, Nanos: watch.Nanos, Progress: watch.Progress}
+func (w workload) Config(rules control.Config, nodes []Node, watch Watch) config {
+	return config{Control: rules, Nodes: nodes, Jobs: w.Jobs, Epoch: w.Epoch, OneShot: w.OneShot, Nanos: watch.Nanos, Progress: watch.Progress}
 }
 
 // Watch is how to look on while a replay runs. Both may be nil.

@@ -15,20 +15,20 @@ import (
 // A zero time is no bound.
 type Span struct{ From, Until time.Time }
 
-// PhillySpan is the two months of the Philly log that others have replayed.
-var PhillySpan = Span{time.Date(2017, 10, 1, 0, 0, 0, 0, time.UTC), time.Date(2017, 12, 1, 0, 0, 0, 0, time.UTC)}
+// phillySpan is the two months of the Philly log that others have replayed.
+var phillySpan = Span{time.Date(2017, 10, 1, 0, 0, 0, 0, time.UTC), time.Date(2017, 12, 1, 0, 0, 0, 0, time.UTC)}
 
 // phillyColumns are those of the two forms of the job list: of the log itself,
 // and of the schedules that others published, in seconds since its begin.
 var phillyColumns = []string{"timestamp", "duration", "num_gpus", "gpu_time", "cluster",
 	"job_id", "submit_time", "gpu_num", "start_time", "queue"}
 
-// ReadPhilly reads the job list of Microsoft's Philly clusters: timestamp,
+// readPhilly reads the job list of Microsoft's Philly clusters: timestamp,
 // duration in seconds, number of GPUs. The log names no users; its virtual
 // clusters, which were given to teams, stand for them. Users gave no limits
 // either. A job of more GPUs than a node has gets several nodes: see Gang.
-func ReadPhilly(r io.Reader, span Span, perNode int) (Workload, error) {
-	w := Workload{Batch: true} // as the published schedules: ends of a second, then submissions, then one round
+func readPhilly(r io.Reader, span Span, perNode int) (workload, error) {
+	w := workload{Batch: true} // as the published schedules: ends of a second, then submissions, then one round
 	t, err := openTable(r, nil, phillyColumns)
 	if err != nil {
 		return w, err
@@ -60,7 +60,7 @@ func ReadPhilly(r io.Reader, span Span, perNode int) (Workload, error) {
 			name = strconv.Itoa(n)
 		}
 		w.Jobs = append(w.Jobs, Job{Name: name, User: t.text("cluster"), Project: "trace",
-			Submit: row.at, Run: row.run, Shape: known.of(Gang(row.gpus, perNode), "")})
+			Submit: row.at, Run: row.run, Shape: known.of(gangOf(row.gpus, perNode), "")})
 	}
 	if outside > 0 {
 		w.note("%d jobs left out: they were not submitted from %s until before %s", outside, span.From.Format(time.DateOnly), span.Until.Format(time.DateOnly))
@@ -112,10 +112,10 @@ func (t *table) philly(span Span) (phillyRow, error) {
 	return row, err
 }
 
-// PhillyOrder puts the jobs into the order of a published schedule. Jobs that it
+// phillyOrder puts the jobs into the order of a published schedule. Jobs that it
 // does not have are left out.
-func (w Workload) PhillyOrder(r io.Reader, perNode int) (Workload, error) {
-	order, err := ReadPhilly(r, Span{}, perNode)
+func (w workload) phillyOrder(r io.Reader, perNode int) (workload, error) {
+	order, err := readPhilly(r, Span{}, perNode)
 	if err != nil {
 		return w, err
 	}
@@ -150,7 +150,7 @@ func (w Workload) PhillyOrder(r io.Reader, perNode int) (Workload, error) {
 const smallCluster = 10
 
 // dropSmall leaves out the jobs of virtual clusters that hardly had any.
-func (w *Workload) dropSmall() {
+func (w *workload) dropSmall() {
 	jobs := map[string]int{}
 	for _, j := range w.Jobs {
 		jobs[j.User]++
@@ -163,7 +163,7 @@ func (w *Workload) dropSmall() {
 }
 
 // fromFirst makes the first submission the begin of the log.
-func (w *Workload) fromFirst() {
+func (w *workload) fromFirst() {
 	if len(w.Jobs) == 0 {
 		return
 	}
@@ -174,9 +174,9 @@ func (w *Workload) fromFirst() {
 	}
 }
 
-// Gang is a request for GPUs on nodes that have so many each: on one node, or
+// gangOf is a request for GPUs on nodes that have so many each: on one node, or
 // else on whole nodes and, for what is left, a part of one more.
-func Gang(gpus int64, perNode int) sched.Shape {
+func gangOf(gpus int64, perNode int) sched.Shape {
 	most := int64(max(perNode, 1))
 	if gpus <= most {
 		return sched.Shape{Nodes: 1, MilliGPU: gpus * sched.WholeGPU}

@@ -39,11 +39,11 @@ func TestReadSWF(t *testing.T) {
 func TestBadTraces(t *testing.T) {
 	swf := func(text string) error { _, err := ReadSWF(strings.NewReader(text)); return err }
 	philly := func(text string) error {
-		_, err := ReadPhilly(strings.NewReader(text), PhillySpan, 8)
+		_, err := readPhilly(strings.NewReader(text), phillySpan, 8)
 		return err
 	}
-	pods := func(text string) error { _, err := ReadOpenbPods(strings.NewReader(text)); return err }
-	nodes := func(text string) error { _, err := ReadOpenbNodes(strings.NewReader(text)); return err }
+	pods := func(text string) error { _, err := readOpenbPods(strings.NewReader(text)); return err }
+	nodes := func(text string) error { _, err := readOpenbNodes(strings.NewReader(text)); return err }
 	for _, tc := range []struct {
 		name, text, want string
 		read             func(string) error
@@ -105,15 +105,15 @@ func FuzzReaders(f *testing.F) {
 		if len(text) > 4000 {
 			return
 		}
-		_, _ = ReadOpenbNodes(strings.NewReader(text))
-		nodes := GPUNodes(2, 8, "T4")
+		_, _ = readOpenbNodes(strings.NewReader(text))
+		nodes := gpuNodes(2, 8, "T4")
 		for _, format := range []string{"swf", "philly", "openb"} {
 			src := Source{Format: format, Trace: strings.NewReader(text), Load: 0.01, Seed: 1}
 			if format != "swf" {
 				src.Nodes, src.PerNode = 2, 8
 			} else {
 				src.Procs = 16
-				nodes = Pool(16)
+				nodes = pool(16)
 			}
 			w, _, err := src.Read()
 			if err != nil || len(w.Jobs) == 0 || len(w.Jobs) > 100 {

@@ -47,13 +47,13 @@ type Report struct {
 // tau is the run time below which slowdown is not told apart.
 const tau = 10 * sched.Second
 
-// Slowdown is the bounded slowdown of a job that waited and ran for so long.
-func Slowdown(wait, run sched.Time) float64 {
+// slowdown is the bounded slowdown of a job that waited and ran for so long.
+func slowdown(wait, run sched.Time) float64 {
 	return max(1, float64(wait+run)/float64(max(run, tau)))
 }
 
 // NewReport works out the figures.
-func NewReport(cfg Config, r Result) Report {
+func NewReport(cfg config, r result) Report {
 	out := Report{Jobs: len(cfg.Jobs), Rounds: r.Rounds, Wall: float64(r.WallNS) / 1e9}
 	var waits []sched.Time
 	var slow []float64
@@ -75,7 +75,7 @@ func NewReport(cfg Config, r Result) Report {
 		if o.End < 0 {
 			continue
 		}
-		s := Slowdown(w, o.End-o.Start)
+		s := slowdown(w, o.End-o.Start)
 		slow, sum = append(slow, s), sum+s
 		n := float64(j.Shape.Ranks())
 		cores += n * float64(j.Shape.MilliCPU) * float64(o.End-o.Start)
@@ -110,7 +110,7 @@ func NewReport(cfg Config, r Result) Report {
 	return out
 }
 
-func (out *Report) times(r Result) {
+func (out *Report) times(r result) {
 	if len(r.RoundNS) == 0 {
 		return
 	}
@@ -118,7 +118,7 @@ func (out *Report) times(r Result) {
 	out.RoundP50, out.RoundP99 = float64(rank(ns, 50))/1e6, float64(rank(ns, 99))/1e6
 }
 
-func (out *Report) promises(r Result, waited int) {
+func (out *Report) promises(r result, waited int) {
 	if len(r.Missed) == 0 {
 		return
 	}
@@ -137,7 +137,7 @@ func (out *Report) promises(r Result, waited int) {
 }
 
 // fairness is Jain's index over the mean slowdown of each user.
-func (out *Report) fairness(cfg Config, r Result) {
+func (out *Report) fairness(cfg config, r result) {
 	index := map[string]int{}
 	var sums, counts []float64
 	for i, o := range r.Outcomes {
@@ -151,7 +151,7 @@ func (out *Report) fairness(cfg Config, r Result) {
 			index[j.User] = u
 			sums, counts = append(sums, 0), append(counts, 0)
 		}
-		sums[u] += Slowdown(o.Start-j.Submit, o.End-o.Start)
+		sums[u] += slowdown(o.Start-j.Submit, o.End-o.Start)
 		counts[u]++
 	}
 	var s, q float64

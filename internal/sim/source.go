@@ -23,28 +23,28 @@ type Source struct {
 }
 
 // Read reads the workload and makes the nodes it runs on.
-func (s Source) Read() (Workload, []Node, error) {
+func (s Source) Read() (workload, []Node, error) {
 	nodes, err := s.machine()
 	if err != nil {
-		return Workload{}, nil, err
+		return workload{}, nil, err
 	}
 	switch s.Format {
 	case "swf":
 		return s.swf(nodes)
 	case "philly":
 		if len(nodes) == 0 {
-			return Workload{}, nil, errors.New("a philly trace names no nodes: give --nodes and --gpus-per-node, as 80 and 8")
+			return workload{}, nil, errors.New("a philly trace names no nodes: give --nodes and --gpus-per-node, as 80 and 8")
 		}
 		span := s.Span
 		if span.From.IsZero() {
-			span.From = PhillySpan.From
+			span.From = phillySpan.From
 		}
 		if span.Until.IsZero() {
-			span.Until = PhillySpan.Until
+			span.Until = phillySpan.Until
 		}
-		w, err := ReadPhilly(s.Trace, span, s.PerNode)
+		w, err := readPhilly(s.Trace, span, s.PerNode)
 		if err == nil && s.Order != nil {
-			if w, err = w.PhillyOrder(s.Order, s.PerNode); err != nil {
+			if w, err = w.phillyOrder(s.Order, s.PerNode); err != nil {
 				err = fmt.Errorf("order file: %w", err)
 			}
 		}
@@ -52,7 +52,7 @@ func (s Source) Read() (Workload, []Node, error) {
 	case "openb":
 		return s.openb(nodes)
 	}
-	return Workload{}, nil, fmt.Errorf("trace format is %q: want swf, openb or philly", s.Format)
+	return workload{}, nil, fmt.Errorf("trace format is %q: want swf, openb or philly", s.Format)
 }
 
 // machine is the nodes that the caller asks for; none if it leaves them to the log.
@@ -71,16 +71,16 @@ func (s Source) machine() ([]Node, error) {
 	case s.Nodes > 0 && s.PerNode == 0:
 		return nil, errors.New("a number of nodes needs a number of GPUs for each")
 	case s.List != nil:
-		return ReadOpenbNodes(s.List)
+		return readOpenbNodes(s.List)
 	case s.Nodes > 0:
-		return GPUNodes(s.Nodes, s.PerNode, "GPU"), nil
+		return gpuNodes(s.Nodes, s.PerNode, "GPU"), nil
 	case s.Procs > 0:
-		return Pool(s.Procs), nil
+		return pool(s.Procs), nil
 	}
 	return nil, nil
 }
 
-func (s Source) swf(nodes []Node) (Workload, []Node, error) {
+func (s Source) swf(nodes []Node) (workload, []Node, error) {
 	w, err := ReadSWF(s.Trace)
 	if err != nil {
 		return w, nil, err
@@ -89,32 +89,32 @@ func (s Source) swf(nodes []Node) (Workload, []Node, error) {
 	case s.Nodes > 0: // a processor is a GPU
 		known := shapes{}
 		for i := range w.Jobs {
-			w.Jobs[i].Shape = known.of(Gang(w.Jobs[i].Shape.MilliCPU/1000, s.PerNode), "")
+			w.Jobs[i].Shape = known.of(gangOf(w.Jobs[i].Shape.MilliCPU/1000, s.PerNode), "")
 		}
 	case len(nodes) == 0 && w.Procs == 0:
 		return w, nil, errors.New("the log does not say how many processors there are (MaxProcs): give --procs")
 	case len(nodes) == 0:
-		nodes = Pool(w.Procs)
+		nodes = pool(w.Procs)
 	}
 	return w, nodes, nil
 }
 
-func (s Source) openb(nodes []Node) (Workload, []Node, error) {
+func (s Source) openb(nodes []Node) (workload, []Node, error) {
 	if len(nodes) == 0 {
-		return Workload{}, nil, errors.New("an openb pod list names no nodes: give --node-list, or --nodes and --gpus-per-node")
+		return workload{}, nil, errors.New("an openb pod list names no nodes: give --node-list, or --nodes and --gpus-per-node")
 	}
-	w, err := ReadOpenbPods(s.Trace)
+	w, err := readOpenbPods(s.Trace)
 	if err != nil {
 		return w, nil, err
 	}
 	w.Mix = mixOf(w.Jobs)
 	if s.Order != nil {
-		w, err = w.Reorder(s.Order)
+		w, err = w.reorder(s.Order)
 		if err != nil {
 			err = fmt.Errorf("order file: %w", err)
 		}
 		return w, nodes, err
 	}
-	w, err = w.Inflate(nodes, s.Load, s.Seed)
+	w, err = w.inflate(nodes, s.Load, s.Seed)
 	return w, nodes, err
 }

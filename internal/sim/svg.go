@@ -14,8 +14,8 @@ import (
 // Curve is a named replay to be drawn.
 type Curve struct {
 	Name   string
-	Config Config
-	Result Result
+	Config config
+	Result result
 }
 
 // The size of a plot, and of its two panels.

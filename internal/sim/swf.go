@@ -22,8 +22,8 @@ const (
 // Archive. Processors become cores of one pool. A job without a requested time,
 // or with one below its run time, has its run time as the limit: the log says
 // that it was not ended. Jobs that never ran or asked for nothing are left out.
-func ReadSWF(r io.Reader) (Workload, error) {
-	w := Workload{}
+func ReadSWF(r io.Reader) (workload, error) {
+	w := workload{}
 	known := shapes{}
 	neverRan, tooLarge := 0, 0
 	in := bufio.NewScanner(r)
@@ -81,7 +81,7 @@ func ReadSWF(r io.Reader) (Workload, error) {
 	return w, nil
 }
 
-func (w *Workload) swfHeader(text string) error {
+func (w *workload) swfHeader(text string) error {
 	name, value, ok := strings.Cut(text, ":")
 	if !ok {
 		return nil

@@ -28,7 +28,7 @@ func traceFile(tb testing.TB, name string) io.Reader {
 	return z
 }
 
-func readSWF(tb testing.TB, log string) Workload {
+func readSWF(tb testing.TB, log string) workload {
 	tb.Helper()
 	w, err := ReadSWF(traceFile(tb, log+".swf.gz"))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 // WriteWaits writes what became of each job as CSV, times in seconds since the
 // log's begin; start, wait and end are empty where there are none.
-func WriteWaits(w io.Writer, cfg Config, r Result) error {
+func WriteWaits(w io.Writer, cfg config, r result) error {
 	if _, err := fmt.Fprintln(w, "job_id,submit_s,wait_s,start_s,end_s,user"); err != nil {
 		return err
 	}

@@ -13,12 +13,10 @@ import (
 	"gbatch/sched"
 )
 
-func cmpNames(a, b string) int { return strings.Compare(a, b) }
-
-// AddNodes adds nodes as COUNTxGPUSxMODEL says, as 2x8xh100. A new node is like
+// addNodes adds nodes as COUNTxGPUSxMODEL says, as 2x8xh100. A new node is like
 // one of the same model that is there, or else has 16 cores and 128 GiB for
 // each GPU.
-func AddNodes(nodes []Node, text string) ([]Node, error) {
+func addNodes(nodes []Node, text string) ([]Node, error) {
 	parts := strings.SplitN(text, "x", 3)
 	bad := fmt.Errorf("nodes to add are %q: want COUNTxGPUSxMODEL, as 2x8xh100", text)
 	if len(parts) != 3 || parts[2] == "" {
@@ -73,10 +71,10 @@ func cloneNode(n Node, name string) Node {
 	return Node{name, inv}
 }
 
-// Set changes one rule, as "half_life=14d", "mode=easy", "weights.fair_share=20000"
+// set changes one rule, as "half_life=14d", "mode=easy", "weights.fair_share=20000"
 // or "max_wait_boost=2d". Names are those of the policy; case and underscores do
 // not matter.
-func Set(cfg *control.Config, text string) error {
+func set(cfg *control.Config, text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
 		return fmt.Errorf("rule to set is %q: want NAME=VALUE, as half_life=14d", text)

@@ -10,8 +10,8 @@ import (
 	"gbatch/sched"
 )
 
-// Workload is what a log says: jobs, and the machine if the log knows it.
-type Workload struct {
+// workload is what a log says: jobs, and the machine if the log knows it.
+type workload struct {
 	Jobs  []Job  // by Submit, then in the order of the log
 	Nodes []Node // empty: the caller must say
 	Procs int    // processors of a log of one undifferentiated pool; 0: unknown
@@ -69,7 +69,7 @@ func (s shapes) of(x sched.Shape, models string) *sched.Shape {
 }
 
 // inOrder sorts the jobs by time and says how many were out of order.
-func (w *Workload) inOrder() {
+func (w *workload) inOrder() {
 	back := 0
 	for i := 1; i < len(w.Jobs); i++ {
 		if w.Jobs[i].Submit < w.Jobs[i-1].Submit {
@@ -82,17 +82,17 @@ func (w *Workload) inOrder() {
 	}
 }
 
-func (w *Workload) note(format string, args ...any) {
+func (w *workload) note(format string, args ...any) {
 	w.Notes = append(w.Notes, fmt.Sprintf(format, args...))
 }
 
-// Pool is one node that stands for a pool of processors: they are its cores.
-func Pool(procs int) []Node {
+// pool is one node that stands for a pool of processors: they are its cores.
+func pool(procs int) []Node {
 	return []Node{{Name: "pool", Inventory: node.Inventory{Hostname: "pool", CPUs: procs, MemBytes: 1 << 40, Simulated: true}}}
 }
 
-// GPUNodes are n equal nodes with so many GPUs each.
-func GPUNodes(n, gpus int, model string) []Node {
+// gpuNodes are n equal nodes with so many GPUs each.
+func gpuNodes(n, gpus int, model string) []Node {
 	out := make([]Node, n)
 	for i := range out {
 		out[i] = gpuNode(fmt.Sprintf("n%04d", i+1), gpus, model)

@@ -47,33 +47,33 @@ const marker = "whole"
 
 // Get gives an entry's key, fetching it if it is not here, and holds it for
 // holder until Drop. Who asks for the same at the same time waits for the first.
-// list is what the source's List has told.
-func (k *Cache) Get(ctx context.Context, c *Client, scope, holder string, f Fetch, list []Object) (key string, got Fetched, err error) {
-	for _, o := range list {
+// f.Objects is needed.
+func (k *Cache) Get(ctx context.Context, c *Client, scope, holder string, f Fetch) (key string, got Fetched, err error) {
+	for _, o := range f.Objects {
 		if o.Version == "" && f.SHA256 == "" {
 			return "", got, ErrNotCacheable
 		}
 	}
-	key = keyOf(scope, f, list)
+	key = keyOf(scope, f)
 	leave, err := k.enter(ctx, key, holder)
 	if err != nil {
 		return "", got, err
 	}
 	defer leave()
 	f.Dir = filepath.Join(k.dir, key)
-	if got, ok := k.whole(key, list); ok {
+	if got, ok := k.whole(key, f.Objects); ok {
 		now := time.Now()
 		return key, got, local(os.Chtimes(filepath.Join(f.Dir, marker), now, now))
 	}
-	if got, err = c.FetchListed(ctx, f, list); err != nil {
+	if got, err = c.Fetch(ctx, f); err != nil {
 		k.drop(key, holder)
 		return "", got, err
 	}
 	return key, got, local(k.seal(key, got.Bytes))
 }
 
-func keyOf(scope string, f Fetch, list []Object) string {
-	text, _ := json.Marshal(list) // plain strings and numbers
+func keyOf(scope string, f Fetch) string {
+	text, _ := json.Marshal(f.Objects) // plain strings and numbers
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %s", scope, f.URI, f.SHA256, text))
 	return hex.EncodeToString(sum[:])
 }
@@ -107,7 +107,7 @@ func (k *Cache) enter(ctx context.Context, key, holder string) (leave func(), er
 func (k *Cache) whole(key string, list []Object) (Fetched, bool) {
 	b, err := os.ReadFile(filepath.Join(k.dir, key, marker))
 	n, nerr := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-	return Fetched{Objects: len(list), Bytes: n, Single: len(list) == 1 && list[0].Name == ""}, err == nil && nerr == nil
+	return Fetched{Objects: len(list), Bytes: n, Single: isSingle(list)}, err == nil && nerr == nil
 }
 
 // seal marks an entry as whole once it would survive a power cut.

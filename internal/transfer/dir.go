@@ -127,11 +127,11 @@ func Walk(ctx context.Context, root *os.Root, dir, pattern string) ([]string, er
 		if dir != "." {
 			name = strings.TrimPrefix(p, dir+"/")
 		}
-		if pattern != "" && !Match(pattern, name) {
+		if pattern != "" && !match(pattern, name) {
 			return nil
 		}
-		if len(list) >= MaxObjects {
-			return fail(TooLarge, "has more than %d files", MaxObjects)
+		if len(list) >= maxObjects {
+			return fail(TooLarge, "has more than %d files", maxObjects)
 		}
 		list = append(list, name)
 		return nil
@@ -139,10 +139,10 @@ func Walk(ctx context.Context, root *os.Root, dir, pattern string) ([]string, er
 	return list, err
 }
 
-// Match says whether a name fits a pattern: part by part as path.Match does,
+// match says whether a name fits a pattern: part by part as path.Match does,
 // and a part ** stands for any number of directories. A pattern of one part
 // fits the name's last.
-func Match(pattern, name string) bool {
+func match(pattern, name string) bool {
 	if !strings.Contains(pattern, "/") && pattern != "**" {
 		name = path.Base(name)
 	}

@@ -25,6 +25,7 @@ type Fetch struct {
 	Dir    string
 	SHA256 string // of a single object, in hex; empty: not checked
 
+	Objects []Object // what the source's List has told; nil: it is asked
 	// MaxBytes bounds all of it; 0: nothing does.
 	MaxBytes int64
 	// Room is asked once, with the bytes that are still to come (-1: nobody
@@ -61,22 +62,23 @@ func List(ctx context.Context, uri string, s Source) ([]Object, error) {
 // Fetch brings a source here. Called again with the same Dir it goes on with
 // what it has, if that is still the same at the source.
 func (c *Client) Fetch(ctx context.Context, f Fetch) (Fetched, error) {
-	list, err := List(ctx, f.URI, f.Source)
-	if err != nil {
-		return Fetched{}, err
+	list := f.Objects
+	if list == nil {
+		var err error
+		if list, err = List(ctx, f.URI, f.Source); err != nil {
+			return Fetched{}, err
+		}
 	}
-	return c.FetchListed(ctx, f, list)
-}
-
-// FetchListed is Fetch with what the source's List has told.
-func (c *Client) FetchListed(ctx context.Context, f Fetch, list []Object) (Fetched, error) {
-	x := &fetching{Fetch: f, c: c, single: len(list) == 1 && list[0].Name == ""}
+	x := &fetching{Fetch: f, c: c, single: isSingle(list)}
 	err := x.run(ctx, list)
 	if err != nil && ctx.Err() != nil {
 		return Fetched{}, context.Cause(ctx)
 	}
 	return Fetched{Objects: len(list), Bytes: x.done.Load(), Single: x.single}, at(f.URI, err)
 }
+
+// isSingle says whether a list is of one object that has no name of its own.
+func isSingle(list []Object) bool { return len(list) == 1 && list[0].Name == "" }
 
 // fetching is a transfer under way.
 type fetching struct {

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Journal remembers what was sent, one line for each step, so that who comes
+// journal remembers what was sent, one line for each step, so that who comes
 // after a crash does not begin again. A last line that was cut off is nothing.
-type Journal struct {
+type journal struct {
 	mu    sync.Mutex // guards what follows
 	file  *os.File
 	known map[string]entry
@@ -23,12 +23,12 @@ type entry struct {
 	Done    bool   `json:"done,omitempty"`
 }
 
-func openJournal(path string) (*Journal, error) {
+func openJournal(path string) (*journal, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{file: f, known: map[string]entry{}}
+	j := &journal{file: f, known: map[string]entry{}}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 64<<10)
 	for lines.Scan() {
@@ -48,9 +48,9 @@ func openJournal(path string) (*Journal, error) {
 	return j, nil
 }
 
-func (j *Journal) close() { j.file.Close() }
+func (j *journal) close() { j.file.Close() }
 
-func (j *Journal) sent(o Object) bool {
+func (j *journal) sent(o Object) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	e := j.known[o.Name]
@@ -58,7 +58,7 @@ func (j *Journal) sent(o Object) bool {
 }
 
 // upload is the server's name for what was begun of a file, or "".
-func (j *Journal) upload(o Object) string {
+func (j *journal) upload(o Object) string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if e := j.known[o.Name]; e.Version == o.Version {
@@ -67,7 +67,7 @@ func (j *Journal) upload(o Object) string {
 	return ""
 }
 
-func (j *Journal) add(e entry) error {
+func (j *journal) add(e entry) error {
 	b, err := json.Marshal(e)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,11 +115,11 @@ func wantKind(t *testing.T, err error, kind Kind, text string) {
 
 // brokenOff answers with the beginning of what the real server would say, and
 // then closes the connection.
-func brokenOff(w http.ResponseWriter, body io.Reader, header http.Header, status int, n int64) {
-	for k, v := range header {
+func brokenOff(w http.ResponseWriter, answer *httptest.ResponseRecorder, n int64) {
+	for k, v := range answer.Header() {
 		w.Header()[k] = v
 	}
-	w.WriteHeader(status)
-	_, _ = io.CopyN(w, body, n)
+	w.WriteHeader(answer.Code)
+	_, _ = io.CopyN(w, answer.Body, n)
 	panic(http.ErrAbortHandler)
 }

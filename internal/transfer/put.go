@@ -27,13 +27,13 @@ const maxParts = 9000
 
 // Put stores a file. A large one goes in parts, of which those that are there
 // already are left out.
-func (b *bucket) Put(ctx context.Context, w *Sending, f *os.File, o Object, j *Journal) error {
+func (b *bucket) Put(ctx context.Context, w *sending, f *os.File, o Object, j *journal) error {
 	key := b.key + o.Name
 	if b.key != "" && !strings.HasSuffix(b.key, "/") && o.Name != "" {
 		key = b.key + "/" + o.Name
 	}
 	if o.Size > b.c.chunk {
-		return b.putLarge(ctx, w, f, o, key, j)
+		return (&upload{bucket: b, sending: w, journal: j, object: o, key: key, size: max(b.c.chunk, (o.Size+maxParts-1)/maxParts)}).run(ctx, f)
 	}
 	return w.request(ctx, func(ctx context.Context, count wrapper) error {
 		body := count(io.NewSectionReader(f, 0, o.Size))
@@ -45,28 +45,38 @@ func (b *bucket) Put(ctx context.Context, w *Sending, f *os.File, o Object, j *J
 	})
 }
 
-func (b *bucket) putLarge(ctx context.Context, w *Sending, f *os.File, o Object, key string, j *Journal) error {
-	size := max(b.c.chunk, (o.Size+maxParts-1)/maxParts)
-	upload, there, err := b.resume(ctx, w, o, key, size, j)
-	if err != nil {
+// upload is a large file that goes in parts.
+type upload struct {
+	*bucket
+	*sending
+	*journal
+	object Object
+	key    string
+	size   int64          // of a part
+	id     string         // the server's name for what has come of it
+	there  map[int]string // ETags of the parts that have come, by number
+}
+
+func (u *upload) run(ctx context.Context, f *os.File) error {
+	if err := u.resume(ctx); err != nil {
 		return err
 	}
-	n := int((o.Size + size - 1) / size)
+	n := int((u.object.Size + u.size - 1) / u.size)
 	parts := make([]minio.CompletePart, n)
 	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(1, b.c.Parallel))
+	group.SetLimit(max(1, u.sending.c.Parallel))
 	for i := range n {
-		from := int64(i) * size
-		length := min(size, o.Size-from)
-		if tag := there[i+1]; tag != "" {
+		from := int64(i) * u.size
+		length := min(u.size, u.object.Size-from)
+		if tag := u.there[i+1]; tag != "" {
 			parts[i] = minio.CompletePart{PartNumber: i + 1, ETag: tag}
-			w.tell(length)
+			u.tell(length)
 			continue
 		}
 		group.Go(func() error {
-			return w.request(gctx, func(ctx context.Context, count wrapper) error {
+			return u.request(gctx, func(ctx context.Context, count wrapper) error {
 				body := count(io.NewSectionReader(f, from, length))
-				p, err := b.core.PutObjectPart(ctx, b.name, key, upload, i+1, body, length, minio.PutObjectPartOptions{})
+				p, err := u.core.PutObjectPart(ctx, u.name, u.key, u.id, i+1, body, length, minio.PutObjectPartOptions{})
 				parts[i] = minio.CompletePart{PartNumber: i + 1, ETag: p.ETag}
 				return putError(err)
 			})
@@ -75,49 +85,46 @@ func (b *bucket) putLarge(ctx context.Context, w *Sending, f *os.File, o Object,
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return w.request(ctx, func(ctx context.Context, _ wrapper) error {
-		_, err := b.core.CompleteMultipartUpload(ctx, b.name, key, upload, parts, minio.PutObjectOptions{})
+	return u.request(ctx, func(ctx context.Context, _ wrapper) error {
+		_, err := u.core.CompleteMultipartUpload(ctx, u.name, u.key, u.id, parts, minio.PutObjectOptions{})
 		return putError(err)
 	})
 }
 
-// resume finds what an earlier try has brought of a large file, or begins anew.
-func (b *bucket) resume(ctx context.Context, w *Sending, o Object, key string, size int64, j *Journal) (upload string, there map[int]string, err error) {
-	name := o.Name
-	if w.Single {
-		name = w.Names[0]
+// resume finds what an earlier try has brought, or begins anew.
+func (u *upload) resume(ctx context.Context) error {
+	name := u.object.Name
+	if u.Single {
+		name = u.Names[0]
 	}
-	known := Object{Name: name, Version: o.Version}
-	if upload = j.upload(known); upload != "" {
-		there = map[int]string{}
-		err = w.request(ctx, func(ctx context.Context, _ wrapper) error { return b.listParts(ctx, key, upload, size, o.Size, there) })
-		if err == nil {
-			return upload, there, nil
+	known := Object{Name: name, Version: u.object.Version}
+	if u.id = u.journal.upload(known); u.id != "" {
+		u.there = map[int]string{}
+		err := u.request(ctx, u.listParts)
+		if err == nil || ctx.Err() != nil {
+			return err
 		}
-		if ctx.Err() != nil {
-			return "", nil, err
-		}
-		// The server has thrown it away: begin anew.
+		u.there = nil // the server has thrown it away: begin anew
 	}
-	err = w.request(ctx, func(ctx context.Context, _ wrapper) error {
-		upload, err = b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{})
+	err := u.request(ctx, func(ctx context.Context, _ wrapper) (err error) {
+		u.id, err = u.core.NewMultipartUpload(ctx, u.name, u.key, minio.PutObjectOptions{})
 		return putError(err)
 	})
 	if err != nil {
-		return "", nil, err
+		return err
 	}
-	return upload, nil, local(j.add(entry{Name: name, Version: o.Version, Upload: upload}))
+	return local(u.add(entry{Name: name, Version: u.object.Version, Upload: u.id}))
 }
 
-func (b *bucket) listParts(ctx context.Context, key, upload string, size, all int64, there map[int]string) error {
+func (u *upload) listParts(ctx context.Context, _ wrapper) error {
 	for marker := 0; ; {
-		r, err := b.core.ListObjectParts(ctx, b.name, key, upload, marker, 1000)
+		r, err := u.core.ListObjectParts(ctx, u.name, u.key, u.id, marker, 1000)
 		if err != nil {
 			return putError(err)
 		}
 		for _, p := range r.ObjectParts {
-			if p.Size == min(size, all-int64(p.PartNumber-1)*size) {
-				there[p.PartNumber] = strings.Trim(p.ETag, `"`)
+			if p.Size == min(u.size, u.object.Size-int64(p.PartNumber-1)*u.size) {
+				u.there[p.PartNumber] = strings.Trim(p.ETag, `"`)
 			}
 		}
 		if !r.IsTruncated || r.NextPartNumberMarker <= marker {
@@ -147,7 +154,7 @@ type dirSink struct {
 
 func (s dirSink) Close() {}
 
-func (s dirSink) Put(ctx context.Context, w *Sending, f *os.File, o Object, _ *Journal) error {
+func (s dirSink) Put(ctx context.Context, w *sending, f *os.File, o Object, _ *journal) error {
 	name := o.Name
 	if name == "" {
 		name = s.single

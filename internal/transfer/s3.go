@@ -108,8 +108,8 @@ func (b *bucket) listPrefix(ctx context.Context) ([]Object, error) {
 		if name == "" || strings.HasSuffix(name, "/") {
 			continue // programs mark empty directories so
 		}
-		if len(list) >= MaxObjects {
-			return nil, fail(TooLarge, "has more than %d objects", MaxObjects)
+		if len(list) >= maxObjects {
+			return nil, fail(TooLarge, "has more than %d objects", maxObjects)
 		}
 		list = append(list, Object{Name: name, Size: o.Size, Version: o.ETag})
 	}

@@ -18,7 +18,7 @@ import (
 type Sink interface {
 	// Put stores a file under a name, instead of what may be there. j says how
 	// far an earlier try came, and is told how far this one does.
-	Put(ctx context.Context, w *Sending, f *os.File, o Object, j *Journal) error
+	Put(ctx context.Context, w *sending, f *os.File, o Object, j *journal) error
 	Close()
 }
 
@@ -40,8 +40,8 @@ type Send struct {
 // maxFailed is how many files may fail before the rest is not tried.
 const maxFailed = 10
 
-// Sending is a transfer under way.
-type Sending struct {
+// sending is a transfer under way.
+type sending struct {
 	Send
 	c     *Client
 	slots chan struct{} // one for each request at once
@@ -57,7 +57,7 @@ type Sending struct {
 // there, and goes on with large files. The error names the files that are not
 // there in the end.
 func (c *Client) Send(ctx context.Context, s Send) error {
-	w := &Sending{Send: s, c: c, slots: make(chan struct{}, max(1, c.Parallel))}
+	w := &sending{Send: s, c: c, slots: make(chan struct{}, max(1, c.Parallel))}
 	err := w.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -65,7 +65,7 @@ func (c *Client) Send(ctx context.Context, s Send) error {
 	return at(s.URI, err)
 }
 
-func (w *Sending) run(ctx context.Context) error {
+func (w *sending) run(ctx context.Context) error {
 	j, err := openJournal(w.Journal)
 	if err != nil {
 		return local(err)
@@ -97,7 +97,7 @@ func (w *Sending) run(ctx context.Context) error {
 }
 
 // one sends a file. Its failure is not the others', unless all would fail so.
-func (w *Sending) one(ctx context.Context, o Object, j *Journal) error {
+func (w *sending) one(ctx context.Context, o Object, j *journal) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -128,13 +128,13 @@ func (w *Sending) one(ctx context.Context, o Object, j *Journal) error {
 	return nil
 }
 
-func (w *Sending) verdict(all int) error {
+func (w *sending) verdict(all int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.verdictLocked(all)
 }
 
-func (w *Sending) verdictLocked(all int) error {
+func (w *sending) verdictLocked(all int) error {
 	if w.first == nil {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (w *Sending) verdictLocked(all int) error {
 
 // request makes one of the requests of a transfer, again if need be: body
 // counts what it reads, and what a try that failed has read is taken back.
-func (w *Sending) request(ctx context.Context, try func(context.Context, wrapper) error) error {
+func (w *sending) request(ctx context.Context, try func(context.Context, wrapper) error) error {
 	select {
 	case w.slots <- struct{}{}:
 		defer func() { <-w.slots }()
@@ -176,7 +176,7 @@ func (w *Sending) request(ctx context.Context, try func(context.Context, wrapper
 	})
 }
 
-func (w *Sending) tell(n int64) {
+func (w *sending) tell(n int64) {
 	done := w.done.Add(n)
 	if w.Progress != nil {
 		w.Progress(done, w.total)

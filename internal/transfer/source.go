@@ -26,8 +26,8 @@ type Object struct {
 	Whole   bool   `json:"whole,omitempty"`   // it can only be read from its beginning
 }
 
-// MaxObjects bounds the files of one source.
-const MaxObjects = 100_000
+// maxObjects bounds the files of one source.
+const maxObjects = 100_000
 
 const maxName = 1024
 

@@ -95,7 +95,7 @@ func TestBrokenOff(t *testing.T) {
 		s.Handler.ServeHTTP(rec, r)
 		half := int64(rec.Body.Len()) * 2 / 3
 		sent.Add(half)
-		brokenOff(w, rec.Body, rec.Header(), rec.Code, half)
+		brokenOff(w, rec, half)
 	}
 	var tries atomic.Int32
 	var hook func(w http.ResponseWriter, r *http.Request) bool
@@ -328,7 +328,7 @@ func TestMatch(t *testing.T) {
 		{"**", "a/b/c", true}, {"a/**/z", "a/z", true}, {"a/**/z", "a/b/c/z", true}, {"a/**/b/**/z", "a/b/c/z", true}, {"a/**/b/**/z", "a/c/z", false},
 		{"[ab]?/x", "b1/x", true}, {"[ab]?/x", "c1/x", false}, {"*/*", "a", false},
 	} {
-		if got := Match(tc.pattern, tc.name); got != tc.want {
+		if got := match(tc.pattern, tc.name); got != tc.want {
 			t.Errorf("%q fits %q: %t", tc.pattern, tc.name, got)
 		}
 	}
@@ -338,11 +338,11 @@ func FuzzMatch(f *testing.F) {
 	f.Add("**/*.json", "a/b.json")
 	f.Add(strings.Repeat("**/", 100)+"x", strings.Repeat("a/", 100)+"y")
 	f.Fuzz(func(t *testing.T, pattern, name string) {
-		Match(pattern, name)
+		match(pattern, name)
 		if checkName(name) != nil {
 			return // no file has it
 		}
-		if !Match("**", name) || !strings.ContainsAny(name, `*?[\`) && !Match(name, name) {
+		if !match("**", name) || !strings.ContainsAny(name, `*?[\`) && !match(name, name) {
 			t.Errorf("%q", name)
 		}
 	})
@@ -371,7 +371,7 @@ func TestCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, _, err := k.Get(t.Context(), c, scope, holder, Fetch{URI: uri, Source: src}, list)
+		key, _, err := k.Get(t.Context(), c, scope, holder, Fetch{URI: uri, Source: src, Objects: list})
 		if err != nil {
 			t.Error(err)
 		}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Check is one thing that was looked at in the guest.
-type Check struct {
+// check is one thing that was looked at in the guest.
+type check struct {
 	Name string        `json:"name"`
 	Err  string        `json:"err,omitempty"` // what did not hold; "" is a pass
 	Took time.Duration `json:"took"`
@@ -38,7 +38,7 @@ func NewReport(w io.Writer) *Report { return &Report{w: w} }
 // Check does one check and writes what came of it.
 func (r *Report) Check(name string, f func() error) {
 	start := time.Now()
-	c := Check{Name: name}
+	c := check{Name: name}
 	if err := f(); err != nil {
 		c.Err = err.Error()
 		r.bad++
@@ -59,17 +59,17 @@ func (r *Report) End() bool {
 	return r.bad == 0
 }
 
-// ReadReport reads the checks from what a console has printed. A report that is
+// readReport reads the checks from what a console has printed. A report that is
 // cut short is an error, beside the checks that are there.
-func ReadReport(console io.Reader) ([]Check, error) {
-	var out []Check
+func readReport(console io.Reader) ([]check, error) {
+	var out []check
 	end := -1
 	sc := bufio.NewScanner(console)
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
 		line := strings.TrimRight(sc.Text(), "\r")
 		if text, ok := strings.CutPrefix(line, checkMark); ok {
-			var c Check
+			var c check
 			if err := json.Unmarshal([]byte(text), &c); err != nil {
 				return out, fmt.Errorf("read check %q: %w", text, err)
 			}

@@ -20,9 +20,9 @@ func TestReport(t *testing.T) {
 		t.Error("a report with a failure passed")
 	}
 	whole := strings.ReplaceAll(console.String(), "\n", "\r\n") // as a serial line has it
-	got, err := ReadReport(strings.NewReader(whole))
-	want := []Check{{Name: "good"}, {Name: "bad", Err: "two\nlines"}}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Check{}, "Took")); diff != "" || err != nil {
+	got, err := readReport(strings.NewReader(whole))
+	want := []check{{Name: "good"}, {Name: "bad", Err: "two\nlines"}}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(check{}, "Took")); diff != "" || err != nil {
 		t.Errorf("%v, checks (-want +got):\n%s", err, diff)
 	}
 
@@ -35,7 +35,7 @@ func TestReport(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := ReadReport(strings.NewReader(tc.console)); err == nil || !strings.Contains(err.Error(), tc.err) {
+			if _, err := readReport(strings.NewReader(tc.console)); err == nil || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("error %v, want %q", err, tc.err)
 			}
 		})

@@ -70,7 +70,7 @@ func runGuest(t *testing.T, initrd, options string) {
 	start := time.Now()
 	console := boot(t, initrd, options)
 	t.Logf("the guest ran for %.1f s", time.Since(start).Seconds())
-	checks, err := ReadReport(bytes.NewReader(console))
+	checks, err := readReport(bytes.NewReader(console))
 	for _, c := range checks {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Logf("took %.1f s in the guest", c.Took.Seconds())

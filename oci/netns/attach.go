@@ -26,8 +26,8 @@ const inner = "eth0"
 // maxOwner is what the kernel keeps of an interface's alias.
 const maxOwner = 255
 
-// ErrFull says that the subnet has no address left.
-var ErrFull = errors.New("all addresses of the node's network are in use")
+// errFull says that the subnet has no address left.
+var errFull = errors.New("all addresses of the node's network are in use")
 
 // Attach makes a namespace for an owner, in place of one it may have had.
 func (n *Network) Attach(owner string) (*Attached, error) { return n.AttachTo(owner, nil) }
@@ -72,7 +72,7 @@ func (n *Network) attach(owner string, ns *os.File) (*Attached, error) {
 		return nil, err
 	}
 	n.trace("done")
-	return &Attached{Namespace: ns, Addr: addr, Gateway: n.Gateway()}, nil
+	return &Attached{Namespace: ns, Addr: addr, Gateway: n.gateway()}, nil
 }
 
 // connect makes the pair of interfaces and the host's side of it. Names and
@@ -97,7 +97,7 @@ func (n *Network) connect(owner string, ns *os.File) (netip.Addr, error) {
 			return netip.Addr{}, err
 		}
 	}
-	return netip.Addr{}, ErrFull
+	return netip.Addr{}, errFull
 }
 
 func (n *Network) connectAs(owner string, ns *os.File, name string, addr netip.Addr) error {
@@ -125,7 +125,7 @@ func (n *Network) hostSide(veth *netlink.Veth, addr netip.Addr) error {
 		return fmt.Errorf("raise interface %s: %w", veth.Name, err)
 	}
 	n.trace("gateway")
-	gw := single(n.Gateway())
+	gw := single(n.gateway())
 	if err := n.host.AddrAdd(veth, &netlink.Addr{IPNet: gw, Scope: unix.RT_SCOPE_LINK}); err != nil {
 		return fmt.Errorf("give %s its address: %w", veth.Name, err)
 	}
@@ -163,7 +163,7 @@ func (n *Network) configure(ns *os.File, addr netip.Addr) error {
 	if err := h.LinkSetUp(eth); err != nil {
 		return fmt.Errorf("raise container's interface: %w", err)
 	}
-	gw := single(n.Gateway())
+	gw := single(n.gateway())
 	for _, r := range []*netlink.Route{
 		{LinkIndex: eth.Attrs().Index, Scope: unix.RT_SCOPE_LINK, Dst: gw},
 		{LinkIndex: eth.Attrs().Index, Gw: gw.IP},

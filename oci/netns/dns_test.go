@@ -114,7 +114,7 @@ func TestResolverOnTheNode(t *testing.T) {
 	if got, err := ask(a.Namespace, netip.AddrPortFrom(hostAddr, 53)); err != nil || !strings.HasSuffix(got, " names") {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, err := ask(a.Namespace, netip.AddrPortFrom(n.Gateway(), 53)); err == nil {
+	if got, err := ask(a.Namespace, netip.AddrPortFrom(n.gateway(), 53)); err == nil {
 		t.Errorf("another address of the node answers: %q", got)
 	}
 }

@@ -145,8 +145,8 @@ func (n *Network) Ensure() (repaired bool, err error) {
 	return true, errors.Join(forwarding(), n.install())
 }
 
-// Gateway is the node's address on every network.
-func (n *Network) Gateway() netip.Addr { return address(n.cfg.Subnet, gatewayNumber) }
+// gateway is the node's address on every network.
+func (n *Network) gateway() netip.Addr { return address(n.cfg.Subnet, gatewayNumber) }
 
 // checkSubnet refuses a subnet that the machine already uses for something
 // else: its traffic would end up in containers.

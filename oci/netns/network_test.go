@@ -100,7 +100,7 @@ func TestNetworksAreApart(t *testing.T) {
 	}{
 		"other_network":         {a.Namespace, atB},
 		"host_to_network":       {nil, atB},
-		"gateway":               {a.Namespace, netip.AddrPortFrom(n.Gateway(), portOf(onHost))},
+		"gateway":               {a.Namespace, netip.AddrPortFrom(n.gateway(), portOf(onHost))},
 		"host_address":          {a.Namespace, netip.AddrPortFrom(hostAddr, portOf(onHost))},
 		"host_loopback_by_name": {a.Namespace, netip.AddrPortFrom(loopback4, portOf(onLoopback))},
 		"link_local":            {a.Namespace, netip.MustParseAddrPort("169.254.169.254:80")},
@@ -211,8 +211,8 @@ func TestDetachEndsConnectionsAndFreesTheAddress(t *testing.T) {
 	for _, owner := range []string{"1", "2", "3", "4", "5"} {
 		last = attach(t, n, owner)
 	}
-	if _, err := n.Attach("6"); !errors.Is(err, ErrFull) {
-		t.Fatalf("got %v, want %v", err, ErrFull)
+	if _, err := n.Attach("6"); !errors.Is(err, errFull) {
+		t.Fatalf("got %v, want %v", err, errFull)
 	}
 	must(t, n.Detach("5"))
 	must(t, n.Detach("5")) // twice is fine

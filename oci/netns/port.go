@@ -70,7 +70,7 @@ type PortInUseError struct {
 	Addr   netip.Addr // asked for; invalid: all
 	Port   uint16     // 0: all of Range
 	Range  PortRange
-	Holder *Holder // nil: not found
+	Holder *holder // nil: not found
 }
 
 func (e *PortInUseError) Error() string {

@@ -52,7 +52,7 @@ func TestForward(t *testing.T) {
 		"from_host_by_ipv6": {nil, at(netip.IPv6Loopback(), main), a.Addr.String() + " anywhere"},
 		"from_outside":      {out, at(hostAddr, main), a.Addr.String() + " anywhere"},
 		"from_other_job":    {b.Namespace, at(hostAddr, main), a.Addr.String() + " anywhere"},
-		"from_itself":       {a.Namespace, at(n.Gateway(), main), a.Addr.String() + " anywhere"},
+		"from_itself":       {a.Namespace, at(n.gateway(), main), a.Addr.String() + " anywhere"},
 		"loopback_server":   {nil, forward(t, a, portOf(loop4)), "127.0.0.1 loop4"},
 		"ipv6_server":       {nil, forward(t, a, portOf(loop6)), "::1 loop6"},
 	} {
@@ -198,7 +198,7 @@ func TestListen(t *testing.T) {
 	if port < DefaultPorts.First || port > DefaultPorts.Last {
 		t.Errorf("port %d is not of the range", port)
 	}
-	me := &Holder{PID: os.Getpid(), Command: "exe"}
+	me := &holder{PID: os.Getpid(), Command: "exe"}
 	for name, tc := range map[string]struct {
 		ip   netip.Addr
 		port uint16
@@ -220,7 +220,7 @@ func TestListen(t *testing.T) {
 			}
 		})
 	}
-	text := (&PortInUseError{Port: 8080, Holder: &Holder{PID: 7, Command: "nginx"}}).Error()
+	text := (&PortInUseError{Port: 8080, Holder: &holder{PID: 7, Command: "nginx"}}).Error()
 	if want := "port 8080 is in use by nginx (process 7)"; text != want {
 		t.Errorf("got %q, want %q", text, want)
 	}

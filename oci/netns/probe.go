@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnsupported is wrapped by what says that the machine cannot do it at all.
-var ErrUnsupported = errors.New("networks of their own cannot be made on this machine")
+// errUnsupported is wrapped by what says that the machine cannot do it at all.
+var errUnsupported = errors.New("networks of their own cannot be made on this machine")
 
 // Probe tries everything that a network needs, in a namespace that goes at
 // once: nothing of the machine's own network is touched. The error names what
@@ -36,7 +36,7 @@ func Probe() error {
 }
 
 func lacking(what string, err error, fix string) error {
-	return fmt.Errorf("%w: no %s: %w; %s", ErrUnsupported, what, err, fix)
+	return fmt.Errorf("%w: no %s: %w; %s", errUnsupported, what, err, fix)
 }
 
 func probeLink(ns *os.File) error {

@@ -38,9 +38,9 @@ func (c Credentials) Format(f fmt.State, verb rune) {
 // them has fields of its own.
 func (c Credentials) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Mask returns any text meant as an image reference, also one that Parse
+// mask returns any text meant as an image reference, also one that Parse
 // refuses, with whatever may be a password replaced by XXXX.
-func Mask(s string) string {
+func mask(s string) string {
 	head, digest := cutDigest(s)
 	at := strings.LastIndexByte(head, '@')
 	if at < 0 {

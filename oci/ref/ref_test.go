@@ -138,8 +138,8 @@ func TestParseRefuses(t *testing.T) {
 			if !strings.Contains(err.Error(), "registry:port/name:tag") {
 				t.Errorf("%q does not name the accepted forms", err)
 			}
-			if strings.Contains(err.Error(), "SECRET") || strings.Contains(Mask(tc.in), "SECRET") {
-				t.Errorf("password shown by %q or %q", err, Mask(tc.in))
+			if strings.Contains(err.Error(), "SECRET") || strings.Contains(mask(tc.in), "SECRET") {
+				t.Errorf("password shown by %q or %q", err, mask(tc.in))
 			}
 		})
 	}
@@ -154,7 +154,7 @@ func TestMask(t *testing.T) {
 		"token@h.io/a":               "XXXX@h.io/a",
 		"oci:/data/img:v1@" + digest: "oci:/data/img:v1@" + digest,
 	} {
-		if got := Mask(in); got != want {
+		if got := mask(in); got != want {
 			t.Errorf("Mask(%q) = %q, want %q", in, got, want)
 		}
 	}

@@ -19,7 +19,7 @@ type Index struct {
 	kinds   map[string]*Kind // by key
 	Order   []*Kind          // by value, then key
 	Shapes  map[string]*Shape
-	Windows map[string]*Window
+	Windows map[string]*spec.Window
 
 	values    map[string]int64 // of GPU models, see SetValues
 	lastIn    *spec.Shape      // the request that was interned last, and its shape
@@ -29,7 +29,7 @@ type Index struct {
 
 // New makes an empty one.
 func New() *Index {
-	return &Index{Nodes: map[string]*Node{}, kinds: map[string]*Kind{}, Shapes: map[string]*Shape{}, Windows: map[string]*Window{}}
+	return &Index{Nodes: map[string]*Node{}, kinds: map[string]*Kind{}, Shapes: map[string]*Shape{}, Windows: map[string]*spec.Window{}}
 }
 
 // Set adds a node or replaces what is known of it. Jobs on it keep what they

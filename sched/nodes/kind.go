@@ -102,13 +102,6 @@ func (kind *Kind) insert(n *Node) {
 	}
 }
 
-func (kind *Kind) remove(n *Node) {
-	n.indexed = false
-	kind.whole[n.inWhole].remove(n.pos)
-	kind.cores[n.inCores].remove(n.pos)
-	kind.part.remove(n.pos)
-}
-
 // moved puts the node where it belongs after its load changed.
 func (kind *Kind) moved(n *Node) {
 	if kind.stale || !n.indexed {

@@ -3,19 +3,13 @@ package nodes
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"gbatch/sched/spec"
 )
 
-// Window is a window as it is in force: its nodes and GPUs are chosen.
-type Window struct {
-	spec.Window
-}
-
 // cover is a window on one node.
 type cover struct {
-	*Window
+	*spec.Window
 	part bool   // it keeps the GPUs only, and not the whole node
 	GPUs GPUSet // if it is part
 }
@@ -34,7 +28,7 @@ func (ix *Index) Reserve(w spec.Window) error {
 			return err
 		}
 	}
-	ix.Windows[w.Name] = &Window{w}
+	ix.Windows[w.Name] = &w
 	ix.coverAll()
 	return nil
 }
@@ -75,34 +69,24 @@ func (ix *Index) cover(n *Node) {
 	})
 }
 
-// Admits says whether a job of the project and user, which names these windows,
-// may use it.
-func (w *Window) Admits(project, user string, names []string) bool {
-	if w.Maintenance {
-		return false
-	}
-	named := func(s string) bool { return s == w.Name || w.ID != "" && strings.EqualFold(s, w.ID) }
-	return slices.ContainsFunc(names, named) || slices.Contains(w.Projects, project) || slices.Contains(w.Users, user)
-}
-
 // Request is what windows and nodes need to know of a job.
 type Request struct {
 	Shape   *Shape
-	Limit   spec.Time        // it may run for so long
-	Windows map[*Window]bool // that it may use
+	Limit   spec.Time             // it may run for so long
+	Windows map[*spec.Window]bool // that it may use
 }
 
 // shuts says whether the window keeps such jobs off if they start at the
 // time given. Windows are kept clear by limits: what a job may run, not what it
 // is expected to.
-func (w *Window) shuts(request *Request, at spec.Time) bool {
-	return w.Start < at+request.Limit && w.End > at && !request.Windows[w]
+func (c cover) shuts(request *Request, at spec.Time) bool {
+	return c.Start < at+request.Limit && c.End > at && !request.Windows[c.Window]
 }
 
 // Closed is the first window that keeps such jobs off the node, nil if
 // there is none. A job that takes the whole node is kept off by a window on any
 // GPU of it.
-func (n *Node) Closed(request *Request, at spec.Time) *Window {
+func (n *Node) Closed(request *Request, at spec.Time) *spec.Window {
 	for _, c := range n.Windows {
 		if (!c.part || request.Shape.Whole() && !c.GPUs.Empty()) && c.shuts(request, at) {
 			return c.Window
@@ -136,7 +120,7 @@ func (n *Node) Reopens(request *Request, at spec.Time) spec.Time {
 
 // ShutBy is the window but for which a rank had room, by what is held on the
 // node; nil if it has room, or none anyway.
-func (n *Node) ShutBy(request *Request, f Fit, at spec.Time) *Window {
+func (n *Node) ShutBy(request *Request, f Fit, at spec.Time) *spec.Window {
 	if w := n.Closed(request, at); w != nil || request.Shape.MilliGPU == 0 {
 		return w
 	}

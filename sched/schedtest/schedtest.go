@@ -16,8 +16,8 @@ import (
 	"gbatch/sched"
 )
 
-// Epoch is moment 0 of scenarios.
-const Epoch sched.Time = 1_700_000_000_000
+// epoch is moment 0 of scenarios.
+const epoch sched.Time = 1_700_000_000_000
 
 // World is a State with the time, and with what the owner of one does.
 type World struct {
@@ -35,7 +35,7 @@ func New(policy string) (*World, error) {
 		}
 	}
 	s, err := sched.New(p)
-	return &World{State: s, Now: Epoch}, err
+	return &World{State: s, Now: epoch}, err
 }
 
 // Do runs one command on its input lines and returns what is to be seen.
@@ -45,7 +45,7 @@ func (w *World) Do(cmd string, args map[string]string, lines []string) (string, 
 		if err != nil {
 			return "", err
 		}
-		w.Now = Epoch + d
+		w.Now = epoch + d
 	}
 	switch cmd {
 	case "nodes":
@@ -133,7 +133,7 @@ func (w *World) planText() string {
 }
 
 func (w *World) when(t sched.Time) string {
-	s := time.Duration(int64(t-Epoch) * int64(time.Millisecond)).String()
+	s := time.Duration(int64(t-epoch) * int64(time.Millisecond)).String()
 	if short, ok := strings.CutSuffix(s, "m0s"); ok {
 		return short + "m"
 	}
@@ -247,7 +247,7 @@ func lists(to *[][]string) func(string) error {
 func moment(to *sched.Time) func(string) error {
 	return func(v string) error {
 		d, err := parseTime(v)
-		*to = Epoch + d
+		*to = epoch + d
 		return err
 	}
 }

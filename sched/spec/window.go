@@ -1,6 +1,10 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Window is an advance reservation: nodes, or a number of them, or some of their
 // GPUs, that are kept for some jobs or for nobody during a span of time. A job
@@ -44,4 +48,14 @@ func (w *Window) Validate() error {
 		return fmt.Errorf("window %q: match: %w", w.Name, err)
 	}
 	return nil
+}
+
+// Admits says whether a job of the project and user, which names these windows,
+// may use it.
+func (w *Window) Admits(project, user string, names []string) bool {
+	if w.Maintenance {
+		return false
+	}
+	named := func(s string) bool { return s == w.Name || w.ID != "" && strings.EqualFold(s, w.ID) }
+	return slices.ContainsFunc(names, named) || slices.Contains(w.Projects, project) || slices.Contains(w.Users, user)
 }

@@ -90,7 +90,7 @@ func (in *inputs) bring(ctx context.Context, i int, want job.Input, uri string) 
 	}
 	release := func() {}
 	defer func() { release() }()
-	f := transfer.Fetch{URI: uri, Source: src, SHA256: want.SHA256, MaxBytes: most, Progress: in.show.part(i),
+	f := transfer.Fetch{URI: uri, Source: src, Objects: list, SHA256: want.SHA256, MaxBytes: most, Progress: in.show.part(i),
 		Dir: filepath.Join(in.t.rankDir(in.t.ID), strconv.Itoa(i)),
 		Room: func(n int64) (err error) {
 			release, err = in.t.promise(n)
@@ -104,7 +104,7 @@ func (in *inputs) bring(ctx context.Context, i int, want job.Input, uri string) 
 	var got transfer.Fetched
 	if want.Cache {
 		var key string
-		key, got, err = in.t.cache.Get(ctx, in.t.Client, in.t.Order.Project, in.t.ID.String(), f, list)
+		key, got, err = in.t.cache.Get(ctx, in.t.Client, in.t.Order.Project, in.t.ID.String(), f)
 		if cached = !errors.Is(err, transfer.ErrNotCacheable); cached && err == nil {
 			content = in.t.cache.Content(key)
 			in.mu.Lock()
@@ -113,7 +113,7 @@ func (in *inputs) bring(ctx context.Context, i int, want job.Input, uri string) 
 		}
 	}
 	if !cached {
-		got, err = in.t.Client.FetchListed(ctx, f, list)
+		got, err = in.t.Client.Fetch(ctx, f)
 	}
 	if err != nil {
 		return err

@@ -64,13 +64,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if hook != nil && hook(w, r) {
 		return
 	}
-	s.Handler.ServeHTTP(w, Plain(r))
+	s.Handler.ServeHTTP(w, plain(r))
 }
 
-// Plain is a request whose body has what was sent in signed chunks, as S3's
+// plain is a request whose body has what was sent in signed chunks, as S3's
 // clients do without TLS, in one piece: the server in memory does not undo that
 // everywhere.
-func Plain(r *http.Request) *http.Request {
+func plain(r *http.Request) *http.Request {
 	out := r.Clone(r.Context())
 	if n := r.Header.Get("X-Amz-Decoded-Content-Length"); n != "" && strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
 		out.Body = io.NopCloser(&chunks{in: bufio.NewReader(r.Body)})
@@ -141,8 +141,8 @@ func (s *Server) Requests(prefix string) (list []string) {
 func (s *Server) Put(bucketAndKey string, body string) {
 	w := httptest.NewRecorder()
 	bucket, _, _ := strings.Cut(bucketAndKey, "/")
-	s.Handler.ServeHTTP(httptest.NewRecorder(), Plain(httptest.NewRequest(http.MethodPut, "/"+bucket, nil)))
-	s.Handler.ServeHTTP(w, Plain(httptest.NewRequest(http.MethodPut, "/"+bucketAndKey, strings.NewReader(body))))
+	s.Handler.ServeHTTP(httptest.NewRecorder(), plain(httptest.NewRequest(http.MethodPut, "/"+bucket, nil)))
+	s.Handler.ServeHTTP(w, plain(httptest.NewRequest(http.MethodPut, "/"+bucketAndKey, strings.NewReader(body))))
 	if w.Code != http.StatusOK {
 		panic("put " + bucketAndKey + ": " + w.Body.String())
 	}

@@ -1,0 +1,177 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	"gbatch/sched/nodes"
+	"gbatch/sched/spec"
+)
+
+// calendar is what the nodes are expected to have free, as one round plans it:
+// when jobs end, and what is reserved.
+type calendar struct {
+	policy *Policy
+	now    Time
+	exact  bool // the use of each GPU is kept, though none is shared
+
+	lines  []timeline    // by node.no
+	lined  []*nodes.Node // with a timeline
+	halted []*nodes.Run  // marked as being ended, to be unmarked
+	ends   []ending      // see project
+}
+
+// close takes the marks off, and what is planned.
+func (cal *calendar) close() {
+	for _, run := range cal.halted {
+		run.Halting = false
+	}
+	for _, n := range cal.lined {
+		l := &cal.lines[n.No]
+		l.made, l.booked = false, l.booked[:0]
+	}
+}
+
+// timeline of the node, made when first asked for.
+func (cal *calendar) timeline(n *nodes.Node) *timeline {
+	l := &cal.lines[n.No]
+	if !l.made {
+		l.made = true
+		cal.project(n, l)
+		cal.lined = append(cal.lined, n)
+	}
+	return l
+}
+
+// reline makes the node's timeline anew, after it was changed which of its jobs
+// are to be ended.
+func (cal *calendar) reline(n *nodes.Node) {
+	l := cal.timeline(n)
+	booked := l.booked
+	cal.project(n, l)
+	for _, b := range booked {
+		l.book(b)
+	}
+}
+
+// project makes the timeline anew from what is held on the node, without any
+// reservation. The memory of its reservations is used again: whoever puts some
+// of them back does so in their order.
+func (cal *calendar) project(n *nodes.Node, l *timeline) {
+	l.booked = l.booked[:0]
+	first := point{at: cal.now, cpu: n.CPUFree, mem: n.MemFree, free: n.Free, held: len(n.Ranks)}
+	for _, rank := range n.Ranks {
+		first.alone += boolInt(rank.Whole)
+	}
+	if n.AllowShare || cal.exact {
+		first.used = append(make([]int32, 0, len(n.Used)), n.Used...)
+	}
+	ends := cal.ends[:0]
+	for _, rank := range n.Ranks {
+		ends = append(ends, ending{cal.expectedEnd(rank.Run), rank})
+	}
+	cal.ends = ends
+	slices.SortFunc(ends, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
+	l.points = append(l.points[:0], first)
+	for _, e := range ends {
+		p := l.last()
+		if e.at > p.at {
+			l.points = append(l.points, p.copyAt(e.at))
+			p = l.last()
+		}
+		p.held--
+		p.alone -= boolInt(e.rank.Whole)
+		p.cpu += e.rank.MilliCPU
+		p.mem += e.rank.MemMiB
+		for _, u := range e.rank.GPUs {
+			p.giveGPU(n, int(u.GPU), u.Milli)
+		}
+	}
+}
+
+type ending struct {
+	at   Time
+	rank *nodes.Rank
+}
+
+// earliestOn is the first time at which a rank has room on the node; Never if
+// there is none.
+func (cal *calendar) earliestOn(n *nodes.Node, kind *jobKind, from Time) Time {
+	l := cal.timeline(n)
+	i := l.index(from)
+	for at := from; at < spec.MaxTime; {
+		if w := n.Closed(&kind.Request, at); w != nil {
+			at = w.End
+			i = l.index(at)
+			continue
+		}
+		_, short, ok := l.room(n, kind, at, at+kind.predicted)
+		if ok {
+			return at
+		}
+		next := Never
+		if short <= i { // nothing rules a start between two points out
+			next = n.Reopens(&kind.Request, at)
+		}
+		if i = max(short, i) + 1; i < len(l.points) && l.points[i].at <= next {
+			at = l.points[i].at
+		} else {
+			at = next
+			i = l.index(at)
+		}
+	}
+	return Never
+}
+
+func (cal *calendar) halt(jobs ...*nodes.Run) {
+	for _, run := range jobs {
+		run.Halting = true
+		cal.halted = append(cal.halted, run)
+		cal.relineAll(run)
+	}
+}
+
+func (cal *calendar) unhalt(from int) {
+	for _, run := range cal.halted[from:] {
+		run.Halting = false
+		cal.relineAll(run)
+	}
+	cal.halted = cal.halted[:from]
+}
+
+func (cal *calendar) relineAll(run *nodes.Run) {
+	for _, rank := range run.Held {
+		cal.reline(rank.Node)
+	}
+}
+
+// expectedEnd is when a running job is reckoned to give back what it holds:
+// always later than now.
+func (cal *calendar) expectedEnd(run *nodes.Run) Time {
+	end := run.End
+	if p := run.Job.Predicted; p > 0 && cal.policy.plansByPrediction() {
+		end = min(end, run.Start+lengthened(p, cal.now-run.Start))
+	}
+	if run.Halting {
+		end = min(end, cal.now+cal.policy.HaltGrace)
+	}
+	if end <= cal.now { // it is over its time: the node is about to end it
+		end = cal.now + max(cal.policy.HaltGrace, 1)
+	}
+	return end
+}
+
+// corrections lengthen a predicted run time each time that it is exceeded
+// (Tsafrir et al. 2007).
+var corrections = []Time{Minute, 5 * Minute, 15 * Minute, 30 * Minute, Hour, 2 * Hour, 5 * Hour, 10 * Hour, 20 * Hour, 50 * Hour, 100 * Hour}
+
+// lengthened is the prediction that holds after a job ran for so long.
+func lengthened(predicted, ran Time) Time {
+	for i := 0; predicted <= ran; i++ {
+		predicted += corrections[min(i, len(corrections)-1)]
+		if i > 1000 {
+			return ran + corrections[len(corrections)-1]
+		}
+	}
+	return predicted
+}
