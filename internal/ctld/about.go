@@ -7,7 +7,12 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/meter"
+	"gbatch/internal/ctld/rules"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/streams"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -19,9 +24,10 @@ var Version = "dev"
 type about struct {
 	started   time.Time
 	now       func() time.Time
-	rules     *Rules
-	loop      *loop
-	streams   *Hub
+	rules     *rules.Rules
+	loop      *loop.Loop
+	meters    *meter.Meters
+	streams   *streams.Hub
 	pin       string
 	listeners func() []net.Listener
 }
@@ -29,8 +35,8 @@ type about struct {
 type statusInput struct{}
 
 func (s *about) status(ctx context.Context, _ *statusInput) (*api.Status, error) {
-	id := caller(ctx)
-	out := api.Status{Version: Version, Started: s.started, You: id.user, Role: string(id.role), Jobs: countJobs(s.loop.View())}
+	id := access.Caller(ctx)
+	out := api.Status{Version: Version, Started: s.started, You: id.User, Role: string(id.Role), Jobs: countJobs(s.loop.View())}
 	for _, p := range s.rules.Now().Projects {
 		out.Projects = append(out.Projects, p.Name)
 	}
@@ -62,16 +68,16 @@ type diagInput struct{}
 // diag answers from what is counted anyway; it asks nothing of the loop, which
 // may be what is slow.
 func (s *about) diag(context.Context, *diagInput) (*api.Diagnosis, error) {
-	v, load := s.loop.View(), s.loop.load()
-	out := s.loop.metrics.Diagnose()
+	v, load := s.loop.View(), s.loop.Load()
+	out := s.meters.Diagnose()
 	out.Version, out.Started, out.Now = Version, s.started, s.now()
-	out.Inbox, out.InboxSize, out.Streams = load.inbox, inboxSize, s.streams.count()
-	out.DiskReserve, out.StoreBytes, out.Goroutines = s.loop.reserve, load.stored, runtime.NumGoroutine()
+	out.Inbox, out.InboxSize, out.Streams = load.Inbox, load.InboxSize, s.streams.Count()
+	out.DiskReserve, out.StoreBytes, out.Goroutines = load.Reserve, load.Stored, runtime.NumGoroutine()
 	if v.Plan != nil {
 		out.Waiting, out.Running, out.Shapes = v.Plan.Stats.Waiting, v.Plan.Stats.Running, v.Plan.Stats.Classes
 	}
-	if load.freeKnown {
-		out.DiskFree = load.free
+	if load.FreeKnown {
+		out.DiskFree = load.Free
 	}
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/route"
 	"gbatch/internal/ctld/wire"
 	"net/http/httptest"
 	"os"
@@ -81,8 +83,8 @@ type schema struct {
 	Items  *schema
 }
 
-func writeRoutes(out *bytes.Buffer, table []Route, doc *described, bodies *bodies) {
-	table = slices.SortedFunc(slices.Values(table), func(a, b Route) int {
+func writeRoutes(out *bytes.Buffer, table []route.Route, doc *described, bodies *bodies) {
+	table = slices.SortedFunc(slices.Values(table), func(a, b route.Route) int {
 		ma, pa, _ := strings.Cut(a.Pattern, " ")
 		mb, pb, _ := strings.Cut(b.Pattern, " ")
 		return cmp.Or(strings.Compare(pa, pb), strings.Compare(ma, mb))
@@ -99,7 +101,7 @@ func writeRoutes(out *bytes.Buffer, table []Route, doc *described, bodies *bodie
 			}
 			continue
 		}
-		ofNodes := r.Who == byNodes || r.Who == byJoiners
+		ofNodes := r.Who == access.ByNodes || r.Who == access.ByJoiners
 		asks, answers := "", ""
 		if o.RequestBody != nil {
 			asks = bodies.link(o.RequestBody.Content["application/json"].Schema.Ref, ofNodes)

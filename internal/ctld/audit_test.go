@@ -9,10 +9,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
-	"gbatch/internal/control"
 	"gbatch/internal/ctld/site"
-	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
 // lines is the audit log, oldest first, without times and ids.
@@ -125,29 +122,6 @@ func TestDeniedAreFew(t *testing.T) {
 	})
 	if n > deniedBurst+40 {
 		t.Errorf("%d entries of %d refusals", n, deniedBurst+50)
-	}
-}
-
-// TestAuditIsBounded: of very many entries the newest are kept.
-func TestAuditIsBounded(t *testing.T) {
-	s := newSite(t, nil)
-	err := s.server.loop.ask(t.Context(), func(*control.Controller, sched.Time) { s.server.loop.audited = maxAudit + pruneEvery - 2 })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.server.store.Commit([]state.Record{{Kind: state.KindAudit, Seq: 5, Value: []byte(`{"seq":5}`)}}); err != nil {
-		t.Fatal(err)
-	}
-	s.user("ann")
-	if n := len(s.lines(client.AuditFilter{})); n != 2 {
-		t.Errorf("%d entries, want the old one and the new", n)
-	}
-	s.user("ann")
-	if n := len(s.lines(client.AuditFilter{})); n != 2 {
-		t.Errorf("%d entries, want the two new ones", n)
-	}
-	if got := shorten(strings.Repeat("x", maxChange) + "y"); len(got) > maxChange+len("…") {
-		t.Errorf("a long text is kept with %d bytes", len(got))
 	}
 }
 

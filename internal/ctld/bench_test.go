@@ -14,6 +14,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/jobs"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -44,13 +46,13 @@ func bench(b *testing.B, dir string) (*Server, *client.Client, func()) {
 // fill queues n jobs of a few users and shapes, past the network.
 func fill(b *testing.B, s *Server, n int) {
 	b.Helper()
-	submissions := &Submissions{conf: s.rules.Now, rights: s.rights, loop: s.loop, jobs: s.jobs}
+	submissions := &jobs.Submissions{Meters: s.meters, Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs}
 	var g errgroup.Group
 	g.SetLimit(64)
 	for i := range n {
 		g.Go(func() error {
-			ctx := withCaller(b.Context(), Identity{user: fmt.Sprintf("user%d", i%20)}, "")
-			_, err := submissions.Submit(ctx, &submitInput{Body: *hello(1 + i%8)})
+			ctx := access.WithCaller(b.Context(), access.Identity{User: fmt.Sprintf("user%d", i%20)}, "")
+			_, err := submissions.Submit(ctx, &jobs.SubmitInput{Body: *hello(1 + i%8)})
 			return err
 		})
 	}

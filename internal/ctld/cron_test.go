@@ -28,7 +28,7 @@ func TestTemplate(t *testing.T) {
 		t.Errorf("explained as %+v, %v", e, err)
 	}
 	s.act("cancel", "1")
-	if _, err := s.server.jobs.unseal(1); err == nil {
+	if _, err := s.server.jobs.Unseal(1); err == nil {
 		t.Error("the credentials are kept after the end")
 	}
 }

@@ -10,9 +10,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
-	"gbatch/internal/control"
 	"gbatch/internal/job"
-	"gbatch/internal/state"
 )
 
 // ear collects what a stream of events tells.
@@ -109,7 +107,7 @@ func TestEventsGoOn(t *testing.T) {
 
 	s.stop()
 	s.start()
-	for name, after := range map[string]uint64{"before the restart": last, "never": s.server.loop.feed.position() + 1} {
+	for name, after := range map[string]uint64{"before the restart": last, "never": s.server.loop.Feed.Position() + 1} {
 		e := listen(t, s.Client, client.EventFilter{After: after})
 		ev := e.next()
 		if ev.Kind != api.EventReset || ev.ID <= last {
@@ -184,8 +182,8 @@ func TestEventsOfNodes(t *testing.T) {
 // for it meanwhile.
 func TestEventsNeverRead(t *testing.T) {
 	s := newSite(t, nil)
-	s.server.changes.perUser = 1
-	s.server.changes.patience = 200 * time.Millisecond
+	s.server.changes.PerUser = 1
+	s.server.changes.Patience = 200 * time.Millisecond
 	conn, err := net.Dial("unix", s.cfg.SocketPath())
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +198,7 @@ func TestEventsNeverRead(t *testing.T) {
 	deadline := time.Now().Add(time.Minute)
 	long := hello(1)
 	long.Job = []byte(strings.Replace(string(long.Job), `"hello"`, `"`+strings.Repeat("x", 128)+`"`, 1))
-	for n := 0; s.server.streams.count() > 0; n++ {
+	for n := 0; s.server.streams.Count() > 0; n++ {
 		if time.Now().After(deadline) {
 			t.Fatalf("after %d jobs it is still there", n)
 		}
@@ -209,74 +207,4 @@ func TestEventsNeverRead(t *testing.T) {
 		}
 	}
 	listen(t, s.Client, client.EventFilter{}) // the one that was dropped is not counted any more
-}
-
-func TestWatchersAreBounded(t *testing.T) {
-	var w watchers
-	var leave []func()
-	for range PerUser {
-		l, err := w.enter("ann", PerUser)
-		if err != nil {
-			t.Fatal(err)
-		}
-		leave = append(leave, l)
-	}
-	if _, err := w.enter("ann", PerUser); err == nil {
-		t.Error("one more was let in")
-	}
-	if _, err := w.enter("bob", PerUser); err != nil {
-		t.Error(err)
-	}
-	leave[0]()
-	if _, err := w.enter("ann", PerUser); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestFeed: what is kept is bounded, and a reader that is behind it is told.
-func TestFeed(t *testing.T) {
-	f := newFeed(3)
-	empty := &state.View{}
-	node := func(name string) *state.View { return &state.View{Nodes: []*state.Node{{Name: name}}} }
-	zero := f.position()
-	for range feedSize/2 + 5 { // each: one comes, one goes
-		f.publish(empty, node("a"), &control.Effects{})
-		f.publish(node("a"), empty, &control.Effects{})
-	}
-	if len(f.kept) != feedSize || cap(f.kept) > 2*feedSize {
-		t.Errorf("it keeps %d changes in room for %d", len(f.kept), cap(f.kept))
-	}
-	tests := map[string]struct {
-		id  uint64
-		n   int
-		all bool
-	}{
-		"newest":        {f.last, 0, true},
-		"one behind":    {f.last - 1, 1, true},
-		"oldest":        {f.last - feedSize, feedSize, true},
-		"too old":       {f.last - feedSize - 1, 0, false},
-		"the first":     {zero, 0, false},
-		"not there yet": {f.last + 1, 0, false},
-		"before":        {zero - 1, 0, false},
-	}
-	for name, tc := range tests {
-		out, last, all, _ := f.after(tc.id)
-		if len(out) != tc.n || all != tc.all || last != f.last {
-			t.Errorf("%s: %d changes, all %v, last %d", name, len(out), all, last)
-		}
-		for i, c := range out {
-			if c.id != tc.id+uint64(i)+1 {
-				t.Errorf("%s: change %d has id %d", name, i, c.id)
-				break
-			}
-		}
-	}
-	_, _, _, ring := f.after(f.last)
-	select {
-	case <-ring:
-		t.Error("it rings for nothing")
-	default:
-	}
-	f.publish(empty, node("b"), &control.Effects{})
-	<-ring
 }

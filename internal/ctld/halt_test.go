@@ -62,7 +62,7 @@ func TestHaltAndContinue(t *testing.T) {
 		t.Fatalf("the second order is %+v", run)
 	}
 	n.report(second, node.PhaseEnded, &node.Exit{StartedMS: 1, EndedMS: 2})
-	if _, err := s.server.jobs.unseal(1); err == nil {
+	if _, err := s.server.jobs.Unseal(1); err == nil {
 		t.Error("the credentials are kept after the end")
 	}
 	for _, a := range []string{"requeue", "halt", "update"} {

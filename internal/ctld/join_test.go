@@ -65,13 +65,6 @@ func TestNodesSpeakForThemselves(t *testing.T) {
 	if err := claims.join(t, s.token(api.TokenRequest{Use: api.TokenJoin}).Secret); !client.IsCode(err, api.CodeConflict) {
 		t.Errorf("another machine that joins by the name: %v", err)
 	}
-	s.server.streams.byID["secret"] = &stream{home: "gpu1"}
-	if err := bad.FailStream(t.Context(), "secret", "no"); !client.IsCode(err, api.CodeNotFound) {
-		t.Errorf("a stream of another node: %v", err)
-	}
-	if s.server.streams.byID["secret"] == nil {
-		t.Error("the other node's stream is gone")
-	}
 	// A node that the controller knows by its own socket has a name, too.
 	s.node("local")
 	if err := s.machine("local").join(t, s.token(api.TokenRequest{Use: api.TokenJoin}).Secret); !client.IsCode(err, api.CodeConflict) {
@@ -128,10 +121,7 @@ func TestRevokedNode(t *testing.T) {
 		polled <- err
 	}()
 	waitFor(t, "the poll is open", func() bool {
-		bells := &s.server.loop.nodes
-		bells.mu.Lock()
-		defer bells.mu.Unlock()
-		return bells.m["gpu1"] != nil
+		return s.server.loop.Nodes.Waiting("gpu1") > 0
 	})
 	if err := s.RevokeNode(t.Context(), "gpu1"); err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func TestMail(t *testing.T) {
 		"extra":{"emailOnQueue":"q@example.org","emailOnRun":["r@example.org","r2@example.org"],"emailOnEnd":"e@example.org"}}}`
 	addr, got := relay(t, 1)
 	s := newSite(t, func(c *site.Config) { c.Mail = &site.Mail{SMTP: addr, From: "gbatch@example.org"} })
-	s.server.mailer.pause = time.Millisecond
+	s.server.mailer.Pause = time.Millisecond
 	if r := s.submit(&api.SubmitRequest{Job: []byte(doc)}, ""); len(r.Notes) > 0 {
 		t.Errorf("notes %v", r.Notes)
 	}

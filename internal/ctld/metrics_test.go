@@ -16,7 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/api"
-	"gbatch/internal/ctld/meter"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/counts"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/metrics"
@@ -28,7 +29,7 @@ import (
 func (s *testSite) scrape() string {
 	s.t.Helper()
 	w := httptest.NewRecorder()
-	metrics.Handler(s.server.loop.metrics.Reg).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	metrics.Handler(s.server.meters.Reg).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if w.Code != http.StatusOK {
 		s.t.Fatalf("scrape: %d %s", w.Code, w.Body)
 	}
@@ -148,8 +149,8 @@ func TestMetrics(t *testing.T) {
 // TestMetricsList: the documentation lists what there is.
 func TestMetricsList(t *testing.T) {
 	s := newSite(t, nil)
-	metricstest.List(t, "../../docs/metrics.md", "gctld_", s.server.loop.metrics.Reg)
-	metricstest.List(t, "../../docs/metrics.md", "slurm_", s.server.loop.metrics.Reg)
+	metricstest.List(t, "../../docs/metrics.md", "gctld_", s.server.meters.Reg)
+	metricstest.List(t, "../../docs/metrics.md", "slurm_", s.server.meters.Reg)
 }
 
 // TestMetricsOfEnds: every end is counted once, with its reason.
@@ -197,7 +198,7 @@ func TestScrapers(t *testing.T) {
 		t.Errorf("a scraper reads the audit log: %d", code)
 	}
 	s.cfg.Metrics.Scrapers = nil
-	if err := s.server.rules.Reload(withCaller(t.Context(), Identity{user: "root", role: roleAdmin, root: true}, "")); err != nil {
+	if err := s.server.rules.Reload(access.WithCaller(t.Context(), access.Identity{User: "root", Role: access.RoleAdmin, Root: true}, "")); err != nil {
 		t.Fatal(err)
 	}
 	if code, text := scraper.do(t, s, "GET", "/metrics", ""); code != 403 || !strings.Contains(text, "metrics.scrapers") {
@@ -228,43 +229,6 @@ func TestScraperThatNeverReads(t *testing.T) {
 	}
 }
 
-// TestMetricsAreBounded: however many users and projects there are, a scrape
-// has so many series at most, and nobody's jobs are lost from the sums.
-func TestMetricsAreBounded(t *testing.T) {
-	c := &Counts{users: map[string]*totals{}, queued: map[queue]int{}}
-	for i := range 5000 {
-		h := at(c.users, strings.Repeat("x", i%300)+string(rune('A'+i/300)))
-		h.jobs[isQueued]++
-	}
-	col := &metrics.Collector{Families: []metrics.Family{mUserJobs, mUserGPUs}, Read: func(set *metrics.Set) {
-		addHoldings(set, c.users, meter.MaxUsers, mUserJobs, mUserGPUs)
-	}}
-	n, sum := collect(t, col, "gctld_user_jobs")
-	if n > (meter.MaxUsers+1)*int(activities) || sum != 5000 {
-		t.Errorf("%d series with %v jobs: want at most %d, with 5000", n, sum, (meter.MaxUsers+1)*int(activities))
-	}
-}
-
-// collect counts the series of a metric and adds them up.
-func collect(t *testing.T, c prometheus.Collector, name string) (n int, sum float64) {
-	t.Helper()
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(c)
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() != name {
-			continue
-		}
-		for _, m := range f.Metric {
-			n, sum = n+1, sum+m.GetGauge().GetValue()
-		}
-	}
-	return n, sum
-}
-
 // BenchmarkScrape is one scrape with 100,000 queued jobs of 20 users, 100
 // projects' worth of series and 500 nodes, when the view is always another.
 func BenchmarkScrape(b *testing.B) {
@@ -281,18 +245,18 @@ func BenchmarkScrape(b *testing.B) {
 		}
 	}
 	b.Run("count", func(b *testing.B) {
-		v, before := server.loop.view.Load(), processorTime()
+		v, before := server.loop.View(), processorTime()
 		for b.Loop() {
-			take(v)
+			counts.Of(v)
 		}
 		b.ReportMetric(float64((processorTime()-before).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 	})
 	b.Run("scrape", func(b *testing.B) {
 		before := processorTime()
 		for b.Loop() {
-			fresh := &Exporter{loop: server.loop, aliases: func() []string { return nil }}
+			fresh := &counts.Exporter{Loop: server.loop, Aliases: func() []string { return nil }}
 			reg := prometheus.NewRegistry()
-			fresh.register(reg)
+			fresh.Register(reg)
 			handler := metrics.Handler(reg)
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

@@ -13,6 +13,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/jobs"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -146,9 +148,9 @@ func TestSecretsRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	ctx := withCaller(t.Context(), Identity{user: "mallory", role: roleAdmin}, "")
-	actions := &Actions{loop: s.server.loop, jobs: s.server.jobs, rights: s.server.rights}
-	if _, err := actions.SetSecrets(ctx, &secretsInput{ID: "1", Body: api.SecretsRequest{Values: map[string]string{"A": "x"}}}); !client.IsCode(err, api.CodeDenied) {
+	ctx := access.WithCaller(t.Context(), access.Identity{User: "mallory", Role: access.RoleAdmin}, "")
+	actions := &jobs.Actions{Loop: s.server.loop, Jobs: s.server.jobs, Rights: s.server.rights}
+	if _, err := actions.SetSecrets(ctx, &jobs.SecretsInput{ID: "1", Body: api.SecretsRequest{Values: map[string]string{"A": "x"}}}); !client.IsCode(err, api.CodeDenied) {
 		t.Errorf("somebody else: %v", err)
 	}
 	n := s.node("n1")

@@ -17,10 +17,20 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/backup"
+	"gbatch/internal/ctld/counts"
+	"gbatch/internal/ctld/events"
+	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/mail"
 	"gbatch/internal/ctld/meter"
+	"gbatch/internal/ctld/route"
+	"gbatch/internal/ctld/rules"
+	"gbatch/internal/ctld/samples"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/streams"
 	"gbatch/internal/pki"
-	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -28,21 +38,22 @@ import (
 // Server is a controller process: its parts, which the handlers of routes share.
 type Server struct {
 	log     *slog.Logger
-	rules   *Rules
+	rules   *rules.Rules
 	store   *store.Store
 	pki     *pki.Authority
-	keys    *Keyring
-	rights  *Rights
-	auth    *Authenticator
-	jobs    *Reader
-	loop    *loop
-	streams *Hub
-	samples samples
-	skews   *skews
-	mailer  *Mailer
-	scrape  *Exporter
-	changes *Source
-	api     *Guard
+	keys    *access.Keyring
+	rights  *access.Rights
+	auth    *access.Authenticator
+	jobs    *jobstore.Reader
+	meters  *meter.Meters
+	loop    *loop.Loop
+	streams *streams.Hub
+	samples samples.Samples
+	skews   *samples.Skews
+	mailer  *mail.Mailer
+	scrape  *counts.Exporter
+	changes *events.Source
+	api     *route.Guard
 	lns     []net.Listener
 
 	started    time.Time
@@ -63,13 +74,12 @@ func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error)
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
 	}
-	people := newPeople(log)
+	people := access.NewPeople(log)
 	s := &Server{
-		log: log, rules: &Rules{source: source, people: people, log: log}, streams: newStreams(), skews: newSkews(log), started: time.Now(), now: time.Now,
-		deniedRate: rate.NewLimiter(rate.Every(deniedEvery), deniedBurst),
+		log: log, rules: rules.New(cfg, source, people, log), streams: streams.NewHub(), skews: samples.NewSkews(log), started: time.Now(), now: time.Now,
+		meters: meter.New(), deniedRate: rate.NewLimiter(rate.Every(deniedEvery), deniedBurst),
 	}
-	s.rules.now.Store(&cfg)
-	s.rights = &Rights{conf: s.rules.Now, people: people}
+	s.rights = &access.Rights{Conf: s.rules.Now, People: people}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -78,7 +88,7 @@ func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error)
 
 func (s *Server) open() error {
 	cfg := s.rules.Now()
-	vault, err := openVault(filepath.Join(cfg.Dir, site.VaultFile))
+	vault, err := jobstore.OpenVault(filepath.Join(cfg.Dir, site.VaultFile))
 	if err != nil {
 		return err
 	}
@@ -92,27 +102,27 @@ func (s *Server) open() error {
 	if s.store, err = store.Open(store.Config{Dir: dir, Log: s.log}); err != nil {
 		return err
 	}
-	if err = sweepBackups(cfg.Dir); err != nil {
+	if err = backup.SweepBackups(cfg.Dir); err != nil {
 		return err
 	}
-	if s.keys, err = openKeyring(cfg.Dir, s.pki.Pin(), s.store); err != nil {
+	if s.keys, err = access.OpenKeyring(cfg.Dir, s.pki.Pin(), s.store); err != nil {
 		return err
 	}
-	s.auth = &Authenticator{rights: s.rights, keys: s.keys, now: s.now, decode: make(chan struct{}, mungeAtOnce)}
-	if err := s.rules.loadProjects(s.store); err != nil {
+	s.auth = &access.Authenticator{Rights: s.rights, Keys: s.keys, Now: s.now, Decode: make(chan struct{}, access.MungeAtOnce)}
+	if err := s.rules.LoadProjects(s.store); err != nil {
 		return err
 	}
 	if s.loop, err = s.load(); err != nil {
 		return err
 	}
-	s.rules.loop = s.loop
-	s.jobs = &Reader{view: s.loop.View, store: s.store, vault: vault}
-	s.mailer = newMailer(func() *site.Mail { return s.rules.Now().Mail }, s.jobs, s.log)
-	s.loop.mail = s.mailer.take
-	s.scrape = &Exporter{version: Version, loop: s.loop, aliases: func() []string { return s.rules.Now().Metrics.Aliases }}
-	s.scrape.register(s.loop.metrics.Reg)
-	s.changes = &Source{loop: s.loop, jobs: s.jobs, rights: s.rights, begin: s.streams.begin, patience: eventPatience, perUser: PerUser}
-	s.api = NewGuard(GuardConfig{Identify: s.auth.identify, Denied: s.denied, Measure: s.loop.metrics.Route, Log: s.log}, s.routes())
+	s.rules.Loop = s.loop
+	s.jobs = &jobstore.Reader{View: s.loop.View, Store: s.store, Vault: vault}
+	s.mailer = mail.NewMailer(func() *site.Mail { return s.rules.Now().Mail }, s.jobs, s.log)
+	s.loop.Mail = s.mailer.Take
+	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }}
+	s.scrape.Register(s.meters.Reg)
+	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.EventPatience, PerUser: events.PerUser}
+	s.api = route.NewGuard(route.GuardConfig{Identify: s.auth.Identify, Denied: s.denied, Measure: s.meters.Route, Log: s.log}, s.routes())
 	return s.listen()
 }
 
@@ -124,10 +134,10 @@ const (
 )
 
 // denied notes a request to change something that was not let in.
-func (s *Server) denied(id Identity, action string, e *api.Error) {
-	s.log.Info("denied", "user", id.user, "role", id.role, "from", id.from, "action", action)
-	if s.deniedRate.Allow() && id.role != roleNode && id.role != roleJoin {
-		s.loop.denied(id.entry(action), e.Message)
+func (s *Server) denied(id access.Identity, action string, e *api.Error) {
+	s.log.Info("denied", "user", id.User, "role", id.Role, "from", id.From, "action", action)
+	if s.deniedRate.Allow() && id.Role != access.RoleNode && id.Role != access.RoleJoin {
+		s.loop.Denied(id.Entry(action), e.Message)
 	}
 }
 
@@ -136,7 +146,7 @@ func (s *Server) denied(id Identity, action string, e *api.Error) {
 func (s *Server) ReloadOn(ctx context.Context, sig <-chan os.Signal) { s.rules.ReloadOn(ctx, sig) }
 
 // load rebuilds the controller from the store.
-func (s *Server) load() (*loop, error) {
+func (s *Server) load() (*loop.Loop, error) {
 	began := time.Now()
 	cc, err := s.rules.Now().Rules()
 	if err != nil {
@@ -153,7 +163,7 @@ func (s *Server) load() (*loop, error) {
 	if err := ctl.Loaded(now); err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
 	}
-	restored, err := afterRestore(ctl, s.store, now)
+	restored, err := backup.AfterRestore(ctl, s.store, now)
 	if err != nil {
 		return nil, err
 	}
@@ -163,19 +173,11 @@ func (s *Server) load() (*loop, error) {
 	if err := ctl.Check(); err != nil {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
-	l := &loop{
-		ctl: ctl, store: s.store, clock: newSteadyClock(machineClock(), s.log), reserve: s.rules.Now().ReserveMiB << 20, log: s.log, metrics: meter.NewMeasures(),
-		inbox: make(chan request, inboxSize), feed: newFeed(s.store.Epoch()), ended: make(chan struct{}), now: now,
-	}
-	err = s.store.Newest(state.KindAudit, func(r state.Record) (bool, error) {
-		l.audited = r.Seq
-		return false, nil
-	})
+	l, err := loop.New(loop.Config{Controller: ctl, Store: s.store, Meters: s.meters, Reserve: s.rules.Now().ReserveMiB << 20, Log: s.log}, now)
 	if err != nil {
 		return nil, err
 	}
-	l.view.Store(ctl.View(now))
-	s.log.Info("state loaded", "jobs", l.view.Load().Len(), "nodes", len(l.view.Load().Nodes), "ms", time.Since(began).Milliseconds())
+	s.log.Info("state loaded", "jobs", l.View().Len(), "nodes", len(l.View().Nodes), "ms", time.Since(began).Milliseconds())
 	return l, nil
 }
 
@@ -226,14 +228,14 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	srv := &http.Server{
-		Handler: s.api, ConnContext: connContext, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		Handler: s.api, ConnContext: access.ConnContext, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }, // long polls end when the server does
 	}
 	var g errgroup.Group
 	g.Go(func() error { // the loop
 		defer cancel()
-		return s.loop.run(ctx)
+		return s.loop.Run(ctx)
 	})
 	g.Go(func() error { // certificates, until ctx is done
 		for every := time.NewTicker(time.Hour); ; {
@@ -258,11 +260,11 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	g.Go(func() error { // works out shares for those who scrape
-		s.scrape.run(ctx)
+		s.scrape.Run(ctx)
 		return nil
 	})
 	g.Go(func() error { // the mailer
-		s.mailer.run(ctx)
+		s.mailer.Run(ctx)
 		return nil
 	})
 	g.Go(func() error { // ends the listeners
@@ -275,7 +277,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return nil
 	})
 	err := g.Wait()
-	s.streams.wait()
+	s.streams.Wait()
 	return err
 }
 

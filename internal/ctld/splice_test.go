@@ -12,7 +12,9 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/streams"
 	"gbatch/internal/node"
 )
 
@@ -261,29 +263,29 @@ func TestStreamRefusals(t *testing.T) {
 func TestWhoMayEnter(t *testing.T) {
 	s, _ := runningSite(t)
 	tests := map[string]struct {
-		id   Identity
+		id   access.Identity
 		rank string
 		want string // code; empty: may
 	}{
-		"owner":       {Identity{user: "root", role: roleUser}, "", ""},
-		"member":      {Identity{user: "mia", role: roleUser}, "0", ""},
-		"operator":    {Identity{user: "ops", role: roleAdmin}, "", ""},
-		"stranger":    {Identity{user: "eve", role: roleUser}, "", api.CodeDenied},
-		"node":        {Identity{user: "", role: roleNode}, "", api.CodeDenied},
-		"other_rank":  {Identity{user: "mia", role: roleUser}, "1", api.CodeNotFound},
-		"no_rank":     {Identity{user: "mia", role: roleUser}, "-1", api.CodeBadRequest},
-		"denied_rank": {Identity{user: "eve", role: roleUser}, "1", api.CodeDenied},
+		"owner":       {access.Identity{User: "root", Role: access.RoleUser}, "", ""},
+		"member":      {access.Identity{User: "mia", Role: access.RoleUser}, "0", ""},
+		"operator":    {access.Identity{User: "ops", Role: access.RoleAdmin}, "", ""},
+		"stranger":    {access.Identity{User: "eve", Role: access.RoleUser}, "", api.CodeDenied},
+		"node":        {access.Identity{User: "", Role: access.RoleNode}, "", api.CodeDenied},
+		"other_rank":  {access.Identity{User: "mia", Role: access.RoleUser}, "1", api.CodeNotFound},
+		"no_rank":     {access.Identity{User: "mia", Role: access.RoleUser}, "-1", api.CodeBadRequest},
+		"denied_rank": {access.Identity{User: "eve", Role: access.RoleUser}, "1", api.CodeDenied},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			ctx := withCaller(t.Context(), tc.id, "")
+			ctx := access.WithCaller(t.Context(), tc.id, "")
 			r, err := http.NewRequestWithContext(ctx, "GET", "/v1/jobs/1/exec?rank="+tc.rank, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.SetPathValue("id", "1")
-			opened := &OfJobs{loop: s.server.loop, jobs: s.server.jobs, rights: s.server.rights, streams: s.server.streams}
-			node, _, err := opened.streamTo(r, api.StreamExec)
+			opened := &streams.OfJobs{Loop: s.server.loop, Jobs: s.server.jobs, Rights: s.server.rights, Streams: s.server.streams}
+			node, _, err := opened.StreamTo(r, api.StreamExec)
 			if tc.want == "" && (err != nil || node != "n1") || tc.want != "" && !client.IsCode(err, tc.want) {
 				t.Errorf("node %q, error %v; want %q", node, err, tc.want)
 			}

@@ -14,23 +14,23 @@ import (
 // Diagnose is what was counted, in a few numbers.
 func (m *Meters) Diagnose() api.Diagnosis {
 	out := api.Diagnosis{
-		Turns: TimingOf(Read(m.turns).Histogram), Commits: TimingOf(Read(m.commits).Histogram), Rounds: TimingOf(Read(m.rounds).Histogram),
-		Estimates: TimingOf(Read(m.missed).Histogram), Truncated: countOf(m.truncated), Records: countOf(m.records),
+		Turns: timingOf(read(m.turns).Histogram), Commits: timingOf(read(m.commits).Histogram), Rounds: timingOf(read(m.rounds).Histogram),
+		Estimates: timingOf(read(m.missed).Histogram), Truncated: countOf(m.truncated), Records: countOf(m.records),
 		Starts: countOf(m.starts), Backfilled: countOf(m.backfill), Preempted: countOf(m.halts), Routes: m.routeUse(),
 	}
-	if h := Read(m.evaluated).Histogram; h.GetSampleCount() > 0 {
+	if h := read(m.evaluated).Histogram; h.GetSampleCount() > 0 {
 		out.Evaluated = h.GetSampleSum() / float64(h.GetSampleCount())
 	}
 	return out
 }
 
-func Read(m prometheus.Metric) *dto.Metric {
+func read(m prometheus.Metric) *dto.Metric {
 	out := &dto.Metric{}
 	_ = m.Write(out) // it fails on a metric that does not exist
 	return out
 }
 
-func countOf(c prometheus.Counter) uint64 { return uint64(Read(c).GetCounter().GetValue()) }
+func countOf(c prometheus.Counter) uint64 { return uint64(read(c).GetCounter().GetValue()) }
 
 // each reads the children of a vector.
 func each(v prometheus.Collector, see func(labels map[string]string, m *dto.Metric)) {
@@ -40,7 +40,7 @@ func each(v prometheus.Collector, see func(labels map[string]string, m *dto.Metr
 		close(ch)
 	}()
 	for child := range ch {
-		m := Read(child)
+		m := read(child)
 		labels := map[string]string{}
 		for _, l := range m.Label {
 			labels[l.GetName()] = l.GetValue()
@@ -53,7 +53,7 @@ func each(v prometheus.Collector, see func(labels map[string]string, m *dto.Metr
 func (m *Meters) routeUse() []api.RouteUse {
 	byRoute := map[string]*api.RouteUse{}
 	each(m.latency, func(labels map[string]string, m *dto.Metric) {
-		if t := TimingOf(m.Histogram); t.Count > 0 {
+		if t := timingOf(m.Histogram); t.Count > 0 {
 			byRoute[labels["route"]] = &api.RouteUse{Route: labels["route"], Timing: t}
 		}
 	})
@@ -78,17 +78,17 @@ func (m *Meters) routeUse() []api.RouteUse {
 }
 
 // TimingOf reads a histogram of seconds.
-func TimingOf(h *dto.Histogram) api.Timing {
+func timingOf(h *dto.Histogram) api.Timing {
 	n := h.GetSampleCount()
 	if n == 0 {
 		return api.Timing{}
 	}
-	return api.Timing{Count: n, MeanMS: 1000 * h.GetSampleSum() / float64(n), P50MS: 1000 * Quantile(h, 0.5), P99MS: 1000 * Quantile(h, 0.99)}
+	return api.Timing{Count: n, MeanMS: 1000 * h.GetSampleSum() / float64(n), P50MS: 1000 * quantile(h, 0.5), P99MS: 1000 * quantile(h, 0.99)}
 }
 
 // Quantile is where q of the samples lie below, as if those of a bucket were
 // spread evenly in it; what is above all buckets counts as the last bound.
-func Quantile(h *dto.Histogram, q float64) float64 {
+func quantile(h *dto.Histogram, q float64) float64 {
 	want := q * float64(h.GetSampleCount())
 	low, below := 0.0, uint64(0)
 	for _, b := range h.Bucket {

@@ -48,7 +48,7 @@ const (
 	MaxNodes    = 200 // of those out of service
 )
 
-func NewMeasures() *Meters {
+func New() *Meters {
 	m := &Meters{Reg: prometheus.NewRegistry(), clusters: metrics.First{Max: MaxClusters}, qos: metrics.First{Max: MaxQOS}}
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})

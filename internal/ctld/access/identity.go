@@ -1,0 +1,215 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/munge"
+)
+
+// role is what a caller may do at most.
+type role string
+
+const (
+	RoleUser     role = "user"
+	roleOperator role = "operator" // every job and node
+	RoleAdmin    role = "admin"    // also who may do what
+	RoleNode     role = "node"     // speak for one node
+	RoleJoin     role = "join"     // make a node one
+)
+
+// Identity is who a request comes from.
+type Identity struct {
+	User string
+	Role role
+	Node string // of roleNode: its name; of roleJoin: the only one it may be, or empty
+
+	From    string // address, or "socket"
+	Via     string // "socket", "token ID", "munge", "certificate"
+	Root    bool   // root of the controller's own machine
+	Machine bool   // a machine of the site said who it is, not a token
+	Token   string // its id
+	scraper bool   // may read metrics
+
+	// Done when the credential is revoked; nil: it cannot be.
+	Ended context.Context
+}
+
+type identityKey struct{}
+
+// withCaller has id be who asks in ctx, and whose changes are noted; action says
+// what was asked for.
+func WithCaller(ctx context.Context, id Identity, action string) context.Context {
+	ctx = context.WithValue(ctx, identityKey{}, id)
+	if id.Role == "" || id.Role == RoleNode {
+		return ctx
+	}
+	return loop.WithAuthor(ctx, id.Entry(action))
+}
+
+// entry begins an entry of the audit log.
+func (id Identity) Entry(action string) api.AuditEntry {
+	return api.AuditEntry{User: id.User, Role: string(id.Role), From: id.From, Via: id.Via, Action: action}
+}
+
+// caller is who asks.
+func Caller(ctx context.Context) Identity {
+	id, _ := ctx.Value(identityKey{}).(Identity)
+	return id
+}
+
+// operator says whether the caller may act on everyone's jobs and all nodes.
+func (id Identity) Operator() bool { return id.Role == roleOperator || id.Role == RoleAdmin }
+
+func (id Identity) Admin() bool { return id.Role == RoleAdmin }
+
+// mayNode says whether the caller may speak for a node. Root of the
+// controller's own machine may for all: it could read the authority's key.
+func (id Identity) MayNode(name string) bool {
+	return id.Root || id.Role == RoleNode && id.Node == name
+}
+
+// Authenticator finds out who calls: by a token, by MUNGE, by a node's
+// certificate, or on the unix socket by what the kernel says.
+type Authenticator struct {
+	Rights *Rights
+	Keys   *Keyring
+	Now    func() time.Time
+	Decode chan struct{} // one place for each credential that MUNGE is looking at
+}
+
+// mungeAtOnce bounds the programs that run to decode MUNGE credentials.
+const MungeAtOnce = 16
+
+// Bounds of a request's body: a job document is at most 1 MiB.
+const (
+	MaxBody  = 2 << 20
+	BodyTime = 5 * time.Second
+)
+
+type peerKey struct{}
+
+// connContext keeps the peer of a unix connection for its requests.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	uc, ok := c.(*net.UnixConn)
+	if !ok {
+		return ctx
+	}
+	raw, err := uc.SyscallConn()
+	if err != nil {
+		return ctx
+	}
+	var cred *unix.Ucred
+	if cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); cerr != nil || err != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, peerKey{}, cred)
+}
+
+func Unauthorized(hint, format string, args ...any) *api.Error {
+	return &api.Error{Status: 401, Code: api.CodeUnauthorized, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identity, *api.Error) {
+	cred, local := r.Context().Value(peerKey{}).(*unix.Ucred)
+	from := "socket"
+	if !local {
+		from, _, _ = net.SplitHostPort(r.RemoteAddr)
+	}
+	var id Identity
+	var e *api.Error
+	header := r.Header.Get("Authorization")
+	token, isToken := strings.CutPrefix(header, "Bearer ")
+	credential, isMunge := strings.CutPrefix(header, munge.Scheme)
+	switch {
+	case isToken:
+		id, e = a.byToken(token)
+	case isMunge:
+		id, e = a.byMunge(w, r, credential)
+	case header != "":
+		e = Unauthorized("use a bearer token", "the Authorization header has a scheme that this controller does not know")
+	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
+		id, e = a.byCertificate(r)
+	case local:
+		id = Identity{User: a.Rights.People.name(cred.Uid), Via: "socket", Machine: true, Root: cred.Uid == 0}
+	default:
+		e = Unauthorized("get a token by `gadm token create` on the controller's machine and put it into gbatch/token in your configuration directory (~/.config)",
+			"a request over the network needs a token")
+	}
+	id.From = from
+	if e == nil && id.Role == "" {
+		id.Role = a.Rights.roleOf(id)
+		id.scraper = a.Rights.People.Among(a.Rights.Conf().Metrics.Scrapers, id.User)
+	}
+	return id, e
+}
+
+func (a *Authenticator) byToken(raw string) (Identity, *api.Error) {
+	t, e := a.Keys.verify(raw, a.Now())
+	if e != nil {
+		return Identity{}, e
+	}
+	id := Identity{User: t.User, Via: "token " + t.ID, Token: t.ID, Ended: t.ended}
+	if t.Use == api.TokenJoin {
+		id.Role, id.User, id.Node = RoleJoin, "", t.Node
+	}
+	return id, nil
+}
+
+func (a *Authenticator) byCertificate(r *http.Request) (Identity, *api.Error) {
+	leaf := r.TLS.VerifiedChains[0][0]
+	name := leaf.Subject.CommonName
+	if a.Now().After(leaf.NotAfter) {
+		return Identity{}, Unauthorized("join it again: gadm node-token create", "the certificate of node %s has expired", name)
+	}
+	ended, ok := a.Keys.knows(name, leaf)
+	if !ok {
+		return Identity{}, Unauthorized("join it again: gadm node-token create", "node %s was forgotten here, its key was revoked, or another machine has its name", name)
+	}
+	return Identity{User: "node " + name, Role: RoleNode, Node: name, Via: "certificate", Machine: true, Ended: ended}, nil
+}
+
+// byMunge takes a credential that wraps this very request. The body is read for
+// it, and stays readable.
+func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credential string) (Identity, *api.Error) {
+	m := a.Rights.Conf().Munge
+	if m == nil {
+		return Identity{}, Unauthorized("use a token: set GBATCH_AUTH=token", "this controller takes no MUNGE credentials")
+	}
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(BodyTime))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
+	_ = rc.SetReadDeadline(time.Time{})
+	if err != nil {
+		return Identity{}, &api.Error{Status: 413, Code: api.CodeTooLarge, Message: "the request's body is too large, or broke off"}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	select {
+	case a.Decode <- struct{}{}:
+		defer func() { <-a.Decode }()
+	case <-r.Context().Done():
+		return Identity{}, loop.ErrBusy
+	}
+	uid, payload, err := munge.Decode(r.Context(), m.Socket, credential)
+	if refused, ok := errors.AsType[*munge.Refused](err); ok {
+		return Identity{}, Unauthorized("try again; if it stays so, tell your operator", "the MUNGE credential does not hold: %s", refused.Why)
+	}
+	if err != nil {
+		return Identity{}, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "MUNGE does not work on the controller's machine: " + err.Error(), Hint: "tell your operator; a token works too"}
+	}
+	if !bytes.Equal(payload, munge.Payload(r.Method, r.RequestURI, body)) {
+		return Identity{}, Unauthorized("", "the MUNGE credential was made for another request")
+	}
+	return Identity{User: a.Rights.People.name(uid), Via: "munge", Machine: true}, nil
+}

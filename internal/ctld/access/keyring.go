@@ -1,0 +1,220 @@
+package access
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/wire"
+	"gbatch/internal/pki"
+	"gbatch/internal/state"
+	"gbatch/internal/store"
+)
+
+// Keyring is the credentials that the controller gave out: tokens, and nodes'
+// keys. A token is a JWT; that it is signed is looked at first, and what the
+// store has of it decides. So a token can be revoked, and a copy of the store
+// holds none.
+type Keyring struct {
+	key  crypto.Signer
+	pin  string // whom tokens are for: this controller's pin
+	sign jose.Signer
+
+	// change is held from before a change is worked out until it is durable
+	// and in force.
+	Change sync.Mutex
+
+	mu     sync.RWMutex
+	tokens map[string]*token
+	nodes  map[string]*NodeKey
+}
+
+// token is what the store has of a token.
+type token struct {
+	api.Token
+	ended context.Context // done when it is revoked
+	end   context.CancelFunc
+}
+
+// nodeKey is the key with which a node has joined.
+type NodeKey struct {
+	Key    string    `json:"key"` // pki.KeyID
+	Joined time.Time `json:"joined"`
+	Token  string    `json:"token"` // by which
+	ended  context.Context
+	end    context.CancelFunc
+}
+
+// keepTokens is how long a token stays listed after it has expired.
+const keepTokens = 30 * 24 * time.Hour
+
+func OpenKeyring(dir, pin string, st *store.Store) (*Keyring, error) {
+	key, err := pki.OpenKey(filepath.Join(dir, site.TokenKeyFile))
+	if err != nil {
+		return nil, fmt.Errorf("key of the tokens: %w", err)
+	}
+	k := &Keyring{key: key, pin: pin, tokens: map[string]*token{}, nodes: map[string]*NodeKey{}}
+	if k.sign, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, new(jose.SignerOptions).WithType("JWT")); err != nil {
+		return nil, fmt.Errorf("key of the tokens: %w", err)
+	}
+	err = st.All(state.KindToken, func(r state.Record) error {
+		var t api.Token
+		if err := json.Unmarshal(r.Value, &t); err != nil {
+			return fmt.Errorf("decode token record %s: %w", r.Name, err)
+		}
+		k.PutToken(t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return k, st.All(state.KindNodeKey, func(r state.Record) error {
+		var n NodeKey
+		if err := json.Unmarshal(r.Value, &n); err != nil {
+			return fmt.Errorf("decode key record of node %s: %w", r.Name, err)
+		}
+		k.PutNode(r.Name, &n)
+		return nil
+	})
+}
+
+// putToken puts what is durable into force.
+func (k *Keyring) PutToken(t api.Token) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := &token{Token: t}
+	if old := k.tokens[t.ID]; old != nil {
+		n.ended, n.end = old.ended, old.end
+	} else {
+		n.ended, n.end = context.WithCancel(context.Background())
+	}
+	if !t.Revoked.IsZero() {
+		n.end()
+	}
+	k.tokens[t.ID] = n
+}
+
+// putNode does the same with a node's key; nil takes it away.
+func (k *Keyring) PutNode(name string, n *NodeKey) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if old := k.nodes[name]; old != nil {
+		old.end()
+	}
+	if n == nil {
+		delete(k.nodes, name)
+		return
+	}
+	n.ended, n.end = context.WithCancel(context.Background())
+	k.nodes[name] = n
+}
+
+// knows says whether a certificate is of the key with which the node has
+// joined.
+func (k *Keyring) knows(name string, leaf *x509.Certificate) (context.Context, bool) {
+	id, err := pki.KeyID(leaf.PublicKey)
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	n := k.nodes[name]
+	if err != nil || n == nil || n.Key != id {
+		return nil, false
+	}
+	return n.ended, true
+}
+
+// issue makes the text of a token.
+func (k *Keyring) issue(t api.Token) (string, error) {
+	return jwt.Signed(k.sign).Claims(jwt.Claims{
+		Issuer: "gctld", Audience: jwt.Audience{k.audience(t.Use)}, ID: t.ID, Subject: t.User,
+		IssuedAt: jwt.NewNumericDate(t.Created), Expiry: jwt.NewNumericDate(t.Expires),
+	}).Serialize()
+}
+
+func (k *Keyring) audience(use string) string { return use + "@" + k.pin }
+
+const hintToken = "get a new one by `gadm token create` on the controller's machine"
+
+// verify says what a token is, if it is in force.
+func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
+	parsed, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.ES256})
+	if err != nil {
+		return nil, Unauthorized(hintToken, "the token is not one of this controller's")
+	}
+	var c jwt.Claims
+	if err := parsed.Claims(k.key.Public(), &c); err != nil {
+		return nil, Unauthorized(hintToken, "the token is not one of this controller's: its signature does not hold")
+	}
+	k.mu.RLock()
+	t := k.tokens[c.ID]
+	k.mu.RUnlock()
+	switch {
+	case t == nil:
+		return nil, Unauthorized(hintToken, "the token is not known here: it has expired long ago, or was made before a backup was restored")
+	case !t.Revoked.IsZero():
+		return nil, Unauthorized(hintToken, "the token %s was revoked", t.ID)
+	}
+	err = c.ValidateWithLeeway(jwt.Expected{Issuer: "gctld", AnyAudience: jwt.Audience{k.audience(t.Use)}, Subject: t.User, Time: now}, 0)
+	switch {
+	case errors.Is(err, jwt.ErrExpired) || err == nil && (c.Expiry == nil || !now.Before(t.Expires)):
+		return nil, Unauthorized(hintToken, "the token %s has expired", t.ID)
+	case err != nil:
+		return nil, Unauthorized(hintToken, "the token is meant for something else: %v", err)
+	}
+	return t, nil
+}
+
+// list gives the tokens, and takes out those that expired long ago.
+func (k *Keyring) list(now time.Time) (live []api.Token, old []state.Record) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.tokens, func(id string, t *token) bool {
+		if now.After(t.Expires.Add(keepTokens)) {
+			old = append(old, state.Record{Kind: state.KindToken, Name: id})
+			return true
+		}
+		live = append(live, t.Token)
+		return false
+	})
+	return live, old
+}
+
+func (k *Keyring) Token(id string) (api.Token, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	t := k.tokens[id]
+	if t == nil {
+		return api.Token{}, false
+	}
+	return t.Token, true
+}
+
+func (k *Keyring) Node(name string) *NodeKey {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.nodes[name]
+}
+
+func TokenRecord(t api.Token) state.Record {
+	t.Secret = ""
+	return state.Record{Kind: state.KindToken, Name: t.ID, Value: wire.Encode(t)}
+}
+
+func NodeKeyRecord(name string, n *NodeKey) state.Record {
+	r := state.Record{Kind: state.KindNodeKey, Name: name}
+	if n != nil {
+		r.Value = wire.Encode(n)
+	}
+	return r
+}

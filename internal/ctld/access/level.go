@@ -1,0 +1,61 @@
+package access
+
+import "gbatch/internal/api"
+
+// Level is who may use a route at all, in words for the documentation. What of
+// it they may see and touch, the handler asks: see rights.
+type Level string
+
+const (
+	ByAnyone        Level = "anyone" // who need not say who they are
+	ByUsers         Level = "users"  // operators and admins too
+	ByUsersAndNodes Level = "users, nodes"
+	ByOperators     Level = "operators" // and admins
+	ByAdmins        Level = "admins"
+	ByNodes         Level = "the node itself" // the handler asks which
+	ByJoiners       Level = "a token to join"
+	ByScrapers      Level = "operators, `metrics.scrapers`" // and those that metrics.scrapers names
+)
+
+// admits says whether a caller may use a route with this access.
+func (l Level) Admits(id Identity) bool {
+	person := id.Role == RoleUser || id.Operator()
+	switch l {
+	case ByAnyone:
+		return true
+	case ByUsers:
+		return person
+	case ByUsersAndNodes:
+		return person || id.Role == RoleNode
+	case ByOperators:
+		return id.Operator()
+	case ByAdmins:
+		return id.Admin()
+	case ByNodes:
+		return id.Role == RoleNode || id.Root
+	case ByJoiners:
+		return id.Role == RoleJoin
+	case ByScrapers:
+		return id.Operator() || person && id.scraper
+	}
+	return false
+}
+
+// refusal is what those are told whom a route does not admit.
+func (l Level) Refusal(id Identity) *api.Error {
+	switch {
+	case id.Role == RoleJoin:
+		return Denied("a token to join can join a node, and nothing else", "get one for a user by `gadm token create`")
+	case l == ByJoiners:
+		return Denied("to join a node needs a token that was made for it", "get one by `gadm node-token create`, and name it as joinTokenFile in gnoded.yaml")
+	case l == ByNodes:
+		return Denied("only a node may do this", "")
+	case id.Role == RoleNode:
+		return Denied("a node may not do this", "use a token of your own, or the controller's socket")
+	case l == ByScrapers:
+		return Denied("metrics name everyone's projects and usage: they are for operators, and for whom `metrics.scrapers` in the controller's configuration names", "")
+	case l == ByAdmins:
+		return Denied("only an admin may do this", "admins are root on the controller's machine and those that `admins` in its configuration names")
+	}
+	return Denied("only an operator may do this", "operators are those that `operators` and `admins` in the controller's configuration name, and root on its machine")
+}

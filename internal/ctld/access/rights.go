@@ -1,0 +1,59 @@
+package access
+
+import (
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/state"
+)
+
+// Rights says who may do what, by the rules in force at each question.
+type Rights struct {
+	Conf   func() *site.Config
+	People *People
+}
+
+// mayTouch says whether a job is the caller's to see, cancel, hold, release and
+// enter: their own, and those of a project that names them as a member. A
+// project that everyone may use has no members, and each sees their own jobs
+// there. Others learn that a job is there, whose it is and what it holds.
+func (r *Rights) MayTouch(id Identity, o *state.Owner) bool {
+	if id.Operator() {
+		return true
+	}
+	if id.Role != RoleUser {
+		return false
+	}
+	if id.User == o.User {
+		return true
+	}
+	p, ok := r.Conf().Project(o.Project)
+	return ok && r.People.Among(p.Members, id.User)
+}
+
+// private is the contrary, for what is shown.
+func (r *Rights) Private(id Identity, o *state.Owner) bool { return !r.MayTouch(id, o) }
+
+// stranger says whether a project has members and the caller is none of them.
+func (r *Rights) Stranger(id Identity, project string) bool {
+	p, ok := r.Conf().Project(project)
+	return ok && len(p.Members) > 0 && !r.People.Among(p.Members, id.User)
+}
+
+// roleOf is what the rules make of a user. Root is an admin on the controller's
+// own machine; elsewhere it is a user like others, unless the rules name it.
+func (r *Rights) roleOf(id Identity) role {
+	c := r.Conf()
+	switch {
+	case id.Root || r.People.Among(c.Admins, id.User):
+		return RoleAdmin
+	case r.People.Among(c.Operators, id.User):
+		return roleOperator
+	}
+	return RoleUser
+}
+
+// seesProject says whether the caller may see a project's own figures: those of
+// theirs, and of one that everyone may use.
+func (r *Rights) SeesProject(id Identity, project string) bool {
+	_, ok := r.Conf().Project(project)
+	return id.Operator() || ok && !r.Stranger(id, project)
+}

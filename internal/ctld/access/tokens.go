@@ -1,0 +1,173 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/site"
+)
+
+// How long tokens live when nothing is said, and at most.
+const (
+	userLife, maxUserLife = 30 * 24 * time.Hour, 366 * 24 * time.Hour
+	joinLife, maxJoinLife = time.Hour, 30 * 24 * time.Hour
+)
+
+const (
+	maxTokens   = 100 // in force, of one user
+	maxNote     = 200 // bytes
+	maxJoinUses = 10_000
+)
+
+// Tokens makes, lists and revokes tokens.
+type Tokens struct {
+	Keys *Keyring
+	Loop *loop.Loop
+	Now  func() time.Time
+}
+
+type TokenInput struct{ Body api.TokenRequest }
+
+// Create makes a token. Users make their own where a machine says who
+// they are: a token makes no tokens, or one that was stolen would live on.
+func (s *Tokens) Create(ctx context.Context, in *TokenInput) (*api.Token, error) {
+	id, q := Caller(ctx), in.Body
+	t, err := s.newToken(id, q)
+	if err != nil {
+		return nil, err
+	}
+	s.Keys.Change.Lock()
+	defer s.Keys.Change.Unlock()
+	live, old := s.Keys.list(s.Now())
+	mine := 0
+	for _, x := range live {
+		if t.Use == api.TokenUser && x.Use == t.Use && x.User == t.User && x.Revoked.IsZero() && s.Now().Before(x.Expires) {
+			mine++
+		}
+	}
+	if mine >= maxTokens {
+		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("%s has %d tokens in force", t.User, mine), Hint: "revoke some by `gadm token revoke`"}
+	}
+	secret, err := s.Keys.issue(t)
+	if err != nil {
+		return nil, err
+	}
+	object, change := "token "+t.ID, "for "+t.User
+	if t.Use == api.TokenJoin {
+		change = fmt.Sprintf("to join %d nodes %s", t.Left, t.Node)
+	}
+	change = strings.TrimSpace(change) + ", until " + t.Expires.Format(time.RFC3339)
+	if err := s.Loop.Commit(ctx, object, change, append(old, TokenRecord(t))...); err != nil {
+		return nil, err
+	}
+	s.Keys.PutToken(t)
+	t.Secret = secret
+	return &t, nil
+}
+
+// newToken checks what is asked.
+func (s *Tokens) newToken(id Identity, q api.TokenRequest) (api.Token, error) {
+	bad := func(format string, args ...any) error {
+		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf(format, args...)}
+	}
+	life, longest := userLife, maxUserLife
+	now := s.Now().UTC().Truncate(time.Second)
+	t := api.Token{ID: rand.Text()[:12], Use: q.Use, Created: now, By: id.User, Note: q.Note}
+	switch {
+	case len(q.Note) > maxNote:
+		return t, bad("the note is longer than %d bytes", maxNote)
+	case q.Use == api.TokenUser && (q.Node != "" || q.Uses != 0):
+		return t, bad("a user's token has no node and no uses")
+	case q.Use == api.TokenUser:
+		t.User = cmp.Or(q.User, id.User)
+		if !site.NameRule.MatchString(t.User) {
+			return t, bad("%q is no user name", t.User)
+		}
+	case q.Use == api.TokenJoin && q.User != "":
+		return t, bad("a token to join has no user")
+	case q.Use == api.TokenJoin:
+		if q.Node != "" && !site.NodeNameRule.MatchString(q.Node) {
+			return t, bad("%q is no node name", q.Node)
+		}
+		if q.Uses < 0 || q.Uses > maxJoinUses || q.Node != "" && q.Uses > 1 {
+			return t, bad("uses: %d: must be 1 to %d, and 1 for a named node", q.Uses, maxJoinUses)
+		}
+		t.Node, t.Left = q.Node, max(q.Uses, 1)
+		life, longest = joinLife, maxJoinLife
+	default:
+		return t, bad("a token is for use %q or %q", api.TokenUser, api.TokenJoin)
+	}
+	if q.LifeS != 0 {
+		life = time.Duration(q.LifeS) * time.Second
+	}
+	if q.LifeS < 0 || q.LifeS > int64(longest/time.Second) {
+		return t, bad("a token of this use lives at most %d hours", int(longest.Hours()))
+	}
+	t.Expires = now.Add(life)
+	switch own := t.Use == api.TokenUser && t.User == id.User; {
+	case id.Admin():
+	case !own:
+		return t, Denied("only an admin makes tokens for others and for nodes", "")
+	case !id.Machine:
+		return t, Denied("a token makes no tokens", "log in on the controller's machine, or where the site has MUNGE, and ask there")
+	}
+	return t, nil
+}
+
+type tokensInput struct {
+	All bool `query:"all" doc:"everyone's; admins only"`
+}
+
+func (s *Tokens) List(ctx context.Context, in *tokensInput) (*api.TokenList, error) {
+	id := Caller(ctx)
+	if in.All && !id.Admin() {
+		return nil, Denied("only an admin sees everyone's tokens", "leave --all out")
+	}
+	live, _ := s.Keys.list(s.Now())
+	out := api.TokenList{Tokens: []api.Token{}}
+	for _, t := range live {
+		if in.All || t.Use == api.TokenUser && t.User == id.User {
+			out.Tokens = append(out.Tokens, t)
+		}
+	}
+	slices.SortFunc(out.Tokens, func(a, b api.Token) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return &out, nil
+}
+
+type TokenName struct {
+	ID string `path:"id"`
+}
+
+// Revoke takes a token out of force, and ends what is open by it. To do so
+// twice is fine.
+func (s *Tokens) Revoke(ctx context.Context, in *TokenName) error {
+	id := Caller(ctx)
+	s.Keys.Change.Lock()
+	defer s.Keys.Change.Unlock()
+	t, ok := s.Keys.Token(in.ID)
+	if !ok || !id.Admin() && (t.Use != api.TokenUser || t.User != id.User) {
+		return &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("you have no token %q", in.ID), Hint: "`gadm token list` shows yours"}
+	}
+	if !t.Revoked.IsZero() {
+		return nil
+	}
+	t.Revoked = s.Now().UTC().Truncate(time.Second)
+	if err := s.Loop.Commit(ctx, "token "+t.ID, "revoked, of "+cmp.Or(t.User, "nodes"), TokenRecord(t)); err != nil {
+		return err
+	}
+	s.Keys.PutToken(t)
+	return nil
+}
+
+func Denied(message, hint string) *api.Error {
+	return &api.Error{Status: 403, Code: api.CodeDenied, Message: message, Hint: hint}
+}

@@ -1,0 +1,251 @@
+package counts
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gbatch/accounting"
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/meter"
+	"gbatch/internal/job"
+	"gbatch/internal/metrics"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// What is read at scrape time.
+var (
+	mBuild     = metrics.Gauge("gctld_build_info", "1, with the version of the controller.", "version")
+	mJobs      = metrics.Gauge("gctld_jobs", "Jobs in the controller's memory by state; ended ones leave it after a time.", "state")
+	mQueued    = metrics.Gauge("gctld_queued_jobs", "Jobs in state QUEUED, by why they wait, the cluster that they ask for (0: any) and qos.", "reason", "cluster", "qos")
+	mTasks     = metrics.Gauge("gctld_array_tasks", "Tasks of arrays that are not over, by state. Those that are live, and they alone, are jobs in the other metrics.", "state")
+	mCluster   = metrics.Gauge("gctld_cluster_jobs", "Jobs that wait or hold resources, by the cluster that they ask for or run in; 0: any.", "cluster", "state")
+	mClustGPUs = metrics.Gauge("gctld_cluster_gpus", "GPUs that jobs hold, by cluster; a part of a GPU is a fraction.", "cluster")
+	mProjJobs  = metrics.Gauge("gctld_project_jobs", "Jobs that wait or hold resources, by project.", "project", "state")
+	mProjGPUs  = metrics.Gauge("gctld_project_gpus", "GPUs that jobs hold, by project; a part of a GPU is a fraction.", "project")
+	mUserJobs  = metrics.Gauge("gctld_user_jobs", "Jobs that wait or hold resources, by user.", "user", "state")
+	mUserGPUs  = metrics.Gauge("gctld_user_gpus", "GPUs that jobs hold, by user; a part of a GPU is a fraction.", "user")
+	mNodes     = metrics.Gauge("gctld_nodes", "Nodes by state.", "state")
+	mAway      = metrics.Gauge("gctld_node_out_of_service", "1 for each node that takes no jobs, with its state.", "node", "state")
+	mGPUs      = metrics.Gauge("gctld_gpus", "GPUs by model and by whether jobs hold them, nobody does, or nobody can.", "model", "state")
+	mCores     = metrics.Gauge("gctld_cores", "Cores of all nodes, by whether jobs hold them.", "state")
+	mMemory    = metrics.Gauge("gctld_memory_bytes", "Memory of all nodes in bytes, by whether jobs hold it.", "state")
+	mTurn      = metrics.Gauge("gctld_last_turn_timestamp_seconds", "When the controller's loop ran last, in seconds since 1970; it does each second.")
+	mInbox     = metrics.Gauge("gctld_inbox_requests", "Requests that wait for the controller's loop.")
+	mReserved  = metrics.Gauge("gctld_planned_jobs", "Waiting jobs that have a place in the plan.")
+	mWindows   = metrics.Gauge("gctld_reservations", "Advance reservations and maintenance windows.")
+	mDiskFree  = metrics.Gauge("gctld_disk_free_bytes", "Free space on the disk of the controller's store, in bytes.")
+	mReserve   = metrics.Gauge("gctld_disk_reserve_bytes", "Free space below which no jobs are taken, in bytes.")
+	mStore     = metrics.Gauge("gctld_store_bytes", "What the controller's store takes on disk, in bytes.")
+	mShares    = metrics.Gauge("gctld_project_shares_ratio", "Part of its siblings' shares that a project has, from 0 to 1.", "project")
+	mUsed      = metrics.Gauge("gctld_project_usage_ratio", "Part of its siblings' decayed usage that is a project's, from 0 to 1.", "project")
+	mUsage     = metrics.Gauge("gctld_project_usage_gpu_seconds", "Usage as billed, decayed, in GPU-seconds, of a project and those below it.", "project")
+	mLevel     = metrics.Gauge("gctld_project_fair_share_level", "Share divided by usage among siblings: above 1, a project has had less than its share. Absent without usage.", "project")
+	mBilled    = metrics.Counter("gctld_project_billed_gpu_seconds_total", "Usage as billed, in GPU-seconds, of a project and those below it.", "project")
+	mBudget    = metrics.Gauge("gctld_project_budget_gpu_seconds", "Budget of a project, in GPU-seconds as billed; of a month or in all.", "project")
+	mSpent     = metrics.Gauge("gctld_project_budget_used_ratio", "Part of its budget that a project has used, from 0.", "project")
+	mFactor    = metrics.Gauge("gctld_user_fair_share_ratio", "Fair-share factor of users with the most usage, from 0 to 1.", "project", "user")
+	mUserUsage = metrics.Gauge("gctld_user_usage_gpu_seconds", "Usage as billed, decayed, in GPU-seconds, of users with the most of it; user other is the rest.", "project", "user")
+)
+
+var families = []metrics.Family{mBuild, mJobs, mQueued, mTasks, mCluster, mClustGPUs, mProjJobs, mProjGPUs, mUserJobs, mUserGPUs, mNodes, mAway, mGPUs, mCores, mMemory,
+	mTurn, mInbox, mReserved, mWindows, mDiskFree, mReserve, mStore,
+	mShares, mUsed, mUsage, mLevel, mBilled, mBudget, mSpent, mFactor, mUserUsage}
+
+// Exporter tells those who scrape what there is at the moment.
+type Exporter struct {
+	Version string
+	Loop    *loop.Loop
+	Meters  *meter.Meters
+	Aliases func() []string // further sets of names
+	census  lastCounts
+	terms   atomic.Pointer[[]accounting.Term] // of the share tree
+}
+
+// register adds what is read at scrape time to what is counted as it happens.
+func (s *Exporter) Register(reg *prometheus.Registry) {
+	reg.MustRegister(s.collector(), s.slurmCollector())
+}
+
+// collector is the queue, the nodes and the accounts at scrape time.
+func (s *Exporter) collector() *metrics.Collector {
+	return &metrics.Collector{Families: families, Read: func(set *metrics.Set) {
+		c := s.census.now(s.Loop.View())
+		set.Add(mBuild, 1, s.Version)
+		c.addQueue(set)
+		c.addNodes(set)
+		s.addSelf(set)
+		s.addAccounts(set)
+	}}
+}
+
+func (c *Counts) addQueue(set *metrics.Set) {
+	for _, state := range job.States {
+		set.Add(mJobs, float64(c.states[state]), string(state))
+	}
+	clusters, qos := map[string]float64{}, map[string]float64{}
+	for q, n := range c.queued {
+		clusters[strconv.Itoa(q.cluster)] += float64(n)
+		qos[q.qos] += float64(n)
+	}
+	cluster, class := metrics.Top(clusters, meter.MaxClusters), metrics.Top(qos, meter.MaxQOS)
+	for q, n := range c.queued {
+		set.Add(mQueued, float64(n), string(q.reason), cluster(strconv.Itoa(q.cluster)), class(q.qos))
+	}
+	for state, name := range map[state.TaskState]string{state.TaskPending: "pending", state.TaskLive: "live", state.TaskSucceeded: "succeeded",
+		state.TaskFailed: "failed", state.TaskCancelled: "cancelled"} {
+		set.Add(mTasks, float64(c.tasks[state]), name)
+	}
+	addHoldings(set, c.clusters, meter.MaxClusters, mCluster, mClustGPUs)
+	addHoldings(set, c.projects, meter.MaxProjects, mProjJobs, mProjGPUs)
+	addHoldings(set, c.users, meter.MaxUsers, mUserJobs, mUserGPUs)
+}
+
+func addHoldings(set *metrics.Set, by map[string]*totals, most int, jobs, gpus metrics.Family) {
+	weight := map[string]float64{}
+	for name, h := range by {
+		if w := h.weight(); w > 0 {
+			weight[name] = w
+		}
+	}
+	label := metrics.Top(weight, most)
+	for name := range weight {
+		h := by[name]
+		for s, n := range h.jobs {
+			set.Add(jobs, float64(n), label(name), activityNames[s])
+		}
+		set.Add(gpus, float64(h.milliGPU)/1000, label(name))
+	}
+}
+
+// nodeStates are those that are told when there is no such node, too: an alert
+// needs the 0.
+var nodeStates = []string{"up", "drained", "unhealthy", "suspect", "lost"}
+
+func (c *Counts) addNodes(set *metrics.Set) {
+	for _, state := range nodeStates {
+		set.Add(mNodes, float64(c.nodes[state]), state)
+	}
+	for _, n := range c.away[:min(meter.MaxNodes, len(c.away))] {
+		state, _ := n.State()
+		set.Add(mAway, 1, n.Name, state)
+	}
+	weight := map[string]float64{}
+	for u, n := range c.gpus {
+		weight[u.model] += n
+	}
+	model := metrics.Top(weight, meter.MaxModels)
+	for name := range weight {
+		for _, state := range []string{"allocated", "idle", "out_of_service"} {
+			set.Add(mGPUs, c.gpus[gpuUse{name, state}], model(name), state)
+		}
+	}
+	taken, there := c.resources[0], c.resources[1]
+	set.Add(mCores, float64(taken.milliCPU)/1000, "allocated")
+	set.Add(mCores, float64(there.milliCPU-taken.milliCPU)/1000, "idle")
+	set.Add(mMemory, float64(taken.memMiB<<20), "allocated")
+	set.Add(mMemory, float64((there.memMiB-taken.memMiB)<<20), "idle")
+}
+
+// addSelf is how the controller itself fares.
+func (s *Exporter) addSelf(set *metrics.Set) {
+	v, load := s.Loop.View(), s.Loop.Load()
+	set.Add(mTurn, float64(v.Now)/1000)
+	set.Add(mInbox, float64(load.Inbox))
+	set.Add(mWindows, float64(len(v.Windows)))
+	if v.Plan != nil {
+		set.Add(mReserved, float64(len(v.Plan.Reservations)))
+	}
+	if load.FreeKnown {
+		set.Add(mDiskFree, float64(load.Free))
+	}
+	set.Add(mReserve, float64(load.Reserve))
+	set.Add(mStore, float64(load.Stored))
+}
+
+// accountsEvery is how often the accounts are worked out. The loop only copies
+// them: less than a microsecond for each user.
+const accountsEvery = 15 * time.Second
+
+// run works out the share tree for those who scrape, so that none of
+// them waits for the loop, until ctx is done.
+func (s *Exporter) Run(ctx context.Context) {
+	tick := time.NewTicker(accountsEvery)
+	defer tick.Stop()
+	for {
+		var ledger *accounting.Ledger
+		var at sched.Time
+		err := s.Loop.Ask(ctx, func(c *control.Controller, now sched.Time) { ledger, at = c.Ledger(), now })
+		if err == nil {
+			terms := ledger.Terms(int64(at))
+			s.terms.Store(&terms)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// addAccounts tells of projects and of the users with the most usage.
+func (s *Exporter) addAccounts(set *metrics.Set) {
+	terms := s.terms.Load()
+	if terms == nil {
+		return
+	}
+	projects, users := map[string]float64{}, map[string]float64{}
+	for _, t := range *terms {
+		if t.User == "" {
+			projects[t.Account] = float64(t.Usage) + 1/float64(t.Depth+2)
+		} else {
+			users[t.Account+"/"+t.User] = float64(t.Usage)
+		}
+	}
+	project, user := metrics.Top(projects, meter.MaxProjects), metrics.Top(users, meter.MaxUsers)
+	for _, t := range *terms {
+		name := project(t.Account)
+		switch {
+		case t.User == "":
+			addProject(set, t, name)
+		case user(t.Account+"/"+t.User) == metrics.Other:
+			set.Add(mUserUsage, gpuSeconds(t.Usage), name, metrics.Other)
+		default:
+			set.Add(mFactor, ratio(t.Factor), name, t.User)
+			set.Add(mUserUsage, gpuSeconds(t.Usage), name, t.User)
+		}
+	}
+}
+
+// addProject tells of one project. What makes no sense as a sum is left out of
+// those that share a label.
+func addProject(set *metrics.Set, t accounting.Term, label string) {
+	set.Add(mUsage, gpuSeconds(t.Usage), label)
+	set.Add(mBilled, gpuSeconds(t.Total.Billed), label)
+	if label == metrics.Other {
+		return
+	}
+	set.Add(mShares, ratio(t.NormShares), label)
+	set.Add(mUsed, ratio(t.NormUsage), label)
+	if t.LevelFS != accounting.Unused {
+		set.Add(mLevel, ratio(t.LevelFS), label)
+	}
+	if t.Budget > 0 {
+		spent := t.Total.Billed
+		if t.Monthly {
+			spent = t.Month
+		}
+		set.Add(mBudget, float64(t.Budget)*60, label)
+		set.Add(mSpent, gpuSeconds(spent)/(float64(t.Budget)*60), label)
+	}
+}
+
+// gpuSeconds is usage as the ledger has it, thousandths of a GPU x milliseconds.
+func gpuSeconds(usage int64) float64 { return float64(usage) / 1e6 }
+
+func ratio(parts int64) float64 { return float64(parts) / accounting.Scale }

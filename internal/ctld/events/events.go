@@ -1,0 +1,226 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/wire"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+)
+
+const (
+	EventPatience = 10 * time.Second       // a client that takes nothing for so long is dropped
+	eventPause    = 100 * time.Millisecond // between two looks at the feed, so that a thousand clients stay cheap
+	PerUser       = 1024                   // streams of events that one user has open
+	maxWatched    = 1000                   // jobs that one stream names
+)
+
+type eventsInput struct {
+	User    string `query:"user"`
+	Project string `query:"project"`
+	Job     string `query:"job" doc:"numbers or UUIDs, separated by commas"`
+	Nodes   bool   `query:"nodes" doc:"changes of nodes, too"`
+	Last    string `header:"Last-Event-ID" doc:"go on after this one"`
+}
+
+// watchers counts the streams of events that each user has open. The zero value
+// is ready.
+type watchers struct {
+	mu     sync.Mutex
+	byUser map[string]int
+}
+
+func (w *watchers) enter(user string, most int) (leave func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byUser == nil {
+		w.byUser = map[string]int{}
+	}
+	if w.byUser[user] >= most {
+		return nil, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: fmt.Sprintf("%s has %d streams of events open already", user, most), Hint: "end some; one stream can tell of many jobs"}
+	}
+	w.byUser[user]++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.byUser[user]--; w.byUser[user] == 0 {
+			delete(w.byUser, user)
+		}
+	}, nil
+}
+
+// Source tells what changes.
+type Source struct {
+	Loop     *loop.Loop
+	Jobs     *jobstore.Reader
+	Rights   *access.Rights
+	Begin    func() (end func(), err error) // counts a stream
+	Patience time.Duration                  // with a client that takes nothing
+	PerUser  int                            // streams that one user has open
+	watchers watchers
+}
+
+func (s *Source) Stream(ctx context.Context, in *eventsInput) (func(context.Context, http.ResponseWriter) error, error) {
+	numbers, err := s.numbers(in.Job)
+	if err != nil {
+		return nil, err
+	}
+	st := &eventStream{desk: s, id: access.Caller(ctx), user: in.User, project: in.Project, jobs: numbers, nodes: in.Nodes}
+	if in.Last != "" {
+		if st.pos, err = strconv.ParseUint(in.Last, 10, 64); err != nil {
+			return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("Last-Event-ID %q is not the id of an event", in.Last), Hint: "leave it out to begin with what happens now"}
+		}
+	}
+	leave, err := s.watchers.enter(st.id.User, s.PerUser)
+	if err != nil {
+		return nil, err
+	}
+	end, err := s.Begin()
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func(ctx context.Context, w http.ResponseWriter) error {
+		defer end()
+		defer leave()
+		st.w, st.rc = w, http.NewResponseController(w)
+		_ = st.run(ctx) // the client has gone, or does not read
+		return nil
+	}, nil
+}
+
+// numbers are the jobs that a list of ids names.
+func (s *Source) numbers(list string) ([]job.Number, error) {
+	if list == "" {
+		return nil, nil
+	}
+	ids := strings.Split(list, ",")
+	if len(ids) > maxWatched {
+		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("%d jobs are named, and one stream tells of %d at most", len(ids), maxWatched), Hint: "use the filters user or project"}
+	}
+	var out []job.Number
+	for _, id := range ids {
+		j, err := s.Jobs.Find(id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, cmp.Or(j.Number, j.Parent)) // of a task that is no job yet: its array
+	}
+	return out, nil
+}
+
+// eventStream is one client and what it wants to hear of.
+type eventStream struct {
+	desk          *Source
+	id            access.Identity
+	user, project string
+	jobs          []job.Number
+	nodes         bool
+	pos           uint64 // the last id that it knows; 0: it begins now
+
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+// run sends events until ctx is done or the client takes no more. What waits for
+// a slow client is one connection's buffer, and nothing else waits for it.
+func (e *eventStream) run(ctx context.Context) error {
+	f := e.desk.Loop.Feed
+	h := e.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	if e.pos == 0 {
+		e.pos = f.Position()
+	}
+	ping := time.NewTicker(api.PingEvery)
+	defer ping.Stop()
+	err := e.send(api.EventPing, e.pos, api.PingEvent{})
+	for err == nil {
+		changes, last, all, ring := f.After(e.pos)
+		e.pos = last
+		if !all {
+			err = e.send(api.EventReset, last, api.ResetEvent{Message: "events were missed: read anew what you show"})
+		} else if len(changes) > 0 {
+			err = e.sendChanges(changes)
+		}
+		if err = errors.Join(err, e.rc.Flush()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ping.C:
+			err = e.send(api.EventPing, e.pos, api.PingEvent{})
+			continue
+		case <-ring:
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(eventPause):
+		}
+	}
+	return err
+}
+
+func (e *eventStream) sendChanges(changes []loop.Update) error {
+	v := e.desk.Loop.View()
+	for _, c := range changes {
+		var err error
+		switch {
+		case c.Node != nil && e.nodes:
+			err = e.send(api.EventNode, c.ID, api.NodeEvent{Name: c.Node.Name, State: c.Node.State, Reason: c.Node.Reason})
+		case c.Job != nil && e.wants(c.Job):
+			err = e.send(api.EventJob, c.ID, e.jobEvent(v, &c))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *eventStream) wants(j *state.Job) bool {
+	return (e.user == "" || e.user == j.Owner.User) && (e.project == "" || e.project == j.Owner.Project) &&
+		(len(e.jobs) == 0 || slices.Contains(e.jobs, j.Number) || j.Parent > 0 && slices.Contains(e.jobs, j.Parent))
+}
+
+func (e *eventStream) jobEvent(v *state.View, c *loop.Update) api.JobEvent {
+	out := api.JobEvent{Job: wire.Job(v, c.Job, e.desk.Rights.Private(e.id, c.Job.Owner)), Version: c.Job.Version}
+	if out.Private {
+		return out
+	}
+	for _, raw := range c.Lines {
+		if l, err := wire.Event(raw); err == nil { // it is our own
+			out.Lines = append(out.Lines, l)
+		}
+	}
+	return out
+}
+
+// send writes one event. It fails when the client does not take it in time.
+func (e *eventStream) send(kind string, id uint64, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	if err := e.rc.SetWriteDeadline(time.Now().Add(e.desk.Patience)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.w, "id: %d\nevent: %s\ndata: %s\n\n", id, kind, text)
+	return err
+}

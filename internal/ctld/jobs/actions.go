@@ -1,0 +1,176 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/wire"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+)
+
+// Actions does things with jobs that are there.
+type Actions struct {
+	Loop   *loop.Loop
+	Jobs   *jobstore.Reader
+	Rights *access.Rights
+}
+
+type actInput struct {
+	Action string `path:"action" enum:"cancel,hold,release,pause,resume,requeue,halt,signal,update"`
+	Body   api.ActionRequest
+}
+
+// actChunk is how many jobs one event touches, so that a mass cancel never
+// holds the loop up.
+const actChunk = 500
+
+func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, error) {
+	id := access.Caller(ctx)
+	out, targets, err := s.targets(id, in)
+	if err != nil || in.Body.Count {
+		return &out, err
+	}
+	order := control.Act{Action: control.Action(in.Action), By: id.User, Operator: id.Admin(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Priority: in.Body.Priority}
+	whole := targets[:0:0]
+	for _, t := range targets {
+		if t.tasks == nil {
+			whole = append(whole, t)
+			continue
+		}
+		ev := control.ActTasks{Act: order, Parent: t.number, Indexes: t.tasks}
+		ev.Admin = t.admin
+		outcome, err := loop.Do(ctx, s.Loop, ev)
+		if err != nil {
+			return nil, err
+		}
+		takeOutcome(&out.Results[t.result], outcome)
+	}
+	for part := range slices.Chunk(whole, actChunk) {
+		ev := order
+		for _, t := range part {
+			ev.Numbers = append(ev.Numbers, t.number)
+			ev.Admin = ev.Admin || t.admin
+		}
+		outcomes, err := loop.Do(ctx, s.Loop, ev)
+		if err != nil {
+			return nil, err
+		}
+		for i, o := range outcomes {
+			takeOutcome(&out.Results[part[i].result], o)
+		}
+	}
+	return &out, nil
+}
+
+func takeOutcome(r *api.ActionResult, o control.Outcome) {
+	r.Before, r.After, r.Message = o.Before, o.After, o.Message
+	if o.Refusal != nil {
+		r.Error = wire.Refused(o.Refusal)
+	}
+}
+
+// target is a job to act on and where its outcome goes.
+type target struct {
+	number job.Number
+	result int
+	admin  bool        // the caller is not its owner
+	tasks  job.Indexes // of an array; empty: all of the job
+}
+
+// targets resolves what an action names. Jobs that the caller may not touch
+// are errors when named, and left out when matched by a filter.
+func (s *Actions) targets(id access.Identity, in *actInput) (api.ActionResponse, []target, error) {
+	var out api.ActionResponse
+	var ts []target
+	q := in.Body
+	v := s.Loop.View()
+	add := func(text string, j *state.Job) {
+		ts = append(ts, target{number: j.Number, result: len(out.Results), admin: id.User != j.Owner.User})
+		out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number})
+	}
+	for _, text := range q.IDs {
+		if n, set, ok := state.ParseTask(text); ok {
+			t, result := s.taskTarget(id, text, n, set)
+			if t != nil {
+				t.result = len(out.Results)
+				ts = append(ts, *t)
+			}
+			out.Results = append(out.Results, result)
+			continue
+		}
+		j, refusal := v.Find(text)
+		switch {
+		case refusal != nil:
+			out.Results = append(out.Results, s.absent(id, in.Action, text, refusal))
+		case !s.Rights.MayTouch(id, j.Owner):
+			out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number, Error: &api.Error{Status: 403, Code: api.CodeDenied,
+				Message: fmt.Sprintf("job %d belongs to %s", j.Number, j.Owner.User)}})
+		default:
+			add(text, j)
+		}
+	}
+	if len(q.IDs) == 0 {
+		if q.User == "" && q.Project == "" && q.State == "" && q.Name == "" && q.Cluster == 0 {
+			return out, nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "name jobs, or give at least one filter"}
+		}
+		f := filter{User: q.User, Project: q.Project, State: q.State, Name: q.Name, Cluster: q.Cluster}
+		if err := f.check(); err != nil {
+			return out, nil, err
+		}
+		sums := v.Summaries()
+		for j := range v.All() {
+			if !j.State.Final() && f.lists(j, sums, func(*state.Owner) bool { return false }) && s.Rights.MayTouch(id, j.Owner) {
+				add(j.ID(), j)
+				if j.Tasks != nil && f.State != "" { // those that wait; the others match by themselves
+					ts[len(ts)-1].tasks = sums[j.Number].Waiting
+				}
+			}
+		}
+	}
+	out.Matched = len(ts)
+	return out, ts, nil
+}
+
+// absent answers for an id that is not in the table: a job in history has
+// ended, and ending it again is done.
+func (s *Actions) absent(id access.Identity, action, text string, refusal *state.Refusal) api.ActionResult {
+	j, err := s.Jobs.Find(text)
+	if err == nil && j != nil && s.Rights.MayTouch(id, j.Owner) && action != "cancel" {
+		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Error: &api.Error{Status: 409, Code: api.CodeConflict,
+			Message: fmt.Sprintf("job %d is %s: it has ended", j.Number, j.State), Hint: fmt.Sprintf("submit it as a new one; gqueue show --json %d has its document", j.Number)}}
+	}
+	if err == nil && j != nil && s.Rights.MayTouch(id, j.Owner) {
+		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Message: "already " + string(j.State)}
+	}
+	return api.ActionResult{ID: text, Error: wire.Refused(refusal)}
+}
+
+// taskTarget resolves tasks that an action names, as 123_7 and 123_[3-9]; nil
+// with the answer if there is nothing to do.
+func (s *Actions) taskTarget(id access.Identity, text string, n job.Number, set job.Indexes) (*target, api.ActionResult) {
+	p := s.Loop.View().Job(n)
+	if p == nil {
+		var err error
+		if p, err = s.Jobs.Past(n); err != nil || p == nil {
+			return nil, api.ActionResult{ID: text, Error: &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("there is no job %d", n)}}
+		}
+	}
+	out := api.ActionResult{ID: text, Number: n}
+	switch {
+	case !s.Rights.MayTouch(id, p.Owner):
+		out.Error = &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to %s", n, p.Owner.User)}
+	case p.State.Final():
+		out.Before, out.After, out.Message = p.State, p.State, "its array is already "+string(p.State)
+	default:
+		return &target{number: n, admin: id.User != p.Owner.User, tasks: set}, out
+	}
+	return nil, out
+}

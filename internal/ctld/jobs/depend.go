@@ -1,0 +1,68 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+)
+
+// submitTries bounds how often a submission is sent to the loop because
+// jobs that it names left the table in between.
+const submitTries = 3
+
+// doSubmit has a job submitted, with what history knows of the jobs that it
+// waits for.
+func (s *Submissions) doSubmit(ctx context.Context, ev control.Submit) (a control.Submitted, err error) {
+	for range submitTries {
+		a, err = loop.Do(ctx, s.Loop, ev)
+		s.Meters.Submission(a, err)
+		if err != nil || len(a.Past) == 0 {
+			return a, err
+		}
+		if ev.Past, err = s.named(a.Past); err != nil {
+			return a, err
+		}
+	}
+	return a, loop.ErrBusy
+}
+
+// named is what history knows of jobs; nil for those that it does not know.
+func (s *Submissions) named(ids []string) (map[string]*state.Job, error) {
+	out := map[string]*state.Job{}
+	for _, id := range ids {
+		j, err := s.Jobs.Find(id)
+		if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.CodeNotFound {
+			j, err = nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[id] = j
+	}
+	return out, nil
+}
+
+// setDependencies puts Slurm's form of dependencies in place of the document's.
+func setDependencies(s *job.Spec, text string) error {
+	if text == "" {
+		return nil
+	}
+	deps, any, err := job.ParseDependencies(text)
+	if err != nil {
+		return &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the dependency cannot be read",
+			Problems: []api.Problem{{Path: "--dependency", Message: err.Error(), Hint: job.DependencyHint}}}
+	}
+	if s.Request.Scheduling.Interactive {
+		return &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "an interactive job starts at once or fails, and so cannot wait for others"}
+	}
+	if s.Gbatch == nil {
+		s.Gbatch = &job.Gbatch{}
+	}
+	s.Gbatch.Dependencies, s.Gbatch.DependOnAny = deps, any
+	return nil
+}

@@ -1,0 +1,46 @@
+package jobs
+
+import (
+	"fmt"
+
+	"gbatch/accounting"
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+)
+
+// siteNotes tells what this site will do otherwise than a job asks.
+func (s *Submissions) siteNotes(spec *job.Spec) []api.Note {
+	var out []api.Note
+	if g, most := spec.Gbatch, s.Conf().Limits.MaxGrace; g != nil && g.StopGrace > job.Duration(most) {
+		out = append(out, api.Note{Path: "gbatch.stopGrace", Message: fmt.Sprintf("is %s, and this site allows %s: that is what it gets", g.StopGrace, job.Duration(most))})
+	}
+	if g := spec.Gbatch; g != nil && g.IdleGPU != nil && spec.Request.Resources.GPUs == 0 {
+		out = append(out, api.Note{Path: "gbatch.idleGpu", Message: "is about GPUs, and the job asks for none"})
+	}
+	if spec.Request.Extra.Mails() && s.Conf().Mail == nil {
+		out = append(out, api.Note{Path: "request.extra", Message: "names mail addresses, and this site sends no mail"})
+	}
+	return out
+}
+
+// warnBudget is the part of a budget, in percent, from which a submission is
+// told that it will be used up.
+const warnBudget = 80
+
+// budgetNote tells a submitter whose project's budget is nearly or all used.
+func budgetNote(b *accounting.Budget) []api.Note {
+	if b == nil || b.Percent() < warnBudget {
+		return nil
+	}
+	period := "budget"
+	if b.Monthly {
+		period = "month's budget"
+	}
+	text := fmt.Sprintf("project %s has used %d %% of its %s: %s of %s GPU-hours", b.Account, b.Percent(), period, hours(b.UsedMinutes), hours(b.MaxMinutes))
+	if b.UsedMinutes >= b.MaxMinutes {
+		text += "; its jobs wait in the queue until there is more"
+	}
+	return []api.Note{{Message: text}}
+}
+
+func hours(minutes int64) string { return fmt.Sprintf("%.1f", float64(minutes)/60) }

@@ -1,0 +1,162 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/meter"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// Submissions takes jobs.
+type Submissions struct {
+	Conf   func() *site.Config
+	Rights *access.Rights
+	Loop   *loop.Loop
+	Jobs   *jobstore.Reader
+	Meters *meter.Meters
+}
+
+type SubmitInput struct {
+	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"makes the submission safe to repeat"`
+	Body api.SubmitRequest
+}
+
+// keySpace is where the UUIDs live that are made of idempotency keys.
+var keySpace = uuid.MustParse("5f2a9c1e-7d0b-4b57-9a39-62b1c5f0d3a4")
+
+func (s *Submissions) Submit(ctx context.Context, in *SubmitInput) (*api.SubmitResponse, error) {
+	id := access.Caller(ctx)
+	sub, err := job.Parse(in.Body.Job)
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.Interactive {
+		if err := sub.Spec.MakeInteractive(); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.Conf().ResolveTables(&sub.Spec); err != nil {
+		return nil, err
+	}
+	sub.Notes = append(sub.Notes, dropForeign(s.Loop.View(), &sub.Spec)...)
+	if err := setDependencies(&sub.Spec, in.Body.Dependency); err != nil {
+		return nil, err
+	}
+	ev, err := s.submitEvent(id, in, &sub)
+	if err != nil {
+		return nil, err
+	}
+	out := api.SubmitResponse{Project: ev.Project}
+	for _, n := range sub.Notes {
+		out.Notes = append(out.Notes, api.Note{Path: n.Path, Message: n.Message})
+	}
+	out.Notes = append(out.Notes, s.siteNotes(&sub.Spec)...)
+	if done, err := s.repeated(in, ev, &out); done || err != nil {
+		return &out, err
+	}
+	a, err := s.doSubmit(ctx, ev)
+	if err != nil {
+		return nil, err
+	}
+	out.Notes = append(out.Notes, budgetNote(a.Budget)...)
+	if in.Body.DryRun {
+		return s.dryRun(ctx, out, &sub, ev, a)
+	}
+	if a.Repeated {
+		if err := s.sameDocument(a.Number, ev.Document); err != nil {
+			return nil, err
+		}
+	}
+	out.Number, out.State, out.Repeated, out.UUID = a.Number, a.State, a.Repeated, uuid.UUID(ev.UUID).String()
+	return &out, nil
+}
+
+func (s *Submissions) submitEvent(id access.Identity, in *SubmitInput, sub *job.Submission) (control.Submit, error) {
+	ev := control.Submit{User: id.User, Operator: id.Operator(), Spec: &sub.Spec, Hold: in.Body.Hold, DryRun: in.Body.DryRun}
+	ev.Project = cmp.Or(in.Body.Project, sub.Spec.ProjectName(), s.Conf().DefaultProject)
+	if ev.Project == "" {
+		return ev, &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job names no project, and this site has no default",
+			Hint: "use --project; projects here: " + strings.Join(s.projectNames(), ", ")}
+	}
+	ev.Stranger = s.Rights.Stranger(id, ev.Project)
+	ev.UUID = uuid.New()
+	if in.Key != "" {
+		ev.UUID = uuid.NewSHA1(keySpace, []byte(id.User+"\x00"+in.Key))
+	}
+	var err error
+	if ev.Document, err = json.Marshal(sub.Spec); err != nil {
+		return ev, fmt.Errorf("encode job: %w", err)
+	}
+	err = s.Jobs.SealSubmission(&ev, sub)
+	return ev, err
+}
+
+// repeated answers a key whose job has long ended and left the table.
+func (s *Submissions) repeated(in *SubmitInput, ev control.Submit, out *api.SubmitResponse) (bool, error) {
+	if in.Key == "" || in.Body.DryRun {
+		return false, nil
+	}
+	n, ok, err := s.Jobs.NumberOf(ev.UUID)
+	if err != nil || !ok {
+		return false, err
+	}
+	if err := s.sameDocument(n, ev.Document); err != nil {
+		return true, err
+	}
+	j, err := s.Jobs.Past(n)
+	if err != nil || j == nil {
+		return true, err
+	}
+	out.Number, out.UUID, out.State, out.Repeated = n, uuid.UUID(ev.UUID).String(), j.State, true
+	return true, nil
+}
+
+// sameDocument refuses a key that was used for another job.
+func (s *Submissions) sameDocument(n job.Number, doc []byte) error {
+	old, ok, err := s.Jobs.Text(n)
+	if err != nil {
+		return err
+	}
+	if ok && string(old) != string(doc) {
+		return &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("this idempotency key was used for job %d, which is another document", n),
+			Hint: "use a new key for a new job"}
+	}
+	return nil
+}
+
+func (s *Submissions) dryRun(ctx context.Context, out api.SubmitResponse, sub *job.Submission, ev control.Submit, a control.Submitted) (*api.SubmitResponse, error) {
+	spec := sub.Spec
+	out.Effective = &spec
+	var failed error
+	err := s.Loop.Ask(ctx, func(c *control.Controller, now sched.Time) {
+		est, err := c.WouldStart(now, state.Owner{User: ev.User, Project: ev.Project, QOS: a.QOS}, a.Request)
+		out.Estimate, failed = estimateToAPI(now, est), err
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+func (s *Submissions) projectNames() []string {
+	var out []string
+	for _, p := range s.Conf().Projects {
+		out = append(out, p.Name)
+	}
+	return out
+}

@@ -1,0 +1,4 @@
+// Package jobstore reads jobs wherever they are: in the published view, or in the
+// store when they have left it, with their documents and what is sealed with
+// them. It writes nothing to the store.
+package jobstore

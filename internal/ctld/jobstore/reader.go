@@ -1,0 +1,162 @@
+package jobstore
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/wire"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+	"gbatch/internal/store"
+)
+
+// Reader reads jobs wherever they are: in the table, or in the store when they
+// have left it. It writes nothing.
+type Reader struct {
+	View  func() *state.View
+	Store *store.Store
+	Vault *Vault
+}
+
+// find gets a job by what a user types, from the table or from history; nil
+// without an error means that there is none.
+func (r *Reader) Find(text string) (*state.Job, error) {
+	j, refusal := r.View().Find(text)
+	if refusal == nil {
+		return j, nil
+	}
+	if refusal.Code != state.NotFound {
+		return nil, wire.Refused(refusal)
+	}
+	if n, set, ok := state.ParseTask(text); ok && set.Len() == 1 {
+		return r.pastTask(n, set[0].First, refusal)
+	}
+	n, ok := state.ParseNumber(text)
+	if !ok {
+		raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
+		if err != nil || len(raw) != 16 {
+			return nil, wire.Refused(refusal)
+		}
+		if n, ok, err = r.Store.NumberOf([16]byte(raw)); err != nil || !ok {
+			return nil, errors.Join(err, wire.Refused(refusal))
+		}
+	}
+	j, err := r.Past(n)
+	if err == nil && j == nil {
+		return nil, wire.Refused(refusal)
+	}
+	return j, err
+}
+
+// past is a job that has ended; nil without an error: there is none in history.
+func (r *Reader) Past(n job.Number) (*state.Job, error) {
+	v, ok, err := r.Store.Get(state.Record{Kind: state.KindHistory, Job: n})
+	if err != nil || !ok {
+		return nil, err
+	}
+	return state.DecodeJob(v)
+}
+
+// pastTask finds a task that is no job of the table; refusal is the answer if
+// there is none.
+func (r *Reader) pastTask(parent job.Number, index int, refusal *state.Refusal) (*state.Job, error) {
+	p := r.View().Job(parent)
+	var err error
+	if p == nil {
+		if p, err = r.Past(parent); err != nil || p == nil {
+			return nil, errors.Join(err, wire.Refused(refusal))
+		}
+	}
+	n, ok, err := r.Store.NumberOf(p.TaskUUID(index))
+	switch {
+	case err != nil:
+		return nil, err
+	case ok:
+		return r.Past(n)
+	}
+	j, why := p.PendingTask(index)
+	if why != nil {
+		return nil, wire.Refused(why)
+	}
+	return j, nil
+}
+
+// numberOf is the job with a UUID, if the store has ever had one.
+func (r *Reader) NumberOf(id [16]byte) (job.Number, bool, error) { return r.Store.NumberOf(id) }
+
+// timeline is what has happened to a job.
+func (r *Reader) Timeline(n job.Number) (out []api.Event, err error) {
+	err = r.Store.Of(state.KindEvent, n, func(rec state.Record) error {
+		e, err := wire.Event(rec.Value)
+		out = append(out, e)
+		return err
+	})
+	return out, err
+}
+
+// attempts are those of a job that are over.
+func (r *Reader) Attempts(n job.Number) (out []api.Attempt, err error) {
+	err = r.Store.Of(state.KindAttempt, n, func(rec state.Record) error {
+		var a state.Attempt
+		if err := json.Unmarshal(rec.Value, &a); err != nil {
+			return fmt.Errorf("decode attempt of job %d: %w", n, err)
+		}
+		out = append(out, wire.Attempt(&a))
+		return nil
+	})
+	return out, err
+}
+
+// document is what a job was asked as. Jobs that the controller made itself
+// share that of the job they come from.
+func (r *Reader) Document(j *state.Job) (*job.Spec, error) {
+	doc, ok, err := r.Text(j.Document())
+	if err != nil || !ok {
+		return nil, fmt.Errorf("read document of job %d (there: %t): %w", j.Number, ok, err)
+	}
+	spec := new(job.Spec)
+	if err := json.Unmarshal(doc, spec); err != nil {
+		return nil, fmt.Errorf("decode document of job %d: %w", j.Number, err)
+	}
+	if j.Template != 0 && spec.Gbatch != nil {
+		spec.Gbatch.Cron = nil // that is its template's
+	}
+	return spec, nil
+}
+
+// text is the document of a job as it is stored.
+func (r *Reader) Text(n job.Number) ([]byte, bool, error) {
+	return r.Store.Get(state.Record{Kind: state.KindSpec, Job: n})
+}
+
+// unseal reads what is stored encrypted with a job.
+func (r *Reader) Unseal(n job.Number) (Sealed, error) {
+	text, ok, err := r.Store.Get(state.Record{Kind: state.KindSecret, Job: n})
+	if err != nil || !ok {
+		return Sealed{}, fmt.Errorf("read credentials of job %d (there: %t): %w", n, ok, err)
+	}
+	return r.Vault.open(text)
+}
+
+// sealSubmission puts what a submission must hide into the event.
+func (r *Reader) SealSubmission(ev *control.Submit, sub *job.Submission) error {
+	if err := sub.Spec.CheckSecrets(sub.Secrets); err != nil {
+		return err
+	}
+	keep := Sealed{Secrets: sub.Secrets}
+	if c := sub.Registry; c != nil {
+		keep.Credential = api.Credential{Username: c.Username, Password: c.Password}
+	}
+	if keep.empty() {
+		return nil
+	}
+	var err error
+	ev.Sealed, err = r.Vault.Seal(keep)
+	ev.Secrets = len(sub.Secrets) > 0
+	return err
+}

@@ -1,0 +1,134 @@
+package loop
+
+import (
+	"slices"
+	"sync"
+
+	"gbatch/internal/control"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+)
+
+// feedSize is how many changes the feed keeps.
+const feedSize = 8192
+
+// feed is what has changed lately, for any number of readers. The loop writes
+// it and never waits for one: a reader that falls behind what is kept is told
+// so, and reads everything anew. Ids grow over restarts, since the store counts
+// those.
+type feed struct {
+	mu   sync.Mutex
+	zero uint64   // the id before the first of this process
+	last uint64   // the newest id
+	kept []Update // by id modulo feedSize
+	bell chan struct{}
+}
+
+// change is a job or a node after a step. Values are immutable.
+type Update struct {
+	ID    uint64
+	Job   *state.Job
+	Lines [][]byte // state.Line: of the job's timeline
+	Node  *nodeUpdate
+}
+
+type nodeUpdate struct{ Name, State, Reason string }
+
+func newFeed(epoch uint64) *feed {
+	zero := epoch << 32 // 2^21 starts stay exact in a client's floating point
+	return &feed{zero: zero, last: zero, kept: make([]Update, 0, 64), bell: make(chan struct{})}
+}
+
+// publish adds what a turn has changed. Its records must be durable.
+func (f *feed) publish(before, after *state.View, eff *control.Effects) {
+	changes := jobChanges(after, eff)
+	changes = append(changes, nodeChanges(before.Nodes, after.Nodes)...)
+	if len(changes) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range changes {
+		f.last++
+		c.ID = f.last
+		if len(f.kept) < feedSize {
+			f.kept = append(f.kept, c)
+		} else {
+			f.kept[f.slot(c.ID)] = c
+		}
+	}
+	close(f.bell)
+	f.bell = make(chan struct{})
+}
+
+func (f *feed) slot(id uint64) int { return int((id - f.zero - 1) % feedSize) }
+
+// position is the newest id.
+func (f *feed) Position() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
+}
+
+// after gives the changes after id, the newest id, and whether that is all: if
+// not, changes were missed. ring is closed when there are more.
+func (f *feed) After(id uint64) (out []Update, last uint64, all bool, ring <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	oldest := f.last - uint64(len(f.kept)) // the id before the first that is kept
+	if id < oldest || id > f.last {
+		return nil, f.last, false, f.bell
+	}
+	for n := id + 1; n <= f.last; n++ {
+		out = append(out, f.kept[f.slot(n)])
+	}
+	return out, f.last, true, f.bell
+}
+
+func jobChanges(v *state.View, eff *control.Effects) []Update {
+	if len(eff.Changed) == 0 {
+		return nil
+	}
+	lines := map[job.Number][][]byte{}
+	for _, r := range eff.Records {
+		if r.Kind == state.KindEvent && r.Value != nil {
+			lines[r.Job] = append(lines[r.Job], r.Value)
+		}
+	}
+	numbers := slices.Compact(slices.Sorted(slices.Values(eff.Changed)))
+	out := make([]Update, 0, len(numbers))
+	for _, n := range numbers {
+		if j := v.Job(n); j != nil {
+			out = append(out, Update{Job: j, Lines: lines[n]})
+		}
+	}
+	return out
+}
+
+// nodeChanges compares two lists of nodes, which are sorted by name.
+func nodeChanges(before, after []*state.Node) (out []Update) {
+	for len(before) > 0 || len(after) > 0 {
+		switch {
+		case len(after) == 0 || len(before) > 0 && before[0].Name < after[0].Name:
+			out = append(out, Update{Node: &nodeUpdate{Name: before[0].Name, State: "gone"}})
+			before = before[1:]
+			continue
+		case len(before) == 0 || after[0].Name < before[0].Name:
+			out = append(out, Update{Node: stateOf(after[0])})
+		case before[0] != after[0]:
+			if now := stateOf(after[0]); *now != *stateOf(before[0]) || before[0].Hash != after[0].Hash {
+				out = append(out, Update{Node: now})
+			}
+			before = before[1:]
+		default:
+			before = before[1:]
+		}
+		after = after[1:]
+	}
+	return out
+}
+
+func stateOf(n *state.Node) *nodeUpdate {
+	state, reason := n.State()
+	return &nodeUpdate{Name: n.Name, State: state, Reason: reason}
+}

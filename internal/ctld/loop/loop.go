@@ -1,0 +1,365 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/meter"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+	"gbatch/internal/store"
+	"gbatch/sched"
+)
+
+const (
+	inboxSize = 4096 // requests that may wait for the loop
+	batchSize = 512  // events that share one commit
+)
+
+// Config is what a loop works with.
+type Config struct {
+	Controller *control.Controller // loaded; the loop owns it from here on
+	Store      *store.Store        // the loop alone writes
+	Meters     *meter.Meters
+	Reserve    uint64 // bytes of disk below which no jobs are taken
+	Log        *slog.Logger
+}
+
+// New is a loop whose first view is of now.
+func New(c Config, now sched.Time) (*Loop, error) {
+	l := &Loop{
+		ctl: c.Controller, store: c.Store, clock: newSteadyClock(machineClock(), c.Log), reserve: c.Reserve, log: c.Log, meters: c.Meters,
+		inbox: make(chan request, inboxSize), Feed: newFeed(c.Store.Epoch()), ended: make(chan struct{}), now: now,
+	}
+	err := l.store.Newest(state.KindAudit, func(r state.Record) (bool, error) {
+		l.audited = r.Seq
+		return false, nil
+	})
+	l.view.Store(l.ctl.View(now))
+	return l, err
+}
+
+// Loop is the one owner of the controller. A turn takes what has arrived,
+// applies it, schedules, commits all records at once, and only then publishes
+// the view, answers, and wakes nodes and watchers.
+type Loop struct {
+	ctl     *control.Controller
+	store   *store.Store
+	clock   *steadyClock
+	reserve uint64 // bytes of disk below which no jobs are taken
+	log     *slog.Logger
+	meters  *meter.Meters
+
+	inbox   chan request
+	view    atomic.Pointer[state.View] // as of the last turn
+	now     sched.Time                 // of the last turn; never goes back
+	notSoon sched.Time                 // no scheduling round before this
+	full    error                      // why no jobs are taken
+	audited uint64                     // entries of the audit log so far
+	ended   chan struct{}              // closed when Run has returned
+
+	Nodes Notifier[string]     // of nodes that have something to do
+	Jobs  Notifier[job.Number] // of jobs that have changed
+	Feed  *feed                // what has changed lately
+	Mail  func(control.Moved)  // must not block; set before Run
+}
+
+// request is an event to apply, or a question that needs the controller itself.
+type request struct {
+	apply  func(*control.Controller, sched.Time) applied
+	submit bool // it is a new job: not while the disk is nearly full
+	ask    func(*control.Controller, sched.Time)
+
+	records []state.Record // to be stored too, unless the event is refused
+	note    *Note          // who asks, for the audit log; nil: no entry
+	denied  string         // there is nothing to do but the entry, with this result
+
+	reply chan error // buffered: the loop never waits for a client
+}
+
+// applied is what came of an event. Its type and that of its answer are known to
+// who sent it alone.
+type applied struct {
+	effects control.Effects
+	refusal *state.Refusal
+	audit   func() control.Audit
+}
+
+var ErrBusy = &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller has too much to do at the moment",
+	Hint: "try again in a few seconds"}
+
+var errStopped = &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller is being stopped: whether this was done is not known",
+	Hint: "look when it is back"}
+
+// Do has an event applied and returns its answer when its records are durable.
+// A refusal is an error.
+func Do[A any](ctx context.Context, l *Loop, ev control.Event[A]) (A, error) {
+	return sendEvent(ctx, l, ev, request{note: NoteOf(ctx)})
+}
+
+// Settle is Do for what somebody else must learn of if it happens, with a note
+// and further records: it waits for the outcome, also when the client has gone.
+func Settle[A any](ctx context.Context, l *Loop, ev control.Event[A], n *Note, records ...state.Record) (A, error) {
+	return sendEvent(context.WithoutCancel(ctx), l, ev, request{note: n, records: records})
+}
+
+func sendEvent[A any](ctx context.Context, l *Loop, ev control.Event[A], r request) (none A, err error) {
+	var answer A
+	var refusal *state.Refusal
+	_, r.submit = any(ev).(control.Submit)
+	r.apply = func(c *control.Controller, now sched.Time) applied {
+		var eff control.Effects
+		answer, refusal, eff = control.Apply(c, now, ev)
+		return applied{eff, refusal, func() control.Audit { return control.AuditOf(ev, answer, refusal) }}
+	}
+	if err := l.send(ctx, r); err != nil {
+		return none, err // and whether it was applied is not known
+	}
+	if refusal != nil {
+		return none, refusal
+	}
+	return answer, nil
+}
+
+// Ask runs f in the loop, between turns. It must be quick and change nothing.
+// When ask has returned, with an error too, f does not run any more.
+func (l *Loop) Ask(ctx context.Context, f func(*control.Controller, sched.Time)) error {
+	var mu sync.Mutex
+	gone := false
+	err := l.send(ctx, request{ask: func(c *control.Controller, now sched.Time) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !gone {
+			f(c, now)
+		}
+	}})
+	mu.Lock()
+	defer mu.Unlock()
+	gone = true
+	return err
+}
+
+func (l *Loop) send(ctx context.Context, r request) error {
+	r.reply = make(chan error, 1)
+	select {
+	case l.inbox <- r:
+	default:
+		return ErrBusy
+	}
+	select {
+	case err := <-r.reply:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.ended:
+		return errStopped
+	}
+}
+
+// View is the controller as of the last turn.
+func (l *Loop) View() *state.View { return l.view.Load() }
+
+// Commit stores what is not the controller's (tokens, keys) with its entry.
+func (l *Loop) Commit(ctx context.Context, object, change string, records ...state.Record) error {
+	return l.send(context.WithoutCancel(ctx), request{records: records, note: NoteOf(ctx).About(object, change)})
+}
+
+// Change has an event applied, with records to go with it, and waits for the
+// outcome, also when the client has gone. The audit log says who did it.
+func Change[A any](ctx context.Context, l *Loop, ev control.Event[A], records ...state.Record) error {
+	_, err := Settle(ctx, l, ev, NoteOf(ctx), records...)
+	return err
+}
+
+// Denied notes a request that was not let in. It does not wait: the caller is
+// told in any case.
+func (l *Loop) Denied(e api.AuditEntry, why string) {
+	select {
+	case l.inbox <- request{note: &Note{e}, denied: "denied: " + why, reply: make(chan error, 1)}:
+	default: // the loop has more important things to do
+	}
+}
+
+// Run is the loop goroutine. It returns when ctx is done, or with the error
+// that makes it impossible to keep the promise that answers are durable; the
+// process must then end, and a restart continues from what is stored.
+func (l *Loop) Run(ctx context.Context) error {
+	defer close(l.ended)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		var batch []request
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-l.inbox:
+			batch = append(batch, r)
+		case <-timer.C:
+		}
+	drain:
+		for len(batch) < batchSize {
+			select {
+			case r := <-l.inbox:
+				batch = append(batch, r)
+			default:
+				break drain
+			}
+		}
+		if err := l.turn(batch); err != nil {
+			return err
+		}
+		timer.Reset(l.untilNext())
+	}
+}
+
+// turn is one pass. The order in it is the durability promise.
+func (l *Loop) turn(batch []request) error {
+	began := time.Now()
+	l.now = max(l.now, l.clock.now())
+	stop := l.checkDisk()
+	var eff control.Effects
+	replies := make([]error, len(batch))
+	for i, r := range batch {
+		replies[i] = l.apply(r, stop, &eff)
+	}
+	if stop == nil {
+		l.pass(&eff)
+	}
+	syncing := time.Now()
+	if err := l.store.Commit(eff.Records); err != nil {
+		for _, r := range batch {
+			r.reply <- &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller could not store this: " + err.Error(),
+				Hint: "nothing was recorded; try again later"}
+		}
+		return fmt.Errorf("commit: %w", err)
+	}
+	if len(eff.Records) > 0 {
+		l.meters.Commit(time.Since(began), time.Since(syncing), len(eff.Records))
+	}
+	l.meters.Prepulled(eff.Prepulled)
+	before, view := l.view.Load(), l.ctl.View(l.now)
+	l.view.Store(view)
+	l.Feed.publish(before, view, &eff)
+	l.meters.Changes(before, view, eff.Changed)
+	for i, r := range batch {
+		if r.ask != nil {
+			r.ask(l.ctl, l.now)
+		}
+		r.reply <- replies[i]
+	}
+	for _, n := range eff.Wake {
+		l.Nodes.Notify(n)
+	}
+	for _, n := range eff.Changed {
+		l.Jobs.Notify(n)
+	}
+	for _, m := range eff.Moved {
+		l.Mail(m)
+	}
+	return nil
+}
+
+// apply takes one request into the turn's effects.
+func (l *Loop) apply(r request, stop error, eff *control.Effects) error {
+	if r.ask != nil {
+		return nil
+	}
+	if stop != nil || r.submit && l.full != nil {
+		return storageFull(errors.Join(stop, l.full))
+	}
+	result := cmp.Or(r.denied, "ok")
+	var a applied
+	if r.apply != nil {
+		a = r.apply(l.ctl, l.now)
+		eff.Add(a.effects)
+		if r.note != nil {
+			result = r.note.tell(a.audit())
+		}
+	}
+	if a.refusal == nil {
+		eff.Records = append(eff.Records, r.records...)
+	}
+	if r.note != nil && result != "" {
+		eff.Records = append(eff.Records, l.record(r.note, result))
+	}
+	return nil
+}
+
+// pass lets time pass and decides who starts.
+func (l *Loop) pass(eff *control.Effects) {
+	if t := l.ctl.NextTick(l.now); t > 0 && t <= l.now {
+		_, _, e := control.Apply(l.ctl, l.now, control.Tick{})
+		eff.Add(e)
+	}
+	if l.ctl.Due() && l.now >= l.notSoon {
+		began := time.Now()
+		eff.Add(l.ctl.Schedule(l.now))
+		took := time.Since(began)
+		// At most half of the time goes into scheduling.
+		l.notSoon = l.now + sched.Time(took.Milliseconds())
+		plan, _ := l.ctl.Plan()
+		l.meters.Round(took, plan, eff.Missed)
+	}
+}
+
+// untilNext is how long the loop may sleep if nothing arrives.
+func (l *Loop) untilNext() time.Duration {
+	next := l.now + 1000
+	if t := l.ctl.NextTick(l.now); t > 0 {
+		next = min(next, t)
+	}
+	if l.ctl.Due() {
+		next = min(next, l.notSoon)
+	}
+	return max(time.Duration(next-l.clock.now())*time.Millisecond, 0)
+}
+
+// Load is how much a loop has to do, and what room its store has, in bytes.
+type Load struct {
+	Inbox, InboxSize      int // requests that wait
+	Free, Reserve, Stored uint64
+	FreeKnown             bool
+}
+
+// Load is the present one.
+func (l *Loop) Load() Load {
+	free, err := l.store.Free()
+	return Load{Inbox: len(l.inbox), InboxSize: inboxSize, Free: free, Reserve: l.reserve, FreeKnown: err == nil, Stored: l.store.Metrics().DiskSpaceUsage()}
+}
+
+// checkDisk looks at the room that is left. Below the reserve no jobs are
+// taken; below a quarter of it nothing at all is (the error says so), so that
+// the controller's picture never runs ahead of what is stored.
+func (l *Loop) checkDisk() error {
+	free, err := l.store.Free()
+	switch {
+	case err != nil:
+		return err
+	case free < l.reserve/4:
+		return fmt.Errorf("%d MiB are left on the disk of the controller", free>>20)
+	case free < l.reserve:
+		if l.full == nil {
+			l.log.Error("disk nearly full: no jobs are taken until there is room", "free_mib", free>>20, "reserve_mib", l.reserve>>20)
+		}
+		l.full = fmt.Errorf("%d MiB are left on the disk of the controller, %d must stay free", free>>20, l.reserve>>20)
+	default:
+		if l.full != nil {
+			l.log.Info("disk has room again: jobs are taken", "free_mib", free>>20)
+		}
+		l.full = nil
+	}
+	return nil
+}
+
+func storageFull(err error) error {
+	return &api.Error{Status: 507, Code: api.CodeStorageFull, Message: "the controller's disk is full: " + err.Error(),
+		Hint: "nothing was recorded; tell your operator, and try again when there is room"}
+}

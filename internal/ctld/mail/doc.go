@@ -1,0 +1,3 @@
+// Package mail tells users by mail what became of their jobs, where their
+// documents ask for it.
+package mail

@@ -1,0 +1,157 @@
+package mail
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wneessen/go-mail"
+
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+)
+
+// Bounds of the mailer: what waits, and how often and how long one is tried.
+const (
+	mailsWaiting = 1000
+	mailTries    = 4
+	mailTimeout  = 20 * time.Second
+)
+
+// Mailer sends mails one after the other, after the change that they tell of is
+// durable. Each is sent once at most: what waits when the process ends is not
+// kept, and one that cannot be sent is logged and dropped. Nothing waits for it.
+type Mailer struct {
+	conf  func() *site.Mail // nil: none is sent
+	jobs  *jobstore.Reader
+	log   *slog.Logger
+	queue chan control.Moved
+	Pause time.Duration // before the second try; then twice that, and so on
+}
+
+func NewMailer(conf func() *site.Mail, jobs *jobstore.Reader, log *slog.Logger) *Mailer {
+	return &Mailer{conf: conf, jobs: jobs, log: log, queue: make(chan control.Moved, mailsWaiting), Pause: 5 * time.Second}
+}
+
+// take never blocks.
+func (m *Mailer) Take(moved control.Moved) {
+	if m.conf() == nil {
+		return
+	}
+	select {
+	case m.queue <- moved:
+	default:
+		m.log.Warn("mail not sent: too many wait", "job", moved.Job)
+	}
+}
+
+// run sends until ctx is done.
+func (m *Mailer) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			if n := len(m.queue); n > 0 {
+				m.log.Warn("mails not sent: gctld stops", "mails", n)
+			}
+			return
+		case moved := <-m.queue:
+			if err := m.send(ctx, moved); err != nil && ctx.Err() == nil {
+				m.log.Warn("mail not sent", "job", moved.Job, "error", err)
+			}
+		}
+	}
+}
+
+func (m *Mailer) send(ctx context.Context, moved control.Moved) error {
+	j, err := m.jobs.Find(fmt.Sprint(moved.Job))
+	if err != nil {
+		return err
+	}
+	spec, err := m.jobs.Document(j)
+	if err != nil {
+		return err
+	}
+	cfg := m.conf()
+	to, what := recipients(spec.Request.Extra, moved, j)
+	if len(to) == 0 || cfg == nil {
+		return nil
+	}
+	msg := mail.NewMsg()
+	if err := msg.From(cfg.From); err != nil {
+		return err
+	}
+	if err := msg.To(to...); err != nil {
+		return err
+	}
+	msg.Subject(fmt.Sprintf("job %s (%s) %s", j.ID(), j.Name, what))
+	msg.SetBodyString(mail.TypeTextPlain, mailText(j, moved, what))
+	pause := m.Pause
+	for try := 1; ; try++ {
+		err := deliver(ctx, cfg.SMTP, msg)
+		if err == nil || try == mailTries || ctx.Err() != nil {
+			return err
+		}
+		m.log.Debug("mail is tried again", slog.Uint64("job", uint64(j.Number)), slog.Any("error", err))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		pause *= 2
+	}
+}
+
+func deliver(ctx context.Context, addr string, msg *mail.Msg) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return err
+	}
+	c, err := mail.NewClient(host, mail.WithPort(n), mail.WithTLSPolicy(mail.TLSOpportunistic), mail.WithTimeout(mailTimeout))
+	if err != nil {
+		return err
+	}
+	return c.DialAndSendWithContext(ctx, msg)
+}
+
+// recipients is who is told of a change, and what happened in a word or two.
+func recipients(x *job.Extra, moved control.Moved, j *state.Job) (to []string, what string) {
+	switch {
+	case x == nil:
+		return nil, ""
+	case moved.To == job.Queued && (moved.From.Active() || j.Restart != nil):
+		return x.EmailOnRestart, "is queued again"
+	case moved.To == job.Queued && moved.From == "":
+		return x.EmailOnQueue, "is queued"
+	case moved.To == job.Running:
+		return x.EmailOnRun, "runs"
+	case moved.To == job.Halted:
+		return x.EmailOnHalt, "was halted"
+	case moved.To.Final():
+		return x.EmailOnEnd, strings.TrimSpace(fmt.Sprintf("is %s %s", moved.To, j.Reason))
+	}
+	return nil, ""
+}
+
+func mailText(j *state.Job, moved control.Moved, what string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Job %s (%s) of %s, project %s, %s.\n", j.ID(), j.Name, j.Owner.User, j.Owner.Project, what)
+	if moved.To.Final() && j.Text != "" {
+		fmt.Fprintf(&b, "%s\n", j.Text)
+	}
+	if j.Next != 0 && moved.To == job.Halted {
+		fmt.Fprintf(&b, "Job %d continues it.\n", j.Next)
+	}
+	fmt.Fprintf(&b, "\ngqueue show %s tells more.\n", j.ID())
+	return b.String()
+}

@@ -1,0 +1,88 @@
+package nodes
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/wire"
+	"gbatch/sched"
+)
+
+// Operator is what operators do with nodes.
+type Operator struct{ Loop *loop.Loop }
+
+type drainInput struct {
+	Name string `path:"name"`
+	Body api.DrainRequest
+}
+
+func (s *Operator) Drain(ctx context.Context, in *drainInput) error {
+	if in.Body.Reason == "" {
+		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a drain needs a reason", Hint: "it is shown to everyone whose job waits for the node"}
+	}
+	ev := control.Drain{Node: in.Name, GPU: in.Body.GPU, Reason: in.Body.Reason, By: access.Caller(ctx).User}
+	return loop.Change(ctx, s.Loop, ev)
+}
+
+func (s *Operator) Resume(ctx context.Context, in *drainInput) error {
+	return loop.Change(ctx, s.Loop, control.Drain{Node: in.Name, GPU: in.Body.GPU})
+}
+
+type nodeName struct {
+	Name string `path:"name"`
+}
+
+type reservationInput struct{ Body api.Reservation }
+
+func (s *Operator) Reserve(ctx context.Context, in *reservationInput) (*api.Reservation, error) {
+	r := in.Body
+	if r.UUID != "" {
+		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a reservation is given its UUID when it is made", Hint: "leave uuid out"}
+	}
+	w := sched.Window{
+		Name: r.Name, ID: uuid.NewString(), Start: sched.Time(r.Start.UnixMilli()), End: sched.Time(r.End.UnixMilli()), Nodes: r.Nodes, Count: r.Count,
+		GPUs: r.GPUs, GPUsPerNode: r.GPUsPerNode,
+		Match:    sched.Shape{GPUModels: r.GPUModels, Cluster: r.Cluster},
+		Projects: r.Projects, Users: r.Users, Maintenance: r.Maintenance, Reason: r.Reason,
+	}
+	if err := loop.Change(ctx, s.Loop, control.Reserve{Window: w}); err != nil {
+		return nil, err
+	}
+	for _, made := range s.Loop.View().Windows {
+		if made.Name == r.Name {
+			w = made
+		}
+	}
+	out := reservationToAPI(w)
+	return &out, nil
+}
+
+type reservationName struct {
+	Name string `path:"name"`
+}
+
+func (s *Operator) Unreserve(ctx context.Context, in *reservationName) error {
+	return loop.Change(ctx, s.Loop, control.Unreserve{Name: in.Name})
+}
+
+type reservationsInput struct{}
+
+func (s *Operator) Reservations(context.Context, *reservationsInput) (*api.ReservationList, error) {
+	out := api.ReservationList{Reservations: []api.Reservation{}}
+	for _, w := range s.Loop.View().Windows {
+		out.Reservations = append(out.Reservations, reservationToAPI(w))
+	}
+	return &out, nil
+}
+
+func reservationToAPI(w sched.Window) api.Reservation {
+	return api.Reservation{
+		Name: w.Name, UUID: w.ID, Start: wire.Time(w.Start), End: wire.Time(w.End), Nodes: w.Nodes, GPUs: w.GPUs, GPUModels: w.Match.GPUModels, Cluster: w.Match.Cluster,
+		Projects: w.Projects, Users: w.Users, Maintenance: w.Maintenance, Reason: w.Reason,
+	}
+}

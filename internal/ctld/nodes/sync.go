@@ -1,0 +1,207 @@
+package nodes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/samples"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/streams"
+	"gbatch/internal/ctld/wire"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+)
+
+// Exchange is where nodes say what they do, and are told what to do.
+type Exchange struct {
+	Conf    func() *site.Config
+	Loop    *loop.Loop
+	Jobs    *jobstore.Reader
+	Streams *streams.Hub
+	Samples *samples.Samples
+	Skews   *samples.Skews
+	Now     func() time.Time
+}
+
+type syncInput struct {
+	Name string `path:"name"`
+	Body api.SyncRequest
+}
+
+func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, error) {
+	if id := access.Caller(ctx); !id.MayNode(in.Name) {
+		return nil, access.Denied(fmt.Sprintf("%s speaks for itself, not for node %s", id.User, in.Name), "see name in the node's gnoded.yaml")
+	}
+	q := &in.Body
+	if !site.NodeNameRule.MatchString(in.Name) || q.Instance == "" {
+		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("node name %q or its instance id is not valid", in.Name)}
+	}
+	skew := s.Skews.Heard(in.Name, q.NowMS, s.Now())
+	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Ranks: samples.OnOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
+	for _, g := range q.Samples {
+		if g.Utilization != nil {
+			ev.Loads = append(ev.Loads, control.GPULoad{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
+		}
+	}
+	answer, err := loop.Do(ctx, s.Loop, ev)
+	if err != nil {
+		return nil, err
+	}
+	s.Samples.Put(in.Name, q.Samples)
+	s.Samples.PutUse(in.Name, q.Use)
+	want := answer.WantInventory
+	if !want {
+		s.waitOrders(ctx, in.Name, q)
+	}
+	if id := access.Caller(ctx); id.Ended != nil && id.Ended.Err() != nil {
+		return nil, access.Unauthorized("", "the key of node %s was revoked", in.Name)
+	}
+	out, err := s.orders(in.Name, q)
+	if err != nil {
+		return nil, err
+	}
+	out.WantInventory = want
+	return &out, nil
+}
+
+// waitOrders holds a node's poll open until there is something for it.
+func (s *Exchange) waitOrders(ctx context.Context, name string, q *api.SyncRequest) {
+	longest := time.Duration(s.Conf().Nodes.Suspect) * time.Second / 3
+	late := time.NewTimer(min(time.Duration(q.WaitMS)*time.Millisecond, longest))
+	defer late.Stop()
+	for q.WaitMS > 0 {
+		ring, done := s.Loop.Nodes.Wait(name)
+		n := s.Loop.View().Node(name)
+		if n == nil || n.Version != q.Seen || s.Streams.Waiting(name) {
+			done()
+			return
+		}
+		select {
+		case <-ring:
+			done()
+		case <-late.C:
+			done()
+			return
+		case <-ctx.Done():
+			done()
+			return
+		}
+	}
+}
+
+// orders is a node's desired set.
+func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, error) {
+	v := s.Loop.View()
+	n := v.Node(name)
+	out := api.SyncResponse{LeaseMS: s.Conf().Lease().Milliseconds(), Streams: s.Streams.Take(name)}
+	if n == nil {
+		return out, nil
+	}
+	out.Version, out.Changed = n.Version, n.Version != q.Seen
+	if !out.Changed {
+		return out, nil
+	}
+	held, secrets := map[job.RankID]bool{}, map[job.RankID]uint32{}
+	for _, r := range q.Ranks {
+		held[r.ID], secrets[r.ID] = true, r.Secrets
+	}
+	for _, num := range n.Jobs {
+		j := v.Job(num)
+		for i, r := range j.Attempt.Ranks {
+			if r.Alloc.Node != name || r.Phase == node.PhaseEnded {
+				continue
+			}
+			o := api.Order{ID: j.RankID(i)}
+			if !held[o.ID] && j.AwaitsImage(i) {
+				continue
+			}
+			o.Paused, o.Go = j.Attempt.Paused != "", j.MayBegin(i)
+			if e := j.Ending; e != nil {
+				o.Stop = &api.Stop{Signal: e.Signal, GraceMS: int64(e.Grace), Reason: e.Reason, Text: e.Text}
+			}
+			for _, sent := range j.Attempt.Sent {
+				o.Signals = append(o.Signals, api.Signal{Seq: sent.Seq, Name: sent.Name})
+			}
+			if q := r.Asked(); q != nil {
+				o.Resize = &api.Resize{Seq: q.Seq, CPUs: int(q.To.MilliCPU / 1000), MemBytes: q.To.MemMiB << 20}
+			}
+			if !held[o.ID] {
+				var err error
+				if o.Run, err = s.runOrder(j, i); err != nil {
+					return out, err
+				}
+			}
+			if err := s.addSecrets(&o, j, secrets[o.ID]); err != nil {
+				return out, err
+			}
+			out.Desired = append(out.Desired, o)
+		}
+	}
+	out.Prepull = s.prepulls(v, n)
+	return out, nil
+}
+
+func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
+	p, _ := s.Conf().Project(j.Owner.Project)
+	r := j.Attempt.Ranks[rank]
+	o := &api.RunOrder{
+		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, Project: j.Owner.Project, ProjectGID: p.GID,
+		Allocation: wire.Allocation(r.Alloc), Ranks: len(j.Attempt.Ranks),
+		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.Conf().Limits.Grace.Millis()),
+		Digest: j.Attempt.Image,
+	}
+	s.gang(o, j)
+	s.array(o, j)
+	if x := j.Restart; x != nil {
+		o.Restarts, o.Initial = int(x.Tries), uuid.UUID(x.Initial).String()
+	}
+	if g := j.Request.StopGrace; g > 0 {
+		o.GraceMS = int64(g)
+	}
+	doc, err := s.Jobs.Document(j)
+	if err != nil {
+		return nil, err
+	}
+	o.Spec = *doc
+	return o, nil
+}
+
+// gang tells a rank where the others are.
+func (s *Exchange) gang(o *api.RunOrder, j *state.Job) {
+	if o.Ranks < 2 {
+		return
+	}
+	v := s.Loop.View()
+	for _, r := range j.Attempt.Ranks {
+		p := api.Peer{Node: r.Alloc.Node, Address: r.Alloc.Node, GPUs: len(r.Alloc.GPUs)}
+		if n := v.Node(r.Alloc.Node); n != nil {
+			p.Address = cmp.Or(n.Inventory.Address, n.Inventory.DNSName, n.Inventory.Hostname, n.Name)
+		}
+		o.Peers = append(o.Peers, p)
+	}
+	o.MasterPort = masterPort(j.Number)
+}
+
+// masterPort is the port on which a gang's ranks meet: its own for each of the
+// last 10,000 jobs, below the range that the kernel gives out.
+func masterPort(n job.Number) int { return 20000 + int(n%10000) }
+
+// array tells a rank of the array that its job is a task of.
+func (s *Exchange) array(o *api.RunOrder, j *state.Job) {
+	p := s.Loop.View().Job(j.Parent)
+	if j.Parent == 0 || p == nil || p.Tasks == nil {
+		return
+	}
+	all := p.Tasks.All
+	o.Array = &job.ArrayTask{Parent: p.Number, Index: j.Index, First: all[0].First, Last: all[len(all)-1].Last, Count: all.Len()}
+}

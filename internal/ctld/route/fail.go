@@ -1,0 +1,66 @@
+package route
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/wire"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+)
+
+// fail turns an error into an answer: those meant for users as they are, all
+// others as "internal error" with the full text in the log.
+func (g *Guard) fail(err error) *api.Error {
+	var e *api.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	if r, ok := errors.AsType[*state.Refusal](err); ok {
+		return wire.Refused(r)
+	}
+	var problems job.Problems
+	if errors.As(err, &problems) {
+		e = &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job document has problems:"}
+		for _, p := range problems {
+			e.Problems = append(e.Problems, api.Problem{Path: p.Path, Message: p.Message, Hint: p.Hint})
+		}
+		return e
+	}
+	if errors.Is(err, context.Canceled) { // the caller has gone
+		return &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the request was broken off"}
+	}
+	g.Log.Error("request failed", "error", err)
+	return &api.Error{Status: 500, Code: api.CodeInternal, Message: "internal error", Hint: "the controller's log has more"}
+}
+
+func init() {
+	// huma's own errors (a body that is not JSON, a wrong type) in our form.
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
+		e := &api.Error{Status: status, Code: api.CodeBadRequest, Message: msg}
+		if status == http.StatusRequestEntityTooLarge {
+			e.Code = api.CodeTooLarge
+		}
+		for _, err := range errs {
+			var d *huma.ErrorDetail
+			if errors.As(err, &d) {
+				e.Problems = append(e.Problems, api.Problem{Path: d.Location, Message: d.Message})
+			} else if err != nil {
+				e.Problems = append(e.Problems, api.Problem{Message: err.Error()})
+			}
+		}
+		return e
+	}
+}
+
+// WriteError answers with an error.
+func WriteError(w http.ResponseWriter, e *api.Error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(e.Status)
+	_ = json.NewEncoder(w).Encode(e) // the client has gone: nobody to tell
+}

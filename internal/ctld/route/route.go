@@ -1,0 +1,127 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/access"
+)
+
+// Route is one route of the API, and all that there is to say of it: the
+// server, the documentation and the tests of who may do what come from it.
+type Route struct {
+	Pattern string // METHOD /path, as http.ServeMux has it
+	Who     access.Level
+	Doc     string // what it does; empty: it is left out of the documentation
+	answer  answerKind
+
+	serve func(huma.API, *Guard, *Route) // nil: huma serves it
+}
+
+// answerKind is how a route's answer is bounded.
+type answerKind int
+
+const (
+	shortAnswer   answerKind = iota
+	largeAnswer              // it can take much memory until it is read
+	endlessAnswer            // it goes on for as long as somebody reads: what waits for a slow reader is one buffer, and how many are open is bounded
+)
+
+// Large says that the answer can take much memory until it is read: how many of
+// those one user has at once is bounded.
+func (r Route) Large() Route { r.answer = largeAnswer; return r }
+
+// operation describes a route for /openapi.json.
+func (r *Route) operation(id string) huma.Operation {
+	method, path, _ := strings.Cut(r.Pattern, " ")
+	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: r.Doc, MaxBodyBytes: access.MaxBody, BodyReadTimeout: access.BodyTime, SkipValidateBody: true}
+}
+
+type body[T any] struct{ Body T }
+
+// JSON is a route that answers with a value.
+func JSON[I, T any](id, pattern string, who access.Level, doc string, h func(context.Context, *I) (*T, error)) Route {
+	return Route{Pattern: pattern, Who: who, Doc: doc, serve: func(a huma.API, g *Guard, r *Route) {
+		huma.Register(a, r.operation(id), func(ctx context.Context, in *I) (*body[T], error) {
+			out, err := h(ctx, in)
+			if err != nil {
+				return nil, g.fail(err)
+			}
+			return &body[T]{*out}, nil
+		})
+	}}
+}
+
+// Done is a route that answers only that it is done.
+func Done[I any](id, pattern string, who access.Level, doc string, h func(context.Context, *I) error) Route {
+	return Route{Pattern: pattern, Who: who, Doc: doc, serve: func(a huma.API, g *Guard, r *Route) {
+		huma.Register(a, r.operation(id), func(ctx context.Context, in *I) (*struct{}, error) {
+			if err := h(ctx, in); err != nil {
+				return nil, g.fail(err)
+			}
+			return nil, nil
+		})
+	}}
+}
+
+// Stream is a route whose answer goes on. What the handler gives writes it; it has
+// written nothing if its error is an *api.Error.
+func Stream[I any](id, pattern string, who access.Level, doc string, h func(context.Context, *I) (func(context.Context, http.ResponseWriter) error, error), responses map[string]*huma.Response) Route {
+	return Route{Pattern: pattern, Who: who, Doc: doc, answer: endlessAnswer, serve: func(a huma.API, g *Guard, r *Route) {
+		op := r.operation(id)
+		op.Responses = responses
+		huma.Register(a, op, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+			write, err := h(ctx, in)
+			if err != nil {
+				return nil, g.fail(err)
+			}
+			return &huma.StreamResponse{Body: func(hc huma.Context) {
+				_, w := humago.Unwrap(hc)
+				err := write(hc.Context(), w)
+				if e, ok := errors.AsType[*api.Error](err); ok {
+					WriteError(w, e)
+				} else if err != nil {
+					// It broke after bytes were sent: cut the connection, so that
+					// the client does not take it for the end.
+					panic(http.ErrAbortHandler)
+				}
+			}}, nil
+		})
+	}}
+}
+
+// Socket is a route that becomes a WebSocket.
+func Socket(id, pattern string, who access.Level, doc string, h func(http.ResponseWriter, *http.Request) error) Route {
+	plain := Plain(pattern, who, doc, h)
+	return Route{Pattern: pattern, Who: who, Doc: doc, answer: endlessAnswer, serve: func(a huma.API, g *Guard, r *Route) {
+		op := r.operation(id)
+		op.Responses = map[string]*huma.Response{"101": {Description: "messages both ways follow"}}
+		a.OpenAPI().AddOperation(&op)
+		plain.serve(a, g, r)
+	}}
+}
+
+// Plain is a route that /openapi.json does not describe.
+func Plain(pattern string, who access.Level, doc string, h func(http.ResponseWriter, *http.Request) error) Route {
+	return Route{Pattern: pattern, Who: who, Doc: doc, serve: func(_ huma.API, g *Guard, r *Route) {
+		g.HandleFunc(r.Pattern, func(w http.ResponseWriter, req *http.Request) {
+			if err := h(w, req); err != nil {
+				WriteError(w, g.fail(err))
+			}
+		})
+	}}
+}
+
+// Described is a route that huma serves, by the description of all others.
+func Described(pattern, doc string) Route {
+	return Route{Pattern: pattern, Who: access.ByAnyone, Doc: doc}
+}
+
+// Streams says that the answer goes on for as long as somebody reads.
+func (r Route) Streams() Route { r.answer = endlessAnswer; return r }

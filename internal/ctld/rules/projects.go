@@ -1,0 +1,123 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/wire"
+	"gbatch/internal/state"
+)
+
+type projectsInput struct{}
+
+// projects lists the projects; to those who are not in one, without its members.
+func (s *Rules) Projects(ctx context.Context, _ *projectsInput) (*api.ProjectList, error) {
+	id := access.Caller(ctx)
+	out := api.ProjectList{Projects: []api.Project{}}
+	for _, p := range s.Now().Projects {
+		a := site.ProjectToAPI(p)
+		if !id.Operator() && !s.people.Among(p.Members, id.User) {
+			if len(p.Members) > 0 {
+				continue
+			}
+			a.GID = 0
+		}
+		out.Projects = append(out.Projects, a)
+	}
+	return &out, nil
+}
+
+type ProjectInput struct {
+	Name   string `path:"name"`
+	Create bool   `query:"create" doc:"it must not be there yet; else it must"`
+	Body   api.Project
+}
+
+// putProject makes a project, or replaces one that was made so.
+func (s *Rules) PutProject(ctx context.Context, in *ProjectInput) (*api.Project, error) {
+	in.Body.Name = in.Name
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	old, known := s.Now().Project(in.Name)
+	before := "new"
+	if known {
+		before = oneLine(site.ProjectToAPI(old))
+	}
+	switch {
+	case known && in.Create:
+		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("there is a project %q already", in.Name), Hint: "`gadm project set` changes it"}
+	case known && !old.Stored:
+		return nil, inFile(in.Name)
+	case !known && !in.Create:
+		return nil, noProject(in.Name)
+	}
+	p := site.ProjectFromAPI(in.Body)
+	cfg := *s.Now()
+	cfg.Projects = slices.Clone(cfg.Projects)
+	if i := slices.IndexFunc(cfg.Projects, func(q site.Project) bool { return q.Name == p.Name }); i >= 0 {
+		cfg.Projects[i] = p
+	} else {
+		cfg.Projects = append(cfg.Projects, p)
+	}
+	stored := site.ProjectToAPI(p)
+	n := loop.NoteOf(ctx).About("project "+p.Name, before+" -> "+oneLine(stored))
+	record := state.Record{Kind: state.KindProject, Name: p.Name, Value: wire.Encode(stored)}
+	if err := s.setRules(ctx, cfg, n, record); err != nil {
+		return nil, refusedRules(err)
+	}
+	return &stored, nil
+}
+
+type projectName struct {
+	Name string `path:"name"`
+}
+
+// dropProject removes a project that gadm made.
+func (s *Rules) DropProject(ctx context.Context, in *projectName) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	old, ok := s.Now().Project(in.Name)
+	switch {
+	case !ok:
+		return noProject(in.Name)
+	case !old.Stored:
+		return inFile(in.Name)
+	}
+	cfg := *s.Now()
+	cfg.Projects = slices.DeleteFunc(slices.Clone(cfg.Projects), func(p site.Project) bool { return p.Name == in.Name })
+	n := loop.NoteOf(ctx).About("project "+in.Name, oneLine(site.ProjectToAPI(old))+" -> removed")
+	if err := s.setRules(ctx, cfg, n, state.Record{Kind: state.KindProject, Name: in.Name}); err != nil {
+		return refusedRules(err)
+	}
+	return nil
+}
+
+func oneLine(p api.Project) string {
+	p.File = false
+	return string(wire.Encode(p))
+}
+
+func noProject(name string) error {
+	return &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("there is no project %q", name), Hint: "`gadm project add` makes one"}
+}
+
+func inFile(name string) error {
+	return &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("project %q is in the controller's configuration file", name),
+		Hint: "change it there, then `gadm policy reload`"}
+}
+
+// refusedRules passes on what is the caller's to know: rules that do not hold,
+// and not that the controller is in trouble.
+func refusedRules(err error) error {
+	var e *api.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return badRules(err)
+}

@@ -1,0 +1,136 @@
+package streams
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/coder/websocket"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+)
+
+// OfJobs opens streams to jobs that run, for those who may see their jobs.
+type OfJobs struct {
+	Loop    *loop.Loop
+	Jobs    *jobstore.Reader
+	Rights  *access.Rights
+	Streams *Hub
+}
+
+// Open opens a two-way stream of a kind to a running rank. Whoever may cancel a
+// job may do this, for it is to act as the job.
+func (s *OfJobs) Open(kind string) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error { return s.jobStream(w, r, kind) }
+}
+
+func (s *OfJobs) jobStream(w http.ResponseWriter, r *http.Request, kind string) error {
+	node, req, err := s.StreamTo(r, kind)
+	if err != nil {
+		return err
+	}
+	end, err := s.Streams.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	st := &stream{ctx: r.Context(), begun: make(chan struct{}), done: make(chan error, 1)}
+	defer s.Streams.leave(st)
+	defer s.Streams.drop(req.ID)
+	if err := s.Streams.await(st, node, req, func() { s.Loop.Nodes.Notify(node) }); err != nil {
+		return err
+	}
+	if err := s.Loop.Commit(r.Context(), fmt.Sprintf("job %d", req.Rank.Job), fmt.Sprintf("entered by %s, rank %d", kind, req.Rank.Rank)); err != nil {
+		return err
+	}
+	client, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return nil // it has answered
+	}
+	client.SetReadLimit(api.MaxFrame)
+	splice(r.Context(), client, st.node, node)
+	return nil
+}
+
+// streamTo finds the rank that a client asks for, if they may have it.
+func (s *OfJobs) StreamTo(r *http.Request, kind string) (home string, req api.StreamRequest, err error) {
+	j, err := s.Jobs.Find(r.PathValue("id"))
+	if err != nil {
+		return "", req, err
+	}
+	if !s.Rights.MayTouch(access.Caller(r.Context()), j.Owner) {
+		return "", req, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to %s of project %s", j.Number, j.Owner.User, j.Owner.Project),
+			Hint: "only its owner, the project's named members and operators may enter a job"}
+	}
+	rank := 0
+	if text := r.URL.Query().Get("rank"); text != "" {
+		if rank, err = strconv.Atoi(text); err != nil || rank < 0 {
+			return "", req, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("rank %q is no number from 0", text)}
+		}
+	}
+	switch {
+	case j.Tasks != nil:
+		return "", req, arrayHasNone(j, "container", "gexec")
+	case !j.State.Active() || j.Attempt == nil:
+		return "", req, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %s is %s: it can be entered only while it runs", j.ID(), j.State)}
+	case rank >= len(j.Attempt.Ranks):
+		return "", req, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}
+	case j.Attempt.Ranks[rank].Phase != node.PhaseRunning:
+		return "", req, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("rank %d of job %d is %s: it can be entered only while it runs", rank, j.Number, j.Attempt.Ranks[rank].Phase),
+			Hint: "`gqueue show` says how far it is"}
+	}
+	req = api.StreamRequest{ID: rand.Text(), Kind: kind, Rank: j.RankID(rank)}
+	return j.Attempt.Ranks[rank].Alloc.Node, req, nil
+}
+
+type logInput struct {
+	ID     string `path:"id"`
+	Offset int64  `query:"offset" minimum:"0"`
+	Tail   int64  `query:"tail" minimum:"0" doc:"only the last lines"`
+	Rank   int    `query:"rank" minimum:"0"`
+	Since  int64  `query:"since" minimum:"0" doc:"only what was written since, in milliseconds since 1970"`
+	Follow bool   `query:"follow" doc:"go on until the task ends"`
+}
+
+// Log is the log of a rank, as its node has it.
+func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, http.ResponseWriter) error, error) {
+	j, err := s.Jobs.Find(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !s.Rights.MayTouch(access.Caller(ctx), j.Owner) {
+		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", j.Number, j.Owner.Project)}
+	}
+	switch {
+	case j.Tasks != nil:
+		return nil, arrayHasNone(j, "log", "glog")
+	case j.Attempt == nil:
+		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %s is %s and has not started: there is no log yet", j.ID(), j.State),
+			Hint: "`gqueue show` says why it waits"}
+	case in.Rank >= len(j.Attempt.Ranks):
+		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}
+	}
+	node := j.Attempt.Ranks[in.Rank].Alloc.Node
+	req := api.StreamRequest{Kind: api.StreamLog, Rank: j.RankID(in.Rank), Offset: in.Offset, Tail: in.Tail, SinceMS: in.Since, Follow: in.Follow}
+	return func(ctx context.Context, w http.ResponseWriter) error {
+		end, err := s.Streams.Begin()
+		if err != nil {
+			return err
+		}
+		defer end()
+		return s.Streams.copy(ctx, w, node, req, func() { s.Loop.Nodes.Notify(node) })
+	}, nil
+}
+
+// arrayHasNone refuses what only a single task has.
+func arrayHasNone(p *state.Job, what, command string) error {
+	return &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %d is an array: each of its tasks has a %s of its own", p.Number, what),
+		Hint: fmt.Sprintf("name a task, as %s %d_%d", command, p.Number, p.Tasks.All[0].First)}
+}

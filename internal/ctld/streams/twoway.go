@@ -1,0 +1,85 @@
+package streams
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/coder/websocket"
+
+	"gbatch/internal/api"
+)
+
+// maxStreams bounds the logs and two-way streams that are open at once.
+const maxStreams = 4096
+
+// begin counts a stream in, and end out. wait waits for all to end; no
+// new ones begin then.
+func (s *Hub) Begin() (end func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing || s.open >= maxStreams {
+		return nil, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: fmt.Sprintf("the controller has %d streams open already, or is being stopped", s.open), Hint: "try again later"}
+	}
+	s.open++
+	s.wg.Add(1)
+	return s.end, nil
+}
+
+func (s *Hub) Count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
+func (s *Hub) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	s.wg.Done()
+}
+
+func (s *Hub) Wait() {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	s.wg.Wait()
+}
+
+// join handles a node's GET /v1/streams/{id}: its connection goes to the
+// client that waits.
+func (s *Hub) Join(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.claim(r)
+	if err != nil {
+		return err
+	}
+	if st.w != nil {
+		st.done <- &api.Error{Status: 500, Code: api.CodeInternal, Message: "the node does not speak this controller's protocol"}
+		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "this stream goes one way: send it by POST"}
+	}
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		st.done <- &api.Error{Status: 502, Code: api.CodeUnavailable, Message: "the node's connection broke off", Hint: "try again"}
+		return nil // it has answered
+	}
+	conn.SetReadLimit(api.MaxFrame)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.left {
+		go conn.CloseNow() // ends at once
+		return nil
+	}
+	st.node = conn
+	close(st.begun)
+	return nil
+}
+
+// leave says that the client no longer waits, and closes what came for it.
+func (s *Hub) leave(st *stream) {
+	s.mu.Lock()
+	st.left = true
+	conn := st.node
+	s.mu.Unlock()
+	if conn != nil {
+		_ = conn.CloseNow()
+	}
+}
