@@ -52,6 +52,7 @@ type Controller struct {
 	templates templates
 	idle      map[job.Number]*idleWatch // jobs that want to end when their GPUs do nothing
 	out       Effects                   // of the step under way
+	step      step                      // the last one
 
 	intern  interner
 	loading map[job.Number][]state.Record // of arrays, until all are there

@@ -21,6 +21,9 @@ func (c *step) follow() {
 }
 
 func (c *step) notify() {
+	if !c.depends.Pending() {
+		return
+	}
 	c.depends.Notified(maxNotified, func(waiting, awaited job.Number) { c.updateWaits(c.job(waiting), c.job(awaited)) })
 }
 

@@ -13,9 +13,8 @@ func (c *Controller) Due() bool { return c.queue.due }
 // Schedule runs one round: it asks sched.Decide and does what the plan says.
 // Its effects have no answer.
 func (c *Controller) Schedule(now sched.Time) Effects {
-	c.out = Effects{noRecords: c.cfg.NoRecords}
+	s := c.begin(now)
 	c.queue.due = false
-	s := &step{c, now}
 	plan := sched.Decide(c.input(now))
 	for _, r := range plan.Rejects {
 		j := c.job(NumberOf(r.Job))

@@ -9,6 +9,13 @@ type step struct {
 	now sched.Time
 }
 
+// begin is the beginning of every step. There is one at a time.
+func (c *Controller) begin(now sched.Time) *step {
+	c.out = Effects{noRecords: c.cfg.NoRecords}
+	c.step = step{c, now}
+	return &c.step
+}
+
 // finish is the end of every step.
 func (c *step) finish() {
 	c.follow()

@@ -45,8 +45,8 @@ type Job struct {
 	Attempt *Attempt `json:"attempt,omitempty"` // the last one; with its allocation while the job is active
 	Ending  *Ending  `json:"ending,omitempty"`  // why the running attempt is being ended, nil if it is not
 	Sealed  bool     `json:"sealed,omitempty"`  // registry credentials or secrets are stored for it
-	Waits   *Waits   `json:"waits,omitempty"`   // other jobs, nil if it names none
 	Secrets uint32   `json:"secrets,omitempty"` // version of its secrets' values, from 1; 0: it has none
+	Waits   *Waits   `json:"waits,omitempty"`   // other jobs, nil if it names none
 	Restart *Restart `json:"restart,omitempty"` // what it continues, nil if nothing
 
 	Next     job.Number `json:"next,omitempty"`     // of a halted job: who continues it

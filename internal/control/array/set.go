@@ -58,14 +58,10 @@ func (s *Set) Touch(n job.Number) {
 	}
 }
 
-// Changed is the arrays to be looked at, by number; they are not given again.
+// Changed is the arrays to be looked at, by number; they are not given again. One
+// that ends another may have ended it since.
 func (s *Set) Changed() []job.Number {
-	var out []job.Number
-	for _, n := range s.changed {
-		if s.arrays[n] != nil {
-			out = append(out, n)
-		}
-	}
+	out := s.changed
 	s.changed = nil
 	slices.Sort(out)
 	return out
