@@ -45,7 +45,9 @@ var below = map[string][]string{
 		"internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct",
 		"internal/job/importer/slurm", "internal/job/importer/tao"},
 	"internal/units":           {"internal/job"},
-	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict"},
+	"internal/control/array":   {"sched", "internal/job", "internal/state"},
+	"internal/control/depend":  {"sched", "internal/job", "internal/state"},
+	"internal/control":         {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict", "internal/control/array", "internal/control/depend"},
 	"internal/store":           {"internal/job", "internal/state"},
 	"internal/api":             {"internal/job", "internal/node"},
 	"internal/pki":             {},
@@ -152,7 +154,7 @@ var below = map[string][]string{
 var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/table", "internal/client", "internal/api", "internal/job"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -10,7 +10,7 @@ import (
 )
 
 // admit refuses what the site's rules do not allow.
-func (c *Controller) admit(e Submit) *state.Refusal {
+func (e Submit) admit(c *step) *state.Refusal {
 	p, ok := c.cfg.Projects[e.Project]
 	if !ok {
 		return &state.Refusal{Code: state.NotFound, Path: "project", Message: fmt.Sprintf("there is no project %q", e.Project),
@@ -45,7 +45,7 @@ func (c *Controller) admit(e Submit) *state.Refusal {
 
 // refuseNever refuses a job that no node, free or not, could ever hold. Before
 // any node has reported nothing can be said, and the job is taken.
-func (c *step) refuseNever(probe sched.Job) *state.Refusal {
+func (e Submit) refuseNever(c *step, probe sched.Job) *state.Refusal {
 	if len(c.nodes) == 0 || c.sched.Possible(probe.Shape) {
 		return nil
 	}

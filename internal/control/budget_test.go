@@ -24,7 +24,7 @@ func TestMonthlyBudget(t *testing.T) {
 		spec := &job.Spec{Name: "a"}
 		spec.Request.Resources = job.Resources{CPUs: 1, GPUs: 1, CPUMemoryGB: 1}
 		spec.Request.Scheduling.MaxDuration = 86400
-		return w.apply(Submit{UUID: [16]byte{byte(w.c.next)}, User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")}).(Submitted)
+		return w.apply(Submit{UUID: [16]byte{byte(w.c.jobs.next)}, User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")}).(Submitted)
 	}
 	if b := submit().Budget; b == nil || b.Percent() != 0 {
 		t.Errorf("the budget before any use: %+v", b)

@@ -21,10 +21,9 @@ func (c *step) change(old *state.Job, line string, edit func(*state.Job)) *state
 		c.moved(old, &j)
 		c.tellMail(&j, old.State)
 	}
-	c.queued += j.Queued() - old.Queued()
-	c.jobs.Put(j.Number, &j)
+	c.jobs.put(old, &j)
 	if j.Parent > 0 {
-		c.taskChanged(old, &j)
+		c.arrays.TaskChanged(old, &j)
 	}
 	c.recordJob(state.KindJob, &j)
 	if line != "" || j.State != old.State {
@@ -32,6 +31,16 @@ func (c *step) change(old *state.Job, line string, edit func(*state.Job)) *state
 	}
 	c.out.Changed = append(c.out.Changed, j.Number)
 	return &j
+}
+
+// show changes what is only shown of a job. It is not recorded, as its node says
+// it again.
+func (c *step) show(old *state.Job, edit func(*state.Job)) {
+	j := *old
+	edit(&j)
+	j.Version++
+	c.jobs.put(old, &j)
+	c.out.Changed = append(c.out.Changed, j.Number)
 }
 
 func canMove(j *state.Job, to job.State) bool {
@@ -53,10 +62,10 @@ func (c *Controller) tellMail(j *state.Job, from job.State) {
 func (c *step) moved(old, j *state.Job) {
 	c.dirty = true
 	if !j.State.Pending() {
-		c.dependents.drop(old)
+		c.depends.Drop(old)
 	}
 	if j.State.Final() || j.State == job.Running {
-		c.tell(j)
+		c.depends.Notify(j.Number)
 	}
 	switch {
 	case j.Tasks != nil:
@@ -76,7 +85,6 @@ func (c *step) moved(old, j *state.Job) {
 		j.Ended = c.now
 		c.countEnd(j)
 		c.observe(j)
-		c.ended = append(c.ended, j.Number)
 		if j.Sealed && !c.keepsSealed(j) {
 			j.Sealed = false
 			c.record(state.Record{Kind: state.KindSecret, Job: j.Document()})
@@ -109,30 +117,24 @@ func (c *Controller) recordJob(kind state.Kind, j *state.Job) {
 
 // insert puts a job that is new to the table into every index.
 func (c *step) insert(j *state.Job) {
-	c.jobs.Put(j.Number, j)
-	c.byUUID[j.UUID] = j.Number
-	c.dependents.add(j)
-	c.addNamesake(j)
+	c.jobs.put(nil, j)
+	c.depends.Add(j)
+	c.depends.AddName(j, &c.jobs.table)
 	if j.Cron != nil {
 		c.templates = append(c.templates, j.Number)
 		c.findCronNext()
 	}
-	c.queued += j.Queued()
 	switch {
 	case j.Tasks != nil:
-		c.addArray(j.Number)
-		c.loadCorr(j, c.arrays[j.Number])
-		c.touch(j.Number)
+		c.arrays.Add(j, &c.jobs.table)
+		c.arrays.Touch(j.Number)
 	case j.State == job.Queued:
 		c.enqueue(j)
-	case j.State.Final():
-		c.ended = append(c.ended, j.Number)
 	}
 }
 
 // add takes a new job in.
 func (c *step) add(j *state.Job, line string) {
-	c.next = max(c.next, j.Number+1)
 	c.insert(j)
 	c.tellReplaced(j)
 	c.recordJob(state.KindJob, j)

@@ -68,7 +68,7 @@ func (c *Controller) recordUsage() {
 
 // rollDays closes the accounts of days that are over, a bounded number each
 // time so that no step takes long. A budget may be whole again then.
-func (c *step) rollDays() {
+func (e Tick) days(c *step) {
 	const most = 256
 	if c.now < c.rollAt {
 		return
@@ -106,7 +106,7 @@ func (c *Controller) budget(now sched.Time, project string) *accounting.Budget {
 // rebase makes the ledger agree with what runs, after a load.
 func (c *Controller) rebase(now sched.Time) error {
 	var running []accounting.Charge
-	for j := range c.jobs.All() {
+	for j := range c.jobs.all() {
 		if j.State.Active() {
 			running = append(running, charges(j)...)
 		}

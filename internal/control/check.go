@@ -13,14 +13,12 @@ func (c *Controller) Check() error {
 	if err := c.sched.Check(); err != nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}
-	queued := 0
 	type grant struct{ node, gpu string }
 	granted := map[grant]int64{}
-	for j := range c.jobs.All() {
+	for j := range c.jobs.all() {
 		if err := c.checkJob(j); err != nil {
 			return fmt.Errorf("job %d: %w", j.Number, err)
 		}
-		queued += j.Queued()
 		if !j.State.Active() {
 			continue
 		}
@@ -33,22 +31,19 @@ func (c *Controller) Check() error {
 			}
 		}
 	}
-	if err := c.checkWaits(); err != nil {
+	if err := c.jobs.check(); err != nil {
 		return err
 	}
-	if err := c.checkArrays(); err != nil {
+	if err := c.depends.Check(&c.jobs.table); err != nil {
 		return err
 	}
-	if queued != c.queued {
-		return fmt.Errorf("counted %d queued jobs, kept count is %d", queued, c.queued)
+	if err := c.arrays.Check(&c.jobs.table); err != nil {
+		return err
 	}
 	return nil
 }
 
 func (c *Controller) checkJob(j *state.Job) error {
-	if c.byUUID[j.UUID] != j.Number {
-		return fmt.Errorf("its UUID leads to job %d", c.byUUID[j.UUID])
-	}
 	if j.State.Active() != (j.Attempt != nil && j.Attempt.End == 0) {
 		return fmt.Errorf("it is %s but its attempt says otherwise", j.State)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"gbatch/accounting"
+	"gbatch/internal/control/array"
+	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -47,22 +49,18 @@ type Controller struct {
 	rollAt     sched.Time         // when a day ends that the ledger has not closed yet
 	lastShares *accounting.Shares // of the last round; nil: none yet, or the rules are others
 
-	jobs   state.Table
-	byUUID map[[16]byte]job.Number
-	next   job.Number
-	nodes  []*state.Node // sorted by name; values are immutable
+	jobs  jobs
+	nodes []*state.Node // sorted by name; values are immutable
 
-	arrays  map[job.Number]*array // of parents that are not over
-	touched []job.Number          // parents to be looked at before the step ends
+	arrays  *array.Set
+	depends *depend.Set
 	loading map[job.Number][]state.Record
 	limits  []watched // jobs whose run time is kept here, the first to end first
 
 	windows []sched.Window // advance reservations, in the order they were made
 
-	ended     []job.Number // in the table and over, oldest first
-	epoch     uint64       // of this start; makes desired-set versions grow over restarts
-	versions  uint64       // of desired sets, in this epoch
-	queued    int
+	epoch     uint64                    // of this start; makes desired-set versions grow over restarts
+	versions  uint64                    // of desired sets, in this epoch
 	promised  map[job.Number]sched.Time // first estimate of jobs that have had one and wait still
 	dirty     bool                      // something changed that a decision may depend on
 	plan      *sched.Plan
@@ -71,13 +69,9 @@ type Controller struct {
 	predictor predict.Predictor
 	out       Effects // of the step under way
 
-	dependents dependents // who waits for whom
-	unsettled  []news     // jobs that began or ended, whose dependents were not all told yet
-	namesakes  namesakes
-	corr       map[job.Number][]job.Number // arrays whose tasks wait for those of one
-	templates  []job.Number                // by number
-	cronNext   sched.Time                  // when the next of them is due; 0: none
-	idle       map[job.Number]*idleWatch
+	templates []job.Number // by number
+	cronNext  sched.Time   // when the next of them is due; 0: none
+	idle      map[job.Number]*idleWatch
 }
 
 // New returns an empty controller. Epoch must be larger than that of any
@@ -92,14 +86,14 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 		return nil, fmt.Errorf("accounting: %w", err)
 	}
 	return &Controller{
-		cfg: cfg, sched: st, ledger: ledger, epoch: epoch, next: 1,
-		byUUID: map[[16]byte]job.Number{}, promised: map[job.Number]sched.Time{}, dirty: true,
-		dependents: newDependents(), namesakes: namesakes{}, idle: map[job.Number]*idleWatch{},
-		arrays: map[job.Number]*array{}, corr: map[job.Number][]job.Number{}, loading: map[job.Number][]state.Record{},
+		cfg: cfg, sched: st, ledger: ledger, epoch: epoch, jobs: newJobs(),
+		promised: map[job.Number]sched.Time{}, dirty: true,
+		depends: depend.NewSet(), idle: map[job.Number]*idleWatch{},
+		arrays: array.NewSet(), loading: map[job.Number][]state.Record{},
 	}, nil
 }
 
-func (c *Controller) job(n job.Number) *state.Job { return c.jobs.Get(n) }
+func (c *Controller) job(n job.Number) *state.Job { return c.jobs.get(n) }
 
 func must(err error) {
 	if err != nil {
@@ -110,5 +104,5 @@ func must(err error) {
 // View takes a snapshot. Only the owner may call it, and may publish it only
 // when the records of all steps before are durable.
 func (c *Controller) View(now sched.Time) *state.View {
-	return &state.View{Now: now, Nodes: c.nodes, Plan: c.plan, Windows: c.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.Snapshot()}
+	return &state.View{Now: now, Nodes: c.nodes, Plan: c.plan, Windows: c.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot()}
 }

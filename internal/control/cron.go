@@ -33,7 +33,7 @@ func nextOf(lines []string, after sched.Time) (sched.Time, error) {
 }
 
 // cron is the template's part of a new job; nil if it is none.
-func (c *step) cron(s *job.Spec) (*state.Cron, *state.Refusal) {
+func (e Submit) cron(c *step, s *job.Spec) (*state.Cron, *state.Refusal) {
 	if s.Gbatch == nil || len(s.Gbatch.Cron) == 0 {
 		return nil, nil
 	}
@@ -45,7 +45,7 @@ func (c *step) cron(s *job.Spec) (*state.Cron, *state.Refusal) {
 }
 
 // tickCron makes the jobs that are due.
-func (c *step) tickCron() {
+func (e Tick) templates(c *step) {
 	if c.cronNext == 0 || c.now < c.cronNext {
 		return
 	}
@@ -88,10 +88,10 @@ func (c *step) make(t *state.Job) {
 		c.change(t, "skipped a time: "+why, func(j *state.Job) { j.Cron = &cron })
 		return
 	}
-	cron.Last, cron.Made = c.next, cron.Made+1
-	t = c.change(t, fmt.Sprintf("made job %d", c.next), func(j *state.Job) { j.Cron = &cron })
+	cron.Last, cron.Made = c.jobs.next, cron.Made+1
+	t = c.change(t, fmt.Sprintf("made job %d", c.jobs.next), func(j *state.Job) { j.Cron = &cron })
 	j := &state.Job{
-		Number: c.next, UUID: t.UUID.Derive(fmt.Sprint("time ", due)), Name: t.Name, Owner: t.Owner, Request: t.Request,
+		Number: c.jobs.next, UUID: t.UUID.Derive(fmt.Sprint("time ", due)), Name: t.Name, Owner: t.Owner, Request: t.Request,
 		State: job.Queued, Submitted: c.now, Since: c.now, Version: 1, Sealed: t.Sealed, Secrets: t.Secrets, Doc: t.Document(), Template: t.Number,
 	}
 	j.Tasks, err = tasksOf(t.Cron.Tasks)
@@ -105,7 +105,7 @@ func (c *step) skip(t *state.Job) string {
 	if last := c.job(t.Cron.Last); last != nil && !last.State.Final() {
 		return fmt.Sprintf("job %d, made before, is %s", last.Number, last.State)
 	}
-	if r := c.tooMany(schedJob(schedID(c.next), t.Owner, t.Request, c.now), t.Cron.Tasks.Len()); r != nil {
+	if r := c.tooMany(schedJob(schedID(c.jobs.next), t.Owner, t.Request, c.now), t.Cron.Tasks.Len()); r != nil {
 		return r.Message
 	}
 	return ""

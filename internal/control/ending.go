@@ -16,7 +16,7 @@ func (c *step) end(j *state.Job, how state.Ending) {
 func (c *step) fail(j *state.Job, reason job.Reason, text string) *state.Job {
 	if j.Tasks != nil {
 		c.endArray(j, state.Ending{Then: job.Failed, Reason: reason, Text: text})
-		c.settleArrays()
+		c.updateArrays()
 		return c.job(j.Number)
 	}
 	return c.change(j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, reason, text })

@@ -22,7 +22,7 @@ func Apply[A any](c *Controller, now sched.Time, ev Event[A]) (A, *state.Refusal
 	s := &step{c, now}
 	c.out = Effects{}
 	answer, refusal := ev.apply(s)
-	s.finishStep()
+	s.finish()
 	return answer, refusal, c.out
 }
 

@@ -54,7 +54,7 @@ func (e Act) apply(c *step) ([]Outcome, *state.Refusal) {
 			out[i].Refusal = state.NoSuchJob(fmt.Sprint(n))
 			continue
 		}
-		out[i] = c.act(j, e)
+		out[i] = e.act(c, j)
 		out[i].Before = j.Status()
 		out[i].After = c.job(n).Status()
 	}
@@ -75,34 +75,34 @@ func (e Act) audit(list []Outcome) Audit {
 	return Audit{Object: "jobs" + jobs.String(), Change: string(e.Action) + how.String()}
 }
 
-func (c *step) act(j *state.Job, e Act) Outcome {
+func (e Act) act(c *step, j *state.Job) Outcome {
 	switch e.Action {
 	case Cancel:
-		return c.cancel(j, e)
+		return e.cancel(c, j)
 	case Hold:
-		return c.hold(j, e)
+		return e.hold(c, j)
 	case Release:
-		return c.release(j, e)
+		return e.release(c, j)
 	case Update:
-		return c.reprioritize(j, e)
+		return e.reprioritize(c, j)
 	}
 	if j.Tasks != nil && !j.State.Final() {
-		return c.actActive(j, e)
+		return e.actActive(c, j)
 	}
 	switch e.Action {
 	case Pause:
-		return c.pause(j, e)
+		return e.pause(c, j)
 	case Resume:
-		return c.resume(j, e)
+		return e.resume(c, j)
 	case Requeue:
-		return c.requeue(j, e)
+		return e.requeue(c, j)
 	case Halt:
-		return c.haltByOrder(j, e)
+		return e.haltByOrder(c, j)
 	}
-	return c.signal(j, e)
+	return e.signal(c, j)
 }
 
-func (c *step) cancel(j *state.Job, e Act) Outcome {
+func (e Act) cancel(c *step, j *state.Job) Outcome {
 	reason := e.reason()
 	text := "cancelled by " + e.By
 	switch {
@@ -122,7 +122,7 @@ func (c *step) cancel(j *state.Job, e Act) Outcome {
 	return Outcome{Message: "is being cancelled"}
 }
 
-func (c *step) hold(j *state.Job, e Act) Outcome {
+func (e Act) hold(c *step, j *state.Job) Outcome {
 	switch {
 	case j.State == job.OnHold:
 		return Outcome{Message: "is on hold already"}
@@ -134,7 +134,7 @@ func (c *step) hold(j *state.Job, e Act) Outcome {
 	return Outcome{Message: "held"}
 }
 
-func (c *step) release(j *state.Job, e Act) Outcome {
+func (e Act) release(c *step, j *state.Job) Outcome {
 	switch {
 	case j.State == job.Queued:
 		return Outcome{Message: "is not on hold"}
@@ -148,7 +148,7 @@ func (c *step) release(j *state.Job, e Act) Outcome {
 
 // pause makes a running job's processes stand still. It keeps its resources,
 // and its time limit goes on.
-func (c *step) pause(j *state.Job, e Act) Outcome {
+func (e Act) pause(c *step, j *state.Job) Outcome {
 	switch {
 	case j.State != job.Running || j.Ending != nil:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be paused", j.Number, stateText(j))}}
@@ -159,7 +159,7 @@ func (c *step) pause(j *state.Job, e Act) Outcome {
 	return Outcome{Message: "paused; it keeps its resources and its time limit goes on"}
 }
 
-func (c *step) resume(j *state.Job, e Act) Outcome {
+func (e Act) resume(c *step, j *state.Job) Outcome {
 	switch {
 	case !j.State.Active() || j.Ending != nil:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a paused job can be resumed", j.Number, stateText(j))}}
@@ -191,7 +191,7 @@ func (e Act) reason() job.Reason {
 }
 
 // requeue ends a running attempt; the job waits again.
-func (c *step) requeue(j *state.Job, e Act) Outcome {
+func (e Act) requeue(c *step, j *state.Job) Outcome {
 	switch {
 	case j.State.Final():
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: a job that has ended does not run again", j.Number, j.State),
@@ -209,7 +209,7 @@ func (c *step) requeue(j *state.Job, e Act) Outcome {
 
 // reprioritize changes what is added to a waiting job's priority. Users may only
 // lower it.
-func (c *step) reprioritize(j *state.Job, e Act) Outcome {
+func (e Act) reprioritize(c *step, j *state.Job) Outcome {
 	was := j.Request.Priority
 	req := *j.Request
 	req.Priority = e.Priority
@@ -227,18 +227,18 @@ func (c *step) reprioritize(j *state.Job, e Act) Outcome {
 	text := fmt.Sprintf("priority %d by %s, was %d", e.Priority, e.By, was)
 	j = c.change(j, text, func(j *state.Job) { j.Request = c.intern.request(req) })
 	if j.State == job.Queued {
-		c.requeueEligible(j)
+		c.eligible(j)
 	}
 	for _, t := range c.children(j.Number) { // those that are made later ask what the array asks
 		if t.State.Pending() {
-			c.reprioritize(t, e)
+			e.reprioritize(c, t)
 		}
 	}
 	return Outcome{Message: fmt.Sprintf("has priority %d, was %d", e.Priority, was)}
 }
 
 // signal sends a signal to a job's processes, which go on.
-func (c *step) signal(j *state.Job, e Act) Outcome {
+func (e Act) signal(c *step, j *state.Job) Outcome {
 	switch {
 	case !slices.Contains(Signals, e.Signal):
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("signal %q cannot be sent to a job", e.Signal),

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"gbatch/internal/control/array"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -29,12 +30,12 @@ func (e ActTasks) apply(c *step) (Outcome, *state.Refusal) {
 	}
 	out := Outcome{Before: p.Status()}
 	if e.Indexes.Len() == 1 {
-		out.Before = c.taskState(p, e.Indexes[0].First)
+		out.Before = e.taskState(c, p, e.Indexes[0].First)
 	}
 	said := map[string]int{}
 	for _, r := range e.Indexes {
 		for i := r.First; i <= r.Last; i++ {
-			o := c.actTask(p, i, e.Act)
+			o := e.Act.actTask(c, p, i)
 			if o.Refusal != nil {
 				out.Refusal = o.Refusal
 				return out, nil
@@ -43,9 +44,9 @@ func (e ActTasks) apply(c *step) (Outcome, *state.Refusal) {
 		}
 	}
 	if e.Action == Cancel {
-		c.cancelPending(e)
+		e.cancelPending(c)
 	}
-	c.settleArrays()
+	c.updateArrays()
 	for _, m := range slices.Sorted(maps.Keys(said)) {
 		if e.Indexes.Len() > 1 {
 			m = fmt.Sprintf("%d %s", said[m], m)
@@ -53,7 +54,7 @@ func (e ActTasks) apply(c *step) (Outcome, *state.Refusal) {
 		out.Message = joinText(out.Message, m)
 	}
 	if out.After = c.job(e.Parent).Status(); e.Indexes.Len() == 1 {
-		out.After = c.taskState(c.job(e.Parent), e.Indexes[0].First)
+		out.After = e.taskState(c, c.job(e.Parent), e.Indexes[0].First)
 	}
 	return out, nil
 }
@@ -68,12 +69,12 @@ func (e ActTasks) audit(o Outcome) Audit {
 
 // actTask acts on the task's job. Pending tasks, which have none, can only be
 // cancelled: cancelPending does it for all at once.
-func (c *step) actTask(p *state.Job, index int, e Act) Outcome {
+func (e Act) actTask(c *step, p *state.Job, index int) Outcome {
 	switch s, _ := p.Tasks.State(index); {
 	case s == state.TaskLive:
-		return c.act(c.job(c.arrays[p.Number].live[index]), e)
+		return e.act(c, c.job(c.arrays.Of(p.Number).Child(index)))
 	case s != state.TaskPending:
-		return Outcome{Message: "already " + string(endState(s))}
+		return Outcome{Message: "already " + string(array.EndOf(s))}
 	case e.Action == Cancel:
 		return Outcome{Message: "cancelled"}
 	}
@@ -81,7 +82,7 @@ func (c *step) actTask(p *state.Job, index int, e Act) Outcome {
 		Hint: fmt.Sprintf("%s the whole job: %d", e.Action, p.Number)}}
 }
 
-func (c *step) cancelPending(e ActTasks) {
+func (e ActTasks) cancelPending(c *step) {
 	p := c.job(e.Parent)
 	if p.Tasks.Counts[state.TaskPending] == 0 {
 		return
@@ -96,30 +97,19 @@ func (c *step) cancelPending(e ActTasks) {
 	}
 	c.storeTasks(p.Number, t)
 	c.change(p, fmt.Sprintf("tasks %s cancelled by %s", e.Indexes.Short(), e.By), func(p *state.Job) { p.Tasks = t })
-	c.touch(p.Number)
+	c.arrays.Touch(p.Number)
 }
 
 // taskState is the state of a task as a job's.
-func (c *Controller) taskState(p *state.Job, index int) job.State {
+func (e ActTasks) taskState(c *step, p *state.Job, index int) job.State {
 	switch s, _ := p.Tasks.State(index); s {
 	case state.TaskPending:
 		return p.State
 	case state.TaskLive:
-		return c.job(c.arrays[p.Number].live[index]).State
+		return c.job(c.arrays.Of(p.Number).Child(index)).State
 	default:
-		return endState(s)
+		return array.EndOf(s)
 	}
-}
-
-// endState is the inverse of taskEnd.
-func endState(s state.TaskState) job.State {
-	switch s {
-	case state.TaskSucceeded:
-		return job.Finished
-	case state.TaskFailed, state.TaskMissed:
-		return job.Failed
-	}
-	return job.Cancelled
 }
 
 // cancelArray cancels an array with all that is left of it.
@@ -128,7 +118,7 @@ func (c *step) cancelArray(p *state.Job, reason job.Reason, text string) Outcome
 		return Outcome{Message: "is being cancelled already"}
 	}
 	c.endArray(p, state.Ending{Then: job.Cancelled, Reason: reason, Text: text})
-	c.settleArrays()
+	c.updateArrays()
 	if c.job(p.Number).State.Final() {
 		return Outcome{Message: "cancelled"}
 	}
@@ -137,13 +127,13 @@ func (c *step) cancelArray(p *state.Job, reason job.Reason, text string) Outcome
 
 // actActive does to all tasks of an array that hold something what makes sense
 // for such jobs alone.
-func (c *step) actActive(p *state.Job, e Act) Outcome {
+func (e Act) actActive(c *step, p *state.Job) Outcome {
 	did, last := 0, Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("no task of job %d runs", p.Number)}}
 	for _, j := range c.children(p.Number) {
 		if !j.State.Active() {
 			continue
 		}
-		if last = c.act(j, e); last.Refusal == nil {
+		if last = e.act(c, j); last.Refusal == nil {
 			did++
 		}
 	}
@@ -160,5 +150,5 @@ func (c *step) holdChildren(p *state.Job, from, to job.State, line string) {
 			c.change(j, line, func(j *state.Job) { j.State = to })
 		}
 	}
-	c.touch(p.Number)
+	c.arrays.Touch(p.Number)
 }

@@ -50,12 +50,12 @@ func (e NodeSync) apply(c *step) (SyncAnswer, *state.Refusal) {
 		n.Inventory, n.Hash = state.Inventory{Inventory: *e.Inventory}, e.Hash
 	}
 	c.setNode(n)
-	c.prepulled(e.Name, e.Prepulled)
+	e.prepulled(c, e.Name, e.Prepulled)
 	for _, st := range e.Ranks {
-		c.rankStatus(e.Name, st)
+		e.rankStatus(c, e.Name, st)
 	}
-	c.reconcile(e)
-	c.loads(e.Name, e.Loads)
+	e.reconcile(c)
+	e.loads(c, e.Name, e.Loads)
 	return SyncAnswer{WantInventory: n.Hash != e.Hash}, nil
 }
 

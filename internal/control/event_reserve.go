@@ -24,7 +24,7 @@ func (e Reserve) apply(c *step) (None, *state.Refusal) {
 			return None{}, &state.Refusal{Code: state.NotFound, Path: "nodes", Message: fmt.Sprintf("there is no node %q", name), Hint: "nodes here: " + c.nodeNames()}
 		}
 	}
-	if refusal := c.findGPUs(&e.Window); refusal != nil {
+	if refusal := e.findGPUs(c, &e.Window); refusal != nil {
 		return None{}, refusal
 	}
 	if old, ok := c.sched.Window(e.Window.Name); ok {
@@ -47,7 +47,7 @@ func (e Reserve) audit(None) Audit {
 }
 
 // findGPUs makes UUIDs of a window's GPUs.
-func (c *Controller) findGPUs(w *sched.Window) *state.Refusal {
+func (e Reserve) findGPUs(c *step, w *sched.Window) *state.Refusal {
 	if len(w.GPUs) == 0 {
 		return nil
 	}

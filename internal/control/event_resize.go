@@ -28,7 +28,7 @@ func (e Resize) apply(c *step) (Outcome, *state.Refusal) {
 		return Outcome{Refusal: state.NoSuchJob(fmt.Sprint(e.Number))}, nil
 	}
 	out := Outcome{Before: j.State, After: j.State}
-	targets, why := c.resizeTargets(j, e)
+	targets, why := e.targets(c, j)
 	if why != nil {
 		out.Refusal = why
 		return out, nil
@@ -58,7 +58,7 @@ func (e Resize) audit(o Outcome) Audit {
 }
 
 // resizeTargets is what each rank is to have, or why it cannot.
-func (c *Controller) resizeTargets(j *state.Job, e Resize) ([]sched.Allocation, *state.Refusal) {
+func (e Resize) targets(c *step, j *state.Job) ([]sched.Allocation, *state.Refusal) {
 	conflict := func(format string, args ...any) *state.Refusal {
 		return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf(format, args...)}
 	}
@@ -78,7 +78,7 @@ func (c *Controller) resizeTargets(j *state.Job, e Resize) ([]sched.Allocation, 
 		}
 		to := r.Alloc
 		to.MilliCPU, to.MemMiB = cmp.Or(e.MilliCPU, to.MilliCPU), cmp.Or(e.MemMiB, to.MemMiB)
-		if why := c.roomFor(j, r.Alloc, to); why != "" {
+		if why := e.roomFor(c, j, r.Alloc, to); why != "" {
 			r := conflict("%s", why)
 			r.Hint = "ask for less, or wait until others have ended"
 			return nil, r
@@ -91,13 +91,13 @@ func (c *Controller) resizeTargets(j *state.Job, e Resize) ([]sched.Allocation, 
 // roomFor says why a node cannot give a rank what is more. What is free now has
 // to be enough, and what is left of it at the start of a job that the plan
 // holds the node for.
-func (c *Controller) roomFor(j *state.Job, from, to sched.Allocation) string {
+func (e Resize) roomFor(c *step, j *state.Job, from, to sched.Allocation) string {
 	cpu, mem := to.MilliCPU-from.MilliCPU, to.MemMiB-from.MemMiB
 	if cpu <= 0 && mem <= 0 {
 		return ""
 	}
 	asked := sizeText(sched.Allocation{MilliCPU: max(cpu, 0), MemMiB: max(mem, 0)})
-	freeCPU, freeMem := c.freeOn(from.Node, 0)
+	freeCPU, freeMem := e.freeOn(c, from.Node, 0)
 	if cpu > freeCPU || mem > freeMem {
 		return fmt.Sprintf("job %d asks for %s more, and %s has %s free", j.Number, asked, from.Node, sizeText(sched.Allocation{MilliCPU: freeCPU, MemMiB: freeMem}))
 	}
@@ -110,7 +110,7 @@ func (c *Controller) roomFor(j *state.Job, from, to sched.Allocation) string {
 			if a.Node != from.Node || res.At >= end {
 				continue
 			}
-			thenCPU, thenMem := c.freeOn(from.Node, res.At)
+			thenCPU, thenMem := e.freeOn(c, from.Node, res.At)
 			if cpu > thenCPU-a.MilliCPU && cpu > 0 || mem > thenMem-a.MemMiB && mem > 0 {
 				return fmt.Sprintf("job %d asks for %s more, which %s is to give to job %d before this job's time limit", j.Number, asked, from.Node, NumberOf(res.Job))
 			}
@@ -121,7 +121,7 @@ func (c *Controller) roomFor(j *state.Job, from, to sched.Allocation) string {
 
 // freeOn is the CPU and memory of a node that no job holds at a moment, by the
 // time limits of those that run; 0 is now.
-func (c *Controller) freeOn(name string, at sched.Time) (milliCPU, memMiB int64) {
+func (e Resize) freeOn(c *step, name string, at sched.Time) (milliCPU, memMiB int64) {
 	n := c.node(name)
 	milliCPU, memMiB = int64(n.Inventory.CPUs)*1000, n.Inventory.MemBytes>>20
 	for _, num := range n.Jobs {

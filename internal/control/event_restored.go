@@ -25,15 +25,15 @@ type Restored struct {
 }
 
 func (e Restored) apply(c *step) (None, *state.Refusal) {
-	c.next += e.Skip
-	c.record(state.Record{Kind: state.KindFloor, Job: c.next, Value: []byte("{}")})
+	c.jobs.next += e.Skip
+	c.record(state.Record{Kind: state.KindFloor, Job: c.jobs.next, Value: []byte("{}")})
 	for _, n := range c.nodes {
 		v := *n
 		v.Unsure = true
 		c.setNode(v)
 	}
 	var numbers []job.Number
-	for j := range c.jobs.All() {
+	for j := range c.jobs.all() {
 		if !j.State.Final() {
 			numbers = append(numbers, j.Number)
 		}
@@ -70,7 +70,7 @@ func (e Restored) job(c *step, j *state.Job) {
 }
 
 // reconcile compares what a node has with records from a backup.
-func (c *step) reconcile(e NodeSync) {
+func (e NodeSync) reconcile(c *step) {
 	if !c.node(e.Name).Unsure {
 		return
 	}
@@ -79,7 +79,7 @@ func (c *step) reconcile(e NodeSync) {
 		has[st.ID] = true
 	}
 	for _, num := range c.node(e.Name).Jobs {
-		c.confirm(num, e.Name, has)
+		e.confirm(c, num, e.Name, has)
 	}
 	c.loseNode(e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(r state.Rank) bool { return r.Unsure })
 	unwanted := 0
@@ -101,19 +101,15 @@ func (c *step) reconcile(e NodeSync) {
 }
 
 // confirm marks the ranks of a job that its node has.
-func (c *step) confirm(num job.Number, node string, has map[job.RankID]bool) {
-	old := c.job(num)
-	j := *old
-	for i, r := range old.Attempt.Ranks {
-		if r.Unsure && r.Alloc.Node == node && has[old.RankID(i)] {
-			j.Attempt = withRank(j.Attempt, i, func(r *state.Rank) { r.Unsure = false })
+func (e NodeSync) confirm(c *step, num job.Number, name string, has map[job.RankID]bool) {
+	j := c.job(num)
+	at := j.Attempt
+	for i, r := range j.Attempt.Ranks {
+		if r.Unsure && r.Alloc.Node == name && has[j.RankID(i)] {
+			at = withRank(at, i, func(r *state.Rank) { r.Unsure = false })
 		}
 	}
-	if j.Attempt == old.Attempt {
-		return
+	if at != j.Attempt {
+		c.change(j, "", func(j *state.Job) { j.Attempt = at })
 	}
-	j.Version++
-	c.jobs.Put(num, &j)
-	c.recordJob(state.KindJob, &j)
-	c.out.Changed = append(c.out.Changed, num)
 }

@@ -49,18 +49,18 @@ type Submitted struct {
 }
 
 func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
-	if n, ok := c.byUUID[e.UUID]; ok && !e.DryRun {
+	if n, ok := c.jobs.byUUID[e.UUID]; ok && !e.DryRun {
 		j := c.job(n)
 		return Submitted{Number: n, State: j.State, Request: j.Request, Repeated: true}, nil
 	}
-	if r := c.admit(e); r != nil {
+	if r := e.admit(c); r != nil {
 		return Submitted{}, r
 	}
 	req := e.Request
 	if req == nil {
-		req = c.intern.request(c.request(e.Spec, c.cfg.Projects[e.Project]))
+		req = c.intern.request(e.request(c, e.Spec, c.cfg.Projects[e.Project]))
 	}
-	probe := schedJob(schedID(c.next), &state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, c.now)
+	probe := schedJob(schedID(c.jobs.next), &state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, c.now)
 	if err := probe.Validate(); err != nil {
 		return Submitted{}, &state.Refusal{Code: state.Unsatisfiable, Path: "request", Message: err.Error()}
 	}
@@ -71,14 +71,14 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 	if r := c.tooMany(probe, e.Spec.Tasks().Len()); r != nil {
 		return Submitted{}, r
 	}
-	if r := c.refuseNever(probe); r != nil {
+	if r := e.refuseNever(c, probe); r != nil {
 		return Submitted{}, r
 	}
-	cron, r := c.cron(e.Spec)
+	cron, r := e.cron(c, e.Spec)
 	if r != nil {
 		return Submitted{}, r
 	}
-	others, why, r := c.resolve(e, tasks)
+	others, why, r := e.resolve(c, tasks)
 	if r != nil {
 		return Submitted{}, r
 	}
@@ -89,13 +89,32 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 		return Submitted{Request: req, QOS: qosOf(e.Spec), Budget: c.budget(c.now, e.Project)}, nil
 	}
 	if g := e.Spec.Gbatch; g != nil && g.Replace {
-		others.waits = c.replace(e, others.waits)
+		others.waits = e.replace(c, others.waits)
 	}
-	c.fit(others)
+	others.fit(c)
+	j, line := e.job(c, req, tasks)
+	j.Waits, j.Cron = others.waits, cron
+	c.add(j, line)
+	c.record(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
+	if e.Sealed != nil {
+		c.record(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
+	}
+	if why != "" {
+		j = c.fail(j, job.DependencyFailed, why)
+	}
+	if len(others.each) > 0 {
+		c.updateArrays() // it is over if none of its tasks can start
+		j = c.job(j.Number)
+	}
+	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: c.budget(c.now, e.Project)}, nil
+}
+
+// job is the new job, and the first line of its timeline.
+func (e Submit) job(c *step, req *state.Request, tasks *state.Tasks) (*state.Job, string) {
 	j := &state.Job{
-		Number: c.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
+		Number: c.jobs.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
 		Owner:   c.intern.owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
-		Request: req, Expected: e.Expected, State: job.Queued, Submitted: c.now, Since: c.now, Version: 1, Sealed: e.Sealed != nil, Waits: others.waits, Cron: cron,
+		Request: req, Expected: e.Expected, State: job.Queued, Submitted: c.now, Since: c.now, Version: 1, Sealed: e.Sealed != nil,
 	}
 	if e.Secrets {
 		j.Secrets = 1
@@ -107,19 +126,7 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 	if e.Hold {
 		j.State, line = job.OnHold, "submitted on hold"
 	}
-	c.add(j, line)
-	c.record(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
-	if e.Sealed != nil {
-		c.record(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
-	}
-	if why != "" {
-		j = c.fail(j, job.DependencyFailed, why)
-	}
-	if len(others.each) > 0 {
-		c.settleArrays() // it is over if none of its tasks can start
-		j = c.job(j.Number)
-	}
-	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: c.budget(c.now, e.Project)}, nil
+	return j, line
 }
 
 func (e Submit) audit(a Submitted) Audit {

@@ -11,13 +11,13 @@ import (
 // a plan that time alone changes.
 type Tick struct{}
 
-func (Tick) apply(c *step) (None, *state.Refusal) {
-	c.tickNodes()
-	c.tickLimits()
-	c.tickPenalties()
-	c.evict()
-	c.tickCron()
-	c.rollDays()
+func (e Tick) apply(c *step) (None, *state.Refusal) {
+	e.nodes(c)
+	e.limits(c)
+	e.penalties(c)
+	e.evict(c)
+	e.templates(c)
+	e.days(c)
 	for _, w := range c.windows { // the slice is never changed in place
 		if w.End <= c.now {
 			c.sched.Unreserve(w.Name)
@@ -57,12 +57,12 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 		sooner(c.limits[0].at)
 	}
 	switch {
-	case len(c.ended) > c.cfg.KeepCount:
+	case len(c.jobs.ended) > c.cfg.KeepCount:
 		sooner(now)
-	case len(c.ended) > 0:
-		sooner(c.job(c.ended[0]).Ended + c.cfg.KeepEnded)
+	case len(c.jobs.ended) > 0:
+		sooner(c.job(c.jobs.ended[0]).Ended + c.cfg.KeepEnded)
 	}
-	if len(c.unsettled) > 0 {
+	if c.depends.Pending() {
 		sooner(now)
 	}
 	sooner(c.cronNext)
@@ -73,7 +73,7 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	return next
 }
 
-func (c *step) tickNodes() {
+func (e Tick) nodes(c *step) {
 	for _, n := range c.nodes {
 		silent := c.now - n.LastSeen
 		if !n.Suspect && silent >= c.cfg.SuspectTime {

@@ -34,7 +34,7 @@ func (c *Controller) shares(now sched.Time) *accounting.Shares {
 
 // WouldStart is when and where a job would start if it were submitted now.
 func (c *Controller) WouldStart(now sched.Time, o state.Owner, req *state.Request) (sched.Estimate, error) {
-	return sched.WouldStart(c.input(now), schedJob(schedID(c.next), &o, req, now))
+	return sched.WouldStart(c.input(now), schedJob(schedID(c.jobs.next), &o, req, now))
 }
 
 // Explain is why a queued job waits: every reason, and what each node has.

@@ -5,9 +5,9 @@ import (
 	"gbatch/internal/state"
 )
 
-// finish closes an attempt whose ranks have all ended: the resources are free,
+// endAttempt closes an attempt whose ranks have all ended: the resources are free,
 // the ledger is charged in the same step, and the job ends or waits again.
-func (c *step) finish(j *state.Job) {
+func (c *step) endAttempt(j *state.Job) {
 	at := *j.Attempt
 	at.End = c.now
 	c.sched.End(schedID(j.Number))
@@ -30,7 +30,7 @@ func (c *step) finish(j *state.Job) {
 			j.UsedRun += max(c.now-j.Started, 0)
 		}
 		if to == job.Halted {
-			j.Next = c.next
+			j.Next = c.jobs.next
 		}
 		if to == job.Queued || to == job.OnHold {
 			j.Started = 0

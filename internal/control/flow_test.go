@@ -2,9 +2,11 @@ package control
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
+	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -167,7 +169,7 @@ func TestManyDependents(t *testing.T) {
 		Apply(w.c, w.now, Submit{UUID: id, User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
 	}
 	send("first", "")
-	const most = settleMost + 10
+	const most = maxNotified + 10
 	for i := range most {
 		send("d"+string(rune('a'+i%26))+string(rune('a'+i/26%26))+string(rune('a'+i/676)), "afterok:1")
 	}
@@ -182,8 +184,8 @@ func TestManyDependents(t *testing.T) {
 		}
 		return n
 	}
-	if got := failed(); got != settleMost {
-		t.Fatalf("one step failed %d dependents, want %d", got, settleMost)
+	if got := failed(); got != maxNotified {
+		t.Fatalf("one step failed %d dependents, want %d", got, maxNotified)
 	}
 	if next := w.c.NextTick(w.now); next != w.now {
 		t.Fatalf("the rest is not due at once: next tick %d, now %d", next, w.now)
@@ -192,8 +194,8 @@ func TestManyDependents(t *testing.T) {
 	if got := failed(); got != most+1 {
 		t.Errorf("%d dependents failed, want %d", got, most+1)
 	}
-	if len(w.c.dependents.on)+len(w.c.unsettled) != 0 {
-		t.Errorf("left over: %d awaited, %d unsettled", len(w.c.dependents.on), len(w.c.unsettled))
+	if !reflect.DeepEqual(w.c.depends, depend.NewSet()) {
+		t.Errorf("left over: %+v", w.c.depends)
 	}
 }
 
@@ -213,7 +215,7 @@ func TestSingletonNames(t *testing.T) {
 		w.apply(Submit{UUID: [16]byte{id}, User: "ann", Project: "vision", Spec: s, Document: []byte("{}")})
 	}
 	send(1, spec())
-	if len(w.c.namesakes) != 0 {
+	if !reflect.DeepEqual(w.c.depends, depend.NewSet()) {
 		t.Fatal("names are kept that nobody asked for")
 	}
 	send(2, spec(job.Dependency{Type: job.Singleton}))
@@ -232,7 +234,7 @@ func TestSingletonNames(t *testing.T) {
 		t.Error("job 2 waits still")
 	}
 	w.apply(Act{Action: Cancel, Numbers: []job.Number{2, 4}, By: "ann"})
-	if w.c.earlier("same", "ann", 100); len(w.c.namesakes) != 0 {
-		t.Errorf("names are kept of jobs that have ended: %v", w.c.namesakes)
+	if w.c.depends.Earlier("same", "ann", 100, &w.c.jobs.table); !reflect.DeepEqual(w.c.depends, depend.NewSet()) {
+		t.Errorf("names are kept of jobs that have ended: %+v", w.c.depends)
 	}
 }

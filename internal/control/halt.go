@@ -45,7 +45,7 @@ func (c *step) order(j *state.Job, reason job.Reason, text string) {
 }
 
 // haltByOrder is a user's or operator's order to halt a job.
-func (c *step) haltByOrder(j *state.Job, e Act) Outcome {
+func (e Act) haltByOrder(c *step, j *state.Job) Outcome {
 	switch {
 	case j.State == job.MustHalt || j.State == job.Halting:
 		return Outcome{Message: "is being halted already"}

@@ -56,7 +56,7 @@ func (g *idleGPU) mean(at int64) (permille int64, ok bool) {
 
 // loads takes in how busy a node's GPUs are, and ends jobs that have asked to be
 // ended when theirs do nothing.
-func (c *step) loads(name string, list []GPULoad) {
+func (e NodeSync) loads(c *step, name string, list []GPULoad) {
 	n := c.node(name)
 	if n == nil || len(list) == 0 {
 		return

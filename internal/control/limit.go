@@ -58,7 +58,7 @@ func (c *Controller) watchLimit(j *state.Job) {
 }
 
 // tickLimits ends jobs whose time is over, also while they only wait.
-func (c *step) tickLimits() {
+func (e Tick) limits(c *step) {
 	for len(c.limits) > 0 && c.limits[0].at <= c.now {
 		j := c.job(c.limits[0].job)
 		c.limits = c.limits[1:]

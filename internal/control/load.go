@@ -18,7 +18,7 @@ import (
 func (c *Controller) Load(r state.Record) error {
 	switch r.Kind {
 	case state.KindJob, state.KindHistory:
-		c.next = max(c.next, r.Job+1)
+		c.jobs.next = max(c.jobs.next, r.Job+1)
 		if r.Kind == state.KindHistory {
 			return nil
 		}
@@ -40,7 +40,7 @@ func (c *Controller) Load(r state.Record) error {
 		}
 		c.setNode(*n)
 	case state.KindFloor:
-		c.next = max(c.next, r.Job)
+		c.jobs.next = max(c.jobs.next, r.Job)
 	case state.KindWindow:
 		return c.loadWindow(r)
 	case state.KindUsage:
@@ -56,11 +56,8 @@ func (c *Controller) Load(r state.Record) error {
 }
 
 func (c *Controller) insertLoaded(j *state.Job) {
-	c.jobs.Put(j.Number, j)
-	c.byUUID[j.UUID] = j.Number
-	if j.State.Final() {
-		c.ended = append(c.ended, j.Number)
-	} else if j.Cron != nil {
+	c.jobs.put(nil, j)
+	if j.Cron != nil && !j.State.Final() {
 		at, _ := slices.BinarySearch(c.templates, j.Number)
 		c.templates = slices.Insert(c.templates, at, j.Number)
 	}
@@ -80,8 +77,8 @@ func (c *Controller) Loaded(now sched.Time) error {
 	if err := c.loadArrays(); err != nil {
 		return err
 	}
-	for j := range c.jobs.All() {
-		c.queued += j.Queued()
+	c.jobs.waiting = c.jobs.count() // of arrays their tasks, which are known now
+	for j := range c.jobs.all() {
 		if !j.State.Final() {
 			c.watchLimit(j)
 		}
@@ -98,10 +95,10 @@ func (c *Controller) Loaded(now sched.Time) error {
 	if err := c.rebase(now); err != nil {
 		return err
 	}
-	c.loadWaits()
+	c.depends.Load(&c.jobs.table)
 	c.findCronNext()
-	c.sortEnded()
-	for _, n := range c.ended {
+	c.jobs.sortEnded()
+	for _, n := range c.jobs.ended {
 		c.observe(c.job(n))
 	}
 	c.rollAt = now // what ended while no controller ran is closed first

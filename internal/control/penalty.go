@@ -69,7 +69,7 @@ func troubleWith(t *state.Trouble, now sched.Time, n job.Number, text string) *s
 
 // tickPenalties gives nodes jobs again when their time is over. One more
 // failure suffices then for the next penalty.
-func (c *step) tickPenalties() {
+func (e Tick) penalties(c *step) {
 	for _, n := range c.nodes {
 		if t := n.Trouble; t != nil && t.Until > 0 && t.Until <= c.now {
 			v, again := *n, *t

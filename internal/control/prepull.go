@@ -73,7 +73,7 @@ const wasThere = 3
 
 // prepulled takes a node's word on what became of the images that it was to
 // pull ahead. It is for people and figures: nothing depends on it.
-func (c *step) prepulled(name string, done []node.Prepulled) {
+func (e NodeSync) prepulled(c *step, name string, done []node.Prepulled) {
 	for _, d := range done {
 		n := *c.node(name)
 		i := slices.IndexFunc(n.Prepulls, func(p state.Prepull) bool { return p.Job == d.Job && !p.Told })

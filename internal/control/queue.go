@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -11,8 +12,8 @@ import (
 // tooMany refuses what would make the queue longer than it may be: the site's,
 // and that of whoever submits. Each task counts, whether it is a job yet or not.
 func (c *Controller) tooMany(probe sched.Job, more int) *state.Refusal {
-	if c.queued+more > c.cfg.MaxQueued {
-		return &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.queued, c.cfg.MaxQueued),
+	if c.jobs.waiting+more > c.cfg.MaxQueued {
+		return &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.jobs.waiting, c.cfg.MaxQueued),
 			Hint: "submit again when some have run"}
 	}
 	if why, ok := c.sched.MayQueue(probe, more, c.outside()); !ok {
@@ -31,9 +32,9 @@ func (c *step) enqueue(j *state.Job) {
 	s.Submitted = min(s.Submitted, c.now)
 	p := c.job(j.Parent)
 	if p != nil {
-		s.NotBefore = max(s.NotBefore, since(p.Waits))
+		s.NotBefore = max(s.NotBefore, depend.Since(p.Waits))
 	}
-	s.NotBefore = max(s.NotBefore, since(j.Waits))
+	s.NotBefore = max(s.NotBefore, depend.Since(j.Waits))
 	if j.Restart != nil {
 		s.Interactive = false // nobody waits at a terminal for it any more
 	}
@@ -83,3 +84,11 @@ func schedID(n job.Number) sched.JobID { return sched.JobID(n) }
 
 // NumberOf is the number of a job that the scheduler names.
 func NumberOf(id sched.JobID) job.Number { return job.Number(id) }
+
+// enqueueAgain gives a queued job to the scheduler anew, when it is another time
+// at which it may start.
+func (c *step) enqueueAgain(j *state.Job) {
+	again := *j
+	c.enqueue(&again)
+	c.jobs.put(j, &again)
+}

@@ -14,7 +14,7 @@ import (
 
 // rankStatus takes a node's word on one rank. Words on attempts that are over
 // change nothing: the attempt number is the fence.
-func (c *step) rankStatus(name string, st node.RankStatus) {
+func (e NodeSync) rankStatus(c *step, name string, st node.RankStatus) {
 	j := c.job(st.ID.Job)
 	if j == nil || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || int(st.ID.Task) != j.Index ||
 		int(st.ID.Rank) >= len(j.Attempt.Ranks) || !st.Phase.Known() {
@@ -67,16 +67,14 @@ func (c *step) rankStatus(name string, st node.RankStatus) {
 // progress changes only what is shown of what the node and the program do: it
 // is not recorded, since the node says it again.
 func (c *step) progress(old *state.Job, i int, st node.RankStatus) {
-	j := *old
-	j.Attempt = withRank(old.Attempt, i, func(r *state.Rank) {
-		r.Progress = st.Progress
-		if st.Done != nil {
-			r.Done = st.Done
-		}
+	c.show(old, func(j *state.Job) {
+		j.Attempt = withRank(old.Attempt, i, func(r *state.Rank) {
+			r.Progress = st.Progress
+			if st.Done != nil {
+				r.Done = st.Done
+			}
+		})
 	})
-	j.Version++
-	c.jobs.Put(j.Number, &j)
-	c.out.Changed = append(c.out.Changed, j.Number)
 }
 
 // withRank is a changed copy of an attempt.
@@ -141,7 +139,7 @@ func (c *step) advance(j *state.Job, i int, r state.Rank) {
 	c.leave(r.Alloc.Node, j.Number)
 	c.judgeNode(j, r)
 	if least == node.PhaseEnded {
-		c.finish(j)
+		c.endAttempt(j)
 	} else if !c.masterDone(j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
 		// One rank failed: the others of the gang have no use.
 		how := c.stopWith(j)

@@ -1,19 +1,20 @@
 package control
 
 import (
+	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
 
 // replace cancels the user's earlier jobs of the name and project of one that
 // takes their place, and lets it wait until they are over.
-func (c *step) replace(e Submit, waits *state.Waits) *state.Waits {
-	for n := c.earlier(e.Spec.Name, e.User, c.next); n != 0; n = c.earlier(e.Spec.Name, e.User, n) {
+func (e Submit) replace(c *step, waits *state.Waits) *state.Waits {
+	for n := c.depends.Earlier(e.Spec.Name, e.User, c.jobs.next, &c.jobs.table); n != 0; n = c.depends.Earlier(e.Spec.Name, e.User, n, &c.jobs.table) {
 		if j := c.job(n); j.Owner.Project == e.Project {
-			c.cancel(j, Act{Action: Cancel, By: e.User})
+			Act{Action: Cancel, By: e.User}.cancel(c, j)
 		}
 	}
-	n := c.earlier(e.Spec.Name, e.User, c.next)
+	n := c.depends.Earlier(e.Spec.Name, e.User, c.jobs.next, &c.jobs.table)
 	if n == 0 {
 		return waits
 	}
@@ -28,9 +29,9 @@ func (c *step) replace(e Submit, waits *state.Waits) *state.Waits {
 // tellReplaced lets a new job hear of those that it waits for and has itself
 // ended, by taking their place.
 func (c *step) tellReplaced(j *state.Job) {
-	for _, n := range awaits(j) {
+	for _, n := range depend.Awaits(j) {
 		if a := c.job(n.Job); a.State.Final() || n.Task != nil {
-			c.tell(a)
+			c.depends.Notify(a.Number)
 		}
 	}
 }

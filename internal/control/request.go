@@ -10,7 +10,7 @@ import (
 
 // request draws out of a document what the scheduler needs, with the site's
 // and the project's defaults where it is silent.
-func (c *Controller) request(s *job.Spec, p Project) state.Request {
+func (e Submit) request(c *step, s *job.Spec, p Project) state.Request {
 	r, sc := s.Request.Resources, s.Request.Scheduling
 	g := s.Gbatch
 	if g == nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gbatch/internal/control/array"
+	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -23,7 +25,7 @@ type resolved struct {
 // resolve finds the jobs that a new job shall wait for. Some may have left
 // the table without the event bringing them: these are in past then. Why is set
 // when what it waits for can no longer happen.
-func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, refusal *state.Refusal) {
+func (e Submit) resolve(c *step, tasks *state.Tasks) (r *resolved, why string, refusal *state.Refusal) {
 	r = &resolved{now: c.now, event: e, tasks: tasks}
 	g := e.Spec.Gbatch
 	if g == nil || len(g.Dependencies) == 0 {
@@ -32,7 +34,7 @@ func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, r
 	r.waits = &state.Waits{Any: g.DependOnAny}
 	for i, d := range g.Dependencies {
 		if d.Type == job.Singleton {
-			if n := c.earlier(e.Spec.Name, e.User, c.next); n != 0 {
+			if n := c.depends.Earlier(e.Spec.Name, e.User, c.jobs.next, &c.jobs.table); n != 0 {
 				r.waits.Needs = append(r.waits.Needs, state.Need{Type: d.Type, Job: n})
 			} else if g.DependOnAny {
 				r.waits.Met = true
@@ -40,7 +42,7 @@ func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, r
 			continue
 		}
 		for k, id := range d.Jobs {
-			if refusal := c.resolveOne(r, d, id); refusal != nil {
+			if refusal := r.resolveOne(c, d, id); refusal != nil {
 				refusal.Path = fmt.Sprintf("gbatch.dependencies[%d].jobs[%d]", i, k)
 				return nil, "", refusal
 			}
@@ -50,10 +52,10 @@ func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, r
 	switch {
 	case len(r.past) > 0:
 		return r, "", nil
-	case len(w.Needs) > maxNeeds:
-		return nil, "", &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("names %d jobs, at most %d are allowed", len(w.Needs), maxNeeds)}
-	case len(r.each) > maxCorr:
-		return nil, "", &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("%s names %d arrays, at most %d are allowed", job.AfterCorr, len(r.each), maxCorr)}
+	case len(w.Needs) > depend.MaxNeeds:
+		return nil, "", &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("names %d jobs, at most %d are allowed", len(w.Needs), depend.MaxNeeds)}
+	case len(r.each) > array.MaxAwaited:
+		return nil, "", &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.dependencies", Message: fmt.Sprintf("%s names %d arrays, at most %d are allowed", job.AfterCorr, len(r.each), array.MaxAwaited)}
 	case !w.Any && len(r.missed) > 0 || w.Any && !w.Met && len(w.Needs) == 0 && len(r.missed) > 0:
 		r.waits, r.each = &state.Waits{Any: w.Any}, nil
 		return r, r.missed[0], nil
@@ -66,7 +68,7 @@ func (c *step) resolve(e Submit, tasks *state.Tasks) (r *resolved, why string, r
 }
 
 // fit puts the arrays whose tasks are awaited one by one into the new job.
-func (c *Controller) fit(r *resolved) {
+func (r *resolved) fit(c *step) {
 	if len(r.each) == 0 {
 		return
 	}
@@ -80,17 +82,17 @@ func (c *Controller) fit(r *resolved) {
 		}
 	}
 	r.waits = &w
-	fit(r.tasks, r.each)
+	array.MissNew(r.tasks, r.each)
 }
 
 // resolveOne takes in one job that is named.
-func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *state.Refusal {
-	j, refusal := c.awaited(id, r.event.Past, &r.past)
+func (r *resolved) resolveOne(c *step, d job.Dependency, id string) *state.Refusal {
+	j, refusal := r.awaited(c, id, r.event.Past, &r.past)
 	if refusal != nil || j == nil {
 		return refusal
 	}
 	if d.Type == job.AfterCorr && (r.tasks != nil || j.Tasks != nil) {
-		refusal := c.refuseCorr(r.tasks, j, id, r.waits.Any)
+		refusal := c.arrays.Refuse(r.tasks, j, id, r.waits.Any)
 		r.each = append(r.each, j)
 		return refusal
 	}
@@ -99,14 +101,14 @@ func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *state
 		index := j.Index
 		n.Job, n.Task = j.Parent, &index
 	}
-	switch f, at := judge(n, r.now, j); f {
-	case unsettled:
+	switch o, at := depend.Judge(n, r.now, j); o {
+	case depend.Undecided:
 		r.waits.Needs = append(r.waits.Needs, n)
-	case met:
+	case depend.Met:
 		if r.waits.Since = max(r.waits.Since, at); r.waits.Any {
 			r.waits.Met, r.waits.Since = true, at
 		}
-	case never:
+	case depend.Impossible:
 		r.missed = append(r.missed, n.Missed(j))
 	}
 	return nil
@@ -115,8 +117,8 @@ func (c *Controller) resolveOne(r *resolved, d job.Dependency, id string) *state
 // awaited finds a job that another names, in the table or among those of the
 // past that the event brings. Those that it should bring are added to past. A
 // task that is no job has no number.
-func (c *Controller) awaited(id string, known map[string]*state.Job, past *[]string) (*state.Job, *state.Refusal) {
-	v := state.View{Jobs: c.jobs}
+func (r *resolved) awaited(c *step, id string, known map[string]*state.Job, past *[]string) (*state.Job, *state.Refusal) {
+	v := state.View{Jobs: c.jobs.table}
 	j, refusal := v.Find(id)
 	if refusal != nil && refusal.Code != state.NotFound {
 		return nil, refusal
@@ -129,7 +131,7 @@ func (c *Controller) awaited(id string, known map[string]*state.Job, past *[]str
 		}
 	}
 	if j != nil && j.State == job.Halted {
-		return c.awaited(fmt.Sprint(j.Next), known, past) // who continues it counts
+		return r.awaited(c, fmt.Sprint(j.Next), known, past) // who continues it counts
 	}
 	if j == nil {
 		return nil, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no job %s to wait for", id),

@@ -152,22 +152,22 @@ func (c *step) retry(j *state.Job, at *state.Attempt, reason job.Reason, text st
 		f.Before = *j.Retried
 	}
 	f.JobWide, f.Proven = f.Before.Failures, true
-	a := c.arrays[j.Parent]
+	a := c.arrays.Of(j.Parent)
 	if a != nil {
 		p := c.job(j.Parent)
-		f.JobWide, f.Proven = p.Tasks.Failures+a.failures, p.First > 0 || a.begun > 0
+		f.JobWide, f.Proven = p.Tasks.Failures+a.Failures, p.First > 0 || a.Begun > 0
 	}
 	v := decideRetry(f)
 	if a == nil {
 		return v
 	}
 	if v.Counted {
-		a.failures++
-		c.touch(j.Parent)
+		a.Failures++
+		c.arrays.Touch(j.Parent)
 	}
-	if v.WholeJob && a.whole == nil {
-		a.whole = &state.Ending{Then: job.Failed, Reason: v.Reason, Text: fmt.Sprintf("task %d: %s", j.Index, v.Text)}
-		c.touch(j.Parent)
+	if v.WholeJob && a.Whole == nil {
+		a.Whole = &state.Ending{Then: job.Failed, Reason: v.Reason, Text: fmt.Sprintf("task %d: %s", j.Index, v.Text)}
+		c.arrays.Touch(j.Parent)
 	}
 	return v
 }

@@ -29,8 +29,8 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 				reason = job.NotAfter
 			}
 		}
-		if a := c.arrays[j.Parent]; a != nil { // no task has started in time
-			a.whole = &state.Ending{Then: job.Failed, Reason: reason, Text: r.Reason.Text}
+		if a := c.arrays.Of(j.Parent); a != nil { // no task has started in time
+			a.Whole = &state.Ending{Then: job.Failed, Reason: reason, Text: r.Reason.Text}
 		}
 		s.change(j, r.Reason.Text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, reason, r.Reason.Text })
 	}
@@ -50,7 +50,7 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 	c.dirty = len(plan.Rejects) > 0
 	c.plan, c.planned = &plan, now
 	s.planImages()
-	s.finishStep()
+	s.finish()
 	return c.out
 }
 

@@ -8,3 +8,9 @@ type step struct {
 	*Controller
 	now sched.Time
 }
+
+// finish is the end of every step.
+func (c *step) finish() {
+	c.follow()
+	c.recordUsage()
+}

@@ -26,11 +26,11 @@ func (s *Operator) Drain(ctx context.Context, in *drainInput) error {
 		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a drain needs a reason", Hint: "it is shown to everyone whose job waits for the node"}
 	}
 	ev := control.Drain{Node: in.Name, GPU: in.Body.GPU, Reason: in.Body.Reason, By: access.Caller(ctx).User}
-	return loop.Change(ctx, s.Loop, ev)
+	return loop.Order(ctx, s.Loop, ev)
 }
 
 func (s *Operator) Resume(ctx context.Context, in *drainInput) error {
-	return loop.Change(ctx, s.Loop, control.Drain{Node: in.Name, GPU: in.Body.GPU})
+	return loop.Order(ctx, s.Loop, control.Drain{Node: in.Name, GPU: in.Body.GPU})
 }
 
 type nodeName struct {
@@ -50,7 +50,7 @@ func (s *Operator) Reserve(ctx context.Context, in *reservationInput) (*api.Rese
 		Match:    sched.Shape{GPUModels: r.GPUModels, Cluster: r.Cluster},
 		Projects: r.Projects, Users: r.Users, Maintenance: r.Maintenance, Reason: r.Reason,
 	}
-	if err := loop.Change(ctx, s.Loop, control.Reserve{Window: w}); err != nil {
+	if err := loop.Order(ctx, s.Loop, control.Reserve{Window: w}); err != nil {
 		return nil, err
 	}
 	for _, made := range s.Loop.View().Windows {
@@ -67,7 +67,7 @@ type reservationName struct {
 }
 
 func (s *Operator) Unreserve(ctx context.Context, in *reservationName) error {
-	return loop.Change(ctx, s.Loop, control.Unreserve{Name: in.Name})
+	return loop.Order(ctx, s.Loop, control.Unreserve{Name: in.Name})
 }
 
 type reservationsInput struct{}
