@@ -46,7 +46,7 @@ func (e Submit) admit(c *step) *state.Refusal {
 // refuseNever refuses a job that no node, free or not, could ever hold. Before
 // any node has reported nothing can be said, and the job is taken.
 func (e Submit) refuseNever(c *step, probe sched.Job) *state.Refusal {
-	if len(c.nodes) == 0 || c.sched.Possible(probe.Shape) {
+	if len(c.nodes.list) == 0 || c.queue.sched.Possible(probe.Shape) {
 		return nil
 	}
 	r := &state.Refusal{Code: state.Unsatisfiable, Path: "request.resources", Message: "no node here can ever hold this job"}

@@ -61,19 +61,19 @@ func (c *step) recordArray(j *state.Job) {
 	}
 	c.storeTasks(j.Number, j.Tasks) // what is known from the beginning
 	if !c.cfg.NoRecords {
-		c.record(state.Record{Kind: state.KindTasks, Job: j.Number, Value: state.Encode(j.Tasks.Array.Tasks)})
+		c.out.record(state.Record{Kind: state.KindTasks, Job: j.Number, Value: state.Encode(j.Tasks.Array.Tasks)})
 	}
 }
 
 // storeTasks records the blocks that changed, and notifies those who wait for
 // tasks: arrays for the ones of their own indexes, jobs for one that was no job yet.
 func (c *step) storeTasks(n job.Number, t *state.Tasks) {
-	indexes, blocks := t.Settled(n, !c.cfg.NoRecords)
+	indexes, blocks := t.TakeChanges(n, !c.cfg.NoRecords)
 	c.arrays.TasksChanged(n, indexes)
 	if c.depends.AwaitsTask(n, indexes) {
 		c.depends.Notify(n)
 	}
-	c.out.Records = append(c.out.Records, blocks...)
+	c.out.record(blocks...)
 }
 
 // updateArrays follows a step: arrays whose tasks changed take it in, end if they

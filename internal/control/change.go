@@ -19,17 +19,13 @@ func (c *step) change(old *state.Job, line string, edit func(*state.Job)) *state
 		}
 		j.Since = c.now
 		c.moved(old, &j)
-		c.tellMail(&j, old.State)
+		c.out.mail(&j, old.State)
 	}
 	c.jobs.put(old, &j)
 	if j.Parent > 0 {
 		c.arrays.TaskChanged(old, &j)
 	}
-	c.recordJob(state.KindJob, &j)
-	if line != "" || j.State != old.State {
-		c.event(&j, old.State, line)
-	}
-	c.out.Changed = append(c.out.Changed, j.Number)
+	c.out.job(c.now, &j, old.State, line)
 	return &j
 }
 
@@ -50,17 +46,9 @@ func canMove(j *state.Job, to job.State) bool {
 	return job.CanMove(j.State, to)
 }
 
-// tellMail notes a change of state for those who want a mail about it; of an
-// array that is the whole, not each task.
-func (c *Controller) tellMail(j *state.Job, from job.State) {
-	if j.Request.Mails && j.Parent == 0 && j.Cron == nil {
-		c.out.Moved = append(c.out.Moved, Moved{Job: j.Number, From: from, To: j.State})
-	}
-}
-
 // moved keeps the counts and indexes right when a job changes state.
 func (c *step) moved(old, j *state.Job) {
-	c.dirty = true
+	c.queue.due = true
 	if !j.State.Pending() {
 		c.depends.Drop(old)
 	}
@@ -72,14 +60,14 @@ func (c *step) moved(old, j *state.Job) {
 	case j.State == job.Queued:
 		c.enqueue(j)
 	case old.State == job.Queued && !j.State.Active():
-		delete(c.promised, j.Number)
-		c.sched.Dequeue(schedID(j.Number))
+		delete(c.queue.promised, j.Number)
+		c.queue.sched.Dequeue(schedID(j.Number))
 	}
 	if old.State == job.Running {
 		delete(c.idle, j.Number)
 	}
 	if j.Cron != nil {
-		c.cronNext = c.now // looked up anew by the next Tick
+		c.templates.next = c.now // looked up anew by the next Tick
 	}
 	if !old.State.Final() && j.State.Final() {
 		j.Ended = c.now
@@ -87,31 +75,8 @@ func (c *step) moved(old, j *state.Job) {
 		c.observe(j)
 		if j.Sealed && !c.keepsSealed(j) {
 			j.Sealed = false
-			c.record(state.Record{Kind: state.KindSecret, Job: j.Document()})
+			c.out.record(state.Record{Kind: state.KindSecret, Job: j.Document()})
 		}
-	}
-}
-
-func (c *step) event(j *state.Job, before job.State, msg string) {
-	if c.cfg.NoRecords {
-		return
-	}
-	l := state.Line{Time: c.now, Message: msg}
-	if j.State != before {
-		l.State = j.State
-	}
-	c.record(state.Record{Kind: state.KindEvent, Job: j.Number, Seq: j.Version, Value: state.Encode(l)})
-}
-
-func (c *Controller) record(r state.Record) {
-	if !c.cfg.NoRecords {
-		c.out.Records = append(c.out.Records, r)
-	}
-}
-
-func (c *Controller) recordJob(kind state.Kind, j *state.Job) {
-	if !c.cfg.NoRecords {
-		c.record(state.Record{Kind: kind, Job: j.Number, Value: state.Encode(j)})
 	}
 }
 
@@ -121,8 +86,8 @@ func (c *step) insert(j *state.Job) {
 	c.depends.Add(j)
 	c.depends.AddName(j, &c.jobs.table)
 	if j.Cron != nil {
-		c.templates = append(c.templates, j.Number)
-		c.findCronNext()
+		c.templates.add(j.Number)
+		c.templates.findNext(&c.jobs)
 	}
 	switch {
 	case j.Tasks != nil:
@@ -136,11 +101,9 @@ func (c *step) insert(j *state.Job) {
 // add takes a new job in.
 func (c *step) add(j *state.Job, line string) {
 	c.insert(j)
-	c.tellReplaced(j)
-	c.recordJob(state.KindJob, j)
+	c.notifyReplaced(j)
+	c.out.job(c.now, j, "", line)
 	c.recordArray(j)
-	c.tellMail(j, "")
-	c.event(j, "", line)
-	c.out.Changed = append(c.out.Changed, j.Number)
-	c.dirty = true
+	c.out.mail(j, "")
+	c.queue.due = true
 }

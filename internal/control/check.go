@@ -10,7 +10,7 @@ import (
 // Check verifies every invariant that holds between steps. Tests and the
 // simulator call it after each step; it costs O(jobs).
 func (c *Controller) Check() error {
-	if err := c.sched.Check(); err != nil {
+	if err := c.queue.sched.Check(); err != nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}
 	type grant struct{ node, gpu string }
@@ -34,6 +34,9 @@ func (c *Controller) Check() error {
 	if err := c.jobs.check(); err != nil {
 		return err
 	}
+	if err := c.nodes.check(); err != nil {
+		return err
+	}
 	if err := c.depends.Check(&c.jobs.table); err != nil {
 		return err
 	}
@@ -53,7 +56,7 @@ func (c *Controller) checkJob(j *state.Job) error {
 	if !j.State.Active() {
 		return nil
 	}
-	held, _ := c.sched.Running(schedID(j.Number))
+	held, _ := c.queue.sched.Running(schedID(j.Number))
 	for i, r := range j.Attempt.Ranks {
 		if i >= len(held.Ranks) || held.Ranks[i].MilliCPU != r.Alloc.MilliCPU || held.Ranks[i].MemMiB != r.Alloc.MemMiB {
 			return fmt.Errorf("its rank %d holds %s, and not to the scheduler", i, sizeText(r.Alloc))

@@ -9,7 +9,6 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
-	"gbatch/sched/predict"
 )
 
 // Config is the site's rules that the controller needs. It is replaced as a
@@ -39,39 +38,23 @@ type Project struct {
 	Privileged bool // its jobs may be root on their nodes
 }
 
-// Controller is the whole state. Create it with New, fill it by Load, then
-// call Apply and Schedule from one goroutine.
+// Controller is the whole state, in parts that each keep their own invariants.
+// Create it with New, fill it by Load, then call Apply and Schedule from one
+// goroutine.
 type Controller struct {
-	cfg    Config
-	sched  *sched.State
-	ledger *accounting.Ledger
+	cfg       Config
+	jobs      jobs
+	nodes     nodes
+	arrays    *array.Set
+	depends   *depend.Set
+	queue     queue
+	ledger    ledger
+	templates templates
+	idle      map[job.Number]*idleWatch // jobs that want to end when their GPUs do nothing
+	out       Effects                   // of the step under way
 
-	rollAt     sched.Time         // when a day ends that the ledger has not closed yet
-	lastShares *accounting.Shares // of the last round; nil: none yet, or the rules are others
-
-	jobs  jobs
-	nodes []*state.Node // sorted by name; values are immutable
-
-	arrays  *array.Set
-	depends *depend.Set
-	loading map[job.Number][]state.Record
-	limits  []watched // jobs whose run time is kept here, the first to end first
-
-	windows []sched.Window // advance reservations, in the order they were made
-
-	epoch     uint64                    // of this start; makes desired-set versions grow over restarts
-	versions  uint64                    // of desired sets, in this epoch
-	promised  map[job.Number]sched.Time // first estimate of jobs that have had one and wait still
-	dirty     bool                      // something changed that a decision may depend on
-	plan      *sched.Plan
-	planned   sched.Time
-	intern    interner
-	predictor predict.Predictor
-	out       Effects // of the step under way
-
-	templates []job.Number // by number
-	cronNext  sched.Time   // when the next of them is due; 0: none
-	idle      map[job.Number]*idleWatch
+	intern  interner
+	loading map[job.Number][]state.Record // of arrays, until all are there
 }
 
 // New returns an empty controller. Epoch must be larger than that of any
@@ -81,15 +64,14 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scheduling policy: %w", err)
 	}
-	ledger, err := accounting.New(cfg.Accounting)
+	books, err := accounting.New(cfg.Accounting)
 	if err != nil {
 		return nil, fmt.Errorf("accounting: %w", err)
 	}
 	return &Controller{
-		cfg: cfg, sched: st, ledger: ledger, epoch: epoch, jobs: newJobs(),
-		promised: map[job.Number]sched.Time{}, dirty: true,
-		depends: depend.NewSet(), idle: map[job.Number]*idleWatch{},
-		arrays: array.NewSet(), loading: map[job.Number][]state.Record{},
+		cfg: cfg, jobs: newJobs(), nodes: nodes{epoch: epoch}, arrays: array.NewSet(), depends: depend.NewSet(),
+		queue: queue{sched: st, due: true, promised: map[job.Number]sched.Time{}}, ledger: ledger{Ledger: books},
+		idle: map[job.Number]*idleWatch{}, loading: map[job.Number][]state.Record{}, out: Effects{noRecords: cfg.NoRecords},
 	}, nil
 }
 
@@ -104,5 +86,5 @@ func must(err error) {
 // View takes a snapshot. Only the owner may call it, and may publish it only
 // when the records of all steps before are durable.
 func (c *Controller) View(now sched.Time) *state.View {
-	return &state.View{Now: now, Nodes: c.nodes, Plan: c.plan, Windows: c.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot()}
+	return &state.View{Now: now, Nodes: c.nodes.list, Plan: c.queue.plan, Windows: c.queue.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot()}
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"slices"
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -46,33 +47,44 @@ func (e Submit) cron(c *step, s *job.Spec) (*state.Cron, *state.Refusal) {
 
 // tickCron makes the jobs that are due.
 func (e Tick) templates(c *step) {
-	if c.cronNext == 0 || c.now < c.cronNext {
+	if c.templates.next == 0 || c.now < c.templates.next {
 		return
 	}
-	for _, n := range c.templates {
+	for _, n := range c.templates.numbers {
 		if j := c.job(n); j != nil && j.State == job.Queued && j.Cron.Next <= c.now {
 			c.make(j)
 		}
 	}
-	c.findCronNext()
+	c.templates.findNext(&c.jobs)
 }
 
-// findCronNext finds out when the next job is due, and forgets templates that
-// have ended.
-func (c *Controller) findCronNext() {
-	c.cronNext = 0
-	kept := c.templates[:0]
-	for _, n := range c.templates {
-		j := c.job(n)
+// templates is those that are not over, by number, and when the first of them is
+// to make its next job.
+type templates struct {
+	numbers []job.Number
+	next    sched.Time // 0: none waits for its time
+}
+
+// add takes in a template that is not over.
+func (t *templates) add(n job.Number) {
+	at, _ := slices.BinarySearch(t.numbers, n)
+	t.numbers = slices.Insert(t.numbers, at, n)
+}
+
+// findNext finds out when the next job is due, and forgets templates that have
+// ended.
+func (t *templates) findNext(jobs *jobs) {
+	t.next = 0
+	t.numbers = slices.DeleteFunc(t.numbers, func(n job.Number) bool {
+		j := jobs.get(n)
 		if j == nil || j.State.Final() {
-			continue
+			return true
 		}
-		kept = append(kept, n)
-		if j.State == job.Queued && (c.cronNext == 0 || j.Cron.Next < c.cronNext) {
-			c.cronNext = j.Cron.Next
+		if j.State == job.Queued && (t.next == 0 || j.Cron.Next < t.next) {
+			t.next = j.Cron.Next
 		}
-	}
-	c.templates = kept
+		return false
+	})
 }
 
 // make makes a template's job, unless something speaks against it, and sets its

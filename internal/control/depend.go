@@ -70,5 +70,5 @@ func (c *step) eligible(j *state.Job) {
 		return
 	}
 	c.enqueueAgain(j)
-	c.dirty = true
+	c.queue.due = true
 }

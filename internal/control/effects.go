@@ -22,6 +22,8 @@ type Effects struct {
 	Missed []sched.Time
 
 	Prepulled []node.Prepulled // what nodes have pulled ahead; for the metric only
+
+	noRecords bool // see Config
 }
 
 // Moved is a job's change of state.
@@ -38,4 +40,37 @@ func (e *Effects) Add(o Effects) {
 	e.Moved = append(e.Moved, o.Moved...)
 	e.Missed = append(e.Missed, o.Missed...)
 	e.Prepulled = append(e.Prepulled, o.Prepulled...)
+}
+
+// record adds records, if any are wanted.
+func (e *Effects) record(list ...state.Record) {
+	if !e.noRecords {
+		e.Records = append(e.Records, list...)
+	}
+}
+
+// job adds that a job is new or another now, and the line of its timeline, if
+// there is one.
+func (e *Effects) job(now sched.Time, j *state.Job, before job.State, text string) {
+	e.Changed = append(e.Changed, j.Number)
+	if e.noRecords {
+		return
+	}
+	e.record(state.Record{Kind: state.KindJob, Job: j.Number, Value: state.Encode(j)})
+	if text == "" && j.State == before {
+		return
+	}
+	l := state.Line{Time: now, Message: text}
+	if j.State != before {
+		l.State = j.State
+	}
+	e.record(state.Record{Kind: state.KindEvent, Job: j.Number, Seq: j.Version, Value: state.Encode(l)})
+}
+
+// mail notes a change of state for those who want a mail about it; of an array
+// that is the whole, not each task.
+func (e *Effects) mail(j *state.Job, from job.State) {
+	if j.Request.Mails && j.Parent == 0 && j.Cron == nil {
+		e.Moved = append(e.Moved, Moved{Job: j.Number, From: from, To: j.State})
+	}
 }

@@ -8,7 +8,7 @@ import (
 // end orders the end of a running attempt; its nodes will report it.
 func (c *step) end(j *state.Job, how state.Ending) {
 	c.change(j, how.Text, func(j *state.Job) { j.Ending = &how })
-	c.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
+	c.queue.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
 	c.wakeNodesOf(j)
 }
 

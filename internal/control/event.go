@@ -20,7 +20,7 @@ type None struct{}
 // Apply takes one event.
 func Apply[A any](c *Controller, now sched.Time, ev Event[A]) (A, *state.Refusal, Effects) {
 	s := &step{c, now}
-	c.out = Effects{}
+	c.out = Effects{noRecords: c.cfg.NoRecords}
 	answer, refusal := ev.apply(s)
 	s.finish()
 	return answer, refusal, c.out

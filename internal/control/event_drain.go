@@ -24,7 +24,7 @@ type Drained struct {
 func (e Drain) apply(c *step) (Drained, *state.Refusal) {
 	old := c.node(e.Node)
 	if old == nil {
-		return Drained{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodeNames()}
+		return Drained{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodes.names()}
 	}
 	n := *old
 	reason := e.Reason

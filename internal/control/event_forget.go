@@ -2,7 +2,6 @@ package control
 
 import (
 	"fmt"
-	"slices"
 
 	"gbatch/internal/state"
 )
@@ -11,19 +10,18 @@ import (
 type Forget struct{ Node string }
 
 func (e Forget) apply(c *step) (None, *state.Refusal) {
-	i, ok := c.findNode(e.Node)
-	if !ok {
-		return None{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodeNames()}
+	n := c.node(e.Node)
+	if n == nil {
+		return None{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodes.names()}
 	}
-	n := c.nodes[i]
 	if len(n.Jobs) > 0 || !n.Lost {
 		return None{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("node %s is in contact or has %d jobs", n.Name, len(n.Jobs)),
 			Hint: "stop its gnoded and wait until ginfo shows it as lost"}
 	}
-	c.sched.RemoveNode(n.Name)
-	c.nodes = slices.Delete(slices.Clone(c.nodes), i, i+1)
-	c.record(state.Record{Kind: state.KindNode, Name: n.Name})
-	c.dirty = true
+	c.queue.sched.RemoveNode(n.Name)
+	c.nodes.remove(n.Name)
+	c.out.record(state.Record{Kind: state.KindNode, Name: n.Name})
+	c.queue.due = true
 	return None{}, nil
 }
 

@@ -35,8 +35,7 @@ func (e NodeSync) apply(c *step) (SyncAnswer, *state.Refusal) {
 		if e.Inventory == nil {
 			return SyncAnswer{WantInventory: true}, nil
 		}
-		c.versions++
-		old = &state.Node{Name: e.Name, Instance: e.Instance, Version: c.epoch<<32 | c.versions, Unsure: len(e.Ranks) > 0}
+		old = &state.Node{Name: e.Name, Instance: e.Instance, Version: c.nodes.version(), Unsure: len(e.Ranks) > 0}
 	}
 	if old.Instance != e.Instance {
 		c.loseNode(e.Name, fmt.Sprintf("node %s failed: its node came back with an empty state directory", e.Name), func(r state.Rank) bool { return r.Instance != e.Instance })

@@ -10,7 +10,7 @@ type Reconfigure struct{ Config Config }
 func (e Reconfigure) apply(c *step) (None, *state.Refusal) {
 	old := c.cfg
 	set := func(cfg Config) error {
-		if err := c.sched.SetPolicy(cfg.Policy); err != nil {
+		if err := c.queue.sched.SetPolicy(cfg.Policy); err != nil {
 			return err
 		}
 		return c.ledger.SetConfig(cfg.Accounting)
@@ -20,7 +20,7 @@ func (e Reconfigure) apply(c *step) (None, *state.Refusal) {
 		return None{}, &state.Refusal{Code: state.Conflict, Message: err.Error(), Hint: "the old rules stay in force"}
 	}
 	must(c.rebase(c.now)) // charges come from allocations, which are in bounds
-	c.cfg, c.dirty, c.lastShares = e.Config, true, nil
+	c.cfg, c.queue.due, c.ledger.shares = e.Config, true, nil
 	return None{}, nil
 }
 

@@ -21,22 +21,22 @@ func (e Reserve) apply(c *step) (None, *state.Refusal) {
 	}
 	for _, name := range e.Window.Nodes {
 		if c.node(name) == nil {
-			return None{}, &state.Refusal{Code: state.NotFound, Path: "nodes", Message: fmt.Sprintf("there is no node %q", name), Hint: "nodes here: " + c.nodeNames()}
+			return None{}, &state.Refusal{Code: state.NotFound, Path: "nodes", Message: fmt.Sprintf("there is no node %q", name), Hint: "nodes here: " + c.nodes.names()}
 		}
 	}
 	if refusal := e.findGPUs(c, &e.Window); refusal != nil {
 		return None{}, refusal
 	}
-	if old, ok := c.sched.Window(e.Window.Name); ok {
+	if old, ok := c.queue.sched.Window(e.Window.Name); ok {
 		e.Window.ID = old.ID
 	}
-	if err := c.sched.Reserve(e.Window); err != nil {
+	if err := c.queue.sched.Reserve(e.Window); err != nil {
 		return None{}, &state.Refusal{Code: state.Conflict, Message: err.Error()}
 	}
-	e.Window, _ = c.sched.Window(e.Window.Name) // what was chosen is kept over restarts
-	c.record(state.Record{Kind: state.KindWindow, Name: e.Window.Name, Value: state.Encode(e.Window)})
-	c.windows = append(slices.DeleteFunc(slices.Clone(c.windows), func(w sched.Window) bool { return w.Name == e.Window.Name }), e.Window)
-	c.dirty = true
+	e.Window, _ = c.queue.sched.Window(e.Window.Name) // what was chosen is kept over restarts
+	c.out.record(state.Record{Kind: state.KindWindow, Name: e.Window.Name, Value: state.Encode(e.Window)})
+	c.queue.windows = append(slices.DeleteFunc(slices.Clone(c.queue.windows), func(w sched.Window) bool { return w.Name == e.Window.Name }), e.Window)
+	c.queue.due = true
 	return None{}, nil
 }
 

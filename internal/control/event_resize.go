@@ -101,11 +101,11 @@ func (e Resize) roomFor(c *step, j *state.Job, from, to sched.Allocation) string
 	if cpu > freeCPU || mem > freeMem {
 		return fmt.Sprintf("job %d asks for %s more, and %s has %s free", j.Number, asked, from.Node, sizeText(sched.Allocation{MilliCPU: freeCPU, MemMiB: freeMem}))
 	}
-	if c.plan == nil {
+	if c.queue.plan == nil {
 		return ""
 	}
 	end := j.Attempt.Start + j.LimitLeft()
-	for _, res := range c.plan.Reservations {
+	for _, res := range c.queue.plan.Reservations {
 		for _, a := range res.Ranks {
 			if a.Node != from.Node || res.At >= end {
 				continue
@@ -159,8 +159,8 @@ func (c *step) regrant(j *state.Job, i int, alloc sched.Allocation, line string,
 	j = c.change(j, line, func(j *state.Job) { j.Attempt = at })
 	if !same {
 		must(c.ledger.Begin(j.Charge(at.Ranks[i], 0)))
-		c.sched.Resize(schedID(j.Number), c.running(j).Ranks)
-		c.dirty = true
+		c.queue.sched.Resize(schedID(j.Number), c.running(j).Ranks)
+		c.queue.due = true
 	}
 	return j
 }

@@ -26,8 +26,8 @@ type Restored struct {
 
 func (e Restored) apply(c *step) (None, *state.Refusal) {
 	c.jobs.next += e.Skip
-	c.record(state.Record{Kind: state.KindFloor, Job: c.jobs.next, Value: []byte("{}")})
-	for _, n := range c.nodes {
+	c.out.record(state.Record{Kind: state.KindFloor, Job: c.jobs.next, Value: []byte("{}")})
+	for _, n := range c.nodes.list {
 		v := *n
 		v.Unsure = true
 		c.setNode(v)

@@ -46,7 +46,7 @@ func (e SetSecrets) apply(c *step) (SecretsSet, *state.Refusal) {
 		return SecretsSet{Version: j.Secrets, State: j.State}, nil
 	}
 	names := slices.Sorted(slices.Values(e.Names))
-	c.record(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
+	c.out.record(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
 	j = c.change(j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *state.Job) {
 		j.Secrets++
 		j.Sealed = true

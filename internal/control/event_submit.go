@@ -95,9 +95,9 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 	j, line := e.job(c, req, tasks)
 	j.Waits, j.Cron = others.waits, cron
 	c.add(j, line)
-	c.record(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
+	c.out.record(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
 	if e.Sealed != nil {
-		c.record(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
+		c.out.record(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
 	}
 	if why != "" {
 		j = c.fail(j, job.DependencyFailed, why)

@@ -18,14 +18,14 @@ func (e Tick) apply(c *step) (None, *state.Refusal) {
 	e.evict(c)
 	e.templates(c)
 	e.days(c)
-	for _, w := range c.windows { // the slice is never changed in place
+	for _, w := range c.queue.windows { // the slice is never changed in place
 		if w.End <= c.now {
-			c.sched.Unreserve(w.Name)
+			c.queue.sched.Unreserve(w.Name)
 			c.dropWindow(w.Name)
 		}
 	}
-	if c.plan != nil && c.plan.Wake > 0 && c.now >= c.plan.Wake {
-		c.dirty = true
+	if c.queue.plan != nil && c.queue.plan.Wake > 0 && c.now >= c.queue.plan.Wake {
+		c.queue.due = true
 	}
 	return None{}, nil
 }
@@ -41,7 +41,7 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 			next = t
 		}
 	}
-	for _, n := range c.nodes {
+	for _, n := range c.nodes.list {
 		sooner(n.Penalty())
 		switch {
 		case !n.Suspect:
@@ -50,11 +50,11 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 			sooner(n.LastSeen + c.cfg.NodeTimeout)
 		}
 	}
-	for _, w := range c.windows {
+	for _, w := range c.queue.windows {
 		sooner(w.End)
 	}
-	if len(c.limits) > 0 {
-		sooner(c.limits[0].at)
+	if len(c.queue.limits) > 0 {
+		sooner(c.queue.limits[0].at)
 	}
 	switch {
 	case len(c.jobs.ended) > c.cfg.KeepCount:
@@ -65,16 +65,16 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	if c.depends.Pending() {
 		sooner(now)
 	}
-	sooner(c.cronNext)
-	sooner(max(c.rollAt, 1)) // 0: not known yet
-	if c.plan != nil {
-		sooner(c.plan.Wake)
+	sooner(c.templates.next)
+	sooner(max(c.ledger.rollAt, 1)) // 0: not known yet
+	if c.queue.plan != nil {
+		sooner(c.queue.plan.Wake)
 	}
 	return next
 }
 
 func (e Tick) nodes(c *step) {
-	for _, n := range c.nodes {
+	for _, n := range c.nodes.list {
 		silent := c.now - n.LastSeen
 		if !n.Suspect && silent >= c.cfg.SuspectTime {
 			v := *n

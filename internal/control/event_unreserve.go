@@ -10,7 +10,7 @@ import (
 type Unreserve struct{ Name string }
 
 func (e Unreserve) apply(c *step) (None, *state.Refusal) {
-	if !c.sched.Unreserve(e.Name) {
+	if !c.queue.sched.Unreserve(e.Name) {
 		return None{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no reservation %q", e.Name)}
 	}
 	c.dropWindow(e.Name)

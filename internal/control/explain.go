@@ -11,9 +11,9 @@ import (
 // They change nothing, but only the owner may call them.
 
 func (c *Controller) input(now sched.Time) sched.Input {
-	in := sched.Input{Now: now, State: c.sched, Shares: c.shares(now)}
-	if c.plan != nil {
-		in.Last = c.plan.Reservations
+	in := sched.Input{Now: now, State: c.queue.sched, Shares: c.shares(now)}
+	if c.queue.plan != nil {
+		in.Last = c.queue.plan.Reservations
 	}
 	return in
 }
@@ -28,8 +28,8 @@ func (c *Controller) shares(now sched.Time) *accounting.Shares {
 	if c.cfg.Policy.Weights.FairShare == 0 && !budget {
 		return nil
 	}
-	c.lastShares = c.ledger.Shares(int64(now))
-	return c.lastShares
+	c.ledger.shares = c.ledger.Shares(int64(now))
+	return c.ledger.shares
 }
 
 // WouldStart is when and where a job would start if it were submitted now.
@@ -43,7 +43,7 @@ func (c *Controller) Explain(now sched.Time, n job.Number) sched.Explanation {
 		return sched.Explanation{Job: schedID(n), Waiting: true, Estimate: sched.Estimate{Known: true, At: j.Cron.Next, Reasons: []sched.Reason{j.Cron.Reason()}}}
 	}
 	out := sched.Explain(c.input(now), schedID(n))
-	if j := c.job(n); j != nil && j.Waits.Open() {
+	if j := c.job(n); j != nil && j.Waits.Unmet() {
 		e := &out.Estimate
 		e.Known, e.At, e.Ranks = false, 0, nil
 		for i, r := range e.Reasons {

@@ -40,7 +40,7 @@ func (c *step) order(j *state.Job, reason job.Reason, text string) {
 		return
 	}
 	j = c.change(j, text, func(j *state.Job) { j.State, j.Ending = job.MustHalt, &how })
-	c.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
+	c.queue.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
 	c.wakeNodesOf(j)
 }
 

@@ -15,16 +15,16 @@ func (e Tick) evict(c *step) {
 			break
 		}
 		c.jobs.remove(j)
-		c.record(state.Record{Kind: state.KindJob, Job: j.Number})
+		c.out.record(state.Record{Kind: state.KindJob, Job: j.Number})
 		if !c.cfg.NoRecords {
-			c.record(state.Record{Kind: state.KindHistory, Job: j.Number, Value: j.EncodeHistory()})
+			c.out.record(state.Record{Kind: state.KindHistory, Job: j.Number, Value: j.EncodeHistory()})
 		}
 		if j.Tasks != nil {
 			for _, r := range j.Tasks.Dropped(j.Number) {
-				c.record(r)
+				c.out.record(r)
 			}
 		}
-		c.record(state.Record{Kind: state.KindUUID, Name: string(j.UUID[:]), Job: j.Number, Value: []byte{}})
+		c.out.record(state.Record{Kind: state.KindUUID, Name: string(j.UUID[:]), Job: j.Number, Value: []byte{}})
 		done++
 	}
 	if done > 0 {

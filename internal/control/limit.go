@@ -52,16 +52,16 @@ type watched struct {
 func (c *Controller) watchLimit(j *state.Job) {
 	if end := c.limitEnd(j); end > 0 && j.Parent == 0 {
 		w := watched{end, j.Number}
-		at, _ := slices.BinarySearchFunc(c.limits, w, func(a, b watched) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.job, b.job)) })
-		c.limits = slices.Insert(c.limits, at, w)
+		at, _ := slices.BinarySearchFunc(c.queue.limits, w, func(a, b watched) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.job, b.job)) })
+		c.queue.limits = slices.Insert(c.queue.limits, at, w)
 	}
 }
 
 // tickLimits ends jobs whose time is over, also while they only wait.
 func (e Tick) limits(c *step) {
-	for len(c.limits) > 0 && c.limits[0].at <= c.now {
-		j := c.job(c.limits[0].job)
-		c.limits = c.limits[1:]
+	for len(c.queue.limits) > 0 && c.queue.limits[0].at <= c.now {
+		j := c.job(c.queue.limits[0].job)
+		c.queue.limits = c.queue.limits[1:]
 		if j == nil || j.State.Final() {
 			continue
 		}

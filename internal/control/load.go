@@ -58,8 +58,7 @@ func (c *Controller) Load(r state.Record) error {
 func (c *Controller) insertLoaded(j *state.Job) {
 	c.jobs.put(nil, j)
 	if j.Cron != nil && !j.State.Final() {
-		at, _ := slices.BinarySearch(c.templates, j.Number)
-		c.templates = slices.Insert(c.templates, at, j.Number)
+		c.templates.add(j.Number)
 	}
 }
 
@@ -67,11 +66,10 @@ func (c *Controller) insertLoaded(j *state.Job) {
 // the order of their numbers. Nodes get until NodeTimeout from now to say that
 // they are there.
 func (c *Controller) Loaded(now sched.Time) error {
-	for _, n := range slices.Clone(c.nodes) {
+	for _, n := range slices.Clone(c.nodes.list) {
 		v := *n
 		v.LastSeen = now
-		c.versions++
-		v.Version = c.epoch<<32 | c.versions
+		v.Version = c.nodes.version()
 		c.setNode(v)
 	}
 	if err := c.loadArrays(); err != nil {
@@ -96,18 +94,18 @@ func (c *Controller) Loaded(now sched.Time) error {
 		return err
 	}
 	c.depends.Load(&c.jobs.table)
-	c.findCronNext()
+	c.templates.findNext(&c.jobs)
 	c.jobs.sortEnded()
 	for _, n := range c.jobs.ended {
 		c.observe(c.job(n))
 	}
-	c.rollAt = now // what ended while no controller ran is closed first
-	c.out, c.dirty = Effects{}, true
+	c.ledger.rollAt = now // what ended while no controller ran is closed first
+	c.out, c.queue.due = Effects{}, true
 	return nil
 }
 
 func (c *Controller) loadActive(j *state.Job) error {
-	if err := c.sched.Adopt(c.running(j)); err != nil {
+	if err := c.queue.sched.Adopt(c.running(j)); err != nil {
 		return err
 	}
 	for _, r := range j.Attempt.Ranks {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,37 +12,79 @@ import (
 	"gbatch/sched"
 )
 
-func (c *Controller) findNode(name string) (int, bool) {
-	return slices.BinarySearchFunc(c.nodes, name, func(n *state.Node, s string) int { return strings.Compare(n.Name, s) })
+// nodes is the nodes, sorted by name, and how often their desired sets were
+// changed. Values are immutable, and so is a list that a View may hold.
+type nodes struct {
+	list     []*state.Node
+	epoch    uint64 // of this start; makes versions of desired sets grow over restarts
+	versions uint64 // of desired sets, in this epoch
 }
 
-func (c *Controller) node(name string) *state.Node {
-	if i, ok := c.findNode(name); ok {
-		return c.nodes[i]
+func (t *nodes) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(t.list, name, func(n *state.Node, s string) int { return strings.Compare(n.Name, s) })
+}
+
+func (t *nodes) get(name string) *state.Node {
+	if i, ok := t.find(name); ok {
+		return t.list[i]
 	}
 	return nil
 }
 
+// put replaces a node's value, or adds it; old is nil then.
+func (t *nodes) put(n *state.Node) (old *state.Node) {
+	i, ok := t.find(n.Name)
+	t.list = slices.Clone(t.list)
+	if !ok {
+		t.list = slices.Insert(t.list, i, n)
+		return nil
+	}
+	old, t.list[i] = t.list[i], n
+	return old
+}
+
+func (t *nodes) remove(name string) {
+	if i, ok := t.find(name); ok {
+		t.list = slices.Delete(slices.Clone(t.list), i, i+1)
+	}
+}
+
+// version is a new one for a desired set.
+func (t *nodes) version() uint64 {
+	t.versions++
+	return t.epoch<<32 | t.versions
+}
+
+// names is all names, for people.
+func (t *nodes) names() string {
+	var names []string
+	for _, n := range t.list {
+		names = append(names, n.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (t *nodes) check() error {
+	if !slices.IsSortedFunc(t.list, func(a, b *state.Node) int { return strings.Compare(a.Name, b.Name) }) {
+		return fmt.Errorf("nodes %s are not in order", t.names())
+	}
+	return nil
+}
+
+func (c *Controller) node(name string) *state.Node { return c.nodes.get(name) }
+
 // setNode replaces a node's value, or adds it. It is recorded when what is
 // stored of it changed.
 func (c *Controller) setNode(n state.Node) {
-	i, ok := c.findNode(n.Name)
-	c.nodes = slices.Clone(c.nodes) // a View may hold the old slice
-	var old *state.Node
-	if ok {
-		old = c.nodes[i]
-		c.nodes[i] = &n
-	} else {
-		c.nodes = slices.Insert(c.nodes, i, &n)
-	}
+	old := c.nodes.put(&n)
 	if !c.cfg.NoRecords {
 		if v := state.Encode(n); old == nil || string(v) != string(state.Encode(old)) {
-			c.record(state.Record{Kind: state.KindNode, Name: n.Name, Value: v})
+			c.out.record(state.Record{Kind: state.KindNode, Name: n.Name, Value: v})
 		}
 	}
 	if old == nil || nodeDiffers(old, &n) {
-		must(c.sched.SetNode(schedNode(&n))) // checked when the inventory came
-		c.dirty = true
+		must(c.queue.sched.SetNode(schedNode(&n))) // checked when the inventory came
+		c.queue.due = true
 	}
 }
 
@@ -55,8 +98,7 @@ func nodeDiffers(a, b *state.Node) bool {
 // wake gives a node's desired set a new version.
 func (c *Controller) wake(name string) {
 	n := *c.node(name)
-	c.versions++
-	n.Version = c.epoch<<32 | c.versions
+	n.Version = c.nodes.version()
 	c.setNode(n)
 	c.out.Wake = append(c.out.Wake, name)
 }
@@ -112,12 +154,4 @@ func schedNode(n *state.Node) sched.Node {
 		})
 	}
 	return s
-}
-
-func (c *Controller) nodeNames() string {
-	var names []string
-	for _, n := range c.nodes {
-		names = append(names, n.Name)
-	}
-	return strings.Join(names, ", ")
 }

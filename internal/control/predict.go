@@ -19,7 +19,7 @@ func (c *Controller) expect(j *state.Job) sched.Time {
 	if !c.predicts() {
 		return 0
 	}
-	return c.predictor.Predict(c.schedJob(j))
+	return c.queue.predictor.Predict(c.schedJob(j))
 }
 
 // observe learns from an attempt that ended by itself: finished or failed by its
@@ -30,7 +30,7 @@ func (c *Controller) observe(j *state.Job) {
 	}
 	own := j.State == job.Finished || j.State == job.Failed && j.Reason.Class() != job.Infra
 	if own {
-		c.predictor.Observe(c.schedJob(j), max(j.Ended-j.Started, 1))
-		c.sched.SetLimitUse(c.predictor.LimitUse())
+		c.queue.predictor.Observe(c.schedJob(j), max(j.Ended-j.Started, 1))
+		c.queue.sched.SetLimitUse(c.queue.predictor.LimitUse())
 	}
 }

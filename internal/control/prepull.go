@@ -23,7 +23,7 @@ func (c *step) planImages() {
 		return // a simulation has no images
 	}
 	planned := map[string][]job.Number{}
-	for _, res := range c.plan.Reservations {
+	for _, res := range c.queue.plan.Reservations {
 		if res.At > c.now+prepullAhead {
 			continue
 		}
@@ -33,14 +33,14 @@ func (c *step) planImages() {
 			}
 		}
 	}
-	for _, n := range c.nodes {
+	for _, n := range c.nodes.list {
 		if len(n.Prepulls)+len(planned[n.Name]) > 0 {
 			c.planImagesOf(n, planned[n.Name])
 		}
 	}
 }
 
-// planImagesOf keeps what a node was told while it is still planned, and adds
+// planImagesOf keeps what a node was asked for while it is still planned, and adds
 // up to the bound. Only what is new is worth a message of its own.
 func (c *Controller) planImagesOf(n *state.Node, planned []job.Number) {
 	var list []state.Prepull
@@ -76,12 +76,12 @@ const wasThere = 3
 func (e NodeSync) prepulled(c *step, name string, done []node.Prepulled) {
 	for _, d := range done {
 		n := *c.node(name)
-		i := slices.IndexFunc(n.Prepulls, func(p state.Prepull) bool { return p.Job == d.Job && !p.Told })
+		i := slices.IndexFunc(n.Prepulls, func(p state.Prepull) bool { return p.Job == d.Job && !p.Answered })
 		if i < 0 {
 			continue
 		}
 		n.Prepulls = slices.Clone(n.Prepulls)
-		n.Prepulls[i].Told = true
+		n.Prepulls[i].Answered = true
 		c.setNode(n)
 		c.out.Prepulled = append(c.out.Prepulled, d)
 		took := (time.Duration(d.PullMS) * time.Millisecond).Round(time.Second / 10)

@@ -14,7 +14,7 @@ import (
 func (w *world) prepulls(name string) string {
 	var b strings.Builder
 	for _, p := range w.c.View(w.now).Node(name).Prepulls {
-		fmt.Fprintf(&b, "job %d told=%t\n", p.Job, p.Told)
+		fmt.Fprintf(&b, "job %d told=%t\n", p.Job, p.Answered)
 	}
 	if b.Len() == 0 {
 		return "none\n"

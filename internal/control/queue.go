@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
+	"gbatch/sched/predict"
 )
 
 // tooMany refuses what would make the queue longer than it may be: the site's,
@@ -16,7 +17,7 @@ func (c *Controller) tooMany(probe sched.Job, more int) *state.Refusal {
 		return &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.jobs.waiting, c.cfg.MaxQueued),
 			Hint: "submit again when some have run"}
 	}
-	if why, ok := c.sched.MayQueue(probe, more, c.outside()); !ok {
+	if why, ok := c.queue.sched.MayQueue(probe, more, c.outside()); !ok {
 		return &state.Refusal{Code: state.OverLimit, Message: why.Text, Hint: "submit again when some of them have run"}
 	}
 	return nil
@@ -44,8 +45,8 @@ func (c *step) enqueue(j *state.Job) {
 	if j.Retried != nil {
 		s.NotBefore = max(s.NotBefore, j.Retried.Until)
 	}
-	must(c.sched.Enqueue(s)) // checked when it was submitted
-	j.Ref, _ = c.sched.Ref(s.ID)
+	must(c.queue.sched.Enqueue(s)) // checked when it was submitted
+	j.Ref, _ = c.queue.sched.Ref(s.ID)
 }
 
 // schedJob is a job of the table as the scheduler sees it.
@@ -91,4 +92,17 @@ func (c *step) enqueueAgain(j *state.Job) {
 	again := *j
 	c.enqueue(&again)
 	c.jobs.put(j, &again)
+}
+
+// queue is the scheduler, and what it and others said of when jobs start and
+// end. It is due when something changed that a decision may depend on.
+type queue struct {
+	sched     *sched.State
+	due       bool
+	plan      *sched.Plan               // of the last round, nil before the first
+	planned   sched.Time                // when that was
+	promised  map[job.Number]sched.Time // first estimate of jobs that have had one and wait still
+	predictor predict.Predictor
+	windows   []sched.Window // advance reservations, in the order they were made
+	limits    []watched      // jobs whose run time is kept here, the first to end first
 }

@@ -137,7 +137,7 @@ func (c *step) advance(j *state.Job, i int, r state.Rank) {
 		return
 	}
 	c.leave(r.Alloc.Node, j.Number)
-	c.judgeNode(j, r)
+	c.countTrouble(j, r)
 	if least == node.PhaseEnded {
 		c.endAttempt(j)
 	} else if !c.masterDone(j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {

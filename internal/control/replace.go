@@ -26,9 +26,9 @@ func (e Submit) replace(c *step, waits *state.Waits) *state.Waits {
 	return w
 }
 
-// tellReplaced lets a new job hear of those that it waits for and has itself
+// notifyReplaced lets a new job hear of those that it waits for and has itself
 // ended, by taking their place.
-func (c *step) tellReplaced(j *state.Job) {
+func (c *step) notifyReplaced(j *state.Job) {
 	for _, n := range depend.Awaits(j) {
 		if a := c.job(n.Job); a.State.Final() || n.Task != nil {
 			c.depends.Notify(a.Number)

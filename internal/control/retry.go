@@ -28,8 +28,8 @@ type failure struct {
 	Retry       *job.Retry // nil: none asked
 }
 
-// retryVerdict is what becomes of a job, or of a task, whose attempt failed.
-type retryVerdict struct {
+// retryDecision is what becomes of a job, or of a task, whose attempt failed.
+type retryDecision struct {
 	Again    bool
 	Counted  bool // against the limits
 	WholeJob bool // not again, and no other task either
@@ -40,19 +40,19 @@ type retryVerdict struct {
 
 // decideRetry says whether a failed attempt is followed by another. Rules come
 // first; then faults of the infrastructure, which never count; then limits.
-func decideRetry(f failure) retryVerdict {
+func decideRetry(f failure) retryDecision {
 	r := cmp.Or(f.Retry, &job.Retry{})
 	backoff := sched.Time(cmp.Or(r.Backoff, job.DefaultBackoff)) * sched.Second
 	longest := max(sched.Time(cmp.Or(r.MaxWait, job.DefaultMaxWait))*sched.Second, backoff)
 	window := sched.Time(r.Window) * sched.Second
-	v := retryVerdict{Reason: f.Exit.Reason, Text: f.Text, After: f.Before}
+	v := retryDecision{Reason: f.Exit.Reason, Text: f.Text, After: f.Before}
 	infra := v.Reason.Class() == job.Infra
 
 	v.After.Row++
 	if v.After.Row == 1 || f.Ran >= max(window, longest) {
 		v.After.Row, v.After.Since = 1, f.Now // it went well for long: another row
 	}
-	fail := func(why string) retryVerdict {
+	fail := func(why string) retryDecision {
 		v.Again, v.Text = false, joinText(f.Text, why)
 		return v
 	}
@@ -135,8 +135,8 @@ func handles(r *job.Retry, event string) bool {
 }
 
 // retry decides about a job whose attempt failed, and counts the failure.
-func (c *step) retry(j *state.Job, at *state.Attempt, reason job.Reason, text string) retryVerdict {
-	bad := at.Verdict()
+func (c *step) retry(j *state.Job, at *state.Attempt, reason job.Reason, text string) retryDecision {
+	bad := at.Decisive()
 	f := failure{
 		Now: c.now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: began(at), NoTime: c.noTimeLeft(j),
 		Restartable: j.Request.Restartable, Retry: j.Request.Retry,

@@ -10,9 +10,9 @@ import (
 )
 
 func (c *Controller) dropWindow(name string) {
-	c.record(state.Record{Kind: state.KindWindow, Name: name})
-	c.windows = slices.DeleteFunc(slices.Clone(c.windows), func(w sched.Window) bool { return w.Name == name })
-	c.dirty = true
+	c.out.record(state.Record{Kind: state.KindWindow, Name: name})
+	c.queue.windows = slices.DeleteFunc(slices.Clone(c.queue.windows), func(w sched.Window) bool { return w.Name == name })
+	c.queue.due = true
 }
 
 func (c *Controller) loadWindow(r state.Record) error {
@@ -20,9 +20,9 @@ func (c *Controller) loadWindow(r state.Record) error {
 	if err := json.Unmarshal(r.Value, &w); err != nil {
 		return fmt.Errorf("decode reservation record %s: %w", r.Name, err)
 	}
-	if err := c.sched.Reserve(w); err != nil {
+	if err := c.queue.sched.Reserve(w); err != nil {
 		return err
 	}
-	c.windows = append(c.windows, w)
+	c.queue.windows = append(c.queue.windows, w)
 	return nil
 }

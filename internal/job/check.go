@@ -56,16 +56,6 @@ func (d *decoder) checkGiven(n *node, g *Gbatch) {
 	}
 }
 
-// ShmTooLarge says that /dev/shm is larger than the memory that it is a part of,
-// or "". Where an instance type says the memory, the controller asks again when
-// it knows it.
-func (s *Spec) ShmTooLarge() string {
-	if memory := s.Request.Resources.CPUMemoryGB << 10; memory > 0 && s.Gbatch != nil && s.Gbatch.ShmSizeMB > memory {
-		return fmt.Sprintf("must be at most the job's memory, %d, is %d", memory, s.Gbatch.ShmSizeMB)
-	}
-	return ""
-}
-
 func (d *decoder) checkShm(gn *node, s *Spec) {
 	g := s.Gbatch
 	if wrong := s.ShmProblem(); wrong != "" {

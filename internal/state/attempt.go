@@ -7,9 +7,9 @@ import (
 	"gbatch/sched"
 )
 
-// Verdict is the rank whose end speaks for the attempt: the first that ended
+// Decisive is the rank whose end speaks for the attempt: the first that ended
 // badly, by time then rank, or rank 0 when all ended well.
-func (a *Attempt) Verdict() Rank {
+func (a *Attempt) Decisive() Rank {
 	bad := -1
 	for i, r := range a.Ranks {
 		if r.Exit != nil && r.Exit.OK() {

@@ -110,6 +110,6 @@ func (n *Node) Penalty() sched.Time {
 // Prepull is a waiting job whose image a node shall have by the time that the
 // plan gives for its start, so that its GPUs do not wait for the image.
 type Prepull struct {
-	Job  job.Number
-	Told bool // the node has said what became of it
+	Job      job.Number
+	Answered bool // the node has said what became of it
 }

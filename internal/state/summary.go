@@ -103,7 +103,7 @@ func (v *View) WaitingArray(p *Job, s Summary) sched.Reason {
 		return v.Waiting(s.First)
 	case len(s.Waiting) == 0:
 		return sched.Reason{}
-	case p.Waits.Open() || len(p.Waits.Arrays()) > 0 && (p.Tasks.Parallelism == 0 || s.Active < p.Tasks.Parallelism):
+	case p.Waits.Unmet() || len(p.Waits.Arrays()) > 0 && (p.Tasks.Parallelism == 0 || s.Active < p.Tasks.Parallelism):
 		return sched.Reason{Code: sched.CodeDependency, Text: p.Waits.Text()}
 	case p.Tasks.Parallelism > 0:
 		return sched.Reason{Code: CodeArrayLimit, Text: fmt.Sprintf("at most %d of its tasks may be active at once", p.Tasks.Parallelism)}

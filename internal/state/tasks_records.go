@@ -58,9 +58,9 @@ func (t *Tasks) setAll(indexes job.Indexes, s TaskState) {
 // Changed says whether a clone differs from what it was made of.
 func (t *Tasks) Changed() bool { return len(t.changed) > 0 }
 
-// Settled ends the changes of a clone. It returns the indexes of the tasks that
+// TakeChanges ends the changes of a clone. It returns the indexes of the tasks that
 // changed and, if they are wanted, the records that store these changes of job n.
-func (t *Tasks) Settled(n job.Number, records bool) (indexes []int, blocks []Record) {
+func (t *Tasks) TakeChanges(n job.Number, records bool) (indexes []int, blocks []Record) {
 	t.share()
 	if records {
 		for _, k := range t.changed {

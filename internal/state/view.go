@@ -46,7 +46,7 @@ func (v *View) Waiting(j *Job) sched.Reason {
 	if j.Cron != nil {
 		return j.Cron.Reason()
 	}
-	if j.Waits.Open() {
+	if j.Waits.Unmet() {
 		return sched.Reason{Code: sched.CodeDependency, Text: j.Waits.Text()}
 	}
 	if v.Plan == nil {
@@ -65,7 +65,7 @@ func (v *View) WaitingCode(j *Job) sched.Code {
 	switch {
 	case j.Cron != nil:
 		return j.Cron.Reason().Code
-	case j.Waits.Open():
+	case j.Waits.Unmet():
 		return sched.CodeDependency
 	case v.Plan == nil:
 		return sched.CodeNotYetEvaluated

@@ -31,5 +31,5 @@ type Need struct {
 	Delay sched.Time `json:"delay,omitempty"`
 }
 
-// Open says that the job waits for others still.
-func (w *Waits) Open() bool { return w != nil && !w.Met }
+// Unmet says that the job waits for others still.
+func (w *Waits) Unmet() bool { return w != nil && !w.Met }

@@ -60,7 +60,7 @@ func Outcome(p *state.Job) state.Ending {
 
 // MayFill says whether tasks of an array may become jobs.
 func MayFill(p *state.Job) bool {
-	return p.State == job.Queued && p.Ending == nil && !p.Waits.Open() && p.Tasks.Counts[state.TaskPending] > 0
+	return p.State == job.Queued && p.Ending == nil && !p.Waits.Unmet() && p.Tasks.Counts[state.TaskPending] > 0
 }
 
 // StateOf is what a child's end is to its array.

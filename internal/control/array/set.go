@@ -22,7 +22,7 @@ func NewSet() *Set {
 // Of is the array with that number; nil if it is over, or none.
 func (s *Set) Of(n job.Number) *Array { return s.arrays[n] }
 
-// Add takes in an array that is not over. Its tasks that are jobs are told by Live.
+// Add takes in an array that is not over. Its tasks that are jobs come by Live.
 func (s *Set) Add(p *state.Job, jobs *state.Table) {
 	s.arrays[p.Number] = &Array{live: map[int]job.Number{}}
 	s.AwaitTasks(p, jobs)

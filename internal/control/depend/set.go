@@ -138,7 +138,7 @@ func (s *Set) Check(jobs *state.Table) error {
 				}
 			}
 		}
-		if j.Waits.Open() && (j.State.Active() || j.State == job.Finished) {
+		if j.Waits.Unmet() && (j.State.Active() || j.State == job.Finished) {
 			return fmt.Errorf("job %d is %s and waits for others", j.Number, j.State)
 		}
 	}

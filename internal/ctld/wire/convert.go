@@ -85,7 +85,7 @@ func fromAttempt(out *api.Job, v *state.View, j *state.Job) {
 		}
 	}
 	if j.State.Final() {
-		if e := j.Attempt.Verdict().Exit; e != nil {
+		if e := j.Attempt.Decisive().Exit; e != nil {
 			code := e.Code
 			if j.State == job.Finished {
 				code = 0 // of a gang that is done with rank 0, the others were ended

@@ -37,7 +37,7 @@ func (c *Controller) held(list ...accounting.Charge) (sum accounting.Amount) {
 func (c *step) countEnd(j *state.Job) {
 	if j.Cron != nil || j.Tasks != nil {
 		if !c.cfg.NoRecords {
-			c.record(j.EndRecord())
+			c.out.record(j.EndRecord())
 		}
 		return
 	}
@@ -47,7 +47,7 @@ func (c *step) countEnd(j *state.Job) {
 	}
 	c.ledger.CountEnd(at, string(j.State))
 	if !c.cfg.NoRecords {
-		c.record(j.EndRecord())
+		c.out.record(j.EndRecord())
 	}
 }
 
@@ -59,10 +59,10 @@ func (c *Controller) recordUsage() {
 		return
 	}
 	for _, r := range rows {
-		c.record(state.Record{Kind: state.KindUsage, Name: r.Project + "/" + r.User, Value: state.Encode(r)})
+		c.out.record(state.Record{Kind: state.KindUsage, Name: r.Project + "/" + r.User, Value: state.Encode(r)})
 	}
 	for _, d := range days {
-		c.record(state.Record{Kind: state.KindDay, Seq: uint64(d.Day), Name: d.Project + "/" + d.User, Value: state.Encode(d)})
+		c.out.record(state.Record{Kind: state.KindDay, Seq: uint64(d.Day), Name: d.Project + "/" + d.User, Value: state.Encode(d)})
 	}
 }
 
@@ -70,14 +70,14 @@ func (c *Controller) recordUsage() {
 // time so that no step takes long. A budget may be whole again then.
 func (e Tick) days(c *step) {
 	const most = 256
-	if c.now < c.rollAt {
+	if c.now < c.ledger.rollAt {
 		return
 	}
 	if !c.ledger.Roll(int64(c.now), most) {
-		c.rollAt = sched.Time(accounting.RollAt(int64(c.now)))
+		c.ledger.rollAt = sched.Time(accounting.RollAt(int64(c.now)))
 	}
 	for _, a := range c.cfg.Accounting.Tree { // any of them: order does not matter
-		c.dirty = c.dirty || a.Monthly
+		c.queue.due = c.queue.due || a.Monthly
 	}
 }
 
@@ -93,10 +93,10 @@ func (c *Controller) Ledger() *accounting.Ledger { return c.ledger.Copy() }
 
 // budget is the one that binds a project most, as of the last round.
 func (c *Controller) budget(now sched.Time, project string) *accounting.Budget {
-	if c.lastShares == nil {
+	if c.ledger.shares == nil {
 		c.shares(now)
 	}
-	b, ok := c.lastShares.Budget(project)
+	b, ok := c.ledger.shares.Budget(project)
 	if !ok {
 		return nil
 	}
@@ -112,4 +112,11 @@ func (c *Controller) rebase(now sched.Time) error {
 		}
 	}
 	return c.ledger.Rebase(int64(now), running)
+}
+
+// ledger is the accounts, and what is known of them until they change.
+type ledger struct {
+	*accounting.Ledger
+	rollAt sched.Time         // when a day ends that is not closed yet
+	shares *accounting.Shares // of the last round; nil: none yet, or the rules are others
 }

@@ -20,8 +20,8 @@ const (
 	mostPenalty  = sched.Hour
 )
 
-// judgeNode takes in how a rank has ended on a node.
-func (c *step) judgeNode(j *state.Job, r state.Rank) {
+// countTrouble takes in how a rank has ended on a node.
+func (c *step) countTrouble(j *state.Job, r state.Rank) {
 	if r.Exit == nil || r.Exit.Reason == job.NodeFail || c.node(r.Alloc.Node) == nil {
 		return // lost contact is a state of its own
 	}
@@ -70,7 +70,7 @@ func troubleWith(t *state.Trouble, now sched.Time, n job.Number, text string) *s
 // tickPenalties gives nodes jobs again when their time is over. One more
 // failure suffices then for the next penalty.
 func (e Tick) penalties(c *step) {
-	for _, n := range c.nodes {
+	for _, n := range c.nodes.list {
 		if t := n.Trouble; t != nil && t.Until > 0 && t.Until <= c.now {
 			v, again := *n, *t
 			again.Until, again.Why = 0, ""
