@@ -45,7 +45,7 @@ func (c *backupCmd) Run() error {
 func (c *backupCmd) temporary() string { return c.File + ".tmp" }
 
 // write writes the file whole or not at all, and reads it again before it counts.
-func (c *backupCmd) write(cfg site.Config) (info backup.BackupInfo, size int64, err error) {
+func (c *backupCmd) write(cfg site.Config) (info backup.Info, size int64, err error) {
 	f, err := os.OpenFile(c.temporary(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return info, 0, err
@@ -67,7 +67,7 @@ func (c *backupCmd) write(cfg site.Config) (info backup.BackupInfo, size int64, 
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return info, 0, err
 	}
-	if info, err = backup.ReadBackup(f, nil); err != nil {
+	if info, err = backup.Read(f, nil); err != nil {
 		return info, 0, fmt.Errorf("read %s again: %w", c.File, err)
 	}
 	if err := f.Sync(); err != nil {
@@ -97,7 +97,7 @@ func (c *restoreCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	info, err := backup.Restore(cfg, backup.RestoreOptions{File: c.File, VaultKey: c.SecretsKey, DropSecrets: c.DropSecrets, Queue: c.KeepQueued, Skip: c.Skip})
+	info, err := backup.Restore(cfg, backup.Options{File: c.File, VaultKey: c.SecretsKey, DropSecrets: c.DropSecrets, Queue: c.KeepQueued, Skip: c.Skip})
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (s *about) site(context.Context, *siteInput) (*api.Site, error) {
 	out := api.Site{Pin: s.pin}
 	for _, ln := range s.listeners() {
 		if ln.Addr().Network() != "unix" {
-			out.Address = site.JoinString(*s.rules.Now(), ln.Addr().String(), out.Pin)
+			out.Address = site.Address(*s.rules.Now(), ln.Addr().String(), out.Pin)
 		}
 	}
 	return &out, nil

@@ -6,14 +6,15 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"gbatch/internal/ctld/access"
-	"gbatch/internal/ctld/route"
-	"gbatch/internal/ctld/wire"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/route"
+	"gbatch/internal/ctld/wire"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the list of routes and bodies in docs/api.md anew")

@@ -92,7 +92,7 @@ func TestBackup(t *testing.T) {
 	n.report(second, node.PhaseEnded, &node.Exit{})
 	n.until(2) // the later job is there
 	s.lose()
-	if _, err := backup.Restore(s.cfg, backup.RestoreOptions{File: file}); err != nil {
+	if _, err := backup.Restore(s.cfg, backup.Options{File: file}); err != nil {
 		t.Fatal(err)
 	}
 	s.start()
@@ -142,17 +142,17 @@ func TestBackupWithoutSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.lose()
-	if _, err := backup.Restore(s.cfg, backup.RestoreOptions{File: file}); err == nil || !strings.Contains(err.Error(), "--secrets-key") {
+	if _, err := backup.Restore(s.cfg, backup.Options{File: file}); err == nil || !strings.Contains(err.Error(), "--secrets-key") {
 		t.Errorf("without the key: %v; want what to do", err)
 	}
-	if _, err := backup.Restore(s.cfg, backup.RestoreOptions{File: file, VaultKey: keyFile}); err != nil {
+	if _, err := backup.Restore(s.cfg, backup.Options{File: file, VaultKey: keyFile}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := backup.Restore(s.cfg, backup.RestoreOptions{File: file, VaultKey: keyFile}); err == nil || !strings.Contains(err.Error(), "is not empty") {
+	if _, err := backup.Restore(s.cfg, backup.Options{File: file, VaultKey: keyFile}); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("restored over a directory in use: %v", err)
 	}
 	s.cfg.Dir = t.TempDir()
-	if _, err := backup.Restore(s.cfg, backup.RestoreOptions{File: file, DropSecrets: true, Queue: true}); err != nil {
+	if _, err := backup.Restore(s.cfg, backup.Options{File: file, DropSecrets: true, Queue: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.start()
@@ -176,7 +176,7 @@ func TestDamagedBackup(t *testing.T) {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := backup.Restore(site.Config{Dir: dir}, backup.RestoreOptions{File: file}); err == nil {
+		if _, err := backup.Restore(site.Config{Dir: dir}, backup.Options{File: file}); err == nil {
 			t.Errorf("%s: restored", name)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"gbatch/internal/ctld/site"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"gbatch/internal/ctld/site"
 )
 
 // Dev is a controller and one node on this machine, in one directory.

@@ -1,10 +1,11 @@
 package ctld
 
 import (
-	"gbatch/internal/ctld/site"
-	"gbatch/internal/pki"
 	"os"
 	"time"
+
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/pki"
 )
 
 // Init makes the directory with the controller's keys and certificate authority
@@ -21,5 +22,5 @@ func Init(c site.Config) (string, error) {
 	if err != nil || c.Listen == "" {
 		return "", err
 	}
-	return site.JoinString(c, c.Listen, a.Pin()), nil
+	return site.Address(c, c.Listen, a.Pin()), nil
 }

@@ -102,7 +102,7 @@ func (s *Server) open() error {
 	if s.store, err = store.Open(store.Config{Dir: dir, Log: s.log}); err != nil {
 		return err
 	}
-	if err = backup.SweepBackups(cfg.Dir); err != nil {
+	if err = backup.Sweep(cfg.Dir); err != nil {
 		return err
 	}
 	if s.keys, err = access.OpenKeyring(cfg.Dir, s.pki.Pin(), s.store); err != nil {
@@ -117,12 +117,12 @@ func (s *Server) open() error {
 	}
 	s.rules.Loop = s.loop
 	s.jobs = &jobstore.Reader{View: s.loop.View, Store: s.store, Vault: vault}
-	s.mailer = mail.NewMailer(func() *site.Mail { return s.rules.Now().Mail }, s.jobs, s.log)
+	s.mailer = mail.New(func() *site.Mail { return s.rules.Now().Mail }, s.jobs, s.log)
 	s.loop.Mail = s.mailer.Take
 	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }}
 	s.scrape.Register(s.meters.Reg)
-	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.EventPatience, PerUser: events.PerUser}
-	s.api = route.NewGuard(route.GuardConfig{Identify: s.auth.Identify, Denied: s.denied, Measure: s.meters.Route, Log: s.log}, s.routes())
+	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience, PerUser: events.PerUser}
+	s.api = route.New(route.Config{Identify: s.auth.Identify, Denied: s.denied, Measure: s.meters.Route, Log: s.log}, s.routes())
 	return s.listen()
 }
 
@@ -163,7 +163,7 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err := ctl.Loaded(now); err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
 	}
-	restored, err := backup.AfterRestore(ctl, s.store, now)
+	restored, err := backup.Loaded(ctl, s.store, now)
 	if err != nil {
 		return nil, err
 	}

@@ -69,10 +69,10 @@ func parseRegistry(s string) (Ref, *Credentials, error) {
 	}
 	switch r.Registry {
 	case "", "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com":
-		r.Registry = defaultRegistry
+		r.Registry = DefaultRegistry
 	}
 	r.Repository = name
-	if r.Registry == defaultRegistry && !strings.Contains(name, "/") {
+	if r.Registry == DefaultRegistry && !strings.Contains(name, "/") {
 		r.Repository = "library/" + name
 	}
 	if len(r.Repository) > maxRepository {

@@ -20,8 +20,8 @@ const (
 	DockerArchive = "docker-archive" // a tar as written by docker save
 )
 
-// defaultRegistry is the registry of a name that has no registry part.
-const defaultRegistry = "docker.io"
+// DefaultRegistry is the registry of a name that has no registry part.
+const DefaultRegistry = "docker.io"
 
 // Ref names one image. Values made by Parse are in canonical form: two
 // references to the same thing are equal, so a Ref can be a map key. It holds
@@ -62,7 +62,7 @@ func (r Ref) Familiar() string {
 		return r.String()
 	}
 	name := r.Name()
-	if r.Registry == defaultRegistry {
+	if r.Registry == DefaultRegistry {
 		name = shortHubName(r.Repository)
 	}
 	if r.Tag == "latest" && r.Digest == "" {
@@ -78,7 +78,7 @@ func shortHubName(repository string) string {
 	case first == "library" && !strings.Contains(rest, "/"):
 		return rest
 	case isHost(first):
-		return defaultRegistry + "/" + repository
+		return DefaultRegistry + "/" + repository
 	}
 	return repository
 }

@@ -48,7 +48,7 @@ type Identity struct {
 
 type identityKey struct{}
 
-// withCaller has id be who asks in ctx, and whose changes are noted; action says
+// WithCaller has id be who asks in ctx, and whose changes are noted; action says
 // what was asked for.
 func WithCaller(ctx context.Context, id Identity, action string) context.Context {
 	ctx = context.WithValue(ctx, identityKey{}, id)
@@ -58,23 +58,24 @@ func WithCaller(ctx context.Context, id Identity, action string) context.Context
 	return loop.WithAuthor(ctx, id.Entry(action))
 }
 
-// entry begins an entry of the audit log.
+// Entry begins an entry of the audit log.
 func (id Identity) Entry(action string) api.AuditEntry {
 	return api.AuditEntry{User: id.User, Role: string(id.Role), From: id.From, Via: id.Via, Action: action}
 }
 
-// caller is who asks.
+// Caller is who asks.
 func Caller(ctx context.Context) Identity {
 	id, _ := ctx.Value(identityKey{}).(Identity)
 	return id
 }
 
-// operator says whether the caller may act on everyone's jobs and all nodes.
+// Operator says whether the caller may act on everyone's jobs and all nodes.
 func (id Identity) Operator() bool { return id.Role == roleOperator || id.Role == RoleAdmin }
 
+// Admin says whether the caller may say who may do what.
 func (id Identity) Admin() bool { return id.Role == RoleAdmin }
 
-// mayNode says whether the caller may speak for a node. Root of the
+// MayNode says whether the caller may speak for a node. Root of the
 // controller's own machine may for all: it could read the authority's key.
 func (id Identity) MayNode(name string) bool {
 	return id.Root || id.Role == RoleNode && id.Node == name
@@ -89,7 +90,7 @@ type Authenticator struct {
 	Decode chan struct{} // one place for each credential that MUNGE is looking at
 }
 
-// mungeAtOnce bounds the programs that run to decode MUNGE credentials.
+// MungeAtOnce bounds the programs that run to decode MUNGE credentials.
 const MungeAtOnce = 16
 
 // Bounds of a request's body: a job document is at most 1 MiB.
@@ -100,7 +101,7 @@ const (
 
 type peerKey struct{}
 
-// connContext keeps the peer of a unix connection for its requests.
+// ConnContext keeps the peer of a unix connection for its requests.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	uc, ok := c.(*net.UnixConn)
 	if !ok {
@@ -117,10 +118,12 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, cred)
 }
 
+// Unauthorized is the answer to those who have not said who they are.
 func Unauthorized(hint, format string, args ...any) *api.Error {
 	return &api.Error{Status: 401, Code: api.CodeUnauthorized, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
+// Identify finds out who sends a request.
 func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identity, *api.Error) {
 	cred, local := r.Context().Value(peerKey{}).(*unix.Ucred)
 	from := "socket"

@@ -48,7 +48,7 @@ type token struct {
 	end   context.CancelFunc
 }
 
-// nodeKey is the key with which a node has joined.
+// NodeKey is the key with which a node has joined.
 type NodeKey struct {
 	Key    string    `json:"key"` // pki.KeyID
 	Joined time.Time `json:"joined"`
@@ -60,6 +60,7 @@ type NodeKey struct {
 // keepTokens is how long a token stays listed after it has expired.
 const keepTokens = 30 * 24 * time.Hour
 
+// OpenKeyring reads the credentials of a store; pin is that of the controller's authority, whom tokens are for.
 func OpenKeyring(dir, pin string, st *store.Store) (*Keyring, error) {
 	key, err := pki.OpenKey(filepath.Join(dir, site.TokenKeyFile))
 	if err != nil {
@@ -90,7 +91,7 @@ func OpenKeyring(dir, pin string, st *store.Store) (*Keyring, error) {
 	})
 }
 
-// putToken puts what is durable into force.
+// PutToken puts what is durable into force.
 func (k *Keyring) PutToken(t api.Token) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,7 +107,7 @@ func (k *Keyring) PutToken(t api.Token) {
 	k.tokens[t.ID] = n
 }
 
-// putNode does the same with a node's key; nil takes it away.
+// PutNode does the same with a node's key; nil takes it away.
 func (k *Keyring) PutNode(name string, n *NodeKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -190,6 +191,7 @@ func (k *Keyring) list(now time.Time) (live []api.Token, old []state.Record) {
 	return live, old
 }
 
+// Token is a token by its id.
 func (k *Keyring) Token(id string) (api.Token, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -200,17 +202,20 @@ func (k *Keyring) Token(id string) (api.Token, bool) {
 	return t.Token, true
 }
 
+// Node is the key of a node; nil: it has none.
 func (k *Keyring) Node(name string) *NodeKey {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.nodes[name]
 }
 
+// TokenRecord is a token as it is stored.
 func TokenRecord(t api.Token) state.Record {
 	t.Secret = ""
 	return state.Record{Kind: state.KindToken, Name: t.ID, Value: wire.Encode(t)}
 }
 
+// NodeKeyRecord is a node's key as it is stored; nil deletes it.
 func NodeKeyRecord(name string, n *NodeKey) state.Record {
 	r := state.Record{Kind: state.KindNodeKey, Name: name}
 	if n != nil {

@@ -17,7 +17,7 @@ const (
 	ByScrapers      Level = "operators, `metrics.scrapers`" // and those that metrics.scrapers names
 )
 
-// admits says whether a caller may use a route with this access.
+// Admits says whether a caller may use a route with this access.
 func (l Level) Admits(id Identity) bool {
 	person := id.Role == RoleUser || id.Operator()
 	switch l {
@@ -41,7 +41,7 @@ func (l Level) Admits(id Identity) bool {
 	return false
 }
 
-// refusal is what those are told whom a route does not admit.
+// Refusal is what those are told whom a route does not admit.
 func (l Level) Refusal(id Identity) *api.Error {
 	switch {
 	case id.Role == RoleJoin:

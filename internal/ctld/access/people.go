@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"fmt"
-	"gbatch/internal/ctld/site"
 	"log/slog"
 	"os/exec"
 	"os/user"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"gbatch/internal/ctld/site"
 )
 
 // People knows the machine's users and groups: its files, and by getent and id
@@ -38,6 +39,7 @@ const (
 	maxPeople  = 1 << 16 // then all is asked anew
 )
 
+// NewPeople knows nobody yet.
 func NewPeople(log *slog.Logger) *People {
 	return &People{log: log, now: time.Now, run: runProgram}
 }
@@ -101,7 +103,7 @@ func (p *People) UID(name string) *uint32 {
 	})
 }
 
-// among says whether a user is one of those that are named, or in one of the
+// Among says whether a user is one of those that are named, or in one of the
 // groups.
 func (p *People) Among(list site.Members, name string) bool {
 	if slices.Contains(list, site.Member{User: name}) {

@@ -11,7 +11,7 @@ type Rights struct {
 	People *People
 }
 
-// mayTouch says whether a job is the caller's to see, cancel, hold, release and
+// MayTouch says whether a job is the caller's to see, cancel, hold, release and
 // enter: their own, and those of a project that names them as a member. A
 // project that everyone may use has no members, and each sees their own jobs
 // there. Others learn that a job is there, whose it is and what it holds.
@@ -29,10 +29,10 @@ func (r *Rights) MayTouch(id Identity, o *state.Owner) bool {
 	return ok && r.People.Among(p.Members, id.User)
 }
 
-// private is the contrary, for what is shown.
+// Private is the contrary, for what is shown.
 func (r *Rights) Private(id Identity, o *state.Owner) bool { return !r.MayTouch(id, o) }
 
-// stranger says whether a project has members and the caller is none of them.
+// Stranger says whether a project has members and the caller is none of them.
 func (r *Rights) Stranger(id Identity, project string) bool {
 	p, ok := r.Conf().Project(project)
 	return ok && len(p.Members) > 0 && !r.People.Among(p.Members, id.User)
@@ -51,7 +51,7 @@ func (r *Rights) roleOf(id Identity) role {
 	return RoleUser
 }
 
-// seesProject says whether the caller may see a project's own figures: those of
+// SeesProject says whether the caller may see a project's own figures: those of
 // theirs, and of one that everyone may use.
 func (r *Rights) SeesProject(id Identity, project string) bool {
 	_, ok := r.Conf().Project(project)

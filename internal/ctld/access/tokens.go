@@ -33,6 +33,7 @@ type Tokens struct {
 	Now  func() time.Time
 }
 
+// TokenInput asks for a token.
 type TokenInput struct{ Body api.TokenRequest }
 
 // Create makes a token. Users make their own where a machine says who
@@ -125,6 +126,7 @@ type tokensInput struct {
 	All bool `query:"all" doc:"everyone's; admins only"`
 }
 
+// List lists the caller's tokens, or all.
 func (s *Tokens) List(ctx context.Context, in *tokensInput) (*api.TokenList, error) {
 	id := Caller(ctx)
 	if in.All && !id.Admin() {
@@ -143,6 +145,7 @@ func (s *Tokens) List(ctx context.Context, in *tokensInput) (*api.TokenList, err
 	return &out, nil
 }
 
+// TokenName names a token.
 type TokenName struct {
 	ID string `path:"id"`
 }
@@ -168,6 +171,7 @@ func (s *Tokens) Revoke(ctx context.Context, in *TokenName) error {
 	return nil
 }
 
+// Denied is the answer to those who may not.
 func Denied(message, hint string) *api.Error {
 	return &api.Error{Status: 403, Code: api.CodeDenied, Message: message, Hint: hint}
 }

@@ -30,8 +30,8 @@ const manifestFile = "backup.json"
 // being sent.
 const backingUp = "backup.tmp-"
 
-// sweepBackups removes what a controller that was killed left of backups.
-func SweepBackups(dir string) error {
+// Sweep removes what a controller that was killed left of backups.
+func Sweep(dir string) error {
 	left, err := filepath.Glob(filepath.Join(dir, backingUp+"*"))
 	for _, path := range left {
 		err = errors.Join(err, os.RemoveAll(path))
@@ -42,8 +42,8 @@ func SweepBackups(dir string) error {
 // backupFormat grows when an older restore could not read it.
 const backupFormat = 1
 
-// BackupInfo is what a backup says of itself.
-type BackupInfo struct {
+// Info is what a backup says of itself.
+type Info struct {
 	Format  int       `json:"format"`
 	Version string    `json:"version"` // of the program that made it
 	Time    time.Time `json:"time"`
@@ -72,7 +72,7 @@ func (s *Maker) Serve(w http.ResponseWriter, r *http.Request) error {
 	if id := access.Caller(r.Context()); !id.Root {
 		return access.Denied("a backup holds the controller's keys: only root on its machine gets it", "run `gctld backup` there")
 	}
-	info := BackupInfo{Format: backupFormat, Version: s.Version, Pin: s.Pin, Vault: r.URL.Query().Get("vault") != "false"}
+	info := Info{Format: backupFormat, Version: s.Version, Pin: s.Pin, Vault: r.URL.Query().Get("vault") != "false"}
 	dir, err := s.copyStore(r.Context(), &info)
 	defer os.RemoveAll(dir) // "": nothing
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Maker) Serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // copyStore makes a directory with a copy of the store, as of info.Time.
-func (s *Maker) copyStore(ctx context.Context, info *BackupInfo) (dir string, err error) {
+func (s *Maker) copyStore(ctx context.Context, info *Info) (dir string, err error) {
 	change := "made with all keys"
 	if !info.Vault {
 		change = "made without the key of secrets"
@@ -103,7 +103,7 @@ func (s *Maker) copyStore(ctx context.Context, info *BackupInfo) (dir string, er
 	return dir, s.Store.Backup(filepath.Join(dir, site.StoreDir))
 }
 
-func writeBackup(w io.Writer, info BackupInfo, dir, copied string) error {
+func writeBackup(w io.Writer, info Info, dir, copied string) error {
 	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		return err
@@ -157,10 +157,10 @@ func addFile(t *tar.Writer, path, name string) error {
 	return err
 }
 
-// ReadBackup reads a backup to its end and calls file, which may be nil, with
+// Read reads a backup to its end and calls file, which may be nil, with
 // each file in it. A backup that is damaged or cut off is an error.
-func ReadBackup(r io.Reader, file func(name string, mode fs.FileMode, r io.Reader) error) (BackupInfo, error) {
-	var info BackupInfo
+func Read(r io.Reader, file func(name string, mode fs.FileMode, r io.Reader) error) (Info, error) {
+	var info Info
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return info, fmt.Errorf("it is no backup of gctld: %w", err)
@@ -195,7 +195,7 @@ func ReadBackup(r io.Reader, file func(name string, mode fs.FileMode, r io.Reade
 	}
 }
 
-func readManifest(name string, r io.Reader, info *BackupInfo) error {
+func readManifest(name string, r io.Reader, info *Info) error {
 	if name != manifestFile {
 		return fmt.Errorf("it is no backup of gctld: it begins with %q", name)
 	}

@@ -22,8 +22,8 @@ import (
 	"gbatch/sched"
 )
 
-// RestoreOptions are what to make of a backup.
-type RestoreOptions struct {
+// Options are what to make of a backup.
+type Options struct {
 	File        string
 	VaultKey    string // file with the key of secrets, for a backup without it
 	DropSecrets bool   // or go on without it
@@ -40,16 +40,16 @@ const restoring = "restore.tmp"
 
 // Restore makes the state directory of a configuration, which must be empty, out
 // of a backup. The controller goes on from it at its next start.
-func Restore(c site.Config, o RestoreOptions) (BackupInfo, error) {
+func Restore(c site.Config, o Options) (Info, error) {
 	if err := mustBeEmpty(c.Dir); err != nil {
-		return BackupInfo{}, err
+		return Info{}, err
 	}
 	tmp := filepath.Join(c.Dir, restoring)
 	if err := os.RemoveAll(tmp); err != nil {
-		return BackupInfo{}, err
+		return Info{}, err
 	}
 	if err := os.MkdirAll(filepath.Join(tmp, site.StoreDir), 0o700); err != nil {
-		return BackupInfo{}, err
+		return Info{}, err
 	}
 	info, err := unpack(o, tmp)
 	if err == nil {
@@ -90,13 +90,13 @@ func mustBeEmpty(dir string) error {
 }
 
 // unpack writes the backup's files below a directory.
-func unpack(o RestoreOptions, to string) (BackupInfo, error) {
+func unpack(o Options, to string) (Info, error) {
 	f, err := os.Open(o.File)
 	if err != nil {
-		return BackupInfo{}, err
+		return Info{}, err
 	}
 	defer f.Close()
-	info, err := ReadBackup(f, func(name string, mode fs.FileMode, r io.Reader) error {
+	info, err := Read(f, func(name string, mode fs.FileMode, r io.Reader) error {
 		return writeFrom(filepath.Join(to, name), mode, r)
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ func writeFrom(path string, mode fs.FileMode, r io.Reader) error {
 
 // markRestored has the controller learn at its next start where its records
 // come from.
-func markRestored(o RestoreOptions, info BackupInfo, dir string) error {
+func markRestored(o Options, info Info, dir string) error {
 	st, err := store.Open(store.Config{Dir: filepath.Join(dir, site.StoreDir)})
 	if err != nil {
 		return err
@@ -143,8 +143,8 @@ func markRestored(o RestoreOptions, info BackupInfo, dir string) error {
 	return errors.Join(st.Restored(uint64(time.Now().Unix()), state.Record{Kind: state.KindRestored, Value: wire.Encode(ev)}), st.Close())
 }
 
-// afterRestore tells the controller, once, that its records come from a backup.
-func AfterRestore(ctl *control.Controller, st *store.Store, now sched.Time) (bool, error) {
+// Loaded tells the controller, once, that its records come from a backup.
+func Loaded(ctl *control.Controller, st *store.Store, now sched.Time) (bool, error) {
 	r := state.Record{Kind: state.KindRestored}
 	text, ok, err := st.Get(r)
 	if err != nil || !ok {

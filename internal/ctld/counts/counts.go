@@ -1,14 +1,15 @@
 package counts
 
 import (
+	"strconv"
+	"sync"
+	"time"
+
 	"gbatch/internal/ctld/meter"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
-	"strconv"
-	"sync"
-	"time"
 )
 
 // Counts is what a view comes to in numbers. It is made off the loop, by

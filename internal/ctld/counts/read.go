@@ -67,7 +67,7 @@ type Exporter struct {
 	terms   atomic.Pointer[[]accounting.Term] // of the share tree
 }
 
-// register adds what is read at scrape time to what is counted as it happens.
+// Register adds what is read at scrape time to what is counted as it happens.
 func (s *Exporter) Register(reg *prometheus.Registry) {
 	reg.MustRegister(s.collector(), s.slurmCollector())
 }
@@ -172,7 +172,7 @@ func (s *Exporter) addSelf(set *metrics.Set) {
 // them: less than a microsecond for each user.
 const accountsEvery = 15 * time.Second
 
-// run works out the share tree for those who scrape, so that none of
+// Run works out the share tree for those who scrape, so that none of
 // them waits for the loop, until ctx is done.
 func (s *Exporter) Run(ctx context.Context) {
 	tick := time.NewTicker(accountsEvery)

@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	EventPatience = 10 * time.Second       // a client that takes nothing for so long is dropped
-	eventPause    = 100 * time.Millisecond // between two looks at the feed, so that a thousand clients stay cheap
-	PerUser       = 1024                   // streams of events that one user has open
-	maxWatched    = 1000                   // jobs that one stream names
+	Patience   = 10 * time.Second       // a client that takes nothing for so long is dropped
+	eventPause = 100 * time.Millisecond // between two looks at the feed, so that a thousand clients stay cheap
+	PerUser    = 1024                   // streams of events that one user has open
+	maxWatched = 1000                   // jobs that one stream names
 )
 
 type eventsInput struct {
@@ -74,6 +74,7 @@ type Source struct {
 	watchers watchers
 }
 
+// Stream streams changes, from now on or from where the client was.
 func (s *Source) Stream(ctx context.Context, in *eventsInput) (func(context.Context, http.ResponseWriter) error, error) {
 	numbers, err := s.numbers(in.Job)
 	if err != nil {

@@ -32,6 +32,7 @@ type actInput struct {
 // holds the loop up.
 const actChunk = 500
 
+// Act does one thing with the jobs that are named, or that a filter selects.
 func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, error) {
 	id := access.Caller(ctx)
 	out, targets, err := s.targets(id, in)

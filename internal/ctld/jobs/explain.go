@@ -16,6 +16,7 @@ type explainInput struct {
 	ID string `path:"id"`
 }
 
+// Explain says why a job waits, and what would help.
 func (s *Queries) Explain(ctx context.Context, in *explainInput) (*api.Explanation, error) {
 	j, err := s.Jobs.Find(in.ID)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"gbatch/internal/state"
 )
 
+// SecretsInput asks for new values of the secrets of one job.
 type SecretsInput struct {
 	ID   string `path:"id"`
 	Body api.SecretsRequest

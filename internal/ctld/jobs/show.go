@@ -75,6 +75,7 @@ type Queries struct {
 	Used   *usage.Used
 }
 
+// List lists jobs: those that run first, then those that wait.
 func (s *Queries) List(ctx context.Context, f *filter) (*api.JobList, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -148,6 +149,7 @@ type showInput struct {
 	Version uint64 `query:"version" doc:"the version that the caller has"`
 }
 
+// Show shows one job, at once or when its version is not the caller's any more.
 func (s *Queries) Show(ctx context.Context, in *showInput) (*api.JobDetail, error) {
 	j, err := s.Jobs.Find(in.ID)
 	if err != nil {

@@ -31,6 +31,7 @@ type Submissions struct {
 	Meters *meter.Meters
 }
 
+// SubmitInput is a submission.
 type SubmitInput struct {
 	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"makes the submission safe to repeat"`
 	Body api.SubmitRequest
@@ -39,6 +40,7 @@ type SubmitInput struct {
 // keySpace is where the UUIDs live that are made of idempotency keys.
 var keySpace = uuid.MustParse("5f2a9c1e-7d0b-4b57-9a39-62b1c5f0d3a4")
 
+// Submit puts a job into the queue, or says what would become of it.
 func (s *Submissions) Submit(ctx context.Context, in *SubmitInput) (*api.SubmitResponse, error) {
 	id := access.Caller(ctx)
 	sub, err := job.Parse(in.Body.Job)

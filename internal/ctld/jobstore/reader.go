@@ -23,7 +23,7 @@ type Reader struct {
 	Vault *Vault
 }
 
-// find gets a job by what a user types, from the table or from history; nil
+// Find gets a job by what a user types, from the table or from history; nil
 // without an error means that there is none.
 func (r *Reader) Find(text string) (*state.Job, error) {
 	j, refusal := r.View().Find(text)
@@ -53,7 +53,7 @@ func (r *Reader) Find(text string) (*state.Job, error) {
 	return j, err
 }
 
-// past is a job that has ended; nil without an error: there is none in history.
+// Past is a job that has ended; nil without an error: there is none in history.
 func (r *Reader) Past(n job.Number) (*state.Job, error) {
 	v, ok, err := r.Store.Get(state.Record{Kind: state.KindHistory, Job: n})
 	if err != nil || !ok {
@@ -86,10 +86,10 @@ func (r *Reader) pastTask(parent job.Number, index int, refusal *state.Refusal) 
 	return j, nil
 }
 
-// numberOf is the job with a UUID, if the store has ever had one.
+// NumberOf is the job with a UUID, if the store has ever had one.
 func (r *Reader) NumberOf(id [16]byte) (job.Number, bool, error) { return r.Store.NumberOf(id) }
 
-// timeline is what has happened to a job.
+// Timeline is what has happened to a job.
 func (r *Reader) Timeline(n job.Number) (out []api.Event, err error) {
 	err = r.Store.Of(state.KindEvent, n, func(rec state.Record) error {
 		e, err := wire.Event(rec.Value)
@@ -99,7 +99,7 @@ func (r *Reader) Timeline(n job.Number) (out []api.Event, err error) {
 	return out, err
 }
 
-// attempts are those of a job that are over.
+// Attempts are those of a job that are over.
 func (r *Reader) Attempts(n job.Number) (out []api.Attempt, err error) {
 	err = r.Store.Of(state.KindAttempt, n, func(rec state.Record) error {
 		var a state.Attempt
@@ -112,7 +112,7 @@ func (r *Reader) Attempts(n job.Number) (out []api.Attempt, err error) {
 	return out, err
 }
 
-// document is what a job was asked as. Jobs that the controller made itself
+// Document is what a job was asked as. Jobs that the controller made itself
 // share that of the job they come from.
 func (r *Reader) Document(j *state.Job) (*job.Spec, error) {
 	doc, ok, err := r.Text(j.Document())
@@ -129,12 +129,12 @@ func (r *Reader) Document(j *state.Job) (*job.Spec, error) {
 	return spec, nil
 }
 
-// text is the document of a job as it is stored.
+// Text is the document of a job as it is stored.
 func (r *Reader) Text(n job.Number) ([]byte, bool, error) {
 	return r.Store.Get(state.Record{Kind: state.KindSpec, Job: n})
 }
 
-// unseal reads what is stored encrypted with a job.
+// Unseal reads what is stored encrypted with a job.
 func (r *Reader) Unseal(n job.Number) (Sealed, error) {
 	text, ok, err := r.Store.Get(state.Record{Kind: state.KindSecret, Job: n})
 	if err != nil || !ok {
@@ -143,7 +143,7 @@ func (r *Reader) Unseal(n job.Number) (Sealed, error) {
 	return r.Vault.open(text)
 }
 
-// sealSubmission puts what a submission must hide into the event.
+// SealSubmission puts what a submission must hide into the event.
 func (r *Reader) SealSubmission(ev *control.Submit, sub *job.Submission) error {
 	if err := sub.Spec.CheckSecrets(sub.Secrets); err != nil {
 		return err

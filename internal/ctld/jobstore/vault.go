@@ -15,7 +15,7 @@ import (
 	"gbatch/internal/api"
 )
 
-// sealed is what is stored encrypted with a job. A controller from before jobs
+// Sealed is what is stored encrypted with a job. A controller from before jobs
 // had secrets wrote the credential alone, in the same place.
 type Sealed struct {
 	api.Credential                   // empty: none
@@ -28,6 +28,7 @@ func (s Sealed) empty() bool { return s.Credential == api.Credential{} && len(s.
 // store that only the controller's user can read.
 type Vault struct{ key *age.X25519Identity }
 
+// OpenVault reads the key from a file, or makes one.
 func OpenVault(path string) (*Vault, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,6 +65,7 @@ func writeSecretFile(path, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
+// Seal encrypts what only nodes that run the job may read.
 func (v *Vault) Seal(c Sealed) ([]byte, error) {
 	plain, err := json.Marshal(c)
 	if err != nil {

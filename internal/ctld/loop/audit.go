@@ -25,7 +25,7 @@ const maxChange = 300
 
 type authorKey struct{}
 
-// note is an entry whose outcome is not known yet; nil: none is to be made.
+// Note is an entry whose outcome is not known yet; nil: none is to be made.
 type Note struct{ api.AuditEntry }
 
 // WithAuthor has what is changed in ctx noted as somebody's doing; e says whose.
@@ -34,7 +34,7 @@ func WithAuthor(ctx context.Context, e api.AuditEntry) context.Context {
 	return context.WithValue(ctx, authorKey{}, e)
 }
 
-// noteOf is the note for a change in ctx.
+// NoteOf is the note for a change in ctx.
 func NoteOf(ctx context.Context) *Note {
 	e, ok := ctx.Value(authorKey{}).(api.AuditEntry)
 	if !ok {
@@ -43,7 +43,7 @@ func NoteOf(ctx context.Context) *Note {
 	return &Note{e}
 }
 
-// about says what is changed, and how.
+// About says what is changed, and how.
 func (n *Note) About(object, change string) *Note {
 	if n != nil {
 		n.Object, n.Change = object, change

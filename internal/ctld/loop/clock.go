@@ -14,8 +14,8 @@ type steadyClock struct {
 	read func() (wall time.Time, steady time.Duration) // steady: since some fixed moment
 	log  *slog.Logger
 
-	base time.Time // wall time of the moment that steady counts from; only grows
-	told bool      // of the step back that is under way
+	base   time.Time // wall time of the moment that steady counts from; only grows
+	logged bool      // the step back that is under way
 }
 
 // clockStep is the least step that is worth a word.
@@ -41,12 +41,12 @@ func (c *steadyClock) now() sched.Time {
 	switch {
 	case step > clockStep:
 		c.log.Warn("the machine's clock was set forward: waits and limits count it", "by", step)
-	case step < -clockStep && !c.told:
+	case step < -clockStep && !c.logged:
 		c.log.Warn("the machine's clock was set back: times go on from where they were until gctld starts again", "by", -step)
-		c.told = true
+		c.logged = true
 	}
 	if step > 0 {
-		c.base, c.told = c.base.Add(step), false
+		c.base, c.logged = c.base.Add(step), false
 	}
 	return sched.Time(c.base.Add(steady).UnixMilli())
 }

@@ -21,10 +21,10 @@ type feed struct {
 	zero uint64   // the id before the first of this process
 	last uint64   // the newest id
 	kept []Update // by id modulo feedSize
-	bell chan struct{}
+	more chan struct{}
 }
 
-// change is a job or a node after a step. Values are immutable.
+// Update is a job or a node after a step. Values are immutable.
 type Update struct {
 	ID    uint64
 	Job   *state.Job
@@ -36,7 +36,7 @@ type nodeUpdate struct{ Name, State, Reason string }
 
 func newFeed(epoch uint64) *feed {
 	zero := epoch << 32 // 2^21 starts stay exact in a client's floating point
-	return &feed{zero: zero, last: zero, kept: make([]Update, 0, 64), bell: make(chan struct{})}
+	return &feed{zero: zero, last: zero, kept: make([]Update, 0, 64), more: make(chan struct{})}
 }
 
 // publish adds what a turn has changed. Its records must be durable.
@@ -57,32 +57,32 @@ func (f *feed) publish(before, after *state.View, eff *control.Effects) {
 			f.kept[f.slot(c.ID)] = c
 		}
 	}
-	close(f.bell)
-	f.bell = make(chan struct{})
+	close(f.more)
+	f.more = make(chan struct{})
 }
 
 func (f *feed) slot(id uint64) int { return int((id - f.zero - 1) % feedSize) }
 
-// position is the newest id.
+// Position is the newest id.
 func (f *feed) Position() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last
 }
 
-// after gives the changes after id, the newest id, and whether that is all: if
+// After gives the changes after id, the newest id, and whether that is all: if
 // not, changes were missed. ring is closed when there are more.
 func (f *feed) After(id uint64) (out []Update, last uint64, all bool, ring <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	oldest := f.last - uint64(len(f.kept)) // the id before the first that is kept
 	if id < oldest || id > f.last {
-		return nil, f.last, false, f.bell
+		return nil, f.last, false, f.more
 	}
 	for n := id + 1; n <= f.last; n++ {
 		out = append(out, f.kept[f.slot(n)])
 	}
-	return out, f.last, true, f.bell
+	return out, f.last, true, f.more
 }
 
 func jobChanges(v *state.View, eff *control.Effects) []Update {

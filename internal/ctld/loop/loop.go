@@ -107,8 +107,14 @@ func Do[A any](ctx context.Context, l *Loop, ev control.Event[A]) (A, error) {
 
 // Settle is Do for what somebody else must learn of if it happens, with a note
 // and further records: it waits for the outcome, also when the client has gone.
-func Settle[A any](ctx context.Context, l *Loop, ev control.Event[A], n *Note, records ...state.Record) (A, error) {
-	return sendEvent(context.WithoutCancel(ctx), l, ev, request{note: n, records: records})
+func Settle[A any](ctx context.Context, l *Loop, ev control.Event[A], n *Note, records ...state.Record) error {
+	_, err := sendEvent(context.WithoutCancel(ctx), l, ev, request{note: n, records: records})
+	return err
+}
+
+// Order is Settle in the name of who asks.
+func Order[A any](ctx context.Context, l *Loop, ev control.Event[A], records ...state.Record) error {
+	return Settle(ctx, l, ev, NoteOf(ctx), records...)
 }
 
 func sendEvent[A any](ctx context.Context, l *Loop, ev control.Event[A], r request) (none A, err error) {
@@ -170,13 +176,6 @@ func (l *Loop) View() *state.View { return l.view.Load() }
 // Commit stores what is not the controller's (tokens, keys) with its entry.
 func (l *Loop) Commit(ctx context.Context, object, change string, records ...state.Record) error {
 	return l.send(context.WithoutCancel(ctx), request{records: records, note: NoteOf(ctx).About(object, change)})
-}
-
-// Change has an event applied, with records to go with it, and waits for the
-// outcome, also when the client has gone. The audit log says who did it.
-func Change[A any](ctx context.Context, l *Loop, ev control.Event[A], records ...state.Record) error {
-	_, err := Settle(ctx, l, ev, NoteOf(ctx), records...)
-	return err
 }
 
 // Denied notes a request that was not let in. It does not wait: the caller is

@@ -2,29 +2,29 @@ package loop
 
 import "sync"
 
-// Notifier lets many wait for news about a key. The zero value is ready.
+// Notifier lets many wait for the next change of a key. The zero value is ready.
 type Notifier[K comparable] struct {
 	mu sync.Mutex
-	m  map[K]*bell
+	m  map[K]*waiting
 }
 
-type bell struct {
+type waiting struct {
 	ch      chan struct{}
 	waiters int
 }
 
-// wait returns a channel that is closed at the next notify of k. Look at the
-// state after calling it, not before, or news in between is missed. Call done
+// Wait returns a channel that is closed at the next notify of k. Look at the
+// state after calling it, not before, or a change in between is missed. Call done
 // when no longer waiting.
 func (n *Notifier[K]) Wait(k K) (ring <-chan struct{}, done func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.m == nil {
-		n.m = map[K]*bell{}
+		n.m = map[K]*waiting{}
 	}
 	b := n.m[k]
 	if b == nil {
-		b = &bell{ch: make(chan struct{})}
+		b = &waiting{ch: make(chan struct{})}
 		n.m[k] = b
 	}
 	b.waiters++
@@ -37,6 +37,7 @@ func (n *Notifier[K]) Wait(k K) (ring <-chan struct{}, done func()) {
 	}
 }
 
+// Notify wakes those who wait for k.
 func (n *Notifier[K]) Notify(k K) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -36,11 +36,12 @@ type Mailer struct {
 	Pause time.Duration // before the second try; then twice that, and so on
 }
 
-func NewMailer(conf func() *site.Mail, jobs *jobstore.Reader, log *slog.Logger) *Mailer {
+// New is a mailer; conf says where mail goes, nil that none is sent.
+func New(conf func() *site.Mail, jobs *jobstore.Reader, log *slog.Logger) *Mailer {
 	return &Mailer{conf: conf, jobs: jobs, log: log, queue: make(chan control.Moved, mailsWaiting), Pause: 5 * time.Second}
 }
 
-// take never blocks.
+// Take never blocks.
 func (m *Mailer) Take(moved control.Moved) {
 	if m.conf() == nil {
 		return
@@ -52,7 +53,7 @@ func (m *Mailer) Take(moved control.Moved) {
 	}
 }
 
-// run sends until ctx is done.
+// Run sends until ctx is done.
 func (m *Mailer) Run(ctx context.Context) {
 	for {
 		select {

@@ -34,6 +34,7 @@ func (c *Cycles) add(took time.Duration, p *sched.Plan) {
 	}
 }
 
+// Ended is how many jobs ended in these ways.
 func (c *Cycles) Ended(list ...Ending) int64 {
 	n := int64(0)
 	for _, e := range list {
@@ -57,6 +58,7 @@ const (
 	Endings
 )
 
+// EndingOf is how a job that is over ended.
 func EndingOf(j *state.Job) Ending {
 	switch {
 	case j.State == job.Finished:

@@ -48,6 +48,7 @@ const (
 	MaxNodes    = 200 // of those out of service
 )
 
+// New has all its counters at 0.
 func New() *Meters {
 	m := &Meters{Reg: prometheus.NewRegistry(), clusters: metrics.First{Max: MaxClusters}, qos: metrics.First{Max: MaxQOS}}
 	counter := func(name, help string) prometheus.Counter {
@@ -98,6 +99,7 @@ func New() *Meters {
 	return m
 }
 
+// Commit counts a turn that stored something.
 func (m *Meters) Commit(turn, commit time.Duration, records int) {
 	m.turns.Observe(turn.Seconds())
 	m.commits.Observe(commit.Seconds())
@@ -105,6 +107,7 @@ func (m *Meters) Commit(turn, commit time.Duration, records int) {
 	m.records.Add(float64(records))
 }
 
+// Round counts a scheduling round.
 func (m *Meters) Round(took time.Duration, p *sched.Plan, missed []sched.Time) {
 	for _, d := range missed {
 		m.missed.Observe(float64(max(d, -d)) / 1000)
@@ -124,6 +127,7 @@ func (m *Meters) Round(took time.Duration, p *sched.Plan, missed []sched.Time) {
 	}
 }
 
+// Prepulled counts images that nodes pulled ahead.
 func (m *Meters) Prepulled(list []node.Prepulled) {
 	for _, p := range list {
 		outcome := "there"

@@ -107,7 +107,7 @@ func (s *Keys) Forget(ctx context.Context, in *nodeName) error {
 		if err := s.Loop.Commit(ctx, "node "+in.Name, "forgotten", access.NodeKeyRecord(in.Name, nil)); err != nil {
 			return err
 		}
-	} else if err := loop.Change(ctx, s.Loop, control.Forget{Node: in.Name}, access.NodeKeyRecord(in.Name, nil)); err != nil {
+	} else if err := loop.Order(ctx, s.Loop, control.Forget{Node: in.Name}, access.NodeKeyRecord(in.Name, nil)); err != nil {
 		return err
 	}
 	s.Keys.PutNode(in.Name, nil)

@@ -21,16 +21,18 @@ type drainInput struct {
 	Body api.DrainRequest
 }
 
+// Drain takes a node, or one GPU of it, out of scheduling.
 func (s *Operator) Drain(ctx context.Context, in *drainInput) error {
 	if in.Body.Reason == "" {
 		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a drain needs a reason", Hint: "it is shown to everyone whose job waits for the node"}
 	}
 	ev := control.Drain{Node: in.Name, GPU: in.Body.GPU, Reason: in.Body.Reason, By: access.Caller(ctx).User}
-	return loop.Change(ctx, s.Loop, ev)
+	return loop.Order(ctx, s.Loop, ev)
 }
 
+// Resume puts it back.
 func (s *Operator) Resume(ctx context.Context, in *drainInput) error {
-	return loop.Change(ctx, s.Loop, control.Drain{Node: in.Name, GPU: in.Body.GPU})
+	return loop.Order(ctx, s.Loop, control.Drain{Node: in.Name, GPU: in.Body.GPU})
 }
 
 type nodeName struct {
@@ -39,6 +41,7 @@ type nodeName struct {
 
 type reservationInput struct{ Body api.Reservation }
 
+// Reserve makes an advance reservation.
 func (s *Operator) Reserve(ctx context.Context, in *reservationInput) (*api.Reservation, error) {
 	r := in.Body
 	if r.UUID != "" {
@@ -50,7 +53,7 @@ func (s *Operator) Reserve(ctx context.Context, in *reservationInput) (*api.Rese
 		Match:    sched.Shape{GPUModels: r.GPUModels, Cluster: r.Cluster},
 		Projects: r.Projects, Users: r.Users, Maintenance: r.Maintenance, Reason: r.Reason,
 	}
-	if err := loop.Change(ctx, s.Loop, control.Reserve{Window: w}); err != nil {
+	if err := loop.Order(ctx, s.Loop, control.Reserve{Window: w}); err != nil {
 		return nil, err
 	}
 	for _, made := range s.Loop.View().Windows {
@@ -66,12 +69,14 @@ type reservationName struct {
 	Name string `path:"name"`
 }
 
+// Unreserve removes one.
 func (s *Operator) Unreserve(ctx context.Context, in *reservationName) error {
-	return loop.Change(ctx, s.Loop, control.Unreserve{Name: in.Name})
+	return loop.Order(ctx, s.Loop, control.Unreserve{Name: in.Name})
 }
 
 type reservationsInput struct{}
 
+// Reservations lists them.
 func (s *Operator) Reservations(context.Context, *reservationsInput) (*api.ReservationList, error) {
 	out := api.ReservationList{Reservations: []api.Reservation{}}
 	for _, w := range s.Loop.View().Windows {

@@ -39,6 +39,7 @@ type syncInput struct {
 	Body api.SyncRequest
 }
 
+// Sync takes a node's report, and answers with its desired set when that has changed.
 func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, error) {
 	if id := access.Caller(ctx); !id.MayNode(in.Name) {
 		return nil, access.Denied(fmt.Sprintf("%s speaks for itself, not for node %s", id.User, in.Name), "see name in the node's gnoded.yaml")

@@ -19,26 +19,26 @@ import (
 type Guard struct {
 	Table []Route
 
-	GuardConfig
+	Config
 	mux    *http.ServeMux
 	routes map[string]*Route // by pattern
 	served map[string]bool   // patterns that have a handler
-	turns  turnstile
+	turns  limiter
 }
 
-// GuardConfig is what a guard asks of others.
-type GuardConfig struct {
+// Config is what a guard asks of others.
+type Config struct {
 	Identify func(http.ResponseWriter, *http.Request) (access.Identity, *api.Error)
 	Denied   func(id access.Identity, action string, e *api.Error) // of requests to change something
 	Measure  func(pattern string, next http.HandlerFunc) http.HandlerFunc
 	Log      *slog.Logger
 }
 
-// NewGuard serves a table. What it serves at /openapi.json is made from the
+// New serves a table. What it serves at /openapi.json is made from the
 // same routes. A route that is in the table and has no handler, or the other way
 // round, is a mistake of ours.
-func NewGuard(c GuardConfig, table []Route) *Guard {
-	g := &Guard{Table: table, GuardConfig: c, mux: http.NewServeMux(), routes: map[string]*Route{}, served: map[string]bool{}}
+func New(c Config, table []Route) *Guard {
+	g := &Guard{Table: table, Config: c, mux: http.NewServeMux(), routes: map[string]*Route{}, served: map[string]bool{}}
 	for i := range table {
 		g.routes[table[i].Pattern] = &table[i]
 	}

@@ -14,25 +14,25 @@ const answerTime = time.Minute
 // maxLarge is how many large answers one user has at once. Others of theirs wait.
 const maxLarge = 8
 
-// turnstile lets so many of each user through at once. The zero value is ready.
-type turnstile struct {
+// limiter lets so many of each user through at once. The zero value is ready.
+type limiter struct {
 	mu     sync.Mutex
-	byUser map[string]*gate
+	byUser map[string]*queue
 }
 
-type gate struct {
+type queue struct {
 	places chan struct{}
 	users  int // in it and before it
 }
 
 // enter waits for a place; false: ctx is done. Call leave after true.
-func (t *turnstile) enter(ctx context.Context, user string) (leave func(), ok bool) {
+func (t *limiter) enter(ctx context.Context, user string) (leave func(), ok bool) {
 	t.mu.Lock()
 	g := t.byUser[user]
 	if g == nil {
-		g = &gate{places: make(chan struct{}, maxLarge)}
+		g = &queue{places: make(chan struct{}, maxLarge)}
 		if t.byUser == nil {
-			t.byUser = map[string]*gate{}
+			t.byUser = map[string]*queue{}
 		}
 		t.byUser[user] = g
 	}

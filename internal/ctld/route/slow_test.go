@@ -43,7 +43,7 @@ func TestClientThatNeverReads(t *testing.T) {
 // TestLargeAnswers: one user has few large answers in memory, whoever does not
 // read them; others are not held up, and who waits and goes leaves nothing.
 func TestLargeAnswers(t *testing.T) {
-	var g turnstile
+	var g limiter
 	var leave []func()
 	for range maxLarge {
 		l, ok := g.enter(t.Context(), "ann")

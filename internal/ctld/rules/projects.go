@@ -16,7 +16,7 @@ import (
 
 type projectsInput struct{}
 
-// projects lists the projects; to those who are not in one, without its members.
+// Projects lists the projects; to those who are not in one, without its members.
 func (s *Rules) Projects(ctx context.Context, _ *projectsInput) (*api.ProjectList, error) {
 	id := access.Caller(ctx)
 	out := api.ProjectList{Projects: []api.Project{}}
@@ -33,13 +33,14 @@ func (s *Rules) Projects(ctx context.Context, _ *projectsInput) (*api.ProjectLis
 	return &out, nil
 }
 
+// ProjectInput is a project to make or to change.
 type ProjectInput struct {
 	Name   string `path:"name"`
 	Create bool   `query:"create" doc:"it must not be there yet; else it must"`
 	Body   api.Project
 }
 
-// putProject makes a project, or replaces one that was made so.
+// PutProject makes a project, or replaces one that was made so.
 func (s *Rules) PutProject(ctx context.Context, in *ProjectInput) (*api.Project, error) {
 	in.Body.Name = in.Name
 	s.changing.Lock()
@@ -78,7 +79,7 @@ type projectName struct {
 	Name string `path:"name"`
 }
 
-// dropProject removes a project that gadm made.
+// DropProject removes a project that gadm made.
 func (s *Rules) DropProject(ctx context.Context, in *projectName) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()

@@ -47,7 +47,7 @@ func New(cfg site.Config, source func() (site.Config, error), people *access.Peo
 // Now is the configuration in force.
 func (s *Rules) Now() *site.Config { return s.current.Load() }
 
-// loadProjects reads the projects that gadm made.
+// LoadProjects reads the projects that gadm made.
 func (s *Rules) LoadProjects(st *store.Store) error {
 	var made []site.Project
 	err := st.All(state.KindProject, func(r state.Record) error {
@@ -83,7 +83,7 @@ func (s *Rules) setRules(ctx context.Context, cfg site.Config, n *loop.Note, rec
 	if err != nil {
 		return err
 	}
-	if _, err := loop.Settle(ctx, s.Loop, control.Reconfigure{Config: cc}, n, records...); err != nil {
+	if err := loop.Settle(ctx, s.Loop, control.Reconfigure{Config: cc}, n, records...); err != nil {
 		return err
 	}
 	s.current.Store(&cfg)
@@ -140,7 +140,7 @@ func (s *Rules) Reload(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	n := loop.NoteOf(ctx).About("rules", strings.Join(site.ChangedLines(s.Now().Text(), cfg.Text()), "; "))
+	n := loop.NoteOf(ctx).About("rules", strings.Join(site.Diff(s.Now().Text(), cfg.Text()), "; "))
 	if err := s.setRules(ctx, cfg, n); err != nil {
 		return err
 	}
@@ -159,11 +159,12 @@ func (s *Rules) read() (site.Config, error) {
 
 type policyInput struct{}
 
+// Policy shows the rules in force.
 func (s *Rules) Policy(context.Context, *policyInput) (*api.Policy, error) {
 	return &api.Policy{Text: s.Now().Text()}, nil
 }
 
-// checkPolicy says what a reload would do.
+// CheckPolicy says what a reload would do.
 func (s *Rules) CheckPolicy(context.Context, *policyInput) (*api.Policy, error) {
 	cfg, err := s.read()
 	if err == nil {
@@ -172,16 +173,17 @@ func (s *Rules) CheckPolicy(context.Context, *policyInput) (*api.Policy, error) 
 	if err != nil {
 		return nil, badRules(err)
 	}
-	return &api.Policy{Text: cfg.Text(), Changes: site.ChangedLines(s.Now().Text(), cfg.Text())}, nil
+	return &api.Policy{Text: cfg.Text(), Changes: site.Diff(s.Now().Text(), cfg.Text())}, nil
 }
 
+// ReloadPolicy takes the rules as the file has them now.
 func (s *Rules) ReloadPolicy(ctx context.Context, _ *policyInput) (*api.Policy, error) {
 	before := s.Now().Text()
 	if err := s.Reload(ctx); err != nil {
 		return nil, badRules(err)
 	}
 	after := s.Now().Text()
-	return &api.Policy{Text: after, Changes: site.ChangedLines(before, after)}, nil
+	return &api.Policy{Text: after, Changes: site.Diff(before, after)}, nil
 }
 
 // badRules is the answer to an admin, who may read the file.

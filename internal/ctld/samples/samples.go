@@ -8,7 +8,7 @@ import (
 	"gbatch/internal/node"
 )
 
-// samples is what nodes last said of their GPUs' work, by node. It is kept in
+// Samples is what nodes last said of their GPUs' work, by node. It is kept in
 // memory only: a node says it again with each sync. The zero value is empty.
 type Samples struct {
 	mu     sync.Mutex
@@ -16,7 +16,7 @@ type Samples struct {
 	uses   map[string][]api.RankUse // by node: of ranks that run there
 }
 
-// put takes a node's word; none takes back what it said before.
+// Put takes a node's word; none takes back what it said before.
 func (s *Samples) Put(node string, list []api.GPUSample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *Samples) Put(node string, list []api.GPUSample) {
 	s.byNode[node] = list
 }
 
-// putUse takes a node's word on the ranks that run on it.
+// PutUse takes a node's word on the ranks that run on it.
 func (s *Samples) PutUse(node string, list []api.RankUse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *Samples) PutUse(node string, list []api.RankUse) {
 	}
 }
 
-// use is what a rank on a node has used, as the node said last; nil: it did not.
+// Use is what a rank on a node has used, as the node said last; nil: it did not.
 func (s *Samples) Use(node string, id job.RankID) *node.LiveUse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Samples) Use(node string, id job.RankID) *node.LiveUse {
 	return nil
 }
 
-// fill adds to a node's GPUs what they were doing. A node that is not heard
+// Fill adds to a node's GPUs what they were doing. A node that is not heard
 // any more says nothing of now.
 func (s *Samples) Fill(n *api.Node) {
 	if n.State == "lost" || n.State == "suspect" {

@@ -14,7 +14,7 @@ import (
 // told with what a message took to arrive.
 const maxSkew = 5 * time.Second
 
-// skews is how far the nodes' clocks are ahead of ours. All times of jobs are
+// Skews is how far the nodes' clocks are ahead of ours. All times of jobs are
 // by our clock: what a node says of when is moved by this.
 type Skews struct {
 	log *slog.Logger
@@ -23,9 +23,10 @@ type Skews struct {
 	byNode map[string]time.Duration
 }
 
+// NewSkews knows no node's clock.
 func NewSkews(log *slog.Logger) *Skews { return &Skews{log: log, byNode: map[string]time.Duration{}} }
 
-// heard takes a node's word for the time, in milliseconds; 0: it said none.
+// Heard takes a node's word for the time, in milliseconds; 0: it said none.
 func (s *Skews) Heard(node string, nodeMS int64, now time.Time) time.Duration {
 	if nodeMS == 0 {
 		return 0
@@ -44,7 +45,7 @@ func (s *Skews) Heard(node string, nodeMS int64, now time.Time) time.Duration {
 	return skew
 }
 
-// fill says it where nodes are shown.
+// Fill says it where nodes are shown.
 func (s *Skews) Fill(n *api.Node) {
 	s.mu.Lock()
 	skew := s.byNode[n.Name]
@@ -55,7 +56,7 @@ func (s *Skews) Fill(n *api.Node) {
 	n.SkewMS = skew.Milliseconds()
 }
 
-// onOurClock moves a node's times to our clock. Small differences are left: they
+// OnOurClock moves a node's times to our clock. Small differences are left: they
 // are what the message took.
 func OnOurClock(ranks []node.RankStatus, skew time.Duration) []node.RankStatus {
 	if skew.Abs() <= maxSkew {

@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// JoinString is all that another machine needs to know of a controller that
+// Address is all that another machine needs to know of a controller that
 // listens at an address.
-func JoinString(c Config, listen, pin string) string {
+func Address(c Config, listen, pin string) string {
 	return "https://" + c.advertised(listen) + "#" + pin
 }
 

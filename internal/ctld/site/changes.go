@@ -20,6 +20,7 @@ func (c Config) WithStored(made []Project) (Config, error) {
 	return c, nil
 }
 
+// StoredProjects are the projects that gadm made.
 func (c Config) StoredProjects() []Project {
 	return slices.DeleteFunc(slices.Clone(c.Projects), func(p Project) bool { return !p.Stored })
 }
@@ -33,8 +34,8 @@ func (c Config) Text() string {
 	return string(b)
 }
 
-// ChangedLines is what one text has more than the other, by line.
-func ChangedLines(before, after string) []string {
+// Diff is what one text has more than the other, by line.
+func Diff(before, after string) []string {
 	count := map[string]int{}
 	for line := range strings.Lines(after) {
 		count[line]++

@@ -125,6 +125,7 @@ func (s *Seconds) UnmarshalYAML(b []byte) error {
 // MarshalYAML writes it so that it can be read.
 func (s Seconds) MarshalYAML() (any, error) { return fmt.Sprintf("%d seconds", s), nil }
 
+// Millis is a length of time as the controller counts it.
 func (s Seconds) Millis() sched.Time { return sched.Time(s) * 1000 }
 
 // Default is the configuration of an empty file.
@@ -261,6 +262,7 @@ func (c Config) checkProjects(bad func(path, format string, a ...any)) {
 	}
 }
 
+// Project is a project by its name.
 func (c Config) Project(name string) (Project, bool) {
 	i := slices.IndexFunc(c.Projects, func(p Project) bool { return p.Name == name })
 	if i < 0 {

@@ -1,10 +1,12 @@
 package site
 
 import (
-	"gbatch/internal/api"
 	"slices"
+
+	"gbatch/internal/api"
 )
 
+// ProjectFromAPI is a project that gadm made.
 func ProjectFromAPI(p api.Project) Project {
 	return Project{
 		Name: p.Name, GID: p.GID, Members: slices.Concat(users(p.Members...), groups(p.Groups...)), Shares: p.Shares, Clusters: p.Clusters,
@@ -13,6 +15,7 @@ func ProjectFromAPI(p api.Project) Project {
 	}
 }
 
+// ProjectToAPI is a project as the API has it.
 func ProjectToAPI(p Project) api.Project {
 	out := api.Project{
 		Name: p.Name, GID: p.GID, Shares: p.Shares, Clusters: p.Clusters,

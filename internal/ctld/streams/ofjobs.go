@@ -59,7 +59,7 @@ func (s *OfJobs) jobStream(w http.ResponseWriter, r *http.Request, kind string) 
 	return nil
 }
 
-// streamTo finds the rank that a client asks for, if they may have it.
+// StreamTo finds the rank that a client asks for, if they may have it.
 func (s *OfJobs) StreamTo(r *http.Request, kind string) (home string, req api.StreamRequest, err error) {
 	j, err := s.Jobs.Find(r.PathValue("id"))
 	if err != nil {

@@ -42,34 +42,35 @@ type stream struct {
 	done  chan error          // buffered: the outcome
 
 	home string // the node; guarded by streams.mu, as told is
-	told bool   // the node was sent the request
+	sent bool   // the node was sent the request
 
 	// Of a two-way stream, guarded by streams.mu.
 	node *websocket.Conn
 	left bool // the client no longer waits: nobody takes node
 }
 
+// NewHub has no streams.
 func NewHub() *Hub {
 	return &Hub{byID: map[string]*stream{}, pending: map[string][]api.StreamRequest{}}
 }
 
-// take gives the requests that a node has not answered yet. They go out with
+// Take gives the requests that a node has not answered yet. They go out with
 // each answer until it does, since an answer may be lost on its way; the node
 // drops those that it knows.
 func (s *Hub) Take(node string) []api.StreamRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.pending[node] {
-		s.byID[r.ID].told = true
+		s.byID[r.ID].sent = true
 	}
 	return slices.Clone(s.pending[node])
 }
 
-// waiting says whether there are requests that a node was not sent yet.
+// Waiting says whether there are requests that a node was not sent yet.
 func (s *Hub) Waiting(node string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.pending[node], func(r api.StreamRequest) bool { return !s.byID[r.ID].told })
+	return slices.ContainsFunc(s.pending[node], func(r api.StreamRequest) bool { return !s.byID[r.ID].sent })
 }
 
 // copy asks the node for a log and copies it to w until it ends. Nothing has
@@ -147,7 +148,7 @@ func (s *Hub) claim(r *http.Request) (*stream, error) {
 	return st, nil
 }
 
-// serve handles a node's POST /v1/streams/{id}: its body goes to the client.
+// Serve handles a node's POST /v1/streams/{id}: its body goes to the client.
 func (s *Hub) Serve(w http.ResponseWriter, r *http.Request) error {
 	st, err := s.claim(r)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // maxStreams bounds the logs and two-way streams that are open at once.
 const maxStreams = 4096
 
-// begin counts a stream in, and end out. wait waits for all to end; no
+// Begin counts a stream in, and end out. wait waits for all to end; no
 // new ones begin then.
 func (s *Hub) Begin() (end func(), err error) {
 	s.mu.Lock()
@@ -25,6 +25,7 @@ func (s *Hub) Begin() (end func(), err error) {
 	return s.end, nil
 }
 
+// Count is how many streams clients have open.
 func (s *Hub) Count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,6 +39,7 @@ func (s *Hub) end() {
 	s.wg.Done()
 }
 
+// Wait waits until all have ended, and lets no new ones begin.
 func (s *Hub) Wait() {
 	s.mu.Lock()
 	s.closing = true
@@ -45,7 +47,7 @@ func (s *Hub) Wait() {
 	s.wg.Wait()
 }
 
-// join handles a node's GET /v1/streams/{id}: its connection goes to the
+// Join handles a node's GET /v1/streams/{id}: its connection goes to the
 // client that waits.
 func (s *Hub) Join(w http.ResponseWriter, r *http.Request) error {
 	st, err := s.claim(r)

@@ -15,6 +15,7 @@ import (
 
 // Between the controller's types and the wire's.
 
+// Time is a time of the controller; the zero time for none.
 func Time(t sched.Time) time.Time {
 	if t == 0 {
 		return time.Time{}
@@ -95,6 +96,7 @@ func fromAttempt(out *api.Job, v *state.View, j *state.Job) {
 	out.GPUs = float64(gpus) / 1000
 }
 
+// Allocation is what a rank holds.
 func Allocation(a sched.Allocation) api.Allocation {
 	out := api.Allocation{Node: a.Node, CPUs: int(a.MilliCPU / 1000), MemBytes: a.MemMiB << 20}
 	for _, g := range a.GPUs {
@@ -103,6 +105,7 @@ func Allocation(a sched.Allocation) api.Allocation {
 	return out
 }
 
+// Attempt is one try at a job.
 func Attempt(a *state.Attempt) api.Attempt {
 	out := api.Attempt{Attempt: a.Attempt, Start: Time(a.Start), End: Time(a.End)}
 	for _, r := range a.Ranks {
@@ -118,6 +121,7 @@ func Attempt(a *state.Attempt) api.Attempt {
 	return out
 }
 
+// Node is a node with what is free of it.
 func Node(v *state.View, n *state.Node) api.Node {
 	inv := n.Inventory
 	out := api.Node{
