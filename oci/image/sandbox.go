@@ -45,41 +45,8 @@ func Check(dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.startWorker()
+	_, err = s.workers.start()
 	return errors.Join(err, s.Close())
-}
-
-// startWorker starts a worker that has a directory of its own.
-func (s *Store) startWorker() (*process, error) {
-	dir, err := os.MkdirTemp(s.workersDir, "")
-	if err != nil {
-		return nil, err
-	}
-	p := &process{store: s, dir: dir, said: &firstLine{}, done: make(chan struct{})}
-	control, theirs, err := socketpair(unix.SOCK_SEQPACKET)
-	if err == nil {
-		p.control = control
-		p.cmd = workerCommand(theirs, p.said)
-		err = p.cmd.Start()
-		theirs.Close()
-	}
-	if err != nil {
-		os.RemoveAll(dir)
-		return nil, err
-	}
-	if err = p.makeReady(); err == nil {
-		err = s.workers.add(s.base, p)
-	}
-	if err != nil {
-		p.end()
-		_ = p.cmd.Wait()
-		os.RemoveAll(dir)
-		if said := p.said.String(); said != "" {
-			err = fmt.Errorf("%w: %s", err, said)
-		}
-		return nil, err
-	}
-	return p, nil
 }
 
 func workerCommand(control *os.File, said *firstLine) *exec.Cmd {
