@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"gbatch/oci/image/unpack"
 	"net"
 	"os"
 	"os/exec"
@@ -174,7 +175,7 @@ func markOpaque(fs string, dirs []string) error {
 		if err != nil {
 			return errNoAnswer
 		}
-		err = unix.Fsetxattr(dir, opaqueXattr, []byte{'y'}, 0)
+		err = unix.Fsetxattr(dir, unpack.OpaqueXattr, []byte{'y'}, 0)
 		unix.Close(dir)
 		if err != nil {
 			return classifyLocal(os.NewSyscallError("mark directory", err))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gbatch/oci/image/unpack"
 	"io"
 	"net"
 	"os"
@@ -192,15 +193,16 @@ func (w *worker) layer(ctx context.Context, src source, order layerOrder, seen f
 			seen(n)
 		}
 	}}
-	to := target{diffID: order.DiffID, maxBytes: w.spec.MaxBytes, room: w.room.take}
+	to := unpack.Target{DiffID: order.DiffID, MaxBytes: w.spec.MaxBytes, MaxID: ownID - 1, Room: w.room.take}
 	if order.Dir != "" {
-		to.dir = filepath.Join(workDir, filepath.Base(order.Dir))
+		to.Dir = filepath.Join(workDir, filepath.Base(order.Dir))
 	}
-	info, opaque, err := unpack(ctx, in, to)
+	l, err := unpack.Layer(ctx, in, to)
 	if err != nil {
-		return r, err
+		return r, classifyUnpack(err)
 	}
-	return reply{Bytes: in.n, Mirror: mirror, Layer: &info, Opaque: opaque}, nil
+	info := &unpacked{DiffID: order.DiffID, Size: l.Size, Entries: l.Entries, Implicit: l.Implicit}
+	return reply{Bytes: in.n, Mirror: mirror, Layer: info, Opaque: l.Opaque}, nil
 }
 
 // ask asks the store for something that a worker cannot do.
