@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"gbatch/oci/image/socket"
 	"io"
 	"net"
 	"os"
@@ -54,12 +55,12 @@ const (
 // call makes a request and returns the last reply. When ctx ends the worker is
 // told to break off, and waited for, so that it writes no more.
 func (p *process) call(ctx context.Context, req request, seen func(int64)) (reply, error) {
-	ours, theirs, err := socketpair(unix.SOCK_STREAM)
+	ours, theirs, err := socket.Pair(unix.SOCK_STREAM)
 	if err != nil {
 		return reply{}, classifyLocal(err)
 	}
 	defer ours.Close()
-	err = sendPacket(p.control, packet{Call: true}, theirs)
+	err = socket.Send(p.control, packet{Call: true}, theirs)
 	theirs.Close()
 	if err != nil {
 		return reply{}, p.died(err)
@@ -112,7 +113,8 @@ func (p *process) serve(ctx context.Context) {
 	var asked sync.WaitGroup
 	slots := make(chan struct{}, maxAsks)
 	for {
-		q, file, err := receivePacket(p.control)
+		var q packet
+		file, err := socket.Receive(p.control, &q)
 		if file != nil {
 			file.Close() // it has nothing to give
 		}
@@ -148,8 +150,8 @@ func (p *process) answer(ctx context.Context, q packet) {
 		var conn net.Conn
 		if conn, err = p.workers.connect(ctx, q.Dial); err == nil {
 			defer conn.Close()
-			if socket, ok := conn.(syscall.Conn); ok {
-				_ = sendPacket(p.control, back, socket)
+			if c, ok := conn.(syscall.Conn); ok {
+				_ = socket.Send(p.control, back, c)
 				return
 			}
 			err = errors.New("the connection is no socket")
@@ -158,14 +160,14 @@ func (p *process) answer(ctx context.Context, q packet) {
 		var f *os.File
 		if f, err = o.open(q.Open); err == nil {
 			defer f.Close()
-			_ = sendPacket(p.control, back, f)
+			_ = socket.Send(p.control, back, f)
 			return
 		}
 	default:
 		back.Bytes, back.Entries, err = p.workers.disk.promise(o, q.Bytes, q.Entries)
 	}
 	back.Error = wireErrorOf(err)
-	_ = sendPacket(p.control, back, nil)
+	_ = socket.Send(p.control, back, nil)
 }
 
 func (o *origin) open(name string) (*os.File, error) {

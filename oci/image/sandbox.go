@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"gbatch/oci/image/socket"
 	"gbatch/oci/image/unpack"
 	"net"
 	"os"
@@ -68,7 +69,8 @@ func workerCommand(control *os.File, said *firstLine) *exec.Cmd {
 // from it. Until then it has read nothing of a stranger's.
 func (p *process) makeReady() error {
 	_ = p.control.SetReadDeadline(time.Now().Add(readyIn))
-	first, _, err := receivePacket(p.control)
+	var first packet
+	_, err := socket.Receive(p.control, &first)
 	if err != nil || !first.Ready {
 		return errors.Join(errors.New("it did not start"), err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gbatch/oci/image/socket"
 	"gbatch/oci/image/unpack"
 	"io"
 	"net"
@@ -77,17 +78,18 @@ func workerMain() int {
 	_ = os.WriteFile("/proc/self/comm", []byte("gbatch-image"), 0)
 	// The system's certificates are read now, as the file system goes away.
 	_, _ = x509.SystemCertPool()
-	conn, err := fileConn(os.NewFile(workerFD, "control"))
+	conn, err := socket.Conn(os.NewFile(workerFD, "control"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	w := &worker{control: conn.(*net.UnixConn), transports: map[string]*boundedTransport{}, asks: map[int]chan answer{}}
-	if err := sendPacket(w.control, packet{Ready: true}, nil); err != nil {
+	if err := socket.Send(w.control, packet{Ready: true}, nil); err != nil {
 		return 1
 	}
 	for {
-		p, file, err := receivePacket(w.control)
+		var p packet
+		file, err := socket.Receive(w.control, &p)
 		if err != nil {
 			return 0 // the store is done with this worker, or is gone
 		}
@@ -108,7 +110,7 @@ func workerMain() int {
 
 // serve answers one call. The store closes its side to break it off.
 func (w *worker) serve(file *os.File) {
-	conn, err := fileConn(file)
+	conn, err := socket.Conn(file)
 	if err != nil {
 		return
 	}
@@ -213,7 +215,7 @@ func (w *worker) ask(ctx context.Context, p packet) (answer, error) {
 	p.Ask = w.asked
 	w.asks[p.Ask] = back
 	w.mu.Unlock()
-	if err := sendPacket(w.control, p, nil); err != nil {
+	if err := socket.Send(w.control, p, nil); err != nil {
 		return answer{}, err
 	}
 	select {
@@ -241,7 +243,7 @@ func (w *worker) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if a.file == nil {
 		return nil, errors.New("got no connection")
 	}
-	return fileConn(a.file)
+	return socket.Conn(a.file)
 }
 
 // open opens a part of a local image; the name "" is the archive itself.

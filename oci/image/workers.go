@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"gbatch/oci/image/socket"
 	"net"
 	"os"
 	"sync"
@@ -103,7 +104,7 @@ func (w *workers) start() (*process, error) {
 		return nil, err
 	}
 	p := &process{workers: w, dir: dir, said: &firstLine{}, done: make(chan struct{})}
-	control, theirs, err := socketpair(unix.SOCK_SEQPACKET)
+	control, theirs, err := socket.Pair(unix.SOCK_SEQPACKET)
 	if err == nil {
 		p.control = control
 		p.cmd = workerCommand(theirs, p.said)
