@@ -40,7 +40,8 @@ var below = map[string][]string{
 	"oci/image/unpack":    {},
 	"oci/image/imagetest": {"oci/ref"},
 	"oci/netns":           {},
-	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns"},
+	"oci/logs":            {},
+	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs"},
 	"oci/shim":            {"oci"},
 	"internal/job":        {"oci/ref", "internal/document"},
 	"internal/job/importer": {"internal/job", "oci/ref", "internal/document", "internal/job/importer/ccluster",
@@ -118,12 +119,12 @@ var below = map[string][]string{
 	"internal/noded/network": {"internal/node", "internal/job", "internal/noded/config", "internal/noded/reason", "oci", "oci/netns"},
 	"internal/noded/preflight": {"internal/node", "cgroups", "internal/client", "internal/gpu", "internal/noded/config",
 		"internal/noded/identity", "oci/atomicfile", "oci/image", "oci/netns", "oci"},
-	"internal/noded/rank": {"internal/node", "cgroups", "internal/api", "internal/client", "internal/job", "internal/noded/config",
+	"internal/noded/rank": {"internal/node", "oci/logs", "cgroups", "internal/api", "internal/client", "internal/job", "internal/noded/config",
 		"internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices", "internal/noded/exporter",
 		"internal/noded/identity", "internal/noded/images", "internal/noded/network", "internal/noded/reason",
 		"internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile", "oci/image", "oci/ref", "internal/noded/account",
 		"oci/userns"},
-	"internal/noded/streams": {"internal/node", "internal/api", "internal/client", "internal/job", "oci", "oci/netns"},
+	"internal/noded/streams": {"internal/node", "internal/api", "internal/client", "internal/job", "oci", "oci/logs", "oci/netns"},
 	"internal/noded/reason":  {"internal/job"},
 	"internal/noded/devices": {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config",
 		"internal/noded/reason"},
@@ -177,7 +178,7 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/userns|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/userns|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

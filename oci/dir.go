@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gbatch/oci/logs"
 	"os"
 	"path/filepath"
 
@@ -39,7 +40,7 @@ type ShimConfig struct {
 	// root may enter it.
 	Scratch string `json:"scratch,omitempty"`
 	// Log bounds what is kept of the output.
-	Log LogLimits `json:"log"`
+	Log logs.Limits `json:"log"`
 	// Network is set if StartWith hands over a network namespace. The spec's
 	// network must be the zero value then.
 	Network *ShimNetwork `json:"network,omitempty"`

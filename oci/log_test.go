@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gbatch/oci"
+	"gbatch/oci/logs"
 )
 
 func logSize(t *testing.T, dir string) (total int64) {
@@ -49,7 +50,7 @@ func TestLogQuota(t *testing.T) {
 // Offsets stay the same across rotation, whatever is dropped.
 func TestLogOffsets(t *testing.T) {
 	b := newBox(t, "seq -w 1 9999")
-	b.cfg.Log.MaxBytes = oci.MinLogBytes
+	b.cfg.Log.MaxBytes = logs.MinBytes
 	b.run()
 	var whole bytes.Buffer
 	for i := 1; i <= 9999; i++ {

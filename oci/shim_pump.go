@@ -2,6 +2,7 @@ package oci
 
 import (
 	"fmt"
+	"gbatch/oci/logs"
 	"os"
 	"time"
 
@@ -18,13 +19,13 @@ type pump struct {
 	console  *os.File // where its terminal comes from; nil: it has none
 	read     *os.File // nil until there is something to read from
 	terminal *os.File // read, if that is a terminal
-	log      *logWriter
+	log      *logs.Writer
 	done     chan error
 }
 
 // newPump gives the process its output, or its terminal.
-func newPump(limits LogLimits, process *libcontainer.Process, terminal bool) (*pump, error) {
-	w, err := newLogWriter(dirLog, limits)
+func newPump(limits logs.Limits, process *libcontainer.Process, terminal bool) (*pump, error) {
+	w, err := logs.NewWriter(dirLog, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ const (
 	defaultHeight = 24
 )
 
-func (p *pump) run() { go func() { p.done <- pumpLog(p.log, p.read) }() } // finish waits for it
+func (p *pump) run() { go func() { p.done <- logs.Pump(p.log, p.read) }() } // finish waits for it
 
 // connect is called once the container's set-up is over, which sends the
 // terminal that it has made. Nothing of the user's has run.
@@ -95,7 +96,7 @@ func (p *pump) finish() int64 {
 		}
 		p.read.Close()
 	}
-	written := p.log.written
+	written := p.log.Written
 	if err := p.log.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, fmt.Errorf("close log: %w", err))
 	}

@@ -70,7 +70,7 @@ echo '{"percentComplete":100}' >/out/p.json`), gbatch: map[string]any{
 	}
 	sum := sha256.Sum256([]byte(hidden + "-1"))
 	expect := filepath.Join(s.project(), "expect")
-	if err := os.WriteFile(expect, []byte(hidden+"-2"), 0o600); err != nil {
+	if err := os.WriteFile(expect, []byte(hidden+"-2"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	d := s.wait(id)

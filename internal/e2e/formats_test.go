@@ -26,6 +26,9 @@ func (s *site) inProject(name, text string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		s.t.Fatal(err)
 	}
+	if err := os.Chmod(filepath.Dir(path), 0o777); err != nil { // jobs are not root here
+		s.t.Fatal(err)
+	}
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		s.t.Fatal(err)
 	}

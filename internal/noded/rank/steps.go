@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/noded/devices"
 	"gbatch/internal/noded/network"
 	"gbatch/oci"
+	"gbatch/oci/logs"
 )
 
 // step is one part of a rank's start. Undo takes back what do did, works
@@ -153,7 +154,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	err = oci.Prepare(r.order.box(), spec, oci.ShimConfig{
 		ID:     r.node.Config.Name + "." + r.order.id.String(), // unique on the machine
 		Layers: r.image.Layers,
-		Log:    oci.LogLimits{MaxBytes: int64(r.node.Config.Logs.Quota)},
+		Log:    logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
 
 		Network: r.net.Shim(),
 

@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/oci"
+	"gbatch/oci/logs"
 )
 
 // attachment is a client at the terminal of a rank's own program. What it sees
@@ -63,7 +64,7 @@ func serveAttach(ctx context.Context, st *client.Stream, shim *oci.Shim, start [
 
 // recent is where the part of the output begins that a client sees first: at
 // a line's beginning.
-func recent(log *oci.Log) (int64, error) {
+func recent(log *logs.Log) (int64, error) {
 	end, err := log.End()
 	if err != nil {
 		return 0, err
@@ -83,7 +84,7 @@ func recent(log *oci.Log) (int64, error) {
 
 // run works until the program has ended and the client was told, or the client
 // or the daemon goes.
-func (a *attachment) run(ctx context.Context, log *oci.Log, off int64) {
+func (a *attachment) run(ctx context.Context, log *logs.Log, off int64) {
 	a.session.run(ctx, peer{in: a, other: a.resize, stop: func() {},
 		last: func(live context.Context) api.Frame { return a.end(a.show(live, log, off)) }})
 	_ = a.terminal.SetWriteDeadline(time.Unix(1, 0)) // ends a write that nobody takes
@@ -116,7 +117,7 @@ const (
 )
 
 // show sends the log from off on until its end.
-func (a *attachment) show(ctx context.Context, log *oci.Log, off int64) error {
+func (a *attachment) show(ctx context.Context, log *logs.Log, off int64) error {
 	pause := quickLook
 	for {
 		ended := a.shimGone() // before the look: what is written up to then is seen

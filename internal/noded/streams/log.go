@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/oci"
+	"gbatch/oci/logs"
 )
 
 // openLog finds a rank's log. It must not wait: the controller gives a node
@@ -49,10 +50,10 @@ type logStream struct {
 	ctx   context.Context // of the stream; a request's body has no other way to get it
 	node  Node
 	req   api.StreamRequest
-	log   *oci.Log // nil: not there yet
-	start int64    // offset that the reader shall count from
-	off   int64    // of the next byte
-	rest  []byte   // read and not sent yet
+	log   *logs.Log // nil: not there yet
+	start int64     // offset that the reader shall count from
+	off   int64     // of the next byte
+	rest  []byte    // read and not sent yet
 }
 
 // open finds the log of a rank that runs or ran here.
@@ -99,7 +100,7 @@ func (s *logStream) begin() error {
 	return nil
 }
 
-func (s *logStream) take(c oci.Chunk) {
+func (s *logStream) take(c logs.Chunk) {
 	s.off = c.Offset + int64(len(c.Data))
 	s.rest = append([]byte(c.Notice()), c.Data...)
 }
@@ -117,17 +118,17 @@ func (s *logStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (s *logStream) next() (oci.Chunk, error) {
+func (s *logStream) next() (logs.Chunk, error) {
 	for s.log == nil {
 		err := s.open()
 		if err == nil {
 			break
 		}
 		if !errors.Is(err, errNotYet) {
-			return oci.Chunk{}, io.EOF // it ended before it had any output
+			return logs.Chunk{}, io.EOF // it ended before it had any output
 		}
 		if err := client.Sleep(s.ctx, awaitEvery); err != nil {
-			return oci.Chunk{}, err
+			return logs.Chunk{}, err
 		}
 	}
 	if s.req.Follow {
@@ -157,7 +158,7 @@ const tailBlock = 64 << 10
 
 // lastLines returns the offset at which the last n lines begin. A last line
 // without its end counts as one.
-func lastLines(log *oci.Log, n int64) (int64, error) {
+func lastLines(log *logs.Log, n int64) (int64, error) {
 	end, err := log.End()
 	if err != nil {
 		return 0, err
@@ -190,7 +191,7 @@ func lastLines(log *oci.Log, n int64) (int64, error) {
 
 // readBlock reads the kept bytes that end at offset to and begin at from or
 // later.
-func readBlock(log *oci.Log, from, to int64) ([]byte, error) {
+func readBlock(log *logs.Log, from, to int64) ([]byte, error) {
 	var block []byte
 	for from < to {
 		c, err := log.ReadAt(from)

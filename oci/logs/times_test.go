@@ -1,4 +1,4 @@
-package oci
+package logs
 
 import (
 	"os"
@@ -10,12 +10,8 @@ import (
 // TestLogSince: where the output of a time begins, to the second; the marks stay
 // few however often something is written.
 func TestLogSince(t *testing.T) {
-	box := t.TempDir()
-	dir := filepath.Join(box, dirLog)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	l, err := OpenLog(box)
+	dir := t.TempDir()
+	l, err := Open(dir, func() bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +19,7 @@ func TestLogSince(t *testing.T) {
 	if off, err := l.Since(time.Unix(5, 0)); off != 0 || err != nil {
 		t.Errorf("of a log without marks: %d, %v", off, err)
 	}
-	w, err := newLogWriter(dir, LogLimits{})
+	w, err := NewWriter(dir, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

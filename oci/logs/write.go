@@ -1,4 +1,7 @@
-package oci
+// Package logs keeps the output of one container in files of bounded size, and
+// reads it again by offset or time. It knows no container: who writes owns the
+// directory, and readers are told by their opener whether the writer is done.
+package logs
 
 import (
 	"errors"
@@ -13,38 +16,38 @@ import (
 )
 
 // The output is kept in segments, files named by the offset of their first
-// byte in the whole output: log/00000000000000000000.log and so on. The first
+// byte in the whole output: 00000000000000000000.log and so on. The first
 // segment is kept for ever, of the others only the newest, so that the log's
 // size is bounded and both its beginning and its end survive. Offsets never
 // change, and a hole between two segments is output that was dropped.
 
-// LogLimits bounds what is kept of a container's output.
-type LogLimits struct {
+// Limits bounds what is kept of a container's output.
+type Limits struct {
 	// MaxBytes bounds the log's files together; 0 is DefaultLogBytes. A sixth
 	// of it holds the beginning, the rest the end.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 }
 
-// DefaultLogBytes is the size of the log when none is given, MinLogBytes the
+// DefaultBytes is the size of the log when none is given, MinLogBytes the
 // smallest that can be asked for.
 const (
-	DefaultLogBytes = 256 << 20
-	MinLogBytes     = 6 * 4096
-	logSegments     = 6
+	DefaultBytes = 256 << 20
+	MinBytes     = 6 * 4096
+	logSegments  = 6
 )
 
-func (l LogLimits) segmentBytes() int64 {
+func (l Limits) segmentBytes() int64 {
 	if l.MaxBytes == 0 {
-		l.MaxBytes = DefaultLogBytes
+		l.MaxBytes = DefaultBytes
 	}
-	return max(l.MaxBytes, MinLogBytes) / logSegments
+	return max(l.MaxBytes, MinBytes) / logSegments
 }
 
-// logWriter appends to the log of one container. It has one owner.
-type logWriter struct {
+// Writer appends to the log of one container. It has one owner.
+type Writer struct {
 	dir     string
 	segment int64 // most bytes per file
-	written int64 // offset of the next byte
+	Written int64 // offset of the next byte
 	left    int64 // room in the open file
 	file    *os.File
 	tail    []int64 // offsets of the files that may be dropped, oldest first
@@ -52,8 +55,9 @@ type logWriter struct {
 	now     func() time.Time
 }
 
-func newLogWriter(dir string, limits LogLimits) (*logWriter, error) {
-	w := &logWriter{dir: dir, segment: limits.segmentBytes(), now: time.Now, marks: marks{path: filepath.Join(dir, fileTimes)}}
+// NewWriter begins a log in dir, which is there and empty.
+func NewWriter(dir string, limits Limits) (*Writer, error) {
+	w := &Writer{dir: dir, segment: limits.segmentBytes(), now: time.Now, marks: marks{path: filepath.Join(dir, fileTimes)}}
 	return w, w.rotate()
 }
 
@@ -61,23 +65,23 @@ func segmentName(off int64) string { return fmt.Sprintf("%020d.log", off) }
 
 // Write keeps all of p. It fails when the disk does; what was not written is
 // then counted as a hole, so that later output keeps its offset.
-func (w *logWriter) Write(p []byte) (int, error) {
+func (w *Writer) Write(p []byte) (int, error) {
 	total := len(p)
-	w.marks.at(w.written, w.now())
+	w.marks.at(w.Written, w.now())
 	for len(p) > 0 {
 		if w.left == 0 {
 			if err := w.rotate(); err != nil {
-				w.written += int64(len(p))
+				w.Written += int64(len(p))
 				return total - len(p), err
 			}
 		}
 		n, err := w.file.Write(p[:min(int64(len(p)), w.left)])
-		w.written += int64(n)
+		w.Written += int64(n)
 		w.left -= int64(n)
 		p = p[n:]
 		if err != nil {
 			// The file may end short: start the next one at the right offset.
-			w.written += int64(len(p))
+			w.Written += int64(len(p))
 			w.left = 0
 			return total - len(p), fmt.Errorf("write log: %w", err)
 		}
@@ -86,14 +90,14 @@ func (w *logWriter) Write(p []byte) (int, error) {
 }
 
 // rotate starts the next file and drops the oldest but the first.
-func (w *logWriter) rotate() error {
-	f, err := os.OpenFile(filepath.Join(w.dir, segmentName(w.written)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+func (w *Writer) rotate() error {
+	f, err := os.OpenFile(filepath.Join(w.dir, segmentName(w.Written)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 	if err != nil {
 		return fmt.Errorf("write log: %w", err)
 	}
 	if w.file != nil {
 		w.file.Close()
-		w.tail = append(w.tail, w.written)
+		w.tail = append(w.tail, w.Written)
 	}
 	w.file, w.left = f, w.segment
 	for len(w.tail) > logSegments-1 {
@@ -105,7 +109,7 @@ func (w *logWriter) rotate() error {
 	return nil
 }
 
-func (w *logWriter) Close() error {
+func (w *Writer) Close() error {
 	w.marks.close()
 	return w.file.Close()
 }
@@ -128,10 +132,10 @@ func segments(dir string) ([]int64, error) {
 	return out, nil
 }
 
-// pumpLog copies a container's output into its log until every process that
+// Pump copies a container's output into its log until every process that
 // could write has ended. A log that cannot be written loses output, as a full
 // disk must not stop the job; the first error is returned at the end.
-func pumpLog(w *logWriter, r io.Reader) error {
+func Pump(w *Writer, r io.Reader) error {
 	buf := make([]byte, 64<<10)
 	var first error
 	for {

@@ -1,4 +1,4 @@
-package oci
+package logs
 
 import (
 	"context"
@@ -13,7 +13,8 @@ import (
 // Log reads the output of a container, during its life and after it. It is
 // used by one goroutine at a time; any number of readers may be open.
 type Log struct {
-	dir   string // the container's
+	dir   string
+	ended func() bool // its writer is done
 	file  *os.File
 	start int64 // offset of file's first byte
 }
@@ -31,12 +32,12 @@ const maxChunk = 64 << 10
 // followEvery is how often a follower looks for more.
 const followEvery = 50 * time.Millisecond
 
-// OpenLog opens the log of the container in dir.
-func OpenLog(dir string) (*Log, error) {
-	if _, err := os.Stat(filepath.Join(dir, dirLog)); err != nil {
+// Open opens the log in dir. Ended says whether its writer is done.
+func Open(dir string, ended func() bool) (*Log, error) {
+	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
-	return &Log{dir: dir}, nil
+	return &Log{dir: dir, ended: ended}, nil
 }
 
 // Close frees the reader's file.
@@ -51,12 +52,12 @@ func (l *Log) Close() error {
 
 // End returns the offset behind the last byte that was written.
 func (l *Log) End() (int64, error) {
-	offs, err := segments(filepath.Join(l.dir, dirLog))
+	offs, err := segments(l.dir)
 	if err != nil || len(offs) == 0 {
 		return 0, err
 	}
 	last := offs[len(offs)-1]
-	st, err := os.Stat(filepath.Join(l.dir, dirLog, segmentName(last)))
+	st, err := os.Stat(filepath.Join(l.dir, segmentName(last)))
 	if err != nil {
 		return 0, fmt.Errorf("read log: %w", err)
 	}
@@ -88,7 +89,7 @@ func (l *Log) ReadAt(off int64) (Chunk, error) {
 var errMoved = errors.New("log rotated")
 
 func (l *Log) readOnce(off int64) (Chunk, error) {
-	offs, err := segments(filepath.Join(l.dir, dirLog))
+	offs, err := segments(l.dir)
 	if err != nil {
 		return Chunk{}, err
 	}
@@ -122,7 +123,7 @@ func (l *Log) readOnce(off int64) (Chunk, error) {
 // readFile reads at the offset off of the output from the file that starts at start.
 func (l *Log) readFile(start, off int64, buf []byte) (int, error) {
 	if l.file == nil || l.start != start {
-		f, err := os.Open(filepath.Join(l.dir, dirLog, segmentName(start)))
+		f, err := os.Open(filepath.Join(l.dir, segmentName(start)))
 		if errors.Is(err, os.ErrNotExist) {
 			return 0, errMoved
 		}
@@ -153,7 +154,7 @@ func (l *Log) Next(ctx context.Context, off int64) (Chunk, error) {
 	defer timer.Stop()
 	for {
 		// Look for the end before the read: what is written up to then is seen.
-		ended := exists(filepath.Join(l.dir, fileExit))
+		ended := l.ended()
 		c, err := l.ReadAt(off)
 		if !errors.Is(err, io.EOF) || ended {
 			return c, err

@@ -1,4 +1,4 @@
-package oci
+package logs
 
 import (
 	"encoding/binary"
@@ -68,7 +68,7 @@ func (m *marks) close() {
 // in the first nine hours of output, more roughly later. It is 0 for a log
 // without marks.
 func (l *Log) Since(t time.Time) (int64, error) {
-	data, err := os.ReadFile(filepath.Join(l.dir, dirLog, fileTimes))
+	data, err := os.ReadFile(filepath.Join(l.dir, fileTimes))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
