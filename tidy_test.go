@@ -35,7 +35,9 @@ var below = map[string][]string{
 	"sched":               {"accounting", "sched/fixed", "sched/nodes", "sched/spec", "sched/words"},
 	"sched/schedtest":     {"sched", "accounting"},
 	"oci/ref":             {},
-	"oci/image":           {"oci/ref"},
+	"oci/image":           {"oci/image/socket", "oci/image/unpack", "oci/ref"},
+	"oci/image/socket":    {},
+	"oci/image/unpack":    {},
 	"oci/image/imagetest": {"oci/ref"},
 	"oci/netns":           {},
 	"oci/logs":            {},
@@ -176,7 +178,7 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/netns|oci/userns|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/userns|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

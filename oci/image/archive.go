@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gbatch/oci/image/unpack"
 	"io"
 	"io/fs"
 	"os"
@@ -32,7 +33,7 @@ const maxArchiveEntries = 100_000
 
 func indexTar(f *os.File) (*tarIndex, error) {
 	var magic [4]byte
-	if n, _ := f.ReadAt(magic[:], 0); n == 4 && compressionOf(magic[:]) != none {
+	if n, _ := f.ReadAt(magic[:], 0); n == 4 && unpack.Compressed(magic[:]) {
 		return nil, fail(Unsupported, "is a compressed archive; unpack it to a plain .tar")
 	}
 	t := &tarIndex{file: f, entries: map[string]tarEntry{}}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"gbatch/oci/image/unpack"
 	"io"
 	"io/fs"
 	"net"
@@ -56,10 +57,6 @@ func classifyStatus(answer *transport.Error, host, login string) *PullError {
 
 func wrap(kind Kind, cause error, format string, args ...any) *PullError {
 	return &PullError{Kind: kind, Detail: fmt.Sprintf(format, args...), cause: cause}
-}
-
-func isDiskFull(err error) bool {
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
 // isCorrupt knows the client's verification errors by their text: their type
@@ -121,13 +118,35 @@ func temporaryNet(err error) bool {
 		errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) || errors.Is(err, errStalled)
 }
 
+// classifyUnpack is for what unpack reports, unless that has one of ours in its
+// chain, which came from where the layer was read or from the promise of room.
+func classifyUnpack(err error) error {
+	if e, ok := errors.AsType[*PullError](err); ok {
+		return e
+	}
+	e, ok := errors.AsType[*unpack.Error](err)
+	if !ok {
+		return err
+	}
+	kind := Corrupt
+	switch e.Kind {
+	case unpack.Unsupported:
+		kind = Unsupported
+	case unpack.Local:
+		kind = Internal
+	}
+	return wrap(kind, e.Cause, "%s", e.Detail)
+}
+
+func tooBig(limit int64) error { return classifyUnpack(unpack.TooBig(limit)) }
+
 // classifyLocal is for errors of local files and of the store itself.
 func classifyLocal(err error) *PullError {
 	if e, ok := errors.AsType[*PullError](err); ok {
 		return e
 	}
 	switch {
-	case isDiskFull(err):
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return wrap(DiskFull, err, "the node's image store is full")
 	case errors.Is(err, fs.ErrNotExist):
 		return wrap(NotFound, err, "no such file on the node")

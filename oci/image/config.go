@@ -67,7 +67,6 @@ type Config struct {
 // Fixed bounds.
 const (
 	MaxLayers       = 400              // after removal of duplicates; the kernel's overlay takes 500
-	maxEntries      = 10_000_000       // files in one layer
 	maxBlob         = 4 << 20          // bytes of a manifest, index or config
 	maxBackoff      = 10 * time.Second // between two tries
 	graceAfterUse   = time.Minute      // in which GC leaves a just used image alone
@@ -78,7 +77,6 @@ const (
 	maxGrants       = 500              // remembered of an image or layer, the newest
 	roomSlice       = 64 << 20         // bytes of disk that a worker takes at once
 	minFreeInodes   = 1000             // that unpacking leaves free
-	maxNames        = 256 << 20        // bytes of the names in one layer
 	maxRememberRefs = 20               // names kept with an image, for listings
 )
 

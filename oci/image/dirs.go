@@ -3,6 +3,7 @@ package image
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"gbatch/oci/image/unpack"
 	"io"
 	"os"
 	"path"
@@ -62,7 +63,7 @@ func missingDirs(stack []stacked) []string {
 	top := stack[len(stack)-1]
 	for _, dir := range top.implicit {
 		from, ok := describer(stack, dir)
-		if ok && from != filepath.Join(top.fs, dir) && !sameAttributes(from, filepath.Join(top.fs, dir)) {
+		if ok && from != filepath.Join(top.fs, dir) && !unpack.SameAttributes(from, filepath.Join(top.fs, dir)) {
 			fixes = append(fixes, dir)
 		}
 	}
@@ -106,7 +107,7 @@ func lookDir(root, dir string) (found, hides bool) {
 			return false, true
 		}
 		var value [1]byte
-		if n, err := unix.Lgetxattr(at, opaqueXattr, value[:]); err == nil && n == 1 && value[0] == 'y' {
+		if n, err := unix.Lgetxattr(at, unpack.OpaqueXattr, value[:]); err == nil && n == 1 && value[0] == 'y' {
 			hides = true
 		}
 	}
@@ -135,7 +136,7 @@ func (s *Store) makeDirs(id string, stack []stacked, dirs []string) error {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
 			return classifyLocal(err)
 		}
-		if err := copyAttributes(from, filepath.Join(root, dir)); err != nil {
+		if err := unpack.CopyAttributes(from, filepath.Join(root, dir)); err != nil {
 			return classifyLocal(err)
 		}
 	}
@@ -152,52 +153,4 @@ func withParents(dirs []string) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-func sameAttributes(a, b string) bool {
-	var sa, sb unix.Stat_t
-	if unix.Lstat(a, &sa) != nil || unix.Lstat(b, &sb) != nil {
-		return false
-	}
-	return sa.Mode == sb.Mode && sa.Uid == sb.Uid && sa.Gid == sb.Gid && len(xattrs(a)) == 0
-}
-
-func copyAttributes(from, to string) error {
-	var st unix.Stat_t
-	if err := unix.Lstat(from, &st); err != nil {
-		return err
-	}
-	if err := os.Lchown(to, int(st.Uid), int(st.Gid)); err != nil {
-		return err
-	}
-	for name, value := range xattrs(from) {
-		if err := unix.Lsetxattr(to, name, value, 0); err != nil {
-			return err
-		}
-	}
-	if err := unix.Chmod(to, st.Mode&0o7777); err != nil {
-		return err
-	}
-	return unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
-}
-
-// xattrs returns the attributes that belong to the image. What cannot be read
-// counts as absent.
-func xattrs(name string) map[string][]byte {
-	list := make([]byte, 64<<10)
-	n, err := unix.Llistxattr(name, list)
-	if err != nil {
-		return nil
-	}
-	found := map[string][]byte{}
-	for attr := range strings.SplitSeq(string(list[:n]), "\x00") {
-		if !keepXattr(attr) {
-			continue
-		}
-		value := make([]byte, 64<<10)
-		if n, err := unix.Lgetxattr(name, attr, value); err == nil {
-			found[attr] = value[:n]
-		}
-	}
-	return found
 }

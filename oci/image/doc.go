@@ -21,7 +21,7 @@
 // Registries, references and images are a stranger's. What reads them is a
 // worker: a process of its own without rights, network or files, which asks
 // the store for each connection and for each part of the disk (sandbox.go,
-// worker.go, process.go, wire.go). Config.Dial decides where pulls may lead.
+// worker.go, workers.go, process.go, wire.go). Config.Dial decides where pulls may lead.
 // Nothing outside a layer's directory is touched when it is unpacked, device
 // nodes are left out, and overlay's own attributes are dropped. Set-user-id
 // files are kept: mount nodev, and nosuid where the site wants it.

@@ -3,6 +3,7 @@ package image
 import (
 	"bytes"
 	"encoding/json"
+	"gbatch/oci/image/unpack"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,8 +58,8 @@ func FuzzDecompress(f *testing.F) {
 	f.Add(gzipOf([]byte("x")))
 	f.Add([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x00, 0x01, 0x00, 0x00})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		_, _, err := unpack(t.Context(), bytes.NewReader(raw), target{diffID: v1.Hash{Algorithm: "sha256", Hex: noBlob[7:]}, maxBytes: 1 << 20})
-		if e := classifyLocal(err); e.Fault() == FaultNode || e.Kind == NotFound {
+		_, err := unpack.Layer(t.Context(), bytes.NewReader(raw), unpack.Target{DiffID: v1.Hash{Algorithm: "sha256", Hex: noBlob[7:]}, MaxBytes: 1 << 20})
+		if e := classifyLocal(classifyUnpack(err)); e.Fault() == FaultNode || e.Kind == NotFound {
 			t.Errorf("%s: %v", e.Kind, err)
 		}
 	})

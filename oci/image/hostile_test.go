@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"gbatch/oci/image/unpack"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -244,10 +245,16 @@ func unpackAll(t *testing.T, root string, raw []byte) error {
 		}
 	}
 	sum := sha256.Sum256(plain)
-	_, _, err := unpack(t.Context(), bytes.NewReader(raw), target{
-		dir: root, diffID: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}, maxBytes: 1 << 20, room: func(int64) error { return nil },
+	_, err := unpack.Layer(t.Context(), bytes.NewReader(raw), unpack.Target{
+		Dir: root, DiffID: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}, MaxBytes: 1 << 20, MaxID: ownID - 1, Room: func(int64) error { return nil },
 	})
-	return err
+	return classifyUnpack(err)
+}
+
+// isWhiteout knows overlay's whiteouts.
+func isWhiteout(name string) bool {
+	var st unix.Stat_t
+	return unix.Lstat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == 0
 }
 
 func checkNoDevices(t *testing.T, root string) {

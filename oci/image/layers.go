@@ -7,11 +7,28 @@ import (
 	"os"
 	"path/filepath"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 )
 
 // markerName is the file beside fs/ that makes a directory a layer.
 const markerName = "layer.json"
+
+// unpacked describes a layer directory; it is the content of layer.json.
+type unpacked struct {
+	DiffID  v1.Hash `json:"diffID"`
+	Size    int64   `json:"size"` // bytes of its files
+	Entries int     `json:"entries"`
+	// Implicit are directories that files of the layer lie in, but that the
+	// layer does not describe; see dirs.go. Sorted.
+	Implicit []string `json:"implicit,omitempty"`
+	// Boot is the boot in which it was written. What no image refers to and
+	// was written before a crash of the machine may not be on disk in full.
+	Boot string `json:"boot"`
+	// Served and Granted say who may share it; see proof.go.
+	Served  []string `json:"served,omitempty"`
+	Granted []string `json:"granted,omitempty"`
+}
 
 func (s *Store) layerDir(id string) string { return filepath.Join(s.layersDir, id) }
 func (s *Store) layerFS(id string) string  { return filepath.Join(s.layersDir, id, "fs") }

@@ -106,8 +106,8 @@ func (o *origin) dropLocked() {
 		return
 	}
 	o.proc.serves.Store(nil)
-	o.s.giveWorker(o.workerKey(), o.proc)
-	o.s.unpromise(o)
+	o.s.workers.give(o.workerKey(), o.proc)
+	o.s.disk.unpromise(o)
 	o.proc = nil
 }
 
@@ -124,7 +124,7 @@ func (o *origin) worker(ctx context.Context) (*process, error) {
 		return o.proc, nil
 	}
 	o.dropLocked()
-	p, err := o.s.takeWorker(ctx, o.workerKey())
+	p, err := o.s.workers.take(ctx, o.workerKey())
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (o *origin) judged(r reply, err error) (reply, error) {
 	if !ok || e.Fault() != FaultNode {
 		return r, err
 	}
-	if seen := o.s.evidence(); seen != nil {
+	if seen := o.s.disk.evidence(); seen != nil {
 		return r, seen
 	}
 	mine := *e

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"gbatch/oci/image/socket"
 	"io"
 	"net"
 	"os"
@@ -20,10 +21,10 @@ import (
 
 // process is a worker as the store sees it.
 type process struct {
-	store   *Store
+	workers *workers
 	cmd     *exec.Cmd
 	control *net.UnixConn
-	dir     string     // its directory, below the store's tmp
+	dir     string     // its directory, below that of all workers
 	said    *firstLine // on its standard error, if it died badly
 	serves  atomic.Pointer[origin]
 	numbers atomic.Int64
@@ -54,12 +55,12 @@ const (
 // call makes a request and returns the last reply. When ctx ends the worker is
 // told to break off, and waited for, so that it writes no more.
 func (p *process) call(ctx context.Context, req request, seen func(int64)) (reply, error) {
-	ours, theirs, err := socketpair(unix.SOCK_STREAM)
+	ours, theirs, err := socket.Pair(unix.SOCK_STREAM)
 	if err != nil {
 		return reply{}, classifyLocal(err)
 	}
 	defer ours.Close()
-	err = sendPacket(p.control, packet{Call: true}, theirs)
+	err = socket.Send(p.control, packet{Call: true}, theirs)
 	theirs.Close()
 	if err != nil {
 		return reply{}, p.died(err)
@@ -112,7 +113,8 @@ func (p *process) serve(ctx context.Context) {
 	var asked sync.WaitGroup
 	slots := make(chan struct{}, maxAsks)
 	for {
-		q, file, err := receivePacket(p.control)
+		var q packet
+		file, err := socket.Receive(p.control, &q)
 		if file != nil {
 			file.Close() // it has nothing to give
 		}
@@ -146,10 +148,10 @@ func (p *process) answer(ctx context.Context, q packet) {
 		err = errors.New("no pull has begun")
 	case q.Dial != "":
 		var conn net.Conn
-		if conn, err = p.store.dial(ctx, q.Dial); err == nil {
+		if conn, err = p.workers.connect(ctx, q.Dial); err == nil {
 			defer conn.Close()
-			if socket, ok := conn.(syscall.Conn); ok {
-				_ = sendPacket(p.control, back, socket)
+			if c, ok := conn.(syscall.Conn); ok {
+				_ = socket.Send(p.control, back, c)
 				return
 			}
 			err = errors.New("the connection is no socket")
@@ -158,23 +160,14 @@ func (p *process) answer(ctx context.Context, q packet) {
 		var f *os.File
 		if f, err = o.open(q.Open); err == nil {
 			defer f.Close()
-			_ = sendPacket(p.control, back, f)
+			_ = socket.Send(p.control, back, f)
 			return
 		}
 	default:
-		back.Bytes, back.Entries, err = p.store.promise(o, q.Bytes, q.Entries)
+		back.Bytes, back.Entries, err = p.workers.disk.promise(o, q.Bytes, q.Entries)
 	}
 	back.Error = wireErrorOf(err)
-	_ = sendPacket(p.control, back, nil)
-}
-
-// dial connects for a worker.
-func (s *Store) dial(ctx context.Context, addr string) (net.Conn, error) {
-	conn, err := s.config.Dial(ctx, "tcp", addr)
-	if errors.Is(err, ErrForbidden) {
-		return nil, wrap(Denied, err, "it leads to %s, which is inside this site, where no images may be pulled from; the node's administrator can allow the host", addr)
-	}
-	return conn, err
+	_ = socket.Send(p.control, back, nil)
 }
 
 func (o *origin) open(name string) (*os.File, error) {
@@ -182,101 +175,6 @@ func (o *origin) open(name string) (*os.File, error) {
 		return nil, errors.New("the image is not local")
 	}
 	return o.files.open(name)
-}
-
-// workers are the processes that pull, and those that wait for another pull of
-// the same login.
-type workers struct {
-	slots   chan struct{}  // as many as may pull
-	serving sync.WaitGroup // for what is asked by workers, until the last has ended
-
-	mu     sync.Mutex
-	all    map[*process]bool
-	idle   []idleWorker // oldest first
-	closed bool
-}
-
-type idleWorker struct {
-	key   string
-	proc  *process
-	timer *time.Timer
-}
-
-// takeWorker returns a worker that has served that login only, or a new one.
-func (s *Store) takeWorker(ctx context.Context, key string) (*process, error) {
-	w := &s.workers
-	select {
-	case w.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	w.mu.Lock()
-	for i := len(w.idle) - 1; i >= 0; i-- {
-		found := w.idle[i]
-		if found.key != key || found.proc.gone() {
-			continue
-		}
-		found.timer.Stop()
-		w.idle = append(w.idle[:i:i], w.idle[i+1:]...)
-		w.mu.Unlock()
-		return found.proc, nil
-	}
-	w.mu.Unlock()
-	p, err := s.startWorker()
-	if err != nil {
-		<-w.slots
-		return nil, wrap(Internal, err, "the process that pulls images cannot be started on this node: %v", err)
-	}
-	return p, nil
-}
-
-// giveWorker takes a worker back, for the next pull of that login.
-func (s *Store) giveWorker(key string, p *process) {
-	w := &s.workers
-	<-w.slots
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed || p.gone() {
-		p.end()
-		return
-	}
-	w.idle = append(w.idle, idleWorker{key, p, time.AfterFunc(workerIdle, p.end)})
-	for len(w.idle) > maxIdleWorkers {
-		w.idle[0].timer.Stop()
-		w.idle[0].proc.end()
-		w.idle = w.idle[1:]
-	}
-}
-
-// endWorkers kills all and lets no more start.
-func (s *Store) endWorkers() {
-	w := &s.workers
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closed = true
-	for _, i := range w.idle {
-		i.timer.Stop()
-	}
-	for p := range w.all {
-		p.end()
-	}
-}
-
-// add answers what a worker that was started asks, until it ends.
-func (w *workers) add(ctx context.Context, p *process) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return errors.New("the store is closed")
-	}
-	w.all[p] = true
-	w.serving.Go(func() { // ends with the worker, at the latest in Close
-		p.serve(ctx)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.all, p)
-	})
-	return nil
 }
 
 // firstLine keeps the beginning of what is written to it.

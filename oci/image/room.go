@@ -14,10 +14,18 @@ import (
 // same time are never promised the same room, and a disk that runs full runs
 // full by other hands. What a worker got last counts as not yet written.
 
-// promises are the slices that may not be written yet.
-type promises struct {
-	mu   sync.Mutex
-	made map[*origin]promised
+// disk is the store's disk, of which it knows what it has promised to whom.
+type disk struct {
+	dir   string // on it, to look and to try
+	least int64  // bytes to be left free
+	limit int64  // bytes of one image
+
+	mu       sync.Mutex
+	promises map[*origin]promised // what may not be written yet
+}
+
+func newDisk(dir string, config Config) *disk {
+	return &disk{dir: dir, least: config.MinFree, limit: config.MaxUnpackedBytes, promises: map[*origin]promised{}}
 }
 
 type promised struct {
@@ -30,23 +38,22 @@ const roomEntries = roomSlice / 4096
 
 // promise gives a pull a slice of the disk that holds at least as much, or
 // says whose fault it is that there is none.
-func (s *Store) promise(o *origin, bytes, entries int64) (int64, int64, error) {
+func (d *disk) promise(o *origin, bytes, entries int64) (int64, int64, error) {
 	if bytes < 0 || entries < 0 {
 		return 0, 0, errNoAnswer
 	}
-	s.promises.mu.Lock()
-	defer s.promises.mu.Unlock()
-	p := s.promises.made[o]
-	limit := s.config.MaxUnpackedBytes
-	if bytes > limit-p.total {
-		return 0, 0, tooBig(limit)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.promises[o]
+	if bytes > d.limit-p.total {
+		return 0, 0, tooBig(d.limit)
 	}
-	delete(s.promises.made, o) // it has written that, or it would not ask
-	free, inodes, err := s.free()
+	delete(d.promises, o) // it has written that, or it would not ask
+	free, inodes, err := d.free()
 	if err != nil {
 		return 0, 0, classifyLocal(err)
 	}
-	for _, other := range s.promises.made {
+	for _, other := range d.promises {
 		free -= other.bytes
 		inodes -= other.entries
 	}
@@ -56,42 +63,42 @@ func (s *Store) promise(o *origin, bytes, entries int64) (int64, int64, error) {
 	if bytes > free || entries > inodes {
 		return 0, 0, fail(Unsupported, "it does not fit on this node, which has %d MiB and %d files left for it", max(free+p.total, 0)>>20, max(inodes, 0))
 	}
-	p.bytes = min(max(bytes, roomSlice), free, limit-p.total)
+	p.bytes = min(max(bytes, roomSlice), free, d.limit-p.total)
 	p.entries = min(max(entries, roomEntries), inodes)
 	p.total += p.bytes
-	s.promises.made[o] = p
+	d.promises[o] = p
 	return p.bytes, p.entries, nil
 }
 
 // unpromise takes back what a pull that is over did not use.
-func (s *Store) unpromise(o *origin) {
-	s.promises.mu.Lock()
-	defer s.promises.mu.Unlock()
-	delete(s.promises.made, o)
+func (d *disk) unpromise(o *origin) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.promises, o)
 }
 
 // free is how much of the disk images may take yet.
-func (s *Store) free() (bytes, inodes int64, err error) {
+func (d *disk) free() (bytes, inodes int64, err error) {
 	var st unix.Statfs_t
-	if err := unix.Statfs(s.tmpDir, &st); err != nil {
+	if err := unix.Statfs(d.dir, &st); err != nil {
 		return 0, 0, os.NewSyscallError("statfs", err)
 	}
 	inodes = 1 << 40 // some file systems have no bound
 	if st.Files > 0 {
 		inodes = int64(st.Ffree) - minFreeInodes
 	}
-	return int64(st.Bavail)*st.Bsize - s.config.MinFree, inodes, nil
+	return int64(st.Bavail)*st.Bsize - d.least, inodes, nil
 }
 
 // evidence looks whether the store's disk is at fault, by itself and with
 // nothing of any image: a complaint while unpacking may be of the image's making.
-func (s *Store) evidence() *PullError {
-	free, inodes, err := s.free()
+func (d *disk) evidence() *PullError {
+	free, inodes, err := d.free()
 	if err == nil && (free < 0 || inodes < 0) {
 		return fail(DiskFull, "the node's image store is full")
 	}
 	if err == nil {
-		err = s.tryDisk()
+		err = d.try()
 	}
 	if err == nil {
 		return nil
@@ -103,9 +110,9 @@ func (s *Store) evidence() *PullError {
 	return e
 }
 
-// tryDisk writes a file as a layer's files are written, and more durably.
-func (s *Store) tryDisk() error {
-	f, err := os.CreateTemp(s.tmpDir, "try-")
+// try writes a file as a layer's files are written, and more durably.
+func (d *disk) try() error {
+	f, err := os.CreateTemp(d.dir, "try-")
 	if err != nil {
 		return fmt.Errorf("make a file: %w", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"gbatch/oci/image/socket"
+	"gbatch/oci/image/unpack"
 	"net"
 	"os"
 	"os/exec"
@@ -45,41 +47,8 @@ func Check(dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.startWorker()
+	_, err = s.workers.start()
 	return errors.Join(err, s.Close())
-}
-
-// startWorker starts a worker that has a directory of its own.
-func (s *Store) startWorker() (*process, error) {
-	dir, err := os.MkdirTemp(s.workersDir, "")
-	if err != nil {
-		return nil, err
-	}
-	p := &process{store: s, dir: dir, said: &firstLine{}, done: make(chan struct{})}
-	control, theirs, err := socketpair(unix.SOCK_SEQPACKET)
-	if err == nil {
-		p.control = control
-		p.cmd = workerCommand(theirs, p.said)
-		err = p.cmd.Start()
-		theirs.Close()
-	}
-	if err != nil {
-		os.RemoveAll(dir)
-		return nil, err
-	}
-	if err = p.makeReady(); err == nil {
-		err = s.workers.add(s.base, p)
-	}
-	if err != nil {
-		p.end()
-		_ = p.cmd.Wait()
-		os.RemoveAll(dir)
-		if said := p.said.String(); said != "" {
-			err = fmt.Errorf("%w: %s", err, said)
-		}
-		return nil, err
-	}
-	return p, nil
 }
 
 func workerCommand(control *os.File, said *firstLine) *exec.Cmd {
@@ -100,7 +69,8 @@ func workerCommand(control *os.File, said *firstLine) *exec.Cmd {
 // from it. Until then it has read nothing of a stranger's.
 func (p *process) makeReady() error {
 	_ = p.control.SetReadDeadline(time.Now().Add(readyIn))
-	first, _, err := receivePacket(p.control)
+	var first packet
+	_, err := socket.Receive(p.control, &first)
 	if err != nil || !first.Ready {
 		return errors.Join(errors.New("it did not start"), err)
 	}
@@ -207,7 +177,7 @@ func markOpaque(fs string, dirs []string) error {
 		if err != nil {
 			return errNoAnswer
 		}
-		err = unix.Fsetxattr(dir, opaqueXattr, []byte{'y'}, 0)
+		err = unix.Fsetxattr(dir, unpack.OpaqueXattr, []byte{'y'}, 0)
 		unix.Close(dir)
 		if err != nil {
 			return classifyLocal(os.NewSyscallError("mark directory", err))

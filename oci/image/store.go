@@ -28,8 +28,8 @@ type Store struct {
 	work         sync.WaitGroup
 	pulls        *flights[*Image]
 	layerFlights *flights[struct{}]
-	workers      workers
-	promises     promises
+	disk         *disk
+	workers      *workers
 
 	mu     sync.Mutex
 	layers map[string]unpacked // by name of the directory
@@ -52,13 +52,13 @@ func Open(config Config) (*Store, error) {
 		holdsDir:  filepath.Join(config.Dir, "holds"),
 		tmpDir:    filepath.Join(config.Dir, "tmp"), workersDir: filepath.Join(config.Dir, "workers"),
 		layers: map[string]unpacked{}, images: map[string]*record{}, holds: map[string]hold{},
-		pins:     map[string]int{},
-		workers:  workers{slots: make(chan struct{}, maxWorkers), all: map[*process]bool{}},
-		promises: promises{made: map[*origin]promised{}},
+		pins: map[string]int{},
 	}
 	s.base, s.stop = context.WithCancel(context.Background())
 	s.pulls = newFlights[*Image](s.base, &s.work)
 	s.layerFlights = newFlights[struct{}](s.base, &s.work)
+	s.disk = newDisk(s.tmpDir, config)
+	s.workers = newWorkers(s.base, s.workersDir, config, s.disk)
 	if err := s.load(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open image store %s: %w", config.Dir, err)
@@ -70,7 +70,7 @@ func Open(config Config) (*Store, error) {
 // are; they are just directories.
 func (s *Store) Close() error {
 	s.stop()
-	s.endWorkers()
+	s.workers.end()
 	s.work.Wait()
 	s.workers.serving.Wait()
 	s.mu.Lock()

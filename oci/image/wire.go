@@ -96,9 +96,6 @@ type packet struct {
 	Error  *wireError `json:"error,omitempty"`
 }
 
-// maxPacket bounds packets; their names and messages are cut to fit.
-const maxPacket = 16 << 10
-
 // wireError is an error on its way between the processes.
 type wireError struct {
 	Kind      Kind   `json:"kind,omitempty"` // of a PullError

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gbatch/oci/image/socket"
+	"gbatch/oci/image/unpack"
 	"io"
 	"net"
 	"os"
@@ -76,17 +78,18 @@ func workerMain() int {
 	_ = os.WriteFile("/proc/self/comm", []byte("gbatch-image"), 0)
 	// The system's certificates are read now, as the file system goes away.
 	_, _ = x509.SystemCertPool()
-	conn, err := fileConn(os.NewFile(workerFD, "control"))
+	conn, err := socket.Conn(os.NewFile(workerFD, "control"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	w := &worker{control: conn.(*net.UnixConn), transports: map[string]*boundedTransport{}, asks: map[int]chan answer{}}
-	if err := sendPacket(w.control, packet{Ready: true}, nil); err != nil {
+	if err := socket.Send(w.control, packet{Ready: true}, nil); err != nil {
 		return 1
 	}
 	for {
-		p, file, err := receivePacket(w.control)
+		var p packet
+		file, err := socket.Receive(w.control, &p)
 		if err != nil {
 			return 0 // the store is done with this worker, or is gone
 		}
@@ -107,7 +110,7 @@ func workerMain() int {
 
 // serve answers one call. The store closes its side to break it off.
 func (w *worker) serve(file *os.File) {
-	conn, err := fileConn(file)
+	conn, err := socket.Conn(file)
 	if err != nil {
 		return
 	}
@@ -192,15 +195,16 @@ func (w *worker) layer(ctx context.Context, src source, order layerOrder, seen f
 			seen(n)
 		}
 	}}
-	to := target{diffID: order.DiffID, maxBytes: w.spec.MaxBytes, room: w.room.take}
+	to := unpack.Target{DiffID: order.DiffID, MaxBytes: w.spec.MaxBytes, MaxID: ownID - 1, Room: w.room.take}
 	if order.Dir != "" {
-		to.dir = filepath.Join(workDir, filepath.Base(order.Dir))
+		to.Dir = filepath.Join(workDir, filepath.Base(order.Dir))
 	}
-	info, opaque, err := unpack(ctx, in, to)
+	l, err := unpack.Layer(ctx, in, to)
 	if err != nil {
-		return r, err
+		return r, classifyUnpack(err)
 	}
-	return reply{Bytes: in.n, Mirror: mirror, Layer: &info, Opaque: opaque}, nil
+	info := &unpacked{DiffID: order.DiffID, Size: l.Size, Entries: l.Entries, Implicit: l.Implicit}
+	return reply{Bytes: in.n, Mirror: mirror, Layer: info, Opaque: l.Opaque}, nil
 }
 
 // ask asks the store for something that a worker cannot do.
@@ -211,7 +215,7 @@ func (w *worker) ask(ctx context.Context, p packet) (answer, error) {
 	p.Ask = w.asked
 	w.asks[p.Ask] = back
 	w.mu.Unlock()
-	if err := sendPacket(w.control, p, nil); err != nil {
+	if err := socket.Send(w.control, p, nil); err != nil {
 		return answer{}, err
 	}
 	select {
@@ -239,7 +243,7 @@ func (w *worker) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if a.file == nil {
 		return nil, errors.New("got no connection")
 	}
-	return fileConn(a.file)
+	return socket.Conn(a.file)
 }
 
 // open opens a part of a local image; the name "" is the archive itself.

@@ -1,12 +1,10 @@
-package image
+package unpack
 
 import (
 	"archive/tar"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path"
@@ -25,47 +23,50 @@ const (
 	whiteoutPrefix = ".wh."
 	opaqueMarker   = ".wh..wh..opq"
 	xattrPrefix    = "SCHILY.xattr."
-	opaqueXattr    = "trusted.overlay.opaque"
+
+	maxEntries = 10_000_000 // in one layer
+	maxNames   = 256 << 20  // bytes of their names
 )
 
-// unpacked describes a layer directory; it is the content of layer.json.
-type unpacked struct {
-	DiffID  v1.Hash `json:"diffID"`
-	Size    int64   `json:"size"` // bytes of its files
-	Entries int     `json:"entries"`
+// OpaqueXattr is overlay's mark, with the value y, of a directory that hides
+// those of lower layers.
+const OpaqueXattr = "trusted.overlay.opaque"
+
+// Target is where a layer goes and what it must be.
+type Target struct {
+	Dir      string // exists and is empty; "": the layer is verified only
+	DiffID   v1.Hash
+	MaxBytes int64             // of its files
+	MaxID    int               // of the users and groups that own its files
+	Room     func(int64) error // is asked before each entry, for its bytes on disk
+}
+
+// Result is what a layer turned out to be.
+type Result struct {
+	Size    int64 // bytes of its files
+	Entries int
 	// Implicit are directories that files of the layer lie in, but that the
-	// layer does not describe; see dirs.go. Sorted.
-	Implicit []string `json:"implicit,omitempty"`
-	// Boot is the boot in which it was written. What no image refers to and
-	// was written before a crash of the machine may not be on disk in full.
-	Boot string `json:"boot"`
-	// Served and Granted say who may share it; see proof.go.
-	Served  []string `json:"served,omitempty"`
-	Granted []string `json:"granted,omitempty"`
+	// layer does not describe, as absolute paths in the layer. Sorted.
+	Implicit []string
+	// Opaque are directories that shall hide those of lower layers, relative
+	// to the layer's. Sorted.
+	Opaque []string
 }
 
-// target is where a layer goes and what it must be.
-type target struct {
-	dir      string // exists and is empty; "": the layer is verified only
-	diffID   v1.Hash
-	maxBytes int64             // of its files
-	room     func(int64) error // is asked before each entry, for its bytes on disk
-}
-
-// unpack writes the layer read from r and verifies it. r is read to its end,
-// so that its own verification happens too. It returns the directories that
-// shall hide those of lower layers, relative to the layer's.
-func unpack(ctx context.Context, r io.Reader, to target) (info unpacked, opaque []string, err error) {
+// Layer writes the layer read from r and verifies it. r is read to its end,
+// so that its own verification happens too. An error is an *Error, with what r
+// or Target.Room said in its chain, or ctx's.
+func Layer(ctx context.Context, r io.Reader, to Target) (Result, error) {
 	plain, done, err := decompress(r)
 	if err != nil {
-		return info, nil, unpackError(err)
+		return Result{}, explain(err)
 	}
 	defer done()
-	u := &unpacking{target: to, own: os.Geteuid(), explicit: map[string]bool{}, used: map[string]bool{}, opaque: map[string]uint64{}, owned: map[string]bool{}}
+	u := &unpacking{Target: to, own: os.Geteuid(), explicit: map[string]bool{}, used: map[string]bool{}, opaque: map[string]uint64{}, owned: map[string]bool{}}
 	hash := sha256.New()
-	stream := io.TeeReader(&boundedReader{r: plain, left: 2*to.maxBytes + 1<<20, max: to.maxBytes}, hash)
-	if to.dir != "" {
-		_, err = archive.Apply(log.WithLogger(ctx, silent), to.dir, stream, archive.WithFilter(u.accept), archive.WithConvertWhiteout(u.place))
+	stream := io.TeeReader(&boundedReader{r: plain, left: 2*to.MaxBytes + 1<<20, max: to.MaxBytes}, hash)
+	if to.Dir != "" {
+		_, err = archive.Apply(log.WithLogger(ctx, silent), to.Dir, stream, archive.WithFilter(u.accept), archive.WithConvertWhiteout(u.place))
 	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, stream)
@@ -74,55 +75,21 @@ func unpack(ctx context.Context, r io.Reader, to target) (info unpacked, opaque 
 		_, err = io.Copy(io.Discard, r)
 	}
 	if err != nil {
-		return info, nil, unpackError(err)
+		return Result{}, explain(err)
 	}
-	if got := hex.EncodeToString(hash.Sum(nil)); got != to.diffID.Hex {
-		return info, nil, fail(Corrupt, "unpacked it has digest sha256:%s, not %s", got, to.diffID)
+	if got := hex.EncodeToString(hash.Sum(nil)); got != to.DiffID.Hex {
+		return Result{}, fail(Corrupt, "unpacked it has digest sha256:%s, not %s", got, to.DiffID)
 	}
-	return unpacked{DiffID: to.diffID, Size: u.bytes, Entries: u.entries, Implicit: u.implicit()}, u.opaqueDirs(), nil
+	return Result{Size: u.bytes, Entries: u.entries, Implicit: u.implicit(), Opaque: u.opaqueDirs()}, nil
 }
 
 // silent keeps the library's remarks on odd entries out of the node's log:
 // strangers could fill it.
 var silent = logrus.NewEntry(&logrus.Logger{Out: io.Discard, Level: logrus.PanicLevel})
 
-// unpackError tells errors of the layer from those that may be the disk's, of
-// which the store will see for itself.
-func unpackError(err error) error {
-	var pe *PullError
-	var errno unix.Errno
-	switch {
-	case errors.As(err, &pe):
-		return pe
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.As(err, &errno) && (isDiskFull(err) || errno == unix.EIO || errno == unix.EROFS || errno == unix.EPERM || errno == unix.EMFILE || errno == unix.ENFILE || errno == unix.ENOMEM):
-		return wrap(Internal, err, "it cannot be unpacked on this node: %s", plainReason(err))
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return wrap(Corrupt, err, "it ends too early")
-	}
-	return wrap(Corrupt, err, "%s", plainReason(err))
-}
-
-// plainReason leaves paths of the store out of a message.
-func plainReason(err error) string {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return fmt.Sprintf("an entry %q cannot be made: %v", filepath.Base(p.Path), p.Err)
-	}
-	var l *os.LinkError
-	if errors.As(err, &l) {
-		return fmt.Sprintf("a link %q cannot be made: %v", filepath.Base(l.New), l.Err)
-	}
-	if errno, ok := errors.AsType[unix.Errno](err); ok {
-		return errno.Error()
-	}
-	return err.Error()
-}
-
 // unpacking watches the entries of one layer.
 type unpacking struct {
-	target
+	Target
 	own      int   // our user id, which files that the layer does not describe have at first
 	bytes    int64 // of the files
 	names    int64 // of the entries, in bytes
@@ -143,14 +110,14 @@ func (u *unpacking) accept(h *tar.Header) (bool, error) {
 	if u.names += int64(len(h.Name) + len(h.Linkname)); u.names > maxNames {
 		return false, fail(Unsupported, "its entries have names of more than %d MiB in all", maxNames>>20)
 	}
-	if h.Uid < 0 || h.Gid < 0 || h.Uid >= ownID || h.Gid >= ownID {
-		return false, fail(Unsupported, "it has files of user %d and group %d, where ids up to %d can be", h.Uid, h.Gid, ownID-1)
+	if h.Uid < 0 || h.Gid < 0 || h.Uid > u.MaxID || h.Gid > u.MaxID {
+		return false, fail(Unsupported, "it has files of user %d and group %d, where ids up to %d can be", h.Uid, h.Gid, u.MaxID)
 	}
 	// The header counts, not what was read: holes take no bytes in the tar.
-	if u.bytes += h.Size; u.bytes > u.maxBytes || u.bytes < 0 {
-		return false, tooBig(u.maxBytes)
+	if u.bytes += h.Size; u.bytes > u.MaxBytes || u.bytes < 0 {
+		return false, TooBig(u.MaxBytes)
 	}
-	if err := u.room(onDisk(h)); err != nil {
+	if err := u.Room(onDisk(h)); err != nil {
 		return false, err
 	}
 	switch h.Typeflag {
@@ -184,13 +151,6 @@ func onDisk(h *tar.Header) int64 {
 		return block
 	}
 	return (h.Size + block - 1) / block * block
-}
-
-// keepXattr drops what would steer the kernel: overlay's redirects, labels of
-// this host's security modules, integrity signatures.
-func keepXattr(name string) bool {
-	return strings.HasPrefix(name, "user.") && !strings.HasPrefix(name, "user.overlay.") ||
-		name == "security.capability" || strings.HasPrefix(name, "system.posix_acl_")
 }
 
 func (u *unpacking) implicit() []string {
@@ -257,7 +217,7 @@ func (u *unpacking) opaqueDirs() []string {
 		if unix.Lstat(dir, &st) != nil || st.Ino != ino || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 			continue
 		}
-		if name, err := filepath.Rel(u.dir, dir); err == nil {
+		if name, err := filepath.Rel(u.Dir, dir); err == nil {
 			list = append(list, name)
 		}
 	}
@@ -268,7 +228,7 @@ func (u *unpacking) opaqueDirs() []string {
 // giveToRoot makes directories that a layer implies root's, which they would
 // be if root unpacked it. Nothing that a layer describes has our own id.
 func (u *unpacking) giveToRoot(dir string) error {
-	for ; u.own != 0 && dir != u.dir && !u.owned[dir]; dir = filepath.Dir(dir) {
+	for ; u.own != 0 && dir != u.Dir && !u.owned[dir]; dir = filepath.Dir(dir) {
 		var st unix.Stat_t
 		if err := unix.Lstat(dir, &st); err != nil {
 			return &os.PathError{Op: "lstat", Path: dir, Err: err}
@@ -289,10 +249,6 @@ func isWhiteout(name string) bool {
 	return unix.Lstat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == 0
 }
 
-func tooBig(limit int64) error {
-	return fail(Unsupported, "it unpacks to more than the %d MiB that this node allows for an image", limit>>20)
-}
-
 // boundedReader ends a stream that decompresses without end. A tar may be
 // larger than the files in it, but not without limit.
 type boundedReader struct {
@@ -303,7 +259,7 @@ type boundedReader struct {
 func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, tooBig(b.max)
+		return 0, TooBig(b.max)
 	}
 	return n, err
 }

@@ -1,4 +1,7 @@
-package image
+// Package socket carries JSON between two processes of this machine, in packets
+// that may have a file or a connection with them. It does not know what they
+// say. Connections and files belong to who made or received them.
+package socket
 
 import (
 	"encoding/json"
@@ -11,9 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendPacket sends a packet, and with it what a connection or file refers to,
+// maxPacket bounds packets; who sends a stranger's words cuts them to fit.
+const maxPacket = 16 << 10
+
+// Send sends a packet, and with it what a connection or file refers to,
 // if there is one.
-func sendPacket(to *net.UnixConn, p packet, with syscall.Conn) error {
+func Send(to *net.UnixConn, p any, with syscall.Conn) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -31,28 +37,27 @@ func sendPacket(to *net.UnixConn, p packet, with syscall.Conn) error {
 	return errors.Join(err, sent)
 }
 
-// receivePacket returns the next packet, and what came with it or nil.
-func receivePacket(from *net.UnixConn) (packet, *os.File, error) {
-	var p packet
+// Receive reads the next packet into p, and returns what came with it or nil.
+func Receive(from *net.UnixConn, p any) (*os.File, error) {
 	raw, oob := make([]byte, maxPacket), make([]byte, unix.CmsgSpace(4*4))
 	n, m, flags, _, err := from.ReadMsgUnix(raw, oob)
 	if err != nil {
-		return p, nil, err
+		return nil, err
 	}
 	if n == 0 {
-		return p, nil, io.EOF
+		return nil, io.EOF
 	}
 	file := firstFile(oob[:m])
 	if flags&unix.MSG_TRUNC != 0 {
 		err = errors.New("a packet is too long")
 	} else {
-		err = json.Unmarshal(raw[:n], &p)
+		err = json.Unmarshal(raw[:n], p)
 	}
 	if err != nil && file != nil {
 		file.Close()
 		file = nil
 	}
-	return p, file, err
+	return file, err
 }
 
 // firstFile returns the first file that came with a packet; there should be no
@@ -73,20 +78,20 @@ func firstFile(oob []byte) *os.File {
 	return first
 }
 
-// fileConn makes a connection of a file, which it closes.
-func fileConn(f *os.File) (net.Conn, error) {
+// Conn makes a connection of a file, which it closes.
+func Conn(f *os.File) (net.Conn, error) {
 	defer f.Close()
 	return net.FileConn(f)
 }
 
-// socketpair returns both ends of a connection.
-func socketpair(kind int) (ours *net.UnixConn, theirs *os.File, err error) {
+// Pair returns both ends of a connection, one as a file for another process.
+func Pair(kind int) (ours *net.UnixConn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
-	theirs = os.NewFile(uintptr(fds[1]), "worker")
-	c, err := fileConn(os.NewFile(uintptr(fds[0]), "store"))
+	theirs = os.NewFile(uintptr(fds[1]), "theirs")
+	c, err := Conn(os.NewFile(uintptr(fds[0]), "ours"))
 	if err != nil {
 		theirs.Close()
 		return nil, nil, err

@@ -1,4 +1,4 @@
-package image
+package unpack
 
 import (
 	"bufio"
@@ -16,6 +16,9 @@ const (
 	gzipped
 	zstandard
 )
+
+// Compressed says whether bytes that begin like this are compressed.
+func Compressed(magic []byte) bool { return compressionOf(magic) != none }
 
 func compressionOf(magic []byte) compression {
 	switch {
