@@ -336,7 +336,7 @@ const (
 	maxFile, wantFile = 500, 400
 	maxFunc           = 70
 	maxTestFunc       = 125
-	maxParams         = 6 // a context and a *testing.T do not count
+	maxParams         = 4 // a context and a *testing.T do not count
 )
 
 func TestSizes(t *testing.T) {
