@@ -145,6 +145,8 @@ func runContainer(t *testing.T, script string, edit func(*oci.SpecRequest), give
 		Command:    []string{"/bin/sh", "-c", script},
 		CgroupPath: testCgroup + "/" + id,
 		Limits:     cgroups.Limits{MemoryBytes: 64 << 20, Pids: 64},
+		// With it, only the device rules of the control group keep GPUs apart.
+		Capabilities: []string{"CAP_MKNOD"},
 	}
 	if edit != nil {
 		edit(&req)
