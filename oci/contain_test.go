@@ -300,7 +300,7 @@ func TestMappedOldOverlay(t *testing.T) {
 	}
 	defer ns.Close()
 	defer unix.Unmount(base+"/layer", unix.MNT_DETACH)
-	if err := oci.MountAttached(base+"/layer", ns.User, base+"/up", base+"/work", base+"/mnt"); err != nil {
+	if err := oci.MountAttached(oci.OverlayMount{Lower: []string{base + "/layer"}, User: ns.User, Upper: base + "/up", Work: base + "/work", Target: base + "/mnt"}); err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Unmount(base+"/mnt", unix.MNT_DETACH)

@@ -1,19 +1,16 @@
 package oci
 
-import "os"
-
 // What tests outside of the package have to reach.
 var FillSeccomp = fillSeccomp
 
-// MountOverlayOld mounts by the way for older kernels.
-func MountOverlayOld(lower []string, upper, work, target string) error {
-	return mountOverlayOld(overlayMount{Lower: lower, Upper: upper, Work: work, Target: target})
-}
+type OverlayMount = overlayMount
 
-// MountAttached mounts a layer in the ids of a user namespace by the way for
+// MountOverlayOld mounts by the way for older kernels.
+func MountOverlayOld(m OverlayMount) error { return mountOverlayOld(m) }
+
+// MountAttached mounts layers in the ids of a user namespace by the way for
 // older kernels.
-func MountAttached(layer string, user *os.File, upper, work, target string) error {
-	m := overlayMount{Lower: []string{layer}, User: user, Upper: upper, Work: work, Target: target}
+func MountAttached(m OverlayMount) error {
 	trees, err := shiftLayers(m)
 	if err != nil {
 		return err

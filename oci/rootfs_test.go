@@ -146,7 +146,7 @@ func TestOldOverlay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := oci.MountOverlayOld([]string{filepath.Join(base, "a,b:c"), filepath.Join(base, "two")}, base+"/up", base+"/work", base+"/mnt")
+	err := oci.MountOverlayOld(oci.OverlayMount{Lower: []string{filepath.Join(base, "a,b:c"), filepath.Join(base, "two")}, Upper: base + "/up", Work: base + "/work", Target: base + "/mnt"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func TestMonthlyBudget(t *testing.T) {
 	w.cfg.Accounting.Tree = accounting.Tree{"lab": {Shares: 1, Budget: 60, Monthly: true}, "vision": {Shares: 1, Parent: "lab"}}
 	w.now = sched.Time(time.Date(2026, 1, 31, 22, 0, 0, 0, time.UTC).UnixMilli())
 	w.restart()
-	contact := func() { w.node("n1", 64, 2, "H100", "i1") }
+	contact := func() { w.node("n1", 64, gpus{2, "H100"}, "i1") }
 	contact()
 	submit := func() Submitted {
 		spec := &job.Spec{Name: "a"}

@@ -42,7 +42,9 @@ func (e Resize) apply(c *step) (Outcome, *state.Refusal) {
 		held := to
 		held.MilliCPU, held.MemMiB = max(to.MilliCPU, from.MilliCPU), max(to.MemMiB, from.MemMiB)
 		text = fmt.Sprintf("%s by %s: from %s to %s", "resized", e.By, sizeText(from), sizeText(to))
-		j = c.regrant(j, i, held, "", func(r *state.Rank) { r.Resize = &state.Resizing{Seq: j.Version + 1, To: to, From: from} })
+		j = c.regrant(j, i, "", func(r *state.Rank) {
+			r.Alloc, r.Resize = held, &state.Resizing{Seq: j.Version + 1, To: to, From: from}
+		})
 	}
 	if text == "" {
 		out.Message = "has that already"
@@ -139,21 +141,19 @@ func (e Resize) freeOn(c *step, name string, at sched.Time) (milliCPU, memMiB in
 	return milliCPU, memMiB
 }
 
-// regrant changes what a rank holds, for the scheduler and the ledger in one
-// step.
-func (c *step) regrant(j *state.Job, i int, alloc sched.Allocation, line string, edit func(*state.Rank)) *state.Job {
+// regrant changes a rank and the CPU and memory that it holds, for the scheduler
+// and the ledger in one step.
+func (c *step) regrant(j *state.Job, i int, line string, edit func(*state.Rank)) *state.Job {
 	old := j.Attempt.Ranks[i]
-	same := old.Alloc.MilliCPU == alloc.MilliCPU && old.Alloc.MemMiB == alloc.MemMiB
-	if !same {
-		must(c.ledger.End(j.Charge(old, c.now)))
-	}
+	same := false
 	at := withRank(j.Attempt, i, func(r *state.Rank) {
-		if !same {
-			r.Alloc, r.Since = alloc, c.now
-		}
 		edit(r)
+		if same = r.Alloc.MilliCPU == old.Alloc.MilliCPU && r.Alloc.MemMiB == old.Alloc.MemMiB; !same {
+			r.Since = c.now
+		}
 	})
 	if !same {
+		must(c.ledger.End(j.Charge(old, c.now)))
 		at.Used = at.Used.Plus(c.held(j.Charge(old, c.now)))
 	}
 	j = c.change(j, line, func(j *state.Job) { j.Attempt = at })
@@ -175,11 +175,11 @@ func (c *step) resized(j *state.Job, i int, st node.RankStatus) {
 	if why := st.Resize.Error; why != "" {
 		failed := *asked
 		failed.Failed = why
-		j = c.regrant(j, i, asked.From, "not resized: "+why, func(r *state.Rank) { r.Resize = &failed })
+		j = c.regrant(j, i, "not resized: "+why, func(r *state.Rank) { r.Alloc, r.Resize = asked.From, &failed })
 	} else {
 		line := fmt.Sprintf("has %s on %s", sizeText(asked.To), r.Alloc.Node)
-		j = c.regrant(j, i, asked.To, line, func(r *state.Rank) {
-			r.Resize = nil
+		j = c.regrant(j, i, line, func(r *state.Rank) {
+			r.Alloc, r.Resize = asked.To, nil
 			if st.Cores != "" {
 				r.Cores = st.Cores
 			}

@@ -156,7 +156,7 @@ func TestManyDependents(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.MaxQueued = 10_000
 	w.restart()
-	w.node("n1", 4, 0, "", "i1")
+	w.node("n1", 4, gpus{}, "i1")
 	send := func(name, deps string) {
 		spec := &job.Spec{Name: name}
 		spec.Request.Resources = job.Resources{CPUs: 4, CPUMemoryGB: 1}

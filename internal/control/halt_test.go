@@ -23,13 +23,13 @@ func TestHaltSignal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.node("n1", 2, 0, "", "i1")
+			w.node("n1", 2, gpus{}, "i1")
 			spec := &job.Spec{Name: "a", Gbatch: tc.g}
 			spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
 			spec.Request.Scheduling.Restartable = true
 			w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
 			w.schedule()
-			w.status(1, node.PhaseRunning, 0, 0, "", nil)
+			w.status("", node.RankStatus{ID: job.RankID{Job: 1}, Phase: node.PhaseRunning})
 			(&step{w.c, w.now}).halt(sched.Halt{Job: schedID(1), For: schedID(2)})
 			tc.want.Reason, tc.want.Then, tc.want.Text = job.Preempted, job.Halted, "halted to make room for job 2"
 			if diff := cmp.Diff(&tc.want, w.c.job(1).Ending); diff != "" {

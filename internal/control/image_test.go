@@ -13,8 +13,8 @@ import (
 // and of every later attempt, whatever the tag names by then.
 func TestOneImage(t *testing.T) {
 	w := newWorld(t)
-	w.node("n1", 2, 0, "", "i1")
-	w.node("n2", 2, 0, "", "i2")
+	w.node("n1", 2, gpus{}, "i1")
+	w.node("n2", 2, gpus{}, "i2")
 	spec := &job.Spec{Name: "gang", Gbatch: &job.Gbatch{Nodes: 2}}
 	spec.Request.Resources = job.Resources{CPUs: 2, CPUMemoryGB: 1}
 	spec.Request.Scheduling.Restartable = true

@@ -55,7 +55,7 @@ func TestNetworkChoosesTheNode(t *testing.T) {
 // later word without any does not take it back.
 func TestPortsAreKept(t *testing.T) {
 	w := newWorld(t)
-	w.node("n1", 2, 0, "", "i1")
+	w.node("n1", 2, gpus{}, "i1")
 	spec := &job.Spec{Name: "t"}
 	spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
 	w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})

@@ -22,7 +22,7 @@ func TestAnyHistory(t *testing.T) {
 		w := newWorld(t)
 		final := map[job.Number]string{}
 		for i := range 3 {
-			w.node(fmt.Sprintf("n%d", i), 4, i, "H100", "one")
+			w.node(fmt.Sprintf("n%d", i), 4, gpus{i, "H100"}, "one")
 		}
 		steps := rapid.IntRange(1, 60).Draw(rt, "steps")
 		for range steps {
@@ -84,7 +84,7 @@ func (w *world) randomStep(rt *rapid.T) {
 		w.apply(Resize{Number: job.Number(rapid.IntRange(1, 20).Draw(rt, "job")), By: "ann",
 			MilliCPU: int64(rapid.IntRange(0, 4).Draw(rt, "cores")) * 1000, MemMiB: int64(rapid.IntRange(0, 40).Draw(rt, "GiB")) << 10})
 	case "reinstall":
-		w.node("n1", 4, 1, "H100", rapid.SampledFrom([]string{"one", "two"}).Draw(rt, "instance"))
+		w.node("n1", 4, gpus{1, "H100"}, rapid.SampledFrom([]string{"one", "two"}).Draw(rt, "instance"))
 	}
 }
 

@@ -204,7 +204,7 @@ func (w *world) command(d *datadriven.TestData) string {
 	}
 	switch d.Cmd {
 	case "node":
-		return w.node(first, number("cpus", "8"), number("gpus", "0"), arg("model", "H100"), arg("instance", "i-"+first))
+		return w.node(first, number("cpus", "8"), gpus{number("gpus", "0"), arg("model", "H100")}, arg("instance", "i-"+first))
 	case "submit":
 		spec := &job.Spec{Name: first}
 		spec.Request.Resources = job.Resources{CPUs: number("cpus", "1"), GPUs: float64(number("gpus", "0")), CPUMemoryGB: 1, ClusterID: number("cluster", "0")}
@@ -224,7 +224,8 @@ func (w *world) command(d *datadriven.TestData) string {
 		w.flow(spec, arg, number)
 		return w.answer(w.submit(Submit{UUID: id, User: arg("user", "ann"), Project: arg("project", "vision"), Stranger: arg("project", "") == "secret" && arg("user", "") != "eve", Spec: spec, Document: []byte("{}"), Hold: arg("hold", "") != ""}))
 	case "status":
-		return w.status(job.Number(atoi(w.t, first)), node.Phase(d.CmdArgs[1].Key), number("rank", "0"), number("attempt", "0"), arg("node", ""), exitArgs(arg, number))
+		id := job.RankID{Job: job.Number(atoi(w.t, first)), Rank: uint32(number("rank", "0")), Attempt: uint32(number("attempt", "0"))}
+		return w.status(arg("node", ""), node.RankStatus{ID: id, Phase: node.Phase(d.CmdArgs[1].Key), Exit: exitArgs(arg, number)})
 	case "cancel", "hold", "release", "pause", "unpause":
 		if d.Cmd == "unpause" { // "resume" is about nodes
 			d.Cmd = "resume"
@@ -309,31 +310,40 @@ func exitArgs(arg func(string, string) string, number func(string, string) int) 
 	return e
 }
 
-func (w *world) node(name string, cpus, gpus int, model, instance string) string {
-	inv := &node.Inventory{Hostname: name, Cluster: 1, CPUs: cpus, MemBytes: 64 << 30}
-	for i := range gpus {
-		inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%s-%d", name, i), Model: model, Index: i, MemBytes: 80 << 30, NUMA: -1})
-	}
-	return w.answer(w.apply(NodeSync{Name: name, Instance: instance, Hash: fmt.Sprint(cpus, gpus, model), Inventory: inv}))
+// gpus are those of a node.
+type gpus struct {
+	num   int
+	model string
 }
 
-func (w *world) status(n job.Number, phase node.Phase, rank, attempt int, host string, exit *node.Exit) string {
+func (w *world) node(name string, cpus int, has gpus, instance string) string {
+	inv := &node.Inventory{Hostname: name, Cluster: 1, CPUs: cpus, MemBytes: 64 << 30}
+	for i := range has.num {
+		inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%s-%d", name, i), Model: has.model, Index: i, MemBytes: 80 << 30, NUMA: -1})
+	}
+	return w.answer(w.apply(NodeSync{Name: name, Instance: instance, Hash: fmt.Sprint(cpus, has.num, has.model), Inventory: inv}))
+}
+
+// status is what a host says of a rank. An empty host and attempt 0 are those
+// that the job has; only an end has an exit.
+func (w *world) status(host string, st node.RankStatus) string {
+	n := st.ID.Job
 	j := w.c.job(n)
-	if j == nil || (j.Attempt == nil && (attempt == 0 || host == "")) {
+	if j == nil || (j.Attempt == nil && (st.ID.Attempt == 0 || host == "")) {
 		return "it has not started\n"
 	}
-	id := job.RankID{Job: n, Task: uint32(j.Index), Rank: uint32(rank), Attempt: uint32(attempt)}
-	if attempt == 0 && j.Attempt != nil {
-		id.Attempt = j.Attempt.Attempt
+	st.ID.Task = uint32(j.Index)
+	if st.ID.Attempt == 0 && j.Attempt != nil {
+		st.ID.Attempt = j.Attempt.Attempt
 	}
 	if host == "" {
-		host = j.Attempt.Ranks[rank].Alloc.Node
+		host = j.Attempt.Ranks[st.ID.Rank].Alloc.Node
 	}
-	st := node.RankStatus{ID: id, Phase: phase}
-	if phase == node.PhaseEnded {
-		exit.EndedMS = int64(w.now)
-		exit.StartedMS *= int64(w.now)
-		st.Exit = exit
+	if st.Phase == node.PhaseEnded {
+		st.Exit.EndedMS = int64(w.now)
+		st.Exit.StartedMS *= int64(w.now)
+	} else {
+		st.Exit = nil
 	}
 	v := w.c.node(host)
 	w.apply(NodeSync{Name: host, Instance: v.Instance, Hash: v.Hash, Ranks: []node.RankStatus{st}})

@@ -17,10 +17,15 @@ import (
 func TestSealedShared(t *testing.T) {
 	type step func(w *world)
 	run := func(n job.Number) step {
-		return func(w *world) { w.schedule(); w.status(n, node.PhaseRunning, 0, 0, "", nil) }
+		return func(w *world) {
+			w.schedule()
+			w.status("", node.RankStatus{ID: job.RankID{Job: n}, Phase: node.PhaseRunning})
+		}
 	}
 	end := func(n job.Number, reason job.Reason) step {
-		return func(w *world) { w.status(n, node.PhaseEnded, 0, 0, "", &node.Exit{Reason: reason, StartedMS: 1}) }
+		return func(w *world) {
+			w.status("", node.RankStatus{ID: job.RankID{Job: n}, Phase: node.PhaseEnded, Exit: &node.Exit{Reason: reason, StartedMS: 1}})
+		}
 	}
 	act := func(a Action, n job.Number) step {
 		return func(w *world) { w.apply(Act{Action: a, Numbers: []job.Number{n}, By: "ann"}) }
@@ -44,7 +49,7 @@ func TestSealedShared(t *testing.T) {
 			w := newWorld(t)
 			w.cfg.NodeTimeout = sched.Day
 			w.restart()
-			w.node("n1", 2, 0, "", "i1")
+			w.node("n1", 2, gpus{}, "i1")
 			g := tc.g
 			spec := &job.Spec{Name: "a", Gbatch: &g}
 			spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
@@ -52,7 +57,7 @@ func TestSealedShared(t *testing.T) {
 			w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}"), Sealed: []byte("sealed"), Secrets: true})
 			var got []bool
 			for _, s := range tc.steps {
-				w.node("n1", 2, 0, "", "i1") // it is there
+				w.node("n1", 2, gpus{}, "i1") // it is there
 				s(w)
 				_, there := w.stored[recordKey(state.Record{Kind: state.KindSecret, Job: 1})]
 				got = append(got, there)

@@ -17,11 +17,17 @@ type Place struct {
 	Job job.Number // KindEnded only
 }
 
-// Range gives the records of a kind from one place (included) to another (not
-// included), in their order or from the last back, until take says that it has
+// Span is what lies from one place (included) to another (not included), in order
+// or from the last back.
+type Span struct {
+	From, To Place
+	Backward bool
+}
+
+// Range gives the records of a kind in a span, until take says that it has
 // enough. The record's value is only valid during the call.
-func (s *Store) Range(kind state.Kind, from, to Place, backward bool, take func(state.Record) (more bool, err error)) error {
-	return s.walk(placeKey(kind, from), placeKey(kind, to), backward, take)
+func (s *Store) Range(kind state.Kind, in Span, take func(state.Record) (more bool, err error)) error {
+	return s.walk(placeKey(kind, in.From), placeKey(kind, in.To), in.Backward, take)
 }
 
 // walk is Range from one key to another. All that reads more than one record

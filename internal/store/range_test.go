@@ -14,10 +14,10 @@ import (
 	"gbatch/internal/state"
 )
 
-func ranged(t *testing.T, s *Store, kind state.Kind, from, to Place, backward bool, most int) []string {
+func ranged(t *testing.T, s *Store, kind state.Kind, in Span, most int) []string {
 	t.Helper()
 	var out []string
-	if err := s.Range(kind, from, to, backward, func(r state.Record) (bool, error) {
+	if err := s.Range(kind, in, func(r state.Record) (bool, error) {
 		out = append(out, fmt.Sprintf("%d %d %s %s", r.Seq, r.Job, r.Name, r.Value))
 		return len(out) < most, nil
 	}); err != nil {
@@ -40,21 +40,20 @@ func TestRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		kind     state.Kind
-		from, to Place
-		backward bool
-		most     int
-		want     []string
+		kind state.Kind
+		in   Span
+		most int
+		want []string
 	}{
-		"all":       {state.KindEnded, Place{}, Place{Seq: 1000}, false, 9, []string{"9 7  c", "10 1  b", "10 3  a", "300 2  d"}},
-		"backward":  {state.KindEnded, Place{}, Place{Seq: 1000}, true, 2, []string{"300 2  d", "10 3  a"}},
-		"from job":  {state.KindEnded, Place{10, 2}, Place{Seq: 300}, false, 9, []string{"10 3  a"}},
-		"to job":    {state.KindEnded, Place{Seq: 10}, Place{10, 3}, true, 9, []string{"10 1  b"}},
-		"one day":   {state.KindDay, Place{Seq: 20000}, Place{Seq: 20001}, false, 9, []string{"20000 0 p/u e"}},
-		"both days": {state.KindDay, Place{Seq: 20000}, Place{Seq: 20002}, false, 9, []string{"20000 0 p/u e", "20001 0 p/u f"}},
+		"all":       {state.KindEnded, Span{Place{}, Place{Seq: 1000}, false}, 9, []string{"9 7  c", "10 1  b", "10 3  a", "300 2  d"}},
+		"backward":  {state.KindEnded, Span{Place{}, Place{Seq: 1000}, true}, 2, []string{"300 2  d", "10 3  a"}},
+		"from job":  {state.KindEnded, Span{Place{10, 2}, Place{Seq: 300}, false}, 9, []string{"10 3  a"}},
+		"to job":    {state.KindEnded, Span{Place{Seq: 10}, Place{10, 3}, true}, 9, []string{"10 1  b"}},
+		"one day":   {state.KindDay, Span{Place{Seq: 20000}, Place{Seq: 20001}, false}, 9, []string{"20000 0 p/u e"}},
+		"both days": {state.KindDay, Span{Place{Seq: 20000}, Place{Seq: 20002}, false}, 9, []string{"20000 0 p/u e", "20001 0 p/u f"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, ranged(t, s, tc.kind, tc.from, tc.to, tc.backward, tc.most)); diff != "" {
+			if diff := cmp.Diff(tc.want, ranged(t, s, tc.kind, tc.in, tc.most)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -84,7 +83,7 @@ func TestFormat1(t *testing.T) {
 		`500 1  {"u":"ann","p":"vision","n":"train","s":"FAILED","r":"OOM"}`,
 		`900 2  {"u":"ann","p":"vision","n":"train","s":"FINISHED","r":"OOM"}`,
 	}
-	if diff := cmp.Diff(want, ranged(t, s, state.KindEnded, Place{}, Place{Seq: 1000}, false, 9)); diff != "" {
+	if diff := cmp.Diff(want, ranged(t, s, state.KindEnded, Span{To: Place{Seq: 1000}}, 9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n, err := s.meta(keyFormat); n != formatNumber || err != nil {

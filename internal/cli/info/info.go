@@ -53,7 +53,7 @@ func (o *Info) Run(ctx context.Context, a *cli.App) error {
 	}
 	draw := func() error { return o.print(a, nodes, form) }
 	if interval > 0 {
-		return watch.List(ctx, a, client.EventFilter{Nodes: true}, interval, fetch, draw)
+		return watch.List{Changes: client.EventFilter{Nodes: true}, Interval: interval, Fetch: fetch, Draw: draw}.Run(ctx, a)
 	}
 	if err := fetch(); err != nil {
 		return err

@@ -98,7 +98,8 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 	}
 	draw := func() error { return o.print(a, list, form) }
 	if interval > 0 {
-		return watch.List(ctx, a, client.EventFilter{User: jobs.Only(sel.users), Project: jobs.Only(sel.projects), Jobs: o.IDs}, interval, get, draw)
+		changes := client.EventFilter{User: jobs.Only(sel.users), Project: jobs.Only(sel.projects), Jobs: o.IDs}
+		return watch.List{Changes: changes, Interval: interval, Fetch: get, Draw: draw}.Run(ctx, a)
 	}
 	if err := get(); err != nil {
 		return err

@@ -104,18 +104,17 @@ func (g *Grid) Write(w io.Writer) error {
 	out.Grow(len(g.buf) + len(g.ends)*4)
 	if !g.noHeader {
 		for i, c := range g.columns {
-			g.put(&out, i, widths[i], []byte(c.title), len(c.title), "")
+			g.put(&out, i, widths[i], drawn{text: []byte(c.title), width: len(c.title)})
 		}
 	}
 	start := 0
 	for n, end := range g.ends {
 		i := n % len(g.columns)
-		cell := g.buf[start:end]
-		sgr := ""
+		cell := drawn{text: g.buf[start:end], width: g.widths[n]}
 		if g.color && g.columns[i].color != nil {
-			sgr = g.columns[i].color(cell)
+			cell.sgr = g.columns[i].color(cell.text)
 		}
-		g.put(&out, i, widths[i], cell, g.widths[n], sgr)
+		g.put(&out, i, widths[i], cell)
 		start = end
 	}
 	_, err := w.Write(out.Bytes())
@@ -133,20 +132,27 @@ func pad(out *bytes.Buffer, n int) {
 	}
 }
 
+// drawn is a cell as the terminal gets it.
+type drawn struct {
+	text  []byte
+	width int    // in terminal columns
+	sgr   string // the escape sequence of its color; empty: none
+}
+
 // put writes one cell of column i, and the line's end after the last one.
-func (g *Grid) put(out *bytes.Buffer, i, width int, cell []byte, has int, sgr string) {
+func (g *Grid) put(out *bytes.Buffer, i, width int, cell drawn) {
 	if i == 0 {
 		out.WriteString(g.indent)
 	}
-	if has > width {
-		cell, has = []byte(human.Cut(string(cell), width)), width
+	if cell.width > width {
+		cell.text, cell.width = []byte(human.Cut(string(cell.text), width)), width
 	}
 	if g.columns[i].right {
-		pad(out, width-has)
+		pad(out, width-cell.width)
 	}
-	out.WriteString(sgr)
-	out.Write(cell)
-	if sgr != "" {
+	out.WriteString(cell.sgr)
+	out.Write(cell.text)
+	if cell.sgr != "" {
 		out.WriteString("\x1b[0m")
 	}
 	switch {
@@ -156,7 +162,7 @@ func (g *Grid) put(out *bytes.Buffer, i, width int, cell []byte, has int, sgr st
 	case g.columns[i].right:
 		pad(out, 2)
 	default:
-		pad(out, width-has+2)
+		pad(out, width-cell.width+2)
 	}
 }
 

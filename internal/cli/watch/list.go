@@ -28,15 +28,23 @@ func Interval(seconds int, live bool) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// List draws a list at an interval until the user stops it. It fetches it when
+// List is a list that is shown live.
+type List struct {
+	Changes  client.EventFilter // what makes it fetch again
+	Interval time.Duration
+	Fetch    func() error
+	Draw     func() error
+}
+
+// Run draws the list at its interval until the user stops it. It fetches it when
 // something has changed, so that an idle list costs the controller nothing. A
 // controller that goes away for a while does not end it.
-func List(ctx context.Context, a *cli.App, f client.EventFilter, interval time.Duration, fetch, draw func() error) error {
+func (l List) Run(ctx context.Context, a *cli.App) error {
 	ctx, stop := context.WithCancel(ctx)
 	changed, done := make(chan struct{}, 1), make(chan struct{})
 	go func() { // ended by stop
 		defer close(done)
-		listenAlways(ctx, a, f, changed)
+		listenAlways(ctx, a, l.Changes, changed)
 	}()
 	defer func() { stop(); <-done }()
 	var fetched time.Time // zero: at once
@@ -49,14 +57,14 @@ func List(ctx context.Context, a *cli.App, f client.EventFilter, interval time.D
 		}
 		var err error
 		if now := a.Now(); fetched.IsZero() || now.Sub(fetched) >= readAnew {
-			if err = fetch(); err == nil {
+			if err = l.Fetch(); err == nil {
 				fetched = now
 			}
 		}
 		switch {
 		case err == nil:
 			lost = false
-			if err := frame(a, draw); err != nil {
+			if err := frame(a, l.Draw); err != nil {
 				return err
 			}
 		case !client.IsUnavailable(err):
@@ -68,7 +76,7 @@ func List(ctx context.Context, a *cli.App, f client.EventFilter, interval time.D
 			}
 			lost = true
 		}
-		if err := a.Sleep(ctx, interval); err != nil {
+		if err := a.Sleep(ctx, l.Interval); err != nil {
 			return nil // the user has seen enough
 		}
 	}

@@ -13,13 +13,13 @@ import (
 // TestMetricsAreBounded: however many users and projects there are, a scrape
 // has so many series at most, and nobody's jobs are lost from the sums.
 func TestMetricsAreBounded(t *testing.T) {
-	c := &Counts{users: map[string]*totals{}, queued: map[queue]int{}}
+	c := &Counts{users: holders{}, queued: map[queue]int{}}
 	for i := range 5000 {
 		h := at(c.users, strings.Repeat("x", i%300)+string(rune('A'+i/300)))
 		h.jobs[isQueued]++
 	}
 	col := &metrics.Collector{Families: []metrics.Family{mUserJobs, mUserGPUs}, Read: func(set *metrics.Set) {
-		addHoldings(set, c.users, meter.MaxUsers, mUserJobs, mUserGPUs)
+		c.users.read(set, meter.MaxUsers, mUserJobs, mUserGPUs)
 	}}
 	n, sum := collect(t, col, "gctld_user_jobs")
 	if n > (meter.MaxUsers+1)*int(activities) || sum != 5000 {

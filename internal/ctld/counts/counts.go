@@ -19,9 +19,9 @@ type Counts struct {
 
 	states    map[job.State]int
 	queued    map[queue]int
-	projects  map[string]*totals
-	users     map[string]*totals
-	clusters  map[string]*totals
+	projects  holders
+	users     holders
+	clusters  holders
 	tasks     map[state.TaskState]int // of arrays that are not over
 	nodes     map[string]int          // by state
 	away      []*state.Node
@@ -42,6 +42,9 @@ type queue struct {
 	cluster int
 	qos     string
 }
+
+// holders are projects, users or clusters by name, and what each has.
+type holders map[string]*totals
 
 // totals is what a project or user has in the queue and on the nodes.
 type totals struct {
@@ -118,8 +121,8 @@ func (c *lastCounts) now(v *state.View) *Counts {
 // Of counts everything. Jobs of one owner share its value, so they are
 // counted by that first: a map of few pointers is quick.
 func Of(v *state.View) *Counts {
-	c := &Counts{view: v, states: map[job.State]int{}, queued: map[queue]int{}, projects: map[string]*totals{}, users: map[string]*totals{},
-		clusters: map[string]*totals{}, tasks: map[state.TaskState]int{}, nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
+	c := &Counts{view: v, states: map[job.State]int{}, queued: map[queue]int{}, projects: holders{}, users: holders{},
+		clusters: holders{}, tasks: map[state.TaskState]int{}, nodes: map[string]int{}, gpus: map[gpuUse]float64{}}
 	byOwner := map[ownerKey]*ownerCount{}
 	var last ownerKey
 	var of *ownerCount
@@ -169,7 +172,7 @@ func (c *Counts) addArray(j *state.Job) {
 	}
 }
 
-func at(m map[string]*totals, name string) *totals {
+func at(m holders, name string) *totals {
 	if m[name] == nil {
 		m[name] = &totals{}
 	}

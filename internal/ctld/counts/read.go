@@ -101,12 +101,13 @@ func (c *Counts) addQueue(set *metrics.Set) {
 		state.TaskFailed: "failed", state.TaskCancelled: "cancelled"} {
 		set.Add(mTasks, float64(c.tasks[state]), name)
 	}
-	addHoldings(set, c.clusters, meter.MaxClusters, mCluster, mClustGPUs)
-	addHoldings(set, c.projects, meter.MaxProjects, mProjJobs, mProjGPUs)
-	addHoldings(set, c.users, meter.MaxUsers, mUserJobs, mUserGPUs)
+	c.clusters.read(set, meter.MaxClusters, mCluster, mClustGPUs)
+	c.projects.read(set, meter.MaxProjects, mProjJobs, mProjGPUs)
+	c.users.read(set, meter.MaxUsers, mUserJobs, mUserGPUs)
 }
 
-func addHoldings(set *metrics.Set, by map[string]*totals, most int, jobs, gpus metrics.Family) {
+// read gives the jobs and GPUs of each, and of the smallest beyond most in one.
+func (by holders) read(set *metrics.Set, most int, jobs, gpus metrics.Family) {
 	weight := map[string]float64{}
 	for name, h := range by {
 		if w := h.weight(); w > 0 {

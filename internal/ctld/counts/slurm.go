@@ -185,9 +185,9 @@ func slurmRead(set *metrics.Set, f map[string]metrics.Family, c *Counts) {
 	for _, k := range slurmCounts {
 		set.Add(f["slurm_jobs"+k.suffix], float64(k.of(&c.all)))
 	}
-	slurmBy(set, f, "slurm_user_jobs", c.users, meter.MaxUsers)
-	slurmBy(set, f, "slurm_account_jobs", c.projects, meter.MaxProjects)
-	slurmBy(set, f, "slurm_partition_jobs", c.clusters, meter.MaxClusters)
+	c.users.slurmRead(set, f, "slurm_user_jobs", meter.MaxUsers)
+	c.projects.slurmRead(set, f, "slurm_account_jobs", meter.MaxProjects)
+	c.clusters.slurmRead(set, f, "slurm_partition_jobs", meter.MaxClusters)
 	clusters := map[string]bool{}
 	for i, node := range c.view.Nodes {
 		n := slurmNodeOf(c.view, node)
@@ -219,7 +219,7 @@ func slurmRead(set *metrics.Set, f map[string]metrics.Family, c *Counts) {
 	}
 }
 
-func slurmBy(set *metrics.Set, f map[string]metrics.Family, prefix string, by map[string]*totals, most int) {
+func (by holders) slurmRead(set *metrics.Set, f map[string]metrics.Family, prefix string, most int) {
 	weight := map[string]float64{}
 	for name, h := range by {
 		weight[name] = h.weight()

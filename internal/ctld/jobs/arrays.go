@@ -6,6 +6,7 @@ import (
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
+	"gbatch/sched"
 )
 
 // Arrays and their tasks, between the controller's picture and the wire's. In a
@@ -40,17 +41,16 @@ func (s *Queries) row(v *state.View, id access.Identity, j *state.Job, sum *stat
 	out.Tasks = &api.TaskSets{Indexes: j.Tasks.Indexes, Parallelism: j.Tasks.Parallelism}
 	if sum != nil {
 		out.Tasks.Waiting, out.Tasks.NumWaiting = sum.Waiting.String(), sum.Waiting.Len()
-		s.whyArray(&out, v, id, j, *sum)
+		s.whyArray(&out, id, j, v.WaitingArray(j, *sum))
 	}
 	return out
 }
 
-// whyArray is why an array's tasks wait.
-func (s *Queries) whyArray(out *api.Job, v *state.View, id access.Identity, p *state.Job, sum state.Summary) {
+// whyArray says why an array's tasks wait, if they wait for the queue.
+func (s *Queries) whyArray(out *api.Job, id access.Identity, p *state.Job, r sched.Reason) {
 	if p.State != job.Queued || p.Ending != nil {
 		return
 	}
-	r := v.WaitingArray(p, sum)
 	out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, wire.Time(r.At)
 	if !s.Rights.MayTouch(id, p.Owner) {
 		out.ReasonText = ""
@@ -74,7 +74,7 @@ func (s *Queries) tasksToAPI(out *api.Job, id access.Identity, v *state.View, p 
 	}
 	sum := v.Summary(p)
 	out.Tasks.Waiting, out.Tasks.NumWaiting, out.Tasks.NumActive = sum.Waiting.String(), sum.Waiting.Len(), sum.Active
-	s.whyArray(out, v, id, p, sum)
+	s.whyArray(out, id, p, v.WaitingArray(p, sum))
 }
 
 // waitingTask is the job to ask the scheduler about: of an array the first task

@@ -19,6 +19,7 @@ type Route struct {
 	Pattern string // METHOD /path, as http.ServeMux has it
 	Who     access.Level
 	Doc     string // what it does; empty: it is left out of the documentation
+	id      string // in /openapi.json; empty: it is not there
 	answer  answerKind
 
 	serve func(huma.API, *Guard, *Route) // nil: huma serves it
@@ -37,18 +38,21 @@ const (
 // those one user has at once is bounded.
 func (r Route) Large() Route { r.answer = largeAnswer; return r }
 
+// Is gives a route its name in /openapi.json and says what it does.
+func (r Route) Is(id, doc string) Route { r.id, r.Doc = id, doc; return r }
+
 // operation describes a route for /openapi.json.
-func (r *Route) operation(id string) huma.Operation {
+func (r *Route) operation() huma.Operation {
 	method, path, _ := strings.Cut(r.Pattern, " ")
-	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: r.Doc, MaxBodyBytes: access.MaxBody, BodyReadTimeout: access.BodyTime, SkipValidateBody: true}
+	return huma.Operation{OperationID: r.id, Method: method, Path: path, Summary: r.Doc, MaxBodyBytes: access.MaxBody, BodyReadTimeout: access.BodyTime, SkipValidateBody: true}
 }
 
 type body[T any] struct{ Body T }
 
 // JSON is a route that answers with a value.
-func JSON[I, T any](id, pattern string, who access.Level, doc string, h func(context.Context, *I) (*T, error)) Route {
-	return Route{Pattern: pattern, Who: who, Doc: doc, serve: func(a huma.API, g *Guard, r *Route) {
-		huma.Register(a, r.operation(id), func(ctx context.Context, in *I) (*body[T], error) {
+func JSON[I, T any](pattern string, who access.Level, h func(context.Context, *I) (*T, error)) Route {
+	return Route{Pattern: pattern, Who: who, serve: func(a huma.API, g *Guard, r *Route) {
+		huma.Register(a, r.operation(), func(ctx context.Context, in *I) (*body[T], error) {
 			out, err := h(ctx, in)
 			if err != nil {
 				return nil, g.fail(err)
@@ -59,9 +63,9 @@ func JSON[I, T any](id, pattern string, who access.Level, doc string, h func(con
 }
 
 // Done is a route that answers only that it is done.
-func Done[I any](id, pattern string, who access.Level, doc string, h func(context.Context, *I) error) Route {
-	return Route{Pattern: pattern, Who: who, Doc: doc, serve: func(a huma.API, g *Guard, r *Route) {
-		huma.Register(a, r.operation(id), func(ctx context.Context, in *I) (*struct{}, error) {
+func Done[I any](pattern string, who access.Level, h func(context.Context, *I) error) Route {
+	return Route{Pattern: pattern, Who: who, serve: func(a huma.API, g *Guard, r *Route) {
+		huma.Register(a, r.operation(), func(ctx context.Context, in *I) (*struct{}, error) {
 			if err := h(ctx, in); err != nil {
 				return nil, g.fail(err)
 			}
@@ -72,9 +76,9 @@ func Done[I any](id, pattern string, who access.Level, doc string, h func(contex
 
 // Stream is a route whose answer goes on. What the handler gives writes it; it has
 // written nothing if its error is an *api.Error.
-func Stream[I any](id, pattern string, who access.Level, doc string, h func(context.Context, *I) (func(context.Context, http.ResponseWriter) error, error), responses map[string]*huma.Response) Route {
-	return Route{Pattern: pattern, Who: who, Doc: doc, answer: endlessAnswer, serve: func(a huma.API, g *Guard, r *Route) {
-		op := r.operation(id)
+func Stream[I any](pattern string, who access.Level, h func(context.Context, *I) (func(context.Context, http.ResponseWriter) error, error), responses map[string]*huma.Response) Route {
+	return Route{Pattern: pattern, Who: who, answer: endlessAnswer, serve: func(a huma.API, g *Guard, r *Route) {
+		op := r.operation()
 		op.Responses = responses
 		huma.Register(a, op, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 			write, err := h(ctx, in)
@@ -97,10 +101,10 @@ func Stream[I any](id, pattern string, who access.Level, doc string, h func(cont
 }
 
 // Socket is a route that becomes a WebSocket.
-func Socket(id, pattern string, who access.Level, doc string, h func(http.ResponseWriter, *http.Request) error) Route {
-	plain := Plain(pattern, who, doc, h)
-	return Route{Pattern: pattern, Who: who, Doc: doc, answer: endlessAnswer, serve: func(a huma.API, g *Guard, r *Route) {
-		op := r.operation(id)
+func Socket(pattern string, who access.Level, h func(http.ResponseWriter, *http.Request) error) Route {
+	plain := Plain(pattern, who, "", h)
+	return Route{Pattern: pattern, Who: who, answer: endlessAnswer, serve: func(a huma.API, g *Guard, r *Route) {
+		op := r.operation()
 		op.Responses = map[string]*huma.Response{"101": {Description: "messages both ways follow"}}
 		a.OpenAPI().AddOperation(&op)
 		plain.serve(a, g, r)

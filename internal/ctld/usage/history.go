@@ -44,30 +44,30 @@ type historyInput struct {
 }
 
 // span is where in the index the page is looked for.
-func (in *historyInput) span() (from, to store.Place, err error) {
-	to.Seq = 1 << 62
+func (in *historyInput) span() (out store.Span, err error) {
+	out.To.Seq, out.Backward = 1<<62, in.Newest
 	if !in.Start.IsZero() {
-		from.Seq = uint64(max(in.Start.UnixMilli(), 0))
+		out.From.Seq = uint64(max(in.Start.UnixMilli(), 0))
 	}
 	if !in.End.IsZero() {
-		to.Seq = uint64(max(in.End.UnixMilli(), 0))
+		out.To.Seq = uint64(max(in.End.UnixMilli(), 0))
 	}
 	if in.After == "" {
-		return from, to, nil
+		return out, nil
 	}
 	at, n, ok := strings.Cut(in.After, "-")
 	ms, err1 := strconv.ParseUint(at, 10, 63)
 	num, err2 := strconv.ParseUint(n, 10, 63)
 	if !ok || err1 != nil || err2 != nil {
-		return from, to, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("after is %q, which is no page's next", in.After)}
+		return out, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("after is %q, which is no page's next", in.After)}
 	}
 	if last := (store.Place{Seq: ms, Job: job.Number(num)}); in.Newest {
-		to = last
+		out.To = last
 	} else {
 		last.Job++
-		from = last
+		out.From = last
 	}
-	return from, to, nil
+	return out, nil
 }
 
 // wanted says cheaply that a record of the index is none of those asked for:
@@ -115,7 +115,7 @@ type History struct {
 
 // records is what is read of the store.
 type records interface {
-	Range(kind state.Kind, from, to store.Place, newest bool, f func(state.Record) (bool, error)) error
+	Range(kind state.Kind, in store.Span, f func(state.Record) (bool, error)) error
 }
 
 // List lists jobs that have ended.
@@ -124,7 +124,7 @@ func (s *History) List(ctx context.Context, in *historyInput) (*api.History, err
 	if err := in.check(id); err != nil {
 		return nil, err
 	}
-	from, to, err := in.span()
+	span, err := in.span()
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (s *History) List(ctx context.Context, in *historyInput) (*api.History, err
 	private := func(o *state.Owner) bool { return s.Rights.Private(id, o) }
 	var found []job.Number
 	out, looked := api.History{Jobs: []api.PastJob{}}, 0
-	err = s.Store.Range(state.KindEnded, from, to, in.Newest, func(r state.Record) (bool, error) {
+	err = s.Store.Range(state.KindEnded, span, func(r state.Record) (bool, error) {
 		looked++
 		if in.wanted(r.Value) {
 			e, err := state.DecodeEnded(r)

@@ -87,7 +87,7 @@ func (s *History) Usage(ctx context.Context, in *usageInput) (*api.UsageReport, 
 		return nil, err
 	}
 	day := func(t time.Time) store.Place { return store.Place{Seq: uint64(t.UnixMilli() / accounting.DayMS)} }
-	err = s.Store.Range(state.KindDay, day(in.Start), day(in.End), false, func(rec state.Record) (bool, error) {
+	err = s.Store.Range(state.KindDay, store.Span{From: day(in.Start), To: day(in.End)}, func(rec state.Record) (bool, error) {
 		var d accounting.Day
 		if err := json.Unmarshal(rec.Value, &d); err != nil {
 			return false, fmt.Errorf("decode day %d of %s: %w", rec.Seq, rec.Name, err)

@@ -191,20 +191,23 @@ func checkImages(c *Config, bad func(string, string, ...any)) {
 }
 
 func checkBounds(c *Config, bad func(string, string, ...any)) {
-	within(bad, "shmSize", c.ShmSize, 1<<20, 1<<40)
-	within(bad, "images.maxSize", c.Images.MaxSize, 100<<20, 1<<60)
-	within(bad, "logs.quota", c.Logs.Quota, 64<<10, 1<<40)
-	within(bad, "images.pullTimeout", c.Images.PullTimeout, Duration(time.Second), Duration(24*time.Hour))
-	within(bad, "lease", c.Lease, Duration(10*time.Second), Duration(24*time.Hour))
-	within(bad, "logs.keep", c.Logs.Keep, 0, Duration(365*24*time.Hour))
+	bounds[Size]{1 << 20, 1 << 40}.check(bad, "shmSize", c.ShmSize)
+	bounds[Size]{100 << 20, 1 << 60}.check(bad, "images.maxSize", c.Images.MaxSize)
+	bounds[Size]{64 << 10, 1 << 40}.check(bad, "logs.quota", c.Logs.Quota)
+	bounds[Duration]{Duration(time.Second), Duration(24 * time.Hour)}.check(bad, "images.pullTimeout", c.Images.PullTimeout)
+	bounds[Duration]{Duration(10 * time.Second), Duration(24 * time.Hour)}.check(bad, "lease", c.Lease)
+	bounds[Duration]{0, Duration(365 * 24 * time.Hour)}.check(bad, "logs.keep", c.Logs.Keep)
 }
 
-func within[T interface {
+// bounds are the least and the most that a key may say.
+type bounds[T interface {
 	cmp.Ordered
 	String() string
-}](bad func(string, string, ...any), key string, v, lo, hi T) {
-	if v < lo || v > hi {
-		bad(key, "%s: must be %s to %s", v, lo, hi)
+}] struct{ lo, hi T }
+
+func (b bounds[T]) check(bad func(string, string, ...any), key string, v T) {
+	if v < b.lo || v > b.hi {
+		bad(key, "%s: must be %s to %s", v, b.lo, b.hi)
 	}
 }
 

@@ -70,8 +70,8 @@ func checkData(c *Config, bad func(string, string, ...any)) {
 	if d.Parallel < 1 || d.Parallel > 64 {
 		bad("data.parallel", "%d: must be 1 to 64", d.Parallel)
 	}
-	within(bad, "data.maxInput", d.MaxInput, 1<<20, 1<<60)
-	within(bad, "data.cacheSize", d.CacheSize, 0, 1<<60)
-	within(bad, "data.stall", d.Stall, Duration(100*time.Millisecond), Duration(time.Hour))
-	within(bad, "data.timeout", d.Timeout, Duration(time.Second), Duration(30*24*time.Hour))
+	bounds[Size]{1 << 20, 1 << 60}.check(bad, "data.maxInput", d.MaxInput)
+	bounds[Size]{0, 1 << 60}.check(bad, "data.cacheSize", d.CacheSize)
+	bounds[Duration]{Duration(100 * time.Millisecond), Duration(time.Hour)}.check(bad, "data.stall", d.Stall)
+	bounds[Duration]{Duration(time.Second), Duration(30 * 24 * time.Hour)}.check(bad, "data.timeout", d.Timeout)
 }

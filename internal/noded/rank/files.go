@@ -16,9 +16,16 @@ var hostFiles = []string{"hosts", "resolv.conf"}
 // hostfile lies beside them, for ranks that have one.
 const hostfile = "hostfile"
 
+// names are what a rank's programs find of hosts.
+type names struct {
+	net      *network.Attachment // nil: the host's network
+	hostname string
+	hostfile string // the text; empty: it has none
+}
+
 // writeFiles copies them into the rank's directory, with the rank's own name in
 // them. They belong to root of the container.
-func writeFiles(rankDir string, own *network.Attachment, hostname, hosts string, ids userns.Map) error {
+func writeFiles(rankDir string, n names, ids userns.Map) error {
 	dir := filepath.Join(rankDir, "etc")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -29,19 +36,19 @@ func writeFiles(rankDir string, own *network.Attachment, hostname, hosts string,
 			return err
 		}
 		switch {
-		case name == "hosts" && own != nil:
-			text = own.Hosts(text, hostname)
+		case name == "hosts" && n.net != nil:
+			text = n.net.Hosts(text, n.hostname)
 		case name == "hosts":
-			text = withHost(text, hostname)
-		case own != nil:
-			text = own.ResolvConf()
+			text = withHost(text, n.hostname)
+		case n.net != nil:
+			text = n.net.ResolvConf()
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return err
 		}
 	}
-	if hosts != "" {
-		if err := os.WriteFile(filepath.Join(dir, hostfile), []byte(hosts), 0o644); err != nil {
+	if n.hostfile != "" {
+		if err := os.WriteFile(filepath.Join(dir, hostfile), []byte(n.hostfile), 0o644); err != nil {
 			return err
 		}
 	}

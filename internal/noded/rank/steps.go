@@ -40,7 +40,9 @@ func (r *Rank) steps() []step {
 		{"storage", func(context.Context) error { return r.binds.bind(n.Storage, r.tenant, o, int64(n.Config.TmpfsMax)) }, r.binds.unbind},
 		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
 		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
-		{"files", func(context.Context) error { return writeFiles(o.dir, r.net, r.hostname(), r.hostfile(), r.user.ids) }, nothing},
+		{"files", func(context.Context) error {
+			return writeFiles(o.dir, names{r.net, r.hostname(), r.hostfile()}, r.user.ids)
+		}, nothing},
 		{"record", func(context.Context) error { return r.record(s) }, nothing},
 		{"gang", func(ctx context.Context) error { return awaitGang(ctx, o.Ranks, &r.slot, s) }, nothing},
 		{"container", r.startContainer, nothing}, // its directory goes with remove

@@ -55,22 +55,22 @@ func (f Flags) overlay(n *node) {
 		setText(spec, "gpu", "--gpu", f.GPU)
 		setText(spec, "instanceType", "--instance-type", f.InstanceType)
 		setText(spec, "backend", "--backend", f.Backend)
-		setList(spec, "clusters", "--clusters", f.Clusters, text)
+		setList(spec, "clusters", "--clusters", f.Clusters)
 	}
 	setText(n, "name", "--name", f.Name)
 	setText(n, "description", "--description", f.Description)
 	setText(n, "containerImage", "--image", f.Image)
 	setText(n, "containerArgs", "--container-args", f.ContainerArgs)
-	setList(n, "containerEnvironment", "--container-env", f.ContainerEnv, parts("=", "key", "value"))
+	split(setList(n, "containerEnvironment", "--container-env", f.ContainerEnv), "=", "key", "value")
 	setText(n, "helmChart", "--helm-chart", f.HelmChart)
 	setText(n, "maxRuntimeDuration", "--max-runtime", f.MaxRuntime)
 	setText(n, "maxQueuedDuration", "--max-queued", f.MaxQueued)
 	setText(n, "terminationGracePeriodDuration", "--termination-grace", f.TerminationGrace)
 	setText(n, "resultHandlingStrategy", "--result-strategy", f.ResultStrategy)
 	setText(n, "resultsLocation", "--results-location", f.ResultsLocation)
-	setList(n, "models", "--models", f.Models, parts(":", "name", "version", "uri"))
-	setList(n, "resources", "--resources", f.Resources, parts(":", "name", "version", "uri"))
-	setList(n, "tags", "--tags", f.Tags, text)
+	split(setList(n, "models", "--models", f.Models), ":", "name", "version", "uri")
+	split(setList(n, "resources", "--resources", f.Resources), ":", "name", "version", "uri")
+	setList(n, "tags", "--tags", f.Tags)
 	f.mergeSecrets(n)
 	if f.LogsTelemetryID+f.MetricsTelemetryID+f.TracesTelemetryID != "" {
 		t := n.Given("telemetries")
@@ -104,7 +104,7 @@ func (f Flags) mergeSecrets(n *node) {
 			return given[name]
 		})
 	}
-	setList(n, "secrets", "--secrets", f.Secrets, text)
+	setList(n, "secrets", "--secrets", f.Secrets)
 	all := n.Given("secrets")
 	for _, kid := range kept { // with their places in the file
 		all.Flag, kid.Up = "", all
@@ -127,28 +127,30 @@ func setText(n *node, key, flag, value string) {
 	}
 }
 
-// setList replaces a member by a list, unless that is empty, whose elements are
-// made by the function one.
-func setList(n *node, key, flag string, values []string, one func(*node, string)) {
+// setList replaces a member by a list of strings, unless that is empty, and gives
+// its elements.
+func setList(n *node, key, flag string, values []string) []*node {
 	if len(values) == 0 {
-		return
+		return nil
 	}
 	list := replace(n, key, flag)
 	list.Kind = document.ArrayKind
 	for i, v := range values {
 		kid := &node{Up: list, Index: i, Flag: flag}
-		one(kid, v)
+		text(kid, v)
 		list.Kids = append(list.Kids, kid)
 	}
+	return list.Kids
 }
 
 func text(n *node, value string) { n.Kind, n.Text = document.StringKind, value }
 
-// parts makes an object of what is between separators. The last part has what
-// is left; parts that are not there are missing.
-func parts(sep string, keys ...string) func(*node, string) {
-	return func(n *node, value string) {
-		n.Kind = document.ObjectKind
+// split makes an object of each string, from what is between separators. The last
+// part has what is left; parts that are not there are missing.
+func split(list []*node, sep string, keys ...string) {
+	for _, n := range list {
+		value := n.Text
+		n.Kind, n.Text = document.ObjectKind, ""
 		for i, v := range strings.SplitN(value, sep, len(keys)) {
 			setText(n, keys[i], n.Flag, v)
 		}
