@@ -89,6 +89,7 @@ func TestBlame(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := newMapped(t, "true")
+			b.req.Limits.MemoryBytes = 256 << 20 // with the race detector, for the deepest paths
 			tc.edit(b)
 			exit, _ := b.run()
 			if exit.Failure == nil {

@@ -164,7 +164,7 @@ func TestExec(t *testing.T) {
 		"capabilities": {start: sh("for k in CapEff CapBnd Seccomp NoNewPrivs; do " +
 			"[ \"$(grep ^$k: /proc/self/status)\" = \"$(grep ^$k: /proc/1/status)\" ] || grep $k /proc/self/status; done")},
 		"devices": {start: sh("mknod /dev/d$$ b 7 0 && cat /dev/d$$; mknod /dev/k$$ c 1 11 && cat /dev/k$$ || true"),
-			err: "cat: can't open '/dev/dPID': Operation not permitted\ncat: can't open '/dev/kPID': Operation not permitted\n"},
+			err: "mknod: /dev/dPID: Operation not permitted\nmknod: /dev/kPID: Operation not permitted\n"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
