@@ -145,7 +145,8 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		id, e = a.byCertificate(r)
 	case local:
-		id = Identity{User: a.Rights.People.name(cred.Uid), Via: "socket", Machine: true, Root: cred.Uid == 0}
+		id = Identity{Via: "socket", Machine: true, Root: cred.Uid == 0}
+		id.User, e = a.Rights.People.name(cred.Uid)
 	default:
 		e = Unauthorized("get a token by `gadm token create` on the controller's machine and put it into gbatch/token in your configuration directory (~/.config)",
 			"a request over the network needs a token")
@@ -214,5 +215,6 @@ func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credenti
 	if !bytes.Equal(payload, munge.Payload(r.Method, r.RequestURI, body)) {
 		return Identity{}, Unauthorized("", "the MUNGE credential was made for another request")
 	}
-	return Identity{User: a.Rights.People.name(uid), Via: "munge", Machine: true}, nil
+	name, e := a.Rights.People.name(uid)
+	return Identity{User: name, Via: "munge", Machine: true}, e
 }

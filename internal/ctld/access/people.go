@@ -1,8 +1,11 @@
 package access
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os/exec"
 	"os/user"
@@ -12,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"gbatch/internal/api"
 	"gbatch/internal/ctld/site"
 )
 
@@ -53,36 +57,68 @@ func runProgram(program string, args ...string) (string, error) {
 
 // remember answers from m, or asks. The lock is not held while it asks.
 func remember[K comparable, T any](p *People, m *map[K]kept[T], k K, ask func() T) T {
+	v, _ := rememberSuccess(p, m, k, func() (T, error) { return ask(), nil })
+	return v
+}
+
+// rememberSuccess is remember for a question that can fail; an error is not kept.
+func rememberSuccess[K comparable, T any](p *People, m *map[K]kept[T], k K, ask func() (T, error)) (T, error) {
 	p.mu.Lock()
 	have, ok := (*m)[k]
 	p.mu.Unlock()
 	if ok && p.now().Before(have.until) {
-		return have.value
+		return have.value, nil
 	}
-	v := ask()
+	v, err := ask()
+	if err != nil {
+		return v, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if *m == nil || len(*m) >= maxPeople {
 		*m = map[K]kept[T]{}
 	}
 	(*m)[k] = kept[T]{v, p.now().Add(keepPeople)}
-	return v
+	return v, nil
 }
 
-// name is a user's; a number that has none is named after itself.
-func (p *People) name(uid uint32) string {
-	return remember(p, &p.names, uid, func() string {
+// name is a user's; a number that certainly has none is named after itself. It
+// is an error if that cannot be found out: somebody must never become another
+// user because a directory service, or a descriptor, was missing for a moment.
+func (p *People) name(uid uint32) (string, *api.Error) {
+	name, err := rememberSuccess(p, &p.names, uid, func() (string, error) {
 		id := strconv.FormatUint(uint64(uid), 10)
-		if u, err := user.LookupId(id); err == nil {
-			return u.Username
+		u, inFiles := user.LookupId(id)
+		if inFiles == nil {
+			return u.Username, nil
 		}
-		if out, err := p.run("getent", "passwd", id); err == nil {
-			if name, _, ok := strings.Cut(out, ":"); ok && name != "" {
-				return name
-			}
+		out, err := p.run("getent", "passwd", id)
+		name, _, _ := strings.Cut(out, ":")
+		switch {
+		case err == nil && name != "":
+			return name, nil
+		case noSuchEntry(err), noSuchProgram(err) && errors.Is(inFiles, user.UnknownUserIdError(int(uid))):
+			return fmt.Sprintf("uid%d", uid), nil
 		}
-		return fmt.Sprintf("uid%d", uid)
+		return "", fmt.Errorf("getent passwd %s: %w", id, cmp.Or(err, inFiles))
 	})
+	if err != nil {
+		p.log.Error("a user's name cannot be looked up", "uid", uid, "error", err)
+		return "", &api.Error{Status: 503, Code: api.CodeUnavailable, Message: fmt.Sprintf("the controller's machine cannot say at the moment who user %d is", uid),
+			Hint: "try again in a few seconds; if it stays so, tell your operator"}
+	}
+	return name, nil
+}
+
+// noSuchEntry says that getent looked everywhere and found nothing.
+func noSuchEntry(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && exit.ExitCode() == 2
+}
+
+// noSuchProgram says that a machine has no getent: then its files are all there is.
+func noSuchProgram(err error) bool {
+	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 }
 
 // UID is a user's number; nil: the machine has no account of that name. A node

@@ -38,19 +38,19 @@ func TestPeople(t *testing.T) {
 		}
 	}
 	for range 3 {
-		if got := p.name(4000001); got != "dora" {
-			t.Errorf("uid 4000001 is %q", got)
+		if got, err := p.name(4000001); got != "dora" || err != nil {
+			t.Errorf("uid 4000001 is %q, %v", got, err)
 		}
 		check("first", "dora", true)
 	}
-	if got := p.name(4000002); got != "uid4000002" {
-		t.Errorf("a number without a name is %q", got)
+	if got, err := p.name(4000002); got != "uid4000002" || err != nil {
+		t.Errorf("a number without a name is %q, %v", got, err)
 	}
 	check("first", "ann", true)
 	check("first", "eve", false)
 	check("first", "far-lab", false)
-	if p.name(0) != "root" {
-		t.Errorf("uid 0 is %q", p.name(0))
+	if got, err := p.name(0); got != "root" || err != nil {
+		t.Errorf("uid 0 is %q, %v", got, err)
 	}
 	n := len(asked)
 	groups = "20"
@@ -60,4 +60,36 @@ func TestPeople(t *testing.T) {
 	}
 	now = now.Add(keepPeople + time.Second)
 	check("a minute later", "dora", false)
+}
+
+// TestPeopleUnknown: who cannot be looked up is nobody, not a user called after
+// the number, and is asked for again.
+func TestPeopleUnknown(t *testing.T) {
+	tests := map[string]struct {
+		script, want string
+		status       int
+	}{
+		"no entry":   {"exit 2", "uid4000003", 0},
+		"an entry":   {"echo eve:x:4000003:1::/:/bin/sh", "eve", 0},
+		"failure":    {"exit 1", "", 503},
+		"empty":      {"exit 0", "", 503},
+		"not at all": {"kill -9 $$", "", 503},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := NewPeople(slog.New(slog.DiscardHandler))
+			p.run = func(string, ...string) (string, error) { return runProgram("sh", "-c", tc.script) }
+			got, err := p.name(4000003)
+			if got != tc.want || (err != nil) != (tc.status != 0) || err != nil && err.Status != tc.status {
+				t.Errorf("%q, %v", got, err)
+			}
+			if tc.status == 0 {
+				return
+			}
+			p.run = func(string, ...string) (string, error) { return "eve:x:4000003:1::/:/bin/sh", nil }
+			if got, err := p.name(4000003); got != "eve" || err != nil {
+				t.Errorf("when the directory is back: %q, %v", got, err)
+			}
+		})
+	}
 }
