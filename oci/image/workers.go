@@ -151,7 +151,7 @@ func (w *workers) add(p *process) error {
 func (w *workers) connect(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := w.dial(ctx, "tcp", addr)
 	if errors.Is(err, ErrForbidden) {
-		return nil, wrap(Denied, err, "it leads to %s, which is inside this site, where no images may be pulled from; the node's administrator can allow the host", addr)
+		return nil, wrap(Denied, err, "it leads to %s, which is inside this site, where no images may be pulled from; the node's administrator can allow the host by images.hosts in gnoded.yaml", addr)
 	}
 	return conn, err
 }
