@@ -1,6 +1,7 @@
 package noded
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,11 +160,11 @@ func TestStopOverRestart(t *testing.T) {
 // TestLease: without the controller ranks go on for the lease, and end then.
 func TestLease(t *testing.T) {
 	s := newSite(t, nil)
-	s.leaseMS = 1500
 	s.start()
 	id := rankID(1)
 	s.want(id, order(stubborn))
 	s.ready(id)
+	s.setLease(1500)
 	s.setDown(true)
 	until(t, "the rank to end by itself", func() bool { return s.a.Running() == 0 })
 	s.setDown(false)
@@ -177,15 +178,30 @@ func TestLease(t *testing.T) {
 	s.empty()
 }
 
+// setLease gives the node another lease, and waits until it is on its disk. A
+// short one must not run out while a rank still starts on a busy machine.
+func (s *site) setLease(ms int64) {
+	s.t.Helper()
+	s.mu.Lock()
+	s.leaseMS = ms
+	s.version++ // so that the open poll is answered
+	s.touch()
+	s.mu.Unlock()
+	until(s.t, "the lease to be noted", func() bool {
+		text, err := os.ReadFile(s.a.contact.LeaseFile())
+		return err == nil && strings.Contains(string(text), fmt.Sprintf(`"leaseMs":%d`, ms))
+	})
+}
+
 // TestLeaseOverRestart: a daemon that was away for longer than the lease ends
 // what it finds, before it has asked anyone.
 func TestLeaseOverRestart(t *testing.T) {
 	s := newSite(t, nil)
-	s.leaseMS = 1000
 	s.start()
 	id := rankID(1)
 	s.want(id, order(stubborn))
 	s.ready(id)
+	s.setLease(1000)
 	s.halt()
 	s.setDown(true)
 	away := time.Now()

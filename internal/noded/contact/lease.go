@@ -64,10 +64,11 @@ func (l *lease) answered(sent, term time.Duration) (saved bool, err error) {
 	defer l.mu.Unlock()
 	l.ever = true
 	l.last = max(l.last, sent)
+	changed := term > 0 && term != l.term // shims must know of a shorter one now
 	if term > 0 {
 		l.term = term
 	}
-	if l.last-l.saved < saveEvery && l.saved > 0 {
+	if l.last-l.saved < saveEvery && l.saved > 0 && !changed {
 		return false, nil
 	}
 	b, err := json.Marshal(contactFile{
