@@ -155,6 +155,7 @@ func TestPackages(t *testing.T) {
 	ctld := m.daemon("gctld")
 	eventually(t, "the controller answers", func() bool { _, err := m.api.Status(t.Context()); return err == nil })
 	m.sh("gnoded --name " + m.nodeName(0) + " join unix:///run/gbatch/gctld.sock")
+	allowRegistry(t, fmt.Sprintf("/proc/%d/root/etc/gbatch/gnoded.yaml", m.pid))
 	node := m.daemon("gnoded")
 	m.waitNodes("up", 1)
 	m.sh("gsubmit --wait --image " + image + " -- true")
