@@ -99,7 +99,6 @@ var below = map[string][]string{
 	"internal/metricstest":     {},
 	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
 	"internal/vmtest":          {},
-	"internal/vmtest/guest":    {"internal/vmtest", "oci", "cgroups"},
 	"internal/transfer":        {},
 	"internal/transfer/s3test": {},
 	"internal/noded": {"cgroups", "internal/api", "internal/client", "internal/job", "internal/node", "internal/noded/config",

@@ -1,12 +1,9 @@
 // Package vmtest proves that containers work on cgroup v2 alone and on v1 alone,
 // whatever the machine it runs on has mounted: its test boots a small virtual
-// machine in which the program in guest runs real containers, by the packages
-// oci and cgroups, and reports what held.
-//
-// The package itself is what both sides share: the lines that the guest prints
-// on its console and the test reads there. The machine is emulated, so each
-// container takes seconds: what does not depend on the control groups is
-// tested where the code is.
+// machine in which the same program runs real containers, by the packages oci
+// and cgroups, and reports on the console what held. The machine is emulated, so
+// each container takes seconds: what does not depend on the control groups is
+// tested where the code is. No other package uses it.
 //
 // The test needs qemu and a kernel, which "make deps" brings to build/vm. What
 // is missing is said, and the test is skipped; with GBATCH_VMTEST_REQUIRED set,

@@ -1,4 +1,4 @@
-package main
+package vmtest
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
-	"gbatch/internal/vmtest"
 	"gbatch/oci"
 )
 
@@ -20,18 +19,18 @@ import (
 const busy = `setsid sleep 1000 & echo ready; while :; do :; done`
 
 // checkLive does to one running container all that can be done to one.
-func checkLive(r *vmtest.Report) {
+func checkLive(r *report) {
 	b := newBox("live", busy)
-	r.Check("adopt", func() error { return errors.Join(b.startElsewhere(), b.awaitRunning()) })
+	r.check("adopt", func() error { return errors.Join(b.startElsewhere(), b.awaitRunning()) })
 	if b.shim == nil {
 		return // told by the check
 	}
-	r.Check("stats", b.stats)
-	r.Check("freeze", b.freeze)
-	r.Check("update", b.update)
-	r.Check("exec", b.exec)
-	r.Check("kill_frozen", b.killFrozen)
-	r.Check("stop", checkStop)
+	r.check("stats", b.stats)
+	r.check("freeze", b.freeze)
+	r.check("update", b.update)
+	r.check("exec", b.exec)
+	r.check("kill_frozen", b.killFrozen)
+	r.check("stop", checkStop)
 }
 
 func (b *box) awaitRunning() error {

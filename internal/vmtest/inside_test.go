@@ -1,11 +1,10 @@
-package main
+package vmtest
 
 import (
 	"fmt"
 	"strings"
 
 	"gbatch/cgroups"
-	"gbatch/internal/vmtest"
 	"gbatch/oci"
 )
 
@@ -31,18 +30,18 @@ exit 7
 
 // checkInside asks one container all that can be asked of one that ends by
 // itself, as each takes its time here.
-func checkInside(r *vmtest.Report) {
+func checkInside(r *report) {
 	b := newBox("inside", inside)
 	var exit oci.Exit
 	var log string
-	r.Check("exit_code", func() (err error) {
+	r.check("exit_code", func() (err error) {
 		exit, log, err = b.run()
 		if err != nil || exit.Code != 7 || exit.Signal != 0 || exit.OOMKilled || exit.Failure != nil {
 			return fmt.Errorf("%v; exit %+v; log: %s", err, exit, log)
 		}
 		return nil
 	})
-	r.Check("usage", func() error {
+	r.check("usage", func() error {
 		if exit.CPUNanos == 0 || exit.PeakBytes == 0 || exit.PeakBytes > uint64(b.req.Limits.MemoryBytes) {
 			return fmt.Errorf("exit %+v", exit)
 		}
@@ -59,20 +58,20 @@ func checkInside(r *vmtest.Report) {
 		{"device_harmless", "zero: 2"},
 		{"pids_limit", "/bin/sh: can't fork: Resource temporarily unavailable"},
 	} {
-		r.Check(c.name, func() error {
+		r.check(c.name, func() error {
 			if !strings.Contains(log, c.line+"\n") {
 				return fmt.Errorf("output has no line %q:\n%s", c.line, log)
 			}
 			return nil
 		})
 	}
-	r.Check("nothing_left_by_exit", func() error { return gone(b) })
+	r.check("nothing_left_by_exit", func() error { return gone(b) })
 }
 
 // checkOOM has the memory limit kill a child of the first process: the whole
 // container has to end, and the kernel's own counter to say why.
-func checkOOM(r *vmtest.Report) {
-	r.Check("oom", func() error {
+func checkOOM(r *report) {
+	r.check("oom", func() error {
 		before := eventsBelow(prefix())
 		b := newBox("oom", "tail /dev/zero & sleep 1000; exit 0")
 		exit, log, err := b.run()
@@ -88,7 +87,7 @@ func checkOOM(r *vmtest.Report) {
 		}
 		return gone(b)
 	})
-	r.Check("exit_137_is_no_oom", func() error {
+	r.check("exit_137_is_no_oom", func() error {
 		exit, log, err := newBox("plain", "exit 137").run()
 		if err != nil || exit.OOMKilled || exit.Code != 137 {
 			return fmt.Errorf("%v; exit %+v; log: %s", err, exit, log)

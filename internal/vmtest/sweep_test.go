@@ -1,4 +1,4 @@
-package main
+package vmtest
 
 import (
 	"errors"
@@ -12,15 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
-	"gbatch/internal/vmtest"
 	"gbatch/oci"
 )
 
 // checkSweep leaves a container without its shim, and a group that nothing
 // explains, and has a starting daemon's sweep remove both.
-func checkSweep(r *vmtest.Report) {
+func checkSweep(r *report) {
 	b := newBox("orphan", "echo ready; sleep 1000")
-	r.Check("sweep", func() error {
+	r.check("sweep", func() error {
 		if err := errors.Join(b.startElsewhere(), b.awaitRunning()); err != nil {
 			return err
 		}
@@ -44,7 +43,7 @@ func checkSweep(r *vmtest.Report) {
 		}
 		return gone(b)
 	})
-	r.Check("nothing_left", nothingLeft)
+	r.check("nothing_left", nothingLeft)
 }
 
 // makeStray makes a group with another below it, as far as v1 in one hierarchy.
