@@ -1,4 +1,13 @@
+// Package job is the job model: what a user asks for (Spec, the native GPULab
+// v2 document), what can happen to it (State, Reason and the transition
+// table), and the numbers that name jobs, tasks, attempts and ranks.
+//
+// The package is pure: it parses and validates bytes and returns values. It
+// reads no clock, file or network, and knows nothing of nodes or queues.
+// Values are owned by whoever made them; a Spec is not changed after Parse.
 package job
+
+import "strings"
 
 // Spec is a job in the native form: the GPULab v2 document, checked and with
 // defaults filled in, plus gbatch's own additions under "gbatch". Its JSON is
@@ -99,4 +108,30 @@ type Extra struct {
 	EmailOnEnd     []string `json:"emailOnEnd,omitempty"`
 	EmailOnHalt    []string `json:"emailOnHalt,omitempty"`
 	EmailOnRestart []string `json:"emailOnRestart,omitempty"`
+}
+
+const (
+	gib = 1 << 30
+	mib = 1 << 20
+)
+
+// MemoryBytes is what one rank may use and what a node reserves for it: the
+// memory asked for and all tmpfs, whose pages are charged to the container.
+func (s *Spec) MemoryBytes() int64 {
+	total := int64(s.Request.Resources.CPUMemoryGB)
+	for _, m := range s.Request.Docker.Storage {
+		total += int64(m.SizeGB)
+	}
+	return total * gib
+}
+
+// Ranks is the number of containers of one attempt, one on each node.
+func (s *Spec) Ranks() int { return max(1, s.gbatch().Nodes) }
+
+// ProjectName is the project that the document names, empty if it names none.
+func (s *Spec) ProjectName() string {
+	if s.Owner == nil {
+		return ""
+	}
+	return s.Owner.ProjectURN[strings.LastIndexByte(s.Owner.ProjectURN, '+')+1:]
 }

@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
+	"gbatch/internal/api"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/job"
 )
@@ -70,4 +72,75 @@ func Only[T string | int](values []T) (v T) {
 		v = values[0]
 	}
 	return v
+}
+
+// foreignStates are our states in the words of other systems. The word of a
+// failure may depend on its reason.
+var foreignStates = map[string]struct {
+	states   map[job.State]string
+	failures map[job.Reason]string
+}{
+	"gpulab1": {states: map[job.State]string{job.MustHalt: "RUNNING", job.Halting: "RUNNING", job.Halted: "FINISHED"}},
+	"nvct": {
+		states: map[job.State]string{
+			job.OnHold: "QUEUED", job.Assigned: "LAUNCHED", job.Starting: "LAUNCHED", job.MustHalt: "RUNNING", job.Halting: "RUNNING",
+			job.Halted: "QUEUED", job.Finished: "COMPLETED", job.Failed: "ERRORED", job.Cancelled: "CANCELED",
+		},
+		failures: map[job.Reason]string{
+			job.MaxRuntime: "EXCEEDED_MAX_RUNTIME_DURATION", job.MaxQueued: "EXCEEDED_MAX_QUEUED_DURATION", job.NotAfter: "EXCEEDED_MAX_QUEUED_DURATION",
+		},
+	},
+	"dstack": {
+		states: map[job.State]string{
+			job.OnHold: "submitted", job.Queued: "submitted", job.Assigned: "provisioning", job.Starting: "pulling", job.Running: "running",
+			job.MustHalt: "terminating", job.Halting: "terminating", job.Halted: "submitted", job.Finished: "done", job.Failed: "failed",
+			job.Cancelled: "terminated", job.Deleted: "deleted",
+		},
+		failures: map[job.Reason]string{job.MaxRuntime: "terminated", job.Utilization: "terminated"},
+	},
+	"k8s": {
+		states: map[job.State]string{
+			job.OnHold: "Suspended", job.Queued: "Pending", job.Assigned: "Pending", job.Starting: "Pulling", job.Running: "Running",
+			job.MustHalt: "Running", job.Halting: "Running", job.Halted: "Replaced", job.Finished: "Complete", job.Failed: "Failed",
+			job.Cancelled: "Deleted", job.Deleted: "Deleted",
+		},
+		failures: map[job.Reason]string{
+			job.MaxRuntime: "Failed(DeadlineExceeded)", job.MaxQueued: "Failed(DeadlineExceeded)", job.NotAfter: "Failed(DeadlineExceeded)",
+		},
+	},
+	"tao": {states: map[job.State]string{
+		job.OnHold: "Pending", job.Queued: "Pending", job.Assigned: "Pending", job.Starting: "Pending", job.Running: "Running",
+		job.MustHalt: "Running", job.Halting: "Running", job.Halted: "Pending", job.Finished: "Complete", job.Failed: "Error",
+		job.Cancelled: "Canceled", job.Deleted: "Terminated",
+	}},
+	"slurm": {
+		states: map[job.State]string{
+			job.OnHold: "PENDING", job.Queued: "PENDING", job.Assigned: "CONFIGURING", job.Starting: "CONFIGURING", job.MustHalt: "COMPLETING",
+			job.Halting: "COMPLETING", job.Halted: "PREEMPTED", job.Finished: "COMPLETED",
+		},
+		failures: map[job.Reason]string{
+			job.OOM: "OUT_OF_MEMORY", job.MaxRuntime: "TIMEOUT", job.NodeFail: "NODE_FAIL", job.MaxQueued: "DEADLINE", job.NotAfter: "DEADLINE",
+		},
+	},
+}
+
+// CheckSystem says whether a system's words are known; empty: ours.
+func CheckSystem(as string) error {
+	if _, ok := foreignStates[as]; !ok && as != "" {
+		return exit.Usagef("--as %s is not known: use one of %s", as, strings.Join(slices.Sorted(maps.Keys(foreignStates)), ", "))
+	}
+	return nil
+}
+
+// StateAs is a job's state in the words of another system; where it has none of
+// its own, in ours.
+func StateAs(as string, j *api.Job) string {
+	f := foreignStates[as]
+	if w, ok := f.failures[job.Reason(j.Reason)]; ok && j.State == job.Failed {
+		return w
+	}
+	if w, ok := f.states[j.State]; ok {
+		return w
+	}
+	return string(j.State)
 }
