@@ -10,8 +10,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
-	"gbatch/internal/cli/exit"
-	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/jobs"
 )
 
 // Drain is gadm drain.
@@ -61,9 +60,9 @@ func (o *Forget) Run(ctx context.Context, a *cli.App) error {
 
 // eachNode is each for lists of nodes.
 func eachNode(a *cli.App, lists []string, done string, do func(string) error) error {
-	nodes, err := human.ExpandHosts(lists)
+	nodes, err := jobs.ParseNodes(lists)
 	if err != nil {
-		return exit.Usagef("%w", err)
+		return err
 	}
 	return each(a, nodes, done, do)
 }

@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
 )
 
@@ -97,8 +98,8 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 			return exit.Usagef("--until: %w", err)
 		}
 	}
-	if r.Nodes, err = human.ExpandHosts(o.Nodes); err != nil {
-		return exit.Usagef("--nodes: %w", err)
+	if r.Nodes, err = jobs.ParseNodes(o.Nodes); err != nil {
+		return err
 	}
 	made, err := a.Client.Reserve(ctx, r)
 	if done, err := a.Answered(made, err); done {

@@ -12,7 +12,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
-	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/cli/watch"
 	"gbatch/internal/client"
@@ -86,9 +86,9 @@ func (o *Info) print(a *cli.App, nodes []api.Node, form table.Layout[nodeRow]) e
 
 // choose filters and sorts by cluster and name.
 func (o *Info) choose(nodes []api.Node) ([]api.Node, error) {
-	names, err := human.ExpandHosts(o.Nodes)
+	names, err := jobs.ParseNodes(o.Nodes)
 	if err != nil {
-		return nil, exit.Usagef("%w", err)
+		return nil, err
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(nodes, func(n api.Node) bool { return n.Name == name }) {

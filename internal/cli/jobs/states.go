@@ -50,6 +50,19 @@ func ParseStates(words []string) ([]job.State, error) {
 	return slices.Compact(out), nil
 }
 
+// ParseNodes reads lists of nodes.
+func ParseNodes(lists []string) ([]string, error) {
+	var out []string
+	for _, list := range lists {
+		names, err := job.ParseNodes(list)
+		if err != nil {
+			return nil, exit.Usagef("node list %q: %w", list, err)
+		}
+		out = append(out, names...)
+	}
+	return out, nil
+}
+
 // stateColor is the SGR code of a state, empty for none.
 func stateColor(cell []byte) string {
 	s := job.State(cell)

@@ -12,7 +12,6 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
-	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/cli/watch"
@@ -137,8 +136,8 @@ func (o *List) selection(ctx context.Context, a *cli.App) (selection, error) {
 	if s.states, err = jobs.ParseStates(o.States); err != nil {
 		return s, err
 	}
-	if s.nodes, err = human.ExpandHosts(o.Nodes); err != nil {
-		return s, exit.Usagef("%w", err)
+	if s.nodes, err = jobs.ParseNodes(o.Nodes); err != nil {
+		return s, err
 	}
 	s.users, err = a.Users(ctx, o.Users, o.Me)
 	return s, err

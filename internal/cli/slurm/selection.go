@@ -9,7 +9,6 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
-	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/client"
 )
@@ -61,9 +60,9 @@ func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
 	if s.users, err = a.Users(ctx, s.users, s.me); err != nil {
 		return nil, err
 	}
-	nodes, err := human.ExpandHosts(s.nodes)
+	nodes, err := jobs.ParseNodes(s.nodes)
 	if err != nil {
-		return nil, exit.Usagef("%w", err)
+		return nil, err
 	}
 	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
 	s.keep = func(j *api.Job) bool {

@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
 )
 
@@ -135,9 +136,9 @@ func sinfo(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	names, err := human.ExpandHosts(nodes)
+	names, err := jobs.ParseNodes(nodes)
 	if err != nil {
-		return exit.Usagef("%w", err)
+		return err
 	}
 	info, err := a.Client.Cluster(ctx)
 	if err != nil {

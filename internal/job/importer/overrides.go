@@ -135,7 +135,7 @@ func (a *applied) amounts(o Overrides) {
 		to         *[]string
 	}{{"--nodelist", o.NodeList, &g.NodeNames}, {"--exclude", o.Exclude, &g.ExcludeNodes}} {
 		if list.text != "" {
-			names, err := slurm.HostNames(list.text)
+			names, err := job.ParseNodes(list.text)
 			a.check(list.flag, list.text, err)
 			*list.to = names
 		}

@@ -116,7 +116,7 @@ func (s *script) nodelist(v string) error {
 	if strings.Contains(v, "/") {
 		return errors.New("is a file: name the nodes")
 	}
-	names, err := HostNames(v)
+	names, err := job.ParseNodes(v)
 	if err != nil {
 		return err
 	}

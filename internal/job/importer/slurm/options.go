@@ -90,7 +90,7 @@ func where() []option {
 		{long: "--constraint", short: "-C", value: (*script).constraint},
 		{long: "--nodelist", short: "-w", value: (*script).nodelist},
 		{long: "--exclude", short: "-x", value: func(s *script, v string) (err error) {
-			s.spec.Gbatch.ExcludeNodes, err = HostNames(v)
+			s.spec.Gbatch.ExcludeNodes, err = job.ParseNodes(v)
 			return err
 		}},
 	}

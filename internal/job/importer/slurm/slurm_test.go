@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -40,22 +39,6 @@ func TestSlurmMemory(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q is %d MiB, want %d", text, got, want)
-		}
-	}
-}
-
-func TestHostNames(t *testing.T) {
-	for text, want := range map[string]string{
-		"a": "a", "a,b": "a b", "n[1-3]": "n1 n2 n3", "n[08-10,12],m": "n08 n09 n10 n12 m", ",a,": "a",
-		"n[": "error", "n[1-": "error", "n[3-1]": "error", "n[x]": "error", "n[1]x": "error", "n[1-99999999]": "error",
-	} {
-		names, err := HostNames(text)
-		got := strings.Join(names, " ")
-		if err != nil {
-			got = "error"
-		}
-		if got != want {
-			t.Errorf("%q is %s, want %s", text, got, want)
 		}
 	}
 }
