@@ -23,6 +23,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"gbatch/oci/atomicfile"
 )
 
 // Names of files below the authority's directory.
@@ -120,7 +122,7 @@ func (a *Authority) makeCA() error {
 	if a.ca, err = x509.ParseCertificate(der); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(a.dir, caFile), certificatePEM(der), 0o644)
+	return atomicfile.WriteReadable(filepath.Join(a.dir, caFile), certificatePEM(der))
 }
 
 func (a *Authority) makeServer(path string) error {
@@ -141,7 +143,7 @@ func (a *Authority) makeServer(path string) error {
 		return err
 	}
 	text := append(certificatePEM(der), keyText...)
-	if err := writeFile(path, text, 0o600); err != nil {
+	if err := atomicfile.WriteDurable(path, text); err != nil {
 		return err
 	}
 	c, err := tls.X509KeyPair(text, text)
@@ -225,7 +227,7 @@ func OpenKey(path string) (crypto.Signer, error) {
 		if err != nil {
 			return nil, err
 		}
-		return key, writeFile(path, text, 0o600)
+		return key, atomicfile.WriteDurable(path, text)
 	}
 	if err != nil {
 		return nil, err

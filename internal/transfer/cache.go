@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/atomicfile"
 )
 
 // Cache keeps what was fetched for others. An entry is found by who shares it,
@@ -120,7 +122,7 @@ func (k *Cache) seal(key string, bytes int64) error {
 	if err := unix.Syncfs(int(dir.Fd())); err != nil {
 		return err
 	}
-	return replace(filepath.Join(k.dir, key, marker), fmt.Appendln(nil, bytes))
+	return atomicfile.Write(filepath.Join(k.dir, key, marker), fmt.Appendln(nil, bytes))
 }
 
 // Content is where the files of an entry are.

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"gbatch/oci/atomicfile"
 )
 
 // Fetch is one transfer to this machine.
@@ -163,7 +165,7 @@ func (x *fetching) missing(list []Object) ([]Object, error) {
 	}
 	b, err := json.Marshal(list)
 	if err == nil {
-		err = replace(manifest, b)
+		err = atomicfile.Write(manifest, b)
 	}
 	if err != nil {
 		return nil, local(err)
@@ -175,14 +177,6 @@ func (x *fetching) missing(list []Object) ([]Object, error) {
 		return out, x.Room(need)
 	}
 	return out, nil
-}
-
-// replace writes a small file as a whole.
-func replace(path string, b []byte) error {
-	if err := os.WriteFile(path+".new", b, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
 }
 
 // bringAll works on several pieces at once: on files, and on parts of large ones.

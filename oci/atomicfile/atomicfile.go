@@ -11,24 +11,32 @@ import (
 
 // Write replaces the file at path. A reader sees the old content or the new,
 // but a power cut may lose both.
-func Write(path string, data []byte) error { return replace(path, data, false) }
+func Write(path string, data []byte) error { return replace(path, data, 0o600, false) }
 
 // WriteDurable is Write, and returns only when the new content would survive a
 // power cut.
-func WriteDurable(path string, data []byte) error {
-	if err := replace(path, data, true); err != nil {
+func WriteDurable(path string, data []byte) error { return writeDurable(path, data, 0o600) }
+
+// WriteReadable is WriteDurable for a file that everybody may read.
+func WriteReadable(path string, data []byte) error { return writeDurable(path, data, 0o644) }
+
+func writeDurable(path string, data []byte, mode os.FileMode) error {
+	if err := replace(path, data, mode, true); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
 }
 
-func replace(path string, data []byte, sync bool) error {
+func replace(path string, data []byte, mode os.FileMode, sync bool) error {
 	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
+	if err == nil && mode != 0o600 {
+		err = f.Chmod(mode) // whatever the umask is
+	}
 	if err == nil && sync {
 		err = f.Sync()
 	}
