@@ -3,10 +3,14 @@
 package deploy
 
 import (
-	"encoding/json"
-	"regexp"
-
 	_ "embed" // the files
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 )
 
 // The files as they are in this directory.
@@ -17,9 +21,28 @@ var (
 	Gnoded string
 )
 
+// Write puts a configuration file there. One that is there is kept as path.old.
+func Write(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+// There is the error of a file that is there, and is not replaced unasked.
+func There(path string) error {
+	return fmt.Errorf("%s is there already: change it with an editor, or replace it by --force, which keeps it as %s.old", path, path)
+}
+
 // Set gives a key at the top level of a file a value, where it stands, also as a
-// comment. A file without the key gets it at its end.
+// comment. A file without the key gets it at its end. No value changes nothing.
 func Set(text, key, value string) string {
+	if value == "" {
+		return text
+	}
 	line := regexp.MustCompile(`(?m)^(# )?` + regexp.QuoteMeta(key) + `: .*$`)
 	at := line.FindStringIndex(text)
 	if at == nil {

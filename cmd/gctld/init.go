@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"gbatch/deploy"
@@ -27,11 +27,11 @@ func (c *initCmd) Run() error {
 	_, err := os.Lstat(c.Config)
 	switch {
 	case err == nil && !c.Force && given != "":
-		return fmt.Errorf("%s is there already: change it with an editor, or replace it by --force, which keeps it as %s.old", c.Config, c.Config)
+		return deploy.There(c.Config)
 	case err == nil && !c.Force:
 		fmt.Printf("%s is there and was not changed.\n", c.Config)
 	case err == nil || errors.Is(err, fs.ErrNotExist):
-		if err := c.write(err == nil); err != nil {
+		if err := c.write(); err != nil {
 			return err
 		}
 		fmt.Printf("%s was written: look through it, above all at admins, operators and projects.\n", c.Config)
@@ -51,25 +51,12 @@ func (c *initCmd) Run() error {
 }
 
 // write puts the commented file there, with what was asked for.
-func (c *initCmd) write(keep bool) error {
-	if c.Listen == "" {
-		c.Listen = "0.0.0.0:7077"
+func (c *initCmd) write() error {
+	text := deploy.Set(deploy.Gctld, "listen", cmp.Or(c.Listen, "0.0.0.0:7077"))
+	for key, value := range map[string]string{"dir": c.Dir, "socket": c.Socket, "advertise": c.Advertise} {
+		text = deploy.Set(text, key, value)
 	}
-	text := deploy.Gctld
-	for key, value := range map[string]string{"dir": c.Dir, "socket": c.Socket, "listen": c.Listen, "advertise": c.Advertise} {
-		if value != "" {
-			text = deploy.Set(text, key, value)
-		}
-	}
-	if err := os.MkdirAll(filepath.Dir(c.Config), 0o755); err != nil {
-		return err
-	}
-	if keep {
-		if err := os.Rename(c.Config, c.Config+".old"); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(c.Config, []byte(text), 0o644)
+	return deploy.Write(c.Config, text)
 }
 
 // next says what to do now.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -44,7 +43,7 @@ func (j *joinCmd) Run(c *commands) error {
 		return err
 	}
 	if wrote {
-		if err := j.write(c); err != nil {
+		if err := deploy.Write(c.Config, j.text(c)); err != nil {
 			return err
 		}
 		fmt.Printf("%s was written: look through it, above all at storage.\n", c.Config)
@@ -77,7 +76,7 @@ func (j *joinCmd) configuration(c *commands) (config.Config, bool, error) {
 		return have, false, fmt.Errorf("%s is there already and names the controller %s: change it with an editor, or replace it by --force, which keeps it as %s.old",
 			c.Config, have.Controller, c.Config)
 	case err == nil && !j.Force && (c.Name+c.StateDir+c.SimulateGPUs != "" || j.Cluster != 0):
-		return have, false, fmt.Errorf("%s is there already: change it with an editor, or replace it by --force, which keeps it as %s.old", c.Config, c.Config)
+		return have, false, deploy.There(c.Config)
 	case !j.Force:
 		have.SetDefaults()
 		return have, false, have.Validate()
@@ -93,11 +92,7 @@ func (j *joinCmd) configuration(c *commands) (config.Config, bool, error) {
 // text is a new configuration file.
 func (j *joinCmd) text(c *commands) string {
 	text := deploy.Set(deploy.Gnoded, "controller", j.Address)
-	for key, value := range map[string]string{"name": c.Name, "stateDir": c.StateDir} {
-		if value != "" {
-			text = deploy.Set(text, key, value)
-		}
-	}
+	text = deploy.Set(deploy.Set(text, "name", c.Name), "stateDir", c.StateDir)
 	if j.Cluster != 0 {
 		text = strings.Replace(text, "\nclusterId: 1\n", "\nclusterId: "+strconv.Itoa(j.Cluster)+"\n", 1)
 	}
@@ -105,16 +100,6 @@ func (j *joinCmd) text(c *commands) string {
 		text = strings.Replace(text, "\n  # simulate: h100:8", "\n  simulate: "+strconv.Quote(c.SimulateGPUs), 1)
 	}
 	return text
-}
-
-func (j *joinCmd) write(c *commands) error {
-	if err := os.MkdirAll(filepath.Dir(c.Config), 0o755); err != nil {
-		return err
-	}
-	if err := os.Rename(c.Config, c.Config+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.WriteFile(c.Config, []byte(j.text(c)), 0o644)
 }
 
 // join gets the node its certificate, unless it has one.
