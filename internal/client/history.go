@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"time"
 
@@ -34,6 +35,29 @@ func (c *Client) History(ctx context.Context, f HistoryFilter) (*api.History, er
 	q.number("array", int64(f.Array)).moment("start", f.Start).moment("end", f.End).flag("newest", f.Newest)
 	q.flag("attempts", f.Attempts).number("limit", int64(max(f.Limit, 0))).text("after", f.After)
 	return get[api.History](ctx, c, api.PathHistory, q)
+}
+
+// Past is all jobs of a selection, read page by page; Limit bounds them together.
+func (c *Client) Past(ctx context.Context, f HistoryFilter) iter.Seq2[*api.PastJob, error] {
+	return func(yield func(*api.PastJob, error) bool) {
+		most, n := f.Limit, 0
+		for {
+			h, err := c.History(ctx, f)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range h.Jobs {
+				if !yield(&h.Jobs[i], nil) {
+					return
+				}
+			}
+			n, f.After, f.Limit = n+len(h.Jobs), h.Next, most-n-len(h.Jobs)
+			if h.Next == "" || most > 0 && n >= most {
+				return
+			}
+		}
+	}
 }
 
 // UsageFilter selects what a report of usage counts and how it is divided.

@@ -42,7 +42,7 @@ const daysBack = 7
 
 // filter is what the controller is asked for.
 func (o *List) filter(ctx context.Context, a *cli.App) (client.HistoryFilter, error) {
-	f := client.HistoryFilter{Projects: o.Projects, Names: o.Names, Reasons: o.Reasons, Newest: o.Limit > 0}
+	f := client.HistoryFilter{Projects: o.Projects, Names: o.Names, Reasons: o.Reasons, Newest: o.Limit > 0, Limit: o.Limit}
 	states, err := jobs.ParseStates(o.States)
 	if err != nil {
 		return f, err
@@ -141,58 +141,41 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 	return nil
 }
 
-func (o *List) jobs(ctx context.Context, a *cli.App) ([]api.PastJob, error) {
-	past := []api.PastJob{}
-	take := func(j *api.PastJob) error { past = append(past, *j); return nil }
-	if len(o.IDs) > 0 {
-		for _, id := range o.IDs {
-			d, err := a.Client.Job(ctx, id, client.JobOptions{})
+func (o *List) jobs(ctx context.Context, a *cli.App) (past []api.PastJob, err error) {
+	take := func(f client.HistoryFilter) error {
+		for j, err := range a.Client.Past(ctx, f) {
 			if err != nil {
-				return nil, err
+				return err
 			}
-			past = append(past, api.PastJob{Job: d.Job, Used: d.Used})
-			if d.Tasks == nil {
-				continue
-			}
-			f := client.HistoryFilter{Array: d.Number, Start: d.Submitted}
-			if err := pages(ctx, a, f, 0, take); err != nil {
-				return nil, err
-			}
+			past = append(past, *j)
 		}
+		return nil
+	}
+	past = []api.PastJob{}
+	for _, id := range o.IDs {
+		d, err := a.Client.Job(ctx, id, client.JobOptions{})
+		if err != nil {
+			return nil, err
+		}
+		past = append(past, api.PastJob{Job: d.Job, Used: d.Used})
+		if d.Tasks == nil {
+			continue
+		}
+		if err := take(client.HistoryFilter{Array: d.Number, Start: d.Submitted}); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.IDs) > 0 {
 		return past, nil
 	}
 	f, err := o.filter(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	err = pages(ctx, a, f, o.Limit, take)
-	if f.Newest {
+	if err = take(f); f.Newest {
 		slices.Reverse(past)
 	}
 	return past, err
-}
-
-// pages takes all jobs of a selection, at most so many, page by page.
-func pages(ctx context.Context, a *cli.App, f client.HistoryFilter, most int, take func(*api.PastJob) error) error {
-	for n := 0; ; {
-		if most > 0 {
-			f.Limit = most - n
-		}
-		h, err := a.Client.History(ctx, f)
-		if err != nil {
-			return err
-		}
-		for i := range h.Jobs {
-			if err := take(&h.Jobs[i]); err != nil {
-				return err
-			}
-		}
-		n += len(h.Jobs)
-		if h.Next == "" || most > 0 && n >= most {
-			return nil
-		}
-		f.After = h.Next
-	}
 }
 
 // Export is gacct export.
@@ -210,12 +193,18 @@ func (o *Export) Run(ctx context.Context, a *cli.App) error {
 	if err := (period{o.Start, o.End}).read(a, &f.Start, &f.End, time.Local); err != nil {
 		return err
 	}
-	return pages(ctx, a, f, 0, func(j *api.PastJob) error {
-		return a.WriteLine(struct {
+	for j, err := range a.Client.Past(ctx, f) {
+		if err != nil {
+			return err
+		}
+		if err := a.WriteLine(struct {
 			Schema int `json:"schema"`
 			*api.PastJob
-		}{cli.Schema, j})
-	})
+		}{cli.Schema, j}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // noIDs refuses --ids where the result is no list of jobs.

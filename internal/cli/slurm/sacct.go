@@ -226,8 +226,8 @@ func pastJobs(ctx context.Context, a *cli.App, s *selection, from, until string)
 			continue
 		}
 		var err error
-		if *t.to, err = parseTime(t.text, now); err != nil {
-			return nil, err
+		if *t.to, err = human.ParsePast(t.text, now, now.Location()); err != nil {
+			return nil, exit.Usagef("time %w", err)
 		}
 	}
 	used := map[job.Number]*api.Used{}
@@ -257,43 +257,14 @@ func pastJobs(ctx context.Context, a *cli.App, s *selection, from, until string)
 		seen[j.Number] = true
 	}
 	f := client.HistoryFilter{Users: s.users, Projects: s.accounts, Names: s.names, Start: start, End: end}
-	for {
-		h, err := a.Client.History(ctx, f)
+	for j, err := range a.Client.Past(ctx, f) {
 		if err != nil {
 			return nil, err
 		}
-		for _, j := range h.Jobs {
-			if !seen[j.Number] && j.Tasks == nil && s.keep(&j.Job) {
-				all = append(all, j)
-			}
-		}
-		if f.After = h.Next; f.After == "" {
-			slices.SortFunc(all, func(x, y api.PastJob) int { return int(int64(x.Number) - int64(y.Number)) })
-			return all, nil
+		if !seen[j.Number] && j.Tasks == nil && s.keep(&j.Job) {
+			all = append(all, *j)
 		}
 	}
-}
-
-// parseTime reads the forms of -S and -E that are dates, and now-N with a unit.
-func parseTime(text string, now time.Time) (time.Time, error) {
-	if text == "now" {
-		return now, nil
-	}
-	if text == "today" || text == "midnight" {
-		return time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()), nil
-	}
-	if back, ok := strings.CutPrefix(text, "now-"); ok {
-		digits := strings.TrimRight(back, "abcdefghijklmnopqrstuvwxyz")
-		n, err := strconv.Atoi(digits)
-		unit, known := map[string]time.Duration{"": time.Second, "second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour}[strings.TrimSuffix(back[len(digits):], "s")]
-		if err == nil && known {
-			return now.Add(-time.Duration(n) * unit), nil
-		}
-	}
-	for _, form := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
-			return t, nil
-		}
-	}
-	return now, exit.Usagef("time %q: want 2026-03-01, 2026-03-01T18:00, 2026-03-01T18:00:00, today, now, or now-7days", text)
+	slices.SortFunc(all, func(x, y api.PastJob) int { return cmp.Compare(x.Number, y.Number) })
+	return all, nil
 }
