@@ -216,23 +216,6 @@ func (s Indexes) With(i int) Indexes {
 	return out
 }
 
-// without is the set without i.
-func (s Indexes) without(i int) Indexes {
-	k, ok := s.find(i)
-	if !ok {
-		return s
-	}
-	r := s[k]
-	var rest Indexes
-	if r.First < i {
-		rest = append(rest, IndexRange{r.First, i - 1})
-	}
-	if i < r.Last {
-		rest = append(rest, IndexRange{i + 1, r.Last})
-	}
-	return slices.Replace(slices.Clone(s), k, k+1, rest...)
-}
-
 // Short is String, with an end to how long it is in a sentence.
 func (s Indexes) Short() string {
 	const most = 20

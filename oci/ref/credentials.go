@@ -38,29 +38,6 @@ func (c Credentials) Format(f fmt.State, verb rune) {
 // them has fields of its own.
 func (c Credentials) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// mask returns any text meant as an image reference, also one that Parse
-// refuses, with whatever may be a password replaced by XXXX.
-func mask(s string) string {
-	head, digest := cutDigest(s)
-	at := strings.LastIndexByte(head, '@')
-	if at < 0 {
-		return s
-	}
-	if digest != "" {
-		digest = "@" + digest
-	}
-	scheme, creds := "", head[:at]
-	if rest, ok := strings.CutPrefix(creds, dockerScheme); ok {
-		scheme, creds = dockerScheme, rest
-	}
-	user, _, ok := strings.Cut(creds, ":")
-	if !ok {
-		// No colon: it cannot be told which part of it is secret.
-		return scheme + masked + head[at:] + digest
-	}
-	return scheme + user + ":" + masked + head[at:] + digest
-}
-
 // cutCredentials splits user:password off in front of the last @ of a
 // reference whose digest is gone already. So a password may hold any
 // character, also @, : and /; a user name may not hold a colon.

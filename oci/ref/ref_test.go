@@ -138,25 +138,10 @@ func TestParseRefuses(t *testing.T) {
 			if !strings.Contains(err.Error(), "registry:port/name:tag") {
 				t.Errorf("%q does not name the accepted forms", err)
 			}
-			if strings.Contains(err.Error(), "SECRET") || strings.Contains(mask(tc.in), "SECRET") {
-				t.Errorf("password shown by %q or %q", err, mask(tc.in))
+			if strings.Contains(err.Error(), "SECRET") {
+				t.Errorf("password shown by %q", err)
 			}
 		})
-	}
-}
-
-func TestMask(t *testing.T) {
-	for in, want := range map[string]string{
-		"ubuntu:22.04":               "ubuntu:22.04",
-		"u:pw@h.io/a:1":              "u:XXXX@h.io/a:1",
-		"u:p@w@h.io/a@" + digest:     "u:XXXX@h.io/a@" + digest,
-		"docker://u:pw@h.io/a":       "docker://u:XXXX@h.io/a",
-		"token@h.io/a":               "XXXX@h.io/a",
-		"oci:/data/img:v1@" + digest: "oci:/data/img:v1@" + digest,
-	} {
-		if got := mask(in); got != want {
-			t.Errorf("Mask(%q) = %q, want %q", in, got, want)
-		}
 	}
 }
 
