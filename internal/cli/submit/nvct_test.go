@@ -9,6 +9,8 @@ import (
 	"gbatch/internal/cli/clitest"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/job"
+	"gbatch/internal/job/importer"
+	"gbatch/internal/job/importer/nvct"
 )
 
 // TestSubmitNVCT proves that a task of flags reaches the controller as a native
@@ -24,8 +26,8 @@ func TestSubmitNVCT(t *testing.T) {
 		return &api.SubmitResponse{Number: 12, State: job.Queued}, nil
 	}})
 	b.App.In = strings.NewReader(`{ "name": "file", "containerImage": "debian", "secrets": [{ "name": "A", "value": "s3cret" }] }`)
-	err := (&NVCT{InputFile: "-",
-		Gpu: "H100", InstanceType: "GPU.H100_2x", ContainerArgs: "--epochs 10", Secrets: []string{"B=s3cret=2"},
+	err := (&NVCT{InputFile: "-", ContainerArgs: "--epochs 10",
+		Flags: nvct.Flags{GPU: "H100", InstanceType: "GPU.H100_2x", Secrets: []string{"B=s3cret=2"}},
 	}).Run(t.Context(), b.App)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +39,7 @@ func TestSubmitNVCT(t *testing.T) {
 		t.Error("a secret was printed")
 	}
 
-	err = (&NVCT{Name: "x"}).Run(t.Context(), b.App)
+	err = (&NVCT{Flags: nvct.Flags{Name: "x"}}).Run(t.Context(), b.App)
 	want := "gsubmit: gpuSpecification: is required and missing\ngsubmit: containerImage: is required and missing"
 	if err == nil || err.Error() != want || exit.Code(err) != exit.Usage {
 		t.Errorf("without a file: %v", err)
@@ -58,7 +60,7 @@ func TestCallersVariables(t *testing.T) {
 		return &api.SubmitResponse{Number: 12, State: job.Queued}, nil
 	}})
 	b.App.In = strings.NewReader("type: task\nimage: debian\ncommands: [env]\nenv: [FROM_PROCESS, FROM_SECRET, FROM_ENV]\n")
-	o := Submit{File: "-", Flags: Flags{Secret: []string{"FROM_SECRET=flag"}}, jobFlags: jobFlags{Env: []string{"FROM_ENV=flag"}}}
+	o := Submit{File: "-", flags: flags{Secret: []string{"FROM_SECRET=flag"}}, Overrides: importer.Overrides{Env: []string{"FROM_ENV=flag"}}}
 	if err := o.Run(t.Context(), b.App); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestConvertReadsBack(t *testing.T) {
 		convert := func(text string) string {
 			b := clitest.Start(t, &clitest.Fake{})
 			b.App.In = strings.NewReader(text)
-			if err := (&Submit{File: "-", Flags: Flags{Convert: true}}).Run(t.Context(), b.App); err != nil {
+			if err := (&Submit{File: "-", flags: flags{Convert: true}}).Run(t.Context(), b.App); err != nil {
 				t.Fatal(name, err)
 			}
 			return b.Out.String()

@@ -37,7 +37,7 @@ func printNotes(a *cli.App, notes []api.Note) {
 
 // printSubmitted tells the number: in a sentence to a person, alone to a
 // program. With Follow standard output belongs to the job's log.
-func (o *Flags) printSubmitted(a *cli.App, r *api.SubmitResponse, name string) error {
+func (o *flags) printSubmitted(a *cli.App, r *api.SubmitResponse, name string) error {
 	if a.Output.JSON {
 		return a.WriteJSON(r)
 	}

@@ -18,8 +18,8 @@ import (
 	"gbatch/internal/job/importer"
 )
 
-// Flags are those of all commands that submit: what is done with the job.
-type Flags struct {
+// flags are those of all commands that submit: what is done with the job.
+type flags struct {
 	Project        string `short:"A" help:"Project that is billed, instead of the file's."`
 	Hold           bool   `short:"H" help:"Queue the job on hold."`
 	Dependency     string `short:"d" xor:"dep" sep:"none" placeholder:"WHAT" help:"Wait for other jobs, instead of for what the file says: afterok:12:13,after:14+5 (all), afterok:12?afterany:13 (one of them), singleton."`
@@ -37,18 +37,21 @@ type Flags struct {
 type Submit struct {
 	File   string `arg:"" optional:"" default:"-" help:"Job file of any known format; \"-\" or nothing reads standard input."`
 	Format string `placeholder:"NAME" help:"The file's format, when it shall not be detected (gpulab-v2, ...)."`
-	Flags
-	jobFlags
+	flags
+	importer.Overrides // win over the file; with a command behind -- they are the whole job
 }
+
+// AfterDashes takes what stands behind --.
+func (o *Submit) AfterDashes(args []string) { o.Command = args }
 
 // Run submits a job file, or a command in an image.
 func (o *Submit) Run(ctx context.Context, a *cli.App) error {
-	return o.submit(ctx, a, &source{file: o.File, format: importer.Format(o.Format), overrides: o.overrides()})
+	return o.submit(ctx, a, &source{file: o.File, format: importer.Format(o.Format), overrides: o.Overrides})
 }
 
 // submit checks a job, hands it to the controller and does with it what the
 // flags say.
-func (o *Flags) submit(ctx context.Context, a *cli.App, src *source) error {
+func (o *flags) submit(ctx context.Context, a *cli.App, src *source) error {
 	if err := o.check(src); err != nil {
 		return err
 	}
@@ -91,7 +94,7 @@ func (o *Flags) submit(ctx context.Context, a *cli.App, src *source) error {
 	return nil
 }
 
-func (o *Flags) check(src *source) error {
+func (o *flags) check(src *source) error {
 	switch {
 	case !o.Interactive:
 		return nil
@@ -113,41 +116,4 @@ func withSecrets(doc []byte, sub *job.Submission, values map[string]string) ([]b
 		return doc, err
 	}
 	return sub.Document()
-}
-
-// jobFlags are gsubmit's flags about the job itself: they win over its file,
-// and with a command behind -- they are the whole job.
-type jobFlags struct {
-	JobName   string   `group:"job" short:"J" placeholder:"NAME" help:"Name."`
-	Image     string   `group:"job" placeholder:"NAME" help:"Container image."`
-	GPUs      string   `group:"job" name:"gpus" short:"G" placeholder:"N" help:"GPUs of each node: a number, MODEL:NUMBER, a share such as 0.5, or all."`
-	CPUs      int      `group:"job" name:"cpus" short:"c" placeholder:"N" help:"Cores of each node."`
-	Mem       string   `group:"job" placeholder:"SIZE" help:"Memory of each node, as 16G (else 4 GiB for each core)."`
-	Time      string   `group:"job" short:"t" placeholder:"TIME" help:"Time limit: minutes, H:M:S, D-H:M:S or \"2 hours\"."`
-	Nodes     int      `group:"job" short:"N" placeholder:"N" help:"Nodes; all start together."`
-	Cluster   int      `group:"job" short:"p" placeholder:"NUMBER" help:"Cluster."`
-	Nodelist  string   `group:"job" short:"w" placeholder:"NODES" help:"Only these nodes, as n[1-3],m1."`
-	Exclude   string   `group:"job" short:"x" placeholder:"NODES" help:"None of these nodes."`
-	Exclusive bool     `group:"job" help:"No other job on the node."`
-	Array     string   `group:"job" short:"a" placeholder:"INDEXES" help:"Run it once for each index: 0-99, 1,5,7-20:2, or 0-99%8 for at most 8 at once."`
-	Retry     int      `group:"job" placeholder:"N" help:"Try again so many times what failed."`
-	Requeue   bool     `group:"job" help:"Queue it again when it is halted or its node fails."`
-	QOS       string   `group:"job" name:"qos" short:"q" placeholder:"NAME" help:"Service class."`
-	Env       []string `group:"job" short:"e" sep:"none" placeholder:"NAME[=VALUE]" help:"Variable; NAME alone takes yours. May be repeated."`
-	Mount     []string `group:"job" short:"v" sep:"none" placeholder:"SOURCE[:TARGET[:ro]]" help:"Project storage. May be repeated."`
-	Workdir   string   `group:"job" short:"D" placeholder:"DIR" help:"Working directory in the container."`
-
-	command []string
-}
-
-// AfterDashes takes what stands behind --.
-func (f *jobFlags) AfterDashes(args []string) { f.command = args }
-
-// overrides are the flags as the job's reader takes them.
-func (f *jobFlags) overrides() importer.Overrides {
-	return importer.Overrides{
-		Name: f.JobName, Image: f.Image, Command: f.command, GPUs: f.GPUs, CPUs: f.CPUs, Mem: f.Mem, Time: f.Time, Nodes: f.Nodes, Cluster: f.Cluster,
-		NodeList: f.Nodelist, Exclude: f.Exclude, Exclusive: f.Exclusive, Array: f.Array, Retry: f.Retry, Requeue: f.Requeue, QOS: f.QOS,
-		Env: f.Env, Mount: f.Mount, Workdir: f.Workdir,
-	}
 }

@@ -46,11 +46,11 @@ func TestSubmit(t *testing.T) {
 	}{
 		"submit-piped":     {stdin: helloJob, submit: ok},
 		"submit-terminal":  {stdin: helloJob, submit: ok, term: cli.Terminal{Out: true, Err: true}},
-		"submit-held":      {stdin: helloJob, submit: ok, o: Submit{Flags: Flags{Hold: true}}, term: cli.Terminal{Out: true}},
+		"submit-held":      {stdin: helloJob, submit: ok, o: Submit{flags: flags{Hold: true}}, term: cli.Terminal{Out: true}},
 		"submit-json":      {stdin: helloJob, submit: ok, output: cli.Output{JSON: true}},
-		"submit-repeated":  {stdin: helloJob, submit: ok, o: Submit{Flags: Flags{IdempotencyKey: "used"}}, term: cli.Terminal{Out: true}},
-		"submit-dry-run":   {stdin: helloJob, submit: ok, o: Submit{Flags: Flags{DryRun: true}}},
-		"submit-convert":   {stdin: helloJob, o: Submit{Flags: Flags{Convert: true}}},
+		"submit-repeated":  {stdin: helloJob, submit: ok, o: Submit{flags: flags{IdempotencyKey: "used"}}, term: cli.Terminal{Out: true}},
+		"submit-dry-run":   {stdin: helloJob, submit: ok, o: Submit{flags: flags{DryRun: true}}},
+		"submit-convert":   {stdin: helloJob, o: Submit{flags: flags{Convert: true}}},
 		"submit-bad":       {stdin: badJob},
 		"submit-not-json":  {stdin: "hello there"},
 		"submit-bad-flag":  {stdin: helloJob, o: Submit{Format: "yaml"}},
@@ -88,7 +88,7 @@ func TestSubmitSends(t *testing.T) {
 	if err := os.WriteFile(file, []byte("\xef\xbb\xbf"+helloJob), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&Submit{File: file, Flags: Flags{Project: "p", Hold: true, IdempotencyKey: "k"}}).Run(t.Context(), b.App); err != nil {
+	if err := (&Submit{File: file, flags: flags{Project: "p", Hold: true, IdempotencyKey: "k"}}).Run(t.Context(), b.App); err != nil {
 		t.Fatal(err)
 	}
 	var sent, want any

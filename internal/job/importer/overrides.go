@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -15,35 +16,33 @@ import (
 )
 
 // Overrides are what flags say in place of a job file, or instead of one. Zero
-// values leave the file's. Texts are as Slurm has them.
+// values leave the file's. Texts are as Slurm has them. The tags are the flags'
+// for whoever reads a command line by them.
 type Overrides struct {
-	Name      string
-	Image     string
-	Command   []string // with Image: a job without a file
-	GPUs      string   // N, MODEL:N, a share such as 0.5, or all
-	CPUs      int
-	Mem       string // 16G, 512M
-	Time      string // minutes, H:M:S, D-H:M:S, or "2 hours"
-	Nodes     int
-	Cluster   int
-	NodeList  string // n[1-3]
-	Exclude   string
-	Array     string // 0-99%8
-	Retry     int
-	QOS       string
-	Env       []string // NAME=VALUE, or NAME for one of whoever submits
-	Mount     []string // SOURCE[:TARGET[:ro]]
-	Workdir   string
-	Exclusive bool
-	Requeue   bool
+	Name      string   `group:"job" name:"job-name" short:"J" placeholder:"NAME" help:"Name."`
+	Image     string   `group:"job" placeholder:"NAME" help:"Container image."`
+	GPUs      string   `group:"job" name:"gpus" short:"G" placeholder:"N" help:"GPUs of each node: a number, MODEL:NUMBER, a share such as 0.5, or all."`
+	CPUs      int      `group:"job" name:"cpus" short:"c" placeholder:"N" help:"Cores of each node."`
+	Mem       string   `group:"job" placeholder:"SIZE" help:"Memory of each node, as 16G (else 4 GiB for each core)."`
+	Time      string   `group:"job" short:"t" placeholder:"TIME" help:"Time limit: minutes, H:M:S, D-H:M:S or \"2 hours\"."`
+	Nodes     int      `group:"job" short:"N" placeholder:"N" help:"Nodes; all start together."`
+	Cluster   int      `group:"job" short:"p" placeholder:"NUMBER" help:"Cluster."`
+	NodeList  string   `group:"job" name:"nodelist" short:"w" placeholder:"NODES" help:"Only these nodes, as n[1-3],m1."`
+	Exclude   string   `group:"job" short:"x" placeholder:"NODES" help:"None of these nodes."`
+	Exclusive bool     `group:"job" help:"No other job on the node."`
+	Array     string   `group:"job" short:"a" placeholder:"INDEXES" help:"Run it once for each index: 0-99, 1,5,7-20:2, or 0-99%8 for at most 8 at once."`
+	Retry     int      `group:"job" placeholder:"N" help:"Try again so many times what failed."`
+	Requeue   bool     `group:"job" help:"Queue it again when it is halted or its node fails."`
+	QOS       string   `group:"job" name:"qos" short:"q" placeholder:"NAME" help:"Service class."`
+	Env       []string `group:"job" short:"e" sep:"none" placeholder:"NAME[=VALUE]" help:"Variable; NAME alone takes yours. May be repeated."`
+	Mount     []string `group:"job" short:"v" sep:"none" placeholder:"SOURCE[:TARGET[:ro]]" help:"Project storage. May be repeated."`
+	Workdir   string   `group:"job" short:"D" placeholder:"DIR" help:"Working directory in the container."`
+
+	Command []string `kong:"-"` // with Image: a job without a file
 }
 
 // Any says whether anything is overridden.
-func (o Overrides) Any() bool {
-	return o.Name != "" || o.Image != "" || len(o.Command) > 0 || o.GPUs != "" || o.CPUs > 0 || o.Mem != "" || o.Time != "" || o.Nodes > 0 ||
-		o.Cluster > 0 || o.NodeList != "" || o.Exclude != "" || o.Array != "" || o.Retry > 0 || o.QOS != "" || len(o.Env) > 0 || len(o.Mount) > 0 ||
-		o.Workdir != "" || o.Exclusive || o.Requeue
-}
+func (o Overrides) Any() bool { return !reflect.ValueOf(o).IsZero() }
 
 // quickMemoryPerCore is what a job without a file gets that asks for no memory, GiB.
 const quickMemoryPerCore = 4

@@ -9,25 +9,33 @@ import (
 )
 
 // Flags are the fields of a task that the command line gives. Each wins
-// over the file's; secrets are merged by name.
+// over the file's; secrets are merged by name. The tags are for whoever reads a
+// command line by them.
 type Flags struct {
-	Name, Description     string
-	GPU, InstanceType     string
-	Backend               string
-	Clusters              []string
-	Image, ContainerArgs  string
-	ContainerEnv          []string // KEY=VALUE
-	HelmChart             string
-	MaxRuntime, MaxQueued string
-	TerminationGrace      string
-	ResultStrategy        string
-	ResultsLocation       string
-	Models, Resources     []string // NAME:VERSION:URI
-	Secrets               []string // NAME=VALUE
-	Tags                  []string
-	LogsTelemetryID       string
-	MetricsTelemetryID    string
-	TracesTelemetryID     string
+	Name             string   `help:"The task's name."`
+	Description      string   `help:"What it is for."`
+	GPU              string   `name:"gpu" placeholder:"NAME" help:"GPU, as H100."`
+	InstanceType     string   `placeholder:"TYPE" help:"One of the site's instance types, as GPU.H100_1x."`
+	Backend          string   `help:"Only nodes with the feature backend=BACKEND."`
+	Clusters         []string `sep:"none" placeholder:"NAME" help:"Only nodes with a feature cluster=NAME. May be repeated, as those below."`
+	Image            string   `help:"Container image."`
+	ContainerEnv     []string `sep:"none" placeholder:"KEY=VALUE" help:"Variables, instead of the file's."`
+	HelmChart        string   `hidden:""`
+	MaxRuntime       string   `placeholder:"PT4H" help:"Time limit, ISO 8601."`
+	MaxQueued        string   `placeholder:"PT72H" help:"Fail after that long in the queue."`
+	TerminationGrace string   `placeholder:"PT1H" help:"Time to end when told to."`
+	ResultStrategy   string   `placeholder:"NONE|UPLOAD" help:"What becomes of /var/task/results."`
+	ResultsLocation  string   `placeholder:"URI" help:"Where to: s3://BUCKET/PREFIX/ or file:///PATH in the site's storage."`
+	Models           []string `sep:"none" placeholder:"NAME:VERSION:URI" help:"Put into /config/models/NAME."`
+	Resources        []string `sep:"none" placeholder:"NAME:VERSION:URI" help:"Put into /config/resources/NAME."`
+	Secrets          []string `sep:"none" placeholder:"NAME=VALUE" help:"Secrets, besides the file's. Others may see them in the list of processes: prefer --secret."`
+	Tags             []string `sep:"none" placeholder:"TAG" help:"Labels, instead of the file's."`
+
+	LogsTelemetryID    string `name:"logs-telemetry-id" hidden:""`
+	MetricsTelemetryID string `name:"metrics-telemetry-id" hidden:""`
+	TracesTelemetryID  string `name:"traces-telemetry-id" hidden:""`
+
+	ContainerArgs string `kong:"-"` // it may begin with a dash, which the tags cannot say
 }
 
 // ParseFlags reads a task from a file, which may be empty, and flags.
