@@ -43,14 +43,31 @@ func (c Command) Args() (args []string, shell bool, err error) {
 // are, so a line that has nothing else is not given to a shell.
 const shellBytes = "><|;&$`\n"
 
+// Words splits a line into words by the quoting rules of POSIX, with nothing
+// expanded and nothing else that a shell acts on.
+func Words(line string) ([]string, error) {
+	words, _, err := split(line, "")
+	return words, err
+}
+
 // splitLine splits a command line into words, or says that it needs a shell.
 func splitLine(line string) (words []string, shell bool, err error) {
+	words, shell, err = split(line, shellBytes)
+	if err == nil && !shell && words[0] == "" {
+		return nil, false, errors.New("has an empty word where the program should be")
+	}
+	return words, shell, err
+}
+
+// split splits a line into words. Shell says that one of the bytes in special
+// stands outside of quotes, or a variable before the first word.
+func split(line, special string) (words []string, shell bool, err error) {
 	line = strings.TrimSpace(line)
 	var word []byte
 	inWord := false
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
-		case c == ' ' || c == '\t' || c == '\r':
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n' && special == "":
 			if inWord {
 				words, word, inWord = append(words, string(word)), word[:0], false
 			}
@@ -69,9 +86,9 @@ func splitLine(line string) (words []string, shell bool, err error) {
 				return nil, false, err
 			}
 			i += size - 1
-		case strings.IndexByte(shellBytes, c) >= 0:
+		case strings.IndexByte(special, c) >= 0:
 			shell = true
-		case c == '=' && len(words) == 0 && variableName(string(word)) == "":
+		case c == '=' && special != "" && len(words) == 0 && variableName(string(word)) == "":
 			shell = true // NAME=value in front of a command
 		default:
 			word = append(word, c)
@@ -80,9 +97,6 @@ func splitLine(line string) (words []string, shell bool, err error) {
 	}
 	if inWord {
 		words = append(words, string(word))
-	}
-	if !shell && words[0] == "" {
-		return nil, false, errors.New("has an empty word where the program should be")
 	}
 	return words, shell, nil
 }

@@ -159,7 +159,7 @@ func readCommand(d *decoder, n *node, c *batch) {
 		c.command = d.Strs(n)
 		return
 	}
-	words, err := foreign.ShellWords(n.Text)
+	words, err := job.Words(n.Text)
 	if err != nil {
 		d.Problem(n, err.Error(), "check the quotes, or write a list of words")
 		return

@@ -217,7 +217,7 @@ func readEntrypoint(d *decoder, n *node, t *task) {
 	if !ok {
 		return
 	}
-	words, err := foreign.ShellWords(s)
+	words, err := job.Words(s)
 	switch {
 	case err != nil:
 		d.Problem(n, err.Error(), "")

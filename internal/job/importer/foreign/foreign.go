@@ -7,6 +7,7 @@ package foreign
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"gbatch/internal/document"
@@ -178,4 +179,13 @@ func (d *Decoder) Labels(n *document.Node, g *job.Gbatch) {
 // document may set it.
 func IsTaskVariable(name string) bool {
 	return name == "JOB_COMPLETION_INDEX" || name == "JOB_COMPLETIONS"
+}
+
+// IsPOSIXShell says that a program runs what follows -c as a shell does.
+func IsPOSIXShell(program string) bool {
+	switch path.Base(program) {
+	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh":
+		return true
+	}
+	return false
 }

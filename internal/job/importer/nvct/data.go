@@ -25,7 +25,7 @@ func (t *task) readArgs(d *decoder, n *node) {
 	if !ok {
 		return
 	}
-	words, err := foreign.ShellWords(s)
+	words, err := job.Words(s)
 	if err != nil {
 		d.Problem(n, err.Error(), "")
 		return

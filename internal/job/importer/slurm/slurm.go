@@ -114,7 +114,7 @@ func (s *script) directives(text string) []directive {
 
 // options splits one line, which may have several options, quotes, and a comment.
 func (s *script) options(text string, line int) []directive {
-	words, err := foreign.ShellWords(text)
+	words, err := job.Words(text)
 	if err != nil {
 		s.problem(line, "#SBATCH", err.Error(), "check the quotes")
 		return nil
