@@ -44,37 +44,19 @@ func sample(uuid string, handle nvml.Device) Sample {
 	if m, ret := handle.GetMemoryInfo(); ret == nvml.SUCCESS {
 		s.MemUsedBytes, s.MemTotalBytes = int64(m.Used), int64(m.Total)
 	}
-	if mw, ret := handle.GetPowerUsage(); ret == nvml.SUCCESS {
-		s.PowerWatts = float64(mw) / 1000
-	}
-	if t, ret := handle.GetTemperature(nvml.TEMPERATURE_GPU); ret == nvml.SUCCESS {
-		s.Celsius = float64(t)
-	}
-	if mj, ret := handle.GetTotalEnergyConsumption(); ret == nvml.SUCCESS {
-		s.EnergyJ = float64(mj) / 1000
-	}
-	if hz, ret := handle.GetClockInfo(nvml.CLOCK_SM); ret == nvml.SUCCESS {
-		s.SMMHz = float64(hz)
-	}
-	if hz, ret := handle.GetClockInfo(nvml.CLOCK_MEM); ret == nvml.SUCCESS {
-		s.MemMHz = float64(hz)
-	}
+	into[uint32](&s.PowerWatts, 1000)(handle.GetPowerUsage())
+	into[uint32](&s.Celsius, 1)(handle.GetTemperature(nvml.TEMPERATURE_GPU))
+	into[uint64](&s.EnergyJ, 1000)(handle.GetTotalEnergyConsumption())
+	into[uint32](&s.SMMHz, 1)(handle.GetClockInfo(nvml.CLOCK_SM))
+	into[uint32](&s.MemMHz, 1)(handle.GetClockInfo(nvml.CLOCK_MEM))
+	into[uint64](&s.Corrected, 1)(handle.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, nvml.VOLATILE_ECC))
+	into[uint64](&s.Uncorrected, 1)(handle.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC))
+	into[int](&s.Replays, 1)(handle.GetPcieReplayCounter())
 	if u, _, ret := handle.GetEncoderUtilization(); ret == nvml.SUCCESS {
 		s.Encoder = float64(u)
 	}
 	if u, _, ret := handle.GetDecoderUtilization(); ret == nvml.SUCCESS {
 		s.Decoder = float64(u)
-	}
-	s.readErrors(handle)
-	return s
-}
-
-func (s *Sample) readErrors(handle nvml.Device) {
-	if n, ret := handle.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, nvml.VOLATILE_ECC); ret == nvml.SUCCESS {
-		s.Corrected = int64(n)
-	}
-	if n, ret := handle.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC); ret == nvml.SUCCESS {
-		s.Uncorrected = int64(n)
 	}
 	if c, u, _, failed, ret := handle.GetRemappedRows(); ret == nvml.SUCCESS {
 		s.RowsCorrected, s.RowsUncorrected, s.RowsFailed = int64(c), int64(u), 0
@@ -82,7 +64,14 @@ func (s *Sample) readErrors(handle nvml.Device) {
 			s.RowsFailed = 1
 		}
 	}
-	if n, ret := handle.GetPcieReplayCounter(); ret == nvml.SUCCESS {
-		s.Replays = int64(n)
+	return s
+}
+
+// into takes what the driver answers, in parts of a unit, where it does.
+func into[N uint32 | uint64 | int, T int64 | float64](to *T, parts T) func(N, nvml.Return) {
+	return func(n N, ret nvml.Return) {
+		if ret == nvml.SUCCESS {
+			*to = T(n) / parts
+		}
 	}
 }

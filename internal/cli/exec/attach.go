@@ -3,7 +3,6 @@ package exec
 import (
 	"context"
 	"errors"
-	"io"
 	"os/signal"
 	"syscall"
 
@@ -68,7 +67,13 @@ func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int,
 	defer restore()
 	left := make(chan struct{})
 	go func() { // ends with the program: reading standard input cannot be broken off
-		if sendKeys(ctx, a, st, o) {
+		end := func() error {
+			if o.endInput {
+				return st.SendInput(ctx, []byte{endOfTransmission})
+			}
+			return nil
+		}
+		if sendInput(ctx, a, st, keys{person: a.Term.In, fresh: true}, end) {
 			close(left)
 			st.Close()
 		}
@@ -82,33 +87,7 @@ func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int,
 	}
 }
 
-// sendKeys sends standard input until its end, and says whether the user asked
-// to leave.
-func sendKeys(ctx context.Context, a *cli.App, st *client.Stream, o joining) (leave bool) {
-	const endOfTransmission = 4
-	keys := keys{person: a.Term.In, fresh: true}
-	buf := make([]byte, api.FrameChunk/2) // keys may add one byte for each
-	for {
-		n, err := a.In.Read(buf)
-		send, leave := keys.take(buf[:n])
-		if len(send) > 0 && st.SendInput(ctx, send) != nil {
-			return false // the receiver says why
-		}
-		if leave {
-			return true
-		}
-		if err == nil {
-			continue
-		}
-		if !errors.Is(err, io.EOF) {
-			a.Say("read standard input: %v", err)
-		}
-		if o.endInput {
-			_ = st.SendInput(ctx, []byte{endOfTransmission}) // the same
-		}
-		return false
-	}
-}
+const endOfTransmission = 4
 
 // keys looks for the user's wish to leave: "~." at the beginning of a line, as
 // with ssh. "~~" is one "~".

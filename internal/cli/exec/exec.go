@@ -76,7 +76,8 @@ func (o *Exec) exec(ctx context.Context, a *cli.App) error {
 		}
 		defer restore()
 	}
-	go sendInput(ctx, a, st) // ends with the program: reading standard input cannot be broken off
+	end := func() error { return st.Send(ctx, api.Frame{Type: api.FrameEndInput}) }
+	go sendInput(ctx, a, st, keys{}, end) // ends with the program: reading standard input cannot be broken off
 	code, err := receive(ctx, a, st, ended)
 	if err == nil && code != 0 {
 		err = &exit.Error{Code: code}
@@ -151,20 +152,26 @@ func broken(ctx context.Context, after string) error {
 	return errors.New("the controller broke the stream off: it was restarted or cannot be reached; " + after)
 }
 
-// sendInput sends standard input until its end.
-func sendInput(ctx context.Context, a *cli.App, st *client.Stream) {
-	buf := make([]byte, api.FrameChunk)
+// sendInput sends standard input until its end, which atEnd tells, and says
+// whether the user asked to leave.
+func sendInput(ctx context.Context, a *cli.App, st *client.Stream, k keys, atEnd func() error) (leave bool) {
+	buf := make([]byte, api.FrameChunk/2) // keys may add one byte for each
 	for {
 		n, err := a.In.Read(buf)
-		if n > 0 && st.SendInput(ctx, buf[:n]) != nil {
-			return // the receiver says why
+		send, leave := k.take(buf[:n])
+		if len(send) > 0 && st.SendInput(ctx, send) != nil {
+			return false // the receiver says why
 		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				a.Say("read standard input: %v", err)
-			}
-			_ = st.Send(ctx, api.Frame{Type: api.FrameEndInput}) // the same
-			return
+		if leave {
+			return true
 		}
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, io.EOF) {
+			a.Say("read standard input: %v", err)
+		}
+		_ = atEnd() // the same
+		return false
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"gbatch/internal/cli/exec"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/follow"
-	"gbatch/internal/cli/secret"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer"
@@ -55,7 +54,7 @@ func (o *flags) submit(ctx context.Context, a *cli.App, src *source) error {
 	if err := o.check(src); err != nil {
 		return err
 	}
-	secrets, err := secret.Read(o.Secret, a.Env)
+	secrets, err := a.Secrets(o.Secret)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package secret
+package cli_test
 
 import (
 	"os"
@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/cli"
 )
 
 // TestRead: where values come from, and that no error quotes one.
-func TestRead(t *testing.T) {
+func TestSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key=@x")
 	if err := os.WriteFile(file, []byte("hunter2\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -32,7 +34,7 @@ func TestRead(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Read(tc.flags, os.LookupEnv)
+			got, err := (&cli.App{Environ: os.Environ}).Secrets(tc.flags)
 			text := ""
 			if err != nil {
 				text = err.Error()

@@ -1,6 +1,4 @@
-// Package secret reads the values of secrets that people name on a command line.
-// It prints none of them, nor any part of one.
-package secret
+package cli
 
 import (
 	"fmt"
@@ -12,14 +10,14 @@ import (
 	"gbatch/internal/job"
 )
 
-// Read reads what --secret says: NAME=VALUE, NAME@FILE for what a file
+// Secrets reads what --secret says: NAME=VALUE, NAME@FILE for what a file
 // holds, byte by byte, and NAME alone for the variable of that name. All that
 // is wrong is told together, and nothing of a value.
-func Read(flags []string, env func(string) (string, bool)) (map[string]string, error) {
+func (a *App) Secrets(flags []string) (map[string]string, error) {
 	values := map[string]string{}
 	var bad []string
 	for _, f := range flags {
-		name, value, err := readSecret(f, env)
+		name, value, err := a.secret(f)
 		switch _, twice := values[name]; {
 		case err != nil:
 			bad = append(bad, err.Error())
@@ -35,7 +33,7 @@ func Read(flags []string, env func(string) (string, bool)) (map[string]string, e
 	return values, nil
 }
 
-func readSecret(flag string, env func(string) (string, bool)) (name, value string, err error) {
+func (a *App) secret(flag string) (name, value string, err error) {
 	name = flag
 	cut := strings.IndexAny(flag, "=@")
 	if cut >= 0 {
@@ -49,7 +47,7 @@ func readSecret(flag string, env func(string) (string, bool)) (name, value strin
 	}
 	switch {
 	case cut < 0:
-		v, ok := env(name)
+		v, ok := a.Env(name)
 		if !ok {
 			return name, "", fmt.Errorf("secret %s: there is no variable of that name; write %s=VALUE or %s@FILE, or export it", name, name, name)
 		}
