@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/term"
+
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/sim"
 	"gbatch/internal/store"
@@ -147,10 +149,7 @@ func clearProgress() {
 	}
 }
 
-func terminal() bool {
-	info, err := os.Stderr.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
+func terminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
 
 // whatIf replays a controller's own past as it was, under the same rules, and
 // with what is to be changed.

@@ -86,16 +86,9 @@ func (k *Cache) enter(ctx context.Context, key, holder string) (leave func(), er
 		k.mu.Lock()
 		wait := k.busy[key]
 		if wait == nil {
-			mine := make(chan struct{})
-			k.busy[key] = mine
+			defer k.mu.Unlock()
 			k.holdLocked(key, holder)
-			k.mu.Unlock()
-			return func() {
-				k.mu.Lock()
-				delete(k.busy, key)
-				k.mu.Unlock()
-				close(mine)
-			}, nil
+			return k.takeLocked(key), nil
 		}
 		k.mu.Unlock()
 		select {
@@ -103,6 +96,18 @@ func (k *Cache) enter(ctx context.Context, key, holder string) (leave func(), er
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// takeLocked lets others wait for the entry until leave is called.
+func (k *Cache) takeLocked(key string) (leave func()) {
+	mine := make(chan struct{})
+	k.busy[key] = mine
+	return func() {
+		k.mu.Lock()
+		delete(k.busy, key)
+		k.mu.Unlock()
+		close(mine)
 	}
 }
 
@@ -227,15 +232,9 @@ func (k *Cache) remove(key string) (bool, error) {
 		k.mu.Unlock()
 		return false, nil
 	}
-	mine := make(chan struct{})
-	k.busy[key] = mine // who wants it now waits, and fetches it anew
+	leave := k.takeLocked(key) // who wants it now waits, and fetches it anew
 	k.mu.Unlock()
-	defer func() {
-		k.mu.Lock()
-		delete(k.busy, key)
-		k.mu.Unlock()
-		close(mine)
-	}()
+	defer leave()
 	// The marker first: half an entry is none.
 	dir := filepath.Join(k.dir, key)
 	if err := os.Remove(filepath.Join(dir, marker)); err != nil && !errors.Is(err, fs.ErrNotExist) {

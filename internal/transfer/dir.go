@@ -102,8 +102,7 @@ func fileError(name string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fail(Denied, "file %q may not be read", name)
 	}
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
 	}
 	return fail(Invalid, "file %q cannot be read: %v", name, err)

@@ -38,17 +38,13 @@ func fail(kind Kind, format string, args ...any) *Error {
 // At is an error about a URI that is not of this package's making.
 func At(kind Kind, uri, text string) *Error { return &Error{Kind: kind, URI: uri, Text: text} }
 
-// Name names the URI that an error is about, unless it names one.
-func Name(uri string, err error) error { return at(uri, err) }
-
-// at names the URI that an error is about. What is no Error yet came from the
-// network after all tries, or from the disk.
-func at(uri string, err error) error {
-	var e *Error
+// Name names the URI that an error is about, unless it names one. What is no
+// Error yet came from the network after all tries, or from the disk.
+func Name(uri string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		named := *e
 		if named.URI == "" {
 			named.URI = uri

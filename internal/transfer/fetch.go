@@ -58,7 +58,7 @@ func List(ctx context.Context, uri string, s Source) ([]Object, error) {
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return list, at(uri, err)
+	return list, Name(uri, err)
 }
 
 // Fetch brings a source here. Called again with the same Dir it goes on with
@@ -76,7 +76,7 @@ func (c *Client) Fetch(ctx context.Context, f Fetch) (Fetched, error) {
 	if err != nil && ctx.Err() != nil {
 		return Fetched{}, context.Cause(ctx)
 	}
-	return Fetched{Objects: len(list), Bytes: x.done.Load(), Single: x.single}, at(f.URI, err)
+	return Fetched{Objects: len(list), Bytes: x.done.Load(), Single: x.single}, Name(f.URI, err)
 }
 
 // isSingle says whether a list is of one object that has no name of its own.
@@ -215,8 +215,8 @@ func (x *fetching) bringAll(ctx context.Context, list []Object) error {
 
 // named says which object of several an error is about.
 func named(o Object, single bool, err error) error {
-	var e *Error
-	if err == nil || single || !errors.As(err, &e) || e.URI != "" {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || single || e.URI != "" {
 		return err
 	}
 	return &Error{Kind: e.Kind, Text: fmt.Sprintf("object %q: %s", o.Name, e.Text), err: err}

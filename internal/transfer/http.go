@@ -116,8 +116,7 @@ func (s *httpSource) get(ctx context.Context, byteRange, ifRange string) (*http.
 	}
 	resp, err := s.http.Do(req)
 	if err != nil {
-		var e *Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*Error](err); ok {
 			return nil, e
 		}
 		return nil, err

@@ -41,7 +41,7 @@ func (b *bucket) Put(ctx context.Context, w *sending, f *os.File, o Object, j *j
 			body = http.NoBody // else its length counts as unknown
 		}
 		_, err := b.core.PutObject(ctx, b.name, key, body, o.Size, "", "", minio.PutObjectOptions{})
-		return putError(err)
+		return s3Error(err)
 	})
 }
 
@@ -78,7 +78,7 @@ func (u *upload) run(ctx context.Context, f *os.File) error {
 				body := count(io.NewSectionReader(f, from, length))
 				p, err := u.core.PutObjectPart(ctx, u.name, u.key, u.id, i+1, body, length, minio.PutObjectPartOptions{})
 				parts[i] = minio.CompletePart{PartNumber: i + 1, ETag: p.ETag}
-				return putError(err)
+				return s3Error(err)
 			})
 		})
 	}
@@ -87,7 +87,7 @@ func (u *upload) run(ctx context.Context, f *os.File) error {
 	}
 	return u.request(ctx, func(ctx context.Context, _ wrapper) error {
 		_, err := u.core.CompleteMultipartUpload(ctx, u.name, u.key, u.id, parts, minio.PutObjectOptions{})
-		return putError(err)
+		return s3Error(err)
 	})
 }
 
@@ -108,7 +108,7 @@ func (u *upload) resume(ctx context.Context) error {
 	}
 	err := u.request(ctx, func(ctx context.Context, _ wrapper) (err error) {
 		u.id, err = u.core.NewMultipartUpload(ctx, u.name, u.key, minio.PutObjectOptions{})
-		return putError(err)
+		return s3Error(err)
 	})
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (u *upload) listParts(ctx context.Context, _ wrapper) error {
 	for marker := 0; ; {
 		r, err := u.core.ListObjectParts(ctx, u.name, u.key, u.id, marker, 1000)
 		if err != nil {
-			return putError(err)
+			return s3Error(err)
 		}
 		for _, p := range r.ObjectParts {
 			if p.Size == min(u.size, u.object.Size-int64(p.PartNumber-1)*u.size) {
@@ -132,14 +132,6 @@ func (u *upload) listParts(ctx context.Context, _ wrapper) error {
 		}
 		marker = r.NextPartNumberMarker
 	}
-}
-
-// putError is s3Error in words for writing.
-func putError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return s3Error(err)
 }
 
 // DirSink is a directory of this machine. Files get the owner that they had

@@ -22,13 +22,13 @@ var errStalled = errors.New("no data came")
 func (c *Client) retry(ctx context.Context, try func(context.Context) (further bool, err error)) error {
 	for failures := 0; ; {
 		further, err := try(ctx)
-		var final *Error
+		_, final := errors.AsType[*Error](err)
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.As(err, &final):
+		case final:
 			return err
 		case further:
 			failures = 0
@@ -92,17 +92,15 @@ func because(ctx context.Context, err error) error {
 // plain takes from an error what is not for users: whole URLs with signatures
 // in them, and addresses inside the site.
 func plain(err error) string {
-	var ue *url.Error
-	for errors.As(err, &ue) {
+	for ue, ok := errors.AsType[*url.Error](err); ok; ue, ok = errors.AsType[*url.Error](err) {
 		err = ue.Err
-		ue = nil
 	}
-	var dns *net.DNSError
-	var op *net.OpError
+	dns, isDNS := errors.AsType[*net.DNSError](err)
+	op, isOp := errors.AsType[*net.OpError](err)
 	switch {
-	case errors.As(err, &dns) && dns.IsNotFound:
+	case isDNS && dns.IsNotFound:
 		return "there is no host " + dns.Name
-	case errors.As(err, &op) && op.Op == "dial":
+	case isOp && op.Op == "dial":
 		return "cannot connect to the server: " + op.Err.Error()
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return "the server closed the connection too early"

@@ -142,12 +142,11 @@ func (b *bucket) Open(ctx context.Context, o Object, from, to int64) (io.ReadClo
 // s3Error says what an answer means for a transfer. What is not answered stays
 // as it is.
 func s3Error(err error) error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	var r minio.ErrorResponse
-	if !errors.As(err, &r) || r.Code == "" && r.StatusCode == 0 {
+	r, ok := errors.AsType[minio.ErrorResponse](err)
+	if !ok || r.Code == "" && r.StatusCode == 0 {
 		return err
 	}
 	said := r.Code

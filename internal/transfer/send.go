@@ -62,7 +62,7 @@ func (c *Client) Send(ctx context.Context, s Send) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return at(s.URI, err)
+	return Name(s.URI, err)
 }
 
 func (w *sending) run(ctx context.Context) error {
@@ -93,7 +93,7 @@ func (w *sending) run(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return w.verdict(len(list))
+	return w.verdict(len(list)) // nobody else is left
 }
 
 // one sends a file. Its failure is not the others', unless all would fail so.
@@ -123,24 +123,17 @@ func (w *sending) one(ctx context.Context, o Object, j *journal) error {
 		w.first = err
 	}
 	if len(w.failed) >= maxFailed {
-		return w.verdictLocked(len(w.Names))
+		return w.verdict(len(w.Names))
 	}
 	return nil
 }
 
 func (w *sending) verdict(all int) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.verdictLocked(all)
-}
-
-func (w *sending) verdictLocked(all int) error {
 	if w.first == nil {
 		return nil
 	}
 	kind, text := Unreachable, plain(w.first)
-	var e *Error
-	if errors.As(w.first, &e) {
+	if e, ok := errors.AsType[*Error](w.first); ok {
 		kind, text = e.Kind, e.Text
 	}
 	slices.Sort(w.failed)

@@ -64,17 +64,23 @@ func (l *Log) End() (int64, error) {
 	return last + st.Size(), nil
 }
 
+// fromStart is an offset that may count back from the end.
+func (l *Log) fromStart(off int64) (int64, error) {
+	if off >= 0 {
+		return off, nil
+	}
+	end, err := l.End()
+	return max(0, end+off), err
+}
+
 // ReadAt returns the output at off, at most 64 KiB. Where it is not kept, the
 // chunk begins at the next byte that is and says how many are missing. io.EOF
 // means that nothing is there yet: the end, or the end so far (see Next). A
 // negative off counts back from the end.
 func (l *Log) ReadAt(off int64) (Chunk, error) {
-	if off < 0 {
-		end, err := l.End()
-		if err != nil {
-			return Chunk{}, err
-		}
-		off = max(0, end+off)
+	off, err := l.fromStart(off)
+	if err != nil {
+		return Chunk{}, err
 	}
 	for range logSegments + 2 {
 		c, err := l.readOnce(off)
@@ -143,12 +149,9 @@ func (l *Log) readFile(start, off int64, buf []byte) (int, error) {
 // Next is ReadAt that waits for output. It returns io.EOF once the container
 // has ended and all of its output was read.
 func (l *Log) Next(ctx context.Context, off int64) (Chunk, error) {
-	if off < 0 {
-		end, err := l.End()
-		if err != nil {
-			return Chunk{}, err
-		}
-		off = max(0, end+off)
+	off, err := l.fromStart(off)
+	if err != nil {
+		return Chunk{}, err
 	}
 	timer := time.NewTimer(followEvery)
 	defer timer.Stop()

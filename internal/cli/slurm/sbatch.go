@@ -92,8 +92,8 @@ func batchScript(a *cli.App, c slurm.Command, wrap bool) (name, script string, e
 
 // imageHint adds the variable to what is said to who names no image.
 func imageHint(err error) error {
-	var ps job.Problems
-	if !errors.As(err, &ps) {
+	ps, ok := errors.AsType[job.Problems](err)
+	if !ok {
 		return err
 	}
 	for i := range ps {
