@@ -119,7 +119,7 @@ const (
 
 var fields = []field[task]{
 	{"type", func(*decoder, *node, *task) {}, true}, // see isOther
-	{"name", readName, false},
+	{"name", foreign.OfText(readName), false},
 	{"nodes", readNodes, false},
 	{"groups", foreign.Refuse[task]("submit each group as a job of its own, of which those that need others wait for them with gbatch.dependencies"), false},
 
@@ -129,9 +129,9 @@ var fields = []field[task]{
 	{"docker", refuseTrue("run each container as a job of its own, or use an image that needs no daemon to build or run others"), false},
 	{"user", func(d *decoder, n *node, t *task) { d.Word(n, &t.sub.Spec.Request.Docker.User, "request.docker.user") }, false},
 	{"privileged", func(d *decoder, n *node, t *task) { d.Truth(n, &t.sub.Spec.Gbatch.Privileged, "gbatch.privileged") }, false},
-	{"entrypoint", readEntrypoint, false},
+	{"entrypoint", foreign.OfText(readEntrypoint), false},
 	{"commands", readCommands, false},
-	{"shell", readShell, false},
+	{"shell", foreign.OfText(readShell), false},
 	{"working_dir", readWorkDir, false},
 	{"home_dir", foreign.Remark[task]("is not used: it is deprecated and has no effect in dstack, too"), false},
 	{"setup", foreign.Remark[task]("is not used: it is deprecated and has no effect in dstack, too"), false},
@@ -152,7 +152,7 @@ var fields = []field[task]{
 	{"fleets", feature("fleet"), false},
 	{"instances", readInstances, false},
 	{"instance_name", readInstances, false},
-	{"reservation", readReservation, false},
+	{"reservation", foreign.OfText(readReservation), false},
 	{"backend_options", foreign.Remark[task](cloudOnly), false},
 	{"spot_policy", wordOf(cloudOnly, "spot", "on-demand", "auto"), false},
 	{"max_price", readPrice, false},
@@ -209,9 +209,8 @@ func feature(name string) func(*decoder, *node, *task) {
 	}
 }
 
-func readName(d *decoder, n *node, t *task) {
-	s, ok := d.Str(n)
-	if ok && !document.IsName(s, "-", 41) || len(s) < 2 || s != strings.ToLower(s) || s[0] < 'a' {
+func readName(d *decoder, n *node, t *task, s string) {
+	if !document.IsName(s, "-", 41) || len(s) < 2 || s != strings.ToLower(s) || s[0] < 'a' {
 		d.Problem(n, fmt.Sprintf("is %s: want 2 to 41 lower-case letters, digits and -, the first a letter", document.Quote(s)), "")
 		return
 	}
@@ -270,16 +269,13 @@ func readTags(d *decoder, n *node, t *task) {
 	d.Becomes("gbatch.labels", n)
 }
 
-func readReservation(d *decoder, n *node, t *task) {
-	s, ok := d.Str(n)
-	switch {
-	case !ok:
-	case job.IsUUID(s):
-		t.sub.Spec.Request.Scheduling.ReservationIDs = []string{s}
-		d.Becomes("request.scheduling.reservationIds", n)
-	default:
+func readReservation(d *decoder, n *node, t *task, s string) {
+	if !job.IsUUID(s) {
 		d.AnyFeature(n, t.sub.Spec.Gbatch, "reservation", s)
+		return
 	}
+	t.sub.Spec.Request.Scheduling.ReservationIDs = []string{s}
+	d.Becomes("request.scheduling.reservationIds", n)
 }
 
 const maxInstances = 100 // as native documents have it

@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/importer/foreign"
 )
 
 // Amounts that are asked for where a file has none, or only "or more".
@@ -143,17 +144,13 @@ func (r *resources) readGPU(d *decoder, n *node) {
 }
 
 var gpuFields = []field[resources]{
-	{"vendor", func(d *decoder, n *node, r *resources) {
-		s, ok := d.Str(n)
-		if !ok {
-			return
-		}
+	{"vendor", foreign.OfText(func(d *decoder, n *node, r *resources, s string) {
 		if r.gpu.vendor = gpuVendors[strings.ToLower(s)]; r.gpu.vendor == "" {
 			d.Problem(n, fmt.Sprintf("is %s, which is no vendor: nvidia, amd, google, intel or tenstorrent", document.Quote(s)), "")
 			return
 		}
 		checkGPUVendor(d, n, r.gpu.vendor)
-	}, false},
+	}), false},
 	{"name", func(d *decoder, n *node, r *resources) { r.gpu.names = d.Strs(n) }, false},
 	{"count", func(d *decoder, n *node, r *resources) { r.gpu.count = readSpan(d, n, parseCount) }, false},
 	{"memory", func(d *decoder, n *node, r *resources) { r.gpu.memory = readSpan(d, n, parseMemory) }, false},

@@ -212,11 +212,7 @@ func readAuth(d *decoder, n *node, t *task) {
 	document.Object(d, n, authFields, t)
 }
 
-func readEntrypoint(d *decoder, n *node, t *task) {
-	s, ok := d.Str(n)
-	if !ok {
-		return
-	}
+func readEntrypoint(d *decoder, n *node, t *task, s string) {
 	words, err := job.Words(s)
 	switch {
 	case err != nil:
@@ -242,9 +238,8 @@ func readCommands(d *decoder, n *node, t *task) {
 	})
 }
 
-func readShell(d *decoder, n *node, t *task) {
-	switch s, ok := d.Str(n); {
-	case !ok:
+func readShell(d *decoder, n *node, t *task, s string) {
+	switch {
 	case s == "sh" || s == "bash":
 		t.shell = "/bin/" + s
 	case path.IsAbs(s):

@@ -41,6 +41,15 @@ func Remark[T any](message string) func(*Decoder, *document.Node, *T) {
 	return func(d *Decoder, n *document.Node, _ *T) { d.Note(n, message) }
 }
 
+// OfText is a reader for a value that must be a string.
+func OfText[T any](read func(d *Decoder, n *document.Node, to *T, s string)) func(*Decoder, *document.Node, *T) {
+	return func(d *Decoder, n *document.Node, to *T) {
+		if s, ok := d.Str(n); ok {
+			read(d, n, to, s)
+		}
+	}
+}
+
 // Becomes remembers that the value n of the document became the native field
 // at path, as request.docker.image. What is wrong with the field is then told
 // of the value.

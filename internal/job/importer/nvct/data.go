@@ -12,19 +12,8 @@ import (
 	"gbatch/internal/job/importer/foreign"
 )
 
-func (t *task) readImage(d *decoder, n *node) {
-	if s, ok := d.Str(n); ok {
-		t.sub.Spec.Request.Docker.Image = s
-	}
-	d.Becomes("request.docker.image", n)
-}
-
 // readArgs splits the arguments of the image's ENTRYPOINT. No shell sees them.
-func (t *task) readArgs(d *decoder, n *node) {
-	s, ok := d.Str(n)
-	if !ok {
-		return
-	}
+func readArgs(d *decoder, n *node, t *task, s string) {
 	words, err := job.Words(s)
 	if err != nil {
 		d.Problem(n, err.Error(), "")
@@ -45,7 +34,7 @@ var variableFields = []field[variable]{
 	{"value", func(d *decoder, n *node, v *variable) { v.value, _ = d.Str(n); v.valueAt = n }, true},
 }
 
-func (t *task) readEnvironment(d *decoder, n *node) {
+func readEnvironment(d *decoder, n *node, t *task) {
 	env := map[string]string{}
 	d.Elements(n, func(n *node) {
 		var v variable
@@ -97,7 +86,7 @@ var secretFields = []field[secret]{
 
 // readSecrets reads entries with a name and a value, or NAME=VALUE as the
 // command line has it. No message quotes a value.
-func (t *task) readSecrets(d *decoder, n *node) {
+func readSecrets(d *decoder, n *node, t *task) {
 	g := t.sub.Spec.Gbatch
 	d.Becomes("gbatch.secrets", n)
 	at := map[string]bool{}

@@ -66,30 +66,34 @@ func decode(n *node) (job.Submission, error) {
 }
 
 var fields = []field[task]{
-	{"name", func(d *decoder, n *node, t *task) { t.readName(d, n) }, true},
-	{"description", func(d *decoder, n *node, t *task) { t.readDescription(d, n) }, false},
-	{"tags", func(d *decoder, n *node, t *task) { t.readTags(d, n) }, false},
+	{"name", foreign.OfText(readName), true},
+	{"description", foreign.OfText(readDescription), false},
+	{"tags", readTags, false},
 	{"gpuSpecification", func(d *decoder, n *node, t *task) { document.Object(d, n, gpuFields, t) }, true},
-	{"containerImage", func(d *decoder, n *node, t *task) { t.readImage(d, n) }, false},
-	{"containerArgs", func(d *decoder, n *node, t *task) { t.readArgs(d, n) }, false},
-	{"containerEnvironment", func(d *decoder, n *node, t *task) { t.readEnvironment(d, n) }, false},
+	{"containerImage", func(d *decoder, n *node, t *task) {
+		d.Text(n, &t.sub.Spec.Request.Docker.Image, "request.docker.image")
+	}, false},
+	{"containerArgs", foreign.OfText(readArgs), false},
+	{"containerEnvironment", readEnvironment, false},
 	{"helmChart", foreign.Refuse[task]("gbatch runs containers: give \"containerImage\" the image that the chart runs; a chart of several containers on one node has no equivalent"), false},
 	{"models", func(d *decoder, n *node, t *task) { t.readArtifacts(d, n, modelsDir) }, false},
 	{"resources", func(d *decoder, n *node, t *task) { t.readArtifacts(d, n, resourcesDir) }, false},
-	{"maxRuntimeDuration", func(d *decoder, n *node, t *task) { t.readMaxRuntime(d, n) }, false},
-	{"maxQueuedDuration", func(d *decoder, n *node, t *task) { t.readMaxQueued(d, n) }, false},
-	{"terminationGracePeriodDuration", func(d *decoder, n *node, t *task) { t.readGrace(d, n) }, false},
+	{"maxRuntimeDuration", readMaxRuntime, false},
+	{"maxQueuedDuration", readMaxQueued, false},
+	{"terminationGracePeriodDuration", readGrace, false},
 	{"resultHandlingStrategy", func(d *decoder, n *node, t *task) { t.strategy, _ = d.OneOf(n, "NONE", "UPLOAD") }, false},
 	{"resultsLocation", func(d *decoder, n *node, t *task) { t.location = n }, false},
-	{"secrets", func(d *decoder, n *node, t *task) { t.readSecrets(d, n) }, false},
+	{"secrets", readSecrets, false},
 	{"telemetries", func(d *decoder, n *node, t *task) { document.Object(d, n, telemetryFields, t) }, false},
 }
 
 var gpuFields = []field[task]{
-	{"gpu", func(d *decoder, n *node, t *task) { t.readGPU(d, n) }, true},
-	{"instanceType", func(d *decoder, n *node, t *task) { t.readInstanceType(d, n) }, true},
-	{"backend", func(d *decoder, n *node, t *task) { t.readBackend(d, n) }, false},
-	{"clusters", func(d *decoder, n *node, t *task) { t.readClusters(d, n) }, false},
+	{"gpu", foreign.OfText(readGPU), true},
+	{"instanceType", foreign.OfText(readInstanceType), true},
+	{"backend", foreign.OfText(func(d *decoder, n *node, t *task, s string) {
+		d.AnyFeature(n, t.sub.Spec.Gbatch, "backend", s)
+	}), false},
+	{"clusters", readClusters, false},
 	{"configuration", foreign.Refuse[task]("it is about Helm charts, and gbatch runs containers: remove it"), false},
 	{"helmValidationPolicy", foreign.Refuse[task]("it is about Helm charts, and gbatch runs containers: remove it"), false},
 }
@@ -102,9 +106,8 @@ var telemetryFields = []field[task]{
 	{"tracesTelemetryId", foreign.Remark[task](siteTelemetry), false},
 }
 
-func (t *task) readDescription(d *decoder, n *node) {
-	s, ok := d.Str(n)
-	if ok && len([]rune(s)) > 256 {
+func readDescription(d *decoder, n *node, t *task, s string) {
+	if len([]rune(s)) > 256 {
 		d.Problem(n, fmt.Sprintf("must have at most 256 characters, has %d", len([]rune(s))), "")
 		return
 	}
@@ -114,7 +117,7 @@ func (t *task) readDescription(d *decoder, n *node) {
 
 // readTags keeps each tag as the name of a label, since a tag may have any
 // number of : and = in it.
-func (t *task) readTags(d *decoder, n *node) {
+func readTags(d *decoder, n *node, t *task) {
 	g := t.sub.Spec.Gbatch
 	if len(n.Kids) > 64 {
 		d.Problem(n, fmt.Sprintf("has %d tags, at most 64 are allowed", len(n.Kids)), "")
@@ -134,11 +137,7 @@ func (t *task) readTags(d *decoder, n *node) {
 	d.Becomes("gbatch.labels", n)
 }
 
-func (t *task) readGPU(d *decoder, n *node) {
-	s, ok := d.Str(n)
-	if !ok {
-		return
-	}
+func readGPU(d *decoder, n *node, t *task, s string) {
 	t.sub.Spec.Request.Resources.GPUModel = []string{s}
 	d.Becomes("request.resources.gpuModel", n)
 	d.Note(n, fmt.Sprintf("is read as any GPU whose model has %s in its name", document.Quote(s)))
@@ -146,11 +145,7 @@ func (t *task) readGPU(d *decoder, n *node) {
 
 // readInstanceType leaves the amounts to the site's table. The number of GPUs
 // is taken from a name that says it, as GPU.H100_8x.
-func (t *task) readInstanceType(d *decoder, n *node) {
-	s, ok := d.Str(n)
-	if !ok {
-		return
-	}
+func readInstanceType(d *decoder, n *node, t *task, s string) {
 	t.sub.Spec.Gbatch.InstanceType = s
 	d.Becomes("gbatch.instanceType", n)
 	digits := strings.TrimSuffix(s[strings.LastIndexByte(s, '_')+1:], "x")
@@ -163,13 +158,7 @@ func (t *task) readInstanceType(d *decoder, n *node) {
 	d.Becomes("request.resources.gpus", n)
 }
 
-func (t *task) readBackend(d *decoder, n *node) {
-	if s, ok := d.Str(n); ok {
-		d.AnyFeature(n, t.sub.Spec.Gbatch, "backend", s)
-	}
-}
-
-func (t *task) readClusters(d *decoder, n *node) {
+func readClusters(d *decoder, n *node, t *task) {
 	var names []string
 	d.Elements(n, func(n *node) {
 		if s, ok := d.Str(n); ok {
@@ -188,7 +177,7 @@ func (t *task) checkImage(d *decoder, n *node) {
 	}
 }
 
-func (t *task) readMaxRuntime(d *decoder, n *node) {
+func readMaxRuntime(d *decoder, n *node, t *task) {
 	t.maxRuntime = d.ISO8601(n)
 	t.sub.Spec.Request.Scheduling.MaxDuration = t.maxRuntime
 	d.Becomes("request.scheduling.maxDuration", n)
@@ -197,12 +186,12 @@ func (t *task) readMaxRuntime(d *decoder, n *node) {
 	}
 }
 
-func (t *task) readMaxQueued(d *decoder, n *node) {
+func readMaxQueued(d *decoder, n *node, t *task) {
 	t.sub.Spec.Gbatch.MaxQueued = d.ISO8601(n)
 	d.Becomes("gbatch.maxQueued", n)
 }
 
-func (t *task) readGrace(d *decoder, n *node) {
+func readGrace(d *decoder, n *node, t *task) {
 	t.grace, t.graceAt = d.ISO8601(n), n
 	d.Becomes("gbatch.stopGrace", n)
 }
@@ -221,9 +210,8 @@ func (t *task) applyGrace(d *decoder) {
 	t.sub.Spec.Gbatch.StopGrace = t.grace
 }
 
-func (t *task) readName(d *decoder, n *node) {
-	s, ok := d.Str(n)
-	if ok && !document.IsName(s, "_-", 128) {
+func readName(d *decoder, n *node, t *task, s string) {
+	if !document.IsName(s, "_-", 128) {
 		d.Problem(n, fmt.Sprintf("is %s: want 1 to 128 letters, digits, - and _, the first a letter or digit", document.Quote(s)), "")
 		return
 	}
