@@ -28,10 +28,7 @@ type HistoryFilter struct {
 
 // History is one page of jobs that have ended.
 func (c *Client) History(ctx context.Context, f HistoryFilter) (*api.History, error) {
-	q := query{}
-	for key, list := range map[string][]string{"user": f.Users, "project": f.Projects, "name": f.Names, "state": f.States, "reason": f.Reasons} {
-		q[key] = list
-	}
+	q := query{"user": f.Users, "project": f.Projects, "name": f.Names, "state": f.States, "reason": f.Reasons}
 	q.number("array", int64(f.Array)).moment("start", f.Start).moment("end", f.End).flag("newest", f.Newest)
 	q.flag("attempts", f.Attempts).number("limit", int64(max(f.Limit, 0))).text("after", f.After)
 	return get[api.History](ctx, c, api.PathHistory, q)

@@ -41,7 +41,7 @@ gbatch.secrets[1]: secret B: its value must not contain a zero byte`
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 	many := map[string]string{}
-	for _, n := range strings.Split("abcdefghijklmnopq", "") {
+	for n := range strings.SplitSeq("abcdefghijklmnopq", "") {
 		many[n] = strings.Repeat("x", maxSecretBytes)
 	}
 	var big Submission

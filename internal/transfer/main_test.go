@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -116,9 +117,7 @@ func wantKind(t *testing.T, err error, kind Kind, text string) {
 // brokenOff answers with the beginning of what the real server would say, and
 // then closes the connection.
 func brokenOff(w http.ResponseWriter, answer *httptest.ResponseRecorder, n int64) {
-	for k, v := range answer.Header() {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
 	_, _ = io.CopyN(w, answer.Body, n)
 	panic(http.ErrAbortHandler)

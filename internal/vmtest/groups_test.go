@@ -68,7 +68,7 @@ func delegate() error {
 			return err
 		}
 	}
-	return os.WriteFile(cgroupRoot+unit+"/cgroup.procs", []byte(fmt.Sprint(os.Getpid())), 0)
+	return os.WriteFile(cgroupRoot+unit+"/cgroup.procs", fmt.Append(nil, os.Getpid()), 0)
 }
 
 // kernel returns a file of the container's own group, by its name in each

@@ -61,7 +61,7 @@ func pastJobs() []api.PastJob {
 	failed := api.PastJob{Job: detail.Job, Used: &api.Used{GPUSeconds: 180000, BilledHours: 50, ElapsedS: 90000, CPUTimeS: 7200.5, PeakMem: 32 << 30,
 		GPU: &node.GPUUse{Utilization: 12.4, MaxUtilization: 97, MaxMem: 70 << 30, Mem: 80 << 30, EnergyJ: 36e6, Samples: 9}}}
 	done := api.PastJob{Job: clitest.SampleJobs()[0].Job, Used: &api.Used{ElapsedS: 61, BilledHours: 0.03, PeakMem: 512 << 20, CPUTimeS: 60, GPU: &node.GPUUse{Simulated: true, Samples: 1}}}
-	done.State, done.Ended, done.ExitCode = job.Finished, clitest.Now.Add(-time.Minute), clitest.Ptr(0)
+	done.State, done.Ended, done.ExitCode = job.Finished, clitest.Now.Add(-time.Minute), new(0)
 	private := api.PastJob{Job: clitest.SampleJobs()[5].Job}
 	private.State, private.Ended = job.Cancelled, clitest.Now.Add(-time.Second)
 	evil := api.PastJob{Job: clitest.SampleJobs()[3].Job, Used: &api.Used{}}

@@ -95,8 +95,5 @@ func (b *Bench) Golden(t *testing.T, name string, code int) {
 	}
 }
 
-// Ptr is a pointer to v.
-func Ptr[T any](v T) *T { return &v }
-
 // Clock is the clock of all tests.
 func Clock() time.Time { return Now }

@@ -27,7 +27,7 @@ func SampleJobs() []api.JobDetail {
 	evil.Factors = &api.Priority{Total: 900, Age: 100, FairShare: 700, Size: 50, QOS: 50}
 	waiting.Factors = &api.Priority{Total: 5300, Age: 300, FairShare: 2000, Size: 1000, QOS: 1500, User: -500, Slowdown: 1000}
 	failed := base(9, "oom", job.Failed)
-	failed.Started, failed.Ended, failed.ExitCode = Now.Add(-26*time.Hour), Now.Add(-time.Hour), Ptr(137)
+	failed.Started, failed.Ended, failed.ExitCode = Now.Add(-26*time.Hour), Now.Add(-time.Hour), new(137)
 	failed.Nodes, failed.Reason, failed.ReasonText = []string{"gpu01"}, "OOM", "used more than its 32 GiB of memory"
 	private := base(16, "job-a280f7", job.Running)
 	private.User, private.Project, private.Private, private.Started, private.Nodes = "eve", "other", true, Now.Add(-30*time.Hour), []string{"gpu04"}
@@ -97,7 +97,7 @@ func SampleNodes() []api.Node {
 	}
 	busy := node("gpu1", 1, v100(0, 0), v100(1, 500))
 	busy.Jobs, busy.CPUs.Free, busy.MemBytes.Free = 2, 4, 8<<30
-	busy.GPUs[0].Job, busy.GPUs[0].Utilization, busy.GPUs[0].MemUsed = 12, Ptr(87.4), Ptr(int64(20<<30))
+	busy.GPUs[0].Job, busy.GPUs[0].Utilization, busy.GPUs[0].MemUsed = 12, new(87.4), new(int64(20<<30))
 	sick := node("gpu9", 2, v100(0, 1000), v100(1, 1000))
 	sick.State, sick.Reason = "drained", "ann: fan broken"
 	sick.GPUs[1].Unhealthy = "XID 79"

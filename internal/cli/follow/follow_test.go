@@ -28,16 +28,16 @@ func TestWaitExitCodes(t *testing.T) {
 		end  *api.JobDetail
 		want int
 	}{
-		"finished":      {clitest.Ended(job.Finished, job.None, clitest.Ptr(0)), 0},
+		"finished":      {clitest.Ended(job.Finished, job.None, new(0)), 0},
 		"finished-bare": {clitest.Ended(job.Finished, job.None, nil), 0},
-		"exit-3":        {clitest.Ended(job.Failed, job.ExitCode, clitest.Ptr(3)), 3},
-		"signal":        {clitest.Ended(job.Failed, job.Signal, clitest.Ptr(143)), 143},
-		"oom":           {clitest.Ended(job.Failed, job.OOM, clitest.Ptr(137)), 137},
-		"retries":       {clitest.Ended(job.Failed, job.BackoffLimit, clitest.Ptr(2)), 2},
-		"time-limit":    {clitest.Ended(job.Failed, job.MaxRuntime, clitest.Ptr(143)), 125},
+		"exit-3":        {clitest.Ended(job.Failed, job.ExitCode, new(3)), 3},
+		"signal":        {clitest.Ended(job.Failed, job.Signal, new(143)), 143},
+		"oom":           {clitest.Ended(job.Failed, job.OOM, new(137)), 137},
+		"retries":       {clitest.Ended(job.Failed, job.BackoffLimit, new(2)), 2},
+		"time-limit":    {clitest.Ended(job.Failed, job.MaxRuntime, new(143)), 125},
 		"node":          {clitest.Ended(job.Failed, job.NodeFail, nil), 125},
 		"image":         {clitest.Ended(job.Failed, job.ImagePull, nil), 125},
-		"cancelled":     {clitest.Ended(job.Cancelled, job.ByUser, clitest.Ptr(143)), 125},
+		"cancelled":     {clitest.Ended(job.Cancelled, job.ByUser, new(143)), 125},
 		"halted":        {clitest.Ended(job.Halted, job.None, nil), 125},
 	}
 	for name, tc := range tests {
@@ -89,7 +89,7 @@ func TestWaitSurvivesRestart(t *testing.T) {
 	tries := 0
 	b.App.Sleep = func(ctx context.Context, _ time.Duration) error {
 		if tries++; tries == 3 {
-			up(func(int, string) *api.JobDetail { return clitest.Ended(job.Failed, job.ExitCode, clitest.Ptr(7)) })
+			up(func(int, string) *api.JobDetail { return clitest.Ended(job.Failed, job.ExitCode, new(7)) })
 		}
 		return ctx.Err()
 	}
@@ -116,7 +116,7 @@ func TestFollowPiped(t *testing.T) {
 	pulling.Nodes, pulling.Progress = []string{"gpu1"}, "pulling 12 of 80 MiB"
 	b := clitest.Start(t, &clitest.Fake{
 		Polls: func(n int, _ string) *api.JobDetail {
-			return []*api.JobDetail{queued, moved, pulling, clitest.At(4, job.Running), clitest.Ended(job.Failed, job.ExitCode, clitest.Ptr(3))}[min(n, 4)]
+			return []*api.JobDetail{queued, moved, pulling, clitest.At(4, job.Running), clitest.Ended(job.Failed, job.ExitCode, new(3))}[min(n, 4)]
 		},
 		Log: func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Get("offset") == "" {
@@ -135,7 +135,7 @@ func TestFollowTerminal(t *testing.T) {
 	pulling.Nodes, pulling.Progress = []string{"gpu1"}, "pulling 12 of 80 MiB\x1b[2J"
 	b := clitest.Start(t, &clitest.Fake{
 		Polls: func(n int, _ string) *api.JobDetail {
-			return []*api.JobDetail{queued, pulling, clitest.Ended(job.Finished, job.None, clitest.Ptr(0))}[min(n, 2)]
+			return []*api.JobDetail{queued, pulling, clitest.Ended(job.Finished, job.None, new(0))}[min(n, 2)]
 		},
 		Log: func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Get("offset") == "" {

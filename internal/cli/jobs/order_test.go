@@ -16,7 +16,7 @@ import (
 // and that a minus turns the order round.
 func TestOrder(t *testing.T) {
 	task := func(n job.Number, index int) api.Job { return api.Job{Number: n, Parent: 1, Task: &index} }
-	ended := func(n job.Number, code int) api.Job { return api.Job{Number: n, ExitCode: clitest.Ptr(code)} }
+	ended := func(n job.Number, code int) api.Job { return api.Job{Number: n, ExitCode: new(code)} }
 	factors := func(n job.Number, slowdown int64) api.Job {
 		return api.Job{Number: n, Factors: &api.Priority{Slowdown: slowdown, Small: 1}}
 	}

@@ -110,7 +110,7 @@ func TestLogAll(t *testing.T) {
 			fmt.Fprintf(w, "one of %s\ntwo\nrest", rank)
 		}
 	}
-	done := clitest.Ended(job.Finished, "", clitest.Ptr(0))
+	done := clitest.Ended(job.Finished, "", new(0))
 	done.Attempts = []api.Attempt{{Attempt: 1, Ranks: make([]api.Rank, 11)}}
 	for _, follow := range []bool{false, true} {
 		b := clitest.Start(t, &clitest.Fake{Log: logs, Polls: func(int, string) *api.JobDetail { return done }})

@@ -16,12 +16,12 @@ import (
 func TestMain(m *testing.M) { clitest.Main(m) }
 
 func TestQueueWait(t *testing.T) {
-	failed := clitest.Ended(job.Failed, job.ExitCode, clitest.Ptr(3))
+	failed := clitest.Ended(job.Failed, job.ExitCode, new(3))
 	b := clitest.Start(t, &clitest.Fake{Polls: func(n int, id string) *api.JobDetail {
 		if id == "13" {
 			return failed
 		}
-		return clitest.Ended(job.Finished, "", clitest.Ptr(0))
+		return clitest.Ended(job.Finished, "", new(0))
 	}})
 	code := b.App.Finish(cli.Program{Name: "gqueue"}, (&Wait{IDs: []string{"12", "13"}}).Run(t.Context(), b.App))
 	want := "job 12 (hello) FINISHED after 1:00\njob 12 (hello) FAILED (EXIT_CODE) with exit code 3 after 1:00\n"

@@ -59,7 +59,7 @@ func printJob(a *cli.App, d *api.JobDetail) error {
 
 func showJob(a *cli.App, d *api.JobDetail, as string) error {
 	f := table.NewFields()
-	identityFields(a, f, d, as)
+	identityFields(f, d, as)
 	timeFields(a, f, d)
 	resourceFields(f, d)
 	containerFields(f, d.Spec)
@@ -70,12 +70,12 @@ func showJob(a *cli.App, d *api.JobDetail, as string) error {
 	}
 	if len(d.Events) > 0 {
 		fmt.Fprintln(a.Out, "\nTimeline")
-		err = errors.Join(err, timeline(a, a.Out, d.Events))
+		err = errors.Join(err, timeline(a.Out, d.Events))
 	}
 	return err
 }
 
-func identityFields(a *cli.App, f *table.Fields, d *api.JobDetail, as string) {
+func identityFields(f *table.Fields, d *api.JobDetail, as string) {
 	f.Add("Job", fmt.Sprintf("%s (%s)", jobs.ID(&d.Job), d.Name))
 	f.Add("UUID", d.UUID)
 	if d.Spec != nil {
@@ -255,7 +255,7 @@ func dataFields(f *table.Fields, g *job.Gbatch) {
 
 // timeline prints the events, each with how long after the one before it
 // came.
-func timeline(a *cli.App, w io.Writer, events []api.Event) error {
+func timeline(w io.Writer, events []api.Event) error {
 	t := table.New()
 	last, lastState := time.Time{}, ""
 	for _, e := range events {

@@ -102,7 +102,7 @@ func TestSubmitSends(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := (&Submit{File: file}).Run(t.Context(), b.App)
-	for _, line := range strings.Split(err.Error(), "\n") {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
 		if !strings.HasPrefix(line, file+": ") {
 			t.Errorf("line %q does not begin with the file's name", line)
 		}

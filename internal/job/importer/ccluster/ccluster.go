@@ -216,7 +216,7 @@ func (c *batch) combine(d *decoder, n *node) {
 		d.Becomes("request.docker.image", c.imageNode)
 		c.setImage(d)
 	}
-	c.login(d, n)
+	c.login(d)
 	if len(c.command) > 0 {
 		c.sub.Spec.Gbatch.Entrypoint = c.command
 	}
@@ -244,7 +244,7 @@ func (c *batch) setImage(d *decoder) {
 }
 
 // login wants both halves of the registry's login or neither.
-func (c *batch) login(d *decoder, n *node) {
+func (c *batch) login(d *decoder) {
 	half := func(n *node) string {
 		if n == nil {
 			return ""

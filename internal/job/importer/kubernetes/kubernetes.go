@@ -82,15 +82,15 @@ func metaFields() []field[manifest] {
 func specFields() []field[manifest] {
 	return []field[manifest]{
 		{"template", func(d *decoder, n *node, k *manifest) { document.Object(d, n, templateFields(), k) }, true},
-		{"completions", count(0, job.MaxTasks, func(k *manifest) **int { return &k.completions }), false},
-		{"parallelism", count(0, job.MaxTasks, func(k *manifest) **int { return &k.parallelism }), false},
+		{"completions", count(job.MaxTasks, func(k *manifest) **int { return &k.completions }), false},
+		{"parallelism", count(job.MaxTasks, func(k *manifest) **int { return &k.parallelism }), false},
 		{"completionMode", func(d *decoder, n *node, k *manifest) {
 			word, _ := d.OneOf(n, "Indexed", "NonIndexed")
 			k.indexed = word == "Indexed"
 		}, false},
-		{"backoffLimit", count(0, math.MaxInt32, func(k *manifest) **int { return &k.backoffLimit }), false},
-		{"backoffLimitPerIndex", count(0, math.MaxInt32, func(k *manifest) **int { return &k.backoffPerIndex }), false},
-		{"maxFailedIndexes", count(0, job.MaxTasks, func(k *manifest) **int { return &k.maxFailed }), false},
+		{"backoffLimit", count(math.MaxInt32, func(k *manifest) **int { return &k.backoffLimit }), false},
+		{"backoffLimitPerIndex", count(math.MaxInt32, func(k *manifest) **int { return &k.backoffPerIndex }), false},
+		{"maxFailedIndexes", count(job.MaxTasks, func(k *manifest) **int { return &k.maxFailed }), false},
 		{"activeDeadlineSeconds", func(d *decoder, n *node, k *manifest) { d.Deadline(n, &k.spec, job.LimitJob) }, false},
 		{"podFailurePolicy", readFailurePolicy, false},
 		{"successPolicy", readSuccessPolicy, false},
@@ -110,9 +110,9 @@ func specFields() []field[manifest] {
 const noObjects = "is not used: there are no pods to select"
 
 // count reads a number for which 0 is something else than nothing.
-func count(low, high int, to func(*manifest) **int) func(*decoder, *node, *manifest) {
+func count(high int, to func(*manifest) **int) func(*decoder, *node, *manifest) {
 	return func(d *decoder, n *node, k *manifest) {
-		if x, ok := d.Integer(n, low, high); ok {
+		if x, ok := d.Integer(n, 0, high); ok {
 			*to(k) = &x
 		}
 	}

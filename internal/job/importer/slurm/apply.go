@@ -77,7 +77,7 @@ func (s *script) gres(v string) error {
 		s.gpusPerNode = GPUs{Count: 1, given: true}
 		if more {
 			// gpu:MODEL(S:0-1):N has sockets, which the node chooses.
-			if i := strings.IndexByte(rest, '('); i >= 0 {
+			if strings.Contains(rest, "(") {
 				return errors.New("names sockets, which the node chooses itself: remove what is in brackets")
 			}
 			g, err := ParseGPUs(rest)

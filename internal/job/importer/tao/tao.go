@@ -177,7 +177,7 @@ func (t *call) combine(d *decoder, n *node) {
 	if t.usesS3 {
 		t.keys(d, n)
 	}
-	t.login(d, n)
+	t.login()
 }
 
 // readInputs reads what is brought into the container: a URI by path. A path
@@ -250,7 +250,7 @@ func (t *call) keys(d *decoder, n *node) {
 }
 
 // login takes the registry's password from where TAO has it.
-func (t *call) login(d *decoder, n *node) {
+func (t *call) login() {
 	docker := &t.sub.Spec.Request.Docker
 	key := t.env("NGC_KEY")
 	r, creds, err := ref.Parse(docker.Image)
