@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,9 +66,7 @@ func (c *devCmd) Run(log *slog.Logger) error {
 		return errors.New("gctld dev runs containers and must be started as root")
 	}
 	d := ctld.Dev{Dir: c.Dir, Listen: c.Listen, Gnoded: c.Gnoded, SimulateGPUs: c.SimulateGPUs, Log: log, Reload: hangup()}
-	if d.Dir == "" {
-		d.Dir = client.DevDir()
-	}
+	d.Dir = cmp.Or(d.Dir, client.DevDir())
 	if d.Gnoded == "" {
 		self, err := os.Executable()
 		if err != nil {

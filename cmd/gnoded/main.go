@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,14 +54,11 @@ func (c *commands) config() (config.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	for _, o := range []struct {
-		to   *string
-		from string
-	}{{&cfg.Name, c.Name}, {&cfg.StateDir, c.StateDir}, {&cfg.Controller, c.Controller}, {&cfg.JoinTokenFile, c.JoinToken}, {&cfg.GPU.Simulate, c.SimulateGPUs}} {
-		if o.from != "" {
-			*o.to = o.from
-		}
-	}
+	cfg.Name = cmp.Or(c.Name, cfg.Name)
+	cfg.StateDir = cmp.Or(c.StateDir, cfg.StateDir)
+	cfg.Controller = cmp.Or(c.Controller, cfg.Controller)
+	cfg.JoinTokenFile = cmp.Or(c.JoinToken, cfg.JoinTokenFile)
+	cfg.GPU.Simulate = cmp.Or(c.SimulateGPUs, cfg.GPU.Simulate)
 	cfg.SetDefaults()
 	return cfg, cfg.Validate()
 }

@@ -84,11 +84,7 @@ func (c *Client) open() error {
 		if c.peer, c.err = parseAddress(c.Address); c.err != nil {
 			return
 		}
-		rt := c.Transport
-		if rt == nil {
-			rt = c.newTransport()
-		}
-		c.http = &http.Client{Transport: rt, CheckRedirect: noRedirect}
+		c.http = &http.Client{Transport: cmp.Or[http.RoundTripper](c.Transport, c.newTransport()), CheckRedirect: noRedirect}
 	})
 	return c.err
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,9 +65,7 @@ func answerError(resp *http.Response) error {
 		e = &api.Error{Message: fmt.Sprintf("controller answered %s: %s", resp.Status, text)}
 	}
 	e.Status = resp.StatusCode
-	if e.Code == "" {
-		e.Code = codeOf(resp.StatusCode)
-	}
+	e.Code = cmp.Or(e.Code, codeOf(resp.StatusCode))
 	if secs, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && secs > 0 {
 		return &answer{err: e, after: time.Duration(secs) * time.Second}
 	}

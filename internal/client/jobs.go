@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"io"
@@ -17,9 +18,7 @@ import (
 // Submit submits a job. key makes it safe to repeat, here and by the caller
 // after an Unreachable: the same key gives the same job. Empty: a fresh one.
 func (c *Client) Submit(ctx context.Context, req *api.SubmitRequest, key string) (*api.SubmitResponse, error) {
-	if key == "" {
-		key = rand.Text()
-	}
+	key = cmp.Or(key, rand.Text())
 	return answerOf[api.SubmitResponse](ctx, c, request{
 		method: http.MethodPost, path: api.PathJobs, in: req, repeat: true, header: map[string]string{api.HeaderIdempotencyKey: key},
 	})

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -63,9 +64,7 @@ func (t *yamlTree) document(y *yaml.Node) (*Node, error) {
 
 // fill makes n of y. The line of n stays if it has one already.
 func (t *yamlTree) fill(n *Node, y *yaml.Node, depth int) error {
-	if n.Line == 0 {
-		n.Line = y.Line
-	}
+	n.Line = cmp.Or(n.Line, y.Line)
 	if t.values++; t.values > maxValues {
 		return Problems{{Message: fmt.Sprintf("has more than %d values, with its aliases", maxValues), Line: y.Line}}
 	}

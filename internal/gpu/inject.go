@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -71,15 +72,13 @@ type injector struct {
 
 // newInjector checks the configuration and makes the link for hooks.
 func newInjector(cfg InjectorConfig) (*injector, error) {
-	setDefault(&cfg.Mode, ModeCDI)
-	setDefault(&cfg.Hook, defaultHook)
-	setDefault(&cfg.Root, "/")
+	cfg.Mode = cmp.Or(cfg.Mode, ModeCDI)
+	cfg.Hook = cmp.Or(cfg.Hook, defaultHook)
+	cfg.Root = cmp.Or(cfg.Root, "/")
 	if cfg.SpecDirs == nil {
 		cfg.SpecDirs = slices.Clone(cdi.DefaultSpecDirs)
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	in := &injector{cfg: cfg}
 	if cfg.Lib == nil || in.simulated() {
 		return in, nil
@@ -98,13 +97,6 @@ func newInjector(cfg InjectorConfig) (*injector, error) {
 		return nil, fmt.Errorf("gpu mode %q: use cdi or hook", cfg.Mode)
 	}
 	return in, nil
-}
-
-func setDefault[T comparable](p *T, v T) {
-	var zero T
-	if *p == zero {
-		*p = v
-	}
 }
 
 func (in *injector) simulated() bool {

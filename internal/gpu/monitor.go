@@ -50,9 +50,7 @@ func newMonitor(lib nvml.Interface, log *slog.Logger) (*monitor, error) {
 		watch: map[string]bool{}, xids: map[string]fault{}, told: map[string]reports{}, heat: map[string]time.Time{},
 		faults: map[string]fault{},
 	}
-	if m.log == nil {
-		m.log = slog.Default()
-	}
+	m.log = cmp.Or(m.log, slog.Default())
 	if lib == nil {
 		return m, nil
 	}

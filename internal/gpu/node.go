@@ -18,6 +18,7 @@
 package gpu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -77,9 +78,7 @@ type Node struct {
 // Open finds the GPUs. A machine without NVIDIA driver is a node without GPUs;
 // an error is a driver or a configuration that does not work.
 func Open(cfg Config) (*Node, error) {
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	lib, err := cfg.library()
 	if err != nil {
 		return nil, err
@@ -89,9 +88,7 @@ func Open(cfg Config) (*Node, error) {
 		return nil, errors.Join(err, monitor.Close())
 	}
 	cfg.Injector.Lib = lib
-	if cfg.Injector.Log == nil {
-		cfg.Injector.Log = cfg.Log
-	}
+	cfg.Injector.Log = cmp.Or(cfg.Injector.Log, cfg.Log)
 	injector, err := newInjector(cfg.Injector)
 	if err != nil {
 		return nil, errors.Join(err, monitor.Close())

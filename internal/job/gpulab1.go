@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"strings"
 
 	"gbatch/internal/document"
@@ -93,12 +94,8 @@ func readDefinition(d *decoder, n *node, s *Spec) {
 	if document.Object(d, n, definitionFields, s) {
 		checkGIDVariable(d, n, &s.Request.Docker)
 	}
-	if name != "" {
-		s.Name = name
-	}
-	if text != "" {
-		s.Description = text
-	}
+	s.Name = cmp.Or(name, s.Name)
+	s.Description = cmp.Or(text, s.Description)
 }
 
 // readClusters takes the first of a list, as GPULab's own conversion does.

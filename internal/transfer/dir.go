@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,11 +63,7 @@ func (s *dirSource) object(name string) (Object, error) {
 }
 
 func (s *dirSource) Open(_ context.Context, o Object, from, to int64) (io.ReadCloser, error) {
-	name := s.name
-	if name == "" {
-		name = o.Name
-	}
-	f, err := OpenPlain(s.root, name)
+	f, err := OpenPlain(s.root, cmp.Or(s.name, o.Name))
 	if err != nil {
 		return nil, err
 	}

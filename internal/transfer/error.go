@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -46,9 +47,7 @@ func Name(uri string, err error) error {
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		named := *e
-		if named.URI == "" {
-			named.URI = uri
-		}
+		named.URI = cmp.Or(named.URI, uri)
 		return &named
 	}
 	return &Error{Kind: Unreachable, URI: uri, Text: plain(err), err: err}

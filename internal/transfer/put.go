@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -147,10 +148,7 @@ type dirSink struct {
 func (s dirSink) Close() {}
 
 func (s dirSink) Put(ctx context.Context, w *sending, f *os.File, o Object, _ *journal) error {
-	name := o.Name
-	if name == "" {
-		name = s.single
-	}
+	name := cmp.Or(o.Name, s.single)
 	if dir := filepath.Dir(name); dir != "." {
 		if err := s.root.MkdirAll(dir, 0o775); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fileError(dir, err)

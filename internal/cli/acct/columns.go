@@ -1,6 +1,7 @@
 package acct
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -103,9 +104,7 @@ func slurmExit(_ *table.View, b []byte, j *api.PastJob) []byte {
 // chosen reads names, ours or Slurm's, in any case, separated by commas; name%20
 // cuts it to 20.
 func chosen(format string) ([]*column, error) {
-	if format == "" {
-		format = shown
-	}
+	format = cmp.Or(format, shown)
 	var out []*column
 	for word := range strings.SplitSeq(format, ",") {
 		name, width, has := strings.Cut(strings.TrimSpace(word), "%")

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -105,9 +106,7 @@ func (a *applied) check(flag, value string, err error) bool {
 
 func (a *applied) amounts(o Overrides) {
 	r, g := &a.sub.Spec.Request.Resources, a.sub.Spec.Gbatch
-	if o.CPUs > 0 {
-		r.CPUs = o.CPUs
-	}
+	r.CPUs = cmp.Or(o.CPUs, r.CPUs)
 	if o.Mem != "" {
 		mib, err := slurm.Memory(o.Mem)
 		if a.check("--mem", o.Mem, err) {
@@ -122,12 +121,8 @@ func (a *applied) amounts(o Overrides) {
 			}
 		}
 	}
-	if o.Nodes > 0 {
-		g.Nodes = o.Nodes
-	}
-	if o.Cluster > 0 {
-		r.ClusterID = o.Cluster
-	}
+	g.Nodes = cmp.Or(o.Nodes, g.Nodes)
+	r.ClusterID = cmp.Or(o.Cluster, r.ClusterID)
 	g.Exclusive = g.Exclusive || o.Exclusive
 	for _, list := range []struct {
 		flag, text string
@@ -155,9 +150,7 @@ func quickGPUs(s string) (count float64, model string, err error) {
 
 func (a *applied) container(o Overrides) {
 	docker := &a.sub.Spec.Request.Docker
-	if o.Name != "" {
-		a.sub.Spec.Name = o.Name
-	}
+	a.sub.Spec.Name = cmp.Or(o.Name, a.sub.Spec.Name)
 	if o.Image != "" {
 		r, creds, err := ref.Parse(slurm.Image(o.Image))
 		if err != nil {
@@ -170,9 +163,7 @@ func (a *applied) container(o Overrides) {
 	if len(o.Command) > 0 {
 		docker.Command = job.Command{Argv: o.Command}
 	}
-	if o.Workdir != "" {
-		docker.WorkingDir = o.Workdir
-	}
+	docker.WorkingDir = cmp.Or(o.Workdir, docker.WorkingDir)
 	env := map[string]string{}
 	maps.Copy(env, docker.Environment)
 	for _, text := range o.Env {
@@ -215,11 +206,9 @@ func (a *applied) when(o Overrides) {
 			g.Tasks = &job.Tasks{Indexes: set.String(), Parallelism: most}
 		}
 	}
-	if o.Retry > 0 {
+	if o.Retry != 0 {
 		g.Retry = &job.Retry{Limit: o.Retry}
 	}
-	if o.QOS != "" {
-		g.QOS = o.QOS
-	}
+	g.QOS = cmp.Or(o.QOS, g.QOS)
 	sc.Restartable = sc.Restartable || o.Requeue
 }

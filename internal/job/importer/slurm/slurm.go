@@ -47,9 +47,7 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	for _, d := range append(s.directives(string(data)), s.words(o.Line, 0)...) {
 		s.apply(d)
 	}
-	if s.spec.Name == "" {
-		s.spec.Name = "sbatch"
-	}
+	s.spec.Name = cmp.Or(s.spec.Name, "sbatch")
 	s.amounts()
 	s.body(string(data))
 	s.container()

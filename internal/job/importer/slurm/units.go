@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -116,10 +117,7 @@ func ParseGPUs(s string) (GPUs, error) {
 // begin reads the time a job may begin at: a date and time, a time of the
 // day, or now plus something.
 func begin(s string, o Options) (job.Instant, error) {
-	zone := o.Zone
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone := cmp.Or(o.Zone, time.UTC)
 	for _, form := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02", "01/02/06", "01/02/06-15:04:05"} {
 		if t, err := time.ParseInLocation(form, s, zone); err == nil {
 			return job.Instant(t.UnixMilli()), nil
