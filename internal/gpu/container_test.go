@@ -324,7 +324,7 @@ func TestContainerHook(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	hook := filepath.Join(t.TempDir(), "hook")
 	writeFile(t, hook, "#!/bin/sh\nexec >"+out+"\necho \"$1\"\ncat\necho\ngrep -o 'NVIDIA_[A-Z_]*=[^\"]*' config.json\n")
-	node, _ := realNode(t, 2, InjectorConfig{Mode: ModeHook, Hook: hook})
+	node, _ := realNode(t, 2, InjectorConfig{Mode: modeHook, Hook: hook})
 	uuid := node.Inventory().GPUs[1].UUID
 	exit, log := runContainer(t, `echo $NVIDIA_VISIBLE_DEVICES $CUDA_VISIBLE_DEVICES`, nil,
 		func(s *specs.Spec) error { return node.Edits(s, []string{uuid}) })

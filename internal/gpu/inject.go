@@ -24,24 +24,24 @@ import (
 type Mode string
 
 const (
-	// ModeCDI writes device nodes, driver files and hooks into the spec, made
+	// modeCDI writes device nodes, driver files and hooks into the spec, made
 	// in this process. It needs nothing on the node but the driver.
-	ModeCDI Mode = "cdi"
-	// ModeHook leaves all that to a prestart hook, NVIDIA's by default, which
+	modeCDI Mode = "cdi"
+	// modeHook leaves all that to a prestart hook, NVIDIA's by default, which
 	// also sets the device rules of the container's cgroup.
-	ModeHook Mode = "hook"
+	modeHook Mode = "hook"
 )
 
-// defaultHook is the program of ModeHook when none is configured.
+// defaultHook is the program of modeHook when none is configured.
 const defaultHook = "/usr/bin/nvidia-container-runtime-hook"
 
 // InjectorConfig is how a node's containers get GPUs. Lib and HookDir must be
 // set where there are GPUs; the zero value of anything else is the default.
 type InjectorConfig struct {
 	Lib  nvml.Interface
-	Mode Mode // default ModeCDI
+	Mode Mode // default modeCDI
 
-	// Hook is the program of ModeHook. Default DefaultHook.
+	// Hook is the program of modeHook. Default DefaultHook.
 	Hook string
 
 	// HookDir is a directory of the daemon's own, where a link to this program
@@ -72,7 +72,7 @@ type injector struct {
 
 // newInjector checks the configuration and makes the link for hooks.
 func newInjector(cfg InjectorConfig) (*injector, error) {
-	cfg.Mode = cmp.Or(cfg.Mode, ModeCDI)
+	cfg.Mode = cmp.Or(cfg.Mode, modeCDI)
 	cfg.Hook = cmp.Or(cfg.Hook, defaultHook)
 	cfg.Root = cmp.Or(cfg.Root, "/")
 	if cfg.SpecDirs == nil {
@@ -84,11 +84,11 @@ func newInjector(cfg InjectorConfig) (*injector, error) {
 		return in, nil
 	}
 	switch cfg.Mode {
-	case ModeHook:
+	case modeHook:
 		if _, err := exec.LookPath(cfg.Hook); err != nil {
 			return nil, fmt.Errorf("find GPU hook: %w: install nvidia-container-toolkit, or set gpu.mode to cdi", err)
 		}
-	case ModeCDI:
+	case modeCDI:
 		var err error
 		if in.hook, err = linkHook(cfg.HookDir); err != nil {
 			return nil, err
@@ -112,7 +112,7 @@ func (in *injector) Edit(spec *specs.Spec, gpus []GPU) error {
 	slices.SortFunc(gpus, func(a, b GPU) int { return a.Index - b.Index })
 	if len(gpus) > 0 && !in.simulated() {
 		edit := in.editCDI
-		if in.cfg.Mode == ModeHook {
+		if in.cfg.Mode == modeHook {
 			edit = in.editHook
 		}
 		if err := edit(spec, gpus); err != nil {

@@ -74,7 +74,7 @@ func TestEditsRefuse(t *testing.T) {
 
 func TestInjectorRefuses(t *testing.T) {
 	lib := fake(t, "h100:1").Server // taken for real
-	if _, err := newInjector(InjectorConfig{Lib: lib, Mode: ModeHook, Hook: "/no/such/hook"}); err == nil || !strings.Contains(err.Error(), "install nvidia-container-toolkit") {
+	if _, err := newInjector(InjectorConfig{Lib: lib, Mode: modeHook, Hook: "/no/such/hook"}); err == nil || !strings.Contains(err.Error(), "install nvidia-container-toolkit") {
 		t.Errorf("hook that is not there: %v", err)
 	}
 	dir := t.TempDir()
@@ -125,7 +125,7 @@ func TestConfigValidate(t *testing.T) {
 		want string
 	}{
 		"zero":    {InjectorConfig{}, ""},
-		"hook":    {InjectorConfig{Mode: ModeHook, Hook: "/usr/bin/hook"}, ""},
+		"hook":    {InjectorConfig{Mode: modeHook, Hook: "/usr/bin/hook"}, ""},
 		"devices": {InjectorConfig{Devices: []string{"a.com/b=all"}}, ""},
 		"mode":    {InjectorConfig{Mode: "runtime"}, `mode: "runtime": use cdi or hook`},
 		"unused":  {InjectorConfig{Hook: "/usr/bin/hook"}, "hook: only used with mode hook"},

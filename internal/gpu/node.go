@@ -51,13 +51,13 @@ type Config struct {
 // machine.
 func (c *Config) Validate() error {
 	var errs []error
-	if m := c.Injector.Mode; m != "" && m != ModeCDI && m != ModeHook {
+	if m := c.Injector.Mode; m != "" && m != modeCDI && m != modeHook {
 		errs = append(errs, fmt.Errorf("mode: %q: use cdi or hook", m))
 	}
 	if c.Injector.Hook != "" && !filepath.IsAbs(c.Injector.Hook) {
 		errs = append(errs, fmt.Errorf("hook: %q: must be an absolute path", c.Injector.Hook))
 	}
-	if c.Injector.Hook != "" && c.Injector.Mode != ModeHook {
+	if c.Injector.Hook != "" && c.Injector.Mode != modeHook {
 		errs = append(errs, errors.New("hook: only used with mode hook"))
 	}
 	for _, d := range c.Injector.Devices {

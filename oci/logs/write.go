@@ -23,22 +23,22 @@ import (
 
 // Limits bounds what is kept of a container's output.
 type Limits struct {
-	// MaxBytes bounds the log's files together; 0 is DefaultLogBytes. A sixth
+	// MaxBytes bounds the log's files together; 0 is 256 MiB. A sixth
 	// of it holds the beginning, the rest the end.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 }
 
-// DefaultBytes is the size of the log when none is given, MinLogBytes the
+// defaultBytes is the size of the log when none is given, MinBytes the
 // smallest that can be asked for.
 const (
-	DefaultBytes = 256 << 20
+	defaultBytes = 256 << 20
 	MinBytes     = 6 * 4096
 	logSegments  = 6
 )
 
 func (l Limits) segmentBytes() int64 {
 	if l.MaxBytes == 0 {
-		l.MaxBytes = DefaultBytes
+		l.MaxBytes = defaultBytes
 	}
 	return max(l.MaxBytes, MinBytes) / logSegments
 }

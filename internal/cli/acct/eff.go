@@ -17,8 +17,8 @@ import (
 	"gbatch/internal/node"
 )
 
-// Efficiency is what a job's last try used of what it asked for.
-type Efficiency struct {
+// use is what a job's last try used of what it asked for.
+type use struct {
 	Job      api.Job      `json:"job"`
 	ElapsedS int64        `json:"elapsedS"`
 	Ranks    int          `json:"ranks"`
@@ -56,7 +56,7 @@ func (o *Eff) Run(ctx context.Context, a *cli.App) error {
 	})
 }
 
-func efficiency(d *api.JobDetail) (*Efficiency, error) {
+func efficiency(d *api.JobDetail) (*use, error) {
 	switch {
 	case d.Private:
 		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", d.Number, d.Project)}
@@ -66,7 +66,7 @@ func efficiency(d *api.JobDetail) (*Efficiency, error) {
 		return nil, fmt.Errorf("job %d is %s and has not run: there is nothing to compare", d.Number, d.State)
 	}
 	at := d.Attempts[len(d.Attempts)-1]
-	e := &Efficiency{Job: d.Job, ElapsedS: d.Used.ElapsedS, Ranks: len(at.Ranks), CPUTimeS: d.Used.CPUTimeS, PeakMem: d.Used.PeakMem, GPU: d.Used.GPU}
+	e := &use{Job: d.Job, ElapsedS: d.Used.ElapsedS, Ranks: len(at.Ranks), CPUTimeS: d.Used.CPUTimeS, PeakMem: d.Used.PeakMem, GPU: d.Used.GPU}
 	cores := 0
 	for _, r := range at.Ranks {
 		cores += r.CPUs
@@ -82,7 +82,7 @@ const tooShort = 60
 
 // advise says what to ask for instead, in at most two lines, what costs most
 // first.
-func (e *Efficiency) advise(cores int) []string {
+func (e *use) advise(cores int) []string {
 	if e.ElapsedS < tooShort {
 		return []string{fmt.Sprintf("it ran for %d s: too short for advice", e.ElapsedS)}
 	}
@@ -111,7 +111,7 @@ func (e *Efficiency) advise(cores int) []string {
 	return out[:min(len(out), 2)]
 }
 
-func showEfficiency(a *cli.App, e *Efficiency) error {
+func showEfficiency(a *cli.App, e *use) error {
 	j := &e.Job
 	fmt.Fprintf(a.Out, "Job %d (%s) of %s in %s, %s", j.Number, human.Clean(j.Name), human.Clean(j.User), human.Clean(j.Project), j.State)
 	if e.Ranks > 1 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli/human"
@@ -59,7 +60,7 @@ func printBox(w io.Writer, nodes []api.Node) error {
 		rows = append(rows, []string{strconv.Itoa(n.Cluster), n.Version, host, workers(n, r), gpuUse(r.gpusFree, r.gpusAll),
 			useText(n.CPUs), gib(n.MemBytes.Free) + "/" + gib(n.MemBytes.Total)})
 	}
-	return table.Box(w, rows, []int{7, 7, 20, 7, 7, 7, 15}, 3)
+	return box(w, rows, []int{7, 7, 20, 7, 7, 7, 15}, 3)
 }
 
 func workers(n *api.Node, r *nodeRow) string {
@@ -74,3 +75,39 @@ func workers(n *api.Node, r *nodeRow) string {
 }
 
 func gib(n int64) string { return strconv.FormatFloat(float64(n)/(1<<30), 'f', 2, 64) }
+
+// box draws a table with lines around all cells. Its columns are at least as
+// wide as widths says; those from center on, counted from 0, are centred.
+func box(w io.Writer, rows [][]string, widths []int, center int) error {
+	for r := range rows {
+		for i, c := range rows[r] {
+			rows[r][i] = human.Clean(c)
+			widths[i] = max(widths[i], human.Width(rows[r][i]))
+		}
+	}
+	rule := "+"
+	for _, n := range widths {
+		rule += strings.Repeat("-", n+2) + "+"
+	}
+	var b strings.Builder
+	b.WriteString(rule + "\n")
+	for r, row := range rows {
+		for i, c := range row {
+			gap := widths[i] - human.Width(c)
+			before := 0
+			if r > 0 && i >= center {
+				before = gap - gap/2
+			}
+			b.WriteString("| " + strings.Repeat(" ", before) + c + strings.Repeat(" ", gap-before) + " ")
+		}
+		b.WriteString("|\n")
+		if r == 0 {
+			b.WriteString(rule + "\n")
+		}
+	}
+	if len(rows) > 1 {
+		b.WriteString(rule + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

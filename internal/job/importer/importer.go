@@ -26,20 +26,15 @@ import (
 // Format is a kind of job file.
 type Format string
 
-// The formats. All but Unknown can be detected, and are read by Parse.
+// The formats, beside those of the other importers. All but Unknown can be detected, and are read by Parse.
 const (
-	Unknown    Format = ""
-	GPULabV2   Format = "gpulab-v2" // the native form
-	GPULabV1   Format = "gpulab-v1"
-	NVCT       Format = nvct.Source
-	CCluster   Format = ccluster.Source
-	TAO        Format = tao.Source
-	Dstack     Format = dstack.Source
-	Kubernetes Format = kubernetes.Source
-	Slurm      Format = slurm.Source
+	Unknown  Format = ""
+	GPULabV2 Format = "gpulab-v2" // the native form
+	gpulabV1 Format = "gpulab-v1"
+	Slurm    Format = slurm.Source
 )
 
-var formats = []Format{GPULabV2, GPULabV1, NVCT, CCluster, TAO, Dstack, Kubernetes, Slurm}
+var formats = []Format{GPULabV2, gpulabV1, nvct.Source, ccluster.Source, tao.Source, dstack.Source, kubernetes.Source, Slurm}
 
 // Options are what a file alone does not say. The zero value reads every file
 // that needs nothing of its surroundings.
@@ -68,17 +63,17 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	switch format {
 	case GPULabV2:
 		return job.Parse(data)
-	case GPULabV1:
+	case gpulabV1:
 		return job.ParseV1(data)
-	case NVCT:
+	case nvct.Source:
 		return nvct.Parse(data)
-	case CCluster:
+	case ccluster.Source:
 		return ccluster.Parse(data)
-	case TAO:
+	case tao.Source:
 		return tao.Parse(data, o.Env)
-	case Dstack:
+	case dstack.Source:
 		return dstack.Parse(data, dstack.Options{Image: o.Image, Env: o.Env})
-	case Kubernetes:
+	case kubernetes.Source:
 		return kubernetes.Parse(data)
 	case Slurm:
 		return slurm.Parse(data, slurm.Options{Args: o.Args, Image: o.Image, Env: o.Env, Now: o.Now, Zone: o.Zone})
@@ -123,17 +118,17 @@ func detectKeys(keys map[string]bool) Format {
 	case has("request"):
 		return GPULabV2
 	case has("jobDefinition"):
-		return GPULabV1
+		return gpulabV1
 	case has("gpuSpecification"):
-		return NVCT
+		return nvct.Source
 	case has("apiVersion", "kind"):
-		return Kubernetes
+		return kubernetes.Source
 	case has("backend_type"), has("image", "command") && (has("gpu_count") || has("num_gpu") || has("num_gpus") || has("inputs", "outputs")):
-		return TAO
+		return tao.Source
 	case has("type", "commands"), has("type", "image"), has("type", "resources"):
-		return Dstack
+		return dstack.Source
 	case letters["image_url"] && (letters["hardware_instance_id"] || letters["completions"] || letters["backoff_limit"] || has("image_url")):
-		return CCluster
+		return ccluster.Source
 	}
 	return Unknown
 }
@@ -176,12 +171,12 @@ func detectLines(text string) Format {
 		}
 		value, _, _ = strings.Cut(value, " #")
 		if value = strings.Trim(strings.TrimSpace(value), `"'`); key == "type" && dstack.IsType(value) {
-			return Dstack
+			return dstack.Source
 		}
 		keys[strings.Trim(key, `"'`)] = true
 	}
 	switch f := detectKeys(keys); f {
-	case Kubernetes, CCluster, TAO, NVCT, Dstack:
+	case kubernetes.Source, ccluster.Source, tao.Source, nvct.Source, dstack.Source:
 		return f
 	}
 	return Unknown

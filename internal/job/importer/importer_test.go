@@ -13,6 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/importer/ccluster"
+	"gbatch/internal/job/importer/dstack"
+	"gbatch/internal/job/importer/kubernetes"
+	"gbatch/internal/job/importer/nvct"
+	"gbatch/internal/job/importer/tao"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the expected results of testdata anew")
@@ -28,14 +33,14 @@ func TestDetect(t *testing.T) {
 		"native-bom":      {"\ufeff \n{\"request\":{}}", GPULabV2},
 		"array":           {`[]`, GPULabV2},
 		"empty":           {" \n", GPULabV2},
-		"version-1":       {`{"jobDefinition":{}}`, GPULabV1},
-		"nvct":            {`{"name":"t","gpuSpecification":{"gpu":"H100"},"containerImage":"x"}`, NVCT},
-		"ccluster":        {`{"name":"t","image_url":"x","completions":3}`, CCluster},
-		"tao":             {`{"backend_type": "local-docker", "num_gpu": 1}`, TAO},
-		"kubernetes-json": {`{"apiVersion":"batch/v1","kind":"Job"}`, Kubernetes},
-		"kubernetes-yaml": {"---\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\n", Kubernetes},
-		"dstack":          {"type: task\nname: train\ncommands:\n  - python train.py\n", Dstack},
-		"dstack-quoted":   {"# x\nname: train\ntype: \"task\" \r\n", Dstack},
+		"version-1":       {`{"jobDefinition":{}}`, gpulabV1},
+		"nvct":            {`{"name":"t","gpuSpecification":{"gpu":"H100"},"containerImage":"x"}`, nvct.Source},
+		"ccluster":        {`{"name":"t","image_url":"x","completions":3}`, ccluster.Source},
+		"tao":             {`{"backend_type": "local-docker", "num_gpu": 1}`, tao.Source},
+		"kubernetes-json": {`{"apiVersion":"batch/v1","kind":"Job"}`, kubernetes.Source},
+		"kubernetes-yaml": {"---\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\n", kubernetes.Source},
+		"dstack":          {"type: task\nname: train\ncommands:\n  - python train.py\n", dstack.Source},
+		"dstack-quoted":   {"# x\nname: train\ntype: \"task\" \r\n", dstack.Source},
 		"slurm":           {"#!/bin/bash\n#SBATCH -N 1\nsrun hostname\n", Slurm},
 		"slurm-no-shell":  {"#SBATCH --gpus=1\nhostname\n", Slurm},
 	}
