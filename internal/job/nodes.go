@@ -5,10 +5,16 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"gbatch/internal/document"
 )
 
-// maxNodeList bounds what one list of nodes expands to.
-const maxNodeList = 100_000
+// Bounds of a name in a list of nodes that is expanded: what is in front of the
+// number, and the number with its zeros.
+const (
+	maxNodePrefix = 253
+	maxNodeDigits = 9
+)
 
 // ParseNodes reads names of nodes as Slurm writes them: n[01-03,7],m1.
 func ParseNodes(list string) ([]string, error) {
@@ -34,8 +40,11 @@ func ParseNodes(list string) ([]string, error) {
 			}
 			low, err := strconv.ParseUint(first, 10, 32)
 			high, err2 := strconv.ParseUint(last, 10, 32)
-			if err != nil || err2 != nil || high < low || high-low+uint64(len(names)) >= maxNodeList {
-				return nil, fmt.Errorf("%q is no range of numbers; write gpu[01-04,07]", part)
+			switch {
+			case err != nil || err2 != nil || high < low || len(first) > maxNodeDigits || len(prefix) > maxNodePrefix:
+				return nil, fmt.Errorf("%s is no range of numbers; write gpu[01-04,07]", document.Quote(part))
+			case high-low+uint64(len(names)) >= maxNodes:
+				return nil, fmt.Errorf("has more than %d nodes", maxNodes)
 			}
 			for n := low; n <= high; n++ {
 				names = append(names, fmt.Sprintf("%s%0*d", prefix, len(first), n))
