@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli/cancel"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/secret"
 	"gbatch/internal/cli/watch"
 )
 
@@ -89,7 +90,7 @@ type Secret struct {
 
 // Run gives a job new values of secrets.
 func (o *Secret) Run(ctx context.Context, a *cli.App) error {
-	values, err := a.Secrets(o.Values)
+	values, err := secret.Read(o.Values, a.Env)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli/exec"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/follow"
+	"gbatch/internal/cli/secret"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer"
@@ -54,7 +55,7 @@ func (o *flags) submit(ctx context.Context, a *cli.App, src *source) error {
 	if err := o.check(src); err != nil {
 		return err
 	}
-	secrets, err := a.Secrets(o.Secret)
+	secrets, err := secret.Read(o.Secret, a.Env)
 	if err != nil {
 		return err
 	}

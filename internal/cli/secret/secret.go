@@ -1,4 +1,6 @@
-package cli
+// Package secret reads the values of secrets that people name on a command line.
+// It prints none of them, nor any part of one.
+package secret
 
 import (
 	"fmt"
@@ -10,14 +12,14 @@ import (
 	"gbatch/internal/job"
 )
 
-// Secrets reads what --secret says: NAME=VALUE, NAME@FILE for what a file
+// Read reads what --secret says: NAME=VALUE, NAME@FILE for what a file
 // holds, byte by byte, and NAME alone for the variable of that name. All that
 // is wrong is told together, and nothing of a value.
-func (a *App) Secrets(flags []string) (map[string]string, error) {
+func Read(flags []string, env func(string) (string, bool)) (map[string]string, error) {
 	values := map[string]string{}
 	var bad []string
 	for _, f := range flags {
-		name, value, err := a.secret(f)
+		name, value, err := readSecret(f, env)
 		switch _, twice := values[name]; {
 		case err != nil:
 			bad = append(bad, err.Error())
@@ -33,7 +35,7 @@ func (a *App) Secrets(flags []string) (map[string]string, error) {
 	return values, nil
 }
 
-func (a *App) secret(flag string) (name, value string, err error) {
+func readSecret(flag string, env func(string) (string, bool)) (name, value string, err error) {
 	name = flag
 	cut := strings.IndexAny(flag, "=@")
 	if cut >= 0 {
@@ -47,7 +49,7 @@ func (a *App) secret(flag string) (name, value string, err error) {
 	}
 	switch {
 	case cut < 0:
-		v, ok := a.Env(name)
+		v, ok := env(name)
 		if !ok {
 			return name, "", fmt.Errorf("secret %s: there is no variable of that name; write %s=VALUE or %s@FILE, or export it", name, name, name)
 		}

@@ -1,4 +1,4 @@
-package cli_test
+package secret
 
 import (
 	"os"
@@ -6,12 +6,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"gbatch/internal/cli"
 )
 
 // TestRead: where values come from, and that no error quotes one.
-func TestSecrets(t *testing.T) {
+func TestRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key=@x")
 	if err := os.WriteFile(file, []byte("hunter2\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -34,7 +32,7 @@ func TestSecrets(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := (&cli.App{Environ: os.Environ}).Secrets(tc.flags)
+			got, err := Read(tc.flags, os.LookupEnv)
 			text := ""
 			if err != nil {
 				text = err.Error()
