@@ -21,8 +21,7 @@ type None struct{}
 func Apply[A any](c *Controller, now sched.Time, ev Event[A]) (A, *state.Refusal, Effects) {
 	s := c.begin(now)
 	answer, refusal := ev.apply(s)
-	s.finish()
-	return answer, refusal, c.out
+	return answer, refusal, s.finish()
 }
 
 // Audit is what an event changed, in words for the audit log.

@@ -21,10 +21,10 @@ type Drained struct {
 	Was string // the reason for which the node was drained before; of a GPU it is empty
 }
 
-func (e Drain) apply(c *step) (Drained, *state.Refusal) {
-	old := c.node(e.Node)
+func (e Drain) apply(s *step) (Drained, *state.Refusal) {
+	old := s.nodes.get(e.Node)
 	if old == nil {
-		return Drained{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodes.names()}
+		return Drained{}, s.nodes.noNode(e.Node)
 	}
 	n := *old
 	reason := e.Reason
@@ -36,7 +36,7 @@ func (e Drain) apply(c *step) (Drained, *state.Refusal) {
 		if reason == "" {
 			n.Trouble = nil // the operator says that it is fit
 		}
-		c.setNode(n)
+		s.nodes.set(n)
 		return Drained{Was: old.Drained}, nil
 	}
 	uuid, refusal := old.FindGPU(e.GPU)
@@ -52,7 +52,7 @@ func (e Drain) apply(c *step) (Drained, *state.Refusal) {
 	} else {
 		n.DrainedGPUs[uuid] = reason
 	}
-	c.setNode(n)
+	s.nodes.set(n)
 	return Drained{}, nil
 }
 

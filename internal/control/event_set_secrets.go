@@ -28,8 +28,8 @@ type SecretsSet struct {
 	State   job.State
 }
 
-func (e SetSecrets) apply(c *step) (SecretsSet, *state.Refusal) {
-	j := c.job(e.Number)
+func (e SetSecrets) apply(s *step) (SecretsSet, *state.Refusal) {
+	j := s.jobs.get(e.Number)
 	switch {
 	case j == nil:
 		return SecretsSet{}, state.NoSuchJob(fmt.Sprint(e.Number))
@@ -37,7 +37,7 @@ func (e SetSecrets) apply(c *step) (SecretsSet, *state.Refusal) {
 		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: its secrets were deleted", j.Number, j.State)}
 	case j.Parent > 0:
 		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("task %s has the secrets of its array", j.ID()), Hint: fmt.Sprintf("set those of job %d", j.Parent)}
-	case c.template(j) != nil:
+	case s.jobs.template(j) != nil:
 		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d has the secrets of the template that made it", j.Number), Hint: fmt.Sprintf("set those of job %d", j.Template)}
 	case j.Secrets == 0:
 		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d was submitted without secrets, so its container has no place for them", j.Number),
@@ -46,21 +46,21 @@ func (e SetSecrets) apply(c *step) (SecretsSet, *state.Refusal) {
 		return SecretsSet{Version: j.Secrets, State: j.State}, nil
 	}
 	names := slices.Sorted(slices.Values(e.Names))
-	c.out.record(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
-	j = c.change(j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *state.Job) {
+	s.out.store(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
+	j = s.jobs.change(j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *state.Job) {
 		j.Secrets++
 		j.Sealed = true
 	})
-	sharers := append(c.children(j.Number), j)
+	sharers := append(s.arrays.children(j.Number), j)
 	if j.Cron != nil {
-		if made := c.job(j.Cron.Last); made != nil && !made.State.Final() {
-			made = c.change(made, fmt.Sprintf("secrets %s of job %d set by %s", strings.Join(names, ", "), j.Number, e.By), func(m *state.Job) { m.Secrets = j.Secrets })
-			sharers = append(append(sharers, made), c.children(made.Number)...)
+		if made := s.jobs.get(j.Cron.Last); made != nil && !made.State.Final() {
+			made = s.jobs.change(made, fmt.Sprintf("secrets %s of job %d set by %s", strings.Join(names, ", "), j.Number, e.By), func(m *state.Job) { m.Secrets = j.Secrets })
+			sharers = append(append(sharers, made), s.arrays.children(made.Number)...)
 		}
 	}
 	for _, j := range sharers {
 		if j.State.Active() {
-			c.wakeNodesOf(j)
+			s.nodes.wakeAll(j)
 		}
 	}
 	return SecretsSet{Done: true, Version: j.Secrets, State: j.Status()}, nil

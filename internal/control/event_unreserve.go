@@ -9,11 +9,10 @@ import (
 // Unreserve removes a reservation.
 type Unreserve struct{ Name string }
 
-func (e Unreserve) apply(c *step) (None, *state.Refusal) {
-	if !c.queue.sched.Unreserve(e.Name) {
+func (e Unreserve) apply(s *step) (None, *state.Refusal) {
+	if !s.queue.unreserve(e.Name) {
 		return None{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no reservation %q", e.Name)}
 	}
-	c.dropWindow(e.Name)
 	return None{}, nil
 }
 
