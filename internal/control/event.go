@@ -14,8 +14,8 @@ type Event[A any] interface {
 	audit(A) Audit
 }
 
-// None is the answer of events that have none.
-type None struct{}
+// none is the answer of events that have none.
+type none struct{}
 
 // Apply takes one event.
 func Apply[A any](c *Controller, now sched.Time, ev Event[A]) (A, *state.Refusal, Effects) {

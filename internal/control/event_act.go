@@ -173,8 +173,8 @@ func (Act) setPaused(s *step, j *state.Job, by, line string) {
 	s.nodes.wakeAll(s.jobs.change(j, line, func(j *state.Job) { j.Attempt = &at }))
 }
 
-// Signals are those that can be sent to a job that goes on.
-var Signals = []string{"HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CONT", "WINCH"}
+// signals are those that can be sent to a job that goes on.
+var signals = []string{"HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CONT", "WINCH"}
 
 // maxSent bounds the signals that wait for a job's nodes to deliver them.
 const maxSent = 16
@@ -235,9 +235,9 @@ func (e Act) reprioritize(s *step, j *state.Job) Outcome {
 // signal sends a signal to a job's processes, which go on.
 func (e Act) signal(s *step, j *state.Job) Outcome {
 	switch {
-	case !slices.Contains(Signals, e.Signal):
+	case !slices.Contains(signals, e.Signal):
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("signal %q cannot be sent to a job", e.Signal),
-			Hint: "signals: " + strings.Join(Signals, ", ") + "; gcancel --pause makes a job stand still, and gcancel ends it"}}
+			Hint: "signals: " + strings.Join(signals, ", ") + "; gcancel --pause makes a job stand still, and gcancel ends it"}}
 	case j.State != job.Running || j.Ending != nil:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be sent a signal", j.Number, stateText(j))}}
 	case len(j.Attempt.Sent) >= maxSent:

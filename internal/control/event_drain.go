@@ -16,15 +16,15 @@ type Drain struct {
 	By     string
 }
 
-// Drained answers Drain.
-type Drained struct {
+// drained answers Drain.
+type drained struct {
 	Was string // the reason for which the node was drained before; of a GPU it is empty
 }
 
-func (e Drain) apply(s *step) (Drained, *state.Refusal) {
+func (e Drain) apply(s *step) (drained, *state.Refusal) {
 	old := s.nodes.get(e.Node)
 	if old == nil {
-		return Drained{}, s.nodes.noNode(e.Node)
+		return drained{}, s.nodes.noNode(e.Node)
 	}
 	n := *old
 	reason := e.Reason
@@ -37,11 +37,11 @@ func (e Drain) apply(s *step) (Drained, *state.Refusal) {
 			n.Trouble = nil // the operator says that it is fit
 		}
 		s.nodes.set(n)
-		return Drained{Was: old.Drained}, nil
+		return drained{Was: old.Drained}, nil
 	}
 	uuid, refusal := old.FindGPU(e.GPU)
 	if refusal != nil {
-		return Drained{}, refusal
+		return drained{}, refusal
 	}
 	n.DrainedGPUs = maps.Clone(old.DrainedGPUs)
 	if n.DrainedGPUs == nil {
@@ -53,10 +53,10 @@ func (e Drain) apply(s *step) (Drained, *state.Refusal) {
 		n.DrainedGPUs[uuid] = reason
 	}
 	s.nodes.set(n)
-	return Drained{}, nil
+	return drained{}, nil
 }
 
-func (e Drain) audit(a Drained) Audit {
+func (e Drain) audit(a drained) Audit {
 	object := "node " + e.Node
 	if e.GPU != "" {
 		object += " GPU " + e.GPU

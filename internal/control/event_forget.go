@@ -9,17 +9,17 @@ import (
 // Forget drops a node that is gone for good.
 type Forget struct{ Node string }
 
-func (e Forget) apply(s *step) (None, *state.Refusal) {
+func (e Forget) apply(s *step) (none, *state.Refusal) {
 	n := s.nodes.get(e.Node)
 	if n == nil {
-		return None{}, s.nodes.noNode(e.Node)
+		return none{}, s.nodes.noNode(e.Node)
 	}
 	if len(n.Jobs) > 0 || !n.Lost {
-		return None{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("node %s is in contact or has %d jobs", n.Name, len(n.Jobs)),
+		return none{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("node %s is in contact or has %d jobs", n.Name, len(n.Jobs)),
 			Hint: "stop its gnoded and wait until ginfo shows it as lost"}
 	}
 	s.nodes.remove(n.Name)
-	return None{}, nil
+	return none{}, nil
 }
 
-func (e Forget) audit(None) Audit { return Audit{Object: "node " + e.Node, Change: "forgotten"} }
+func (e Forget) audit(none) Audit { return Audit{Object: "node " + e.Node, Change: "forgotten"} }

@@ -18,22 +18,22 @@ type NodeSync struct {
 	Prepulled            []node.Prepulled
 }
 
-// SyncAnswer answers NodeSync. The desired set is in the View.
-type SyncAnswer struct {
+// syncAnswer answers NodeSync. The desired set is in the View.
+type syncAnswer struct {
 	WantInventory bool // the hash is not that of the inventory known
 }
 
-func (e NodeSync) apply(s *step) (SyncAnswer, *state.Refusal) {
+func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	if e.Inventory != nil {
 		probe := schedNode(&state.Node{Name: e.Name, Inventory: state.Inventory{Inventory: *e.Inventory}})
 		if err := probe.Validate(); err != nil {
-			return SyncAnswer{}, &state.Refusal{Code: state.Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
+			return syncAnswer{}, &state.Refusal{Code: state.Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
 		}
 	}
 	old := s.nodes.get(e.Name)
 	if old == nil {
 		if e.Inventory == nil {
-			return SyncAnswer{WantInventory: true}, nil
+			return syncAnswer{WantInventory: true}, nil
 		}
 		old = &state.Node{Name: e.Name, Instance: e.Instance, Version: s.nodes.version(), Unsure: len(e.Ranks) > 0}
 	}
@@ -55,8 +55,8 @@ func (e NodeSync) apply(s *step) (SyncAnswer, *state.Refusal) {
 	}
 	e.reconcile(s)
 	e.loads(s)
-	return SyncAnswer{WantInventory: n.Hash != e.Hash}, nil
+	return syncAnswer{WantInventory: n.Hash != e.Hash}, nil
 }
 
 // audit is empty: what nodes report is in the jobs' timelines.
-func (NodeSync) audit(SyncAnswer) Audit { return Audit{Nothing: true} }
+func (NodeSync) audit(syncAnswer) Audit { return Audit{Nothing: true} }

@@ -14,27 +14,27 @@ import (
 // One of the same name is replaced and keeps its ID.
 type Reserve struct{ Window sched.Window }
 
-func (e Reserve) apply(s *step) (None, *state.Refusal) {
+func (e Reserve) apply(s *step) (none, *state.Refusal) {
 	if e.Window.End <= s.now {
-		return None{}, &state.Refusal{Code: state.Conflict, Path: "end", Message: fmt.Sprintf("reservation %q would end in the past", e.Window.Name)}
+		return none{}, &state.Refusal{Code: state.Conflict, Path: "end", Message: fmt.Sprintf("reservation %q would end in the past", e.Window.Name)}
 	}
 	for _, name := range e.Window.Nodes {
 		if s.nodes.get(name) == nil {
 			refusal := s.nodes.noNode(name)
 			refusal.Path = "nodes"
-			return None{}, refusal
+			return none{}, refusal
 		}
 	}
 	if refusal := e.findGPUs(s, &e.Window); refusal != nil {
-		return None{}, refusal
+		return none{}, refusal
 	}
 	if err := s.queue.reserve(e.Window); err != nil {
-		return None{}, &state.Refusal{Code: state.Conflict, Message: err.Error()}
+		return none{}, &state.Refusal{Code: state.Conflict, Message: err.Error()}
 	}
-	return None{}, nil
+	return none{}, nil
 }
 
-func (e Reserve) audit(None) Audit {
+func (e Reserve) audit(none) Audit {
 	w := e.Window
 	at := func(t sched.Time) string { return time.UnixMilli(int64(t)).UTC().Format(time.RFC3339) }
 	return Audit{Object: "reservation " + w.Name, Change: fmt.Sprintf("from %s until %s, nodes %s", at(w.Start), at(w.End), strings.Join(w.Nodes, ","))}

@@ -24,7 +24,7 @@ type Restored struct {
 	NoVault bool       // what is sealed cannot be opened any more
 }
 
-func (e Restored) apply(s *step) (None, *state.Refusal) {
+func (e Restored) apply(s *step) (none, *state.Refusal) {
 	s.jobs.next += e.Skip
 	s.out.store(state.Record{Kind: state.KindFloor, Job: s.jobs.next, Value: []byte("{}")})
 	for _, n := range s.nodes.list {
@@ -43,10 +43,10 @@ func (e Restored) apply(s *step) (None, *state.Refusal) {
 			e.job(s, j)
 		}
 	}
-	return None{}, nil
+	return none{}, nil
 }
 
-func (Restored) audit(None) Audit { return Audit{Change: "restored from a backup"} }
+func (Restored) audit(none) Audit { return Audit{Change: "restored from a backup"} }
 
 func (e Restored) job(s *step, j *state.Job) {
 	const text, sealed = "restored from a backup", "its secrets were lost: submit it again"

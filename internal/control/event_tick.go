@@ -11,7 +11,7 @@ import (
 // a plan that time alone changes.
 type Tick struct{}
 
-func (e Tick) apply(s *step) (None, *state.Refusal) {
+func (e Tick) apply(s *step) (none, *state.Refusal) {
 	e.nodes(s)
 	e.limits(s)
 	s.nodes.endPenalties()
@@ -28,10 +28,10 @@ func (e Tick) apply(s *step) (None, *state.Refusal) {
 	if s.queue.plan != nil && s.queue.plan.Wake > 0 && s.now >= s.queue.plan.Wake {
 		s.queue.due = true
 	}
-	return None{}, nil
+	return none{}, nil
 }
 
-func (Tick) audit(None) Audit { return Audit{Nothing: true} }
+func (Tick) audit(none) Audit { return Audit{Nothing: true} }
 
 // NextTick is when Tick must be called at the latest; 0 if nothing waits for
 // time. The next time at which a decision may change counts too.

@@ -387,7 +387,7 @@ func (w *world) answer(a any) string {
 			return w.answer(a[0].Refusal)
 		}
 		return fmt.Sprintf("%s -> %s: %s\n", a[0].Before, a[0].After, a[0].Message)
-	case SyncAnswer:
+	case syncAnswer:
 		return fmt.Sprintf("want inventory: %t\n", a.WantInventory)
 	}
 	return "ok\n"

@@ -68,7 +68,7 @@ func ParseTask(text string) (job.Number, job.Indexes, bool) {
 // findTask finds a task by its array's number and its index. One that is no job
 // yet, or never became one, is shown as a job without a number.
 func (v *View) findTask(parent job.Number, index int) (*Job, *Refusal) {
-	for j := range v.Tasks(parent) {
+	for j := range v.tasksOf(parent) {
 		if j.Index == index {
 			return j, nil
 		}
