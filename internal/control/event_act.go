@@ -126,8 +126,7 @@ func (e Act) hold(s *step, j *state.Job) Outcome {
 	case j.State != job.Queued:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
 	}
-	s.jobs.change(j, "held by "+e.By, func(j *state.Job) { j.State = job.OnHold })
-	e.holdChildren(s, j, job.Queued, job.OnHold, "held by "+e.By)
+	e.move(s, j, job.OnHold, "held by "+e.By)
 	return Outcome{Message: "held"}
 }
 
@@ -138,8 +137,7 @@ func (e Act) release(s *step, j *state.Job) Outcome {
 	case j.State != job.OnHold:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a held job can be released", j.Number, j.State)}}
 	}
-	s.jobs.change(j, "released by "+e.By, func(j *state.Job) { j.State = job.Queued })
-	e.holdChildren(s, j, job.OnHold, job.Queued, "released by "+e.By)
+	e.move(s, j, job.Queued, "released by "+e.By)
 	return Outcome{Message: "released"}
 }
 

@@ -130,12 +130,12 @@ func (e Act) actActive(s *step, p *state.Job) Outcome {
 	return Outcome{Message: fmt.Sprintf("%s of %d tasks", e.Action, did)}
 }
 
-// holdChildren holds or releases the tasks of an array that wait, with it.
-func (Act) holdChildren(s *step, p *state.Job, from, to job.State, line string) {
-	for _, j := range s.arrays.children(p.Number) {
-		if j.State == from {
-			s.jobs.change(j, line, func(j *state.Job) { j.State = to })
+// move holds or releases a job, an array with its tasks that wait.
+func (Act) move(s *step, j *state.Job, to job.State, line string) {
+	for _, c := range append([]*state.Job{j}, s.arrays.children(j.Number)...) {
+		if c.State == j.State {
+			s.jobs.change(c, line, func(c *state.Job) { c.State = to })
 		}
 	}
-	s.arrays.Touch(p.Number)
+	s.arrays.Touch(j.Number)
 }
