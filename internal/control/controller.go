@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 
 	"gbatch/accounting"
@@ -81,4 +82,14 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 // when the records of all steps before are durable.
 func (c *Controller) View(now sched.Time) *state.View {
 	return &state.View{Now: now, Nodes: c.nodes.list, Plan: c.queue.plan, Windows: c.queue.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot()}
+}
+
+// Check verifies every invariant that holds between steps. Tests and the
+// simulator call it after each step; it costs O(jobs).
+func (c *Controller) Check() error {
+	return errors.Join(
+		c.queue.check(c.jobs), c.ledger.check(c.jobs), c.attempts.check(), c.jobs.check(), c.nodes.check(c.jobs),
+		c.limits.check(c.jobs), c.idle.check(c.jobs), c.templates.check(c.jobs),
+		c.depends.Check(&c.jobs.table), c.arrays.Check(&c.jobs.table),
+	)
 }

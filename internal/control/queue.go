@@ -1,7 +1,9 @@
 package control
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
@@ -137,4 +139,76 @@ func runningJob(j *state.Job) sched.Running {
 		r.Ranks = append(r.Ranks, k.Alloc)
 	}
 	return r
+}
+
+// reserve adds a window, or replaces that of the same name, which keeps its ID.
+func (q *queue) reserve(w sched.Window) error {
+	if old, ok := q.sched.Window(w.Name); ok {
+		w.ID = old.ID
+	}
+	if err := q.sched.Reserve(w); err != nil {
+		return err
+	}
+	w, _ = q.sched.Window(w.Name) // what was chosen is kept over restarts
+	q.out.record(state.Record{Kind: state.KindWindow, Name: w.Name}, w)
+	q.windows = append(q.otherWindows(w.Name), w)
+	q.due = true
+	return nil
+}
+
+// unreserve removes a window; false if there is none of that name.
+func (q *queue) unreserve(name string) bool {
+	if !q.sched.Unreserve(name) {
+		return false
+	}
+	q.out.store(state.Record{Kind: state.KindWindow, Name: name})
+	q.windows = q.otherWindows(name)
+	q.due = true
+	return true
+}
+
+// otherWindows is a copy without one: a View may hold the list.
+func (q *queue) otherWindows(name string) []sched.Window {
+	return slices.DeleteFunc(slices.Clone(q.windows), func(w sched.Window) bool { return w.Name == name })
+}
+
+func (q *queue) loadWindow(r state.Record) error {
+	var w sched.Window
+	if err := json.Unmarshal(r.Value, &w); err != nil {
+		return fmt.Errorf("decode reservation record %s: %w", r.Name, err)
+	}
+	if err := q.sched.Reserve(w); err != nil {
+		return err
+	}
+	q.windows = append(q.windows, w)
+	return nil
+}
+
+// The run time of a job is predicted when it is submitted, and kept in its
+// record, so that a plan is the same after a restart. What the predictor has
+// learnt is rebuilt from the ended jobs that are still in the table, which is
+// all that it would remember of most users anyway.
+
+// predicts says whether the site wants predictions.
+func (q *queue) predicts() bool { return q.cfg.Policy.Estimates == sched.ByPredicted }
+
+// expect is the run time to expect of a new job; 0 if nothing is known.
+func (q *queue) expect(j *state.Job) sched.Time {
+	if !q.predicts() {
+		return 0
+	}
+	return q.predictor.Predict(waitingJob(j))
+}
+
+// observe learns from an attempt that ended by itself: finished or failed by its
+// own doing. One that was cancelled or lost says nothing about the next.
+func (q *queue) observe(j *state.Job) {
+	if !q.predicts() && q.cfg.Policy.BoostBacklog == 0 || j.Started == 0 || j.Ended == 0 {
+		return
+	}
+	own := j.State == job.Finished || j.State == job.Failed && j.Reason.Class() != job.Infra
+	if own {
+		q.predictor.Observe(waitingJob(j), max(j.Ended-j.Started, 1))
+		q.sched.SetLimitUse(q.predictor.LimitUse())
+	}
 }
