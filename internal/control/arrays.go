@@ -167,7 +167,7 @@ func (as *arrays) stopTasks(p *state.Job, how state.Ending) {
 
 // close takes in that all tasks of an array are over.
 func (as *arrays) close(p *state.Job) {
-	how := array.Outcome(p)
+	how := array.Ending(p)
 	as.Remove(p)
 	as.jobs.change(p, endLine(how.Then, how.Text), func(p *state.Job) {
 		p.State, p.Reason, p.Text, p.Ending = how.Then, how.Reason, how.Text, nil

@@ -63,7 +63,7 @@ func (a *attempts) close(j *state.Job) {
 	a.ledger.charge(&closed, a.ledger.End)
 	at.Used = at.Used.Plus(a.ledger.held(charges(&closed)...))
 	a.out.record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt)}, at)
-	to, reason, text, retried := a.outcome(j, &at)
+	to, reason, text, retried := a.decide(j, &at)
 	if unsure(&at) && (to == job.Queued || to == job.Halted) {
 		to, reason, text = job.OnHold, job.NodeFail, "it may have run on after the backup that was restored: release it if it shall start again"
 	}
@@ -93,8 +93,8 @@ func endLine(s job.State, text string) string {
 	return text
 }
 
-// outcome decides what becomes of a job whose attempt has ended.
-func (a *attempts) outcome(j *state.Job, at *state.Attempt) (job.State, job.Reason, string, *state.Retried) {
+// decide decides what becomes of a job whose attempt has ended.
+func (a *attempts) decide(j *state.Job, at *state.Attempt) (job.State, job.Reason, string, *state.Retried) {
 	bad := at.Decisive()
 	reason, text := reasonOf(bad), exitText(bad)
 	switch e := j.Ending; {

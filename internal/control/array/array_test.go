@@ -62,7 +62,7 @@ func TestWhatAnArrayComesTo(t *testing.T) {
 		if p.Tasks.Counts[state.TaskPending] > 0 {
 			continue
 		}
-		if how := Outcome(p); words(&how) != tc.outcome {
+		if how := Ending(p); words(&how) != tc.outcome {
 			t.Errorf("%s: it ends as %q, want %q", name, words(&how), tc.outcome)
 		}
 	}

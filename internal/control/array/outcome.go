@@ -38,8 +38,8 @@ func (a *Array) Cut(p *state.Job) *state.Ending {
 	return nil
 }
 
-// Outcome is how an array ends whose tasks are all over.
-func Outcome(p *state.Job) state.Ending {
+// Ending is how an array ends whose tasks are all over.
+func Ending(p *state.Job) state.Ending {
 	t := p.Tasks
 	switch {
 	case p.Ending != nil:
