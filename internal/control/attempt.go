@@ -93,7 +93,7 @@ func endLine(s job.State, text string) string {
 	return text
 }
 
-// decide decides what becomes of a job whose attempt has ended.
+// decide says what becomes of a job whose attempt has ended.
 func (a *attempts) decide(j *state.Job, at *state.Attempt) (job.State, job.Reason, string, *state.Retried) {
 	bad := at.Decisive()
 	reason, text := reasonOf(bad), exitText(bad)
