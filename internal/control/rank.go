@@ -44,15 +44,7 @@ func (a *attempts) report(name string, st node.RankStatus) {
 		return
 	}
 	r.Phase, r.Progress, r.Exit = st.Phase, st.Progress, st.Exit
-	if st.Cores != "" {
-		r.Cores = st.Cores
-	}
-	if st.Image != "" {
-		r.Image = st.Image
-	}
-	if st.Done != nil {
-		r.Done = st.Done
-	}
+	r.Cores, r.Image, r.Done = cmp.Or(st.Cores, r.Cores), cmp.Or(st.Image, r.Image), cmp.Or(st.Done, r.Done)
 	if st.PullMS > 0 {
 		r.PullMS = st.PullMS
 	}
@@ -67,10 +59,7 @@ func (a *attempts) report(name string, st node.RankStatus) {
 func (a *attempts) progress(old *state.Job, i int, st node.RankStatus) {
 	a.jobs.show(old, func(j *state.Job) {
 		j.Attempt = withRank(old.Attempt, i, func(r *state.Rank) {
-			r.Progress = st.Progress
-			if st.Done != nil {
-				r.Done = st.Done
-			}
+			r.Progress, r.Done = st.Progress, cmp.Or(st.Done, r.Done)
 		})
 	})
 }
@@ -100,16 +89,14 @@ func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 		at.Image = r.Image
 	}
 	line := ""
-	if r.Phase == node.PhaseStarting {
+	switch {
+	case r.Phase == node.PhaseStarting:
 		line = fmt.Sprintf("image is there, container starts on %s", r.Alloc.Node)
-	}
-	if r.Phase == node.PhasePulling && j.Attempt.Ranks[i].Phase != r.Phase {
+	case r.Phase == node.PhasePulling && j.Attempt.Ranks[i].Phase != r.Phase:
 		line = fmt.Sprintf("%s pulls the image", r.Alloc.Node)
-	}
-	if r.Phase == node.PhaseReady {
+	case r.Phase == node.PhaseReady:
 		line = fmt.Sprintf("rank %d is ready on %s", i, r.Alloc.Node)
-	}
-	if r.Phase == node.PhaseEnded {
+	case r.Phase == node.PhaseEnded:
 		line = exitText(r)
 	}
 	if j.Attempt.Ranks[i].PullMS == 0 {
