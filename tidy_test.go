@@ -33,7 +33,6 @@ var below = map[string][]string{
 	"deploy":              {},
 	"cgroups":             {},
 	"sched":               {"accounting", "sched/fixed", "sched/nodes", "sched/spec", "sched/words"},
-	"sched/schedtest":     {"sched", "accounting"},
 	"oci/ref":             {},
 	"oci/image":           {"oci/image/socket", "oci/image/unpack", "oci/ref"},
 	"oci/image/socket":    {},

@@ -253,56 +253,86 @@ func (a Amount) Plus(b Amount) Amount {
 // the weights changed or rows were loaded that may not agree with it. Rows that
 // agree are not touched.
 func (l *Ledger) Rebase(now int64, running []Charge) error {
-	fresh := map[key]*Row{}
+	want, err := l.rates(running)
+	if err != nil {
+		return err
+	}
 	for _, c := range running {
-		if err := c.check(); err != nil {
-			return err
-		}
-		k := key{c.Project, c.User}
-		if l.rows[k] == nil {
+		if l.rows[key{c.Project, c.User}] == nil {
 			l.row(c)
 		}
-		if fresh[k] == nil {
-			fresh[k] = &Row{}
-		}
-		fresh[k].hold(l.Rate(c), c, +1)
 	}
 	var due []*Row
 	for k, r := range l.rows { // sorted below
-		want := fresh[k]
-		if want == nil {
-			want = &Row{}
+		if !r.holdsAs(want[k]) {
+			due = append(due, r)
 		}
-		if r.Rate == want.Rate && maps.Equal(r.ModelRates, want.ModelRates) && r.holdsAs(want) {
-			continue
-		}
-		due = append(due, r)
 	}
 	slices.SortFunc(due, byOwner)
 	for _, r := range due {
-		want := fresh[key{r.Project, r.User}]
-		if want == nil {
-			want = &Row{}
-		}
-		l.changed[key{r.Project, r.User}] = true
+		k := key{r.Project, r.User}
+		l.changed[k] = true
 		l.advance(r, now)
-		r.Rate, r.ModelRates = want.Rate, want.ModelRates
 		for i := range r.Open {
 			r.Open[i].Rate = Amount{}
 		}
-		for _, s := range want.Open {
-			r.slice(Charge{Model: s.Model, Cluster: s.Cluster}).Rate = s.Rate
+		r.Rate, r.ModelRates = Amount{}, nil
+		if w := want[k]; w != nil {
+			r.Rate, r.ModelRates = w.Rate, w.ModelRates
+			for _, s := range w.Open {
+				r.slice(Charge{Model: s.Model, Cluster: s.Cluster}).Rate = s.Rate
+			}
 		}
 	}
 	return nil
 }
 
-// holdsAs says whether two rows hold the same in the same places.
+// Check verifies that the rows are charged for what is running, and for nothing
+// else.
+func (l *Ledger) Check(running []Charge) error {
+	want, err := l.rates(running)
+	if err != nil {
+		return err
+	}
+	for k := range want { // any of them: order does not matter
+		if l.rows[k] == nil {
+			return fmt.Errorf("user %q in project %q has no account", k.user, k.project)
+		}
+	}
+	for k, r := range l.rows { // any of them: order does not matter
+		if !r.holdsAs(want[k]) {
+			return fmt.Errorf("user %q in project %q is charged %+v, and not for what runs", k.user, k.project, r.Rate)
+		}
+	}
+	return nil
+}
+
+// rates is rows that are charged for what is running.
+func (l *Ledger) rates(running []Charge) (map[key]*Row, error) {
+	out := map[key]*Row{}
+	for _, c := range running {
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+		k := key{c.Project, c.User}
+		if out[k] == nil {
+			out[k] = &Row{}
+		}
+		out[k].hold(l.Rate(c), c, +1)
+	}
+	return out, nil
+}
+
+// holdsAs says whether two rows hold the same in the same places; nil holds nothing.
 func (r *Row) holdsAs(o *Row) bool {
+	if o == nil {
+		o = &Row{}
+	}
 	held := func(list []Slice) []Slice {
 		return slices.DeleteFunc(slices.Clone(list), func(s Slice) bool { return s.Rate == Amount{} })
 	}
-	return slices.EqualFunc(held(r.Open), held(o.Open), func(a, b Slice) bool { return bySlice(a, b) == 0 && a.Rate == b.Rate })
+	return r.Rate == o.Rate && maps.Equal(r.ModelRates, o.ModelRates) &&
+		slices.EqualFunc(held(r.Open), held(o.Open), func(a, b Slice) bool { return bySlice(a, b) == 0 && a.Rate == b.Rate })
 }
 
 // Copy is the ledger as it is now, for readers: nothing that is done to the one

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
-
-	"gbatch/sched/schedtest"
 )
 
 // Each file in testdata opens with a sentence on what it proves. Run with
@@ -19,7 +17,7 @@ func TestScenarios(t *testing.T) {
 	}
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			var w *schedtest.World
+			var w *scenario
 			datadriven.RunTest(t, path, func(_ *testing.T, d *datadriven.TestData) string { return step(&w, d) })
 		})
 	}
@@ -27,13 +25,13 @@ func TestScenarios(t *testing.T) {
 
 // step does one command in the world, which the policy, or the first other
 // command, makes.
-func step(w **schedtest.World, d *datadriven.TestData) string {
+func step(w **scenario, d *datadriven.TestData) string {
 	out, err := "", error(nil)
 	switch {
 	case d.Cmd == "policy":
-		*w, err = schedtest.New(d.Input)
+		*w, err = newScenario(d.Input)
 	case *w == nil:
-		if *w, err = schedtest.New(""); err != nil {
+		if *w, err = newScenario(""); err != nil {
 			break
 		}
 		fallthrough
@@ -42,7 +40,7 @@ func step(w **schedtest.World, d *datadriven.TestData) string {
 		for _, a := range d.CmdArgs {
 			args[a.Key] = strings.Join(a.Vals, ",")
 		}
-		out, err = (*w).Do(d.Cmd, args, strings.Split(strings.TrimSpace(d.Input), "\n"))
+		out, err = (*w).do(d.Cmd, args, strings.Split(strings.TrimSpace(d.Input), "\n"))
 	}
 	if err != nil {
 		out += "error: " + err.Error() + "\n"

@@ -196,3 +196,12 @@ type Status struct {
 	Jobs     map[job.State]int `json:"jobs"` // by state
 	Projects []string          `json:"projects"`
 }
+
+// GPUSample is what one GPU was doing when its node looked last. What the
+// driver does not tell, as of MIG instances, is absent.
+type GPUSample struct {
+	UUID        string   `json:"uuid"`
+	Utilization *float64 `json:"utilization,omitempty"` // percent of the last period in which a kernel ran
+	MemUsed     *int64   `json:"memUsedBytes,omitempty"`
+	EnergyJ     *float64 `json:"energyJ,omitempty"` // used since the driver was loaded
+}

@@ -10,11 +10,11 @@ import (
 )
 
 // admit refuses what the site's rules do not allow.
-func (e Submit) admit(c *step) *state.Refusal {
-	p, ok := c.cfg.Projects[e.Project]
+func (e Submit) admit(cfg *Config) *state.Refusal {
+	p, ok := cfg.Projects[e.Project]
 	if !ok {
 		return &state.Refusal{Code: state.NotFound, Path: "project", Message: fmt.Sprintf("there is no project %q", e.Project),
-			Hint: "projects here: " + joinNames(c.cfg.Projects)}
+			Hint: "projects here: " + joinNames(cfg.Projects)}
 	}
 	if e.Stranger && !e.Operator {
 		return &state.Refusal{Code: state.Denied, Path: "project", Message: fmt.Sprintf("user %s is not a member of project %s", e.User, e.Project)}
@@ -24,8 +24,8 @@ func (e Submit) admit(c *step) *state.Refusal {
 			Hint: "name one of them"}
 	}
 	if q := qosOf(e.Spec); q != "" {
-		if _, ok := c.cfg.Policy.QOS[q]; !ok {
-			return &state.Refusal{Code: state.NotFound, Path: "gbatch.qos", Message: fmt.Sprintf("there is no qos %q", q), Hint: "qos here: " + joinNames(c.cfg.Policy.QOS)}
+		if _, ok := cfg.Policy.QOS[q]; !ok {
+			return &state.Refusal{Code: state.NotFound, Path: "gbatch.qos", Message: fmt.Sprintf("there is no qos %q", q), Hint: "qos here: " + joinNames(cfg.Policy.QOS)}
 		}
 	}
 	if g := e.Spec.Gbatch; g != nil && g.Priority > 0 && !e.Operator {
@@ -36,21 +36,21 @@ func (e Submit) admit(c *step) *state.Refusal {
 		return &state.Refusal{Code: state.Denied, Path: "gbatch.privileged", Message: fmt.Sprintf("jobs of project %s may not be privileged", e.Project),
 			Hint: "remove it, or ask an administrator, who can allow it to the project"}
 	}
-	if d := sched.Time(e.Spec.Request.Scheduling.MaxDuration) * 1000; c.cfg.MaxRun > 0 && d > c.cfg.MaxRun {
+	if d := sched.Time(e.Spec.Request.Scheduling.MaxDuration) * 1000; cfg.MaxRun > 0 && d > cfg.MaxRun {
 		return &state.Refusal{Code: state.Unsatisfiable, Path: "request.scheduling.maxDuration",
-			Message: fmt.Sprintf("%s is longer than the site allows, %s", job.Duration(d/1000), job.Duration(c.cfg.MaxRun/1000))}
+			Message: fmt.Sprintf("%s is longer than the site allows, %s", job.Duration(d/1000), job.Duration(cfg.MaxRun/1000))}
 	}
 	return nil
 }
 
 // refuseNever refuses a job that no node, free or not, could ever hold. Before
 // any node has reported nothing can be said, and the job is taken.
-func (e Submit) refuseNever(c *step, probe sched.Job) *state.Refusal {
-	if len(c.nodes.list) == 0 || c.queue.sched.Possible(probe.Shape) {
+func (e Submit) refuseNever(s *step, probe sched.Job) *state.Refusal {
+	if len(s.nodes.list) == 0 || s.queue.sched.Possible(probe.Shape) {
 		return nil
 	}
 	r := &state.Refusal{Code: state.Unsatisfiable, Path: "request.resources", Message: "no node here can ever hold this job"}
-	est, err := sched.WouldStart(c.input(c.now), probe)
+	est, err := sched.WouldStart(s.queue.input(s.now), probe)
 	if err != nil {
 		r.Message = err.Error()
 		return r
@@ -61,4 +61,28 @@ func (e Submit) refuseNever(c *step, probe sched.Job) *state.Refusal {
 		}
 	}
 	return r
+}
+
+// tooMany refuses what would make the queue longer than it may be: the site's,
+// and that of whoever submits. Each task counts, whether it is a job yet or not.
+func (t *jobs) tooMany(probe sched.Job, more int) *state.Refusal {
+	if t.waiting+more > t.cfg.MaxQueued {
+		return &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", t.waiting, t.cfg.MaxQueued),
+			Hint: "submit again when some have run"}
+	}
+	if why, ok := t.queue.sched.MayQueue(probe, more, t.outside()); !ok {
+		return &state.Refusal{Code: state.OverLimit, Message: why.Text, Hint: "submit again when some of them have run"}
+	}
+	return nil
+}
+
+// outside is the tasks that wait and are no jobs yet, by whose they are.
+func (t *jobs) outside() []sched.Outside {
+	var out []sched.Outside
+	for n := range t.arrays.Numbers { // they are added up: order does not matter
+		if p := t.get(n); p.Tasks.Counts[state.TaskPending] > 0 {
+			out = append(out, sched.Outside{Project: p.Owner.Project, User: p.Owner.User, QOS: p.Owner.QOS, Jobs: p.Tasks.Counts[state.TaskPending]})
+		}
+	}
+	return out
 }

@@ -6,108 +6,79 @@ import (
 	"gbatch/internal/control/array"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
-// outside is the tasks that wait and are no jobs yet, by whose they are, for
-// limits on queued jobs.
-func (c *Controller) outside() []sched.Outside {
-	var out []sched.Outside
-	for n := range c.arrays.Numbers { // they are added up: order does not matter
-		if p := c.job(n); p.Tasks.Counts[state.TaskPending] > 0 {
-			out = append(out, sched.Outside{Project: p.Owner.Project, User: p.Owner.User, QOS: p.Owner.QOS, Jobs: p.Tasks.Counts[state.TaskPending]})
-		}
-	}
-	return out
+// arrays is what becomes of arrays, by what array.Set keeps of them.
+type arrays struct {
+	*array.Set
+	jobs     *jobs
+	attempts *attempts
 }
 
 // children is the tasks of an array that are not over, by index.
-func (c *Controller) children(n job.Number) []*state.Job {
+func (as *arrays) children(n job.Number) []*state.Job {
 	var out []*state.Job
-	for _, child := range c.arrays.Of(n).Children() {
-		out = append(out, c.job(child))
+	for _, child := range as.Of(n).Children() {
+		out = append(out, as.jobs.get(child))
 	}
 	return out
 }
 
-// loadArrays rebuilds what is known of arrays, when all records are there.
-func (c *Controller) loadArrays() error {
-	for p := range c.jobs.all() {
+// load rebuilds what is known of arrays, when all records are there.
+func (as *arrays) load(records map[job.Number][]state.Record) error {
+	for p := range as.jobs.all() {
 		if p.Tasks == nil || p.Tasks.Array != nil {
 			continue
 		}
-		t, err := state.LoadTasks(c.loading[p.Number], p.Tasks)
+		t, err := state.LoadTasks(records[p.Number], p.Tasks)
 		if err != nil {
 			return fmt.Errorf("job %d: %w", p.Number, err)
 		}
 		p.Tasks = t // nobody has seen the job yet
 	}
-	for p := range c.jobs.all() {
+	for p := range as.jobs.all() {
 		if p.Tasks != nil && !p.State.Final() {
-			c.arrays.Add(p, &c.jobs.table)
+			as.Add(p, &as.jobs.table)
 		}
 	}
-	for j := range c.jobs.all() {
-		c.arrays.Live(j)
+	for j := range as.jobs.all() {
+		as.Live(j)
 	}
-	c.loading = nil
 	return nil
 }
 
-// recordArray stores what was asked of an array, once.
-func (c *step) recordArray(j *state.Job) {
-	if j.Tasks == nil {
-		return
-	}
-	c.storeTasks(j.Number, j.Tasks) // what is known from the beginning
-	if !c.cfg.NoRecords {
-		c.out.record(state.Record{Kind: state.KindTasks, Job: j.Number, Value: state.Encode(j.Tasks.Array.Tasks)})
-	}
-}
-
-// storeTasks records the blocks that changed, and notifies those who wait for
-// tasks: arrays for the ones of their own indexes, jobs for one that was no job yet.
-func (c *step) storeTasks(n job.Number, t *state.Tasks) {
-	indexes, blocks := t.TakeChanges(n, !c.cfg.NoRecords)
-	c.arrays.TasksChanged(n, indexes)
-	if c.depends.AwaitsTask(n, indexes) {
-		c.depends.Notify(n)
-	}
-	c.out.record(blocks...)
-}
-
-// updateArrays follows a step: arrays whose tasks changed take it in, end if they
+// update follows a step: arrays whose tasks changed take it in, end if they
 // must, and fill their windows.
-func (c *step) updateArrays() {
-	for todo := c.arrays.Changed(); len(todo) > 0; todo = c.arrays.Changed() {
+func (as *arrays) update() {
+	for todo := as.Changed(); len(todo) > 0; todo = as.Changed() {
 		for _, n := range todo {
-			if a := c.arrays.Of(n); a != nil { // another may have ended it
-				c.updateArray(c.job(n), a)
+			if a := as.Of(n); a != nil { // another may have ended it
+				as.updateOne(as.jobs.get(n), a)
 			}
 		}
 	}
 }
 
-func (c *step) updateArray(p *state.Job, a *array.Array) {
-	p = c.takeInAwaited(c.takeIn(p, a), a)
+func (as *arrays) updateOne(p *state.Job, a *array.Array) {
+	p = as.takeInAwaited(as.takeIn(p, a), a)
 	if p.Ending == nil {
 		if how := a.Cut(p); how != nil {
-			c.endArray(p, *how)
-			p = c.job(p.Number)
+			as.stop(p, *how)
+			p = as.jobs.get(p.Number)
 		}
 	}
 	if len(a.Ended) > 0 {
 		return // it was touched again
 	}
 	if a.Quiet() && p.Tasks.Counts[state.TaskPending] == 0 {
-		c.finishArray(p)
+		as.close(p)
 		return
 	}
-	c.fill(p, a)
+	as.fill(p, a)
 }
 
 // takeIn puts into the parent what its children have come to.
-func (c *step) takeIn(p *state.Job, a *array.Array) *state.Job {
+func (as *arrays) takeIn(p *state.Job, a *array.Array) *state.Job {
 	first := a.Begun
 	if len(a.Ended) == 0 && first == 0 && a.Failures == 0 {
 		return p
@@ -117,90 +88,94 @@ func (c *step) takeIn(p *state.Job, a *array.Array) *state.Job {
 		line = "its first task runs"
 	}
 	t := p.Tasks.Clone()
-	a.TakeIn(t, &c.jobs.table)
-	c.storeTasks(p.Number, t)
-	p = c.change(p, line, func(p *state.Job) {
+	a.TakeIn(t, &as.jobs.table)
+	as.jobs.storeTasks(p.Number, t)
+	p = as.jobs.change(p, line, func(p *state.Job) {
 		p.Tasks = t
 		if begun {
 			p.First, p.Started = first, first
 		}
 	})
 	if begun {
-		c.begunArray(p)
+		as.begun(p)
 	}
 	return p
 }
 
 // takeInAwaited puts into the parent what became of tasks for which its own wait.
-func (c *step) takeInAwaited(p *state.Job, a *array.Array) *state.Job {
+func (as *arrays) takeInAwaited(p *state.Job, a *array.Array) *state.Job {
 	if len(p.Waits.Arrays()) == 0 {
 		return p
 	}
 	t := p.Tasks.Clone()
-	left := a.TakeInAwaited(p, t, &c.jobs.table)
+	left := a.TakeInAwaited(p, t, &as.jobs.table)
 	if !t.Changed() && len(left) == len(p.Waits.Tasks) {
 		return p
 	}
-	c.storeTasks(p.Number, t)
-	return c.change(p, "", func(p *state.Job) {
+	as.jobs.storeTasks(p.Number, t)
+	return as.jobs.change(p, "", func(p *state.Job) {
 		w := *p.Waits
 		w.Tasks = left
 		p.Tasks, p.Waits = t, &w
 	})
 }
 
-// begunArray follows the first start of a task: the array has started in time,
+// begun follows the first start of a task: the array has started in time,
 // and its run time counts from here where all of it counts together.
-func (c *step) begunArray(p *state.Job) {
-	c.watchLimit(p)
-	c.depends.Notify(p.Number)
+func (as *arrays) begun(p *state.Job) {
+	as.jobs.watchLimit(p)
+	as.jobs.depends.Notify(p.Number)
 	if p.Request.MaxQueued == 0 && p.Request.NotAfter == 0 {
 		return
 	}
-	for _, j := range c.children(p.Number) {
+	for _, j := range as.children(p.Number) {
 		if j.State == job.Queued {
-			c.enqueueAgain(j)
+			as.jobs.enqueueAgain(j)
 		}
 	}
 }
 
-// endArray makes no more jobs of an array's tasks and ends those that are
+// stop orders a job's end: an array's with all of its tasks, and what runs by its
+// nodes. One that waits has ended then.
+func (as *arrays) stop(j *state.Job, how state.Ending) {
+	switch {
+	case j.Tasks != nil:
+		as.stopTasks(j, how)
+	case j.State.Pending():
+		as.jobs.end(j, how.Then, how.Reason, how.Text)
+	default:
+		as.attempts.stop(j, how)
+	}
+}
+
+// stopTasks makes no more jobs of an array's tasks and stops those that are
 // there; when the last is over the array is what how says.
-func (c *step) endArray(p *state.Job, how state.Ending) {
+func (as *arrays) stopTasks(p *state.Job, how state.Ending) {
 	t := p.Tasks.Clone()
 	for at, ok := t.NextPending(); ok; at, ok = t.NextPending() {
 		t.Set(at, state.TaskCancelled)
 	}
-	c.storeTasks(p.Number, t)
-	p = c.change(p, how.Text, func(p *state.Job) { p.Tasks, p.Ending = t, &how })
-	for _, j := range c.children(p.Number) {
-		c.cancelChild(j, how.Reason, how.Text)
+	as.jobs.storeTasks(p.Number, t)
+	p = as.jobs.change(p, how.Text, func(p *state.Job) { p.Tasks, p.Ending = t, &how })
+	for _, j := range as.children(p.Number) {
+		if j.Ending == nil || j.Ending.Then != job.Cancelled {
+			as.stop(j, state.Ending{Reason: how.Reason, Text: how.Text, Then: job.Cancelled})
+		}
 	}
-	c.arrays.Touch(p.Number)
+	as.Touch(p.Number)
 }
 
-func (c *step) cancelChild(j *state.Job, why job.Reason, text string) {
-	switch {
-	case j.State.Pending():
-		c.change(j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Cancelled, why, text })
-	case j.Ending == nil || j.Ending.Then != job.Cancelled:
-		how := c.stopWith(j)
-		how.Reason, how.Text, how.Then = why, text, job.Cancelled
-		c.end(j, how)
-	}
-}
-
-// finishArray ends an array whose tasks are all over.
-func (c *step) finishArray(p *state.Job) {
-	how := array.Outcome(p)
-	c.arrays.Remove(p)
-	c.change(p, endLine(how.Then, how.Text), func(p *state.Job) {
+// close takes in that all tasks of an array are over.
+func (as *arrays) close(p *state.Job) {
+	how := array.Ending(p)
+	as.Remove(p)
+	as.jobs.change(p, endLine(how.Then, how.Text), func(p *state.Job) {
 		p.State, p.Reason, p.Text, p.Ending = how.Then, how.Reason, how.Text, nil
 	})
 }
 
 // fill makes jobs of as many tasks as the window has room for.
-func (c *step) fill(p *state.Job, a *array.Array) {
+func (as *arrays) fill(p *state.Job, a *array.Array) {
 	if !array.MayFill(p) || !a.Room(p.Tasks) {
 		return
 	}
@@ -211,17 +186,17 @@ func (c *step) fill(p *state.Job, a *array.Array) {
 			break
 		}
 		t.Set(at, state.TaskLive)
-		c.makeChild(p, t.Index(at))
+		as.makeChild(p, t.Index(at))
 	}
-	c.storeTasks(p.Number, t)
-	c.change(p, "", func(p *state.Job) { p.Tasks = t })
+	as.jobs.storeTasks(p.Number, t)
+	as.jobs.change(p, "", func(p *state.Job) { p.Tasks = t })
 }
 
-func (c *step) makeChild(p *state.Job, index int) {
+func (as *arrays) makeChild(p *state.Job, index int) {
 	j := &state.Job{
-		Number: c.jobs.next, UUID: p.TaskUUID(index), Parent: p.Number, Index: index, Doc: p.Document(), Name: p.Name, Owner: p.Owner, Request: p.Request,
-		Expected: p.Expected, State: job.Queued, Submitted: c.now, Since: c.now, Version: 1,
+		Number: as.jobs.next, UUID: p.TaskUUID(index), Parent: p.Number, Index: index, Doc: p.Document(), Name: p.Name, Owner: p.Owner, Request: p.Request,
+		Expected: p.Expected, State: job.Queued, Submitted: as.jobs.out.now, Since: as.jobs.out.now, Version: 1,
 	}
-	c.arrays.Live(j)
-	c.add(j, fmt.Sprintf("task %d of job %d is in the queue", index, p.Number))
+	as.Live(j)
+	as.jobs.add(j, fmt.Sprintf("task %d of job %d is in the queue", index, p.Number))
 }

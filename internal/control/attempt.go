@@ -1,52 +1,100 @@
 package control
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
+
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
-	"strings"
 )
 
-// endAttempt closes an attempt whose ranks have all ended: the resources are free,
+// attempts is what becomes of jobs that hold something, from the order to run
+// until all ranks have ended. It has no state of its own: jobs and nodes have it,
+// and they, the scheduler and the ledger agree on it after each of its methods.
+//
+// To stop is to order an end: the nodes end their ranks and say so. To close is
+// to take in that all has ended.
+type attempts struct {
+	jobs   *jobs
+	nodes  *nodes
+	queue  *queue
+	ledger *ledger
+	out    *output
+	cfg    *Config
+}
+
+// check verifies that no GPU is granted twice.
+func (a *attempts) check() error {
+	type grant struct{ node, gpu string }
+	granted := map[grant]int64{}
+	for j := range a.jobs.all() {
+		if j.State.Active() != (j.Attempt != nil && j.Attempt.End == 0) {
+			return fmt.Errorf("job %d: it is %s but its attempt says otherwise", j.Number, j.State)
+		}
+		if !j.State.Active() {
+			if j.Ending != nil && j.Tasks == nil {
+				return fmt.Errorf("job %d: it is %s and being ended", j.Number, j.State)
+			}
+			continue
+		}
+		for _, r := range j.Attempt.Ranks {
+			for _, g := range r.Alloc.GPUs {
+				k := grant{r.Alloc.Node, g.UUID}
+				if granted[k] += g.Milli; granted[k] > 1000 {
+					return fmt.Errorf("GPU %s of %s is granted %d/1000 times", g.UUID, r.Alloc.Node, granted[k])
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// close takes in that all ranks of an attempt have ended: the resources are free,
 // the ledger is charged in the same step, and the job ends or waits again.
-func (c *step) endAttempt(j *state.Job) {
+func (a *attempts) close(j *state.Job) {
 	at := *j.Attempt
-	at.End = c.now
-	c.queue.sched.End(schedID(j.Number))
+	at.End = a.out.now
+	a.queue.sched.End(sched.JobID(j.Number))
 	closed := *j
 	closed.Attempt = &at
-	c.charge(&closed, c.ledger.End)
-	at.Used = at.Used.Plus(c.held(charges(&closed)...))
-	if !c.cfg.NoRecords {
-		c.out.record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt), Value: state.Encode(at)})
-	}
-	to, reason, text, retried := c.outcome(j, &at)
+	a.ledger.charge(&closed, a.ledger.End)
+	at.Used = at.Used.Plus(a.ledger.held(charges(&closed)...))
+	a.out.record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt)}, at)
+	to, reason, text, retried := a.decide(j, &at)
 	if unsure(&at) && (to == job.Queued || to == job.Halted) {
 		to, reason, text = job.OnHold, job.NodeFail, "it may have run on after the backup that was restored: release it if it shall start again"
 	}
-	j = c.change(j, endLine(to, text), func(j *state.Job) {
+	j = a.jobs.change(j, endLine(to, text), func(j *state.Job) {
 		j.Attempt, j.Ending, j.Retried = &at, nil, retried
 		j.Used = j.Used.Plus(at.Used)
 		j.State, j.Reason, j.Text = to, reason, text
 		if j.Started > 0 {
-			j.UsedRun += max(c.now-j.Started, 0)
+			j.UsedRun += max(a.out.now-j.Started, 0)
 		}
-		if to == job.Halted {
-			j.Next = c.jobs.next
-		}
-		if to == job.Queued || to == job.OnHold {
+		switch to {
+		case job.Halted:
+			j.Next = a.jobs.next
+		case job.Queued, job.OnHold:
 			j.Started = 0
-			j.Attempt = &at
 		}
 	})
 	if to == job.Halted {
-		c.succeed(j)
+		a.succeed(j)
 	}
 }
 
-// outcome decides what becomes of a job whose attempt has ended.
-func (c *step) outcome(j *state.Job, at *state.Attempt) (job.State, job.Reason, string, *state.Retried) {
+func endLine(s job.State, text string) string {
+	if text == "" && s == job.Finished {
+		return "finished"
+	}
+	return text
+}
+
+// decide says what becomes of a job whose attempt has ended.
+func (a *attempts) decide(j *state.Job, at *state.Attempt) (job.State, job.Reason, string, *state.Retried) {
 	bad := at.Decisive()
 	reason, text := reasonOf(bad), exitText(bad)
 	switch e := j.Ending; {
@@ -57,7 +105,7 @@ func (c *step) outcome(j *state.Job, at *state.Attempt) (job.State, job.Reason, 
 	case e != nil:
 		reason, text = e.Reason, e.Text
 	}
-	v := c.retry(j, at, reason, text)
+	v := a.retry(j, at, reason, text)
 	if v.Again {
 		return job.Queued, v.Reason, v.Text, &v.After
 	}
@@ -84,23 +132,23 @@ func unsure(a *state.Attempt) bool {
 	return false
 }
 
-// loseNode ends the ranks of a node that match as lost; why is the sentence about it.
-func (c *step) loseNode(name, why string, match func(state.Rank) bool) {
-	n := c.node(name)
+// lose ends the ranks of a node that match as lost; why is the sentence about it.
+func (a *attempts) lose(name, why string, match func(state.Rank) bool) {
+	n := a.nodes.get(name)
 	if n == nil {
 		return
 	}
 	for _, num := range n.Jobs { // the slice is never changed in place
-		j := c.job(num)
+		j := a.jobs.get(num)
 		for i := range j.Attempt.Ranks {
 			r := j.Attempt.Ranks[i]
 			if r.Alloc.Node != name || r.Phase == node.PhaseEnded || !match(r) {
 				continue
 			}
 			r.Phase = node.PhaseEnded
-			r.Exit = &node.Exit{Code: 255, Reason: job.NodeFail, EndedMS: int64(c.now), Message: why}
-			c.advance(j, i, r)
-			if j = c.job(num); !j.State.Active() {
+			r.Exit = &node.Exit{Code: 255, Reason: job.NodeFail, EndedMS: int64(a.out.now), Message: why}
+			a.advance(j, i, r)
+			if j = a.jobs.get(num); !j.State.Active() {
 				break
 			}
 		}
@@ -108,13 +156,9 @@ func (c *step) loseNode(name, why string, match func(state.Rank) bool) {
 }
 
 // assign gives a job its resources and its nodes the order to run it.
-func (c *step) assign(s sched.Start) {
-	j := c.job(NumberOf(s.Job))
-	if t := c.queue.promised[j.Number]; t > 0 {
-		c.out.Missed = append(c.out.Missed, c.now-t)
-		delete(c.queue.promised, j.Number)
-	}
-	at := &state.Attempt{Attempt: j.Tries + 1, Start: c.now}
+func (a *attempts) assign(s sched.Start) {
+	j := a.jobs.get(job.Number(s.Job))
+	at := &state.Attempt{Attempt: j.Tries + 1, Start: a.out.now}
 	switch {
 	case j.Attempt != nil:
 		at.Image = j.Attempt.Image
@@ -123,25 +167,46 @@ func (c *step) assign(s sched.Start) {
 	}
 	if j.Request.LimitScope == job.LimitJob {
 		at.Limit = j.Request.Limit
-		if end := c.limitEnd(j); end > 0 {
-			at.Limit = max(end-c.now, 1)
+		if end := a.jobs.limitEnd(j); end > 0 {
+			at.Limit = max(end-a.out.now, 1)
 		}
 	}
 	names := make([]string, len(s.Ranks))
-	for i, a := range s.Ranks {
-		n := c.node(a.Node)
-		at.Ranks = append(at.Ranks, state.Rank{Alloc: a, Phase: node.PhaseAssigned, Instance: n.Instance, Model: n.ModelOf(a), Cluster: n.Inventory.Cluster})
-		names[i] = a.Node
+	for i, alloc := range s.Ranks {
+		n := a.nodes.get(alloc.Node)
+		at.Ranks = append(at.Ranks, state.Rank{Alloc: alloc, Phase: node.PhaseAssigned, Instance: n.Instance, Model: n.ModelOf(alloc), Cluster: n.Inventory.Cluster})
+		names[i] = alloc.Node
 	}
-	waited := c.now - j.Since
-	j = c.change(j, "assigned to "+strings.Join(names, ", "), func(j *state.Job) {
+	waited := a.out.now - j.Since
+	j = a.jobs.change(j, "assigned to "+strings.Join(names, ", "), func(j *state.Job) {
 		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1
 		j.Reason, j.Text = job.None, ""
 	})
-	must(c.queue.sched.Start(c.running(j)))
-	c.charge(j, c.ledger.Begin)
-	c.ledger.CountStart(charges(j)[0], int64(waited))
-	for _, a := range s.Ranks {
-		c.arrive(a.Node, j.Number)
+	a.queue.start(j)
+	a.ledger.charge(j, a.ledger.Begin)
+	a.ledger.CountStart(charges(j)[0], int64(waited))
+	for _, name := range names {
+		a.nodes.arrive(name, j.Number)
 	}
+}
+
+// stop orders the end of a running attempt, by the job's own signal where how
+// names none.
+func (a *attempts) stop(j *state.Job, how state.Ending) {
+	if how.Signal == "" {
+		how.Signal, how.Grace = a.stopSignal(j)
+	}
+	j = a.jobs.change(j, how.Text, func(j *state.Job) {
+		j.Ending = &how
+		if how.Then == job.Halted {
+			j.State = job.MustHalt
+		}
+	})
+	a.queue.sched.Halting(sched.JobID(j.Number)) // what it holds is expected back soon
+	a.nodes.wakeAll(j)
+}
+
+// stopSignal is how a job is asked to end, and how long it has then.
+func (a *attempts) stopSignal(j *state.Job) (string, sched.Time) {
+	return cmp.Or(j.Request.StopSignal, "TERM"), cmp.Or(max(j.Request.StopGrace, 0), a.cfg.Grace)
 }

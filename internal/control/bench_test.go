@@ -44,7 +44,7 @@ func BenchmarkArray(b *testing.B) {
 		b.ReportMetric(float64(heapBytes()-before)/1024, "KiB-queued")
 		var longest, rounds time.Duration
 		n, now := 0, int64(1000)
-		for p := c.job(1); !p.State.Final(); p = c.job(1) {
+		for p := c.jobs.get(1); !p.State.Final(); p = c.jobs.get(1) {
 			now += 1000
 			for c.Due() {
 				began := time.Now()
@@ -53,7 +53,7 @@ func BenchmarkArray(b *testing.B) {
 				longest, rounds, n = max(longest, took), rounds+took, n+1
 			}
 			Apply(c, sched.Time(now), Tick{})
-			for _, j := range c.children(1) {
+			for _, j := range c.arrays.children(1) {
 				if j.State.Active() {
 					Apply(c, sched.Time(now), NodeSync{Name: j.Attempt.Ranks[0].Alloc.Node, Instance: "i", Hash: "h", Ranks: []node.RankStatus{{
 						ID: j.RankID(0), Phase: node.PhaseEnded, Exit: &node.Exit{StartedMS: now, EndedMS: now}}}})

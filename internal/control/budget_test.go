@@ -37,10 +37,10 @@ func TestMonthlyBudget(t *testing.T) {
 	}
 	submit()
 	w.schedule()
-	if w.c.job(1).State != job.Assigned || w.c.job(2).State != job.Queued {
-		t.Errorf("the jobs are %s and %s", w.c.job(1).State, w.c.job(2).State)
+	if w.c.jobs.get(1).State != job.Assigned || w.c.jobs.get(2).State != job.Queued {
+		t.Errorf("the jobs are %s and %s", w.c.jobs.get(1).State, w.c.jobs.get(2).State)
 	}
-	why := w.c.View(w.now).Waiting(w.c.job(2)).Text
+	why := w.c.View(w.now).Waiting(w.c.jobs.get(2)).Text
 	if want := "project lab has used 64 of its month's budget of 60 GPU-minutes"; !strings.Contains(why, want) {
 		t.Errorf("it waits as %q, want %q", why, want)
 	}
@@ -55,7 +55,7 @@ func TestMonthlyBudget(t *testing.T) {
 			w.schedule()
 		}
 	}
-	if st := w.c.job(2).State; st != job.Assigned {
-		t.Errorf("in the new month the job is %s: %s", st, w.c.View(w.now).Waiting(w.c.job(2)).Text)
+	if st := w.c.jobs.get(2).State; st != job.Assigned {
+		t.Errorf("in the new month the job is %s: %s", st, w.c.View(w.now).Waiting(w.c.jobs.get(2)).Text)
 	}
 }

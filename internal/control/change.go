@@ -3,13 +3,14 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
 
 // change puts a changed copy of a job into the table, records it, and writes
 // the line of its timeline if there is one.
-func (c *step) change(old *state.Job, line string, edit func(*state.Job)) *state.Job {
+func (t *jobs) change(old *state.Job, line string, edit func(*state.Job)) *state.Job {
 	j := *old
 	edit(&j)
 	j.Version++
@@ -17,26 +18,31 @@ func (c *step) change(old *state.Job, line string, edit func(*state.Job)) *state
 		if !canMove(old, j.State) {
 			panic(fmt.Sprintf("job %d: %v", j.Number, &job.MoveError{From: old.State, To: j.State}))
 		}
-		j.Since = c.now
-		c.moved(old, &j)
-		c.out.mail(&j, old.State)
+		j.Since = t.out.now
+		t.moved(old, &j)
+		t.out.mail(&j, old.State)
 	}
-	c.jobs.put(old, &j)
+	t.put(old, &j)
 	if j.Parent > 0 {
-		c.arrays.TaskChanged(old, &j)
+		t.arrays.TaskChanged(old, &j)
 	}
-	c.out.job(c.now, &j, old.State, line)
+	t.out.job(&j, old.State, line)
 	return &j
+}
+
+// end puts a job that holds nothing into its last state.
+func (t *jobs) end(j *state.Job, to job.State, reason job.Reason, text string) *state.Job {
+	return t.change(j, text, func(j *state.Job) { j.State, j.Reason, j.Text = to, reason, text })
 }
 
 // show changes what is only shown of a job. It is not recorded, as its node says
 // it again.
-func (c *step) show(old *state.Job, edit func(*state.Job)) {
+func (t *jobs) show(old *state.Job, edit func(*state.Job)) {
 	j := *old
 	edit(&j)
 	j.Version++
-	c.jobs.put(old, &j)
-	c.out.Changed = append(c.out.Changed, j.Number)
+	t.put(old, &j)
+	t.out.Changed = append(t.out.Changed, j.Number)
 }
 
 func canMove(j *state.Job, to job.State) bool {
@@ -47,63 +53,97 @@ func canMove(j *state.Job, to job.State) bool {
 }
 
 // moved keeps the counts and indexes right when a job changes state.
-func (c *step) moved(old, j *state.Job) {
-	c.queue.due = true
+func (t *jobs) moved(old, j *state.Job) {
+	t.queue.due = true
 	if !j.State.Pending() {
-		c.depends.Drop(old)
+		t.depends.Drop(old)
 	}
 	if j.State.Final() || j.State == job.Running {
-		c.depends.Notify(j.Number)
+		t.depends.Notify(j.Number)
 	}
 	switch {
 	case j.Tasks != nil:
 	case j.State == job.Queued:
-		c.enqueue(j)
+		t.enqueue(j)
 	case old.State == job.Queued && !j.State.Active():
-		delete(c.queue.promised, j.Number)
-		c.queue.sched.Dequeue(schedID(j.Number))
+		t.queue.dequeue(j.Number)
 	}
 	if old.State == job.Running {
-		delete(c.idle, j.Number)
+		delete(t.idle, j.Number)
 	}
 	if j.Cron != nil {
-		c.templates.next = c.now // looked up anew by the next Tick
+		t.templates.next = t.out.now // looked up anew by the next Tick
 	}
 	if !old.State.Final() && j.State.Final() {
-		j.Ended = c.now
-		c.countEnd(j)
-		c.observe(j)
-		if j.Sealed && !c.keepsSealed(j) {
+		j.Ended = t.out.now
+		t.ledger.countEnd(j)
+		t.queue.observe(j)
+		if j.Sealed && !t.keepsSealed(j) {
 			j.Sealed = false
-			c.out.record(state.Record{Kind: state.KindSecret, Job: j.Document()})
+			t.out.store(state.Record{Kind: state.KindSecret, Job: j.Document()})
 		}
 	}
 }
 
-// insert puts a job that is new to the table into every index.
-func (c *step) insert(j *state.Job) {
-	c.jobs.put(nil, j)
-	c.depends.Add(j)
-	c.depends.AddName(j, &c.jobs.table)
+// add takes a new job in, with a line of its timeline.
+func (t *jobs) add(j *state.Job, line string) {
+	t.put(nil, j)
+	t.depends.Add(j)
+	t.depends.AddName(j, &t.table)
 	if j.Cron != nil {
-		c.templates.add(j.Number)
-		c.templates.findNext(&c.jobs)
+		t.templates.add(j.Number)
+		t.templates.findNext(t)
 	}
 	switch {
 	case j.Tasks != nil:
-		c.arrays.Add(j, &c.jobs.table)
-		c.arrays.Touch(j.Number)
+		t.arrays.Add(j, &t.table)
+		t.arrays.Touch(j.Number)
 	case j.State == job.Queued:
-		c.enqueue(j)
+		t.enqueue(j)
+	}
+	t.notifyReplaced(j)
+	t.out.job(j, "", line)
+	if j.Tasks != nil {
+		t.storeTasks(j.Number, j.Tasks) // what is known from the beginning
+		t.out.record(state.Record{Kind: state.KindTasks, Job: j.Number}, j.Tasks.Array.Tasks)
+	}
+	t.out.mail(j, "")
+	t.queue.due = true
+}
+
+// notifyReplaced lets a new job hear of those that it waits for and has itself
+// ended, by taking their place.
+func (t *jobs) notifyReplaced(j *state.Job) {
+	for _, n := range depend.Awaits(j) {
+		if a := t.get(n.Job); a.State.Final() || n.Task != nil {
+			t.depends.Notify(a.Number)
+		}
 	}
 }
 
-// add takes a new job in.
-func (c *step) add(j *state.Job, line string) {
-	c.insert(j)
-	c.notifyReplaced(j)
-	c.out.job(c.now, j, "", line)
-	c.recordArray(j)
-	c.out.mail(j, "")
-	c.queue.due = true
+// storeTasks records the blocks that changed, and notifies those who wait for
+// tasks: arrays for the ones of their own indexes, jobs for one that was no job yet.
+func (t *jobs) storeTasks(n job.Number, tasks *state.Tasks) {
+	indexes, blocks := tasks.TakeChanges(n, !t.out.noRecords)
+	t.arrays.TasksChanged(n, indexes)
+	if t.depends.AwaitsTask(n, indexes) {
+		t.depends.Notify(n)
+	}
+	t.out.store(blocks...)
+}
+
+// enqueue gives a queued job to the scheduler. Nobody else may have seen j yet.
+func (t *jobs) enqueue(j *state.Job) {
+	if j.Cron == nil { // a template does not run
+		t.queue.enqueue(j, t.get(j.Parent))
+	}
+}
+
+// enqueueAgain gives a queued job to the scheduler anew, when it is another time
+// at which it may start.
+func (t *jobs) enqueueAgain(j *state.Job) {
+	again := *j
+	t.enqueue(&again)
+	t.put(j, &again)
+	t.queue.due = true
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 
 	"gbatch/accounting"
@@ -30,7 +31,9 @@ type Config struct {
 	NoRecords   bool       // return no Records: for a simulation that never restarts
 }
 
-// Project is who is billed.
+// Project is what its jobs may do here. It is not accounting.Account, which is
+// what a project, or a group of them, has a right to: those form a tree, and only
+// shares and budgets look at it.
 type Project struct {
 	GID      int
 	Clusters []int // that its jobs may use; empty: all
@@ -42,19 +45,8 @@ type Project struct {
 // Create it with New, fill it by Load, then call Apply and Schedule from one
 // goroutine.
 type Controller struct {
-	cfg       Config
-	jobs      jobs
-	nodes     nodes
-	arrays    *array.Set
-	depends   *depend.Set
-	queue     queue
-	ledger    ledger
-	templates templates
-	idle      map[job.Number]*idleWatch // jobs that want to end when their GPUs do nothing
-	out       Effects                   // of the step under way
-	step      step                      // the last one
-
-	intern  interner
+	parts
+	step    step                          // the last one
 	loading map[job.Number][]state.Record // of arrays, until all are there
 }
 
@@ -69,23 +61,35 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("accounting: %w", err)
 	}
-	return &Controller{
-		cfg: cfg, jobs: newJobs(), nodes: nodes{epoch: epoch}, arrays: array.NewSet(), depends: depend.NewSet(),
-		queue: queue{sched: st, due: true, promised: map[job.Number]sched.Time{}}, ledger: ledger{Ledger: books},
-		idle: map[job.Number]*idleWatch{}, loading: map[job.Number][]state.Record{}, out: Effects{noRecords: cfg.NoRecords},
-	}, nil
-}
-
-func (c *Controller) job(n job.Number) *state.Job { return c.jobs.get(n) }
-
-func must(err error) {
-	if err != nil {
-		panic(err) // values of our own types always encode
+	c := &Controller{loading: map[job.Number][]state.Record{}}
+	p := &c.parts
+	p.cfg, p.intern, p.out = &cfg, &interner{}, &output{noRecords: cfg.NoRecords}
+	p.ledger = &ledger{Ledger: books, cfg: p.cfg, out: p.out}
+	p.queue = &queue{sched: st, due: true, promised: map[job.Number]sched.Time{}, cfg: p.cfg, ledger: p.ledger, out: p.out}
+	p.nodes = &nodes{epoch: epoch, queue: p.queue, out: p.out}
+	p.templates, p.limits, p.idle = &templates{}, &limits{}, idle{}
+	p.jobs = &jobs{
+		byUUID: map[[16]byte]job.Number{}, next: 1, arrays: array.NewSet(), depends: depend.NewSet(),
+		templates: p.templates, limits: p.limits, idle: p.idle, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg,
 	}
+	p.attempts = &attempts{jobs: p.jobs, nodes: p.nodes, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg}
+	p.arrays = &arrays{Set: p.jobs.arrays, jobs: p.jobs, attempts: p.attempts}
+	p.depends = &depends{Set: p.jobs.depends, jobs: p.jobs, arrays: p.arrays}
+	return c, nil
 }
 
 // View takes a snapshot. Only the owner may call it, and may publish it only
 // when the records of all steps before are durable.
 func (c *Controller) View(now sched.Time) *state.View {
 	return &state.View{Now: now, Nodes: c.nodes.list, Plan: c.queue.plan, Windows: c.queue.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot()}
+}
+
+// Check verifies every invariant that holds between steps. Tests and the
+// simulator call it after each step; it costs O(jobs).
+func (c *Controller) Check() error {
+	return errors.Join(
+		c.queue.check(c.jobs), c.ledger.check(c.jobs), c.attempts.check(), c.jobs.check(), c.nodes.check(c.jobs),
+		c.limits.check(c.jobs), c.idle.check(c.jobs), c.templates.check(c.jobs),
+		c.depends.Check(&c.jobs.table), c.arrays.Check(&c.jobs.table),
+	)
 }

@@ -34,28 +34,16 @@ func nextOf(lines []string, after sched.Time) (sched.Time, error) {
 }
 
 // cron is the template's part of a new job; nil if it is none.
-func (e Submit) cron(c *step, s *job.Spec) (*state.Cron, *state.Refusal) {
-	if s.Gbatch == nil || len(s.Gbatch.Cron) == 0 {
+func (e Submit) cron(now sched.Time) (*state.Cron, *state.Refusal) {
+	g := e.Spec.Gbatch
+	if g == nil || len(g.Cron) == 0 {
 		return nil, nil
 	}
-	next, err := nextOf(s.Gbatch.Cron, c.now)
+	next, err := nextOf(g.Cron, now)
 	if err != nil {
 		return nil, &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.cron", Message: err.Error()}
 	}
-	return &state.Cron{Lines: s.Gbatch.Cron, Next: next, Tasks: s.Gbatch.Tasks}, nil
-}
-
-// tickCron makes the jobs that are due.
-func (e Tick) templates(c *step) {
-	if c.templates.next == 0 || c.now < c.templates.next {
-		return
-	}
-	for _, n := range c.templates.numbers {
-		if j := c.job(n); j != nil && j.State == job.Queued && j.Cron.Next <= c.now {
-			c.make(j)
-		}
-	}
-	c.templates.findNext(&c.jobs)
+	return &state.Cron{Lines: g.Cron, Next: next, Tasks: g.Tasks}, nil
 }
 
 // templates is those that are not over, by number, and when the first of them is
@@ -87,59 +75,84 @@ func (t *templates) findNext(jobs *jobs) {
 	})
 }
 
+func (t *templates) check(jobs *jobs) error {
+	if !slices.IsSorted(t.numbers) {
+		return fmt.Errorf("templates %v are not in order", t.numbers)
+	}
+	for j := range jobs.all() {
+		if _, known := slices.BinarySearch(t.numbers, j.Number); j.Cron != nil && !j.State.Final() && !known {
+			return fmt.Errorf("job %d is a template that makes no jobs", j.Number)
+		}
+	}
+	return nil
+}
+
+// templates makes the jobs that are due.
+func (e Tick) templates(s *step) {
+	if s.templates.next == 0 || s.now < s.templates.next {
+		return
+	}
+	for _, n := range s.templates.numbers {
+		if j := s.jobs.get(n); j != nil && j.State == job.Queued && j.Cron.Next <= s.now {
+			e.make(s, j)
+		}
+	}
+	s.templates.findNext(s.jobs)
+}
+
 // make makes a template's job, unless something speaks against it, and sets its
 // next time.
-func (c *step) make(t *state.Job) {
+func (e Tick) make(s *step, t *state.Job) {
 	due := t.Cron.Next
-	next, err := nextOf(t.Cron.Lines, c.now)
+	next, err := nextOf(t.Cron.Lines, s.now)
 	must(err) // it was checked when it was submitted
 	cron := *t.Cron
 	cron.Next = next
-	why := c.skip(t)
+	why := e.skip(s, t)
 	if why != "" {
-		c.change(t, "skipped a time: "+why, func(j *state.Job) { j.Cron = &cron })
+		s.jobs.change(t, "skipped a time: "+why, func(j *state.Job) { j.Cron = &cron })
 		return
 	}
-	cron.Last, cron.Made = c.jobs.next, cron.Made+1
-	t = c.change(t, fmt.Sprintf("made job %d", c.jobs.next), func(j *state.Job) { j.Cron = &cron })
+	cron.Last, cron.Made = s.jobs.next, cron.Made+1
+	t = s.jobs.change(t, fmt.Sprintf("made job %d", s.jobs.next), func(j *state.Job) { j.Cron = &cron })
 	j := &state.Job{
-		Number: c.jobs.next, UUID: t.UUID.Derive(fmt.Sprint("time ", due)), Name: t.Name, Owner: t.Owner, Request: t.Request,
-		State: job.Queued, Submitted: c.now, Since: c.now, Version: 1, Sealed: t.Sealed, Secrets: t.Secrets, Doc: t.Document(), Template: t.Number,
+		Number: s.jobs.next, UUID: t.UUID.Derive(fmt.Sprint("time ", due)), Name: t.Name, Owner: t.Owner, Request: t.Request,
+		State: job.Queued, Submitted: s.now, Since: s.now, Version: 1, Sealed: t.Sealed, Secrets: t.Secrets, Doc: t.Document(), Template: t.Number,
 	}
 	j.Tasks, err = tasksOf(t.Cron.Tasks)
 	must(err) // it was checked when it was submitted
-	j.Expected = c.expect(j)
-	c.add(j, fmt.Sprintf("made by job %d", t.Number))
+	j.Expected = s.queue.expect(j)
+	s.jobs.add(j, fmt.Sprintf("made by job %d", t.Number))
 }
 
 // skip is why a template's time makes no job; empty: it does.
-func (c *step) skip(t *state.Job) string {
-	if last := c.job(t.Cron.Last); last != nil && !last.State.Final() {
+func (Tick) skip(s *step, t *state.Job) string {
+	if last := s.jobs.get(t.Cron.Last); last != nil && !last.State.Final() {
 		return fmt.Sprintf("job %d, made before, is %s", last.Number, last.State)
 	}
-	if r := c.tooMany(schedJob(schedID(c.jobs.next), t.Owner, t.Request, c.now), t.Cron.Tasks.Len()); r != nil {
+	if r := s.jobs.tooMany(schedJob(s.jobs.next, t.Owner, t.Request, s.now), t.Cron.Tasks.Len()); r != nil {
 		return r.Message
 	}
 	return ""
 }
 
 // template is who made a job and makes more, nil if nobody does.
-func (c *Controller) template(j *state.Job) *state.Job {
-	if t := c.job(j.Template); j.Template != 0 && t != nil && !t.State.Final() {
-		return t
+func (t *jobs) template(j *state.Job) *state.Job {
+	if m := t.get(j.Template); j.Template != 0 && m != nil && !m.State.Final() {
+		return m
 	}
 	return nil
 }
 
 // keepsSealed says that what is sealed for a job is needed still when it ends:
 // by who continues it, by its template, or by the job that its template made last.
-func (c *Controller) keepsSealed(j *state.Job) bool {
-	if j.State == job.Halted || c.template(j) != nil {
+func (t *jobs) keepsSealed(j *state.Job) bool {
+	if j.State == job.Halted || t.template(j) != nil {
 		return true
 	}
 	if j.Cron == nil {
 		return false
 	}
-	last := c.job(j.Cron.Last)
+	last := t.get(j.Cron.Last)
 	return last != nil && !last.State.Final()
 }

@@ -11,25 +11,33 @@ import (
 // maxNotified is how many dependents one step looks at; a Tick goes on at once.
 const maxNotified = 1000
 
+// depends is what becomes of jobs that wait for others, by what depend.Set keeps
+// of them.
+type depends struct {
+	*depend.Set
+	jobs   *jobs
+	arrays *arrays
+}
+
 // follow lets all follow that follows from a step: arrays whose tasks changed,
 // and jobs that waited for those that began or ended.
-func (c *step) follow() {
-	c.updateArrays()
-	for c.notify(); c.arrays.Pending(); c.notify() {
-		c.updateArrays()
+func (d *depends) follow() {
+	d.arrays.update()
+	for d.notify(); d.arrays.Pending(); d.notify() {
+		d.arrays.update()
 	}
 }
 
-func (c *step) notify() {
-	if !c.depends.Pending() {
+func (d *depends) notify() {
+	if !d.Pending() {
 		return
 	}
-	c.depends.Notified(maxNotified, func(waiting, awaited job.Number) { c.updateWaits(c.job(waiting), c.job(awaited)) })
+	d.Notified(maxNotified, func(waiting, awaited job.Number) { d.updateWaits(d.jobs.get(waiting), d.jobs.get(awaited)) })
 }
 
 // updateWaits takes in that a job for which another waits began or ended.
-func (c *step) updateWaits(j, awaited *state.Job) {
-	waits, changed, why := depend.Update(*j.Waits, c.now, awaited, func(n state.Need) job.Number { return c.successorOf(j, n, awaited) })
+func (d *depends) updateWaits(j, awaited *state.Job) {
+	waits, changed, why := depend.Update(*j.Waits, d.jobs.out.now, awaited, func(n state.Need) job.Number { return d.successorOf(j, n, awaited) })
 	if !changed {
 		return
 	}
@@ -37,41 +45,49 @@ func (c *step) updateWaits(j, awaited *state.Job) {
 	if waits.Met && !j.Waits.Met {
 		line = fmt.Sprintf("job %d is %s: need not wait for others any more", awaited.Number, awaited.State)
 	}
-	c.depends.Drop(j)
+	d.Drop(j)
 	if why != "" {
-		j = c.change(j, "", func(j *state.Job) { j.Waits = &state.Waits{Any: waits.Any, Tasks: waits.Tasks} })
-		c.fail(j, job.DependencyFailed, why)
+		j = d.jobs.change(j, "", func(j *state.Job) { j.Waits = &state.Waits{Any: waits.Any, Tasks: waits.Tasks} })
+		d.miss(j, why)
 		return
 	}
-	j = c.change(j, line, func(j *state.Job) { j.Waits = &waits })
-	c.depends.Add(j)
+	j = d.jobs.change(j, line, func(j *state.Job) { j.Waits = &waits })
+	d.Add(j)
 	if j.State == job.Queued {
-		c.eligible(j)
+		d.eligible(j)
 	}
+}
+
+// miss fails a job for which what it waits for cannot come true any more.
+func (d *depends) miss(j *state.Job, why string) *state.Job {
+	d.arrays.stop(j, state.Ending{Then: job.Failed, Reason: job.DependencyFailed, Text: why})
+	if j.Tasks != nil {
+		d.arrays.update()
+	}
+	return d.jobs.get(j.Number)
 }
 
 // successorOf is the job that a condition is about from now on: of a singleton
 // the next of the earlier ones that are left, of a task its job as soon as it
 // has one; 0: none takes its place.
-func (c *Controller) successorOf(j *state.Job, n state.Need, awaited *state.Job) job.Number {
+func (d *depends) successorOf(j *state.Job, n state.Need, awaited *state.Job) job.Number {
 	if n.Task != nil {
-		return c.jobs.byUUID[awaited.TaskUUID(*n.Task)]
+		return d.jobs.byUUID[awaited.TaskUUID(*n.Task)]
 	}
 	if awaited.State == job.Halted && n.Type != job.After {
 		return awaited.Next
 	}
 	if n.Type == job.Singleton && awaited.State.Final() {
-		return c.depends.Earlier(j.Name, j.Owner.User, j.Number, &c.jobs.table)
+		return d.Earlier(j.Name, j.Owner.User, j.Number, &d.jobs.table)
 	}
 	return 0
 }
 
 // eligible follows that it is another time at which a queued job may start.
-func (c *step) eligible(j *state.Job) {
+func (d *depends) eligible(j *state.Job) {
 	if j.Tasks != nil {
-		c.arrays.Touch(j.Number)
+		d.arrays.Touch(j.Number)
 		return
 	}
-	c.enqueueAgain(j)
-	c.queue.due = true
+	d.jobs.enqueueAgain(j)
 }

@@ -22,8 +22,6 @@ type Effects struct {
 	Missed []sched.Time
 
 	Prepulled []node.Prepulled // what nodes have pulled ahead; for the metric only
-
-	noRecords bool // see Config
 }
 
 // Moved is a job's change of state.
@@ -42,35 +40,49 @@ func (e *Effects) Add(o Effects) {
 	e.Prepulled = append(e.Prepulled, o.Prepulled...)
 }
 
-// record adds records, if any are wanted.
-func (e *Effects) record(list ...state.Record) {
-	if !e.noRecords {
-		e.Records = append(e.Records, list...)
+// output is the effects of the step under way, and when it happens.
+type output struct {
+	Effects
+	now       sched.Time
+	noRecords bool // see Config
+}
+
+func (o *output) begin(now sched.Time, noRecords bool) { *o = output{now: now, noRecords: noRecords} }
+
+// store adds records that have their values.
+func (o *output) store(list ...state.Record) {
+	if !o.noRecords {
+		o.Records = append(o.Records, list...)
+	}
+}
+
+// record adds a record of a value.
+func (o *output) record(r state.Record, value any) {
+	if !o.noRecords {
+		r.Value = state.Encode(value)
+		o.Records = append(o.Records, r)
 	}
 }
 
 // job adds that a job is new or another now, and the line of its timeline, if
 // there is one.
-func (e *Effects) job(now sched.Time, j *state.Job, before job.State, text string) {
-	e.Changed = append(e.Changed, j.Number)
-	if e.noRecords {
-		return
-	}
-	e.record(state.Record{Kind: state.KindJob, Job: j.Number, Value: state.Encode(j)})
+func (o *output) job(j *state.Job, before job.State, text string) {
+	o.Changed = append(o.Changed, j.Number)
+	o.record(state.Record{Kind: state.KindJob, Job: j.Number}, j)
 	if text == "" && j.State == before {
 		return
 	}
-	l := state.Line{Time: now, Message: text}
+	l := state.Line{Time: o.now, Message: text}
 	if j.State != before {
 		l.State = j.State
 	}
-	e.record(state.Record{Kind: state.KindEvent, Job: j.Number, Seq: j.Version, Value: state.Encode(l)})
+	o.record(state.Record{Kind: state.KindEvent, Job: j.Number, Seq: j.Version}, l)
 }
 
 // mail notes a change of state for those who want a mail about it; of an array
 // that is the whole, not each task.
-func (e *Effects) mail(j *state.Job, from job.State) {
+func (o *output) mail(j *state.Job, from job.State) {
 	if j.Request.Mails && j.Parent == 0 && j.Cron == nil {
-		e.Moved = append(e.Moved, Moved{Job: j.Number, From: from, To: j.State})
+		o.Moved = append(o.Moved, Moved{Job: j.Number, From: from, To: j.State})
 	}
 }

@@ -46,17 +46,17 @@ type Outcome struct {
 	Refusal       *state.Refusal
 }
 
-func (e Act) apply(c *step) ([]Outcome, *state.Refusal) {
+func (e Act) apply(s *step) ([]Outcome, *state.Refusal) {
 	out := make([]Outcome, len(e.Numbers))
 	for i, n := range e.Numbers {
-		j := c.job(n)
+		j := s.jobs.get(n)
 		if j == nil {
 			out[i].Refusal = state.NoSuchJob(fmt.Sprint(n))
 			continue
 		}
-		out[i] = e.act(c, j)
+		out[i] = e.act(s, j)
 		out[i].Before = j.Status()
-		out[i].After = c.job(n).Status()
+		out[i].After = s.jobs.get(n).Status()
 	}
 	return out, nil
 }
@@ -75,109 +75,104 @@ func (e Act) audit(list []Outcome) Audit {
 	return Audit{Object: "jobs" + jobs.String(), Change: string(e.Action) + how.String()}
 }
 
-func (e Act) act(c *step, j *state.Job) Outcome {
+func (e Act) act(s *step, j *state.Job) Outcome {
 	switch e.Action {
 	case Cancel:
-		return e.cancel(c, j)
+		return e.cancel(s, j)
 	case Hold:
-		return e.hold(c, j)
+		return e.hold(s, j)
 	case Release:
-		return e.release(c, j)
+		return e.release(s, j)
 	case Update:
-		return e.reprioritize(c, j)
+		return e.reprioritize(s, j)
 	}
 	if j.Tasks != nil && !j.State.Final() {
-		return e.actActive(c, j)
+		return e.actActive(s, j)
 	}
 	switch e.Action {
 	case Pause:
-		return e.pause(c, j)
+		return e.pause(s, j)
 	case Resume:
-		return e.resume(c, j)
+		return e.resume(s, j)
 	case Requeue:
-		return e.requeue(c, j)
+		return e.requeue(s, j)
 	case Halt:
-		return e.haltByOrder(c, j)
+		return e.haltByOrder(s, j)
 	}
-	return e.signal(c, j)
+	return e.signal(s, j)
 }
 
-func (e Act) cancel(c *step, j *state.Job) Outcome {
-	reason := e.reason()
-	text := "cancelled by " + e.By
+func (e Act) cancel(s *step, j *state.Job) Outcome {
 	switch {
 	case j.State.Final():
 		return Outcome{Message: "already " + string(j.State)}
-	case j.Tasks != nil:
-		return c.cancelArray(j, reason, text)
-	case j.State.Pending():
-		c.change(j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Cancelled, reason, text })
-		return Outcome{Message: "cancelled"}
 	case j.Ending != nil && j.Ending.Then == job.Cancelled:
 		return Outcome{Message: "is being cancelled already"}
 	}
-	how := c.stopWith(j)
-	how.Reason, how.Text, how.Then = reason, text, job.Cancelled
-	c.end(j, how)
+	s.arrays.stop(j, state.Ending{Then: job.Cancelled, Reason: e.reason(), Text: "cancelled by " + e.By})
+	if j.Tasks != nil {
+		s.arrays.update()
+	}
+	if s.jobs.get(j.Number).State.Final() {
+		return Outcome{Message: "cancelled"}
+	}
 	return Outcome{Message: "is being cancelled"}
 }
 
-func (e Act) hold(c *step, j *state.Job) Outcome {
+func (e Act) hold(s *step, j *state.Job) Outcome {
 	switch {
 	case j.State == job.OnHold:
 		return Outcome{Message: "is on hold already"}
 	case j.State != job.Queued:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
 	}
-	c.change(j, "held by "+e.By, func(j *state.Job) { j.State = job.OnHold })
-	c.holdChildren(j, job.Queued, job.OnHold, "held by "+e.By)
+	e.move(s, j, job.OnHold, "held by "+e.By)
 	return Outcome{Message: "held"}
 }
 
-func (e Act) release(c *step, j *state.Job) Outcome {
+func (e Act) release(s *step, j *state.Job) Outcome {
 	switch {
 	case j.State == job.Queued:
 		return Outcome{Message: "is not on hold"}
 	case j.State != job.OnHold:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a held job can be released", j.Number, j.State)}}
 	}
-	c.change(j, "released by "+e.By, func(j *state.Job) { j.State = job.Queued })
-	c.holdChildren(j, job.OnHold, job.Queued, "released by "+e.By)
+	e.move(s, j, job.Queued, "released by "+e.By)
 	return Outcome{Message: "released"}
 }
 
 // pause makes a running job's processes stand still. It keeps its resources,
 // and its time limit goes on.
-func (e Act) pause(c *step, j *state.Job) Outcome {
+func (e Act) pause(s *step, j *state.Job) Outcome {
 	switch {
 	case j.State != job.Running || j.Ending != nil:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be paused", j.Number, stateText(j))}}
 	case j.Attempt.Paused != "":
 		return Outcome{Message: "is paused already"}
 	}
-	c.setPaused(j, e.By, "paused by "+e.By)
+	e.setPaused(s, j, e.By, "paused by "+e.By)
 	return Outcome{Message: "paused; it keeps its resources and its time limit goes on"}
 }
 
-func (e Act) resume(c *step, j *state.Job) Outcome {
+func (e Act) resume(s *step, j *state.Job) Outcome {
 	switch {
 	case !j.State.Active() || j.Ending != nil:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a paused job can be resumed", j.Number, stateText(j))}}
 	case j.Attempt.Paused == "":
 		return Outcome{Message: "is not paused"}
 	}
-	c.setPaused(j, "", "resumed by "+e.By)
+	e.setPaused(s, j, "", "resumed by "+e.By)
 	return Outcome{Message: "resumed"}
 }
 
-func (c *step) setPaused(j *state.Job, by, line string) {
+func (Act) setPaused(s *step, j *state.Job, by, line string) {
 	at := *j.Attempt
 	at.Paused = by
-	c.wakeNodesOf(c.change(j, line, func(j *state.Job) { j.Attempt = &at }))
+	s.nodes.wakeAll(s.jobs.change(j, line, func(j *state.Job) { j.Attempt = &at }))
 }
 
-// Signals are those that can be sent to a job that goes on.
-var Signals = []string{"HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CONT", "WINCH"}
+// signals are those that can be sent to a job that goes on.
+var signals = []string{"HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CONT", "WINCH"}
 
 // maxSent bounds the signals that wait for a job's nodes to deliver them.
 const maxSent = 16
@@ -191,7 +186,7 @@ func (e Act) reason() job.Reason {
 }
 
 // requeue ends a running attempt; the job waits again.
-func (e Act) requeue(c *step, j *state.Job) Outcome {
+func (e Act) requeue(s *step, j *state.Job) Outcome {
 	switch {
 	case j.State.Final():
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: a job that has ended does not run again", j.Number, j.State),
@@ -201,15 +196,13 @@ func (e Act) requeue(c *step, j *state.Job) Outcome {
 	case j.Ending != nil:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is being ended", j.Number)}}
 	}
-	how := c.stopWith(j)
-	how.Reason, how.Text, how.Then = e.reason(), "requeued by "+e.By, job.Queued
-	c.end(j, how)
+	s.attempts.stop(j, state.Ending{Then: job.Queued, Reason: e.reason(), Text: "requeued by " + e.By})
 	return Outcome{Message: "is being ended and will wait again"}
 }
 
 // reprioritize changes what is added to a waiting job's priority. Users may only
 // lower it.
-func (e Act) reprioritize(c *step, j *state.Job) Outcome {
+func (e Act) reprioritize(s *step, j *state.Job) Outcome {
 	was := j.Request.Priority
 	req := *j.Request
 	req.Priority = e.Priority
@@ -225,24 +218,24 @@ func (e Act) reprioritize(c *step, j *state.Job) Outcome {
 			Hint: "use a lower number"}}
 	}
 	text := fmt.Sprintf("priority %d by %s, was %d", e.Priority, e.By, was)
-	j = c.change(j, text, func(j *state.Job) { j.Request = c.intern.request(req) })
+	j = s.jobs.change(j, text, func(j *state.Job) { j.Request = s.intern.request(req) })
 	if j.State == job.Queued {
-		c.eligible(j)
+		s.depends.eligible(j)
 	}
-	for _, t := range c.children(j.Number) { // those that are made later ask what the array asks
+	for _, t := range s.arrays.children(j.Number) { // those that are made later ask what the array asks
 		if t.State.Pending() {
-			e.reprioritize(c, t)
+			e.reprioritize(s, t)
 		}
 	}
 	return Outcome{Message: fmt.Sprintf("has priority %d, was %d", e.Priority, was)}
 }
 
 // signal sends a signal to a job's processes, which go on.
-func (e Act) signal(c *step, j *state.Job) Outcome {
+func (e Act) signal(s *step, j *state.Job) Outcome {
 	switch {
-	case !slices.Contains(Signals, e.Signal):
+	case !slices.Contains(signals, e.Signal):
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("signal %q cannot be sent to a job", e.Signal),
-			Hint: "signals: " + strings.Join(Signals, ", ") + "; gcancel --pause makes a job stand still, and gcancel ends it"}}
+			Hint: "signals: " + strings.Join(signals, ", ") + "; gcancel --pause makes a job stand still, and gcancel ends it"}}
 	case j.State != job.Running || j.Ending != nil:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be sent a signal", j.Number, stateText(j))}}
 	case len(j.Attempt.Sent) >= maxSent:
@@ -252,6 +245,6 @@ func (e Act) signal(c *step, j *state.Job) Outcome {
 	at := *j.Attempt
 	at.SentSeq++
 	at.Sent = append(slices.Clone(at.Sent), state.Sent{Seq: at.SentSeq, Name: e.Signal, By: e.By})
-	c.wakeNodesOf(c.change(j, fmt.Sprintf("%s sends signal %s", e.By, e.Signal), func(j *state.Job) { j.Attempt = &at }))
+	s.nodes.wakeAll(s.jobs.change(j, fmt.Sprintf("%s sends signal %s", e.By, e.Signal), func(j *state.Job) { j.Attempt = &at }))
 	return Outcome{Message: fmt.Sprintf("is sent %s", e.Signal)}
 }

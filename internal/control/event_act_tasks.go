@@ -17,8 +17,8 @@ type ActTasks struct {
 	Indexes job.Indexes
 }
 
-func (e ActTasks) apply(c *step) (Outcome, *state.Refusal) {
-	p := c.job(e.Parent)
+func (e ActTasks) apply(s *step) (Outcome, *state.Refusal) {
+	p := s.jobs.get(e.Parent)
 	switch {
 	case p == nil:
 		return Outcome{Refusal: state.NoSuchJob(fmt.Sprint(e.Parent))}, nil
@@ -30,12 +30,12 @@ func (e ActTasks) apply(c *step) (Outcome, *state.Refusal) {
 	}
 	out := Outcome{Before: p.Status()}
 	if e.Indexes.Len() == 1 {
-		out.Before = e.taskState(c, p, e.Indexes[0].First)
+		out.Before = e.taskState(s, p, e.Indexes[0].First)
 	}
 	said := map[string]int{}
 	for _, r := range e.Indexes {
 		for i := r.First; i <= r.Last; i++ {
-			o := e.Act.actTask(c, p, i)
+			o := e.Act.actTask(s, p, i)
 			if o.Refusal != nil {
 				out.Refusal = o.Refusal
 				return out, nil
@@ -44,17 +44,17 @@ func (e ActTasks) apply(c *step) (Outcome, *state.Refusal) {
 		}
 	}
 	if e.Action == Cancel {
-		e.cancelPending(c)
+		e.cancelPending(s)
 	}
-	c.updateArrays()
+	s.arrays.update()
 	for _, m := range slices.Sorted(maps.Keys(said)) {
 		if e.Indexes.Len() > 1 {
 			m = fmt.Sprintf("%d %s", said[m], m)
 		}
 		out.Message = joinText(out.Message, m)
 	}
-	if out.After = c.job(e.Parent).Status(); e.Indexes.Len() == 1 {
-		out.After = e.taskState(c, c.job(e.Parent), e.Indexes[0].First)
+	if out.After = s.jobs.get(e.Parent).Status(); e.Indexes.Len() == 1 {
+		out.After = e.taskState(s, s.jobs.get(e.Parent), e.Indexes[0].First)
 	}
 	return out, nil
 }
@@ -69,12 +69,12 @@ func (e ActTasks) audit(o Outcome) Audit {
 
 // actTask acts on the task's job. Pending tasks, which have none, can only be
 // cancelled: cancelPending does it for all at once.
-func (e Act) actTask(c *step, p *state.Job, index int) Outcome {
-	switch s, _ := p.Tasks.State(index); {
-	case s == state.TaskLive:
-		return e.act(c, c.job(c.arrays.Of(p.Number).Child(index)))
-	case s != state.TaskPending:
-		return Outcome{Message: "already " + string(array.EndOf(s))}
+func (e Act) actTask(s *step, p *state.Job, index int) Outcome {
+	switch is, _ := p.Tasks.State(index); {
+	case is == state.TaskLive:
+		return e.act(s, s.jobs.get(s.arrays.Of(p.Number).Child(index)))
+	case is != state.TaskPending:
+		return Outcome{Message: "already " + string(array.EndOf(is))}
 	case e.Action == Cancel:
 		return Outcome{Message: "cancelled"}
 	}
@@ -82,8 +82,8 @@ func (e Act) actTask(c *step, p *state.Job, index int) Outcome {
 		Hint: fmt.Sprintf("%s the whole job: %d", e.Action, p.Number)}}
 }
 
-func (e ActTasks) cancelPending(c *step) {
-	p := c.job(e.Parent)
+func (e ActTasks) cancelPending(s *step) {
+	p := s.jobs.get(e.Parent)
 	if p.Tasks.Counts[state.TaskPending] == 0 {
 		return
 	}
@@ -95,45 +95,32 @@ func (e ActTasks) cancelPending(c *step) {
 			}
 		}
 	}
-	c.storeTasks(p.Number, t)
-	c.change(p, fmt.Sprintf("tasks %s cancelled by %s", e.Indexes.Short(), e.By), func(p *state.Job) { p.Tasks = t })
-	c.arrays.Touch(p.Number)
+	s.jobs.storeTasks(p.Number, t)
+	s.jobs.change(p, fmt.Sprintf("tasks %s cancelled by %s", e.Indexes.Short(), e.By), func(p *state.Job) { p.Tasks = t })
+	s.arrays.Touch(p.Number)
 }
 
 // taskState is the state of a task as a job's.
-func (e ActTasks) taskState(c *step, p *state.Job, index int) job.State {
-	switch s, _ := p.Tasks.State(index); s {
+func (e ActTasks) taskState(s *step, p *state.Job, index int) job.State {
+	switch is, _ := p.Tasks.State(index); is {
 	case state.TaskPending:
 		return p.State
 	case state.TaskLive:
-		return c.job(c.arrays.Of(p.Number).Child(index)).State
+		return s.jobs.get(s.arrays.Of(p.Number).Child(index)).State
 	default:
-		return array.EndOf(s)
+		return array.EndOf(is)
 	}
-}
-
-// cancelArray cancels an array with all that is left of it.
-func (c *step) cancelArray(p *state.Job, reason job.Reason, text string) Outcome {
-	if p.Ending != nil && p.Ending.Then == job.Cancelled {
-		return Outcome{Message: "is being cancelled already"}
-	}
-	c.endArray(p, state.Ending{Then: job.Cancelled, Reason: reason, Text: text})
-	c.updateArrays()
-	if c.job(p.Number).State.Final() {
-		return Outcome{Message: "cancelled"}
-	}
-	return Outcome{Message: "is being cancelled"}
 }
 
 // actActive does to all tasks of an array that hold something what makes sense
 // for such jobs alone.
-func (e Act) actActive(c *step, p *state.Job) Outcome {
+func (e Act) actActive(s *step, p *state.Job) Outcome {
 	did, last := 0, Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("no task of job %d runs", p.Number)}}
-	for _, j := range c.children(p.Number) {
+	for _, j := range s.arrays.children(p.Number) {
 		if !j.State.Active() {
 			continue
 		}
-		if last = e.act(c, j); last.Refusal == nil {
+		if last = e.act(s, j); last.Refusal == nil {
 			did++
 		}
 	}
@@ -143,12 +130,12 @@ func (e Act) actActive(c *step, p *state.Job) Outcome {
 	return Outcome{Message: fmt.Sprintf("%s of %d tasks", e.Action, did)}
 }
 
-// holdChildren holds or releases the tasks of an array that wait, with it.
-func (c *step) holdChildren(p *state.Job, from, to job.State, line string) {
-	for _, j := range c.children(p.Number) {
-		if j.State == from {
-			c.change(j, line, func(j *state.Job) { j.State = to })
+// move holds or releases a job, an array with its tasks that wait.
+func (Act) move(s *step, j *state.Job, to job.State, line string) {
+	for _, c := range append([]*state.Job{j}, s.arrays.children(j.Number)...) {
+		if c.State == j.State {
+			s.jobs.change(c, line, func(c *state.Job) { c.State = to })
 		}
 	}
-	c.arrays.Touch(p.Number)
+	s.arrays.Touch(j.Number)
 }

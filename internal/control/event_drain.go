@@ -16,15 +16,15 @@ type Drain struct {
 	By     string
 }
 
-// Drained answers Drain.
-type Drained struct {
+// drained answers Drain.
+type drained struct {
 	Was string // the reason for which the node was drained before; of a GPU it is empty
 }
 
-func (e Drain) apply(c *step) (Drained, *state.Refusal) {
-	old := c.node(e.Node)
+func (e Drain) apply(s *step) (drained, *state.Refusal) {
+	old := s.nodes.get(e.Node)
 	if old == nil {
-		return Drained{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodes.names()}
+		return drained{}, s.nodes.noNode(e.Node)
 	}
 	n := *old
 	reason := e.Reason
@@ -36,12 +36,12 @@ func (e Drain) apply(c *step) (Drained, *state.Refusal) {
 		if reason == "" {
 			n.Trouble = nil // the operator says that it is fit
 		}
-		c.setNode(n)
-		return Drained{Was: old.Drained}, nil
+		s.nodes.set(n)
+		return drained{Was: old.Drained}, nil
 	}
 	uuid, refusal := old.FindGPU(e.GPU)
 	if refusal != nil {
-		return Drained{}, refusal
+		return drained{}, refusal
 	}
 	n.DrainedGPUs = maps.Clone(old.DrainedGPUs)
 	if n.DrainedGPUs == nil {
@@ -52,11 +52,11 @@ func (e Drain) apply(c *step) (Drained, *state.Refusal) {
 	} else {
 		n.DrainedGPUs[uuid] = reason
 	}
-	c.setNode(n)
-	return Drained{}, nil
+	s.nodes.set(n)
+	return drained{}, nil
 }
 
-func (e Drain) audit(a Drained) Audit {
+func (e Drain) audit(a drained) Audit {
 	object := "node " + e.Node
 	if e.GPU != "" {
 		object += " GPU " + e.GPU

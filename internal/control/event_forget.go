@@ -9,20 +9,17 @@ import (
 // Forget drops a node that is gone for good.
 type Forget struct{ Node string }
 
-func (e Forget) apply(c *step) (None, *state.Refusal) {
-	n := c.node(e.Node)
+func (e Forget) apply(s *step) (none, *state.Refusal) {
+	n := s.nodes.get(e.Node)
 	if n == nil {
-		return None{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no node %q", e.Node), Hint: "nodes here: " + c.nodes.names()}
+		return none{}, s.nodes.noNode(e.Node)
 	}
 	if len(n.Jobs) > 0 || !n.Lost {
-		return None{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("node %s is in contact or has %d jobs", n.Name, len(n.Jobs)),
+		return none{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("node %s is in contact or has %d jobs", n.Name, len(n.Jobs)),
 			Hint: "stop its gnoded and wait until ginfo shows it as lost"}
 	}
-	c.queue.sched.RemoveNode(n.Name)
-	c.nodes.remove(n.Name)
-	c.out.record(state.Record{Kind: state.KindNode, Name: n.Name})
-	c.queue.due = true
-	return None{}, nil
+	s.nodes.remove(n.Name)
+	return none{}, nil
 }
 
-func (e Forget) audit(None) Audit { return Audit{Object: "node " + e.Node, Change: "forgotten"} }
+func (e Forget) audit(none) Audit { return Audit{Object: "node " + e.Node, Change: "forgotten"} }

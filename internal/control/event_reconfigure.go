@@ -7,22 +7,22 @@ import (
 // Reconfigure replaces the site's rules, whole or not at all.
 type Reconfigure struct{ Config Config }
 
-func (e Reconfigure) apply(c *step) (None, *state.Refusal) {
-	old := c.cfg
+func (e Reconfigure) apply(s *step) (none, *state.Refusal) {
+	old := *s.cfg
 	set := func(cfg Config) error {
-		if err := c.queue.sched.SetPolicy(cfg.Policy); err != nil {
+		if err := s.queue.sched.SetPolicy(cfg.Policy); err != nil {
 			return err
 		}
-		return c.ledger.SetConfig(cfg.Accounting)
+		return s.ledger.SetConfig(cfg.Accounting)
 	}
 	if err := set(e.Config); err != nil {
 		must(set(old)) // it was in force
-		return None{}, &state.Refusal{Code: state.Conflict, Message: err.Error(), Hint: "the old rules stay in force"}
+		return none{}, &state.Refusal{Code: state.Conflict, Message: err.Error(), Hint: "the old rules stay in force"}
 	}
-	must(c.rebase(c.now)) // charges come from allocations, which are in bounds
-	c.cfg, c.queue.due, c.ledger.shares = e.Config, true, nil
-	return None{}, nil
+	must(s.ledger.rebase(s.jobs)) // charges come from allocations, which are in bounds
+	*s.cfg, s.queue.due, s.ledger.shares = e.Config, true, nil
+	return none{}, nil
 }
 
 // audit is empty: who sends it has said what is new.
-func (Reconfigure) audit(None) Audit { return Audit{} }
+func (Reconfigure) audit(none) Audit { return Audit{} }

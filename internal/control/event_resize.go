@@ -22,13 +22,13 @@ type Resize struct {
 	By       string
 }
 
-func (e Resize) apply(c *step) (Outcome, *state.Refusal) {
-	j := c.job(e.Number)
+func (e Resize) apply(s *step) (Outcome, *state.Refusal) {
+	j := s.jobs.get(e.Number)
 	if j == nil {
 		return Outcome{Refusal: state.NoSuchJob(fmt.Sprint(e.Number))}, nil
 	}
 	out := Outcome{Before: j.State, After: j.State}
-	targets, why := e.targets(c, j)
+	targets, why := e.targets(s, j)
 	if why != nil {
 		out.Refusal = why
 		return out, nil
@@ -42,7 +42,7 @@ func (e Resize) apply(c *step) (Outcome, *state.Refusal) {
 		held := to
 		held.MilliCPU, held.MemMiB = max(to.MilliCPU, from.MilliCPU), max(to.MemMiB, from.MemMiB)
 		text = fmt.Sprintf("%s by %s: from %s to %s", "resized", e.By, sizeText(from), sizeText(to))
-		j = c.regrant(j, i, "", func(r *state.Rank) {
+		j = s.attempts.regrant(j, i, "", func(r *state.Rank) {
 			r.Alloc, r.Resize = held, &state.Resizing{Seq: j.Version + 1, To: to, From: from}
 		})
 	}
@@ -50,7 +50,7 @@ func (e Resize) apply(c *step) (Outcome, *state.Refusal) {
 		out.Message = "has that already"
 		return out, nil
 	}
-	c.wakeNodesOf(c.change(j, text, func(*state.Job) {}))
+	s.nodes.wakeAll(s.jobs.change(j, text, func(*state.Job) {}))
 	out.Message = text
 	return out, nil
 }
@@ -60,7 +60,7 @@ func (e Resize) audit(o Outcome) Audit {
 }
 
 // resizeTargets is what each rank is to have, or why it cannot.
-func (e Resize) targets(c *step, j *state.Job) ([]sched.Allocation, *state.Refusal) {
+func (e Resize) targets(s *step, j *state.Job) ([]sched.Allocation, *state.Refusal) {
 	conflict := func(format string, args ...any) *state.Refusal {
 		return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf(format, args...)}
 	}
@@ -80,7 +80,7 @@ func (e Resize) targets(c *step, j *state.Job) ([]sched.Allocation, *state.Refus
 		}
 		to := r.Alloc
 		to.MilliCPU, to.MemMiB = cmp.Or(e.MilliCPU, to.MilliCPU), cmp.Or(e.MemMiB, to.MemMiB)
-		if why := e.roomFor(c, j, r.Alloc, to); why != "" {
+		if why := e.roomFor(s, j, r.Alloc, to); why != "" {
 			r := conflict("%s", why)
 			r.Hint = "ask for less, or wait until others have ended"
 			return nil, r
@@ -93,28 +93,28 @@ func (e Resize) targets(c *step, j *state.Job) ([]sched.Allocation, *state.Refus
 // roomFor says why a node cannot give a rank what is more. What is free now has
 // to be enough, and what is left of it at the start of a job that the plan
 // holds the node for.
-func (e Resize) roomFor(c *step, j *state.Job, from, to sched.Allocation) string {
+func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string {
 	cpu, mem := to.MilliCPU-from.MilliCPU, to.MemMiB-from.MemMiB
 	if cpu <= 0 && mem <= 0 {
 		return ""
 	}
 	asked := sizeText(sched.Allocation{MilliCPU: max(cpu, 0), MemMiB: max(mem, 0)})
-	freeCPU, freeMem := e.freeOn(c, from.Node, 0)
+	freeCPU, freeMem := e.freeOn(s, from.Node, 0)
 	if cpu > freeCPU || mem > freeMem {
 		return fmt.Sprintf("job %d asks for %s more, and %s has %s free", j.Number, asked, from.Node, sizeText(sched.Allocation{MilliCPU: freeCPU, MemMiB: freeMem}))
 	}
-	if c.queue.plan == nil {
+	if s.queue.plan == nil {
 		return ""
 	}
 	end := j.Attempt.Start + j.LimitLeft()
-	for _, res := range c.queue.plan.Reservations {
+	for _, res := range s.queue.plan.Reservations {
 		for _, a := range res.Ranks {
 			if a.Node != from.Node || res.At >= end {
 				continue
 			}
-			thenCPU, thenMem := e.freeOn(c, from.Node, res.At)
+			thenCPU, thenMem := e.freeOn(s, from.Node, res.At)
 			if cpu > thenCPU-a.MilliCPU && cpu > 0 || mem > thenMem-a.MemMiB && mem > 0 {
-				return fmt.Sprintf("job %d asks for %s more, which %s is to give to job %d before this job's time limit", j.Number, asked, from.Node, NumberOf(res.Job))
+				return fmt.Sprintf("job %d asks for %s more, which %s is to give to job %d before this job's time limit", j.Number, asked, from.Node, job.Number(res.Job))
 			}
 		}
 	}
@@ -123,11 +123,11 @@ func (e Resize) roomFor(c *step, j *state.Job, from, to sched.Allocation) string
 
 // freeOn is the CPU and memory of a node that no job holds at a moment, by the
 // time limits of those that run; 0 is now.
-func (e Resize) freeOn(c *step, name string, at sched.Time) (milliCPU, memMiB int64) {
-	n := c.node(name)
+func (e Resize) freeOn(s *step, name string, at sched.Time) (milliCPU, memMiB int64) {
+	n := s.nodes.get(name)
 	milliCPU, memMiB = int64(n.Inventory.CPUs)*1000, n.Inventory.MemBytes>>20
 	for _, num := range n.Jobs {
-		j := c.job(num)
+		j := s.jobs.get(num)
 		if at > 0 && j.Attempt.Start+j.LimitLeft() <= at {
 			continue
 		}
@@ -143,30 +143,30 @@ func (e Resize) freeOn(c *step, name string, at sched.Time) (milliCPU, memMiB in
 
 // regrant changes a rank and the CPU and memory that it holds, for the scheduler
 // and the ledger in one step.
-func (c *step) regrant(j *state.Job, i int, line string, edit func(*state.Rank)) *state.Job {
+func (a *attempts) regrant(j *state.Job, i int, line string, edit func(*state.Rank)) *state.Job {
 	old := j.Attempt.Ranks[i]
 	same := false
 	at := withRank(j.Attempt, i, func(r *state.Rank) {
 		edit(r)
 		if same = r.Alloc.MilliCPU == old.Alloc.MilliCPU && r.Alloc.MemMiB == old.Alloc.MemMiB; !same {
-			r.Since = c.now
+			r.Since = a.out.now
 		}
 	})
 	if !same {
-		must(c.ledger.End(j.Charge(old, c.now)))
-		at.Used = at.Used.Plus(c.held(j.Charge(old, c.now)))
+		must(a.ledger.End(j.Charge(old, a.out.now)))
+		at.Used = at.Used.Plus(a.ledger.held(j.Charge(old, a.out.now)))
 	}
-	j = c.change(j, line, func(j *state.Job) { j.Attempt = at })
+	j = a.jobs.change(j, line, func(j *state.Job) { j.Attempt = at })
 	if !same {
-		must(c.ledger.Begin(j.Charge(at.Ranks[i], 0)))
-		c.queue.sched.Resize(schedID(j.Number), c.running(j).Ranks)
-		c.queue.due = true
+		must(a.ledger.Begin(j.Charge(at.Ranks[i], 0)))
+		a.queue.sched.Resize(sched.JobID(j.Number), runningJob(j).Ranks)
+		a.queue.due = true
 	}
 	return j
 }
 
 // resized takes a node's answer.
-func (c *step) resized(j *state.Job, i int, st node.RankStatus) {
+func (a *attempts) resized(j *state.Job, i int, st node.RankStatus) {
 	r := j.Attempt.Ranks[i]
 	asked := r.Asked()
 	if asked == nil || st.Resize == nil || st.Resize.Seq != asked.Seq {
@@ -175,15 +175,15 @@ func (c *step) resized(j *state.Job, i int, st node.RankStatus) {
 	if why := st.Resize.Error; why != "" {
 		failed := *asked
 		failed.Failed = why
-		j = c.regrant(j, i, "not resized: "+why, func(r *state.Rank) { r.Alloc, r.Resize = asked.From, &failed })
+		j = a.regrant(j, i, "not resized: "+why, func(r *state.Rank) { r.Alloc, r.Resize = asked.From, &failed })
 	} else {
 		line := fmt.Sprintf("has %s on %s", sizeText(asked.To), r.Alloc.Node)
-		j = c.regrant(j, i, line, func(r *state.Rank) {
+		j = a.regrant(j, i, line, func(r *state.Rank) {
 			r.Alloc, r.Resize = asked.To, nil
 			if st.Cores != "" {
 				r.Cores = st.Cores
 			}
 		})
 	}
-	c.wake(r.Alloc.Node)
+	a.nodes.wake(r.Alloc.Node)
 }

@@ -24,69 +24,69 @@ type Restored struct {
 	NoVault bool       // what is sealed cannot be opened any more
 }
 
-func (e Restored) apply(c *step) (None, *state.Refusal) {
-	c.jobs.next += e.Skip
-	c.out.record(state.Record{Kind: state.KindFloor, Job: c.jobs.next, Value: []byte("{}")})
-	for _, n := range c.nodes.list {
+func (e Restored) apply(s *step) (none, *state.Refusal) {
+	s.jobs.next += e.Skip
+	s.out.store(state.Record{Kind: state.KindFloor, Job: s.jobs.next, Value: []byte("{}")})
+	for _, n := range s.nodes.list {
 		v := *n
 		v.Unsure = true
-		c.setNode(v)
+		s.nodes.set(v)
 	}
 	var numbers []job.Number
-	for j := range c.jobs.all() {
+	for j := range s.jobs.all() {
 		if !j.State.Final() {
 			numbers = append(numbers, j.Number)
 		}
 	}
 	for _, n := range numbers {
-		if j := c.job(n); !j.State.Final() { // another's end may have ended it
-			e.job(c, j)
+		if j := s.jobs.get(n); !j.State.Final() { // another's end may have ended it
+			e.job(s, j)
 		}
 	}
-	return None{}, nil
+	return none{}, nil
 }
 
-func (Restored) audit(None) Audit { return Audit{Change: "restored from a backup"} }
+func (Restored) audit(none) Audit { return Audit{Change: "restored from a backup"} }
 
-func (e Restored) job(c *step, j *state.Job) {
+func (e Restored) job(s *step, j *state.Job) {
 	const text, sealed = "restored from a backup", "its secrets were lost: submit it again"
 	switch {
 	case j.Tasks != nil && j.Sealed && e.NoVault:
-		c.endArray(j, state.Ending{Then: job.Failed, Reason: job.Server, Text: sealed})
+		s.arrays.stop(j, state.Ending{Then: job.Failed, Reason: job.Server, Text: sealed})
 	case j.State.Active():
 		at := *j.Attempt
 		at.Ranks = append([]state.Rank(nil), at.Ranks...)
 		for i := range at.Ranks {
 			at.Ranks[i].Unsure = at.Ranks[i].Phase != node.PhaseEnded
 		}
-		c.change(j, text+"; its node is asked whether it still runs", func(j *state.Job) { j.Attempt = &at })
+		s.jobs.change(j, text+"; its node is asked whether it still runs", func(j *state.Job) { j.Attempt = &at })
 	case j.Sealed && e.NoVault:
-		c.change(j, text+" without the key of its secrets", func(j *state.Job) {
+		s.jobs.change(j, text+" without the key of its secrets", func(j *state.Job) {
 			j.State, j.Reason, j.Text = job.Failed, job.Server, sealed
 		})
 	case j.State == job.Queued && j.Cron == nil && !e.Queue:
-		c.change(j, text+", on hold: it may have run since", func(j *state.Job) { j.State = job.OnHold })
+		s.jobs.change(j, text+", on hold: it may have run since", func(j *state.Job) { j.State = job.OnHold })
 	}
 }
 
 // reconcile compares what a node has with records from a backup.
-func (e NodeSync) reconcile(c *step) {
-	if !c.node(e.Name).Unsure {
+func (e NodeSync) reconcile(s *step) {
+	if !s.nodes.get(e.Name).Unsure {
 		return
 	}
 	has := map[job.RankID]bool{}
 	for _, st := range e.Ranks {
 		has[st.ID] = true
 	}
-	for _, num := range c.node(e.Name).Jobs {
-		e.confirm(c, num, e.Name, has)
+	for _, num := range s.nodes.get(e.Name).Jobs {
+		e.confirm(s, num, e.Name, has)
 	}
-	c.loseNode(e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(r state.Rank) bool { return r.Unsure })
+	s.attempts.lose(e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(r state.Rank) bool { return r.Unsure })
 	unwanted := 0
 	for _, st := range e.Ranks {
-		j := c.job(st.ID.Job)
+		j := s.jobs.get(st.ID.Job)
 		if j != nil && st.ID.Attempt > j.Tries && !j.State.Final() {
-			j = c.change(j, fmt.Sprintf("attempt %d began on %s after the backup; it is ended there", st.ID.Attempt, e.Name), func(j *state.Job) { j.Tries = st.ID.Attempt })
+			j = s.jobs.change(j, fmt.Sprintf("attempt %d began on %s after the backup; it is ended there", st.ID.Attempt, e.Name), func(j *state.Job) { j.Tries = st.ID.Attempt })
 		}
 		wanted := j != nil && j.State.Active() && j.Attempt.Attempt == st.ID.Attempt && j.On(e.Name)
 		if !wanted && st.Phase != node.PhaseEnded {
@@ -94,15 +94,15 @@ func (e NodeSync) reconcile(c *step) {
 		}
 	}
 	if unwanted == 0 {
-		n := *c.node(e.Name)
+		n := *s.nodes.get(e.Name)
 		n.Unsure = false
-		c.setNode(n)
+		s.nodes.set(n)
 	}
 }
 
 // confirm marks the ranks of a job that its node has.
-func (e NodeSync) confirm(c *step, num job.Number, name string, has map[job.RankID]bool) {
-	j := c.job(num)
+func (e NodeSync) confirm(s *step, num job.Number, name string, has map[job.RankID]bool) {
+	j := s.jobs.get(num)
 	at := j.Attempt
 	for i, r := range j.Attempt.Ranks {
 		if r.Unsure && r.Alloc.Node == name && has[j.RankID(i)] {
@@ -110,6 +110,6 @@ func (e NodeSync) confirm(c *step, num job.Number, name string, has map[job.Rank
 		}
 	}
 	if at != j.Attempt {
-		c.change(j, "", func(j *state.Job) { j.Attempt = at })
+		s.jobs.change(j, "", func(j *state.Job) { j.Attempt = at })
 	}
 }

@@ -20,52 +20,52 @@ type SetSecrets struct {
 	By     string
 }
 
-// SecretsSet answers SetSecrets. A false Done means that somebody was faster:
+// secretsSet answers SetSecrets. A false Done means that somebody was faster:
 // merge again.
-type SecretsSet struct {
+type secretsSet struct {
 	Done    bool
 	Version uint32
 	State   job.State
 }
 
-func (e SetSecrets) apply(c *step) (SecretsSet, *state.Refusal) {
-	j := c.job(e.Number)
+func (e SetSecrets) apply(s *step) (secretsSet, *state.Refusal) {
+	j := s.jobs.get(e.Number)
 	switch {
 	case j == nil:
-		return SecretsSet{}, state.NoSuchJob(fmt.Sprint(e.Number))
+		return secretsSet{}, state.NoSuchJob(fmt.Sprint(e.Number))
 	case j.State.Final():
-		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: its secrets were deleted", j.Number, j.State)}
+		return secretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: its secrets were deleted", j.Number, j.State)}
 	case j.Parent > 0:
-		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("task %s has the secrets of its array", j.ID()), Hint: fmt.Sprintf("set those of job %d", j.Parent)}
-	case c.template(j) != nil:
-		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d has the secrets of the template that made it", j.Number), Hint: fmt.Sprintf("set those of job %d", j.Template)}
+		return secretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("task %s has the secrets of its array", j.ID()), Hint: fmt.Sprintf("set those of job %d", j.Parent)}
+	case s.jobs.template(j) != nil:
+		return secretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d has the secrets of the template that made it", j.Number), Hint: fmt.Sprintf("set those of job %d", j.Template)}
 	case j.Secrets == 0:
-		return SecretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d was submitted without secrets, so its container has no place for them", j.Number),
+		return secretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d was submitted without secrets, so its container has no place for them", j.Number),
 			Hint: "name them in the job's gbatch.secrets when it is submitted"}
 	case j.Secrets != e.Base:
-		return SecretsSet{Version: j.Secrets, State: j.State}, nil
+		return secretsSet{Version: j.Secrets, State: j.State}, nil
 	}
 	names := slices.Sorted(slices.Values(e.Names))
-	c.out.record(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
-	j = c.change(j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *state.Job) {
+	s.out.store(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
+	j = s.jobs.change(j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *state.Job) {
 		j.Secrets++
 		j.Sealed = true
 	})
-	sharers := append(c.children(j.Number), j)
+	sharers := append(s.arrays.children(j.Number), j)
 	if j.Cron != nil {
-		if made := c.job(j.Cron.Last); made != nil && !made.State.Final() {
-			made = c.change(made, fmt.Sprintf("secrets %s of job %d set by %s", strings.Join(names, ", "), j.Number, e.By), func(m *state.Job) { m.Secrets = j.Secrets })
-			sharers = append(append(sharers, made), c.children(made.Number)...)
+		if made := s.jobs.get(j.Cron.Last); made != nil && !made.State.Final() {
+			made = s.jobs.change(made, fmt.Sprintf("secrets %s of job %d set by %s", strings.Join(names, ", "), j.Number, e.By), func(m *state.Job) { m.Secrets = j.Secrets })
+			sharers = append(append(sharers, made), s.arrays.children(made.Number)...)
 		}
 	}
 	for _, j := range sharers {
 		if j.State.Active() {
-			c.wakeNodesOf(j)
+			s.nodes.wakeAll(j)
 		}
 	}
-	return SecretsSet{Done: true, Version: j.Secrets, State: j.Status()}, nil
+	return secretsSet{Done: true, Version: j.Secrets, State: j.Status()}, nil
 }
 
-func (e SetSecrets) audit(SecretsSet) Audit {
+func (e SetSecrets) audit(secretsSet) Audit {
 	return Audit{Object: fmt.Sprintf("job %d", e.Number), Change: "secrets set: " + strings.Join(e.Names, ", ")}
 }

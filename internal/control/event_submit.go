@@ -48,19 +48,19 @@ type Submitted struct {
 	Budget *accounting.Budget // that binds the project most; nil: none
 }
 
-func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
-	if n, ok := c.jobs.byUUID[e.UUID]; ok && !e.DryRun {
-		j := c.job(n)
+func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
+	if n, ok := s.jobs.byUUID[e.UUID]; ok && !e.DryRun {
+		j := s.jobs.get(n)
 		return Submitted{Number: n, State: j.State, Request: j.Request, Repeated: true}, nil
 	}
-	if r := e.admit(c); r != nil {
+	if r := e.admit(s.cfg); r != nil {
 		return Submitted{}, r
 	}
 	req := e.Request
 	if req == nil {
-		req = c.intern.request(e.request(c, e.Spec, c.cfg.Projects[e.Project]))
+		req = s.intern.request(e.request(s))
 	}
-	probe := schedJob(schedID(c.jobs.next), &state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, c.now)
+	probe := schedJob(s.jobs.next, &state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, s.now)
 	if err := probe.Validate(); err != nil {
 		return Submitted{}, &state.Refusal{Code: state.Unsatisfiable, Path: "request", Message: err.Error()}
 	}
@@ -68,17 +68,17 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 	if err != nil {
 		return Submitted{}, &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.tasks", Message: err.Error()}
 	}
-	if r := c.tooMany(probe, e.Spec.Tasks().Len()); r != nil {
+	if r := s.jobs.tooMany(probe, e.Spec.Tasks().Len()); r != nil {
 		return Submitted{}, r
 	}
-	if r := e.refuseNever(c, probe); r != nil {
+	if r := e.refuseNever(s, probe); r != nil {
 		return Submitted{}, r
 	}
-	cron, r := e.cron(c, e.Spec)
+	cron, r := e.cron(s.now)
 	if r != nil {
 		return Submitted{}, r
 	}
-	others, why, r := e.resolve(c, tasks)
+	others, why, r := e.resolve(s, tasks)
 	if r != nil {
 		return Submitted{}, r
 	}
@@ -86,41 +86,41 @@ func (e Submit) apply(c *step) (Submitted, *state.Refusal) {
 		return Submitted{Past: others.past}, nil
 	}
 	if e.DryRun {
-		return Submitted{Request: req, QOS: qosOf(e.Spec), Budget: c.budget(c.now, e.Project)}, nil
+		return Submitted{Request: req, QOS: qosOf(e.Spec), Budget: s.ledger.budget(e.Project)}, nil
 	}
 	if g := e.Spec.Gbatch; g != nil && g.Replace {
-		others.waits = e.replace(c, others.waits)
+		others.waits = e.replace(s, others.waits)
 	}
-	others.fit(c)
-	j, line := e.job(c, req, tasks)
+	others.fit(s)
+	j, line := e.job(s, req, tasks)
 	j.Waits, j.Cron = others.waits, cron
-	c.add(j, line)
-	c.out.record(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
+	s.jobs.add(j, line)
+	s.out.store(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
 	if e.Sealed != nil {
-		c.out.record(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
+		s.out.store(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
 	}
 	if why != "" {
-		j = c.fail(j, job.DependencyFailed, why)
+		j = s.depends.miss(j, why)
 	}
 	if len(others.each) > 0 {
-		c.updateArrays() // it is over if none of its tasks can start
-		j = c.job(j.Number)
+		s.arrays.update() // it is over if none of its tasks can start
+		j = s.jobs.get(j.Number)
 	}
-	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: c.budget(c.now, e.Project)}, nil
+	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: s.ledger.budget(e.Project)}, nil
 }
 
 // job is the new job, and the first line of its timeline.
-func (e Submit) job(c *step, req *state.Request, tasks *state.Tasks) (*state.Job, string) {
+func (e Submit) job(s *step, req *state.Request, tasks *state.Tasks) (*state.Job, string) {
 	j := &state.Job{
-		Number: c.jobs.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
-		Owner:   c.intern.owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
-		Request: req, Expected: e.Expected, State: job.Queued, Submitted: c.now, Since: c.now, Version: 1, Sealed: e.Sealed != nil,
+		Number: s.jobs.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
+		Owner:   s.intern.owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
+		Request: req, Expected: e.Expected, State: job.Queued, Submitted: s.now, Since: s.now, Version: 1, Sealed: e.Sealed != nil,
 	}
 	if e.Secrets {
 		j.Secrets = 1
 	}
 	if j.Expected == 0 {
-		j.Expected = c.expect(j)
+		j.Expected = s.queue.expect(j)
 	}
 	line := "submitted"
 	if e.Hold {

@@ -11,26 +11,27 @@ import (
 // a plan that time alone changes.
 type Tick struct{}
 
-func (e Tick) apply(c *step) (None, *state.Refusal) {
-	e.nodes(c)
-	e.limits(c)
-	e.penalties(c)
-	e.evict(c)
-	e.templates(c)
-	e.days(c)
-	for _, w := range c.queue.windows { // the slice is never changed in place
-		if w.End <= c.now {
-			c.queue.sched.Unreserve(w.Name)
-			c.dropWindow(w.Name)
+func (e Tick) apply(s *step) (none, *state.Refusal) {
+	e.nodes(s)
+	e.limits(s)
+	s.nodes.endPenalties()
+	s.jobs.evict()
+	e.templates(s)
+	if s.ledger.roll() {
+		s.queue.due = true
+	}
+	for _, w := range s.queue.windows { // the slice is never changed in place
+		if w.End <= s.now {
+			s.queue.unreserve(w.Name)
 		}
 	}
-	if c.queue.plan != nil && c.queue.plan.Wake > 0 && c.now >= c.queue.plan.Wake {
-		c.queue.due = true
+	if s.queue.plan != nil && s.queue.plan.Wake > 0 && s.now >= s.queue.plan.Wake {
+		s.queue.due = true
 	}
-	return None{}, nil
+	return none{}, nil
 }
 
-func (Tick) audit(None) Audit { return Audit{Nothing: true} }
+func (Tick) audit(none) Audit { return Audit{Nothing: true} }
 
 // NextTick is when Tick must be called at the latest; 0 if nothing waits for
 // time. The next time at which a decision may change counts too.
@@ -53,14 +54,14 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	for _, w := range c.queue.windows {
 		sooner(w.End)
 	}
-	if len(c.queue.limits) > 0 {
-		sooner(c.queue.limits[0].at)
+	if len(c.limits.list) > 0 {
+		sooner(c.limits.list[0].at)
 	}
 	switch {
 	case len(c.jobs.ended) > c.cfg.KeepCount:
 		sooner(now)
 	case len(c.jobs.ended) > 0:
-		sooner(c.job(c.jobs.ended[0]).Ended + c.cfg.KeepEnded)
+		sooner(c.jobs.get(c.jobs.ended[0]).Ended + c.cfg.KeepEnded)
 	}
 	if c.depends.Pending() {
 		sooner(now)
@@ -73,19 +74,19 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	return next
 }
 
-func (e Tick) nodes(c *step) {
-	for _, n := range c.nodes.list {
-		silent := c.now - n.LastSeen
-		if !n.Suspect && silent >= c.cfg.SuspectTime {
+func (Tick) nodes(s *step) {
+	for _, n := range s.nodes.list {
+		silent := s.now - n.LastSeen
+		if !n.Suspect && silent >= s.cfg.SuspectTime {
 			v := *n
 			v.Suspect = true
-			c.setNode(v)
+			s.nodes.set(v)
 		}
-		if !n.Lost && silent >= c.cfg.NodeTimeout {
-			v := *c.node(n.Name)
+		if !n.Lost && silent >= s.cfg.NodeTimeout {
+			v := *s.nodes.get(n.Name)
 			v.Lost = true
-			c.setNode(v)
-			c.loseNode(n.Name, fmt.Sprintf("node %s failed: no contact for %d s", n.Name, silent/1000), func(state.Rank) bool { return true })
+			s.nodes.set(v)
+			s.attempts.lose(n.Name, fmt.Sprintf("node %s failed: no contact for %d s", n.Name, silent/1000), func(state.Rank) bool { return true })
 		}
 	}
 }

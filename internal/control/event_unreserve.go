@@ -9,14 +9,13 @@ import (
 // Unreserve removes a reservation.
 type Unreserve struct{ Name string }
 
-func (e Unreserve) apply(c *step) (None, *state.Refusal) {
-	if !c.queue.sched.Unreserve(e.Name) {
-		return None{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no reservation %q", e.Name)}
+func (e Unreserve) apply(s *step) (none, *state.Refusal) {
+	if !s.queue.unreserve(e.Name) {
+		return none{}, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no reservation %q", e.Name)}
 	}
-	c.dropWindow(e.Name)
-	return None{}, nil
+	return none{}, nil
 }
 
-func (e Unreserve) audit(None) Audit {
+func (e Unreserve) audit(none) Audit {
 	return Audit{Object: "reservation " + e.Name, Change: "removed"}
 }

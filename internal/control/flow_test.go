@@ -73,7 +73,7 @@ func (w *world) steer(cmd, first string, arg func(string, string) string, number
 		return w.answer(w.apply(Act{Action: action, Numbers: []job.Number{job.Number(atoi(w.t, first))}, By: arg("by", "ann"), Admin: arg("by", "ann") != "ann",
 			Operator: arg("operator", "") != "", Signal: arg("name", ""), Priority: number("to", "0")})), true
 	case cmd == "load":
-		v := w.c.node(first)
+		v := w.c.nodes.get(first)
 		for range max(number("times", "1"), 1) {
 			w.now += 25 * sched.Second
 			var list []GPULoad
@@ -86,14 +86,14 @@ func (w *world) steer(cmd, first string, arg func(string, string) string, number
 		}
 		return w.queue(), true
 	case cmd == "ack":
-		j := w.c.job(job.Number(atoi(w.t, first)))
+		j := w.c.jobs.get(job.Number(atoi(w.t, first)))
 		r := j.Attempt.Ranks[number("rank", "0")]
 		st := node.RankStatus{ID: j.RankID(number("rank", "0")), Phase: r.Phase, Stopping: arg("stopping", "") != "", Signalled: uint32(number("signalled", "0"))}
-		v := w.c.node(r.Alloc.Node)
+		v := w.c.nodes.get(r.Alloc.Node)
 		w.apply(NodeSync{Name: v.Name, Instance: v.Instance, Hash: v.Hash, Ranks: []node.RankStatus{st}})
 		return w.show(j.Number), true
 	case cmd == "chain":
-		j := w.c.job(job.Number(atoi(w.t, first)))
+		j := w.c.jobs.get(job.Number(atoi(w.t, first)))
 		out := fmt.Sprintf("next=%d document=%d ran=%d left=%d submitted=%d", j.Next, j.Document(), j.UsedRun/1000, j.LimitLeft()/1000, j.Submitted/1000)
 		if r := j.Restart; r != nil {
 			out += fmt.Sprintf(" continues=%d count=%d tries=%d initial=%x", r.Of, r.Count, r.Tries, r.Initial[:2])
@@ -131,7 +131,7 @@ func (w *world) submit(e Submit) any {
 
 // past is a job of the table or of history.
 func (w *world) past(n job.Number) *state.Job {
-	if j := w.c.job(n); j != nil {
+	if j := w.c.jobs.get(n); j != nil {
 		return j
 	}
 	r, ok := w.stored[recordKey(state.Record{Kind: state.KindHistory, Job: n})]
@@ -194,8 +194,8 @@ func TestManyDependents(t *testing.T) {
 	if got := failed(); got != most+1 {
 		t.Errorf("%d dependents failed, want %d", got, most+1)
 	}
-	if !reflect.DeepEqual(w.c.depends, depend.NewSet()) {
-		t.Errorf("left over: %+v", w.c.depends)
+	if !reflect.DeepEqual(w.c.depends.Set, depend.NewSet()) {
+		t.Errorf("left over: %+v", w.c.depends.Set)
 	}
 }
 
@@ -215,26 +215,26 @@ func TestSingletonNames(t *testing.T) {
 		w.apply(Submit{UUID: [16]byte{id}, User: "ann", Project: "vision", Spec: s, Document: []byte("{}")})
 	}
 	send(1, spec())
-	if !reflect.DeepEqual(w.c.depends, depend.NewSet()) {
+	if !reflect.DeepEqual(w.c.depends.Set, depend.NewSet()) {
 		t.Fatal("names are kept that nobody asked for")
 	}
 	send(2, spec(job.Dependency{Type: job.Singleton}))
 	send(3, spec())
 	send(4, spec(job.Dependency{Type: job.Singleton}))
-	if got := w.c.job(4).Waits.Needs[0].Job; got != 3 {
+	if got := w.c.jobs.get(4).Waits.Needs[0].Job; got != 3 {
 		t.Fatalf("job 4 waits for %d, want 3", got)
 	}
 	for _, n := range []job.Number{3, 1} {
 		w.apply(Act{Action: Cancel, Numbers: []job.Number{n}, By: "ann"})
 	}
-	if got := w.c.job(4).Waits.Needs[0].Job; got != 2 {
+	if got := w.c.jobs.get(4).Waits.Needs[0].Job; got != 2 {
 		t.Errorf("job 4 waits for %d, want 2, which must go before it", got)
 	}
-	if !w.c.job(2).Waits.Met {
+	if !w.c.jobs.get(2).Waits.Met {
 		t.Error("job 2 waits still")
 	}
 	w.apply(Act{Action: Cancel, Numbers: []job.Number{2, 4}, By: "ann"})
-	if w.c.depends.Earlier("same", "ann", 100, &w.c.jobs.table); !reflect.DeepEqual(w.c.depends, depend.NewSet()) {
-		t.Errorf("names are kept of jobs that have ended: %+v", w.c.depends)
+	if w.c.depends.Earlier("same", "ann", 100, &w.c.jobs.table); !reflect.DeepEqual(w.c.depends.Set, depend.NewSet()) {
+		t.Errorf("names are kept of jobs that have ended: %+v", w.c.depends.Set)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
 // A job that makes room for another is halted: RUNNING, MUSTHALT when that is
@@ -15,20 +14,11 @@ import (
 // it has ended. That is the end of this job; in the same step its successor is
 // queued, a new job that asks the same and goes on from what was saved.
 
-// halt asks a running job to make room for another.
-func (c *step) halt(h sched.Halt) {
-	j := c.job(NumberOf(h.Job))
-	if j.Ending != nil || !j.State.Active() {
-		return
-	}
-	c.order(j, job.Preempted, fmt.Sprintf("halted to make room for job %d", NumberOf(h.For)))
-}
-
-// order orders a job's halt. One of which nothing has run yet has nothing to
+// halt orders a job's halt. One of which nothing has run yet has nothing to
 // save: it just waits again.
-func (c *step) order(j *state.Job, reason job.Reason, text string) {
+func (a *attempts) halt(j *state.Job, reason job.Reason, text string) {
 	how := state.Ending{
-		Signal: cmp.Or(j.Request.HaltSignal, "TERM"), Grace: cmp.Or(j.Request.HaltGrace, c.cfg.Grace),
+		Signal: cmp.Or(j.Request.HaltSignal, "TERM"), Grace: cmp.Or(j.Request.HaltGrace, a.cfg.Grace),
 		Reason: reason, Text: text, Then: job.Halted,
 	}
 	if j.Request.HaltUnwarned {
@@ -36,16 +26,12 @@ func (c *step) order(j *state.Job, reason job.Reason, text string) {
 	}
 	if j.State != job.Running || j.Parent > 0 { // a task goes on as the same task
 		how.Then = job.Queued
-		c.end(j, how)
-		return
 	}
-	j = c.change(j, text, func(j *state.Job) { j.State, j.Ending = job.MustHalt, &how })
-	c.queue.sched.Halting(schedID(j.Number)) // what it holds is expected back soon
-	c.wakeNodesOf(j)
+	a.stop(j, how)
 }
 
 // haltByOrder is a user's or operator's order to halt a job.
-func (e Act) haltByOrder(c *step, j *state.Job) Outcome {
+func (e Act) haltByOrder(s *step, j *state.Job) Outcome {
 	switch {
 	case j.State == job.MustHalt || j.State == job.Halting:
 		return Outcome{Message: "is being halted already"}
@@ -56,7 +42,7 @@ func (e Act) haltByOrder(c *step, j *state.Job) Outcome {
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is not restartable: what it has done would be lost", j.Number),
 			Hint: "jobs that save their work say so with request.scheduling.restartable; gcancel --requeue begins this one anew"}}
 	}
-	c.order(j, e.reason(), "halted by "+e.By)
+	s.attempts.halt(j, e.reason(), "halted by "+e.By)
 	if j.Parent > 0 {
 		return Outcome{Message: "is being halted; it will wait again, as the same task"}
 	}
@@ -64,18 +50,18 @@ func (e Act) haltByOrder(c *step, j *state.Job) Outcome {
 }
 
 // haltSent takes in that a rank was sent its halt signal.
-func (c *step) haltSent(j *state.Job) {
+func (a *attempts) haltSent(j *state.Job) {
 	for _, r := range j.Attempt.Ranks {
 		if r.Phase != node.PhaseEnded && !r.Stopping {
 			return
 		}
 	}
-	c.change(j, fmt.Sprintf("sent %s, has %s to save its work", j.Ending.Signal, job.Duration(j.Ending.Grace/1000)), func(j *state.Job) { j.State = job.Halting })
+	a.jobs.change(j, fmt.Sprintf("sent %s, has %s to save its work", j.Ending.Signal, job.Duration(j.Ending.Grace/1000)), func(j *state.Job) { j.State = job.Halting })
 }
 
 // succeed queues the job that continues one that was halted, in its place: it
 // counts as old as that one, and what that one ran counts against its limit.
-func (c *step) succeed(j *state.Job) {
+func (a *attempts) succeed(j *state.Job) {
 	r := state.Restart{Of: j.Number, Initial: j.UUID, Tries: j.Tries, Image: j.Attempt.Image}
 	if j.Restart != nil {
 		r.Initial = j.Restart.Initial
@@ -84,13 +70,13 @@ func (c *step) succeed(j *state.Job) {
 	r.Count++
 	s := &state.Job{
 		Number: j.Next, UUID: state.UUID(r.Initial).Derive(fmt.Sprint("restart ", r.Count)), Name: j.Name, Owner: j.Owner, Request: j.Request,
-		State: job.Queued, Submitted: j.Submitted, Since: c.now, Version: 1, UsedRun: j.UsedRun, Expected: j.Expected,
+		State: job.Queued, Submitted: j.Submitted, Since: a.out.now, Version: 1, UsedRun: j.UsedRun, Expected: j.Expected,
 		Sealed: j.Sealed, Secrets: j.Secrets, Doc: j.Document(), Restart: &r, Template: j.Template,
 	}
-	if t := c.template(j); t != nil {
+	if t := a.jobs.template(j); t != nil {
 		cron := *t.Cron
 		cron.Last = s.Number
-		c.change(t, "", func(t *state.Job) { t.Cron = &cron })
+		a.jobs.change(t, "", func(t *state.Job) { t.Cron = &cron })
 	}
-	c.add(s, fmt.Sprintf("continues job %d, which was halted after %s", j.Number, job.Duration(max(j.UsedRun/1000, 1))))
+	a.jobs.add(s, fmt.Sprintf("continues job %d, which was halted after %s", j.Number, job.Duration(max(j.UsedRun/1000, 1))))
 }

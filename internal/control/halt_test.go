@@ -30,9 +30,9 @@ func TestHaltSignal(t *testing.T) {
 			w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
 			w.schedule()
 			w.status("", node.RankStatus{ID: job.RankID{Job: 1}, Phase: node.PhaseRunning})
-			(&step{w.c, w.now}).halt(sched.Halt{Job: schedID(1), For: schedID(2)})
+			w.c.begin(w.now).attempts.halt(w.c.jobs.get(1), job.Preempted, "halted to make room for job 2")
 			tc.want.Reason, tc.want.Then, tc.want.Text = job.Preempted, job.Halted, "halted to make room for job 2"
-			if diff := cmp.Diff(&tc.want, w.c.job(1).Ending); diff != "" {
+			if diff := cmp.Diff(&tc.want, w.c.jobs.get(1).Ending); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

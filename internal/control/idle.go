@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
+	"gbatch/sched"
 )
 
 // GPULoad is how busy a GPU was when its node looked last.
@@ -54,40 +55,37 @@ func (g *idleGPU) mean(at int64) (permille int64, ok bool) {
 	return permille / idleParts, true
 }
 
-// loads takes in how busy a node's GPUs are, and ends jobs that have asked to be
-// ended when theirs do nothing.
-func (e NodeSync) loads(c *step, name string, list []GPULoad) {
-	n := c.node(name)
-	if n == nil || len(list) == 0 {
-		return
-	}
-	for _, num := range n.Jobs { // the slice is never changed in place
-		j := c.job(num)
-		if j == nil || j.State != job.Running || j.Ending != nil || j.Request.IdleWindow == 0 || j.Attempt.Paused != "" {
-			delete(c.idle, num)
-			continue
+// idle is the jobs that are watched. All of them run.
+type idle map[job.Number]*idleWatch
+
+func (w idle) check(jobs *jobs) error {
+	for n := range w { // any of them: order does not matter
+		if j := jobs.get(n); j == nil || j.State != job.Running {
+			return fmt.Errorf("the GPUs of job %d are watched, which does not run", n)
 		}
-		c.watchIdle(j, name, list)
 	}
+	return nil
 }
 
-func (c *step) watchIdle(j *state.Job, name string, list []GPULoad) {
-	w := c.idle[j.Number]
-	if w == nil || w.attempt != j.Attempt.Attempt {
-		w = &idleWatch{attempt: j.Attempt.Attempt, gpus: map[string]*idleGPU{}}
-		c.idle[j.Number] = w
+// add takes in how busy a node's GPUs are. It gives the load of the busiest of the
+// job's GPUs over its window; not ok if some of it was not seen.
+func (w idle) add(now sched.Time, j *state.Job, from string, list []GPULoad) (busiest int64, ok bool) {
+	of := w[j.Number]
+	if of == nil || of.attempt != j.Attempt.Attempt {
+		of = &idleWatch{attempt: j.Attempt.Attempt, gpus: map[string]*idleGPU{}}
+		w[j.Number] = of
 	}
-	at := int64(c.now / (j.Request.IdleWindow / idleParts))
-	busiest, all := int64(0), true
+	at := int64(now / (j.Request.IdleWindow / idleParts))
+	all := true
 	for _, r := range j.Attempt.Ranks {
 		for _, g := range r.Alloc.GPUs {
-			seen := w.gpus[g.UUID]
+			seen := of.gpus[g.UUID]
 			if seen == nil {
 				seen = &idleGPU{}
-				w.gpus[g.UUID] = seen
+				of.gpus[g.UUID] = seen
 			}
 			for _, l := range list {
-				if l.UUID == g.UUID && r.Alloc.Node == name {
+				if l.UUID == g.UUID && r.Alloc.Node == from {
 					seen.add(at, l.Permille)
 				}
 			}
@@ -95,13 +93,29 @@ func (c *step) watchIdle(j *state.Job, name string, list []GPULoad) {
 			busiest, all = max(busiest, mean), all && ok
 		}
 	}
-	if !all || len(w.gpus) == 0 || busiest >= int64(j.Request.IdleMin)*10 {
+	return busiest, all && len(of.gpus) > 0
+}
+
+// loads takes in how busy a node's GPUs are, and ends jobs that have asked to be
+// ended when theirs do nothing.
+func (e NodeSync) loads(s *step) {
+	n := s.nodes.get(e.Name)
+	if n == nil || len(e.Loads) == 0 {
 		return
 	}
-	delete(c.idle, j.Number)
-	how := c.stopWith(j)
-	how.Reason, how.Then = job.Utilization, job.Failed
-	how.Text = fmt.Sprintf("its GPUs were idle: over %s the busiest was used %d.%d %% of the time, and the job wants %d %% or its end",
-		job.Duration(j.Request.IdleWindow/1000), busiest/10, busiest%10, j.Request.IdleMin)
-	c.end(j, how)
+	for _, num := range n.Jobs { // the slice is never changed in place
+		j := s.jobs.get(num)
+		if j == nil || j.State != job.Running || j.Ending != nil || j.Request.IdleWindow == 0 || j.Attempt.Paused != "" {
+			delete(s.idle, num)
+			continue
+		}
+		busiest, ok := s.idle.add(s.now, j, e.Name, e.Loads)
+		if !ok || busiest >= int64(j.Request.IdleMin)*10 {
+			continue
+		}
+		delete(s.idle, num)
+		s.attempts.stop(j, state.Ending{Reason: job.Utilization, Then: job.Failed, Text: fmt.Sprintf(
+			"its GPUs were idle: over %s the busiest was used %d.%d %% of the time, and the job wants %d %% or its end",
+			job.Duration(j.Request.IdleWindow/1000), busiest/10, busiest%10, j.Request.IdleMin)})
+	}
 }

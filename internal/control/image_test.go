@@ -22,26 +22,26 @@ func TestOneImage(t *testing.T) {
 	w.schedule()
 	waits := func(want bool) {
 		t.Helper()
-		if j := w.c.job(1); j.AwaitsImage(0) || j.AwaitsImage(1) != want {
+		if j := w.c.jobs.get(1); j.AwaitsImage(0) || j.AwaitsImage(1) != want {
 			t.Errorf("the ranks await the image: %t, %t; want false, %t", j.AwaitsImage(0), j.AwaitsImage(1), want)
 		}
 	}
 	say := func(rank int, phase node.Phase, image string, exit *node.Exit) {
-		j := w.c.job(1)
-		n := w.c.node(j.Attempt.Ranks[rank].Alloc.Node)
+		j := w.c.jobs.get(1)
+		n := w.c.nodes.get(j.Attempt.Ranks[rank].Alloc.Node)
 		w.apply(NodeSync{Name: n.Name, Instance: n.Instance, Hash: n.Hash, Ranks: []node.RankStatus{{ID: j.RankID(rank), Phase: phase, Image: image, Exit: exit}}})
 	}
 	waits(true)
 	say(0, node.PhasePulling, "", nil)
 	waits(true)
-	before := w.c.node("n2").Version
+	before := w.c.nodes.get("n2").Version
 	say(0, node.PhasePulling, "sha256:one", nil)
 	waits(false)
-	if w.c.node("n2").Version == before {
+	if w.c.nodes.get("n2").Version == before {
 		t.Error("the other node is not told that its rank may start")
 	}
 	say(1, node.PhasePulling, "sha256:two", nil)
-	if got := w.c.job(1).Attempt.Image; got != "sha256:one" {
+	if got := w.c.jobs.get(1).Attempt.Image; got != "sha256:one" {
 		t.Errorf("the gang's image became %s", got)
 	}
 	lost := &node.Exit{Code: 255, Reason: job.NodeFail}
@@ -50,7 +50,7 @@ func TestOneImage(t *testing.T) {
 	w.restart()
 	w.wait("60s")
 	w.schedule()
-	if j := w.c.job(1); j.State != job.Assigned || j.Tries != 2 || j.Attempt.Image != "sha256:one" {
+	if j := w.c.jobs.get(1); j.State != job.Assigned || j.Tries != 2 || j.Attempt.Image != "sha256:one" {
 		t.Fatalf("the next attempt: %s, try %d, image %q", j.State, j.Tries, j.Attempt.Image)
 	}
 	waits(false)

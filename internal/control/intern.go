@@ -5,47 +5,37 @@ import (
 	"gbatch/sched"
 )
 
-// interner keeps one copy of values that many jobs share. It is emptied when
-// it grows large, which costs memory and never correctness.
+// interner keeps one copy of values that many jobs share.
 type interner struct {
-	shapes   map[string]*sched.Shape
-	requests map[string]*state.Request
-	owners   map[state.Owner]*state.Owner
+	shapes   interned[string, sched.Shape] // by their encoding, as requests are
+	requests interned[string, state.Request]
+	owners   interned[state.Owner, state.Owner]
 }
 
-const internMax = 1 << 16
-
 func (in *interner) shape(s *sched.Shape) *sched.Shape {
-	if in.shapes == nil || len(in.shapes) > internMax {
-		in.shapes = map[string]*sched.Shape{}
-	}
-	k := state.Encode(s)
-	if old, ok := in.shapes[string(k)]; ok {
-		return old
-	}
-	in.shapes[string(k)] = s
-	return s
+	return in.shapes.of(string(state.Encode(s)), s)
 }
 
 func (in *interner) request(r state.Request) *state.Request {
-	if in.requests == nil || len(in.requests) > internMax {
-		in.requests = map[string]*state.Request{}
-	}
-	k := state.Encode(r)
-	if old, ok := in.requests[string(k)]; ok {
-		return old
-	}
-	in.requests[string(k)] = &r
-	return &r
+	return in.requests.of(string(state.Encode(r)), &r)
 }
 
-func (in *interner) owner(o state.Owner) *state.Owner {
-	if in.owners == nil || len(in.owners) > internMax {
-		in.owners = map[state.Owner]*state.Owner{}
+func (in *interner) owner(o state.Owner) *state.Owner { return in.owners.of(o, &o) }
+
+// interned is emptied when it grows large, which costs memory and never
+// correctness.
+type interned[K comparable, V any] map[K]*V
+
+const internMax = 1 << 16
+
+// of is the first value of a key: v, if there is none.
+func (m *interned[K, V]) of(k K, v *V) *V {
+	if *m == nil || len(*m) > internMax {
+		*m = interned[K, V]{}
 	}
-	if old, ok := in.owners[o]; ok {
+	if old, ok := (*m)[k]; ok {
 		return old
 	}
-	in.owners[o] = &o
-	return &o
+	(*m)[k] = v
+	return v
 }

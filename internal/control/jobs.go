@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 
+	"gbatch/internal/control/array"
+	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -13,17 +15,26 @@ import (
 // jobs is the table with its indexes: every job of the table has its UUID in
 // byUUID, waiting is how many waiting jobs and tasks they stand for, ended has
 // those that are over, oldest first, and next is above every number given.
-// Only put, of which a step's change, add and show are the users, writes to it
-// once it is loaded.
+//
+// Once it is loaded the table is written by change, show and add alone, which
+// tell the parts that keep something of a job what it is now.
 type jobs struct {
 	table   state.Table
 	byUUID  map[[16]byte]job.Number
 	next    job.Number
 	waiting int
 	ended   []job.Number
-}
 
-func newJobs() jobs { return jobs{byUUID: map[[16]byte]job.Number{}, next: 1} }
+	arrays    *array.Set
+	depends   *depend.Set
+	templates *templates
+	limits    *limits
+	idle      idle
+	queue     *queue
+	ledger    *ledger
+	out       *output
+	cfg       *Config
+}
 
 func (t *jobs) get(n job.Number) *state.Job { return t.table.Get(n) }
 
@@ -44,11 +55,32 @@ func (t *jobs) put(old, j *state.Job) {
 	}
 }
 
-// remove takes the job out that ended first.
-func (t *jobs) remove(j *state.Job) {
-	t.ended = t.ended[1:]
-	t.table.Put(j.Number, nil)
-	delete(t.byUUID, j.UUID)
+// evict moves jobs that ended long ago out of the table into history, a
+// bounded number each time so that no step takes long.
+func (t *jobs) evict() {
+	const most = 512
+	done := 0
+	for done < most && len(t.ended) > 0 && !t.depends.Pending() { // who waits for one hears of its end first
+		j := t.get(t.ended[0])
+		if len(t.ended) <= t.cfg.KeepCount && t.out.now-j.Ended < t.cfg.KeepEnded {
+			break
+		}
+		t.ended = t.ended[1:]
+		t.table.Put(j.Number, nil)
+		delete(t.byUUID, j.UUID)
+		t.out.store(state.Record{Kind: state.KindJob, Job: j.Number})
+		if !t.out.noRecords {
+			t.out.store(state.Record{Kind: state.KindHistory, Job: j.Number, Value: j.EncodeHistory()})
+		}
+		if j.Tasks != nil {
+			t.out.store(j.Tasks.Dropped(j.Number)...)
+		}
+		t.out.store(state.Record{Kind: state.KindUUID, Name: string(j.UUID[:]), Job: j.Number, Value: []byte{}})
+		done++
+	}
+	if done > 0 {
+		t.table.Trim()
+	}
 }
 
 // sortEnded puts the ended jobs in the order they ended, after a load: tasks
@@ -69,8 +101,11 @@ func (t *jobs) count() (waiting int) {
 
 func (t *jobs) check() error {
 	for j := range t.all() {
-		if t.byUUID[j.UUID] != j.Number {
+		switch {
+		case t.byUUID[j.UUID] != j.Number:
 			return fmt.Errorf("job %d: its UUID leads to job %d", j.Number, t.byUUID[j.UUID])
+		case j.Number >= t.next:
+			return fmt.Errorf("job %d: the next one is to be %d", j.Number, t.next)
 		}
 	}
 	if n := t.count(); n != t.waiting {

@@ -29,7 +29,10 @@ func (c *Controller) Load(r state.Record) error {
 		j.Owner = c.intern.owner(*j.Owner)
 		j.Request.Shape = c.intern.shape(j.Request.Shape)
 		j.Request = c.intern.request(*j.Request)
-		c.insertLoaded(j)
+		c.jobs.put(nil, j)
+		if j.Cron != nil && !j.State.Final() {
+			c.templates.add(j.Number)
+		}
 	case state.KindTasks:
 		r.Value = slices.Clone(r.Value) // it is looked at when all are there
 		c.loading[r.Job] = append(c.loading[r.Job], r)
@@ -38,11 +41,11 @@ func (c *Controller) Load(r state.Record) error {
 		if err != nil {
 			return err
 		}
-		c.setNode(*n)
+		c.nodes.set(*n)
 	case state.KindFloor:
 		c.jobs.next = max(c.jobs.next, r.Job)
 	case state.KindWindow:
-		return c.loadWindow(r)
+		return c.queue.loadWindow(r)
 	case state.KindUsage:
 		var row accounting.Row
 		if err := json.Unmarshal(r.Value, &row); err != nil {
@@ -55,65 +58,61 @@ func (c *Controller) Load(r state.Record) error {
 	return nil
 }
 
-func (c *Controller) insertLoaded(j *state.Job) {
-	c.jobs.put(nil, j)
-	if j.Cron != nil && !j.State.Final() {
-		c.templates.add(j.Number)
-	}
-}
-
 // Loaded finishes loading: queue and allocations are rebuilt from the jobs in
 // the order of their numbers. Nodes get until NodeTimeout from now to say that
 // they are there.
 func (c *Controller) Loaded(now sched.Time) error {
+	c.out.begin(now, c.cfg.NoRecords)
 	for _, n := range slices.Clone(c.nodes.list) {
 		v := *n
 		v.LastSeen = now
 		v.Version = c.nodes.version()
-		c.setNode(v)
+		c.nodes.set(v)
 	}
-	if err := c.loadArrays(); err != nil {
+	if err := c.arrays.load(c.loading); err != nil {
 		return err
 	}
+	c.loading = nil
 	c.jobs.waiting = c.jobs.count() // of arrays their tasks, which are known now
 	for j := range c.jobs.all() {
 		if !j.State.Final() {
-			c.watchLimit(j)
+			c.jobs.watchLimit(j)
 		}
 		switch {
 		case j.Tasks != nil:
 		case j.State == job.Queued:
-			(&step{c, now}).enqueue(j)
+			c.jobs.enqueue(j)
 		case j.State.Active():
 			if err := c.loadActive(j); err != nil {
 				return fmt.Errorf("job %d: %w", j.Number, err)
 			}
 		}
 	}
-	if err := c.rebase(now); err != nil {
+	if err := c.ledger.rebase(c.jobs); err != nil {
 		return err
 	}
 	c.depends.Load(&c.jobs.table)
-	c.templates.findNext(&c.jobs)
+	c.templates.findNext(c.jobs)
 	c.jobs.sortEnded()
 	for _, n := range c.jobs.ended {
-		c.observe(c.job(n))
+		c.queue.observe(c.jobs.get(n))
 	}
 	c.ledger.rollAt = now // what ended while no controller ran is closed first
-	c.out, c.queue.due = Effects{}, true
+	c.queue.due = true
+	c.out.begin(now, c.cfg.NoRecords) // all of it is stored
 	return nil
 }
 
 func (c *Controller) loadActive(j *state.Job) error {
-	if err := c.queue.sched.Adopt(c.running(j)); err != nil {
+	if err := c.queue.sched.Adopt(runningJob(j)); err != nil {
 		return err
 	}
 	for _, r := range j.Attempt.Ranks {
-		if c.node(r.Alloc.Node) == nil {
+		if c.nodes.get(r.Alloc.Node) == nil {
 			return fmt.Errorf("it runs on %s, which is no node", r.Alloc.Node)
 		}
 		if r.Phase != node.PhaseEnded {
-			c.arrive(r.Alloc.Node, j.Number)
+			c.nodes.arrive(r.Alloc.Node, j.Number)
 		}
 	}
 	return nil

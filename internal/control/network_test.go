@@ -44,7 +44,7 @@ func TestNetworkChoosesTheNode(t *testing.T) {
 				return
 			}
 			w.schedule()
-			if at := w.c.job(1).Attempt; at == nil || at.Ranks[0].Alloc.Node != tc.want {
+			if at := w.c.jobs.get(1).Attempt; at == nil || at.Ranks[0].Alloc.Node != tc.want {
 				t.Errorf("got %+v, want node %s", at, tc.want)
 			}
 		})
@@ -62,12 +62,12 @@ func TestPortsAreKept(t *testing.T) {
 	w.schedule()
 	ports := []job.PortMapping{{ContainerPort: 80, HostPort: 20000}}
 	for _, st := range []node.RankStatus{{Phase: node.PhaseStarting}, {Phase: node.PhaseRunning, Ports: ports}, {Phase: node.PhaseEnded, Exit: &node.Exit{}}} {
-		st.ID = w.c.job(1).RankID(0)
-		n := w.c.node("n1")
+		st.ID = w.c.jobs.get(1).RankID(0)
+		n := w.c.nodes.get("n1")
 		w.apply(NodeSync{Name: "n1", Instance: "i1", Hash: n.Hash, Ranks: []node.RankStatus{st}})
 	}
 	w.restart()
-	j := w.c.job(1)
+	j := w.c.jobs.get(1)
 	if diff := cmp.Diff(ports, j.Attempt.Ranks[0].Ports); diff != "" || j.State != job.Finished {
 		t.Errorf("%s (-want +got):\n%s", j.State, diff)
 	}

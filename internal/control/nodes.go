@@ -18,6 +18,9 @@ type nodes struct {
 	list     []*state.Node
 	epoch    uint64 // of this start; makes versions of desired sets grow over restarts
 	versions uint64 // of desired sets, in this epoch
+
+	queue *queue // is told what is there
+	out   *output
 }
 
 func (t *nodes) find(name string) (int, bool) {
@@ -43,10 +46,13 @@ func (t *nodes) put(n *state.Node) (old *state.Node) {
 	return old
 }
 
+// remove drops a node that is there.
 func (t *nodes) remove(name string) {
-	if i, ok := t.find(name); ok {
-		t.list = slices.Delete(slices.Clone(t.list), i, i+1)
-	}
+	i, _ := t.find(name)
+	t.list = slices.Delete(slices.Clone(t.list), i, i+1)
+	t.queue.sched.RemoveNode(name)
+	t.queue.due = true
+	t.out.store(state.Record{Kind: state.KindNode, Name: name})
 }
 
 // version is a new one for a desired set.
@@ -64,27 +70,52 @@ func (t *nodes) names() string {
 	return strings.Join(names, ", ")
 }
 
-func (t *nodes) check() error {
+// check verifies that each job is listed at the nodes where it has live ranks.
+func (t *nodes) check(jobs *jobs) error {
 	if !slices.IsSortedFunc(t.list, func(a, b *state.Node) int { return strings.Compare(a.Name, b.Name) }) {
 		return fmt.Errorf("nodes %s are not in order", t.names())
+	}
+	for _, n := range t.list {
+		for _, num := range n.Jobs {
+			if j := jobs.get(num); j == nil || !j.State.Active() || !j.On(n.Name) {
+				return fmt.Errorf("node %s has job %d, which is not there", n.Name, num)
+			}
+		}
+	}
+	for j := range jobs.all() {
+		if !j.State.Active() {
+			continue
+		}
+		for _, r := range j.Attempt.Ranks {
+			n := t.get(r.Alloc.Node)
+			if n == nil {
+				return fmt.Errorf("job %d: it runs on %s, which is no node", j.Number, r.Alloc.Node)
+			}
+			if slices.Contains(n.Jobs, j.Number) != j.On(n.Name) {
+				return fmt.Errorf("job %d: node %s and the job disagree whether it is there", j.Number, n.Name)
+			}
+		}
 	}
 	return nil
 }
 
-func (c *Controller) node(name string) *state.Node { return c.nodes.get(name) }
+// noNode refuses what names a node that is not there.
+func (t *nodes) noNode(name string) *state.Refusal {
+	return &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no node %q", name), Hint: "nodes here: " + t.names()}
+}
 
-// setNode replaces a node's value, or adds it. It is recorded when what is
-// stored of it changed.
-func (c *Controller) setNode(n state.Node) {
-	old := c.nodes.put(&n)
-	if !c.cfg.NoRecords {
+// set replaces a node's value, or adds it. It is recorded when what is stored of
+// it changed.
+func (t *nodes) set(n state.Node) {
+	old := t.put(&n)
+	if !t.out.noRecords {
 		if v := state.Encode(n); old == nil || string(v) != string(state.Encode(old)) {
-			c.out.record(state.Record{Kind: state.KindNode, Name: n.Name, Value: v})
+			t.out.store(state.Record{Kind: state.KindNode, Name: n.Name, Value: v})
 		}
 	}
 	if old == nil || nodeDiffers(old, &n) {
-		must(c.queue.sched.SetNode(schedNode(&n))) // checked when the inventory came
-		c.queue.due = true
+		must(t.queue.sched.SetNode(schedNode(&n))) // checked when the inventory came
+		t.queue.due = true
 	}
 }
 
@@ -96,38 +127,39 @@ func nodeDiffers(a, b *state.Node) bool {
 }
 
 // wake gives a node's desired set a new version.
-func (c *Controller) wake(name string) {
-	n := *c.node(name)
-	n.Version = c.nodes.version()
-	c.setNode(n)
-	c.out.Wake = append(c.out.Wake, name)
+func (t *nodes) wake(name string) {
+	n := *t.get(name)
+	n.Version = t.version()
+	t.set(n)
+	t.out.Wake = append(t.out.Wake, name)
 }
 
-func (c *Controller) wakeNodesOf(j *state.Job) {
+// wakeAll wakes the nodes on which a job has live ranks.
+func (t *nodes) wakeAll(j *state.Job) {
 	for _, r := range j.Attempt.Ranks {
 		if r.Phase != node.PhaseEnded {
-			c.wake(r.Alloc.Node)
+			t.wake(r.Alloc.Node)
 		}
 	}
 }
 
 // arrive and leave keep the list of jobs with live ranks on a node.
-func (c *Controller) arrive(name string, n job.Number) {
-	v := *c.node(name)
+func (t *nodes) arrive(name string, n job.Number) {
+	v := *t.get(name)
 	if !slices.Contains(v.Jobs, n) {
 		v.Jobs = append(slices.Clip(v.Jobs), n)
-		c.setNode(v)
+		t.set(v)
 	}
-	c.wake(name)
+	t.wake(name)
 }
 
-func (c *Controller) leave(name string, n job.Number) {
-	v := *c.node(name)
+func (t *nodes) leave(name string, n job.Number) {
+	v := *t.get(name)
 	if i := slices.Index(v.Jobs, n); i >= 0 {
 		v.Jobs = slices.Delete(slices.Clone(v.Jobs), i, i+1)
-		c.setNode(v)
+		t.set(v)
 	}
-	c.wake(name)
+	t.wake(name)
 }
 
 func schedNode(n *state.Node) sched.Node {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"gbatch/internal/job"
-	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
@@ -18,31 +17,31 @@ const (
 
 // planImages tells nodes of the images that the plan's reservations will want
 // there. It is derived from the plan alone, so nothing of it is recorded.
-func (c *step) planImages() {
-	if c.cfg.NoRecords {
+func (t *nodes) planImages(reservations []sched.Reservation) {
+	if t.out.noRecords {
 		return // a simulation has no images
 	}
 	planned := map[string][]job.Number{}
-	for _, res := range c.queue.plan.Reservations {
-		if res.At > c.now+prepullAhead {
+	for _, res := range reservations {
+		if res.At > t.out.now+prepullAhead {
 			continue
 		}
 		for _, a := range res.Ranks {
-			if list := planned[a.Node]; !slices.Contains(list, NumberOf(res.Job)) {
-				planned[a.Node] = append(list, NumberOf(res.Job))
+			if list := planned[a.Node]; !slices.Contains(list, job.Number(res.Job)) {
+				planned[a.Node] = append(list, job.Number(res.Job))
 			}
 		}
 	}
-	for _, n := range c.nodes.list {
+	for _, n := range t.list {
 		if len(n.Prepulls)+len(planned[n.Name]) > 0 {
-			c.planImagesOf(n, planned[n.Name])
+			t.planImagesOf(n, planned[n.Name])
 		}
 	}
 }
 
 // planImagesOf keeps what a node was asked for while it is still planned, and adds
 // up to the bound. Only what is new is worth a message of its own.
-func (c *Controller) planImagesOf(n *state.Node, planned []job.Number) {
+func (t *nodes) planImagesOf(n *state.Node, planned []job.Number) {
 	var list []state.Prepull
 	for _, p := range n.Prepulls {
 		if slices.Contains(planned, p.Job) {
@@ -61,9 +60,9 @@ func (c *Controller) planImagesOf(n *state.Node, planned []job.Number) {
 	}
 	v := *n
 	v.Prepulls = list
-	c.setNode(v)
+	t.set(v)
 	if fresh {
-		c.wake(n.Name)
+		t.wake(n.Name)
 	}
 }
 
@@ -73,25 +72,25 @@ const wasThere = 3
 
 // prepulled takes a node's word on what became of the images that it was to
 // pull ahead. It is for people and figures: nothing depends on it.
-func (e NodeSync) prepulled(c *step, name string, done []node.Prepulled) {
-	for _, d := range done {
-		n := *c.node(name)
+func (e NodeSync) prepulled(s *step) {
+	for _, d := range e.Prepulled {
+		n := *s.nodes.get(e.Name)
 		i := slices.IndexFunc(n.Prepulls, func(p state.Prepull) bool { return p.Job == d.Job && !p.Answered })
 		if i < 0 {
 			continue
 		}
 		n.Prepulls = slices.Clone(n.Prepulls)
 		n.Prepulls[i].Answered = true
-		c.setNode(n)
-		c.out.Prepulled = append(c.out.Prepulled, d)
+		s.nodes.set(n)
+		s.out.Prepulled = append(s.out.Prepulled, d)
 		took := (time.Duration(d.PullMS) * time.Millisecond).Round(time.Second / 10)
-		line := fmt.Sprintf("image is on %s ahead of the start, after %s", name, took)
+		line := fmt.Sprintf("image is on %s ahead of the start, after %s", e.Name, took)
 		if d.Error != "" {
-			line = fmt.Sprintf("image could not be pulled on %s ahead of the start: %s", name, d.Error)
+			line = fmt.Sprintf("image could not be pulled on %s ahead of the start: %s", e.Name, d.Error)
 		}
 		there := d.Error == "" && d.PullMS < wasThere
-		if j := c.job(d.Job); j != nil && j.State == job.Queued && !there {
-			c.change(j, line, func(*state.Job) {})
+		if j := s.jobs.get(d.Job); j != nil && j.State == job.Queued && !there {
+			s.jobs.change(j, line, func(*state.Job) {})
 		}
 	}
 }

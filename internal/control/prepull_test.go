@@ -24,7 +24,7 @@ func (w *world) prepulls(name string) string {
 
 // prepulled is the node's word, twice, and what was made of it.
 func (w *world) prepulled(name string, n job.Number, failed string) string {
-	v := w.c.node(name)
+	v := w.c.nodes.get(name)
 	var b strings.Builder
 	for range 2 {
 		_, _, e := Apply(w.c, w.now, NodeSync{Name: name, Instance: v.Instance, Hash: v.Hash, Prepulled: []node.Prepulled{{Job: n, PullMS: 8400, Error: failed}}})

@@ -40,11 +40,11 @@ func TestPrivileged(t *testing.T) {
 	w.schedule()
 	submit("other", "vision", &job.Gbatch{NodeNames: []string{"n2"}})
 	w.schedule()
-	at := w.c.job(2).Attempt
+	at := w.c.jobs.get(2).Attempt
 	if at == nil || at.Ranks[0].Alloc.Node != "n2" {
 		t.Fatalf("the privileged job is at %+v, want n2", at)
 	}
-	if j := w.c.job(3); j.State != job.Queued {
+	if j := w.c.jobs.get(3); j.State != job.Queued {
 		t.Errorf("a job shares the node of a privileged one: %s", j.State)
 	}
 }

@@ -90,7 +90,7 @@ func (w *world) randomStep(rt *rapid.T) {
 
 func (w *world) randomStatus(rt *rapid.T) {
 	n := job.Number(rapid.IntRange(1, 20).Draw(rt, "job"))
-	j := w.c.job(n)
+	j := w.c.jobs.get(n)
 	if j == nil || j.Attempt == nil {
 		return
 	}
@@ -110,7 +110,7 @@ func (w *world) randomStatus(rt *rapid.T) {
 			st.Exit.Code, st.Exit.Reason = 1, rapid.SampledFrom([]job.Reason{job.ExitCode, job.NodeFail, job.OOM, job.Server, job.MaxRuntime}).Draw(rt, "reason")
 		}
 	}
-	host := w.c.node(j.Attempt.Ranks[i].Alloc.Node)
+	host := w.c.nodes.get(j.Attempt.Ranks[i].Alloc.Node)
 	w.apply(NodeSync{Name: host.Name, Instance: host.Instance, Hash: host.Hash, Ranks: []node.RankStatus{st}})
 }
 

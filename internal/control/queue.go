@@ -1,7 +1,9 @@
 package control
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
@@ -9,90 +11,6 @@ import (
 	"gbatch/sched"
 	"gbatch/sched/predict"
 )
-
-// tooMany refuses what would make the queue longer than it may be: the site's,
-// and that of whoever submits. Each task counts, whether it is a job yet or not.
-func (c *Controller) tooMany(probe sched.Job, more int) *state.Refusal {
-	if c.jobs.waiting+more > c.cfg.MaxQueued {
-		return &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("the queue is full: %d jobs and tasks wait, and the site's limit is %d", c.jobs.waiting, c.cfg.MaxQueued),
-			Hint: "submit again when some have run"}
-	}
-	if why, ok := c.queue.sched.MayQueue(probe, more, c.outside()); !ok {
-		return &state.Refusal{Code: state.OverLimit, Message: why.Text, Hint: "submit again when some of them have run"}
-	}
-	return nil
-}
-
-// enqueue gives a queued job to the scheduler. Nobody else may have seen j yet.
-// A job of the future, from before the clock was set back, counts as new.
-func (c *step) enqueue(j *state.Job) {
-	if j.Cron != nil {
-		return // a template does not run
-	}
-	s := c.schedJob(j)
-	s.Submitted = min(s.Submitted, c.now)
-	p := c.job(j.Parent)
-	if p != nil {
-		s.NotBefore = max(s.NotBefore, depend.Since(p.Waits))
-	}
-	s.NotBefore = max(s.NotBefore, depend.Since(j.Waits))
-	if j.Restart != nil {
-		s.Interactive = false // nobody waits at a terminal for it any more
-	}
-	if j.Tries > 0 || j.Restart != nil || p != nil && p.First > 0 {
-		s.MaxQueued, s.NotAfter = 0, 0 // it, or its array, has started in time once
-	}
-	if j.Retried != nil {
-		s.NotBefore = max(s.NotBefore, j.Retried.Until)
-	}
-	must(c.queue.sched.Enqueue(s)) // checked when it was submitted
-	j.Ref, _ = c.queue.sched.Ref(s.ID)
-}
-
-// schedJob is a job of the table as the scheduler sees it.
-func (c *Controller) schedJob(j *state.Job) sched.Job {
-	s := schedJob(schedID(j.Number), j.Owner, j.Request, j.Submitted)
-	if j.Expected > 0 {
-		s.Predicted = min(j.Expected, s.Limit)
-	}
-	return s
-}
-
-func schedJob(id sched.JobID, o *state.Owner, r *state.Request, submitted sched.Time) sched.Job {
-	return sched.Job{
-		ID: id, Project: o.Project, User: o.User, QOS: o.QOS, Shape: r.Shape,
-		Submitted: submitted, Limit: r.Limit, MinRun: r.MinRun, Priority: r.Priority,
-		NotBefore: r.NotBefore, NotAfter: r.NotAfter, MaxQueued: r.MaxQueued, Interactive: r.Interactive, Restartable: r.Restartable,
-		Bucket: r.Bucket, BucketMax: r.BucketMax, Reservations: r.Reservations,
-	}
-}
-
-// running is an active job as the scheduler sees it.
-func (c *Controller) running(j *state.Job) sched.Running {
-	r := sched.Running{
-		Job:   c.schedJob(j),
-		Start: j.Attempt.Start, End: j.Attempt.Start + j.LimitLeft(), Halting: j.Ending != nil,
-	}
-	for _, k := range j.Attempt.Ranks {
-		r.Ranks = append(r.Ranks, k.Alloc)
-	}
-	return r
-}
-
-// schedID is the job's name to the scheduler, which puts it into its sentences:
-// the number.
-func schedID(n job.Number) sched.JobID { return sched.JobID(n) }
-
-// NumberOf is the number of a job that the scheduler names.
-func NumberOf(id sched.JobID) job.Number { return job.Number(id) }
-
-// enqueueAgain gives a queued job to the scheduler anew, when it is another time
-// at which it may start.
-func (c *step) enqueueAgain(j *state.Job) {
-	again := *j
-	c.enqueue(&again)
-	c.jobs.put(j, &again)
-}
 
 // queue is the scheduler, and what it and others said of when jobs start and
 // end. It is due when something changed that a decision may depend on.
@@ -104,5 +22,193 @@ type queue struct {
 	promised  map[job.Number]sched.Time // first estimate of jobs that have had one and wait still
 	predictor predict.Predictor
 	windows   []sched.Window // advance reservations, in the order they were made
-	limits    []watched      // jobs whose run time is kept here, the first to end first
+
+	ledger *ledger
+	out    *output
+	cfg    *Config
+}
+
+// enqueue gives a queued job to the scheduler. The parent is that of a task, else
+// nil. A job of the future, from before the clock was set back, counts as new.
+func (q *queue) enqueue(j, parent *state.Job) {
+	s := waitingJob(j)
+	s.Submitted = min(s.Submitted, q.out.now)
+	if parent != nil {
+		s.NotBefore = max(s.NotBefore, depend.Since(parent.Waits))
+	}
+	s.NotBefore = max(s.NotBefore, depend.Since(j.Waits))
+	if j.Restart != nil {
+		s.Interactive = false // nobody waits at a terminal for it any more
+	}
+	if j.Tries > 0 || j.Restart != nil || parent != nil && parent.First > 0 {
+		s.MaxQueued, s.NotAfter = 0, 0 // it, or its array, has started in time once
+	}
+	if j.Retried != nil {
+		s.NotBefore = max(s.NotBefore, j.Retried.Until)
+	}
+	must(q.sched.Enqueue(s)) // checked when it was submitted
+	j.Ref, _ = q.sched.Ref(s.ID)
+}
+
+func (q *queue) dequeue(n job.Number) {
+	delete(q.promised, n)
+	q.sched.Dequeue(sched.JobID(n))
+}
+
+// start takes in that a job begins to hold what its attempt says.
+func (q *queue) start(j *state.Job) {
+	if t := q.promised[j.Number]; t > 0 {
+		q.out.Missed = append(q.out.Missed, q.out.now-t)
+		delete(q.promised, j.Number)
+	}
+	must(q.sched.Start(runningJob(j)))
+}
+
+// input is what the scheduler decides and answers by.
+func (q *queue) input(now sched.Time) sched.Input {
+	in := sched.Input{Now: now, State: q.sched, Shares: q.ledger.sharesOf(now)}
+	if q.plan != nil {
+		in.Last = q.plan.Reservations
+	}
+	return in
+}
+
+// promise notes when jobs are to start that were not told so before.
+func (q *queue) promise(list []sched.Reservation) {
+	for _, r := range list {
+		if n := job.Number(r.Job); q.promised[n] == 0 && r.At > q.out.now {
+			q.promised[n] = r.At
+		}
+	}
+}
+
+func (q *queue) check(jobs *jobs) error {
+	if err := q.sched.Check(); err != nil {
+		return fmt.Errorf("scheduler: %w", err)
+	}
+	for n := range q.promised { // any of them: order does not matter
+		if j := jobs.get(n); j == nil || j.State != job.Queued {
+			return fmt.Errorf("job %d was promised a start and does not wait for it", n)
+		}
+	}
+	for _, w := range q.windows {
+		if known, ok := q.sched.Window(w.Name); !ok || known.ID != w.ID {
+			return fmt.Errorf("reservation %s is unknown to the scheduler", w.Name)
+		}
+	}
+	for j := range jobs.all() {
+		_, waits := q.sched.Waiting(sched.JobID(j.Number))
+		held, runs := q.sched.Running(sched.JobID(j.Number))
+		if waits != (j.State == job.Queued && j.Tasks == nil && j.Cron == nil) || runs != j.State.Active() {
+			return fmt.Errorf("job %d is %s; to the scheduler it waits %t and runs %t", j.Number, j.State, waits, runs)
+		}
+		if !runs {
+			continue
+		}
+		for i, r := range j.Attempt.Ranks {
+			if i >= len(held.Ranks) || held.Ranks[i].MilliCPU != r.Alloc.MilliCPU || held.Ranks[i].MemMiB != r.Alloc.MemMiB {
+				return fmt.Errorf("job %d: its rank %d holds %s, and not to the scheduler", j.Number, i, sizeText(r.Alloc))
+			}
+		}
+	}
+	return nil
+}
+
+// waitingJob is a job of the table as the scheduler sees it.
+func waitingJob(j *state.Job) sched.Job {
+	s := schedJob(j.Number, j.Owner, j.Request, j.Submitted)
+	if j.Expected > 0 {
+		s.Predicted = min(j.Expected, s.Limit)
+	}
+	return s
+}
+
+func schedJob(n job.Number, o *state.Owner, r *state.Request, submitted sched.Time) sched.Job {
+	return sched.Job{
+		ID: sched.JobID(n), Project: o.Project, User: o.User, QOS: o.QOS, Shape: r.Shape,
+		Submitted: submitted, Limit: r.Limit, MinRun: r.MinRun, Priority: r.Priority,
+		NotBefore: r.NotBefore, NotAfter: r.NotAfter, MaxQueued: r.MaxQueued, Interactive: r.Interactive, Restartable: r.Restartable,
+		Bucket: r.Bucket, BucketMax: r.BucketMax, Reservations: r.Reservations,
+	}
+}
+
+// runningJob is an active job as the scheduler sees it.
+func runningJob(j *state.Job) sched.Running {
+	r := sched.Running{Job: waitingJob(j), Start: j.Attempt.Start, End: j.Attempt.Start + j.LimitLeft(), Halting: j.Ending != nil}
+	for _, k := range j.Attempt.Ranks {
+		r.Ranks = append(r.Ranks, k.Alloc)
+	}
+	return r
+}
+
+// reserve adds a window, or replaces that of the same name, which keeps its ID.
+func (q *queue) reserve(w sched.Window) error {
+	if old, ok := q.sched.Window(w.Name); ok {
+		w.ID = old.ID
+	}
+	if err := q.sched.Reserve(w); err != nil {
+		return err
+	}
+	w, _ = q.sched.Window(w.Name) // what was chosen is kept over restarts
+	q.out.record(state.Record{Kind: state.KindWindow, Name: w.Name}, w)
+	q.windows = append(q.otherWindows(w.Name), w)
+	q.due = true
+	return nil
+}
+
+// unreserve removes a window; false if there is none of that name.
+func (q *queue) unreserve(name string) bool {
+	if !q.sched.Unreserve(name) {
+		return false
+	}
+	q.out.store(state.Record{Kind: state.KindWindow, Name: name})
+	q.windows = q.otherWindows(name)
+	q.due = true
+	return true
+}
+
+// otherWindows is a copy without one: a View may hold the list.
+func (q *queue) otherWindows(name string) []sched.Window {
+	return slices.DeleteFunc(slices.Clone(q.windows), func(w sched.Window) bool { return w.Name == name })
+}
+
+func (q *queue) loadWindow(r state.Record) error {
+	var w sched.Window
+	if err := json.Unmarshal(r.Value, &w); err != nil {
+		return fmt.Errorf("decode reservation record %s: %w", r.Name, err)
+	}
+	if err := q.sched.Reserve(w); err != nil {
+		return err
+	}
+	q.windows = append(q.windows, w)
+	return nil
+}
+
+// The run time of a job is predicted when it is submitted, and kept in its
+// record, so that a plan is the same after a restart. What the predictor has
+// learnt is rebuilt from the ended jobs that are still in the table, which is
+// all that it would remember of most users anyway.
+
+// predicts says whether the site wants predictions.
+func (q *queue) predicts() bool { return q.cfg.Policy.Estimates == sched.ByPredicted }
+
+// expect is the run time to expect of a new job; 0 if nothing is known.
+func (q *queue) expect(j *state.Job) sched.Time {
+	if !q.predicts() {
+		return 0
+	}
+	return q.predictor.Predict(waitingJob(j))
+}
+
+// observe learns from an attempt that ended by itself: finished or failed by its
+// own doing. One that was cancelled or lost says nothing about the next.
+func (q *queue) observe(j *state.Job) {
+	if !q.predicts() && q.cfg.Policy.BoostBacklog == 0 || j.Started == 0 || j.Ended == 0 {
+		return
+	}
+	own := j.State == job.Finished || j.State == job.Failed && j.Reason.Class() != job.Infra
+	if own {
+		q.predictor.Observe(waitingJob(j), max(j.Ended-j.Started, 1))
+		q.sched.SetLimitUse(q.predictor.LimitUse())
+	}
 }

@@ -12,10 +12,10 @@ import (
 	"gbatch/sched"
 )
 
-// rankStatus takes a node's word on one rank. Words on attempts that are over
+// report takes a node's word on one rank. Words on attempts that are over
 // change nothing: the attempt number is the fence.
-func (e NodeSync) rankStatus(c *step, name string, st node.RankStatus) {
-	j := c.job(st.ID.Job)
+func (a *attempts) report(name string, st node.RankStatus) {
+	j := a.jobs.get(st.ID.Job)
 	if j == nil || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || int(st.ID.Task) != j.Index ||
 		int(st.ID.Rank) >= len(j.Attempt.Ranks) || !st.Phase.Known() {
 		return
@@ -26,67 +26,54 @@ func (e NodeSync) rankStatus(c *step, name string, st node.RankStatus) {
 		return
 	}
 	if st.Resize != nil && st.Phase == node.PhaseRunning {
-		c.resized(j, i, st)
-		if j = c.job(st.ID.Job); j != nil {
-			r = j.Attempt.Ranks[i]
-		}
+		a.resized(j, i, st)
+		j = a.jobs.get(st.ID.Job)
 	}
 	if st.Phase != node.PhaseEnded {
-		c.acknowledged(j, i, st)
-		j = c.job(j.Number)
-		r = j.Attempt.Ranks[i]
+		a.acknowledged(j, i, st)
+		j = a.jobs.get(st.ID.Job)
 	}
+	r = j.Attempt.Ranks[i]
 	switch {
 	case st.Phase.After(r.Phase):
 	case st.Phase == r.Phase && st.Image != "" && r.Image == "" && st.Phase != node.PhaseEnded:
 	case st.Phase == r.Phase && st.Phase != node.PhaseEnded && (st.Progress != r.Progress || st.Done.String() != r.Done.String()):
-		c.progress(j, i, st)
+		a.progress(j, i, st)
 		return
 	default:
 		return
 	}
 	r.Phase, r.Progress, r.Exit = st.Phase, st.Progress, st.Exit
-	if st.Cores != "" {
-		r.Cores = st.Cores
-	}
-	if st.Image != "" {
-		r.Image = st.Image
-	}
-	if st.Done != nil {
-		r.Done = st.Done
-	}
+	r.Cores, r.Image, r.Done = cmp.Or(st.Cores, r.Cores), cmp.Or(st.Image, r.Image), cmp.Or(st.Done, r.Done)
 	if st.PullMS > 0 {
 		r.PullMS = st.PullMS
 	}
 	if len(st.Ports) > 0 {
 		r.Ports = st.Ports
 	}
-	c.advance(j, i, r)
+	a.advance(j, i, r)
 }
 
 // progress changes only what is shown of what the node and the program do: it
 // is not recorded, since the node says it again.
-func (c *step) progress(old *state.Job, i int, st node.RankStatus) {
-	c.show(old, func(j *state.Job) {
+func (a *attempts) progress(old *state.Job, i int, st node.RankStatus) {
+	a.jobs.show(old, func(j *state.Job) {
 		j.Attempt = withRank(old.Attempt, i, func(r *state.Rank) {
-			r.Progress = st.Progress
-			if st.Done != nil {
-				r.Done = st.Done
-			}
+			r.Progress, r.Done = st.Progress, cmp.Or(st.Done, r.Done)
 		})
 	})
 }
 
 // withRank is a changed copy of an attempt.
-func withRank(a *state.Attempt, i int, edit func(*state.Rank)) *state.Attempt {
-	b := *a
-	b.Ranks = slices.Clone(a.Ranks)
+func withRank(at *state.Attempt, i int, edit func(*state.Rank)) *state.Attempt {
+	b := *at
+	b.Ranks = slices.Clone(at.Ranks)
 	edit(&b.Ranks[i])
 	return &b
 }
 
-// advance moves a job to the to that its ranks' phases say.
-func (c *step) advance(j *state.Job, i int, r state.Rank) {
+// advance moves a job to the state that its ranks' phases say.
+func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 	to := j.State
 	at := withRank(j.Attempt, i, func(p *state.Rank) { *p = r })
 	least, running := leastPhase(at)
@@ -102,49 +89,45 @@ func (c *step) advance(j *state.Job, i int, r state.Rank) {
 		at.Image = r.Image
 	}
 	line := ""
-	if r.Phase == node.PhaseStarting {
+	switch {
+	case r.Phase == node.PhaseStarting:
 		line = fmt.Sprintf("image is there, container starts on %s", r.Alloc.Node)
-	}
-	if r.Phase == node.PhasePulling && j.Attempt.Ranks[i].Phase != r.Phase {
+	case r.Phase == node.PhasePulling && j.Attempt.Ranks[i].Phase != r.Phase:
 		line = fmt.Sprintf("%s pulls the image", r.Alloc.Node)
-	}
-	if r.Phase == node.PhaseReady {
+	case r.Phase == node.PhaseReady:
 		line = fmt.Sprintf("rank %d is ready on %s", i, r.Alloc.Node)
-	}
-	if r.Phase == node.PhaseEnded {
+	case r.Phase == node.PhaseEnded:
 		line = exitText(r)
 	}
 	if j.Attempt.Ranks[i].PullMS == 0 {
 		line = joinText(pullText(r), line)
 	}
 	before := j
-	j = c.change(j, line, func(j *state.Job) {
+	j = a.jobs.change(j, line, func(j *state.Job) {
 		j.Attempt = at
 		if to == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
-			j.Started = startedAt(c.now, r)
+			j.Started = startedAt(a.out.now, r)
 			j.First = cmp.Or(j.First, j.Started)
 		}
 		j.State = to
 	})
 	if first := j.First > 0 && j.First == j.Started && to == job.Running; first && before.State != to {
-		c.watchLimit(j)
+		a.jobs.watchLimit(j)
 	}
 	if pinned && len(at.Ranks) > 1 {
-		c.wakeNodesOf(j) // the other ranks waited for it
+		a.nodes.wakeAll(j) // the other ranks waited for it
 	}
-	c.letBegin(before, j)
+	a.letBegin(before, j)
 	if r.Phase != node.PhaseEnded {
 		return
 	}
-	c.leave(r.Alloc.Node, j.Number)
-	c.countTrouble(j, r)
+	a.nodes.leave(r.Alloc.Node, j.Number)
+	a.nodes.countTrouble(r, a.jobs.suspect(j))
 	if least == node.PhaseEnded {
-		c.endAttempt(j)
-	} else if !c.masterDone(j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
+		a.close(j)
+	} else if !a.masterDone(j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
 		// One rank failed: the others of the gang have no use.
-		how := c.stopWith(j)
-		how.Reason, how.Then, how.Fault, how.Text = reasonOf(r), job.Failed, true, fmt.Sprintf("rank %d %s", i, exitText(r))
-		c.end(j, how)
+		a.stop(j, state.Ending{Reason: reasonOf(r), Then: job.Failed, Fault: true, Text: fmt.Sprintf("rank %d %s", i, exitText(r))})
 	}
 }
 
@@ -201,7 +184,7 @@ func pullText(r state.Rank) string {
 }
 
 // acknowledged takes in what a node says of signals that it has sent to a rank.
-func (c *step) acknowledged(j *state.Job, i int, st node.RankStatus) {
+func (a *attempts) acknowledged(j *state.Job, i int, st node.RankStatus) {
 	r := j.Attempt.Ranks[i]
 	if st.Signalled <= r.Signalled && (!st.Stopping || r.Stopping) {
 		return
@@ -219,8 +202,25 @@ func (c *step) acknowledged(j *state.Job, i int, st node.RankStatus) {
 	at.Sent = slices.DeleteFunc(slices.Clone(at.Sent), func(s state.Sent) bool {
 		return !slices.ContainsFunc(at.Ranks, func(r state.Rank) bool { return r.Phase != node.PhaseEnded && r.Signalled < s.Seq })
 	})
-	j = c.change(j, line, func(j *state.Job) { j.Attempt = at })
+	j = a.jobs.change(j, line, func(j *state.Job) { j.Attempt = at })
 	if j.State == job.MustHalt {
-		c.haltSent(j)
+		a.haltSent(j)
 	}
+}
+
+// letBegin wakes the nodes when more ranks of a gang may begin than before.
+func (a *attempts) letBegin(before, j *state.Job) {
+	if len(j.Attempt.Ranks) > 1 && j.Begun() > before.Begun() {
+		a.nodes.wakeAll(j)
+	}
+}
+
+// masterDone ends the other ranks of a gang that is over when rank 0 is. It
+// says whether it did.
+func (a *attempts) masterDone(j *state.Job, i int, r state.Rank) bool {
+	if i != 0 || j.Request.StopWhen != job.MasterDone || j.Ending != nil || r.Exit == nil || !r.Exit.OK() {
+		return false
+	}
+	a.stop(j, state.Ending{Then: job.Finished, Text: fmt.Sprintf("rank 0 is done on %s: the others are ended", r.Alloc.Node)})
+	return true
 }

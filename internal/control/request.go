@@ -10,20 +10,21 @@ import (
 
 // request draws out of a document what the scheduler needs, with the site's
 // and the project's defaults where it is silent.
-func (e Submit) request(c *step, s *job.Spec, p Project) state.Request {
-	r, sc := s.Request.Resources, s.Request.Scheduling
-	g := s.Gbatch
+func (e Submit) request(s *step) state.Request {
+	p, spec := s.cfg.Projects[e.Project], e.Spec
+	r, sc := spec.Request.Resources, spec.Request.Scheduling
+	g := spec.Gbatch
 	if g == nil {
 		g = &job.Gbatch{}
 	}
 	shape := &sched.Shape{
 		Nodes:    max(g.Nodes, 1),
-		MilliCPU: int64(r.CPUs) * 1000, MemMiB: (s.MemoryBytes() + 1<<20 - 1) >> 20,
+		MilliCPU: int64(r.CPUs) * 1000, MemMiB: (spec.MemoryBytes() + 1<<20 - 1) >> 20,
 		AllGPUs: r.GPUs < 0, Exclusive: g.Exclusive || g.Privileged,
 		Cluster: r.ClusterID, Node: r.SlaveName,
 		GPUModels: r.GPUModel, GPUMemMiB: int64(r.GPUMemoryGB) << 10,
 		DiskMiB: int64(g.DiskGB) << 10, MinCUDA: r.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
-		Features: slices.Concat(r.Features, networkNeed(s), privilegeNeed(s)),
+		Features: slices.Concat(r.Features, networkNeed(spec), privilegeNeed(spec)),
 
 		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes,
 	}
@@ -34,7 +35,7 @@ func (e Submit) request(c *step, s *job.Spec, p Project) state.Request {
 		shape.MilliGPU = int64(r.GPUs*1000 + 0.5)
 	}
 	q := state.Request{
-		Shape: c.intern.shape(shape), Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
+		Shape: s.intern.shape(shape), Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
 		Priority: g.Priority, NotBefore: sched.Time(sc.NotBefore), NotAfter: sched.Time(sc.NotAfter),
 		MaxQueued: sched.Time(g.MaxQueued) * 1000, Interactive: sc.Interactive, Restartable: sc.Restartable,
 		LimitScope: g.LimitScope, Retry: g.Retry, Reservations: sc.ReservationIDs, HaltSignal: g.HaltSignal, HaltGrace: sched.Time(g.HaltGrace) * 1000,
@@ -45,15 +46,15 @@ func (e Submit) request(c *step, s *job.Spec, p Project) state.Request {
 	if i := g.IdleGPU; i != nil && (shape.MilliGPU > 0 || shape.AllGPUs) {
 		q.IdleMin, q.IdleWindow = i.MinUtilization, sched.Time(i.Window)*1000
 	}
-	q.Mails = s.Request.Extra.Mails()
-	if c.cfg.MaxGrace > 0 {
-		q.StopGrace = min(q.StopGrace, c.cfg.MaxGrace)
+	q.Mails = spec.Request.Extra.Mails()
+	if s.cfg.MaxGrace > 0 {
+		q.StopGrace = min(q.StopGrace, s.cfg.MaxGrace)
 	}
 	if q.Limit == 0 {
-		q.Limit = c.cfg.DefaultRun
+		q.Limit = s.cfg.DefaultRun
 	}
 	if q.MinRun == 0 {
-		q.MinRun = min(c.cfg.DefaultMin, q.Limit)
+		q.MinRun = min(s.cfg.DefaultMin, q.Limit)
 	}
 	if b := sc.MaxSimultaneousJobs; b != nil {
 		q.Bucket, q.BucketMax = b.Name, b.Max

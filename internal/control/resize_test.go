@@ -9,18 +9,18 @@ import (
 
 // resized is the answer of a job's node to what it was asked to give.
 func (w *world) resized(n job.Number, failed string) string {
-	j := w.c.job(n)
+	j := w.c.jobs.get(n)
 	r := j.Attempt.Ranks[0]
-	v := w.c.node(r.Alloc.Node)
+	v := w.c.nodes.get(r.Alloc.Node)
 	st := node.RankStatus{ID: j.RankID(0), Phase: r.Phase, Resize: &node.Resized{Seq: r.Resize.Seq, Error: failed}}
 	for range 2 { // it says so again and again
 		w.apply(NodeSync{Name: v.Name, Instance: v.Instance, Hash: v.Hash, Ranks: []node.RankStatus{st}})
 	}
 	text := "done"
-	if q := w.c.job(n).Attempt.Ranks[0].Resize; q != nil {
+	if q := w.c.jobs.get(n).Attempt.Ranks[0].Resize; q != nil {
 		text = "failed: " + q.Failed
 	}
-	return fmt.Sprintf("%s; it holds %s\n", text, sizeText(w.c.job(n).Attempt.Ranks[0].Alloc))
+	return fmt.Sprintf("%s; it holds %s\n", text, sizeText(w.c.jobs.get(n).Attempt.Ranks[0].Alloc))
 }
 
 // usage is what ann was charged, undecayed: core-seconds and GiB-seconds.

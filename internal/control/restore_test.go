@@ -26,7 +26,7 @@ func (w *world) backup(d *datadriven.TestData, first string, arg func(string, st
 		w.restart()
 		w.apply(Restored{Skip: job.Number(number("skip", "100")), Queue: arg("queue", "") != "", NoVault: arg("novault", "") != ""})
 	case "holds":
-		n := w.c.node(first)
+		n := w.c.nodes.get(first)
 		ev := NodeSync{Name: first, Instance: n.Instance, Hash: n.Hash}
 		for _, a := range d.CmdArgs[1:] {
 			who, phase, _ := strings.Cut(a.Key, ":")
@@ -44,7 +44,7 @@ func (w *world) backup(d *datadriven.TestData, first string, arg func(string, st
 	}
 	state := ""
 	if d.Cmd == "holds" {
-		state, _ = w.c.node(first).State()
+		state, _ = w.c.nodes.get(first).State()
 		state = first + " " + state + "\n"
 	}
 	return state + w.queue(), true

@@ -135,10 +135,10 @@ func handles(r *job.Retry, event string) bool {
 }
 
 // retry decides about a job whose attempt failed, and counts the failure.
-func (c *step) retry(j *state.Job, at *state.Attempt, reason job.Reason, text string) retryDecision {
+func (a *attempts) retry(j *state.Job, at *state.Attempt, reason job.Reason, text string) retryDecision {
 	bad := at.Decisive()
 	f := failure{
-		Now: c.now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: began(at), NoTime: c.noTimeLeft(j),
+		Now: a.out.now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: began(at), NoTime: a.jobs.noTimeLeft(j),
 		Restartable: j.Request.Restartable, Retry: j.Request.Retry,
 	}
 	if bad.Exit != nil {
@@ -146,28 +146,28 @@ func (c *step) retry(j *state.Job, at *state.Attempt, reason job.Reason, text st
 		f.Exit.Reason = reason
 	}
 	if j.Started > 0 {
-		f.Ran = max(c.now-j.Started, 0)
+		f.Ran = max(a.out.now-j.Started, 0)
 	}
 	if j.Retried != nil {
 		f.Before = *j.Retried
 	}
 	f.JobWide, f.Proven = f.Before.Failures, true
-	a := c.arrays.Of(j.Parent)
-	if a != nil {
-		p := c.job(j.Parent)
-		f.JobWide, f.Proven = p.Tasks.Failures+a.Failures, p.First > 0 || a.Begun > 0
+	of := a.jobs.arrays.Of(j.Parent)
+	if of != nil {
+		p := a.jobs.get(j.Parent)
+		f.JobWide, f.Proven = p.Tasks.Failures+of.Failures, p.First > 0 || of.Begun > 0
 	}
 	v := decideRetry(f)
-	if a == nil {
+	if of == nil {
 		return v
 	}
 	if v.Counted {
-		a.Failures++
-		c.arrays.Touch(j.Parent)
+		of.Failures++
+		a.jobs.arrays.Touch(j.Parent)
 	}
-	if v.WholeJob && a.Whole == nil {
-		a.Whole = &state.Ending{Then: job.Failed, Reason: v.Reason, Text: fmt.Sprintf("task %d: %s", j.Index, v.Text)}
-		c.arrays.Touch(j.Parent)
+	if v.WholeJob && of.Whole == nil {
+		of.Whole = &state.Ending{Then: job.Failed, Reason: v.Reason, Text: fmt.Sprintf("task %d: %s", j.Index, v.Text)}
+		a.jobs.arrays.Touch(j.Parent)
 	}
 	return v
 }

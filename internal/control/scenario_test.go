@@ -248,7 +248,7 @@ func (w *world) command(d *datadriven.TestData) string {
 	case "queue":
 		return w.queue()
 	case "why":
-		v, j := w.c.View(w.now), w.c.job(job.Number(atoi(w.t, first)))
+		v, j := w.c.View(w.now), w.c.jobs.get(job.Number(atoi(w.t, first)))
 		if j.Tasks != nil {
 			return v.WaitingArray(j, v.Summary(j)).String() + "\n"
 		}
@@ -264,7 +264,7 @@ func (w *world) command(d *datadriven.TestData) string {
 	case "prepulled":
 		return w.prepulled(first, job.Number(number("job", "0")), arg("error", ""))
 	case "left":
-		return fmt.Sprintf("%d s\n", w.c.job(job.Number(atoi(w.t, first))).LimitLeft()/sched.Second)
+		return fmt.Sprintf("%d s\n", w.c.jobs.get(job.Number(atoi(w.t, first))).LimitLeft()/sched.Second)
 	case "orders":
 		return w.orders(first)
 	case "show":
@@ -328,7 +328,7 @@ func (w *world) node(name string, cpus int, has gpus, instance string) string {
 // that the job has; only an end has an exit.
 func (w *world) status(host string, st node.RankStatus) string {
 	n := st.ID.Job
-	j := w.c.job(n)
+	j := w.c.jobs.get(n)
 	if j == nil || (j.Attempt == nil && (st.ID.Attempt == 0 || host == "")) {
 		return "it has not started\n"
 	}
@@ -345,7 +345,7 @@ func (w *world) status(host string, st node.RankStatus) string {
 	} else {
 		st.Exit = nil
 	}
-	v := w.c.node(host)
+	v := w.c.nodes.get(host)
 	w.apply(NodeSync{Name: host, Instance: v.Instance, Hash: v.Hash, Ranks: []node.RankStatus{st}})
 	return w.show(n)
 }
@@ -387,7 +387,7 @@ func (w *world) answer(a any) string {
 			return w.answer(a[0].Refusal)
 		}
 		return fmt.Sprintf("%s -> %s: %s\n", a[0].Before, a[0].After, a[0].Message)
-	case SyncAnswer:
+	case syncAnswer:
 		return fmt.Sprintf("want inventory: %t\n", a.WantInventory)
 	}
 	return "ok\n"
@@ -417,7 +417,7 @@ func (w *world) queue() string {
 }
 
 func (w *world) show(n job.Number) string {
-	j := w.c.job(n)
+	j := w.c.jobs.get(n)
 	s := fmt.Sprintf("%s tries=%d", j.State, j.Tries)
 	if t := j.Tasks; t != nil {
 		s = fmt.Sprintf("%s %s", j.State, w.tasks(t))

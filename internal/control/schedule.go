@@ -1,6 +1,8 @@
 package control
 
 import (
+	"fmt"
+
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -14,10 +16,10 @@ func (c *Controller) Due() bool { return c.queue.due }
 // Its effects have no answer.
 func (c *Controller) Schedule(now sched.Time) Effects {
 	s := c.begin(now)
-	c.queue.due = false
-	plan := sched.Decide(c.input(now))
+	s.queue.due = false
+	plan := sched.Decide(s.queue.input(now))
 	for _, r := range plan.Rejects {
-		j := c.job(NumberOf(r.Job))
+		j := s.jobs.get(job.Number(r.Job))
 		reason := job.InteractiveNoRoom
 		if r.Reason.Code == sched.CodeDeadline {
 			reason = job.MaxQueued
@@ -25,29 +27,26 @@ func (c *Controller) Schedule(now sched.Time) Effects {
 				reason = job.NotAfter
 			}
 		}
-		if a := c.arrays.Of(j.Parent); a != nil { // no task has started in time
+		if a := s.arrays.Of(j.Parent); a != nil { // no task has started in time
 			a.Whole = &state.Ending{Then: job.Failed, Reason: reason, Text: r.Reason.Text}
 		}
-		s.change(j, r.Reason.Text, func(j *state.Job) { j.State, j.Reason, j.Text = job.Failed, reason, r.Reason.Text })
+		s.jobs.end(j, job.Failed, reason, r.Reason.Text)
 	}
 	for _, h := range plan.Halts {
-		s.halt(h)
-	}
-	for _, start := range plan.Starts {
-		s.assign(start)
-	}
-	for _, r := range plan.Reservations {
-		if n := NumberOf(r.Job); c.queue.promised[n] == 0 && r.At > now {
-			c.queue.promised[n] = r.At
+		if j := s.jobs.get(job.Number(h.Job)); j.Ending == nil && j.State.Active() {
+			s.attempts.halt(j, job.Preempted, fmt.Sprintf("halted to make room for job %d", h.For))
 		}
 	}
+	for _, start := range plan.Starts {
+		s.attempts.assign(start)
+	}
+	s.queue.promise(plan.Reservations)
 	// What the plan itself did is in it already: it leaves nothing to decide,
 	// unless it freed something.
-	c.queue.due = len(plan.Rejects) > 0
-	c.queue.plan, c.queue.planned = &plan, now
-	s.planImages()
-	s.finish()
-	return c.out
+	s.queue.due = len(plan.Rejects) > 0
+	s.queue.plan, s.queue.planned = &plan, now
+	s.nodes.planImages(plan.Reservations)
+	return s.finish()
 }
 
 // Plan is the last round's plan and its time; nil before the first.

@@ -95,7 +95,7 @@ func TestTemplateSecrets(t *testing.T) {
 	if diff := cmp.Diff("{Done:true Version:2 State:QUEUED}", set(1)); diff != "" {
 		t.Error(diff)
 	}
-	if got := w.c.job(2).Secrets; got != 2 {
+	if got := w.c.jobs.get(2).Secrets; got != 2 {
 		t.Errorf("the job that was made has version %d, want 2", got)
 	}
 }

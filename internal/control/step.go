@@ -1,23 +1,87 @@
 package control
 
-import "gbatch/sched"
+import (
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
 
-// step is an event or a round under way: the controller, and the moment at
-// which it happens. Only a step changes jobs, by change and add.
+// parts are what the controller is made of. Each has its own invariants and a
+// check of them, and holds those below it that it may touch; none knows one that
+// is below it in this list.
+type parts struct {
+	cfg       *Config    // the rules in force; only Reconfigure replaces them
+	depends   *depends   // jobs that wait for others
+	arrays    *arrays    // which tasks of arrays are jobs, and what arrays come to
+	attempts  *attempts  // jobs that hold something: their starts and ends
+	nodes     *nodes     // the nodes and what is wanted of them
+	jobs      *jobs      // the table; nothing else writes to it
+	templates *templates // jobs that make jobs, and when
+	limits    *limits    // run times that are kept here
+	idle      idle       // jobs that want to end when their GPUs do nothing
+	queue     *queue     // the scheduler and its last plan
+	ledger    *ledger    // the accounts
+	out       *output    // what the step asks of the owner
+	intern    *interner
+}
+
+// step is one event or one round at work. A line of its handler names the part
+// that it touches.
 type step struct {
-	*Controller
+	parts
 	now sched.Time
 }
 
 // begin is the beginning of every step. There is one at a time.
 func (c *Controller) begin(now sched.Time) *step {
-	c.out = Effects{noRecords: c.cfg.NoRecords}
-	c.step = step{c, now}
+	c.out.begin(now, c.cfg.NoRecords)
+	c.step = step{c.parts, now}
 	return &c.step
 }
 
-// finish is the end of every step.
-func (c *step) finish() {
-	c.follow()
-	c.recordUsage()
+// finish is the end of every step: all follows that follows from it.
+func (s *step) finish() Effects {
+	s.depends.follow()
+	s.ledger.record()
+	return s.out.Effects
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err) // values of our own types always encode
+	}
+}
+
+// Event is something that happened; A is the answer to it. Each has a file of
+// its own, event_*.go, with its answer, its handler and its audit line.
+type Event[A any] interface {
+	// apply is the handler. With a refusal nothing was changed, and the answer
+	// means nothing.
+	apply(*step) (A, *state.Refusal)
+	audit(A) Audit
+}
+
+// none is the answer of events that have none.
+type none struct{}
+
+// Apply takes one event.
+func Apply[A any](c *Controller, now sched.Time, ev Event[A]) (A, *state.Refusal, Effects) {
+	s := c.begin(now)
+	answer, refusal := ev.apply(s)
+	return answer, refusal, s.finish()
+}
+
+// Audit is what an event changed, in words for the audit log.
+type Audit struct {
+	Object, Change string
+	Refusal        *state.Refusal // why it was not done, nil if it was
+	Nothing        bool           // it changed nothing worth an entry
+}
+
+// AuditOf is the audit line of an event that was applied.
+func AuditOf[A any](ev Event[A], answer A, refusal *state.Refusal) Audit {
+	a := ev.audit(answer)
+	if refusal != nil {
+		a.Refusal = refusal
+	}
+	return a
 }

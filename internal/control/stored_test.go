@@ -71,7 +71,7 @@ func TestStored(t *testing.T) {
 		again := r.Value
 		switch r.Kind {
 		case state.KindJob:
-			again = state.Encode(c.job(r.Job))
+			again = state.Encode(c.jobs.get(r.Job))
 		case state.KindHistory:
 			j, err := state.DecodeJob(r.Value)
 			if err != nil {
@@ -79,7 +79,7 @@ func TestStored(t *testing.T) {
 			}
 			again = j.EncodeHistory()
 		case state.KindNode:
-			again = state.Encode(c.node(r.Name))
+			again = state.Encode(c.nodes.get(r.Name))
 		case state.KindEnded:
 			again = endOf(t, records, r).Value
 		}

@@ -69,9 +69,9 @@ func TestTasksAreASet(t *testing.T) {
 				got.Set(p, s)
 				want[a.Index(p)] = s
 			}
-			w.c.out = Effects{}
-			(&step{w.c, w.now}).storeTasks(1, got)
-			w.store(w.c.out)
+			under := w.c.begin(w.now)
+			under.jobs.storeTasks(1, got)
+			w.store(under.out.Effects)
 		}
 		for p := range got.Len() {
 			i := a.Index(p)

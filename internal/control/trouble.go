@@ -20,27 +20,28 @@ const (
 	mostPenalty  = sched.Hour
 )
 
-// countTrouble takes in how a rank has ended on a node.
-func (c *step) countTrouble(j *state.Job, r state.Rank) {
-	if r.Exit == nil || r.Exit.Reason == job.NodeFail || c.node(r.Alloc.Node) == nil {
+// countTrouble takes in how a rank has ended on a node, and for which job it
+// counts.
+func (t *nodes) countTrouble(r state.Rank, suspect job.Number) {
+	if r.Exit == nil || r.Exit.Reason == job.NodeFail || t.get(r.Alloc.Node) == nil {
 		return // lost contact is a state of its own
 	}
-	n := *c.node(r.Alloc.Node)
+	n := *t.get(r.Alloc.Node)
 	switch {
 	case r.Exit.Reason.Class() == job.Infra:
-		n.Trouble = troubleWith(n.Trouble, c.now, c.suspectJob(j), exitText(r))
+		n.Trouble = troubleWith(n.Trouble, t.out.now, suspect, exitText(r))
 	case r.Exit.StartedMS > 0 && n.Trouble != nil:
 		n.Trouble = nil // a program ran there
 	default:
 		return
 	}
-	c.setNode(n)
+	t.set(n)
 }
 
-// suspectJob is whom a failure counts for once: tasks of an array of which none
+// suspect is whom a failure counts for once: tasks of an array of which none
 // has run yet may all fail for the array's sake.
-func (c *Controller) suspectJob(j *state.Job) job.Number {
-	if p := c.job(j.Parent); p != nil && p.First == 0 {
+func (t *jobs) suspect(j *state.Job) job.Number {
+	if p := t.get(j.Parent); p != nil && p.First == 0 {
 		return p.Number
 	}
 	return j.Number
@@ -67,15 +68,15 @@ func troubleWith(t *state.Trouble, now sched.Time, n job.Number, text string) *s
 	return &out
 }
 
-// tickPenalties gives nodes jobs again when their time is over. One more
-// failure suffices then for the next penalty.
-func (e Tick) penalties(c *step) {
-	for _, n := range c.nodes.list {
-		if t := n.Trouble; t != nil && t.Until > 0 && t.Until <= c.now {
-			v, again := *n, *t
+// endPenalties gives nodes jobs again when their time is over. One more failure
+// suffices then for the next penalty.
+func (t *nodes) endPenalties() {
+	for _, n := range t.list {
+		if p := n.Penalty(); p > 0 && p <= t.out.now {
+			v, again := *n, *n.Trouble
 			again.Until, again.Why = 0, ""
 			v.Trouble = &again
-			c.setNode(v)
+			t.set(v)
 		}
 	}
 }

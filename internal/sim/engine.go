@@ -237,7 +237,7 @@ func (e *engine) round() {
 	e.out.Missed = append(e.out.Missed, eff.Missed...)
 	plan, _ := e.c.Plan()
 	for _, s := range plan.Starts {
-		e.start(control.NumberOf(s.Job), s.Ranks)
+		e.start(job.Number(s.Job), s.Ranks)
 	}
 	for _, r := range plan.Rejects {
 		e.out.Outcomes[e.index[r.Job]].Refused = r.Reason.Text

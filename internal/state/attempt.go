@@ -69,3 +69,70 @@ type Ending struct {
 	Then   job.State  `json:"then"`            // CANCELLED, HALTED, FAILED, QUEUED, and FINISHED of a parent, or of a gang whose rank 0 is done
 	Fault  bool       `json:"fault,omitempty"` // a rank failed: whether the job is tried again is decided when all have ended
 }
+
+// Sent is a signal for the processes of an attempt. Each rank's node delivers it
+// at most once: it notes the number before it sends, and a note that was written
+// is never sent again.
+type Sent struct {
+	Seq  uint32 `json:"seq"` // from 1, in the attempt
+	Name string `json:"name"`
+	By   string `json:"by"`
+}
+
+// Resizing is what a rank's node was asked to give it.
+type Resizing struct {
+	Seq    uint64           `json:"seq"` // the node's answer names it
+	To     sched.Allocation `json:"to"`
+	From   sched.Allocation `json:"from"`             // what it has again if the node refuses
+	Failed string           `json:"failed,omitempty"` // why the node refused; nothing is asked any more
+}
+
+// Asked is what the rank's node shall do, nil for nothing.
+func (r *Rank) Asked() *Resizing {
+	if r.Resize == nil || r.Resize.Failed != "" {
+		return nil
+	}
+	return r.Resize
+}
+
+// MayBegin says whether the program of rank i may begin: a gang's when all
+// ranks are ready, and then in the order that the job wants.
+func (j *Job) MayBegin(i int) bool {
+	ranks := j.Attempt.Ranks
+	if len(ranks) == 1 {
+		return true
+	}
+	if j.Ending != nil {
+		return false // a rank may have ended without being ready
+	}
+	first, others := false, true // run or have run
+	for k, r := range ranks {
+		if !r.Phase.After(node.PhaseStarting) {
+			return false
+		}
+		runs := r.Phase.After(node.PhaseReady)
+		if k == 0 {
+			first = runs
+		} else {
+			others = others && runs
+		}
+	}
+	switch j.Request.StartOrder {
+	case job.MasterFirst:
+		return i == 0 || first
+	case job.WorkersFirst:
+		return i > 0 || others
+	}
+	return true
+}
+
+// Begun is how many ranks may begin.
+func (j *Job) Begun() int {
+	n := 0
+	for i := range j.Attempt.Ranks {
+		if j.MayBegin(i) {
+			n++
+		}
+	}
+	return n
+}

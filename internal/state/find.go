@@ -68,7 +68,7 @@ func ParseTask(text string) (job.Number, job.Indexes, bool) {
 // findTask finds a task by its array's number and its index. One that is no job
 // yet, or never became one, is shown as a job without a number.
 func (v *View) findTask(parent job.Number, index int) (*Job, *Refusal) {
-	for j := range v.Tasks(parent) {
+	for j := range v.tasksOf(parent) {
 		if j.Index == index {
 			return j, nil
 		}
@@ -96,3 +96,26 @@ func normUUID(s string) string {
 	}
 	return s
 }
+
+// Refusal is the answer to an event that the controller will not do, in words
+// for the user.
+type Refusal struct {
+	Code    Code
+	Message string
+	Hint    string
+	Path    string // in the job document, where the refusal is about one field
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+// Code is the kind of a refusal.
+type Code string
+
+// The codes.
+const (
+	NotFound      Code = "not_found"
+	Conflict      Code = "conflict"
+	Denied        Code = "denied"
+	Unsatisfiable Code = "unsatisfiable"
+	OverLimit     Code = "over_limit" // the queue, or what the user, project or QOS may have in it, is full
+)

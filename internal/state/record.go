@@ -1,6 +1,9 @@
 package state
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
@@ -49,4 +52,87 @@ type Record struct {
 	Seq   uint64
 	Name  string
 	Value []byte
+}
+
+// Encode is a value of our own types as records have it. These always encode.
+func Encode(v any) []byte {
+	out, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// EncodeHistory is the job as it is stored under KindHistory, with all that
+// there is to say of its tasks.
+func (j *Job) EncodeHistory() []byte {
+	if j.Tasks == nil {
+		return Encode(j)
+	}
+	v := *j
+	v.Tasks = j.Tasks.asHistory()
+	return Encode(&v)
+}
+
+// DecodeJob reads a value stored under KindJob or KindHistory.
+func DecodeJob(v []byte) (*Job, error) {
+	j := new(Job)
+	if err := json.Unmarshal(v, j); err != nil {
+		return nil, fmt.Errorf("decode job record: %w", err)
+	}
+	if j.Owner == nil || j.Request == nil || j.Request.Shape == nil || j.Number == 0 || (j.State.Active() && j.Attempt == nil) {
+		return nil, fmt.Errorf("decode job record %d: fields are missing", j.Number)
+	}
+	var err error
+	if j.Tasks, err = j.Tasks.fromHistory(); err != nil {
+		return nil, fmt.Errorf("decode job record %d: %w", j.Number, err)
+	}
+	return j, nil
+}
+
+// DecodeNode reads a value stored under KindNode.
+func DecodeNode(name string, v []byte) (*Node, error) {
+	n := new(Node)
+	if err := json.Unmarshal(v, n); err != nil {
+		return nil, fmt.Errorf("decode node record %s: %w", name, err)
+	}
+	return n, nil
+}
+
+// Ended is what a record of KindEnded says of a job: enough to tell whether
+// somebody asks for it without reading the job.
+type Ended struct {
+	At      sched.Time `json:"-"`
+	Number  job.Number `json:"-"`
+	User    string     `json:"u"`
+	Project string     `json:"p"`
+	Name    string     `json:"n,omitempty"`
+	State   job.State  `json:"s"`
+	Reason  job.Reason `json:"r,omitempty"`
+	Array   job.Number `json:"a,omitempty"` // of a task
+}
+
+// EndRecord is the record of KindEnded of a job that is over.
+func (j *Job) EndRecord() Record {
+	v := Encode(Ended{User: j.Owner.User, Project: j.Owner.Project, Name: j.Name, State: j.State, Reason: j.Reason, Array: j.Parent})
+	return Record{Kind: KindEnded, Seq: uint64(j.Ended), Job: j.Number, Value: v}
+}
+
+// DecodeEnded reads a record of KindEnded.
+func DecodeEnded(r Record) (Ended, error) {
+	e := Ended{At: sched.Time(r.Seq), Number: r.Job}
+	if err := json.Unmarshal(r.Value, &e); err != nil {
+		return e, fmt.Errorf("decode end of job %d: %w", r.Job, err)
+	}
+	return e, nil
+}
+
+// IndexEnded is the record of KindEnded that goes with a job as it is stored
+// under KindJob or KindHistory; false for one that is not over.
+func IndexEnded(r Record) (Record, bool, error) {
+	j, err := DecodeJob(r.Value)
+	if err != nil || !j.State.Final() {
+		return Record{}, false, err
+	}
+	return j.EndRecord(), true, nil
 }

@@ -13,8 +13,8 @@ import (
 // CodeArrayLimit is why a task waits that is no job yet.
 const CodeArrayLimit sched.Code = "JobArrayTaskLimit"
 
-// Tasks yields the tasks of an array that are jobs in the table, by number.
-func (v *View) Tasks(parent job.Number) iter.Seq[*Job] {
+// tasksOf yields the tasks of an array that are jobs in the table, by number.
+func (v *View) tasksOf(parent job.Number) iter.Seq[*Job] {
 	return func(yield func(*Job) bool) {
 		for j := range v.Jobs.from(parent) {
 			if j.Parent == parent && !yield(j) {
@@ -76,7 +76,7 @@ func (s *Summary) add(j *Job) {
 // Summary looks at the tasks of one array.
 func (v *View) Summary(p *Job) Summary {
 	s := Summary{Waiting: p.Tasks.In(TaskPending)}
-	for j := range v.Tasks(p.Number) {
+	for j := range v.tasksOf(p.Number) {
 		s.add(j)
 	}
 	return s

@@ -64,9 +64,9 @@ func MissNew(t *state.Tasks, awaited []*state.Job) {
 	}
 }
 
-// AwaitTasks finds out which tasks of an array may start, and that it is to hear
+// awaitTasks finds out which tasks of an array may start, and that it is to hear
 // of the arrays that it waits for.
-func (s *Set) AwaitTasks(p *state.Job, jobs *state.Table) {
+func (s *Set) awaitTasks(p *state.Job, jobs *state.Table) {
 	a, awaited := s.arrays[p.Number], awaitedBy(p, jobs)
 	for _, q := range awaited {
 		s.waiters[q.Number] = append(s.waiters[q.Number], p.Number)

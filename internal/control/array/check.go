@@ -58,7 +58,7 @@ func (s *Set) checkArray(p *state.Job, over map[int]*state.Job, jobs *state.Tabl
 		if a != nil && (st == state.TaskLive) != (a.live[i] != 0) {
 			return fmt.Errorf("task %d is %q and its job is %d", i, st, a.live[i])
 		}
-		if j := over[i]; j != nil && st != StateOf(j.State) {
+		if j := over[i]; j != nil && st != stateOf(j.State) {
 			return fmt.Errorf("task %d is %q and its job %d %s", i, st, j.Number, j.State)
 		}
 	}

@@ -14,7 +14,7 @@ func (a *Array) TakeIn(t *state.Tasks, jobs *state.Table) {
 	for _, n := range a.Ended {
 		j := jobs.Get(n)
 		at, _ := t.Position(j.Index)
-		s := StateOf(j.State)
+		s := stateOf(j.State)
 		t.Set(at, s)
 		if s == state.TaskFailed {
 			t.NoteFailure(fmt.Sprintf("%d: %s", j.Index, cmp.Or(j.Text, string(j.Reason))))
@@ -38,8 +38,8 @@ func (a *Array) Cut(p *state.Job) *state.Ending {
 	return nil
 }
 
-// Outcome is how an array ends whose tasks are all over.
-func Outcome(p *state.Job) state.Ending {
+// Ending is how an array ends whose tasks are all over.
+func Ending(p *state.Job) state.Ending {
 	t := p.Tasks
 	switch {
 	case p.Ending != nil:
@@ -63,8 +63,8 @@ func MayFill(p *state.Job) bool {
 	return p.State == job.Queued && p.Ending == nil && !p.Waits.Unmet() && p.Tasks.Counts[state.TaskPending] > 0
 }
 
-// StateOf is what a child's end is to its array.
-func StateOf(s job.State) state.TaskState {
+// stateOf is what a child's end is to its array.
+func stateOf(s job.State) state.TaskState {
 	switch s {
 	case job.Finished:
 		return state.TaskSucceeded

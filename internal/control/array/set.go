@@ -25,7 +25,7 @@ func (s *Set) Of(n job.Number) *Array { return s.arrays[n] }
 // Add takes in an array that is not over. Its tasks that are jobs come by Live.
 func (s *Set) Add(p *state.Job, jobs *state.Table) {
 	s.arrays[p.Number] = &Array{live: map[int]job.Number{}}
-	s.AwaitTasks(p, jobs)
+	s.awaitTasks(p, jobs)
 }
 
 // Live takes in a task that is a job and not over.

@@ -54,7 +54,7 @@ func fillExplanation(out *api.Explanation, now sched.Time, e sched.Explanation) 
 	}
 	out.Priority = priorityToAPI(e.Factors)
 	for _, id := range e.Before {
-		out.Before = append(out.Before, control.NumberOf(id))
+		out.Before = append(out.Before, job.Number(id))
 	}
 	out.NBefore = e.NBefore
 	for _, n := range e.Nodes {

@@ -58,8 +58,8 @@ func init() {
 	}
 }
 
-// WriteError answers with an error.
-func WriteError(w http.ResponseWriter, e *api.Error) {
+// writeError answers with an error.
+func writeError(w http.ResponseWriter, e *api.Error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
 	_ = json.NewEncoder(w).Encode(e) // the client has gone: nobody to tell

@@ -94,7 +94,7 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 			}
 		}
 		if e != nil {
-			WriteError(w, e)
+			writeError(w, e)
 			return
 		}
 		ctx, cancel := context.WithCancel(access.WithCaller(r.Context(), id, action))

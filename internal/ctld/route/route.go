@@ -89,7 +89,7 @@ func Stream[I any](pattern string, who access.Level, h func(context.Context, *I)
 				_, w := humago.Unwrap(hc)
 				err := write(hc.Context(), w)
 				if e, ok := errors.AsType[*api.Error](err); ok {
-					WriteError(w, e)
+					writeError(w, e)
 				} else if err != nil {
 					// It broke after bytes were sent: cut the connection, so that
 					// the client does not take it for the end.
@@ -116,7 +116,7 @@ func Plain(pattern string, who access.Level, doc string, h func(http.ResponseWri
 	return Route{Pattern: pattern, Who: who, Doc: doc, serve: func(_ huma.API, g *Guard, r *Route) {
 		g.HandleFunc(r.Pattern, func(w http.ResponseWriter, req *http.Request) {
 			if err := h(w, req); err != nil {
-				WriteError(w, g.fail(err))
+				writeError(w, g.fail(err))
 			}
 		})
 	}}

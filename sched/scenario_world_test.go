@@ -1,7 +1,4 @@
-// Package schedtest runs scenario files against the scheduler: a cluster, jobs
-// and what happens to them in words, and the decisions that follow. It is for
-// tests only. A World has one owner.
-package schedtest
+package sched_test
 
 import (
 	"cmp"
@@ -19,15 +16,15 @@ import (
 // epoch is moment 0 of scenarios.
 const epoch sched.Time = 1_700_000_000_000
 
-// World is a State with the time, and with what the owner of one does.
-type World struct {
-	State *sched.State
-	Now   sched.Time
-	Plan  sched.Plan
+// scenario is a State with the time, and with what the owner of one does.
+type scenario struct {
+	state *sched.State
+	now   sched.Time
+	plan  sched.Plan
 }
 
-// New makes a world with the default policy but for what a JSON text changes.
-func New(policy string) (*World, error) {
+// newScenario makes a world with the default policy but for what a JSON text changes.
+func newScenario(policy string) (*scenario, error) {
 	p := sched.DefaultPolicy()
 	if policy != "" {
 		if err := json.Unmarshal([]byte(policy), &p); err != nil {
@@ -35,17 +32,17 @@ func New(policy string) (*World, error) {
 		}
 	}
 	s, err := sched.New(p)
-	return &World{State: s, Now: epoch}, err
+	return &scenario{state: s, now: epoch}, err
 }
 
-// Do runs one command on its input lines and returns what is to be seen.
-func (w *World) Do(cmd string, args map[string]string, lines []string) (string, error) {
+// do runs one command on its input lines and returns what is to be seen.
+func (w *scenario) do(cmd string, args map[string]string, lines []string) (string, error) {
 	if at, ok := args["at"]; ok {
 		d, err := parseTime(at)
 		if err != nil {
 			return "", err
 		}
-		w.Now = epoch + d
+		w.now = epoch + d
 	}
 	switch cmd {
 	case "nodes":
@@ -55,12 +52,12 @@ func (w *World) Do(cmd string, args map[string]string, lines []string) (string, 
 	case "windows":
 		return "", each(lines, w.window)
 	case "run":
-		w.Plan = sched.Decide(w.input())
+		w.plan = sched.Decide(w.input())
 		return w.planText(), w.apply()
 	case "end":
-		return "", each(lines, func(l string) error { return w.one(l, w.State.End) })
+		return "", each(lines, func(l string) error { return w.one(l, w.state.End) })
 	case "cancel":
-		return "", each(lines, func(l string) error { return w.one(l, w.State.Dequeue) })
+		return "", each(lines, func(l string) error { return w.one(l, w.state.Dequeue) })
 	case "explain":
 		return w.explain(lines)
 	case "advise":
@@ -81,9 +78,9 @@ func each(lines []string, f func(string) error) error {
 	return nil
 }
 
-func (w *World) input() sched.Input { return sched.Input{Now: w.Now, State: w.State} }
+func (w *scenario) input() sched.Input { return sched.Input{Now: w.now, State: w.state} }
 
-func (w *World) one(line string, f func(sched.JobID) bool) error {
+func (w *scenario) one(line string, f func(sched.JobID) bool) error {
 	id, err := strconv.ParseUint(line, 10, 64)
 	if err == nil && !f(sched.JobID(id)) {
 		err = fmt.Errorf("there is no such job")
@@ -92,47 +89,47 @@ func (w *World) one(line string, f func(sched.JobID) bool) error {
 }
 
 // apply does what the plan says.
-func (w *World) apply() error {
-	for _, r := range w.Plan.Rejects {
-		w.State.Dequeue(r.Job)
+func (w *scenario) apply() error {
+	for _, r := range w.plan.Rejects {
+		w.state.Dequeue(r.Job)
 	}
-	for _, st := range w.Plan.Starts {
-		j, _ := w.State.Waiting(st.Job)
-		if err := w.State.Start(sched.Running{Job: j, Ranks: st.Ranks, Start: w.Now}); err != nil {
+	for _, st := range w.plan.Starts {
+		j, _ := w.state.Waiting(st.Job)
+		if err := w.state.Start(sched.Running{Job: j, Ranks: st.Ranks, Start: w.now}); err != nil {
 			return err
 		}
 	}
-	for _, h := range w.Plan.Halts {
-		w.State.Halting(h.Job)
+	for _, h := range w.plan.Halts {
+		w.state.Halting(h.Job)
 	}
-	return w.State.Check()
+	return w.state.Check()
 }
 
-func (w *World) planText() string {
+func (w *scenario) planText() string {
 	var b strings.Builder
-	for _, st := range w.Plan.Starts {
+	for _, st := range w.plan.Starts {
 		how := ""
 		if st.Backfilled {
 			how = " backfilled"
 		}
 		fmt.Fprintf(&b, "start %d%s on %s\n", st.Job, how, ranksText(st.Ranks))
 	}
-	for _, r := range w.Plan.Reservations {
+	for _, r := range w.plan.Reservations {
 		fmt.Fprintf(&b, "plan %d at %s on %s\n", r.Job, w.when(r.At), ranksText(r.Ranks))
 	}
-	for _, h := range w.Plan.Halts {
+	for _, h := range w.plan.Halts {
 		fmt.Fprintf(&b, "halt %d for %d, losing %d GPU-minutes\n", h.Job, h.For, h.Lost/1000/int64(sched.Minute))
 	}
-	for _, r := range w.Plan.Rejects {
+	for _, r := range w.plan.Rejects {
 		fmt.Fprintf(&b, "reject %d %s\n", r.Job, r.Reason)
 	}
-	if w.Plan.Wake > 0 {
-		fmt.Fprintf(&b, "wake at %s\n", w.when(w.Plan.Wake))
+	if w.plan.Wake > 0 {
+		fmt.Fprintf(&b, "wake at %s\n", w.when(w.plan.Wake))
 	}
 	return b.String()
 }
 
-func (w *World) when(t sched.Time) string {
+func (w *scenario) when(t sched.Time) string {
 	s := time.Duration(int64(t-epoch) * int64(time.Millisecond)).String()
 	if short, ok := strings.CutSuffix(s, "m0s"); ok {
 		return short + "m"
@@ -155,7 +152,7 @@ func ranksText(ranks []sched.Allocation) string {
 	return strings.Join(parts, "; ")
 }
 
-func (w *World) explain(lines []string) (string, error) {
+func (w *scenario) explain(lines []string) (string, error) {
 	var b strings.Builder
 	err := each(lines, func(l string) error {
 		id, err := strconv.ParseUint(l, 10, 64)
@@ -163,7 +160,7 @@ func (w *World) explain(lines []string) (string, error) {
 			return err
 		}
 		x := sched.Explain(w.input(), sched.JobID(id))
-		fmt.Fprintf(&b, "job %d: listed as %s\n", id, w.State.ReasonOf(&w.Plan, sched.JobID(id)).Code)
+		fmt.Fprintf(&b, "job %d: listed as %s\n", id, w.state.ReasonOf(&w.plan, sched.JobID(id)).Code)
 		for _, r := range x.Estimate.Reasons {
 			fmt.Fprintf(&b, "  %s\n", r)
 		}
@@ -178,7 +175,7 @@ func (w *World) explain(lines []string) (string, error) {
 	return b.String(), err
 }
 
-func (w *World) advise(lines []string) (string, error) {
+func (w *scenario) advise(lines []string) (string, error) {
 	var b strings.Builder
 	err := each(lines, func(l string) error {
 		id, err := strconv.ParseUint(l, 10, 64)
@@ -262,10 +259,10 @@ func parseTime(v string) (sched.Time, error) {
 }
 
 // node reads "n1 cpu=64 mem=256 gpus=8xH100 ...": cores and GiB.
-func (w *World) node(line string) error {
+func (w *scenario) node(line string) error {
 	name, kv := fields(line)
 	if kv["gone"] != "" {
-		w.State.RemoveNode(name)
+		w.state.RemoveNode(name)
 		return nil
 	}
 	n := sched.Node{Name: name, MilliCPU: 64_000, MemMiB: 256 << 10, CUDA: 1204}
@@ -295,18 +292,18 @@ func (w *World) node(line string) error {
 			n.GPUs = append(n.GPUs, g)
 		}
 	}
-	return w.State.SetNode(n)
+	return w.state.SetNode(n)
 }
 
 // job reads "1 user=ann gpus=4 limit=2h ...".
-func (w *World) job(line string) error {
+func (w *scenario) job(line string) error {
 	name, kv := fields(line)
 	id, err := strconv.ParseUint(name, 10, 64)
 	if err != nil {
 		return err
 	}
 	s := &sched.Shape{MilliCPU: 1000}
-	j := sched.Job{ID: sched.JobID(id), Project: "lab", User: "ann", Shape: s, Submitted: w.Now, Limit: sched.Hour}
+	j := sched.Job{ID: sched.JobID(id), Project: "lab", User: "ann", Shape: s, Submitted: w.now, Limit: sched.Hour}
 	err = set{
 		"user": text(&j.User), "project": text(&j.Project), "qos": text(&j.QOS), "name": text(&j.Name),
 		"limit": length(&j.Limit), "min": length(&j.MinRun), "predicted": length(&j.Predicted), "priority": number(&j.Priority, 1),
@@ -318,11 +315,11 @@ func (w *World) job(line string) error {
 		"gpumem": number(&s.GPUMemMiB, 1024), "cuda": number(&s.MinCUDA, 1), "disk": number(&s.DiskMiB, 1024), "cc": number(&s.MinComputeCap, 1), "features": list(&s.Features),
 		"names": list(&s.NodeNames), "exclude": list(&s.ExcludeNodes), "any": lists(&s.AnyFeatures),
 	}.all(kv)
-	return cmp.Or(err, w.State.Enqueue(j))
+	return cmp.Or(err, w.state.Enqueue(j))
 }
 
 // window reads "w1 start=1h end=2h nodes=n1,n2 maintenance".
-func (w *World) window(line string) error {
+func (w *scenario) window(line string) error {
 	name, kv := fields(line)
 	win := sched.Window{Name: name}
 	err := set{
@@ -330,5 +327,5 @@ func (w *World) window(line string) error {
 		"gpus": list(&win.GPUs), "each": number(&win.GPUsPerNode, 1),
 		"projects": list(&win.Projects), "users": list(&win.Users), "maintenance": flag(&win.Maintenance), "model": list(&win.Match.GPUModels),
 	}.all(kv)
-	return cmp.Or(err, w.State.Reserve(win))
+	return cmp.Or(err, w.state.Reserve(win))
 }
