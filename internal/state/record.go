@@ -1,6 +1,8 @@
 package state
 
 import (
+	"fmt"
+
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
@@ -40,6 +42,7 @@ const (
 	KindNodeKey Kind = 'c' // by Name of the node: the key that it joined with
 	KindProject Kind = 'p' // by Name: projects that were made while the controller ran
 	KindAudit   Kind = 'l' // by Seq: who changed what
+	KindKeyFile Kind = 'y' // by Name: a key file beside the store that the controller has used
 )
 
 // Record is one thing to be stored. A nil Value deletes it.
@@ -49,4 +52,15 @@ type Record struct {
 	Seq   uint64
 	Name  string
 	Value []byte
+}
+
+// Where says which record it is, for people.
+func (r Record) Where() string {
+	switch {
+	case r.Job != 0:
+		return fmt.Sprintf("record of job %d (kind %q)", r.Job, r.Kind)
+	case r.Name != "":
+		return fmt.Sprintf("record of %q (kind %q)", r.Name, r.Kind)
+	}
+	return fmt.Sprintf("record %d (kind %q)", r.Seq, r.Kind)
 }

@@ -30,7 +30,7 @@ func (s *Store) Restored(epoch uint64, r state.Record) error {
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
-	if err := b.Commit(pebble.Sync); err != nil {
+	if err := s.commit(b); err != nil {
 		return fmt.Errorf("write to store: %w", err)
 	}
 	return nil
