@@ -111,3 +111,20 @@ func (c *restoreCmd) Run() error {
 	fmt.Println("  - machines that joined after the backup join again: gadm node-token create; tokens made since do not work any more.")
 	return nil
 }
+
+type acceptCmd struct {
+	Config string `default:"/etc/gbatch/gctld.yaml" env:"GBATCH_GCTLD_CONFIG" help:"Configuration file, which says where the directory is." type:"path"`
+	What   string `arg:"" help:"What is lost: as 8000-6473, or the name of a key file."`
+}
+
+func (c *acceptCmd) Run() error {
+	cfg, err := site.Read(c.Config)
+	if err == nil {
+		err = backup.AcceptLoss(cfg, c.What)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Println("The next start of gctld goes on with what is there. Jobs that waited may be on hold: look at them with gqueue, then gqueue release.")
+	return nil
+}

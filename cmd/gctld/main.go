@@ -32,6 +32,8 @@ type commands struct {
 	Init        initCmd    `cmd:"" help:"Write a configuration file and make the controller's keys, unless they are there, and say what to do next."`
 	Backup      backupCmd  `cmd:"" help:"Write a backup of the controller that runs here into a file."`
 	Restore     restoreCmd `cmd:"" help:"Make the controller's directory, which must be empty, out of a backup."`
+	AcceptLoss  acceptCmd  `cmd:"" help:"Go on without what the controller's directory has lost, as its refused start names it."`
+	Fsck        fsckCmd    `cmd:"" help:"Look at every record of the controller's directory while no controller runs there."`
 	Sim         simCmd     `cmd:"" help:"Replay a workload through the scheduler and report how it fared."`
 }
 

@@ -31,6 +31,7 @@ import (
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/streams"
 	"gbatch/internal/pki"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -88,6 +89,17 @@ func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error)
 
 func (s *Server) open() error {
 	cfg := s.rules.Now()
+	dir := filepath.Join(cfg.Dir, site.StoreDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make store directory: %w", err)
+	}
+	var err error
+	if s.store, err = store.Open(store.Config{Dir: dir, Log: s.log}); err != nil {
+		return err
+	}
+	if err := backup.CheckKeys(cfg.Dir, s.store); err != nil {
+		return err
+	}
 	vault, err := jobstore.OpenVault(filepath.Join(cfg.Dir, site.VaultFile))
 	if err != nil {
 		return err
@@ -95,17 +107,13 @@ func (s *Server) open() error {
 	if s.pki, err = pki.Open(cfg.Dir, s.now); err != nil {
 		return err
 	}
-	dir := filepath.Join(cfg.Dir, site.StoreDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make store directory: %w", err)
-	}
-	if s.store, err = store.Open(store.Config{Dir: dir, Log: s.log}); err != nil {
-		return err
-	}
 	if err = backup.Sweep(cfg.Dir); err != nil {
 		return err
 	}
 	if s.keys, err = access.OpenKeyring(cfg.Dir, s.pki.Pin(), s.store); err != nil {
+		return err
+	}
+	if err := backup.NoteKeys(cfg.Dir, s.store); err != nil {
 		return err
 	}
 	s.auth = &access.Authenticator{Rights: s.rights, Keys: s.keys, Now: s.now, Decode: make(chan struct{}, access.MungeAtOnce)}
@@ -156,7 +164,13 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.store.Load(ctl.Load); err != nil {
+	err = s.store.Load(func(r state.Record) error {
+		if err := ctl.Load(r); err != nil {
+			return fmt.Errorf("%s: %w; restore a backup, or take the record out by `gctld fsck`", r.Where(), err)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
 	}
 	now := sched.Time(time.Now().UnixMilli())

@@ -43,6 +43,7 @@ const (
 	KindNodeKey Kind = 'c' // by Name of the node: the key that it joined with
 	KindProject Kind = 'p' // by Name: projects that were made while the controller ran
 	KindAudit   Kind = 'l' // by Seq: who changed what
+	KindKeyFile Kind = 'y' // by Name: a key file beside the store that the controller has used
 )
 
 // Record is one thing to be stored. A nil Value deletes it.
@@ -135,4 +136,15 @@ func IndexEnded(r Record) (Record, bool, error) {
 		return Record{}, false, err
 	}
 	return j.EndRecord(), true, nil
+}
+
+// Where says which record it is, for people.
+func (r Record) Where() string {
+	switch {
+	case r.Job != 0:
+		return fmt.Sprintf("record of job %d (kind %q)", r.Job, r.Kind)
+	case r.Name != "":
+		return fmt.Sprintf("record of %q (kind %q)", r.Name, r.Kind)
+	}
+	return fmt.Sprintf("record %d (kind %q)", r.Seq, r.Kind)
 }

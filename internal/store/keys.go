@@ -14,7 +14,7 @@ import (
 func key(r state.Record) []byte {
 	k := []byte{byte(r.Kind)}
 	switch r.Kind {
-	case state.KindNode, state.KindUsage, state.KindWindow, state.KindUUID, state.KindToken, state.KindNodeKey, state.KindProject:
+	case state.KindNode, state.KindUsage, state.KindWindow, state.KindUUID, state.KindToken, state.KindNodeKey, state.KindProject, state.KindKeyFile:
 		return append(k, r.Name...)
 	case state.KindAudit:
 		return binary.BigEndian.AppendUint64(k, r.Seq)
@@ -46,7 +46,7 @@ func record(k, v []byte) (state.Record, error) {
 	r := state.Record{Kind: state.Kind(k[0]), Value: v}
 	k = k[1:]
 	switch r.Kind {
-	case state.KindNode, state.KindUsage, state.KindWindow, state.KindToken, state.KindNodeKey, state.KindProject:
+	case state.KindNode, state.KindUsage, state.KindWindow, state.KindToken, state.KindNodeKey, state.KindProject, state.KindKeyFile:
 		r.Name = string(k)
 	case state.KindUUID:
 		if len(v) != 8 {
@@ -86,6 +86,7 @@ func record(k, v []byte) (state.Record, error) {
 var (
 	keyFormat = []byte("m/format")
 	keyEpoch  = []byte("m/epoch")
+	keyMark   = []byte("m/mark")
 )
 
 // after is the smallest key that does not begin with prefix.

@@ -13,11 +13,12 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
+	"gbatch/internal/store/floor"
 )
 
 // formatNumber is the version of keys and values that this program writes. An older
 // one is migrated at Open; a newer one is refused.
-const formatNumber = 2
+const formatNumber = 3
 
 // Config is how to open a store.
 type Config struct {
@@ -26,25 +27,47 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Store is an open store.
+// Store is an open store. One goroutine at a time may commit.
 type Store struct {
 	db    *pebble.DB
 	cfg   Config
 	epoch uint64
+	mark  floor.Mark // of the last commit
+	floor *floor.File
 }
 
-// Open opens or creates the store, checks its format and counts this start.
+// Open opens or creates the store, checks its format and that it has all that
+// was committed, and counts this start. What is missing is a *LossError.
 func Open(cfg Config) (*Store, error) {
-	if cfg.FS == nil {
-		cfg.FS = vfs.Default
-	}
-	db, err := pebble.Open(cfg.Dir, options(cfg))
+	cfg = cfg.onDisk()
+	mark, err := inspect(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
 	}
-	s := &Store{db: db, cfg: cfg}
+	s, err := openAs(cfg, mark)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
+	}
+	return s, nil
+}
+
+// onDisk fills in the file system.
+func (c Config) onDisk() Config {
+	if c.FS == nil {
+		c.FS = vfs.Default
+	}
+	return c
+}
+
+// openAs opens a store that goes on from a mark.
+func openAs(cfg Config, mark floor.Mark) (s *Store, err error) {
+	defer recovered(&err)
+	s = &Store{cfg: cfg, mark: mark}
+	if s.db, err = pebble.Open(cfg.Dir, options(cfg)); err != nil {
+		return nil, err
+	}
 	if err := s.begin(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open store %s: %w", cfg.Dir, err), db.Close())
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -56,6 +79,7 @@ func options(cfg Config) *pebble.Options {
 		MemTableSize:          16 << 20,
 		L0CompactionThreshold: 4,
 		Logger:                quiet{cfg.Log},
+		EventListener:         &pebble.EventListener{DataCorruption: (&damage{log: cfg.Log}).found},
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
@@ -63,14 +87,15 @@ func options(cfg Config) *pebble.Options {
 	return o
 }
 
-// begin reads the format and the epoch and writes the epoch of this start.
+// begin opens the floor, brings the records to the present format, and reads the
+// epoch and writes that of this start.
 func (s *Store) begin() error {
 	format, err := s.meta(keyFormat)
 	if err != nil {
 		return err
 	}
-	if format > formatNumber {
-		return fmt.Errorf("its format is %d and this program knows up to %d: use the newer gctld, or restore a backup", format, formatNumber)
+	if s.floor, err = floor.Open(s.cfg.FS, s.cfg.floorFile(), s.mark); err != nil {
+		return err
 	}
 	if format == 1 {
 		if err := s.indexEnded(); err != nil {
@@ -85,9 +110,9 @@ func (s *Store) begin() error {
 	b := s.db.NewBatch()
 	if err := errors.Join(b.Set(keyFormat, strconv.AppendUint(nil, formatNumber, 10), nil),
 		b.Set(keyEpoch, strconv.AppendUint(nil, s.epoch, 10), nil)); err != nil {
-		return err
+		return errors.Join(err, b.Close())
 	}
-	return b.Commit(pebble.Sync)
+	return s.commit(b)
 }
 
 func (s *Store) meta(k []byte) (uint64, error) {
@@ -106,7 +131,13 @@ func (s *Store) meta(k []byte) (uint64, error) {
 func (s *Store) Epoch() uint64 { return s.epoch }
 
 // Close releases the store. Commits in flight must have returned.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error {
+	err := s.db.Close()
+	if s.floor != nil {
+		err = errors.Join(err, s.floor.Close())
+	}
+	return err
+}
 
 // Load gives every record that the controller needs at start, by key. The
 // record's value is only valid during the call.
@@ -146,10 +177,23 @@ func (s *Store) Commit(rs []state.Record) error {
 			return errors.Join(fmt.Errorf("write to store: %w", err), b.Close())
 		}
 	}
-	if err := b.Commit(pebble.Sync); err != nil {
+	if err := s.commit(b); err != nil {
 		return fmt.Errorf("write to store: %w", err)
 	}
 	return nil
+}
+
+// commit makes a batch durable, together with the mark that counts it.
+func (s *Store) commit(b *pebble.Batch) error {
+	next := s.mark.Next(b.Repr())
+	if err := b.Set(keyMark, next.Encode(), nil); err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if err := b.Commit(pebble.Sync); err != nil {
+		return err
+	}
+	s.mark = next
+	return s.floor.Note(next)
 }
 
 // Free is how many bytes the disk of the store has left. A database that runs
@@ -265,7 +309,7 @@ func (s *Store) Restored(epoch uint64, r state.Record) error {
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
-	if err := b.Commit(pebble.Sync); err != nil {
+	if err := s.commit(b); err != nil {
 		return fmt.Errorf("write to store: %w", err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,7 +60,7 @@ func Restore(c site.Config, o Options) (Info, error) {
 		return info, errors.Join(fmt.Errorf("restore %s: %w", o.File, err), os.RemoveAll(tmp))
 	}
 	// The store comes last: without it the directory is not in use.
-	for _, name := range append(append([]string(nil), keyFiles...), site.StoreDir) {
+	for _, name := range append(slices.Clone(keyFiles), site.StoreDir+store.MarkSuffix, site.StoreDir) {
 		err := os.Rename(filepath.Join(tmp, name), filepath.Join(c.Dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return info, err
@@ -133,14 +134,22 @@ func writeFrom(path string, mode fs.FileMode, r io.Reader) error {
 // markRestored has the controller learn at its next start where its records
 // come from.
 func markRestored(o Options, info Info, dir string) error {
-	st, err := store.Open(store.Config{Dir: filepath.Join(dir, site.StoreDir)})
+	st, err := store.Renew(store.Config{Dir: filepath.Join(dir, site.StoreDir)})
 	if err != nil {
 		return err
 	}
-	ev := control.Restored{
+	err = goOn(st, control.Restored{
 		Skip: job.Number(cmp.Or(o.Skip, defaultSkip)), Queue: o.Queue, NoVault: o.DropSecrets && !info.Vault,
+	})
+	return errors.Join(err, st.Close())
+}
+
+// goOn prepares records that may lack the latest for a controller.
+func goOn(st *store.Store, ev control.Restored) error {
+	if err := forgetKeys(st, func(string) bool { return true }); err != nil {
+		return err
 	}
-	return errors.Join(st.Restored(uint64(time.Now().Unix()), state.Record{Kind: state.KindRestored, Value: wire.Encode(ev)}), st.Close())
+	return st.Restored(uint64(time.Now().Unix()), state.Record{Kind: state.KindRestored, Value: wire.Encode(ev)})
 }
 
 // Loaded tells the controller, once, that its records come from a backup.

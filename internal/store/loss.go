@@ -1,0 +1,142 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"gbatch/internal/store/floor"
+)
+
+// MarkSuffix follows the name of a store's directory in that of the file beside it
+// that keeps how far the store must have come.
+const MarkSuffix = ".mark"
+
+func (c Config) floorFile() string { return c.Dir + MarkSuffix }
+
+// A LossError says that a store is not what was committed to it.
+type LossError struct {
+	What  string // is wrong, as a sentence
+	Token string // by which an administrator names this very loss
+}
+
+func (e *LossError) Error() string {
+	return fmt.Sprintf("%s. Put the missing files back if there are any, or restore a backup by `gctld restore`; to go on with what is there and lose the rest for good: `gctld accept-loss %s`",
+		e.What, e.Token)
+}
+
+// inspect looks at a store without changing it, so that what is missing can still
+// be put back. It gives the mark that the store goes on from.
+func inspect(cfg Config) (floor.Mark, error) {
+	last, found, unread := floor.Read(cfg.FS, cfg.floorFile())
+	files, err := cfg.FS.List(cfg.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return floor.Mark{}, err
+	}
+	if len(files) == 0 && !found && unread == nil {
+		return newMark(), nil
+	}
+	if len(files) == 0 {
+		return floor.Mark{}, &LossError{fmt.Sprintf("it is gone: %d commits were made to it", last.Count), token(last, floor.Mark{})}
+	}
+	have, format, err := readMark(cfg)
+	switch {
+	case err != nil:
+		return floor.Mark{}, err
+	case format > formatNumber:
+		return floor.Mark{}, fmt.Errorf("its format is %d and this program knows up to %d: use the newer gctld, or restore a backup", format, formatNumber)
+	case format < 3 && have == floor.Mark{} && !found && unread == nil:
+		return newMark(), nil // of a time before commits were counted
+	}
+	if found && last.Count == 0 && have == (floor.Mark{}) {
+		return last, nil // killed before the first commit
+	}
+	what := compare(have, last, found)
+	if unread != nil {
+		what = fmt.Sprintf("the file that tells how far it must have come cannot be used (%v); it has %d commits, and whether these are all is not known", unread, have.Count)
+	}
+	if what != "" {
+		return floor.Mark{}, &LossError{what, token(last, have)}
+	}
+	return have, nil
+}
+
+// readMark reads the mark in a store, zero if it has none, and its format.
+func readMark(cfg Config) (m floor.Mark, format uint64, err error) {
+	defer recovered(&err)
+	o := options(cfg)
+	o.ReadOnly = true
+	db, err := pebble.Open(cfg.Dir, o)
+	if err != nil {
+		return m, 0, err
+	}
+	s := &Store{db: db}
+	text, marked, err := s.get(keyMark)
+	if err == nil && marked {
+		m, err = floor.Decode(text)
+	}
+	if err == nil {
+		format, err = s.meta(keyFormat)
+	}
+	return m, format, errors.Join(err, db.Close())
+}
+
+// recovered makes an error of a panic, by which pebble gives up on what it cannot
+// read.
+func recovered(err *error) {
+	if damage := recover(); damage != nil {
+		*err = fmt.Errorf("it is damaged: %v: restore a backup by `gctld restore`", damage)
+	}
+}
+
+// compare says what is wrong with a store that has come to have, of which the
+// floor says want; "" if nothing is.
+func compare(have, want floor.Mark, found bool) string {
+	switch {
+	case !found:
+		return fmt.Sprintf("the file that tells how far it must have come is gone; it has %d commits, and whether these are all is not known", have.Count)
+	case have == floor.Mark{}:
+		return fmt.Sprintf("it has no count of its commits, of which %d were made: it is an older copy or not the same store", want.Count)
+	case have.ID != want.ID:
+		return fmt.Sprintf("it is another store than the one to which %d commits were made here; this one has %d", want.Count, have.Count)
+	case have.Count < want.Count:
+		return fmt.Sprintf("%d of the %d commits that were made to it are missing", want.Count-have.Count, want.Count)
+	case have.Count == want.Count && have.Hash != want.Hash:
+		return fmt.Sprintf("its %d commits are not those that were made to it", have.Count)
+	}
+	return ""
+}
+
+// token names a loss, so that what is accepted is what was said.
+func token(want, have floor.Mark) string { return fmt.Sprintf("%d-%d", want.Count, have.Count) }
+
+func newMark() floor.Mark { return floor.Mark{ID: rand.Uint64()} }
+
+// Renew opens a store that goes on as another than it was: a copy out of a
+// backup, or one whose loss is accepted. Whatever it lacks is no error.
+func Renew(cfg Config) (*Store, error) {
+	s, err := openAs(cfg.onDisk(), newMark())
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
+	}
+	return s, nil
+}
+
+// Accept opens a store whose loss an administrator names by the token of the
+// LossError.
+func Accept(cfg Config, accepted string) (*Store, error) {
+	s, err := Open(cfg)
+	var loss *LossError
+	switch {
+	case err == nil:
+		return nil, errors.Join(fmt.Errorf("nothing is missing in store %s", cfg.Dir), s.Close())
+	case !errors.As(err, &loss):
+		return nil, err
+	case loss.Token != accepted:
+		return nil, fmt.Errorf("%q does not name what is missing now: %w", accepted, err)
+	}
+	return Renew(cfg)
+}
