@@ -35,7 +35,7 @@ type NVCT struct {
 	ResultsLocation  string   `placeholder:"URI" help:"Where to: s3://BUCKET/PREFIX/ or file:///PATH in the site's storage."`
 	Models           []string `sep:"none" placeholder:"NAME:VERSION:URI" help:"Put into /config/models/NAME."`
 	Resources        []string `sep:"none" placeholder:"NAME:VERSION:URI" help:"Put into /config/resources/NAME."`
-	Secrets          []string `sep:"none" placeholder:"NAME=VALUE" help:"Secrets, besides the file's. Others may see them in the list of processes: prefer --secret."`
+	Secrets          []string `sep:"none" placeholder:"NAME[@FILE]" help:"As --secret."`
 	Tags             []string `sep:"none" placeholder:"TAG" help:"Labels, instead of the file's."`
 
 	LogsTelemetryId    string `hidden:""`
@@ -47,13 +47,14 @@ type NVCT struct {
 
 // Run submits a task of NVIDIA Cloud Tasks.
 func (c *NVCT) Run(ctx context.Context, a *cli.App) error {
+	c.Secret = append(c.Secret, c.Secrets...)
 	return c.submit(ctx, a, &source{file: c.InputFile, nvct: &nvct.Flags{
 		Name: c.Name, Description: c.Description,
 		GPU: c.Gpu, InstanceType: c.InstanceType, Backend: c.Backend, Clusters: c.Clusters,
 		Image: c.Image, ContainerArgs: string(c.ContainerArgs), ContainerEnv: c.ContainerEnv, HelmChart: c.HelmChart,
 		MaxRuntime: c.MaxRuntime, MaxQueued: c.MaxQueued, TerminationGrace: c.TerminationGrace,
 		ResultStrategy: c.ResultStrategy, ResultsLocation: c.ResultsLocation,
-		Models: c.Models, Resources: c.Resources, Secrets: c.Secrets, Tags: c.Tags,
+		Models: c.Models, Resources: c.Resources, Tags: c.Tags,
 		LogsTelemetryID: c.LogsTelemetryId, MetricsTelemetryID: c.MetricsTelemetryId, TracesTelemetryID: c.TracesTelemetryId,
 	}})
 }
