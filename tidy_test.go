@@ -66,7 +66,7 @@ var below = map[string][]string{
 		"internal/ctld/site", "internal/ctld/streams", "internal/ctld/usage", "internal/job", "internal/metrics", "internal/pki",
 		"internal/state", "internal/store", "sched"},
 	"internal/ctld/access": {"internal/api", "internal/ctld/loop", "internal/ctld/site", "internal/ctld/wire", "internal/munge",
-		"internal/pki", "internal/state", "internal/store"},
+		"internal/pki", "internal/state", "internal/store", "internal/units"},
 	"internal/ctld/backup": {"internal/control", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/site", "internal/ctld/wire", "internal/job", "internal/state", "internal/store", "sched"},
 	"internal/ctld/counts": {"accounting", "internal/control", "internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site",

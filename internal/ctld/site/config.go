@@ -238,8 +238,8 @@ func (c Config) checkProjects(bad func(path, format string, a ...any)) {
 			bad(at+".name", "%q is there twice", p.Name)
 		}
 		seen[p.Name] = true
-		if p.GID < 0 {
-			bad(at+".gid", "%d: must not be negative", p.GID)
+		if p.GID < 0 || p.GID > units.MaxID {
+			bad(at+".gid", "%d: groups are numbered from 1 to %d", p.GID, uint32(units.MaxID))
 		}
 		if p.Shares < 0 {
 			bad(at+".shares", "%d: must not be negative", p.Shares)
