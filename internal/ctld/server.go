@@ -19,6 +19,7 @@ import (
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/counts"
 	"gbatch/internal/ctld/events"
+	"gbatch/internal/ctld/ids"
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/mail"
@@ -43,6 +44,7 @@ type Server struct {
 	rights  *access.Rights
 	auth    *access.Authenticator
 	jobs    *jobstore.Reader
+	ids     *ids.Book
 	meters  *meter.Meters
 	loop    *loop.Loop
 	streams *streams.Hub
@@ -113,6 +115,9 @@ func (s *Server) open() error {
 		return err
 	}
 	s.rules.Loop = s.loop
+	if s.ids, err = ids.Open(s.store, s.loop, func() uint32 { return s.rules.Now().IDsFrom }); err != nil {
+		return err
+	}
 	s.jobs = &jobstore.Reader{View: s.loop.View, Store: s.store, Vault: vault}
 	s.mailer = mail.New(func() *site.Mail { return s.rules.Now().Mail }, s.jobs, s.log)
 	s.loop.Mail = s.mailer.Take

@@ -40,6 +40,7 @@ const (
 	KindNodeKey Kind = 'c' // by Name of the node: the key that it joined with
 	KindProject Kind = 'p' // by Name: projects that were made while the controller ran
 	KindAudit   Kind = 'l' // by Seq: who changed what
+	KindIDs     Kind = 'o' // by Name of the user: the range of ids of their containers
 )
 
 // Record is one thing to be stored. A nil Value deletes it.
