@@ -28,8 +28,9 @@ func TestResolveUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("etc/passwd", "root:x:0:0::/root:/bin/sh\nbob:x:1000:1001::/home/bob:/bin/sh\n")
-	write("etc/group", "root:x:0:\nusers:x:1001:\nvideo:x:44:bob\n")
+	write("etc/passwd", "root:x:0:0::/root:/bin/sh\nbob:x:1000:1001::/home/bob:/bin/sh\n"+
+		"wide:x:4294967296:5::/:\nnobody:x:4294967295:5::/:\nless:x:-1:5::/:\nlarge:x:2147483648:4294967294::/:\ngroup:x:5:4294967296::/:\nin:x:5:5::/:\n")
+	write("etc/group", "root:x:0:\nusers:x:1001:\nvideo:x:44:bob\nfar:x:4294967297:in\n")
 	cases := map[string]struct {
 		user   string
 		groups []string
@@ -46,6 +47,13 @@ func TestResolveUser(t *testing.T) {
 		"nogroup":   {user: "bob:eve", err: `image has no group "eve" in /etc/group`},
 		"noextra":   {user: "bob", groups: []string{"eve"}, err: `image has no group "eve" in /etc/group`},
 		"range":     {user: "4294967296", err: "user number 4294967296 is out of range"},
+		"large":     {user: "large", want: oci.User{UID: 1 << 31, GID: 1<<32 - 2, Home: "/"}},
+		"wide":      {user: "wide", err: `user "wide" has the number 4294967296 in the image, or is of a group of that number: it is out of range`},
+		"no user":   {user: "nobody", err: `user "nobody" has the number 4294967295 in the image, or is of a group of that number: it is out of range`},
+		"negative":  {user: "less", err: `user "less" has the number -1 in the image, or is of a group of that number: it is out of range`},
+		"its group": {user: "group", err: `user "group" has the number 4294967296 in the image, or is of a group of that number: it is out of range`},
+		"is in":     {user: "in", err: `user "in" has the number 4294967297 in the image, or is of a group of that number: it is out of range`},
+		"far":       {user: "0", groups: []string{"far"}, err: `image has no group "far" in /etc/group`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

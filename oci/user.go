@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -49,7 +50,13 @@ func ResolveUser(rootfs, spec string, groups []string) (User, error) {
 		return User{}, err
 	}
 	u := User{UID: uint32(found.Uid), GID: uint32(found.Gid), Home: found.Home}
-	for _, g := range append(found.Sgids, extra...) {
+	all := append(found.Sgids, extra...)
+	for _, id := range append([]int{found.Uid, found.Gid}, all...) {
+		if id < 0 || id >= math.MaxUint32 { // the image's files may say anything
+			return User{}, &Failure{Kind: UserUnknown, Message: fmt.Sprintf("user %q has the number %d in the image, or is of a group of that number: it is out of range", spec, id)}
+		}
+	}
+	for _, g := range all {
 		if !slices.Contains(u.Groups, uint32(g)) {
 			u.Groups = append(u.Groups, uint32(g))
 		}

@@ -127,6 +127,7 @@ type AuditEntry struct {
 	Object string    `json:"object,omitempty"` // what was changed: "node gpu01"
 	Change string    `json:"change,omitempty"` // before and after, short
 	Result string    `json:"result"`           // "ok", or why not
+	Count  int       `json:"count,omitempty"`  // of what was refused: how often within about a minute
 }
 
 // AuditList is the answer of GET PathAudit, newest first.

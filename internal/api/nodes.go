@@ -142,6 +142,7 @@ type RunOrder struct {
 	UUID       string         `json:"uuid"`
 	User       string         `json:"user"`
 	UID        *uint32        `json:"uid,omitempty"` // the user's on the controller's machine; absent: no account there
+	IDs        uint32         `json:"ids,omitempty"` // first of node.IDRange numbers that are this user's on all nodes; 0: all are taken, or the controller is older
 	Project    string         `json:"project"`
 	ProjectGID int            `json:"projectGid"`
 	Spec       job.Spec       `json:"spec"`

@@ -33,6 +33,7 @@ type Reservation struct {
 	Cluster     int       `json:"cluster,omitempty"`
 	Projects    []string  `json:"projects,omitempty"`
 	Users       []string  `json:"users,omitempty"`
+	Others      bool      `json:"others,omitempty"`      // also for projects or users that the caller is not told of
 	Maintenance bool      `json:"maintenance,omitempty"` // nobody may use it
 	Reason      string    `json:"reason,omitempty"`
 }

@@ -137,6 +137,24 @@ func (a *App) Ask(question string) (bool, error) {
 	return answer == "y" || answer == "yes", nil
 }
 
+// AskHidden puts a question to the user at the terminal, which does not show the
+// answer; nil: there is no terminal.
+func (a *App) AskHidden() func(question string) (string, error) {
+	in, ok := a.In.(*os.File)
+	if !ok || !a.Term.In || !a.Term.Err {
+		return nil
+	}
+	return func(question string) (string, error) {
+		fmt.Fprint(a.Err, human.Clean(question))
+		answer, err := term.ReadPassword(int(in.Fd()))
+		fmt.Fprintln(a.Err)
+		if err != nil {
+			return "", fmt.Errorf("read the answer: %w", err)
+		}
+		return string(answer), nil
+	}
+}
+
 // ClearStatus removes a status line that is drawn again and again.
 func (a *App) ClearStatus() {
 	if a.Term.Err {

@@ -25,6 +25,7 @@ type about struct {
 	started   time.Time
 	now       func() time.Time
 	rules     *rules.Rules
+	rights    *access.Rights
 	loop      *loop.Loop
 	meters    *meter.Meters
 	streams   *streams.Hub
@@ -38,7 +39,9 @@ func (s *about) status(ctx context.Context, _ *statusInput) (*api.Status, error)
 	id := access.Caller(ctx)
 	out := api.Status{Version: Version, Started: s.started, You: id.User, Role: string(id.Role), Jobs: countJobs(s.loop.View())}
 	for _, p := range s.rules.Now().Projects {
-		out.Projects = append(out.Projects, p.Name)
+		if s.rights.SeesProject(id, p.Name) {
+			out.Projects = append(out.Projects, p.Name)
+		}
 	}
 	return &out, nil
 }

@@ -2,6 +2,7 @@ package ctld
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,7 +78,7 @@ func TestAudit(t *testing.T) {
 		"root(admin) socket POST /v1/tokens | token | for ann | ok",
 		"root(admin) socket POST /v1/tokens | token | for ops | ok",
 		"ann(user) token POST /v1/jobs | job 1 | submitted for project default, QUEUED | ok",
-		"ann(user) token POST /v1/nodes/n1/drain |  |  | denied: only an operator may do this",
+		"ann(user) token POST /v1/nodes/n1/drain | node n1 |  | denied: only an operator may do this",
 		"ops(operator) token POST /v1/jobs/actions/hold | jobs 1 | hold; 1 QUEUED -> ONHOLD | ok",
 		`ops(operator) token POST /v1/nodes/n1/drain | node n1 | drained: "" -> "fan" | ok`,
 		`ops(operator) token POST /v1/nodes/n1/resume | node n1 | drained: "fan (ops)" -> "" | ok`,
@@ -97,7 +98,7 @@ func TestAudit(t *testing.T) {
 		f    client.AuditFilter
 		want int
 	}{
-		"user": {client.AuditFilter{User: "ops"}, 4}, "object": {client.AuditFilter{Object: "n1"}, 2}, "limit": {client.AuditFilter{Limit: 3}, 3},
+		"user": {client.AuditFilter{User: "ops"}, 4}, "object": {client.AuditFilter{Object: "n1"}, 3}, "limit": {client.AuditFilter{Limit: 3}, 3},
 		"job": {client.AuditFilter{Object: "1"}, 2}, "future": {client.AuditFilter{Since: s.server.now().Add(3600e9)}, 0},
 	} {
 		if got := s.lines(tc.f); len(got) != tc.want {
@@ -106,22 +107,104 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestDeniedAreFew: nobody fills the log with what they may not do.
+// TestDeniedAreFew: nobody fills the log with what they may not do, and each attempt
+// is counted in it.
 func TestDeniedAreFew(t *testing.T) {
 	s := newSite(t, nil)
 	eve := s.user("eve")
-	for range deniedBurst + 50 {
-		if err := eve.Forget(t.Context(), "n1"); !client.IsCode(err, api.CodeDenied) {
+	const attempts = 150
+	for n := range attempts {
+		if err := eve.Forget(t.Context(), fmt.Sprint("n", n%30)); !client.IsCode(err, api.CodeDenied) {
 			t.Fatal(err)
 		}
 	}
-	n := 0
-	waitFor(t, "the entries are there", func() bool {
-		n = len(s.lines(client.AuditFilter{User: "eve", Limit: 1000}))
-		return n >= deniedBurst
-	})
-	if n > deniedBurst+40 {
-		t.Errorf("%d entries of %d refusals", n, deniedBurst+50)
+	s.stop() // writes what was only counted
+	s.start()
+	l, err := s.Audit(t.Context(), client.AuditFilter{User: "eve", Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, e := range l.Entries {
+		count += e.Count
+	}
+	if len(l.Entries) > 30 || count != attempts {
+		t.Errorf("%d entries tell of %d refusals, want %d", len(l.Entries), count, attempts)
+	}
+}
+
+// TestRefusedAreAudited: whoever is refused for who they are, by a route or by what
+// it was asked of, is in the audit log with what they wanted.
+func TestRefusedAreAudited(t *testing.T) {
+	s := closedSite(t)
+	eve, gone := s.user("eve"), s.token(api.TokenRequest{Use: api.TokenUser, User: "eve"})
+	n1, other := s.joined("n1"), s.machine("n1")
+	if err := s.RevokeToken(t.Context(), gone.ID); err != nil {
+		t.Fatal(err)
+	}
+	old := &client.Client{Address: s.remote(), Token: gone.Secret}
+	t.Cleanup(old.Close)
+	garbage := &client.Client{Address: s.remote(), Token: "x" + gone.Secret}
+	t.Cleanup(garbage.Close)
+	used := s.token(api.TokenRequest{Use: api.TokenJoin})
+	named := s.token(api.TokenRequest{Use: api.TokenJoin, Node: "n7"})
+	if err := s.machine("n3").join(t, used.Secret); err != nil {
+		t.Fatal(err)
+	}
+	for what, try := range map[string]func() error{
+		"log":     func() error { _, err := eve.Log(t.Context(), "1", client.LogOptions{}); return err },
+		"explain": func() error { _, err := eve.Explain(t.Context(), "1"); return err },
+		"drain":   func() error { return eve.Drain(t.Context(), "n1", api.DrainRequest{Reason: "mine"}) },
+		"token": func() error {
+			_, err := eve.CreateToken(t.Context(), api.TokenRequest{Use: api.TokenUser, User: "root"})
+			return err
+		},
+		"audit":         func() error { _, err := eve.Audit(t.Context(), client.AuditFilter{}); return err },
+		"revoked token": func() error { _, err := old.Status(t.Context()); return err },
+		"no token":      func() error { _, err := garbage.Status(t.Context()); return err },
+		"another key":   func() error { return other.join(t, named.Secret) },
+		"a used token":  func() error { return s.machine("n4").join(t, used.Secret) },
+		"another name":  func() error { return s.machine("n8").join(t, named.Secret) },
+		"a taken name":  func() error { return other.join(t, s.token(api.TokenRequest{Use: api.TokenJoin}).Secret) },
+		"another node":  func() error { _, err := n1.NodeSync(t.Context(), "n3", n1.hello()); return err },
+	} {
+		if err := try(); err == nil {
+			t.Errorf("%s was let in", what)
+		}
+	}
+	if r, err := eve.Action(t.Context(), "cancel", &api.ActionRequest{IDs: []string{"1"}}); err != nil || r.Results[0].Error == nil {
+		t.Errorf("a cancel was answered %+v, %v", r, err)
+	}
+	if _, err := eve.Submit(t.Context(), &api.SubmitRequest{Project: "lab", Job: []byte(hushJob)}, ""); err == nil {
+		t.Error("a job was taken")
+	}
+	s.stop()
+	s.start()
+	var got []string
+	for _, line := range s.lines(client.AuditFilter{Limit: 1000}) {
+		if strings.Contains(line, "| denied: ") {
+			got = append(got, line)
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"() token GET /v1/status |  |  | denied: the token is not one of this controller's",
+		"(join) token POST /v1/nodes/n1/join | node n1 |  | denied: there is a node n1 already, with another key",
+		"(join) token POST /v1/nodes/n1/join | node n1 |  | denied: this token is for node n7, not for n1",
+		"(join) token POST /v1/nodes/n4/join | node n4 |  | denied: the token " + used.ID + " has been used up",
+		"(join) token POST /v1/nodes/n8/join | node n8 |  | denied: this token is for node n7, not for n8",
+		"eve() token GET /v1/status |  |  | denied: the token " + gone.ID + " was revoked",
+		"eve(user) token GET /v1/audit |  |  | denied: only an operator may do this",
+		"eve(user) token GET /v1/jobs/1/explain | job 1 |  | denied: job 1 belongs to project lab",
+		"eve(user) token GET /v1/jobs/1/log | job 1 |  | denied: job 1 belongs to project lab",
+		`eve(user) token POST /v1/jobs |  |  | denied: there is no project "lab" for eve to submit to`,
+		"eve(user) token POST /v1/jobs/actions/cancel | jobs 1 | cancel | denied: they belong to others",
+		"eve(user) token POST /v1/nodes/n1/drain | node n1 |  | denied: only an operator may do this",
+		"eve(user) token POST /v1/tokens |  |  | denied: only an admin makes tokens for others and for nodes",
+		"node n1(node) certificate POST /v1/nodes/n3/sync | node n3 |  | denied: node n1 speaks for itself, not for node n3",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
 	}
 }
 

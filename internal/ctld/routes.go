@@ -27,13 +27,13 @@ func (s *Server) routes() []route.Route {
 	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used}
 	opened := &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams}
 	past := &usage.History{Loop: s.loop, Store: s.store, Jobs: s.jobs, Rights: s.rights, Used: used, Now: s.now}
-	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, Now: s.now, UID: s.rights.People.UID}
+	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, Now: s.now, UID: s.rights.People.UID, IDs: s.ids}
 	listed := &nodes.List{View: s.loop.View, Samples: &s.samples, Skews: s.skews}
-	operator := &nodes.Operator{Loop: s.loop}
+	operator := &nodes.Operator{Loop: s.loop, Rights: s.rights}
 	joined := &nodes.Keys{Keys: s.keys, Pki: s.pki, Loop: s.loop, Now: s.now}
 	tokens := &access.Tokens{Keys: s.keys, Loop: s.loop, Now: s.now}
 	audit := &auditLog{store: s.store}
-	about := &about{started: s.started, now: s.now, rules: s.rules, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
+	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
 	return []route.Route{

@@ -13,14 +13,13 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 
-	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/counts"
 	"gbatch/internal/ctld/events"
+	"gbatch/internal/ctld/ids"
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/mail"
@@ -46,6 +45,7 @@ type Server struct {
 	rights  *access.Rights
 	auth    *access.Authenticator
 	jobs    *jobstore.Reader
+	ids     *ids.Book
 	meters  *meter.Meters
 	loop    *loop.Loop
 	streams *streams.Hub
@@ -57,9 +57,8 @@ type Server struct {
 	api     *route.Guard
 	lns     []net.Listener
 
-	started    time.Time
-	now        func() time.Time
-	deniedRate *rate.Limiter
+	started time.Time
+	now     func() time.Time
 }
 
 // Open takes the state directory, loads the store and begins to listen. Source
@@ -78,7 +77,7 @@ func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error)
 	people := access.NewPeople(log)
 	s := &Server{
 		log: log, rules: rules.New(cfg, source, people, log), streams: streams.NewHub(), skews: samples.NewSkews(log), started: time.Now(), now: time.Now,
-		meters: meter.New(), deniedRate: rate.NewLimiter(rate.Every(deniedEvery), deniedBurst),
+		meters: meter.New(),
 	}
 	s.rights = &access.Rights{Conf: s.rules.Now, People: people}
 	if err := s.open(); err != nil {
@@ -124,29 +123,17 @@ func (s *Server) open() error {
 		return err
 	}
 	s.rules.Loop = s.loop
+	if s.ids, err = ids.Open(s.store, s.loop, func() uint32 { return s.rules.Now().IDsFrom }); err != nil {
+		return err
+	}
 	s.jobs = &jobstore.Reader{View: s.loop.View, Store: s.store, Vault: vault}
 	s.mailer = mail.New(func() *site.Mail { return s.rules.Now().Mail }, s.jobs, s.log)
 	s.loop.Mail = s.mailer.Take
 	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }}
 	s.scrape.Register(s.meters.Reg)
 	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience, PerUser: events.PerUser}
-	s.api = route.New(route.Config{Identify: s.auth.Identify, Denied: s.denied, Measure: s.meters.Route, Log: s.log}, s.routes())
+	s.api = route.New(route.Config{Identify: s.auth.Identify, Refused: s.loop.Refused, Measure: s.meters.Route, Log: s.log}, s.routes())
 	return s.listen()
-}
-
-// deniedEvery and deniedBurst bound the entries about requests that were denied:
-// nobody fills the log by asking for what they may not have.
-const (
-	deniedEvery = time.Second
-	deniedBurst = 100
-)
-
-// denied notes a request to change something that was not let in.
-func (s *Server) denied(id access.Identity, action string, e *api.Error) {
-	s.log.Info("denied", "user", id.User, "role", id.Role, "from", id.From, "action", action)
-	if s.deniedRate.Allow() && id.Role != access.RoleNode && id.Role != access.RoleJoin {
-		s.loop.Denied(id.Entry(action), e.Message)
-	}
 }
 
 // ReloadOn reads the configuration again at each signal, until ctx is done. An

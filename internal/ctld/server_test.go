@@ -178,6 +178,39 @@ func TestJobRunsThroughRestarts(t *testing.T) {
 	}
 }
 
+// TestIDsOfUsers: each user's orders name one range, on every node and after a
+// restart, and nobody else's name it.
+func TestIDsOfUsers(t *testing.T) {
+	s := newSite(t, func(c *site.Config) { c.IDsFrom = 0x40000000 })
+	nodes := []*fakeNode{s.node("n1"), s.node("n2")}
+	seen := map[string]uint32{}
+	for round := range 2 {
+		for _, user := range []string{"ann", "bob", "root"} {
+			for _, n := range nodes {
+				doc := strings.Replace(string(hello(1).Job), `"request":{"resources":{`, `"request":{"resources":{"slaveName":"`+n.name+`",`, 1)
+				r, err := s.as(user).Submit(t.Context(), &api.SubmitRequest{Job: []byte(doc)}, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				var o *api.RunOrder
+				waitFor(t, "the order", func() bool { n.sync(nil); o = n.runs[job.RankID{Job: r.Number, Attempt: 1}]; return o != nil })
+				if seen[user] == 0 {
+					seen[user] = o.IDs
+				}
+				if o.IDs < 0x40000000 || o.IDs >= node.IDsEnd || o.IDs != seen[user] {
+					t.Errorf("on %s in round %d, the ids of %s are from %d, and were from %d", n.name, round, user, o.IDs, seen[user])
+				}
+			}
+		}
+		s.stop()
+		s.cfg.IDsFrom = 0x50000000 // of those who come later
+		s.start()
+	}
+	if seen["ann"] == seen["bob"] || seen["bob"] == seen["root"] || seen["root"] == seen["ann"] {
+		t.Errorf("the ids are %v", seen)
+	}
+}
+
 func TestSubmitIsSafeToRepeat(t *testing.T) {
 	s := newSite(t, nil)
 	a := s.submit(hello(1), "key")

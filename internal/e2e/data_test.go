@@ -50,11 +50,11 @@ echo '{"percentComplete":100}' >/out/p.json`), gbatch: map[string]any{
 		"secrets":      []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "TOKEN"},
 		"progressFile": "/out/p.json", "requireProgress": true,
 	}}.json())
-	if r := s.run("gsubmit", "--secret", "AWS_ACCESS_KEY_ID="+s3test.AccessKey, work); r.code != 2 ||
+	if r := s.run("gsubmit", "--secret", "AWS_ACCESS_KEY_ID@"+keyFile(t, s3test.AccessKey), work); r.code != 2 ||
 		!strings.Contains(r.err, "secret AWS_SECRET_ACCESS_KEY has no value") || !strings.Contains(r.err, "secret TOKEN has no value") {
 		t.Fatalf("secrets without values: %v", r)
 	}
-	id := strings.TrimSpace(s.must("gsubmit", "--secret", "AWS_ACCESS_KEY_ID="+s3test.AccessKey, "--secret", "AWS_SECRET_ACCESS_KEY@"+keyFile(t, s3test.SecretKey),
+	id := strings.TrimSpace(s.must("gsubmit", "--secret", "AWS_ACCESS_KEY_ID@"+keyFile(t, s3test.AccessKey), "--secret", "AWS_SECRET_ACCESS_KEY@"+keyFile(t, s3test.SecretKey),
 		"--secret", "TOKEN@"+keyFile(t, hidden+"-1"), work))
 	eventually(t, "its progress is shown", func() bool { return strings.Contains(s.must("gqueue", "show", id), "50% (half)") })
 	s.nowhere(hidden, id)
@@ -96,7 +96,7 @@ echo '{"percentComplete":100}' >/out/p.json`), gbatch: map[string]any{
 func TestDataThatFails(t *testing.T) {
 	s, s3 := withS3(t)
 	s3.Put("lab/x", "x")
-	keys := []string{"--secret", "AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "--secret", "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey}
+	keys := []string{"--secret", "AWS_ACCESS_KEY_ID@" + keyFile(t, s3test.AccessKey), "--secret", "AWS_SECRET_ACCESS_KEY@" + keyFile(t, s3test.SecretKey)}
 	tests := map[string]struct {
 		gbatch map[string]any
 		reason job.Reason
@@ -134,7 +134,7 @@ func TestTasksSaveTheirOwn(t *testing.T) {
 		"outputs": []any{map[string]any{"path": "/out", "uri": "s3://lab/sweep/{task}/"}},
 		"secrets": []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "TOKEN"},
 	}}.json())
-	id := strings.TrimSpace(s.must("gsubmit", "--secret", "AWS_ACCESS_KEY_ID="+s3test.AccessKey, "--secret", "AWS_SECRET_ACCESS_KEY="+s3test.SecretKey, "--secret", "TOKEN=12345", work))
+	id := strings.TrimSpace(s.must("gsubmit", "--secret", "AWS_ACCESS_KEY_ID@"+keyFile(t, s3test.AccessKey), "--secret", "AWS_SECRET_ACCESS_KEY@"+keyFile(t, s3test.SecretKey), "--secret", "TOKEN@"+keyFile(t, "12345"), work))
 	if d := s.wait(id); d.State != job.Finished {
 		t.Fatalf("the array ended so:\n%s", describe(d))
 	}

@@ -1,10 +1,12 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,7 +60,7 @@ var dockerFields = []field[Docker]{
 	{"portMappings", readPorts, false},
 	{"workingDir", func(d *decoder, n *node, c *Docker) { d.absolute(n, &c.WorkingDir) }, false},
 	{"user", func(d *decoder, n *node, c *Docker) { d.str(n, &c.User, dockerUser) }, false},
-	{"groupAdd", func(d *decoder, n *node, c *Docker) { d.strs(n, &c.GroupAdd, word(".-")) }, false},
+	{"groupAdd", func(d *decoder, n *node, c *Docker) { d.strs(n, &c.GroupAdd, nameOrID) }, false},
 	{"projectGidVariableName", func(d *decoder, n *node, c *Docker) { d.str(n, &c.ProjectGIDVariable, variableName) }, false},
 }
 
@@ -200,6 +202,21 @@ func dockerUser(s string) string {
 	user, group, ok := strings.Cut(s, ":")
 	if word(".-")(user) != "" || ok && word(".-")(group) != "" {
 		return fmt.Sprintf("is %s: want a user's name or id, or user:group", document.Quote(s))
+	}
+	if wrong := nameOrID(user); wrong != "" || !ok {
+		return wrong
+	}
+	return nameOrID(group)
+}
+
+// nameOrID wants a user or a group of the image: a name, or a number that the
+// kernel has and that means somebody.
+func nameOrID(s string) string {
+	if wrong := word(".-")(s); wrong != "" {
+		return wrong
+	}
+	if n, err := strconv.ParseUint(s, 10, 64); s[0] == '-' || n >= math.MaxUint32 && !errors.Is(err, strconv.ErrSyntax) {
+		return fmt.Sprintf("has %s, which is no id: these go from 0 to %d", s, uint32(math.MaxUint32-1))
 	}
 	return ""
 }

@@ -51,7 +51,7 @@ var definitionFields = []field[Spec]{
 	{"projectGidVariableName", inDocker(func(d *decoder, n *node, c *Docker) { d.str(n, &c.ProjectGIDVariable, variableName) }), false},
 	{"workingDir", inDocker(func(d *decoder, n *node, c *Docker) { d.absolute(n, &c.WorkingDir) }), false},
 	{"dockerUser", inDocker(func(d *decoder, n *node, c *Docker) { d.str(n, &c.User, dockerUser) }), false},
-	{"dockerGroupAdd", inDocker(func(d *decoder, n *node, c *Docker) { d.strs(n, &c.GroupAdd, word(".-")) }), false},
+	{"dockerGroupAdd", inDocker(func(d *decoder, n *node, c *Docker) { d.strs(n, &c.GroupAdd, nameOrID) }), false},
 	{"ssh_pubkeys", func(d *decoder, n *node, s *Spec) {
 		var e Extra
 		if d.sshKeys(n, &e); !empty(e) {

@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -67,7 +68,7 @@ func Decode(ctx context.Context, socket, credential string) (uid uint32, payload
 		}
 	}
 	n, err := strconv.ParseUint(id, 10, 32)
-	if !ok || status != "0" || err != nil {
+	if !ok || status != "0" || err != nil || n == math.MaxUint32 {
 		return 0, nil, fmt.Errorf("munge: unmunge said %q", head)
 	}
 	return uint32(n), payload, nil

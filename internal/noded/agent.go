@@ -149,9 +149,10 @@ func (a *Agent) openParts(boot string) (err error) {
 	if a.data, err = data.Open(&a.cfg, boot); err != nil {
 		return err
 	}
-	if a.accounts, err = account.Open(filepath.Join(a.cfg.StateDir, "ids.json"), a.cfg.IDsFrom); err != nil {
+	if a.accounts, err = account.Open(filepath.Join(a.cfg.StateDir, "ids.json"), a.cfg.IDsFrom, a.log); err != nil {
 		return err
 	}
+	a.accounts.Busy = a.holdsIDs
 	if a.noMaps = oci.ProbeUsers(a.cfg.Images.Dir, a.cfg.StateDir); a.noMaps != nil {
 		a.log.Warn("jobs run without root, as their users: containers cannot have ids of their own here", "error", a.noMaps)
 	}

@@ -259,7 +259,7 @@ func (s *site) empty() {
 // order is a rank that runs a shell line.
 func order(line string, change ...func(*api.RunOrder)) *api.RunOrder {
 	o := &api.RunOrder{
-		UUID: "0b5c0000-0000-4000-8000-000000000001", User: "alice", Project: "proj", ProjectGID: 4242,
+		UUID: "0b5c0000-0000-4000-8000-000000000001", User: "alice", IDs: 0x20000000, Project: "proj", ProjectGID: 4242,
 		Allocation: api.Allocation{CPUs: 1, MemBytes: 256 << 20}, Ranks: 1, GraceMS: 2000,
 		Spec: job.Spec{Name: "test", Request: job.Request{
 			Resources: job.Resources{CPUs: 1, CPUMemoryGB: 1},

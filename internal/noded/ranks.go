@@ -41,6 +41,12 @@ func (a *Agent) containers() (list []exporter.Container, phases map[node.Phase]i
 	return list, phases
 }
 
+// holdsIDs says whether a rank that has not ended is a user's and may have the ids
+// from first on.
+func (a *Agent) holdsIDs(user string, first uint32) bool {
+	return slices.ContainsFunc(a.all(), func(r *rank.Rank) bool { return r.Holds(user, first) && r.Status().Exit == nil })
+}
+
 // pulling says whether a rank waits for its image.
 func (a *Agent) pulling() bool {
 	_, phases := a.containers()

@@ -3,6 +3,7 @@ package noded
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 )
 
@@ -29,7 +31,9 @@ func newUserSite(t *testing.T) *userSite {
 // ordered is a script of a user's with the storage.
 func ordered(user, script string, change ...func(*api.RunOrder)) *api.RunOrder {
 	return order(script, append([]func(*api.RunOrder){func(o *api.RunOrder) {
-		o.User = user
+		h := fnv.New32a()
+		h.Write([]byte(user))
+		o.User, o.IDs = user, 0x20000000+h.Sum32()%1000*node.IDRange
 		o.Spec.Request.Docker.Storage = []job.Storage{{HostPath: "/data", ContainerPath: "/data"}}
 	}}, change...)...)
 }

@@ -44,6 +44,7 @@ const (
 	KindProject Kind = 'p' // by Name: projects that were made while the controller ran
 	KindAudit   Kind = 'l' // by Seq: who changed what
 	KindKeyFile Kind = 'y' // by Name: a key file beside the store that the controller has used
+	KindIDs     Kind = 'o' // by Name of the user: the range of ids of their containers
 )
 
 // Record is one thing to be stored. A nil Value deletes it.

@@ -82,6 +82,9 @@ func (o *Audit) Run(ctx context.Context, a *cli.App) error {
 	}
 	t := table.New("TIME", "USER", "FROM", "VIA", "ACTION", "OBJECT", "CHANGE", "RESULT")
 	for _, e := range l.Entries {
+		if e.Count > 1 {
+			e.Result += fmt.Sprintf(" (%d times)", e.Count)
+		}
 		t.Row(e.Time.Format(time.RFC3339), e.User, e.From, e.Via, e.Action, e.Object, e.Change, e.Result)
 	}
 	return t.Write(a.Out)

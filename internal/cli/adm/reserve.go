@@ -56,6 +56,9 @@ func reservedFor(r api.Reservation) string {
 	for _, u := range r.Users {
 		who = append(who, "user "+u)
 	}
+	if r.Others {
+		who = append(who, "others")
+	}
 	who = append(who, "jobs that name it")
 	return strings.Join(who, ", ")
 }

@@ -85,12 +85,12 @@ func resizing(d *api.JobDetail) bool {
 // Secret is gqueue secret.
 type Secret struct {
 	ID     string   `arg:"" help:"Number, UUID or the beginning of a UUID."`
-	Values []string `arg:"" name:"secret" help:"NAME=VALUE, NAME@FILE, or NAME alone to take it from the environment."`
+	Values []string `arg:"" name:"secret" help:"NAME to take it from the environment or to be asked, NAME@FILE, or NAME@- for standard input."`
 }
 
 // Run gives a job new values of secrets.
 func (o *Secret) Run(ctx context.Context, a *cli.App) error {
-	values, err := secret.Read(o.Values, a.Env)
+	values, err := secret.Read(o.Values, secret.Source{Env: a.Env, In: a.In, Ask: a.AskHidden()})
 	if err != nil {
 		return err
 	}

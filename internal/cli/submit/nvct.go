@@ -18,12 +18,14 @@ import (
 type NVCT struct {
 	InputFile string `placeholder:"FILE" help:"A task.json; \"-\" is standard input."`
 	nvct.Flags
-	ContainerArgs words `placeholder:"ARGS" help:"Arguments of the image's entrypoint, split as a shell does it."`
+	Secrets       []string `sep:"none" placeholder:"NAME[@FILE]" help:"As --secret."`
+	ContainerArgs words    `placeholder:"ARGS" help:"Arguments of the image's entrypoint, split as a shell does it."`
 	flags
 }
 
 // Run submits a task of NVIDIA Cloud Tasks.
 func (c *NVCT) Run(ctx context.Context, a *cli.App) error {
+	c.Secret = append(c.Secret, c.Secrets...)
 	c.Flags.ContainerArgs = string(c.ContainerArgs)
 	return c.submit(ctx, a, &source{file: c.InputFile, nvct: &c.Flags})
 }

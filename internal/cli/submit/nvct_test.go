@@ -2,10 +2,13 @@ package submit
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"gbatch/internal/api"
+	"gbatch/internal/cli"
 	"gbatch/internal/cli/clitest"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/job"
@@ -25,9 +28,13 @@ func TestSubmitNVCT(t *testing.T) {
 		}
 		return &api.SubmitResponse{Number: 12, State: job.Queued}, nil
 	}})
+	file := filepath.Join(t.TempDir(), "b")
+	if err := os.WriteFile(file, []byte("s3cret=2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	b.App.In = strings.NewReader(`{ "name": "file", "containerImage": "debian", "secrets": [{ "name": "A", "value": "s3cret" }] }`)
 	err := (&NVCT{InputFile: "-", ContainerArgs: "--epochs 10",
-		Flags: nvct.Flags{GPU: "H100", InstanceType: "GPU.H100_2x", Secrets: []string{"B=s3cret=2"}},
+		Flags: nvct.Flags{GPU: "H100", InstanceType: "GPU.H100_2x"}, Secrets: []string{"B@" + file},
 	}).Run(t.Context(), b.App)
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +58,10 @@ func TestSubmitNVCT(t *testing.T) {
 func TestCallersVariables(t *testing.T) {
 	t.Setenv("FROM_PROCESS", "process")
 	t.Setenv("FROM_SECRET", "process")
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte("flag"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var sent job.Submission
 	b := clitest.Start(t, &clitest.Fake{Submit: func(req *api.SubmitRequest, _ string) (*api.SubmitResponse, *api.Error) {
 		var err error
@@ -60,13 +71,54 @@ func TestCallersVariables(t *testing.T) {
 		return &api.SubmitResponse{Number: 12, State: job.Queued}, nil
 	}})
 	b.App.In = strings.NewReader("type: task\nimage: debian\ncommands: [env]\nenv: [FROM_PROCESS, FROM_SECRET, FROM_ENV]\n")
-	o := Submit{File: "-", flags: flags{Secret: []string{"FROM_SECRET=flag"}}, Overrides: importer.Overrides{Env: []string{"FROM_ENV=flag"}}}
+	o := Submit{File: "-", flags: flags{Secret: []string{"FROM_SECRET@" + file}}, Overrides: importer.Overrides{Env: []string{"FROM_ENV=flag"}}}
 	if err := o.Run(t.Context(), b.App); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"FROM_PROCESS": "process", "FROM_SECRET": "flag", "FROM_ENV": "flag"}
 	if !maps.Equal(sent.Secrets, want) {
 		t.Errorf("sent the secrets %v, want %v", sent.Secrets, want)
+	}
+}
+
+// TestNothingSecretOnTheCommandLine: values that everybody on the machine could read
+// are refused before anything is sent, and not printed.
+func TestNothingSecretOnTheCommandLine(t *testing.T) {
+	for name, tc := range map[string]struct {
+		run  func(*cli.App) error
+		want string
+	}{
+		"secret": {func(a *cli.App) error {
+			return (&Submit{File: "-", flags: flags{Secret: []string{"A=hunter2"}}}).Run(t.Context(), a)
+		}, "A@FILE"},
+		"of nvct": {func(a *cli.App) error {
+			return (&NVCT{Flags: nvct.Flags{Name: "x"}, Secrets: []string{"A=hunter2"}}).Run(t.Context(), a)
+		}, "A@FILE"},
+		"registry": {func(a *cli.App) error {
+			return (&Submit{File: "-", Overrides: importer.Overrides{Image: "bob:hunter2@reg.example/a:1"}}).Run(t.Context(), a)
+		}, "reg.example/a:1"},
+		"nvct's": {func(a *cli.App) error {
+			return (&NVCT{Flags: nvct.Flags{Image: "bob:hunter2@reg.example/a:1"}}).Run(t.Context(), a)
+		}, "reg.example/a:1"},
+		"the input": {func(a *cli.App) error {
+			return (&Submit{File: "-", flags: flags{Secret: []string{"A@-"}}}).Run(t.Context(), a)
+		}, "standard input is needed"},
+	} {
+		b := clitest.Start(t, &clitest.Fake{Submit: func(*api.SubmitRequest, string) (*api.SubmitResponse, *api.Error) {
+			t.Errorf("%s: it was sent", name)
+			return &api.SubmitResponse{Number: 12, State: job.Queued}, nil
+		}})
+		b.App.In = strings.NewReader("type: task\nimage: debian\ncommands: [env]\n")
+		err := tc.run(b.App)
+		if err == nil || exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error()+b.Err.String(), "hunter2") {
+			t.Errorf("%s: error %v, want %q", name, err, tc.want)
+		}
+	}
+	b := clitest.Start(t, &clitest.Fake{})
+	b.App.In = strings.NewReader("type: task\nimage: debian\ncommands: [env]\n")
+	err := (&Submit{File: "-", flags: flags{Convert: true}, Overrides: importer.Overrides{Env: []string{"DB_PASSWORD=hunter2", "TOKENIZERS=4"}}}).Run(t.Context(), b.App)
+	if text := b.Err.String(); err != nil || !strings.Contains(text, "--secret DB_PASSWORD") || strings.Contains(text, "hunter2") || strings.Contains(text, "TOKENIZERS") {
+		t.Errorf("a password as a variable: %v, %s", err, text)
 	}
 }
 

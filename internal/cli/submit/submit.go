@@ -30,7 +30,7 @@ type flags struct {
 	Interactive    bool   `short:"i" xor:"then" help:"Start at once or fail, and give the program your terminal. Enter ~ . leaves it; gexec --attach comes back."`
 	IdempotencyKey string `placeholder:"KEY" help:"Submitting again with the same key gives the same job."`
 
-	Secret []string `sep:"none" placeholder:"NAME[=VALUE|@FILE]" help:"Value of a secret; NAME alone takes it from the environment. May be repeated."`
+	Secret []string `sep:"none" placeholder:"NAME[@FILE]" help:"Value of a secret: NAME takes it from the environment or asks, NAME@- reads standard input. May be repeated."`
 }
 
 // Submit is gsubmit and its flags.
@@ -55,7 +55,8 @@ func (o *flags) submit(ctx context.Context, a *cli.App, src *source) error {
 	if err := o.check(src); err != nil {
 		return err
 	}
-	secrets, err := secret.Read(o.Secret, a.Env)
+	src.warn(a)
+	secrets, err := o.secrets(a, src)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,20 @@ func (o *flags) submit(ctx context.Context, a *cli.App, src *source) error {
 	return nil
 }
 
+// secrets reads the values of secrets. Standard input may be the job's file, or its
+// program's.
+func (o *flags) secrets(a *cli.App, src *source) (map[string]string, error) {
+	from := secret.Source{Env: a.Env, In: a.In, Ask: a.AskHidden()}
+	if o.Interactive || src.file == "-" && len(src.overrides.Command) == 0 {
+		from.In, from.Ask = nil, nil
+	}
+	return secret.Read(o.Secret, from)
+}
+
 func (o *flags) check(src *source) error {
+	if err := src.exposed(); err != nil {
+		return err
+	}
 	switch {
 	case !o.Interactive:
 		return nil

@@ -161,27 +161,28 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 
 func (a *Authenticator) byToken(raw string) (Identity, *api.Error) {
 	t, e := a.Keys.verify(raw, a.Now())
-	if e != nil {
-		return Identity{}, e
+	if t == nil {
+		return Identity{Via: "token"}, e
 	}
 	id := Identity{User: t.User, Via: "token " + t.ID, Token: t.ID, Ended: t.ended}
 	if t.Use == api.TokenJoin {
 		id.Role, id.User, id.Node = RoleJoin, "", t.Node
 	}
-	return id, nil
+	return id, e
 }
 
 func (a *Authenticator) byCertificate(r *http.Request) (Identity, *api.Error) {
 	leaf := r.TLS.VerifiedChains[0][0]
 	name := leaf.Subject.CommonName
+	id := Identity{User: "node " + name, Role: RoleNode, Node: name, Via: "certificate", Machine: true}
 	if a.Now().After(leaf.NotAfter) {
-		return Identity{}, Unauthorized("join it again: gadm node-token create", "the certificate of node %s has expired", name)
+		return id, Unauthorized("join it again: gadm node-token create", "the certificate of node %s has expired", name)
 	}
-	ended, ok := a.Keys.knows(name, leaf)
-	if !ok {
-		return Identity{}, Unauthorized("join it again: gadm node-token create", "node %s was forgotten here, its key was revoked, or another machine has its name", name)
+	var ok bool
+	if id.Ended, ok = a.Keys.knows(name, leaf); !ok {
+		return id, Unauthorized("join it again: gadm node-token create", "node %s was forgotten here, its key was revoked, or another machine has its name", name)
 	}
-	return Identity{User: "node " + name, Role: RoleNode, Node: name, Via: "certificate", Machine: true, Ended: ended}, nil
+	return id, nil
 }
 
 // byMunge takes a credential that wraps this very request. The body is read for
@@ -207,13 +208,13 @@ func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credenti
 	}
 	uid, payload, err := munge.Decode(r.Context(), m.Socket, credential)
 	if refused, ok := errors.AsType[*munge.Refused](err); ok {
-		return Identity{}, Unauthorized("try again; if it stays so, tell your operator", "the MUNGE credential does not hold: %s", refused.Why)
+		return Identity{Via: "munge"}, Unauthorized("try again; if it stays so, tell your operator", "the MUNGE credential does not hold: %s", refused.Why)
 	}
 	if err != nil {
 		return Identity{}, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "MUNGE does not work on the controller's machine: " + err.Error(), Hint: "tell your operator; a token works too"}
 	}
 	if !bytes.Equal(payload, munge.Payload(r.Method, r.RequestURI, body)) {
-		return Identity{}, Unauthorized("", "the MUNGE credential was made for another request")
+		return Identity{Via: "munge"}, Unauthorized("", "the MUNGE credential was made for another request")
 	}
 	name, e := a.Rights.People.name(uid)
 	return Identity{User: name, Via: "munge", Machine: true}, e

@@ -147,7 +147,8 @@ func (k *Keyring) audience(use string) string { return use + "@" + k.pin }
 
 const hintToken = "get a new one by `gadm token create` on the controller's machine"
 
-// verify says what a token is, if it is in force.
+// verify says what a token is, and whether it is in force. One that is not known
+// or not signed here is nil.
 func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 	parsed, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
@@ -164,14 +165,14 @@ func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 	case t == nil:
 		return nil, Unauthorized(hintToken, "the token is not known here: it has expired long ago, or was made before a backup was restored")
 	case !t.Revoked.IsZero():
-		return nil, Unauthorized(hintToken, "the token %s was revoked", t.ID)
+		return t, Unauthorized(hintToken, "the token %s was revoked", t.ID)
 	}
 	err = c.ValidateWithLeeway(jwt.Expected{Issuer: "gctld", AnyAudience: jwt.Audience{k.audience(t.Use)}, Subject: t.User, Time: now}, 0)
 	switch {
 	case errors.Is(err, jwt.ErrExpired) || err == nil && (c.Expiry == nil || !now.Before(t.Expires)):
-		return nil, Unauthorized(hintToken, "the token %s has expired", t.ID)
+		return t, Unauthorized(hintToken, "the token %s has expired", t.ID)
 	case err != nil:
-		return nil, Unauthorized(hintToken, "the token is meant for something else: %v", err)
+		return t, Unauthorized(hintToken, "the token is meant for something else: %v", err)
 	}
 	return t, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/units"
 )
 
 // People knows the machine's users and groups: its files, and by getent and id
@@ -131,11 +132,11 @@ func (p *People) UID(name string) *uint32 {
 		} else if out, err := p.run("id", "-u", "--", name); err == nil {
 			text = strings.TrimSpace(out)
 		}
-		n, err := strconv.ParseUint(text, 10, 32)
+		n, err := units.ParseID(text)
 		if err != nil {
 			return nil
 		}
-		return new(uint32(n))
+		return &n
 	})
 }
 

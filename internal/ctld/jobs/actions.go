@@ -36,8 +36,12 @@ const actChunk = 500
 func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, error) {
 	id := access.Caller(ctx)
 	out, targets, err := s.targets(id, in)
-	if err != nil || in.Body.Count {
-		return &out, err
+	if err != nil {
+		return nil, err
+	}
+	s.noteDenied(ctx, in.Action, out.Results)
+	if in.Body.Count {
+		return &out, nil
 	}
 	order := control.Act{Action: control.Action(in.Action), By: id.User, Operator: id.Admin(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Priority: in.Body.Priority}
 	whole := targets[:0:0]
@@ -69,6 +73,19 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 		}
 	}
 	return &out, nil
+}
+
+// noteDenied notes for the audit log which jobs the caller named and may not touch.
+func (s *Actions) noteDenied(ctx context.Context, action string, results []api.ActionResult) {
+	var ids []string
+	for _, r := range results {
+		if r.Error != nil && r.Error.Code == api.CodeDenied {
+			ids = append(ids, r.ID)
+		}
+	}
+	if n := loop.NoteOf(ctx); n != nil && len(ids) > 0 {
+		s.Loop.Refused(n.About("jobs "+strings.Join(ids, " "), action).AuditEntry, "they belong to others")
+	}
 }
 
 func takeOutcome(r *api.ActionResult, o control.Outcome) {

@@ -38,27 +38,27 @@ func (s *Queries) row(v *state.View, id access.Identity, j *state.Job, sum *stat
 		waits.First, waits.Started = 0, 0
 	}
 	out := wire.Job(v, &waits, s.Rights.Private(id, j.Owner))
-	out.Tasks = &api.TaskSets{Indexes: j.Tasks.Indexes, Parallelism: j.Tasks.Parallelism}
+	out.Tasks = &api.TaskSets{Indexes: j.Tasks.Indexes}
+	if !out.Private {
+		out.Tasks.Parallelism = j.Tasks.Parallelism
+	}
 	if sum != nil {
 		out.Tasks.Waiting, out.Tasks.NumWaiting = sum.Waiting.String(), sum.Waiting.Len()
-		s.whyArray(&out, id, j, v.WaitingArray(j, *sum))
+		whyArray(&out, j, v.WaitingArray(j, *sum))
 	}
 	return out
 }
 
-// whyArray says why an array's tasks wait, if they wait for the queue.
-func (s *Queries) whyArray(out *api.Job, id access.Identity, p *state.Job, r sched.Reason) {
-	if p.State != job.Queued || p.Ending != nil {
-		return
-	}
-	out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, wire.Time(r.At)
-	if !s.Rights.MayTouch(id, p.Owner) {
-		out.ReasonText = ""
+// whyArray says why an array's tasks wait, if they wait for the queue, to those
+// who may see the array.
+func whyArray(out *api.Job, p *state.Job, r sched.Reason) {
+	if p.State == job.Queued && p.Ending == nil && !out.Private {
+		out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, wire.Time(r.At)
 	}
 }
 
 // tasksToAPI completes the detail of an array.
-func (s *Queries) tasksToAPI(out *api.Job, id access.Identity, v *state.View, p *state.Job) {
+func tasksToAPI(out *api.Job, v *state.View, p *state.Job) {
 	t := p.Tasks
 	if t == nil {
 		return
@@ -74,7 +74,7 @@ func (s *Queries) tasksToAPI(out *api.Job, id access.Identity, v *state.View, p 
 	}
 	sum := v.Summary(p)
 	out.Tasks.Waiting, out.Tasks.NumWaiting, out.Tasks.NumActive = sum.Waiting.String(), sum.Waiting.Len(), sum.Active
-	s.whyArray(out, id, p, v.WaitingArray(p, sum))
+	whyArray(out, p, v.WaitingArray(p, sum))
 }
 
 // waitingTask is the job to ask the scheduler about: of an array the first task

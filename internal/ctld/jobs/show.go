@@ -106,11 +106,12 @@ func (s *Queries) List(ctx context.Context, f *filter) (*api.JobList, error) {
 	return &out, nil
 }
 
-// addFactors fills in the priorities of the jobs that wait.
+// addFactors fills in the priorities of the jobs that wait and that the caller
+// may see.
 func (s *Queries) addFactors(ctx context.Context, jobs []api.Job) error {
 	var waiting []job.Number
 	for i := range jobs {
-		if jobs[i].State == job.Queued {
+		if jobs[i].State == job.Queued && !jobs[i].Private {
 			waiting = append(waiting, jobs[i].Number)
 		}
 	}
@@ -210,7 +211,7 @@ func (s *Queries) detail(id access.Identity, j *state.Job) (api.JobDetail, error
 	if j.State.Final() {
 		d.Class = j.Reason.Class()
 	}
-	s.tasksToAPI(&d.Job, id, v, j)
+	tasksToAPI(&d.Job, v, j)
 	var err error
 	if d.Spec, err = s.Jobs.Document(j); err != nil {
 		return d, err

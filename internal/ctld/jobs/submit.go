@@ -93,7 +93,10 @@ func (s *Submissions) submitEvent(id access.Identity, in *SubmitInput, sub *job.
 	ev.Project = cmp.Or(in.Body.Project, sub.Spec.ProjectName(), s.Conf().DefaultProject)
 	if ev.Project == "" {
 		return ev, &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job names no project, and this site has no default",
-			Hint: "use --project; projects here: " + strings.Join(s.projectNames(), ", ")}
+			Hint: "use --project; " + s.projectsOf(id)}
+	}
+	if !s.Rights.SeesProject(id, ev.Project) { // the same of one that is not there
+		return ev, access.Denied(fmt.Sprintf("there is no project %q for %s to submit to", ev.Project, id.User), s.projectsOf(id))
 	}
 	ev.Stranger = s.Rights.Stranger(id, ev.Project)
 	ev.UUID = uuid.New()
@@ -155,10 +158,13 @@ func (s *Submissions) dryRun(ctx context.Context, out api.SubmitResponse, sub *j
 	return &out, nil
 }
 
-func (s *Submissions) projectNames() []string {
-	var out []string
+// projectsOf says which projects a caller may submit to.
+func (s *Submissions) projectsOf(id access.Identity) string {
+	var names []string
 	for _, p := range s.Conf().Projects {
-		out = append(out, p.Name)
+		if s.Rights.SeesProject(id, p.Name) {
+			names = append(names, p.Name)
+		}
 	}
-	return out
+	return "projects that you may use: " + strings.Join(names, ", ")
 }

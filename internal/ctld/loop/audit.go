@@ -10,8 +10,9 @@ import (
 	"gbatch/internal/state"
 )
 
-// The audit log: who changed what. An entry is stored in the commit of what it
-// tells of, so that there is neither without the other.
+// The audit log: who changed what, and who tried in vain. An entry about a change is
+// stored in the commit of what it tells of, so that there is neither without the
+// other.
 
 // maxAudit is how many entries are kept, the newest; pruneEvery is how many more
 // there may be until old ones are dropped.
@@ -64,6 +65,22 @@ func (l *Loop) record(n *Note, result string) state.Record {
 	return state.Record{Kind: state.KindAudit, Seq: n.Seq, Value: wire.Encode(n.AuditEntry)}
 }
 
+// recordRefused makes the records of what was refused, as far as they are due.
+func (l *Loop) recordRefused(last bool) (out []state.Record) {
+	for _, e := range l.refused.due(l.now, last) {
+		l.log.Info("refused", "user", e.User, "from", e.From, "action", e.Action, "object", e.Object, "result", e.Result, "count", e.Count)
+		out = append(out, l.record(&Note{e}, e.Result))
+	}
+	return out
+}
+
+// Refused notes an attempt that was refused; e says whose. It does not wait: the
+// caller is told in any case.
+func (l *Loop) Refused(e api.AuditEntry, why string) {
+	e.Result = "denied: " + why
+	l.refused.add(e)
+}
+
 func shorten(text string) string {
 	if len(text) <= maxChange {
 		return text
@@ -72,15 +89,15 @@ func shorten(text string) string {
 }
 
 // tell fills in what an event did, and returns its result; empty: no entry.
-func (n *Note) tell(a control.Audit) (result string) {
+func (n *Note) tell(a control.Audit) (result string, refused bool) {
 	if a.Nothing {
-		return ""
+		return "", false
 	}
 	if a.Object != "" {
 		n.Object, n.Change = a.Object, a.Change
 	}
 	if a.Refusal != nil {
-		return "refused: " + a.Refusal.Message
+		return "refused: " + a.Refusal.Message, true
 	}
-	return "ok"
+	return "ok", false
 }

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +63,7 @@ type Loop struct {
 	notSoon sched.Time                 // no scheduling round before this
 	full    error                      // why no jobs are taken
 	audited uint64                     // entries of the audit log so far
+	refused refusals                   // that are not in it yet
 	ended   chan struct{}              // closed when Run has returned
 
 	Nodes Notifier[string]     // of nodes that have something to do
@@ -80,7 +80,6 @@ type request struct {
 
 	records []state.Record // to be stored too, unless the event is refused
 	note    *Note          // who asks, for the audit log; nil: no entry
-	denied  string         // there is nothing to do but the entry, with this result
 
 	reply chan error // buffered: the loop never waits for a client
 }
@@ -178,15 +177,6 @@ func (l *Loop) Commit(ctx context.Context, object, change string, records ...sta
 	return l.send(context.WithoutCancel(ctx), request{records: records, note: NoteOf(ctx).About(object, change)})
 }
 
-// Denied notes a request that was not let in. It does not wait: the caller is
-// told in any case.
-func (l *Loop) Denied(e api.AuditEntry, why string) {
-	select {
-	case l.inbox <- request{note: &Note{e}, denied: "denied: " + why, reply: make(chan error, 1)}:
-	default: // the loop has more important things to do
-	}
-}
-
 // Run is the loop goroutine. It returns when ctx is done, or with the error
 // that makes it impossible to keep the promise that answers are durable; the
 // process must then end, and a restart continues from what is stored.
@@ -198,6 +188,9 @@ func (l *Loop) Run(ctx context.Context) error {
 		var batch []request
 		select {
 		case <-ctx.Done():
+			if err := l.store.Commit(l.recordRefused(true)); err != nil {
+				return fmt.Errorf("commit: %w", err)
+			}
 			return nil
 		case r := <-l.inbox:
 			batch = append(batch, r)
@@ -225,12 +218,16 @@ func (l *Loop) turn(batch []request) error {
 	l.now = max(l.now, l.clock.now())
 	stop := l.checkDisk()
 	var eff control.Effects
+	if stop == nil { // of before this turn, and so before its changes
+		eff.Records = l.recordRefused(false)
+	}
 	replies := make([]error, len(batch))
 	for i, r := range batch {
 		replies[i] = l.apply(r, stop, &eff)
 	}
 	if stop == nil {
 		l.pass(&eff)
+		eff.Records = append(eff.Records, l.recordRefused(false)...)
 	}
 	syncing := time.Now()
 	if err := l.store.Commit(eff.Records); err != nil {
@@ -274,19 +271,24 @@ func (l *Loop) apply(r request, stop error, eff *control.Effects) error {
 	if stop != nil || r.submit && l.full != nil {
 		return storageFull(errors.Join(stop, l.full))
 	}
-	result := cmp.Or(r.denied, "ok")
+	result, refused := "ok", false
 	var a applied
 	if r.apply != nil {
 		a = r.apply(l.ctl, l.now)
 		eff.Add(a.effects)
 		if r.note != nil {
-			result = r.note.tell(a.audit())
+			result, refused = r.note.tell(a.audit())
 		}
 	}
 	if a.refusal == nil {
 		eff.Records = append(eff.Records, r.records...)
 	}
-	if r.note != nil && result != "" {
+	switch {
+	case r.note == nil || result == "":
+	case refused:
+		r.note.Result = result
+		l.refused.add(r.note.AuditEntry)
+	default:
 		eff.Records = append(eff.Records, l.record(r.note, result))
 	}
 	return nil

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -16,7 +17,10 @@ import (
 )
 
 // Operator is what operators do with nodes.
-type Operator struct{ Loop *loop.Loop }
+type Operator struct {
+	Loop   *loop.Loop
+	Rights *access.Rights
+}
 
 type drainInput struct {
 	Name string `path:"name"`
@@ -78,11 +82,22 @@ func (s *Operator) Unreserve(ctx context.Context, in *reservationName) error {
 
 type reservationsInput struct{}
 
-// Reservations lists them.
-func (s *Operator) Reservations(context.Context, *reservationsInput) (*api.ReservationList, error) {
+// Reservations lists them. Each keeps nodes from everyone, so all are told of it;
+// whom it is for and why is told to operators and to those it is for.
+func (s *Operator) Reservations(ctx context.Context, _ *reservationsInput) (*api.ReservationList, error) {
+	id := access.Caller(ctx)
 	out := api.ReservationList{Reservations: []api.Reservation{}}
 	for _, w := range s.Loop.View().Windows {
-		out.Reservations = append(out.Reservations, reservationToAPI(w))
+		r := reservationToAPI(w)
+		if !id.Operator() {
+			r.Projects = slices.DeleteFunc(slices.Clone(w.Projects), func(p string) bool { return !s.Rights.SeesProject(id, p) })
+			r.Users = slices.DeleteFunc(slices.Clone(w.Users), func(u string) bool { return u != id.User })
+			r.Others = len(r.Projects)+len(r.Users) < len(w.Projects)+len(w.Users)
+		}
+		if r.Others && len(r.Projects)+len(r.Users) == 0 {
+			r.UUID, r.Reason = "", ""
+		}
+		out.Reservations = append(out.Reservations, r)
 	}
 	return &out, nil
 }

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/ids"
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/samples"
@@ -32,6 +33,7 @@ type Exchange struct {
 	Skews   *samples.Skews
 	Now     func() time.Time
 	UID     func(user string) *uint32 // of the account on this machine; nil: there is none
+	IDs     *ids.Book
 }
 
 type syncInput struct {
@@ -175,7 +177,8 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 		return nil, err
 	}
 	o.Spec = *doc
-	return o, nil
+	o.IDs, err = s.IDs.Of(j.Owner.User, o.UID)
+	return o, err
 }
 
 // gang tells a rank where the others are.

@@ -14,15 +14,20 @@ import (
 	"gbatch/internal/state"
 )
 
-// fail turns an error into an answer: those meant for users as they are, all
-// others as "internal error" with the full text in the log.
-func (g *Guard) fail(err error) *api.Error {
+// answer turns an error into an answer: those meant for users as they are, all
+// others as "internal error" with the full text in the log. Event says that it was
+// an event that was refused.
+func (g *Guard) answer(err error) (e *api.Error, event bool) {
+	if r, ok := errors.AsType[*state.Refusal](err); ok {
+		return wire.Refused(r), true
+	}
+	return g.answerError(err), false
+}
+
+func (g *Guard) answerError(err error) *api.Error {
 	var e *api.Error
 	if errors.As(err, &e) {
 		return e
-	}
-	if r, ok := errors.AsType[*state.Refusal](err); ok {
-		return wire.Refused(r)
 	}
 	var problems job.Problems
 	if errors.As(err, &problems) {

@@ -29,7 +29,7 @@ type Guard struct {
 // Config is what a guard asks of others.
 type Config struct {
 	Identify func(http.ResponseWriter, *http.Request) (access.Identity, *api.Error)
-	Denied   func(id access.Identity, action string, e *api.Error) // of requests to change something
+	Refused  func(e api.AuditEntry, why string) // is told of attempts that were refused
 	Measure  func(pattern string, next http.HandlerFunc) http.HandlerFunc
 	Log      *slog.Logger
 }
@@ -89,15 +89,15 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 		id, e := g.Identify(w, r)
 		if e == nil && !route.Who.Admits(id) {
 			e = route.Who.Refusal(id)
-			if r.Method != http.MethodGet {
-				g.Denied(id, action, e)
-			}
 		}
+		attempt := attempt{id.Entry(action), route.Who == access.ByJoiners}
+		attempt.Object = object(r)
 		if e != nil {
+			g.refused(attempt, e)
 			writeError(w, e)
 			return
 		}
-		ctx, cancel := context.WithCancel(access.WithCaller(r.Context(), id, action))
+		ctx, cancel := context.WithCancel(access.WithCaller(context.WithValue(r.Context(), attemptKey{}, attempt), id, action))
 		defer cancel()
 		if id.Ended != nil { // what is open ends when its credential is revoked
 			defer context.AfterFunc(id.Ended, cancel)()

@@ -55,7 +55,7 @@ func JSON[I, T any](pattern string, who access.Level, h func(context.Context, *I
 		huma.Register(a, r.operation(), func(ctx context.Context, in *I) (*body[T], error) {
 			out, err := h(ctx, in)
 			if err != nil {
-				return nil, g.fail(err)
+				return nil, g.fail(ctx, err)
 			}
 			return &body[T]{*out}, nil
 		})
@@ -67,7 +67,7 @@ func Done[I any](pattern string, who access.Level, h func(context.Context, *I) e
 	return Route{Pattern: pattern, Who: who, serve: func(a huma.API, g *Guard, r *Route) {
 		huma.Register(a, r.operation(), func(ctx context.Context, in *I) (*struct{}, error) {
 			if err := h(ctx, in); err != nil {
-				return nil, g.fail(err)
+				return nil, g.fail(ctx, err)
 			}
 			return nil, nil
 		})
@@ -83,7 +83,7 @@ func Stream[I any](pattern string, who access.Level, h func(context.Context, *I)
 		huma.Register(a, op, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 			write, err := h(ctx, in)
 			if err != nil {
-				return nil, g.fail(err)
+				return nil, g.fail(ctx, err)
 			}
 			return &huma.StreamResponse{Body: func(hc huma.Context) {
 				_, w := humago.Unwrap(hc)
@@ -116,7 +116,7 @@ func Plain(pattern string, who access.Level, doc string, h func(http.ResponseWri
 	return Route{Pattern: pattern, Who: who, Doc: doc, serve: func(_ huma.API, g *Guard, r *Route) {
 		g.HandleFunc(r.Pattern, func(w http.ResponseWriter, req *http.Request) {
 			if err := h(w, req); err != nil {
-				writeError(w, g.fail(err))
+				writeError(w, g.fail(req.Context(), err))
 			}
 		})
 	}}

@@ -15,6 +15,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/node"
 	"gbatch/internal/units"
 	"gbatch/sched"
 )
@@ -35,6 +36,8 @@ type Config struct {
 
 	Limits Limits `yaml:"limits"`
 	Nodes  Timing `yaml:"nodes"`
+
+	IDsFrom uint32 `yaml:"idsFrom"` // from here on, each user is given node.IDRange numbers for containers, on all nodes
 
 	ReserveMiB uint64 `yaml:"reserveMiB"` // free disk below which no jobs are taken
 	Keep       Keep   `yaml:"keep"`
@@ -138,6 +141,7 @@ func Default() Config {
 		DefaultProject: "default",
 		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxGrace: 3600, MaxQueued: 2_000_000},
 		Nodes:          Timing{Suspect: 75, Timeout: 300},
+		IDsFrom:        0x20000000,
 		ReserveMiB:     256,
 		Keep:           Keep{For: 86400, Count: 100_000},
 		Policy:         defaultPolicy(),
@@ -215,6 +219,9 @@ func (c Config) Validate() error {
 	if c.Nodes.Suspect <= 0 || c.Nodes.Timeout <= c.Nodes.Suspect {
 		bad("nodes", "suspectAfter must be above 0 and below timeout")
 	}
+	if c.IDsFrom < node.IDRange || c.IDsFrom%node.IDRange != 0 || c.IDsFrom > 0x7f000000 {
+		bad("idsFrom", "%d: must be a multiple of %d, from that to %d", c.IDsFrom, node.IDRange, 0x7f000000)
+	}
 	if c.Keep.Count < 1 {
 		bad("keep.endedCount", "must be at least 1")
 	}
@@ -238,8 +245,10 @@ func (c Config) checkProjects(bad func(path, format string, a ...any)) {
 			bad(at+".name", "%q is there twice", p.Name)
 		}
 		seen[p.Name] = true
-		if p.GID < 0 {
-			bad(at+".gid", "%d: must not be negative", p.GID)
+		if p.GID < 0 || p.GID > units.MaxID {
+			bad(at+".gid", "%d: groups are numbered from 1 to %d", p.GID, uint32(units.MaxID))
+		} else if uint32(p.GID) >= c.IDsFrom && p.GID < node.IDsEnd {
+			bad(at+".gid", "%d: lies among the numbers that containers are given, from idsFrom on", p.GID)
 		}
 		if p.Shares < 0 {
 			bad(at+".shares", "%d: must not be negative", p.Shares)

@@ -25,6 +25,8 @@ func TestBadConfigIsRefused(t *testing.T) {
 		{"unknown parent", "projects: [{name: a, parent: x}]\ndefaultProject: a\n", []string{`parent "x"`}},
 		{"user's shares", "projects: [{name: a, userShares: {ann: -1}}]\ndefaultProject: a\n", []string{`gives user "ann" -1 shares`}},
 		{"budget", "projects: [{name: a, budget: -1}]\ndefaultProject: a\n", []string{"budget of -1"}},
+		{"gid", "projects: [{name: a, gid: 4294967296}, {name: b, gid: 4294967295}, {name: c, gid: -1}, {name: d, gid: 4294967294}]\ndefaultProject: a\n",
+			[]string{"projects[0].gid: 4294967296", "projects[1].gid: 4294967295", "projects[2].gid: -1"}},
 		{"two", "policy: {mode: best, weights: {size: -1}}\n", []string{`mode is "best"`, "weights.size is -1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

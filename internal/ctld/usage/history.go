@@ -31,9 +31,9 @@ const (
 type historyInput struct {
 	User     []string  `query:"user,explode"`
 	Project  []string  `query:"project,explode"`
-	Name     []string  `query:"name,explode" doc:"of jobs whose name you may see"`
+	Name     []string  `query:"name,explode" doc:"of jobs that you may see"`
 	State    []string  `query:"state,explode" doc:"final states"`
-	Reason   []string  `query:"reason,explode"`
+	Reason   []string  `query:"reason,explode" doc:"of jobs that you may see"`
 	Array    uint64    `query:"array" doc:"tasks of this array"`
 	Start    time.Time `query:"start" doc:"ended at it or later"`
 	End      time.Time `query:"end" doc:"ended before it"`
@@ -86,8 +86,9 @@ func (in *historyInput) wanted(value []byte) bool {
 
 func (in *historyInput) matches(e state.Ended, private func(*state.Owner) bool) bool {
 	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
-	return has(in.User, e.User) && has(in.Project, e.Project) && has(in.State, string(e.State)) && has(in.Reason, string(e.Reason)) && (in.Array == 0 || in.Array == uint64(e.Array)) &&
-		(len(in.Name) == 0 || slices.Contains(in.Name, e.Name) && !private(&state.Owner{User: e.User, Project: e.Project}))
+	return has(in.User, e.User) && has(in.Project, e.Project) && has(in.State, string(e.State)) && (in.Array == 0 || in.Array == uint64(e.Array)) &&
+		has(in.Reason, string(e.Reason)) && has(in.Name, e.Name) &&
+		(len(in.Reason)+len(in.Name) == 0 || !private(&state.Owner{User: e.User, Project: e.Project}))
 }
 
 func (in *historyInput) check(id access.Identity) error {

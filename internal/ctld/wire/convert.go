@@ -64,9 +64,21 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 		fromAttempt(&out, v, j)
 	}
 	if private {
-		out.Name, out.Private, out.ReasonText, out.ExitCode = "job-"+out.UUID[:6], true, "", nil
+		return others(out)
 	}
 	return out
+}
+
+// others is what is shown of a job to those who may not see it: that it is there,
+// whose it is, and what it holds. It names what is shown, so that nothing that
+// is added later is shown by mistake.
+func others(j api.Job) api.Job {
+	return api.Job{
+		ID: j.ID, Number: j.Number, Parent: j.Parent, Task: j.Task, UUID: j.UUID, Name: "job-" + j.UUID[:6], Private: true,
+		User: j.User, Project: j.Project, QOS: j.QOS, State: j.State,
+		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, LimitS: j.LimitS,
+		GPUs: j.GPUs, CPUs: j.CPUs, MemBytes: j.MemBytes, Cluster: j.Cluster, Nodes: j.Nodes,
+	}
 }
 
 // fromAttempt fills in where a job is or was, and what it has of GPUs when it

@@ -76,9 +76,10 @@ type Config struct {
 	// machine to itself. Default false.
 	AllowPrivileged bool `yaml:"allowPrivileged"`
 
-	// IDsFrom is where the numbers of users and groups begin that containers
-	// have beside their own user's: 65536 for each user. No account may have a
-	// number from here to 2147418112. Default 536870912; a multiple of 65536.
+	// IDsFrom is where the numbers of users and groups begin that containers may
+	// have beside their own user's. The controller gives each user 65536; orders
+	// with others are refused. No account or group may have a number from here to
+	// 2147418112. Default 536870912, as the controller's; a multiple of 65536.
 	IDsFrom uint32 `yaml:"idsFrom"`
 
 	// GPU is how GPUs are found and given to jobs.

@@ -23,7 +23,7 @@ type user struct {
 }
 
 func (n *Node) owner(o *order) (userns.Owner, error) {
-	return n.Accounts.Owner(o.User, o.UID, o.ProjectGID)
+	return n.Accounts.Owner(o.User, o.UID, o.ProjectGID, o.IDs)
 }
 
 // find decides whose ids the container has. Nobody is root on the node but who

@@ -32,6 +32,12 @@ func (r *Rank) Shim() *oci.Shim {
 	return r.state.shim
 }
 
+// Holds says whether the rank is a user's and has the ids from first on, or those
+// that the node gave before controllers did.
+func (r *Rank) Holds(user string, first uint32) bool {
+	return r.order.User == user && (r.order.IDs == first || r.order.IDs == 0)
+}
+
 // Container is the rank as metrics tell of it.
 func (r *Rank) Container() exporter.Container {
 	r.state.mu.Lock()

@@ -99,7 +99,7 @@ func (t *task) callersEnv(d *decoder, n *node, name string) {
 	value, ok := t.o.Env(name)
 	if !ok {
 		t.unset[name] = true
-		d.Problem(n, fmt.Sprintf("takes %s from your environment, where it is not set", name), fmt.Sprintf("export %s, submit with --secret %s=VALUE, or write %s=VALUE", name, name, name))
+		d.Problem(n, fmt.Sprintf("takes %s from your environment, where it is not set", name), fmt.Sprintf("export %s, submit with --secret %s@FILE, or write %s=VALUE", name, name, name))
 		return
 	}
 	t.env[name] = value

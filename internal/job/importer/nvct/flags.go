@@ -9,7 +9,7 @@ import (
 )
 
 // Flags are the fields of a task that the command line gives. Each wins
-// over the file's; secrets are merged by name. The tags are for whoever reads a
+// over the file's. Secrets are not among them: see job.Submission.SetSecrets. The tags are for whoever reads a
 // command line by them.
 type Flags struct {
 	Name             string   `help:"The task's name."`
@@ -28,7 +28,6 @@ type Flags struct {
 	ResultsLocation  string   `placeholder:"URI" help:"Where to: s3://BUCKET/PREFIX/ or file:///PATH in the site's storage."`
 	Models           []string `sep:"none" placeholder:"NAME:VERSION:URI" help:"Put into /config/models/NAME."`
 	Resources        []string `sep:"none" placeholder:"NAME:VERSION:URI" help:"Put into /config/resources/NAME."`
-	Secrets          []string `sep:"none" placeholder:"NAME=VALUE" help:"Secrets, besides the file's. Others may see them in the list of processes: prefer --secret."`
 	Tags             []string `sep:"none" placeholder:"TAG" help:"Labels, instead of the file's."`
 
 	LogsTelemetryID    string `name:"logs-telemetry-id" hidden:""`
@@ -79,7 +78,6 @@ func (f Flags) overlay(n *node) {
 	split(setList(n, "models", "--models", f.Models), ":", "name", "version", "uri")
 	split(setList(n, "resources", "--resources", f.Resources), ":", "name", "version", "uri")
 	setList(n, "tags", "--tags", f.Tags)
-	f.mergeSecrets(n)
 	if f.LogsTelemetryID+f.MetricsTelemetryID+f.TracesTelemetryID != "" {
 		t := n.Given("telemetries")
 		if t == nil {
@@ -89,34 +87,6 @@ func (f Flags) overlay(n *node) {
 		setText(t, "logsTelemetryId", "--logs-telemetry-id", f.LogsTelemetryID)
 		setText(t, "metricsTelemetryId", "--metrics-telemetry-id", f.MetricsTelemetryID)
 		setText(t, "tracesTelemetryId", "--traces-telemetry-id", f.TracesTelemetryID)
-	}
-}
-
-// mergeSecrets drops those of the file that a flag gives again.
-func (f Flags) mergeSecrets(n *node) {
-	if len(f.Secrets) == 0 {
-		return
-	}
-	given := map[string]bool{}
-	for _, s := range f.Secrets {
-		name, _, _ := strings.Cut(s, "=")
-		given[name] = true
-	}
-	var kept []*node
-	if have := n.Given("secrets"); have != nil {
-		kept = slices.DeleteFunc(have.Kids, func(kid *node) bool {
-			name, _, _ := strings.Cut(kid.Text, "=")
-			if at := kid.Child("name"); at != nil {
-				name = at.Text
-			}
-			return given[name]
-		})
-	}
-	setList(n, "secrets", "--secrets", f.Secrets)
-	all := n.Given("secrets")
-	for _, kid := range kept { // with their places in the file
-		all.Flag, kid.Up = "", all
-		all.Kids = append(all.Kids, kid)
 	}
 }
 

@@ -25,15 +25,14 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestFlags proves that flags win over the file, secrets are merged, and a
-// problem names the flag.
+// TestFlags proves that flags win over the file, and a problem names the flag.
 func TestFlags(t *testing.T) {
 	file := []byte(`{ "name": "file", "gpuSpecification": { "gpu": "A100", "instanceType": "GPU.A100_8x", "backend": "GFN" }, "containerImage": "debian",
 		"containerArgs": "a b", "containerEnvironment": [{ "key": "A", "value": "1" }], "tags": ["old"], "maxRuntimeDuration": "PT1H",
 		"secrets": [{ "name": "X", "value": "file" }, { "name": "Y", "value": "file" }] }`)
 	flags := Flags{
 		Name: "flag", GPU: "H100", InstanceType: "GPU.H100_2x", ContainerArgs: "--n 'x y'", ContainerEnv: []string{"B=1,2=3"},
-		Secrets: []string{"X=flag=1", "Z=flag"}, Tags: []string{"new"}, MaxRuntime: "PT2H", Models: []string{"m:1:s3://b/m/"},
+		Tags: []string{"new"}, MaxRuntime: "PT2H", Models: []string{"m:1:s3://b/m/"},
 	}
 	sub, err := ParseFlags(file, flags)
 	if err != nil {
@@ -44,19 +43,18 @@ func TestFlags(t *testing.T) {
 		s.Request.Docker.Environment, s.Gbatch.Labels, s.Request.Scheduling.MaxDuration, s.Gbatch.Inputs, sub.Secrets}
 	want := []any{"flag", []string{"H100"}, 2.0, [][]string{{"backend=GFN"}}, []string{"--n", "x y"},
 		map[string]string{"B": "1,2=3"}, map[string]string{"new": ""}, job.Duration(7200),
-		[]job.Input{{URI: "s3://b/m/", Path: "/config/models/m", Cache: true}}, map[string]string{"X": "flag=1", "Y": "file", "Z": "flag"}}
+		[]job.Input{{URI: "s3://b/m/", Path: "/config/models/m", Cache: true}}, map[string]string{"X": "file", "Y": "file"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("job (-want +got):\n%s", diff)
 	}
 
-	_, err = ParseFlags(nil, Flags{Name: "a b", GPU: "H100", ContainerEnv: []string{"A"}, MaxRuntime: "2h", Secrets: []string{"secret"}, HelmChart: "x", LogsTelemetryID: "y"})
-	message := `6 problems:
+	_, err = ParseFlags(nil, Flags{Name: "a b", GPU: "H100", ContainerEnv: []string{"A"}, MaxRuntime: "2h", HelmChart: "x", LogsTelemetryID: "y"})
+	message := `5 problems:
   gpuSpecification.instanceType: is required and missing
   --name: is "a b": want 1 to 128 letters, digits, - and _, the first a letter or digit
   --container-env.value: is required and missing
   --helm-chart: is not supported; gbatch runs containers: give "containerImage" the image that the chart runs; a chart of several containers on one node has no equivalent
-  --max-runtime: is "2h": want a duration of ISO 8601, such as "PT4H30M", "PT90S" or "P7D"
-  --secrets: is no secret; write { "name": "NAME", "value": "..." } or "NAME=VALUE"`
+  --max-runtime: is "2h": want a duration of ISO 8601, such as "PT4H30M", "PT90S" or "P7D"`
 	if err == nil || err.Error() != message {
 		t.Errorf("problems: %v", err)
 	}
