@@ -49,8 +49,9 @@ var below = map[string][]string{
 	"internal/units":          {"internal/job"},
 	"internal/control/array":  {"sched", "internal/job", "internal/state"},
 	"internal/control/depend": {"sched", "internal/job", "internal/state"},
+	"internal/control/quota":  {"sched", "internal/job", "internal/state"},
 	"internal/control": {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict",
-		"internal/control/array", "internal/control/depend"},
+		"internal/control/array", "internal/control/depend", "internal/control/quota"},
 	"internal/store":           {"internal/job", "internal/state"},
 	"internal/api":             {"internal/job", "internal/node"},
 	"internal/pki":             {"oci/atomicfile"},
@@ -87,7 +88,7 @@ var below = map[string][]string{
 	"internal/ctld/rules": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/loop", "internal/ctld/site",
 		"internal/ctld/wire", "internal/state", "internal/store"},
 	"internal/ctld/samples": {"internal/api", "internal/job", "internal/node"},
-	"internal/ctld/site":    {"accounting", "internal/api", "internal/control", "internal/job", "internal/units", "oci/ref", "sched"},
+	"internal/ctld/site":    {"accounting", "internal/api", "internal/control", "internal/control/quota", "internal/job", "internal/units", "oci/ref", "sched"},
 	"internal/ctld/streams": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop", "internal/node", "internal/state"},
 	"internal/ctld/usage": {"accounting", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/samples", "internal/ctld/wire", "internal/job", "internal/node", "internal/state",
@@ -172,7 +173,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

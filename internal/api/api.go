@@ -61,6 +61,7 @@ const (
 	CodeDenied        = "denied"        // 403: not yours
 	CodeNotFound      = "not_found"     // 404
 	CodeConflict      = "conflict"      // 409
+	CodeOverLimit     = "over_limit"    // 409: the queue is full, or what a user, project or QOS may have
 	CodeTooLarge      = "too_large"     // 413
 	CodeUnavailable   = "unavailable"   // 503: try again later
 	CodeStorageFull   = "storage_full"  // 507: nothing was recorded

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -131,6 +132,13 @@ func (Tick) skip(s *step, t *state.Job) string {
 		return fmt.Sprintf("job %d, made before, is %s", last.Number, last.State)
 	}
 	if r := s.jobs.tooMany(schedJob(s.jobs.next, t.Owner, t.Request, s.now), t.Cron.Tasks.Len()); r != nil {
+		return r.Message
+	}
+	more := quota.Amount{Jobs: 1}
+	if t.Cron.Tasks != nil {
+		more.Tasks = int64(t.Cron.Tasks.Len())
+	}
+	if r := s.jobs.tooMuch(t.Owner.User, more); r != nil {
 		return r.Message
 	}
 	return ""

@@ -185,6 +185,19 @@ func (e Act) reason() job.Reason {
 	return job.ByUser
 }
 
+// waitAgain refuses to put a running job back into the queue for its user, who
+// could otherwise have more in it than may be submitted.
+func (e Act) waitAgain(s *step, j *state.Job) *state.Refusal {
+	if e.Operator {
+		return nil
+	}
+	r := s.jobs.tooMany(schedJob(j.Number, j.Owner, j.Request, j.Submitted), 1)
+	if r != nil {
+		r.Hint = "let some of those that wait run first, or cancel some"
+	}
+	return r
+}
+
 // requeue ends a running attempt; the job waits again.
 func (e Act) requeue(s *step, j *state.Job) Outcome {
 	switch {
@@ -195,6 +208,9 @@ func (e Act) requeue(s *step, j *state.Job) Outcome {
 		return Outcome{Message: "waits already"}
 	case j.Ending != nil:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is being ended", j.Number)}}
+	}
+	if r := e.waitAgain(s, j); r != nil {
+		return Outcome{Refusal: r}
 	}
 	s.attempts.stop(j, state.Ending{Then: job.Queued, Reason: e.reason(), Text: "requeued by " + e.By})
 	return Outcome{Message: "is being ended and will wait again"}

@@ -89,6 +89,9 @@ type Limits struct {
 	Grace           Seconds `yaml:"grace"`    // between TERM and KILL
 	MaxGrace        Seconds `yaml:"maxGrace"` // the longest that a job may ask instead
 	MaxQueued       int     `yaml:"maxQueuedJobs"`
+
+	PerUser PerUser            `yaml:"perUser"`         // of each user but operators and admins
+	Users   map[string]PerUser `yaml:"users,omitempty"` // instead of it, by name
 }
 
 // Timing is how long silence of a node is borne.
@@ -136,7 +139,7 @@ func Default() Config {
 		Listen:         "127.0.0.1:7077",
 		Projects:       []Project{{Name: "default"}},
 		DefaultProject: "default",
-		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxGrace: 3600, MaxQueued: 2_000_000},
+		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxGrace: 3600, MaxQueued: 2_000_000, PerUser: defaultPerUser()},
 		Nodes:          Timing{Suspect: 75, Timeout: 300},
 		ReserveMiB:     256,
 		Keep:           Keep{For: 86400, Count: 100_000},
@@ -221,6 +224,7 @@ func (c Config) Validate() error {
 	if c.Limits.MaxQueued < 1 {
 		bad("limits.maxQueuedJobs", "must be at least 1")
 	}
+	c.Limits.checkUsers(bad)
 	if _, _, err := c.Policy.build(c.Projects); err != nil {
 		bad("policy", "%v", err)
 	}
@@ -291,6 +295,7 @@ func (c Config) Rules() (control.Config, error) {
 		Grace: c.Limits.Grace.Millis(), MaxGrace: c.Limits.MaxGrace.Millis(), SuspectTime: c.Nodes.Suspect.Millis(), NodeTimeout: c.Nodes.Timeout.Millis(),
 		KeepEnded: c.Keep.For.Millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
 	}
+	out.PerUser, out.Users = c.Limits.quotas()
 	for _, p := range c.Projects {
 		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged}
 	}

@@ -25,6 +25,8 @@ func TestBadConfigIsRefused(t *testing.T) {
 		{"unknown parent", "projects: [{name: a, parent: x}]\ndefaultProject: a\n", []string{`parent "x"`}},
 		{"user's shares", "projects: [{name: a, userShares: {ann: -1}}]\ndefaultProject: a\n", []string{`gives user "ann" -1 shares`}},
 		{"budget", "projects: [{name: a, budget: -1}]\ndefaultProject: a\n", []string{"budget of -1"}},
+		{"no jobs", "limits: {perUser: {jobs: 0}}\n", []string{"line 1: limits.perUser.jobs: 0: use 1 to 1000000000, or -1 for no bound"}},
+		{"odd bound of one", "limits: {users: {ann: {tasks: -2}}}\n", []string{"limits.users.ann.tasks: -2"}},
 		{"two", "policy: {mode: best, weights: {size: -1}}\n", []string{`mode is "best"`, "weights.size is -1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
