@@ -77,7 +77,8 @@ var below = map[string][]string{
 		"internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site", "internal/ctld/usage", "internal/ctld/wire", "internal/job",
 		"internal/state", "sched"},
 	"internal/ctld/jobstore": {"internal/api", "internal/control", "internal/ctld/wire", "internal/job", "internal/state", "internal/store"},
-	"internal/ctld/loop": {"internal/api", "internal/control", "internal/ctld/meter", "internal/ctld/wire", "internal/job",
+	"internal/ctld/fair": {},
+	"internal/ctld/loop": {"internal/api", "internal/control", "internal/ctld/fair", "internal/ctld/meter", "internal/ctld/wire", "internal/job",
 		"internal/state", "internal/store", "sched"},
 	"internal/ctld/mail":  {"internal/control", "internal/ctld/jobstore", "internal/ctld/site", "internal/job", "internal/state"},
 	"internal/ctld/meter": {"internal/api", "internal/control", "internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
@@ -173,7 +174,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/ctld/fair", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -51,7 +51,7 @@ type identityKey struct{}
 // WithCaller has id be who asks in ctx, and whose changes are noted; action says
 // what was asked for.
 func WithCaller(ctx context.Context, id Identity, action string) context.Context {
-	ctx = context.WithValue(ctx, identityKey{}, id)
+	ctx = loop.WithUser(context.WithValue(ctx, identityKey{}, id), id.User)
 	if id.Role == "" || id.Role == RoleNode {
 		return ctx
 	}
