@@ -79,7 +79,7 @@ func OfCode(code string) int {
 		return NotFound
 	case api.CodeUnauthorized, api.CodeDenied:
 		return Denied
-	case api.CodeUnavailable:
+	case api.CodeUnavailable, api.CodeTooMany:
 		return Unreachable
 	case api.CodeUnsatisfiable:
 		return unsatisfiable

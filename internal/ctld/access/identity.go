@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/conns"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/munge"
 )
@@ -99,25 +98,6 @@ const (
 	BodyTime = 5 * time.Second
 )
 
-type peerKey struct{}
-
-// ConnContext keeps the peer of a unix connection for its requests.
-func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	uc, ok := c.(*net.UnixConn)
-	if !ok {
-		return ctx
-	}
-	raw, err := uc.SyscallConn()
-	if err != nil {
-		return ctx
-	}
-	var cred *unix.Ucred
-	if cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); cerr != nil || err != nil {
-		return ctx
-	}
-	return context.WithValue(ctx, peerKey{}, cred)
-}
-
 // Unauthorized is the answer to those who have not said who they are.
 func Unauthorized(hint, format string, args ...any) *api.Error {
 	return &api.Error{Status: 401, Code: api.CodeUnauthorized, Message: fmt.Sprintf(format, args...), Hint: hint}
@@ -125,7 +105,7 @@ func Unauthorized(hint, format string, args ...any) *api.Error {
 
 // Identify finds out who sends a request.
 func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identity, *api.Error) {
-	cred, local := r.Context().Value(peerKey{}).(*unix.Ucred)
+	uid, local := conns.Of(r.Context()).UID()
 	from := "socket"
 	if !local {
 		from, _, _ = net.SplitHostPort(r.RemoteAddr)
@@ -145,8 +125,8 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		id, e = a.byCertificate(r)
 	case local:
-		id = Identity{Via: "socket", Machine: true, Root: cred.Uid == 0}
-		id.User, e = a.Rights.People.name(cred.Uid)
+		id = Identity{Via: "socket", Machine: true, Root: uid == 0}
+		id.User, e = a.Rights.People.name(uid)
 	default:
 		e = Unauthorized("get a token by `gadm token create` on the controller's machine and put it into gbatch/token in your configuration directory (~/.config)",
 			"a request over the network needs a token")

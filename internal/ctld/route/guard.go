@@ -11,6 +11,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/conns"
 	"gbatch/internal/node"
 )
 
@@ -31,6 +32,7 @@ type Config struct {
 	Identify func(http.ResponseWriter, *http.Request) (access.Identity, *api.Error)
 	Denied   func(id access.Identity, action string, e *api.Error) // of requests to change something
 	Measure  func(pattern string, next http.HandlerFunc) http.HandlerFunc
+	Conns    *conns.Table
 	Log      *slog.Logger
 }
 
@@ -81,12 +83,22 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 	g.served[pattern] = true
 	g.mux.HandleFunc(pattern, g.Measure(pattern, func(w http.ResponseWriter, r *http.Request) {
 		w = bounded(w, route.answer)
+		conn := conns.Of(r.Context())
 		if route.Who == access.ByAnyone {
+			if g.Conns.Stranger(conn) {
+				w.Header().Set("Connection", "close")
+			}
 			handler(w, r)
 			return
 		}
 		action := r.Method + " " + r.URL.Path
 		id, e := g.Identify(w, r)
+		if e == nil && id.Role != access.RoleJoin {
+			e = g.Conns.Known(conn, conns.Who{Name: id.User, Trusted: id.Role == access.RoleNode || id.Operator()})
+		}
+		if g.Conns.Stranger(conn) {
+			w.Header().Set("Connection", "close")
+		}
 		if e == nil && !route.Who.Admits(id) {
 			e = route.Who.Refusal(id)
 			if r.Method != http.MethodGet {

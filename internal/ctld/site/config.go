@@ -34,7 +34,10 @@ type Config struct {
 	DefaultProject string    `yaml:"defaultProject"`
 
 	Limits Limits `yaml:"limits"`
-	Nodes  Timing `yaml:"nodes"`
+
+	Connections Connections `yaml:"connections"`
+
+	Nodes Timing `yaml:"nodes"`
 
 	ReserveMiB uint64 `yaml:"reserveMiB"` // free disk below which no jobs are taken
 	Keep       Keep   `yaml:"keep"`
@@ -94,6 +97,15 @@ type Limits struct {
 	Users   map[string]PerUser `yaml:"users,omitempty"` // instead of it, by name
 }
 
+// Connections bounds those that are open.
+type Connections struct {
+	Total      int `yaml:"total"`      // 0: as many as the limit of open files allows
+	PerAddress int `yaml:"perAddress"` // over the network, of those who have not said who they are
+}
+
+// minConnections is how many connections a controller has at least.
+const minConnections = 64
+
 // Timing is how long silence of a node is borne.
 type Timing struct {
 	Suspect Seconds `yaml:"suspectAfter"`
@@ -140,6 +152,7 @@ func Default() Config {
 		Projects:       []Project{{Name: "default"}},
 		DefaultProject: "default",
 		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxGrace: 3600, MaxQueued: 2_000_000, PerUser: defaultPerUser()},
+		Connections:    Connections{PerAddress: 256},
 		Nodes:          Timing{Suspect: 75, Timeout: 300},
 		ReserveMiB:     256,
 		Keep:           Keep{For: 86400, Count: 100_000},
@@ -225,6 +238,12 @@ func (c Config) Validate() error {
 		bad("limits.maxQueuedJobs", "must be at least 1")
 	}
 	c.Limits.checkUsers(bad)
+	if n := c.Connections.Total; n != 0 && n < minConnections {
+		bad("connections.total", "%d: use at least %d, or 0 for as many as the limit of open files allows", n, minConnections)
+	}
+	if c.Connections.PerAddress < 1 {
+		bad("connections.perAddress", "must be at least 1")
+	}
 	if _, _, err := c.Policy.build(c.Projects); err != nil {
 		bad("policy", "%v", err)
 	}

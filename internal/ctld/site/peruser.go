@@ -18,12 +18,13 @@ type PerUser struct {
 	StoredMiB    int64 `yaml:"storedMiB,omitempty"`       // documents and secrets of jobs that are not over
 	DayMiB       int64 `yaml:"storedMiBPerDay,omitempty"` // documents and secrets stored in a day
 	Tokens       int64 `yaml:"tokens,omitempty"`          // in force
+	Connections  int64 `yaml:"connections,omitempty"`     // open
 }
 
 const unbounded = -1
 
 func defaultPerUser() PerUser {
-	return PerUser{Jobs: 50_000, Tasks: 200_000, Templates: 100, Dependencies: 100_000, StoredMiB: 256, DayMiB: 1024, Tokens: 100}
+	return PerUser{Jobs: 50_000, Tasks: 200_000, Templates: 100, Dependencies: 100_000, StoredMiB: 256, DayMiB: 1024, Tokens: 100, Connections: 1024}
 }
 
 // perUserKeys are the bounds by their keys.
@@ -38,6 +39,7 @@ var perUserKeys = []struct {
 	{"storedMiB", func(p *PerUser) *int64 { return &p.StoredMiB }},
 	{"storedMiBPerDay", func(p *PerUser) *int64 { return &p.DayMiB }},
 	{"tokens", func(p *PerUser) *int64 { return &p.Tokens }},
+	{"connections", func(p *PerUser) *int64 { return &p.Connections }},
 }
 
 // maxPerUser keeps sums and products of bounds far from overflow.
