@@ -67,7 +67,7 @@ var below = map[string][]string{
 		"internal/state", "internal/store", "sched"},
 	"internal/ctld/notice": {},
 	"internal/ctld/conns":  {"internal/api", "internal/ctld/notice"},
-	"internal/ctld/access": {"internal/api", "internal/ctld/conns", "internal/ctld/loop", "internal/ctld/site", "internal/ctld/wire", "internal/munge",
+	"internal/ctld/access": {"internal/api", "internal/ctld/conns", "internal/ctld/loop", "internal/ctld/notice", "internal/ctld/site", "internal/ctld/wire", "internal/munge",
 		"internal/pki", "internal/state", "internal/store"},
 	"internal/ctld/backup": {"internal/control", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/site", "internal/ctld/wire", "internal/job", "internal/state", "internal/store", "sched"},
