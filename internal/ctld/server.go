@@ -110,7 +110,7 @@ func (s *Server) open() error {
 	if s.keys, err = access.OpenKeyring(cfg.Dir, s.pki.Pin(), s.store); err != nil {
 		return err
 	}
-	s.auth = &access.Authenticator{Rights: s.rights, Keys: s.keys, Now: s.now, Decode: make(chan struct{}, access.MungeAtOnce)}
+	s.auth = access.NewAuthenticator(s.rights, s.keys, s.now)
 	if err := s.rules.LoadProjects(s.store); err != nil {
 		return err
 	}
@@ -123,13 +123,25 @@ func (s *Server) open() error {
 	s.loop.Mail = s.mailer.Take
 	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }}
 	s.scrape.Register(s.meters.Reg)
-	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience, PerUser: events.PerUser}
+	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience}
 	if err := s.boundConnections(); err != nil {
 		return err
 	}
-	s.api = route.New(route.Config{Identify: s.auth.Identify, Conns: s.conns, Denied: s.denied, Measure: s.meters.Route, Log: s.log}, s.routes())
+	s.api = route.New(route.Config{Identify: s.auth.Identify, Conns: s.conns, Caps: s.caps, Large: s.largeAnswer, Denied: s.denied, Measure: s.meters.Route, Log: s.log}, s.routes())
 	return s.listen()
 }
+
+// caps are what a user may have open and ask in a second.
+func (s *Server) caps(name string) route.Caps {
+	l := s.rules.Now().Limits.Of(name)
+	return route.Caps{Requests: int(l.Requests), Streams: int(l.Streams), Changes: l.Changes, Reads: l.Reads}
+}
+
+// usualQueue is how many jobs an answer may have that counts for one.
+const usualQueue = 100_000
+
+// largeAnswer is for how many a large answer counts.
+func (s *Server) largeAnswer() int64 { return int64(1 + s.loop.View().Len()/usualQueue) }
 
 // deniedEvery and deniedBurst bound the entries about requests that were denied:
 // nobody fills the log by asking for what they may not have.

@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/conns"
 	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/places"
 	"gbatch/internal/munge"
 )
 
@@ -83,14 +84,25 @@ func (id Identity) MayNode(name string) bool {
 // Authenticator finds out who calls: by a token, by MUNGE, by a node's
 // certificate, or on the unix socket by what the kernel says.
 type Authenticator struct {
-	Rights *Rights
-	Keys   *Keyring
-	Now    func() time.Time
-	Decode chan struct{} // one place for each credential that MUNGE is looking at
+	rights *Rights
+	keys   *Keyring
+	now    func() time.Time
+	decode chan struct{} // one place for each credential that MUNGE is looking at
+
+	bodies places.Places // bytes of bodies that are read to find out who sent them, by address
 }
 
-// MungeAtOnce bounds the programs that run to decode MUNGE credentials.
-const MungeAtOnce = 16
+// maxUnknown bounds the bytes of bodies from one address of which it is not known
+// yet who sent them.
+const maxUnknown = 16 << 20
+
+// NewAuthenticator goes by the rights and credentials in force.
+func NewAuthenticator(rights *Rights, keys *Keyring, now func() time.Time) *Authenticator {
+	return &Authenticator{rights: rights, keys: keys, now: now, decode: make(chan struct{}, mungeAtOnce), bodies: places.Places{Most: maxUnknown}}
+}
+
+// mungeAtOnce bounds the programs that run to decode MUNGE credentials.
+const mungeAtOnce = 16
 
 // Bounds of a request's body: a job document is at most 1 MiB.
 const (
@@ -126,21 +138,21 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 		id, e = a.byCertificate(r)
 	case local:
 		id = Identity{Via: "socket", Machine: true, Root: uid == 0}
-		id.User, e = a.Rights.People.name(uid)
+		id.User, e = a.rights.People.name(uid)
 	default:
 		e = Unauthorized("get a token by `gadm token create` on the controller's machine and put it into gbatch/token in your configuration directory (~/.config)",
 			"a request over the network needs a token")
 	}
 	id.From = from
 	if e == nil && id.Role == "" {
-		id.Role = a.Rights.roleOf(id)
-		id.scraper = a.Rights.People.Among(a.Rights.Conf().Metrics.Scrapers, id.User)
+		id.Role = a.rights.roleOf(id)
+		id.scraper = a.rights.People.Among(a.rights.Conf().Metrics.Scrapers, id.User)
 	}
 	return id, e
 }
 
 func (a *Authenticator) byToken(raw string) (Identity, *api.Error) {
-	t, e := a.Keys.verify(raw, a.Now())
+	t, e := a.keys.verify(raw, a.now())
 	if e != nil {
 		return Identity{}, e
 	}
@@ -154,10 +166,10 @@ func (a *Authenticator) byToken(raw string) (Identity, *api.Error) {
 func (a *Authenticator) byCertificate(r *http.Request) (Identity, *api.Error) {
 	leaf := r.TLS.VerifiedChains[0][0]
 	name := leaf.Subject.CommonName
-	if a.Now().After(leaf.NotAfter) {
+	if a.now().After(leaf.NotAfter) {
 		return Identity{}, Unauthorized("join it again: gadm node-token create", "the certificate of node %s has expired", name)
 	}
-	ended, ok := a.Keys.knows(name, leaf)
+	ended, ok := a.keys.knows(name, leaf)
 	if !ok {
 		return Identity{}, Unauthorized("join it again: gadm node-token create", "node %s was forgotten here, its key was revoked, or another machine has its name", name)
 	}
@@ -167,10 +179,16 @@ func (a *Authenticator) byCertificate(r *http.Request) (Identity, *api.Error) {
 // byMunge takes a credential that wraps this very request. The body is read for
 // it, and stays readable.
 func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credential string) (Identity, *api.Error) {
-	m := a.Rights.Conf().Munge
+	m := a.rights.Conf().Munge
 	if m == nil {
 		return Identity{}, Unauthorized("use a token: set GBATCH_AUTH=token", "this controller takes no MUNGE credentials")
 	}
+	from, _, _ := net.SplitHostPort(r.RemoteAddr)
+	leave, ok := a.bodies.Enter(r.Context(), from, MaxBody)
+	if !ok {
+		return Identity{}, loop.ErrBusy
+	}
+	defer leave()
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(BodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
@@ -180,8 +198,8 @@ func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credenti
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	select {
-	case a.Decode <- struct{}{}:
-		defer func() { <-a.Decode }()
+	case a.decode <- struct{}{}:
+		defer func() { <-a.decode }()
 	case <-r.Context().Done():
 		return Identity{}, loop.ErrBusy
 	}
@@ -195,6 +213,6 @@ func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credenti
 	if !bytes.Equal(payload, munge.Payload(r.Method, r.RequestURI, body)) {
 		return Identity{}, Unauthorized("", "the MUNGE credential was made for another request")
 	}
-	name, e := a.Rights.People.name(uid)
+	name, e := a.rights.People.name(uid)
 	return Identity{User: name, Via: "munge", Machine: true}, e
 }

@@ -19,12 +19,18 @@ type PerUser struct {
 	DayMiB       int64 `yaml:"storedMiBPerDay,omitempty"` // documents and secrets stored in a day
 	Tokens       int64 `yaml:"tokens,omitempty"`          // in force
 	Connections  int64 `yaml:"connections,omitempty"`     // open
+	Requests     int64 `yaml:"requests,omitempty"`        // open, long polls too
+	Streams      int64 `yaml:"streams,omitempty"`         // logs, shells, ports and events that are open
+
+	Changes int64 `yaml:"changesPerSecond,omitempty"`
+	Reads   int64 `yaml:"readsPerSecond,omitempty"` // lists count for ten
 }
 
 const unbounded = -1
 
 func defaultPerUser() PerUser {
-	return PerUser{Jobs: 50_000, Tasks: 200_000, Templates: 100, Dependencies: 100_000, StoredMiB: 256, DayMiB: 1024, Tokens: 100, Connections: 1024}
+	return PerUser{Jobs: 50_000, Tasks: 200_000, Templates: 100, Dependencies: 100_000, StoredMiB: 256, DayMiB: 1024, Tokens: 100, Connections: 1024,
+		Requests: 1024, Streams: 512, Changes: 1000, Reads: 1000}
 }
 
 // perUserKeys are the bounds by their keys.
@@ -40,6 +46,10 @@ var perUserKeys = []struct {
 	{"storedMiBPerDay", func(p *PerUser) *int64 { return &p.DayMiB }},
 	{"tokens", func(p *PerUser) *int64 { return &p.Tokens }},
 	{"connections", func(p *PerUser) *int64 { return &p.Connections }},
+	{"requests", func(p *PerUser) *int64 { return &p.Requests }},
+	{"streams", func(p *PerUser) *int64 { return &p.Streams }},
+	{"changesPerSecond", func(p *PerUser) *int64 { return &p.Changes }},
+	{"readsPerSecond", func(p *PerUser) *int64 { return &p.Reads }},
 }
 
 // maxPerUser keeps sums and products of bounds far from overflow.
