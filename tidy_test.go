@@ -83,7 +83,7 @@ var below = map[string][]string{
 	"internal/ctld/places":   {"internal/ctld/fair"},
 	"internal/ctld/loop": {"internal/api", "internal/control", "internal/ctld/fair", "internal/ctld/meter", "internal/ctld/wire", "internal/job",
 		"internal/state", "internal/store", "sched"},
-	"internal/ctld/mail":  {"internal/control", "internal/ctld/jobstore", "internal/ctld/site", "internal/job", "internal/state"},
+	"internal/ctld/mail":  {"internal/control", "internal/ctld/fair", "internal/ctld/jobstore", "internal/ctld/notice", "internal/ctld/site", "internal/job", "internal/state"},
 	"internal/ctld/meter": {"internal/api", "internal/control", "internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
 	"internal/ctld/nodes": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/samples", "internal/ctld/site", "internal/ctld/streams", "internal/ctld/wire",
