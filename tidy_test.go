@@ -76,7 +76,7 @@ var below = map[string][]string{
 	"internal/ctld/events": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/wire", "internal/job", "internal/state"},
 	"internal/ctld/jobs": {"accounting", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
-		"internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site", "internal/ctld/usage", "internal/ctld/wire", "internal/job",
+		"internal/ctld/loop", "internal/ctld/meter", "internal/ctld/places", "internal/ctld/site", "internal/ctld/usage", "internal/ctld/wire", "internal/job",
 		"internal/state", "sched"},
 	"internal/ctld/jobstore": {"internal/api", "internal/control", "internal/ctld/wire", "internal/job", "internal/state", "internal/store"},
 	"internal/ctld/fair":     {},

@@ -82,6 +82,11 @@ func (t *jobs) tooMuch(user string, more quota.Amount) *state.Refusal {
 	return t.owned.Refuse(t.out.now, user, t.cfg.limitsOf(user), more)
 }
 
+// stored notes what a user has stored by making a job or acting on one.
+func (t *jobs) stored(user string, more quota.Amount) {
+	t.owned.Store(t.out.now, user, t.cfg.limitsOf(user), more)
+}
+
 // outside is what waits and is not in the scheduler's queue, by whose it is: tasks
 // that are no jobs yet, and jobs on hold, which need only be released.
 func (t *jobs) outside() []sched.Outside {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -47,6 +48,9 @@ type Outcome struct {
 }
 
 func (e Act) apply(s *step) ([]Outcome, *state.Refusal) {
+	if r := e.store(s, len(e.Numbers)); r != nil {
+		return nil, r
+	}
 	out := make([]Outcome, len(e.Numbers))
 	for i, n := range e.Numbers {
 		j := s.jobs.get(n)
@@ -59,6 +63,19 @@ func (e Act) apply(s *step) ([]Outcome, *state.Refusal) {
 		out[i].After = s.jobs.get(n).Status()
 	}
 	return out, nil
+}
+
+// store notes that so many jobs get a line in their timelines, which stay for ever,
+// and refuses what is too much in a day. Jobs can be cancelled in any case.
+func (e Act) store(s *step, jobs int) *state.Refusal {
+	more := quota.Amount{Records: int64(jobs)}
+	if e.Action != Cancel && !e.Operator {
+		if r := s.jobs.tooMuch(e.By, more); r != nil {
+			return r
+		}
+	}
+	s.jobs.stored(e.By, more)
+	return nil
 }
 
 func (e Act) audit(list []Outcome) Audit {

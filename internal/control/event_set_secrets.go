@@ -50,7 +50,7 @@ func (e SetSecrets) apply(s *step) (secretsSet, *state.Refusal) {
 	if r := s.jobs.tooMuch(j.Owner.User, quota.Amount{Bytes: max(size-j.SealedBytes, 1)}); r != nil {
 		return secretsSet{}, r
 	}
-	s.jobs.owned.Store(s.now, j.Owner.User, s.cfg.limitsOf(j.Owner.User), size)
+	s.jobs.stored(j.Owner.User, quota.Amount{Bytes: size, Records: 1})
 	names := slices.Sorted(slices.Values(e.Names))
 	s.out.store(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
 	j = s.jobs.change(j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *state.Job) {

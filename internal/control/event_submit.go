@@ -72,7 +72,7 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	if r := s.jobs.tooMany(probe, e.Spec.Tasks().Len()); r != nil {
 		return Submitted{}, r
 	}
-	if r := e.tooMuch(s, e.amount(tasks)); r != nil {
+	if r := e.tooMuch(s, e.amount()); r != nil {
 		return Submitted{}, r
 	}
 	if r := e.refuseNever(s, probe); r != nil {
@@ -102,7 +102,7 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	j, line := e.job(s, req, tasks)
 	j.Waits, j.Cron = others.waits, cron
 	s.jobs.add(j, line)
-	s.jobs.owned.Store(s.now, e.User, s.cfg.limitsOf(e.User), j.DocBytes+j.SealedBytes)
+	s.jobs.stored(e.User, e.amount())
 	s.out.store(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
 	if e.Sealed != nil {
 		s.out.store(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
@@ -127,13 +127,27 @@ func (e Submit) tooMuch(s *step, more quota.Amount) *state.Refusal {
 }
 
 // amount is what the new job counts for; what it waits for is not known yet.
-func (e Submit) amount(tasks *state.Tasks) quota.Amount {
-	a := quota.Amount{Jobs: 1, Bytes: int64(len(e.Document) + len(e.Sealed))}
-	if tasks != nil {
-		a.Tasks = int64(tasks.All.Len())
+func (e Submit) amount() quota.Amount {
+	g := e.Spec.Gbatch
+	template := g != nil && len(g.Cron) > 0
+	asked := e.Spec.Tasks()
+	if template {
+		asked = nil // the jobs that it makes have them
 	}
-	if g := e.Spec.Gbatch; g != nil && len(g.Cron) > 0 {
+	a := amountOf(asked)
+	a.Bytes = int64(len(e.Document) + len(e.Sealed))
+	if template {
 		a.Templates = 1
+	}
+	return a
+}
+
+// amountOf is what a new job counts for that has such tasks, nil if it is no array.
+func amountOf(asked *job.Tasks) quota.Amount {
+	a := quota.Amount{Jobs: 1, Records: quota.RecordsOfJob}
+	if asked != nil {
+		a.Tasks = int64(asked.Len())
+		a.Records += quota.RecordsOfJob * a.Tasks
 	}
 	return a
 }

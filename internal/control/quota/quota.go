@@ -18,11 +18,22 @@ type Limits struct {
 	Templates int64 // jobs with a time table
 	Needs     int64 // jobs that others wait for, each time that one is named
 	Bytes     int64 // of documents and secrets of jobs that are not over
-	DayBytes  int64 // of documents and secrets that are stored in a day
+	DayBytes  int64 // that are stored in a day, of documents, secrets and other records
 }
 
-// Amount is what is counted.
-type Amount struct{ Jobs, Tasks, Templates, Needs, Bytes int64 }
+// Amount is what is counted. Records are those that are stored of a job beside its
+// document: they count in a day alone.
+type Amount struct{ Jobs, Tasks, Templates, Needs, Bytes, Records int64 }
+
+// What a job leaves in the store: itself, its end, an attempt and a line or two;
+// and how many bytes a record has, roughly.
+const (
+	RecordsOfJob = 4
+	recordBytes  = 256
+)
+
+// stored is the bytes that count in a day.
+func (a Amount) stored() int64 { return a.Bytes + a.Records*recordBytes }
 
 // Of is what a job counts for. The tasks of an array count with the array,
 // whether they are jobs yet or not.
@@ -128,7 +139,7 @@ func (b *Book) Refuse(now sched.Time, user string, l Limits, more Amount) *state
 		{"templates", "jobs with a time table", has.Templates, more.Templates, l.Templates},
 		{"dependencies", "dependencies of jobs that are not over", has.Needs, more.Needs, l.Needs},
 		{"storedMiB", "bytes of documents and secrets of jobs that are not over", has.Bytes, more.Bytes, l.Bytes},
-		{"storedMiBPerDay", "bytes of documents and secrets stored within a day", has.since(now, l.DayBytes), more.Bytes, l.DayBytes},
+		{"storedMiBPerDay", "bytes stored within a day", has.since(now, l.DayBytes), more.stored(), l.DayBytes},
 	} {
 		if k.most > 0 && k.more > 0 && k.has+k.more > k.most {
 			return &state.Refusal{Code: state.OverLimit,
@@ -139,8 +150,9 @@ func (b *Book) Refuse(now sched.Time, user string, l Limits, more Amount) *state
 	return nil
 }
 
-// Store notes bytes that a user has stored.
-func (b *Book) Store(now sched.Time, user string, l Limits, bytes int64) {
+// Store notes what a user has stored.
+func (b *Book) Store(now sched.Time, user string, l Limits, more Amount) {
+	bytes := more.stored()
 	if l.DayBytes <= 0 || bytes <= 0 {
 		return
 	}

@@ -13,7 +13,7 @@ func TestDay(t *testing.T) {
 	l := Limits{DayBytes: perDay}
 	b := New()
 	now := sched.Time(1_000_000)
-	b.Store(now, "ann", l, perDay)
+	b.Store(now, "ann", l, Amount{Bytes: perDay})
 	if b.Refuse(now, "ann", l, Amount{Bytes: 1}) == nil {
 		t.Error("one more was let in at once")
 	}
@@ -23,7 +23,7 @@ func TestDay(t *testing.T) {
 	stored := int64(0)
 	for end := now + sched.Day/2; now < end; now += 7 * sched.Second {
 		if b.Refuse(now, "ann", l, Amount{Bytes: 50}) == nil {
-			b.Store(now, "ann", l, 50)
+			b.Store(now, "ann", l, Amount{Bytes: 50})
 			stored += 50
 		}
 	}

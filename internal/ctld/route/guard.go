@@ -29,6 +29,7 @@ type Guard struct {
 
 	callers callers
 	bodies  places.Places
+	answers places.Places // of one job each, with its document
 	large   places.Places // in memory, until they are read
 	making  *places.Gate  // large answers that are worked out
 }
@@ -49,7 +50,7 @@ type Config struct {
 // round, is a mistake of ours.
 func New(c Config, table []Route) *Guard {
 	g := &Guard{Table: table, Config: c, mux: http.NewServeMux(), routes: map[string]*Route{}, served: map[string]bool{},
-		bodies: places.Places{Most: maxBodies}, large: places.Places{Most: maxLarge}, making: places.NewGate(max(runtime.GOMAXPROCS(0)/2, 1), maxMaking)}
+		bodies: places.Places{Most: maxBodies}, answers: places.Places{Most: maxAnswers}, large: places.Places{Most: maxLarge}, making: places.NewGate(max(runtime.GOMAXPROCS(0)/2, 1), maxMaking)}
 	for i := range table {
 		g.routes[table[i].Pattern] = &table[i]
 	}
@@ -114,7 +115,15 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 		switch {
 		case ok:
 			defer done()
-			handler(w, r.WithContext(ctx))
+			leave := func() {}
+			defer func() { leave() }()
+			handler(w, r.WithContext(places.WithAnswer(ctx, func() (ok bool) {
+				var l func()
+				if l, ok = g.answers.Enter(ctx, id.User, 1); ok {
+					leave = l
+				}
+				return ok
+			})))
 		case ctx.Err() == nil: // else the client has gone
 			writeError(w, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "too many lists are asked for at the moment", Hint: "try again in a few seconds"})
 		}

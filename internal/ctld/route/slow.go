@@ -11,8 +11,9 @@ const answerTime = time.Minute
 
 // What one user has in memory at once; more waits.
 const (
-	maxLarge  = 8        // large answers, of a queue of usual length
-	maxBodies = 16 << 20 // bytes of bodies that are read and worked on
+	maxLarge   = 8        // large answers, of a queue of usual length
+	maxAnswers = 32       // answers that have a job's document and timeline, a few MiB at most
+	maxBodies  = 16 << 20 // bytes of bodies that are read and worked on
 )
 
 // bounded gives an answer a deadline, which begins with its first byte: before,

@@ -16,7 +16,7 @@ type PerUser struct {
 	Templates    int64 `yaml:"templates,omitempty"`       // jobs with a time table
 	Dependencies int64 `yaml:"dependencies,omitempty"`    // of jobs that are not over
 	StoredMiB    int64 `yaml:"storedMiB,omitempty"`       // documents and secrets of jobs that are not over
-	DayMiB       int64 `yaml:"storedMiBPerDay,omitempty"` // documents and secrets stored in a day
+	DayMiB       int64 `yaml:"storedMiBPerDay,omitempty"` // stored in a day
 	Tokens       int64 `yaml:"tokens,omitempty"`          // in force
 	Connections  int64 `yaml:"connections,omitempty"`     // open
 	Requests     int64 `yaml:"requests,omitempty"`        // open, long polls too
@@ -29,7 +29,7 @@ type PerUser struct {
 const unbounded = -1
 
 func defaultPerUser() PerUser {
-	return PerUser{Jobs: 50_000, Tasks: 200_000, Templates: 100, Dependencies: 100_000, StoredMiB: 256, DayMiB: 1024, Tokens: 100, Connections: 1024,
+	return PerUser{Jobs: 50_000, Tasks: 200_000, Templates: 100, Dependencies: 100_000, StoredMiB: 256, DayMiB: 2048, Tokens: 100, Connections: 1024,
 		Requests: 1024, Streams: 512, Changes: 1000, Reads: 1000}
 }
 
