@@ -50,7 +50,7 @@ var below = map[string][]string{
 	"internal/control/array":  {"sched", "internal/job", "internal/state"},
 	"internal/control/depend": {"sched", "internal/job", "internal/state"},
 	"internal/control": {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict",
-		"internal/control/array", "internal/control/depend"},
+		"internal/control/array", "internal/control/depend", "internal/control/quota"},
 	"internal/store":           {"internal/job", "internal/state", "internal/store/floor"},
 	"internal/store/floor":     {},
 	"internal/api":             {"internal/job", "internal/node"},
@@ -64,9 +64,10 @@ var below = map[string][]string{
 		"internal/ctld/events", "internal/ctld/jobs", "internal/ctld/jobstore", "internal/ctld/loop", "internal/ctld/mail",
 		"internal/ctld/meter", "internal/ctld/nodes", "internal/ctld/route", "internal/ctld/rules", "internal/ctld/samples",
 		"internal/ctld/site", "internal/ctld/streams", "internal/ctld/usage", "internal/job", "internal/metrics", "internal/pki",
-		"internal/state", "internal/store", "sched", "internal/ctld/ids"},
+		"internal/state", "internal/store", "sched", "internal/ctld/ids", "internal/ctld/conns"},
 	"internal/ctld/access": {"internal/api", "internal/ctld/loop", "internal/ctld/site", "internal/ctld/wire", "internal/munge",
-		"internal/pki", "internal/state", "internal/store", "internal/units"},
+		"internal/pki", "internal/state", "internal/store", "internal/units", "internal/ctld/conns", "internal/ctld/notice",
+		"internal/ctld/places"},
 	"internal/ctld/fsck": {"internal/control", "internal/ctld/site", "internal/job", "internal/state", "internal/store", "sched"},
 	"internal/ctld/backup": {"internal/control", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/site", "internal/ctld/wire", "internal/job", "internal/state", "internal/store", "sched"},
@@ -76,20 +77,23 @@ var below = map[string][]string{
 		"internal/ctld/wire", "internal/job", "internal/state"},
 	"internal/ctld/jobs": {"accounting", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site", "internal/ctld/usage", "internal/ctld/wire", "internal/job",
-		"internal/state", "sched"},
+		"internal/state", "sched", "internal/ctld/places"},
 	"internal/ctld/jobstore": {"internal/api", "internal/control", "internal/ctld/wire", "internal/job", "internal/state", "internal/store"},
 	"internal/ctld/loop": {"internal/api", "internal/control", "internal/ctld/meter", "internal/ctld/wire", "internal/job",
-		"internal/state", "internal/store", "sched"},
-	"internal/ctld/mail":  {"internal/control", "internal/ctld/jobstore", "internal/ctld/site", "internal/job", "internal/state"},
+		"internal/state", "internal/store", "sched", "internal/ctld/fair"},
+	"internal/ctld/mail": {"internal/control", "internal/ctld/jobstore", "internal/ctld/site", "internal/job", "internal/state",
+		"internal/ctld/fair", "internal/ctld/notice"},
 	"internal/ctld/meter": {"internal/api", "internal/control", "internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
 	"internal/ctld/nodes": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/samples", "internal/ctld/site", "internal/ctld/streams", "internal/ctld/wire",
 		"internal/job", "internal/node", "internal/pki", "internal/state", "sched", "internal/ctld/ids"},
-	"internal/ctld/route": {"internal/api", "internal/ctld/access", "internal/ctld/wire", "internal/job", "internal/node", "internal/state"},
+	"internal/ctld/route": {"internal/api", "internal/ctld/access", "internal/ctld/wire", "internal/job", "internal/node",
+		"internal/state", "internal/ctld/conns", "internal/ctld/fair", "internal/ctld/places"},
 	"internal/ctld/rules": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/loop", "internal/ctld/site",
 		"internal/ctld/wire", "internal/state", "internal/store"},
 	"internal/ctld/samples": {"internal/api", "internal/job", "internal/node"},
-	"internal/ctld/site":    {"accounting", "internal/api", "internal/control", "internal/job", "internal/units", "oci/ref", "sched", "internal/node"},
+	"internal/ctld/site": {"accounting", "internal/api", "internal/control", "internal/job", "internal/units", "oci/ref", "sched",
+		"internal/node", "internal/control/quota"},
 	"internal/ctld/streams": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop", "internal/node", "internal/state"},
 	"internal/ctld/usage": {"accounting", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/samples", "internal/ctld/wire", "internal/job", "internal/node", "internal/state",
@@ -166,6 +170,11 @@ var below = map[string][]string{
 	"oci/userns":                                {},
 	"internal/noded/account":                    {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns", "internal/node", "internal/units"},
 	"internal/ctld/ids":                         {"internal/ctld/loop", "internal/ctld/wire", "internal/node", "internal/state"},
+	"internal/control/quota":                    {"sched", "internal/job", "internal/state"},
+	"internal/ctld/notice":                      {},
+	"internal/ctld/conns":                       {"internal/api", "internal/ctld/notice"},
+	"internal/ctld/fair":                        {},
+	"internal/ctld/places":                      {"internal/ctld/fair"},
 }
 
 // command is what each command of the suite may import.
@@ -175,7 +184,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -61,7 +61,9 @@ const (
 	CodeDenied        = "denied"        // 403: not yours
 	CodeNotFound      = "not_found"     // 404
 	CodeConflict      = "conflict"      // 409
+	CodeOverLimit     = "over_limit"    // 409: the queue is full, or what a user, project or QOS may have
 	CodeTooLarge      = "too_large"     // 413
+	CodeTooMany       = "too_many"      // 429: of connections or requests that are open, or in a second; try again later
 	CodeUnavailable   = "unavailable"   // 503: try again later
 	CodeStorageFull   = "storage_full"  // 507: nothing was recorded
 	CodeInternal      = "internal"      // 500: the controller's log has more

@@ -84,6 +84,8 @@ func codeOf(status int) string {
 		return api.CodeConflict
 	case http.StatusRequestEntityTooLarge:
 		return api.CodeTooLarge
+	case http.StatusTooManyRequests:
+		return api.CodeTooMany
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return api.CodeUnavailable
 	case http.StatusInsufficientStorage:
@@ -102,7 +104,7 @@ func IsUnavailable(err error) bool {
 		return true
 	}
 	e, ok := errors.AsType[*api.Error](err)
-	return ok && e.Code == api.CodeUnavailable
+	return ok && (e.Code == api.CodeUnavailable || e.Code == api.CodeTooMany)
 }
 
 // IsCode says that err is the controller's answer with this code, as

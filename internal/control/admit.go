@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -76,10 +77,24 @@ func (t *jobs) tooMany(probe sched.Job, more int) *state.Refusal {
 	return nil
 }
 
-// outside is the tasks that wait and are no jobs yet, by whose they are.
+// tooMuch refuses what is more than one user may have.
+func (t *jobs) tooMuch(user string, more quota.Amount) *state.Refusal {
+	return t.owned.Refuse(t.out.now, user, t.cfg.limitsOf(user), more)
+}
+
+// stored notes what a user has stored by making a job or acting on one.
+func (t *jobs) stored(user string, more quota.Amount) {
+	t.owned.Store(t.out.now, user, t.cfg.limitsOf(user), more)
+}
+
+// outside is what waits and is not in the scheduler's queue, by whose it is: tasks
+// that are no jobs yet, and jobs on hold, which need only be released.
 func (t *jobs) outside() []sched.Outside {
 	var out []sched.Outside
-	for n := range t.arrays.Numbers { // they are added up: order does not matter
+	for o, n := range t.owned.Held { // they are added up: order does not matter
+		out = append(out, sched.Outside{Project: o.Project, User: o.User, QOS: o.QOS, Jobs: n})
+	}
+	for n := range t.arrays.Numbers { // added up, too
 		if p := t.get(n); p.Tasks.Counts[state.TaskPending] > 0 {
 			out = append(out, sched.Outside{Project: p.Owner.Project, User: p.Owner.User, QOS: p.Owner.QOS, Jobs: p.Tasks.Counts[state.TaskPending]})
 		}

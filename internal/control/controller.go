@@ -7,6 +7,7 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/control/array"
 	"gbatch/internal/control/depend"
+	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -28,7 +29,17 @@ type Config struct {
 	KeepEnded   sched.Time // ended jobs stay in the table this long
 	KeepCount   int        // and at most this many of them
 	MaxQueued   int        // waiting jobs in all
-	NoRecords   bool       // return no Records: for a simulation that never restarts
+	PerUser     quota.Limits
+	Users       map[string]quota.Limits // instead of PerUser, by name
+	NoRecords   bool                    // return no Records: for a simulation that never restarts
+}
+
+// limitsOf is what a user may have.
+func (c *Config) limitsOf(user string) quota.Limits {
+	if l, ok := c.Users[user]; ok {
+		return l
+	}
+	return c.PerUser
 }
 
 // Project is what its jobs may do here. It is not accounting.Account, which is
@@ -69,7 +80,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	p.nodes = &nodes{epoch: epoch, queue: p.queue, out: p.out}
 	p.templates, p.limits, p.idle = &templates{}, &limits{}, idle{}
 	p.jobs = &jobs{
-		byUUID: map[[16]byte]job.Number{}, next: 1, arrays: array.NewSet(), depends: depend.NewSet(),
+		byUUID: map[[16]byte]job.Number{}, next: 1, owned: quota.New(), arrays: array.NewSet(), depends: depend.NewSet(),
 		templates: p.templates, limits: p.limits, idle: p.idle, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg,
 	}
 	p.attempts = &attempts{jobs: p.jobs, nodes: p.nodes, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg}

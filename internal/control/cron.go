@@ -113,6 +113,7 @@ func (e Tick) make(s *step, t *state.Job) {
 		s.jobs.change(t, "skipped a time: "+why, func(j *state.Job) { j.Cron = &cron })
 		return
 	}
+	s.jobs.stored(t.Owner.User, amountOf(t.Cron.Tasks))
 	cron.Last, cron.Made = s.jobs.next, cron.Made+1
 	t = s.jobs.change(t, fmt.Sprintf("made job %d", s.jobs.next), func(j *state.Job) { j.Cron = &cron })
 	j := &state.Job{
@@ -131,6 +132,9 @@ func (Tick) skip(s *step, t *state.Job) string {
 		return fmt.Sprintf("job %d, made before, is %s", last.Number, last.State)
 	}
 	if r := s.jobs.tooMany(schedJob(s.jobs.next, t.Owner, t.Request, s.now), t.Cron.Tasks.Len()); r != nil {
+		return r.Message
+	}
+	if r := s.jobs.tooMuch(t.Owner.User, amountOf(t.Cron.Tasks)); r != nil {
 		return r.Message
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -47,6 +48,9 @@ type Outcome struct {
 }
 
 func (e Act) apply(s *step) ([]Outcome, *state.Refusal) {
+	if r := e.store(s, len(e.Numbers)); r != nil {
+		return nil, r
+	}
 	out := make([]Outcome, len(e.Numbers))
 	for i, n := range e.Numbers {
 		j := s.jobs.get(n)
@@ -59,6 +63,19 @@ func (e Act) apply(s *step) ([]Outcome, *state.Refusal) {
 		out[i].After = s.jobs.get(n).Status()
 	}
 	return out, nil
+}
+
+// store notes that so many jobs get a line in their timelines, which stay for ever,
+// and refuses what is too much in a day. Jobs can be cancelled in any case.
+func (e Act) store(s *step, jobs int) *state.Refusal {
+	more := quota.Amount{Records: int64(jobs)}
+	if e.Action != Cancel && !e.Operator {
+		if r := s.jobs.tooMuch(e.By, more); r != nil {
+			return r
+		}
+	}
+	s.jobs.stored(e.By, more)
+	return nil
 }
 
 func (e Act) audit(list []Outcome) Audit {
@@ -185,6 +202,19 @@ func (e Act) reason() job.Reason {
 	return job.ByUser
 }
 
+// waitAgain refuses to put a running job back into the queue for its user, who
+// could otherwise have more in it than may be submitted.
+func (e Act) waitAgain(s *step, j *state.Job) *state.Refusal {
+	if e.Operator {
+		return nil
+	}
+	r := s.jobs.tooMany(schedJob(j.Number, j.Owner, j.Request, j.Submitted), 1)
+	if r != nil {
+		r.Hint = "let some of those that wait run first, or cancel some"
+	}
+	return r
+}
+
 // requeue ends a running attempt; the job waits again.
 func (e Act) requeue(s *step, j *state.Job) Outcome {
 	switch {
@@ -195,6 +225,9 @@ func (e Act) requeue(s *step, j *state.Job) Outcome {
 		return Outcome{Message: "waits already"}
 	case j.Ending != nil:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is being ended", j.Number)}}
+	}
+	if r := e.waitAgain(s, j); r != nil {
+		return Outcome{Refusal: r}
 	}
 	s.attempts.stop(j, state.Ending{Then: job.Queued, Reason: e.reason(), Text: "requeued by " + e.By})
 	return Outcome{Message: "is being ended and will wait again"}

@@ -28,6 +28,9 @@ func (e ActTasks) apply(s *step) (Outcome, *state.Refusal) {
 		return Outcome{Refusal: &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("job %d has no task %s", p.Number, e.Indexes.Short()),
 			Hint: "its tasks are " + p.Tasks.All.Short()}}, nil
 	}
+	if r := e.store(s, e.Indexes.Len()); r != nil {
+		return Outcome{Refusal: r}, nil
+	}
 	out := Outcome{Before: p.Status()}
 	if e.Indexes.Len() == 1 {
 		out.Before = e.taskState(s, p, e.Indexes[0].First)

@@ -14,6 +14,9 @@ import (
 // One of the same name is replaced and keeps its ID.
 type Reserve struct{ Window sched.Window }
 
+// maxWindows bounds the reservations, since each is looked at for each node.
+const maxWindows = 1000
+
 func (e Reserve) apply(s *step) (none, *state.Refusal) {
 	if e.Window.End <= s.now {
 		return none{}, &state.Refusal{Code: state.Conflict, Path: "end", Message: fmt.Sprintf("reservation %q would end in the past", e.Window.Name)}
@@ -27,6 +30,9 @@ func (e Reserve) apply(s *step) (none, *state.Refusal) {
 	}
 	if refusal := e.findGPUs(s, &e.Window); refusal != nil {
 		return none{}, refusal
+	}
+	if _, there := s.queue.sched.Window(e.Window.Name); !there && len(s.queue.windows) >= maxWindows {
+		return none{}, &state.Refusal{Code: state.OverLimit, Message: fmt.Sprintf("there are %d reservations, the most that there can be", maxWindows), Hint: "drop some that are not needed: gadm unreserve"}
 	}
 	if err := s.queue.reserve(e.Window); err != nil {
 		return none{}, &state.Refusal{Code: state.Conflict, Message: err.Error()}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -45,11 +46,16 @@ func (e SetSecrets) apply(s *step) (secretsSet, *state.Refusal) {
 	case j.Secrets != e.Base:
 		return secretsSet{Version: j.Secrets, State: j.State}, nil
 	}
+	size := int64(len(e.Sealed))
+	if r := s.jobs.tooMuch(j.Owner.User, quota.Amount{Bytes: max(size-j.SealedBytes, 1)}); r != nil {
+		return secretsSet{}, r
+	}
+	s.jobs.stored(j.Owner.User, quota.Amount{Bytes: size, Records: 1})
 	names := slices.Sorted(slices.Values(e.Names))
 	s.out.store(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
 	j = s.jobs.change(j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *state.Job) {
 		j.Secrets++
-		j.Sealed = true
+		j.Sealed, j.SealedBytes = true, size
 	})
 	sharers := append(s.arrays.children(j.Number), j)
 	if j.Cron != nil {

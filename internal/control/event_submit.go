@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gbatch/accounting"
+	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -71,6 +72,9 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	if r := s.jobs.tooMany(probe, e.Spec.Tasks().Len()); r != nil {
 		return Submitted{}, r
 	}
+	if r := e.tooMuch(s, e.amount()); r != nil {
+		return Submitted{}, r
+	}
 	if r := e.refuseNever(s, probe); r != nil {
 		return Submitted{}, r
 	}
@@ -85,6 +89,9 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	if len(others.past) > 0 {
 		return Submitted{Past: others.past}, nil
 	}
+	if r := e.tooMuch(s, quota.Amount{Needs: quota.NeedsOf(others.waits) + int64(len(others.each))}); r != nil {
+		return Submitted{}, r
+	}
 	if e.DryRun {
 		return Submitted{Request: req, QOS: qosOf(e.Spec), Budget: s.ledger.budget(e.Project)}, nil
 	}
@@ -95,6 +102,7 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	j, line := e.job(s, req, tasks)
 	j.Waits, j.Cron = others.waits, cron
 	s.jobs.add(j, line)
+	s.jobs.stored(e.User, e.amount())
 	s.out.store(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
 	if e.Sealed != nil {
 		s.out.store(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
@@ -109,12 +117,48 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: s.ledger.budget(e.Project)}, nil
 }
 
+// tooMuch refuses what is more than the user may have. Operators, who could raise
+// the limits as well, are not bound by them.
+func (e Submit) tooMuch(s *step, more quota.Amount) *state.Refusal {
+	if e.Operator {
+		return nil
+	}
+	return s.jobs.tooMuch(e.User, more)
+}
+
+// amount is what the new job counts for; what it waits for is not known yet.
+func (e Submit) amount() quota.Amount {
+	g := e.Spec.Gbatch
+	template := g != nil && len(g.Cron) > 0
+	asked := e.Spec.Tasks()
+	if template {
+		asked = nil // the jobs that it makes have them
+	}
+	a := amountOf(asked)
+	a.Bytes = int64(len(e.Document) + len(e.Sealed))
+	if template {
+		a.Templates = 1
+	}
+	return a
+}
+
+// amountOf is what a new job counts for that has such tasks, nil if it is no array.
+func amountOf(asked *job.Tasks) quota.Amount {
+	a := quota.Amount{Jobs: 1, Records: quota.RecordsOfJob}
+	if asked != nil {
+		a.Tasks = int64(asked.Len())
+		a.Records += quota.RecordsOfJob * a.Tasks
+	}
+	return a
+}
+
 // job is the new job, and the first line of its timeline.
 func (e Submit) job(s *step, req *state.Request, tasks *state.Tasks) (*state.Job, string) {
 	j := &state.Job{
 		Number: s.jobs.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
 		Owner:   s.intern.owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
 		Request: req, Expected: e.Expected, State: job.Queued, Submitted: s.now, Since: s.now, Version: 1, Sealed: e.Sealed != nil,
+		DocBytes: int64(len(e.Document)), SealedBytes: int64(len(e.Sealed)),
 	}
 	if e.Secrets {
 		j.Secrets = 1

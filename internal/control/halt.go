@@ -42,6 +42,9 @@ func (e Act) haltByOrder(s *step, j *state.Job) Outcome {
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is not restartable: what it has done would be lost", j.Number),
 			Hint: "jobs that save their work say so with request.scheduling.restartable; gcancel --requeue begins this one anew"}}
 	}
+	if r := e.waitAgain(s, j); r != nil {
+		return Outcome{Refusal: r}
+	}
 	s.attempts.halt(j, e.reason(), "halted by "+e.By)
 	if j.Parent > 0 {
 		return Outcome{Message: "is being halted; it will wait again, as the same task"}
@@ -72,6 +75,7 @@ func (a *attempts) succeed(j *state.Job) {
 		Number: j.Next, UUID: state.UUID(r.Initial).Derive(fmt.Sprint("restart ", r.Count)), Name: j.Name, Owner: j.Owner, Request: j.Request,
 		State: job.Queued, Submitted: j.Submitted, Since: a.out.now, Version: 1, UsedRun: j.UsedRun, Expected: j.Expected,
 		Sealed: j.Sealed, Secrets: j.Secrets, Doc: j.Document(), Restart: &r, Template: j.Template,
+		DocBytes: j.DocBytes, SealedBytes: j.SealedBytes,
 	}
 	if t := a.jobs.template(j); t != nil {
 		cron := *t.Cron

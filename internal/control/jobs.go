@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/control/array"
 	"gbatch/internal/control/depend"
+	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -24,6 +25,7 @@ type jobs struct {
 	next    job.Number
 	waiting int
 	ended   []job.Number
+	owned   *quota.Book
 
 	arrays    *array.Set
 	depends   *depend.Set
@@ -43,9 +45,10 @@ func (t *jobs) all() iter.Seq[*state.Job] { return t.table.All() }
 // put replaces old, nil for a new job, by j.
 func (t *jobs) put(old, j *state.Job) {
 	t.table.Put(j.Number, j)
-	t.waiting += j.Queued()
+	t.owned.Put(old, j)
+	t.waiting += j.Waiting()
 	if old != nil {
-		t.waiting -= old.Queued()
+		t.waiting -= old.Waiting()
 	} else {
 		t.byUUID[j.UUID] = j.Number
 		t.next = max(t.next, j.Number+1)
@@ -91,10 +94,18 @@ func (t *jobs) sortEnded() {
 	})
 }
 
+// recount counts anew, when of loaded arrays the tasks are known.
+func (t *jobs) recount() {
+	t.waiting, t.owned = t.count(), quota.New()
+	for j := range t.all() {
+		t.owned.Put(nil, j)
+	}
+}
+
 // count is how many waiting jobs and tasks there are.
 func (t *jobs) count() (waiting int) {
 	for j := range t.all() {
-		waiting += j.Queued()
+		waiting += j.Waiting()
 	}
 	return waiting
 }
@@ -111,5 +122,5 @@ func (t *jobs) check() error {
 	if n := t.count(); n != t.waiting {
 		return fmt.Errorf("counted %d queued jobs, kept count is %d", n, t.waiting)
 	}
-	return nil
+	return t.owned.Check(&t.table)
 }

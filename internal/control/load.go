@@ -73,7 +73,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 		return err
 	}
 	c.loading = nil
-	c.jobs.waiting = c.jobs.count() // of arrays their tasks, which are known now
+	c.jobs.recount()
 	for j := range c.jobs.all() {
 		if !j.State.Final() {
 			c.jobs.watchLimit(j)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/accounting"
+	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -170,6 +171,7 @@ func TestScenarios(t *testing.T) {
 //	restart
 //	drain n1 reason=x [gpu=0] | resume n1 [gpu=0] | reserve r in=60 until=120 node=n1 [gpus=0/2] [each=1] [maintenance]
 //	show 1 | queue | left 1 | orders n1 | why 1
+//	limits [queued=2] [jobs=2] [tasks=9] [templates=1] [dependencies=3] [bytes=99] [daybytes=99]: of each user but root
 func (w *world) command(d *datadriven.TestData) string {
 	arg := func(name, missing string) string {
 		for _, a := range d.CmdArgs {
@@ -277,6 +279,13 @@ func (w *world) command(d *datadriven.TestData) string {
 // operator is a step that an operator takes.
 func (w *world) operator(cmd, first string, arg func(string, string) string, number func(string, string) int) (string, bool) {
 	switch cmd {
+	case "limits":
+		w.cfg.Policy.User.Queued = number("queued", "0")
+		bound := func(key string) int64 { return int64(number(key, "0")) }
+		w.cfg.PerUser = quota.Limits{Jobs: bound("jobs"), Tasks: bound("tasks"), Templates: bound("templates"), Needs: bound("dependencies"),
+			Bytes: bound("bytes"), DayBytes: bound("daybytes")}
+		w.cfg.Users = map[string]quota.Limits{"root": {}}
+		return w.answer(w.apply(Reconfigure{w.cfg})), true
 	case "forget":
 		return w.answer(w.apply(Forget{Node: first})), true
 	case "drain", "resume":

@@ -2,15 +2,17 @@ package ctld
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
+	"gbatch/internal/pki"
 )
 
 // ear collects what a stream of events tells.
@@ -181,15 +183,15 @@ func TestEventsOfNodes(t *testing.T) {
 // TestEventsNeverRead: a client that reads nothing is dropped, and nobody waits
 // for it meanwhile.
 func TestEventsNeverRead(t *testing.T) {
-	s := newSite(t, nil)
-	s.server.changes.PerUser = 1
+	s := newSite(t, func(c *site.Config) { c.Limits.PerUser.Streams = 1 })
 	s.server.changes.Patience = 200 * time.Millisecond
-	conn, err := net.Dial("unix", s.cfg.SocketPath())
+	conn, err := tls.Dial("tcp", s.server.lns[1].Addr().String(), pki.ClientTLS(s.pin(), time.Now, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: gctld\r\n\r\n", api.PathEvents); err != nil {
+	token := s.token(api.TokenRequest{Use: api.TokenUser, User: "ann"}).Secret
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: gctld\r\nAuthorization: Bearer %s\r\n\r\n", api.PathEvents, token); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Read(make([]byte, 1)); err != nil { // it has begun
@@ -206,5 +208,5 @@ func TestEventsNeverRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	listen(t, s.Client, client.EventFilter{}) // the one that was dropped is not counted any more
+	listen(t, s.user("ann"), client.EventFilter{}) // the one that was dropped is not counted any more
 }

@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/backup"
+	"gbatch/internal/ctld/conns"
 	"gbatch/internal/ctld/counts"
 	"gbatch/internal/ctld/events"
 	"gbatch/internal/ctld/ids"
@@ -56,6 +57,7 @@ type Server struct {
 	changes *events.Source
 	api     *route.Guard
 	lns     []net.Listener
+	conns   *conns.Table
 
 	started time.Time
 	now     func() time.Time
@@ -115,7 +117,7 @@ func (s *Server) open() error {
 	if err := backup.NoteKeys(cfg.Dir, s.store); err != nil {
 		return err
 	}
-	s.auth = &access.Authenticator{Rights: s.rights, Keys: s.keys, Now: s.now, Decode: make(chan struct{}, access.MungeAtOnce)}
+	s.auth = access.NewAuthenticator(s.rights, s.keys, s.now)
 	if err := s.rules.LoadProjects(s.store); err != nil {
 		return err
 	}
@@ -131,10 +133,25 @@ func (s *Server) open() error {
 	s.loop.Mail = s.mailer.Take
 	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }}
 	s.scrape.Register(s.meters.Reg)
-	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience, PerUser: events.PerUser}
-	s.api = route.New(route.Config{Identify: s.auth.Identify, Refused: s.loop.Refused, Measure: s.meters.Route, Log: s.log}, s.routes())
+	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience}
+	if err := s.boundConnections(); err != nil {
+		return err
+	}
+	s.api = route.New(route.Config{Identify: s.auth.Identify, Conns: s.conns, Caps: s.caps, Large: s.largeAnswer, Refused: s.loop.Refused, Measure: s.meters.Route, Log: s.log}, s.routes())
 	return s.listen()
 }
+
+// caps are what a user may have open and ask in a second.
+func (s *Server) caps(name string) route.Caps {
+	l := s.rules.Now().Limits.Of(name)
+	return route.Caps{Requests: int(l.Requests), Streams: int(l.Streams), Changes: l.Changes, Reads: l.Reads}
+}
+
+// usualQueue is how many jobs an answer may have that counts for one.
+const usualQueue = 100_000
+
+// largeAnswer is for how many a large answer counts.
+func (s *Server) largeAnswer() int64 { return int64(1 + s.loop.View().Len()/usualQueue) }
 
 // ReloadOn reads the configuration again at each signal, until ctx is done. An
 // error leaves the old rules in force.
@@ -182,6 +199,33 @@ func (s *Server) load() (*loop.Loop, error) {
 	return l, nil
 }
 
+// fewConnections is for how many the controller says that there will not be enough.
+const fewConnections = 1000
+
+// boundConnections makes the table of connections, by what the limit of open files
+// leaves.
+func (s *Server) boundConnections() error {
+	most, err := conns.Most()
+	if err != nil {
+		return err
+	}
+	if most < fewConnections {
+		s.log.Warn("few files may be open: raise the limit (LimitNOFILE of the unit)", "connections", most)
+	}
+	s.conns = conns.New(conns.Config{
+		Bounds: func() conns.Bounds {
+			c := s.rules.Now()
+			all := most
+			if n := c.Connections.Total; n > 0 {
+				all = min(all, n)
+			}
+			return conns.Bounds{All: all, PerAddress: c.Connections.PerAddress, PerUser: func(name string) int { return int(c.Limits.Of(name).Connections) }}
+		},
+		Opened: s.meters.Connections, Refused: s.meters.Refused, Log: s.log,
+	})
+	return nil
+}
+
 func (s *Server) listen() error {
 	path := s.rules.Now().SocketPath()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -196,7 +240,7 @@ func (s *Server) listen() error {
 	if err != nil {
 		return fmt.Errorf("listen on socket: %w", err)
 	}
-	s.lns = append(s.lns, ln)
+	s.lns = append(s.lns, s.conns.Listen(ln))
 	if err := os.Chmod(path, 0o666); err != nil { // who calls is asked of the kernel
 		return fmt.Errorf("open socket to users: %w", err)
 	}
@@ -206,7 +250,7 @@ func (s *Server) listen() error {
 	if ln, err = net.Listen("tcp", s.rules.Now().Listen); err != nil {
 		return fmt.Errorf("listen: %w (change `listen` in the configuration, or stop what uses it)", err)
 	}
-	s.lns = append(s.lns, tls.NewListener(ln, s.pki.ServerTLS()))
+	s.lns = append(s.lns, tls.NewListener(s.conns.Listen(ln), s.pki.ServerTLS()))
 	return nil
 }
 
@@ -229,7 +273,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	srv := &http.Server{
-		Handler: s.api, ConnContext: access.ConnContext, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		Handler: s.api, ConnContext: conns.Context, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }, // long polls end when the server does
 	}

@@ -140,7 +140,7 @@ func TestRevoking(t *testing.T) {
 // does; and there are bounds.
 func TestWhoMakesTokens(t *testing.T) {
 	s := newSite(t, func(c *site.Config) { c.Admins = byName("boss") })
-	tokens := &access.Tokens{Keys: s.server.keys, Loop: s.server.loop, Now: time.Now}
+	tokens := &access.Tokens{Conf: s.server.rules.Now, Keys: s.server.keys, Loop: s.server.loop, Now: time.Now}
 	const maxNote, maxTokens = 200, 100
 	make := func(id access.Identity, q api.TokenRequest) error {
 		_, err := tokens.Create(access.WithCaller(t.Context(), id, ""), &access.TokenInput{Body: q})
@@ -182,8 +182,28 @@ func TestWhoMakesTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := make(eve, own); !client.IsCode(err, api.CodeConflict) {
+	if err := make(eve, own); !client.IsCode(err, api.CodeOverLimit) || !strings.Contains(err.Error(), "eve has 100 of at most 100 tokens in force (limits.perUser.tokens)") {
 		t.Errorf("token %d: %v", maxTokens+1, err)
+	}
+}
+
+// TestTokensOnRecord: to make and revoke tokens does not fill the store.
+func TestTokensOnRecord(t *testing.T) {
+	s := newSite(t, func(c *site.Config) { c.Limits.PerUser.Tokens = 2 })
+	tokens := &access.Tokens{Conf: s.server.rules.Now, Keys: s.server.keys, Loop: s.server.loop, Now: time.Now}
+	ctx := access.WithCaller(t.Context(), access.Identity{User: "eve", Role: access.RoleUser, Machine: true}, "")
+	for range 20 {
+		made, err := tokens.Create(ctx, &access.TokenInput{Body: api.TokenRequest{Use: api.TokenUser}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tokens.Revoke(ctx, &access.TokenName{ID: made.ID}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := tokens.Create(ctx, &access.TokenInput{Body: api.TokenRequest{Use: api.TokenUser}})
+	if !client.IsCode(err, api.CodeOverLimit) {
+		t.Errorf("token 21: %v", err)
 	}
 }
 

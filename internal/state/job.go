@@ -56,6 +56,9 @@ type Job struct {
 
 	Used accounting.Amount `json:"used,omitzero"` // x milliseconds, by all attempts that are over
 
+	DocBytes    int64 `json:"docBytes,omitempty"`    // of the document that is stored for it or for who it continues
+	SealedBytes int64 `json:"sealedBytes,omitempty"` // of its registry credentials and secrets, as they are stored
+
 	Ref sched.Ref `json:"-"` // while it is queued: its name to plans
 }
 
@@ -174,11 +177,11 @@ func (j *Job) Status() job.State {
 	return j.State
 }
 
-// Queued is how many waiting tasks a job stands for. Those of an array that are
-// jobs of their own stand for themselves.
-func (j *Job) Queued() int {
+// Waiting is how many waiting tasks a job stands for, on hold or not. Those of an
+// array that are jobs of their own stand for themselves.
+func (j *Job) Waiting() int {
 	switch {
-	case j.State != job.Queued:
+	case !j.State.Pending():
 		return 0
 	case j.Tasks != nil:
 		return j.Tasks.Counts[TaskPending]

@@ -226,9 +226,11 @@ func (s *Store) get(k []byte) ([]byte, bool, error) {
 	return out, true, c.Close()
 }
 
-// Of gives the records of one kind that a job has, by sequence.
-func (s *Store) Of(kind state.Kind, n job.Number, take func(state.Record) error) error {
-	return s.scan(key(state.Record{Kind: kind, Job: n})[:9], take)
+// NewestOf gives the records of a kind of one job, the last first, while take asks
+// for more.
+func (s *Store) NewestOf(kind state.Kind, n job.Number, take func(state.Record) (more bool, err error)) error {
+	prefix := key(state.Record{Kind: kind, Job: n})[:9]
+	return s.walk(prefix, after(prefix), true, take)
 }
 
 // All gives the records of one kind by key. The record's value is only valid

@@ -74,13 +74,17 @@ func TestCommitIsThereAgain(t *testing.T) {
 		t.Errorf("NumberOf an unknown UUID = %t, %v", ok, err)
 	}
 	var lines []string
-	if err := s.Of(state.KindEvent, 7, func(r state.Record) error {
-		lines = append(lines, string(r.Value))
-		return nil
-	}); err != nil {
-		t.Fatal(err)
+	for most := 1; most <= 2; most++ {
+		n := 0
+		if err := s.NewestOf(state.KindEvent, 7, func(r state.Record) (bool, error) {
+			lines = append(lines, string(r.Value))
+			n++
+			return n < most, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, lines); diff != "" {
+	if diff := cmp.Diff([]string{"b", "b", "a"}, lines); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

@@ -23,6 +23,7 @@ const (
 	Denied        = 4
 	Unreachable   = 5
 	unsatisfiable = 6   // no node can ever hold the job
+	overLimit     = 7   // the queue is full, or what the user may have
 	NotProgram    = 125 // the job ended badly, but not by its program
 	Interrupted   = 130
 )
@@ -78,10 +79,12 @@ func OfCode(code string) int {
 		return NotFound
 	case api.CodeUnauthorized, api.CodeDenied:
 		return Denied
-	case api.CodeUnavailable:
+	case api.CodeUnavailable, api.CodeTooMany:
 		return Unreachable
 	case api.CodeUnsatisfiable:
 		return unsatisfiable
+	case api.CodeOverLimit:
+		return overLimit
 	}
 	return Failure
 }

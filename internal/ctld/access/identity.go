@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/conns"
 	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/places"
 	"gbatch/internal/munge"
 )
 
@@ -51,7 +51,7 @@ type identityKey struct{}
 // WithCaller has id be who asks in ctx, and whose changes are noted; action says
 // what was asked for.
 func WithCaller(ctx context.Context, id Identity, action string) context.Context {
-	ctx = context.WithValue(ctx, identityKey{}, id)
+	ctx = loop.WithUser(context.WithValue(ctx, identityKey{}, id), id.User)
 	if id.Role == "" || id.Role == RoleNode {
 		return ctx
 	}
@@ -84,39 +84,31 @@ func (id Identity) MayNode(name string) bool {
 // Authenticator finds out who calls: by a token, by MUNGE, by a node's
 // certificate, or on the unix socket by what the kernel says.
 type Authenticator struct {
-	Rights *Rights
-	Keys   *Keyring
-	Now    func() time.Time
-	Decode chan struct{} // one place for each credential that MUNGE is looking at
+	rights *Rights
+	keys   *Keyring
+	now    func() time.Time
+	decode chan struct{} // one place for each credential that MUNGE is looking at
+
+	bodies places.Places // bytes of bodies that are read to find out who sent them, by address
 }
 
-// MungeAtOnce bounds the programs that run to decode MUNGE credentials.
-const MungeAtOnce = 16
+// maxUnknown bounds the bytes of bodies from one address of which it is not known
+// yet who sent them.
+const maxUnknown = 16 << 20
+
+// NewAuthenticator goes by the rights and credentials in force.
+func NewAuthenticator(rights *Rights, keys *Keyring, now func() time.Time) *Authenticator {
+	return &Authenticator{rights: rights, keys: keys, now: now, decode: make(chan struct{}, mungeAtOnce), bodies: places.Places{Most: maxUnknown}}
+}
+
+// mungeAtOnce bounds the programs that run to decode MUNGE credentials.
+const mungeAtOnce = 16
 
 // Bounds of a request's body: a job document is at most 1 MiB.
 const (
 	MaxBody  = 2 << 20
 	BodyTime = 5 * time.Second
 )
-
-type peerKey struct{}
-
-// ConnContext keeps the peer of a unix connection for its requests.
-func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	uc, ok := c.(*net.UnixConn)
-	if !ok {
-		return ctx
-	}
-	raw, err := uc.SyscallConn()
-	if err != nil {
-		return ctx
-	}
-	var cred *unix.Ucred
-	if cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); cerr != nil || err != nil {
-		return ctx
-	}
-	return context.WithValue(ctx, peerKey{}, cred)
-}
 
 // Unauthorized is the answer to those who have not said who they are.
 func Unauthorized(hint, format string, args ...any) *api.Error {
@@ -125,7 +117,7 @@ func Unauthorized(hint, format string, args ...any) *api.Error {
 
 // Identify finds out who sends a request.
 func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identity, *api.Error) {
-	cred, local := r.Context().Value(peerKey{}).(*unix.Ucred)
+	uid, local := conns.Of(r.Context()).UID()
 	from := "socket"
 	if !local {
 		from, _, _ = net.SplitHostPort(r.RemoteAddr)
@@ -145,22 +137,22 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		id, e = a.byCertificate(r)
 	case local:
-		id = Identity{Via: "socket", Machine: true, Root: cred.Uid == 0}
-		id.User, e = a.Rights.People.name(cred.Uid)
+		id = Identity{Via: "socket", Machine: true, Root: uid == 0}
+		id.User, e = a.rights.People.name(uid)
 	default:
 		e = Unauthorized("get a token by `gadm token create` on the controller's machine and put it into gbatch/token in your configuration directory (~/.config)",
 			"a request over the network needs a token")
 	}
 	id.From = from
 	if e == nil && id.Role == "" {
-		id.Role = a.Rights.roleOf(id)
-		id.scraper = a.Rights.People.Among(a.Rights.Conf().Metrics.Scrapers, id.User)
+		id.Role = a.rights.roleOf(id)
+		id.scraper = a.rights.People.Among(a.rights.Conf().Metrics.Scrapers, id.User)
 	}
 	return id, e
 }
 
 func (a *Authenticator) byToken(raw string) (Identity, *api.Error) {
-	t, e := a.Keys.verify(raw, a.Now())
+	t, e := a.keys.verify(raw, a.now())
 	if t == nil {
 		return Identity{Via: "token"}, e
 	}
@@ -175,11 +167,11 @@ func (a *Authenticator) byCertificate(r *http.Request) (Identity, *api.Error) {
 	leaf := r.TLS.VerifiedChains[0][0]
 	name := leaf.Subject.CommonName
 	id := Identity{User: "node " + name, Role: RoleNode, Node: name, Via: "certificate", Machine: true}
-	if a.Now().After(leaf.NotAfter) {
+	if a.now().After(leaf.NotAfter) {
 		return id, Unauthorized("join it again: gadm node-token create", "the certificate of node %s has expired", name)
 	}
 	var ok bool
-	if id.Ended, ok = a.Keys.knows(name, leaf); !ok {
+	if id.Ended, ok = a.keys.knows(name, leaf); !ok {
 		return id, Unauthorized("join it again: gadm node-token create", "node %s was forgotten here, its key was revoked, or another machine has its name", name)
 	}
 	return id, nil
@@ -188,10 +180,16 @@ func (a *Authenticator) byCertificate(r *http.Request) (Identity, *api.Error) {
 // byMunge takes a credential that wraps this very request. The body is read for
 // it, and stays readable.
 func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credential string) (Identity, *api.Error) {
-	m := a.Rights.Conf().Munge
+	m := a.rights.Conf().Munge
 	if m == nil {
 		return Identity{}, Unauthorized("use a token: set GBATCH_AUTH=token", "this controller takes no MUNGE credentials")
 	}
+	from, _, _ := net.SplitHostPort(r.RemoteAddr)
+	leave, ok := a.bodies.Enter(r.Context(), from, MaxBody)
+	if !ok {
+		return Identity{}, loop.ErrBusy
+	}
+	defer leave()
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(BodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
@@ -201,8 +199,8 @@ func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credenti
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	select {
-	case a.Decode <- struct{}{}:
-		defer func() { <-a.Decode }()
+	case a.decode <- struct{}{}:
+		defer func() { <-a.decode }()
 	case <-r.Context().Done():
 		return Identity{}, loop.ErrBusy
 	}
@@ -216,6 +214,6 @@ func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credenti
 	if !bytes.Equal(payload, munge.Payload(r.Method, r.RequestURI, body)) {
 		return Identity{Via: "munge"}, Unauthorized("", "the MUNGE credential was made for another request")
 	}
-	name, e := a.Rights.People.name(uid)
+	name, e := a.rights.People.name(uid)
 	return Identity{User: name, Via: "munge", Machine: true}, e
 }

@@ -15,7 +15,11 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
+
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/notice"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/units"
 )
@@ -26,6 +30,11 @@ type People struct {
 	log *slog.Logger
 	now func() time.Time
 	run func(program string, args ...string) (string, error)
+
+	nameless notice.Notice       // users' names cannot be looked up
+	missing  notice.Notice       // a group of the rules is not there
+	asking   singleflight.Group  // of many requests of one user, one asks
+	programs *semaphore.Weighted // that run at once
 
 	mu     sync.Mutex
 	names  map[uint32]kept[string]
@@ -42,11 +51,16 @@ type kept[T any] struct {
 const (
 	keepPeople = time.Minute
 	maxPeople  = 1 << 16 // then all is asked anew
+
+	programsAtOnce = 16 // each has a few descriptors
 )
 
 // NewPeople knows nobody yet.
 func NewPeople(log *slog.Logger) *People {
-	return &People{log: log, now: time.Now, run: runProgram}
+	return &People{log: log, now: time.Now, run: runProgram, programs: semaphore.NewWeighted(programsAtOnce),
+		nameless: notice.Notice{Log: log, Level: slog.LevelError, Text: "a user's name cannot be looked up: who is not known from before is refused", Over: "users' names can be looked up again"},
+		missing:  notice.Notice{Log: log, Level: slog.LevelWarn, Text: "a group that the rules name is not on this machine"},
+	}
 }
 
 func runProgram(program string, args ...string) (string, error) {
@@ -54,6 +68,15 @@ func runProgram(program string, args ...string) (string, error) {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, program, args...).Output()
 	return string(out), err
+}
+
+// ask runs a program when few others run.
+func (p *People) ask(program string, args ...string) (string, error) {
+	if err := p.programs.Acquire(context.Background(), 1); err != nil {
+		return "", err
+	}
+	defer p.programs.Release(1)
+	return p.run(program, args...)
 }
 
 // remember answers from m, or asks. The lock is not held while it asks.
@@ -70,7 +93,8 @@ func rememberSuccess[K comparable, T any](p *People, m *map[K]kept[T], k K, ask 
 	if ok && p.now().Before(have.until) {
 		return have.value, nil
 	}
-	v, err := ask()
+	asked, err, _ := p.asking.Do(fmt.Sprintf("%p %v", m, k), func() (any, error) { return ask() })
+	v, _ := asked.(T) // it is one
 	if err != nil {
 		return v, err
 	}
@@ -93,23 +117,28 @@ func (p *People) name(uid uint32) (string, *api.Error) {
 		if inFiles == nil {
 			return u.Username, nil
 		}
-		out, err := p.run("getent", "passwd", id)
+		out, err := p.ask("getent", "passwd", id)
 		name, _, _ := strings.Cut(out, ":")
 		switch {
 		case err == nil && name != "":
-			return name, nil
 		case noSuchEntry(err), noSuchProgram(err) && errors.Is(inFiles, user.UnknownUserIdError(int(uid))):
-			return fmt.Sprintf("uid%d", uid), nil
+			name = fmt.Sprintf("uid%d", uid)
+		default:
+			p.nameless.Happened("uid", uid, "error", fmt.Errorf("getent passwd %s: %w", id, cmp.Or(err, inFiles)))
+			return "", errNoName
 		}
-		return "", fmt.Errorf("getent passwd %s: %w", id, cmp.Or(err, inFiles))
+		p.nameless.Ended()
+		return name, nil
 	})
 	if err != nil {
-		p.log.Error("a user's name cannot be looked up", "uid", uid, "error", err)
 		return "", &api.Error{Status: 503, Code: api.CodeUnavailable, Message: fmt.Sprintf("the controller's machine cannot say at the moment who user %d is", uid),
 			Hint: "try again in a few seconds; if it stays so, tell your operator"}
 	}
 	return name, nil
 }
+
+// errNoName is kept from callers, who are told what to do.
+var errNoName = errors.New("no name")
 
 // noSuchEntry says that getent looked everywhere and found nothing.
 func noSuchEntry(err error) bool {
@@ -129,7 +158,7 @@ func (p *People) UID(name string) *uint32 {
 		text := ""
 		if u, err := user.Lookup(name); err == nil {
 			text = u.Uid
-		} else if out, err := p.run("id", "-u", "--", name); err == nil {
+		} else if out, err := p.ask("id", "-u", "--", name); err == nil {
 			text = strings.TrimSpace(out)
 		}
 		n, err := units.ParseID(text)
@@ -158,7 +187,7 @@ func (p *People) Among(list site.Members, name string) bool {
 
 func (p *People) gidsOf(name string) []string {
 	return remember(p, &p.groups, name, func() []string {
-		out, err := p.run("id", "-G", "--", name)
+		out, err := p.ask("id", "-G", "--", name)
 		if err != nil {
 			p.log.Debug("groups of a user not found", "user", name, "error", err)
 		}
@@ -171,11 +200,11 @@ func (p *People) gid(group string) string {
 		if g, err := user.LookupGroup(group); err == nil {
 			return g.Gid
 		}
-		out, err := p.run("getent", "group", "--", group)
+		out, err := p.ask("getent", "group", "--", group)
 		if parts := strings.Split(strings.TrimSpace(out), ":"); err == nil && len(parts) > 2 {
 			return parts[2]
 		}
-		p.log.Warn("a group that the rules name is not on this machine", "group", group)
+		p.missing.Happened("group", group)
 		return ""
 	})
 }

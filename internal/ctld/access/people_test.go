@@ -1,10 +1,14 @@
 package access
 
 import (
+	"bytes"
+	"errors"
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gbatch/internal/ctld/site"
@@ -92,4 +96,52 @@ func TestPeopleUnknown(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDirectoryAway: while names cannot be looked up, requests without end write a
+// line when it begins and one a minute, and a last one when it is over. Many that
+// ask at once have one program asked for each user, and few programs in all.
+func TestDirectoryAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := NewPeople(slog.New(slog.NewTextHandler(&out, nil)))
+		away, running, most, asked := true, 0, 0, 0
+		var mu sync.Mutex
+		p.run = func(_ string, args ...string) (string, error) {
+			mu.Lock()
+			running++
+			asked++
+			most = max(most, running)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			running--
+			if away {
+				return "", errors.New("directory is away")
+			}
+			return "eve:x:1:1::/:/bin/sh", nil
+		}
+		rush := func() {
+			var all sync.WaitGroup
+			for i := range 1000 {
+				all.Go(func() { _, _ = p.name(4_000_000 + uint32(i%40)) }) // ends when it is answered
+			}
+			all.Wait()
+		}
+		for began := time.Now(); time.Since(began) < 150*time.Second; {
+			rush()
+		}
+		if asked > 40*60 || most > programsAtOnce {
+			t.Errorf("%d programs ran, %d at once", asked, most)
+		}
+		away = false
+		rush()
+		if got := strings.Count(out.String(), "cannot be looked up"); got != 3 {
+			t.Errorf("%d lines say that it goes on, want 3:\n%s", got, &out)
+		}
+		if got := strings.Count(out.String(), "can be looked up again"); got != 1 {
+			t.Errorf("%d lines say that it is over, want 1", got)
+		}
+	})
 }

@@ -21,13 +21,14 @@ const (
 )
 
 const (
-	maxTokens   = 100 // in force, of one user
+	onRecord    = 10  // times the tokens that one user has in force, with those that are over
 	maxNote     = 200 // bytes
 	maxJoinUses = 10_000
 )
 
 // Tokens makes, lists and revokes tokens.
 type Tokens struct {
+	Conf func() *site.Config
 	Keys *Keyring
 	Loop *loop.Loop
 	Now  func() time.Time
@@ -47,14 +48,8 @@ func (s *Tokens) Create(ctx context.Context, in *TokenInput) (*api.Token, error)
 	s.Keys.Change.Lock()
 	defer s.Keys.Change.Unlock()
 	live, old := s.Keys.list(s.Now())
-	mine := 0
-	for _, x := range live {
-		if t.Use == api.TokenUser && x.Use == t.Use && x.User == t.User && x.Revoked.IsZero() && s.Now().Before(x.Expires) {
-			mine++
-		}
-	}
-	if mine >= maxTokens {
-		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("%s has %d tokens in force", t.User, mine), Hint: "revoke some by `gadm token revoke`"}
+	if err := s.tooMany(t, live); err != nil {
+		return nil, err
 	}
 	secret, err := s.Keys.issue(t)
 	if err != nil {
@@ -71,6 +66,34 @@ func (s *Tokens) Create(ctx context.Context, in *TokenInput) (*api.Token, error)
 	s.Keys.PutToken(t)
 	t.Secret = secret
 	return &t, nil
+}
+
+// tooMany refuses one more token of a user. Those that were revoked stay on
+// record for a while: making and revoking them is no way to fill the store.
+func (s *Tokens) tooMany(t api.Token, live []api.Token) error {
+	most := int(s.Conf().Limits.Of(t.User).Tokens)
+	if most == 0 || t.Use != api.TokenUser {
+		return nil
+	}
+	inForce, kept := 0, 0
+	for _, x := range live {
+		if x.Use != t.Use || x.User != t.User {
+			continue
+		}
+		kept++
+		if x.Revoked.IsZero() && s.Now().Before(x.Expires) {
+			inForce++
+		}
+	}
+	switch {
+	case inForce >= most:
+		return &api.Error{Status: 409, Code: api.CodeOverLimit, Message: fmt.Sprintf("%s has %d of at most %d tokens in force (limits.perUser.tokens)", t.User, inForce, most),
+			Hint: "revoke some by `gadm token revoke`"}
+	case kept >= onRecord*most:
+		return &api.Error{Status: 409, Code: api.CodeOverLimit, Message: fmt.Sprintf("%s has %d tokens on record, revoked ones too, of at most %d (ten times limits.perUser.tokens)", t.User, kept, onRecord*most),
+			Hint: "they are forgotten 30 days after they would have expired; make tokens that live longer, or ask an administrator for a higher limit"}
+	}
+	return nil
 }
 
 // newToken checks what is asked.

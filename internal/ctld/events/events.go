@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"gbatch/internal/api"
@@ -25,7 +24,6 @@ import (
 const (
 	Patience   = 10 * time.Second       // a client that takes nothing for so long is dropped
 	eventPause = 100 * time.Millisecond // between two looks at the feed, so that a thousand clients stay cheap
-	PerUser    = 1024                   // streams of events that one user has open
 	maxWatched = 1000                   // jobs that one stream names
 )
 
@@ -37,32 +35,6 @@ type eventsInput struct {
 	Last    string `header:"Last-Event-ID" doc:"go on after this one"`
 }
 
-// watchers counts the streams of events that each user has open. The zero value
-// is ready.
-type watchers struct {
-	mu     sync.Mutex
-	byUser map[string]int
-}
-
-func (w *watchers) enter(user string, most int) (leave func(), err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.byUser == nil {
-		w.byUser = map[string]int{}
-	}
-	if w.byUser[user] >= most {
-		return nil, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: fmt.Sprintf("%s has %d streams of events open already", user, most), Hint: "end some; one stream can tell of many jobs"}
-	}
-	w.byUser[user]++
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.byUser[user]--; w.byUser[user] == 0 {
-			delete(w.byUser, user)
-		}
-	}, nil
-}
-
 // Source tells what changes.
 type Source struct {
 	Loop     *loop.Loop
@@ -70,8 +42,6 @@ type Source struct {
 	Rights   *access.Rights
 	Begin    func() (end func(), err error) // counts a stream
 	Patience time.Duration                  // with a client that takes nothing
-	PerUser  int                            // streams that one user has open
-	watchers watchers
 }
 
 // Stream streams changes, from now on or from where the client was.
@@ -86,18 +56,12 @@ func (s *Source) Stream(ctx context.Context, in *eventsInput) (func(context.Cont
 			return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("Last-Event-ID %q is not the id of an event", in.Last), Hint: "leave it out to begin with what happens now"}
 		}
 	}
-	leave, err := s.watchers.enter(st.id.User, s.PerUser)
-	if err != nil {
-		return nil, err
-	}
 	end, err := s.Begin()
 	if err != nil {
-		leave()
 		return nil, err
 	}
 	return func(ctx context.Context, w http.ResponseWriter) error {
 		defer end()
-		defer leave()
 		st.w, st.rc = w, http.NewResponseController(w)
 		_ = st.run(ctx) // the client has gone, or does not read
 		return nil

@@ -43,7 +43,7 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 	if in.Body.Count {
 		return &out, nil
 	}
-	order := control.Act{Action: control.Action(in.Action), By: id.User, Operator: id.Admin(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Priority: in.Body.Priority}
+	order := control.Act{Action: control.Action(in.Action), By: id.User, Operator: id.Operator(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Priority: in.Body.Priority}
 	whole := targets[:0:0]
 	for _, t := range targets {
 		if t.tasks == nil {

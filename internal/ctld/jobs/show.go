@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/places"
 	"gbatch/internal/ctld/usage"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
@@ -158,6 +159,9 @@ func (s *Queries) Show(ctx context.Context, in *showInput) (*api.JobDetail, erro
 	}
 	if in.Wait > 0 && !j.State.Final() {
 		j = s.waitChange(ctx, j, in)
+	}
+	if !places.Answer(ctx) {
+		return nil, ctx.Err()
 	}
 	d, err := s.detail(access.Caller(ctx), j)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gbatch/internal/api"
@@ -89,26 +90,34 @@ func (r *Reader) pastTask(parent job.Number, index int, refusal *state.Refusal) 
 // NumberOf is the job with a UUID, if the store has ever had one.
 func (r *Reader) NumberOf(id [16]byte) (job.Number, bool, error) { return r.Store.NumberOf(id) }
 
-// Timeline is what has happened to a job.
-func (r *Reader) Timeline(n job.Number) (out []api.Event, err error) {
-	err = r.Store.Of(state.KindEvent, n, func(rec state.Record) error {
-		e, err := wire.Event(rec.Value)
-		out = append(out, e)
-		return err
-	})
-	return out, err
+// maxShown bounds the lines of a timeline, and the attempts, that are shown: a
+// job may be held and released without end.
+const maxShown = 1000
+
+// Timeline is what has happened to a job lately.
+func (r *Reader) Timeline(n job.Number) ([]api.Event, error) {
+	return newestOf(r, state.KindEvent, n, func(rec state.Record) (api.Event, error) { return wire.Event(rec.Value) })
 }
 
-// Attempts are those of a job that are over.
-func (r *Reader) Attempts(n job.Number) (out []api.Attempt, err error) {
-	err = r.Store.Of(state.KindAttempt, n, func(rec state.Record) error {
+// Attempts are the last ones of a job that are over.
+func (r *Reader) Attempts(n job.Number) ([]api.Attempt, error) {
+	return newestOf(r, state.KindAttempt, n, func(rec state.Record) (api.Attempt, error) {
 		var a state.Attempt
 		if err := json.Unmarshal(rec.Value, &a); err != nil {
-			return fmt.Errorf("decode attempt of job %d: %w", n, err)
+			return api.Attempt{}, fmt.Errorf("decode attempt of job %d: %w", n, err)
 		}
-		out = append(out, wire.Attempt(&a))
-		return nil
+		return wire.Attempt(&a), nil
 	})
+}
+
+// newestOf is the last records of a job, in the order in which they came.
+func newestOf[T any](r *Reader, kind state.Kind, n job.Number, decode func(state.Record) (T, error)) (out []T, err error) {
+	err = r.Store.NewestOf(kind, n, func(rec state.Record) (bool, error) {
+		x, err := decode(rec)
+		out = append(out, x)
+		return len(out) < maxShown, err
+	})
+	slices.Reverse(out)
 	return out, err
 }
 

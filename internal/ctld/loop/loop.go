@@ -18,11 +18,6 @@ import (
 	"gbatch/sched"
 )
 
-const (
-	inboxSize = 4096 // requests that may wait for the loop
-	batchSize = 512  // events that share one commit
-)
-
 // Config is what a loop works with.
 type Config struct {
 	Controller *control.Controller // loaded; the loop owns it from here on
@@ -36,7 +31,7 @@ type Config struct {
 func New(c Config, now sched.Time) (*Loop, error) {
 	l := &Loop{
 		ctl: c.Controller, store: c.Store, clock: newSteadyClock(machineClock(), c.Log), reserve: c.Reserve, log: c.Log, meters: c.Meters,
-		inbox: make(chan request, inboxSize), Feed: newFeed(c.Store.Epoch()), ended: make(chan struct{}), now: now,
+		inbox: newInbox(), Feed: newFeed(c.Store.Epoch()), ended: make(chan struct{}), now: now,
 	}
 	err := l.store.Newest(state.KindAudit, func(r state.Record) (bool, error) {
 		l.audited = r.Seq
@@ -57,7 +52,7 @@ type Loop struct {
 	log     *slog.Logger
 	meters  *meter.Meters
 
-	inbox   chan request
+	inbox   inbox
 	view    atomic.Pointer[state.View] // as of the last turn
 	now     sched.Time                 // of the last turn; never goes back
 	notSoon sched.Time                 // no scheduling round before this
@@ -81,6 +76,7 @@ type request struct {
 	records []state.Record // to be stored too, unless the event is refused
 	note    *Note          // who asks, for the audit log; nil: no entry
 
+	cost  int        // of the loop's time
 	reply chan error // buffered: the loop never waits for a client
 }
 
@@ -119,6 +115,7 @@ func Order[A any](ctx context.Context, l *Loop, ev control.Event[A], records ...
 func sendEvent[A any](ctx context.Context, l *Loop, ev control.Event[A], r request) (none A, err error) {
 	var answer A
 	var refusal *state.Refusal
+	r.cost = costOf(ev)
 	_, r.submit = any(ev).(control.Submit)
 	r.apply = func(c *control.Controller, now sched.Time) applied {
 		var eff control.Effects
@@ -139,7 +136,7 @@ func sendEvent[A any](ctx context.Context, l *Loop, ev control.Event[A], r reque
 func (l *Loop) Ask(ctx context.Context, f func(*control.Controller, sched.Time)) error {
 	var mu sync.Mutex
 	gone := false
-	err := l.send(ctx, request{ask: func(c *control.Controller, now sched.Time) {
+	err := l.send(ctx, request{cost: costAsk, ask: func(c *control.Controller, now sched.Time) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !gone {
@@ -154,11 +151,7 @@ func (l *Loop) Ask(ctx context.Context, f func(*control.Controller, sched.Time))
 
 func (l *Loop) send(ctx context.Context, r request) error {
 	r.reply = make(chan error, 1)
-	select {
-	case l.inbox <- r:
-	default:
-		return ErrBusy
-	}
+	l.inbox.put(userOf(ctx), r.cost, r)
 	select {
 	case err := <-r.reply:
 		return err
@@ -185,27 +178,16 @@ func (l *Loop) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		var batch []request
 		select {
 		case <-ctx.Done():
 			if err := l.store.Commit(l.recordRefused(true)); err != nil {
 				return fmt.Errorf("commit: %w", err)
 			}
 			return nil
-		case r := <-l.inbox:
-			batch = append(batch, r)
+		case <-l.inbox.more:
 		case <-timer.C:
 		}
-	drain:
-		for len(batch) < batchSize {
-			select {
-			case r := <-l.inbox:
-				batch = append(batch, r)
-			default:
-				break drain
-			}
-		}
-		if err := l.turn(batch); err != nil {
+		if err := l.turn(l.inbox.take()); err != nil {
 			return err
 		}
 		timer.Reset(l.untilNext())
@@ -333,7 +315,7 @@ type Load struct {
 // Load is the present one.
 func (l *Loop) Load() Load {
 	free, err := l.store.Free()
-	return Load{Inbox: len(l.inbox), InboxSize: inboxSize, Free: free, Reserve: l.reserve, FreeKnown: err == nil, Stored: l.store.Metrics().DiskSpaceUsage()}
+	return Load{Inbox: l.inbox.len(), InboxSize: inboxSize, Free: free, Reserve: l.reserve, FreeKnown: err == nil, Stored: l.store.Metrics().DiskSpaceUsage()}
 }
 
 // checkDisk looks at the room that is left. Below the reserve no jobs are

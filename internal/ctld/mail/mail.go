@@ -7,12 +7,15 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/wneessen/go-mail"
 
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/fair"
 	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/notice"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -32,13 +35,21 @@ type Mailer struct {
 	conf  func() *site.Mail // nil: none is sent
 	jobs  *jobstore.Reader
 	log   *slog.Logger
-	queue chan control.Moved
 	Pause time.Duration // before the second try; then twice that, and so on
+
+	tooMany, unsent notice.Notice
+
+	more  chan struct{} // a mail waits; buffered
+	mu    sync.Mutex
+	queue *fair.Queue[control.Moved] // one user's many mails, or slow ones, do not hold up another's
 }
 
 // New is a mailer; conf says where mail goes, nil that none is sent.
 func New(conf func() *site.Mail, jobs *jobstore.Reader, log *slog.Logger) *Mailer {
-	return &Mailer{conf: conf, jobs: jobs, log: log, queue: make(chan control.Moved, mailsWaiting), Pause: 5 * time.Second}
+	return &Mailer{conf: conf, jobs: jobs, log: log, queue: fair.NewQueue[control.Moved](mailsWaiting), more: make(chan struct{}, 1), Pause: 5 * time.Second,
+		tooMany: notice.Notice{Log: log, Level: slog.LevelWarn, Text: "mails are not sent: too many wait"},
+		unsent:  notice.Notice{Log: log, Level: slog.LevelWarn, Text: "mail not sent"},
+	}
 }
 
 // Take never blocks.
@@ -46,11 +57,34 @@ func (m *Mailer) Take(moved control.Moved) {
 	if m.conf() == nil {
 		return
 	}
-	select {
-	case m.queue <- moved:
-	default:
-		m.log.Warn("mail not sent: too many wait", "job", moved.Job)
+	user := ""
+	if j := m.jobs.View().Job(moved.Job); j != nil {
+		user = j.Owner.User
 	}
+	m.mu.Lock()
+	out, ok := m.queue.Put(user, 1, moved)
+	m.mu.Unlock()
+	if !ok {
+		m.tooMany.Happened("job", out.Job)
+	}
+	m.ring()
+}
+
+func (m *Mailer) ring() {
+	select {
+	case m.more <- struct{}{}:
+	default: // it was said already
+	}
+}
+
+// next is the mail whose turn it is, and how many wait after it.
+func (m *Mailer) next() (moved control.Moved, ok bool, left int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, moved = range m.queue.Take(1, 1) {
+		ok = true
+	}
+	return moved, ok, m.queue.Len()
 }
 
 // Run sends until ctx is done.
@@ -58,13 +92,20 @@ func (m *Mailer) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			if n := len(m.queue); n > 0 {
-				m.log.Warn("mails not sent: gctld stops", "mails", n)
+			if _, any, left := m.next(); any {
+				m.log.Warn("mails not sent: gctld stops", "mails", 1+left)
 			}
 			return
-		case moved := <-m.queue:
+		case <-m.more:
+			moved, ok, left := m.next()
+			if left > 0 {
+				m.ring()
+			}
+			if !ok {
+				continue
+			}
 			if err := m.send(ctx, moved); err != nil && ctx.Err() == nil {
-				m.log.Warn("mail not sent", "job", moved.Job, "error", err)
+				m.unsent.Happened("job", moved.Job, "error", err)
 			}
 		}
 	}

@@ -30,7 +30,8 @@ type Meters struct {
 	truncated, starts, backfill, halts prometheus.Counter
 	submitted, ended, prepulls         *prometheus.CounterVec
 	waits                              *prometheus.HistogramVec
-	requests                           *prometheus.CounterVec
+	requests, refused                  *prometheus.CounterVec
+	connections                        *prometheus.GaugeVec
 	latency                            *prometheus.HistogramVec
 
 	clusters, qos metrics.First // labels of what is counted
@@ -92,12 +93,23 @@ func New() *Meters {
 	m.prepulls = counters("gctld_images_prepulled_total", "Images that nodes pulled ahead of the start of a waiting job, by outcome.", "outcome")
 
 	m.requests = counters("gctld_http_requests_total", "Requests to the API that were answered, by route and status.", "route", "code")
+	m.refused = counters("gctld_connections_refused_total", "Connections above a bound, by which: of an address, of a user, or of all.", "bound")
+	m.connections = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gctld_connections", Help: "Open connections: of visitors who have not said who they are, of users, of nodes and operators, and of those that are refused."}, []string{"class"})
+	m.all = append(m.all, m.connections)
 	m.latency = histograms("gctld_http_request_duration_seconds", "Time to answer a request to the API, in seconds. Of routes that wait for news or stream, the wait is in it.", prometheus.ExponentialBuckets(0.001, 4, 8), "route")
 
 	m.Reg.MustRegister(m.all...)
 	m.Reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
+
+// Connections counts so many more open connections of a class.
+func (m *Meters) Connections(class string, n int) {
+	m.connections.WithLabelValues(class).Add(float64(n))
+}
+
+// Refused counts a connection that was above a bound.
+func (m *Meters) Refused(bound string) { m.refused.WithLabelValues(bound).Inc() }
 
 // Commit counts a turn that stored something.
 func (m *Meters) Commit(turn, commit time.Duration, records int) {

@@ -5,12 +5,15 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"runtime"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/conns"
+	"gbatch/internal/ctld/places"
 	"gbatch/internal/node"
 )
 
@@ -23,7 +26,12 @@ type Guard struct {
 	mux    *http.ServeMux
 	routes map[string]*Route // by pattern
 	served map[string]bool   // patterns that have a handler
-	turns  limiter
+
+	callers callers
+	bodies  places.Places
+	answers places.Places // of one job each, with its document
+	large   places.Places // in memory, until they are read
+	making  *places.Gate  // large answers that are worked out
 }
 
 // Config is what a guard asks of others.
@@ -31,6 +39,9 @@ type Config struct {
 	Identify func(http.ResponseWriter, *http.Request) (access.Identity, *api.Error)
 	Refused  func(e api.AuditEntry, why string) // is told of attempts that were refused
 	Measure  func(pattern string, next http.HandlerFunc) http.HandlerFunc
+	Conns    *conns.Table
+	Caps     func(user string) Caps
+	Large    func() int64 // for how many a large answer counts
 	Log      *slog.Logger
 }
 
@@ -38,7 +49,8 @@ type Config struct {
 // same routes. A route that is in the table and has no handler, or the other way
 // round, is a mistake of ours.
 func New(c Config, table []Route) *Guard {
-	g := &Guard{Table: table, Config: c, mux: http.NewServeMux(), routes: map[string]*Route{}, served: map[string]bool{}}
+	g := &Guard{Table: table, Config: c, mux: http.NewServeMux(), routes: map[string]*Route{}, served: map[string]bool{},
+		bodies: places.Places{Most: maxBodies}, answers: places.Places{Most: maxAnswers}, large: places.Places{Most: maxLarge}, making: places.NewGate(max(runtime.GOMAXPROCS(0)/2, 1), maxMaking)}
 	for i := range table {
 		g.routes[table[i].Pattern] = &table[i]
 	}
@@ -82,33 +94,117 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 	g.mux.HandleFunc(pattern, g.Measure(pattern, func(w http.ResponseWriter, r *http.Request) {
 		w = bounded(w, route.answer)
 		if route.Who == access.ByAnyone {
+			if g.Conns.Stranger(conns.Of(r.Context())) {
+				w.Header().Set("Connection", "close")
+			}
 			handler(w, r)
 			return
 		}
-		action := r.Method + " " + r.URL.Path
-		id, e := g.Identify(w, r)
-		if e == nil && !route.Who.Admits(id) {
-			e = route.Who.Refusal(id)
-		}
-		attempt := attempt{id.Entry(action), route.Who == access.ByJoiners}
+		id, leave, e := g.admit(w, r, route)
+		attempt := attempt{id.Entry(actionOf(r)), route.Who == access.ByJoiners}
 		attempt.Object = object(r)
 		if e != nil {
 			g.refused(attempt, e)
 			writeError(w, e)
 			return
 		}
-		ctx, cancel := context.WithCancel(access.WithCaller(context.WithValue(r.Context(), attemptKey{}, attempt), id, action))
+		defer leave()
+		ctx, cancel := context.WithCancel(access.WithCaller(context.WithValue(r.Context(), attemptKey{}, attempt), id, actionOf(r)))
 		defer cancel()
 		if id.Ended != nil { // what is open ends when its credential is revoked
 			defer context.AfterFunc(id.Ended, cancel)()
 		}
-		if route.answer == largeAnswer {
-			leave, ok := g.turns.enter(ctx, id.User)
-			if !ok {
-				return // the client has gone
-			}
-			defer leave()
+		done, ok := g.room(ctx, w, r, route)
+		switch {
+		case ok:
+			defer done()
+			leave := func() {}
+			defer func() { leave() }()
+			handler(w, r.WithContext(places.WithAnswer(ctx, func() (ok bool) {
+				var l func()
+				if l, ok = g.answers.Enter(ctx, id.User, 1); ok {
+					leave = l
+				}
+				return ok
+			})))
+		case ctx.Err() == nil: // else the client has gone
+			writeError(w, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "too many lists are asked for at the moment", Hint: "try again in a few seconds"})
 		}
-		handler(w, r.WithContext(ctx))
 	}))
+}
+
+// actionOf is what a request asks for, in the audit log.
+func actionOf(r *http.Request) string { return r.Method + " " + r.URL.Path }
+
+// admit says who asks, if they may, and have not too much open. Call leave when the
+// request is over.
+func (g *Guard) admit(w http.ResponseWriter, r *http.Request, route *Route) (id access.Identity, leave func(), e *api.Error) {
+	conn := conns.Of(r.Context())
+	id, e = g.Identify(w, r)
+	if e == nil && id.Role != access.RoleJoin {
+		e = g.Conns.Known(conn, conns.Who{Name: id.User, Trusted: id.Role == access.RoleNode || id.Operator()})
+	}
+	if g.Conns.Stranger(conn) {
+		w.Header().Set("Connection", "close")
+	}
+	if e != nil {
+		return id, nil, e
+	}
+	leave, wait, e := g.callers.enter(id, r.Method, route.answer, g.Caps(id.User))
+	if e != nil {
+		w.Header().Set("Retry-After", seconds(wait))
+		return id, nil, e
+	}
+	if !route.Who.Admits(id) {
+		leave()
+		e = route.Who.Refusal(id)
+	}
+	return id, leave, e
+}
+
+// maxMaking bounds the large answers that wait to be worked out.
+const maxMaking = 4096
+
+// room waits for room in memory for a request's body and its answer, and for the
+// turn of a large one: at most half of the processors work on those, and each user
+// in turn.
+func (g *Guard) room(ctx context.Context, w http.ResponseWriter, r *http.Request, route *Route) (leave func(), ok bool) {
+	var leaves []func()
+	leave = func() {
+		for _, l := range leaves {
+			l()
+		}
+	}
+	enter := func(l func(), in bool) bool {
+		if in {
+			leaves = append(leaves, l)
+		}
+		return in
+	}
+	user := access.Caller(ctx).User
+	if n := r.ContentLength; n != 0 && route.answer != endlessAnswer {
+		if n < 0 || n > access.MaxBody {
+			n = access.MaxBody
+		}
+		if !enter(g.bodies.Enter(ctx, user, n)) {
+			return nil, false
+		}
+	}
+	if route.answer != largeAnswer {
+		return leave, true
+	}
+	made, ok := func() {}, enter(g.large.Enter(ctx, user, g.Large()))
+	if ok {
+		if made, ok = g.making.Enter(ctx, user); ok {
+			enter(made, true)
+		}
+	}
+	if !ok {
+		leave()
+		return nil, false
+	}
+	if d, is := w.(*deadlineWriter); is {
+		d.made = made // who reads it slowly holds up nobody
+	}
+	return leave, true
 }

@@ -1,9 +1,7 @@
 package route
 
 import (
-	"context"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -11,48 +9,12 @@ import (
 // begins. A client that never reads holds the answer's memory no longer.
 const answerTime = time.Minute
 
-// maxLarge is how many large answers one user has at once. Others of theirs wait.
-const maxLarge = 8
-
-// limiter lets so many of each user through at once. The zero value is ready.
-type limiter struct {
-	mu     sync.Mutex
-	byUser map[string]*queue
-}
-
-type queue struct {
-	places chan struct{}
-	users  int // in it and before it
-}
-
-// enter waits for a place; false: ctx is done. Call leave after true.
-func (t *limiter) enter(ctx context.Context, user string) (leave func(), ok bool) {
-	t.mu.Lock()
-	g := t.byUser[user]
-	if g == nil {
-		g = &queue{places: make(chan struct{}, maxLarge)}
-		if t.byUser == nil {
-			t.byUser = map[string]*queue{}
-		}
-		t.byUser[user] = g
-	}
-	g.users++
-	t.mu.Unlock()
-	gone := func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if g.users--; g.users == 0 {
-			delete(t.byUser, user)
-		}
-	}
-	select {
-	case g.places <- struct{}{}:
-		return func() { <-g.places; gone() }, true
-	case <-ctx.Done():
-		gone()
-		return nil, false
-	}
-}
+// What one user has in memory at once; more waits.
+const (
+	maxLarge   = 8        // large answers, of a queue of usual length
+	maxAnswers = 32       // answers that have a job's document and timeline, a few MiB at most
+	maxBodies  = 16 << 20 // bytes of bodies that are read and worked on
+)
 
 // bounded gives an answer a deadline, which begins with its first byte: before,
 // the request may be a long poll.
@@ -67,6 +29,7 @@ func bounded(w http.ResponseWriter, kind answerKind) http.ResponseWriter {
 type deadlineWriter struct {
 	http.ResponseWriter
 	begun bool
+	made  func() // the answer is worked out; nil: nobody is to know
 }
 
 func (d *deadlineWriter) begin() {
@@ -83,6 +46,9 @@ func (d *deadlineWriter) WriteHeader(status int) {
 
 func (d *deadlineWriter) Write(p []byte) (int, error) {
 	d.begin()
+	if d.made != nil {
+		d.made()
+	}
 	return d.ResponseWriter.Write(p)
 }
 

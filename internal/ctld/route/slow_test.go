@@ -1,7 +1,6 @@
 package route
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -38,43 +37,6 @@ func TestClientThatNeverReads(t *testing.T) {
 		there.Close()
 		srv.Close()
 	})
-}
-
-// TestLargeAnswers: one user has few large answers in memory, whoever does not
-// read them; others are not held up, and who waits and goes leaves nothing.
-func TestLargeAnswers(t *testing.T) {
-	var g limiter
-	var leave []func()
-	for range maxLarge {
-		l, ok := g.enter(t.Context(), "ann")
-		if !ok {
-			t.Fatal("no place")
-		}
-		leave = append(leave, l)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, ok := g.enter(ctx, "ann"); ok {
-		t.Error("one too many was let in")
-	}
-	other, ok := g.enter(ctx, "bob")
-	if !ok {
-		other, ok = g.enter(t.Context(), "bob") // select may have taken the done context
-	}
-	if !ok {
-		t.Fatal("another user was held up")
-	}
-	other()
-	leave[0]()
-	if leave[0], ok = g.enter(t.Context(), "ann"); !ok {
-		t.Error("the place that was left was not given")
-	}
-	for _, l := range leave {
-		l()
-	}
-	if len(g.byUser) != 0 {
-		t.Errorf("%d gates are left", len(g.byUser))
-	}
 }
 
 // oneListener gives the connections that it has.

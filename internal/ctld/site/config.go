@@ -35,7 +35,10 @@ type Config struct {
 	DefaultProject string    `yaml:"defaultProject"`
 
 	Limits Limits `yaml:"limits"`
-	Nodes  Timing `yaml:"nodes"`
+
+	Connections Connections `yaml:"connections"`
+
+	Nodes Timing `yaml:"nodes"`
 
 	IDsFrom uint32 `yaml:"idsFrom"` // from here on, each user is given node.IDRange numbers for containers, on all nodes
 
@@ -92,7 +95,19 @@ type Limits struct {
 	Grace           Seconds `yaml:"grace"`    // between TERM and KILL
 	MaxGrace        Seconds `yaml:"maxGrace"` // the longest that a job may ask instead
 	MaxQueued       int     `yaml:"maxQueuedJobs"`
+
+	PerUser PerUser            `yaml:"perUser"`         // of each user but operators and admins
+	Users   map[string]PerUser `yaml:"users,omitempty"` // instead of it, by name
 }
+
+// Connections bounds those that are open.
+type Connections struct {
+	Total      int `yaml:"total"`      // 0: as many as the limit of open files allows
+	PerAddress int `yaml:"perAddress"` // over the network, of those who have not said who they are
+}
+
+// minConnections is how many connections a controller has at least.
+const minConnections = 64
 
 // Timing is how long silence of a node is borne.
 type Timing struct {
@@ -139,7 +154,8 @@ func Default() Config {
 		Listen:         "127.0.0.1:7077",
 		Projects:       []Project{{Name: "default"}},
 		DefaultProject: "default",
-		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxGrace: 3600, MaxQueued: 2_000_000},
+		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxGrace: 3600, MaxQueued: 2_000_000, PerUser: defaultPerUser()},
+		Connections:    Connections{PerAddress: 256},
 		Nodes:          Timing{Suspect: 75, Timeout: 300},
 		IDsFrom:        0x20000000,
 		ReserveMiB:     256,
@@ -228,6 +244,13 @@ func (c Config) Validate() error {
 	if c.Limits.MaxQueued < 1 {
 		bad("limits.maxQueuedJobs", "must be at least 1")
 	}
+	c.Limits.checkUsers(bad)
+	if n := c.Connections.Total; n != 0 && n < minConnections {
+		bad("connections.total", "%d: use at least %d, or 0 for as many as the limit of open files allows", n, minConnections)
+	}
+	if c.Connections.PerAddress < 1 {
+		bad("connections.perAddress", "must be at least 1")
+	}
 	if _, _, err := c.Policy.build(c.Projects); err != nil {
 		bad("policy", "%v", err)
 	}
@@ -300,6 +323,7 @@ func (c Config) Rules() (control.Config, error) {
 		Grace: c.Limits.Grace.Millis(), MaxGrace: c.Limits.MaxGrace.Millis(), SuspectTime: c.Nodes.Suspect.Millis(), NodeTimeout: c.Nodes.Timeout.Millis(),
 		KeepEnded: c.Keep.For.Millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
 	}
+	out.PerUser, out.Users = c.Limits.quotas()
 	for _, p := range c.Projects {
 		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged}
 	}

@@ -27,6 +27,8 @@ func TestBadConfigIsRefused(t *testing.T) {
 		{"budget", "projects: [{name: a, budget: -1}]\ndefaultProject: a\n", []string{"budget of -1"}},
 		{"gid", "projects: [{name: a, gid: 4294967296}, {name: b, gid: 4294967295}, {name: c, gid: -1}, {name: d, gid: 4294967294}]\ndefaultProject: a\n",
 			[]string{"projects[0].gid: 4294967296", "projects[1].gid: 4294967295", "projects[2].gid: -1"}},
+		{"no jobs", "limits: {perUser: {jobs: 0}}\n", []string{"line 1: limits.perUser.jobs: 0: use 1 to 1000000000, or -1 for no bound"}},
+		{"odd bound of one", "limits: {users: {ann: {tasks: -2}}}\n", []string{"limits.users.ann.tasks: -2"}},
 		{"two", "policy: {mode: best, weights: {size: -1}}\n", []string{`mode is "best"`, "weights.size is -1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,0 +1,37 @@
+package quota
+
+import (
+	"testing"
+
+	"gbatch/sched"
+)
+
+// TestDay: a day takes off a day's allowance, however often something is stored
+// in between, and nothing is gained by storing often.
+func TestDay(t *testing.T) {
+	const perDay = 1440 * 100 // 100 a minute
+	l := Limits{DayBytes: perDay}
+	b := New()
+	now := sched.Time(1_000_000)
+	b.Store(now, "ann", l, Amount{Bytes: perDay})
+	if b.Refuse(now, "ann", l, Amount{Bytes: 1}) == nil {
+		t.Error("one more was let in at once")
+	}
+	if r := b.Refuse(now, "bob", l, Amount{Bytes: perDay}); r != nil {
+		t.Errorf("another user: %v", r)
+	}
+	stored := int64(0)
+	for end := now + sched.Day/2; now < end; now += 7 * sched.Second {
+		if b.Refuse(now, "ann", l, Amount{Bytes: 50}) == nil {
+			b.Store(now, "ann", l, Amount{Bytes: 50})
+			stored += 50
+		}
+	}
+	if want := int64(perDay / 2); stored < want-100 || stored > want {
+		t.Errorf("in half a day %d bytes were let in, want %d", stored, want)
+	}
+	now += 400 * sched.Day
+	if r := b.Refuse(now, "ann", l, Amount{Bytes: perDay}); r != nil {
+		t.Errorf("after long: %v", r)
+	}
+}

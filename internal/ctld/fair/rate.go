@@ -1,0 +1,38 @@
+package fair
+
+import "time"
+
+// burst is for how many seconds of its rate a user may ask at once.
+const burst = 10
+
+// Rates counts how often users ask. The zero value is ready.
+type Rates struct {
+	due   map[string]int64 // when what a user asked would be done at its rate, in nanoseconds; users of the past are left out
+	swept int              // users after the last sweep
+}
+
+// Take counts a request of a user who may make so many a second; 0: any number.
+// Wait is how long to wait before one of that cost is taken; 0: it was.
+func (r *Rates) Take(now time.Time, user string, perSecond, cost int64) (wait time.Duration) {
+	if perSecond <= 0 {
+		return 0
+	}
+	at := now.UnixNano()
+	next := max(r.due[user], at) + cost*int64(time.Second)/perSecond
+	if late := next - at - burst*int64(time.Second); late > 0 {
+		return time.Duration(late)
+	}
+	if r.due == nil {
+		r.due = map[string]int64{}
+	}
+	r.due[user] = next
+	if len(r.due) > 2*r.swept+1000 {
+		for u, t := range r.due {
+			if t <= at {
+				delete(r.due, u)
+			}
+		}
+		r.swept = len(r.due)
+	}
+	return 0
+}
