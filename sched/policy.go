@@ -229,9 +229,6 @@ func (s *State) SetPolicy(p Policy) error {
 	return nil
 }
 
-// Policy is a copy of the policy in force.
-func (s *State) Policy() Policy { return s.policy.clone() }
-
 func (p Policy) clone() Policy {
 	p.QOS, p.Users, p.Projects = maps.Clone(p.QOS), maps.Clone(p.Users), maps.Clone(p.Projects)
 	p.Values, p.Mix = maps.Clone(p.Values), slices.Clone(p.Mix)

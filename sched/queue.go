@@ -85,9 +85,6 @@ func (s *State) Waiting(id JobID) (Job, bool) {
 	return e.job(), true
 }
 
-// Queued is how many jobs wait.
-func (s *State) Queued() int { return len(s.waiting) }
-
 func (e *entry) job() Job {
 	c := e.class
 	j := Job{ID: e.id, Project: c.account.project, User: c.account.user, QOS: c.account.qos, Name: e.name, Shape: &c.shape.Shape,

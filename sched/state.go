@@ -147,17 +147,6 @@ func (s *State) SetNode(n Node) error { return s.index.Set(n) }
 // whether it was known.
 func (s *State) RemoveNode(name string) bool { return s.index.Remove(name) }
 
-// Node is a copy of what is known of a node, and whether it is known.
-func (s *State) Node(name string) (Node, bool) {
-	n := s.index.Nodes[name]
-	if n == nil || n.Gone {
-		return Node{}, false
-	}
-	out := n.Node
-	out.GPUs, out.Features = slices.Clone(out.GPUs), slices.Clone(out.Features)
-	return out, true
-}
-
 // Possible says whether the nodes as they are known, up or not but with nothing
 // on them, could ever hold the shape. It costs the nodes it has to look at
 // until there are enough, and is meant for every submission; WouldStart has the

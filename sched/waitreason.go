@@ -64,16 +64,6 @@ func (r *round) exactlyWhy(kind *jobKind) *blocked {
 	return b
 }
 
-// ReasonOf is why a waiting job does not start, as the plan has it. It costs
-// the same for every job.
-func (s *State) ReasonOf(p *Plan, id JobID) Reason {
-	ref, ok := s.Ref(id)
-	if !ok {
-		return Reason{Code: CodeUnknown, Text: "it does not wait"}
-	}
-	return p.ReasonFor(ref)
-}
-
 // Ref names a waiting job to a Plan. It is a value that may be kept and read by
 // anyone until the job leaves the queue, or the policy or the windows change.
 type Ref struct {
@@ -93,8 +83,8 @@ func (s *State) Ref(id JobID) (Ref, bool) {
 	return Ref{ID: id, Since: e.since, class: e.class.id, kind: e.class.kind.id, shape: e.class.shape}, true
 }
 
-// ReasonFor is ReasonOf without the State: a plan never changes and may be read
-// by anyone.
+// ReasonFor is why a waiting job does not start, as the plan has it. It costs the
+// same for every job; a plan never changes and may be read by anyone.
 func (p *Plan) ReasonFor(ref Ref) Reason {
 	if reject := p.rejectOf(ref.ID); reject != nil {
 		return reject.Reason

@@ -62,7 +62,7 @@ func (a *attempts) close(j *state.Job) {
 	closed.Attempt = &at
 	a.ledger.charge(&closed, a.ledger.End)
 	at.Used = at.Used.Plus(a.ledger.held(charges(&closed)...))
-	a.out.record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt)}, at)
+	a.out.record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt)}, &at)
 	to, reason, text, retried := a.decide(j, &at)
 	if unsure(&at) && (to == job.Queued || to == job.Halted) {
 		to, reason, text = job.OnHold, job.NodeFail, "it may have run on after the backup that was restored: release it if it shall start again"

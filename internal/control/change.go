@@ -105,7 +105,7 @@ func (t *jobs) add(j *state.Job, line string) {
 	t.out.job(j, "", line)
 	if j.Tasks != nil {
 		t.storeTasks(j.Number, j.Tasks) // what is known from the beginning
-		t.out.record(state.Record{Kind: state.KindTasks, Job: j.Number}, j.Tasks.Array.Tasks)
+		t.out.record(state.Record{Kind: state.KindTasks, Job: j.Number}, &j.Tasks.Array.Tasks)
 	}
 	t.out.mail(j, "")
 	t.queue.due = true

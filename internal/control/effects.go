@@ -56,7 +56,8 @@ func (o *output) store(list ...state.Record) {
 	}
 }
 
-// record adds a record of a value.
+// record adds a record of a value. A pointer to it costs nothing where there are no
+// records.
 func (o *output) record(r state.Record, value any) {
 	if !o.noRecords {
 		r.Value = state.Encode(value)
@@ -69,7 +70,7 @@ func (o *output) record(r state.Record, value any) {
 func (o *output) job(j *state.Job, before job.State, text string) {
 	o.Changed = append(o.Changed, j.Number)
 	o.record(state.Record{Kind: state.KindJob, Job: j.Number}, j)
-	if text == "" && j.State == before {
+	if o.noRecords || text == "" && j.State == before {
 		return
 	}
 	l := state.Line{Time: o.now, Message: text}

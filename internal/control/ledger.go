@@ -64,6 +64,9 @@ func (l *ledger) countEnd(j *state.Job) {
 // closed go together: a restart goes on from rows.
 func (l *ledger) record() {
 	rows, days := l.Changed()
+	if l.out.noRecords {
+		return
+	}
 	for _, r := range rows {
 		l.out.record(state.Record{Kind: state.KindUsage, Name: r.Project + "/" + r.User}, r)
 	}
