@@ -109,7 +109,7 @@ var below = map[string][]string{
 	"internal/noded": {"cgroups", "internal/api", "internal/client", "internal/job", "internal/node", "internal/noded/config",
 		"internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices", "internal/noded/exporter",
 		"internal/noded/identity", "internal/noded/images", "internal/noded/network", "internal/noded/preflight",
-		"internal/noded/rank", "internal/noded/storage", "internal/noded/streams", "oci", "internal/noded/account"},
+		"internal/noded/rank", "internal/noded/reason", "internal/noded/storage", "internal/noded/streams", "oci", "internal/noded/account"},
 	"internal/node":           {"internal/job"},
 	"oci/atomicfile":          {},
 	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/transfer", "oci/netns"},

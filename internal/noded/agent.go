@@ -23,6 +23,7 @@ import (
 	"gbatch/internal/noded/images"
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/rank"
+	"gbatch/internal/noded/reason"
 	"gbatch/internal/noded/storage"
 	"gbatch/internal/noded/streams"
 	"gbatch/oci"
@@ -68,6 +69,7 @@ type Agent struct {
 	node     *rank.Node    // the parts of these that ranks see
 
 	accounts *account.Accounts
+	places   *reason.Places
 	noMaps   error // why containers have the node's ids; nil: they have their users'
 
 	ctx context.Context // of Run; set before anything that uses it starts
@@ -130,6 +132,7 @@ func (a *Agent) open(o Options) error {
 
 // openParts opens what ranks use.
 func (a *Agent) openParts(boot string) (err error) {
+	a.places = placesOf(&a.cfg)
 	if a.cores, err = cores.New(&a.cfg); err != nil {
 		return err
 	}
@@ -159,7 +162,7 @@ func (a *Agent) openParts(boot string) (err error) {
 	if a.network, err = network.Open(&a.cfg, a.log, a.portHolder); err != nil {
 		return err
 	}
-	a.streams = streams.New(a.controller, ranksForStreams{a}, a.log)
+	a.streams = streams.New(a.controller, ranksForStreams{a}, a.places.Public, a.log)
 	a.exporter = exporter.New(exporter.Node{
 		Config: &a.cfg, Log: a.log, Version: a.version, Host: &a.host, Devices: a.devices, Containers: a.containers, Healthy: a.healthy,
 		Shims: a.shims.Waiting, Silence: a.contact.Silence, Images: a.images.Store.Usage, KeptLogs: a.kept.size,

@@ -18,11 +18,11 @@ import (
 func (a *Agent) Report() *api.SyncRequest {
 	inv, hash := a.inventory()
 	req := &api.SyncRequest{
-		Instance: a.instance, Boot: a.node.Boot, Inventory: inv, InventoryHash: hash, Unhealthy: a.health.reasons(),
-		Samples: a.devices.Samples(), Prepulled: a.ahead.Results(), Ranks: []node.RankStatus{},
+		Instance: a.instance, Boot: a.node.Boot, Inventory: inv, InventoryHash: hash, Unhealthy: a.publicReasons(),
+		Samples: a.devices.Samples(), Prepulled: a.publicPrepulled(a.ahead.Results()), Ranks: []node.RankStatus{},
 	}
 	for _, r := range a.all() {
-		req.Ranks = append(req.Ranks, r.Status())
+		req.Ranks = append(req.Ranks, a.publicStatus(r.Status()))
 		if use := r.Use(); use != nil {
 			req.Use = append(req.Use, *use)
 		}

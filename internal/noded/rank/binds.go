@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/reason"
@@ -42,8 +44,11 @@ func (b *binds) bind(roots *storage.Roots, tenant func() (storage.Tenant, error)
 		place := filepath.Join(b.dir, strconv.Itoa(i))
 		err = src.Bind(place)
 		src.Close()
+		if errno, ok := err.(unix.Errno); ok { // of the mount itself: what is mounted may have been removed meanwhile
+			return reason.Errorf(job.Mount, "cannot mount storage %q: %v", entry.HostPath, errno)
+		}
 		if err != nil {
-			return reason.Errorf(job.Mount, "cannot mount storage %q: %v", entry.HostPath, err)
+			return fmt.Errorf("make a place for storage: %w", err)
 		}
 		b.mounts = append(b.mounts, oci.Mount{Source: place, Target: entry.ContainerPath, ReadOnly: entry.ReadOnly || src.ReadOnly})
 	}

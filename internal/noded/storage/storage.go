@@ -86,10 +86,10 @@ func (s *Roots) Open(entry job.Storage, who Tenant) (source, error) {
 	if err != nil {
 		return source{}, explainOpen(entry.HostPath, root, err)
 	}
-	return newSource(h, root.ReadOnly)
+	return newSource(h, entry.HostPath, root.ReadOnly)
 }
 
-func newSource(h *os.File, readOnly bool) (source, error) {
+func newSource(h *os.File, name string, readOnly bool) (source, error) {
 	st, err := h.Stat()
 	if err != nil {
 		h.Close()
@@ -97,7 +97,7 @@ func newSource(h *os.File, readOnly bool) (source, error) {
 	}
 	if !st.IsDir() && !st.Mode().IsRegular() {
 		h.Close()
-		return source{}, reason.Errorf(job.Mount, "storage %q is neither a directory nor a plain file", h.Name())
+		return source{}, reason.Errorf(job.Mount, "storage %q is neither a directory nor a plain file", name)
 	}
 	return source{Handle: h, Dir: st.IsDir(), ReadOnly: readOnly}, nil
 }
@@ -123,7 +123,7 @@ func (s *Roots) openSSH(who Tenant) (source, error) {
 		h.Close()
 		return source{}, reason.Errorf(job.Mount, "cannot give the .ssh directory on this node to its user: %v", plain(err))
 	}
-	return newSource(h, false)
+	return newSource(h, ".ssh", false)
 }
 
 // find splits a hostPath into its root and the rest below it.
@@ -189,11 +189,10 @@ func explainOpen(hostPath string, root config.StorageRoot, err error) error {
 	return reason.Errorf(job.Mount, "cannot open storage %q: %v", hostPath, plain(err))
 }
 
-// plain strips what path errors repeat: host paths are not the user's business.
+// plain is what the kernel says: host paths are not the user's business.
 func plain(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
+	if errno, ok := errors.AsType[unix.Errno](err); ok {
+		return errno
 	}
-	return err
+	return errors.New("the node's administrator can find out why")
 }

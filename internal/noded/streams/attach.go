@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/client"
 	"gbatch/oci"
 	"gbatch/oci/logs"
 )
@@ -30,12 +29,12 @@ const replay = 8 << 10
 
 // serveAttach joins the client with the terminal. An error has not been told
 // yet. Nothing that the client or this daemon does ends the program.
-func serveAttach(ctx context.Context, st *client.Stream, shim *oci.Shim, start []byte) error {
+func serveAttach(ctx context.Context, s *session, shim *oci.Shim, start []byte) error {
 	var want api.AttachStart
 	if err := json.Unmarshal(start, &want); err != nil {
 		return fmt.Errorf("read how to attach: %w", err)
 	}
-	a := &attachment{session: newSession(st), shim: shim, stir: make(chan struct{}, 1)}
+	a := &attachment{session: s, shim: shim, stir: make(chan struct{}, 1)}
 	var err error
 	if a.terminal, err = shim.Terminal(); err != nil {
 		if errors.Is(err, oci.ErrNoTerminal) {
@@ -171,7 +170,7 @@ func (a *attachment) send(ctx context.Context, p []byte) error {
 // end is what the client is told last.
 func (a *attachment) end(err error) api.Frame {
 	if !errors.Is(err, io.EOF) {
-		return api.FailureFrame(125, fmt.Sprintf("the job's output cannot be read: %v; the job goes on", err))
+		return api.FailureFrame(125, a.say(fmt.Sprintf("the job's output cannot be read: %v; the job goes on", err)))
 	}
 	exit, err := oci.ReadExit(a.shim.Dir())
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/api"
-	"gbatch/internal/client"
 	"gbatch/oci"
 )
 
@@ -37,7 +36,7 @@ type output struct {
 }
 
 // serveExec runs a command for the client. An error has not been told yet.
-func serveExec(ctx context.Context, st *client.Stream, shim *oci.Shim, start []byte) error {
+func serveExec(ctx context.Context, s *session, shim *oci.Shim, start []byte) error {
 	var want api.ExecStart
 	if err := json.Unmarshal(start, &want); err != nil {
 		return fmt.Errorf("read what to execute: %w", err)
@@ -45,7 +44,7 @@ func serveExec(ctx context.Context, st *client.Stream, shim *oci.Shim, start []b
 	if len(want.Args) == 0 {
 		want.Args = shell
 	}
-	e := &execution{session: newSession(st)}
+	e := &execution{session: s}
 	if err := e.start(shim, want); err != nil {
 		return err
 	}
@@ -123,7 +122,7 @@ func (e *execution) result(ctx context.Context) api.Frame {
 	}
 	out.Wait()
 	if err != nil {
-		return api.FailureFrame(125, fmt.Sprintf("what became of the command is not known: %v", err))
+		return api.FailureFrame(125, e.say(fmt.Sprintf("what became of the command is not known: %v", err)))
 	}
 	return api.CountFrame(api.FrameExit, code)
 }

@@ -18,7 +18,7 @@ import (
 
 // serveForward joins the client's stream with a port of the container. An
 // error has not been told yet.
-func serveForward(ctx context.Context, st *client.Stream, shim *oci.Shim, start []byte) error {
+func serveForward(ctx context.Context, s *session, shim *oci.Shim, start []byte) error {
 	var want api.ForwardStart
 	if err := json.Unmarshal(start, &want); err != nil || want.Port == 0 {
 		return errors.New("the client named no port to forward to")
@@ -29,12 +29,11 @@ func serveForward(ctx context.Context, st *client.Stream, shim *oci.Shim, start 
 	}
 	defer conn.Close()
 	live, gone := context.WithCancel(ctx) // until the client or the daemon goes
-	s := newSession(st)
 	s.join(live, gone, peer{in: conn, endInput: func() { _ = conn.CloseWrite() }})
-	s.copies.Go(func() { sendPort(live, st, conn) }) // ends with either side
+	s.copies.Go(func() { sendPort(live, s.st, conn) }) // ends with either side
 	<-live.Done()
 	gone()
-	st.Close()
+	s.st.Close()
 	conn.Close()
 	s.copies.Wait()
 	return nil

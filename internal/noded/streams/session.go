@@ -14,11 +14,14 @@ import (
 // client, or with what the session's user closes after run.
 type session struct {
 	st     *client.Stream
+	say    func(string) string // a text about a failure for the client
 	input  *inputQueue
 	copies sync.WaitGroup
 }
 
-func newSession(st *client.Stream) *session { return &session{st: st, input: newInputQueue()} }
+func (s *Streams) session(st *client.Stream, req api.StreamRequest) *session {
+	return &session{st: st, say: func(text string) string { return s.say(req, text) }, input: newInputQueue()}
+}
 
 // peer is the other end of a session.
 type peer struct {

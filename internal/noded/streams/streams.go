@@ -32,18 +32,29 @@ type Controller interface {
 
 // Streams are those that are open.
 type Streams struct {
-	ctl  Controller
-	node Node
-	log  *slog.Logger
-	wg   sync.WaitGroup // the goroutines of all streams
+	ctl    Controller
+	node   Node
+	public func(string) string // a text without the node's own paths
+	log    *slog.Logger
+	wg     sync.WaitGroup // the goroutines of all streams
 
 	mu   sync.Mutex
 	open map[string]bool // by id
 }
 
-// New has no stream open.
-func New(ctl Controller, n Node, log *slog.Logger) *Streams {
-	return &Streams{ctl: ctl, node: n, log: log, open: map[string]bool{}}
+// New has no stream open. What clients are told of failures goes through public;
+// the log has the whole.
+func New(ctl Controller, n Node, public func(string) string, log *slog.Logger) *Streams {
+	return &Streams{ctl: ctl, node: n, public: public, log: log, open: map[string]bool{}}
+}
+
+// say is a text about a failure for the client of a stream.
+func (s *Streams) say(req api.StreamRequest, text string) string {
+	public := s.public(text)
+	if public != text {
+		s.log.Info("stream failed", "stream", req.ID, "rank", req.Rank, "error", text)
+	}
+	return public
 }
 
 // maxStreams bounds the streams that are open at once.
@@ -95,7 +106,7 @@ func (s *Streams) serve(ctx context.Context, req api.StreamRequest) {
 func (s *Streams) sendLog(ctx context.Context, req api.StreamRequest) error {
 	body, err := s.openLog(ctx, req)
 	if err != nil {
-		return s.ctl.FailStream(ctx, req.ID, err.Error())
+		return s.ctl.FailStream(ctx, req.ID, s.say(req, err.Error()))
 	}
 	defer body.Close()
 	return s.ctl.PostStreamAt(ctx, req.ID, body.start, body)

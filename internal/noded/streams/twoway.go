@@ -17,7 +17,7 @@ const startWait = 30 * time.Second
 func (s *Streams) serveTwoWay(ctx context.Context, req api.StreamRequest) error {
 	shim, err := s.node.Container(req.Rank)
 	if err != nil {
-		return s.ctl.FailStream(ctx, req.ID, err.Error())
+		return s.ctl.FailStream(ctx, req.ID, s.say(req, err.Error()))
 	}
 	st, err := s.ctl.DialStream(ctx, req.ID)
 	if err != nil {
@@ -34,25 +34,26 @@ func (s *Streams) serveTwoWay(ctx context.Context, req api.StreamRequest) error 
 	case f.Type != api.FrameStart:
 		err = errors.New("the client began with something else than what to do; it may be newer than this node")
 	case req.Kind == api.StreamForward:
-		err = serveForward(ctx, st, shim, f.Data)
+		err = serveForward(ctx, s.session(st, req), shim, f.Data)
 	case req.Kind == api.StreamAttach:
-		err = serveAttach(ctx, st, shim, f.Data)
+		err = serveAttach(ctx, s.session(st, req), shim, f.Data)
 	default:
-		err = serveExec(ctx, st, shim, f.Data)
+		err = serveExec(ctx, s.session(st, req), shim, f.Data)
 	}
 	if err != nil {
-		refuse(ctx, st, err)
+		s.refuse(ctx, st, req, err)
 	}
 	return nil
 }
 
 // refuse tells the client why its stream ends, and waits for it to go.
-func refuse(ctx context.Context, st *client.Stream, err error) {
+func (s *Streams) refuse(ctx context.Context, st *client.Stream, req api.StreamRequest, err error) {
 	out := api.StreamFailure{Message: err.Error(), Code: 125}
 	var f *oci.Failure
 	if errors.As(err, &f) {
 		out.Message, out.Code = f.Message, f.Code()
 	}
+	out.Message = s.say(req, out.Message)
 	err = st.Send(ctx, api.JSONFrame(api.FrameError, out))
 	for err == nil { // to close before it has read would throw that away
 		_, err = st.Receive(ctx)
