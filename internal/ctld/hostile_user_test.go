@@ -54,7 +54,7 @@ func TestHostileUser(t *testing.T) {
 		{"enters it", "GET", "/v1/jobs/" + id + "/exec", "", 403, nil},
 		{"watches it", "GET", "/v1/events?job=77&user=ann", "", 404, nil},
 		{"submits to her project", "POST", "/v1/jobs", submit(`,"project":"lab"`), 403, nil},
-		{"submits to a project that is a path", "POST", "/v1/jobs", submit(`,"project":"../lab"`), 404, nil},
+		{"submits to a project that is a path", "POST", "/v1/jobs", submit(`,"project":"../lab"`), 403, nil},
 		{"submits as ann", "POST", "/v1/jobs", submit(`,"user":"ann","operator":true`), 200, nil},
 		{"replaces her job of that name", "POST", "/v1/jobs", `{"job":` + strings.Replace(own, "mine", "hush-name", 1) + `,"gbatch":{"replace":true}}}`, 200, nil},
 		{"waits for her job", "POST", "/v1/jobs", `{"job":` + own + `,"gbatch":{"dependencies":"aftercorr:1"}}}`, 200, nil},

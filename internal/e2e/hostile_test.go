@@ -15,7 +15,6 @@ var nastiest = map[string]job.Reason{
 	"gpulab-v2/mount-docker-socket": job.Mount,
 	"gpulab-v2/mount-options":       "",
 	"gpulab-v2/workdir-fd":          job.BadSpec,
-	"gpulab-v2/user-negative":       job.BadSpec,
 	"gpulab-v2/groups-docker":       job.BadSpec,
 	"gpulab-v2/env-preload":         "",
 	"gpulab-v2/command-shell":       "",
