@@ -27,7 +27,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 TEST := go test -race -tags seccomp -p 2 -timeout 20m
 
 .NOTPARALLEL:
-.PHONY: help deps build packages test unit e2e lint man completion demo bench bench-node test-gpu gpu-bundle clean
+.PHONY: help deps build packages test beside unit fuzz e2e lint man completion demo bench bench-node test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -45,10 +45,18 @@ packages: build ## make Debian packages in build/packages/
 	@$(MAKE) --no-print-directory man completion
 	@scripts/packages $(VERSION)
 
-test: packages lint unit e2e ## build, check and run all tests (as root)
+test: packages lint beside e2e ## build, check and run all tests (as root)
+
+# Unit tests mostly wait, for containers and for deadlines: the fuzzers have
+# what they leave of the processors.
+beside: deps
+	@nice -n 19 scripts/fuzz & fuzz=$$!; $(MAKE) --no-print-directory unit; ok=$$?; wait $$fuzz && exit $$ok
 
 unit:
 	GBATCH_VMTEST_REQUIRED=1 $(TEST) $$(go list ./... | grep -v /internal/e2e)
+
+fuzz: deps ## run each fuzzer for a minute (FUZZTIME=10s: for less)
+	@scripts/fuzz
 
 e2e: ## run the end-to-end tests alone (after make build)
 	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) ./internal/e2e

@@ -139,6 +139,7 @@ var below = map[string][]string{
 	"internal/document":                         {},
 	"internal/job/importer/foreign":             {"internal/document", "internal/job"},
 	"internal/job/importer/foreign/foreigntest": {},
+	"internal/job/importer/hostiletest":         {"internal/job", "internal/job/importer", "internal/job/importer/slurm"},
 	"internal/job/importer/ccluster":            {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"internal/job/importer/dstack":              {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"internal/job/importer/kubernetes":          {"internal/job/importer/foreign", "internal/document", "internal/job"},

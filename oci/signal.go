@@ -89,7 +89,12 @@ func statField(pid, n int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The name is in parentheses and may have any character, so cut behind it.
+	return fieldOf(data, pid, n)
+}
+
+// fieldOf takes a field out of the text of /proc/PID/stat. The program's name is
+// in parentheses, is its own choice and may have any character, so cut behind it.
+func fieldOf(data []byte, pid, n int) (int, error) {
 	i := bytes.LastIndexByte(data, ')')
 	fields := bytes.Fields(data[i+1:])
 	if i < 0 || len(fields) <= n {

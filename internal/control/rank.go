@@ -106,7 +106,7 @@ func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 	j = a.jobs.change(j, line, func(j *state.Job) {
 		j.Attempt = at
 		if to == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
-			j.Started = startedAt(a.out.now, r)
+			j.Started = max(startedAt(a.out.now, r), at.Start) // whatever the node says
 			j.First = cmp.Or(j.First, j.Started)
 		}
 		j.State = to

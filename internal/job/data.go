@@ -123,11 +123,24 @@ func dataURI(schemes ...string) func(string) string {
 			return fmt.Sprintf("is %s: want file:///ABSOLUTE/PATH", document.Quote(s))
 		case u.Scheme != "file" && u.Scheme != "results" && u.Host == "":
 			return fmt.Sprintf("is %s, which names no host or bucket", document.Quote(s))
-		case u.Fragment != "" || u.Scheme == "s3" && u.RawQuery != "":
+		case u.Fragment != "" || !strings.HasPrefix(u.Scheme, "http") && (u.RawQuery != "" || u.ForceQuery):
 			return fmt.Sprintf("is %s: nothing may follow the path", document.Quote(s))
+		case !strings.HasPrefix(u.Scheme, "http"):
+			return dataPath(u.Path)
 		}
 		return ""
 	}
+}
+
+// dataPath looks at the path of a URI, in which escapes are decoded.
+func dataPath(s string) string {
+	switch {
+	case strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return "must not contain line breaks or control characters"
+	case strings.Contains(s+"/", "/../"):
+		return fmt.Sprintf("must not contain .. elements, is %s", document.Quote(s))
+	}
+	return ""
 }
 
 func sha256Hex(s string) string {

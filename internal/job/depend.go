@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"gbatch/internal/document"
@@ -109,8 +110,12 @@ func ParseDependencies(text string) (deps []Dependency, any bool, err error) {
 			return nil, false, errors.New("has both , (all of them) and ? (one of them)")
 		}
 	}
+	total := 0
 	for part := range strings.SplitSeq(text, sep) {
 		parts := strings.Split(part, ":")
+		if total += len(parts); total > maxDependencies {
+			return nil, false, fmt.Errorf("has more than %d types and jobs", maxDependencies)
+		}
 		p := Dependency{Type: parts[0]}
 		if message := oneOf(dependencyTypes...)(p.Type); message != "" {
 			return nil, false, errors.New("type " + message)
@@ -122,7 +127,7 @@ func ParseDependencies(text string) (deps []Dependency, any bool, err error) {
 			}
 			var minutes int
 			if delayed {
-				if _, err := fmt.Sscanf(delay, "%d", &minutes); err != nil || minutes < 1 || Duration(minutes)*60 > MaxDuration {
+				if minutes, err = strconv.Atoi(delay); err != nil || minutes < 1 || minutes > int(MaxDuration/60) {
 					return nil, false, fmt.Errorf("%s is no number of minutes", document.Quote(delay))
 				}
 			}

@@ -83,6 +83,7 @@ func parseRange(s string) (first, last, step int, err error) {
 		if step, err = strconv.Atoi(stepText); err != nil || step < 1 || !ranged {
 			return 0, 0, 0, fmt.Errorf("%s has no step: want a range and a number above 0, as 0-20:5", document.Quote(s))
 		}
+		step = min(step, maxIndex+1) // a longer one leads out of the range as well, and the sum does not overflow
 	}
 	if last < first {
 		return 0, 0, 0, fmt.Errorf("%s ends before it begins", document.Quote(s))

@@ -57,6 +57,12 @@ func Decode(ctx context.Context, socket, credential string) (uid uint32, payload
 	if err != nil {
 		return 0, nil, err
 	}
+	return answer(out)
+}
+
+// answer reads what unmunge prints: the credential's fields, an empty line and
+// the payload, which is the caller's and may have anything in it.
+func answer(out []byte) (uid uint32, payload []byte, err error) {
 	head, payload, ok := bytes.Cut(out, []byte("\n\n"))
 	status, id := "", ""
 	for line := range strings.Lines(string(head)) {

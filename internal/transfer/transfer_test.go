@@ -212,7 +212,7 @@ func TestStalled(t *testing.T) {
 }
 
 // web is a web server with one file, of which the test says how it behaves.
-func web(t *testing.T, handler http.HandlerFunc) string {
+func web(t testing.TB, handler http.HandlerFunc) string {
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	return s.URL

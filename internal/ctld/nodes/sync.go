@@ -50,6 +50,9 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	if !site.NodeNameRule.MatchString(in.Name) || q.Instance == "" {
 		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("node name %q or its instance id is not valid", in.Name)}
 	}
+	if err := bound(q); err != nil {
+		return nil, err
+	}
 	skew := s.Skews.Heard(in.Name, q.NowMS, s.Now())
 	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Ranks: samples.OnOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
 	for _, g := range q.Samples {

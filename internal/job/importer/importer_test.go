@@ -138,15 +138,3 @@ func TestParseForced(t *testing.T) {
 		t.Errorf("an unknown format: %v", err)
 	}
 }
-
-func FuzzParse(f *testing.F) {
-	paths, _ := filepath.Glob("testdata/*.in")
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) { result(t, data) })
-}

@@ -38,6 +38,7 @@ type task struct {
 
 	env        map[string]string // what ${{ env.NAME }} stands for
 	unset      map[string]bool   // names in env whose value is not known here
+	secret     map[string]bool   // names in env whose value is a secret
 	commands   []string
 	entrypoint []string
 	shell      string

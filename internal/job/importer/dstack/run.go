@@ -19,7 +19,7 @@ const interpolation = `\$\{\{\s*([^}]*?)\s*\}\}`
 // readEnv reads a map or a list of variables. One without a value is its
 // author's, most often a token: it becomes a secret, which nobody sees.
 func (t *task) readEnv(d *decoder, n *node) {
-	t.env, t.unset = map[string]string{}, map[string]bool{}
+	t.env, t.unset, t.secret = map[string]string{}, map[string]bool{}, map[string]bool{}
 	d.Becomes("request.docker.environment", n)
 	switch n.Kind {
 	case document.ObjectKind:
@@ -108,6 +108,7 @@ func (t *task) callersEnv(d *decoder, n *node, name string) {
 		return
 	}
 	t.addSecret(d, n, name)
+	t.secret[name] = true
 	foreign.Set(&t.sub.Secrets, name, value)
 	d.Note(n, "is taken from your environment and kept as a secret")
 }
@@ -118,19 +119,31 @@ func (t *task) addSecret(d *decoder, n *node, name string) {
 	g.Secrets = append(g.Secrets, job.Secret{Name: name})
 }
 
-// text reads a string with ${{ env.NAME }} in it. It quotes no value.
-func (t *task) text(d *decoder, n *node) (string, bool) {
+// maxInterpolated bounds what variables add to a text.
+const maxInterpolated = 64 << 10
+
+// text reads a string with ${{ env.NAME }} in it. It quotes no value. Secrets
+// are only put into what is private itself.
+func (t *task) text(d *decoder, n *node, private bool) (string, bool) {
 	s, ok := d.Str(n)
 	if !ok {
 		return "", false
 	}
+	more := maxInterpolated
 	s = t.interpolation.ReplaceAllStringFunc(s, func(m string) string {
 		what := t.interpolation.FindStringSubmatch(m)[1]
 		name, isEnv := strings.CutPrefix(what, "env.")
 		value, known := t.env[name]
 		switch {
-		case isEnv && known:
+		case isEnv && known && t.secret[name] && !private:
+			d.Problem(n, fmt.Sprintf("would show %s, which is taken from your environment and kept as a secret", name), fmt.Sprintf("write %s=VALUE in env if everybody may see it", name))
+		case isEnv && known && len(value) <= more:
+			more -= len(value)
 			return value
+		case isEnv && known:
+			if ok {
+				d.Problem(n, fmt.Sprintf("has more than %d bytes with its variables", maxInterpolated), "")
+			}
 		case isEnv && t.unset[name]:
 			d.Problem(n, fmt.Sprintf("needs the value of %s, which is not known here", name), "export "+name+" where the task is submitted")
 		case isEnv:
@@ -148,7 +161,7 @@ func (t *task) text(d *decoder, n *node) (string, bool) {
 }
 
 func readImage(d *decoder, n *node, t *task) {
-	t.sub.Spec.Request.Docker.Image, _ = t.text(d, n)
+	t.sub.Spec.Request.Docker.Image, _ = t.text(d, n, false)
 	d.Becomes("request.docker.image", n)
 }
 
@@ -203,8 +216,8 @@ func (t *task) applyImage(d *decoder, n *node) {
 
 // authFields are those of registry_auth.
 var authFields = []field[task]{
-	{"username", func(d *decoder, n *node, t *task) { t.user, _ = t.text(d, n) }, true},
-	{"password", func(d *decoder, n *node, t *task) { t.pass, _ = t.text(d, n) }, true},
+	{"username", func(d *decoder, n *node, t *task) { t.user, _ = t.text(d, n, true) }, true},
+	{"password", func(d *decoder, n *node, t *task) { t.pass, _ = t.text(d, n, true) }, true},
 }
 
 func readAuth(d *decoder, n *node, t *task) {
@@ -289,7 +302,7 @@ func joinCommands(commands []string) string {
 const repoDir = "/workflow"
 
 func readWorkDir(d *decoder, n *node, t *task) {
-	s, ok := t.text(d, n)
+	s, ok := t.text(d, n, false)
 	if !ok || s == "" {
 		return
 	}

@@ -79,6 +79,9 @@ func (d *Decoder) Finish(sub job.Submission) (job.Submission, error) {
 		return job.Submission{}, err
 	}
 	out, err := job.Parse(doc)
+	if err == nil && sub.Registry != nil && (out.Registry == nil || *out.Registry != *sub.Registry) {
+		err = job.Problems{{Path: "request.docker.image", Message: "has a login whose user has a colon in it: what follows would be read as the password"}}
+	}
 	if ps, ok := errors.AsType[job.Problems](err); ok {
 		var told []job.Problem
 		for _, p := range ps {

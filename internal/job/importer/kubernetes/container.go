@@ -32,6 +32,7 @@ type container struct {
 	*manifest
 	command, args    []string
 	requests, limits map[string]*node
+	expanded         int // bytes that came of variables
 }
 
 var containerFields = []field[container]{
@@ -119,10 +120,10 @@ func (c *container) combine(d *decoder, n *node) {
 		}
 	}
 	if g := c.spec.Gbatch; len(c.command) > 0 {
-		g.Entrypoint = expand(c.command, c.spec.Request.Docker.Environment)
+		g.Entrypoint = c.expand(c.command, c.spec.Request.Docker.Environment)
 	}
 	if len(c.args) > 0 {
-		c.spec.Request.Docker.Command = job.Command{Argv: expand(c.args, c.spec.Request.Docker.Environment)}
+		c.spec.Request.Docker.Command = job.Command{Argv: c.expand(c.args, c.spec.Request.Docker.Environment)}
 	}
 }
 
@@ -163,8 +164,9 @@ func (c *container) amount(d *decoder, name string, scale float64) (int64, bool)
 func wholeGiB(bytes int64) int { return max(1, int((bytes+(1<<30)-1)>>30)) }
 
 // expand replaces $(NAME) by the container's own variables, as Kubernetes does;
-// $$ is a $, and an unknown name stays.
-func expand(words []string, env map[string]string) []string {
+// $$ is a $, and an unknown name stays. Variables may have others in them: once
+// they came to more than a document may have, which is refused, the rest is cut.
+func (c *container) expand(words []string, env map[string]string) []string {
 	if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "$") }) {
 		return slices.Clone(words)
 	}
@@ -172,13 +174,16 @@ func expand(words []string, env map[string]string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
 		out[i] = reference.ReplaceAllStringFunc(w, func(m string) string {
-			if m == "$$" {
-				return "$"
+			v, ok := "$", true
+			if m != "$$" {
+				v, ok = env[m[2:len(m)-1]]
 			}
-			if v, ok := env[m[2:len(m)-1]]; ok {
-				return v
+			if !ok {
+				return m
 			}
-			return m
+			v = v[:min(len(v), document.MaxBytes-c.expanded)]
+			c.expanded += len(v)
+			return v
 		})
 	}
 	return out

@@ -46,7 +46,7 @@ func readEnv(d *decoder, n *node, c *container) {
 			d.Problem(n, fmt.Sprintf("sets %s, which is set for every task", v.name), "remove it")
 			return
 		}
-		env[v.name] = expand([]string{v.value}, env)[0]
+		env[v.name] = c.expand([]string{v.value}, env)[0]
 	})
 	if len(env) > 0 {
 		c.spec.Request.Docker.Environment = env
@@ -102,6 +102,9 @@ func readVolumes(d *decoder, n *node, k *manifest) {
 			name, _ = d.Str(x)
 		}
 		v := volume{bad: true}
+		if _, twice := k.volumes[name]; twice || len(n.Kids) > 2 {
+			d.Problem(n, fmt.Sprintf("is the second volume %s, or has several kinds", document.Quote(name)), "give each volume its own name and one kind")
+		}
 		for _, kid := range n.Kids {
 			switch kid.Key {
 			case "name":

@@ -59,6 +59,10 @@ func wholeNumber(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
+// maxMemory is the most that an option may say, MiB. It is more than a job may
+// have, and little enough to be multiplied by a job's cores.
+const maxMemory = 1 << 40
+
 // Memory reads MiB, or a number with K, M, G or T behind it.
 func Memory(s string) (mib int64, err error) {
 	unit := int64(1 << 10)
@@ -82,7 +86,10 @@ func Memory(s string) (mib int64, err error) {
 	if err != nil || x > 1<<30 {
 		return 0, errors.New("want a number of MiB, or a number and K, M, G or T")
 	}
-	return (x*unit + 1023) >> 10, nil
+	if mib = (x*unit + 1023) >> 10; mib > maxMemory {
+		return 0, errors.New("is too much")
+	}
+	return mib, nil
 }
 
 // GPUs is a number of GPUs, of one model if that is named.
@@ -168,11 +175,14 @@ func span(s string) (time.Duration, error) {
 		s, unit = s[:digits], strings.TrimSuffix(s[digits:], "s")
 	}
 	n, err := wholeNumber(s)
-	if err != nil || n > 1<<31 {
+	if err != nil {
 		return 0, errors.New("want now+NUMBER and seconds, minutes, hours, days or weeks")
 	}
 	lengths := map[string]time.Duration{"": time.Second, "second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour}
 	if length := lengths[unit]; length > 0 {
+		if n > int64(job.MaxDuration)*int64(time.Second)/int64(length) {
+			return 0, errors.New("is more than 3650 days away")
+		}
 		return time.Duration(n) * length, nil
 	}
 	return 0, fmt.Errorf("has a unit %s: want seconds, minutes, hours, days or weeks", document.Quote(unit))

@@ -1,0 +1,87 @@
+package nodes
+
+import (
+	"fmt"
+	"strings"
+
+	"gbatch/internal/api"
+	"gbatch/internal/node"
+)
+
+// Bounds of what a node says. A node speaks for itself and its ranks alone, but
+// what it says is stored, shown and added to what others say: texts have a
+// length, and numbers are such that their sums are numbers.
+const (
+	maxText    = 4 << 10 // bytes of a message
+	maxWord    = 512     // of a name, a digest, a list of cores
+	maxReasons = 20      // why it is unhealthy
+	maxPorts   = 64      // of one rank, as a document may have
+	maxUsed    = 1e15    // bytes, seconds, joules and samples of one rank
+	maxCPUs    = 1 << 20
+	maxMemory  = 1 << 60 // bytes
+)
+
+// bound cuts what is too much, and refuses an inventory that no machine has.
+func bound(q *api.SyncRequest) error {
+	if v := q.Inventory; v != nil && (v.CPUs < 0 || v.CPUs > maxCPUs || v.MemBytes < 0 || v.MemBytes > maxMemory || v.DiskBytes < 0 || v.DiskBytes > maxMemory) {
+		return &api.Error{Status: 400, Code: api.CodeBadRequest, Hint: "see `gnoded check` on the node",
+			Message: fmt.Sprintf("the node's inventory cannot be used: it has %d cores, %d bytes of memory and %d of disk", v.CPUs, v.MemBytes, v.DiskBytes)}
+	}
+	q.Unhealthy = q.Unhealthy[:min(len(q.Unhealthy), maxReasons)]
+	for i := range q.Unhealthy {
+		cut(&q.Unhealthy[i], maxText)
+	}
+	for i := range q.Ranks {
+		boundRank(&q.Ranks[i])
+	}
+	for i := range q.Use {
+		u := &q.Use[i].LiveUse
+		clamp(&u.CPUSeconds, maxUsed)
+		clamp(&u.Mem, maxUsed)
+		clamp(&u.PeakMem, maxUsed)
+		boundGPU(u.GPU)
+	}
+	for i := range q.Prepulled {
+		cut(&q.Prepulled[i].Error, maxText)
+	}
+	return nil
+}
+
+func boundRank(r *node.RankStatus) {
+	cut(&r.Progress, maxText)
+	cut(&r.Cores, maxWord)
+	cut(&r.Image, maxWord)
+	r.Ports = r.Ports[:min(len(r.Ports), maxPorts)]
+	if d := r.Done; d != nil {
+		clamp(&d.Percent, 100)
+		cut(&d.Name, maxWord)
+	}
+	if e := r.Exit; e != nil {
+		cut(&e.Message, maxText)
+		clamp(&e.CPUSeconds, maxUsed)
+		clamp(&e.PeakMem, maxUsed)
+		boundGPU(e.GPU)
+	}
+}
+
+func boundGPU(u *node.GPUUse) {
+	if u == nil {
+		return
+	}
+	clamp(&u.Utilization, 100)
+	clamp(&u.MaxUtilization, 100)
+	clamp(&u.MaxMem, maxUsed)
+	clamp(&u.Mem, maxUsed)
+	clamp(&u.EnergyJ, maxUsed)
+	clamp(&u.Samples, maxUsed)
+}
+
+// clamp brings x between 0 and most.
+func clamp[T int | int64 | float64](x *T, most T) { *x = min(max(*x, 0), most) }
+
+// cut shortens a text to most bytes.
+func cut(s *string, most int) {
+	if len(*s) > most {
+		*s = strings.ToValidUTF8((*s)[:most], "") + "..."
+	}
+}
