@@ -26,8 +26,10 @@ func (s *site) inProject(name, text string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Dir(path), 0o777); err != nil { // jobs are not root here
-		s.t.Fatal(err)
+	for _, dir := range []string{s.project(), filepath.Dir(path)} {
+		if err := os.Chmod(dir, 0o777); err != nil { // jobs are not root here
+			s.t.Fatal(err)
+		}
 	}
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		s.t.Fatal(err)

@@ -64,7 +64,7 @@ func TestInputs(t *testing.T) {
 	d.s3.Put("lab/data/one", "first\n")
 	d.s3.Put("lab/data/sub/two", "second\n")
 	d.s3.Put("lab/large", large)
-	if err := os.WriteFile(filepath.Join(d.top, "conf"), []byte("third\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(d.top, "conf"), []byte("third\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	id := rankID(1)

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"gbatch/oci/atomicfile"
 )
@@ -422,4 +423,9 @@ func (x *fetching) checkSum(path string) error {
 		return fail(Invalid, "has the SHA-256 %s, and %s was expected", got, x.SHA256)
 	}
 	return nil
+}
+
+// isNotDir says that a file is where a directory is needed, or the reverse.
+func isNotDir(err error) bool {
+	return errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY)
 }

@@ -82,7 +82,7 @@ func put(t *testing.T, c *Client, s *server, dir, uri string) error {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	names, err := Walk(t.Context(), root, ".", "")
+	names, err := Dir{Root: root}.Walk(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func put(t *testing.T, c *Client, s *server, dir, uri string) error {
 		t.Fatal(err)
 	}
 	defer sink.Close()
-	return c.Send(t.Context(), Send{URI: uri, Sink: sink, Root: root, Dir: ".", Names: names, Journal: dir + ".journal"})
+	return c.Send(t.Context(), Send{URI: uri, Sink: sink, From: Dir{Root: root}, Names: names, Journal: dir + ".journal"})
 }
 
 // get fetches from S3 and returns where it is.

@@ -1,20 +1,14 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/minio/minio-go/v7"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 )
 
 // wrapper makes a reader count.
@@ -133,79 +127,4 @@ func (u *upload) listParts(ctx context.Context, _ wrapper) error {
 		}
 		marker = r.NextPartNumberMarker
 	}
-}
-
-// DirSink is a directory of this machine. Files get the owner that they had
-// where they come from, and the group that the directory gives. single is the
-// name of a file that goes alone. The sink does not close root.
-func DirSink(root *os.Root, single string) Sink { return dirSink{root, single} }
-
-type dirSink struct {
-	root   *os.Root
-	single string
-}
-
-func (s dirSink) Close() {}
-
-func (s dirSink) Put(ctx context.Context, w *sending, f *os.File, o Object, _ *journal) error {
-	name := cmp.Or(o.Name, s.single)
-	if dir := filepath.Dir(name); dir != "." {
-		if err := s.root.MkdirAll(dir, 0o775); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fileError(dir, err)
-		}
-	}
-	return w.request(ctx, func(_ context.Context, count wrapper) error {
-		temp := copyName(name)
-		if err := s.root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fileError(name, err)
-		}
-		out, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
-		if err != nil {
-			return fileError(name, err)
-		}
-		_, err = io.Copy(out, readUntil(ctx, count(io.NewSectionReader(f, 0, o.Size))))
-		if err == nil {
-			err = asSource(out, f)
-		}
-		if err == nil {
-			err = out.Sync()
-		}
-		err = errors.Join(err, out.Close())
-		if err == nil {
-			err = s.root.Rename(temp, name)
-		}
-		if err == nil || ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx), err)
-		}
-		_ = s.root.Remove(temp) // the first error counts
-		return fileError(name, err)
-	})
-}
-
-// readUntil ends with a context.
-func readUntil(ctx context.Context, r io.Reader) io.Reader {
-	return readerFunc(func(p []byte) (int, error) {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		return r.Read(p)
-	})
-}
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
-// asSource gives a copy the owner and mode of what it is a copy of.
-func asSource(out, f *os.File) error {
-	st, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	owner := st.Sys().(*syscall.Stat_t)
-	// A file server may keep this from root.
-	if err := unix.Fchown(int(out.Fd()), int(owner.Uid), -1); err != nil && !errors.Is(err, unix.EPERM) {
-		return err
-	}
-	return out.Chmod(st.Mode().Perm())
 }

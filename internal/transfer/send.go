@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -26,12 +25,13 @@ type Sink interface {
 type Send struct {
 	URI     string // for messages
 	Sink    Sink
-	Root    *os.Root // of the files; what is opened never lies outside of it
-	Dir     string   // below Root; the names are relative to it
+	From    Dir      // of the files; what is opened never lies outside of it
 	Names   []string // the files, or one: Single
 	Single  bool     // the file goes to the sink's own name
 	Journal string   // file that remembers what was sent; made
 
+	// Room is asked once, with the bytes of all files, before the first is sent.
+	Room func(bytes int64) error
 	// Progress, if set, is called from several goroutines: bytes that are there,
 	// and all.
 	Progress func(done, total int64)
@@ -73,13 +73,17 @@ func (w *sending) run(ctx context.Context) error {
 	defer j.close()
 	var list []Object
 	for _, name := range w.Names {
-		o, err := (&dirSource{root: w.Root}).object(path.Join(w.Dir, name))
+		o, err := w.From.object(name)
 		if err != nil {
 			return err
 		}
-		o.Name = name
 		list = append(list, o)
 		w.total += o.Size
+	}
+	if w.Room != nil {
+		if err := w.Room(w.total); err != nil {
+			return err
+		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, w.c.Parallel))
@@ -101,7 +105,7 @@ func (w *sending) one(ctx context.Context, o Object, j *journal) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	f, err := OpenPlain(w.Root, path.Join(w.Dir, o.Name))
+	f, err := w.From.Open(o.Name)
 	if err == nil {
 		named := o
 		if w.Single {

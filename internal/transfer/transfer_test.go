@@ -142,7 +142,7 @@ func TestGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	send := Send{URI: "s3://lab/", Sink: sink, Root: root, Dir: ".", Names: []string{"large", "small"}, Journal: dir + ".journal"}
+	send := Send{URI: "s3://lab/", Sink: sink, From: Dir{Root: root}, Names: []string{"large", "small"}, Journal: dir + ".journal"}
 	if err := c.Send(dead, send); !errors.Is(err, context.Canceled) {
 		t.Fatalf("killed: %v", err)
 	}
@@ -432,16 +432,16 @@ func TestDirs(t *testing.T) {
 	}
 	defer root.Close()
 	to := t.TempDir()
-	got, err := c.Fetch(t.Context(), Fetch{Source: DirSource(root, ""), Dir: to})
+	got, err := c.Fetch(t.Context(), Fetch{Source: DirSource(Dir{Root: root}, ""), Dir: to})
 	if err != nil || got.Objects != 2 {
 		t.Fatalf("fetched %+v %v", got, err)
 	}
-	if _, err := c.Fetch(t.Context(), Fetch{Source: DirSource(root, "in"), Dir: t.TempDir()}); err != nil {
+	if _, err := c.Fetch(t.Context(), Fetch{Source: DirSource(Dir{Root: root}, "in"), Dir: t.TempDir()}); err != nil {
 		t.Errorf("a link within the directory: %v", err)
 	}
-	_, err = c.Fetch(t.Context(), Fetch{URI: "file:///p/out", Source: DirSource(root, "out"), Dir: t.TempDir()})
+	_, err = c.Fetch(t.Context(), Fetch{URI: "file:///p/out", Source: DirSource(Dir{Root: root}, "out"), Dir: t.TempDir()})
 	wantKind(t, err, Invalid, `file "out" cannot be read: path escapes from parent`)
-	_, err = c.Fetch(t.Context(), Fetch{URI: "file:///p/no", Source: DirSource(root, "no"), Dir: t.TempDir()})
+	_, err = c.Fetch(t.Context(), Fetch{URI: "file:///p/no", Source: DirSource(Dir{Root: root}, "no"), Dir: t.TempDir()})
 	wantKind(t, err, NotFound, `file:///p/no: there is no file "no"`)
 
 	sent := t.TempDir()
@@ -453,7 +453,7 @@ func TestDirs(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(sent, "a")); err != nil {
 		t.Fatal(err)
 	}
-	s := Send{Sink: DirSink(target, ""), Root: root, Dir: ".", Names: []string{"a/x", "y"}, Journal: filepath.Join(t.TempDir(), "j")}
+	s := Send{Sink: DirSink(Dir{Root: target}, ""), From: Dir{Root: root}, Names: []string{"a/x", "y"}, Journal: filepath.Join(t.TempDir(), "j")}
 	err = c.Send(t.Context(), s)
 	wantKind(t, err, Invalid, "path escapes from parent (not saved, of 2 files: a/x)")
 	if err := os.Remove(filepath.Join(sent, "a")); err != nil {

@@ -145,8 +145,9 @@ type StorageRoot struct {
 	Name string `yaml:"name"`
 	// Path on the host, with {project} and {user} in it, as /srv/project/{project}.
 	Path string `yaml:"path"`
-	// Create makes missing directories, with the project's group. Default false:
-	// a missing one is the job's error.
+	// Create makes missing directories, with the project's group: the site's up
+	// to the last placeholder, and those that jobs name below where their user
+	// may. Default false: a missing one is the job's error.
 	Create bool `yaml:"create"`
 	// Mode of directories made. Default "02770".
 	Mode Mode `yaml:"mode"`

@@ -28,6 +28,8 @@ type Data struct {
 	CAFile string `yaml:"caFile"`
 	// MaxInput bounds the inputs of one rank together. Default 1TiB; at least 1MiB.
 	MaxInput Size `yaml:"maxInput"`
+	// MaxOutput bounds the outputs of one rank together. Default 1TiB; at least 1MiB.
+	MaxOutput Size `yaml:"maxOutput"`
 	// CacheSize bounds the inputs that are kept for other jobs; those in use are
 	// never removed. Default 50GiB.
 	CacheSize Size `yaml:"cacheSize"`
@@ -44,6 +46,7 @@ type Data struct {
 func (c *Data) setDefaults(stateDir string) {
 	setDefault(&c.Dir, stateDir+"/data")
 	setDefault(&c.MaxInput, 1<<40)
+	setDefault(&c.MaxOutput, 1<<40)
 	setDefault(&c.CacheSize, 50<<30)
 	setDefault(&c.Parallel, 8)
 	setDefault(&c.Stall, Duration(time.Minute))
@@ -71,6 +74,7 @@ func checkData(c *Config, bad func(string, string, ...any)) {
 		bad("data.parallel", "%d: must be 1 to 64", d.Parallel)
 	}
 	bounds[Size]{1 << 20, 1 << 60}.check(bad, "data.maxInput", d.MaxInput)
+	bounds[Size]{1 << 20, 1 << 60}.check(bad, "data.maxOutput", d.MaxOutput)
 	bounds[Size]{0, 1 << 60}.check(bad, "data.cacheSize", d.CacheSize)
 	bounds[Duration]{Duration(100 * time.Millisecond), Duration(time.Hour)}.check(bad, "data.stall", d.Stall)
 	bounds[Duration]{Duration(time.Second), Duration(30 * 24 * time.Hour)}.check(bad, "data.timeout", d.Timeout)

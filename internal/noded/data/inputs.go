@@ -164,11 +164,11 @@ func (t *transfers) source(uri string) (transfer.Source, func(), error) {
 			src, err = t.Client.S3Source(at, uri)
 		}
 	case "file":
-		root, name, ferr := t.fileRoot(uri, false)
+		dir, name, ferr := t.fileDir(uri, false)
 		if ferr != nil {
 			return nil, nil, ferr
 		}
-		return transfer.DirSource(root, name), func() { root.Close() }, nil
+		return transfer.DirSource(dir, name), func() { dir.Root.Close() }, nil
 	default:
 		src, err = t.Client.HTTP(uri)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/internal/transfer"
 )
 
@@ -29,6 +30,7 @@ func Due(all []job.Output, ok bool) map[int]job.Output {
 // program succeeded. Errors are sentences for the user.
 func (d *Data) Send(ctx context.Context, r Rank, due map[int]job.Output, ok bool) error {
 	t := &transfers{d, r}
+	left := &allowance{d.cfg.MaxOutput, d.cfg.MaxOutput}
 	var show showing
 	show.init(t.Progress, "output", len(due))
 	var failed []string
@@ -38,7 +40,7 @@ func (d *Data) Send(ctx context.Context, r Rank, due map[int]job.Output, ok bool
 			continue
 		}
 		uri := t.expandURI(o.URI)
-		err := t.send(ctx, i, o, uri, show.part(show.here))
+		err := t.send(ctx, saving{i, o, uri, left, show.part(show.here)})
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -77,21 +79,42 @@ type nothingToSave struct{ text string }
 
 func (e *nothingToSave) Error() string { return e.text }
 
+// allowance is what the site lets a rank save, and what is left of it.
+type allowance struct{ most, left config.Size }
+
+func (a *allowance) take(bytes int64) error {
+	if bytes > int64(a.left) {
+		return transfer.At(transfer.TooLarge, "", fmt.Sprintf("has %s; with the job's other outputs that is more than %s, this node's limit (data.maxOutput)",
+			config.FormatBytes(bytes), a.most))
+	}
+	a.left -= config.Size(bytes)
+	return nil
+}
+
+// saving is one output under way.
+type saving struct {
+	i int // its place in the document
+	job.Output
+	uri      string
+	left     *allowance
+	progress func(done, total int64)
+}
+
 // send saves one output.
-func (t *transfers) send(ctx context.Context, i int, o job.Output, uri string, progress func(int64, int64)) error {
-	root, name, err := t.outputRoot(o.Path)
+func (t *transfers) send(ctx context.Context, o saving) error {
+	from, name, err := t.outputDir(o.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &nothingToSave{fmt.Sprintf("the program left no %s", o.Path)}
 	}
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	s := transfer.Send{URI: uri, Root: root, Dir: ".", Names: []string{name}, Progress: progress,
-		Journal: filepath.Join(t.Dir, "output-"+strconv.Itoa(i)), Single: name != "" && !strings.HasSuffix(uri, "/")}
+	defer from.Root.Close()
+	s := transfer.Send{URI: o.uri, From: from, Names: []string{name}, Progress: o.progress, Room: o.left.take,
+		Journal: filepath.Join(t.Dir, "output-"+strconv.Itoa(o.i)), Single: name != "" && !strings.HasSuffix(o.uri, "/")}
 	if name == "" {
-		if s.Names, err = transfer.Walk(ctx, root, ".", o.Pattern); err != nil {
-			return transfer.Name(uri, err)
+		if s.Names, err = from.Walk(ctx, o.Pattern); err != nil {
+			return transfer.Name(o.uri, err)
 		}
 	}
 	if len(s.Names) == 0 {
@@ -101,7 +124,7 @@ func (t *transfers) send(ctx context.Context, i int, o job.Output, uri string, p
 		}
 		return &nothingToSave{fmt.Sprintf("the program left %s in %s", what, o.Path)}
 	}
-	sink, closeSink, err := t.sink(uri, s.Single)
+	sink, closeSink, err := t.sink(o.uri, s.Single)
 	if err != nil {
 		return err
 	}
@@ -117,11 +140,11 @@ func (t *transfers) sink(uri string, single bool) (transfer.Sink, func(), error)
 		if !single && !strings.HasSuffix(dir, "/") {
 			dir += "/"
 		}
-		root, name, err := t.fileRoot(dir, true)
+		at, name, err := t.fileDir(dir, true)
 		if err != nil {
 			return nil, nil, err
 		}
-		return transfer.DirSink(root, name), func() { root.Close() }, nil
+		return transfer.DirSink(at, name), func() { at.Root.Close() }, nil
 	}
 	at, err := t.s3()
 	if err != nil {

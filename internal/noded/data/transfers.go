@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"path"
 	"strings"
 
@@ -101,11 +100,11 @@ func (t *transfers) s3() (transfer.S3, error) {
 	return at, nil
 }
 
-// fileRoot opens the directory of a file:// URI, with the name of the file in it or "".
-func (t *transfers) fileRoot(uri string, write bool) (*os.Root, string, error) {
+// fileDir opens the directory of a file:// URI, with the name of the file in it or "".
+func (t *transfers) fileDir(uri string, write bool) (transfer.Dir, string, error) {
 	u, err := url.Parse(uri)
 	if err != nil {
-		return nil, "", transfer.At(transfer.Invalid, uri, "is no URI")
+		return transfer.Dir{}, "", transfer.At(transfer.Invalid, uri, "is no URI")
 	}
 	dir, name := u.Path, ""
 	if !strings.HasSuffix(dir, "/") {
@@ -113,12 +112,12 @@ func (t *transfers) fileRoot(uri string, write bool) (*os.Root, string, error) {
 	}
 	who, err := t.Tenant()
 	if err != nil {
-		return nil, "", err
+		return transfer.Dir{}, "", err
 	}
 	root, err := t.Storage.OpenRoot(path.Clean(dir), who, write)
 	var refused *reason.Error
 	if errors.As(err, &refused) {
-		return nil, "", transfer.At(transfer.NotFound, uri, refused.Text)
+		return transfer.Dir{}, "", transfer.At(transfer.NotFound, uri, refused.Text)
 	}
-	return root, name, err
+	return transfer.Dir{Root: root, Rights: who.Rights}, name, err
 }

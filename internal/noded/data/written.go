@@ -1,7 +1,9 @@
 package data
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"github.com/cyphar/filepath-securejoin/pathrs-lite"
 
 	"gbatch/internal/job"
+	"gbatch/internal/noded/rights"
 	"gbatch/internal/noded/storage"
 	"gbatch/internal/transfer"
 	"gbatch/oci"
@@ -18,48 +21,68 @@ import (
 
 // OpenWritten opens the directory of a path in a container that has ended, and
 // says the name of the file if the path is one.
-func (d *Data) OpenWritten(r Rank, p string) (root *os.Root, name string, err error) {
-	return (&transfers{d, r}).outputRoot(p)
+func (d *Data) OpenWritten(r Rank, p string) (dir transfer.Dir, name string, err error) {
+	return (&transfers{d, r}).outputDir(p)
 }
 
-// outputRoot opens the directory of a path in a container that has ended, and
+// outputDir opens the directory of a path in a container that has ended, and
 // the name of the file if the path is one. Links that the program made lead
 // nowhere but within what it could write.
-func (t *transfers) outputRoot(p string) (root *os.Root, name string, err error) {
-	top, rest, err := t.outputTop(path.Clean(p))
+func (t *transfers) outputDir(p string) (dir transfer.Dir, name string, err error) {
+	top, rest, as, err := t.outputTop(path.Clean(p))
 	if err != nil {
-		return nil, "", err
+		return dir, "", err
 	}
 	defer top.Close()
-	open := func(p string) (*os.File, error) { return pathrs.OpenatInRoot(top, p) }
-	h, err := open(rest)
+	below, err := storage.RootOf(top, as)
 	if err != nil {
-		return nil, "", err
+		return dir, "", err
+	}
+	defer below.Close()
+	var h *os.File
+	err = as.Reach(below, rest, func() error {
+		h, name, err = dirOf(top, rest, p)
+		return err
+	})
+	if errors.Is(err, fs.ErrPermission) {
+		return dir, "", transfer.At(transfer.Denied, "", fmt.Sprintf("%s may not be read by the job's user", p))
+	}
+	if err != nil {
+		return dir, "", err
 	}
 	defer h.Close()
-	st, err := h.Stat()
-	switch {
-	case err != nil:
-		return nil, "", err
-	case st.IsDir():
-		root, err = storage.RootOf(h)
-		return root, "", err
-	case !st.Mode().IsRegular():
-		return nil, "", &nothingToSave{fmt.Sprintf("%s is neither a directory nor a plain file", p)}
-	}
-	dir, err := open(path.Dir(rest))
+	dir.Rights = as
+	dir.Root, err = storage.RootOf(h, as)
+	return dir, name, err
+}
+
+// dirOf opens the directory of a path below top, which p is the whole of.
+func dirOf(top *os.File, rest, p string) (h *os.File, name string, err error) {
+	h, err = pathrs.OpenatInRoot(top, rest)
 	if err != nil {
 		return nil, "", err
 	}
-	defer dir.Close()
-	root, err = storage.RootOf(dir)
-	return root, path.Base(rest), err
+	st, err := h.Stat()
+	if err == nil && st.IsDir() {
+		return h, "", nil
+	}
+	h.Close()
+	if err != nil {
+		return nil, "", err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, "", &nothingToSave{fmt.Sprintf("%s is neither a directory nor a plain file", p)}
+	}
+	h, err = pathrs.OpenatInRoot(top, path.Dir(rest))
+	return h, path.Base(rest), err
 }
 
 // outputTop opens what of a container is outermost on the way to a path: a
-// mount, or what it wrote itself. The rest of the path is relative to that.
-func (t *transfers) outputTop(p string) (*os.File, string, error) {
-	best, rest := -1, ""
+// mount, or what it wrote itself. The rest of the path is relative to that. What
+// lies in the daemon's own directories holds nothing but what the container
+// wrote and was brought for it.
+func (t *transfers) outputTop(p string) (top *os.File, rest string, as rights.Rights, err error) {
+	best := -1
 	entries := t.Order.Spec.Request.Docker.Storage
 	inputs := t.Order.Spec.Gbatch.Inputs
 	length := -1
@@ -79,32 +102,32 @@ func (t *transfers) outputTop(p string) (*os.File, string, error) {
 	case best < 0:
 		dir, err := oci.Written(t.Box)
 		if err != nil {
-			return nil, "", err
+			return nil, "", as, err
 		}
-		f, err := os.Open(dir)
-		return f, p, err
+		top, err = os.Open(dir)
+		return top, p, rights.Daemon(), err
 	case best >= len(entries):
-		f, err := t.openInput(best-len(entries), &rest)
-		return f, rest, err
+		top, err = t.openInput(best-len(entries), &rest)
+		return top, rest, rights.Daemon(), err
 	case entries[best].HostPath == job.TmpfsHostPath:
-		return nil, "", &nothingToSave{fmt.Sprintf("%s was on a tmpfs, which is gone", p)}
+		return nil, "", as, &nothingToSave{fmt.Sprintf("%s was on a tmpfs, which is gone", p)}
 	}
 	who, err := t.Tenant()
 	if err != nil {
-		return nil, "", err
+		return nil, "", as, err
 	}
 	src, err := t.Storage.Open(entries[best], who)
 	if err != nil {
-		return nil, "", err
+		return nil, "", as, err
 	}
 	if src.Dir {
-		return src.Handle, rest, nil
+		return src.Handle, rest, who.Rights, nil
 	}
 	src.Close() // a single file was mounted: look at it from its directory
 	at := entries[best]
 	at.HostPath, rest = path.Dir(at.HostPath), path.Base(at.HostPath)
 	src, err = t.Storage.Open(at, who)
-	return src.Handle, rest, err
+	return src.Handle, rest, who.Rights, err
 }
 
 // openInput opens an input that the program may have changed.

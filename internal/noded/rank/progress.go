@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"strings"
 	"unicode"
 
@@ -14,7 +13,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
-	"gbatch/internal/transfer"
+	"gbatch/internal/noded/rights"
 	"gbatch/oci"
 )
 
@@ -59,7 +58,7 @@ func (w *watch) lookAtProgress() {
 }
 
 // lookAtProgress reads the file of a program that runs, through the eyes of
-// its first process: it may lie on any mount.
+// its first process and with its rights: it may lie on any mount.
 func lookAtProgress(shim *oci.Shim, path string, s *state) {
 	pid := shim.PID()
 	if pid == 0 {
@@ -70,8 +69,16 @@ func lookAtProgress(shim *oci.Shim, path string, s *state) {
 		return // it ends at this moment
 	}
 	defer root.Close()
-	fd, err := unix.Openat2(int(root.Fd()), strings.TrimPrefix(path, "/"), &unix.OpenHow{
-		Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+	as, err := rights.OfProcess(pid)
+	if err != nil {
+		return
+	}
+	var fd int
+	err = as.Do(func() error {
+		fd, err = unix.Openat2(int(root.Fd()), strings.TrimPrefix(path, "/"), &unix.OpenHow{
+			Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+		})
+		return err
 	})
 	if err != nil {
 		return // not written yet
@@ -125,15 +132,15 @@ func (r *Rank) checkProgress(out *node.Exit) {
 
 // readLastProgress reads what a program wrote just before its end.
 func (r *Rank) readLastProgress(p string) {
-	root, name, err := r.node.Data.OpenWritten(r.data(), p)
-	if err != nil || name == "" {
-		if err == nil {
-			root.Close()
-		}
+	dir, name, err := r.node.Data.OpenWritten(r.data(), p)
+	if err != nil {
 		return // on a tmpfs, or never written
 	}
-	defer root.Close()
-	f, err := transfer.OpenPlain(root, path.Base(name))
+	defer dir.Root.Close()
+	if name == "" {
+		return
+	}
+	f, err := dir.Open(name)
 	if err != nil {
 		return
 	}

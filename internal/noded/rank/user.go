@@ -10,6 +10,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/noded/reason"
+	"gbatch/internal/noded/rights"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
 	"gbatch/oci/userns"
@@ -94,7 +95,11 @@ func (r *Rank) runAsUser(spec *specs.Spec) error {
 // began.
 func (r *Rank) tenant() (storage.Tenant, error) {
 	o, err := r.node.owner(&r.order)
-	return storage.Tenant{User: r.order.User, Project: r.order.Project, GID: r.order.ProjectGID, UID: int(o.UID), OwnGID: int(o.GID)}, err
+	who := storage.Tenant{User: r.order.User, Project: r.order.Project, GID: r.order.ProjectGID, UID: int(o.UID), OwnGID: int(o.GID), Rights: rights.Of(o)}
+	if r.order.Spec.Privileged() {
+		who.Rights = rights.Daemon() // which the job has itself
+	}
+	return who, err
 }
 
 // giveToRoot makes the files in a directory those of the container's root, who

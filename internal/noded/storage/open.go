@@ -11,12 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maker opens directories beneath a root and makes missing ones. The kernel
-// itself refuses to leave the root (openat2 with RESOLVE_BENEATH), so that a
-// link which is swapped in meanwhile helps nobody.
+// maker opens directories below another one and makes missing ones. The kernel
+// itself refuses to leave that (openat2 with RESOLVE_BENEATH), so that a link
+// which is swapped in meanwhile helps nobody.
 type maker struct {
 	uid, gid int
-	owner    int    // of what the template names, below what is there; -1: root
 	mode     uint32 // permission bits as chmod takes them
 }
 
@@ -40,24 +39,15 @@ func (m maker) takeOver(h *os.File) error {
 	return os.Chown(at, m.uid, m.gid)
 }
 
-// resolve opens rel beneath the directory top as a handle.
-func (m maker) resolve(top, rel string, create bool) (*os.File, error) {
-	fd, err := unix.Open(top, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	root := os.NewFile(uintptr(fd), top)
-	if rel == "" {
-		return root, nil
-	}
-	defer root.Close()
-	h, err := beneath(root, rel)
+// resolve opens rel below the directory top as a handle.
+func (m maker) resolve(top *os.File, rel string, create bool) (*os.File, error) {
+	h, err := beneath(top, rel)
 	if !create || !errors.Is(err, unix.ENOENT) {
 		return h, err
 	}
 	parts := strings.Split(rel, "/")
 	for i := range parts {
-		if h, err = m.step(root, strings.Join(parts[:i+1], "/")); err != nil {
+		if h, err = m.step(top, strings.Join(parts[:i+1], "/")); err != nil {
 			return nil, err
 		}
 		if i < len(parts)-1 {
@@ -108,30 +98,6 @@ func (m maker) mkdir(parent *os.File, name string) error {
 		return err
 	}
 	return unix.Fchmod(fd, m.mode)
-}
-
-// base makes the directory top that template stands for. What precedes the
-// first placeholder is the administrator's and must exist.
-func (m maker) base(template, top string) error {
-	if _, err := os.Stat(top); err == nil {
-		return nil
-	}
-	fixed := template
-	if i := strings.IndexByte(template, '{'); i >= 0 {
-		fixed = template[:strings.LastIndexByte(template[:i], '/')]
-	} else {
-		fixed = filepath.Dir(template)
-	}
-	rel, err := filepath.Rel(filepath.Clean("/"+fixed), top)
-	if err != nil {
-		return err
-	}
-	m.uid = m.owner
-	h, err := m.resolve(filepath.Clean("/"+fixed), rel, true)
-	if err != nil {
-		return err
-	}
-	return h.Close()
 }
 
 // beneath opens rel below root as a handle, never leaving root.

@@ -6,12 +6,13 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/noded/reason"
+	"gbatch/internal/noded/rights"
 )
 
 // OpenRoot opens a directory of a job's storage for what the daemon reads and
-// writes there itself. Nothing that is done with the result leaves it, whatever
-// links other users make there meanwhile. For writing missing directories are
-// made, below what has to be there.
+// writes there itself, which it does with the tenant's rights. Nothing that is
+// done with the result leaves it, whatever links other users make there
+// meanwhile. For writing missing directories are made.
 func (s *Roots) OpenRoot(hostPath string, who Tenant, write bool) (*os.Root, error) {
 	root, rest, err := s.find(hostPath)
 	if err != nil {
@@ -20,25 +21,24 @@ func (s *Roots) OpenRoot(hostPath string, who Tenant, write bool) (*os.Root, err
 	if write && root.ReadOnly {
 		return nil, reason.Errorf(job.Mount, "storage %q can only be read", root.Name)
 	}
-	top, err := expand(root.Path, who)
+	h, err := who.open(root, rest, write)
 	if err != nil {
 		return nil, err
 	}
-	make := who.maker(root.Path, uint32(root.Mode))
-	if write && root.Create {
-		if err := make.base(root.Path, top); err != nil {
-			return nil, reason.Errorf(job.Mount, "cannot make %s for storage %q on this node: %v", root.Name, hostPath, plain(err))
-		}
-	}
-	h, err := make.resolve(top, rest, write)
-	if err != nil {
-		return nil, explainOpen(hostPath, root, err)
-	}
 	defer h.Close()
-	return RootOf(h)
+	return RootOf(h, who.Rights)
 }
 
-// RootOf makes a root of a handle on a directory.
-func RootOf(h *os.File) (*os.Root, error) {
-	return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(int(h.Fd())))
+// RootOf makes a root of a handle on a directory. Below it the kernel asks
+// anew for each step; a file server may let only the user open it at all, and
+// one that may be passed and not listed only the daemon can.
+func RootOf(h *os.File, as rights.Rights) (root *os.Root, err error) {
+	open := func() error {
+		root, err = os.OpenRoot("/proc/self/fd/" + strconv.Itoa(int(h.Fd())))
+		return err
+	}
+	if as.Do(open) != nil {
+		err = open()
+	}
+	return root, err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/reason"
+	"gbatch/internal/noded/rights"
 )
 
 // Tenant is whose storage is meant.
@@ -25,18 +25,49 @@ type Tenant struct {
 	// what is made for a project is root's and the project's, or the first
 	// user's if the project has no group.
 	UID, OwnGID int
+	// Rights are the user's. With these all is done that a job can choose.
+	Rights rights.Rights
 }
 
-// maker makes directories as a template says.
-func (who Tenant) maker(template string, mode uint32) maker {
-	m := maker{uid: who.UID, gid: who.GID, owner: -1, mode: mode}
+// maker makes what a job names, as the user.
+func (who Tenant) maker(mode uint32) maker {
+	m := maker{uid: who.UID, gid: who.GID, mode: mode}
 	if m.gid == 0 {
 		m.gid = who.OwnGID
 	}
-	if who.GID == 0 || strings.Contains(template, "{user}") {
-		m.owner = who.UID
-	}
 	return m
+}
+
+// open opens what a job means by rest below a root.
+func (who Tenant) open(root config.StorageRoot, rest string, create bool) (*os.File, error) {
+	hostPath := path.Join(root.Name, rest)
+	top, err := who.top(root.Path, uint32(root.Mode), root.Create)
+	var bad *reason.Error
+	switch {
+	case errors.As(err, &bad):
+		return nil, err
+	case err != nil && root.Create:
+		return nil, reason.Errorf(job.Mount, "cannot make %s for storage %q on this node: %v", root.Name, hostPath, plain(err))
+	case err != nil:
+		return nil, explainOpen(hostPath, root, who, err)
+	case rest == "":
+		return top, nil
+	}
+	defer top.Close()
+	below, err := RootOf(top, who.Rights)
+	if err != nil {
+		return nil, explainOpen(hostPath, root, who, err)
+	}
+	defer below.Close()
+	var h *os.File
+	err = who.Rights.Reach(below, rest, func() (err error) {
+		h, err = who.maker(uint32(root.Mode)).resolve(top, rest, create)
+		return err
+	})
+	if err != nil {
+		return nil, explainOpen(hostPath, root, who, err)
+	}
+	return h, nil
 }
 
 // Roots resolves what jobs write in their storage entries to places on this
@@ -72,19 +103,9 @@ func (s *Roots) Open(entry job.Storage, who Tenant) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	top, err := expand(root.Path, who)
+	h, err := who.open(root, rest, root.Create)
 	if err != nil {
 		return source{}, err
-	}
-	make := who.maker(root.Path, uint32(root.Mode))
-	if root.Create {
-		if err := make.base(root.Path, top); err != nil {
-			return source{}, reason.Errorf(job.Mount, "cannot make %s for storage %q on this node: %v", root.Name, entry.HostPath, plain(err))
-		}
-	}
-	h, err := make.resolve(top, rest, root.Create)
-	if err != nil {
-		return source{}, explainOpen(entry.HostPath, root, err)
 	}
 	return newSource(h, entry.HostPath, root.ReadOnly)
 }
@@ -107,19 +128,11 @@ func (s *Roots) openSSH(who Tenant) (source, error) {
 	if s.sshDir == "" {
 		return source{}, reason.Errorf(job.Mount, "storage \".ssh\" is not offered by this node; its storage is: %s", s.known())
 	}
-	top, err := expand(s.sshDir, who)
+	h, err := who.top(s.sshDir, 0o700, true)
 	if err != nil {
-		return source{}, err
-	}
-	make := who.maker("{user}", 0o700)
-	if err := make.base(s.sshDir, top); err != nil {
 		return source{}, reason.Errorf(job.Mount, "cannot make the .ssh directory on this node: %v", plain(err))
 	}
-	h, err := make.resolve(top, "", false)
-	if err != nil {
-		return source{}, reason.Errorf(job.Mount, "cannot open the .ssh directory on this node: %v", plain(err))
-	}
-	if err := make.takeOver(h); err != nil {
+	if err := who.maker(0o700).takeOver(h); err != nil {
 		h.Close()
 		return source{}, reason.Errorf(job.Mount, "cannot give the .ssh directory on this node to its user: %v", plain(err))
 	}
@@ -158,7 +171,7 @@ func (s *Roots) known() string {
 	return strings.Join(append(names, "tmpfs"), ", ")
 }
 
-// expand fills a path template. Names become single path elements or nothing.
+// expand fills in one element of a path template, which it stays.
 func expand(template string, who Tenant) (string, error) {
 	for _, name := range []struct{ key, value string }{{"{project}", who.Project}, {"{user}", who.User}} {
 		if !strings.Contains(template, name.key) {
@@ -170,11 +183,15 @@ func expand(template string, who Tenant) (string, error) {
 		}
 		template = strings.ReplaceAll(template, name.key, v)
 	}
-	return filepath.Clean(template), nil
+	return template, nil
 }
 
-func explainOpen(hostPath string, root config.StorageRoot, err error) error {
+func explainOpen(hostPath string, root config.StorageRoot, who Tenant, err error) error {
 	switch {
+	case errors.Is(err, errLink):
+		return reason.Errorf(job.Mount, "storage %q: %v", hostPath, err)
+	case errors.Is(err, os.ErrPermission):
+		return reason.Errorf(job.Mount, "storage %q may not be reached or made by user %s on this node", hostPath, who.User)
 	case errors.Is(err, unix.ENOENT) && root.Create:
 		return reason.Errorf(job.Mount, "storage %q does not exist on this node: a link in it points to nothing", hostPath)
 	case errors.Is(err, unix.ENOENT):
