@@ -112,7 +112,7 @@ var below = map[string][]string{
 		"internal/noded/rank", "internal/noded/reason", "internal/noded/storage", "internal/noded/streams", "oci", "internal/noded/account"},
 	"internal/node":           {"internal/job"},
 	"oci/atomicfile":          {},
-	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/transfer", "oci/netns"},
+	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/job", "internal/transfer", "oci/netns"},
 	"internal/noded/identity": {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
 	"internal/noded/contact":  {"internal/node", "internal/api", "internal/client", "internal/noded/identity", "oci", "oci/atomicfile"},
 	"internal/noded/data": {"internal/node", "internal/api", "internal/job", "internal/noded/config", "internal/noded/reason",

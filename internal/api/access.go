@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"gbatch/internal/job"
+)
 
 // Paths about who may do what.
 const (
@@ -88,7 +92,8 @@ type Project struct {
 
 	BudgetPeriod string `json:"budgetPeriod,omitempty"` // BudgetMonth; empty: in all
 
-	Privileged bool `json:"privileged,omitempty"` // its jobs may be root on nodes that allow it
+	Privileged   bool             `json:"privileged,omitempty"`   // its jobs may be root on nodes that allow it
+	Capabilities []job.Capability `json:"capabilities,omitempty"` // that its jobs may ask for on nodes that allow it
 
 	File bool `json:"file,omitempty"` // it is in the configuration file, and can be changed there only
 }

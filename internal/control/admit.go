@@ -37,6 +37,12 @@ func (e Submit) admit(cfg *Config) *state.Refusal {
 		return &state.Refusal{Code: state.Denied, Path: "gbatch.privileged", Message: fmt.Sprintf("jobs of project %s may not be privileged", e.Project),
 			Hint: "remove it, or ask an administrator, who can allow it to the project"}
 	}
+	for _, want := range e.Spec.Capabilities() {
+		if !slices.Contains(p.Capabilities, want) {
+			return &state.Refusal{Code: state.Denied, Path: "gbatch.capabilities", Message: fmt.Sprintf("jobs of project %s may not have the capability %s", e.Project, want),
+				Hint: "remove it, or ask an administrator, who can allow it: capabilities of the project, and allowCapabilities in gnoded.yaml of a node"}
+		}
+	}
 	if d := sched.Time(e.Spec.Request.Scheduling.MaxDuration) * 1000; cfg.MaxRun > 0 && d > cfg.MaxRun {
 		return &state.Refusal{Code: state.Unsatisfiable, Path: "request.scheduling.maxDuration",
 			Message: fmt.Sprintf("%s is longer than the site allows, %s", job.Duration(d/1000), job.Duration(cfg.MaxRun/1000))}
@@ -51,6 +57,9 @@ func (e Submit) refuseNever(s *step, probe sched.Job) *state.Refusal {
 		return nil
 	}
 	r := &state.Refusal{Code: state.Unsatisfiable, Path: "request.resources", Message: "no node here can ever hold this job"}
+	if len(e.Spec.Capabilities()) > 0 {
+		r.Hint = "a capability is had on nodes only whose gnoded.yaml has it in allowCapabilities"
+	}
 	est, err := sched.WouldStart(s.queue.input(s.now), probe)
 	if err != nil {
 		r.Message = err.Error()

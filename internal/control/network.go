@@ -12,6 +12,7 @@ const (
 	featureHost   = "NETWORK_HOST"
 
 	featurePrivileged = "PRIVILEGED" // privileged jobs may run there
+	featureCapability = "CAP_"       // and its name: jobs may ask for it there
 )
 
 // networks are the features that a node has by its network.
@@ -25,6 +26,9 @@ func networks(inv state.Inventory) []string {
 	}
 	if inv.Privileged {
 		list = append(list, featurePrivileged)
+	}
+	for _, c := range inv.Capabilities {
+		list = append(list, featureCapability+string(c))
 	}
 	return list
 }
@@ -41,11 +45,15 @@ func networkNeed(s *job.Spec) []string {
 	return nil
 }
 
-// privilegeNeed is the feature of nodes that allow privileged jobs. Such a job
-// has its node to itself: it could open other jobs' devices and memory.
-func privilegeNeed(s *job.Spec) []string {
-	if !s.Privileged() {
-		return nil
+// privilegeNeed are the features of nodes that allow what a job asks for. A
+// privileged job has its node to itself: it could open other jobs' devices and
+// memory.
+func privilegeNeed(s *job.Spec) (list []string) {
+	if s.Privileged() {
+		list = append(list, featurePrivileged)
 	}
-	return []string{featurePrivileged}
+	for _, c := range s.Capabilities() {
+		list = append(list, featureCapability+string(c))
+	}
+	return list
 }

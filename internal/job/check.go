@@ -19,6 +19,9 @@ func (d *decoder) checkSpec(n *node, s *Spec) {
 	}
 	gn := n.Child("gbatch")
 	d.checkNetwork(gn, s)
+	if s.Gbatch.Privileged && len(s.Gbatch.Capabilities) > 0 {
+		d.ProblemAt(gn, "capabilities", "cannot be combined with \"privileged\", which has all of them", "remove one of them")
+	}
 	d.checkWarning(gn, s)
 	d.checkHalt(gn, s)
 	d.checkShm(gn, s)

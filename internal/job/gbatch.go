@@ -25,8 +25,11 @@ type Gbatch struct {
 	Entrypoint []string `json:"entrypoint,omitempty"` // instead of the image's
 	Network    Network  `json:"network,omitempty"`    // empty: see Spec.Network
 	Privileged bool     `json:"privileged,omitempty"` // where the site allows
-	Terminal   bool     `json:"terminal,omitempty"`   // the program has a terminal that can be attached to
-	ShmSizeMB  int      `json:"shmSizeMb,omitempty"`  // size of /dev/shm, MiB, inside the memory; 0: the node's default
+
+	Capabilities []Capability `json:"capabilities,omitempty"` // beside the usual ones, where the site allows
+
+	Terminal  bool `json:"terminal,omitempty"`  // the program has a terminal that can be attached to
+	ShmSizeMB int  `json:"shmSizeMb,omitempty"` // size of /dev/shm, MiB, inside the memory; 0: the node's default
 
 	// When, how often and for how long.
 	QOS          string       `json:"qos,omitempty"`

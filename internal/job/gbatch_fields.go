@@ -33,6 +33,7 @@ var gbatchFields = []field[Gbatch]{
 		g.Network = Network(word)
 	}, false},
 	{"privileged", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Privileged) }, false},
+	{"capabilities", readCapabilities, false},
 	{"terminal", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Terminal) }, false},
 	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
 

@@ -1,5 +1,7 @@
 package node
 
+import "gbatch/internal/job"
+
 // Inventory is what a node has to give. It is sent when it changes.
 type Inventory struct {
 	Hostname   string   `json:"hostname"`
@@ -19,6 +21,8 @@ type Inventory struct {
 	Bridge     bool     `json:"bridge,omitempty"`     // containers can have a network of their own
 	NoHost     bool     `json:"noHost,omitempty"`     // and none may use the node's
 	Privileged bool     `json:"privileged,omitempty"` // privileged jobs may run here
+
+	Capabilities []job.Capability `json:"capabilities,omitempty"` // that jobs may ask for here
 }
 
 // GPU is a device, or a MIG instance, as its driver tells it. What clients see

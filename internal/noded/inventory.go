@@ -35,6 +35,9 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 		NoHost:     a.network.NoHost(),
 		Privileged: a.cfg.AllowPrivileged,
 	}
+	if a.node.NoMaps == nil { // else jobs are not root
+		inv.Capabilities = a.cfg.AllowCapabilities
+	}
 	b, err := json.Marshal(inv)
 	if err != nil {
 		panic(err) // plain data

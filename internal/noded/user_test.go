@@ -129,3 +129,43 @@ func TestUserWithoutMaps(t *testing.T) {
 		t.Errorf("exit %+v", e)
 	}
 }
+
+// TestCapabilities: root of a container has what its job asks for and the node
+// allows, in what belongs to the container, and the node does not rely on the
+// controller for it.
+func TestCapabilities(t *testing.T) {
+	u := newUserSite(t)
+	u.cfg.AllowCapabilities = []job.Capability{"NET_RAW", "SYS_CHROOT", "MKNOD"}
+	u.start()
+	asks := func(list ...job.Capability) func(*api.RunOrder) {
+		return func(o *api.RunOrder) {
+			o.User = "bin"
+			o.Spec.Gbatch = &job.Gbatch{Capabilities: list}
+		}
+	}
+	const try = `grep CapEff /proc/self/status; ping -c1 -W1 127.0.0.1 >/dev/null 2>&1; chroot / true 2>&1; mknod /x c 1 3 2>&1; mknod /data/x b 7 0 2>&1; exit 0`
+	const denied = "mknod: /x: Operation not permitted\nmknod: /data/x: Operation not permitted\n"
+	for i, tc := range []struct {
+		asks []job.Capability
+		want string
+	}{
+		{nil, "CapEff:\t00000000000001fb\nchroot: can't change root directory to '/': Operation not permitted\n" + denied},
+		{[]job.Capability{"NET_RAW"}, "CapEff:\t00000000000021fb\nchroot: can't change root directory to '/': Operation not permitted\n" + denied},
+		{[]job.Capability{"MKNOD", "SYS_CHROOT"}, "CapEff:\t00000000080401fb\n" + denied},
+	} {
+		e, out := u.run(rankID(i+1), ordered("bin", try, asks(tc.asks...)))
+		if e.Code != 0 || !strings.HasPrefix(out, tc.want) {
+			t.Errorf("%v: %q, want %q, %+v", tc.asks, out, tc.want, e)
+		}
+	}
+	for i, o := range []*api.RunOrder{
+		order("true", asks("SETFCAP")),
+		order("true", asks(), func(o *api.RunOrder) { o.Spec.Gbatch.Privileged = true }),
+	} {
+		e, _ := u.runNoLog(rankID(i+10), o)
+		if e.Reason != job.Server || !strings.Contains(e.Message, "does not allow") {
+			t.Errorf("exit %+v", e)
+		}
+	}
+	u.holdsNothing()
+}

@@ -15,6 +15,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/units"
 	"gbatch/sched"
@@ -76,7 +77,8 @@ type Project struct {
 	Clusters []int             `yaml:"clusters,omitempty"` // that its jobs may use; empty: all
 	Limits   api.ProjectLimits `yaml:"limits,omitempty"`   // instead of policy.perProject
 
-	Privileged bool `yaml:"privileged,omitempty"` // its jobs may be root on nodes that allow it too
+	Privileged   bool             `yaml:"privileged,omitempty"`   // its jobs may be root on nodes that allow it too
+	Capabilities []job.Capability `yaml:"capabilities,omitempty"` // that its jobs may ask for on nodes that allow it too
 
 	Parent     string           `yaml:"parent,omitempty"`     // another project: its share is divided among those below it and its own users
 	UserShares map[string]int64 `yaml:"userShares,omitempty"` // of the project, by user; 1 for those that are not named
@@ -279,6 +281,11 @@ func (c Config) checkProjects(bad func(path, format string, a ...any)) {
 		if p.BudgetPeriod != "" && p.BudgetPeriod != api.BudgetMonth {
 			bad(at+".budgetPeriod", "%q: use month, or leave it out for a budget in all", p.BudgetPeriod)
 		}
+		for _, c := range p.Capabilities {
+			if wrong := job.CheckCapability(string(c)); wrong != "" {
+				bad(at+".capabilities", "%s", wrong)
+			}
+		}
 		for _, n := range p.Clusters {
 			if n < 1 {
 				bad(at+".clusters", "%d: clusters are numbered from 1", n)
@@ -325,7 +332,7 @@ func (c Config) Rules() (control.Config, error) {
 	}
 	out.PerUser, out.Users = c.Limits.quotas()
 	for _, p := range c.Projects {
-		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged}
+		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged, Capabilities: p.Capabilities}
 	}
 	return out, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/gpu"
+	"gbatch/internal/job"
 	"gbatch/internal/transfer"
 )
 
@@ -77,6 +78,11 @@ func checkCapacity(c *Config, bad func(string, string, ...any)) {
 	}
 	if c.Launches < 1 || c.Launches > 256 {
 		bad("launches", "%d: must be 1 to 256", c.Launches)
+	}
+	for _, name := range c.AllowCapabilities {
+		if wrong := job.CheckCapability(string(name)); wrong != "" {
+			bad("allowCapabilities", "%s", wrong)
+		}
 	}
 	if c.Address != "" && !hostAddress.MatchString(c.Address) {
 		bad("address", "%q: want an IP address or a host name", c.Address)

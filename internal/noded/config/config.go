@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"gbatch/internal/job"
 )
 
 // File is where the daemon looks for its configuration.
@@ -75,6 +77,12 @@ type Config struct {
 	// that may: such a job is root on this machine while it runs, and has the
 	// machine to itself. Default false.
 	AllowPrivileged bool `yaml:"allowPrivileged"`
+
+	// AllowCapabilities are what jobs may ask for here, of projects that may:
+	// NET_RAW, SETFCAP, SYS_CHROOT, AUDIT_WRITE, MKNOD. They count for what
+	// belongs to the container: NET_RAW in its own network, and MKNOD makes no
+	// devices. Default: none.
+	AllowCapabilities []job.Capability `yaml:"allowCapabilities"`
 
 	// IDsFrom is where the numbers of users and groups begin that containers may
 	// have beside their own user's. The controller gives each user 65536; orders

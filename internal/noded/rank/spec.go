@@ -34,18 +34,20 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 		Entrypoint: r.order.Spec.Entrypoint(),
 		Command:    args,
 		Privileged: r.order.Spec.Privileged(),
-		Env:        job.Environment(r.envInput()),
-		SecretEnv:  r.state.secretEnv(),
-		WorkDir:    docker.WorkingDir,
-		User:       docker.User,
-		Groups:     r.user.groupsBeside(docker.GroupAdd),
-		IDs:        r.user.ids,
-		Hostname:   r.hostname(),
-		Terminal:   r.order.Spec.HasTerminal(),
-		Mounts:     r.allMounts(),
-		ShmBytes:   r.order.shmBytes(r.node.Config.ShmSize),
-		Network:    oci.Network{Host: r.net == nil},
-		CgroupPath: r.node.Host.CgroupPath(r.order.id),
+
+		Capabilities: capabilities(r.order.Spec.Capabilities()),
+		Env:          job.Environment(r.envInput()),
+		SecretEnv:    r.state.secretEnv(),
+		WorkDir:      docker.WorkingDir,
+		User:         docker.User,
+		Groups:       r.user.groupsBeside(docker.GroupAdd),
+		IDs:          r.user.ids,
+		Hostname:     r.hostname(),
+		Terminal:     r.order.Spec.HasTerminal(),
+		Mounts:       r.allMounts(),
+		ShmBytes:     r.order.shmBytes(r.node.Config.ShmSize),
+		Network:      oci.Network{Host: r.net == nil},
+		CgroupPath:   r.node.Host.CgroupPath(r.order.id),
 		Limits: cgroups.Limits{
 			CPUs:        r.cores.CPUs,
 			Mems:        r.cores.Mems,
@@ -67,6 +69,13 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 		return nil, err
 	}
 	return spec, r.node.Devices.Edit(spec, r.order.gpus())
+}
+
+func capabilities(list []job.Capability) (names []string) {
+	for _, c := range list {
+		names = append(names, "CAP_"+string(c))
+	}
+	return names
 }
 
 func (r *Rank) envInput() job.EnvInput {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -33,8 +34,25 @@ func (u *user) find(n *Node, o *order) (err error) {
 	if u.Owner, err = n.owner(o); err != nil {
 		return err
 	}
+	if err := n.allows(&o.Spec); err != nil {
+		return err
+	}
 	if !o.Spec.Privileged() && n.NoMaps == nil {
 		u.ids = userns.MapOf(u.Owner)
+	}
+	return nil
+}
+
+// allows looks at what the node itself must allow: the controller goes by what
+// it was told last.
+func (n *Node) allows(s *job.Spec) error {
+	if s.Privileged() && !n.Config.AllowPrivileged {
+		return reason.Errorf(job.Server, "node %s does not allow privileged jobs (allowPrivileged in gnoded.yaml)", n.Config.Name)
+	}
+	for _, c := range s.Capabilities() {
+		if n.NoMaps != nil || !slices.Contains(n.Config.AllowCapabilities, c) {
+			return reason.Errorf(job.Server, "node %s does not allow the capability %s (allowCapabilities in gnoded.yaml)", n.Config.Name, c)
+		}
 	}
 	return nil
 }

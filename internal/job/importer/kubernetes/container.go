@@ -201,15 +201,35 @@ func readSecurity(d *decoder, n *node, c *container) {
 		{"runAsNonRoot", foreign.Remark[container]("is not checked: the container runs as its image's user, or as runAsUser"), false},
 		{"allowPrivilegeEscalation", foreign.Remark[container]("is not used: only root in the container can become somebody else"), false},
 		{"readOnlyRootFilesystem", foreign.Remark[container]("is not used: the container's root is its own and gone with it"), false},
-		{"capabilities", func(d *decoder, n *node, c *container) {
-			if add := n.Given("add"); add != nil && len(add.Kids) > 0 {
-				d.Problem(add, "is not supported", "capabilities are bounded; where the site allows it, use privileged")
-				return
-			}
-			d.Note(n, "is not used: a container has few capabilities here")
-		}, false},
+		{"capabilities", readCapabilities, false},
 		{"seccompProfile", foreign.Remark[container](ownProfile), false},
 		{"seLinuxOptions", foreign.Remark[container](ownProfile), false},
 		{"appArmorProfile", foreign.Remark[container](ownProfile), false},
 	}, c)
+}
+
+// readCapabilities takes those that are added and can be asked for. What every
+// container has need not be, and to have fewer is not offered.
+func readCapabilities(d *decoder, n *node, c *container) {
+	if n.Given("drop") != nil {
+		d.Note(n, "is used for what it adds: a container has few capabilities here, and always the same")
+	}
+	add := n.Given("add")
+	if add == nil {
+		return
+	}
+	for _, kid := range add.Kids {
+		name := strings.TrimPrefix(strings.ToUpper(kid.Text), "CAP_")
+		switch wrong := job.CheckCapability(name); {
+		case slices.Contains(job.UsualCapabilities, job.Capability(name)):
+			d.Note(kid, "is what every container has")
+		case kid.Kind != document.StringKind:
+			d.WrongKind(kid, "the name of a capability")
+		case wrong != "":
+			d.Problem(kid, wrong, "where the site allows it, use privileged")
+		default:
+			c.spec.Gbatch.Capabilities = append(c.spec.Gbatch.Capabilities, job.Capability(name))
+			d.Becomes("gbatch.capabilities", kid)
+		}
+	}
 }
