@@ -49,8 +49,8 @@ const exitVersion = 1
 // FailureKind classifies why a container could not start.
 type FailureKind string
 
-// The kinds that callers act on. Only Internal and Runtime may be worth a try
-// on another machine; the others are mistakes in the job or the image.
+// The kinds that callers act on. HookMissing and those after it may be worth a
+// try on another machine; the others are mistakes in the job or the image.
 const (
 	CommandNotFound   FailureKind = "COMMAND_NOT_FOUND"
 	CommandNotRunable FailureKind = "COMMAND_NOT_EXECUTABLE"
@@ -59,7 +59,8 @@ const (
 	ImageUnusable     FailureKind = "IMAGE_UNUSABLE" // a file of the image lies where it cannot
 	MountFailed       FailureKind = "MOUNT_FAILED"
 	MemoryTooSmall    FailureKind = "MEMORY_TOO_SMALL"
-	HookFailed        FailureKind = "HOOK_FAILED"
+	HookFailed        FailureKind = "HOOK_FAILED"  // it ran, and could not do with the container's files what it does with others'
+	HookMissing       FailureKind = "HOOK_MISSING" // it could not be begun
 	RootfsFailed      FailureKind = "ROOTFS_FAILED"
 	CgroupFailed      FailureKind = "CGROUP_FAILED"
 	RuntimeFailed     FailureKind = "RUNTIME_FAILED"

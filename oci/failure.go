@@ -79,8 +79,13 @@ var failureRules = sync.OnceValue(func() []failureRule {
 		{regexp.MustCompile(`exec: ` + quoted + `: is a directory`), CommandNotRunable, func(c failureContext) string {
 			return fmt.Sprintf("command %q is a directory", command(c))
 		}},
-		{regexp.MustCompile(`error running (\w+) hook #\d+: (.*)`), HookFailed, func(c failureContext) string {
-			return fmt.Sprintf("%s hook failed: %s", c.match[1], c.match[2])
+		// What a hook that ran says comes after how it ended: nothing in an image
+		// can look as if the hook had not been begun.
+		{regexp.MustCompile(`(?s)error running (\w+) hook #\d+: (exit status|signal: )(.*)`), HookFailed, func(c failureContext) string {
+			return fmt.Sprintf("a %s hook could not prepare the image's files: %s", c.match[1], hookSaid(c.match[2]+c.match[3]))
+		}},
+		{regexp.MustCompile(`(?s)error running (\w+) hook #\d+: (.*)`), HookMissing, func(c failureContext) string {
+			return fmt.Sprintf("a %s hook could not be run on this node", c.match[1])
 		}},
 		{regexp.MustCompile(`error mounting "(?:proc|sysfs|cgroup|mqueue|devpts)" to rootfs at "([^"]*)": (?:.*: )?(.*)`), ImageUnusable, func(c failureContext) string {
 			return fmt.Sprintf("the image has something at %s that is no plain directory: %s", c.match[1], c.match[2])
@@ -102,6 +107,17 @@ var failureRules = sync.OnceValue(func() []failureRule {
 		}},
 	}
 })
+
+// hookSaid is the end of what a hook wrote, on one line and without places of
+// the host.
+func hookSaid(text string) string {
+	_, said, found := strings.Cut(text, "stderr: ")
+	if said = strings.TrimSpace(said); !found || said == "" {
+		said, _, _ = strings.Cut(text, ", stdout: ")
+	}
+	said = strings.ReplaceAll(said[strings.LastIndexByte(said, '\n')+1:], stageRootfs, "")
+	return strings.ToValidUTF8(said[max(0, len(said)-300):], "")
+}
 
 // innermost returns the last part of a chain of wrapped errors.
 func innermost(text string) string {

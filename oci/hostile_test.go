@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
+
 	"gbatch/oci"
 )
 
@@ -79,6 +81,38 @@ func TestBlame(t *testing.T) {
 				b.req.Groups = append(b.req.Groups, fmt.Sprint(i%65_000+1))
 			}
 		}, ""},
+	}
+	hook := func(script string) func(*box) {
+		return func(b *box) {
+			b.edit = func(spec *specs.Spec) {
+				spec.Hooks = &specs.Hooks{CreateContainer: []specs.Hook{{Path: busybox, Args: []string{"sh", "-c", "cat >/dev/null; cd /run/gbatch/stage/rootfs; " + script}}}}
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		edit func(*box)
+		want oci.FailureKind
+	}{
+		// Whose fault a hook's failure is: the image's and the job's if it ran.
+		"hook runs":               {hook("echo x >etc/ld.so.cache"), ""},
+		"hook file for directory": {both(file("etc/ld.so.conf.d", ""), hook("echo x >etc/ld.so.conf.d/x")), oci.HookFailed},
+		"hook directory for file": {both(dir("etc/ld.so.cache"), hook("echo x >etc/ld.so.cache")), oci.HookFailed},
+		"hook loop":               {both(link("usr", "usr"), hook("mkdir -p usr/lib && echo x >usr/lib/x")), oci.HookFailed},
+		"hook bad library":        {both(file("lib", "no directory"), hook("cd lib")), oci.HookFailed},
+		"hook crashes":            {hook("kill -SEGV $$"), oci.HookFailed},
+		"hook eats memory":        {both(hook("tail /dev/zero"), func(b *box) { b.req.Limits.MemoryBytes = 32 << 20 }), oci.MemoryTooSmall},
+		"hook says it is not there": {hook("echo 'error running createContainer hook #0: fork/exec /x: no such file or directory' >&2; " +
+			"echo 'exec: \"x\": cgroup' >&2; exit 1"), oci.HookFailed},
+		"hook not there": {func(b *box) {
+			b.edit = func(spec *specs.Spec) {
+				spec.Hooks = &specs.Hooks{CreateContainer: []specs.Hook{{Path: "/no/such/hook", Args: []string{"exit status 1"}}}}
+			}
+		}, oci.HookMissing},
+	} {
+		cases[name] = struct {
+			edit func(*box)
+			want oci.FailureKind
+		}{tc.edit, tc.want}
 	}
 	for i := range 24 { // whatever the set-up has open
 		cases[fmt.Sprintf("workdir fd %d", i)] = struct {

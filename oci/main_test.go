@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/runc/libcontainer/seccomp"
+	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"gbatch/cgroups"
 	"gbatch/oci"
@@ -186,6 +187,7 @@ type box struct {
 	cfg  oci.ShimConfig
 	hand oci.Handover
 	shim *oci.Shim
+	edit func(*specs.Spec) // of the spec that req makes; nil: none
 }
 
 // newBox describes a container that runs a shell script.
@@ -208,6 +210,9 @@ func (b *box) prepare() {
 	spec, err := oci.BuildSpec(b.req)
 	if err != nil {
 		b.Fatal(err)
+	}
+	if b.edit != nil {
+		b.edit(spec)
 	}
 	if err := oci.Prepare(b.dir, spec, b.cfg); err != nil {
 		b.Fatal(err)

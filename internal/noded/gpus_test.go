@@ -178,5 +178,12 @@ func TestBlameGPU(t *testing.T) {
 			}
 		})
 	}
+	f.lose("")
+	e, _ := s.runNoLog(rankID(n), order("", withGPUs(gpus[0]), func(o *api.RunOrder) {
+		o.Spec.Request.Docker.Command = job.Command{Argv: []string{"/no/such/program"}}
+	}))
+	if e.Reason != job.GPUError {
+		t.Errorf("not begun: %+v", e)
+	}
 	s.holdsNothing()
 }

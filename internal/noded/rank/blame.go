@@ -8,11 +8,13 @@ import (
 	"gbatch/internal/node"
 )
 
-// blameGPU makes a program's failure the node's when one of its GPUs is lost:
-// the program saw that before anybody else did.
+// blameGPU makes a failure the node's when one of the rank's GPUs is lost: the
+// program saw that before anybody else did, or the hook that was to give it the
+// GPU. That is the driver's word, which no image has a say in.
 func (r *Rank) blameGPU(ctx context.Context, out *node.Exit) {
 	ids := r.order.gpus()
-	if len(ids) == 0 || out.Reason != job.ExitCode && out.Reason != job.Signal {
+	begun := out.Reason == job.ExitCode || out.Reason == job.Signal
+	if len(ids) == 0 || !begun && out.Reason != job.BadSpec {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, blameWait)

@@ -74,7 +74,7 @@ func (l limits) hint(e oci.Exit) string {
 // failureReason tells the job's mistakes from the node's.
 func failureReason(f *oci.Failure) job.Reason {
 	switch f.Kind {
-	case oci.CommandNotFound, oci.CommandNotRunable, oci.WorkDirMissing, oci.UserUnknown, oci.ImageUnusable:
+	case oci.CommandNotFound, oci.CommandNotRunable, oci.WorkDirMissing, oci.UserUnknown, oci.ImageUnusable, oci.HookFailed:
 		return job.BadSpec
 	case oci.MountFailed:
 		return job.Mount
