@@ -109,7 +109,7 @@ var below = map[string][]string{
 	"internal/noded": {"cgroups", "internal/api", "internal/client", "internal/job", "internal/node", "internal/noded/config",
 		"internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices", "internal/noded/exporter",
 		"internal/noded/identity", "internal/noded/images", "internal/noded/network", "internal/noded/preflight",
-		"internal/noded/rank", "internal/noded/reason", "internal/noded/storage", "internal/noded/streams", "oci", "internal/noded/account"},
+		"internal/noded/rank", "internal/noded/reason", "internal/noded/storage", "internal/noded/streams", "oci", "oci/apparmor", "internal/noded/account"},
 	"internal/node":           {"internal/job"},
 	"oci/atomicfile":          {},
 	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/job", "internal/transfer", "oci/netns"},
@@ -121,7 +121,7 @@ var below = map[string][]string{
 		"internal/noded/config", "internal/noded/devices", "internal/noded/identity", "oci/image"},
 	"internal/noded/network": {"internal/node", "internal/job", "internal/noded/config", "internal/noded/reason", "oci", "oci/netns"},
 	"internal/noded/preflight": {"internal/node", "cgroups", "internal/client", "internal/gpu", "internal/noded/config",
-		"internal/noded/identity", "oci/atomicfile", "oci/image", "oci/netns", "oci"},
+		"internal/noded/identity", "oci/apparmor", "oci/atomicfile", "oci/image", "oci/netns", "oci"},
 	"internal/noded/rank": {"internal/node", "oci/logs", "cgroups", "internal/api", "internal/client", "internal/job",
 		"internal/noded/config", "internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices",
 		"internal/noded/exporter", "internal/noded/identity", "internal/noded/images", "internal/noded/network",
@@ -170,6 +170,7 @@ var below = map[string][]string{
 	"internal/cli/submit":                       slices.Concat(command, []string{"internal/cli/exec", "internal/cli/follow", "internal/cli/secret", "internal/job/importer", "internal/job/importer/nvct", "internal/document", "oci/ref"}),
 	"internal/cli/slurm":                        slices.Concat(command, []string{"internal/cli/queue", "internal/job/importer/slurm", "internal/document"}),
 	"oci/userns":                                {},
+	"oci/apparmor":                              {},
 	"internal/noded/account":                    {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns", "internal/node", "internal/units"},
 	"internal/ctld/ids":                         {"internal/ctld/loop", "internal/ctld/wire", "internal/node", "internal/state"},
 	"internal/control/quota":                    {"sched", "internal/job", "internal/state"},
@@ -192,7 +193,7 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/userns|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/userns|oci/apparmor|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

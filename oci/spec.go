@@ -68,9 +68,11 @@ type SpecRequest struct {
 	Capabilities []string
 	// Seccomp chooses the system call filter.
 	Seccomp SeccompMode
+	// AppArmor is a profile that the kernel has; empty: none.
+	AppArmor string
 	// Privileged gives all capabilities and devices, no system call filter, and
 	// the kernel's files as the host has them: root there is root on the host.
-	// It has no IDs.
+	// It has no IDs and no AppArmor profile.
 	Privileged bool
 }
 
@@ -107,7 +109,7 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 	caps := append(boundingCaps(r.Network), r.Capabilities...)
 	masked, readonly := maskedPaths, readonlyPaths
 	if r.Privileged {
-		caps, masked, readonly, r.Seccomp = hostCaps(), nil, nil, SeccompOff
+		caps, masked, readonly, r.Seccomp, r.AppArmor = hostCaps(), nil, nil, SeccompOff, ""
 	}
 	spec := &specs.Spec{
 		Version:  specs.Version,
@@ -121,6 +123,8 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 			Cwd:          workDir(r),
 			User:         specs.User{Username: firstOf(r.User, r.Image.User, "0"), Umask: new(uint32(0o022))},
 			Capabilities: rootCaps(caps),
+
+			ApparmorProfile: r.AppArmor,
 			// No program of the image has more rights than who executes it.
 			NoNewPrivileges: !r.Privileged,
 			Rlimits:         r.Rlimits,

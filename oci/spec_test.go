@@ -32,6 +32,8 @@ func TestBuildSpecGolden(t *testing.T) {
 			Limits:  cgroups.Limits{CPUs: cgroups.NewCPUSet(0, 1, 2, 3, 8), Mems: []int{0, 1}, MemoryBytes: 8 << 30, Pids: 4096},
 			Rlimits: []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Soft: 1 << 40, Hard: 1 << 40}},
 			Devices: []specs.LinuxDevice{{Path: "/dev/fuse", Type: "c", Major: 10, Minor: 229}},
+
+			Capabilities: []string{"CAP_SYS_CHROOT"}, AppArmor: "gbatch-job",
 		},
 	}
 	mapped := cases["least"]
@@ -61,6 +63,14 @@ func TestBuildSpecGolden(t *testing.T) {
 				t.Errorf("spec (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Privileged containers are not confined.
+func TestBuildSpecPrivileged(t *testing.T) {
+	spec, err := oci.BuildSpec(oci.SpecRequest{Command: []string{"a"}, CgroupPath: "/g/x", Privileged: true, AppArmor: "gbatch-job"})
+	if err != nil || spec.Process.ApparmorProfile != "" || spec.Process.NoNewPrivileges {
+		t.Errorf("%+v, %v", spec, err)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"gbatch/internal/noded/storage"
 	"gbatch/internal/noded/streams"
 	"gbatch/oci"
+	"gbatch/oci/apparmor"
 )
 
 // Version of the program, set by the build.
@@ -69,6 +70,7 @@ type Agent struct {
 	node     *rank.Node    // the parts of these that ranks see
 
 	accounts *account.Accounts
+	appArmor string // the profile of containers; empty: none
 	places   *reason.Places
 	noMaps   error // why containers have the node's ids; nil: they have their users'
 
@@ -159,6 +161,7 @@ func (a *Agent) openParts(boot string) (err error) {
 	if a.noMaps = oci.ProbeUsers(a.cfg.Images.Dir, a.cfg.StateDir); a.noMaps != nil {
 		a.log.Warn("jobs run without root, as their users: containers cannot have ids of their own here", "error", a.noMaps)
 	}
+	a.openAppArmor()
 	if a.network, err = network.Open(&a.cfg, a.log, a.portHolder); err != nil {
 		return err
 	}
@@ -170,6 +173,24 @@ func (a *Agent) openParts(boot string) (err error) {
 	return nil
 }
 
+// openAppArmor looks at the profile that containers shall have. Where the kernel
+// has AppArmor and not the profile, none is begun rather than one without it.
+func (a *Agent) openAppArmor() {
+	if a.cfg.AppArmor == "" {
+		return
+	}
+	has, err := apparmor.Ready(a.cfg.AppArmor)
+	switch {
+	case !has:
+		a.log.Warn("jobs have no AppArmor profile: the kernel has no AppArmor", "profile", a.cfg.AppArmor)
+		return
+	case err != nil:
+		a.log.Error("AppArmor", "error", err)
+		a.health.lacks(err.Error())
+	}
+	a.appArmor = a.cfg.AppArmor
+}
+
 // forRanks is what ranks see of the node.
 func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
 	if onReach == nil {
@@ -177,7 +198,7 @@ func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
 	}
 	return &rank.Node{
 		Config: &a.cfg, Host: &a.host, Instance: a.instance, Boot: boot, Version: a.version, Log: a.log, LeaseFile: a.contact.LeaseFile(),
-		Accounts: a.accounts, NoMaps: a.noMaps,
+		Accounts: a.accounts, NoMaps: a.noMaps, AppArmor: a.appArmor,
 		Images: a.images, Data: a.data, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
 		Shims: &a.shims, Slots: a.slots, Counters: a.counters, Health: a.health,
 		Tell: a.contact.Tell, Changed: a.exporter.MapJobs, Reached: onReach,

@@ -26,6 +26,9 @@ func TestCheck(t *testing.T) {
 	if failed, out := run(nil); failed != 0 {
 		t.Errorf("%d checks failed:\n%s", failed, out)
 	}
+	if _, out := run(func(c *config.Config) { c.AppArmor = "gbatch-job" }); !strings.Contains(out, "AppArmor") {
+		t.Errorf("nothing is said of AppArmor:\n%s", out)
+	}
 	for name, tc := range map[string]struct {
 		change func(*config.Config)
 		want   string

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		checkOOM(r)
 		checkLive(r)
 		checkSweep(r)
+		checkAppArmor(r)
 		if !r.end() {
 			os.Exit(1)
 		}

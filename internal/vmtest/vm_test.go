@@ -27,6 +27,7 @@ func missing() string {
 	for what, err := range map[string]error{
 		"qemu-system-x86_64 (package qemu-system-x86)": look("qemu-system-x86_64"),
 		"cpio (package cpio)":                          look("cpio"),
+		"apparmor_parser (package apparmor)":           look("apparmor_parser"),
 		busybox + " (package busybox-static)":          stat(busybox),
 		"a kernel; run: make deps":                     errors.Join(stat(kernelDir+"/vmlinuz"), stat(kernelDir+"/overlay.ko")),
 	} {
@@ -118,8 +119,20 @@ func fillRoot(t *testing.T, root string) {
 			t.Fatal(err)
 		}
 	}
+	policy(t, root)
 	write(t, root+"/image/base/etc/passwd", []byte("root:x:0:0:root:/root:/bin/sh\n"))
 	write(t, root+"/image/base/etc/group", []byte("root:x:0:\n"))
+}
+
+// policy compiles the profile that the package has, and one by which the guest
+// sees that a profile is enforced.
+func policy(t *testing.T, root string) {
+	t.Helper()
+	dir := filepath.Join(root, "apparmor")
+	write(t, dir+"/vmtest", []byte("profile vmtest flags=(attach_disconnected) { file, capability, signal, deny /which r, }\n"))
+	for _, p := range []string{"../../deploy/apparmor/gbatch-job", dir + "/vmtest"} {
+		command(t, ".", "apparmor_parser", "--skip-kernel-load", "--skip-cache", "--ofile", filepath.Join(dir, filepath.Base(p)+".policy"), p)
+	}
 }
 
 // boot runs the guest to its end and returns its console. It is emulated on

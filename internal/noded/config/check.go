@@ -24,6 +24,7 @@ var (
 	nodeName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?$`)
 	hostAddress = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$`)
 	featureName = regexp.MustCompile(`^[A-Za-z0-9_./:=+ -]{2,128}$`)
+	profileName = regexp.MustCompile(`^[A-Za-z0-9_./:-]{1,128}$`)
 	placeholder = regexp.MustCompile(`\{[^}]*\}`)
 )
 
@@ -83,6 +84,9 @@ func checkCapacity(c *Config, bad func(string, string, ...any)) {
 		if wrong := job.CheckCapability(string(name)); wrong != "" {
 			bad("allowCapabilities", "%s", wrong)
 		}
+	}
+	if c.AppArmor != "" && !profileName.MatchString(c.AppArmor) {
+		bad("appArmor", "%q: use letters, digits and _ - . / : as in the profile's name, at most 128", c.AppArmor)
 	}
 	if c.Address != "" && !hostAddress.MatchString(c.Address) {
 		bad("address", "%q: want an IP address or a host name", c.Address)

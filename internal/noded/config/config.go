@@ -84,6 +84,11 @@ type Config struct {
 	// devices. Default: none.
 	AllowCapabilities []job.Capability `yaml:"allowCapabilities"`
 
+	// AppArmor is the profile that jobs have, but privileged ones, where the
+	// kernel has AppArmor: gbatch-job comes with the package. One that is not
+	// loaded there keeps the node from taking jobs. Default: none.
+	AppArmor string `yaml:"appArmor"`
+
 	// IDsFrom is where the numbers of users and groups begin that containers may
 	// have beside their own user's. The controller gives each user 65536; orders
 	// with others are refused. No account or group may have a number from here to

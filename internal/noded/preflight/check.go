@@ -19,6 +19,7 @@ import (
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/identity"
 	"gbatch/oci"
+	"gbatch/oci/apparmor"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/image"
 	"gbatch/oci/netns"
@@ -42,7 +43,7 @@ func broken(fix, format string, args ...any) []finding {
 // checks are what a machine needs to be a node, in the order in which one
 // would set it up.
 var checks = []func(ctx context.Context, c *config.Config) []finding{
-	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkUsers, checkDisk, checkPulls, checkRoots, checkNetwork, checkRegistries,
+	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkUsers, checkAppArmor, checkDisk, checkPulls, checkRoots, checkNetwork, checkRegistries,
 }
 
 // Check writes to w what this machine lacks to be a node, one line for each
@@ -166,6 +167,23 @@ func checkUsers(_ context.Context, c *config.Config) []finding {
 		}}
 	}
 	return fine("root of a container is its user, other ids from %d on", c.IDsFrom)
+}
+
+func checkAppArmor(_ context.Context, c *config.Config) []finding {
+	if c.AppArmor == "" {
+		if has, _ := apparmor.Ready(""); has {
+			return []finding{{what: "jobs have no AppArmor profile, and the kernel could confine them", fix: "load one, as gbatch-job of the package, and set appArmor to its name"}}
+		}
+		return nil
+	}
+	has, err := apparmor.Ready(c.AppArmor)
+	switch {
+	case !has:
+		return []finding{{what: "jobs have no AppArmor profile: the kernel has no AppArmor", fix: "boot with: apparmor=1 security=apparmor; or leave appArmor out"}}
+	case err != nil:
+		return broken("do so, or leave appArmor out", "%v", err)
+	}
+	return fine("jobs have the AppArmor profile %s", c.AppArmor)
 }
 
 func checkDisk(_ context.Context, c *config.Config) []finding {

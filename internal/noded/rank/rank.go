@@ -34,7 +34,8 @@ type Node struct {
 	LeaseFile               string // for the shims
 
 	Accounts *account.Accounts
-	NoMaps   error // why containers have the node's ids; nil: they have their users'
+	AppArmor string // the profile of containers; empty: none
+	NoMaps   error  // why containers have the node's ids; nil: they have their users'
 	Images   *images.Holds
 	Data     *data.Data
 	Storage  *storage.Roots

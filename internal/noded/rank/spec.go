@@ -34,6 +34,7 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 		Entrypoint: r.order.Spec.Entrypoint(),
 		Command:    args,
 		Privileged: r.order.Spec.Privileged(),
+		AppArmor:   r.node.AppArmor,
 
 		Capabilities: capabilities(r.order.Spec.Capabilities()),
 		Env:          job.Environment(r.envInput()),
