@@ -17,7 +17,7 @@ const maxEntries = 10 * maxObjects
 // Walk lists the plain files whose names match a pattern, in the order of their
 // names. Links, pipes and devices are not among them.
 func (d Dir) Walk(ctx context.Context, pattern string) ([]string, error) {
-	w := &walk{dir: d, pattern: pattern}
+	w := &walk{dir: d, pattern: pattern, mostFiles: maxObjects, mostEntries: maxEntries}
 	err := w.into(ctx, ".")
 	return w.files, err
 }
@@ -27,6 +27,8 @@ type walk struct {
 	pattern string
 	files   []string
 	seen    int
+
+	mostFiles, mostEntries int
 }
 
 func (w *walk) into(ctx context.Context, dir string) error {
@@ -45,8 +47,8 @@ func (w *walk) into(ctx context.Context, dir string) error {
 				return err
 			}
 		case e.Type().IsRegular() && (w.pattern == "" || match(w.pattern, name)):
-			if len(w.files) >= maxObjects {
-				return fail(TooLarge, "has more than %d files", maxObjects)
+			if len(w.files) >= w.mostFiles {
+				return fail(TooLarge, "has more than %d files", w.mostFiles)
 			}
 			w.files = append(w.files, name)
 		}
@@ -76,8 +78,8 @@ func (w *walk) entries(ctx context.Context, dir string) ([]fs.DirEntry, error) {
 				return nil
 			case err != nil:
 				return err
-			case w.seen > maxEntries:
-				return fail(TooLarge, "has more than %d files and directories", maxEntries)
+			case w.seen > w.mostEntries:
+				return fail(TooLarge, "has more than %d files and directories", w.mostEntries)
 			}
 		}
 	})

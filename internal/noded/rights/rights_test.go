@@ -165,3 +165,45 @@ func TestOfProcess(t *testing.T) {
 		t.Error("there is such a process")
 	}
 }
+
+// TestRace: a link that changes between a file of the user's and one of another
+// while it is opened never gives the other one.
+func TestRace(t *testing.T) {
+	root := tree(t, "mine 1003:1003 0600", "eve 1004:1004 0600")
+	if err := root.WriteFile("eve", []byte("e"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() { // ends with stop; awaited below
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = root.Symlink([]string{"mine", "eve"}[i%2], "new")
+				_ = root.Rename("new", "link")
+			}
+		}
+	}()
+	read := 0
+	for range 1000 {
+		err := alice.Reach(root, "link", func() error {
+			b, err := root.ReadFile("link")
+			if err == nil {
+				if read++; string(b) != "x" {
+					t.Errorf("read %q", b)
+				}
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	<-done
+	if read == 0 {
+		t.Error("nothing was read")
+	}
+}
