@@ -183,8 +183,12 @@ func (a *Accounts) take(name string, want given) error {
 	if err != nil {
 		return fmt.Errorf("remember the ids of %s: %w", name, err)
 	}
-	if known && had.First != want.First {
-		a.log.Info("a user has other ids on this node than before", "user", name, "first", want.First)
+	if known && !had.has(want.First, a.from) {
+		before := had.First
+		if before == 0 && had.Range != nil {
+			before = a.from + *had.Range*userns.RangeSize
+		}
+		a.log.Warn("a user has other ids on this node than before", "user", name, "before", before, "now", want.First, "each", userns.RangeSize)
 	}
 	a.given = all
 	return nil
