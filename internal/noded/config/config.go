@@ -104,6 +104,9 @@ type Config struct {
 	// Network is how jobs see the network.
 	Network Network `yaml:"network"`
 
+	// Disk bounds what containers write here.
+	Disk Disk `yaml:"disk"`
+
 	// Launches is how many containers may be starting at once. Default: the
 	// number of cores, at least 2; 1 to 256.
 	Launches int `yaml:"launches"`
@@ -261,6 +264,7 @@ func (c *Config) SetDefaults() {
 	setDefault(&c.Logs.KeepSize, 10<<30)
 	setDefault(&c.Lease, Duration(4*time.Minute+30*time.Second))
 	c.Network.setDefaults()
+	setDefault(&c.Disk.Mode, DiskAuto)
 	c.Data.setDefaults(c.StateDir)
 	setDefault(&c.PidsMax, 32768)
 	setDefault(&c.MinFree, 1<<30)

@@ -121,11 +121,11 @@ func (r *Rank) allMounts() []oci.Mount {
 	}
 	for _, name := range hostFiles {
 		if target := "/etc/" + name; !taken[target] {
-			list = append(list, oci.Mount{Source: filepath.Join(r.order.dir, "etc", name), Target: target})
+			list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", name), Target: target})
 		}
 	}
 	if r.order.Spec.HasHostfile() {
-		list = append(list, oci.Mount{Source: filepath.Join(r.order.dir, "etc", hostfile), Target: job.HostfilePath})
+		list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", hostfile), Target: job.HostfilePath})
 	}
 	return list
 }
