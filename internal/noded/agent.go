@@ -116,6 +116,10 @@ func (a *Agent) open(o Options) error {
 	if a.host, err = identity.LookupHost(&a.cfg); err != nil {
 		return err
 	}
+	// The rest is for the system, also when jobs together have all that they may.
+	if err := a.host.Cgroups.LimitPids(a.host.CgroupPrefix(), int64(config.MaxProcesses())*3/4); err != nil {
+		a.log.Error("jobs together could take all processes of the machine", "error", err)
+	}
 	file := filepath.Join(identity.ContactRun, a.cfg.Name)
 	if err := moveContact(filepath.Join(a.cfg.StateDir, "contact"), file); err != nil {
 		a.log.Error("containers of an earlier version end when their lease is over", "error", err)
@@ -156,7 +160,7 @@ func (a *Agent) openParts(boot string) (err error) {
 	if a.data, err = data.Open(&a.cfg, boot); err != nil {
 		return err
 	}
-	if a.disk, err = disk.Open(&a.cfg, a.log, a.wroteTooMuch); err != nil {
+	if a.disk, err = disk.Open(&a.cfg, a.host.Base(), a.log, a.wroteTooMuch); err != nil {
 		return err
 	}
 	if a.accounts, err = account.Open(filepath.Join(a.cfg.StateDir, "ids.json"), a.cfg.IDsFrom, a.log); err != nil {
@@ -278,6 +282,9 @@ func (a *Agent) Close() error {
 		a.host.RemoveGroups()
 	}
 	err = errors.Join(err, a.network.Close(a.Running()))
+	if a.disk != nil {
+		err = errors.Join(err, a.disk.Close())
+	}
 	for _, l := range a.locks {
 		l.Close()
 	}

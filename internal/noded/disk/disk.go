@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
+	"gbatch/cgroups"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 )
@@ -23,10 +25,16 @@ type Disk struct {
 	dir  string // of the ranks' directories
 	mode string // how these are held to their bounds: as config.Disk.Mode, but not auto
 	over func(job.RankID, string)
+	io   []cgroups.IODevice
 
 	mu    sync.Mutex
 	areas []*area
 	ranks map[job.RankID]*space
+
+	usual  int64       // bytes of a file system in a file that nobody asked to be larger
+	empty  amount      // what is free on it at first
+	slots  chan string // those that wait for a rank
+	spoilt atomic.Bool // the disk was full: what was written to them may be lost
 }
 
 // Claim is what a rank needs.
@@ -56,12 +64,17 @@ type part struct {
 	used  int64 // that it has written, as was seen last
 }
 
-// Open finds out how ranks can be held to their bounds. over is told of ranks
-// that have to be ended, and why; it must not wait.
-func Open(cfg *config.Config, log *slog.Logger, over func(id job.RankID, text string)) (*Disk, error) {
-	d := &Disk{cfg: cfg, log: log, dir: filepath.Join(cfg.StateDir, "disk"), over: over, ranks: map[job.RankID]*space{}}
-	if err := os.MkdirAll(d.dir, 0o711); err != nil {
-		return nil, fmt.Errorf("make the directory of what jobs write: %w", err)
+// Open finds out how ranks can be held to their bounds. Their control groups are
+// below base. over is told of ranks that have to be ended, and why; it must not
+// wait.
+func Open(cfg *config.Config, base string, log *slog.Logger, over func(id job.RankID, text string)) (*Disk, error) {
+	d, err := newDisk(cfg)
+	if err != nil {
+		return nil, err
+	}
+	d.log, d.over = log, over
+	if d.io, err = throttles(cfg, base); err != nil {
+		return nil, err
 	}
 	a, err := d.area(d.dir)
 	if err != nil {
@@ -72,6 +85,14 @@ func Open(cfg *config.Config, log *slog.Logger, over func(id job.RankID, text st
 	}
 	if a.lacks == nil {
 		return d, sweepProjects(d.dir)
+	}
+	return d, nil
+}
+
+func newDisk(cfg *config.Config) (*Disk, error) {
+	d := &Disk{cfg: cfg, dir: filepath.Join(cfg.StateDir, "disk"), ranks: map[job.RankID]*space{}, slots: make(chan string, maxSlots)}
+	if err := os.MkdirAll(d.dir, 0o711); err != nil {
+		return nil, fmt.Errorf("make the directory of what jobs write: %w", err)
 	}
 	return d, nil
 }
@@ -92,7 +113,8 @@ func (d *Disk) choose(a *area) error {
 		}
 	}
 	if want != config.DiskQuota {
-		ierr := d.tryImages(Limit(d.cfg, a.size))
+		d.usual = Limit(d.cfg, a.size)
+		ierr := d.tryImages(d.usual)
 		if ierr == nil {
 			d.mode = config.DiskImage
 			return nil
@@ -143,7 +165,7 @@ func (d *Disk) Take(c Claim) error {
 func (d *Disk) take(s *space) error {
 	dir := d.Dir(s.ID)
 	err := d.drop(dir) // of an earlier try that ran nothing
-	if err == nil {
+	if err == nil && d.mode != config.DiskImage {
 		err = os.Mkdir(dir, 0o711)
 	}
 	if err == nil && s.Inputs != "" {
@@ -158,7 +180,7 @@ func (d *Disk) take(s *space) error {
 	for _, p := range s.parts {
 		switch {
 		case p.image:
-			err = d.mountImage(dir, d.limit(s.Claim, p.area))
+			p.dirs[0], err = d.takeImage(dir, d.limit(s.Claim, p.area))
 		case d.mode == config.DiskQuota && p.area.lacks == nil:
 			p.project, err = assign(p.dirs)
 		}
@@ -254,9 +276,10 @@ func (d *Disk) restore(s *space, p *part) {
 	dir := d.Dir(s.ID)
 	p.limit = d.limit(s.Claim, p.area)
 	if slices.Contains(p.dirs, dir) {
-		_, err := os.Stat(image(dir))
+		p.dirs[slices.Index(p.dirs, dir)] = slotOf(dir)
+		_, err := os.Stat(image(slotOf(dir)))
 		if p.image = err == nil; p.image && !isMounted(dir) {
-			if err := remountImage(dir); err != nil {
+			if err := remountImage(slotOf(dir)); err != nil {
 				d.log.Error("what the rank wrote before the restart is lost", "rank", s.ID, "error", err)
 			}
 		}
@@ -297,6 +320,17 @@ func (d *Disk) Release(id job.RankID) error {
 
 // drop removes a rank's directory.
 func (d *Disk) drop(dir string) error {
+	if slot := slotOf(dir); slot != dir {
+		if err := os.Remove(dir); err != nil {
+			return err
+		}
+		return d.giveSlot(slot)
+	}
+	return dropAll(dir)
+}
+
+// dropAll removes a directory with the file system on it, if there is one.
+func dropAll(dir string) error {
 	if err := dropImage(dir); err != nil {
 		return err
 	}
@@ -309,12 +343,22 @@ func (d *Disk) Sweep() error {
 	if err != nil {
 		return fmt.Errorf("look for what ranks left: %w", err)
 	}
+	used := map[string]bool{}
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	for id := range d.ranks {
+		used[d.Dir(id)], used[slotOf(d.Dir(id))] = true, true
+	}
+	d.mu.Unlock()
 	for _, e := range entries {
-		name := strings.TrimSuffix(e.Name(), ".img")
-		if id, perr := job.ParseRankID(name); perr == nil && d.ranks[id] == nil {
-			err = errors.Join(err, d.drop(filepath.Join(d.dir, name)))
+		path := filepath.Join(d.dir, strings.TrimSuffix(e.Name(), ".img"))
+		_, perr := job.ParseRankID(filepath.Base(path))
+		if used[path] || perr != nil && !isSlot(path) {
+			continue
+		}
+		if slotOf(path) != path {
+			err = errors.Join(err, os.Remove(path))
+		} else {
+			err = errors.Join(err, dropAll(path))
 		}
 	}
 	return err

@@ -50,6 +50,9 @@ func (d *Disk) look(a *area, last seen) seen {
 		return last // the node's health has it
 	}
 	floor := int64(d.cfg.MinFree) / 2
+	if free < nearlyFull {
+		d.spoilt.Store(true)
+	}
 	since := time.Since(last.at)
 	much := last.free-free > min(Limit(d.cfg, a.size), max(last.free-floor, 0))/4
 	if since >= measureEvery || (free < floor || much) && since > 10*last.took {
@@ -189,5 +192,5 @@ func (p *part) isFull() bool {
 	return err == nil && q.HardBlocks > 0 && (int64(q.HardBlocks*quotaBlock)-int64(q.Bytes) < nearlyFull || q.Inodes >= q.HardInodes)
 }
 
-// nearlyFull is what may be left to a program whose write was refused.
+// nearlyFull is what may be left where a write was refused.
 const nearlyFull = 1 << 20

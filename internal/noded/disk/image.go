@@ -199,5 +199,6 @@ func (d *Disk) tryImages(size int64) error {
 	if err := d.mountImage(dir, size); err != nil {
 		return err
 	}
-	return dropImage(dir)
+	d.empty, err = freeOf(dir)
+	return errors.Join(err, dropImage(dir))
 }

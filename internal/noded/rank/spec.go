@@ -51,6 +51,7 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 			Mems:        r.cores.Mems,
 			MemoryBytes: r.order.Allocation.MemBytes,
 			Pids:        int64(r.node.Config.PidsMax),
+			IO:          r.node.Disk.Throttles(),
 		},
 		Rlimits: rlimits(len(r.order.Allocation.GPUs) > 0),
 	}
