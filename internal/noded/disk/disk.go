@@ -213,6 +213,24 @@ func (d *Disk) divide(s *space) error {
 	return nil
 }
 
+// Offer is how much of the disk jobs can reserve: what images, logs and the cache
+// of inputs may take on it, at most a quarter for each, and what shall stay free
+// are others'.
+func (d *Disk) Offer() int64 {
+	own, err := d.area(d.dir)
+	if err != nil {
+		return 0
+	}
+	left := own.size - int64(d.cfg.MinFree)
+	for dir, most := range map[string]config.Size{d.cfg.Images.Dir: d.cfg.Images.MaxSize, d.cfg.StateDir: d.cfg.Logs.KeepSize, d.cfg.Data.Dir: d.cfg.Data.CacheSize} {
+		var st unix.Stat_t
+		if unix.Stat(dir, &st) == nil && st.Dev == own.dev {
+			left -= min(int64(most), own.size/4)
+		}
+	}
+	return max(left, 0)
+}
+
 // Bound holds a rank to its bytes, beside what is in its directories already.
 func (d *Disk) Bound(id job.RankID) error {
 	d.mu.Lock()
