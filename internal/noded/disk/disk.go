@@ -339,8 +339,8 @@ func (d *Disk) Release(id job.RankID) error {
 // drop removes a rank's directory.
 func (d *Disk) drop(dir string) error {
 	if slot := slotOf(dir); slot != dir {
-		if err := os.Remove(dir); err != nil {
-			return err
+		if err := os.Remove(dir); err != nil { // a disk that turned read-only: at least nothing holds it
+			return errors.Join(err, dropImage(slot))
 		}
 		return d.giveSlot(slot)
 	}
@@ -355,7 +355,8 @@ func dropAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// Sweep removes the directories of ranks that are not held.
+// Sweep removes the directories of ranks that are not held, and whatever else a
+// crash has left beside them.
 func (d *Disk) Sweep() error {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {
@@ -369,8 +370,7 @@ func (d *Disk) Sweep() error {
 	d.mu.Unlock()
 	for _, e := range entries {
 		path := filepath.Join(d.dir, strings.TrimSuffix(e.Name(), ".img"))
-		_, perr := job.ParseRankID(filepath.Base(path))
-		if used[path] || perr != nil && !isSlot(path) {
+		if used[path] || path == d.blank() {
 			continue
 		}
 		if slotOf(path) != path {

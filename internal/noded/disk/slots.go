@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,8 +20,6 @@ const slotPrefix = ".slot-"
 
 // maxSlots is how many wait at most.
 const maxSlots = 16
-
-func isSlot(path string) bool { return strings.HasPrefix(filepath.Base(path), slotPrefix) }
 
 // slotOf is the slot that a rank's directory is a link to, or the directory itself.
 func slotOf(dir string) string {
@@ -44,7 +41,7 @@ func (d *Disk) takeImage(dir string, size int64) (string, error) {
 	}
 	for slot, ok := d.popSlot(); ok; slot, ok = d.popSlot() {
 		if now, err := freeOf(slot); err == nil && now == d.empty {
-			return slot, os.Symlink(filepath.Base(slot), dir)
+			return slot, linkSlot(slot, dir)
 		}
 		if err := dropAll(slot); err != nil { // something of it is held yet
 			return "", err
@@ -55,9 +52,17 @@ func (d *Disk) takeImage(dir string, size int64) (string, error) {
 		err = d.mountImage(made, size)
 	}
 	if err == nil {
-		err = os.Symlink(filepath.Base(made), dir)
+		err = linkSlot(made, dir)
 	}
 	return made, err
+}
+
+// linkSlot makes a slot a rank's directory, or removes it.
+func linkSlot(slot, dir string) error {
+	if err := os.Symlink(filepath.Base(slot), dir); err != nil {
+		return errors.Join(err, dropAll(slot))
+	}
+	return nil
 }
 
 // giveSlot keeps a slot for another rank, emptied.
