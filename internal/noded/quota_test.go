@@ -178,7 +178,7 @@ func TestHog(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			s := onDisk(t, ext4(t, "300M", mode == config.DiskQuota), func(c *config.Config) { c.MinFree, c.Disk.Mode = 64<<20, mode }).start()
 			neighbour := rankID(1)
-			s.want(neighbour, order(patient, func(o *api.RunOrder) { o.User = "bob" }))
+			s.want(neighbour, order(patient))
 			s.ready(neighbour)
 			s.setLease(3000)
 			hog := rankID(2)
