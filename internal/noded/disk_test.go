@@ -25,6 +25,7 @@ func mounted(t *testing.T, mount func(dir string) error) string {
 		t.Fatal(err)
 	}
 	if err := mount(dir); err != nil {
+		_ = os.Remove(dir)
 		t.Skip("SKIPPED, no file system for it: ", err)
 	}
 	t.Cleanup(func() { // after the daemon has stopped
