@@ -109,7 +109,8 @@ var below = map[string][]string{
 	"internal/noded": {"cgroups", "internal/api", "internal/client", "internal/job", "internal/node", "internal/noded/config",
 		"internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices", "internal/noded/exporter",
 		"internal/noded/identity", "internal/noded/images", "internal/noded/network", "internal/noded/preflight",
-		"internal/noded/rank", "internal/noded/reason", "internal/noded/storage", "internal/noded/streams", "oci", "oci/apparmor", "internal/noded/account"},
+		"internal/noded/rank", "internal/noded/reason", "internal/noded/storage", "internal/noded/streams", "oci", "oci/apparmor",
+		"internal/noded/account", "internal/noded/disk", "oci/atomicfile"},
 	"internal/node":           {"internal/job"},
 	"oci/atomicfile":          {},
 	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/job", "internal/transfer", "oci/netns"},
@@ -121,12 +122,12 @@ var below = map[string][]string{
 		"internal/noded/config", "internal/noded/devices", "internal/noded/identity", "oci/image"},
 	"internal/noded/network": {"internal/node", "internal/job", "internal/noded/config", "internal/noded/reason", "oci", "oci/netns"},
 	"internal/noded/preflight": {"internal/node", "cgroups", "internal/client", "internal/gpu", "internal/noded/config",
-		"internal/noded/identity", "oci/apparmor", "oci/atomicfile", "oci/image", "oci/netns", "oci"},
+		"internal/noded/identity", "oci/apparmor", "oci/atomicfile", "oci/image", "oci/netns", "oci", "internal/noded/disk"},
 	"internal/noded/rank": {"internal/node", "oci/logs", "cgroups", "internal/api", "internal/client", "internal/job",
 		"internal/noded/config", "internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices",
 		"internal/noded/exporter", "internal/noded/identity", "internal/noded/images", "internal/noded/network",
 		"internal/noded/reason", "internal/noded/rights", "internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile",
-		"oci/image", "oci/ref", "internal/noded/account", "oci/userns"},
+		"oci/image", "oci/ref", "internal/noded/account", "oci/userns", "internal/noded/disk"},
 	"internal/noded/streams": {"internal/node", "internal/api", "internal/client", "internal/job", "oci", "oci/logs", "oci/netns"},
 	"internal/noded/reason":  {"internal/job"},
 	"internal/noded/devices": {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config",
@@ -178,6 +179,7 @@ var below = map[string][]string{
 	"internal/ctld/conns":                       {"internal/api", "internal/ctld/notice"},
 	"internal/ctld/fair":                        {},
 	"internal/ctld/places":                      {"internal/ctld/fair"},
+	"internal/noded/disk":                       {"cgroups", "internal/client", "internal/job", "internal/noded/config"},
 }
 
 // command is what each command of the suite may import.

@@ -21,6 +21,8 @@ type Limits struct {
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 	// Pids bounds processes and threads together.
 	Pids int64 `json:"pids,omitempty"`
+	// IO bounds what moves from and to disks.
+	IO []IODevice `json:"io,omitempty"`
 }
 
 // Validate reports every bad field at once.
@@ -61,6 +63,7 @@ func (l Limits) Resources() *specs.LinuxResources {
 		pids := l.Pids
 		r.Pids = &specs.LinuxPids{Limit: &pids}
 	}
+	r.BlockIO = blockIO(l.IO)
 	return r
 }
 

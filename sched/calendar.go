@@ -59,7 +59,7 @@ func (cal *calendar) reline(n *nodes.Node) {
 // of them back does so in their order.
 func (cal *calendar) project(n *nodes.Node, l *timeline) {
 	l.booked = l.booked[:0]
-	first := point{at: cal.now, cpu: n.CPUFree, mem: n.MemFree, free: n.Free, held: len(n.Ranks)}
+	first := point{at: cal.now, cpu: n.CPUFree, mem: n.MemFree, disk: n.DiskFree, free: n.Free, held: len(n.Ranks)}
 	for _, rank := range n.Ranks {
 		first.alone += boolInt(rank.Whole)
 	}
@@ -83,6 +83,7 @@ func (cal *calendar) project(n *nodes.Node, l *timeline) {
 		p.alone -= boolInt(e.rank.Whole)
 		p.cpu += e.rank.MilliCPU
 		p.mem += e.rank.MemMiB
+		p.disk += e.rank.DiskMiB
 		for _, u := range e.rank.GPUs {
 			p.giveGPU(n, int(u.GPU), u.Milli)
 		}

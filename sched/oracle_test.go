@@ -34,6 +34,7 @@ type span struct{ start, end Time }
 type interval struct {
 	start, end Time
 	cpu, mem   int64
+	disk       int64
 	gpus       map[string]int64
 	whole      bool
 }
@@ -63,7 +64,7 @@ func newOracle(in Input) *oracle {
 }
 
 func holding(a Allocation, start, end Time, s *Shape) interval {
-	iv := interval{start, end, a.MilliCPU, a.MemMiB, map[string]int64{}, s.AllGPUs || s.Exclusive}
+	iv := interval{start, end, a.MilliCPU, a.MemMiB, a.DiskMiB, map[string]int64{}, s.AllGPUs || s.Exclusive}
 	for _, g := range a.GPUs {
 		iv.gpus[g.UUID] = g.Milli
 	}
@@ -215,7 +216,7 @@ func fits(n Node, s *Shape, held []interval, during span) bool {
 		}
 	}
 	for _, t := range moments {
-		cpu, mem, used := n.MilliCPU, n.MemMiB, map[string]int64{}
+		cpu, mem, disk, used := n.MilliCPU, n.MemMiB, n.DiskMiB, map[string]int64{}
 		for _, iv := range held {
 			if iv.start > t || iv.end <= t {
 				continue
@@ -223,12 +224,12 @@ func fits(n Node, s *Shape, held []interval, during span) bool {
 			if whole || iv.whole {
 				return false
 			}
-			cpu, mem = cpu-iv.cpu, mem-iv.mem
+			cpu, mem, disk = cpu-iv.cpu, mem-iv.mem, disk-iv.disk
 			for g, m := range iv.gpus {
 				used[g] += m
 			}
 		}
-		if cpu < s.MilliCPU || mem < s.MemMiB {
+		if cpu < s.MilliCPU || mem < s.MemMiB || disk < s.DiskMiB {
 			return false
 		}
 		for g := range free {
@@ -322,6 +323,9 @@ func (o *oracle) rightAmount(n Node, j Job, a Allocation, during span) error {
 		}
 	} else if a.MilliCPU != s.MilliCPU || a.MemMiB != s.MemMiB {
 		return fmt.Errorf("job %d gets %d milli CPU and %d MiB", j.ID, a.MilliCPU, a.MemMiB)
+	}
+	if a.DiskMiB != s.DiskMiB {
+		return fmt.Errorf("job %d gets %d MiB of disk", j.ID, a.DiskMiB)
 	}
 	if a.MilliGPU() != want {
 		return fmt.Errorf("job %d gets %d GPU thousandths, wants %d", j.ID, a.MilliGPU(), want)

@@ -87,6 +87,7 @@ func (l *timeline) unbook(n *nodes.Node, b booking) {
 		p := &l.points[i]
 		p.cpu += b.use.cpu
 		p.mem += b.use.mem
+		p.disk += b.use.disk
 		p.held--
 		p.alone -= boolInt(b.use.alone)
 		for g := b.use.gpus.Next(0); g >= 0; g = b.use.gpus.Next(g + 1) {
@@ -105,7 +106,7 @@ func (l *timeline) merge(i int) {
 		return
 	}
 	a, b := &l.points[i-1], &l.points[i]
-	if a.cpu == b.cpu && a.mem == b.mem && a.free == b.free && a.held == b.held && a.alone == b.alone && slices.Equal(a.used, b.used) {
+	if a.cpu == b.cpu && a.mem == b.mem && a.disk == b.disk && a.free == b.free && a.held == b.held && a.alone == b.alone && slices.Equal(a.used, b.used) {
 		l.points = slices.Delete(l.points, i, i+1)
 	}
 }

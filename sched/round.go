@@ -85,7 +85,7 @@ func (kind *jobKind) allocations(spots []spot) []Allocation {
 	out := make([]Allocation, len(spots))
 	for i, sp := range spots {
 		u := kind.use(sp)
-		a := Allocation{Node: sp.node.Name, MilliCPU: u.cpu, MemMiB: u.mem}
+		a := Allocation{Node: sp.node.Name, MilliCPU: u.cpu, MemMiB: u.mem, DiskMiB: u.disk}
 		for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
 			a.GPUs = append(a.GPUs, GPUShare{UUID: sp.node.GPUs[g].UUID, Milli: int64(u.milli)})
 		}
@@ -98,13 +98,13 @@ func (kind *jobKind) allocations(spots []spot) []Allocation {
 func (kind *jobKind) use(sp spot) use {
 	shape := kind.Shape
 	if shape.Whole() {
-		return use{sp.node.MilliCPU, sp.node.MemMiB, sp.gpus, WholeGPU, true}
+		return use{sp.node.MilliCPU, sp.node.MemMiB, sp.gpus, WholeGPU, true, shape.DiskMiB}
 	}
 	milli := int32(WholeGPU)
 	if shape.Share() {
 		milli = int32(shape.MilliGPU)
 	}
-	return use{shape.MilliCPU, shape.MemMiB, sp.gpus, milli, false}
+	return use{shape.MilliCPU, shape.MemMiB, sp.gpus, milli, false, shape.DiskMiB}
 }
 
 // milliGPU is the least GPU thousandths that a job of the kind will hold.
@@ -129,7 +129,7 @@ func (r *round) start(c *class, e *entry, spots []spot) {
 	run.Start, run.End = r.now, r.now+kind.Limit
 	for i, sp := range spots {
 		u := kind.use(sp)
-		rank := &nodes.Rank{Run: run.Run, Node: sp.node, No: i, MilliCPU: u.cpu, MemMiB: u.mem, Whole: c.shape.Whole()}
+		rank := &nodes.Rank{Run: run.Run, Node: sp.node, No: i, MilliCPU: u.cpu, MemMiB: u.mem, DiskMiB: u.disk, Whole: c.shape.Whole()}
 		for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
 			rank.GPUs = append(rank.GPUs, nodes.GPUUse{GPU: int32(g), Milli: u.milli})
 			run.MilliGPU += int64(u.milli)

@@ -24,6 +24,7 @@ type booking struct {
 type point struct {
 	at       Time
 	cpu, mem int64
+	disk     int64
 	free     nodes.GPUSet // usable and not used at all
 	used     []int32      // thousandths in use by GPU; nil where the set of free ones says it all
 	held     int          // ranks and reservations
@@ -36,6 +37,7 @@ type use struct {
 	gpus     nodes.GPUSet
 	milli    int32 // of each of these GPUs
 	alone    bool  // nothing else may be beside it
+	disk     int64
 }
 
 func (l *timeline) last() *point { return &l.points[len(l.points)-1] }
@@ -73,6 +75,7 @@ func (l *timeline) reserve(start, end Time, u use) {
 		p := &l.points[i]
 		p.cpu -= u.cpu
 		p.mem -= u.mem
+		p.disk -= u.disk
 		p.held++
 		p.alone += boolInt(u.alone)
 		p.free = p.free.AndNot(u.gpus)
@@ -121,7 +124,7 @@ func (l *timeline) room(n *nodes.Node, kind *jobKind, start, end Time) (avail no
 			}
 			continue
 		}
-		if p.alone > 0 || p.cpu < kind.Shape.MilliCPU || p.mem < kind.Shape.MemMiB {
+		if p.alone > 0 || p.cpu < kind.Shape.MilliCPU || p.mem < kind.Shape.MemMiB || p.disk < kind.Shape.DiskMiB {
 			return avail, i, false
 		}
 		if kind.Shape.MilliGPU == 0 {

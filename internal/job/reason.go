@@ -30,12 +30,13 @@ const (
 	InputFailed       Reason = "INPUT"      // data could not be brought to the node
 	OutputFailed      Reason = "OUTPUT"     // the program succeeded and its results could not be saved
 	Progress          Reason = "PROGRESS"   // the program ended well before it said that it was done
+	Disk              Reason = "DISK"       // it wrote more to the node's disk than it may
 )
 
 // reasons lists all but None.
 var reasons = []Reason{
 	ExitCode, OOM, Signal, MaxRuntime, MaxQueued, NotAfter, InteractiveNoRoom, ImagePull, BadSpec, PortInUse, Mount, GPUError, NodeFail,
-	BackoffLimit, FailedIndexes, Utilization, ByUser, ByAdmin, Preempted, Server, DependencyFailed, InputFailed, OutputFailed, Progress,
+	BackoffLimit, FailedIndexes, Utilization, ByUser, ByAdmin, Preempted, Server, DependencyFailed, InputFailed, OutputFailed, Progress, Disk,
 }
 
 // Class says whose fault an ending was: the program's (or its request's), or

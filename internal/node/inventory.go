@@ -12,7 +12,7 @@ type Inventory struct {
 	CPUs       int      `json:"cpus"`     // cores for jobs, reserved ones not counted
 	MemBytes   int64    `json:"memBytes"` // for jobs
 	GPUs       []GPU    `json:"gpus,omitempty"`
-	DiskBytes  int64    `json:"diskBytes,omitempty"` // of the file system for what containers write
+	DiskBytes  int64    `json:"diskBytes,omitempty"` // that jobs can reserve for what their containers write
 	CUDA       int      `json:"cuda,omitempty"`      // major*100 + minor, as 1204
 	Driver     string   `json:"driver,omitempty"`
 	Features   []string `json:"features,omitempty"`

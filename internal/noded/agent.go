@@ -18,6 +18,7 @@ import (
 	"gbatch/internal/noded/cores"
 	"gbatch/internal/noded/data"
 	"gbatch/internal/noded/devices"
+	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/exporter"
 	"gbatch/internal/noded/identity"
 	"gbatch/internal/noded/images"
@@ -28,6 +29,7 @@ import (
 	"gbatch/internal/noded/streams"
 	"gbatch/oci"
 	"gbatch/oci/apparmor"
+	"gbatch/oci/atomicfile"
 )
 
 // Version of the program, set by the build.
@@ -56,6 +58,7 @@ type Agent struct {
 	images   *images.Holds
 	ahead    *images.Ahead
 	data     *data.Data
+	disk     *disk.Disk
 	cores    *cores.Map
 	devices  devices.Devices
 	network  *network.Network
@@ -117,8 +120,16 @@ func (a *Agent) open(o Options) error {
 	if a.host, err = identity.LookupHost(&a.cfg); err != nil {
 		return err
 	}
+	// The rest is for the system, also when jobs together have all that they may.
+	if err := a.host.Cgroups.LimitPids(a.host.CgroupPrefix(), int64(config.MaxProcesses())*3/4); err != nil {
+		a.log.Error("jobs together could take all processes of the machine", "error", err)
+	}
+	file := filepath.Join(identity.ContactRun, a.cfg.Name)
+	if err := moveContact(filepath.Join(a.cfg.StateDir, "contact"), file); err != nil {
+		a.log.Error("containers of an earlier version end when their lease is over", "error", err)
+	}
 	a.contact = contact.Open(contact.Options{
-		Name: a.cfg.Name, Address: a.cfg.Controller, StateDir: a.cfg.StateDir, Boot: boot, Lease: time.Duration(a.cfg.Lease),
+		Name: a.cfg.Name, Address: a.cfg.Controller, File: file, Boot: boot, Lease: time.Duration(a.cfg.Lease),
 		Controller: a.controller, Credential: credential, Node: a, Log: a.log,
 	})
 	if err := a.openParts(boot); err != nil {
@@ -152,6 +163,9 @@ func (a *Agent) openParts(boot string) (err error) {
 		Log: a.log, Pulling: a.pulling, Healthy: a.healthy, Tell: func() { a.contact.Tell(contact.NewsPull) },
 	})
 	if a.data, err = data.Open(&a.cfg, boot); err != nil {
+		return err
+	}
+	if a.disk, err = disk.Open(&a.cfg, a.host.Base(), a.log, a.wroteTooMuch); err != nil {
 		return err
 	}
 	if a.accounts, err = account.Open(filepath.Join(a.cfg.StateDir, "ids.json"), a.cfg.IDsFrom, a.log); err != nil {
@@ -199,7 +213,7 @@ func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
 	return &rank.Node{
 		Config: &a.cfg, Host: &a.host, Instance: a.instance, Boot: boot, Version: a.version, Log: a.log, LeaseFile: a.contact.LeaseFile(),
 		Accounts: a.accounts, NoMaps: a.noMaps, AppArmor: a.appArmor,
-		Images: a.images, Data: a.data, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
+		Images: a.images, Data: a.data, Disk: a.disk, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
 		Shims: &a.shims, Slots: a.slots, Counters: a.counters, Health: a.health,
 		Tell: a.contact.Tell, Changed: a.exporter.MapJobs, Reached: onReach,
 	}
@@ -209,7 +223,7 @@ func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
 // the directory, one for the node's name on this machine, by which everything
 // on the host is found.
 func (a *Agent) openState() error {
-	for _, dir := range []string{a.cfg.StateDir, a.dirRanks(), identity.LockRun} {
+	for _, dir := range []string{a.cfg.StateDir, a.dirRanks(), identity.LockRun, identity.ContactRun} {
 		if err := os.MkdirAll(dir, 0o711); err != nil {
 			return fmt.Errorf("make state directory: %w", err)
 		}
@@ -229,6 +243,26 @@ func (a *Agent) openState() error {
 	return err
 }
 
+// moveContact moves the note of the last contact from where earlier versions
+// had it. Their containers find it by the link.
+func moveContact(old, file string) error {
+	if st, err := os.Lstat(old); err != nil || !st.Mode().IsRegular() {
+		return nil
+	}
+	text, err := os.ReadFile(old)
+	if err == nil {
+		err = atomicfile.Write(file, text)
+	}
+	if err == nil {
+		_ = os.Remove(old + ".link")
+		err = os.Symlink(file, old+".link")
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(old+".link", old)
+}
+
 // Run keeps the node equal to what the controller desires until ctx ends. It
 // then waits for its goroutines; containers go on.
 func (a *Agent) Run(ctx context.Context) error {
@@ -237,7 +271,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.contact.Run, a.houseLoop, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.exporter.Run} {
+	for _, loop := range []func(context.Context){a.contact.Run, a.houseLoop, a.health.watch, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.disk.Run, a.exporter.Run} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()
@@ -272,6 +306,9 @@ func (a *Agent) Close() error {
 		a.host.RemoveGroups()
 	}
 	err = errors.Join(err, a.network.Close(a.Running()))
+	if a.disk != nil {
+		err = errors.Join(err, a.disk.Close())
+	}
 	for _, l := range a.locks {
 		l.Close()
 	}

@@ -30,9 +30,6 @@ func (a *Agent) Report() *api.SyncRequest {
 	return req
 }
 
-// StateError says whether the state directory takes writes.
-func (a *Agent) StateError(err error) { a.health.stateError(err) }
-
 // Stream answers a request for bytes, in the background.
 func (a *Agent) Stream(ctx context.Context, req api.StreamRequest) { a.streams.Answer(ctx, req) }
 
@@ -41,6 +38,17 @@ func (a *Agent) LeaseOver(silent, grace time.Duration) {
 	text := fmt.Sprintf("lost contact with the controller for %s", silent.Round(time.Second))
 	for _, r := range a.all() {
 		r.Stop(rank.Stop{Signal: "TERM", Grace: grace, Reason: job.NodeFail, Text: text})
+	}
+}
+
+// wroteTooMuch ends a rank for what it wrote to the node's disk: at once, as it
+// writes on.
+func (a *Agent) wroteTooMuch(id job.RankID, text string) {
+	a.mu.Lock()
+	r := a.ranks[id]
+	a.mu.Unlock()
+	if r != nil {
+		r.Stop(rank.Stop{Signal: "KILL", Reason: job.Disk, Text: text})
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"gbatch/internal/noded/config"
 )
 
-// onDisk puts a site's state on a file system of its own.
-func onDisk(t *testing.T, mount func(dir string) error) *site {
+// mounted is where a file system of a test's own is mounted.
+func mounted(t *testing.T, mount func(dir string) error) string {
 	t.Helper()
 	needContainers(t)
 	dir, err := os.MkdirTemp("/tmp", "gbatch-disk-")
@@ -25,6 +25,7 @@ func onDisk(t *testing.T, mount func(dir string) error) *site {
 		t.Fatal(err)
 	}
 	if err := mount(dir); err != nil {
+		_ = os.Remove(dir)
 		t.Skip("SKIPPED, no file system for it: ", err)
 	}
 	t.Cleanup(func() { // after the daemon has stopped
@@ -34,18 +35,32 @@ func onDisk(t *testing.T, mount func(dir string) error) *site {
 			t.Errorf("remove disk: %v", err)
 		}
 	})
+	return dir
+}
+
+// onDisk puts a site's state on a file system of its own.
+func onDisk(t *testing.T, mount func(dir string) error, change func(*config.Config)) *site {
+	t.Helper()
+	dir := mounted(t, mount)
 	return newSite(t, func(c *config.Config) {
 		c.StateDir, c.MinFree = filepath.Join(dir, c.Name), 8<<20
+		if change != nil {
+			change(c)
+		}
 	})
 }
 
-// TestJobFillsDisk: a job that writes until the node's disk is full makes the
-// node say so and take no jobs, keeps its own result, and takes the fault away
-// with it.
-func TestJobFillsDisk(t *testing.T) {
-	s := onDisk(t, func(dir string) error { return unix.Mount("tmpfs", dir, "tmpfs", 0, "size=96m") }).start()
+// TestDiskFull: a disk that other hands filled makes the node say so and take no
+// jobs. A job there keeps its own result, and the node is well again with room.
+func TestDiskFull(t *testing.T) {
+	s := onDisk(t, func(dir string) error { return unix.Mount("tmpfs", dir, "tmpfs", 0, "size=96m") }, nil).start()
 	id := rankID(1)
-	s.want(id, order("trap 'exit 7' TERM; cat /dev/zero > /big; echo full; while :; do sleep 0.05; done", func(o *api.RunOrder) { o.Allocation.MemBytes = 512 << 20 }))
+	s.want(id, order("trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done"))
+	s.ready(id)
+	ballast := filepath.Join(filepath.Dir(s.cfg.StateDir), "ballast")
+	if out, err := exec.Command("sh", "-c", "cat /dev/zero > "+ballast).CombinedOutput(); err == nil || !strings.Contains(string(out), "No space left") {
+		t.Fatalf("fill the disk: %v %s", err, out)
+	}
 	until(t, "the node to say that its disk is full", func() bool {
 		s.nudge()
 		list := s.unhealthy()
@@ -59,9 +74,12 @@ func TestJobFillsDisk(t *testing.T) {
 	s.phase(id, node.PhaseRunning)
 	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 20_000, Reason: job.ByUser})
 	if e := s.exit(id); e.Code != 7 || e.Reason != job.ByUser {
-		t.Errorf("the job that filled it: %+v; want its own code", e)
+		t.Errorf("the job that ran: %+v; want its own code", e)
 	}
 	s.drop(id)
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
 	until(t, "the node to be well again", func() bool { s.nudge(); return len(s.unhealthy()) == 0 })
 	if e, out := s.run(rankID(3), order("echo next")); e.Code != 0 || out != "next\n" {
 		t.Errorf("the next job: %+v, %q", e, out)
@@ -82,7 +100,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 			}
 		}
 		return nil
-	}).start()
+	}, nil).start()
 	id := rankID(1)
 	s.want(id, order(patient))
 	s.ready(id)

@@ -1,16 +1,21 @@
 package noded
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/preflight"
+	"gbatch/oci/atomicfile"
 )
 
 // health is what keeps the node from taking jobs now. It concerns the machine
@@ -31,12 +36,26 @@ func newHealth(c *config.Config) *health {
 	return &health{dir: c.StateDir, images: c.Images.Dir, minFree: int64(c.MinFree), stuck: map[job.RankID]string{}}
 }
 
-// stateError notes whether the state directory takes writes.
-func (h *health) stateError(err error) {
+// tryState notes whether the state directory takes writes, by the node's own
+// evidence: what a job could not write may be its own doing.
+func (h *health) tryState() {
+	err := atomicfile.Write(filepath.Join(h.dir, fileTried), []byte("written\n"))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.state = err
 }
+
+// tryEvery is how often that is done without a reason.
+const tryEvery = 5 * time.Second
+
+func (h *health) watch(ctx context.Context) {
+	for client.Sleep(ctx, tryEvery) == nil {
+		h.tryState()
+	}
+}
+
+// fileTried is written to see whether it can be.
+const fileTried = ".tried"
 
 // networkError notes whether jobs' networks can be kept up and apart.
 func (h *health) networkError(err error) {
@@ -45,12 +64,13 @@ func (h *health) networkError(err error) {
 	h.net = err
 }
 
-// DiskError notes an error of a start if it says that the state directory does
-// not take writes. The next write that works takes it back.
+// DiskError has the state directory looked at if an error of a rank may be its
+// fault.
 func (h *health) DiskError(err error) {
 	for _, e := range []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO} {
 		if errors.Is(err, e) {
-			h.stateError(e)
+			h.tryState()
+			return
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 )
@@ -24,7 +22,7 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 		CPUs:      a.cores.Offered,
 		MemBytes:  max(0, config.TotalMemory()-int64(a.cfg.Reserve.Memory)),
 		GPUs:      d.GPUs,
-		DiskBytes: diskSize(a.cfg.StateDir),
+		DiskBytes: a.disk.Offer(),
 		CUDA:      d.CUDA,
 		Driver:    d.Driver,
 		Features:  a.cfg.Features,
@@ -44,13 +42,4 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 	}
 	sum := sha256.Sum256(b)
 	return inv, hex.EncodeToString(sum[:])
-}
-
-// diskSize is the size of the file system at dir; 0 if it cannot be told.
-func diskSize(dir string) int64 {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0
-	}
-	return int64(st.Blocks) * st.Bsize
 }

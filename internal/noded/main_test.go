@@ -140,7 +140,9 @@ func leftovers(before map[string]bool) string {
 		if g, err := cgroups.Find(fmt.Sprintf("/gbatch/%s%d", testPrefix, i)); err == nil {
 			_ = g.Remove()
 		}
-		_ = os.Remove(filepath.Join(identity.LockRun, fmt.Sprintf("%s%d", testPrefix, i)))
+		for _, dir := range []string{identity.LockRun, identity.ContactRun} {
+			_ = os.Remove(filepath.Join(dir, fmt.Sprintf("%s%d", testPrefix, i)))
+		}
 	}
 	return strings.Join(left, "\n")
 }

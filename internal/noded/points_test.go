@@ -160,7 +160,7 @@ func (s *site) leavesNothing() {
 		}
 	}
 	for m := range hostMounts() {
-		if strings.HasPrefix(m, s.cfg.StateDir) {
+		if strings.HasPrefix(m, s.cfg.StateDir) && !strings.Contains(m, "/disk/.slot-") { // which wait for others
 			s.t.Errorf("mount %s", m)
 		}
 	}

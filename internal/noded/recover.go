@@ -1,6 +1,7 @@
 package noded
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,7 +36,7 @@ func (a *Agent) recover() error {
 		a.node.Reached("adopted")
 	}
 	a.kept.sort()
-	err = a.sweepHost()
+	err = errors.Join(a.sweepHost(), a.disk.Sweep())
 	a.node.Reached("swept")
 	return err
 }

@@ -174,12 +174,12 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// smallDisk mounts a tmpfs of 2 MiB and opens a store in it.
-func smallDisk(t *testing.T, c Config) (dir string, s *Store) {
+// smallDisk mounts a tmpfs and opens a store in it.
+func smallDisk(t *testing.T, options string, c Config) (dir string, s *Store) {
 	t.Helper()
 	needRoot(t)
 	dir = t.TempDir()
-	if err := unix.Mount("none", dir, "tmpfs", 0, "size=2m"); err != nil {
+	if err := unix.Mount("none", dir, "tmpfs", 0, options); err != nil {
 		t.Skipf("SKIPPED: no tmpfs can be mounted here: %v", err)
 	}
 	t.Cleanup(func() { // after the store is closed
@@ -198,7 +198,7 @@ func TestDiskFull(t *testing.T) {
 	body := []byte(strings.Repeat("zero, more or less. ", 200_000))
 	big, _ := f.push(t, "a/b:1", build(t, imagetest.Options{Layers: [][]imagetest.File{{{Name: "big", Body: body}}}}))
 	little, _ := f.push(t, "a/c:1", small(t, "x"))
-	dir, s := smallDisk(t, Config{MinFree: 100 << 10})
+	dir, s := smallDisk(t, "size=2m", Config{MinFree: 100 << 10})
 	_, err := s.Pull(t.Context(), PullRequest{Ref: big})
 	if e := wantError(t, err, Unsupported, "it does not fit on this node, which has 1 MiB"); e.Fault() != FaultUser {
 		t.Errorf("fault of %s", e.Fault())

@@ -34,7 +34,7 @@ func (ix *Index) Hold(r spec.Running, fact bool) (*Run, error) {
 			n = ix.addNode(spec.Node{Name: a.Node, State: spec.Down, Reason: "removed"})
 			n.Gone = true
 		}
-		rank := &Rank{Run: run, Node: n, No: i, MilliCPU: a.MilliCPU, MemMiB: a.MemMiB, Whole: run.Shape.Whole()}
+		rank := &Rank{Run: run, Node: n, No: i, MilliCPU: a.MilliCPU, MemMiB: a.MemMiB, DiskMiB: a.DiskMiB, Whole: run.Shape.Whole()}
 		n.bind(rank)
 		run.Held = append(run.Held, rank)
 		run.MilliGPU += a.MilliGPU()
@@ -64,15 +64,19 @@ func (ix *Index) checkAllocation(ranks []spec.Allocation, fact bool) error {
 	if a.MilliCPU < 0 || a.MemMiB < 0 || a.MilliCPU > spec.MaxAmount || a.MemMiB > spec.MaxAmount {
 		return fmt.Errorf("holds %d milli CPU and %d MiB: want 0 or more of both", a.MilliCPU, a.MemMiB)
 	}
+	if a.DiskMiB < 0 || a.DiskMiB > spec.MaxAmount {
+		return fmt.Errorf("holds %d MiB of disk: want 0 or more", a.DiskMiB)
+	}
 	if n == nil && !fact {
 		return fmt.Errorf("node %q is not known", a.Node)
 	}
 	used := map[string]int64{}
-	var cpu, mem int64
+	var cpu, mem, disk int64
 	for _, b := range ranks {
 		if b.Node == a.Node {
 			cpu += b.MilliCPU
 			mem += b.MemMiB
+			disk += b.DiskMiB
 			for _, g := range b.GPUs {
 				used[g.UUID] += g.Milli
 			}
@@ -94,6 +98,9 @@ func (ix *Index) checkAllocation(ranks []spec.Allocation, fact bool) error {
 	}
 	if !fact && (cpu > n.CPUFree || mem > n.MemFree) {
 		return fmt.Errorf("node %q has %d milli CPU and %d MiB free: %d and %d asked", a.Node, n.CPUFree, n.MemFree, cpu, mem)
+	}
+	if !fact && disk > n.DiskFree {
+		return fmt.Errorf("node %q has %d MiB of disk free: %d asked", a.Node, n.DiskFree, disk)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (ix *Index) Remove(name string) bool {
 }
 
 func (ix *Index) addNode(in spec.Node) *Node {
-	n := &Node{Node: in, Folded: spec.Fold(in.Name), CPUFree: in.MilliCPU, MemFree: in.MemMiB, Used: make([]int32, len(in.GPUs))}
+	n := &Node{Node: in, Folded: spec.Fold(in.Name), CPUFree: in.MilliCPU, MemFree: in.MemMiB, DiskFree: in.DiskMiB, Used: make([]int32, len(in.GPUs))}
 	for i, g := range in.GPUs {
 		if !g.Drained {
 			n.Usable.Add(i)

@@ -13,11 +13,12 @@ type Lack struct {
 	Node                   string
 	Free, MilliCPU, MemMiB int64 // see freeFor; thousandths of cores, MiB
 	ranks, drained         int   // held, and GPUs of it
+	disk                   int64 // MiB
 }
 
 // Lack is what the node has free of what a rank of the shape needs.
 func (n *Node) Lack(shape *Shape, f Fit) Lack {
-	return Lack{n.Name, n.FreeFor(shape, f), max(n.CPUFree, 0), max(n.MemFree, 0), len(n.Ranks), n.Kind.GPUs.AndNot(n.Usable).Count()}
+	return Lack{n.Name, n.FreeFor(shape, f), max(n.CPUFree, 0), max(n.MemFree, 0), len(n.Ranks), n.Kind.GPUs.AndNot(n.Usable).Count(), max(n.DiskFree, 0)}
 }
 
 // Words is what is lacking there.
@@ -34,6 +35,9 @@ func (l *Lack) Words(shape *Shape) string {
 	}
 	if l.MemMiB < shape.MemMiB {
 		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", words.GiB(l.MemMiB), words.GiB(shape.MemMiB)))
+	}
+	if l.disk < shape.DiskMiB {
+		lacks = append(lacks, fmt.Sprintf("%s of %s GiB of disk free", words.GiB(l.disk), words.GiB(shape.DiskMiB)))
 	}
 	if l.drained > 0 {
 		lacks = append(lacks, words.Plural(l.drained, "GPU")+" drained")

@@ -20,7 +20,7 @@ type Node struct {
 	Free   GPUSet  // usable and not used at all
 	part   GPUSet  // usable and partly used
 
-	CPUFree, MemFree int64 // below 0 when the node shrank under its jobs
+	CPUFree, MemFree, DiskFree int64 // below 0 when the node shrank under its jobs
 
 	Ranks   []*Rank // what is held here, by job and rank number
 	Windows []cover // by start
@@ -42,6 +42,7 @@ type Rank struct {
 	GPUs             []GPUUse        // on GPUs that the node reports
 	lost             []spec.GPUShare // on GPUs that it no longer reports
 	MilliCPU, MemMiB int64
+	DiskMiB          int64
 	Whole            bool // nothing else may be on the node
 }
 
@@ -62,6 +63,7 @@ func (n *Node) Take(rank *Rank) {
 	n.Ranks = slices.Insert(n.Ranks, at, rank)
 	n.CPUFree -= rank.MilliCPU
 	n.MemFree -= rank.MemMiB
+	n.DiskFree -= rank.DiskMiB
 	for _, u := range rank.GPUs {
 		n.Used[u.GPU] += u.Milli
 		n.mark(int(u.GPU))
@@ -78,6 +80,7 @@ func (n *Node) Give(rank *Rank) {
 	n.Ranks = slices.Delete(n.Ranks, at, at+1)
 	n.CPUFree += rank.MilliCPU
 	n.MemFree += rank.MemMiB
+	n.DiskFree += rank.DiskMiB
 	for _, u := range rank.GPUs {
 		n.Used[u.GPU] -= u.Milli
 		n.mark(int(u.GPU))
@@ -104,12 +107,13 @@ func compareRanks(a, b *Rank) int {
 
 // Check recounts the node's load from its ranks.
 func (n *Node) Check(bad func(string, ...any)) {
-	cpu, mem := n.MilliCPU, n.MemMiB
+	cpu, mem, disk := n.MilliCPU, n.MemMiB, n.DiskMiB
 	used := make([]int64, len(n.GPUs))
 	whole := false
 	for _, rank := range n.Ranks {
 		cpu -= rank.MilliCPU
 		mem -= rank.MemMiB
+		disk -= rank.DiskMiB
 		whole = whole || rank.Whole
 		for _, u := range rank.GPUs {
 			used[u.GPU] += int64(u.Milli)
@@ -118,8 +122,8 @@ func (n *Node) Check(bad func(string, ...any)) {
 	if whole && len(n.Ranks) > 1 {
 		bad("node %s is taken as a whole, and holds %d ranks", n.Name, len(n.Ranks))
 	}
-	if cpu != n.CPUFree || mem != n.MemFree {
-		bad("node %s has %d milli CPU and %d MiB free, and counts %d and %d", n.Name, cpu, mem, n.CPUFree, n.MemFree)
+	if cpu != n.CPUFree || mem != n.MemFree || disk != n.DiskFree {
+		bad("node %s has %d milli CPU, %d MiB and %d MiB of disk free, and counts %d, %d and %d", n.Name, cpu, mem, disk, n.CPUFree, n.MemFree, n.DiskFree)
 	}
 	for g, u := range used {
 		if u != int64(n.Used[g]) || u > spec.WholeGPU {

@@ -47,7 +47,7 @@ type Shape struct {
 	GPUModels     []string `json:"gpuModels,omitempty"`     // any of these, as case-insensitive part of the model's name
 	GPUMemMiB     int64    `json:"gpuMemMib,omitempty"`     // least memory of each GPU; of a shared one, of the share
 	MinCUDA       int      `json:"minCuda,omitempty"`       // major*100 + minor of the node's driver
-	DiskMiB       int64    `json:"diskMib,omitempty"`       // least disk of the node for what containers write; not used up
+	DiskMiB       int64    `json:"diskMib,omitempty"`       // of the node's disk, for what containers write; per rank
 	MinComputeCap int      `json:"minComputeCap,omitempty"` // 80 is 8.0
 	Features      []string `json:"features,omitempty"`      // the node has all of these
 

@@ -24,7 +24,7 @@ type Node struct {
 	MilliCPU   int64     `json:"milliCpu"`
 	MemMiB     int64     `json:"memMib"`
 	GPUs       []GPU     `json:"gpus,omitempty"`
-	DiskMiB    int64     `json:"diskMib,omitempty"` // for what containers write
+	DiskMiB    int64     `json:"diskMib,omitempty"` // that jobs can reserve for what they write
 	CUDA       int       `json:"cuda,omitempty"`    // driver's version: major*100 + minor
 	Features   []string  `json:"features,omitempty"`
 	State      NodeState `json:"state,omitempty"`
@@ -89,6 +89,7 @@ type Allocation struct {
 	GPUs     []GPUShare `json:"gpus,omitempty"` // in the order of the node's inventory
 	MilliCPU int64      `json:"milliCpu"`
 	MemMiB   int64      `json:"memMib"`
+	DiskMiB  int64      `json:"diskMib,omitempty"`
 }
 
 // GPUShare is a GPU, or a part of one.

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +39,7 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
 	}
 	for _, check := range []func(*Config, func(string, string, ...any)){
-		checkIdentity, checkCapacity, checkGPU, checkStorage, checkImages, checkNetworkConfig, checkMetrics, checkData, checkBounds,
+		checkIdentity, checkCapacity, checkGPU, checkStorage, checkImages, checkNetworkConfig, checkMetrics, checkData, checkDisk, checkBounds,
 	} {
 		check(c, bad)
 	}
@@ -280,6 +282,18 @@ func defaultLaunches() int { return max(2, runtime.NumCPU()) }
 // machines useless.
 func defaultReservedMemory() Size {
 	return Size(min(1<<30, max(TotalMemory()/10, 1)))
+}
+
+// MaxProcesses is how many processes and threads the machine can have.
+func MaxProcesses() int {
+	most := 1 << 22
+	for _, file := range []string{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"} {
+		text, err := os.ReadFile(file)
+		if n, perr := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && perr == nil {
+			most = min(most, n)
+		}
+	}
+	return most
 }
 
 // TotalMemory of the machine in bytes; 0 if it cannot be told.

@@ -70,7 +70,9 @@ type Config struct {
 	// the job's memory. Default 64MiB; 1MiB to 1TiB.
 	ShmSize Size `yaml:"shmSize"`
 
-	// PidsMax bounds the processes and threads of one rank. Default 32768; at least 64.
+	// PidsMax bounds the processes and threads of one rank. All ranks together
+	// have three quarters of what the machine can have. Default: an eighth of that,
+	// 1024 to 16384; at least 64.
 	PidsMax int `yaml:"pidsMax"`
 
 	// AllowPrivileged lets jobs run here that ask to be privileged, of projects
@@ -116,6 +118,9 @@ type Config struct {
 
 	// Network is how jobs see the network.
 	Network Network `yaml:"network"`
+
+	// Disk bounds what containers write here.
+	Disk Disk `yaml:"disk"`
 
 	// Launches is how many containers may be starting at once. Default: the
 	// number of cores, at least 2; 1 to 256.
@@ -275,8 +280,9 @@ func (c *Config) SetDefaults() {
 	setDefault(&c.Logs.KeepSize, 10<<30)
 	setDefault(&c.Lease, Duration(4*time.Minute+30*time.Second))
 	c.Network.setDefaults()
+	setDefault(&c.Disk.Mode, DiskAuto)
 	c.Data.setDefaults(c.StateDir)
-	setDefault(&c.PidsMax, 32768)
+	setDefault(&c.PidsMax, min(max(MaxProcesses()/8, 1024), 16384))
 	setDefault(&c.MinFree, 1<<30)
 	setDefault(&c.Launches, defaultLaunches())
 	setDefault(&c.IDsFrom, 0x20000000)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gbatch/internal/api"
@@ -28,14 +29,12 @@ type Node interface {
 	Stream(context.Context, api.StreamRequest)
 	// LeaseOver ends all ranks, as the controller may give them away.
 	LeaseOver(silent, grace time.Duration)
-	// StateError says whether the state directory takes writes.
-	StateError(error)
 }
 
 // Options are fixed while there is contact.
 type Options struct {
-	Name, Address string // of the node, of the controller
-	StateDir      string
+	Name, Address string        // of the node, of the controller
+	File          string        // where it is noted how long the node may go on alone
 	Boot          string        // of the machine
 	Lease         time.Duration // where the controller has not said
 	Controller    Controller
@@ -52,6 +51,8 @@ type Contact struct {
 	news   news
 	isAway bool // of the poll loop only: the controller does not answer
 
+	unnoted atomic.Bool // the file cannot be written
+
 	// Held while a report is gathered and while an answer is acted on, so that
 	// a report that names a version has its ranks.
 	mu            sync.Mutex
@@ -61,7 +62,7 @@ type Contact struct {
 
 // Open reads how long the node may go on alone.
 func Open(o Options) *Contact {
-	return &Contact{Options: o, lease: openLease(o.StateDir, o.Boot, o.Lease, sinceBoot), leaseC: make(chan struct{}, 1),
+	return &Contact{Options: o, lease: openLease(o.File, o.Boot, o.Lease, sinceBoot), leaseC: make(chan struct{}, 1),
 		news: news{wake: make(chan struct{}, 1)}, wantInventory: true}
 }
 
@@ -160,8 +161,9 @@ func (c *Contact) sync(ctx context.Context, wait time.Duration) error {
 		return err
 	}
 	lease := time.Duration(resp.LeaseMS) * time.Millisecond
-	if saved, err := c.lease.answered(sent, lease); saved {
-		c.Node.StateError(err)
+	err = c.lease.answered(sent, lease)
+	if failed := err != nil; c.unnoted.Swap(failed) != failed {
+		c.Log.Error("contact cannot be noted: jobs go on no longer than was noted before; a nil error takes this back", "file", c.File, "error", err)
 	}
 	c.renewed()
 	c.take(ctx, ticket, resp)

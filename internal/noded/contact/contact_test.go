@@ -1,6 +1,7 @@
 package contact
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -38,20 +39,20 @@ func TestOrdering(t *testing.T) {
 // TestLease: the lease counts from when an answered request was sent, and
 // over restarts of the daemon, but not of the machine.
 func TestLease(t *testing.T) {
-	dir := t.TempDir()
+	file := filepath.Join(t.TempDir(), "contact")
 	now := 90 * time.Second
 	open := func(boot string) *lease {
-		return openLease(dir, boot, time.Minute, func() time.Duration { return now })
+		return openLease(file, boot, time.Minute, func() time.Duration { return now })
 	}
 	c := open("boot1")
-	if _, err := c.answered(95*time.Second, 30*time.Second); err != nil {
+	if err := c.answered(95*time.Second, 30*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	now = 110 * time.Second
 	if left, silent := c.left(); left != 15*time.Second || silent != 15*time.Second {
 		t.Errorf("left %s, silent %s", left, silent)
 	}
-	if _, err := c.answered(90*time.Second, 0); err != nil {
+	if err := c.answered(90*time.Second, 0); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := c.left(); left != 15*time.Second {

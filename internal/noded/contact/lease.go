@@ -2,9 +2,7 @@ package contact
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -17,7 +15,8 @@ import (
 // lease knows when the controller last heard from the node, and so for how
 // long the node may go on alone. Time is counted by the clock that runs from
 // boot and through sleep: steps of the wall clock do not touch a lease. It is
-// kept in a file, so that a daemon that was away finds its lease run out.
+// kept in a file, so that a daemon that was away finds its lease run out: one
+// where no job's disk is, as ranks whose lease cannot be renewed are ended.
 type lease struct {
 	path string
 	boot string
@@ -42,8 +41,8 @@ type contactFile struct {
 // shorter after a restart of the daemon.
 const saveEvery = time.Second
 
-func openLease(dir, boot string, term time.Duration, now func() time.Duration) *lease {
-	l := &lease{path: filepath.Join(dir, "contact"), boot: boot, now: now, term: term}
+func openLease(path, boot string, term time.Duration, now func() time.Duration) *lease {
+	l := &lease{path: path, boot: boot, now: now, term: term}
 	l.last = l.now()
 	var f contactFile
 	b, err := os.ReadFile(l.path)
@@ -58,8 +57,7 @@ func openLease(dir, boot string, term time.Duration, now func() time.Duration) *
 }
 
 // answered notes that a request sent at sent has been answered with a lease.
-// saved says that the file was written, or could not be.
-func (l *lease) answered(sent, term time.Duration) (saved bool, err error) {
+func (l *lease) answered(sent, term time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ever = true
@@ -69,7 +67,7 @@ func (l *lease) answered(sent, term time.Duration) (saved bool, err error) {
 		l.term = term
 	}
 	if l.last-l.saved < saveEvery && l.saved > 0 && !changed {
-		return false, nil
+		return nil
 	}
 	b, err := json.Marshal(contactFile{
 		Boot: l.boot, LastMS: l.last.Milliseconds(), LeaseMS: l.term.Milliseconds(),
@@ -79,10 +77,10 @@ func (l *lease) answered(sent, term time.Duration) (saved bool, err error) {
 		err = atomicfile.Write(l.path, b)
 	}
 	if err != nil {
-		return true, fmt.Errorf("note contact: %w", err)
+		return err
 	}
 	l.saved = l.last
-	return true, nil
+	return nil
 }
 
 // left is how long ranks may still go on, and how long nothing was heard.

@@ -88,12 +88,13 @@ func newClient(c *config.Data) (*transfer.Client, error) {
 	return t, nil
 }
 
-func (d *Data) rankDir(id job.RankID) string { return filepath.Join(d.dir, id.String()) }
+// RankDir is where a rank's inputs are that no other has.
+func (d *Data) RankDir(id job.RankID) string { return filepath.Join(d.dir, id.String()) }
 
 // Drop forgets the inputs of a rank that has ended.
 func (d *Data) Drop(id job.RankID) error {
 	d.cache.Drop(id.String())
-	return os.RemoveAll(d.rankDir(id))
+	return os.RemoveAll(d.RankDir(id))
 }
 
 // promise asks for room for bytes that are to come, or -1 if nobody knows how

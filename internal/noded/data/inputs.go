@@ -91,7 +91,7 @@ func (in *inputs) bring(ctx context.Context, i int, want job.Input, uri string) 
 	release := func() {}
 	defer func() { release() }()
 	f := transfer.Fetch{URI: uri, Source: src, Objects: list, SHA256: want.SHA256, MaxBytes: most, Progress: in.show.part(i),
-		Dir: filepath.Join(in.t.rankDir(in.t.ID), strconv.Itoa(i)),
+		Dir: filepath.Join(in.t.RankDir(in.t.ID), strconv.Itoa(i)),
 		Room: func(n int64) (err error) {
 			release, err = in.t.promise(n)
 			if err != nil {

@@ -135,7 +135,7 @@ func (t *transfers) openInput(i int, rest *string) (*os.File, error) {
 	if t.Order.Spec.Gbatch.Inputs[i].Cache {
 		return nil, &nothingToSave{"the path lies in an input from the cache, which cannot be written to"}
 	}
-	dir := filepath.Join(t.rankDir(t.ID), strconv.Itoa(i), transfer.ContentDir)
+	dir := filepath.Join(t.RankDir(t.ID), strconv.Itoa(i), transfer.ContentDir)
 	if *rest == "." && !strings.HasSuffix(t.Order.Spec.Gbatch.Inputs[i].URI, "/") {
 		*rest = transfer.SingleName
 	}

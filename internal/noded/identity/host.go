@@ -45,6 +45,9 @@ func LookupHost(cfg *config.Config) (Host, error) {
 // of one machine apart.
 func (h *Host) CgroupPrefix() string { return h.prefix }
 
+// Base is the cgroup that the daemon may make groups in.
+func (h *Host) Base() string { return path.Dir(path.Dir(h.prefix)) }
+
 // CgroupPath is the cgroup of a rank.
 func (h *Host) CgroupPath(id job.RankID) string { return h.prefix + "/" + id.String() }
 

@@ -18,6 +18,10 @@ import (
 // LockRun is where the daemons of a machine say which node names they serve.
 const LockRun = "/run/gbatch/nodes"
 
+// ContactRun is where they note when they last heard from the controller: in
+// memory, as no job's disk may keep the others from going on.
+const ContactRun = "/run/gbatch/contact"
+
 // Lock is a file that one process at a time can hold. The kernel lets go of it
 // when the process ends, however that happens.
 type Lock struct{ f *os.File }

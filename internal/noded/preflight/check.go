@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/gpu"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/identity"
 	"gbatch/oci"
 	"gbatch/oci/apparmor"
@@ -43,7 +44,7 @@ func broken(fix, format string, args ...any) []finding {
 // checks are what a machine needs to be a node, in the order in which one
 // would set it up.
 var checks = []func(ctx context.Context, c *config.Config) []finding{
-	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkUsers, checkAppArmor, checkDisk, checkPulls, checkRoots, checkNetwork, checkRegistries,
+	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkUsers, checkAppArmor, checkDisk, checkWrites, checkPulls, checkRoots, checkNetwork, checkRegistries,
 }
 
 // Check writes to w what this machine lacks to be a node, one line for each
@@ -196,6 +197,30 @@ func checkDisk(_ context.Context, c *config.Config) []finding {
 		}
 	}
 	return fine("free disk space")
+}
+
+// checkWrites tries how what containers write can be bounded.
+func checkWrites(_ context.Context, c *config.Config) []finding {
+	mode, limit, err := disk.Probe(c)
+	how := map[string]string{
+		config.DiskQuota: "project quotas", config.DiskImage: "a file system of its own in a file", config.DiskWatch: "a look now and then, and its end",
+	}[mode]
+	f := finding{what: fmt.Sprintf("what a container writes is bounded to %s by %s", config.FormatBytes(limit), how)}
+	switch {
+	case mode == "":
+		return broken("see the state directory above", "what containers write: %v", err)
+	case err != nil && mode == config.DiskImage:
+		f.what += fmt.Sprintf("; the file system of the state directory has no project quotas (%v)", err)
+	case err != nil:
+		f.what += fmt.Sprintf(": %v", err)
+		f.fix = "mount the file system of the state directory with project quotas (ext4: tune2fs -O project,quota while it is not mounted; then the option prjquota), or install e2fsprogs and run: modprobe loop"
+	}
+	list := []finding{f}
+	var run, state unix.Stat_t
+	if unix.Stat("/run", &run) == nil && unix.Stat(c.StateDir, &state) == nil && run.Dev == state.Dev {
+		list = append(list, finding{what: "/run is on the state directory's file system: when that is full, contact with the controller is not noted, and jobs end", fix: "mount -t tmpfs tmpfs /run at boot, as systemd does"})
+	}
+	return list
 }
 
 func checkPulls(_ context.Context, c *config.Config) []finding {

@@ -119,9 +119,11 @@ func (r *Rank) end(ctx context.Context) (over bool) {
 // it works; false means that the daemon went first.
 func (r *Rank) remove(ctx context.Context) bool {
 	n, id := r.node, r.order.id
+	r.killRest()
 	var pause client.Backoff
 	for {
-		err := errors.Join(oci.Cleanup(r.order.box()), storage.Unbind(r.binds.dir), n.Network.Detach(id))
+		// What it wrote goes first: a damaged file system of its own goes as a whole.
+		err := errors.Join(n.Disk.Release(id), oci.Cleanup(r.order.box()), storage.Unbind(r.binds.dir), n.Network.Detach(id))
 		if err == nil {
 			err = n.Data.Drop(id) // nobody has it mounted any more
 		}
@@ -143,7 +145,7 @@ func (r *Rank) discard() {
 	if err := r.node.Network.Detach(r.order.id); err != nil {
 		r.log.Error("remove network of rank that never ran", "error", err)
 	}
-	if err := RemoveDir(r.order.dir); err != nil {
+	if err := errors.Join(RemoveDir(r.order.dir), r.node.Disk.Release(r.order.id)); err != nil {
 		r.log.Error("remove rank that never ran", "error", err)
 	}
 }

@@ -19,10 +19,11 @@ import (
 type limits struct {
 	mem  int64
 	pids int
+	disk string // that it had filled what it may write; "": it had not
 }
 
 func (r *Rank) limits() limits {
-	return limits{mem: r.order.Allocation.MemBytes, pids: r.node.Config.PidsMax}
+	return limits{mem: r.order.Allocation.MemBytes, pids: r.node.Config.PidsMax, disk: r.node.Disk.Full(r.order.id)}
 }
 
 // exitOf says how a container ended in the controller's words. stop is the
@@ -65,6 +66,9 @@ func reasonOf(e oci.Exit, stop *stopRecord, l limits) (job.Reason, string) {
 
 // hint is what may be behind a program's own failure.
 func (l limits) hint(e oci.Exit) string {
+	if l.disk != "" {
+		return "; " + l.disk
+	}
 	if e.PidsDenied == 0 {
 		return ""
 	}

@@ -23,10 +23,10 @@ type names struct {
 	hostfile string // the text; empty: it has none
 }
 
-// writeFiles copies them into the rank's directory, with the rank's own name in
-// them. They belong to root of the container.
-func writeFiles(rankDir string, n names, ids userns.Map) error {
-	dir := filepath.Join(rankDir, "etc")
+// writeFiles copies them to where the container may write, with the rank's own
+// name in them. They belong to root of the container.
+func writeFiles(top string, n names, ids userns.Map) error {
+	dir := filepath.Join(top, "etc")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}

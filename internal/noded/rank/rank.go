@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/noded/cores"
 	"gbatch/internal/noded/data"
 	"gbatch/internal/noded/devices"
+	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/exporter"
 	"gbatch/internal/noded/identity"
 	"gbatch/internal/noded/images"
@@ -38,6 +39,7 @@ type Node struct {
 	NoMaps   error  // why containers have the node's ids; nil: they have their users'
 	Images   *images.Holds
 	Data     *data.Data
+	Disk     *disk.Disk
 	Storage  *storage.Roots
 	Cores    *cores.Map
 	Devices  devices.Devices
@@ -56,7 +58,7 @@ type Node struct {
 type Health interface {
 	// Leftover notes that what a rank had could not be removed; nil takes it back.
 	Leftover(id job.RankID, err error)
-	// DiskError notes an error if it says that the state directory takes no writes.
+	// DiskError has the state directory looked at if the error may be its fault.
 	DiskError(err error)
 }
 

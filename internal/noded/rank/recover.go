@@ -75,6 +75,7 @@ func remember(n *Node, id job.RankID) (*Rank, string) {
 		r.log.Error("rank's record is damaged; ending it", "error", recErr)
 		r.state.stop = &stopRecord{Reason: job.NodeFail, Text: "the node's record of the job was damaged", Signal: "KILL", kill: time.Now()}
 	}
+	n.Disk.Restore(n.claim(&r.order))
 	for _, key := range rec.Cached {
 		n.Data.Hold(key, id)
 	}
@@ -101,7 +102,7 @@ func (r *Rank) inspect() (keep bool, err error) {
 	switch state {
 	case oci.StateNone, oci.StateReady:
 		r.node.Images.Drop(r.order.id)
-		return false, RemoveDir(r.order.dir)
+		return false, errors.Join(RemoveDir(r.order.dir), r.node.Disk.Release(r.order.id))
 	case oci.StateAlive:
 		r.shim, r.state.shim = shim, shim
 		return true, nil

@@ -54,6 +54,7 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 			Mems:        r.cores.Mems,
 			MemoryBytes: r.order.Allocation.MemBytes,
 			Pids:        int64(r.node.Config.PidsMax),
+			IO:          r.node.Disk.Throttles(),
 		},
 		Rlimits: rlimits(len(r.order.Allocation.GPUs) > 0),
 	}
@@ -131,11 +132,11 @@ func (r *Rank) allMounts() []oci.Mount {
 	}
 	for _, name := range hostFiles {
 		if target := "/etc/" + name; !taken[target] {
-			list = append(list, oci.Mount{Source: filepath.Join(r.order.dir, "etc", name), Target: target})
+			list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", name), Target: target})
 		}
 	}
 	if r.order.Spec.HasHostfile() {
-		list = append(list, oci.Mount{Source: filepath.Join(r.order.dir, "etc", hostfile), Target: job.HostfilePath})
+		list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", hostfile), Target: job.HostfilePath})
 	}
 	return list
 }

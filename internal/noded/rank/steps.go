@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/noded/cores"
 	"gbatch/internal/noded/data"
 	"gbatch/internal/noded/devices"
+	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/network"
 	"gbatch/oci"
 	"gbatch/oci/logs"
@@ -32,8 +33,9 @@ func (r *Rank) steps() []step {
 	n, o, s := r.node, &r.order, r.state
 	return []step{
 		{"user", func(context.Context) error { return r.user.find(n, o) }, nothing},
-		{"image", func(ctx context.Context) error { return r.image.pull(ctx, n.Images, o, s) }, nothing},                       // let go by remove, once nothing is mounted
-		{"inputs", func(ctx context.Context) (err error) { r.inputs, err = n.Data.Fetch(ctx, r.data()); return err }, nothing}, // gone with remove
+		{"image", func(ctx context.Context) error { return r.image.pull(ctx, n.Images, o, s) }, nothing}, // let go by remove, once nothing is mounted
+		{"disk", func(context.Context) error { return n.Disk.Take(n.claim(o)) }, nothing},                // gone with remove
+		{"inputs", r.fetch, nothing}, // likewise
 		{"slot", r.slot.take, r.slot.giveBack},
 		{"cores", func(context.Context) (err error) { r.cores, err = takeCores(n.Cores, n.Devices, o, s); return err },
 			func() error { n.Cores.GiveBack(o.id); return nil }},
@@ -41,7 +43,7 @@ func (r *Rank) steps() []step {
 		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
 		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
 		{"files", func(context.Context) error {
-			return writeFiles(o.dir, names{r.net, r.hostname(), r.hostfile()}, r.user.ids)
+			return writeFiles(n.Disk.Dir(o.id), names{r.net, r.hostname(), r.hostfile()}, r.user.ids)
 		}, nothing},
 		{"record", func(context.Context) error { return r.record(s) }, nothing},
 		{"gang", func(ctx context.Context) error { return awaitGang(ctx, o.Ranks, &r.slot, s) }, nothing},
@@ -80,6 +82,26 @@ func (r *Rank) undo() {
 			r.log.Error("undo step", "step", steps[i].name, "error", err)
 		}
 	}
+}
+
+// claim is what a rank writes on the node's disk.
+func (n *Node) claim(o *order) disk.Claim {
+	c := disk.Claim{ID: o.id, User: o.User}
+	if g := o.Spec.Gbatch; g != nil {
+		c.Asked = int64(g.DiskGB) << 30
+		if len(g.Inputs) > 0 {
+			c.Inputs = n.Data.RankDir(o.id)
+		}
+	}
+	return c
+}
+
+// fetch brings the inputs; what the container writes is counted from then on.
+func (r *Rank) fetch(ctx context.Context) (err error) {
+	if r.inputs, err = r.node.Data.Fetch(ctx, r.data()); err != nil {
+		return err
+	}
+	return r.node.Disk.Bound(r.order.id)
 }
 
 // data is the rank as its inputs and outputs need it.
@@ -155,8 +177,8 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	}
 	err = oci.Prepare(r.order.box(), spec, oci.ShimConfig{
 		ID:     r.node.Config.Name + "." + r.order.id.String(), // unique on the machine
-		Layers: r.image.Layers,
-		Log:    logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
+		Layers: r.image.Layers, Scratch: r.node.Disk.Scratch(r.order.id),
+		Log: logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
 
 		Network: r.net.Shim(),
 
