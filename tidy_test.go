@@ -119,7 +119,7 @@ var below = map[string][]string{
 		"internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile"},
 	"internal/noded/exporter": {"internal/node", "internal/api", "internal/gpu", "internal/job", "internal/metrics",
 		"internal/noded/config", "internal/noded/devices", "internal/noded/identity", "oci/image"},
-	"internal/noded/network": {"internal/node", "internal/job", "internal/noded/config", "internal/noded/reason", "oci", "oci/netns"},
+	"internal/noded/network": {"internal/node", "internal/api", "internal/job", "internal/noded/config", "internal/noded/reason", "oci", "oci/netns"},
 	"internal/noded/preflight": {"internal/node", "cgroups", "internal/client", "internal/gpu", "internal/noded/config",
 		"internal/noded/identity", "oci/atomicfile", "oci/image", "oci/netns", "oci"},
 	"internal/noded/rank": {"internal/node", "oci/logs", "cgroups", "internal/api", "internal/client", "internal/job",

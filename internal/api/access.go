@@ -88,7 +88,8 @@ type Project struct {
 
 	BudgetPeriod string `json:"budgetPeriod,omitempty"` // BudgetMonth; empty: in all
 
-	Privileged bool `json:"privileged,omitempty"` // its jobs may be root on nodes that allow it
+	Privileged  bool `json:"privileged,omitempty"`  // its jobs may be root on nodes that allow it
+	HostNetwork bool `json:"hostNetwork,omitempty"` // its jobs may use the network of nodes that allow it
 
 	File bool `json:"file,omitempty"` // it is in the configuration file, and can be changed there only
 }

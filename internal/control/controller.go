@@ -49,7 +49,8 @@ type Project struct {
 	GID      int
 	Clusters []int // that its jobs may use; empty: all
 
-	Privileged bool // its jobs may be root on their nodes
+	Privileged  bool // its jobs may be root on their nodes
+	HostNetwork bool // its jobs may use the nodes' network
 }
 
 // Controller is the whole state, in parts that each keep their own invariants.

@@ -8,8 +8,9 @@ import (
 // The networks that containers can have on a node are features to the
 // scheduler, so that it explains them like any other.
 const (
-	featureBridge = "NETWORK_BRIDGE"
-	featureHost   = "NETWORK_HOST"
+	featureBridge = "NETWORK_BRIDGE" // a network of their own
+	featureGang   = "NETWORK_GANG"   // and one that ranks on several nodes share
+	featureHost   = "NETWORK_HOST"   // the node's
 
 	featurePrivileged = "PRIVILEGED" // privileged jobs may run there
 )
@@ -20,6 +21,9 @@ func networks(inv state.Inventory) []string {
 	if inv.Bridge {
 		list = append(list, featureBridge)
 	}
+	if inv.Gang {
+		list = append(list, featureGang)
+	}
 	if !inv.NoHost {
 		list = append(list, featureHost)
 	}
@@ -29,16 +33,15 @@ func networks(inv state.Inventory) []string {
 	return list
 }
 
-// networkNeed are the features that a job needs for its network; where it says
-// nothing, any node will do.
+// networkNeed are the features that a job needs for its network.
 func networkNeed(s *job.Spec) []string {
-	switch s.Network() {
-	case job.NetworkBridge:
-		return []string{featureBridge}
-	case job.NetworkHost:
+	switch {
+	case s.Network() == job.NetworkHost:
 		return []string{featureHost}
+	case s.Ranks() > 1:
+		return []string{featureBridge, featureGang}
 	}
-	return nil
+	return []string{featureBridge}
 }
 
 // privilegeNeed is the feature of nodes that allow privileged jobs. Such a job

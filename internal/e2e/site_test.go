@@ -31,13 +31,14 @@ const quick = "limits: {grace: 1 second}\n"
 // siteOptions are how a site differs from one controller and one node that
 // offers 8 cores.
 type siteOptions struct {
-	nodes      int
-	ctldDir    string // of the controller's state; empty: below the site's
-	listen     string // of the controller over TCP; empty: any port
-	ctldConfig string // lines of gctld.yaml
-	nodeConfig string // lines of each gnoded.yaml; DIR is the site's directory
-	nodesDial  func(node int, controller string) string
-	ready      func(*site) // called when the controller answers, before nodes start
+	nodes       int
+	ctldDir     string // of the controller's state; empty: below the site's
+	listen      string // of the controller over TCP; empty: any port
+	ctldConfig  string // lines of gctld.yaml
+	nodeConfig  string // lines of each gnoded.yaml; DIR is the site's directory
+	nodeNetwork string // further keys of its network, as ", allowHost: true"
+	nodesDial   func(node int, controller string) string
+	ready       func(*site) // called when the controller answers, before nodes start
 }
 
 // site is a controller with its nodes, as processes, in one directory.
@@ -86,12 +87,12 @@ controller: %s
 stateDir: %s/%s
 cores: 8
 minFree: 100MiB
-network: {mode: %s}
+network: {mode: bridge%s}
 storage:
   - name: /project
     path: %s/project/{project}
     create: true
-%s`, name, controller, dir, name, networkMode(), dir, strings.ReplaceAll(o.nodeConfig, "DIR", dir))))
+%s`, name, controller, dir, name, o.nodeNetwork, dir, strings.ReplaceAll(o.nodeConfig, "DIR", dir))))
 	}
 	s.ctld.start()
 	eventually(t, "the controller answers", func() bool { _, err := s.api.Status(t.Context()); return err == nil })

@@ -159,7 +159,7 @@ func (a *Agent) openParts(boot string) (err error) {
 	if a.noMaps = oci.ProbeUsers(a.cfg.Images.Dir, a.cfg.StateDir); a.noMaps != nil {
 		a.log.Warn("jobs run without root, as their users: containers cannot have ids of their own here", "error", a.noMaps)
 	}
-	if a.network, err = network.Open(&a.cfg, a.log, a.portHolder); err != nil {
+	if a.network, err = network.Open(&a.cfg, a.host.Address, a.log, a.portHolder); err != nil {
 		return err
 	}
 	a.streams = streams.New(a.controller, ranksForStreams{a}, a.places.Public, a.log)

@@ -85,10 +85,17 @@ func ownAddress(cfg *config.Config) string {
 	if cfg.Address != "" {
 		return cfg.Address
 	}
-	to := "192.0.2.1:9" // an address for documentation; nothing is sent
 	if u, err := url.Parse(cfg.Controller); err == nil && u.Scheme != "unix" && u.Host != "" {
-		to = net.JoinHostPort(u.Hostname(), "9")
+		if a := addressTo(net.JoinHostPort(u.Hostname(), "9")); a != "" {
+			return a
+		}
 	}
+	return addressTo("192.0.2.1:9") // an address for documentation; nothing is sent
+}
+
+// addressTo is the address from which the machine reaches another one; empty: it
+// does not, or that is itself.
+func addressTo(to string) string {
 	conn, err := net.DialTimeout("udp", to, lookupTimeout)
 	if err != nil {
 		return ""

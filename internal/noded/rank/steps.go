@@ -130,7 +130,7 @@ func takeCores(m *cores.Map, d devices.Devices, o *order, s *state) (cores.Grant
 }
 
 func joinNetwork(n *network.Network, u *user, o *order, s *state) (*network.Attachment, error) {
-	a, err := n.Join(o.id, &o.Spec, func() (*os.File, error) { return u.open(true) })
+	a, err := n.Join(o.id, &o.RunOrder, func() (*os.File, error) { return u.open(true) })
 	if err == nil && a == nil {
 		_, err = u.open(false)
 	}
