@@ -39,8 +39,9 @@ var below = map[string][]string{
 	"oci/image/unpack":    {},
 	"oci/image/imagetest": {"oci/ref"},
 	"oci/netns":           {},
+	"oci/hostnet":         {"cgroups", "oci/netns"},
 	"oci/logs":            {},
-	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs"},
+	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/hostnet", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs"},
 	"oci/shim":            {"oci"},
 	"internal/job":        {"oci/ref", "internal/document"},
 	"internal/job/importer": {"internal/job", "oci/ref", "internal/document", "internal/job/importer/ccluster",
@@ -119,9 +120,9 @@ var below = map[string][]string{
 		"internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile"},
 	"internal/noded/exporter": {"internal/node", "internal/api", "internal/gpu", "internal/job", "internal/metrics",
 		"internal/noded/config", "internal/noded/devices", "internal/noded/identity", "oci/image"},
-	"internal/noded/network": {"internal/node", "internal/api", "internal/job", "internal/noded/config", "internal/noded/reason", "oci", "oci/netns"},
+	"internal/noded/network": {"internal/node", "internal/api", "internal/job", "internal/noded/config", "internal/noded/reason", "oci", "oci/hostnet", "oci/netns"},
 	"internal/noded/preflight": {"internal/node", "cgroups", "internal/client", "internal/gpu", "internal/noded/config",
-		"internal/noded/identity", "oci/atomicfile", "oci/image", "oci/netns", "oci"},
+		"internal/noded/identity", "oci/atomicfile", "oci/hostnet", "oci/image", "oci/netns", "oci"},
 	"internal/noded/rank": {"internal/node", "oci/logs", "cgroups", "internal/api", "internal/client", "internal/job",
 		"internal/noded/config", "internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices",
 		"internal/noded/exporter", "internal/noded/identity", "internal/noded/images", "internal/noded/network",
@@ -190,7 +191,7 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/userns|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/hostnet|oci/userns|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

@@ -240,6 +240,35 @@ func TestNetworkRules(t *testing.T) {
 	})
 }
 
+// TestHostNetworkIsFiltered: a job in the node's network does not reach what
+// listens on the node's loopback addresses, nor does a command beside it; its
+// own services it does.
+func TestHostNetworkIsFiltered(t *testing.T) {
+	s := newSite(t, func(c *config.Config) { c.Network.AllowHost = true }).start()
+	if s.a.network.NoHost() {
+		t.Skip("NOT TESTED: jobs cannot be filtered on this machine")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:7002")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const look = "nc -w 5 127.0.0.1 7002 </dev/null 2>/dev/null || echo kept away"
+	host := func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{Network: job.NetworkHost} }
+	s.want(rankID(1), order(look+"; "+serve(7003, "mine"), host))
+	s.phase(rankID(1), node.PhaseRunning)
+	s.answers(7003, "mine") // others of the machine do
+	e := s.exec(rankID(1), sh(look+"; until nc -w 5 127.0.0.1 7003 </dev/null 2>/dev/null; do :; done"))
+	if code := e.exit(); code != 0 || string(e.out) != "kept away\nmine\n" {
+		t.Errorf("a command beside it: %d, %q", code, e.out)
+	}
+	kill(s, rankID(1))
+	if out := s.output(rankID(1)); out != "kept away\n" {
+		t.Errorf("output %q", out)
+	}
+	s.empty()
+}
+
 // TestNetworkChange: a node that gave jobs networks and now does not leaves
 // nothing of it, and lets those that run go on.
 func TestNetworkChange(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 // The node's table, as nft would print it, with J for the interfaces of jobs and F
-// for each of [forbidden]:
+// for each of [Forbidden]:
 //
 //	chain prerouting { type filter hook prerouting priority raw;
 //	  iifname J meta nfproto ipv6 drop
@@ -88,7 +88,7 @@ func (n *Network) rules(conn *nftables.Conn) {
 
 	b.chain("forward", nftables.ChainHookForward, nftables.ChainPriorityFilter)
 	b.rule(fromJob, toJob, reject)
-	for _, p := range forbidden {
+	for _, p := range Forbidden {
 		b.rule(fromJob, destination(p), reject)
 	}
 	b.rule(fromJob, toTunnel, reject)

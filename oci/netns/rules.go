@@ -109,9 +109,9 @@ const (
 func source(p netip.Prefix) part      { return address4(offsetSource, p) }
 func destination(p netip.Prefix) part { return address4(offsetDestination, p) }
 
-// forbidden is where clouds hand out credentials to whoever asks: link-local
+// Forbidden is where clouds hand out credentials to whoever asks: link-local
 // addresses, which are never to be forwarded, and others of single clouds.
-var forbidden = []netip.Prefix{
+var Forbidden = []netip.Prefix{
 	netip.MustParsePrefix("169.254.0.0/16"),
 	netip.MustParsePrefix("168.63.129.16/32"),   // Azure
 	netip.MustParsePrefix("100.100.100.200/32"), // Alibaba

@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/oci/hostnet"
 	"gbatch/oci/netns"
 )
 
@@ -33,6 +34,12 @@ type Holder func(port uint16) (job.Number, bool)
 // Address is the one by which other nodes reach this one.
 func Open(c *config.Config, address string, log *slog.Logger, holder Holder) (*Network, error) {
 	n := &Network{node: c.Name, noHost: !c.Network.AllowHost, holder: holder}
+	if !n.noHost {
+		if err := hostnet.Probe(); err != nil {
+			n.noHost = true
+			log.Warn("jobs cannot use the node's network here, though it is allowed: they cannot be kept from its loopback addresses", "error", err)
+		}
+	}
 	n.settings = c.NetworkSettings(func(string, string, ...any) {}) // checked before
 	if c.Network.Mode == config.NetworkHost {
 		n.why = "this node is configured so"

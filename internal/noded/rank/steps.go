@@ -158,7 +158,8 @@ func (r *Rank) startContainer(ctx context.Context) error {
 		Layers: r.image.Layers,
 		Log:    logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
 
-		Network: r.net.Shim(),
+		Network:    r.net.Shim(),
+		FilterHost: r.net == nil,
 
 		LeaseFile: r.node.LeaseFile,
 		Own:       slices.Concat(r.inputs.Own, r.secrets.own()),
