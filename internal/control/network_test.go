@@ -21,12 +21,12 @@ func TestNetworkChoosesTheNode(t *testing.T) {
 		g     job.Gbatch
 		want  string // node, or part of the refusal
 	}{
-		"ports":      {ports, job.Gbatch{}, "closed"},
-		"bridge":     {nil, job.Gbatch{Network: job.NetworkBridge}, "closed"},
-		"host":       {nil, job.Gbatch{Network: job.NetworkHost}, "open"},
-		"default":    {nil, job.Gbatch{}, "closed"},
-		"gang":       {nil, job.Gbatch{Nodes: 2}, `"NETWORK_GANG"`},
-		"gang_host":  {nil, job.Gbatch{Nodes: 2, Network: job.NetworkHost}, "there are 1"},
+		"ports":     {ports, job.Gbatch{}, "closed"},
+		"bridge":    {nil, job.Gbatch{Network: job.NetworkBridge}, "closed"},
+		"host":      {nil, job.Gbatch{Network: job.NetworkHost}, "open"},
+		"default":   {nil, job.Gbatch{}, "closed"},
+		"gang":      {nil, job.Gbatch{Nodes: 2}, `"NETWORK_GANG"`},
+		"gang_host": {nil, job.Gbatch{Nodes: 2, Network: job.NetworkHost}, "there are 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

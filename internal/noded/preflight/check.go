@@ -20,8 +20,8 @@ import (
 	"gbatch/internal/noded/identity"
 	"gbatch/oci"
 	"gbatch/oci/atomicfile"
-	"gbatch/oci/image"
 	"gbatch/oci/hostnet"
+	"gbatch/oci/image"
 	"gbatch/oci/netns"
 )
 
