@@ -38,7 +38,7 @@ func LookupHost(cfg *config.Config) (Host, error) {
 		return Host{}, err
 	}
 	base, err := cgroups.Base("gnoded")
-	return Host{Name: name, DNS: fullName(name), Address: ownAddress(cfg), Cgroups: cg, prefix: path.Join(base, "gbatch", cfg.Name)}, err
+	return Host{Name: name, DNS: fullName(name), Address: OwnAddress(cfg), Cgroups: cg, prefix: path.Join(base, "gbatch", cfg.Name)}, err
 }
 
 // CgroupPrefix holds every cgroup of this node; its name keeps several daemons
@@ -78,10 +78,10 @@ func fullName(name string) string {
 	return name
 }
 
-// ownAddress is the address that other nodes can be expected to reach: the one
+// OwnAddress is the address that other nodes can be expected to reach: the one
 // configured, or the one from which this machine reaches the controller, or for
 // one on this machine any other place. Empty: there is no way out.
-func ownAddress(cfg *config.Config) string {
+func OwnAddress(cfg *config.Config) string {
 	if cfg.Address != "" {
 		return cfg.Address
 	}

@@ -243,10 +243,7 @@ func checkHostNetwork(c *config.Config) []finding {
 
 // checkGangs tries what a network between nodes needs.
 func checkGangs(c *config.Config) []finding {
-	host, err := identity.LookupHost(c)
-	if err == nil {
-		_, err = netns.GangAddress(host.Address)
-	}
+	_, err := netns.GangAddress(identity.OwnAddress(c))
 	if err == nil {
 		err = netns.ProbeGang()
 	}
