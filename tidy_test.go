@@ -40,7 +40,7 @@ var below = map[string][]string{
 	"oci/image/imagetest": {"oci/ref"},
 	"oci/netns":           {},
 	"oci/logs":            {},
-	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs"},
+	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs", "oci/hostnet"},
 	"oci/shim":            {"oci"},
 	"internal/job":        {"oci/ref", "internal/document"},
 	"internal/job/importer": {"internal/job", "oci/ref", "internal/document", "internal/job/importer/ccluster",
@@ -120,9 +120,11 @@ var below = map[string][]string{
 		"internal/noded/rights", "internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile"},
 	"internal/noded/exporter": {"internal/node", "internal/api", "internal/gpu", "internal/job", "internal/metrics",
 		"internal/noded/config", "internal/noded/devices", "internal/noded/identity", "oci/image"},
-	"internal/noded/network": {"internal/node", "internal/job", "internal/noded/config", "internal/noded/reason", "oci", "oci/netns"},
+	"internal/noded/network": {"internal/node", "internal/job", "internal/noded/config", "internal/noded/reason", "oci",
+		"oci/netns", "internal/api", "oci/hostnet"},
 	"internal/noded/preflight": {"internal/node", "cgroups", "internal/client", "internal/gpu", "internal/noded/config",
-		"internal/noded/identity", "oci/apparmor", "oci/atomicfile", "oci/image", "oci/netns", "oci", "internal/noded/disk"},
+		"internal/noded/identity", "oci/apparmor", "oci/atomicfile", "oci/image", "oci/netns", "oci", "internal/noded/disk",
+		"oci/hostnet"},
 	"internal/noded/rank": {"internal/node", "oci/logs", "cgroups", "internal/api", "internal/client", "internal/job",
 		"internal/noded/config", "internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices",
 		"internal/noded/exporter", "internal/noded/identity", "internal/noded/images", "internal/noded/network",
@@ -180,6 +182,7 @@ var below = map[string][]string{
 	"internal/ctld/fair":                        {},
 	"internal/ctld/places":                      {"internal/ctld/fair"},
 	"internal/noded/disk":                       {"cgroups", "internal/client", "internal/job", "internal/noded/config"},
+	"oci/hostnet":                               {"cgroups", "oci/netns"},
 }
 
 // command is what each command of the suite may import.
@@ -195,7 +198,7 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/userns|oci/apparmor|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/hostnet|oci/userns|oci/apparmor|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

@@ -45,6 +45,10 @@ type ShimConfig struct {
 	// network must be the zero value then.
 	Network *ShimNetwork `json:"network,omitempty"`
 
+	// FilterHost keeps a container that has the host's network from services on
+	// the host's loopback addresses and the like; see package hostnet.
+	FilterHost bool `json:"filter_host,omitempty"`
+
 	// Own are directories of the host that are given to the container's user,
 	// with all in them, before its program runs.
 	Own []string `json:"own,omitempty"`

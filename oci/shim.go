@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/hostnet"
 	"gbatch/oci/userns"
 )
 
@@ -250,6 +251,11 @@ func (s *shim) setup() error {
 	s.mu.Lock()
 	s.group = group
 	s.mu.Unlock()
+	if s.cfg.FilterHost {
+		if err := hostnet.Container(s.spec.Linux.CgroupsPath); err != nil {
+			return err
+		}
+	}
 	fitHost(s.spec, host)
 	s.inheritLocked()
 	s.v2 = host.Mode == cgroups.V2

@@ -164,6 +164,12 @@ type Peer struct {
 	Node    string `json:"node"`
 	Address string `json:"address"`        // by which the others reach it
 	GPUs    int    `json:"gpus,omitempty"` // of this rank
+
+	// Of a gang with a network of its own: the rank's address in it with the
+	// network's length, as 10.214.0.1/16, and the number of the tunnel by which
+	// it takes what the others send, in 24 bits.
+	Inside string `json:"inside,omitempty"`
+	Tunnel uint32 `json:"tunnel,omitempty"`
 }
 
 // Credential is a registry login on its way to the node that pulls. It is

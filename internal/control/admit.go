@@ -43,6 +43,10 @@ func (e Submit) admit(cfg *Config) *state.Refusal {
 				Hint: "remove it, or ask an administrator, who can allow it: capabilities of the project, and allowCapabilities in gnoded.yaml of a node"}
 		}
 	}
+	if e.Spec.Network() == job.NetworkHost && !p.HostNetwork {
+		return &state.Refusal{Code: state.Denied, Path: "gbatch.network", Message: fmt.Sprintf("jobs of project %s may not use the nodes' network", e.Project),
+			Hint: "remove it: the job then has a network of its own, which the ranks of a job on several nodes share; or ask an administrator for hostNetwork, which can be allowed to the project"}
+	}
 	if d := sched.Time(e.Spec.Request.Scheduling.MaxDuration) * 1000; cfg.MaxRun > 0 && d > cfg.MaxRun {
 		return &state.Refusal{Code: state.Unsatisfiable, Path: "request.scheduling.maxDuration",
 			Message: fmt.Sprintf("%s is longer than the site allows, %s", job.Duration(d/1000), job.Duration(cfg.MaxRun/1000))}

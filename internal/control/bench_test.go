@@ -29,7 +29,7 @@ func BenchmarkArray(b *testing.B) {
 			b.Fatal(err)
 		}
 		for i := range 125 {
-			inv := &node.Inventory{Hostname: fmt.Sprint("n", i), Cluster: 1, CPUs: 128, MemBytes: 1 << 40}
+			inv := &node.Inventory{Hostname: fmt.Sprint("n", i), Cluster: 1, Bridge: true, Gang: true, CPUs: 128, MemBytes: 1 << 40}
 			for g := range 8 {
 				inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%d-%d", i, g), Model: "H100", Index: g, MemBytes: 80 << 30, NUMA: -1})
 			}

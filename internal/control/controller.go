@@ -51,6 +51,7 @@ type Project struct {
 
 	Privileged   bool             // its jobs may be root on their nodes
 	Capabilities []job.Capability // that its jobs may ask for
+	HostNetwork  bool             // its jobs may use the nodes' network
 }
 
 // Controller is the whole state, in parts that each keep their own invariants.

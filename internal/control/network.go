@@ -8,8 +8,9 @@ import (
 // The networks that containers can have on a node are features to the
 // scheduler, so that it explains them like any other.
 const (
-	featureBridge = "NETWORK_BRIDGE"
-	featureHost   = "NETWORK_HOST"
+	featureBridge = "NETWORK_BRIDGE" // a network of their own
+	featureGang   = "NETWORK_GANG"   // and one that ranks on several nodes share
+	featureHost   = "NETWORK_HOST"   // the node's
 
 	featurePrivileged = "PRIVILEGED" // privileged jobs may run there
 	featureCapability = "CAP_"       // and its name: jobs may ask for it there
@@ -20,6 +21,9 @@ func networks(inv state.Inventory) []string {
 	var list []string
 	if inv.Bridge {
 		list = append(list, featureBridge)
+	}
+	if inv.Gang {
+		list = append(list, featureGang)
 	}
 	if !inv.NoHost {
 		list = append(list, featureHost)
@@ -33,16 +37,15 @@ func networks(inv state.Inventory) []string {
 	return list
 }
 
-// networkNeed are the features that a job needs for its network; where it says
-// nothing, any node will do.
+// networkNeed are the features that a job needs for its network.
 func networkNeed(s *job.Spec) []string {
-	switch s.Network() {
-	case job.NetworkBridge:
-		return []string{featureBridge}
-	case job.NetworkHost:
+	switch {
+	case s.Network() == job.NetworkHost:
 		return []string{featureHost}
+	case s.Ranks() > 1:
+		return []string{featureBridge, featureGang}
 	}
-	return nil
+	return []string{featureBridge}
 }
 
 // privilegeNeed are the features of nodes that allow what a job asks for. A

@@ -21,14 +21,17 @@ func TestNetworkChoosesTheNode(t *testing.T) {
 		g     job.Gbatch
 		want  string // node, or part of the refusal
 	}{
-		"ports":      {ports, job.Gbatch{}, "closed"},
-		"bridge":     {nil, job.Gbatch{Network: job.NetworkBridge}, "closed"},
-		"host":       {nil, job.Gbatch{Network: job.NetworkHost}, "open"},
-		"gang":       {nil, job.Gbatch{Nodes: 2}, "there are 1"},
-		"no_matter1": {nil, job.Gbatch{Exclusive: true}, "closed"},
+		"ports":     {ports, job.Gbatch{}, "closed"},
+		"bridge":    {nil, job.Gbatch{Network: job.NetworkBridge}, "closed"},
+		"host":      {nil, job.Gbatch{Network: job.NetworkHost}, "open"},
+		"default":   {nil, job.Gbatch{}, "closed"},
+		"gang":      {nil, job.Gbatch{Nodes: 2}, `"NETWORK_GANG"`},
+		"gang_host": {nil, job.Gbatch{Nodes: 2, Network: job.NetworkHost}, "there are 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			w.cfg.Projects["vision"] = Project{HostNetwork: true}
+			w.restart()
 			for _, inv := range []node.Inventory{{Hostname: "closed", Bridge: true, NoHost: true}, {Hostname: "open"}} {
 				inv.Cluster, inv.CPUs, inv.MemBytes = 1, 2, 64<<30
 				w.apply(NodeSync{Name: inv.Hostname, Instance: inv.Hostname, Hash: "h", Inventory: &inv})
@@ -48,6 +51,38 @@ func TestNetworkChoosesTheNode(t *testing.T) {
 				t.Errorf("got %+v, want node %s", at, tc.want)
 			}
 		})
+	}
+}
+
+// TestHostNetwork: only jobs of projects that may use the nodes' network, on
+// nodes that allow it.
+func TestHostNetwork(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Projects["fabric"] = Project{HostNetwork: true}
+	w.restart()
+	submit := func(project string, nodes int) any {
+		spec := &job.Spec{Name: "t", Gbatch: &job.Gbatch{Network: job.NetworkHost, Nodes: nodes}}
+		spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
+		return w.apply(Submit{UUID: [16]byte{byte(nodes), project[0]}, User: "ann", Project: project, Spec: spec, Document: []byte("{}")})
+	}
+	w.node("n1", 2, gpus{}, "i1")
+	for project, want := range map[string]string{"vision": "jobs of project vision may not use the nodes' network", "fabric": `"NETWORK_HOST"`} {
+		r, ok := submit(project, 1).(*state.Refusal)
+		if !ok || !strings.Contains(r.Message, want) {
+			t.Errorf("%s: got %+v, want a refusal with %q", project, r, want)
+		}
+		if r != nil && project == "vision" && (r.Code != state.Denied || r.Path != "gbatch.network" || !strings.Contains(r.Hint, "hostNetwork")) {
+			t.Errorf("the refusal is %+v", r)
+		}
+	}
+	if r, ok := submit("vision", 2).(*state.Refusal); !ok || r.Code != state.Denied {
+		t.Errorf("a gang: got %+v, want a refusal", r)
+	}
+	w.apply(NodeSync{Name: "open", Instance: "o", Hash: "o", Inventory: &node.Inventory{Hostname: "open", Cluster: 1, CPUs: 2, MemBytes: 64 << 30}})
+	submit("fabric", 1)
+	w.schedule()
+	if at := w.c.jobs.get(1).Attempt; at == nil || at.Ranks[0].Alloc.Node != "open" {
+		t.Errorf("the job is at %+v, want open", at)
 	}
 }
 

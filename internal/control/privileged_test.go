@@ -23,7 +23,7 @@ func TestPrivileged(t *testing.T) {
 		return w.apply(Submit{UUID: id, User: "ann", Project: project, Spec: spec, Document: []byte("{}")})
 	}
 	node := func(name string, privileged bool) {
-		w.apply(NodeSync{Name: name, Instance: name, Hash: name, Inventory: &node.Inventory{Hostname: name, Cluster: 1, CPUs: 4, MemBytes: 64 << 30, Privileged: privileged}})
+		w.apply(NodeSync{Name: name, Instance: name, Hash: name, Inventory: &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, Gang: true, CPUs: 4, MemBytes: 64 << 30, Privileged: privileged}})
 	}
 	node("n1", false)
 	refused := func(answer any, part string) {

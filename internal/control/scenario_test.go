@@ -326,7 +326,7 @@ type gpus struct {
 }
 
 func (w *world) node(name string, cpus int, has gpus, instance string) string {
-	inv := &node.Inventory{Hostname: name, Cluster: 1, CPUs: cpus, MemBytes: 64 << 30}
+	inv := &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, Gang: true, NoHost: true, CPUs: cpus, MemBytes: 64 << 30}
 	for i := range has.num {
 		inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%s-%d", name, i), Model: has.model, Index: i, MemBytes: 80 << 30, NUMA: -1})
 	}

@@ -90,7 +90,7 @@ func (s *testSite) joined(name string) *machine {
 
 func (m *machine) hello() *api.SyncRequest {
 	return &api.SyncRequest{Instance: "i-" + m.name, Boot: "b", InventoryHash: "h",
-		Inventory: &node.Inventory{Hostname: m.name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30}}
+		Inventory: &node.Inventory{Hostname: m.name, Cluster: 1, Bridge: true, Gang: true, CPUs: 8, MemBytes: 32 << 30}}
 }
 
 // column is one kind of caller of TestEveryRoute.

@@ -59,7 +59,7 @@ func (s *testSite) submitAs(user string, req *api.SubmitRequest) {
 func (s *testSite) gpuNode(name string, uuids ...string) *fakeNode {
 	s.t.Helper()
 	n := &fakeNode{name: name, held: map[job.RankID]node.RankStatus{}, runs: map[job.RankID]*api.RunOrder{}, stops: map[job.RankID]*api.Stop{}, s: s}
-	inv := &node.Inventory{Hostname: name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30}
+	inv := &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, Gang: true, CPUs: 8, MemBytes: 32 << 30}
 	for i, u := range uuids {
 		inv.GPUs = append(inv.GPUs, node.GPU{UUID: u, Index: i, Model: "H100", MemBytes: 80 << 30, NUMA: -1})
 	}
@@ -236,7 +236,7 @@ func BenchmarkScrape(b *testing.B) {
 	fill(b, server, 100_000)
 	for i := range 500 {
 		name := fmt.Sprintf("n%d", i)
-		inv := &node.Inventory{Hostname: name, Cluster: 1, CPUs: 0, MemBytes: 1 << 20}
+		inv := &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, Gang: true, CPUs: 0, MemBytes: 1 << 20}
 		for g := range 8 {
 			inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%d-%d", i, g), Index: g, Model: "H100", MemBytes: 80 << 30, NUMA: -1})
 		}

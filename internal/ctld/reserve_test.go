@@ -15,7 +15,7 @@ import (
 // kept over a restart, and that a job gets at them by its UUID only.
 func TestReservedGPUs(t *testing.T) {
 	s := newSite(t, nil)
-	inv := &node.Inventory{Hostname: "n1", Cluster: 1, CPUs: 8, MemBytes: 32 << 30}
+	inv := &node.Inventory{Hostname: "n1", Cluster: 1, Bridge: true, Gang: true, CPUs: 8, MemBytes: 32 << 30}
 	for i := range 2 {
 		inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprint("GPU-", i), Model: "A100", Index: i, MemBytes: 40 << 30, NUMA: -1})
 	}

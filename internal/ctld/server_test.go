@@ -85,7 +85,7 @@ type fakeNode struct {
 
 func (s *testSite) node(name string) *fakeNode {
 	n := &fakeNode{name: name, held: map[job.RankID]node.RankStatus{}, runs: map[job.RankID]*api.RunOrder{}, stops: map[job.RankID]*api.Stop{}, s: s}
-	n.sync(&node.Inventory{Hostname: name, Cluster: 1, CPUs: 8, MemBytes: 32 << 30})
+	n.sync(&node.Inventory{Hostname: name, Cluster: 1, Bridge: true, Gang: true, CPUs: 8, MemBytes: 32 << 30})
 	return n
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,39 +19,29 @@ import (
 )
 
 // ownHostEnv marks the test binary that runs in a network namespace, which is
-// the machine's to it. Nodes there give jobs networks of their own; elsewhere
-// the machine's network is left alone.
+// the machine's to it. Nodes there give jobs networks, and the machine's own is
+// left alone.
 const ownHostEnv = "GBATCH_E2E_OWN_HOST"
 
-func networkMode() string {
-	if os.Getenv(ownHostEnv) != "" {
-		return "bridge"
-	}
-	return "host"
-}
-
-// inOwnHost runs the rest of a test there, and returns true there.
-func inOwnHost(t *testing.T) bool {
-	t.Helper()
-	if skipReason != nil {
-		t.Skip("SKIPPED: ", skipReason)
-	}
-	if os.Getenv(ownHostEnv) != "" {
-		return true
-	}
+// inOwnHost runs the tests there and returns their exit code.
+func inOwnHost() int {
+	runtime.LockOSThread() // the child ends with the thread
 	exe, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	// The loopback interface has to be raised before the registry starts.
-	cmd := exec.Command("sh", "-c", `ip link set lo up && exec "$0" "$@"`, exe, "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), ownHostEnv+"=1", "GBATCH_BIN="+bin)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		t.Fatalf("%v\n%s", err, out)
+	cmd := exec.Command("sh", append([]string{"-c", `ip link set lo up && exec "$0" "$@"`, exe}, os.Args[1:]...)...)
+	cmd.Env = append(os.Environ(), ownHostEnv+"=1")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, "make a network namespace for the tests:", err)
+		return 1
 	}
-	return false
+	return cmd.ProcessState.ExitCode()
 }
 
 func ask(address string) string {
@@ -69,9 +60,6 @@ func ask(address string) string {
 // TestPorts maps a port, finds it by gqueue show, and asks there while the
 // daemons are killed; a second job that wants the same port is told who has it.
 func TestPorts(t *testing.T) {
-	if !inOwnHost(t) {
-		return
-	}
 	s := newSite(t, siteOptions{ctldConfig: quick})
 	serve := sh("while :; do echo hello from $(hostname) | nc -l -p 8888; done")
 	first := s.submit(doc{command: serve, ports: []any{8888}})

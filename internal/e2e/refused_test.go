@@ -92,7 +92,7 @@ func TestRefused(t *testing.T) {
 		"reserved_variable":  {with(docker+"environment", map[string]string{"GPULAB_JOB_ID": "1"}), 2, []string{"GPULAB_JOB_ID"}},
 		"too_long":           {with("request.scheduling.maxDuration", "3000 days"), 6, []string{"maxDuration"}},
 		"port_of_the_node":   {with(docker+"portMappings", []any{map[string]any{"containerPort": 80, "hostPort": 22}}), 2, []string{"portMappings[0].hostPort", "at least 1024"}},
-		"ports_without_net":  {with(docker+"portMappings", []any{80}), 6, []string{"NETWORK_BRIDGE"}},
+		"host_network":       {with("gbatch", map[string]any{"network": "host"}), 4, []string{"gbatch.network", "hostNetwork"}},
 		"interactive_later":  {with("request.scheduling", map[string]any{"interactive": true, "notBefore": "2099-01-01T00:00:00Z"}), 2, []string{"interactive"}},
 	} {
 		t.Run(name, func(t *testing.T) {

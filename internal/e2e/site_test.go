@@ -31,13 +31,15 @@ const quick = "limits: {grace: 1 second}\n"
 // siteOptions are how a site differs from one controller and one node that
 // offers 8 cores.
 type siteOptions struct {
-	nodes      int
-	ctldDir    string // of the controller's state; empty: below the site's
-	listen     string // of the controller over TCP; empty: any port
-	ctldConfig string // lines of gctld.yaml
-	nodeConfig string // lines of each gnoded.yaml; DIR is the site's directory
-	nodesDial  func(node int, controller string) string
-	ready      func(*site) // called when the controller answers, before nodes start
+	nodes       int
+	ctldDir     string                  // of the controller's state; empty: below the site's
+	listen      string                  // of the controller over TCP; empty: any port
+	ctldConfig  string                  // lines of gctld.yaml
+	nodeConfig  string                  // lines of each gnoded.yaml; DIR is the site's directory
+	nodeNetwork string                  // further keys of its network, as ", allowHost: true"
+	nodeNetns   func(node int) *os.File // the machine's network, as the node sees it; nil: the tests'
+	nodesDial   func(node int, controller string) string
+	ready       func(*site) // called when the controller answers, before nodes start
 }
 
 // site is a controller with its nodes, as processes, in one directory.
@@ -86,19 +88,22 @@ controller: %s
 stateDir: %s/%s
 cores: 8
 minFree: 100MiB
-network: {mode: %s}
+network: {mode: bridge%s}
 storage:
   - name: /project
     path: %s/project/{project}
     create: true
-%s`, name, controller, dir, name, networkMode(), dir, strings.ReplaceAll(o.nodeConfig, "DIR", dir))))
+%s`, name, controller, dir, name, o.nodeNetwork, dir, strings.ReplaceAll(o.nodeConfig, "DIR", dir))))
 	}
 	s.ctld.start()
 	eventually(t, "the controller answers", func() bool { _, err := s.api.Status(t.Context()); return err == nil })
 	if o.ready != nil {
 		o.ready(s)
 	}
-	for _, n := range s.nodes {
+	for i, n := range s.nodes {
+		if o.nodeNetns != nil {
+			n.netns = o.nodeNetns(i)
+		}
 		n.start()
 	}
 	s.waitNodes("up", len(s.nodes))
@@ -140,6 +145,7 @@ type daemon struct {
 	program string
 	config  string
 	log     string
+	netns   *os.File      // its network; nil: the tests'
 	cmd     *exec.Cmd     // nil: not running
 	done    chan struct{} // closed when cmd has ended
 	err     error         // of the end, once done
@@ -162,6 +168,9 @@ func (d *daemon) start() {
 	}
 	defer log.Close()
 	cmd := exec.Command(filepath.Join(bin, d.program), "run", "--config", d.config)
+	if d.netns != nil {
+		cmd = exec.Command("nsenter", append([]string{"--net=" + pathOf(d.netns)}, cmd.Args...)...)
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = cleanEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

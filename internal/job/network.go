@@ -10,26 +10,18 @@ import (
 // Network is what a container sees of the network.
 type Network string
 
-// The networks. An empty one is the node's choice: its own, unless the node
-// cannot do that.
+// The networks. Which one an empty word stands for is said by [Spec.Network].
 const (
-	NetworkBridge Network = "bridge" // its own address, and out through the node's
+	NetworkBridge Network = "bridge" // its own address, and out through the node's; of a gang, also one that its ranks share
 	NetworkHost   Network = "host"   // the node's own
 )
 
-// Network is what the job asks for, by word or by what it needs: the ranks of
-// a gang reach each other at the addresses of their nodes, and ports can only
-// be mapped from a network to another one.
+// Network is what the job has: its own, unless it asks for its nodes'.
 func (s *Spec) Network() Network {
-	switch {
-	case s.Ranks() > 1:
+	if s.Gbatch != nil && s.Gbatch.Network == NetworkHost {
 		return NetworkHost
-	case s.Gbatch != nil && s.Gbatch.Network != "":
-		return s.Gbatch.Network
-	case len(s.Request.Docker.PortMappings) > 0:
-		return NetworkBridge
 	}
-	return ""
+	return NetworkBridge
 }
 
 // PortMapping makes a TCP port of the container reachable at its node.
@@ -116,11 +108,9 @@ func networkWord(s string) string {
 func (d *decoder) checkNetwork(gn *node, s *Spec) {
 	ports := len(s.Request.Docker.PortMappings) > 0
 	switch g := s.Gbatch; {
-	case g.Nodes > 1 && g.Network == NetworkBridge:
-		d.ProblemAt(gn, "network", `is "bridge", in which containers on several nodes cannot reach each other`, "remove it")
 	case g.Nodes > 1 && ports:
-		d.ProblemAt(gn, "nodes", "cannot be combined with request.docker.portMappings: containers on several nodes use their nodes' own network",
-			"remove portMappings: a service is reached at its node's address and the port that it listens on")
+		d.ProblemAt(gn, "nodes", "cannot be combined with request.docker.portMappings: ports are mapped for jobs on one node",
+			"remove portMappings: gexec --forward reaches a port of a rank")
 	case g.Network == NetworkHost && ports:
 		d.ProblemAt(gn, "network", `is "host", in which ports are not mapped: a service is reached at the node's address and the port that it listens on`,
 			"remove it or request.docker.portMappings")

@@ -14,13 +14,14 @@ func TestNetwork(t *testing.T) {
 		g     *Gbatch
 		want  Network
 	}{
-		"nothing_said": {nil, nil, ""},
-		"empty":        {nil, &Gbatch{Exclusive: true}, ""},
+		"nothing_said": {nil, nil, NetworkBridge},
+		"empty":        {nil, &Gbatch{Exclusive: true}, NetworkBridge},
 		"ports":        {ports, nil, NetworkBridge},
 		"ports_too":    {ports, &Gbatch{Nodes: 1}, NetworkBridge},
 		"asked":        {nil, &Gbatch{Network: NetworkHost}, NetworkHost},
 		"asked_bridge": {nil, &Gbatch{Network: NetworkBridge}, NetworkBridge},
-		"gang":         {nil, &Gbatch{Nodes: 2}, NetworkHost},
+		"gang":         {nil, &Gbatch{Nodes: 2}, NetworkBridge},
+		"gang_asked":   {nil, &Gbatch{Nodes: 2, Network: NetworkHost}, NetworkHost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Spec{Request: Request{Docker: Docker{PortMappings: tc.ports}}, Gbatch: tc.g}

@@ -19,7 +19,8 @@ type Inventory struct {
 	Simulated  bool     `json:"simulated,omitempty"`
 	AllowShare bool     `json:"allowShare,omitempty"` // fractional GPUs may run here
 	Bridge     bool     `json:"bridge,omitempty"`     // containers can have a network of their own
-	NoHost     bool     `json:"noHost,omitempty"`     // and none may use the node's
+	Gang       bool     `json:"gang,omitempty"`       // and one with those of other nodes
+	NoHost     bool     `json:"noHost,omitempty"`     // none may use the node's
 	Privileged bool     `json:"privileged,omitempty"` // privileged jobs may run here
 
 	Capabilities []job.Capability `json:"capabilities,omitempty"` // that jobs may ask for here

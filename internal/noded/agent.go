@@ -176,7 +176,7 @@ func (a *Agent) openParts(boot string) (err error) {
 		a.log.Warn("jobs run without root, as their users: containers cannot have ids of their own here", "error", a.noMaps)
 	}
 	a.openAppArmor()
-	if a.network, err = network.Open(&a.cfg, a.log, a.portHolder); err != nil {
+	if a.network, err = network.Open(&a.cfg, a.host.Address, a.log, a.portHolder); err != nil {
 		return err
 	}
 	a.streams = streams.New(a.controller, ranksForStreams{a}, a.places.Public, a.log)

@@ -102,11 +102,17 @@ func TestEnvironment(t *testing.T) {
 
 // TestHostFiles: names resolve in a container as they do on the host.
 func TestHostFiles(t *testing.T) {
-	s := newSite(t, nil).start()
-	_, out := s.run(rankID(1), order("hostname; grep -c $(hostname) /etc/hosts; echo 10.9.8.7 x >> /etc/hosts; tail -n1 /etc/hosts"))
-	lines := strings.Split(out, "\n")
-	if lines[0] != s.a.host.Name || lines[1] == "0" || lines[2] != "10.9.8.7 x" {
-		t.Errorf("output %q", out)
+	s := newSite(t, func(c *config.Config) { c.Network.AllowHost = true }).start()
+	const look = "hostname; grep -c $(hostname) /etc/hosts; echo 10.9.8.7 x >> /etc/hosts; tail -n1 /etc/hosts"
+	for i, tc := range []struct {
+		network job.Network
+		want    string
+	}{{job.NetworkHost, s.a.host.Name}, {job.NetworkBridge, "job-2"}} {
+		_, out := s.run(rankID(i+1), order(look, func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{Network: tc.network} }))
+		lines := strings.Split(out, "\n")
+		if lines[0] != tc.want || lines[1] == "0" || lines[2] != "10.9.8.7 x" {
+			t.Errorf("network %s: output %q", tc.network, out)
+		}
 	}
 	if text, err := os.ReadFile("/etc/hosts"); err != nil || strings.Contains(string(text), "10.9.8.7") {
 		t.Errorf("a job wrote to the host's file: %v", err)

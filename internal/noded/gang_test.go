@@ -2,6 +2,7 @@ package noded
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"gbatch/internal/api"
@@ -9,11 +10,17 @@ import (
 	"gbatch/internal/node"
 )
 
+// tunnels has the last number that a test gave to one.
+var tunnels atomic.Uint32
+
 // gangOf2 is rank 0 of two, of a dstack task.
 func gangOf2(line string) *api.RunOrder {
 	return order(line, func(o *api.RunOrder) {
 		o.Ranks, o.MasterPort = 2, 20007
-		o.Peers = []api.Peer{{Node: "n1", Address: "192.0.2.1", GPUs: 8}, {Node: "n2", Address: "192.0.2.2"}}
+		o.Peers = []api.Peer{
+			{Node: "n1", Address: "192.0.2.1", GPUs: 8, Inside: "10.214.0.1/16", Tunnel: tunnels.Add(2)},
+			{Node: "n2", Address: "192.0.2.2", Inside: "10.214.0.2/16", Tunnel: tunnels.Load() + 1},
+		}
 		o.Spec.Gbatch = &job.Gbatch{Nodes: 2, Source: "dstack"}
 	})
 }
@@ -27,7 +34,7 @@ func TestGangWaits(t *testing.T) {
 	s.phase(id, node.PhaseReady)
 	s.begin(id)
 	e := s.exit(id)
-	want := "192.0.2.1 slots=8\n192.0.2.2\n192.0.2.1 192.0.2.2 192.0.2.1 0 of 2, 8 GPUs, 192.0.2.1:20007\n"
+	want := "10.214.0.1 slots=8\n10.214.0.2\n10.214.0.1 10.214.0.2 10.214.0.1 0 of 2, 8 GPUs, 10.214.0.1:20007\n"
 	if out := s.output(id); !e.OK() || out != want {
 		t.Errorf("%+v, output %q, want %q", e, out, want)
 	}

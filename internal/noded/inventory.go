@@ -30,6 +30,7 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 
 		AllowShare: a.cfg.GPU.Share,
 		Bridge:     a.network.Bridged(),
+		Gang:       a.network.Gangs(),
 		NoHost:     a.network.NoHost(),
 		Privileged: a.cfg.AllowPrivileged,
 	}

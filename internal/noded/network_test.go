@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,21 +26,25 @@ import (
 )
 
 // ownHostEnv marks the test binary that runs in a network namespace, which is
-// the machine's to it: what it does to the network concerns nobody else. Nodes
-// there give jobs networks of their own.
+// the machine's to it: what it does to the network concerns nobody else.
 const ownHostEnv = "GBATCH_TEST_OWN_HOST"
 
-func testNetwork() string {
-	if os.Getenv(ownHostEnv) != "" {
-		return config.NetworkBridge
+// inOwnHost runs the tests there and returns their exit code.
+func inOwnHost() int {
+	runtime.LockOSThread() // the child ends with the thread
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), ownHostEnv+"=1")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, "make a network namespace for the tests:", err)
+		return 1
 	}
-	return config.NetworkHost
+	return cmd.ProcessState.ExitCode()
 }
 
 func raiseLoopback() error {
-	if os.Getenv(ownHostEnv) == "" {
-		return nil
-	}
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
 		return err
@@ -50,9 +55,6 @@ func raiseLoopback() error {
 // waitNoLinks waits until nothing is left of jobs' networks, and returns what stays.
 func waitNoLinks() []string {
 	var left []string
-	if os.Getenv(ownHostEnv) == "" {
-		return nil
-	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		left = nil
 		links, err := net.Interfaces()
@@ -65,42 +67,6 @@ func waitNoLinks() []string {
 			return left
 		}
 	}
-}
-
-// again runs tests of this package, by pattern, where nodes have a network
-// that nobody else has.
-func again(t *testing.T, pattern string) {
-	t.Helper()
-	needContainers(t)
-	if err := netns.Probe(); err != nil {
-		t.Skip("NOT TESTED: ", err)
-	}
-	cmd := exec.Command("/proc/self/exe", "-test.run="+pattern, "-test.v")
-	cmd.Env = append(os.Environ(), ownHostEnv+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "\n--- PASS: ") {
-		t.Fatalf("%v\n%s", err, out)
-	}
-}
-
-// inOwnHost runs the rest of a test there, and returns true there.
-func inOwnHost(t *testing.T) bool {
-	t.Helper()
-	if os.Getenv(ownHostEnv) != "" {
-		return true
-	}
-	again(t, "^"+t.Name()+"$")
-	return false
-}
-
-// TestWithOwnNetworks runs what is tested elsewhere once more, with a network
-// for each job: its life, its ends, and the daemon killed between all steps.
-func TestWithOwnNetworks(t *testing.T) {
-	if os.Getenv(ownHostEnv) != "" {
-		t.Skip("runs outside only")
-	}
-	again(t, "^(TestHelloWorld|TestExits|TestShortJobs|TestOrderedAgain|TestKilledBetweenSteps|TestKilledDaemon)$")
 }
 
 // withPorts maps ports of an order.
@@ -140,9 +106,6 @@ func kill(s *site, id job.RankID) {
 // TestPortMapping: ports that the node chose are told and lead to the
 // container, also after the daemon's restart, and are free after the end.
 func TestPortMapping(t *testing.T) {
-	if !inOwnHost(t) {
-		return
-	}
 	s := newSite(t, nil).start()
 	s.want(rankID(1), order("echo $GBATCH_PORT_80; hostname; grep job-1 /etc/hosts; "+serve(80, "one"), withPorts(job.PortMapping{ContainerPort: 80}, job.PortMapping{ContainerPort: 81, HostPort: 8081, HostIP: "127.0.0.1"})))
 	st := s.phase(rankID(1), node.PhaseRunning)
@@ -181,10 +144,7 @@ func TestPortMapping(t *testing.T) {
 
 // TestPortInUse: who has the port is named, whatever it is.
 func TestPortInUse(t *testing.T) {
-	if !inOwnHost(t) {
-		return
-	}
-	s := newSite(t, func(c *config.Config) { c.Network.Ports = "21000-21000" }).start()
+	s := newSite(t, func(c *config.Config) { c.Network.Ports, c.Network.AllowHost = "21000-21000", true }).start()
 	port := func(n int) func(*api.RunOrder) { return withPorts(job.PortMapping{ContainerPort: 80, HostPort: n}) }
 	l, err := netns.Listen(netip.Addr{}, 7777, netns.DefaultPorts)
 	if err != nil {
@@ -234,9 +194,6 @@ func TestPortInUse(t *testing.T) {
 
 // TestJobsAreApart: a job reaches neither another one nor the node.
 func TestJobsAreApart(t *testing.T) {
-	if !inOwnHost(t) {
-		return
-	}
 	s := newSite(t, nil).start()
 	s.want(rankID(1), order(serve(80, "one")))
 	s.phase(rankID(1), node.PhaseRunning)
@@ -260,7 +217,7 @@ func TestJobsAreApart(t *testing.T) {
 func TestNetworkRules(t *testing.T) {
 	ports := withPorts(job.PortMapping{ContainerPort: 80})
 	t.Run("host_only", func(t *testing.T) {
-		s := newSite(t, func(c *config.Config) { c.Network.Mode = config.NetworkHost }).start()
+		s := newSite(t, func(c *config.Config) { c.Network.Mode, c.Network.AllowHost = config.NetworkHost, true }).start()
 		e, _ := s.runNoLog(rankID(1), order("true", ports))
 		if want := "jobs cannot have a network of their own on " + s.cfg.Name; e.Reason != job.BadSpec || !strings.Contains(e.Message, want) {
 			t.Errorf("%+v; want %q", e, want)
@@ -268,11 +225,8 @@ func TestNetworkRules(t *testing.T) {
 		s.empty()
 	})
 	t.Run("no_host", func(t *testing.T) {
-		if !inOwnHost(t) {
-			return
-		}
-		s := newSite(t, func(c *config.Config) { c.Network.AllowHost = new(false) }).start()
-		e, _ := s.runNoLog(rankID(1), order("true", func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{Nodes: 2} }))
+		s := newSite(t, nil).start()
+		e, _ := s.runNoLog(rankID(1), order("true", func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{Network: job.NetworkHost} }))
 		if want := "does not let jobs use its own network"; e.Reason != job.BadSpec || !strings.Contains(e.Message, want) {
 			t.Errorf("%+v; want %q", e, want)
 		}
@@ -286,17 +240,43 @@ func TestNetworkRules(t *testing.T) {
 	})
 }
 
+// TestHostNetworkIsFiltered: a job in the node's network does not reach what
+// listens on the node's loopback addresses, nor does a command beside it; its
+// own services it does.
+func TestHostNetworkIsFiltered(t *testing.T) {
+	s := newSite(t, func(c *config.Config) { c.Network.AllowHost = true }).start()
+	if s.a.network.NoHost() {
+		t.Skip("NOT TESTED: jobs cannot be filtered on this machine")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:7002")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const look = "nc -w 5 127.0.0.1 7002 </dev/null 2>/dev/null || echo kept away"
+	host := func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{Network: job.NetworkHost} }
+	s.want(rankID(1), order(look+"; "+serve(7003, "mine"), host))
+	s.phase(rankID(1), node.PhaseRunning)
+	s.answers(7003, "mine") // others of the machine do
+	e := s.exec(rankID(1), sh(look+"; until nc -w 5 127.0.0.1 7003 </dev/null 2>/dev/null; do :; done"))
+	if code := e.exit(); code != 0 || string(e.out) != "kept away\nmine\n" {
+		t.Errorf("a command beside it: %d, %q", code, e.out)
+	}
+	kill(s, rankID(1))
+	if out := s.output(rankID(1)); out != "kept away\n" {
+		t.Errorf("output %q", out)
+	}
+	s.empty()
+}
+
 // TestNetworkChange: a node that gave jobs networks and now does not leaves
 // nothing of it, and lets those that run go on.
 func TestNetworkChange(t *testing.T) {
-	if !inOwnHost(t) {
-		return
-	}
 	s := newSite(t, nil).start()
 	s.want(rankID(1), order(serve(80, "one"), withPorts(job.PortMapping{ContainerPort: 80})))
 	port := s.phase(rankID(1), node.PhaseRunning).Ports[0].HostPort
 	s.halt()
-	s.cfg.Network.Mode = config.NetworkHost
+	s.cfg.Network.Mode, s.cfg.Network.AllowHost = config.NetworkHost, true
 	s.start()
 	s.answers(port, "one")
 	kill(s, rankID(1))

@@ -8,6 +8,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/rank"
 )
 
@@ -57,10 +58,10 @@ func (a *Agent) resume() {
 
 // sweepHost removes cgroups and networks that belong to no rank that runs.
 func (a *Agent) sweepHost() error {
-	groups, networks := map[string]bool{}, map[job.RankID][]job.PortMapping{}
+	groups, networks := map[string]bool{}, map[job.RankID]network.Kept{}
 	for _, r := range a.all() {
 		if s := r.Status(); s.Exit == nil {
-			groups[a.host.CgroupPath(s.ID)], networks[s.ID] = true, s.Ports
+			groups[a.host.CgroupPath(s.ID)], networks[s.ID] = true, network.Kept{Ports: s.Ports, Order: r.Order()}
 		}
 	}
 	gone, err := cgroups.Sweep(a.host.CgroupPrefix(), func(path string) bool { return groups[path] })

@@ -88,7 +88,7 @@ func (w *workload) note(format string, args ...any) {
 
 // pool is one node that stands for a pool of processors: they are its cores.
 func pool(procs int) []Node {
-	return []Node{{Name: "pool", Inventory: node.Inventory{Hostname: "pool", CPUs: procs, MemBytes: 1 << 40, Simulated: true}}}
+	return []Node{{Name: "pool", Inventory: node.Inventory{Hostname: "pool", CPUs: procs, MemBytes: 1 << 40, Simulated: true, Bridge: true, Gang: true}}}
 }
 
 // gpuNodes are n equal nodes with so many GPUs each.
@@ -102,7 +102,7 @@ func gpuNodes(n, gpus int, model string) []Node {
 }
 
 func gpuNode(name string, gpus int, model string) Node {
-	inv := node.Inventory{Hostname: name, CUDA: 1200, Simulated: true, AllowShare: true}
+	inv := node.Inventory{Hostname: name, CUDA: 1200, Simulated: true, AllowShare: true, Bridge: true, Gang: true}
 	for g := range gpus {
 		inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("%s/%d", name, g), Model: model, Index: g, MemBytes: 80 << 30, ComputeCap: 80, NUMA: -1})
 	}

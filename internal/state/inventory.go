@@ -24,6 +24,7 @@ type storedInventory struct {
 	Features                   []string
 	Simulated, AllowShare      bool
 	Bridge, NoHost             bool
+	Gang                       bool `json:",omitempty"`
 	Privileged                 bool
 	Capabilities               []job.Capability `json:",omitempty"`
 }
@@ -43,7 +44,7 @@ func (v Inventory) MarshalJSON() ([]byte, error) {
 	out := storedInventory{
 		Hostname: v.Hostname, DNSName: v.DNSName, Version: v.Version, Address: v.Address, Cluster: v.Cluster, CPUs: v.CPUs, MemBytes: v.MemBytes,
 		DiskBytes: v.DiskBytes, CUDA: v.CUDA, Driver: v.Driver, Features: v.Features, Simulated: v.Simulated, AllowShare: v.AllowShare,
-		Bridge: v.Bridge, NoHost: v.NoHost, Privileged: v.Privileged, Capabilities: v.Capabilities,
+		Bridge: v.Bridge, NoHost: v.NoHost, Gang: v.Gang, Privileged: v.Privileged, Capabilities: v.Capabilities,
 	}
 	for _, g := range v.GPUs {
 		out.GPUs = append(out.GPUs, storedGPU{g.UUID, g.Model, g.Index, g.MemBytes, g.ComputeCap, g.NUMA, g.Links, g.Unhealthy})

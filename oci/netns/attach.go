@@ -30,12 +30,12 @@ const maxOwner = 255
 var errFull = errors.New("all addresses of the node's network are in use")
 
 // Attach makes a namespace for an owner, in place of one it may have had.
-func (n *Network) Attach(owner string) (*Attached, error) { return n.AttachTo(owner, nil) }
+func (n *Network) Attach(owner string) (*Attached, error) { return n.AttachTo(owner, nil, nil) }
 
 // AttachTo is Attach with a namespace that was made before, such as one that
 // belongs to a user namespace. It is the result's from then on, and stays the
-// caller's after an error.
-func (n *Network) AttachTo(owner string, ns *os.File) (*Attached, error) {
+// caller's after an error. With a gang, it is in the gang's network too.
+func (n *Network) AttachTo(owner string, ns *os.File, g *Gang) (*Attached, error) {
 	if owner == "" || len(owner) > maxOwner {
 		return nil, fmt.Errorf("attach network: owner %q must have 1 to %d bytes", owner, maxOwner)
 	}
@@ -45,14 +45,14 @@ func (n *Network) AttachTo(owner string, ns *os.File) (*Attached, error) {
 	if _, err := n.Ensure(); err != nil { // never run without isolation
 		return nil, fmt.Errorf("attach network of %s: %w", owner, err)
 	}
-	a, err := n.attach(owner, ns)
+	a, err := n.attach(owner, ns, g)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("attach network of %s: %w", owner, err), n.Detach(owner))
 	}
 	return a, nil
 }
 
-func (n *Network) attach(owner string, ns *os.File) (*Attached, error) {
+func (n *Network) attach(owner string, ns *os.File, g *Gang) (*Attached, error) {
 	made := ns == nil
 	var err error
 	if made {
@@ -60,10 +60,20 @@ func (n *Network) attach(owner string, ns *os.File) (*Attached, error) {
 			return nil, err
 		}
 	}
-	addr, err := n.connect(owner, ns)
+	p := pair{owner: owner, ns: ns, inner: inner}
+	if g != nil {
+		p.inner, p.hidden = gangUplink, true
+	}
+	addr, err := n.connect(&p)
 	if err == nil {
 		n.trace("inner")
-		err = n.configure(ns, addr)
+		err = n.configure(&p, addr)
+	}
+	if err == nil && g != nil {
+		n.trace("members")
+		if err = n.admit(owner, g); err == nil {
+			err = n.join(ns, g)
+		}
 	}
 	if err != nil {
 		if made {
@@ -75,10 +85,18 @@ func (n *Network) attach(owner string, ns *os.File) (*Attached, error) {
 	return &Attached{Namespace: ns, Addr: addr, Gateway: n.gateway()}, nil
 }
 
+// pair is a pair of interfaces: the host's, and one in a namespace.
+type pair struct {
+	owner  string
+	ns     *os.File
+	inner  string // the name of the one in the namespace
+	hidden bool   // which has no address: the namespace's is on its loopback interface
+}
+
 // connect makes the pair of interfaces and the host's side of it. Names and
 // routes are unique in the kernel: whoever could make both has the address,
 // also among several nodes with the same subnet.
-func (n *Network) connect(owner string, ns *os.File) (netip.Addr, error) {
+func (n *Network) connect(p *pair) (netip.Addr, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last := lastNumber(n.cfg.Subnet)
@@ -88,9 +106,9 @@ func (n *Network) connect(owner string, ns *os.File) (netip.Addr, error) {
 			n.cursor = firstNumber
 		}
 		addr := address(n.cfg.Subnet, n.cursor)
-		err := n.connectAs(owner, ns, n.linkName(n.cursor), addr)
+		err := n.connectAs(p, n.linkName(n.cursor), addr)
 		if err == nil {
-			n.attached[owner] = n.linkName(n.cursor)
+			n.attached[p.owner] = n.linkName(n.cursor)
 			return addr, nil
 		}
 		if !errors.Is(err, unix.EEXIST) {
@@ -100,11 +118,11 @@ func (n *Network) connect(owner string, ns *os.File) (netip.Addr, error) {
 	return netip.Addr{}, errFull
 }
 
-func (n *Network) connectAs(owner string, ns *os.File, name string, addr netip.Addr) error {
+func (n *Network) connectAs(p *pair, name string, addr netip.Addr) error {
 	n.trace("link")
 	veth := &netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: name, Alias: owner, MTU: n.cfg.MTU},
-		PeerName:  inner, PeerNamespace: netlink.NsFd(ns.Fd()), PeerMTU: uint32(n.cfg.MTU),
+		LinkAttrs: netlink.LinkAttrs{Name: name, Alias: p.owner, MTU: n.cfg.MTU},
+		PeerName:  p.inner, PeerNamespace: netlink.NsFd(p.ns.Fd()), PeerMTU: uint32(n.cfg.MTU),
 	}
 	if err := n.host.LinkAdd(veth); err != nil {
 		return fmt.Errorf("make interface %s: %w", name, err)
@@ -140,8 +158,8 @@ func (n *Network) hostSide(veth *netlink.Veth, addr netip.Addr) error {
 }
 
 // configure sets up the namespace's side.
-func (n *Network) configure(ns *os.File, addr netip.Addr) error {
-	h, err := netlink.NewHandleAt(vns.NsHandle(ns.Fd()), unix.NETLINK_ROUTE)
+func (n *Network) configure(p *pair, addr netip.Addr) error {
+	h, err := netlink.NewHandleAt(vns.NsHandle(p.ns.Fd()), unix.NETLINK_ROUTE)
 	if err != nil {
 		return fmt.Errorf("enter network namespace: %w", err)
 	}
@@ -153,11 +171,15 @@ func (n *Network) configure(ns *os.File, addr netip.Addr) error {
 	if err != nil {
 		return fmt.Errorf("raise loopback interface: %w", err)
 	}
-	eth, err := h.LinkByName(inner)
+	eth, err := h.LinkByName(p.inner)
 	if err != nil {
 		return err
 	}
-	if err := h.AddrAdd(eth, &netlink.Addr{IPNet: single(addr)}); err != nil {
+	at := eth
+	if p.hidden {
+		at = lo
+	}
+	if err := h.AddrAdd(at, &netlink.Addr{IPNet: single(addr)}); err != nil {
 		return fmt.Errorf("give container its address: %w", err)
 	}
 	if err := h.LinkSetUp(eth); err != nil {
@@ -165,8 +187,8 @@ func (n *Network) configure(ns *os.File, addr netip.Addr) error {
 	}
 	gw := single(n.gateway())
 	for _, r := range []*netlink.Route{
-		{LinkIndex: eth.Attrs().Index, Scope: unix.RT_SCOPE_LINK, Dst: gw},
-		{LinkIndex: eth.Attrs().Index, Gw: gw.IP},
+		{LinkIndex: eth.Attrs().Index, Scope: unix.RT_SCOPE_LINK, Dst: gw, Src: addr.AsSlice()},
+		{LinkIndex: eth.Attrs().Index, Gw: gw.IP, Src: addr.AsSlice()},
 	} {
 		if err := h.RouteAdd(r); err != nil {
 			return fmt.Errorf("set container's route: %w", err)
@@ -176,11 +198,11 @@ func (n *Network) configure(ns *os.File, addr netip.Addr) error {
 }
 
 // Detach takes an owner's network away, at once and with all its connections,
-// and its ports out of the published ones. Without any it does nothing. Calls
+// its ports out of the published ones, and closes its tunnel. Without any it does nothing. Calls
 // for one owner must not overlap.
 func (n *Network) Detach(owner string) error {
 	n.mu.Lock()
-	errPorts := n.unpublish(owner)
+	errPorts := errors.Join(n.unpublish(owner), n.dismiss(owner))
 	name, ok := n.attached[owner]
 	n.mu.Unlock()
 	if !ok {
@@ -209,12 +231,33 @@ func (n *Network) remove(name string) error {
 	return fmt.Errorf("remove interface %s: %w", name, err)
 }
 
-// Sweep takes away the networks of all owners that are not kept, and says
-// whose they were; one that was not finished may have no owner, and is "". It
-// is for a start, before the first Attach. One failure does not end it.
-func (n *Network) Sweep(keep func(owner string) bool) (removed []string, err error) {
+// Keep says that an owner is to be kept by Sweep, with its ports and, unless g
+// is nil, as a member of a gang.
+func (n *Network) Keep(owner string, ports []uint16, g *Gang) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.kept[owner] = true
+	if len(ports) > 0 {
+		n.published[owner] = ports
+	}
+	if g != nil {
+		n.gangs[owner] = g
+	}
+}
+
+// Sweep takes away the networks of all owners that are not kept, and says
+// whose they were; one that was not finished may have no owner, and is "". It
+// is for a start, before the first Attach, and makes the rules those of this
+// daemon. One failure does not end it.
+func (n *Network) Sweep() (removed []string, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	removed, err = n.sweep()
+	clear(n.kept)
+	return removed, errors.Join(err, n.install())
+}
+
+func (n *Network) sweep() (removed []string, err error) {
 	links, err := n.host.LinkList()
 	if err != nil {
 		return nil, fmt.Errorf("sweep networks: %w", err)
@@ -222,7 +265,7 @@ func (n *Network) Sweep(keep func(owner string) bool) (removed []string, err err
 	var errs []error
 	for _, l := range links {
 		name, owner := l.Attrs().Name, l.Attrs().Alias
-		if _, ours := n.numberOf(name); !ours || owner != "" && keep(owner) {
+		if _, ours := n.numberOf(name); !ours || n.kept[owner] {
 			continue
 		}
 		if err := n.remove(name); err != nil {
@@ -246,7 +289,7 @@ func Remove(node string) error {
 	}
 	defer h.Close()
 	n.host = h
-	_, err = n.Sweep(func(string) bool { return false })
+	_, err = n.sweep()
 	if err := errors.Join(err, n.uninstall()); err != nil {
 		return fmt.Errorf("remove network of node %s: %w", node, err)
 	}

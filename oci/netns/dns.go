@@ -100,13 +100,22 @@ func (r resolver) conf() []byte {
 	return b.Bytes()
 }
 
-// Hosts is the text of /etc/hosts for a network with the given address and
-// names: the node's own list, without what is about the node's loopback or
-// names that are the container's.
-func Hosts(node []byte, addr netip.Addr, names ...string) []byte {
+// Name is an address with its names.
+type Name struct {
+	Addr  netip.Addr
+	Names []string
+}
+
+// Hosts is the text of /etc/hosts for a network, with the given names: the
+// node's own list, without what is about the node's loopback or those names.
+func Hosts(node []byte, own ...Name) []byte {
 	var b bytes.Buffer
 	b.WriteString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
-	fmt.Fprintf(&b, "%s\t%s\n", addr, strings.Join(names, " "))
+	var names []string
+	for _, n := range own {
+		fmt.Fprintf(&b, "%s\t%s\n", n.Addr, strings.Join(n.Names, " "))
+		names = append(names, n.Names...)
+	}
 	for line := range strings.Lines(string(node)) {
 		line, _, _ = strings.Cut(line, "#")
 		fields := strings.Fields(line)

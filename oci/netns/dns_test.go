@@ -47,9 +47,9 @@ func TestResolver(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	node := "127.0.0.1 localhost node7\n127.0.1.1 node7\n::1 localhost\nff02::1 ip6-allnodes\n192.0.2.7 node7 node7.example # me\n192.0.2.8\tnode8 JOB-12\n192.0.2.9\n"
-	got := Hosts([]byte(node), netip.MustParseAddr("10.213.0.5"), "job-12")
-	want := "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n10.213.0.5\tjob-12\n192.0.2.7\tnode7 node7.example\n192.0.2.8\tnode8\n"
+	node := "127.0.0.1 localhost node7\n127.0.1.1 node7\n::1 localhost\nff02::1 ip6-allnodes\n192.0.2.7 node7 node7.example # me\n192.0.2.8\tnode8 JOB-12 gpu02\n192.0.2.9\n"
+	got := Hosts([]byte(node), Name{netip.MustParseAddr("10.213.0.5"), []string{"job-12"}}, Name{netip.MustParseAddr("10.214.0.2"), []string{"GPU02"}})
+	want := "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n10.213.0.5\tjob-12\n10.214.0.2\tGPU02\n192.0.2.7\tnode7 node7.example\n192.0.2.8\tnode8\n"
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -25,6 +25,13 @@
 // network but by its published ports. Addresses cannot be forged. IPv6 ends at
 // the node: a published port may be reached by it, a network has none.
 //
+// # Gangs
+//
+// Namespaces on several nodes may share a network besides, see [Gang]: each
+// has a tunnel (VXLAN, UDP port [TunnelPort] of the nodes) whose device lies in
+// the namespace and whose packets travel by the host's network. Two sets of the
+// node's table say which nodes may send into which tunnel.
+//
 // # Published ports
 //
 // [Listen] takes a port on the node and [Forward] passes connections on into

@@ -10,13 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The node's table, as nft would print it, with J for the interfaces of jobs:
+// The node's table, as nft would print it, with J for the interfaces of jobs and F
+// for each of [Forbidden]:
 //
 //	chain prerouting { type filter hook prerouting priority raw;
 //	  iifname J meta nfproto ipv6 drop
 //	  iifname J fib saddr . iif oif missing drop        # not its own address
 //	}
 //	chain input { type filter hook input priority filter;
+//	  ip version 4 udp dport 7078 @th,96,32 @tunnels ip saddr . @th,96,32 != @members drop
 //	  iifname J ct state established,related accept
 //	  iifname J icmp type echo-request accept
 //	  iifname J ip daddr @resolvers udp dport 53 accept # and tcp
@@ -25,11 +27,13 @@ import (
 //	}
 //	chain forward { type filter hook forward priority filter;
 //	  iifname J oifname J reject
-//	  iifname J ip daddr 169.254.0.0/16 reject          # cloud credentials
+//	  iifname J ip daddr F reject                       # cloud credentials
+//	  iifname J udp dport 7078 reject                   # it would come from this node
 //	  oifname J ct state established,related accept
 //	  oifname J drop
 //	}
 //	chain output { type filter hook output priority filter;
+//	  udp dport 7078 meta skuid != -1 reject            # gangs' packets are the kernel's
 //	  oifname J meta nfproto ipv6 drop
 //	  oifname J ct state established,related accept
 //	  oifname J meta l4proto icmp accept
@@ -67,12 +71,14 @@ func (n *Network) rules(conn *nftables.Conn) {
 	b := &builder{conn: conn, table: t, jobs: n.links}
 	open := b.set("open", nftables.TypeInetService, n.openPorts())
 	resolvers := b.set("resolvers", nftables.TypeIPAddr, n.names.directElements())
+	tunnels, members := n.addGangSets(b)
 
 	b.chain("prerouting", nftables.ChainHookPrerouting, nftables.ChainPriorityRaw)
 	b.rule(fromJob, isIPv6, drop)
 	b.rule(fromJob, forged, drop)
 
 	b.chain("input", nftables.ChainHookInput, nftables.ChainPriorityFilter)
+	b.rule(isIPv4, toTunnel, endsHere(tunnels), notMember(members), drop)
 	b.rule(fromJob, established, accept)
 	b.rule(fromJob, echoRequest, accept)
 	b.rule(fromJob, protocol(unix.IPPROTO_UDP), destinationIn(resolvers), port53, accept)
@@ -82,11 +88,15 @@ func (n *Network) rules(conn *nftables.Conn) {
 
 	b.chain("forward", nftables.ChainHookForward, nftables.ChainPriorityFilter)
 	b.rule(fromJob, toJob, reject)
-	b.rule(fromJob, destination(linkLocal), reject)
+	for _, p := range Forbidden {
+		b.rule(fromJob, destination(p), reject)
+	}
+	b.rule(fromJob, toTunnel, reject)
 	b.rule(toJob, established, accept)
 	b.rule(toJob, drop)
 
 	b.chain("output", nftables.ChainHookOutput, nftables.ChainPriorityFilter)
+	b.rule(toTunnel, fromProgram, reject)
 	b.rule(toJob, isIPv6, drop)
 	b.rule(toJob, established, accept)
 	b.rule(toJob, protocol(unix.IPPROTO_ICMP), accept)

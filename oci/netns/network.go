@@ -66,6 +66,8 @@ type Network struct {
 	mu        sync.Mutex
 	attached  map[string]string   // interface by owner
 	published map[string][]uint16 // ports by owner
+	gangs     map[string]*Gang    // by owner
+	kept      map[string]bool     // owners that Sweep shall keep
 	cursor    int                 // the number given last
 	trace     func(step string)   // tests only: called before each step
 }
@@ -95,7 +97,7 @@ func open(cfg Config) (*Network, error) {
 	table := tableName(cfg.Node)
 	n := &Network{
 		cfg: cfg, table: table, links: table + "-", host: h,
-		attached: map[string]string{}, published: map[string][]uint16{}, trace: func(string) {},
+		attached: map[string]string{}, published: map[string][]uint16{}, gangs: map[string]*Gang{}, kept: map[string]bool{}, trace: func(string) {},
 	}
 	if err := n.begin(); err != nil {
 		h.Close()
@@ -125,6 +127,12 @@ func (n *Network) begin() error {
 		return err
 	}
 	if err := forwarding(); err != nil {
+		return err
+	}
+	// A table that is there guards what runs, and this daemon does not know yet
+	// what that is: see Sweep.
+	there, err := n.installed()
+	if err != nil || there {
 		return err
 	}
 	return n.install()

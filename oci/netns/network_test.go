@@ -84,6 +84,10 @@ func TestNetworksAreApart(t *testing.T) {
 	serveName(onHost, "host")
 	onLoopback := listenIn(t, nil, "127.0.0.1:0")
 	serveName(onLoopback, "loopback")
+	onLoopback6 := listenIn(t, nil, "[::1]:0")
+	serveName(onLoopback6, "loopback")
+	onHost6 := listenIn(t, nil, "[::]:0")
+	serveName(onHost6, "host")
 	inOut := listenIn(t, out, "0.0.0.0:0")
 	serveName(inOut, "out")
 
@@ -103,7 +107,16 @@ func TestNetworksAreApart(t *testing.T) {
 		"gateway":               {a.Namespace, netip.AddrPortFrom(n.gateway(), portOf(onHost))},
 		"host_address":          {a.Namespace, netip.AddrPortFrom(hostAddr, portOf(onHost))},
 		"host_loopback_by_name": {a.Namespace, netip.AddrPortFrom(loopback4, portOf(onLoopback))},
+		"host_loopback_mapped":  {a.Namespace, netip.AddrPortFrom(netip.MustParseAddr("::ffff:127.0.0.1"), portOf(onLoopback))},
+		"host_loopback_v6":      {a.Namespace, netip.AddrPortFrom(netip.IPv6Loopback(), portOf(onLoopback6))},
+		"host_any":              {a.Namespace, netip.AddrPortFrom(netip.IPv4Unspecified(), portOf(onHost))},
+		"host_address_mapped":   {a.Namespace, netip.AddrPortFrom(netip.AddrFrom16(hostAddr.As16()), portOf(onHost))},
 		"link_local":            {a.Namespace, netip.MustParseAddrPort("169.254.169.254:80")},
+		"link_local_mapped":     {a.Namespace, netip.MustParseAddrPort("[::ffff:169.254.169.254]:80")},
+		"metadata_azure":        {a.Namespace, netip.MustParseAddrPort("168.63.129.16:80")},
+		"metadata_alibaba":      {a.Namespace, netip.MustParseAddrPort("100.100.100.200:80")},
+		"metadata_oracle":       {a.Namespace, netip.MustParseAddrPort("192.0.0.192:80")},
+		"metadata_v6":           {a.Namespace, netip.MustParseAddrPort("[fd00:ec2::254]:80")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ask(tc.from, tc.to)
@@ -121,6 +134,20 @@ func TestNetworksAreApart(t *testing.T) {
 		if err == nil {
 			conn.Close()
 			t.Fatal("reached")
+		}
+	})
+	t.Run("host_link_local_v6", func(t *testing.T) {
+		link, err := netlink.LinkByName(n.attached["job-a"])
+		must(t, err)
+		addrs, err := netlink.AddrList(link, unix.AF_INET6)
+		must(t, err)
+		for _, at := range addrs {
+			to, _ := netip.AddrFromSlice(at.IP)
+			conn, err := dialWithin(a.Namespace, netip.AddrPortFrom(to.WithZone(inner), portOf(onHost6)), 300*time.Millisecond)
+			if err == nil {
+				conn.Close()
+				t.Errorf("reached %s", to)
+			}
 		}
 	})
 	if got, err := ask(a.Namespace, netip.AddrPortFrom(outsideAddr, portOf(inOut))); err != nil || !strings.HasSuffix(got, " out") {
@@ -235,7 +262,7 @@ func TestTwoNodes(t *testing.T) {
 		got.Close()
 		t.Error("networks of two nodes reach each other")
 	}
-	if _, err := one.Sweep(func(string) bool { return false }); err != nil {
+	if _, err := one.Sweep(); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{two.linkName(3)}, ours(t)); diff != "" {

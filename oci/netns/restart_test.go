@@ -21,7 +21,8 @@ func TestRestart(t *testing.T) {
 	first.Close()
 
 	second := openNetwork(t, Config{})
-	removed, err := second.Sweep(func(owner string) bool { return owner == "kept" })
+	second.Keep("kept", nil, nil)
+	removed, err := second.Sweep()
 	must(t, err)
 	if diff := cmp.Diff([]string{"dropped"}, removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
@@ -81,7 +82,7 @@ func TestSweepAfterKill(t *testing.T) {
 				t.Fatalf("the daemon was not killed: %v", err)
 			}
 			n := openNetwork(t, Config{})
-			if _, err := n.Sweep(func(string) bool { return false }); err != nil {
+			if _, err := n.Sweep(); err != nil {
 				t.Fatal(err)
 			}
 			if got := ours(t); got != nil {

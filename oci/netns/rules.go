@@ -109,8 +109,14 @@ const (
 func source(p netip.Prefix) part      { return address4(offsetSource, p) }
 func destination(p netip.Prefix) part { return address4(offsetDestination, p) }
 
-// linkLocal is never to be forwarded, and where clouds hand out credentials.
-var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
+// Forbidden is where clouds hand out credentials to whoever asks: link-local
+// addresses, which are never to be forwarded, and others of single clouds.
+var Forbidden = []netip.Prefix{
+	netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("168.63.129.16/32"),   // Azure
+	netip.MustParsePrefix("100.100.100.200/32"), // Alibaba
+	netip.MustParsePrefix("192.0.0.192/32"),     // Oracle
+}
 
 func address4(offset uint32, p netip.Prefix) part {
 	return func(b *builder) []expr.Any {

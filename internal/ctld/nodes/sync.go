@@ -3,7 +3,10 @@ package nodes
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
+	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -167,7 +170,6 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.Conf().Limits.Grace.Millis()),
 		Digest: j.Attempt.Image,
 	}
-	s.gang(o, j)
 	s.array(o, j)
 	if x := j.Restart; x != nil {
 		o.Restarts, o.Initial = int(x.Tries), uuid.UUID(x.Initial).String()
@@ -180,24 +182,49 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 		return nil, err
 	}
 	o.Spec = *doc
+	s.gang(o, j)
 	o.IDs, err = s.IDs.Of(j.Owner.User, o.UID)
 	return o, err
 }
 
-// gang tells a rank where the others are.
+// gang tells a rank where the others are, and how they reach each other.
 func (s *Exchange) gang(o *api.RunOrder, j *state.Job) {
 	if o.Ranks < 2 {
 		return
 	}
-	v := s.Loop.View()
-	for _, r := range j.Attempt.Ranks {
+	v, own := s.Loop.View(), o.Spec.Network() == job.NetworkBridge
+	for i, r := range j.Attempt.Ranks {
 		p := api.Peer{Node: r.Alloc.Node, Address: r.Alloc.Node, GPUs: len(r.Alloc.GPUs)}
-		if n := v.Node(r.Alloc.Node); n != nil {
+		n := v.Node(r.Alloc.Node)
+		switch {
+		case n != nil && own:
+			p.Address = n.Inventory.Address
+		case n != nil:
 			p.Address = cmp.Or(n.Inventory.Address, n.Inventory.DNSName, n.Inventory.Hostname, n.Name)
+		}
+		if own {
+			p.Inside, p.Tunnel = inside(s.Conf().GangSubnet, i), tunnel(j, i)
 		}
 		o.Peers = append(o.Peers, p)
 	}
 	o.MasterPort = masterPort(j.Number)
+}
+
+// inside is a rank's address in its gang's network.
+func inside(subnet netip.Prefix, rank int) string {
+	a := subnet.Addr().As4()
+	binary.BigEndian.PutUint32(a[:], binary.BigEndian.Uint32(a[:])+uint32(rank)+1)
+	return netip.PrefixFrom(netip.AddrFrom4(a), subnet.Bits()).String()
+}
+
+// tunnel is the number of a rank's tunnel, 1 to 16,777,215. It has to be its
+// own on the rank's machine only, whose kernel sees to that: two that meet there
+// fail one start in millions, and the next attempt has other numbers.
+func tunnel(j *state.Job, rank int) uint32 {
+	h := fnv.New64a()
+	h.Write(j.UUID[:])
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(j.Attempt.Attempt)<<32|uint64(rank)))
+	return uint32(h.Sum64()%(1<<24-1)) + 1
 }
 
 // masterPort is the port on which a gang's ranks meet: its own for each of the

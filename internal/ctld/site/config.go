@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -34,6 +35,8 @@ type Config struct {
 	Operators      Members   `yaml:"operators"` // may act on everyone's jobs and all nodes
 	Projects       []Project `yaml:"projects"`
 	DefaultProject string    `yaml:"defaultProject"`
+
+	GangSubnet netip.Prefix `yaml:"gangSubnet"` // of the addresses that ranks of a gang have among themselves, the same in each gang
 
 	Limits Limits `yaml:"limits"`
 
@@ -79,6 +82,7 @@ type Project struct {
 
 	Privileged   bool             `yaml:"privileged,omitempty"`   // its jobs may be root on nodes that allow it too
 	Capabilities []job.Capability `yaml:"capabilities,omitempty"` // that its jobs may ask for on nodes that allow it too
+	HostNetwork  bool             `yaml:"hostNetwork,omitempty"`  // its jobs may use the network of nodes that allow it too
 
 	Parent     string           `yaml:"parent,omitempty"`     // another project: its share is divided among those below it and its own users
 	UserShares map[string]int64 `yaml:"userShares,omitempty"` // of the project, by user; 1 for those that are not named
@@ -156,6 +160,7 @@ func Default() Config {
 		Listen:         "127.0.0.1:7077",
 		Projects:       []Project{{Name: "default"}},
 		DefaultProject: "default",
+		GangSubnet:     netip.MustParsePrefix("10.214.0.0/16"),
 		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxGrace: 3600, MaxQueued: 2_000_000, PerUser: defaultPerUser()},
 		Connections:    Connections{PerAddress: 256},
 		Nodes:          Timing{Suspect: 75, Timeout: 300},
@@ -253,6 +258,9 @@ func (c Config) Validate() error {
 	if c.Connections.PerAddress < 1 {
 		bad("connections.perAddress", "must be at least 1")
 	}
+	if p := c.GangSubnet; !p.Addr().Is4() || p.Bits() < 8 || p.Bits() > 18 || p != p.Masked() {
+		bad("gangSubnet", "%s: want an IPv4 network of /8 to /18 with no bits beyond that, as 10.214.0.0/16", p)
+	}
 	if _, _, err := c.Policy.build(c.Projects); err != nil {
 		bad("policy", "%v", err)
 	}
@@ -332,7 +340,7 @@ func (c Config) Rules() (control.Config, error) {
 	}
 	out.PerUser, out.Users = c.Limits.quotas()
 	for _, p := range c.Projects {
-		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged, Capabilities: p.Capabilities}
+		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged, Capabilities: p.Capabilities, HostNetwork: p.HostNetwork}
 	}
 	return out, nil
 }

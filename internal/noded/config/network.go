@@ -11,13 +11,14 @@ import (
 
 // Network is how jobs see the network.
 type Network struct {
-	// Mode is bridge, which gives each job on one node a network of its own,
-	// host, which gives none, or auto: bridge where the machine can do it and no
-	// other firewall is in the way, else host. Default auto.
+	// Mode is bridge, which gives each job a network of its own, host, which
+	// gives none, or auto: bridge where the machine can do it and no other
+	// firewall is in the way. Where jobs cannot have one of their own, only those
+	// run that may use the node's. Default auto.
 	Mode string `yaml:"mode"`
-	// AllowHost lets jobs use the node's own network if they ask for it, and
-	// jobs on several nodes run here, which need it. Default true.
-	AllowHost *bool `yaml:"allowHost"`
+	// AllowHost lets jobs use the node's own network if they ask for it, of
+	// projects that may.
+	AllowHost bool `yaml:"allowHost"`
 	// Subnet is where jobs' addresses come from, /16 to /29. Jobs cannot reach
 	// anything else that has these addresses. Default 10.213.0.0/20.
 	Subnet string `yaml:"subnet"`
@@ -46,9 +47,6 @@ func (c *Network) setDefaults() {
 	setDefault(&c.Mode, NetworkAuto)
 	setDefault(&c.Subnet, netns.DefaultSubnet.String())
 	setDefault(&c.Ports, fmt.Sprintf("%d-%d", netns.DefaultPorts.First, netns.DefaultPorts.Last))
-	if c.AllowHost == nil {
-		c.AllowHost = new(true)
-	}
 }
 
 // NetworkSettings is a NetworkConfig in the words of the packages below.
@@ -108,8 +106,8 @@ func checkNetworkConfig(c *Config, bad func(string, string, ...any)) {
 	switch c.Network.Mode {
 	case NetworkAuto, NetworkBridge:
 	case NetworkHost:
-		if !*c.Network.AllowHost {
-			bad("network.allowHost", "false with mode host leaves jobs no network")
+		if !c.Network.AllowHost {
+			bad("network.allowHost", "false with mode host leaves jobs no network: set it, or another mode")
 		}
 	default:
 		bad("network.mode", "%q: use auto, bridge or host", c.Network.Mode)

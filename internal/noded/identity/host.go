@@ -38,7 +38,7 @@ func LookupHost(cfg *config.Config) (Host, error) {
 		return Host{}, err
 	}
 	base, err := cgroups.Base("gnoded")
-	return Host{Name: name, DNS: fullName(name), Address: ownAddress(cfg), Cgroups: cg, prefix: path.Join(base, "gbatch", cfg.Name)}, err
+	return Host{Name: name, DNS: fullName(name), Address: OwnAddress(cfg), Cgroups: cg, prefix: path.Join(base, "gbatch", cfg.Name)}, err
 }
 
 // CgroupPrefix holds every cgroup of this node; its name keeps several daemons
@@ -81,17 +81,24 @@ func fullName(name string) string {
 	return name
 }
 
-// ownAddress is the address that other nodes can be expected to reach: the one
+// OwnAddress is the address that other nodes can be expected to reach: the one
 // configured, or the one from which this machine reaches the controller, or for
 // one on this machine any other place. Empty: there is no way out.
-func ownAddress(cfg *config.Config) string {
+func OwnAddress(cfg *config.Config) string {
 	if cfg.Address != "" {
 		return cfg.Address
 	}
-	to := "192.0.2.1:9" // an address for documentation; nothing is sent
 	if u, err := url.Parse(cfg.Controller); err == nil && u.Scheme != "unix" && u.Host != "" {
-		to = net.JoinHostPort(u.Hostname(), "9")
+		if a := addressTo(net.JoinHostPort(u.Hostname(), "9")); a != "" {
+			return a
+		}
 	}
+	return addressTo("192.0.2.1:9") // an address for documentation; nothing is sent
+}
+
+// addressTo is the address from which the machine reaches another one; empty: it
+// does not, or that is itself.
+func addressTo(to string) string {
 	conn, err := net.DialTimeout("udp", to, lookupTimeout)
 	if err != nil {
 		return ""

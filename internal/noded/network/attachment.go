@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/reason"
 	"gbatch/oci"
@@ -18,6 +19,8 @@ import (
 type Attachment struct {
 	net       *netns.Network
 	at        *netns.Attached
+	gang      *netns.Gang  // nil: it is in none
+	names     []netns.Name // of the gang
 	ports     []job.PortMapping
 	listeners []*net.TCPListener
 	files     []*os.File
@@ -27,27 +30,33 @@ type Attachment struct {
 // rank has the node's. namespace makes the one that the rank's network lives
 // in; it may return nil for one that belongs to the node. After an error Detach
 // removes what there is.
-func (n *Network) Join(id job.RankID, spec *job.Spec, namespace func() (*os.File, error)) (*Attachment, error) {
-	want := spec.Network()
-	switch {
-	case want == job.NetworkBridge && n.own == nil:
-		return nil, reason.Errorf(job.BadSpec, "jobs cannot have a network of their own on %s: %s", n.node, n.why)
-	case want == job.NetworkHost && n.noHost:
-		return nil, reason.Errorf(job.BadSpec, "%s does not let jobs use its own network, which this one needs", n.node)
-	case want == job.NetworkHost, n.own == nil:
+func (n *Network) Join(id job.RankID, o *api.RunOrder, namespace func() (*os.File, error)) (*Attachment, error) {
+	switch host := o.Spec.Network() == job.NetworkHost; {
+	case host && n.noHost:
+		return nil, reason.Errorf(job.BadSpec, "%s does not let jobs use its own network, which this one asks for", n.node)
+	case host:
 		return nil, nil
+	case n.own == nil:
+		return nil, reason.Errorf(job.BadSpec, "jobs cannot have a network of their own on %s: %s", n.node, n.why)
+	}
+	g, err := n.gang(id, o)
+	if err != nil {
+		return nil, err
 	}
 	ns, err := namespace()
 	if err != nil {
 		return nil, err
 	}
-	at, err := n.own.AttachTo(id.String(), ns)
+	at, err := n.own.AttachTo(id.String(), ns, g)
 	if err != nil {
 		ns.Close()
 		return nil, err
 	}
-	a := &Attachment{net: n.own, at: at}
-	err = a.listen(n, spec.Request.Docker.PortMappings)
+	a := &Attachment{net: n.own, at: at, gang: g}
+	if g != nil {
+		a.names = names(o)
+	}
+	err = a.listen(n, o.Spec.Request.Docker.PortMappings)
 	if err == nil {
 		err = n.own.Publish(id.String(), hostPorts(a.ports))
 	}
@@ -92,10 +101,16 @@ func (a *Attachment) Ports() []job.PortMapping {
 	return a.ports
 }
 
-// Hosts is /etc/hosts with the rank's own name in it.
+// Hosts is /etc/hosts with the rank's own name in it, and those of its gang.
 func (a *Attachment) Hosts(text []byte, name string) []byte {
-	return netns.Hosts(text, a.at.Addr, name)
+	if a.gang == nil {
+		return netns.Hosts(text, netns.Name{Addr: a.at.Addr, Names: []string{name}})
+	}
+	return netns.Hosts(text, a.names...)
 }
+
+// Gang says that the rank shares a network with those of other nodes.
+func (a *Attachment) Gang() bool { return a != nil && a.gang != nil }
 
 // ResolvConf is the rank's /etc/resolv.conf.
 func (a *Attachment) ResolvConf() []byte {

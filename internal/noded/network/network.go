@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 
+	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/oci/hostnet"
 	"gbatch/oci/netns"
 )
 
@@ -18,7 +21,9 @@ type Network struct {
 	why      string         // so
 	settings config.NetworkSettings
 	noHost   bool
-	swept    bool // it is known which ranks have one
+	address  netip.Addr // of the node, for gangs; invalid: ranks cannot share a network with those of other nodes
+	noGangs  error      // why so
+	swept    bool       // it is known which ranks have one
 	holder   Holder
 }
 
@@ -26,8 +31,15 @@ type Network struct {
 type Holder func(port uint16) (job.Number, bool)
 
 // Open makes the machine ready for jobs' own networks, if it shall be and can.
-func Open(c *config.Config, log *slog.Logger, holder Holder) (*Network, error) {
-	n := &Network{node: c.Name, noHost: !*c.Network.AllowHost, holder: holder}
+// Address is the one by which other nodes reach this one.
+func Open(c *config.Config, address string, log *slog.Logger, holder Holder) (*Network, error) {
+	n := &Network{node: c.Name, noHost: !c.Network.AllowHost, holder: holder}
+	if !n.noHost {
+		if err := hostnet.Probe(); err != nil {
+			n.noHost = true
+			log.Warn("jobs cannot use the node's network here, though it is allowed: they cannot be kept from its loopback addresses", "error", err)
+		}
+	}
 	n.settings = c.NetworkSettings(func(string, string, ...any) {}) // checked before
 	if c.Network.Mode == config.NetworkHost {
 		n.why = "this node is configured so"
@@ -39,12 +51,15 @@ func Open(c *config.Config, log *slog.Logger, holder Holder) (*Network, error) {
 	}
 	switch {
 	case err == nil:
+		if n.address, n.noGangs = gangAddress(address); n.noGangs != nil {
+			log.Warn("jobs on several nodes cannot run here, unless they may use the node's network", "error", n.noGangs)
+		}
 		return n, nil
-	case c.Network.Mode == config.NetworkBridge || n.noHost:
+	case c.Network.Mode == config.NetworkBridge:
 		return n, fmt.Errorf("give jobs networks of their own: %w", err)
 	}
 	n.why = "gnoded check on this node says why"
-	log.Warn("jobs use the node's network: they cannot have their own", "error", err)
+	log.Warn("jobs cannot have networks of their own here: only those run that may use the node's", "error", err)
 	return n, nil
 }
 
@@ -65,6 +80,21 @@ func usable(c *config.Config) error {
 	return nil
 }
 
+// gangAddress is the node's address for gangs, if it can take part in any.
+func gangAddress(address string) (netip.Addr, error) {
+	a, err := netns.GangAddress(address)
+	if err == nil {
+		err = netns.ProbeGang()
+	}
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return a, nil
+}
+
+// Gangs says whether ranks can share a network with those of other nodes.
+func (n *Network) Gangs() bool { return n.address.IsValid() }
+
 // Bridged says whether jobs can have networks of their own.
 func (n *Network) Bridged() bool { return n.own != nil }
 
@@ -83,25 +113,32 @@ func (n *Network) Close(running int) error {
 	return netns.Remove(n.node)
 }
 
+// Kept is a rank that runs, as it was recorded.
+type Kept struct {
+	Ports []job.PortMapping
+	Order *api.RunOrder
+}
+
 // Sweep takes away networks that belong to no rank that runs, and opens the
-// ports of those that do. It returns whose it took away.
-func (n *Network) Sweep(running map[job.RankID][]job.PortMapping) ([]string, error) {
+// ports and tunnels of those that do. It returns whose it took away.
+func (n *Network) Sweep(running map[job.RankID]Kept) ([]string, error) {
 	if n.own == nil {
 		if len(running) > 0 {
 			return nil, nil // some may still have one, from before the configuration changed
 		}
 		return nil, netns.Remove(n.node)
 	}
-	keep := map[string]bool{}
-	for id := range running {
-		keep[id.String()] = true
+	var errs []error
+	for id, k := range running {
+		g, err := n.gang(id, k.Order)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("network of the gang of rank %s: %w", id, err))
+		}
+		n.own.Keep(id.String(), hostPorts(k.Ports), g)
 	}
-	gone, err := n.own.Sweep(func(owner string) bool { return keep[owner] })
-	for id, ports := range running {
-		err = errors.Join(err, n.own.Publish(id.String(), hostPorts(ports)))
-	}
+	gone, err := n.own.Sweep()
 	n.swept = err == nil
-	return gone, err
+	return gone, errors.Join(append(errs, err)...)
 }
 
 // Ensure puts back what something else on the machine has removed, and says

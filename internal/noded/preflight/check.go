@@ -22,6 +22,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/apparmor"
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/hostnet"
 	"gbatch/oci/image"
 	"gbatch/oci/netns"
 )
@@ -253,14 +254,15 @@ func checkRoots(_ context.Context, c *config.Config) []finding {
 
 // checkNetwork tries what jobs' own networks need, beside the machine's.
 func checkNetwork(_ context.Context, c *config.Config) []finding {
+	list := checkHostNetwork(c)
 	if c.Network.Mode == config.NetworkHost {
-		return fine("jobs use the node's network")
+		return append(list, finding{what: "only jobs that may use the node's network run here", fix: "set network.mode to auto to give all others networks of their own"})
 	}
 	if err := netns.Probe(); err != nil {
-		f := finding{what: err.Error(), fix: "see the error, or set network.mode to host: then ports of jobs cannot be mapped", fatal: c.Network.Mode == config.NetworkBridge}
-		return []finding{f}
+		return append(list, finding{what: err.Error(), fix: "see the error; until then, only jobs that may use the node's network run here, where network.allowHost is set", fatal: c.Network.Mode == config.NetworkBridge})
 	}
-	list := fine("jobs can have networks of their own")
+	list = append(list, fine("jobs can have networks of their own")...)
+	list = append(list, checkGangs(c)...)
 	if chains, err := netns.Conflicts(c.Name); err == nil && len(chains) > 0 {
 		list = append(list, finding{
 			what: fmt.Sprintf("another firewall drops what is forwarded, in %s", strings.Join(chains, ", ")),
@@ -269,6 +271,29 @@ func checkNetwork(_ context.Context, c *config.Config) []finding {
 		})
 	}
 	return list
+}
+
+// checkHostNetwork tries what jobs in the node's network are filtered by.
+func checkHostNetwork(c *config.Config) []finding {
+	if !c.Network.AllowHost {
+		return nil
+	}
+	if err := hostnet.Probe(); err != nil {
+		return []finding{{what: fmt.Sprintf("jobs may not use the node's network, though network.allowHost is set: %v", err), fix: "see the error, or set network.allowHost to false"}}
+	}
+	return fine("jobs of projects with hostNetwork may use the node's network, without its loopback addresses")
+}
+
+// checkGangs tries what a network between nodes needs.
+func checkGangs(c *config.Config) []finding {
+	_, err := netns.GangAddress(identity.OwnAddress(c))
+	if err == nil {
+		err = netns.ProbeGang()
+	}
+	if err != nil {
+		return []finding{{what: err.Error(), fix: "see the error; until then, jobs on several nodes run here only if they may use the node's network"}}
+	}
+	return fine("jobs on several nodes can have a network between them; other firewalls must let UDP port %d pass between the nodes", netns.TunnelPort)
 }
 
 // checkTimeout bounds the question to the controller.

@@ -3,6 +3,7 @@ package rank
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +86,11 @@ func (r *Rank) envInput() job.EnvInput {
 	var nodes, addresses []string
 	var slots []int
 	for _, p := range r.order.Peers {
-		nodes, addresses, slots = append(nodes, p.Node), append(addresses, p.Address), append(slots, p.GPUs)
+		at := p.Address
+		if inside, err := netip.ParsePrefix(p.Inside); err == nil {
+			at = inside.Addr().String()
+		}
+		nodes, addresses, slots = append(nodes, p.Node), append(addresses, at), append(slots, p.GPUs)
 	}
 	return job.EnvInput{
 		Nodes: nodes, Addresses: addresses, Slots: slots, MasterPort: r.order.MasterPort,
@@ -149,12 +154,15 @@ func (s *state) secretEnv() []string {
 	return nil
 }
 
-// hostname is the node's where the rank shares its network, as programs look
-// for their own address by it.
+// hostname is the machine's where the rank shares its network, and the node's
+// in a gang's: programs look for their own address by it, and for themselves in
+// the list of nodes.
 func (r *Rank) hostname() string {
 	switch id := r.order.id; {
 	case r.net == nil:
 		return r.node.Host.Name
+	case r.net.Gang():
+		return r.node.Config.Name
 	case id.Task > 0:
 		return fmt.Sprintf("job-%d-%d", id.Job, id.Task)
 	default:

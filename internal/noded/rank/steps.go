@@ -152,7 +152,7 @@ func takeCores(m *cores.Map, d devices.Devices, o *order, s *state) (cores.Grant
 }
 
 func joinNetwork(n *network.Network, u *user, o *order, s *state) (*network.Attachment, error) {
-	a, err := n.Join(o.id, &o.Spec, func() (*os.File, error) { return u.open(true) })
+	a, err := n.Join(o.id, &o.RunOrder, func() (*os.File, error) { return u.open(true) })
 	if err == nil && a == nil {
 		_, err = u.open(false)
 	}
@@ -180,7 +180,8 @@ func (r *Rank) startContainer(ctx context.Context) error {
 		Layers: r.image.Layers, Scratch: r.node.Disk.Scratch(r.order.id),
 		Log: logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
 
-		Network: r.net.Shim(),
+		Network:    r.net.Shim(),
+		FilterHost: r.net == nil,
 
 		LeaseFile: r.node.LeaseFile,
 		Own:       slices.Concat(r.inputs.Own, r.secrets.own()),

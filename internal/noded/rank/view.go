@@ -14,6 +14,9 @@ import (
 // Status is what the controller is told of the rank.
 func (r *Rank) Status() node.RankStatus { return r.state.now() }
 
+// Order is what was ordered of the rank. Only its allocation ever changes.
+func (r *Rank) Order() *api.RunOrder { return &r.order.RunOrder }
+
 // Use is what a rank that runs has used, nil if nothing was measured yet.
 func (r *Rank) Use() *api.RankUse {
 	s := r.state
