@@ -46,7 +46,7 @@ func (who Tenant) open(root config.StorageRoot, rest string, create bool) (*os.F
 	switch {
 	case errors.As(err, &bad):
 		return nil, err
-	case err != nil && root.Create:
+	case err != nil && root.Create && !errors.Is(err, errLink):
 		return nil, reason.Errorf(job.Mount, "cannot make %s for storage %q on this node: %v", root.Name, hostPath, plain(err))
 	case err != nil:
 		return nil, explainOpen(hostPath, root, who, err)
