@@ -22,7 +22,7 @@ func TestCapabilities(t *testing.T) {
 		return w.apply(Submit{UUID: id, User: "ann", Project: project, Spec: spec, Document: []byte("{}")})
 	}
 	add := func(name string, caps ...job.Capability) {
-		w.apply(NodeSync{Name: name, Instance: name, Hash: name, Inventory: &node.Inventory{Hostname: name, Cluster: 1, CPUs: 4, MemBytes: 64 << 30, Capabilities: caps}})
+		w.apply(NodeSync{Name: name, Instance: name, Hash: name, Inventory: &node.Inventory{Hostname: name, Cluster: 1, CPUs: 4, MemBytes: 64 << 30, Bridge: true, Capabilities: caps}})
 	}
 	add("n1")
 	add("n2", "NET_RAW")

@@ -32,7 +32,7 @@ func TestIdleConnections(t *testing.T) {
 		defer c.Close()
 		idle = append(idle, c)
 	}
-	if _, err := m.NodeSync(t.Context(), "n1", &api.SyncRequest{Instance: "i", Boot: "b", InventoryHash: "h", Inventory: &node.Inventory{Hostname: "n1", Cluster: 1, CPUs: 1, MemBytes: 1 << 30}}); err != nil {
+	if _, err := m.NodeSync(t.Context(), "n1", &api.SyncRequest{Instance: "i", Boot: "b", InventoryHash: "h", Inventory: &node.Inventory{Hostname: "n1", Cluster: 1, CPUs: 1, MemBytes: 1 << 30, Bridge: true}}); err != nil {
 		t.Errorf("a node: %v", err)
 	}
 	if _, err := ann.Submit(t.Context(), hello(1), ""); err != nil {
