@@ -59,8 +59,8 @@ func TestPool(t *testing.T) {
 		if i == 1 {
 			files = len(open)
 		}
-		if i > 1 && len(open) > files {
-			t.Errorf("container %d: %d open files, %d before", i, len(open), files)
+		if i == 4 && len(open) >= files+3 { // what a container opens at its start may be there already or not yet
+			t.Errorf("%d open files, %d three containers before", len(open), files)
 		}
 		if cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", shim)); cwd != b.dir {
 			t.Errorf("the shim is in %s, want %s", cwd, b.dir)

@@ -113,6 +113,9 @@ func (s *site) noFileHas(text string) {
 		case !d.Type().IsRegular() || strings.Contains(path, "/log/"):
 			return nil // the program prints them
 		}
+		if filepath.Base(filepath.Dir(path)) == "disk" {
+			return nil // gigabytes of holes: disks of containers, looked at where they are mounted
+		}
 		b, err := os.ReadFile(path)
 		if seen++; err == nil && bytes.Contains(b, []byte(text)) {
 			s.t.Errorf("%s has a secret", path)
