@@ -99,7 +99,7 @@ func (h *health) reasons() []string {
 	defer h.mu.Unlock()
 	list := slices.Clone(h.fixed)
 	if h.state != nil {
-		list = append(list, fmt.Sprintf("state directory %s cannot be written: %v", h.dir, h.state))
+		list = append(list, fmt.Sprintf("%s cannot be written: %v", h.dir, h.state))
 	}
 	if h.net != nil {
 		list = append(list, fmt.Sprintf("jobs' networks are not safe: %v", h.net))

@@ -180,6 +180,7 @@ type site struct {
 	devices devices.Devices // nil: those of the configuration
 	killAt  string          // the point at which daemons that are spawned kill themselves
 	onReach func(point string)
+	edit    func(*Agent) // before it runs; nil: nothing
 }
 
 // shared is a directory that the users of jobs may write to.
@@ -228,6 +229,9 @@ func (s *site) start() *site {
 	a, err := Open(s.cfg, Options{Log: testLog(s.t), Version: "test", Devices: s.devices, onReach: s.onReach})
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	if s.edit != nil {
+		s.edit(a)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.a, s.done = a, make(chan struct{})

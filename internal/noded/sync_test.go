@@ -50,7 +50,7 @@ func TestReadOnlyState(t *testing.T) {
 	until(t, "the node to say so", func() bool {
 		s.nudge()
 		list := s.unhealthy()
-		return len(list) > 0 && strings.HasPrefix(list[0], "state directory "+s.cfg.StateDir+" cannot be written: ")
+		return len(list) > 0 && strings.HasPrefix(list[0], "the node's state directory cannot be written: ")
 	})
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)

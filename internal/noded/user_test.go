@@ -118,8 +118,8 @@ func TestUserOfTheController(t *testing.T) {
 // its user without root, and may not choose another.
 func TestUserWithoutMaps(t *testing.T) {
 	u := newUserSite(t)
+	u.edit = func(a *Agent) { a.node.NoMaps = errors.New("the kernel is old") }
 	u.start()
-	u.a.node.NoMaps = errors.New("the kernel is old")
 	e, out := u.run(rankID(1), ordered("bin", `id -u; grep CapEff /proc/self/status; tr -s ' ' </proc/self/uid_map; touch /data/x; chmod 6755 /data/x; touch /x`))
 	if want := "2\nCapEff:\t0000000000000000\n 0 0 4294967295\ntouch: /x: Permission denied\n"; out != want || u.uid("x") != 2 {
 		t.Errorf("exit %+v, output %q", e, out)
@@ -149,9 +149,9 @@ func TestCapabilities(t *testing.T) {
 		asks []job.Capability
 		want string
 	}{
-		{nil, "CapEff:\t00000000000001fb\nchroot: can't change root directory to '/': Operation not permitted\n" + denied},
-		{[]job.Capability{"NET_RAW"}, "CapEff:\t00000000000021fb\nchroot: can't change root directory to '/': Operation not permitted\n" + denied},
-		{[]job.Capability{"MKNOD", "SYS_CHROOT"}, "CapEff:\t00000000080401fb\n" + denied},
+		{nil, "CapEff:\t00000000000005fb\nchroot: can't change root directory to '/': Operation not permitted\n" + denied},
+		{[]job.Capability{"NET_RAW"}, "CapEff:\t00000000000025fb\nchroot: can't change root directory to '/': Operation not permitted\n" + denied},
+		{[]job.Capability{"MKNOD", "SYS_CHROOT"}, "CapEff:\t00000000080405fb\n" + denied},
 	} {
 		e, out := u.run(rankID(i+1), ordered("bin", try, asks(tc.asks...)))
 		if e.Code != 0 || !strings.HasPrefix(out, tc.want) {

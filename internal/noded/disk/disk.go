@@ -246,7 +246,7 @@ func (d *Disk) Bound(id job.RankID) error {
 			return fmt.Errorf("bound what the rank writes: %w", err)
 		}
 		d.mu.Lock()
-		p.base, p.limit = base.bytes, limit
+		p.base, p.limit, p.used = base.bytes, limit, 0 // what was seen before was not its program's
 		d.mu.Unlock()
 	}
 	return nil
