@@ -73,12 +73,14 @@ func (runCmd) Run(c *commands, log *slog.Logger) error {
 	if os.Geteuid() != 0 {
 		return errors.New("gnoded runs containers and must be started as root")
 	}
+	// Before Open, so that a daemon that is told to end while it starts takes
+	// back what it has made.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
 	a, err := noded.Open(cfg, noded.Options{Log: log, Version: noded.Version})
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
 	err = a.Run(ctx)
 	if n := a.Running(); n > 0 {
 		log.Info("node daemon stops; its containers go on and are taken over by the next one", "running", n)

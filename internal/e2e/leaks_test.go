@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,9 +48,10 @@ func (s *site) endJobs() {
 	if s.ctld == nil || s.ctld.log == "" || !exists(s.ctld.log) {
 		return
 	}
+	started := false
 	for _, d := range append([]*daemon{s.ctld}, s.nodes...) {
 		if !d.running() {
-			d.cmd = nil
+			d.cmd, started = nil, true
 			d.start()
 		}
 	}
@@ -72,6 +74,11 @@ func (s *site) endJobs() {
 	})
 	if !idle {
 		s.t.Errorf("jobs do not end when they are cancelled")
+	}
+	if started { // a daemon clears up what the one before had to leave
+		poll(patience, func() bool {
+			return !slices.ContainsFunc(s.leftovers(), func(what string) bool { return strings.Contains(what, "/ranks/") })
+		})
 	}
 }
 
