@@ -45,7 +45,7 @@ type engine struct {
 // drifts; the ratios are what counts. GBATCH_BENCH_TABLE names a file for the
 // table. Meant for -benchtime=1x.
 func BenchmarkNode(b *testing.B) {
-	s := newSite(b, func(c *config.Config) { c.Cores, c.Launches, c.Network.Mode = 16, 4, "host" }).start()
+	s := newSite(b, func(c *config.Config) { c.Cores, c.Launches = 16, 4 }).start()
 	s.run(rankID(1), order("true"))
 	bench := newRivals(b, s)
 	engines := []engine{bench.node("gnoded", true), bench.node("gnoded, tag asked each time", false), {"libcontainer", bench.bare}}
