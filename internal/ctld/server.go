@@ -186,7 +186,7 @@ func (s *Server) load() (*loop.Loop, error) {
 		return nil, err
 	}
 	if restored {
-		s.log.Warn("this state was restored from a backup: jobs that waited may be on hold, and nodes get new ones when they have said what they run")
+		s.log.Warn("this state was restored from a backup, or lacks what was lost: jobs that waited may be on hold, and nodes get new ones when they have said what they run")
 	}
 	if err := ctl.Check(); err != nil {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)

@@ -78,12 +78,10 @@ func NoteKeys(dir string, st *store.Store) error {
 }
 
 // forgetKeys has the store not know key files any more.
-func forgetKeys(st *store.Store, which func(name string) bool) error {
+func forgetKeys(st *store.Store, names ...string) error {
 	var records []state.Record
-	for _, name := range secretFiles {
-		if which(name) {
-			records = append(records, state.Record{Kind: state.KindKeyFile, Name: name})
-		}
+	for _, name := range names {
+		records = append(records, state.Record{Kind: state.KindKeyFile, Name: name})
 	}
 	return st.Commit(records)
 }
@@ -107,7 +105,11 @@ func AcceptLoss(c site.Config, what string) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(forgetKeys(st, func(name string) bool { return name == what }), setAside(filepath.Join(c.Dir, what)), st.Close())
+		err = setAside(filepath.Join(c.Dir, what)) // first: a wrong file that stays would be taken for the right one
+		if err == nil {
+			err = forgetKeys(st, what)
+		}
+		return errors.Join(err, st.Close())
 	}
 	if !strings.Contains(what, "-") {
 		return fmt.Errorf("%q names no loss: start gctld and take what it says, as 8000-6473, or one of %s", what, strings.Join(secretFiles, ", "))

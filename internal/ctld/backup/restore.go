@@ -146,7 +146,7 @@ func markRestored(o Options, info Info, dir string) error {
 
 // goOn prepares records that may lack the latest for a controller.
 func goOn(st *store.Store, ev control.Restored) error {
-	if err := forgetKeys(st, func(string) bool { return true }); err != nil {
+	if err := forgetKeys(st, secretFiles...); err != nil {
 		return err
 	}
 	return st.Restored(uint64(time.Now().Unix()), state.Record{Kind: state.KindRestored, Value: wire.Encode(ev)})
