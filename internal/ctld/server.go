@@ -31,7 +31,6 @@ import (
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/streams"
 	"gbatch/internal/pki"
-	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -168,13 +167,7 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.store.Load(func(r state.Record) error {
-		if err := ctl.Load(r); err != nil {
-			return fmt.Errorf("%s: %w; restore a backup, or take the record out by `gctld fsck`", r.Where(), err)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := s.store.Load(ctl.Load); err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
 	}
 	now := sched.Time(time.Now().UnixMilli())

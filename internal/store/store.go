@@ -142,6 +142,7 @@ func (s *Store) Close() error {
 // Load gives every record that the controller needs at start, by key. The
 // record's value is only valid during the call.
 func (s *Store) Load(take func(state.Record) error) error {
+	take = named(take)
 	for _, k := range []state.Kind{state.KindNode, state.KindUsage, state.KindWindow, state.KindFloor, state.KindTasks, state.KindJob} {
 		if err := s.scan([]byte{byte(k)}, take); err != nil {
 			return err
@@ -236,7 +237,18 @@ func (s *Store) NewestOf(kind state.Kind, n job.Number, take func(state.Record) 
 // All gives the records of one kind by key. The record's value is only valid
 // during the call.
 func (s *Store) All(kind state.Kind, take func(state.Record) error) error {
-	return s.scan([]byte{byte(kind)}, take)
+	return s.scan([]byte{byte(kind)}, named(take))
+}
+
+// named has the error of a record that cannot be used say which one it is and what
+// to do.
+func named(take func(state.Record) error) func(state.Record) error {
+	return func(r state.Record) error {
+		if err := take(r); err != nil {
+			return fmt.Errorf("%s: %w; restore a backup, or take the record out by `gctld fsck --quarantine`", r.Where(), err)
+		}
+		return nil
+	}
 }
 
 // Newest gives the records of one kind from the last key back, until take says

@@ -39,7 +39,7 @@ func Open(st interface {
 	err := st.All(state.KindIDs, func(r state.Record) error {
 		var g given
 		if err := json.Unmarshal(r.Value, &g); err != nil {
-			return fmt.Errorf("%s: decode the ids of a user: %w", r.Where(), err)
+			return fmt.Errorf("decode the ids of a user: %w", err)
 		}
 		b.first[r.Name], b.taken[g.First] = g.First, true
 		return nil
