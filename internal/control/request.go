@@ -43,6 +43,9 @@ func (e Submit) request(s *step) state.Request {
 		StopSignal:   g.StopSignal, StopGrace: sched.Time(g.StopGrace) * 1000,
 		StartOrder: g.StartOrder, StopWhen: g.StopWhen,
 	}
+	if g.Launch != nil && shape.Nodes > 1 {
+		q.StopWhen = job.MasterDone
+	}
 	if i := g.IdleGPU; i != nil && (shape.MilliGPU > 0 || shape.AllGPUs) {
 		q.IdleMin, q.IdleWindow = i.MinUtilization, sched.Time(i.Window)*1000
 	}

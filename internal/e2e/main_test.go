@@ -100,8 +100,11 @@ func buildPrograms(to string) error {
 	if err != nil {
 		return err
 	}
+	if out, err := exec.Command("../../scripts/build-shim").CombinedOutput(); err != nil {
+		return fmt.Errorf("build what gnoded carries: %w\n%s", err, out)
+	}
 	for _, cgo := range []string{"0", "1"} {
-		args := []string{"build", "-buildvcs=false", "-tags", "seccomp", "-o", to + "/"}
+		args := []string{"build", "-buildvcs=false", "-tags", "seccomp embedshim", "-o", to + "/"}
 		for _, main := range mains {
 			if name := filepath.Base(filepath.Dir(main)); (name == "gnoded") == (cgo == "1") {
 				args = append(args, "gbatch/cmd/"+name)

@@ -82,6 +82,9 @@ func (s *Spec) ShmProblem() string {
 }
 
 func (d *decoder) checkGang(gn *node, g *Gbatch) {
+	if g.Launch != nil && g.StartOrder != "" {
+		d.ProblemAt(gn, "startOrder", "cannot be combined with \"launch\": the command runs on the first rank alone", "remove one of them")
+	}
 	for key, word := range map[string]string{"startOrder": g.StartOrder, "stopWhen": g.StopWhen} {
 		if word != "" && g.Nodes < 2 {
 			d.ProblemAt(gn, key, "is about a job on several nodes, and this one has one", "set \"nodes\", or remove it")

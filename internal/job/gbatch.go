@@ -14,6 +14,7 @@ type Gbatch struct {
 	Nodes                int        `json:"nodes,omitempty"`        // ranks of a gang; 0 and 1: one
 	StartOrder           string     `json:"startOrder,omitempty"`   // of a gang: any (empty), master-first, workers-first
 	StopWhen             string     `json:"stopWhen,omitempty"`     // of a gang: all-done (empty), master-done
+	Launch               *Launch    `json:"launch,omitempty"`       // the command runs on the first rank alone; see Launch
 	Exclusive            bool       `json:"exclusive,omitempty"`    // no other job on the node
 	MinComputeCapability float64    `json:"minComputeCapability,omitempty"`
 	AnyFeatures          [][]string `json:"anyFeatures,omitempty"`  // of each list, the node has at least one

@@ -19,6 +19,10 @@ var gbatchFields = []field[Gbatch]{
 	{"nodes", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Nodes, 1, maxNodes) }, false},
 	{"startOrder", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StartOrder, oneOf(MasterFirst, WorkersFirst)) }, false},
 	{"stopWhen", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StopWhen, oneOf(MasterDone)) }, false},
+	{"launch", func(d *decoder, n *node, g *Gbatch) {
+		g.Launch = &Launch{}
+		document.Object(d, n, launchFields, g.Launch)
+	}, false},
 	{"exclusive", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Exclusive) }, false},
 	{"minComputeCapability", readComputeCapability, false},
 	{"anyFeatures", readAnyFeatures, false},

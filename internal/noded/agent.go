@@ -22,6 +22,7 @@ import (
 	"gbatch/internal/noded/exporter"
 	"gbatch/internal/noded/identity"
 	"gbatch/internal/noded/images"
+	"gbatch/internal/noded/inside"
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/rank"
 	"gbatch/internal/noded/reason"
@@ -135,7 +136,12 @@ func (a *Agent) open(o Options) error {
 	if err := a.openParts(boot); err != nil {
 		return err
 	}
+	programs, err := inside.Lay(filepath.Join(a.cfg.StateDir, "programs"))
+	if err != nil {
+		return fmt.Errorf("lay out the programs for containers: %w", err)
+	}
 	a.node = a.forRanks(boot, o.onReach)
+	a.node.Programs = programs
 	if err := a.recover(); err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type Node struct {
 	Instance, Boot, Version string
 	Log                     *slog.Logger
 	LeaseFile               string // for the shims
+	Programs                string // directory of those for containers that start tasks; empty: there is none
 
 	Accounts *account.Accounts
 	AppArmor string // the profile of containers; empty: none

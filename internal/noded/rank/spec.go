@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/inside"
 	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 )
@@ -20,6 +22,9 @@ import (
 // buildSpec makes the container's spec out of order, image and grant.
 func (r *Rank) buildSpec() (*specs.Spec, error) {
 	docker := &r.order.Spec.Request.Docker
+	if r.order.Spec.Launches() && r.node.Programs == "" {
+		return nil, errors.New("this gnoded was built without the program that starts tasks in containers: build it with make")
+	}
 	args, _, err := docker.Command.Args()
 	if err != nil {
 		return nil, reason.Because(job.BadSpec, err)
@@ -58,6 +63,9 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 			IO:          r.node.Disk.Throttles(),
 		},
 		Rlimits: rlimits(len(r.order.Allocation.GPUs) > 0),
+	}
+	if r.order.Spec.Waits(r.order.id.Rank) {
+		req.Entrypoint, req.Command, req.Terminal = []string{job.LaunchDir + "/" + inside.Rank}, nil, false
 	}
 	for _, s := range docker.Storage {
 		if s.HostPath == job.TmpfsHostPath {
@@ -139,6 +147,9 @@ func (r *Rank) allMounts() []oci.Mount {
 		if target := "/etc/" + name; !taken[target] {
 			list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", name), Target: target})
 		}
+	}
+	if r.order.Spec.Launches() {
+		list = append(list, oci.Mount{Source: r.node.Programs, Target: job.LaunchDir, ReadOnly: true})
 	}
 	if r.order.Spec.HasHostfile() {
 		list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", hostfile), Target: job.HostfilePath})

@@ -3,6 +3,8 @@ package slurm
 import (
 	"fmt"
 	"strings"
+
+	"gbatch/internal/job"
 )
 
 // defaultMemoryPerCore is what a script gets that says nothing of memory, MiB.
@@ -28,6 +30,7 @@ func (s *script) amounts() {
 	if gpus.Model != "" {
 		r.GPUModel = []string{gpus.Model}
 	}
+	g.Launch = &job.Launch{Tasks: s.tasks, PerNode: max(s.tasksPerNode, 0), CPUsPerTask: s.cpusPerTask, GPUsPerTask: s.gpusPerTask.Count}
 	s.memory(cores, gpus.Count)
 	if list := g.NodeNames; len(list) > 0 && len(list) < s.nodes {
 		s.problem(0, "--nodelist", fmt.Sprintf("names %d nodes, and the job needs %d", len(list), s.nodes), "name more, or remove it")

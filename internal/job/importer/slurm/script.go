@@ -101,8 +101,9 @@ func (s *script) shellBody(script string) string {
 		}
 		return true
 	})
-	if s.nodes > 1 {
-		s.note(0, "script", fmt.Sprintf("runs on each of the %d nodes, where in Slurm it runs on the first and srun starts the others", s.nodes))
+	if usesSrun && s.nodes > 1 {
+		s.problem(0, "script", "calls srun, which cannot start tasks on other nodes yet", "start them by a native job with \"nodes\": see docs/job-format.md")
+		return script
 	}
 	if !usesSrun {
 		return script

@@ -36,7 +36,7 @@ type Options struct {
 }
 
 // Parse reads a batch script whose #SBATCH lines say what it needs. The
-// script itself runs in the container, once on each node.
+// script itself runs in the container of the first node.
 func Parse(data []byte, o Options) (job.Submission, error) {
 	if len(data) > document.MaxBytes {
 		return job.Submission{}, job.Problems{{Message: fmt.Sprintf("has %d bytes, a script may have at most %d", len(data), document.MaxBytes),

@@ -1,0 +1,31 @@
+package job
+
+// Launch says that a job is a batch script: its command runs on the first rank
+// alone and starts tasks on all of them by srun. The other ranks hold what they
+// were granted, with nothing of the user's running until srun starts it there.
+// Amounts of 0 were not given.
+type Launch struct {
+	Tasks       int `json:"tasks,omitempty"`        // that srun starts when it is not told; 0: one on each node
+	PerNode     int `json:"tasksPerNode,omitempty"` // the most of them on one node; 0: shared out evenly
+	CPUsPerTask int `json:"cpusPerTask,omitempty"`  // 0: one
+	GPUsPerTask int `json:"gpusPerTask,omitempty"`  // 0: tasks on a node see all GPUs of the job there
+}
+
+var launchFields = []field[Launch]{
+	{"tasks", func(d *decoder, n *node, l *Launch) { d.integer(n, &l.Tasks, 1, maxLaunchTasks) }, false},
+	{"tasksPerNode", func(d *decoder, n *node, l *Launch) { d.integer(n, &l.PerNode, 1, maxLaunchTasks) }, false},
+	{"cpusPerTask", func(d *decoder, n *node, l *Launch) { d.integer(n, &l.CPUsPerTask, 1, maxCPUs) }, false},
+	{"gpusPerTask", func(d *decoder, n *node, l *Launch) { d.integer(n, &l.GPUsPerTask, 1, maxGPUs) }, false},
+}
+
+// maxLaunchTasks bounds the tasks of one step.
+const maxLaunchTasks = 1_000_000
+
+// Launches says whether the command runs on the first rank alone.
+func (s *Spec) Launches() bool { return s.gbatch().Launch != nil }
+
+// Waits says whether a rank runs nothing until srun starts something there.
+func (s *Spec) Waits(rank uint32) bool { return rank > 0 && s.Launches() }
+
+// LaunchDir is where the containers of such a job find srun and what belongs to it.
+const LaunchDir = "/opt/gbatch/bin"
