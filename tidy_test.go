@@ -69,7 +69,7 @@ var below = map[string][]string{
 		"internal/pki", "internal/state", "internal/store", "internal/units", "internal/ctld/conns", "internal/ctld/notice",
 		"internal/ctld/places"},
 	"internal/ctld/fsck": {"internal/control", "internal/ctld/site", "internal/job", "internal/state", "internal/store", "sched"},
-	"internal/ctld/backup": {"internal/control", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
+	"internal/ctld/backup": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/site", "internal/ctld/wire", "internal/job", "internal/state", "internal/store", "sched"},
 	"internal/ctld/counts": {"accounting", "internal/control", "internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site",
 		"internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},

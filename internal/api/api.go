@@ -6,11 +6,6 @@
 // holds no behaviour and owns nothing.
 package api
 
-import (
-	"fmt"
-	"strings"
-)
-
 // Paths. Those with a {name} or {id} are patterns.
 const (
 	PathJobs      = "/v1/jobs"                  // POST submit, GET list
@@ -35,57 +30,6 @@ const (
 	HeaderOffset      = "Gbatch-Offset"       // where in the log the first byte stands
 	HeaderStreamError = "Gbatch-Stream-Error" // the node cannot: why, in a sentence; no body
 )
-
-// Error is what every request that fails is answered with.
-type Error struct {
-	Status   int       `json:"status"` // the HTTP status again
-	Code     string    `json:"code"`
-	Message  string    `json:"message"`
-	Hint     string    `json:"hint,omitempty"` // what to do next
-	Problems []Problem `json:"problems,omitempty"`
-}
-
-// Problem is one fault of a job document.
-type Problem struct {
-	Path    string `json:"path"` // JSON path, as request.resources.gpus
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
-}
-
-// The error codes.
-const (
-	CodeInvalidJob    = "invalid_job"   // 422: Problems says what
-	CodeUnsatisfiable = "unsatisfiable" // 422: no node can ever hold it
-	CodeBadRequest    = "bad_request"   // 400
-	CodeUnauthorized  = "unauthorized"  // 401: who are you
-	CodeDenied        = "denied"        // 403: not yours
-	CodeNotFound      = "not_found"     // 404
-	CodeConflict      = "conflict"      // 409
-	CodeOverLimit     = "over_limit"    // 409: the queue is full, or what a user, project or QOS may have
-	CodeTooLarge      = "too_large"     // 413
-	CodeTooMany       = "too_many"      // 429: of connections or requests that are open, or in a second; try again later
-	CodeUnavailable   = "unavailable"   // 503: try again later
-	CodeStorageFull   = "storage_full"  // 507: nothing was recorded
-	CodeInternal      = "internal"      // 500: the controller's log has more
-)
-
-func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Message)
-	for _, p := range e.Problems {
-		fmt.Fprintf(&b, "\n  %s: %s", p.Path, p.Message)
-		if p.Hint != "" {
-			fmt.Fprintf(&b, " (%s)", p.Hint)
-		}
-	}
-	if e.Hint != "" {
-		fmt.Fprintf(&b, "\n%s", e.Hint)
-	}
-	return b.String()
-}
-
-// GetStatus makes Error usable as the HTTP layer's error.
-func (e *Error) GetStatus() int { return e.Status }
 
 // Note tells of something in a document that was understood in a way worth
 // saying.

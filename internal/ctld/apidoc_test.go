@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"gbatch/internal/api"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/route"
-	"gbatch/internal/ctld/wire"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the list of routes and bodies in docs/api.md anew")
@@ -140,18 +140,11 @@ func kindOf(s *schema) string {
 	return fmt.Sprint(s.Type)
 }
 
-// writeErrors lists the codes with their status: those of the API, and those of
-// decisions of the controller.
+// writeErrors lists the codes with their status.
 func writeErrors(t *testing.T, out *bytes.Buffer) {
 	rows := map[string]string{}
-	for code, comment := range constants(t, "../api", "Code") {
-		status, text, _ := strings.Cut(comment, ": ")
-		rows[code] = fmt.Sprintf("| `%s` | %s | %s |\n", code, status, text)
-	}
-	for code, status := range wire.RefusalStatus {
-		if rows[string(code)] == "" {
-			rows[string(code)] = fmt.Sprintf("| `%s` | %d | %s |\n", code, status, constants(t, "../state", "OverLimit")[string(code)])
-		}
+	for code, text := range constants(t, "../api", "Code") {
+		rows[code] = fmt.Sprintf("| `%s` | %d | %s |\n", code, api.Errorf(code, "").Status, text)
 	}
 	fmt.Fprint(out, "\n## Errors\n\nWhat fails is answered with an [Error](#error). A `code` is for programs; `message` and `hint` are for people.\n\n| code | status | meaning |\n|---|---|---|\n")
 	codes := make([]string, 0, len(rows))

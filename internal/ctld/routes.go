@@ -96,7 +96,7 @@ func healthy(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func nothingHere(_ http.ResponseWriter, r *http.Request) error {
-	return &api.Error{Status: 404, Code: api.CodeNotFound, Message: "there is nothing at " + r.Method + " " + r.URL.Path, Hint: "the API is described at /openapi.json"}
+	return api.Errorf(api.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path).WithHint("the API is described at /openapi.json")
 }
 
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {

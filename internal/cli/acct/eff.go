@@ -59,7 +59,7 @@ func (o *Eff) Run(ctx context.Context, a *cli.App) error {
 func efficiency(d *api.JobDetail) (*use, error) {
 	switch {
 	case d.Private:
-		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", d.Number, d.Project)}
+		return nil, api.Errorf(api.CodeDenied, "job %d belongs to project %s", d.Number, d.Project)
 	case d.Tasks != nil:
 		return nil, exit.Usagef("job %d is an array: name one of its tasks, as %d_%s", d.Number, d.Number, "0")
 	case len(d.Attempts) == 0 || d.Used == nil:

@@ -101,7 +101,7 @@ func TestOperator(t *testing.T) {
 				asks = append(asks, fmt.Sprintf("%s %s %s", r.Method, r.URL.Path, bytes.TrimSpace(body)))
 				switch {
 				case strings.Contains(r.URL.Path, "gpu09"):
-					clitest.Refuse(w, &api.Error{Status: 404, Code: api.CodeNotFound, Message: `there is no node "gpu09"`})
+					clitest.Refuse(w, api.Errorf(api.CodeNotFound, `there is no node "gpu09"`))
 				case r.Method == http.MethodGet:
 					clitest.Answer(w, api.ReservationList{Reservations: []api.Reservation{{Name: "course", UUID: "a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8", Start: clitest.Now, End: clitest.Now.Add(time.Hour),
 						Nodes: []string{"gpu01", "gpu02"}, GPUs: []string{"GPU-a", "GPU-b"}, Projects: []string{"ml101"}, Reason: "Tuesdays"}}})

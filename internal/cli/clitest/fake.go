@@ -71,7 +71,7 @@ func Refuse(w http.ResponseWriter, e *api.Error) {
 
 // noJob is the refusal of a job that is not there.
 func noJob(id string) *api.Error {
-	return &api.Error{Status: 404, Code: api.CodeNotFound, Message: "no job " + id, Hint: "gqueue --all lists those that have ended"}
+	return api.Errorf(api.CodeNotFound, "no job %s", id).WithHint("gqueue --all lists those that have ended")
 }
 
 func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
@@ -173,7 +173,7 @@ func (f *Fake) actOn(id string) api.ActionResult {
 		switch {
 		case fmt.Sprint(d.Number) != id:
 		case d.User != "ann":
-			return api.ActionResult{ID: id, Number: d.Number, Error: &api.Error{Status: 403, Code: api.CodeDenied, Message: "job " + id + " belongs to " + d.User}}
+			return api.ActionResult{ID: id, Number: d.Number, Error: api.Errorf(api.CodeDenied, "job %s belongs to %s", id, d.User)}
 		case d.State.Final():
 			return api.ActionResult{ID: id, Number: d.Number, Before: d.State, After: d.State}
 		default:

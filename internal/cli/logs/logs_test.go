@@ -96,7 +96,7 @@ func TestLogFollowsTheNextTry(t *testing.T) {
 
 func TestLogErrors(t *testing.T) {
 	b := clitest.Start(t, &clitest.Fake{Log: func(w http.ResponseWriter, _ *http.Request) {
-		clitest.Refuse(w, &api.Error{Status: 409, Code: api.CodeConflict, Message: "job 12 is QUEUED: there is no log yet"})
+		clitest.Refuse(w, api.Errorf(api.CodeConflict, "job 12 is QUEUED: there is no log yet"))
 	}})
 	if err := (&Log{ID: "12"}).Run(t.Context(), b.App); exit.Code(err) != exit.Failure || !strings.Contains(err.Error(), "no log yet") {
 		t.Errorf("got %v", err)

@@ -56,10 +56,11 @@ func TestSubmit(t *testing.T) {
 		"submit-bad-flag":  {stdin: helloJob, o: Submit{Format: "yaml"}},
 		"submit-no-file":   {o: Submit{File: "none.json"}},
 		"submit-too-large": {stdin: `{"name": "` + strings.Repeat("x", document.MaxBytes) + `"}`},
-		"submit-server-problems": {stdin: helloJob, submit: refuses(&api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "job is not accepted", Problems: []api.Problem{
-			{Path: "request.resources.clusterId", Message: "there is no cluster 7", Hint: "clusters are 1 and 2"}, {Path: "name", Message: "is taken\x1b"}}})},
-		"submit-unsatisfiable": {stdin: helloJob, submit: refuses(&api.Error{Status: 422, Code: api.CodeUnsatisfiable, Message: "no node has 12 GPUs; the largest has 8", Hint: "ask for 8 or fewer, or for several nodes"})},
-		"submit-denied":        {stdin: helloJob, submit: refuses(&api.Error{Status: 403, Code: api.CodeDenied, Message: "you are not in project vision"})},
+		"submit-server-problems": {stdin: helloJob, submit: refuses(api.Errorf(api.CodeInvalidJob, "job is not accepted").WithProblems(
+			api.Problem{Path: "request.resources.clusterId", Message: "there is no cluster 7", Hint: "clusters are 1 and 2"}, api.Problem{Path: "name", Message: "is taken\x1b"}))},
+		"submit-unsatisfiable": {stdin: helloJob, submit: refuses(api.Errorf(api.CodeUnsatisfiable, "no node has 12 GPUs; the largest has 8").
+			WithHint("ask for 8 or fewer, or for several nodes"))},
+		"submit-denied": {stdin: helloJob, submit: refuses(api.Errorf(api.CodeDenied, "you are not in project vision"))},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

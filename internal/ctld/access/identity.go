@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -110,11 +109,6 @@ const (
 	BodyTime = 5 * time.Second
 )
 
-// Unauthorized is the answer to those who have not said who they are.
-func Unauthorized(hint, format string, args ...any) *api.Error {
-	return &api.Error{Status: 401, Code: api.CodeUnauthorized, Message: fmt.Sprintf(format, args...), Hint: hint}
-}
-
 // Identify finds out who sends a request.
 func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identity, *api.Error) {
 	uid, local := conns.Of(r.Context()).UID()
@@ -133,15 +127,15 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 	case isMunge:
 		id, e = a.byMunge(w, r, credential)
 	case header != "":
-		e = Unauthorized("use a bearer token", "the Authorization header has a scheme that this controller does not know")
+		e = api.Errorf(api.CodeUnauthorized, "the Authorization header has a scheme that this controller does not know").WithHint("use a bearer token")
 	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		id, e = a.byCertificate(r)
 	case local:
 		id = Identity{Via: "socket", Machine: true, Root: uid == 0}
 		id.User, e = a.rights.People.name(uid)
 	default:
-		e = Unauthorized("get a token by `gadm token create` on the controller's machine and put it into gbatch/token in your configuration directory (~/.config)",
-			"a request over the network needs a token")
+		e = api.Errorf(api.CodeUnauthorized, "a request over the network needs a token").
+			WithHint("get a token by `gadm token create` on the controller's machine and put it into gbatch/token in your configuration directory (~/.config)")
 	}
 	id.From = from
 	if e == nil && id.Role == "" {
@@ -168,11 +162,12 @@ func (a *Authenticator) byCertificate(r *http.Request) (Identity, *api.Error) {
 	name := leaf.Subject.CommonName
 	id := Identity{User: "node " + name, Role: RoleNode, Node: name, Via: "certificate", Machine: true}
 	if a.now().After(leaf.NotAfter) {
-		return id, Unauthorized("join it again: gadm node-token create", "the certificate of node %s has expired", name)
+		return id, api.Errorf(api.CodeUnauthorized, "the certificate of node %s has expired", name).WithHint("join it again: gadm node-token create")
 	}
 	var ok bool
 	if id.Ended, ok = a.keys.knows(name, leaf); !ok {
-		return id, Unauthorized("join it again: gadm node-token create", "node %s was forgotten here, its key was revoked, or another machine has its name", name)
+		return id, api.Errorf(api.CodeUnauthorized, "node %s was forgotten here, its key was revoked, or another machine has its name", name).
+			WithHint("join it again: gadm node-token create")
 	}
 	return id, nil
 }
@@ -182,7 +177,7 @@ func (a *Authenticator) byCertificate(r *http.Request) (Identity, *api.Error) {
 func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credential string) (Identity, *api.Error) {
 	m := a.rights.Conf().Munge
 	if m == nil {
-		return Identity{}, Unauthorized("use a token: set GBATCH_AUTH=token", "this controller takes no MUNGE credentials")
+		return Identity{}, api.Errorf(api.CodeUnauthorized, "this controller takes no MUNGE credentials").WithHint("use a token: set GBATCH_AUTH=token")
 	}
 	from, _, _ := net.SplitHostPort(r.RemoteAddr)
 	leave, ok := a.bodies.Enter(r.Context(), from, MaxBody)
@@ -195,7 +190,7 @@ func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credenti
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
 	_ = rc.SetReadDeadline(time.Time{})
 	if err != nil {
-		return Identity{}, &api.Error{Status: 413, Code: api.CodeTooLarge, Message: "the request's body is too large, or broke off"}
+		return Identity{}, api.Errorf(api.CodeTooLarge, "the request's body is too large, or broke off")
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	select {
@@ -206,13 +201,15 @@ func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credenti
 	}
 	uid, payload, err := munge.Decode(r.Context(), m.Socket, credential)
 	if refused, ok := errors.AsType[*munge.Refused](err); ok {
-		return Identity{Via: "munge"}, Unauthorized("try again; if it stays so, tell your operator", "the MUNGE credential does not hold: %s", refused.Why)
+		return Identity{Via: "munge"}, api.Errorf(api.CodeUnauthorized, "the MUNGE credential does not hold: %s", refused.Why).
+			WithHint("try again; if it stays so, tell your operator")
 	}
 	if err != nil {
-		return Identity{}, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "MUNGE does not work on the controller's machine: " + err.Error(), Hint: "tell your operator; a token works too"}
+		return Identity{}, api.Errorf(api.CodeUnavailable, "MUNGE does not work on the controller's machine: %v", err).
+			WithHint("tell your operator; a token works too")
 	}
 	if !bytes.Equal(payload, munge.Payload(r.Method, r.RequestURI, body)) {
-		return Identity{Via: "munge"}, Unauthorized("", "the MUNGE credential was made for another request")
+		return Identity{Via: "munge"}, api.Errorf(api.CodeUnauthorized, "the MUNGE credential was made for another request")
 	}
 	name, e := a.rights.People.name(uid)
 	return Identity{User: name, Via: "munge", Machine: true}, e

@@ -152,27 +152,28 @@ const hintToken = "get a new one by `gadm token create` on the controller's mach
 func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 	parsed, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
-		return nil, Unauthorized(hintToken, "the token is not one of this controller's")
+		return nil, api.Errorf(api.CodeUnauthorized, "the token is not one of this controller's").WithHint(hintToken)
 	}
 	var c jwt.Claims
 	if err := parsed.Claims(k.key.Public(), &c); err != nil {
-		return nil, Unauthorized(hintToken, "the token is not one of this controller's: its signature does not hold")
+		return nil, api.Errorf(api.CodeUnauthorized, "the token is not one of this controller's: its signature does not hold").WithHint(hintToken)
 	}
 	k.mu.RLock()
 	t := k.tokens[c.ID]
 	k.mu.RUnlock()
 	switch {
 	case t == nil:
-		return nil, Unauthorized(hintToken, "the token is not known here: it has expired long ago, or was made before a backup was restored")
+		return nil, api.Errorf(api.CodeUnauthorized, "the token is not known here: it has expired long ago, or was made before a backup was restored").
+			WithHint(hintToken)
 	case !t.Revoked.IsZero():
-		return t, Unauthorized(hintToken, "the token %s was revoked", t.ID)
+		return t, api.Errorf(api.CodeUnauthorized, "the token %s was revoked", t.ID).WithHint(hintToken)
 	}
 	err = c.ValidateWithLeeway(jwt.Expected{Issuer: "gctld", AnyAudience: jwt.Audience{k.audience(t.Use)}, Subject: t.User, Time: now}, 0)
 	switch {
 	case errors.Is(err, jwt.ErrExpired) || err == nil && (c.Expiry == nil || !now.Before(t.Expires)):
-		return t, Unauthorized(hintToken, "the token %s has expired", t.ID)
+		return t, api.Errorf(api.CodeUnauthorized, "the token %s has expired", t.ID).WithHint(hintToken)
 	case err != nil:
-		return t, Unauthorized(hintToken, "the token is meant for something else: %v", err)
+		return t, api.Errorf(api.CodeUnauthorized, "the token is meant for something else: %v", err).WithHint(hintToken)
 	}
 	return t, nil
 }

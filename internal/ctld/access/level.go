@@ -45,17 +45,20 @@ func (l Level) Admits(id Identity) bool {
 func (l Level) Refusal(id Identity) *api.Error {
 	switch {
 	case id.Role == RoleJoin:
-		return Denied("a token to join can join a node, and nothing else", "get one for a user by `gadm token create`")
+		return api.Errorf(api.CodeDenied, "a token to join can join a node, and nothing else").WithHint("get one for a user by `gadm token create`")
 	case l == ByJoiners:
-		return Denied("to join a node needs a token that was made for it", "get one by `gadm node-token create`, and name it as joinTokenFile in gnoded.yaml")
+		return api.Errorf(api.CodeDenied, "to join a node needs a token that was made for it").
+			WithHint("get one by `gadm node-token create`, and name it as joinTokenFile in gnoded.yaml")
 	case l == ByNodes:
-		return Denied("only a node may do this", "")
+		return api.Errorf(api.CodeDenied, "only a node may do this")
 	case id.Role == RoleNode:
-		return Denied("a node may not do this", "use a token of your own, or the controller's socket")
+		return api.Errorf(api.CodeDenied, "a node may not do this").WithHint("use a token of your own, or the controller's socket")
 	case l == ByScrapers:
-		return Denied("metrics name everyone's projects and usage: they are for operators, and for whom `metrics.scrapers` in the controller's configuration names", "")
+		return api.Errorf(api.CodeDenied, "metrics name everyone's projects and usage: they are for operators, and for whom `metrics.scrapers` in the controller's configuration names")
 	case l == ByAdmins:
-		return Denied("only an admin may do this", "admins are root on the controller's machine and those that `admins` in its configuration names")
+		return api.Errorf(api.CodeDenied, "only an admin may do this").
+			WithHint("admins are root on the controller's machine and those that `admins` in its configuration names")
 	}
-	return Denied("only an operator may do this", "operators are those that `operators` and `admins` in the controller's configuration name, and root on its machine")
+	return api.Errorf(api.CodeDenied, "only an operator may do this").
+		WithHint("operators are those that `operators` and `admins` in the controller's configuration name, and root on its machine")
 }

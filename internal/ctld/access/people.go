@@ -131,8 +131,8 @@ func (p *People) name(uid uint32) (string, *api.Error) {
 		return name, nil
 	})
 	if err != nil {
-		return "", &api.Error{Status: 503, Code: api.CodeUnavailable, Message: fmt.Sprintf("the controller's machine cannot say at the moment who user %d is", uid),
-			Hint: "try again in a few seconds; if it stays so, tell your operator"}
+		return "", api.Errorf(api.CodeUnavailable, "the controller's machine cannot say at the moment who user %d is", uid).
+			WithHint("try again in a few seconds; if it stays so, tell your operator")
 	}
 	return name, nil
 }

@@ -87,11 +87,11 @@ func (s *Tokens) tooMany(t api.Token, live []api.Token) error {
 	}
 	switch {
 	case inForce >= most:
-		return &api.Error{Status: 409, Code: api.CodeOverLimit, Message: fmt.Sprintf("%s has %d of at most %d tokens in force (limits.perUser.tokens)", t.User, inForce, most),
-			Hint: "revoke some by `gadm token revoke`"}
+		return api.Errorf(api.CodeOverLimit, "%s has %d of at most %d tokens in force (limits.perUser.tokens)", t.User, inForce, most).
+			WithHint("revoke some by `gadm token revoke`")
 	case kept >= onRecord*most:
-		return &api.Error{Status: 409, Code: api.CodeOverLimit, Message: fmt.Sprintf("%s has %d tokens on record, revoked ones too, of at most %d (ten times limits.perUser.tokens)", t.User, kept, onRecord*most),
-			Hint: "they are forgotten 30 days after they would have expired; make tokens that live longer, or ask an administrator for a higher limit"}
+		return api.Errorf(api.CodeOverLimit, "%s has %d tokens on record, revoked ones too, of at most %d (ten times limits.perUser.tokens)", t.User, kept, onRecord*most).
+			WithHint("they are forgotten 30 days after they would have expired; make tokens that live longer, or ask an administrator for a higher limit")
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (s *Tokens) tooMany(t api.Token, live []api.Token) error {
 // newToken checks what is asked.
 func (s *Tokens) newToken(id Identity, q api.TokenRequest) (api.Token, error) {
 	bad := func(format string, args ...any) error {
-		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf(format, args...)}
+		return api.Errorf(api.CodeBadRequest, format, args...)
 	}
 	life, longest := userLife, maxUserLife
 	now := s.Now().UTC().Truncate(time.Second)
@@ -138,9 +138,10 @@ func (s *Tokens) newToken(id Identity, q api.TokenRequest) (api.Token, error) {
 	switch own := t.Use == api.TokenUser && t.User == id.User; {
 	case id.Admin():
 	case !own:
-		return t, Denied("only an admin makes tokens for others and for nodes", "")
+		return t, api.Errorf(api.CodeDenied, "only an admin makes tokens for others and for nodes")
 	case !id.Machine:
-		return t, Denied("a token makes no tokens", "log in on the controller's machine, or where the site has MUNGE, and ask there")
+		return t, api.Errorf(api.CodeDenied, "a token makes no tokens").
+			WithHint("log in on the controller's machine, or where the site has MUNGE, and ask there")
 	}
 	return t, nil
 }
@@ -153,7 +154,7 @@ type tokensInput struct {
 func (s *Tokens) List(ctx context.Context, in *tokensInput) (*api.TokenList, error) {
 	id := Caller(ctx)
 	if in.All && !id.Admin() {
-		return nil, Denied("only an admin sees everyone's tokens", "leave --all out")
+		return nil, api.Errorf(api.CodeDenied, "only an admin sees everyone's tokens").WithHint("leave --all out")
 	}
 	live, _ := s.Keys.list(s.Now())
 	out := api.TokenList{Tokens: []api.Token{}}
@@ -181,7 +182,7 @@ func (s *Tokens) Revoke(ctx context.Context, in *TokenName) error {
 	defer s.Keys.Change.Unlock()
 	t, ok := s.Keys.Token(in.ID)
 	if !ok || !id.Admin() && (t.Use != api.TokenUser || t.User != id.User) {
-		return &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("you have no token %q", in.ID), Hint: "`gadm token list` shows yours"}
+		return api.Errorf(api.CodeNotFound, "you have no token %q", in.ID).WithHint("`gadm token list` shows yours")
 	}
 	if !t.Revoked.IsZero() {
 		return nil
@@ -192,9 +193,4 @@ func (s *Tokens) Revoke(ctx context.Context, in *TokenName) error {
 	}
 	s.Keys.PutToken(t)
 	return nil
-}
-
-// Denied is the answer to those who may not.
-func Denied(message, hint string) *api.Error {
-	return &api.Error{Status: 403, Code: api.CodeDenied, Message: message, Hint: hint}
 }

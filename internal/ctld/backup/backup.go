@@ -16,6 +16,7 @@ import (
 	"slices"
 	"time"
 
+	"gbatch/internal/api"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/site"
@@ -70,7 +71,7 @@ type Maker struct {
 // machine, who could read them anyway, may have it.
 func (s *Maker) Serve(w http.ResponseWriter, r *http.Request) error {
 	if id := access.Caller(r.Context()); !id.Root {
-		return access.Denied("a backup holds the controller's keys: only root on its machine gets it", "run `gctld backup` there")
+		return api.Errorf(api.CodeDenied, "a backup holds the controller's keys: only root on its machine gets it").WithHint("run `gctld backup` there")
 	}
 	info := Info{Format: backupFormat, Version: s.Version, Pin: s.Pin, Vault: r.URL.Query().Get("vault") != "false"}
 	dir, err := s.copyStore(r.Context(), &info)

@@ -4,7 +4,6 @@
 package conns
 
 import (
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -230,10 +229,11 @@ func (t *Table) Known(c *Conn, w Who) *api.Error {
 		t.refuse(why, w.Name)
 	}
 	if why == "user" {
-		return &api.Error{Status: 429, Code: api.CodeTooMany, Message: fmt.Sprintf("%s has %d of at most %d connections (limits.perUser.connections)", w.Name, len(t.owners[o]), most),
-			Hint: "end commands that wait or follow; many of them can share one stream of events"}
+		return api.Errorf(api.CodeTooMany, "%s has %d of at most %d connections (limits.perUser.connections)", w.Name, len(t.owners[o]), most).
+			WithHint("end commands that wait or follow; many of them can share one stream of events")
 	}
-	return &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller has as many connections as it can have (connections.total)", Hint: "try again in a few seconds"}
+	return api.Errorf(api.CodeUnavailable, "the controller has as many connections as it can have (connections.total)").
+		WithHint("try again in a few seconds")
 }
 
 // Stranger says that a connection is one of those who have not said who they are,

@@ -135,8 +135,8 @@ func TestTooManyOfAUser(t *testing.T) {
 		last = w.come("uid 1001")
 	}
 	e := w.Known(last, Who{Name: "ann"})
-	want := &api.Error{Status: 429, Code: api.CodeTooMany, Message: "ann has 20 of at most 20 connections (limits.perUser.connections)",
-		Hint: "end commands that wait or follow; many of them can share one stream of events"}
+	want := api.Errorf(api.CodeTooMany, "ann has 20 of at most 20 connections (limits.perUser.connections)").
+		WithHint("end commands that wait or follow; many of them can share one stream of events")
 	if diff := cmp.Diff(want, e); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -53,7 +53,8 @@ func (s *Source) Stream(ctx context.Context, in *eventsInput) (func(context.Cont
 	st := &eventStream{desk: s, id: access.Caller(ctx), user: in.User, project: in.Project, jobs: numbers, nodes: in.Nodes}
 	if in.Last != "" {
 		if st.pos, err = strconv.ParseUint(in.Last, 10, 64); err != nil {
-			return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("Last-Event-ID %q is not the id of an event", in.Last), Hint: "leave it out to begin with what happens now"}
+			return nil, api.Errorf(api.CodeBadRequest, "Last-Event-ID %q is not the id of an event", in.Last).
+				WithHint("leave it out to begin with what happens now")
 		}
 	}
 	end, err := s.Begin()
@@ -75,7 +76,8 @@ func (s *Source) numbers(list string) ([]job.Number, error) {
 	}
 	ids := strings.Split(list, ",")
 	if len(ids) > maxWatched {
-		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("%d jobs are named, and one stream tells of %d at most", len(ids), maxWatched), Hint: "use the filters user or project"}
+		return nil, api.Errorf(api.CodeBadRequest, "%d jobs are named, and one stream tells of %d at most", len(ids), maxWatched).
+			WithHint("use the filters user or project")
 	}
 	var out []job.Number
 	for _, id := range ids {

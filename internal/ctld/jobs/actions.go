@@ -129,15 +129,14 @@ func (s *Actions) targets(id access.Identity, in *actInput) (api.ActionResponse,
 		case refusal != nil:
 			out.Results = append(out.Results, s.absent(id, in.Action, text, refusal))
 		case !s.Rights.MayTouch(id, j.Owner):
-			out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number, Error: &api.Error{Status: 403, Code: api.CodeDenied,
-				Message: fmt.Sprintf("job %d belongs to %s", j.Number, j.Owner.User)}})
+			out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number, Error: api.Errorf(api.CodeDenied, "job %d belongs to %s", j.Number, j.Owner.User)})
 		default:
 			add(text, j)
 		}
 	}
 	if len(q.IDs) == 0 {
 		if q.User == "" && q.Project == "" && q.State == "" && q.Name == "" && q.Cluster == 0 {
-			return out, nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "name jobs, or give at least one filter"}
+			return out, nil, api.Errorf(api.CodeBadRequest, "name jobs, or give at least one filter")
 		}
 		f := filter{User: q.User, Project: q.Project, State: q.State, Name: q.Name, Cluster: q.Cluster}
 		if err := f.check(); err != nil {
@@ -162,8 +161,8 @@ func (s *Actions) targets(id access.Identity, in *actInput) (api.ActionResponse,
 func (s *Actions) absent(id access.Identity, action, text string, refusal *state.Refusal) api.ActionResult {
 	j, err := s.Jobs.Find(text)
 	if err == nil && j != nil && s.Rights.MayTouch(id, j.Owner) && action != "cancel" {
-		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Error: &api.Error{Status: 409, Code: api.CodeConflict,
-			Message: fmt.Sprintf("job %d is %s: it has ended", j.Number, j.State), Hint: fmt.Sprintf("submit it as a new one; gqueue show --json %d has its document", j.Number)}}
+		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Error: api.Errorf(api.CodeConflict, "job %d is %s: it has ended", j.Number, j.State).
+			WithHint(fmt.Sprintf("submit it as a new one; gqueue show --json %d has its document", j.Number))}
 	}
 	if err == nil && j != nil && s.Rights.MayTouch(id, j.Owner) {
 		return api.ActionResult{ID: text, Number: j.Number, Before: j.State, After: j.State, Message: "already " + string(j.State)}
@@ -178,13 +177,13 @@ func (s *Actions) taskTarget(id access.Identity, text string, n job.Number, set 
 	if p == nil {
 		var err error
 		if p, err = s.Jobs.Past(n); err != nil || p == nil {
-			return nil, api.ActionResult{ID: text, Error: &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("there is no job %d", n)}}
+			return nil, api.ActionResult{ID: text, Error: api.Errorf(api.CodeNotFound, "there is no job %d", n)}
 		}
 	}
 	out := api.ActionResult{ID: text, Number: n}
 	switch {
 	case !s.Rights.MayTouch(id, p.Owner):
-		out.Error = &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to %s", n, p.Owner.User)}
+		out.Error = api.Errorf(api.CodeDenied, "job %d belongs to %s", n, p.Owner.User)
 	case p.State.Final():
 		out.Before, out.After, out.Message = p.State, p.State, "its array is already "+string(p.State)
 	default:

@@ -54,11 +54,11 @@ func setDependencies(s *job.Spec, text string) error {
 	}
 	deps, any, err := job.ParseDependencies(text)
 	if err != nil {
-		return &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the dependency cannot be read",
-			Problems: []api.Problem{{Path: "--dependency", Message: err.Error(), Hint: job.DependencyHint}}}
+		return api.Errorf(api.CodeInvalidJob, "the dependency cannot be read").
+			WithProblems(api.Problem{Path: "--dependency", Message: err.Error(), Hint: job.DependencyHint})
 	}
 	if s.Request.Scheduling.Interactive {
-		return &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "an interactive job starts at once or fails, and so cannot wait for others"}
+		return api.Errorf(api.CodeInvalidJob, "an interactive job starts at once or fails, and so cannot wait for others")
 	}
 	if s.Gbatch == nil {
 		s.Gbatch = &job.Gbatch{}

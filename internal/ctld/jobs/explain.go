@@ -23,7 +23,7 @@ func (s *Queries) Explain(ctx context.Context, in *explainInput) (*api.Explanati
 		return nil, err
 	}
 	if !s.Rights.MayTouch(access.Caller(ctx), j.Owner) {
-		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", j.Number, j.Owner.Project)}
+		return nil, api.Errorf(api.CodeDenied, "job %d belongs to project %s", j.Number, j.Owner.Project)
 	}
 	out := api.Explanation{ID: j.ID(), Number: j.Number, State: j.Status()}
 	if j.State != job.Queued {

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
@@ -25,7 +24,7 @@ func (s *Actions) Resize(ctx context.Context, in *resizeInput) (*api.ResourcesRe
 		return nil, err
 	}
 	if !s.Rights.MayTouch(id, j.Owner) {
-		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to %s", j.Number, j.Owner.User)}
+		return nil, api.Errorf(api.CodeDenied, "job %d belongs to %s", j.Number, j.Owner.User)
 	}
 	ev := control.Resize{Number: j.Number, By: id.User, MilliCPU: int64(in.Body.CPUs) * 1000}
 	if err := checkResources(in.Body); err != nil {
@@ -51,8 +50,8 @@ const maxResource = 1 << 20
 
 func checkResources(q api.ResourcesRequest) error {
 	if q.CPUs == 0 && q.CPUMemoryGB == 0 || min(q.CPUs, q.CPUMemoryGB) < 0 || max(q.CPUs, q.CPUMemoryGB) > maxResource {
-		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("%d cores and %d GiB cannot be asked for", q.CPUs, q.CPUMemoryGB),
-			Hint: "give cores, GiB of memory or both, each 1 or more"}
+		return api.Errorf(api.CodeBadRequest, "%d cores and %d GiB cannot be asked for", q.CPUs, q.CPUMemoryGB).
+			WithHint("give cores, GiB of memory or both, each 1 or more")
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (s *Actions) SetSecrets(ctx context.Context, in *SecretsInput) (*api.Secret
 		return nil, err
 	}
 	if id.Role == access.RoleNode || id.User != j.Owner.User {
-		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to %s: only its owner sets its secrets", j.Number, j.Owner.User)}
+		return nil, api.Errorf(api.CodeDenied, "job %d belongs to %s: only its owner sets its secrets", j.Number, j.Owner.User)
 	}
 	if err := checkNewSecrets(in.Body.Values); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (s *Actions) SetSecrets(ctx context.Context, in *SecretsInput) (*api.Secret
 			return nil, err
 		}
 	}
-	return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("the secrets of job %d are being changed by others", j.Number), Hint: "try again"}
+	return nil, api.Errorf(api.CodeConflict, "the secrets of job %d are being changed by others", j.Number).WithHint("try again")
 }
 
 // trySecrets merges the values with those of the job's present version; nil
@@ -69,8 +69,7 @@ func (s *Actions) trySecrets(ctx context.Context, id access.Identity, j *state.J
 		total += len(v)
 	}
 	if len(merged) > job.MaxSecrets || total > job.MaxSecretsBytes {
-		return nil, &api.Error{Status: 422, Code: api.CodeBadRequest,
-			Message: fmt.Sprintf("%d secrets of %d bytes together are more than a job may have: %d of %d bytes", len(merged), total, job.MaxSecrets, job.MaxSecretsBytes)}
+		return nil, api.Errorf(api.CodeBadRequest, "%d secrets of %d bytes together are more than a job may have: %d of %d bytes", len(merged), total, job.MaxSecrets, job.MaxSecretsBytes)
 	}
 	kept.Secrets = merged
 	text, err := s.Jobs.Vault.Seal(kept)
@@ -105,7 +104,7 @@ func checkNewSecrets(values map[string]string) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return &api.Error{Status: 422, Code: api.CodeBadRequest, Message: err.Error()}
+		return api.Errorf(api.CodeBadRequest, "%v", err)
 	}
 	return nil
 }

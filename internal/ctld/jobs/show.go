@@ -38,7 +38,7 @@ type filter struct {
 func (f filter) check() error {
 	for _, s := range strings.Split(f.State, ",") {
 		if s != "" && !slices.Contains(job.States, job.State(strings.ToUpper(s))) {
-			return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("there is no state %q", s), Hint: fmt.Sprintf("states: %v", job.States)}
+			return api.Errorf(api.CodeBadRequest, "there is no state %q", s).WithHint(fmt.Sprintf("states: %v", job.States))
 		}
 	}
 	return nil

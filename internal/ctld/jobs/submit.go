@@ -92,11 +92,11 @@ func (s *Submissions) submitEvent(id access.Identity, in *SubmitInput, sub *job.
 	ev := control.Submit{User: id.User, Operator: id.Operator(), Spec: &sub.Spec, Hold: in.Body.Hold, DryRun: in.Body.DryRun}
 	ev.Project = cmp.Or(in.Body.Project, sub.Spec.ProjectName(), s.Conf().DefaultProject)
 	if ev.Project == "" {
-		return ev, &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job names no project, and this site has no default",
-			Hint: "use --project; " + s.projectsOf(id)}
+		return ev, api.Errorf(api.CodeInvalidJob, "the job names no project, and this site has no default").
+			WithHint("use --project; " + s.projectsOf(id))
 	}
 	if !s.Rights.SeesProject(id, ev.Project) { // the same of one that is not there
-		return ev, access.Denied(fmt.Sprintf("there is no project %q for %s to submit to", ev.Project, id.User), s.projectsOf(id))
+		return ev, api.Errorf(api.CodeDenied, "there is no project %q for %s to submit to", ev.Project, id.User).WithHint(s.projectsOf(id))
 	}
 	ev.Stranger = s.Rights.Stranger(id, ev.Project)
 	ev.UUID = uuid.New()
@@ -138,8 +138,8 @@ func (s *Submissions) sameDocument(n job.Number, doc []byte) error {
 		return err
 	}
 	if ok && string(old) != string(doc) {
-		return &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("this idempotency key was used for job %d, which is another document", n),
-			Hint: "use a new key for a new job"}
+		return api.Errorf(api.CodeConflict, "this idempotency key was used for job %d, which is another document", n).
+			WithHint("use a new key for a new job")
 	}
 	return nil
 }

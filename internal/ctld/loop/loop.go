@@ -88,11 +88,10 @@ type applied struct {
 	audit   func() control.Audit
 }
 
-var ErrBusy = &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller has too much to do at the moment",
-	Hint: "try again in a few seconds"}
+var ErrBusy = api.Errorf(api.CodeUnavailable, "the controller has too much to do at the moment").WithHint("try again in a few seconds")
 
-var errStopped = &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller is being stopped: whether this was done is not known",
-	Hint: "look when it is back"}
+var errStopped = api.Errorf(api.CodeUnavailable, "the controller is being stopped: whether this was done is not known").
+	WithHint("look when it is back")
 
 // Do has an event applied and returns its answer when its records are durable.
 // A refusal is an error.
@@ -214,8 +213,8 @@ func (l *Loop) turn(batch []request) error {
 	syncing := time.Now()
 	if err := l.store.Commit(eff.Records); err != nil {
 		for _, r := range batch {
-			r.reply <- &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the controller could not store this: " + err.Error(),
-				Hint: "nothing was recorded; try again later"}
+			r.reply <- api.Errorf(api.CodeUnavailable, "the controller could not store this: %v", err).
+				WithHint("nothing was recorded; try again later")
 		}
 		return fmt.Errorf("commit: %w", err)
 	}
@@ -343,6 +342,6 @@ func (l *Loop) checkDisk() error {
 }
 
 func storageFull(err error) error {
-	return &api.Error{Status: 507, Code: api.CodeStorageFull, Message: "the controller's disk is full: " + err.Error(),
-		Hint: "nothing was recorded; tell your operator, and try again when there is room"}
+	return api.Errorf(api.CodeStorageFull, "the controller's disk is full: %v", err).
+		WithHint("nothing was recorded; tell your operator, and try again when there is room")
 }

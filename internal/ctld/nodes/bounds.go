@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"fmt"
 	"strings"
 
 	"gbatch/internal/api"
@@ -24,8 +23,8 @@ const (
 // bound cuts what is too much, and refuses an inventory that no machine has.
 func bound(q *api.SyncRequest) error {
 	if v := q.Inventory; v != nil && (v.CPUs < 0 || v.CPUs > maxCPUs || v.MemBytes < 0 || v.MemBytes > maxMemory || v.DiskBytes < 0 || v.DiskBytes > maxMemory) {
-		return &api.Error{Status: 400, Code: api.CodeBadRequest, Hint: "see `gnoded check` on the node",
-			Message: fmt.Sprintf("the node's inventory cannot be used: it has %d cores, %d bytes of memory and %d of disk", v.CPUs, v.MemBytes, v.DiskBytes)}
+		return api.Errorf(api.CodeBadRequest, "the node's inventory cannot be used: it has %d cores, %d bytes of memory and %d of disk", v.CPUs, v.MemBytes, v.DiskBytes).
+			WithHint("see `gnoded check` on the node")
 	}
 	q.Unhealthy = q.Unhealthy[:min(len(q.Unhealthy), maxReasons)]
 	for i := range q.Unhealthy {

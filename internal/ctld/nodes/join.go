@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"gbatch/internal/api"
@@ -31,33 +30,33 @@ type joinInput struct {
 func (s *Keys) Join(ctx context.Context, in *joinInput) (*api.JoinResponse, error) {
 	id := access.Caller(ctx)
 	if !site.NodeNameRule.MatchString(in.Name) {
-		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("%q is no node name", in.Name)}
+		return nil, api.Errorf(api.CodeBadRequest, "%q is no node name", in.Name)
 	}
 	if id.Node != "" && id.Node != in.Name {
-		return nil, access.Denied(fmt.Sprintf("this token is for node %s, not for %s", id.Node, in.Name), "see name in the node's gnoded.yaml")
+		return nil, api.Errorf(api.CodeDenied, "this token is for node %s, not for %s", id.Node, in.Name).WithHint("see name in the node's gnoded.yaml")
 	}
 	certificate, key, err := s.Pki.SignNode(in.Name, []byte(in.Body.Request))
 	if err != nil {
-		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: err.Error()}
+		return nil, api.Errorf(api.CodeBadRequest, "%v", err)
 	}
 	s.Keys.Change.Lock()
 	defer s.Keys.Change.Unlock()
 	out := &api.JoinResponse{Certificate: string(certificate)}
 	old := s.Keys.Node(in.Name)
 	if old != nil && old.Key != key {
-		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("there is a node %s already, with another key", in.Name),
-			Hint: "if this machine replaces it, an operator drops the old one by `gadm forget " + in.Name + "`; else give this one another name"}
+		return nil, api.Errorf(api.CodeConflict, "there is a node %s already, with another key", in.Name).
+			WithHint("if this machine replaces it, an operator drops the old one by `gadm forget " + in.Name + "`; else give this one another name")
 	}
 	if old != nil && old.Token == id.Token {
 		return out, nil // the first answer was lost
 	}
 	if n := s.Loop.View().Node(in.Name); old == nil && n != nil && !n.Lost {
-		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("there is a node %s already, in contact by the controller's own socket or until lately", in.Name),
-			Hint: "give this one another name, or wait until ginfo shows the other as lost"}
+		return nil, api.Errorf(api.CodeConflict, "there is a node %s already, in contact by the controller's own socket or until lately", in.Name).
+			WithHint("give this one another name, or wait until ginfo shows the other as lost")
 	}
 	t, ok := s.Keys.Token(id.Token)
 	if !ok || t.Left < 1 || !t.Revoked.IsZero() {
-		return nil, access.Unauthorized("get a new one: gadm node-token create", "the token %s has been used up", id.Token)
+		return nil, api.Errorf(api.CodeUnauthorized, "the token %s has been used up", id.Token).WithHint("get a new one: gadm node-token create")
 	}
 	t.Left--
 	n := &access.NodeKey{Key: key, Joined: s.Now().UTC(), Token: t.ID}
@@ -72,14 +71,14 @@ func (s *Keys) Join(ctx context.Context, in *joinInput) (*api.JoinResponse, erro
 // Renew gives a node its next certificate, for the key that it has.
 func (s *Keys) Renew(ctx context.Context, in *joinInput) (*api.JoinResponse, error) {
 	if id := access.Caller(ctx); id.Role != access.RoleNode || id.Node != in.Name {
-		return nil, access.Denied("only the node itself renews its certificate", "")
+		return nil, api.Errorf(api.CodeDenied, "only the node itself renews its certificate")
 	}
 	certificate, key, err := s.Pki.SignNode(in.Name, []byte(in.Body.Request))
 	if err != nil {
-		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: err.Error()}
+		return nil, api.Errorf(api.CodeBadRequest, "%v", err)
 	}
 	if n := s.Keys.Node(in.Name); n == nil || n.Key != key {
-		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: "a node keeps its key", Hint: "to change it, have the node forgotten and join again"}
+		return nil, api.Errorf(api.CodeConflict, "a node keeps its key").WithHint("to change it, have the node forgotten and join again")
 	}
 	return &api.JoinResponse{Certificate: string(certificate)}, nil
 }
@@ -90,7 +89,7 @@ func (s *Keys) Revoke(ctx context.Context, in *nodeName) error {
 	s.Keys.Change.Lock()
 	defer s.Keys.Change.Unlock()
 	if s.Keys.Node(in.Name) == nil {
-		return &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("no node %q has joined with a key", in.Name)}
+		return api.Errorf(api.CodeNotFound, "no node %q has joined with a key", in.Name)
 	}
 	if err := s.Loop.Commit(ctx, "node "+in.Name, "key revoked", access.NodeKeyRecord(in.Name, nil)); err != nil {
 		return err

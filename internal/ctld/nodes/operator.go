@@ -30,7 +30,7 @@ type drainInput struct {
 // Drain takes a node, or one GPU of it, out of scheduling.
 func (s *Operator) Drain(ctx context.Context, in *drainInput) error {
 	if in.Body.Reason == "" {
-		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a drain needs a reason", Hint: "it is shown to everyone whose job waits for the node"}
+		return api.Errorf(api.CodeBadRequest, "a drain needs a reason").WithHint("it is shown to everyone whose job waits for the node")
 	}
 	ev := control.Drain{Node: in.Name, GPU: in.Body.GPU, Reason: in.Body.Reason, By: access.Caller(ctx).User}
 	return loop.Order(ctx, s.Loop, ev)
@@ -51,7 +51,7 @@ type reservationInput struct{ Body api.Reservation }
 func (s *Operator) Reserve(ctx context.Context, in *reservationInput) (*api.Reservation, error) {
 	r := in.Body
 	if r.UUID != "" {
-		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "a reservation is given its UUID when it is made", Hint: "leave uuid out"}
+		return nil, api.Errorf(api.CodeBadRequest, "a reservation is given its UUID when it is made").WithHint("leave uuid out")
 	}
 	w := sched.Window{
 		Name: r.Name, ID: uuid.NewString(), Start: sched.Time(r.Start.UnixMilli()), End: sched.Time(r.End.UnixMilli()), Nodes: r.Nodes, Count: r.Count,

@@ -47,11 +47,11 @@ type syncInput struct {
 // Sync takes a node's report, and answers with its desired set when that has changed.
 func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, error) {
 	if id := access.Caller(ctx); !id.MayNode(in.Name) {
-		return nil, access.Denied(fmt.Sprintf("%s speaks for itself, not for node %s", id.User, in.Name), "see name in the node's gnoded.yaml")
+		return nil, api.Errorf(api.CodeDenied, "%s speaks for itself, not for node %s", id.User, in.Name).WithHint("see name in the node's gnoded.yaml")
 	}
 	q := &in.Body
 	if !site.NodeNameRule.MatchString(in.Name) || q.Instance == "" {
-		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("node name %q or its instance id is not valid", in.Name)}
+		return nil, api.Errorf(api.CodeBadRequest, "node name %q or its instance id is not valid", in.Name)
 	}
 	if err := bound(q); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 		s.waitOrders(ctx, in.Name, q)
 	}
 	if id := access.Caller(ctx); id.Ended != nil && id.Ended.Err() != nil {
-		return nil, access.Unauthorized("", "the key of node %s was revoked", in.Name)
+		return nil, api.Errorf(api.CodeUnauthorized, "the key of node %s was revoked", in.Name)
 	}
 	out, err := s.orders(in.Name, q)
 	if err != nil {

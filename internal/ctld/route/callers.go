@@ -48,8 +48,8 @@ func (c *callers) enter(id access.Identity, method string, kind answerKind, caps
 		n, most, what, key = &o.streams, caps.Streams, "logs, shells, forwarded ports and streams of events", "streams"
 	}
 	if most > 0 && *n >= most {
-		return nil, time.Second, tooMany(fmt.Sprintf("%s has %d of at most %d %s open (limits.perUser.%s)", id.User, *n, most, what, key),
-			"end some; one stream of events can tell of many jobs")
+		return nil, time.Second, api.Errorf(api.CodeTooMany, "%s has %d of at most %d %s open (limits.perUser.%s)", id.User, *n, most, what, key).
+			WithHint("end some; one stream of events can tell of many jobs")
 	}
 	rate, perSecond, cost, key := &c.changes, caps.Changes, int64(1), "changesPerSecond"
 	if method == http.MethodGet {
@@ -59,8 +59,8 @@ func (c *callers) enter(id access.Identity, method string, kind answerKind, caps
 		}
 	}
 	if wait = rate.Take(time.Now(), id.User, perSecond, cost); wait > 0 {
-		return nil, wait, tooMany(fmt.Sprintf("%s asks more often than %d times a second (limits.perUser.%s)", id.User, perSecond, key),
-			"try again in a moment; a stream of events, or gqueue wait, tells of changes without asking again")
+		return nil, wait, api.Errorf(api.CodeTooMany, "%s asks more often than %d times a second (limits.perUser.%s)", id.User, perSecond, key).
+			WithHint("try again in a moment; a stream of events, or gqueue wait, tells of changes without asking again")
 	}
 	*n++
 	if c.open == nil {
@@ -74,10 +74,6 @@ func (c *callers) enter(id access.Identity, method string, kind answerKind, caps
 			delete(c.open, id.User)
 		}
 	}, 0, nil
-}
-
-func tooMany(message, hint string) *api.Error {
-	return &api.Error{Status: http.StatusTooManyRequests, Code: api.CodeTooMany, Message: message, Hint: hint}
 }
 
 // seconds is a wait as Retry-After has it.

@@ -31,17 +31,17 @@ func (g *Guard) answerError(err error) *api.Error {
 	}
 	var problems job.Problems
 	if errors.As(err, &problems) {
-		e = &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job document has problems:"}
+		e = api.Errorf(api.CodeInvalidJob, "the job document has problems:")
 		for _, p := range problems {
 			e.Problems = append(e.Problems, api.Problem{Path: p.Path, Message: p.Message, Hint: p.Hint})
 		}
 		return e
 	}
 	if errors.Is(err, context.Canceled) { // the caller has gone
-		return &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "the request was broken off"}
+		return api.Errorf(api.CodeUnavailable, "the request was broken off")
 	}
 	g.Log.Error("request failed", "error", err)
-	return &api.Error{Status: 500, Code: api.CodeInternal, Message: "internal error", Hint: "the controller's log has more"}
+	return api.Errorf(api.CodeInternal, "internal error").WithHint("the controller's log has more")
 }
 
 func init() {

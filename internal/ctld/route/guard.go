@@ -128,7 +128,7 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 				return ok
 			})))
 		case ctx.Err() == nil: // else the client has gone
-			writeError(w, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "too many lists are asked for at the moment", Hint: "try again in a few seconds"})
+			writeError(w, api.Errorf(api.CodeUnavailable, "too many lists are asked for at the moment").WithHint("try again in a few seconds"))
 		}
 	}))
 }

@@ -3,7 +3,6 @@ package rules
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"gbatch/internal/api"
@@ -52,7 +51,7 @@ func (s *Rules) PutProject(ctx context.Context, in *ProjectInput) (*api.Project,
 	}
 	switch {
 	case known && in.Create:
-		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("there is a project %q already", in.Name), Hint: "`gadm project set` changes it"}
+		return nil, api.Errorf(api.CodeConflict, "there is a project %q already", in.Name).WithHint("`gadm project set` changes it")
 	case known && !old.Stored:
 		return nil, inFile(in.Name)
 	case !known && !in.Create:
@@ -105,12 +104,12 @@ func oneLine(p api.Project) string {
 }
 
 func noProject(name string) error {
-	return &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("there is no project %q", name), Hint: "`gadm project add` makes one"}
+	return api.Errorf(api.CodeNotFound, "there is no project %q", name).WithHint("`gadm project add` makes one")
 }
 
 func inFile(name string) error {
-	return &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("project %q is in the controller's configuration file", name),
-		Hint: "change it there, then `gadm policy reload`"}
+	return api.Errorf(api.CodeConflict, "project %q is in the controller's configuration file", name).
+		WithHint("change it there, then `gadm policy reload`")
 }
 
 // refusedRules passes on what is the caller's to know: rules that do not hold,

@@ -188,5 +188,5 @@ func (s *Rules) ReloadPolicy(ctx context.Context, _ *policyInput) (*api.Policy, 
 
 // badRules is the answer to an admin, who may read the file.
 func badRules(err error) *api.Error {
-	return &api.Error{Status: 422, Code: api.CodeBadRequest, Message: err.Error(), Hint: "the old rules stay in force"}
+	return api.Errorf(api.CodeBadRequest, "%v", err).WithHint("the old rules stay in force")
 }

@@ -84,7 +84,7 @@ func (c Config) ResolveTables(spec *job.Spec) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return &api.Error{Status: 422, Code: api.CodeInvalidJob, Message: "the job cannot be taken here", Problems: problems}
+	return api.Errorf(api.CodeInvalidJob, "the job cannot be taken here").WithProblems(problems...)
 }
 
 func (t InstanceType) apply(r *job.Resources) {

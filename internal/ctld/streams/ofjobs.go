@@ -66,25 +66,25 @@ func (s *OfJobs) StreamTo(r *http.Request, kind string) (home string, req api.St
 		return "", req, err
 	}
 	if !s.Rights.MayTouch(access.Caller(r.Context()), j.Owner) {
-		return "", req, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to %s of project %s", j.Number, j.Owner.User, j.Owner.Project),
-			Hint: "only its owner, the project's named members and operators may enter a job"}
+		return "", req, api.Errorf(api.CodeDenied, "job %d belongs to %s of project %s", j.Number, j.Owner.User, j.Owner.Project).
+			WithHint("only its owner, the project's named members and operators may enter a job")
 	}
 	rank := 0
 	if text := r.URL.Query().Get("rank"); text != "" {
 		if rank, err = strconv.Atoi(text); err != nil || rank < 0 {
-			return "", req, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("rank %q is no number from 0", text)}
+			return "", req, api.Errorf(api.CodeBadRequest, "rank %q is no number from 0", text)
 		}
 	}
 	switch {
 	case j.Tasks != nil:
 		return "", req, arrayHasNone(j, "container", "gexec")
 	case !j.State.Active() || j.Attempt == nil:
-		return "", req, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %s is %s: it can be entered only while it runs", j.ID(), j.State)}
+		return "", req, api.Errorf(api.CodeConflict, "job %s is %s: it can be entered only while it runs", j.ID(), j.State)
 	case rank >= len(j.Attempt.Ranks):
-		return "", req, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}
+		return "", req, api.Errorf(api.CodeNotFound, "job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)
 	case j.Attempt.Ranks[rank].Phase != node.PhaseRunning:
-		return "", req, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("rank %d of job %d is %s: it can be entered only while it runs", rank, j.Number, j.Attempt.Ranks[rank].Phase),
-			Hint: "`gqueue show` says how far it is"}
+		return "", req, api.Errorf(api.CodeConflict, "rank %d of job %d is %s: it can be entered only while it runs", rank, j.Number, j.Attempt.Ranks[rank].Phase).
+			WithHint("`gqueue show` says how far it is")
 	}
 	req = api.StreamRequest{ID: rand.Text(), Kind: kind, Rank: j.RankID(rank)}
 	return j.Attempt.Ranks[rank].Alloc.Node, req, nil
@@ -106,16 +106,16 @@ func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, h
 		return nil, err
 	}
 	if !s.Rights.MayTouch(access.Caller(ctx), j.Owner) {
-		return nil, &api.Error{Status: 403, Code: api.CodeDenied, Message: fmt.Sprintf("job %d belongs to project %s", j.Number, j.Owner.Project)}
+		return nil, api.Errorf(api.CodeDenied, "job %d belongs to project %s", j.Number, j.Owner.Project)
 	}
 	switch {
 	case j.Tasks != nil:
 		return nil, arrayHasNone(j, "log", "glog")
 	case j.Attempt == nil:
-		return nil, &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %s is %s and has not started: there is no log yet", j.ID(), j.State),
-			Hint: "`gqueue show` says why it waits"}
+		return nil, api.Errorf(api.CodeConflict, "job %s is %s and has not started: there is no log yet", j.ID(), j.State).
+			WithHint("`gqueue show` says why it waits")
 	case in.Rank >= len(j.Attempt.Ranks):
-		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: fmt.Sprintf("job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)}
+		return nil, api.Errorf(api.CodeNotFound, "job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)
 	}
 	node := j.Attempt.Ranks[in.Rank].Alloc.Node
 	req := api.StreamRequest{Kind: api.StreamLog, Rank: j.RankID(in.Rank), Offset: in.Offset, Tail: in.Tail, SinceMS: in.Since, Follow: in.Follow}
@@ -131,6 +131,6 @@ func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, h
 
 // arrayHasNone refuses what only a single task has.
 func arrayHasNone(p *state.Job, what, command string) error {
-	return &api.Error{Status: 409, Code: api.CodeConflict, Message: fmt.Sprintf("job %d is an array: each of its tasks has a %s of its own", p.Number, what),
-		Hint: fmt.Sprintf("name a task, as %s %d_%d", command, p.Number, p.Tasks.All[0].First)}
+	return api.Errorf(api.CodeConflict, "job %d is an array: each of its tasks has a %s of its own", p.Number, what).
+		WithHint(fmt.Sprintf("name a task, as %s %d_%d", command, p.Number, p.Tasks.All[0].First))
 }

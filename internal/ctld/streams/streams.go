@@ -104,8 +104,8 @@ func (s *Hub) await(st *stream, node string, req api.StreamRequest, wake func())
 	case <-st.ctx.Done():
 		return st.ctx.Err()
 	case <-late.C:
-		return &api.Error{Status: 503, Code: api.CodeUnavailable, Message: "node " + node + " does not answer, and the job is there",
-			Hint: "see ginfo for the node's state; try again when it is up"}
+		return api.Errorf(api.CodeUnavailable, "node %s does not answer, and the job is there", node).
+			WithHint("see ginfo for the node's state; try again when it is up")
 	}
 }
 
@@ -143,7 +143,7 @@ func (s *Hub) dropLocked(id string) *stream {
 func (s *Hub) claim(r *http.Request) (*stream, error) {
 	st := s.dropFor(r.PathValue("id"), access.Caller(r.Context()))
 	if st == nil {
-		return nil, &api.Error{Status: 404, Code: api.CodeNotFound, Message: "nobody waits for this stream any longer"}
+		return nil, api.Errorf(api.CodeNotFound, "nobody waits for this stream any longer")
 	}
 	return st, nil
 }
@@ -159,8 +159,8 @@ func (s *Hub) Serve(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if st.w == nil {
-		st.done <- &api.Error{Status: 500, Code: api.CodeInternal, Message: "the node does not speak this controller's protocol"}
-		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "this stream goes both ways: open it by GET as a WebSocket"}
+		st.done <- api.Errorf(api.CodeInternal, "the node does not speak this controller's protocol")
+		return api.Errorf(api.CodeBadRequest, "this stream goes both ways: open it by GET as a WebSocket")
 	}
 	close(st.begun)
 	st.w.Header().Set("Content-Type", "application/octet-stream")
@@ -176,7 +176,7 @@ func (s *Hub) Serve(w http.ResponseWriter, r *http.Request) error {
 	err = copyLog(st, r.Body)
 	st.done <- err
 	if err != nil {
-		return &api.Error{Status: 410, Code: api.CodeNotFound, Message: "the client has gone"}
+		return api.Errorf(api.CodeNotFound, "the client has gone")
 	}
 	return nil
 }
@@ -185,9 +185,9 @@ func (s *Hub) Serve(w http.ResponseWriter, r *http.Request) error {
 // serve.
 func refusedStream(st *stream, text string) *api.Error {
 	if st.w == nil {
-		return &api.Error{Status: 409, Code: api.CodeConflict, Message: text}
+		return api.Errorf(api.CodeConflict, "%s", text)
 	}
-	return &api.Error{Status: 404, Code: api.CodeNotFound, Message: text}
+	return api.Errorf(api.CodeNotFound, "%s", text)
 }
 
 // copyLog copies the node's body to the client, flushing as it comes, until it

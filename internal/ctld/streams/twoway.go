@@ -1,7 +1,6 @@
 package streams
 
 import (
-	"fmt"
 	"net/http"
 
 	"github.com/coder/websocket"
@@ -18,7 +17,8 @@ func (s *Hub) Begin() (end func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing || s.open >= maxStreams {
-		return nil, &api.Error{Status: 503, Code: api.CodeUnavailable, Message: fmt.Sprintf("the controller has %d streams open already, or is being stopped", s.open), Hint: "try again later"}
+		return nil, api.Errorf(api.CodeUnavailable, "the controller has %d streams open already, or is being stopped", s.open).
+			WithHint("try again later")
 	}
 	s.open++
 	s.wg.Add(1)
@@ -55,12 +55,12 @@ func (s *Hub) Join(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if st.w != nil {
-		st.done <- &api.Error{Status: 500, Code: api.CodeInternal, Message: "the node does not speak this controller's protocol"}
-		return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: "this stream goes one way: send it by POST"}
+		st.done <- api.Errorf(api.CodeInternal, "the node does not speak this controller's protocol")
+		return api.Errorf(api.CodeBadRequest, "this stream goes one way: send it by POST")
 	}
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
-		st.done <- &api.Error{Status: 502, Code: api.CodeUnavailable, Message: "the node's connection broke off", Hint: "try again"}
+		st.done <- api.Errorf(api.CodeUnavailable, "the node's connection broke off").WithHint("try again")
 		return nil // it has answered
 	}
 	conn.SetReadLimit(api.MaxFrame)

@@ -59,7 +59,7 @@ func (in *historyInput) span() (out store.Span, err error) {
 	ms, err1 := strconv.ParseUint(at, 10, 63)
 	num, err2 := strconv.ParseUint(n, 10, 63)
 	if !ok || err1 != nil || err2 != nil {
-		return out, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("after is %q, which is no page's next", in.After)}
+		return out, api.Errorf(api.CodeBadRequest, "after is %q, which is no page's next", in.After)
 	}
 	if last := (store.Place{Seq: ms, Job: job.Number(num)}); in.Newest {
 		out.To = last
@@ -93,12 +93,11 @@ func (in *historyInput) matches(e state.Ended, private func(*state.Owner) bool) 
 
 func (in *historyInput) check(id access.Identity) error {
 	if in.Attempts && !id.Operator() {
-		return access.Denied("only an operator may have all that is recorded", "`gacct` without export lists jobs")
+		return api.Errorf(api.CodeDenied, "only an operator may have all that is recorded").WithHint("`gacct` without export lists jobs")
 	}
 	for _, s := range in.State {
 		if st := job.State(s); !slices.Contains(job.States, st) || !st.Final() {
-			return &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("%q is no state in which a job has ended", s),
-				Hint: "gqueue lists jobs that wait or run"}
+			return api.Errorf(api.CodeBadRequest, "%q is no state in which a job has ended", s).WithHint("gqueue lists jobs that wait or run")
 		}
 	}
 	return nil

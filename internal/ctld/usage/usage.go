@@ -54,8 +54,8 @@ func (in *usageInput) report(now time.Time) (*report, error) {
 	r := &report{in: in, by: strings.Split(cmp.Or(in.By, "project"), ","), rows: map[usageKey]*accounting.Slice{}, days: map[string]bool{}}
 	for i, d := range r.by {
 		if !slices.Contains(usageBy, d) || slices.Contains(r.by[:i], d) {
-			return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("usage cannot be divided by %q, or is already", d),
-				Hint: "by: " + strings.Join(usageBy, ", ")}
+			return nil, api.Errorf(api.CodeBadRequest, "usage cannot be divided by %q, or is already", d).
+				WithHint("by: " + strings.Join(usageBy, ", "))
 		}
 	}
 	if in.Start.IsZero() {
@@ -66,7 +66,7 @@ func (in *usageInput) report(now time.Time) (*report, error) {
 	}
 	in.Start, in.End = in.Start.UTC().Truncate(24*time.Hour), in.End.UTC().Truncate(24*time.Hour)
 	if !in.Start.Before(in.End) || in.Start.Unix() < 0 {
-		return nil, &api.Error{Status: 400, Code: api.CodeBadRequest, Message: fmt.Sprintf("there is no day from %s to before %s", in.Start.Format(time.DateOnly), in.End.Format(time.DateOnly))}
+		return nil, api.Errorf(api.CodeBadRequest, "there is no day from %s to before %s", in.Start.Format(time.DateOnly), in.End.Format(time.DateOnly))
 	}
 	return r, nil
 }
@@ -141,8 +141,8 @@ func (r *report) add(d *accounting.Day, see func(*accounting.Day) bool) error {
 		}
 		if r.rows[k] == nil {
 			if len(r.rows) >= usageRows {
-				return &api.Error{Status: 413, Code: api.CodeTooLarge, Message: fmt.Sprintf("the report has more than %d rows", usageRows),
-					Hint: "divide it by less, or ask for fewer days"}
+				return api.Errorf(api.CodeTooLarge, "the report has more than %d rows", usageRows).
+					WithHint("divide it by less, or ask for fewer days")
 			}
 			r.rows[k] = &accounting.Slice{}
 		}

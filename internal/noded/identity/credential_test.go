@@ -27,7 +27,7 @@ type authority struct {
 func (a *authority) JoinNode(_ context.Context, name, token string, req []byte) ([]byte, error) {
 	a.joins++
 	if token != a.token {
-		return nil, errors.Join(a.fail, &api.Error{Status: 401, Code: api.CodeUnauthorized, Message: "the token has been used up"})
+		return nil, errors.Join(a.fail, api.Errorf(api.CodeUnauthorized, "the token has been used up"))
 	}
 	text, _, err := a.ca.SignNode(name, req)
 	return text, err
