@@ -35,7 +35,7 @@ const adoptTimeout = 10 * time.Second
 // Adopt finds out what became of the container in dir, whoever started it, and
 // returns the shim if one lives. No other process may call it or Start for the
 // same directory at the same time. It is safe to call any number of times.
-func Adopt(dir string) (State, *Shim, error) {
+func Adopt(dir string) (State, *Container, error) {
 	deadline := time.Now().Add(adoptTimeout)
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		state, shim, err := adoptOnce(dir)
@@ -52,7 +52,7 @@ func Adopt(dir string) (State, *Shim, error) {
 // errUnsettled says that a shim is between two states.
 var errUnsettled = errors.New("its shim lives but does not answer")
 
-func adoptOnce(dir string) (State, *Shim, error) {
+func adoptOnce(dir string) (State, *Container, error) {
 	if !exists(filepath.Join(dir, fileShim)) {
 		return StateNone, nil, nil
 	}
@@ -60,7 +60,7 @@ func adoptOnce(dir string) (State, *Shim, error) {
 	if errors.Is(err, errLocked) {
 		conn, err := dialShim(dir)
 		if err == nil {
-			return StateAlive, newShim(dir, conn, nil), nil
+			return StateAlive, newContainer(dir, conn, nil), nil
 		}
 		if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, os.ErrNotExist) {
 			return StateAlive, nil, errUnsettled
@@ -76,7 +76,7 @@ func adoptOnce(dir string) (State, *Shim, error) {
 }
 
 // settle decides about a directory without a shim.
-func settle(dir string) (State, *Shim, error) {
+func settle(dir string) (State, *Container, error) {
 	exit, err := ReadExit(dir)
 	if err == nil && exit.Lost {
 		return StateLost, nil, nil

@@ -16,8 +16,8 @@ var ErrNoTerminal = errors.New("the container has no terminal")
 // SpecRequest.Terminal), for typing and for its size; it takes deadlines. Its
 // output is in the log: reading it here would take that away. The caller
 // closes it, which changes nothing for the container.
-func (s *Shim) Terminal() (*os.File, error) {
-	conn, err := dialShim(s.dir)
+func (c *Container) Terminal() (*os.File, error) {
+	conn, err := dialShim(c.dir)
 	if err != nil {
 		return nil, err
 	}

@@ -17,9 +17,9 @@ import (
 	"gbatch/cgroups"
 )
 
-// Shim is a daemon's hold on a container that lives. Dropping it changes
+// Container is a daemon's hold on a container that lives. Dropping it changes
 // nothing for the container. All methods are safe for concurrent use.
-type Shim struct {
+type Container struct {
 	dir  string
 	conn *net.UnixConn
 	cmd  *exec.Cmd     // nil when another process started the shim, or a pool has it
@@ -33,17 +33,17 @@ type Shim struct {
 	changed chan struct{} // closed and replaced at each new phase
 }
 
-func newShim(dir string, conn *net.UnixConn, cmd *exec.Cmd) *Shim {
-	s := &Shim{
+func newContainer(dir string, conn *net.UnixConn, cmd *exec.Cmd) *Container {
+	c := &Container{
 		dir: dir, conn: conn, cmd: cmd, done: make(chan struct{}), phase: PhaseStarting,
 		waiting: map[uint64]chan reply{}, changed: make(chan struct{}),
 	}
-	go s.listen() // ends with the shim: its death closes the connection
-	return s
+	go c.listen() // ends with the shim: its death closes the connection
+	return c
 }
 
-func (s *Shim) listen() {
-	in := newMessageReader(s.conn)
+func (c *Container) listen() {
+	in := newMessageReader(c.conn)
 	for {
 		line, files, err := in.next()
 		closeAll(files)
@@ -51,29 +51,29 @@ func (s *Shim) listen() {
 			break
 		}
 		if r, err := parseReply(line); err == nil {
-			s.receive(r)
+			c.receive(r)
 		}
 	}
-	s.conn.Close()
-	s.awaitDeath()
-	s.mu.Lock()
-	for seq, ch := range s.waiting {
+	c.conn.Close()
+	c.awaitDeath()
+	c.mu.Lock()
+	for seq, ch := range c.waiting {
 		close(ch)
-		delete(s.waiting, seq)
+		delete(c.waiting, seq)
 	}
-	s.mu.Unlock()
-	close(s.done)
+	c.mu.Unlock()
+	close(c.done)
 }
 
 // awaitDeath returns when the process has ended, or at the latest when nothing
 // holds its lock. Waiting for the connection first costs no thread meanwhile.
-func (s *Shim) awaitDeath() {
-	if s.cmd != nil {
-		_ = s.cmd.Wait() // its code says nothing; the exit file does
+func (c *Container) awaitDeath() {
+	if c.cmd != nil {
+		_ = c.cmd.Wait() // its code says nothing; the exit file does
 		return
 	}
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		lock, err := takeLock(s.dir)
+		lock, err := takeLock(c.dir)
 		if err == nil {
 			lock.Close()
 		}
@@ -92,47 +92,47 @@ func parseReply(line []byte) (reply, error) {
 	return r, nil
 }
 
-func (s *Shim) receive(r reply) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *Container) receive(r reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if r.Seq != 0 {
-		if ch, ok := s.waiting[r.Seq]; ok {
-			delete(s.waiting, r.Seq)
+		if ch, ok := c.waiting[r.Seq]; ok {
+			delete(c.waiting, r.Seq)
 			ch <- r // has room for one
 		}
 		return
 	}
-	s.phase, s.pid = r.Phase, r.PID
-	close(s.changed)
-	s.changed = make(chan struct{})
+	c.phase, c.pid = r.Phase, r.PID
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 // Dir returns the container's directory.
-func (s *Shim) Dir() string { return s.dir }
+func (c *Container) Dir() string { return c.dir }
 
 // Phase returns how far the container has come, as last heard, and a channel
 // that is closed at the next change.
-func (s *Shim) Phase() (Phase, <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.phase, s.changed
+func (c *Container) Phase() (Phase, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.phase, c.changed
 }
 
 // PID returns the first process's number on the host, 0 unless it runs.
-func (s *Shim) PID() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pid
+func (c *Container) PID() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pid
 }
 
 // Done is closed when the shim has died, or is done with the container as if
 // it had. Exit then tells the result.
-func (s *Shim) Done() <-chan struct{} { return s.done }
+func (c *Container) Done() <-chan struct{} { return c.done }
 
 // Wait waits for Done or the context's end.
-func (s *Shim) Wait(ctx context.Context) error {
+func (c *Container) Wait(ctx context.Context) error {
 	select {
-	case <-s.done:
+	case <-c.done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -141,24 +141,24 @@ func (s *Shim) Wait(ctx context.Context) error {
 
 // Exit returns the result of a container whose shim has died. A shim that was
 // killed left none: its container is then killed too, and the result is Lost.
-func (s *Shim) Exit() (Exit, error) {
+func (c *Container) Exit() (Exit, error) {
 	select {
-	case <-s.done:
+	case <-c.done:
 	default:
 		return Exit{}, errors.New("read exit: the container still runs")
 	}
-	exit, err := ReadExit(s.dir)
+	exit, err := ReadExit(c.dir)
 	if err == nil {
 		return exit, nil
 	}
-	if _, _, err := Adopt(s.dir); err != nil {
+	if _, _, err := Adopt(c.dir); err != nil {
 		return Exit{}, err
 	}
-	if exit, err = ReadExit(s.dir); err == nil {
+	if exit, err = ReadExit(c.dir); err == nil {
 		return exit, nil
 	}
 	// The shim died before it began anything.
-	return Exit{}, fmt.Errorf("container %s: %w", filepath.Base(s.dir), ErrNeverStarted)
+	return Exit{}, fmt.Errorf("container %s: %w", filepath.Base(c.dir), ErrNeverStarted)
 }
 
 // ErrNeverStarted says that a shim died before the user's code could run: the
@@ -172,20 +172,20 @@ const callTimeout = 15 * time.Second
 // ErrGone answers a request to a shim that has died.
 var ErrGone = errors.New("the container has ended")
 
-func (s *Shim) call(ctx context.Context, req request) error {
+func (c *Container) call(ctx context.Context, req request) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	ch := make(chan reply, 1)
-	s.mu.Lock()
-	s.seq++
-	req.Version, req.Seq = protocolVersion, s.seq
-	s.waiting[req.Seq] = ch
-	err := send(s.conn, req)
-	s.mu.Unlock()
+	c.mu.Lock()
+	c.seq++
+	req.Version, req.Seq = protocolVersion, c.seq
+	c.waiting[req.Seq] = ch
+	err := send(c.conn, req)
+	c.mu.Unlock()
 	defer func() {
-		s.mu.Lock()
-		delete(s.waiting, req.Seq)
-		s.mu.Unlock()
+		c.mu.Lock()
+		delete(c.waiting, req.Seq)
+		c.mu.Unlock()
 	}()
 	if err != nil {
 		return fmt.Errorf("%s: %w", req.Op, ErrGone)
@@ -199,7 +199,7 @@ func (s *Shim) call(ctx context.Context, req request) error {
 			return fmt.Errorf("%s: %s", req.Op, r.Error)
 		}
 		return nil
-	case <-s.done:
+	case <-c.done:
 		return fmt.Errorf("%s: %w", req.Op, ErrGone)
 	case <-ctx.Done():
 		return fmt.Errorf("%s: %w", req.Op, ctx.Err())
@@ -208,13 +208,13 @@ func (s *Shim) call(ctx context.Context, req request) error {
 
 // Signal sends sig to the user's program: the processes nearest to the first
 // one that handle it. It is an error while the container starts.
-func (s *Shim) Signal(sig syscall.Signal) error {
-	return s.call(context.Background(), request{Op: opSignal, Signal: int(sig)})
+func (c *Container) Signal(sig syscall.Signal) error {
+	return c.call(context.Background(), request{Op: opSignal, Signal: int(sig)})
 }
 
 // Kill ends every process of the container, or keeps it from starting.
-func (s *Shim) Kill() error {
-	err := s.call(context.Background(), request{Op: opKill})
+func (c *Container) Kill() error {
+	err := c.call(context.Background(), request{Op: opKill})
 	if errors.Is(err, ErrGone) {
 		return nil
 	}
@@ -223,14 +223,14 @@ func (s *Shim) Kill() error {
 
 // Stop sends sig, waits up to grace for the container's end and kills what is
 // left. It returns once the shim has died, or the context ended before.
-func (s *Shim) Stop(ctx context.Context, sig syscall.Signal, grace time.Duration) error {
+func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Duration) error {
 	if grace > 0 && sig != unix.SIGKILL {
-		err := s.call(ctx, request{Op: opStop, Signal: int(sig)})
+		err := c.call(ctx, request{Op: opStop, Signal: int(sig)})
 		if err == nil {
 			timer := time.NewTimer(grace)
 			defer timer.Stop()
 			select {
-			case <-s.done:
+			case <-c.done:
 				return nil
 			case <-timer.C:
 			case <-ctx.Done():
@@ -238,26 +238,26 @@ func (s *Shim) Stop(ctx context.Context, sig syscall.Signal, grace time.Duration
 			}
 		}
 	}
-	if err := s.call(ctx, request{Op: opKill}); err != nil && !errors.Is(err, ErrGone) {
+	if err := c.call(ctx, request{Op: opKill}); err != nil && !errors.Is(err, ErrGone) {
 		return err
 	}
-	return s.Wait(ctx)
+	return c.Wait(ctx)
 }
 
 // Pause freezes the container's processes; Resume lets them go on.
-func (s *Shim) Pause() error { return s.call(context.Background(), request{Op: opPause}) }
+func (c *Container) Pause() error { return c.call(context.Background(), request{Op: opPause}) }
 
 // Resume undoes Pause.
-func (s *Shim) Resume() error { return s.call(context.Background(), request{Op: opResume}) }
+func (c *Container) Resume() error { return c.call(context.Background(), request{Op: opResume}) }
 
 // Update changes the limits that are set in l and keeps the others.
-func (s *Shim) Update(l cgroups.Limits) error {
-	return s.call(context.Background(), request{Op: opUpdate, Limits: &l})
+func (c *Container) Update(l cgroups.Limits) error {
+	return c.call(context.Background(), request{Op: opUpdate, Limits: &l})
 }
 
 // Stats returns what the container uses. It asks the kernel, not the shim.
-func (s *Shim) Stats() (cgroups.Stats, error) {
-	group, err := groupOf(s.dir)
+func (c *Container) Stats() (cgroups.Stats, error) {
+	group, err := groupOf(c.dir)
 	if err != nil {
 		return cgroups.Stats{}, err
 	}

@@ -44,8 +44,8 @@ type ExecProcess struct {
 
 // Exec starts a command in the container. The error wraps a *Failure if the
 // container has no such command, directory or user.
-func (s *Shim) Exec(req ExecRequest, stdio ExecStdio) (*ExecProcess, error) {
-	conn, err := dialShim(s.dir)
+func (c *Container) Exec(req ExecRequest, stdio ExecStdio) (*ExecProcess, error) {
+	conn, err := dialShim(c.dir)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // execBox runs a container that waits, for commands to be executed in.
-func execBox(t *testing.T, user string) *oci.Shim {
+func execBox(t *testing.T, user string) *oci.Container {
 	t.Helper()
 	b := newBox(t, "echo ready; sleep 1000")
 	b.req.User, b.req.Env = user, []string{"OUTER=1"}
@@ -24,7 +24,7 @@ func execBox(t *testing.T, user string) *oci.Shim {
 }
 
 // execOutput runs a command with a pipe for its output.
-func execOutput(t *testing.T, s *oci.Shim, req oci.ExecRequest) (string, int) {
+func execOutput(t *testing.T, s *oci.Container, req oci.ExecRequest) (string, int) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {

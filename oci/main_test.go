@@ -186,7 +186,7 @@ type box struct {
 	req  oci.SpecRequest
 	cfg  oci.ShimConfig
 	hand oci.Handover
-	shim *oci.Shim
+	shim *oci.Container
 	edit func(*specs.Spec) // of the spec that req makes; nil: none
 }
 
@@ -224,7 +224,7 @@ func (b *box) prepare() {
 	})
 }
 
-func (b *box) start() *oci.Shim {
+func (b *box) start() *oci.Container {
 	b.Helper()
 	b.prepare()
 	if !b.req.IDs.IsZero() && b.hand.User == nil {

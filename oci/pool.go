@@ -44,7 +44,7 @@ type assignment struct {
 const idleTime = 10 * time.Second
 
 // Start is StartWith by a shim that waits, or else by a new one.
-func (p *Pool) Start(dir string, h Handover) (*Shim, error) {
+func (p *Pool) Start(dir string, h Handover) (*Container, error) {
 	s, err := p.start(dir, h)
 	if err != nil {
 		return nil, fmt.Errorf("start container %s: %w", filepath.Base(dir), err)

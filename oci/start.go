@@ -18,14 +18,14 @@ import (
 
 // Start begins a shim in a directory that Prepare made, and does not wait for
 // the container. An error means that no shim runs.
-func Start(dir string) (*Shim, error) { return StartWith(dir, Handover{}) }
+func Start(dir string) (*Container, error) { return StartWith(dir, Handover{}) }
 
 // StartWith is Start for a container that is handed something over, as one
 // whose [ShimConfig] has a Network is. The shim gets copies of the files; the
 // caller closes its own.
-func StartWith(dir string, h Handover) (*Shim, error) { return new(Pool).Start(dir, h) }
+func StartWith(dir string, h Handover) (*Container, error) { return new(Pool).Start(dir, h) }
 
-func (p *Pool) start(dir string, h Handover) (*Shim, error) {
+func (p *Pool) start(dir string, h Handover) (*Container, error) {
 	if exists(filepath.Join(dir, fileExit)) || exists(filepath.Join(dir, fileBegun)) {
 		return nil, errors.New("the directory was used before; each attempt needs its own")
 	}
@@ -52,7 +52,7 @@ func (p *Pool) start(dir string, h Handover) (*Shim, error) {
 	defer theirs.Close()
 	files := append([]*os.File{lock, theirs}, h.files()...)
 	if p.takes(h) && p.assign(dir, files...) {
-		return newShim(dir, ours, nil), nil
+		return newContainer(dir, ours, nil), nil
 	}
 
 	env, err := h.stdin()
@@ -80,7 +80,7 @@ func (p *Pool) start(dir string, h Handover) (*Shim, error) {
 		ours.Close()
 		return nil, err
 	}
-	return newShim(dir, ours, cmd), nil
+	return newContainer(dir, ours, cmd), nil
 }
 
 // shimVars is a shim's environment; nothing of the daemon's goes in. GOMAXPROCS
@@ -88,7 +88,7 @@ func (p *Pool) start(dir string, h Handover) (*Shim, error) {
 var shimVars = []string{shimEnv + "=1", "GOMAXPROCS=1", defaultPath}
 
 // begin executes a shim that may serve further containers.
-func (p *Pool) begin(dir string, ours *net.UnixConn, cmd *exec.Cmd) (*Shim, error) {
+func (p *Pool) begin(dir string, ours *net.UnixConn, cmd *exec.Cmd) (*Container, error) {
 	feed, theirs, err := socketPair()
 	if err != nil {
 		ours.Close()
@@ -103,7 +103,7 @@ func (p *Pool) begin(dir string, ours *net.UnixConn, cmd *exec.Cmd) (*Shim, erro
 		return nil, err
 	}
 	go p.watch(&worker{cmd: cmd, feed: feed, gone: make(chan struct{})}) // ends with the process
-	return newShim(dir, ours, nil), nil
+	return newContainer(dir, ours, nil), nil
 }
 
 // openShimErr opens what a shim complains to.

@@ -103,12 +103,12 @@ func BenchmarkBareRuntime(b *testing.B) {
 		if err := oci.Prepare(box, spec, oci.ShimConfig{ID: id, Layers: img.Layers}); err != nil {
 			return err
 		}
-		shim, err := oci.Start(box)
+		container, err := oci.Start(box)
 		if err != nil {
 			return err
 		}
-		<-shim.Done()
-		if e, err := shim.Exit(); err != nil || e.Code != 0 {
+		<-container.Done()
+		if e, err := container.Exit(); err != nil || e.Code != 0 {
 			return fmt.Errorf("exit %+v: %w", e, err)
 		}
 		return oci.Remove(box)

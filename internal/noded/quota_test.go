@@ -267,7 +267,7 @@ func TestImageAfterCrash(t *testing.T) {
 	if err := errors.Join(unix.Stat(filepath.Dir(dir), &above), unix.Stat(dir, &here)); err != nil || above.Dev == here.Dev {
 		t.Fatal("the container has no file system of its own", err)
 	}
-	pid := d.a.ranks[id].Shim().PID()
+	pid := d.a.ranks[id].Container().PID()
 	d.halt()
 	if err := unix.Kill(pid, unix.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func (a *Agent) containers() (list []exporter.Container, phases map[node.Phase]i
 		s := r.Status()
 		phases[s.Phase]++
 		if s.Exit == nil {
-			list = append(list, r.Container())
+			list = append(list, r.ForMetrics())
 		}
 	}
 	return list, phases
@@ -76,8 +76,8 @@ func (f ranksForStreams) status(id job.RankID) (r *rank.Rank, s node.RankStatus)
 	return r, s
 }
 
-// Container is the shim of a rank that runs here.
-func (f ranksForStreams) Container(id job.RankID) (*oci.Shim, error) {
+// Container is that of a rank that runs here.
+func (f ranksForStreams) Container(id job.RankID) (*oci.Container, error) {
 	r, s := f.status(id)
 	switch {
 	case r == nil || s.Exit != nil:
@@ -85,7 +85,7 @@ func (f ranksForStreams) Container(id job.RankID) (*oci.Shim, error) {
 	case s.Phase != node.PhaseRunning:
 		return nil, fmt.Errorf("rank %d of job %d is %s: it can be entered only while it runs", id.Rank, id.Job, s.Phase)
 	}
-	return r.Shim(), nil
+	return r.Container(), nil
 }
 
 // Coming says that a rank is here and has not ended.

@@ -25,7 +25,7 @@ var layers = []string{"/image/base", "/image/middle", "/image/top"}
 type box struct {
 	id, dir string
 	req     oci.SpecRequest
-	shim    *oci.Shim
+	shim    *oci.Container
 }
 
 // newBox describes a container that runs a shell script.

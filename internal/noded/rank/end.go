@@ -34,7 +34,7 @@ func (r *Rank) fail(err error) {
 // readExit is how the container ended, by its shim's word.
 func (r *Rank) readExit() *node.Exit {
 	r.node.Reached("exited")
-	exit, err := r.shim.Exit()
+	exit, err := r.container.Exit()
 	stop := r.state.stopNow()
 	var out *node.Exit
 	if err != nil {

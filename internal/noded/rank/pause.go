@@ -9,9 +9,9 @@ func (w *watch) pause() {
 	if want == nil || w.frozen != nil && *w.frozen == *want {
 		return
 	}
-	change, what := w.r.shim.Pause, "pause rank"
+	change, what := w.r.container.Pause, "pause rank"
 	if !*want {
-		change, what = w.r.shim.Resume, "let rank go on"
+		change, what = w.r.container.Resume, "let rank go on"
 	}
 	err := change()
 	if err != nil && w.frozen != nil {
@@ -27,7 +27,7 @@ func (w *watch) pause() {
 // thaw lets a rank that is to end hear its signal.
 func (w *watch) thaw() {
 	if w.running && (w.frozen == nil || *w.frozen) {
-		_ = w.r.shim.Resume() // refused if it did not stand still
+		_ = w.r.container.Resume() // refused if it did not stand still
 		w.frozen = new(false)
 	}
 }

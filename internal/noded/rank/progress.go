@@ -50,7 +50,7 @@ func (w *watch) lookAtProgress() {
 	select {
 	case w.looking <- struct{}{}:
 		go func() { // ends when the file was read
-			lookAtProgress(w.r.shim, w.r.order.Spec.Gbatch.ProgressFile, w.r.state)
+			lookAtProgress(w.r.container, w.r.order.Spec.Gbatch.ProgressFile, w.r.state)
 			<-w.looking
 		}()
 	default:
@@ -59,8 +59,8 @@ func (w *watch) lookAtProgress() {
 
 // lookAtProgress reads the file of a program that runs, through the eyes of
 // its first process and with its rights: it may lie on any mount.
-func lookAtProgress(shim *oci.Shim, path string, s *state) {
-	pid := shim.PID()
+func lookAtProgress(container *oci.Container, path string, s *state) {
+	pid := container.PID()
 	if pid == 0 {
 		return
 	}

@@ -73,19 +73,19 @@ type Rank struct {
 
 	// Only for the rank's own goroutine; but order.Allocation is changed with
 	// state.mu held, as others read it.
-	order   order
-	user    user
-	image   pulled
-	slot    slot
-	cores   cores.Grant
-	binds   binds
-	inputs  data.Inputs
-	secrets secretFiles
-	net     *network.Attachment // until the shim has it; nil: the node's, or already there
-	shim    *oci.Shim
-	meter   *meter     // nil: nothing was measured yet
-	past    *node.Exit // of a program that ended while no daemon looked, and is not concluded
-	ordered time.Time  // zero: by an earlier daemon
+	order     order
+	user      user
+	image     pulled
+	slot      slot
+	cores     cores.Grant
+	binds     binds
+	inputs    data.Inputs
+	secrets   secretFiles
+	net       *network.Attachment // until the shim has it; nil: the node's, or already there
+	container *oci.Container
+	meter     *meter     // nil: nothing was measured yet
+	past      *node.Exit // of a program that ended while no daemon looked, and is not concluded
+	ordered   time.Time  // zero: by an earlier daemon
 }
 
 // order is what the controller ordered when the rank was accepted, and where it
@@ -188,7 +188,7 @@ func (r *Rank) supervise(ctx context.Context) {
 	for {
 		watch.look(ctx)
 		select {
-		case <-r.shim.Done():
+		case <-r.container.Done():
 			watch.close()
 			r.conclude(ctx, r.readExit())
 			return
@@ -216,7 +216,7 @@ func (r *Rank) setRunning(at time.Time) {
 	r.state.change(contact.NewsRunning, func(s *node.RankStatus) {
 		s.Phase, s.Progress, s.StartedMS = node.PhaseRunning, "", at.UnixMilli()
 	})
-	r.log.Info("rank runs", "pid", r.shim.PID())
+	r.log.Info("rank runs", "pid", r.container.PID())
 	if !r.ordered.IsZero() {
 		r.node.Counters.Launched(at.Sub(r.ordered))
 	}

@@ -93,7 +93,7 @@ func remember(n *Node, id job.RankID) (*Rank, string) {
 // inspect finds out what became of a rank's container. Not to keep it means
 // that nothing ran: the controller orders it again, with its credentials.
 func (r *Rank) inspect() (keep bool, err error) {
-	state, shim, err := oci.Adopt(r.order.box())
+	state, container, err := oci.Adopt(r.order.box())
 	if err != nil {
 		return true, err
 	}
@@ -104,7 +104,7 @@ func (r *Rank) inspect() (keep bool, err error) {
 		r.node.Images.Drop(r.order.id)
 		return false, errors.Join(RemoveDir(r.order.dir), r.node.Disk.Release(r.order.id))
 	case oci.StateAlive:
-		r.shim, r.state.shim = shim, shim
+		r.container, r.state.container = container, container
 		return true, nil
 	}
 	// It ended while no daemon looked.
@@ -143,7 +143,7 @@ func (r *Rank) Resume(ctx context.Context) (over bool) {
 // the rank is over; if the daemon goes first, it is not.
 func (r *Rank) reinspect(ctx context.Context) (known, over bool) {
 	var pause client.Backoff
-	for r.shim == nil && r.past == nil && !r.state.ended() {
+	for r.container == nil && r.past == nil && !r.state.ended() {
 		if client.Sleep(ctx, pause.Next()) != nil {
 			return false, false
 		}

@@ -55,7 +55,7 @@ func (r *Rank) regrant(q *api.Resize) error {
 		if next.CPUs.Len() != old.CPUs.Len() {
 			limits.CPUs, limits.Mems = next.CPUs, next.Mems
 		}
-		if err = r.shim.Update(limits); err == nil {
+		if err = r.container.Update(limits); err == nil {
 			r.node.Reached("resized")
 		}
 	}

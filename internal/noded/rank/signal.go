@@ -32,7 +32,7 @@ func (w *watch) signals() {
 			return
 		}
 		last = s.Seq
-		if err := r.shim.Signal(signalNumber(s.Name)); err != nil {
+		if err := r.container.Signal(signalNumber(s.Name)); err != nil {
 			r.log.Warn("send signal", "signal", s.Name, "error", err)
 		} else {
 			r.log.Info("sent the program a signal, as ordered", "signal", s.Name)

@@ -29,10 +29,10 @@ type state struct {
 	values      *api.Secrets // nil: none came yet
 	paused      *bool        // as ordered; nil: not told yet
 	resize      *api.Resize
-	signals     []api.Signal  // to be sent
-	begin       bool          // its program may; of a gang, by the controller's word
-	used        *node.LiveUse // nil: nothing was measured yet
-	shim        *oci.Shim     // set before the phase running is
+	signals     []api.Signal   // to be sent
+	begin       bool           // its program may; of a gang, by the controller's word
+	used        *node.LiveUse  // nil: nothing was measured yet
+	container   *oci.Container // set before the phase running is
 	released    bool
 	cancelStart context.CancelCauseFunc
 }
@@ -86,10 +86,10 @@ func (s *state) setProgress(text string) {
 }
 
 // setShim notes the container that runs.
-func (s *state) setShim(shim *oci.Shim) {
+func (s *state) setContainer(container *oci.Container) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shim = shim
+	s.container = container
 }
 
 // startContext is ended by a stop, with errStopped as its cause.

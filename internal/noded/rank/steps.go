@@ -195,9 +195,9 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	}
 	handover := oci.Handover{User: r.user.space, Env: r.state.secretEnv()}
 	r.net.Handover(&handover)
-	if r.shim, err = r.node.Shims.Start(r.order.box(), handover); err != nil {
+	if r.container, err = r.node.Shims.Start(r.order.box(), handover); err != nil {
 		return err
 	}
-	r.state.setShim(r.shim)
+	r.state.setContainer(r.container)
 	return r.leaveNetwork() // from here on the shim holds it
 }

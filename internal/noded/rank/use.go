@@ -119,7 +119,7 @@ func (r *Rank) measure(last bool) {
 	if last {
 		return
 	}
-	st, err := r.shim.Stats()
+	st, err := r.container.Stats()
 	if err != nil {
 		return // it has just ended
 	}

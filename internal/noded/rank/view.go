@@ -28,11 +28,11 @@ func (r *Rank) Use() *api.RankUse {
 	return &api.RankUse{ID: s.status.ID, LiveUse: *s.used}
 }
 
-// Shim is the container's, of a rank that runs.
-func (r *Rank) Shim() *oci.Shim {
+// Container is that of a rank that runs.
+func (r *Rank) Container() *oci.Container {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	return r.state.shim
+	return r.state.container
 }
 
 // Holds says whether the rank is a user's and has the ids from first on, or those
@@ -41,8 +41,8 @@ func (r *Rank) Holds(user string, first uint32) bool {
 	return r.order.User == user && (r.order.IDs == first || r.order.IDs == 0)
 }
 
-// Container is the rank as metrics tell of it.
-func (r *Rank) Container() exporter.Container {
+// ForMetrics is the rank as metrics tell of it.
+func (r *Rank) ForMetrics() exporter.Container {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	o := &r.order
@@ -58,7 +58,7 @@ func jobName(id job.RankID, task *job.ArrayTask) string {
 
 // CheckGPUs ends the rank if one of its GPUs is lost: it may hang on it for good.
 func (r *Rank) CheckGPUs() {
-	if lost := r.node.Devices.Lost(r.Container().GPUs); lost != "" {
+	if lost := r.node.Devices.Lost(r.ForMetrics().GPUs); lost != "" {
 		r.Stop(Stop{Signal: r.order.stopSignal(), Grace: r.order.grace(), Reason: job.GPUError, Text: lost})
 	}
 }

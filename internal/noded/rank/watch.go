@@ -65,7 +65,7 @@ func (w *watch) close() {
 
 // look takes in what has changed.
 func (w *watch) look(ctx context.Context) {
-	phase, changed := w.r.shim.Phase()
+	phase, changed := w.r.container.Phase()
 	w.changed = changed
 	if phase == oci.PhaseRunning && !w.running {
 		w.running = true
@@ -111,7 +111,7 @@ func (w *watch) early() {
 		r.log.Warn("a restart of the daemon could send the early warning again", "error", err)
 	}
 	name := r.order.Spec.Gbatch.WarnSignal
-	if err := r.shim.Signal(signalNumber(name)); err != nil {
+	if err := r.container.Signal(signalNumber(name)); err != nil {
 		r.log.Warn("send early warning", "signal", name, "error", err)
 		return
 	}
@@ -146,12 +146,12 @@ func (w *watch) carryOut(ctx context.Context, s stopRecord) {
 	w.thaw()
 	ctx, cancel := context.WithCancel(ctx)
 	w.cancel = cancel
-	shim := w.r.shim
+	container := w.r.container
 	w.r.state.change(contact.NewsNow, func(st *node.RankStatus) { st.Stopping = true })
 	// Ends when the container has, when a sooner stop takes its place, or with
 	// the daemon; close waits for it.
 	go func() {
-		w.stopped <- shim.Stop(ctx, signalNumber(s.Signal), max(0, time.Until(s.kill)))
+		w.stopped <- container.Stop(ctx, signalNumber(s.Signal), max(0, time.Until(s.kill)))
 	}()
 }
 
@@ -161,7 +161,7 @@ func (w *watch) stopDone(ctx context.Context, err error) {
 	w.cancel()
 	w.cancel = nil
 	select {
-	case <-w.r.shim.Done():
+	case <-w.r.container.Done():
 		return
 	default:
 	}
@@ -170,7 +170,7 @@ func (w *watch) stopDone(ctx context.Context, err error) {
 	}
 	w.r.log.Error("stop rank; trying again", "error", err)
 	w.r.node.Health.Leftover(w.r.order.id, err)
-	_ = sleepOr(w.r.shim.Done(), stopRetry)
+	_ = sleepOr(w.r.container.Done(), stopRetry)
 	w.r.state.poke()
 }
 

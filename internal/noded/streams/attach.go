@@ -19,9 +19,9 @@ import (
 // it types goes to the terminal. Any number of clients may be there at once.
 type attachment struct {
 	*session
-	shim     *oci.Shim
-	terminal *os.File
-	stir     chan struct{} // something was typed: an echo may follow
+	container *oci.Container
+	terminal  *os.File
+	stir      chan struct{} // something was typed: an echo may follow
 }
 
 // replay is how much of the latest output a client sees first.
@@ -29,21 +29,21 @@ const replay = 8 << 10
 
 // serveAttach joins the client with the terminal. An error has not been told
 // yet. Nothing that the client or this daemon does ends the program.
-func serveAttach(ctx context.Context, s *session, shim *oci.Shim, start []byte) error {
+func serveAttach(ctx context.Context, s *session, container *oci.Container, start []byte) error {
 	var want api.AttachStart
 	if err := json.Unmarshal(start, &want); err != nil {
 		return fmt.Errorf("read how to attach: %w", err)
 	}
-	a := &attachment{session: s, shim: shim, stir: make(chan struct{}, 1)}
+	a := &attachment{session: s, container: container, stir: make(chan struct{}, 1)}
 	var err error
-	if a.terminal, err = shim.Terminal(); err != nil {
+	if a.terminal, err = container.Terminal(); err != nil {
 		if errors.Is(err, oci.ErrNoTerminal) {
 			err = errors.New("the job has no terminal: it was not submitted with --interactive or \"gbatch\": {\"terminal\": true}; a shell beside it is gexec ID")
 		}
 		return err
 	}
 	defer a.terminal.Close()
-	log, err := oci.OpenLog(shim.Dir())
+	log, err := oci.OpenLog(container.Dir())
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (a *attachment) show(ctx context.Context, log *logs.Log, off int64) error {
 			return ctx.Err()
 		case <-a.stir:
 			pause = quickLook
-		case <-a.shim.Done():
+		case <-a.container.Done():
 		case <-timer.C:
 			pause = min(2*pause, slowLook)
 		}
@@ -149,7 +149,7 @@ func (a *attachment) show(ctx context.Context, log *logs.Log, off int64) error {
 
 func (a *attachment) shimGone() bool {
 	select {
-	case <-a.shim.Done():
+	case <-a.container.Done():
 		return true
 	default:
 		return false
@@ -172,7 +172,7 @@ func (a *attachment) end(err error) api.Frame {
 	if !errors.Is(err, io.EOF) {
 		return api.FailureFrame(125, a.say(fmt.Sprintf("the job's output cannot be read: %v; the job goes on", err)))
 	}
-	exit, err := oci.ReadExit(a.shim.Dir())
+	exit, err := oci.ReadExit(a.container.Dir())
 	if err != nil {
 		return api.FailureFrame(125, "how the job ended is not known yet; gqueue show tells it")
 	}

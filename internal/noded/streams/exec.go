@@ -36,7 +36,7 @@ type output struct {
 }
 
 // serveExec runs a command for the client. An error has not been told yet.
-func serveExec(ctx context.Context, s *session, shim *oci.Shim, start []byte) error {
+func serveExec(ctx context.Context, s *session, container *oci.Container, start []byte) error {
 	var want api.ExecStart
 	if err := json.Unmarshal(start, &want); err != nil {
 		return fmt.Errorf("read what to execute: %w", err)
@@ -45,7 +45,7 @@ func serveExec(ctx context.Context, s *session, shim *oci.Shim, start []byte) er
 		want.Args = shell
 	}
 	e := &execution{session: s}
-	if err := e.start(shim, want); err != nil {
+	if err := e.start(container, want); err != nil {
 		return err
 	}
 	defer e.close()
@@ -53,11 +53,11 @@ func serveExec(ctx context.Context, s *session, shim *oci.Shim, start []byte) er
 	return nil
 }
 
-func (e *execution) start(shim *oci.Shim, want api.ExecStart) error {
+func (e *execution) start(container *oci.Container, want api.ExecStart) error {
 	req := oci.ExecRequest{Args: want.Args, Env: want.Env, WorkDir: want.WorkDir, User: want.User,
 		Terminal: want.Terminal, Width: want.Width, Height: want.Height}
 	if want.Terminal {
-		proc, err := shim.Exec(req, oci.ExecStdio{})
+		proc, err := container.Exec(req, oci.ExecStdio{})
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (e *execution) start(shim *oci.Shim, want api.ExecStart) error {
 		}
 		ends[i], ends[i+1] = r, w
 	}
-	proc, err := shim.Exec(req, oci.ExecStdio{Stdin: ends[0], Stdout: ends[3], Stderr: ends[5]})
+	proc, err := container.Exec(req, oci.ExecStdio{Stdin: ends[0], Stdout: ends[3], Stderr: ends[5]})
 	closeFiles([]*os.File{ends[0], ends[3], ends[5]})
 	if err != nil {
 		closeFiles([]*os.File{ends[1], ends[2], ends[4]})

@@ -18,12 +18,12 @@ import (
 
 // serveForward joins the client's stream with a port of the container. An
 // error has not been told yet.
-func serveForward(ctx context.Context, s *session, shim *oci.Shim, start []byte) error {
+func serveForward(ctx context.Context, s *session, container *oci.Container, start []byte) error {
 	var want api.ForwardStart
 	if err := json.Unmarshal(start, &want); err != nil || want.Port == 0 {
 		return errors.New("the client named no port to forward to")
 	}
-	conn, err := dialContainer(ctx, shim, want.Port)
+	conn, err := dialContainer(ctx, container, want.Port)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func sendPort(ctx context.Context, st *client.Stream, conn *net.TCPConn) {
 
 // dialContainer connects to a port on the loopback interface that the
 // container sees: the machine's, or that of its own network namespace.
-func dialContainer(ctx context.Context, shim *oci.Shim, port uint16) (*net.TCPConn, error) {
-	pid := shim.PID()
+func dialContainer(ctx context.Context, container *oci.Container, port uint16) (*net.TCPConn, error) {
+	pid := container.PID()
 	if pid == 0 {
 		return nil, errors.New("the container has ended")
 	}

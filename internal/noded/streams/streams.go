@@ -15,8 +15,8 @@ import (
 
 // Node is what streams see of the node.
 type Node interface {
-	// Container is the shim of a rank that runs here.
-	Container(id job.RankID) (*oci.Shim, error)
+	// Container is that of a rank that runs here.
+	Container(id job.RankID) (*oci.Container, error)
 	// Coming says that a rank is here and has not ended.
 	Coming(id job.RankID) bool
 	// Box is where a rank's container, and so its log, is or was.

@@ -15,7 +15,7 @@ const startWait = 30 * time.Second
 
 // serveTwoWay answers a request for a stream that goes both ways.
 func (s *Streams) serveTwoWay(ctx context.Context, req api.StreamRequest) error {
-	shim, err := s.node.Container(req.Rank)
+	container, err := s.node.Container(req.Rank)
 	if err != nil {
 		return s.ctl.FailStream(ctx, req.ID, s.say(req, err.Error()))
 	}
@@ -34,11 +34,11 @@ func (s *Streams) serveTwoWay(ctx context.Context, req api.StreamRequest) error 
 	case f.Type != api.FrameStart:
 		err = errors.New("the client began with something else than what to do; it may be newer than this node")
 	case req.Kind == api.StreamForward:
-		err = serveForward(ctx, s.session(st, req), shim, f.Data)
+		err = serveForward(ctx, s.session(st, req), container, f.Data)
 	case req.Kind == api.StreamAttach:
-		err = serveAttach(ctx, s.session(st, req), shim, f.Data)
+		err = serveAttach(ctx, s.session(st, req), container, f.Data)
 	default:
-		err = serveExec(ctx, s.session(st, req), shim, f.Data)
+		err = serveExec(ctx, s.session(st, req), container, f.Data)
 	}
 	if err != nil {
 		s.refuse(ctx, st, req, err)
