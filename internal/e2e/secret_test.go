@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/internal/job"
+	"gbatch/internal/sparse"
 )
 
 // TestPasswordIsNowhere runs jobs whose image needs a login and looks for the
@@ -113,24 +111,19 @@ func written(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
 	var out []byte
-	for end := int64(0); ; {
-		from, err := f.Seek(end, unix.SEEK_DATA)
-		if errors.Is(err, unix.ENXIO) {
-			return out, nil // only holes follow
-		}
-		if err == nil {
-			end, err = f.Seek(from, unix.SEEK_HOLE)
-		}
-		if err != nil {
-			return nil, err
-		}
-		part, err := io.ReadAll(io.NewSectionReader(f, from, end-from))
+	for from, until := range sparse.Written(f, st.Size()) {
+		part, err := io.ReadAll(io.NewSectionReader(f, from, until-from))
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, part...)
 	}
+	return out, nil
 }
 
 // look fails if a text holds the password.

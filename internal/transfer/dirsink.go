@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/internal/sparse"
 )
 
 // DirSink is a directory of this machine. Files belong to whose rights the
@@ -78,13 +80,11 @@ func (c copying) to(ctx context.Context, out *os.File) error {
 	if err := c.fits(st, out); err != nil {
 		return err
 	}
-	for at := int64(0); at < c.size; {
-		from, until := written(c.from, at, c.size)
+	for from, until := range sparse.Written(c.from, c.size) {
 		in := readUntil(ctx, c.count(io.NewSectionReader(c.from, from, until-from)))
 		if _, err := io.Copy(io.NewOffsetWriter(out, from), in); err != nil {
 			return err
 		}
-		at = until
 	}
 	return errors.Join(out.Truncate(c.size), out.Chmod(st.Mode().Perm()), out.Sync())
 }
@@ -104,23 +104,6 @@ func (c copying) fits(st os.FileInfo, out *os.File) error {
 		return fail(TooLarge, "needs %d MiB, and the storage has %d MiB free", need>>20, room>>20)
 	}
 	return nil
-}
-
-// written says where from an offset on the next bytes are that were written, as
-// far as the file system tells; both are size if there are none.
-func written(f *os.File, at, size int64) (from, until int64) {
-	from, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
-	if errors.Is(err, unix.ENXIO) {
-		return size, size
-	}
-	if err != nil {
-		return at, size
-	}
-	until, err = unix.Seek(int(f.Fd()), from, unix.SEEK_HOLE)
-	if err != nil || until <= from {
-		until = size
-	}
-	return min(from, size), min(until, size)
 }
 
 // readUntil ends with a context.

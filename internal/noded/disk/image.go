@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/internal/sparse"
 )
 
 // A container's image is a file system of its own in a file of the size that it
@@ -101,22 +103,18 @@ func copySparse(from, to string) error {
 	}
 	defer dst.Close()
 	st, err := src.Stat()
-	if err == nil {
-		err = dst.Truncate(st.Size())
+	if err != nil {
+		return err
 	}
-	for end := int64(0); err == nil; {
-		var begin int64
-		if begin, err = unix.Seek(int(src.Fd()), end, unix.SEEK_DATA); errors.Is(err, unix.ENXIO) {
-			return nil
-		}
-		if err == nil {
-			end, err = unix.Seek(int(src.Fd()), begin, unix.SEEK_HOLE)
-		}
-		if err == nil {
-			_, err = io.Copy(io.NewOffsetWriter(dst, begin), io.NewSectionReader(src, begin, end-begin))
+	if err := dst.Truncate(st.Size()); err != nil {
+		return err
+	}
+	for from, until := range sparse.Written(src, st.Size()) {
+		if _, err := io.Copy(io.NewOffsetWriter(dst, from), io.NewSectionReader(src, from, until-from)); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // attach mounts a file by a loop device, which goes with the mount.
