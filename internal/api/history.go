@@ -101,6 +101,7 @@ type ShareList struct {
 
 // RankUse is a node's word on what a rank that runs has used.
 type RankUse struct {
-	ID job.RankID `json:"id"`
+	ID   job.RankID `json:"id"`
+	UUID string     `json:"uuid,omitempty"` // of its job
 	node.LiveUse
 }

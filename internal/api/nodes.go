@@ -101,6 +101,7 @@ type Prepull struct {
 // is in no order must be stopped if it runs, and forgotten when it has ended.
 type Order struct {
 	ID   job.RankID `json:"id"`
+	UUID string     `json:"uuid,omitempty"` // of the job: a rank of the same number with another one is not this one
 	Stop *Stop      `json:"stop,omitempty"` // end it
 	// Paused: its processes shall stand still. A stop goes first.
 	Paused bool `json:"paused,omitempty"`
@@ -187,6 +188,7 @@ type StreamRequest struct {
 	ID     string     `json:"id"`
 	Kind   string     `json:"kind"` // StreamLog, StreamExec, StreamForward, StreamAttach
 	Rank   job.RankID `json:"rank"`
+	UUID   string     `json:"uuid,omitempty"` // of the rank's job
 	Offset int64      `json:"offset,omitempty"`
 	Tail   int64      `json:"tail,omitempty"` // lines from the end; 0: from Offset
 	Follow bool       `json:"follow,omitempty"`

@@ -74,9 +74,9 @@ func (e NodeSync) reconcile(s *step) {
 	if !s.nodes.get(e.Name).Unsure {
 		return
 	}
-	has := map[job.RankID]bool{}
+	has := map[job.RankID]node.RankStatus{}
 	for _, st := range e.Ranks {
-		has[st.ID] = true
+		has[st.ID] = st
 	}
 	for _, num := range s.nodes.get(e.Name).Jobs {
 		e.confirm(s, num, e.Name, has)
@@ -85,6 +85,9 @@ func (e NodeSync) reconcile(s *step) {
 	unwanted := 0
 	for _, st := range e.Ranks {
 		j := s.jobs.get(st.ID.Job)
+		if j != nil && !j.Is(st) {
+			j = nil // another's, which had the number
+		}
 		if j != nil && st.ID.Attempt > j.Tries && !j.State.Final() {
 			j = s.jobs.change(j, fmt.Sprintf("attempt %d began on %s after the backup; it is ended there", st.ID.Attempt, e.Name), func(j *state.Job) { j.Tries = st.ID.Attempt })
 		}
@@ -101,11 +104,11 @@ func (e NodeSync) reconcile(s *step) {
 }
 
 // confirm marks the ranks of a job that its node has.
-func (e NodeSync) confirm(s *step, num job.Number, name string, has map[job.RankID]bool) {
+func (e NodeSync) confirm(s *step, num job.Number, name string, has map[job.RankID]node.RankStatus) {
 	j := s.jobs.get(num)
 	at := j.Attempt
 	for i, r := range j.Attempt.Ranks {
-		if r.Unsure && r.Alloc.Node == name && has[j.RankID(i)] {
+		if st, ok := has[j.RankID(i)]; ok && j.Is(st) && r.Unsure && r.Alloc.Node == name {
 			at = withRank(at, i, func(r *state.Rank) { r.Unsure = false })
 		}
 	}

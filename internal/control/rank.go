@@ -13,10 +13,11 @@ import (
 )
 
 // report takes a node's word on one rank. Words on attempts that are over
-// change nothing: the attempt number is the fence.
+// change nothing: the attempt number is the fence. Nor do words on another job
+// that had the number, before the records went back to an older state.
 func (a *attempts) report(name string, st node.RankStatus) {
 	j := a.jobs.get(st.ID.Job)
-	if j == nil || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || int(st.ID.Task) != j.Index ||
+	if j == nil || !j.Is(st) || !j.State.Active() || j.Attempt.Attempt != st.ID.Attempt || int(st.ID.Task) != j.Index ||
 		int(st.ID.Rank) >= len(j.Attempt.Ranks) || !st.Phase.Known() {
 		return
 	}

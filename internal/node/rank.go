@@ -46,6 +46,12 @@ type Exit struct {
 // OK says that the rank succeeded.
 func (e Exit) OK() bool { return e.Code == 0 && e.Reason == job.None }
 
+// SameJob says whether two UUIDs are of one job. It is what tells a job from
+// another that was given the same number, as happens when the controller's
+// records go back to an older state. An empty one is of a program that did not
+// say it, and fits all.
+func SameJob(a, b string) bool { return a == b || a == "" || b == "" }
+
 // Done is how far a program says that it is.
 type Done struct {
 	Percent int    `json:"percent"` // 0 to 100; never falls
@@ -66,6 +72,7 @@ func (d *Done) String() string {
 // RankStatus is a node's word on one rank that it holds.
 type RankStatus struct {
 	ID        job.RankID        `json:"id"`
+	UUID      string            `json:"uuid,omitempty"` // of its job; empty: an older node's word, or its record is damaged
 	Phase     Phase             `json:"phase"`
 	Progress  string            `json:"progress,omitempty"` // what the node does for it, as "pulling 12 of 80 MiB"
 	Cores     string            `json:"cores,omitempty"`    // core ids as the kernel writes lists

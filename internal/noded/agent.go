@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/account"
@@ -83,6 +84,7 @@ type Agent struct {
 
 	mu    sync.Mutex
 	ranks map[job.RankID]*rank.Rank
+	later map[job.RankID]api.Order // that wait until a rank of another job with this number is gone
 }
 
 // Open takes hold of the state directory, finds out what an earlier daemon
@@ -92,7 +94,7 @@ func Open(cfg config.Config, o Options) (*Agent, error) {
 	a := &Agent{
 		cfg: cfg, log: o.Log, version: o.Version, devices: o.Devices, health: newHealth(&cfg),
 		slots: make(chan struct{}, cfg.Launches), counters: exporter.NewCounters(),
-		ranks: map[job.RankID]*rank.Rank{},
+		ranks: map[job.RankID]*rank.Rank{}, later: map[job.RankID]api.Order{},
 	}
 	a.shims.Max = cfg.Launches // no more can be taken at once
 	if a.log == nil {

@@ -57,6 +57,7 @@ func (a *Agent) wroteTooMuch(id job.RankID, text string) {
 func (a *Agent) Desire(resp *api.SyncResponse) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	clear(a.later)
 	wanted := make(map[job.RankID]bool, len(resp.Desired))
 	for _, o := range resp.Desired {
 		wanted[o.ID] = true
@@ -74,6 +75,13 @@ func (a *Agent) Desire(resp *api.SyncResponse) {
 func (a *Agent) want(o api.Order) {
 	r := a.ranks[o.ID]
 	switch {
+	case r != nil && !node.SameJob(r.UUID(), o.UUID):
+		// Another job had the number. It is ended as what it is, and this one is
+		// begun when nothing of it is left.
+		a.log.Warn("the number of a rank here was given to another job: it is ended first", "rank", o.ID, "has", r.UUID(), "wanted", o.UUID)
+		a.later[o.ID] = o
+		r.Release()
+		return
 	case r == nil && o.Run == nil:
 		// The controller took us to hold it. The next sync does not list it,
 		// and then the order comes whole.
@@ -97,13 +105,26 @@ func (a *Agent) start(r *rank.Rank) {
 	id := r.Status().ID
 	// Ends with the rank, or with the daemon; Run waits for it.
 	a.wg.Go(func() {
-		if rank.IsReleased(a.node.Dir(id)) {
-			a.kept.remove(id) // it is ordered again
-		}
+		a.clearWay(id, r.UUID())
 		if r.Live(a.ctx) {
 			a.forget(id, r)
 		}
 	})
+}
+
+// clearWay sees to the kept log of a rank of the same number: it is that of this
+// very rank, which is ordered again, or of another job's, which is put aside.
+func (a *Agent) clearWay(id job.RankID, uuid string) {
+	dir := a.node.Dir(id)
+	if !rank.IsReleased(dir) {
+		return
+	}
+	a.kept.remove(dir)
+	if aside, err := rank.PutAside(dir, uuid); err != nil {
+		a.log.Error("put aside the log of another job of the same number", "rank", id, "error", err)
+	} else if aside != dir {
+		a.kept.add(id, aside)
+	}
 }
 
 // forget ends the agent's knowledge of a rank. Its log stays for a while.
@@ -113,6 +134,10 @@ func (a *Agent) forget(id job.RankID, r *rank.Rank) {
 	}
 	a.mu.Lock()
 	delete(a.ranks, id)
+	if o, waits := a.later[id]; waits {
+		delete(a.later, id)
+		a.want(o)
+	}
 	a.mu.Unlock()
 	a.kept.prune(time.Now())
 	a.node.Reached("forgotten")

@@ -140,6 +140,9 @@ func (f *fakeController) hear(req api.SyncRequest) {
 	same := req.NowMS == f.last.NowMS // which of the two is newer shows only in what they say
 	f.last = req
 	for _, s := range req.Ranks {
+		if run := f.desired[s.ID].Run; run != nil && !node.SameJob(s.UUID, run.UUID) {
+			continue // of another job
+		}
 		old := f.status[s.ID]
 		if old.Phase != "" && !s.Phase.After(old.Phase) && old.Phase != s.Phase {
 			continue // an older message
@@ -164,13 +167,16 @@ func (f *fakeController) answer(req api.SyncRequest, streams []api.StreamRequest
 		return resp
 	}
 	resp.Changed, resp.Prepull = true, f.prepull
-	listed, has := map[job.RankID]bool{}, map[job.RankID]uint32{}
+	listed, has := map[job.RankID]node.RankStatus{}, map[job.RankID]uint32{}
 	for _, s := range req.Ranks {
-		listed[s.ID], has[s.ID] = true, s.Secrets
+		listed[s.ID], has[s.ID] = s, s.Secrets
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(f.desired), compareRanks) {
 		o := f.desired[id]
-		if listed[id] {
+		if o.Run != nil {
+			o.UUID = o.Run.UUID
+		}
+		if has, ok := listed[id]; ok && node.SameJob(has.UUID, o.UUID) {
 			o.Run = nil
 		}
 		if s := f.secrets[id]; s != nil && s.Version != has[id] {

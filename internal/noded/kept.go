@@ -53,15 +53,15 @@ func (k *keptLogs) sort() {
 	slices.SortFunc(k.list, func(x, y keptLog) int { return x.released.Compare(y.released) })
 }
 
-// remove takes a rank out; its directory stays.
-func (k *keptLogs) remove(id job.RankID) {
+// remove takes one out; its directory stays.
+func (k *keptLogs) remove(dir string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.list = slices.DeleteFunc(k.list, func(l keptLog) bool {
-		if l.id == id {
+		if l.dir == dir {
 			k.bytes -= l.bytes
 		}
-		return l.id == id
+		return l.dir == dir
 	})
 }
 

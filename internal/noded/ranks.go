@@ -67,18 +67,20 @@ func (a *Agent) portHolder(port uint16) (job.Number, bool) {
 // ranksForStreams is what streams see of the node.
 type ranksForStreams struct{ a *Agent }
 
-func (f ranksForStreams) status(id job.RankID) (r *rank.Rank, s node.RankStatus) {
+// status is the rank that is here, if it is of that job.
+func (f ranksForStreams) status(id job.RankID, uuid string) (r *rank.Rank, s node.RankStatus) {
 	f.a.mu.Lock()
 	defer f.a.mu.Unlock()
-	if r = f.a.ranks[id]; r != nil {
-		s = r.Status()
+	r = f.a.ranks[id]
+	if r == nil || !node.SameJob(r.UUID(), uuid) {
+		return nil, s
 	}
-	return r, s
+	return r, r.Status()
 }
 
 // Container is that of a rank that runs here.
-func (f ranksForStreams) Container(id job.RankID) (*oci.Container, error) {
-	r, s := f.status(id)
+func (f ranksForStreams) Container(id job.RankID, uuid string) (*oci.Container, error) {
+	r, s := f.status(id, uuid)
 	switch {
 	case r == nil || s.Exit != nil:
 		return nil, fmt.Errorf("rank %d of job %d has ended", id.Rank, id.Job)
@@ -88,11 +90,19 @@ func (f ranksForStreams) Container(id job.RankID) (*oci.Container, error) {
 	return r.Container(), nil
 }
 
-// Coming says that a rank is here and has not ended.
-func (f ranksForStreams) Coming(id job.RankID) bool {
-	r, s := f.status(id)
-	return r != nil && s.Exit == nil
+// Coming says that a rank is here and has not ended, or shall be begun.
+func (f ranksForStreams) Coming(id job.RankID, uuid string) bool {
+	r, s := f.status(id, uuid)
+	if r != nil {
+		return s.Exit == nil
+	}
+	f.a.mu.Lock()
+	defer f.a.mu.Unlock()
+	o, waits := f.a.later[id]
+	return waits && node.SameJob(o.UUID, uuid)
 }
 
-// Box is where a rank's container is or was.
-func (f ranksForStreams) Box(id job.RankID) string { return f.a.node.Box(id) }
+// Box is where a rank's container is or was; empty: it is not here.
+func (f ranksForStreams) Box(id job.RankID, uuid string) string {
+	return rank.FindBox(f.a.node.Dir(id), uuid)
+}

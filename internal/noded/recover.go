@@ -22,12 +22,12 @@ func (a *Agent) recover() error {
 	}
 	for _, e := range entries {
 		dir := filepath.Join(a.dirRanks(), e.Name())
-		id, err := job.ParseRankID(e.Name())
+		id, err := rank.ParseDir(e.Name())
 		if err != nil {
 			a.log.Warn("left alone: not a rank's directory", "path", dir)
 			continue
 		}
-		if rank.IsReleased(dir) {
+		if rank.IsReleased(dir) || e.Name() != id.String() { // those put aside were released
 			a.kept.add(id, dir)
 			continue
 		}

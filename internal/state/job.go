@@ -123,6 +123,16 @@ type Request struct {
 // tasks share those of their parent, and jobs that continue one share its.
 func (j *Job) Document() job.Number { return cmp.Or(j.Doc, j.Number) }
 
+// Identity is the job's UUID as it is written. Unlike the number it is never given
+// to another job, whatever becomes of the records.
+func (j *Job) Identity() string {
+	u := j.UUID
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}
+
+// Is says whether a node's word on a rank is on one of this job.
+func (j *Job) Is(st node.RankStatus) bool { return node.SameJob(st.UUID, j.Identity()) }
+
 // RankID names rank i of the job's last attempt.
 func (j *Job) RankID(i int) job.RankID {
 	return job.RankID{Job: j.Number, Task: uint32(j.Index), Attempt: j.Attempt.Attempt, Rank: uint32(i)}

@@ -121,9 +121,9 @@ func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 	if !out.Changed {
 		return out, nil
 	}
-	held, secrets := map[job.RankID]bool{}, map[job.RankID]uint32{}
+	held := map[job.RankID]node.RankStatus{}
 	for _, r := range q.Ranks {
-		held[r.ID], secrets[r.ID] = true, r.Secrets
+		held[r.ID] = r
 	}
 	for _, num := range n.Jobs {
 		j := v.Job(num)
@@ -131,8 +131,10 @@ func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 			if r.Alloc.Node != name || r.Phase == node.PhaseEnded {
 				continue
 			}
-			o := api.Order{ID: j.RankID(i)}
-			if !held[o.ID] && j.AwaitsImage(i) {
+			o := api.Order{ID: j.RankID(i), UUID: j.Identity()}
+			has, holds := held[o.ID]
+			holds = holds && j.Is(has)
+			if !holds && j.AwaitsImage(i) {
 				continue
 			}
 			o.Paused, o.Go = j.Attempt.Paused != "", j.MayBegin(i)
@@ -145,13 +147,14 @@ func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 			if q := r.Asked(); q != nil {
 				o.Resize = &api.Resize{Seq: q.Seq, CPUs: int(q.To.MilliCPU / 1000), MemBytes: q.To.MemMiB << 20}
 			}
-			if !held[o.ID] {
+			if !holds {
+				has.Secrets = 0
 				var err error
 				if o.Run, err = s.runOrder(j, i); err != nil {
 					return out, err
 				}
 			}
-			if err := s.addSecrets(&o, j, secrets[o.ID]); err != nil {
+			if err := s.addSecrets(&o, j, has.Secrets); err != nil {
 				return out, err
 			}
 			out.Desired = append(out.Desired, o)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 )
 
 // Samples is what nodes last said of their GPUs' work, by node. It is kept in
@@ -45,12 +45,13 @@ func (s *Samples) PutUse(node string, list []api.RankUse) {
 	}
 }
 
-// Use is what a rank on a node has used, as the node said last; nil: it did not.
-func (s *Samples) Use(node string, id job.RankID) *node.LiveUse {
+// Use is what a job's rank i on a node has used, as the node said last; nil: it did
+// not.
+func (s *Samples) Use(name string, j *state.Job, i int) *node.LiveUse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, u := range s.uses[node] {
-		if u.ID == id {
+	for _, u := range s.uses[name] {
+		if u.ID == j.RankID(i) && node.SameJob(u.UUID, j.Identity()) {
 			return &u.LiveUse
 		}
 	}

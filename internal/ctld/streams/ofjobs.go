@@ -86,7 +86,7 @@ func (s *OfJobs) StreamTo(r *http.Request, kind string) (home string, req api.St
 		return "", req, api.Errorf(api.CodeConflict, "rank %d of job %d is %s: it can be entered only while it runs", rank, j.Number, j.Attempt.Ranks[rank].Phase).
 			WithHint("`gqueue show` says how far it is")
 	}
-	req = api.StreamRequest{ID: rand.Text(), Kind: kind, Rank: j.RankID(rank)}
+	req = api.StreamRequest{ID: rand.Text(), Kind: kind, Rank: j.RankID(rank), UUID: j.Identity()}
 	return j.Attempt.Ranks[rank].Alloc.Node, req, nil
 }
 
@@ -118,7 +118,7 @@ func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, h
 		return nil, api.Errorf(api.CodeNotFound, "job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)
 	}
 	node := j.Attempt.Ranks[in.Rank].Alloc.Node
-	req := api.StreamRequest{Kind: api.StreamLog, Rank: j.RankID(in.Rank), Offset: in.Offset, Tail: in.Tail, SinceMS: in.Since, Follow: in.Follow}
+	req := api.StreamRequest{Kind: api.StreamLog, Rank: j.RankID(in.Rank), UUID: j.Identity(), Offset: in.Offset, Tail: in.Tail, SinceMS: in.Since, Follow: in.Follow}
 	return func(ctx context.Context, w http.ResponseWriter) error {
 		end, err := s.Streams.Begin()
 		if err != nil {

@@ -111,6 +111,7 @@ func newRank(n *Node, id job.RankID, o api.RunOrder) *Rank {
 		image: pulled{login: o.Registry}, slot: slot{places: n.Slots},
 		binds: binds{dir: filepath.Join(dir, "mnt")}, secrets: secretFiles{dir: filepath.Join(dir, "mnt", "secrets")},
 	}
+	r.state.status.UUID = o.UUID
 	o.Registry = nil
 	r.order = order{id: id, dir: dir, RunOrder: o}
 	return r

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"gbatch/internal/api"
@@ -122,6 +123,40 @@ func markReleased(dir string) error { return mark(dir, fileReleased) }
 // IsReleased says whether a directory is that of a rank that the controller has
 // released, and so only kept for its log.
 func IsReleased(dir string) bool { return isMarked(dir, fileReleased) }
+
+// asideMark stands in the name of a directory that was put aside, between the
+// rank's id and the UUID of its job.
+const asideMark = "~"
+
+// ParseDir is the rank whose directory has this name.
+func ParseDir(name string) (job.RankID, error) {
+	id, _, _ := strings.Cut(name, asideMark)
+	return job.ParseRankID(id)
+}
+
+// PutAside makes room for a rank of the job with this UUID where the log of
+// another job's is kept, and says where that is now.
+func PutAside(dir, uuid string) (string, error) {
+	rec, err := loadRecord(dir)
+	if err == nil && node.SameJob(rec.Order.UUID, uuid) {
+		return dir, nil
+	}
+	aside := dir + asideMark + rec.Order.UUID
+	return aside, errors.Join(RemoveDir(aside), os.Rename(dir, aside))
+}
+
+// FindBox is where the container of a rank of the job with this UUID is or was,
+// given the directory of ranks of that number; empty: there is none. Of a rank
+// whose record cannot be read it is not known whose it was.
+func FindBox(dir, uuid string) string {
+	for _, at := range []string{dir, dir + asideMark + uuid} {
+		rec, err := loadRecord(at)
+		if err == nil && node.SameJob(rec.Order.UUID, uuid) {
+			return filepath.Join(at, "box")
+		}
+	}
+	return ""
+}
 
 // ReleasedAt is when that was.
 func ReleasedAt(dir string) time.Time {

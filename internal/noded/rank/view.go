@@ -14,6 +14,10 @@ import (
 // Status is what the controller is told of the rank.
 func (r *Rank) Status() node.RankStatus { return r.state.now() }
 
+// UUID is that of the rank's job, which tells it from another of the same number;
+// empty if the rank's record is damaged.
+func (r *Rank) UUID() string { return r.order.UUID }
+
 // Order is what was ordered of the rank. Only its allocation ever changes.
 func (r *Rank) Order() *api.RunOrder { return &r.order.RunOrder }
 
@@ -25,7 +29,7 @@ func (r *Rank) Use() *api.RankUse {
 	if s.used == nil || s.status.Phase != node.PhaseRunning {
 		return nil
 	}
-	return &api.RankUse{ID: s.status.ID, LiveUse: *s.used}
+	return &api.RankUse{ID: s.status.ID, UUID: s.status.UUID, LiveUse: *s.used}
 }
 
 // Container is that of a rank that runs.

@@ -13,14 +13,15 @@ import (
 	"gbatch/oci"
 )
 
-// Node is what streams see of the node.
+// Node is what streams see of the node. A rank is named by its id and the UUID of
+// its job: another job may have had the number.
 type Node interface {
 	// Container is that of a rank that runs here.
-	Container(id job.RankID) (*oci.Container, error)
-	// Coming says that a rank is here and has not ended.
-	Coming(id job.RankID) bool
-	// Box is where a rank's container, and so its log, is or was.
-	Box(id job.RankID) string
+	Container(id job.RankID, uuid string) (*oci.Container, error)
+	// Coming says that a rank is here and has not ended, or shall be begun.
+	Coming(id job.RankID, uuid string) bool
+	// Box is where a rank's container, and so its log, is or was; empty: not here.
+	Box(id job.RankID, uuid string) string
 }
 
 // Controller is where streams lead to.
