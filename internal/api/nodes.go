@@ -68,6 +68,7 @@ type SyncRequest struct {
 	Use           []RankUse         `json:"use,omitempty"`       // of ranks that run
 
 	Prepulled []node.Prepulled `json:"prepulled,omitempty"` // of the images asked for last
+	Records   string           `json:"records,omitempty"`   // as the controller said last, also before a restart of either
 	Seen      uint64           `json:"seen"`                // version of the desired set it has
 	WaitMS    int64            `json:"waitMs"`              // how long to hold the request open when nothing is new
 	NowMS     int64            `json:"nowMs"`               // the node's clock
@@ -83,7 +84,8 @@ type SyncResponse struct {
 	Desired       []Order         `json:"desired,omitempty"`
 	WantInventory bool            `json:"wantInventory,omitempty"`
 	Streams       []StreamRequest `json:"streams,omitempty"`
-	LeaseMS       int64           `json:"leaseMs"` // without contact for that long the node ends its ranks
+	Records       string          `json:"records,omitempty"` // how far the controller's records have come: for nobody to read but the controller, when it is sent again
+	LeaseMS       int64           `json:"leaseMs"`           // without contact for that long the node ends its ranks
 
 	Prepull []Prepull `json:"prepull,omitempty"` // goes with Desired: images to have soon; others need not be kept
 }

@@ -94,7 +94,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 // View takes a snapshot. Only the owner may call it, and may publish it only
 // when the records of all steps before are durable.
 func (c *Controller) View(now sched.Time) *state.View {
-	return &state.View{Now: now, Nodes: c.nodes.list, Plan: c.queue.plan, Windows: c.queue.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot()}
+	return &state.View{Now: now, Nodes: c.nodes.list, Plan: c.queue.plan, Windows: c.queue.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot(), Next: c.jobs.next}
 }
 
 // Check verifies every invariant that holds between steps. Tests and the

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 )
@@ -16,11 +17,19 @@ type NodeSync struct {
 	Ranks                []node.RankStatus
 	Loads                []GPULoad // of its GPUs that tell
 	Prepulled            []node.Prepulled
+
+	// Ahead says that the node was told of records that are not there: they went
+	// back to an older state. Next is then the number that the next job would have
+	// had, and Seen the version of the desired set that the node has.
+	Ahead bool
+	Next  job.Number
+	Seen  uint64
 }
 
 // syncAnswer answers NodeSync. The desired set is in the View.
 type syncAnswer struct {
 	WantInventory bool // the hash is not that of the inventory known
+	WentBack      bool // by this it was found out that the records went back
 }
 
 func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
@@ -30,10 +39,12 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 			return syncAnswer{}, &state.Refusal{Code: state.Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
 		}
 	}
+	answer := syncAnswer{WentBack: e.wentBack(s)}
 	old := s.nodes.get(e.Name)
 	if old == nil {
 		if e.Inventory == nil {
-			return syncAnswer{WantInventory: true}, nil
+			answer.WantInventory = true
+			return answer, nil
 		}
 		old = &state.Node{Name: e.Name, Instance: e.Instance, Version: s.nodes.version(), Unsure: len(e.Ranks) > 0}
 	}
@@ -55,7 +66,8 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	}
 	e.reconcile(s)
 	e.loads(s)
-	return syncAnswer{WantInventory: n.Hash != e.Hash}, nil
+	answer.WantInventory = n.Hash != e.Hash
+	return answer, nil
 }
 
 // audit is empty: what nodes report is in the jobs' timelines.

@@ -22,11 +22,33 @@ type Restored struct {
 	Skip    job.Number // so many numbers of jobs are left out
 	Queue   bool       // what waited goes on waiting, though it may have run
 	NoVault bool       // what is sealed cannot be opened any more
+	Late    bool       // found out by what a node says: jobs submitted since the load are not meant
+}
+
+// wentBack takes in that a node knows of more than the records, as when the whole
+// directory was put back from an older copy. It is as if a backup had been
+// restored, which a node that is unsure was told of already; and no number is given
+// that a job may have had. It says whether it is news.
+func (e NodeSync) wentBack(s *step) bool {
+	if !e.Ahead {
+		return false
+	}
+	s.jobs.skipTo(e.Next)
+	s.nodes.skipTo(e.Seen)
+	n := s.nodes.get(e.Name)
+	if n == nil {
+		return false
+	}
+	s.nodes.wake(e.Name) // with a version that is news to it
+	if n.Unsure {
+		return false
+	}
+	Restored{Late: true}.apply(s)
+	return true
 }
 
 func (e Restored) apply(s *step) (none, *state.Refusal) {
-	s.jobs.next += e.Skip
-	s.out.store(state.Record{Kind: state.KindFloor, Job: s.jobs.next, Value: []byte("{}")})
+	s.jobs.skipTo(s.jobs.next + e.Skip)
 	for _, n := range s.nodes.list {
 		v := *n
 		v.Unsure = true
@@ -34,7 +56,7 @@ func (e Restored) apply(s *step) (none, *state.Refusal) {
 	}
 	var numbers []job.Number
 	for j := range s.jobs.all() {
-		if !j.State.Final() {
+		if !j.State.Final() && (!e.Late || j.Number < s.jobs.loaded) {
 			numbers = append(numbers, j.Number)
 		}
 	}
@@ -49,7 +71,11 @@ func (e Restored) apply(s *step) (none, *state.Refusal) {
 func (Restored) audit(none) Audit { return Audit{Change: "restored from a backup"} }
 
 func (e Restored) job(s *step, j *state.Job) {
-	const text, sealed = "restored from a backup", "its secrets were lost: submit it again"
+	text := "restored from a backup"
+	if e.Late {
+		text = "the controller's records went back to an older state"
+	}
+	const sealed = "its secrets were lost: submit it again"
 	switch {
 	case j.Tasks != nil && j.Sealed && e.NoVault:
 		s.arrays.stop(j, state.Ending{Then: job.Failed, Reason: job.Server, Text: sealed})

@@ -23,6 +23,7 @@ type jobs struct {
 	table   state.Table
 	byUUID  map[[16]byte]job.Number
 	next    job.Number
+	loaded  job.Number // next after the load: jobs below were there before this start
 	waiting int
 	ended   []job.Number
 	owned   *quota.Book
@@ -56,6 +57,12 @@ func (t *jobs) put(old, j *state.Job) {
 	if j.State.Final() && (old == nil || !old.State.Final()) {
 		t.ended = append(t.ended, j.Number)
 	}
+}
+
+// skipTo has jobs get numbers from n on.
+func (t *jobs) skipTo(n job.Number) {
+	t.next = max(t.next, n)
+	t.out.store(state.Record{Kind: state.KindFloor, Job: t.next, Value: []byte("{}")})
 }
 
 // evict moves jobs that ended long ago out of the table into history, a

@@ -72,7 +72,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 	if err := c.arrays.load(c.loading); err != nil {
 		return err
 	}
-	c.loading = nil
+	c.loading, c.jobs.loaded = nil, c.jobs.next
 	c.jobs.recount()
 	for j := range c.jobs.all() {
 		if !j.State.Final() {

@@ -61,6 +61,13 @@ func (t *nodes) version() uint64 {
 	return t.epoch<<32 | t.versions
 }
 
+// skipTo has versions be above one that was given in a time that is not known.
+func (t *nodes) skipTo(version uint64) {
+	if version > t.epoch<<32|t.versions {
+		t.epoch, t.versions = version>>32, version&(1<<32-1)
+	}
+}
+
 // names is all names, for people.
 func (t *nodes) names() string {
 	var names []string

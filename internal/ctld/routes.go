@@ -27,7 +27,7 @@ func (s *Server) routes() []route.Route {
 	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used}
 	opened := &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams}
 	past := &usage.History{Loop: s.loop, Store: s.store, Jobs: s.jobs, Rights: s.rights, Used: used, Now: s.now}
-	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, Now: s.now, UID: s.rights.People.UID, IDs: s.ids}
+	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, Now: s.now, UID: s.rights.People.UID, IDs: s.ids, Key: s.jobs.Vault.Key("records told to nodes"), Log: s.log}
 	listed := &nodes.List{View: s.loop.View, Samples: &s.samples, Skews: s.skews}
 	operator := &nodes.Operator{Loop: s.loop, Rights: s.rights}
 	joined := &nodes.Keys{Keys: s.keys, Pki: s.pki, Loop: s.loop, Now: s.now}

@@ -75,12 +75,13 @@ func hello(cpus int) *api.SubmitRequest {
 
 // fakeNode speaks for a node and does at once what it is told.
 type fakeNode struct {
-	name  string
-	held  map[job.RankID]node.RankStatus
-	seen  uint64
-	runs  map[job.RankID]*api.RunOrder
-	stops map[job.RankID]*api.Stop
-	s     *testSite
+	name    string
+	held    map[job.RankID]node.RankStatus
+	seen    uint64
+	records string
+	runs    map[job.RankID]*api.RunOrder
+	stops   map[job.RankID]*api.Stop
+	s       *testSite
 }
 
 func (s *testSite) node(name string) *fakeNode {
@@ -91,7 +92,7 @@ func (s *testSite) node(name string) *fakeNode {
 
 func (n *fakeNode) sync(inv *node.Inventory) *api.SyncResponse {
 	n.s.t.Helper()
-	req := &api.SyncRequest{Instance: "i-" + n.name, Boot: "b", InventoryHash: "h", Inventory: inv, Seen: n.seen}
+	req := &api.SyncRequest{Instance: "i-" + n.name, Boot: "b", InventoryHash: "h", Inventory: inv, Seen: n.seen, Records: n.records}
 	for _, st := range n.held {
 		req.Ranks = append(req.Ranks, st)
 	}
@@ -99,22 +100,23 @@ func (n *fakeNode) sync(inv *node.Inventory) *api.SyncResponse {
 	if err != nil {
 		n.s.t.Fatal(err)
 	}
+	n.records = resp.Records
 	if resp.Changed {
 		n.seen = resp.Version
 		clear(n.stops)
-		wanted := map[job.RankID]bool{}
+		wanted := map[job.RankID]string{}
 		for _, o := range resp.Desired {
-			wanted[o.ID] = true
+			wanted[o.ID] = o.UUID
 			if o.Run != nil {
 				n.runs[o.ID] = o.Run
-				n.held[o.ID] = node.RankStatus{ID: o.ID, Phase: node.PhaseAccepted}
+				n.held[o.ID] = node.RankStatus{ID: o.ID, UUID: o.UUID, Phase: node.PhaseAccepted}
 			}
 			if o.Stop != nil {
 				n.stops[o.ID] = o.Stop
 			}
 		}
 		for id := range n.held {
-			if !wanted[id] {
+			if uuid, ok := wanted[id]; !ok || !node.SameJob(uuid, n.held[id].UUID) {
 				delete(n.held, id)
 			}
 		}
@@ -123,7 +125,7 @@ func (n *fakeNode) sync(inv *node.Inventory) *api.SyncResponse {
 }
 
 func (n *fakeNode) report(id job.RankID, phase node.Phase, exit *node.Exit) {
-	n.held[id] = node.RankStatus{ID: id, Phase: phase, Exit: exit}
+	n.held[id] = node.RankStatus{ID: id, UUID: n.held[id].UUID, Phase: phase, Exit: exit}
 	n.sync(nil)
 }
 

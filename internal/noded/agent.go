@@ -132,7 +132,7 @@ func (a *Agent) open(o Options) error {
 		a.log.Error("containers of an earlier version end when their lease is over", "error", err)
 	}
 	a.contact = contact.Open(contact.Options{
-		Name: a.cfg.Name, Address: a.cfg.Controller, File: file, Boot: boot, Lease: time.Duration(a.cfg.Lease),
+		Name: a.cfg.Name, Address: a.cfg.Controller, File: file, Records: filepath.Join(a.cfg.StateDir, "records"), Boot: boot, Lease: time.Duration(a.cfg.Lease),
 		Controller: a.controller, Credential: credential, Node: a, Log: a.log,
 	})
 	if err := a.openParts(boot); err != nil {

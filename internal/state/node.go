@@ -43,7 +43,7 @@ func (n *Node) State() (string, string) {
 	case n.Drained != "":
 		return "drained", n.Drained
 	case n.Unsure:
-		return "unhealthy", "a backup was restored: it has yet to say what it runs, and to end what is not wanted any more"
+		return "unhealthy", "the controller's records are of an older state: it has yet to say what it runs, and to end what is not wanted any more"
 	case n.Penalty() > 0:
 		return "penalized", n.Trouble.Why
 	case len(n.Unhealthy) > 0:

@@ -56,6 +56,13 @@ type Record struct {
 	Value []byte
 }
 
+// Point is how far records had come. Whoever was told one can ask later whether
+// the records ever were there: those of an older copy that was put back were not.
+type Point struct {
+	Start   uint64 `json:"start"`   // of the controller, drawn for it
+	Commits uint64 `json:"commits"` // of records, since there are any
+}
+
 // Encode is a value of our own types as records have it. These always encode.
 func Encode(v any) []byte {
 	out, err := json.Marshal(v)

@@ -22,6 +22,7 @@ type View struct {
 	Billing accounting.Config
 
 	Jobs Table
+	Next job.Number // of the next job
 }
 
 // Job is the job with that number, or nil.

@@ -87,6 +87,7 @@ var (
 	keyFormat = []byte("m/format")
 	keyEpoch  = []byte("m/epoch")
 	keyMark   = []byte("m/mark")
+	keyStarts = []byte("m/starts")
 )
 
 // after is the smallest key that does not begin with prefix.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -34,6 +35,9 @@ type Store struct {
 	epoch uint64
 	mark  floor.Mark // of the last commit
 	floor *floor.File
+
+	starts  []start       // of this store, the present one last; never changes
+	commits atomic.Uint64 // so many are durable
 }
 
 // Open opens or creates the store, checks its format and that it has all that
@@ -109,7 +113,7 @@ func (s *Store) begin() error {
 	s.epoch = epoch + 1
 	b := s.db.NewBatch()
 	if err := errors.Join(b.Set(keyFormat, strconv.AppendUint(nil, formatNumber, 10), nil),
-		b.Set(keyEpoch, strconv.AppendUint(nil, s.epoch, 10), nil)); err != nil {
+		b.Set(keyEpoch, strconv.AppendUint(nil, s.epoch, 10), nil), s.noteStart(b)); err != nil {
 		return errors.Join(err, b.Close())
 	}
 	return s.commit(b)
@@ -194,6 +198,7 @@ func (s *Store) commit(b *pebble.Batch) error {
 		return err
 	}
 	s.mark = next
+	s.commits.Store(next.Count)
 	return s.floor.Note(next)
 }
 

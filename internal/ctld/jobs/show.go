@@ -229,7 +229,7 @@ func (s *Queries) detail(id access.Identity, j *state.Job) (api.JobDetail, error
 		last := &d.Attempts[len(d.Attempts)-1]
 		for i := range last.Ranks {
 			if last.Ranks[i].Exit == nil {
-				last.Ranks[i].Use = s.Used.Samples.Use(last.Ranks[i].Node, j, i)
+				last.Ranks[i].Use = s.Used.Samples.Use(last.Ranks[i].Node, j.RankID(i), j.Identity())
 			}
 		}
 		d.Progress = j.Attempt.Ranks[0].Progress

@@ -2,6 +2,8 @@ package jobstore
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,6 +65,13 @@ func writeSecretFile(path, text string) error {
 	}
 	_, err = io.WriteString(f, text)
 	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// Key is a key for one purpose, which is as secret as the vault's.
+func (v *Vault) Key(purpose string) []byte {
+	h := hmac.New(sha256.New, []byte(v.key.String()))
+	h.Write([]byte(purpose))
+	return h.Sum(nil)
 }
 
 // Seal encrypts what only nodes that run the job may read.

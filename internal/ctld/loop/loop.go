@@ -161,6 +161,11 @@ func (l *Loop) send(ctx context.Context, r request) error {
 	}
 }
 
+// Point is how far the records have come, and Was whether they have been at one
+// that was told before.
+func (l *Loop) Point() state.Point     { return l.store.Point() }
+func (l *Loop) Was(p state.Point) bool { return l.store.Was(p) }
+
 // View is the controller as of the last turn.
 func (l *Loop) View() *state.View { return l.view.Load() }
 

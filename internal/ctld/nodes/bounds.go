@@ -30,6 +30,9 @@ func bound(q *api.SyncRequest) error {
 	for i := range q.Unhealthy {
 		cut(&q.Unhealthy[i], maxText)
 	}
+	if len(q.Records) > maxWord {
+		q.Records = "" // none of ours
+	}
 	for i := range q.Ranks {
 		boundRank(&q.Ranks[i])
 	}
@@ -47,6 +50,7 @@ func bound(q *api.SyncRequest) error {
 }
 
 func boundRank(r *node.RankStatus) {
+	cut(&r.UUID, maxWord)
 	cut(&r.Progress, maxText)
 	cut(&r.Cores, maxWord)
 	cut(&r.Image, maxWord)

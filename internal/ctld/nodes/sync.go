@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -37,6 +38,8 @@ type Exchange struct {
 	Now     func() time.Time
 	UID     func(user string) *uint32 // of the account on this machine; nil: there is none
 	IDs     *ids.Book
+	Key     []byte // by which what nodes keep for the controller is signed
+	Log     *slog.Logger
 }
 
 type syncInput struct {
@@ -63,9 +66,15 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 			ev.Loads = append(ev.Loads, control.GPULoad{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
 		}
 	}
+	if told, ok := s.told(q.Records); ok && !s.Loop.Was(told.Point) {
+		ev.Ahead, ev.Next, ev.Seen = true, told.Next+sinceTold, q.Seen
+	}
 	answer, err := loop.Do(ctx, s.Loop, ev)
 	if err != nil {
 		return nil, err
+	}
+	if answer.WentBack {
+		s.Log.Error("the controller's records went back to an older state, as of a copy that was put back: a node was told of what they lack. Jobs that waited are on hold, and nodes get new ones when they have said what they run; restore a backup instead of a copy", "node", in.Name)
 	}
 	s.Samples.Put(in.Name, q.Samples)
 	s.Samples.PutUse(in.Name, q.Use)
@@ -80,7 +89,7 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	if err != nil {
 		return nil, err
 	}
-	out.WantInventory = want
+	out.WantInventory, out.Records = want, s.tell()
 	return &out, nil
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/job"
 	"gbatch/internal/node"
-	"gbatch/internal/state"
 )
 
 // Samples is what nodes last said of their GPUs' work, by node. It is kept in
@@ -45,13 +45,13 @@ func (s *Samples) PutUse(node string, list []api.RankUse) {
 	}
 }
 
-// Use is what a job's rank i on a node has used, as the node said last; nil: it did
-// not.
-func (s *Samples) Use(name string, j *state.Job, i int) *node.LiveUse {
+// Use is what a rank of the job with this UUID has used on a node, as the node said
+// last; nil: it did not.
+func (s *Samples) Use(name string, id job.RankID, uuid string) *node.LiveUse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range s.uses[name] {
-		if u.ID == j.RankID(i) && node.SameJob(u.UUID, j.Identity()) {
+		if u.ID == id && node.SameJob(u.UUID, uuid) {
 			return &u.LiveUse
 		}
 	}

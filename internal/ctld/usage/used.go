@@ -41,7 +41,7 @@ func (s *Used) Of(j *state.Job) *api.Used {
 		u.ElapsedS = int64(max(end-j.Started, 0)) / 1000
 	}
 	for i, r := range j.Attempt.Ranks {
-		use := s.Samples.Use(r.Alloc.Node, j, i)
+		use := s.Samples.Use(r.Alloc.Node, j.RankID(i), j.Identity())
 		if r.Exit != nil {
 			use = &node.LiveUse{CPUSeconds: r.Exit.CPUSeconds, PeakMem: r.Exit.PeakMem, GPU: r.Exit.GPU}
 		}

@@ -35,6 +35,7 @@ type Node interface {
 type Options struct {
 	Name, Address string        // of the node, of the controller
 	File          string        // where it is noted how long the node may go on alone
+	Records       string        // file that keeps what the controller said of its records
 	Boot          string        // of the machine
 	Lease         time.Duration // where the controller has not said
 	Controller    Controller
@@ -58,12 +59,13 @@ type Contact struct {
 	mu            sync.Mutex
 	order         ordering
 	wantInventory bool
+	records       *memory
 }
 
 // Open reads how long the node may go on alone.
 func Open(o Options) *Contact {
 	return &Contact{Options: o, lease: openLease(o.File, o.Boot, o.Lease, sinceBoot), leaseC: make(chan struct{}, 1),
-		news: news{wake: make(chan struct{}, 1)}, wantInventory: true}
+		news: news{wake: make(chan struct{}, 1)}, wantInventory: true, records: openMemory(o.Records)}
 }
 
 // Run keeps up contact until ctx ends.
@@ -176,6 +178,7 @@ func (c *Contact) request(wait time.Duration) (*api.SyncRequest, ticket) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	req := c.Node.Report()
+	req.Records = c.records.text
 	req.Seen, req.WaitMS, req.NowMS = c.order.seen, wait.Milliseconds(), time.Now().UnixMilli()
 	if !c.wantInventory {
 		req.Inventory = nil
@@ -187,6 +190,9 @@ func (c *Contact) request(wait time.Duration) (*api.SyncRequest, ticket) {
 func (c *Contact) take(ctx context.Context, t ticket, resp *api.SyncResponse) {
 	c.mu.Lock()
 	c.wantInventory = resp.WantInventory
+	if err := c.records.keep(resp.Records, c.lease.now()); err != nil {
+		c.Log.Debug("what the controller said of its records is not kept", "error", err)
+	}
 	if c.order.accept(t, resp) {
 		c.Node.Desire(resp)
 	}

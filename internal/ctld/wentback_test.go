@@ -1,0 +1,117 @@
+package ctld
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+)
+
+// copyAway copies the controller's whole directory, the file beside the store too.
+func (s *testSite) copyAway() string {
+	s.t.Helper()
+	s.stop()
+	dir := filepath.Join(s.t.TempDir(), "copy")
+	if err := os.CopyFS(dir, os.DirFS(s.cfg.Dir)); err != nil {
+		s.t.Fatal(err)
+	}
+	s.start()
+	return dir
+}
+
+// putBack replaces the controller's directory by a copy.
+func (s *testSite) putBack(dir string) {
+	s.t.Helper()
+	s.stop()
+	if err := errors.Join(os.RemoveAll(s.cfg.Dir), os.CopyFS(s.cfg.Dir, os.DirFS(dir))); err != nil {
+		s.t.Fatal(err)
+	}
+	s.start()
+}
+
+// brief is a job that is over before one that waits could start.
+func brief(cpus int) *api.SubmitRequest {
+	q := hello(cpus)
+	q.Job = bytes.Replace(q.Job, []byte(`"docker"`), []byte(`"scheduling":{"maxDuration":"1 minute"},"docker"`), 1)
+	return q
+}
+
+// TestDirectoryPutBack puts the whole directory back from an older copy, of which
+// the controller can know nothing by itself. It learns it of the first node that
+// says what it was told: nothing of the jobs between is taken for that of jobs
+// that got their numbers, what it still knows goes on, and no more numbers are
+// given twice.
+func TestDirectoryPutBack(t *testing.T) {
+	s := newSite(t, nil)
+	n := s.node("n1")
+	goesOn := s.submit(hello(1), "")
+	n.until(1)
+	first := job.RankID{Job: goesOn.Number, Attempt: 1}
+	n.report(first, node.PhaseRunning, nil)
+	waits := s.submit(hello(8), "")
+	older := s.copyAway()
+
+	lost := s.submit(brief(2), "")
+	lostRank := job.RankID{Job: lost.Number, Attempt: 1}
+	n.until(2)
+	n.report(lostRank, node.PhaseRunning, nil)
+	last := s.submit(hello(8), "")
+
+	s.putBack(older)
+	reused := s.submit(brief(2), "") // before anybody could tell
+	if reused.Number != lost.Number {
+		t.Fatalf("the number is %d, want that of the lost job, %d: else nothing is tested", reused.Number, lost.Number)
+	}
+	n.sync(nil)
+	fresh := s.submit(brief(2), "").Number
+	if fresh <= last.Number {
+		t.Errorf("number %d was given twice", fresh)
+	}
+	want := map[job.Number]job.State{goesOn.Number: job.Running, waits.Number: job.OnHold, reused.Number: job.Assigned}
+	got := s.states()
+	delete(got, fresh)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+	if st := n.held[lostRank]; st.Phase != node.PhaseAccepted {
+		t.Errorf("the node has %+v of the job with the number of the lost one, want it begun anew", st)
+	}
+	if st := n.held[first]; st.Phase != node.PhaseRunning {
+		t.Errorf("what was known on both sides has come to %+v, want it to go on", st)
+	}
+	if v := s.server.loop.View().Node("n1"); v.Unsure {
+		n.sync(nil)
+	}
+	n.sync(nil)
+	if v := s.server.loop.View().Node("n1"); v.Unsure {
+		t.Error("the node gets no jobs any more")
+	}
+	before := s.server.loop.View().Next
+	s.stop()
+	s.start()
+	n.sync(nil)
+	if v := s.server.loop.View(); v.Next != before || v.Node("n1").Unsure {
+		t.Error("an ordinary restart is taken for a step back")
+	}
+}
+
+// TestForgedRecords: what a node did not have from this controller tells nothing.
+func TestForgedRecords(t *testing.T) {
+	s := newSite(t, nil)
+	n := s.node("n1")
+	next := s.server.loop.View().Next
+	for _, forged := range []string{"", "x", "eyJzdGFydCI6MSwiY29tbWl0cyI6OTk5LCJuZXh0Ijo5OTk5fQ.AAAA", n.records + "x", n.records[1:]} {
+		n.records = forged
+		n.sync(nil)
+		if v := s.server.loop.View(); v.Next != next || v.Node("n1").Unsure {
+			t.Errorf("%q is believed", forged)
+		}
+	}
+}
