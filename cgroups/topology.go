@@ -201,13 +201,3 @@ func (t Topology) Online() CPUSet {
 	}
 	return s
 }
-
-// MemoryBytes returns the machine's memory as the sum over its nodes, 0 on a
-// kernel without NUMA.
-func (t Topology) MemoryBytes() int64 {
-	var sum int64
-	for _, n := range t.Nodes {
-		sum += n.MemoryBytes
-	}
-	return sum
-}

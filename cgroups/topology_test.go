@@ -83,8 +83,10 @@ func TestReadTopology(t *testing.T) {
 			if diff := cmp.Diff(want, last); diff != "" {
 				t.Errorf("last cpu (-want +got):\n%s", diff)
 			}
-			if want := int64(m.memGiB) << 30 * int64(len(top.Nodes)); top.MemoryBytes() != want {
-				t.Errorf("memory %d, want %d", top.MemoryBytes(), want)
+			for _, n := range top.Nodes {
+				if want := int64(m.memGiB) << 30; n.MemoryBytes != want {
+					t.Errorf("memory of node %d: %d, want %d", n.ID, n.MemoryBytes, want)
+				}
 			}
 		})
 	}

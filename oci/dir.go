@@ -41,7 +41,7 @@ type ShimConfig struct {
 	Scratch string `json:"scratch,omitempty"`
 	// Log bounds what is kept of the output.
 	Log logs.Limits `json:"log"`
-	// Network is set if StartWith hands over a network namespace. The spec's
+	// Network is set if Pool.Start hands over a network namespace. The spec's
 	// network must be the zero value then.
 	Network *ShimNetwork `json:"network,omitempty"`
 

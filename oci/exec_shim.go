@@ -186,7 +186,7 @@ func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
 			return nil, err
 		}
 		// The root file system is mounted for the container and its setup only.
-		u, err := ResolveUser(fmt.Sprintf("/proc/%d/root", pid), req.User, nil)
+		u, err := resolveUser(fmt.Sprintf("/proc/%d/root", pid), req.User, nil)
 		if err != nil {
 			return nil, err
 		}

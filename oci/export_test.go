@@ -1,7 +1,10 @@
 package oci
 
 // What tests outside of the package have to reach.
-var FillSeccomp = fillSeccomp
+var (
+	FillSeccomp = fillSeccomp
+	ResolveUser = resolveUser
+)
 
 type OverlayMount = overlayMount
 

@@ -70,7 +70,7 @@ func attach(t *testing.T, n *networked, ns userns.Namespaces) *networked {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.net.Close)
-	if n.at, err = n.net.AttachTo(n.id, ns.Net, nil); err != nil {
+	if n.at, err = n.net.Attach(n.id, ns.Net, nil); err != nil {
 		t.Fatal(err)
 	}
 	l, err := netns.Listen(netip.Addr{}, 0, netns.DefaultPorts)

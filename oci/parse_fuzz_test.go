@@ -50,7 +50,7 @@ func FuzzUser(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		u, err := ResolveUser(root, spec, []string{spec})
+		u, err := resolveUser(root, spec, []string{spec})
 		if fault := (*Failure)(nil); err != nil && (!errors.As(err, &fault) || fault.Kind != UserUnknown) {
 			t.Errorf("%v is not told as the job's fault", err)
 		}

@@ -17,13 +17,9 @@ import (
 )
 
 // Start begins a shim in a directory that Prepare made, and does not wait for
-// the container. An error means that no shim runs.
-func Start(dir string) (*Container, error) { return StartWith(dir, Handover{}) }
-
-// StartWith is Start for a container that is handed something over, as one
-// whose [ShimConfig] has a Network is. The shim gets copies of the files; the
-// caller closes its own.
-func StartWith(dir string, h Handover) (*Container, error) { return new(Pool).Start(dir, h) }
+// the container. An error means that no shim runs. See [Pool.Start] for a container
+// that is handed something over.
+func Start(dir string) (*Container, error) { return new(Pool).Start(dir, Handover{}) }
 
 func (p *Pool) start(dir string, h Handover) (*Container, error) {
 	if exists(filepath.Join(dir, fileExit)) || exists(filepath.Join(dir, fileBegun)) {

@@ -26,10 +26,10 @@ type User struct {
 // maxUserFile bounds how much of an image's /etc/passwd or /etc/group is read.
 const maxUserFile = 16 << 20
 
-// ResolveUser looks "user[:group]" and further groups up in the image that is
+// resolveUser looks "user[:group]" and further groups up in the image that is
 // mounted at rootfs. Names must be in the image; numbers need not. The image
 // is not trusted: a symbolic link in it cannot lead out of it.
-func ResolveUser(rootfs, spec string, groups []string) (User, error) {
+func resolveUser(rootfs, spec string, groups []string) (User, error) {
 	passwd, err := openInside(rootfs, "/etc/passwd")
 	if err != nil {
 		return User{}, err
@@ -154,7 +154,7 @@ func resolveSpecUser(spec *specs.Spec, rootfs string) error {
 	if spec.Process.User.Username == "" && len(groups) == 0 {
 		return nil // the caller filled in numbers itself
 	}
-	u, err := ResolveUser(rootfs, spec.Process.User.Username, groups)
+	u, err := resolveUser(rootfs, spec.Process.User.Username, groups)
 	if err != nil {
 		return err
 	}

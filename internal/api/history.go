@@ -3,7 +3,6 @@ package api
 import (
 	"time"
 
-	"gbatch/internal/job"
 	"gbatch/internal/node"
 )
 
@@ -97,11 +96,4 @@ type Budget struct {
 // ShareList is the answer of GET PathShares, depth first.
 type ShareList struct {
 	Shares []Share `json:"shares"`
-}
-
-// RankUse is a node's word on what a rank that runs has used.
-type RankUse struct {
-	ID   job.RankID `json:"id"`
-	UUID string     `json:"uuid,omitempty"` // of its job
-	node.LiveUse
 }

@@ -216,3 +216,10 @@ type GPUSample struct {
 	MemUsed     *int64   `json:"memUsedBytes,omitempty"`
 	EnergyJ     *float64 `json:"energyJ,omitempty"` // used since the driver was loaded
 }
+
+// RankUse is a node's word on what a rank that runs has used.
+type RankUse struct {
+	ID   job.RankID `json:"id"`
+	UUID string     `json:"uuid,omitempty"` // of its job
+	node.LiveUse
+}

@@ -85,7 +85,7 @@ func (s *Set) Add(f Family, value float64, labels ...string) {
 	}
 	clean := make([]string, len(labels))
 	for i, l := range labels {
-		clean[i] = Label(l)
+		clean[i] = labelValue(l)
 	}
 	key := f.Name + "\xff" + strings.Join(clean, "\xff") // no label has such a byte
 	if old := s.values[key]; old != nil {
@@ -99,9 +99,9 @@ func (s *Set) Add(f Family, value float64, labels ...string) {
 // maxLabel bounds a label's value, in bytes.
 const maxLabel = 128
 
-// Label makes a label's value of any text: valid UTF-8 of bounded length. The
+// labelValue makes a label's value of any text: valid UTF-8 of bounded length. The
 // text format itself quotes what has a meaning in it.
-func Label(s string) string {
+func labelValue(s string) string {
 	if len(s) > maxLabel {
 		s = s[:maxLabel]
 		for i := 0; i < utf8.UTFMax && !utf8.ValidString(s[max(0, len(s)-utf8.UTFMax):]); i++ {
@@ -153,7 +153,7 @@ type First struct {
 
 // Label is the label of a name.
 func (f *First) Label(name string) string {
-	name = Label(name)
+	name = labelValue(name)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.have == nil {

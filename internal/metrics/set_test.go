@@ -56,7 +56,7 @@ func FuzzLabel(f *testing.F) {
 	f.Add("\xff\xff")
 	f.Add(strings.Repeat("x", maxLabel-1) + "é")
 	f.Fuzz(func(t *testing.T, s string) {
-		l := Label(s)
+		l := labelValue(s)
 		if !utf8.ValidString(l) || len(l) > 3*maxLabel {
 			t.Errorf("label of %q: %q", s, l)
 		}

@@ -17,13 +17,13 @@ const MarkSuffix = ".mark"
 
 func (c Config) floorFile() string { return c.Dir + MarkSuffix }
 
-// A LossError says that a store is not what was committed to it.
-type LossError struct {
+// A lossError says that a store is not what was committed to it.
+type lossError struct {
 	What  string // is wrong, as a sentence
 	Token string // by which an administrator names this very loss
 }
 
-func (e *LossError) Error() string {
+func (e *lossError) Error() string {
 	return fmt.Sprintf("%s. Put the missing files back if there are any, or restore a backup by `gctld restore`; to go on with what is there and lose the rest for good: `gctld accept-loss %s`",
 		e.What, e.Token)
 }
@@ -40,7 +40,7 @@ func inspect(cfg Config) (floor.Mark, error) {
 		return newMark(), nil
 	}
 	if len(files) == 0 {
-		return floor.Mark{}, &LossError{fmt.Sprintf("it is gone: %d commits were made to it", last.Count), token(last, floor.Mark{})}
+		return floor.Mark{}, &lossError{fmt.Sprintf("it is gone: %d commits were made to it", last.Count), token(last, floor.Mark{})}
 	}
 	have, format, err := readMark(cfg)
 	switch {
@@ -59,7 +59,7 @@ func inspect(cfg Config) (floor.Mark, error) {
 		what = fmt.Sprintf("the file that tells how far it must have come cannot be used (%v); it has %d commits, and whether these are all is not known", unread, have.Count)
 	}
 	if what != "" {
-		return floor.Mark{}, &LossError{what, token(last, have)}
+		return floor.Mark{}, &lossError{what, token(last, have)}
 	}
 	return have, nil
 }
@@ -125,11 +125,11 @@ func Renew(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Accept opens a store whose loss an administrator names by the token of the
-// LossError.
+// Accept opens a store whose loss an administrator names by the token of Open's
+// error.
 func Accept(cfg Config, accepted string) (*Store, error) {
 	s, err := Open(cfg)
-	var loss *LossError
+	var loss *lossError
 	switch {
 	case err == nil:
 		return nil, errors.Join(fmt.Errorf("nothing is missing in store %s", cfg.Dir), s.Close())

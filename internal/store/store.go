@@ -41,7 +41,8 @@ type Store struct {
 }
 
 // Open opens or creates the store, checks its format and that it has all that
-// was committed, and counts this start. What is missing is a *LossError.
+// was committed, and counts this start. Where something is missing, the error names
+// the token that Accept takes.
 func Open(cfg Config) (*Store, error) {
 	cfg = cfg.onDisk()
 	mark, err := inspect(cfg)

@@ -29,13 +29,11 @@ const maxOwner = 255
 // errFull says that the subnet has no address left.
 var errFull = errors.New("all addresses of the node's network are in use")
 
-// Attach makes a namespace for an owner, in place of one it may have had.
-func (n *Network) Attach(owner string) (*Attached, error) { return n.AttachTo(owner, nil, nil) }
-
-// AttachTo is Attach with a namespace that was made before, such as one that
-// belongs to a user namespace. It is the result's from then on, and stays the
-// caller's after an error. With a gang, it is in the gang's network too.
-func (n *Network) AttachTo(owner string, ns *os.File, g *Gang) (*Attached, error) {
+// Attach makes a namespace for an owner, in place of one it may have had, or takes
+// one that was made before, such as one that belongs to a user namespace. It is the
+// result's from then on, and stays the caller's after an error. With a gang, it is
+// in the gang's network too.
+func (n *Network) Attach(owner string, ns *os.File, g *Gang) (*Attached, error) {
 	if owner == "" || len(owner) > maxOwner {
 		return nil, fmt.Errorf("attach network: owner %q must have 1 to %d bytes", owner, maxOwner)
 	}

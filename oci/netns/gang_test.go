@@ -82,7 +82,7 @@ func (m *machine) daemon(name string) (n *Network) {
 
 func (m *machine) attach(n *Network, owner string, g *Gang) (a *Attached) {
 	m.t.Helper()
-	m.do(func() (err error) { a, err = n.AttachTo(owner, nil, g); return err })
+	m.do(func() (err error) { a, err = n.Attach(owner, nil, g); return err })
 	m.t.Cleanup(func() {
 		a.Namespace.Close()
 		m.do(func() error { return n.Detach(owner) })
@@ -320,7 +320,7 @@ func TestGangAfterKill(t *testing.T) {
 		}
 		m.do(func() error {
 			defer func() { _ = recover() }()
-			_, _ = n.AttachTo("rank", ns, g)
+			_, _ = n.Attach("rank", ns, g)
 			return nil
 		})
 		n.Close()

@@ -93,7 +93,7 @@ func openNetwork(t testing.TB, cfg Config) *Network {
 
 func attach(t testing.TB, n *Network, owner string) *Attached {
 	t.Helper()
-	a, err := n.Attach(owner)
+	a, err := n.Attach(owner, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

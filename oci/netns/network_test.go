@@ -238,7 +238,7 @@ func TestDetachEndsConnectionsAndFreesTheAddress(t *testing.T) {
 	for _, owner := range []string{"1", "2", "3", "4", "5"} {
 		last = attach(t, n, owner)
 	}
-	if _, err := n.Attach("6"); !errors.Is(err, errFull) {
+	if _, err := n.Attach("6", nil, nil); !errors.Is(err, errFull) {
 		t.Fatalf("got %v, want %v", err, errFull)
 	}
 	must(t, n.Detach("5"))
@@ -374,7 +374,7 @@ func TestMTUOfUplink(t *testing.T) {
 func BenchmarkAttach(b *testing.B) {
 	n := openNetwork(b, Config{})
 	for b.Loop() {
-		a, err := n.Attach("job")
+		a, err := n.Attach("job", nil, nil)
 		must(b, err)
 		a.Namespace.Close()
 		must(b, n.Detach("job"))

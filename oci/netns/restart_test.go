@@ -67,7 +67,7 @@ func crashHere(at string) {
 			select {}
 		}
 	}
-	_, _ = n.Attach("crashed")
+	_, _ = n.Attach("crashed", nil, nil)
 }
 
 func TestSweepAfterKill(t *testing.T) {
@@ -96,7 +96,7 @@ func TestSweepAfterKill(t *testing.T) {
 // Without a sweep the kernel takes away what nobody holds any more.
 func TestNothingHeldNothingLeft(t *testing.T) {
 	n := openNetwork(t, Config{})
-	a, err := n.Attach("job")
+	a, err := n.Attach("job", nil, nil)
 	must(t, err)
 	a.Namespace.Close()
 	eventually(t, "the interface goes with its namespace", func() bool { return ours(t) == nil })

@@ -61,7 +61,7 @@ func efficiency(d *api.JobDetail) (*use, error) {
 	case d.Private:
 		return nil, api.Errorf(api.CodeDenied, "job %d belongs to project %s", d.Number, d.Project)
 	case d.Tasks != nil:
-		return nil, exit.Usagef("job %d is an array: name one of its tasks, as %d_%s", d.Number, d.Number, "0")
+		return nil, exit.Usagef("job %d is an array: name one of its tasks, as %d_0", d.Number, d.Number)
 	case len(d.Attempts) == 0 || d.Used == nil:
 		return nil, fmt.Errorf("job %d is %s and has not run: there is nothing to compare", d.Number, d.State)
 	}

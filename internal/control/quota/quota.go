@@ -35,9 +35,9 @@ const (
 // stored is the bytes that count in a day.
 func (a Amount) stored() int64 { return a.Bytes + a.Records*recordBytes }
 
-// Of is what a job counts for. The tasks of an array count with the array,
+// amountOf is what a job counts for. The tasks of an array count with the array,
 // whether they are jobs yet or not.
-func Of(j *state.Job) Amount {
+func amountOf(j *state.Job) Amount {
 	if j.State.Final() || j.Parent != 0 {
 		return Amount{}
 	}
@@ -90,7 +90,7 @@ func (b *Book) count(j *state.Job, sign int64) {
 			delete(b.held, *j.Owner)
 		}
 	}
-	more := Of(j)
+	more := amountOf(j)
 	if more == (Amount{}) {
 		return
 	}

@@ -71,8 +71,8 @@ func Caller(ctx context.Context) Identity {
 // Operator says whether the caller may act on everyone's jobs and all nodes.
 func (id Identity) Operator() bool { return id.Role == roleOperator || id.Role == RoleAdmin }
 
-// Admin says whether the caller may say who may do what.
-func (id Identity) Admin() bool { return id.Role == RoleAdmin }
+// admin says whether the caller may say who may do what.
+func (id Identity) admin() bool { return id.Role == RoleAdmin }
 
 // MayNode says whether the caller may speak for a node. Root of the
 // controller's own machine may for all: it could read the authority's key.

@@ -30,7 +30,7 @@ func (l Level) Admits(id Identity) bool {
 	case ByOperators:
 		return id.Operator()
 	case ByAdmins:
-		return id.Admin()
+		return id.admin()
 	case ByNodes:
 		return id.Role == RoleNode || id.Root
 	case ByJoiners:

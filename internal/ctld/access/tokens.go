@@ -136,7 +136,7 @@ func (s *Tokens) newToken(id Identity, q api.TokenRequest) (api.Token, error) {
 	}
 	t.Expires = now.Add(life)
 	switch own := t.Use == api.TokenUser && t.User == id.User; {
-	case id.Admin():
+	case id.admin():
 	case !own:
 		return t, api.Errorf(api.CodeDenied, "only an admin makes tokens for others and for nodes")
 	case !id.Machine:
@@ -153,7 +153,7 @@ type tokensInput struct {
 // List lists the caller's tokens, or all.
 func (s *Tokens) List(ctx context.Context, in *tokensInput) (*api.TokenList, error) {
 	id := Caller(ctx)
-	if in.All && !id.Admin() {
+	if in.All && !id.admin() {
 		return nil, api.Errorf(api.CodeDenied, "only an admin sees everyone's tokens").WithHint("leave --all out")
 	}
 	live, _ := s.Keys.list(s.Now())
@@ -181,7 +181,7 @@ func (s *Tokens) Revoke(ctx context.Context, in *TokenName) error {
 	s.Keys.Change.Lock()
 	defer s.Keys.Change.Unlock()
 	t, ok := s.Keys.Token(in.ID)
-	if !ok || !id.Admin() && (t.Use != api.TokenUser || t.User != id.User) {
+	if !ok || !id.admin() && (t.Use != api.TokenUser || t.User != id.User) {
 		return api.Errorf(api.CodeNotFound, "you have no token %q", in.ID).WithHint("`gadm token list` shows yours")
 	}
 	if !t.Revoked.IsZero() {

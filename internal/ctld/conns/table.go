@@ -23,8 +23,8 @@ const (
 	classes
 )
 
-// Classes are the names of the kinds of connections.
-var Classes = [classes]string{"visitor", "user", "trusted", "refused"}
+// classNames are the names of the kinds of connections.
+var classNames = [classes]string{"visitor", "user", "trusted", "refused"}
 
 // Of all connections, visitors have a part, users most, and at least as much as
 // visitors is left for the trusted.
@@ -174,7 +174,7 @@ func (t *Table) put(c *Conn, o owner) {
 	}
 	t.owners[o][c] = struct{}{}
 	t.open[o.class]++
-	t.Opened(Classes[o.class], +1)
+	t.Opened(classNames[o.class], +1)
 }
 
 func (t *Table) remove(c *Conn) {
@@ -187,7 +187,7 @@ func (t *Table) remove(c *Conn) {
 		delete(t.owners, o)
 	}
 	t.open[o.class]--
-	t.Opened(Classes[o.class], -1)
+	t.Opened(classNames[o.class], -1)
 }
 
 func (t *Table) refuse(why, from string) {

@@ -52,7 +52,7 @@ func (w *world) classes() map[string]int {
 	out := map[string]int{}
 	for i, n := range w.open {
 		if n > 0 {
-			out[Classes[i]] = n
+			out[classNames[i]] = n
 		}
 	}
 	return out

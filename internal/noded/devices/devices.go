@@ -46,22 +46,22 @@ type Inventory struct {
 	Simulated bool
 }
 
-// None is a node without accelerators.
-type None struct{}
+// none is a node without accelerators.
+type none struct{}
 
-var _ Devices = None{}
+var _ Devices = none{}
 
-func (None) Inventory() Inventory          { return Inventory{} }
-func (None) Near([]string) []int           { return nil }
-func (None) Indexes([]string) []int        { return nil }
-func (None) Lost([]string) string          { return "" }
-func (None) Samples() []api.GPUSample      { return nil }
-func (None) Readings() []Reading           { return nil }
-func (None) Watch(context.Context, func()) {}
-func (None) Refresh(context.Context)       {}
-func (None) Close() error                  { return nil }
+func (none) Inventory() Inventory          { return Inventory{} }
+func (none) Near([]string) []int           { return nil }
+func (none) Indexes([]string) []int        { return nil }
+func (none) Lost([]string) string          { return "" }
+func (none) Samples() []api.GPUSample      { return nil }
+func (none) Readings() []Reading           { return nil }
+func (none) Watch(context.Context, func()) {}
+func (none) Refresh(context.Context)       {}
+func (none) Close() error                  { return nil }
 
-func (None) Edit(_ *specs.Spec, uuids []string) error {
+func (none) Edit(_ *specs.Spec, uuids []string) error {
 	if len(uuids) > 0 {
 		return fmt.Errorf("give GPU %s: this node has no GPUs", uuids[0])
 	}

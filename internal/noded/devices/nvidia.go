@@ -32,7 +32,7 @@ func Open(cfg *config.Config, nodes []cgroups.Node, log *slog.Logger) (Devices, 
 	c.Log = log
 	node, err := gpu.Open(c)
 	if err != nil {
-		return None{}, err
+		return none{}, err
 	}
 	if inv := node.Inventory(); len(inv.GPUs) > 0 {
 		log.Info("GPUs found", "count", len(inv.GPUs), "model", inv.GPUs[0].Model, "driver", inv.Driver, "simulated", inv.Simulated)

@@ -113,7 +113,7 @@ func (d *Disk) choose(a *area) error {
 		}
 	}
 	if want != config.DiskQuota {
-		d.usual = Limit(d.cfg, a.size)
+		d.usual = usualLimit(d.cfg, a.size)
 		ierr := d.tryImages(d.usual)
 		if ierr == nil {
 			d.mode = config.DiskImage
@@ -257,12 +257,12 @@ func (d *Disk) limit(c Claim, a *area) int64 {
 	if c.Asked > 0 {
 		return c.Asked
 	}
-	return Limit(d.cfg, a.size)
+	return usualLimit(d.cfg, a.size)
 }
 
-// Limit is how much a container may write that has not asked for more, on a
+// usualLimit is how much a container may write that has not asked for more, on a
 // file system of that size.
-func Limit(cfg *config.Config, size int64) int64 {
+func usualLimit(cfg *config.Config, size int64) int64 {
 	if l := int64(cfg.Disk.PerContainer); l > 0 {
 		return l
 	}

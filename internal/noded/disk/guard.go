@@ -54,7 +54,7 @@ func (d *Disk) look(a *area, last seen) seen {
 		d.spoilt.Store(true)
 	}
 	since := time.Since(last.at)
-	much := last.free-free > min(Limit(d.cfg, a.size), max(last.free-floor, 0))/4
+	much := last.free-free > min(usualLimit(d.cfg, a.size), max(last.free-floor, 0))/4
 	if since >= measureEvery || (free < floor || much) && since > 10*last.took {
 		at := time.Now()
 		d.measure(a)

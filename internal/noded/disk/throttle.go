@@ -58,5 +58,5 @@ func Probe(cfg *config.Config) (mode string, limit int64, err error) {
 	if ioErr != nil {
 		err = ioErr
 	}
-	return d.mode, Limit(cfg, a.size), err
+	return d.mode, usualLimit(cfg, a.size), err
 }

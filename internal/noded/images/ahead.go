@@ -191,5 +191,5 @@ func aheadID(n job.Number) job.RankID { return job.RankID{Job: n} }
 // dropUnwanted gives up what is not wanted ahead any more. A rank that
 // runs on it holds it by itself, and what was just used is left alone for a while.
 func (p *Ahead) dropUnwanted() {
-	p.images.DropIf(func(id job.RankID) bool { return id == aheadID(id.Job) && !p.wants(id.Job) })
+	p.images.dropIf(func(id job.RankID) bool { return id == aheadID(id.Job) && !p.wants(id.Job) })
 }

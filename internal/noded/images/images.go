@@ -76,8 +76,8 @@ func (u *Holds) Drop(id job.RankID) {
 	delete(u.used, id)
 }
 
-// DropIf drops those for whom gone says so.
-func (u *Holds) DropIf(gone func(job.RankID) bool) {
+// dropIf drops those for whom gone says so.
+func (u *Holds) dropIf(gone func(job.RankID) bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	maps.DeleteFunc(u.used, func(id job.RankID, _ string) bool { return gone(id) })

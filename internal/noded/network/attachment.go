@@ -47,7 +47,7 @@ func (n *Network) Join(id job.RankID, o *api.RunOrder, namespace func() (*os.Fil
 	if err != nil {
 		return nil, err
 	}
-	at, err := n.own.AttachTo(id.String(), ns, g)
+	at, err := n.own.Attach(id.String(), ns, g)
 	if err != nil {
 		ns.Close()
 		return nil, err

@@ -63,7 +63,7 @@ func Build(o Options) (v1.Image, error) {
 	}
 	var made []v1.Layer
 	for i, files := range layers {
-		raw, err := Tar(files)
+		raw, err := tarOf(files)
 		if err != nil {
 			return nil, fmt.Errorf("build layer %d: %w", i+1, err)
 		}
@@ -110,9 +110,9 @@ func Layer(raw []byte, useZstd bool) (v1.Layer, error) {
 // epoch is the time of all files, so that equal input gives equal bytes.
 var epoch = time.Unix(1_000_000_000, 0).UTC()
 
-// Tar writes the files in the given order. Missing parent directories are not
+// tarOf writes the files in the given order. Missing parent directories are not
 // added.
-func Tar(files []File) ([]byte, error) {
+func tarOf(files []File) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, f := range files {

@@ -16,7 +16,7 @@ func TestBuildIsReproducible(t *testing.T) {
 		var digests [2]string
 		for i := range digests {
 			img, err := Build(o)
-			if errors.Is(err, ErrNoBusybox) {
+			if errors.Is(err, errNoBusybox) {
 				t.Skipf("SKIPPED: %v", err)
 			}
 			if err != nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// ErrNoBusybox says that this machine has no static busybox.
-var ErrNoBusybox = errors.New("no static busybox found: install the package busybox-static")
+// errNoBusybox says that this machine has no static busybox.
+var errNoBusybox = errors.New("no static busybox found: install the package busybox-static")
 
 // Busybox returns the files of a small root file system: /bin/busybox of this
 // machine with its applets as links, /etc/passwd and /etc/group with root,
@@ -53,7 +53,7 @@ func findBusybox() (body []byte, applets []string, err error) {
 		}
 		return body, strings.Fields(string(list)), nil
 	}
-	return nil, nil, ErrNoBusybox
+	return nil, nil, errNoBusybox
 }
 
 // static reports whether a program needs no dynamic loader.

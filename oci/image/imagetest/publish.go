@@ -35,7 +35,7 @@ func Push(r ref.Ref, img v1.Image, creds *ref.Credentials) (string, error) {
 
 // PushIndex writes an image for several platforms, keyed by os/architecture.
 func PushIndex(r ref.Ref, images map[string]v1.Image, creds *ref.Credentials) (string, error) {
-	index, err := Index(images)
+	index, err := indexOf(images)
 	if err != nil {
 		return "", err
 	}
@@ -93,8 +93,8 @@ func WriteDockerArchive(file string, img v1.Image, tag string) error {
 	return tarball.WriteToFile(file, t, img)
 }
 
-// Index makes one image of several, keyed by os/architecture.
-func Index(images map[string]v1.Image) (v1.ImageIndex, error) {
+// indexOf makes one image of several, keyed by os/architecture.
+func indexOf(images map[string]v1.Image) (v1.ImageIndex, error) {
 	var parts []mutate.IndexAddendum
 	for _, key := range slices.Sorted(maps.Keys(images)) {
 		platform, err := v1.ParsePlatform(key)

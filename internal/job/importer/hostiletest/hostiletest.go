@@ -40,8 +40,8 @@ type Outcome struct {
 	Facts      []string // PATH VALUE of the native document, the value as JSON or "absent"
 }
 
-// Now is when the corpus is submitted.
-const Now job.Instant = 1772443800000 // 2026-03-02 10:30 CET
+// now is when the corpus is submitted.
+const now job.Instant = 1772443800000 // 2026-03-02 10:30 CET
 
 // Read reads a case as gsubmit, or with a command line as sbatch, does. The
 // author's environment has one variable, whose value no message may show.
@@ -49,10 +49,10 @@ func (c Case) Read() (job.Submission, error) {
 	env := func(name string) (string, bool) { return Private, name == "PRIVATE" }
 	zone := time.FixedZone("CET", 3600)
 	if c.Line == nil {
-		return importer.Parse(c.Text, importer.Options{Env: env, Now: Now, Zone: zone})
+		return importer.Parse(c.Text, importer.Options{Env: env, Now: now, Zone: zone})
 	}
 	split := slurm.Split(c.Line, nil, nil)
-	return slurm.Parse(c.Text, slurm.Options{Line: split.Options, Args: split.Args, DefaultImage: "a", Env: env, Now: Now, Zone: zone})
+	return slurm.Parse(c.Text, slurm.Options{Line: split.Options, Args: split.Args, DefaultImage: "a", Env: env, Now: now, Zone: zone})
 }
 
 // Private is the value of the variable PRIVATE, and the password in the corpus.
