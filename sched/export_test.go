@@ -10,7 +10,7 @@ func (s *State) ReasonOf(p *Plan, id JobID) Reason {
 	if !ok {
 		return Reason{Code: CodeUnknown, Text: "it does not wait"}
 	}
-	return p.ReasonFor(ref)
+	return p.ReasonFor(id, ref)
 }
 
 // Node is a copy of what is known of a node, and whether it is known.

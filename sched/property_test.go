@@ -167,8 +167,8 @@ func (w *world) positioned() {
 func (w *world) reasonAgrees(p *Plan, j Job, all []Code) {
 	r := w.s.ReasonOf(p, j.ID)
 	if ref, ok := w.s.Ref(j.ID); ok {
-		if code := p.CodeFor(ref); code != p.ReasonFor(ref).Code {
-			w.t.Fatalf("job %d waits for %s by its code and for %s by its reason", j.ID, code, p.ReasonFor(ref).Code)
+		if code := p.CodeFor(j.ID, ref); code != p.ReasonFor(j.ID, ref).Code {
+			w.t.Fatalf("job %d waits for %s by its code and for %s by its reason", j.ID, code, p.ReasonFor(j.ID, ref).Code)
 		}
 	}
 	if r.Code == CodeNotYetEvaluated || r.Text == "" {

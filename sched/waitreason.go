@@ -64,10 +64,10 @@ func (r *round) exactlyWhy(kind *jobKind) *blocked {
 	return b
 }
 
-// Ref names a waiting job to a Plan. It is a value that may be kept and read by
-// anyone until the job leaves the queue, or the policy or the windows change.
+// Ref says to a Plan which jobs a waiting one is like. It is a value that may be
+// kept and read by anyone until the job leaves the queue, or the policy or the
+// windows change.
 type Ref struct {
-	ID    JobID
 	Since Time // eligible since
 	class uint64
 	kind  uint64
@@ -80,13 +80,13 @@ func (s *State) Ref(id JobID) (Ref, bool) {
 	if e == nil {
 		return Ref{}, false
 	}
-	return Ref{ID: id, Since: e.since, class: e.class.id, kind: e.class.kind.id, shape: e.class.shape}, true
+	return Ref{Since: e.since, class: e.class.id, kind: e.class.kind.id, shape: e.class.shape}, true
 }
 
 // ReasonFor is why a waiting job does not start, as the plan has it. It costs the
 // same for every job; a plan never changes and may be read by anyone.
-func (p *Plan) ReasonFor(ref Ref) Reason {
-	if reject := p.rejectOf(ref.ID); reject != nil {
+func (p *Plan) ReasonFor(id JobID, ref Ref) Reason {
+	if reject := p.rejectOf(id); reject != nil {
 		return reject.Reason
 	}
 	if ref.Since > p.now {
@@ -98,7 +98,7 @@ func (p *Plan) ReasonFor(ref Ref) Reason {
 	}
 	out := Reason{Code: why.code, Text: why.words(ref.shape)}
 	for _, res := range p.Reservations {
-		if res.Job == ref.ID {
+		if res.Job == id {
 			out.At = res.At
 		}
 	}
@@ -106,8 +106,8 @@ func (p *Plan) ReasonFor(ref Ref) Reason {
 }
 
 // CodeFor is the code of ReasonFor, for those who count: it makes no words.
-func (p *Plan) CodeFor(ref Ref) Code {
-	if reject := p.rejectOf(ref.ID); reject != nil {
+func (p *Plan) CodeFor(id JobID, ref Ref) Code {
+	if reject := p.rejectOf(id); reject != nil {
 		return reject.Reason.Code
 	}
 	if ref.Since > p.now {

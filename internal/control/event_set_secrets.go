@@ -47,7 +47,7 @@ func (e SetSecrets) apply(s *step) (secretsSet, *state.Refusal) {
 		return secretsSet{Version: j.Secrets, State: j.State}, nil
 	}
 	size := int64(len(e.Sealed))
-	if r := s.jobs.tooMuch(j.Owner.User, quota.Amount{Bytes: max(size-j.SealedBytes, 1)}); r != nil {
+	if r := s.jobs.tooMuch(j.Owner.User, quota.Amount{Bytes: max(size-int64(j.SealedBytes), 1)}); r != nil {
 		return secretsSet{}, r
 	}
 	s.jobs.stored(j.Owner.User, quota.Amount{Bytes: size, Records: 1})
@@ -55,7 +55,7 @@ func (e SetSecrets) apply(s *step) (secretsSet, *state.Refusal) {
 	s.out.store(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
 	j = s.jobs.change(j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *state.Job) {
 		j.Secrets++
-		j.Sealed, j.SealedBytes = true, size
+		j.Sealed, j.SealedBytes = true, int32(size)
 	})
 	sharers := append(s.arrays.children(j.Number), j)
 	if j.Cron != nil {

@@ -158,7 +158,7 @@ func (e Submit) job(s *step, req *state.Request, tasks *state.Tasks) (*state.Job
 		Number: s.jobs.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
 		Owner:   s.intern.owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
 		Request: req, Expected: e.Expected, State: job.Queued, Submitted: s.now, Since: s.now, Version: 1, Sealed: e.Sealed != nil,
-		DocBytes: int64(len(e.Document)), SealedBytes: int64(len(e.Sealed)),
+		DocBytes: int32(len(e.Document)), SealedBytes: int32(len(e.Sealed)),
 	}
 	if e.Secrets {
 		j.Secrets = 1

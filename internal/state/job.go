@@ -56,10 +56,10 @@ type Job struct {
 
 	Used accounting.Amount `json:"used,omitzero"` // x milliseconds, by all attempts that are over
 
-	DocBytes    int64 `json:"docBytes,omitempty"`    // of the document that is stored for it or for who it continues
-	SealedBytes int64 `json:"sealedBytes,omitempty"` // of its registry credentials and secrets, as they are stored
+	DocBytes    int32 `json:"docBytes,omitempty"`    // of the document that is stored for it or for who it continues
+	SealedBytes int32 `json:"sealedBytes,omitempty"` // of its registry credentials and secrets, as they are stored
 
-	Ref sched.Ref `json:"-"` // while it is queued: its name to plans
+	Ref sched.Ref `json:"-"` // while it is queued: which jobs it is like, to plans
 }
 
 // UUID is a job's for programs, written as 32 hexadecimal digits.

@@ -54,7 +54,7 @@ func (v *View) Waiting(j *Job) sched.Reason {
 	if v.Plan == nil {
 		return sched.Reason{Code: sched.CodeNotYetEvaluated, Text: "no round has looked at it yet"}
 	}
-	r := v.Plan.ReasonFor(j.Ref)
+	r := v.Plan.ReasonFor(sched.JobID(j.Number), j.Ref)
 	if j.Retried != nil && r.Code == sched.CodeBeginTime && j.Retried.Until > v.Now {
 		r.Text = "waits for its next try: " + j.Text
 	}
@@ -72,7 +72,7 @@ func (v *View) WaitingCode(j *Job) sched.Code {
 	case v.Plan == nil:
 		return sched.CodeNotYetEvaluated
 	}
-	return v.Plan.CodeFor(j.Ref)
+	return v.Plan.CodeFor(sched.JobID(j.Number), j.Ref)
 }
 
 // Charge is what one rank of the last attempt costs until a moment.

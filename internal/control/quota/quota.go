@@ -41,7 +41,7 @@ func amountOf(j *state.Job) Amount {
 	if j.State.Final() || j.Parent != 0 {
 		return Amount{}
 	}
-	a := Amount{Jobs: 1, Bytes: j.DocBytes + j.SealedBytes, Needs: NeedsOf(j.Waits)}
+	a := Amount{Jobs: 1, Bytes: int64(j.DocBytes) + int64(j.SealedBytes), Needs: NeedsOf(j.Waits)}
 	if j.Cron != nil {
 		a.Templates = 1
 	}
@@ -59,8 +59,8 @@ func NeedsOf(w *state.Waits) int64 {
 	return int64(len(w.Needs) + len(w.Tasks))
 }
 
-// Book is what each user has. Its invariant: the amounts are the sums of Of over
-// the table, and held is how many jobs of each owner are on hold. Create it with
+// Book is what each user has. Its invariant: the amounts are the sums of amountOf
+// over the table, and held is how many jobs of each owner are on hold. Create it with
 // New.
 type Book struct {
 	users map[string]*account
