@@ -35,7 +35,7 @@ type Decoder struct {
 // located is a problem and the offset of its value, which orders those of a line.
 type located struct {
 	Problem
-	off int
+	off int32
 }
 
 // NewDecoder returns a Decoder for documents of a dialect.
@@ -108,7 +108,7 @@ func (d *Decoder) Problem(n *Node, message, hint string) {
 		d.bad = map[*Node]bool{}
 	}
 	d.bad[n] = true
-	d.found = append(d.found, located{Problem{Path: d.Path(n), Line: n.Line, Message: message, Hint: hint}, n.off})
+	d.found = append(d.found, located{Problem{Path: d.Path(n), Line: int(n.Line), Message: message, Hint: hint}, n.off})
 }
 
 // ProblemAt is Problem for a member of the object n, which need not be there.

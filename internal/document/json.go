@@ -43,7 +43,7 @@ func (r *jsonReader) atEnd() bool {
 
 func (r *jsonReader) node(up *Node) *Node {
 	if len(r.spare) == 0 {
-		r.spare = make([]Node, 16)
+		r.spare = make([]Node, 15) // as many as fit in 1.5 KiB, which is a size that memory is given out in
 	}
 	n := &r.spare[0]
 	r.spare = r.spare[1:]
@@ -83,10 +83,10 @@ func (r *jsonReader) next() byte {
 func (r *jsonReader) value(n *Node, want string) *syntaxError {
 	c := r.next()
 	if r.strict {
-		n.off = r.pos
+		n.off = int32(r.pos)
 	}
 	if n.Line == 0 {
-		n.Line = r.lineAt(r.pos)
+		n.Line = int32(r.lineAt(r.pos))
 	}
 	if r.values++; r.values > maxValues {
 		return &syntaxError{off: r.pos, text: fmt.Sprintf("has more than %d values", maxValues)}
@@ -129,7 +129,7 @@ func (r *jsonReader) members(n *Node) *syntaxError {
 		if r.next() != '"' {
 			return r.unexpected(`a key in "double quotes"`)
 		}
-		kid.Line = r.lineAt(r.pos)
+		kid.Line = int32(r.lineAt(r.pos))
 		if err := r.str(&kid.Key); err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (r *jsonReader) list(n *Node, end byte, one func(*Node) *syntaxError) *synt
 			}
 		}
 		kid := r.node(n)
-		kid.Index = len(n.Kids)
+		kid.Index = int32(len(n.Kids))
 		n.Kids = append(n.Kids, kid)
 		if err := one(kid); err != nil {
 			return err

@@ -32,15 +32,16 @@ func (k kind) String() string {
 	return [...]string{"null", "a truth value", "a number", "a string", "an array", "an object"}[k]
 }
 
-// Node is one value of a document, with its place.
+// Node is one value of a document, with its place. There are as many as values, so
+// it is small; a document has at most MaxBytes.
 type Node struct {
 	Kind  kind
-	Line  int     // from 1: of its key if it is a member of an object; 0: not known
-	off   int     // byte offset of the value in a document that must be JSON, which orders what is on one line; else 0
-	Key   string  // in an object
-	Index int     // in an array
-	Up    *Node   // nil: the document
 	Plain bool    // YAML without quotes, where yes and off may be truth values
+	Line  int32   // from 1: of its key if it is a member of an object; 0: not known
+	off   int32   // byte offset of the value in a document that must be JSON, which orders what is on one line; else 0
+	Index int32   // in an array
+	Key   string  // in an object
+	Up    *Node   // nil: the document
 	Text  string  // a string decoded, a number as written, "true" or "false"
 	Kids  []*Node // of an array or object, in the order of the document
 	Flag  string  // the flag of the command line that gave it; empty: the document did

@@ -64,7 +64,7 @@ func (t *yamlTree) document(y *yaml.Node) (*Node, error) {
 
 // fill makes n of y. The line of n stays if it has one already.
 func (t *yamlTree) fill(n *Node, y *yaml.Node, depth int) error {
-	n.Line = cmp.Or(n.Line, y.Line)
+	n.Line = cmp.Or(n.Line, int32(y.Line))
 	if t.values++; t.values > maxValues {
 		return Problems{{Message: fmt.Sprintf("has more than %d values, with its aliases", maxValues), Line: y.Line}}
 	}
@@ -79,7 +79,7 @@ func (t *yamlTree) fill(n *Node, y *yaml.Node, depth int) error {
 	case yaml.SequenceNode:
 		n.Kind = ArrayKind
 		for i, v := range y.Content {
-			kid := &Node{Up: n, Index: i, Line: v.Line}
+			kid := &Node{Up: n, Index: int32(i), Line: int32(v.Line)}
 			n.Kids = append(n.Kids, kid)
 			if err := t.fill(kid, v, depth+1); err != nil {
 				return err
@@ -105,7 +105,7 @@ func (t *yamlTree) members(n *Node, y *yaml.Node, depth int) error {
 			merges = append(merges, v)
 			continue
 		}
-		kid := &Node{Up: n, Key: key.Value, Line: y.Content[i].Line}
+		kid := &Node{Up: n, Key: key.Value, Line: int32(y.Content[i].Line)}
 		n.Kids = append(n.Kids, kid)
 		if err := t.fill(kid, v, depth+1); err != nil {
 			return err

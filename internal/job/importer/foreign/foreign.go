@@ -88,7 +88,7 @@ func (d *Decoder) Finish(sub job.Submission) (job.Submission, error) {
 			switch n := d.origin(p.Path); {
 			case n != nil && d.Bad(n): // told in the document's own words
 			case n != nil:
-				told = append(told, job.Problem{Path: d.Path(n), Line: n.Line, Message: p.Message, Hint: p.Hint})
+				told = append(told, job.Problem{Path: d.Path(n), Line: int(n.Line), Message: p.Message, Hint: p.Hint})
 			case d.Count() == 0: // with other problems it may come of them
 				p.Line = 0
 				told = append(told, p)

@@ -114,7 +114,7 @@ func setList(n *node, key, flag string, values []string) []*node {
 	list := replace(n, key, flag)
 	list.Kind = document.ArrayKind
 	for i, v := range values {
-		kid := &node{Up: list, Index: i, Flag: flag}
+		kid := &node{Up: list, Index: int32(i), Flag: flag}
 		text(kid, v)
 		list.Kids = append(list.Kids, kid)
 	}
