@@ -108,6 +108,9 @@ func (s *shim) live() {
 	defer small.Stop()
 	exit := s.run()
 	exit.Finished = time.Now()
+	if !exit.Started.IsZero() { // how long it ran is so whatever became of the wall clock
+		exit.Started = exit.Finished.Add(-exit.Finished.Sub(exit.Started))
+	}
 	if err := writeExit(".", exit); err != nil {
 		// Without a result the container counts as lost, which is the truth.
 		fmt.Fprintln(os.Stderr, err)

@@ -21,13 +21,13 @@ import (
 // and what serves it. /openapi.json, docs/api.md and the tests of who may do
 // what come from this table.
 func (s *Server) routes() []route.Route {
-	used := &usage.Used{View: s.loop.View, Samples: &s.samples, Now: s.now}
+	used := &usage.Used{View: s.loop.View, Samples: &s.samples, Now: s.loop.Now}
 	submissions := &jobs.Submissions{Meters: s.meters, Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs}
 	actions := &jobs.Actions{Loop: s.loop, Jobs: s.jobs, Rights: s.rights}
 	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used}
 	opened := &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams}
 	past := &usage.History{Loop: s.loop, Store: s.store, Jobs: s.jobs, Rights: s.rights, Used: used, Now: s.now}
-	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, Now: s.now, UID: s.rights.People.UID, IDs: s.ids, Key: s.jobs.Vault.Key("records told to nodes"), Log: s.log}
+	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, UID: s.rights.People.UID, IDs: s.ids, Key: s.jobs.Vault.Key("records told to nodes"), Log: s.log}
 	listed := &nodes.List{View: s.loop.View, Samples: &s.samples, Skews: s.skews}
 	operator := &nodes.Operator{Loop: s.loop, Rights: s.rights}
 	joined := &nodes.Keys{Keys: s.keys, Pki: s.pki, Loop: s.loop, Now: s.now}

@@ -161,6 +161,10 @@ func (l *Loop) send(ctx context.Context, r request) error {
 	}
 }
 
+// Now is the time by which the controller counts. Nobody's setting of the machine's
+// clock makes it jump.
+func (l *Loop) Now() time.Time { return time.UnixMilli(int64(l.clock.now())) }
+
 // Point is how far the records have come, and Was whether they have been at one
 // that was told before.
 func (l *Loop) Point() state.Point     { return l.store.Point() }

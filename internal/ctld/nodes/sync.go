@@ -35,7 +35,6 @@ type Exchange struct {
 	Streams *streams.Hub
 	Samples *samples.Samples
 	Skews   *samples.Skews
-	Now     func() time.Time
 	UID     func(user string) *uint32 // of the account on this machine; nil: there is none
 	IDs     *ids.Book
 	Key     []byte // by which what nodes keep for the controller is signed
@@ -59,7 +58,7 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	if err := bound(q); err != nil {
 		return nil, err
 	}
-	skew := s.Skews.Heard(in.Name, q.NowMS, s.Now())
+	skew := s.Skews.Heard(in.Name, q.NowMS, s.Loop.Now())
 	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Ranks: samples.OnOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
 	for _, g := range q.Samples {
 		if g.Utilization != nil {

@@ -1,12 +1,18 @@
 package rank
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
 	"gbatch/internal/client"
@@ -159,11 +165,15 @@ func (r *Rank) reinspect(ctx context.Context) (known, over bool) {
 }
 
 // begunAt is when a rank's program began. A daemon that started it has just
-// been told; one that took it over goes by the runtime's mark, which the
+// been told; one that took it over asks the kernel how old its first process is,
+// as the wall clock may have been set since, or goes by the runtime's mark, which the
 // result takes the place of.
 func (r *Rank) begunAt() time.Time {
 	if r.image.Image != nil {
 		return time.Now()
+	}
+	if age, err := ageOf(r.container.PID()); err == nil {
+		return time.Now().Add(-age)
 	}
 	if st, err := os.Stat(filepath.Join(r.order.box(), "begun")); err == nil {
 		return st.ModTime()
@@ -172,6 +182,30 @@ func (r *Rank) begunAt() time.Time {
 		return exit.Started
 	}
 	return time.Now()
+}
+
+// ageOf is for how long a process has run, by the clock that runs from boot.
+func ageOf(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name, which the program chooses, ends at the last parenthesis; the start is
+	// the 20th field after it.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 20 {
+		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	ticks, err := strconv.ParseInt(fields[19], 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return 0, err
+	}
+	const tick = time.Second / 100 // on every architecture that Go knows
+	return time.Duration(now.Nano()) - time.Duration(ticks)*tick, nil
 }
 
 // pastExit is how a rank that was released before ended, nil if it never was here.
