@@ -272,6 +272,44 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestFullDiskSparesJobs: while nothing can be stored nodes keep their leases and
+// their jobs, what they say waits, and submissions are refused; with room again
+// all goes on by itself.
+func TestFullDiskSparesJobs(t *testing.T) {
+	s := newSite(t, nil)
+	n := s.node("n1")
+	s.submit(hello(1), "")
+	n.until(1)
+	id := job.RankID{Job: 1, Attempt: 1}
+	n.report(id, node.PhaseRunning, nil)
+	reserve := s.cfg.ReserveMiB
+	s.stop()
+	s.cfg.ReserveMiB = 1 << 40
+	s.start()
+	seen := s.server.loop.View().Node("n1").LastSeen
+	n.report(id, node.PhaseEnded, &node.Exit{})
+	if resp := n.sync(nil); resp.LeaseMS == 0 {
+		t.Error("the node gets no lease")
+	}
+	v := s.server.loop.View()
+	if got := v.Node("n1").LastSeen; got <= seen {
+		t.Errorf("the node was heard at %d, before it was %d", got, seen)
+	}
+	if got := v.Job(1).State; got != job.Running {
+		t.Errorf("job 1 is %s though that cannot be stored", got)
+	}
+	if _, err := s.Submit(t.Context(), hello(1), ""); !client.IsCode(err, api.CodeStorageFull) {
+		t.Errorf("a submission to a full disk: %v", err)
+	}
+	s.stop()
+	s.cfg.ReserveMiB = reserve
+	s.start()
+	n.sync(nil)
+	if got := s.server.loop.View().Job(1).State; got != job.Finished {
+		t.Errorf("job 1 is %s, want its end to be heard when there is room", got)
+	}
+}
+
 func TestLogIsDialledBack(t *testing.T) {
 	s := newSite(t, nil)
 	s.submit(hello(1), "")

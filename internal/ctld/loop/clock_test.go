@@ -32,11 +32,11 @@ func TestClockSteps(t *testing.T) {
 			}
 			pass(time.Hour)
 			passed := time.Duration(last-began) * time.Millisecond
-			if most := time.Hour / slew; (passed-time.Hour).Abs() > most+time.Second {
+			if most := time.Hour / slew; (passed - time.Hour).Abs() > most+time.Second {
 				t.Errorf("in an hour %s passed", passed)
 			}
 			pass(step.Abs() * slew)
-			if want := start.Add(steady + set).UnixMilli(); (int64(last) - want) > 10 || want-int64(last) > 10 {
+			if want := start.Add(steady + set).UnixMilli(); (int64(last)-want) > 10 || want-int64(last) > 10 {
 				t.Errorf("it is %d at last, want the wall clock's %d", last, want)
 			}
 			want := 2

@@ -57,6 +57,7 @@ type Loop struct {
 	now     sched.Time                 // of the last turn; never goes back
 	notSoon sched.Time                 // no scheduling round before this
 	full    error                      // why no jobs are taken
+	halted  bool                       // nothing at all is stored
 	audited uint64                     // entries of the audit log so far
 	refused refusals                   // that are not in it yet
 	ended   chan struct{}              // closed when Run has returned
@@ -71,6 +72,7 @@ type Loop struct {
 type request struct {
 	apply  func(*control.Controller, sched.Time) applied
 	submit bool // it is a new job: not while the disk is nearly full
+	frugal bool // nothing of it is stored: it is applied also when the disk is full
 	ask    func(*control.Controller, sched.Time)
 
 	records []state.Record // to be stored too, unless the event is refused
@@ -116,6 +118,7 @@ func sendEvent[A any](ctx context.Context, l *Loop, ev control.Event[A], r reque
 	var refusal *state.Refusal
 	r.cost = costOf(ev)
 	_, r.submit = any(ev).(control.Submit)
+	_, r.frugal = any(ev).(control.NodeAlive)
 	r.apply = func(c *control.Controller, now sched.Time) applied {
 		var eff control.Effects
 		answer, refusal, eff = control.Apply(c, now, ev)
@@ -258,7 +261,7 @@ func (l *Loop) apply(r request, stop error, eff *control.Effects) error {
 	if r.ask != nil {
 		return nil
 	}
-	if stop != nil || r.submit && l.full != nil {
+	if stop != nil && !r.frugal || r.submit && l.full != nil {
 		return storageFull(errors.Join(stop, l.full))
 	}
 	result, refused := "ok", false
@@ -327,25 +330,35 @@ func (l *Loop) Load() Load {
 }
 
 // checkDisk looks at the room that is left. Below the reserve no jobs are
-// taken; below a quarter of it nothing at all is (the error says so), so that
-// the controller's picture never runs ahead of what is stored.
+// taken; below a quarter of it nothing at all is stored (the error says so), so that
+// the controller's picture never runs ahead of what is stored. Nodes keep their
+// leases then, and jobs run on.
 func (l *Loop) checkDisk() error {
 	free, err := l.store.Free()
-	switch {
-	case err != nil:
+	if err == nil && free < l.reserve/4 {
+		err = fmt.Errorf("%d MiB are left on the disk of the controller", free>>20)
+	}
+	if halted := err != nil; halted != l.halted {
+		l.halted = halted
+		if halted {
+			l.log.Error("disk full: nothing is recorded until there is room; jobs that run go on", "error", err)
+		} else {
+			l.log.Info("disk has room again: what happened is recorded", "free_mib", free>>20)
+		}
+	}
+	if err != nil {
 		return err
-	case free < l.reserve/4:
-		return fmt.Errorf("%d MiB are left on the disk of the controller", free>>20)
-	case free < l.reserve:
-		if l.full == nil {
-			l.log.Error("disk nearly full: no jobs are taken until there is room", "free_mib", free>>20, "reserve_mib", l.reserve>>20)
-		}
+	}
+	full := free < l.reserve
+	switch {
+	case full && l.full == nil:
+		l.log.Error("disk nearly full: no jobs are taken until there is room", "free_mib", free>>20, "reserve_mib", l.reserve>>20)
+	case !full && l.full != nil:
+		l.log.Info("disk has room again: jobs are taken", "free_mib", free>>20)
+	}
+	l.full = nil
+	if full {
 		l.full = fmt.Errorf("%d MiB are left on the disk of the controller, %d must stay free", free>>20, l.reserve>>20)
-	default:
-		if l.full != nil {
-			l.log.Info("disk has room again: jobs are taken", "free_mib", free>>20)
-		}
-		l.full = nil
 	}
 	return nil
 }

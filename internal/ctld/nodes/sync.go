@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -69,6 +70,10 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 		ev.Ahead, ev.Next, ev.Seen = true, told.Next+sinceTold, q.Seen
 	}
 	answer, err := loop.Do(ctx, s.Loop, ev)
+	if e := (*api.Error)(nil); errors.As(err, &e) && e.Code == api.CodeStorageFull {
+		// What it says must wait, and is said again; its jobs must not.
+		_, err = loop.Do(ctx, s.Loop, control.NodeAlive{Name: in.Name, Instance: q.Instance})
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,20 @@
+package control
+
+import "gbatch/internal/state"
+
+// NodeAlive says that a node was heard and no more: what it said is not taken in,
+// as there is no room to record what would follow. Nothing of it is stored.
+type NodeAlive struct{ Name, Instance string }
+
+func (e NodeAlive) apply(s *step) (none, *state.Refusal) {
+	old := s.nodes.get(e.Name)
+	if old == nil || old.Instance != e.Instance {
+		return none{}, s.nodes.noNode(e.Name)
+	}
+	n := *old
+	n.LastSeen, n.Suspect = s.now, false
+	s.nodes.set(n)
+	return none{}, nil
+}
+
+func (NodeAlive) audit(none) Audit { return Audit{Nothing: true} }
