@@ -47,6 +47,55 @@ func Sweep(prefix string, keep func(path string) bool) ([]string, error) {
 	return removed, errors.Join(errs...)
 }
 
+// Below lists the topmost groups below prefix.
+func Below(prefix string) ([]string, error) {
+	if err := checkPath(prefix); err != nil {
+		return nil, err
+	}
+	h, err := Detect()
+	if err != nil {
+		return nil, err
+	}
+	return h.below(prefix)
+}
+
+func (h *Host) below(prefix string) ([]string, error) {
+	var found []string
+	for _, point := range h.points() {
+		paths, err := unclaimed(point, prefix, func(string) bool { return false })
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, paths...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// KillBelow ends every process in the groups below prefix, and leaves the groups.
+func KillBelow(prefix string) error {
+	if err := checkPath(prefix); err != nil {
+		return err
+	}
+	h, err := Detect()
+	if err != nil {
+		return err
+	}
+	found, err := h.below(prefix)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, path := range found { // each is sent its signals before one is waited for
+		_, err := (&Group{host: h, path: path}).killOnce()
+		errs = append(errs, err)
+	}
+	for _, path := range found {
+		errs = append(errs, (&Group{host: h, path: path}).Kill(killTimeout))
+	}
+	return errors.Join(errs...)
+}
+
 // killTimeout is how long a killed process may take to leave the kernel.
 const killTimeout = 10 * time.Second
 

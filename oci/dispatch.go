@@ -7,6 +7,8 @@ import (
 	_ "github.com/opencontainers/cgroups/devices" // without it device rules are refused
 	"github.com/opencontainers/runc/libcontainer"
 	_ "github.com/opencontainers/runc/libcontainer/nsenter" // joins namespaces in C, before Go starts
+
+	"gbatch/oci/lease"
 )
 
 // shimEnv marks a process as a shim; its value is the marker's version. The
@@ -35,5 +37,7 @@ func init() {
 		code := make(chan int)
 		go func() { code <- shimMain() }()
 		os.Exit(<-code)
+	case os.Args[1] == lease.Role && len(os.Args) == 4 && os.Getenv(shimEnv) != "":
+		os.Exit(lease.Main(os.Args[2], os.Args[3]))
 	}
 }

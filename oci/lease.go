@@ -1,23 +1,14 @@
 package oci
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// Lease is the content of ShimConfig.LeaseFile: until when the container may
-// run without anybody saying more. Its owner replaces the file as a whole to
-// renew it.
-type Lease struct {
-	// UntilMS is a moment of the clock that runs from boot and through sleep
-	// (CLOCK_BOOTTIME), in milliseconds, so that steps of the wall clock do not
-	// touch it.
-	UntilMS int64 `json:"untilMs"`
-}
+	"gbatch/oci/lease"
+)
 
 // leaseRetry is how long to wait for a lease file that cannot be read.
 const leaseRetry = 10 * time.Second
@@ -27,7 +18,7 @@ const leaseRetry = 10 * time.Second
 // that is renewed costs one look for each of its lengths.
 func (s *shim) keepLease(done <-chan struct{}) {
 	for {
-		left, err := leaseLeft(s.cfg.LeaseFile)
+		left, err := lease.Left(s.cfg.LeaseFile)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			left = leaseRetry // an owner that cannot write it sees to its leases itself
@@ -51,18 +42,15 @@ func (s *shim) keepLease(done <-chan struct{}) {
 	}
 }
 
-func leaseLeft(file string) (time.Duration, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return 0, fmt.Errorf("read lease: %w", err)
+// sawLeaseOver takes the kill of a container whose lease was over for what it was:
+// a guard may have been quicker, or this process was stopped meanwhile.
+func (s *shim) sawLeaseOver() {
+	if s.cfg.LeaseFile == "" {
+		return
 	}
-	var l Lease
-	if err := json.Unmarshal(data, &l); err != nil {
-		return 0, fmt.Errorf("read lease %s: %w", file, err)
+	if left, err := lease.Left(s.cfg.LeaseFile); err == nil && left <= 0 {
+		s.mu.Lock()
+		s.leaseOver = true
+		s.mu.Unlock()
 	}
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		return 0, fmt.Errorf("read clock: %w", err)
-	}
-	return time.Duration(l.UntilMS)*time.Millisecond - time.Duration(ts.Nano()), nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"sync"
 
 	"github.com/opencontainers/runc/libcontainer/exeseal"
@@ -33,3 +34,14 @@ var shimPath = sync.OnceValues(func() (string, error) {
 	// Not by /proc/self, as the child's files are moved around before it executes.
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()), nil
 })
+
+// GuardCommand is for lease.Guard.
+func GuardCommand(args ...string) (*exec.Cmd, error) {
+	path, err := shimPath()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Env = shimVars
+	return cmd, nil
+}

@@ -151,6 +151,9 @@ func (s *shim) run() Exit {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		exit.Signal = int(status.Signal())
 		exit.Code = 128 + exit.Signal
+		if status.Signal() == unix.SIGKILL {
+			s.sawLeaseOver()
+		}
 	} else {
 		exit.Code = state.ExitCode()
 	}

@@ -81,6 +81,9 @@ func (s *shim) config() (*configs.Config, error) {
 		return nil, err
 	}
 	config.NoNewKeyring = true // it has this thread's
+	// Without its shim nobody keeps a container's lease. The thread that is its parent
+	// lives until it has ended. A program may undo this: see lease.Guard.
+	config.ParentDeathSignal = int(unix.SIGKILL)
 	s.joinUser(config)
 	bundleAt(config, stage)
 	return config, nil

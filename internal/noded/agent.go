@@ -32,6 +32,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/apparmor"
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/lease"
 )
 
 // Version of the program, set by the build.
@@ -70,6 +71,7 @@ type Agent struct {
 	counters *exporter.Counters
 	health   *health
 	kept     *keptLogs
+	guard    *lease.Guard  // ends containers whose lease is over when nobody else does
 	shims    oci.Pool      // of those that may be waiting for a container
 	slots    chan struct{} // one for each container that may be starting
 	node     *rank.Node    // the parts of these that ranks see
@@ -135,6 +137,10 @@ func (a *Agent) open(o Options) error {
 		Name: a.cfg.Name, Address: a.cfg.Controller, File: file, Records: filepath.Join(a.cfg.StateDir, "records"), Boot: boot, Lease: time.Duration(a.cfg.Lease),
 		Controller: a.controller, Credential: credential, Node: a, Log: a.log,
 	})
+	a.guard = &lease.Guard{Command: oci.GuardCommand, Lock: filepath.Join(identity.GuardRun, a.cfg.Name), Lease: file, Prefix: a.host.CgroupPrefix()}
+	if err := a.guard.Open(); err != nil {
+		return err
+	}
 	if err := a.openParts(boot); err != nil {
 		return err
 	}
@@ -312,6 +318,9 @@ func (a *Agent) Close() error {
 	}
 	if len(a.locks) == 2 { // else another daemon may be using them
 		a.host.RemoveGroups()
+	}
+	if a.guard != nil {
+		a.guard.Close()
 	}
 	err = errors.Join(err, a.network.Close(a.Running()))
 	if a.disk != nil {

@@ -145,7 +145,7 @@ func leftovers(before map[string]bool) string {
 		if g, err := cgroups.Find(fmt.Sprintf("/gbatch/%s%d", testPrefix, i)); err == nil {
 			_ = g.Remove()
 		}
-		for _, dir := range []string{identity.LockRun, identity.ContactRun} {
+		for _, dir := range []string{identity.LockRun, identity.ContactRun, identity.GuardRun} {
 			_ = os.Remove(filepath.Join(dir, fmt.Sprintf("%s%d", testPrefix, i)))
 		}
 	}

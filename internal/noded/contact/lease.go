@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/oci"
 	"gbatch/oci/atomicfile"
+	leases "gbatch/oci/lease"
 )
 
 // lease knows when the controller last heard from the node, and so for how
@@ -31,10 +31,10 @@ type lease struct {
 
 // contactFile is the file's form.
 type contactFile struct {
-	Boot      string `json:"boot"`
-	LastMS    int64  `json:"lastMs"` // since boot
-	LeaseMS   int64  `json:"leaseMs"`
-	oci.Lease        // for the shims: the same with what the daemon needs to end its ranks itself
+	Boot         string `json:"boot"`
+	LastMS       int64  `json:"lastMs"` // since boot
+	LeaseMS      int64  `json:"leaseMs"`
+	leases.Lease        // for the shims: the same with what the daemon needs to end its ranks itself
 }
 
 // saveEvery bounds how often the file is written; the lease is that much
@@ -71,7 +71,7 @@ func (l *lease) answered(sent, term time.Duration) error {
 	}
 	b, err := json.Marshal(contactFile{
 		Boot: l.boot, LastMS: l.last.Milliseconds(), LeaseMS: l.term.Milliseconds(),
-		Lease: oci.Lease{UntilMS: (l.last + l.term + graceOf(l.term)).Milliseconds()},
+		Lease: leases.Lease{UntilMS: (l.last + l.term + graceOf(l.term)).Milliseconds(), GuardMS: (l.last + l.term + graceOf(l.term)*3/2).Milliseconds()},
 	})
 	if err == nil {
 		err = atomicfile.Write(l.path, b)

@@ -22,6 +22,9 @@ const LockRun = "/run/gbatch/nodes"
 // memory, as no job's disk may keep the others from going on.
 const ContactRun = "/run/gbatch/contact"
 
+// GuardRun is where the guards of their leases hold their locks.
+const GuardRun = "/run/gbatch/guards"
+
 // Lock is a file that one process at a time can hold. The kernel lets go of it
 // when the process ends, however that happens.
 type Lock struct{ f *os.File }
