@@ -138,6 +138,7 @@ func month(at int64) int64 {
 func (l *Ledger) CountStart(c Charge, waitMS int64) {
 	r := l.row(c)
 	l.advance(r, c.Start)
+	r.Began = max(r.Began, c.Start)
 	s := r.slice(c)
 	s.Starts++
 	s.WaitMS = plus(s.WaitMS, max(waitMS, 0))

@@ -44,13 +44,18 @@ type vertex struct {
 func (l *Ledger) Shares(now int64) *Shares {
 	root, all := l.build(now)
 	rank(root)
-	out := &Shares{factors: map[key]int64{}, newcomers: map[string]int64{}, budgets: map[string]Budget{}}
+	out := &Shares{claims: map[key]Claim{}, newcomers: map[string]Claim{}, budgets: map[string]Budget{}}
 	for _, v := range all {
 		switch {
 		case v.newcomer:
-			out.newcomers[v.Account] = v.Factor
+			out.newcomers[v.Account] = Claim{Factor: v.Factor, Part: v.part()}
 		case v.User != "":
-			out.factors[key{v.Account, v.User}] = v.Factor
+			k := key{v.Account, v.User}
+			c := Claim{Factor: v.Factor, Part: v.part()}
+			if r := l.rows[k]; r != nil {
+				c.Began, c.Until = r.Began, r.Until
+			}
+			out.claims[k] = c
 		default:
 			if b, ok := v.budget(); ok {
 				out.budgets[v.Account] = b
@@ -82,6 +87,15 @@ func (l *Ledger) Terms(now int64) []Term {
 	}
 	walk(root)
 	return out
+}
+
+// part is what is due to the vertex of everything.
+func (v *vertex) part() int64 {
+	p := int64(Scale)
+	for ; v.up != nil; v = v.up {
+		p = part(p, Scale, v.NormShares)
+	}
+	return max(p, 1)
 }
 
 // budget is that of the account from here up of which most is used.
@@ -175,6 +189,9 @@ func rank(root *vertex) {
 		}
 		for _, c := range v.children {
 			c.NormShares, c.NormUsage = part(c.Shares, shares, Scale), part(c.Usage, usage, Scale)
+			if c.newcomer {
+				c.NormShares = part(defaultShares, plus(shares, defaultShares), Scale)
+			}
 			c.LevelFS = levelFS(c, shares, usage)
 			if c.User != "" || c.newcomer {
 				count++

@@ -41,6 +41,9 @@ type Row struct {
 	Rate       Amount           `json:"rate"` // what is held since AsOf
 	ModelRates map[string]int64 `json:"modelRates,omitempty"`
 
+	Began int64 `json:"began,omitempty"` // when an attempt of theirs began last
+	Until int64 `json:"until,omitempty"` // until when their jobs have no more reason to go first for having waited long
+
 	MonthBilled int64   `json:"monthBilled,omitempty"` // of Total.Billed, since AsOf's month began (UTC)
 	Open        []Slice `json:"open,omitempty"`        // of AsOf's day
 }
@@ -131,6 +134,13 @@ func (l *Ledger) Add(c Charge) error {
 		return err
 	}
 	return l.End(c)
+}
+
+// Defer says until when the user's jobs in the project do not go first any more
+// for having waited long. It never moves back.
+func (l *Ledger) Defer(c Charge, until int64) {
+	r := l.row(c)
+	r.Until = max(r.Until, until)
 }
 
 func (c Charge) check() error {

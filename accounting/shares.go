@@ -7,8 +7,8 @@ const Scale = 1_000_000
 
 // Shares are the fair-share factors at one moment. It never changes.
 type Shares struct {
-	factors   map[key]int64
-	newcomers map[string]int64  // by project: of users that have no row yet
+	claims    map[key]Claim
+	newcomers map[string]Claim  // by project: of users that have no row yet
 	budgets   map[string]Budget // by project: the tightest that binds it
 }
 
@@ -30,21 +30,31 @@ type Budget struct {
 // Percent is how much of it is used.
 func (b Budget) Percent() int64 { return times(b.UsedMinutes, 100) / max(b.MaxMinutes, 1) }
 
+// Claim is what a user of a project can claim at one moment.
+type Claim struct {
+	Factor int64 // see Shares.Factor
+	Part   int64 // of everything, by shares alone, in Scale parts; at least 1
+	Began  int64 // when an attempt of theirs began last
+	Until  int64 // see Ledger.Defer
+}
+
+// Claim is that of a user in a project.
+func (s *Shares) Claim(project, user string) Claim {
+	if s != nil {
+		if c, ok := s.claims[key{project, user}]; ok {
+			return c
+		}
+		if c, ok := s.newcomers[project]; ok {
+			return c
+		}
+	}
+	return Claim{Factor: Scale, Part: 1}
+}
+
 // Factor is the fair-share factor of a user in a project: 1..Scale, the higher
 // the sooner. Users and projects without usage stand before all others of the
 // same place in the tree.
-func (s *Shares) Factor(project, user string) int64 {
-	if s == nil {
-		return Scale
-	}
-	if f, ok := s.factors[key{project, user}]; ok {
-		return f
-	}
-	if f, ok := s.newcomers[project]; ok {
-		return f
-	}
-	return Scale
-}
+func (s *Shares) Factor(project, user string) int64 { return s.Claim(project, user).Factor }
 
 // Budget is the one that binds a project most: its own or one above it.
 func (s *Shares) Budget(project string) (Budget, bool) {

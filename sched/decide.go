@@ -111,7 +111,7 @@ func (r *round) depth() int {
 }
 
 func (r *round) begin(kind *jobKind, c *class, e *entry, spots []spot) {
-	r.plan.Starts = append(r.plan.Starts, Start{Job: e.id, Ranks: kind.allocations(spots), Backfilled: r.reserved > 0})
+	r.plan.Starts = append(r.plan.Starts, Start{Job: e.id, Ranks: kind.allocations(spots), Backfilled: r.reserved > 0, Until: r.ranking.until(e)})
 	r.start(c, e, spots)
 	r.queue.advance(r)
 }

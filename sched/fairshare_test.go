@@ -164,3 +164,119 @@ func (p *sharePlot) compare(t *testing.T, file string) {
 		t.Errorf("%s is another figure: run this test with GBATCH_FIGURES=1", file)
 	}
 }
+
+// A user whose jobs have waited for longer than all patience gets no more of the
+// machine by it than their share: others who come later get theirs.
+func TestOldBacklogGainsNothing(t *testing.T) {
+	w := newClosed(t, DefaultPolicy())
+	for range 10_000 {
+		w.feed(Job{User: "ann"})
+	}
+	w.now += 22 * Day
+	for range 16 {
+		w.feed(Job{User: "bob"})
+	}
+	const hours = 300
+	for range hours {
+		for _, j := range w.hour() {
+			if j.User == "bob" {
+				w.feed(Job{User: "bob"})
+			}
+		}
+	}
+	if got := w.began["bob"] * 100 / (hours * 8); got < 48 || got > 52 {
+		t.Errorf("the user who came later got %d %% of the machine, whose share is half", got)
+	}
+}
+
+// A job that is always passed goes first once it has waited for long enough,
+// whatever the points say, and the next one as soon as its owner's share, here
+// half of the machine, has paid for it.
+func TestPatienceIsRewarded(t *testing.T) {
+	p := DefaultPolicy()
+	p.MaxWaitBoost = 2 * Day
+	w := newClosed(t, p)
+	wide := &Shape{MilliGPU: 8000, MilliCPU: 1000}
+	for range 3 {
+		w.feed(Job{User: "ann", Shape: wide, Priority: -1_000_000})
+	}
+	var hours []Time
+	for hour := range Time(10 * 24) {
+		for len(w.s.waiting) < 19 {
+			w.feed(Job{User: "bob"})
+		}
+		for _, j := range w.hour() {
+			if j.User == "ann" {
+				hours = append(hours, hour)
+			}
+		}
+	}
+	if want := []Time{48, 50, 52}; !slices.Equal(hours, want) {
+		t.Errorf("wide jobs began after %v hours, want %v", hours, want)
+	}
+}
+
+// closed is a machine of 8 GPUs on which every job takes an hour.
+type closed struct {
+	t      *testing.T
+	s      *State
+	ledger *accounting.Ledger
+	now    Time
+	next   JobID
+	began  map[string]int // by user
+}
+
+func newClosed(t *testing.T, p Policy) *closed {
+	ledger, err := accounting.New(accounting.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := Node{Name: "n", MilliCPU: 64_000, MemMiB: 1 << 20}
+	for g := range 8 {
+		n.GPUs = append(n.GPUs, GPU{UUID: fmt.Sprint(g), Model: "A100"})
+	}
+	if err := s.SetNode(n); err != nil {
+		t.Fatal(err)
+	}
+	return &closed{t: t, s: s, ledger: ledger, began: map[string]int{}}
+}
+
+// feed queues a job, by default of one GPU.
+func (w *closed) feed(j Job) {
+	w.next++
+	j.ID, j.Project, j.Submitted, j.Limit = w.next, "lab", w.now, Hour
+	if j.Shape == nil {
+		j.Shape = &Shape{MilliGPU: 1000, MilliCPU: 1000}
+	}
+	if err := w.s.Enqueue(j); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// hour ends what runs, starts what may, and lets an hour pass.
+func (w *closed) hour() (began []Job) {
+	for _, id := range slices.Sorted(maps.Keys(w.s.running)) {
+		w.s.End(id)
+	}
+	in := Input{Now: w.now, State: w.s, Shares: w.ledger.Shares(int64(w.now))}
+	for _, st := range Decide(in).Starts {
+		j, _ := w.s.Waiting(st.Job)
+		if err := w.s.Start(Running{Job: j, Ranks: st.Ranks, Start: w.now}); err != nil {
+			w.t.Fatal(err)
+		}
+		began = append(began, j)
+		w.began[j.User]++
+		charge := accounting.Charge{Project: j.Project, User: j.User, MilliGPU: j.Shape.MilliGPU, Start: int64(w.now), End: int64(w.now + Hour)}
+		if err := w.ledger.Add(charge); err != nil {
+			w.t.Fatal(err)
+		}
+		w.ledger.CountStart(charge, 0)
+		w.ledger.Defer(charge, int64(st.Until))
+	}
+	w.now += Hour
+	return began
+}

@@ -30,6 +30,7 @@ type Start struct {
 	Job        JobID
 	Ranks      []Allocation
 	Backfilled bool // it went past a job of higher priority that has a reservation
+	Until      Time // no other job of its owner goes first for having waited long until then; 0: it had not
 }
 
 // Reservation is the place in the plan of a job that cannot start now.

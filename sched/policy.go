@@ -89,7 +89,7 @@ type Policy struct {
 	Candidates           int   `json:"candidates"`           // nodes with room that are compared for one rank; 0: all
 	MaxStarts            int   `json:"maxStarts"`            // in one round; the rest in the next one
 	MaxEvaluated         int   `json:"maxEvaluated"`         // jobs looked at in one round
-	MaxWaitBoost         Time  `json:"maxWaitBoostMs"`       // older jobs go first, oldest first; 0: never
+	MaxWaitBoost         Time  `json:"maxWaitBoostMs"`       // older jobs go first, oldest first, by shares; 0: never
 	BoostBacklog         int64 `json:"boostBacklog"`         // percent of the backlog that is added to MaxWaitBoost
 	DefaultLimit         Time  `json:"defaultLimitMs"`       // of jobs without one
 	HaltGrace            Time  `json:"haltGraceMs"`          // from the order to end a job to its end

@@ -18,7 +18,7 @@ type Factors struct {
 	Adjustment int64 `json:"adjustment"`
 	Slowdown   int64 `json:"slowdown,omitempty"`
 	Small      int64 `json:"small,omitempty"`
-	Boosted    bool  `json:"boosted,omitempty"` // waits longer than MaxWaitBoost: before all that are not
+	Boosted    bool  `json:"boosted,omitempty"` // the oldest of an owner who was patient: before all that are not
 }
 
 // boost lifts a job that waited too long above every sum of points.
@@ -31,8 +31,10 @@ type ranking struct {
 	shares *accounting.Shares
 	now    Time
 
-	totalMilli, totalCPU int64 // of all nodes that are known
-	boostAfter           Time  // see patience; 0 until it is worked out
+	totalMilli, totalCPU int64          // of all nodes that are known
+	boostAfter           Time           // see patience; 0 until it is worked out
+	turns                map[owner]turn // who goes before all others; nil until it is worked out
+	untils               map[owner]Time // see until, of jobs that start in this round
 }
 
 func newRanking(in Input) ranking {
@@ -58,27 +60,31 @@ func (in Input) Priorities(ids []JobID) map[JobID]Factors {
 }
 
 func (k *ranking) factors(e *entry) Factors {
-	p, c := k.policy, e.class
+	c := e.class
+	since := max(e.since, k.began(c.account))
 	f := Factors{
-		Age:        k.agePoints(e.since),
+		Age:        k.agePoints(since),
 		FairShare:  k.sharePoints(c.account),
 		Size:       k.sizePoints(c.shape),
 		QOS:        k.s.qosPoints(c.account.qos),
 		Adjustment: int64(c.priority),
-		Slowdown:   k.slowPoints(c.kind, e.since),
+		Slowdown:   k.slowPoints(c.kind, since),
 		Small:      k.smallPoints(c.kind),
-		Boosted:    p.MaxWaitBoost > 0 && k.now-e.since >= k.patience(),
+		Boosted:    k.boosted(c.account, e.since, e.id),
 	}
 	f.Total = f.Age + f.FairShare + f.Size + f.QOS + f.Adjustment + f.Slowdown + f.Small
 	return f
 }
 
 // score is a job's priority as the queue is ordered by it.
-func (k *ranking) score(q *kindQueue, points int64, since Time) int64 {
-	if k.policy.MaxWaitBoost > 0 && k.now-since >= k.patience() {
+func (r *round) score(q *kindQueue, h *head, since Time, id JobID) int64 {
+	k := &r.ranking
+	if k.boosted(h.account, since, id) {
 		return boost + int64(k.now-since)
 	}
-	return points + q.size + k.agePoints(since) + k.slowPoints(q.jobKind, since) + k.smallPoints(q.jobKind)
+	rank := &r.ranks[h.account.slot]
+	since = max(since, rank.began)
+	return h.static + rank.points + q.size + k.agePoints(since) + k.slowPoints(q.jobKind, since) + k.smallPoints(q.jobKind)
 }
 
 func (k *ranking) agePoints(since Time) int64 {
@@ -134,7 +140,7 @@ func (in Input) Position(id JobID) (place, of int) {
 	defer r.close()
 	r.weigh()
 	score := func(c *class, x *entry) int64 {
-		return r.ranking.score(&r.kinds[c.kind.slot], c.kind.heads[c.slot].static+r.points[c.account.slot], x.since)
+		return r.score(&r.kinds[c.kind.slot], &c.kind.heads[c.slot], x.since, x.id)
 	}
 	placed := e != nil && e.since <= r.now
 	own := int64(0)

@@ -72,7 +72,7 @@ func (r *round) close() {
 type buffers struct {
 	kinds  []kindQueue  // by jobKind.slot
 	queued []*kindQueue // of these, the ones in the queue
-	points []int64      // of fair share, by account.slot
+	ranks  []standing   // by account.slot
 	lines  []timeline   // by node.no
 	ends   []ending     // see project
 }

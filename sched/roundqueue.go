@@ -41,11 +41,17 @@ func (h *roundQueue) first() (*kindQueue, *class, *entry) {
 	return q, c, c.jobs[c.head]
 }
 
-// weigh works out the points that all jobs of an account and all of a kind have.
+// standing is what counts for all jobs of an account.
+type standing struct {
+	points int64 // of fair share
+	began  Time  // see ranking.began
+}
+
+// weigh works out what counts for all jobs of an account and all of a kind.
 func (r *round) weigh() {
-	r.points = resized(r.points, len(r.s.accountList))
+	r.ranks = resized(r.ranks, len(r.s.accountList))
 	for i, account := range r.s.accountList {
-		r.points[i] = r.ranking.sharePoints(account)
+		r.ranks[i] = standing{r.ranking.sharePoints(account), r.ranking.began(account)}
 	}
 	r.kinds = resized(r.kinds, len(r.s.kindList))
 	for i, kind := range r.s.kindList {
@@ -81,7 +87,7 @@ func (r *round) findBest(q *kindQueue) bool {
 			r.open(q) // the next job of the class counts
 			return len(q.classes) > 0
 		}
-		score := r.ranking.score(q, head.static+r.points[head.account.slot], head.since)
+		score := r.score(q, head, head.since, head.id)
 		if q.best >= 0 {
 			if score < q.score {
 				continue
@@ -125,8 +131,7 @@ func (r *round) forward(q *kindQueue, c *classQueue) bool {
 		if e.rare != nil && e.deadline() <= r.now {
 			continue
 		}
-		h := &q.heads[c.slot]
-		c.score = r.ranking.score(q, h.static+r.points[h.account.slot], e.since)
+		c.score = r.score(q, &q.heads[c.slot], e.since, e.id)
 		return true
 	}
 	return false

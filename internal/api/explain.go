@@ -38,7 +38,7 @@ type Priority struct {
 	User      int64 `json:"user"` // adjustment by the user or an operator
 	Slowdown  int64 `json:"slowdown,omitempty"`
 	Small     int64 `json:"small,omitempty"`
-	Boosted   bool  `json:"boosted,omitempty"` // has waited so long that it goes before all that have not
+	Boosted   bool  `json:"boosted,omitempty"` // has waited so long that it goes before all others
 }
 
 // NodeVerdict is what a rank of the job finds on a node.

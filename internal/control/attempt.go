@@ -185,6 +185,7 @@ func (a *attempts) assign(s sched.Start) {
 	a.queue.start(j)
 	a.ledger.charge(j, a.ledger.Begin)
 	a.ledger.CountStart(charges(j)[0], int64(waited))
+	a.ledger.Defer(charges(j)[0], int64(s.Until))
 	for _, name := range names {
 		a.nodes.arrive(name, j.Number)
 	}

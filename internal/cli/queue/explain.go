@@ -83,7 +83,7 @@ func priorityText(p *api.Priority) string {
 		s += fmt.Sprintf(", small %d", p.Small)
 	}
 	if p.Boosted {
-		s += "; it has waited so long that it goes before all that have not"
+		s += "; it has waited so long that it goes before all others"
 	}
 	return s
 }

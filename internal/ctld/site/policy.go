@@ -19,7 +19,7 @@ type Policy struct {
 	MaxAge       Seconds          `yaml:"maxAge"`        // waiting this long gives the whole age factor
 	Reservations int              `yaml:"reservations"`  // blocked jobs that get a place in the plan
 	Order        string           `yaml:"backfillOrder"` // of the jobs that may go past those: priority, shortest
-	MaxWait      Seconds          `yaml:"maxWaitBoost"`  // older jobs go first; 0: never
+	MaxWait      Seconds          `yaml:"maxWaitBoost"`  // the oldest job of a user goes first then; 0: never
 	BoostBacklog int64            `yaml:"boostBacklog"`  // percent of the time that the queue will take, added to maxWaitBoost
 	HalfLife     Seconds          `yaml:"halfLife"`      // of usage
 	GPUWeights   map[string]int64 `yaml:"gpuWeights"`    // billing by part of the model's name, thousandths
