@@ -43,9 +43,13 @@ const (
 	KindNodeKey Kind = 'c' // by Name of the node: the key that it joined with
 	KindProject Kind = 'p' // by Name: projects that were made while the controller ran
 	KindAudit   Kind = 'l' // by Seq: who changed what
+	KindBusy    Kind = 'z' // by Seq: the same, of those who change very much
 	KindKeyFile Kind = 'y' // by Name: a key file beside the store that the controller has used
 	KindIDs     Kind = 'o' // by Name of the user: the range of ids of their containers
 )
+
+// AuditKinds are those of the audit log.
+var AuditKinds = [...]Kind{KindAudit, KindBusy}
 
 // Record is one thing to be stored. A nil Value deletes it.
 type Record struct {

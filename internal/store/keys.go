@@ -16,7 +16,7 @@ func key(r state.Record) []byte {
 	switch r.Kind {
 	case state.KindNode, state.KindUsage, state.KindWindow, state.KindUUID, state.KindToken, state.KindNodeKey, state.KindProject, state.KindKeyFile, state.KindIDs:
 		return append(k, r.Name...)
-	case state.KindAudit:
+	case state.KindAudit, state.KindBusy:
 		return binary.BigEndian.AppendUint64(k, r.Seq)
 	case state.KindDay:
 		return append(binary.BigEndian.AppendUint64(k, r.Seq), r.Name...)
@@ -63,7 +63,7 @@ func record(k, v []byte) (state.Record, error) {
 			return bad()
 		}
 		r.Seq, r.Job = binary.BigEndian.Uint64(k), job.Number(binary.BigEndian.Uint64(k[8:]))
-	case state.KindAudit:
+	case state.KindAudit, state.KindBusy:
 		if len(k) != 8 {
 			return bad()
 		}

@@ -7,7 +7,7 @@ const burst = 10
 
 // Rates counts how often users ask. The zero value is ready.
 type Rates struct {
-	due   map[string]int64 // when what a user asked would be done at its rate, in nanoseconds; users of the past are left out
+	due   map[string]int64 // when what a user spent has come back, in nanoseconds; users of the past are left out
 	swept int              // users after the last sweep
 }
 
@@ -17,9 +17,15 @@ func (r *Rates) Take(now time.Time, user string, perSecond, cost int64) (wait ti
 	if perSecond <= 0 {
 		return 0
 	}
+	return r.Spend(now, user, time.Duration(cost*int64(time.Second)/perSecond), burst*time.Second)
+}
+
+// Spend takes of the time that a user has, which comes back as time goes by, up to
+// most. Wait is how long to wait before there is so much of it; 0: it was taken.
+func (r *Rates) Spend(now time.Time, user string, cost, most time.Duration) (wait time.Duration) {
 	at := now.UnixNano()
-	next := max(r.due[user], at) + cost*int64(time.Second)/perSecond
-	if late := next - at - burst*int64(time.Second); late > 0 {
+	next := max(r.due[user], at) + int64(cost)
+	if late := next - at - int64(most); late > 0 {
 		return time.Duration(late)
 	}
 	if r.due == nil {

@@ -2,23 +2,30 @@ package loop
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/fair"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/state"
+	"gbatch/internal/store"
 )
 
 // The audit log: who changed what, and who tried in vain. An entry about a change is
 // stored in the commit of what it tells of, so that there is neither without the
 // other.
 
-// maxAudit is how many entries are kept, the newest; pruneEvery is how many more
-// there may be until old ones are dropped.
+// maxAudit is how many entries are kept of each of two logs, the newest; pruneEvery
+// is how many more there may be until old ones are dropped. Who changes more than
+// perAuthor a day has the rest in the second one, so that nobody drives what others
+// did out of the first.
 const (
 	maxAudit   = 1_000_000
 	pruneEvery = 1000
+	perAuthor  = 1000
 )
 
 // maxChange bounds the text of an entry, in bytes.
@@ -52,17 +59,50 @@ func (n *Note) About(object, change string) *Note {
 	return n
 }
 
+// audit is where the audit log ends. The loop owns it.
+type audit struct {
+	seq     uint64                // of the last entry
+	last    map[state.Kind]uint64 // number in each of the logs, which is the record's Seq
+	authors fair.Rates            // what each may still write into the first log
+}
+
+// open finds out where the log ends.
+func (a *audit) open(st *store.Store) error {
+	a.last = map[state.Kind]uint64{}
+	for _, kind := range state.AuditKinds {
+		err := st.Newest(kind, func(r state.Record) (bool, error) {
+			var e api.AuditEntry
+			err := json.Unmarshal(r.Value, &e) // one that cannot be read is not to keep the controller from its start
+			if err != nil {
+				e.Seq = r.Seq
+			}
+			a.last[kind], a.seq = r.Seq, max(a.seq, e.Seq)
+			return false, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // record makes the entry's record, in the loop.
 func (l *Loop) record(n *Note, result string) state.Record {
-	l.audited++
-	if l.audited%pruneEvery == 0 && l.audited > maxAudit {
-		if err := l.store.Prune(state.KindAudit, l.audited-maxAudit); err != nil {
+	a := &l.audit
+	kind := state.KindAudit
+	if a.authors.Spend(wire.Time(l.now), n.User, 24*time.Hour/perAuthor, 24*time.Hour) > 0 {
+		kind = state.KindBusy
+	}
+	a.seq++
+	a.last[kind]++
+	if last := a.last[kind]; last%pruneEvery == 0 && last > maxAudit {
+		if err := l.store.Prune(kind, last-maxAudit); err != nil {
 			l.log.Error("audit log not shortened", "error", err)
 		}
 	}
-	n.Seq, n.Time, n.Result = l.audited, wire.Time(l.now), result
+	n.Seq, n.Time, n.Result = a.seq, wire.Time(l.now), result
 	n.Object, n.Change = shorten(n.Object), shorten(n.Change)
-	return state.Record{Kind: state.KindAudit, Seq: n.Seq, Value: wire.Encode(n.AuditEntry)}
+	return state.Record{Kind: kind, Seq: a.last[kind], Value: wire.Encode(n.AuditEntry)}
 }
 
 // recordRefused makes the records of what was refused, as far as they are due.

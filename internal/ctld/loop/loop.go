@@ -33,12 +33,8 @@ func New(c Config, now sched.Time) (*Loop, error) {
 		ctl: c.Controller, store: c.Store, clock: newSteadyClock(machineClock(), c.Log), reserve: c.Reserve, log: c.Log, meters: c.Meters,
 		inbox: newInbox(), Feed: newFeed(c.Store.Epoch()), ended: make(chan struct{}), now: now,
 	}
-	err := l.store.Newest(state.KindAudit, func(r state.Record) (bool, error) {
-		l.audited = r.Seq
-		return false, nil
-	})
 	l.view.Store(l.ctl.View(now))
-	return l, err
+	return l, l.audit.open(l.store)
 }
 
 // Loop is the one owner of the controller. A turn takes what has arrived,
@@ -58,7 +54,7 @@ type Loop struct {
 	notSoon sched.Time                 // no scheduling round before this
 	full    error                      // why no jobs are taken
 	halted  bool                       // nothing at all is stored
-	audited uint64                     // entries of the audit log so far
+	audit   audit                      // what it has so far
 	refused refusals                   // that are not in it yet
 	ended   chan struct{}              // closed when Run has returned
 
