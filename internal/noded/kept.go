@@ -27,6 +27,7 @@ type keptLogs struct {
 // keptLog is one of them.
 type keptLog struct {
 	id       job.RankID
+	user     string
 	dir      string
 	released time.Time
 	bytes    int64
@@ -34,7 +35,7 @@ type keptLog struct {
 
 // add notes a kept log, as the newest.
 func (k *keptLogs) add(id job.RankID, dir string) {
-	l := keptLog{id: id, dir: dir, released: rank.ReleasedAt(dir), bytes: keptOverhead}
+	l := keptLog{id: id, user: rank.UserOf(dir), dir: dir, released: rank.ReleasedAt(dir), bytes: keptOverhead}
 	if files, err := os.ReadDir(filepath.Join(dir, "box", "log")); err == nil {
 		for _, f := range files {
 			if info, err := f.Info(); err == nil {
@@ -76,24 +77,51 @@ const (
 	keptOverhead = 64 << 10 // what each takes beside its log, about
 )
 
-// prune removes kept logs that are too old or too many, oldest first.
+// prune removes kept logs that are too old, and while there are too many the
+// oldest of whoever has most: so nobody's output drives out that of others.
 func (k *keptLogs) prune(now time.Time) {
-	k.mu.Lock()
-	var gone []keptLog
-	for len(k.list) > 0 {
-		l := k.list[0]
-		old := now.Sub(l.released) > time.Duration(k.limits.Keep)
-		if !old && k.bytes <= int64(k.limits.KeepSize) && len(k.list) <= maxKept {
-			break
-		}
-		gone = append(gone, l)
-		k.bytes -= l.bytes
-		k.list = k.list[1:]
-	}
-	k.mu.Unlock()
-	for _, l := range gone {
+	for _, l := range k.surplus(now) {
 		if err := rank.RemoveDir(l.dir); err != nil {
 			k.log.Error("remove kept log", "rank", l.id, "error", err)
 		}
 	}
+}
+
+// surplus takes out what is to be removed.
+func (k *keptLogs) surplus(now time.Time) (gone []keptLog) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	drop := func(i int) {
+		gone = append(gone, k.list[i])
+		k.bytes -= k.list[i].bytes
+		k.list = slices.Delete(k.list, i, i+1)
+	}
+	for len(k.list) > 0 && now.Sub(k.list[0].released) > time.Duration(k.limits.Keep) {
+		drop(0)
+	}
+	for {
+		amount := func(l keptLog) int64 { return l.bytes }
+		if k.bytes <= int64(k.limits.KeepSize) {
+			if len(k.list) <= maxKept {
+				return gone
+			}
+			amount = func(keptLog) int64 { return 1 }
+		}
+		user := mostOf(k.list, amount)
+		drop(slices.IndexFunc(k.list, func(l keptLog) bool { return l.user == user }))
+	}
+}
+
+// mostOf is who has most of the list.
+func mostOf(list []keptLog, amount func(keptLog) int64) (user string) {
+	has := map[string]int64{}
+	for _, l := range list {
+		has[l.user] += amount(l)
+	}
+	for u, n := range has {
+		if n > has[user] || n == has[user] && u < user {
+			user = u
+		}
+	}
+	return user
 }

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,17 +46,27 @@ var ErrNotCacheable = errors.New("the source does not say when its content chang
 // marker is the file in an entry that says that it is whole, and its size.
 const marker = "whole"
 
+// userFile is the file in an entry that says who fetched it, whole or not.
+const userFile = "user"
+
+// Caller is who wants something from the cache.
+type Caller struct {
+	Scope  string // who shares it
+	User   string // whose it is, if it is fetched now
+	Holder string // who holds it, see Drop
+}
+
 // Get gives an entry's key, fetching it if it is not here, and holds it for
-// holder until Drop. Who asks for the same at the same time waits for the first.
-// f.Objects is needed.
-func (k *Cache) Get(ctx context.Context, c *Client, scope, holder string, f Fetch) (key string, got Fetched, err error) {
+// the holder until Drop. Who asks for the same at the same time waits for the
+// first. f.Objects is needed.
+func (k *Cache) Get(ctx context.Context, c *Client, who Caller, f Fetch) (key string, got Fetched, err error) {
 	for _, o := range f.Objects {
 		if o.Version == "" && f.SHA256 == "" {
 			return "", got, ErrNotCacheable
 		}
 	}
-	key = keyOf(scope, f)
-	leave, err := k.enter(ctx, key, holder)
+	key = keyOf(who.Scope, f)
+	leave, err := k.enter(ctx, key, who.Holder)
 	if err != nil {
 		return "", got, err
 	}
@@ -67,11 +76,22 @@ func (k *Cache) Get(ctx context.Context, c *Client, scope, holder string, f Fetc
 		now := time.Now()
 		return key, got, local(os.Chtimes(filepath.Join(f.Dir, marker), now, now))
 	}
-	if got, err = c.Fetch(ctx, f); err != nil {
-		k.drop(key, holder)
+	if err = k.own(f.Dir, who.User); err == nil {
+		got, err = c.Fetch(ctx, f)
+	}
+	if err != nil {
+		k.drop(key, who.Holder)
 		return "", got, err
 	}
 	return key, got, local(k.seal(key, got.Bytes))
+}
+
+// own notes whose an entry is.
+func (k *Cache) own(dir, user string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return local(err)
+	}
+	return local(atomicfile.Write(filepath.Join(dir, userFile), []byte(user)))
 }
 
 func keyOf(scope string, f Fetch) string {
@@ -167,62 +187,6 @@ func (k *Cache) dropLocked(key, holder string) {
 	if len(k.holds[key]) == 0 {
 		delete(k.holds, key)
 	}
-}
-
-// keepPart is how long what was fetched in part only is kept to be gone on with.
-const keepPart = 24 * time.Hour
-
-// Collect removes what was not used for longest until the rest fits, and never
-// what is held. It returns the bytes that it freed.
-func (k *Cache) Collect(now time.Time) (freed int64, err error) { return k.shrink(now, k.max) }
-
-// Empty removes all that is not held.
-func (k *Cache) Empty(now time.Time) (freed int64, err error) { return k.shrink(now, 0) }
-
-func (k *Cache) shrink(now time.Time, limit int64) (freed int64, err error) {
-	entries, err := os.ReadDir(k.dir)
-	if err != nil {
-		return 0, err
-	}
-	type item struct {
-		key   string
-		used  time.Time
-		bytes int64
-	}
-	var items []item
-	var total int64
-	for _, e := range entries {
-		st, err := os.Stat(filepath.Join(k.dir, e.Name(), marker))
-		if errors.Is(err, fs.ErrNotExist) {
-			if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > keepPart {
-				_, rerr := k.remove(e.Name())
-				err = errors.Join(err, rerr)
-			}
-			continue
-		}
-		if err != nil {
-			return freed, err
-		}
-		got, ok := k.whole(e.Name(), nil)
-		if !ok {
-			got.Bytes = 0
-		}
-		items = append(items, item{e.Name(), st.ModTime(), got.Bytes})
-		total += got.Bytes
-	}
-	slices.SortFunc(items, func(a, b item) int { return a.used.Compare(b.used) })
-	for _, it := range items {
-		if total <= limit {
-			break
-		}
-		gone, rerr := k.remove(it.key)
-		err = errors.Join(err, rerr)
-		if gone {
-			total -= it.bytes
-			freed += it.bytes
-		}
-	}
-	return freed, err
 }
 
 // remove removes an entry that nobody holds or fetches.

@@ -371,7 +371,7 @@ func TestCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, _, err := k.Get(t.Context(), c, scope, holder, Fetch{URI: uri, Source: src, Objects: list})
+		key, _, err := k.Get(t.Context(), c, Caller{Scope: scope, User: "ann", Holder: holder}, Fetch{URI: uri, Source: src, Objects: list})
 		if err != nil {
 			t.Error(err)
 		}

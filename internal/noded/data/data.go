@@ -104,7 +104,7 @@ func (d *Data) promise(bytes int64) (done func(), err error) {
 	defer d.mu.Unlock()
 	left, err := d.left()
 	if err == nil && left < max(bytes, 0) {
-		_, _ = d.cache.Empty(time.Now()) // what it could not remove is not room
+		_, _ = d.cache.MakeRoom(time.Now(), bytes-left) // what it could not remove is not room
 		left, err = d.left()
 	}
 	if err != nil {

@@ -104,7 +104,7 @@ func (in *inputs) bring(ctx context.Context, i int, want job.Input, uri string) 
 	var got transfer.Fetched
 	if want.Cache {
 		var key string
-		key, got, err = in.t.cache.Get(ctx, in.t.Client, in.t.Order.Project, in.t.ID.String(), f)
+		key, got, err = in.t.cache.Get(ctx, in.t.Client, transfer.Caller{Scope: in.t.Order.Project, User: in.t.Order.User, Holder: in.t.ID.String()}, f)
 		if cached = !errors.Is(err, transfer.ErrNotCacheable); cached && err == nil {
 			content = in.t.cache.Content(key)
 			in.mu.Lock()

@@ -111,6 +111,15 @@ func loadOutcome(dir string, out *node.Exit) bool {
 	return true
 }
 
+// UserOf is whose rank a directory was; empty: that cannot be read.
+func UserOf(dir string) string {
+	rec, err := loadRecord(dir)
+	if err != nil {
+		return ""
+	}
+	return rec.Order.User
+}
+
 func mark(dir, file string) error { return os.WriteFile(filepath.Join(dir, file), nil, 0o600) }
 
 func isMarked(dir, file string) bool {
