@@ -54,6 +54,21 @@ func (e Submit) admit(cfg *Config) *state.Refusal {
 	return nil
 }
 
+// refuseReserved refuses a job that names a reservation which is for others: it
+// would wait for what it never gets.
+func (e Submit) refuseReserved(s *step) *state.Refusal {
+	for i, name := range e.Spec.Request.Scheduling.ReservationIDs {
+		for _, w := range s.queue.windows {
+			if w.Named(name) && !w.Admits(e.Project, e.User, []string{name}) {
+				return &state.Refusal{Code: state.Denied, Path: fmt.Sprintf("request.scheduling.reservationIds[%d]", i),
+					Message: fmt.Sprintf("reservation %s is not for project %s or user %s", name, e.Project, e.User),
+					Hint:    "submit to a project that it is for, or ask an operator"}
+			}
+		}
+	}
+	return nil
+}
+
 // refuseNever refuses a job that no node, free or not, could ever hold. Before
 // any node has reported nothing can be said, and the job is taken.
 func (e Submit) refuseNever(s *step, probe sched.Job) *state.Refusal {
@@ -97,7 +112,9 @@ func (t *jobs) tooMuch(user string, more quota.Amount) *state.Refusal {
 
 // stored notes what a user has stored by making a job or acting on one.
 func (t *jobs) stored(user string, more quota.Amount) {
-	t.owned.Store(t.out.now, user, t.cfg.limitsOf(user), more)
+	if keep, due := t.owned.Store(t.out.now, user, t.cfg.limitsOf(user), more); due {
+		t.out.record(state.Record{Kind: state.KindStored, Name: user}, &keep)
+	}
 }
 
 // outside is what waits and is not in the scheduler's queue, by whose it is: tasks

@@ -103,10 +103,8 @@ func (t *jobs) sortEnded() {
 
 // recount counts anew, when of loaded arrays the tasks are known.
 func (t *jobs) recount() {
-	t.waiting, t.owned = t.count(), quota.New()
-	for j := range t.all() {
-		t.owned.Put(nil, j)
-	}
+	t.waiting = t.count()
+	t.owned.Recount(&t.table)
 }
 
 // count is how many waiting jobs and tasks there are.

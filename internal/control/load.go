@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/accounting"
+	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -46,6 +47,12 @@ func (c *Controller) Load(r state.Record) error {
 		c.jobs.next = max(c.jobs.next, r.Job)
 	case state.KindWindow:
 		return c.queue.loadWindow(r)
+	case state.KindStored:
+		var s quota.Stored
+		if err := json.Unmarshal(r.Value, &s); err != nil {
+			return fmt.Errorf("decode record of what user %s has stored: %w", r.Name, err)
+		}
+		c.jobs.owned.Load(r.Name, s)
 	case state.KindUsage:
 		var row accounting.Row
 		if err := json.Unmarshal(r.Value, &row); err != nil {

@@ -31,6 +31,7 @@ const (
 	KindUUID    Kind = 'i' // by Name (UUID): number of a job in history
 	KindNode    Kind = 'n' // by Name
 	KindUsage   Kind = 'u' // by Name: the ledger's rows
+	KindStored  Kind = 'v' // by Name of the user: what they have stored lately
 	KindDay     Kind = 'd' // by Seq (day) and Name: what a user held in a project on a day that is over
 	KindEnded   Kind = 'x' // by Seq (when, Unix milliseconds) and Job: jobs by their end, see Ended
 	KindWindow  Kind = 'w' // by Name: advance reservations

@@ -71,7 +71,17 @@ type account struct {
 	Amount
 	stored int64      // bytes, of which a day's allowance is taken off in a day
 	at     sched.Time // when it was that, to the minute
+	noted  int64      // of stored, when Store said last that it is to be kept
 }
+
+// Stored is what a user has stored lately, as it is kept over restarts.
+type Stored struct {
+	Bytes int64      `json:"bytes"`
+	At    sched.Time `json:"at"`
+}
+
+// fineness is the part of a day's allowance up to which it is kept.
+const fineness = 100
 
 // New is one in which nobody has anything.
 func New() *Book { return &Book{users: map[string]*account{}, held: map[state.Owner]int{}} }
@@ -150,15 +160,40 @@ func (b *Book) Refuse(now sched.Time, user string, l Limits, more Amount) *state
 	return nil
 }
 
-// Store notes what a user has stored.
-func (b *Book) Store(now sched.Time, user string, l Limits, more Amount) {
+// Store notes what a user has stored. It says when that is to be kept, which is
+// seldom: not before it is worth a hundredth of a day's allowance more or less.
+func (b *Book) Store(now sched.Time, user string, l Limits, more Amount) (keep Stored, due bool) {
 	bytes := more.stored()
 	if l.DayBytes <= 0 || bytes <= 0 {
-		return
+		return Stored{}, false
 	}
 	a := b.of(user)
 	a.stored = a.since(now, l.DayBytes) + bytes
 	a.at = max(a.at+(now-a.at)/sched.Minute*sched.Minute, now-sched.Day)
+	if diff := a.stored - a.noted; max(diff, -diff) < l.DayBytes/fineness {
+		return Stored{}, false
+	}
+	a.noted = a.stored
+	return Stored{a.stored, a.at}, true
+}
+
+// Load takes in what was kept.
+func (b *Book) Load(user string, s Stored) {
+	if s.Bytes > 0 {
+		a := b.of(user)
+		a.stored, a.at, a.noted = s.Bytes, s.At, s.Bytes
+	}
+}
+
+// Recount counts the jobs of a table anew. What was stored stays.
+func (b *Book) Recount(jobs *state.Table) {
+	clear(b.held)
+	for _, a := range b.users {
+		a.Amount = Amount{}
+	}
+	for j := range jobs.All() {
+		b.count(j, +1)
+	}
 }
 
 // since is what is left of what was stored, when a day takes off a day's allowance.
