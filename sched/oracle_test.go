@@ -162,7 +162,11 @@ func suits(g GPU, s *Shape) bool {
 func (o *oracle) kept(n Node, j Job, start Time) (all bool, gpus []string) {
 	limit, _ := o.limitOf(j)
 	for _, w := range o.in.State.index.Windows {
-		admitted := !w.Maintenance && (slices.Contains(j.Reservations, w.Name) || slices.Contains(w.Projects, j.Project) || slices.Contains(w.Users, j.User))
+		admitted := slices.Contains(w.Projects, j.Project) || slices.Contains(w.Users, j.User)
+		if len(w.Projects) == 0 && len(w.Users) == 0 {
+			admitted = slices.Contains(j.Reservations, w.Name)
+		}
+		admitted = admitted && !w.Maintenance
 		if admitted || !slices.Contains(w.Nodes, n.Name) || w.Start >= start+limit || w.End <= start {
 			continue
 		}

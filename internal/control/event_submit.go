@@ -75,6 +75,9 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	if r := e.tooMuch(s, e.amount()); r != nil {
 		return Submitted{}, r
 	}
+	if r := e.refuseReserved(s); r != nil {
+		return Submitted{}, r
+	}
 	if r := e.refuseNever(s, probe); r != nil {
 		return Submitted{}, r
 	}

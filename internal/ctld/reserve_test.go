@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 )
@@ -54,5 +55,41 @@ func TestReservedGPUs(t *testing.T) {
 	want(ask(1, named), job.Assigned)
 	if d := s.job(other); d.State != job.Queued || d.Position != 1 {
 		t.Errorf("the job that does not name the reservation is %s, %d in the queue", d.State, d.Position)
+	}
+}
+
+// TestReservationsForOthers proves that to name a reservation which is for others
+// opens nothing: who does is told at once.
+func TestReservationsForOthers(t *testing.T) {
+	s := newSite(t, func(c *site.Config) {
+		c.Projects = []site.Project{{Name: "default"}, {Name: "lab", Members: byName("bob")}}
+	})
+	ann, bob := s.user("ann"), s.user("bob")
+	s.node("n1")
+	now := time.Now().UTC()
+	for name, r := range map[string]api.Reservation{"course": {Projects: []string{"lab"}}, "own": {Users: []string{"bob"}}, "free": {}} {
+		r.Name, r.Start, r.End, r.Count = name, now, now.Add(time.Hour), 1
+		made, err := s.Reserve(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tc := range []struct {
+			who     *client.Client
+			project string
+			allowed bool
+		}{
+			{ann, "default", name == "free"},
+			{bob, "default", name != "course"},
+			{bob, "lab", true},
+		} {
+			doc := fmt.Sprintf(`{"name":"j","request":{"resources":{"gpus":0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},"scheduling":{"reservationIds":["%s"]}}}`, made.UUID)
+			_, err := tc.who.Submit(t.Context(), &api.SubmitRequest{Job: []byte(doc), Project: tc.project}, "")
+			if tc.allowed && err != nil || !tc.allowed && !client.IsCode(err, api.CodeDenied) {
+				t.Errorf("%s, named in project %s: %v; allowed is %t", name, tc.project, err, tc.allowed)
+			}
+		}
+		if err := s.Unreserve(t.Context(), name); err != nil { // the next one wants the same node
+			t.Fatal(err)
+		}
 	}
 }

@@ -7,8 +7,9 @@ import (
 )
 
 // Window is an advance reservation: nodes, or a number of them, or some of their
-// GPUs, that are kept for some jobs or for nobody during a span of time. A job
-// may use it if it names it in Job.Reservations, by name or ID, or by its project or user. It
+// GPUs, that are kept for some jobs or for nobody during a span of time. Jobs of
+// its projects and users may use it; where it has neither, those that name it in
+// Job.Reservations, by name or ID. It
 // unlocks and never restricts: such a job may run elsewhere too. Where only GPUs
 // are kept, the cores and memory beside them are anybody's.
 type Window struct {
@@ -56,6 +57,13 @@ func (w *Window) Admits(project, user string, names []string) bool {
 	if w.Maintenance {
 		return false
 	}
-	named := func(s string) bool { return s == w.Name || w.ID != "" && strings.EqualFold(s, w.ID) }
-	return slices.ContainsFunc(names, named) || slices.Contains(w.Projects, project) || slices.Contains(w.Users, user)
+	if len(w.Projects)+len(w.Users) > 0 { // to know its name is no right then
+		return slices.Contains(w.Projects, project) || slices.Contains(w.Users, user)
+	}
+	return slices.ContainsFunc(names, w.Named)
+}
+
+// Named says whether a text names the window.
+func (w *Window) Named(text string) bool {
+	return text == w.Name || w.ID != "" && strings.EqualFold(text, w.ID)
 }
