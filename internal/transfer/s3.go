@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -59,7 +60,7 @@ func (c *Client) open(at S3, uri string) (*bucket, error) {
 	b.core, err = minio.NewCore(host, &minio.Options{
 		// Never what the machine has by itself: a role of the node is not the job's.
 		Creds:  credentials.NewStaticV4(at.AccessKey, at.SecretKey, at.Token),
-		Secure: secure, Transport: b.transport, Region: region, MaxRetries: 1,
+		Secure: secure, Transport: bounded{b.transport}, Region: region, MaxRetries: 1,
 	})
 	if err != nil {
 		return nil, fail(Invalid, "the S3 endpoint cannot be used: %s", plain(err))
@@ -89,6 +90,7 @@ func (b *bucket) List(ctx context.Context) ([]Object, error) {
 func (b *bucket) stat(ctx context.Context) ([]Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.c.Stall)
 	defer cancel()
+	ctx, _ = withListing(ctx)
 	st, err := b.core.StatObject(ctx, b.name, b.key, minio.StatObjectOptions{})
 	if err != nil {
 		return nil, s3Error(err)
@@ -97,13 +99,16 @@ func (b *bucket) stat(ctx context.Context) ([]Object, error) {
 }
 
 func (b *bucket) listPrefix(ctx context.Context) ([]Object, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*b.c.Stall)
+	late := fail(Unreachable, "the list of its objects did not come within %s", 10*b.c.Stall)
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*b.c.Stall, late)
 	defer cancel()
+	ctx, pages := withListing(ctx)
 	var list []Object
 	for o := range b.core.Client.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.key, Recursive: true}) {
 		if o.Err != nil {
-			return nil, s3Error(o.Err)
+			return nil, cmp.Or(context.Cause(ctx), s3Error(o.Err))
 		}
+		pages.objects++
 		name := strings.TrimPrefix(o.Key, b.key)
 		if name == "" || strings.HasSuffix(name, "/") {
 			continue // programs mark empty directories so
