@@ -87,7 +87,7 @@ var below = map[string][]string{
 	"internal/ctld/nodes": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/samples", "internal/ctld/site", "internal/ctld/streams", "internal/ctld/wire",
 		"internal/job", "internal/node", "internal/pki", "internal/state", "sched", "internal/ctld/ids"},
-	"internal/ctld/route": {"internal/api", "internal/ctld/access", "internal/ctld/wire", "internal/job", "internal/node",
+	"internal/ctld/route": {"internal/api", "internal/ctld/access", "internal/ctld/notice", "internal/ctld/wire", "internal/job", "internal/node",
 		"internal/state", "internal/ctld/conns", "internal/ctld/fair", "internal/ctld/places"},
 	"internal/ctld/rules": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/loop", "internal/ctld/site",
 		"internal/ctld/wire", "internal/state", "internal/store"},

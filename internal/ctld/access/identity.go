@@ -86,7 +86,7 @@ type Authenticator struct {
 	rights *Rights
 	keys   *Keyring
 	now    func() time.Time
-	decode chan struct{} // one place for each credential that MUNGE is looking at
+	decode *places.Gate // credentials that MUNGE is looking at
 
 	bodies places.Places // bytes of bodies that are read to find out who sent them, by address
 }
@@ -97,11 +97,16 @@ const maxUnknown = 16 << 20
 
 // NewAuthenticator goes by the rights and credentials in force.
 func NewAuthenticator(rights *Rights, keys *Keyring, now func() time.Time) *Authenticator {
-	return &Authenticator{rights: rights, keys: keys, now: now, decode: make(chan struct{}, mungeAtOnce), bodies: places.Places{Most: maxUnknown}}
+	return &Authenticator{rights: rights, keys: keys, now: now, decode: places.NewGate(mungeAtOnce, mungeWaiting), bodies: places.Places{Most: maxUnknown}}
 }
 
-// mungeAtOnce bounds the programs that run to decode MUNGE credentials.
-const mungeAtOnce = 16
+// mungeAtOnce bounds the programs that run to decode MUNGE credentials, and
+// mungeWaiting the requests that wait for one: by turns of addresses, since whose
+// they are is not known yet.
+const (
+	mungeAtOnce  = 16
+	mungeWaiting = 4096
+)
 
 // Bounds of a request's body: a job document is at most 1 MiB.
 const (
@@ -179,7 +184,7 @@ func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credenti
 	if m == nil {
 		return Identity{}, api.Errorf(api.CodeUnauthorized, "this controller takes no MUNGE credentials").WithHint("use a token: set GBATCH_AUTH=token")
 	}
-	from, _, _ := net.SplitHostPort(r.RemoteAddr)
+	from := conns.AddressOf(r.RemoteAddr)
 	leave, ok := a.bodies.Enter(r.Context(), from, MaxBody)
 	if !ok {
 		return Identity{}, loop.ErrBusy
@@ -193,13 +198,12 @@ func (a *Authenticator) byMunge(w http.ResponseWriter, r *http.Request, credenti
 		return Identity{}, api.Errorf(api.CodeTooLarge, "the request's body is too large, or broke off")
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	select {
-	case a.decode <- struct{}{}:
-		defer func() { <-a.decode }()
-	case <-r.Context().Done():
+	decoded, ok := a.decode.Enter(r.Context(), from)
+	if !ok {
 		return Identity{}, loop.ErrBusy
 	}
 	uid, payload, err := munge.Decode(r.Context(), m.Socket, credential)
+	decoded()
 	if refused, ok := errors.AsType[*munge.Refused](err); ok {
 		return Identity{Via: "munge"}, api.Errorf(api.CodeUnauthorized, "the MUNGE credential does not hold: %s", refused.Why).
 			WithHint("try again; if it stays so, tell your operator")

@@ -82,7 +82,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			}
 			c.local, c.from = true, fmt.Sprintf("uid %d", c.uid)
 		} else {
-			c.from = addressOf(raw.RemoteAddr().String())
+			c.from = AddressOf(raw.RemoteAddr().String())
 		}
 		out, ok := l.table.admit(c)
 		if out != nil {

@@ -247,9 +247,9 @@ func (t *Table) Stranger(c *Conn) bool {
 	return c.owner.class == visitor || c.owner.class == extra
 }
 
-// addressOf is whose connections count together: an IPv4 address, or the 64 bits
+// AddressOf is whose connections count together: an IPv4 address, or the 64 bits
 // of an IPv6 address that one machine has.
-func addressOf(text string) string {
+func AddressOf(text string) string {
 	ap, err := netip.ParseAddrPort(text)
 	if err != nil {
 		return text

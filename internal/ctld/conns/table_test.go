@@ -194,7 +194,7 @@ func TestAddressOf(t *testing.T) {
 	for text, want := range map[string]string{
 		"192.0.2.1:77": "192.0.2.1", "[::ffff:192.0.2.1]:77": "192.0.2.1", "[2001:db8:1:2:3:4:5:6]:77": "2001:db8:1:2::/64", "pipe": "pipe",
 	} {
-		if got := addressOf(text); got != want {
+		if got := AddressOf(text); got != want {
 			t.Errorf("%s counts as %s, want %s", text, got, want)
 		}
 	}

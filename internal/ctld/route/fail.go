@@ -4,27 +4,35 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/notice"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
 
-// answer turns an error into an answer: those meant for users as they are, all
-// others as "internal error" with the full text in the log. Event says that it was
-// an event that was refused.
-func (g *Guard) answer(err error) (e *api.Error, event bool) {
-	if r, ok := errors.AsType[*state.Refusal](err); ok {
-		return wire.Refused(r), true
-	}
-	return g.answerError(err), false
+// failures is what the log says of requests that went wrong. Each route has its
+// own, so that one that is asked often does not hide others.
+func failures(log *slog.Logger) *notice.Notice {
+	return &notice.Notice{Log: log, Level: slog.LevelError, Text: "request failed"}
 }
 
-func (g *Guard) answerError(err error) *api.Error {
+// said turns an error into an answer: those meant for users as they are, all
+// others as "internal error" with the full text in the log, seldom. Event says that
+// it was an event that was refused.
+func (r *Route) said(err error) (e *api.Error, event bool) {
+	if refusal, ok := errors.AsType[*state.Refusal](err); ok {
+		return wire.Refused(refusal), true
+	}
+	return r.saidError(err), false
+}
+
+func (r *Route) saidError(err error) *api.Error {
 	var e *api.Error
 	if errors.As(err, &e) {
 		return e
@@ -40,7 +48,7 @@ func (g *Guard) answerError(err error) *api.Error {
 	if errors.Is(err, context.Canceled) { // the caller has gone
 		return api.Errorf(api.CodeUnavailable, "the request was broken off")
 	}
-	g.Log.Error("request failed", "error", err)
+	r.failures.Happened("route", r.Pattern, "error", err)
 	return api.Errorf(api.CodeInternal, "internal error").WithHint("the controller's log has more")
 }
 

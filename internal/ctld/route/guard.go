@@ -53,6 +53,7 @@ func New(c Config, table []Route) *Guard {
 		bodies: places.Places{Most: maxBodies}, answers: places.Places{Most: maxAnswers}, large: places.Places{Most: maxLarge}, making: places.NewGate(max(runtime.GOMAXPROCS(0)/2, 1), maxMaking)}
 	for i := range table {
 		g.routes[table[i].Pattern] = &table[i]
+		table[i].failures = failures(c.Log)
 	}
 	cfg := huma.DefaultConfig("gbatch", "1")
 	cfg.AllowAdditionalPropertiesByDefault = true // fields are only added: an older server ignores a newer client's

@@ -39,8 +39,8 @@ func object(r *http.Request) string {
 
 // fail is what a handler's error is answered with. That the loop refused an event
 // is in the audit log already.
-func (g *Guard) fail(ctx context.Context, err error) *api.Error {
-	e, noted := g.answer(err)
+func (g *Guard) fail(ctx context.Context, r *Route, err error) *api.Error {
+	e, noted := r.said(err)
 	if a, ok := ctx.Value(attemptKey{}).(attempt); ok && !noted {
 		g.refused(a, e)
 	}

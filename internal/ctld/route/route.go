@@ -11,6 +11,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/notice"
 )
 
 // Route is one route of the API, and all that there is to say of it: the
@@ -21,6 +22,8 @@ type Route struct {
 	Doc     string // what it does; empty: it is left out of the documentation
 	id      string // in /openapi.json; empty: it is not there
 	answer  answerKind
+
+	failures *notice.Notice // of handlers that went wrong
 
 	serve func(huma.API, *Guard, *Route) // nil: huma serves it
 }
@@ -55,7 +58,7 @@ func JSON[I, T any](pattern string, who access.Level, h func(context.Context, *I
 		huma.Register(a, r.operation(), func(ctx context.Context, in *I) (*body[T], error) {
 			out, err := h(ctx, in)
 			if err != nil {
-				return nil, g.fail(ctx, err)
+				return nil, g.fail(ctx, r, err)
 			}
 			return &body[T]{*out}, nil
 		})
@@ -67,7 +70,7 @@ func Done[I any](pattern string, who access.Level, h func(context.Context, *I) e
 	return Route{Pattern: pattern, Who: who, serve: func(a huma.API, g *Guard, r *Route) {
 		huma.Register(a, r.operation(), func(ctx context.Context, in *I) (*struct{}, error) {
 			if err := h(ctx, in); err != nil {
-				return nil, g.fail(ctx, err)
+				return nil, g.fail(ctx, r, err)
 			}
 			return nil, nil
 		})
@@ -83,7 +86,7 @@ func Stream[I any](pattern string, who access.Level, h func(context.Context, *I)
 		huma.Register(a, op, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 			write, err := h(ctx, in)
 			if err != nil {
-				return nil, g.fail(ctx, err)
+				return nil, g.fail(ctx, r, err)
 			}
 			return &huma.StreamResponse{Body: func(hc huma.Context) {
 				_, w := humago.Unwrap(hc)
@@ -116,7 +119,7 @@ func Plain(pattern string, who access.Level, doc string, h func(http.ResponseWri
 	return Route{Pattern: pattern, Who: who, Doc: doc, serve: func(_ huma.API, g *Guard, r *Route) {
 		g.HandleFunc(r.Pattern, func(w http.ResponseWriter, req *http.Request) {
 			if err := h(w, req); err != nil {
-				writeError(w, g.fail(req.Context(), err))
+				writeError(w, g.fail(req.Context(), r, err))
 			}
 		})
 	}}
