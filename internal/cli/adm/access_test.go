@@ -115,7 +115,7 @@ func TestAccess(t *testing.T) {
 		"projects": {
 			run:  Projects{}.Run,
 			asks: []string{"GET /v1/projects", "GET /v1/shares"},
-			out: "NAME GID SHARES CLUSTERS LIMITS BUDGET FROM MEMBERS\ndefault 0 1 all file everyone\n" +
+			out: "NAME GID SHARES CLUSTERS LIMITS BUDGET FROM MAY MEMBERS\ndefault 0 1 all file everyone\n" +
 				"lab 7 2 1,2 gpus=1.5 8.5 of 10.0 h (85%) this month gadm ann, bob, group lab\n",
 		},
 		"add": {
@@ -127,6 +127,20 @@ func TestAccess(t *testing.T) {
 			run:  (&SetProject{projectFlags{Name: "lab", Members: []string{"+eve", "-bob"}, Groups: []string{"other"}, AnyCluster: true, Running: n(4)}}).Run,
 			asks: []string{"GET /v1/projects", `PUT /v1/projects/lab?create=false {"name":"lab","gid":7,"members":["ann","eve"],"groups":["other"],"shares":2,"limits":{"running":4,"gpus":1.5}}`},
 			out:  "project lab changed\n",
+		},
+		"allow": {
+			run: (&SetProject{projectFlags{Name: "lab", Privileged: yes(true), HostNetwork: yes(false), Capabilities: []string{"+NET_RAW", "+MKNOD"}}}).Run,
+			asks: []string{"GET /v1/projects",
+				`PUT /v1/projects/lab?create=false {"name":"lab","gid":7,"members":["ann","bob"],"groups":["lab"],"shares":2,"clusters":[1,2],"limits":{"gpus":1.5},"privileged":true,"capabilities":["NET_RAW","MKNOD"]}`},
+			out: "project lab changed\n",
+		},
+		"allow-nothing": {
+			run:  (&SetProject{projectFlags{Name: "lab", Capabilities: []string{"-NET_RAW"}}}).Run,
+			asks: []string{"GET /v1/projects"}, code: exit.Usage,
+		},
+		"nobody-left": { // which would be everybody
+			run:  (&SetProject{projectFlags{Name: "lab", Members: []string{"-ann", "-bob"}, Groups: []string{"-lab"}}}).Run,
+			asks: []string{"GET /v1/projects"}, code: exit.Usage,
 		},
 		"set-mixed": {
 			run:  (&SetProject{projectFlags{Name: "lab", Members: []string{"+eve", "bob"}}}).Run,
@@ -183,3 +197,5 @@ func TestAccess(t *testing.T) {
 		})
 	}
 }
+
+func yes(v bool) *bool { return &v }

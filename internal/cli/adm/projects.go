@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/table"
+	"gbatch/internal/job"
 )
 
 // projectFlags say what `gadm project add` and `set` change; what is not given
@@ -34,6 +35,10 @@ type projectFlags struct {
 	Queued     *int             `help:"At most so many waiting jobs; 0: the site's bound."`
 	GPUs       *float64         `name:"gpus" help:"At most so many GPUs at once; 0: the site's bound."`
 	GPUMinutes *int64           `name:"gpu-minutes" help:"At most so many GPU minutes of running jobs; 0: the site's bound."`
+
+	Privileged   *bool    `negatable:"" help:"Its jobs may be root on nodes that allow it."`
+	Capabilities []string `name:"capability" help:"The capabilities that its jobs may ask for on nodes that allow it; or, as in +NET_RAW,-MKNOD, which come and go."`
+	HostNetwork  *bool    `name:"host-network" negatable:"" help:"Its jobs may use the network of nodes that allow it."`
 }
 
 // AddProject is gadm project add.
@@ -103,8 +108,30 @@ func (c *projectFlags) apply(p *api.Project) error {
 	if p.Groups, err = edited(p.Groups, c.Groups); err != nil {
 		return exit.Usagef("--group: %w", err)
 	}
+	if len(p.Members)+len(p.Groups) == 0 && len(c.Members)+len(c.Groups) > 0 {
+		return exit.Usagef("nobody would be a member of project %s then, and a project without members is for everyone: if that is meant, give --everyone instead", p.Name)
+	}
 	if len(c.Clusters) > 0 || c.AnyCluster {
 		p.Clusters = c.Clusters
+	}
+	set(&p.Privileged, c.Privileged)
+	set(&p.HostNetwork, c.HostNetwork)
+	return c.allow(p)
+}
+
+// allow changes what capabilities jobs may ask for.
+func (c *projectFlags) allow(p *api.Project) error {
+	var names []string
+	for _, had := range p.Capabilities {
+		names = append(names, string(had))
+	}
+	names, err := edited(names, c.Capabilities)
+	if err != nil {
+		return exit.Usagef("--capability: %w", err)
+	}
+	p.Capabilities = nil
+	for _, name := range names {
+		p.Capabilities = append(p.Capabilities, job.Capability(name))
 	}
 	return nil
 }
@@ -167,13 +194,13 @@ func (Projects) Run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	t := table.New("NAME", "GID", "SHARES", "CLUSTERS", "LIMITS", "BUDGET", "FROM", "MEMBERS")
+	t := table.New("NAME", "GID", "SHARES", "CLUSTERS", "LIMITS", "BUDGET", "FROM", "MAY", "MEMBERS")
 	for _, p := range l.Projects {
 		from := "gadm"
 		if p.File {
 			from = "file"
 		}
-		t.Row(p.Name, strconv.Itoa(p.GID), strconv.FormatInt(max(p.Shares, 1), 10), clustersOf(p), limitsOf(p.Limits), budgetOf(shares, p.Name), from, membersOf(p))
+		t.Row(p.Name, strconv.Itoa(p.GID), strconv.FormatInt(max(p.Shares, 1), 10), clustersOf(p), limitsOf(p.Limits), budgetOf(shares, p.Name), from, allowedTo(p), membersOf(p))
 	}
 	return t.Write(a.Out)
 }
@@ -193,6 +220,21 @@ func clustersOf(p api.Project) string {
 		return "all"
 	}
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(p.Clusters)), ","), "[]")
+}
+
+// allowedTo is what the project's jobs may have beyond the usual.
+func allowedTo(p api.Project) string {
+	var out []string
+	if p.Privileged {
+		out = append(out, "privileged")
+	}
+	if p.HostNetwork {
+		out = append(out, "host-network")
+	}
+	for _, c := range p.Capabilities {
+		out = append(out, string(c))
+	}
+	return strings.Join(out, ",")
 }
 
 func membersOf(p api.Project) string {

@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -46,9 +48,6 @@ func (s *Rules) PutProject(ctx context.Context, in *ProjectInput) (*api.Project,
 	defer s.changing.Unlock()
 	old, known := s.Now().Project(in.Name)
 	before := "new"
-	if known {
-		before = oneLine(site.ProjectToAPI(old))
-	}
 	switch {
 	case known && in.Create:
 		return nil, api.Errorf(api.CodeConflict, "there is a project %q already", in.Name).WithHint("`gadm project set` changes it")
@@ -66,7 +65,11 @@ func (s *Rules) PutProject(ctx context.Context, in *ProjectInput) (*api.Project,
 		cfg.Projects = append(cfg.Projects, p)
 	}
 	stored := site.ProjectToAPI(p)
-	n := loop.NoteOf(ctx).About("project "+p.Name, before+" -> "+oneLine(stored))
+	after := oneLine(stored)
+	if known {
+		before, after = difference(site.ProjectToAPI(old), stored)
+	}
+	n := loop.NoteOf(ctx).About("project "+p.Name, before+" -> "+after)
 	record := state.Record{Kind: state.KindProject, Name: p.Name, Value: wire.Encode(stored)}
 	if err := s.setRules(ctx, cfg, n, record); err != nil {
 		return nil, refusedRules(err)
@@ -101,6 +104,23 @@ func (s *Rules) DropProject(ctx context.Context, in *projectName) error {
 func oneLine(p api.Project) string {
 	p.File = false
 	return string(wire.Encode(p))
+}
+
+// difference is what two versions of a project do not have in common, each in a
+// line: an entry of the audit log is cut off where it is long, and what was allowed
+// must not be behind a list of members.
+func difference(old, now api.Project) (before, after string) {
+	var a, b map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal([]byte(oneLine(old)), &a), json.Unmarshal([]byte(oneLine(now)), &b)); err != nil {
+		panic(err) // they were encoded just now
+	}
+	for key, value := range a {
+		if key != "name" && bytes.Equal(value, b[key]) {
+			delete(a, key)
+			delete(b, key)
+		}
+	}
+	return string(wire.Encode(a)), string(wire.Encode(b))
 }
 
 func noProject(name string) error {
