@@ -282,33 +282,6 @@ func TestMappedQuotas(t *testing.T) {
 	unix.Close(fd)
 }
 
-// Kernels before 6.15 mount mapped layers by another way.
-func TestMappedOldOverlay(t *testing.T) {
-	needContainers(t)
-	base := t.TempDir()
-	for _, d := range []string{"layer", "up", "work", "mnt"} {
-		if err := os.Mkdir(filepath.Join(base, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(base, "layer", "f"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	ns, err := userns.New(userns.MapOf(alice), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ns.Close()
-	defer unix.Unmount(base+"/layer", unix.MNT_DETACH)
-	if err := oci.MountAttached(oci.OverlayMount{Lower: []string{base + "/layer"}, User: ns.User, Upper: base + "/up", Work: base + "/work", Target: base + "/mnt"}); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Unmount(base+"/mnt", unix.MNT_DETACH)
-	if got := owned(t, base+"/mnt/f"); got != "1003:1003 -rw-r--r--" {
-		t.Errorf("the file is %s", got)
-	}
-}
-
 // The kernel lets a user have 200 keyrings, which is no limit of containers.
 func TestMappedKeyring(t *testing.T) {
 	b := newMapped(t, "echo ready; sleep 1000")

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"gbatch/oci/logs"
 	"os"
 	"path/filepath"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/logs"
+	"gbatch/oci/overlay"
 )
 
 // What lies in a container's directory. The directory is the whole record of
@@ -124,8 +126,8 @@ func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
 		return errors.New("a network is handed over, and the spec names another one")
 	case len(cfg.Layers) == 0:
 		return errors.New("the image has no layers")
-	case len(cfg.Layers) > MaxLayers:
-		return fmt.Errorf("the image has %d layers; at most %d can be mounted", len(cfg.Layers), MaxLayers)
+	case len(cfg.Layers) > overlay.MaxLayers:
+		return fmt.Errorf("the image has %d layers; at most %d can be mounted", len(cfg.Layers), overlay.MaxLayers)
 	}
 	return nil
 }
@@ -182,4 +184,20 @@ func takeLock(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
 	return f, nil
+}
+
+// makeUpper makes the writable directories of one attempt.
+func makeUpper(scratch, id string) (upper, work string, err error) {
+	upper, work = upperDirs(scratch, id)
+	// The upper directory's mode is the mode of / in the container.
+	for dir, mode := range map[string]os.FileMode{upper: 0o755, work: 0o700} {
+		if err := os.Mkdir(dir, mode); err != nil {
+			return "", "", fmt.Errorf("make scratch directory: %w", err)
+		}
+	}
+	return upper, work, os.Chmod(upper, 0o755)
+}
+
+func upperDirs(scratch, id string) (upper, work string) {
+	return filepath.Join(scratch, id+".upper"), filepath.Join(scratch, id+".work")
 }

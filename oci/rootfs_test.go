@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci"
+	"gbatch/oci/overlay"
 )
 
 func TestResolveUser(t *testing.T) {
@@ -106,7 +107,7 @@ func TestLayers(t *testing.T) {
 	for _, tc := range []struct {
 		n    int
 		deep bool // longer paths than fsconfig takes
-	}{{2, false}, {127, false}, {oci.MaxLayers, false}, {2, true}, {oci.MaxLayers, true}} { // docker makes 127 at most
+	}{{2, false}, {127, false}, {overlay.MaxLayers, false}, {2, true}, {overlay.MaxLayers, true}} { // docker makes 127 at most
 		n := tc.n
 		t.Run(fmt.Sprint(n, tc.deep), func(t *testing.T) {
 			b := newBox(t, "cat /which; ls /only | wc -l")
@@ -130,37 +131,13 @@ func TestLayers(t *testing.T) {
 				b.cfg.Layers = append(b.cfg.Layers, dir)
 			}
 			exit, log := b.run()
-			if f := exit.Failure; n == oci.MaxLayers && f != nil && strings.Contains(f.Error(), "a kernel before 6.8 mounts at most") {
+			if f := exit.Failure; n == overlay.MaxLayers && f != nil && strings.Contains(f.Error(), "a kernel before 6.8 mounts at most") {
 				t.Skip("SKIPPED, this kernel is too old: " + f.Error())
 			}
 			if want := fmt.Sprintf("%d\n%d\n", n-2, n-1); log != want {
 				t.Errorf("output %q, want %q", log, want)
 			}
 		})
-	}
-}
-
-// Kernels before 6.8 mount by another way, which has to give the same.
-func TestOldOverlay(t *testing.T) {
-	needContainers(t)
-	base := t.TempDir()
-	for _, d := range []string{"a,b:c", "two", "up", "work", "mnt"} {
-		if err := os.Mkdir(filepath.Join(base, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, d := range []string{"a,b:c", "two"} {
-		if err := os.WriteFile(filepath.Join(base, d, "f"), []byte(d), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	err := oci.MountOverlayOld(oci.OverlayMount{Lower: []string{filepath.Join(base, "a,b:c"), filepath.Join(base, "two")}, Upper: base + "/up", Work: base + "/work", Target: base + "/mnt"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Unmount(base+"/mnt", 0)
-	if data, err := os.ReadFile(base + "/mnt/f"); err != nil || string(data) != "two" {
-		t.Errorf("read %q, %v", data, err)
 	}
 }
 

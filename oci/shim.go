@@ -22,6 +22,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci/hostnet"
+	"gbatch/oci/overlay"
 	"gbatch/oci/userns"
 )
 
@@ -287,7 +288,7 @@ func (s *shim) mountRoot() error {
 	if err := makeStage(); err != nil {
 		return err
 	}
-	if err := mountOverlay(overlayMount{Lower: s.cfg.Layers, User: s.user, Upper: s.upper, Work: s.work, Target: stageRootfs}); err != nil {
+	if err := overlay.Mount(overlay.Stack{Lower: s.cfg.Layers, User: s.user, Upper: s.upper, Work: s.work, Target: stageRootfs}); err != nil {
 		return err
 	}
 	return makeDirs(stageRootfs, s.cfg.MakeDirs, uid, gid)

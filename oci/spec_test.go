@@ -13,6 +13,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/overlay"
 	"gbatch/oci/userns"
 )
 
@@ -164,7 +165,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}{
 		"id":     {spec, oci.ShimConfig{ID: "a/b", Layers: []string{"/l"}}, "container id"},
 		"layers": {spec, oci.ShimConfig{ID: "a"}, "no layers"},
-		"many":   {spec, oci.ShimConfig{ID: "a", Layers: make([]string, oci.MaxLayers+1)}, "at most 400"},
+		"many":   {spec, oci.ShimConfig{ID: "a", Layers: make([]string, overlay.MaxLayers+1)}, "at most 400"},
 		"spec":   {&specs.Spec{}, oci.ShimConfig{ID: "a", Layers: []string{"/l"}}, "build it with BuildSpec"},
 	}
 	for name, tc := range cases {

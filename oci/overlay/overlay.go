@@ -1,10 +1,9 @@
-package oci
+package overlay
 
 import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -21,8 +20,8 @@ const MaxLayers = 400
 // way, each as "/proc/self/fd/N", with two long paths. Docker makes 127 at most.
 const maxFDLayers = 128
 
-// overlayMount is what mountOverlay needs.
-type overlayMount struct {
+// Stack is layers with a writable directory over them.
+type Stack struct {
 	Lower  []string // lowest first
 	User   *os.File // user namespace in whose ids the layers show; nil: in their own
 	Upper  string
@@ -30,10 +29,10 @@ type overlayMount struct {
 	Target string
 }
 
-// mountOverlay mounts the layers with a writable directory over them. Device
-// nodes in the image do not work there: the store keeps what images bring, and
-// only the container's own /dev has devices.
-func mountOverlay(m overlayMount) error {
+// Mount mounts a stack on its target. Device nodes in the image do not work
+// there: the store keeps what images bring, and only the container's own /dev
+// has devices.
+func Mount(m Stack) error {
 	if len(m.Lower) == 0 || len(m.Lower) > MaxLayers {
 		return fmt.Errorf("mount root file system: image has %d layers, want 1 to %d", len(m.Lower), MaxLayers)
 	}
@@ -47,18 +46,18 @@ func mountOverlay(m overlayMount) error {
 	return nil
 }
 
-func mountLayers(m overlayMount) error {
-	err := mountOverlayNew(m)
+func mountLayers(m Stack) error {
+	err := mountNew(m)
 	if errors.Is(err, errNoLowerdirPlus) {
-		err = mountOverlayOld(m)
+		err = mountOld(m)
 	}
 	return err
 }
 
 // mountShifted is mountLayers of layers that show in the ids of m.User.
-func mountShifted(m overlayMount) error {
+func mountShifted(m Stack) error {
 	trees, err := shiftLayers(m)
-	defer closeAll(trees)
+	defer closeTrees(trees)
 	if err != nil {
 		return err
 	}
@@ -76,7 +75,7 @@ func mountShifted(m overlayMount) error {
 // mountAttached is for kernels before 6.15, which take no layer from a mount
 // that is nowhere to be seen: each is put over the layer itself, in this
 // thread's mount namespace.
-func mountAttached(m overlayMount, trees []*os.File) error {
+func mountAttached(m Stack, trees []*os.File) error {
 	for i, t := range trees {
 		if err := unix.MoveMount(int(t.Fd()), "", unix.AT_FDCWD, m.Lower[i], unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 			return fmt.Errorf("show layer %s: %w", m.Lower[i], err)
@@ -86,7 +85,7 @@ func mountAttached(m overlayMount, trees []*os.File) error {
 }
 
 // shiftLayers opens each layer by a mount that shows it in the container's ids.
-func shiftLayers(m overlayMount) ([]*os.File, error) {
+func shiftLayers(m Stack) ([]*os.File, error) {
 	var trees []*os.File
 	for _, layer := range m.Lower {
 		tree, err := userns.Shift(layer, m.User)
@@ -98,11 +97,17 @@ func shiftLayers(m overlayMount) ([]*os.File, error) {
 	return trees, nil
 }
 
+func closeTrees(trees []*os.File) {
+	for _, t := range trees {
+		t.Close()
+	}
+}
+
 // errNoLowerdirPlus says that the kernel is older than 6.8.
 var errNoLowerdirPlus = errors.New("kernel does not add overlay layers one by one")
 
-// mountOverlayNew adds one layer at a time, so no option string can overflow.
-func mountOverlayNew(m overlayMount) error {
+// mountNew adds one layer at a time, so no option string can overflow.
+func mountNew(m Stack) error {
 	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return errNoLowerdirPlus
@@ -137,11 +142,11 @@ func mountOverlayNew(m overlayMount) error {
 		}
 	}
 	if err := unix.FsconfigCreate(fs); err != nil {
-		return overlayError(err)
+		return explain(err)
 	}
 	mnt, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NODEV)
 	if err != nil {
-		return overlayError(err)
+		return explain(err)
 	}
 	defer unix.Close(mnt)
 	return unix.MoveMount(mnt, "", unix.AT_FDCWD, m.Target, unix.MOVE_MOUNT_F_EMPTY_PATH)
@@ -174,9 +179,9 @@ func (s *shortNames) close() {
 	}
 }
 
-// mountOverlayOld names each layer by a short path to an open handle, as all
+// mountOld names each layer by a short path to an open handle, as all
 // options together have to fit one page.
-func mountOverlayOld(m overlayMount) error {
+func mountOld(m Stack) error {
 	if len(m.Lower) > maxFDLayers {
 		return fmt.Errorf("image has %d layers; a kernel before 6.8 mounts at most %d", len(m.Lower), maxFDLayers)
 	}
@@ -191,7 +196,7 @@ func mountOverlayOld(m overlayMount) error {
 	}
 	opts := "lowerdir=" + strings.Join(names, ":") + ",upperdir=" + escapeOption(m.Upper) + ",workdir=" + escapeOption(m.Work)
 	if err := unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts); err != nil {
-		return overlayError(err)
+		return explain(err)
 	}
 	return nil
 }
@@ -201,8 +206,8 @@ func escapeOption(path string) string {
 	return strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`).Replace(path)
 }
 
-// overlayError adds the reason that the kernel only logs.
-func overlayError(err error) error {
+// explain adds the reason that the kernel only logs.
+func explain(err error) error {
 	switch {
 	case errors.Is(err, unix.ENODEV):
 		return fmt.Errorf("%w: this kernel has no overlayfs; run: modprobe overlay", err)
@@ -210,20 +215,4 @@ func overlayError(err error) error {
 		return fmt.Errorf("%w: often because the scratch directory lies on an overlay, NFS or other file system that cannot hold the upper layer", err)
 	}
 	return err
-}
-
-// makeUpper makes the writable directories of one attempt.
-func makeUpper(scratch, id string) (upper, work string, err error) {
-	upper, work = upperDirs(scratch, id)
-	// The upper directory's mode is the mode of / in the container.
-	for dir, mode := range map[string]os.FileMode{upper: 0o755, work: 0o700} {
-		if err := os.Mkdir(dir, mode); err != nil {
-			return "", "", fmt.Errorf("make scratch directory: %w", err)
-		}
-	}
-	return upper, work, os.Chmod(upper, 0o755)
-}
-
-func upperDirs(scratch, id string) (upper, work string) {
-	return filepath.Join(scratch, id+".upper"), filepath.Join(scratch, id+".work")
 }
