@@ -12,6 +12,7 @@ import (
 
 	"gbatch/oci/logs"
 	"gbatch/oci/overlay"
+	"gbatch/oci/runtimes"
 )
 
 // What lies in a container's directory. The directory is the whole record of
@@ -62,6 +63,9 @@ type ShimConfig struct {
 	// LeaseFile is a file with a Lease: the container is killed when that has
 	// run out, even if whoever asked for it is dead. "" is no lease.
 	LeaseFile string `json:"lease_file,omitempty"`
+
+	// Runtime is a program that runs the container instead of libcontainer.
+	Runtime *runtimes.Runtime `json:"runtime,omitempty"`
 
 	// CgroupPath is the spec's; Prepare fills it in.
 	CgroupPath string `json:"cgroup_path"`

@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/opencontainers/runc/libcontainer"
-	"github.com/opencontainers/runc/libcontainer/utils"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/signals"
 )
 
 // serveExec runs one further command in the container for the client of conn.
@@ -62,7 +62,7 @@ var errEnded = errors.New("the container has ended")
 // watchExec forwards the client's signals and ends the command when it goes.
 // What a command that has ended left behind stays, as with a login: it is part
 // of the job.
-func (s *shim) watchExec(in *messageReader, process *libcontainer.Process, ended <-chan struct{}) {
+func (s *shim) watchExec(in *messageReader, process process, ended <-chan struct{}) {
 	for {
 		line, files, err := in.next()
 		closeAll(files)
@@ -76,7 +76,7 @@ func (s *shim) watchExec(in *messageReader, process *libcontainer.Process, ended
 		default:
 		}
 		if err != nil {
-			s.hangUp(process)
+			s.container.hangUp(process)
 			return
 		}
 		if req.Op == opSignal {
@@ -88,9 +88,9 @@ func (s *shim) watchExec(in *messageReader, process *libcontainer.Process, ended
 // execGrace is how long the processes of a command have between HUP and KILL.
 const execGrace = 3 * time.Second
 
-// hangUp ends a command and what it started in its session, as the loss of a
-// terminal does, and kills what does not go.
-func (s *shim) hangUp(process *libcontainer.Process) {
+// hangUpSession ends a command and what it started in its session, as the loss of
+// a terminal does, and kills what does not go.
+func (s *shim) hangUpSession(process process) {
 	leader, err := process.Pid()
 	if err != nil {
 		return
@@ -100,15 +100,15 @@ func (s *shim) hangUp(process *libcontainer.Process) {
 		if err != nil {
 			return []int{leader}
 		}
-		return session(leader, pids)
+		return signals.Session(leader, pids)
 	}
-	_ = signalAll(members(), unix.SIGHUP) // who has gone meanwhile needs none
+	_ = signals.All(members(), unix.SIGHUP) // who has gone meanwhile needs none
 	for end := time.Now().Add(execGrace); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if len(members()) == 0 {
 			return
 		}
 	}
-	_ = signalAll(members(), unix.SIGKILL)
+	_ = signals.All(members(), unix.SIGKILL)
 }
 
 func (s *shim) tell(conn *net.UnixConn, out reply, files ...*os.File) error {
@@ -120,7 +120,7 @@ func (s *shim) tell(conn *net.UnixConn, out reply, files ...*os.File) error {
 
 // startExec starts the command, and returns the terminal's end for the client
 // if it was to have one.
-func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (*libcontainer.Process, *os.File, error) {
+func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (process, *os.File, error) {
 	if _, err := s.running(); err != nil {
 		return nil, nil, err
 	}
@@ -131,42 +131,33 @@ func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (*libcontainer.Proc
 	if err != nil {
 		return nil, nil, err
 	}
-	process, err := newProcess(p)
-	if err != nil {
-		return nil, nil, err
+	for _, f := range stdio {
+		s.give(f, p.User)
 	}
-	var parent *os.File
-	if req.Terminal {
-		var child *os.File
-		if parent, child, err = utils.NewSockPair("console"); err != nil {
-			return nil, nil, err
-		}
-		defer parent.Close()
-		defer child.Close()
-		process.ConsoleSocket = child
-		process.ConsoleWidth, process.ConsoleHeight = req.Width, req.Height
-	} else if len(stdio) == 3 {
-		process.Stdin, process.Stdout, process.Stderr = stdio[0], stdio[1], stdio[2]
-		for _, f := range stdio {
-			s.give(f, p.User)
-		}
-	}
-	if !s.onThread(func() { err = s.container.Run(process) }) {
-		return nil, nil, errEnded
-	}
-	if err != nil {
+	process, terminal, err := s.container.exec(p, req, stdio)
+	if err != nil && !errors.Is(err, errEnded) {
 		return nil, nil, failureOf(err, p, nil)
 	}
-	if parent == nil {
-		return process, nil, nil
-	}
-	master, err := utils.RecvFile(parent)
+	return process, terminal, err
+}
+
+// rootOfFirst is the root of the first process. The file system itself is
+// mounted for the container and its setup only.
+func (s *shim) rootOfFirst() (string, error) {
+	pid, err := s.running()
+	return fmt.Sprintf("/proc/%d/root", pid), err
+}
+
+// resolveInside looks a user up in the running container.
+func (s *shim) resolveInside(name string) (u User, err error) {
+	root, err := s.container.root()
 	if err != nil {
-		_ = process.Signal(unix.SIGKILL)
-		_, _ = process.Wait()
-		return nil, nil, fmt.Errorf("open the command's terminal: %w", err)
+		return User{}, err
 	}
-	return process, master, nil
+	if !s.onThread(func() { u, err = resolveUser(root, name, nil) }) {
+		return User{}, errEnded
+	}
+	return u, err
 }
 
 // execProcess is the container's process with another command and, where the
@@ -181,12 +172,7 @@ func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
 	}
 	p.Env = env
 	if req.User != "" {
-		pid, err := s.running()
-		if err != nil {
-			return nil, err
-		}
-		// The root file system is mounted for the container and its setup only.
-		u, err := resolveUser(fmt.Sprintf("/proc/%d/root", pid), req.User, nil)
+		u, err := s.resolveInside(req.User)
 		if err != nil {
 			return nil, err
 		}

@@ -16,11 +16,11 @@ import (
 
 	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
 	upstream "github.com/opencontainers/cgroups"
-	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/confine"
 	"gbatch/oci/hostnet"
 	"gbatch/oci/overlay"
 	"gbatch/oci/userns"
@@ -58,13 +58,13 @@ type shim struct {
 	mu        sync.Mutex // guards what follows, until the container runs, and all writes to conns
 	group     *cgroups.Group
 	phase     Phase
-	container *libcontainer.Container // nil until it has been created
-	pid       int                     // of the container's first process, 0 until it runs
-	terminal  *os.File                // the user's side of its terminal; nil: it has none
-	stopped   bool                    // asked to stop; keeps a container from starting
-	leaseOver bool                    // its lease ran out
-	ran       bool                    // the container ran and ended
-	visitors  int                     // connections beside the starter's, ever
+	container container // nil until it is about to be created
+	pid       int       // of the container's first process, 0 until it runs
+	terminal  *os.File  // the user's side of its terminal; nil: it has none
+	stopped   bool      // asked to stop; keeps a container from starting
+	leaseOver bool      // its lease ran out
+	ran       bool      // the container ran and ended
+	visitors  int       // connections beside the starter's, ever
 	conns     map[*net.UnixConn]bool
 }
 
@@ -170,7 +170,7 @@ func (s *shim) run() Exit {
 // await waits for the container's end, and begins further processes in it
 // meanwhile: what this thread is confined to holds for them too. The error is
 // also set when the code is not 0.
-func (s *shim) await(process *libcontainer.Process) (state *os.ProcessState, err error) {
+func (s *shim) await(process process) (state *os.ProcessState, err error) {
 	go func() {
 		state, err = process.Wait()
 		close(s.ended)
@@ -266,7 +266,7 @@ func (s *shim) setup() error {
 	fitHost(s.spec, host)
 	s.inheritLocked()
 	s.v2 = host.Mode == cgroups.V2
-	return errors.Join(fillSeccomp(s.spec), ownKeyring(), confine())
+	return errors.Join(fillSeccomp(s.spec), confine.Keyring(), confine.Thread())
 }
 
 func (s *shim) mountRoot() error {
@@ -396,9 +396,9 @@ func (s *shim) teardown() {
 	// Nothing lives in the container by now: its processes end with the first
 	// one. Only a start that was broken off can leave something to kill.
 	if c != nil {
-		if err := c.Destroy(); err != nil {
+		if err := c.destroy(); err != nil {
 			report(group.Kill(killTimeout))
-			report(c.Destroy())
+			report(c.destroy())
 		}
 	}
 	if group != nil && group.Exists() {

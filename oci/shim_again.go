@@ -139,7 +139,7 @@ func resourceLimits() map[int]unix.Rlimit {
 func (s *shim) plain() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ran && s.visitors == 0 && !s.stopped && !s.leaseOver && s.terminal == nil && s.network.plain()
+	return s.cfg.Runtime == nil && s.ran && s.visitors == 0 && !s.stopped && !s.leaseOver && s.terminal == nil && s.network.plain()
 }
 
 // dropClients lets them see that the shim is done with their container.

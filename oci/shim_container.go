@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
-	"github.com/opencontainers/runc/libcontainer"
-	"github.com/opencontainers/runc/libcontainer/configs"
-	"github.com/opencontainers/runc/libcontainer/specconv"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
@@ -18,20 +16,50 @@ import (
 // errStopped says that a container was told to stop before it began.
 var errStopped = errors.New("stopped before the start")
 
+// container is what a shim runs: that of libcontainer in this process, or of a
+// program of the node's.
+type container interface {
+	// create makes it up to the point where its first process waits.
+	create(*pump) (process, error)
+	// begin has that execute the user's program.
+	begin() error
+	// exec begins a further process, and returns the client's end of its terminal
+	// if it was to have one.
+	exec(*specs.Process, *ExecRequest, []*os.File) (process, *os.File, error)
+	// signal is for who in it handles it.
+	signal(syscall.Signal) error
+	// hangUp ends a process that exec began, with its session.
+	hangUp(process)
+	pause() error
+	resume() error
+	// set changes the limits that are set in l.
+	set(l cgroups.Limits) error
+	// oom is a channel with a hint whenever the memory limit may have killed. It
+	// closes at the latest when the container has been destroyed.
+	oom() (<-chan struct{}, error)
+	// root is where its files are, for a process of the shim's thread.
+	root() (string, error)
+	// destroy removes what is left of it. It is an error while anything in it lives.
+	destroy() error
+}
+
+// process is a first process, or one beside it.
+type process interface {
+	Pid() (int, error)
+	Signal(os.Signal) error
+	Wait() (*os.ProcessState, error) // once
+}
+
 // start makes the container up to the point where its first process waits for
 // the word to execute the user's program.
-func (s *shim) start() (*pump, *libcontainer.Process, error) {
-	config, err := s.config()
-	if err != nil {
-		return nil, nil, err
-	}
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := libcontainer.Create(cwd+"/"+dirState, s.cfg.ID, config)
-	if err != nil {
-		return nil, nil, err
+func (s *shim) start() (*pump, process, error) {
+	var c container = &foreign{s: s}
+	if s.cfg.Runtime == nil {
+		own, err := newOwn(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		c = own
 	}
 	s.mu.Lock()
 	s.container = c
@@ -40,22 +68,20 @@ func (s *shim) start() (*pump, *libcontainer.Process, error) {
 	if stopped {
 		return nil, nil, errStopped
 	}
-	process, err := newProcess(s.spec.Process)
+	p, err := newPump(s.cfg.Log, s.spec.Process.Terminal)
 	if err != nil {
 		return nil, nil, err
 	}
-	process.Init = true
-	p, err := newPump(s.cfg.Log, process, s.spec.Process.Terminal)
-	if err != nil {
-		return nil, nil, err
+	if p.child != nil {
+		s.give(p.child, s.spec.Process.User)
 	}
-	s.give(p.child, s.spec.Process.User)
 	// The mark has to be durable before the user's program runs: without it
 	// nothing of the user's can have happened and the rank may be started
 	// again. The disk works on it while the container is made.
 	marked := make(chan error, 1)
 	go func() { marked <- writeBegun(".") }()
-	if err = c.Start(process); err == nil {
+	process, err := c.create(p)
+	if err == nil {
 		if err = errors.Join(<-marked, p.connect()); err != nil {
 			err = s.abandon(process, err)
 		}
@@ -68,25 +94,6 @@ func (s *shim) start() (*pump, *libcontainer.Process, error) {
 	s.terminal = p.terminal
 	s.mu.Unlock()
 	return p, process, nil
-}
-
-// config turns the spec into libcontainer's.
-func (s *shim) config() (*configs.Config, error) {
-	spec, linux, root := *s.spec, *s.spec.Linux, *s.spec.Root
-	spec.Linux, spec.Root = &linux, &root
-	linux.Namespaces = withoutUser(linux.Namespaces)
-	root.Path = stageRootfs
-	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: s.cfg.ID, Spec: &spec})
-	if err != nil {
-		return nil, err
-	}
-	config.NoNewKeyring = true // it has this thread's
-	// Without its shim nobody keeps a container's lease. The thread that is its parent
-	// lives until it has ended. A program may undo this: see lease.Guard.
-	config.ParentDeathSignal = int(unix.SIGKILL)
-	s.joinUser(config)
-	bundleAt(config, stage)
-	return config, nil
 }
 
 // give makes a pipe the user's of a process, who may open it anew by its name
@@ -102,7 +109,7 @@ func (s *shim) give(f *os.File, u specs.User) {
 }
 
 // begin lets the user's program run.
-func (s *shim) begin(process *libcontainer.Process) error {
+func (s *shim) begin(process process) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
@@ -115,7 +122,7 @@ func (s *shim) begin(process *libcontainer.Process) error {
 	if s.group != nil {
 		s.watchOOM()
 	}
-	if err := s.container.Exec(); err != nil {
+	if err := s.container.begin(); err != nil {
 		return s.abandon(process, err)
 	}
 	s.setPhaseLocked(PhaseRunning, pid)
@@ -123,7 +130,7 @@ func (s *shim) begin(process *libcontainer.Process) error {
 }
 
 // abandon ends a container whose program has not begun.
-func (s *shim) abandon(process *libcontainer.Process, cause error) error {
+func (s *shim) abandon(process process, cause error) error {
 	_ = process.Signal(unix.SIGKILL)
 	_, _ = process.Wait()
 	return cause
@@ -135,7 +142,7 @@ func (s *shim) watchOOM() {
 	if s.v2 {
 		return
 	}
-	events, err := s.container.NotifyOOM()
+	events, err := s.container.oom()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, fmt.Errorf("watch the memory limit: %w", err))
 		return
@@ -196,61 +203,17 @@ func fitRlimit(r *specs.POSIXRlimit) {
 	r.Hard, r.Soft = have.Max, min(r.Soft, have.Max)
 }
 
-// newProcess turns the spec's process into libcontainer's. Upstream has the
-// same only inside its command.
-func newProcess(p *specs.Process) (*libcontainer.Process, error) {
-	out := &libcontainer.Process{
-		Args: p.Args, Env: p.Env, Cwd: p.Cwd,
-		UID: int(p.User.UID), GID: int(p.User.GID),
-		NoNewPrivileges: &p.NoNewPrivileges,
-		AppArmorProfile: p.ApparmorProfile,
-		Label:           p.SelinuxLabel,
-	}
-	for _, g := range p.User.AdditionalGids {
-		out.AdditionalGroups = append(out.AdditionalGroups, int(g))
-	}
-	if c := p.Capabilities; c != nil {
-		out.Capabilities = &configs.Capabilities{
-			Bounding: c.Bounding, Effective: c.Effective, Inheritable: c.Inheritable,
-			Permitted: c.Permitted, Ambient: c.Ambient,
-		}
-	}
-	for _, r := range p.Rlimits {
-		kind, ok := rlimits[r.Type]
-		if !ok {
-			return nil, fmt.Errorf("unknown resource limit %q", r.Type)
-		}
-		out.Rlimits = append(out.Rlimits, configs.Rlimit{Type: kind, Hard: r.Hard, Soft: r.Soft})
-	}
-	return out, nil
-}
-
-var rlimits = map[string]int{
-	"RLIMIT_AS": unix.RLIMIT_AS, "RLIMIT_CORE": unix.RLIMIT_CORE, "RLIMIT_CPU": unix.RLIMIT_CPU,
-	"RLIMIT_DATA": unix.RLIMIT_DATA, "RLIMIT_FSIZE": unix.RLIMIT_FSIZE, "RLIMIT_MEMLOCK": unix.RLIMIT_MEMLOCK,
-	"RLIMIT_MSGQUEUE": unix.RLIMIT_MSGQUEUE, "RLIMIT_NICE": unix.RLIMIT_NICE, "RLIMIT_NOFILE": unix.RLIMIT_NOFILE,
-	"RLIMIT_NPROC": unix.RLIMIT_NPROC, "RLIMIT_RTPRIO": unix.RLIMIT_RTPRIO, "RLIMIT_RTTIME": unix.RLIMIT_RTTIME,
-	"RLIMIT_SIGPENDING": unix.RLIMIT_SIGPENDING, "RLIMIT_STACK": unix.RLIMIT_STACK,
-}
-
 // update changes the limits of the running container.
 func (s *shim) update(l cgroups.Limits) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
-	config := s.container.Config()
-	if l.MemoryBytes < config.Cgroups.Resources.Memory {
+	if l.MemoryBytes > 0 {
 		if err := s.fits(l.MemoryBytes); err != nil {
 			return err
 		}
 	}
-	r := *config.Cgroups.Resources
-	l.Apply(&r)
-	r.Unified = nil // oom.group is set already
-	cg := *config.Cgroups
-	cg.Resources = &r
-	config.Cgroups = &cg
-	if err := s.container.Set(config); err != nil {
+	if err := s.container.set(l); err != nil {
 		return err
 	}
 	if l.CPUs.IsEmpty() {

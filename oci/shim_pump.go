@@ -5,9 +5,6 @@ import (
 	"gbatch/oci/logs"
 	"os"
 	"time"
-
-	"github.com/opencontainers/runc/libcontainer"
-	"github.com/opencontainers/runc/libcontainer/utils"
 )
 
 // pump owns the way between a container and its log: a pipe, or the user's
@@ -15,36 +12,29 @@ import (
 // on while the daemon is away, and not the container's processes themselves,
 // so that the log stays bounded.
 type pump struct {
-	child    *os.File // the container's end until it has started
-	console  *os.File // where its terminal comes from; nil: it has none
-	read     *os.File // nil until there is something to read from
-	terminal *os.File // read, if that is a terminal
+	child    *os.File                 // the container's end until it has started; nil: it has a terminal
+	receive  func() (*os.File, error) // the user's side of that, once it is made
+	read     *os.File                 // nil until there is something to read from
+	terminal *os.File                 // read, if that is a terminal
 	log      *logs.Writer
 	done     chan error
 }
 
-// newPump gives the process its output, or its terminal.
-func newPump(limits logs.Limits, process *libcontainer.Process, terminal bool) (*pump, error) {
+// newPump makes way for the output, but for that of a terminal.
+func newPump(limits logs.Limits, terminal bool) (*pump, error) {
 	w, err := logs.NewWriter(dirLog, limits)
 	if err != nil {
 		return nil, err
 	}
 	p := &pump{log: w, done: make(chan error, 1)}
 	if terminal {
-		p.console, p.child, err = utils.NewSockPair("console")
-		process.ConsoleSocket = p.child
-		process.ConsoleWidth, process.ConsoleHeight = defaultWidth, defaultHeight
-	} else {
-		p.read, p.child, err = os.Pipe()
-		process.Stdout, process.Stderr = p.child, p.child
+		return p, nil
 	}
-	if err != nil {
+	if p.read, p.child, err = os.Pipe(); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("make way for the output: %w", err)
 	}
-	if p.read != nil {
-		p.run()
-	}
+	p.run()
 	return p, nil
 }
 
@@ -59,12 +49,12 @@ func (p *pump) run() { go func() { p.done <- logs.Pump(p.log, p.read) }() } // f
 // connect is called once the container's set-up is over, which sends the
 // terminal that it has made. Nothing of the user's has run.
 func (p *pump) connect() error {
-	p.child.Close()
-	p.child = nil
-	if p.console == nil {
+	if p.child != nil {
+		p.child.Close()
+		p.child = nil
 		return nil
 	}
-	master, err := utils.RecvFile(p.console)
+	master, err := p.receive()
 	if err == nil {
 		p.terminal, err = pollable(master)
 	}
@@ -82,10 +72,8 @@ const drainTimeout = 5 * time.Second
 
 // finish waits until all output is in the log and returns how much there was.
 func (p *pump) finish() int64 {
-	for _, f := range []*os.File{p.child, p.console} {
-		if f != nil {
-			f.Close()
-		}
+	if p.child != nil {
+		p.child.Close()
 	}
 	if p.read != nil {
 		if err := p.read.SetReadDeadline(time.Now().Add(drainTimeout)); err != nil {

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/signals"
 )
 
 // serve opens the control socket and answers on it, and on the connection
@@ -150,12 +152,15 @@ func (s *shim) deaf(sig syscall.Signal) bool {
 	default:
 		return false
 	}
+	if r := s.cfg.Runtime; r != nil && r.Kind.Sandboxed() {
+		return false // what runs in there is not to be seen
+	}
 	pid, err := s.running()
 	if err != nil {
 		return false
 	}
 	pids, err := s.group.Pids()
-	return err == nil && len(pids) == 1 && pids[0] == pid && !handles(pid, sig)
+	return err == nil && len(pids) == 1 && pids[0] == pid && !signals.Handles(pid, sig)
 }
 
 // breakOff ends what a start waits for, a hook or a mount that hangs. The
@@ -171,6 +176,14 @@ func (s *shim) breakOff() error {
 }
 
 func (s *shim) signal(sig syscall.Signal) error {
+	if _, err := s.running(); err != nil {
+		return err
+	}
+	return s.container.signal(sig)
+}
+
+// signalTree is signal where the container's processes are the host's.
+func (s *shim) signalTree(sig syscall.Signal) error {
 	pid, err := s.running()
 	if err != nil {
 		return err
@@ -179,7 +192,7 @@ func (s *shim) signal(sig syscall.Signal) error {
 	if err != nil {
 		return err
 	}
-	return signalTree(pid, pids, sig)
+	return signals.Tree(pid, pids, sig)
 }
 
 func (s *shim) manage(req request) error {
@@ -188,9 +201,9 @@ func (s *shim) manage(req request) error {
 	}
 	switch {
 	case req.Op == opPause:
-		return s.container.Pause()
+		return s.container.pause()
 	case req.Op == opResume:
-		return s.container.Resume()
+		return s.container.resume()
 	case req.Limits == nil:
 		return errors.New("no limits to set")
 	}

@@ -42,7 +42,7 @@ func (s *shim) takeHanded() error {
 
 // pathOf names an open file for the container's set-up, which is another
 // process. By the thread and not by the process: the set-up may look at what is
-// confined as it is itself, see confine.
+// confined as it is itself, see confine.Thread.
 func pathOf(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", unix.Gettid(), f.Fd()) }
 
 // hostUser is the container's user by the host's numbers.
@@ -101,17 +101,6 @@ func configMap(extents []specs.LinuxIDMapping) []configs.IDMap {
 		out = append(out, configs.IDMap{ContainerID: int64(e.ContainerID), HostID: int64(e.HostID), Size: int64(e.Size)})
 	}
 	return out
-}
-
-// ownKeyring keeps the daemon's keys from the container. The keyring is this
-// thread's and what it begins has it too; one that the container's first
-// process makes would count for its user, who may have 200.
-func ownKeyring() error {
-	_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0) // one without a name
-	if err != nil && !errors.Is(err, unix.ENOSYS) {
-		return fmt.Errorf("make a keyring: %w", err)
-	}
-	return nil
 }
 
 // stage is where a container's directory shows while it is made, in the mount

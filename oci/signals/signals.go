@@ -1,4 +1,4 @@
-package oci
+package signals
 
 import (
 	"bytes"
@@ -19,11 +19,11 @@ import (
 // alone, as its children are its own business; one that does not, and waits
 // for children, is passed over for them.
 
-// signalTree delivers sig to the container with the first process root, whose
+// Tree delivers sig to the container with the first process root, whose
 // processes are pids.
-func signalTree(root int, pids []int, sig syscall.Signal) error {
+func Tree(root int, pids []int, sig syscall.Signal) error {
 	if sig == unix.SIGKILL || sig == unix.SIGSTOP || sig == unix.SIGCONT {
-		return signalAll(pids, sig)
+		return All(pids, sig)
 	}
 	children := map[int][]int{}
 	for _, pid := range pids {
@@ -35,7 +35,7 @@ func signalTree(root int, pids []int, sig syscall.Signal) error {
 	var visit func(pid, depth int)
 	visit = func(pid, depth int) {
 		below := children[pid]
-		if handles(pid, sig) || len(below) == 0 || depth > maxTreeDepth {
+		if Handles(pid, sig) || len(below) == 0 || depth > maxTreeDepth {
 			targets = append(targets, pid)
 			return
 		}
@@ -45,13 +45,14 @@ func signalTree(root int, pids []int, sig syscall.Signal) error {
 		}
 	}
 	visit(root, 0)
-	return signalAll(targets, sig)
+	return All(targets, sig)
 }
 
 // maxTreeDepth ends the descent in a tree that changes while it is read.
 const maxTreeDepth = 64
 
-func signalAll(pids []int, sig syscall.Signal) error {
+// All delivers sig to each of the processes that has not ended.
+func All(pids []int, sig syscall.Signal) error {
 	for _, pid := range pids {
 		if err := unix.Kill(pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fmt.Errorf("send %s to process %d: %w", unix.SignalName(sig), pid, err)
@@ -60,8 +61,8 @@ func signalAll(pids []int, sig syscall.Signal) error {
 	return nil
 }
 
-// handles says whether a process has a handler for sig.
-func handles(pid int, sig syscall.Signal) bool {
+// Handles says whether a process has a handler for sig.
+func Handles(pid int, sig syscall.Signal) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return false
@@ -106,8 +107,8 @@ func fieldOf(data []byte, pid, n int) (int, error) {
 	return strconv.Atoi(string(fields[n]))
 }
 
-// session is which of the processes belong to the session that leader began.
-func session(leader int, pids []int) []int {
+// Session is which of the processes belong to the session that leader began.
+func Session(leader int, pids []int) []int {
 	var members []int
 	for _, pid := range pids {
 		if id, err := statField(pid, statSession); err == nil && id == leader {

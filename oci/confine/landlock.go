@@ -1,4 +1,4 @@
-package oci
+package confine
 
 import (
 	"errors"
@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine keeps this thread, and what it begins, from reaching what runs
+// Thread keeps this thread, and what it begins, from reaching what runs
 // outside by a signal or by an abstract socket, which has a name in the network
 // namespace and no permissions: those of the host's are open to whoever has its
 // network. Within the container both work as ever. All of its processes have to
 // be begun by this thread, or they could not reach each other. Kernels before
 // 6.12 do not know it, and the process and network namespaces have to do.
-func confine() error {
+func Thread() error {
 	if version, _, _ := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION); int(version) < scopes {
 		return nil
 	}
@@ -35,3 +35,14 @@ func confine() error {
 
 // scopes is the version of Landlock that first had them.
 const scopes = 6
+
+// Keyring keeps the daemon's keys from the container. The keyring is this
+// thread's and what it begins has it too; one that the container's first
+// process makes would count for its user, who may have 200.
+func Keyring() error {
+	_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0) // one without a name
+	if err != nil && !errors.Is(err, unix.ENOSYS) {
+		return fmt.Errorf("make a keyring: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package oci
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/opencontainers/runc/libcontainer/specconv"
+	"github.com/opencontainers/runc/libcontainer/utils"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"gbatch/cgroups"
+)
+
+// own is a container of libcontainer in the shim's process.
+type own struct {
+	s *shim
+	c *libcontainer.Container
+}
+
+func newOwn(s *shim) (*own, error) {
+	config, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	c, err := libcontainer.Create(cwd+"/"+dirState, s.cfg.ID, config)
+	if err != nil {
+		return nil, err
+	}
+	return &own{s, c}, nil
+}
+
+// config turns the spec into libcontainer's.
+func (s *shim) config() (*configs.Config, error) {
+	spec, linux, root := *s.spec, *s.spec.Linux, *s.spec.Root
+	spec.Linux, spec.Root = &linux, &root
+	linux.Namespaces = withoutUser(linux.Namespaces)
+	root.Path = stageRootfs
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: s.cfg.ID, Spec: &spec})
+	if err != nil {
+		return nil, err
+	}
+	config.NoNewKeyring = true // it has this thread's
+	// Without its shim nobody keeps a container's lease. The thread that is its parent
+	// lives until it has ended. A program may undo this: see lease.Guard.
+	config.ParentDeathSignal = int(unix.SIGKILL)
+	s.joinUser(config)
+	bundleAt(config, stage)
+	return config, nil
+}
+
+func (o *own) create(p *pump) (process, error) {
+	process, err := newProcess(o.s.spec.Process)
+	if err != nil {
+		return nil, err
+	}
+	process.Init = true
+	if p.child != nil {
+		process.Stdout, process.Stderr = p.child, p.child
+		return process, o.c.Start(process)
+	}
+	parent, child, err := utils.NewSockPair("console")
+	if err != nil {
+		return nil, err
+	}
+	defer child.Close()
+	process.ConsoleSocket, process.ConsoleWidth, process.ConsoleHeight = child, defaultWidth, defaultHeight
+	if err := o.c.Start(process); err != nil {
+		parent.Close()
+		return nil, err
+	}
+	p.receive = func() (*os.File, error) {
+		defer parent.Close()
+		return utils.RecvFile(parent)
+	}
+	return process, nil
+}
+
+func (o *own) begin() error { return o.c.Exec() }
+
+func (o *own) exec(p *specs.Process, req *ExecRequest, stdio []*os.File) (process, *os.File, error) {
+	process, err := newProcess(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	var parent *os.File
+	if req.Terminal {
+		var child *os.File
+		if parent, child, err = utils.NewSockPair("console"); err != nil {
+			return nil, nil, err
+		}
+		defer parent.Close()
+		defer child.Close()
+		process.ConsoleSocket = child
+		process.ConsoleWidth, process.ConsoleHeight = req.Width, req.Height
+	} else if len(stdio) == 3 {
+		process.Stdin, process.Stdout, process.Stderr = stdio[0], stdio[1], stdio[2]
+	}
+	if !o.s.onThread(func() { err = o.c.Run(process) }) {
+		return nil, nil, errEnded
+	}
+	if err != nil || parent == nil {
+		return process, nil, err
+	}
+	master, err := utils.RecvFile(parent)
+	if err != nil {
+		_ = process.Signal(unix.SIGKILL)
+		_, _ = process.Wait()
+		return nil, nil, fmt.Errorf("open the command's terminal: %w", err)
+	}
+	return process, master, nil
+}
+
+func (o *own) signal(sig syscall.Signal) error { return o.s.signalTree(sig) }
+func (o *own) hangUp(p process)                { o.s.hangUpSession(p) }
+func (o *own) pause() error                    { return o.c.Pause() }
+func (o *own) resume() error                   { return o.c.Resume() }
+func (o *own) oom() (<-chan struct{}, error)   { return o.c.NotifyOOM() }
+func (o *own) root() (string, error)           { return o.s.rootOfFirst() }
+func (o *own) destroy() error                  { return o.c.Destroy() }
+
+func (o *own) set(l cgroups.Limits) error {
+	config := o.c.Config()
+	r := *config.Cgroups.Resources
+	l.Apply(&r)
+	r.Unified = nil // oom.group is set already
+	cg := *config.Cgroups
+	cg.Resources = &r
+	config.Cgroups = &cg
+	return o.c.Set(config)
+}
+
+// newProcess turns the spec's process into libcontainer's. Upstream has the
+// same only inside its command.
+func newProcess(p *specs.Process) (*libcontainer.Process, error) {
+	out := &libcontainer.Process{
+		Args: p.Args, Env: p.Env, Cwd: p.Cwd,
+		UID: int(p.User.UID), GID: int(p.User.GID),
+		NoNewPrivileges: &p.NoNewPrivileges,
+		AppArmorProfile: p.ApparmorProfile,
+		Label:           p.SelinuxLabel,
+	}
+	for _, g := range p.User.AdditionalGids {
+		out.AdditionalGroups = append(out.AdditionalGroups, int(g))
+	}
+	if c := p.Capabilities; c != nil {
+		out.Capabilities = &configs.Capabilities{
+			Bounding: c.Bounding, Effective: c.Effective, Inheritable: c.Inheritable,
+			Permitted: c.Permitted, Ambient: c.Ambient,
+		}
+	}
+	for _, r := range p.Rlimits {
+		kind, ok := rlimits[r.Type]
+		if !ok {
+			return nil, fmt.Errorf("unknown resource limit %q", r.Type)
+		}
+		out.Rlimits = append(out.Rlimits, configs.Rlimit{Type: kind, Hard: r.Hard, Soft: r.Soft})
+	}
+	return out, nil
+}
+
+var rlimits = map[string]int{
+	"RLIMIT_AS": unix.RLIMIT_AS, "RLIMIT_CORE": unix.RLIMIT_CORE, "RLIMIT_CPU": unix.RLIMIT_CPU,
+	"RLIMIT_DATA": unix.RLIMIT_DATA, "RLIMIT_FSIZE": unix.RLIMIT_FSIZE, "RLIMIT_MEMLOCK": unix.RLIMIT_MEMLOCK,
+	"RLIMIT_MSGQUEUE": unix.RLIMIT_MSGQUEUE, "RLIMIT_NICE": unix.RLIMIT_NICE, "RLIMIT_NOFILE": unix.RLIMIT_NOFILE,
+	"RLIMIT_NPROC": unix.RLIMIT_NPROC, "RLIMIT_RTPRIO": unix.RLIMIT_RTPRIO, "RLIMIT_RTTIME": unix.RLIMIT_RTTIME,
+	"RLIMIT_SIGPENDING": unix.RLIMIT_SIGPENDING, "RLIMIT_STACK": unix.RLIMIT_STACK,
+}
