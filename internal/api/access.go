@@ -95,6 +95,7 @@ type Project struct {
 	Privileged   bool             `json:"privileged,omitempty"`   // its jobs may be root on nodes that allow it
 	Capabilities []job.Capability `json:"capabilities,omitempty"` // that its jobs may ask for on nodes that allow it
 	HostNetwork  bool             `json:"hostNetwork,omitempty"`  // its jobs may use the network of nodes that allow it
+	Runtime      string           `json:"runtime,omitempty"`      // that runs all its jobs, on nodes that have it
 
 	File bool `json:"file,omitempty"` // it is in the configuration file, and can be changed there only
 }

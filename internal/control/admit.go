@@ -47,6 +47,9 @@ func (e Submit) admit(cfg *Config) *state.Refusal {
 		return &state.Refusal{Code: state.Denied, Path: "gbatch.network", Message: fmt.Sprintf("jobs of project %s may not use the nodes' network", e.Project),
 			Hint: "remove it: the job then has a network of its own, which the ranks of a job on several nodes share; or ask an administrator for hostNetwork, which can be allowed to the project"}
 	}
+	if p.Runtime != "" && e.Spec.Runtime() != p.Runtime { // the site's tables have put it there otherwise
+		return &state.Refusal{Code: state.Denied, Path: "gbatch.runtime", Message: fmt.Sprintf("jobs of project %s are run by the runtime %s", e.Project, p.Runtime)}
+	}
 	if d := sched.Time(e.Spec.Request.Scheduling.MaxDuration) * 1000; cfg.MaxRun > 0 && d > cfg.MaxRun {
 		return &state.Refusal{Code: state.Unsatisfiable, Path: "request.scheduling.maxDuration",
 			Message: fmt.Sprintf("%s is longer than the site allows, %s", job.Duration(d/1000), job.Duration(cfg.MaxRun/1000))}
@@ -78,6 +81,9 @@ func (e Submit) refuseNever(s *step, probe sched.Job) *state.Refusal {
 	r := &state.Refusal{Code: state.Unsatisfiable, Path: "request.resources", Message: "no node here can ever hold this job"}
 	if len(e.Spec.Capabilities()) > 0 {
 		r.Hint = "a capability is had on nodes only whose gnoded.yaml has it in allowCapabilities"
+	}
+	if name := e.Spec.Runtime(); name != "" {
+		r.Hint = s.nodes.runtimesHint(name)
 	}
 	est, err := sched.WouldStart(s.queue.input(s.now), probe)
 	if err != nil {

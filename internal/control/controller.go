@@ -52,6 +52,7 @@ type Project struct {
 	Privileged   bool             // its jobs may be root on their nodes
 	Capabilities []job.Capability // that its jobs may ask for
 	HostNetwork  bool             // its jobs may use the nodes' network
+	Runtime      string           // that runs all its jobs; empty: what each asks for
 }
 
 // Controller is the whole state, in parts that each keep their own invariants.

@@ -1,6 +1,11 @@
 package control
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -14,6 +19,9 @@ const (
 
 	featurePrivileged = "PRIVILEGED" // privileged jobs may run there
 	featureCapability = "CAP_"       // and its name: jobs may ask for it there
+
+	featureRuntime    = "RUNTIME_"     // and its name: containers can be run by it
+	featureRuntimeGPU = "RUNTIME_GPU_" // and its name: those with GPUs too
 )
 
 // networks are the features that a node has by its network.
@@ -34,8 +42,50 @@ func networks(inv state.Inventory) []string {
 	for _, c := range inv.Capabilities {
 		list = append(list, featureCapability+string(c))
 	}
+	for _, r := range inv.Runtimes {
+		if list = append(list, featureRuntime+r.Name); !r.NoGPUs {
+			list = append(list, featureRuntimeGPU+r.Name)
+		}
+	}
 	return list
 }
+
+// runtimeNeed are the features that a job needs for its runtime.
+func runtimeNeed(s *job.Spec) []string {
+	switch name := s.Runtime(); {
+	case name == "":
+		return nil
+	case s.Request.Resources.GPUs != 0:
+		return []string{featureRuntimeGPU + name}
+	default:
+		return []string{featureRuntime + name}
+	}
+}
+
+// runtimesHint is which nodes have which runtimes, for a job that cannot have its.
+func (t *nodes) runtimesHint(want string) string {
+	at := map[string][]string{}
+	for _, n := range t.list {
+		for _, r := range n.Inventory.Runtimes {
+			name := r.Name
+			if r.NoGPUs {
+				name += " (no GPUs)"
+			}
+			at[name] = append(at[name], n.Name)
+		}
+	}
+	if len(at) == 0 {
+		return fmt.Sprintf("no node has the runtime %s, or any other: they are named by runtimes in gnoded.yaml", want)
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		list = append(list, name+" on "+strings.Join(at[name][:min(len(at[name]), maxNamed)], ", "))
+	}
+	return "runtimes here: " + strings.Join(list[:min(len(list), maxNamed)], "; ")
+}
+
+// maxNamed bounds how many nodes, and runtimes, are named to a user.
+const maxNamed = 8
 
 // networkNeed are the features that a job needs for its network.
 func networkNeed(s *job.Spec) []string {

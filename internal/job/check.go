@@ -22,6 +22,7 @@ func (d *decoder) checkSpec(n *node, s *Spec) {
 	if s.Gbatch.Privileged && len(s.Gbatch.Capabilities) > 0 {
 		d.ProblemAt(gn, "capabilities", "cannot be combined with \"privileged\", which has all of them", "remove one of them")
 	}
+	d.checkRuntime(gn, s)
 	d.checkWarning(gn, s)
 	d.checkHalt(gn, s)
 	d.checkShm(gn, s)

@@ -26,6 +26,7 @@ type Gbatch struct {
 	Entrypoint []string `json:"entrypoint,omitempty"` // instead of the image's
 	Network    Network  `json:"network,omitempty"`    // empty: see Spec.Network
 	Privileged bool     `json:"privileged,omitempty"` // where the site allows
+	Runtime    string   `json:"runtime,omitempty"`    // on nodes that have it; empty: the usual one
 
 	Capabilities []Capability `json:"capabilities,omitempty"` // beside the usual ones, where the site allows
 

@@ -38,6 +38,7 @@ var gbatchFields = []field[Gbatch]{
 	}, false},
 	{"privileged", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Privileged) }, false},
 	{"capabilities", readCapabilities, false},
+	{"runtime", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.Runtime, CheckRuntime) }, false},
 	{"terminal", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Terminal) }, false},
 	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
 

@@ -24,6 +24,13 @@ type Inventory struct {
 	Privileged bool     `json:"privileged,omitempty"` // privileged jobs may run here
 
 	Capabilities []job.Capability `json:"capabilities,omitempty"` // that jobs may ask for here
+	Runtimes     []Runtime        `json:"runtimes,omitempty"`     // likewise, sorted by name
+}
+
+// Runtime is a program that runs containers instead of the usual one.
+type Runtime struct {
+	Name   string `json:"name"`
+	NoGPUs bool   `json:"noGpus,omitempty"` // its containers can have none
 }
 
 // GPU is a device, or a MIG instance, as its driver tells it. What clients see

@@ -33,6 +33,7 @@ import (
 	"gbatch/oci/apparmor"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/lease"
+	"gbatch/oci/runtimes"
 )
 
 // Version of the program, set by the build.
@@ -79,7 +80,8 @@ type Agent struct {
 	accounts *account.Accounts
 	appArmor string // the profile of containers; empty: none
 	places   *reason.Places
-	noMaps   error // why containers have the node's ids; nil: they have their users'
+	noMaps   error                       // why containers have the node's ids; nil: they have their users'
+	runtimes map[string]runtimes.Runtime // that jobs may ask for
 
 	ctx context.Context // of Run; set before anything that uses it starts
 	wg  sync.WaitGroup  // all goroutines of Run
@@ -189,6 +191,7 @@ func (a *Agent) openParts(boot string) (err error) {
 	if a.noMaps = oci.ProbeUsers(a.cfg.Images.Dir, a.cfg.StateDir); a.noMaps != nil {
 		a.log.Warn("jobs run without root, as their users: containers cannot have ids of their own here", "error", a.noMaps)
 	}
+	a.openRuntimes()
 	a.openAppArmor()
 	if a.network, err = network.Open(&a.cfg, a.host.Address, a.log, a.portHolder); err != nil {
 		return err
@@ -199,6 +202,23 @@ func (a *Agent) openParts(boot string) (err error) {
 		Shims: a.shims.Waiting, Silence: a.contact.Silence, Images: a.images.Store.Usage, KeptLogs: a.kept.size,
 	}, a.counters)
 	return nil
+}
+
+// openRuntimes finds the programs that jobs may ask to be run by. Containers that
+// they make have ids of their own, or jobs would be root here.
+func (a *Agent) openRuntimes() {
+	a.runtimes = map[string]runtimes.Runtime{}
+	for name, c := range a.cfg.Runtimes {
+		r, err := runtimes.Find(c.Path, c.Args)
+		if err == nil {
+			err = a.noMaps
+		}
+		if err != nil {
+			a.log.Warn("jobs cannot have a runtime that is configured", "runtime", name, "error", err)
+			continue
+		}
+		a.runtimes[name] = r
+	}
 }
 
 // openAppArmor looks at the profile that containers shall have. Where the kernel
@@ -226,7 +246,7 @@ func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
 	}
 	return &rank.Node{
 		Config: &a.cfg, Host: &a.host, Instance: a.instance, Boot: boot, Version: a.version, Log: a.log, LeaseFile: a.contact.LeaseFile(),
-		Accounts: a.accounts, NoMaps: a.noMaps, AppArmor: a.appArmor,
+		Accounts: a.accounts, NoMaps: a.noMaps, Runtimes: a.runtimes, AppArmor: a.appArmor,
 		Images: a.images, Data: a.data, Disk: a.disk, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
 		Shims: &a.shims, Slots: a.slots, Counters: a.counters, Health: a.health,
 		Tell: a.contact.Tell, Changed: a.exporter.MapJobs, Reached: onReach,

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
@@ -36,6 +38,9 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 	}
 	if a.node.NoMaps == nil { // else jobs are not root
 		inv.Capabilities = a.cfg.AllowCapabilities
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.runtimes)) {
+		inv.Runtimes = append(inv.Runtimes, node.Runtime{Name: name, NoGPUs: a.runtimes[name].Kind.Sandboxed()})
 	}
 	b, err := json.Marshal(inv)
 	if err != nil {

@@ -27,6 +27,7 @@ type storedInventory struct {
 	Gang                       bool `json:",omitempty"`
 	Privileged                 bool
 	Capabilities               []job.Capability `json:",omitempty"`
+	Runtimes                   []node.Runtime   `json:",omitempty"`
 }
 
 type storedGPU struct {
@@ -44,7 +45,7 @@ func (v Inventory) MarshalJSON() ([]byte, error) {
 	out := storedInventory{
 		Hostname: v.Hostname, DNSName: v.DNSName, Version: v.Version, Address: v.Address, Cluster: v.Cluster, CPUs: v.CPUs, MemBytes: v.MemBytes,
 		DiskBytes: v.DiskBytes, CUDA: v.CUDA, Driver: v.Driver, Features: v.Features, Simulated: v.Simulated, AllowShare: v.AllowShare,
-		Bridge: v.Bridge, NoHost: v.NoHost, Gang: v.Gang, Privileged: v.Privileged, Capabilities: v.Capabilities,
+		Bridge: v.Bridge, NoHost: v.NoHost, Gang: v.Gang, Privileged: v.Privileged, Capabilities: v.Capabilities, Runtimes: v.Runtimes,
 	}
 	for _, g := range v.GPUs {
 		out.GPUs = append(out.GPUs, storedGPU{g.UUID, g.Model, g.Index, g.MemBytes, g.ComputeCap, g.NUMA, g.Links, g.Unhealthy})

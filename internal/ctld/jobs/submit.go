@@ -98,6 +98,12 @@ func (s *Submissions) submitEvent(id access.Identity, in *SubmitInput, sub *job.
 	if !s.Rights.SeesProject(id, ev.Project) { // the same of one that is not there
 		return ev, api.Errorf(api.CodeDenied, "there is no project %q for %s to submit to", ev.Project, id.User).WithHint(s.projectsOf(id))
 	}
+	if p, _ := s.Conf().Project(ev.Project); p.Runtime != "" {
+		if field, why := sub.Spec.RequireRuntime(p.Runtime); why != "" {
+			return ev, api.Errorf(api.CodeDenied, "gbatch.%s: %s", field, why).
+				WithHint(fmt.Sprintf("jobs of project %s are run by the runtime %s", ev.Project, p.Runtime))
+		}
+	}
 	ev.Stranger = s.Rights.Stranger(id, ev.Project)
 	ev.UUID = uuid.New()
 	if in.Key != "" {

@@ -83,6 +83,7 @@ type Project struct {
 	Privileged   bool             `yaml:"privileged,omitempty"`   // its jobs may be root on nodes that allow it too
 	Capabilities []job.Capability `yaml:"capabilities,omitempty"` // that its jobs may ask for on nodes that allow it too
 	HostNetwork  bool             `yaml:"hostNetwork,omitempty"`  // its jobs may use the network of nodes that allow it too
+	Runtime      string           `yaml:"runtime,omitempty"`      // that runs all its jobs, on nodes that have it; empty: what each asks for
 
 	Parent     string           `yaml:"parent,omitempty"`     // another project: its share is divided among those below it and its own users
 	UserShares map[string]int64 `yaml:"userShares,omitempty"` // of the project, by user; 1 for those that are not named
@@ -294,6 +295,11 @@ func (c Config) checkProjects(bad func(path, format string, a ...any)) {
 				bad(at+".capabilities", "%s", wrong)
 			}
 		}
+		if p.Runtime != "" {
+			if wrong := job.CheckRuntime(p.Runtime); wrong != "" {
+				bad(at+".runtime", "%s", wrong)
+			}
+		}
 		for _, n := range p.Clusters {
 			if n < 1 {
 				bad(at+".clusters", "%d: clusters are numbered from 1", n)
@@ -340,7 +346,7 @@ func (c Config) Rules() (control.Config, error) {
 	}
 	out.PerUser, out.Users = c.Limits.quotas()
 	for _, p := range c.Projects {
-		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged, Capabilities: p.Capabilities, HostNetwork: p.HostNetwork}
+		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged, Capabilities: p.Capabilities, HostNetwork: p.HostNetwork, Runtime: p.Runtime}
 	}
 	return out, nil
 }

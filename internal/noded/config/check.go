@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -30,7 +31,10 @@ var (
 	placeholder = regexp.MustCompile(`\{[^}]*\}`)
 )
 
-const maxListed = 64 // features and storage roots
+const (
+	maxListed   = 64 // features and storage roots
+	maxRuntimes = 8
+)
 
 // Validate reports all problems at once, each beginning with its key.
 func (c *Config) Validate() error {
@@ -85,6 +89,17 @@ func checkCapacity(c *Config, bad func(string, string, ...any)) {
 	for _, name := range c.AllowCapabilities {
 		if wrong := job.CheckCapability(string(name)); wrong != "" {
 			bad("allowCapabilities", "%s", wrong)
+		}
+	}
+	if len(c.Runtimes) > maxRuntimes {
+		bad("runtimes", "%d of them: at most %d", len(c.Runtimes), maxRuntimes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Runtimes)) {
+		if wrong := job.CheckRuntime(name); wrong != "" {
+			bad("runtimes."+name, "the name %s", wrong)
+		}
+		if r := c.Runtimes[name]; !filepath.IsAbs(r.Path) {
+			bad("runtimes."+name+".path", "%q: must be an absolute path", r.Path)
 		}
 	}
 	if c.AppArmor != "" && !profileName.MatchString(c.AppArmor) {

@@ -86,6 +86,10 @@ type Config struct {
 	// devices. Default: none.
 	AllowCapabilities []job.Capability `yaml:"allowCapabilities"`
 
+	// Runtimes are programs that run containers, for jobs that ask for one by its
+	// name here, and for projects that require one. Default: none.
+	Runtimes map[string]Runtime `yaml:"runtimes"`
+
 	// AppArmor is the profile that jobs have, but privileged ones, where the
 	// kernel has AppArmor: gbatch-job comes with the package. One that is not
 	// loaded there keeps the node from taking jobs. Default: none.
@@ -135,6 +139,12 @@ type Config struct {
 type Reserve struct {
 	Cores  int  `yaml:"cores"`  // default 0; less than the machine has
 	Memory Size `yaml:"memory"` // default 1GiB, or a tenth of a machine below 10GiB
+}
+
+// Runtime is a program that runs containers: runc, or gVisor's runsc.
+type Runtime struct {
+	Path string   `yaml:"path"` // of the program, as /usr/local/bin/runsc
+	Args []string `yaml:"args"` // for it, before each command, as --platform=kvm
 }
 
 // GPU configures the node's GPUs.

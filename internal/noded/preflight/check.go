@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,7 @@ import (
 	"gbatch/oci/hostnet"
 	"gbatch/oci/image"
 	"gbatch/oci/netns"
+	"gbatch/oci/runtimes"
 )
 
 // finding is one line of Check. Fix is empty when all is well.
@@ -45,7 +47,7 @@ func broken(fix, format string, args ...any) []finding {
 // checks are what a machine needs to be a node, in the order in which one
 // would set it up.
 var checks = []func(ctx context.Context, c *config.Config) []finding{
-	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkUsers, checkAppArmor, checkDisk, checkWrites, checkPulls, checkRoots, checkNetwork, checkRegistries,
+	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkUsers, checkRuntimes, checkAppArmor, checkDisk, checkWrites, checkPulls, checkRoots, checkNetwork, checkRegistries,
 }
 
 // Check writes to w what this machine lacks to be a node, one line for each
@@ -169,6 +171,18 @@ func checkUsers(_ context.Context, c *config.Config) []finding {
 		}}
 	}
 	return fine("root of a container is its user, other ids from %d on", c.IDsFrom)
+}
+
+func checkRuntimes(_ context.Context, c *config.Config) (list []finding) {
+	for _, name := range slices.Sorted(maps.Keys(c.Runtimes)) {
+		r, err := runtimes.Find(c.Runtimes[name].Path, c.Runtimes[name].Args)
+		if err != nil {
+			list = append(list, broken("install it, or take it out of runtimes", "jobs cannot have the runtime %s: %v", name, err)...)
+			continue
+		}
+		list = append(list, fine("jobs can have the runtime %s, which is %s", name, r.Kind)...)
+	}
+	return list
 }
 
 func checkAppArmor(_ context.Context, c *config.Config) []finding {

@@ -22,6 +22,7 @@ import (
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
+	"gbatch/oci/runtimes"
 )
 
 // Node is all that ranks see of the node: its parts, each for a purpose of its
@@ -36,8 +37,9 @@ type Node struct {
 	Programs                string // directory of those for containers that start tasks; empty: there is none
 
 	Accounts *account.Accounts
-	AppArmor string // the profile of containers; empty: none
-	NoMaps   error  // why containers have the node's ids; nil: they have their users'
+	AppArmor string                      // the profile of containers; empty: none
+	NoMaps   error                       // why containers have the node's ids; nil: they have their users'
+	Runtimes map[string]runtimes.Runtime // that jobs may ask for
 	Images   *images.Holds
 	Data     *data.Data
 	Disk     *disk.Disk

@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/noded/inside"
 	"gbatch/internal/noded/reason"
 	"gbatch/oci"
+	"gbatch/oci/runtimes"
 )
 
 // buildSpec makes the container's spec out of order, image and grant.
@@ -80,6 +81,14 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 		return nil, err
 	}
 	return spec, r.node.Devices.Edit(spec, r.order.gpus())
+}
+
+// runtime is the program that runs the container; nil: the usual way.
+func (r *Rank) runtime() *runtimes.Runtime {
+	if found, ok := r.node.Runtimes[r.order.Spec.Runtime()]; ok {
+		return &found
+	}
+	return nil
 }
 
 func capabilities(list []job.Capability) (names []string) {

@@ -183,6 +183,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 		Network:    r.net.Shim(),
 		FilterHost: r.net == nil,
 
+		Runtime:   r.runtime(),
 		LeaseFile: r.node.LeaseFile,
 		Own:       slices.Concat(r.inputs.Own, r.secrets.own()),
 		MakeDirs:  r.order.Spec.OwnDirs(),

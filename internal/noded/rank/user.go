@@ -49,6 +49,15 @@ func (n *Node) allows(s *job.Spec) error {
 	if s.Privileged() && !n.Config.AllowPrivileged {
 		return reason.Errorf(job.Server, "node %s does not allow privileged jobs (allowPrivileged in gnoded.yaml)", n.Config.Name)
 	}
+	if name := s.Runtime(); name != "" {
+		r, ok := n.Runtimes[name]
+		switch {
+		case !ok:
+			return reason.Errorf(job.Server, "node %s has no runtime %s (runtimes in gnoded.yaml)", n.Config.Name, name)
+		case r.Kind.Sandboxed() && s.Request.Resources.GPUs != 0:
+			return reason.Errorf(job.Server, "containers of the runtime %s of node %s can have no GPUs", name, n.Config.Name)
+		}
+	}
 	for _, c := range s.Capabilities() {
 		if n.NoMaps != nil || !slices.Contains(n.Config.AllowCapabilities, c) {
 			return reason.Errorf(job.Server, "node %s does not allow the capability %s (allowCapabilities in gnoded.yaml)", n.Config.Name, c)
