@@ -79,7 +79,7 @@ var failureRules = sync.OnceValue(func() []failureRule {
 		{regexp.MustCompile(`failed to load (?s:.*): (permission denied|exec format error|.*ELF)`), CommandNotRunable, func(c failureContext) string {
 			return fmt.Sprintf("command %q is not executable by the container's user", command(c))
 		}},
-		{regexp.MustCompile(`waiting for sandbox to start`), MountFailed, func(failureContext) string {
+		{regexp.MustCompile(`^runsc: exit status|waiting for sandbox to start`), MountFailed, func(failureContext) string {
 			return "the sandbox could not set up the container's files: something of the image or of another mount lies where a mount belongs"
 		}},
 		{regexp.MustCompile(`exec: ` + quoted + `: (executable file not found in \$PATH|stat (?s:.*): (no such file|not a directory|file name too long|too many levels))`), CommandNotFound, func(c failureContext) string {
