@@ -64,6 +64,19 @@ type TokenList struct {
 type Site struct {
 	Pin     string `json:"pin"`               // of the controller's certificate authority
 	Address string `json:"address,omitempty"` // join string: address with pin; empty: it listens on its socket only
+
+	DefaultDurationS int64     `json:"defaultDurationS,omitempty"` // time limit of a job that names none, seconds
+	MaxDurationS     int64     `json:"maxDurationS,omitempty"`     // longest that a job may ask for; 0: no bound
+	GraceS           int64     `json:"graceS,omitempty"`           // between the stop signal and the end
+	DefaultQOS       string    `json:"defaultQos,omitempty"`
+	QOS              []SiteQOS `json:"qos,omitempty"` // the classes of service, by name
+}
+
+// SiteQOS is a class of service that jobs may name.
+type SiteQOS struct {
+	Name     string   `json:"name"`
+	Priority int64    `json:"priority"`
+	Preempts []string `json:"preempts,omitempty"` // classes whose jobs make room for its own
 }
 
 // JoinRequest is the body of PathNodeJoin and PathNodeRenew.

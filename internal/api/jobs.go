@@ -65,7 +65,8 @@ type Job struct {
 	CPUs       int        `json:"cpus,omitempty"`
 	MemBytes   int64      `json:"memBytes,omitempty"`
 	Cluster    int        `json:"cluster,omitempty"` // asked for, or where it is
-	Nodes      []string   `json:"nodes,omitempty"`   // where it is or was
+	NumNodes   int        `json:"numNodes,omitempty"`
+	Nodes      []string   `json:"nodes,omitempty"` // where it is or was
 	ExitCode   *int       `json:"exitCode,omitempty"`
 	EstStart   time.Time  `json:"estStart,omitzero"`
 	Private    bool       `json:"private,omitempty"`
@@ -205,7 +206,18 @@ type ActionRequest struct {
 	Count   bool     `json:"count,omitempty"` // only say how many it would touch
 
 	Signal   string `json:"signal,omitempty"`   // of action signal: as USR1
-	Priority int    `json:"priority,omitempty"` // of action update
+	Priority int    `json:"priority,omitempty"` // of action update without change: what is added to the priority
+
+	Change *JobChange `json:"change,omitempty"` // of action update
+}
+
+// JobChange is what a job shall have instead of what its document says. What is
+// absent stays. Only the time limit of a job that runs can be changed, and only
+// operators may raise one, or a priority.
+type JobChange struct {
+	Name     string `json:"name,omitempty"`
+	LimitS   int64  `json:"limitS,omitempty"`   // run time, seconds
+	Priority *int   `json:"priority,omitempty"` // what is added to it
 }
 
 // ActionResponse says what was done to each job, in the order asked.

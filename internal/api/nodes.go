@@ -112,6 +112,9 @@ type Order struct {
 	Go bool `json:"go,omitempty"`
 	// Resize: it shall have other CPU and memory. Answered by the rank's status.
 	Resize *Resize `json:"resize,omitempty"`
+	// LimitMS is the run time that it has from its first instruction, where the
+	// node's request listed the rank; 0: as it was told when it was to run.
+	LimitMS int64 `json:"limitMs,omitempty"`
 	// Signals: its program shall be sent those that it was not sent yet.
 	Signals []Signal `json:"signals,omitempty"`
 	// Secrets is set when the node does not have these values yet.

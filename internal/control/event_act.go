@@ -36,7 +36,7 @@ type Act struct {
 
 	Operator bool   // By is an operator, whoever owns the jobs
 	Signal   string // with Signal: its name, as USR1
-	Priority int    // with Update
+	Change   Change // with Update
 }
 
 // Outcome is what an action did to one job. Refusal is nil when it was done
@@ -101,7 +101,7 @@ func (e Act) act(s *step, j *state.Job) Outcome {
 	case Release:
 		return e.release(s, j)
 	case Update:
-		return e.reprioritize(s, j)
+		return e.update(s, j)
 	}
 	if j.Tasks != nil && !j.State.Final() {
 		return e.actActive(s, j)
@@ -231,36 +231,6 @@ func (e Act) requeue(s *step, j *state.Job) Outcome {
 	}
 	s.attempts.stop(j, state.Ending{Then: job.Queued, Reason: e.reason(), Text: "requeued by " + e.By})
 	return Outcome{Message: "is being ended and will wait again"}
-}
-
-// reprioritize changes what is added to a waiting job's priority. Users may only
-// lower it.
-func (e Act) reprioritize(s *step, j *state.Job) Outcome {
-	was := j.Request.Priority
-	req := *j.Request
-	req.Priority = e.Priority
-	switch {
-	case !j.State.Pending():
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a waiting job has a priority", j.Number, stateText(j))}}
-	case max(e.Priority, -e.Priority) > job.MaxPriority:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("priority %d: use -%d to %d", e.Priority, job.MaxPriority, job.MaxPriority)}}
-	case e.Priority == was:
-		return Outcome{Message: fmt.Sprintf("has priority %d already", was)}
-	case e.Priority > was && !e.Operator:
-		return Outcome{Refusal: &state.Refusal{Code: state.Denied, Message: fmt.Sprintf("job %d has priority %d: only an operator may raise it", j.Number, was),
-			Hint: "use a lower number"}}
-	}
-	text := fmt.Sprintf("priority %d by %s, was %d", e.Priority, e.By, was)
-	j = s.jobs.change(j, text, func(j *state.Job) { j.Request = s.intern.request(req) })
-	if j.State == job.Queued {
-		s.depends.eligible(j)
-	}
-	for _, t := range s.arrays.children(j.Number) { // those that are made later ask what the array asks
-		if t.State.Pending() {
-			e.reprioritize(s, t)
-		}
-	}
-	return Outcome{Message: fmt.Sprintf("has priority %d, was %d", e.Priority, was)}
 }
 
 // signal sends a signal to a job's processes, which go on.

@@ -2,8 +2,10 @@ package ctld
 
 import (
 	"context"
+	"maps"
 	"net"
 	"runtime"
+	"slices"
 	"time"
 
 	"gbatch/internal/api"
@@ -57,10 +59,17 @@ func countJobs(v *state.View) map[job.State]int {
 type siteInput struct{}
 
 func (s *about) site(context.Context, *siteInput) (*api.Site, error) {
-	out := api.Site{Pin: s.pin}
+	c := s.rules.Now()
+	out := api.Site{
+		Pin: s.pin, DefaultDurationS: int64(c.Limits.DefaultDuration), MaxDurationS: int64(c.Limits.MaxDuration),
+		GraceS: int64(c.Limits.Grace), DefaultQOS: c.Policy.DefaultQOS,
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Policy.QOS)) {
+		out.QOS = append(out.QOS, api.SiteQOS{Name: name, Priority: c.Policy.QOS[name].Priority, Preempts: c.Policy.QOS[name].Preempts})
+	}
 	for _, ln := range s.listeners() {
 		if ln.Addr().Network() != "unix" {
-			out.Address = site.Address(*s.rules.Now(), ln.Addr().String(), out.Pin)
+			out.Address = site.Address(*c, ln.Addr().String(), out.Pin)
 		}
 	}
 	return &out, nil

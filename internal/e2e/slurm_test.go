@@ -75,7 +75,7 @@ func TestSlurmNames(t *testing.T) {
 			t.Errorf("squeue %s: %q, want %q", args, out, want)
 		}
 	}
-	if out := ok("sinfo", "-h", "-o", "%P %D %t %N"); out != "1 1 alloc "+s.nodeName(0)+"\n" {
+	if out := ok("sinfo", "-h", "-o", "%P %D %t %N"); out != "1* 1 alloc "+s.nodeName(0)+"\n" {
 		t.Errorf("sinfo: %q", out)
 	}
 	if out := ok("sinfo"); !strings.HasPrefix(out, "PARTITION AVAIL") {
@@ -98,7 +98,7 @@ func TestSlurmNames(t *testing.T) {
 	// What is not played says what to use instead.
 	for _, c := range [][]string{
 		{"GBATCH_SLURM_IMAGE", "sbatch", "--wrap", "true"}, {"gsubmit --wait", "srun", "hostname"}, {"gbatch", "sbatch", "--bb=x", "--wrap", "true"}, {"--tim", "sbatch", "--tim=5", "--wrap", "true"},
-		{"gqueue", "squeue", "-O", "jobid"}, {"ginfo", "sinfo", "-l"}, {"gacct", "sacct", "-o", "JobID,AveDiskRead"}, {"Invalid job id", "squeue", "-j", "999"},
+		{"watch", "squeue", "-i", "5"}, {"gadm reservations", "sinfo", "-T"}, {"Invalid field", "sacct", "-o", "JobID,Moon"}, {"Invalid job id", "squeue", "-j", "999"},
 		{"scancel 12", "scancel"}, {"SBATCH_PARTITION", "sbatch", "--wrap", "true"},
 	} {
 		var extra []string

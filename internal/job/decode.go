@@ -141,6 +141,9 @@ func plain(low, high int) func(string) string {
 	}
 }
 
+// ValidName says whether a job may have a name.
+func ValidName(name string) bool { return plain(1, maxNameRunes)(name) == "" }
+
 // word wants letters, digits and _ plus the bytes in also, at most 64 in all.
 func word(also string) func(string) string {
 	return func(s string) string {

@@ -78,7 +78,7 @@ func Start(t testing.TB, h http.Handler) *Bench {
 
 func (b *Bench) Golden(t *testing.T, name string, code int) {
 	t.Helper()
-	got := fmt.Sprintf("exit %d\n-- stdout --\n%s-- stderr --\n%s", code, b.Out.String(), strings.ReplaceAll(b.Err.String(), b.Socket, "SOCKET"))
+	got := strings.ReplaceAll(fmt.Sprintf("exit %d\n-- stdout --\n%s-- stderr --\n%s", code, b.Out.String(), b.Err.String()), b.Socket, "SOCKET")
 	path := filepath.Join("testdata", name+".txt")
 	if *rewrite {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

@@ -84,8 +84,7 @@ var Columns = table.Set[api.Job]{
 		}),
 	numbers("l", "LIMIT", func(j *api.Job) int64 { return j.LimitS }, func(b []byte, j *api.Job) []byte { return Limit(b, j.LimitS) }),
 	span("L", "LEFT", func(v *table.View, j *api.Job) int64 { return j.LimitS - int64(Ran(j, v.Now).Seconds()) }, timeLeft),
-	numbers("D", "NODES", func(j *api.Job) int64 { return int64(len(j.Nodes)) },
-		func(b []byte, j *api.Job) []byte { return strconv.AppendInt(b, int64(max(len(j.Nodes), 1)), 10) }),
+	count("D", "NODES", func(j *api.Job) int64 { return int64(NumNodes(j)) }),
 	column("R", "NODES/REASON", 10, nodesOrReason),
 	text("r", "REASON", 10, reason),
 	text("N", "NODELIST", 8, func(_ *table.View, j *api.Job) string { return human.Hosts(j.Nodes) }),
@@ -126,6 +125,9 @@ var priority = func() table.Column[api.Job] {
 	c.Asked = true
 	return c
 }()
+
+// NumNodes is on how many nodes a job is, or on how many it wants to be.
+func NumNodes(j *api.Job) int { return max(len(j.Nodes), j.NumNodes, 1) }
 
 // exitCode is -1 for a job that has none.
 func exitCode(j *api.Job) int64 {

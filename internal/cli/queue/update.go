@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/secret"
 	"gbatch/internal/cli/watch"
+	"gbatch/internal/job"
 )
 
 // Update is gqueue update.
@@ -22,19 +25,31 @@ type Update struct {
 	CPUs     int    `name:"cpus" help:"Cores for each of its containers."`
 	Priority *int   `help:"Of a waiting job: what is added to its priority. Only operators may raise it."`
 	Mem      int    `placeholder:"GIB" help:"Memory for each of its containers, GiB, without its tmpfs."`
+
+	Time    string `short:"t" placeholder:"LIMIT" help:"Its time limit, also while it runs: minutes, h:mm:ss, d-hh. Only operators may raise it."`
+	JobName string `name:"name" help:"Its name."`
 }
 
 // Run changes a job that waits, or one that runs.
 func (o *Update) Run(ctx context.Context, a *cli.App) error {
+	change := api.JobChange{Name: o.JobName, Priority: o.Priority}
+	if o.Time != "" {
+		d, limited, err := job.ParseTimeLimit(o.Time)
+		if err != nil || !limited {
+			return exit.Usagef("--time %q: %w", o.Time, cmp.Or(err, errors.New("want a limit")))
+		}
+		change.LimitS = int64(d)
+	}
+	changes := change != api.JobChange{}
 	switch {
-	case o.Priority == nil && o.CPUs == 0 && o.Mem == 0:
-		return exit.Usagef("nothing to change: give --cpus, --mem or both")
-	case o.Priority == nil:
+	case !changes && o.CPUs == 0 && o.Mem == 0:
+		return exit.Usagef("nothing to change: give --cpus, --mem, --time, --priority or --name")
+	case !changes:
 		return o.resize(ctx, a)
 	case o.CPUs+o.Mem > 0:
-		return exit.Usagef("--priority is for jobs that wait, --cpus and --mem are for jobs that run: give one of them")
+		return exit.Usagef("--cpus and --mem go to a job's nodes, the others to the controller: give them in two commands")
 	}
-	resp, err := a.Client.Action(ctx, "update", &api.ActionRequest{IDs: []string{o.ID}, Priority: *o.Priority})
+	resp, err := a.Client.Action(ctx, "update", &api.ActionRequest{IDs: []string{o.ID}, Change: &change})
 	if err != nil {
 		return err
 	}

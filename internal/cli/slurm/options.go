@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 )
 
@@ -17,6 +18,8 @@ type option struct {
 	set     func(value string) error
 	flag    func() // instead of set: it takes no value
 	instead string // instead of both: it is not supported
+	env     string // the variable that says the same where the option is not given
+	given   *bool  // whether it was
 }
 
 // alone is what pflag sets for an option that has no value.
@@ -29,6 +32,9 @@ type named struct {
 }
 
 func (o *named) Set(value string) error {
+	if o.given != nil {
+		*o.given = true
+	}
 	switch {
 	case o.instead != "":
 		return exit.Usagef("option %s is not played here: %s", o.name, o.instead)
@@ -43,6 +49,38 @@ func (o *named) Set(value string) error {
 
 func (o *named) String() string { return "" } // for a help that is not used
 func (o *named) Type() string   { return "" }
+
+// from is the option with a variable that says the same. Of one without a value
+// the variable need only be there.
+func (o option) from(variable string) option {
+	o.env, o.given = variable, new(bool)
+	return o
+}
+
+// parseWith reads options, and variables for those that are not given.
+func parseWith(a *cli.App, args []string, options []option) (rest []string, err error) {
+	if rest, err = parse(args, options); err != nil {
+		return nil, err
+	}
+	for _, o := range options {
+		value, ok := "", false
+		if o.env != "" && !*o.given {
+			value, ok = a.Env(o.env)
+		}
+		switch {
+		case !ok:
+		case o.instead != "":
+			return nil, exit.Usagef("the variable %s is not played here: %s", o.env, o.instead)
+		case o.flag != nil:
+			o.flag()
+		default:
+			if err := o.set(value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rest, nil
+}
 
 // parse reads options and gives what is left, in any order as getopt does.
 func parse(args []string, options []option) (rest []string, err error) {

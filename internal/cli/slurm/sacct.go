@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,252 +18,173 @@ import (
 	"gbatch/internal/job"
 )
 
-// sacctField is a field of sacct.
-type sacctField struct {
-	name  string
-	width int // negative: aligned to the left
-	cell  func(now time.Time, j *api.PastJob) string
+// What sacct prints where it is not told what.
+const (
+	sacctFormat = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode"
+	sacctBrief  = "JobID,State,ExitCode"
+	sacctLong   = "JobID,JobIDRaw,JobName,Partition,MaxVMSize,MaxVMSizeNode,MaxVMSizeTask,AveVMSize,MaxRSS,MaxRSSNode,MaxRSSTask,AveRSS,MaxPages,MaxPagesNode,MaxPagesTask,AvePages," +
+		"MinCPU,MinCPUNode,MinCPUTask,AveCPU,NTasks,AllocCPUS,Elapsed,State,ExitCode,AveCPUFreq,ReqCPUFreqMin,ReqCPUFreqMax,ReqCPUFreqGov,ReqMem,ConsumedEnergy," +
+		"MaxDiskRead,MaxDiskReadNode,MaxDiskReadTask,AveDiskRead,MaxDiskWrite,MaxDiskWriteNode,MaxDiskWriteTask,AveDiskWrite,ReqTRES,AllocTRES,TRESUsageInAve,TRESUsageInMax"
+)
+
+// accounting is how sacct was asked to list.
+type accounting struct {
+	records[row]
+	from, until                              string
+	everyone, brief, wide, fieldsOnly, json_ bool
 }
 
-// sacctFields are all of them, with Slurm's widths.
-var sacctFields = []sacctField{
-	{"JobID", -12, func(_ time.Time, j *api.PastJob) string { return jobs.ID(&j.Job) }},
-	{"JobIDRaw", 12, func(_ time.Time, j *api.PastJob) string { return fmt.Sprint(j.Number) }},
-	{"JobName", 10, func(_ time.Time, j *api.PastJob) string { return j.Name }},
-	{"User", 9, func(_ time.Time, j *api.PastJob) string { return j.User }},
-	{"Account", 10, func(_ time.Time, j *api.PastJob) string { return j.Project }},
-	{"Partition", 10, func(_ time.Time, j *api.PastJob) string { return string(jobs.Cluster(nil, j.Cluster)) }},
-	{"QOS", 10, func(_ time.Time, j *api.PastJob) string { return j.QOS }},
-	{"AllocCPUS", 10, func(_ time.Time, j *api.PastJob) string { return fmt.Sprint(j.CPUs) }},
-	{"NCPUS", 10, func(_ time.Time, j *api.PastJob) string { return fmt.Sprint(j.CPUs) }},
-	{"ReqCPUS", 8, func(_ time.Time, j *api.PastJob) string { return fmt.Sprint(j.CPUs) }},
-	{"ReqMem", 10, func(_ time.Time, j *api.PastJob) string { return string(human.Size(nil, j.MemBytes)) }},
-	{"AllocTRES", 10, func(_ time.Time, j *api.PastJob) string {
-		s := fmt.Sprintf("cpu=%d,mem=%s", j.CPUs, human.Size(nil, j.MemBytes))
-		if j.GPUs > 0 {
-			s += ",gres/gpu=" + strconv.FormatFloat(j.GPUs, 'f', -1, 64)
-		}
-		return s
-	}},
-	{"State", 10, func(_ time.Time, j *api.PastJob) string { return jobs.StateAs("slurm", &j.Job) }},
-	{"ExitCode", 8, func(_ time.Time, j *api.PastJob) string { return sacctExit(&j.Job) }},
-	{"Elapsed", 10, func(now time.Time, j *api.PastJob) string { return elapsed(jobs.Ran(&j.Job, now)) }},
-	{"ElapsedRaw", 10, func(now time.Time, j *api.PastJob) string {
-		return fmt.Sprint(int64(jobs.Ran(&j.Job, now) / time.Second))
-	}},
-	{"Timelimit", 10, func(_ time.Time, j *api.PastJob) string {
-		return elapsed(time.Duration(j.LimitS) * time.Second)
-	}},
-	{"Submit", 19, func(_ time.Time, j *api.PastJob) string { return string(moment(nil, j.Submitted)) }},
-	{"Start", 19, func(_ time.Time, j *api.PastJob) string { return acctMoment(j.Started) }},
-	{"End", 19, func(_ time.Time, j *api.PastJob) string { return acctMoment(j.Ended) }},
-	{"NodeList", 15, func(_ time.Time, j *api.PastJob) string { return cmp.Or(human.Hosts(j.Nodes), "None assigned") }},
-	{"NNodes", 8, func(_ time.Time, j *api.PastJob) string { return fmt.Sprint(max(len(j.Nodes), 1)) }},
-	{"Reason", 22, func(_ time.Time, j *api.PastJob) string { return cmp.Or(j.Reason, "None") }},
-	{"MaxRSS", 10, func(_ time.Time, j *api.PastJob) string {
-		if j.Used == nil || j.Used.PeakMem == 0 {
-			return ""
-		}
-		return fmt.Sprintf("%dK", j.Used.PeakMem>>10)
-	}},
-	{"TotalCPU", 10, func(_ time.Time, j *api.PastJob) string {
-		if j.Used == nil {
-			return ""
-		}
-		return elapsed(time.Duration(j.Used.CPUTimeS * float64(time.Second)))
-	}},
-}
-
-// sacctExit is a code and a signal, of which Slurm shows one.
-func sacctExit(j *api.Job) string {
-	switch {
-	case j.ExitCode == nil || j.State == job.Cancelled:
-		return "0:0"
-	case j.Reason == string(job.OOM):
-		return "0:125"
-	case j.Reason == string(job.Signal) && *j.ExitCode > 128:
-		return fmt.Sprintf("0:%d", *j.ExitCode-128)
-	}
-	return fmt.Sprintf("%d:0", *j.ExitCode)
-}
-
-// elapsed is sacct's: two digits for hours at least.
-func elapsed(d time.Duration) string {
-	s := int64(max(d, 0) / time.Second)
-	text := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)
-	if days := s / 86400; days > 0 {
-		text = fmt.Sprintf("%d-%s", days, text)
-	}
-	return text
-}
-
-func acctMoment(t time.Time) string {
-	if t.IsZero() {
-		return "Unknown"
-	}
-	return string(moment(nil, t))
+func (k *accounting) selected(s *selection) []option {
+	return append(k.options(),
+		listOf(&s.ids, "-j", "--jobs"), listOf(&s.users, "-u", "--user", "--uid"), listOf(&s.accounts, "-A", "--account", "--accounts"), listOf(&s.names, "--name"),
+		listOf(&s.states, "-s", "--state"), listOf(&s.parts, "-r", "--partition"), listOf(&s.nodes, "-N", "--nodelist"), listOf(&s.qos, "-q", "--qos"), s.clusters.option(),
+		stringOf(&k.from, "-S", "--starttime"), stringOf(&k.until, "-E", "--endtime"), boolOf(&k.everyone, "-a", "--allusers"),
+		boolOf(&k.brief, "-b", "--brief"), boolOf(&k.wide, "-l", "--long"), boolOf(&k.fieldsOnly, "-e", "--helpformat"), boolOf(&k.json_, "--json"),
+		ignored("-X", "--allocations"), ignored("-D", "--duplicates"), ignored("--array"), ignored("-L", "--allclusters"), ignored("-v", "--verbose"),
+		ignored("--local", "--federation").from("SACCT_FEDERATION"), ignored("--whole-hetjob"),
+		insteadOf("use --json", "--yaml"), insteadOf("use gqueue show --json", "-B", "--batch-script", "--env-vars"),
+		insteadOf("sizes have the unit that fits; --json has numbers", "--units", "--noconvert"),
+		insteadOf("use gacct, which has filters of its own: gacct --help", "-c", "--completion", "-f", "--file", "-F", "--flags", "-C", "--constraints", "-i", "--nnodes", "-I", "--ncpus",
+			"-k", "--timelimit-min", "-K", "--timelimit-max", "-T", "--truncate", "-W", "--wckeys", "-x", "--associations", "-g", "--gid", "-R", "--reason"))
 }
 
 // sacct shows what ended and what runs. Jobs have no steps, so each is one line,
 // as with -X.
 func sacct(ctx context.Context, a *cli.App, args []string) error {
 	s := selection{all: true}
-	format, from, until := "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode", "", ""
-	noHeader, everyone, parsable, parsable2, brief, fieldsOnly := false, false, false, false, false, false
-	delimiter := "|"
-	rest, err := parse(args, []option{
-		listOf(&s.ids, "-j", "--jobs"), listOf(&s.users, "-u", "--user", "--uid"), listOf(&s.accounts, "-A", "--account", "--accounts"), listOf(&s.names, "--name"),
-		listOf(&s.states, "-s", "--state"), listOf(&s.parts, "-r", "--partition"), listOf(&s.nodes, "-N", "--nodelist"),
-		stringOf(&format, "-o", "--format"), stringOf(&from, "-S", "--starttime"), stringOf(&until, "-E", "--endtime"), stringOf(&delimiter, "--delimiter"),
-		boolOf(&noHeader, "-n", "--noheader"), boolOf(&everyone, "-a", "--allusers"), boolOf(&parsable, "-p", "--parsable"), boolOf(&parsable2, "-P", "--parsable2"),
-		boolOf(&brief, "-b", "--brief"), boolOf(&fieldsOnly, "-e", "--helpformat"), ignored("-X", "--allocations"), ignored("-D", "--duplicates"), ignored("--array"),
-		insteadOf("name fields with --format, or use gacct", "-l", "--long", "-v", "--verbose"), insteadOf("use gacct --json", "--json", "--yaml"),
-		insteadOf("choose the controller with GBATCH_CONTROLLER", "-M", "--clusters", "-L", "--allclusters"), insteadOf("use gsubmit --convert", "-B", "--batch-script"),
-	})
-	if err != nil {
-		return err
+	k := accounting{records: records[row]{all: sacctFields, bar: "|"}}
+	options := k.selected(&s)
+	for i, o := range options {
+		if slices.Contains(o.names, "--format") {
+			options[i] = o.from("SACCT_FORMAT")
+		}
 	}
-	if len(rest) > 0 {
+	rest, err := parseWith(a, args, options)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) > 0:
 		return exit.Usagef("%q is no option; name jobs by -j", rest[0])
-	}
-	if brief {
-		format = "JobID,State,ExitCode"
-	}
-	if fieldsOnly {
-		for _, f := range sacctFields {
-			fmt.Fprintln(a.Out, f.name)
-		}
+	case k.fieldsOnly:
+		k.list(a.Out)
 		return nil
+	case k.brief:
+		k.format = sacctBrief
+	case k.wide:
+		k.format = sacctLong
 	}
-	fields, err := sacctFormat(format)
+	k.format = cmp.Or(k.format, sacctFormat)
+	if _, err := k.chosen(); err != nil {
+		return err
+	}
+	s.me = s.me || len(s.ids) == 0 && len(s.users) == 0 && !k.everyone
+	rows, err := k.rows(ctx, a, &s)
 	if err != nil {
 		return err
 	}
-	s.me = s.me || len(s.ids) == 0 && len(s.users) == 0 && !everyone
-	past, err := pastJobs(ctx, a, &s, from, until)
+	v := table.View{Now: a.Now()}
+	if k.json_ {
+		return writeJSON(a, "dbjobs", rows, pastJSON(v))
+	}
+	return k.write(a.Out, &v, rows)
+}
+
+// documents are the fields that a job's document is needed for.
+var documents = []string{"Comment", "Constraints", "Container", "WorkDir", "Reservation", "Restarts", "all"}
+
+// rows are the jobs that are named, or that were there in a span of time: today
+// unless it is said.
+func (k *accounting) rows(ctx context.Context, a *cli.App, s *selection) ([]row, error) {
+	start, end, err := k.span(a.Now())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	row := func(cells []string) {
-		if parsable || parsable2 {
-			end := ""
-			if parsable {
-				end = delimiter
-			}
-			fmt.Fprintln(a.Out, human.Clean(strings.Join(cells, delimiter))+end)
-			return
-		}
-		fmt.Fprintln(a.Out, padded(cells, fields))
-	}
-	if !noHeader {
-		var head, line []string
-		for _, f := range fields {
-			head = append(head, f.name)
-			line = append(line, strings.Repeat("-", max(f.width, -f.width)))
-		}
-		row(head)
-		if !parsable && !parsable2 {
-			row(line)
-		}
-	}
-	for i := range past {
-		var cells []string
-		for _, f := range fields {
-			cells = append(cells, f.cell(a.Now(), &past[i]))
-		}
-		row(cells)
-	}
-	return nil
-}
-
-// padded puts cells into their widths.
-func padded(cells []string, fields []sacctField) string {
-	var b strings.Builder
-	for i, c := range cells {
-		c = human.Clean(c)
-		if r, most := []rune(c), max(fields[i].width, -fields[i].width); len(r) > most {
-			c = string(r[:most-1]) + "+"
-		}
-		fmt.Fprintf(&b, "%*s ", fields[i].width, c)
-	}
-	return b.String()
-}
-
-// sacctFormat reads Name[%[-]WIDTH],...
-func sacctFormat(format string) (fields []sacctField, err error) {
-	for w := range strings.SplitSeq(format, ",") {
-		name, width, given := strings.Cut(strings.TrimSpace(w), "%")
-		i := slices.IndexFunc(sacctFields, func(f sacctField) bool { return strings.EqualFold(f.name, name) })
-		if i < 0 {
-			var known []string
-			for _, f := range sacctFields {
-				known = append(known, f.name)
-			}
-			return nil, exit.Usagef("field %q is not played here: there are %s; gacct has more", name, strings.Join(known, ", "))
-		}
-		f := sacctFields[i]
-		if given {
-			if f.width, err = strconv.Atoi(width); err != nil || f.width == 0 || f.width > table.MaxWidth || f.width < -table.MaxWidth {
-				return nil, exit.Usagef("field %q: want a width between 1 and %d", w, table.MaxWidth)
-			}
-		}
-		fields = append(fields, f)
-	}
-	return fields, nil
-}
-
-// pastJobs are those that are named, or that were there in a span of time:
-// today unless it is said.
-func pastJobs(ctx context.Context, a *cli.App, s *selection, from, until string) ([]api.PastJob, error) {
-	now := a.Now()
-	start, end := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()), now
-	for _, t := range []struct {
-		text string
-		to   *time.Time
-	}{{from, &start}, {until, &end}} {
-		if t.text == "" {
-			continue
-		}
-		var err error
-		if *t.to, err = human.ParsePast(t.text, now, now.Location()); err != nil {
-			return nil, exit.Usagef("time %w", err)
-		}
-	}
-	used := map[job.Number]*api.Used{}
-	var all []api.PastJob
 	list, err := s.list(ctx, a)
-	if err != nil && strings.Contains(err.Error(), "Invalid job id") {
+	if err != nil && strings.Contains(err.Error(), invalidID) {
 		return nil, nil // sacct says nothing of jobs that it does not know
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, j := range list {
-		if len(s.ids) == 0 && (j.Submitted.After(end) || !j.Ended.IsZero() && j.Ended.Before(start)) {
-			continue
-		}
-		if d, err := a.Client.Job(ctx, cmp.Or(j.ID, fmt.Sprint(j.Number)), client.JobOptions{}); err == nil && len(s.ids) > 0 {
-			used[j.Number] = d.Used
-		}
-		all = append(all, api.PastJob{Job: j, Used: used[j.Number]})
+	fields, err := k.chosen()
+	if err != nil {
+		return nil, err
 	}
-	if len(s.ids) > 0 {
-		return all, nil
+	named := len(s.ids) > 0
+	if !named {
+		list = slices.DeleteFunc(list, func(j api.Job) bool { return j.Submitted.After(end) || !j.Ended.IsZero() && j.Ended.Before(start) })
 	}
-	// What ended long ago is in the history only.
-	seen := map[job.Number]bool{}
-	for _, j := range all {
-		seen[j.Number] = true
+	whole := named || k.json_ || slices.ContainsFunc(fields, func(f acctField) bool { return slices.Contains(documents, f.name) })
+	rows, err := rowsOf(ctx, a, list, whole)
+	if err != nil || named {
+		return rows, err
+	}
+	// What ended long ago is in the history only, and so is what jobs used.
+	where := map[job.Number]int{}
+	for i, r := range rows {
+		where[r.Number] = i
 	}
 	f := client.HistoryFilter{Users: s.users, Projects: s.accounts, Names: s.names, Start: start, End: end}
 	for j, err := range a.Client.Past(ctx, f) {
 		if err != nil {
 			return nil, err
 		}
-		if !seen[j.Number] && j.Tasks == nil && s.keep(&j.Job) {
-			all = append(all, *j)
+		if i, ok := where[j.Number]; ok {
+			rows[i].Used = j.Used
+		} else if j.Tasks == nil && s.keep(&j.Job) {
+			rows = append(rows, row{PastJob: *j})
 		}
 	}
-	slices.SortFunc(all, func(x, y api.PastJob) int { return cmp.Compare(x.Number, y.Number) })
-	return all, nil
+	slices.SortFunc(rows, func(x, y row) int {
+		return cmp.Or(cmp.Compare(x.Number, y.Number), cmp.Compare(jobs.ID(&x.Job), jobs.ID(&y.Job)))
+	})
+	return rows, nil
+}
+
+// span is from when until when jobs are listed.
+func (k *accounting) span(now time.Time) (start, end time.Time, err error) {
+	start, end = time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()), now
+	for _, t := range []struct {
+		text string
+		to   *time.Time
+	}{{k.from, &start}, {k.until, &end}} {
+		if t.text == "" {
+			continue
+		}
+		if *t.to, err = parseTime(t.text, now); err != nil {
+			return start, end, exit.Usagef("time %w", err)
+		}
+	}
+	return start, end, nil
+}
+
+// slurmTimes are forms of times that Slurm takes besides ours; what of the date
+// is missing is today's.
+var slurmTimes = []string{"01/02/06", "01/02/2006", "01/02/06-15:04", "01/02/06-15:04:05", "01/02/2006-15:04:05", "2006-01-02-15:04", "20060102", "010206", "2006-01-02 15:04:05"}
+
+// parseTime reads a time as Slurm's commands do.
+func parseTime(text string, now time.Time) (time.Time, error) {
+	if text == "now+0" {
+		text = "now"
+	}
+	t, err := human.ParsePast(text, now, now.Location())
+	if err == nil {
+		return t, nil
+	}
+	for _, form := range slurmTimes {
+		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	for _, form := range []string{"15:04", "15:04:05"} {
+		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
+			return time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, now.Location()), nil
+		}
+	}
+	for _, form := range []string{"01/02", "0102", "01.02"} {
+		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
+			return time.Date(now.Year(), t.Month(), t.Day(), 0, 0, 0, 0, now.Location()), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%w, or as Slurm's commands take it: 03/01/26, 03/01, 18:00", err)
 }

@@ -5,57 +5,104 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 )
 
+// cancelling is how scancel was asked to do it.
+type cancelling struct {
+	signal                     string
+	quiet, verbose, full, asks bool
+}
+
+func (c *cancelling) options() []option {
+	return []option{
+		stringOf(&c.signal, "-s", "--signal"), boolOf(&c.quiet, "-Q", "--quiet"), boolOf(&c.verbose, "-v", "--verbose").from("SCANCEL_VERBOSE"),
+		boolOf(&c.full, "-f", "--full").from("SCANCEL_FULL"), boolOf(&c.asks, "-i", "--interactive").from("SCANCEL_INTERACTIVE"),
+		ignored("-b", "--batch").from("SCANCEL_BATCHED"), ignored("-H", "--hurry").from("SCANCEL_HURRY"), ignored("-c", "--ctld").from("SCANCEL_CTLD"),
+		insteadOf("there are no keys of that kind here", "--wckey"),
+	}
+}
+
 // scancel cancels jobs, or sends them a signal.
 func scancel(ctx context.Context, a *cli.App, args []string) error {
 	var s selection
-	signal, quiet := "", false
-	flags := append(s.flags(), listOf(&s.names, "-n", "--name", "--jobname"), stringOf(&signal, "--signal", "-s"), boolOf(&quiet, "-Q", "-q", "--quiet"),
-		ignored("-v", "--verbose"), ignored("-f", "--full"), insteadOf("a signal goes to the job's program: leave it out", "-b", "--batch"),
-		insteadOf("use gcancel, which asks", "--interactive"))
-	flags = slices.DeleteFunc(flags, func(f option) bool { return f.instead != "" && slices.Contains(f.names, "-s") }) // squeue's
-	ids, err := parse(args, flags)
+	var c cancelling
+	ids, err := parseWith(a, args, slices.Concat(s.flags("SCANCEL"), c.options(), []option{listOf(&s.names, "-n", "--name", "--jobname").from("SCANCEL_NAME")}))
 	if err != nil {
 		return err
 	}
+	if c.signal != "" && c.full {
+		return exit.Usagef("option -f is not played here with -s: a signal goes to the first of a job's processes that handles it; leave -f out")
+	}
+	ids = jobList(ids)
 	if len(ids) == 0 && !s.filters() {
 		return exit.Usagef("no jobs were named: scancel 12 13, scancel 12_3, or scancel --me -t PENDING")
 	}
-	if s.filters() {
+	if s.filters() || c.asks {
 		s.ids = ids
 		list, err := s.list(ctx, a)
 		if err != nil {
 			return err
 		}
-		ids = nil
-		for _, j := range list {
-			ids = append(ids, cmp.Or(j.ID, fmt.Sprint(j.Number)))
+		if ids, err = c.chosen(a, list); err != nil {
+			return err
 		}
 	}
 	if len(ids) == 0 {
 		return nil
 	}
 	action := "cancel"
-	if signal != "" {
+	if c.signal != "" {
 		action = "signal"
 	}
-	r, err := a.Client.Action(ctx, action, &api.ActionRequest{IDs: ids, Signal: strings.TrimPrefix(strings.ToUpper(signal), "SIG")})
+	if c.verbose {
+		for _, id := range ids {
+			a.Say("scancel: %s job %s", pick(c.signal == "", "Terminating", "Signal "+c.signal+" to"), id)
+		}
+	}
+	r, err := a.Client.Action(ctx, action, &api.ActionRequest{IDs: ids, Signal: signalName(c.signal)})
 	if err != nil {
 		return err
 	}
+	return c.report(a, r)
+}
+
+// chosen are those of the jobs that are to be cancelled.
+func (c *cancelling) chosen(a *cli.App, list []api.Job) (ids []string, err error) {
+	for _, j := range list {
+		id, yes := cmp.Or(j.ID, fmt.Sprint(j.Number)), true
+		if c.asks {
+			if yes, err = a.Ask(fmt.Sprintf("Cancel job_id=%s name=%s partition=%s", id, j.Name, partition(j.Cluster))); err != nil {
+				return nil, err
+			}
+		}
+		if yes {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// report says what could not be done. A job that is not there is no failure, as
+// what was wanted holds.
+func (c *cancelling) report(a *cli.App, r *api.ActionResponse) error {
 	failed := false
 	for _, x := range r.Results {
-		if x.Error != nil {
-			failed = true
-			if !quiet {
-				a.Say("scancel: error: Kill job error on job id %s: %v", x.ID, x.Error)
-			}
+		if x.Error == nil {
+			continue
+		}
+		missing := x.Error.Code == api.CodeNotFound
+		failed = failed || !missing
+		if !c.quiet {
+			a.Say("scancel: error: Kill job error on job id %s: %s", x.ID, pick(missing, invalidID, x.Error.Error()))
 		}
 	}
 	if failed {
@@ -64,7 +111,39 @@ func scancel(ctx context.Context, a *cli.App, args []string) error {
 	return nil
 }
 
+// invalidID is Slurm's text for a job that is not there; tools look for it.
+const invalidID = "Invalid job id specified"
+
+// signalName is a signal's name without SIG, of its number too.
+func signalName(text string) string {
+	if n, err := strconv.Atoi(text); err == nil {
+		text = unix.SignalName(syscall.Signal(n))
+	}
+	return strings.TrimPrefix(strings.ToUpper(text), "SIG")
+}
+
+// jobList splits lists of jobs at their commas, but not within brackets.
+func jobList(args []string) (ids []string) {
+	for _, arg := range args {
+		depth, from := 0, 0
+		for i, r := range arg + "," {
+			switch {
+			case r == '[':
+				depth++
+			case r == ']':
+				depth--
+			case r == ',' && depth <= 0:
+				if id := strings.TrimSpace(arg[from:i]); id != "" {
+					ids = append(ids, id)
+				}
+				from = i + 1
+			}
+		}
+	}
+	return ids
+}
+
 // filters says whether jobs are chosen by what they are.
 func (s *selection) filters() bool {
-	return s.me || len(s.users)+len(s.names)+len(s.states)+len(s.accounts)+len(s.parts)+len(s.nodes) > 0
+	return s.me || len(s.users)+len(s.names)+len(s.states)+len(s.accounts)+len(s.parts)+len(s.nodes)+len(s.qos) > 0
 }

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,28 +16,31 @@ import (
 
 // selection selects jobs as squeue and scancel do.
 type selection struct {
-	ids, users, names, accounts, parts, nodes, states []string
-	me, all                                           bool
+	ids, users, names, accounts, parts, nodes, states, qos []string
+
+	clusters clusters
+	me, all  bool
 
 	keep func(*api.Job) bool // what list keeps
 }
 
-func (s *selection) flags() []option {
+// flags are the options of squeue and scancel that say which jobs; the variables
+// that say the same begin with SQUEUE_ or SCANCEL_.
+func (s *selection) flags(program string) []option {
 	return []option{
-		listOf(&s.users, "-u", "--user"), boolOf(&s.me, "--me"), listOf(&s.states, "-t", "--state", "--states"),
-		listOf(&s.accounts, "-A", "--account"), listOf(&s.parts, "-p", "--partition"), listOf(&s.nodes, "-w", "--nodelist"),
-		insteadOf("choose the controller with GBATCH_CONTROLLER", "-M", "--clusters", "--cluster"),
-		insteadOf("use gqueue, which has columns of its own: gqueue --help", "-O", "--Format", "-l", "--long", "-S", "--sort", "-i", "--iterate"),
-		insteadOf("use gqueue --json", "--json", "--yaml"), insteadOf("use gqueue, or gqueue explain JOB", "--start"),
-		insteadOf("jobs have no steps here; use gqueue show JOB", "-s", "--steps"),
-		insteadOf("use gadm reservations", "-R", "--reservation"), insteadOf("use gqueue", "-L", "--licenses"),
+		listOf(&s.users, "-u", "--user").from(program + pick(program == "SQUEUE", "_USERS", "_USER")), boolOf(&s.me, "--me"),
+		listOf(&s.states, "-t", "--state", "--states").from(program + pick(program == "SQUEUE", "_STATES", "_STATE")),
+		listOf(&s.accounts, "-A", "--account").from(program + "_ACCOUNT"), listOf(&s.parts, "-p", "--partition").from(program + "_PARTITION"),
+		listOf(&s.qos, "-q", "--qos").from(program + "_QOS"), listOf(&s.nodes, "-w", "--nodelist"), s.clusters.option().from("SLURM_CLUSTERS"),
+		insteadOf("use gadm reservations", "-R", "--reservation"), insteadOf("there are no licenses here; use a bucket, see docs/formats.md", "-L", "--licenses"),
+		ignored("--local", "--federation", "--sibling"),
 	}
 }
 
 // shortStates are the short words of Slurm's states.
 var shortStates = map[string]string{
 	"PENDING": "PD", "CONFIGURING": "CF", "RUNNING": "R", "COMPLETING": "CG", "COMPLETED": "CD", "FAILED": "F", "CANCELLED": "CA",
-	"TIMEOUT": "TO", "OUT_OF_MEMORY": "OOM", "NODE_FAIL": "NF", "PREEMPTED": "PR", "DEADLINE": "DL",
+	"SUSPENDED": "S", "TIMEOUT": "TO", "OUT_OF_MEMORY": "OOM", "NODE_FAIL": "NF", "PREEMPTED": "PR", "DEADLINE": "DL",
 }
 
 // list gets the jobs. Those that have ended are among them only where their
@@ -50,8 +54,11 @@ func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
 			}
 		}
 		if s.states[i] = up; shortStates[up] == "" && up != "ALL" {
-			return nil, exit.Usagef("state %s is not known: use PENDING, RUNNING, COMPLETING, COMPLETED, FAILED, CANCELLED, TIMEOUT, OUT_OF_MEMORY, NODE_FAIL, PREEMPTED, all, or their short forms", w)
+			return nil, exit.Usagef("state %s is not known: use PENDING, RUNNING, SUSPENDED, COMPLETING, COMPLETED, FAILED, CANCELLED, TIMEOUT, OUT_OF_MEMORY, NODE_FAIL, PREEMPTED, all, or their short forms", w)
 		}
+	}
+	if err := s.clusters.check(); err != nil {
+		return nil, err
 	}
 	clusters, err := partitions(s.parts)
 	if err != nil {
@@ -66,11 +73,11 @@ func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
 	}
 	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
 	s.keep = func(j *api.Job) bool {
-		shown := has(s.states, jobs.StateAs("slurm", j)) || slices.Contains(s.states, "ALL")
+		shown := has(s.states, stateOf(j)) || slices.Contains(s.states, "ALL")
 		if len(s.states) == 0 {
 			shown = s.all || !j.State.Final()
 		}
-		return shown && has(s.users, j.User) && has(s.names, j.Name) && has(s.accounts, j.Project) &&
+		return shown && has(s.users, j.User) && has(s.names, j.Name) && has(s.accounts, j.Project) && has(s.qos, cmp.Or(j.QOS, "normal")) &&
 			(len(clusters) == 0 || slices.Contains(clusters, j.Cluster)) &&
 			(len(nodes) == 0 || slices.ContainsFunc(j.Nodes, func(n string) bool { return slices.Contains(nodes, n) }))
 	}
@@ -84,7 +91,7 @@ func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
 // fetch gets what may be among them.
 func (s *selection) fetch(ctx context.Context, a *cli.App) ([]api.Job, error) {
 	if len(s.ids) == 0 {
-		l, err := a.Client.Jobs(ctx, client.JobFilter{All: s.all || len(s.states) > 0, User: jobs.Only(s.users), Name: jobs.Only(s.names), Project: jobs.Only(s.accounts)})
+		l, err := a.Client.Jobs(ctx, client.JobFilter{All: s.all || len(s.states) > 0, User: jobs.Only(s.users), Name: jobs.Only(s.names), Project: jobs.Only(s.accounts), Factors: true})
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +103,7 @@ func (s *selection) fetch(ctx context.Context, a *cli.App) ([]api.Job, error) {
 		d, err := a.Client.Job(ctx, id, client.JobOptions{})
 		switch {
 		case client.IsCode(err, api.CodeNotFound) || client.IsCode(err, api.CodeBadRequest):
-			missing = fmt.Errorf("error: Invalid job id specified: %s", id)
+			missing = fmt.Errorf("slurm_load_jobs error: %s: %s", invalidID, id)
 			continue
 		case err != nil:
 			return nil, err

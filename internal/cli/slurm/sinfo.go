@@ -5,171 +5,170 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
-	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
 )
 
-// nodeRow is a line of sinfo: nodes of one cluster that are alike.
-type nodeRow struct {
-	cluster int
-	state   string
-	nodes   []api.Node
+// infoView is how sinfo was asked to list.
+type infoView struct {
+	parts, nodes, states                                            []string
+	clusters                                                        clusters
+	format, long, order                                             string
+	noHeader, each, wide, summary, reasons, json, silent, answering bool
 }
 
-func (s *nodeRow) names() string {
-	var names []string
-	for _, n := range s.nodes {
-		names = append(names, n.Name)
+func (q *infoView) options() []option {
+	return []option{
+		listOf(&q.parts, "-p", "--partition").from("SINFO_PARTITION"), listOf(&q.nodes, "-n", "--nodes"), listOf(&q.states, "-t", "--states"),
+		q.clusters.option().from("SLURM_CLUSTERS"), stringOf(&q.format, "-o", "--format").from("SINFO_FORMAT"), stringOf(&q.long, "-O", "--Format").from("SINFO_FORMAT2"),
+		stringOf(&q.order, "-S", "--sort").from("SINFO_SORT"), boolOf(&q.noHeader, "-h", "--noheader"), boolOf(&q.each, "-N", "--Node"), boolOf(&q.wide, "-l", "--long"),
+		boolOf(&q.summary, "-s", "--summarize"), boolOf(&q.reasons, "-R", "--list-reasons"), boolOf(&q.json, "--json"), boolOf(&q.silent, "-d", "--dead"), boolOf(&q.answering, "-r", "--responding"),
+		ignored("-a", "--all", "-e", "--exact", "--hide", "-v", "--verbose", "--local", "--federation", "--noconvert").from("SINFO_ALL"),
+		insteadOf("use --json", "--yaml"), insteadOf("use watch -n SECONDS sinfo ...", "-i", "--iterate"), insteadOf("use gadm reservations", "-T", "--reservation"),
 	}
-	return human.Hosts(names)
 }
 
-// span is the least of a number over the nodes, with + where others have more.
-func (s *nodeRow) span(b []byte, of func(api.Node) int64) []byte {
-	least, most := of(s.nodes[0]), of(s.nodes[0])
-	for _, n := range s.nodes {
-		least, most = min(least, of(n)), max(most, of(n))
-	}
-	b = strconv.AppendInt(b, least, 10)
-	if most > least {
-		b = append(b, '+')
-	}
-	return b
-}
-
-// nodeState is a node's state in Slurm's words.
-func nodeState(n *api.Node) string {
+// layout is what is printed of the nodes. Names of nodes are shown whole.
+func (q *infoView) layout(longest int) (table.Layout[nodeRow], error) {
 	switch {
-	case n.State == "lost" || n.State == "suspect":
-		return "down"
-	case n.State != "up" && n.Jobs > 0:
-		return "draining"
-	case n.State != "up":
-		return "drained"
-	case n.Jobs == 0:
-		return "idle"
-	case n.CPUs.Free == 0:
-		return "allocated"
+	case q.format != "":
+		return sinfoColumns.Format(q.format)
+	case q.long != "":
+		return sinfoColumns.Long(q.long)
+	case q.reasons && q.wide:
+		return sinfoColumns.Format("%20E %12U %19H %6t %N")
+	case q.reasons:
+		return sinfoColumns.Format("%20E %9u %19H %N")
+	case q.summary:
+		return sinfoColumns.Format("%9P %.5a %.10l %.16F %N")
+	case q.each && q.wide:
+		return sinfoColumns.Format(fmt.Sprintf("%%%dN %%.6D %%.9P %%.11T %%4c %%.8z %%.6m %%.8d %%.6w %%.8f %%20E", longest))
+	case q.each:
+		return sinfoColumns.Format(fmt.Sprintf("%%%dN %%.6D %%.9P %%6t", longest))
+	case q.wide:
+		return sinfoColumns.Format("%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N")
 	}
-	return "mixed"
-}
-
-var shortNodeStates = map[string]string{"down": "down", "draining": "drng", "drained": "drain", "idle": "idle", "allocated": "alloc", "mixed": "mix"}
-
-var sinfoColumns = table.Set[nodeRow]{
-	{Letters: "PR", Title: "PARTITION", Cell: func(_ *table.View, b []byte, s *nodeRow) []byte { return strconv.AppendInt(b, int64(s.cluster), 10) }},
-	{Letters: "a", Title: "AVAIL", Cell: func(_ *table.View, b []byte, _ *nodeRow) []byte { return append(b, "up"...) }},
-	{Letters: "l", Title: "TIMELIMIT", Right: true, Cell: func(_ *table.View, b []byte, _ *nodeRow) []byte { return append(b, "n/a"...) }},
-	{Letters: "D", Title: "NODES", Right: true, Cell: func(_ *table.View, b []byte, s *nodeRow) []byte { return strconv.AppendInt(b, int64(len(s.nodes)), 10) }},
-	{Letters: "t", Title: "STATE", Cell: func(_ *table.View, b []byte, s *nodeRow) []byte { return append(b, shortNodeStates[s.state]...) }},
-	{Letters: "T", Title: "STATE", Cell: func(_ *table.View, b []byte, s *nodeRow) []byte { return append(b, s.state...) }},
-	{Letters: "N", Title: "NODELIST", Cell: func(_ *table.View, b []byte, s *nodeRow) []byte { return append(b, s.names()...) }},
-	{Letters: "n", Title: "HOSTNAMES", Cell: func(_ *table.View, b []byte, s *nodeRow) []byte { return append(b, s.names()...) }},
-	{Letters: "c", Title: "CPUS", Right: true, Cell: func(_ *table.View, b []byte, s *nodeRow) []byte {
-		return s.span(b, func(n api.Node) int64 { return n.CPUs.Total })
-	}},
-	{Letters: "m", Title: "MEMORY", Right: true, Cell: func(_ *table.View, b []byte, s *nodeRow) []byte {
-		return s.span(b, func(n api.Node) int64 { return n.MemBytes.Total >> 20 })
-	}},
-	{Letters: "e", Title: "FREE_MEM", Right: true, Cell: func(_ *table.View, b []byte, s *nodeRow) []byte {
-		return s.span(b, func(n api.Node) int64 { return n.MemBytes.Free >> 20 })
-	}},
-	{Letters: "G", Title: "GRES", Cell: func(_ *table.View, b []byte, s *nodeRow) []byte {
-		if n := s.nodes[0]; len(n.GPUs) > 0 {
-			return fmt.Appendf(b, "gpu:%s:%d", strings.ToLower(strings.ReplaceAll(n.GPUs[0].Model, " ", "_")), len(n.GPUs))
-		}
-		return append(b, "(null)"...)
-	}},
-	{Letters: "C", Title: "CPUS(A/I/O/T)", Cell: func(_ *table.View, b []byte, s *nodeRow) []byte {
-		var used, idle, other, total int64
-		for _, n := range s.nodes {
-			total += n.CPUs.Total
-			used += n.CPUs.Total - n.CPUs.Free
-			if n.State == "up" {
-				idle += n.CPUs.Free
-			} else {
-				other += n.CPUs.Free
-			}
-		}
-		return fmt.Appendf(b, "%d/%d/%d/%d", used, idle, other, total)
-	}},
-	{Letters: "E", Title: "REASON", Cell: func(_ *table.View, b []byte, s *nodeRow) []byte {
-		return append(b, cmp.Or(s.nodes[0].Reason, "none")...)
-	}},
+	return sinfoColumns.Format("%9P %.5a %.10l %.6D %.6t %N")
 }
 
 // sinfo lists clusters and nodes.
 func sinfo(ctx context.Context, a *cli.App, args []string) error {
-	var parts, nodes, states []string
-	format, noHeader, each := "", false, false
-	rest, err := parse(args, []option{
-		listOf(&parts, "-p", "--partition"), listOf(&nodes, "-n", "--nodes"), listOf(&states, "-t", "--states"),
-		stringOf(&format, "-o", "--format"), boolOf(&noHeader, "-h", "--noheader"), boolOf(&each, "-N", "--Node"), ignored("-a", "--all", "-e", "--exact"),
-		insteadOf("use ginfo, which has columns of its own: ginfo --help", "-O", "--Format", "-l", "--long", "-S", "--sort", "-s", "--summarize", "-i", "--iterate", "-R", "--list-reasons"),
-		insteadOf("use ginfo --json", "--json", "--yaml"), insteadOf("choose the controller with GBATCH_CONTROLLER", "-M", "--clusters"),
-		insteadOf("use gadm reservations", "-T", "--reservation"), insteadOf("use ginfo", "-d", "--dead", "-r", "--responding"),
-	})
+	var q infoView
+	rest, err := parseWith(a, args, q.options())
 	if err != nil {
 		return err
 	}
 	if len(rest) > 0 {
 		return exit.Usagef("%q is no option", rest[0])
 	}
-	clusters, err := partitions(parts)
+	if err := q.clusters.check(); err != nil {
+		return err
+	}
+	if _, err := q.layout(10); err != nil { // before anybody is asked
+		return err
+	}
+	order, err := sinfoColumns.Order(cmp.Or(q.order, pick(q.each, "N", "P,T")))
 	if err != nil {
 		return err
 	}
-	if format == "" {
-		format = "%9P %5a %9l %6D %6t %N"
-		if each {
-			format = "%N %6D %9P %t"
-		}
-	}
-	form, err := sinfoColumns.Format(format)
+	nodes, common, err := q.selected(ctx, a)
 	if err != nil {
 		return err
 	}
-	names, err := jobs.ParseNodes(nodes)
+	if q.json {
+		return writeJSON(a, "nodes", nodes, nodeJSON)
+	}
+	longest := 9
+	for _, n := range nodes {
+		longest = max(longest, len(n.Name))
+	}
+	form, err := q.layout(longest)
 	if err != nil {
 		return err
+	}
+	view := table.View{Now: a.Now(), NoHeader: q.noHeader}
+	rows := q.lines(nodes, common, form, &view)
+	order.Sort(rows, view)
+	q.clusters.heading(a, q.noHeader)
+	if q.wide && !q.noHeader {
+		fmt.Fprintln(a.Out, a.Now().Local().Format(time.ANSIC))
+	}
+	return form.Write(a.Out, rows, view)
+}
+
+// selected are the nodes that were asked for, and a line that says of each what is
+// so of all clusters.
+func (q *infoView) selected(ctx context.Context, a *cli.App) (out []api.Node, common nodeRow, err error) {
+	clusters, err := partitions(q.parts)
+	if err != nil {
+		return nil, common, err
+	}
+	names, err := jobs.ParseNodes(q.nodes)
+	if err != nil {
+		return nil, common, err
 	}
 	info, err := a.Client.Cluster(ctx)
 	if err != nil {
-		return err
+		return nil, common, err
 	}
-	var rows []nodeRow
+	site, err := a.Client.Site(ctx)
+	if err != nil {
+		return nil, common, err
+	}
+	common = nodeRow{only: true, maxTime: site.MaxDurationS, defaultTime: site.DefaultDurationS}
 	for _, n := range info.Nodes {
-		state := nodeState(&n)
-		asked := func(w string) bool {
-			return strings.EqualFold(w, state) || strings.EqualFold(w, shortNodeStates[state])
+		common.only = common.only && n.Cluster == info.Nodes[0].Cluster
+		silent := strings.HasSuffix(nodeState(&n), "*")
+		switch {
+		case len(clusters) > 0 && !slices.Contains(clusters, n.Cluster), len(names) > 0 && !slices.Contains(names, n.Name):
+		case len(q.states) > 0 && !slices.ContainsFunc(q.states, func(w string) bool { return inState(&n, w) }):
+		case q.silent && !silent, q.answering && silent, q.reasons && n.Reason == "":
+		default:
+			out = append(out, n)
 		}
-		if len(clusters) > 0 && !slices.Contains(clusters, n.Cluster) || len(names) > 0 && !slices.Contains(names, n.Name) ||
-			len(states) > 0 && !slices.ContainsFunc(states, asked) {
-			continue
-		}
-		// Alike are those that the format shows alike, but for their names.
-		i := slices.IndexFunc(rows, func(s nodeRow) bool {
-			return !each && s.cluster == n.Cluster && s.state == state && sameGPUs(s.nodes[0], n)
-		})
-		if i < 0 {
-			rows = append(rows, nodeRow{cluster: n.Cluster, state: state})
-			i = len(rows) - 1
-		}
-		rows[i].nodes = append(rows[i].nodes, n)
 	}
-	slices.SortStableFunc(rows, func(x, y nodeRow) int {
-		return cmp.Or(cmp.Compare(x.cluster, y.cluster), cmp.Compare(x.state, y.state))
-	})
-	return form.Write(a.Out, rows, table.View{Now: a.Now(), NoHeader: noHeader})
+	return out, common, nil
 }
 
-func sameGPUs(a, b api.Node) bool {
-	return len(a.GPUs) == len(b.GPUs) && (len(a.GPUs) == 0 || a.GPUs[0].Model == b.GPUs[0].Model)
+// inState says whether a word of -t, of which several may be joined by &, is
+// meant for a node.
+func inState(n *api.Node, words string) bool {
+	state := strings.TrimSuffix(nodeState(n), "*")
+	for w := range strings.SplitSeq(strings.ToLower(words), "&") {
+		is := w == "all" || w == state || w == shortNodeStates[state] ||
+			w == "drain" && (state == "draining" || state == "drained") ||
+			w == "no_respond" && strings.HasSuffix(nodeState(n), "*") || (state == "draining" || state == "drained") && (w == baseState(n) || w == shortNodeStates[baseState(n)])
+		if !is {
+			return false
+		}
+	}
+	return true
+}
+
+// lines puts nodes that are shown alike on one line.
+func (q *infoView) lines(nodes []api.Node, common nodeRow, form table.Layout[nodeRow], v *table.View) (rows []nodeRow) {
+	where := map[string]int{}
+	for _, n := range nodes {
+		one := common
+		one.cluster, one.nodes = n.Cluster, []api.Node{n}
+		key := ""
+		for _, name := range tellsApart {
+			if form.Shows(name) {
+				key += string(sinfoColumns.Named(name).Cell(v, nil, &one)) + "\x00"
+			}
+		}
+		if i, ok := where[key]; ok && !q.each {
+			rows[i].nodes = append(rows[i].nodes, n)
+			continue
+		}
+		where[key] = len(rows)
+		rows = append(rows, one)
+	}
+	return rows
 }

@@ -1,16 +1,17 @@
-// Package slurm plays sbatch, squeue, scancel, sinfo and sacct for scripts and
-// tools that call those, over the same client as our own commands. What they
-// print is what such programs read; an option that they do not know is an error
-// that names what to use instead.
+// Package slurm plays Slurm's commands for scripts and tools that call those, over
+// the same client as our own commands. What they print is what such programs read,
+// in the forms of the release that is named in version; an option that they do not
+// know is an error that names what to use instead.
 package slurm
 
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 
 	"gbatch/internal/cli"
@@ -19,7 +20,8 @@ import (
 
 // commands are by the name under which the program is called.
 var commands = map[string]func(context.Context, *cli.App, []string) error{
-	"sbatch": sbatch, "squeue": squeue, "scancel": scancel, "sinfo": sinfo, "sacct": sacct, "srun": srun,
+	"sbatch": sbatch, "squeue": squeue, "scancel": scancel, "sinfo": sinfo, "sacct": sacct, "srun": srun, "scontrol": scontrol, "sacctmgr": sacctmgr,
+	"sprio": sprio, "sshare": sshare, "sdiag": sdiag, "seff": seff, "sstat": sstat,
 }
 
 // Main runs the command whose name the program, or its first argument, has.
@@ -36,9 +38,9 @@ func play(a *cli.App, name string, args []string) int {
 	run := commands[name]
 	switch {
 	case run == nil:
-		return a.Finish(cli.Program{Name: "gslurm"}, exit.Usagef("plays sbatch, squeue, scancel, sinfo and sacct, by whose names it is called: gslurm squeue --me"))
+		return a.Finish(cli.Program{Name: "gslurm"}, exit.Usagef("plays %s, by whose names it is called: gslurm squeue --me", strings.Join(slices.Sorted(maps.Keys(commands)), ", ")))
 	case slices.Contains(args, "--version") || slices.Contains(args, "-V") && name != "srun":
-		fmt.Fprintln(a.Out, "slurm-gbatch "+cli.Version)
+		fmt.Fprintln(a.Out, "slurm "+version)
 		return exit.OK
 	}
 	p := cli.Program{Name: name, Retry: name == "sbatch", Failure: 1}
@@ -48,17 +50,4 @@ func play(a *cli.App, name string, args []string) int {
 func srun(context.Context, *cli.App, []string) error {
 	return exit.Usagef("a job step outside of a job is not played. Use gsubmit --wait --image NAME -- COMMAND for a job, gsubmit --interactive for a shell, " +
 		"gexec JOB -- COMMAND in a job that runs; inside of a batch script, srun works")
-}
-
-// partitions are clusters, by number.
-func partitions(words []string) ([]int, error) {
-	var out []int
-	for _, w := range words {
-		n, err := strconv.Atoi(w)
-		if err != nil || n < 1 {
-			return nil, exit.Usagef("partition %q: here they are clusters and have numbers; see ginfo", w)
-		}
-		out = append(out, n)
-	}
-	return out, nil
 }

@@ -1,77 +1,86 @@
 package slurm
 
 import (
-	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
-	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
+	"gbatch/internal/client"
+	"gbatch/internal/job"
 )
 
-// squeueColumns are squeue's: ours that have a letter, with its titles, and its
-// cells where they differ.
-var squeueColumns = jobs.Columns.With(
-	column{Key: "id", Title: "JOBID"},
-	column{Key: "project", Title: "ACCOUNT"},
-	column{Key: "left", Title: "TIME_LEFT"},
-	column{Key: "mem", Title: "MIN_MEMORY"},
-	column{Key: "cluster", Title: "PARTITION"},
-	column{Key: "array", Title: "ARRAY_JOB_ID"},
-	column{Key: "index", Title: "ARRAY_TASK_ID"},
-	column{Key: "st", Cell: cell(func(b []byte, j *api.Job) []byte { return append(b, shortStates[jobs.StateAs("slurm", j)]...) })},
-	column{Key: "gpus", Cell: cell(func(b []byte, j *api.Job) []byte {
-		if j.GPUs == 0 {
-			return append(b, "N/A"...)
-		}
-		return human.Number(append(b, "gres/gpu:"...), j.GPUs)
-	})},
-	column{Key: "start", Title: "START_TIME", Cell: cell(func(b []byte, j *api.Job) []byte { return moment(b, jobs.StartOf(j)) })},
-	column{Key: "end", Title: "END_TIME", Cell: cell(func(b []byte, j *api.Job) []byte { return moment(b, jobs.EndOf(j)) })},
-	column{Key: "submitted", Title: "SUBMIT_TIME", Cell: cell(func(b []byte, j *api.Job) []byte { return moment(b, j.Submitted) })},
-	column{Key: "limit", Title: "TIME_LIMIT", Cell: cell(func(b []byte, j *api.Job) []byte {
-		if j.LimitS <= 0 {
-			return append(b, "UNLIMITED"...)
-		}
-		return human.Duration(b, j.LimitS)
-	})},
-	column{Key: "nodes/reason", Title: "NODELIST(REASON)", Cell: cell(func(b []byte, j *api.Job) []byte {
-		if len(j.Nodes) > 0 && !j.State.Pending() {
-			return append(b, human.Hosts(j.Nodes)...)
-		}
-		return append(append(append(b, '('), cmp.Or(j.Reason, "None")...), ')')
-	})},
-	column{Key: "reason", Cell: cell(func(b []byte, j *api.Job) []byte { return append(b, cmp.Or(j.Reason, "None")...) })},
-	column{Key: "nodelist", Cell: cell(func(b []byte, j *api.Job) []byte { return append(b, human.Hosts(j.Nodes)...) })},
+// What squeue prints where it is not told what.
+const (
+	squeueFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
+	squeueLong   = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
+	squeueStart  = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
+	squeueStates = "%.18i %.9T"
+	squeueOrder  = "P,t,-p"
 )
 
-type column = table.Column[api.Job]
-
-// cell is a cell that is the same however it is looked at.
-func cell(write func(b []byte, j *api.Job) []byte) func(*table.View, []byte, *api.Job) []byte {
-	return func(_ *table.View, b []byte, j *api.Job) []byte { return write(b, j) }
+// queueView is how squeue was asked to list.
+type queueView struct {
+	format, long, order               string
+	noHeader, wide, start, each, json bool
+	only                              bool
 }
 
-func moment(b []byte, t time.Time) []byte {
-	if t.IsZero() {
-		return append(b, "N/A"...)
+func (q *queueView) options() []option {
+	return []option{
+		stringOf(&q.format, "-o", "--format").from("SQUEUE_FORMAT"), stringOf(&q.long, "-O", "--Format").from("SQUEUE_FORMAT2"),
+		stringOf(&q.order, "-S", "--sort").from("SQUEUE_SORT"), boolOf(&q.noHeader, "-h", "--noheader"), boolOf(&q.wide, "-l", "--long"),
+		boolOf(&q.start, "--start"), boolOf(&q.each, "-r", "--array").from("SQUEUE_ARRAY"), boolOf(&q.json, "--json"), boolOf(&q.only, "--only-job-state"),
+		ignored("-a", "--all", "--hide").from("SQUEUE_ALL"), ignored("-v", "--verbose"), ignored("-P", "--priority").from("SQUEUE_PRIORITY"),
+		insteadOf("use --json", "--yaml"), insteadOf("use watch -n SECONDS squeue ...", "-i", "--iterate"),
+		insteadOf("it prints the unit that fits; --json has numbers", "--noconvert"), insteadOf("use gqueue", "--array-unique"),
+		insteadOf("gqueue show JOB has what runs in a job", "-s", "--steps"),
 	}
-	return t.Local().AppendFormat(b, human.ISO)
 }
+
+// layout is what is printed of each job.
+func (q *queueView) layout() (table.Layout[row], error) {
+	switch {
+	case q.format == "%all":
+		return squeueColumns.Format(allLetters)
+	case q.format != "":
+		return squeueColumns.Format(q.format)
+	case q.long != "":
+		return squeueColumns.Long(q.long)
+	case q.start:
+		return squeueColumns.Format(squeueStart)
+	case q.only:
+		return squeueColumns.Format(squeueStates)
+	case q.wide:
+		return squeueColumns.Format(squeueLong)
+	}
+	return squeueColumns.Format(squeueFormat)
+}
+
+// allLetters is Slurm's %all.
+const allLetters = "%a|%b|%c|%d|%e|%f|%g|%h|%i|%j|%k|%l|%m|%n|%o|%p|%q|%r|%t|%u|%v|%w|%x|%y|%z|%A|%B|%C|%D|%E|%F|%G|%H|%I|%J|%K|%L|%M|%N|%O|%P|%Q|%R|%S|%T|%U|%V|%W|%X|%Y|%Z"
 
 func squeue(ctx context.Context, a *cli.App, args []string) error {
 	var s selection
-	format, noHeader := "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R", false
-	rest, err := parse(args, append(s.flags(), listOf(&s.ids, "-j", "--jobs", "--job"), listOf(&s.names, "-n", "--name"),
-		stringOf(&format, "-o", "--format"), boolOf(&noHeader, "-h", "--noheader"), ignored("-a", "--all"), ignored("-r", "--array"), ignored("-v", "--verbose")))
+	q := queueView{order: squeueOrder}
+	rest, err := parseWith(a, args, slices.Concat(s.flags("SQUEUE"), q.options(),
+		[]option{listOf(&s.ids, "-j", "--jobs", "--job"), listOf(&s.names, "-n", "--name").from("SQUEUE_NAMES")}))
 	if err != nil {
 		return err
 	}
 	s.ids = append(s.ids, rest...)
-	form, err := squeueColumns.Format(format)
+	if q.start && len(s.states) == 0 {
+		s.states = []string{"PENDING"}
+	}
+	form, err := q.layout()
+	if err != nil {
+		return err
+	}
+	order, err := squeueColumns.Order(q.order)
 	if err != nil {
 		return err
 	}
@@ -79,5 +88,72 @@ func squeue(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	return form.Write(a.Out, list, table.View{Now: a.Now(), As: "slurm", NoHeader: noHeader})
+	if q.each {
+		list = eachTask(list)
+	}
+	rows, err := rowsOf(ctx, a, list, q.json || form.Asked() || order.Asked())
+	if err != nil {
+		return err
+	}
+	view := table.View{Now: a.Now(), As: "slurm", NoHeader: q.noHeader}
+	order.Sort(rows, view)
+	if q.json {
+		return writeJSON(a, "jobs", rows, jobJSON(view))
+	}
+	s.clusters.heading(a, q.noHeader)
+	if q.wide && !q.noHeader {
+		fmt.Fprintln(a.Out, a.Now().Local().Format(time.ANSIC))
+	}
+	return form.Write(a.Out, rows, view)
+}
+
+// eachTask lists each task that waits by itself.
+func eachTask(list []api.Job) []api.Job {
+	var out []api.Job
+	for _, j := range list {
+		set, err := job.Indexes(nil), error(nil)
+		if j.Tasks != nil && j.Tasks.NumWaiting > 0 {
+			set, err = job.ParseIndexes(j.Tasks.Waiting)
+		}
+		if err != nil || set == nil {
+			out = append(out, j)
+			continue
+		}
+		for _, r := range set {
+			for i := r.First; i <= r.Last; i++ {
+				t := j
+				t.Tasks, t.Task, t.Parent = nil, &i, j.Number
+				t.ID = fmt.Sprintf("%d_%d", j.Number, i)
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// rowsOf makes rows of jobs, with their documents where they are asked for.
+func rowsOf(ctx context.Context, a *cli.App, list []api.Job, documents bool) ([]row, error) {
+	rows := make([]row, len(list))
+	specs := map[job.Number]*job.Spec{} // of arrays, whose tasks have the same
+	for i, j := range list {
+		rows[i].Job = j
+		if !documents || j.Private {
+			continue
+		}
+		spec, ok := specs[j.Parent]
+		if !ok || j.Parent == 0 {
+			d, err := a.Client.Job(ctx, jobs.ID(&j), client.JobOptions{})
+			switch {
+			case client.IsCode(err, api.CodeNotFound): // it has gone since
+			case err != nil:
+				return nil, err
+			default:
+				spec = d.Spec
+				rows[i].Used, rows[i].Attempts = d.Used, d.Attempts
+			}
+			specs[j.Parent] = spec
+		}
+		rows[i].spec = spec
+	}
+	return rows, nil
 }

@@ -62,10 +62,8 @@ type Set[T any] []Column[T]
 // Named finds a column by one of its names in any case, or by a letter; nil if
 // there is none.
 func (set Set[T]) Named(name string) *Column[T] {
-	for i := range set {
-		if slices.ContainsFunc(set[i].Names(), func(known string) bool { return strings.EqualFold(known, name) }) {
-			return &set[i]
-		}
+	if c := set.long(name); c != nil {
+		return c
 	}
 	if len(name) == 1 {
 		return set.letter(name[0])

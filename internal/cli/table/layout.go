@@ -166,3 +166,9 @@ func (f *field[T]) put(out *bytes.Buffer, s string) {
 		pad(out, gap)
 	}
 }
+
+// Shows says whether a column is shown, by its name.
+func (l Layout[T]) Shows(name string) bool {
+	is := func(c *Column[T]) bool { return c != nil && c.Name() == name }
+	return slices.ContainsFunc(l.fields, func(f field[T]) bool { return is(f.col) }) || slices.ContainsFunc(l.columns, is)
+}

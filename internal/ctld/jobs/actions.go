@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
+	"gbatch/sched"
 )
 
 // Actions does things with jobs that are there.
@@ -43,7 +44,7 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 	if in.Body.Count {
 		return &out, nil
 	}
-	order := control.Act{Action: control.Action(in.Action), By: id.User, Operator: id.Operator(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Priority: in.Body.Priority}
+	order := control.Act{Action: control.Action(in.Action), By: id.User, Operator: id.Operator(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Change: changeOf(in)}
 	whole := targets[:0:0]
 	for _, t := range targets {
 		if t.tasks == nil {
@@ -73,6 +74,14 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 		}
 	}
 	return &out, nil
+}
+
+// changeOf is what an update is to change.
+func changeOf(in *actInput) control.Change {
+	if c := in.Body.Change; c != nil {
+		return control.Change{Name: c.Name, Limit: sched.Time(max(c.LimitS, -1)) * sched.Second, Priority: c.Priority}
+	}
+	return control.Change{Priority: &in.Body.Priority}
 }
 
 // noteDenied notes for the audit log which jobs the caller named and may not touch.

@@ -160,7 +160,9 @@ func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 			if q := r.Asked(); q != nil {
 				o.Resize = &api.Resize{Seq: q.Seq, CPUs: int(q.To.MilliCPU / 1000), MemBytes: q.To.MemMiB << 20}
 			}
-			if !holds {
+			if holds {
+				o.LimitMS = int64(j.LimitLeft())
+			} else {
 				has.Secrets = 0
 				var err error
 				if o.Run, err = s.runOrder(j, i); err != nil {

@@ -41,6 +41,7 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 	}
 	sh := j.Request.Shape
 	ranks := int64(sh.Nodes)
+	out.NumNodes = sh.Nodes
 	out.CPUs, out.MemBytes = int(ranks*sh.MilliCPU/1000), ranks*sh.MemMiB<<20
 	out.GPUs = float64(ranks*sh.MilliGPU) / 1000
 	if j.Parent > 0 {
@@ -77,7 +78,7 @@ func others(j api.Job) api.Job {
 		ID: j.ID, Number: j.Number, Parent: j.Parent, Task: j.Task, UUID: j.UUID, Name: "job-" + j.UUID[:6], Private: true,
 		User: j.User, Project: j.Project, QOS: j.QOS, State: j.State,
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, LimitS: j.LimitS,
-		GPUs: j.GPUs, CPUs: j.CPUs, MemBytes: j.MemBytes, Cluster: j.Cluster, Nodes: j.Nodes,
+		GPUs: j.GPUs, CPUs: j.CPUs, MemBytes: j.MemBytes, Cluster: j.Cluster, NumNodes: j.NumNodes, Nodes: j.Nodes,
 	}
 }
 

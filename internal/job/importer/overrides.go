@@ -190,7 +190,7 @@ func (a *applied) container(o Overrides) {
 func (a *applied) when(o Overrides) {
 	sc, g := &a.sub.Spec.Request.Scheduling, a.sub.Spec.Gbatch
 	if o.Time != "" {
-		d, limited, err := slurm.Time(o.Time)
+		d, limited, err := job.ParseTimeLimit(o.Time)
 		if native, err2 := job.ParseDuration(o.Time); err != nil && err2 == nil {
 			d, limited, err = native, true, nil
 		}

@@ -18,6 +18,7 @@ func (r *Rank) Want(o api.Order) {
 	s.setPaused(o.Paused)
 	s.letBegin(o.Go)
 	s.setResize(o.Resize)
+	s.setLimit(o.LimitMS)
 	s.setSignals(o.Signals)
 	if o.Stop != nil {
 		s.requestStop(Stop{Signal: o.Stop.Signal, Grace: time.Duration(o.Stop.GraceMS) * time.Millisecond, Reason: o.Stop.Reason, Text: o.Stop.Text})
@@ -107,6 +108,15 @@ func (s *state) setResize(q *api.Resize) {
 		return
 	}
 	s.resize = q
+	s.poke()
+}
+
+// setLimit takes in the run time that the rank shall have.
+func (s *state) setLimit(ms int64) {
+	if ms <= 0 || s.limitMS == ms {
+		return
+	}
+	s.limitMS = ms
 	s.poke()
 }
 

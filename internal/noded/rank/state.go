@@ -29,6 +29,7 @@ type state struct {
 	values      *api.Secrets // nil: none came yet
 	paused      *bool        // as ordered; nil: not told yet
 	resize      *api.Resize
+	limitMS     int64          // run time as ordered last; 0: as the order to run has it
 	signals     []api.Signal   // to be sent
 	begin       bool           // its program may; of a gang, by the controller's word
 	used        *node.LiveUse  // nil: nothing was measured yet

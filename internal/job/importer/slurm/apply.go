@@ -125,7 +125,7 @@ func (s *script) nodelist(v string) error {
 }
 
 func (s *script) timeLimit(v string) error {
-	d, limited, err := Time(v)
+	d, limited, err := job.ParseTimeLimit(v)
 	if err != nil {
 		return err
 	}

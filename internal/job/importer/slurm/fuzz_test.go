@@ -16,7 +16,7 @@ func FuzzAmounts(f *testing.F) {
 	}
 	now := job.Instant(1_772_443_800_000)
 	f.Fuzz(func(t *testing.T, s string) {
-		if d, limited, err := Time(s); err == nil && (d < 0 || d > job.MaxDuration || limited != (d > 0)) {
+		if d, limited, err := job.ParseTimeLimit(s); err == nil && (d < 0 || d > job.MaxDuration || limited != (d > 0)) {
 			t.Errorf("time %q is %d", s, d)
 		}
 		if mib, err := Memory(s); err == nil && (mib < 0 || mib > maxMemory) {

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"gbatch/internal/job"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ func TestSlurmTime(t *testing.T) {
 		"UNLIMITED": "none", "infinite": "none", "0": "none", "0:00": "none", "": "error", "1-": "error", "x": "error", "1:2:3:4": "error", "-5": "error", "1-1:1:1:1": "error",
 		"999999999999": "3650 days",
 	} {
-		d, limited, err := Time(text)
+		d, limited, err := job.ParseTimeLimit(text)
 		got := d.String()
 		switch {
 		case err != nil:

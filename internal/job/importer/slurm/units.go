@@ -12,45 +12,6 @@ import (
 	"gbatch/internal/job"
 )
 
-// Time reads a length of time: minutes, minutes:seconds,
-// hours:minutes:seconds, days-hours, days-hours:minutes or
-// days-hours:minutes:seconds. ok is false for an unlimited one.
-func Time(s string) (d job.Duration, ok bool, err error) {
-	switch strings.ToUpper(s) {
-	case "UNLIMITED", "INFINITE", "-1", "0":
-		return 0, false, nil
-	}
-	days, rest, withDays := strings.Cut(s, "-")
-	if !withDays {
-		days, rest = "0", s
-	}
-	parts := strings.Split(rest, ":")
-	n := make([]int64, len(parts)+1)
-	for i, p := range append([]string{days}, parts...) {
-		if n[i], err = wholeNumber(p); err != nil {
-			return 0, false, errors.New("want MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS, DAYS-HOURS:MINUTES or DAYS-HOURS:MINUTES:SECONDS")
-		}
-	}
-	var seconds int64
-	switch v := n[1:]; {
-	case withDays && len(v) <= 3:
-		v = append(v, 0, 0)
-		seconds = n[0]*86400 + v[0]*3600 + v[1]*60 + v[2]
-	case len(v) == 1:
-		seconds = v[0] * 60
-	case len(v) == 2:
-		seconds = v[0]*60 + v[1]
-	case len(v) == 3:
-		seconds = v[0]*3600 + v[1]*60 + v[2]
-	default:
-		return 0, false, errors.New("has too many parts")
-	}
-	if seconds == 0 {
-		return 0, false, nil // Slurm: no limit
-	}
-	return min(job.Duration(seconds), job.MaxDuration), true, nil
-}
-
 // wholeNumber reads digits alone.
 func wholeNumber(s string) (int64, error) {
 	if s == "" || len(s) > 12 || strings.Trim(s, "0123456789") != "" {

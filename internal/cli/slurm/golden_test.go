@@ -1,0 +1,144 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/clitest"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/job"
+)
+
+func TestMain(m *testing.M) {
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "S") && strings.Contains(name, "_") {
+			os.Unsetenv(name)
+		}
+	}
+	clitest.Main(m)
+}
+
+// controller answers what clitest's does not know.
+func controller() http.Handler {
+	fake := &clitest.Fake{Jobs: clitest.SampleJobs(), Nodes: clitest.SampleNodes()}
+	array := api.JobDetail{Job: fake.Jobs[1].Job, Spec: &job.Spec{Name: "sweep", Gbatch: &job.Gbatch{Labels: map[string]string{"comment": "a sweep"}, ExcludeNodes: []string{"n1", "n2"}}}}
+	array.Number, array.ID, array.Name = 20, "20", "sweep"
+	array.Tasks = &api.TaskSets{Indexes: "0-9", Waiting: "4-6,9", NumWaiting: 4, Parallelism: 2}
+	fake.Jobs = append(fake.Jobs, array)
+	mux := http.NewServeMux()
+	answer := func(path string, body any) {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { clitest.Answer(w, body) })
+	}
+	answer(api.PathSite, api.Site{DefaultDurationS: 3600, MaxDurationS: 7 * 86400, GraceS: 30, QOS: []api.SiteQOS{{Name: "high", Priority: 100, Preempts: []string{"normal"}}}})
+	answer(api.PathStatus, api.Status{You: "ann", Role: "operator", Started: clitest.Now, Projects: []string{"vision", "speech"}})
+	answer(api.PathShares, api.ShareList{Shares: []api.Share{
+		{Project: "vision", Depth: 0, Shares: 60, NormShares: 0.6, UsageHours: 2, NormUsage: 0.25, LevelFS: 2.4, Budget: &api.Budget{Hours: 10}},
+		{Project: "vision", User: "ann", Parent: "vision", Depth: 1, Shares: 1, NormShares: 0.5, UsageHours: 2, NormUsage: 1, LevelFS: 0.5, FairShare: 0.25},
+		{Project: "vision", User: "bob", Parent: "vision", Depth: 1, Shares: 1, NormShares: 0.5, LevelFS: -1, FairShare: 1},
+	}})
+	past := api.PastJob{Job: fake.Jobs[4].Job, Used: &api.Used{CPUTimeS: 3600, PeakMem: 31 << 30, ElapsedS: 90000}}
+	answer(api.PathHistory, api.History{Jobs: []api.PastJob{past}})
+	answer(api.PathReservations, api.ReservationList{Reservations: []api.Reservation{{Name: "course", Start: clitest.Now, End: clitest.Now.Add(7200e9), Nodes: []string{"gpu1", "gpu2"}, Users: []string{"ann"}, Cluster: 1}}})
+	mux.Handle("/", fake)
+	return mux
+}
+
+// TestGolden shows what the commands print, byte for byte. Compare a change with
+// what Slurm prints before it is taken.
+func TestGolden(t *testing.T) {
+	for name, line := range map[string]string{
+		"squeue": "squeue", "squeue-long": "squeue -l", "squeue-start": "squeue --start", "squeue-each": "squeue -r -h -o %i|%A|%F|%K", "squeue-all": "squeue -o %all",
+		"squeue-format2": "squeue -O jobid:.10,name:12|,state,reasonlist:40", "squeue-sort": "squeue -h -S -i -o %i", "squeue-cluster": "squeue -M all -h -o %i -t R", "squeue-json": "squeue --json -j 20,12",
+		"squeue-states": "squeue --only-job-state", "squeue-unknown": "squeue -j 999", "squeue-no-field": "squeue -O nosuch", "squeue-no-letter": "squeue -o %_", "squeue-other-cluster": "squeue -M moon",
+		"sacct": "sacct -S 2026-02-01 -a", "sacct-fields": "sacct -e", "sacct-one": "sacct -X -P -j 9 -o JobID,State,ExitCode,AllocTRES,MaxRSS,CPUTimeRAW,Timelimit,NodeList", "sacct-wide": "sacct -S 2026-02-01 -a -o JobID%4,State%-20,JobName%6",
+		"sacct-json": "sacct --json -j 9", "sacct-all": "sacct -j 9 -o ALL -P", "sacct-unknown": "sacct -j 999",
+		"sinfo": "sinfo", "sinfo-summary": "sinfo -s", "sinfo-long": "sinfo -l", "sinfo-nodes": "sinfo -N", "sinfo-nodes-long": "sinfo -N -l", "sinfo-reasons": "sinfo -R", "sinfo-letters": "sinfo -h -o %P|%a|%l|%D|%t|%T|%N|%c|%m|%G|%C|%E|%A|%F|%f|%v",
+		"sinfo-format2": "sinfo -O NodeList,StateLong,CPUsState,Gres:30,GresUsed:40", "sinfo-idle": "sinfo -h -t idle -o %D", "sinfo-json": "sinfo --json -n gpu1",
+		"scontrol-job": "scontrol -d show job 9", "scontrol-job-array": "scontrol show job 20", "scontrol-job-line": "scontrol -o show job 12", "scontrol-job-missing": "scontrol show job 999", "scontrol-jobs-json": "scontrol --json show job 9",
+		"scontrol-node": "scontrol -d show node gpu1", "scontrol-nodes-line": "scontrol show -o nodes", "scontrol-node-missing": "scontrol show node moon", "scontrol-partition": "scontrol show partition 1", "scontrol-partition-missing": "scontrol show partition moon",
+		"scontrol-reservation": "scontrol show res", "scontrol-config": "scontrol show config", "scontrol-hostnames": "scontrol show hostnames n[1-3,7],m1", "scontrol-hostlist": "scontrol show hostlist n3,n1,n2", "scontrol-sorted": "scontrol show hostlistsorted n3,n1,n2",
+		"scontrol-hostnames-none": "scontrol show hostnames", "scontrol-unknown": "scontrol show moon", "scontrol-word": "scontrol moon", "scontrol-none": "scontrol", "scontrol-update-unknown": "scontrol update JobId=12 Partition=2", "scontrol-update-priority": "scontrol update JobId=12 Priority=7",
+		"scontrol-drain-no-reason": "scontrol update NodeName=gpu1 State=DRAIN", "scontrol-down": "scontrol update NodeName=gpu1 State=DOWN Reason=x", "scontrol-ping": "scontrol ping", "scontrol-version": "scontrol --version",
+		"sacctmgr-assoc": "sacctmgr -P show assoc", "sacctmgr-account": "sacctmgr -n -P show user ann withassoc format=account,user,qos", "sacctmgr-users": "sacctmgr show user", "sacctmgr-qos": "sacctmgr show qos", "sacctmgr-accounts": "sacctmgr list account",
+		"sacctmgr-cluster": "sacctmgr -n show cluster format=cluster,qos", "sacctmgr-unknown": "sacctmgr show moon", "sacctmgr-add": "sacctmgr add user x",
+		"sprio": "sprio", "sprio-long": "sprio -l", "sprio-one": "sprio -h -j 13 -o %i|%Y|%S", "sshare": "sshare", "sshare-all": "sshare -a -l", "sshare-users": "sshare -U -P --format Account%256,User -n",
+		"sdiag": "sdiag", "seff": "seff 9", "seff-waiting": "seff 13", "sstat-fields": "sstat -e", "sstat-waiting": "sstat -j 13",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := clitest.Start(t, controller())
+			words := strings.Fields(line)
+			code := play0(b.App, words[0], words[1:])
+			b.Golden(t, name, code)
+		})
+	}
+}
+
+// play0 is play with a client that the test has made.
+func play0(a *cli.App, name string, args []string) int {
+	if len(args) == 1 && args[0] == "--version" {
+		return play(a, name, args)
+	}
+	return a.Finish(cli.Program{Name: name, Failure: 1}, commands[name](context.Background(), a, args))
+}
+
+// TestVariables reads the variables that say what options do, where the option is
+// not given.
+func TestVariables(t *testing.T) {
+	for _, test := range []struct{ env, line, want string }{
+		{"SQUEUE_FORMAT=%i", "squeue -h -t PD", "13\n20_[4-6,9%2]\n15\n14\n"},
+		{"SQUEUE_FORMAT=%i", "squeue -h -t R -o %A", "12\n16\n"},
+		{"SQUEUE_STATES=R", "squeue -h -o %i", "12\n16\n"},
+		{"SQUEUE_USERS=bob", "squeue -h -o %i", "14\n"},
+		{"SQUEUE_SORT=-i", "squeue -h -o %i -t R", "16\n12\n"},
+		{"SINFO_PARTITION=3", "sinfo -h -o %N", "cpu\n"},
+		{"SACCT_FORMAT=jobid", "sacct -n -P -j 9", "9\n"},
+	} {
+		b := clitest.Start(t, controller())
+		b.App.Environ = func() []string { return []string{test.env} }
+		words := strings.Fields(test.line)
+		if err := commands[words[0]](context.Background(), b.App, words[1:]); err != nil || b.Out.String() != test.want {
+			t.Errorf("%s %s: %q, %v; want %q", test.env, test.line, b.Out.String(), err, test.want)
+		}
+	}
+}
+
+// TestUpdates sees what scontrol asks of the controller.
+func TestUpdates(t *testing.T) {
+	for line, want := range map[string]string{
+		"scontrol update JobId=13 TimeLimit=30 Nice=5":          `update {"ids":["13"],"change":{"limitS":1800,"priority":-5}}`,
+		"scontrol update job 13,14 JobName=x":                   `update {"ids":["13","14"],"change":{"name":"x"}}`,
+		"scontrol update JobId=13 TimeLimit=+1:00:00":           `update {"ids":["13"],"change":{"limitS":18000}}`,
+		"scontrol update JobId=13 Priority=0":                   `hold {"ids":["13"]}`,
+		"scontrol hold 13,14 20_[4,5]":                          `hold {"ids":["13","14","20_[4,5]"]}`,
+		"scontrol uhold jobid=13":                               `hold {"ids":["13"]}`,
+		"scontrol release 13":                                   `release {"ids":["13"]}`,
+		"scontrol requeue 12":                                   `requeue {"ids":["12"]}`,
+		"scancel --quiet 999":                                   `cancel {"ids":["999"]}`,
+		"scontrol suspend 12":                                   `pause {"ids":["12"]}`,
+		"scontrol resume 12":                                    `resume {"ids":["12"]}`,
+		"scancel -s 10 12":                                      `signal {"ids":["12"],"signal":"USR1"}`,
+		"scancel -b --signal=SIGTERM 12":                        `signal {"ids":["12"],"signal":"TERM"}`,
+		"scancel -f -H 12 13":                                   `cancel {"ids":["12","13"]}`,
+		"scancel 20_[4-6],12":                                   `cancel {"ids":["20_[4-6]","12"]}`,
+		"scancel -t PENDING -u bob":                             `cancel {"ids":["14"]}`,
+		"scancel --state=RUNNING --qos normal -p 1 -n train -Q": `cancel {"ids":["12"]}`,
+	} {
+		fake := &clitest.Fake{Jobs: clitest.SampleJobs(), Nodes: clitest.SampleNodes()}
+		b := clitest.Start(t, fake)
+		words := strings.Fields(line)
+		err := commands[words[0]](context.Background(), b.App, words[1:])
+		if e, ok := errors.AsType[*exit.Error](err); ok && e.Err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		if got := strings.Join(fake.Actions, "; "); got != want {
+			t.Errorf("%s: asked %s (%s), want %s", line, got, fmt.Sprint(err), want)
+		}
+	}
+}

@@ -1,0 +1,331 @@
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/table"
+	"gbatch/internal/job"
+)
+
+// row is a job as all of these commands look at it. What is said of it in the
+// same words by several of them is a function here, so that it is the same in
+// each.
+type row struct {
+	api.PastJob
+	spec *job.Spec // its document; nil: not asked for, or not the caller's to see
+}
+
+// cellOf is what a command says of a job in one field.
+type cellOf func(v *table.View, r *row) string
+
+// none is what Slurm writes where a text is empty.
+const none = "(null)"
+
+func always(text string) cellOf { return func(*table.View, *row) string { return text } }
+
+// listed is a cell of gqueue's, which is the same here.
+func listed(name string) cellOf {
+	c := jobs.Columns.Named(name)
+	return func(v *table.View, r *row) string { return string(c.Cell(v, nil, &r.Job)) }
+}
+
+var (
+	rowID    = listed("id")
+	rowIndex = listed("index")
+)
+
+func rowNumber(_ *table.View, r *row) string {
+	if r.Number == 0 { // a task that waits: its array's
+		return fmt.Sprint(r.Parent)
+	}
+	return fmt.Sprint(r.Number)
+}
+
+func rowArray(_ *table.View, r *row) string { return fmt.Sprint(cmp.Or(r.Parent, r.Number)) }
+func rowName(_ *table.View, r *row) string  { return r.Name }
+func rowUser(_ *table.View, r *row) string  { return r.User }
+func rowUID(_ *table.View, r *row) string   { return userOf(r.User).Uid }
+func rowGID(_ *table.View, r *row) string   { return userOf(r.User).Gid }
+func rowGroup(_ *table.View, r *row) string { return groupOf(r.User) }
+
+func rowAccount(_ *table.View, r *row) string   { return cmp.Or(r.Project, none) }
+func rowQOS(_ *table.View, r *row) string       { return cmp.Or(r.QOS, "normal") }
+func rowPartition(_ *table.View, r *row) string { return partition(r.Cluster) }
+func rowCPUs(_ *table.View, r *row) string      { return fmt.Sprint(r.CPUs) }
+func rowNumNodes(_ *table.View, r *row) string  { return fmt.Sprint(jobs.NumNodes(&r.Job)) }
+func rowNodes(_ *table.View, r *row) string     { return human.Hosts(r.Nodes) }
+
+func rowFirstNode(_ *table.View, r *row) string {
+	if len(r.Nodes) == 0 {
+		return "n/a"
+	}
+	return r.Nodes[0]
+}
+
+func rowDependency(_ *table.View, r *row) string {
+	if r.Dependency == "" {
+		return none
+	}
+	return strings.ReplaceAll(r.Dependency, ",", "(unfulfilled),") + "(unfulfilled)"
+}
+
+// unknownID is what Slurm writes for who has no account on this machine.
+const unknownID = "4294967294"
+
+// userOf is a user as this machine knows them.
+func userOf(name string) user.User {
+	if u, err := user.Lookup(name); err == nil {
+		return *u
+	}
+	return user.User{Username: name, Uid: unknownID, Gid: unknownID}
+}
+
+func groupOf(name string) string {
+	if g, err := user.LookupGroupId(userOf(name).Gid); err == nil {
+		return g.Name
+	}
+	return "nobody"
+}
+
+// stateOf is a job's state in Slurm's words.
+func stateOf(j *api.Job) string {
+	if j.State == job.Running && j.Reason == "Paused" {
+		return "SUSPENDED"
+	}
+	return jobs.StateAs("slurm", j)
+}
+
+func rowState(_ *table.View, r *row) string { return stateOf(&r.Job) }
+
+func rowStateShort(v *table.View, r *row) string { return shortStates[rowState(v, r)] }
+
+// slurmReasons are our reasons in Slurm's words, where it has one.
+var slurmReasons = map[string]string{
+	string(job.ExitCode): "NonZeroExitCode", string(job.Signal): "NonZeroExitCode", string(job.OOM): "OutOfMemory",
+	string(job.MaxRuntime): "TimeLimit", string(job.NodeFail): "NodeDown", string(job.MaxQueued): "DeadLine", string(job.NotAfter): "DeadLine",
+	string(job.ImagePull): "JobLaunchFailure", string(job.Mount): "JobLaunchFailure", string(job.Server): "SystemFailure",
+	string(job.ByUser): "None", string(job.ByAdmin): "None", string(job.DependencyFailed): "DependencyNeverSatisfied",
+	"Never": "BadConstraints", "Limit": "AssocMaxJobsLimit", "NotYetEvaluated": "None", "Unknown": "None", "Paused": "None", "": "None",
+}
+
+func rowReason(_ *table.View, r *row) string {
+	if w, ok := slurmReasons[r.Reason]; ok {
+		return w
+	}
+	return r.Reason
+}
+
+func rowNodesOrReason(v *table.View, r *row) string {
+	if len(r.Nodes) > 0 && !r.State.Pending() {
+		return human.Hosts(r.Nodes)
+	}
+	return "(" + rowReason(v, r) + ")"
+}
+
+// Times.
+
+func rowRan(v *table.View, r *row) string {
+	return string(human.Duration(nil, int64(jobs.Ran(&r.Job, v.Now)/time.Second)))
+}
+
+func rowLimit(_ *table.View, r *row) string {
+	if r.LimitS <= 0 {
+		return "UNLIMITED"
+	}
+	return string(human.Duration(nil, r.LimitS))
+}
+
+func rowLeft(v *table.View, r *row) string {
+	if r.LimitS <= 0 {
+		return "UNLIMITED"
+	}
+	return string(human.Duration(nil, r.LimitS-int64(jobs.Ran(&r.Job, v.Now)/time.Second)))
+}
+
+// at writes a time, or what stands where there is none.
+func at(t time.Time, absent string) string {
+	if t.IsZero() {
+		return absent
+	}
+	return t.Local().Format(human.ISO)
+}
+
+func rowSubmit(_ *table.View, r *row) string { return at(r.Submitted, "N/A") }
+func rowStart(_ *table.View, r *row) string  { return at(jobs.StartOf(&r.Job), "N/A") }
+func rowEnd(_ *table.View, r *row) string    { return at(jobs.EndOf(&r.Job), "N/A") }
+
+// What it asks for.
+
+// memPerNode is the memory of one rank, in bytes.
+func (r *row) memPerNode() int64 { return r.MemBytes / int64(max(r.NumNodes, 1)) }
+
+func rowMem(_ *table.View, r *row) string {
+	if r.MemBytes == 0 {
+		return "0"
+	}
+	return string(human.Size(nil, r.memPerNode()))
+}
+
+func rowCPUsPerNode(_ *table.View, r *row) string { return fmt.Sprint(r.CPUs / max(r.NumNodes, 1)) }
+
+// gresPerNode is the GPUs of one rank as Slurm writes them; empty: none.
+func (r *row) gresPerNode() string {
+	if r.GPUs == 0 {
+		return ""
+	}
+	return "gres:gpu:" + strconv.FormatFloat(r.GPUs/float64(jobs.NumNodes(&r.Job)), 'f', -1, 64)
+}
+
+func rowGres(_ *table.View, r *row) string { return cmp.Or(r.gresPerNode(), "N/A") }
+
+// tres is what a job has, or asks for, in Slurm's words.
+func (r *row) tres() string {
+	s := fmt.Sprintf("cpu=%d,mem=%s,node=%d", r.CPUs, mebibytes(r.MemBytes), jobs.NumNodes(&r.Job))
+	if r.GPUs > 0 {
+		s += ",gres/gpu=" + strconv.FormatFloat(r.GPUs, 'f', -1, 64)
+	}
+	return s
+}
+
+func rowTRES(_ *table.View, r *row) string { return r.tres() }
+
+func rowTRESAlloc(_ *table.View, r *row) string {
+	if r.State.Pending() || len(r.Nodes) == 0 {
+		return ""
+	}
+	return r.tres()
+}
+
+// mebibytes is whole gibibytes or mebibytes, as in TRES.
+func mebibytes(n int64) string {
+	if n > 0 && n%(1<<30) == 0 {
+		return fmt.Sprintf("%dG", n>>30)
+	}
+	return fmt.Sprintf("%dM", n>>20)
+}
+
+// priority is a job's points: 0 while it is held.
+func (r *row) priority() int64 {
+	switch {
+	case r.State == job.OnHold:
+		return 0
+	case r.Factors != nil:
+		return r.Factors.Total
+	}
+	return max(r.Job.Priority, 0)
+}
+
+func rowPriority(_ *table.View, r *row) string { return fmt.Sprint(r.priority()) }
+
+// rowPriorityShare is the points as Slurm's fraction of the most that it can count.
+func rowPriorityShare(_ *table.View, r *row) string {
+	return strconv.FormatFloat(float64(r.priority())/(1<<32), 'f', 14, 64)
+}
+
+// rowNice is what is taken off a job's priority.
+func rowNice(_ *table.View, r *row) string { return fmt.Sprint(-r.Job.Priority) }
+
+// What its document says; of jobs whose document is not seen, what Slurm writes
+// where there is nothing.
+
+func ofSpec(absent string, of func(s *job.Spec) string) cellOf {
+	return func(_ *table.View, r *row) string {
+		if r.spec == nil {
+			return absent
+		}
+		return cmp.Or(of(r.spec), absent)
+	}
+}
+
+func gbatchOf(s *job.Spec) job.Gbatch {
+	if s.Gbatch == nil {
+		return job.Gbatch{}
+	}
+	return *s.Gbatch
+}
+
+var (
+	rowWorkDir     = ofSpec(none, func(s *job.Spec) string { return s.Request.Docker.WorkingDir })
+	rowComment     = ofSpec(none, func(s *job.Spec) string { return gbatchOf(s).Labels["comment"] })
+	rowImage       = ofSpec(none, func(s *job.Spec) string { return s.Request.Docker.Image })
+	rowReqNodes    = ofSpec(none, requiredNodes)
+	rowExcNodes    = ofSpec(none, excludedNodes)
+	rowReservation = ofSpec(none, func(s *job.Spec) string { return strings.Join(s.Request.Scheduling.ReservationIDs, ",") })
+	rowOverSubscr  = ofSpec("OK", func(s *job.Spec) string { return pick(gbatchOf(s).Exclusive, "NO", "OK") })
+	rowRequeue     = ofSpec("0", func(s *job.Spec) string { return pick(s.Request.Scheduling.Restartable, "1", "0") })
+	rowMinTime     = ofSpec("N/A", func(s *job.Spec) string { return span(int64(s.Request.Scheduling.MinDuration)) })
+	rowDeadline    = ofSpec("N/A", func(s *job.Spec) string { return instant(s.Request.Scheduling.NotAfter) })
+	rowFeatures    = ofSpec(none, features)
+	rowCommand     = ofSpec(none, commandOf)
+	rowStdOut      = always("/dev/null")
+)
+
+func requiredNodes(s *job.Spec) string {
+	if n := s.Request.Resources.SlaveName; n != "" {
+		return n
+	}
+	return human.Hosts(gbatchOf(s).NodeNames)
+}
+
+func excludedNodes(s *job.Spec) string { return human.Hosts(gbatchOf(s).ExcludeNodes) }
+
+// rowEligible is from when it might have started.
+func rowEligible(_ *table.View, r *row) string {
+	t := r.Submitted
+	if r.spec != nil && r.spec.Request.Scheduling.NotBefore > 0 {
+		t = time.UnixMilli(int64(r.spec.Request.Scheduling.NotBefore))
+	}
+	if r.State == job.OnHold || r.Dependency != "" {
+		t = time.Time{}
+	}
+	return at(t, "N/A")
+}
+
+func pick(when bool, yes, no string) string {
+	if when {
+		return yes
+	}
+	return no
+}
+
+func span(secs int64) string {
+	if secs == 0 {
+		return ""
+	}
+	return string(human.Duration(nil, secs))
+}
+
+func instant(t job.Instant) string {
+	if t == 0 {
+		return ""
+	}
+	return at(time.UnixMilli(int64(t)), "")
+}
+
+// features are what a job wants of its nodes, as -C takes it.
+func features(s *job.Spec) string {
+	out := slices.Clone(s.Request.Resources.Features)
+	for _, any := range gbatchOf(s).AnyFeatures {
+		out = append(out, "("+strings.Join(any, "|")+")")
+	}
+	return strings.Join(out, "&")
+}
+
+// commandOf is the first word of what it runs, in one line.
+func commandOf(s *job.Spec) string {
+	c := s.Request.Docker.Command
+	if len(c.Argv) > 0 {
+		return c.Argv[0]
+	}
+	line, _, _ := strings.Cut(c.Line, "\n")
+	return line
+}

@@ -1,0 +1,104 @@
+package slurm
+
+import (
+	"slices"
+	"strings"
+
+	"gbatch/internal/cli/table"
+)
+
+type column = table.Column[row]
+
+// col is a column by its letters and its names in the long form, of which the
+// first is its own.
+func col(letters, names, title string, cell cellOf) column {
+	key, also, _ := strings.Cut(names, " ")
+	return column{Key: key, Also: also, Letters: letters, Title: title,
+		Cell: func(v *table.View, b []byte, r *row) []byte { return append(b, cell(v, r)...) }}
+}
+
+// asked is a column about what a job's document says.
+func asked(letters, names, title string, cell cellOf) column {
+	c := col(letters, names, title, cell)
+	c.Asked = true
+	return c
+}
+
+// ordered is a column that is not ordered by its text.
+func ordered(c column, order func(v *table.View, r *row) int64) column {
+	c.Order = order
+	return c
+}
+
+// stateOrder is Slurm's order of states.
+var stateOrder = []string{"PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "DEADLINE", "OUT_OF_MEMORY", "CONFIGURING", "COMPLETING"}
+
+func byNumber(_ *table.View, r *row) int64 { return int64(r.Number) }
+func byState(v *table.View, r *row) int64  { return int64(slices.Index(stateOrder, rowState(v, r))) }
+
+// squeueColumns are squeue's, by Slurm's letters and long names.
+var squeueColumns = table.Set[row]{
+	col("a", "account", "ACCOUNT", rowAccount),
+	ordered(col("A", "jobid", "JOBID", rowNumber), byNumber),
+	ordered(col("i", "jobarrayid", "JOBID", rowID), byNumber),
+	ordered(col("F", "arrayjobid", "ARRAY_JOB_ID", rowArray), byNumber),
+	col("K", "arraytaskid", "ARRAY_TASK_ID", rowIndex),
+	col("B", "batchhost", "EXEC_HOST", rowFirstNode),
+	col("", "batchflag", "BATCH_FLAG", always("1")),
+	ordered(col("c", "mincpus", "MIN_CPUS", rowCPUsPerNode), func(_ *table.View, r *row) int64 { return int64(r.CPUs) }),
+	ordered(col("C", "numcpus", "CPUS", rowCPUs), func(_ *table.View, r *row) int64 { return int64(r.CPUs) }),
+	col("", "cluster", "CLUSTER", always(clusterName)),
+	asked("k", "comment", "COMMENT", rowComment),
+	asked("o", "command", "COMMAND", rowCommand),
+	asked("", "container", "CONTAINER", rowImage),
+	col("O", "contiguous", "CONTIGUOUS", always("0")),
+	col("", "cpus-per-task", "CPUS_PER_TASK", rowCPUsPerNode),
+	col("d", "mintmpdisk", "MIN_TMP_DISK", always("0")),
+	asked("", "deadline", "DEADLINE", rowDeadline),
+	ordered(col("D", "numnodes", "NODES", rowNumNodes), func(_ *table.View, r *row) int64 { return int64(max(len(r.Nodes), r.NumNodes)) }),
+	col("e", "endtime", "END_TIME", rowEnd),
+	col("E", "dependency", "DEPENDENCY", rowDependency),
+	col("", "exit_code", "EXIT_CODE", func(_ *table.View, r *row) string { return exitStatus(&r.Job) }),
+	asked("f", "feature", "FEATURES", rowFeatures),
+	col("g", "groupname", "GROUP", rowGroup),
+	col("G", "groupid", "GROUP", rowGID),
+	asked("h", "oversubscribe", "OVER_SUBSCRIBE", rowOverSubscr),
+	col("H", "socketspernode", "SOCKETS_PER_NODE", always("*")),
+	col("I", "corespersocket", "CORES_PER_SOCKET", always("*")),
+	col("J", "threadspercore", "THREADS_PER_CORE", always("*")),
+	col("j", "name", "NAME", rowName),
+	ordered(col("l", "timelimit", "TIME_LIMIT", rowLimit), func(_ *table.View, r *row) int64 { return r.LimitS }),
+	col("L", "timeleft", "TIME_LEFT", rowLeft),
+	ordered(col("M", "timeused", "TIME", rowRan), func(v *table.View, r *row) int64 { return v.Now.Unix() - r.Started.Unix() }),
+	ordered(col("m", "minmemory", "MIN_MEMORY", rowMem), func(_ *table.View, r *row) int64 { return r.memPerNode() }),
+	asked("", "mintime", "MIN_TIME", rowMinTime),
+	asked("n", "reqnodes", "REQ_NODES", ofSpec("", requiredNodes)),
+	col("N", "nodelist", "NODELIST", rowNodes),
+	col("", "numtasks", "TASKS", rowNumNodes),
+	col("P", "partition", "PARTITION", rowPartition),
+	ordered(col("p", "priority", "PRIORITY", rowPriorityShare), func(_ *table.View, r *row) int64 { return r.priority() }),
+	ordered(col("Q", "prioritylong", "PRIORITY", rowPriority), func(_ *table.View, r *row) int64 { return r.priority() }),
+	col("q", "qos", "QOS", rowQOS),
+	col("r", "reason", "REASON", rowReason),
+	col("R", "reasonlist", "NODELIST(REASON)", rowNodesOrReason),
+	asked("", "requeue", "REQUEUE", rowRequeue),
+	asked("v", "reservation", "RESERVATION", rowReservation),
+	col("S", "starttime", "START_TIME", rowStart),
+	asked("", "eligibletime", "ELIGIBLE_TIME", rowEligible),
+	ordered(col("t", "statecompact", "ST", rowStateShort), byState),
+	ordered(col("T", "state", "STATE", rowState), byState),
+	col("", "stdout", "STDOUT", rowStdOut), col("", "stderr", "STDERR", rowStdOut), col("", "stdin", "STDIN", always("/dev/null")),
+	col("V", "submittime", "SUBMIT_TIME", rowSubmit),
+	col("", "tres tres-alloc", "TRES_ALLOC", rowTRES),
+	col("b", "tres-per-node gres", "TRES_PER_NODE", rowGres),
+	col("u", "username", "USER", rowUser),
+	col("U", "userid", "UID", rowUID),
+	col("w", "wckey", "WCKEY", always(none)),
+	col("W", "licenses", "LICENSES", always(none)),
+	asked("x", "excnodes", "EXC_NODES", ofSpec("", excludedNodes)),
+	col("X", "corespec", "CORE_SPEC", always("N/A")),
+	col("y", "nice", "NICE", rowNice),
+	col("Y", "schednodes", "SCHEDNODES", always(none)),
+	col("z", "sct", "S:C:T", always("*:*:*")),
+	asked("Z", "workdir", "WORK_DIR", rowWorkDir),
+}

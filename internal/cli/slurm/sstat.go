@@ -1,0 +1,115 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/table"
+	"gbatch/internal/client"
+)
+
+// live is what a running job has used until now.
+type live struct {
+	id    string
+	ranks []api.Rank // that have said what they used
+}
+
+// most is the rank that has most of something.
+func (x *live) most(of func(r *api.Rank) float64) (at int, sum float64) {
+	for i := range x.ranks {
+		v := of(&x.ranks[i])
+		if sum += v; v > of(&x.ranks[at]) {
+			at = i
+		}
+	}
+	return at, sum
+}
+
+func liveMem(r *api.Rank) float64 { return float64(max(r.Use.PeakMem, r.Use.Mem)) }
+func liveCPU(r *api.Rank) float64 { return r.Use.CPUSeconds }
+
+func liveField(name string, width int, of func(x *live) string) recordField[live] {
+	return recordField[live]{name: name, width: width, cell: func(_ *table.View, x *live) string { return of(x) }}
+}
+
+func (x *live) cpu(seconds float64) string {
+	return elapsed(time.Duration(seconds * float64(time.Second)))
+}
+
+func (x *live) nodes() (names []string) {
+	for _, r := range x.ranks {
+		names = append(names, r.Node)
+	}
+	return names
+}
+
+var sstatFields = []recordField[live]{
+	liveField("JobID", -12, func(x *live) string { return x.id }),
+	liveField("MaxRSS", 10, func(x *live) string { i, _ := x.most(liveMem); return kibibytes(int64(liveMem(&x.ranks[i]))) }),
+	liveField("MaxRSSNode", 10, func(x *live) string { i, _ := x.most(liveMem); return x.ranks[i].Node }),
+	liveField("MaxRSSTask", 10, func(x *live) string { i, _ := x.most(liveMem); return itoa(int64(i)) }),
+	liveField("AveRSS", 10, func(x *live) string { _, sum := x.most(liveMem); return kibibytes(int64(sum) / int64(len(x.ranks))) }),
+	liveField("MinCPU", 10, func(x *live) string {
+		least := liveCPU(&x.ranks[0])
+		for i := range x.ranks {
+			least = min(least, liveCPU(&x.ranks[i]))
+		}
+		return x.cpu(least)
+	}),
+	liveField("AveCPU", 10, func(x *live) string { _, sum := x.most(liveCPU); return x.cpu(sum / float64(len(x.ranks))) }),
+	liveField("NTasks", 8, func(x *live) string { return itoa(int64(len(x.ranks))) }),
+	liveField("Nodelist", 15, func(x *live) string { return human.Hosts(x.nodes()) }),
+}
+
+// sstat shows what running jobs use. What runs in a job is not told apart, so a job
+// is one line, as its batch script.
+func sstat(ctx context.Context, a *cli.App, args []string) error {
+	var ids []string
+	k := records[live]{all: sstatFields, bar: "|", format: "JobID,MaxRSS,MaxRSSNode,MaxRSSTask,AveRSS,MinCPU,AveCPU,NTasks"}
+	fieldsOnly := false
+	rest, err := parse(args, append(k.options(), listOf(&ids, "-j", "--jobs"), boolOf(&fieldsOnly, "-e", "--helpformat"), ignored("-a", "--allsteps", "-v", "--verbose"),
+		insteadOf("use gexec JOB -- ps", "-i", "--pidformat"), insteadOf("sizes are in K", "--noconvert")))
+	if err != nil {
+		return err
+	}
+	if fieldsOnly {
+		k.list(a.Out)
+		return nil
+	}
+	if ids = append(ids, rest...); len(ids) == 0 {
+		return exit.Usagef("sstat: You didn't give me any jobs to stat.")
+	}
+	if _, err := k.chosen(); err != nil {
+		return err
+	}
+	var rows []live
+	for _, id := range ids {
+		number, step, stepped := strings.Cut(id, ".")
+		if stepped && step != "batch" {
+			return exit.Usagef("job step %s: what runs in a job is not told apart; ask for %s", id, number)
+		}
+		d, err := a.Client.Job(ctx, number, client.JobOptions{})
+		if err != nil {
+			return fmt.Errorf("couldn't get steps for job %s: %w", id, err)
+		}
+		x := live{id: rowNumber(nil, &row{PastJob: api.PastJob{Job: d.Job, Used: d.Used, Attempts: d.Attempts}}) + ".batch"}
+		if len(d.Attempts) > 0 && d.State.Active() {
+			for _, r := range d.Attempts[len(d.Attempts)-1].Ranks {
+				if r.Use != nil {
+					x.ranks = append(x.ranks, r)
+				}
+			}
+		}
+		if len(x.ranks) == 0 {
+			return fmt.Errorf("couldn't get steps for job %s: it is %s", id, d.State)
+		}
+		rows = append(rows, x)
+	}
+	return k.write(a.Out, &table.View{Now: a.Now()}, rows)
+}
