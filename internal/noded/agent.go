@@ -249,7 +249,7 @@ func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
 		Accounts: a.accounts, NoMaps: a.noMaps, Runtimes: a.runtimes, AppArmor: a.appArmor,
 		Images: a.images, Data: a.data, Disk: a.disk, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
 		Shims: &a.shims, Slots: a.slots, Counters: a.counters, Health: a.health,
-		Tell: a.contact.Tell, Changed: a.exporter.MapJobs, Reached: onReach,
+		Leaving: a.leaving, Tell: a.contact.Tell, Changed: a.exporter.MapJobs, Reached: onReach,
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"syscall"
 	"testing"
 
+	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/identity"
 )
 
@@ -54,4 +56,21 @@ func TestFence(t *testing.T) {
 			p.term()
 		})
 	}
+}
+
+// TestNewWaitsForOld: a rank that is ordered together with the end of another, as
+// by a controller that gave the node up meanwhile, waits for what that holds.
+func TestNewWaitsForOld(t *testing.T) {
+	s := newSite(t, func(c *config.Config) { c.Cores = 1 }).start()
+	old, fresh := rankID(1), rankID(2)
+	s.want(old, order(`trap '' TERM; echo ready; while :; do sleep 0.05; done`, func(o *api.RunOrder) { o.GraceMS = 500 }))
+	s.ready(old)
+	s.mu.Lock()
+	delete(s.desired, old)
+	s.mu.Unlock()
+	e, out := s.run(fresh, order("echo there is room"))
+	if !e.OK() || out != "there is room\n" {
+		t.Errorf("exit %+v, output %q", e, out)
+	}
+	s.empty()
 }

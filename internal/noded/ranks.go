@@ -47,6 +47,11 @@ func (a *Agent) holdsIDs(user string, first uint32) bool {
 	return slices.ContainsFunc(a.all(), func(r *rank.Rank) bool { return r.Holds(user, first) && r.Status().Exit == nil })
 }
 
+// leaving says whether a rank that nobody wants any more has not ended.
+func (a *Agent) leaving() bool {
+	return slices.ContainsFunc(a.all(), (*rank.Rank).Leaves)
+}
+
 // pulling says whether a rank waits for its image.
 func (a *Agent) pulling() bool {
 	_, phases := a.containers()

@@ -52,6 +52,7 @@ type Node struct {
 	Counters *exporter.Counters
 	Health   Health
 
+	Leaving func() bool                // a rank that nobody wants any more has not ended yet
 	Tell    func(within time.Duration) // asks for a sync
 	Changed func()                     // a rank began or ended
 	Reached func(point string)         // marks a point between two steps, where tests kill the daemon

@@ -36,6 +36,7 @@ func (r *Rank) steps() []step {
 		{"image", func(ctx context.Context) error { return r.image.pull(ctx, n.Images, o, s) }, nothing}, // let go by remove, once nothing is mounted
 		{"disk", func(context.Context) error { return n.Disk.Take(n.claim(o)) }, nothing},                // gone with remove
 		{"inputs", r.fetch, nothing}, // likewise
+		{"room", func(ctx context.Context) error { return awaitLeavers(ctx, n, s) }, nothing},
 		{"slot", r.slot.take, r.slot.giveBack},
 		{"cores", func(context.Context) (err error) { r.cores, err = takeCores(n.Cores, n.Devices, o, s); return err },
 			func() error { n.Cores.GiveBack(o.id); return nil }},

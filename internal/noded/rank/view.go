@@ -18,6 +18,9 @@ func (r *Rank) Status() node.RankStatus { return r.state.now() }
 // empty if the rank's record is damaged.
 func (r *Rank) UUID() string { return r.order.UUID }
 
+// Leaves says whether the controller has let go of the rank and it has not ended.
+func (r *Rank) Leaves() bool { return r.state.isReleased() && !r.state.ended() }
+
 // Order is what was ordered of the rank. Only its allocation ever changes.
 func (r *Rank) Order() *api.RunOrder { return &r.order.RunOrder }
 
