@@ -56,7 +56,7 @@ func (a *attempts) check() error {
 // the ledger is charged in the same step, and the job ends or waits again.
 func (a *attempts) close(j *state.Job) {
 	at := *j.Attempt
-	at.End = a.out.now
+	at.End = a.ended(&at)
 	a.queue.sched.End(sched.JobID(j.Number))
 	closed := *j
 	closed.Attempt = &at
@@ -72,7 +72,7 @@ func (a *attempts) close(j *state.Job) {
 		j.Used = j.Used.Plus(at.Used)
 		j.State, j.Reason, j.Text = to, reason, text
 		if j.Started > 0 {
-			j.UsedRun += max(a.out.now-j.Started, 0)
+			j.UsedRun += max(at.End-j.Started, 0)
 		}
 		switch to {
 		case job.Halted:

@@ -76,6 +76,9 @@ func (t *jobs) moved(old, j *state.Job) {
 	}
 	if !old.State.Final() && j.State.Final() {
 		j.Ended = t.out.now
+		if old.State.Active() && j.Attempt.End > 0 {
+			j.Ended = j.Attempt.End // its nodes may have told late
+		}
 		t.ledger.countEnd(j)
 		t.queue.observe(j)
 		if j.Sealed && !t.keepsSealed(j) {

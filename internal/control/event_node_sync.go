@@ -53,6 +53,7 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 		old = s.nodes.get(e.Name)
 	}
 	n := *old
+	s.nodes.before, n.Said = n.Said, s.now
 	n.Instance, n.Boot, n.LastSeen = e.Instance, e.Boot, s.now
 	n.Suspect, n.Lost = false, false
 	n.Unhealthy = e.Unhealthy

@@ -3,13 +3,18 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
 // Tick lets time pass: nodes that are silent, ended jobs that leave the table,
 // a plan that time alone changes.
-type Tick struct{}
+type Tick struct {
+	// Told is when a node was last sent a desired set, or may have been: 0 if not since
+	// this start. Nil: nobody kept account.
+	Told func(name string) sched.Time
+}
 
 func (e Tick) apply(s *step) (none, *state.Refusal) {
 	e.nodes(s)
@@ -74,7 +79,7 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	return next
 }
 
-func (Tick) nodes(s *step) {
+func (e Tick) nodes(s *step) {
 	for _, n := range s.nodes.list {
 		silent := s.now - n.LastSeen
 		if !n.Suspect && silent >= s.cfg.SuspectTime {
@@ -86,7 +91,32 @@ func (Tick) nodes(s *step) {
 			v := *s.nodes.get(n.Name)
 			v.Lost = true
 			s.nodes.set(v)
+			e.unsent(s, n.Name)
 			s.attempts.lose(n.Name, fmt.Sprintf("node %s failed: no contact for %d s", n.Name, silent/1000), func(state.Rank) bool { return true })
+		}
+	}
+}
+
+// unsent marks the ranks that a node which is lost was never told of: they were
+// given to it when it had gone already. Of what an earlier start did nothing is known.
+func (e Tick) unsent(s *step, name string) {
+	if e.Told == nil {
+		return
+	}
+	told := max(e.Told(name), s.jobs.loadedAt)
+	for _, num := range s.nodes.get(name).Jobs {
+		j := s.jobs.get(num)
+		if j.Attempt.Start <= told {
+			continue
+		}
+		at := j.Attempt
+		for i, r := range at.Ranks {
+			if r.Alloc.Node == name && r.Phase == node.PhaseAssigned {
+				at = withRank(at, i, func(r *state.Rank) { r.Unsent = true })
+			}
+		}
+		if at != j.Attempt {
+			s.jobs.change(j, fmt.Sprintf("%s had gone before it could be told", name), func(j *state.Job) { j.Attempt = at })
 		}
 	}
 }

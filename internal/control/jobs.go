@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
+	"gbatch/sched"
 )
 
 // jobs is the table with its indexes: every job of the table has its UUID in
@@ -20,13 +21,14 @@ import (
 // Once it is loaded the table is written by change, show and add alone, which
 // tell the parts that keep something of a job what it is now.
 type jobs struct {
-	table   state.Table
-	byUUID  map[[16]byte]job.Number
-	next    job.Number
-	loaded  job.Number // next after the load: jobs below were there before this start
-	waiting int
-	ended   []job.Number
-	owned   *quota.Book
+	table    state.Table
+	byUUID   map[[16]byte]job.Number
+	next     job.Number
+	loaded   job.Number // next after the load: jobs below were there before this start
+	waiting  int
+	loadedAt sched.Time // when this start began to decide
+	ended    []job.Number
+	owned    *quota.Book
 
 	arrays    *array.Set
 	depends   *depend.Set

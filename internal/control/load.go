@@ -79,7 +79,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 	if err := c.arrays.load(c.loading); err != nil {
 		return err
 	}
-	c.loading, c.jobs.loaded = nil, c.jobs.next
+	c.loading, c.jobs.loaded, c.jobs.loadedAt = nil, c.jobs.next, now
 	c.jobs.recount()
 	for j := range c.jobs.all() {
 		if !j.State.Final() {

@@ -19,6 +19,8 @@ type nodes struct {
 	epoch    uint64 // of this start; makes versions of desired sets grow over restarts
 	versions uint64 // of desired sets, in this epoch
 
+	before sched.Time // when the node whose word is taken in was heard before; 0: not in this start
+
 	queue *queue // is told what is there
 	out   *output
 }

@@ -46,6 +46,7 @@ func (a *attempts) report(name string, st node.RankStatus) {
 	}
 	r.Phase, r.Progress, r.Exit = st.Phase, st.Progress, st.Exit
 	r.Cores, r.Image, r.Done = cmp.Or(st.Cores, r.Cores), cmp.Or(st.Image, r.Image), cmp.Or(st.Done, r.Done)
+	a.bound(j.Attempt, &r, st)
 	if st.PullMS > 0 {
 		r.PullMS = st.PullMS
 	}
@@ -132,7 +133,45 @@ func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 	}
 }
 
+// lateWord is how long after it happened a begin or an end may be told for the
+// controller's own time to be taken for it.
+const lateWord = 10 * sched.Second
+
+// bound takes from a node's word, which may come late as when no controller ran,
+// when a rank began and when it gave back what it held. A node says so about itself:
+// it is believed within the attempt, and an end not before the node was last heard.
+func (a *attempts) bound(at *state.Attempt, r *state.Rank, st node.RankStatus) {
+	if t := sched.Time(st.StartedMS); t > 0 && a.out.now-t > lateWord {
+		r.Begun = max(t, at.Start)
+	}
+	if st.Exit == nil {
+		return
+	}
+	e := *st.Exit
+	t := sched.Time(cmp.Or(e.FreeMS, e.EndedMS))
+	if t <= 0 || a.out.now-t <= lateWord {
+		t = a.out.now
+	}
+	e.FreeMS = int64(max(t, at.Start, r.Begun, a.nodes.before))
+	r.Exit = &e
+}
+
+// ended is when an attempt gave back the last of what it held.
+func (a *attempts) ended(at *state.Attempt) sched.Time {
+	end := at.Start
+	for _, r := range at.Ranks {
+		if r.Exit == nil || r.Exit.FreeMS == 0 {
+			return a.out.now
+		}
+		end = max(end, sched.Time(r.Exit.FreeMS))
+	}
+	return min(end, a.out.now)
+}
+
 func startedAt(now sched.Time, r state.Rank) sched.Time {
+	if r.Begun > 0 {
+		return r.Begun
+	}
 	if r.Exit != nil && r.Exit.StartedMS > 0 {
 		return min(sched.Time(r.Exit.StartedMS), now)
 	}

@@ -176,7 +176,7 @@ func (a *attempts) retry(j *state.Job, at *state.Attempt, reason job.Reason, tex
 // may have: of a node that was lost nobody knows.
 func began(at *state.Attempt) bool {
 	for _, r := range at.Ranks {
-		if r.Exit == nil || r.Exit.StartedMS > 0 || r.Exit.Reason == job.NodeFail {
+		if r.Exit == nil || r.Exit.StartedMS > 0 || r.Exit.Reason == job.NodeFail && !r.Unsent {
 			return true
 		}
 	}

@@ -38,6 +38,7 @@ type Exit struct {
 	Message    string     `json:"message,omitempty"`
 	StartedMS  int64      `json:"startedMs,omitempty"` // first instruction; 0 if it never ran
 	EndedMS    int64      `json:"endedMs"`
+	FreeMS     int64      `json:"freeMs,omitempty"` // when what it held could be given to others; 0: with its end
 	PeakMem    int64      `json:"peakMemBytes,omitempty"`
 	CPUSeconds float64    `json:"cpuSeconds,omitempty"`
 	GPU        *GPUUse    `json:"gpu,omitempty"` // nil: it had none, or its node has no samples

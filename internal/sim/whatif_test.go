@@ -34,7 +34,7 @@ func lived(t *testing.T) *History {
 	for i := range 5 {
 		x.round()
 		x.now += 10 * sched.Minute
-		sync(node.RankStatus{ID: job.RankID{Job: job.Number(i + 1), Attempt: 1}, Phase: node.PhaseEnded, Exit: &node.Exit{StartedMS: 1, EndedMS: 2}})
+		sync(node.RankStatus{ID: job.RankID{Job: job.Number(i + 1), Attempt: 1}, Phase: node.PhaseEnded, Exit: &node.Exit{StartedMS: 1, EndedMS: int64(x.now)}})
 	}
 	if x.err != nil {
 		t.Fatal(x.err)

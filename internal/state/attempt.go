@@ -50,6 +50,8 @@ type Rank struct {
 	Image    string           `json:"image,omitempty"`
 	PullMS   int64            `json:"pullMs,omitempty"` // its resources were held that long until the image was there
 
+	Begun sched.Time `json:"begun,omitempty"` // as its node says, where that was told late
+
 	Ports []job.PortMapping `json:"ports,omitempty"` // as the node says; mapped while it runs
 	Exit  *node.Exit        `json:"exit,omitempty"`
 
@@ -57,6 +59,7 @@ type Rank struct {
 	Since     sched.Time `json:"since,omitempty"`     // it has held this allocation; 0: from the attempt's start
 	Signalled uint32     `json:"signalled,omitempty"` // signals up to this one were delivered
 	Stopping  bool       `json:"stopping,omitempty"`  // it was sent the signal to end
+	Unsent    bool       `json:"unsent,omitempty"`    // its node was lost and never told of it: it did not run
 	Unsure    bool       `json:"unsure,omitempty"`    // a backup was restored: its node is to say whether it has it
 }
 

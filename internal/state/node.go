@@ -25,6 +25,7 @@ type Node struct {
 
 	Unhealthy []string   `json:"-"`
 	LastSeen  sched.Time `json:"-"`
+	Said      sched.Time `json:"-"` // when its word on its ranks was last taken in; 0: not in this start
 	Suspect   bool       `json:"-"` // silent for too long: no new jobs
 	Lost      bool       `json:"-"` // silent for so long that its ranks were given up
 

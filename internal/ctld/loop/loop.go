@@ -58,6 +58,8 @@ type Loop struct {
 	refused refusals                   // that are not in it yet
 	ended   chan struct{}              // closed when Run has returned
 
+	told told // when nodes were sent desired sets
+
 	Nodes Notifier[string]     // of nodes that have something to do
 	Jobs  Notifier[job.Number] // of jobs that have changed
 	Feed  *feed                // what has changed lately
@@ -286,7 +288,7 @@ func (l *Loop) apply(r request, stop error, eff *control.Effects) error {
 // pass lets time pass and decides who starts.
 func (l *Loop) pass(eff *control.Effects) {
 	if t := l.ctl.NextTick(l.now); t > 0 && t <= l.now {
-		_, _, e := control.Apply(l.ctl, l.now, control.Tick{})
+		_, _, e := control.Apply(l.ctl, l.now, control.Tick{Told: l.told.at})
 		eff.Add(e)
 	}
 	if l.ctl.Due() && l.now >= l.notSoon {

@@ -89,6 +89,10 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	if id := access.Caller(ctx); id.Ended != nil && id.Ended.Err() != nil {
 		return nil, api.Errorf(api.CodeUnauthorized, "the key of node %s was revoked", in.Name)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // nobody is there to be told
+	}
+	s.Loop.Telling(in.Name)
 	out, err := s.orders(in.Name, q)
 	if err != nil {
 		return nil, err

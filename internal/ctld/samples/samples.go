@@ -133,6 +133,9 @@ func OnOurClock(ranks []node.RankStatus, skew time.Duration) []node.RankStatus {
 		if r := &ranks[i]; r.Exit != nil {
 			e := *r.Exit
 			e.EndedMS -= by
+			if e.FreeMS > 0 {
+				e.FreeMS -= by
+			}
 			if e.StartedMS > 0 {
 				e.StartedMS -= by
 			}

@@ -229,6 +229,7 @@ func (r *Rank) setRunning(at time.Time) {
 
 func (r *Rank) setEnded(e *node.Exit) {
 	r.state.change(contact.NewsNow, func(s *node.RankStatus) {
+		e.FreeMS = time.Now().UnixMilli()
 		s.Phase, s.Progress, s.Exit = node.PhaseEnded, "", e
 		if e.StartedMS > 0 {
 			s.StartedMS = e.StartedMS // the container's own word is more exact

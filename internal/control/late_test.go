@@ -1,0 +1,108 @@
+package control
+
+import (
+	"testing"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/sched"
+)
+
+// submitted is a world with a node and a job of one core that was assigned to it.
+func assignedWorld(t *testing.T) *world {
+	w := newWorld(t)
+	w.node("n1", 4, gpus{}, "i1")
+	spec := &job.Spec{Name: "a"}
+	spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
+	w.now += sched.Second
+	w.apply(Submit{UUID: [16]byte{1}, User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
+	w.schedule()
+	if got := w.c.jobs.get(1).State; got != job.Assigned {
+		t.Fatalf("the job is %s", got)
+	}
+	return w
+}
+
+// says has the node say of the job's rank, after some time.
+func (w *world) says(after sched.Time, st node.RankStatus) {
+	w.now += after
+	n, j := w.c.nodes.get("n1"), w.c.jobs.get(1)
+	st.ID, st.UUID = j.RankID(0), j.Identity()
+	w.apply(NodeSync{Name: n.Name, Instance: n.Instance, Hash: n.Hash, Ranks: []node.RankStatus{st}})
+}
+
+// TestNeverTold: a job that was given to a node which had gone by then is queued
+// again, as it did not run; one that the node may have been told of is not.
+func TestNeverTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		told func(assigned sched.Time) sched.Time
+		want job.State
+	}{
+		"never told":       {func(sched.Time) sched.Time { return 0 }, job.Queued},
+		"told before":      {func(at sched.Time) sched.Time { return at - 1 }, job.Queued},
+		"told in the turn": {func(at sched.Time) sched.Time { return at }, job.Failed},
+		"told after":       {func(at sched.Time) sched.Time { return at + 1 }, job.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := assignedWorld(t)
+			at := w.c.jobs.get(1).Attempt.Start
+			w.now += w.cfg.NodeTimeout + sched.Second
+			w.apply(Tick{Told: func(string) sched.Time { return tc.told(at) }})
+			j := w.c.jobs.get(1)
+			if j.State != tc.want {
+				t.Errorf("it is %s (%s), want %s", j.State, j.Text, tc.want)
+			}
+			if j.Retried != nil && j.Retried.Failures > 0 {
+				t.Errorf("%d failures were counted", j.Retried.Failures)
+			}
+		})
+	}
+	t.Run("of an earlier start", func(t *testing.T) {
+		w := assignedWorld(t)
+		w.now += sched.Second
+		w.restart()
+		w.now += w.cfg.NodeTimeout + sched.Second
+		w.apply(Tick{Told: func(string) sched.Time { return 0 }})
+		if got := w.c.jobs.get(1).State; got != job.Failed {
+			t.Errorf("it is %s: an earlier start may have told the node", got)
+		}
+	})
+}
+
+// TestLateWord: what happened while no controller ran is billed and shown as of when
+// it happened, by the node's word, and that is believed within bounds.
+func TestLateWord(t *testing.T) {
+	const s = sched.Second
+	for name, tc := range map[string]struct {
+		freed   sched.Time // after the begin, by the node
+		restart bool
+		want    sched.Time // after the begin
+	}{
+		"at once":                         {3595 * s, false, 3600 * s},
+		"late, and no controller ran":     {2 * s, true, 2 * s},
+		"before it began":                 {-1000 * s, true, 0},
+		"after now":                       {9999 * s, true, 3600 * s},
+		"not said":                        {-1 << 40, true, 3600 * s},
+		"before the node was heard of it": {2 * s, false, 25 * s},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := assignedWorld(t)
+			w.says(0, node.RankStatus{Phase: node.PhaseRunning, StartedMS: int64(w.now)})
+			began := w.now
+			w.says(25*s, node.RankStatus{Phase: node.PhaseRunning, StartedMS: int64(began)})
+			w.now = began + 3600*s
+			if tc.restart {
+				w.restart()
+			}
+			freed := int64(began + tc.freed)
+			w.says(0, node.RankStatus{Phase: node.PhaseEnded, Exit: &node.Exit{StartedMS: int64(began), EndedMS: freed, FreeMS: freed}})
+			j := w.c.jobs.get(1)
+			if j.State != job.Finished || j.Ended != began+tc.want || j.Attempt.End != j.Ended {
+				t.Errorf("it is %s, ended %d ms after its begin, its attempt %d ms; want %d", j.State, j.Ended-began, j.Attempt.End-began, tc.want)
+			}
+			if used, want := j.Used, w.c.ledger.held(charges(j)...); used != want {
+				t.Errorf("billed %v, want %v", used, want)
+			}
+		})
+	}
+}
