@@ -54,7 +54,7 @@ var below = map[string][]string{
 	"internal/control/array":  {"sched", "internal/job", "internal/state"},
 	"internal/control/depend": {"sched", "internal/job", "internal/state"},
 	"internal/control": {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict",
-		"internal/control/array", "internal/control/depend", "internal/control/quota"},
+		"internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota"},
 	"internal/store":           {"internal/job", "internal/state", "internal/store/floor"},
 	"internal/store/floor":     {},
 	"internal/api":             {"internal/job", "internal/node"},
@@ -79,7 +79,7 @@ var below = map[string][]string{
 		"internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
 	"internal/ctld/events": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/wire", "internal/job", "internal/state"},
-	"internal/ctld/jobs": {"accounting", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
+	"internal/ctld/jobs": {"accounting", "internal/api", "internal/control", "internal/control/amend", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site", "internal/ctld/usage", "internal/ctld/wire", "internal/job",
 		"internal/state", "sched", "internal/ctld/places"},
 	"internal/ctld/jobstore": {"internal/api", "internal/control", "internal/ctld/wire", "internal/job", "internal/state", "internal/store"},
@@ -106,7 +106,7 @@ var below = map[string][]string{
 	"internal/gpu":             {"internal/node"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
-	"internal/sim":             {"internal/control", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
+	"internal/sim":             {"internal/control", "internal/control/amend", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
 	"internal/vmtest":          {},
 	"internal/sparse":          {},
 	"internal/transfer":        {"internal/sparse", "oci/atomicfile"},
@@ -183,6 +183,7 @@ var below = map[string][]string{
 	"oci/apparmor":                              {},
 	"internal/noded/account":                    {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns", "internal/node", "internal/units"},
 	"internal/ctld/ids":                         {"internal/ctld/loop", "internal/ctld/wire", "internal/node", "internal/state"},
+	"internal/control/amend":                    {"sched", "internal/job", "internal/state"},
 	"internal/control/quota":                    {"sched", "internal/job", "internal/state"},
 	"internal/ctld/notice":                      {},
 	"internal/ctld/conns":                       {"internal/api", "internal/ctld/notice"},
@@ -199,7 +200,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -77,7 +77,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	}
 	c := &Controller{loading: map[job.Number][]state.Record{}}
 	p := &c.parts
-	p.cfg, p.intern, p.out = &cfg, &interner{}, &output{noRecords: cfg.NoRecords}
+	p.cfg, p.intern, p.out = &cfg, &state.Interner{}, &output{noRecords: cfg.NoRecords}
 	p.ledger = &ledger{Ledger: books, cfg: p.cfg, out: p.out}
 	p.queue = &queue{sched: st, due: true, promised: map[job.Number]sched.Time{}, cfg: p.cfg, ledger: p.ledger, out: p.out}
 	p.nodes = &nodes{epoch: epoch, queue: p.queue, out: p.out}

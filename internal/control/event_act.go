@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/control/amend"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -34,9 +35,9 @@ type Act struct {
 	By      string
 	Admin   bool // By is not the owner but an operator
 
-	Operator bool   // By is an operator, whoever owns the jobs
-	Signal   string // with Signal: its name, as USR1
-	Change   Change // with Update
+	Operator bool         // By is an operator, whoever owns the jobs
+	Signal   string       // with Signal: its name, as USR1
+	Change   amend.Change // with Update
 }
 
 // Outcome is what an action did to one job. Refusal is nil when it was done
@@ -163,7 +164,7 @@ func (e Act) release(s *step, j *state.Job) Outcome {
 func (e Act) pause(s *step, j *state.Job) Outcome {
 	switch {
 	case j.State != job.Running || j.Ending != nil:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be paused", j.Number, stateText(j))}}
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be paused", j.Number, j.Words())}}
 	case j.Attempt.Paused != "":
 		return Outcome{Message: "is paused already"}
 	}
@@ -174,7 +175,7 @@ func (e Act) pause(s *step, j *state.Job) Outcome {
 func (e Act) resume(s *step, j *state.Job) Outcome {
 	switch {
 	case !j.State.Active() || j.Ending != nil:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a paused job can be resumed", j.Number, stateText(j))}}
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a paused job can be resumed", j.Number, j.Words())}}
 	case j.Attempt.Paused == "":
 		return Outcome{Message: "is not paused"}
 	}
@@ -240,7 +241,7 @@ func (e Act) signal(s *step, j *state.Job) Outcome {
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("signal %q cannot be sent to a job", e.Signal),
 			Hint: "signals: " + strings.Join(signals, ", ") + "; gcancel --pause makes a job stand still, and gcancel ends it"}}
 	case j.State != job.Running || j.Ending != nil:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be sent a signal", j.Number, stateText(j))}}
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be sent a signal", j.Number, j.Words())}}
 	case len(j.Attempt.Sent) >= maxSent:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("%d signals wait already for job %d's nodes to deliver them", maxSent, j.Number),
 			Hint: "try again later"}}

@@ -65,7 +65,7 @@ func (e Resize) targets(s *step, j *state.Job) ([]sched.Allocation, *state.Refus
 		return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf(format, args...)}
 	}
 	if j.State != job.Running || j.Ending != nil {
-		r := conflict("job %d is %s: only a job that runs can be resized", j.Number, stateText(j))
+		r := conflict("job %d is %s: only a job that runs can be resized", j.Number, j.Words())
 		r.Hint = "cancel it and submit it again with other resources"
 		return nil, r
 	}

@@ -59,7 +59,7 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	}
 	req := e.Request
 	if req == nil {
-		req = s.intern.request(e.request(s))
+		req = s.intern.Request(e.request(s))
 	}
 	probe := schedJob(s.jobs.next, &state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, s.now)
 	if err := probe.Validate(); err != nil {
@@ -159,7 +159,7 @@ func amountOf(asked *job.Tasks) quota.Amount {
 func (e Submit) job(s *step, req *state.Request, tasks *state.Tasks) (*state.Job, string) {
 	j := &state.Job{
 		Number: s.jobs.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
-		Owner:   s.intern.owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
+		Owner:   s.intern.Owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
 		Request: req, Expected: e.Expected, State: job.Queued, Submitted: s.now, Since: s.now, Version: 1, Sealed: e.Sealed != nil,
 		DocBytes: int32(len(e.Document)), SealedBytes: int32(len(e.Sealed)),
 	}

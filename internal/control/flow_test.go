@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gbatch/internal/control/amend"
 	"gbatch/internal/control/depend"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
@@ -68,7 +69,7 @@ func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(s
 //	chain 1
 func (w *world) steer(cmd, first string, arg func(string, string) string, number func(string, string) int) (string, bool) {
 	action, ok := map[string]Action{"requeue": Requeue, "halt": Halt, "signal": Signal, "priority": Update, "update": Update}[cmd]
-	change := Change{Name: arg("job", ""), Limit: sched.Time(number("limit", "0")) * 1000}
+	change := amend.Change{Name: arg("job", ""), Limit: sched.Time(number("limit", "0")) * 1000}
 	if to := number("to", "0"); cmd == "priority" {
 		change.Priority = &to
 	}

@@ -36,7 +36,7 @@ func (e Act) haltByOrder(s *step, j *state.Job) Outcome {
 	case j.State == job.MustHalt || j.State == job.Halting:
 		return Outcome{Message: "is being halted already"}
 	case j.State != job.Running || j.Ending != nil:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be halted", j.Number, stateText(j)),
+		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be halted", j.Number, j.Words()),
 			Hint: "a job that is starting can be queued again: gcancel --requeue"}}
 	case !j.Request.Restartable:
 		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is not restartable: what it has done would be lost", j.Number),

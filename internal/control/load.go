@@ -27,9 +27,9 @@ func (c *Controller) Load(r state.Record) error {
 		if err != nil {
 			return err
 		}
-		j.Owner = c.intern.owner(*j.Owner)
-		j.Request.Shape = c.intern.shape(j.Request.Shape)
-		j.Request = c.intern.request(*j.Request)
+		j.Owner = c.intern.Owner(*j.Owner)
+		j.Request.Shape = c.intern.Shape(j.Request.Shape)
+		j.Request = c.intern.Request(*j.Request)
 		c.jobs.put(nil, j)
 		if j.Cron != nil && !j.State.Final() {
 			c.templates.add(j.Number)

@@ -132,14 +132,6 @@ func schedJob(n job.Number, o *state.Owner, r *state.Request, submitted sched.Ti
 	}
 }
 
-// relimit takes in that a running job has another time limit.
-func (q *queue) relimit(j *state.Job) {
-	if q.sched.End(sched.JobID(j.Number)) {
-		must(q.sched.Adopt(runningJob(j)))
-	}
-	q.due = true
-}
-
 // runningJob is an active job as the scheduler sees it.
 func runningJob(j *state.Job) sched.Running {
 	r := sched.Running{Job: waitingJob(j), Start: j.Attempt.Start, End: j.Attempt.Start + j.LimitLeft(), Halting: j.Ending != nil}

@@ -21,7 +21,7 @@ type parts struct {
 	queue     *queue     // the scheduler and its last plan
 	ledger    *ledger    // the accounts
 	out       *output    // what the step asks of the owner
-	intern    *interner
+	intern    *state.Interner
 }
 
 // step is one event or one round at work. A line of its handler names the part

@@ -8,16 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"gbatch/internal/state"
 	"gbatch/sched"
 )
-
-func stateText(j *state.Job) string {
-	if j.Ending != nil {
-		return "being ended"
-	}
-	return string(j.State)
-}
 
 // trimZeros writes thousandths as a decimal number.
 func trimZeros(milli int64) string {

@@ -9,6 +9,7 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/control"
+	"gbatch/internal/control/amend"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -208,7 +209,7 @@ func (x *chaos) act() {
 		apply(x, control.ActTasks{Act: control.Act{Action: how, By: "ann"}, Parent: n, Indexes: job.Indexes{{First: first, Last: first + x.rng.IntN(3)}}})
 		return
 	}
-	apply(x, control.Act{Action: how, Numbers: []job.Number{n}, By: "ann", Operator: true, Change: control.Change{Priority: new(x.rng.IntN(100))}})
+	apply(x, control.Act{Action: how, Numbers: []job.Number{n}, By: "ann", Operator: true, Change: amend.Change{Priority: new(x.rng.IntN(100))}})
 }
 
 // trouble befalls a node.

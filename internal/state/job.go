@@ -169,6 +169,14 @@ func (j *Job) LimitLeft() sched.Time {
 	return max(j.Request.Limit-j.UsedRun, 1)
 }
 
+// Words is the job's state for people.
+func (j *Job) Words() string {
+	if j.Ending != nil {
+		return "being ended"
+	}
+	return string(j.State)
+}
+
 // ID is the job's name for people: its number, and of a task that of its parent
 // with the index, as 123_7.
 func (j *Job) ID() string {

@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/control/amend"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/loop"
@@ -77,11 +78,11 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 }
 
 // changeOf is what an update is to change.
-func changeOf(in *actInput) control.Change {
+func changeOf(in *actInput) amend.Change {
 	if c := in.Body.Change; c != nil {
-		return control.Change{Name: c.Name, Limit: sched.Time(max(c.LimitS, -1)) * sched.Second, Priority: c.Priority}
+		return amend.Change{Name: c.Name, Limit: sched.Time(max(c.LimitS, -1)) * sched.Second, Priority: c.Priority}
 	}
-	return control.Change{Priority: &in.Body.Priority}
+	return amend.Change{Priority: &in.Body.Priority}
 }
 
 // noteDenied notes for the audit log which jobs the caller named and may not touch.

@@ -66,6 +66,7 @@ func New(c Config, table []Route) *Guard {
 			r.serve(a, g, r)
 		}
 	}
+	describe(a.OpenAPI())
 	for pattern := range g.routes {
 		if !g.served[pattern] {
 			panic("route " + pattern + " has no handler")

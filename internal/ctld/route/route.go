@@ -47,7 +47,7 @@ func (r Route) Is(id, doc string) Route { r.id, r.Doc = id, doc; return r }
 // operation describes a route for /openapi.json.
 func (r *Route) operation() huma.Operation {
 	method, path, _ := strings.Cut(r.Pattern, " ")
-	return huma.Operation{OperationID: r.id, Method: method, Path: path, Summary: r.Doc, MaxBodyBytes: access.MaxBody, BodyReadTimeout: access.BodyTime, SkipValidateBody: true}
+	return huma.Operation{OperationID: r.id, Method: method, Path: path, Summary: r.Doc, MaxBodyBytes: access.MaxBody, BodyReadTimeout: access.BodyTime, SkipValidateBody: true, Security: security(r.Who)}
 }
 
 type body[T any] struct{ Body T }
@@ -109,6 +109,7 @@ func Socket(pattern string, who access.Level, h func(http.ResponseWriter, *http.
 	return Route{Pattern: pattern, Who: who, answer: endlessAnswer, serve: func(a huma.API, g *Guard, r *Route) {
 		op := r.operation()
 		op.Responses = map[string]*huma.Response{"101": {Description: "messages both ways follow"}}
+		pathParameters(&op)
 		a.OpenAPI().AddOperation(&op)
 		plain.serve(a, g, r)
 	}}
