@@ -24,6 +24,7 @@ type Client struct {
 	Pause    time.Duration  // before the second try; it doubles with each
 
 	chunk int64 // of large objects; tests make it small
+	way   way   // instead of the network, for tests; nil: none
 }
 
 // New returns a client with what is usual.
@@ -31,9 +32,18 @@ func New(g Guard) *Client {
 	return &Client{Guard: g, Parallel: 8, Stall: time.Minute, Pause: time.Second, chunk: 16 << 20}
 }
 
+// way is what requests go out by.
+type way interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
 // transport is a new one for each transfer, which closes what is idle in the end.
 // Proxies are not used: what they connect to could not be guarded.
-func (c *Client) transport() *http.Transport {
+func (c *Client) transport() way {
+	if c.way != nil {
+		return c.way
+	}
 	return &http.Transport{
 		DialContext:           c.Guard.Dial,
 		TLSClientConfig:       &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},

@@ -33,7 +33,7 @@ func (c *Client) HTTP(uri string) (Source, error) {
 type httpSource struct {
 	c         *Client
 	http      *http.Client
-	transport *http.Transport
+	transport way
 	uri       string
 }
 

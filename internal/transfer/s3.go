@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -30,7 +29,7 @@ const amazon = "s3.amazonaws.com"
 type bucket struct {
 	c         *Client
 	core      *minio.Core
-	transport *http.Transport
+	transport way
 	name      string
 	key       string // of the object, or the beginning of several up to a slash
 }

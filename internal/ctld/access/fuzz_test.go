@@ -1,6 +1,8 @@
 package access
 
 import (
+	"bytes"
+	"encoding/base64"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,17 +31,27 @@ func FuzzVerify(f *testing.F) {
 		f.Fatal(err)
 	}
 	k.PutToken(ann)
-	head, rest, _ := strings.Cut(secret, ".")
-	f.Add(secret)
-	f.Add("eyJhbGciOiJub25lIn0." + rest)
-	f.Add(head + "." + strings.Split(rest, ".")[0] + ".")
-	f.Add(`{"payload":"","signatures":[]}`)
-	f.Fuzz(func(t *testing.T, raw string) {
+	var texts [][]byte // header, claims and signature
+	parts := strings.Split(secret, ".")
+	for _, p := range parts {
+		text, err := base64.RawURLEncoding.DecodeString(p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		texts = append(texts, text)
+	}
+	f.Add(texts[0], texts[1], texts[2])
+	f.Add([]byte(`{"alg":"none"}`), texts[1], []byte{})
+	f.Add([]byte(`{"alg":"HS256"}`), texts[1], texts[2])
+	f.Add([]byte(`{"alg":"ES256","jwk":{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}}`), texts[1], texts[2])
+	f.Add(texts[0], []byte(`{"sub":"root","jti":"1","exp":9e99}`), texts[2])
+	f.Fuzz(func(t *testing.T, head, claims, signature []byte) { // so that all of it gets to be read
+		raw := base64.RawURLEncoding.EncodeToString(head) + "." + base64.RawURLEncoding.EncodeToString(claims) + "." + base64.RawURLEncoding.EncodeToString(signature)
 		got, refused := k.verify(raw, time.Unix(1500, 0))
-		if refused == nil && (got.User != "ann" || !strings.HasPrefix(strings.TrimSpace(raw), strings.TrimSuffix(secret[:len(secret)-4], "="))) {
+		if refused == nil && (got.User != "ann" || !bytes.Equal(head, texts[0]) || !bytes.Equal(claims, texts[1])) {
 			t.Errorf("%q is taken for %q", raw, got.User)
 		}
-		if refused != nil && refused.Status != 401 {
+		if refused != nil && refused.Code != api.CodeUnauthorized {
 			t.Errorf("%q: %+v", raw, refused)
 		}
 	})
