@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // Mode says which cgroup hierarchies a host has.
@@ -24,18 +25,28 @@ const (
 type Host struct {
 	Mode Mode
 	// Mounts maps a v1 controller ("memory", "name=systemd") to its mount
-	// point; the key "" is the v2 hierarchy.
+	// point; the key "" is the v2 hierarchy. It is never changed.
 	Mounts map[string]string
 }
 
-// Detect reads this machine's mount table.
+// detected is what Detect found. It does not change while the machine runs.
+var detected atomic.Pointer[Host]
+
+// Detect reads this machine's mount table, until it has found cgroups there.
 func Detect() (Host, error) {
+	if h := detected.Load(); h != nil {
+		return *h, nil
+	}
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return Host{}, fmt.Errorf("read mount table: %w", err)
 	}
 	defer f.Close()
-	return parseMountinfo(f)
+	h, err := parseMountinfo(f)
+	if err == nil {
+		detected.Store(&h)
+	}
+	return h, err
 }
 
 // parseMountinfo picks the cgroup mounts out of a mountinfo stream. The first

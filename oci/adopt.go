@@ -114,7 +114,7 @@ func settle(dir string) (State, *Container, error) {
 // its cgroup.
 func killLeftovers(dir string) error {
 	group, err := groupOf(dir)
-	if err != nil {
+	if err != nil || !group.Exists() {
 		return err
 	}
 	return errors.Join(group.Kill(killTimeout), group.Remove())

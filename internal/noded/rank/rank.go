@@ -198,6 +198,7 @@ func (r *Rank) supervise(ctx context.Context) {
 			return
 		case <-watch.changed:
 		case <-watch.measure.C:
+			watch.measure.Reset(measureEvery)
 			if watch.running {
 				r.measure(false)
 			}

@@ -127,7 +127,17 @@ func isMarked(dir, file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func markReleased(dir string) error { return mark(dir, fileReleased) }
+// markReleased makes the mark another name of the record, which costs no file.
+func markReleased(dir string) error {
+	record, now := filepath.Join(dir, fileRecord), time.Now()
+	if err := os.Chtimes(record, now, now); err != nil {
+		return err
+	}
+	if err := os.Link(record, filepath.Join(dir, fileReleased)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return mark(dir, fileReleased) // on a file system without links
+	}
+	return nil
+}
 
 // IsReleased says whether a directory is that of a rank that the controller has
 // released, and so only kept for its log.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/node"
@@ -11,10 +12,12 @@ import (
 	"gbatch/oci/atomicfile"
 )
 
-// measureEvery is how often a rank's use is looked at, as often as the GPUs
-// themselves; meterSave is after how many looks it is saved, so that a restart
-// of the daemon loses little of it.
+// measureFirst is when a rank's use is looked at first, as a short job's is of no
+// interest while it runs; measureEvery, how often from then on, as often as the
+// GPUs themselves; meterSave is after how many looks it is saved, so that a
+// restart of the daemon loses little of it.
 const (
+	measureFirst = time.Second
 	measureEvery = devices.LookEvery
 	meterSave    = 12
 )

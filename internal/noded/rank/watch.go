@@ -42,7 +42,7 @@ func newWatch(r *Rank) *watch {
 	if r.image.Image != nil {
 		w.frozen = new(false) // this daemon has just started it
 	}
-	w.measure = time.NewTicker(measureEvery)
+	w.measure = time.NewTicker(measureFirst)
 	w.progress = time.NewTicker(progressEvery)
 	if g := r.order.Spec.Gbatch; g == nil || g.ProgressFile == "" {
 		w.progress.Stop()
@@ -89,7 +89,9 @@ func (w *watch) look(ctx context.Context) {
 func (w *watch) begun() {
 	at := w.r.begunAt()
 	_ = w.r.slot.giveBack()
-	w.r.measure(false)
+	if len(w.r.order.Allocation.GPUs) > 0 {
+		w.r.measure(false) // where the counters of energy stand
+	}
 	w.r.setRunning(at)
 	w.arm(at)
 }
