@@ -28,7 +28,7 @@ func Listen(ip netip.Addr, port uint16, r PortRange) (*net.TCPListener, error) {
 	if port != 0 {
 		l, err := listen(ip, port)
 		if errors.Is(err, unix.EADDRINUSE) {
-			return nil, &PortInUseError{Addr: ip, Port: port, Holder: findHolder(ip, port)}
+			return nil, &PortInUseError{Addr: ip, Port: port}
 		}
 		return l, err
 	}
@@ -67,20 +67,16 @@ func listen(ip netip.Addr, port uint16) (*net.TCPListener, error) {
 
 // PortInUseError says that a port, or each of a range, is taken.
 type PortInUseError struct {
-	Addr   netip.Addr // asked for; invalid: all
-	Port   uint16     // 0: all of Range
-	Range  PortRange
-	Holder *holder // nil: not found
+	Addr  netip.Addr // asked for; invalid: all
+	Port  uint16     // 0: all of Range
+	Range PortRange
 }
 
 func (e *PortInUseError) Error() string {
-	switch {
-	case e.Port == 0:
+	if e.Port == 0 {
 		return fmt.Sprintf("all ports from %d to %d are in use", e.Range.First, e.Range.Last)
-	case e.Holder == nil:
-		return fmt.Sprintf("port %d is in use", e.Port)
 	}
-	return fmt.Sprintf("port %d is in use by %s (process %d)", e.Port, e.Holder.Command, e.Holder.PID)
+	return fmt.Sprintf("port %d is in use", e.Port)
 }
 
 // NoAddressError says that the node does not have an address.

@@ -24,26 +24,26 @@ func (n *Network) explain(err error) error {
 	case busy.Port == 0:
 		return reason.Errorf(job.PortInUse, "%v on node %s", err, n.node)
 	}
-	text := fmt.Sprintf("port %d of node %s is in use", busy.Port, n.node)
-	if number, ok := n.jobAt(busy); ok {
-		return reason.Errorf(job.PortInUse, "%s by job %d", text, number)
+	h := listenerOf(busy.Addr, busy.Port)
+	if number, ok := n.jobAt(busy.Port, h); ok {
+		return reason.Errorf(job.PortInUse, "port %d of node %s is in use by job %d", busy.Port, n.node, number)
 	}
-	if h := busy.Holder; h != nil {
-		return reason.Errorf(job.PortInUse, "%s by %s (process %d)", text, h.Command, h.PID)
+	if h != nil {
+		return reason.Errorf(job.PortInUse, "port %d of node %s is in use by %s (process %d)", busy.Port, n.node, h.Command, h.PID)
 	}
-	return reason.Errorf(job.PortInUse, "%s", text)
+	return reason.Errorf(job.PortInUse, "port %d of node %s is in use", busy.Port, n.node)
 }
 
 // jobAt finds the job that has a port: by what was mapped here, or, in the
 // node's own network, by the cgroup of the process that listens.
-func (n *Network) jobAt(busy *netns.PortInUseError) (job.Number, bool) {
-	if number, ok := n.holder(busy.Port); ok {
+func (n *Network) jobAt(port uint16, listener *process) (job.Number, bool) {
+	if number, ok := n.holder(port); ok {
 		return number, true
 	}
-	if busy.Holder == nil {
+	if listener == nil {
 		return 0, false
 	}
-	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", busy.Holder.PID))
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", listener.PID))
 	if err != nil {
 		return 0, false
 	}

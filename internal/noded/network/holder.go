@@ -1,4 +1,4 @@
-package netns
+package network
 
 import (
 	"net"
@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// holder is a process that has a port.
-type holder struct {
+// process is one that has a port.
+type process struct {
 	PID     int
 	Command string // the program's name, cut to 15 bytes by the kernel
 }
@@ -18,9 +18,9 @@ type holder struct {
 // tcpListen is the kernel's number of the state in its tables.
 const tcpListen = 10
 
-// findHolder looks for who listens on a port, nil if that cannot be told. It
+// listenerOf looks for who listens on a port, nil if that cannot be told. It
 // looks through all processes and is for telling people only.
-func findHolder(ip netip.Addr, port uint16) *holder {
+func listenerOf(ip netip.Addr, port uint16) *process {
 	// Not by /proc/net, which shows the namespace of the process's first thread.
 	tables, err := procfs.NewFS("/proc/thread-self")
 	if err != nil {
@@ -50,7 +50,7 @@ func overlap(ip netip.Addr, other net.IP) bool {
 	return !ip.IsValid() || ip.IsUnspecified() || o.IsUnspecified() || ip.Unmap() == o.Unmap()
 }
 
-func holderOf(sockets []string) *holder {
+func holderOf(sockets []string) *process {
 	procs, err := procfs.AllProcs()
 	if err != nil {
 		return nil
@@ -62,7 +62,7 @@ func holderOf(sockets []string) *holder {
 		}
 		if slices.ContainsFunc(targets, func(t string) bool { return slices.Contains(sockets, t) }) {
 			name, _ := p.Comm()
-			return &holder{PID: p.PID, Command: name}
+			return &process{PID: p.PID, Command: name}
 		}
 	}
 	return nil
