@@ -162,18 +162,15 @@ func (n *Network) configure(p *pair, addr netip.Addr) error {
 		return fmt.Errorf("enter network namespace: %w", err)
 	}
 	defer h.Close()
-	lo, err := h.LinkByName("lo")
-	if err == nil {
-		err = h.LinkSetUp(lo)
-	}
-	if err != nil {
+	lo := &netlink.Device{LinkAttrs: netlink.LinkAttrs{Name: "lo", Index: 1}} // in every namespace
+	if err := h.LinkSetUp(lo); err != nil {
 		return fmt.Errorf("raise loopback interface: %w", err)
 	}
 	eth, err := h.LinkByName(p.inner)
 	if err != nil {
 		return err
 	}
-	at := eth
+	var at netlink.Link = eth
 	if p.hidden {
 		at = lo
 	}

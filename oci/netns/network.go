@@ -69,7 +69,9 @@ type Network struct {
 	gangs     map[string]*Gang    // by owner
 	kept      map[string]bool     // owners that Sweep shall keep
 	cursor    int                 // the number given last
-	trace     func(step string)   // tests only: called before each step
+	looked    bool                // the table was there at the firewall's generation seen
+	seen      uint32
+	trace     func(step string) // tests only: called before each step
 }
 
 // Open makes the node ready: addresses are forwarded and translated, and
@@ -147,9 +149,18 @@ func (n *Network) Close() { n.host.Close() }
 func (n *Network) Ensure() (repaired bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if there, err := n.installed(); err != nil || there && isForwarding() {
-		return false, err
+	now, genErr := generation() // before the look, so that no change comes between
+	there := genErr == nil && n.looked && now == n.seen
+	if !there {
+		if there, err = n.installed(); err != nil {
+			return false, err
+		}
+		n.looked, n.seen = there && genErr == nil, now
 	}
+	if there && isForwarding() {
+		return false, nil
+	}
+	n.looked = false
 	return true, errors.Join(forwarding(), n.install())
 }
 
