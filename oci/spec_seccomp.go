@@ -1,11 +1,9 @@
 package oci
 
 import (
-	"fmt"
-	"runtime"
-
-	"github.com/moby/profiles/seccomp"
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/oci/sysfilter"
 )
 
 // SeccompMode chooses the container's system call filter.
@@ -46,21 +44,7 @@ func fillSeccomp(spec *specs.Spec) error {
 	if spec.Linux.Seccomp != nil || mode == SeccompOff.String() {
 		return nil
 	}
-	profile, err := seccomp.GetDefaultProfile(spec)
-	if err != nil {
-		return fmt.Errorf("build seccomp profile: %w", err)
-	}
-	if mode != SeccompCompat.String() {
-		native, ok := nativeArch[runtime.GOARCH]
-		if !ok {
-			return fmt.Errorf("build seccomp profile: no name for architecture %s; use the compatible mode", runtime.GOARCH)
-		}
-		profile.Architectures = []specs.Arch{native}
-	}
+	profile, err := sysfilter.Profile(spec, mode == SeccompCompat.String())
 	spec.Linux.Seccomp = profile
-	return nil
-}
-
-var nativeArch = map[string]specs.Arch{
-	"amd64": specs.ArchX86_64, "arm64": specs.ArchAARCH64, "ppc64le": specs.ArchPPC64LE, "riscv64": specs.ArchRISCV64,
+	return err
 }
