@@ -206,8 +206,8 @@ func (c *Container) call(ctx context.Context, req request) error {
 	}
 }
 
-// Signal sends sig to the user's program: the processes nearest to the first
-// one that handle it. It is an error while the container starts.
+// Signal sends sig to the user's program, whatever shell or init stands before
+// it; with SignalFirst to the first process. It is an error while the container starts.
 func (c *Container) Signal(sig syscall.Signal) error {
 	return c.call(context.Background(), request{Op: opSignal, Signal: int(sig)})
 }

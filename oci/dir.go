@@ -60,6 +60,9 @@ type ShimConfig struct {
 	// has none. Everybody there may write to them.
 	MakeDirs []string `json:"make_dirs,omitempty"`
 
+	// SignalFirst sends signals to the first process alone; see package signals.
+	SignalFirst bool `json:"signal_first,omitempty"`
+
 	// LeaseFile is a file with a Lease: the container is killed when that has
 	// run out, even if whoever asked for it is dead. "" is no lease.
 	LeaseFile string `json:"lease_file,omitempty"`

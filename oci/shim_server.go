@@ -160,7 +160,7 @@ func (s *shim) deaf(sig syscall.Signal) bool {
 		return false
 	}
 	pids, err := s.group.Pids()
-	return err == nil && len(pids) == 1 && pids[0] == pid && !signals.Handles(pid, sig)
+	return err == nil && len(pids) == 1 && pids[0] == pid && !signals.Takes(pid, sig)
 }
 
 // breakOff ends what a start waits for, a hook or a mount that hangs. The
@@ -191,6 +191,9 @@ func (s *shim) signalTree(sig syscall.Signal) error {
 	pids, err := s.group.Pids()
 	if err != nil {
 		return err
+	}
+	if s.cfg.SignalFirst {
+		pids = []int{pid}
 	}
 	return signals.Tree(pid, pids, sig)
 }

@@ -35,7 +35,7 @@ type request struct {
 
 // The operations. opExec comes alone, on a connection of its own.
 const (
-	opSignal = "signal" // to whoever handles it, see signal.go
+	opSignal = "signal" // to whoever handles it, see package signals
 	opStop   = "stop"   // as signal, and the container counts as stopped
 	opKill   = "kill"
 	opPause  = "pause"

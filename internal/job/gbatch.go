@@ -50,6 +50,7 @@ type Gbatch struct {
 	WarnSignal string   `json:"warnSignal,omitempty"` // USR1, USR2, HUP, INT or TERM; set with WarnBefore
 	HaltSignal string   `json:"haltSignal,omitempty"` // sent when the job is halted to make room; empty: TERM
 	HaltGrace  Duration `json:"haltGrace,omitempty"`  // from HaltSignal to KILL; 0: the site's
+	SignalTo   string   `json:"signalTo,omitempty"`   // who gets these signals: SignalProgram, also if empty, or SignalFirst
 	StopSignal string   `json:"stopSignal,omitempty"` // sent when it is cancelled or out of time; empty: TERM
 	StopGrace  Duration `json:"stopGrace,omitempty"`  // from StopSignal to KILL; 0: the site's, which is also the most
 	IdleGPU    *IdleGPU `json:"idleGpu,omitempty"`
@@ -82,6 +83,12 @@ const (
 	LimitTotal   = ""        // run time of all attempts of a task together
 	LimitAttempt = "attempt" // run time of each attempt
 	LimitJob     = "job"     // time since the job first started, waits between and all tasks included
+)
+
+// The words of Gbatch.SignalTo.
+const (
+	SignalProgram = "program" // whoever is behind shells and inits
+	SignalFirst   = "first"   // the container's first process alone
 )
 
 // The words of Gbatch.StartOrder and StopWhen.

@@ -59,6 +59,7 @@ var gbatchFields = []field[Gbatch]{
 	{"haltGrace", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.HaltGrace, 1) }, false},
 	{"stopSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StopSignal, oneOf(warnSignals...)) }, false},
 	{"stopGrace", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.StopGrace, 1) }, false},
+	{"signalTo", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.SignalTo, oneOf(SignalProgram, SignalFirst)) }, false},
 	{"idleGpu", func(d *decoder, n *node, g *Gbatch) {
 		g.IdleGPU = &IdleGPU{}
 		document.Object(d, n, idleFields, g.IdleGPU)

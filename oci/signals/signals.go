@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,9 +17,19 @@ import (
 // A signal is for the user's program, but that is often not the container's
 // first process: a shell may stand before it, which passes nothing on, and a
 // first process without a handler does not even get the signal. So it goes
-// down from the first process: one that handles the signal gets it, and it
-// alone, as its children are its own business; one that does not, and waits
-// for children, is passed over for them.
+// down from the first process:
+//
+//   - A process that takes the signal gets it, and what is below it is its own
+//     business: an init passes it on, a program stops its workers.
+//   - A shell passes nothing on even if it takes the signal, as each does with
+//     INT while it waits, and its trap runs only when what it waits for has
+//     ended. What it runs in the foreground gets the signal too; what it runs
+//     in the background is left to the trap, which may pass it on.
+//   - A process that does not take it and waits for children is passed over for
+//     them: killed, it would take the container along while they save their work.
+//
+// INT is what a terminal sends to the whole foreground process group, and
+// programs that start others count on that: the group of the first process gets it.
 
 // Tree delivers sig to the container with the first process root, whose
 // processes are pids.
@@ -25,31 +37,85 @@ func Tree(root int, pids []int, sig syscall.Signal) error {
 	if sig == unix.SIGKILL || sig == unix.SIGSTOP || sig == unix.SIGCONT {
 		return All(pids, sig)
 	}
-	children := map[int][]int{}
+	t := tree{sig: sig, below: map[int][]int{}, group: map[int]int{}}
 	for _, pid := range pids {
-		if parent, err := parentOf(pid); err == nil {
-			children[parent] = append(children[parent], pid)
+		parent, err := statField(pid, statParent)
+		group, err2 := statField(pid, statGroup)
+		if err == nil && err2 == nil {
+			t.below[parent] = append(t.below[parent], pid)
+			t.group[pid] = group
 		}
 	}
-	var targets []int
-	var visit func(pid, depth int)
-	visit = func(pid, depth int) {
-		below := children[pid]
-		if Handles(pid, sig) || len(below) == 0 || depth > maxTreeDepth {
-			targets = append(targets, pid)
-			return
+	t.visit(root, 0)
+	switch sig {
+	case unix.SIGINT:
+		for pid, group := range t.group {
+			if group == t.group[root] && !slices.Contains(t.targets, pid) {
+				t.targets = append(t.targets, pid)
+			}
 		}
-		slices.Sort(below)
-		for _, child := range below {
-			visit(child, depth+1)
-		}
+	case unix.SIGUSR1, unix.SIGUSR2:
+		t.spareUnaware()
+	default:
+		t.spareReaders()
 	}
-	visit(root, 0)
-	return All(targets, sig)
+	return All(t.targets, sig)
+}
+
+// tree is a container's processes, and which of them are to get a signal.
+type tree struct {
+	sig     syscall.Signal
+	below   map[int][]int
+	group   map[int]int
+	targets []int
 }
 
 // maxTreeDepth ends the descent in a tree that changes while it is read.
 const maxTreeDepth = 64
+
+func (t *tree) visit(pid, depth int) {
+	below := t.below[pid]
+	takes := Takes(pid, t.sig)
+	if takes || len(below) == 0 || depth > maxTreeDepth {
+		t.targets = append(t.targets, pid)
+	}
+	if depth > maxTreeDepth || takes && !isShell(pid) {
+		return
+	}
+	slices.Sort(below)
+	for _, child := range below {
+		if !takes || !inBackground(child) {
+			t.visit(child, depth+1)
+		}
+	}
+}
+
+// spareUnaware leaves out who would die of a signal that is to tell somebody
+// something, if there is somebody who listens.
+func (t *tree) spareUnaware() {
+	deaf := func(pid int) bool { return !Takes(pid, t.sig) }
+	if !slices.ContainsFunc(t.targets, func(pid int) bool { return !deaf(pid) }) {
+		return
+	}
+	t.targets = slices.DeleteFunc(t.targets, deaf)
+}
+
+// spareReaders leaves out who reads what another target writes, as tee behind a
+// program: it ends by itself when that has written its last.
+func (t *tree) spareReaders() {
+	written := map[string]int{}
+	for _, pid := range t.targets {
+		for _, fd := range []int{1, 2} {
+			if name := pipe(pid, fd); name != "" {
+				written[name] = pid
+			}
+		}
+	}
+	t.targets = slices.DeleteFunc(t.targets, func(pid int) bool {
+		writer, ok := written[pipe(pid, 0)]
+		return ok && writer != pid && !Takes(pid, t.sig)
+	})
+}
 
 // All delivers sig to each of the processes that has not ended.
 func All(pids []int, sig syscall.Signal) error {
@@ -61,14 +127,26 @@ func All(pids []int, sig syscall.Signal) error {
 	return nil
 }
 
-// Handles says whether a process has a handler for sig.
-func Handles(pid int, sig syscall.Signal) bool {
+// Takes says whether a process has a handler for sig, or holds it back to fetch
+// it by itself, as inits do.
+func Takes(pid int, sig syscall.Signal) bool {
+	return hasSignal(pid, "SigCgt:", sig) || hasSignal(pid, "SigBlk:", sig)
+}
+
+// inBackground says whether a shell started the process with &: such a process
+// ignores what a terminal would send.
+func inBackground(pid int) bool {
+	return hasSignal(pid, "SigIgn:", unix.SIGINT) && hasSignal(pid, "SigIgn:", unix.SIGQUIT)
+}
+
+// hasSignal says whether sig is in one of the sets that /proc/PID/status shows.
+func hasSignal(pid int, set string, sig syscall.Signal) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return false
 	}
 	for line := range bytes.Lines(data) {
-		if mask, ok := bytes.CutPrefix(line, []byte("SigCgt:")); ok {
+		if mask, ok := bytes.CutPrefix(line, []byte(set)); ok {
 			n, err := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
 			return err == nil && sig > 0 && sig <= 64 && n&(1<<(sig-1)) != 0
 		}
@@ -76,13 +154,42 @@ func Handles(pid int, sig syscall.Signal) bool {
 	return false
 }
 
+var shells = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh"}
+
+// isShell goes by the program's file: the name of a process is that of its script.
+func isShell(pid int) bool {
+	proc := "/proc/" + strconv.Itoa(pid)
+	exe, err := os.Readlink(proc + "/exe")
+	if err != nil {
+		return false
+	}
+	name := filepath.Base(exe)
+	if name == "busybox" {
+		line, err := os.ReadFile(proc + "/cmdline")
+		if err != nil {
+			return false
+		}
+		first, _, _ := strings.Cut(string(line), "\x00")
+		name = strings.TrimPrefix(filepath.Base(first), "-")
+	}
+	return slices.Contains(shells, name)
+}
+
+// pipe names the pipe that a process has open as fd; "" if it is none.
+func pipe(pid, fd int) string {
+	name, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+	if err != nil || !strings.HasPrefix(name, "pipe:") {
+		return ""
+	}
+	return name
+}
+
 // The numbers of fields of /proc/PID/stat, behind the name.
 const (
 	statParent  = 1
+	statGroup   = 2
 	statSession = 3
 )
-
-func parentOf(pid int) (int, error) { return statField(pid, statParent) }
 
 // statField is an error for a process that has ended and is not yet reaped.
 func statField(pid, n int) (int, error) {

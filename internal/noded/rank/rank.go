@@ -139,6 +139,12 @@ func (o *order) gpus() []string {
 	return list
 }
 
+// signalFirst says whether signals are for the first process alone.
+func (o *order) signalFirst() bool {
+	g := o.Spec.Gbatch
+	return g != nil && g.SignalTo == job.SignalFirst
+}
+
 // stopSignal is what the job wants to be told to end by.
 func (o *order) stopSignal() string {
 	if g := o.Spec.Gbatch; g != nil && g.StopSignal != "" {

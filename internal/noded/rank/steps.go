@@ -184,7 +184,9 @@ func (r *Rank) startContainer(ctx context.Context) error {
 		Network:    r.net.Shim(),
 		FilterHost: r.net == nil,
 
-		Runtime:   r.runtime(),
+		Runtime:     r.runtime(),
+		SignalFirst: r.order.signalFirst(),
+
 		LeaseFile: r.node.LeaseFile,
 		Own:       slices.Concat(r.inputs.Own, r.secrets.own()),
 		MakeDirs:  r.order.Spec.OwnDirs(),
