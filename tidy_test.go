@@ -54,7 +54,7 @@ var below = map[string][]string{
 	"internal/control/array":  {"sched", "internal/job", "internal/state"},
 	"internal/control/depend": {"sched", "internal/job", "internal/state"},
 	"internal/control": {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict",
-		"internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota"},
+		"internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need"},
 	"internal/store":           {"internal/job", "internal/state", "internal/store/floor"},
 	"internal/store/floor":     {},
 	"internal/api":             {"internal/job", "internal/node"},
@@ -88,7 +88,7 @@ var below = map[string][]string{
 	"internal/ctld/mail": {"internal/control", "internal/ctld/jobstore", "internal/ctld/site", "internal/job", "internal/state",
 		"internal/ctld/fair", "internal/ctld/notice"},
 	"internal/ctld/meter": {"internal/api", "internal/control", "internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
-	"internal/ctld/nodes": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
+	"internal/ctld/nodes": {"internal/api", "internal/control", "internal/control/launches", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/samples", "internal/ctld/site", "internal/ctld/streams", "internal/ctld/wire",
 		"internal/job", "internal/node", "internal/pki", "internal/state", "sched", "internal/ctld/ids"},
 	"internal/ctld/route": {"internal/api", "internal/ctld/access", "internal/ctld/notice", "internal/ctld/wire", "internal/job", "internal/node",
@@ -114,7 +114,7 @@ var below = map[string][]string{
 	"internal/noded": {"cgroups", "internal/api", "internal/client", "internal/job", "internal/node", "internal/noded/config",
 		"internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices", "internal/noded/exporter",
 		"internal/noded/identity", "internal/noded/images", "internal/noded/network", "internal/noded/preflight",
-		"internal/noded/rank", "internal/noded/reason", "internal/noded/storage", "internal/noded/streams", "oci", "oci/apparmor", "oci/lease", "internal/noded/inside",
+		"internal/noded/rank", "internal/noded/reason", "internal/noded/storage", "internal/noded/streams", "oci", "oci/apparmor", "oci/lease", "internal/noded/inside", "internal/noded/launches", "internal/launch",
 		"internal/noded/account", "internal/noded/disk", "oci/atomicfile", "oci/runtimes"},
 	"internal/node":           {"internal/job"},
 	"oci/atomicfile":          {},
@@ -134,7 +134,7 @@ var below = map[string][]string{
 		"internal/noded/config", "internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices",
 		"internal/noded/exporter", "internal/noded/identity", "internal/noded/images", "internal/noded/network",
 		"internal/noded/reason", "internal/noded/rights", "internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile",
-		"oci/image", "oci/ref", "internal/noded/account", "oci/userns", "internal/noded/disk", "internal/noded/inside"},
+		"oci/image", "oci/ref", "internal/noded/account", "oci/userns", "internal/noded/disk", "internal/noded/inside", "internal/noded/launches", "internal/launch"},
 	"internal/noded/streams": {"internal/node", "internal/api", "internal/client", "internal/job", "oci", "oci/logs", "oci/netns"},
 	"internal/noded/reason":  {"internal/job"},
 	"internal/noded/devices": {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config",
@@ -178,20 +178,21 @@ var below = map[string][]string{
 	"internal/cli/submit":                       slices.Concat(command, []string{"internal/cli/exec", "internal/cli/follow", "internal/cli/secret", "internal/job/importer", "internal/job/importer/nvct", "internal/document", "oci/ref"}),
 	"internal/cli/slurm":                        slices.Concat(command, []string{"internal/cli/queue", "internal/job/importer/slurm", "internal/document"}),
 	"oci/userns":                                {},
-	"internal/noded/inside":                     {"oci/atomicfile"},
-	"internal/launch/program":                   {},
-	"oci/sysfilter":                             {},
-	"oci/apparmor":                              {},
-	"internal/noded/account":                    {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns", "internal/node", "internal/units"},
-	"internal/ctld/ids":                         {"internal/ctld/loop", "internal/ctld/wire", "internal/node", "internal/state"},
-	"internal/control/amend":                    {"sched", "internal/job", "internal/state"},
-	"internal/control/quota":                    {"sched", "internal/job", "internal/state"},
-	"internal/ctld/notice":                      {},
-	"internal/ctld/conns":                       {"internal/api", "internal/ctld/notice"},
-	"internal/ctld/fair":                        {},
-	"internal/ctld/places":                      {"internal/ctld/fair"},
-	"internal/noded/disk":                       {"cgroups", "internal/client", "internal/job", "internal/noded/config", "internal/sparse"},
-	"oci/hostnet":                               {"cgroups", "oci/netns"},
+	"internal/noded/inside":                     {"oci/atomicfile"}, "internal/launch": {"internal/job"}, "internal/launch/rank": {"internal/launch", "internal/job"}, "internal/launch/srun": {"internal/launch", "internal/job"}, "internal/launch/scontrol": {"internal/launch", "internal/job"}, "internal/launch/program": {"internal/launch", "internal/launch/rank", "internal/launch/srun", "internal/launch/scontrol"}, "internal/noded/launches": {"internal/launch"},
+	"internal/control/launches": {"sched", "internal/job", "internal/state"},
+	"oci/sysfilter":             {},
+	"oci/apparmor":              {},
+	"internal/noded/account":    {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns", "internal/node", "internal/units"},
+	"internal/ctld/ids":         {"internal/ctld/loop", "internal/ctld/wire", "internal/node", "internal/state"},
+	"internal/control/need":     {"internal/job", "internal/state"},
+	"internal/control/amend":    {"sched", "internal/job", "internal/state"},
+	"internal/control/quota":    {"sched", "internal/job", "internal/state"},
+	"internal/ctld/notice":      {},
+	"internal/ctld/conns":       {"internal/api", "internal/ctld/notice"},
+	"internal/ctld/fair":        {},
+	"internal/ctld/places":      {"internal/ctld/fair"},
+	"internal/noded/disk":       {"cgroups", "internal/client", "internal/job", "internal/noded/config", "internal/sparse"},
+	"oci/hostnet":               {"cgroups", "oci/netns"},
 }
 
 // command is what each command of the suite may import.
@@ -201,7 +202,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -117,6 +117,8 @@ type Order struct {
 	LimitMS int64 `json:"limitMs,omitempty"`
 	// Signals: its program shall be sent those that it was not sent yet.
 	Signals []Signal `json:"signals,omitempty"`
+	// CancelSteps: what srun started as these shall end.
+	CancelSteps []uint32 `json:"cancelSteps,omitempty"`
 	// Secrets is set when the node does not have these values yet.
 	Secrets *Secrets  `json:"secrets,omitempty"`
 	Run     *RunOrder `json:"run,omitempty"` // absent when the node's request listed the rank
@@ -157,6 +159,8 @@ type RunOrder struct {
 	Ranks      int            `json:"ranks"`                // of the gang
 	Peers      []Peer         `json:"peers,omitempty"`      // of a gang, in rank order, this rank too
 	MasterPort int            `json:"masterPort,omitempty"` // of a gang: where rank 0 may be met
+	Secret     string         `json:"secret,omitempty"`     // of a batch script: what its ranks know each other by
+	Port       int            `json:"port,omitempty"`       // likewise: on which they take tasks
 	LimitMS    int64          `json:"limitMs,omitempty"`    // run time left; 0: none
 	GraceMS    int64          `json:"graceMs"`              // between TERM and KILL at the limit
 	Digest     string         `json:"digest,omitempty"`     // image manifest to use, once known
@@ -170,6 +174,7 @@ type Peer struct {
 	Node    string `json:"node"`
 	Address string `json:"address"`        // by which the others reach it
 	GPUs    int    `json:"gpus,omitempty"` // of this rank
+	CPUs    int    `json:"cpus,omitempty"`
 
 	// Of a gang with a network of its own: the rank's address in it with the
 	// network's length, as 10.214.0.1/16, and the number of the tunnel by which

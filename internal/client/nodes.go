@@ -49,6 +49,12 @@ func (c *Client) NodeSync(ctx context.Context, name string, req *api.SyncRequest
 	return answerOf[api.SyncResponse](ctx, c, request{method: http.MethodPost, path: namePath(api.PathNodeSync, name), in: req, hold: hold})
 }
 
+// Launch records what srun starts in a job whose first rank node name has. It is
+// safe to repeat; Retry is not applied.
+func (c *Client) Launch(ctx context.Context, name string, req *api.LaunchRequest) (*api.LaunchResponse, error) {
+	return answerOf[api.LaunchResponse](ctx, c, request{method: http.MethodPost, path: namePath(api.PathNodeLaunch, name), in: req})
+}
+
 // JoinNode makes this machine node name: it shows a join token and a request
 // (PEM) for its key, and gets a certificate (PEM). It is safe to repeat with
 // the same key.

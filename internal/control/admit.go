@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gbatch/internal/control/need"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -83,7 +84,7 @@ func (e Submit) refuseNever(s *step, probe sched.Job) *state.Refusal {
 		r.Hint = "a capability is had on nodes only whose gnoded.yaml has it in allowCapabilities"
 	}
 	if name := e.Spec.Runtime(); name != "" {
-		r.Hint = s.nodes.runtimesHint(name)
+		r.Hint = need.RuntimesHint(s.nodes.list, name)
 	}
 	est, err := sched.WouldStart(s.queue.input(s.now), probe)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gbatch/internal/control/launches"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -55,6 +56,9 @@ func (a *attempts) check() error {
 // close takes in that all ranks of an attempt have ended: the resources are free,
 // the ledger is charged in the same step, and the job ends or waits again.
 func (a *attempts) close(j *state.Job) {
+	steps := launches.Of(j)
+	steps.EndAll(a.out.now)
+	j = a.jobs.setLaunches(j, steps)
 	at := *j.Attempt
 	at.End = a.ended(&at)
 	a.queue.sched.End(sched.JobID(j.Number))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/control/need"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -175,7 +176,7 @@ func schedNode(n *state.Node) sched.Node {
 	inv := n.Inventory
 	s := sched.Node{
 		Name: n.Name, Cluster: inv.Cluster, MilliCPU: int64(inv.CPUs) * 1000, MemMiB: inv.MemBytes >> 20,
-		DiskMiB: inv.DiskBytes >> 20, CUDA: inv.CUDA, Features: slices.Concat(inv.Features, networks(inv)), AllowShare: inv.AllowShare,
+		DiskMiB: inv.DiskBytes >> 20, CUDA: inv.CUDA, Features: slices.Concat(inv.Features, need.Has(inv)), AllowShare: inv.AllowShare,
 	}
 	state, reason := n.State()
 	switch state {

@@ -3,6 +3,7 @@ package control
 import (
 	"slices"
 
+	"gbatch/internal/control/need"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -24,7 +25,7 @@ func (e Submit) request(s *step) state.Request {
 		Cluster: r.ClusterID, Node: r.SlaveName,
 		GPUModels: r.GPUModel, GPUMemMiB: int64(r.GPUMemoryGB) << 10,
 		DiskMiB: int64(g.DiskGB) << 10, MinCUDA: r.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
-		Features: slices.Concat(r.Features, networkNeed(spec), privilegeNeed(spec), runtimeNeed(spec)),
+		Features: slices.Concat(r.Features, need.Of(spec)),
 
 		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes,
 	}

@@ -185,6 +185,7 @@ var matrix = map[string]struct {
 	"POST /v1/streams/{id}":             {"/v1/streams/none", "", "401 403 403 403 403 403 404 404 403"},
 	"GET /v1/streams/{id}":              {"/v1/streams/none", "", "401 403 403 403 403 403 404 404 403"},
 	"POST /v1/nodes/{name}/sync":        {"/v1/nodes/n1/sync", `{"instance":"i-n1","inventoryHash":"h"}`, "401 403 403 403 403 403 200 403 403"},
+	"POST /v1/nodes/{name}/steps":       {"/v1/nodes/n1/steps", `{}`, "401 403 403 403 403 403 400 403 403"},
 	"POST /v1/nodes/{name}/certificate": {"/v1/nodes/n1/certificate", `{}`, "401 403 403 403 403 403 400 403 403"},
 
 	"GET /healthz":          {"/healthz", "", "200 200 200 200 200 200 200 200 200"},

@@ -51,6 +51,7 @@ func (s *Server) routes() []route.Route {
 		route.JSON("GET "+api.PathUsage, access.ByUsers, past.Usage).Is("get-usage", "What was used, by project, user, GPU model, cluster, day or month").Large(),
 		route.JSON("GET "+api.PathShares, access.ByUsers, past.Shares).Is("list-shares", "Fair share: shares, usage and factors").Large(),
 		route.JSON("POST "+api.PathNodeSync, access.ByNodes, exchange.Sync).Is("sync-node", "A node's exchange with the controller"),
+		route.JSON("POST "+api.PathNodeLaunch, access.ByNodes, exchange.Launch).Is("record-step", "What srun starts in a job"),
 		route.Stream("GET "+api.PathJobLog, access.ByUsers, opened.Log, nil).Is("get-job-log", "The log of a job, as bytes"),
 		route.Done("POST "+api.PathDrain, access.ByOperators, operator.Drain).Is("drain-node", "Take a node or a GPU out of scheduling"),
 		route.Done("POST "+api.PathResume, access.ByOperators, operator.Resume).Is("resume-node", "Put a node or a GPU back"),

@@ -35,3 +35,101 @@ func TestScriptRunsOnce(t *testing.T) {
 		t.Errorf("cancelled:\n%s", describe(d))
 	}
 }
+
+// TestSrun: a script on two nodes starts steps in many ways; what each printed
+// and how it ended is what Slurm's srun would have done.
+func TestSrun(t *testing.T) {
+	s := newSite(t, siteOptions{nodes: 2})
+	script := `#!/bin/sh
+#SBATCH --image=` + image + ` -N 2 -n 4 -c 1 --mem=128M --container-mounts=/project
+cd /project
+srun sh -c 'echo $SLURM_PROCID/$SLURM_NTASKS local $SLURM_LOCALID node $SLURM_NODEID of $SLURM_NNODES rank $GBATCH_RANK step $SLURM_STEP_ID' | sort
+echo == once
+srun -n1 -N1 echo once
+echo == label
+srun -l -n 2 -N 2 echo hi | sort
+echo == cyclic
+srun -m cyclic sh -c 'echo $SLURM_PROCID on $SLURM_NODEID' | sort
+echo == codes
+srun -n 2 -N 1 sh -c 'exit $((SLURM_PROCID + 3))'; echo code $?
+srun -n1 -N1 sh -c 'kill -SEGV $$'; echo code $?
+srun -n1 -N1 no-such-program; echo code $?
+srun --no-such-option true; echo code $?
+srun -n 64 true; echo code $?
+echo == files
+srun -n 4 -o 'out-%j-%2t-%n' sh -c 'echo of $SLURM_PROCID; echo err >&2'
+cat out-*
+echo == input
+echo one line | srun -n 2 -N 2 cat
+echo == multi
+printf '0 echo first %%t\n* echo other %%t\n' > multi
+srun -n 3 --multi-prog multi | sort
+echo == together
+for i in 1 2 3 4; do srun -n1 -N1 --exact sh -c 'echo done' & done; wait
+echo == names
+scontrol show hostnames $SLURM_JOB_NODELIST | wc -l
+for h in $(scontrol show hostnames $SLURM_JOB_NODELIST); do grep -q $h /etc/hosts || echo $h has no address; done
+`
+	id := s.file(script)
+	d := s.wait(id)
+	if endOf(d) != finished {
+		t.Errorf("%s", describe(d))
+	}
+	text := strings.NewReplacer(s.nodeName(0), "NODE", s.nodeName(1), "NODE").Replace(s.must("glog", id))
+	if diff := cmp.Diff(srunSaid, text); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+const srunSaid = `0/4 local 0 node 0 of 2 rank 0 step 0
+1/4 local 1 node 0 of 2 rank 0 step 0
+2/4 local 0 node 1 of 2 rank 1 step 0
+3/4 local 1 node 1 of 2 rank 1 step 0
+== once
+once
+== label
+0: hi
+1: hi
+== cyclic
+0 on 0
+1 on 1
+2 on 0
+3 on 1
+== codes
+srun: error: NODE: task 0: Exited with exit code 3
+srun: error: NODE: task 1: Exited with exit code 4
+code 4
+srun: error: NODE: task 0: Segmentation fault
+code 139
+slurmstepd: error: execve(): no-such-program: No such file or directory
+srun: error: NODE: task 0: Exited with exit code 2
+code 2
+srun: unrecognized option '--no-such-option'
+Try "srun --help" for more information
+code 1
+srun: error: Unable to create step for job 1: More processors requested than permitted
+code 1
+== files
+of 0
+err
+of 1
+err
+of 2
+err
+of 3
+err
+== input
+one line
+one line
+== multi
+first 0
+other 1
+other 2
+== together
+done
+done
+done
+done
+== names
+2
+`

@@ -180,6 +180,9 @@ func arrayVariables(in EnvInput) []variable {
 	}...)
 }
 
+// TypedID is what people type for the job.
+func TypedID(in EnvInput) string { return jobID(in) }
+
 // jobID is what people type for the job: its number, or for a task 123_7.
 func jobID(in EnvInput) string {
 	if a := in.Array; a != nil {

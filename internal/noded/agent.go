@@ -24,6 +24,7 @@ import (
 	"gbatch/internal/noded/identity"
 	"gbatch/internal/noded/images"
 	"gbatch/internal/noded/inside"
+	"gbatch/internal/noded/launches"
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/rank"
 	"gbatch/internal/noded/reason"
@@ -152,6 +153,7 @@ func (a *Agent) open(o Options) error {
 	}
 	a.node = a.forRanks(boot, o.onReach)
 	a.node.Programs = programs
+	a.node.Launches = func(id job.RankID, of string) launches.Recorder { return recorder{a, id, of} }
 	if err := a.recover(); err != nil {
 		return err
 	}

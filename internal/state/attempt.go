@@ -34,6 +34,8 @@ type Attempt struct {
 	Sent    []Sent     `json:"sent,omitempty"`   // signals that its nodes are still to deliver
 	SentSeq uint32     `json:"sentSeq,omitempty"`
 
+	Launches *Launches `json:"launches,omitempty"` // what srun started in it; nil: nothing
+
 	Used accounting.Amount `json:"used,omitzero"` // x milliseconds, by allocations that it has given back
 }
 

@@ -28,6 +28,7 @@ const (
 	KindEvent   Kind = 'e' // by Job and Seq: the timeline
 	KindAttempt Kind = 'a' // by Job and Seq: attempts that have ended
 	KindTasks   Kind = 'b' // by Job and Seq: the tasks of an array as asked (0), and their states (block Seq-1)
+	KindLaunch  Kind = 'g' // by Job and Seq: what srun started in it, the last thousand
 	KindUUID    Kind = 'i' // by Name (UUID): number of a job in history
 	KindNode    Kind = 'n' // by Name
 	KindUsage   Kind = 'u' // by Name: the ledger's rows

@@ -68,6 +68,10 @@ func showJob(a *cli.App, d *api.JobDetail, as string) error {
 		fmt.Fprintln(a.Out, "\nAttempts")
 		err = errors.Join(err, attempts(d).Indent("  ").Write(a.Out))
 	}
+	if len(d.Steps) > 0 {
+		fmt.Fprintln(a.Out, "\nSteps")
+		err = errors.Join(err, steps(a, d).Indent("  ").Write(a.Out))
+	}
 	if len(d.Events) > 0 {
 		fmt.Fprintln(a.Out, "\nTimeline")
 		err = errors.Join(err, timeline(a.Out, d.Events))

@@ -45,6 +45,9 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 	if in.Body.Count {
 		return &out, nil
 	}
+	if err := s.actOnSteps(ctx, id, in, &out); err != nil {
+		return nil, err
+	}
 	order := control.Act{Action: control.Action(in.Action), By: id.User, Operator: id.Operator(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Change: changeOf(in)}
 	whole := targets[:0:0]
 	for _, t := range targets {
@@ -125,6 +128,10 @@ func (s *Actions) targets(id access.Identity, in *actInput) (api.ActionResponse,
 		out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number})
 	}
 	for _, text := range q.IDs {
+		if _, _, ok := splitStep(text); ok {
+			out.Results = append(out.Results, api.ActionResult{ID: text})
+			continue // see actOnSteps
+		}
 		if n, set, ok := state.ParseTask(text); ok {
 			t, result := s.taskTarget(id, text, n, set)
 			if t != nil {

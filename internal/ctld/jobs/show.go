@@ -223,6 +223,9 @@ func (s *Queries) detail(id access.Identity, j *state.Job) (api.JobDetail, error
 	if d.Events, err = s.Jobs.Timeline(j.Number); err != nil {
 		return d, err
 	}
+	if d.Steps, err = s.Jobs.Steps(j); err != nil {
+		return d, err
+	}
 	d.Attempts, err = s.Jobs.Attempts(j.Number)
 	if j.State.Active() {
 		d.Attempts = append(d.Attempts, wire.Attempt(j.Attempt))

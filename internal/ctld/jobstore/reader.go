@@ -110,6 +110,25 @@ func (r *Reader) Attempts(n job.Number) ([]api.Attempt, error) {
 	})
 }
 
+// Steps are the last ones that srun started in a job.
+func (r *Reader) Steps(j *state.Job) ([]api.Step, error) {
+	if j.Attempt == nil {
+		return nil, nil
+	}
+	return newestOf(r, state.KindLaunch, j.Number, func(rec state.Record) (api.Step, error) {
+		var l state.Launch
+		if err := json.Unmarshal(rec.Value, &l); err != nil {
+			return api.Step{}, fmt.Errorf("decode step of job %d: %w", j.Number, err)
+		}
+		return wire.Step(j, &l), nil
+	})
+}
+
+// LaunchSecret is what the ranks of a job's attempt know each other by.
+func (r *Reader) LaunchSecret(j *state.Job) string {
+	return hex.EncodeToString(r.Vault.Key(fmt.Sprintf("launch %x %d", j.UUID, j.Attempt.Attempt)))
+}
+
 // newestOf is the last records of a job, in the order in which they came.
 func newestOf[T any](r *Reader, kind state.Kind, n job.Number, decode func(state.Record) (T, error)) (out []T, err error) {
 	err = r.Store.NewestOf(kind, n, func(rec state.Record) (bool, error) {

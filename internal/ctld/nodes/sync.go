@@ -161,6 +161,13 @@ func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 			for _, sent := range j.Attempt.Sent {
 				o.Signals = append(o.Signals, api.Signal{Seq: sent.Seq, Name: sent.Name})
 			}
+			if l := j.Attempt.Launches; l != nil && i == 0 {
+				for _, open := range l.Open {
+					if open.Cancel != "" {
+						o.CancelSteps = append(o.CancelSteps, open.Number)
+					}
+				}
+			}
 			if q := r.Asked(); q != nil {
 				o.Resize = &api.Resize{Seq: q.Seq, CPUs: int(q.To.MilliCPU / 1000), MemBytes: q.To.MemMiB << 20}
 			}
@@ -205,6 +212,9 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	}
 	o.Spec = *doc
 	s.gang(o, j)
+	if doc.Launches() {
+		o.Secret, o.Port = s.Jobs.LaunchSecret(j), launchPort(j.Number)
+	}
 	o.IDs, err = s.IDs.Of(j.Owner.User, o.UID)
 	return o, err
 }
@@ -216,7 +226,7 @@ func (s *Exchange) gang(o *api.RunOrder, j *state.Job) {
 	}
 	v, own := s.Loop.View(), o.Spec.Network() == job.NetworkBridge
 	for i, r := range j.Attempt.Ranks {
-		p := api.Peer{Node: r.Alloc.Node, Address: r.Alloc.Node, GPUs: len(r.Alloc.GPUs)}
+		p := api.Peer{Node: r.Alloc.Node, Address: r.Alloc.Node, GPUs: len(r.Alloc.GPUs), CPUs: int(r.Alloc.MilliCPU / 1000)}
 		n := v.Node(r.Alloc.Node)
 		switch {
 		case n != nil && own:
@@ -252,6 +262,10 @@ func tunnel(j *state.Job, rank int) uint32 {
 // masterPort is the port on which a gang's ranks meet: its own for each of the
 // last 10,000 jobs, below the range that the kernel gives out.
 func masterPort(n job.Number) int { return 20000 + int(n%10000) }
+
+// launchPort is the port on which the ranks of a batch script take tasks,
+// likewise.
+func launchPort(n job.Number) int { return 10000 + int(n%10000) }
 
 // array tells a rank of the array that its job is a task of.
 func (s *Exchange) array(o *api.RunOrder, j *state.Job) {

@@ -1,30 +1,42 @@
-// Command program is what gnoded mounts into the containers of jobs that start
-// tasks by srun: see internal/noded/inside. It is one file for all that is
-// called there, and static, so that it works in every image.
+// Command program is what gnoded mounts into the containers of batch scripts: see
+// internal/noded/inside. It is one file for all that is called there, and static,
+// so that it works in every image.
 package main
 
 import (
+	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
+	"path/filepath"
+
+	"gbatch/internal/launch"
+	"gbatch/internal/launch/rank"
+	"gbatch/internal/launch/scontrol"
+	"gbatch/internal/launch/srun"
 )
 
-// In a rank that waits for tasks this is the first process: it holds the
-// container until it is told to end, and takes in the processes of those whose
-// parents have gone.
 func main() {
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCHLD)
-	for s := range signals {
-		switch s {
-		case syscall.SIGCHLD:
-			for {
-				if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {
-					break
-				}
-			}
-		case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT:
-			return
+	switch name := filepath.Base(os.Args[0]); name {
+	case "srun":
+		os.Exit(srun.Main(os.Args[1:]))
+	case "scontrol":
+		os.Exit(scontrol.Main(os.Args[1:]))
+	default:
+		if err := takeTasks(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, "gbatch-rank:", err)
+			os.Exit(1)
 		}
 	}
+}
+
+// takeTasks serves srun: as the container's first process, or beside a script,
+// when srun itself begins it.
+func takeTasks(args []string) error {
+	info, err := launch.Load()
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		return rank.Beside(info)
+	}
+	return rank.First(info)
 }

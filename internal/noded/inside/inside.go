@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gbatch/oci/atomicfile"
 )
@@ -23,7 +24,7 @@ var program []byte
 // tasks. Links have the other names that it is called by.
 const Rank = "gbatch-rank"
 
-var links = []string{}
+var links = []string{"srun", "scontrol"}
 
 // Lay makes the program's directory below dir, and removes those of other
 // versions: containers that have them mounted keep them. Empty: there is none.
@@ -64,4 +65,29 @@ func lay(dir string) error {
 		}
 	}
 	return nil
+}
+
+// Missing are the names of the program that an image has nothing by in the places
+// where programs are looked for. Layers are the image's directories.
+func Missing(layers []string) (names []string) {
+	for _, name := range links {
+		if !slices.ContainsFunc(layers, func(dir string) bool { return has(dir, name) }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func has(layer, name string) bool {
+	root, err := os.OpenRoot(layer) // links of an image lead nowhere outside of it
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	for _, dir := range []string{"usr/local/bin", "usr/bin", "bin"} {
+		if _, err := root.Lstat(dir + "/" + name); err == nil {
+			return true
+		}
+	}
+	return false
 }

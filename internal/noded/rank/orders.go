@@ -20,6 +20,7 @@ func (r *Rank) Want(o api.Order) {
 	s.setResize(o.Resize)
 	s.setLimit(o.LimitMS)
 	s.setSignals(o.Signals)
+	s.setCancelSteps(o)
 	if o.Stop != nil {
 		s.requestStop(Stop{Signal: o.Stop.Signal, Grace: time.Duration(o.Stop.GraceMS) * time.Millisecond, Reason: o.Stop.Reason, Text: o.Stop.Text})
 	}

@@ -19,6 +19,7 @@ import (
 	"gbatch/internal/noded/exporter"
 	"gbatch/internal/noded/identity"
 	"gbatch/internal/noded/images"
+	"gbatch/internal/noded/launches"
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
@@ -52,7 +53,9 @@ type Node struct {
 	Counters *exporter.Counters
 	Health   Health
 
-	Leaving func() bool                // a rank that nobody wants any more has not ended yet
+	Leaving  func() bool                                      // a rank that nobody wants any more has not ended yet
+	Launches func(id job.RankID, of string) launches.Recorder // has steps of batch scripts recorded
+
 	Tell    func(within time.Duration) // asks for a sync
 	Changed func()                     // a rank began or ended
 	Reached func(point string)         // marks a point between two steps, where tests kill the daemon
@@ -195,6 +198,7 @@ func (r *Rank) endedBefore() bool {
 func (r *Rank) supervise(ctx context.Context) {
 	watch := newWatch(r)
 	defer watch.close()
+	defer r.serveLaunches(ctx)()
 	for {
 		watch.look(ctx)
 		select {

@@ -43,7 +43,7 @@ type rankRecord struct {
 // saveRecord writes the record so that it survives a power cut together with
 // its directory's entry among the ranks.
 func saveRecord(dir string, rec rankRecord) error {
-	rec.Order.Registry = nil
+	rec.Order.Registry, rec.Order.Secret = nil, ""
 	b, err := json.Marshal(rec)
 	if err != nil {
 		return err

@@ -157,9 +157,7 @@ func (r *Rank) allMounts() []oci.Mount {
 			list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", name), Target: target})
 		}
 	}
-	if r.order.Spec.Launches() {
-		list = append(list, oci.Mount{Source: r.node.Programs, Target: job.LaunchDir, ReadOnly: true})
-	}
+	list = append(list, r.launchMounts()...)
 	if r.order.Spec.HasHostfile() {
 		list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", hostfile), Target: job.HostfilePath})
 	}
@@ -181,7 +179,7 @@ func (r *Rank) hostname() string {
 	switch id := r.order.id; {
 	case r.net == nil:
 		return r.node.Host.Name
-	case r.net.Gang():
+	case r.net.Gang(), r.order.Spec.Launches(): // scripts look for themselves in the list of nodes
 		return r.node.Config.Name
 	case id.Task > 0:
 		return fmt.Sprintf("job-%d-%d", id.Job, id.Task)

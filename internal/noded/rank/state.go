@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
+	"gbatch/internal/noded/launches"
 	"gbatch/oci"
 )
 
@@ -29,8 +30,10 @@ type state struct {
 	values      *api.Secrets // nil: none came yet
 	paused      *bool        // as ordered; nil: not told yet
 	resize      *api.Resize
-	limitMS     int64          // run time as ordered last; 0: as the order to run has it
-	signals     []api.Signal   // to be sent
+	limitMS     int64        // run time as ordered last; 0: as the order to run has it
+	signals     []api.Signal // to be sent
+	cancelSteps []uint32     // that shall end, of those that srun has started
+	launches    *launches.Socket
 	begin       bool           // its program may; of a gang, by the controller's word
 	used        *node.LiveUse  // nil: nothing was measured yet
 	container   *oci.Container // set before the phase running is

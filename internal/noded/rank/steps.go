@@ -173,6 +173,9 @@ func (r *Rank) leaveNetwork() error {
 // startContainer makes the container's directory and starts its shim there.
 func (r *Rank) startContainer(ctx context.Context) error {
 	spec, err := r.buildSpec()
+	if err == nil && r.order.Spec.Launches() {
+		err = r.addLaunch(spec.Process)
+	}
 	if err != nil {
 		return err
 	}

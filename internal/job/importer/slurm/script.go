@@ -26,7 +26,7 @@ func (s *script) body(text string) {
 		return
 	}
 	if foreign.IsPOSIXShell(interpreter) {
-		script = s.shellBody(script)
+		s.lookThrough(script)
 	}
 	argv := append(args, "-c", script)
 	if foreign.IsPOSIXShell(interpreter) {
@@ -69,7 +69,6 @@ var foreignCommands = map[string]string{
 	"module":      "which the image must have: environment modules are the machine's, and the container has its image's software",
 	"ml":          "which the image must have: environment modules are the machine's, and the container has its image's software",
 	"sbatch":      "which the image must have: submit from outside, and let jobs wait for each other with --dependency",
-	"scontrol":    "which the image must have: node names are in GBATCH_NODES, addresses in GBATCH_NODE_ADDRESSES",
 	"squeue":      "which the image must have",
 	"sacct":       "which the image must have",
 	"scancel":     "which the image must have",
@@ -78,15 +77,14 @@ var foreignCommands = map[string]string{
 	"docker":      "which the image must have: name the image with --image, and call the program itself",
 }
 
-// shellBody remarks on commands that belong to the machine and not to the
-// container, and gives srun a meaning.
-func (s *script) shellBody(script string) string {
+// lookThrough remarks on commands that belong to the machine and not to the
+// container.
+func (s *script) lookThrough(script string) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
 	if err != nil {
 		s.note(0, "script", "could not be read as a shell program: "+err.Error())
-		return script
+		return
 	}
-	usesSrun := false
 	syntax.Walk(file, func(n syntax.Node) bool {
 		call, ok := n.(*syntax.CallExpr)
 		if !ok || len(call.Args) == 0 {
@@ -94,22 +92,12 @@ func (s *script) shellBody(script string) string {
 		}
 		switch name := call.Args[0].Lit(); {
 		case name == "srun":
-			usesSrun = true
 			s.srunOptions(call)
 		case foreignCommands[name] != "":
 			s.note(int(call.Pos().Line()), "script", "calls "+name+", "+foreignCommands[name])
 		}
 		return true
 	})
-	if usesSrun && s.nodes > 1 {
-		s.problem(0, "script", "calls srun, which cannot start tasks on other nodes yet", "start them by a native job with \"nodes\": see docs/job-format.md")
-		return script
-	}
-	if !usesSrun {
-		return script
-	}
-	s.note(0, "script", "calls srun, which here starts its command on the node that it is called on, as often as there are tasks on a node")
-	return fmt.Sprintf(srunFunction, max(s.tasksOnNode(int(s.spec.Request.Resources.GPUs)), 1)) + script
 }
 
 // srunOptions refuses what would be another job or another image.
@@ -132,45 +120,9 @@ func (s *script) srunOptions(call *syntax.CallExpr) {
 				if err := s.mounts(value); err != nil {
 					s.problem(int(call.Pos().Line()), name, err.Error(), "")
 				}
-			default:
-				s.note(int(call.Pos().Line()), name, "of srun is not used: the whole script runs in the job's container")
+			case name == "--container-image" && Image(value) != Image(s.image) && value != "":
+				s.problem(int(call.Pos().Line()), name, "of srun names another image than the job has", "submit what needs it as a job of its own, and let one depend on the other")
 			}
 		}
 	}
 }
-
-// srunFunction runs a command as often as there are tasks on a node, with the
-// variables that Slurm gives each, and returns the worst exit code. What is an
-// option of srun is skipped.
-const srunFunction = `srun() {
-  _n=%d
-  while [ $# -gt 0 ]; do
-    case "$1" in
-    -n) _n=$((($2 + ${SLURM_NNODES:-1} - 1) / ${SLURM_NNODES:-1})); shift 2 ;;
-    --ntasks=*) _n=$(((${1#*=} + ${SLURM_NNODES:-1} - 1) / ${SLURM_NNODES:-1})); shift ;;
-    --ntasks-per-node=*) _n=${1#*=}; shift ;;
-    --*=* | --exclusive | --label | --unbuffered | --overlap | --pty | --verbose | --quiet | --kill-on-bad-exit | --no-kill | --exact | --mpi | --no-container-* | --container-*) shift ;;
-    -l | -u | -v | -Q | -K | -k | -X | -O | -s) shift ;;
-    --) shift; break ;;
-    --* | -[a-zA-Z]) shift 2 ;;
-    -*) shift ;;
-    *) break ;;
-    esac
-  done
-  if [ "$_n" -le 1 ]; then
-    SLURM_NTASKS=${SLURM_NNODES:-1} SLURM_PROCID=${SLURM_NODEID:-0} SLURM_LOCALID=0 "$@"
-    return
-  fi
-  _pids= _i=0 _rc=0
-  while [ "$_i" -lt "$_n" ]; do
-    SLURM_NTASKS=$((${SLURM_NNODES:-1} * _n)) SLURM_NTASKS_PER_NODE=$_n SLURM_PROCID=$((${SLURM_NODEID:-0} * _n + _i)) SLURM_LOCALID=$_i "$@" &
-    _pids="$_pids $!" _i=$((_i + 1))
-  done
-  for _p in $_pids; do
-    wait "$_p"
-    _s=$?
-    [ "$_s" -gt "$_rc" ] && _rc=$_s
-  done
-  return "$_rc"
-}
-`

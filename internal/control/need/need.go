@@ -1,4 +1,7 @@
-package control
+// Package need is what nodes have and jobs need beside amounts and the site's own
+// features: networks, privileges, runtimes. They are features to the scheduler, so
+// that it explains them like any other. It is pure.
+package need
 
 import (
 	"fmt"
@@ -24,8 +27,8 @@ const (
 	featureRuntimeGPU = "RUNTIME_GPU_" // and its name: those with GPUs too
 )
 
-// networks are the features that a node has by its network.
-func networks(inv state.Inventory) []string {
+// Has are the features that a node has by itself.
+func Has(inv state.Inventory) []string {
 	var list []string
 	if inv.Bridge {
 		list = append(list, featureBridge)
@@ -50,8 +53,11 @@ func networks(inv state.Inventory) []string {
 	return list
 }
 
-// runtimeNeed are the features that a job needs for its runtime.
-func runtimeNeed(s *job.Spec) []string {
+// Of are the features that a job needs.
+func Of(s *job.Spec) []string { return slices.Concat(network(s), privilege(s), runtime(s)) }
+
+// runtime are the features that a job needs for its runtime.
+func runtime(s *job.Spec) []string {
 	switch name := s.Runtime(); {
 	case name == "":
 		return nil
@@ -62,10 +68,10 @@ func runtimeNeed(s *job.Spec) []string {
 	}
 }
 
-// runtimesHint is which nodes have which runtimes, for a job that cannot have its.
-func (t *nodes) runtimesHint(want string) string {
+// RuntimesHint is which nodes have which runtimes, for a job that cannot have its.
+func RuntimesHint(nodes []*state.Node, want string) string {
 	at := map[string][]string{}
-	for _, n := range t.list {
+	for _, n := range nodes {
 		for _, r := range n.Inventory.Runtimes {
 			name := r.Name
 			if r.NoGPUs {
@@ -87,8 +93,8 @@ func (t *nodes) runtimesHint(want string) string {
 // maxNamed bounds how many nodes, and runtimes, are named to a user.
 const maxNamed = 8
 
-// networkNeed are the features that a job needs for its network.
-func networkNeed(s *job.Spec) []string {
+// network are the features that a job needs for its network.
+func network(s *job.Spec) []string {
 	switch {
 	case s.Network() == job.NetworkHost:
 		return []string{featureHost}
@@ -98,10 +104,10 @@ func networkNeed(s *job.Spec) []string {
 	return []string{featureBridge}
 }
 
-// privilegeNeed are the features of nodes that allow what a job asks for. A
+// privilege are the features of nodes that allow what a job asks for. A
 // privileged job has its node to itself: it could open other jobs' devices and
 // memory.
-func privilegeNeed(s *job.Spec) (list []string) {
+func privilege(s *job.Spec) (list []string) {
 	if s.Privileged() {
 		list = append(list, featurePrivileged)
 	}

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"time"
+
+	"gbatch/internal/job"
+)
+
+// PathNodeLaunch is where a node says what srun starts in a job whose first rank it has.
+const PathNodeLaunch = "/v1/nodes/{name}/steps" // POST, that node only
+
+// LaunchRequest is the body of PathNodeLaunch: one of Begin and End. It is safe to
+// repeat.
+type LaunchRequest struct {
+	Rank  job.RankID   `json:"rank"`
+	UUID  string       `json:"uuid"` // of its job
+	Begin *LaunchBegin `json:"begin,omitempty"`
+	End   *LaunchEnd   `json:"end,omitempty"`
+}
+
+// LaunchBegin asks for a step to be recorded, once for each Key, and numbered.
+type LaunchBegin struct {
+	Key   string `json:"key"`
+	Name  string `json:"name"`
+	Tasks int    `json:"tasks"`
+	CPUs  int    `json:"cpus"`
+	GPUs  int    `json:"gpus,omitempty"`
+	Ranks []int  `json:"ranks"`
+}
+
+// LaunchEnd is how a step ended.
+type LaunchEnd struct {
+	Step   uint32 `json:"step"`
+	Code   int    `json:"code"`
+	Signal int    `json:"signal,omitempty"`
+}
+
+// LaunchResponse has the number of the step that was begun.
+type LaunchResponse struct {
+	Step uint32 `json:"step"`
+}
+
+// Step is what srun started in a job, for people: JOB.NUMBER.
+type Step struct {
+	Number uint32    `json:"number"`
+	Name   string    `json:"name"`
+	Tasks  int       `json:"tasks"`
+	CPUs   int       `json:"cpus"`
+	GPUs   int       `json:"gpus,omitempty"`
+	Nodes  []string  `json:"nodes"`
+	Begun  time.Time `json:"begun"`
+	Ended  time.Time `json:"ended,omitzero"` // absent: it runs
+	Code   int       `json:"code"`
+	Signal int       `json:"signal,omitempty"`
+	Cancel string    `json:"cancel,omitempty"` // who has asked for its end
+}

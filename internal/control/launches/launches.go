@@ -1,0 +1,137 @@
+// Package launches is what is kept of the steps that srun starts in a job: which
+// run, and the records of the last ones. It is pure; values that it is given are
+// not changed.
+package launches
+
+import (
+	"fmt"
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// Bounds of the steps of an attempt: that run at a time, whose records are kept,
+// and in all.
+const (
+	maxOpen = 1024
+	maxKept = 1000
+	maxAll  = 1 << 20
+)
+
+// Set is the steps of a job's running attempt, with what is to be stored.
+type Set struct {
+	state.Launches
+	Records []state.Record
+	job     *state.Job
+}
+
+// Of are those of a job, to be changed.
+func Of(j *state.Job) *Set {
+	s := &Set{job: j}
+	if l := j.Attempt.Launches; l != nil {
+		s.Launches = *l
+		s.Open = slices.Clone(l.Open)
+	}
+	return s
+}
+
+func (s *Set) store(l state.Launch) {
+	s.Records = append(s.Records, state.Record{Kind: state.KindLaunch, Job: s.job.Number, Seq: seq(s.job.Attempt, l.Number), Value: state.Encode(l)})
+}
+
+// seq puts the steps of an attempt behind those of earlier ones.
+func seq(a *state.Attempt, n uint32) uint64 { return uint64(a.Attempt)<<32 | uint64(n) }
+
+// Begin adds a step, or finds the one that was begun by its key. More is by how
+// much the records grow.
+func (s *Set) Begin(now sched.Time, l state.Launch) (number uint32, more int64, refusal *state.Refusal) {
+	for _, r := range l.Ranks {
+		if r < 0 || r >= len(s.job.Attempt.Ranks) {
+			return 0, 0, conflict("job %d has no rank %d", s.job.Number, r)
+		}
+	}
+	if i := slices.IndexFunc(s.Open, func(o state.Launch) bool { return o.Key == l.Key }); i >= 0 {
+		return s.Open[i].Number, 0, nil
+	}
+	switch {
+	case len(s.Open) >= maxOpen:
+		return 0, 0, conflict("job %d has %d steps that run, more than it may", s.job.Number, len(s.Open))
+	case s.Next >= maxAll:
+		return 0, 0, conflict("step limit reached for this job: it has had %d", maxAll)
+	}
+	l.Number, l.Attempt, l.Begun = s.Next, s.job.Attempt.Attempt, now
+	s.Next++
+	s.Open = append(s.Open, l)
+	s.store(l)
+	if s.Next-s.Kept <= maxKept {
+		return l.Number, 1, nil
+	}
+	s.Records = append(s.Records, state.Record{Kind: state.KindLaunch, Job: s.job.Number, Seq: seq(s.job.Attempt, s.Kept)})
+	s.Kept++
+	return l.Number, 0, nil
+}
+
+func conflict(format string, args ...any) *state.Refusal {
+	return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf(format, args...)}
+}
+
+func (s *Set) find(number uint32) int {
+	return slices.IndexFunc(s.Open, func(l state.Launch) bool { return l.Number == number })
+}
+
+// End is how a step ended.
+type End struct {
+	Number       uint32
+	Code, Signal int
+}
+
+// End ends a step, if it runs. Canceled says that this was asked for.
+func (s *Set) End(now sched.Time, e End) (canceled bool) {
+	i := s.find(e.Number)
+	if i < 0 {
+		return false
+	}
+	l := s.Open[i]
+	l.Ended, l.Code, l.Signal = now, e.Code, e.Signal
+	s.Open = slices.Delete(s.Open, i, i+1)
+	s.store(l)
+	return l.Cancel != ""
+}
+
+// EndAll ends those that still run when their attempt is over.
+func (s *Set) EndAll(now sched.Time) {
+	for len(s.Open) > 0 {
+		s.End(now, End{s.Open[0].Number, 128 + 9, 9})
+	}
+}
+
+// Cancel asks for the end of a step. The text says what that comes to; Asked that
+// it is new.
+func (s *Set) Cancel(number uint32, by string) (text string, asked bool, refusal *state.Refusal) {
+	i := s.find(number)
+	switch {
+	case i < 0 && number >= s.Next:
+		return "", false, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("job %d has no step %d", s.job.Number, number)}
+	case i < 0:
+		return "step has ended already", false, nil
+	case s.Open[i].Cancel != "":
+		return "step is being cancelled already", false, nil
+	}
+	s.Open[i].Cancel = by
+	s.store(s.Open[i])
+	return "step is being cancelled", true, nil
+}
+
+// Running is the job of a rank, if that is the first of an attempt that runs on
+// the node and so may speak of steps.
+func Running(j *state.Job, on string, id job.RankID) *state.Refusal {
+	switch {
+	case j == nil || !j.State.Active() || j.Attempt == nil || j.Attempt.Attempt != id.Attempt || int(id.Task) != j.Index:
+		return conflict("rank %s does not run", id)
+	case id.Rank != 0 || j.Attempt.Ranks[0].Alloc.Node != on:
+		return &state.Refusal{Code: state.Denied, Message: fmt.Sprintf("node %s does not have the first rank of job %d", on, id.Job)}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package nodes
+
+import (
+	"context"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/control/launches"
+	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/state"
+)
+
+type launchInput struct {
+	Name string `path:"name"`
+	Body api.LaunchRequest
+}
+
+// maxLaunchRanks bounds the ranks that a step names.
+const maxLaunchRanks = 10_000
+
+// Launch records what srun starts in a job, and how it ended.
+func (s *Exchange) Launch(ctx context.Context, in *launchInput) (*api.LaunchResponse, error) {
+	if id := access.Caller(ctx); !id.MayNode(in.Name) {
+		return nil, api.Errorf(api.CodeDenied, "%s speaks for itself, not for node %s", id.User, in.Name).WithHint("see name in the node's gnoded.yaml")
+	}
+	q := &in.Body
+	switch {
+	case q.Begin != nil && q.End == nil:
+		b := q.Begin
+		cut(&b.Name, maxWord)
+		cut(&b.Key, maxWord)
+		if len(b.Ranks) > maxLaunchRanks || b.Tasks < 0 || b.Tasks > maxCPUs || b.CPUs < 0 || b.CPUs > maxCPUs || b.GPUs < 0 || b.GPUs > maxCPUs {
+			return nil, api.Errorf(api.CodeBadRequest, "a step has more than a job can")
+		}
+		n, err := loop.Do(ctx, s.Loop, control.Launch{Node: in.Name, Rank: q.Rank, UUID: q.UUID, Begin: &state.Launch{Key: b.Key, Name: b.Name, Tasks: b.Tasks, CPUs: b.CPUs, GPUs: b.GPUs, Ranks: b.Ranks}})
+		return &api.LaunchResponse{Step: n}, err
+	case q.End != nil && q.Begin == nil:
+		_, err := loop.Do(ctx, s.Loop, control.Launch{Node: in.Name, Rank: q.Rank, UUID: q.UUID, End: launches.End{Number: q.End.Step, Code: q.End.Code & 0xff, Signal: q.End.Signal & 0x7f}})
+		return &api.LaunchResponse{Step: q.End.Step}, err
+	}
+	return nil, api.Errorf(api.CodeBadRequest, "want one of begin and end")
+}

@@ -1,0 +1,23 @@
+package wire
+
+import (
+	"gbatch/internal/api"
+	"gbatch/internal/state"
+)
+
+// Step is what srun started in a job. Its nodes are those of the job's last
+// attempt, where it was of that.
+func Step(j *state.Job, l *state.Launch) api.Step {
+	s := api.Step{Number: l.Number, Name: l.Name, Tasks: l.Tasks, CPUs: l.CPUs, GPUs: l.GPUs, Begun: Time(l.Begun), Code: l.Code, Signal: l.Signal, Cancel: l.Cancel, Nodes: []string{}}
+	if l.Ended > 0 {
+		s.Ended = Time(l.Ended)
+	}
+	if a := j.Attempt; a != nil && a.Attempt == l.Attempt {
+		for _, r := range l.Ranks {
+			if r >= 0 && r < len(a.Ranks) {
+				s.Nodes = append(s.Nodes, a.Ranks[r].Alloc.Node)
+			}
+		}
+	}
+	return s
+}

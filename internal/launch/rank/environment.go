@@ -1,0 +1,103 @@
+package rank
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"gbatch/internal/job"
+	"gbatch/internal/launch"
+)
+
+// ownPrefixes are the variables that each container has its own of: a task has
+// those of where it runs, whatever srun has.
+var ownPrefixes = []string{"GBATCH_", "GPULAB_", "NVIDIA_VISIBLE_DEVICES=", "CUDA_DEVICE_ORDER=", "HOSTNAME="}
+
+// environment is what a task has: srun's variables, those of the container where
+// it runs, and Slurm's for the task.
+func (g *group) environment(t *task) []string {
+	set := map[string]string{}
+	add := func(list []string, only func(kv string) bool) {
+		for _, kv := range list {
+			if name, value, ok := strings.Cut(kv, "="); ok && (only == nil || only(kv)) {
+				set[name] = value
+			}
+		}
+	}
+	own := func(kv string) bool {
+		return slices.ContainsFunc(ownPrefixes, func(p string) bool { return strings.HasPrefix(kv, p) })
+	}
+	if g.order.OwnEnv {
+		add(g.s.env, func(kv string) bool { return !strings.HasPrefix(kv, "SLURM_") })
+	}
+	add(g.order.Env, nil)
+	add(g.s.env, own)
+	maps.Copy(set, g.slurm(t))
+	env := make([]string, 0, len(set))
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		env = append(env, name+"="+set[name])
+	}
+	return env
+}
+
+// slurm are the variables by which a task finds out which it is.
+func (g *group) slurm(t *task) map[string]string {
+	l, i := g.order.Layout, g.s.info
+	job, step, nodes := itoa(int(i.Job)), itoa(int(l.Step)), itoa(len(l.Placed))
+	var names []string
+	var counts []int
+	for _, at := range l.Placed {
+		names, counts = append(names, i.Nodes[at.Rank].Name), append(counts, len(at.Tasks))
+	}
+	list, perNode := launch.Hostlist(names), launch.Repeats(counts)
+	var ids []string
+	for _, other := range g.placed.Tasks {
+		ids = append(ids, itoa(other.ID))
+	}
+	set := map[string]string{
+		"SLURM_JOB_ID": job, "SLURM_JOBID": job, "SLURM_STEP_ID": step, "SLURM_STEPID": step,
+		"SLURM_PROCID": itoa(t.ID), "SLURM_LOCALID": itoa(t.Local), "SLURM_NODEID": itoa(g.order.Own), "SLURM_GTIDS": strings.Join(ids, ","),
+		"SLURM_NTASKS": itoa(l.Tasks), "SLURM_NPROCS": itoa(l.Tasks), "SLURM_STEP_NUM_TASKS": itoa(l.Tasks),
+		"SLURM_NNODES": nodes, "SLURM_STEP_NUM_NODES": nodes, "SLURM_STEP_NODELIST": list, "SLURM_NODELIST": list,
+		"SLURM_TASKS_PER_NODE": perNode, "SLURM_STEP_TASKS_PER_NODE": perNode,
+		"SLURMD_NODENAME": i.Own().Name, "SLURM_CPUS_ON_NODE": itoa(i.Own().CPUs),
+		"SLURM_JOB_NODELIST": launch.Hostlist(i.Names()), "SLURM_JOB_NUM_NODES": itoa(len(i.Nodes)),
+		"SLURM_UMASK": umaskText(g.order.Umask), "SLURM_TOPOLOGY_ADDR": i.Own().Name, "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
+	}
+	maps.Copy(set, g.order.Extra)
+	var gpus, real []string
+	for _, k := range t.GPUs {
+		if k < len(i.GPUs) {
+			gpus = append(gpus, i.GPUs[k])
+		}
+		if k < len(i.GPUIDs) {
+			real = append(real, itoa(i.GPUIDs[k]))
+		}
+	}
+	if len(gpus) > 0 || t.NoGPU {
+		set["CUDA_VISIBLE_DEVICES"], set["SLURM_STEP_GPUS"] = strings.Join(gpus, ","), strings.Join(real, ",")
+	}
+	return set
+}
+
+func umaskText(mask int) string {
+	text := "000" + octal(mask)
+	return text[len(text)-4:]
+}
+
+func octal(n int) string {
+	if n < 8 {
+		return itoa(n)
+	}
+	return octal(n/8) + itoa(n%8)
+}
+
+// words splits the line of a program for one task: %t is its number, %o the
+// number in its node.
+func words(line string, id, local int) ([]string, error) {
+	list, err := job.Words(line)
+	for k := range list {
+		list[k] = strings.NewReplacer("%t", itoa(id), "%o", itoa(local)).Replace(list[k])
+	}
+	return list, err
+}

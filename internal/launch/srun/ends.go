@@ -1,0 +1,105 @@
+package srun
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/internal/launch"
+)
+
+// ends are how the tasks have ended.
+type ends struct {
+	r      *run
+	left   int // tasks that run
+	code   int // the highest
+	signal int // that ended the task with that code
+	first  bool
+
+	untold map[told][]int // tasks, whose end is still to be told together
+}
+
+// told is what is said of the ends of tasks on one node.
+type told struct{ node, text string }
+
+func newEnds(r *run) *ends {
+	return &ends{r: r, left: r.layout.Tasks, untold: map[told][]int{}}
+}
+
+// take takes one in. Bad says that it is one by which -K ends the step.
+func (e *ends) take(l *link, task int, x launch.Exit) (bad bool) {
+	e.left--
+	e.first = true
+	if x.Error != "" {
+		fmt.Fprintf(os.Stderr, "slurmstepd: error: execve(): %s\n", strings.Replace(x.Error, "no such file or directory", "No such file or directory", 1))
+	}
+	if x.Status() > e.code {
+		e.code, e.signal = x.Status(), x.Signal
+	}
+	if x.Status() == 0 {
+		return false
+	}
+	text := fmt.Sprintf("Exited with exit code %d", x.Code)
+	if x.Signal > 0 {
+		text = signalText(x.Signal)
+		if x.Core {
+			text += " (core dumped)"
+		}
+	}
+	at := told{l.name, text}
+	e.untold[at] = append(e.untold[at], task)
+	return true
+}
+
+// tell says what was not said yet.
+func (e *ends) tell() {
+	order := slices.SortedFunc(maps.Keys(e.untold), func(a, b told) int { return strings.Compare(a.node+a.text, b.node+b.text) })
+	for _, at := range order {
+		tasks := e.untold[at]
+		slices.Sort(tasks)
+		word := "task"
+		if len(tasks) > 1 {
+			word = "tasks"
+		}
+		if e.r.o.quiet == 0 {
+			fmt.Fprintf(os.Stderr, "srun: error: %s: %s %s: %s\n", at.node, word, ranges(tasks), at.text)
+		}
+	}
+	clear(e.untold)
+}
+
+// ranges writes sorted numbers as 0-3,7.
+func ranges(list []int) string {
+	var out []string
+	for k := 0; k < len(list); {
+		end := k + 1
+		for end < len(list) && list[end] == list[end-1]+1 {
+			end++
+		}
+		text := strconv.Itoa(list[k])
+		if end-k > 1 {
+			text += "-" + strconv.Itoa(list[end-1])
+		}
+		out, k = append(out, text), end
+	}
+	return strings.Join(out, ",")
+}
+
+// signalText is what a shell would say.
+func signalText(n int) string {
+	text := map[unix.Signal]string{
+		unix.SIGHUP: "Hangup", unix.SIGINT: "Interrupt", unix.SIGQUIT: "Quit", unix.SIGILL: "Illegal instruction", unix.SIGTRAP: "Trace/breakpoint trap",
+		unix.SIGABRT: "Aborted", unix.SIGBUS: "Bus error", unix.SIGFPE: "Floating point exception", unix.SIGKILL: "Killed", unix.SIGUSR1: "User defined signal 1",
+		unix.SIGSEGV: "Segmentation fault", unix.SIGUSR2: "User defined signal 2", unix.SIGPIPE: "Broken pipe", unix.SIGALRM: "Alarm clock", unix.SIGTERM: "Terminated",
+		unix.SIGXCPU: "CPU time limit exceeded", unix.SIGXFSZ: "File size limit exceeded", unix.SIGSYS: "Bad system call",
+	}[unix.Signal(n)]
+	if text == "" {
+		return fmt.Sprintf("Signal %d", n)
+	}
+	return text
+}

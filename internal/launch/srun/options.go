@@ -1,0 +1,175 @@
+package srun
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// options are what the command line and the environment say.
+type options struct {
+	q           launchRequest
+	tasksOnLine bool // --ntasks is on the command line
+
+	args      []string
+	multi     bool
+	label     bool
+	unbuffer  bool
+	export    string // empty: all
+	dir       string
+	in        string
+	out       string
+	errs      string
+	appends   bool
+	killBad   bool
+	waitS     int
+	limitS    int64
+	mpi       string
+	pty       bool
+	quitOnInt bool
+	verbose   int
+	quiet     int
+	image     string
+	mounts    []string
+	warned    []string // notes for -v
+}
+
+// option is one of srun's. Set gets its value; of a flag "".
+type option struct {
+	long  string
+	short byte
+	takes byte // 0: a flag; '=': a value; '?': perhaps one, joined to it
+	set   func(o *options, v string) error
+	env   string // the variable that says the same
+}
+
+// harmless is an option whose effect a step has in any case, or which changes
+// nothing that a program sees.
+func harmless(long string, short byte, takes byte) option {
+	return option{long: long, short: short, takes: takes, set: func(*options, string) error { return nil }}
+}
+
+// instead is an option that is refused, with what to do.
+func instead(long string, short byte, takes byte, hint string) option {
+	return option{long: long, short: short, takes: takes, set: func(*options, string) error { return fmt.Errorf("is not supported: %s", hint) }}
+}
+
+func flag(long string, short byte, env string, set func(o *options)) option {
+	return option{long: long, short: short, env: env, set: func(o *options, v string) error {
+		if v == "" || v == "1" || strings.EqualFold(v, "yes") || strings.EqualFold(v, "true") {
+			set(o)
+		}
+		return nil
+	}}
+}
+
+// usage is a command line that cannot be understood.
+type usage struct{ text string }
+
+func (u usage) Error() string { return u.text }
+
+// parse reads the command line, by the rules of getopt_long, up to the first word
+// that is no option.
+func parse(args []string, env func(string) (string, bool)) (*options, error) {
+	o := &options{dir: "", in: "all", out: "all"}
+	all := table()
+	for _, opt := range all {
+		if v, ok := env(opt.env); opt.env != "" && ok {
+			if err := opt.set(o, v); err != nil {
+				return nil, usage{fmt.Sprintf("%s=%s: %v", opt.env, v, err)}
+			}
+		}
+	}
+	o.tasksOnLine = false
+	for i := 0; i < len(args); i++ {
+		w := args[i]
+		switch {
+		case w == "--":
+			o.args = args[i+1:]
+			return o, nil
+		case strings.HasPrefix(w, "--"):
+			used, err := o.long(all, w, args[i+1:])
+			if err != nil {
+				return nil, err
+			}
+			i += used
+		case len(w) > 1 && w[0] == '-':
+			used, err := o.short(all, w[1:], args[i+1:])
+			if err != nil {
+				return nil, err
+			}
+			i += used
+		default:
+			o.args = args[i:]
+			return o, nil
+		}
+	}
+	return o, nil
+}
+
+// long reads --name, --name=value or --name value. A name may be cut short as
+// long as it is one option's alone.
+func (o *options) long(all []option, word string, rest []string) (used int, err error) {
+	name, value, given := strings.Cut(word[2:], "=")
+	at := slices.IndexFunc(all, func(x option) bool { return x.long == name })
+	if at < 0 {
+		for k, x := range all {
+			if !strings.HasPrefix(x.long, name) {
+				continue
+			}
+			if at >= 0 {
+				return 0, usage{fmt.Sprintf("option '%s' is ambiguous", word)}
+			}
+			at = k
+		}
+	}
+	if at < 0 {
+		return 0, usage{fmt.Sprintf("unrecognized option '%s'", word)}
+	}
+	x := all[at]
+	switch {
+	case x.takes == 0 && given:
+		return 0, usage{fmt.Sprintf("option '--%s' doesn't allow an argument", x.long)}
+	case x.takes == '=' && !given:
+		if len(rest) == 0 {
+			return 0, usage{fmt.Sprintf("option '--%s' requires an argument", x.long)}
+		}
+		value, used = rest[0], 1
+	}
+	if err := x.set(o, value); err != nil {
+		return 0, usage{fmt.Sprintf("--%s%s: %v", x.long, shown(value), err)}
+	}
+	return used, nil
+}
+
+func shown(v string) string {
+	if v == "" {
+		return ""
+	}
+	return "=" + v
+}
+
+// short reads letters behind one dash, of which the last may have a value.
+func (o *options) short(all []option, letters string, rest []string) (used int, err error) {
+	for k := 0; k < len(letters); k++ {
+		at := slices.IndexFunc(all, func(x option) bool { return x.short == letters[k] })
+		if at < 0 {
+			return 0, usage{fmt.Sprintf("invalid option -- '%c'", letters[k])}
+		}
+		x, value := all[at], ""
+		if x.takes != 0 {
+			value = letters[k+1:]
+			k = len(letters)
+			if x.takes == '=' && value == "" {
+				if len(rest) == 0 {
+					return 0, usage{fmt.Sprintf("option requires an argument -- '%c'", x.short)}
+				}
+				value, used = rest[0], 1
+			}
+		}
+		if err := x.set(o, value); err != nil {
+			return 0, usage{fmt.Sprintf("-%c %s: %v", x.short, value, err)}
+		}
+	}
+	return used, nil
+}

@@ -1,0 +1,28 @@
+package state
+
+import "gbatch/sched"
+
+// Launches are the steps of an attempt: what srun has started in it. Each has a record
+// of its own, KindLaunch; those that run are also here.
+type Launches struct {
+	Next uint32   `json:"next"`           // number of the next one
+	Kept uint32   `json:"kept,omitempty"` // the lowest number whose record is kept
+	Open []Launch `json:"open,omitempty"` // that run, by number
+}
+
+// Launch is one step: tasks of one program on ranks of the job.
+type Launch struct {
+	Number  uint32     `json:"n"`
+	Attempt uint32     `json:"attempt"`
+	Key     string     `json:"key"` // by which it is begun once
+	Name    string     `json:"name"`
+	Tasks   int        `json:"tasks"`
+	CPUs    int        `json:"cpus"`
+	GPUs    int        `json:"gpus,omitempty"`
+	Ranks   []int      `json:"ranks"`
+	Begun   sched.Time `json:"begun"`
+	Ended   sched.Time `json:"ended,omitempty"` // 0: it runs
+	Code    int        `json:"code,omitempty"`
+	Signal  int        `json:"signal,omitempty"`
+	Cancel  string     `json:"cancel,omitempty"` // who has asked for its end
+}
