@@ -75,9 +75,10 @@ func Environment(in EnvInput) []string {
 
 type variable struct{ name, value string }
 
-// gpulabVariables are GPULab's thirteen, and the one that the job names for its
+// gpulabVariables are GPULab's fifteen, and the one that the job names for its
 // project's gid. GPULab does not say how it writes what is reserved: here
-// CPUS and GPUS are lists of ids, and MEM is in MiB with an "m" behind it.
+// CPUS and GPUS are lists of ids, and MEM is in MiB with an "m" behind it. A job
+// that continues none is its own first job, so that a script may compare them.
 func gpulabVariables(in EnvInput) []variable {
 	vs := []variable{
 		{"GPULAB_CLUSTER_ID", strconv.Itoa(in.ClusterID)},
@@ -86,6 +87,8 @@ func gpulabVariables(in EnvInput) []variable {
 		{"GPULAB_JOB_ID", in.UUID},
 		{"GPULAB_MEM_RESERVED", strconv.FormatInt(in.MemoryBytes/mib, 10) + "m"},
 		{"GPULAB_PROJECT", in.Project},
+		{"GPULAB_RESTART_COUNT", strconv.Itoa(in.RestartCount)},
+		{"GPULAB_RESTART_INITIAL_JOB_ID", cmp.Or(in.Initial, in.UUID)},
 		{"GPULAB_SLAVE_DNSNAME", in.DNSName},
 		{"GPULAB_SLAVE_HOSTNAME", in.Node},
 		{"GPULAB_SLAVE_INSTANCE_ID", in.InstanceID},

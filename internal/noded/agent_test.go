@@ -67,7 +67,7 @@ func TestExits(t *testing.T) {
 	}
 }
 
-// TestEnvironment: a job sees GPULab's thirteen variables, the one it named
+// TestEnvironment: a job sees GPULab's variables, the one it named
 // for its project's gid, and its own cores and memory.
 func TestEnvironment(t *testing.T) {
 	s := newSite(t, func(c *config.Config) { c.ClusterID, c.Cores = 7, 0 }).start()
@@ -86,6 +86,7 @@ func TestEnvironment(t *testing.T) {
 	want := map[string]string{
 		"GPULAB_CLUSTER_ID": "7", "GPULAB_CPUS_RESERVED": s.phase(id, node.PhaseEnded).Cores, "GPULAB_GPUS_RESERVED": "",
 		"GPULAB_JOB_ID": o.UUID, "GPULAB_MEM_RESERVED": "256m", "GPULAB_PROJECT": "proj",
+		"GPULAB_RESTART_COUNT": "1", "GPULAB_RESTART_INITIAL_JOB_ID": o.UUID,
 		"GPULAB_SLAVE_DNSNAME": s.a.host.DNS, "GPULAB_SLAVE_HOSTNAME": s.cfg.Name, "GPULAB_SLAVE_INSTANCE_ID": s.a.instance,
 		"GPULAB_SLAVE_PID": strconv.Itoa(os.Getpid()), "GPULAB_USERNAME": "alice", "GPULAB_VERSION": "test", "GPULAB_WORKER_ID": "0",
 		"PGID": "4242", "MINE": "1 2", "GBATCH_ATTEMPT": "2", "GBATCH_RESTART_COUNT": "1", "GBATCH_TASK": "3", "PWD": "/tmp",
