@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/stdio"
 )
 
 // ErrNoTerminal answers who asks for the terminal of a container without one.
@@ -34,7 +36,7 @@ func (c *Container) Terminal() (*os.File, error) {
 		closeAll(files)
 		return nil, ErrNoTerminal
 	}
-	return pollable(files[0])
+	return stdio.Pollable(files[0])
 }
 
 // Resize tells the programs of a terminal its new size in columns and lines.

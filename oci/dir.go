@@ -13,6 +13,7 @@ import (
 	"gbatch/oci/logs"
 	"gbatch/oci/overlay"
 	"gbatch/oci/runtimes"
+	"gbatch/oci/stdio"
 )
 
 // What lies in a container's directory. The directory is the whole record of
@@ -47,6 +48,9 @@ type ShimConfig struct {
 	// Network is set if Pool.Start hands over a network namespace. The spec's
 	// network must be the zero value then.
 	Network *ShimNetwork `json:"network,omitempty"`
+
+	// Stdio says which files of the program's StartWith hands over.
+	Stdio *stdio.Names `json:"stdio,omitempty"`
 
 	// FilterHost keeps a container that has the host's network from services on
 	// the host's loopback addresses and the like; see package hostnet.

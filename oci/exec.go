@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"gbatch/oci/stdio"
 )
 
 // ExecRequest is a further command for a running container.
@@ -44,20 +44,20 @@ type ExecProcess struct {
 
 // Exec starts a command in the container. The error wraps a *Failure if the
 // container has no such command, directory or user.
-func (c *Container) Exec(req ExecRequest, stdio ExecStdio) (*ExecProcess, error) {
+func (c *Container) Exec(req ExecRequest, files ExecStdio) (*ExecProcess, error) {
 	conn, err := dialShim(c.dir)
 	if err != nil {
 		return nil, err
 	}
 	p := &ExecProcess{conn: conn, in: newMessageReader(conn)}
-	if err := p.start(req, stdio); err != nil {
+	if err := p.start(req, files); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("execute in container: %w", err)
 	}
 	return p, nil
 }
 
-func (p *ExecProcess) start(req ExecRequest, stdio ExecStdio) error {
+func (p *ExecProcess) start(req ExecRequest, with ExecStdio) error {
 	var files []*os.File
 	if !req.Terminal {
 		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -65,7 +65,7 @@ func (p *ExecProcess) start(req ExecRequest, stdio ExecStdio) error {
 			return err
 		}
 		defer null.Close()
-		for _, f := range []*os.File{stdio.Stdin, stdio.Stdout, stdio.Stderr} {
+		for _, f := range []*os.File{with.Stdin, with.Stdout, with.Stderr} {
 			if f == nil {
 				f = null
 			}
@@ -84,7 +84,7 @@ func (p *ExecProcess) start(req ExecRequest, stdio ExecStdio) error {
 			closeAll(passed)
 			return errors.New("the shim sent no terminal")
 		}
-		if p.Terminal, err = pollable(passed[0]); err != nil {
+		if p.Terminal, err = stdio.Pollable(passed[0]); err != nil {
 			return err
 		}
 	} else {
@@ -92,20 +92,6 @@ func (p *ExecProcess) start(req ExecRequest, stdio ExecStdio) error {
 	}
 	p.PID = r.PID
 	return nil
-}
-
-// pollable takes f over and makes reads of it such that can be broken off.
-func pollable(f *os.File) (*os.File, error) {
-	defer f.Close()
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd)
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), "terminal"), nil
 }
 
 // answer returns the next message for this command, past those about phases.

@@ -16,6 +16,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci/runtimes"
+	"gbatch/oci/stdio"
 )
 
 // foreign is a container of a program of the node's. The shim's thread executes
@@ -30,7 +31,7 @@ type foreign struct {
 }
 
 // create gives the program a bundle in memory: the spec has the job's secrets.
-func (f *foreign) create(p *pump) (process, error) {
+func (f *foreign) create(p *stdio.Pump) (process, error) {
 	f.gone = make(chan struct{})
 	f.box = runtimes.Container{Runtime: *f.s.cfg.Runtime, ID: f.s.cfg.ID, Dir: stage + "/" + dirState}
 	if err := os.MkdirAll(f.box.Dir, 0o700); err != nil {
@@ -41,17 +42,18 @@ func (f *foreign) create(p *pump) (process, error) {
 	}
 	f.made.Store(true)
 	var console *runtimes.Console
-	if p.child == nil {
+	if p.Terminals() {
 		var err error
 		if console, err = f.box.NewConsole(); err != nil {
 			return nil, err
 		}
-		p.receive = func() (*os.File, error) {
+		p.Receive = func() (*os.File, error) {
 			defer console.Close()
-			return console.Terminal(defaultWidth, defaultHeight)
+			return console.Terminal(stdio.DefaultWidth, stdio.DefaultHeight)
 		}
 	}
-	pid, err := f.box.Create(f.spec(), runtimes.Stdio{Out: p.child, Err: p.child, Groups: f.groups()}, console)
+	in, out, errs := p.Ends()
+	pid, err := f.box.Create(f.spec(), runtimes.Stdio{In: in, Out: out, Err: errs, Groups: f.groups()}, console)
 	if err != nil {
 		return nil, f.failure(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/stdio"
 )
 
 // Handover is what only exists while somebody holds it: shim and container
@@ -17,6 +19,8 @@ type Handover struct {
 	User      *os.File   // the user namespace; nil: the host's
 	Namespace *os.File   // of the network; nil: none
 	Listeners []*os.File // on the host, one for each of ShimNetwork.Ports
+
+	Stdio stdio.Files // of the program; see ShimConfig.Stdio
 
 	// Env are NAME=value pairs over those of the spec that must be in no file,
 	// such as passwords: the spec lies on a disk. See SpecRequest.SecretEnv.
@@ -31,7 +35,7 @@ func (h Handover) files() []*os.File {
 	if h.Namespace != nil {
 		files = append(append(files, h.Namespace), h.Listeners...)
 	}
-	return files
+	return append(files, h.Stdio.All()...)
 }
 
 // stdin holds Env for the shim in memory; nil if there is none.

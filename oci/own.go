@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/stdio"
 )
 
 // own is a container of libcontainer in the shim's process.
@@ -56,14 +57,17 @@ func (s *shim) config() (*configs.Config, error) {
 	return config, nil
 }
 
-func (o *own) create(p *pump) (process, error) {
+func (o *own) create(p *stdio.Pump) (process, error) {
 	process, err := newProcess(o.s.spec.Process)
 	if err != nil {
 		return nil, err
 	}
 	process.Init = true
-	if p.child != nil {
-		process.Stdout, process.Stderr = p.child, p.child
+	if !p.Terminals() {
+		in, out, errs := p.Ends()
+		if process.Stdout, process.Stderr = out, errs; in != nil {
+			process.Stdin = in
+		}
 		return process, o.c.Start(process)
 	}
 	parent, child, err := utils.NewSockPair("console")
@@ -71,12 +75,12 @@ func (o *own) create(p *pump) (process, error) {
 		return nil, err
 	}
 	defer child.Close()
-	process.ConsoleSocket, process.ConsoleWidth, process.ConsoleHeight = child, defaultWidth, defaultHeight
+	process.ConsoleSocket, process.ConsoleWidth, process.ConsoleHeight = child, stdio.DefaultWidth, stdio.DefaultHeight
 	if err := o.c.Start(process); err != nil {
 		parent.Close()
 		return nil, err
 	}
-	p.receive = func() (*os.File, error) {
+	p.Receive = func() (*os.File, error) {
 		defer parent.Close()
 		return utils.RecvFile(parent)
 	}
@@ -85,7 +89,7 @@ func (o *own) create(p *pump) (process, error) {
 
 func (o *own) begin() error { return o.c.Exec() }
 
-func (o *own) exec(p *specs.Process, req *ExecRequest, stdio []*os.File) (process, *os.File, error) {
+func (o *own) exec(p *specs.Process, req *ExecRequest, files []*os.File) (process, *os.File, error) {
 	process, err := newProcess(p)
 	if err != nil {
 		return nil, nil, err
@@ -100,8 +104,8 @@ func (o *own) exec(p *specs.Process, req *ExecRequest, stdio []*os.File) (proces
 		defer child.Close()
 		process.ConsoleSocket = child
 		process.ConsoleWidth, process.ConsoleHeight = req.Width, req.Height
-	} else if len(stdio) == 3 {
-		process.Stdin, process.Stdout, process.Stderr = stdio[0], stdio[1], stdio[2]
+	} else if len(files) == 3 {
+		process.Stdin, process.Stdout, process.Stderr = files[0], files[1], files[2]
 	}
 	if !o.s.onThread(func() { err = o.c.Run(process) }) {
 		return nil, nil, errEnded

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"gbatch/oci/stdio"
 )
 
 // Pool keeps shims whose container has ended for the next one. To execute a
@@ -62,9 +64,9 @@ func (p *Pool) Waiting() int {
 }
 
 // takes says whether a container may share a shim's process with others. One
-// that is handed more than a network has that with the process.
+// that is handed more than namespaces and files has that with the process.
 func (p *Pool) takes(h Handover) bool {
-	h.User, h.Namespace = nil, nil
+	h.User, h.Namespace, h.Stdio = nil, nil, stdio.Files{}
 	return p.Max > 0 && reflect.ValueOf(h).IsZero()
 }
 

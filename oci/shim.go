@@ -23,6 +23,7 @@ import (
 	"gbatch/oci/confine"
 	"gbatch/oci/hostnet"
 	"gbatch/oci/overlay"
+	"gbatch/oci/stdio"
 	"gbatch/oci/userns"
 )
 
@@ -48,8 +49,9 @@ type shim struct {
 	lock        *os.File     // held until the container is over; never used
 	control     *os.File     // to whoever called Start; serve makes starter of it
 	starter     *net.UnixConn
-	handed      []*os.File // Handover.files
-	user        *os.File   // the user namespace, one of them; nil: the host's
+	handed      []*os.File  // Handover.files
+	user        *os.File    // the user namespace, one of them; nil: the host's
+	stdio       stdio.Files // the last of them
 
 	// calls are executed by the thread that began the container, until ended.
 	calls chan func()
@@ -159,10 +161,10 @@ func (s *shim) run() Exit {
 		exit.Code = state.ExitCode()
 	}
 	s.dropTerminal()
-	exit.LogBytes = pump.finish()
+	exit.LogBytes = pump.Finish()
 	s.account(&exit)
 	s.mu.Lock()
-	s.ran = true
+	s.ran = !pump.Hangs // a process with a thread that hangs serves no further container
 	s.mu.Unlock()
 	return exit
 }

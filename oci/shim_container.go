@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/stdio"
 )
 
 // errStopped says that a container was told to stop before it began.
@@ -20,7 +21,7 @@ var errStopped = errors.New("stopped before the start")
 // program of the node's.
 type container interface {
 	// create makes it up to the point where its first process waits.
-	create(*pump) (process, error)
+	create(*stdio.Pump) (process, error)
 	// begin has that execute the user's program.
 	begin() error
 	// exec begins a further process, and returns the client's end of its terminal
@@ -52,7 +53,7 @@ type process interface {
 
 // start makes the container up to the point where its first process waits for
 // the word to execute the user's program.
-func (s *shim) start() (*pump, process, error) {
+func (s *shim) start() (*stdio.Pump, process, error) {
 	var c container = &foreign{s: s}
 	if s.cfg.Runtime == nil {
 		own, err := newOwn(s)
@@ -68,12 +69,12 @@ func (s *shim) start() (*pump, process, error) {
 	if stopped {
 		return nil, nil, errStopped
 	}
-	p, err := newPump(s.cfg.Log, s.spec.Process.Terminal)
+	p, err := stdio.NewPump(stdio.Options{Dir: dirLog, Limits: s.cfg.Log, Terminal: s.spec.Process.Terminal, Files: s.stdio})
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.child != nil {
-		s.give(p.child, s.spec.Process.User)
+	for _, child := range p.Children() {
+		s.give(child, s.spec.Process.User)
 	}
 	// The mark has to be durable before the user's program runs: without it
 	// nothing of the user's can have happened and the rank may be started
@@ -82,16 +83,16 @@ func (s *shim) start() (*pump, process, error) {
 	go func() { marked <- writeBegun(".") }()
 	process, err := c.create(p)
 	if err == nil {
-		if err = errors.Join(<-marked, p.connect()); err != nil {
+		if err = errors.Join(<-marked, p.Connect()); err != nil {
 			err = s.abandon(process, err)
 		}
 	}
 	if err != nil {
-		p.finish()
+		p.Finish()
 		return nil, nil, err
 	}
 	s.mu.Lock()
-	s.terminal = p.terminal
+	s.terminal = p.Terminal
 	s.mu.Unlock()
 	return p, process, nil
 }

@@ -25,6 +25,7 @@ func (s *shim) takeHanded() error {
 	if s.cfg.Network != nil {
 		want += 1 + len(s.cfg.Network.Ports)
 	}
+	want += s.cfg.Stdio.Count()
 	if s.handed == nil {
 		for i := range want {
 			unix.CloseOnExec(fdHanded + i)
@@ -37,6 +38,7 @@ func (s *shim) takeHanded() error {
 	if !s.ids.IsZero() {
 		s.user = s.handed[0]
 	}
+	s.stdio = s.cfg.Stdio.Of(s.handed[want-s.cfg.Stdio.Count():])
 	return nil
 }
 

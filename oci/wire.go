@@ -98,7 +98,7 @@ func send(conn *net.UnixConn, v any, files ...*os.File) error {
 // maxMessage bounds one line, maxFiles the open files that come with it.
 const (
 	maxMessage = 1 << 20
-	maxFiles   = 4
+	maxFiles   = 8
 )
 
 // messageReader reads lines, and the open files that were sent with them.

@@ -135,7 +135,7 @@ func segments(dir string) ([]int64, error) {
 // Pump copies a container's output into its log until every process that
 // could write has ended. A log that cannot be written loses output, as a full
 // disk must not stop the job; the first error is returned at the end.
-func Pump(w *Writer, r io.Reader) error {
+func Pump(w io.Writer, r io.Reader) error {
 	buf := make([]byte, 64<<10)
 	var first error
 	for {
