@@ -174,7 +174,7 @@ type Peer struct {
 	Node    string `json:"node"`
 	Address string `json:"address"`        // by which the others reach it
 	GPUs    int    `json:"gpus,omitempty"` // of this rank
-	CPUs    int    `json:"cpus,omitempty"`
+	CPUs    int    `json:"cpus,omitempty"` // of this rank
 
 	// Of a gang with a network of its own: the rank's address in it with the
 	// network's length, as 10.214.0.1/16, and the number of the tunnel by which

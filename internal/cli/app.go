@@ -22,6 +22,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -45,6 +46,7 @@ type App struct {
 	Term     Terminal
 	Measure  func() Terminal // again, for what goes on: a window may change its size; nil: never
 	Output   Output
+	Place    func() (dir, host string) // where it is run, as far as that is known
 }
 
 // New is a run on the process's own streams, clock and environment. Its client
@@ -52,8 +54,16 @@ type App struct {
 func New() *App {
 	return &App{
 		Out: os.Stdout, Err: os.Stderr, In: os.Stdin,
-		Now: time.Now, Sleep: client.Sleep, Environ: os.Environ, Term: detectTerminal(), Measure: detectTerminal,
+		Now: time.Now, Sleep: client.Sleep, Environ: os.Environ, Term: detectTerminal(), Measure: detectTerminal, Place: place,
 	}
+}
+
+// place asks the kernel for the directory: $PWD may go by links that other
+// machines do not have.
+func place() (dir, host string) {
+	dir, _ = syscall.Getwd()
+	host, _ = os.Hostname()
+	return dir, host
 }
 
 // Quiet is the same run, but that says nothing to its user.

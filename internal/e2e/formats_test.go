@@ -199,7 +199,10 @@ srun sh -c 'cat /project/` + array + `-* | sort | sed -n "$((SLURM_PROCID + 1))p
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	r := s.run("gsubmit", s.write("#!/bin/sh\n#SBATCH --licenses=x --mem=lots\ntrue\n"))
-	if r.code != 2 || !strings.Contains(r.err, "--licenses (line 2)") || !strings.Contains(r.err, "--mem (line 2)") || !strings.Contains(r.err, "names no container image") {
+	if r.code != 2 || !strings.Contains(r.err, "--licenses (line 2)") || !strings.Contains(r.err, "--mem (line 2)") {
 		t.Errorf("a bad script: %v", r)
+	}
+	if r := s.run("gsubmit", s.write("#!/bin/sh\n#SBATCH --mem=1G\ntrue\n")); r.code == 0 || !strings.Contains(r.err, "names no container image") {
+		t.Errorf("a script without an image: %v", r)
 	}
 }

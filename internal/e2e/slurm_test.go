@@ -99,11 +99,11 @@ func TestSlurmNames(t *testing.T) {
 	for _, c := range [][]string{
 		{"GBATCH_SLURM_IMAGE", "sbatch", "--wrap", "true"}, {"gsubmit --wait", "srun", "hostname"}, {"gbatch", "sbatch", "--bb=x", "--wrap", "true"}, {"--tim", "sbatch", "--tim=5", "--wrap", "true"},
 		{"watch", "squeue", "-i", "5"}, {"gadm reservations", "sinfo", "-T"}, {"Invalid field", "sacct", "-o", "JobID,Moon"}, {"Invalid job id", "squeue", "-j", "999"},
-		{"scancel 12", "scancel"}, {"SBATCH_PARTITION", "sbatch", "--wrap", "true"},
+		{"scancel 12", "scancel"}, {"--time", "sbatch", "--wrap", "true"},
 	} {
 		var extra []string
-		if c[0] == "SBATCH_PARTITION" {
-			extra = []string{"SBATCH_PARTITION=x"}
+		if c[0] == "--time" {
+			extra = []string{"SBATCH_TIMELIMIT=soon"}
 		}
 		if r := s.slurm(extra, "", c[1], c[2:]...); r.code == 0 || !strings.Contains(r.err, c[0]) || r.out != "" {
 			t.Errorf("%s: %v; want an error with %q", strings.Join(c[1:], " "), r, c[0])

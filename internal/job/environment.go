@@ -17,6 +17,7 @@ type EnvInput struct {
 	User         string
 	Project      string
 	ProjectGID   int
+	UID, GID     int        // of the user, on the node
 	Array        *ArrayTask // nil: the job is no task of an array
 	RestartCount int        // times that the job, and those that it continues, were started before
 	Initial      string     // UUID of the first job that it continues; empty: none
@@ -37,6 +38,7 @@ type EnvInput struct {
 	Nodes      []string // node names in rank order; empty: this one alone
 	Addresses  []string // their addresses, in the same order
 	Slots      []int    // their GPUs, in the same order
+	CPUs       []int    // their cores, in the same order; empty: as many as here
 	MasterPort int      // of rank 0, for rendezvous; 0: not set
 
 	Ports []PortMapping // with the node's ports chosen
@@ -47,9 +49,10 @@ type EnvInput struct {
 // and ours, which a job cannot change, then those of Slurm that scripts look
 // for and MASTER_ADDR, which it can, and the job's own, by name.
 //
-// SLURM_NTASKS, SLURM_JOBID, SLURM_NODELIST and SLURM_TASKS_PER_NODE are left
-// out on purpose: launchers such as mpirun and Lightning take them as a sign
-// that srun started one process for each GPU, and then wait for it or refuse.
+// A batch script has all of Slurm's, with Slurm's meaning. Another job's leave
+// out SLURM_NTASKS, SLURM_JOBID, SLURM_NODELIST and SLURM_TASKS_PER_NODE on
+// purpose: launchers such as mpirun and Lightning take them as a sign that srun
+// started one process for each GPU, and then wait for it or refuse.
 func Environment(in EnvInput) []string {
 	if len(in.Nodes) == 0 {
 		in.Nodes = []string{in.Node}
@@ -132,36 +135,6 @@ func numGPUs(in EnvInput) string {
 	return strconv.Itoa(len(in.GPUs))
 }
 
-// slurmVariables describe the rank as Slurm would describe the only task on
-// its node.
-func slurmVariables(in EnvInput) []variable {
-	job, rank := formatUint(uint64(in.ID.Job)), formatUint(uint64(in.ID.Rank))
-	vs := []variable{
-		{"SLURM_JOB_ID", job},
-		{"SLURM_JOB_NAME", in.Spec.Name},
-		{"SLURM_JOB_ACCOUNT", in.Project},
-		{"SLURM_JOB_USER", in.User},
-		{"SLURM_JOB_PARTITION", strconv.Itoa(in.ClusterID)},
-		{"SLURM_JOB_NODELIST", strings.Join(in.Nodes, ",")},
-		{"SLURM_JOB_NUM_NODES", strconv.Itoa(len(in.Nodes))},
-		{"SLURM_NNODES", strconv.Itoa(len(in.Nodes))},
-		{"SLURM_NODEID", rank},
-		{"SLURM_PROCID", rank},
-		{"SLURM_LOCALID", "0"},
-		{"SLURMD_NODENAME", in.Node},
-		{"SLURM_CPUS_ON_NODE", strconv.Itoa(len(in.Cores))},
-		{"SLURM_CPUS_PER_TASK", strconv.Itoa(len(in.Cores))},
-		{"SLURM_MEM_PER_NODE", strconv.FormatInt(in.MemoryBytes/mib, 10)},
-		{"SLURM_RESTART_COUNT", strconv.Itoa(in.RestartCount)},
-	}
-	if len(in.GPUs) > 0 {
-		vs = append(vs,
-			variable{"SLURM_GPUS_ON_NODE", strconv.Itoa(len(in.GPUs))},
-			variable{"SLURM_JOB_GPUS", joinInts(in.GPUs)})
-	}
-	return append(vs, arrayVariables(in)...)
-}
-
 // arrayVariables tell a task which one it is, in Slurm's words, and for jobs that
 // come from there in Kubernetes'. Slurm's are set for a task alone: scripts find
 // out by them that they are one.
@@ -180,6 +153,7 @@ func arrayVariables(in EnvInput) []variable {
 		{"SLURM_ARRAY_TASK_COUNT", strconv.Itoa(a.Count)},
 		{"SLURM_ARRAY_TASK_MIN", strconv.Itoa(a.First)},
 		{"SLURM_ARRAY_TASK_MAX", strconv.Itoa(a.Last)},
+		{"SLURM_ARRAY_TASK_STEP", strconv.Itoa(max(a.Step, 1))},
 	}...)
 }
 

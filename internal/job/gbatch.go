@@ -30,6 +30,8 @@ type Gbatch struct {
 
 	Capabilities []Capability `json:"capabilities,omitempty"` // beside the usual ones, where the site allows
 
+	Stdio *Stdio `json:"stdio,omitempty"` // files of the program's, beside the log
+
 	Terminal  bool `json:"terminal,omitempty"`  // the program has a terminal that can be attached to
 	ShmSizeMB int  `json:"shmSizeMb,omitempty"` // size of /dev/shm, MiB, inside the memory; 0: the node's default
 

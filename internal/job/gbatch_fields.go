@@ -39,6 +39,7 @@ var gbatchFields = []field[Gbatch]{
 	{"privileged", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Privileged) }, false},
 	{"capabilities", readCapabilities, false},
 	{"runtime", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.Runtime, CheckRuntime) }, false},
+	{"stdio", readStdio, false},
 	{"terminal", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Terminal) }, false},
 	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
 

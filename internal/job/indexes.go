@@ -19,6 +19,23 @@ type Indexes []IndexRange
 // IndexRange is the indexes First to Last, both included.
 type IndexRange struct{ First, Last int }
 
+// Step is the distance between two indexes, where it is the same between all
+// of them; else 1.
+func (s Indexes) Step() int {
+	step := 1
+	for i := range s {
+		switch {
+		case s[i].First != s[i].Last:
+			return 1
+		case i == 1:
+			step = s[1].First - s[0].First
+		case i > 1 && s[i].First-s[i-1].First != step:
+			return 1
+		}
+	}
+	return step
+}
+
 // maxIndex is the highest index that a task may have.
 const maxIndex = 10_000_000
 

@@ -1,5 +1,10 @@
 package job
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Launch says that a job is a batch script: its command runs on the first rank
 // alone and starts tasks on all of them by srun. The other ranks hold what they
 // were granted, with nothing of the user's running until srun starts it there.
@@ -9,6 +14,10 @@ type Launch struct {
 	PerNode     int `json:"tasksPerNode,omitempty"` // the most of them on one node; 0: shared out evenly
 	CPUsPerTask int `json:"cpusPerTask,omitempty"`  // 0: one
 	GPUsPerTask int `json:"gpusPerTask,omitempty"`  // 0: tasks on a node see all GPUs of the job there
+
+	Script    string `json:"script,omitempty"`    // text of the file at ScriptPath
+	Directory string `json:"directory,omitempty"` // that it was submitted from, on the submitter's machine
+	Host      string `json:"host,omitempty"`      // that machine
 }
 
 var launchFields = []field[Launch]{
@@ -16,16 +25,44 @@ var launchFields = []field[Launch]{
 	{"tasksPerNode", func(d *decoder, n *node, l *Launch) { d.integer(n, &l.PerNode, 1, maxLaunchTasks) }, false},
 	{"cpusPerTask", func(d *decoder, n *node, l *Launch) { d.integer(n, &l.CPUsPerTask, 1, maxCPUs) }, false},
 	{"gpusPerTask", func(d *decoder, n *node, l *Launch) { d.integer(n, &l.GPUsPerTask, 1, maxGPUs) }, false},
+	{"script", func(d *decoder, n *node, l *Launch) { d.str(n, &l.Script, scriptText) }, false},
+	{"directory", func(d *decoder, n *node, l *Launch) { d.absolute(n, &l.Directory) }, false},
+	{"host", func(d *decoder, n *node, l *Launch) { d.str(n, &l.Host, plain(1, 253)) }, false},
 }
 
 // maxLaunchTasks bounds the tasks of one step.
 const maxLaunchTasks = 1_000_000
+
+// ScriptPath is where the first rank has the text of Launch.Script, as a program.
+const ScriptPath = "/opt/gbatch/slurm_script"
+
+// scriptText wants what the kernel can run.
+func scriptText(s string) string {
+	first, _, _ := strings.Cut(s, "\n")
+	switch {
+	case !strings.HasPrefix(s, "#!") || strings.TrimSpace(first[2:]) == "":
+		return "must begin with #! and an interpreter"
+	case strings.IndexByte(s, 0) >= 0:
+		return "must not contain a zero byte"
+	case strings.HasSuffix(first, "\r"):
+		return fmt.Sprintf("has line ends of Windows, so that no interpreter %q is found", first[2:])
+	}
+	return ""
+}
 
 // Launches says whether the command runs on the first rank alone.
 func (s *Spec) Launches() bool { return s.gbatch().Launch != nil }
 
 // Waits says whether a rank runs nothing until srun starts something there.
 func (s *Spec) Waits(rank uint32) bool { return rank > 0 && s.Launches() }
+
+// Script is the text that a rank has at ScriptPath; empty: nothing.
+func (s *Spec) Script(rank uint32) string {
+	if l := s.gbatch().Launch; l != nil && rank == 0 {
+		return l.Script
+	}
+	return ""
+}
 
 // LaunchDir is where the containers of such a job find srun and what belongs to it.
 const LaunchDir = "/opt/gbatch/bin"

@@ -53,3 +53,62 @@ func ParseNodes(list string) ([]string, error) {
 	}
 	return names, nil
 }
+
+// FormatNodes writes names of nodes as Slurm does, in their order: n[01-03,7],m1.
+func FormatNodes(names []string) string {
+	var parts []string
+	for i := 0; i < len(names); {
+		prefix, _, _ := splitNumber(names[i])
+		end := i + 1
+		for end < len(names) && sameSeries(names[end], names[i]) {
+			end++
+		}
+		if end == i+1 {
+			parts = append(parts, names[i])
+		} else {
+			parts = append(parts, prefix+"["+ranges(names[i:end])+"]")
+		}
+		i = end
+	}
+	return strings.Join(parts, ",")
+}
+
+// sameSeries says that two names differ in their numbers alone, and in no zeros
+// in front of them.
+func sameSeries(a, b string) bool {
+	p, digits, ok := splitNumber(a)
+	p2, digits2, ok2 := splitNumber(b)
+	zeros := digits != "" && digits2 != "" && (digits[0] == '0' && len(digits) > 1 || digits2[0] == '0' && len(digits2) > 1)
+	return ok && ok2 && p == p2 && (!zeros || len(digits) == len(digits2))
+}
+
+// ranges writes the numbers of names of one series.
+func ranges(names []string) string {
+	var parts []string
+	for i := 0; i < len(names); {
+		_, first, _ := splitNumber(names[i])
+		last, end := first, i+1
+		for ; end < len(names); end++ {
+			_, next, _ := splitNumber(names[end])
+			n, _ := strconv.Atoi(last)
+			if m, _ := strconv.Atoi(next); m != n+1 || len(next) != len(last) {
+				break
+			}
+			last = next
+		}
+		if last == first {
+			parts = append(parts, first)
+		} else {
+			parts = append(parts, first+"-"+last)
+		}
+		i = end
+	}
+	return strings.Join(parts, ",")
+}
+
+// splitNumber takes the number off the end of a name.
+func splitNumber(name string) (prefix, digits string, ok bool) {
+	prefix = strings.TrimRight(name, "0123456789")
+	digits = name[len(prefix):]
+	return prefix, digits, digits != "" && len(digits) <= maxNodeDigits && prefix != "" && !strings.ContainsAny(prefix, "[],")
+}

@@ -28,6 +28,7 @@ type ArrayTask struct {
 	First  int    `json:"first"` // lowest and highest index of all
 	Last   int    `json:"last"`
 	Count  int    `json:"count"`
+	Step   int    `json:"step,omitempty"` // see Indexes.Step
 }
 
 // Tasks are those of the job; nil: it is no array.

@@ -64,7 +64,8 @@ func Start(t testing.TB, h http.Handler) *Bench {
 		t.Cleanup(srv.Close)
 	}
 	b.App = &cli.App{
-		Out: &b.Out, Err: &b.Err, In: strings.NewReader(""),
+		Place: func() (string, string) { return "/home/ann/run", "login1" },
+		Out:   &b.Out, Err: &b.Err, In: strings.NewReader(""),
 		Client: &client.Client{Address: b.Socket}, Environ: os.Environ,
 		Now: func() time.Time { return Now },
 		Sleep: func(ctx context.Context, _ time.Duration) error {

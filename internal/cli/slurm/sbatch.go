@@ -2,11 +2,10 @@ package slurm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"path/filepath"
 	"time"
 
 	"gbatch/internal/api"
@@ -23,11 +22,6 @@ const slurmImage = "GBATCH_SLURM_IMAGE"
 
 // sbatch submits a batch script, or a command.
 func sbatch(ctx context.Context, a *cli.App, args []string) error {
-	for _, kv := range a.Environ() {
-		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "SBATCH_") {
-			return exit.Usagef("the variable %s is not played here: give the option on the command line, and unset it", name)
-		}
-	}
 	c := slurm.Split(args,
 		map[string]bool{"--parsable": false, "--wrap": true, "--hold": false, "--wait": false, "--test-only": false, "--quiet": false, "--help": false},
 		map[string]string{"-H": "--hold", "-W": "--wait", "-Q": "--quiet", "-h": "--help"})
@@ -37,17 +31,19 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 			"name its image by --image, --container-image or "+slurmImage+".")
 		return nil
 	}
-	name, script, err := batchScript(a, c, has("--wrap"))
+	name, jobName, script, err := batchScript(a, c, has("--wrap"))
 	if err != nil {
 		return err
 	}
 	image, _ := a.Env(slurmImage)
+	dir, host := a.Place()
 	sub, err := slurm.Parse([]byte(script), slurm.Options{
 		Line: c.Options, DefaultImage: image, Args: c.Args,
+		FileName: jobName, Directory: dir, Host: host,
 		Env: a.Env, Now: job.Instant(a.Now().UnixMilli()), Zone: time.Local,
 	})
 	if err != nil {
-		return &exit.Error{Code: exit.Failure, Err: cli.FileError(name, imageHint(err))}
+		return &exit.Error{Code: exit.Failure, Err: cli.FileError(name, err)}
 	}
 	doc, err := sub.Document()
 	if err != nil {
@@ -56,6 +52,14 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	r, err := a.Client.Submit(ctx, &api.SubmitRequest{Job: doc, Hold: has("--hold"), DryRun: has("--test-only")}, "")
 	if err != nil {
 		return &exit.Error{Code: exit.Failure, Err: cli.FileError(name, err)}
+	}
+	if !has("--quiet") && !has("--parsable") {
+		for _, n := range sub.Notes {
+			a.Say("sbatch: note: %s: %s", n.Path, n.Message)
+		}
+		for _, n := range r.Notes {
+			a.Say("sbatch: note: %s: %s", n.Path, n.Message)
+		}
 	}
 	switch {
 	case has("--test-only"):
@@ -73,33 +77,20 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 }
 
 // batchScript is the script to submit: that of --wrap, a file, or standard input.
-func batchScript(a *cli.App, c slurm.Command, wrap bool) (name, script string, err error) {
+// The job is named after it unless it says otherwise.
+func batchScript(a *cli.App, c slurm.Command, wrap bool) (name, jobName, script string, err error) {
 	switch {
 	case wrap && c.Script != "":
-		return "", "", exit.Usagef("a script and --wrap were given: give one of them")
+		return "", "", "", exit.Usagef("a script and --wrap were given: give one of them")
 	case wrap:
-		return "sbatch", "#!/bin/sh\n" + c.Own["--wrap"] + "\n", nil
+		return "sbatch", "wrap", "#!/bin/sh\n" + c.Own["--wrap"] + "\n", nil
 	case c.Script == "" || c.Script == "-":
 		b, err := io.ReadAll(io.LimitReader(a.In, document.MaxBytes+1))
-		return "standard input", string(b), err
+		return "standard input", "", string(b), err
 	}
 	b, err := os.ReadFile(c.Script)
 	if err != nil {
-		return "", "", exit.Usagef("read batch script: %w", err)
+		return "", "", "", exit.Usagef("read batch script: %w", err)
 	}
-	return c.Script, string(b), nil
-}
-
-// imageHint adds the variable to what is said to who names no image.
-func imageHint(err error) error {
-	ps, ok := errors.AsType[job.Problems](err)
-	if !ok {
-		return err
-	}
-	for i := range ps {
-		if strings.HasPrefix(ps[i].Message, "names no container image") {
-			ps[i].Hint = "give --image NAME, write #SBATCH --container-image=NAME into the script, or set " + slurmImage + " for all jobs"
-		}
-	}
-	return ps
+	return c.Script, filepath.Base(c.Script), string(b), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -32,6 +33,10 @@ func (s *source) read(a *cli.App, secrets map[string]string) (name string, doc j
 	here := importer.Options{
 		Format: s.format, Image: s.overrides.Image,
 		Env: s.environment(a, secrets), Now: job.Instant(a.Now().UnixMilli()), Zone: time.Local,
+	}
+	here.Directory, here.Host = a.Place()
+	if s.file != "-" {
+		here.FileName = filepath.Base(s.file)
 	}
 	switch {
 	case s.nvct != nil:

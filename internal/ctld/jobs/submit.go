@@ -105,11 +105,15 @@ func (s *Submissions) submitEvent(id access.Identity, in *SubmitInput, sub *job.
 		}
 	}
 	ev.Stranger = s.Rights.Stranger(id, ev.Project)
+	notes, err := s.Conf().ResolveBatch(&sub.Spec, ev.User, ev.Project)
+	if err != nil {
+		return ev, err
+	}
+	sub.Notes = append(sub.Notes, notes...)
 	ev.UUID = uuid.New()
 	if in.Key != "" {
 		ev.UUID = uuid.NewSHA1(keySpace, []byte(id.User+"\x00"+in.Key))
 	}
-	var err error
 	if ev.Document, err = json.Marshal(sub.Spec); err != nil {
 		return ev, fmt.Errorf("encode job: %w", err)
 	}

@@ -274,7 +274,7 @@ func (s *Exchange) array(o *api.RunOrder, j *state.Job) {
 		return
 	}
 	all := p.Tasks.All
-	o.Array = &job.ArrayTask{Parent: p.Number, Index: j.Index, First: all[0].First, Last: all[len(all)-1].Last, Count: all.Len()}
+	o.Array = &job.ArrayTask{Parent: p.Number, Index: j.Index, First: all[0].First, Last: all[len(all)-1].Last, Count: all.Len(), Step: all.Step()}
 }
 
 // prepulls are the images that a node shall have ahead. One whose document or

@@ -55,6 +55,7 @@ type Config struct {
 
 	InstanceTypes map[string]InstanceType `yaml:"instanceTypes"` // for gbatch.instanceType
 	ImageAliases  map[string]string       `yaml:"imageAliases"`  // for gbatch.imageAlias
+	Batch         Batch                   `yaml:"batch"`         // what batch scripts get that do not say it themselves
 	Results       string                  `yaml:"results"`       // s3://BUCKET/PREFIX or file:///PATH: where outputs named results:///... go; empty: they are refused
 
 	Mail *Mail `yaml:"mail"` // nil: none is sent

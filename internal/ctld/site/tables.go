@@ -31,6 +31,7 @@ func (c Config) checkTables(bad func(path, format string, a ...any)) {
 			bad(at+".gpus", "%v: want -1 (all of a node), 0, a share of one, or whole ones", g)
 		}
 	}
+	c.Batch.check(bad)
 	if r := c.Results; r != "" && !strings.HasPrefix(r, "s3://") && !strings.HasPrefix(r, "file:///") {
 		bad("results", "%q: want s3://BUCKET/PREFIX or file:///PATH", r)
 	}
@@ -66,6 +67,9 @@ func (c Config) ResolveTables(spec *job.Spec) error {
 	if g.ImageAlias != "" {
 		if image, ok := c.ImageAliases[g.ImageAlias]; ok {
 			spec.Request.Docker.Image, g.ImageAlias = image, ""
+		} else if g.ImageAlias == BatchImage {
+			problems = append(problems, api.Problem{Path: "request.docker.image", Message: "the script names no container image, and this site has none for scripts",
+				Hint: "submit it with --image NAME, write #SBATCH --container-image=NAME into it, or set GBATCH_SLURM_IMAGE for sbatch"})
 		} else {
 			problems = append(problems, unknownName("gbatch.imageAlias", "image", g.ImageAlias, c.ImageAliases))
 		}

@@ -43,6 +43,10 @@ type Options struct {
 	Args   []string // of a script
 	Image  string   // of formats whose files need not name one, as Slurm's; wins over one that is named
 
+	// Of a script: its file's name, and the directory and machine that it is
+	// submitted from. Empty: not known.
+	FileName, Directory, Host string
+
 	// Where the file was written: variables of its author, the time, and the
 	// zone of dates without one (nil: UTC). A file that needs what is missing
 	// here is refused with what to do.
@@ -76,7 +80,7 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	case kubernetes.Source:
 		return kubernetes.Parse(data)
 	case Slurm:
-		return slurm.Parse(data, slurm.Options{Args: o.Args, Image: o.Image, Env: o.Env, Now: o.Now, Zone: o.Zone})
+		return slurm.Parse(data, slurm.Options{Args: o.Args, Image: o.Image, FileName: o.FileName, Directory: o.Directory, Host: o.Host, Env: o.Env, Now: o.Now, Zone: o.Zone})
 	}
 	return job.Submission{}, fmt.Errorf("no format is called %q: use one of %s", format, join(formats))
 }

@@ -13,14 +13,18 @@ import (
 // gets its own copies, so that a job may change its own.
 var hostFiles = []string{"hosts", "resolv.conf"}
 
-// hostfile lies beside them, for ranks that have one.
-const hostfile = "hostfile"
+// hostfile and script lie beside them, for ranks that have one.
+const (
+	hostfile = "hostfile"
+	script   = "slurm_script"
+)
 
 // names are what a rank's programs find of hosts.
 type names struct {
 	net      *network.Attachment // nil: the host's network
 	hostname string
 	hostfile string // the text; empty: it has none
+	script   string // likewise
 }
 
 // writeFiles copies them to where the container may write, with the rank's own
@@ -49,6 +53,11 @@ func writeFiles(top string, n names, ids userns.Map) error {
 	}
 	if n.hostfile != "" {
 		if err := os.WriteFile(filepath.Join(dir, hostfile), []byte(n.hostfile), 0o644); err != nil {
+			return err
+		}
+	}
+	if n.script != "" {
+		if err := os.WriteFile(filepath.Join(dir, script), []byte(n.script), 0o755); err != nil {
 			return err
 		}
 	}

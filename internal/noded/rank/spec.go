@@ -101,18 +101,21 @@ func capabilities(list []job.Capability) (names []string) {
 func (r *Rank) envInput() job.EnvInput {
 	ids := r.order.gpus()
 	var nodes, addresses []string
-	var slots []int
+	var slots, cpus []int
 	for _, p := range r.order.Peers {
 		at := p.Address
 		if inside, err := netip.ParsePrefix(p.Inside); err == nil {
 			at = inside.Addr().String()
 		}
 		nodes, addresses, slots = append(nodes, p.Node), append(addresses, at), append(slots, p.GPUs)
+		if p.CPUs > 0 { // an older controller does not say
+			cpus = append(cpus, p.CPUs)
+		}
 	}
 	return job.EnvInput{
-		Nodes: nodes, Addresses: addresses, Slots: slots, MasterPort: r.order.MasterPort,
+		Nodes: nodes, Addresses: addresses, Slots: slots, CPUs: cpus, MasterPort: r.order.MasterPort,
 		Spec: &r.order.Spec, ID: r.order.id,
-		UUID: r.order.UUID, User: r.order.User, Project: r.order.Project, ProjectGID: r.user.group(r.order.ProjectGID),
+		UUID: r.order.UUID, User: r.order.User, Project: r.order.Project, ProjectGID: r.user.group(r.order.ProjectGID), UID: int(r.user.UID), GID: int(r.user.GID),
 		RestartCount: r.order.Restarts + int(r.order.id.Attempt) - 1, Initial: r.order.Initial,
 		Array:       r.order.Array,
 		ClusterID:   r.node.Config.ClusterID,
@@ -158,6 +161,9 @@ func (r *Rank) allMounts() []oci.Mount {
 		}
 	}
 	list = append(list, r.launchMounts()...)
+	if r.order.Spec.Script(r.order.id.Rank) != "" {
+		list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", script), Target: job.ScriptPath, ReadOnly: true})
+	}
 	if r.order.Spec.HasHostfile() {
 		list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", hostfile), Target: job.HostfilePath})
 	}

@@ -44,7 +44,7 @@ func (r *Rank) steps() []step {
 		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
 		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
 		{"files", func(context.Context) error {
-			return writeFiles(n.Disk.Dir(o.id), names{r.net, r.hostname(), r.hostfile()}, r.user.ids)
+			return writeFiles(n.Disk.Dir(o.id), names{r.net, r.hostname(), r.hostfile(), o.Spec.Script(o.id.Rank)}, r.user.ids)
 		}, nothing},
 		{"record", func(context.Context) error { return r.record(s) }, nothing},
 		{"gang", func(ctx context.Context) error { return awaitGang(ctx, o.Ranks, &r.slot, s) }, nothing},
@@ -179,12 +179,18 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	files, err := openStdio(r.node.Storage, r.tenant, r.envInput())
+	if err != nil {
+		return err
+	}
+	defer closeStdio(files) // from its start on the shim has them
 	err = oci.Prepare(r.order.box(), spec, oci.ShimConfig{
 		ID:     r.node.Config.Name + "." + r.order.id.String(), // unique on the machine
 		Layers: r.image.Layers, Scratch: r.node.Disk.Scratch(r.order.id),
 		Log: logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
 
 		Network:    r.net.Shim(),
+		Stdio:      files.Names(),
 		FilterHost: r.net == nil,
 
 		Runtime:     r.runtime(),
@@ -200,7 +206,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	handover := oci.Handover{User: r.user.space, Env: r.state.secretEnv()}
+	handover := oci.Handover{User: r.user.space, Stdio: files, Env: r.state.secretEnv()}
 	r.net.Handover(&handover)
 	if r.container, err = r.node.Shims.Start(r.order.box(), handover); err != nil {
 		return err

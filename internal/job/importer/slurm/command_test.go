@@ -43,12 +43,27 @@ func TestSlurmCommandLine(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		argv := sub.Spec.Request.Docker.Command.Argv
-		if got := sub.Spec; got.Name != tc.job || !strings.Contains(got.Request.Docker.Image, tc.image) || got.Request.Resources.CPUs != tc.cpus || argv[len(argv)-1] != tc.last {
-			t.Errorf("%s: job %s, image %s, %d cores, command %q", name, got.Name, got.Request.Docker.Image, got.Request.Resources.CPUs, argv)
+		first := append([]string{sub.Spec.Name}, sub.Spec.Request.Docker.Command.Argv...)
+		if got := sub.Spec; got.Name != tc.job || !strings.Contains(got.Request.Docker.Image, tc.image) || got.Request.Resources.CPUs != tc.cpus || first[len(first)-1] != tc.last {
+			t.Errorf("%s: job %s, image %s, %d cores, command %q", name, got.Name, got.Request.Docker.Image, got.Request.Resources.CPUs, first)
 		}
 	}
 	if _, err := Parse([]byte(script), Options{Line: []string{"--bb=x"}}); err == nil || strings.Contains(err.Error(), "line") {
 		t.Errorf("an option of the command line that is not supported: %v", err)
+	}
+}
+
+// TestVariables: what SBATCH_ variables say wins over the script, and the command
+// line over them.
+func TestVariables(t *testing.T) {
+	env := map[string]string{"SBATCH_JOB_NAME": "of-variable", "SBATCH_TIMELIMIT": "10", "SBATCH_REQUEUE": "", "SBATCH_MEM_PER_NODE": "2G", "SBATCH_NO_SUCH": "x"}
+	o := Options{Line: []string{"--mem=3G"}, Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	sub, err := Parse([]byte("#!/bin/sh\n#SBATCH -J mine --image=a -t 5\ntrue\n"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sub.Spec
+	if s.Name != "of-variable" || s.Request.Scheduling.MaxDuration != 600 || !s.Request.Scheduling.Restartable || s.Request.Resources.CPUMemoryGB != 3 {
+		t.Errorf("%+v", s)
 	}
 }

@@ -42,7 +42,6 @@ func (all options) find(name string) (option, bool) {
 }
 
 const (
-	keptLog   = "is not used: gbatch keeps the output of every job; read it with glog"
 	noEffect  = "has no effect here"
 	wholeJobs = "whole cores near the job's GPUs are chosen by the node"
 )
@@ -150,12 +149,12 @@ func inContainer() []option {
 // program: the program.
 func program() []option {
 	return []option{
-		{long: "--chdir", short: "-D", value: func(s *script, v string) error { s.spec.Request.Docker.WorkingDir = v; return nil }},
+		{long: "--chdir", short: "-D", value: fileOption(func(s *script) *string { return &s.workDir })},
 		{long: "--export", value: (*script).export},
-		{long: "--output", short: "-o", value: nothing, note: keptLog},
-		{long: "--error", short: "-e", value: nothing, note: keptLog},
-		{long: "--open-mode", value: nothing, note: keptLog},
-		{long: "--input", short: "-i", instead: "read the file in the script: cat FILE | command"},
+		{long: "--output", short: "-o", value: fileOption(func(s *script) *string { return &s.stdio.Output })},
+		{long: "--error", short: "-e", value: fileOption(func(s *script) *string { return &s.stdio.Error })},
+		{long: "--input", short: "-i", value: fileOption(func(s *script) *string { return &s.stdio.Input })},
+		{long: "--open-mode", value: (*script).openMode},
 		{long: "--get-user-env", value: nothing, flag: func(*script) {}, note: "is not used: the container has its image's environment"},
 		{long: "--propagate", value: nothing, flag: func(*script) {}, note: "is not used: resource limits are the node's"},
 		{long: "--no-kill", short: "-k", instead: "a job whose node fails ends: --requeue starts it again"},

@@ -1,69 +1,63 @@
 package slurm
 
 import (
-	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
 )
 
-// body makes the script the job's command. It goes to its interpreter as an
-// argument, since there is no file in the container.
+// body makes the script the job's command: a file in the container, as it is.
 func (s *script) body(text string) {
-	interpreter, args := s.interpreter(text)
-	if interpreter == "" {
+	text = strings.TrimPrefix(text, "\ufeff")
+	first, _, _ := strings.Cut(text, "\n")
+	words := strings.Fields(strings.TrimPrefix(first, "#!"))
+	switch {
+	case !strings.HasPrefix(first, "#!") || len(words) == 0:
+		s.problem(1, "", "does not begin with #! and an interpreter, without which Slurm refuses it too", "begin it with #!/bin/bash")
 		return
-	}
-	name := s.spec.Name
-	script := strings.TrimPrefix(text, "\ufeff")
-	if strings.Contains(script, "\r\n") {
+	case strings.Contains(text, "\r\n"):
 		s.problem(0, "", "has line ends of Windows, which Slurm refuses too", "convert it with dos2unix")
 		return
 	}
-	if foreign.IsPOSIXShell(interpreter) {
-		s.lookThrough(script)
+	program := words[0]
+	if path.Base(program) == "env" {
+		words = slices.DeleteFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") })
+		program = strings.Join(words[:min(1, len(words))], "")
 	}
-	argv := append(args, "-c", script)
-	if foreign.IsPOSIXShell(interpreter) {
-		argv = append(argv, name) // $0
+	if foreign.IsPOSIXShell(program) && len(text) <= maxRead {
+		s.lookThrough(text)
 	}
-	argv = append(argv, s.o.Args...)
+	l := s.spec.Gbatch.Launch
+	l.Script, l.Directory, l.Host = text, s.o.Directory, s.o.Host
+	argv := append(interpreter(first), job.ScriptPath)
 	if s.entrypoint {
-		s.spec.Request.Docker.Command = job.Command{Argv: append([]string{interpreter}, argv...)}
+		s.spec.Request.Docker.Command = job.Command{Argv: append(argv, s.o.Args...)}
 		return
 	}
-	s.spec.Gbatch.Entrypoint = []string{interpreter}
-	s.spec.Request.Docker.Command = job.Command{Argv: argv}
+	s.spec.Gbatch.Entrypoint = argv
+	s.spec.Request.Docker.Command = job.Command{Argv: s.o.Args}
 }
 
-// interpreter reads the first line. Those that take a program behind -c are
-// supported.
-func (s *script) interpreter(text string) (program string, args []string) {
-	first, _, _ := strings.Cut(strings.TrimPrefix(text, "\ufeff"), "\n")
-	line, ok := strings.CutPrefix(strings.TrimSpace(first), "#!")
-	words := strings.Fields(line)
-	if !ok || len(words) == 0 {
-		s.problem(1, "", "does not begin with #! and an interpreter, without which Slurm refuses it too", "begin it with #!/bin/bash")
-		return "", nil
+// interpreter takes a first line apart as the kernel does, which gives all that
+// follows the program to it as one argument. With the program in front it is
+// told by its name if the image has it not.
+func interpreter(first string) []string {
+	program, rest, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(first, "#!")), "\t", " "), " ")
+	argv := []string{program}
+	if rest = strings.TrimSpace(rest); rest != "" {
+		argv = append(argv, rest)
 	}
-	if path.Base(words[0]) == "env" && len(words) > 1 {
-		words = words[1:]
-		if words[0] == "-S" && len(words) > 1 {
-			words = words[1:]
-		}
-	}
-	if !foreign.IsPOSIXShell(words[0]) && !strings.HasPrefix(path.Base(words[0]), "python") && path.Base(words[0]) != "fish" {
-		s.problem(1, "", fmt.Sprintf("is a script for %s, which is not known to take a program as an argument", document.Quote(words[0])),
-			"begin it with #!/bin/bash, and call "+path.Base(words[0])+" from there on a file in project storage")
-		return "", nil
-	}
-	return words[0], words[1:]
+	return argv
 }
+
+// maxRead bounds what is looked into: the time that takes grows with the square
+// of the nesting.
+const maxRead = 128 << 10
 
 var foreignCommands = map[string]string{
 	"module":      "which the image must have: environment modules are the machine's, and the container has its image's software",

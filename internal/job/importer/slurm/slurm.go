@@ -29,6 +29,10 @@ type Options struct {
 	Line         []string // options, which win over the script's
 	DefaultImage string   // where neither names one
 
+	FileName  string // of the script, which names the job; empty: it has none
+	Directory string // that it is submitted from
+	Host      string // the machine there
+
 	// Where the script was written; see importer.Options.
 	Env  func(name string) (value string, ok bool)
 	Now  job.Instant
@@ -44,11 +48,12 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	}
 	s := &script{o: o, known: allOptions(), spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, tasksPerNode: -1, nodes: 1, mem: -1}
 	s.image = o.DefaultImage
-	for _, d := range append(s.directives(string(data)), s.words(o.Line, 0)...) {
+	for _, d := range slices.Concat(s.directives(string(data)), s.environment(), s.words(o.Line, 0)) {
 		s.apply(d)
 	}
-	s.spec.Name = cmp.Or(s.spec.Name, "sbatch")
+	s.spec.Name = cmp.Or(s.spec.Name, s.o.FileName, "sbatch")
 	s.amounts()
+	s.files()
 	s.body(string(data))
 	s.container()
 	return s.result()
@@ -75,6 +80,9 @@ type script struct {
 	gpusPerTask  GPUs
 	cpusPerGPU   int
 	tasksPerGPU  int
+
+	stdio   job.Stdio
+	workDir string // as it was given
 
 	image      string
 	noImage    bool // one was named that cannot be used, which was told
@@ -197,11 +205,14 @@ func (s *script) note(line int, path, message string) {
 func (s *script) container() {
 	image := cmp.Or(s.o.Image, s.image)
 	if image == "" && !s.noImage {
-		s.problem(0, "", "names no container image, and a job runs in one", "submit it with --image NAME, or write #SBATCH --container-image=NAME into it")
+		s.spec.Gbatch.ImageAlias = siteImage
 	}
 	s.spec.Request.Docker.Image = Image(image)
 	s.mails()
 }
+
+// siteImage is the name that the site's image for batch scripts has in its table.
+const siteImage = "slurm"
 
 // Image turns enroot's REGISTRY#IMAGE into REGISTRY/IMAGE.
 func Image(s string) string {
@@ -220,7 +231,7 @@ func (s *script) result() (job.Submission, error) {
 		return job.Submission{}, s.problems
 	}
 	sub := job.Submission{Spec: s.spec}
-	if r, creds, err := ref.Parse(s.spec.Request.Docker.Image); err == nil { // a bad one is explained by finish
+	if r, creds, err := ref.Parse(s.spec.Request.Docker.Image); err == nil && s.spec.Request.Docker.Image != "" { // a bad one is explained by finish
 		sub.Spec.Request.Docker.Image, sub.Registry = r.String(), creds
 	}
 	sub, err := foreign.New().Finish(sub)

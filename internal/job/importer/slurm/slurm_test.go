@@ -147,7 +147,7 @@ func TestSlurmArgs(t *testing.T) {
 		t.Fatal(err)
 	}
 	argv := sub.Spec.Request.Docker.Command.Argv
-	if diff := cmp.Diff([]string{"sbatch", "-x", "a b"}, argv[2:]); diff != "" {
+	if diff := cmp.Diff([]string{"-x", "a b"}, argv); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(sub.Notes) != 1 || sub.Notes[0].Path != "--container-image" {

@@ -1,0 +1,106 @@
+package rank
+
+import (
+	"errors"
+	"os"
+	"path"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/internal/job"
+	"gbatch/internal/noded/reason"
+	"gbatch/internal/noded/storage"
+	"gbatch/oci/stdio"
+)
+
+// openStdio opens the files that a program's output goes to and its input comes
+// from, as the user: where links lead out of the storage, or to what the user
+// may not touch, there is nothing to open. A file that lies on no storage is
+// none: its output is in the log alone, as was said when the job was submitted.
+func openStdio(roots *storage.Roots, tenant func() (storage.Tenant, error), in job.EnvInput) (s stdio.Files, err error) {
+	output, errs, input := job.StdioFiles(in)
+	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_APPEND
+	if g := in.Spec.Gbatch; g == nil || g.Stdio == nil || !g.Stdio.Append {
+		flags |= unix.O_TRUNC
+	}
+	for _, f := range []struct {
+		what  string
+		file  job.StdioFile
+		flags int
+		to    **os.File
+	}{{"output", output, flags, &s.Output}, {"error", errs, flags, &s.Error}, {"input", input, unix.O_RDONLY, &s.Input}} {
+		if !f.file.Reached() || f.file.Mount.ReadOnly && f.to != &s.Input {
+			continue
+		}
+		who, err := tenant()
+		if err == nil {
+			*f.to, err = openIn(roots, who, f.file, f.flags)
+		}
+		if err != nil {
+			closeStdio(s)
+			return stdio.Files{}, stdioReason(f.what, f.file.Path, err)
+		}
+	}
+	return s, nil
+}
+
+func closeStdio(s stdio.Files) {
+	for _, f := range []*os.File{s.Output, s.Error, s.Input} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// openIn opens a plain file below a mount.
+func openIn(roots *storage.Roots, who storage.Tenant, f job.StdioFile, flags int) (file *os.File, err error) {
+	dir, name := path.Split(path.Join(f.Mount.HostPath, f.Rest))
+	if f.Rest != "" {
+		dir, name = f.Mount.HostPath, f.Rest
+	}
+	root, err := roots.OpenRoot(dir, who, flags != unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	open := func() (err error) {
+		// What is no plain file would hold the daemon up, or is a device.
+		file, err = root.OpenFile(name, flags&^unix.O_TRUNC|unix.O_NONBLOCK|unix.O_NOCTTY, 0o644)
+		return err
+	}
+	if err := who.Rights.Reach(root, name, open); err != nil {
+		return nil, err
+	}
+	st, err := file.Stat()
+	switch {
+	case err != nil:
+	case st.IsDir():
+		err = unix.EISDIR
+	case !st.Mode().IsRegular():
+		err = errors.New("it is no plain file")
+	case flags&unix.O_TRUNC != 0:
+		err = who.Rights.Do(func() error { return file.Truncate(0) })
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+func stdioReason(what, name string, err error) error {
+	if _, ok := errors.AsType[*reason.Error](err); ok {
+		return err
+	}
+	var path *os.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return reason.Errorf(job.Mount, "cannot open the file for the program's %s, %s: its directory does not exist, or it does not", what, name)
+	case errors.Is(err, os.ErrPermission):
+		return reason.Errorf(job.Mount, "cannot open the file for the program's %s, %s: its user may not", what, name)
+	}
+	return reason.Errorf(job.Mount, "cannot open the file for the program's %s, %s: %v", what, name, err)
+}
