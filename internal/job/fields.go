@@ -191,7 +191,7 @@ func projectURN(s string) string {
 	if name != "" && !document.IsNameByte(name[0]) {
 		return fmt.Sprintf("names the project %s: it must start with a letter, a digit or _", document.Quote(name))
 	}
-	if wrong := word(".-")(name); wrong != "" {
+	if wrong := word(".-@")(name); wrong != "" {
 		return "names a project that " + wrong
 	}
 	return ""

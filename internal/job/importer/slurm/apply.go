@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/mail"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,16 @@ func (s *script) partition(v string) error {
 	}
 	s.spec.Gbatch.AnyFeatures = append(s.spec.Gbatch.AnyFeatures, any)
 	s.note(0, "--partition", fmt.Sprintf("is understood as nodes with the feature %s; for a cluster give its number", strings.Join(any, " or ")))
+	return nil
+}
+
+// qos takes the name of a service class. Slurm's own class is called normal, and
+// is what a job has that names none.
+func (s *script) qos(v string) error {
+	if s.spec.Gbatch.QOS = v; v == "normal" {
+		s.spec.Gbatch.QOS = ""
+		s.note(0, "--qos", "normal is the class that a job has without it")
+	}
 	return nil
 }
 
@@ -249,6 +260,10 @@ func (s *script) mails() {
 	}
 	if s.mailUser == "" {
 		s.note(0, "--mail-type", "is not used: nobody is told without --mail-user")
+		return
+	}
+	if a, err := mail.ParseAddress(s.mailUser); err != nil || a.Address != s.mailUser {
+		s.note(0, "--mail-user", fmt.Sprintf("is not used: %s is no mail address, so nobody is told", document.Quote(s.mailUser)))
 		return
 	}
 	to := []string{s.mailUser}

@@ -120,12 +120,29 @@ func (s *script) directives(text string) []directive {
 
 // options splits one line, which may have several options, quotes, and a comment.
 func (s *script) options(text string, line int) []directive {
-	words, err := job.Words(text)
+	words, err := job.Words(withoutComment(text))
 	if err != nil {
 		s.problem(line, "#SBATCH", err.Error(), "check the quotes")
 		return nil
 	}
 	return s.words(words, line)
+}
+
+// withoutComment cuts off what follows a # that begins a word, outside of quotes.
+func withoutComment(text string) string {
+	quote := byte(0)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+		case c == '\'' || c == '"':
+			quote = c
+		case c == '#' && (i == 0 || text[i-1] == ' ' || text[i-1] == '\t'):
+			return text[:i]
+		}
+	}
+	return text
 }
 
 func (s *script) words(words []string, line int) []directive {
