@@ -40,7 +40,7 @@ var below = map[string][]string{
 	"oci/netns":           {},
 	"oci/logs":            {},
 	"oci/lease":           {"cgroups"},
-	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs", "oci/hostnet", "oci/lease", "oci/overlay", "oci/runtimes", "oci/confine", "oci/signals", "oci/sysfilter", "oci/stdio"},
+	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs", "oci/hostnet", "oci/lease", "oci/overlay", "oci/runtimes", "oci/confine", "oci/signals", "oci/sysfilter", "oci/stdio", "oci/rootfs"},
 	"oci/confine":         {},
 	"oci/signals":         {},
 	"oci/stdio":           {"oci/logs"},
@@ -182,6 +182,7 @@ var below = map[string][]string{
 	"internal/noded/inside":                     {"oci/atomicfile"}, "internal/launch": {"internal/job"}, "internal/launch/rank": {"internal/launch", "internal/job"}, "internal/launch/srun": {"internal/launch", "internal/job"}, "internal/launch/scontrol": {"internal/launch", "internal/job"}, "internal/launch/program": {"internal/launch", "internal/launch/rank", "internal/launch/srun", "internal/launch/scontrol"}, "internal/noded/launches": {"internal/launch"},
 	"internal/control/launches": {"sched", "internal/job", "internal/state"},
 	"oci/sysfilter":             {},
+	"oci/rootfs":                {},
 	"oci/apparmor":              {},
 	"internal/noded/account":    {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns", "internal/node", "internal/units"},
 	"internal/ctld/ids":         {"internal/ctld/loop", "internal/ctld/wire", "internal/node", "internal/state"},
@@ -209,7 +210,7 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/hostnet|oci/overlay|oci/runtimes|oci/confine|oci/signals|oci/userns|oci/sysfilter|oci/apparmor|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/hostnet|oci/overlay|oci/runtimes|oci/confine|oci/signals|oci/userns|oci/sysfilter|oci/rootfs|oci/apparmor|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

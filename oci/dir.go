@@ -19,17 +19,16 @@ import (
 // What lies in a container's directory. The directory is the whole record of
 // a container: nothing about it is kept in the memory of the daemon only.
 const (
-	fileSpec    = "config.json" // the OCI spec; hooks look for this name
-	fileShim    = "shim.json"   // ShimConfig
-	fileLock    = "lock"        // held (flock) from before the shim's fork until its death
-	fileBegun   = "begun"       // durable before the user's code runs; becomes fileExit
-	fileExit    = "exit.json"   // Exit, durable, written once
-	fileSocket  = "sock"        // control socket while the shim lives
-	fileShimErr = "shim.log"    // the shim's own stderr; empty unless it crashed
-	dirRootfs   = "rootfs"      // mount point, inside the shim's mount namespace only
-	dirState    = "state"       // libcontainer's state
-	dirLog      = "log"         // see log.go
-	dirScratch  = "scratch"     // the container's own writes, unless ShimConfig.Scratch is set
+	fileSpec   = "config.json" // the OCI spec; hooks look for this name
+	fileShim   = "shim.json"   // ShimConfig
+	fileLock   = "lock"        // held (flock) from before the shim's fork until its death; has what it complained of
+	fileBegun  = "begun"       // durable before the user's code runs; becomes fileExit
+	fileExit   = "exit.json"   // Exit, durable, written once
+	fileSocket = "sock"        // control socket while the shim lives
+	dirRootfs  = "rootfs"      // on the stage; of an earlier version's containers also here
+	dirState   = "state"       // likewise
+	dirLog     = "log"         // see log.go
+	dirScratch = "scratch"     // the container's own writes, unless ShimConfig.Scratch is set
 )
 
 // ShimConfig is what a shim has to know beside the OCI spec.
@@ -59,6 +58,10 @@ type ShimConfig struct {
 	// Own are directories of the host that are given to the container's user,
 	// with all in them, before its program runs.
 	Own []string `json:"own,omitempty"`
+
+	// Files are put over those of the image. What the spec mounts there, or on
+	// a directory above, hides them.
+	Files []File `json:"files,omitempty"`
 
 	// MakeDirs are directories in the container that are made where the image
 	// has none. Everybody there may write to them.
@@ -103,17 +106,15 @@ func prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
 	if err := os.RemoveAll(unready); err != nil {
 		return err
 	}
-	for _, sub := range []string{dirRootfs, dirLog, dirScratch} {
+	subs := []string{dirLog}
+	if cfg.Scratch == "" {
+		cfg.Scratch = filepath.Join(dir, dirScratch)
+		subs = append(subs, dirScratch)
+	}
+	for _, sub := range subs {
 		if err := os.MkdirAll(filepath.Join(unready, sub), 0o700); err != nil {
 			return err
 		}
-	}
-	// Root of the container passes through it, and is not root of the host.
-	if err := os.Chmod(unready, 0o711); err != nil {
-		return err
-	}
-	if cfg.Scratch == "" {
-		cfg.Scratch = filepath.Join(dir, dirScratch)
 	}
 	if err := writeJSON(filepath.Join(unready, fileSpec), spec); err != nil {
 		return err

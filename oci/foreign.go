@@ -33,7 +33,7 @@ type foreign struct {
 // create gives the program a bundle in memory: the spec has the job's secrets.
 func (f *foreign) create(p *stdio.Pump) (process, error) {
 	f.gone = make(chan struct{})
-	f.box = runtimes.Container{Runtime: *f.s.cfg.Runtime, ID: f.s.cfg.ID, Dir: stage + "/" + dirState}
+	f.box = runtimes.Container{Runtime: *f.s.cfg.Runtime, ID: f.s.cfg.ID, Dir: stageState}
 	if err := os.MkdirAll(f.box.Dir, 0o700); err != nil {
 		return nil, err
 	}

@@ -291,7 +291,7 @@ func (b *box) log() string {
 }
 
 func (b *box) shimLog() string {
-	data, _ := os.ReadFile(filepath.Join(b.dir, "shim.log"))
+	data, _ := os.ReadFile(filepath.Join(b.dir, "lock"))
 	return string(data)
 }
 

@@ -27,11 +27,7 @@ func newOwn(s *shim) (*own, error) {
 	if err != nil {
 		return nil, err
 	}
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	c, err := libcontainer.Create(cwd+"/"+dirState, s.cfg.ID, config)
+	c, err := libcontainer.Create(seenByAll(stageState), s.cfg.ID, config)
 	if err != nil {
 		return nil, err
 	}

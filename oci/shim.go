@@ -6,15 +6,12 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"path"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
 	upstream "github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -246,7 +243,7 @@ func (s *shim) setup() error {
 	if err := checkUser(s.ids, s.spec.Process.User); err != nil {
 		return err
 	}
-	if err := errors.Join(s.own(), s.openToHooks()); err != nil {
+	if err := errors.Join(s.own(), s.bundle()); err != nil {
 		return err
 	}
 	host, err := cgroups.Detect()
@@ -293,53 +290,7 @@ func (s *shim) mountRoot() error {
 	if err := overlay.Mount(overlay.Stack{Lower: s.cfg.Layers, User: s.user, Upper: s.upper, Work: s.work, Target: stageRootfs}); err != nil {
 		return err
 	}
-	return makeDirs(stageRootfs, s.cfg.MakeDirs, uid, gid)
-}
-
-// makeDirs makes directories in a root file system, which belong to its root.
-// Links of the image lead nowhere outside of it.
-func makeDirs(root string, dirs []string, uid, gid int) error {
-	if len(dirs) == 0 {
-		return nil
-	}
-	top, err := os.Open(root)
-	if err != nil {
-		return err
-	}
-	defer top.Close()
-	for _, d := range dirs {
-		if err := makeDir(top, d, uid, gid); isImages(err) {
-			return &Failure{Kind: ImageUnusable, Message: fmt.Sprintf("the image has something in the way of the directory %s", d), Detail: err.Error()}
-		} else if err != nil {
-			return fmt.Errorf("make %s: %w", d, err)
-		}
-	}
-	return nil
-}
-
-// makeDir makes one with its parents, and lets everybody write to it.
-func makeDir(top *os.File, dir string, uid, gid int) error {
-	parts := strings.Split(strings.Trim(path.Clean("/"+dir), "/"), "/")
-	for i := range parts {
-		part := strings.Join(parts[:i+1], "/")
-		h, err := pathrs.OpenatInRoot(top, part)
-		if errors.Is(err, os.ErrNotExist) {
-			if h, err = pathrs.MkdirAllHandle(top, part, 0o755); err == nil {
-				err = h.Chown(uid, gid)
-			}
-		}
-		if err == nil && i == len(parts)-1 {
-			h.Close()
-			if h, err = pathrs.MkdirAllHandle(top, part, 0o755); err == nil {
-				err = h.Chmod(0o777 | os.ModeSticky)
-			}
-		}
-		h.Close()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return furnish(stageRootfs, &s.cfg, uid, gid)
 }
 
 // account reads the figures that disappear with the cgroup.

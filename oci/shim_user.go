@@ -1,7 +1,6 @@
 package oci
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -105,24 +104,6 @@ func configMap(extents []specs.LinuxIDMapping) []configs.IDMap {
 	return out
 }
 
-// stage is where a container's directory shows while it is made, in the mount
-// namespace of its shim alone. Root of a container is nobody special on the
-// host: it may not pass through the directories that lead to its own.
-const stage = "/run/gbatch/stage"
-
-// stageRootfs is the root file system there.
-const stageRootfs = stage + "/" + dirRootfs
-
-func makeStage() error {
-	if err := os.MkdirAll(stage, 0o711); err != nil {
-		return err
-	}
-	if err := unix.Mount(".", stage, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("show the container's directory on %s: %w", stage, err)
-	}
-	return nil
-}
-
 // bundleAt tells hooks where the container's directory is to them.
 func bundleAt(config *configs.Config, dir string) {
 	for i, label := range config.Labels {
@@ -130,17 +111,4 @@ func bundleAt(config *configs.Config, dir string) {
 			config.Labels[i] = "bundle=" + dir
 		}
 	}
-}
-
-// openToHooks lets hooks that run as the container's root read the spec.
-func (s *shim) openToHooks() error {
-	h := s.spec.Hooks
-	if s.user == nil || h == nil || len(h.CreateContainer)+len(h.StartContainer) == 0 {
-		return nil
-	}
-	uid, gid, ok := s.ids.Host(0, 0)
-	if !ok {
-		return errors.New("the container has no root")
-	}
-	return errors.Join(os.Chown(fileSpec, uid, gid), os.Chmod(fileSpec, 0o400))
 }

@@ -102,9 +102,10 @@ func (p *Pool) begin(dir string, ours *net.UnixConn, cmd *exec.Cmd) (*Container,
 	return newContainer(dir, ours, nil), nil
 }
 
-// openShimErr opens what a shim complains to.
+// openShimErr opens what a shim complains to: the file of its lock, which does
+// not belong to who has it open.
 func openShimErr(dir string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(dir, fileShimErr), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	return os.OpenFile(filepath.Join(dir, fileLock), os.O_WRONLY|os.O_APPEND, 0)
 }
 
 func socketPair() (*net.UnixConn, *os.File, error) {
@@ -134,7 +135,7 @@ func groupOf(dir string) (*cgroups.Group, error) {
 
 // shimStderr returns the end of what a shim wrote before it died.
 func shimStderr(dir string) string {
-	data, err := os.ReadFile(filepath.Join(dir, fileShimErr))
+	data, err := os.ReadFile(filepath.Join(dir, fileLock))
 	if err != nil {
 		return ""
 	}

@@ -66,7 +66,7 @@ func TestDiskBound(t *testing.T) {
 			if want := `exit code 3; it had filled the 32 MiB that a container may (disk.perContainer of the node): a job reserves more by "diskGb"`; e.Message != want || e.Reason != job.ExitCode {
 				t.Errorf("ended as %s %q, want %q", e.Reason, e.Message, want)
 			}
-			e, out = s.run(rankID(3), order(`for f in /etc/hosts /etc/resolv.conf /tmp/x; do cat /dev/zero >> $f; done 2>/dev/null; cat /etc/hosts /etc/resolv.conf /tmp/x | wc -c`))
+			e, out = s.run(rankID(3), order(`touch /tmp/x; for f in /etc/hosts /etc/resolv.conf /tmp/x; do cat /dev/zero >> $f; done 2>/dev/null; cat /etc/hosts /etc/resolv.conf /tmp/x | wc -c`))
 			var n int
 			if _, err := fmt.Sscan(out, &n); err != nil || n > 33<<20 || n < 30<<20 || e.Code != 0 {
 				t.Errorf("files of the node's making: wrote %q, %+v", out, e)

@@ -67,7 +67,7 @@ func linkSlot(slot, dir string) error {
 
 // giveSlot keeps a slot for another rank, emptied.
 func (d *Disk) giveSlot(dir string) error {
-	err := errors.Join(os.RemoveAll(filepath.Join(dir, "box")), os.RemoveAll(filepath.Join(dir, "etc")))
+	err := os.RemoveAll(filepath.Join(dir, "box"))
 	if err == nil && !d.spoilt.Load() {
 		select {
 		case d.slots <- dir:

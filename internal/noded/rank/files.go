@@ -2,22 +2,17 @@ package rank
 
 import (
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
 
+	"gbatch/internal/job"
 	"gbatch/internal/noded/network"
-	"gbatch/oci/userns"
+	"gbatch/oci"
 )
 
-// hostFiles are the files by which programs find names and hosts. Each rank
-// gets its own copies, so that a job may change its own.
+// hostFiles are the files of /etc by which programs find names and hosts. Each
+// rank gets its own copies, so that a job may change its own.
 var hostFiles = []string{"hosts", "resolv.conf"}
-
-// hostfile and script lie beside them, for ranks that have one.
-const (
-	hostfile = "hostfile"
-	script   = "slurm_script"
-)
 
 // names are what a rank's programs find of hosts.
 type names struct {
@@ -27,17 +22,22 @@ type names struct {
 	script   string // likewise
 }
 
-// writeFiles copies them to where the container may write, with the rank's own
-// name in them. They belong to root of the container.
-func writeFiles(top string, n names, ids userns.Map) error {
-	dir := filepath.Join(top, "etc")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err
+// files are what a rank finds in place of its image's, but where its job mounts
+// something.
+func (n names) files(mounts []oci.Mount) ([]oci.File, error) {
+	taken := map[string]bool{}
+	for _, m := range mounts {
+		taken[path.Clean(m.Target)] = true
 	}
+	var list []oci.File
 	for _, name := range hostFiles {
-		text, err := os.ReadFile("/etc/" + name)
+		at := "/etc/" + name
+		if taken[at] {
+			continue
+		}
+		text, err := os.ReadFile(at)
 		if err != nil && !os.IsNotExist(err) {
-			return err
+			return nil, err
 		}
 		switch {
 		case name == "hosts" && n.net != nil:
@@ -47,21 +47,15 @@ func writeFiles(top string, n names, ids userns.Map) error {
 		case n.net != nil:
 			text = n.net.ResolvConf()
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return err
-		}
+		list = append(list, oci.File{Path: at, Text: string(text)})
 	}
 	if n.hostfile != "" {
-		if err := os.WriteFile(filepath.Join(dir, hostfile), []byte(n.hostfile), 0o644); err != nil {
-			return err
-		}
+		list = append(list, oci.File{Path: job.HostfilePath, Text: n.hostfile})
 	}
 	if n.script != "" {
-		if err := os.WriteFile(filepath.Join(dir, script), []byte(n.script), 0o755); err != nil {
-			return err
-		}
+		list = append(list, oci.File{Path: job.ScriptPath, Text: n.script, Program: true})
 	}
-	return giveToRoot(dir, ids)
+	return list, nil
 }
 
 // withHost makes sure that the host's own name can be resolved: launchers of

@@ -87,6 +87,7 @@ type Rank struct {
 	binds     binds
 	inputs    data.Inputs
 	secrets   secretFiles
+	files     []oci.File
 	net       *network.Attachment // until the shim has it; nil: the node's, or already there
 	container *oci.Container
 	meter     *meter     // nil: nothing was measured yet

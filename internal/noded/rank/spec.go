@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -150,24 +149,7 @@ func rlimits(gpus bool) []specs.POSIXRlimit {
 }
 
 func (r *Rank) allMounts() []oci.Mount {
-	list := slices.Concat(r.binds.mounts, r.secrets.mounts(), r.inputs.Mounts)
-	taken := map[string]bool{}
-	for _, m := range list {
-		taken[m.Target] = true
-	}
-	for _, name := range hostFiles {
-		if target := "/etc/" + name; !taken[target] {
-			list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", name), Target: target})
-		}
-	}
-	list = append(list, r.launchMounts()...)
-	if r.order.Spec.Script(r.order.id.Rank) != "" {
-		list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", script), Target: job.ScriptPath, ReadOnly: true})
-	}
-	if r.order.Spec.HasHostfile() {
-		list = append(list, oci.Mount{Source: filepath.Join(r.node.Disk.Dir(r.order.id), "etc", hostfile), Target: job.HostfilePath})
-	}
-	return list
+	return slices.Concat(r.binds.mounts, r.secrets.mounts(), r.inputs.Mounts, r.launchMounts())
 }
 
 // secretEnv is the secrets as variables.

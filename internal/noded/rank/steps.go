@@ -43,8 +43,9 @@ func (r *Rank) steps() []step {
 		{"storage", func(context.Context) error { return r.binds.bind(n.Storage, r.tenant, o, int64(n.Config.TmpfsMax)) }, r.binds.unbind},
 		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
 		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
-		{"files", func(context.Context) error {
-			return writeFiles(n.Disk.Dir(o.id), names{r.net, r.hostname(), r.hostfile(), o.Spec.Script(o.id.Rank)}, r.user.ids)
+		{"files", func(context.Context) (err error) {
+			r.files, err = names{r.net, r.hostname(), r.hostfile(), o.Spec.Script(o.id.Rank)}.files(r.allMounts())
+			return err
 		}, nothing},
 		{"record", func(context.Context) error { return r.record(s) }, nothing},
 		{"gang", func(ctx context.Context) error { return awaitGang(ctx, o.Ranks, &r.slot, s) }, nothing},
@@ -198,6 +199,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 
 		LeaseFile: r.node.LeaseFile,
 		Own:       slices.Concat(r.inputs.Own, r.secrets.own()),
+		Files:     r.files,
 		MakeDirs:  r.order.Spec.OwnDirs(),
 	})
 	if err != nil {

@@ -1,9 +1,7 @@
 package rank
 
 import (
-	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -127,18 +125,4 @@ func (r *Rank) tenant() (storage.Tenant, error) {
 		who.Rights = rights.Daemon() // which the job has itself
 	}
 	return who, err
-}
-
-// giveToRoot makes the files in a directory those of the container's root, who
-// may change them.
-func giveToRoot(dir string, ids userns.Map) error {
-	uid, gid, ok := ids.Host(0, 0)
-	if !ok {
-		return errors.New("the container has no root")
-	}
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		err = errors.Join(err, os.Chown(filepath.Join(dir, e.Name()), uid, gid))
-	}
-	return err
 }
