@@ -23,7 +23,14 @@ func onPool(t *testing.T, p *oci.Pool) (b *box, shim int, finish func() oci.Exit
 	}
 	t.Cleanup(func() { s.Kill(); <-s.Done() })
 	b.shim = s
-	poll(t, "running container", func() bool { phase, _ := s.Phase(); return phase == oci.PhaseRunning })
+	poll(t, "running container", func() bool {
+		phase, _ := s.Phase()
+		if phase == oci.PhaseExited {
+			exit, err := oci.ReadExit(b.dir)
+			t.Fatalf("ended before it was told to: %+v, %v; failure %+v; shim: %s", exit, err, exit.Failure, b.shimLog())
+		}
+		return phase == oci.PhaseRunning
+	})
 	return b, shimOf(b), func() oci.Exit {
 		if err := os.WriteFile(fmt.Sprintf("/proc/%d/root/tmp/go", s.PID()), nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -54,6 +61,10 @@ func TestPool(t *testing.T) {
 			if strings.Contains(string(mounts), dir) {
 				t.Errorf("%s is still mounted", dir)
 			}
+		}
+		stage, err := os.ReadDir("/run/gbatch/stage")
+		if err != nil || len(stage) > 0 || strings.Contains(string(mounts), "/run/gbatch/stage") {
+			t.Errorf("what a container is put together in can be seen from outside: %v, %v", stage, err)
 		}
 		open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", shim))
 		if i == 1 {

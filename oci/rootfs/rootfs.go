@@ -19,6 +19,30 @@ type Root struct {
 	UID, GID int
 }
 
+// File is a small file.
+type File struct {
+	Path string `json:"path"` // absolute
+	Text string `json:"text"`
+
+	Program bool `json:"program,omitempty"` // everybody may run it
+}
+
+// Furnish makes directories and files. What it could not make is said with the
+// error.
+func (r Root) Furnish(dirs []string, files []File) (what string, err error) {
+	for _, d := range dirs {
+		if err := r.Dir(d); err != nil {
+			return "directory " + d, err
+		}
+	}
+	for _, f := range files {
+		if err := r.File(f); err != nil {
+			return "file " + f.Path, err
+		}
+	}
+	return "", nil
+}
+
 // Dir makes a directory with its parents, and lets everybody write to it.
 func (r Root) Dir(dir string) error {
 	h, err := r.open(dir)
@@ -62,7 +86,11 @@ func (r Root) open(dir string) (*os.File, error) {
 }
 
 // File puts a small file where the image may have one, or a link, or nothing.
-func (r Root) File(name, text string, mode os.FileMode) error {
+func (r Root) File(f File) error {
+	name, mode := f.Path, os.FileMode(0o644)
+	if f.Program {
+		mode = 0o755
+	}
 	dir, err := r.open(path.Dir(path.Clean("/" + name)))
 	if err != nil {
 		return err
@@ -82,6 +110,6 @@ func (r Root) File(name, text string, mode os.FileMode) error {
 		return err
 	}
 	out := os.NewFile(uintptr(fd), name)
-	_, err = out.WriteString(text)
+	_, err = out.WriteString(f.Text)
 	return errors.Join(err, out.Chown(r.UID, r.GID), out.Chmod(mode), out.Close())
 }

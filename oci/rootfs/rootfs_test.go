@@ -50,7 +50,7 @@ func TestFile(t *testing.T) {
 			}
 			defer top.Close()
 			r := Root{Top: top, UID: os.Getuid(), GID: os.Getgid()}
-			if err := r.File(tc.name, "ours", 0o644); !errors.Is(err, tc.want) {
+			if err := r.File(File{Path: tc.name, Text: "ours"}); !errors.Is(err, tc.want) {
 				t.Fatalf("got %v, want %v", err, tc.want)
 			}
 			if tc.want == nil {
