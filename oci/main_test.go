@@ -70,12 +70,14 @@ func runAll(m *testing.M) int {
 		code = 1
 	}
 	if missing() == "" {
-		if _, err := cgroups.Sweep("/gbatch-test", func(string) bool { return false }); err != nil {
+		if _, err := cgroups.Sweep(testCgroup, func(string) bool { return false }); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
-		if g, err := cgroups.Find("/gbatch-test"); err == nil {
-			_ = g.Remove()
+		for _, group := range []string{testCgroup, filepath.Dir(testCgroup)} { // the second where no other run is below it
+			if g, err := cgroups.Find(group); err == nil {
+				_ = g.Remove()
+			}
 		}
 	}
 	return code

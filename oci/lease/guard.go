@@ -159,8 +159,9 @@ func takeGuardLock(path string) (*os.File, error) {
 func endGuard(f *os.File) error {
 	text := make([]byte, 16)
 	n, _ := f.ReadAt(text, 0)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n])))
-	if err != nil {
+	line, _, whole := strings.Cut(string(text[:n]), "\n") // behind it may be the end of a longer number
+	pid, err := strconv.Atoi(line)
+	if err != nil || !whole {
 		return nil // it is being begun
 	}
 	p, err := os.FindProcess(pid) // by a handle, so that it is this very one
