@@ -60,7 +60,7 @@ func TestArray(t *testing.T) {
 	if o == nil || o.UUID == r.UUID || o.Spec.Request.Docker.Image == "" {
 		t.Fatalf("the node was told %+v", n.runs)
 	}
-	if diff := cmp.Diff(&job.ArrayTask{Parent: 1, Index: 5, First: 5, Last: 9, Count: 5}, o.Array); diff != "" {
+	if diff := cmp.Diff(&job.ArrayTask{Parent: 1, Index: 5, First: 5, Last: 9, Step: 1, Count: 5}, o.Array); diff != "" {
 		t.Errorf("the task is told (-want +got):\n%s", diff)
 	}
 	if got := secretsOf(func() *api.SyncResponse { n.seen = 0; return n.sync(nil) }()); got == nil || got.Values["A"] != "hunter2" {
