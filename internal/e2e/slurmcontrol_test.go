@@ -37,7 +37,9 @@ func TestSlurmControl(t *testing.T) {
 	has("scontrol -o show job "+id, "JobId="+id+" JobName=first UserId=root(0) GroupId=root(0)")
 	has("scontrol show node "+s.nodeName(0), "NodeName="+s.nodeName(0)+" ", "State=MIXED", "CPUAlloc=1 ")
 	has("scontrol show partition", "PartitionName=1", "Nodes="+s.nodeName(0), "Default=YES")
-	has("sstat -j "+id+" -n -P -o JobID", id+".batch")
+	eventually(t, "the node has told of the job's use", func() bool {
+		return s.slurm(env, "", "sstat", "-j", id, "-n", "-P", "-o", "JobID").out == id+".batch\n"
+	})
 
 	held := strings.TrimSpace(ok("sbatch --parsable -H -J later --mem=1G --wrap true"))
 	has("scontrol update JobId=" + held + " JobName=renamed Nice=7 TimeLimit=5")

@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
+	"gbatch/internal/job"
 )
 
 // live is what a running job has used until now.
@@ -105,6 +106,9 @@ func sstat(ctx context.Context, a *cli.App, args []string) error {
 					x.ranks = append(x.ranks, r)
 				}
 			}
+		}
+		if len(x.ranks) == 0 && d.State == job.Running {
+			return fmt.Errorf("couldn't get steps for job %s: it is RUNNING, but its nodes have told nothing of its use yet; ask again in some seconds", id)
 		}
 		if len(x.ranks) == 0 {
 			return fmt.Errorf("couldn't get steps for job %s: it is %s", id, d.State)
