@@ -176,11 +176,16 @@ func Default() Config {
 // Read reads a file over the defaults. Unknown keys and values of the
 // wrong type are errors that name the line.
 func Read(path string) (Config, error) {
-	c := Default()
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return c, fmt.Errorf("read configuration: %w", err)
+		return Default(), fmt.Errorf("read configuration: %w", err)
 	}
+	return parse(path, data)
+}
+
+// parse reads the text of a file.
+func parse(path string, data []byte) (Config, error) {
+	c := Default()
 	c.Projects = nil // a file that names projects replaces the default one
 	if err := yaml.UnmarshalWithOptions(data, &c, yaml.Strict()); err != nil {
 		return c, fmt.Errorf("configuration %s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
