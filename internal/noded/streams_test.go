@@ -19,7 +19,7 @@ import (
 func TestLogs(t *testing.T) {
 	s := newSite(t, nil).start()
 	id := rankID(1)
-	s.want(id, order("for i in 1 2 3 4; do echo line $i; done; trap 'printf end; exit 0' TERM; echo ready; while :; do sleep 0.05; done"))
+	s.want(id, order("for i in 1 2 3 4; do echo line $i; done; trap 'printf end; exit 0' TERM; echo ready; sleep 1000 & wait"))
 	s.ready(id)
 	all := "line 1\nline 2\nline 3\nline 4\nready\n"
 	check := func(when string, req api.StreamRequest, want, offset string) {
@@ -39,6 +39,7 @@ func TestLogs(t *testing.T) {
 	check("running", api.StreamRequest{Tail: 100}, all, "0")
 
 	follow := s.open(api.StreamRequest{Kind: "log", Rank: id, Follow: true, Tail: 1})
+	until(t, "the last line", func() bool { text, _ := follow.now(); return text == "ready\n" })
 	s.stop(id, api.Stop{Signal: "TERM", GraceMS: 20_000})
 	s.exit(id)
 	if diff := cmp.Diff("ready\nend", s.finish(follow)); diff != "" {

@@ -190,7 +190,7 @@ func (b *box) killFrozen() error {
 
 // checkStop asks first: the program handles the signal.
 func checkStop() error {
-	b := newBox("stop", `trap 'echo asked; exit 9' TERM; echo ready; while :; do sleep 0.1; done`)
+	b := newBox("stop", `trap 'echo asked; exit 9' TERM; echo ready; sleep 1000 & wait`)
 	if err := b.startElsewhere(); err != nil {
 		return err
 	}
