@@ -1,7 +1,6 @@
 package job
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -57,7 +56,7 @@ func batchVariables(in EnvInput) []variable {
 		{"SLURM_GTIDS", formatUint(uint64(in.ID.Rank))},
 		{"SLURM_JOBID", job},
 		{"SLURM_JOB_ACCOUNT", in.Project},
-		{"SLURM_JOB_CPUS_PER_NODE", repeated(in.cpusPerNode())},
+		{"SLURM_JOB_CPUS_PER_NODE", Repeats(in.cpusPerNode())},
 		{"SLURM_JOB_GID", strconv.Itoa(in.GID)},
 		{"SLURM_JOB_ID", job},
 		{"SLURM_JOB_NAME", in.Spec.Name},
@@ -101,7 +100,7 @@ func batchVariables(in EnvInput) []variable {
 func taskVariables(in EnvInput) []variable {
 	l := in.Spec.gbatch().Launch
 	perNode := l.TasksOn(in.cpusPerNode())
-	vs := []variable{{"SLURM_TASKS_PER_NODE", repeated(perNode)}}
+	vs := []variable{{"SLURM_TASKS_PER_NODE", Repeats(perNode)}}
 	total := 0
 	for _, n := range perNode {
 		total += n
@@ -150,21 +149,4 @@ func (in EnvInput) cpusPerNode() []int {
 		all[i] = len(in.Cores)
 	}
 	return all
-}
-
-// repeated writes numbers as 4(x2),1.
-func repeated(numbers []int) string {
-	var parts []string
-	for i := 0; i < len(numbers); {
-		n := i
-		for n < len(numbers) && numbers[n] == numbers[i] {
-			n++
-		}
-		text := strconv.Itoa(numbers[i])
-		if n > i+1 {
-			text += fmt.Sprintf("(x%d)", n-i)
-		}
-		parts, i = append(parts, text), n
-	}
-	return strings.Join(parts, ",")
 }

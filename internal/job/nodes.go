@@ -91,7 +91,7 @@ func ranges(names []string) string {
 		for ; end < len(names); end++ {
 			_, next, _ := splitNumber(names[end])
 			n, _ := strconv.Atoi(last)
-			if m, _ := strconv.Atoi(next); m != n+1 || len(next) != len(last) {
+			if m, _ := strconv.Atoi(next); m != n+1 || !sameSeries(names[end-1], names[end]) {
 				break
 			}
 			last = next
@@ -111,4 +111,21 @@ func splitNumber(name string) (prefix, digits string, ok bool) {
 	prefix = strings.TrimRight(name, "0123456789")
 	digits = name[len(prefix):]
 	return prefix, digits, digits != "" && len(digits) <= maxNodeDigits && prefix != "" && !strings.ContainsAny(prefix, "[],")
+}
+
+// Repeats writes a number for each node as Slurm does: 4(x2),1.
+func Repeats(numbers []int) string {
+	var parts []string
+	for i := 0; i < len(numbers); {
+		n := i
+		for n < len(numbers) && numbers[n] == numbers[i] {
+			n++
+		}
+		text := strconv.Itoa(numbers[i])
+		if n > i+1 {
+			text += fmt.Sprintf("(x%d)", n-i)
+		}
+		parts, i = append(parts, text), n
+	}
+	return strings.Join(parts, ",")
 }

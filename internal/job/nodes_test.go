@@ -20,3 +20,21 @@ func TestParseNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestFormatNodes: names as Slurm writes them; and what is written is read as the
+// same names.
+func TestFormatNodes(t *testing.T) {
+	for names, want := range map[string]string{
+		"": "", "a": "a", "n1": "n1", "n1 n2 n3": "n[1-3]", "n01 n02 n04": "n[01-02,04]", "n1 n2 m": "n[1-2],m", "a b": "a,b", "n9 n10": "n[9-10]", "n10 n08 n9": "n[10,08,9]", "gpu-01 gpu-03 cpu1": "gpu-[01,03],cpu1",
+	} {
+		if got := FormatNodes(strings.Fields(names)); got != want {
+			t.Errorf("%s is %s, want %s", names, got, want)
+		}
+		if back, err := ParseNodes(want); err != nil || strings.Join(back, " ") != names {
+			t.Errorf("%s is read as %q, %v", want, back, err)
+		}
+	}
+	if got := Repeats([]int{4, 4, 2, 3, 3, 3}); got != "4(x2),2,3(x3)" {
+		t.Errorf("repeats: %s", got)
+	}
+}

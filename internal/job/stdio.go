@@ -107,14 +107,18 @@ func (s *Spec) Reaches(p string) bool {
 // Bounds of what Slurm's patterns may become.
 const (
 	maxStdioWidth = 10
-	noArrayTask   = "4294967294" // what Slurm prints where there is none
+	NoArrayTask   = "4294967294" // what Slurm prints where there is none
 )
 
 // StdioName fills in Slurm's patterns: %j job, %A array's job, %a index, %b the
 // index's last digit, %x name, %u user, %N node, %n rank, %t task, %s step, %J job
 // and step, %% itself; a number between fills up with zeros. What is none of
 // these stays, and in a name with a backslash nothing is replaced.
-func StdioName(pattern string, in EnvInput) string {
+func StdioName(pattern string, in EnvInput) string { return ExpandStdio(pattern, in.stdioValue) }
+
+// ExpandStdio replaces the letters behind % by what value has for them; empty:
+// the letter stands for nothing, and stays. Numbers are filled up to a width.
+func ExpandStdio(pattern string, value func(letter byte) (text string, number bool)) string {
 	if strings.Contains(pattern, `\`) {
 		return strings.ReplaceAll(pattern, `\`, "")
 	}
@@ -132,7 +136,7 @@ func StdioName(pattern string, in EnvInput) string {
 			b.WriteString(pattern[i:])
 			break
 		}
-		text, number := in.stdioValue(pattern[end])
+		text, number := value(pattern[end])
 		if text == "" {
 			b.WriteString(pattern[i : end+1])
 		} else {
@@ -148,7 +152,7 @@ func StdioName(pattern string, in EnvInput) string {
 
 // stdioValue is what a letter stands for; empty: nothing. No slash comes in by it.
 func (in EnvInput) stdioValue(letter byte) (text string, number bool) {
-	number0, array, index := formatUint(uint64(in.ID.Job)), formatUint(uint64(in.ID.Job)), noArrayTask
+	number0, array, index := formatUint(uint64(in.ID.Job)), formatUint(uint64(in.ID.Job)), NoArrayTask
 	if a := in.Array; a != nil {
 		array, index = formatUint(uint64(a.Parent)), strconv.Itoa(a.Index)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"gbatch/internal/job"
 )
 
 // AllTasks is the task of a frame that is about all.
@@ -35,58 +37,26 @@ func PerTask(name string) bool {
 	return false
 }
 
-// Expand replaces the letters. A number before one is its width, at most 10;
-// what is no letter of these stays, and so does everything of a name with a
-// backslash.
-func (p Pattern) Expand(name string) string {
-	if strings.Contains(name, `\`) {
-		return strings.ReplaceAll(name, `\`, "")
-	}
-	var b strings.Builder
-	for i := 0; i < len(name); i++ {
-		if name[i] != '%' {
-			b.WriteByte(name[i])
-			continue
-		}
-		end := i + 1
-		for end < len(name) && name[end] >= '0' && name[end] <= '9' {
-			end++
-		}
-		width, _ := strconv.Atoi(name[i+1 : end])
-		word, ok := "", false
-		if end < len(name) {
-			word, ok = p.letter(name[end])
-		}
-		if !ok {
-			b.WriteByte('%')
-			continue
-		}
-		if n, err := strconv.Atoi(word); err == nil && width > 0 {
-			word = fmt.Sprintf("%0*d", min(width, 10), n)
-		}
-		b.WriteString(word)
-		i = end
-	}
-	return b.String()
-}
+// Expand fills the letters in, by the rules for those of a batch script.
+func (p Pattern) Expand(name string) string { return job.ExpandStdio(name, p.letter) }
 
-func (p Pattern) letter(c byte) (string, bool) {
+func (p Pattern) letter(c byte) (text string, number bool) {
 	i := p.Info
 	array, index, isTask := strings.Cut(i.ID, "_")
+	if !isTask {
+		index = job.NoArrayTask
+	}
 	switch c {
 	case '%':
-		return "%", true
+		return "%", false
 	case 'A':
 		return array, true
 	case 'a':
-		if !isTask {
-			return "4294967294", true
-		}
 		return index, true
 	case 'j':
 		return strconv.FormatUint(i.Job, 10), true
 	case 'J':
-		return fmt.Sprintf("%d.%d", i.Job, p.Step), true
+		return fmt.Sprintf("%d.%d", i.Job, p.Step), false
 	case 's':
 		return strconv.FormatUint(uint64(p.Step), 10), true
 	case 't':
@@ -95,11 +65,11 @@ func (p Pattern) letter(c byte) (string, bool) {
 		return strconv.Itoa(p.Node), true
 	case 'N':
 		host, _, _ := strings.Cut(p.Host, ".")
-		return host, true
+		return host, false
 	case 'u':
-		return i.User, true
+		return i.User, false
 	case 'x':
-		return i.Name, true
+		return strings.ReplaceAll(i.Name, "/", "_"), false
 	}
 	return "", false
 }

@@ -251,7 +251,7 @@ func (p *plan) grant(l *Layout) error {
 				at.Tasks[t].CPUs = take(f.CPUs, p.cpus)
 			}
 			for _, g := range at.Tasks[t].GPUs {
-				if !q.Overlap && (q.GPUs != nil || q.GPUsPerNode != nil || q.GPUsPerTask != nil) {
+				if !q.Overlap && q.asksGPUs() {
 					f.GPUs[g] = false
 				}
 			}
@@ -287,7 +287,7 @@ func (p *plan) grantGPUs(at *Placed) error {
 			have = append(have, k)
 		}
 	}
-	asked := q.GPUs != nil || q.GPUsPerNode != nil || q.GPUsPerTask != nil
+	asked := q.asksGPUs()
 	if !asked { // all of the rank's, beside whoever else has them
 		have = nil
 		for k := range f.GPUs {
@@ -359,6 +359,11 @@ func (p *plan) bindGPUs(have []int, t, tasks int) ([]int, error) {
 	return have[t*per : (t+1)*per], nil
 }
 
+// asksGPUs says that a step names its GPUs: others do not have them meanwhile.
+func (q Request) asksGPUs() bool {
+	return q.GPUs != nil || q.GPUsPerNode != nil || q.GPUsPerTask != nil
+}
+
 // Release gives back what a step has.
 func Release(free []Free, l *Layout, q Request) {
 	if q.Overlap {
@@ -369,7 +374,7 @@ func Release(free []Free, l *Layout, q Request) {
 			for _, c := range t.CPUs {
 				free[at.Rank].CPUs[c] = true
 			}
-			if q.GPUs != nil || q.GPUsPerNode != nil || q.GPUsPerTask != nil {
+			if q.asksGPUs() {
 				for _, g := range t.GPUs {
 					free[at.Rank].GPUs[g] = true
 				}

@@ -142,19 +142,6 @@ func TestBusyIsToldFromNever(t *testing.T) {
 	}
 }
 
-func TestHostlist(t *testing.T) {
-	for names, want := range map[string]string{
-		"": "", "a": "a", "n1": "n1", "n1 n2 n3": "n[1-3]", "n01 n02 n04": "n[01-02,04]", "n1 n2 m": "n[1-2],m", "a b": "a,b", "n9 n10": "n[9-10]", "gpu-01 gpu-03 cpu1": "gpu-[01,03],cpu1",
-	} {
-		if got := Hostlist(strings.Fields(names)); got != want {
-			t.Errorf("%s is %s, want %s", names, got, want)
-		}
-	}
-	if got := Repeats([]int{4, 4, 2, 3, 3, 3}); got != "4(x2),2,3(x3)" {
-		t.Errorf("repeats: %s", got)
-	}
-}
-
 func TestPattern(t *testing.T) {
 	p := Pattern{Info: &Info{Job: 12, ID: "11_3", Name: "train", User: "ann"}, Step: 2, Task: 7, Node: 1, Host: "n1.lab"}
 	for name, want := range map[string]string{

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
-	"gbatch/internal/launch"
 )
 
 // ownPrefixes are the variables that each container has its own of: a task has
@@ -43,25 +42,25 @@ func (g *group) environment(t *task) []string {
 // slurm are the variables by which a task finds out which it is.
 func (g *group) slurm(t *task) map[string]string {
 	l, i := g.order.Layout, g.s.info
-	job, step, nodes := itoa(int(i.Job)), itoa(int(l.Step)), itoa(len(l.Placed))
+	number, step, nodes := itoa(int(i.Job)), itoa(int(l.Step)), itoa(len(l.Placed))
 	var names []string
 	var counts []int
 	for _, at := range l.Placed {
 		names, counts = append(names, i.Nodes[at.Rank].Name), append(counts, len(at.Tasks))
 	}
-	list, perNode := launch.Hostlist(names), launch.Repeats(counts)
+	list, perNode := job.FormatNodes(names), job.Repeats(counts)
 	var ids []string
 	for _, other := range g.placed.Tasks {
 		ids = append(ids, itoa(other.ID))
 	}
 	set := map[string]string{
-		"SLURM_JOB_ID": job, "SLURM_JOBID": job, "SLURM_STEP_ID": step, "SLURM_STEPID": step,
+		"SLURM_JOB_ID": number, "SLURM_JOBID": number, "SLURM_STEP_ID": step, "SLURM_STEPID": step,
 		"SLURM_PROCID": itoa(t.ID), "SLURM_LOCALID": itoa(t.Local), "SLURM_NODEID": itoa(g.order.Own), "SLURM_GTIDS": strings.Join(ids, ","),
 		"SLURM_NTASKS": itoa(l.Tasks), "SLURM_NPROCS": itoa(l.Tasks), "SLURM_STEP_NUM_TASKS": itoa(l.Tasks),
 		"SLURM_NNODES": nodes, "SLURM_STEP_NUM_NODES": nodes, "SLURM_STEP_NODELIST": list, "SLURM_NODELIST": list,
 		"SLURM_TASKS_PER_NODE": perNode, "SLURM_STEP_TASKS_PER_NODE": perNode,
 		"SLURMD_NODENAME": i.Own().Name, "SLURM_CPUS_ON_NODE": itoa(i.Own().CPUs),
-		"SLURM_JOB_NODELIST": launch.Hostlist(i.Names()), "SLURM_JOB_NUM_NODES": itoa(len(i.Nodes)),
+		"SLURM_JOB_NODELIST": job.FormatNodes(i.Names()), "SLURM_JOB_NUM_NODES": itoa(len(i.Nodes)),
 		"SLURM_UMASK": umaskText(g.order.Umask), "SLURM_TOPOLOGY_ADDR": i.Own().Name, "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
 	}
 	maps.Copy(set, g.order.Extra)

@@ -102,7 +102,7 @@ func hostlist(args []string, sorted bool, out *bufio.Writer) error {
 	if sorted {
 		slices.Sort(names)
 	}
-	_, err = fmt.Fprintln(out, launch.Hostlist(names))
+	_, err = fmt.Fprintln(out, job.FormatNodes(names))
 	return err
 }
 
@@ -126,7 +126,7 @@ func showJob(args []string, oneline bool, out *bufio.Writer) error {
 		fmt.Sprintf("   UserId=%s", i.User),
 		"   JobState=RUNNING Reason=None",
 		fmt.Sprintf("   Partition=%s", i.Cluster),
-		fmt.Sprintf("   NodeList=%s", launch.Hostlist(i.Names())),
+		fmt.Sprintf("   NodeList=%s", job.FormatNodes(i.Names())),
 		fmt.Sprintf("   BatchHost=%s", i.Nodes[0].Name),
 		fmt.Sprintf("   NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d", len(i.Nodes), cpus, tasks, max(i.CPUsPerTask, 1)),
 	}
