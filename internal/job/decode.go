@@ -79,6 +79,10 @@ func (d *decoder) str(n *node, to *string, check func(s string) string) bool {
 
 // strs reads an array of strings, or one string as an array of one.
 func (d *decoder) strs(n *node, to *[]string, check func(s string) string) {
+	d.strsUpTo(maxListEntries, n, to, check)
+}
+
+func (d *decoder) strsUpTo(limit int, n *node, to *[]string, check func(s string) string) {
 	one := func(n *node) {
 		var s string
 		if d.str(n, &s, check) {
@@ -89,7 +93,7 @@ func (d *decoder) strs(n *node, to *[]string, check func(s string) string) {
 		one(n)
 		return
 	}
-	d.elements(n, maxListEntries, func(_ int, n *node) { one(n) })
+	d.elements(n, limit, func(_ int, n *node) { one(n) })
 }
 
 // duration reads a duration of at least low.

@@ -52,7 +52,7 @@ var gbatchFields = []field[Gbatch]{
 	{"dependencies", readDependencies, false},
 	{"dependOnAny", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.DependOnAny) }, false},
 	{"replace", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Replace) }, false},
-	{"cron", func(d *decoder, n *node, g *Gbatch) { d.strs(n, &g.Cron, cronForm) }, false},
+	{"cron", func(d *decoder, n *node, g *Gbatch) { d.strsUpTo(maxCronLines, n, &g.Cron, cronForm) }, false},
 
 	{"warnBefore", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.WarnBefore, 1) }, false},
 	{"warnSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.WarnSignal, oneOf(warnSignals...)) }, false},

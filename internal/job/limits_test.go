@@ -43,6 +43,10 @@ func TestLimits(t *testing.T) {
 			"request.docker.command (line 1): has 10001 entries, at most 10000 are allowed"},
 		"groups": {func(n int) string { return whole(`,"groupAdd":[` + repeat(n, word) + `]`) }, maxListEntries,
 			"request.docker.groupAdd (line 1): has 101 entries, at most 100 are allowed"},
+		"cron": {func(n int) string {
+			lines := repeat(n, func(int) string { return `"0 0 1 1 *"` })
+			return strings.TrimSuffix(whole(""), "}") + `,"gbatch":{"cron":[` + lines + `]}}`
+		}, maxCronLines, "gbatch.cron (line 1): has 21 entries, at most 20 are allowed"},
 		"argument": {func(n int) string { return whole(`,"command":["a","` + letters(n) + `"]`) }, maxArgBytes,
 			"request.docker.command[1] (line 1): has 131072 bytes, an argument may have at most 131071"},
 		"command-line": {func(n int) string { return whole(`,"command":"` + letters(n) + `"`) }, maxArgBytes,
