@@ -198,15 +198,7 @@ func containerFields(f *table.Fields, s *job.Spec) {
 	}
 	c := s.Request.Docker
 	f.Add("Image", c.Image)
-	command := c.Command.Line
-	if len(c.Command.Argv) > 0 {
-		quoted := make([]string, len(c.Command.Argv))
-		for i, arg := range c.Command.Argv {
-			quoted[i] = strconv.Quote(arg)
-		}
-		command = strings.Join(quoted, " ")
-	}
-	f.Add("Command", cmp.Or(command, "(the image's own)"))
+	programFields(f, s)
 	f.Add("Directory", c.WorkingDir)
 	f.Add("Runs as", c.User)
 	f.Add("Environment", strings.Join(slices.Sorted(maps.Keys(c.Environment)), ", ")) // values may be secrets; --json has them
@@ -223,6 +215,25 @@ func containerFields(f *table.Fields, s *job.Spec) {
 	}
 	f.Add("Storage", strings.Join(mounts, "\n"))
 	dataFields(f, s.Gbatch)
+}
+
+// programFields are what runs: the entrypoint that the job has in place of its
+// image's, and its arguments, or a command.
+func programFields(f *table.Fields, s *job.Spec) {
+	command := cmp.Or(s.Request.Docker.Command.Line, quoted(s.Request.Docker.Command.Argv))
+	f.Add("Entrypoint", quoted(s.Entrypoint()))
+	if command == "" && len(s.Entrypoint()) == 0 {
+		command = "(the image's own)"
+	}
+	f.Add("Command", command)
+}
+
+func quoted(argv []string) string {
+	words := make([]string, len(argv))
+	for i, arg := range argv {
+		words[i] = strconv.Quote(arg)
+	}
+	return strings.Join(words, " ")
 }
 
 // dataFields tell what is brought and saved, and which secrets the program gets.
