@@ -174,7 +174,7 @@ var below = map[string][]string{
 	"internal/cli/cancel":                       command,
 	"internal/cli/info":                         slices.Concat(command, []string{"internal/cli/watch"}),
 	"internal/cli/acct":                         slices.Concat(command, []string{"internal/node", "internal/document"}),
-	"internal/cli/adm":                          command,
+	"internal/cli/adm":                          slices.Concat(command, []string{"internal/cli/secret"}),
 	"internal/cli/queue":                        slices.Concat(command, []string{"internal/cli/cancel", "internal/cli/follow", "internal/cli/secret", "internal/cli/watch"}),
 	"internal/cli/submit":                       slices.Concat(command, []string{"internal/cli/exec", "internal/cli/follow", "internal/cli/secret", "internal/job/importer", "internal/job/importer/nvct", "internal/document", "oci/ref"}),
 	"internal/cli/slurm":                        slices.Concat(command, []string{"internal/cli/queue", "internal/job/importer/slurm", "internal/document"}),

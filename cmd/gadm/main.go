@@ -61,7 +61,7 @@ func main() {
 			"gadm drain gpu[01-02] -r \"new driver\"               # no new jobs there",
 			"gadm drain gpu03 --gpu 5 -r \"ECC errors\"            # one bad GPU of eight",
 			"gadm project add vision --gid 2001 -g vision-lab     # members are a unix group's",
-			"gadm node-token create --uses 8 > join.token        # for eight new nodes",
+			"gadm node-token create --uses 8 --to join.token     # for eight new nodes",
 			"gadm reserve fix --nodes gpu04 --from +2h --for 4h --maintenance",
 			"gadm reserve demo --nodes gpu05 --gpus 2 --for 3h -u ann   # two GPUs of eight",
 		},

@@ -73,7 +73,7 @@ func (c *initCmd) next(cfg site.Config, address string) {
 	}
 	fmt.Printf("\nMake this machine a node, too:\n\n    gnoded join unix://%s\n", cfg.SocketPath())
 	if address != "" {
-		fmt.Printf("\nMake another machine a node. Here, then there:\n\n    gadm node-token create > join.token\n    gnoded join '%s' --token-file join.token\n", address)
+		fmt.Printf("\nMake another machine a node. Here, then there:\n\n    gadm node-token create --to join.token\n    gnoded join '%s' --token-file join.token\n", address)
 	}
 	if strings.HasPrefix(cfg.Listen, "127.") || strings.HasPrefix(cfg.Listen, "localhost:") || strings.HasPrefix(cfg.Listen, "[::1]") {
 		fmt.Printf("\nOther machines do not reach it while it listens at %s: change listen in %s.\n", cfg.Listen, c.Config)

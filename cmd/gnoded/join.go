@@ -109,7 +109,7 @@ func (j *joinCmd) join(cfg config.Config) error {
 		return err
 	}
 	if j.TokenFile == "" {
-		return errors.New("this machine has not joined the controller: make a token there by `gadm node-token create > join.token`, bring it here, and give it by --token-file")
+		return errors.New("this machine has not joined the controller: make a token there by `gadm node-token create --to join.token`, bring it here, and give it by --token-file")
 	}
 	if cfg.JoinTokenFile, err = j.token(); err != nil {
 		return err

@@ -40,8 +40,9 @@ type config struct {
 // Who calls is said by a token: GBATCH_TOKEN, or the content of the option's
 // file, GBATCH_TOKEN_FILE, gbatch/token in the user's configuration directory
 // or `tokenFile` of the configuration; or, with GBATCH_AUTH or `auth` munge, by
-// MUNGE unless the option or the environment has a token. Nothing is connected
-// yet.
+// MUNGE unless the option or the environment has a token. On a local socket the
+// kernel says it: the files there are not looked at, in whatever state they are.
+// Nothing is connected yet.
 func Find(o Options) (*Client, error) {
 	cfg, err := readConfigs(o.Config)
 	if err != nil {
@@ -53,7 +54,7 @@ func Find(o Options) (*Client, error) {
 	}
 	switch auth := cmp.Or(os.Getenv("GBATCH_AUTH"), cfg.Auth, "token"); auth {
 	case "token":
-		c.Token, err = findToken(o, cfg)
+		c.Token, err = findToken(o, cfg, c.peer.socket != "")
 		return c, err
 	case "munge":
 		c.Munge = &Munge{Socket: cmp.Or(os.Getenv("GBATCH_MUNGE_SOCKET"), cfg.MungeSocket)}
@@ -130,12 +131,18 @@ func givenToken(o Options) (string, error) {
 	return "", nil
 }
 
-func findToken(o Options, cfg config) (string, error) {
-	if token, err := givenToken(o); token != "" || err != nil {
+// TokenFile is the file of this user's token.
+func TokenFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	return filepath.Join(dir, "gbatch", "token"), err
+}
+
+func findToken(o Options, cfg config, local bool) (string, error) {
+	if token, err := givenToken(o); token != "" || err != nil || local {
 		return token, err
 	}
-	if dir, err := os.UserConfigDir(); err == nil {
-		token, err := readToken(filepath.Join(dir, "gbatch", "token"))
+	if path, err := TokenFile(); err == nil {
+		token, err := readToken(path)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return token, err
 		}
@@ -169,7 +176,7 @@ func readToken(path string) (string, error) {
 
 func checkToken(token, where string) (string, error) {
 	if token == "" {
-		return "", fmt.Errorf("token in %s is empty", where)
+		return "", fmt.Errorf("token in %s is empty; `gadm token create --save` on the controller's machine writes one", where)
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", fmt.Errorf("token in %s holds a character that no token has", where)

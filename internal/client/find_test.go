@@ -88,7 +88,13 @@ func TestFindPrefers(t *testing.T) {
 		check("nothing", Options{Config: write(t, filepath.Join(dir, "empty.yaml"), "{}", 0o644)}, filepath.Join(dir, "state/gbatch/dev/gctld.sock"), "")
 	}
 	check("config", Options{Config: cfg}, site, "site")
-	write(t, filepath.Join(dir, "config/gbatch/token"), "mine", 0o600)
+	mine := write(t, filepath.Join(dir, "config/gbatch/token"), "", 0o644)
+	check("socket", Options{Config: cfg, Address: "/s"}, "/s", "") // gadm token create > that file would empty it before it is read
+	write(t, mine, "mine", 0o600)
+	if err := os.Chmod(mine, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("socket-with-token", Options{Config: cfg, Address: "/s"}, "/s", "")
 	check("user-file", Options{Config: cfg}, site, "mine")
 	t.Setenv("GBATCH_TOKEN_FILE", write(t, filepath.Join(dir, "env"), "env", 0o600))
 	t.Setenv("GBATCH_CONTROLLER", env)
@@ -117,6 +123,7 @@ func TestFindRefuses(t *testing.T) {
 		"no-config":   {Options{Config: filepath.Join(dir, "none")}, []string{"read client configuration", "no such file"}},
 		"open-token":  {Options{Config: cfg("d", "{}").Config, TokenFile: open}, []string{"is open to everyone"}},
 		"no-token":    {Options{Config: cfg("e", "{}").Config, TokenFile: filepath.Join(dir, "none")}, []string{"read token", "no such file"}},
+		"empty-token": {Options{Config: cfg("g", "{}").Config, TokenFile: write(t, filepath.Join(dir, "nothing"), "\n", 0o600)}, []string{"nothing is empty", "gadm token create --save"}},
 		"two-lines":   {Options{Config: cfg("f", "{}").Config, TokenFile: write(t, filepath.Join(dir, "two"), "a\nb", 0o600)}, []string{"a character that no token has"}},
 	}
 	for name, tc := range tests {

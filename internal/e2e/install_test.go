@@ -29,7 +29,7 @@ func TestInitAndJoin(t *testing.T) {
 		t.Fatalf("gctld init: %v", r)
 	}
 	address := regexp.MustCompile(`https://127\.0\.0\.1:7177#sha256=[\w-]+`).FindString(r.out)
-	for _, want := range []string{"gctld run --config " + s.ctld.config, "gnoded join unix://" + s.socket(), "gadm node-token create > join.token", "gnoded join '" + address + "' --token-file join.token"} {
+	for _, want := range []string{"gctld run --config " + s.ctld.config, "gnoded join unix://" + s.socket(), "gadm node-token create --to join.token", "gnoded join '" + address + "' --token-file join.token"} {
 		if address == "" || !strings.Contains(r.out, want) {
 			t.Errorf("gctld init does not say %q:\n%s", want, r.out)
 		}

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -199,3 +202,43 @@ func TestAccess(t *testing.T) {
 }
 
 func yes(v bool) *bool { return &v }
+
+// TestSaveToken: a saved token is its owner's alone, replaces the old one as a
+// whole, and is not shown; what cannot be written makes no token.
+func TestSaveToken(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	old := filepath.Join(dir, "join.token")
+	if err := os.WriteFile(old, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		run  func(context.Context, *cli.App) error
+		path string
+		asks int
+		code int
+	}{
+		"save":        {(&CreateToken{For: time.Hour, Save: true}).Run, filepath.Join(dir, "gbatch/token"), 1, exit.OK},
+		"to":          {(&CreateNodeToken{For: time.Hour, To: old}).Run, old, 1, exit.OK},
+		"a-directory": {(&CreateToken{For: time.Hour, To: dir}).Run, "", 0, exit.Failure},
+		"others":      {(&CreateToken{User: "ann", For: time.Hour, Save: true}).Run, "", 0, exit.Usage},
+	} {
+		var asks []string
+		var out, errs bytes.Buffer
+		a := admin(t, &asks, &out, &errs)
+		if code := a.Finish(cli.Program{Name: "gadm"}, tc.run(t.Context(), a)); code != tc.code || len(asks) != tc.asks || out.Len() > 0 {
+			t.Errorf("%s: code %d, asked %q, printed %q: %s", name, code, asks, out.String(), errs.String())
+		}
+		if tc.path == "" {
+			continue
+		}
+		text, err := os.ReadFile(tc.path)
+		info, err2 := os.Stat(tc.path)
+		if err != nil || err2 != nil || string(text) != "s3cret\n" || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %q, %v, %v", name, text, info, errors.Join(err, err2))
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+}

@@ -10,7 +10,10 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/secret"
 	"gbatch/internal/cli/table"
+	"gbatch/internal/client"
 )
 
 // CreateToken is gadm token create.
@@ -18,11 +21,22 @@ type CreateToken struct {
 	User string        `short:"u" help:"For this user. Default: you."`
 	For  time.Duration `default:"720h" help:"How long it holds, as 24h; at most 366 days."`
 	Note string        `help:"What it is for."`
+	Save bool          `xor:"to" help:"Write it to gbatch/token in your configuration directory, where the commands look for it, instead of printing it."`
+	To   string        `xor:"to" placeholder:"FILE" type:"path" help:"Write it to FILE, which only you can read, instead of printing it."`
 }
 
 // Run makes a token for a user.
 func (o *CreateToken) Run(ctx context.Context, a *cli.App) error {
-	return createToken(ctx, a, api.TokenRequest{Use: api.TokenUser, User: o.User, Note: o.Note}, o.For)
+	to := o.To
+	if o.Save && o.User != "" {
+		return exit.Usagef("--save makes the token yours, and -u %s makes it one of %s: name a file by --to", o.User, o.User)
+	} else if o.Save {
+		var err error
+		if to, err = client.TokenFile(); err != nil {
+			return fmt.Errorf("find your configuration directory: %w", err)
+		}
+	}
+	return createToken(ctx, a, tokenOrder{api.TokenRequest{Use: api.TokenUser, User: o.User, Note: o.Note}, o.For, to})
 }
 
 // CreateNodeToken is gadm node-token create.
@@ -31,28 +45,57 @@ type CreateNodeToken struct {
 	Uses int           `xor:"which" help:"For so many nodes. Default: 1."`
 	For  time.Duration `default:"1h" help:"How long it holds, as 30m; at most 30 days."`
 	Note string        `help:"What it is for."`
+	To   string        `placeholder:"FILE" type:"path" help:"Write it to FILE, which only you can read, instead of printing it."`
 }
 
 // Run makes a token by which machines become nodes.
 func (o *CreateNodeToken) Run(ctx context.Context, a *cli.App) error {
-	return createToken(ctx, a, api.TokenRequest{Use: api.TokenJoin, Node: o.Node, Uses: o.Uses, Note: o.Note}, o.For)
+	return createToken(ctx, a, tokenOrder{api.TokenRequest{Use: api.TokenJoin, Node: o.Node, Uses: o.Uses, Note: o.Note}, o.For, o.To})
 }
 
-// createToken makes a token and prints it alone on standard output: it is shown
-// this once.
-func createToken(ctx context.Context, a *cli.App, r api.TokenRequest, life time.Duration) error {
-	r.LifeS = int64(life / time.Second)
-	t, err := a.Client.CreateToken(ctx, r)
-	if done, err := a.Answered(t, err); done {
+// tokenOrder is a token that is to be made.
+type tokenOrder struct {
+	api.TokenRequest
+	life time.Duration
+	to   string // the file to write it to; empty: print it
+}
+
+// createToken makes a token and prints it alone on standard output, or writes it
+// to a file: it is shown this once. A file that cannot be written is found before
+// there is a token that nobody has.
+func createToken(ctx context.Context, a *cli.App, o tokenOrder) error {
+	o.LifeS = int64(o.life / time.Second)
+	var file *secret.File
+	if o.to != "" {
+		var err error
+		if file, err = secret.NewFile(o.to); err != nil {
+			return fmt.Errorf("write the token: %w", err)
+		}
+		defer file.Discard()
+	}
+	t, err := a.Client.CreateToken(ctx, o.TokenRequest)
+	if err != nil {
 		return err
+	}
+	shown := "it is shown only now"
+	if file != nil {
+		if err := file.Commit(t.Secret + "\n"); err != nil {
+			return fmt.Errorf("write the token: %w; take the one that was made out of force by `gadm token revoke %s`", err, t.ID)
+		}
+		shown, t.Secret = "it is in "+o.to, ""
+	}
+	if a.Output.JSON {
+		return a.WriteJSON(t)
 	}
 	if t.Use == api.TokenJoin {
 		node := cmp.Or(t.Node, "any node")
-		a.Say("token %s lets %s join, %d times, until %s; it is shown only now", t.ID, node, t.Left, t.Expires.Format(time.RFC3339))
+		a.Say("token %s lets %s join, %d times, until %s; %s", t.ID, node, t.Left, t.Expires.Format(time.RFC3339), shown)
 	} else {
-		a.Say("token %s speaks for %s until %s; it is shown only now", t.ID, t.User, t.Expires.Format(time.RFC3339))
+		a.Say("token %s speaks for %s until %s; %s", t.ID, t.User, t.Expires.Format(time.RFC3339), shown)
 	}
-	fmt.Fprintln(a.Out, t.Secret)
+	if file == nil {
+		fmt.Fprintln(a.Out, t.Secret)
+	}
 	return nil
 }
 

@@ -1,6 +1,6 @@
 // Package secret reads the values of secrets that people name on a command line,
-// where no value may stand.
-// It prints none of them, nor any part of one.
+// where no value may stand, and writes secrets into files that nobody else can
+// read. It prints none of them, nor any part of one.
 package secret
 
 import (

@@ -140,7 +140,7 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 		id.User, e = a.rights.People.name(uid)
 	default:
 		e = api.Errorf(api.CodeUnauthorized, "a request over the network needs a token").
-			WithHint("get a token by `gadm token create` on the controller's machine and put it into gbatch/token in your configuration directory (~/.config)")
+			WithHint("get a token by `gadm token create --save` on the controller's machine, and bring the file gbatch/token in your configuration directory (~/.config) here")
 	}
 	id.From = from
 	if e == nil && id.Role == "" {
