@@ -51,11 +51,19 @@ var below = map[string][]string{
 	"internal/job/importer": {"internal/job", "oci/ref", "internal/document", "internal/job/importer/ccluster",
 		"internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct",
 		"internal/job/importer/slurm", "internal/job/importer/tao"},
-	"internal/units":          {"internal/job"},
-	"internal/control/array":  {"sched", "internal/job", "internal/state"},
-	"internal/control/depend": {"sched", "internal/job", "internal/state"},
-	"internal/control": {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict",
-		"internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need"},
+	"internal/units":           {"internal/job"},
+	"internal/control/array":   {"sched", "internal/job", "internal/state"},
+	"internal/control/depend":  {"sched", "internal/job", "internal/state"},
+	"internal/control/ahead":   {"sched", "internal/job", "internal/node", "internal/state"},
+	"internal/control/ask":     {"sched", "internal/control/need", "internal/job", "internal/state"},
+	"internal/control/fit":     {"sched", "internal/job", "internal/state"},
+	"internal/control/idle":    {"sched", "internal/job", "internal/state"},
+	"internal/control/picture": {"sched", "internal/control/need", "internal/job", "internal/state"},
+	"internal/control/ranks":   {"sched", "sched/words", "internal/job", "internal/node", "internal/state"},
+	"internal/control/retry":   {"sched", "internal/job", "internal/node", "internal/state"},
+	"internal/control": {"sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict", "sched/words",
+		"internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture",
+		"internal/control/ranks", "internal/control/retry", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need"},
 	"internal/store":           {"internal/job", "internal/state", "internal/store/floor"},
 	"internal/store/floor":     {},
 	"internal/api":             {"internal/job", "internal/node"},
@@ -89,7 +97,7 @@ var below = map[string][]string{
 	"internal/ctld/mail": {"internal/control", "internal/ctld/jobstore", "internal/ctld/site", "internal/job", "internal/state",
 		"internal/ctld/fair", "internal/ctld/notice"},
 	"internal/ctld/meter": {"internal/api", "internal/control", "internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
-	"internal/ctld/nodes": {"internal/api", "internal/control", "internal/control/launches", "internal/ctld/access", "internal/ctld/jobstore",
+	"internal/ctld/nodes": {"internal/api", "internal/control", "internal/control/idle", "internal/control/launches", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/samples", "internal/ctld/site", "internal/ctld/streams", "internal/ctld/wire",
 		"internal/job", "internal/node", "internal/pki", "internal/state", "sched", "internal/ctld/ids"},
 	"internal/ctld/route": {"internal/api", "internal/ctld/access", "internal/ctld/notice", "internal/ctld/wire", "internal/job", "internal/node",
@@ -97,7 +105,7 @@ var below = map[string][]string{
 	"internal/ctld/rules": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/loop", "internal/ctld/site",
 		"internal/ctld/wire", "internal/state", "internal/store"},
 	"internal/ctld/samples": {"internal/api", "internal/job", "internal/node"},
-	"internal/ctld/site": {"accounting", "internal/api", "internal/control", "internal/job", "internal/units", "oci/ref", "sched",
+	"internal/ctld/site": {"accounting", "internal/api", "internal/control", "internal/control/ask", "internal/job", "internal/units", "oci/ref", "sched",
 		"internal/node", "internal/control/quota"},
 	"internal/ctld/streams": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop", "internal/node", "internal/state"},
 	"internal/ctld/usage": {"accounting", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
@@ -107,7 +115,7 @@ var below = map[string][]string{
 	"internal/gpu":             {"internal/node"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
-	"internal/sim":             {"internal/control", "internal/control/amend", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
+	"internal/sim":             {"internal/control", "internal/control/amend", "internal/control/ask", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
 	"internal/vmtest":          {},
 	"internal/sparse":          {},
 	"internal/transfer":        {"internal/sparse", "oci/atomicfile"},
@@ -204,7 +212,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -2,61 +2,12 @@ package control
 
 import (
 	"fmt"
-	"slices"
 
 	"gbatch/internal/control/need"
 	"gbatch/internal/control/quota"
-	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
-
-// admit refuses what the site's rules do not allow.
-func (e Submit) admit(cfg *Config) *state.Refusal {
-	p, ok := cfg.Projects[e.Project]
-	if !ok {
-		return &state.Refusal{Code: state.NotFound, Path: "project", Message: fmt.Sprintf("there is no project %q", e.Project),
-			Hint: "projects here: " + joinNames(cfg.Projects)}
-	}
-	if e.Stranger && !e.Operator {
-		return &state.Refusal{Code: state.Denied, Path: "project", Message: fmt.Sprintf("user %s is not a member of project %s", e.User, e.Project)}
-	}
-	if cl := e.Spec.Request.Resources.ClusterID; len(p.Clusters) > 0 && !slices.Contains(p.Clusters, cl) && (cl != 0 || len(p.Clusters) > 1) && !e.Operator {
-		return &state.Refusal{Code: state.Denied, Path: "request.resources.clusterId", Message: fmt.Sprintf("project %s may use clusters %s", e.Project, joinInts(p.Clusters)),
-			Hint: "name one of them"}
-	}
-	if q := qosOf(e.Spec); q != "" {
-		if _, ok := cfg.Policy.QOS[q]; !ok {
-			return &state.Refusal{Code: state.NotFound, Path: "gbatch.qos", Message: fmt.Sprintf("there is no qos %q", q), Hint: "qos here: " + joinNames(cfg.Policy.QOS)}
-		}
-	}
-	if g := e.Spec.Gbatch; g != nil && g.Priority > 0 && !e.Operator {
-		return &state.Refusal{Code: state.Denied, Path: "gbatch.priority", Message: "only an operator may raise a job's priority",
-			Hint: "use 0 or a negative number"}
-	}
-	if e.Spec.Privileged() && !p.Privileged {
-		return &state.Refusal{Code: state.Denied, Path: "gbatch.privileged", Message: fmt.Sprintf("jobs of project %s may not be privileged", e.Project),
-			Hint: "remove it, or ask an administrator, who can allow it to the project"}
-	}
-	for _, want := range e.Spec.Capabilities() {
-		if !slices.Contains(p.Capabilities, want) {
-			return &state.Refusal{Code: state.Denied, Path: "gbatch.capabilities", Message: fmt.Sprintf("jobs of project %s may not have the capability %s", e.Project, want),
-				Hint: "remove it, or ask an administrator, who can allow it: capabilities of the project, and allowCapabilities in gnoded.yaml of a node"}
-		}
-	}
-	if e.Spec.Network() == job.NetworkHost && !p.HostNetwork {
-		return &state.Refusal{Code: state.Denied, Path: "gbatch.network", Message: fmt.Sprintf("jobs of project %s may not use the nodes' network", e.Project),
-			Hint: "remove it: the job then has a network of its own, which the ranks of a job on several nodes share; or ask an administrator for hostNetwork, which can be allowed to the project"}
-	}
-	if p.Runtime != "" && e.Spec.Runtime() != p.Runtime { // the site's tables have put it there otherwise
-		return &state.Refusal{Code: state.Denied, Path: "gbatch.runtime", Message: fmt.Sprintf("jobs of project %s are run by the runtime %s", e.Project, p.Runtime)}
-	}
-	if d := sched.Time(e.Spec.Request.Scheduling.MaxDuration) * 1000; cfg.MaxRun > 0 && d > cfg.MaxRun {
-		return &state.Refusal{Code: state.Unsatisfiable, Path: "request.scheduling.maxDuration",
-			Message: fmt.Sprintf("%s is longer than the site allows, %s", job.Duration(d/1000), job.Duration(cfg.MaxRun/1000))}
-	}
-	return nil
-}
 
 // refuseReserved refuses a job that names a reservation which is for others: it
 // would wait for what it never gets.

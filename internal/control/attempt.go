@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbatch/internal/control/launches"
+	"gbatch/internal/control/ranks"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -68,7 +69,7 @@ func (a *attempts) close(j *state.Job) {
 	at.Used = at.Used.Plus(a.ledger.held(charges(&closed)...))
 	a.out.record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt)}, &at)
 	to, reason, text, retried := a.decide(j, &at)
-	if unsure(&at) && (to == job.Queued || to == job.Halted) {
+	if ranks.Unsure(&at) && (to == job.Queued || to == job.Halted) {
 		to, reason, text = job.OnHold, job.NodeFail, "it may have run on after the backup that was restored: release it if it shall start again"
 	}
 	j = a.jobs.change(j, endLine(to, text), func(j *state.Job) {
@@ -100,9 +101,9 @@ func endLine(s job.State, text string) string {
 // decide says what becomes of a job whose attempt has ended.
 func (a *attempts) decide(j *state.Job, at *state.Attempt) (job.State, job.Reason, string, *state.Retried) {
 	bad := at.Decisive()
-	reason, text := reasonOf(bad), exitText(bad)
+	reason, text := ranks.Reason(bad), ranks.Exit(bad)
 	switch e := j.Ending; {
-	case allOK(at) && (e == nil || e.Then != job.Cancelled): // it reached its own end before an order did
+	case ranks.OK(at) && (e == nil || e.Then != job.Cancelled): // it reached its own end before an order did
 		return job.Finished, job.None, "", j.Retried
 	case e != nil && !e.Fault:
 		return e.Then, e.Reason, e.Text, j.Retried
@@ -114,26 +115,6 @@ func (a *attempts) decide(j *state.Job, at *state.Attempt) (job.State, job.Reaso
 		return job.Queued, v.Reason, v.Text, &v.After
 	}
 	return job.Failed, v.Reason, v.Text, &v.After
-}
-
-func allOK(a *state.Attempt) bool {
-	for _, r := range a.Ranks {
-		if r.Exit == nil || !r.Exit.OK() {
-			return false
-		}
-	}
-	return true
-}
-
-// unsure says whether it is not known how an attempt went on: it ended after
-// the backup that was restored.
-func unsure(a *state.Attempt) bool {
-	for _, r := range a.Ranks {
-		if r.Unsure {
-			return true
-		}
-	}
-	return false
 }
 
 // lose ends the ranks of a node that match as lost; why is the sentence about it.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gbatch/internal/control/ask"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -12,7 +13,7 @@ import (
 // TestCapabilities: a job has those only that its project and its node allow.
 func TestCapabilities(t *testing.T) {
 	w := newWorld(t)
-	w.cfg.Projects["net"] = Project{Capabilities: []job.Capability{"NET_RAW", "SETFCAP"}}
+	w.cfg.Projects["net"] = ask.Project{Capabilities: []job.Capability{"NET_RAW", "SETFCAP"}}
 	w.restart()
 	submit := func(name, project string, want ...job.Capability) any {
 		spec := &job.Spec{Name: name, Gbatch: &job.Gbatch{Capabilities: want}}

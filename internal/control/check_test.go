@@ -30,7 +30,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"job on no node":      {func(c *Controller) { c.nodes.leave("n1", 1) }, "job 1: node n1 and the job disagree"},
 		"node with no job":    {func(c *Controller) { c.nodes.arrive("n1", 2) }, "node n1 has job 2, which is not there"},
 		"limits in disorder":  {func(c *Controller) { c.limits.list = []limit{{2, 1}, {1, 1}} }, "run time limits are not in order"},
-		"watched in vain":     {func(c *Controller) { c.idle[2] = &idleWatch{} }, "the GPUs of job 2 are watched, which does not run"},
+		"watched in vain":     {func(c *Controller) { c.idle[2] = nil }, "the GPUs of job 2 are watched, which does not run"},
 		"templates":           {func(c *Controller) { c.templates.numbers = []job.Number{2, 1} }, "templates [2 1] are not in order"},
 		"granted twice": {func(c *Controller) {
 			c.jobs.get(1).Attempt.Ranks[0].Alloc.GPUs = []sched.GPUShare{{UUID: "a", Milli: 600}, {UUID: "a", Milli: 600}}

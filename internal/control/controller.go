@@ -6,7 +6,10 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/control/array"
+	"gbatch/internal/control/ask"
 	"gbatch/internal/control/depend"
+	"gbatch/internal/control/fit"
+	"gbatch/internal/control/idle"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -18,7 +21,7 @@ import (
 type Config struct {
 	Policy      sched.Policy
 	Accounting  accounting.Config
-	Projects    map[string]Project
+	Projects    map[string]ask.Project
 	DefaultRun  sched.Time // time limit of a job that asks none
 	MaxRun      sched.Time // longest limit a job may ask
 	DefaultMin  sched.Time // guaranteed run time of a job that asks none
@@ -42,17 +45,17 @@ func (c *Config) limitsOf(user string) quota.Limits {
 	return c.PerUser
 }
 
-// Project is what its jobs may do here. It is not accounting.Account, which is
-// what a project, or a group of them, has a right to: those form a tree, and only
-// shares and budgets look at it.
-type Project struct {
-	GID      int
-	Clusters []int // that its jobs may use; empty: all
+// rules are what the site allows jobs to ask, and what it has where they are silent.
+func (c *Config) rules() ask.Rules {
+	return ask.Rules{
+		Projects: c.Projects, QOS: c.Policy.QOS,
+		DefaultRun: c.DefaultRun, MaxRun: c.MaxRun, DefaultMin: c.DefaultMin, MaxGrace: c.MaxGrace,
+	}
+}
 
-	Privileged   bool             // its jobs may be root on their nodes
-	Capabilities []job.Capability // that its jobs may ask for
-	HostNetwork  bool             // its jobs may use the nodes' network
-	Runtime      string           // that runs all its jobs; empty: what each asks for
+// patience is for how long a node may be silent.
+func (c *Config) patience() fit.Patience {
+	return fit.Patience{Suspect: c.SuspectTime, Lost: c.NodeTimeout}
 }
 
 // Controller is the whole state, in parts that each keep their own invariants.
@@ -81,7 +84,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	p.ledger = &ledger{Ledger: books, cfg: p.cfg, out: p.out}
 	p.queue = &queue{sched: st, due: true, promised: map[job.Number]sched.Time{}, cfg: p.cfg, ledger: p.ledger, out: p.out}
 	p.nodes = &nodes{epoch: epoch, queue: p.queue, out: p.out}
-	p.templates, p.limits, p.idle = &templates{}, &limits{}, idle{}
+	p.templates, p.limits, p.idle = &templates{}, &limits{}, idle.Jobs{}
 	p.jobs = &jobs{
 		byUUID: map[[16]byte]job.Number{}, next: 1, owned: quota.New(), arrays: array.NewSet(), depends: depend.NewSet(),
 		templates: p.templates, limits: p.limits, idle: p.idle, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg,
@@ -103,7 +106,7 @@ func (c *Controller) View(now sched.Time) *state.View {
 func (c *Controller) Check() error {
 	return errors.Join(
 		c.queue.check(c.jobs), c.ledger.check(c.jobs), c.attempts.check(), c.jobs.check(), c.nodes.check(c.jobs),
-		c.limits.check(c.jobs), c.idle.check(c.jobs), c.templates.check(c.jobs),
+		c.limits.check(c.jobs), c.idle.Check(&c.jobs.table), c.templates.check(c.jobs),
 		c.depends.Check(&c.jobs.table), c.arrays.Check(&c.jobs.table),
 	)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gbatch/internal/control/picture"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -131,7 +132,7 @@ func (Tick) skip(s *step, t *state.Job) string {
 	if last := s.jobs.get(t.Cron.Last); last != nil && !last.State.Final() {
 		return fmt.Sprintf("job %d, made before, is %s", last.Number, last.State)
 	}
-	if r := s.jobs.tooMany(schedJob(s.jobs.next, t.Owner, t.Request, s.now), t.Cron.Tasks.Len()); r != nil {
+	if r := s.jobs.tooMany(picture.Job(s.jobs.next, t.Owner, t.Request, s.now), t.Cron.Tasks.Len()); r != nil {
 		return r.Message
 	}
 	if r := s.jobs.tooMuch(t.Owner.User, amountOf(t.Cron.Tasks)); r != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbatch/internal/control/amend"
+	"gbatch/internal/control/picture"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -209,7 +210,7 @@ func (e Act) waitAgain(s *step, j *state.Job) *state.Refusal {
 	if e.Operator {
 		return nil
 	}
-	r := s.jobs.tooMany(schedJob(j.Number, j.Owner, j.Request, j.Submitted), 1)
+	r := s.jobs.tooMany(picture.Job(j.Number, j.Owner, j.Request, j.Submitted), 1)
 	if r != nil {
 		r.Hint = "let some of those that wait run first, or cancel some"
 	}

@@ -3,6 +3,8 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/control/idle"
+	"gbatch/internal/control/picture"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -15,7 +17,7 @@ type NodeSync struct {
 	Inventory            *node.Inventory // nil: as Hash says
 	Unhealthy            []string
 	Ranks                []node.RankStatus
-	Loads                []GPULoad // of its GPUs that tell
+	Loads                []idle.Load // of its GPUs that tell
 	Prepulled            []node.Prepulled
 
 	// Ahead says that the node was told of records that are not there: they went
@@ -34,7 +36,7 @@ type syncAnswer struct {
 
 func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	if e.Inventory != nil {
-		probe := schedNode(&state.Node{Name: e.Name, Inventory: state.Inventory{Inventory: *e.Inventory}})
+		probe := picture.Node(&state.Node{Name: e.Name, Inventory: state.Inventory{Inventory: *e.Inventory}})
 		if err := probe.Validate(); err != nil {
 			return syncAnswer{}, &state.Refusal{Code: state.Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	"gbatch/internal/control/picture"
+	"gbatch/internal/control/ranks"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -146,7 +148,7 @@ func (e Resize) freeOn(s *step, name string, at sched.Time) (milliCPU, memMiB in
 func (a *attempts) regrant(j *state.Job, i int, line string, edit func(*state.Rank)) *state.Job {
 	old := j.Attempt.Ranks[i]
 	same := false
-	at := withRank(j.Attempt, i, func(r *state.Rank) {
+	at := ranks.With(j.Attempt, i, func(r *state.Rank) {
 		edit(r)
 		if same = r.Alloc.MilliCPU == old.Alloc.MilliCPU && r.Alloc.MemMiB == old.Alloc.MemMiB; !same {
 			r.Since = a.out.now
@@ -159,7 +161,7 @@ func (a *attempts) regrant(j *state.Job, i int, line string, edit func(*state.Ra
 	j = a.jobs.change(j, line, func(j *state.Job) { j.Attempt = at })
 	if !same {
 		must(a.ledger.Begin(j.Charge(at.Ranks[i], 0)))
-		a.queue.sched.Resize(sched.JobID(j.Number), runningJob(j).Ranks)
+		a.queue.sched.Resize(sched.JobID(j.Number), picture.Running(j).Ranks)
 		a.queue.due = true
 	}
 	return j

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/control/ranks"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -135,7 +136,7 @@ func (e NodeSync) confirm(s *step, num job.Number, name string, has map[job.Rank
 	at := j.Attempt
 	for i, r := range j.Attempt.Ranks {
 		if st, ok := has[j.RankID(i)]; ok && j.Is(st) && r.Unsure && r.Alloc.Node == name {
-			at = withRank(at, i, func(r *state.Rank) { r.Unsure = false })
+			at = ranks.With(at, i, func(r *state.Rank) { r.Unsure = false })
 		}
 	}
 	if at != j.Attempt {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"gbatch/accounting"
+	"gbatch/internal/control/ask"
+	"gbatch/internal/control/picture"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -54,14 +56,11 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 		j := s.jobs.get(n)
 		return Submitted{Number: n, State: j.State, Request: j.Request, Repeated: true}, nil
 	}
-	if r := e.admit(s.cfg); r != nil {
+	if r := s.cfg.rules().Refuse(ask.Who{User: e.User, Project: e.Project, Operator: e.Operator, Stranger: e.Stranger}, e.Spec); r != nil {
 		return Submitted{}, r
 	}
-	req := e.Request
-	if req == nil {
-		req = s.intern.Request(e.request(s))
-	}
-	probe := schedJob(s.jobs.next, &state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}, req, s.now)
+	req := e.request(s)
+	probe := picture.Job(s.jobs.next, &state.Owner{User: e.User, Project: e.Project, QOS: ask.QOS(e.Spec)}, req, s.now)
 	if err := probe.Validate(); err != nil {
 		return Submitted{}, &state.Refusal{Code: state.Unsatisfiable, Path: "request", Message: err.Error()}
 	}
@@ -96,7 +95,7 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 		return Submitted{}, r
 	}
 	if e.DryRun {
-		return Submitted{Request: req, QOS: qosOf(e.Spec), Budget: s.ledger.budget(e.Project)}, nil
+		return Submitted{Request: req, QOS: ask.QOS(e.Spec), Budget: s.ledger.budget(e.Project)}, nil
 	}
 	if g := e.Spec.Gbatch; g != nil && g.Replace {
 		others.waits = e.replace(s, others.waits)
@@ -118,6 +117,16 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 		j = s.jobs.get(j.Number)
 	}
 	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: s.ledger.budget(e.Project)}, nil
+}
+
+// request is what the scheduler is to know of the job.
+func (e Submit) request(s *step) *state.Request {
+	if e.Request != nil {
+		return e.Request
+	}
+	req := s.cfg.rules().Request(e.Project, e.Spec)
+	req.Shape = s.intern.Shape(req.Shape)
+	return s.intern.Request(req)
 }
 
 // tooMuch refuses what is more than the user may have. Operators, who could raise
@@ -159,7 +168,7 @@ func amountOf(asked *job.Tasks) quota.Amount {
 func (e Submit) job(s *step, req *state.Request, tasks *state.Tasks) (*state.Job, string) {
 	j := &state.Job{
 		Number: s.jobs.next, UUID: e.UUID, Name: e.Spec.Name, Tasks: tasks,
-		Owner:   s.intern.Owner(state.Owner{User: e.User, Project: e.Project, QOS: qosOf(e.Spec)}),
+		Owner:   s.intern.Owner(state.Owner{User: e.User, Project: e.Project, QOS: ask.QOS(e.Spec)}),
 		Request: req, Expected: e.Expected, State: job.Queued, Submitted: s.now, Since: s.now, Version: 1, Sealed: e.Sealed != nil,
 		DocBytes: int32(len(e.Document)), SealedBytes: int32(len(e.Sealed)),
 	}

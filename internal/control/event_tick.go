@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/control/ranks"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -49,12 +50,7 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	}
 	for _, n := range c.nodes.list {
 		sooner(n.Penalty())
-		switch {
-		case !n.Suspect:
-			sooner(n.LastSeen + c.cfg.SuspectTime)
-		case !n.Lost:
-			sooner(n.LastSeen + c.cfg.NodeTimeout)
-		}
+		sooner(c.cfg.patience().Next(n))
 	}
 	for _, w := range c.queue.windows {
 		sooner(w.End)
@@ -81,18 +77,16 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 
 func (e Tick) nodes(s *step) {
 	for _, n := range s.nodes.list {
-		silent := s.now - n.LastSeen
-		if !n.Suspect && silent >= s.cfg.SuspectTime {
-			v := *n
-			v.Suspect = true
-			s.nodes.set(v)
+		suspect, lost := s.cfg.patience().Silent(s.now, n)
+		if suspect == n.Suspect && lost == n.Lost {
+			continue
 		}
-		if !n.Lost && silent >= s.cfg.NodeTimeout {
-			v := *s.nodes.get(n.Name)
-			v.Lost = true
-			s.nodes.set(v)
+		v := *n
+		v.Suspect, v.Lost = suspect, lost
+		s.nodes.set(v)
+		if lost && !n.Lost {
 			e.unsent(s, n.Name)
-			s.attempts.lose(n.Name, fmt.Sprintf("node %s failed: no contact for %d s", n.Name, silent/1000), func(state.Rank) bool { return true })
+			s.attempts.lose(n.Name, fmt.Sprintf("node %s failed: no contact for %d s", n.Name, (s.now-n.LastSeen)/1000), func(state.Rank) bool { return true })
 		}
 	}
 }
@@ -112,7 +106,7 @@ func (e Tick) unsent(s *step, name string) {
 		at := j.Attempt
 		for i, r := range at.Ranks {
 			if r.Alloc.Node == name && r.Phase == node.PhaseAssigned {
-				at = withRank(at, i, func(r *state.Rank) { r.Unsent = true })
+				at = ranks.With(at, i, func(r *state.Rank) { r.Unsent = true })
 			}
 		}
 		if at != j.Attempt {

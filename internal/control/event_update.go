@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/control/picture"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -23,7 +24,7 @@ func (e Act) update(s *step, j *state.Job) Outcome {
 		s.depends.eligible(j)
 	case j.State.Active() && j.Tasks == nil:
 		s.queue.sched.End(sched.JobID(j.Number)) // its end is another one now
-		must(s.queue.sched.Adopt(runningJob(j)))
+		must(s.queue.sched.Adopt(picture.Running(j)))
 		s.queue.due = true
 		s.nodes.wakeAll(j)
 	}

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"gbatch/internal/control/picture"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -11,7 +12,7 @@ import (
 
 // WouldStart is when and where a job would start if it were submitted now.
 func (c *Controller) WouldStart(now sched.Time, o state.Owner, req *state.Request) (sched.Estimate, error) {
-	return sched.WouldStart(c.queue.input(now), schedJob(c.jobs.next, &o, req, now))
+	return sched.WouldStart(c.queue.input(now), picture.Job(c.jobs.next, &o, req, now))
 }
 
 // Explain is why a queued job waits: every reason, and what each node has.

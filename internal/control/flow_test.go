@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/control/amend"
 	"gbatch/internal/control/depend"
+	"gbatch/internal/control/idle"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -81,10 +82,10 @@ func (w *world) steer(cmd, first string, arg func(string, string) string, number
 		v := w.c.nodes.get(first)
 		for range max(number("times", "1"), 1) {
 			w.now += 25 * sched.Second
-			var list []GPULoad
+			var list []idle.Load
 			for i, g := range v.Inventory.GPUs {
 				if p := number(fmt.Sprint("gpu", i), "-1"); p >= 0 {
-					list = append(list, GPULoad{UUID: g.UUID, Permille: p})
+					list = append(list, idle.Load{UUID: g.UUID, Permille: p})
 				}
 			}
 			w.apply(NodeSync{Name: v.Name, Instance: v.Instance, Hash: v.Hash, Loads: list})

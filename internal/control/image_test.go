@@ -6,7 +6,6 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
 // TestOneImage: the digest that the first rank finds is that of the whole gang,
@@ -65,24 +64,6 @@ func TestGangWithoutDigest(t *testing.T) {
 	} {
 		if j.AwaitsImage(1) {
 			t.Errorf("%s: it waits", name)
-		}
-	}
-}
-
-// TestPullText: what a pull has cost is a line of the job's history.
-func TestPullText(t *testing.T) {
-	gpus := sched.Allocation{Node: "n1", GPUs: []sched.GPUShare{{UUID: "a", Milli: 1000}, {UUID: "b", Milli: 500}}}
-	for _, tc := range []struct {
-		r    state.Rank
-		want string
-	}{
-		{state.Rank{Alloc: gpus, PullMS: 0}, ""},
-		{state.Rank{Alloc: gpus, PullMS: 999}, ""},
-		{state.Rank{Alloc: gpus, PullMS: 192_000}, "pulled the image in 3m12s, in which 1.5 GPUs of n1 waited"},
-		{state.Rank{Alloc: sched.Allocation{Node: "n2"}, PullMS: 2000}, "pulled the image in 2s on n2"},
-	} {
-		if got := pullText(tc.r); got != tc.want {
-			t.Errorf("%d ms: %q, want %q", tc.r.PullMS, got, tc.want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/control/array"
 	"gbatch/internal/control/depend"
+	"gbatch/internal/control/idle"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -34,7 +35,7 @@ type jobs struct {
 	depends   *depend.Set
 	templates *templates
 	limits    *limits
-	idle      idle
+	idle      idle.Jobs
 	queue     *queue
 	ledger    *ledger
 	out       *output

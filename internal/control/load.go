@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/accounting"
+	"gbatch/internal/control/picture"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
@@ -111,7 +112,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 }
 
 func (c *Controller) loadActive(j *state.Job) error {
-	if err := c.queue.sched.Adopt(runningJob(j)); err != nil {
+	if err := c.queue.sched.Adopt(picture.Running(j)); err != nil {
 		return err
 	}
 	for _, r := range j.Attempt.Ranks {

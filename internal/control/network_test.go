@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gbatch/internal/control/ask"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -30,7 +31,7 @@ func TestNetworkChoosesTheNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.cfg.Projects["vision"] = Project{HostNetwork: true}
+			w.cfg.Projects["vision"] = ask.Project{HostNetwork: true}
 			w.restart()
 			for _, inv := range []node.Inventory{{Hostname: "closed", Bridge: true, NoHost: true}, {Hostname: "open"}} {
 				inv.Cluster, inv.CPUs, inv.MemBytes = 1, 2, 64<<30
@@ -58,7 +59,7 @@ func TestNetworkChoosesTheNode(t *testing.T) {
 // nodes that allow it.
 func TestHostNetwork(t *testing.T) {
 	w := newWorld(t)
-	w.cfg.Projects["fabric"] = Project{HostNetwork: true}
+	w.cfg.Projects["fabric"] = ask.Project{HostNetwork: true}
 	w.restart()
 	submit := func(project string, nodes int) any {
 		spec := &job.Spec{Name: "t", Gbatch: &job.Gbatch{Network: job.NetworkHost, Nodes: nodes}}

@@ -2,11 +2,10 @@ package control
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"gbatch/internal/control/need"
+	"gbatch/internal/control/picture"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -123,17 +122,10 @@ func (t *nodes) set(n state.Node) {
 			t.out.store(state.Record{Kind: state.KindNode, Name: n.Name, Value: v})
 		}
 	}
-	if old == nil || nodeDiffers(old, &n) {
-		must(t.queue.sched.SetNode(schedNode(&n))) // checked when the inventory came
+	if old == nil || picture.Differs(old, &n) {
+		must(t.queue.sched.SetNode(picture.Node(&n))) // checked when the inventory came
 		t.queue.due = true
 	}
-}
-
-// nodeDiffers says whether a decision may turn out differently.
-func nodeDiffers(a, b *state.Node) bool {
-	as, _ := a.State()
-	bs, _ := b.State()
-	return as != bs || a.Hash != b.Hash || !maps.Equal(a.DrainedGPUs, b.DrainedGPUs)
 }
 
 // wake gives a node's desired set a new version.
@@ -170,30 +162,4 @@ func (t *nodes) leave(name string, n job.Number) {
 		t.set(v)
 	}
 	t.wake(name)
-}
-
-func schedNode(n *state.Node) sched.Node {
-	inv := n.Inventory
-	s := sched.Node{
-		Name: n.Name, Cluster: inv.Cluster, MilliCPU: int64(inv.CPUs) * 1000, MemMiB: inv.MemBytes >> 20,
-		DiskMiB: inv.DiskBytes >> 20, CUDA: inv.CUDA, Features: slices.Concat(inv.Features, need.Has(inv)), AllowShare: inv.AllowShare,
-	}
-	state, reason := n.State()
-	switch state {
-	case "up":
-		s.State = sched.Up
-	case "lost", "suspect":
-		s.State = sched.Down
-	default:
-		s.State = sched.Drained
-	}
-	s.Reason = reason
-	for _, g := range inv.GPUs {
-		out := n.OutOfService(g)
-		s.GPUs = append(s.GPUs, sched.GPU{
-			UUID: g.UUID, Model: g.Model, MemMiB: g.MemBytes >> 20, ComputeCap: g.ComputeCap, NUMA: g.NUMA,
-			Links: g.Links, Drained: out != "", Reason: out,
-		})
-	}
-	return s
 }

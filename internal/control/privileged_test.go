@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gbatch/internal/control/ask"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -13,7 +14,7 @@ import (
 // alone there.
 func TestPrivileged(t *testing.T) {
 	w := newWorld(t)
-	w.cfg.Projects["ops"] = Project{Privileged: true}
+	w.cfg.Projects["ops"] = ask.Project{Privileged: true}
 	w.restart()
 	submit := func(name, project string, g *job.Gbatch) any {
 		spec := &job.Spec{Name: name, Gbatch: g}

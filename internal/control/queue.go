@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/internal/control/depend"
+	"gbatch/internal/control/picture"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -31,7 +32,7 @@ type queue struct {
 // enqueue gives a queued job to the scheduler. The parent is that of a task, else
 // nil. A job of the future, from before the clock was set back, counts as new.
 func (q *queue) enqueue(j, parent *state.Job) {
-	s := waitingJob(j)
+	s := picture.Waiting(j)
 	s.Submitted = min(s.Submitted, q.out.now)
 	if parent != nil {
 		s.NotBefore = max(s.NotBefore, depend.Since(parent.Waits))
@@ -61,7 +62,7 @@ func (q *queue) start(j *state.Job) {
 		q.out.Missed = append(q.out.Missed, q.out.now-t)
 		delete(q.promised, j.Number)
 	}
-	must(q.sched.Start(runningJob(j)))
+	must(q.sched.Start(picture.Running(j)))
 }
 
 // input is what the scheduler decides and answers by.
@@ -112,33 +113,6 @@ func (q *queue) check(jobs *jobs) error {
 		}
 	}
 	return nil
-}
-
-// waitingJob is a job of the table as the scheduler sees it.
-func waitingJob(j *state.Job) sched.Job {
-	s := schedJob(j.Number, j.Owner, j.Request, j.Submitted)
-	if j.Expected > 0 {
-		s.Predicted = min(j.Expected, s.Limit)
-	}
-	return s
-}
-
-func schedJob(n job.Number, o *state.Owner, r *state.Request, submitted sched.Time) sched.Job {
-	return sched.Job{
-		ID: sched.JobID(n), Project: o.Project, User: o.User, QOS: o.QOS, Shape: r.Shape,
-		Submitted: submitted, Limit: r.Limit, MinRun: r.MinRun, Priority: r.Priority,
-		NotBefore: r.NotBefore, NotAfter: r.NotAfter, MaxQueued: r.MaxQueued, Interactive: r.Interactive, Restartable: r.Restartable,
-		Bucket: r.Bucket, BucketMax: r.BucketMax, Reservations: r.Reservations,
-	}
-}
-
-// runningJob is an active job as the scheduler sees it.
-func runningJob(j *state.Job) sched.Running {
-	r := sched.Running{Job: waitingJob(j), Start: j.Attempt.Start, End: j.Attempt.Start + j.LimitLeft(), Halting: j.Ending != nil}
-	for _, k := range j.Attempt.Ranks {
-		r.Ranks = append(r.Ranks, k.Alloc)
-	}
-	return r
 }
 
 // reserve adds a window, or replaces that of the same name, which keeps its ID.
@@ -197,7 +171,7 @@ func (q *queue) expect(j *state.Job) sched.Time {
 	if !q.predicts() {
 		return 0
 	}
-	return q.predictor.Predict(waitingJob(j))
+	return q.predictor.Predict(picture.Waiting(j))
 }
 
 // observe learns from an attempt that ended by itself: finished or failed by its
@@ -208,7 +182,7 @@ func (q *queue) observe(j *state.Job) {
 	}
 	own := j.State == job.Finished || j.State == job.Failed && j.Reason.Class() != job.Infra
 	if own {
-		q.predictor.Observe(waitingJob(j), max(j.Ended-j.Started, 1))
+		q.predictor.Observe(picture.Waiting(j), max(j.Ended-j.Started, 1))
 		q.sched.SetLimitUse(q.predictor.LimitUse())
 	}
 }

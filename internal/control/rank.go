@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
+	"gbatch/internal/control/ranks"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -60,25 +60,17 @@ func (a *attempts) report(name string, st node.RankStatus) {
 // is not recorded, since the node says it again.
 func (a *attempts) progress(old *state.Job, i int, st node.RankStatus) {
 	a.jobs.show(old, func(j *state.Job) {
-		j.Attempt = withRank(old.Attempt, i, func(r *state.Rank) {
+		j.Attempt = ranks.With(old.Attempt, i, func(r *state.Rank) {
 			r.Progress, r.Done = st.Progress, cmp.Or(st.Done, r.Done)
 		})
 	})
 }
 
-// withRank is a changed copy of an attempt.
-func withRank(at *state.Attempt, i int, edit func(*state.Rank)) *state.Attempt {
-	b := *at
-	b.Ranks = slices.Clone(at.Ranks)
-	edit(&b.Ranks[i])
-	return &b
-}
-
 // advance moves a job to the state that its ranks' phases say.
 func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 	to := j.State
-	at := withRank(j.Attempt, i, func(p *state.Rank) { *p = r })
-	least, running := leastPhase(at)
+	at := ranks.With(j.Attempt, i, func(p *state.Rank) { *p = r })
+	least, running := ranks.Least(at)
 	switch {
 	case !r.Phase.After(node.PhaseAccepted):
 	case running && (to == job.Assigned || to == job.Starting):
@@ -99,16 +91,16 @@ func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 	case r.Phase == node.PhaseReady:
 		line = fmt.Sprintf("rank %d is ready on %s", i, r.Alloc.Node)
 	case r.Phase == node.PhaseEnded:
-		line = exitText(r)
+		line = ranks.Exit(r)
 	}
 	if j.Attempt.Ranks[i].PullMS == 0 {
-		line = joinText(pullText(r), line)
+		line = joinText(ranks.Pull(r), line)
 	}
 	before := j
 	j = a.jobs.change(j, line, func(j *state.Job) {
 		j.Attempt = at
 		if to == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
-			j.Started = max(startedAt(a.out.now, r), at.Start) // whatever the node says
+			j.Started = max(ranks.Started(a.out.now, r), at.Start) // whatever the node says
 			j.First = cmp.Or(j.First, j.Started)
 		}
 		j.State = to
@@ -129,7 +121,7 @@ func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 		a.close(j)
 	} else if !a.masterDone(j, i, r) && j.Ending == nil && (r.Exit == nil || !r.Exit.OK()) {
 		// One rank failed: the others of the gang have no use.
-		a.stop(j, state.Ending{Reason: reasonOf(r), Then: job.Failed, Fault: true, Text: fmt.Sprintf("rank %d %s", i, exitText(r))})
+		a.stop(j, state.Ending{Reason: ranks.Reason(r), Then: job.Failed, Fault: true, Text: fmt.Sprintf("rank %d %s", i, ranks.Exit(r))})
 	}
 }
 
@@ -168,68 +160,13 @@ func (a *attempts) ended(at *state.Attempt) sched.Time {
 	return min(end, a.out.now)
 }
 
-func startedAt(now sched.Time, r state.Rank) sched.Time {
-	if r.Begun > 0 {
-		return r.Begun
-	}
-	if r.Exit != nil && r.Exit.StartedMS > 0 {
-		return min(sched.Time(r.Exit.StartedMS), now)
-	}
-	return now
-}
-
-// leastPhase is how far the slowest rank is, and whether all have run.
-func leastPhase(a *state.Attempt) (node.Phase, bool) {
-	least, running := node.PhaseEnded, true
-	for _, r := range a.Ranks {
-		if least.After(r.Phase) {
-			least = r.Phase
-		}
-		ran := r.Phase == node.PhaseRunning || (r.Phase == node.PhaseEnded && r.Exit != nil && r.Exit.StartedMS > 0)
-		running = running && ran
-	}
-	return least, running
-}
-
-func reasonOf(r state.Rank) job.Reason {
-	if r.Exit == nil {
-		return job.NodeFail
-	}
-	return r.Exit.Reason
-}
-
-func exitText(r state.Rank) string {
-	switch e := r.Exit; {
-	case e == nil:
-		return "lost on " + r.Alloc.Node
-	case e.Message != "":
-		return e.Message
-	case e.Signal != 0:
-		return fmt.Sprintf("ended by signal %d on %s", e.Signal, r.Alloc.Node)
-	default:
-		return fmt.Sprintf("exit code %d on %s", e.Code, r.Alloc.Node)
-	}
-}
-
-// pullText says what waiting for an image has cost, where it is worth a word.
-func pullText(r state.Rank) string {
-	if r.PullMS < 1000 {
-		return ""
-	}
-	took := (time.Duration(r.PullMS) * time.Millisecond).Round(time.Second).String()
-	if gpus := r.Alloc.MilliGPU(); gpus > 0 {
-		return fmt.Sprintf("pulled the image in %s, in which %s GPUs of %s waited", took, trimZeros(gpus), r.Alloc.Node)
-	}
-	return fmt.Sprintf("pulled the image in %s on %s", took, r.Alloc.Node)
-}
-
 // acknowledged takes in what a node says of signals that it has sent to a rank.
 func (a *attempts) acknowledged(j *state.Job, i int, st node.RankStatus) {
 	r := j.Attempt.Ranks[i]
 	if st.Signalled <= r.Signalled && (!st.Stopping || r.Stopping) {
 		return
 	}
-	at := withRank(j.Attempt, i, func(r *state.Rank) {
+	at := ranks.With(j.Attempt, i, func(r *state.Rank) {
 		r.Signalled = max(r.Signalled, min(st.Signalled, j.Attempt.SentSeq))
 		r.Stopping = r.Stopping || st.Stopping
 	})

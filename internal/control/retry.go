@@ -1,144 +1,20 @@
 package control
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
+	"gbatch/internal/control/ranks"
+	"gbatch/internal/control/retry"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
-// failure is an attempt that failed, with what the decision about another one
-// depends on.
-type failure struct {
-	Now     sched.Time
-	Exit    node.Exit  // of the rank that speaks for the attempt
-	Text    string     // the same in words
-	Began   bool       // its program has run, or may have
-	Ran     sched.Time // for how long
-	Proven  bool       // it is no task of an array none of which has run yet
-	NoTime  bool       // no run time is left for another attempt
-	Before  state.Retried
-	JobWide int // failures that count against Retry.JobLimit, of all tasks, before this one
-
-	Restartable bool
-	Retry       *job.Retry // nil: none asked
-}
-
-// retryDecision is what becomes of a job, or of a task, whose attempt failed.
-type retryDecision struct {
-	Again    bool
-	Counted  bool // against the limits
-	WholeJob bool // not again, and no other task either
-	Reason   job.Reason
-	Text     string
-	After    state.Retried
-}
-
-// decideRetry says whether a failed attempt is followed by another. Rules come
-// first; then faults of the infrastructure, which never count; then limits.
-func decideRetry(f failure) retryDecision {
-	r := cmp.Or(f.Retry, &job.Retry{})
-	backoff := sched.Time(cmp.Or(r.Backoff, job.DefaultBackoff)) * sched.Second
-	longest := max(sched.Time(cmp.Or(r.MaxWait, job.DefaultMaxWait))*sched.Second, backoff)
-	window := sched.Time(r.Window) * sched.Second
-	v := retryDecision{Reason: f.Exit.Reason, Text: f.Text, After: f.Before}
-	infra := v.Reason.Class() == job.Infra
-
-	v.After.Row++
-	if v.After.Row == 1 || f.Ran >= max(window, longest) {
-		v.After.Row, v.After.Since = 1, f.Now // it went well for long: another row
-	}
-	fail := func(why string) retryDecision {
-		v.Again, v.Text = false, joinText(f.Text, why)
-		return v
-	}
-	if v.Reason == job.MaxRuntime && f.NoTime {
-		return fail("")
-	}
-	switch rule := f.rule(r); {
-	case rule == job.FailJob:
-		v.WholeJob = true
-		return fail("by a rule of gbatch.retry the job fails")
-	case rule == job.FailTask:
-		return fail("by a rule of gbatch.retry it is not tried again")
-	case rule == job.Ignore:
-		v.Again = true
-	case infra:
-		v.Again = f.Restartable || !f.Began || f.Retry != nil && handles(r, job.OnInterruption)
-	case f.Retry != nil && (rule == job.Count || handles(r, job.OnError)):
-		v.Counted = true
-		v.After.Failures++
-		switch {
-		case r.JobLimit != nil && f.JobWide+1 > *r.JobLimit:
-			v.WholeJob, v.Reason = true, job.BackoffLimit
-			return fail(fmt.Sprintf("%d failures, of all attempts together, are more than gbatch.retry.jobLimit, %d", f.JobWide+1, *r.JobLimit))
-		case r.Limit > 0 && v.After.Failures > r.Limit:
-			return fail(fmt.Sprintf("it has failed %d times, and gbatch.retry.limit is %d", v.After.Failures, r.Limit))
-		case r.Limit == 0 && r.JobLimit == nil && window == 0:
-			return fail("")
-		}
-		v.Again = true
-	}
-	if !v.Again {
-		return fail("")
-	}
-	if f.NoTime {
-		v.Reason = job.MaxRuntime
-		return fail("no run time is left for another try")
-	}
-	wait := waitAfter(v.After.Row, backoff, longest, infra && f.Proven)
-	if window > 0 && f.Now+wait-v.After.Since > window {
-		return fail(fmt.Sprintf("failures go on for longer than gbatch.retry.window, %s", r.Window))
-	}
-	v.After.Until, v.Text = f.Now+wait, f.Text+"; queued again"
-	if wait > 0 {
-		v.Text = fmt.Sprintf("%s; tried again in %s", f.Text, job.Duration(wait/sched.Second))
-	}
-	return v
-}
-
-// waitAfter is how long the next try is put off: doubled with each failure of a row.
-// The first fault of the infrastructure is not the job's, and costs nothing.
-func waitAfter(row int, backoff, longest sched.Time, first bool) sched.Time {
-	n := row - 1
-	if first {
-		if n == 0 {
-			return 0
-		}
-		n--
-	}
-	for wait := backoff; n >= 0; n-- {
-		if n == 0 || wait >= longest {
-			return min(wait, longest)
-		}
-		wait *= 2
-	}
-	return 0
-}
-
-// rule is the action of the first rule that fits; empty: none does.
-func (f failure) rule(r *job.Retry) string {
-	for _, rule := range r.Rules {
-		if rule.Fits(f.Exit.Reason, f.Exit.Code) {
-			return rule.Action
-		}
-	}
-	return ""
-}
-
-func handles(r *job.Retry, event string) bool {
-	return len(r.On) == 0 || slices.Contains(r.On, event)
-}
-
 // retry decides about a job whose attempt failed, and counts the failure.
-func (a *attempts) retry(j *state.Job, at *state.Attempt, reason job.Reason, text string) retryDecision {
+func (a *attempts) retry(j *state.Job, at *state.Attempt, reason job.Reason, text string) retry.Decision {
 	bad := at.Decisive()
-	f := failure{
-		Now: a.out.now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: began(at), NoTime: a.jobs.noTimeLeft(j),
+	f := retry.Failure{
+		Now: a.out.now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: ranks.Began(at), NoTime: a.jobs.noTimeLeft(j),
 		Restartable: j.Request.Restartable, Retry: j.Request.Retry,
 	}
 	if bad.Exit != nil {
@@ -157,7 +33,7 @@ func (a *attempts) retry(j *state.Job, at *state.Attempt, reason job.Reason, tex
 		p := a.jobs.get(j.Parent)
 		f.JobWide, f.Proven = p.Tasks.Failures+of.Failures, p.First > 0 || of.Begun > 0
 	}
-	v := decideRetry(f)
+	v := retry.Decide(f)
 	if of == nil {
 		return v
 	}
@@ -170,15 +46,4 @@ func (a *attempts) retry(j *state.Job, at *state.Attempt, reason job.Reason, tex
 		a.jobs.arrays.Touch(j.Parent)
 	}
 	return v
-}
-
-// began says whether a program of the attempt has run its first instruction, or
-// may have: of a node that was lost nobody knows.
-func began(at *state.Attempt) bool {
-	for _, r := range at.Ranks {
-		if r.Exit == nil || r.Exit.StartedMS > 0 || r.Exit.Reason == job.NodeFail && !r.Unsent {
-			return true
-		}
-	}
-	return false
 }

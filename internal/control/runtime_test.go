@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gbatch/internal/control/ask"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -13,7 +14,7 @@ import (
 // beside it, and is refused with the names of those that there are.
 func TestRuntimes(t *testing.T) {
 	w := newWorld(t)
-	w.cfg.Projects["walled"] = Project{Runtime: "gvisor"}
+	w.cfg.Projects["walled"] = ask.Project{Runtime: "gvisor"}
 	w.restart()
 	submit := func(name, project, runtime string, gpus float64) any {
 		spec := &job.Spec{Name: name, Gbatch: &job.Gbatch{Runtime: runtime}}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/accounting"
+	"gbatch/internal/control/ask"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
@@ -37,7 +38,7 @@ type world struct {
 func testConfig() Config {
 	return Config{
 		Policy: sched.DefaultPolicy(), Accounting: accounting.DefaultConfig(),
-		Projects:   map[string]Project{"vision": {GID: 100}, "secret": {GID: 200}, "east": {Clusters: []int{1}}, "both": {Clusters: []int{1, 2}}},
+		Projects:   map[string]ask.Project{"vision": {GID: 100}, "secret": {GID: 200}, "east": {Clusters: []int{1}}, "both": {Clusters: []int{1, 2}}},
 		DefaultRun: sched.Hour, MaxRun: 30 * sched.Day, DefaultMin: sched.Minute, Grace: 30 * sched.Second,
 		SuspectTime: 75 * sched.Second, NodeTimeout: 5 * sched.Minute, KeepEnded: sched.Day, KeepCount: 100, MaxQueued: 1000,
 	}

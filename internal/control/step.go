@@ -1,6 +1,7 @@
 package control
 
 import (
+	"gbatch/internal/control/idle"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
@@ -17,7 +18,7 @@ type parts struct {
 	jobs      *jobs      // the table; nothing else writes to it
 	templates *templates // jobs that make jobs, and when
 	limits    *limits    // run times that are kept here
-	idle      idle       // jobs that want to end when their GPUs do nothing
+	idle      idle.Jobs  // jobs that want to end when their GPUs do nothing
 	queue     *queue     // the scheduler and its last plan
 	ledger    *ledger    // the accounts
 	out       *output    // what the step asks of the owner

@@ -1,23 +1,10 @@
 package control
 
 import (
-	"fmt"
-	"slices"
-
+	"gbatch/internal/control/fit"
+	"gbatch/internal/control/ranks"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
-	"gbatch/sched"
-)
-
-// A node on which jobs fail by no fault of their own would take one after the
-// other, since it is always the one that is free. After failures of several
-// jobs in a row it gets no new ones for a while, which doubles. What a user
-// does wrong never counts: those failures have reasons of another class.
-
-const (
-	troubleJobs  = 3 // different jobs in a row
-	firstPenalty = sched.Minute
-	mostPenalty  = sched.Hour
 )
 
 // countTrouble takes in how a rank has ended on a node, and for which job it
@@ -29,7 +16,7 @@ func (t *nodes) countTrouble(r state.Rank, suspect job.Number) {
 	n := *t.get(r.Alloc.Node)
 	switch {
 	case r.Exit.Reason.Class() == job.Infra:
-		n.Trouble = troubleWith(n.Trouble, t.out.now, suspect, exitText(r))
+		n.Trouble = fit.Failed(n.Trouble, t.out.now, suspect, ranks.Exit(r))
 	case r.Exit.StartedMS > 0 && n.Trouble != nil:
 		n.Trouble = nil // a program ran there
 	default:
@@ -45,27 +32,6 @@ func (t *jobs) suspect(j *state.Job) job.Number {
 		return p.Number
 	}
 	return j.Number
-}
-
-func troubleWith(t *state.Trouble, now sched.Time, n job.Number, text string) *state.Trouble {
-	out := state.Trouble{}
-	if t != nil {
-		out = *t
-	}
-	if !slices.Contains(out.Jobs, n) {
-		out.Jobs = append(slices.Clip(out.Jobs), n)
-		out.Jobs = out.Jobs[max(len(out.Jobs)-troubleJobs, 0):]
-	} else if t.Until > 0 || t.Times == 0 {
-		return t
-	}
-	if out.Until > 0 || len(out.Jobs) < troubleJobs {
-		return &out
-	}
-	span := min(firstPenalty<<min(out.Times, 10), mostPenalty)
-	out.Times++
-	out.Until = now + span
-	out.Why = fmt.Sprintf("%d jobs in a row failed by no fault of their own, the last with: %s; no new jobs for %s", len(out.Jobs), text, job.Duration(span/sched.Second))
-	return &out
 }
 
 // endPenalties gives nodes jobs again when their time is over. One more failure

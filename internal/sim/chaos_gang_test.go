@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"gbatch/internal/control"
+	"gbatch/internal/control/idle"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -75,7 +75,7 @@ func (x *chaos) idleGPU(req *state.Request) {
 }
 
 // loads is how busy a node's GPUs are: those of idle jobs are not.
-func (x *chaos) loads(n *fakeNode) (out []control.GPULoad) {
+func (x *chaos) loads(n *fakeNode) (out []idle.Load) {
 	busy := map[string]bool{}
 	v := x.c.View(x.now)
 	for id := range n.runs { // into a set: order does not matter
@@ -86,7 +86,7 @@ func (x *chaos) loads(n *fakeNode) (out []control.GPULoad) {
 		}
 	}
 	for _, g := range n.Inventory.GPUs {
-		out = append(out, control.GPULoad{UUID: g.UUID, Permille: map[bool]int{true: 900}[busy[g.UUID]]})
+		out = append(out, idle.Load{UUID: g.UUID, Permille: map[bool]int{true: 900}[busy[g.UUID]]})
 	}
 	return out
 }

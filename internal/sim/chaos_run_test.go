@@ -10,6 +10,7 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/control"
 	"gbatch/internal/control/amend"
+	"gbatch/internal/control/ask"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -34,7 +35,7 @@ func ChaosRules() control.Config {
 	p.DefaultQOS, p.BackfillReservations, p.Estimates = "low", 4, sched.ByPredicted
 	p.Weights.Small = 100
 	return control.Config{
-		Policy: p, Accounting: accounting.DefaultConfig(), Projects: map[string]control.Project{"a": {}, "b": {}},
+		Policy: p, Accounting: accounting.DefaultConfig(), Projects: map[string]ask.Project{"a": {}, "b": {}},
 		DefaultRun: sched.Hour, Grace: 30 * sched.Second, SuspectTime: 75 * sched.Second, NodeTimeout: 5 * sched.Minute,
 		KeepEnded: sched.Day, KeepCount: 1000, MaxQueued: 10_000,
 	}

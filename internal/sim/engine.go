@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gbatch/internal/control"
+	"gbatch/internal/control/ask"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/sched"
@@ -89,9 +90,9 @@ func run(cfg config) (result, error) {
 
 func newEngine(cfg config) (*engine, error) {
 	cc := cfg.Control
-	cc.Projects = map[string]control.Project{}
+	cc.Projects = map[string]ask.Project{}
 	for i := range cfg.Jobs {
-		cc.Projects[cfg.Jobs[i].Project] = control.Project{}
+		cc.Projects[cfg.Jobs[i].Project] = ask.Project{}
 	}
 	cc.MaxQueued = len(cfg.Jobs) + 1
 	if cc.SuspectTime == 0 {

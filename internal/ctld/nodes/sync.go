@@ -15,6 +15,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/control/idle"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/ids"
 	"gbatch/internal/ctld/jobstore"
@@ -63,7 +64,7 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Ranks: samples.OnOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
 	for _, g := range q.Samples {
 		if g.Utilization != nil {
-			ev.Loads = append(ev.Loads, control.GPULoad{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
+			ev.Loads = append(ev.Loads, idle.Load{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
 		}
 	}
 	if told, ok := s.told(q.Records); ok && !s.Loop.Was(told.Point) {

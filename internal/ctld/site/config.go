@@ -16,6 +16,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/control/ask"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/units"
@@ -345,14 +346,14 @@ func (c Config) Rules() (control.Config, error) {
 		return control.Config{}, err
 	}
 	out := control.Config{
-		Policy: policy, Accounting: acct, Projects: map[string]control.Project{},
+		Policy: policy, Accounting: acct, Projects: map[string]ask.Project{},
 		DefaultRun: c.Limits.DefaultDuration.Millis(), MaxRun: c.Limits.MaxDuration.Millis(), DefaultMin: c.Limits.DefaultMin.Millis(),
 		Grace: c.Limits.Grace.Millis(), MaxGrace: c.Limits.MaxGrace.Millis(), SuspectTime: c.Nodes.Suspect.Millis(), NodeTimeout: c.Nodes.Timeout.Millis(),
 		KeepEnded: c.Keep.For.Millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
 	}
 	out.PerUser, out.Users = c.Limits.quotas()
 	for _, p := range c.Projects {
-		out.Projects[p.Name] = control.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged, Capabilities: p.Capabilities, HostNetwork: p.HostNetwork, Runtime: p.Runtime}
+		out.Projects[p.Name] = ask.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged, Capabilities: p.Capabilities, HostNetwork: p.HostNetwork, Runtime: p.Runtime}
 	}
 	return out, nil
 }

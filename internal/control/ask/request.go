@@ -1,4 +1,4 @@
-package control
+package ask
 
 import (
 	"slices"
@@ -9,34 +9,34 @@ import (
 	"gbatch/sched"
 )
 
-// request draws out of a document what the scheduler needs, with the site's
+// Request draws out of a document what the scheduler needs, with the site's
 // and the project's defaults where it is silent.
-func (e Submit) request(s *step) state.Request {
-	p, spec := s.cfg.Projects[e.Project], e.Spec
-	r, sc := spec.Request.Resources, spec.Request.Scheduling
+func (r Rules) Request(project string, spec *job.Spec) state.Request {
+	p := r.Projects[project]
+	res, sc := spec.Request.Resources, spec.Request.Scheduling
 	g := spec.Gbatch
 	if g == nil {
 		g = &job.Gbatch{}
 	}
 	shape := &sched.Shape{
 		Nodes:    max(g.Nodes, 1),
-		MilliCPU: int64(r.CPUs) * 1000, MemMiB: (spec.MemoryBytes() + 1<<20 - 1) >> 20,
-		AllGPUs: r.GPUs < 0, Exclusive: g.Exclusive || g.Privileged,
-		Cluster: r.ClusterID, Node: r.SlaveName,
-		GPUModels: r.GPUModel, GPUMemMiB: int64(r.GPUMemoryGB) << 10,
-		DiskMiB: int64(g.DiskGB) << 10, MinCUDA: r.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
-		Features: slices.Concat(r.Features, need.Of(spec)),
+		MilliCPU: int64(res.CPUs) * 1000, MemMiB: (spec.MemoryBytes() + 1<<20 - 1) >> 20,
+		AllGPUs: res.GPUs < 0, Exclusive: g.Exclusive || g.Privileged,
+		Cluster: res.ClusterID, Node: res.SlaveName,
+		GPUModels: res.GPUModel, GPUMemMiB: int64(res.GPUMemoryGB) << 10,
+		DiskMiB: int64(g.DiskGB) << 10, MinCUDA: res.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
+		Features: slices.Concat(res.Features, need.Of(spec)),
 
 		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes,
 	}
 	if len(p.Clusters) == 1 && shape.Cluster == 0 {
 		shape.Cluster = p.Clusters[0]
 	}
-	if r.GPUs > 0 {
-		shape.MilliGPU = int64(r.GPUs*1000 + 0.5)
+	if res.GPUs > 0 {
+		shape.MilliGPU = int64(res.GPUs*1000 + 0.5)
 	}
 	q := state.Request{
-		Shape: s.intern.Shape(shape), Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
+		Shape: shape, Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
 		Priority: g.Priority, NotBefore: sched.Time(sc.NotBefore), NotAfter: sched.Time(sc.NotAfter),
 		MaxQueued: sched.Time(g.MaxQueued) * 1000, Interactive: sc.Interactive, Restartable: sc.Restartable,
 		LimitScope: g.LimitScope, Retry: g.Retry, Reservations: sc.ReservationIDs, HaltSignal: g.HaltSignal, HaltGrace: sched.Time(g.HaltGrace) * 1000,
@@ -51,14 +51,14 @@ func (e Submit) request(s *step) state.Request {
 		q.IdleMin, q.IdleWindow = i.MinUtilization, sched.Time(i.Window)*1000
 	}
 	q.Mails = spec.Request.Extra.Mails()
-	if s.cfg.MaxGrace > 0 {
-		q.StopGrace = min(q.StopGrace, s.cfg.MaxGrace)
+	if r.MaxGrace > 0 {
+		q.StopGrace = min(q.StopGrace, r.MaxGrace)
 	}
 	if q.Limit == 0 {
-		q.Limit = s.cfg.DefaultRun
+		q.Limit = r.DefaultRun
 	}
 	if q.MinRun == 0 {
-		q.MinRun = min(s.cfg.DefaultMin, q.Limit)
+		q.MinRun = min(r.DefaultMin, q.Limit)
 	}
 	if b := sc.MaxSimultaneousJobs; b != nil {
 		q.Bucket, q.BucketMax = b.Name, b.Max
@@ -66,7 +66,8 @@ func (e Submit) request(s *step) state.Request {
 	return q
 }
 
-func qosOf(s *job.Spec) string {
+// QOS is the one that a document names, empty if none.
+func QOS(s *job.Spec) string {
 	if s.Gbatch == nil {
 		return ""
 	}

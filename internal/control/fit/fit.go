@@ -1,0 +1,70 @@
+// Package fit says when a node is fit for jobs: how its silence counts, and jobs that
+// fail on it by no fault of their own. It is pure.
+package fit
+
+import (
+	"fmt"
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// A node on which jobs fail by no fault of their own would take one after the
+// other, since it is always the one that is free. After failures of several
+// jobs in a row it gets no new ones for a while, which doubles. What a user
+// does wrong never counts: those failures have reasons of another class.
+
+const (
+	troubleJobs  = 3 // different jobs in a row
+	firstPenalty = sched.Minute
+	mostPenalty  = sched.Hour
+)
+
+// Failed is what speaks against a node after one more failure there, which counts
+// for the job n; t is what did before, nil if nothing.
+func Failed(t *state.Trouble, now sched.Time, n job.Number, text string) *state.Trouble {
+	out := state.Trouble{}
+	if t != nil {
+		out = *t
+	}
+	if !slices.Contains(out.Jobs, n) {
+		out.Jobs = append(slices.Clip(out.Jobs), n)
+		out.Jobs = out.Jobs[max(len(out.Jobs)-troubleJobs, 0):]
+	} else if t.Until > 0 || t.Times == 0 {
+		return t
+	}
+	if out.Until > 0 || len(out.Jobs) < troubleJobs {
+		return &out
+	}
+	span := min(firstPenalty<<min(out.Times, 10), mostPenalty)
+	out.Times++
+	out.Until = now + span
+	out.Why = fmt.Sprintf("%d jobs in a row failed by no fault of their own, the last with: %s; no new jobs for %s", len(out.Jobs), text, job.Duration(span/sched.Second))
+	return &out
+}
+
+// Patience is for how long a node may be silent.
+type Patience struct {
+	Suspect sched.Time // for this long it gets no new jobs
+	Lost    sched.Time // for this long its ranks are given up
+}
+
+// Silent is what a node's silence makes of it. It is heard again before it is
+// neither: time alone makes nothing better.
+func (p Patience) Silent(now sched.Time, n *state.Node) (suspect, lost bool) {
+	silent := now - n.LastSeen
+	return n.Suspect || silent >= p.Suspect, n.Lost || silent >= p.Lost
+}
+
+// Next is when silence makes something else of a node; 0: nothing more does.
+func (p Patience) Next(n *state.Node) sched.Time {
+	switch {
+	case !n.Suspect:
+		return n.LastSeen + p.Suspect
+	case !n.Lost:
+		return n.LastSeen + p.Lost
+	}
+	return 0
+}

@@ -1,0 +1,113 @@
+// Package ranks says what the ranks of an attempt come to: how far they are, how they
+// ended, what of that is worth a word. It is pure and changes nothing.
+package ranks
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+	"gbatch/sched"
+	"gbatch/sched/words"
+)
+
+// With is a changed copy of an attempt.
+func With(at *state.Attempt, i int, edit func(*state.Rank)) *state.Attempt {
+	b := *at
+	b.Ranks = slices.Clone(at.Ranks)
+	edit(&b.Ranks[i])
+	return &b
+}
+
+// Started is when the program of a rank that runs, or ran, began.
+func Started(now sched.Time, r state.Rank) sched.Time {
+	if r.Begun > 0 {
+		return r.Begun
+	}
+	if r.Exit != nil && r.Exit.StartedMS > 0 {
+		return min(sched.Time(r.Exit.StartedMS), now)
+	}
+	return now
+}
+
+// Least is how far the slowest rank is, and whether all have run.
+func Least(a *state.Attempt) (node.Phase, bool) {
+	least, running := node.PhaseEnded, true
+	for _, r := range a.Ranks {
+		if least.After(r.Phase) {
+			least = r.Phase
+		}
+		ran := r.Phase == node.PhaseRunning || (r.Phase == node.PhaseEnded && r.Exit != nil && r.Exit.StartedMS > 0)
+		running = running && ran
+	}
+	return least, running
+}
+
+// Reason is why a rank that is over has ended.
+func Reason(r state.Rank) job.Reason {
+	if r.Exit == nil {
+		return job.NodeFail
+	}
+	return r.Exit.Reason
+}
+
+// Exit is how a rank has ended, in words.
+func Exit(r state.Rank) string {
+	switch e := r.Exit; {
+	case e == nil:
+		return "lost on " + r.Alloc.Node
+	case e.Message != "":
+		return e.Message
+	case e.Signal != 0:
+		return fmt.Sprintf("ended by signal %d on %s", e.Signal, r.Alloc.Node)
+	default:
+		return fmt.Sprintf("exit code %d on %s", e.Code, r.Alloc.Node)
+	}
+}
+
+// Pull says what waiting for an image has cost, where it is worth a word.
+func Pull(r state.Rank) string {
+	if r.PullMS < 1000 {
+		return ""
+	}
+	took := (time.Duration(r.PullMS) * time.Millisecond).Round(time.Second).String()
+	if gpus := r.Alloc.MilliGPU(); gpus > 0 {
+		return fmt.Sprintf("pulled the image in %s, in which %s GPUs of %s waited", took, words.Thousandths(gpus), r.Alloc.Node)
+	}
+	return fmt.Sprintf("pulled the image in %s on %s", took, r.Alloc.Node)
+}
+
+// OK says whether all that an attempt did ended well.
+func OK(a *state.Attempt) bool {
+	for _, r := range a.Ranks {
+		if r.Exit == nil || !r.Exit.OK() {
+			return false
+		}
+	}
+	return true
+}
+
+// Unsure says whether it is not known how an attempt went on: it ended after
+// the backup that was restored.
+func Unsure(a *state.Attempt) bool {
+	for _, r := range a.Ranks {
+		if r.Unsure {
+			return true
+		}
+	}
+	return false
+}
+
+// Began says whether a program of the attempt has run its first instruction, or
+// may have: of a node that was lost nobody knows.
+func Began(at *state.Attempt) bool {
+	for _, r := range at.Ranks {
+		if r.Exit == nil || r.Exit.StartedMS > 0 || r.Exit.Reason == job.NodeFail && !r.Unsent {
+			return true
+		}
+	}
+	return false
+}
