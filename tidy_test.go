@@ -176,7 +176,7 @@ var below = map[string][]string{
 	"internal/cli/clitest":                      {"internal/cli", "internal/client", "internal/api", "internal/job", "internal/node"},
 	"internal/cli/watch":                        {"internal/cli", "internal/cli/exit", "internal/client", "internal/api"},
 	"internal/cli/secret":                       {"internal/cli/exit", "internal/job"},
-	"internal/cli/follow":                       slices.Concat(command, []string{"internal/cli/watch"}),
+	"internal/cli/follow":                       slices.Concat(command, []string{"internal/cli/watch", "internal/node"}),
 	"internal/cli/exec":                         slices.Concat(command, []string{"internal/cli/follow", "internal/cli/watch"}),
 	"internal/cli/logs":                         slices.Concat(command, []string{"internal/cli/follow", "internal/cli/watch"}),
 	"internal/cli/cancel":                       command,

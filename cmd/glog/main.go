@@ -20,6 +20,7 @@ func main() {
 			"glog 12                 # all that job 12 has printed",
 			"glog -f --tail 20 12    # its last 20 lines, and what comes",
 			"glog --since 10m 12     # of the last ten minutes",
+			"glog --try 1 12         # what the first try of a job that was tried again wrote",
 			"glog -f --all 12        # all nodes of a gang, as 3: text",
 			"glog --rank 3 12 | less # the log of the fourth node of a gang",
 		},

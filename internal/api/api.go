@@ -10,7 +10,7 @@ package api
 const (
 	PathJobs      = "/v1/jobs"                  // POST submit, GET list
 	PathJob       = "/v1/jobs/{id}"             // GET detail; ?wait=SECONDS&version=V long-polls for a change. PATCH its resources
-	PathJobLog    = "/v1/jobs/{id}/log"         // GET bytes; ?offset=&follow=&tail=&rank=
+	PathJobLog    = "/v1/jobs/{id}/log"         // GET bytes; ?offset=&follow=&tail=&rank=&attempt=
 	PathJobAction = "/v1/jobs/actions/{action}" // POST cancel, hold, release, pause, resume
 	PathSecrets   = "/v1/jobs/{id}/secrets"     // PATCH
 	PathExplain   = "/v1/jobs/{id}/explain"     // GET

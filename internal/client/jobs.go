@@ -88,6 +88,7 @@ type LogOptions struct {
 	Tail   int64
 	Since  time.Time // only what was written then or later; zero: all
 	Rank   int
+	Try    uint32 // number of the attempt, from 1; 0: the last
 	Follow bool
 }
 
@@ -103,7 +104,7 @@ func (c *Client) Log(ctx context.Context, id string, o LogOptions) (*Log, error)
 	if err := c.open(); err != nil {
 		return nil, err
 	}
-	q := query{}.number("offset", max(o.Offset, 0)).number("tail", max(o.Tail, 0)).number("rank", int64(max(o.Rank, 0))).flag("follow", o.Follow)
+	q := query{}.number("offset", max(o.Offset, 0)).number("tail", max(o.Tail, 0)).number("rank", int64(max(o.Rank, 0))).number("attempt", int64(o.Try)).flag("follow", o.Follow)
 	if !o.Since.IsZero() {
 		q.number("since", o.Since.UnixMilli())
 	}

@@ -57,8 +57,9 @@ func TestArrayOverKills(t *testing.T) {
 // TestRetries: one that succeeds at its third try, and a code that ends all tries.
 func TestRetries(t *testing.T) {
 	s := newSite(t, siteOptions{})
-	third := s.submit(doc{name: "third", command: sh(`echo try $GBATCH_ATTEMPT; [ $GBATCH_ATTEMPT = 3 ]`), gbatch: map[string]any{
-		"retry": map[string]any{"limit": 3, "backoff": "1 s"}}})
+	retried := doc{name: "third", command: sh(`echo try $GBATCH_ATTEMPT; [ $GBATCH_ATTEMPT = 3 ]`), gbatch: map[string]any{
+		"retry": map[string]any{"limit": 3, "backoff": "1 s"}}}
+	third := s.submit(retried)
 	hopeless := s.submit(doc{name: "hopeless", command: sh("exit 42"), gbatch: map[string]any{
 		"retry": map[string]any{"limit": 3, "rules": []any{map[string]any{"exitCodes": []int{42}, "action": "fail-job"}}}}})
 	if d := s.wait(hopeless); d.State != job.Failed || *d.ExitCode != 42 || len(d.Attempts) != 1 {
@@ -66,6 +67,17 @@ func TestRetries(t *testing.T) {
 	}
 	if d := s.wait(third); d.State != job.Finished || len(d.Attempts) != 3 {
 		t.Errorf("the third try:\n%s", describe(d))
+	}
+	if r := s.run("gsubmit", "--follow", s.write(retried.json())); r.code != 0 || r.out != "try 1\ntry 2\ntry 3\n" {
+		t.Errorf("all tries, followed: %v", r)
+	}
+	for try, want := range map[string]string{"1": "try 1\n", "2": "try 2\n", "3": "try 3\n", "0": "try 3\n"} {
+		if out := s.must("glog", "--try", try, third); out != want {
+			t.Errorf("glog --try %s: %q", try, out)
+		}
+	}
+	if r := s.run("glog", "--try", "4", third); r.code != 1 || !strings.Contains(r.err, "has not begun its try 4: it had 3") {
+		t.Errorf("a try that never was: %v", r)
 	}
 	if r := s.run("gsubmit", "--wait", s.write(doc{command: sh("exit 7"), gbatch: map[string]any{"tasks": 2}}.json())); r.code == 0 {
 		t.Errorf("waiting for an array that fails: %v", r)

@@ -67,12 +67,12 @@ func End(a *cli.App, d *api.JobDetail) error {
 // drain is how long the log of a job that has ended may take to end, too.
 const drain = 15 * time.Second
 
-// Log copies the log while it watches the job, so that a log which never
+// Log copies the log of each try while it watches the job, so that a log which never
 // ends (its node was lost) does not hold the user for ever.
 func Log(ctx context.Context, a *cli.App, id string, d *api.JobDetail) (*api.JobDetail, error) {
 	logCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	t := &Tail{App: a, ID: id, Options: client.LogOptions{Follow: true}, Tries: len(d.Attempts)}
+	t := &Tail{App: a, ID: id, Options: client.LogOptions{Try: FirstTry(d), Follow: true}}
 	done := make(chan error, 1)
 	go func() { done <- t.Run(logCtx) }() // ended by stop; its end is awaited below
 	end, err := watch.Job(ctx, a.Quiet(), id, func(*api.JobDetail) bool { return false })

@@ -31,6 +31,23 @@ func Outcome(d *api.JobDetail) string {
 	return s
 }
 
+// TryEnd is how a try ended, as the end of a sentence: the first of its ranks that
+// failed says it.
+func TryEnd(at *api.Attempt) string {
+	for _, r := range at.Ranks {
+		switch {
+		case r.Exit == nil || r.Exit.OK():
+		case r.Exit.Message != "":
+			return ": " + r.Exit.Message
+		case r.Exit.Code != 0:
+			return " with exit code " + ExitText(r.Exit.Code)
+		default:
+			return ": " + string(r.Exit.Reason)
+		}
+	}
+	return ""
+}
+
 // ExitText explains the codes that name signals.
 func ExitText(code int) string {
 	if code > 128 && code < 128+65 {

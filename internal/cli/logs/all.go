@@ -24,16 +24,19 @@ func all(ctx context.Context, a *cli.App, id string, o client.LogOptions) error 
 	if err != nil {
 		return follow.Interrupted(a, err, id, d)
 	}
+	if o.Follow && o.Try == 0 {
+		o.Try = follow.LastTry(d)
+	}
 	ranks := 1
-	if n := len(d.Attempts); n > 0 {
-		ranks = len(d.Attempts[n-1].Ranks)
+	for _, at := range d.Attempts { // all have as many
+		ranks = len(at.Ranks)
 	}
 	var mu sync.Mutex
 	errs := make([]error, ranks)
 	var running sync.WaitGroup
 	for rank := range ranks {
 		out := &linePrefix{mu: &mu, out: a.Out, prefix: fmt.Sprintf("%*d: ", len(strconv.Itoa(ranks-1)), rank)}
-		t := &follow.Tail{App: a.Quiet(), ID: id, Options: o, Tries: len(d.Attempts)}
+		t := &follow.Tail{App: a.Quiet(), ID: id, Options: o}
 		t.App.Out, t.Options.Rank = out, rank
 		if rank == 0 {
 			t.App.Err = a.Err // one of them tells of broken connections

@@ -22,13 +22,14 @@ type Log struct {
 	Since  string `placeholder:"TIME" help:"Only what was written then or later: 2026-03-01T18:00, 10m or 2h ago, today."`
 	Tail   int64  `short:"n" placeholder:"LINES" help:"Begin with the last so many lines."`
 	Rank   int    `xor:"rank" help:"Rank of a job on several nodes, from 0."`
+	Try    uint32 `placeholder:"N" help:"What try N wrote, from 1, of a job that was tried again; with -f, and all that follow. Default: the last."`
 	All    bool   `short:"a" xor:"rank" help:"All ranks, each line behind the number of its rank."`
 }
 
 // Run prints a job's log as it is. With Follow it goes on until the job has
 // ended, over restarts of the controller and over tries of the job.
 func (o *Log) Run(ctx context.Context, a *cli.App) error {
-	options := client.LogOptions{Tail: o.Tail, Rank: o.Rank, Follow: o.Follow}
+	options := client.LogOptions{Tail: o.Tail, Rank: o.Rank, Try: o.Try, Follow: o.Follow}
 	if o.Since != "" {
 		var err error
 		if options.Since, err = human.ParsePast(o.Since, a.Now(), time.Local); err != nil {
@@ -45,7 +46,10 @@ func (o *Log) Run(ctx context.Context, a *cli.App) error {
 	}
 	d, err := watch.Job(ctx, a, o.ID, follow.HasLog)
 	if err == nil {
-		t := &follow.Tail{App: a, ID: o.ID, Options: options, Tries: len(d.Attempts)}
+		t := &follow.Tail{App: a, ID: o.ID, Options: options}
+		if o.Try == 0 {
+			t.Options.Try = follow.LastTry(d)
+		}
 		err = t.Run(ctx)
 	}
 	if err != nil {

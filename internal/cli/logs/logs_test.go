@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/cli/clitest"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m) }
@@ -67,30 +68,95 @@ func TestLogFollowResumes(t *testing.T) {
 	}
 }
 
-func TestLogFollowsTheNextTry(t *testing.T) {
-	var opens atomic.Int32
+// tries is a job whose tries but the last have ended.
+func tries(st job.State, n uint32) *api.JobDetail {
+	d := clitest.At(1, st)
+	d.Attempts = nil
+	for i := range n {
+		at := api.Attempt{Attempt: i + 1, Ranks: []api.Rank{{Phase: string(node.PhaseRunning)}}}
+		if i+1 < n || !st.Active() {
+			at.End, at.Ranks[0].Phase = clitest.Now, string(node.PhaseEnded)
+			at.Ranks[0].Exit = &node.Exit{Code: int(i + 1), StartedMS: 1, Message: fmt.Sprintf("exit code %d", i+1)}
+		}
+		d.Attempts = append(d.Attempts, at)
+	}
+	return d
+}
+
+// TestLogFollowsTries: each try's log is followed to its end, however soon the
+// next one begins, from the one that runs or from the one that is asked for.
+func TestLogFollowsTries(t *testing.T) {
+	const one, two, three = "try 1 from \"\"\n", "try 2 from \"\"\n", "try 3 from \"\"\n"
+	tests := map[string]struct {
+		o    Log
+		want string
+		said []string
+	}{
+		"from-the-last": {Log{ID: "12", Follow: true}, two + three, []string{"try 2 of job 12 ended: exit code 2"}},
+		"from-one":      {Log{ID: "12", Follow: true, Try: 1}, one + two + three, []string{"try 1 of job 12 ended: exit code 1", "try 2 of job 12 ended: exit code 2"}},
+		"one-alone":     {Log{ID: "12", Try: 1}, one, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			opened := map[string]bool{}
+			b := clitest.Start(t, &clitest.Fake{
+				Log: func(w http.ResponseWriter, r *http.Request) {
+					if q := r.URL.Query(); q.Get("offset") == "" {
+						opened[q.Get("attempt")] = true
+						fmt.Fprintf(w, "try %s from %q\n", q.Get("attempt"), q.Get("offset"))
+					}
+				},
+				Polls: func(n int, _ string) *api.JobDetail {
+					switch {
+					case opened["3"]:
+						return tries(job.Failed, 3)
+					case opened["2"]:
+						return tries(job.Running, 3)
+					case n > 1 && n < 5: // between two tries
+						return tries(job.Queued, 2)
+					}
+					return tries(job.Running, 2)
+				},
+			})
+			if err := tc.o.Run(t.Context(), b.App); err != nil {
+				t.Fatal(err)
+			}
+			if b.Out.String() != tc.want {
+				t.Errorf("got %q, want %q", b.Out.String(), tc.want)
+			}
+			if said := strings.Split(strings.TrimSpace(b.Err.String()), "\n"); strings.Join(said, "") != strings.Join(tc.said, "") {
+				t.Errorf("said %q, want %q", said, tc.said)
+			}
+		})
+	}
+}
+
+// TestLogOfLostTry: a try whose log cannot be read does not keep from the next.
+func TestLogOfLostTry(t *testing.T) {
+	read := false
 	b := clitest.Start(t, &clitest.Fake{
 		Log: func(w http.ResponseWriter, r *http.Request) {
-			if n := opens.Add(1); n <= 2 {
-				fmt.Fprintf(w, "try %d from %q\n", n, r.URL.Query().Get("offset"))
+			if r.URL.Query().Get("attempt") == "1" {
+				clitest.Refuse(w, api.Errorf(api.CodeUnavailable, "node gpu1 does not answer"))
+				return
 			}
+			if r.URL.Query().Get("offset") == "" {
+				io.WriteString(w, "second\n")
+			}
+			read = true
 		},
 		Polls: func(int, string) *api.JobDetail {
-			d := clitest.At(1, job.Running)
-			if opens.Load() > 0 {
-				d.Attempts = append(d.Attempts, api.Attempt{Attempt: 2})
+			if read {
+				return tries(job.Finished, 2)
 			}
-			if opens.Load() > 1 {
-				d.State = job.Finished
-			}
-			return d
+			return tries(job.Running, 2)
 		},
 	})
-	if err := (&Log{ID: "12", Follow: true}).Run(t.Context(), b.App); err != nil {
-		t.Fatal(err)
+	if err := (&Log{ID: "12", Follow: true, Try: 1}).Run(t.Context(), b.App); err != nil || b.Out.String() != "second\n" {
+		t.Errorf("got %q, %v", b.Out.String(), err)
 	}
-	if want := "try 1 from \"\"\ntry 2 from \"\"\n"; b.Out.String() != want {
-		t.Errorf("got %q, want %q", b.Out.String(), want)
+	if want := "the log of try 1 is missing: node gpu1 does not answer"; !strings.Contains(b.Err.String(), want) {
+		t.Errorf("said %q, want %q", b.Err.String(), want)
 	}
 }
 

@@ -110,6 +110,23 @@ func (r *Reader) Attempts(n job.Number) ([]api.Attempt, error) {
 	})
 }
 
+// Attempt is one of a job that began, by its number; 0: the last; nil without an
+// error: there was none.
+func (r *Reader) Attempt(j *state.Job, number uint32) (*state.Attempt, error) {
+	if j.Attempt == nil || number == 0 || number == j.Attempt.Attempt {
+		return j.Attempt, nil
+	}
+	v, ok, err := r.Store.Get(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(number)})
+	if err != nil || !ok {
+		return nil, err
+	}
+	at := new(state.Attempt)
+	if err := json.Unmarshal(v, at); err != nil {
+		return nil, fmt.Errorf("decode attempt %d of job %d: %w", number, j.Number, err)
+	}
+	return at, nil
+}
+
 // Steps are the last ones that srun started in a job.
 func (r *Reader) Steps(j *state.Job) ([]api.Step, error) {
 	if j.Attempt == nil {

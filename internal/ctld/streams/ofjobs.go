@@ -95,11 +95,12 @@ type logInput struct {
 	Offset int64  `query:"offset" minimum:"0"`
 	Tail   int64  `query:"tail" minimum:"0" doc:"only the last lines"`
 	Rank   int    `query:"rank" minimum:"0"`
+	Try    uint32 `query:"attempt" doc:"the number of the attempt, from 1; else the last one"`
 	Since  int64  `query:"since" minimum:"0" doc:"only what was written since, in milliseconds since 1970"`
 	Follow bool   `query:"follow" doc:"go on until the task ends"`
 }
 
-// Log is the log of a rank, as its node has it.
+// Log is the log of a rank in one of its job's attempts, as its node has it.
 func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, http.ResponseWriter) error, error) {
 	j, err := s.Jobs.Find(in.ID)
 	if err != nil {
@@ -114,11 +115,22 @@ func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, h
 	case j.Attempt == nil:
 		return nil, api.Errorf(api.CodeConflict, "job %s is %s and has not started: there is no log yet", j.ID(), j.State).
 			WithHint("`gqueue show` says why it waits")
-	case in.Rank >= len(j.Attempt.Ranks):
-		return nil, api.Errorf(api.CodeNotFound, "job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)
+	case in.Try > j.Attempt.Attempt:
+		return nil, api.Errorf(api.CodeConflict, "job %s has not begun its try %d: it had %d", j.ID(), in.Try, j.Attempt.Attempt).
+			WithHint("`gqueue show` lists them")
 	}
-	node := j.Attempt.Ranks[in.Rank].Alloc.Node
-	req := api.StreamRequest{Kind: api.StreamLog, Rank: j.RankID(in.Rank), UUID: j.Identity(), Offset: in.Offset, Tail: in.Tail, SinceMS: in.Since, Follow: in.Follow}
+	at, err := s.Jobs.Attempt(j, in.Try)
+	switch {
+	case err != nil:
+		return nil, err
+	case at == nil:
+		return nil, api.Errorf(api.CodeNotFound, "nothing is known any more of try %d of job %s", in.Try, j.ID())
+	case in.Rank >= len(at.Ranks):
+		return nil, api.Errorf(api.CodeNotFound, "job %d has ranks 0 to %d", j.Number, len(at.Ranks)-1)
+	}
+	node, rank := at.Ranks[in.Rank].Alloc.Node, j.RankID(in.Rank)
+	rank.Attempt = at.Attempt
+	req := api.StreamRequest{Kind: api.StreamLog, Rank: rank, UUID: j.Identity(), Offset: in.Offset, Tail: in.Tail, SinceMS: in.Since, Follow: in.Follow}
 	return func(ctx context.Context, w http.ResponseWriter) error {
 		end, err := s.Streams.Begin()
 		if err != nil {
