@@ -125,6 +125,11 @@ func (ex *explainer) changes(e *entry, job Job) []Advice {
 	if shape.Cluster != 0 {
 		add("any-cluster", "name no cluster", func(_ *Job, s *Shape) { s.Cluster = 0 })
 	}
+	if shape.AllMem && !shape.Whole() {
+		if mem := ex.mostMemory(kind); mem > shape.MemMiB {
+			add("less-memory", fmt.Sprintf("ask for %s GiB, not for all memory of a node", words.GiB(mem)), func(_ *Job, s *Shape) { s.AllMem, s.MemMiB = false, mem })
+		}
+	}
 	if shape.Exclusive {
 		add("not-exclusive", "share the node", func(_ *Job, s *Shape) { s.Exclusive = false })
 	}
@@ -217,4 +222,23 @@ func (ex *explainer) smaller(kind *jobKind) (cpu, mem int64) {
 		}
 	}
 	return cpu, mem
+}
+
+// mostMemory is the most memory that is free on a node that has room for what
+// else the job asks for.
+func (ex *explainer) mostMemory(kind *jobKind) (most int64) {
+	shape := *kind.Shape
+	shape.AllMem = false
+	for _, nodeKind := range ex.s.index.Order {
+		f := kind.Shape.On(nodeKind)
+		if !f.OK {
+			continue
+		}
+		for _, n := range nodeKind.Nodes {
+			if _, ok := n.Room(&shape, f); ok && n.Open() && kind.Shape.Named(n) {
+				most = max(most, n.MemFree)
+			}
+		}
+	}
+	return most
 }

@@ -134,7 +134,7 @@ func (r *round) unusable(nodeKind *nodes.Kind, a *after) int64 {
 
 func (r *round) usable(shape *nodes.Shape, nodeKind *nodes.Kind, a *after, gpus []int32) int64 {
 	f := shape.On(nodeKind)
-	if !f.OK || shape.MilliGPU == 0 || a.cpu < shape.MilliCPU || a.mem < shape.MemMiB {
+	if !f.OK || shape.MilliGPU == 0 || a.cpu < shape.MilliCPU || a.mem < shape.MemOf(nodeKind.Sample.MemMiB) {
 		return 0
 	}
 	return r.placement.usable(shape, f, a, gpus)

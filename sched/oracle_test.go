@@ -233,7 +233,7 @@ func fits(n Node, s *Shape, held []interval, during span) bool {
 				used[g] += m
 			}
 		}
-		if cpu < s.MilliCPU || mem < s.MemMiB || disk < s.DiskMiB {
+		if cpu < s.MilliCPU || mem < s.MemMiB || s.AllMem && mem < n.MemMiB || disk < s.DiskMiB {
 			return false
 		}
 		for g := range free {
@@ -325,7 +325,7 @@ func (o *oracle) rightAmount(n Node, j Job, a Allocation, during span) error {
 		if a.MilliCPU != n.MilliCPU || a.MemMiB != n.MemMiB {
 			return fmt.Errorf("job %d does not get all of %s", j.ID, n.Name)
 		}
-	} else if a.MilliCPU != s.MilliCPU || a.MemMiB != s.MemMiB {
+	} else if a.MilliCPU != s.MilliCPU || s.AllMem && a.MemMiB != n.MemMiB || !s.AllMem && a.MemMiB != s.MemMiB {
 		return fmt.Errorf("job %d gets %d milli CPU and %d MiB", j.ID, a.MilliCPU, a.MemMiB)
 	}
 	if a.DiskMiB != s.DiskMiB {

@@ -38,7 +38,10 @@ func usableInAll(shape *nodes.Shape, f nodes.Fit, a *after, gpus []int32) int64 
 	if shape.MilliCPU > 0 {
 		jobs = min(jobs, a.cpu/shape.MilliCPU)
 	}
-	if shape.MemMiB > 0 {
+	switch {
+	case shape.AllMem:
+		jobs = min(jobs, 1)
+	case shape.MemMiB > 0:
 		jobs = min(jobs, a.mem/shape.MemMiB)
 	}
 	return jobs * shape.MilliGPU

@@ -104,7 +104,7 @@ func (kind *jobKind) use(sp spot) use {
 	if shape.Share() {
 		milli = int32(shape.MilliGPU)
 	}
-	return use{shape.MilliCPU, shape.MemMiB, sp.gpus, milli, false, shape.DiskMiB}
+	return use{shape.MilliCPU, shape.MemOf(sp.node.MemMiB), sp.gpus, milli, false, shape.DiskMiB}
 }
 
 // milliGPU is the least GPU thousandths that a job of the kind will hold.

@@ -21,6 +21,7 @@ type scenario struct {
 	state *sched.State
 	now   sched.Time
 	plan  sched.Plan
+	last  sched.JobID // that was queued
 }
 
 // newScenario makes a world with the default policy but for what a JSON text changes.
@@ -54,6 +55,8 @@ func (w *scenario) do(cmd string, args map[string]string, lines []string) (strin
 	case "run":
 		w.plan = sched.Decide(w.input())
 		return w.planText(), w.apply()
+	case "held":
+		return w.held(), nil
 	case "end":
 		return "", each(lines, func(l string) error { return w.one(l, w.state.End) })
 	case "cancel":
@@ -135,6 +138,19 @@ func (w *scenario) when(t sched.Time) string {
 		return short + "m"
 	}
 	return s
+}
+
+// held is what each job holds, with cores and GiB.
+func (w *scenario) held() string {
+	var b strings.Builder
+	for id := range w.last + 1 {
+		if run, ok := w.state.Running(id); ok {
+			for _, a := range run.Ranks {
+				fmt.Fprintf(&b, "%d holds %d cores, %d GiB and %d GPUs of %s\n", id, a.MilliCPU/1000, a.MemMiB>>10, a.MilliGPU()/1000, a.Node)
+			}
+		}
+	}
+	return b.String()
 }
 
 func ranksText(ranks []sched.Allocation) string {
@@ -311,10 +327,11 @@ func (w *scenario) job(line string) error {
 		"interactive": flag(&j.Interactive), "restartable": flag(&j.Restartable), "bucket": text(&j.Bucket), "bucketmax": number(&j.BucketMax, 1),
 		"reservations": list(&j.Reservations), "submitted": moment(&j.Submitted),
 		"nodes": number(&s.Nodes, 1), "gpus": number(&s.MilliGPU, 1000), "all": flag(&s.AllGPUs), "cpu": number(&s.MilliCPU, 1000), "mem": number(&s.MemMiB, 1024),
-		"exclusive": flag(&s.Exclusive), "cluster": number(&s.Cluster, 1), "node": text(&s.Node), "model": list(&s.GPUModels),
+		"exclusive": flag(&s.Exclusive), "allmem": flag(&s.AllMem), "cluster": number(&s.Cluster, 1), "node": text(&s.Node), "model": list(&s.GPUModels),
 		"gpumem": number(&s.GPUMemMiB, 1024), "cuda": number(&s.MinCUDA, 1), "disk": number(&s.DiskMiB, 1024), "cc": number(&s.MinComputeCap, 1), "features": list(&s.Features),
 		"names": list(&s.NodeNames), "exclude": list(&s.ExcludeNodes), "any": lists(&s.AnyFeatures),
 	}.all(kv)
+	w.last = max(w.last, j.ID)
 	return cmp.Or(err, w.state.Enqueue(j))
 }
 

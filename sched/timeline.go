@@ -124,7 +124,7 @@ func (l *timeline) room(n *nodes.Node, kind *jobKind, start, end Time) (avail no
 			}
 			continue
 		}
-		if p.alone > 0 || p.cpu < kind.Shape.MilliCPU || p.mem < kind.Shape.MemMiB || p.disk < kind.Shape.DiskMiB {
+		if p.alone > 0 || p.cpu < kind.Shape.MilliCPU || p.mem < kind.Shape.MemOf(n.MemMiB) || p.disk < kind.Shape.DiskMiB {
 			return avail, i, false
 		}
 		if kind.Shape.MilliGPU == 0 {

@@ -93,6 +93,7 @@ func (w *world) shape() *Shape {
 	case 3, 4, 5, 6:
 		s.MilliGPU = 1000 * rapid.Int64Range(1, 4).Draw(t, "whole")
 	}
+	s.AllMem = rapid.IntRange(0, 9).Draw(t, "all memory") == 0
 	if rapid.IntRange(0, 4).Draw(t, "gang") == 0 {
 		s.Nodes = rapid.IntRange(2, 3).Draw(t, "ranks")
 	}

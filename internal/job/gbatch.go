@@ -15,7 +15,8 @@ type Gbatch struct {
 	StartOrder           string     `json:"startOrder,omitempty"`   // of a gang: any (empty), master-first, workers-first
 	StopWhen             string     `json:"stopWhen,omitempty"`     // of a gang: all-done (empty), master-done
 	Launch               *Launch    `json:"launch,omitempty"`       // the command runs on the first rank alone; see Launch
-	Exclusive            bool       `json:"exclusive,omitempty"`    // no other job on the node
+	Exclusive            bool       `json:"exclusive,omitempty"`    // no other job on the nodes, and all that they have; amounts are the least
+	AllMemory            bool       `json:"allMemory,omitempty"`    // all memory of the nodes, of which cpuMemoryGb is the least
 	MinComputeCapability float64    `json:"minComputeCapability,omitempty"`
 	AnyFeatures          [][]string `json:"anyFeatures,omitempty"`  // of each list, the node has at least one
 	NodeNames            []string   `json:"nodeNames,omitempty"`    // only these nodes

@@ -24,6 +24,7 @@ var gbatchFields = []field[Gbatch]{
 		document.Object(d, n, launchFields, g.Launch)
 	}, false},
 	{"exclusive", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Exclusive) }, false},
+	{"allMemory", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.AllMemory) }, false},
 	{"minComputeCapability", readComputeCapability, false},
 	{"anyFeatures", readAnyFeatures, false},
 	{"nodeNames", func(d *decoder, n *node, g *Gbatch) { d.strs(n, &g.NodeNames, plain(1, 253)) }, false},

@@ -177,7 +177,7 @@ func (x *chaos) submit() {
 	if gpus >= 1000 && x.oneIn(4) {
 		shape.Nodes = 1 + x.rng.IntN(3)
 	}
-	shape.Exclusive = x.oneIn(12)
+	shape.Exclusive, shape.AllMem = x.oneIn(12), x.oneIn(12)
 	req := &state.Request{Shape: shape, Limit: sched.Time(1+x.rng.IntN(120)) * sched.Minute, MinRun: sched.Minute, Restartable: x.oneIn(2)}
 	if x.oneIn(8) {
 		req.Bucket, req.BucketMax = "few", 2

@@ -63,7 +63,7 @@ func (n *Node) Room(shape *Shape, f Fit) (GPUSet, bool) {
 	if shape.Whole() {
 		return f.GPUs.And(n.Usable), n.Idle() && n.WholeFits(shape, f)
 	}
-	if n.CPUFree < shape.MilliCPU || n.MemFree < shape.MemMiB || n.DiskFree < shape.DiskMiB || len(n.Ranks) > 0 && n.Ranks[0].Whole {
+	if n.CPUFree < shape.MilliCPU || n.MemFree < shape.MemOf(n.MemMiB) || n.DiskFree < shape.DiskMiB || len(n.Ranks) > 0 && n.Ranks[0].Whole {
 		return GPUSet{}, false
 	}
 	if shape.MilliGPU == 0 {

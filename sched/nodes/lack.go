@@ -14,11 +14,12 @@ type Lack struct {
 	Free, MilliCPU, MemMiB int64 // see freeFor; thousandths of cores, MiB
 	ranks, drained         int   // held, and GPUs of it
 	disk                   int64 // MiB
+	mem                    int64 // MiB that a rank needs here
 }
 
 // Lack is what the node has free of what a rank of the shape needs.
 func (n *Node) Lack(shape *Shape, f Fit) Lack {
-	return Lack{n.Name, n.FreeFor(shape, f), max(n.CPUFree, 0), max(n.MemFree, 0), len(n.Ranks), n.Kind.GPUs.AndNot(n.Usable).Count(), max(n.DiskFree, 0)}
+	return Lack{n.Name, n.FreeFor(shape, f), max(n.CPUFree, 0), max(n.MemFree, 0), len(n.Ranks), n.Kind.GPUs.AndNot(n.Usable).Count(), max(n.DiskFree, 0), shape.MemOf(n.MemMiB)}
 }
 
 // Words is what is lacking there.
@@ -33,8 +34,8 @@ func (l *Lack) Words(shape *Shape) string {
 	if l.MilliCPU < shape.MilliCPU {
 		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", words.Thousandths(l.MilliCPU), words.Thousandths(shape.MilliCPU)))
 	}
-	if l.MemMiB < shape.MemMiB {
-		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", words.GiB(l.MemMiB), words.GiB(shape.MemMiB)))
+	if l.MemMiB < l.mem {
+		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", words.GiB(l.MemMiB), words.GiB(l.mem)))
 	}
 	if l.disk < shape.DiskMiB {
 		lacks = append(lacks, fmt.Sprintf("%s of %s GiB of disk free", words.GiB(l.disk), words.GiB(shape.DiskMiB)))

@@ -191,11 +191,15 @@ func (shape *Shape) SizeMilli() int64 {
 
 // Text is the request in words: "2 nodes with 4 x H100, 16 cores and 64 GiB".
 func (shape *Shape) Text() string {
-	var b strings.Builder
-	if n := shape.Ranks(); n > 1 {
-		fmt.Fprintf(&b, "%d nodes with ", n)
+	switch n := shape.Ranks(); {
+	case shape.Exclusive && n > 1:
+		return fmt.Sprintf("%d nodes to itself with %s", n, shape.RankText())
+	case shape.Exclusive:
+		return "a node to itself with " + shape.RankText()
+	case n > 1:
+		return fmt.Sprintf("%d nodes with %s", n, shape.RankText())
 	}
-	return b.String() + shape.RankText()
+	return shape.RankText()
 }
 
 // RankText is the request of one rank in words.
@@ -211,7 +215,11 @@ func (shape *Shape) RankText() string {
 	case shape.MilliGPU > 0:
 		fmt.Fprintf(&b, "%s x %s, ", words.Thousandths(shape.MilliGPU), model)
 	}
-	fmt.Fprintf(&b, "%s cores and %s GiB", words.Thousandths(shape.MilliCPU), words.Thousandths(shape.MemMiB*1000/1024))
+	fmt.Fprintf(&b, "%s cores and ", words.Thousandths(shape.MilliCPU))
+	if shape.AllMem {
+		b.WriteString("all memory of a node, at least ")
+	}
+	fmt.Fprintf(&b, "%s GiB", words.GiB(shape.MemMiB))
 	return b.String()
 }
 

@@ -29,6 +29,9 @@ func (s *Shape) Canonical() (n Shape, bounds, key string) {
 	}
 	bounds = fmt.Sprintf("%d %d %t %t %d %q %q %d %d %d %q %d", n.Nodes, n.RestMilliGPU, n.AllGPUs, n.Exclusive, n.Cluster, Fold(n.Node),
 		n.GPUModels, n.GPUMemMiB, n.MinCUDA, n.MinComputeCap, n.Features, part)
+	if n.AllMem {
+		bounds += " all memory"
+	}
 	if n.DiskMiB > 0 {
 		bounds += fmt.Sprintf(" disk %d", n.DiskMiB)
 	}

@@ -40,7 +40,12 @@ type Shape struct {
 	AllGPUs      bool  `json:"allGpus,omitempty"`  // every usable GPU of the node, at least one: a whole node
 	MilliCPU     int64 `json:"milliCpu,omitempty"` // per rank
 	MemMiB       int64 `json:"memMib,omitempty"`   // per rank
-	Exclusive    bool  `json:"exclusive,omitempty"`
+	// AllMem is all memory of the node, which has MemMiB at least. Cores and GPUs
+	// are left to others, who start there if they can do without memory.
+	AllMem bool `json:"allMem,omitempty"`
+	// Exclusive is a node without any other job. All cores, memory and GPUs are the
+	// rank's; the amounts above are the least that the node has.
+	Exclusive bool `json:"exclusive,omitempty"`
 
 	Cluster       int      `json:"cluster,omitempty"`       // 0: any
 	Node          string   `json:"node,omitempty"`          // empty: any; case and everything but letters and digits are ignored
@@ -69,6 +74,14 @@ func (s *Shape) Alike() int { return max(s.Nodes, 1) }
 
 // Whole says that a rank takes its node for itself.
 func (s *Shape) Whole() bool { return s.AllGPUs || s.Exclusive }
+
+// MemOf is the memory that a rank takes of a node that has so much, MiB.
+func (s *Shape) MemOf(node int64) int64 {
+	if s.AllMem {
+		return node
+	}
+	return s.MemMiB
+}
 
 // Validate reports every number in the shape that no request may have.
 func (s *Shape) Validate() error {
@@ -139,7 +152,7 @@ func (j *Job) Validate() error {
 		bad("shape is missing")
 	} else if err := j.Shape.Validate(); err != nil {
 		errs = append(errs, err)
-	} else if x := j.Shape; x.MilliCPU == 0 && x.MemMiB == 0 && x.MilliGPU == 0 && !x.Whole() {
+	} else if x := j.Shape; x.MilliCPU == 0 && x.MemMiB == 0 && x.MilliGPU == 0 && !x.Whole() && !x.AllMem {
 		bad("asks for nothing: want cores, memory or GPUs")
 	}
 	for _, q := range []struct {

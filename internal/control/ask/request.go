@@ -21,7 +21,7 @@ func (r Rules) Request(project string, spec *job.Spec) state.Request {
 	shape := &sched.Shape{
 		Nodes:    max(g.Nodes, 1),
 		MilliCPU: int64(res.CPUs) * 1000, MemMiB: (spec.MemoryBytes() + 1<<20 - 1) >> 20,
-		AllGPUs: res.GPUs < 0, Exclusive: g.Exclusive || g.Privileged,
+		AllGPUs: res.GPUs < 0, Exclusive: g.Exclusive || g.Privileged, AllMem: g.AllMemory,
 		Cluster: res.ClusterID, Node: res.SlaveName,
 		GPUModels: res.GPUModel, GPUMemMiB: int64(res.GPUMemoryGB) << 10,
 		DiskMiB: int64(g.DiskGB) << 10, MinCUDA: res.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),

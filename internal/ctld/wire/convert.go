@@ -82,13 +82,13 @@ func others(j api.Job) api.Job {
 	}
 }
 
-// fromAttempt fills in where a job is or was, and what it has of GPUs when it
-// asked for all of a node's.
+// fromAttempt fills in where a job is or was, and what it has there: more than
+// it asked for if that was all of a node's.
 func fromAttempt(out *api.Job, v *state.View, j *state.Job) {
-	var gpus int64
+	var gpus, cpu, mem int64
 	seen := map[string]bool{}
 	for _, r := range j.Attempt.Ranks {
-		gpus += r.Alloc.MilliGPU()
+		gpus, cpu, mem = gpus+r.Alloc.MilliGPU(), cpu+r.Alloc.MilliCPU, mem+r.Alloc.MemMiB
 		if !seen[r.Alloc.Node] {
 			out.Nodes = append(out.Nodes, r.Alloc.Node)
 		}
@@ -106,7 +106,7 @@ func fromAttempt(out *api.Job, v *state.View, j *state.Job) {
 			out.ExitCode = &code
 		}
 	}
-	out.GPUs = float64(gpus) / 1000
+	out.GPUs, out.CPUs, out.MemBytes = float64(gpus)/1000, int(cpu/1000), mem<<20
 }
 
 // Allocation is what a rank holds.

@@ -24,13 +24,13 @@ type Overrides struct {
 	Image     string   `group:"job" placeholder:"NAME" help:"Container image."`
 	GPUs      string   `group:"job" name:"gpus" short:"G" placeholder:"N" help:"GPUs of each node: a number, MODEL:NUMBER, a share such as 0.5, or all."`
 	CPUs      int      `group:"job" name:"cpus" short:"c" placeholder:"N" help:"Cores of each node."`
-	Mem       string   `group:"job" placeholder:"SIZE" help:"Memory of each node, as 16G (else 4 GiB for each core)."`
+	Mem       string   `group:"job" placeholder:"SIZE" help:"Memory of each node, as 16G (else 4 GiB for each core); 0 is all of it."`
 	Time      string   `group:"job" short:"t" placeholder:"TIME" help:"Time limit: minutes, H:M:S, D-H:M:S or \"2 hours\"."`
 	Nodes     int      `group:"job" short:"N" placeholder:"N" help:"Nodes; all start together."`
 	Cluster   int      `group:"job" short:"p" placeholder:"NUMBER" help:"Cluster."`
 	NodeList  string   `group:"job" name:"nodelist" short:"w" placeholder:"NODES" help:"Only these nodes, as n[1-3],m1."`
 	Exclude   string   `group:"job" short:"x" placeholder:"NODES" help:"None of these nodes."`
-	Exclusive bool     `group:"job" help:"No other job on the node."`
+	Exclusive bool     `group:"job" help:"Nodes without any other job, and all cores, memory and GPUs of theirs."`
 	Array     string   `group:"job" short:"a" placeholder:"INDEXES" help:"Run it once for each index: 0-99, 1,5,7-20:2, or 0-99%8 for at most 8 at once."`
 	Retry     int      `group:"job" placeholder:"N" help:"Try again so many times what failed."`
 	Requeue   bool     `group:"job" help:"Queue it again when it is halted or its node fails."`
@@ -54,9 +54,13 @@ func (o Overrides) Quick() (job.Submission, error) {
 		return job.Submission{}, job.Problems{{Path: "--image", Message: "is missing: a job runs in a container", Hint: "gsubmit --image NAME -- COMMAND"}}
 	}
 	cores := max(o.CPUs, 1)
+	memory := quickMemoryPerCore * cores
+	if o.Exclusive {
+		memory = 1 // the least that a node has: the job gets all
+	}
 	return job.Submission{Spec: job.Spec{
 		Name:    path.Base(o.Command[0]),
-		Request: job.Request{Resources: job.Resources{CPUs: cores, CPUMemoryGB: quickMemoryPerCore * cores}},
+		Request: job.Request{Resources: job.Resources{CPUs: cores, CPUMemoryGB: memory}},
 	}}, nil
 }
 
@@ -110,7 +114,7 @@ func (a *applied) amounts(o Overrides) {
 	if o.Mem != "" {
 		mib, err := slurm.Memory(o.Mem)
 		if a.check("--mem", o.Mem, err) {
-			r.CPUMemoryGB = slurm.GiB(mib)
+			r.CPUMemoryGB, g.AllMemory = max(slurm.GiB(mib), 1), mib == 0
 		}
 	}
 	if o.GPUs != "" {

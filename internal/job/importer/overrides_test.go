@@ -20,7 +20,7 @@ func TestQuick(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := json.Marshal(sub.Spec)
-	want := `{"name":"train","request":{"resources":{"gpus":2,"cpus":3,"cpuMemoryGb":12,"gpuModel":["h100"]},"docker":{"image":"registry.example.org/a:1",` +
+	want := `{"name":"train","request":{"resources":{"gpus":2,"cpus":3,"cpuMemoryGb":1,"gpuModel":["h100"]},"docker":{"image":"registry.example.org/a:1",` +
 		`"command":["/bin/train","--lr=1"],"environment":{"A":"b=c","HF_HOME":"of HF_HOME"},"storage":[{"hostPath":"/project","containerPath":"/project"},` +
 		`{"hostPath":"/data","containerPath":"/d","readOnly":true}]},"scheduling":{"maxDuration":"1 day","restartable":true}},` +
 		`"gbatch":{"exclusive":true,"nodeNames":["n1","n2"],"excludeNodes":["m1"],"qos":"high","tasks":{"indexes":"0-9","parallelism":2},"retry":{"limit":2}}}`
@@ -29,6 +29,36 @@ func TestQuick(t *testing.T) {
 	}
 	if sub.Registry == nil || sub.Registry.Password != "hush" {
 		t.Errorf("login is %v", sub.Registry)
+	}
+}
+
+// TestQuickWhole: a whole node, or all of its memory, is asked for as such.
+func TestQuickWhole(t *testing.T) {
+	for name, tc := range map[string]struct {
+		o    Overrides
+		want string
+	}{
+		"exclusive":  {Overrides{Exclusive: true, CPUs: 8}, `{"cpus":8,"gb":1,"g":{"exclusive":true}}`},
+		"all memory": {Overrides{Mem: "0", CPUs: 8}, `{"cpus":8,"gb":1,"g":{"allMemory":true}}`},
+		"some":       {Overrides{Mem: "3G"}, `{"cpus":1,"gb":3,"g":null}`},
+	} {
+		tc.o.Image, tc.o.Command = "a", []string{"true"}
+		sub, err := tc.o.Quick()
+		if err == nil {
+			sub, err = tc.o.Apply(sub, surroundings)
+		}
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		r := sub.Spec.Request.Resources
+		got, _ := json.Marshal(struct {
+			CPUs int         `json:"cpus"`
+			GB   int         `json:"gb"`
+			G    *job.Gbatch `json:"g"`
+		}{r.CPUs, r.CPUMemoryGB, sub.Spec.Gbatch})
+		if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -93,22 +93,28 @@ func (s *script) memory(cores, gpus int) {
 	if s.mem >= 0 {
 		ways, mib = append(ways, "--mem"), s.mem
 	}
-	if s.memPerCPU > 0 {
+	if s.memPerCPU >= 0 {
 		ways, mib = append(ways, "--mem-per-cpu"), s.memPerCPU*int64(cores)
 	}
-	if s.memPerGPU > 0 {
+	if s.memPerGPU >= 0 {
 		ways, mib = append(ways, "--mem-per-gpu"), s.memPerGPU*int64(gpus)
 	}
 	switch {
 	case len(ways) > 1:
 		s.problem(0, ways[1], "cannot be combined with "+ways[0], "keep one of "+strings.Join(ways, ", "))
+	case len(ways) == 0 && s.spec.Gbatch.Exclusive: // all that there is
 	case len(ways) == 0:
 		mib = defaultMemoryPerCore * int64(cores)
 		s.note(0, "--mem", fmt.Sprintf("is not given: %d GiB for each core", defaultMemoryPerCore>>10))
+	case s.memPerGPU > 0 && gpus == 0:
+		s.problem(0, "--mem-per-gpu", "is given without GPUs", "give --mem, or --gpus")
 	case mib == 0:
-		s.problem(0, ways[0], "is 0, which in Slurm means all memory of the node", "say how much, and add --exclusive to have the node alone")
+		s.spec.Gbatch.AllMemory = true
 	case mib%1024 != 0:
 		s.note(0, ways[0], fmt.Sprintf("is rounded up to %d GiB", GiB(mib)))
+	}
+	if mib > 0 && s.spec.Gbatch.Exclusive {
+		s.note(0, ways[0], "is the least that each node has: with --exclusive the job gets all of it")
 	}
 	r.CPUMemoryGB = max(GiB(mib), 1)
 }

@@ -78,8 +78,9 @@ func howMuch() []option {
 		{long: "--gpus-per-node", value: gpus(func(s *script) *GPUs { return &s.gpusPerNode })},
 		{long: "--gpus-per-task", value: gpus(func(s *script) *GPUs { return &s.gpusPerTask })},
 		{long: "--gres", value: (*script).gres},
-		{long: "--exclusive", value: func(s *script, v string) error { return errors.New("want the option without a value") }, flag: func(s *script) { s.spec.Gbatch.Exclusive = true },
-			note: "keeps other jobs off the node, and the job gets the cores, memory and GPUs that it names, not all that there are: say how much with -c, --mem and --gpus-per-node"},
+		{long: "--exclusive", value: func(*script, string) error {
+			return errors.New("nodes are one job's or shared by all, not one user's or group's")
+		}, flag: func(s *script) { s.spec.Gbatch.Exclusive = true }, hint: "give --exclusive without a value for whole nodes, or remove it"},
 		{long: "--tmp", value: memory(func(s *script, mib int64) { s.spec.Gbatch.DiskGB = GiB(mib) })},
 	}
 }

@@ -46,7 +46,7 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 		return job.Submission{}, job.Problems{{Message: fmt.Sprintf("has %d bytes, a script may have at most %d", len(data), document.MaxBytes),
 			Hint: "put what it does into a file in project storage, and call that"}}
 	}
-	s := &script{o: o, known: allOptions(), spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, tasksPerNode: -1, nodes: 1, mem: -1}
+	s := &script{o: o, known: allOptions(), spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, tasksPerNode: -1, nodes: 1, mem: -1, memPerCPU: -1, memPerGPU: -1}
 	s.image = o.DefaultImage
 	for _, d := range slices.Concat(s.directives(string(data)), s.environment(), s.words(o.Line, 0)) {
 		s.apply(d)
@@ -72,7 +72,7 @@ type script struct {
 	tasks        int // --ntasks; 0: not given
 	tasksPerNode int // -1: not given
 	cpusPerTask  int
-	mem          int64 // MiB a node, -1: not given, 0: all
+	mem          int64 // MiB a node, -1: not given, 0: all, as the next two
 	memPerCPU    int64
 	memPerGPU    int64
 	gpus         GPUs // of all nodes together

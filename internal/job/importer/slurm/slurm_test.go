@@ -90,6 +90,11 @@ func TestSlurmAmounts(t *testing.T) {
 		"--gpus=4 --ntasks-per-gpu=2 --mem=1G":                        {1, 8, 1, 4},
 		"-N 2-4 --mem=1G":                                             {2, 1, 1, 0},
 		"--mem=1":                                                     {1, 1, 1, 0},
+		"--mem=0 -c 8":                                                {1, 8, 1, 0},
+		"--mem-per-cpu=0 -c 8":                                        {1, 8, 1, 0},
+		"--exclusive":                                                 {1, 1, 1, 0},
+		"--exclusive -N 2 -n 64 -c 2":                                 {2, 64, 1, 0},
+		"--exclusive --mem=100G --gres=gpu:a100:2":                    {1, 1, 100, 2},
 	} {
 		sub, err := Parse(fmt.Appendf(nil, "#!/bin/sh\n#SBATCH --image=a %s\ntrue\n", options), surroundings)
 		if err != nil {
@@ -102,9 +107,29 @@ func TestSlurmAmounts(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", options, diff)
 		}
 	}
-	for _, options := range []string{"-N 3 --gpus=4", "--gpus=2 --gres=gpu:1", "--mem=0", "--cpus-per-gpu=2 --cpus-per-task=3 -G 1", "-N 3 -w a,b", "--mem=1G --mem-per-gpu=1G"} {
+	for _, options := range []string{"-N 3 --gpus=4", "--gpus=2 --gres=gpu:1", "--exclusive=user", "--exclusive=mcs", "--mem-per-gpu=1G", "--cpus-per-gpu=2 --cpus-per-task=3 -G 1", "-N 3 -w a,b", "--mem=1G --mem-per-gpu=1G"} {
 		if _, err := Parse(fmt.Appendf(nil, "#!/bin/sh\n#SBATCH --image=a %s\n", options), surroundings); err == nil {
 			t.Errorf("%s was accepted", options)
+		}
+	}
+}
+
+// TestWholeNodes: whole nodes are asked for as such, and amounts are the least.
+func TestWholeNodes(t *testing.T) {
+	for options, want := range map[string]job.Gbatch{
+		"--mem=1G":             {},
+		"--exclusive":          {Exclusive: true},
+		"--mem=0":              {AllMemory: true},
+		"--mem-per-gpu=0 -G 1": {AllMemory: true},
+		"--exclusive --mem=0":  {Exclusive: true, AllMemory: true},
+	} {
+		sub, err := Parse(fmt.Appendf(nil, "#!/bin/sh\n#SBATCH --image=a %s\ntrue\n", options), surroundings)
+		if err != nil {
+			t.Fatalf("%s: %v", options, err)
+		}
+		got := job.Gbatch{Exclusive: sub.Spec.Gbatch.Exclusive, AllMemory: sub.Spec.Gbatch.AllMemory}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", options, diff)
 		}
 	}
 }
