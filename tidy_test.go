@@ -70,7 +70,7 @@ var below = map[string][]string{
 	"internal/pki":             {"oci/atomicfile"},
 	"internal/munge":           {},
 	"internal/munge/mungetest": {},
-	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki"},
+	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki", "internal/settings"},
 	"internal/cli": {"internal/client", "internal/api", "internal/job", "internal/document", "internal/job/importer/nvct",
 		"internal/job/importer/slurm", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/table"},
 	"internal/ctld": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/backup", "internal/ctld/counts",
@@ -105,7 +105,7 @@ var below = map[string][]string{
 	"internal/ctld/rules": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/loop", "internal/ctld/site",
 		"internal/ctld/wire", "internal/state", "internal/store"},
 	"internal/ctld/samples": {"internal/api", "internal/job", "internal/node"},
-	"internal/ctld/site": {"accounting", "internal/api", "internal/control", "internal/control/ask", "internal/job", "internal/units", "oci/ref", "sched",
+	"internal/ctld/site": {"accounting", "internal/api", "internal/control", "internal/control/ask", "internal/document", "internal/job", "internal/settings", "internal/units", "oci/ref", "sched",
 		"internal/node", "internal/control/quota"},
 	"internal/ctld/streams": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop", "internal/node", "internal/state"},
 	"internal/ctld/usage": {"accounting", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
@@ -127,7 +127,7 @@ var below = map[string][]string{
 		"internal/noded/account", "internal/noded/disk", "oci/atomicfile", "oci/runtimes"},
 	"internal/node":           {"internal/job"},
 	"oci/atomicfile":          {},
-	"internal/noded/config":   {"internal/units", "internal/client", "internal/gpu", "internal/job", "internal/transfer", "oci/netns"},
+	"internal/noded/config":   {"internal/settings", "internal/units", "internal/client", "internal/gpu", "internal/job", "internal/transfer", "oci/netns"},
 	"internal/noded/identity": {"internal/noded/config", "internal/api", "internal/client", "internal/job", "internal/pki", "cgroups", "oci/atomicfile"},
 	"internal/noded/contact":  {"internal/node", "internal/api", "internal/client", "internal/noded/identity", "oci/lease", "oci/atomicfile"},
 	"internal/noded/data": {"internal/node", "internal/api", "internal/job", "internal/noded/config", "internal/noded/reason",
@@ -155,6 +155,8 @@ var below = map[string][]string{
 		"internal/transfer", "oci/image", "oci/ref"},
 	"internal/state":                            {"sched", "accounting", "internal/job", "internal/node"},
 	"internal/document":                         {},
+	"internal/settings":                         {"internal/document"},
+	"internal/settings/settingstest":            {"internal/settings", "internal/document"},
 	"internal/job/importer/foreign":             {"internal/document", "internal/job"},
 	"internal/job/importer/foreign/foreigntest": {},
 	"internal/job/importer/hostiletest":         {"internal/job", "internal/job/importer", "internal/job/importer/slurm"},
@@ -212,7 +214,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -47,7 +47,7 @@ func TestCommands(t *testing.T) {
 	}{
 		"version":     {[]string{"--version"}, "dev", false},
 		"good":        {[]string{"check-config", good}, "good.yaml is fine", false},
-		"bad":         {[]string{"check-config", bad}, `line 2: unknown key "statedir"; did you mean "stateDir"?`, true},
+		"bad":         {[]string{"check-config", bad}, `statedir (line 2): is not a field of this document; did you mean "stateDir"?`, true},
 		"no-file":     {[]string{"run", "--config", none}, "make one by `gnoded join ADDRESS`, name one with --config, or give --controller", true},
 		"bad-flag":    {[]string{"--config", good, "--name", "a b"}, `name: "a b": use letters`, true},
 		"check-fails": {[]string{"check", "--config", good, "--controller", "https://127.0.0.1:9#sha256=Gs6YhXf2YAdHLDaPKHtSVdV9vmC5TDKi8YpSNAqyCnw", "--state-dir", filepath.Join(dir, "state")}, "FAIL  controller", true},

@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"gbatch/internal/settings"
 )
 
 // configFile is the site's configuration for all clients of a machine.
@@ -88,9 +87,8 @@ func readConfig(path string, cfg *config) error {
 	if err != nil {
 		return fmt.Errorf("read client configuration: %w", err)
 	}
-	if err := yaml.UnmarshalWithOptions(data, cfg, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
-		text := strings.TrimSpace(yaml.FormatError(err, false, false))
-		return fmt.Errorf("read client configuration %s: %s; its keys are controller, tokenFile, auth and mungeSocket", path, text)
+	if err := settings.Read(data, cfg).Err(); err != nil {
+		return fmt.Errorf("client configuration %s: %w", path, err)
 	}
 	return nil
 }

@@ -117,7 +117,8 @@ func TestFindRefuses(t *testing.T) {
 		o    Options
 		want []string
 	}{
-		"unknown-key": {cfg("a", "controler: /x\n"), []string{"a: [1:1] unknown field \"controler\"", "its keys are controller, tokenFile, auth and mungeSocket"}},
+		"unknown-key": {cfg("a", "controler: /x\n"), []string{"a: controler (line 1): is not a field of this document; did you mean \"controller\"?"}},
+		"no-key":      {cfg("g", "port: 7077\nauth: [munge]\n"), []string{"2 problems", "port (line 1)", "known here: auth, controller, mungeSocket, tokenFile", "auth (line 2)"}},
 		"bad-address": {cfg("b", "controller: x\n"), []string{"want unix:///path"}},
 		"bad-auth":    {cfg("c", "auth: magic\n"), []string{"want token or munge"}},
 		"no-config":   {Options{Config: filepath.Join(dir, "none")}, []string{"read client configuration", "no such file"}},

@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/tmaxmax/go-sse"
+	"go.yaml.in/yaml/v3"
 
 	"gbatch/internal/api"
+	"gbatch/internal/settings"
 )
 
 // FuzzAddress: an address that is taken leads to a socket, or by TLS to a
@@ -24,6 +26,26 @@ func FuzzAddress(f *testing.F) {
 			t.Errorf("%q is the socket %q", s, e.socket)
 		case e.socket == "" && (e.pin == "" || !strings.HasPrefix(e.base, "https://")):
 			t.Errorf("%q is %+v", s, e)
+		}
+	})
+}
+
+// FuzzConfig: a file of settings that is taken says the same when it is read again.
+func FuzzConfig(f *testing.F) {
+	for _, s := range []string{"controller: /run/x\ntokenFile: /etc/t\nauth: munge\nmungeSocket: /m\n", "a: &a [*a]", "{}", "&x controller: *x\n", "<<: [{auth: token}]"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var c, again config
+		if settings.Read(text, &c).Err() != nil {
+			return
+		}
+		written, err := yaml.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := settings.Read(written, &again).Err(); err != nil || again != c {
+			t.Errorf("%q is read as %+v, written as %q, read as %+v, %v", text, c, written, again, err)
 		}
 	})
 }

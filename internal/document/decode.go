@@ -166,7 +166,7 @@ func (d *Decoder) full() bool { return len(d.found) >= MaxProblems }
 func (d *Decoder) unknown(kid *Node, known func() []string) {
 	refused, isRefused := d.dialect.Refused[kid.Key]
 	place := ""
-	if d.dialect.Elsewhere != nil {
+	if d.dialect.Elsewhere != nil && !d.full() {
 		place = d.dialect.Elsewhere(kid.Key)
 	}
 	switch {

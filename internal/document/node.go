@@ -3,7 +3,8 @@
 // repeated, missing or of another kind is told with its place, all of it at once.
 //
 // It knows nothing of jobs or of any format. Native job files are JSON alone
-// (ReadJSON); those of other systems are either (Read). The package is pure. A
+// (ReadJSON); those of other systems are either (Read); files of settings are
+// YAML (ReadSettings). The package is pure. A
 // tree belongs to whoever read it; its texts may share memory with the whole
 // document, so who keeps one clones it, since a document may hold a password.
 package document

@@ -43,29 +43,56 @@ func readJSON(src string) (*Node, *syntaxError) {
 // Read reads a document: JSON if it starts with {, YAML otherwise. The error
 // is a Problems.
 func Read(data []byte) (*Node, error) {
-	if len(data) > MaxBytes {
-		return nil, Problems{{Message: fmt.Sprintf("has %d bytes, a job file may have at most %d", len(data), MaxBytes),
-			Hint: "put data into project storage"}}
-	}
-	src := strings.TrimPrefix(string(data), "\ufeff")
-	if !utf8.ValidString(src) {
-		return nil, Problems{{Message: "is not text in UTF-8"}}
+	src, err := decodeText(data, "a job file", "put data into project storage")
+	if err != nil {
+		return nil, err
 	}
 	switch first := strings.TrimSpace(src); {
 	case first == "":
 		return nil, Problems{{Message: "is empty"}}
 	case first[0] != '{':
-		return readYAML(src)
+		n, err := (&yamlTree{several: "submit one job with each file"}).read(src)
+		if n == nil && err == nil {
+			err = Problems{{Message: "is empty"}}
+		}
+		return n, err
 	}
 	r := &jsonReader{src: src, line: 1}
-	n, err := r.document("a value")
-	if err == nil && !r.atEnd() {
-		err = &syntaxError{off: r.pos, text: "something follows the document"}
+	n, wrong := r.document("a value")
+	if wrong == nil && !r.atEnd() {
+		wrong = &syntaxError{off: r.pos, text: "something follows the document"}
 	}
-	if err != nil {
-		return nil, Problems{{Message: "is not JSON: " + err.text, Hint: err.hint, Line: r.lineAt(err.off)}}
+	if wrong != nil {
+		return nil, Problems{{Message: "is not JSON: " + wrong.text, Hint: wrong.hint, Line: r.lineAt(wrong.off)}}
 	}
 	return n, nil
+}
+
+// ReadSettings reads a file of settings, which is YAML. Numbers and truth values
+// keep the text that was written: 02770 may be a mode, and 1.10 a version. A file
+// of nothing but comments is an object without members. The error is a Problems.
+func ReadSettings(data []byte) (*Node, error) {
+	src, err := decodeText(data, "a file of settings", "")
+	if err != nil {
+		return nil, err
+	}
+	n, err := (&yamlTree{written: true, several: "write all into one"}).read(src)
+	if n == nil && err == nil {
+		n = &Node{Kind: ObjectKind, Line: 1}
+	}
+	return n, err
+}
+
+// decodeText is the text of a file that is not too long.
+func decodeText(data []byte, file, hint string) (string, error) {
+	if len(data) > MaxBytes {
+		return "", Problems{{Message: fmt.Sprintf("has %d bytes, %s may have at most %d", len(data), file, MaxBytes), Hint: hint}}
+	}
+	src := strings.TrimPrefix(string(data), "\ufeff")
+	if !utf8.ValidString(src) {
+		return "", Problems{{Message: "is not text in UTF-8"}}
+	}
+	return src, nil
 }
 
 // invalidByte is the offset of the first byte that is not UTF-8.

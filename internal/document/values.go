@@ -59,7 +59,7 @@ func (d *Decoder) Boolean(n *Node) (value, ok bool) {
 	text := strings.ToLower(n.Text)
 	switch {
 	case n.Kind == BoolKind:
-		return n.Text == "true", true
+		return text == "true", true
 	case n.Kind == StringKind && n.Plain && (text == "yes" || text == "on"):
 		return true, true
 	case n.Kind == StringKind && n.Plain && (text == "no" || text == "off"):

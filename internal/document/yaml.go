@@ -14,11 +14,13 @@ import (
 // yamlTree turns the nodes of the YAML library into ours: aliases and merge
 // keys are expanded, within bounds, and keys given twice stay to be reported.
 type yamlTree struct {
-	values int
+	written bool   // numbers and truth values keep the text that was written
+	several string // what to do with a second document
+	values  int
 }
 
-// readYAML reads the one document of a YAML text.
-func readYAML(src string) (*Node, error) {
+// read reads the one document of a YAML text, nil if it has none.
+func (t *yamlTree) read(src string) (*Node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(src))
 	var found *yaml.Node
 	for {
@@ -26,15 +28,15 @@ func readYAML(src string) (*Node, error) {
 		err := dec.Decode(&doc)
 		switch {
 		case errors.Is(err, io.EOF) && found == nil:
-			return nil, Problems{{Message: "is empty"}}
+			return nil, nil
 		case errors.Is(err, io.EOF):
-			return (&yamlTree{}).document(found)
+			return t.document(found)
 		case err != nil:
 			return nil, Problems{yamlProblem(err)}
 		case len(doc.Content) == 0 || doc.Content[0].Tag == "!!null":
 			continue // nothing between two ---
 		case found != nil:
-			return nil, Problems{{Message: "has several YAML documents", Line: doc.Content[0].Line, Hint: "submit one job with each file"}}
+			return nil, Problems{{Message: "has several YAML documents", Line: doc.Content[0].Line, Hint: t.several}}
 		}
 		found = doc.Content[0]
 	}
@@ -75,7 +77,7 @@ func (t *yamlTree) fill(n *Node, y *yaml.Node, depth int) error {
 	case yaml.AliasNode:
 		return t.fill(n, y.Alias, depth+1)
 	case yaml.ScalarNode:
-		return fillScalar(n, y)
+		return t.fillScalar(n, y)
 	case yaml.SequenceNode:
 		n.Kind = ArrayKind
 		for i, v := range y.Content {
@@ -147,15 +149,21 @@ func (t *yamlTree) merge(n *Node, y *yaml.Node, depth int) error {
 	return nil
 }
 
-func fillScalar(n *Node, y *yaml.Node) error {
+func (t *yamlTree) fillScalar(n *Node, y *yaml.Node) error {
 	n.Text, n.Plain = y.Value, y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 	switch y.Tag {
 	case "!!null":
 		n.Text = ""
 	case "!!bool":
-		n.Kind, n.Text = BoolKind, strings.ToLower(y.Value)
+		n.Kind = BoolKind
+		if !t.written {
+			n.Text = strings.ToLower(y.Value)
+		}
 	case "!!int":
 		n.Kind = NumberKind
+		if t.written {
+			break
+		}
 		if _, err := strconv.ParseFloat(y.Value, 64); err != nil || strings.ContainsAny(y.Value, "_xXpP") || len(y.Value) > 1 && y.Value[0] == '0' {
 			var x int64 // 0x1f, 0o17 and 1_000: the text is the number
 			if err := y.Decode(&x); err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 // WithStored adds the projects that gadm made.
@@ -27,11 +27,14 @@ func (c Config) StoredProjects() []Project {
 
 // Text is the rules as a person writes them. No secret is in them.
 func (c Config) Text() string {
-	b, err := yaml.Marshal(c)
-	if err != nil {
+	var b strings.Builder
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	e.CompactSeqIndent()
+	if err := e.Encode(c); err != nil {
 		panic(err) // values of our own types always encode
 	}
-	return string(b)
+	return b.String()
 }
 
 // Diff is what one text has more than the other, by line.

@@ -1,7 +1,6 @@
 package site
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -12,13 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/control/ask"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/settings"
 	"gbatch/internal/units"
 	"gbatch/sched"
 )
@@ -134,16 +132,12 @@ type Keep struct {
 // Seconds is a length of time in whole seconds.
 type Seconds int64
 
-// UnmarshalYAML reads what units.ParseDuration does. Parts of a second are
+// UnmarshalText reads what units.ParseDuration does. Parts of a second are
 // rounded up.
-func (s *Seconds) UnmarshalYAML(b []byte) error {
-	var text string
-	if err := yaml.Unmarshal(b, &text); err != nil {
-		return err
-	}
-	d, err := units.ParseDuration(text)
+func (s *Seconds) UnmarshalText(text []byte) error {
+	d, err := units.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("duration %q: %w", text, err)
+		return fmt.Errorf("%q is not a duration: %w", text, err)
 	}
 	*s = Seconds((d + time.Second - 1) / time.Second)
 	return nil
@@ -174,8 +168,7 @@ func Default() Config {
 	}
 }
 
-// Read reads a file over the defaults. Unknown keys and values of the
-// wrong type are errors that name the line.
+// Read reads a file over the defaults. The error has all that is wrong with it.
 func Read(path string) (Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -188,14 +181,13 @@ func Read(path string) (Config, error) {
 func parse(path string, data []byte) (Config, error) {
 	c := Default()
 	c.Projects = nil // a file that names projects replaces the default one
-	if err := yaml.UnmarshalWithOptions(data, &c, yaml.Strict()); err != nil {
-		return c, fmt.Errorf("configuration %s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
-	}
+	file := settings.Read(data, &c)
 	if c.Projects == nil {
 		c.Projects = Default().Projects
 	}
-	if err := c.Validate(); err != nil {
-		return c, fmt.Errorf("configuration %s: %w", path, withLines(data, err))
+	file.Faults(c.Validate())
+	if err := file.Err(); err != nil {
+		return c, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	return c, nil
 }
@@ -212,10 +204,10 @@ var (
 	NodeNameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 )
 
-// Validate reports every problem, each as a *fault.
+// Validate reports every problem, as settings.Faults.
 func (c Config) Validate() error {
-	var errs []error
-	bad := func(path, format string, a ...any) { errs = append(errs, &fault{path, fmt.Sprintf(format, a...)}) }
+	var faults settings.Faults
+	bad := faults.Add
 	if !filepath.IsAbs(c.Dir) {
 		bad("dir", "%q must be an absolute path", c.Dir)
 	}
@@ -270,9 +262,11 @@ func (c Config) Validate() error {
 		bad("gangSubnet", "%s: want an IPv4 network of /8 to /18 with no bits beyond that, as 10.214.0.0/16", p)
 	}
 	if _, _, err := c.Policy.build(c.Projects); err != nil {
-		bad("policy", "%v", err)
+		for line := range strings.Lines(err.Error()) {
+			bad("policy", "%s", strings.TrimSpace(line))
+		}
 	}
-	return errors.Join(errs...)
+	return faults.Err()
 }
 
 func (c Config) checkProjects(bad func(path, format string, a ...any)) {

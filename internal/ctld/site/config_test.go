@@ -14,21 +14,26 @@ func TestBadConfigIsRefused(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"unknown key", "polici: {}\n", []string{"polici"}},
+		{"unknown key", "polici: {}\n", []string{`polici (line 1): is not a field of this document; did you mean "policy"?`}},
+		{"key of another object", "admins: [root]\nhalfLife: 3 days\n", []string{"halfLife (line 2): is not a field here; it belongs in policy"}},
+		{"twice", "listen: ''\nlisten: a:1\nimageAliases: {a: x, a: y}\n", []string{"listen (line 2): is given twice", "imageAliases.a (line 3): is given twice"}},
+		{"kinds and values", "dir: [x]\nprojects: {}\nadmins: [{grupp: x}, ~, [y]]\nkeep: {endedCount: many, endedFor: soon}\nsocket: here\n", []string{
+			"8 problems", "dir (line 1): must be a string", "projects (line 2): must be a list, is an object", "admins[0] (line 3): is no member; write", "admins[1] (line 3): is empty",
+			"admins[2] (line 3): is no member", "keep.endedCount (line 4): must be a whole number, is a string", `keep.endedFor (line 4): "soon" is not a duration`, `socket (line 5): "here" must be an absolute path`}},
 		{"negative weight", "policy: {weights: {age: -1}}\n", []string{"weights.age is -1"}},
 		{"absurd weight", "policy: {weights: {fairShare: 9000000000000}}\n", []string{"weights.fairShare is 9000000000000"}},
 		{"zero half-life", "policy: {halfLife: 0}\n", []string{"halfLifeMs is 0"}},
-		{"duration", "policy: {halfLife: 0 days}\n", []string{`duration "0 days": must be longer than zero`}},
+		{"duration", "policy: {halfLife: 0 days}\n", []string{`policy.halfLife (line 1): "0 days" is not a duration: must be longer than zero`}},
 		{"negative billing", "policy: {cpuWeight: -3, gpuWeights: {H100: -1}}\n", []string{"cpu and gib weigh -3", "models.H100 weighs -1"}},
-		{"negative shares", "projects: [{name: a, shares: -2}]\ndefaultProject: a\n", []string{"projects[0].shares: -2"}},
+		{"negative shares", "projects: [{name: a, shares: -2}]\ndefaultProject: a\n", []string{"projects[0].shares (line 1): -2"}},
 		{"cycle", "projects: [{name: a, parent: b}, {name: b, parent: a}]\ndefaultProject: a\n", []string{"a -> b -> a", "b -> a -> b"}},
 		{"unknown parent", "projects: [{name: a, parent: x}]\ndefaultProject: a\n", []string{`parent "x"`}},
 		{"user's shares", "projects: [{name: a, userShares: {ann: -1}}]\ndefaultProject: a\n", []string{`gives user "ann" -1 shares`}},
 		{"budget", "projects: [{name: a, budget: -1}]\ndefaultProject: a\n", []string{"budget of -1"}},
 		{"gid", "projects: [{name: a, gid: 4294967296}, {name: b, gid: 4294967295}, {name: c, gid: -1}, {name: d, gid: 4294967294}]\ndefaultProject: a\n",
-			[]string{"projects[0].gid: 4294967296", "projects[1].gid: 4294967295", "projects[2].gid: -1"}},
-		{"no jobs", "limits: {perUser: {jobs: 0}}\n", []string{"line 1: limits.perUser.jobs: 0: use 1 to 1000000000, or -1 for no bound"}},
-		{"odd bound of one", "limits: {users: {ann: {tasks: -2}}}\n", []string{"limits.users.ann.tasks: -2"}},
+			[]string{"projects[0].gid (line 1): 4294967296", "projects[1].gid (line 1): 4294967295", "projects[2].gid (line 1): -1"}},
+		{"no jobs", "limits: {perUser: {jobs: 0}}\n", []string{"limits.perUser.jobs (line 1): 0: use 1 to 1000000000, or -1 for no bound"}},
+		{"odd bound of one", "limits: {users: {ann: {tasks: -2}}}\n", []string{"limits.users.ann.tasks (line 1): -2"}},
 		{"two", "policy: {mode: best, weights: {size: -1}}\n", []string{`mode is "best"`, "weights.size is -1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

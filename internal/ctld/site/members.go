@@ -2,13 +2,11 @@ package site
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/parser"
+	"gbatch/internal/document"
 )
 
 // Members is a list of people: users, and whole unix groups.
@@ -18,19 +16,16 @@ type Members []Member
 // {group: NAME}. One of both is set.
 type Member struct{ User, Group string }
 
-// UnmarshalYAML reads one member.
-func (m *Member) UnmarshalYAML(decode func(any) error) error {
-	if err := decode(&m.User); err == nil {
-		return nil
+// ReadSetting reads one member.
+func (m *Member) ReadSetting(d *document.Decoder, n *document.Node) {
+	switch group := n.Given("group"); {
+	case n.Kind != document.ObjectKind && n.Kind != document.ArrayKind:
+		m.User = strings.Clone(n.Text)
+	case group == nil || len(n.Kids) != 1 || group.Kind == document.ObjectKind || group.Kind == document.ArrayKind:
+		d.Problem(n, "is no member", "write a user's name, or a unix group as {group: NAME}")
+	default:
+		m.Group = strings.Clone(group.Text)
 	}
-	var g struct {
-		Group string `yaml:"group"`
-	}
-	if err := decode(&g); err != nil || g.Group == "" {
-		return errors.New("a member is a user's name, or a unix group as {group: NAME}")
-	}
-	m.Group = g.Group
-	return nil
 }
 
 // MarshalYAML writes it in the same form.
@@ -79,39 +74,4 @@ func (l Members) check(path string, bad func(path, format string, a ...any)) {
 			bad(fmt.Sprintf("%s[%d]", path, i), "%q is no name of a user or group", name)
 		}
 	}
-}
-
-// fault is one problem of a configuration.
-type fault struct {
-	path string // as projects[0].name
-	text string
-}
-
-func (f *fault) Error() string { return f.path + ": " + f.text }
-
-// withLines puts before each fault the line of the file that it is about.
-func withLines(data []byte, err error) error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	file, perr := parser.ParseBytes(data, 0)
-	if !ok || perr != nil {
-		return err
-	}
-	var errs []error
-	for _, e := range joined.Unwrap() {
-		if f, ok := errors.AsType[*fault](e); ok {
-			// The nearest that is written: a value may be a default.
-			for at := f.path; at != ""; at = at[:max(strings.LastIndexAny(at, ".["), 0)] {
-				p, err := yaml.PathString("$." + at)
-				if err != nil {
-					break
-				}
-				if node, err := p.FilterFile(file); err == nil && node != nil {
-					e = fmt.Errorf("line %d: %w", node.GetToken().Position.Line, f)
-					break
-				}
-			}
-		}
-		errs = append(errs, e)
-	}
-	return errors.Join(errs...)
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/gpu"
 	"gbatch/internal/job"
+	"gbatch/internal/settings"
 	"gbatch/internal/transfer"
 )
 
@@ -36,18 +36,15 @@ const (
 	maxRuntimes = 8
 )
 
-// Validate reports all problems at once, each beginning with its key.
+// Validate reports all problems at once, as settings.Faults.
 func (c *Config) Validate() error {
-	var errs []error
-	bad := func(key, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
-	}
+	var faults settings.Faults
 	for _, check := range []func(*Config, func(string, string, ...any)){
 		checkIdentity, checkCapacity, checkGPU, checkStorage, checkImages, checkNetworkConfig, checkMetrics, checkData, checkDisk, checkBounds,
 	} {
-		check(c, bad)
+		check(c, faults.Add)
 	}
-	return errors.Join(errs...)
+	return faults.Err()
 }
 
 func checkIdentity(c *Config, bad func(string, string, ...any)) {
@@ -236,59 +233,6 @@ func (b bounds[T]) check(bad func(string, string, ...any), key string, v T) {
 	if v < b.lo || v > b.hi {
 		bad(key, "%s: must be %s to %s", v, b.lo, b.hi)
 	}
-}
-
-// configKeys lists every key the config knows, for suggestions.
-func configKeys() []string {
-	var keys []string
-	var walk func(t reflect.Type)
-	walk = func(t reflect.Type) {
-		for t.Kind() == reflect.Slice {
-			t = t.Elem()
-		}
-		if t.Kind() != reflect.Struct {
-			return
-		}
-		for i := range t.NumField() {
-			keys = append(keys, t.Field(i).Tag.Get("yaml"))
-			walk(t.Field(i).Type)
-		}
-	}
-	walk(reflect.TypeFor[Config]())
-	slices.Sort(keys)
-	return slices.Compact(keys)
-}
-
-// nearestKey is the known key that differs least from key, or "" when none is
-// near: a third of its letters may be wrong.
-func nearestKey(key string, known []string) string {
-	best, least := "", len(key)/3+1
-	for _, k := range known {
-		if d := editDistance(strings.ToLower(key), strings.ToLower(k)); d < least || d == least && best == "" {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func defaultLaunches() int { return max(2, runtime.NumCPU()) }

@@ -1,15 +1,13 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"gbatch/internal/job"
+	"gbatch/internal/settings"
 )
 
 // File is where the daemon looks for its configuration.
@@ -219,15 +217,16 @@ type Logs struct {
 	KeepSize Size `yaml:"keepSize"`
 }
 
-// Load reads and checks the file at path. The error names each problem.
+// Load reads and checks the file at path. The error has all that is wrong.
 func Load(path string) (Config, error) {
-	c, err := Read(path)
+	c, file, err := open(path)
 	if err != nil {
 		return Config{}, err
 	}
 	c.SetDefaults()
-	if err := c.Validate(); err != nil {
-		return Config{}, fmt.Errorf("check config %s: %w", path, err)
+	file.Faults(c.Validate())
+	if err := file.Err(); err != nil {
+		return Config{}, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	return c, nil
 }
@@ -235,42 +234,29 @@ func Load(path string) (Config, error) {
 // Read parses the file at path: no defaults, no checks of values, so
 // that flags can be laid over it first.
 func Read(path string) (Config, error) {
-	b, err := os.ReadFile(path)
+	c, file, err := open(path)
 	if err != nil {
-		return Config{}, fmt.Errorf("read config: %w", err)
+		return Config{}, err
 	}
-	c, err := Parse(b)
-	if err != nil {
-		return Config{}, fmt.Errorf("parse config %s: %w", path, err)
+	if err := file.Err(); err != nil {
+		return Config{}, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	return c, nil
 }
 
-// Parse parses YAML strictly: an unknown key is an error with its line
-// and the nearest known key.
-func Parse(b []byte) (Config, error) {
-	var c Config
-	if len(strings.TrimSpace(string(b))) == 0 {
-		return c, nil
+func open(path string) (c Config, file *settings.Source, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return c, nil, fmt.Errorf("read configuration: %w", err)
 	}
-	err := yaml.UnmarshalWithOptions(b, &c, yaml.Strict())
-	if err == nil {
-		return c, nil
-	}
-	var unknown *yaml.UnknownFieldError
-	if errors.As(err, &unknown) {
-		t := unknown.GetToken()
-		msg := fmt.Sprintf("line %d: unknown key %q", t.Position.Line, t.Value)
-		if near := nearestKey(t.Value, configKeys()); near != "" {
-			msg += fmt.Sprintf("; did you mean %q?", near)
-		}
-		return c, errors.New(msg)
-	}
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil {
-		return c, fmt.Errorf("line %d: %s", at.GetToken().Position.Line, at.GetMessage())
-	}
-	return c, err
+	file = settings.Read(b, &c)
+	return c, file, nil
+}
+
+// Parse parses the text of a file as Read does.
+func Parse(b []byte) (c Config, err error) {
+	file := settings.Read(b, &c)
+	return c, file.Err()
 }
 
 // SetDefaults fills in what was not given.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/goccy/go-yaml/ast"
 
 	"gbatch/internal/units"
 )
@@ -15,19 +14,16 @@ import (
 // Size is a number of bytes, written in the config as 512MiB, 2GB or 1024.
 type Size int64
 
-// UnmarshalYAML reads the forms above.
-func (s *Size) UnmarshalYAML(n ast.Node) error {
-	text := scalar(n)
+// UnmarshalText reads the forms above.
+func (s *Size) UnmarshalText(b []byte) error {
+	text := string(b)
 	v, err := humanize.ParseBytes(text)
 	if err != nil || v > 1<<62 {
-		return atLine(n, "%q is not a size: write it as 512MiB or 2GB", text)
+		return fmt.Errorf("%q is not a size: write it as 512MiB or 2GB", text)
 	}
 	*s = Size(v)
 	return nil
 }
-
-// MarshalYAML is the inverse.
-func (s Size) MarshalYAML() ([]byte, error) { return []byte(s.String()), nil }
 
 func (s Size) String() string { return FormatBytes(int64(s)) }
 
@@ -44,39 +40,33 @@ func FormatBytes(n int64) string {
 // job files have it, "5 minutes".
 type Duration time.Duration
 
-// UnmarshalYAML reads the forms above.
-func (d *Duration) UnmarshalYAML(n ast.Node) error {
-	text := scalar(n)
+// UnmarshalText reads the forms above.
+func (d *Duration) UnmarshalText(b []byte) error {
+	text := string(b)
 	v, err := units.ParseDuration(text)
 	if err != nil {
-		return atLine(n, "%q is not a duration: write it as 90s, 5m or 24h", text)
+		return fmt.Errorf("%q is not a duration: write it as 90s, 5m or 24h", text)
 	}
 	*d = Duration(v)
 	return nil
 }
-
-// MarshalYAML is the inverse.
-func (d Duration) MarshalYAML() ([]byte, error) { return []byte(d.String()), nil }
 
 func (d Duration) String() string { return time.Duration(d).String() }
 
 // Mode is permission bits, written in octal as "02770" or 0750.
 type Mode os.FileMode
 
-// UnmarshalYAML reads octal digits; setuid, setgid and sticky are 04000,
+// UnmarshalText reads octal digits; setuid, setgid and sticky are 04000,
 // 02000 and 01000 as in chmod.
-func (m *Mode) UnmarshalYAML(n ast.Node) error {
-	text := scalar(n)
+func (m *Mode) UnmarshalText(b []byte) error {
+	text := string(b)
 	v, err := strconv.ParseUint(trimOctal(text), 8, 32)
 	if err != nil || v > 0o7777 {
-		return atLine(n, "%q is not a file mode: write it in octal, as \"02770\"", text)
+		return fmt.Errorf("%q is not a file mode: write it in octal, as \"02770\"", text)
 	}
 	*m = Mode(v)
 	return nil
 }
-
-// MarshalYAML is the inverse.
-func (m Mode) MarshalYAML() ([]byte, error) { return []byte(fmt.Sprintf("%q", m.String())), nil }
 
 func (m Mode) String() string { return fmt.Sprintf("%05o", uint32(m)) }
 
@@ -85,11 +75,4 @@ func trimOctal(s string) string {
 		return s[2:]
 	}
 	return s
-}
-
-// scalar is the text of a YAML value, without quotes.
-func scalar(n ast.Node) string { return n.GetToken().Value }
-
-func atLine(n ast.Node, format string, args ...any) error {
-	return fmt.Errorf("line %d: %s", n.GetToken().Position.Line, fmt.Sprintf(format, args...))
 }
