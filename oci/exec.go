@@ -21,12 +21,21 @@ type ExecRequest struct {
 	Terminal bool   `json:"terminal,omitempty"`
 	Width    uint16 `json:"width,omitempty"`
 	Height   uint16 `json:"height,omitempty"`
+
+	// Program says that ExecStdio.Program is executed in place of a program of
+	// the image; Args are its arguments.
+	Program bool `json:"program,omitempty"`
 }
 
 // ExecStdio are the command's files. They are handed to the command itself and
 // stay the caller's to close; nil is /dev/null.
 type ExecStdio struct {
 	Stdin, Stdout, Stderr *os.File
+
+	// Program is a static program of the host, which the container's user may
+	// execute and not write. Nil: a program of the image. It goes with files only,
+	// not with a terminal.
+	Program *os.File
 }
 
 // ExecProcess is a command that runs in a container. When it is closed, or this
@@ -59,6 +68,9 @@ func (c *Container) Exec(req ExecRequest, files ExecStdio) (*ExecProcess, error)
 
 func (p *ExecProcess) start(req ExecRequest, with ExecStdio) error {
 	var files []*os.File
+	if req.Program = with.Program != nil; req.Program && req.Terminal {
+		return errors.New("a program of the host gets no terminal")
+	}
 	if !req.Terminal {
 		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 		if err != nil {
@@ -71,6 +83,9 @@ func (p *ExecProcess) start(req ExecRequest, with ExecStdio) error {
 			}
 			files = append(files, f)
 		}
+	}
+	if req.Program {
+		files = append(files, with.Program)
 	}
 	if err := send(p.conn, request{Version: protocolVersion, Seq: 1, Op: opExec, Exec: &req}, files...); err != nil {
 		return err

@@ -124,12 +124,15 @@ func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (process, *os.File,
 	if _, err := s.running(); err != nil {
 		return nil, nil, err
 	}
-	if req == nil || len(req.Args) == 0 {
+	if req == nil || len(req.Args) == 0 && !req.Program {
 		return nil, nil, errors.New("no command to execute")
 	}
 	p, err := s.execProcess(req)
 	if err != nil {
 		return nil, nil, err
+	}
+	if req.Program && len(stdio) != 4 {
+		return nil, nil, errors.New("the program to execute was not sent")
 	}
 	for _, f := range stdio {
 		s.give(f, p.User)
@@ -165,6 +168,9 @@ func (s *shim) resolveInside(name string) (u User, err error) {
 func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
 	p := *s.spec.Process
 	p.Args = req.Args
+	if req.Program {
+		p.Args = append([]string{sentProgram}, req.Args...)
+	}
 	p.Cwd = firstOf(req.WorkDir, p.Cwd)
 	env, err := mergeEnv(p.Env, req.Env)
 	if err != nil {
@@ -191,6 +197,10 @@ func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
 	}
 	return &p, nil
 }
+
+// sentProgram is the first file after standard error, as the command's setup sees
+// it in the container. The file is the host's, so no link of the image leads there.
+const sentProgram = "/proc/self/fd/3"
 
 func withoutHome(env []string) []string {
 	var out []string

@@ -126,6 +126,9 @@ func (f *foreign) begin() error {
 }
 
 func (f *foreign) exec(p *specs.Process, req *ExecRequest, stdio []*os.File) (process, *os.File, error) {
+	if req.Program {
+		return nil, nil, &Failure{Kind: CommandNotRunable, Message: "containers of this runtime take no programs of the node, only those of their image"}
+	}
 	process := *p
 	process.Terminal = req.Terminal
 	var files runtimes.Stdio

@@ -100,8 +100,8 @@ func (o *own) exec(p *specs.Process, req *ExecRequest, files []*os.File) (proces
 		defer child.Close()
 		process.ConsoleSocket = child
 		process.ConsoleWidth, process.ConsoleHeight = req.Width, req.Height
-	} else if len(files) == 3 {
-		process.Stdin, process.Stdout, process.Stderr = files[0], files[1], files[2]
+	} else if len(files) >= 3 {
+		process.Stdin, process.Stdout, process.Stderr, process.ExtraFiles = files[0], files[1], files[2], files[3:]
 	}
 	if !o.s.onThread(func() { err = o.c.Run(process) }) {
 		return nil, nil, errEnded

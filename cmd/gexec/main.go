@@ -23,6 +23,7 @@ func main() {
 			"gexec --rank 3 -t 12 -- top              # a terminal on the fourth node of a gang",
 			"gexec --attach 12                        # the terminal of the job itself",
 			"gexec --forward 8888:8888 12             # http://localhost:8888 is the job's",
+			"gexec --ssh-config --install             # then: ssh 12.gbatch, and scp, sftp, rsync",
 		},
 		Failure: 125,
 		Codes: "the command's own, 128 + N if signal N ended it; 125 gexec failed, 126 the command\n" +

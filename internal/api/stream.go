@@ -28,8 +28,8 @@ const (
 // Frame is one message of a two-way stream, binary on the wire: a byte for the
 // type, then the data.
 //
-// The client begins with FrameStart. Then it sends FrameInput, FrameEndInput
-// and FrameResize, and the node FrameOutput, FrameErrOutput, FrameEndOutput
+// The client begins with FrameStart. Then it sends FrameInput, FrameEndInput,
+// FrameResize and FrameSignal, and the node FrameOutput, FrameErrOutput, FrameEndOutput
 // and FrameWindow. The node's last frame is FrameExit or FrameError; it is the
 // client that closes then, when it has read all. A client that closes before
 // has gone, and the node ends what it had started: of StreamAttach nothing,
@@ -56,10 +56,11 @@ const (
 	FrameResize    FrameType = 4  // client: the terminal's size, see ResizeFrame
 	FrameOutput    FrameType = 5  // node: bytes of standard output, the terminal or the port
 	FrameErrOutput FrameType = 6  // node: bytes of standard error
-	FrameEndOutput FrameType = 7  // node: the port sends no more, but still takes; no data
+	FrameEndOutput FrameType = 7  // node: the port, or standard output, sends no more, but the other way is open; no data
 	FrameWindow    FrameType = 8  // node: so many bytes of input more may come, see CountFrame
 	FrameExit      FrameType = 9  // node: the command ended with this code, see CountFrame
 	FrameError     FrameType = 10 // node or controller: StreamFailure as JSON
+	FrameSignal    FrameType = 11 // client: the command shall get this signal, see CountFrame
 )
 
 // Bounds of two-way streams, in bytes.
@@ -78,7 +79,21 @@ type ExecStart struct {
 	Terminal bool     `json:"terminal,omitempty"`
 	Width    uint16   `json:"width,omitempty"` // of the terminal; 0: unknown
 	Height   uint16   `json:"height,omitempty"`
+	Tool     Tool     `json:"tool,omitempty"` // in place of a command of the image; Args are the tool's
 }
+
+// Tool is something that a node can run in any container, whatever its image has.
+type Tool string
+
+// The tools. Both speak by standard input and output, and take no terminal.
+const (
+	ToolSFTP    Tool = "sftp"    // files, by SFTP version 3; no arguments
+	ToolConnect Tool = "connect" // a connection made from inside: "tcp" and HOST:PORT, or "unix" and a path
+)
+
+// Connected is the first byte that ToolConnect sends: it is connected. Without it,
+// standard error says why it is not.
+const Connected byte = '+'
 
 // ForwardStart says which port to connect to.
 type ForwardStart struct {
@@ -124,7 +139,7 @@ func ResizeFrame(width, height uint16) Frame {
 }
 
 // CountFrame holds a number from 0 to 2^31-1: bytes for FrameWindow, the exit
-// code for FrameExit.
+// code for FrameExit, the signal's number for FrameSignal.
 func CountFrame(t FrameType, n int) Frame {
 	return Frame{t, binary.BigEndian.AppendUint32(nil, uint32(n))}
 }
@@ -134,7 +149,7 @@ func (f Frame) Size() (width, height uint16) {
 	return binary.BigEndian.Uint16(f.Data), binary.BigEndian.Uint16(f.Data[2:])
 }
 
-// Count is the number of a FrameWindow or FrameExit.
+// Count is the number of a FrameWindow, FrameExit or FrameSignal.
 func (f Frame) Count() int { return int(binary.BigEndian.Uint32(f.Data)) }
 
 // Failure is what a FrameError says.
@@ -166,7 +181,7 @@ func ParseFrame(b []byte) (Frame, error) {
 		ok = len(f.Data) == 0
 	case FrameResize:
 		ok = len(f.Data) == 4
-	case FrameWindow, FrameExit:
+	case FrameWindow, FrameExit, FrameSignal:
 		ok = len(f.Data) == 4 && binary.BigEndian.Uint32(f.Data) <= math.MaxInt32
 	case FrameInput, FrameOutput, FrameErrOutput:
 		ok = len(f.Data) <= FrameChunk

@@ -22,6 +22,7 @@ func TestFrames(t *testing.T) {
 			read: func(f Frame) any { w, h := f.Size(); return []uint16{w, h} }, want: []uint16{300, 40}},
 		"window": {frame: CountFrame(FrameWindow, 65536), wire: "\x08\x00\x01\x00\x00", read: func(f Frame) any { return f.Count() }, want: 65536},
 		"exit":   {frame: CountFrame(FrameExit, 137), wire: "\x09\x00\x00\x00\x89", read: func(f Frame) any { return f.Count() }, want: 137},
+		"signal": {frame: CountFrame(FrameSignal, 15), wire: "\x0b\x00\x00\x00\x0f", read: func(f Frame) any { return f.Count() }, want: 15},
 		"error": {frame: FailureFrame(127, "no ls"), wire: "\x0a" + `{"message":"no ls","code":127}`,
 			read: func(f Frame) any { return *f.Failure() }, want: StreamFailure{Message: "no ls", Code: 127}},
 		"start": {frame: JSONFrame(FrameStart, ForwardStart{Port: 80}), wire: "\x01" + `{"port":80}`},

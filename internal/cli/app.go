@@ -40,6 +40,7 @@ type App struct {
 	Out, Err io.Writer
 	In       io.Reader
 	Client   *client.Client
+	Reach    []string // flags by which other commands, run elsewhere, reach the same controller
 	Now      func() time.Time
 	Sleep    func(context.Context, time.Duration) error
 	Environ  func() []string

@@ -151,6 +151,9 @@ func (a *App) connect(p Program, c *Connection) error {
 		}}
 	}
 	a.Client = found
+	if a.Reach = []string{"--controller", found.Address}; c.TokenFile != "" {
+		a.Reach = append(a.Reach, "--token-file", c.TokenFile)
+	}
 	return nil
 }
 

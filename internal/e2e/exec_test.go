@@ -81,7 +81,7 @@ func (s *site) atTerminal(height, width uint16, args ...string) *terminal {
 	return s.program("gexec", height, width, args...)
 }
 
-// program runs one of the commands at a terminal.
+// program runs one of the commands, or another program, at a terminal.
 func (s *site) program(name string, height, width uint16, args ...string) *terminal {
 	s.t.Helper()
 	master, path, err := console.NewPty()
@@ -92,10 +92,13 @@ func (s *site) program(name string, height, width uint16, args ...string) *termi
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	tm := &terminal{t: s.t, master: master, slave: slave, cmd: exec.Command(filepath.Join(bin, name), args...)}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(bin, name)
+	}
+	tm := &terminal{t: s.t, master: master, slave: slave, cmd: exec.Command(name, args...)}
 	s.t.Cleanup(func() { slave.Close(); master.Close() })
 	tm.resize(height, width)
-	tm.cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket(), "TERM=vt100")
+	tm.cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket(), "TERM=vt100", "XDG_CONFIG_HOME="+s.dir+"/home")
 	tm.cmd.Stdin, tm.cmd.Stdout, tm.cmd.Stderr = slave, slave, slave
 	tm.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := tm.cmd.Start(); err != nil {

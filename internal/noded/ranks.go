@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/exporter"
+	"gbatch/internal/noded/inside"
 	"gbatch/internal/noded/rank"
 	"gbatch/oci"
 )
@@ -105,6 +107,14 @@ func (f ranksForStreams) Coming(id job.RankID, uuid string) bool {
 	defer f.a.mu.Unlock()
 	o, waits := f.a.later[id]
 	return waits && node.SameJob(o.UUID, uuid)
+}
+
+// Tools is the program for all containers.
+func (f ranksForStreams) Tools() string {
+	if f.a.node.Programs == "" {
+		return ""
+	}
+	return filepath.Join(f.a.node.Programs, inside.Rank)
 }
 
 // Box is where a rank's container is or was; empty: it is not here.

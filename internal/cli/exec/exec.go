@@ -15,21 +15,25 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/ssh"
 	"gbatch/internal/client"
 )
 
 // Exec is gexec and its flags.
 type Exec struct {
-	ID       string   `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
-	Args     []string `arg:"" optional:"" name:"command" passthrough:"" help:"Command and its arguments, after --. None: a shell."`
-	Attach   bool     `short:"a" help:"Take the terminal of the job's own program (see gsubmit --interactive). Enter ~ . leaves it."`
-	Terminal bool     `short:"t" name:"tty" xor:"tty" help:"Give the command a terminal. A shell gets one by itself when you are at one."`
-	Pipes    bool     `short:"T" name:"no-tty" xor:"tty" help:"Give the command pipes, never a terminal."`
-	Rank     int      `help:"Rank of a job on several nodes, from 0."`
-	User     string   `short:"u" help:"Run as this user of the image (else the job's)."`
-	WorkDir  string   `short:"w" name:"workdir" placeholder:"DIR" help:"Run in this directory (else the job's)."`
-	Env      []string `short:"e" sep:"none" placeholder:"NAME=VALUE" help:"Set a variable over the job's; NAME alone takes yours. May be repeated."`
-	Forward  []string `sep:"none" placeholder:"[ADDRESS:]PORT:JOBPORT" help:"Listen on PORT here and connect to JOBPORT in the job. May be repeated."`
+	ID        string   `arg:"" optional:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
+	Args      []string `arg:"" optional:"" name:"command" passthrough:"" help:"Command and its arguments, after --. None: a shell."`
+	Attach    bool     `short:"a" help:"Take the terminal of the job's own program (see gsubmit --interactive). Enter ~ . leaves it."`
+	Terminal  bool     `short:"t" name:"tty" xor:"tty" help:"Give the command a terminal. A shell gets one by itself when you are at one."`
+	Pipes     bool     `short:"T" name:"no-tty" xor:"tty" help:"Give the command pipes, never a terminal."`
+	Rank      int      `help:"Rank of a job on several nodes, from 0."`
+	User      string   `short:"u" help:"Run as this user of the image (else the job's)."`
+	WorkDir   string   `short:"w" name:"workdir" placeholder:"DIR" help:"Run in this directory (else the job's)."`
+	Env       []string `short:"e" sep:"none" placeholder:"NAME=VALUE" help:"Set a variable over the job's; NAME alone takes yours. May be repeated."`
+	SSHConfig bool     `name:"ssh-config" help:"Print what ssh, scp, rsync and editors need to reach your jobs as JOB.gbatch, for ~/.ssh/config."`
+	Install   bool     `help:"With --ssh-config: install it, by a line in ~/.ssh/config."`
+	SSHProxy  bool     `name:"ssh-proxy" hidden:"" help:"Speak SSH for a job's host name, as ProxyCommand."`
+	Forward   []string `sep:"none" placeholder:"[ADDRESS:]PORT:JOBPORT" help:"Listen on PORT here and connect to JOBPORT in the job. May be repeated."`
 }
 
 // Run attaches to the job's own program, forwards ports if there are any to
@@ -39,9 +43,19 @@ func (o *Exec) Run(ctx context.Context, a *cli.App) error {
 		o.Args = o.Args[1:]
 	}
 	switch {
+	case o.Install && !o.SSHConfig:
+		return exit.Usagef("--install goes with --ssh-config")
+	case (o.SSHConfig || o.SSHProxy) && (!o.plain() || o.Attach || o.Rank != 0):
+		return exit.Usagef("--ssh-config takes a job and --install alone: ssh's host names say the rank (12-1%[1]s) and the user (root@12%[1]s)", ssh.Domain)
+	case o.SSHConfig:
+		return o.sshConfig(ctx, a)
+	case o.ID == "":
+		return exit.Usagef("which job? gexec ID; your running jobs: gqueue --me --state running")
+	case o.SSHProxy:
+		return o.sshProxy(ctx, a)
 	case o.Rank < 0:
 		return exit.Usagef("--rank %d: ranks count from 0", o.Rank)
-	case o.Attach && (len(o.Forward) > 0 || len(o.Args) > 0 || o.User != "" || o.WorkDir != "" || len(o.Env) > 0 || o.Terminal || o.Pipes):
+	case o.Attach && !o.plain():
 		return exit.Usagef("--attach joins the program that runs already: of the other flags it takes --rank alone")
 	case o.Attach:
 		return attach(ctx, a, o.ID, o.Rank)
@@ -51,6 +65,11 @@ func (o *Exec) Run(ctx context.Context, a *cli.App) error {
 		return exit.Usagef("--forward takes no command; run another gexec beside it")
 	}
 	return forwardPorts(ctx, a, o.ID, o.Rank, o.Forward)
+}
+
+// plain says that nothing is asked for of a command, and no port.
+func (o *Exec) plain() bool {
+	return len(o.Forward)+len(o.Args)+len(o.Env) == 0 && o.User == "" && o.WorkDir == "" && !o.Terminal && !o.Pipes
 }
 
 // exec runs a command in a running job and ends with its exit code.

@@ -16,7 +16,6 @@ import (
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/watch"
-	"gbatch/internal/client"
 )
 
 // maxForwarded bounds the connections that one gexec forwards at once; others
@@ -166,7 +165,9 @@ func (t *tunnel) forward(ctx context.Context, conn *net.TCPConn, port uint16) {
 		err = st.Send(ctx, api.JSONFrame(api.FrameStart, api.ForwardStart{Port: port}))
 	}
 	if err == nil {
-		err = joinPort(ctx, st, conn)
+		if err = st.Join(ctx, conn); err != nil && !isFailure(err) {
+			err = broken(ctx, ended)
+		}
 	}
 	if err != nil {
 		_ = conn.SetLinger(0) // its user shall see that it failed
@@ -176,53 +177,8 @@ func (t *tunnel) forward(ctx context.Context, conn *net.TCPConn, port uint16) {
 	}
 }
 
-// joinPort copies both ways until both sides have said their last.
-func joinPort(ctx context.Context, st *client.Stream, conn *net.TCPConn) error {
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	sent := make(chan error, 1)
-	go func() { sent <- sendConn(ctx, st, conn) }() // ends with the connection; awaited below
-	err := receiveConn(ctx, st, conn)
-	if err != nil {
-		conn.Close()
-		st.Close()
-		<-sent
-		return err
-	}
-	return <-sent
-}
-
-func sendConn(ctx context.Context, st *client.Stream, conn *net.TCPConn) error {
-	buf := make([]byte, api.FrameChunk)
-	for {
-		n, err := conn.Read(buf)
-		if n > 0 {
-			if serr := st.SendInput(ctx, buf[:n]); serr != nil {
-				return serr
-			}
-		}
-		if err != nil { // its end, or a reset: the job's side sees an end
-			return st.Send(ctx, api.Frame{Type: api.FrameEndInput})
-		}
-	}
-}
-
-func receiveConn(ctx context.Context, st *client.Stream, conn *net.TCPConn) error {
-	for {
-		f, err := st.Receive(ctx)
-		if err != nil {
-			return broken(ctx, ended)
-		}
-		switch f.Type {
-		case api.FrameOutput:
-			if _, err := conn.Write(f.Data); err != nil {
-				return nil // our side has gone, which is no fault
-			}
-		case api.FrameEndOutput:
-			_ = conn.CloseWrite() // or it has gone
-			return nil
-		case api.FrameError:
-			return f.Failure()
-		}
-	}
+// isFailure says that the node told why.
+func isFailure(err error) bool {
+	_, ok := errors.AsType[*api.StreamFailure](err)
+	return ok
 }

@@ -1,4 +1,5 @@
-// Command program is what gnoded mounts into the containers of batch scripts: see
+// Command program is what gnoded mounts into the containers of batch scripts, and
+// executes in containers for clients that reach into them: see
 // internal/noded/inside. It is one file for all that is called there, and static,
 // so that it works in every image.
 package main
@@ -12,6 +13,7 @@ import (
 	"gbatch/internal/launch/rank"
 	"gbatch/internal/launch/scontrol"
 	"gbatch/internal/launch/srun"
+	"gbatch/internal/launch/tool"
 )
 
 func main() {
@@ -21,6 +23,11 @@ func main() {
 	case "scontrol":
 		os.Exit(scontrol.Main(os.Args[1:]))
 	default:
+		if len(os.Args) > 1 {
+			if code, known := tool.Main(os.Args[1], os.Args[2:]); known {
+				os.Exit(code)
+			}
+		}
 		if err := takeTasks(os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, "gbatch-rank:", err)
 			os.Exit(1)

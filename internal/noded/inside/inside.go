@@ -1,7 +1,8 @@
 // Package inside lays out the program that gnoded mounts into the containers of
 // jobs that start tasks by srun: one static file, which is srun and what belongs
-// to it by the name that it is called by. What the program does is in
-// internal/launch; gnoded never executes it itself.
+// to it by the name that it is called by. In every container the same file is what
+// clients reach into it by: see internal/launch/tool. What the program does is in
+// internal/launch; gnoded never executes it itself, outside of containers.
 package inside
 
 import (

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +28,7 @@ type execution struct {
 	proc    *oci.ExecProcess
 	in      *os.File // to the command: a pipe's end, or the terminal
 	outputs []output
+	tools   string // the file that is all tools; empty: there is none
 }
 
 // output is something to read and what to send it as.
@@ -36,24 +38,27 @@ type output struct {
 }
 
 // serveExec runs a command for the client. An error has not been told yet.
-func serveExec(ctx context.Context, s *session, container *oci.Container, start []byte) error {
+func (s *Streams) serveExec(ctx context.Context, se *session, container *oci.Container, start []byte) error {
 	var want api.ExecStart
 	if err := json.Unmarshal(start, &want); err != nil {
 		return fmt.Errorf("read what to execute: %w", err)
 	}
-	if len(want.Args) == 0 {
+	if len(want.Args) == 0 && want.Tool == "" {
 		want.Args = shell
 	}
-	e := &execution{session: s}
+	e := &execution{session: se, tools: s.node.Tools()}
 	if err := e.start(container, want); err != nil {
 		return err
 	}
 	defer e.close()
-	e.run(ctx, peer{in: e.in, endInput: e.endInput, other: e.resize, last: e.result, stop: func() { e.proc.Close() }})
+	e.run(ctx, peer{in: e.in, endInput: e.endInput, other: e.control, last: e.result, stop: func() { e.proc.Close() }})
 	return nil
 }
 
 func (e *execution) start(container *oci.Container, want api.ExecStart) error {
+	if want.Tool != "" && want.Terminal {
+		return fmt.Errorf("%s takes no terminal", want.Tool)
+	}
 	req := oci.ExecRequest{Args: want.Args, Env: want.Env, WorkDir: want.WorkDir, User: want.User,
 		Terminal: want.Terminal, Width: want.Width, Height: want.Height}
 	if want.Terminal {
@@ -64,6 +69,11 @@ func (e *execution) start(container *oci.Container, want api.ExecStart) error {
 		e.proc, e.in, e.outputs = proc, proc.Terminal, []output{{proc.Terminal, api.FrameOutput}}
 		return nil
 	}
+	tool, err := e.tool(&req, want)
+	if err != nil {
+		return err
+	}
+	defer closeFiles([]*os.File{tool})
 	var ends [6]*os.File // read and write ends of the three
 	for i := 0; i < len(ends); i += 2 {
 		r, w, err := os.Pipe()
@@ -73,7 +83,7 @@ func (e *execution) start(container *oci.Container, want api.ExecStart) error {
 		}
 		ends[i], ends[i+1] = r, w
 	}
-	proc, err := container.Exec(req, oci.ExecStdio{Stdin: ends[0], Stdout: ends[3], Stderr: ends[5]})
+	proc, err := container.Exec(req, oci.ExecStdio{Stdin: ends[0], Stdout: ends[3], Stderr: ends[5], Program: tool})
 	closeFiles([]*os.File{ends[0], ends[3], ends[5]})
 	if err != nil {
 		closeFiles([]*os.File{ends[1], ends[2], ends[4]})
@@ -84,6 +94,20 @@ func (e *execution) start(container *oci.Container, want api.ExecStart) error {
 	return nil
 }
 
+// tool is the program to run where the client wants a tool, else nil.
+func (e *execution) tool(req *oci.ExecRequest, want api.ExecStart) (*os.File, error) {
+	switch {
+	case want.Tool == "":
+		return nil, nil
+	case want.Tool != api.ToolSFTP && want.Tool != api.ToolConnect:
+		return nil, fmt.Errorf("this node has no tool %q; it may be older than gexec", want.Tool)
+	case e.tools == "":
+		return nil, fmt.Errorf("this node was built without the program that is %s in containers", want.Tool)
+	}
+	req.Args = append([]string{string(want.Tool)}, want.Args...)
+	return os.Open(e.tools)
+}
+
 func closeFiles(files []*os.File) {
 	for _, f := range files {
 		if f != nil {
@@ -92,11 +116,17 @@ func closeFiles(files []*os.File) {
 	}
 }
 
-func (e *execution) resize(f api.Frame) {
-	if f.Type == api.FrameResize && e.proc.Terminal != nil {
+func (e *execution) control(f api.Frame) {
+	switch {
+	case f.Type == api.FrameResize && e.proc.Terminal != nil:
 		_ = e.proc.Resize(f.Size()) // of a command that ends at this moment
+	case f.Type == api.FrameSignal && f.Count() > 0 && f.Count() <= maxSignal:
+		_ = e.proc.Signal(syscall.Signal(f.Count())) // the same
 	}
 }
+
+// maxSignal is the last signal that Linux has.
+const maxSignal = 64
 
 // endInput tells the command that no more input comes: at a terminal, as a
 // user does.
@@ -132,6 +162,9 @@ func (e *execution) result(ctx context.Context) api.Frame {
 // wrote itself is sent all the same.
 func (e *execution) copyOut(ctx context.Context, o output) {
 	err := e.send(ctx, o, o.file)
+	if errors.Is(err, io.EOF) && o.kind == api.FrameOutput {
+		_ = e.st.Send(ctx, api.Frame{Type: api.FrameEndOutput}) // or the client has gone
+	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return
 	}

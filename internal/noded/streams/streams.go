@@ -20,6 +20,9 @@ type Node interface {
 	Container(id job.RankID, uuid string) (*oci.Container, error)
 	// Coming says that a rank is here and has not ended, or shall be begun.
 	Coming(id job.RankID, uuid string) bool
+	// Tools is the file that is all tools (api.Tool) by its first argument; empty:
+	// this node has none.
+	Tools() string
 	// Box is where a rank's container, and so its log, is or was; empty: not here.
 	Box(id job.RankID, uuid string) string
 }

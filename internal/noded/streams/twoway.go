@@ -38,7 +38,7 @@ func (s *Streams) serveTwoWay(ctx context.Context, req api.StreamRequest) error 
 	case req.Kind == api.StreamAttach:
 		err = serveAttach(ctx, s.session(st, req), container, f.Data)
 	default:
-		err = serveExec(ctx, s.session(st, req), container, f.Data)
+		err = s.serveExec(ctx, s.session(st, req), container, f.Data)
 	}
 	if err != nil {
 		s.refuse(ctx, st, req, err)
