@@ -7,16 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"golang.org/x/term"
 
-	"gbatch/internal/ctld/site"
 	"gbatch/internal/sim"
-	"gbatch/internal/store"
 )
 
 type simCmd struct {
@@ -31,8 +28,8 @@ type simCmd struct {
 	GPUsPerNode int    `name:"gpus-per-node" help:"... with so many GPUs each."`
 	Procs       int    `help:"Replay on one pool of so many processors."`
 
-	FromStore string   `help:"Replay this controller's own past: its directory, or a backup." type:"existingdir" xor:"what" required:""`
-	Config    string   `help:"With --from-store: the site's rules, a gctld.yaml." type:"existingfile"`
+	FromStore string   `help:"Replay a controller's own past: its directory, also while it runs, or a backup." placeholder:"PATH" type:"path" xor:"what" required:""`
+	Config    string   `help:"With --from-store: the site's rules, a gctld.yaml. Default: that of the directory, if it is where gctld init or gctld dev writes it." type:"existingfile"`
 	AddNodes  []string `help:"With --from-store: what if there were these too, as 2x8xh100." sep:"none"`
 	Set       []string `help:"Change a rule, as half_life=14d or weights.small=500." sep:"none"`
 
@@ -154,34 +151,21 @@ func terminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
 // whatIf replays a controller's own past as it was, under the same rules, and
 // with what is to be changed.
 func (c *simCmd) whatIf(watch sim.Watch) ([]sim.Report, []sim.Curve, error) {
-	dir := c.FromStore
-	for _, inner := range []string{"store", "ctld/store"} {
-		if p := filepath.Join(c.FromStore, inner); isDir(p) {
-			dir = p
-		}
-	}
-	var past sim.History
-	if err := store.ReadPast(store.Config{Dir: dir}, past.Take); err != nil {
+	p := past{path: c.FromStore, config: c.Config}
+	if err := p.find(); err != nil {
 		return nil, nil, err
 	}
-	w, nodes := past.Workload()
-	conf := site.Default()
-	if c.Config != "" {
-		var err error
-		if conf, err = site.Read(c.Config); err != nil {
-			return nil, nil, err
-		}
+	var records sim.History
+	if err := p.read(records.Take); err != nil {
+		return nil, nil, err
 	}
-	rules, err := conf.Rules()
+	fmt.Fprintln(os.Stderr, p.whose())
+	w, nodes := records.Workload()
+	rules, err := p.site.Rules()
 	if err != nil {
 		return nil, nil, err
 	}
 	return sim.WhatIf(sim.Change{Workload: w, Nodes: nodes, Rules: rules, Add: c.AddNodes, Set: c.Set, Watch: watch})
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // open opens a file and unpacks it if need be.

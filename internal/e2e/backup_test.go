@@ -1,15 +1,47 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/job"
 )
+
+// TestWhatIf replays the past of a controller out of its directory, while it runs
+// and when it does not, and out of a backup: all three have the same jobs.
+func TestWhatIf(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	for range 2 {
+		if d := s.wait(s.submit(doc{name: "past", command: []string{"true"}})); d.State != job.Finished {
+			t.Fatal(describe(d))
+		}
+	}
+	file := filepath.Join(s.dir, "backup")
+	s.must("gctld", "backup", file, "--config", s.ctld.config)
+	replay := func(what, from string) {
+		t.Helper()
+		var reports []struct{ Jobs int }
+		r := s.run("gctld", "sim", "--json", "--from-store", from, "--config", s.ctld.config)
+		if err := json.Unmarshal([]byte(r.out), &reports); err != nil || len(reports) != 2 || reports[0].Jobs != 2 || reports[1].Jobs != 2 {
+			t.Errorf("replay %s (%v): %v", what, err, r)
+		}
+	}
+	replay("of a controller that runs", s.dir+"/ctld")
+	replay("of a backup", file)
+	if r := s.run("gctld", "sim", "--from-store", s.dir+"/ctld/store"); r.code != 0 || !strings.Contains(r.err, "The rules are those of "+s.ctld.config) {
+		t.Errorf("a store whose configuration lies above it: %v", r)
+	}
+	s.ctld.kill()
+	replay("of a controller that does not run", s.dir+"/ctld")
+	s.ctld.start()
+	s.waitNodes("up", 1)
+}
 
 // TestBackup backs up a controller at work, destroys it, and restores it beside
 // nodes that went on: what ran runs on, what began later is ended, and nothing

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"gbatch/internal/store/floor"
 )
 
@@ -69,7 +67,7 @@ func readMark(cfg Config) (m floor.Mark, format uint64, err error) {
 	defer recovered(&err)
 	o := options(cfg)
 	o.ReadOnly = true
-	db, err := pebble.Open(cfg.Dir, o)
+	db, err := openDB(cfg.Dir, o)
 	if err != nil {
 		return m, 0, err
 	}

@@ -93,7 +93,8 @@ func (s *Store) indexEnded() error {
 // ReadPast gives what is known of nodes and of jobs, those of long ago too, out
 // of a store that no controller has open, and changes nothing in it. A record's
 // value is only valid during the call.
-func ReadPast(cfg Config, take func(state.Record) error) error {
+func ReadPast(cfg Config, take func(state.Record) error) (err error) {
+	defer recovered(&err)
 	o := options(cfg)
 	o.ReadOnly, o.ErrorIfNotExists = true, true
 	if cfg.FS != nil {
@@ -101,12 +102,12 @@ func ReadPast(cfg Config, take func(state.Record) error) error {
 	} else {
 		o.FS = nil
 	}
-	db, err := pebble.Open(cfg.Dir, o)
+	db, err := openDB(cfg.Dir, o)
 	switch {
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
 		return fmt.Errorf("read store %s: there is none: give a controller's directory, or a backup", cfg.Dir)
 	case err != nil:
-		return fmt.Errorf("read store %s: %w (a controller that runs keeps it locked: give a backup)", cfg.Dir, err)
+		return fmt.Errorf("read store %s: %w", cfg.Dir, err)
 	}
 	s := &Store{db: db, cfg: cfg}
 	format, err := s.meta(keyFormat)

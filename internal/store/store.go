@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -68,13 +69,25 @@ func (c Config) onDisk() Config {
 func openAs(cfg Config, mark floor.Mark) (s *Store, err error) {
 	defer recovered(&err)
 	s = &Store{cfg: cfg, mark: mark}
-	if s.db, err = pebble.Open(cfg.Dir, options(cfg)); err != nil {
+	if s.db, err = openDB(cfg.Dir, options(cfg)); err != nil {
 		return nil, err
 	}
 	if err := s.begin(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// ErrInUse says that a program has the store open, and no other can.
+var ErrInUse = errors.New("a controller that runs has it open")
+
+// openDB opens the database, or says that another program has.
+func openDB(dir string, o *pebble.Options) (*pebble.DB, error) {
+	db, err := pebble.Open(dir, o)
+	if errors.Is(err, syscall.EAGAIN) {
+		err = ErrInUse
+	}
+	return db, err
 }
 
 func options(cfg Config) *pebble.Options {

@@ -122,6 +122,17 @@ func unpack(o Options, to string) (Info, error) {
 	return info, err
 }
 
+// UnpackStore writes the store that a backup holds into a directory, and none of
+// the keys.
+func UnpackStore(from io.Reader, dir string) (Info, error) {
+	return Read(from, func(name string, mode fs.FileMode, r io.Reader) error {
+		if filepath.Dir(name) != site.StoreDir {
+			return nil
+		}
+		return writeFrom(filepath.Join(dir, filepath.Base(name)), mode, r)
+	})
+}
+
 func writeFrom(path string, mode fs.FileMode, r io.Reader) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
