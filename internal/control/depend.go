@@ -58,9 +58,10 @@ func (d *depends) updateWaits(j, awaited *state.Job) {
 	}
 }
 
-// miss fails a job for which what it waits for cannot come true any more.
+// miss ends a job for which what it waits for cannot come true any more. Nothing
+// of it has failed: it just does not happen.
 func (d *depends) miss(j *state.Job, why string) *state.Job {
-	d.arrays.stop(j, state.Ending{Then: job.Failed, Reason: job.DependencyFailed, Text: why})
+	d.arrays.stop(j, state.Ending{Then: job.Cancelled, Reason: job.DependencyFailed, Text: why})
 	if j.Tasks != nil {
 		d.arrays.update()
 	}

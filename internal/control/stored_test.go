@@ -112,7 +112,7 @@ func viewText(v *state.View) string {
 		switch {
 		case j.Tasks != nil:
 			s := v.Summary(j)
-			fmt.Fprintf(&b, " tasks %s waiting %s active %d failed %s", j.Tasks.All, s.Waiting, s.Active, j.Tasks.Failed())
+			fmt.Fprintf(&b, " tasks %s waiting %s active %d failed %s", j.Tasks.All, s.Waiting, s.Active, j.Tasks.In(state.TaskFailed, state.TaskMissed))
 			if !j.State.Final() {
 				fmt.Fprintf(&b, " because %q", v.WaitingArray(j, s).Text)
 			}

@@ -40,11 +40,11 @@ func TestDependencies(t *testing.T) {
 	if r := s.submit(after("afternotok:1,afterany:"+first.UUID), ""); r.State != job.Queued {
 		t.Errorf("a job after one in history is %s", r.State)
 	}
-	if r := s.submit(after("afterok:1"), ""); r.State != job.Failed {
+	if r := s.submit(after("afterok:1"), ""); r.State != job.Cancelled {
 		t.Errorf("a job after one in history that failed is %s", r.State)
 	}
 	if d := s.job("4"); d.Reason != string(job.DependencyFailed) {
-		t.Errorf("it failed with %q", d.Reason)
+		t.Errorf("it was cancelled with %q", d.Reason)
 	}
 	s.submit(after("afterok:3"), "")
 	s.stop()

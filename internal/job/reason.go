@@ -26,7 +26,7 @@ const (
 	ByAdmin           Reason = "ADMIN"
 	Preempted         Reason = "PREEMPTED"
 	Server            Reason = "SERVER"
-	DependencyFailed  Reason = "DEPENDENCY" // what it waits for can no longer happen
+	DependencyFailed  Reason = "DEPENDENCY" // what it waited for can no longer happen, so that it did not run
 	InputFailed       Reason = "INPUT"      // data could not be brought to the node
 	OutputFailed      Reason = "OUTPUT"     // the program succeeded and its results could not be saved
 	Progress          Reason = "PROGRESS"   // the program ended well before it said that it was done
@@ -52,7 +52,7 @@ const (
 // Class of a reason; empty for reasons that are nobody's fault.
 func (r Reason) Class() Class {
 	switch r {
-	case None, ByUser, ByAdmin, Preempted:
+	case None, ByUser, ByAdmin, Preempted, DependencyFailed:
 		return ""
 	case NodeFail, GPUError, Server:
 		return Infra

@@ -64,7 +64,7 @@ func TestTransitionTable(t *testing.T) {
 
 func TestReasonClass(t *testing.T) {
 	want := map[Reason]Class{
-		None: "", ByUser: "", ByAdmin: "", Preempted: "",
+		None: "", ByUser: "", ByAdmin: "", Preempted: "", DependencyFailed: "",
 		NodeFail: Infra, GPUError: Infra, Server: Infra,
 		ExitCode: Program, OOM: Program, Signal: Program, MaxRuntime: Program, MaxQueued: Program, NotAfter: Program,
 		InteractiveNoRoom: Program, ImagePull: Program, BadSpec: Program, PortInUse: Program, Mount: Program,

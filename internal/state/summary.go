@@ -42,7 +42,7 @@ func (p *Job) PendingTask(index int) (*Job, *Refusal) {
 	}
 	switch s {
 	case TaskMissed:
-		j.State, j.Reason, j.Text = job.Failed, job.DependencyFailed, "the task of its index that it waited for has not finished well"
+		j.State, j.Reason, j.Text = job.Cancelled, job.DependencyFailed, "the task of its index that it waited for has not finished well"
 	case TaskCancelled:
 		j.State, j.Reason, j.Text = job.Cancelled, cmp.Or(p.Reason, job.ByUser), "cancelled before it was in the queue"
 		j.Ended = p.Ended

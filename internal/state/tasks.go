@@ -18,7 +18,7 @@ const (
 	TaskSucceeded TaskState = 's'
 	TaskFailed    TaskState = 'f'
 	TaskCancelled TaskState = 'c'
-	TaskMissed    TaskState = 'd' // failed: what it waited for cannot happen any more; it never was a job
+	TaskMissed    TaskState = 'd' // cancelled: what it waited for cannot happen any more; it never was a job
 )
 
 // Array is the tasks that a job has, by what was asked. Immutable.
@@ -226,11 +226,11 @@ func (t *Tasks) In(states ...TaskState) job.Indexes {
 	return out
 }
 
-// Failed is the tasks that failed, those that could never start too.
-func (t *Tasks) Failed() job.Indexes { return t.In(TaskFailed, TaskMissed) }
+// Cancelled is the tasks that were cancelled, those that could never start too.
+func (t *Tasks) Cancelled() job.Indexes { return t.In(TaskCancelled, TaskMissed) }
 
-// NumFailed is how many they are.
-func (t *Tasks) NumFailed() int { return t.Counts[TaskFailed] + t.Counts[TaskMissed] }
+// NumCancelled is how many they are.
+func (t *Tasks) NumCancelled() int { return t.Counts[TaskCancelled] + t.Counts[TaskMissed] }
 
 // alike is how many tasks from a position on are known to be in its state
 // without looking at them.

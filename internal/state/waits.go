@@ -65,7 +65,7 @@ func (n Need) words() string {
 
 // Missed says that a condition can no longer come true.
 func (n Need) Missed(j *Job) string {
-	return fmt.Sprintf("waits for %s, which cannot happen any more: %s is %s", n.words(), n.Who(), j.State)
+	return fmt.Sprintf("did not run: it waited for %s, and %s is %s", n.words(), n.Who(), j.State)
 }
 
 // Text says what a job waits for.

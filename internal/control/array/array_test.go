@@ -45,7 +45,9 @@ func TestWhatAnArrayComesTo(t *testing.T) {
 		"these are enough":   {job.Tasks{EnoughIndexes: "1,3"}, ".s.s.", nil, "FINISHED  2 of its tasks have succeeded, which is enough", ""},
 		"others are not":     {job.Tasks{EnoughIndexes: "1,3"}, "s.ss.", nil, "", ""},
 		"one was cancelled":  {job.Tasks{}, "scsss", nil, "", "CANCELLED USER tasks 1 were cancelled"},
-		"could never start":  {job.Tasks{}, "ssssd", nil, "", "FAILED DEPENDENCY 1 of 5 tasks failed: 4"},
+		"could never start":  {job.Tasks{}, "ssssd", nil, "", "CANCELLED DEPENDENCY tasks that did not run: 4; what each waited for has not finished well"},
+		"and one failed":     {job.Tasks{}, "sfssd", nil, "", "FAILED FAILED_INDEXES 1 of 5 tasks failed: 1"},
+		"no failure":         {job.Tasks{FailFast: true}, "sss.d", nil, "", ""},
 		"more failed since":  {job.Tasks{}, "ffccc", &state.Ending{Then: job.Failed, Reason: job.FailedIndexes, Text: "1 of 5"}, "", "FAILED FAILED_INDEXES 2 of 5 tasks failed: 0-1"},
 		"was to be this way": {job.Tasks{}, "sfccc", &state.Ending{Then: job.Cancelled, Reason: job.ByUser, Text: "cancelled by ann"}, "", "CANCELLED USER cancelled by ann"},
 	} {

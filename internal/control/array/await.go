@@ -15,7 +15,7 @@ import (
 // task is over, those that wait for it are looked at, and no others; a task that
 // may start is put into its array's ready, from which the window is filled. An
 // array that is over is awaited no more, for by then each task that waited for
-// one of it has failed or need not wait.
+// one of it is missed or need not wait.
 
 // MaxAwaited bounds the arrays that one array's tasks wait for, and the arrays
 // whose tasks wait for those of one.
@@ -31,9 +31,8 @@ const (
 	hopeless                // one has not finished well
 )
 
-// chanceOf is that of the task of an index; the job is one that speaks against
-// it for good.
-func chanceOf(index int, awaited []*state.Job) (chance, *state.Job) {
+// chanceOf is that of the task of an index.
+func chanceOf(index int, awaited []*state.Job) chance {
 	c := ready
 	for _, q := range awaited {
 		switch s, _ := q.Tasks.State(index); s {
@@ -41,25 +40,18 @@ func chanceOf(index int, awaited []*state.Job) (chance, *state.Job) {
 		case state.TaskPending, state.TaskLive:
 			c = undecided
 		default:
-			return hopeless, q
+			return hopeless
 		}
 	}
-	return c, nil
-}
-
-// miss puts a pending task into the state of one that can never start.
-func miss(t *state.Tasks, at int, q *state.Job) {
-	index := t.Index(at)
-	t.Set(at, state.TaskMissed)
-	t.NoteFailure(fmt.Sprintf("%d: waits for task %d_%d to finish well, which cannot happen any more", index, q.Number, index))
+	return c
 }
 
 // MissNew puts into new tasks what can be said of them at once: those that wait
 // for a task that has not finished well can never start.
 func MissNew(t *state.Tasks, awaited []*state.Job) {
 	for at := range t.Len() {
-		if c, q := chanceOf(t.Index(at), awaited); c == hopeless {
-			miss(t, at, q)
+		if chanceOf(t.Index(at), awaited) == hopeless {
+			t.Set(at, state.TaskMissed)
 		}
 	}
 }
@@ -72,7 +64,7 @@ func (s *Set) awaitTasks(p *state.Job, jobs *state.Table) {
 		s.waiters[q.Number] = append(s.waiters[q.Number], p.Number)
 	}
 	for at := 0; len(awaited) > 0 && at < p.Tasks.Len(); at++ {
-		if c, _ := chanceOf(p.Tasks.Index(at), awaited); c == ready && p.Tasks.At(at) == state.TaskPending {
+		if chanceOf(p.Tasks.Index(at), awaited) == ready && p.Tasks.At(at) == state.TaskPending {
 			a.ready = append(a.ready, at) // ascending: a heap
 		}
 	}
@@ -97,11 +89,11 @@ func (a *Array) TakeInAwaited(p *state.Job, t *state.Tasks, jobs *state.Table) (
 		if !ok || t.At(at) != state.TaskPending {
 			continue
 		}
-		switch c, q := chanceOf(i, awaited); c {
+		switch chanceOf(i, awaited) {
 		case ready:
 			heap.Push(&a.ready, at)
 		case hopeless:
-			miss(t, at, q)
+			t.Set(at, state.TaskMissed)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(p.Waits.Tasks), func(n job.Number) bool { return jobs.Get(n).State.Final() })

@@ -116,7 +116,7 @@ func (s *Set) checkAwaited(jobs *state.Table) error {
 			}
 		}
 		for at := 0; len(awaited) > 0 && at < p.Tasks.Len(); at++ {
-			c, _ := chanceOf(p.Tasks.Index(at), awaited)
+			c := chanceOf(p.Tasks.Index(at), awaited)
 			switch st := p.Tasks.At(at); {
 			case st == state.TaskPending && (c == hopeless || c == ready && !slices.Contains(a.ready, at)):
 				return fmt.Errorf("task %d_%d is pending, though what it waits for is over", n, p.Tasks.Index(at))

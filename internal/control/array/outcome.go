@@ -27,7 +27,7 @@ func (a *Array) TakeIn(t *state.Tasks, jobs *state.Table) {
 // Cut is what ends an array before all of its tasks are over; nil: nothing.
 func (a *Array) Cut(p *state.Job) *state.Ending {
 	t := p.Tasks
-	switch failed := t.NumFailed(); {
+	switch failed := t.Counts[state.TaskFailed]; {
 	case a.Whole != nil:
 		return a.Whole
 	case failed > mayFail(t):
@@ -48,10 +48,11 @@ func Ending(p *state.Job) state.Ending {
 			how.Text = failures(t) // more may have failed meanwhile
 		}
 		return how
-	case t.Counts[state.TaskFailed] == 0 && t.Counts[state.TaskMissed] > 0:
-		return state.Ending{Then: job.Failed, Reason: job.DependencyFailed, Text: failures(t)}
 	case t.Counts[state.TaskFailed] > 0:
 		return state.Ending{Then: job.Failed, Reason: job.FailedIndexes, Text: failures(t)}
+	case t.Counts[state.TaskMissed] > 0:
+		return state.Ending{Then: job.Cancelled, Reason: job.DependencyFailed, Text: fmt.Sprintf(
+			"tasks that did not run: %s; what each waited for has not finished well", t.In(state.TaskMissed).Short())}
 	case t.Counts[state.TaskCancelled] > 0:
 		return state.Ending{Then: job.Cancelled, Reason: job.ByUser, Text: fmt.Sprintf("tasks %s were cancelled", t.In(state.TaskCancelled).Short())}
 	}
@@ -79,7 +80,7 @@ func EndOf(s state.TaskState) job.State {
 	switch s {
 	case state.TaskSucceeded:
 		return job.Finished
-	case state.TaskFailed, state.TaskMissed:
+	case state.TaskFailed:
 		return job.Failed
 	}
 	return job.Cancelled
@@ -109,7 +110,7 @@ func mayFail(t *state.Tasks) int {
 
 // failures puts into words which tasks failed and why the first of them did.
 func failures(t *state.Tasks) string {
-	failed := t.Failed()
+	failed := t.In(state.TaskFailed)
 	text := fmt.Sprintf("%d of %d tasks failed: %s", failed.Len(), t.Len(), failed.Short())
 	if len(t.First) == 0 {
 		return text

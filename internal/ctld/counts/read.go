@@ -97,9 +97,9 @@ func (c *Counts) addQueue(set *metrics.Set) {
 	for q, n := range c.queued {
 		set.Add(mQueued, float64(n), string(q.reason), cluster(strconv.Itoa(q.cluster)), class(q.qos))
 	}
-	for state, name := range map[state.TaskState]string{state.TaskPending: "pending", state.TaskLive: "live", state.TaskSucceeded: "succeeded",
-		state.TaskFailed: "failed", state.TaskCancelled: "cancelled"} {
-		set.Add(mTasks, float64(c.tasks[state]), name)
+	for name, n := range map[string]int{"pending": c.tasks[state.TaskPending], "live": c.tasks[state.TaskLive], "succeeded": c.tasks[state.TaskSucceeded],
+		"failed": c.tasks[state.TaskFailed], "cancelled": c.tasks[state.TaskCancelled] + c.tasks[state.TaskMissed]} {
+		set.Add(mTasks, float64(n), name)
 	}
 	c.clusters.read(set, meter.MaxClusters, mCluster, mClustGPUs)
 	c.projects.read(set, meter.MaxProjects, mProjJobs, mProjGPUs)

@@ -66,8 +66,8 @@ func tasksToAPI(out *api.Job, v *state.View, p *state.Job) {
 	out.Tasks = &api.TaskSets{
 		Indexes: t.Indexes, Parallelism: t.Parallelism,
 		Succeeded: t.In(state.TaskSucceeded).String(), NumSucceeded: t.Counts[state.TaskSucceeded],
-		Failed: t.Failed().String(), NumFailed: t.NumFailed(),
-		Cancelled: t.In(state.TaskCancelled).String(), NumCancelled: t.Counts[state.TaskCancelled],
+		Failed: t.In(state.TaskFailed).String(), NumFailed: t.Counts[state.TaskFailed],
+		Cancelled: t.Cancelled().String(), NumCancelled: t.NumCancelled(),
 	}
 	if p.State.Final() {
 		return
