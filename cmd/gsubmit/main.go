@@ -24,12 +24,13 @@ func main() {
 	}
 	cli.Main(cli.Program{
 		Name:  "gsubmit",
-		About: "Submit a job file, a batch script, or with --image a command behind --. Prints the job's number, alone when standard output is no terminal.",
+		About: "Submit job files, batch scripts, or with --image a command behind --. Takes the options of sbatch, too. Prints the jobs' numbers, alone when standard output is no terminal.",
 		Retry: true,
 		Examples: []string{
 			"gsubmit train.json                 # queue the job that train.json describes",
 			"gsubmit --image debian:12 --gpus h100:1 -t 2:00:00 -- nvidia-smi   # a job without a file",
 			"gsubmit --image pytorch:2.4 train.sbatch                          # a script written for Slurm",
+			"gsubmit --wrap \"srun hostname\" -n 4 -o out-%j.txt               # with sbatch's options: docs/formats.md lists them",
 			"gsubmit nvct create --input-file task.json --max-runtime PT4H     # a task of NVIDIA Cloud Tasks; see gsubmit nvct --help",
 			"gsubmit --follow train.json        # and watch it: the queue, its start, its log",
 			"gsubmit --interactive shell.json   # and work in it: its terminal is yours",

@@ -135,7 +135,7 @@ func TestDeadController(t *testing.T) {
 	commands := map[string]func(context.Context, *cli.App) error{
 		"submit": func(ctx context.Context, a *cli.App) error {
 			a.In = strings.NewReader(helloJob)
-			return (&submit.Submit{File: "-"}).Run(ctx, a)
+			return (&submit.Submit{Files: []string{"-"}}).Run(ctx, a)
 		},
 		"queue":  (&queue.List{}).Run,
 		"show":   (&queue.Show{IDs: []string{"1", "2"}}).Run,

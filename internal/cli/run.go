@@ -106,6 +106,13 @@ func (a *App) Run(p Program, cmd command, args []string) (code int) {
 			args = args[:i]
 		}
 	}
+	if c, ok := cmd.(interface {
+		OtherOptions([]string, []*kong.Flag) ([]string, error)
+	}); ok {
+		if args, err = c.OtherOptions(args, parser.Model.Flags); err != nil {
+			return a.Finish(p, exit.Usagef("%w; see %s --help", err, p.Name))
+		}
+	}
 	kctx, err := parser.Parse(args)
 	if err != nil {
 		return a.Finish(p, exit.Usagef("%w; see %s --help", err, p.Name))
@@ -132,6 +139,7 @@ func (a *App) Do(p Program, c *Connection, do func(context.Context) error) int {
 
 var groups = kong.ExplicitGroups([]kong.Group{
 	{Key: "job", Title: "The job, in place of what its file says"},
+	{Key: "container", Title: "The job's container, in docker's words"},
 	{Key: "output", Title: "Output"},
 	{Key: "connection", Title: "Connection"},
 })

@@ -19,6 +19,7 @@ type Fake struct {
 	Jobs    []api.JobDetail
 	Nodes   []api.Node
 	Why     map[string]*api.Explanation
+	Kept    []api.Reservation
 	Submit  func(*api.SubmitRequest, string) (*api.SubmitResponse, *api.Error)
 	Polls   func(n int, id string) *api.JobDetail // answers GET job number n (from 0); nil: from jobs
 	Log     http.HandlerFunc
@@ -50,6 +51,7 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	mux.HandleFunc("POST "+api.PathJobAction, f.act)
 	mux.HandleFunc("GET "+api.PathCluster, func(w http.ResponseWriter, _ *http.Request) { Answer(w, api.ClusterInfo{Nodes: f.Nodes}) })
+	mux.HandleFunc("GET "+api.PathReservations, func(w http.ResponseWriter, _ *http.Request) { Answer(w, api.ReservationList{Reservations: f.Kept}) })
 	mux.HandleFunc("GET "+api.PathEvents, f.events)
 	mux.HandleFunc("GET "+api.PathDiag, func(w http.ResponseWriter, _ *http.Request) { Answer(w, sampleDiag()) })
 	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, _ *http.Request) { Answer(w, api.Status{You: "ann"}) })

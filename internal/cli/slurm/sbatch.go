@@ -39,7 +39,7 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	dir, host := a.Place()
 	sub, err := slurm.Parse([]byte(script), slurm.Options{
 		Line: c.Options, DefaultImage: image, Args: c.Args,
-		FileName: jobName, Directory: dir, Host: host,
+		FileName: jobName, Directory: dir, Host: host, Reservation: a.Reservation(ctx),
 		Env: a.Env, Now: job.Instant(a.Now().UnixMilli()), Zone: time.Local,
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,48 +23,89 @@ import (
 // alone.
 type source struct {
 	file      string             // "-": standard input
+	wrap      string             // in place of the file: a shell command, which is a script
 	format    importer.Format    // empty: detected
 	overrides importer.Overrides // in place of the file's; with a command: of a job without a file
 	nvct      *nvct.Flags        // of a task of NVIDIA Cloud Tasks, with file unless it is empty
 }
 
-// read reads the job's file and applies the flags, or makes a job of the flags
-// alone. The name is for problems.
-func (s *source) read(a *cli.App, secrets map[string]string) (name string, doc json.RawMessage, sub job.Submission, err error) {
-	here := importer.Options{
-		Format: s.format, Image: s.overrides.Image,
-		Env: s.environment(a, secrets), Now: job.Instant(a.Now().UnixMilli()), Zone: time.Local,
-	}
-	here.Directory, here.Host = a.Place()
-	if s.file != "-" {
-		here.FileName = filepath.Base(s.file)
-	}
+// ready reads the job's file and applies the flags, or makes a job of the flags
+// alone.
+func (s *source) ready(ctx context.Context, a *cli.App, secrets map[string]string) (j ready, err error) {
 	switch {
 	case s.nvct != nil:
 		return s.readNVCT(a)
 	case len(s.overrides.Command) > 0 && s.file == "-":
-		name = "gsubmit"
-		sub, err = s.overrides.Quick()
+		j.name = "gsubmit"
+		j.sub, err = s.overrides.Quick()
 	default:
 		var data []byte
-		if name, data, err = readJobFile(a, s.file); err != nil {
-			return name, nil, sub, err
+		if j.name, data, err = s.text(a); err != nil {
+			return j, err
 		}
-		if here.Args = s.overrides.Command; len(here.Args) > 0 && !takesArgs(data, here.Format) {
-			return name, nil, sub, exit.Usagef("there is a job file, %s, and a command behind --: only a script takes arguments there", s.file)
-		}
-		s.overrides.Command = nil
-		doc, sub, err = prepare(data, here)
+		return s.fromFile(ctx, a, secrets, j.name, data)
 	}
-	if err == nil && s.overrides.Any() {
-		if sub, err = s.overrides.Apply(sub, here); err == nil {
-			doc, err = sub.Document()
-		}
+	if err == nil {
+		err = s.amend(&j, s.surroundings(ctx, a, secrets))
 	}
-	if err != nil {
-		return name, nil, sub, &exit.Error{Code: exit.Usage, Err: cli.FileError(name, err)}
+	return j, usage(j.name, err)
+}
+
+// surroundings are what a job's file alone does not say.
+func (s *source) surroundings(ctx context.Context, a *cli.App, secrets map[string]string) importer.Options {
+	here := importer.Options{
+		Format: s.format, Image: s.overrides.Image, Reservation: a.Reservation(ctx),
+		Env: s.environment(a, secrets), Now: job.Instant(a.Now().UnixMilli()), Zone: time.Local,
 	}
-	return name, doc, sub, nil
+	here.Directory, here.Host = a.Place()
+	switch {
+	case s.wrap != "":
+		here.FileName = "wrap"
+	case s.file != "-":
+		here.FileName = filepath.Base(s.file)
+	}
+	return here
+}
+
+// fromFile makes a job of a file. A script takes arguments, and options as
+// sbatch has them.
+func (s *source) fromFile(ctx context.Context, a *cli.App, secrets map[string]string, name string, data []byte) (j ready, err error) {
+	here := s.surroundings(ctx, a, secrets)
+	script := isScript(data, here.Format)
+	if here.Args = s.overrides.Command; len(here.Args) > 0 && !script {
+		return j, exit.Usagef("there is a job file, %s, and a command behind --: only a script takes arguments there", s.file)
+	}
+	if s.overrides.Command = nil; script {
+		here.Line = s.overrides.ForScript()
+	}
+	j.name = name
+	if j.doc, j.sub, err = prepare(data, here); err == nil && s.overrides.Any() {
+		err = s.amend(&j, here)
+	}
+	return j, usage(name, err)
+}
+
+// amend applies the flags.
+func (s *source) amend(j *ready, here importer.Options) (err error) {
+	if j.sub, err = s.overrides.Apply(j.sub, here); err == nil {
+		j.doc, err = j.sub.Document()
+	}
+	return err
+}
+
+func usage(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exit.Error{Code: exit.Usage, Err: cli.FileError(name, err)}
+}
+
+// text is the job's file, or the script that a command is.
+func (s *source) text(a *cli.App) (name string, data []byte, err error) {
+	if s.wrap != "" {
+		return "gsubmit", []byte("#!/bin/sh\n" + s.wrap + "\n"), nil
+	}
+	return readJobFile(a, s.file)
 }
 
 // environment is where a file's variables without a value come from: what flags
@@ -82,8 +124,8 @@ func (s *source) environment(a *cli.App, secrets map[string]string) func(string)
 	}
 }
 
-// takesArgs says whether a job file is a script, whose arguments may follow.
-func takesArgs(data []byte, format importer.Format) bool {
+// isScript says whether a job file is a batch script.
+func isScript(data []byte, format importer.Format) bool {
 	if format == importer.Unknown {
 		format, _ = importer.Detect(data) // what it is not is told by the reader
 	}

@@ -2,14 +2,12 @@ package submit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/alecthomas/kong"
 
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
-	"gbatch/internal/job"
 	"gbatch/internal/job/importer/nvct"
 )
 
@@ -43,23 +41,20 @@ func (w *words) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// readNVCT is read for a task that flags describe, with or without a file.
-func (s *source) readNVCT(a *cli.App) (name string, doc json.RawMessage, sub job.Submission, err error) {
-	name = "gsubmit"
+// readNVCT is ready for a task that flags describe, with or without a file.
+func (s *source) readNVCT(a *cli.App) (j ready, err error) {
+	j.name = "gsubmit"
 	var data []byte
 	if s.file != "" {
-		if name, data, err = readJobFile(a, s.file); err != nil {
-			return name, nil, sub, err
+		if j.name, data, err = readJobFile(a, s.file); err != nil {
+			return j, err
 		}
 		if len(data) == 0 {
-			return name, nil, sub, exit.Usagef("%s is empty", name)
+			return j, exit.Usagef("%s is empty", j.name)
 		}
 	}
-	if sub, err = nvct.ParseFlags(data, *s.nvct); err == nil {
-		doc, err = sub.Document()
+	if j.sub, err = nvct.ParseFlags(data, *s.nvct); err == nil {
+		j.doc, err = j.sub.Document()
 	}
-	if err != nil {
-		return name, nil, sub, &exit.Error{Code: exit.Usage, Err: cli.FileError(name, err)}
-	}
-	return name, doc, sub, nil
+	return j, usage(j.name, err)
 }

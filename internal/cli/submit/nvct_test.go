@@ -71,7 +71,7 @@ func TestCallersVariables(t *testing.T) {
 		return &api.SubmitResponse{Number: 12, State: job.Queued}, nil
 	}})
 	b.App.In = strings.NewReader("type: task\nimage: debian\ncommands: [env]\nenv: [FROM_PROCESS, FROM_SECRET, FROM_ENV]\n")
-	o := Submit{File: "-", flags: flags{Secret: []string{"FROM_SECRET@" + file}}, Overrides: importer.Overrides{Env: []string{"FROM_ENV=flag"}}}
+	o := Submit{Files: []string{"-"}, flags: flags{Secret: []string{"FROM_SECRET@" + file}}, Overrides: importer.Overrides{Env: []string{"FROM_ENV=flag"}}}
 	if err := o.Run(t.Context(), b.App); err != nil {
 		t.Fatal(err)
 	}
@@ -89,19 +89,19 @@ func TestNothingSecretOnTheCommandLine(t *testing.T) {
 		want string
 	}{
 		"secret": {func(a *cli.App) error {
-			return (&Submit{File: "-", flags: flags{Secret: []string{"A=hunter2"}}}).Run(t.Context(), a)
+			return (&Submit{Files: []string{"-"}, flags: flags{Secret: []string{"A=hunter2"}}}).Run(t.Context(), a)
 		}, "A@FILE"},
 		"of nvct": {func(a *cli.App) error {
 			return (&NVCT{Flags: nvct.Flags{Name: "x"}, Secrets: []string{"A=hunter2"}}).Run(t.Context(), a)
 		}, "A@FILE"},
 		"registry": {func(a *cli.App) error {
-			return (&Submit{File: "-", Overrides: importer.Overrides{Image: "bob:hunter2@reg.example/a:1"}}).Run(t.Context(), a)
+			return (&Submit{Files: []string{"-"}, Overrides: importer.Overrides{Image: "bob:hunter2@reg.example/a:1"}}).Run(t.Context(), a)
 		}, "reg.example/a:1"},
 		"nvct's": {func(a *cli.App) error {
 			return (&NVCT{Flags: nvct.Flags{Image: "bob:hunter2@reg.example/a:1"}}).Run(t.Context(), a)
 		}, "reg.example/a:1"},
 		"the input": {func(a *cli.App) error {
-			return (&Submit{File: "-", flags: flags{Secret: []string{"A@-"}}}).Run(t.Context(), a)
+			return (&Submit{Files: []string{"-"}, flags: flags{Secret: []string{"A@-"}}}).Run(t.Context(), a)
 		}, "standard input is needed"},
 	} {
 		b := clitest.Start(t, &clitest.Fake{Submit: func(*api.SubmitRequest, string) (*api.SubmitResponse, *api.Error) {
@@ -116,7 +116,7 @@ func TestNothingSecretOnTheCommandLine(t *testing.T) {
 	}
 	b := clitest.Start(t, &clitest.Fake{})
 	b.App.In = strings.NewReader("type: task\nimage: debian\ncommands: [env]\n")
-	err := (&Submit{File: "-", flags: flags{Convert: true}, Overrides: importer.Overrides{Env: []string{"DB_PASSWORD=hunter2", "TOKENIZERS=4"}}}).Run(t.Context(), b.App)
+	err := (&Submit{Files: []string{"-"}, flags: flags{Convert: true}, Overrides: importer.Overrides{Env: []string{"DB_PASSWORD=hunter2", "TOKENIZERS=4"}}}).Run(t.Context(), b.App)
 	if text := b.Err.String(); err != nil || !strings.Contains(text, "--secret DB_PASSWORD") || strings.Contains(text, "hunter2") || strings.Contains(text, "TOKENIZERS") {
 		t.Errorf("a password as a variable: %v, %s", err, text)
 	}
@@ -131,7 +131,7 @@ func TestConvertReadsBack(t *testing.T) {
 		convert := func(text string) string {
 			b := clitest.Start(t, &clitest.Fake{})
 			b.App.In = strings.NewReader(text)
-			if err := (&Submit{File: "-", flags: flags{Convert: true}}).Run(t.Context(), b.App); err != nil {
+			if err := (&Submit{Files: []string{"-"}, flags: flags{Convert: true}}).Run(t.Context(), b.App); err != nil {
 				t.Fatal(name, err)
 			}
 			return b.Out.String()

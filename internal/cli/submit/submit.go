@@ -5,6 +5,9 @@ package submit
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"strconv"
 
 	"gbatch/internal/api"
@@ -20,12 +23,12 @@ import (
 
 // flags are those of all commands that submit: what is done with the job.
 type flags struct {
-	Project        string `short:"A" help:"Project that is billed, instead of the file's."`
+	Project        string `short:"A" aliases:"account" help:"Project that is billed, instead of the file's."`
 	Hold           bool   `short:"H" help:"Queue the job on hold."`
 	Dependency     string `short:"d" xor:"dep" sep:"none" placeholder:"WHAT" help:"Wait for other jobs, instead of for what the file says: afterok:12:13,after:14+5 (all), afterok:12?afterany:13 (one of them), singleton."`
 	DryRun         bool   `xor:"what" help:"Check everything, show the effective job and when it would start; submit nothing."`
 	Convert        bool   `xor:"what,dep" help:"Print the job in the native format; submit nothing."`
-	Wait           bool   `xor:"then" help:"Wait for the job's end and exit with its code (128+signal; 125 if it was not the program that failed)."`
+	Wait           bool   `short:"W" xor:"then" help:"Wait for the job's end and exit with its code (128+signal; 125 if it was not the program that failed)."`
 	Follow         bool   `short:"f" xor:"then" help:"Like --wait, and show the job's state and then its log."`
 	Interactive    bool   `short:"i" xor:"then" help:"Start at once or fail, and give the program your terminal. Enter ~ . leaves it; gexec --attach comes back."`
 	IdempotencyKey string `placeholder:"KEY" help:"Submitting again with the same key gives the same job."`
@@ -35,8 +38,9 @@ type flags struct {
 
 // Submit is gsubmit and its flags.
 type Submit struct {
-	File   string `arg:"" optional:"" default:"-" help:"Job file of any known format; \"-\" or nothing reads standard input."`
-	Format string `placeholder:"NAME" help:"The file's format, when it shall not be detected (gpulab-v2, ...)."`
+	Files  []string `arg:"" optional:"" name:"file" help:"Job files of any known format; \"-\" or nothing reads standard input."`
+	Format string   `placeholder:"NAME" help:"The files' format, when it shall not be detected (gpulab-v2, ...)."`
+	Wrap   string   `placeholder:"COMMAND" help:"Submit a batch script of this shell command, as sbatch does."`
 	flags
 	importer.Overrides // win over the file; with a command behind -- they are the whole job
 }
@@ -44,75 +48,136 @@ type Submit struct {
 // AfterDashes takes what stands behind --.
 func (o *Submit) AfterDashes(args []string) { o.Command = args }
 
-// Run submits a job file, or a command in an image.
+// Run submits job files, or a command in an image.
 func (o *Submit) Run(ctx context.Context, a *cli.App) error {
-	return o.submit(ctx, a, &source{file: o.File, format: importer.Format(o.Format), overrides: o.Overrides})
+	if o.Wrap != "" && len(o.Files)+len(o.Command) > 0 {
+		return exit.Usagef("--wrap is the whole job: give it without a file and without a command behind --")
+	}
+	files := o.Files
+	if len(files) == 0 {
+		files = []string{"-"}
+	}
+	var all []*source
+	for _, file := range files {
+		all = append(all, &source{file: file, wrap: o.Wrap, format: importer.Format(o.Format), overrides: o.Overrides})
+	}
+	return o.submit(ctx, a, all...)
 }
 
-// submit checks a job, hands it to the controller and does with it what the
-// flags say.
-func (o *flags) submit(ctx context.Context, a *cli.App, src *source) error {
-	if err := o.check(src); err != nil {
+// ready is a job that was checked here.
+type ready struct {
+	name string // of its file, for problems
+	doc  json.RawMessage
+	sub  job.Submission
+}
+
+// submit checks jobs, hands them to the controller and does with them what the
+// flags say. None is submitted if one of them is not accepted here.
+func (o *flags) submit(ctx context.Context, a *cli.App, all ...*source) error {
+	if err := o.check(all); err != nil {
 		return err
 	}
-	src.warn(a)
-	secrets, err := o.secrets(a, src)
+	all[0].warn(a)
+	secrets, err := o.secrets(a, all[0])
 	if err != nil {
 		return err
 	}
-	name, doc, sub, err := src.read(a, secrets)
-	if err != nil {
+	var jobs []ready
+	for _, src := range all {
+		j, readErr := src.ready(ctx, a, secrets)
+		if jobs = append(jobs, j); readErr != nil {
+			err = both(err, readErr)
+		}
+	}
+	switch {
+	case err != nil:
 		return err
+	case o.Convert:
+		return convert(a, jobs[0].sub)
 	}
-	if o.Convert {
-		return convert(a, sub)
+	for i := range jobs {
+		if err := jobs[i].addSecrets(secrets); err != nil {
+			return err
+		}
 	}
-	if doc, err = withSecrets(doc, &sub, secrets); err != nil {
-		return &exit.Error{Code: exit.Usage, Err: cli.FileError(name, err)}
-	}
-	req := &api.SubmitRequest{Job: doc, Project: o.Project, Hold: o.Hold, DryRun: o.DryRun, Interactive: o.Interactive, Dependency: o.Dependency}
-	resp, err := a.Client.Submit(ctx, req, o.IdempotencyKey)
-	if err != nil {
-		return cli.FileError(name, err)
-	}
-	resp.Notes = mergeNotes(sub.Notes, resp.Notes)
-	if o.DryRun {
-		return printDryRun(a, resp)
-	}
-	if err := o.printSubmitted(a, resp, sub.Spec.Name); err != nil {
-		return err
-	}
-	id := strconv.FormatUint(uint64(resp.Number), 10)
+	numbers, err := o.send(ctx, a, jobs)
 	a.Client.Retry = client.Retry{} // what follows has its own patience
 	switch {
+	case len(numbers) == 0:
 	case o.Interactive:
-		return exec.Interactive(ctx, a, id)
+		return exec.Interactive(ctx, a, numbers[0])
 	case o.Follow:
-		return follow.Job(ctx, a, id)
+		return follow.Job(ctx, a, numbers[0])
 	case o.Wait:
-		return follow.Wait(ctx, a, id)
+		for _, id := range numbers {
+			if end := follow.Wait(ctx, a, id); err == nil {
+				err = end
+			}
+		}
 	}
-	return nil
+	return err
+}
+
+// both joins the problems of two files.
+func both(a, b error) error {
+	if a == nil {
+		return b
+	}
+	return &exit.Error{Code: exit.Code(a), Err: fmt.Errorf("%w\n%w", a, b)}
+}
+
+// send hands jobs to the controller, which may refuse some, and tells the
+// numbers of the others.
+func (o *flags) send(ctx context.Context, a *cli.App, jobs []ready) (numbers []string, failed error) {
+	for _, j := range jobs {
+		req := &api.SubmitRequest{Job: j.doc, Project: o.Project, Hold: o.Hold, DryRun: o.DryRun, Interactive: o.Interactive, Dependency: o.Dependency}
+		resp, err := a.Client.Submit(ctx, req, o.IdempotencyKey)
+		if err != nil {
+			err = cli.FileError(j.name, err)
+			if _, refused := errors.AsType[*api.Error](err); !refused || len(jobs) == 1 || client.IsUnavailable(err) {
+				return numbers, err
+			}
+			a.Say("%v", err)
+			failed = &exit.Error{Code: exit.Code(err)}
+			continue
+		}
+		resp.Notes = mergeNotes(j.sub.Notes, resp.Notes)
+		if o.DryRun {
+			err = printDryRun(a, resp)
+		} else {
+			err = o.printSubmitted(a, resp, j.sub.Spec.Name)
+			numbers = append(numbers, strconv.FormatUint(uint64(resp.Number), 10))
+		}
+		if err != nil {
+			return numbers, err
+		}
+	}
+	return numbers, failed
 }
 
 // secrets reads the values of secrets. Standard input may be the job's file, or its
 // program's.
 func (o *flags) secrets(a *cli.App, src *source) (map[string]string, error) {
 	from := secret.Source{Env: a.Env, In: a.In, Ask: a.AskHidden()}
-	if o.Interactive || src.file == "-" && len(src.overrides.Command) == 0 {
+	if o.Interactive || src.file == "-" && len(src.overrides.Command) == 0 && src.wrap == "" {
 		from.In, from.Ask = nil, nil
 	}
 	return secret.Read(o.Secret, from)
 }
 
-func (o *flags) check(src *source) error {
+func (o *flags) check(all []*source) error {
+	src := all[0]
 	if err := src.exposed(); err != nil {
 		return err
 	}
 	switch {
+	case len(all) > 1 && (o.Interactive || o.Follow || o.Convert || o.IdempotencyKey != ""):
+		return exit.Usagef("--interactive, --follow, --convert and --idempotency-key are for one job: give one file (arguments of a script come behind --)")
+	case len(all) > 1 && len(src.overrides.Command) > 0:
+		return exit.Usagef("there are several files and arguments behind --: give one script")
 	case !o.Interactive:
 		return nil
-	case src.file == "-" && !o.DryRun && len(src.overrides.Command) == 0:
+	case src.file == "-" && !o.DryRun && len(src.overrides.Command) == 0 && src.wrap == "":
 		return exit.Usagef("--interactive gives standard input to the job: name the job file")
 	case o.Hold:
 		return exit.Usagef("--interactive starts at once or fails: it cannot be combined with --hold")
@@ -122,12 +187,14 @@ func (o *flags) check(src *source) error {
 	return nil
 }
 
-// withSecrets adds values to a submission and checks that none is missing. It
-// gives the document to send.
-func withSecrets(doc []byte, sub *job.Submission, values map[string]string) ([]byte, error) {
-	sub.SetSecrets(values)
-	if err := sub.Spec.CheckSecrets(sub.Secrets); err != nil || len(values) == 0 {
-		return doc, err
+// addSecrets adds the values of secrets and checks that none is missing.
+func (j *ready) addSecrets(values map[string]string) (err error) {
+	j.sub.SetSecrets(values)
+	if err = j.sub.Spec.CheckSecrets(j.sub.Secrets); err == nil && len(values) > 0 {
+		j.doc, err = j.sub.Document()
 	}
-	return sub.Document()
+	if err != nil {
+		return &exit.Error{Code: exit.Usage, Err: cli.FileError(j.name, err)}
+	}
+	return nil
 }

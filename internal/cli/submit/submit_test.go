@@ -54,7 +54,7 @@ func TestSubmit(t *testing.T) {
 		"submit-bad":       {stdin: badJob},
 		"submit-not-json":  {stdin: "hello there"},
 		"submit-bad-flag":  {stdin: helloJob, o: Submit{Format: "yaml"}},
-		"submit-no-file":   {o: Submit{File: "none.json"}},
+		"submit-no-file":   {o: Submit{Files: []string{"none.json"}}},
 		"submit-too-large": {stdin: `{"name": "` + strings.Repeat("x", document.MaxBytes) + `"}`},
 		"submit-server-problems": {stdin: helloJob, submit: refuses(api.Errorf(api.CodeInvalidJob, "job is not accepted").WithProblems(
 			api.Problem{Path: "request.resources.clusterId", Message: "there is no cluster 7", Hint: "clusters are 1 and 2"}, api.Problem{Path: "name", Message: "is taken\x1b"}))},
@@ -66,9 +66,6 @@ func TestSubmit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := clitest.Start(t, &clitest.Fake{Submit: tc.submit})
 			b.App.Term, b.App.Output, b.App.In = tc.term, tc.output, strings.NewReader(tc.stdin)
-			if tc.o.File == "" {
-				tc.o.File = "-"
-			}
 			code := b.App.Finish(cli.Program{Name: "gsubmit"}, tc.o.Run(t.Context(), b.App))
 			b.Golden(t, name, code)
 			if strings.Contains(b.Out.String()+b.Err.String(), "s3cret") {
@@ -89,7 +86,7 @@ func TestSubmitSends(t *testing.T) {
 	if err := os.WriteFile(file, []byte("\xef\xbb\xbf"+helloJob), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&Submit{File: file, flags: flags{Project: "p", Hold: true, IdempotencyKey: "k"}}).Run(t.Context(), b.App); err != nil {
+	if err := (&Submit{Files: []string{file}, flags: flags{Project: "p", Hold: true, IdempotencyKey: "k"}}).Run(t.Context(), b.App); err != nil {
 		t.Fatal(err)
 	}
 	var sent, want any
@@ -102,7 +99,7 @@ func TestSubmitSends(t *testing.T) {
 	if err := os.WriteFile(file, []byte(badJob), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := (&Submit{File: file}).Run(t.Context(), b.App)
+	err := (&Submit{Files: []string{file}}).Run(t.Context(), b.App)
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		if !strings.HasPrefix(line, file+": ") {
 			t.Errorf("line %q does not begin with the file's name", line)

@@ -41,11 +41,15 @@ var formats = []Format{GPULabV2, gpulabV1, nvct.Source, ccluster.Source, tao.Sou
 type Options struct {
 	Format Format   // Unknown: detected from the content
 	Args   []string // of a script
+	Line   []string // options of sbatch, which win over a script's
 	Image  string   // of formats whose files need not name one, as Slurm's; wins over one that is named
 
 	// Of a script: its file's name, and the directory and machine that it is
 	// submitted from. Empty: not known.
 	FileName, Directory, Host string
+
+	// Reservation finds one that a script, or an option of sbatch, names; nil: none.
+	Reservation func(name string) (slurm.Reservation, error)
 
 	// Where the file was written: variables of its author, the time, and the
 	// zone of dates without one (nil: UTC). A file that needs what is missing
@@ -80,9 +84,15 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	case kubernetes.Source:
 		return kubernetes.Parse(data)
 	case Slurm:
-		return slurm.Parse(data, slurm.Options{Args: o.Args, Image: o.Image, FileName: o.FileName, Directory: o.Directory, Host: o.Host, Env: o.Env, Now: o.Now, Zone: o.Zone})
+		return slurm.Parse(data, o.slurm())
 	}
 	return job.Submission{}, fmt.Errorf("no format is called %q: use one of %s", format, join(formats))
+}
+
+// slurm are the options of the reader of batch scripts.
+func (o *Options) slurm() slurm.Options {
+	return slurm.Options{Args: o.Args, Line: o.Line, Image: o.Image, FileName: o.FileName, Directory: o.Directory, Host: o.Host,
+		Reservation: o.Reservation, Env: o.Env, Now: o.Now, Zone: o.Zone}
 }
 
 // Detect tells the format of a job file from its content. Anything that starts

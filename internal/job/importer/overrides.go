@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,14 +21,14 @@ import (
 // values leave the file's. Texts are as Slurm has them. The tags are the flags'
 // for whoever reads a command line by them.
 type Overrides struct {
-	Name      string   `group:"job" name:"job-name" short:"J" placeholder:"NAME" help:"Name."`
+	Name      string   `group:"job" name:"job-name" short:"J" aliases:"name" placeholder:"NAME" help:"Name."`
 	Image     string   `group:"job" placeholder:"NAME" help:"Container image."`
 	GPUs      string   `group:"job" name:"gpus" short:"G" placeholder:"N" help:"GPUs of each node: a number, MODEL:NUMBER, a share such as 0.5, or all."`
-	CPUs      int      `group:"job" name:"cpus" short:"c" placeholder:"N" help:"Cores of each node."`
-	Mem       string   `group:"job" placeholder:"SIZE" help:"Memory of each node, as 16G (else 4 GiB for each core); 0 is all of it."`
+	CPUs      int      `group:"job" name:"cpus" short:"c" aliases:"cpus-per-task" placeholder:"N" help:"Cores of each node."`
+	Mem       string   `group:"job" aliases:"memory" placeholder:"SIZE" help:"Memory of each node, as 16G (else 4 GiB for each core); 0 is all of it."`
 	Time      string   `group:"job" short:"t" placeholder:"TIME" help:"Time limit: minutes, H:M:S, D-H:M:S or \"2 hours\"."`
 	Nodes     int      `group:"job" short:"N" placeholder:"N" help:"Nodes; all start together."`
-	Cluster   int      `group:"job" short:"p" placeholder:"NUMBER" help:"Cluster."`
+	Cluster   string   `group:"job" short:"p" aliases:"partition" placeholder:"NUMBER" help:"Cluster, or the name of a partition."`
 	NodeList  string   `group:"job" name:"nodelist" short:"w" placeholder:"NODES" help:"Only these nodes, as n[1-3],m1."`
 	Exclude   string   `group:"job" short:"x" placeholder:"NODES" help:"None of these nodes."`
 	Exclusive bool     `group:"job" help:"Nodes without any other job, and all cores, memory and GPUs of theirs."`
@@ -36,10 +37,13 @@ type Overrides struct {
 	Requeue   bool     `group:"job" help:"Queue it again when it is halted or its node fails."`
 	QOS       string   `group:"job" name:"qos" short:"q" placeholder:"NAME" help:"Service class."`
 	Env       []string `group:"job" short:"e" sep:"none" placeholder:"NAME[=VALUE]" help:"Variable; NAME alone takes yours. May be repeated."`
-	Mount     []string `group:"job" short:"v" sep:"none" placeholder:"SOURCE[:TARGET[:ro]]" help:"Project storage. May be repeated."`
-	Workdir   string   `group:"job" short:"D" placeholder:"DIR" help:"Working directory in the container."`
+	Mount     []string `group:"job" short:"v" aliases:"volume" sep:"none" placeholder:"SOURCE[:TARGET[:ro]]" help:"Project storage. May be repeated."`
+	Workdir   string   `group:"job" short:"D" aliases:"chdir" placeholder:"DIR" help:"Working directory in the container."`
+
+	Container // in docker's words
 
 	Command []string `kong:"-"` // with Image: a job without a file
+	Line    []string `kong:"-"` // options of sbatch beside those above
 }
 
 // Any says whether anything is overridden.
@@ -52,6 +56,9 @@ const quickMemoryPerCore = 4
 func (o Overrides) Quick() (job.Submission, error) {
 	if o.Image == "" {
 		return job.Submission{}, job.Problems{{Path: "--image", Message: "is missing: a job runs in a container", Hint: "gsubmit --image NAME -- COMMAND"}}
+	}
+	if slurm.Counts(o.Line) {
+		return job.Submission{}, job.Problems{{Path: "--image", Message: "with a command behind -- has no tasks to count", Hint: "give the command to --wrap, or no options about tasks"}}
 	}
 	cores := max(o.CPUs, 1)
 	memory := quickMemoryPerCore * cores
@@ -75,7 +82,9 @@ func (o Overrides) Apply(sub job.Submission, surroundings Options) (job.Submissi
 	a := &applied{sub: &sub, o: surroundings}
 	a.amounts(o)
 	a.container(o)
+	a.docker(o.Container)
 	a.when(o)
+	a.others(o)
 	if len(a.problems) > 0 {
 		return job.Submission{}, a.problems
 	}
@@ -92,6 +101,32 @@ func (o Overrides) Apply(sub job.Submission, surroundings Options) (job.Submissi
 	}
 	out.Notes = append(sub.Notes, out.Notes...)
 	return out, err
+}
+
+// ForScript takes those out that a batch script's own options are told in: there
+// they are sbatch's, whose -c is of each task and whose -G of all nodes.
+func (o *Overrides) ForScript() (line []string) {
+	add := func(option, value string) {
+		if value != "" && value != "0" {
+			line = append(line, option+"="+value)
+		}
+	}
+	if _, err := slurm.ParseGPUs(o.GPUs); err == nil && o.GPUs != "all" && o.GPUs != "" {
+		add("--gpus", o.GPUs)
+		o.GPUs = ""
+	}
+	add("--cpus-per-task", strconv.Itoa(o.CPUs))
+	add("--nodes", strconv.Itoa(o.Nodes))
+	add("--partition", o.Cluster)
+	if o.Mem != "" {
+		line = append(line, "--mem="+o.Mem)
+	}
+	if o.Exclusive {
+		line = append(line, "--exclusive")
+	}
+	line = append(line, o.Line...)
+	o.CPUs, o.Nodes, o.Mem, o.Cluster, o.Exclusive, o.Line = 0, 0, "", "", false, nil
+	return line
 }
 
 // applied is a job to which overrides are being applied.
@@ -126,7 +161,6 @@ func (a *applied) amounts(o Overrides) {
 		}
 	}
 	g.Nodes = cmp.Or(o.Nodes, g.Nodes)
-	r.ClusterID = cmp.Or(o.Cluster, r.ClusterID)
 	g.Exclusive = g.Exclusive || o.Exclusive
 	for _, list := range []struct {
 		flag, text string
@@ -176,7 +210,7 @@ func (a *applied) container(o Overrides) {
 			value, given = a.o.Env(name)
 		}
 		if !given {
-			a.check("--env", name, errors.New("is not set where the job is submitted"))
+			a.check("--env", name, unset(name))
 		}
 		env[name] = value
 	}
@@ -188,6 +222,39 @@ func (a *applied) container(o Overrides) {
 		if a.check("--mount", text, err) {
 			docker.Storage = append(docker.Storage, mounts...)
 		}
+	}
+}
+
+// unset says what is wrong with a variable that has no value; -e is a file to
+// those who are used to sbatch.
+func unset(name string) error {
+	if strings.ContainsAny(name, "./%") {
+		return errors.New("is no variable: for a file of the program's errors write --error FILE")
+	}
+	return errors.New("is not set where the job is submitted")
+}
+
+// others applies what options of sbatch say, and notes what sbatch would
+// understand in another way.
+func (a *applied) others(o Overrides) {
+	if len(a.problems) > 0 {
+		return
+	}
+	r, g := &a.sub.Spec.Request.Resources, a.sub.Spec.Gbatch
+	line := o.Line
+	if n, err := strconv.Atoi(o.Cluster); err == nil && n > 0 {
+		r.ClusterID = n
+	} else if o.Cluster != "" {
+		line = append(slices.Clip(line), "--partition="+o.Cluster)
+	}
+	sub, err := slurm.Amend(*a.sub, line, a.o.slurm())
+	if ps, ok := errors.AsType[job.Problems](err); ok {
+		a.problems = ps
+		return
+	}
+	*a.sub = sub
+	if nodes := max(g.Nodes, 1); o.GPUs != "" && nodes > 1 && r.GPUs >= 1 {
+		a.sub.Notes = append(a.sub.Notes, job.Note{Path: "--gpus", Message: fmt.Sprintf("is of each node here: %v in all", r.GPUs*float64(nodes))})
 	}
 }
 

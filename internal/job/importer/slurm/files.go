@@ -9,6 +9,18 @@ import (
 // files decides where the script's output goes: below the directory that it
 // begins in, which is the one that it was submitted from.
 func (s *script) files() {
+	s.place()
+	if s.stdio.Output == "" {
+		s.stdio.Output = "slurm-%j.out"
+		if s.spec.Gbatch.Tasks != nil {
+			s.stdio.Output = "slurm-%A_%a.out"
+		}
+	}
+	s.spec.Gbatch.Stdio = &s.stdio
+}
+
+// place decides where the program begins, if that was said.
+func (s *script) place() {
 	docker := &s.spec.Request.Docker
 	if dir := s.workDir; dir != "" {
 		switch {
@@ -20,13 +32,6 @@ func (s *script) files() {
 			s.problem(0, "--chdir", "is below the directory that the script is submitted from, which is not known", "write the whole path")
 		}
 	}
-	if s.stdio.Output == "" {
-		s.stdio.Output = "slurm-%j.out"
-		if s.spec.Gbatch.Tasks != nil {
-			s.stdio.Output = "slurm-%A_%a.out"
-		}
-	}
-	s.spec.Gbatch.Stdio = &s.stdio
 }
 
 // fileOption keeps the name of a file.

@@ -20,6 +20,7 @@ type option struct {
 	note        string
 	hint        string
 	instead     string
+	tasks       bool // it counts tasks of a script
 }
 
 func (o option) needsValue() bool { return o.value != nil && o.flag == nil }
@@ -66,17 +67,17 @@ func who() []option {
 func howMuch() []option {
 	return []option{
 		{long: "--nodes", short: "-N", value: (*script).nodeCount},
-		{long: "--ntasks", short: "-n", value: integer(func(s *script, n int64) { s.tasks = int(n) })},
-		{long: "--ntasks-per-node", value: integer(func(s *script, n int64) { s.tasksPerNode = int(n) })},
-		{long: "--ntasks-per-gpu", value: integer(func(s *script, n int64) { s.tasksPerGPU = int(n) })},
-		{long: "--cpus-per-task", short: "-c", value: integer(func(s *script, n int64) { s.cpusPerTask = int(n) })},
+		{long: "--ntasks", tasks: true, short: "-n", value: integer(func(s *script, n int64) { s.tasks = int(n) })},
+		{long: "--ntasks-per-node", tasks: true, value: integer(func(s *script, n int64) { s.tasksPerNode = int(n) })},
+		{long: "--ntasks-per-gpu", tasks: true, value: integer(func(s *script, n int64) { s.tasksPerGPU = int(n) })},
+		{long: "--cpus-per-task", tasks: true, short: "-c", value: integer(func(s *script, n int64) { s.cpusPerTask = int(n) })},
 		{long: "--cpus-per-gpu", value: integer(func(s *script, n int64) { s.cpusPerGPU = int(n) })},
 		{long: "--mem", value: memory(func(s *script, mib int64) { s.mem = mib })},
 		{long: "--mem-per-cpu", value: memory(func(s *script, mib int64) { s.memPerCPU = mib })},
 		{long: "--mem-per-gpu", value: memory(func(s *script, mib int64) { s.memPerGPU = mib })},
 		{long: "--gpus", short: "-G", value: gpus(func(s *script) *GPUs { return &s.gpus })},
 		{long: "--gpus-per-node", value: gpus(func(s *script) *GPUs { return &s.gpusPerNode })},
-		{long: "--gpus-per-task", value: gpus(func(s *script) *GPUs { return &s.gpusPerTask })},
+		{long: "--gpus-per-task", tasks: true, value: gpus(func(s *script) *GPUs { return &s.gpusPerTask })},
 		{long: "--gres", value: (*script).gres},
 		{long: "--exclusive", value: func(*script, string) error {
 			return errors.New("nodes are one job's or shared by all, not one user's or group's")
@@ -90,6 +91,7 @@ func where() []option {
 	return []option{
 		{long: "--constraint", short: "-C", value: (*script).constraint},
 		{long: "--nodelist", short: "-w", value: (*script).nodelist},
+		{long: "--reservation", value: (*script).reservation},
 		{long: "--exclude", short: "-x", value: func(s *script, v string) (err error) {
 			s.spec.Gbatch.ExcludeNodes, err = job.ParseNodes(v)
 			return err
@@ -173,7 +175,7 @@ func inside() []option {
 		{long: "--hint", value: nothing, note: noEffect + ": " + wholeJobs},
 		{long: "--threads-per-core", value: nothing, note: noEffect + ": " + wholeJobs},
 		{long: "--cpu-bind", value: nothing, note: noEffect + ": " + wholeJobs},
-		{long: "--ntasks-per-core", value: nothing, note: noEffect + ": " + wholeJobs},
+		{long: "--ntasks-per-core", tasks: true, value: nothing, note: noEffect + ": " + wholeJobs},
 		{long: "--overcommit", short: "-O", flag: func(*script) {}, note: noEffect + ": tasks on a node share its cores in any case"},
 		{long: "--wait-all-nodes", value: nothing, note: "is always so: a job begins when all of its nodes are ready"},
 		{long: "--gpu-bind", value: nothing, note: noEffect + ": the job sees its own GPUs only"},
@@ -192,7 +194,7 @@ func inside() []option {
 		{long: "--ignore-pbs", flag: func(*script) {}},
 		{long: "--verbose", short: "-v", flag: func(*script) {}},
 		{long: "--quiet", short: "-Q", flag: func(*script) {}},
-		{long: "--oversubscribe", short: "-s", instead: "ask for a share of a GPU in a native job: \"gpus\": 0.5"},
+		{long: "--oversubscribe", short: "-s", flag: func(*script) {}, note: noEffect + ": a job has its cores and GPUs for itself; for a share of a GPU ask for --gpus 0.5 by gsubmit"},
 	}
 }
 
@@ -206,14 +208,13 @@ func elsewhere() []option {
 		{long: "--wrap", instead: "use gsubmit --image NAME -- COMMAND"},
 		{long: "--uid", instead: "a job belongs to whoever submits it"},
 		{long: "--gid", instead: "the project's group is given by its storage"},
-		{long: "--reservation", instead: "name the reservation by its UUID in request.scheduling.reservationIds of a native job"},
 		{long: "--licenses", short: "-L", instead: "limit how many run at once: maxSimultaneousJobs in a native job"},
 		{long: "--clusters", short: "-M", instead: "choose the controller with GBATCH_CONTROLLER"},
 		{long: "--time-min", instead: "give --time alone"},
 		{long: "--gpus-per-socket", instead: "give --gpus-per-node"},
 		{long: "--sockets-per-node", instead: "give --cpus-per-task"},
 		{long: "--cores-per-socket", instead: "give --cpus-per-task"},
-		{long: "--ntasks-per-socket", instead: "give --ntasks-per-node"},
+		{long: "--ntasks-per-socket", tasks: true, instead: "give --ntasks-per-node"},
 		{long: "--mincpus", instead: "give --cpus-per-task"},
 		{long: "--core-spec", short: "-S", instead: "the node keeps cores for itself by its own configuration"},
 		{long: "--cpu-freq", instead: "remove it: clocks are the node's"},

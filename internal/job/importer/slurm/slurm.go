@@ -33,6 +33,9 @@ type Options struct {
 	Directory string // that it is submitted from
 	Host      string // the machine there
 
+	// Reservation finds one by its name or UUID; nil: none can be named.
+	Reservation func(name string) (Reservation, error)
+
 	// Where the script was written; see importer.Options.
 	Env  func(name string) (value string, ok bool)
 	Now  job.Instant
@@ -46,17 +49,22 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 		return job.Submission{}, job.Problems{{Message: fmt.Sprintf("has %d bytes, a script may have at most %d", len(data), document.MaxBytes),
 			Hint: "put what it does into a file in project storage, and call that"}}
 	}
-	s := &script{o: o, known: allOptions(), spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, tasksPerNode: -1, nodes: 1, mem: -1, memPerCPU: -1, memPerGPU: -1}
-	s.image = o.DefaultImage
+	s := newScript(o)
+	s.spec, s.image = job.Spec{Gbatch: &job.Gbatch{Source: Source}}, o.DefaultImage
 	for _, d := range slices.Concat(s.directives(string(data)), s.environment(), s.words(o.Line, 0)) {
 		s.apply(d)
 	}
 	s.spec.Name = cmp.Or(s.spec.Name, s.o.FileName, "sbatch")
 	s.amounts()
+	s.reserve()
 	s.files()
 	s.body(string(data))
 	s.container()
 	return s.result()
+}
+
+func newScript(o Options) *script {
+	return &script{o: o, known: allOptions(), tasksPerNode: -1, nodes: 1, mem: -1, memPerCPU: -1, memPerGPU: -1}
 }
 
 // script is a script on its way to a job: the options that only make sense
@@ -80,6 +88,8 @@ type script struct {
 	gpusPerTask  GPUs
 	cpusPerGPU   int
 	tasksPerGPU  int
+
+	reserved *Reservation // nil: none
 
 	stdio   job.Stdio
 	workDir string // as it was given
