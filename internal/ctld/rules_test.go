@@ -71,7 +71,7 @@ func TestRulesFollowTheFile(t *testing.T) {
 		"value":         {"operators: [bob]\nprojects:\n  - name: default\n    gid: -5\n", "projects[0].gid (line 8): -5"},
 		"two_problems":  {"operators: [bob]\nlimits: {maxQueuedJobs: 0}\nprojects:\n  - name: 'a b'\n", "projects[0].name (line 8)"},
 		"bad_member":    {"projects:\n  - name: default\n    members: [{grupp: x}]\n", "{group: NAME}"},
-		"policy":        {"policy: {mode: magic}\n", "policy (line 5)"},
+		"policy":        {"policy: {mode: magic}\n", "policy.mode (line 5)"},
 		"live_jobs":     {"projects:\n  - name: default\n", "project lab has 1 jobs"},
 		"other_listen":  {"listen: 127.0.0.1:1\n", "restart"},
 		"not_even_yaml": {"operators: [bob\n", "(line 4): is not YAML"},

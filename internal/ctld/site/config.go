@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"gbatch/internal/api"
@@ -261,11 +260,7 @@ func (c Config) Validate() error {
 	if p := c.GangSubnet; !p.Addr().Is4() || p.Bits() < 8 || p.Bits() > 18 || p != p.Masked() {
 		bad("gangSubnet", "%s: want an IPv4 network of /8 to /18 with no bits beyond that, as 10.214.0.0/16", p)
 	}
-	if _, _, err := c.Policy.build(c.Projects); err != nil {
-		for line := range strings.Lines(err.Error()) {
-			bad("policy", "%s", strings.TrimSpace(line))
-		}
-	}
+	c.Policy.check(c.Projects, bad)
 	return faults.Err()
 }
 

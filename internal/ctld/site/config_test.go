@@ -20,11 +20,11 @@ func TestBadConfigIsRefused(t *testing.T) {
 		{"kinds and values", "dir: [x]\nprojects: {}\nadmins: [{grupp: x}, ~, [y]]\nkeep: {endedCount: many, endedFor: soon}\nsocket: here\n", []string{
 			"8 problems", "dir (line 1): must be a string", "projects (line 2): must be a list, is an object", "admins[0] (line 3): is no member; write", "admins[1] (line 3): is empty",
 			"admins[2] (line 3): is no member", "keep.endedCount (line 4): must be a whole number, is a string", `keep.endedFor (line 4): "soon" is not a duration`, `socket (line 5): "here" must be an absolute path`}},
-		{"negative weight", "policy: {weights: {age: -1}}\n", []string{"weights.age is -1"}},
-		{"absurd weight", "policy: {weights: {fairShare: 9000000000000}}\n", []string{"weights.fairShare is 9000000000000"}},
-		{"zero half-life", "policy: {halfLife: 0}\n", []string{"halfLifeMs is 0"}},
+		{"negative weight", "policy: {weights: {age: -1}}\n", []string{"policy.weights.age (line 1): is -1"}},
+		{"absurd weight", "policy: {weights: {fairShare: 9000000000000}}\n", []string{"policy.weights.fairShare (line 1): is 9000000000000"}},
+		{"zero half-life", "policy: {halfLife: 0}\n", []string{"policy.halfLife (line 1): is 0"}},
 		{"duration", "policy: {halfLife: 0 days}\n", []string{`policy.halfLife (line 1): "0 days" is not a duration: must be longer than zero`}},
-		{"negative billing", "policy: {cpuWeight: -3, gpuWeights: {H100: -1}}\n", []string{"cpu and gib weigh -3", "models.H100 weighs -1"}},
+		{"negative billing", "policy: {cpuWeight: -3, gpuWeights: {H100: -1}}\n", []string{"cpu and gib weigh -3", "policy.gpuWeights.H100 (line 1): weighs -1"}},
 		{"negative shares", "projects: [{name: a, shares: -2}]\ndefaultProject: a\n", []string{"projects[0].shares (line 1): -2"}},
 		{"cycle", "projects: [{name: a, parent: b}, {name: b, parent: a}]\ndefaultProject: a\n", []string{"a -> b -> a", "b -> a -> b"}},
 		{"unknown parent", "projects: [{name: a, parent: x}]\ndefaultProject: a\n", []string{`parent "x"`}},
@@ -34,7 +34,10 @@ func TestBadConfigIsRefused(t *testing.T) {
 			[]string{"projects[0].gid (line 1): 4294967296", "projects[1].gid (line 1): 4294967295", "projects[2].gid (line 1): -1"}},
 		{"no jobs", "limits: {perUser: {jobs: 0}}\n", []string{"limits.perUser.jobs (line 1): 0: use 1 to 1000000000, or -1 for no bound"}},
 		{"odd bound of one", "limits: {users: {ann: {tasks: -2}}}\n", []string{"limits.users.ann.tasks (line 1): -2"}},
-		{"two", "policy: {mode: best, weights: {size: -1}}\n", []string{`mode is "best"`, "weights.size is -1"}},
+		{"two", "policy: {mode: best, weights: {size: -1}}\n", []string{`policy.mode (line 1): is "best"`, "policy.weights.size (line 1): is -1"}},
+		{"classes", "policy:\n  estimates: exact\n  qos: {a: {preempts: [b]}, c: {priority: 2000, perUser: {gpus: -1}}}\n  perUser: {queued: -1}\n", []string{
+			"policy.estimates (line 2): \"exact\" is for the simulator", `policy.qos.a.preempts (line 3): names "b"`, "policy.qos.c.priority (line 3): is 2000",
+			"policy.qos.c.perUser (line 3): has a limit below 0", "policy.perUser (line 4): has a limit below 0"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "gctld.yaml")

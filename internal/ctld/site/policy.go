@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"gbatch/accounting"
 	"gbatch/internal/api"
@@ -51,6 +52,38 @@ func defaultPolicy() Policy {
 		MaxAge: Seconds(p.MaxAge / 1000), Reservations: p.BackfillReservations, MaxWait: Seconds(p.MaxWaitBoost / 1000),
 		HalfLife: Seconds(a.HalfLifeMS / 1000), CPUWeight: a.CPU, GiBWeight: a.GiB,
 	}
+}
+
+// check tells what is wrong with the policy in the words of the file.
+func (c Policy) check(projects []Project, bad func(path, format string, a ...any)) {
+	if sched.Estimates(c.Estimates) == sched.ByExact {
+		bad("policy.estimates", "%q is for the simulator, which knows how long jobs take: use user or predicted", c.Estimates)
+	}
+	_, _, err := c.build(projects)
+	if err == nil {
+		return
+	}
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "accounting: ")
+		path, text := "policy", line
+		for _, k := range policyKeys {
+			if rest, ok := strings.CutPrefix(line, k.name); ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, " ")) {
+				at, what, _ := strings.Cut(rest, " ")
+				path, text = "policy."+k.key+at, what
+				break
+			}
+		}
+		bad(path, "%s", text)
+	}
+}
+
+// policyKeys are the keys of what the scheduler and the ledger call otherwise, and
+// of what they call the same.
+var policyKeys = []struct{ name, key string }{
+	{"maxAgeMs", "maxAge"}, {"maxWaitBoostMs", "maxWaitBoost"}, {"halfLifeMs", "halfLife"}, {"backfillReservations", "reservations"},
+	{"values", "gpuValues"}, {"models", "gpuWeights"}, {"users", "users"}, {"user", "perUser"}, {"project", "perProject"},
+	{"weights", "weights"}, {"qos", "qos"}, {"defaultQos", "defaultQos"}, {"mode", "mode"}, {"estimates", "estimates"}, {"placement", "placement"},
+	{"backfillOrder", "backfillOrder"}, {"boostBacklog", "boostBacklog"},
 }
 
 func schedLimits(l api.ProjectLimits) sched.Limits {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gbatch/deploy"
 	"gbatch/internal/document"
 	"gbatch/internal/settings/settingstest"
 )
@@ -124,4 +125,19 @@ func FuzzConfig(f *testing.F) {
 			_ = c.Validate()
 		}
 	})
+}
+
+// TestTemplate: the commented configuration has each key that is read, and what
+// stands in comments can be read where it stands.
+func TestTemplate(t *testing.T) {
+	if _, err := Parse([]byte(deploy.Gnoded)); err != nil {
+		t.Fatal(err)
+	}
+	all := settingstest.Uncomment(deploy.Gnoded)
+	if _, err := Parse([]byte(all)); err != nil {
+		t.Errorf("without its comment marks: %v", err)
+	}
+	if missing, err := settingstest.Missing(all, reflect.TypeFor[Config]()); missing != nil || err != nil {
+		t.Errorf("it lacks %q, %v", missing, err)
+	}
 }

@@ -4,7 +4,10 @@ package settingstest
 
 import (
 	"reflect"
+	"regexp"
 	"strings"
+
+	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/document"
 	"gbatch/internal/settings"
@@ -45,3 +48,16 @@ func descend(in []*document.Node, part string) (out []*document.Node) {
 	}
 	return out
 }
+
+// setting is a comment that is a setting: a key or an element of a list.
+var setting = regexp.MustCompile(`(?m)^( *)# ((?: *(?:- )*[a-z]|  +[A-Z])[A-Za-z0-9_.:+-]*:(?: .*)?| *- .*)$`)
+
+// Uncomment is a commented file with the settings in force that stand in it as
+// comments.
+func Uncomment(text string) string { return setting.ReplaceAllString(text, "$1$2") }
+
+// EmptyIsNil takes lists and tables without anything for those that are not there.
+var EmptyIsNil = cmp.FilterValues(func(a, b any) bool {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	return x.IsValid() && y.IsValid() && (x.Kind() == reflect.Slice || x.Kind() == reflect.Map) && x.Kind() == y.Kind() && x.Len()+y.Len() == 0
+}, cmp.Ignore())
