@@ -113,7 +113,7 @@ func (a *App) Run(p Program, cmd command, args []string) (code int) {
 			return a.Finish(p, exit.Usagef("%w; see %s --help", err, p.Name))
 		}
 	}
-	kctx, err := parser.Parse(args)
+	kctx, err := parser.Parse(joinDashed(parser.Model.Node, args))
 	if err != nil {
 		return a.Finish(p, exit.Usagef("%w; see %s --help", err, p.Name))
 	}

@@ -23,10 +23,17 @@ type probe struct {
 type probeList struct {
 	Args     []string `arg:"" optional:""`
 	NoHeader bool     `short:"h"`
+	Sort     []string `short:"S"`
+	Priority *int
+	Name     string `short:"n"`
+	Allow    *bool  `negatable:""`
 }
 
 func (p *probeList) Run(_ context.Context, a *cli.App) error {
 	a.Say("list %v %v json=%v address=%s timeout=%v", p.Args, p.NoHeader, a.Output.JSON, a.Client.Address, a.Client.Timeout)
+	if p.Sort != nil || p.Priority != nil {
+		a.Say("sort %q priority %d name %q may %v", p.Sort, *p.Priority, p.Name, *p.Allow)
+	}
 	return nil
 }
 
@@ -44,6 +51,10 @@ func TestRun(t *testing.T) {
 	}{
 		"default":     {"", 0, []string{"list [] false json=false address=/none timeout=30s"}},
 		"flags":       {"-h 3 --json --timeout 2s", 0, []string{"list [3] true json=true address=/none timeout=2s"}},
+		"dashes":      {"-S left,-gpus --priority -50 -n -x --allow 3 -h", 0, []string{`list [3] true`, `sort ["left" "-gpus"] priority -50 name "-x" may true`}},
+		"dash-equals": {"--sort=-gpus -S left --priority=-50 --no-allow -n -", 0, []string{`sort ["-gpus" "left"] priority -50 name "-" may false`}},
+		"no-value":    {"-n --json", 2, []string{`expected string value but got "--json"`}},
+		"last":        {"3 -n", 2, []string{"expected string value"}},
 		"version":     {"--version", 0, []string{"probe dev"}},
 		"help":        {"--help", 0, []string{"Usage: probe", "Examples:\n  probe x  # does x", "Exit codes: 0 done"}},
 		"unknown":     {"--bad", 2, []string{"probe: unknown flag --bad; see probe --help"}},

@@ -26,7 +26,7 @@ type projectFlags struct {
 	Budget     *int64           `help:"GPU minutes that it and those below it may use; 0: no bound."`
 	Period     *string          `name:"budget-period" placeholder:"month" help:"month: the budget is for each calendar month; empty: in all."`
 	UserShares map[string]int64 `name:"user-share" placeholder:"USER=N" help:"Of its share, what a user has beside others; 0: as others."`
-	Members    []string         `short:"u" name:"member" help:"The users that are its members; or, as in +ann,-bob, who comes and goes. What begins with - is written --member=-bob."`
+	Members    []string         `short:"u" name:"member" help:"The users that are its members; or, as in +ann,-bob, who comes and goes."`
 	Groups     []string         `short:"g" name:"group" help:"The unix groups whose members are its members, in the same form."`
 	Everyone   bool             `help:"No members: everyone may use it."`
 	Clusters   []int            `short:"p" name:"cluster" help:"The clusters that its jobs may use."`
