@@ -2,8 +2,8 @@ package ctld
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +12,6 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
-	"gbatch/internal/pki"
 )
 
 // ear collects what a stream of events tells.
@@ -185,7 +184,7 @@ func TestEventsOfNodes(t *testing.T) {
 func TestEventsNeverRead(t *testing.T) {
 	s := newSite(t, func(c *site.Config) { c.Limits.PerUser.Streams = 1 })
 	s.server.changes.Patience = 200 * time.Millisecond
-	conn, err := tls.Dial("tcp", s.server.lns[1].Addr().String(), pki.ClientTLS(s.pin(), time.Now, nil))
+	conn, err := net.Dial("unix", s.server.lns[0].Addr().String()) // it holds less than a TCP connection
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,6 +195,13 @@ func TestEventsNeverRead(t *testing.T) {
 	}
 	if _, err := conn.Read(make([]byte, 1)); err != nil { // it has begun
 		t.Fatal(err)
+	}
+	ann := s.user("ann")
+	for _, err := range ann.Events(t.Context(), client.EventFilter{}) {
+		if !client.IsCode(err, api.CodeTooMany) {
+			t.Fatalf("a second stream beside it: %v", err)
+		}
+		break
 	}
 	deadline := time.Now().Add(time.Minute)
 	long := hello(1)
@@ -208,5 +214,5 @@ func TestEventsNeverRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	listen(t, s.user("ann"), client.EventFilter{}) // the one that was dropped is not counted any more
+	listen(t, ann, client.EventFilter{}) // the one that was dropped is not counted any more
 }

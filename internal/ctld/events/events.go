@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/jobstore"
@@ -22,9 +24,14 @@ import (
 )
 
 const (
-	Patience   = 10 * time.Second       // a client that takes nothing for so long is dropped
-	eventPause = 100 * time.Millisecond // between two looks at the feed, so that a thousand clients stay cheap
-	maxWatched = 1000                   // jobs that one stream names
+	Patience   = 10 * time.Second // a client that takes nothing for so long is dropped
+	maxWatched = 1000             // jobs that one stream names
+
+	// A stream looks at the feed at once while little happens. Where changes never
+	// end it looks so often a second and gets those between in one piece: a
+	// thousand clients stay cheap.
+	looksPerSecond = 10
+	looksAtOnce    = 20
 )
 
 type eventsInput struct {
@@ -113,6 +120,7 @@ func (e *eventStream) run(ctx context.Context) error {
 	if e.pos == 0 {
 		e.pos = f.Position()
 	}
+	looks := rate.NewLimiter(looksPerSecond, looksAtOnce)
 	ping := time.NewTicker(api.PingEvery)
 	defer ping.Stop()
 	err := e.send(api.EventPing, e.pos, api.PingEvent{})
@@ -135,11 +143,7 @@ func (e *eventStream) run(ctx context.Context) error {
 			continue
 		case <-ring:
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(eventPause):
-		}
+		err = looks.Wait(ctx)
 	}
 	return err
 }
