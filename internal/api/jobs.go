@@ -74,11 +74,20 @@ type Job struct {
 	Factors    *Priority  `json:"factors,omitempty"`  // of a job that waits for room: its priority; in lists with factors=true
 	QOS        string     `json:"qos,omitempty"`
 
+	Ending *Ending `json:"ending,omitempty"` // of a job that is being ended, whatever its state: lists show it as COMPLETING
+
 	Restart   *RestartInfo `json:"restartInfo,omitempty"` // of a job that continues a halted one
 	Successor job.Number   `json:"successor,omitempty"`   // of a halted job: who continues it
 	Template  job.Number   `json:"template,omitempty"`    // whose time table made it
 
 	Dependency string `json:"dependency,omitempty"` // what it waits for still, as "afterok:12"
+}
+
+// Ending is how a job is being ended that holds something still.
+type Ending struct {
+	Since time.Time `json:"since,omitzero"` // when that was ordered; absent where its node decided it, as at the time limit
+	Kill  time.Time `json:"kill,omitzero"`  // when what is left of it then is killed
+	Then  job.State `json:"then,omitempty"` // what it is then, if it does not end well before; absent: not known yet
 }
 
 // RestartInfo says what a job continues.

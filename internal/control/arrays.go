@@ -156,6 +156,7 @@ func (as *arrays) stopTasks(p *state.Job, how state.Ending) {
 		t.Set(at, state.TaskCancelled)
 	}
 	as.jobs.storeTasks(p.Number, t)
+	how.Since = as.jobs.out.now
 	p = as.jobs.change(p, how.Text, func(p *state.Job) { p.Tasks, p.Ending = t, &how })
 	for _, j := range as.children(p.Number) {
 		if j.Ending == nil || j.Ending.Then != job.Cancelled {

@@ -182,6 +182,7 @@ func (a *attempts) stop(j *state.Job, how state.Ending) {
 	if how.Signal == "" {
 		how.Signal, how.Grace = a.stopSignal(j)
 	}
+	how.Since = a.out.now
 	j = a.jobs.change(j, how.Text, func(j *state.Job) {
 		j.Ending = &how
 		if how.Then == job.Halted {

@@ -31,7 +31,7 @@ func TestHaltSignal(t *testing.T) {
 			w.schedule()
 			w.status("", node.RankStatus{ID: job.RankID{Job: 1}, Phase: node.PhaseRunning})
 			w.c.begin(w.now).attempts.halt(w.c.jobs.get(1), job.Preempted, "halted to make room for job 2")
-			tc.want.Reason, tc.want.Then, tc.want.Text = job.Preempted, job.Halted, "halted to make room for job 2"
+			tc.want.Reason, tc.want.Then, tc.want.Text, tc.want.Since = job.Preempted, job.Halted, "halted to make room for job 2", w.now
 			if diff := cmp.Diff(&tc.want, w.c.jobs.get(1).Ending); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -28,13 +28,17 @@ const (
 // States lists all states in the order of a job's life.
 var States = []State{OnHold, Queued, Assigned, Starting, Running, MustHalt, Halting, Halted, Finished, Failed, Cancelled, Deleted}
 
+// Completing is what lists and filters call an active job that was ordered to end,
+// whatever its state: its ranks have a while to do so. No job has it as its state.
+const Completing State = "COMPLETING"
+
 // Pending says that the job waits and holds nothing.
 func (s State) Pending() bool { return s == OnHold || s == Queued }
 
 // Active says that the job holds an allocation on a node.
 func (s State) Active() bool {
 	switch s {
-	case Assigned, Starting, Running, MustHalt, Halting:
+	case Assigned, Starting, Running, MustHalt, Halting, Completing:
 		return true
 	}
 	return false

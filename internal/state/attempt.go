@@ -71,6 +71,7 @@ type Ending struct {
 	Grace  sched.Time `json:"grace"`
 	Reason job.Reason `json:"reason"`
 	Text   string     `json:"text,omitempty"`
+	Since  sched.Time `json:"since,omitempty"` // when it was given; 0: by a version that did not note it
 	Then   job.State  `json:"then"`            // CANCELLED, HALTED, FAILED, QUEUED, and FINISHED of a parent, or of a gang whose rank 0 is done
 	Fault  bool       `json:"fault,omitempty"` // a rank failed: whether the job is tried again is decided when all have ended
 }

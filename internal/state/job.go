@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"gbatch/accounting"
 	"gbatch/internal/job"
@@ -167,6 +168,20 @@ func (j *Job) LimitLeft() sched.Time {
 		return j.Request.Limit
 	}
 	return max(j.Request.Limit-j.UsedRun, 1)
+}
+
+// Completing says that the job was ordered to end, or ends by its node's doing, and
+// holds something still; of an array, that its tasks do.
+func (j *Job) Completing() bool {
+	switch {
+	case j.State.Final():
+		return false
+	case j.Ending != nil:
+		return true
+	case !j.State.Active():
+		return false
+	}
+	return slices.ContainsFunc(j.Attempt.Ranks, func(r Rank) bool { return r.Stopping })
 }
 
 // Words is the job's state for people.

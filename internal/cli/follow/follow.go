@@ -117,12 +117,12 @@ func showStatus(a *cli.App, d *api.JobDetail, last string) string {
 
 // statusKey leaves out what changes all the time.
 func statusKey(d *api.JobDetail) string {
-	return string(d.State) + " " + d.Reason + " " + human.Hosts(d.Nodes)
+	return jobs.StateAs("", &d.Job) + " " + d.Reason + " " + human.Hosts(d.Nodes)
 }
 
 // statusText is where a job stands that does not run yet.
 func statusText(d *api.JobDetail, now time.Time) string {
-	parts := []string{fmt.Sprintf("job %s %s", jobs.ID(&d.Job), d.State)}
+	parts := []string{fmt.Sprintf("job %s %s", jobs.ID(&d.Job), jobs.StateAs("", &d.Job))}
 	if d.Tasks != nil {
 		parts = append(parts, jobs.TaskCounts(d.Tasks))
 	}

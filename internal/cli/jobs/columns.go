@@ -75,7 +75,7 @@ var Columns = table.Set[api.Job]{
 	column("j", "NAME", 8, func(_ *table.View, b []byte, j *api.Job) []byte { return append(b, j.Name...) }),
 	text("u", "USER", 6, func(_ *table.View, j *api.Job) string { return j.User }),
 	text("a", "PROJECT", 6, func(_ *table.View, j *api.Job) string { return j.Project }),
-	text("t", "ST", 0, func(_ *table.View, j *api.Job) string { return shortStates[j.State] }),
+	text("t", "ST", 0, func(_ *table.View, j *api.Job) string { return shortState(j) }),
 	{Letters: "T", Title: "STATE", Color: stateColor,
 		Cell: func(v *table.View, b []byte, j *api.Job) []byte { return append(b, StateAs(v.As, j)...) }},
 	span("M", "TIME", func(v *table.View, j *api.Job) int64 { return int64(Ran(j, v.Now)) },
@@ -197,16 +197,25 @@ func reason(v *table.View, j *api.Job) string {
 	return j.Reason
 }
 
+// appendEnding adds for how long a job is being ended already.
+func appendEnding(b []byte, v *table.View, j *api.Job) []byte {
+	if j.Ending == nil || j.Ending.Since.IsZero() {
+		return b
+	}
+	b = append(b, " (ending for "...)
+	b = human.Duration(b, int64(v.Now.Sub(j.Ending.Since)/time.Second))
+	return append(b, ')')
+}
+
 // nodesOrReason is where an active or finished job is or was, and else why it
 // is not: (Resources), (OOM).
 func nodesOrReason(v *table.View, b []byte, j *api.Job) []byte {
 	why := reason(v, j)
 	if j.State.Active() || j.State == job.Finished || why == "" {
-		why = ""
-		if len(j.Nodes) > 0 {
-			return append(b, human.Hosts(j.Nodes)...)
+		if len(j.Nodes) == 0 {
+			return append(b, '-')
 		}
-		return append(b, '-')
+		return appendEnding(append(b, human.Hosts(j.Nodes)...), v, j)
 	}
 	b = append(b, '(')
 	b = append(b, why...)

@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -92,6 +93,37 @@ func TestColumnsAreUnique(t *testing.T) {
 	for _, l := range []byte("ijuatTMlDRCmbSeVNpQqKP") {
 		if !seen[l] {
 			t.Errorf("no column %c", l)
+		}
+	}
+}
+
+// TestCompleting: a job that is being ended says so in each list, for how long, and
+// is found by that.
+func TestCompleting(t *testing.T) {
+	j := api.Job{State: job.Running, Nodes: []string{"n1"}, Started: clitest.Now.Add(-time.Hour), Ending: &api.Ending{Since: clitest.Now.Add(-12 * time.Second), Then: job.Cancelled}}
+	form, err := jobs.Columns.Format("%t %T %R")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for as, want := range map[string]string{
+		"": "CG COMPLETING n1 (ending for 0:12)", "slurm": "CG COMPLETING n1 (ending for 0:12)", "dstack": "CG terminating n1 (ending for 0:12)", "nvct": "CG RUNNING n1 (ending for 0:12)",
+	} {
+		var b strings.Builder
+		if err := form.Write(&b, []api.Job{j}, table.View{Now: clitest.Now, As: as, NoHeader: true}); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(strings.Fields(b.String()), " "); got != want {
+			t.Errorf("as %q: %q, want %q", as, got, want)
+		}
+	}
+	j.State = job.Halting
+	if got := jobs.StateAs("", &j); got != "HALTING" {
+		t.Errorf("one that is halted is %s", got)
+	}
+	for word, want := range map[string]bool{"CG": true, "completing": true, "running": true, "R": true, "PD": false} {
+		states, err := jobs.ParseStates([]string{word})
+		if j.State = job.Running; err != nil || jobs.InStates(states, &j) != want {
+			t.Errorf("-t %s: %t, %v; want %t", word, !want, err, want)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 var stateWords = map[string][]job.State{
 	"PENDING": {job.OnHold, job.Queued}, "PD": {job.OnHold, job.Queued},
 	"CONFIGURING": {job.Assigned, job.Starting}, "CF": {job.Assigned, job.Starting},
-	"R": {job.Running}, "COMPLETING": {job.MustHalt, job.Halting}, "CG": {job.MustHalt, job.Halting},
+	"R": {job.Running}, "COMPLETING": {job.Completing, job.MustHalt, job.Halting}, "CG": {job.Completing, job.MustHalt, job.Halting},
 	"COMPLETED": {job.Finished}, "CD": {job.Finished}, "F": {job.Failed}, "CA": {job.Cancelled},
 	"ALL": job.States,
 }
@@ -25,6 +25,20 @@ var shortStates = map[job.State]string{
 	job.OnHold: "PD", job.Queued: "PD", job.Assigned: "CF", job.Starting: "CF", job.Running: "R",
 	job.MustHalt: "CG", job.Halting: "CG", job.Halted: "HT", job.Finished: "CD", job.Failed: "F",
 	job.Cancelled: "CA", job.Deleted: "RM",
+}
+
+// shortState is a job's state in Slurm's letters.
+func shortState(j *api.Job) string {
+	if j.Ending != nil {
+		return "CG"
+	}
+	return shortStates[j.State]
+}
+
+// InStates says whether a job is in one of the states, or being ended where
+// that is among them.
+func InStates(list []job.State, j *api.Job) bool {
+	return slices.Contains(list, j.State) || j.Ending != nil && slices.Contains(list, job.Completing)
 }
 
 // ParseStates reads the values of -t, in any case.
@@ -92,6 +106,7 @@ func Only[T string | int](values []T) (v T) {
 var foreignStates = map[string]struct {
 	states   map[job.State]string
 	failures map[job.Reason]string
+	ending   string // of a job that is being ended; empty: what its state is
 }{
 	"gpulab1": {states: map[job.State]string{job.MustHalt: "RUNNING", job.Halting: "RUNNING", job.Halted: "FINISHED"}},
 	"nvct": {
@@ -110,6 +125,7 @@ var foreignStates = map[string]struct {
 			job.Cancelled: "terminated", job.Deleted: "deleted",
 		},
 		failures: map[job.Reason]string{job.MaxRuntime: "terminated", job.Utilization: "terminated"},
+		ending:   "terminating",
 	},
 	"k8s": {
 		states: map[job.State]string{
@@ -134,6 +150,7 @@ var foreignStates = map[string]struct {
 		failures: map[job.Reason]string{
 			job.OOM: "OUT_OF_MEMORY", job.MaxRuntime: "TIMEOUT", job.NodeFail: "NODE_FAIL", job.MaxQueued: "DEADLINE", job.NotAfter: "DEADLINE",
 		},
+		ending: string(job.Completing),
 	},
 }
 
@@ -149,6 +166,13 @@ func CheckSystem(as string) error {
 // its own, in ours.
 func StateAs(as string, j *api.Job) string {
 	f := foreignStates[as]
+	switch {
+	case j.Ending == nil:
+	case f.ending != "":
+		return f.ending
+	case as == "" && j.State != job.MustHalt && j.State != job.Halting: // those say more
+		return string(job.Completing)
+	}
 	if w, ok := f.failures[job.Reason(j.Reason)]; ok && j.State == job.Failed {
 		return w
 	}

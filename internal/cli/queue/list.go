@@ -183,7 +183,7 @@ func first(list []api.Job, limit int) []api.Job {
 func (s *selection) match(j *api.Job) bool {
 	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
 	return has(s.users, j.User) && has(s.projects, j.Project) && has(s.names, j.Name) && has(s.qos, j.QOS) &&
-		(len(s.states) == 0 || slices.Contains(s.states, j.State)) &&
+		(len(s.states) == 0 || jobs.InStates(s.states, j)) &&
 		(len(s.clusters) == 0 || slices.Contains(s.clusters, j.Cluster)) &&
 		(len(s.nodes) == 0 || slices.ContainsFunc(j.Nodes, func(n string) bool { return slices.Contains(s.nodes, n) }))
 }

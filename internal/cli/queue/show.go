@@ -156,6 +156,10 @@ func timeFields(a *cli.App, f *table.Fields, d *api.JobDetail) {
 		stamp("Started", d.Started)
 	}
 	stamp("Ended", d.Ended)
+	if d.Ending != nil {
+		stamp("Ending since", d.Ending.Since)
+		stamp("Killed", d.Ending.Kill) // if it has not ended by then
+	}
 	if !d.Started.IsZero() && !d.State.Pending() {
 		f.Add("Duration", string(human.Duration(nil, int64(jobs.Ran(&d.Job, a.Now())/time.Second))))
 	}

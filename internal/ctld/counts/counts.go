@@ -74,6 +74,9 @@ const (
 var activityNames = [activities]string{"held", "queued", "starting", "running", "paused", "ending"}
 
 func activityOf(j *state.Job) (activity, bool) {
+	if j.State.Active() && j.Completing() {
+		return isEnding, true
+	}
 	switch j.State {
 	case job.OnHold:
 		return isHeld, true

@@ -23,7 +23,7 @@ import (
 
 // filter selects jobs. What is empty selects all.
 type filter struct {
-	State   string `query:"state" doc:"states, separated by commas"`
+	State   string `query:"state" doc:"states, separated by commas; COMPLETING: those of any state that are being ended"`
 	User    string `query:"user"`
 	Project string `query:"project"`
 	Name    string `query:"name"`
@@ -37,8 +37,8 @@ type filter struct {
 
 func (f filter) check() error {
 	for _, s := range strings.Split(f.State, ",") {
-		if s != "" && !slices.Contains(job.States, job.State(strings.ToUpper(s))) {
-			return api.Errorf(api.CodeBadRequest, "there is no state %q", s).WithHint(fmt.Sprintf("states: %v", job.States))
+		if st := job.State(strings.ToUpper(s)); s != "" && st != job.Completing && !slices.Contains(job.States, st) {
+			return api.Errorf(api.CodeBadRequest, "there is no state %q", s).WithHint(fmt.Sprintf("states: %v, and %s", job.States, job.Completing))
 		}
 	}
 	return nil
@@ -50,7 +50,7 @@ func (f filter) matches(j *state.Job, private func(*state.Owner) bool) bool {
 	return (f.User == "" || f.User == j.Owner.User) &&
 		(f.Project == "" || f.Project == j.Owner.Project) &&
 		(f.Name == "" || f.Name == j.Name && !private(j.Owner)) &&
-		(f.State == "" || f.hasState(j.Status())) &&
+		(f.State == "" || f.hasState(j.Status()) || j.Completing() && f.hasState(job.Completing)) &&
 		(f.QOS == "" || f.QOS == j.Owner.QOS) &&
 		(f.Node == "" || j.On(f.Node)) &&
 		(f.Cluster == 0 || f.Cluster == clusterOfJob(j))

@@ -64,10 +64,25 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 	if j.Attempt != nil && (j.State.Active() || j.State.Final()) {
 		fromAttempt(&out, v, j)
 	}
+	out.Ending = ending(j)
 	if private {
 		return others(out)
 	}
 	return out
+}
+
+// ending is how a job is being ended, nil if it is not.
+func ending(j *state.Job) *api.Ending {
+	switch e := j.Ending; {
+	case !j.Completing():
+		return nil
+	case e == nil:
+		return &api.Ending{}
+	case e.Since == 0 || j.Tasks != nil: // its tasks were told one by one
+		return &api.Ending{Since: Time(e.Since), Then: e.Then}
+	default:
+		return &api.Ending{Since: Time(e.Since), Kill: Time(e.Since + e.Grace), Then: e.Then}
+	}
 }
 
 // others is what is shown of a job to those who may not see it: that it is there,
@@ -78,7 +93,7 @@ func others(j api.Job) api.Job {
 		ID: j.ID, Number: j.Number, Parent: j.Parent, Task: j.Task, UUID: j.UUID, Name: "job-" + j.UUID[:6], Private: true,
 		User: j.User, Project: j.Project, QOS: j.QOS, State: j.State,
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, LimitS: j.LimitS,
-		GPUs: j.GPUs, CPUs: j.CPUs, MemBytes: j.MemBytes, Cluster: j.Cluster, NumNodes: j.NumNodes, Nodes: j.Nodes,
+		GPUs: j.GPUs, CPUs: j.CPUs, MemBytes: j.MemBytes, Cluster: j.Cluster, NumNodes: j.NumNodes, Nodes: j.Nodes, Ending: j.Ending,
 	}
 }
 
