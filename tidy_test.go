@@ -144,6 +144,7 @@ var below = map[string][]string{
 		"internal/noded/exporter", "internal/noded/identity", "internal/noded/images", "internal/noded/network",
 		"internal/noded/reason", "internal/noded/rights", "internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile",
 		"oci/image", "oci/ref", "internal/noded/account", "oci/userns", "internal/noded/disk", "internal/noded/inside", "internal/noded/launches", "internal/launch"},
+	"internal/noded/program": {"cgroups"},
 	"internal/noded/streams": {"internal/node", "internal/api", "internal/client", "internal/job", "oci", "oci/logs", "oci/netns"},
 	"internal/noded/reason":  {"internal/job"},
 	"internal/noded/devices": {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config",
