@@ -63,6 +63,7 @@ type SyncRequest struct {
 	InventoryHash string            `json:"inventoryHash"`
 	Inventory     *node.Inventory   `json:"inventory,omitempty"` // when the controller asked for it
 	Unhealthy     []string          `json:"unhealthy,omitempty"` // reasons not to send jobs here now
+	Faults        []node.Fault      `json:"faults,omitempty"`    // for which it is to be drained, until that is noted
 	Ranks         []node.RankStatus `json:"ranks,omitempty"`     // every rank the node holds
 	Samples       []GPUSample       `json:"samples,omitempty"`   // of its GPUs
 	Use           []RankUse         `json:"use,omitempty"`       // of ranks that run
@@ -86,6 +87,7 @@ type SyncResponse struct {
 	Streams       []StreamRequest `json:"streams,omitempty"`
 	Records       string          `json:"records,omitempty"` // how far the controller's records have come: for nobody to read but the controller, when it is sent again
 	LeaseMS       int64           `json:"leaseMs"`           // without contact for that long the node ends its ranks
+	Noted         uint64          `json:"noted,omitempty"`   // the last of the node's faults for which it was drained
 
 	Prepull []Prepull `json:"prepull,omitempty"` // goes with Desired: images to have soon; others need not be kept
 }

@@ -16,6 +16,7 @@ type NodeSync struct {
 	Hash                 string          // of its inventory
 	Inventory            *node.Inventory // nil: as Hash says
 	Unhealthy            []string
+	Faults               []node.Fault // for which the node is to be drained; said until noted
 	Ranks                []node.RankStatus
 	Loads                []idle.Load // of its GPUs that tell
 	Prepulled            []node.Prepulled
@@ -56,6 +57,7 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	}
 	n := *old
 	s.nodes.before, n.Said = n.Said, s.now
+	n.DrainFor(e.Instance, e.Faults)
 	n.Instance, n.Boot, n.LastSeen = e.Instance, e.Boot, s.now
 	n.Suspect, n.Lost = false, false
 	n.Unhealthy = e.Unhealthy

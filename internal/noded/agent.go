@@ -21,6 +21,8 @@ import (
 	"gbatch/internal/noded/devices"
 	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/exporter"
+	"gbatch/internal/noded/faults"
+	"gbatch/internal/noded/hooks"
 	"gbatch/internal/noded/identity"
 	"gbatch/internal/noded/images"
 	"gbatch/internal/noded/inside"
@@ -72,6 +74,8 @@ type Agent struct {
 	exporter *exporter.Exporter
 	counters *exporter.Counters
 	health   *health
+	faults   *faults.Faults
+	hooks    *hooks.Hooks
 	kept     *keptLogs
 	guard    *lease.Guard  // ends containers whose lease is over when nobody else does
 	shims    oci.Pool      // of those that may be waiting for a container
@@ -136,6 +140,9 @@ func (a *Agent) open(o Options) error {
 	if err := moveContact(filepath.Join(a.cfg.StateDir, "contact"), file); err != nil {
 		a.log.Error("containers of an earlier version end when their lease is over", "error", err)
 	}
+	if a.faults, err = faults.Open(filepath.Join(a.cfg.StateDir, "faults.json"), a.log); err != nil {
+		return err
+	}
 	a.contact = contact.Open(contact.Options{
 		Name: a.cfg.Name, Address: a.cfg.Controller, File: file, Records: filepath.Join(a.cfg.StateDir, "records"), Boot: boot, Lease: time.Duration(a.cfg.Lease),
 		Controller: a.controller, Credential: credential, Node: a, Log: a.log,
@@ -150,6 +157,15 @@ func (a *Agent) open(o Options) error {
 	programs, err := inside.Lay(filepath.Join(a.cfg.StateDir, "programs"))
 	if err != nil {
 		return fmt.Errorf("lay out the programs for containers: %w", err)
+	}
+	if o.onReach == nil {
+		o.onReach = func(string) {}
+	}
+	if a.hooks, err = hooks.Open(hooks.Options{
+		Dir: filepath.Join(a.cfg.StateDir, "prologs"), Boot: boot, Prolog: a.cfg.Prolog, Epilog: a.cfg.Epilog, Cgroups: a.host.Cgroups, Prefix: a.host.CgroupPrefix(),
+		Fault: a.faults.Note, Ran: a.counters.Ran, Reached: o.onReach, Log: a.log,
+	}); err != nil {
+		return err
 	}
 	a.node = a.forRanks(boot, o.onReach)
 	a.node.Programs = programs
@@ -243,14 +259,11 @@ func (a *Agent) openAppArmor() {
 
 // forRanks is what ranks see of the node.
 func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
-	if onReach == nil {
-		onReach = func(string) {}
-	}
 	return &rank.Node{
 		Config: &a.cfg, Host: &a.host, Instance: a.instance, Boot: boot, Version: a.version, Log: a.log, LeaseFile: a.contact.LeaseFile(),
 		Accounts: a.accounts, NoMaps: a.noMaps, Runtimes: a.runtimes, AppArmor: a.appArmor,
 		Images: a.images, Data: a.data, Disk: a.disk, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
-		Shims: &a.shims, Slots: a.slots, Counters: a.counters, Health: a.health,
+		Shims: &a.shims, Slots: a.slots, Counters: a.counters, Hooks: a.hooks, Health: a.health,
 		Leaving: a.leaving, Tell: a.contact.Tell, Changed: a.exporter.MapJobs, Reached: onReach,
 	}
 }

@@ -27,8 +27,13 @@ func (a *Agent) Report() *api.SyncRequest {
 			req.Use = append(req.Use, *use)
 		}
 	}
+	// After the ranks: with a rank's end goes what the node is to be drained for.
+	req.Faults = a.publicFaults()
 	return req
 }
+
+// Noted says up to which of its faults the controller has drained the node.
+func (a *Agent) Noted(seq uint64) { a.faults.Noted(seq) }
 
 // Stream answers a request for bytes, in the background.
 func (a *Agent) Stream(ctx context.Context, req api.StreamRequest) { a.streams.Answer(ctx, req) }
@@ -68,7 +73,21 @@ func (a *Agent) Desire(resp *api.SyncResponse) {
 			r.Release()
 		}
 	}
+	a.finishLeft()
 	a.ahead.Want(resp.Prepull)
+}
+
+// finishLeft runs the epilogs of ranks that an earlier daemon began and that the
+// controller does not want any more. Called with mu held.
+func (a *Agent) finishLeft() {
+	for _, id := range a.hooks.Left(func(id job.RankID, uuid string) bool {
+		r := a.ranks[id]
+		return r != nil && node.SameJob(r.UUID(), uuid)
+	}) {
+		a.log.Info("running the epilog of a rank that was begun and is not wanted any more", "rank", id)
+		// Ends with the programs, or with the daemon; Run waits for it.
+		a.wg.Go(func() { a.hooks.Finish(a.ctx, id) })
+	}
 }
 
 // want makes one order true.
@@ -132,6 +151,7 @@ func (a *Agent) forget(id job.RankID, r *rank.Rank) {
 	if r.PutAway() {
 		a.kept.add(id, a.node.Dir(id))
 	}
+	a.hooks.Forget(id)
 	a.mu.Lock()
 	delete(a.ranks, id)
 	if o, waits := a.later[id]; waits {

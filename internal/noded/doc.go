@@ -20,6 +20,8 @@
 //	contact              when a sync last succeeded, and the lease in force
 //	images/              the image store (elsewhere by images.dir)
 //	hook/                a link to this program, by which containers' hooks run it
+//	prologs/ID.json      how far the site's prolog and epilog are for a rank
+//	faults.json          what the controller is to drain the node for
 //	ranks/ID/rank.json   the order without credentials, cores and digest;
 //	                     durable before the rank's first instruction
 //	ranks/ID/stop.json   that and why the rank is being stopped

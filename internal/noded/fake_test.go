@@ -42,6 +42,7 @@ type fakeController struct {
 	inv      *node.Inventory
 	onStatus func(node.RankStatus) // called with mu held
 	secrets  map[job.RankID]*api.Secrets
+	faults   []node.Fault // that were noted, in their order
 }
 
 func newFake(t testing.TB) *fakeController {
@@ -137,6 +138,11 @@ func (f *fakeController) hear(req api.SyncRequest) {
 	if req.NowMS < f.last.NowMS {
 		return // overtaken by a newer message
 	}
+	for _, fault := range req.Faults {
+		if fault.Seq > f.noted() {
+			f.faults = append(f.faults, fault)
+		}
+	}
 	same := req.NowMS == f.last.NowMS // which of the two is newer shows only in what they say
 	f.last = req
 	for _, s := range req.Ranks {
@@ -161,8 +167,16 @@ func (f *fakeController) hear(req api.SyncRequest) {
 	f.touch()
 }
 
+// noted is the last of the faults for which the node was drained.
+func (f *fakeController) noted() uint64 {
+	if len(f.faults) == 0 {
+		return 0
+	}
+	return f.faults[len(f.faults)-1].Seq
+}
+
 func (f *fakeController) answer(req api.SyncRequest, streams []api.StreamRequest) api.SyncResponse {
-	resp := api.SyncResponse{Version: f.version, LeaseMS: f.leaseMS, Streams: streams, WantInventory: f.inv == nil}
+	resp := api.SyncResponse{Noted: f.noted(), Version: f.version, LeaseMS: f.leaseMS, Streams: streams, WantInventory: f.inv == nil}
 	if req.Seen == f.version {
 		return resp
 	}

@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/preflight"
+	"gbatch/internal/noded/program"
 	"gbatch/oci/atomicfile"
 )
 
@@ -24,6 +25,7 @@ type health struct {
 	dir     string
 	images  string // the image store's directory
 	minFree int64
+	own     []config.Program // of the site's
 
 	mu    sync.Mutex
 	state error                 // the state directory cannot be written
@@ -33,7 +35,7 @@ type health struct {
 }
 
 func newHealth(c *config.Config) *health {
-	return &health{dir: c.StateDir, images: c.Images.Dir, minFree: int64(c.MinFree), stuck: map[job.RankID]string{}}
+	return &health{dir: c.StateDir, images: c.Images.Dir, minFree: int64(c.MinFree), own: c.Programs(), stuck: map[job.RankID]string{}}
 }
 
 // tryState notes whether the state directory takes writes, by the node's own
@@ -107,6 +109,11 @@ func (h *health) reasons() []string {
 	for _, dir := range []string{h.dir, h.images} {
 		if reason := preflight.DiskReason(dir, h.minFree); reason != "" {
 			list = append(list, reason)
+		}
+	}
+	for _, p := range h.own {
+		if err := program.Check(p.Path); err != nil {
+			list = append(list, "a program of the site's may not run: "+err.Error())
 		}
 	}
 	for _, s := range h.stuck {

@@ -47,6 +47,15 @@ func (a *Agent) publicPrepulled(list []node.Prepulled) []node.Prepulled {
 	return list
 }
 
+// publicFaults is what the node is to be drained for.
+func (a *Agent) publicFaults() []node.Fault {
+	list := slices.Clone(a.faults.List())
+	for i := range list {
+		list[i].Text = a.places.Public(list[i].Text)
+	}
+	return list
+}
+
 // publicReasons is why the node takes no jobs, in words for everyone.
 func (a *Agent) publicReasons() []string {
 	list := a.health.reasons()

@@ -49,9 +49,10 @@ func (a *Agent) holdsIDs(user string, first uint32) bool {
 	return slices.ContainsFunc(a.all(), func(r *rank.Rank) bool { return r.Holds(user, first) && r.Status().Exit == nil })
 }
 
-// leaving says whether a rank that nobody wants any more has not ended.
+// leaving says whether a rank that nobody wants any more has not ended, or its
+// epilog has not.
 func (a *Agent) leaving() bool {
-	return slices.ContainsFunc(a.all(), (*rank.Rank).Leaves)
+	return a.hooks.Leaving() || slices.ContainsFunc(a.all(), (*rank.Rank).Leaves)
 }
 
 // pulling says whether a rank waits for its image.

@@ -64,7 +64,7 @@ func (a *Agent) sweepHost() error {
 			groups[a.host.CgroupPath(s.ID)], networks[s.ID] = true, network.Kept{Ports: s.Ports, Order: r.Order()}
 		}
 	}
-	gone, err := cgroups.Sweep(a.host.CgroupPrefix(), func(path string) bool { return groups[path] })
+	gone, err := cgroups.Sweep(a.host.CgroupPrefix(), func(path string) bool { return groups[path] || a.hooks.Group(path) })
 	if len(gone) > 0 {
 		a.log.Warn("removed cgroups without a rank", "cgroups", gone)
 	}

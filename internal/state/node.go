@@ -17,7 +17,8 @@ type Node struct {
 	Boot      string    `json:"boot"`
 	Hash      string    `json:"hash"` // of the inventory it sent last
 	Inventory Inventory `json:"inventory"`
-	Drained   string    `json:"drained,omitempty"` // reason an operator gave; empty: not drained
+	Drained   string    `json:"drained,omitempty"` // reason an operator gave, or a fault; empty: not drained
+	Faults    uint64    `json:"faults,omitempty"`  // the last fault of the instance for which it was drained
 
 	DrainedGPUs map[string]string `json:"drainedGpus,omitempty"` // UUID to the reason an operator gave
 	Trouble     *Trouble          `json:"trouble,omitempty"`     // jobs that failed there in a row, nil if none
@@ -52,6 +53,29 @@ func (n *Node) State() (string, string) {
 	}
 	return "up", ""
 }
+
+// DrainFor drains the node for what it says has happened to it, once for each: an
+// operator who has seen to it and resumes the node is not asked again.
+func (n *Node) DrainFor(instance string, faults []node.Fault) {
+	if instance != n.Instance {
+		n.Faults = 0
+	}
+	for _, f := range faults {
+		if f.Seq <= n.Faults {
+			continue
+		}
+		n.Faults = f.Seq
+		switch {
+		case n.Drained == "":
+			n.Drained = f.Text + " (gnoded)"
+		case len(n.Drained) < maxDrained:
+			n.Drained += "; " + f.Text + " (gnoded)"
+		}
+	}
+}
+
+// maxDrained is how long a reason may be for another one to be added.
+const maxDrained = 2 << 10
 
 // OutOfService is why nothing new starts on a GPU; empty: it is fit for jobs.
 func (n *Node) OutOfService(g node.GPU) string {

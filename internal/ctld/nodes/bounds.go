@@ -13,7 +13,7 @@ import (
 const (
 	maxText    = 4 << 10 // bytes of a message
 	maxWord    = 512     // of a name, a digest, a list of cores
-	maxReasons = 20      // why it is unhealthy
+	maxReasons = 20      // why it is unhealthy, and what it is to be drained for
 	maxPorts   = 64      // of one rank, as a document may have
 	maxUsed    = 1e15    // bytes, seconds, joules and samples of one rank
 	maxCPUs    = 1 << 20
@@ -29,6 +29,10 @@ func bound(q *api.SyncRequest) error {
 	q.Unhealthy = q.Unhealthy[:min(len(q.Unhealthy), maxReasons)]
 	for i := range q.Unhealthy {
 		cut(&q.Unhealthy[i], maxText)
+	}
+	q.Faults = q.Faults[:min(len(q.Faults), maxReasons)]
+	for i := range q.Faults {
+		cut(&q.Faults[i].Text, maxText)
 	}
 	if len(q.Records) > maxWord {
 		q.Records = "" // none of ours

@@ -131,6 +131,15 @@ type Config struct {
 	// MinFree is the free space on the state directory's file system below
 	// which the node takes no new ranks. Default 1GiB.
 	MinFree Size `yaml:"minFree"`
+
+	// Prolog are programs of the site's, run as root one after the other before a
+	// container begins. If one fails, the job starts elsewhere and the node is
+	// drained. At most 16. Default: none.
+	Prolog []Program `yaml:"prolog"`
+
+	// Epilog are those that are run when a container has ended, before what it had
+	// is given to others. If one fails, the node is drained. Default: none.
+	Epilog []Program `yaml:"epilog"`
 }
 
 // Reserve is what jobs do not get.
@@ -283,6 +292,8 @@ func (c *Config) SetDefaults() {
 	setDefault(&c.Launches, defaultLaunches())
 	setDefault(&c.IDsFrom, 0x20000000)
 	setDefault(&c.Reserve.Memory, defaultReservedMemory())
+	setTimeouts(c.Prolog, 5*time.Minute)
+	setTimeouts(c.Epilog, 5*time.Minute)
 	for i := range c.Storage {
 		setDefault(&c.Storage[i].Mode, 0o2770)
 	}

@@ -25,6 +25,8 @@ type Node interface {
 	Report() *api.SyncRequest
 	// Desire sets in motion what a new desired set asks for. It only starts things.
 	Desire(*api.SyncResponse)
+	// Noted says up to which of its faults the controller has drained the node.
+	Noted(seq uint64)
 	// Stream answers a request for bytes, in the background.
 	Stream(context.Context, api.StreamRequest)
 	// LeaseOver ends all ranks, as the controller may give them away.
@@ -193,6 +195,7 @@ func (c *Contact) take(ctx context.Context, t ticket, resp *api.SyncResponse) {
 	if err := c.records.keep(resp.Records, c.lease.now()); err != nil {
 		c.Log.Debug("what the controller said of its records is not kept", "error", err)
 	}
+	c.Node.Noted(resp.Noted)
 	if c.order.accept(t, resp) {
 		c.Node.Desire(resp)
 	}

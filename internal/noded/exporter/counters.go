@@ -22,6 +22,7 @@ type Counters struct {
 	ends     *prometheus.CounterVec
 	logs     prometheus.Counter
 	oom      prometheus.Counter
+	programs *prometheus.HistogramVec
 }
 
 // NewCounters makes them, at 0.
@@ -39,7 +40,9 @@ func NewCounters() *Counters {
 		logs: prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_log_bytes_total", Help: "Output of containers that ended, in bytes, whether kept or not."}),
 		oom:  prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_oom_kills_total", Help: "Processes that the memory limits of containers killed, of those that ended."}),
 	}
-	m.reg.MustRegister(m.launches, m.steps, m.pulls, m.ends, m.logs, m.oom,
+	m.programs = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gnoded_site_program_duration_seconds",
+		Help: "Time of a run of a program of the site's, in seconds, by kind (prolog, epilog) and result (ok, failed).", Buckets: prometheus.ExponentialBuckets(0.005, 4, 10)}, []string{"kind", "result"})
+	m.reg.MustRegister(m.programs, m.launches, m.steps, m.pulls, m.ends, m.logs, m.oom,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -60,6 +63,11 @@ func (m *Counters) Output(bytes, oomKills float64) {
 
 // Ended counts a container's end.
 func (m *Counters) Ended(r job.Reason) { m.ends.WithLabelValues(string(r)).Inc() }
+
+// Ran counts a run of a program of the site's.
+func (m *Counters) Ran(kind, result string, took time.Duration) {
+	m.programs.WithLabelValues(kind, result).Observe(took.Seconds())
+}
 
 // Pulled counts a pull, by what came of it.
 func (m *Counters) Pulled(took time.Duration, err error) {

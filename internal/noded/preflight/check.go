@@ -20,6 +20,7 @@ import (
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/identity"
+	"gbatch/internal/noded/program"
 	"gbatch/oci"
 	"gbatch/oci/apparmor"
 	"gbatch/oci/atomicfile"
@@ -47,7 +48,7 @@ func broken(fix, format string, args ...any) []finding {
 // checks are what a machine needs to be a node, in the order in which one
 // would set it up.
 var checks = []func(ctx context.Context, c *config.Config) []finding{
-	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkUsers, checkRuntimes, checkAppArmor, checkDisk, checkWrites, checkPulls, checkRoots, checkNetwork, checkRegistries,
+	checkRoot, checkCgroups, checkSeccomp, checkGPUs, checkStateDir, checkOverlay, checkUsers, checkRuntimes, checkAppArmor, checkDisk, checkWrites, checkPulls, checkRoots, checkPrograms, checkNetwork, checkRegistries,
 }
 
 // Check writes to w what this machine lacks to be a node, one line for each
@@ -262,6 +263,19 @@ func checkRoots(_ context.Context, c *config.Config) []finding {
 	}
 	if len(list) == 0 {
 		list = []finding{{what: "no storage is configured: jobs can only have tmpfs", fix: "list the directories that jobs may mount under storage: in the configuration"}}
+	}
+	return list
+}
+
+// checkPrograms looks whether the site's own programs may be run as root.
+func checkPrograms(_ context.Context, c *config.Config) []finding {
+	var list []finding
+	for _, p := range c.Programs() {
+		if err := program.Check(p.Path); err != nil {
+			list = append(list, broken("do so, or take it out of the configuration: no jobs come here until then", "a program of the site's may not run: %v", err)...)
+			continue
+		}
+		list = append(list, fine("program %s of the site's, for at most %s", p.Path, p.Timeout)...)
 	}
 	return list
 }

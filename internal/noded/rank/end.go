@@ -16,19 +16,31 @@ import (
 
 // How a rank ends, in this order: readExit says how the container ended, or
 // fail that there was none; conclude sees to what else decides how the rank
-// ended, and has it told; remove takes away what it has on the host; then the
-// controller releases it, and PutAway leaves its log. A crash between any two
+// ended; over runs the site's epilog and has the end told; remove takes away what
+// it has on the host; then the controller releases it, and PutAway leaves its log. A crash between any two
 // is made up for by the next daemon, which finds by its files how far it was.
 
 // fail ends a rank that could not be started.
-func (r *Rank) fail(err error) {
+func (r *Rank) fail(ctx context.Context, err error) {
 	exit := failedExit(err, r.state.stopNow())
 	if exit.Reason == job.Server {
 		r.log.Error("start rank", "error", err)
 	}
 	r.node.Health.DiskError(err)
+	r.over(ctx, exit)
+}
+
+// over runs what the site wants to be run after a rank, gives back what others wait
+// for, and has the end told. Without an end the daemon is going, and the next one
+// goes on here.
+func (r *Rank) over(ctx context.Context, out *node.Exit) {
+	if !epilog(ctx, facts{r.node, &r.order, r.cores}, r.state, out) {
+		return
+	}
 	r.undo()
-	r.setEnded(exit)
+	r.node.Reached("undone")
+	r.setEnded(out)
+	r.node.Reached("told")
 }
 
 // readExit is how the container ended, by its shim's word.
@@ -56,7 +68,7 @@ func (r *Rank) conclude(ctx context.Context, out *node.Exit) {
 	r.blameGPU(ctx, out)
 	r.killRest()
 	r.node.Reached("cleaned")
-	if r.order.hasOutcome(out) {
+	if r.order.hasOutcome(out) && !loadOutcome(r.order.dir, out) {
 		r.checkProgress(out)
 		if !r.saveOutputs(ctx, out) {
 			return
@@ -67,10 +79,7 @@ func (r *Rank) conclude(ctx context.Context, out *node.Exit) {
 		}
 		r.node.Reached("concluded")
 	}
-	r.undo()
-	r.node.Reached("undone")
-	r.setEnded(out)
-	r.node.Reached("told")
+	r.over(ctx, out)
 }
 
 // hasOutcome says whether more than the program's exit decides how a rank ended.

@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/noded/devices"
 	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/exporter"
+	"gbatch/internal/noded/hooks"
 	"gbatch/internal/noded/identity"
 	"gbatch/internal/noded/images"
 	"gbatch/internal/noded/launches"
@@ -51,6 +52,7 @@ type Node struct {
 	Shims    *oci.Pool
 	Slots    chan struct{} // one for each container that may be starting
 	Counters *exporter.Counters
+	Hooks    *hooks.Hooks
 	Health   Health
 
 	Leaving  func() bool                                      // a rank that nobody wants any more has not ended yet
@@ -162,7 +164,8 @@ func (o *order) grace() time.Duration { return time.Duration(o.GraceMS) * time.M
 // Live takes a new rank through its whole life. It returns false if the daemon
 // goes first, which ends ctx: the next one goes on here.
 func (r *Rank) Live(ctx context.Context) (over bool) {
-	if r.endedBefore() {
+	if exit := r.endedBefore(); exit != nil {
+		r.over(ctx, exit)
 		return r.end(ctx)
 	}
 	start, cancel := r.state.startContext(ctx)
@@ -178,20 +181,9 @@ func (r *Rank) Live(ctx context.Context) (over bool) {
 		r.discard()
 		return false
 	default:
-		r.fail(err)
+		r.fail(ctx, err)
 	}
 	return r.end(ctx)
-}
-
-// endedBefore finds a rank that ended here before and that the controller
-// orders again: it must not run a second time.
-func (r *Rank) endedBefore() bool {
-	exit, err := r.pastExit()
-	if err != nil || exit == nil {
-		return false
-	}
-	r.setEnded(exit)
-	return true
 }
 
 // supervise waits for the container's end and sees to what shall happen to it

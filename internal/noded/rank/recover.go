@@ -120,7 +120,7 @@ func (r *Rank) inspect() (keep bool, err error) {
 		out = failedExit(err, r.state.stop)
 	}
 	r.state.status.StartedMS = out.StartedMS
-	if r.order.hasOutcome(out) && !loadOutcome(r.order.dir, out) {
+	if r.order.hasOutcome(out) && !loadOutcome(r.order.dir, out) || r.node.Hooks.Due(r.order.id, r.order.UUID, out) {
 		r.past, r.state.status.Phase = out, node.PhaseRunning
 		return true, nil
 	}
@@ -208,23 +208,24 @@ func ageOf(pid int) (time.Duration, error) {
 	return time.Duration(now.Nano()) - time.Duration(ticks)*tick, nil
 }
 
-// pastExit is how a rank that was released before ended, nil if it never was here.
-func (r *Rank) pastExit() (*node.Exit, error) {
+// endedBefore is how a rank ended here before that the controller orders again: it
+// must not run a second time. Nil: it never ended here.
+func (r *Rank) endedBefore() *node.Exit {
+	if exit := r.node.Hooks.Ended(r.order.id, r.order.UUID); exit != nil {
+		return exit
+	}
 	if !IsReleased(r.order.dir) {
-		return nil, nil
+		return nil
 	}
 	exit, err := oci.ReadExit(r.order.box())
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	stop, err := loadStop(r.order.dir)
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	out := gpusDid(r.order.dir, exitOf(exit, stop, r.limits()))
 	loadOutcome(r.order.dir, out)
-	return out, nil
+	return out
 }

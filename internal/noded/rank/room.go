@@ -20,7 +20,7 @@ func awaitLeavers(ctx context.Context, n *Node, s *state) error {
 	}
 	s.setProgress("waiting for earlier ranks to end")
 	defer s.setProgress("")
-	for end := time.Now().Add(roomMost); n.Leaving() && time.Now().Before(end); {
+	for end := time.Now().Add(roomMost + n.Hooks.Longest()); n.Leaving() && time.Now().Before(end); {
 		if client.Sleep(ctx, roomLook) != nil {
 			return context.Cause(ctx)
 		}

@@ -37,9 +37,10 @@ func (r *Rank) steps() []step {
 		{"disk", func(context.Context) error { return n.Disk.Take(n.claim(o)) }, nothing},                // gone with remove
 		{"inputs", r.fetch, nothing}, // likewise
 		{"room", func(ctx context.Context) error { return awaitLeavers(ctx, n, s) }, nothing},
-		{"slot", r.slot.take, r.slot.giveBack},
 		{"cores", func(context.Context) (err error) { r.cores, err = takeCores(n.Cores, n.Devices, o, s); return err },
 			func() error { n.Cores.GiveBack(o.id); return nil }},
+		{"prolog", func(ctx context.Context) error { return prolog(ctx, facts{n, o, r.cores}, s) }, nothing}, // the epilog undoes it; see over
+		{"slot", r.slot.take, r.slot.giveBack},
 		{"storage", func(context.Context) error { return r.binds.bind(n.Storage, r.tenant, o, int64(n.Config.TmpfsMax)) }, r.binds.unbind},
 		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
 		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
