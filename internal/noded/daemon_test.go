@@ -1,7 +1,10 @@
 package noded
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/gob"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,7 +34,11 @@ const daemonEnv = "GBATCH_TEST_NODED"
 
 func daemonMain() {
 	var cfg config.Config
-	if err := json.Unmarshal([]byte(os.Getenv(daemonEnv)), &cfg); err != nil {
+	text, err := base64.StdEncoding.DecodeString(os.Getenv(daemonEnv))
+	if err == nil {
+		err = gob.NewDecoder(bytes.NewReader(text)).Decode(&cfg)
+	}
+	if err != nil {
 		panic(err)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -61,8 +68,8 @@ type process struct {
 // spawn starts a daemon process for the site.
 func (s *site) spawn(n int) *process {
 	s.t.Helper()
-	cfg, err := json.Marshal(s.cfg)
-	if err != nil {
+	var cfg bytes.Buffer // as it is, and not as people write it
+	if err := gob.NewEncoder(&cfg).Encode(s.cfg); err != nil {
 		s.t.Fatal(err)
 	}
 	p := &process{t: s.t, log: filepath.Join(filepath.Dir(s.cfg.StateDir), fmt.Sprintf("log%d", n))}
@@ -73,7 +80,7 @@ func (s *site) spawn(n int) *process {
 	defer out.Close()
 	p.cmd = exec.Command("/proc/self/exe")
 	// With the race detector a program sleeps at its end, for a second by default.
-	p.cmd.Env = append(os.Environ(), daemonEnv+"="+string(cfg), killEnv+"="+s.killAt, "GORACE=atexit_sleep_ms=0")
+	p.cmd.Env = append(os.Environ(), daemonEnv+"="+base64.StdEncoding.EncodeToString(cfg.Bytes()), killEnv+"="+s.killAt, "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stderr = out
 	if err := p.cmd.Start(); err != nil {
 		s.t.Fatal(err)
