@@ -118,11 +118,11 @@ func (r *messageReader) next() ([]byte, []*os.File, error) {
 			r.buf, r.files = r.buf[i+1:], nil
 			return line, files, nil
 		}
-		if len(r.buf) > maxMessage {
-			closeAll(r.files)
-			return nil, nil, errors.New("message is too long")
+		err := errors.New("message is too long")
+		if len(r.buf) <= maxMessage {
+			err = r.fill()
 		}
-		if err := r.fill(); err != nil {
+		if err != nil {
 			closeAll(r.files)
 			r.files = nil
 			return nil, nil, err
@@ -153,6 +153,9 @@ func (r *messageReader) fill() error {
 			unix.CloseOnExec(fd)
 			r.files = append(r.files, os.NewFile(uintptr(fd), "passed"))
 		}
+	}
+	if len(r.files) > maxFiles {
+		return fmt.Errorf("message has %d open files, at most %d are taken", len(r.files), maxFiles)
 	}
 	return nil
 }
