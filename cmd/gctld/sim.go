@@ -18,7 +18,7 @@ import (
 
 type simCmd struct {
 	Trace       string    `help:"The log to replay; .gz is read directly." type:"existingfile" xor:"what" required:""`
-	TraceFormat string    `enum:"swf,openb,philly," default:"" help:"swf (Parallel Workloads Archive), openb (Alibaba) or philly (Microsoft)."`
+	TraceFormat string    `enum:"swf,openb,philly,sacct," default:"" help:"swf (Parallel Workloads Archive), openb (Alibaba), philly (Microsoft) or sacct (what sacct -P prints)."`
 	Order       string    `help:"File with the order in which the jobs of an openb or philly trace come." type:"existingfile"`
 	From        time.Time `format:"2006-01-02" help:"philly: first day. Default: 2017-10-01."`
 	Until       time.Time `format:"2006-01-02" help:"philly: day after the last. Default: 2017-12-01."`
@@ -101,6 +101,13 @@ func (c *simCmd) replay(watch sim.Watch) ([]sim.Report, []sim.Curve, error) {
 		return nil, nil, fmt.Errorf("%s: %w", c.Trace, err)
 	}
 	o := sim.Options{Policy: c.Policy, Estimates: c.Estimates, Placement: c.Placement, Seed: c.Seed, Batch: c.Batch, Set: c.Set}
+	if c.TraceFormat == "sacct" {
+		reports, curves, err := o.AgainstRecord(w, nodes, watch)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", c.Trace, err)
+		}
+		return reports, curves, nil
+	}
 	cfg, res, err := o.Replay(w, nodes, watch)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", c.Trace, err)

@@ -44,6 +44,8 @@ type Report struct {
 	Policy   string   `json:"policy"`
 	Workload string   `json:"workload,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+
+	Groups []Group `json:"groups,omitempty"` // where the log has waits to compare with
 }
 
 // tau is the run time below which slowdown is not told apart.

@@ -8,7 +8,7 @@ import (
 
 // Source is where a workload comes from and what machine it is to run on.
 type Source struct {
-	Format string    // swf, openb or philly
+	Format string    // swf, openb, philly or sacct
 	Trace  io.Reader // the log
 	Order  io.Reader // openb: the pods in the order in which they come; nil: drawn by Seed
 	List   io.Reader // openb's node list; nil: see Nodes and Procs
@@ -51,8 +51,10 @@ func (s Source) Read() (workload, []Node, error) {
 		return w, nodes, err
 	case "openb":
 		return s.openb(nodes)
+	case "sacct":
+		return s.sacct(nodes)
 	}
-	return workload{}, nil, fmt.Errorf("trace format is %q: want swf, openb or philly", s.Format)
+	return workload{}, nil, fmt.Errorf("trace format is %q: want swf, openb, philly or sacct", s.Format)
 }
 
 // machine is the nodes that the caller asks for; none if it leaves them to the log.

@@ -36,7 +36,7 @@ var rows = []row{
 }
 
 // Text is reports side by side, as a table; with two or more, the last column
-// is the change from the second last to the last.
+// is the change from the second last to the last, and whose waits changed follows.
 func Text(reports ...Report) string {
 	table := [][]string{{""}}
 	for _, r := range reports {
@@ -61,7 +61,8 @@ func Text(reports ...Report) string {
 		}
 		table = append(table, line)
 	}
-	return align(table) + notes(reports)
+	last := reports[len(reports)-1]
+	return align(table) + groupText(last.Groups) + notes(reports)
 }
 
 func notes(reports []Report) string {

@@ -36,7 +36,9 @@ type Job struct {
 
 	QOS     string
 	Request *state.Request // all that it asked, where more is known than Shape and Limit
-	Waited  sched.Time     // in the log; only where it is our own history
+	Waited  sched.Time     // in the log; only where that says so
+
+	Partition string // of Slurm
 }
 
 // Node is a simulated machine.
