@@ -3,7 +3,10 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+ifndef VERSION
+VERSION := $(shell scripts/version)
+endif
+export VERSION
 STAMP   := $(foreach p,ctld noded cli,-X gbatch/internal/$(p).Version=$(VERSION))
 BUILD   := go build -ldflags "-s -w $(STAMP)"
 
@@ -43,7 +46,7 @@ build: deps ## build all programs into bin/
 
 packages: build ## make Debian packages in build/packages/
 	@$(MAKE) --no-print-directory man completion
-	@scripts/packages $(VERSION)
+	@scripts/packages
 
 test: packages lint beside e2e ## build, check and run all tests (as root)
 

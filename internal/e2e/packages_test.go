@@ -116,8 +116,86 @@ func (m *machine) daemon(name string) *daemon {
 	return d
 }
 
-// TestPackages installs the packages of `make packages` on a machine of its own,
-// sets a site up there as they say, runs a job, and takes them away again. What
+// renamed makes packages of another version, which are the same otherwise.
+func renamed(t *testing.T, debs []string, dir, version string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, deb := range debs {
+		tree := filepath.Join(dir, "tree")
+		script := `dpkg-deb -R "$1" "$2" && sed -i "s/^Version: .*/Version: $3/" "$2/DEBIAN/control" && dpkg-deb -Zgzip -z1 -b "$2" "$4" >/dev/null && rm -rf "$2"`
+		to := filepath.Join(dir, strings.SplitAfter(filepath.Base(deb), "_")[0]+"old.deb")
+		if out, err := exec.Command("sh", "-c", script, "renamed", deb, tree, version, to).CombinedOutput(); err != nil {
+			t.Fatalf("make a package of %s: %v\n%s", deb, err, out)
+		}
+	}
+}
+
+// otherVersion takes the machine from the packages in the folder old to debs,
+// back, and to debs again. Its configuration and state stay, and the daemons of
+// each go on with them. A service manager that is not there is not called, and
+// one that is takes over only what runs.
+func (m *machine) otherVersion(debs []string, old string) {
+	m.t.Helper()
+	fresh := filepath.Join(m.dir, "new")
+	if err := os.Mkdir(fresh, 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	for _, d := range debs {
+		b, err := os.ReadFile(d)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(fresh, filepath.Base(d)), b, 0o644); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	m.sh(`echo "# ours" >>/etc/apparmor.d/gbatch-job; echo "# ours" >>/etc/gbatch/gctld.yaml; echo "# ours" >>/etc/gbatch/gnoded.yaml; echo "controller: unix:///run/gbatch/gctld.sock" >/etc/gbatch/client.yaml
+printf '#!/bin/sh\necho "$@" >>/systemctl\n' >/usr/local/bin/systemctl; chmod 755 /usr/local/bin/systemctl`)
+	const files = "cd /etc && sha256sum apparmor.d/gbatch-job gbatch/*"
+	before := m.sh(files)
+	last := 2 // the number of the last job
+	for i, dir := range []string{fresh, old, fresh} {
+		if i == 2 {
+			m.sh("mkdir -p /run/systemd/system")
+		}
+		r := execute(m.command("sh", "-c", "dpkg --force-depends -i "+dir+"/*.deb </dev/null"))
+		if down := strings.Contains(r.out+r.err, "downgrading"); r.code != 0 || down != (dir == old) {
+			m.t.Fatalf("install %s: %v", dir, r)
+		}
+		if after := m.sh(files); after != before {
+			m.t.Errorf("the configuration is\n%s\nand was\n%s", after, before)
+		}
+		ctld, node := m.daemon("gctld"), m.daemon("gnoded")
+		m.waitNodes("up", 1)
+		last++
+		if out := m.sh("gqueue --json show 1 && gsubmit --wait --image " + image + " -- true 2>&1"); !strings.Contains(out, "FINISHED") || !strings.Contains(out, fmt.Sprint(last)) {
+			m.t.Errorf("after %s: want job 1 as it was, and job %d:\n%s", dir, last, out)
+		}
+		for _, d := range []*daemon{node, ctld} {
+			if err := d.stop(); err != nil {
+				m.t.Error(err)
+			}
+		}
+		m.api.Close()
+	}
+	calls := m.sh("cat /systemctl; rm -r /usr/local/bin/systemctl /run/systemd/system")
+	for _, line := range strings.Split(strings.TrimSpace(calls), "\n") {
+		switch line {
+		case "daemon-reload", "try-restart gctld.service", "try-restart gnoded.service":
+		default:
+			m.t.Errorf("an upgrade called systemctl %s", line)
+		}
+	}
+	if n := strings.Count(calls, "try-restart"); n != 2 {
+		m.t.Errorf("three installations, of them one under systemd, restarted daemons %d times:\n%s", n, calls)
+	}
+}
+
+// TestPackages installs packages of an older version than those of `make
+// packages` on a machine of its own, sets a site up there as they say, runs a job,
+// goes to these packages and back, and takes them away again. What
 // they depend on is there, and not in the database of packages.
 func TestPackages(t *testing.T) {
 	needs(t)
@@ -129,19 +207,9 @@ func TestPackages(t *testing.T) {
 		t.Skip("SKIPPED: gbatch is installed on this machine")
 	}
 	m := newMachine(t)
-	if err := os.Mkdir(filepath.Join(m.dir, "debs"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range debs {
-		b, err := os.ReadFile(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(m.dir, "debs", filepath.Base(d)), b, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m.sh("dpkg --force-depends -i " + m.dir + "/debs/*.deb")
+	old := filepath.Join(m.dir, "old")
+	renamed(t, debs, old, "0.0.0+git202001010000.1.abcdef0")
+	m.sh("dpkg --force-depends -i " + old + "/*.deb")
 	if out := m.sh("systemd-analyze verify /usr/lib/systemd/system/gctld.service /usr/lib/systemd/system/gnoded.service 2>&1 || true"); strings.Contains(out, "gctld.service:") || strings.Contains(out, "gnoded.service:") {
 		t.Errorf("systemd-analyze verify: %s", out)
 	}
@@ -170,8 +238,8 @@ func TestPackages(t *testing.T) {
 	}
 	m.api.Close()
 
+	m.otherVersion(debs, old)
 	all := "gbatch-slurm-shims gbatch-client gbatch-node gbatch-controller"
-	m.sh("dpkg --force-depends -i " + m.dir + "/debs/*.deb") // an upgrade
 	m.sh("dpkg -r " + all + " && test -e /var/lib/gbatch/ctld/ca.key && test -e /var/lib/gnoded/instance && test -e /etc/gbatch/gctld.yaml && ! test -e /usr/bin/gctld")
 	m.sh("dpkg -P " + all + " && ! test -e /var/lib/gbatch && ! test -e /etc/gbatch/gctld.yaml && ! test -e /var/lib/gnoded/instance")
 }
