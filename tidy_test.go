@@ -71,7 +71,7 @@ var below = map[string][]string{
 	"internal/munge":           {},
 	"internal/munge/mungetest": {},
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki", "internal/settings"},
-	"internal/cli": {"internal/client", "internal/api", "internal/job", "internal/document", "internal/job/importer/nvct",
+	"internal/cli": {"internal/units", "internal/client", "internal/api", "internal/job", "internal/document", "internal/job/importer/nvct",
 		"internal/job/importer/slurm", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/table"},
 	"internal/ctld": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/backup", "internal/ctld/counts",
 		"internal/ctld/events", "internal/ctld/jobs", "internal/ctld/jobstore", "internal/ctld/loop", "internal/ctld/mail",
@@ -115,7 +115,7 @@ var below = map[string][]string{
 	"internal/gpu":             {"internal/node"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
-	"internal/sim":             {"internal/control", "internal/control/amend", "internal/control/ask", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
+	"internal/sim":             {"internal/units", "internal/control", "internal/control/amend", "internal/control/ask", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
 	"internal/vmtest":          {},
 	"internal/sparse":          {},
 	"internal/transfer":        {"internal/sparse", "oci/atomicfile"},
@@ -212,7 +212,7 @@ var below = map[string][]string{
 }
 
 // command is what each command of the suite may import.
-var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/table", "internal/client", "internal/api", "internal/job"}
+var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/table", "internal/client", "internal/api", "internal/job", "internal/units"}
 
 // unruled packages test the whole and may import anything.
 var unruled = []string{"internal/e2e"}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/client"
+	"gbatch/internal/units"
 )
 
 // Version is the suite's version, set when a release is built.
@@ -89,7 +91,7 @@ func (a *App) Run(p Program, cmd command, args []string) (code int) {
 	parser, err := kong.New(cmd, kong.Name(p.Name), kong.Description(p.About), kong.NoDefaultHelp(),
 		kong.Help(helpPrinter(p)), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Vars{"version": p.Name + " " + Version}, kong.Writers(a.Out, a.Err),
-		kong.Exit(func(code int) { panic(exited(code)) }), groups)
+		kong.Exit(func(code int) { panic(exited(code)) }), groups, lengths)
 	if err != nil {
 		panic(fmt.Sprintf("flags of %s: %v", p.Name, err)) // a fault of this program
 	}
@@ -136,6 +138,20 @@ func (a *App) Do(p Program, c *Connection, do func(context.Context) error) int {
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	return a.Finish(p, do(ctx))
 }
+
+// lengths reads flags that are a length of time as files have it.
+var lengths = kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("length of time", &text); err != nil {
+		return err
+	}
+	d, err := units.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%q: %w", text, err)
+	}
+	target.SetInt(int64(d))
+	return nil
+}))
 
 var groups = kong.ExplicitGroups([]kong.Group{
 	{Key: "job", Title: "The job, in place of what its file says"},

@@ -3,13 +3,15 @@ package job
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Duration is a length of time in seconds. Its text is the job file's grammar:
-// a decimal number and a unit, such as "90 minutes", "1.5 h" or "2 weeks".
+// Duration is a length of time in seconds. Its text is the grammar of all files and
+// commands: numbers with units, such as "90 minutes", "1.5 h", "2 weeks", "1d" or
+// "1h30m", or as Slurm writes them with colons or days, "2:00:00" or "1-12".
 type Duration int64
 
 // MaxDuration is the longest Duration that a document may ask for.
@@ -19,42 +21,66 @@ var durationUnits = []struct {
 	seconds Duration
 	names   []string // the singular for printing is the first
 }{
-	{604800, []string{"week", "weeks"}},
-	{86400, []string{"day", "days"}},
+	{604800, []string{"week", "weeks", "w"}},
+	{86400, []string{"day", "days", "d"}},
 	{3600, []string{"hour", "hours", "h"}},
 	{60, []string{"minute", "minutes", "min", "mins", "m"}},
 	{1, []string{"second", "seconds", "sec", "secs", "s"}},
 }
 
-var errDuration = errors.New(`want a number and a unit, such as "90 minutes", "1.5 h" or "2 weeks"`)
+var (
+	errDuration = errors.New(`want a number and a unit, such as "90 minutes", "1.5 h" or "2 weeks"`)
+	errNoTime   = errors.New("must be longer than zero")
+	errTooLong  = errors.New("must not be longer than 3650 days")
+)
 
 // ParseDuration reads a duration above zero. Parts of a second are rounded up.
 func ParseDuration(text string) (Duration, error) {
-	digits := 0
-	for digits < len(text) && (isDigit(text[digits]) || text[digits] == '.') {
-		digits++
+	if strings.ContainsAny(text, ":-") {
+		d, limited, err := ParseTimeLimit(text)
+		switch {
+		case err != nil:
+			return 0, errDuration
+		case !limited:
+			return 0, errNoTime
+		}
+		return d, nil
 	}
-	number, unit := text[:digits], strings.ToLower(strings.TrimLeft(text[digits:], " "))
-	x, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return 0, errDuration
+	var seconds float64
+	for rest, first := text, true; first || rest != ""; first = false {
+		if !first {
+			rest = strings.TrimLeft(rest, " ")
+		}
+		x, unit, after, err := durationPart(rest)
+		if err != nil {
+			return 0, err
+		}
+		seconds, rest = seconds+x*float64(unit), after
 	}
+	switch s := math.Ceil(seconds); {
+	case s < 1:
+		return 0, errNoTime
+	case s > float64(MaxDuration):
+		return 0, errTooLong
+	default:
+		return Duration(s), nil
+	}
+}
+
+// durationPart reads a number and its unit.
+func durationPart(text string) (x float64, unit Duration, rest string, err error) {
+	word := strings.TrimLeft(text, "0123456789.")
+	if x, err = strconv.ParseFloat(text[:len(text)-len(word)], 64); err != nil {
+		return 0, 0, "", errDuration
+	}
+	word = strings.ToLower(strings.TrimLeft(word, " "))
+	rest = strings.TrimLeft(word, "abcdefghijklmnopqrstuvwxyz")
 	for _, u := range durationUnits {
-		for _, name := range u.names {
-			if name != unit {
-				continue
-			}
-			switch s := math.Ceil(x * float64(u.seconds)); {
-			case s < 1:
-				return 0, errors.New("must be longer than zero")
-			case s > float64(MaxDuration):
-				return 0, errors.New("must not be longer than 3650 days")
-			default:
-				return Duration(s), nil
-			}
+		if slices.Contains(u.names, word[:len(word)-len(rest)]) {
+			return x, u.seconds, rest, nil
 		}
 	}
-	return 0, errDuration
+	return 0, 0, "", errDuration
 }
 
 // String is the duration in the largest unit that gives a whole number.

@@ -12,13 +12,15 @@ func TestParseDuration(t *testing.T) {
 		"3 HOURS": "3 hours", "3hour": "3 hours", "90m": "90 minutes", "90 min": "90 minutes", "60 mins": "1 hour",
 		"5   Minutes": "5 minutes", "1 minute": "1 minute", "61 s": "61 seconds", "1 sec": "1 second", "7 secs": "7 seconds",
 		".5 h": "30 minutes", "2. h": "2 hours", "0.1 s": "1 second", "3650 days": "3650 days",
+		"1d": "1 day", "2w": "2 weeks", "366d": "366 days", "1h30m": "90 minutes", "1 day 12 hours": "36 hours", "1.5d 6h": "42 hours",
+		"2:00:00": "2 hours", "40:00": "40 minutes", "1-12": "36 hours", "1-02:03:04": "93784 seconds",
 	}
 	for text, want := range good {
 		if d, err := ParseDuration(text); err != nil || d.String() != want {
 			t.Errorf("ParseDuration(%q) = %v, %v; want %s", text, d, err, want)
 		}
 	}
-	for _, text := range []string{"", "1", "h", "1d", "2w", "1 month", "1h30m", "PT4H", "-1 h", "1e3 s", "1.2.3 h", " 1 h", "1 h ", "1\th", "0 h", "3651 days", "1_0 h", "infinity s", "٣ h", "1\u00a0h", "99999999999999999999999 weeks"} {
+	for _, text := range []string{"", "1", "h", "1d2", "1h30", "1 month", "1 hour, 2 minutes", "1d-2", "0:00", "1:2:3:4", "PT4H", "-1 h", "1e3 s", "1.2.3 h", " 1 h", "1 h ", "1\th", "0 h", "3651 days", "1_0 h", "infinity s", "٣ h", "1\u00a0h", "99999999999999999999999 weeks"} {
 		if d, err := ParseDuration(text); err == nil {
 			t.Errorf("ParseDuration(%q) = %v", text, d)
 		}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -43,6 +44,18 @@ func ParseTimeLimit(s string) (d Duration, ok bool, err error) {
 		return 0, false, nil // as Slurm: no limit
 	}
 	return min(Duration(seconds), MaxDuration), true, nil
+}
+
+// ParseLimit reads a time limit as people write it on a command line: as Slurm does,
+// where a number alone is of minutes, or as a Duration.
+func ParseLimit(text string) (d Duration, ok bool, err error) {
+	if d, ok, err = ParseTimeLimit(text); err == nil {
+		return d, ok, nil
+	}
+	if d, native := ParseDuration(text); native == nil {
+		return d, true, nil
+	}
+	return 0, false, fmt.Errorf("%w; or a number and a unit, such as \"90m\", \"2 hours\" or \"1d\"", err)
 }
 
 // limitPart reads digits alone.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"gbatch/internal/control"
+	"gbatch/internal/units"
 	"gbatch/sched"
 )
 
@@ -159,13 +159,8 @@ func millis(s string) (int64, error) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 && n < 1<<40 {
 		return n * 1000, nil
 	}
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		if n, err := strconv.ParseInt(days, 10, 64); err == nil && n >= 0 && n < 1<<20 {
-			return n * int64(sched.Day), nil
-		}
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 {
+	d, err := units.ParseDuration(s)
+	if err != nil {
 		return 0, fmt.Errorf("%q is no length of time: want it as 90m, 12h or 14d", s)
 	}
 	return d.Milliseconds(), nil

@@ -1,5 +1,5 @@
-// Package units reads the quantities that people write in the files of both
-// daemons. It keeps nothing, and knows no bounds but those of the grammar.
+// Package units reads the quantities that people write in the daemons' files and
+// as flags. It keeps nothing, and knows no bounds but those of the grammar.
 package units
 
 import (
@@ -11,9 +11,9 @@ import (
 
 var errLong = errors.New("must not be longer than 3650 days")
 
-// ParseDuration reads a length of time: as job files have it, "5 minutes",
-// "1.5 h" or "2 weeks", or as Go does, "90s", "5m" or "1h30m". "0" is none, for
-// what can be switched off.
+// ParseDuration reads a length of time in the grammar of job files, as "5 minutes",
+// "1.5 h", "2 weeks", "1d", "1h30m" or "2:00:00", and with Go's units below a second.
+// "0" is none, for what can be switched off.
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	switch {

@@ -18,6 +18,7 @@ import (
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
+	"gbatch/internal/units"
 )
 
 // List is gacct without another command, and its flags.
@@ -69,12 +70,12 @@ type period struct{ from, to string }
 // read reads both; what is empty stays as it is.
 func (p period) read(a *cli.App, start, end *time.Time, zone *time.Location) (err error) {
 	if p.from != "" {
-		if *start, err = human.ParsePast(p.from, a.Now(), zone); err != nil {
+		if *start, err = units.ParsePast(p.from, a.Now(), zone); err != nil {
 			return exit.Usagef("--start %w", err)
 		}
 	}
 	if p.to != "" {
-		if *end, err = human.ParsePast(p.to, a.Now(), zone); err != nil {
+		if *end, err = units.ParsePast(p.to, a.Now(), zone); err != nil {
 			return exit.Usagef("--end %w", err)
 		}
 	}

@@ -170,7 +170,7 @@ func TestAccess(t *testing.T) {
 			asks: []string{"POST /v1/policy/reload"}, err: "in force; nothing changes",
 		},
 		"audit": {
-			run:  (&Audit{User: "ops", Object: "n1", Limit: 5, Since: time.Hour}).Run,
+			run:  (&Audit{User: "ops", Object: "n1", Limit: 5, Since: "1h"}).Run,
 			asks: []string{"GET /v1/audit?limit=5&object=n1&since=2026-03-01T08%3A00%3A00Z&user=ops"},
 			out: "TIME USER FROM VIA ACTION OBJECT CHANGE RESULT\n2026-03-01T09:00:00Z ann socket socket POST /v1/jobs job 1 submitted ok\n" +
 				"2026-03-01T09:00:00Z ops 192.0.2.1 munge POST /v1/nodes/n1/drain node n1 drained ok\n",

@@ -60,7 +60,7 @@ func TestOperator(t *testing.T) {
 		},
 		"bad-time": {
 			run: func(ctx context.Context, a *cli.App) error {
-				return (&Reserve{From: "tomorrow", For: time.Hour, Name: "fix"}).Run(ctx, a)
+				return (&Reserve{From: "someday", For: time.Hour, Name: "fix"}).Run(ctx, a)
 			},
 			code: exit.Usage,
 		},

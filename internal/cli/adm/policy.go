@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"gbatch/internal/cli"
+	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
+	"gbatch/internal/units"
 )
 
 // ShowPolicy is gadm policy show.
@@ -60,17 +62,20 @@ func loadPolicy(ctx context.Context, a *cli.App, check bool) error {
 
 // Audit is gadm audit.
 type Audit struct {
-	User   string        `short:"u" help:"Only what this user did."`
-	Object string        `help:"Only what was done to this: a node, a project, a job's number, a token."`
-	Since  time.Duration `help:"Only of the last so long, as 24h."`
-	Limit  int           `short:"n" default:"100" help:"The last so many, at most 10000."`
+	User   string `short:"u" help:"Only what this user did."`
+	Object string `help:"Only what was done to this: a node, a project, a job's number, a token."`
+	Since  string `placeholder:"TIME" help:"Only since then: 2026-03-01T18:00, today, or how long ago as 24h or 7d."`
+	Limit  int    `short:"n" default:"100" help:"The last so many, at most 10000."`
 }
 
 // Run prints the audit log, oldest of what is asked first.
 func (o *Audit) Run(ctx context.Context, a *cli.App) error {
 	f := client.AuditFilter{User: o.User, Object: o.Object, Limit: o.Limit}
-	if o.Since > 0 {
-		f.Since = a.Now().Add(-o.Since)
+	if o.Since != "" {
+		var err error
+		if f.Since, err = units.ParsePast(o.Since, a.Now(), time.Local); err != nil {
+			return exit.Usagef("--since: %w", err)
+		}
 	}
 	l, err := a.Client.Audit(ctx, f)
 	if err != nil {

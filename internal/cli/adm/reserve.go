@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
+	"gbatch/internal/units"
 )
 
 // Reservations is gadm reservations.
@@ -66,9 +67,9 @@ func reservedFor(r api.Reservation) string {
 // Reserve is gadm reserve.
 type Reserve struct {
 	Name        string        `arg:"" help:"Its name. Jobs give the UUID that it gets in reservationIds."`
-	From        string        `default:"now" help:"Start: 2026-03-01T18:00:00Z, now, or +2h."`
+	From        string        `default:"now" help:"Start: 2026-03-01T18:00, 18:00, tomorrow, now, or +2h."`
 	Until       string        `help:"End, in the same form."`
-	For         time.Duration `help:"Length instead of an end, as 90m."`
+	For         time.Duration `help:"Length instead of an end, as 90m or 3d."`
 	Nodes       []string      `sep:"none" xor:"which" help:"These nodes, as gpu[01-04]."`
 	Count       int           `xor:"which" help:"Or so many nodes; which ones is chosen now."`
 	GPUs        int           `name:"gpus" xor:"gpu" placeholder:"N" help:"Only so many GPUs of each node; which ones is chosen now."`
@@ -88,7 +89,7 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 		Projects: o.Project, Users: o.User, Maintenance: o.Maintenance, Reason: o.Reason,
 	}
 	var err error
-	if r.Start, err = parseMoment(o.From, a.Now()); err != nil {
+	if r.Start, err = units.ParseComing(o.From, a.Now(), time.Local); err != nil {
 		return exit.Usagef("--from: %w", err)
 	}
 	switch {
@@ -97,7 +98,7 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 	case o.For > 0:
 		r.End = r.Start.Add(o.For)
 	default:
-		if r.End, err = parseMoment(o.Until, a.Now()); err != nil {
+		if r.End, err = units.ParseComing(o.Until, a.Now(), time.Local); err != nil {
 			return exit.Usagef("--until: %w", err)
 		}
 	}
@@ -113,22 +114,6 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 		fmt.Fprintf(a.Out, "jobs use it with \"reservationIds\": [\"%s\"]\n", made.UUID)
 	}
 	return nil
-}
-
-// parseMoment reads RFC 3339, "now", or a time from now as "+2h".
-func parseMoment(text string, now time.Time) (time.Time, error) {
-	if text == "now" {
-		return now, nil
-	}
-	if after, ok := strings.CutPrefix(text, "+"); ok {
-		d, err := time.ParseDuration(after)
-		return now.Add(d), err
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return t, fmt.Errorf("%q: want 2026-03-01T18:00:00Z, now, or a time from now as +2h30m", text)
-	}
-	return t, nil
 }
 
 // Unreserve is gadm unreserve.

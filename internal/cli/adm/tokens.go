@@ -19,7 +19,7 @@ import (
 // CreateToken is gadm token create.
 type CreateToken struct {
 	User string        `short:"u" help:"For this user. Default: you."`
-	For  time.Duration `default:"720h" help:"How long it holds, as 24h; at most 366 days."`
+	For  time.Duration `default:"720h" help:"How long it holds, as 24h or 90d; at most 366 days."`
 	Note string        `help:"What it is for."`
 	Save bool          `xor:"to" help:"Write it to gbatch/token in your configuration directory, where the commands look for it, instead of printing it."`
 	To   string        `xor:"to" placeholder:"FILE" type:"path" help:"Write it to FILE, which only you can read, instead of printing it."`

@@ -3,7 +3,6 @@ package human
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"gbatch/internal/job"
 )
@@ -41,18 +40,4 @@ func isHostName(s string) bool {
 		}
 	}
 	return true
-}
-
-// FuzzPast: how long ago is never in the future.
-func FuzzPast(f *testing.F) {
-	now := time.Date(2026, 3, 2, 10, 30, 0, 0, time.UTC)
-	for _, s := range []string{"2026-03-01", "now-7days", "12h", "99999w", "today", "-1d", "1d 1h", "2026-13"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		at, err := ParsePast(s, now, time.UTC)
-		if err == nil && at.After(now) && (len(s) < 7 || s[4] != '-') && (len(s) == 0 || s[len(s)-1] != 'Z') {
-			t.Errorf("%q is %v", s, at)
-		}
-	})
 }

@@ -103,19 +103,3 @@ func TestHosts(t *testing.T) {
 		}
 	}
 }
-
-func TestParsePast(t *testing.T) {
-	for text, want := range map[string]time.Time{
-		"now": now, "today": now.Add(-9 * time.Hour), "2026-02": time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), "2026-02-03": time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC),
-		"2026-02-03T04:05": time.Date(2026, 2, 3, 4, 5, 0, 0, time.UTC), "midnight": now.Add(-9 * time.Hour), "12h": now.Add(-12 * time.Hour), "now-60": now.Add(-time.Minute), "now-7days": now.AddDate(0, 0, -7), "2 weeks": now.AddDate(0, 0, -14),
-	} {
-		if got, err := ParsePast(text, now, time.UTC); err != nil || !got.Equal(want) {
-			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
-		}
-	}
-	for _, bad := range []string{"", "7", "d", "7 moons", "2026-13-01", "-7d", "99999999999d"} {
-		if got, err := ParsePast(bad, now, time.UTC); err == nil {
-			t.Errorf("%q is %s", bad, got)
-		}
-	}
-}

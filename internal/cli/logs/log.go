@@ -10,9 +10,9 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/follow"
-	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/watch"
 	"gbatch/internal/client"
+	"gbatch/internal/units"
 )
 
 // Log is glog and its flags.
@@ -32,7 +32,7 @@ func (o *Log) Run(ctx context.Context, a *cli.App) error {
 	options := client.LogOptions{Tail: o.Tail, Rank: o.Rank, Try: o.Try, Follow: o.Follow}
 	if o.Since != "" {
 		var err error
-		if options.Since, err = human.ParsePast(o.Since, a.Now(), time.Local); err != nil {
+		if options.Since, err = units.ParsePast(o.Since, a.Now(), time.Local); err != nil {
 			return exit.Usagef("--since: %w", err)
 		}
 	}

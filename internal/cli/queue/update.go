@@ -26,7 +26,7 @@ type Update struct {
 	Priority *int   `help:"Of a waiting job: what is added to its priority. Only operators may raise it."`
 	Mem      int    `placeholder:"GIB" help:"Memory for each of its containers, GiB, without its tmpfs."`
 
-	Time    string `short:"t" placeholder:"LIMIT" help:"Its time limit, also while it runs: minutes, h:mm:ss, d-hh. Only operators may raise it."`
+	Time    string `short:"t" placeholder:"LIMIT" help:"Its time limit, also while it runs: minutes, h:mm:ss, d-hh, or 2h, 1d. Only operators may raise it."`
 	JobName string `name:"name" help:"Its name."`
 }
 
@@ -34,7 +34,7 @@ type Update struct {
 func (o *Update) Run(ctx context.Context, a *cli.App) error {
 	change := api.JobChange{Name: o.JobName, Priority: o.Priority}
 	if o.Time != "" {
-		d, limited, err := job.ParseTimeLimit(o.Time)
+		d, limited, err := job.ParseLimit(o.Time)
 		if err != nil || !limited {
 			return exit.Usagef("--time %q: %w", o.Time, cmp.Or(err, errors.New("want a limit")))
 		}

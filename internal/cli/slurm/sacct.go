@@ -11,11 +11,11 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
-	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/units"
 )
 
 // What sacct prints where it is not told what.
@@ -167,7 +167,7 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 	if text == "now+0" {
 		text = "now"
 	}
-	t, err := human.ParsePast(text, now, now.Location())
+	t, err := units.ParsePast(text, now, now.Location())
 	if err == nil {
 		return t, nil
 	}

@@ -261,10 +261,7 @@ func (a *applied) others(o Overrides) {
 func (a *applied) when(o Overrides) {
 	sc, g := &a.sub.Spec.Request.Scheduling, a.sub.Spec.Gbatch
 	if o.Time != "" {
-		d, limited, err := job.ParseTimeLimit(o.Time)
-		if native, err2 := job.ParseDuration(o.Time); err != nil && err2 == nil {
-			d, limited, err = native, true, nil
-		}
+		d, limited, err := job.ParseLimit(o.Time)
 		if a.check("--time", o.Time, err) {
 			if sc.MaxDuration = d; !limited {
 				sc.MaxDuration = 0

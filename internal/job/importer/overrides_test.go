@@ -87,7 +87,7 @@ func TestOverrides(t *testing.T) {
   --image: is no image reference; write name:tag, registry:port/name:tag, user:password@registry:port/name:tag, name@sha256:<64 hex digits>, oci:/path/layout:tag, oci-archive:/path.tar:tag or docker-archive:/path.tar
   --env: is "NOPE": is not set where the job is submitted
   --mount: is "a:b:c:d": want SOURCE:TARGET, or SOURCE:TARGET:ro
-  --time: is "soon": want MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS, DAYS-HOURS:MINUTES or DAYS-HOURS:MINUTES:SECONDS
+  --time: is "soon": want MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS, DAYS-HOURS:MINUTES or DAYS-HOURS:MINUTES:SECONDS; or a number and a unit, such as "90m", "2 hours" or "1d"
   --array: is "9-1": "9-1" ends before it begins`
 	if err == nil {
 		t.Fatal("bad flags were taken")
