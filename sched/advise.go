@@ -44,7 +44,7 @@ func Advise(in Input, id JobID) []Advice {
 	var out []Advice
 	for _, a := range tries[:min(len(tries), maxAdvice)] {
 		est, err := tryJob(in, a.Job)
-		if err != nil || !est.Known || now.Known && est.At >= now.At {
+		if err != nil || !est.Known || est.AtLeast || now.Known && est.At >= now.At {
 			continue
 		}
 		a.Now, a.At = est.Now, est.At
@@ -93,10 +93,11 @@ func (ex *explainer) changes(e *entry, job Job) []Advice {
 		out = append(out, Advice{Code: code, Change: change, Job: j})
 	}
 	kind := e.class.kind
-	for _, n := range ex.fewer(kind) {
-		add("fewer-gpus", fmt.Sprintf("ask for %d GPUs", n), func(_ *Job, s *Shape) { s.MilliGPU = n * WholeGPU })
+	gpus, limit := ex.withinLimit(e.class)
+	for _, n := range ex.fewer(kind, gpus) {
+		add("fewer-gpus", "ask for "+words.Plural(int(n), "GPU"), func(_ *Job, s *Shape) { s.MilliGPU = n * WholeGPU })
 	}
-	for _, t := range ex.shorter(kind) {
+	for _, t := range ex.shorter(kind, limit) {
 		add("shorter-limit", "limit the run time to "+words.Span(t), func(j *Job, _ *Shape) { j.Limit, j.Predicted = t, min(j.Predicted, t) })
 	}
 	shape := kind.Shape
@@ -146,14 +147,29 @@ func (ex *explainer) changes(e *entry, job Job) []Advice {
 	return out
 }
 
-// fewer is numbers of GPUs below what is asked: what is free on some node, a
-// half, one.
-func (ex *explainer) fewer(kind *jobKind) []int64 {
+// withinLimit is with how many GPUs of a rank, or with which run time, a job would
+// be within the limit that it is over; 0: no such change helps.
+func (ex *explainer) withinLimit(c *class) (gpus int64, limit Time) {
+	hit, over := ex.usage.overLimit(c)
+	milli := c.kind.milliGPU()
+	switch left := hit.max - hit.used; {
+	case !over || milli == 0 || left <= 0:
+	case hit.what == "GPUs":
+		return left / WholeGPU / int64(c.kind.Shape.Ranks()), 0
+	case hit.what == "GPU-minutes":
+		return fixed.MulDiv(left, 1, int64(c.kind.Limit)) / WholeGPU / int64(c.kind.Shape.Ranks()), Time(left/milli) / Minute * Minute
+	}
+	return 0, 0
+}
+
+// fewer is numbers of GPUs below what is asked: what a limit leaves, what is free
+// on some node, a half, one.
+func (ex *explainer) fewer(kind *jobKind, left int64) []int64 {
 	asked := int64(kind.Shape.WholeGPUs())
 	if asked <= 1 || kind.Shape.Whole() {
 		return nil
 	}
-	try := []int64{asked / 2, 1}
+	try := []int64{asked / 2, 1, left}
 	for _, nodeKind := range ex.s.index.Order {
 		f := kind.Shape.On(nodeKind)
 		gpus, _ := kind.Shape.GPUsOf(nodeKind.Sample)
@@ -176,9 +192,10 @@ func (ex *explainer) fewer(kind *jobKind) []int64 {
 	return try[:min(len(try), 8)]
 }
 
-// shorter is limits below the job's with which it would end before something
-// that is planned: windows and reservations.
-func (ex *explainer) shorter(kind *jobKind) []Time {
+// shorter is limits below the job's: what a limit on GPU-minutes leaves, and those
+// with which it would end before something that is planned, windows and
+// reservations.
+func (ex *explainer) shorter(kind *jobKind, left Time) []Time {
 	var try []Time
 	see := func(at Time) {
 		if t := (at - ex.now) / Minute * Minute; t > 0 && t < kind.Limit {
@@ -190,6 +207,9 @@ func (ex *explainer) shorter(kind *jobKind) []Time {
 	}
 	for _, res := range ex.plan.Reservations {
 		see(res.At)
+	}
+	if left > 0 && left < kind.Limit {
+		try = append(try, left)
 	}
 	slices.Sort(try)
 	try = slices.Compact(try)

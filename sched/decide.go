@@ -86,7 +86,7 @@ func (r *round) step() bool {
 
 // overtake lets a class that is over a limit step aside: it blocks nobody.
 func (r *round) overtake(q *kindQueue, c *class, e *entry, hit limitHit) {
-	r.plan.classReasons[c.id] = waitReason{code: CodeLimit, head: e.id, limit: hit}
+	r.plan.classReasons[c.id] = waitReason{code: hit.code(), head: e.id, limit: hit}
 	r.rejectInteractive(q)
 	r.queue.dropClass(r)
 }

@@ -10,7 +10,7 @@ import (
 // Estimate is when a job can be reckoned to start.
 type Estimate struct {
 	Now     bool         `json:"now"`     // it starts in this round
-	Never   bool         `json:"never"`   // no node, as they are now, can ever hold it
+	Never   bool         `json:"never"`   // no node, as they are now, can ever hold it, or it is beyond a limit by itself
 	Known   bool         `json:"known"`   // At is set
 	AtLeast bool         `json:"atLeast"` // more jobs are before it than were planned: not before At
 	At      Time         `json:"at"`
@@ -24,8 +24,8 @@ type Explanation struct {
 	Waiting  bool         `json:"waiting"`  // false: there is no such job in the queue
 	Estimate Estimate     `json:"estimate"` // its Reasons are all reasons at once, in the order of the codes
 	Factors  Factors      `json:"factors"`
-	Before   []JobID      `json:"before,omitempty"` // the first jobs that go before it and could use its nodes
-	NBefore  int          `json:"nBefore"`          // how many there are among those that were looked at
+	Before   []JobID      `json:"before,omitempty"` // the first of the jobs before it, by Position, that have a place in the plan on nodes that it could use
+	NBefore  int          `json:"nBefore"`          // how many there are
 	Nodes    []NodeReason `json:"nodes,omitempty"`  // every node, by name
 }
 
@@ -56,8 +56,7 @@ func Explain(in Input, id JobID) Explanation {
 	ex := newExplainer(in)
 	defer ex.close()
 	out := Explanation{Job: id, Waiting: true, Factors: ex.ranking.factors(e)}
-	out.Estimate = ex.estimate(e)
-	out.Before, out.NBefore = ex.before(e)
+	out.Estimate, out.Before, out.NBefore = ex.explain(e)
 	out.Nodes = ex.nodes(e)
 	return out
 }
@@ -77,7 +76,8 @@ func WouldStart(in Input, j Job) (Estimate, error) {
 	defer undo()
 	ex := newExplainer(in)
 	defer ex.close()
-	return ex.estimate(s.waiting[j.ID]), nil
+	est, _, _ := ex.explain(s.waiting[j.ID])
+	return est, nil
 }
 
 // pretend queues a job in place of the one of the same id, if there is one, and
@@ -134,6 +134,19 @@ func (ex *explainer) reservedFor(id JobID) bool {
 	return slices.ContainsFunc(ex.plan.Reservations, func(r Reservation) bool { return r.Job == id })
 }
 
+// explain is the estimate, and the jobs before it by the plan that it was made of:
+// what the reasons say of them is the same.
+func (ex *explainer) explain(e *entry) (Estimate, []JobID, int) {
+	est := ex.estimate(e)
+	ids, n := ex.before(e)
+	for i := range est.Reasons {
+		if est.Reasons[i].Code == CodePriority {
+			est.Reasons[i].Text = priorityText(ids, n)
+		}
+	}
+	return est, ids, n
+}
+
 func (ex *explainer) estimate(e *entry) Estimate {
 	kind := e.class.kind
 	for _, st := range ex.plan.Starts {
@@ -142,12 +155,16 @@ func (ex *explainer) estimate(e *entry) Estimate {
 		}
 	}
 	out := Estimate{Reasons: ex.reasons(e)}
-	if kind.matching(ex.s.index) < kind.Shape.Ranks() {
-		out.Never = true
+	hit, _ := ex.usage.overLimit(e.class)
+	if out.Never = hit.never || kind.matching(ex.s.index) < kind.Shape.Ranks(); out.Never {
 		return out
 	}
 	if out.AtLeast = !ex.planUntil(e); out.AtLeast || ex.placed[e.id] == 0 {
-		from := max(ex.now, e.since, ex.limitFree(e.class))
+		free := ex.limitFree(e.class)
+		if free == Never {
+			return out // no end of a job is in sight that would help
+		}
+		from := max(ex.now, e.since, free)
 		at, spots := ex.earliest(kind, from)
 		if spots == nil {
 			return out
@@ -216,13 +233,17 @@ func (ex *explainer) planUntil(e *entry) bool {
 }
 
 // limitFree is when as many jobs of those that count against a limit are
-// reckoned to have ended as it takes to start one more; now if none is hit.
+// reckoned to have ended as it takes to start one more; now if none is hit, and
+// Never where that does not help, as with a budget that is used up.
 func (ex *explainer) limitFree(c *class) Time {
 	at := ex.now
 	for range len(ex.s.running) + 1 {
 		hit, over := ex.overLimitAt(c, at)
 		if !over {
 			return at
+		}
+		if hit.ask == 0 {
+			return Never // a budget: nothing comes back to it
 		}
 		next := Never
 		for _, run := range ex.s.running { // a minimum: order does not matter
@@ -233,11 +254,11 @@ func (ex *explainer) limitFree(c *class) Time {
 			}
 		}
 		if next == Never {
-			return at
+			return Never
 		}
 		at = next
 	}
-	return at
+	return Never
 }
 
 // overLimitAt is overLimit once the jobs that are reckoned to end by then have
@@ -269,8 +290,8 @@ func (ex *explainer) overLimitAt(c *class, at Time) (limitHit, bool) {
 	return hit, over
 }
 
-// before is the jobs that the plan lets go first and that could use the nodes
-// of the job, in the order of the plan.
+// before is those of the jobs before it, by Position, that have a place in the plan
+// on nodes that the job could use, in the order of the plan.
 func (ex *explainer) before(e *entry) ([]JobID, int) {
 	nodes := map[string]bool{}
 	for _, nodeKind := range ex.s.index.Order {
@@ -284,7 +305,7 @@ func (ex *explainer) before(e *entry) ([]JobID, int) {
 	var out []JobID
 	count := 0
 	see := func(id JobID, ranks []Allocation) {
-		if id == e.id || !slices.ContainsFunc(ranks, func(a Allocation) bool { return nodes[a.Node] }) {
+		if x := ex.s.waiting[id]; x == nil || !ex.goesBefore(x, e) || !slices.ContainsFunc(ranks, func(a Allocation) bool { return nodes[a.Node] }) {
 			return
 		}
 		if count++; count <= maxBefore {
@@ -295,12 +316,19 @@ func (ex *explainer) before(e *entry) ([]JobID, int) {
 		see(st.Job, st.Ranks)
 	}
 	for _, res := range ex.plan.Reservations {
-		if res.Job == e.id {
-			break
-		}
 		see(res.Job, res.Ranks)
 	}
 	return out, count
+}
+
+// goesBefore says whether one waiting job goes before another, by priority.
+func (r *round) goesBefore(a, b *entry) bool {
+	score := func(e *entry) int64 {
+		c := e.class
+		return r.score(&r.kinds[c.kind.slot], &c.kind.heads[c.slot], e.since, e.id)
+	}
+	x, y := score(a), score(b)
+	return x > y || x == y && compareEntries(a, b) < 0
 }
 
 func compareCodes(a, b Reason) int { return cmp.Compare(codeOrder(a.Code), codeOrder(b.Code)) }

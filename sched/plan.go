@@ -69,7 +69,7 @@ type Code string
 
 // The codes, in the order in which Explain lists them.
 const (
-	CodeNever           Code = "Never"       // no node, as they are now, can ever hold it
+	CodeNever           Code = "Never"       // no node, as they are now, can ever hold it, or it is beyond a limit by itself
 	CodeLimit           Code = "Limit"       // its user, project, qos or bucket has all it may have
 	CodeDependency      Code = "Dependency"  // for the owner: the scheduler knows no dependencies
 	CodeBeginTime       Code = "BeginTime"   // not before

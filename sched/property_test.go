@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"gbatch/sched/words"
 )
 
 // planText is the plan as bytes.
@@ -109,12 +112,25 @@ func (w *world) explained(p *Plan) {
 		if at, ok := plans[id]; ok && at != x.Estimate.At {
 			w.t.Fatalf("job %d: explained to start at %d, planned for %d", id, x.Estimate.At, at)
 		}
+		if place, _ := in.Position(id); place > 0 && x.NBefore > place-1 {
+			w.t.Fatalf("job %d: has place %d and %d before it", id, place, x.NBefore)
+		}
 		var want []Code
 		code := o.code(j)
+		_, planned := plans[id]
+		alone := *final
+		alone.runs, alone.plan = nil, nil
+		beyond := alone.over(j, leastMilli(j.Shape))
+		if _, known := w.s.Beyond(j); known != beyond {
+			w.t.Fatalf("job %d is beyond a limit by itself: %t, want %t", id, known, beyond)
+		}
+		if beyond {
+			want = append(want, CodeNever)
+		}
 		if code == CodeNever {
 			want = append(want, code)
 		}
-		if _, ok := plans[id]; !ok && final.over(j, leastMilli(j.Shape)) {
+		if !planned && !beyond && final.over(j, leastMilli(j.Shape)) {
 			want = append(want, CodeLimit)
 		}
 		if j.Since() > w.now {
@@ -125,8 +141,8 @@ func (w *world) explained(p *Plan) {
 		}
 		var got []Code
 		for _, r := range x.Estimate.Reasons {
-			if r.Text == "" {
-				w.t.Fatalf("job %d: reason %s without a text", id, r.Code)
+			if r.Text == "" || r.Code == CodePriority && x.NBefore > 0 && !strings.HasPrefix(r.Text, words.Plural(x.NBefore, "job")+" before it") {
+				w.t.Fatalf("job %d: reason %s says %q of %d jobs", id, r.Code, r.Text, x.NBefore)
 			}
 			got = append(got, r.Code)
 		}

@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"cmp"
+
 	"gbatch/accounting"
 	"gbatch/sched/fixed"
 )
@@ -109,13 +111,7 @@ type Outside struct {
 // those that are known, and those of others. Where they may not, the reason says
 // whose limit it is; whoever submitted them is refused.
 func (s *State) MayQueue(j Job, more int, others []Outside) (Reason, bool) {
-	key := accountKey{j.Project, j.User, j.QOS}
-	qos := s.qosOf(key.qos)
-	keys := []tallyKey{{kind: ofUser, name: key.user}, {kind: ofProject, name: key.project}}
-	if qos != "" {
-		keys = append(keys, tallyKey{kind: ofQOS, name: qos}, tallyKey{kind: ofUserInQOS, name: key.user, of: qos})
-	}
-	for _, k := range keys {
+	for _, k := range s.keysOf(&j) {
 		most, has := s.limitsOf(k).Queued, 0
 		if t := s.tallies[k]; t != nil {
 			has = t.waiting
@@ -126,11 +122,19 @@ func (s *State) MayQueue(j Job, more int, others []Outside) (Reason, bool) {
 			}
 		}
 		if most > 0 && has+more > most {
-			hit := limitHit{k, "queued jobs", int64(has), int64(more), int64(most)}
-			return Reason{Code: CodeLimit, Text: hit.text()}, false
+			return limitHit{tallyKey: k, what: "queued jobs", used: int64(has), ask: int64(more), max: int64(most)}.reason(), false
 		}
 	}
 	return Reason{}, true
+}
+
+// keysOf are those whose limits bind a job, but for its bucket.
+func (s *State) keysOf(j *Job) []tallyKey {
+	keys := []tallyKey{{kind: ofUser, name: j.User}, {kind: ofProject, name: j.Project}}
+	if qos := s.qosOf(j.QOS); qos != "" {
+		keys = append(keys, tallyKey{kind: ofQOS, name: qos}, tallyKey{kind: ofUserInQOS, name: j.User, of: qos})
+	}
+	return keys
 }
 
 func (s *State) countsFor(k tallyKey, o Outside) bool {
@@ -162,9 +166,50 @@ func (s *State) charge(run *running, sign int) {
 	}
 }
 
-// overLimit is the first limit that one more job of the class would exceed.
+// Beyond says whether a job asks for more than a limit of those whose it is, with
+// nothing else running, so that it could never start; the reason says whose.
+func (s *State) Beyond(j Job) (Reason, bool) {
+	milli := j.Shape.MilliGPU
+	if j.Shape.AllGPUs {
+		milli = max(milli, WholeGPU)
+	}
+	milli *= int64(max(j.Shape.Nodes, 1))
+	for _, k := range s.keysOf(&j) {
+		if hit, over := s.limitsOf(k).alone(k, milli, times(milli, int64(cmp.Or(j.Limit, s.policy.DefaultLimit)))); over {
+			return hit.reason(), true
+		}
+	}
+	return Reason{}, false
+}
+
+// alone is the one of the limits that one job exceeds by itself.
+func (l Limits) alone(k tallyKey, milli, gpuTime int64) (limitHit, bool) {
+	switch {
+	case l.MilliGPU > 0 && milli > l.MilliGPU:
+		return limitHit{tallyKey: k, what: "GPUs", ask: milli, max: l.MilliGPU, never: true}, true
+	case l.GPUMinutes > 0 && gpuTime > l.GPUMinutes*milliMinute:
+		return limitHit{tallyKey: k, what: "GPU-minutes", ask: gpuTime, max: l.GPUMinutes * milliMinute, never: true}, true
+	}
+	return limitHit{}, false
+}
+
+// overLimit is a limit that one more job of the class would exceed: one that it
+// exceeds by itself, else the first.
 func (u *usage) overLimit(c *class) (limitHit, bool) {
-	return u.overLimitWith(c, c.kind.milliGPU())
+	milli := c.kind.milliGPU()
+	hit, over := u.overLimitWith(c, milli)
+	if !over {
+		return hit, false
+	}
+	for _, t := range c.account.tallies {
+		if t == nil {
+			continue
+		}
+		if alone, never := t.limits.alone(t.tallyKey, milli, times(milli, int64(c.kind.Limit))); never {
+			return alone, true
+		}
+	}
+	return hit, true
 }
 
 // overLimitWith is the same for a job that holds so many GPU thousandths: how
@@ -190,7 +235,7 @@ func (u *usage) overLimitWith(c *class, milli int64) (limitHit, bool) {
 		if b.Monthly {
 			what = "month's budget"
 		}
-		return limitHit{tallyKey{kind: ofProject, name: b.Account}, what, b.UsedMinutes, 0, b.MaxMinutes}, true
+		return limitHit{tallyKey: tallyKey{kind: ofProject, name: b.Account}, what: what, used: b.UsedMinutes, max: b.MaxMinutes}, true
 	}
 	return limitHit{}, false
 }
@@ -226,14 +271,13 @@ func (u *usage) over(t *tally, l Limits, ask need, until Time) (limitHit, bool) 
 			has.gpuTime += p.gpuTime
 		}
 	}
-	const minute = WholeGPU * int64(Minute)
 	switch {
 	case l.Running > 0 && has.running+ask.running > l.Running:
-		return limitHit{t.tallyKey, "running jobs", int64(has.running), 1, int64(l.Running)}, true
+		return limitHit{tallyKey: t.tallyKey, what: "running jobs", used: int64(has.running), ask: 1, max: int64(l.Running)}, true
 	case l.MilliGPU > 0 && ask.milli > 0 && has.milli+ask.milli > l.MilliGPU:
-		return limitHit{t.tallyKey, "GPUs", has.milli, ask.milli, l.MilliGPU}, true
-	case l.GPUMinutes > 0 && ask.gpuTime > 0 && has.gpuTime+ask.gpuTime > l.GPUMinutes*minute:
-		return limitHit{t.tallyKey, "GPU-minutes", has.gpuTime, ask.gpuTime, l.GPUMinutes * minute}, true
+		return limitHit{tallyKey: t.tallyKey, what: "GPUs", used: has.milli, ask: ask.milli, max: l.MilliGPU}, true
+	case l.GPUMinutes > 0 && ask.gpuTime > 0 && has.gpuTime+ask.gpuTime > l.GPUMinutes*milliMinute:
+		return limitHit{tallyKey: t.tallyKey, what: "GPU-minutes", used: has.gpuTime, ask: ask.gpuTime, max: l.GPUMinutes * milliMinute}, true
 	}
 	return limitHit{}, false
 }
@@ -271,4 +315,17 @@ type limitHit struct {
 	tallyKey
 	what           string
 	used, ask, max int64
+	never          bool // the job exceeds it by itself
 }
+
+// milliMinute is a GPU-minute in thousandths x milliseconds.
+const milliMinute = WholeGPU * int64(Minute)
+
+func (l limitHit) code() Code {
+	if l.never {
+		return CodeNever
+	}
+	return CodeLimit
+}
+
+func (l limitHit) reason() Reason { return Reason{Code: l.code(), Text: l.text()} }

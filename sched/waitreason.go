@@ -53,7 +53,7 @@ func (r *round) exactlyWhy(kind *jobKind) *blocked {
 	b := &blocked{nodeCounts: countNodes(r.s.index, kind, r.now)}
 	switch ranks := kind.Shape.Ranks(); {
 	case b.nodes < ranks:
-		b.code, b.never = CodeNever, neverText(r.s.index, kind, b.nodes)
+		b.code, b.never = CodeNever, r.s.index.NeverText(kind.Shape, b.nodes)
 	case b.room >= ranks:
 		b.code = CodePriority
 	case b.room+b.shut >= ranks:
@@ -150,6 +150,9 @@ func (why waitReason) words(shape *nodes.Shape) string {
 	case CodeReservation:
 		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", shape.Text(), why.why.window)
 	case CodeNever:
+		if why.why == nil {
+			return why.limit.text()
+		}
 		return why.why.never
 	}
 	return why.why.resourcesText(shape)
@@ -160,12 +163,17 @@ func (l limitHit) text() string {
 	if l.of != "" {
 		who += " in qos " + l.of
 	}
+	switch {
+	case l.never && l.what == "GPUs":
+		return fmt.Sprintf("%s may have %s GPUs at once, and the job asks for %s", who, words.Thousandths(l.max), words.Thousandths(l.ask))
+	case l.never:
+		return fmt.Sprintf("%s may have %d GPU-minutes at once, and the job asks for %d, by its GPUs and time limit", who, l.max/milliMinute, l.ask/milliMinute)
+	}
 	switch l.what {
 	case "GPUs":
 		return fmt.Sprintf("%s has %s of %s GPUs and asks for %s more", who, words.Thousandths(l.used), words.Thousandths(l.max), words.Thousandths(l.ask))
 	case "GPU-minutes":
-		const minute = WholeGPU * int64(Minute)
-		return fmt.Sprintf("%s has %d of %d GPU-minutes and asks for %d more", who, l.used/minute, l.max/minute, l.ask/minute)
+		return fmt.Sprintf("%s has %d of %d GPU-minutes and asks for %d more", who, l.used/milliMinute, l.max/milliMinute, l.ask/milliMinute)
 	case "budget", "month's budget":
 		return fmt.Sprintf("%s has used %d of its %s of %d GPU-minutes", who, l.used, l.what, l.max)
 	}

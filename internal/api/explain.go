@@ -9,16 +9,19 @@ import (
 // Explanation is the answer of GET /v1/jobs/{id}/explain: why a queued job
 // waits, by the code that decided it.
 type Explanation struct {
-	ID       string        `json:"id"` // as people type it, see Job
-	Number   job.Number    `json:"number"`
-	State    job.State     `json:"state"`
-	Reasons  []Reason      `json:"reasons,omitempty"` // all at once, in a fixed order
-	Estimate *Estimate     `json:"estimate,omitempty"`
-	Priority *Priority     `json:"priority,omitempty"`
-	Before   []job.Number  `json:"before,omitempty"`  // the first of the jobs that go before it and could use its nodes
-	NBefore  int           `json:"nBefore,omitempty"` // how many there are
-	Nodes    []NodeVerdict `json:"nodes,omitempty"`
-	Advice   []Advice      `json:"advice,omitempty"` // each was tried out on the current state
+	ID        string       `json:"id"` // as people type it, see Job
+	Number    job.Number   `json:"number"`
+	State     job.State    `json:"state"`
+	Reasons   []Reason     `json:"reasons,omitempty"` // all at once, in a fixed order
+	Estimate  *Estimate    `json:"estimate,omitempty"`
+	Priority  *Priority    `json:"priority,omitempty"`
+	Before    []job.Number `json:"before,omitempty"`    // the first of those before it by position that have a place in the plan on nodes that it could use
+	NBefore   int          `json:"nBefore,omitempty"`   // how many there are
+	Position  int          `json:"position,omitempty"`  // in the order of priority, as JobDetail has it; absent: it has no place
+	NumQueued int          `json:"numQueued,omitempty"` // how many have one
+
+	Nodes  []NodeVerdict `json:"nodes,omitempty"`
+	Advice []Advice      `json:"advice,omitempty"` // each was tried out on the current state
 }
 
 // Reason is one thing that keeps a job from starting.

@@ -24,9 +24,14 @@ func (e Submit) refuseReserved(s *step) *state.Refusal {
 	return nil
 }
 
-// refuseNever refuses a job that no node, free or not, could ever hold. Before
-// any node has reported nothing can be said, and the job is taken.
+// refuseNever refuses a job that is beyond a limit of its user, project or qos by
+// itself, or that no node, free or not, could ever hold. Before any node has reported
+// nothing can be said of these.
 func (e Submit) refuseNever(s *step, probe sched.Job) *state.Refusal {
+	if why, beyond := s.queue.sched.Beyond(probe); beyond {
+		return &state.Refusal{Code: state.Unsatisfiable, Path: "request.resources", Message: why.Text + ": it could never start",
+			Hint: "ask for less, or ask an operator, who sets the limits"}
+	}
 	if len(s.nodes.list) == 0 || s.queue.sched.Possible(probe.Shape) {
 		return nil
 	}

@@ -88,16 +88,20 @@ func priorityText(p *api.Priority) string {
 	return s
 }
 
-// beforeText names the jobs that go first.
+// beforeText says how many jobs go first, and names those that matter to its nodes.
 func beforeText(e *api.Explanation) string {
-	if e.NBefore == 0 {
+	if e.Position <= 1 && e.NBefore == 0 {
 		return ""
+	}
+	text := fmt.Sprintf("%d of the %d in the queue", max(e.Position-1, e.NBefore), e.NumQueued)
+	if e.NBefore == 0 {
+		return text + "; none of them is planned for nodes that it could use"
 	}
 	var names []string
 	for _, n := range e.Before {
 		names = append(names, strconv.FormatUint(uint64(n), 10))
 	}
-	text := "jobs " + strings.Join(names, ", ")
+	text += fmt.Sprintf("; %d planned for nodes that it could use: %s", e.NBefore, strings.Join(names, ", "))
 	if more := e.NBefore - len(e.Before); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

@@ -34,6 +34,7 @@ func (s *Queries) Explain(ctx context.Context, in *explainInput) (*api.Explanati
 	}
 	err = s.Loop.Ask(ctx, func(c *control.Controller, now sched.Time) {
 		fillExplanation(&out, now, c.Explain(now, j.Number))
+		out.Position, out.NumQueued = c.Position(now, j.Number)
 		for _, a := range c.Advise(now, j.Number) {
 			out.Advice = append(out.Advice, adviceToAPI(now, a))
 		}
@@ -80,7 +81,7 @@ func estimateToAPI(now sched.Time, e sched.Estimate) *api.Estimate {
 	case e.Now:
 		out.Text = "starts now"
 	case e.Never:
-		out.Text = "never starts on the nodes that are here"
+		out.Text = "never starts as it is"
 	case !e.Known:
 		out.Text = "no start can be estimated"
 	default:

@@ -1,0 +1,105 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gbatch/sched/spec"
+	"gbatch/sched/words"
+)
+
+// NeverText says what no node has, and what the nearest ones have.
+func (ix *Index) NeverText(shape *Shape, matching int) string {
+	if matching > 0 {
+		among := ""
+		if shape.Choosy() {
+			among = " among those that it allows by name"
+		}
+		return fmt.Sprintf("needs %d nodes that each have %s: there are %d%s", shape.Ranks(), shape.RankText(), matching, among)
+	}
+	most, named := FitsAll, !shape.Choosy()
+	var near *Kind
+	for _, nodeKind := range ix.Order {
+		has := slices.ContainsFunc(nodeKind.Nodes, func(n *Node) bool { return !n.Gone && shape.Named(n) })
+		if !has {
+			continue
+		}
+		named = true
+		f := shape.On(nodeKind)
+		if near == nil || f.Why > most || f.Why == most && larger(nodeKind.Sample, near.Sample) {
+			most, near = f.Why, nodeKind
+		}
+	}
+	switch {
+	case !named:
+		return shape.NamesText()
+	case near == nil:
+		return "there are no nodes"
+	}
+	models := ix.Models()
+	if len(models) == 0 && (most == LacksModel || most == FewGPUs) {
+		return "no node has a GPU"
+	}
+	n := near.Sample
+	largest := fmt.Sprintf("largest: %s on %s", capacityText(n, near.GPUs), firstName(near))
+	switch most {
+	case WrongCluster:
+		return fmt.Sprintf("no node is in cluster %d", shape.Cluster)
+	case LacksFeature:
+		return ix.featuresText(shape)
+	case LacksModel:
+		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(shape.GPUModels, `" or "`), strings.Join(models, ", "))
+	case LacksGPUMem:
+		return fmt.Sprintf("no such GPU has %s GiB of memory", words.GiB(shape.GPUMemMiB))
+	case LacksComputeCap:
+		return fmt.Sprintf("no such GPU has compute capability %d.%d", shape.MinComputeCap/10, shape.MinComputeCap%10)
+	case LacksCUDA:
+		return fmt.Sprintf("no such node has CUDA %d.%d", shape.MinCUDA/100, shape.MinCUDA%100)
+	case LacksDisk:
+		return fmt.Sprintf("no such node has a disk of %s GiB", words.GiB(shape.DiskMiB))
+	case NoSharing:
+		return "no node with such GPUs allows shares of a GPU: ask for a whole one"
+	}
+	return fmt.Sprintf("no node has %s (%s)", shape.RankText(), largest)
+}
+
+func larger(a, b *spec.Node) bool {
+	if len(a.GPUs) != len(b.GPUs) {
+		return len(a.GPUs) > len(b.GPUs)
+	}
+	return a.MilliCPU > b.MilliCPU
+}
+
+func firstName(nodeKind *Kind) string {
+	name := ""
+	for _, n := range nodeKind.Nodes {
+		if !n.Gone && (name == "" || n.Name < name) {
+			name = n.Name
+		}
+	}
+	return name
+}
+
+func capacityText(n *spec.Node, gpus GPUSet) string {
+	model := "GPU"
+	if g := gpus.Next(0); g >= 0 {
+		model = n.GPUs[g].Model
+	}
+	return fmt.Sprintf("%d x %s, %s cores, %s GiB", gpus.Count(), model, words.Thousandths(n.MilliCPU), words.GiB(n.MemMiB))
+}
+
+// featuresText says what no node has, by the node that lacks the least.
+func (ix *Index) featuresText(shape *Shape) string {
+	var least []string
+	name := ""
+	for _, nodeKind := range ix.Order {
+		if l := shape.Lacks(nodeKind.Sample); shape.On(nodeKind).Why == LacksFeature && (name == "" || len(l) < len(least)) {
+			least, name = l, firstName(nodeKind)
+		}
+	}
+	if len(shape.Features)+len(shape.AnyFeatures) == 1 {
+		return "no node has the feature " + least[0]
+	}
+	return fmt.Sprintf("no node has all the features: nearest is %s, which lacks %s", name, strings.Join(least, " and "))
+}
