@@ -159,6 +159,7 @@ var below = map[string][]string{
 	"internal/state":                            {"sched", "accounting", "internal/job", "internal/node"},
 	"internal/document":                         {},
 	"internal/settings":                         {"internal/document"},
+	"internal/slurmsite":                        {"internal/job"},
 	"internal/settings/settingstest":            {"internal/settings", "internal/document"},
 	"internal/job/importer/foreign":             {"internal/document", "internal/job"},
 	"internal/job/importer/foreign/foreigntest": {},
@@ -188,7 +189,7 @@ var below = map[string][]string{
 	"internal/cli/cancel":                       command,
 	"internal/cli/info":                         slices.Concat(command, []string{"internal/cli/watch"}),
 	"internal/cli/acct":                         slices.Concat(command, []string{"internal/node", "internal/document"}),
-	"internal/cli/adm":                          slices.Concat(command, []string{"internal/cli/secret"}),
+	"internal/cli/adm":                          slices.Concat(command, []string{"internal/cli/secret", "internal/slurmsite"}),
 	"internal/cli/queue":                        slices.Concat(command, []string{"internal/cli/cancel", "internal/cli/follow", "internal/cli/secret", "internal/cli/watch"}),
 	"internal/cli/submit":                       slices.Concat(command, []string{"internal/cli/exec", "internal/cli/follow", "internal/cli/secret", "internal/job/importer", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/document", "oci/ref"}),
 	"internal/cli/slurm":                        slices.Concat(command, []string{"internal/cli/queue", "internal/job/importer/slurm", "internal/document"}),
@@ -218,7 +219,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

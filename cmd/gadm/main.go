@@ -21,6 +21,7 @@ type command struct {
 
 	Project    projectCmd      `cmd:"" help:"Projects: who is billed, and who may use what."`
 	Policy     policyCmd       `cmd:"" help:"The rules in force."`
+	Import     importCmd       `cmd:"" help:"Turn another system's configuration into gbatch's."`
 	Audit      adm.Audit       `cmd:"" help:"Who changed what."`
 	Token      tokenCmd        `cmd:"" help:"Tokens, by which users speak from other machines."`
 	NodeToken  nodeTokenCmd    `cmd:"" help:"Tokens, by which machines become nodes."`
@@ -41,6 +42,10 @@ type policyCmd struct {
 	Show   adm.ShowPolicy   `cmd:"" help:"Print the rules in force."`
 	Check  adm.CheckPolicy  `cmd:"" help:"Check the controller's configuration file, and say what a reload would change."`
 	Reload adm.ReloadPolicy `cmd:"" help:"Take the rules as the file has them now, all or none."`
+}
+
+type importCmd struct {
+	Slurm adm.ImportSlurm `cmd:"" help:"Print what a Slurm site's files are here: projects, shares, classes of service, limits, clusters and nodes, and a note for each line that has no meaning here."`
 }
 
 type tokenCmd struct {

@@ -1,0 +1,128 @@
+// Package slurmsite turns the files that say what a Slurm site is (slurm.conf, a
+// dump of sacctmgr and its list of QOS) into gbatch's configuration. What means
+// the same becomes a key; each other line becomes a note that says why not, with
+// its place. It reads no file itself and decides nothing that the files do not say.
+package slurmsite
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Input is the files of a site. Those that are empty are not there.
+type Input struct {
+	Conf File // slurm.conf
+	Dump File // of sacctmgr dump
+	QOS  File // of sacctmgr -P show qos
+
+	// Open reads a file that slurm.conf includes, by its name as it stands there.
+	Open func(name string) ([]byte, error)
+}
+
+// File is a text with its name for notes.
+type File struct{ Name, Text string }
+
+// Bounds of what is read.
+const (
+	maxFile     = 16 << 20
+	maxIncludes = 64
+	maxNodes    = 100_000
+)
+
+// Note is a line, or a part of one, that did not become a key.
+type Note struct {
+	Place string // FILE:LINE
+	What  string // the key, with its value
+	Why   string
+}
+
+func (n Note) String() string { return fmt.Sprintf("%s: %s: %s", n.Place, n.What, n.Why) }
+
+// item is one Key=Value of a file.
+type item struct {
+	key, value, place string
+}
+
+// site is what has been understood so far.
+type site struct {
+	in    Input
+	notes []Note
+
+	conf       map[string]item // single keys of slurm.conf, in lower case
+	nodes      []*node
+	partitions []*partition
+	accounts   []*account
+	qos        []*qos
+	admins     []string
+	operators  []string
+	clusterQOS string
+	includes   int
+}
+
+func (s *site) note(i item, why string, a ...any) {
+	what := i.key
+	if i.value != "" {
+		value := i.value
+		if len(value) > 80 {
+			value = value[:80] + "..."
+		}
+		what += "=" + value
+	}
+	s.notes = append(s.notes, Note{i.place, what, fmt.Sprintf(why, a...)})
+}
+
+// Result is the configuration as text, and what did not get into it.
+type Result struct {
+	Gctld string // gctld.yaml
+	Nodes string // what to write into the nodes' gnoded.yaml
+	Notes []Note
+}
+
+// Convert reads the files. An error is a file that is none of these.
+func Convert(in Input) (Result, error) {
+	s := &site{in: in, conf: map[string]item{}}
+	for _, f := range []struct {
+		File
+		read func(*site, File) error
+	}{{in.Conf, (*site).readConf}, {in.QOS, (*site).readQOS}, {in.Dump, (*site).readDump}} {
+		if f.Text == "" {
+			continue
+		}
+		if len(f.Text) > maxFile {
+			return Result{}, fmt.Errorf("%s has %d bytes, at most %d are read", f.Name, len(f.Text), maxFile)
+		}
+		if err := f.read(s, f.File); err != nil {
+			return Result{}, err
+		}
+	}
+	clusters := s.clusters()
+	s.access(clusters)
+	out := s.config(clusters)
+	text, err := write(out)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Gctld: text, Nodes: s.nodeText(clusters), Notes: s.notes}, nil
+}
+
+// split cuts at blanks outside of quotes.
+func split(line string) (words []string) {
+	word, quote := strings.Builder{}, false
+	for _, c := range line {
+		switch {
+		case c == '"':
+			quote = !quote
+		case !quote && (c == ' ' || c == '\t'):
+			if word.Len() > 0 {
+				words = append(words, word.String())
+				word.Reset()
+			}
+		default:
+			word.WriteRune(c)
+		}
+	}
+	if word.Len() > 0 {
+		words = append(words, word.String())
+	}
+	return words
+}
