@@ -40,8 +40,9 @@ var below = map[string][]string{
 	"oci/netns":           {},
 	"oci/logs":            {},
 	"oci/lease":           {"cgroups"},
-	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs", "oci/hostnet", "oci/lease", "oci/overlay", "oci/runtimes", "oci/confine", "oci/signals", "oci/sysfilter", "oci/stdio", "oci/rootfs"},
+	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs", "oci/hostnet", "oci/lease", "oci/overlay", "oci/runtimes", "oci/confine", "oci/signals", "oci/sysfilter", "oci/stdio", "oci/rootfs", "oci/changes"},
 	"oci/confine":         {},
+	"oci/changes":         {"oci/userns"},
 	"oci/signals":         {},
 	"oci/stdio":           {"oci/logs"},
 	"oci/runtimes":        {},
@@ -147,7 +148,7 @@ var below = map[string][]string{
 		"internal/noded/exporter", "internal/noded/identity", "internal/noded/images", "internal/noded/network",
 		"internal/noded/reason", "internal/noded/rights", "internal/noded/storage", "internal/transfer", "oci", "oci/atomicfile",
 		"oci/image", "oci/ref", "internal/noded/account", "oci/userns", "internal/noded/disk", "internal/noded/inside", "internal/noded/launches", "internal/launch", "internal/noded/hooks"},
-	"internal/noded/streams": {"internal/node", "internal/api", "internal/client", "internal/job", "oci", "oci/logs", "oci/netns"},
+	"internal/noded/streams": {"internal/node", "internal/api", "internal/client", "internal/job", "oci", "oci/changes", "oci/logs", "oci/netns"},
 	"internal/noded/reason":  {"internal/job"},
 	"internal/noded/devices": {"internal/node", "cgroups", "internal/api", "internal/gpu", "internal/job", "internal/noded/config",
 		"internal/noded/reason"},
@@ -184,6 +185,7 @@ var below = map[string][]string{
 	"internal/cli/secret":                       {"internal/cli/exit", "internal/job"},
 	"internal/cli/follow":                       slices.Concat(command, []string{"internal/cli/watch", "internal/node"}),
 	"internal/cli/exec":                         slices.Concat(command, []string{"internal/cli/follow", "internal/cli/ssh", "internal/cli/watch"}),
+	"internal/cli/save":                         slices.Concat(command, []string{"oci/ref"}),
 	"internal/cli/ssh":                          {"internal/cli", "internal/client", "internal/api"},
 	"internal/cli/logs":                         slices.Concat(command, []string{"internal/cli/follow", "internal/cli/watch"}),
 	"internal/cli/cancel":                       command,
@@ -225,7 +227,7 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/netns|oci/hostnet|oci/overlay|oci/runtimes|oci/confine|oci/signals|oci/userns|oci/sysfilter|oci/rootfs|oci/apparmor|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/changes|oci/netns|oci/hostnet|oci/overlay|oci/runtimes|oci/confine|oci/signals|oci/userns|oci/sysfilter|oci/rootfs|oci/apparmor|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
 )
 
 type goPackage struct {

@@ -6,7 +6,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/changes"
+	"gbatch/oci/userns"
 )
 
 // ErrAlive says that a directory cannot be cleaned while its shim lives.
@@ -100,4 +104,29 @@ func Written(dir string) (string, error) {
 	}
 	upper, _ := upperDirs(firstOf(cfg.Scratch, dir), cfg.ID)
 	return upper, nil
+}
+
+// Changes is what a container has written over its image so far, but for what was
+// mounted or made for it. It is complete while the container stands still.
+func Changes(dir string) (changes.Container, error) {
+	var cfg ShimConfig
+	var spec specs.Spec
+	if err := errors.Join(readJSON(filepath.Join(dir, fileShim), &cfg), readJSON(filepath.Join(dir, fileSpec), &spec)); err != nil {
+		return changes.Container{}, fmt.Errorf("find what the container wrote: %w", err)
+	}
+	if r := cfg.Runtime; r != nil && r.Kind.Sandboxed() {
+		return changes.Container{}, errors.New("what a container of this runtime writes is not to be seen from outside of it")
+	}
+	upper, _ := upperDirs(firstOf(cfg.Scratch, dir), cfg.ID)
+	out := changes.Container{Upper: upper, Skip: []string{"/dev", "/proc", "/sys"}}
+	if spec.Linux != nil {
+		out.IDs = userns.Map{UIDs: spec.Linux.UIDMappings, GIDs: spec.Linux.GIDMappings}
+	}
+	for _, m := range spec.Mounts {
+		out.Skip = append(out.Skip, filepath.Clean(m.Destination))
+	}
+	for _, f := range cfg.Files {
+		out.Skip = append(out.Skip, filepath.Clean(f.Path))
+	}
+	return out, nil
 }

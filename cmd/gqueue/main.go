@@ -4,6 +4,7 @@ package main
 import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/queue"
+	"gbatch/internal/cli/save"
 )
 
 type command struct {
@@ -13,12 +14,13 @@ type command struct {
 	cli.IDsFlag
 	cli.ISOFlag
 
-	List    queue.List    `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show, explain, events, secret, update and wait ID; see their --help."`
+	List    queue.List    `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show, explain, events, save, secret, update and wait ID; see their --help."`
 	Show    queue.Show    `cmd:"" help:"Everything about a job, with its timeline."`
 	Explain queue.Explain `cmd:"" help:"Why a job waits, and what would help."`
 	Secret  queue.Secret  `cmd:"" help:"Give a job that waits or runs new values of its secrets."`
 	Events  queue.Events  `cmd:"" help:"What happened to a job, line by line; without one, all that happens."`
 	Wait    queue.Wait    `cmd:"" help:"Wait until jobs have ended."`
+	Save    save.Save     `cmd:"" help:"Push what a running job has written over its image, as a new image."`
 	Update  queue.Update  `cmd:"" help:"Give a running job other CPU and memory, or a waiting one another priority."`
 }
 
@@ -36,6 +38,7 @@ func main() {
 			"gqueue --priority -S -priority     # who is next, and by which points",
 			"gqueue --watch -A vision           # live",
 			"gqueue explain 13                  # why does it wait?",
+			"gqueue save 12 reg.example.org/me/env:2 # its container as an image",
 		},
 	}, &command{})
 }

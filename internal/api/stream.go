@@ -15,13 +15,18 @@ const (
 	PathJobExec    = "/v1/jobs/{id}/exec"    // GET, WebSocket; ?rank=
 	PathJobForward = "/v1/jobs/{id}/forward" // GET, WebSocket; ?rank=
 	PathJobAttach  = "/v1/jobs/{id}/attach"  // GET, WebSocket; ?rank=
+	PathJobSave    = "/v1/jobs/{id}/save"    // GET, WebSocket; ?rank=
 )
+
+// PathJobStream are the paths of a client's streams, by their kind.
+var PathJobStream = map[string]string{StreamExec: PathJobExec, StreamForward: PathJobForward, StreamAttach: PathJobAttach, StreamSave: PathJobSave}
 
 // The kinds of a StreamRequest.
 const (
 	StreamLog     = "log"
 	StreamExec    = "exec"
 	StreamForward = "forward"
+	StreamSave    = "save"   // what the rank's container has written, as a layer
 	StreamAttach  = "attach" // to the terminal of the rank's own program
 )
 
@@ -50,7 +55,7 @@ type FrameType byte
 
 // The types of frames.
 const (
-	FrameStart     FrameType = 1  // client: ExecStart, ForwardStart or AttachStart as JSON
+	FrameStart     FrameType = 1  // client: ExecStart, ForwardStart, AttachStart or SaveStart as JSON; node: SaveBegun
 	FrameInput     FrameType = 2  // client: bytes for standard input, or for the port
 	FrameEndInput  FrameType = 3  // client: there is no more; no data
 	FrameResize    FrameType = 4  // client: the terminal's size, see ResizeFrame
@@ -109,6 +114,16 @@ type AttachStart struct {
 	All    bool   `json:"all,omitempty"` // from the first byte that was written
 }
 
+// SaveStart asks for what a container has written. The node answers with a
+// FrameStart of SaveBegun, a tar archive as FrameOutput, and FrameExit 0 when that
+// is whole.
+type SaveStart struct{}
+
+// SaveBegun says of what the layer is.
+type SaveBegun struct {
+	Platform string `json:"platform"` // os/architecture
+}
+
 // StreamFailure is why a stream ended without a result. It is an error.
 type StreamFailure struct {
 	Message string `json:"message"`
@@ -162,6 +177,12 @@ func (f Frame) Failure() *StreamFailure {
 		out.Code = 125
 	}
 	return out
+}
+
+// SaveBegun is what a node's FrameStart says.
+func (f Frame) SaveBegun() (out SaveBegun, err error) {
+	err = json.Unmarshal(f.Data, &out)
+	return out, err
 }
 
 // Append appends the frame's message to b.

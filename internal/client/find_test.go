@@ -124,7 +124,7 @@ func TestFindRefuses(t *testing.T) {
 		"no-config":   {Options{Config: filepath.Join(dir, "none")}, []string{"read client configuration", "no such file"}},
 		"open-token":  {Options{Config: cfg("d", "{}").Config, TokenFile: open}, []string{"is open to everyone"}},
 		"no-token":    {Options{Config: cfg("e", "{}").Config, TokenFile: filepath.Join(dir, "none")}, []string{"read token", "no such file"}},
-		"empty-token": {Options{Config: cfg("g", "{}").Config, TokenFile: write(t, filepath.Join(dir, "nothing"), "\n", 0o600)}, []string{"nothing is empty", "gadm token create --save"}},
+		"empty-token": {Options{Config: cfg("h", "{}").Config, TokenFile: write(t, filepath.Join(dir, "nothing"), "\n", 0o600)}, []string{"nothing is empty", "gadm token create --save"}},
 		"two-lines":   {Options{Config: cfg("f", "{}").Config, TokenFile: write(t, filepath.Join(dir, "two"), "a\nb", 0o600)}, []string{"a character that no token has"}},
 	}
 	for name, tc := range tests {

@@ -29,26 +29,11 @@ type Stream struct {
 	closed bool
 }
 
-// Exec opens a stream for a command in a rank of a running job. The caller
-// sends an api.ExecStart first, and closes the stream.
-func (c *Client) Exec(ctx context.Context, id string, rank int) (*Stream, error) {
-	return c.jobStream(ctx, api.PathJobExec, id, rank)
-}
-
-// Forward opens a stream for one connection to a port of a rank of a running
-// job. The caller sends an api.ForwardStart first, and closes the stream.
-func (c *Client) Forward(ctx context.Context, id string, rank int) (*Stream, error) {
-	return c.jobStream(ctx, api.PathJobForward, id, rank)
-}
-
-// Attach opens a stream to the terminal of a rank of a running job. The caller
-// sends an api.AttachStart first, and closes the stream; the job goes on.
-func (c *Client) Attach(ctx context.Context, id string, rank int) (*Stream, error) {
-	return c.jobStream(ctx, api.PathJobAttach, id, rank)
-}
-
-func (c *Client) jobStream(ctx context.Context, pattern, id string, rank int) (*Stream, error) {
-	return c.dialStream(ctx, idPath(pattern, id), query{}.number("rank", int64(rank)))
+// Enter opens a stream of a kind (api.StreamExec, StreamForward, StreamAttach or
+// StreamSave) to a rank of a running job. The caller sends the FrameStart of that
+// kind first, and closes the stream. What an attached client leaves goes on.
+func (c *Client) Enter(ctx context.Context, kind, id string, rank int) (*Stream, error) {
+	return c.dialStream(ctx, idPath(api.PathJobStream[kind], id), query{}.number("rank", int64(rank)))
 }
 
 // DialStream is a node's side of stream id (api.StreamRequest.ID). A not_found

@@ -150,6 +150,7 @@ var matrix = map[string]struct {
 	"GET /v1/jobs/{id}/log":          {"/v1/jobs/1/log", "", "401 409 409 403 409 409 403 403 403"},
 	"GET /v1/jobs/{id}/exec":         {"/v1/jobs/1/exec", "", "401 409 409 403 409 409 403 403 403"},
 	"GET /v1/jobs/{id}/attach":       {"/v1/jobs/1/attach", "", "401 409 409 403 409 409 403 403 403"},
+	"GET /v1/jobs/{id}/save":         {"/v1/jobs/1/save", "", "401 409 409 403 409 409 403 403 403"},
 	"GET /v1/jobs/{id}/forward":      {"/v1/jobs/1/forward", "", "401 409 409 403 409 409 403 403 403"},
 	"POST /v1/jobs/actions/{action}": {"/v1/jobs/actions/hold", `{"ids":["1"]}`, "401 200 200 200 200 200 403 403 403"}, // and see TestOthersJobs
 	"GET /v1/events":                 {"/v1/events?job=77", "", "401 404 404 404 404 404 403 403 403"},                  // without a job it would not end

@@ -36,7 +36,7 @@ func (s *Server) routes() []route.Route {
 	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
-	return []route.Route{
+	return append(entering(opened), []route.Route{
 		route.JSON("POST "+api.PathJobs, access.ByUsers, submissions.Submit).Is("submit-job", "Submit a job"),
 		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
@@ -77,10 +77,6 @@ func (s *Server) routes() []route.Route {
 		route.Plain("POST "+api.PathBackup, access.ByAdmins, "A backup as bytes; only root on the controller's machine. `?vault=false` leaves the key of secrets out", backups.Serve).Streams(),
 		route.Plain("POST "+api.PathStream, access.ByNodes, "Between daemons: the bytes that a client asked for", s.streams.Serve).Streams(),
 		route.Plain("GET "+api.PathStream, access.ByNodes, "Between daemons: a two-way stream that a client asked for", s.streams.Join).Streams(),
-		route.Socket("GET "+api.PathJobExec, access.ByUsers, opened.Open(api.StreamExec)).Is("exec-in-job", "A WebSocket to a further command in a running job"),
-		route.Socket("GET "+api.PathJobAttach, access.ByUsers, opened.Open(api.StreamAttach)).Is("attach-to-job", "A WebSocket to the terminal of a running job"),
-		route.Socket("GET "+api.PathJobForward, access.ByUsers, opened.Open(api.StreamForward)).Is("forward-to-job", "A WebSocket to a port of a running job"),
-
 		route.Plain("GET /metrics", access.ByScrapers, "Metrics as Prometheus reads them", s.metrics),
 		route.Plain("GET /healthz", access.ByAnyone, "200 while the controller serves", healthy),
 		route.Described("GET /openapi.json", "This API as an OpenAPI 3.1 document; also `.yaml`, and `/openapi-3.0.json` and `.yaml`"),
@@ -88,6 +84,16 @@ func (s *Server) routes() []route.Route {
 		route.Described("GET /openapi-3.0.json", ""),
 		route.Described("GET /openapi-3.0.yaml", ""),
 		route.Plain("/", access.ByAnyone, "", nothingHere),
+	}...)
+}
+
+// entering are the streams to jobs that run.
+func entering(opened *streams.OfJobs) []route.Route {
+	return []route.Route{
+		route.Socket("GET "+api.PathJobExec, access.ByUsers, opened.Open(api.StreamExec)).Is("exec-in-job", "A WebSocket to a further command in a running job"),
+		route.Socket("GET "+api.PathJobAttach, access.ByUsers, opened.Open(api.StreamAttach)).Is("attach-to-job", "A WebSocket to the terminal of a running job"),
+		route.Socket("GET "+api.PathJobSave, access.ByUsers, opened.Open(api.StreamSave)).Is("save-job", "A WebSocket to what a running job has written over its image, as a layer"),
+		route.Socket("GET "+api.PathJobForward, access.ByUsers, opened.Open(api.StreamForward)).Is("forward-to-job", "A WebSocket to a port of a running job"),
 	}
 }
 

@@ -63,7 +63,7 @@ func (n *fakeNode) open(answer func(api.StreamRequest)) (*client.Stream, error) 
 	}
 	got := make(chan result, 1)
 	go func() { // ends with the handshake
-		st, err := n.s.Exec(n.s.t.Context(), "1", 0)
+		st, err := n.s.Enter(n.s.t.Context(), api.StreamExec, "1", 0)
 		got <- result{st, err}
 	}()
 	answer(n.asked())
@@ -254,7 +254,7 @@ func TestStreamRefusals(t *testing.T) {
 	for id := range n.held {
 		n.report(id, node.PhaseEnded, &node.Exit{EndedMS: 1})
 	}
-	if _, err = s.Exec(t.Context(), "1", 0); !client.IsCode(err, api.CodeConflict) {
+	if _, err = s.Enter(t.Context(), api.StreamExec, "1", 0); !client.IsCode(err, api.CodeConflict) {
 		t.Errorf("a job that has ended: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package noded
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -117,6 +118,18 @@ func (f ranksForStreams) Tools() string {
 	}
 	return filepath.Join(f.a.node.Programs, inside.Rank)
 }
+
+// Hold makes a rank's processes stand still.
+func (f ranksForStreams) Hold(ctx context.Context, id job.RankID, uuid string) (<-chan struct{}, func(), error) {
+	r, s := f.status(id, uuid)
+	if r == nil || s.Exit != nil || s.Phase != node.PhaseRunning {
+		return nil, nil, fmt.Errorf("rank %d of job %d has ended", id.Rank, id.Job)
+	}
+	return rank.Hold(ctx, r)
+}
+
+// MaxImage is the bound of images here: a larger one could not be pulled again.
+func (f ranksForStreams) MaxImage() int64 { return int64(f.a.cfg.Images.MaxSize) }
 
 // Box is where a rank's container is or was; empty: it is not here.
 func (f ranksForStreams) Box(id job.RankID, uuid string) string {

@@ -88,9 +88,24 @@ func (m Map) InsideGID(gid uint32) (uint32, bool) {
 	if m.IsZero() {
 		return gid, true
 	}
-	for _, e := range m.GIDs {
-		if gid >= e.HostID && gid-e.HostID < e.Size {
-			return e.ContainerID + (gid - e.HostID), true
+	return inside(m.GIDs, gid)
+}
+
+// Inside returns the container's ids of a user and a group of the host. Who is
+// nobody in the container is root there: the host's root, who made it.
+func (m Map) Inside(uid, gid uint32) (insideUID, insideGID int) {
+	if m.IsZero() {
+		return int(uid), int(gid)
+	}
+	u, _ := inside(m.UIDs, uid)
+	g, _ := inside(m.GIDs, gid)
+	return int(u), int(g)
+}
+
+func inside(extents []specs.LinuxIDMapping, id uint32) (uint32, bool) {
+	for _, e := range extents {
+		if id >= e.HostID && id-e.HostID < e.Size {
+			return e.ContainerID + (id - e.HostID), true
 		}
 	}
 	return 0, false

@@ -45,7 +45,7 @@ type joining struct {
 func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int, error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGQUIT) // so that the terminal is put back
 	defer stop()
-	st, err := a.Client.Attach(ctx, id, rank)
+	st, err := a.Client.Enter(ctx, api.StreamAttach, id, rank)
 	if err != nil {
 		return 0, err
 	}

@@ -80,7 +80,7 @@ func (o *Exec) exec(ctx context.Context, a *cli.App) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGQUIT) // so that the terminal is put back
 	defer stop()
-	st, err := a.Client.Exec(ctx, o.ID, o.Rank)
+	st, err := a.Client.Enter(ctx, api.StreamExec, o.ID, o.Rank)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func forwardPorts(ctx context.Context, a *cli.App, id string, rank int, specs []
 		}
 		forwards = append(forwards, f)
 	}
-	st, err := a.Client.Forward(ctx, id, rank) // whether we may, before anybody connects
+	st, err := a.Client.Enter(ctx, api.StreamForward, id, rank) // whether we may, before anybody connects
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (t *tunnel) forward(ctx context.Context, conn *net.TCPConn, port uint16) {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	st, err := t.app.Client.Forward(ctx, t.id, t.rank)
+	st, err := t.app.Client.Enter(ctx, api.StreamForward, t.id, t.rank)
 	if err == nil {
 		defer st.Close()
 		err = st.Send(ctx, api.JSONFrame(api.FrameStart, api.ForwardStart{Port: port}))

@@ -56,7 +56,7 @@ func (s *server) directUnix(ctx context.Context, c ssh.NewChannel) {
 func (s *server) forward(ctx context.Context, c ssh.NewChannel, port uint16) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	st, err := s.app.Client.Forward(ctx, s.host.Job, s.host.Rank)
+	st, err := s.app.Client.Enter(ctx, api.StreamForward, s.host.Job, s.host.Rank)
 	if err == nil {
 		defer st.Close()
 		err = st.Send(ctx, api.JSONFrame(api.FrameStart, api.ForwardStart{Port: port}))

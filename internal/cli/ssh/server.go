@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/client"
 )
@@ -102,7 +103,7 @@ func (s *server) open(ctx context.Context, work *sync.WaitGroup, c ssh.NewChanne
 
 // exec opens a stream for a command in the job.
 func (s *server) exec(ctx context.Context) (*client.Stream, error) {
-	return s.app.Client.Exec(ctx, s.host.Job, s.host.Rank)
+	return s.app.Client.Enter(ctx, api.StreamExec, s.host.Job, s.host.Rank)
 }
 
 // stdio is ssh at the other end of this process's standard streams.

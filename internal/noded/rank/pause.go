@@ -1,12 +1,11 @@
 package rank
 
-// pause makes the container stand still or go on, as ordered. A daemon that took
+// pause makes the container stand still or go on, as it is ordered or held. A daemon that took
 // the rank over does not know which it does, and waits for the order.
 func (w *watch) pause() {
-	w.r.state.mu.Lock()
-	want := w.r.state.paused
-	w.r.state.mu.Unlock()
+	want := w.r.state.still()
 	if want == nil || w.frozen != nil && *w.frozen == *want {
+		w.tellStanding()
 		return
 	}
 	change, what := w.r.container.Pause, "pause rank"
@@ -21,11 +20,19 @@ func (w *watch) pause() {
 	}
 	// Where it was not known, the shim refuses what is so already.
 	w.frozen = want
-	w.r.log.Info("rank's processes stand still or go on, as ordered", "still", *want)
+	w.tellStanding()
+	w.r.log.Info("rank's processes stand still or go on, as they shall", "still", *want)
+}
+
+func (w *watch) tellStanding() {
+	if w.frozen != nil && *w.frozen {
+		w.r.state.stands()
+	}
 }
 
 // thaw lets a rank that is to end hear its signal.
 func (w *watch) thaw() {
+	w.r.state.breakHolds()
 	if w.running && (w.frozen == nil || *w.frozen) {
 		_ = w.r.container.Resume() // refused if it did not stand still
 		w.frozen = new(false)

@@ -29,6 +29,7 @@ type state struct {
 	stop        *stopRecord
 	values      *api.Secrets // nil: none came yet
 	paused      *bool        // as ordered; nil: not told yet
+	holds       []*hold
 	resize      *api.Resize
 	limitMS     int64        // run time as ordered last; 0: as the order to run has it
 	signals     []api.Signal // to be sent

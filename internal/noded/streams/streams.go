@@ -23,6 +23,11 @@ type Node interface {
 	// Tools is the file that is all tools (api.Tool) by its first argument; empty:
 	// this node has none.
 	Tools() string
+	// Hold makes a rank that runs here stand still until release is called;
+	// broken is closed if its end comes before.
+	Hold(ctx context.Context, id job.RankID, uuid string) (broken <-chan struct{}, release func(), err error)
+	// MaxImage bounds what is saved of a container, in bytes.
+	MaxImage() int64
 	// Box is where a rank's container, and so its log, is or was; empty: not here.
 	Box(id job.RankID, uuid string) string
 }
@@ -97,7 +102,7 @@ func (s *Streams) serve(ctx context.Context, req api.StreamRequest) {
 	switch req.Kind {
 	case api.StreamLog:
 		err = s.sendLog(ctx, req)
-	case api.StreamExec, api.StreamForward, api.StreamAttach:
+	case api.StreamExec, api.StreamForward, api.StreamAttach, api.StreamSave:
 		err = s.serveTwoWay(ctx, req)
 	default:
 		err = s.ctl.FailStream(ctx, req.ID, fmt.Sprintf("this node does not know streams of kind %q; it may be older than the controller", req.Kind))

@@ -35,6 +35,8 @@ func (s *Streams) serveTwoWay(ctx context.Context, req api.StreamRequest) error 
 		err = errors.New("the client began with something else than what to do; it may be newer than this node")
 	case req.Kind == api.StreamForward:
 		err = serveForward(ctx, s.session(st, req), container, f.Data)
+	case req.Kind == api.StreamSave:
+		err = s.serveSave(ctx, s.session(st, req), req, container)
 	case req.Kind == api.StreamAttach:
 		err = serveAttach(ctx, s.session(st, req), container, f.Data)
 	default:
