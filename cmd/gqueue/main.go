@@ -34,7 +34,7 @@ func main() {
 			"gqueue --me -t all                 # all of yours, ended ones too",
 			"gqueue -h -o '%i|%j|%T' -A vision  # for scripts; or --json",
 			"gqueue show 12                     # one job: spec, allocation, tries, timeline",
-			"gqueue update 12 --cpus 8 --mem 64 # more, or less, for a job that runs",
+			"gqueue update 12 --cpus 8 --mem 64G # more, or less, for a job that runs",
 			"gqueue --priority -S -priority     # who is next, and by which points",
 			"gqueue --watch -A vision           # live",
 			"gqueue explain 13                  # why does it wait?",

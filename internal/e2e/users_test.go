@@ -33,7 +33,7 @@ func TestOtherUsers(t *testing.T) {
 		{"hold", []string{"gcancel", "--hold", closed}, 4},
 		{"exec", []string{"gexec", closed, "--", "env"}, 125},
 		{"attach", []string{"gexec", "--attach", closed}, 125},
-		{"update", []string{"gqueue", "update", closed, "--mem", "2"}, 4},
+		{"update", []string{"gqueue", "update", closed, "--mem", "2G"}, 4},
 		{"forward", []string{"gexec", "--forward", "0:80", closed}, 125},
 		{"submit_there", []string{"gsubmit", s.write(doc{owner: "closed"}.json())}, 4},
 		{"raise_priority", []string{"gsubmit", s.write(doc{gbatch: map[string]any{"priority": 5}}.json())}, 4},

@@ -24,7 +24,7 @@ type Update struct {
 	ID       string `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
 	CPUs     int    `name:"cpus" help:"Cores for each of its containers."`
 	Priority *int   `help:"Of a waiting job: what is added to its priority. Only operators may raise it."`
-	Mem      int    `placeholder:"GIB" help:"Memory for each of its containers, GiB, without its tmpfs."`
+	Mem      string `placeholder:"SIZE" help:"Memory for each of its containers, without its tmpfs, as 64G."`
 
 	Time    string `short:"t" placeholder:"LIMIT" help:"Its time limit, also while it runs: minutes, h:mm:ss, d-hh, or 2h, 1d. Only operators may raise it."`
 	JobName string `name:"name" help:"Its name."`
@@ -40,13 +40,17 @@ func (o *Update) Run(ctx context.Context, a *cli.App) error {
 		}
 		change.LimitS = int64(d)
 	}
+	mem, err := o.memory()
+	if err != nil {
+		return err
+	}
 	changes := change != api.JobChange{}
 	switch {
-	case !changes && o.CPUs == 0 && o.Mem == 0:
+	case !changes && o.CPUs == 0 && mem == 0:
 		return exit.Usagef("nothing to change: give --cpus, --mem, --time, --priority or --name")
 	case !changes:
-		return o.resize(ctx, a)
-	case o.CPUs+o.Mem > 0:
+		return o.resize(ctx, a, mem)
+	case o.CPUs+mem > 0:
 		return exit.Usagef("--cpus and --mem go to a job's nodes, the others to the controller: give them in two commands")
 	}
 	resp, err := a.Client.Action(ctx, "update", &api.ActionRequest{IDs: []string{o.ID}, Change: &change})
@@ -56,10 +60,26 @@ func (o *Update) Run(ctx context.Context, a *cli.App) error {
 	return cancel.Print(a, resp)
 }
 
+// memory is what --mem says, in GiB. A number alone is of MiB, as everywhere, and
+// hardly ever meant so if it is small.
+func (o *Update) memory() (int, error) {
+	if o.Mem == "" {
+		return 0, nil
+	}
+	mib, err := job.ParseMemory(o.Mem)
+	switch {
+	case err != nil:
+		return 0, exit.Usagef("--mem %q: %w", o.Mem, err)
+	case mib < 1024 && strings.Trim(o.Mem, "0123456789") == "":
+		return 0, exit.Usagef("--mem %s is of MiB, and less than the least that can be given: write %sG for GiB", o.Mem, o.Mem)
+	}
+	return job.GiB(mib), nil
+}
+
 // resize gives a running job other CPU and memory, and waits until its nodes
 // have done so or said why not. 0 keeps what it has.
-func (o *Update) resize(ctx context.Context, a *cli.App) error {
-	resp, err := a.Client.Resize(ctx, o.ID, &api.ResourcesRequest{CPUs: o.CPUs, CPUMemoryGB: o.Mem})
+func (o *Update) resize(ctx context.Context, a *cli.App, mem int) error {
+	resp, err := a.Client.Resize(ctx, o.ID, &api.ResourcesRequest{CPUs: o.CPUs, CPUMemoryGB: mem})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
-	"gbatch/internal/job/importer/slurm"
 )
 
 // Container are flags about the container in docker's words.
@@ -68,7 +67,7 @@ func shmSize(text string) (int, error) {
 	if strings.Trim(text, "0123456789") == "" {
 		return 0, errors.New("has no unit: write it as 512m or 8g")
 	}
-	mib, err := slurm.Memory(text)
+	mib, err := job.ParseMemory(text)
 	return int(mib), err
 }
 

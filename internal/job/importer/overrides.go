@@ -147,9 +147,9 @@ func (a *applied) amounts(o Overrides) {
 	r, g := &a.sub.Spec.Request.Resources, a.sub.Spec.Gbatch
 	r.CPUs = cmp.Or(o.CPUs, r.CPUs)
 	if o.Mem != "" {
-		mib, err := slurm.Memory(o.Mem)
+		mib, err := job.ParseMemory(o.Mem)
 		if a.check("--mem", o.Mem, err) {
-			r.CPUMemoryGB, g.AllMemory = max(slurm.GiB(mib), 1), mib == 0
+			r.CPUMemoryGB, g.AllMemory = max(job.GiB(mib), 1), mib == 0
 		}
 	}
 	if o.GPUs != "" {

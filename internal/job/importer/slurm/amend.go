@@ -93,11 +93,11 @@ func (s *script) amendAmounts() {
 	case s.memPerCPU > 0 && s.memPerGPU > 0:
 		s.problem(0, "--mem-per-gpu", "cannot be combined with --mem-per-cpu", "keep one of them")
 	case s.memPerCPU > 0:
-		r.CPUMemoryGB = max(GiB(s.memPerCPU*int64(r.CPUs)), 1)
+		r.CPUMemoryGB = max(job.GiB(s.memPerCPU*int64(r.CPUs)), 1)
 	case s.memPerGPU > 0 && whole < 1, s.cpusPerGPU > 0 && whole < 1:
 		s.problem(0, "--mem-per-gpu", fmt.Sprintf("and --cpus-per-gpu want a number of GPUs, and the job has %v", r.GPUs), "give -c and --mem")
 	case s.memPerGPU > 0:
-		r.CPUMemoryGB = max(GiB(s.memPerGPU*int64(whole)), 1)
+		r.CPUMemoryGB = max(job.GiB(s.memPerGPU*int64(whole)), 1)
 	}
 }
 

@@ -111,13 +111,10 @@ func (s *script) memory(cores, gpus int) {
 	case mib == 0:
 		s.spec.Gbatch.AllMemory = true
 	case mib%1024 != 0:
-		s.note(0, ways[0], fmt.Sprintf("is rounded up to %d GiB", GiB(mib)))
+		s.note(0, ways[0], fmt.Sprintf("is rounded up to %d GiB", job.GiB(mib)))
 	}
 	if mib > 0 && s.spec.Gbatch.Exclusive {
 		s.note(0, ways[0], "is the least that each node has: with --exclusive the job gets all of it")
 	}
-	r.CPUMemoryGB = max(GiB(mib), 1)
+	r.CPUMemoryGB = max(job.GiB(mib), 1)
 }
-
-// GiB rounds MiB up to GiB.
-func GiB(mib int64) int { return int((mib + 1023) >> 10) }

@@ -82,7 +82,7 @@ func howMuch() []option {
 		{long: "--exclusive", value: func(*script, string) error {
 			return errors.New("nodes are one job's or shared by all, not one user's or group's")
 		}, flag: func(s *script) { s.spec.Gbatch.Exclusive = true }, hint: "give --exclusive without a value for whole nodes, or remove it"},
-		{long: "--tmp", value: memory(func(s *script, mib int64) { s.spec.Gbatch.DiskGB = GiB(mib) })},
+		{long: "--tmp", value: memory(func(s *script, mib int64) { s.spec.Gbatch.DiskGB = job.GiB(mib) })},
 	}
 }
 
@@ -250,7 +250,9 @@ func integer(set func(*script, int64)) func(*script, string) error {
 	})
 }
 
-func memory(set func(*script, int64)) func(*script, string) error { return parsed(set, Memory) }
+func memory(set func(*script, int64)) func(*script, string) error {
+	return parsed(set, job.ParseMemory)
+}
 
 func gpus(of func(*script) *GPUs) func(*script, string) error {
 	return parsed(func(s *script, g GPUs) { *of(s) = g }, ParseGPUs)

@@ -32,18 +32,6 @@ func TestSlurmTime(t *testing.T) {
 	}
 }
 
-func TestSlurmMemory(t *testing.T) {
-	for text, want := range map[string]int64{"2000": 2000, "1G": 1024, "1g": 1024, "2GB": 2048, "1T": 1 << 20, "1025K": 2, "500M": 500, "0": 0, "": -1, "G": -1, "1.5G": -1, "-1": -1, "1X": -1} {
-		got, err := Memory(text)
-		if err != nil {
-			got = -1
-		}
-		if got != want {
-			t.Errorf("%q is %d MiB, want %d", text, got, want)
-		}
-	}
-}
-
 func TestSlurmBegin(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-04-01": "2026-03-31T23:00:00Z", "2026-04-01T12:30": "2026-04-01T11:30:00Z", "now": "", "now+60": "2026-03-02T09:31:00Z", "now+2days": "2026-03-04T09:30:00Z",

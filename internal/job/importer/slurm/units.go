@@ -20,39 +20,6 @@ func wholeNumber(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// maxMemory is the most that an option may say, MiB. It is more than a job may
-// have, and little enough to be multiplied by a job's cores.
-const maxMemory = 1 << 40
-
-// Memory reads MiB, or a number with K, M, G or T behind it.
-func Memory(s string) (mib int64, err error) {
-	unit := int64(1 << 10)
-	number := strings.TrimSuffix(strings.ToUpper(s), "B")
-	if n := len(number); n > 0 {
-		switch number[n-1] {
-		case 'K':
-			unit = 1
-		case 'M':
-			unit = 1 << 10
-		case 'G':
-			unit = 1 << 20
-		case 'T':
-			unit = 1 << 30
-		default:
-			n++
-		}
-		number = number[:n-1]
-	}
-	x, err := wholeNumber(number)
-	if err != nil || x > 1<<30 {
-		return 0, errors.New("want a number of MiB, or a number and K, M, G or T")
-	}
-	if mib = (x*unit + 1023) >> 10; mib > maxMemory {
-		return 0, errors.New("is too much")
-	}
-	return mib, nil
-}
-
 // GPUs is a number of GPUs, of one model if that is named.
 type GPUs struct {
 	Model string // empty: any
