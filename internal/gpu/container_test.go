@@ -213,7 +213,7 @@ func realNode(t testing.TB, n int, cfg InjectorConfig) (*Node, string) {
 	if cfg.SpecDirs == nil {
 		cfg.SpecDirs = []string{t.TempDir()}
 	}
-	monitor, err := newMonitor(sim.Server, nil)
+	monitor, err := newMonitor(sim.Server, Limits{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ type fault struct {
 	Lost bool
 }
 
-// coolFor is how long a GPU must have been cool before it takes jobs again.
-const coolFor = time.Minute
+// wellFor is how long a GPU must have been well before it takes jobs again.
+const wellFor = time.Minute
 
 // check asks one device what is wrong with it. Functions that it does not
 // support tell nothing, and that is no fault.

@@ -19,15 +19,17 @@ type monitor struct {
 	lib nvml.Interface // nil: no GPUs
 	log *slog.Logger
 
+	limits Limits
+
 	// Now is the clock, for tests. It must not be changed after the first use.
 	Now func() time.Time
 
 	pollMu sync.Mutex // one Poll at a time; guards what only Poll uses
 	events nvml.EventSet
-	watch  map[string]bool      // UUIDs of devices whose events come in
-	xids   map[string]fault     // by device, until the program ends
-	told   map[string]reports   // by device, what its driver has reported
-	heat   map[string]time.Time // when a device was last too hot
+	watch  map[string]bool    // UUIDs of devices whose events come in
+	xids   map[string]fault   // by device, until the program ends
+	told   map[string]reports // by device, what its driver has reported
+	course map[string]*course // by device
 
 	mu      sync.Mutex
 	inv     inventory
@@ -44,10 +46,10 @@ const hangAfter = time.Minute
 
 // newMonitor reads lib for the first time. lib is nil on a node without GPUs.
 // An error means that the driver lists nothing.
-func newMonitor(lib nvml.Interface, log *slog.Logger) (*monitor, error) {
+func newMonitor(lib nvml.Interface, limits Limits, log *slog.Logger) (*monitor, error) {
 	m := &monitor{
-		lib: lib, log: log, Now: time.Now,
-		watch: map[string]bool{}, xids: map[string]fault{}, told: map[string]reports{}, heat: map[string]time.Time{},
+		lib: lib, log: log, limits: limits, Now: time.Now,
+		watch: map[string]bool{}, xids: map[string]fault{}, told: map[string]reports{}, course: map[string]*course{},
 		faults: map[string]fault{},
 	}
 	m.log = cmp.Or(m.log, slog.Default())
@@ -153,8 +155,9 @@ func (m *monitor) poll() error {
 	m.drain()
 	faults := map[string]fault{}
 	var samples []Sample
+	now, most := m.conditions(devices)
 	for _, d := range devices {
-		f := m.deviceFault(d)
+		f := m.deviceFault(d, now[d.uuid], most[d.gpus[0].Model])
 		for _, g := range d.gpus {
 			s := sample(g.UUID, d.handleOf(g))
 			s.XID, s.XIDs = m.told[d.uuid].last, m.told[d.uuid].count
@@ -195,27 +198,49 @@ func (d *device) handleOf(g GPU) nvml.Device {
 	return nil
 }
 
-// deviceFault joins what the driver said once, what it says now, and heat,
-// which has to be gone for a while.
-func (m *monitor) deviceFault(d device) fault {
+// conditions asks all devices, and finds how many NVLinks those of a model have at
+// most. Instances of a device that was cut have none.
+func (m *monitor) conditions(devices []device) (now map[string]condition, most map[string]int) {
+	now, most = map[string]condition{}, map[string]int{}
+	for _, d := range devices {
+		if d.handle == nil {
+			continue
+		}
+		c := readCondition(d.handle, m.limits)
+		if d.gpus[0].MIG != nil {
+			c.Links = -1
+		}
+		now[d.uuid] = c
+		most[d.gpus[0].Model] = max(most[d.gpus[0].Model], c.Links)
+	}
+	return now, most
+}
+
+// deviceFault joins what the driver said once and what it says now. A fault that goes
+// by itself has to be gone for a while.
+func (m *monitor) deviceFault(d device, c condition, most int) fault {
 	if f := m.xids[d.uuid]; f.Text != "" {
 		return f
 	}
 	if d.handle == nil {
 		return fault{Text: d.gpus[0].Unhealthy, Lost: true}
 	}
-	if f := check(d.handle); f.Text != "" {
-		return f
+	k := m.course[d.uuid]
+	if k == nil {
+		k = &course{}
+		m.course[d.uuid] = k
 	}
-	f := heat(d.handle)
-	if f.Text != "" {
-		m.heat[d.uuid] = m.Now()
-		return f
+	judged := k.judge(c, m.limits, most, m.Now()) // always, as it remembers
+	for _, f := range []fault{check(d.handle), heat(d.handle), judged} {
+		if f.Text != "" {
+			k.bad, k.was = m.Now(), f.Text
+			return f
+		}
 	}
-	if last, was := m.heat[d.uuid]; was && m.Now().Sub(last) < coolFor {
-		return fault{Text: "it was too hot a moment ago: see to its cooling"}
+	if !k.bad.IsZero() && m.Now().Sub(k.bad) < wellFor {
+		return fault{Text: "until a moment ago: " + k.was}
 	}
-	delete(m.heat, d.uuid)
+	k.bad, k.was = time.Time{}, ""
 	return fault{}
 }
 

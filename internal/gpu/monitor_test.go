@@ -44,7 +44,7 @@ func newBench(t *testing.T, spec string) *bench {
 			},
 		}, nvml.SUCCESS
 	}
-	m, err := newMonitor(b.lib, slog.New(slog.NewTextHandler(&b.log, nil)))
+	m, err := newMonitor(b.lib, Limits{}, slog.New(slog.NewTextHandler(&b.log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +143,9 @@ func TestMemoryErrors(t *testing.T) {
 		return 0, nvml.ERROR_NOT_SUPPORTED // a GPU without ECC
 	}
 	b.poll()
+	b.want("", "until a moment ago: 2 uncorrectable memory errors")
+	b.now = b.now.Add(wellFor)
+	b.poll()
 	b.want("", "")
 	b.lib.at(1).GetRemappedRowsFunc = func() (int, int, bool, bool, nvml.Return) { return 0, 8, false, true, nvml.SUCCESS }
 	b.poll()
@@ -163,10 +166,10 @@ func TestHeat(t *testing.T) {
 	if b.Fault([]string{b.lib.at(0).UUID}).Lost {
 		t.Error("a hot GPU is lost")
 	}
-	b.now = b.now.Add(coolFor / 2)
+	b.now = b.now.Add(wellFor / 2)
 	temperature(70)
-	b.want("too hot a moment ago")
-	b.now = b.now.Add(coolFor)
+	b.want("until a moment ago: it is too hot")
+	b.now = b.now.Add(wellFor)
 	temperature(70)
 	b.want("")
 }
@@ -330,7 +333,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestNoGPUs(t *testing.T) {
-	m, err := newMonitor(nil, nil)
+	m, err := newMonitor(nil, Limits{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,9 @@ type Config struct {
 	// NUMANodes of the machine, which simulated GPUs are spread over.
 	NUMANodes []int
 
+	// Limits say from when on a GPU takes no jobs.
+	Limits Limits
+
 	// Injector says how containers get GPUs; its Lib is set by Open.
 	Injector InjectorConfig
 
@@ -83,7 +86,7 @@ func Open(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	monitor, err := newMonitor(lib, cfg.Log)
+	monitor, err := newMonitor(lib, cfg.Limits, cfg.Log)
 	if err != nil {
 		return nil, errors.Join(err, monitor.Close())
 	}

@@ -153,5 +153,17 @@ func completeDevice(d *server.Device) {
 	d.GetClockInfoFunc = func(nvml.ClockType) (uint32, nvml.Return) { return 345, nvml.SUCCESS }
 	d.GetEncoderUtilizationFunc = func() (uint32, uint32, nvml.Return) { return 0, 0, nvml.SUCCESS }
 	d.GetDecoderUtilizationFunc = func() (uint32, uint32, nvml.Return) { return 0, 0, nvml.SUCCESS }
+	d.GetNvLinkStateFunc = func(i int) (nvml.EnableState, nvml.Return) {
+		if i >= 18 {
+			return nvml.FEATURE_DISABLED, nvml.ERROR_INVALID_ARGUMENT
+		}
+		return nvml.FEATURE_ENABLED, nvml.SUCCESS
+	}
+	d.GetPerformanceStateFunc = func() (nvml.Pstates, nvml.Return) { return nvml.PSTATE_0, nvml.SUCCESS }
+	whole := func(n int) func() (int, nvml.Return) { return func() (int, nvml.Return) { return n, nvml.SUCCESS } }
+	d.GetCurrPcieLinkWidthFunc, d.GetMaxPcieLinkWidthFunc = whole(16), whole(16)
+	d.GetCurrPcieLinkGenerationFunc, d.GetMaxPcieLinkGenerationFunc = whole(5), whole(5)
+	d.GetCurrentClocksThrottleReasonsFunc = func() (uint64, nvml.Return) { return 0, nvml.SUCCESS }
+	d.GetRetiredPagesPendingStatusFunc = func() (nvml.EnableState, nvml.Return) { return nvml.FEATURE_DISABLED, nvml.ERROR_NOT_SUPPORTED }
 	d.GetPcieReplayCounterFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
 }

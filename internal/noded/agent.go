@@ -154,6 +154,9 @@ func (a *Agent) open(o Options) error {
 	if err := a.openParts(boot); err != nil {
 		return err
 	}
+	if err := a.openChecks(boot); err != nil {
+		return err
+	}
 	programs, err := inside.Lay(filepath.Join(a.cfg.StateDir, "programs"))
 	if err != nil {
 		return fmt.Errorf("lay out the programs for containers: %w", err)
@@ -216,7 +219,7 @@ func (a *Agent) openParts(boot string) (err error) {
 	}
 	a.streams = streams.New(a.controller, ranksForStreams{a}, a.places.Public, a.log)
 	a.exporter = exporter.New(exporter.Node{
-		Config: &a.cfg, Log: a.log, Version: a.version, Host: &a.host, Devices: a.devices, Containers: a.containers, Healthy: a.healthy,
+		Config: &a.cfg, Log: a.log, Version: a.version, Host: &a.host, Devices: a.devices, Containers: a.containers, Healthy: a.healthy, Failing: func() map[string]bool { return a.health.machine.Failing() },
 		Shims: a.shims.Waiting, Silence: a.contact.Silence, Images: a.images.Store.Usage, KeptLogs: a.kept.size,
 	}, a.counters)
 	return nil
@@ -320,7 +323,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.contact.Run, a.houseLoop, a.health.watch, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.disk.Run, a.exporter.Run} {
+	for _, loop := range []func(context.Context){a.contact.Run, a.houseLoop, a.health.watch, a.health.machine.Watch, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.disk.Run, a.exporter.Run} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()

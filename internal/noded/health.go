@@ -13,6 +13,7 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/checks"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/preflight"
 	"gbatch/internal/noded/program"
@@ -26,6 +27,7 @@ type health struct {
 	images  string // the image store's directory
 	minFree int64
 	own     []config.Program // of the site's
+	machine *checks.Watch    // that it is fit for jobs; set before anybody asks
 
 	mu    sync.Mutex
 	state error                 // the state directory cannot be written
@@ -111,6 +113,7 @@ func (h *health) reasons() []string {
 			list = append(list, reason)
 		}
 	}
+	list = append(list, h.machine.Reasons()...)
 	for _, p := range h.own {
 		if err := program.Check(p.Path); err != nil {
 			list = append(list, "a program of the site's may not run: "+err.Error())

@@ -40,7 +40,7 @@ const (
 func (c *Config) Validate() error {
 	var faults settings.Faults
 	for _, check := range []func(*Config, func(string, string, ...any)){
-		checkIdentity, checkCapacity, checkGPU, checkStorage, checkImages, checkNetworkConfig, checkMetrics, checkData, checkDisk, checkPrograms, checkBounds,
+		checkIdentity, checkCapacity, checkGPU, checkStorage, checkImages, checkNetworkConfig, checkMetrics, checkData, checkDisk, checkPrograms, checkHealth, checkBounds,
 	} {
 		check(c, faults.Add)
 	}
@@ -133,6 +133,10 @@ func (c *Config) GPUSettings() (gpu.Config, error) {
 	}
 	g := gpu.Config{
 		Simulate: sim, NodeName: c.Name,
+		Limits: gpu.Limits{
+			NVLinks: c.Health.NVLinks, Throttled: time.Duration(c.Health.Throttled), SkipNVLink: !c.Health.Makes(CheckNVLink), SkipPCIe: !c.Health.Makes(CheckPCIe),
+			SkipThrottle: !c.Health.Makes(CheckThrottle), SkipPages: !c.Health.Makes(CheckPages),
+		},
 		Injector: gpu.InjectorConfig{
 			Mode: gpu.Mode(c.GPU.Mode), Hook: c.GPU.Hook, Devices: c.GPU.Devices,
 			HookDir: filepath.Join(c.StateDir, "hook"),

@@ -140,6 +140,9 @@ type Config struct {
 	// Epilog are those that are run when a container has ended, before what it had
 	// is given to others. If one fails, the node is drained. Default: none.
 	Epilog []Program `yaml:"epilog"`
+
+	// Health is what the node looks at by itself.
+	Health Health `yaml:"health"`
 }
 
 // Reserve is what jobs do not get.
@@ -292,6 +295,7 @@ func (c *Config) SetDefaults() {
 	setDefault(&c.Launches, defaultLaunches())
 	setDefault(&c.IDsFrom, 0x20000000)
 	setDefault(&c.Reserve.Memory, defaultReservedMemory())
+	c.Health.setDefaults(c.Reserve.Memory)
 	setTimeouts(c.Prolog, 5*time.Minute)
 	setTimeouts(c.Epilog, 5*time.Minute)
 	for i := range c.Storage {

@@ -18,7 +18,7 @@ type Program struct {
 }
 
 // Programs are all of the site's.
-func (c *Config) Programs() []Program { return slices.Concat(c.Prolog, c.Epilog) }
+func (c *Config) Programs() []Program { return slices.Concat(c.Prolog, c.Epilog, c.Health.Programs) }
 
 const maxPrograms = 16 // of one kind
 

@@ -25,6 +25,7 @@ func jobCount(name, help string) metrics.Family { return metrics.Counter(name, h
 var (
 	mBuild   = metrics.Gauge("gnoded_build_info", "1, with the version of the daemon.", "version")
 	mHealthy = metrics.Gauge("gnoded_healthy", "1 if the node takes jobs, 0 if something keeps it from that.")
+	mCheck   = metrics.Gauge("gnoded_health_check_passed", "1 if a check of the machine found nothing at the last look, 0 if it did.", "check")
 	mRanks   = metrics.Gauge("gnoded_containers", "Containers on the node by phase; ended ones until the controller has heard of it.", "phase")
 	mShims   = metrics.Gauge("gnoded_waiting_shims", "Shims that wait for a container.")
 	mContact = metrics.Gauge("gnoded_controller_silence_seconds", "Time since the controller answered last, in seconds.")
@@ -62,7 +63,7 @@ var (
 	mJobsLeft = metrics.Gauge("gnoded_jobs_without_metrics", "Containers that have no metrics of their own, because there are too many.")
 )
 
-var families = []metrics.Family{mBuild, mHealthy, mRanks, mShims, mContact, mFree, mMinFree, mImages, mStored, mStore, mKept,
+var families = []metrics.Family{mBuild, mHealthy, mCheck, mRanks, mShims, mContact, mFree, mMinFree, mImages, mStored, mStore, mKept,
 	mGPUOK, mGPUUse, mGPUCopy, mGPUUsed, mGPUTotal, mGPUPower, mGPUEnergy, mGPUTemp, mGPUClock, mGPUMClock, mGPUXIDs, mGPUXID, mGPUSoft, mGPUHard,
 	mGPUJob, mJob, mJobCPU, mJobMem, mJobHeld, mJobLimit, mJobOOM, mJobPids, mJobsLeft}
 
@@ -97,6 +98,14 @@ func (e *Exporter) addNode(set *metrics.Set, count map[node.Phase]int) {
 		healthy = 1
 	}
 	set.Add(mHealthy, healthy)
+	failing := e.Failing()
+	for _, check := range e.Config.Health.Checks() {
+		passed := 1.0
+		if failing[check] {
+			passed = 0
+		}
+		set.Add(mCheck, passed, check)
+	}
 	for _, p := range phases {
 		set.Add(mRanks, float64(count[p]), string(p))
 	}

@@ -41,7 +41,7 @@ func NewCounters() *Counters {
 		oom:  prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_oom_kills_total", Help: "Processes that the memory limits of containers killed, of those that ended."}),
 	}
 	m.programs = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gnoded_site_program_duration_seconds",
-		Help: "Time of a run of a program of the site's, in seconds, by kind (prolog, epilog) and result (ok, failed).", Buckets: prometheus.ExponentialBuckets(0.005, 4, 10)}, []string{"kind", "result"})
+		Help: "Time of a run of a program of the site's, in seconds, by kind (prolog, epilog, health) and result (ok, failed).", Buckets: prometheus.ExponentialBuckets(0.005, 4, 10)}, []string{"kind", "result"})
 	m.reg.MustRegister(m.programs, m.launches, m.steps, m.pulls, m.ends, m.logs, m.oom,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

@@ -22,8 +22,9 @@ type Node struct {
 	Devices    devices.Devices
 	Containers func() ([]Container, map[node.Phase]int) // those that have not ended, by id; and all by phase
 	Healthy    func() bool
-	Shims      func() int           // that wait for a container
-	Silence    func() time.Duration // since the controller answered
+	Failing    func() map[string]bool // checks of the machine that found something
+	Shims      func() int             // that wait for a container
+	Silence    func() time.Duration   // since the controller answered
 	Images     func() (images int, bytes int64)
 	KeptLogs   func() int64 // bytes
 }

@@ -172,7 +172,7 @@ func (h *Hooks) run(ctx context.Context, kind string, rec record, p config.Progr
 		return err
 	}
 	began := time.Now()
-	out, err := program.Run{Path: p.Path, Env: append(append(fixed(), rec.Facts...), more...), Limit: time.Duration(p.Timeout), Group: group}.Do(ctx)
+	out, err := program.Run{Path: p.Path, Env: append(append(Environment(), rec.Facts...), more...), Limit: time.Duration(p.Timeout), Group: group}.Do(ctx)
 	took := time.Since(began)
 	log := h.log.With("program", p.Path, "rank", rec.ID, "took", took.Round(time.Millisecond), "output", strings.TrimSpace(out))
 	switch {
@@ -194,8 +194,8 @@ func (h *Hooks) run(ctx context.Context, kind string, rec record, p config.Progr
 	return err
 }
 
-// fixed is what the environment of all of the site's programs begins with.
-func fixed() []string {
+// Environment is what that of all of the site's programs begins with.
+func Environment() []string {
 	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "USER=root", "LOGNAME=root", "SHELL=/bin/sh"}
 }
 

@@ -69,6 +69,8 @@ type Health interface {
 	Leftover(id job.RankID, err error)
 	// DiskError has the state directory looked at if the error may be its fault.
 	DiskError(err error)
+	// Fit says why nothing new may begin on the machine; empty: it may.
+	Fit() string
 }
 
 // Rank is one container's life on this node, from its order to the removal of

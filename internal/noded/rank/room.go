@@ -5,12 +5,23 @@ import (
 	"time"
 
 	"gbatch/internal/client"
+	"gbatch/internal/job"
+	"gbatch/internal/noded/reason"
 )
 
 const (
 	roomLook = 50 * time.Millisecond // how often is looked whether there is room
 	roomMost = time.Minute           // after so long a start fails by itself, and says for want of what
 )
+
+// beFit refuses to begin on a machine that is not fit for jobs: the controller may
+// not have known when it sent the order, and queues the job again.
+func beFit(n *Node) error {
+	if why := n.Health.Fit(); why != "" {
+		return reason.Errorf(job.Server, "node %s is not fit for jobs: %s", n.Config.Name, why)
+	}
+	return nil
+}
 
 // awaitLeavers waits until the ranks that the controller does not want any more have
 // ended: it has given away what they hold, as when a node was cut off for long.

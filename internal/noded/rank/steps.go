@@ -37,6 +37,7 @@ func (r *Rank) steps() []step {
 		{"disk", func(context.Context) error { return n.Disk.Take(n.claim(o)) }, nothing},                // gone with remove
 		{"inputs", r.fetch, nothing}, // likewise
 		{"room", func(ctx context.Context) error { return awaitLeavers(ctx, n, s) }, nothing},
+		{"fit", func(context.Context) error { return beFit(n) }, nothing},
 		{"cores", func(context.Context) (err error) { r.cores, err = takeCores(n.Cores, n.Devices, o, s); return err },
 			func() error { n.Cores.GiveBack(o.id); return nil }},
 		{"prolog", func(ctx context.Context) error { return prolog(ctx, facts{n, o, r.cores}, s) }, nothing}, // the epilog undoes it; see over

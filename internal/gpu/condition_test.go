@@ -1,0 +1,86 @@
+package gpu
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// What a device says over time, a reading every ten seconds, and what is made of each.
+func TestJudge(t *testing.T) {
+	slow, whole := &link{8, 16, 4, 4}, &link{16, 16, 4, 4}
+	old := &link{16, 16, 1, 4}
+	const thermal, power = nvml.ClocksThrottleReasonHwThermalSlowdown, nvml.ClocksThrottleReasonHwPowerBrakeSlowdown
+	type reading struct {
+		c    condition
+		want string // part of the text; empty: well
+	}
+	tests := map[string]struct {
+		limits   Limits
+		most     int
+		readings []reading
+	}{
+		"nothing told":             {Limits{}, 0, []reading{{condition{Links: -1}, ""}}},
+		"a link goes and comes":    {Limits{}, 12, []reading{{condition{Links: 12}, ""}, {condition{Links: 11}, "1 of its 12 NVLinks are down"}, {condition{Links: 12}, ""}}},
+		"fewer than others":        {Limits{}, 18, []reading{{condition{Links: 17}, "1 of its 18 NVLinks"}}},
+		"not connected":            {Limits{}, 18, []reading{{condition{Links: 0}, ""}}},
+		"all links go":             {Limits{}, 18, []reading{{condition{Links: 18}, ""}, {condition{Links: 0}, "18 of its 18 NVLinks"}}},
+		"not connected, but asked": {Limits{NVLinks: 4}, 0, []reading{{condition{Links: 0}, "4 of its 4 NVLinks"}}},
+		"more than asked":          {Limits{NVLinks: 4}, 18, []reading{{condition{Links: 12}, ""}}},
+		"slow while it works": {Limits{}, 0, []reading{{condition{Links: -1, PCIe: slow, Busy: true}, "generation 4 with 8 lanes, and could be generation 4 with 16"},
+			{condition{Links: -1, PCIe: slow}, "8 lanes"}, {condition{Links: -1, PCIe: whole}, ""}, {condition{Links: -1, PCIe: slow}, ""}}},
+		"saves power":        {Limits{}, 0, []reading{{condition{Links: -1, PCIe: old}, ""}, {condition{Links: -1, PCIe: whole, Busy: true}, ""}}},
+		"old while it works": {Limits{}, 0, []reading{{condition{Links: -1, PCIe: old, Busy: true}, "generation 1"}}},
+		"slowed for long": {Limits{}, 0, []reading{{condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1, Throttled: power}, ""}, {condition{Links: -1, Throttled: thermal}, ""},
+			{condition{Links: -1, Throttled: power}, "slowed it down for longer than 30s (it lacks power)"}, {condition{Links: -1}, ""}}},
+		"slowed at times": {Limits{}, 0, []reading{{condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1}, ""}, {condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1}, ""}}},
+		"slowed for less": {Limits{Throttled: 10 * time.Second}, 0, []reading{{condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1, Throttled: thermal}, "longer than 10s (it is too hot)"}}},
+		"waits for reset": {Limits{}, 0, []reading{{condition{Links: -1, Pending: true}, "waits to be set aside"}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			k, now := &course{}, time.Unix(0, 0)
+			for i, r := range tc.readings {
+				got := k.judge(r.c, tc.limits, tc.most, now)
+				if (got.Text == "") != (r.want == "") || !strings.Contains(got.Text, r.want) || got.Lost {
+					t.Errorf("reading %d: %+v, want %q", i, got, r.want)
+				}
+				now = now.Add(10 * time.Second)
+			}
+		})
+	}
+}
+
+// A device with a fault of its links or memory takes no jobs, and none until it has
+// been well for a while. Those beside it do.
+func TestConditions(t *testing.T) {
+	b := newBench(t, "h100:3")
+	d := b.lib.at(1)
+	up := d.GetNvLinkStateFunc
+	d.GetNvLinkStateFunc = func(i int) (nvml.EnableState, nvml.Return) {
+		if i == 7 {
+			return nvml.FEATURE_DISABLED, nvml.SUCCESS
+		}
+		return up(i)
+	}
+	b.poll()
+	b.want("", "1 of its 18 NVLinks are down", "")
+	d.GetNvLinkStateFunc = up
+	b.now = b.now.Add(wellFor - time.Second)
+	b.poll()
+	b.want("", "until a moment ago: 1 of its 18", "")
+	b.now = b.now.Add(time.Second)
+	b.poll()
+	b.want("", "", "")
+	b.lib.at(0).GetRemappedRowsFunc = func() (int, int, bool, bool, nvml.Return) { return 1, 0, true, false, nvml.SUCCESS }
+	b.lib.at(2).GetCurrPcieLinkWidthFunc = func() (int, nvml.Return) { return 4, nvml.SUCCESS }
+	b.lib.at(2).GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) { return nvml.Utilization{Gpu: 90}, nvml.SUCCESS }
+	b.poll()
+	b.want("waits to be set aside", "", "generation 5 with 4 lanes")
+	b.limits = Limits{SkipNVLink: true, SkipPCIe: true, SkipThrottle: true, SkipPages: true}
+	b.now = b.now.Add(2 * wellFor)
+	b.poll()
+	b.want("", "", "")
+}
