@@ -19,6 +19,7 @@ import (
 
 	"gbatch/internal/client"
 	"gbatch/internal/ctld"
+	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/site"
 )
 
@@ -116,8 +117,12 @@ type checkCmd struct {
 }
 
 func (c *checkCmd) Run() error {
-	if _, err := site.Read(c.File); err != nil {
+	cfg, err := site.Read(c.File)
+	if err != nil {
 		return err
+	}
+	for _, text := range access.NewPeople(slog.New(slog.DiscardHandler)).Strangers(cfg) {
+		fmt.Println("note: " + text)
 	}
 	fmt.Println(c.File + " is fine")
 	return nil

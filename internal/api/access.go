@@ -133,6 +133,8 @@ type ProjectList struct {
 type Policy struct {
 	Text    string   `json:"text"`              // YAML, as in gctld.yaml
 	Changes []string `json:"changes,omitempty"` // lines: "- " gone, "+ " new
+
+	Warnings []string `json:"warnings,omitempty"` // whom the rules name that the controller's machine does not know
 }
 
 // AuditEntry is one change, or one that was refused.

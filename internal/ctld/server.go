@@ -275,6 +275,10 @@ func (s *Server) Run(ctx context.Context) error {
 		defer cancel()
 		return s.loop.Run(ctx)
 	})
+	g.Go(func() error { // says once what is odd in the rules
+		s.rules.LogStrangers()
+		return nil
+	})
 	g.Go(func() error { // certificates, until ctx is done
 		for every := time.NewTicker(time.Hour); ; {
 			select {

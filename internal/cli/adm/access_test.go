@@ -53,7 +53,7 @@ func admin(t *testing.T, asks *[]string, out, errs io.Writer) *cli.App {
 				{Project: "lab", Budget: &api.Budget{Hours: 10, Used: 8.5, Monthly: true}},
 			}}
 		case "POST /v1/policy/check":
-			return api.Policy{Changes: []string{"- a", "+ b"}}
+			return api.Policy{Changes: []string{"- a", "+ b"}, Warnings: []string{"admins: nobody is in lab"}}
 		case "GET /v1/policy":
 			return api.Policy{Text: "operators: []\n"}
 		case "GET /v1/audit":
@@ -163,7 +163,7 @@ func TestAccess(t *testing.T) {
 		},
 		"policy-check": {
 			run:  CheckPolicy{}.Run,
-			asks: []string{"POST /v1/policy/check"}, out: "- a\n+ b\n", err: "the file is fine",
+			asks: []string{"POST /v1/policy/check"}, out: "- a\n+ b\n", err: "note: admins: nobody is in lab\nthe file is fine",
 		},
 		"policy-reload": {
 			run:  ReloadPolicy{}.Run,

@@ -53,6 +53,9 @@ func loadPolicy(ctx context.Context, a *cli.App, check bool) error {
 	for _, line := range p.Changes {
 		fmt.Fprintln(a.Out, human.Clean(line))
 	}
+	for _, w := range p.Warnings {
+		a.Say("note: %s", human.Clean(w))
+	}
 	if len(p.Changes) == 0 {
 		done += "; nothing changes"
 	}

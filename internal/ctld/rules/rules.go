@@ -145,7 +145,16 @@ func (s *Rules) Reload(ctx context.Context) error {
 		return err
 	}
 	s.log.Info("rules reloaded", "projects", len(cfg.Projects))
+	s.LogStrangers()
 	return nil
+}
+
+// LogStrangers writes into the log whom the rules name that this machine does not
+// know. It may wait for a directory service.
+func (s *Rules) LogStrangers() {
+	for _, text := range s.people.Strangers(*s.Now()) {
+		s.log.Warn("the configuration names somebody unknown", "where", text)
+	}
 }
 
 // read gets the file as it is now, with what gadm made.
@@ -173,7 +182,7 @@ func (s *Rules) CheckPolicy(context.Context, *policyInput) (*api.Policy, error) 
 	if err != nil {
 		return nil, badRules(err)
 	}
-	return &api.Policy{Text: cfg.Text(), Changes: site.Diff(s.Now().Text(), cfg.Text())}, nil
+	return &api.Policy{Text: cfg.Text(), Changes: site.Diff(s.Now().Text(), cfg.Text()), Warnings: s.people.Strangers(cfg)}, nil
 }
 
 // ReloadPolicy takes the rules as the file has them now.
@@ -183,7 +192,7 @@ func (s *Rules) ReloadPolicy(ctx context.Context, _ *policyInput) (*api.Policy, 
 		return nil, badRules(err)
 	}
 	after := s.Now().Text()
-	return &api.Policy{Text: after, Changes: site.Diff(before, after)}, nil
+	return &api.Policy{Text: after, Changes: site.Diff(before, after), Warnings: s.people.Strangers(*s.Now())}, nil
 }
 
 // badRules is the answer to an admin, who may read the file.

@@ -1,0 +1,34 @@
+package site
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Named are users and groups at one place of the file.
+type Named struct {
+	Path          string
+	Users, Groups []string
+}
+
+// People are all users and groups that the configuration names, by place.
+func (c Config) People() []Named {
+	var out []Named
+	add := func(path string, l Members) {
+		users, groups := l.split()
+		out = append(out, Named{path, users, groups})
+	}
+	add("admins", c.Admins)
+	add("operators", c.Operators)
+	add("metrics.scrapers", c.Metrics.Scrapers)
+	for i, p := range c.Projects {
+		if !p.Stored {
+			at := fmt.Sprintf("projects[%d]", i)
+			add(at+".members", p.Members)
+			out = append(out, Named{Path: at + ".userShares", Users: slices.Sorted(maps.Keys(p.UserShares))})
+		}
+	}
+	return append(out, Named{Path: "limits.users", Users: slices.Sorted(maps.Keys(c.Limits.Users))},
+		Named{Path: "policy.users", Users: slices.Sorted(maps.Keys(c.Policy.Users))})
+}
