@@ -20,7 +20,7 @@ func (t *jobs) change(old *state.Job, line string, edit func(*state.Job)) *state
 		}
 		j.Since = t.out.now
 		t.moved(old, &j)
-		t.out.mail(&j, old.State)
+		t.out.moved(&j, old.State)
 	}
 	t.put(old, &j)
 	if j.Parent > 0 {
@@ -110,7 +110,7 @@ func (t *jobs) add(j *state.Job, line string) {
 		t.storeTasks(j.Number, j.Tasks) // what is known from the beginning
 		t.out.record(state.Record{Kind: state.KindTasks, Job: j.Number}, &j.Tasks.Array.Tasks)
 	}
-	t.out.mail(j, "")
+	t.out.moved(j, "")
 	t.queue.due = true
 }
 

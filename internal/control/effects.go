@@ -15,7 +15,7 @@ type Effects struct {
 	Records []state.Record // must be durable before anything below happens
 	Wake    []string       // nodes whose desired set changed
 	Changed []job.Number   // jobs that changed, for those who watch them
-	Moved   []Moved        // changes of state that somebody wants a mail about
+	Moved   []Moved        // changes of state that people may want to hear of
 
 	// Missed is, for each job that starts, how much later it starts than was
 	// first promised to it; negative if sooner. For the honesty metric only.
@@ -28,6 +28,8 @@ type Effects struct {
 type Moved struct {
 	Job      job.Number
 	From, To job.State // From is empty for a new job
+	Version  uint64    // of the job, by the change
+	Mails    bool      // somebody wants a mail about it
 }
 
 // Add appends another step's effects.
@@ -80,10 +82,10 @@ func (o *output) job(j *state.Job, before job.State, text string) {
 	o.record(state.Record{Kind: state.KindEvent, Job: j.Number, Seq: j.Version}, l)
 }
 
-// mail notes a change of state for those who want a mail about it; of an array
-// that is the whole, not each task.
-func (o *output) mail(j *state.Job, from job.State) {
-	if j.Request.Mails && j.Parent == 0 && j.Cron == nil {
-		o.Moved = append(o.Moved, Moved{Job: j.Number, From: from, To: j.State})
+// moved notes a change of state for those who want to hear of it; of an array that
+// is the whole, not each task.
+func (o *output) moved(j *state.Job, from job.State) {
+	if j.Parent == 0 && j.Cron == nil && !o.noRecords {
+		o.Moved = append(o.Moved, Moved{Job: j.Number, From: from, To: j.State, Version: j.Version, Mails: j.Request.Mails})
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"gbatch/internal/ctld/samples"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/streams"
+	"gbatch/internal/ctld/webhook"
 	"gbatch/internal/pki"
 	"gbatch/internal/store"
 	"gbatch/sched"
@@ -52,6 +53,7 @@ type Server struct {
 	samples samples.Samples
 	skews   *samples.Skews
 	mailer  *mail.Mailer
+	hooks   *webhook.Sender
 	scrape  *counts.Exporter
 	changes *events.Source
 	api     *route.Guard
@@ -130,6 +132,10 @@ func (s *Server) open() error {
 	s.jobs = &jobstore.Reader{View: s.loop.View, Store: s.store, Vault: vault}
 	s.mailer = mail.New(func() *site.Mail { return s.rules.Now().Mail }, s.jobs, s.log)
 	s.loop.Mail = s.mailer.Take
+	if s.hooks, err = webhook.Open(webhook.Config{Services: func() []site.Webhook { return s.rules.Now().Webhooks }, Jobs: s.jobs, Loop: s.loop, Log: s.log, Now: s.now}, s.store); err != nil {
+		return err
+	}
+	s.loop.Hooks = s.hooks
 	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }}
 	s.scrape.Register(s.meters.Reg)
 	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience}
@@ -307,6 +313,10 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	g.Go(func() error { // the mailer
 		s.mailer.Run(ctx)
+		return nil
+	})
+	g.Go(func() error { // tells services
+		s.hooks.Run(ctx)
 		return nil
 	})
 	g.Go(func() error { // ends the listeners

@@ -47,6 +47,7 @@ const (
 	KindAudit   Kind = 'l' // by Seq: who changed what
 	KindBusy    Kind = 'z' // by Seq: the same, of those who change very much
 	KindKeyFile Kind = 'y' // by Name: a key file beside the store that the controller has used
+	KindNotice  Kind = 'C' // by Job and Seq (its version): a change that services are to be told of
 	KindIDs     Kind = 'o' // by Name of the user: the range of ids of their containers
 )
 

@@ -22,7 +22,7 @@ func key(r state.Record) []byte {
 		return append(binary.BigEndian.AppendUint64(k, r.Seq), r.Name...)
 	case state.KindEnded:
 		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(k, r.Seq), uint64(r.Job))
-	case state.KindEvent, state.KindAttempt, state.KindTasks, state.KindLaunch:
+	case state.KindEvent, state.KindAttempt, state.KindTasks, state.KindLaunch, state.KindNotice:
 		k = binary.BigEndian.AppendUint64(k, uint64(r.Job))
 		return binary.BigEndian.AppendUint64(k, r.Seq)
 	}
@@ -68,7 +68,7 @@ func record(k, v []byte) (state.Record, error) {
 			return bad()
 		}
 		r.Seq = binary.BigEndian.Uint64(k)
-	case state.KindEvent, state.KindAttempt, state.KindTasks, state.KindLaunch:
+	case state.KindEvent, state.KindAttempt, state.KindTasks, state.KindLaunch, state.KindNotice:
 		if len(k) != 16 {
 			return bad()
 		}

@@ -64,6 +64,13 @@ type Loop struct {
 	Jobs  Notifier[job.Number] // of jobs that have changed
 	Feed  *feed                // what has changed lately
 	Mail  func(control.Moved)  // must not block; set before Run
+	Hooks Hooks                // the same; nil: nobody is told
+}
+
+// Hooks tells others of changes of jobs.
+type Hooks interface {
+	Records(moved []control.Moved) []state.Record // to be stored with the changes
+	Take(stored []state.Record)                   // they are
 }
 
 // request is an event to apply, or a question that needs the controller itself.
@@ -179,6 +186,11 @@ func (l *Loop) Commit(ctx context.Context, object, change string, records ...sta
 	return l.send(context.WithoutCancel(ctx), request{records: records, note: NoteOf(ctx).About(object, change)})
 }
 
+// Keep stores what is nobody's order, and so has no entry.
+func (l *Loop) Keep(ctx context.Context, records ...state.Record) error {
+	return l.send(ctx, request{records: records, cost: costAsk})
+}
+
 // Run is the loop goroutine. It returns when ctx is done, or with the error
 // that makes it impossible to keep the promise that answers are durable; the
 // process must then end, and a restart continues from what is stored.
@@ -220,6 +232,11 @@ func (l *Loop) turn(batch []request) error {
 		l.pass(&eff)
 		eff.Records = append(eff.Records, l.recordRefused(false)...)
 	}
+	var told []state.Record
+	if l.Hooks != nil {
+		told = l.Hooks.Records(eff.Moved)
+		eff.Records = append(eff.Records, told...)
+	}
 	syncing := time.Now()
 	if err := l.store.Commit(eff.Records); err != nil {
 		for _, r := range batch {
@@ -249,7 +266,12 @@ func (l *Loop) turn(batch []request) error {
 		l.Jobs.Notify(n)
 	}
 	for _, m := range eff.Moved {
-		l.Mail(m)
+		if m.Mails {
+			l.Mail(m)
+		}
+	}
+	if len(told) > 0 {
+		l.Hooks.Take(told)
 	}
 	return nil
 }

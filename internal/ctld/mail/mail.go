@@ -168,21 +168,29 @@ func deliver(ctx context.Context, addr string, msg *mail.Msg) error {
 
 // recipients is who is told of a change, and what happened in a word or two.
 func recipients(x *job.Extra, moved control.Moved, j *state.Job) (to []string, what string) {
-	switch {
-	case x == nil:
+	if x == nil {
 		return nil, ""
-	case moved.To == job.Queued && (moved.From.Active() || j.Restart != nil):
-		return x.EmailOnRestart, "is queued again"
-	case moved.To == job.Queued && moved.From == "":
-		return x.EmailOnQueue, "is queued"
-	case moved.To == job.Running:
-		return x.EmailOnRun, "runs"
-	case moved.To == job.Halted:
-		return x.EmailOnHalt, "was halted"
-	case moved.To.Final():
-		return x.EmailOnEnd, strings.TrimSpace(fmt.Sprintf("is %s %s", moved.To, j.Reason))
 	}
-	return nil, ""
+	event, what := What(moved.From, moved.To, j)
+	return map[string][]string{"queue": x.EmailOnQueue, "run": x.EmailOnRun, "end": x.EmailOnEnd, "halt": x.EmailOnHalt, "restart": x.EmailOnRestart}[event], what
+}
+
+// What says which of site.WebhookEvents a change of a job's state is, if it is one
+// that people want to hear of, and the same in a word or two.
+func What(from, to job.State, j *state.Job) (event, words string) {
+	switch {
+	case to == job.Queued && (from.Active() || j.Restart != nil):
+		return "restart", "is queued again"
+	case to == job.Queued && from == "":
+		return "queue", "is queued"
+	case to == job.Running:
+		return "run", "runs"
+	case to == job.Halted:
+		return "halt", "was halted"
+	case to.Final():
+		return "end", strings.TrimSpace(fmt.Sprintf("is %s %s", to, j.Reason))
+	}
+	return "", ""
 }
 
 func mailText(j *state.Job, moved control.Moved, what string) string {

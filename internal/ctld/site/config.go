@@ -57,6 +57,8 @@ type Config struct {
 	Results       string                  `yaml:"results"`       // s3://BUCKET/PREFIX or file:///PATH: where outputs named results:///... go; empty: they are refused
 
 	Mail *Mail `yaml:"mail"` // nil: none is sent
+
+	Webhooks []Webhook `yaml:"webhooks"` // services that are told of jobs
 }
 
 // Munge is how to reach MUNGE.
@@ -232,6 +234,7 @@ func (c Config) Validate() error {
 	c.checkProjects(bad)
 	c.checkTables(bad)
 	c.Mail.check(bad)
+	checkWebhooks(c.Webhooks, bad)
 	if c.Limits.DefaultDuration <= 0 || c.Limits.MaxDuration < c.Limits.DefaultDuration {
 		bad("limits", "defaultDuration must be above 0 and not above maxDuration")
 	}
