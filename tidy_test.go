@@ -197,7 +197,7 @@ var below = map[string][]string{
 	"internal/cli/adm":                          slices.Concat(command, []string{"internal/cli/secret", "internal/slurmsite"}),
 	"internal/cli/queue":                        slices.Concat(command, []string{"internal/cli/cancel", "internal/cli/follow", "internal/cli/secret", "internal/cli/watch"}),
 	"internal/cli/submit":                       slices.Concat(command, []string{"internal/cli/exec", "internal/cli/follow", "internal/cli/secret", "internal/job/importer", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/document", "oci/ref"}),
-	"internal/cli/slurm":                        slices.Concat(command, []string{"internal/cli/queue", "internal/job/importer/slurm", "internal/document"}),
+	"internal/cli/slurm":                        slices.Concat(command, []string{"internal/cli/follow", "internal/job/importer/slurm", "internal/document"}),
 	"oci/userns":                                {},
 	"internal/noded/inside":                     {"oci/atomicfile"}, "internal/launch": {"internal/job"}, "internal/launch/rank": {"internal/launch", "internal/job"}, "internal/launch/srun": {"internal/launch", "internal/job"}, "internal/launch/scontrol": {"internal/launch", "internal/job"}, "internal/launch/program": {"internal/launch", "internal/launch/rank", "internal/launch/srun", "internal/launch/scontrol", "internal/launch/tool"}, "internal/launch/tool": {"internal/api"}, "internal/noded/launches": {"internal/launch"},
 	"internal/control/launches": {"sched", "internal/job", "internal/state"},

@@ -77,7 +77,7 @@ func batchVariables(in EnvInput) []variable {
 		{"SLURM_TOPOLOGY_ADDR_PATTERN", "node"},
 	}
 	own := in.Spec.Request.Docker.Environment
-	if own["SLURM_MEM_PER_CPU"] == "" && own["SLURM_MEM_PER_GPU"] == "" {
+	if own["SLURM_MEM_PER_CPU"] == "" && own["SLURM_MEM_PER_GPU"] == "" && !g.AllMemory {
 		vs = append(vs, variable{"SLURM_MEM_PER_NODE", strconv.FormatInt(in.MemoryBytes/mib, 10)})
 	}
 	for _, v := range []variable{{"SLURM_JOB_QOS", g.QOS}, {"SLURM_SUBMIT_DIR", g.Launch.Directory}, {"SLURM_SUBMIT_HOST", g.Launch.Host}} {

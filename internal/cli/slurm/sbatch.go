@@ -11,7 +11,8 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
-	"gbatch/internal/cli/queue"
+	"gbatch/internal/cli/follow"
+	"gbatch/internal/client"
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/slurm"
@@ -73,7 +74,37 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	if !has("--wait") {
 		return nil
 	}
-	return (&queue.Wait{IDs: []string{fmt.Sprint(r.Number)}}).Run(ctx, a)
+	return waitFor(ctx, a, fmt.Sprint(r.Number))
+}
+
+// waitFor ends as Slurm's sbatch does that waited: with the program's exit code,
+// of an array with the highest, and with 1 for all other ends that are not good.
+func waitFor(ctx context.Context, a *cli.App, id string) error {
+	d, err := follow.WatchEnd(ctx, a, id)
+	if err != nil {
+		return follow.Interrupted(a, err, id, d)
+	}
+	code := waitedCode(&d.Job)
+	if d.Tasks != nil {
+		for task, err := range a.Client.Past(ctx, client.HistoryFilter{Array: d.Number}) {
+			if err != nil {
+				return err
+			}
+			code = max(code, waitedCode(&task.Job))
+		}
+	}
+	if code == 0 {
+		return nil
+	}
+	return &exit.Error{Code: code}
+}
+
+func waitedCode(j *api.Job) int {
+	if j.State == job.Finished {
+		return 0
+	}
+	code, _ := exitPair(j)
+	return max(code, 1)
 }
 
 // batchScript is the script to submit: that of --wrap, a file, or standard input.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -55,10 +56,20 @@ func (r *run) beginRank() error {
 	}
 	defer f.Close()
 	cmd := exec.Command(job.LaunchDir+"/"+launch.RankProgram, "beside")
-	cmd.Dir, cmd.ExtraFiles = "/", []*os.File{f}
+	cmd.Dir, cmd.ExtraFiles, cmd.Env = "/", []*os.File{f}, ofContainer()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("begin to take tasks: %w", err)
 	}
 	return cmd.Process.Release()
+}
+
+// ofContainer are the variables that the script began with. What it set since is
+// srun's, and tasks have it unless --export says otherwise.
+func ofContainer() []string {
+	b, err := os.ReadFile("/proc/1/environ")
+	if err != nil || len(b) == 0 {
+		return os.Environ()
+	}
+	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }

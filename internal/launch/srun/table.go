@@ -1,8 +1,10 @@
 package srun
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -78,6 +80,8 @@ func setDistribution(o *options, v string) error {
 		o.q.Distribution = "block"
 	case word == "cyclic":
 		o.q.Distribution = "cyclic"
+	case word == "plane": // as sbatch tells its script
+		return setDistribution(o, "plane="+cmp.Or(os.Getenv("SLURM_DIST_PLANESIZE"), "none"))
 	case strings.HasPrefix(word, "plane="):
 		if n, err := strconv.Atoi(word[6:]); err != nil || n < 1 {
 			return errors.New("want plane=NUMBER")

@@ -46,6 +46,7 @@ func Amend(sub job.Submission, line []string, o Options) (job.Submission, error)
 	}
 	g.Labels = maps.Clone(g.Labels)
 	g.AnyFeatures = slices.Clip(g.AnyFeatures)
+	s.spec.Request.Resources.Features = slices.Clip(s.spec.Request.Resources.Features)
 	s.spec.Gbatch = &g
 	s.spec.Request.Docker.Environment = maps.Clone(s.spec.Request.Docker.Environment)
 	for _, d := range s.words(line, 0) {
@@ -56,6 +57,8 @@ func Amend(sub job.Submission, line []string, o Options) (job.Submission, error)
 		s.apply(d)
 	}
 	s.amendAmounts()
+	s.nodes = max(g.Nodes, 1)
+	s.constrain()
 	s.reserve()
 	s.amendFiles()
 	s.mails()

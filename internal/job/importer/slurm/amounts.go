@@ -30,7 +30,11 @@ func (s *script) amounts() {
 	if gpus.Model != "" {
 		r.GPUModel = []string{gpus.Model}
 	}
-	g.Launch = &job.Launch{Tasks: s.tasks, PerNode: max(s.tasksPerNode, 0), CPUsPerTask: s.cpusPerTask, GPUsPerTask: s.gpusPerTask.Count}
+	tasks := s.tasks
+	if tasks == 0 && s.tasksPerGPU > 0 {
+		tasks = s.tasksPerGPU * gpus.Count * s.nodes
+	}
+	g.Launch = &job.Launch{Tasks: tasks, PerNode: max(s.tasksPerNode, 0), CPUsPerTask: s.cpusPerTask, GPUsPerTask: s.gpusPerTask.Count}
 	s.memory(cores, gpus.Count)
 	if list := g.NodeNames; len(list) > 0 && len(list) < s.nodes {
 		s.problem(0, "--nodelist", fmt.Sprintf("names %d nodes, and the job needs %d", len(list), s.nodes), "name more, or remove it")
@@ -59,6 +63,10 @@ func (s *script) gpuCount() GPUs {
 		given++
 		g = s.gpusPerTask
 		g.Count *= s.tasksOnNode(0)
+	}
+	if given == 0 && s.tasksPerGPU > 0 && s.tasks > 0 {
+		each := s.tasksPerGPU * s.nodes
+		return GPUs{Count: (s.tasks + each - 1) / each}
 	}
 	if given > 1 {
 		s.problem(0, "--gpus", "is given in two ways", "keep one of --gpus, --gpus-per-node, --gpus-per-task and --gres")

@@ -16,8 +16,9 @@ import (
 
 // What single options do.
 
+// partition takes a cluster's number, or names of which one will do.
 func (s *script) partition(v string) error {
-	names := strings.Split(v, ",")
+	s.spec.Request.Resources.ClusterID, s.partitions = 0, nil
 	if id, err := strconv.Atoi(v); err == nil {
 		if id < 1 {
 			return errors.New("want a cluster's number or a partition's name")
@@ -25,15 +26,16 @@ func (s *script) partition(v string) error {
 		s.spec.Request.Resources.ClusterID = id
 		return nil
 	}
-	var any []string
-	for _, name := range names {
+	for name := range strings.SplitSeq(v, ",") {
 		if name == "" {
 			return errors.New("has an empty name")
 		}
-		any = append(any, "partition="+name)
+		s.partitions = append(s.partitions, "partition="+name)
 	}
-	s.spec.Gbatch.AnyFeatures = append(s.spec.Gbatch.AnyFeatures, any)
-	s.note(0, "--partition", fmt.Sprintf("is understood as nodes with the feature %s; for a cluster give its number", strings.Join(any, " or ")))
+	if len(s.partitions) == 1 {
+		s.variable("SLURM_JOB_PARTITION", v)
+	}
+	s.note(0, "--partition", fmt.Sprintf("is understood as nodes with the feature %s; for a cluster give its number", strings.Join(s.partitions, " or ")))
 	return nil
 }
 
@@ -77,6 +79,7 @@ func (s *script) gres(v string) error {
 	if v == "none" || v == "NONE" {
 		return nil
 	}
+	s.forgetGPUs()
 	for part := range strings.SplitSeq(v, ",") {
 		name, rest, more := strings.Cut(part, ":")
 		if name != "gpu" {
@@ -96,28 +99,6 @@ func (s *script) gres(v string) error {
 				return err
 			}
 			s.gpusPerNode = g
-		}
-	}
-	return nil
-}
-
-// constraint takes A&B (all) and A|B (any); counts and brackets are refused.
-func (s *script) constraint(v string) error {
-	if strings.ContainsAny(v, "[]()*") {
-		return errors.New("counts and brackets are not known here: want FEATURE&FEATURE (all) or FEATURE|FEATURE (any)")
-	}
-	sep := func(c rune) bool { return c == '&' || c == ',' }
-	for _, part := range strings.FieldsFunc(v, sep) {
-		any := strings.Split(part, "|")
-		for _, f := range any {
-			if len(f) < 2 {
-				return fmt.Errorf("has feature %s: want two letters or more", document.Quote(f))
-			}
-		}
-		if len(any) == 1 {
-			s.spec.Request.Resources.Features = append(s.spec.Request.Resources.Features, part)
-		} else {
-			s.spec.Gbatch.AnyFeatures = append(s.spec.Gbatch.AnyFeatures, any)
 		}
 	}
 	return nil
@@ -231,6 +212,10 @@ func Mounts(v string) (all []job.Storage, err error) {
 
 // export takes NAME=VALUE, and NAME for a variable of whoever submits.
 func (s *script) export(v string) error {
+	if v != "ALL" {
+		s.variable("SLURM_EXPORT_ENV", v)
+		s.variable("SLURM_GET_USER_ENV", "1")
+	}
 	for part := range strings.SplitSeq(v, ",") {
 		name, value, given := strings.Cut(part, "=")
 		switch {

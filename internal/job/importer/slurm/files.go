@@ -46,8 +46,10 @@ func (s *script) openMode(v string) error {
 	switch strings.ToLower(v) {
 	case "append", "a":
 		s.stdio.Append = true
+		s.variable("SLURM_OPEN_MODE", "a")
 	case "truncate", "t":
 		s.stdio.Append = false
+		s.variable("SLURM_OPEN_MODE", "t")
 	default:
 		return errors.New("want append or truncate")
 	}

@@ -20,7 +20,8 @@ type option struct {
 	note        string
 	hint        string
 	instead     string
-	tasks       bool // it counts tasks of a script
+	tasks       bool   // it counts tasks of a script
+	env         string // the variable that has its value in the script
 }
 
 func (o option) needsValue() bool { return o.value != nil && o.flag == nil }
@@ -69,20 +70,20 @@ func howMuch() []option {
 		{long: "--nodes", short: "-N", value: (*script).nodeCount},
 		{long: "--ntasks", tasks: true, short: "-n", value: integer(func(s *script, n int64) { s.tasks = int(n) })},
 		{long: "--ntasks-per-node", tasks: true, value: integer(func(s *script, n int64) { s.tasksPerNode = int(n) })},
-		{long: "--ntasks-per-gpu", tasks: true, value: integer(func(s *script, n int64) { s.tasksPerGPU = int(n) })},
+		{long: "--ntasks-per-gpu", tasks: true, env: "SLURM_NTASKS_PER_GPU", value: integer(func(s *script, n int64) { s.tasksPerGPU = int(n) })},
 		{long: "--cpus-per-task", tasks: true, short: "-c", value: integer(func(s *script, n int64) { s.cpusPerTask = int(n) })},
-		{long: "--cpus-per-gpu", value: integer(func(s *script, n int64) { s.cpusPerGPU = int(n) })},
-		{long: "--mem", value: memory(func(s *script, mib int64) { s.mem = mib })},
-		{long: "--mem-per-cpu", value: memory(func(s *script, mib int64) { s.memPerCPU = mib })},
-		{long: "--mem-per-gpu", value: memory(func(s *script, mib int64) { s.memPerGPU = mib })},
-		{long: "--gpus", short: "-G", value: gpus(func(s *script) *GPUs { return &s.gpus })},
-		{long: "--gpus-per-node", value: gpus(func(s *script) *GPUs { return &s.gpusPerNode })},
-		{long: "--gpus-per-task", tasks: true, value: gpus(func(s *script) *GPUs { return &s.gpusPerTask })},
+		{long: "--cpus-per-gpu", env: "SLURM_CPUS_PER_GPU", value: integer(func(s *script, n int64) { s.cpusPerGPU = int(n) })},
+		{long: "--mem", value: memory(func(s *script) *int64 { return &s.mem })},
+		{long: "--mem-per-cpu", value: memory(func(s *script) *int64 { return &s.memPerCPU })},
+		{long: "--mem-per-gpu", value: memory(func(s *script) *int64 { return &s.memPerGPU })},
+		{long: "--gpus", short: "-G", env: "SLURM_GPUS", value: gpus(func(s *script) *GPUs { return &s.gpus })},
+		{long: "--gpus-per-node", env: "SLURM_GPUS_PER_NODE", value: gpus(func(s *script) *GPUs { return &s.gpusPerNode })},
+		{long: "--gpus-per-task", tasks: true, env: "SLURM_GPUS_PER_TASK", value: gpus(func(s *script) *GPUs { return &s.gpusPerTask })},
 		{long: "--gres", value: (*script).gres},
 		{long: "--exclusive", value: func(*script, string) error {
 			return errors.New("nodes are one job's or shared by all, not one user's or group's")
 		}, flag: func(s *script) { s.spec.Gbatch.Exclusive = true }, hint: "give --exclusive without a value for whole nodes, or remove it"},
-		{long: "--tmp", value: memory(func(s *script, mib int64) { s.spec.Gbatch.DiskGB = job.GiB(mib) })},
+		{long: "--tmp", value: parsed(func(s *script, mib int64) { s.spec.Gbatch.DiskGB = job.GiB(mib) }, job.ParseMemory)},
 	}
 }
 
@@ -103,6 +104,7 @@ func where() []option {
 func when() []option {
 	return []option{
 		{long: "--time", short: "-t", value: (*script).timeLimit},
+		{long: "--time-min", value: parsed(func(*script, job.Duration) {}, minimum), note: "is not used: the job keeps the whole of --time"},
 		{long: "--begin", short: "-b", value: func(s *script, v string) (err error) {
 			s.spec.Request.Scheduling.NotBefore, err = begin(v, s.o)
 			return err
@@ -159,7 +161,7 @@ func program() []option {
 		{long: "--error", short: "-e", value: fileOption(func(s *script) *string { return &s.stdio.Error })},
 		{long: "--input", short: "-i", value: fileOption(func(s *script) *string { return &s.stdio.Input })},
 		{long: "--open-mode", value: (*script).openMode},
-		{long: "--get-user-env", value: nothing, flag: func(*script) {}, note: "is not used: the container has its image's environment"},
+		{long: "--get-user-env", value: userEnv, flag: func(s *script) { s.variable("SLURM_GET_USER_ENV", "1") }, note: "is not used: the container has its image's environment"},
 		{long: "--propagate", value: nothing, flag: func(*script) {}, note: "is not used: resource limits are the node's"},
 		{long: "--no-kill", short: "-k", instead: "a job whose node fails ends: --requeue starts it again"},
 		{long: "--kill-on-invalid-dep", value: nothing, note: "is always so: a job whose dependency can no longer come true fails"},
@@ -171,15 +173,15 @@ func program() []option {
 // inside: about the node's inside.
 func inside() []option {
 	return []option{
-		{long: "--distribution", short: "-m", value: nothing, note: noEffect + ": there is one rank on each node"},
-		{long: "--hint", value: nothing, note: noEffect + ": " + wholeJobs},
-		{long: "--threads-per-core", value: nothing, note: noEffect + ": " + wholeJobs},
+		{long: "--distribution", short: "-m", value: (*script).distribution},
+		{long: "--hint", value: (*script).hints, note: noEffect + ": " + wholeJobs},
+		{long: "--threads-per-core", env: "SLURM_THREADS_PER_CORE", value: nothing, note: noEffect + ": " + wholeJobs},
 		{long: "--cpu-bind", value: nothing, note: noEffect + ": " + wholeJobs},
-		{long: "--ntasks-per-core", tasks: true, value: nothing, note: noEffect + ": " + wholeJobs},
-		{long: "--overcommit", short: "-O", flag: func(*script) {}, note: noEffect + ": tasks on a node share its cores in any case"},
+		{long: "--ntasks-per-core", env: "SLURM_NTASKS_PER_CORE", value: nothing, note: noEffect + ": " + wholeJobs},
+		{long: "--overcommit", short: "-O", flag: func(s *script) { s.variable("SLURM_OVERCOMMIT", "1") }, note: "is for srun in the script: the job gets cores for its tasks in any case"},
 		{long: "--wait-all-nodes", value: nothing, note: "is always so: a job begins when all of its nodes are ready"},
-		{long: "--gpu-bind", value: nothing, note: noEffect + ": the job sees its own GPUs only"},
-		{long: "--mem-bind", value: nothing, note: noEffect + ": " + wholeJobs},
+		{long: "--gpu-bind", env: "SLURM_GPU_BIND", value: nothing},
+		{long: "--mem-bind", value: (*script).memBind, note: noEffect + ": " + wholeJobs},
 		{long: "--spread-job", flag: func(*script) {}, note: noEffect},
 		{long: "--use-min-nodes", flag: func(*script) {}, note: noEffect},
 		{long: "--contiguous", flag: func(*script) {}, note: noEffect + ": nodes near each other are preferred in any case"},
@@ -187,7 +189,7 @@ func inside() []option {
 		{long: "--prefer", value: nothing, note: "is not used: it would only be preferred"},
 		{long: "--extra-node-info", short: "-B", value: nothing, note: noEffect + ": " + wholeJobs},
 		{long: "--gres-flags", value: nothing, note: noEffect + ": " + wholeJobs},
-		{long: "--profile", value: nothing, note: "is not used: gacct and the metrics have what jobs use"},
+		{long: "--profile", value: (*script).profile, note: "is not used: gacct and the metrics have what jobs use"},
 		{long: "--acctg-freq", value: nothing, note: "is not used: what jobs use is measured at the node's own pace"},
 		{long: "--no-kill", short: "-k", value: nothing, flag: func(*script) {}, note: "is not used: a job whose node fails has failed"},
 		{long: "--delay-boot", value: nothing, note: noEffect},
@@ -210,7 +212,6 @@ func elsewhere() []option {
 		{long: "--gid", instead: "the project's group is given by its storage"},
 		{long: "--licenses", short: "-L", instead: "limit how many run at once: maxSimultaneousJobs in a native job"},
 		{long: "--clusters", short: "-M", instead: "choose the controller with GBATCH_CONTROLLER"},
-		{long: "--time-min", instead: "give --time alone"},
 		{long: "--gpus-per-socket", instead: "give --gpus-per-node"},
 		{long: "--sockets-per-node", instead: "give --cpus-per-task"},
 		{long: "--cores-per-socket", instead: "give --cpus-per-task"},
@@ -250,12 +251,38 @@ func integer(set func(*script, int64)) func(*script, string) error {
 	})
 }
 
-func memory(set func(*script, int64)) func(*script, string) error {
-	return parsed(set, job.ParseMemory)
+// memory sets one of the ways to say how much. One of the command line takes the
+// place of the script's.
+func memory(of func(*script) *int64) func(*script, string) error {
+	return parsed(func(s *script, mib int64) {
+		if s.outside {
+			s.mem, s.memPerCPU, s.memPerGPU = -1, -1, -1
+		}
+		*of(s) = mib
+	}, job.ParseMemory)
 }
 
+// gpus sets one of the ways to say how many, as memory does.
 func gpus(of func(*script) *GPUs) func(*script, string) error {
-	return parsed(func(s *script, g GPUs) { *of(s) = g }, ParseGPUs)
+	return parsed(func(s *script, g GPUs) {
+		s.forgetGPUs()
+		*of(s) = g
+	}, ParseGPUs)
+}
+
+func (s *script) forgetGPUs() {
+	if s.outside {
+		s.gpus, s.gpusPerNode, s.gpusPerTask = GPUs{}, GPUs{}, GPUs{}
+		for _, name := range []string{"SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK"} {
+			delete(s.variables, name)
+		}
+	}
+}
+
+// minimum reads --time-min.
+func minimum(v string) (job.Duration, error) {
+	d, _, err := job.ParseTimeLimit(v)
+	return d, err
 }
 
 // parsed sets what a value means.

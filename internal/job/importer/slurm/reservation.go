@@ -29,6 +29,7 @@ func (s *script) reservation(v string) error {
 	sc := &s.spec.Request.Scheduling
 	sc.ReservationIDs = []string{r.ID}
 	s.reserved = &r
+	s.variable("SLURM_JOB_RESERVATION", v)
 	s.note(0, "--reservation", "keeps the job to the reservation's nodes, from its start on")
 	return nil
 }

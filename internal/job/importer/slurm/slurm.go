@@ -56,10 +56,12 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	}
 	s.spec.Name = cmp.Or(s.spec.Name, s.o.FileName, "sbatch")
 	s.amounts()
+	s.constrain()
 	s.reserve()
 	s.files()
 	s.body(string(data))
 	s.container()
+	s.tell()
 	return s.result()
 }
 
@@ -89,7 +91,12 @@ type script struct {
 	cpusPerGPU   int
 	tasksPerGPU  int
 
-	reserved *Reservation // nil: none
+	reserved   *Reservation      // nil: none
+	partitions []string          // features, of which one will do
+	features   clauses           // of --constraint
+	alike      bool              // the nodes have the same of these
+	variables  map[string]string // that stand for options which were given
+	outside    bool              // the option that is applied wins over the script's
 
 	stdio   job.Stdio
 	workDir string // as it was given
@@ -187,6 +194,7 @@ func (s *script) words(words []string, line int) []directive {
 // apply does what one option says.
 func (s *script) apply(d directive) {
 	opt, ok := s.known.find(d.name)
+	s.outside = d.line == 0
 	switch {
 	case !ok:
 		s.problem(d.line, d.name, "is no option that is known here", s.known.nearest(d.name))
@@ -201,8 +209,13 @@ func (s *script) apply(d directive) {
 	case opt.value != nil && (d.given || opt.flag == nil):
 		if err := opt.value(s, d.value); err != nil {
 			s.problem(d.line, d.name, fmt.Sprintf("is %s: %v", document.Quote(d.value), err), opt.hint)
-		} else if opt.note != "" {
+			return
+		}
+		if opt.note != "" {
 			s.note(d.line, opt.long, opt.note)
+		}
+		if opt.env != "" {
+			s.variable(opt.env, d.value)
 		}
 	default:
 		if opt.flag(s); opt.note != "" {
