@@ -86,6 +86,9 @@ func Open(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if lib != nil && len(cfg.Simulate) == 0 && lib.Extensions().LookupSymbol("nvmlDeviceGetCurrentClocksThrottleReasons") != nil {
+		cfg.Limits.SkipThrottle = true // a driver that has it by a newer name only: to call it would end the process
+	}
 	monitor, err := newMonitor(lib, cfg.Limits, cfg.Log)
 	if err != nil {
 		return nil, errors.Join(err, monitor.Close())
