@@ -72,8 +72,9 @@ func (h *Host) below(prefix string) ([]string, error) {
 	return slices.Compact(found), nil
 }
 
-// KillBelow ends every process in the groups below prefix, and leaves the groups.
-func KillBelow(prefix string) error {
+// KillBelow ends every process in the groups below prefix, and leaves the groups
+// and those that are spared.
+func KillBelow(prefix string, spared func(group string) bool) error {
 	if err := checkPath(prefix); err != nil {
 		return err
 	}
@@ -85,6 +86,7 @@ func KillBelow(prefix string) error {
 	if err != nil {
 		return err
 	}
+	found = slices.DeleteFunc(found, spared)
 	var errs []error
 	for _, path := range found { // each is sent its signals before one is waited for
 		_, err := (&Group{host: h, path: path}).killOnce()

@@ -77,6 +77,8 @@ type SiteQOS struct {
 	Name     string   `json:"name"`
 	Priority int64    `json:"priority"`
 	Preempts []string `json:"preempts,omitempty"` // classes whose jobs make room for its own
+
+	RunsAlone bool `json:"runsAlone,omitempty"` // its jobs run on where their node loses contact
 }
 
 // JoinRequest is the body of PathNodeJoin and PathNodeRenew.

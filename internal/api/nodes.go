@@ -169,6 +169,7 @@ type RunOrder struct {
 	Restarts   int            `json:"restarts,omitempty"`   // attempts of the jobs that this one continues
 	Initial    string         `json:"initial,omitempty"`    // UUID of the first of them; empty: it continues none
 	Array      *job.ArrayTask `json:"array,omitempty"`      // of a task
+	Alone      bool           `json:"alone,omitempty"`      // it runs on where contact is lost
 }
 
 // Peer is where a rank of a gang runs.

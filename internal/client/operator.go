@@ -40,9 +40,10 @@ func (c *Client) Resume(ctx context.Context, node string, req api.DrainRequest) 
 	return c.call(ctx, request{method: http.MethodPost, path: namePath(api.PathResume, node), in: req, repeat: true})
 }
 
-// Forget drops a node that is gone for good. Operators only.
-func (c *Client) Forget(ctx context.Context, node string) error {
-	return c.call(ctx, request{method: http.MethodDelete, path: namePath(api.PathNode, node), repeat: true})
+// Forget drops a node that is gone for good, and with giveUpJobs what may run
+// there without contact. Operators only.
+func (c *Client) Forget(ctx context.Context, node string, giveUpJobs bool) error {
+	return c.call(ctx, request{method: http.MethodDelete, path: namePath(api.PathNode, node), query: query{}.flag("giveUpJobs", giveUpJobs), repeat: true})
 }
 
 // Reservations lists the advance reservations.

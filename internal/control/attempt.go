@@ -118,7 +118,7 @@ func (a *attempts) decide(j *state.Job, at *state.Attempt) (job.State, job.Reaso
 }
 
 // lose ends the ranks of a node that match as lost; why is the sentence about it.
-func (a *attempts) lose(name, why string, match func(state.Rank) bool) {
+func (a *attempts) lose(name, why string, match func(*state.Job, state.Rank) bool) {
 	n := a.nodes.get(name)
 	if n == nil {
 		return
@@ -127,7 +127,7 @@ func (a *attempts) lose(name, why string, match func(state.Rank) bool) {
 		j := a.jobs.get(num)
 		for i := range j.Attempt.Ranks {
 			r := j.Attempt.Ranks[i]
-			if r.Alloc.Node != name || r.Phase == node.PhaseEnded || !match(r) {
+			if r.Alloc.Node != name || r.Phase == node.PhaseEnded || !match(j, r) {
 				continue
 			}
 			r.Phase = node.PhaseEnded
@@ -143,7 +143,7 @@ func (a *attempts) lose(name, why string, match func(state.Rank) bool) {
 // assign gives a job its resources and its nodes the order to run it.
 func (a *attempts) assign(s sched.Start) {
 	j := a.jobs.get(job.Number(s.Job))
-	at := &state.Attempt{Attempt: j.Tries + 1, Start: a.out.now}
+	at := &state.Attempt{Attempt: j.Tries + 1, Start: a.out.now, Alone: a.runsAlone(j)}
 	switch {
 	case j.Attempt != nil:
 		at.Image = j.Attempt.Image

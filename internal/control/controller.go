@@ -29,6 +29,7 @@ type Config struct {
 	MaxGrace    sched.Time // the longest that a job may ask instead; 0: no bound
 	SuspectTime sched.Time // a node silent for this long gets no new jobs
 	NodeTimeout sched.Time // a node silent for this long is lost, and its ranks with it
+	RunsAlone   []string   // classes of service whose jobs are not given up with a node that is lost
 	KeepEnded   sched.Time // ended jobs stay in the table this long
 	KeepCount   int        // and at most this many of them
 	MaxQueued   int        // waiting jobs in all

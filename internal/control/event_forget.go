@@ -7,12 +7,23 @@ import (
 )
 
 // Forget drops a node that is gone for good.
-type Forget struct{ Node string }
+type Forget struct {
+	Node       string
+	GiveUpJobs bool // with those that run there without contact: somebody knows that they do not any more
+}
 
 func (e Forget) apply(s *step) (none, *state.Refusal) {
 	n := s.nodes.get(e.Node)
 	if n == nil {
 		return none{}, s.nodes.noNode(e.Node)
+	}
+	if n.Lost && e.GiveUpJobs {
+		s.attempts.lose(n.Name, fmt.Sprintf("node %s was given up for good", n.Name), func(*state.Job, state.Rank) bool { return true })
+		n = s.nodes.get(e.Node)
+	}
+	if n.Lost && len(n.Jobs) > 0 {
+		return none{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("%s may still run job %d and %d more without contact", n.Name, n.Jobs[0], len(n.Jobs)-1),
+			Hint: "switch the machine off, then give them up by gadm forget --give-up-jobs"}
 	}
 	if len(n.Jobs) > 0 || !n.Lost {
 		return none{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("node %s is in contact or has %d jobs", n.Name, len(n.Jobs)),

@@ -52,7 +52,7 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 		old = &state.Node{Name: e.Name, Instance: e.Instance, Version: s.nodes.version(), Unsure: len(e.Ranks) > 0}
 	}
 	if old.Instance != e.Instance {
-		s.attempts.lose(e.Name, fmt.Sprintf("node %s failed: its node came back with an empty state directory", e.Name), func(r state.Rank) bool { return r.Instance != e.Instance })
+		s.attempts.lose(e.Name, fmt.Sprintf("node %s failed: its node came back with an empty state directory", e.Name), func(_ *state.Job, r state.Rank) bool { return r.Instance != e.Instance })
 		old = s.nodes.get(e.Name)
 	}
 	n := *old
@@ -65,6 +65,9 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 		n.Inventory, n.Hash = state.Inventory{Inventory: *e.Inventory}, e.Hash
 	}
 	s.nodes.set(n)
+	if old.Lost {
+		s.attempts.alone(e.Name, "", e.Name+" answers again")
+	}
 	e.prepulled(s)
 	for _, st := range e.Ranks {
 		s.attempts.report(e.Name, st)

@@ -108,7 +108,7 @@ func (e NodeSync) reconcile(s *step) {
 	for _, num := range s.nodes.get(e.Name).Jobs {
 		e.confirm(s, num, e.Name, has)
 	}
-	s.attempts.lose(e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(r state.Rank) bool { return r.Unsure })
+	s.attempts.lose(e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(_ *state.Job, r state.Rank) bool { return r.Unsure })
 	unwanted := 0
 	for _, st := range e.Ranks {
 		j := s.jobs.get(st.ID.Job)

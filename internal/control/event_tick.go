@@ -86,7 +86,9 @@ func (e Tick) nodes(s *step) {
 		s.nodes.set(v)
 		if lost && !n.Lost {
 			e.unsent(s, n.Name)
-			s.attempts.lose(n.Name, fmt.Sprintf("node %s failed: no contact for %d s", n.Name, (s.now-n.LastSeen)/1000), func(state.Rank) bool { return true })
+			silent := fmt.Sprintf("no contact for %d s", (s.now-n.LastSeen)/1000)
+			s.attempts.lose(n.Name, fmt.Sprintf("node %s failed: %s", n.Name, silent), func(j *state.Job, r state.Rank) bool { return !j.Attempt.Alone || r.Unsent })
+			s.attempts.alone(n.Name, silent+" to "+n.Name+", where it runs on by itself", "")
 		}
 	}
 }

@@ -36,8 +36,11 @@ type world struct {
 }
 
 func testConfig() Config {
+	policy := sched.DefaultPolicy()
+	policy.QOS = map[string]sched.QOS{"alone": {}}
 	return Config{
-		Policy: sched.DefaultPolicy(), Accounting: accounting.DefaultConfig(),
+		RunsAlone: []string{"alone"},
+		Policy:    policy, Accounting: accounting.DefaultConfig(),
 		Projects:   map[string]ask.Project{"vision": {GID: 100}, "secret": {GID: 200}, "east": {Clusters: []int{1}}, "both": {Clusters: []int{1, 2}}},
 		DefaultRun: sched.Hour, MaxRun: 30 * sched.Day, DefaultMin: sched.Minute, Grace: 30 * sched.Second,
 		SuspectTime: 75 * sched.Second, NodeTimeout: 5 * sched.Minute, KeepEnded: sched.Day, KeepCount: 100, MaxQueued: 1000,
@@ -171,6 +174,7 @@ func TestScenarios(t *testing.T) {
 //	wait 10s
 //	restart
 //	drain n1 reason=x [gpu=0] | resume n1 [gpu=0] | reserve r in=60 until=120 node=n1 [gpus=0/2] [each=1] [maintenance]
+//	forget n1 [giveup]
 //	show 1 | queue | left 1 | orders n1 | why 1
 //	limits [queued=2] [jobs=2] [tasks=9] [templates=1] [dependencies=3] [bytes=99] [daybytes=99]: of each user but root
 func (w *world) command(d *datadriven.TestData) string {
@@ -288,7 +292,7 @@ func (w *world) operator(cmd, first string, arg func(string, string) string, num
 		w.cfg.Users = map[string]quota.Limits{"root": {}}
 		return w.answer(w.apply(Reconfigure{w.cfg})), true
 	case "forget":
-		return w.answer(w.apply(Forget{Node: first})), true
+		return w.answer(w.apply(Forget{Node: first, GiveUpJobs: arg("giveup", "") != ""})), true
 	case "drain", "resume":
 		return w.answer(w.apply(Drain{Node: first, GPU: arg("gpu", ""), Reason: arg("reason", ""), By: "op"})), true
 	case "reserve":

@@ -65,7 +65,7 @@ func (s *about) site(context.Context, *siteInput) (*api.Site, error) {
 		GraceS: int64(c.Limits.Grace), DefaultQOS: c.Policy.DefaultQOS,
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Policy.QOS)) {
-		out.QOS = append(out.QOS, api.SiteQOS{Name: name, Priority: c.Policy.QOS[name].Priority, Preempts: c.Policy.QOS[name].Preempts})
+		out.QOS = append(out.QOS, api.SiteQOS{Name: name, Priority: c.Policy.QOS[name].Priority, Preempts: c.Policy.QOS[name].Preempts, RunsAlone: c.Policy.QOS[name].RunsAlone})
 	}
 	for _, ln := range s.listeners() {
 		if ln.Addr().Network() != "unix" {

@@ -114,7 +114,7 @@ func TestDeniedAreFew(t *testing.T) {
 	eve := s.user("eve")
 	const attempts = 150
 	for n := range attempts {
-		if err := eve.Forget(t.Context(), fmt.Sprint("n", n%30)); !client.IsCode(err, api.CodeDenied) {
+		if err := eve.Forget(t.Context(), fmt.Sprint("n", n%30), false); !client.IsCode(err, api.CodeDenied) {
 			t.Fatal(err)
 		}
 	}

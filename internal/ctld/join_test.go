@@ -142,7 +142,7 @@ func TestRevokedNode(t *testing.T) {
 func TestForgottenNode(t *testing.T) {
 	s := newSite(t, nil)
 	old := s.joined("gpu1")
-	if err := s.Forget(t.Context(), "gpu1"); err != nil { // it has never spoken
+	if err := s.Forget(t.Context(), "gpu1", false); err != nil { // it has never spoken
 		t.Fatal(err)
 	}
 	if _, err := old.NodeSync(t.Context(), "gpu1", old.hello()); !client.IsCode(err, api.CodeUnauthorized) {
@@ -151,7 +151,7 @@ func TestForgottenNode(t *testing.T) {
 	if err := s.machine("gpu1").join(t, s.token(api.TokenRequest{Use: api.TokenJoin}).Secret); err != nil {
 		t.Errorf("another machine by its name: %v", err)
 	}
-	if err := s.Forget(t.Context(), "none"); !client.IsCode(err, api.CodeNotFound) {
+	if err := s.Forget(t.Context(), "none", false); !client.IsCode(err, api.CodeNotFound) {
 		t.Errorf("a node that is not known: %v", err)
 	}
 }

@@ -147,7 +147,8 @@ func (a *Agent) open(o Options) error {
 		Name: a.cfg.Name, Address: a.cfg.Controller, File: file, Records: filepath.Join(a.cfg.StateDir, "records"), Boot: boot, Lease: time.Duration(a.cfg.Lease),
 		Controller: a.controller, Credential: credential, Node: a, Log: a.log,
 	})
-	a.guard = &lease.Guard{Command: oci.GuardCommand, Lock: filepath.Join(identity.GuardRun, a.cfg.Name), Lease: file, Prefix: a.host.CgroupPrefix()}
+	a.guard = &lease.Guard{Command: oci.GuardCommand, Lock: filepath.Join(identity.GuardRun, a.cfg.Name), Lease: file, Prefix: a.host.CgroupPrefix(),
+		Spare: filepath.Join(a.cfg.StateDir, "ranks", "*", rank.FileAlone)}
 	if err := a.guard.Open(); err != nil {
 		return err
 	}

@@ -38,10 +38,14 @@ func (a *Agent) Noted(seq uint64) { a.faults.Noted(seq) }
 // Stream answers a request for bytes, in the background.
 func (a *Agent) Stream(ctx context.Context, req api.StreamRequest) { a.streams.Answer(ctx, req) }
 
-// LeaseOver ends every rank: the controller may give the tasks to other nodes.
+// LeaseOver ends every rank but those that run on alone: the controller may give
+// the tasks to other nodes.
 func (a *Agent) LeaseOver(silent, grace time.Duration) {
 	text := fmt.Sprintf("lost contact with the controller for %s", silent.Round(time.Second))
 	for _, r := range a.all() {
+		if r.Order().Alone {
+			continue
+		}
 		r.Stop(rank.Stop{Signal: "TERM", Grace: grace, Reason: job.NodeFail, Text: text})
 	}
 }

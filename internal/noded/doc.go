@@ -30,6 +30,7 @@
 //	ranks/ID/mnt/N       storage, bound here by handle before the start
 //	ranks/ID/box/        the runtime's own directory of the container: spec,
 //	                     begun marker, log, exit record
+//	ranks/ID/alone       the rank runs on where contact is lost
 //	ranks/ID/ended       the controller has released the rank; its log is
 //	                     kept for a while
 //

@@ -3,6 +3,7 @@ package noded
 import (
 	"syscall"
 	"testing"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
@@ -56,6 +57,50 @@ func TestFence(t *testing.T) {
 			p.term()
 		})
 	}
+}
+
+// TestRunsAlone: a rank that needs no lease outlives it, with the daemon and
+// without; one beside it does not.
+func TestRunsAlone(t *testing.T) {
+	s := newSite(t, nil)
+	s.leaseMS = 4000
+	p := s.spawn(0)
+	bound, alone := rankID(1), rankID(2)
+	s.want(bound, order(stubborn))
+	s.want(alone, order(patient, func(o *api.RunOrder) { o.Alone = true }))
+	s.ready(bound)
+	s.ready(alone)
+	host, err := identity.LookupHost(&s.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lives := func(id job.RankID) bool {
+		g, err := host.Cgroups.Find(host.CgroupPath(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids, err := g.Pids()
+		return err == nil && len(pids) > 0
+	}
+	s.setDown(true)
+	until(t, "the rank with a lease to end", func() bool { return !lives(bound) })
+	p.kill()
+	killed := time.Now()
+	until(t, "the guard's time to come", func() bool { return time.Since(killed) > 3*time.Second })
+	if !lives(alone) {
+		t.Fatal("the rank without a lease was ended")
+	}
+	p = s.spawn(1)
+	s.setDown(false)
+	s.stop(alone, api.Stop{Signal: "TERM", GraceMS: 60_000, Reason: job.ByUser})
+	if e := s.exit(alone); e.Code != 9 {
+		t.Errorf("the rank without a lease: %+v", e)
+	}
+	if e := s.exit(bound); e.Reason != job.NodeFail {
+		t.Errorf("the rank with a lease: %+v", e)
+	}
+	s.empty()
+	p.term()
 }
 
 // TestNewWaitsForOld: a rank that is ordered together with the end of another, as

@@ -34,6 +34,10 @@ type Attempt struct {
 	Sent    []Sent     `json:"sent,omitempty"`   // signals that its nodes are still to deliver
 	SentSeq uint32     `json:"sentSeq,omitempty"`
 
+	// Alone: where a node of it loses contact it runs on there, and is not given up
+	// before somebody says what became of it.
+	Alone bool `json:"alone,omitempty"`
+
 	Launches *Launches `json:"launches,omitempty"` // what srun started in it; nil: nothing
 
 	Used accounting.Amount `json:"used,omitzero"` // x milliseconds, by allocations that it has given back

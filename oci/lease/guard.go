@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type Guard struct {
 	Lock   string // file that one guard holds, with its process number
 	Lease  string // file with a Lease
 	Prefix string // of the containers' control groups
+	Spare  string // path of a file, with the last name of a control group for *: where it is, the container needs no lease
 
 	// Command executes this program, or one like it, so that it calls Main with what
 	// follows Role.
@@ -72,7 +74,7 @@ func (g *Guard) begin() error {
 		return err
 	}
 	defer theirs.Close()
-	cmd, err := g.Command(Role, g.Lease, g.Prefix)
+	cmd, err := g.Command(Role, g.Lease, g.Prefix, g.Spare)
 	if err != nil {
 		ours.Close()
 		return err
@@ -180,7 +182,7 @@ func endGuard(f *os.File) error {
 }
 
 // Main is the whole life of a guard's process. It returns its exit code.
-func Main(lease, prefix string) int {
+func Main(lease, prefix, spare string) int {
 	// By this its successor knows it.
 	if err := os.WriteFile("/proc/self/comm", []byte(guardName), 0); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -199,7 +201,7 @@ func Main(lease, prefix string) int {
 		case err != nil && !errors.Is(err, os.ErrNotExist):
 			fmt.Fprintln(os.Stderr, err)
 		case err == nil && left <= 0:
-			if err := cgroups.KillBelow(prefix); err != nil {
+			if err := cgroups.KillBelow(prefix, func(group string) bool { return isSpared(spare, group) }); err != nil {
 				fmt.Fprintln(os.Stderr, "end containers whose lease ran out:", err)
 			}
 		case err == nil:
@@ -216,4 +218,12 @@ func Main(lease, prefix string) int {
 		case <-time.After(wait):
 		}
 	}
+}
+
+func isSpared(spare, group string) bool {
+	if spare == "" {
+		return false
+	}
+	_, err := os.Stat(strings.Replace(spare, "*", path.Base(group), 1))
+	return err == nil // where it cannot be told it is ended: it must not run twice
 }

@@ -50,12 +50,13 @@ func (o *Resume) Run(ctx context.Context, a *cli.App) error {
 
 // Forget is gadm forget.
 type Forget struct {
-	Nodes []string `arg:"" sep:"none" help:"Nodes that ginfo shows as lost, as gpu[01-04]."`
+	Nodes      []string `arg:"" sep:"none" help:"Nodes that ginfo shows as lost, as gpu[01-04]."`
+	GiveUpJobs bool     `help:"And the jobs that run on there without contact (runsAlone of their QOS). Only when the machine is off: they are started elsewhere where they are retried."`
 }
 
 // Run drops nodes that are gone for good.
 func (o *Forget) Run(ctx context.Context, a *cli.App) error {
-	return eachNode(a, o.Nodes, "%s forgotten\n", func(node string) error { return a.Client.Forget(ctx, node) })
+	return eachNode(a, o.Nodes, "%s forgotten\n", func(node string) error { return a.Client.Forget(ctx, node, o.GiveUpJobs) })
 }
 
 // eachNode is each for lists of nodes.

@@ -99,14 +99,14 @@ func (s *Keys) Revoke(ctx context.Context, in *nodeName) error {
 }
 
 // Forget drops a node that is gone for good, and its key with it.
-func (s *Keys) Forget(ctx context.Context, in *nodeName) error {
+func (s *Keys) Forget(ctx context.Context, in *forgetInput) error {
 	s.Keys.Change.Lock()
 	defer s.Keys.Change.Unlock()
 	if s.Loop.View().Node(in.Name) == nil && s.Keys.Node(in.Name) != nil { // it has joined and never spoken
 		if err := s.Loop.Commit(ctx, "node "+in.Name, "forgotten", access.NodeKeyRecord(in.Name, nil)); err != nil {
 			return err
 		}
-	} else if err := loop.Order(ctx, s.Loop, control.Forget{Node: in.Name}, access.NodeKeyRecord(in.Name, nil)); err != nil {
+	} else if err := loop.Order(ctx, s.Loop, control.Forget{Node: in.Name, GiveUpJobs: in.GiveUpJobs}, access.NodeKeyRecord(in.Name, nil)); err != nil {
 		return err
 	}
 	s.Keys.PutNode(in.Name, nil)

@@ -45,6 +45,11 @@ type nodeName struct {
 	Name string `path:"name"`
 }
 
+type forgetInput struct {
+	Name       string `path:"name"`
+	GiveUpJobs bool   `query:"giveUpJobs" doc:"and what runs there without contact: the machine is known to be off"`
+}
+
 type reservationInput struct{ Body api.Reservation }
 
 // Reserve makes an advance reservation.

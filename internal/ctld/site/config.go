@@ -344,6 +344,12 @@ func (c Config) Rules() (control.Config, error) {
 		KeepEnded: c.Keep.For.Millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
 	}
 	out.PerUser, out.Users = c.Limits.quotas()
+	for name, q := range c.Policy.QOS {
+		if q.RunsAlone {
+			out.RunsAlone = append(out.RunsAlone, name)
+		}
+	}
+	slices.Sort(out.RunsAlone)
 	for _, p := range c.Projects {
 		out.Projects[p.Name] = ask.Project{GID: p.GID, Clusters: p.Clusters, Privileged: p.Privileged, Capabilities: p.Capabilities, HostNetwork: p.HostNetwork, Runtime: p.Runtime}
 	}

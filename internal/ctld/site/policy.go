@@ -37,10 +37,15 @@ type Policy struct {
 
 // QOS is a class of service, as sched.QOS, with limits as people write them.
 type QOS struct {
-	Priority int64             `yaml:"priority"` // 0..1000
-	Preempts []string          `yaml:"preempts"`
-	Limits   api.ProjectLimits `yaml:"limits"`
-	PerUser  api.ProjectLimits `yaml:"perUser"`
+	Priority int64    `yaml:"priority"` // 0..1000
+	Preempts []string `yaml:"preempts"`
+
+	// RunsAlone: its jobs run on where their node loses contact, and are not given
+	// up before the node is heard of again or an operator gives it up.
+	RunsAlone bool `yaml:"runsAlone"`
+
+	Limits  api.ProjectLimits `yaml:"limits"`
+	PerUser api.ProjectLimits `yaml:"perUser"`
 }
 
 func defaultPolicy() Policy {

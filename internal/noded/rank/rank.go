@@ -153,6 +153,15 @@ func (o *order) signalFirst() bool {
 	return g != nil && g.SignalTo == job.SignalFirst
 }
 
+// lease is the file in which the rank's shim reads how long it may go on; empty: it
+// needs no word.
+func (o *order) lease(file string) string {
+	if o.Alone {
+		return ""
+	}
+	return file
+}
+
 // stopSignal is what the job wants to be told to end by.
 func (o *order) stopSignal() string {
 	if g := o.Spec.Gbatch; g != nil && g.StopSignal != "" {

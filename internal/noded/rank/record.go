@@ -22,6 +22,7 @@ const (
 	fileStop      = "stop.json"
 	fileOutcome   = "verdict.json" // see outcome
 	fileReleased  = "ended"        // marks a rank that the controller has released
+	FileAlone     = "alone"        // marks one that runs on without contact, for the guard of leases
 	fileWarned    = "warned"       // marks a rank that was sent its early warning
 	fileSignalled = "signalled"    // has the number of the last signal that was sent
 	fileMeter     = "gpus.json"
@@ -74,6 +75,11 @@ func (r *Rank) record(s *state) error {
 	rec := rankRecord{ID: r.order.id, Order: r.order.RunOrder, Cores: r.cores.CPUs.String(), Digest: r.image.Digest, Boot: r.node.Boot, Ports: s.now().Ports, Cached: r.inputs.Cached}
 	if err := saveRecord(r.order.dir, rec); err != nil {
 		return fmt.Errorf("record rank: %w", err)
+	}
+	if r.order.Alone {
+		if err := mark(r.order.dir, FileAlone); err != nil {
+			return fmt.Errorf("record rank: %w", err)
+		}
 	}
 	s.setPhase(node.PhaseStarting)
 	return nil

@@ -199,7 +199,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 		Runtime:     r.runtime(),
 		SignalFirst: r.order.signalFirst(),
 
-		LeaseFile: r.node.LeaseFile,
+		LeaseFile: r.order.lease(r.node.LeaseFile),
 		Own:       slices.Concat(r.inputs.Own, r.secrets.own()),
 		Files:     r.files,
 		MakeDirs:  r.order.Spec.OwnDirs(),
