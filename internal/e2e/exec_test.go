@@ -297,7 +297,7 @@ func TestForward(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, port, _ := net.SplitHostPort(address)
-	id := s.submit(doc{command: sh(fmt.Sprintf("trap 'exit 1' TERM; nc -ll -p %s -e sh -c 'echo hello; cat; echo bye' & wait", port))})
+	id := s.submit(doc{command: sh(fmt.Sprintf("trap 'exit 1' TERM; echo http://$(hostname):%[1]s/lab?token=a1; nc -ll -p %[1]s -e sh -c 'echo hello; cat; echo bye' & wait", port))})
 	s.waitRunning(id)
 	var out lockedBuffer
 	cmd := exec.Command(filepath.Join(bin, "gexec"), "--forward", "0:"+port, "--forward", "127.0.0.1:0:1", id)
@@ -323,6 +323,10 @@ func TestForward(t *testing.T) {
 		b, _ := io.ReadAll(conn)
 		return string(b)
 	}
+	eventually(t, "gexec says where the job's notebook is", func() bool {
+		_, here, _ := net.SplitHostPort(local(port))
+		return strings.Contains(out.String(), "the job's server: http://localhost:"+here+"/lab?token=a1\n")
+	})
 	eventually(t, "the job answers", func() bool { return talk() == "hello\nme too\nbye\n" })
 	conn, err := net.Dial("tcp", local("1"))
 	if err != nil {

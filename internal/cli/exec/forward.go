@@ -83,6 +83,7 @@ func forwardPorts(ctx context.Context, a *cli.App, id string, rank int, specs []
 	defer conns.Wait()
 	defer cancel()
 	t := &tunnel{app: a, id: id, rank: rank, slots: make(chan struct{}, maxForwarded)}
+	here := map[uint16]net.Addr{}
 	for _, f := range forwards {
 		l, err := net.Listen("tcp", f.listen)
 		if errors.Is(err, syscall.EADDRINUSE) {
@@ -93,8 +94,10 @@ func forwardPorts(ctx context.Context, a *cli.App, id string, rank int, specs []
 		}
 		context.AfterFunc(ctx, func() { l.Close() })
 		a.Say("forwarding %s to port %d of job %s", l.Addr(), f.port, id)
+		here[f.port] = l.Addr()
 		conns.Go(func() { t.serve(ctx, l, f.port) }) // ends with ctx, and so do its connections
 	}
+	conns.Go(func() { t.sayURLs(ctx, here) }) // the same
 	d, err := watch.Job(ctx, a, id, func(*api.JobDetail) bool { return false })
 	if ctx.Err() != nil {
 		return &exit.Error{Code: exit.Interrupted}
