@@ -15,7 +15,7 @@ BUILD   := go build -ldflags "-s -w $(STAMP)"
 PLAIN := $(filter-out ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/main.go)))
 NODE  := $(filter ./cmd/gnoded,$(patsubst %/main.go,./%,$(wildcard cmd/*/main.go)))
 
-# The commands that print their man pages.
+# The commands that print their man pages in section 1.
 SUITE := $(filter-out gctld gnoded gslurm,$(patsubst cmd/%/main.go,%,$(wildcard cmd/*/main.go)))
 
 # The same flags everywhere, so that building, vetting and testing share what
@@ -71,8 +71,10 @@ lint: deps ## check format and go vet
 	go vet -tags seccomp ./...
 
 man: ## write man pages into build/man (after make build)
-	@mkdir -p build/man
+	@rm -rf build/man && mkdir -p build/man
 	@for p in $(SUITE); do bin/$$p --man >build/man/$$p.1 || exit 1; done
+	@for p in gctld gnoded; do bin/$$p --man >build/man/$$p.8 || exit 1; done
+	@for p in gctld.yaml gnoded.yaml client.yaml gbatch-job; do bin/gadm help $$p --roff >build/man/$$p.5 || exit 1; done
 
 completion: ## write completions for bash, zsh and fish into build/completion (after make build)
 	@mkdir -p build/completion

@@ -22,11 +22,12 @@ func TestPackagesAreReproducible(t *testing.T) {
 		dir := t.TempDir()
 		script := `set -e
 umask $1
-cp -r ../scripts ../deploy ../README.md ../CHANGELOG.md "$2"
+cp -r ../scripts ../deploy ../docs ../README.md ../CHANGELOG.md "$2"
 cd "$2"
 mkdir -p bin build/man build/completion
 for p in gctld gadm gnoded gslurm gsubmit; do echo $p >bin/$p; done
 for m in gadm gsubmit; do echo .TH >build/man/$m.1; done
+for m in gctld.8 gnoded.8 gctld.yaml.5 gbatch-job.5; do echo .TH >build/man/$m; done
 for s in bash zsh fish; do echo $s >build/completion/gbatch.$s; done
 VERSION=1.2.3 SOURCE_DATE_EPOCH=1790000000 scripts/packages >/dev/null
 cd build/packages

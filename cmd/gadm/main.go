@@ -26,6 +26,7 @@ type command struct {
 	Token      tokenCmd        `cmd:"" help:"Tokens, by which users speak from other machines."`
 	NodeToken  nodeTokenCmd    `cmd:"" help:"Tokens, by which machines become nodes."`
 	RevokeNode adm.RevokeNodes `cmd:"" help:"Take nodes' keys away: they are heard no more, and lost in time."`
+	Topics     adm.Topics      `cmd:"" name:"help" help:"Show a document: how a site is run, every key of a file, every metric. No topic: the list."`
 	Diag       adm.Diag        `cmd:"" help:"How the controller fares: its loop, commits, scheduling rounds, and requests."`
 	Completion adm.Completion  `cmd:"" help:"Print what makes a shell complete the words of all commands."`
 	JoinString adm.JoinString  `cmd:"" help:"Print the address by which other machines reach the controller."`

@@ -17,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"gbatch/internal/cli/manpage"
 	"gbatch/internal/client"
 	"gbatch/internal/ctld"
 	"gbatch/internal/ctld/access"
@@ -130,7 +131,13 @@ func (c *checkCmd) Run() error {
 
 func main() {
 	var c commands
-	k := kong.Parse(&c, kong.Name("gctld"), kong.Description("The controller of gbatch."), kong.UsageOnError(), kong.Vars{"version": ctld.Version})
+	parser := kong.Must(&c, kong.Name("gctld"), kong.Description(about), kong.UsageOnError(), kong.Vars{"version": ctld.Version})
+	if manpage.Asked(os.Args[1:]) {
+		parser.FatalIfErrorf(manpage.Write(os.Stdout, page, parser.Model))
+		return
+	}
+	k, err := parser.Parse(os.Args[1:])
+	parser.FatalIfErrorf(err)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.LogLevel}))
 	k.FatalIfErrorf(k.Run(log))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"gbatch/internal/cli/manpage"
 	"gbatch/internal/gpu"
 	"gbatch/internal/noded"
 	"gbatch/internal/noded/config"
@@ -119,8 +120,14 @@ func (f *configCmd) Run() error {
 func main() {
 	gpu.RunHook() // a container's hook is this program as well
 	var c commands
-	k := kong.Parse(&c, kong.Name("gnoded"), kong.Description("The node daemon of gbatch."), kong.UsageOnError(),
+	parser := kong.Must(&c, kong.Name("gnoded"), kong.Description(about), kong.UsageOnError(),
 		kong.Vars{"version": noded.Version, "config": config.File})
+	if manpage.Asked(os.Args[1:]) {
+		parser.FatalIfErrorf(manpage.Write(os.Stdout, page, parser.Model))
+		return
+	}
+	k, err := parser.Parse(os.Args[1:])
+	parser.FatalIfErrorf(err)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.LogLevel}))
 	k.FatalIfErrorf(k.Run(&c, log))
 }

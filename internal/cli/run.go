@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/manpage"
 	"gbatch/internal/client"
 	"gbatch/internal/units"
 )
@@ -99,7 +100,7 @@ func (a *App) Run(p Program, cmd command, args []string) (code int) {
 	case len(args) > 0 && args[0] == completeWord:
 		(&completer{app: a, sort: p.Sort}).complete(parser, args[1:])
 		return exit.OK
-	case len(args) == 1 && args[0] == manWord:
+	case manpage.Asked(args):
 		return a.Finish(p, writeMan(a.Out, p, parser.Model))
 	}
 	if c, ok := cmd.(interface{ AfterDashes([]string) }); ok {

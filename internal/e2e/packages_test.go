@@ -214,6 +214,8 @@ func TestPackages(t *testing.T) {
 		t.Errorf("systemd-analyze verify: %s", out)
 	}
 	m.sh("systemd-analyze security --offline=true --threshold=30 /usr/lib/systemd/system/gctld.service") // of 100; gnoded's cannot be low
+	m.sh("cd /usr/share/man && test -e man8/gctld.8.gz && test -e man8/gnoded.8.gz && test -e man5/gctld.yaml.5.gz && test -e man5/gnoded.yaml.5.gz && test -e man5/gbatch-job.5.gz && test -e man1/gsubmit.1.gz")
+	m.sh("gadm help changelog >/dev/null && test -e /usr/share/doc/gbatch-node/docs/administration.md")
 	if r := execute(m.command("gctld", "run")); r.code == 0 || !strings.Contains(r.err, "gctld init") {
 		t.Errorf("gctld without a configuration: %v", r)
 	}
