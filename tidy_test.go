@@ -115,7 +115,7 @@ var below = map[string][]string{
 		"internal/ctld/loop", "internal/ctld/samples", "internal/ctld/wire", "internal/job", "internal/node", "internal/state",
 		"internal/store", "sched"},
 	"internal/ctld/wire":       {"internal/api", "internal/job", "internal/state", "sched"},
-	"internal/gpu":             {"internal/node"},
+	"internal/gpu":             {"internal/node", "oci/atomicfile"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
 	"internal/sim":             {"internal/units", "internal/control", "internal/control/amend", "internal/control/ask", "internal/job", "sched", "accounting", "internal/node", "internal/state"},

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -83,4 +84,43 @@ func TestConditions(t *testing.T) {
 	b.now = b.now.Add(2 * wellFor)
 	b.poll()
 	b.want("", "", "")
+}
+
+// What the driver reports once outlives the program, until the GPU has begun anew or
+// the machine was booted.
+func TestFaultsAreRemembered(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gpus.json")
+	b := newBench(t, "h100:2")
+	b.memory = Memory{File: file, Boot: "b1"}
+	joules := func(n uint64) {
+		b.lib.at(1).GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return n, nvml.SUCCESS }
+	}
+	joules(5000)
+	b.xid(1, 62)
+	b.poll()
+	b.want("", "microcontroller halt (XID 62)")
+	again := func(boot string) {
+		t.Helper()
+		m, err := newMonitor(b.lib, Limits{}, Memory{File: file, Boot: boot}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.monitor = m
+	}
+	joules(6000)
+	again("b1")
+	b.want("", "XID 62")
+	if !b.Fault([]string{b.lib.at(1).UUID}).Lost {
+		t.Error("work on it may go on")
+	}
+	again("b2")
+	b.want("", "")
+	again("b1")
+	b.want("", "XID 62")
+	joules(100) // it was reset
+	again("b1")
+	b.want("", "")
+	joules(9000) // and has worked since
+	again("b1")
+	b.want("", "")
 }

@@ -213,7 +213,7 @@ func realNode(t testing.TB, n int, cfg InjectorConfig) (*Node, string) {
 	if cfg.SpecDirs == nil {
 		cfg.SpecDirs = []string{t.TempDir()}
 	}
-	monitor, err := newMonitor(sim.Server, Limits{}, nil)
+	monitor, err := newMonitor(sim.Server, Limits{}, Memory{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestVisible(t *testing.T) {
 func TestEditsRefuse(t *testing.T) {
 	lib := fake(t, "h100:2")
 	lib.at(1).GetTotalEccErrorsFunc = func(nvml.MemoryErrorType, nvml.EccCounterType) (uint64, nvml.Return) { return 1, nvml.SUCCESS }
-	monitor, err := newMonitor(lib, Limits{}, nil)
+	monitor, err := newMonitor(lib, Limits{}, Memory{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

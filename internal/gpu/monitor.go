@@ -20,6 +20,8 @@ type monitor struct {
 	log *slog.Logger
 
 	limits Limits
+	memory Memory
+	kept   map[string]remembered // by device, of memory; nil: not read yet
 
 	// Now is the clock, for tests. It must not be changed after the first use.
 	Now func() time.Time
@@ -46,9 +48,9 @@ const hangAfter = time.Minute
 
 // newMonitor reads lib for the first time. lib is nil on a node without GPUs.
 // An error means that the driver lists nothing.
-func newMonitor(lib nvml.Interface, limits Limits, log *slog.Logger) (*monitor, error) {
+func newMonitor(lib nvml.Interface, limits Limits, memory Memory, log *slog.Logger) (*monitor, error) {
 	m := &monitor{
-		lib: lib, log: log, limits: limits, Now: time.Now,
+		lib: lib, log: log, limits: limits, memory: memory, Now: time.Now,
 		watch: map[string]bool{}, xids: map[string]fault{}, told: map[string]reports{}, course: map[string]*course{},
 		faults: map[string]fault{},
 	}
@@ -151,8 +153,12 @@ func (m *monitor) poll() error {
 		m.publishError(err)
 		return err
 	}
+	if m.kept == nil {
+		m.recall(devices)
+	}
 	m.listen(devices)
 	m.drain()
+	m.remember(devices)
 	faults := map[string]fault{}
 	var samples []Sample
 	now, most := m.conditions(devices)

@@ -44,7 +44,7 @@ func newBench(t *testing.T, spec string) *bench {
 			},
 		}, nvml.SUCCESS
 	}
-	m, err := newMonitor(b.lib, Limits{}, slog.New(slog.NewTextHandler(&b.log, nil)))
+	m, err := newMonitor(b.lib, Limits{}, Memory{}, slog.New(slog.NewTextHandler(&b.log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestNoGPUs(t *testing.T) {
-	m, err := newMonitor(nil, Limits{}, nil)
+	m, err := newMonitor(nil, Limits{}, Memory{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

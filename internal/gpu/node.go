@@ -44,6 +44,9 @@ type Config struct {
 	// Limits say from when on a GPU takes no jobs.
 	Limits Limits
 
+	// Memory is where faults are kept over restarts.
+	Memory Memory
+
 	// Injector says how containers get GPUs; its Lib is set by Open.
 	Injector InjectorConfig
 
@@ -89,7 +92,7 @@ func Open(cfg Config) (*Node, error) {
 	if lib != nil && len(cfg.Simulate) == 0 && lib.Extensions().LookupSymbol("nvmlDeviceGetCurrentClocksThrottleReasons") != nil {
 		cfg.Limits.SkipThrottle = true // a driver that has it by a newer name only: to call it would end the process
 	}
-	monitor, err := newMonitor(lib, cfg.Limits, cfg.Log)
+	monitor, err := newMonitor(lib, cfg.Limits, cfg.Memory, cfg.Log)
 	if err != nil {
 		return nil, errors.Join(err, monitor.Close())
 	}

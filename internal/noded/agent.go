@@ -188,7 +188,7 @@ func (a *Agent) openParts(boot string) (err error) {
 		return err
 	}
 	if a.devices == nil {
-		if a.devices, err = devices.Open(&a.cfg, a.cores.Topology.Nodes, a.log); err != nil {
+		if a.devices, err = devices.Open(&a.cfg, boot, a.cores.Topology.Nodes, a.log); err != nil {
 			// What runs here must still be looked after: it is no error.
 			a.log.Error("open GPUs", "error", err)
 			a.health.lacks("GPUs: " + err.Error())

@@ -21,6 +21,8 @@
 //	images/              the image store (elsewhere by images.dir)
 //	hook/                a link to this program, by which containers' hooks run it
 //	prologs/ID.json      how far the site's prolog and epilog are for a rank
+//	gpus.json            what the driver has reported of GPUs since the last boot
+//	health.json          that the machine is not fit for jobs, and why
 //	faults.json          what the controller is to drain the node for
 //	ranks/ID/rank.json   the order without credentials, cores and digest;
 //	                     durable before the rank's first instruction

@@ -82,7 +82,7 @@ type failing struct {
 
 func newFailing(t *testing.T) *failing {
 	cfg := config.Config{Name: t.Name(), StateDir: t.TempDir(), GPU: config.GPU{Simulate: "h100:2"}}
-	sim, err := devices.Open(&cfg, nil, testLog(t))
+	sim, err := devices.Open(&cfg, "", nil, testLog(t))
 	if err != nil {
 		t.Fatal(err)
 	}

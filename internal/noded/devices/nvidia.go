@@ -3,6 +3,7 @@ package devices
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -21,7 +22,7 @@ var _ Devices = nvidia{}
 
 // Open finds the node's GPUs. With an error there are none to give, and
 // what runs here can still be looked after.
-func Open(cfg *config.Config, nodes []cgroups.Node, log *slog.Logger) (Devices, error) {
+func Open(cfg *config.Config, boot string, nodes []cgroups.Node, log *slog.Logger) (Devices, error) {
 	c, err := cfg.GPUSettings()
 	if err != nil {
 		panic(err) // the configuration was checked
@@ -30,6 +31,7 @@ func Open(cfg *config.Config, nodes []cgroups.Node, log *slog.Logger) (Devices, 
 		c.NUMANodes = append(c.NUMANodes, n.ID)
 	}
 	c.Log = log
+	c.Memory = gpu.Memory{File: filepath.Join(cfg.StateDir, "gpus.json"), Boot: boot}
 	node, err := gpu.Open(c)
 	if err != nil {
 		return none{}, err
