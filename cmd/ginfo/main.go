@@ -20,6 +20,7 @@ func main() {
 		Examples: []string{
 			"ginfo                # nodes, GPUs, and why a node takes no jobs",
 			"ginfo --gpus -p 1    # each GPU of cluster 1, with its job and utilization",
+			"ginfo gpu07          # since when a node is as it is, and what became of it lately",
 			"ginfo -R             # what is wrong, and where",
 			"ginfo -h -o name,gpus,driver   # for scripts; or --json",
 			"ginfo --short        # the box",

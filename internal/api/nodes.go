@@ -18,6 +18,7 @@ type Node struct {
 	Cluster   int       `json:"cluster"`
 	State     string    `json:"state"`            // up, drained, suspect, lost, unhealthy
 	Reason    string    `json:"reason,omitempty"` // why it is not up
+	Since     time.Time `json:"since,omitzero"`   // it has been in this state
 	Version   string    `json:"version"`
 	Hostname  string    `json:"hostname"`
 	CPUs      Use       `json:"cpus"`
@@ -30,6 +31,21 @@ type Node struct {
 	Jobs      int       `json:"jobs"`                // active on it
 	LastSeen  time.Time `json:"lastSeen"`
 	SkewMS    int64     `json:"skewMs,omitempty"` // its clock is so far ahead of the controller's, where that is too much
+}
+
+// NodeDetail is a node and what became of it lately.
+type NodeDetail struct {
+	Node
+	Past []NodeChange `json:"past"` // the newest last; at most 100
+}
+
+// NodeChange is one thing that happened to a node.
+type NodeChange struct {
+	Time   time.Time `json:"time"`
+	State  string    `json:"state"`            // of the node from then on
+	Text   string    `json:"text"`             // what happened, as "lost: no contact for 2 minutes"
+	Reason string    `json:"reason,omitempty"` // why it is not up
+	By     string    `json:"by,omitempty"`     // who did it; absent: nobody, it happened
 }
 
 // Use is an amount of something: how much there is and how much is free.

@@ -6,7 +6,7 @@ import "time"
 const (
 	PathDrain        = "/v1/nodes/{name}/drain"  // POST
 	PathResume       = "/v1/nodes/{name}/resume" // POST
-	PathNode         = "/v1/nodes/{name}"        // DELETE: one that is gone for good
+	PathNode         = "/v1/nodes/{name}"        // GET one and its past; DELETE: one that is gone for good
 	PathReservations = "/v1/reservations"        // GET, POST
 	PathReservation  = "/v1/reservations/{name}" // DELETE
 )

@@ -17,6 +17,11 @@ func (c *Client) Cluster(ctx context.Context) (*api.ClusterInfo, error) {
 	return get[api.ClusterInfo](ctx, c, api.PathCluster, nil)
 }
 
+// Node is a node and what became of it lately.
+func (c *Client) Node(ctx context.Context, name string) (*api.NodeDetail, error) {
+	return get[api.NodeDetail](ctx, c, namePath(api.PathNode, name), nil)
+}
+
 // Status is the controller's version and counts, and who the caller is to it.
 func (c *Client) Status(ctx context.Context) (*api.Status, error) {
 	return get[api.Status](ctx, c, api.PathStatus, nil)

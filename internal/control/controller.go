@@ -66,6 +66,7 @@ type Controller struct {
 	parts
 	step    step                          // the last one
 	loading map[job.Number][]state.Record // of arrays, until all are there
+	pasts   map[string][]state.NodeChange // of nodes, until these are there
 }
 
 // New returns an empty controller. Epoch must be larger than that of any
@@ -79,7 +80,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("accounting: %w", err)
 	}
-	c := &Controller{loading: map[job.Number][]state.Record{}}
+	c := &Controller{loading: map[job.Number][]state.Record{}, pasts: map[string][]state.NodeChange{}}
 	p := &c.parts
 	p.cfg, p.intern, p.out = &cfg, &state.Interner{}, &output{noRecords: cfg.NoRecords}
 	p.ledger = &ledger{Ledger: books, cfg: p.cfg, out: p.out}

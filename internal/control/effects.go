@@ -17,11 +17,19 @@ type Effects struct {
 	Changed []job.Number   // jobs that changed, for those who watch them
 	Moved   []Moved        // changes of state that people may want to hear of
 
+	Nodes []NodeNews // what became of nodes, for the log
+
 	// Missed is, for each job that starts, how much later it starts than was
 	// first promised to it; negative if sooner. For the honesty metric only.
 	Missed []sched.Time
 
 	Prepulled []node.Prepulled // what nodes have pulled ahead; for the metric only
+}
+
+// NodeNews is something that happened to a node.
+type NodeNews struct {
+	Name string
+	state.NodeChange
 }
 
 // Moved is a job's change of state.
@@ -38,6 +46,7 @@ func (e *Effects) Add(o Effects) {
 	e.Wake = append(e.Wake, o.Wake...)
 	e.Changed = append(e.Changed, o.Changed...)
 	e.Moved = append(e.Moved, o.Moved...)
+	e.Nodes = append(e.Nodes, o.Nodes...)
 	e.Missed = append(e.Missed, o.Missed...)
 	e.Prepulled = append(e.Prepulled, o.Prepulled...)
 }

@@ -26,6 +26,7 @@ func (e Drain) apply(s *step) (drained, *state.Refusal) {
 	if old == nil {
 		return drained{}, s.nodes.noNode(e.Node)
 	}
+	s.nodes.by = e.By
 	n := *old
 	reason := e.Reason
 	if reason != "" && e.By != "" {

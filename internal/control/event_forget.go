@@ -8,7 +8,7 @@ import (
 
 // Forget drops a node that is gone for good.
 type Forget struct {
-	Node       string
+	Node, By   string
 	GiveUpJobs bool // with those that run there without contact: somebody knows that they do not any more
 }
 
@@ -29,6 +29,7 @@ func (e Forget) apply(s *step) (none, *state.Refusal) {
 		return none{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("node %s is in contact or has %d jobs", n.Name, len(n.Jobs)),
 			Hint: "stop its gnoded and wait until ginfo shows it as lost"}
 	}
+	s.nodes.by = e.By
 	s.nodes.remove(n.Name)
 	return none{}, nil
 }

@@ -76,7 +76,8 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 }
 
 func (e Tick) nodes(s *step) {
-	for _, n := range s.nodes.list {
+	for _, was := range s.nodes.list {
+		n := s.nodes.get(was.Name) // the end of a job on several nodes may have changed it
 		suspect, lost := s.cfg.patience().Silent(s.now, n)
 		if suspect == n.Suspect && lost == n.Lost {
 			continue

@@ -43,7 +43,20 @@ func (c *Controller) Load(r state.Record) error {
 		if err != nil {
 			return err
 		}
+		n.Past = c.pasts[n.Name]
+		c.nodes.loading = true
 		c.nodes.set(*n)
+	case state.KindPast:
+		var past []state.NodeChange
+		if err := json.Unmarshal(r.Value, &past); err != nil {
+			return fmt.Errorf("decode record of what became of node %s: %w", r.Name, err)
+		}
+		c.pasts[r.Name] = past
+		if n := c.nodes.get(r.Name); n != nil {
+			v := *n
+			v.Past = past
+			c.nodes.put(&v)
+		}
 	case state.KindFloor:
 		c.jobs.next = max(c.jobs.next, r.Job)
 	case state.KindWindow:
@@ -71,6 +84,7 @@ func (c *Controller) Load(r state.Record) error {
 // they are there.
 func (c *Controller) Loaded(now sched.Time) error {
 	c.out.begin(now, c.cfg.NoRecords)
+	c.nodes.loading = true
 	for _, n := range slices.Clone(c.nodes.list) {
 		v := *n
 		v.LastSeen = now
@@ -80,6 +94,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 	if err := c.arrays.load(c.loading); err != nil {
 		return err
 	}
+	c.nodes.loading, c.pasts = false, nil
 	c.loading, c.jobs.loaded, c.jobs.loadedAt = nil, c.jobs.next, now
 	c.jobs.recount()
 	for j := range c.jobs.all() {

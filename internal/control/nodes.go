@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/control/fit"
 	"gbatch/internal/control/picture"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
@@ -20,6 +21,9 @@ type nodes struct {
 	versions uint64 // of desired sets, in this epoch
 
 	before sched.Time // when the node whose word is taken in was heard before; 0: not in this start
+
+	loading bool   // what is put in was there before: it is no news
+	by      string // who makes the change under way, empty for nobody
 
 	queue *queue // is told what is there
 	out   *output
@@ -54,7 +58,8 @@ func (t *nodes) remove(name string) {
 	t.list = slices.Delete(slices.Clone(t.list), i, i+1)
 	t.queue.sched.RemoveNode(name)
 	t.queue.due = true
-	t.out.store(state.Record{Kind: state.KindNode, Name: name})
+	t.out.store(state.Record{Kind: state.KindNode, Name: name}, state.Record{Kind: state.KindPast, Name: name})
+	t.out.Nodes = append(t.out.Nodes, NodeNews{name, state.NodeChange{At: t.out.now, State: "forgotten", Text: "forgotten", By: t.by}})
 }
 
 // version is a new one for a desired set.
@@ -116,6 +121,7 @@ func (t *nodes) noNode(name string) *state.Refusal {
 // set replaces a node's value, or adds it. It is recorded when what is stored of
 // it changed.
 func (t *nodes) set(n state.Node) {
+	t.note(&n)
 	old := t.put(&n)
 	if !t.out.noRecords {
 		if v := state.Encode(n); old == nil || string(v) != string(state.Encode(old)) {
@@ -125,6 +131,23 @@ func (t *nodes) set(n state.Node) {
 	if old == nil || picture.Differs(old, &n) {
 		must(t.queue.sched.SetNode(picture.Node(&n))) // checked when the inventory came
 		t.queue.due = true
+	}
+}
+
+// note adds to a node's past what is news of it.
+func (t *nodes) note(n *state.Node) {
+	if t.out.noRecords || t.loading {
+		return
+	}
+	changes := fit.Changes(t.get(n.Name), n, t.out.now, t.by)
+	if len(changes) == 0 {
+		return
+	}
+	n.Past = append(slices.Clip(n.Past), changes...)
+	n.Past = n.Past[max(len(n.Past)-fit.MaxPast, 0):]
+	t.out.record(state.Record{Kind: state.KindPast, Name: n.Name}, n.Past)
+	for _, c := range changes {
+		t.out.Nodes = append(t.out.Nodes, NodeNews{n.Name, c})
 	}
 }
 

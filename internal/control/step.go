@@ -36,6 +36,7 @@ type step struct {
 func (c *Controller) begin(now sched.Time) *step {
 	c.out.begin(now, c.cfg.NoRecords)
 	c.step = step{c.parts, now}
+	c.nodes.by = ""
 	return &c.step
 }
 

@@ -156,6 +156,7 @@ var matrix = map[string]struct {
 	"GET /v1/events":                 {"/v1/events?job=77", "", "401 404 404 404 404 404 403 403 403"},                  // without a job it would not end
 	"POST /v1/backup":                {"/v1/backup", "", "401 403 403 403 403 403 403 403 403"},                         // see TestBackup
 	"GET /v1/cluster":                {"/v1/cluster", "", "401 200 200 200 200 200 403 403 403"},
+	"GET /v1/nodes/{name}":           {"/v1/nodes/none", "", "401 404 404 404 404 404 403 403 403"},
 	"GET /v1/history":                {"/v1/history?attempts=true", "", "401 403 403 403 200 200 403 403 403"}, // and see TestHistory
 	"GET /v1/usage":                  {"/v1/usage?by=project,user", "", "401 200 200 200 200 200 403 403 403"}, // and see TestUsage
 	"GET /v1/shares":                 {"/v1/shares", "", "401 200 200 200 200 200 403 403 403"},                // and see TestShares

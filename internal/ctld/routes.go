@@ -46,6 +46,7 @@ func (s *Server) routes() []route.Route {
 		route.JSON("PATCH "+api.PathJob, access.ByUsers, actions.Resize).Is("resize-job", "Give a running job other CPU and memory"),
 		route.Stream("GET "+api.PathEvents, access.ByUsers, s.changes.Stream, eventsResponse).Is("watch-events", "What changes, as server-sent events"),
 		route.JSON("GET "+api.PathCluster, access.ByUsers, listed.All).Is("get-cluster", "Nodes and GPUs").Large(),
+		route.JSON("GET "+api.PathNode, access.ByUsers, listed.One).Is("get-node", "A node and what became of it lately"),
 		route.JSON("GET "+api.PathStatus, access.ByUsersAndNodes, about.status).Is("get-status", "Version, counts, and who you are"),
 		route.JSON("GET "+api.PathHistory, access.ByUsers, past.List).Is("list-history", "Jobs that have ended, with what they used").Large(),
 		route.JSON("GET "+api.PathUsage, access.ByUsers, past.Usage).Is("get-usage", "What was used, by project, user, GPU model, cluster, day or month").Large(),

@@ -28,6 +28,7 @@ type testSite struct {
 	read   func() (site.Config, error) // nil: gives cfg
 	server *Server
 	stop   func()
+	log    *slog.Logger // nil: none
 	*client.Client
 }
 
@@ -50,7 +51,11 @@ func (s *testSite) start() {
 	if read == nil {
 		read = func() (site.Config, error) { return s.cfg, nil }
 	}
-	server, err := Open(read, slog.New(slog.DiscardHandler))
+	log := s.log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	server, err := Open(read, log)
 	if err != nil {
 		s.t.Fatal(err)
 	}

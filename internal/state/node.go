@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gbatch/internal/job"
@@ -24,6 +25,8 @@ type Node struct {
 	Trouble     *Trouble          `json:"trouble,omitempty"`     // jobs that failed there in a row, nil if none
 	Unsure      bool              `json:"unsure,omitempty"`      // a backup was restored: what it has beyond that is not gone yet
 
+	Past []NodeChange `json:"-"` // what became of it lately, the newest last; stored under KindPast
+
 	Unhealthy []string   `json:"-"`
 	LastSeen  sched.Time `json:"-"`
 	Said      sched.Time `json:"-"` // when its word on its ranks was last taken in; 0: not in this start
@@ -33,6 +36,27 @@ type Node struct {
 	Prepulls []Prepull    `json:"-"` // images to have ahead of a start
 	Jobs     []job.Number `json:"-"` // with a live rank here, in the order they came
 	Version  uint64       `json:"-"` // of its desired set; grows over restarts too
+}
+
+// NodeChange is one thing that happened to a node.
+type NodeChange struct {
+	At     sched.Time `json:"at"`
+	State  string     `json:"state"`            // of the node from then on
+	Text   string     `json:"text"`             // what happened
+	Reason string     `json:"reason,omitempty"` // why it is not up
+	By     string     `json:"by,omitempty"`     // who did it; empty: nobody, it happened
+}
+
+// Since is from when on the node has been in its state; 0: not known.
+func (n *Node) Since() (at sched.Time) {
+	word, _ := n.State()
+	for _, c := range slices.Backward(n.Past) {
+		if c.State != word {
+			break
+		}
+		at = c.At
+	}
+	return at
 }
 
 // State is the node's state in one word, with the reason if it is not up.

@@ -31,6 +31,7 @@ const (
 	KindLaunch  Kind = 'g' // by Job and Seq: what srun started in it, the last thousand
 	KindUUID    Kind = 'i' // by Name (UUID): number of a job in history
 	KindNode    Kind = 'n' // by Name
+	KindPast    Kind = 'P' // by Name of the node: what became of it lately
 	KindUsage   Kind = 'u' // by Name: the ledger's rows
 	KindStored  Kind = 'v' // by Name of the user: what they have stored lately
 	KindDay     Kind = 'd' // by Seq (day) and Name: what a user held in a project on a day that is over

@@ -14,7 +14,7 @@ import (
 func key(r state.Record) []byte {
 	k := []byte{byte(r.Kind)}
 	switch r.Kind {
-	case state.KindNode, state.KindUsage, state.KindStored, state.KindWindow, state.KindUUID, state.KindToken, state.KindNodeKey, state.KindProject, state.KindKeyFile, state.KindIDs:
+	case state.KindNode, state.KindPast, state.KindUsage, state.KindStored, state.KindWindow, state.KindUUID, state.KindToken, state.KindNodeKey, state.KindProject, state.KindKeyFile, state.KindIDs:
 		return append(k, r.Name...)
 	case state.KindAudit, state.KindBusy:
 		return binary.BigEndian.AppendUint64(k, r.Seq)
@@ -46,7 +46,7 @@ func record(k, v []byte) (state.Record, error) {
 	r := state.Record{Kind: state.Kind(k[0]), Value: v}
 	k = k[1:]
 	switch r.Kind {
-	case state.KindNode, state.KindUsage, state.KindStored, state.KindWindow, state.KindToken, state.KindNodeKey, state.KindProject, state.KindKeyFile, state.KindIDs:
+	case state.KindNode, state.KindPast, state.KindUsage, state.KindStored, state.KindWindow, state.KindToken, state.KindNodeKey, state.KindProject, state.KindKeyFile, state.KindIDs:
 		r.Name = string(k)
 	case state.KindUUID:
 		if len(v) != 8 {

@@ -161,7 +161,7 @@ func (s *Store) Close() error {
 // record's value is only valid during the call.
 func (s *Store) Load(take func(state.Record) error) error {
 	take = named(take)
-	for _, k := range []state.Kind{state.KindNode, state.KindUsage, state.KindWindow, state.KindFloor, state.KindTasks, state.KindJob} {
+	for _, k := range []state.Kind{state.KindNode, state.KindPast, state.KindUsage, state.KindWindow, state.KindFloor, state.KindTasks, state.KindJob} {
 		if err := s.scan([]byte{byte(k)}, take); err != nil {
 			return err
 		}

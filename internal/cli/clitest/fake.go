@@ -51,6 +51,15 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	mux.HandleFunc("POST "+api.PathJobAction, f.act)
 	mux.HandleFunc("GET "+api.PathCluster, func(w http.ResponseWriter, _ *http.Request) { Answer(w, api.ClusterInfo{Nodes: f.Nodes}) })
+	mux.HandleFunc("GET "+api.PathNode, func(w http.ResponseWriter, r *http.Request) {
+		for _, n := range f.Nodes {
+			if n.Name == r.PathValue("name") {
+				Answer(w, samplePast(n))
+				return
+			}
+		}
+		Refuse(w, api.Errorf(api.CodeNotFound, "there is no node %q", r.PathValue("name")))
+	})
 	mux.HandleFunc("GET "+api.PathReservations, func(w http.ResponseWriter, _ *http.Request) { Answer(w, api.ReservationList{Reservations: f.Kept}) })
 	mux.HandleFunc("GET "+api.PathEvents, f.events)
 	mux.HandleFunc("GET "+api.PathDiag, func(w http.ResponseWriter, _ *http.Request) { Answer(w, sampleDiag()) })

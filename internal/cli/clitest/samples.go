@@ -114,10 +114,22 @@ func SampleExplanations() map[string]*api.Explanation {
 			Reasons:  []api.Reason{{Code: "Limit", Text: "ann runs 4 jobs of at most 4"}, {Code: "Resources", Text: "needs 2 GPUs, 1 is free", At: Now.Add(time.Hour)}},
 			Estimate: &api.Estimate{At: Now.Add(time.Hour), Nodes: []string{"gpu1"}, Text: "when job 12 ends"},
 			Priority: &api.Priority{Total: 5300, Age: 300, FairShare: 2000, Size: 1000, QOS: 2000},
-			Before:   []job.Number{7, 8}, NBefore: 12,
+			Before:   []job.Number{7, 8}, NBefore: 12, Position: 16, NumQueued: 40,
 			Nodes: []api.NodeVerdict{
 				{Node: "gpu1", Code: "Resources", Text: "1 of 2 GPUs is free", FreeGPUs: 1, FreeCPUs: 4, FreeMem: 8 << 30, At: Now.Add(time.Hour)},
 				{Node: "gpu2", Code: "Drained", FreeCPUs: 16}, {Node: "gpu3", Code: "Drained", FreeCPUs: 16}, {Node: "gpu4", FreeGPUs: 2, FreeCPUs: 16, FreeMem: 64 << 30}},
 			Advice: []api.Advice{{Change: "ask for 1 GPU", Text: "would start now on gpu1", Now: true}, {Change: "ask for 30 minutes", At: Now.Add(time.Minute), Nodes: []string{"gpu2", "gpu3"}}}},
 	}
+}
+
+// samplePast is a node with what became of it.
+func samplePast(n api.Node) *api.NodeDetail {
+	n.Since = Now.Add(-time.Hour)
+	return &api.NodeDetail{Node: n, Past: []api.NodeChange{
+		{Time: Now.Add(-48 * time.Hour), State: "up", Text: "joined, with 4 GPUs and 16 cores"},
+		{Time: Now.Add(-3 * time.Hour), State: "drained", Text: "drained", Reason: "fan (op)", By: "op"},
+		{Time: Now.Add(-2 * time.Hour), State: "up", Text: "resumed", By: "op"},
+		{Time: Now.Add(-62 * time.Minute), State: "suspect", Text: "suspect: no contact for 30 seconds", Reason: "no contact"},
+		{Time: Now.Add(-time.Hour), State: n.State, Text: "back after 2 minutes", Reason: n.Reason},
+	}}
 }

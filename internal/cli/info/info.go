@@ -20,6 +20,7 @@ import (
 
 // Info is ginfo and its flags.
 type Info struct {
+	Node     []string `arg:"" optional:"" placeholder:"NODE" help:"One node or several by name, each with all that is known of it: since when it is as it is, and what became of it lately."`
 	Short    bool     `short:"s" xor:"view" help:"A box with one line per node: free and total workers, GPUs, CPUs and memory."`
 	PerNode  bool     `short:"N" xor:"view" help:"One line per node, also for nodes that are alike."`
 	GPUs     bool     `name:"gpus" xor:"view" help:"One line per GPU."`
@@ -37,6 +38,9 @@ func (o *Info) Run(ctx context.Context, a *cli.App) error {
 	interval, err := watch.Interval(o.Interval, o.Watch)
 	if err != nil {
 		return err
+	}
+	if len(o.Node) > 0 {
+		return o.showNodes(ctx, a)
 	}
 	form, err := o.layout()
 	if err != nil {

@@ -249,6 +249,7 @@ func (l *Loop) turn(batch []request) error {
 		l.meters.Commit(time.Since(began), time.Since(syncing), len(eff.Records))
 	}
 	l.meters.Prepulled(eff.Prepulled)
+	l.tellOfNodes(eff.Nodes)
 	before, view := l.view.Load(), l.ctl.View(l.now)
 	l.view.Store(view)
 	l.Feed.publish(before, view, &eff)

@@ -38,7 +38,7 @@ func (s *Operator) Drain(ctx context.Context, in *drainInput) error {
 
 // Resume puts it back.
 func (s *Operator) Resume(ctx context.Context, in *drainInput) error {
-	return loop.Order(ctx, s.Loop, control.Drain{Node: in.Name, GPU: in.Body.GPU})
+	return loop.Order(ctx, s.Loop, control.Drain{Node: in.Name, GPU: in.Body.GPU, By: access.Caller(ctx).User})
 }
 
 type nodeName struct {
@@ -132,6 +132,22 @@ func (s *List) All(context.Context, *clusterInput) (*api.ClusterInfo, error) {
 		s.Samples.Fill(&node)
 		s.Skews.Fill(&node)
 		out.Nodes = append(out.Nodes, node)
+	}
+	return &out, nil
+}
+
+// One is a node and what became of it lately.
+func (s *List) One(_ context.Context, in *nodeName) (*api.NodeDetail, error) {
+	v := s.View()
+	n := v.Node(in.Name)
+	if n == nil {
+		return nil, api.Errorf(api.CodeNotFound, "there is no node %q", in.Name).WithHint("ginfo lists them")
+	}
+	out := api.NodeDetail{Node: wire.Node(v, n), Past: []api.NodeChange{}}
+	s.Samples.Fill(&out.Node)
+	s.Skews.Fill(&out.Node)
+	for _, c := range n.Past {
+		out.Past = append(out.Past, api.NodeChange{Time: wire.Time(c.At), State: c.State, Text: c.Text, Reason: c.Reason, By: c.By})
 	}
 	return &out, nil
 }

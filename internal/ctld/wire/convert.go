@@ -158,6 +158,7 @@ func Node(v *state.View, n *state.Node) api.Node {
 		CPUs: api.Use{Total: int64(inv.CPUs)}, MemBytes: api.Use{Total: inv.MemBytes},
 	}
 	out.State, out.Reason = n.State()
+	out.Since = Time(n.Since())
 	if inv.CUDA > 0 {
 		out.CUDA = fmt.Sprintf("%d.%d", inv.CUDA/100, inv.CUDA%100)
 	}
