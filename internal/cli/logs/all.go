@@ -18,7 +18,8 @@ import (
 
 // all prints the logs of all ranks of a job, each line behind the rank's
 // number: one log after the other, or with Follow as the lines come.
-func all(ctx context.Context, a *cli.App, id string, o client.LogOptions) error {
+func (l *Log) all(ctx context.Context, a *cli.App, o client.LogOptions) error {
+	id := l.ID
 	see := func(d *api.JobDetail) bool { return follow.HasLog(d) || !o.Follow }
 	d, err := watch.Job(ctx, a, id, see)
 	if err != nil {
@@ -37,7 +38,8 @@ func all(ctx context.Context, a *cli.App, id string, o client.LogOptions) error 
 	for rank := range ranks {
 		out := &linePrefix{mu: &mu, out: a.Out, prefix: fmt.Sprintf("%*d: ", len(strconv.Itoa(ranks-1)), rank)}
 		t := &follow.Tail{App: a.Quiet(), ID: id, Options: o}
-		t.App.Out, t.Options.Rank = out, rank
+		chosen := &filter{out: out, pattern: l.pattern}
+		t.App.Out, t.Options.Rank = chosen, rank
 		if rank == 0 {
 			t.App.Err = a.Err // one of them tells of broken connections
 		}
@@ -47,7 +49,7 @@ func all(ctx context.Context, a *cli.App, id string, o client.LogOptions) error 
 			} else {
 				errs[rank] = printLog(ctx, t.App, id, t.Options)
 			}
-			errs[rank] = errors.Join(errs[rank], out.end())
+			errs[rank] = errors.Join(errs[rank], chosen.end(), out.end())
 		}
 		if o.Follow {
 			running.Go(copyLog) // awaited below

@@ -4,7 +4,9 @@ package logs
 
 import (
 	"context"
+	"errors"
 	"io"
+	"regexp"
 	"time"
 
 	"gbatch/internal/cli"
@@ -23,7 +25,10 @@ type Log struct {
 	Tail   int64  `short:"n" placeholder:"LINES" help:"Begin with the last so many lines."`
 	Rank   int    `xor:"rank" help:"Rank of a job on several nodes, from 0."`
 	Try    uint32 `placeholder:"N" help:"What try N wrote, from 1, of a job that was tried again; with -f, and all that follow. Default: the last."`
+	Grep   string `placeholder:"REGEXP" help:"Only lines that match, as 'loss.*nan'; (?i) at its beginning takes any case."`
 	All    bool   `short:"a" xor:"rank" help:"All ranks, each line behind the number of its rank."`
+
+	pattern *regexp.Regexp // of Grep; nil: every line
 }
 
 // Run prints a job's log as it is. With Follow it goes on until the job has
@@ -36,11 +41,33 @@ func (o *Log) Run(ctx context.Context, a *cli.App) error {
 			return exit.Usagef("--since: %w", err)
 		}
 	}
+	if o.Grep != "" {
+		var err error
+		if o.pattern, err = regexp.Compile(o.Grep); err != nil {
+			return exit.Usagef("--grep: %w", err)
+		}
+	}
+	printed := &counter{out: a.Out}
+	chosen := &filter{out: printed, pattern: o.pattern}
+	if o.All { // each rank's lines are chosen before they are prefixed
+		chosen.pattern = nil
+	}
+	read := &counter{out: chosen}
+	b := *a
+	b.Out = read
+	if err := errors.Join(o.print(ctx, &b, options), chosen.end()); err != nil {
+		return err
+	}
+	o.sayNothing(ctx, a, printed.n, read.n)
+	return nil
+}
+
+func (o *Log) print(ctx context.Context, a *cli.App, options client.LogOptions) error {
 	switch {
 	case o.Tail > 0 && o.Since != "":
 		return exit.Usagef("name either --tail or --since, not both")
 	case o.All:
-		return all(ctx, a, o.ID, options)
+		return o.all(ctx, a, options)
 	case !o.Follow:
 		return printLog(ctx, a, o.ID, options)
 	}

@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -112,6 +113,8 @@ func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, h
 	switch {
 	case j.Tasks != nil:
 		return nil, arrayHasNone(j, "log", "glog")
+	case j.Attempt == nil && j.State.Final():
+		return nil, api.Errorf(api.CodeConflict, "job %s is %s and never ran, so it has no log: %s", j.ID(), j.State, cmp.Or(j.Text, string(j.Reason)))
 	case j.Attempt == nil:
 		return nil, api.Errorf(api.CodeConflict, "job %s is %s and has not started: there is no log yet", j.ID(), j.State).
 			WithHint("`gqueue show` says why it waits")
