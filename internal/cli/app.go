@@ -114,20 +114,23 @@ type Terminal struct {
 	Width        int  // columns of Out; 0: not limited
 	Height       int  // lines of Out; 0: not limited
 	Color        bool // Out takes colours
+	Dumb         bool // takes no escape sequences
 }
 
 // detectTerminal looks at the process's standard streams and at NO_COLOR.
 func detectTerminal() Terminal {
+	kind, known := os.LookupEnv("TERM")
 	t := Terminal{
-		In:  term.IsTerminal(int(os.Stdin.Fd())),
-		Out: term.IsTerminal(int(os.Stdout.Fd())),
-		Err: term.IsTerminal(int(os.Stderr.Fd())),
+		Dumb: !known || kind == "" || kind == "dumb",
+		In:   term.IsTerminal(int(os.Stdin.Fd())),
+		Out:  term.IsTerminal(int(os.Stdout.Fd())),
+		Err:  term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	if t.Out {
 		if width, height, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 			t.Width, t.Height = max(width, 0), max(height, 0)
 		}
-		t.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		t.Color = os.Getenv("NO_COLOR") == "" && !t.Dumb
 	}
 	return t
 }
@@ -166,9 +169,22 @@ func (a *App) AskHidden() func(question string) (string, error) {
 	}
 }
 
+// terminalState gives what puts the terminal back as it is now.
+func (a *App) terminalState() (restore func()) {
+	in, ok := a.In.(*os.File)
+	if !ok || !a.Term.In {
+		return func() {}
+	}
+	state, err := term.GetState(int(in.Fd()))
+	if err != nil {
+		return func() {}
+	}
+	return func() { _ = term.Restore(int(in.Fd()), state) } // the program ends now
+}
+
 // ClearStatus removes a status line that is drawn again and again.
 func (a *App) ClearStatus() {
-	if a.Term.Err {
+	if a.Term.Err && !a.Term.Dumb {
 		fmt.Fprint(a.Err, "\r\x1b[K")
 	}
 }

@@ -137,7 +137,31 @@ func (a *App) Do(p Program, c *Connection, do func(context.Context) error) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	return a.Finish(p, do(ctx))
+	return a.Finish(p, a.interruptible(ctx, do))
+}
+
+// leave is how long a command has to end by itself once it was interrupted.
+const leave = 2 * time.Second
+
+// interruptible does something that may wait for what no context ends, such as a
+// person at the terminal: interrupted, it is left alone, with the terminal as it was
+// before.
+func (a *App) interruptible(ctx context.Context, do func(context.Context) error) error {
+	restore := a.terminalState()
+	done := make(chan error, 1)
+	go func() { done <- do(ctx) }() // awaited, unless the program ends with it
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(leave):
+		restore()
+		return context.Cause(ctx)
+	}
 }
 
 // lengths reads flags that are a length of time as files have it.
@@ -190,6 +214,9 @@ func (a *App) Finish(p Program, err error) int {
 	silent, ok := errors.AsType[*exit.Error](err)
 	if ok && silent.Err == nil {
 		return silent.Code
+	}
+	if errors.Is(err, context.Canceled) { // by the user, who knows
+		return max(exit.Interrupted, p.Failure)
 	}
 	text := err.Error()
 	if _, ok := errors.AsType[*problems](err); !ok {

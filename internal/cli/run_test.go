@@ -2,11 +2,15 @@ package cli_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/clitest"
+	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/queue"
 )
 
@@ -74,6 +78,36 @@ func TestRun(t *testing.T) {
 				if code != tc.code || !strings.Contains(printed, want) {
 					t.Errorf("exit %d, printed %q; want %d and %q", code, printed, tc.code, want)
 				}
+			}
+		})
+	}
+}
+
+// stuck is a command that waits for a person.
+type stuck struct {
+	cli.Connection
+	wait func(context.Context) error
+}
+
+func (s *stuck) Run(ctx context.Context, _ *cli.App) error { return s.wait(ctx) }
+
+// TestInterrupted: an interrupt ends a command that heeds it and one that does not,
+// and neither says a word of Go's.
+func TestInterrupted(t *testing.T) {
+	for name, wait := range map[string]func(context.Context) error{
+		"heeds":    func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("read: %w", ctx.Err()) },
+		"does-not": func(context.Context) error { <-t.Context().Done(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := clitest.Start(t, nil)
+			cmd := &stuck{wait: func(ctx context.Context) error {
+				if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+					t.Error(err)
+				}
+				return wait(ctx)
+			}}
+			if code := b.App.Run(cli.Program{Name: "stuck"}, cmd, nil); code != exit.Interrupted || b.Err.Len() > 0 {
+				t.Errorf("exit %d, said %q", code, b.Err.String())
 			}
 		})
 	}

@@ -101,7 +101,7 @@ func showStatus(a *cli.App, d *api.JobDetail, last string) string {
 	key := statusKey(d)
 	text := human.Clean(statusText(d, a.Now()))
 	switch {
-	case a.Term.Err:
+	case a.Term.Err && !a.Term.Dumb:
 		if b := bar(d.Progress); b != "" {
 			text += " " + b
 		}

@@ -148,6 +148,21 @@ func TestFollowTerminal(t *testing.T) {
 	b.Golden(t, "follow-terminal", code)
 }
 
+// TestFollowDumb: a terminal that takes no escape sequences gets none.
+func TestFollowDumb(t *testing.T) {
+	b := clitest.Start(t, &clitest.Fake{
+		Polls: func(n int, _ string) *api.JobDetail {
+			return []*api.JobDetail{clitest.At(1, job.Queued), clitest.Ended(job.Finished, job.None, new(0))}[min(n, 1)]
+		},
+		Log: func(http.ResponseWriter, *http.Request) {},
+	})
+	b.App.Term = cli.Terminal{Out: true, Err: true, Width: 60, Dumb: true}
+	b.App.Finish(cli.Program{Name: "gsubmit"}, Job(t.Context(), b.App, "12"))
+	if text := b.Out.String() + b.Err.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "QUEUED") {
+		t.Errorf("said %q", text)
+	}
+}
+
 func TestFollowNeverRan(t *testing.T) {
 	gone := clitest.At(2, job.Cancelled)
 	gone.Reason, gone.ReasonText = "USER", "cancelled by ann"

@@ -25,7 +25,8 @@ type source struct {
 	file      string             // "-": standard input
 	wrap      string             // in place of the file: a shell command, which is a script
 	format    importer.Format    // empty: detected
-	overrides importer.Overrides // in place of the file's; with a command: of a job without a file
+	overrides importer.Overrides // in place of the file's
+	alone     bool               // the flags are the whole job
 	nvct      *nvct.Flags        // of a task of NVIDIA Cloud Tasks, with file unless it is empty
 }
 
@@ -35,7 +36,7 @@ func (s *source) ready(ctx context.Context, a *cli.App, secrets map[string]strin
 	switch {
 	case s.nvct != nil:
 		return s.readNVCT(a)
-	case len(s.overrides.Command) > 0 && s.file == "-":
+	case s.alone:
 		j.name = "gsubmit"
 		j.sub, err = s.overrides.Quick()
 	default:

@@ -145,3 +145,25 @@ func TestSeveralFiles(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestImagesOwnCommand: with an image and nothing to run, the image's own command
+// is the job.
+func TestImagesOwnCommand(t *testing.T) {
+	sent, b, err := typed(t, "--image", "registry.example.org/demo/hello:2", "--")
+	if err != nil || len(sent) != 1 {
+		t.Fatalf("%v, %s", err, b.Err.String())
+	}
+	if c := sent[0].Request.Docker.Command; sent[0].Name != "hello" || len(c.Argv) > 0 || c.Line != "" {
+		t.Errorf("job %q runs %+v", sent[0].Name, c)
+	}
+	// A person at a terminal has no job file to type.
+	b = clitest.Start(t, &clitest.Fake{Submit: func(*api.SubmitRequest, string) (*api.SubmitResponse, *api.Error) {
+		return &api.SubmitResponse{Number: 1}, nil
+	}})
+	b.App.Term.In = true
+	o := &Submit{}
+	o.Image = "debian"
+	if err := o.Run(t.Context(), b.App); err != nil {
+		t.Error(err)
+	}
+}

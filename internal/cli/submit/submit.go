@@ -43,10 +43,11 @@ type Submit struct {
 	Wrap   string   `placeholder:"COMMAND" help:"Submit a batch script of this shell command, as sbatch does."`
 	flags
 	importer.Overrides // win over the file; with a command behind -- they are the whole job
+	dashes             bool
 }
 
 // AfterDashes takes what stands behind --.
-func (o *Submit) AfterDashes(args []string) { o.Command = args }
+func (o *Submit) AfterDashes(args []string) { o.Command, o.dashes = args, true }
 
 // Run submits job files, or a command in an image.
 func (o *Submit) Run(ctx context.Context, a *cli.App) error {
@@ -57,9 +58,10 @@ func (o *Submit) Run(ctx context.Context, a *cli.App) error {
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
+	alone := len(o.Files) == 0 && o.Wrap == "" && (o.dashes || len(o.Command) > 0 || o.Image != "" && a.Term.In) // a person types no job file
 	var all []*source
 	for _, file := range files {
-		all = append(all, &source{file: file, wrap: o.Wrap, format: importer.Format(o.Format), overrides: o.Overrides})
+		all = append(all, &source{file: file, wrap: o.Wrap, format: importer.Format(o.Format), overrides: o.Overrides, alone: alone})
 	}
 	return o.submit(ctx, a, all...)
 }
@@ -159,7 +161,7 @@ func (o *flags) send(ctx context.Context, a *cli.App, jobs []ready) (numbers []s
 // program's.
 func (o *flags) secrets(a *cli.App, src *source) (map[string]string, error) {
 	from := secret.Source{Env: a.Env, In: a.In, Ask: a.AskHidden()}
-	if o.Interactive || src.file == "-" && len(src.overrides.Command) == 0 && src.wrap == "" {
+	if o.Interactive || src.file == "-" && !src.alone && src.wrap == "" {
 		from.In, from.Ask = nil, nil
 	}
 	return secret.Read(o.Secret, from)
@@ -177,7 +179,7 @@ func (o *flags) check(all []*source) error {
 		return exit.Usagef("there are several files and arguments behind --: give one script")
 	case !o.Interactive:
 		return nil
-	case src.file == "-" && !o.DryRun && len(src.overrides.Command) == 0 && src.wrap == "":
+	case src.file == "-" && !o.DryRun && !src.alone && src.wrap == "":
 		return exit.Usagef("--interactive gives standard input to the job: name the job file")
 	case o.Hold:
 		return exit.Usagef("--interactive starts at once or fails: it cannot be combined with --hold")

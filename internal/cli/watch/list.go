@@ -110,14 +110,14 @@ func listenAlways(ctx context.Context, a *cli.App, f client.EventFilter, changed
 	}
 }
 
-// frame draws one picture. On a terminal it replaces the one before, in place,
+// frame draws one picture. On a terminal that can it replaces the one before, in place,
 // and is cut to its height, so that its head stays in sight.
 func frame(a *cli.App, draw func() error) error {
 	stamp := a.Now().Format("2006-01-02 15:04:05")
 	if a.Output.JSON || a.Output.IDs {
 		return draw()
 	}
-	if !a.Term.Out {
+	if !a.Term.Out || a.Term.Dumb {
 		fmt.Fprintln(a.Out, stamp)
 		return draw()
 	}

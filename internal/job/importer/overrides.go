@@ -66,9 +66,20 @@ func (o Overrides) Quick() (job.Submission, error) {
 		memory = 1 // the least that a node has: the job gets all
 	}
 	return job.Submission{Spec: job.Spec{
-		Name:    path.Base(o.Command[0]),
+		Name:    o.quickName(),
 		Request: job.Request{Resources: job.Resources{CPUs: cores, CPUMemoryGB: memory}},
 	}}, nil
+}
+
+// quickName is the name of what is run: of the command, or of the image, which has
+// one of its own.
+func (o Overrides) quickName() string {
+	if len(o.Command) > 0 {
+		return path.Base(o.Command[0])
+	}
+	name, _, _ := strings.Cut(path.Base(o.Image), "@")
+	name, _, _ = strings.Cut(name, ":")
+	return name
 }
 
 // Apply puts what is overridden into a job and checks it again. Problems have
