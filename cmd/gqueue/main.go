@@ -15,7 +15,7 @@ type command struct {
 	cli.ISOFlag
 
 	List    queue.List    `cmd:"" default:"withargs" help:"List jobs (the default). The other commands: gqueue show, explain, events, save, secret, update and wait ID; see their --help."`
-	Show    queue.Show    `cmd:"" help:"Everything about a job, with its timeline."`
+	Show    queue.Show    `cmd:"" aliases:"status" help:"Everything about a job, with its timeline."`
 	Explain queue.Explain `cmd:"" help:"Why a job waits, and what would help."`
 	Secret  queue.Secret  `cmd:"" help:"Give a job that waits or runs new values of its secrets."`
 	Events  queue.Events  `cmd:"" help:"What happened to a job, line by line; without one, all that happens."`

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
@@ -19,12 +22,14 @@ const Schema = 1
 // IDsFlag and ISOFlag that it has a use for.
 type Output struct {
 	JSON, IDs bool
+	YAML      bool // the same as JSON, in that form
 	ISO       bool // times as timestamps
 }
 
 // JSONFlag is the flag of commands that can print JSON.
 type JSONFlag struct {
 	JSON bool `name:"json" group:"output" xor:"form" help:"Print JSON with a \"schema\" number, for programs."`
+	YAML bool `name:"yaml" group:"output" xor:"form" help:"Print the same as YAML."`
 }
 
 // IDsFlag is the flag of commands whose result is jobs.
@@ -37,7 +42,7 @@ type ISOFlag struct {
 	ISO bool `name:"iso" group:"output" help:"Print times as 2026-03-01T09:00:00 instead of \"5m ago\"."`
 }
 
-func (f *JSONFlag) setJSON(o *Output) { o.JSON = f.JSON }
+func (f *JSONFlag) setJSON(o *Output) { o.JSON, o.YAML = f.JSON || f.YAML, f.YAML }
 func (f *IDsFlag) setIDs(o *Output)   { o.IDs = f.IDs }
 func (f *ISOFlag) setISO(o *Output)   { o.ISO = f.ISO }
 
@@ -65,8 +70,43 @@ func (a *App) WriteJSON(v any) error {
 	if string(data) == "{}" {
 		after = "\n"
 	}
-	_, err = fmt.Fprintf(a.Out, "{\n  \"schema\": %d%s%s\n", Schema, after, EscapeJSON(string(data[1:])))
+	text := fmt.Sprintf("{\n  \"schema\": %d%s%s\n", Schema, after, EscapeJSON(string(data[1:])))
+	if a.Output.YAML {
+		return a.writeYAML(text, "")
+	}
+	_, err = io.WriteString(a.Out, text)
 	return err
+}
+
+// writeYAML writes a JSON text, which is YAML, as people write that.
+func (a *App) writeYAML(text, before string) error {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		return fmt.Errorf("encode output: %w", err)
+	}
+	plainYAML(&doc)
+	var b bytes.Buffer
+	b.WriteString(before)
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(&doc), enc.Close()); err != nil {
+		return fmt.Errorf("encode output: %w", err)
+	}
+	_, err := a.Out.Write(b.Bytes())
+	return err
+}
+
+// plainYAML takes away that the nodes were written as JSON. What needs quotes
+// keeps them.
+func plainYAML(n *yaml.Node) {
+	if len(n.Content) > 0 {
+		n.Style = 0
+	} else if n.Kind == yaml.ScalarNode {
+		n.Style &^= yaml.DoubleQuotedStyle
+	}
+	for _, c := range n.Content {
+		plainYAML(c)
+	}
 }
 
 // Answered says that nothing is left to be done with an answer of the
@@ -84,7 +124,11 @@ func (a *App) WriteLine(v any) error {
 	if err != nil {
 		return fmt.Errorf("encode output: %w", err)
 	}
-	_, err = io.WriteString(a.Out, EscapeJSON(string(data))+"\n")
+	text := EscapeJSON(string(data)) + "\n"
+	if a.Output.YAML {
+		return a.writeYAML(text, "---\n")
+	}
+	_, err = io.WriteString(a.Out, text)
 	return err
 }
 

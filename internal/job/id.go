@@ -2,11 +2,18 @@ package job
 
 import (
 	"fmt"
+	"strconv"
 )
 
 // Number is a job's number for people: 1, 2, 3, ... in the order of
 // acknowledgement, never given twice.
 type Number uint64
+
+// ParseNumber reads a job number as people type it.
+func ParseNumber(s string) (Number, bool) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return Number(n), err == nil && n > 0 && len(s) <= 19
+}
 
 // RankID names one container: rank Rank of try Attempt at index Task of a job.
 // Task and Rank count from 0, Attempt from 1. Attempt is the fencing

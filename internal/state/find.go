@@ -3,7 +3,6 @@ package state
 import (
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"gbatch/internal/job"
@@ -12,7 +11,7 @@ import (
 // Find resolves what people type: a number, a UUID, or the beginning of a UUID
 // (at least six digits) that only one job in the table has.
 func (v *View) Find(text string) (*Job, *Refusal) {
-	if n, ok := ParseNumber(text); ok {
+	if n, ok := job.ParseNumber(text); ok {
 		if j := v.Jobs.Get(n); j != nil {
 			return j, nil
 		}
@@ -49,7 +48,7 @@ func NoSuchJob(text string) *Refusal {
 // ParseTask reads what people write for tasks of an array: 123_7, or 123_[3-9,12].
 func ParseTask(text string) (job.Number, job.Indexes, bool) {
 	number, list, ok := strings.Cut(text, "_")
-	n, isNumber := ParseNumber(number)
+	n, isNumber := job.ParseNumber(number)
 	if !ok || !isNumber {
 		return 0, nil, false
 	}
@@ -79,12 +78,6 @@ func (v *View) findTask(parent job.Number, index int) (*Job, *Refusal) {
 		return nil, NoSuchJob(name)
 	}
 	return p.PendingTask(index)
-}
-
-// ParseNumber reads a job number as people type it.
-func ParseNumber(s string) (job.Number, bool) {
-	n, err := strconv.ParseUint(s, 10, 64)
-	return job.Number(n), err == nil && n > 0 && len(s) <= 19
 }
 
 // normUUID is the lower-case hex digits of a UUID or of the beginning of one;

@@ -13,7 +13,7 @@ func FuzzFind(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if n, ok := ParseNumber(s); ok && (n == 0 || strings.Trim(s, "0123456789") != "") {
+		if n, ok := job.ParseNumber(s); ok && (n == 0 || strings.Trim(s, "0123456789") != "") {
 			t.Errorf("%q is job %d", s, n)
 		}
 		if n, set, ok := ParseTask(s); ok && (n == 0 || set.Len() < 1 || set.Len() > job.MaxTasks) {

@@ -4,6 +4,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,11 +22,12 @@ import (
 
 // List is gqueue without another command, and its flags.
 type List struct {
-	IDs      []string `arg:"" optional:"" name:"id" help:"Only these jobs: numbers, UUIDs or the beginning of a UUID."`
+	IDs      []string `arg:"" optional:"" name:"id" sep:"none" help:"Only these jobs: numbers, as 12 or 12-15,20; UUIDs or the beginning of one; names."`
 	All      bool     `short:"a" help:"Also jobs that have ended."`
 	Long     bool     `short:"l" xor:"columns" help:"More columns, and reasons in sentences."`
-	Format   string   `short:"o" xor:"columns" placeholder:"FORMAT" help:"Columns by name, as id,name,state,left,priority; or Slurm's format, as '%i %.20j %T %M %R'; %.8i is 8 wide and flush right."`
+	Format   string   `short:"o" xor:"columns" placeholder:"FORMAT" help:"Columns by name, as id,name,state,left,priority; or Slurm's format, as '%i %.20j %T %M %R'; %.8i is 8 wide and flush right; or json or yaml."`
 	Priority bool     `xor:"columns" help:"Jobs that wait, with their priority by factor."`
+	Start    bool     `xor:"columns" help:"Jobs that wait, by when they are expected to start."`
 	Sort     string   `short:"S" placeholder:"COLUMNS" help:"Order by these columns, as -priority,id; a minus for the largest first."`
 	Users    []string `short:"u" name:"user" help:"Only jobs of these users."`
 	Me       bool     `help:"Only your own jobs."`
@@ -46,6 +48,7 @@ type List struct {
 const (
 	shown         = "id,name,user,project,state,time,limit,gpus,cpus,mem,nodes/reason"
 	shownLong     = "id,name,user,project,state,time,limit,gpus,cpus,mem,cluster,priority,submitted,start,nodes/reason"
+	shownStart    = "id,name,user,project,gpus,cpus,mem,submitted,start,nodes/reason"
 	shownPriority = "id,name,user,project,qos,priority,age,fairshare,size,qospoints,adjustment,other,reason"
 )
 
@@ -66,6 +69,9 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
+	if o.Format == "json" || o.Format == "yaml" {
+		a.Output.JSON, a.Output.YAML, o.Format = true, o.Format == "yaml", ""
+	}
 	form, err := o.layout()
 	if err != nil {
 		return err
@@ -76,7 +82,7 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 			return err
 		}
 	}
-	if o.Priority && len(o.States) == 0 {
+	if (o.Priority || o.Start) && len(o.States) == 0 {
 		o.States = []string{string(job.Queued)}
 	}
 	if err := checkAs(a, o.As); err != nil {
@@ -89,15 +95,21 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 	sel.factors = o.Priority || order.Asked() || form.Asked()
 	var list *api.JobList
 	get := func() (err error) {
-		if list, err = o.fetch(ctx, a, sel); err == nil && order != nil {
-			order.Sort(list.Jobs, a.View())
-			list.Jobs = first(list.Jobs, o.Limit)
+		if list, err = o.fetch(ctx, a, sel); err != nil {
+			return err
 		}
-		return err
+		switch {
+		case order != nil:
+			order.Sort(list.Jobs, a.View())
+		case o.Start:
+			slices.SortStableFunc(list.Jobs, sooner)
+		}
+		list.Jobs = first(list.Jobs, o.Limit)
+		return nil
 	}
 	draw := func() error { return o.print(a, list, form) }
 	if interval > 0 {
-		changes := client.EventFilter{User: jobs.Only(sel.users), Project: jobs.Only(sel.projects), Jobs: o.IDs}
+		changes := client.EventFilter{User: jobs.Only(sel.users), Project: jobs.Only(sel.projects)}
 		return watch.List{Changes: changes, Interval: interval, Fetch: get, Draw: draw}.Run(ctx, a)
 	}
 	if err := get(); err != nil {
@@ -124,6 +136,8 @@ func (o *List) layout() (table.Layout[api.Job], error) {
 		return jobs.Columns.Layout(o.Format)
 	case o.Priority:
 		return jobs.Columns.Columns(shownPriority), nil
+	case o.Start:
+		return jobs.Columns.Columns(shownStart), nil
 	case o.Long:
 		return jobs.Columns.Columns(shownLong), nil
 	}
@@ -147,7 +161,7 @@ func (o *List) selection(ctx context.Context, a *cli.App) (selection, error) {
 // states but one value of each other kind; what has several is filtered here.
 func (o *List) fetch(ctx context.Context, a *cli.App, s selection) (*api.JobList, error) {
 	if len(o.IDs) > 0 {
-		return fetchIDs(ctx, a, o.IDs)
+		return fetchNamed(ctx, a, o.IDs)
 	}
 	f := client.JobFilter{
 		States: s.states, User: jobs.Only(s.users), Project: jobs.Only(s.projects), Name: jobs.Only(s.names),
@@ -157,7 +171,7 @@ func (o *List) fetch(ctx context.Context, a *cli.App, s selection) (*api.JobList
 		f.All = f.All || st.Final()
 	}
 	here := len(s.users) > 1 || len(s.projects) > 1 || len(s.names) > 1 || len(s.nodes) > 1 || len(s.clusters) > 1 || len(s.qos) > 1
-	if !here && o.Sort == "" { // what is first is known here
+	if !here && o.Sort == "" && !o.Start { // what is first is known here
 		f.Limit = o.Limit
 	}
 	list, err := a.Client.Jobs(ctx, f)
@@ -166,10 +180,18 @@ func (o *List) fetch(ctx context.Context, a *cli.App, s selection) (*api.JobList
 	}
 	list.Jobs = slices.DeleteFunc(list.Jobs, func(j api.Job) bool { return !s.match(&j) })
 	list.Total = len(list.Jobs)
-	if o.Sort == "" {
-		list.Jobs = first(list.Jobs, o.Limit)
-	}
 	return list, nil
+}
+
+// sooner orders by expected start; those without one come last.
+func sooner(x, y api.Job) int {
+	a, b := jobs.StartOf(&x), jobs.StartOf(&y)
+	switch {
+	case a.IsZero() != b.IsZero():
+		return cmp.Compare(b.Unix(), a.Unix()) // the zero time is before all others
+	default:
+		return a.Compare(b)
+	}
 }
 
 // first is the first so many jobs, 0 for all.
@@ -186,18 +208,6 @@ func (s *selection) match(j *api.Job) bool {
 		(len(s.states) == 0 || jobs.InStates(s.states, j)) &&
 		(len(s.clusters) == 0 || slices.Contains(s.clusters, j.Cluster)) &&
 		(len(s.nodes) == 0 || slices.ContainsFunc(j.Nodes, func(n string) bool { return slices.Contains(s.nodes, n) }))
-}
-
-func fetchIDs(ctx context.Context, a *cli.App, ids []string) (*api.JobList, error) {
-	list := &api.JobList{Total: len(ids)}
-	for _, id := range ids {
-		d, err := a.Client.Job(ctx, id, client.JobOptions{})
-		if err != nil {
-			return nil, err
-		}
-		list.Jobs = append(list.Jobs, d.Job)
-	}
-	return list, nil
 }
 
 // print prints jobs in the form that was asked for.
@@ -222,7 +232,9 @@ func (o *List) print(a *cli.App, l *api.JobList, form table.Layout[api.Job]) err
 	if len(l.Jobs) < l.Total {
 		a.Say("these are the first %d of %d jobs", len(l.Jobs), l.Total)
 	}
-	if a.Term.Out {
+	if len(l.Jobs) == 0 && len(o.Users) > 0 {
+		a.Say("no jobs of %s; ended ones: --all", strings.Join(o.Users, ", "))
+	} else if a.Term.Out {
 		o.hint(a, l.Jobs)
 	}
 	return nil

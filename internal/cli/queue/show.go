@@ -19,13 +19,12 @@ import (
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
-	"gbatch/internal/client"
 	"gbatch/internal/job"
 )
 
 // Show is gqueue show.
 type Show struct {
-	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
+	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of one, or names."`
 	As  string   `placeholder:"SYSTEM" help:"The state in the words of gpulab1, nvct, dstack, k8s, tao or slurm."`
 }
 
@@ -35,7 +34,7 @@ func (o *Show) Run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	return a.Each(o.IDs, func(id string) error {
-		d, err := a.Client.Job(ctx, id, client.JobOptions{})
+		d, err := jobNamed(ctx, a, id)
 		switch {
 		case err != nil:
 			return err

@@ -37,7 +37,7 @@ func (r *Reader) Find(text string) (*state.Job, error) {
 	if n, set, ok := state.ParseTask(text); ok && set.Len() == 1 {
 		return r.pastTask(n, set[0].First, refusal)
 	}
-	n, ok := state.ParseNumber(text)
+	n, ok := job.ParseNumber(text)
 	if !ok {
 		raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
 		if err != nil || len(raw) != 16 {
