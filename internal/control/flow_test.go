@@ -118,7 +118,7 @@ func (w *world) submit(e Submit) any {
 	}
 	e.Past = map[string]*state.Job{}
 	for _, id := range asked.Past {
-		n, ok := state.ParseNumber(id)
+		n, ok := job.ParseNumber(id)
 		parent, set, isTask := state.ParseTask(id)
 		if p := w.past(parent); isTask && p != nil {
 			e.Past[id], _ = p.PendingTask(set[0].First)

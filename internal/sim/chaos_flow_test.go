@@ -120,7 +120,7 @@ func (x *chaos) cameTrue(j *state.Job, d job.Dependency) bool {
 	if p, set, ok := state.ParseTask(d.Jobs[0]); ok {
 		return taskCameTrue(x.taskState(fmt.Sprint(p), set[0].First), d.Type)
 	}
-	n, _ := state.ParseNumber(d.Jobs[0])
+	n, _ := job.ParseNumber(d.Jobs[0])
 	a := x.known(n)
 	begun := a.Tries > 0 || a.First > 0 || a.Restart != nil // of one that continues another, the work has begun
 	for a.State == job.Halted && a.Next != 0 {

@@ -56,7 +56,7 @@ func (x *chaos) afterTasks(ev *control.Submit) {
 
 // taskState is what became of a task of an array, of the past too.
 func (x *chaos) taskState(array string, index int) state.TaskState {
-	n, _ := state.ParseNumber(array)
+	n, _ := job.ParseNumber(array)
 	s, _ := x.known(n).Tasks.State(index)
 	return s
 }
@@ -74,7 +74,7 @@ func taskCameTrue(s state.TaskState, condition string) bool {
 
 // find is a job of history by what people type; nil: there is none.
 func (x *chaos) find(id string) *state.Job {
-	if n, ok := state.ParseNumber(id); ok {
+	if n, ok := job.ParseNumber(id); ok {
 		return x.known(n)
 	}
 	n, set, _ := state.ParseTask(id)
