@@ -101,7 +101,7 @@ func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string
 		return ""
 	}
 	asked := sizeText(sched.Allocation{MilliCPU: max(cpu, 0), MemMiB: max(mem, 0)})
-	freeCPU, freeMem := e.freeOn(s, from.Node, 0)
+	freeCPU, freeMem := s.freeOn(from.Node, 0)
 	if cpu > freeCPU || mem > freeMem {
 		return fmt.Sprintf("job %d asks for %s more, and %s has %s free", j.Number, asked, from.Node, sizeText(sched.Allocation{MilliCPU: freeCPU, MemMiB: freeMem}))
 	}
@@ -114,7 +114,7 @@ func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string
 			if a.Node != from.Node || res.At >= end {
 				continue
 			}
-			thenCPU, thenMem := e.freeOn(s, from.Node, res.At)
+			thenCPU, thenMem := s.freeOn(from.Node, res.At)
 			if cpu > thenCPU-a.MilliCPU && cpu > 0 || mem > thenMem-a.MemMiB && mem > 0 {
 				return fmt.Sprintf("job %d asks for %s more, which %s is to give to job %d before this job's time limit", j.Number, asked, from.Node, job.Number(res.Job))
 			}
@@ -125,7 +125,7 @@ func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string
 
 // freeOn is the CPU and memory of a node that no job holds at a moment, by the
 // time limits of those that run; 0 is now.
-func (e Resize) freeOn(s *step, name string, at sched.Time) (milliCPU, memMiB int64) {
+func (s *step) freeOn(name string, at sched.Time) (milliCPU, memMiB int64) {
 	n := s.nodes.get(name)
 	milliCPU, memMiB = int64(n.Inventory.CPUs)*1000, n.Inventory.MemBytes>>20
 	for _, num := range n.Jobs {

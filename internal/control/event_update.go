@@ -11,7 +11,14 @@ import (
 
 // update changes a job that waits, or the time limit of one that runs.
 func (e Act) update(s *step, j *state.Job) Outcome {
-	if r := e.Change.Refuse(j, e.Operator); r != nil {
+	may := e.Operator
+	if !may && e.Change.Limit > j.Request.Limit && j.State == job.Running && j.Ending == nil {
+		if r := s.longer(j, e.Change.Limit); r != nil {
+			return Outcome{Refusal: r}
+		}
+		may = true // that it runs on is nobody's loss
+	}
+	if r := e.Change.Refuse(j, may); r != nil {
 		return Outcome{Refusal: r}
 	}
 	req, name, text := e.Change.To(j)

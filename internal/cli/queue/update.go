@@ -16,6 +16,7 @@ import (
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/secret"
 	"gbatch/internal/cli/watch"
+	"gbatch/internal/client"
 	"gbatch/internal/job"
 )
 
@@ -26,19 +27,15 @@ type Update struct {
 	Priority *int   `help:"Of a waiting job: what is added to its priority. Only operators may raise it."`
 	Mem      string `placeholder:"SIZE" help:"Memory for each of its containers, without its tmpfs, as 64G."`
 
-	Time    string `short:"t" placeholder:"LIMIT" help:"Its time limit, also while it runs: minutes, h:mm:ss, d-hh, or 2h, 1d. Only operators may raise it."`
+	Time    string `short:"t" placeholder:"LIMIT" help:"Its time limit, also while it runs: minutes, h:mm:ss, d-hh, or 2h, 1d; +2h for so much more. More is for operators, and for a running job's user where nobody was promised what it holds."`
 	JobName string `name:"name" help:"Its name."`
 }
 
 // Run changes a job that waits, or one that runs.
 func (o *Update) Run(ctx context.Context, a *cli.App) error {
 	change := api.JobChange{Name: o.JobName, Priority: o.Priority}
-	if o.Time != "" {
-		d, limited, err := job.ParseLimit(o.Time)
-		if err != nil || !limited {
-			return exit.Usagef("--time %q: %w", o.Time, cmp.Or(err, errors.New("want a limit")))
-		}
-		change.LimitS = int64(d)
+	if err := o.limit(ctx, a, &change); err != nil {
+		return err
 	}
 	mem, err := o.memory()
 	if err != nil {
@@ -58,6 +55,26 @@ func (o *Update) Run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	return cancel.Print(a, resp)
+}
+
+// limit is what --time says: a limit, or how much longer.
+func (o *Update) limit(ctx context.Context, a *cli.App, change *api.JobChange) error {
+	if o.Time == "" {
+		return nil
+	}
+	text, more := strings.CutPrefix(o.Time, "+")
+	d, limited, err := job.ParseLimit(text)
+	if err != nil || !limited {
+		return exit.Usagef("--time %q: %w", o.Time, cmp.Or(err, errors.New("want a limit")))
+	}
+	if change.LimitS = int64(d); more {
+		j, err := a.Client.Job(ctx, o.ID, client.JobOptions{})
+		if err != nil {
+			return err
+		}
+		change.LimitS += j.LimitS
+	}
+	return nil
 }
 
 // memory is what --mem says, in GiB. A number alone is of MiB, as everywhere, and

@@ -1,0 +1,103 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// longer says why a job that runs cannot have a longer time limit without an
+// operator's word: somebody else was promised what it holds, or is to have it.
+// Then a longer limit costs nobody anything, as when no one waits.
+func (s *step) longer(j *state.Job, limit sched.Time) *state.Refusal {
+	denied := func(format string, args ...any) *state.Refusal {
+		return &state.Refusal{Code: state.Denied, Message: fmt.Sprintf(format, args...), Hint: "ask for less; an operator may raise it all the same"}
+	}
+	if limit > s.cfg.MaxRun && s.cfg.MaxRun > 0 {
+		return denied("job %d would run for %s, and jobs here run for %s at most", j.Number, job.Duration(limit/sched.Second), job.Duration(s.cfg.MaxRun/sched.Second))
+	}
+	if s.cfg.boundsGPUTime() && len(j.Attempt.Ranks[0].Alloc.GPUs) > 0 {
+		return denied("the GPU minutes of running jobs are bounded here, and job %d began with fewer", j.Number)
+	}
+	from := j.Attempt.Start + j.LimitLeft()
+	until := from + limit - j.Request.Limit
+	for _, r := range j.Attempt.Ranks {
+		if w := s.windowOn(r.Alloc.Node, from, until); w != "" {
+			return denied("%s is reserved (%s) before job %d would end", r.Alloc.Node, w, j.Number)
+		}
+		if other := s.promised(r.Alloc, from, until); other > 0 {
+			return denied("job %d was promised what job %d holds on %s, from before job %d would end", other, j.Number, r.Alloc.Node, j.Number)
+		}
+	}
+	return nil
+}
+
+// boundsGPUTime says whether anybody's running jobs may have only so many GPU
+// minutes left.
+func (c *Config) boundsGPUTime() bool {
+	p := &c.Policy
+	bounds := p.User.GPUMinutes > 0 || p.Project.GPUMinutes > 0
+	for _, l := range p.Users {
+		bounds = bounds || l.GPUMinutes > 0
+	}
+	for _, l := range p.Projects {
+		bounds = bounds || l.GPUMinutes > 0
+	}
+	for _, q := range p.QOS {
+		bounds = bounds || q.Limits.GPUMinutes > 0 || q.PerUser.GPUMinutes > 0
+	}
+	return bounds
+}
+
+// windowOn is a reservation of a node that begins between two moments.
+func (s *step) windowOn(name string, from, until sched.Time) string {
+	for _, w := range s.queue.windows {
+		if w.Start >= from && w.Start < until && slices.Contains(w.Nodes, name) {
+			return w.Name
+		}
+	}
+	return ""
+}
+
+// promised is a job that is to start on a rank's node between two moments with what
+// the rank holds; 0: none.
+func (s *step) promised(held sched.Allocation, from, until sched.Time) job.Number {
+	if s.queue.plan == nil {
+		return 0
+	}
+	for _, res := range s.queue.plan.Reservations {
+		if waits := s.jobs.get(job.Number(res.Job)); waits == nil || waits.State != job.Queued || res.At < from || res.At >= until {
+			continue
+		}
+		for _, a := range res.Ranks {
+			if a.Node == held.Node && (shareGPU(a, held) || !s.besides(held, res.At)) {
+				return job.Number(res.Job)
+			}
+		}
+	}
+	return 0
+}
+
+func shareGPU(a, b sched.Allocation) bool {
+	return slices.ContainsFunc(a.GPUs, func(x sched.GPUShare) bool {
+		return slices.ContainsFunc(b.GPUs, func(y sched.GPUShare) bool { return x.UUID == y.UUID })
+	})
+}
+
+// besides says whether a node has the cores and memory for all that the plan
+// starts there up to a moment, if what is held is held on.
+func (s *step) besides(held sched.Allocation, at sched.Time) bool {
+	cpu, mem := s.freeOn(held.Node, at)
+	cpu, mem = cpu-held.MilliCPU, mem-held.MemMiB
+	for _, res := range s.queue.plan.Reservations {
+		for _, a := range res.Ranks {
+			if a.Node == held.Node && res.At <= at {
+				cpu, mem = cpu-a.MilliCPU, mem-a.MemMiB
+			}
+		}
+	}
+	return cpu >= 0 && mem >= 0
+}
