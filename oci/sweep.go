@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
 )
@@ -67,7 +70,12 @@ func sweepDir(dir string) error {
 	if err := Cleanup(dir); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	err = os.RemoveAll(dir)
+	// A shim that is about to end may write its last file meanwhile.
+	for end := time.Now().Add(time.Second); errors.Is(err, unix.ENOTEMPTY) && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		err = os.RemoveAll(dir)
+	}
+	if err != nil {
 		return fmt.Errorf("sweep %s: %w", dir, err)
 	}
 	return nil

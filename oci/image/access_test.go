@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"gbatch/oci/ref"
@@ -207,10 +208,11 @@ func TestMirrors(t *testing.T) {
 	dead.Close()
 	mirrors := []string{strings.TrimPrefix(dead.URL, "http://"), empty.host, mirror.host + "/proxy"}
 
-	var leaked bool
+	var leaked atomic.Bool
 	mirror.setFault(func(_ http.ResponseWriter, r *http.Request) bool {
-		_, _, ok := r.BasicAuth()
-		leaked = leaked || ok
+		if _, _, ok := r.BasicAuth(); ok {
+			leaked.Store(true)
+		}
 		return false
 	})
 	s := open(t, Config{Mirrors: map[string][]string{origin.host: mirrors}})
@@ -218,7 +220,7 @@ func TestMirrors(t *testing.T) {
 	if len(origin.seen) != 0 || mirror.count("GET", "/blobs/") != 3 {
 		t.Errorf("origin saw %v, mirror saw %v", origin.seen, mirror.seen)
 	}
-	if leaked {
+	if leaked.Load() {
 		t.Error("the user's credentials went to the mirror")
 	}
 

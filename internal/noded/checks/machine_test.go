@@ -128,6 +128,7 @@ func TestHangingDirectoryIsAskedOnce(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		if asked != 1 {
 			t.Errorf("asked %d times", asked)
 		}
