@@ -73,7 +73,7 @@ func (o *Usage) Run(ctx context.Context, a *cli.App) error {
 		}
 		t.Row(total...)
 	}
-	if err := t.Write(a.Out); err != nil {
+	if err := t.Fit(a.Term.Width).Write(a.Out); err != nil {
 		return err
 	}
 	a.Say("from %s to before %s (UTC); billed hours are of a GPU of weight 1", r.Start.Format(time.DateOnly), r.End.Format(time.DateOnly))
@@ -146,5 +146,5 @@ func (o *Shares) Run(ctx context.Context, a *cli.App) error {
 			strconv.FormatFloat(s.TotalHours, 'f', 2, 64), budget,
 		)
 	}
-	return t.Write(a.Out)
+	return t.Fit(a.Term.Width).Write(a.Out)
 }

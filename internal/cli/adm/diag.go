@@ -44,7 +44,7 @@ func (Diag) Run(ctx context.Context, a *cli.App) error {
 		t.Row(timingCells(row.name, row.t)...)
 	}
 	fmt.Fprintln(a.Out)
-	if err := t.Write(a.Out); err != nil || len(d.Routes) == 0 {
+	if err := t.Fit(a.Term.Width).Write(a.Out); err != nil || len(d.Routes) == 0 {
 		return err
 	}
 	t = table.New("ROUTE", "COUNT", "MEAN", "MEDIAN", "99%", "4XX", "5XX")
@@ -53,7 +53,7 @@ func (Diag) Run(ctx context.Context, a *cli.App) error {
 		t.Row(append(timingCells(r.Route, r.Timing), strconv.FormatUint(r.Refused, 10), strconv.FormatUint(r.Failed, 10))...)
 	}
 	fmt.Fprintln(a.Out)
-	return t.Write(a.Out)
+	return t.Fit(a.Term.Width).Write(a.Out)
 }
 
 func timingCells(name string, t api.Timing) []string {

@@ -95,5 +95,5 @@ func (o *Audit) Run(ctx context.Context, a *cli.App) error {
 		}
 		t.Row(e.Time.Format(time.RFC3339), e.User, e.From, e.Via, e.Action, e.Object, e.Change, e.Result)
 	}
-	return t.Write(a.Out)
+	return t.Fit(a.Term.Width).Write(a.Out)
 }

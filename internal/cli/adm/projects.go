@@ -202,7 +202,7 @@ func (Projects) Run(ctx context.Context, a *cli.App) error {
 		}
 		t.Row(p.Name, strconv.Itoa(p.GID), strconv.FormatInt(max(p.Shares, 1), 10), clustersOf(p), limitsOf(p.Limits), budgetOf(shares, p.Name), from, allowedTo(p), membersOf(p))
 	}
-	return t.Write(a.Out)
+	return t.Fit(a.Term.Width).Write(a.Out)
 }
 
 // budgetOf is what a project has used of its budget.

@@ -30,7 +30,7 @@ func (Reservations) Run(ctx context.Context, a *cli.App) error {
 			r.Name, r.UUID, r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339), reservedWhat(r), reservedFor(r), r.Reason,
 		)
 	}
-	return t.Write(a.Out)
+	return t.Fit(a.Term.Width).Write(a.Out)
 }
 
 // reservedWhat is the nodes, and how many GPUs of them where it is not all.

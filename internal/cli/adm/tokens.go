@@ -118,7 +118,7 @@ func (o *Tokens) Run(ctx context.Context, a *cli.App) error {
 		}
 		t.Row(k.ID, who, tokenState(a, k), k.Created.Format(time.RFC3339), k.Expires.Format(time.RFC3339), k.By, k.Note)
 	}
-	return t.Write(a.Out)
+	return t.Fit(a.Term.Width).Write(a.Out)
 }
 
 func tokenState(a *cli.App, t api.Token) string {

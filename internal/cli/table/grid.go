@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 
 	"gbatch/internal/cli/human"
@@ -52,6 +53,21 @@ func (g *Grid) NoHeader(no bool) *Grid {
 	g.noHeader = g.noHeader || no
 	return g
 }
+
+// Fit keeps the lines within the width of a terminal, 0 for any: long texts are
+// cut, and if that is not enough columns are left out.
+func (g *Grid) Fit(width int) *Grid {
+	g.limit = width
+	for i := range g.columns {
+		if !g.columns[i].right {
+			g.columns[i].least = longText
+		}
+	}
+	return g
+}
+
+// longText is what Fit leaves of a text: a time is not cut, a UUID is.
+const longText = 20
 
 // Indent puts text in front of each line.
 func (g *Grid) Indent(text string) *Grid {
@@ -117,6 +133,7 @@ func (g *Grid) Write(w io.Writer) error {
 		g.put(&out, i, widths[i], cell)
 		start = end
 	}
+	g.sayHidden(&out, widths)
 	_, err := w.Write(out.Bytes())
 	return err
 }
@@ -144,6 +161,9 @@ func (g *Grid) put(out *bytes.Buffer, i, width int, cell drawn) {
 	if i == 0 {
 		out.WriteString(g.indent)
 	}
+	if width == hidden {
+		return
+	}
 	if cell.width > width {
 		cell.text, cell.width = []byte(human.Cut(string(cell.text), width)), width
 	}
@@ -166,22 +186,41 @@ func (g *Grid) put(out *bytes.Buffer, i, width int, cell drawn) {
 	}
 }
 
+const (
+	hidden     = -1 // the width of a column that is not drawn
+	leastWidth = 40 // a narrower terminal wraps the lines
+)
+
 // fit gives the columns' widths, taking from the widest that may be cut until
-// the line fits.
+// the line fits, and then away those before the last.
 func (g *Grid) fit() []int {
-	widths := make([]int, len(g.columns))
-	total := 2 * (len(g.columns) - 1)
+	whole := make([]int, len(g.columns))
 	if !g.noHeader {
 		for i, c := range g.columns {
-			widths[i] = len(c.title)
+			whole[i] = len(c.title)
 		}
 	}
 	for n, w := range g.widths {
 		i := n % len(g.columns)
-		widths[i] = max(widths[i], w)
+		whole[i] = max(whole[i], w)
 	}
+	for last := len(g.columns) - 2; ; last-- {
+		widths := slices.Clone(whole)
+		if g.cut(widths) || last < 1 || g.limit < leastWidth {
+			return widths
+		}
+		whole[last] = hidden
+	}
+}
+
+// cut narrows columns until the line fits, and says whether it does.
+func (g *Grid) cut(widths []int) bool {
+	total := len(g.indent) - 2
 	for _, w := range widths {
-		total += w
+		total += w + 2
+		if w == hidden {
+			total -= hidden + 2
+		}
 	}
 	for g.limit > 0 && total > g.limit {
 		widest := -1
@@ -191,12 +230,25 @@ func (g *Grid) fit() []int {
 			}
 		}
 		if widest < 0 {
-			break // the terminal has to wrap the line
+			return false
 		}
 		widths[widest]--
 		total--
 	}
-	return widths
+	return true
+}
+
+// sayHidden says which columns the terminal is too narrow for.
+func (g *Grid) sayHidden(out *bytes.Buffer, widths []int) {
+	var titles []string
+	for i, w := range widths {
+		if w == hidden {
+			titles = append(titles, g.columns[i].title)
+		}
+	}
+	if len(titles) > 0 && !g.noHeader {
+		out.WriteString(human.Cut(g.indent+"too narrow for "+strings.Join(titles, ", "), g.limit) + "\n")
+	}
 }
 
 // Fields are names and values in two columns; empty values are left out.
