@@ -23,6 +23,13 @@ import (
 
 func TestMain(m *testing.M) { clitest.Main(m) }
 
+func toServer(srv *httptest.Server) *client.Client {
+	return &client.Client{Address: "/none", Transport: clitest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		r.URL.Host = srv.Listener.Addr().String()
+		return http.DefaultTransport.RoundTrip(r)
+	})}
+}
+
 // TestOperator looks at what gadm asks of the controller and says to the user.
 func TestOperator(t *testing.T) {
 	tests := map[string]struct {
@@ -37,6 +44,26 @@ func TestOperator(t *testing.T) {
 			},
 			asks: []string{`POST /v1/nodes/gpu01/drain {"reason":"new driver"}`, `POST /v1/nodes/gpu02/drain {"reason":"new driver"}`},
 			says: "gpu01 drained\ngpu02 drained\n",
+		},
+		"drained": {
+			run: func(ctx context.Context, a *cli.App) error {
+				return (&Drain{Nodes: []string{"gpu01"}, Reason: "new driver", Wait: true}).Run(ctx, a)
+			},
+			asks: []string{`POST /v1/nodes/gpu01/drain {"reason":"new driver"}`, "GET /v1/nodes/gpu01 "},
+			says: "gpu01 drained\n",
+		},
+		"late": {
+			run: func(ctx context.Context, a *cli.App) error {
+				return (&Drain{Nodes: []string{"busy"}, Reason: "new driver", Deadline: time.Second}).Run(ctx, a)
+			},
+			asks: []string{`POST /v1/nodes/busy/drain {"reason":"new driver"}`, "GET /v1/nodes/busy "},
+			says: "busy drained\n", code: exit.Failure,
+		},
+		"one GPU is not waited for": {
+			run: func(ctx context.Context, a *cli.App) error {
+				return (&Drain{Nodes: []string{"gpu01"}, GPU: "3", Reason: "new driver", Wait: true}).Run(ctx, a)
+			},
+			code: exit.Usage,
 		},
 		"one-unknown": {
 			run: func(ctx context.Context, a *cli.App) error {
@@ -84,12 +111,6 @@ func TestOperator(t *testing.T) {
 				"course  a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8  2026-03-01T09:00:00Z  2026-03-01T10:00:00Z  gpu[01-02] (2 GPUs)  project ml101, jobs that name it  Tuesdays\n",
 		},
 	}
-	toServer := func(srv *httptest.Server) *client.Client {
-		return &client.Client{Address: "/none", Transport: clitest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			r.URL.Host = srv.Listener.Addr().String()
-			return http.DefaultTransport.RoundTrip(r)
-		})}
-	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var asks []string
@@ -102,6 +123,8 @@ func TestOperator(t *testing.T) {
 				switch {
 				case strings.Contains(r.URL.Path, "gpu09"):
 					clitest.Refuse(w, api.Errorf(api.CodeNotFound, `there is no node "gpu09"`))
+				case strings.HasPrefix(r.URL.Path, "/v1/nodes/") && r.Method == http.MethodGet:
+					clitest.Answer(w, api.NodeDetail{Node: api.Node{Name: "busy", Jobs: strings.Count(r.URL.Path, "busy")}})
 				case r.Method == http.MethodGet:
 					clitest.Answer(w, api.ReservationList{Reservations: []api.Reservation{{Name: "course", UUID: "a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8", Start: clitest.Now, End: clitest.Now.Add(time.Hour),
 						Nodes: []string{"gpu01", "gpu02"}, GPUs: []string{"GPU-a", "GPU-b"}, Projects: []string{"ml101"}, Reason: "Tuesdays"}}})

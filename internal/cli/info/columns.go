@@ -101,8 +101,16 @@ type nodeRow struct {
 	gpusFree, gpusAll int64 // free in thousandths, all in GPUs
 }
 
+// stateOf is the state of a node: one that is drained and has jobs is draining.
+func stateOf(n *api.Node) string {
+	if n.State == "drained" && n.Jobs > 0 {
+		return "draining"
+	}
+	return n.State
+}
+
 func newNodeRow(n *api.Node) *nodeRow {
-	r := &nodeRow{names: []string{n.Name}, state: n.State, model: models(n), reason: n.Reason, cuda: n.CUDA, driver: n.Driver, version: n.Version, features: strings.Join(n.Features, ","),
+	r := &nodeRow{names: []string{n.Name}, state: stateOf(n), model: models(n), reason: n.Reason, cuda: n.CUDA, driver: n.Driver, version: n.Version, features: strings.Join(n.Features, ","),
 		cluster: n.Cluster, jobs: n.Jobs, cpus: n.CPUs, mem: n.MemBytes, gpusAll: int64(len(n.GPUs))}
 	var sick []string
 	for _, g := range n.GPUs {

@@ -50,7 +50,7 @@ func (o *Info) showNodes(ctx context.Context, a *cli.App) error {
 func showNode(a *cli.App, n *api.NodeDetail) error {
 	f := table.NewFields()
 	f.Add("Node", n.Name)
-	word := n.State
+	word := stateOf(&n.Node)
 	if !n.Since.IsZero() {
 		word += " since " + n.Since.Local().Format(human.ISO)
 	}
