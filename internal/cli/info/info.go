@@ -24,6 +24,7 @@ type Info struct {
 	Short    bool     `short:"s" xor:"view" help:"A box with one line per node: free and total workers, GPUs, CPUs and memory."`
 	PerNode  bool     `short:"N" xor:"view" help:"One line per node, also for nodes that are alike."`
 	GPUs     bool     `name:"gpus" xor:"view" help:"One line per GPU."`
+	Users    bool     `xor:"view" help:"Who holds what now, and how much of theirs waits."`
 	Reasons  bool     `short:"R" xor:"view" help:"Only nodes that something is wrong with, and what."`
 	Format   string   `short:"o" xor:"view" placeholder:"FORMAT" help:"Columns by name, as name,state,gpus,driver,features; or sinfo's format, as '%N %T %E'."`
 	Interval int      `short:"i" placeholder:"SECONDS" help:"Show it live, drawn again that often, until Ctrl-C."`
@@ -39,7 +40,12 @@ func (o *Info) Run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	if len(o.Node) > 0 {
+	switch {
+	case o.Users && (len(o.Node)+len(o.Nodes)+len(o.Clusters) > 0 || interval > 0):
+		return exit.Usagef("--users is of all nodes, and once: leave out nodes, clusters and --watch; gqueue -w NODES lists the jobs there")
+	case o.Users:
+		return o.users(ctx, a)
+	case len(o.Node) > 0:
 		return o.showNodes(ctx, a)
 	}
 	form, err := o.layout()
