@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -44,8 +43,7 @@ func machines(t *testing.T) [2]*os.File {
 			t.Fatalf("%v: %s", err, out)
 		}
 		registry := exec.Command("nsenter", "--net="+at, "docker-registry", "serve", filepath.Join(open.dir, "config.yml"))
-		registry.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := registry.Start(); err != nil {
+		if err := startChild(registry); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = errors.Join(registry.Process.Kill(), registry.Wait()) })

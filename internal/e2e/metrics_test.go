@@ -39,8 +39,7 @@ func startPrometheus(t *testing.T, config string) *prometheus {
 	}
 	cmd := exec.Command(path, "--config.file="+config, "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+p.address)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err := startChild(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

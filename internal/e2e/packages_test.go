@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"gbatch/internal/client"
@@ -51,14 +50,13 @@ echo ready
 exec sleep infinity
 `
 	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "machine", dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	if err := cmd.Start(); err != nil {
+	if err := startChild(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
@@ -97,8 +95,7 @@ func (m *machine) daemon(name string) *daemon {
 	defer log.Close()
 	d.cmd, d.done = m.command(name, "run"), make(chan struct{})
 	d.cmd.Stdout, d.cmd.Stderr = log, log
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := d.cmd.Start(); err != nil {
+	if err := startChild(d.cmd); err != nil {
 		m.t.Fatal(err)
 	}
 	go func() { // ends with the process; stop waits for it

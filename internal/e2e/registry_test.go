@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"gbatch/oci/image/imagetest"
@@ -50,8 +49,7 @@ func startRegistry(dir string, creds *ref.Credentials) (*registry, error) {
 		return nil, err
 	}
 	r := &registry{host: host, dir: dir, creds: creds, cmd: exec.Command("docker-registry", "serve", file)}
-	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := r.cmd.Start(); err != nil {
+	if err := startChild(r.cmd); err != nil {
 		return nil, fmt.Errorf("start registry: %w", err)
 	}
 	answers := func() bool {

@@ -173,8 +173,7 @@ func (d *daemon) start() {
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = cleanEnv()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err := startChild(cmd); err != nil {
 		d.s.t.Fatalf("start %s: %v", d.name, err)
 	}
 	d.cmd, d.done = cmd, make(chan struct{})

@@ -226,8 +226,7 @@ func (se *session) result(ctx context.Context, start api.ExecStart) (code int, e
 			_, err = se.ch.Write(f.Data)
 		case api.FrameErrOutput:
 			_, err = se.ch.Stderr().Write(f.Data)
-		case api.FrameEndOutput:
-			err = se.ch.CloseWrite()
+		case api.FrameEndOutput: // in SSH it would be that of standard error, too, which goes on
 		case api.FrameError:
 			return 0, f.Failure()
 		case api.FrameExit:
