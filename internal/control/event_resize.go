@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"gbatch/internal/control/picture"
 	"gbatch/internal/control/ranks"
@@ -101,9 +102,8 @@ func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string
 		return ""
 	}
 	asked := sizeText(sched.Allocation{MilliCPU: max(cpu, 0), MemMiB: max(mem, 0)})
-	freeCPU, freeMem := s.freeOn(from.Node, 0)
-	if cpu > freeCPU || mem > freeMem {
-		return fmt.Sprintf("job %d asks for %s more, and %s has %s free", j.Number, asked, from.Node, sizeText(sched.Allocation{MilliCPU: freeCPU, MemMiB: freeMem}))
+	if free := s.freeOn(from.Node, 0); cpu > free.MilliCPU || mem > free.MemMiB {
+		return fmt.Sprintf("job %d asks for %s more, and %s has %s free", j.Number, asked, from.Node, sizeText(free))
 	}
 	if s.queue.plan == nil {
 		return ""
@@ -114,8 +114,8 @@ func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string
 			if a.Node != from.Node || res.At >= end {
 				continue
 			}
-			thenCPU, thenMem := s.freeOn(from.Node, res.At)
-			if cpu > thenCPU-a.MilliCPU && cpu > 0 || mem > thenMem-a.MemMiB && mem > 0 {
+			then := s.freeOn(from.Node, res.At)
+			if cpu > then.MilliCPU-a.MilliCPU && cpu > 0 || mem > then.MemMiB-a.MemMiB && mem > 0 {
 				return fmt.Sprintf("job %d asks for %s more, which %s is to give to job %d before this job's time limit", j.Number, asked, from.Node, job.Number(res.Job))
 			}
 		}
@@ -123,24 +123,35 @@ func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string
 	return ""
 }
 
-// freeOn is the CPU and memory of a node that no job holds at a moment, by the
-// time limits of those that run; 0 is now.
-func (s *step) freeOn(name string, at sched.Time) (milliCPU, memMiB int64) {
+// freeOn is what of a node's cores, memory and disk no job holds at a moment, by
+// the time limits of those that run; 0 is now.
+func (s *step) freeOn(name string, at sched.Time) sched.Allocation {
 	n := s.nodes.get(name)
-	milliCPU, memMiB = int64(n.Inventory.CPUs)*1000, n.Inventory.MemBytes>>20
+	free := sched.Allocation{Node: name, MilliCPU: int64(n.Inventory.CPUs) * 1000, MemMiB: n.Inventory.MemBytes >> 20, DiskMiB: n.Inventory.DiskBytes >> 20}
 	for _, num := range n.Jobs {
-		j := s.jobs.get(num)
-		if at > 0 && j.Attempt.Start+j.LimitLeft() <= at {
-			continue
-		}
-		for _, r := range j.Attempt.Ranks {
-			if r.Alloc.Node == name {
-				milliCPU -= r.Alloc.MilliCPU
-				memMiB -= r.Alloc.MemMiB
-			}
+		if j := s.jobs.get(num); at == 0 || j.Attempt.Start+j.LimitLeft() > at {
+			free = without(free, heldOn(j, name))
 		}
 	}
-	return milliCPU, memMiB
+	return free
+}
+
+// heldOn is what all ranks of a job hold on a node.
+func heldOn(j *state.Job, name string) sched.Allocation {
+	all := sched.Allocation{Node: name}
+	for _, r := range j.Attempt.Ranks {
+		if a := r.Alloc; a.Node == name {
+			all.GPUs = slices.Concat(all.GPUs, a.GPUs)
+			all.MilliCPU, all.MemMiB, all.DiskMiB = all.MilliCPU+a.MilliCPU, all.MemMiB+a.MemMiB, all.DiskMiB+a.DiskMiB
+		}
+	}
+	return all
+}
+
+// without is the cores, memory and disk of a that b leaves.
+func without(a, b sched.Allocation) sched.Allocation {
+	a.MilliCPU, a.MemMiB, a.DiskMiB = a.MilliCPU-b.MilliCPU, a.MemMiB-b.MemMiB, a.DiskMiB-b.DiskMiB
+	return a
 }
 
 // regrant changes a rank and the CPU and memory that it holds, for the scheduler

@@ -28,7 +28,7 @@ func (s *step) longer(j *state.Job, limit sched.Time) *state.Refusal {
 		if w := s.windowOn(r.Alloc.Node, from, until); w != "" {
 			return denied("%s is reserved (%s) before job %d would end", r.Alloc.Node, w, j.Number)
 		}
-		if other := s.promised(r.Alloc, from, until); other > 0 {
+		if other := s.promised(heldOn(j, r.Alloc.Node), from, until); other > 0 {
 			return denied("job %d was promised what job %d holds on %s, from before job %d would end", other, j.Number, r.Alloc.Node, j.Number)
 		}
 	}
@@ -62,8 +62,8 @@ func (s *step) windowOn(name string, from, until sched.Time) string {
 	return ""
 }
 
-// promised is a job that is to start on a rank's node between two moments with what
-// the rank holds; 0: none.
+// promised is a job that is to start on a node between two moments with what is held
+// there; 0: none.
 func (s *step) promised(held sched.Allocation, from, until sched.Time) job.Number {
 	if s.queue.plan == nil {
 		return 0
@@ -87,17 +87,16 @@ func shareGPU(a, b sched.Allocation) bool {
 	})
 }
 
-// besides says whether a node has the cores and memory for all that the plan
+// besides says whether a node has the cores, memory and disk for all that the plan
 // starts there up to a moment, if what is held is held on.
 func (s *step) besides(held sched.Allocation, at sched.Time) bool {
-	cpu, mem := s.freeOn(held.Node, at)
-	cpu, mem = cpu-held.MilliCPU, mem-held.MemMiB
+	free := without(s.freeOn(held.Node, at), held)
 	for _, res := range s.queue.plan.Reservations {
 		for _, a := range res.Ranks {
 			if a.Node == held.Node && res.At <= at {
-				cpu, mem = cpu-a.MilliCPU, mem-a.MemMiB
+				free = without(free, a)
 			}
 		}
 	}
-	return cpu >= 0 && mem >= 0
+	return min(free.MilliCPU, free.MemMiB, free.DiskMiB) >= 0
 }

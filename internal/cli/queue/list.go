@@ -109,7 +109,7 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 	}
 	draw := func() error { return o.print(a, list, form) }
 	if interval > 0 {
-		changes := client.EventFilter{User: jobs.Only(sel.users), Project: jobs.Only(sel.projects)}
+		changes := client.EventFilter{User: jobs.Only(sel.users), Project: jobs.Only(sel.projects), Jobs: numbersOnly(o.IDs)}
 		return watch.List{Changes: changes, Interval: interval, Fetch: get, Draw: draw}.Run(ctx, a)
 	}
 	if err := get(); err != nil {

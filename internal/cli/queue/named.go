@@ -43,6 +43,20 @@ func namedJobs(words []string) ([]asked, error) {
 	return out, nil
 }
 
+// numbersOnly are the words if all are numbers of jobs, whose changes can be told
+// apart; nil: any change may concern them.
+func numbersOnly(words []string) (ids []string) {
+	for _, word := range words {
+		for _, id := range splitOutside(word) {
+			if _, ok := job.ParseNumber(id); !ok {
+				return nil
+			}
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // rangeOf reads 14-16.
 func rangeOf(id string) (first, last job.Number, ok bool) {
 	a, b, cut := strings.Cut(id, "-")

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -192,10 +193,7 @@ func (s *Sender) due() (list []key) {
 		}
 	}
 	slices.SortFunc(list, func(a, b key) int {
-		if a.job != b.job {
-			return int(a.job) - int(b.job)
-		}
-		return int(a.version) - int(b.version)
+		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.version, b.version))
 	})
 	return list
 }

@@ -42,8 +42,6 @@ type Options struct {
 // Hooks are those of one node.
 type Hooks struct {
 	Options
-	dir string
-	log *slog.Logger
 
 	mu      sync.Mutex
 	records map[job.RankID]record
@@ -59,7 +57,7 @@ type Rank struct {
 
 // Open reads what an earlier daemon noted.
 func Open(o Options) (*Hooks, error) {
-	h := &Hooks{Options: o, dir: o.Dir, log: o.Log, records: map[job.RankID]record{}, late: map[job.RankID]bool{}}
+	h := &Hooks{Options: o, records: map[job.RankID]record{}, late: map[job.RankID]bool{}}
 	return h, h.load()
 }
 
@@ -132,7 +130,7 @@ func (h *Hooks) After(ctx context.Context, r Rank, exit *node.Exit) bool {
 	if rec.Stage != inEpilog {
 		rec.Stage, rec.Exit = inEpilog, exit
 		if err := h.put(rec); err != nil {
-			h.log.Error("a restart of the daemon could run an epilog without the job's end", "rank", r.ID, "error", err)
+			h.Log.Error("a restart of the daemon could run an epilog without the job's end", "rank", r.ID, "error", err)
 		}
 	}
 	h.Reached("epilog noted")
@@ -159,7 +157,7 @@ func (h *Hooks) epilog(ctx context.Context, rec record) bool {
 	}
 	rec.Stage = isOver
 	if err := h.put(rec); err != nil {
-		h.log.Error("a restart of the daemon could run an epilog again", "rank", rec.ID, "error", err)
+		h.Log.Error("a restart of the daemon could run an epilog again", "rank", rec.ID, "error", err)
 	}
 	h.Reached("epilog over")
 	return true
@@ -174,7 +172,7 @@ func (h *Hooks) run(ctx context.Context, kind string, rec record, p config.Progr
 	began := time.Now()
 	out, err := program.Run{Path: p.Path, Env: append(append(Environment(), rec.Facts...), more...), Limit: time.Duration(p.Timeout), Group: group}.Do(ctx)
 	took := time.Since(began)
-	log := h.log.With("program", p.Path, "rank", rec.ID, "took", took.Round(time.Millisecond), "output", strings.TrimSpace(out))
+	log := h.Log.With("program", p.Path, "rank", rec.ID, "took", took.Round(time.Millisecond), "output", strings.TrimSpace(out))
 	switch {
 	case err == nil && strings.TrimSpace(out) == "":
 		log.Debug(kind + " passed")
@@ -242,7 +240,7 @@ func (h *Hooks) Forget(id job.RankID) {
 	h.mu.Unlock()
 	if ok {
 		if err := os.Remove(h.file(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			h.log.Error("remove record of a prolog", "rank", id, "error", err)
+			h.Log.Error("remove record of a prolog", "rank", id, "error", err)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type record struct {
 	Exit  *node.Exit `json:"exit,omitempty"` // of a rank that is over
 }
 
-func (h *Hooks) file(id job.RankID) string { return filepath.Join(h.dir, id.String()+".json") }
+func (h *Hooks) file(id job.RankID) string { return filepath.Join(h.Dir, id.String()+".json") }
 
 // put makes a record durable.
 func (h *Hooks) put(r record) error {
@@ -52,22 +52,22 @@ func (h *Hooks) put(r record) error {
 // load reads the records of an earlier daemon. One that cannot be read is of a
 // write that a power cut broke off: nothing lives on after one.
 func (h *Hooks) load() error {
-	if err := os.MkdirAll(h.dir, 0o700); err != nil {
+	if err := os.MkdirAll(h.Dir, 0o700); err != nil {
 		return fmt.Errorf("make directory of prologs: %w", err)
 	}
-	entries, err := os.ReadDir(h.dir)
+	entries, err := os.ReadDir(h.Dir)
 	if err != nil {
 		return fmt.Errorf("read records of prologs: %w", err)
 	}
 	for _, e := range entries {
-		path := filepath.Join(h.dir, e.Name())
+		path := filepath.Join(h.Dir, e.Name())
 		var r record
 		b, err := os.ReadFile(path)
 		if err == nil {
 			err = json.Unmarshal(b, &r)
 		}
 		if err != nil || strings.TrimSuffix(e.Name(), ".json") != r.ID.String() {
-			h.log.Warn("removed what is no record of a prolog", "path", path, "error", err)
+			h.Log.Warn("removed what is no record of a prolog", "path", path, "error", err)
 			_ = os.Remove(path)
 			continue
 		}
