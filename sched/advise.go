@@ -176,7 +176,7 @@ func (ex *explainer) fewer(kind *jobKind, left int64) []int64 {
 		if c := int64(gpus.Count()); c < asked {
 			try = append(try, c)
 		}
-		if !f.OK {
+		if !f.Now() {
 			continue
 		}
 		for _, n := range nodeKind.Nodes {
@@ -203,7 +203,9 @@ func (ex *explainer) shorter(kind *jobKind, left Time) []Time {
 		}
 	}
 	for _, w := range ex.s.index.Windows { // sorted below
-		see(w.Start)
+		for _, span := range w.Spans() {
+			see(span.Start)
+		}
 	}
 	for _, res := range ex.plan.Reservations {
 		see(res.At)
@@ -251,7 +253,7 @@ func (ex *explainer) mostMemory(kind *jobKind) (most int64) {
 	shape.AllMem = false
 	for _, nodeKind := range ex.s.index.Order {
 		f := kind.Shape.On(nodeKind)
-		if !f.OK {
+		if !f.Now() {
 			continue
 		}
 		for _, n := range nodeKind.Nodes {

@@ -150,7 +150,7 @@ func (cal *calendar) relineAll(run *nodes.Run) {
 // always later than now.
 func (cal *calendar) expectedEnd(run *nodes.Run) Time {
 	end := run.End
-	if p := run.Job.Predicted; p > 0 && cal.policy.plansByPrediction() {
+	if p := run.Job.Predicted; p > 0 && cal.policy.PlansByPrediction() {
 		end = min(end, run.Start+lengthened(p, cal.now-run.Start))
 	}
 	if run.Halting {

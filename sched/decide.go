@@ -67,7 +67,7 @@ func (r *round) step() bool {
 		r.queue.dropClass(r)
 		return true
 	}
-	if q.why.code == CodeNever {
+	if q.why.code == CodeNever || q.why.code == CodePartition {
 		r.giveUp(q, e)
 		return true
 	}
@@ -111,7 +111,7 @@ func (r *round) depth() int {
 }
 
 func (r *round) begin(kind *jobKind, c *class, e *entry, spots []spot) {
-	r.plan.Starts = append(r.plan.Starts, Start{Job: e.id, Ranks: kind.allocations(spots), Backfilled: r.reserved > 0, Until: r.ranking.until(e)})
+	r.plan.Starts = append(r.plan.Starts, Start{Job: e.id, Ranks: kind.allocations(spots), Partition: kind.partitionAt(spots), Backfilled: r.reserved > 0, Until: r.ranking.until(e)})
 	r.start(c, e, spots)
 	r.queue.advance(r)
 }
@@ -181,9 +181,11 @@ func (r *round) finish() {
 	slices.SortFunc(r.plan.Rejects, func(a, b Reject) int { return cmp.Compare(a.Job, b.Job) })
 	r.plan.Rejects = slices.CompactFunc(r.plan.Rejects, func(a, b Reject) bool { return a.Job == b.Job })
 	for _, w := range r.s.index.Windows { // a minimum: order does not matter
-		for _, t := range [...]Time{w.Start, w.End} {
-			if t > r.now {
-				r.wake(t)
+		for _, span := range w.Spans() {
+			for _, t := range [...]Time{span.Start, span.End} {
+				if t > r.now {
+					r.wake(t)
+				}
 			}
 		}
 	}

@@ -180,19 +180,23 @@ func (ex *explainer) estimate(e *entry) Estimate {
 	return out
 }
 
-// matching is how many nodes could hold a rank if nothing else were on them.
-func (kind *jobKind) matching(index *nodes.Index) int {
-	n := 0
-	for _, nodeKind := range index.Order {
-		if kind.Shape.On(nodeKind).OK {
-			for _, x := range nodeKind.Nodes {
-				if !x.Gone && kind.Shape.Named(x) {
-					n++
+// matching is how many nodes could hold a rank if nothing else were on them, in the
+// partition where there are most.
+func (kind *jobKind) matching(index *nodes.Index) (most int) {
+	for _, shape := range kind.Shape.Ways {
+		n := 0
+		for _, nodeKind := range index.Order {
+			if shape.On(nodeKind).OK {
+				for _, x := range nodeKind.Nodes {
+					if !x.Gone && shape.Named(x) {
+						n++
+					}
 				}
 			}
 		}
+		most = max(most, n)
 	}
-	return n
+	return most
 }
 
 // planUntil goes on where the round ended and gives every job a place, by
@@ -334,5 +338,5 @@ func (r *round) goesBefore(a, b *entry) bool {
 func compareCodes(a, b Reason) int { return cmp.Compare(codeOrder(a.Code), codeOrder(b.Code)) }
 
 func codeOrder(c Code) int {
-	return slices.Index([]Code{CodeNever, CodeLimit, CodeDependency, CodeBeginTime, CodeReservation, CodeResources, CodePriority}, c)
+	return slices.Index([]Code{CodeNever, CodeLimit, CodePartition, CodeDependency, CodeBeginTime, CodeReservation, CodeResources, CodePriority}, c)
 }

@@ -25,4 +25,4 @@ func (s *State) Node(name string) (Node, bool) {
 }
 
 // Policy is a copy of the policy in force.
-func (s *State) Policy() Policy { return s.policy.clone() }
+func (s *State) Policy() Policy { return s.policy.Clone() }

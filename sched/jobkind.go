@@ -29,6 +29,8 @@ type jobKind struct {
 	id    uint64 // never given twice
 	slot  int    // in State.kindList
 	heads []head // one for each class, in no order
+
+	ways []*jobKind // in each partition that is up, in the order of preference; else itself
 }
 
 func (kind *jobKind) key() jobKindKey { return jobKindKey{kind.Shape, kind.Limit, kind.outlook} }
@@ -60,6 +62,7 @@ func (s *State) join(c *class) {
 	if kind == nil {
 		s.nextKind++
 		kind = &jobKind{Request: nodes.Request{Shape: c.shape, Limit: limit, Windows: windows}, outlook: key.outlook, id: s.nextKind, slot: len(s.kindList)}
+		kind.ways = s.waysOf(kind)
 		s.jobKinds[key] = kind
 		s.kindList = append(s.kindList, kind)
 	}
@@ -100,7 +103,7 @@ func (s *State) rejoin() {
 
 // estimate is the run time that the plan reckons with at the start of a job.
 func (s *State) estimate(limit, predicted Time) Time {
-	if !s.policy.plansByPrediction() || predicted <= 0 {
+	if !s.policy.PlansByPrediction() || predicted <= 0 {
 		return limit
 	}
 	return min(predicted, limit)

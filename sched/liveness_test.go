@@ -18,6 +18,9 @@ func TestEveryJobStartsOrNeverCan(t *testing.T) {
 		for i := range 5 {
 			if n, ok := w.s.Node(fmt.Sprintf("n%d", i)); ok {
 				n.State = Up
+				for i := range n.Storage {
+					n.Storage[i].Away = ""
+				}
 				for g := range n.GPUs {
 					n.GPUs[g].Drained = false
 				}

@@ -37,6 +37,8 @@ func (ex *explainer) nodes(e *entry) []NodeReason {
 func (ex *explainer) onNode(n *nodes.Node, kind *jobKind, f nodes.Fit) (Code, string) {
 	shape := kind.Shape
 	switch {
+	case len(kind.ways) == 0:
+		return CodePartition, ex.s.downText(shape)
 	case !shape.Named(n):
 		if shape.Never[n.Folded] {
 			return CodeNever, "is excluded by the job"
@@ -44,6 +46,8 @@ func (ex *explainer) onNode(n *nodes.Node, kind *jobKind, f nodes.Fit) (Code, st
 		return CodeNever, "has another name than the job asks for"
 	case !f.OK:
 		return CodeNever, n.MisfitText(shape, f.Why)
+	case f.Away != "" && n.Open():
+		return CodeResources, n.AwayText(f.Away)
 	case !n.Open():
 		text := string(n.State)
 		if n.Reason != "" {
@@ -78,11 +82,15 @@ type nodeCounts struct {
 	closed int        // drained or down
 	free   int64      // GPU thousandths that are free for it, or cores, of those that have no room
 	near   nodes.Lack // of these, the node with the most
+
+	storage []nodes.StorageCount // where the storage is that the job needs
+	all     int                  // nodes that there are, where storage was counted
 }
 
 // countNodes by what is held on the nodes.
 func countNodes(index *nodes.Index, kind *jobKind, now Time) nodeCounts {
 	out := nodeCounts{near: nodes.Lack{Free: -1}}
+	out.storage, out.all = index.CountStorage(kind.Shape)
 	for _, nodeKind := range index.Order {
 		f := kind.Shape.On(nodeKind)
 		if !f.OK {
@@ -96,6 +104,9 @@ func countNodes(index *nodes.Index, kind *jobKind, now Time) nodeCounts {
 			if !n.Open() {
 				out.closed++
 				continue
+			}
+			if f.Away != "" {
+				continue // see storage
 			}
 			if _, ok := n.Room(kind.Shape, f); !ok {
 				free := n.FreeFor(kind.Shape, f)
@@ -126,6 +137,11 @@ func (c *nodeCounts) resourcesText(shape *nodes.Shape) string {
 	}
 	if shape.MilliGPU > 0 && !shape.Share() && c.nodes > 1 {
 		text += fmt.Sprintf("; %s free on all %d nodes that could hold it", words.Plural(int(c.free/WholeGPU), "GPU"), c.nodes)
+	}
+	for _, s := range c.storage {
+		if where := s.Words(c.all); where != "" {
+			text += "; " + where
+		}
 	}
 	switch {
 	case c.closed == 1 && c.nodes == 1:

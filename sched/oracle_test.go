@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"gbatch/sched/spec"
 )
 
 // The oracle is a second, naive scheduler: it holds every allocation and every
@@ -103,60 +101,6 @@ func (o *oracle) expected(j Job) Time {
 	return limit
 }
 
-// could says whether an empty node with all its GPUs in order could hold a rank.
-func could(n Node, s *Shape) bool {
-	if s.Cluster != 0 && s.Cluster != n.Cluster || s.Node != "" && spec.Fold(s.Node) != spec.Fold(n.Name) || s.MinCUDA > n.CUDA || s.DiskMiB > n.DiskMiB {
-		return false
-	}
-	for _, f := range s.Features {
-		if !slices.Contains(n.Features, f) {
-			return false
-		}
-	}
-	for _, any := range s.AnyFeatures {
-		if !slices.ContainsFunc(n.Features, func(f string) bool { return slices.Contains(any, f) }) {
-			return false
-		}
-	}
-	same := func(name string) bool { return spec.Fold(name) == spec.Fold(n.Name) }
-	if len(s.NodeNames) > 0 && !slices.ContainsFunc(s.NodeNames, same) || slices.ContainsFunc(s.ExcludeNodes, same) {
-		return false
-	}
-	if s.MilliCPU > n.MilliCPU || s.MemMiB > n.MemMiB {
-		return false
-	}
-	if s.MilliGPU > 0 && s.MilliGPU < 1000 && !n.AllowShare {
-		return false
-	}
-	ok := 0
-	for _, g := range n.GPUs {
-		if suits(g, s) {
-			ok++
-		}
-	}
-	if s.AllGPUs && ok == 0 {
-		return false
-	}
-	constrained := len(s.GPUModels) > 0 || s.GPUMemMiB > 0 || s.MinComputeCap > 0
-	return int64(ok)*1000 >= s.MilliGPU && (ok > 0 || !constrained)
-}
-
-func suits(g GPU, s *Shape) bool {
-	mem := g.MemMiB
-	if s.MilliGPU > 0 && s.MilliGPU < 1000 {
-		mem = mem * s.MilliGPU / 1000
-	}
-	if mem < s.GPUMemMiB || g.ComputeCap < s.MinComputeCap {
-		return false
-	}
-	for _, m := range s.GPUModels {
-		if strings.Contains(strings.ToLower(g.Model), strings.ToLower(m)) {
-			return true
-		}
-	}
-	return len(s.GPUModels) == 0
-}
-
 // kept is whether windows keep the job off the node from start on, and otherwise
 // the GPUs that they keep it off.
 func (o *oracle) kept(n Node, j Job, start Time) (all bool, gpus []string) {
@@ -167,7 +111,8 @@ func (o *oracle) kept(n Node, j Job, start Time) (all bool, gpus []string) {
 			admitted = slices.Contains(j.Reservations, w.Name)
 		}
 		admitted = admitted && !w.Maintenance
-		if admitted || !slices.Contains(w.Nodes, n.Name) || w.Start >= start+limit || w.End <= start {
+		meets := slices.ContainsFunc(w.Spans(), func(s Span) bool { return s.Start < start+limit && s.End > start })
+		if admitted || !slices.Contains(w.Nodes, n.Name) || !meets {
 			continue
 		}
 		all = all || len(w.GPUs) == 0
@@ -197,11 +142,30 @@ func without(n Node, gpus []string) Node {
 	return n
 }
 
+// stored says whether the node has all storage of the shape, and whether all of it
+// is there now.
+func stored(n Node, s *Shape) (now, ever bool) {
+	now, ever = true, true
+	for _, want := range s.Storage {
+		var at *Root // that decides: the one with the longest name
+		for i, r := range n.Storage {
+			if strings.HasPrefix(want.Path+"/", r.Name+"/") && (at == nil || len(r.Name) > len(at.Name)) {
+				at = &n.Storage[i]
+			}
+		}
+		if n.Storage != nil {
+			ever = ever && at != nil && !(want.Write && at.ReadOnly)
+			now = now && ever && at.Away == ""
+		}
+	}
+	return now, ever
+}
+
 // fits says whether a rank has room on a node during a span, beside the
 // intervals given.
 func fits(n Node, s *Shape, held []interval, during span) bool {
 	start, end := during.start, during.end
-	if n.State == Drained || n.State == Down || !could(n, s) {
+	if now, _ := stored(n, s); !now || n.State == Drained || n.State == Down || !could(n, s) {
 		return false
 	}
 	moments := []Time{start}
@@ -254,16 +218,20 @@ func fits(n Node, s *Shape, held []interval, during span) bool {
 	return int64(ok)*1000 >= s.MilliGPU
 }
 
-// roomAt counts the nodes on which a rank has room from a moment on.
-func (o *oracle) roomAt(j Job, at Time) int {
+// roomAt counts the nodes on which a rank has room from a moment on, in the
+// partition where there are most.
+func (o *oracle) roomAt(j Job, at Time) (most int) {
 	_, estimate := o.limitOf(j)
-	count := 0
-	for _, n := range o.nodes() {
-		if fits(n, j.Shape, o.busy[n.Name], span{at, at + estimate}) && !o.shut(n, j, o.busy[n.Name], span{at, at + estimate}) {
-			count++
+	for _, way := range o.ways(j) {
+		count := 0
+		for _, n := range o.nodes() {
+			if fits(n, way.Shape, o.busy[n.Name], span{at, at + estimate}) && !o.shut(n, way, o.busy[n.Name], span{at, at + estimate}) {
+				count++
+			}
 		}
+		most = max(most, count)
 	}
-	return count
+	return most
 }
 
 // moments at which room may appear, up to a last one.
@@ -275,7 +243,9 @@ func (o *oracle) moments(until Time) []Time {
 		}
 	}
 	for _, w := range o.in.State.index.Windows {
-		out = append(out, w.End)
+		for _, s := range w.Spans() {
+			out = append(out, s.End)
+		}
 	}
 	out = slices.DeleteFunc(out, func(t Time) bool { return t < o.in.Now || t >= until })
 	slices.Sort(out)
@@ -292,6 +262,9 @@ func (o *oracle) put(j Job, ranks []Allocation, at Time) error {
 	}
 	if len(ranks) != j.Shape.Ranks() {
 		return fmt.Errorf("job %d has %d ranks, wants %d", j.ID, len(ranks), j.Shape.Ranks())
+	}
+	if !o.together(j, ranks, func(string) bool { return true }) {
+		return fmt.Errorf("job %d of partitions %q is put on nodes of several, or of one that is down: %v", j.ID, j.Shape.Partitions, ranks)
 	}
 	for _, a := range ranks {
 		n := byName[a.Node]
@@ -403,6 +376,9 @@ func (o *oracle) prove(p *Plan) error {
 			if err := o.put(j, start.Ranks, o.in.Now); err != nil {
 				return err
 			}
+			if !o.together(j, start.Ranks, func(p string) bool { return p == start.Partition }) {
+				return fmt.Errorf("job %d of partitions %q is said to start in %q: %v", j.ID, j.Shape.Partitions, start.Partition, start.Ranks)
+			}
 			limit, _ := o.limitOf(j)
 			o.runs = append(o.runs, Running{Job: j, Ranks: start.Ranks, Start: o.in.Now, End: o.in.Now + limit})
 		case over:
@@ -443,9 +419,8 @@ func (o *oracle) ever(j Job) bool {
 	return slices.ContainsFunc(o.moments(Never), func(t Time) bool { return o.roomAt(j, t) >= j.Shape.Ranks() })
 }
 
-// code is the reason, other than limit and begin time, that holds for a job
-// that does not start; by what ran before the round.
-func (o *oracle) code(j Job) Code {
+// codeIn is that in one partition.
+func (o *oracle) codeIn(j Job) Code {
 	matching, room, open := 0, 0, 0
 	for _, n := range o.nodes() {
 		if !could(n, j.Shape) {

@@ -17,6 +17,16 @@ type spot struct {
 // reservation is delayed and no window is entered. It returns nil if there are
 // none.
 func (r *round) find(kind *jobKind) []spot {
+	for _, way := range kind.ways {
+		if spots := r.findWay(way); spots != nil {
+			return spots
+		}
+	}
+	return nil
+}
+
+// findWay is find in one partition.
+func (r *round) findWay(kind *jobKind) []spot {
 	r.stats.Searches++
 	if kind.Shape.Ranks() > 1 {
 		return r.findGang(kind)
@@ -33,7 +43,7 @@ func (r *round) find(kind *jobKind) []spot {
 			break
 		}
 		f := kind.Shape.On(nodeKind)
-		if !f.OK || nodeKind.Open == 0 {
+		if !f.Now() || nodeKind.Open == 0 {
 			continue
 		}
 		r.stats.Visited += nodeKind.Each(kind.Shape, func(n *nodes.Node) bool {
@@ -110,7 +120,7 @@ func (r *round) findRest(kind *jobKind, taken []spot) *spot {
 	var avail nodes.GPUSet
 	for _, n := range r.s.index.Sorted {
 		f := small.Shape.On(n.Kind)
-		if !f.OK || !n.Open() || !small.Shape.Named(n) || slices.ContainsFunc(taken, func(sp spot) bool { return sp.node == n }) {
+		if !f.Now() || !n.Open() || !small.Shape.Named(n) || slices.ContainsFunc(taken, func(sp spot) bool { return sp.node == n }) {
 			continue
 		}
 		if a, ok := r.roomNow(n, &small, f); ok && (best == nil || a.Count() > avail.Count()) {
@@ -134,7 +144,7 @@ func (r *round) findAlike(kind *jobKind) []spot {
 	var all []spot
 	for _, nodeKind := range r.s.index.Order {
 		f := kind.Shape.On(nodeKind)
-		if !f.OK || nodeKind.Open == 0 {
+		if !f.Now() || nodeKind.Open == 0 {
 			continue
 		}
 		var found []spot

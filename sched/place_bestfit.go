@@ -2,9 +2,6 @@ package sched
 
 import "gbatch/sched/nodes"
 
-// PlaceBestFit takes the node that is left with the fewest free GPUs.
-const PlaceBestFit Placement = "bestfit"
-
 var bestFitPlacement = placement{
 	name: PlaceBestFit,
 	cost: func(_ *round, _ *jobKind, sp spot) cost {

@@ -7,9 +7,6 @@ import (
 	"gbatch/sched/nodes"
 )
 
-// PlaceFGD is fragmentation gradient descent over Policy.Mix, as published.
-const PlaceFGD Placement = "fgd"
-
 var fgdPlacement = placement{
 	name:       PlaceFGD,
 	exhaustive: true,

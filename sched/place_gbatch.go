@@ -2,10 +2,6 @@ package sched
 
 import "gbatch/sched/nodes"
 
-// PlaceGbatch takes the node of the least value, then the one where the mix loses
-// least, then the one whose GPUs are closest to each other.
-const PlaceGbatch Placement = "gbatch"
-
 var gbatchPlacement = placement{
 	name: PlaceGbatch,
 	cost: func(r *round, kind *jobKind, sp spot) cost {

@@ -2,9 +2,6 @@ package sched
 
 import "gbatch/sched/nodes"
 
-// PlaceRandom takes a pseudo-random node, from Policy.Seed and the job.
-const PlaceRandom Placement = "random"
-
 var randomPlacement = placement{
 	name:       PlaceRandom,
 	exhaustive: true,

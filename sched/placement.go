@@ -8,7 +8,7 @@ import (
 
 // placement is one way to choose places: all that a policy of placing decides,
 // and the only thing that is asked. Each has a file of its own, place_NAME.go.
-// A new one is such a file and its name in placements.
+// A new one is such a file, its name in package spec, and a place in placements.
 type placement struct {
 	name Placement
 	// exhaustive says that all nodes with room are compared, of whatever kind,
@@ -27,8 +27,8 @@ type placement struct {
 // placements are all there are.
 var placements = []*placement{&randomPlacement, &bestFitPlacement, &fgdPlacement, &gbatchPlacement}
 
-// value is the placement of that name, nil if there is none.
-func (name Placement) value() *placement {
+// placementOf is the placement of that name, nil if there is none.
+func placementOf(name Placement) *placement {
 	for _, p := range placements {
 		if p.name == name {
 			return p
@@ -42,12 +42,3 @@ func (name Placement) value() *placement {
 type cost [6]int64
 
 func (c cost) less(o cost) bool { return slices.Compare(c[:], o[:]) < 0 }
-
-// placementNames is the names that a policy may have.
-func placementNames() []Placement {
-	var out []Placement
-	for _, p := range placements {
-		out = append(out, p.name)
-	}
-	return out
-}

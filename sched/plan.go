@@ -29,8 +29,9 @@ type Plan struct {
 type Start struct {
 	Job        JobID
 	Ranks      []Allocation
-	Backfilled bool // it went past a job of higher priority that has a reservation
-	Until      Time // no other job of its owner goes first for having waited long until then; 0: it had not
+	Partition  string // of those that it names, the one that it runs in
+	Backfilled bool   // it went past a job of higher priority that has a reservation
+	Until      Time   // no other job of its owner goes first for having waited long until then; 0: it had not
 }
 
 // Reservation is the place in the plan of a job that cannot start now.
@@ -71,6 +72,7 @@ type Code string
 const (
 	CodeNever           Code = "Never"       // no node, as they are now, can ever hold it, or it is beyond a limit by itself
 	CodeLimit           Code = "Limit"       // its user, project, qos or bucket has all it may have
+	CodePartition       Code = "Partition"   // none that it names lets jobs start
 	CodeDependency      Code = "Dependency"  // for the owner: the scheduler knows no dependencies
 	CodeBeginTime       Code = "BeginTime"   // not before
 	CodeReservation     Code = "Reservation" // a window or maintenance keeps it off

@@ -50,12 +50,27 @@ func (r *round) findNew(kind *jobKind) []spot {
 // all ranks for the whole expected run time, and where. Without spots there is
 // no such time.
 func (r *round) earliest(kind *jobKind, from Time) (Time, []spot) {
+	var first []spot
+	soonest := Never
+	for _, way := range kind.ways {
+		if at, spots := r.earliestWay(way, from); spots != nil && at < soonest {
+			soonest, first = at, spots
+		}
+	}
+	if first == nil {
+		return 0, nil
+	}
+	return soonest, first
+}
+
+// earliestWay is earliest in one partition.
+func (r *round) earliestWay(kind *jobKind, from Time) (Time, []spot) {
 	r.stats.Planned++
 	ranks := kind.Shape.Ranks()
 	var nodes []*nodes.Node
 	var starts []Time
 	for _, nodeKind := range r.s.index.Order {
-		if f := kind.Shape.On(nodeKind); !f.OK {
+		if f := kind.Shape.On(nodeKind); !f.Now() {
 			continue
 		}
 		for _, n := range nodeKind.Nodes {

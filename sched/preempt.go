@@ -41,7 +41,11 @@ func (r *round) preempt(kind *jobKind, e *entry, at Time, known bool) []Halt {
 	}
 	r.tries++
 	from := len(r.calendar.halted)
-	if !r.clear(kind, lower, soon) {
+	cleared := slices.ContainsFunc(kind.ways, func(way *jobKind) bool {
+		r.calendar.unhalt(from)
+		return r.clear(way, lower, soon)
+	})
+	if !cleared {
 		r.calendar.unhalt(from)
 		return nil
 	}
@@ -73,7 +77,7 @@ func (r *round) clear(kind *jobKind, lower []string, soon Time) bool {
 	for range kind.Shape.Ranks() {
 		best, victims, bestLost := (*nodes.Node)(nil), []*nodes.Run(nil), int64(0)
 		for _, nodeKind := range r.s.index.Order {
-			if !kind.Shape.On(nodeKind).OK {
+			if !kind.Shape.On(nodeKind).Now() {
 				continue
 			}
 			for _, n := range nodeKind.Nodes {

@@ -15,6 +15,7 @@ type Factors struct {
 	FairShare  int64 `json:"fairShare"`
 	Size       int64 `json:"size"`
 	QOS        int64 `json:"qos"`
+	Partition  int64 `json:"partition,omitempty"`
 	Adjustment int64 `json:"adjustment"`
 	Slowdown   int64 `json:"slowdown,omitempty"`
 	Small      int64 `json:"small,omitempty"`
@@ -67,12 +68,13 @@ func (k *ranking) factors(e *entry) Factors {
 		FairShare:  k.sharePoints(c.account),
 		Size:       k.sizePoints(c.shape),
 		QOS:        k.s.qosPoints(c.account.qos),
+		Partition:  k.s.partitionPoints(c.shape),
 		Adjustment: int64(c.priority),
 		Slowdown:   k.slowPoints(c.kind, since),
 		Small:      k.smallPoints(c.kind),
 		Boosted:    k.boosted(c.account, e.since, e.id),
 	}
-	f.Total = f.Age + f.FairShare + f.Size + f.QOS + f.Adjustment + f.Slowdown + f.Small
+	f.Total = f.Age + f.FairShare + f.Size + f.QOS + f.Partition + f.Adjustment + f.Slowdown + f.Small
 	return f
 }
 
@@ -127,7 +129,9 @@ func (s *State) qosPoints(qos string) int64 {
 }
 
 // staticPoints are those that change with the policy only.
-func (s *State) staticPoints(c *class) int64 { return s.qosPoints(c.account.qos) + int64(c.priority) }
+func (s *State) staticPoints(c *class) int64 {
+	return s.qosPoints(c.account.qos) + s.partitionPoints(c.shape) + int64(c.priority)
+}
 
 // Position is the place of a waiting job among those that may start by their own
 // will, in the order of priority, and how many these are. 1 goes first; 0 is no

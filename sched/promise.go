@@ -47,7 +47,7 @@ func (r *round) promised(e *entry, res Reservation) (promise, bool) {
 	var p promise
 	for _, a := range res.Ranks {
 		n := r.s.index.Nodes[a.Node]
-		if n == nil || !n.Open() || !kind.Shape.On(n.Kind).OK || !kind.Shape.Named(n) {
+		if n == nil || !n.Open() || !kind.has([]*nodes.Node{n}) {
 			return promise{}, false
 		}
 		var gpus nodes.GPUSet
@@ -62,7 +62,7 @@ func (r *round) promised(e *entry, res Reservation) (promise, bool) {
 		p.bookings = append(p.bookings, &booking{at, at + kind.predicted, kind.use(spot{node: n, gpus: gpus}), e.id})
 		p.nodes = append(p.nodes, n)
 	}
-	return p, true
+	return p, kind.has(p.nodes)
 }
 
 // release takes a job's promise out of the plan, to look for a sooner one.

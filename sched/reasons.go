@@ -15,34 +15,34 @@ func (ex *explainer) reasons(e *entry) []Reason {
 		out = append(out, Reason{Code: code, Text: fmt.Sprintf(format, args...), At: at})
 	}
 	c, kind := e.class, e.class.kind
-	ranks := kind.Shape.Ranks()
 	if hit, over := ex.usage.overLimit(c); over && !ex.reservedFor(e.id) {
 		out = append(out, hit.reason())
 	}
 	if e.since > ex.now {
 		add(CodeBeginTime, e.since, "waits for its begin time")
 	}
-	planned, live := ex.liftPlan(kind)
-	switch {
-	case live.nodes < ranks:
-		add(CodeNever, 0, "%s", ex.s.index.NeverText(kind.Shape, live.nodes))
-	case live.room >= ranks:
+	planned, live, way := ex.liftPlan(kind)
+	switch live.code {
+	case CodeNever, CodePartition:
+		add(live.code, 0, "%s", live.never)
+	case CodePriority:
 		if planned {
 			add(CodePriority, 0, "") // the text is made when all before it have a place
 		}
-	case live.room+live.shut >= ranks:
+	case CodeReservation:
 		w := ex.s.index.Windows[live.window]
-		add(CodeReservation, w.End, "%s and keeps it off %s with room", windowText(w, ex.now), words.Plural(live.shut, "node"))
+		add(CodeReservation, w.Next(ex.now).End, "%s and keeps it off %s with room", windowText(w, ex.now), words.Plural(live.shut, "node"))
 	default:
-		add(CodeResources, 0, "%s", live.resourcesText(kind.Shape))
+		add(CodeResources, 0, "%s", live.resourcesText(way.Shape))
 	}
 	slices.SortStableFunc(out, compareCodes)
 	return out
 }
 
-// liftPlan counts the nodes as they were before the round started anything, and
-// says whether the round leaves no room where there was some.
-func (ex *explainer) liftPlan(kind *jobKind) (planned bool, live nodeCounts) {
+// liftPlan is what keeps jobs of the kind off the nodes as they were before the
+// round started anything, in the partition that is told of, and says whether the
+// round leaves no room where there was some.
+func (ex *explainer) liftPlan(kind *jobKind) (planned bool, live blocked, way *jobKind) {
 	after := ex.find(kind) == nil
 	log := ex.log
 	for _, t := range slices.Backward(log) {
@@ -50,13 +50,13 @@ func (ex *explainer) liftPlan(kind *jobKind) (planned bool, live nodeCounts) {
 			rank.Node.Give(rank)
 		}
 	}
-	live = countNodes(ex.s.index, kind, ex.now)
+	live, way = ex.bestWay(kind)
 	for _, t := range log {
 		for _, rank := range t.Held {
 			rank.Node.Take(rank)
 		}
 	}
-	return after, live
+	return after, live, way
 }
 
 func priorityText(ids []JobID, n int) string {
@@ -84,8 +84,8 @@ func windowText(w *Window, now Time) string {
 		what = "maintenance"
 	}
 	when := "is in force"
-	if w.Start > now {
-		when = fmt.Sprintf("starts in %s, before the job's limit", words.Span(w.Start-now))
+	if s := w.Next(now); s.Start > now {
+		when = fmt.Sprintf("starts in %s, before the job's limit", words.Span(s.Start-now))
 	}
 	return fmt.Sprintf("%s %q %s", what, w.Name, when)
 }

@@ -38,7 +38,7 @@ type round struct {
 func newRound(in Input) *round {
 	s := in.State
 	s.index.Refresh()
-	r := &round{s: s, policy: &s.policy, placement: s.policy.Placement.value(), now: in.Now, buffers: s.spare, failed: map[string][]failure{},
+	r := &round{s: s, policy: &s.policy, placement: placementOf(s.policy.Placement), now: in.Now, buffers: s.spare, failed: map[string][]failure{},
 		ranking:  newRanking(in),
 		usage:    usage{now: in.Now, shares: in.Shares, gpuTime: map[*tally]int64{}, planned: map[*tally][]need{}},
 		calendar: calendar{policy: &s.policy, now: in.Now, lines: resized(s.spare.lines, len(s.index.Sorted)), ends: s.spare.ends},

@@ -115,6 +115,9 @@ func (w *scenario) planText() string {
 		if st.Backfilled {
 			how = " backfilled"
 		}
+		if st.Partition != "" {
+			how += " in " + st.Partition
+		}
 		fmt.Fprintf(&b, "start %d%s on %s\n", st.Job, how, ranksText(st.Ranks))
 	}
 	for _, r := range w.plan.Reservations {
@@ -257,6 +260,35 @@ func lists(to *[][]string) func(string) error {
 	}
 }
 
+// roots reads "/project,/data:ro,/scratch:away", or "none".
+func roots(to *[]sched.Root) func(string) error {
+	return func(v string) error {
+		*to = []sched.Root{}
+		for one := range strings.SplitSeq(v, ",") {
+			name, how, _ := strings.Cut(one, ":")
+			r := sched.Root{Name: name, ReadOnly: how == "ro"}
+			if how == "away" {
+				r.Away = "does not answer"
+			}
+			if name != "none" {
+				*to = append(*to, r)
+			}
+		}
+		return nil
+	}
+}
+
+// storage reads "/project/x,/data:w": what a job mounts, or writes.
+func storage(to *[]sched.Storage) func(string) error {
+	return func(v string) error {
+		for one := range strings.SplitSeq(v, ",") {
+			path, how, _ := strings.Cut(one, ":")
+			*to = append(*to, sched.Storage{Path: path, Write: how == "w"})
+		}
+		return nil
+	}
+}
+
 func moment(to *sched.Time) func(string) error {
 	return func(v string) error {
 		d, err := parseTime(v)
@@ -287,7 +319,7 @@ func (w *scenario) node(line string) error {
 	err := set{
 		"cpu": number(&n.MilliCPU, 1000), "mem": number(&n.MemMiB, 1024), "cluster": number(&n.Cluster, 1), "cuda": number(&n.CUDA, 1), "disk": number(&n.DiskMiB, 1024),
 		"gpus": text(&gpus), "numa": number(&numa, 1), "bad": text(&bad), "links": text(&links), "gpumem": number(&gpuMem, 1), "cc": number(&cc, 1),
-		"features": list(&n.Features), "share": flag(&n.AllowShare), "switch": text(&n.Switch), "reason": text(&n.Reason),
+		"features": list(&n.Features), "in": list(&n.Partitions), "share": flag(&n.AllowShare), "switch": text(&n.Switch), "reason": text(&n.Reason), "storage": roots(&n.Storage),
 		"state": func(v string) error { n.State = sched.NodeState(v); return nil },
 	}.all(kv)
 	if err != nil {
@@ -329,10 +361,25 @@ func (w *scenario) job(line string) error {
 		"nodes": number(&s.Nodes, 1), "gpus": number(&s.MilliGPU, 1000), "all": flag(&s.AllGPUs), "cpu": number(&s.MilliCPU, 1000), "mem": number(&s.MemMiB, 1024),
 		"exclusive": flag(&s.Exclusive), "allmem": flag(&s.AllMem), "cluster": number(&s.Cluster, 1), "node": text(&s.Node), "model": list(&s.GPUModels),
 		"gpumem": number(&s.GPUMemMiB, 1024), "cuda": number(&s.MinCUDA, 1), "disk": number(&s.DiskMiB, 1024), "cc": number(&s.MinComputeCap, 1), "features": list(&s.Features),
-		"names": list(&s.NodeNames), "exclude": list(&s.ExcludeNodes), "any": lists(&s.AnyFeatures),
+		"in": list(&s.Partitions), "names": list(&s.NodeNames), "exclude": list(&s.ExcludeNodes), "any": lists(&s.AnyFeatures), "storage": storage(&s.Storage),
 	}.all(kv)
 	w.last = max(w.last, j.ID)
 	return cmp.Or(err, w.state.Enqueue(j))
+}
+
+// spans reads "24h-26h,48h-50h".
+func spans(to *[]sched.Span) func(string) error {
+	return func(v string) error {
+		for one := range strings.SplitSeq(v, ",") {
+			from, until, _ := strings.Cut(one, "-")
+			var s sched.Span
+			if err := cmp.Or(moment(&s.Start)(from), moment(&s.End)(until)); err != nil {
+				return err
+			}
+			*to = append(*to, s)
+		}
+		return nil
+	}
 }
 
 // window reads "w1 start=1h end=2h nodes=n1,n2 maintenance".
@@ -342,7 +389,7 @@ func (w *scenario) window(line string) error {
 	err := set{
 		"start": moment(&win.Start), "end": moment(&win.End), "nodes": list(&win.Nodes), "count": number(&win.Count, 1),
 		"gpus": list(&win.GPUs), "each": number(&win.GPUsPerNode, 1),
-		"projects": list(&win.Projects), "users": list(&win.Users), "maintenance": flag(&win.Maintenance), "model": list(&win.Match.GPUModels),
+		"more": spans(&win.More), "projects": list(&win.Projects), "users": list(&win.Users), "maintenance": flag(&win.Maintenance), "model": list(&win.Match.GPUModels),
 	}.all(kv)
 	return cmp.Or(err, w.state.Reserve(win))
 }

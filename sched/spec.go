@@ -16,7 +16,21 @@ type (
 	Node       = spec.Node
 	NodeState  = spec.NodeState
 	GPU        = spec.GPU
+	Storage    = spec.Storage
+	Root       = spec.Root
 	Window     = spec.Window
+	Span       = spec.Span
+
+	Policy    = spec.Policy
+	Mode      = spec.Mode
+	Estimates = spec.Estimates
+	Placement = spec.Placement
+	Order     = spec.Order
+	Weights   = spec.Weights
+	Limits    = spec.Limits
+	QOS       = spec.QOS
+	Partition = spec.Partition
+	MixShape  = spec.MixShape
 )
 
 // See package spec.
@@ -33,4 +47,25 @@ const (
 	Up      = spec.Up
 	Drained = spec.Drained
 	Down    = spec.Down
+
+	FCFS         = spec.FCFS
+	Easy         = spec.Easy
+	EasySJBF     = spec.EasySJBF
+	Conservative = spec.Conservative
+	Gbatch       = spec.Gbatch
+
+	ByUser      = spec.ByUser
+	ByPredicted = spec.ByPredicted
+	ByExact     = spec.ByExact
+
+	PlaceRandom  = spec.PlaceRandom
+	PlaceBestFit = spec.PlaceBestFit
+	PlaceFGD     = spec.PlaceFGD
+	PlaceGbatch  = spec.PlaceGbatch
+
+	ByPriority = spec.ByPriority
+	ByShortest = spec.ByShortest
 )
+
+// DefaultPolicy is spec.DefaultPolicy.
+func DefaultPolicy() Policy { return spec.DefaultPolicy() }

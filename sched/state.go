@@ -147,6 +147,11 @@ func (s *State) SetNode(n Node) error { return s.index.Set(n) }
 // whether it was known.
 func (s *State) RemoveNode(name string) bool { return s.index.Remove(name) }
 
+// Roots is the storage by the roots that nodes tell, instead of what lies below
+// them: of all requests with the same nodes there is one shape then. Storage that no
+// node tells of stays as it is.
+func (s *State) Roots(list []Storage) []Storage { return s.index.Roots(list) }
+
 // Possible says whether the nodes as they are known, up or not but with nothing
 // on them, could ever hold the shape. It costs the nodes it has to look at
 // until there are enough, and is meant for every submission; WouldStart has the
@@ -182,6 +187,6 @@ func (s *State) Window(name string) (Window, bool) {
 	}
 	out := *w
 	out.Nodes, out.Projects, out.Users = slices.Sorted(slices.Values(w.Nodes)), slices.Clone(w.Projects), slices.Clone(w.Users)
-	out.GPUs = slices.Clone(w.GPUs)
+	out.GPUs, out.More = slices.Clone(w.GPUs), slices.Clone(w.More)
 	return out, true
 }

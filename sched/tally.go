@@ -175,7 +175,7 @@ func (s *State) Beyond(j Job) (Reason, bool) {
 	}
 	milli *= int64(max(j.Shape.Nodes, 1))
 	for _, k := range s.keysOf(&j) {
-		if hit, over := s.limitsOf(k).alone(k, milli, times(milli, int64(cmp.Or(j.Limit, s.policy.DefaultLimit)))); over {
+		if hit, over := alone(s.limitsOf(k), k, milli, times(milli, int64(cmp.Or(j.Limit, s.policy.DefaultLimit)))); over {
 			return hit.reason(), true
 		}
 	}
@@ -183,7 +183,7 @@ func (s *State) Beyond(j Job) (Reason, bool) {
 }
 
 // alone is the one of the limits that one job exceeds by itself.
-func (l Limits) alone(k tallyKey, milli, gpuTime int64) (limitHit, bool) {
+func alone(l Limits, k tallyKey, milli, gpuTime int64) (limitHit, bool) {
 	switch {
 	case l.MilliGPU > 0 && milli > l.MilliGPU:
 		return limitHit{tallyKey: k, what: "GPUs", ask: milli, max: l.MilliGPU, never: true}, true
@@ -205,7 +205,7 @@ func (u *usage) overLimit(c *class) (limitHit, bool) {
 		if t == nil {
 			continue
 		}
-		if alone, never := t.limits.alone(t.tallyKey, milli, times(milli, int64(c.kind.Limit))); never {
+		if alone, never := alone(t.limits, t.tallyKey, milli, times(milli, int64(c.kind.Limit))); never {
 			return alone, true
 		}
 	}

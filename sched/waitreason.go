@@ -21,7 +21,7 @@ type waitReason struct {
 // blocked is why there is no room for jobs of a kind.
 type blocked struct {
 	code  Code
-	never string // of CodeNever, in words
+	never string // of CodeNever and CodePartition, in words
 	nodeCounts
 }
 
@@ -50,18 +50,8 @@ func (r *round) whyBlocked(kind *jobKind) *blocked {
 }
 
 func (r *round) exactlyWhy(kind *jobKind) *blocked {
-	b := &blocked{nodeCounts: countNodes(r.s.index, kind, r.now)}
-	switch ranks := kind.Shape.Ranks(); {
-	case b.nodes < ranks:
-		b.code, b.never = CodeNever, r.s.index.NeverText(kind.Shape, b.nodes)
-	case b.room >= ranks:
-		b.code = CodePriority
-	case b.room+b.shut >= ranks:
-		b.code = CodeReservation
-	default:
-		b.code = CodeResources
-	}
-	return b
+	b, _ := r.bestWay(kind)
+	return &b
 }
 
 // Ref says to a Plan which jobs a waiting one is like. It is a value that may be
@@ -149,7 +139,7 @@ func (why waitReason) words(shape *nodes.Shape) string {
 		return fmt.Sprintf("what is free for %s is planned for jobs before it", shape.Text())
 	case CodeReservation:
 		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", shape.Text(), why.why.window)
-	case CodeNever:
+	case CodeNever, CodePartition:
 		if why.why == nil {
 			return why.limit.text()
 		}

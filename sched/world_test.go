@@ -35,6 +35,7 @@ func randomPolicy(t *rapid.T) Policy {
 		p.QOS["low"] = QOS{PerUser: Limits{Running: 1}}
 	}
 	p.Values = map[string]int64{"H100": 3000}
+	p.Partitions = map[string]Partition{"a": {Priority: 200}, "b": {Down: rapid.IntRange(0, 3).Draw(t, "b") == 0}}
 	return p
 }
 
@@ -60,6 +61,8 @@ func (w *world) setNode(name string) {
 		Cluster: rapid.IntRange(1, 2).Draw(t, "cluster"), CUDA: 1200, DiskMiB: int64(rapid.IntRange(1, 3).Draw(t, "disk")) * 1000, AllowShare: rapid.Bool().Draw(t, "share"),
 		Switch: rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(t, "switch")}
 	n.Features = rapid.SampledFrom([][]string{nil, {"red"}, {"blue", "big"}, {"green", "big"}}).Draw(t, "features")
+	n.Storage = rapid.SampledFrom([][]Root{nil, {}, {{Name: "/p"}}, {{Name: "/p", ReadOnly: true}, {Name: "/p/a"}}, {{Name: "/p", Away: "gone"}}}).Draw(t, "storage")
+	n.Partitions = rapid.SampledFrom([][]string{nil, {"a"}, {"b"}, {"a", "b"}}).Draw(t, "partitions")
 	model := rapid.SampledFrom(testModels).Draw(t, "model")
 	for g := range rapid.IntRange(0, 4).Draw(t, "gpus") {
 		n.GPUs = append(n.GPUs, GPU{UUID: fmt.Sprint(name, "-", g), Model: model, MemMiB: 40960, ComputeCap: 80, NUMA: g / 2,
@@ -69,7 +72,7 @@ func (w *world) setNode(name string) {
 		n.State, n.Reason = Drained, "test"
 	}
 	if old, ok := w.s.Node(name); ok { // the same machine: only marks change
-		old.State, old.Reason = n.State, n.Reason
+		old.State, old.Reason, old.Storage, old.Partitions = n.State, n.Reason, n.Storage, n.Partitions
 		for i := range old.GPUs {
 			old.GPUs[i].Drained = i < len(n.GPUs) && n.GPUs[i].Drained
 		}
@@ -93,10 +96,12 @@ func (w *world) shape() *Shape {
 	case 3, 4, 5, 6:
 		s.MilliGPU = 1000 * rapid.Int64Range(1, 4).Draw(t, "whole")
 	}
+	s.Storage = rapid.SampledFrom([][]Storage{nil, nil, nil, {{Path: "/p/x"}}, {{Path: "/p/a", Write: true}, {Path: "/p"}}}).Draw(t, "storage")
 	s.AllMem = rapid.IntRange(0, 9).Draw(t, "all memory") == 0
 	if rapid.IntRange(0, 4).Draw(t, "gang") == 0 {
 		s.Nodes = rapid.IntRange(2, 3).Draw(t, "ranks")
 	}
+	s.Partitions = rapid.SampledFrom([][]string{nil, nil, nil, {"a"}, {"a", "b"}, {"b", "a"}}).Draw(t, "in")
 	switch rapid.IntRange(0, 9).Draw(t, "constraint") {
 	case 0:
 		s.GPUModels = []string{"h100"}
@@ -217,6 +222,10 @@ func (w *world) disturb() {
 	case 2:
 		start := w.now + Minute*Time(rapid.IntRange(-20, 40).Draw(t, "window start"))
 		win := Window{Name: rapid.SampledFrom([]string{"w0", "w1"}).Draw(t, "window"), Start: start, End: start + 30*Minute, Nodes: []string{"n0", "n1"}, Maintenance: rapid.Bool().Draw(t, "maintenance"), Users: []string{"c"}}
+		for range rapid.IntRange(0, 3).Draw(t, "more times") {
+			from := win.Next(Never).End + Minute*Time(rapid.IntRange(0, 20).Draw(t, "pause"))
+			win.More = append(win.More, Span{Start: from, End: from + Minute*Time(rapid.IntRange(1, 20).Draw(t, "length"))})
+		}
 		w.reserve(win)
 	case 3:
 		w.s.Unreserve(rapid.SampledFrom([]string{"w0", "w1"}).Draw(t, "window"))

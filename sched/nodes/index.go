@@ -20,6 +20,7 @@ type Index struct {
 	Order   []*Kind          // by value, then key
 	Shapes  map[string]*Shape
 	Windows map[string]*spec.Window
+	times   map[string][]*spec.Window // each with one of its times
 
 	values    map[string]int64 // of GPU models, see SetValues
 	lastIn    *spec.Shape      // the request that was interned last, and its shape
@@ -29,7 +30,7 @@ type Index struct {
 
 // New makes an empty one.
 func New() *Index {
-	return &Index{Nodes: map[string]*Node{}, kinds: map[string]*Kind{}, Shapes: map[string]*Shape{}, Windows: map[string]*spec.Window{}}
+	return &Index{Nodes: map[string]*Node{}, kinds: map[string]*Kind{}, Shapes: map[string]*Shape{}, Windows: map[string]*spec.Window{}, times: map[string][]*spec.Window{}}
 }
 
 // Set adds a node or replaces what is known of it. Jobs on it keep what they
@@ -39,7 +40,7 @@ func (ix *Index) Set(in spec.Node) error {
 	if err := in.Validate(); err != nil {
 		return fmt.Errorf("set node: %w", err)
 	}
-	in.GPUs, in.Features = slices.Clone(in.GPUs), slices.Clone(in.Features)
+	in.GPUs, in.Features, in.Partitions, in.Storage = slices.Clone(in.GPUs), slices.Clone(in.Features), slices.Clone(in.Partitions), slices.Clone(in.Storage)
 	old := ix.Nodes[in.Name]
 	if old == nil {
 		ix.addNode(in)

@@ -38,6 +38,16 @@ func kindKey(n *spec.Node) string {
 	features := slices.Clone(n.Features)
 	slices.Sort(features)
 	fmt.Fprintf(&b, " %q", slices.Compact(features))
+	if n.Storage != nil {
+		roots := slices.SortedFunc(slices.Values(n.Storage), func(a, c spec.Root) int { return cmp.Compare(a.Name, c.Name) })
+		b.WriteString(" storage")
+		for _, r := range roots {
+			fmt.Fprintf(&b, " %q/%t/%t", r.Name, r.ReadOnly, r.Away != "")
+		}
+	}
+	if len(n.Partitions) > 0 {
+		fmt.Fprintf(&b, " in %q", slices.Sorted(slices.Values(n.Partitions)))
+	}
 	at := map[string]int{}
 	for i, g := range n.GPUs {
 		at[g.UUID] = i
@@ -142,7 +152,7 @@ func (ix *Index) dropKind(kind *Kind) {
 	delete(ix.kinds, kind.key)
 	ix.Order = slices.DeleteFunc(ix.Order, func(other *Kind) bool { return other == kind })
 	for _, shape := range ix.Shapes {
-		delete(shape.fits, kind)
+		shape.forget(kind)
 	}
 }
 

@@ -72,8 +72,15 @@ func (n *Node) MisfitText(shape *Shape, why Misfit) string {
 	switch why {
 	case WrongCluster:
 		return fmt.Sprintf("is in cluster %d", n.Cluster)
+	case WrongPartition:
+		if len(n.Partitions) == 0 {
+			return "is in no partition"
+		}
+		return "is in " + words.Names("partition", n.Partitions)
 	case LacksFeature:
 		return fmt.Sprintf("lacks features: has %q", n.Features)
+	case LacksStorage:
+		return "lacks storage: has " + rootNames(n.Storage)
 	case LacksModel:
 		if len(n.GPUs) == 0 {
 			return "has no GPU"

@@ -41,13 +41,21 @@ func (ix *Index) NeverText(shape *Shape, matching int) string {
 	if len(models) == 0 && (most == LacksModel || most == FewGPUs) {
 		return "no node has a GPU"
 	}
+	in := ""
+	if len(shape.Partitions) > 0 {
+		in = " of " + words.Names("partition", shape.Partitions)
+	}
 	n := near.Sample
 	largest := fmt.Sprintf("largest: %s on %s", capacityText(n, near.GPUs), firstName(near))
 	switch most {
 	case WrongCluster:
-		return fmt.Sprintf("no node is in cluster %d", shape.Cluster)
+		return fmt.Sprintf("no node%s is in cluster %d", in, shape.Cluster)
+	case WrongPartition:
+		return "no node is in " + words.Names("partition", shape.Partitions)
 	case LacksFeature:
 		return ix.featuresText(shape)
+	case LacksStorage:
+		return ix.storageText(shape)
 	case LacksModel:
 		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(shape.GPUModels, `" or "`), strings.Join(models, ", "))
 	case LacksGPUMem:
@@ -61,7 +69,7 @@ func (ix *Index) NeverText(shape *Shape, matching int) string {
 	case NoSharing:
 		return "no node with such GPUs allows shares of a GPU: ask for a whole one"
 	}
-	return fmt.Sprintf("no node has %s (%s)", shape.RankText(), largest)
+	return fmt.Sprintf("no node%s has %s (%s)", in, shape.RankText(), largest)
 }
 
 func larger(a, b *spec.Node) bool {

@@ -21,6 +21,7 @@ type Shape struct {
 	Submitted int64 // jobs that wait or run with it, for the mix
 	fits      map[*Kind]Fit
 	Rest      *Shape           // of the rank with fewer GPUs, nil if there is none
+	Ways      []*Shape         // of several partitions: the same in each; else itself
 	Losses    map[LossKey]Loss // see round.lost
 }
 
@@ -30,6 +31,7 @@ type Fit struct {
 	OK   bool
 	GPUs GPUSet // those that will do
 	Why  Misfit // what is missing first, where not ok
+	Away string // storage of the shape that is away there now: nothing starts until it is back
 }
 
 // Misfit is what a node lacks for ever, in the order in which it is told.
@@ -38,8 +40,10 @@ type Misfit uint8
 const (
 	FitsAll Misfit = iota
 	WrongCluster
+	WrongPartition
 	WrongName
 	LacksFeature
+	LacksStorage
 	LacksModel
 	LacksGPUMem
 	LacksComputeCap
@@ -59,19 +63,57 @@ func (ix *Index) Intern(in *spec.Shape) *Shape {
 	n, bounds, key := in.Canonical()
 	shape := ix.Shapes[key]
 	if shape == nil {
-		models := n.GPUModels
-		n.GPUModels, n.Features = slices.Clone(in.GPUModels), slices.Clone(in.Features)
-		n.NodeNames, n.ExcludeNodes = slices.Clone(in.NodeNames), slices.Clone(in.ExcludeNodes)
-		shape = &Shape{Shape: n, Key: key, Bounds: bounds, nameRules: newNameRules(in), Models: models, fits: map[*Kind]Fit{}}
-		if n.RestMilliGPU > 0 {
-			rest := *shape
-			rest.MilliGPU, rest.RestMilliGPU, rest.fits = n.RestMilliGPU, 0, map[*Kind]Fit{}
-			shape.Rest = &rest
-		}
+		shape = newShape(in, n)
+		shape.Key, shape.Bounds = key, bounds
 		ix.Shapes[key] = shape
 	}
 	ix.lastIn, ix.lastShape = in, shape
 	return shape
+}
+
+// newShape is that of a request; n is its canonical form.
+func newShape(in *spec.Shape, n spec.Shape) *Shape {
+	models := n.GPUModels
+	n.GPUModels, n.Features = slices.Clone(in.GPUModels), slices.Clone(in.Features)
+	n.NodeNames, n.ExcludeNodes = slices.Clone(in.NodeNames), slices.Clone(in.ExcludeNodes)
+	n.Partitions = slices.Clone(in.Partitions)
+	shape := &Shape{Shape: n, nameRules: newNameRules(in), Models: models, fits: map[*Kind]Fit{}}
+	if n.RestMilliGPU > 0 {
+		rest := *shape
+		rest.MilliGPU, rest.RestMilliGPU, rest.fits = n.RestMilliGPU, 0, map[*Kind]Fit{}
+		shape.Rest = &rest
+	}
+	shape.Ways = []*Shape{shape}
+	if len(n.Partitions) > 1 {
+		shape.Ways = nil
+		for _, name := range n.Partitions {
+			one := *in
+			one.Partitions = []string{name}
+			canonical, bounds, key := one.Canonical()
+			way := newShape(&one, canonical)
+			way.Key, way.Bounds = key, bounds
+			shape.Ways = append(shape.Ways, way)
+		}
+	}
+	return shape
+}
+
+// forget drops what is known of a kind of nodes.
+func (shape *Shape) forget(kind *Kind) {
+	delete(shape.fits, kind)
+	if shape.Rest != nil {
+		shape.Rest.forget(kind)
+	}
+	for _, way := range shape.Ways {
+		if way != shape {
+			way.forget(kind)
+		}
+	}
+}
+
+// in says whether nodes are in a partition that the shape names, or it names none.
+func (shape *Shape) in(partitions []string) bool {
+	return len(shape.Partitions) == 0 || slices.ContainsFunc(shape.Partitions, func(p string) bool { return slices.Contains(partitions, p) })
 }
 
 // Unref drops a shape that nothing refers to any more.
@@ -105,8 +147,16 @@ func (shape *Shape) match(kind *Kind) Fit {
 	case shape.Cluster != 0 && shape.Cluster != n.Cluster:
 		f.Why = WrongCluster
 		return f
+	case !shape.in(n.Partitions):
+		f.Why = WrongPartition
+		return f
 	case len(shape.Features)+len(shape.AnyFeatures) > 0 && len(shape.Lacks(n)) > 0:
 		f.Why = LacksFeature
+		return f
+	}
+	var has bool
+	if f.Away, has = shape.storageOf(n); !has {
+		f.Why = LacksStorage
 		return f
 	}
 	f.GPUs, f.Why = shape.GPUsOf(n)
@@ -129,6 +179,9 @@ func (shape *Shape) match(kind *Kind) Fit {
 	}
 	return f
 }
+
+// Now says whether a rank may start there now, as far as that is the kind's.
+func (f Fit) Now() bool { return f.OK && f.Away == "" }
 
 // Least is how many GPUs a rank must get at least.
 func (shape *Shape) Least() int {
@@ -229,6 +282,11 @@ func (ix *Index) Possible(in *spec.Shape) bool {
 	if shape.Refs == 0 { // nobody else keeps it: leave no trace
 		defer delete(ix.Shapes, shape.Key)
 	}
+	return slices.ContainsFunc(shape.Ways, ix.holds)
+}
+
+// holds says so of a shape of one partition.
+func (ix *Index) holds(shape *Shape) bool {
 	left := shape.Ranks()
 	for _, kind := range ix.Order {
 		if !shape.On(kind).OK {

@@ -7,11 +7,12 @@ import (
 	"gbatch/sched/spec"
 )
 
-// cover is a window on one node.
+// cover is one of the times of a window on one node.
 type cover struct {
-	*spec.Window
-	part bool   // it keeps the GPUs only, and not the whole node
-	GPUs GPUSet // if it is part
+	*spec.Window              // with this time alone
+	of           *spec.Window // the whole
+	part         bool         // it keeps the GPUs only, and not the whole node
+	GPUs         GPUSet       // if it is part
 }
 
 // Reserve adds a window, or replaces the one of the same name. Nodes and GPUs
@@ -22,13 +23,18 @@ func (ix *Index) Reserve(w spec.Window) error {
 		return err
 	}
 	w.Nodes, w.Projects, w.Users = slices.Clone(w.Nodes), slices.Clone(w.Projects), slices.Clone(w.Users)
-	w.GPUs = slices.Clone(w.GPUs)
+	w.GPUs, w.More = slices.Clone(w.GPUs), slices.Clone(w.More)
 	if w.Count > 0 || w.GPUsPerNode > 0 {
 		if err := ix.choose(&w); err != nil {
 			return err
 		}
 	}
-	ix.Windows[w.Name] = &w
+	ix.Windows[w.Name], ix.times[w.Name] = &w, nil
+	for _, span := range w.Spans() {
+		one := w
+		one.Start, one.End, one.More = span.Start, span.End, nil
+		ix.times[w.Name] = append(ix.times[w.Name], &one)
+	}
 	ix.coverAll()
 	return nil
 }
@@ -39,6 +45,7 @@ func (ix *Index) Unreserve(name string) bool {
 		return false
 	}
 	delete(ix.Windows, name)
+	delete(ix.times, name)
 	ix.coverAll()
 	return true
 }
@@ -56,13 +63,15 @@ func (ix *Index) cover(n *Node) {
 		if !slices.Contains(w.Nodes, n.Name) {
 			continue
 		}
-		c := cover{Window: w, part: len(w.GPUs) > 0}
+		c := cover{of: w, part: len(w.GPUs) > 0}
 		for i, g := range n.GPUs {
 			if slices.Contains(w.GPUs, g.UUID) {
 				c.GPUs.Add(i)
 			}
 		}
-		n.Windows = append(n.Windows, c)
+		for _, c.Window = range ix.times[w.Name] {
+			n.Windows = append(n.Windows, c)
+		}
 	}
 	slices.SortFunc(n.Windows, func(a, b cover) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Name, b.Name))
@@ -80,7 +89,7 @@ type Request struct {
 // time given. Windows are kept clear by limits: what a job may run, not what it
 // is expected to.
 func (c cover) shuts(request *Request, at spec.Time) bool {
-	return c.Start < at+request.Limit && c.End > at && !request.Windows[c.Window]
+	return c.Start < at+request.Limit && c.End > at && !request.Windows[c.of]
 }
 
 // Closed is the first window that keeps such jobs off the node, nil if

@@ -79,7 +79,7 @@ func (ix *Index) chooseNodes(w *spec.Window, match *Shape) ([]*Node, error) {
 
 // overlaps says whether another window covers a node at the same time.
 func overlaps(w *spec.Window, c cover) bool {
-	return c.Name != w.Name && c.Start < w.End && w.Start < c.End
+	return c.Name != w.Name && slices.ContainsFunc(w.Spans(), func(s spec.Span) bool { return c.Start < s.End && s.Start < c.End })
 }
 
 // chooseGPUs is so many GPUs of the node as the window wants of each: those that

@@ -19,6 +19,9 @@ func (s *Shape) Canonical() (n Shape, bounds, key string) {
 		n.AnyFeatures = append(n.AnyFeatures, sortedSet(any, func(f string) string { return f }))
 	}
 	slices.SortFunc(n.AnyFeatures, slices.Compare)
+	n.Storage = slices.Clone(s.Storage)
+	slices.SortFunc(n.Storage, func(a, b Storage) int { return strings.Compare(a.key(), b.key()) })
+	n.Storage = slices.Compact(n.Storage)
 	var part int64 // a share of a GPU
 	switch {
 	case n.MilliGPU%WholeGPU == 0:
@@ -37,6 +40,15 @@ func (s *Shape) Canonical() (n Shape, bounds, key string) {
 	}
 	if len(n.AnyFeatures)+len(n.NodeNames)+len(n.ExcludeNodes) > 0 {
 		bounds += fmt.Sprintf(" %q %q %q", n.AnyFeatures, n.NodeNames, n.ExcludeNodes)
+	}
+	if len(n.Storage) > 0 {
+		bounds += " storage"
+		for _, x := range n.Storage {
+			bounds += fmt.Sprintf(" %q", x.key())
+		}
+	}
+	if len(n.Partitions) > 0 {
+		bounds += fmt.Sprintf(" in %q", n.Partitions)
 	}
 	return n, bounds, fmt.Sprintf("%s %d %d %d", bounds, n.MilliGPU, n.MilliCPU, n.MemMiB)
 }

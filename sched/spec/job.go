@@ -47,6 +47,9 @@ type Shape struct {
 	// rank's; the amounts above are the least that the node has.
 	Exclusive bool `json:"exclusive,omitempty"`
 
+	// Partitions are names of which one will do: all ranks are on nodes of the same,
+	// of the first of these where there is room. Empty: any node.
+	Partitions    []string `json:"partitions,omitempty"`
 	Cluster       int      `json:"cluster,omitempty"`       // 0: any
 	Node          string   `json:"node,omitempty"`          // empty: any; case and everything but letters and digits are ignored
 	GPUModels     []string `json:"gpuModels,omitempty"`     // any of these, as case-insensitive part of the model's name
@@ -59,6 +62,7 @@ type Shape struct {
 	AnyFeatures  [][]string `json:"anyFeatures,omitempty"`  // of each list, the node has at least one
 	NodeNames    []string   `json:"nodeNames,omitempty"`    // only these nodes, compared as Node is; empty: any
 	ExcludeNodes []string   `json:"excludeNodes,omitempty"` // none of these
+	Storage      []Storage  `json:"storage,omitempty"`      // the node has all of this, none of it away
 }
 
 // Ranks is the number of ranks, at least one.

@@ -27,9 +27,11 @@ type Node struct {
 	DiskMiB    int64     `json:"diskMib,omitempty"` // that jobs can reserve for what they write
 	CUDA       int       `json:"cuda,omitempty"`    // driver's version: major*100 + minor
 	Features   []string  `json:"features,omitempty"`
+	Partitions []string  `json:"partitions,omitempty"` // that it is in
 	State      NodeState `json:"state,omitempty"`
 	Reason     string    `json:"reason,omitempty"`     // why it is not up
 	AllowShare bool      `json:"allowShare,omitempty"` // shares of its GPUs may be given out
+	Storage    []Root    `json:"storage,omitempty"`    // that jobs can mount; nil: not told
 }
 
 // GPU is one device, or one MIG instance, of a node. It is not what a node tells

@@ -26,6 +26,30 @@ type Window struct {
 	Users       []string `json:"users,omitempty"`
 	Maintenance bool     `json:"maintenance,omitempty"` // nobody may use it
 	Reason      string   `json:"reason,omitempty"`
+	More        []Span   `json:"more,omitempty"` // later times of the same, each after the one before
+}
+
+// Span is a time from its start until before its end.
+type Span struct {
+	Start Time `json:"start"`
+	End   Time `json:"end"`
+}
+
+// MaxSpans bounds the times of a window, since each is looked at for each node.
+const MaxSpans = 32
+
+// Spans is all times of the window, in order.
+func (w *Window) Spans() []Span { return append([]Span{{w.Start, w.End}}, w.More...) }
+
+// Next is the first of its times that is not over; the last if all are.
+func (w *Window) Next(now Time) Span {
+	all := w.Spans()
+	for _, s := range all {
+		if s.End > now {
+			return s
+		}
+	}
+	return all[len(all)-1]
 }
 
 // Validate reports what makes the window unusable. A window that has ended is
@@ -34,16 +58,26 @@ func (w *Window) Validate() error {
 	switch {
 	case w.Name == "":
 		return fmt.Errorf("window: name is empty")
-	case w.Start < 0 || w.End > MaxTime:
-		return fmt.Errorf("window %q: lasts from %d to %d: want Unix milliseconds, 0 or more", w.Name, w.Start, w.End)
-	case w.Start >= w.End:
-		return fmt.Errorf("window %q: lasts from %d to %d: want an end after the start", w.Name, w.Start, w.End)
+	case len(w.More) >= MaxSpans:
+		return fmt.Errorf("window %q: has %d times: want at most %d", w.Name, len(w.More)+1, MaxSpans)
 	case (len(w.Nodes) > 0) == (w.Count > 0):
 		return fmt.Errorf("window %q: want either nodes or a count of nodes above 0", w.Name)
 	case w.GPUsPerNode < 0 || w.GPUsPerNode > MaxGPUs:
 		return fmt.Errorf("window %q: wants %d GPUs of each node: want 1..%d, or none of it for whole nodes", w.Name, w.GPUsPerNode, MaxGPUs)
 	case len(w.GPUs) > 0 && (w.GPUsPerNode > 0 || w.Count > 0):
 		return fmt.Errorf("window %q: names GPUs: want the nodes that they are on, and no number of nodes or GPUs", w.Name)
+	}
+	last := Time(0)
+	for _, s := range w.Spans() {
+		switch {
+		case s.Start < 0 || s.End > MaxTime:
+			return fmt.Errorf("window %q: lasts from %d to %d: want Unix milliseconds, 0 or more", w.Name, s.Start, s.End)
+		case s.Start >= s.End:
+			return fmt.Errorf("window %q: lasts from %d to %d: want an end after the start", w.Name, s.Start, s.End)
+		case s.Start < last:
+			return fmt.Errorf("window %q: begins anew at %d, before it has ended at %d", w.Name, s.Start, last)
+		}
+		last = s.End
 	}
 	if err := w.Match.Validate(); err != nil {
 		return fmt.Errorf("window %q: match: %w", w.Name, err)

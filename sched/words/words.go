@@ -23,6 +23,14 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Names is a noun with names: "partition gpu", "partitions cpu, gpu".
+func Names(noun string, names []string) string {
+	if len(names) != 1 {
+		noun += "s"
+	}
+	return noun + " " + strings.Join(names, ", ")
+}
+
 // GiB is a number of MiB in GiB.
 func GiB(mib int64) string { return Thousandths(mib * 1000 / 1024) }
 
