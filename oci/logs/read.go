@@ -40,6 +40,9 @@ func Open(dir string, ended func() bool) (*Log, error) {
 	return &Log{dir: dir, ended: ended}, nil
 }
 
+// Ended says that the log's writer is done.
+func (l *Log) Ended() bool { return l.ended() }
+
 // Close frees the reader's file.
 func (l *Log) Close() error {
 	if l.file == nil {

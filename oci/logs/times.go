@@ -58,6 +58,28 @@ func (m *marks) at(off int64, now time.Time) {
 	m.last = now
 }
 
+// resume goes on with the marks that are there.
+func (m *marks) resume() error {
+	f, err := os.OpenFile(m.path, os.O_RDWR|os.O_CREATE, 0o640)
+	if err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
+	m.file = f
+	st, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
+	if m.n = st.Size() / markSize; m.n == 0 {
+		return nil
+	}
+	var b [markSize]byte
+	if _, err := f.ReadAt(b[:], (m.n-1)*markSize); err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
+	m.last = time.UnixMilli(int64(binary.BigEndian.Uint64(b[8:])))
+	return nil
+}
+
 func (m *marks) close() {
 	if m.file != nil {
 		m.file.Close()

@@ -47,7 +47,10 @@ func (l Limits) segmentBytes() int64 {
 type Writer struct {
 	dir     string
 	segment int64 // most bytes per file
-	Written int64 // offset of the next byte
+	Output  int64 // what was to be written, whether it is kept or not
+	written int64 // offset of the next byte
+	lost    lost
+	exact   bool  // its bytes are another log's: it has no marks of its own
 	left    int64 // room in the open file
 	file    *os.File
 	tail    []int64 // offsets of the files that may be dropped, oldest first
@@ -58,31 +61,94 @@ type Writer struct {
 // NewWriter begins a log in dir, which is there and empty.
 func NewWriter(dir string, limits Limits) (*Writer, error) {
 	w := &Writer{dir: dir, segment: limits.segmentBytes(), now: time.Now, marks: marks{path: filepath.Join(dir, fileTimes)}}
-	return w, w.rotate()
+	if err := w.rotate(); err != nil {
+		return nil, err
+	}
+	w.lost.reserve(dir)
+	return w, nil
+}
+
+// Resume goes on with the copy of a log in dir, which an earlier writer may have
+// begun. It writes behind the last byte that is there, wherever that one broke
+// off; what it could not write is not marked, as it may come again.
+func Resume(dir string, limits Limits) (*Writer, error) {
+	offs, err := segments(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{dir: dir, segment: limits.segmentBytes(), now: time.Now, exact: true, marks: marks{path: filepath.Join(dir, fileTimes)}}
+	if len(offs) == 0 {
+		return w, w.rotate()
+	}
+	last := offs[len(offs)-1]
+	if w.file, err = os.OpenFile(filepath.Join(dir, segmentName(last)), os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		return nil, fmt.Errorf("write log: %w", err)
+	}
+	st, err := w.file.Stat()
+	if err != nil {
+		w.file.Close()
+		return nil, fmt.Errorf("write log: %w", err)
+	}
+	w.tail = offs[1:]
+	w.written, w.left = last+st.Size(), max(0, w.segment-st.Size())
+	w.Output = w.written
+	return w, w.marks.resume()
+}
+
+// End is the offset behind the last byte.
+func (w *Writer) End() int64 { return w.written }
+
+// Skip leaves out the bytes up to an offset, which are kept nowhere: readers are
+// told how many.
+func (w *Writer) Skip(to int64) error {
+	if to <= w.written {
+		return nil
+	}
+	was := w.written
+	w.written = to
+	if err := w.rotate(); err != nil {
+		w.written = was
+		return err
+	}
+	return nil
 }
 
 func segmentName(off int64) string { return fmt.Sprintf("%020d.log", off) }
 
 // Write keeps all of p. It fails when the disk does; what was not written is
-// then counted as a hole, so that later output keeps its offset.
+// counted, and a mark in the log says so before the next byte that is.
 func (w *Writer) Write(p []byte) (int, error) {
+	w.Output += int64(len(p))
+	if w.exact {
+		w.marks.at(w.written, w.now())
+		return w.put(p)
+	}
+	if err := w.sayLost(len(p)); err != nil {
+		w.lost.bytes += int64(len(p))
+		return 0, err
+	}
+	w.marks.at(w.written, w.now())
+	n, err := w.put(p)
+	if err != nil {
+		w.lost.begin(int64(len(p)-n), err)
+	}
+	return n, err
+}
+
+// put writes p behind the last byte, over as many files as it takes.
+func (w *Writer) put(p []byte) (int, error) {
 	total := len(p)
-	w.marks.at(w.Written, w.now())
 	for len(p) > 0 {
 		if w.left == 0 {
 			if err := w.rotate(); err != nil {
-				w.Written += int64(len(p))
 				return total - len(p), err
 			}
 		}
 		n, err := w.file.Write(p[:min(int64(len(p)), w.left)])
-		w.Written += int64(n)
+		w.written += int64(n)
 		w.left -= int64(n)
 		p = p[n:]
 		if err != nil {
-			// The file may end short: start the next one at the right offset.
-			w.Written += int64(len(p))
-			w.left = 0
 			return total - len(p), fmt.Errorf("write log: %w", err)
 		}
 	}
@@ -91,13 +157,13 @@ func (w *Writer) Write(p []byte) (int, error) {
 
 // rotate starts the next file and drops the oldest but the first.
 func (w *Writer) rotate() error {
-	f, err := os.OpenFile(filepath.Join(w.dir, segmentName(w.Written)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	f, err := os.OpenFile(filepath.Join(w.dir, segmentName(w.written)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 	if err != nil {
 		return fmt.Errorf("write log: %w", err)
 	}
 	if w.file != nil {
 		w.file.Close()
-		w.tail = append(w.tail, w.Written)
+		w.tail = append(w.tail, w.written)
 	}
 	w.file, w.left = f, w.segment
 	for len(w.tail) > logSegments-1 {
@@ -109,9 +175,18 @@ func (w *Writer) rotate() error {
 	return nil
 }
 
+// Sync has on the disk what was written.
+func (w *Writer) Sync() error {
+	if err := w.file.Sync(); err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
+	return nil
+}
+
+// Close ends the log.
 func (w *Writer) Close() error {
 	w.marks.close()
-	return w.file.Close()
+	return errors.Join(w.sayLastLost(), w.file.Close())
 }
 
 // segments lists the offsets of the log's files, ascending.

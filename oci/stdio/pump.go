@@ -50,7 +50,7 @@ func (l *sharedLog) Write(p []byte) (int, error) {
 func (l *sharedLog) close() (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.Written, l.Writer.Close()
+	return l.Output, l.Writer.Close()
 }
 
 // Options are what a pump is made of.
