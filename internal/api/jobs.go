@@ -81,6 +81,10 @@ type Job struct {
 	Template  job.Number   `json:"template,omitempty"`    // whose time table made it
 
 	Dependency string `json:"dependency,omitempty"` // what it waits for still, as "afterok:12"
+
+	// Steps are what srun started in it: of one job the last thousand, by number; in
+	// lists where asked for, and there of jobs that have not ended those that run.
+	Steps []Step `json:"steps,omitempty"`
 }
 
 // Ending is how a job is being ended that holds something still.

@@ -33,6 +33,8 @@ type LaunchEnd struct {
 	Step   uint32 `json:"step"`
 	Code   int    `json:"code"`
 	Signal int    `json:"signal,omitempty"`
+
+	Use *job.StepUse `json:"use,omitempty"`
 }
 
 // LaunchResponse has the number of the step that was begun.
@@ -42,15 +44,18 @@ type LaunchResponse struct {
 
 // Step is what srun started in a job, for people: JOB.NUMBER.
 type Step struct {
-	Number uint32    `json:"number"`
-	Name   string    `json:"name"`
-	Tasks  int       `json:"tasks"`
-	CPUs   int       `json:"cpus"`
-	GPUs   int       `json:"gpus,omitempty"`
-	Nodes  []string  `json:"nodes"`
-	Begun  time.Time `json:"begun"`
-	Ended  time.Time `json:"ended,omitzero"` // absent: it runs
-	Code   int       `json:"code"`
-	Signal int       `json:"signal,omitempty"`
-	Cancel string    `json:"cancel,omitempty"` // who has asked for its end
+	Number  uint32    `json:"number"`
+	Attempt uint32    `json:"attempt,omitempty"` // of the job
+	Name    string    `json:"name"`
+	Tasks   int       `json:"tasks"`
+	CPUs    int       `json:"cpus"`
+	GPUs    int       `json:"gpus,omitempty"`
+	Nodes   []string  `json:"nodes"` // none: of an earlier attempt than the job's last
+	Begun   time.Time `json:"begun"`
+	Ended   time.Time `json:"ended,omitzero"` // absent: it runs
+	Code    int       `json:"code"`
+	Signal  int       `json:"signal,omitempty"`
+	Cancel  string    `json:"cancel,omitempty"` // who has asked for its end
+
+	Use *job.StepUse `json:"use,omitempty"` // of one that has ended
 }

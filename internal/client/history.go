@@ -24,13 +24,14 @@ type HistoryFilter struct {
 	Limit    int        // of a page; 0: what the controller gives at most
 	After    string     // the page after this one
 	Attempts bool       // with all their attempts; for operators
+	Steps    bool       // with what srun started in them
 }
 
 // History is one page of jobs that have ended.
 func (c *Client) History(ctx context.Context, f HistoryFilter) (*api.History, error) {
 	q := query{"user": f.Users, "project": f.Projects, "name": f.Names, "state": f.States, "reason": f.Reasons}
 	q.number("array", int64(f.Array)).moment("start", f.Start).moment("end", f.End).flag("newest", f.Newest)
-	q.flag("attempts", f.Attempts).number("limit", int64(max(f.Limit, 0))).text("after", f.After)
+	q.flag("attempts", f.Attempts).flag("steps", f.Steps).number("limit", int64(max(f.Limit, 0))).text("after", f.After)
 	return get[api.History](ctx, c, api.PathHistory, q)
 }
 

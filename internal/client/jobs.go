@@ -37,6 +37,7 @@ type JobFilter struct {
 	All     bool
 	Limit   int
 	Factors bool // with the terms of the priorities of those that wait
+	Steps   bool // with the steps that run
 }
 
 func (f JobFilter) query() query {
@@ -46,7 +47,7 @@ func (f JobFilter) query() query {
 	}
 	q := query{}.text("state", strings.Join(states, ",")).text("user", f.User).text("project", f.Project).text("name", f.Name)
 	q.text("node", f.Node).text("qos", f.QOS).number("cluster", int64(f.Cluster)).number("limit", int64(max(f.Limit, 0)))
-	return q.flag("factors", f.Factors).flag("all", f.All)
+	return q.flag("factors", f.Factors).flag("steps", f.Steps).flag("all", f.All)
 }
 
 // Jobs lists jobs.

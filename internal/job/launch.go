@@ -50,6 +50,55 @@ func scriptText(s string) string {
 	return ""
 }
 
+// StepUse is what the tasks of a step have used, as the kernel counted it of each
+// task and of what the task waited for. Memory is that of a task's greatest process.
+type StepUse struct {
+	UserMS   int64 `json:"userMs"` // processor time of all tasks, in their own code
+	SystemMS int64 `json:"systemMs"`
+
+	MaxRSSKiB  int64 `json:"maxRssKib"`
+	MaxRSSTask int   `json:"maxRssTask"`
+	MaxRSSRank int   `json:"maxRssRank"` // where that task ran
+	SumRSSKiB  int64 `json:"sumRssKib"`  // of all tasks, the greatest of each
+
+	MinCPUMS   int64 `json:"minCpuMs"` // of the task that used least
+	MinCPUTask int   `json:"minCpuTask"`
+	MinCPURank int   `json:"minCpuRank"`
+}
+
+// Add counts one more task. First says that it is the first.
+func (u *StepUse) Add(task, rank int, first bool, one TaskUse) {
+	u.UserMS, u.SystemMS, u.SumRSSKiB = u.UserMS+one.UserMS, u.SystemMS+one.SystemMS, u.SumRSSKiB+one.RSSKiB
+	if first || one.RSSKiB > u.MaxRSSKiB {
+		u.MaxRSSKiB, u.MaxRSSTask, u.MaxRSSRank = one.RSSKiB, task, rank
+	}
+	if cpu := one.UserMS + one.SystemMS; first || cpu < u.MinCPUMS {
+		u.MinCPUMS, u.MinCPUTask, u.MinCPURank = cpu, task, rank
+	}
+}
+
+// Sane is the same with nothing below 0, for what a container says of itself.
+func (u *StepUse) Sane() *StepUse {
+	if u == nil {
+		return nil
+	}
+	out := *u
+	for _, n := range []*int64{&out.UserMS, &out.SystemMS, &out.MaxRSSKiB, &out.SumRSSKiB, &out.MinCPUMS} {
+		*n = min(max(*n, 0), 1<<50)
+	}
+	for _, n := range []*int{&out.MaxRSSTask, &out.MaxRSSRank, &out.MinCPUTask, &out.MinCPURank} {
+		*n = min(max(*n, 0), maxLaunchTasks)
+	}
+	return &out
+}
+
+// TaskUse is what one task has used.
+type TaskUse struct {
+	UserMS   int64 `json:"userMs,omitempty"`
+	SystemMS int64 `json:"systemMs,omitempty"`
+	RSSKiB   int64 `json:"rssKib,omitempty"`
+}
+
 // Launches says whether the command runs on the first rank alone.
 func (s *Spec) Launches() bool { return s.gbatch().Launch != nil }
 

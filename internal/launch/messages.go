@@ -1,5 +1,7 @@
 package launch
 
+import "gbatch/internal/job"
+
 // Request is what a step asks of its job. Numbers of 0 were not given.
 type Request struct {
 	Name     string   `json:"name"`
@@ -55,6 +57,8 @@ type Done struct {
 	Code   int  `json:"code"`
 	Signal int  `json:"signal,omitempty"`
 	Cancel bool `json:"cancel,omitempty"` // because somebody cancelled it
+
+	Use *job.StepUse `json:"use,omitempty"` // nil: no task has ended
 }
 
 // Start orders the tasks of one rank. What is about all tasks stands here once.
@@ -116,6 +120,8 @@ type Exit struct {
 	Signal int    `json:"signal,omitempty"`
 	Core   bool   `json:"core,omitempty"` // it left a core
 	Error  string `json:"error,omitempty"`
+
+	Use job.TaskUse `json:"use,omitzero"`
 }
 
 // Status is the exit code as a shell tells it.

@@ -1,6 +1,9 @@
 package state
 
-import "gbatch/sched"
+import (
+	"gbatch/internal/job"
+	"gbatch/sched"
+)
 
 // Launches are the steps of an attempt: what srun has started in it. Each has a record
 // of its own, KindLaunch; those that run are also here.
@@ -25,4 +28,6 @@ type Launch struct {
 	Code    int        `json:"code,omitempty"`
 	Signal  int        `json:"signal,omitempty"`
 	Cancel  string     `json:"cancel,omitempty"` // who has asked for its end
+
+	Use *job.StepUse `json:"use,omitempty"`
 }

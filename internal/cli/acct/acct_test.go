@@ -60,6 +60,7 @@ func pastJobs() []api.PastJob {
 	detail := clitest.SampleJobs()[4]
 	failed := api.PastJob{Job: detail.Job, Used: &api.Used{GPUSeconds: 180000, BilledHours: 50, ElapsedS: 90000, CPUTimeS: 7200.5, PeakMem: 32 << 30,
 		GPU: &node.GPUUse{Utilization: 12.4, MaxUtilization: 97, MaxMem: 70 << 30, Mem: 80 << 30, EnergyJ: 36e6, Samples: 9}}}
+	failed.Steps = sampleSteps()
 	done := api.PastJob{Job: clitest.SampleJobs()[0].Job, Used: &api.Used{ElapsedS: 61, BilledHours: 0.03, PeakMem: 512 << 20, CPUTimeS: 60, GPU: &node.GPUUse{Simulated: true, Samples: 1}}}
 	done.State, done.Ended, done.ExitCode = job.Finished, clitest.Now.Add(-time.Minute), new(0)
 	private := api.PastJob{Job: clitest.SampleJobs()[5].Job}
@@ -69,12 +70,31 @@ func pastJobs() []api.PastJob {
 	return []api.PastJob{failed, done, private, evil}
 }
 
+func sampleJobs() []api.JobDetail {
+	jobs := clitest.SampleJobs()
+	jobs[4].Steps = sampleSteps()
+	return jobs
+}
+
+func sampleSteps() []api.Step {
+	return []api.Step{
+		{Number: 0, Name: "prepare", Tasks: 1, CPUs: 2, Nodes: []string{"gpu01"}, Begun: clitest.Now.Add(-80 * time.Minute), Ended: clitest.Now.Add(-70 * time.Minute)},
+		{Number: 1, Name: "torchrun", Tasks: 4, CPUs: 8, GPUs: 2, Nodes: []string{"gpu01"}, Begun: clitest.Now.Add(-70 * time.Minute), Ended: clitest.Now.Add(-61 * time.Minute), Code: 137, Signal: 9,
+			Use: &job.StepUse{UserMS: 90_500, SystemMS: 1500, MaxRSSKiB: 20480}},
+	}
+}
+
 func TestAcct(t *testing.T) {
 	all := "id,name%6,user,project,state,exit,exitcode,reason,submit,start,end,elapsed,elapsedraw,wait,limit,gpus,cpus,mem,nodes,nodelist,cluster,qos,priority," +
 		"peakmem,cputime,gpuutil,gpuutilmax,gpumem,energy,gpuhours,billed,uuid"
 	for name, run := range map[string]func(context.Context, *cli.App) error{
-		"acct":     func(ctx context.Context, a *cli.App) error { return (&List{}).Run(ctx, a) },
-		"acct_all": func(ctx context.Context, a *cli.App) error { return (&List{Format: all}).Run(ctx, a) },
+		"acct": func(ctx context.Context, a *cli.App) error { return (&List{}).Run(ctx, a) },
+		"acct_steps": func(ctx context.Context, a *cli.App) error {
+			return (&List{Steps: true, Format: "id,name%10,state,exit,elapsed,cpus,gpus,cputime,peakmem,nodelist"}).Run(ctx, a)
+		},
+		"acct_step":    func(ctx context.Context, a *cli.App) error { return (&List{IDs: []string{"9.1"}}).Run(ctx, a) },
+		"acct_no_step": func(ctx context.Context, a *cli.App) error { return (&List{IDs: []string{"9.7"}}).Run(ctx, a) },
+		"acct_all":     func(ctx context.Context, a *cli.App) error { return (&List{Format: all}).Run(ctx, a) },
 		"acct_slurm": func(ctx context.Context, a *cli.App) error {
 			return (&List{Format: "JobID,JobName%5,State,ExitCode,MaxRSS,TotalCPU,Account", NoHeader: true}).Run(ctx, a)
 		},
@@ -116,7 +136,7 @@ func TestAcct(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := clitest.Start(t, &ledger{jobs: pastJobs(), inner: &clitest.Fake{Jobs: clitest.SampleJobs()}})
+			b := clitest.Start(t, &ledger{jobs: pastJobs(), inner: &clitest.Fake{Jobs: sampleJobs()}})
 			b.Golden(t, name, b.App.Finish(cli.Program{Name: "gacct"}, run(t.Context(), b.App)))
 		})
 	}

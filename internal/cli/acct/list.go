@@ -23,7 +23,7 @@ import (
 
 // List is gacct without another command, and its flags.
 type List struct {
-	IDs      []string `arg:"" optional:"" name:"id" help:"Only these jobs, in any state: numbers, tasks as 12_7, UUIDs or the beginning of a UUID."`
+	IDs      []string `arg:"" optional:"" name:"id" help:"Only these jobs, in any state: numbers, tasks as 12_7, steps as 12.0, UUIDs or the beginning of a UUID."`
 	Users    []string `short:"u" name:"user" help:"Only jobs of these users."`
 	Me       bool     `help:"Only your own jobs."`
 	Projects []string `short:"A" name:"project" help:"Only jobs of these projects."`
@@ -35,6 +35,7 @@ type List struct {
 	Limit    int      `short:"c" help:"Only the last so many."`
 	Format   string   `short:"o" placeholder:"COLUMNS" help:"Names of columns, ours or sacct's, as id,name%20,state,elapsed,billed."`
 	NoHeader bool     `short:"n" help:"No header line."`
+	Steps    bool     `help:"With a line for each step that srun started; one alone: its ID, as 12.0."`
 	CSV      bool     `name:"csv" group:"output" help:"Print comma-separated values."`
 }
 
@@ -43,7 +44,7 @@ const daysBack = 7
 
 // filter is what the controller is asked for.
 func (o *List) filter(ctx context.Context, a *cli.App) (client.HistoryFilter, error) {
-	f := client.HistoryFilter{Projects: o.Projects, Names: o.Names, Reasons: o.Reasons, Newest: o.Limit > 0, Limit: o.Limit}
+	f := client.HistoryFilter{Projects: o.Projects, Names: o.Names, Reasons: o.Reasons, Newest: o.Limit > 0, Limit: o.Limit, Steps: o.Steps}
 	states, err := jobs.ParseStates(o.States)
 	if err != nil {
 		return f, err
@@ -130,7 +131,11 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 			fmt.Fprintln(a.Out, j.Number)
 		}
 		return nil
-	case o.CSV:
+	}
+	if o.Steps {
+		past = withSteps(a, past)
+	}
+	if o.CSV {
 		return writeCSV(a.Out, cols, past, &v)
 	}
 	if err := table.Of(cols).Write(a.Out, past, v); err != nil {
@@ -154,15 +159,22 @@ func (o *List) jobs(ctx context.Context, a *cli.App) (past []api.PastJob, err er
 	}
 	past = []api.PastJob{}
 	for _, id := range o.IDs {
+		id, step := cutStep(id)
 		d, err := a.Client.Job(ctx, id, client.JobOptions{})
 		if err != nil {
 			return nil, err
 		}
-		past = append(past, api.PastJob{Job: d.Job, Used: d.Used})
-		if d.Tasks == nil {
+		j := api.PastJob{Job: d.Job, Used: d.Used}
+		if step != "" {
+			if j, err = stepOf(a, &j, step); err != nil {
+				return nil, err
+			}
+		}
+		past = append(past, j)
+		if step != "" || d.Tasks == nil {
 			continue
 		}
-		if err := take(client.HistoryFilter{Array: d.Number, Start: d.Submitted}); err != nil {
+		if err := take(client.HistoryFilter{Array: d.Number, Start: d.Submitted, Steps: o.Steps}); err != nil {
 			return nil, err
 		}
 	}

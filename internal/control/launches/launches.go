@@ -85,6 +85,7 @@ func (s *Set) find(number uint32) int {
 type End struct {
 	Number       uint32
 	Code, Signal int
+	Use          *job.StepUse // nil: not known
 }
 
 // End ends a step, if it runs. Canceled says that this was asked for.
@@ -94,7 +95,7 @@ func (s *Set) End(now sched.Time, e End) (canceled bool) {
 		return false
 	}
 	l := s.Open[i]
-	l.Ended, l.Code, l.Signal = now, e.Code, e.Signal
+	l.Ended, l.Code, l.Signal, l.Use = now, e.Code, e.Signal, e.Use
 	s.Open = slices.Delete(s.Open, i, i+1)
 	s.store(l)
 	return l.Cancel != ""
@@ -103,7 +104,7 @@ func (s *Set) End(now sched.Time, e End) (canceled bool) {
 // EndAll ends those that still run when their attempt is over.
 func (s *Set) EndAll(now sched.Time) {
 	for len(s.Open) > 0 {
-		s.End(now, End{s.Open[0].Number, 128 + 9, 9})
+		s.End(now, End{Number: s.Open[0].Number, Code: 128 + 9, Signal: 9})
 	}
 }
 

@@ -24,6 +24,8 @@ import (
 const (
 	historyPage = 1000
 	historyLook = 200_000
+
+	historySteps = 50 // jobs of a page with their steps, of which each may have a thousand
 )
 
 // historyInput selects jobs that have ended, by the time of their end. A value
@@ -41,6 +43,7 @@ type historyInput struct {
 	Limit    int       `query:"limit" minimum:"0" doc:"jobs of a page, at most 1000"`
 	After    string    `query:"after" doc:"next of the page before"`
 	Attempts bool      `query:"attempts" doc:"with all their attempts; for operators"`
+	Steps    bool      `query:"steps" doc:"with what srun started in them; then a page has at most 50 jobs"`
 }
 
 // span is where in the index the page is looked for.
@@ -132,6 +135,9 @@ func (s *History) List(ctx context.Context, in *historyInput) (*api.History, err
 	if in.Limit > 0 {
 		most = min(most, in.Limit)
 	}
+	if in.Steps {
+		most = min(most, historySteps)
+	}
 	private := func(o *state.Owner) bool { return s.Rights.Private(id, o) }
 	var found []job.Number
 	out, looked := api.History{Jobs: []api.PastJob{}}, 0
@@ -158,7 +164,7 @@ func (s *History) List(ctx context.Context, in *historyInput) (*api.History, err
 			break
 		}
 		var p api.PastJob
-		if p, err = s.pastJob(v, id, n, in.Attempts); err == nil {
+		if p, err = s.pastJob(v, id, n, in); err == nil {
 			out.Jobs = append(out.Jobs, p)
 		}
 	}
@@ -168,7 +174,7 @@ func (s *History) List(ctx context.Context, in *historyInput) (*api.History, err
 	return &out, nil
 }
 
-func (s *History) pastJob(v *state.View, id access.Identity, n job.Number, attempts bool) (api.PastJob, error) {
+func (s *History) pastJob(v *state.View, id access.Identity, n job.Number, in *historyInput) (api.PastJob, error) {
 	j := v.Job(n)
 	if j == nil {
 		var err error
@@ -181,10 +187,12 @@ func (s *History) pastJob(v *state.View, id access.Identity, n job.Number, attem
 		return p, nil
 	}
 	p.Used = s.Used.Of(j)
-	if !attempts {
-		return p, nil
-	}
 	var err error
-	p.Attempts, err = s.Jobs.Attempts(n)
+	if in.Steps {
+		p.Steps, err = s.Jobs.Steps(j)
+	}
+	if in.Attempts && err == nil {
+		p.Attempts, err = s.Jobs.Attempts(n)
+	}
 	return p, err
 }
