@@ -14,23 +14,24 @@ type ClusterInfo struct {
 
 // Node is a machine with a gnoded.
 type Node struct {
-	Name      string    `json:"name"`
-	Cluster   int       `json:"cluster"`
-	State     string    `json:"state"`            // up, drained, suspect, lost, unhealthy
-	Reason    string    `json:"reason,omitempty"` // why it is not up
-	Since     time.Time `json:"since,omitzero"`   // it has been in this state
-	Version   string    `json:"version"`
-	Hostname  string    `json:"hostname"`
-	CPUs      Use       `json:"cpus"`
-	MemBytes  Use       `json:"memBytes"`
-	GPUs      []GPU     `json:"gpus,omitempty"`
-	CUDA      string    `json:"cuda,omitempty"` // driver's CUDA version, as 12.4
-	Driver    string    `json:"driver,omitempty"`
-	Features  []string  `json:"features,omitempty"`
-	Simulated bool      `json:"simulated,omitempty"` // its GPUs are pretended
-	Jobs      int       `json:"jobs"`                // active on it
-	LastSeen  time.Time `json:"lastSeen"`
-	SkewMS    int64     `json:"skewMs,omitempty"` // its clock is so far ahead of the controller's, where that is too much
+	Name      string        `json:"name"`
+	Cluster   int           `json:"cluster"`
+	State     string        `json:"state"`            // up, drained, suspect, lost, unhealthy
+	Reason    string        `json:"reason,omitempty"` // why it is not up
+	Since     time.Time     `json:"since,omitzero"`   // it has been in this state
+	Version   string        `json:"version"`
+	Hostname  string        `json:"hostname"`
+	CPUs      Use           `json:"cpus"`
+	MemBytes  Use           `json:"memBytes"`
+	GPUs      []GPU         `json:"gpus,omitempty"`
+	CUDA      string        `json:"cuda,omitempty"` // driver's CUDA version, as 12.4
+	Driver    string        `json:"driver,omitempty"`
+	Features  []string      `json:"features,omitempty"`
+	Storage   []NodeStorage `json:"storage,omitempty"`   // that jobs can mount there
+	Simulated bool          `json:"simulated,omitempty"` // its GPUs are pretended
+	Jobs      int           `json:"jobs"`                // active on it
+	LastSeen  time.Time     `json:"lastSeen"`
+	SkewMS    int64         `json:"skewMs,omitempty"` // its clock is so far ahead of the controller's, where that is too much
 }
 
 // NodeDetail is a node and what became of it lately.
@@ -46,6 +47,15 @@ type NodeChange struct {
 	Text   string    `json:"text"`             // what happened, as "lost: no contact for 2 minutes"
 	Reason string    `json:"reason,omitempty"` // why it is not up
 	By     string    `json:"by,omitempty"`     // who did it; absent: nobody, it happened
+}
+
+// NodeStorage is a root of the site's storage on a node: jobs mount what lies below it.
+type NodeStorage struct {
+	Name       string `json:"name"` // as /project, or .ssh
+	ReadOnly   bool   `json:"readOnly,omitempty"`
+	Away       string `json:"away,omitempty"`       // why it cannot be mounted now; jobs that mount it are not started there
+	TotalBytes int64  `json:"totalBytes,omitempty"` // of its file system, by the node's last word
+	FreeBytes  int64  `json:"freeBytes,omitempty"`
 }
 
 // Use is an amount of something: how much there is and how much is free.
@@ -82,6 +92,7 @@ type SyncRequest struct {
 	Faults        []node.Fault      `json:"faults,omitempty"`    // for which it is to be drained, until that is noted
 	Ranks         []node.RankStatus `json:"ranks,omitempty"`     // every rank the node holds
 	Samples       []GPUSample       `json:"samples,omitempty"`   // of its GPUs
+	Storage       []StorageSample   `json:"storage,omitempty"`   // of what jobs can mount
 	Use           []RankUse         `json:"use,omitempty"`       // of ranks that run
 
 	Prepulled []node.Prepulled `json:"prepulled,omitempty"` // of the images asked for last
@@ -242,6 +253,14 @@ type GPUSample struct {
 	Utilization *float64 `json:"utilization,omitempty"` // percent of the last period in which a kernel ran
 	MemUsed     *int64   `json:"memUsedBytes,omitempty"`
 	EnergyJ     *float64 `json:"energyJ,omitempty"` // used since the driver was loaded
+}
+
+// StorageSample is how much room there was in a root of the node's storage when it
+// looked last.
+type StorageSample struct {
+	Name       string `json:"name"`
+	TotalBytes int64  `json:"totalBytes"`
+	FreeBytes  int64  `json:"freeBytes"`
 }
 
 // RankUse is a node's word on what a rank that runs has used.

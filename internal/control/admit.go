@@ -42,6 +42,9 @@ func (e Submit) refuseNever(s *step, probe sched.Job) *state.Refusal {
 	if name := e.Spec.Runtime(); name != "" {
 		r.Hint = need.RuntimesHint(s.nodes.list, name)
 	}
+	if at := probe.Shape.Storage; len(at) > 0 && !s.queue.sched.Possible(&sched.Shape{Storage: at}) {
+		r.Path, r.Hint = "request.docker.storage", "mount what there is, or ask an operator: storage is named in gnoded.yaml of each node"
+	}
 	est, err := sched.WouldStart(s.queue.input(s.now), probe)
 	if err != nil {
 		r.Message = err.Error()

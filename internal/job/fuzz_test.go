@@ -148,7 +148,7 @@ func drawSpec(t *rapid.T) Spec {
 		s.Request.Docker.Environment = env
 	}
 	for _, p := range rapid.SliceOfNDistinct(path, 0, 4, rapid.ID).Draw(t, "storage") {
-		m := rapid.SampledFrom([]Storage{{HostPath: "/project"}, {HostPath: TmpfsHostPath, SizeGB: 2}, {HostPath: sshHostPath, ReadOnly: true}}).Draw(t, "mount")
+		m := rapid.SampledFrom([]Storage{{HostPath: "/project"}, {HostPath: TmpfsHostPath, SizeGB: 2}, {HostPath: SSHHostPath, ReadOnly: true}}).Draw(t, "mount")
 		m.ContainerPath = p
 		s.Request.Docker.Storage = append(s.Request.Docker.Storage, m)
 	}

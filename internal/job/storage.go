@@ -10,7 +10,7 @@ import (
 // Host paths with a meaning of their own.
 const (
 	TmpfsHostPath = "tmpfs" // memory, gone with the container
-	sshHostPath   = ".ssh"  // the user's own ssh directory
+	SSHHostPath   = ".ssh"  // the user's own ssh directory
 
 	sshContainerPath = "/root/.ssh"
 	shmPath          = "/dev/shm"
@@ -61,8 +61,8 @@ func readMounts(d *decoder, n *node, c *Docker, fields []field[Storage]) {
 
 func readHostPath(d *decoder, n *node, s *Storage) {
 	switch {
-	case n.Kind == document.StringKind && (n.Text == sshHostPath || n.Text == sshHostPath+"/"):
-		s.HostPath = sshHostPath
+	case n.Kind == document.StringKind && (n.Text == SSHHostPath || n.Text == SSHHostPath+"/"):
+		s.HostPath = SSHHostPath
 	case n.Kind == document.StringKind && n.Text == TmpfsHostPath:
 		s.HostPath = TmpfsHostPath
 	case n.Kind == document.StringKind && n.Text == gpulabShare:
@@ -79,10 +79,10 @@ func readHostPath(d *decoder, n *node, s *Storage) {
 func completePaths(s *Storage) {
 	switch {
 	case s.HostPath == TmpfsHostPath:
-	case s.HostPath == sshHostPath && s.ContainerPath == "":
+	case s.HostPath == SSHHostPath && s.ContainerPath == "":
 		s.ContainerPath = sshContainerPath
 	case s.ContainerPath == sshContainerPath && s.HostPath == "":
-		s.HostPath = sshHostPath
+		s.HostPath = SSHHostPath
 	case s.ContainerPath == "":
 		s.ContainerPath = s.HostPath
 	case s.HostPath == "":

@@ -25,6 +25,17 @@ type Inventory struct {
 
 	Capabilities []job.Capability `json:"capabilities,omitempty"` // that jobs may ask for here
 	Runtimes     []Runtime        `json:"runtimes,omitempty"`     // likewise, sorted by name
+
+	// Storage is what jobs can mount, in the order of the names. Nil is that the
+	// node, an older one, does not tell.
+	Storage []Root `json:"storage"`
+}
+
+// Root is a root of the site's storage on a node: what lies below Name.
+type Root struct {
+	Name     string `json:"name"` // as /project, or .ssh
+	ReadOnly bool   `json:"readOnly,omitempty"`
+	Away     string `json:"away,omitempty"` // why it cannot be mounted now; empty: it can
 }
 
 // Runtime is a program that runs containers instead of the usual one.

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
+	"gbatch/internal/api"
+	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 )
@@ -42,10 +45,34 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 	for _, name := range slices.Sorted(maps.Keys(a.runtimes)) {
 		inv.Runtimes = append(inv.Runtimes, node.Runtime{Name: name, NoGPUs: a.runtimes[name].Kind.Sandboxed()})
 	}
+	inv.Storage = a.inventoryOfStorage()
 	b, err := json.Marshal(inv)
 	if err != nil {
 		panic(err) // plain data
 	}
 	sum := sha256.Sum256(b)
 	return inv, hex.EncodeToString(sum[:])
+}
+
+// inventoryOfStorage is what jobs can mount here, by name.
+func (a *Agent) inventoryOfStorage() []node.Root {
+	list := []node.Root{}
+	for i, s := range a.health.machine.Stored() {
+		list = append(list, node.Root{Name: s.Name, ReadOnly: a.cfg.Storage[i].ReadOnly, Away: a.places.Public(s.Away)})
+	}
+	if a.cfg.SSHDir != "" {
+		list = append(list, node.Root{Name: job.SSHHostPath})
+	}
+	slices.SortFunc(list, func(x, y node.Root) int { return strings.Compare(x.Name, y.Name) })
+	return list
+}
+
+// storageSamples is how much room there is in what jobs can mount.
+func (a *Agent) storageSamples() (list []api.StorageSample) {
+	for _, s := range a.health.machine.Stored() {
+		if s.Total > 0 {
+			list = append(list, api.StorageSample{Name: s.Name, TotalBytes: s.Total, FreeBytes: s.Free})
+		}
+	}
+	return list
 }

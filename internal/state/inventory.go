@@ -28,6 +28,7 @@ type storedInventory struct {
 	Privileged                 bool
 	Capabilities               []job.Capability `json:",omitempty"`
 	Runtimes                   []node.Runtime   `json:",omitempty"`
+	Storage                    *[]node.Root     `json:",omitempty"` // absent: the node does not tell
 }
 
 type storedGPU struct {
@@ -46,6 +47,9 @@ func (v Inventory) MarshalJSON() ([]byte, error) {
 		Hostname: v.Hostname, DNSName: v.DNSName, Version: v.Version, Address: v.Address, Cluster: v.Cluster, CPUs: v.CPUs, MemBytes: v.MemBytes,
 		DiskBytes: v.DiskBytes, CUDA: v.CUDA, Driver: v.Driver, Features: v.Features, Simulated: v.Simulated, AllowShare: v.AllowShare,
 		Bridge: v.Bridge, NoHost: v.NoHost, Gang: v.Gang, Privileged: v.Privileged, Capabilities: v.Capabilities, Runtimes: v.Runtimes,
+	}
+	if v.Storage != nil {
+		out.Storage = &v.Storage
 	}
 	for _, g := range v.GPUs {
 		out.GPUs = append(out.GPUs, storedGPU{g.UUID, g.Model, g.Index, g.MemBytes, g.ComputeCap, g.NUMA, g.Links, g.Unhealthy})

@@ -95,8 +95,11 @@ func SampleNodes() []api.Node {
 		return api.Node{Name: name, Cluster: cluster, State: "up", Version: "stable", CPUs: api.Use{Total: 16, Free: 16},
 			MemBytes: api.Use{Total: 33479131791, Free: 33479131791}, GPUs: gpus, CUDA: "12.4"}
 	}
+	stored := []api.NodeStorage{{Name: ".ssh"}, {Name: "/data", ReadOnly: true, TotalBytes: 8 << 40, FreeBytes: 3 << 40},
+		{Name: "/project", TotalBytes: 100 << 40, FreeBytes: 20 << 40}, {Name: "/scratch", Away: "directory /srv/scratch is not there: mount it"}}
 	busy := node("gpu1", 1, v100(0, 0), v100(1, 500))
 	busy.Jobs, busy.CPUs.Free, busy.MemBytes.Free = 2, 4, 8<<30
+	busy.Storage = stored
 	busy.GPUs[0].Job, busy.GPUs[0].Utilization, busy.GPUs[0].MemUsed = 12, new(87.4), new(int64(20<<30))
 	sick := node("gpu9", 2, v100(0, 1000), v100(1, 1000))
 	sick.State, sick.Reason = "drained", "ann: fan broken"

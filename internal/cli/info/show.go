@@ -81,6 +81,25 @@ func showNode(a *cli.App, n *api.NodeDetail) error {
 	return err
 }
 
+// storageTable is what jobs can mount on a node.
+func storageTable(list []api.NodeStorage) *table.Grid {
+	t := table.New("NAME", "FREE", "STATE")
+	for _, s := range list {
+		room, word := "-", "ok"
+		if s.TotalBytes > 0 {
+			room = fmt.Sprintf("%s of %s", human.Size(nil, s.FreeBytes), human.Size(nil, s.TotalBytes))
+		}
+		if s.ReadOnly {
+			word = "read-only"
+		}
+		if s.Away != "" {
+			word = "away: " + s.Away
+		}
+		t.Row(s.Name, room, word)
+	}
+	return t
+}
+
 // changeText is what happened, why, and by whose order where that is not said yet.
 func changeText(c api.NodeChange) string {
 	text := c.Text

@@ -14,6 +14,7 @@ const (
 	maxText    = 4 << 10 // bytes of a message
 	maxWord    = 512     // of a name, a digest, a list of cores
 	maxReasons = 20      // why it is unhealthy, and what it is to be drained for
+	maxRoots   = 128     // of storage
 	maxPorts   = 64      // of one rank, as a document may have
 	maxUsed    = 1e15    // bytes, seconds, joules and samples of one rank
 	maxCPUs    = 1 << 20
@@ -46,6 +47,19 @@ func bound(q *api.SyncRequest) error {
 		clamp(&u.Mem, maxUsed)
 		clamp(&u.PeakMem, maxUsed)
 		boundGPU(u.GPU)
+	}
+	q.Storage = q.Storage[:min(len(q.Storage), maxRoots)]
+	for i := range q.Storage {
+		cut(&q.Storage[i].Name, maxWord)
+		clamp(&q.Storage[i].TotalBytes, maxMemory)
+		clamp(&q.Storage[i].FreeBytes, maxMemory)
+	}
+	if v := q.Inventory; v != nil {
+		v.Storage = v.Storage[:min(len(v.Storage), maxRoots)]
+		for i := range v.Storage {
+			cut(&v.Storage[i].Name, maxWord)
+			cut(&v.Storage[i].Away, maxWord)
+		}
 	}
 	for i := range q.Prepulled {
 		cut(&q.Prepulled[i].Error, maxText)

@@ -83,6 +83,7 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	}
 	s.Samples.Put(in.Name, q.Samples)
 	s.Samples.PutUse(in.Name, q.Use)
+	s.Samples.PutStorage(in.Name, q.Storage)
 	want := answer.WantInventory
 	if !want {
 		s.waitOrders(ctx, in.Name, q)

@@ -17,6 +17,7 @@ type Samples struct {
 	mu     sync.Mutex
 	byNode map[string][]api.GPUSample
 	uses   map[string][]api.RankUse // by node: of ranks that run there
+	stored map[string][]api.StorageSample
 }
 
 // Put takes a node's word; none takes back what it said before.
@@ -31,6 +32,18 @@ func (s *Samples) Put(node string, list []api.GPUSample) {
 		s.byNode = map[string][]api.GPUSample{}
 	}
 	s.byNode[node] = list
+}
+
+// PutStorage takes a node's word on the room in its storage.
+func (s *Samples) PutStorage(node string, list []api.StorageSample) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stored == nil {
+		s.stored = map[string][]api.StorageSample{}
+	}
+	if s.stored[node] = list; len(list) == 0 {
+		delete(s.stored, node)
+	}
 }
 
 // PutUse takes a node's word on the ranks that run on it.
@@ -58,7 +71,7 @@ func (s *Samples) Use(name string, id job.RankID, uuid string) *node.LiveUse {
 	return nil
 }
 
-// Fill adds to a node's GPUs what they were doing. A node that is not heard
+// Fill adds to a node's GPUs what they were doing, and to its storage how full it is. A node that is not heard
 // any more says nothing of now.
 func (s *Samples) Fill(n *api.Node) {
 	if n.State == "lost" || n.State == "suspect" {
@@ -70,6 +83,13 @@ func (s *Samples) Fill(n *api.Node) {
 		for i := range n.GPUs {
 			if g := &n.GPUs[i]; g.UUID == sample.UUID {
 				g.Utilization, g.MemUsed = sample.Utilization, sample.MemUsed
+			}
+		}
+	}
+	for _, sample := range s.stored[n.Name] {
+		for i := range n.Storage {
+			if r := &n.Storage[i]; r.Name == sample.Name {
+				r.TotalBytes, r.FreeBytes = sample.TotalBytes, sample.FreeBytes
 			}
 		}
 	}

@@ -157,6 +157,9 @@ func Node(v *state.View, n *state.Node) api.Node {
 		Simulated: inv.Simulated, Jobs: len(n.Jobs), LastSeen: Time(n.LastSeen),
 		CPUs: api.Use{Total: int64(inv.CPUs)}, MemBytes: api.Use{Total: inv.MemBytes},
 	}
+	for _, r := range inv.Storage {
+		out.Storage = append(out.Storage, api.NodeStorage{Name: r.Name, ReadOnly: r.ReadOnly, Away: r.Away})
+	}
 	out.State, out.Reason = n.State()
 	out.Since = Time(n.Since())
 	if inv.CUDA > 0 {

@@ -19,7 +19,7 @@ import (
 // is away. Whoever asks such a one waits in the kernel, so each is asked by one
 // goroutine at a time, which outlives the asker.
 type asker struct {
-	ask   func(path string) (bool, error)
+	ask   func(path string) (Disk, error)
 	limit time.Duration
 
 	mu      sync.Mutex
@@ -27,13 +27,26 @@ type asker struct {
 	since   map[string]time.Time
 }
 
-func newAsker(ask func(path string) (bool, error), limit time.Duration) *asker {
+func newAsker(ask func(path string) (Disk, error), limit time.Duration) *asker {
 	return &asker{ask: ask, limit: limit, waiting: map[string]chan struct{}{}, since: map[string]time.Time{}}
 }
 
 type answer struct {
-	readOnly bool
-	err      error
+	Disk
+	err error
+}
+
+// Disk is what a directory's file system says of itself.
+type Disk struct {
+	ReadOnly    bool
+	Total, Free int64 // bytes; free for users
+}
+
+// Storage is what was found of a root of the site's storage.
+type Storage struct {
+	Name string
+	Away string // why jobs cannot have it, empty: they can
+	Disk
 }
 
 // look asks one directory. Late says for how long it has not answered.
@@ -48,8 +61,8 @@ func (a *asker) look(ctx context.Context, path string) (got answer, late time.Du
 	a.mu.Unlock()
 	// Ends when the directory answers; there is no way to break it off.
 	go func() {
-		readOnly, err := a.ask(path)
-		result <- answer{readOnly, err}
+		disk, err := a.ask(path)
+		result <- answer{disk, err}
 		a.mu.Lock()
 		delete(a.waiting, path)
 		a.mu.Unlock()
@@ -69,7 +82,7 @@ func (a *asker) look(ctx context.Context, path string) (got answer, late time.Du
 }
 
 // storage asks the directories that jobs may mount.
-func (a *asker) storage(ctx context.Context, c *config.Config) (list []string) {
+func (a *asker) storage(ctx context.Context, c *config.Config) (list []Storage) {
 	for _, s := range c.Storage {
 		base, _, named := strings.Cut(s.Path, "{")
 		if named {
@@ -77,8 +90,18 @@ func (a *asker) storage(ctx context.Context, c *config.Config) (list []string) {
 		} else if s.Create {
 			base = filepath.Dir(s.Path)
 		}
-		if text := a.judge(ctx, base, s.ReadOnly); text != "" {
-			list = append(list, fmt.Sprintf("storage %s: %s", s.Name, text))
+		got := Storage{Name: s.Name}
+		got.Away, got.Disk = a.judge(ctx, base, s.ReadOnly)
+		list = append(list, got)
+	}
+	return list
+}
+
+// away says which storage jobs cannot have.
+func away(stored []Storage) (list []string) {
+	for _, s := range stored {
+		if s.Away != "" {
+			list = append(list, fmt.Sprintf("storage %s: %s", s.Name, s.Away))
 		}
 	}
 	return list
@@ -86,33 +109,39 @@ func (a *asker) storage(ctx context.Context, c *config.Config) (list []string) {
 
 func (a *asker) mounts(ctx context.Context, c *config.Config) (list []string) {
 	for _, m := range c.Health.Mounts {
-		if text := a.judge(ctx, m, true); text != "" {
+		if text, _ := a.judge(ctx, m, true); text != "" {
 			list = append(list, text)
 		}
 	}
 	return list
 }
 
-func (a *asker) judge(ctx context.Context, path string, readOnly bool) string {
+func (a *asker) judge(ctx context.Context, path string, readOnly bool) (wrong string, disk Disk) {
 	got, late := a.look(ctx, path)
+	if got.err == nil {
+		disk = got.Disk
+	}
 	switch {
 	case late > 0:
-		return fmt.Sprintf("directory %s does not answer within %s: see its server, and dmesg", path, a.limit)
+		return fmt.Sprintf("directory %s does not answer within %s: see its server, and dmesg", path, a.limit), disk
 	case errors.Is(got.err, fs.ErrNotExist):
-		return fmt.Sprintf("directory %s is not there: mount it", path)
+		return fmt.Sprintf("directory %s is not there: mount it", path), disk
 	case got.err != nil:
-		return fmt.Sprintf("directory %s cannot be read: %v", path, got.err)
-	case got.readOnly && !readOnly:
-		return fmt.Sprintf("directory %s is on a read-only file system: see dmesg", path)
+		return fmt.Sprintf("directory %s cannot be read: %v", path, got.err), disk
+	case got.ReadOnly && !readOnly:
+		return fmt.Sprintf("directory %s is on a read-only file system: see dmesg", path), disk
 	}
-	return ""
+	return "", disk
 }
 
 // Ask looks at a directory of this machine.
-func Ask(path string) (readOnly bool, err error) {
+func Ask(path string) (Disk, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
-		return false, err
+		return Disk{}, err
 	}
-	return st.Flags&unix.ST_RDONLY != 0, nil
+	bytes := func(blocks uint64) int64 {
+		return int64(min(blocks, 1<<62/uint64(max(st.Bsize, 1))) * uint64(max(st.Bsize, 1)))
+	}
+	return Disk{ReadOnly: st.Flags&unix.ST_RDONLY != 0, Total: bytes(st.Blocks), Free: bytes(st.Bavail)}, nil
 }

@@ -19,7 +19,7 @@ import (
 type Machine struct {
 	Root fs.FS // of the machine's files: /proc and /sys are read
 	// Ask looks at a directory; it may take for ever.
-	Ask func(path string) (readOnly bool, err error)
+	Ask func(path string) (Disk, error)
 	// Skew is how far the clock is from the controller's; false: it cannot be told.
 	Skew func(context.Context) (time.Duration, bool)
 }
@@ -30,14 +30,15 @@ type Finding struct {
 	Text  string `json:"text"`
 }
 
-// find makes all checks that the configuration asks for.
-func (m *Machine) find(ctx context.Context, c *config.Config, ask *asker) []Finding {
+// find makes all checks that the configuration asks for. Stored is what was found
+// of the storage.
+func (m *Machine) find(ctx context.Context, c *config.Config, ask *asker, stored []Storage) []Finding {
 	var list []Finding
 	for _, check := range []struct {
 		name string
 		find func() []string
 	}{
-		{config.CheckStorage, func() []string { return ask.storage(ctx, c) }},
+		{config.CheckStorage, func() []string { return away(stored) }},
 		{config.CheckMounts, func() []string { return slices.Concat(m.mounts(c.Health.Mounts), ask.mounts(ctx, c)) }},
 		{config.CheckTime, func() []string { return m.time(ctx, time.Duration(c.Health.TimeOffset)) }},
 		{config.CheckMemory, func() []string { return m.memory(int64(c.Health.FreeMemory)) }},

@@ -33,7 +33,7 @@ func site() (*config.Config, Machine) {
 			"sys/devices/system/edac/mc/power/wakeup":     file("1\n"),
 			"sys/devices/system/edac/mc/mc0/csrow0/other": file("9\n"),
 		},
-		Ask:  func(path string) (bool, error) { return path == "/srv/data", nil },
+		Ask:  func(path string) (Disk, error) { return Disk{ReadOnly: path == "/srv/data", Total: 100, Free: 40}, nil },
 		Skew: func(context.Context) (time.Duration, bool) { return -3 * time.Second, true },
 	}
 }
@@ -42,7 +42,7 @@ func TestFind(t *testing.T) {
 	put := func(name, text string) func(*config.Config, *Machine) {
 		return func(_ *config.Config, m *Machine) { m.Root.(fstest.MapFS)[name] = file(text) }
 	}
-	ask := func(f func(path string) (bool, error)) func(*config.Config, *Machine) {
+	ask := func(f func(path string) (Disk, error)) func(*config.Config, *Machine) {
 		return func(_ *config.Config, m *Machine) { m.Ask = f }
 	}
 	tests := map[string]struct {
@@ -50,25 +50,25 @@ func TestFind(t *testing.T) {
 		want   []Finding
 	}{
 		"all well": {nil, nil},
-		"a directory hangs": {ask(func(path string) (bool, error) {
+		"a directory hangs": {ask(func(path string) (Disk, error) {
 			if path == "/srv/project" {
 				<-time.After(time.Hour)
 			}
-			return false, nil
+			return Disk{}, nil
 		}), []Finding{{"storage", "storage /project: directory /srv/project does not answer within 10s: see its server, and dmesg"}}},
-		"a directory is gone": {ask(func(path string) (bool, error) {
+		"a directory is gone": {ask(func(path string) (Disk, error) {
 			if path == "/srv/my project" {
-				return false, &fs.PathError{Op: "statfs", Path: path, Err: fs.ErrNotExist}
+				return Disk{}, &fs.PathError{Op: "statfs", Path: path, Err: fs.ErrNotExist}
 			}
-			return false, nil
+			return Disk{}, nil
 		}), []Finding{{"mounts", "directory /srv/my project is not there: mount it"}}},
-		"stale handle": {ask(func(path string) (bool, error) {
+		"stale handle": {ask(func(path string) (Disk, error) {
 			if path == "/srv" {
-				return false, errors.New("stale file handle")
+				return Disk{}, errors.New("stale file handle")
 			}
-			return false, nil
+			return Disk{}, nil
 		}), []Finding{{"storage", "storage /scratch: directory /srv cannot be read: stale file handle"}}},
-		"read-only": {ask(func(string) (bool, error) { return true, nil }), []Finding{
+		"read-only": {ask(func(string) (Disk, error) { return Disk{ReadOnly: true}, nil }), []Finding{
 			{"storage", "storage /project: directory /srv/project is on a read-only file system: see dmesg"},
 			{"storage", "storage /scratch: directory /srv is on a read-only file system: see dmesg"}}},
 		"not mounted": {put("proc/self/mountinfo", "36 35 98:0 / / rw - ext4 /dev/sda rw\n"),
@@ -90,7 +90,7 @@ func TestFind(t *testing.T) {
 			[]Finding{{"edac", "101 corrected errors of the machine's memory since it was booted, more than 100: find the module by ras-mc-ctl --errors"}}},
 		"skipped": {func(c *config.Config, m *Machine) {
 			c.Health.Skip = []string{"storage", "mounts", "time", "memory", "edac"}
-			m.Root, m.Ask = fstest.MapFS{}, func(string) (bool, error) { panic("asked") }
+			m.Root, m.Ask = fstest.MapFS{}, func(string) (Disk, error) { return Disk{}, errors.New("gone") }
 		}, nil},
 		"nothing tells": {func(c *config.Config, m *Machine) {
 			c.Health.Mounts, m.Root = nil, fstest.MapFS{}
@@ -103,7 +103,8 @@ func TestFind(t *testing.T) {
 				if tc.change != nil {
 					tc.change(c, &m)
 				}
-				got := m.find(t.Context(), c, newAsker(m.Ask, time.Duration(c.Health.Answer)))
+				ask := newAsker(m.Ask, time.Duration(c.Health.Answer))
+				got := m.find(t.Context(), c, ask, ask.storage(t.Context(), c))
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
@@ -117,13 +118,13 @@ func TestFind(t *testing.T) {
 func TestHangingDirectoryIsAskedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		a := newAsker(func(string) (bool, error) {
+		a := newAsker(func(string) (Disk, error) {
 			asked++
 			time.Sleep(time.Hour)
-			return false, nil
+			return Disk{}, nil
 		}, 10*time.Second)
 		for range 5 {
-			if text := a.judge(t.Context(), "/nfs", false); text == "" {
+			if text, _ := a.judge(t.Context(), "/nfs", false); text == "" {
 				t.Error("it has not answered, and nothing is said")
 			}
 		}
@@ -132,8 +133,8 @@ func TestHangingDirectoryIsAskedOnce(t *testing.T) {
 		if asked != 1 {
 			t.Errorf("asked %d times", asked)
 		}
-		a.ask = func(string) (bool, error) { return false, nil }
-		if text := a.judge(t.Context(), "/nfs", false); text != "" {
+		a.ask = func(string) (Disk, error) { return Disk{}, nil }
+		if text, _ := a.judge(t.Context(), "/nfs", false); text != "" {
 			t.Errorf("it answers, and this is said: %s", text)
 		}
 	})

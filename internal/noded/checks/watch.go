@@ -49,9 +49,11 @@ type Watch struct {
 	ran    time.Time // when the programs began last
 	before []string  // GPUs that were not fit
 
-	mu    sync.Mutex
-	found []Finding // at the last look
-	kept  kept
+	mu     sync.Mutex
+	found  []Finding // at the last look
+	stored []Storage // likewise
+	saw    bool      // there was a look
+	kept   kept
 }
 
 // kept is what outlives the daemon.
@@ -126,7 +128,7 @@ func (w *Watch) Watch(ctx context.Context) {
 
 // look makes all checks once, and runs the programs if all pass and they are due.
 func (w *Watch) look(ctx context.Context) {
-	found := w.Machine.find(ctx, w.Config, w.ask)
+	found := w.find(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -139,7 +141,7 @@ func (w *Watch) look(ctx context.Context) {
 		return
 	}
 	// What let them run must still be so.
-	found = append(failed, w.Machine.find(ctx, w.Config, w.ask)...)
+	found = append(failed, w.find(ctx)...)
 	switch {
 	case ctx.Err() != nil:
 	case len(found) > 0:
@@ -147,6 +149,35 @@ func (w *Watch) look(ctx context.Context) {
 	default:
 		w.pass()
 	}
+}
+
+// find looks at the storage, which is told whatever is checked, and makes all checks.
+func (w *Watch) find(ctx context.Context) []Finding {
+	stored := w.ask.storage(ctx, w.Config)
+	if ctx.Err() == nil {
+		w.mu.Lock()
+		changed := !slices.Equal(away(stored), away(w.stored))
+		w.stored = stored
+		w.mu.Unlock()
+		if changed {
+			w.Log.Warn("what jobs can mount here has changed", "away", away(stored))
+			w.Changed()
+		}
+	}
+	return w.Machine.find(ctx, w.Config, w.ask, stored)
+}
+
+// Stored is what was found of the storage that jobs can mount, by the order of the
+// configuration. Before the first look all of it is taken to be there.
+func (w *Watch) Stored() []Storage {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stored == nil {
+		for _, r := range w.Config.Storage {
+			w.stored = append(w.stored, Storage{Name: r.Name})
+		}
+	}
+	return slices.Clone(w.stored)
 }
 
 // due says whether the programs shall run now: a machine that is out waits for them,
@@ -225,8 +256,10 @@ func (w *Watch) note(found, past []Finding) {
 		w.save(kept{w.Boot, out})
 	}
 	w.found = found
+	first := !w.saw
+	w.saw = true
 	w.mu.Unlock()
-	if changed {
+	if changed || first {
 		w.Changed()
 	}
 }

@@ -66,14 +66,14 @@ func (b *bench) start() {
 	_, m := site()
 	root := m.Root
 	m.Root = swapFS{root: root.(fstest.MapFS), b: b}
-	m.Ask = func(path string) (bool, error) {
+	m.Ask = func(path string) (Disk, error) {
 		if path == "/srv/data" {
-			return true, nil
+			return Disk{ReadOnly: true}, nil
 		}
 		for b.is("hang") && path == "/srv/project" {
 			<-time.After(time.Second)
 		}
-		return b.is("read-only"), nil
+		return Disk{ReadOnly: b.is("read-only")}, nil
 	}
 	m.Skew = func(context.Context) (time.Duration, bool) {
 		if b.is("clock") {
