@@ -30,7 +30,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 TEST := go test -race -tags seccomp -p 2 -timeout 20m
 
 .NOTPARALLEL:
-.PHONY: help deps build packages test beside unit fuzz e2e lint man completion demo bench bench-node test-gpu gpu-bundle clean
+.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e lint man completion demo bench bench-node test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -38,17 +38,31 @@ help: ## this list
 deps: ## install the Debian packages that are missing
 	@scripts/deps
 
-build: deps ## build all programs into bin/
-	@mkdir -p bin
-	CGO_ENABLED=0 $(BUILD) -o bin/ $(PLAIN)
-	@scripts/build-shim
-	$(if $(NODE),CGO_ENABLED=1 $(BUILD) -tags 'seccomp embedshim' -o bin/ $(NODE))
+build: deps compile ## build all programs into bin/
 
-packages: build ## make Debian packages in build/packages/
+# EMBED is a folder for the programs that gnoded carries, if not their places here.
+BIN := bin
+compile:
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 $(BUILD) -o $(BIN)/ $(PLAIN)
+	@scripts/build-shim $(EMBED)
+	$(if $(NODE),CGO_ENABLED=1 $(BUILD) $(if $(EMBED),-overlay $(EMBED)/overlay.json) -tags 'seccomp embedshim' -o $(BIN)/ $(NODE))
+
+# As a variable, so that make -n does not take the line for one of its own, which
+# it runs: scripts/cross installs a compiler.
+COMPILE = $(MAKE) --no-print-directory compile
+
+packages: build ## make .deb and .rpm in build/packages/ (ARCH=arm64: for arm64)
 	@$(MAKE) --no-print-directory man completion
+	@$(if $(ARCH),scripts/cross $(ARCH) $(COMPILE) BIN=build/$(ARCH)/bin EMBED=build/$(ARCH)/embed)
 	@scripts/packages
 
+arm64: deps ## build for arm64 and test that emulated (SHORT=--short: without unit tests)
+	@scripts/cross arm64 $(COMPILE) BIN=build/arm64/bin EMBED=build/arm64/embed
+	@scripts/cross arm64 scripts/emulated $(SHORT)
+
 test: packages lint beside e2e ## build, check and run all tests (as root)
+	@$(MAKE) --no-print-directory arm64 SHORT=--short
 
 # Unit tests mostly wait, for containers and for deadlines: the fuzzers have
 # what they leave of the processors.

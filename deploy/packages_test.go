@@ -1,11 +1,16 @@
 package deploy
 
 import (
+	"debug/elf"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestPackagesAreReproducible makes packages twice of the same small programs,
@@ -39,12 +44,13 @@ sha256sum *`
 			t.Fatalf("make packages: %v", err)
 		}
 		sums[umask] = string(out)
-		if n := strings.Count(string(out), "_1.2.3_"); n < 4 {
-			t.Errorf("there are %d packages of that version: %s", n, out)
+		if deb, rpm := strings.Count(string(out), "_1.2.3_"), strings.Count(string(out), "-1.2.3-1."); deb != 4 || rpm != 4 {
+			t.Errorf("there are %d .deb and %d .rpm of that version: %s", deb, rpm, out)
 		}
 		if umask != "022" {
 			continue
 		}
+		needed(t, filepath.Join(dir, "build/packages"))
 		cmd = exec.Command(filepath.Join(dir, "scripts/packages"))
 		cmd.Env = append(os.Environ(), "VERSION=1.2-3")
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "VERSION=1.2-3") {
@@ -53,5 +59,57 @@ sha256sum *`
 	}
 	if sums["022"] != sums["077"] {
 		t.Errorf("packages of the same programs differ:\n%s\n%s", sums["022"], sums["077"])
+	}
+}
+
+// needed asks rpm what packages lack on a machine that has nothing.
+func needed(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := exec.LookPath("rpm"); err != nil {
+		t.Log("SKIPPED: no rpm here")
+		return
+	}
+	script := `rpm --root "$1" --dbpath /db --force-debian -U --test "$2"/*.rpm 2>&1`
+	out, err := exec.Command("sh", "-c", script, "needed", t.TempDir(), dir).Output()
+	var missing []string
+	for line := range strings.Lines(string(out)) {
+		if what, by, ok := strings.Cut(strings.TrimSpace(line), " is needed by gbatch-"); ok {
+			missing = append(missing, strings.SplitN(by, "-", 2)[0]+": "+what)
+		}
+	}
+	want := []string{"controller: /usr/bin/getent", "controller: coreutils",
+		"node: libc.so.6(GLIBC_2.34)(64bit)", "node: libseccomp.so.2()(64bit)", "node: ca-certificates", "node: e2fsprogs"}
+	if diff := cmp.Diff(want, missing); diff != "" || err == nil {
+		t.Errorf("what the packages need (-want +got), %v:\n%s\n%s", err, diff, out)
+	}
+}
+
+// TestNodeNeedsNoNewerLibraries reads from the program what its package must ask for.
+func TestNodeNeedsNoNewerLibraries(t *testing.T) {
+	programs, _ := filepath.Glob("../bin/gnoded")
+	cross, _ := filepath.Glob("../build/*/bin/gnoded")
+	if programs = append(programs, cross...); len(programs) == 0 {
+		t.Skip("SKIPPED: gnoded is not built")
+	}
+	for _, p := range programs {
+		f, err := elf.Open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		libraries, err := f.ImportedLibraries()
+		if diff := cmp.Diff([]string{"libc.so.6", "libseccomp.so.2"}, slices.Sorted(slices.Values(libraries))); err != nil || diff != "" {
+			t.Errorf("libraries of %s (-want +got), %v:\n%s", p, err, diff)
+		}
+		symbols, err := f.ImportedSymbols()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range symbols {
+			var minor int
+			if _, err := fmt.Sscanf(s.Version, "GLIBC_2.%d", &minor); err == nil && minor > 34 {
+				t.Errorf("%s needs %s of %s, and its package asks for GLIBC_2.34", p, s.Name, s.Version)
+			}
+		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"gbatch/internal/client"
 )
 
-// machine is a Debian machine of its own: this one's files with a layer of its
-// own over them, in a mount namespace. Its package database is empty, so that
-// what is installed here, such as another Slurm's commands, is in nobody's way.
+// machine is a machine of its own: this one's files with a layer of its own over
+// them, in a mount namespace. Its package databases are empty, so that what is
+// installed here, such as another Slurm's commands, is in nobody's way.
 type machine struct {
 	*site
 	pid int // of the process that holds the namespace
@@ -38,8 +38,8 @@ cd "$1"
 mkdir upper work root state
 mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root
 for d in proc sys dev; do mount --rbind /$d root/$d; done
-rm -rf root/var/lib/dpkg
-mkdir -p root/var/lib/gnoded root/old root/var/lib/dpkg/info root/var/lib/dpkg/updates
+rm -rf root/var/lib/dpkg root/var/lib/rpm
+mkdir -p root/var/lib/rpm root/var/lib/gnoded root/old root/var/lib/dpkg/info root/var/lib/dpkg/updates
 touch root/var/lib/dpkg/status
 mount --bind state root/var/lib/gnoded
 mount -t tmpfs tmpfs root/run
@@ -113,7 +113,20 @@ func (m *machine) daemon(name string) *daemon {
 	return d
 }
 
-// renamed makes packages of another version, which are the same otherwise.
+// packager is how packages of one kind come and go. What ours depend on is there,
+// and not in the database of packages.
+type packager struct {
+	kind, install, remove string
+	// old makes packages in a folder that are the same but for their version.
+	old func(t *testing.T, packages []string, dir, version string)
+}
+
+var dpkg = packager{kind: "deb", install: "dpkg --force-depends -i %s/*.deb </dev/null", remove: "dpkg -r", old: renamed}
+
+// rpm is told that it is no mistake to call it on Debian.
+var rpm = packager{kind: "rpm", install: "rpm --dbpath /var/lib/rpm --force-debian -U --oldpackage --nodeps %s/*.rpm",
+	remove: "rpm --dbpath /var/lib/rpm --force-debian -e", old: packedAgain}
+
 func renamed(t *testing.T, debs []string, dir, version string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -129,17 +142,26 @@ func renamed(t *testing.T, debs []string, dir, version string) {
 	}
 }
 
-// otherVersion takes the machine from the packages in the folder old to debs,
-// back, and to debs again. Its configuration and state stay, and the daemons of
+func packedAgain(t *testing.T, _ []string, dir, version string) {
+	t.Helper()
+	cmd := exec.Command("../../scripts/packages", "rpm")
+	cmd.Env = append(os.Environ(), "VERSION="+version, "OUT="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("make packages: %v\n%s", err, out)
+	}
+}
+
+// otherVersion takes the machine from the packages in the folder old to others,
+// back, and to the others again. Its configuration and state stay, and the daemons of
 // each go on with them. A service manager that is not there is not called, and
 // one that is takes over only what runs.
-func (m *machine) otherVersion(debs []string, old string) {
+func (m *machine) otherVersion(by packager, packages []string, old string) {
 	m.t.Helper()
 	fresh := filepath.Join(m.dir, "new")
 	if err := os.Mkdir(fresh, 0o755); err != nil {
 		m.t.Fatal(err)
 	}
-	for _, d := range debs {
+	for _, d := range packages {
 		b, err := os.ReadFile(d)
 		if err != nil {
 			m.t.Fatal(err)
@@ -149,7 +171,7 @@ func (m *machine) otherVersion(debs []string, old string) {
 		}
 	}
 	m.sh(`echo "# ours" >>/etc/apparmor.d/gbatch-job; echo "# ours" >>/etc/gbatch/gctld.yaml; echo "# ours" >>/etc/gbatch/gnoded.yaml; echo "controller: unix:///run/gbatch/gctld.sock" >/etc/gbatch/client.yaml
-printf '#!/bin/sh\necho "$@" >>/systemctl\n' >/usr/local/bin/systemctl; chmod 755 /usr/local/bin/systemctl`)
+printf '#!/bin/sh\necho "$@" >>/systemctl\n' >/usr/bin/systemctl.new; chmod 755 /usr/bin/systemctl.new; mv /usr/bin/systemctl.new /usr/bin/systemctl`)
 	const files = "cd /etc && sha256sum apparmor.d/gbatch-job gbatch/*"
 	before := m.sh(files)
 	last := 2 // the number of the last job
@@ -157,8 +179,8 @@ printf '#!/bin/sh\necho "$@" >>/systemctl\n' >/usr/local/bin/systemctl; chmod 75
 		if i == 2 {
 			m.sh("mkdir -p /run/systemd/system")
 		}
-		r := execute(m.command("sh", "-c", "dpkg --force-depends -i "+dir+"/*.deb </dev/null"))
-		if down := strings.Contains(r.out+r.err, "downgrading"); r.code != 0 || down != (dir == old) {
+		r := execute(m.command("sh", "-c", fmt.Sprintf(by.install, dir)))
+		if down := strings.Contains(r.out+r.err, "downgrading"); r.code != 0 || by.kind == "deb" && down != (dir == old) {
 			m.t.Fatalf("install %s: %v", dir, r)
 		}
 		if after := m.sh(files); after != before {
@@ -177,7 +199,7 @@ printf '#!/bin/sh\necho "$@" >>/systemctl\n' >/usr/local/bin/systemctl; chmod 75
 		}
 		m.api.Close()
 	}
-	calls := m.sh("cat /systemctl; rm -r /usr/local/bin/systemctl /run/systemd/system")
+	calls := m.sh("cat /systemctl; rm -r /usr/bin/systemctl /run/systemd/system")
 	for _, line := range strings.Split(strings.TrimSpace(calls), "\n") {
 		switch line {
 		case "daemon-reload", "try-restart gctld.service", "try-restart gnoded.service":
@@ -190,23 +212,13 @@ printf '#!/bin/sh\necho "$@" >>/systemctl\n' >/usr/local/bin/systemctl; chmod 75
 	}
 }
 
-// TestPackages installs packages of an older version than those of `make
-// packages` on a machine of its own, sets a site up there as they say, runs a job,
-// goes to these packages and back, and takes them away again. What
-// they depend on is there, and not in the database of packages.
-func TestPackages(t *testing.T) {
-	needs(t)
-	debs, err := filepath.Glob("../../build/packages/*.deb")
-	if err != nil || len(debs) != 4 {
-		t.Skipf("SKIPPED: build/packages has %d packages, not 4: run make packages", len(debs))
-	}
-	if _, err := os.Stat("/usr/bin/gctld"); err == nil {
-		t.Skip("SKIPPED: gbatch is installed on this machine")
-	}
-	m := newMachine(t)
+// setUp installs packages of an older version than those of `make packages`,
+// sets a site up as they say, runs a job, and goes to these packages and back.
+func (m *machine) setUp(by packager, packages []string) {
+	t := m.t
 	old := filepath.Join(m.dir, "old")
-	renamed(t, debs, old, "0.0.0+git202001010000.1.abcdef0")
-	m.sh("dpkg --force-depends -i " + old + "/*.deb")
+	by.old(t, packages, old, "0.0.0+git202001010000.1.abcdef0")
+	m.sh(fmt.Sprintf(by.install, old))
 	if out := m.sh("systemd-analyze verify /usr/lib/systemd/system/gctld.service /usr/lib/systemd/system/gnoded.service 2>&1 || true"); strings.Contains(out, "gctld.service:") || strings.Contains(out, "gnoded.service:") {
 		t.Errorf("systemd-analyze verify: %s", out)
 	}
@@ -237,8 +249,43 @@ func TestPackages(t *testing.T) {
 	}
 	m.api.Close()
 
-	m.otherVersion(debs, old)
-	all := "gbatch-slurm-shims gbatch-client gbatch-node gbatch-controller"
-	m.sh("dpkg -r " + all + " && test -e /var/lib/gbatch/ctld/ca.key && test -e /var/lib/gnoded/instance && test -e /etc/gbatch/gctld.yaml && ! test -e /usr/bin/gctld")
-	m.sh("dpkg -P " + all + " && ! test -e /var/lib/gbatch && ! test -e /etc/gbatch/gctld.yaml && ! test -e /var/lib/gnoded/instance")
+	m.otherVersion(by, packages, old)
+	m.sh(by.remove + " " + ours + " && test -e /var/lib/gbatch/ctld/ca.key && test -e /var/lib/gnoded/instance && test -e /etc/gbatch/gctld.yaml && ! test -e /usr/bin/gctld")
+}
+
+// ours are the packages, in an order in which they can be removed.
+const ours = "gbatch-slurm-shims gbatch-client gbatch-node gbatch-controller"
+
+// packagesOf are those that `make packages` has made.
+func packagesOf(t *testing.T, kind string) []string {
+	t.Helper()
+	needs(t)
+	packages, err := filepath.Glob("../../build/packages/*." + kind)
+	if err != nil || len(packages) != 4 {
+		t.Skipf("SKIPPED: build/packages has %d packages of .%s, not 4: run make packages", len(packages), kind)
+	}
+	if _, err := os.Stat("/usr/bin/gctld"); err == nil {
+		t.Skip("SKIPPED: gbatch is installed on this machine")
+	}
+	return packages
+}
+
+func TestPackages(t *testing.T) {
+	packages := packagesOf(t, "deb")
+	m := newMachine(t)
+	m.setUp(dpkg, packages)
+	m.sh("dpkg -P " + ours + " && ! test -e /var/lib/gbatch && ! test -e /etc/gbatch/gctld.yaml && ! test -e /var/lib/gnoded/instance")
+}
+
+// TestRPMs is the same by rpm, which has no word for purging.
+func TestRPMs(t *testing.T) {
+	packages := packagesOf(t, "rpm")
+	if _, err := exec.LookPath("rpm"); err != nil {
+		t.Skip("SKIPPED: no rpm here")
+	}
+	m := newMachine(t)
+	m.setUp(rpm, packages)
+	if out := m.sh("rpm --dbpath /var/lib/rpm -qa"); out != "" {
+		t.Errorf("packages are left: %s", out)
+	}
 }
