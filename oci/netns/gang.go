@@ -73,7 +73,11 @@ func (n *Network) join(ns *os.File, g *Gang) error {
 		return fmt.Errorf("enter network namespace: %w", err)
 	}
 	defer h.Close()
-	return joinInside(h, g, tunnel.MTU)
+	if err := joinInside(h, g, tunnel.MTU); err != nil {
+		return err
+	}
+	awaitCarrier(ns, h)
+	return nil
 }
 
 func (n *Network) addTunnel(tunnel *netlink.Vxlan) error {

@@ -102,14 +102,29 @@ func testGang(rank int, nodes ...netip.Addr) *Gang {
 	return g
 }
 
-// TestGangReachesItself: ranks on two machines, and of two nodes on one of
-// them, reach each other on any port, with whole packets of the tunnel's size,
-// and the outside as other networks do.
+// TestGangReachesItself: ranks on three machines.
 func TestGangReachesItself(t *testing.T) {
+	m := lab(t, 4)
+	reachEachOther(t, m[:3], m[3])
+}
+
+// TestGangOfNodesOfOneMachine: two ranks are of nodes on one machine, which
+// kernels as old as 6.1 do not connect.
+func TestGangOfNodesOfOneMachine(t *testing.T) {
 	m := lab(t, 3)
-	nodes := []netip.Addr{m[0].addr, m[1].addr, m[0].addr}
+	reachEachOther(t, []*machine{m[0], m[1], m[0]}, m[2])
+}
+
+// reachEachOther: ranks on these machines reach each other on any port, with
+// whole packets of the tunnel's size, and the outside as other networks do.
+func reachEachOther(t *testing.T, on []*machine, outside *machine) {
+	t.Helper()
+	var nodes []netip.Addr
+	for _, at := range on {
+		nodes = append(nodes, at.addr)
+	}
 	var ranks []*Attached
-	for i, at := range []*machine{m[0], m[1], m[0]} {
+	for i, at := range on {
 		ranks = append(ranks, at.attach(at.daemon(fmt.Sprint("n", i)), "rank", testGang(i, nodes...)))
 	}
 	const size = 1 << 20
@@ -125,10 +140,10 @@ func TestGangReachesItself(t *testing.T) {
 			}
 		}
 	}
-	out := listenIn(t, m[2].ns, "0.0.0.0:0")
+	out := listenIn(t, outside.ns, "0.0.0.0:0")
 	serveName(out, "outside")
 	for i, r := range ranks {
-		got, err := ask(r.Namespace, netip.AddrPortFrom(m[2].addr, portOf(out)))
+		got, err := ask(r.Namespace, netip.AddrPortFrom(outside.addr, portOf(out)))
 		if want := nodes[i].String() + " outside"; err != nil || got != want {
 			t.Errorf("rank %d to the outside: %q, %v, want %q", i, got, err, want)
 		}
@@ -140,6 +155,9 @@ func TestGangReachesItself(t *testing.T) {
 	must(t, err)
 	if got := l.Attrs().MTU; got != 1450 {
 		t.Errorf("MTU of the gang's interface is %d, want 1450", got)
+	}
+	if l.Attrs().RawFlags&unix.IFF_RUNNING == 0 {
+		t.Error("the gang's interface is not said to run")
 	}
 }
 

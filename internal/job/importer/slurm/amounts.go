@@ -26,6 +26,9 @@ func (s *script) amounts() {
 		}
 		cores = max(cores, s.cpusPerGPU*gpus.Count)
 	}
+	if s.perSocket && s.tasks == 0 && s.tasksPerNode < 0 {
+		s.problem(0, "--ntasks-per-socket", "says how many tasks there are by the node's sockets, which are not known before it is chosen", "give --ntasks or --ntasks-per-node")
+	}
 	r.CPUs, r.GPUs = cores, float64(gpus.Count)
 	if gpus.Model != "" {
 		r.GPUModel = []string{gpus.Model}

@@ -134,6 +134,18 @@ func (s *script) timeLimit(v string) error {
 	return nil
 }
 
+// before has a job fail that can no longer end by its deadline, as Slurm removes it.
+func (s *script) before() {
+	sched := &s.spec.Request.Scheduling
+	switch {
+	case s.deadline == 0:
+	case sched.MaxDuration == 0:
+		s.problem(0, "--deadline", "wants --time beside it: from when on the job can no longer end in time follows from both", "give --time")
+	default:
+		sched.NotAfter = s.deadline - job.Instant(sched.MaxDuration)*1000
+	}
+}
+
 func (s *script) array(v string) error {
 	set, most, err := job.ParseArray(v)
 	if err == nil {

@@ -44,8 +44,9 @@ func (all options) find(name string) (option, bool) {
 }
 
 const (
-	noEffect  = "has no effect here"
-	wholeJobs = "whole cores near the job's GPUs are chosen by the node"
+	noEffect   = "has no effect here"
+	nodeClocks = "is not used: clocks are the node's"
+	wholeJobs  = "whole cores near the job's GPUs are chosen by the node"
 )
 
 // who: who and what.
@@ -109,8 +110,9 @@ func when() []option {
 			s.spec.Request.Scheduling.NotBefore, err = begin(v, s.o)
 			return err
 		}},
-		{long: "--deadline", value: func(s *script, v string) error {
-			return errors.New("a deadline of the end is not known here: give --time, and request.scheduling.notAfter in a native job")
+		{long: "--deadline", value: func(s *script, v string) (err error) {
+			s.deadline, err = begin(v, s.o)
+			return err
 		}},
 		{long: "--array", short: "-a", value: (*script).array, hint: `write "0-99", "1,5,7-20:2" or, for at most 8 at once, "0-99%8"`},
 		{long: "--dependency", short: "-d", value: (*script).dependency, hint: `write "afterok:12:13,afterany:14"`},
@@ -163,7 +165,6 @@ func program() []option {
 		{long: "--open-mode", value: (*script).openMode},
 		{long: "--get-user-env", value: userEnv, flag: func(s *script) { s.variable("SLURM_GET_USER_ENV", "1") }, note: "is not used: the container has its image's environment"},
 		{long: "--propagate", value: nothing, flag: func(*script) {}, note: "is not used: resource limits are the node's"},
-		{long: "--no-kill", short: "-k", instead: "a job whose node fails ends: --requeue starts it again"},
 		{long: "--kill-on-invalid-dep", value: nothing, note: "is always so: a job whose dependency can no longer come true fails"},
 		{long: "--verbose", short: "-v", flag: func(*script) {}},
 		{long: "--quiet", short: "-Q", flag: func(*script) {}},
@@ -215,11 +216,11 @@ func elsewhere() []option {
 		{long: "--gpus-per-socket", instead: "give --gpus-per-node"},
 		{long: "--sockets-per-node", instead: "give --cpus-per-task"},
 		{long: "--cores-per-socket", instead: "give --cpus-per-task"},
-		{long: "--ntasks-per-socket", tasks: true, instead: "give --ntasks-per-node"},
+		{long: "--ntasks-per-socket", tasks: true, value: integer(func(s *script, n int64) { s.perSocket = true }), note: noEffect + ": " + wholeJobs},
 		{long: "--mincpus", instead: "give --cpus-per-task"},
 		{long: "--core-spec", short: "-S", instead: "the node keeps cores for itself by its own configuration"},
-		{long: "--cpu-freq", instead: "remove it: clocks are the node's"},
-		{long: "--gpu-freq", instead: "remove it: clocks are the node's"},
+		{long: "--cpu-freq", value: nothing, note: nodeClocks},
+		{long: "--gpu-freq", value: nothing, note: nodeClocks},
 		{long: "--nodefile", short: "-F", instead: "name them with --nodelist"},
 		{long: "--bb", instead: "name inputs and outputs in a native job: gbatch.inputs"},
 		{long: "--bbf", instead: "name inputs and outputs in a native job: gbatch.inputs"},

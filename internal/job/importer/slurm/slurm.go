@@ -58,6 +58,7 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	s.amounts()
 	s.constrain()
 	s.reserve()
+	s.before()
 	s.files()
 	s.body(string(data))
 	s.container()
@@ -90,6 +91,8 @@ type script struct {
 	gpusPerTask  GPUs
 	cpusPerGPU   int
 	tasksPerGPU  int
+	perSocket    bool        // how many tasks a socket has was given
+	deadline     job.Instant // by which it has ended; 0: none
 
 	reserved   *Reservation      // nil: none
 	partitions []string          // features, of which one will do

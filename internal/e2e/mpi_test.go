@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gbatch/oci/image/imagetest"
+)
+
+const helloMPI = `#include <mpi.h>
+#include <stdio.h>
+int main(int c, char **v) {
+	int rank, size, sum = 0;
+	MPI_Init(&c, &v);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	printf("%d of %d, sum %d\n", rank, size, sum);
+	MPI_Finalize();
+	return 0;
+}
+`
+
+// mpiImage is an image with a hello of an MPI that this machine has, and what it
+// needs of the machine's files.
+func mpiImage(t *testing.T, flavour string, beside ...string) string {
+	t.Helper()
+	cc, err := exec.LookPath("mpicc." + flavour)
+	if err != nil {
+		t.Skip("NOT TESTED: there is no mpicc.", flavour, " here: apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev")
+	}
+	dir := t.TempDir()
+	source, hello := filepath.Join(dir, "hello.c"), filepath.Join(dir, "hello")
+	if err := os.WriteFile(source, []byte(helloMPI), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(cc, source, "-o", hello).CombinedOutput(); err != nil {
+		t.Fatalf("compile: %v: %s", err, out)
+	}
+	layer := map[string]imagetest.File{}
+	add := func(name, at string) {
+		body, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, _ := os.Stat(name)
+		layer[at] = imagetest.File{Name: at, Mode: int64(st.Mode().Perm()), Body: body}
+		if !strings.HasPrefix(string(body[:min(4, len(body))]), "\x7fELF") {
+			return
+		}
+		libraries, _ := exec.Command("ldd", name).Output() // of one that needs none it fails
+		for _, path := range regexp.MustCompile(`/[^ ]+\.so[^ ]*`).FindAllString(string(libraries), -1) {
+			if at := strings.TrimPrefix(path, "/"); layer[at].Name == "" {
+				body, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				layer[at] = imagetest.File{Name: at, Mode: 0o755, Body: body}
+			}
+		}
+	}
+	add(hello, "app/hello")
+	for _, path := range beside {
+		if err := filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+			if err == nil {
+				if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() {
+					add(name, strings.TrimPrefix(name, "/"))
+				}
+			}
+			return err
+		}); err != nil {
+			t.Skip("NOT TESTED: ", err)
+		}
+	}
+	layer["usr/bin/ssh"] = imagetest.File{Name: "usr/bin/ssh", Mode: 0o755, Body: []byte("#!/bin/sh\nexit 1\n")} // that there is one, Open MPI wants
+	var files []imagetest.File
+	for _, name := range slices.Sorted(maps.Keys(layer)) {
+		files = append(files, layer[name])
+	}
+	ref, err := open.push("demo/"+flavour+":1", imagetest.Options{Busybox: true, Layers: [][]imagetest.File{files}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// saidHello is what tasks of the hello print together, in order.
+func saidHello(tasks int) string {
+	var lines []string
+	for i := range tasks {
+		lines = append(lines, fmt.Sprintf("%d of %d, sum %d\n", i, tasks, tasks*(tasks-1)/2))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// TestMPICH: MPICH of Debian meets over two nodes, started by srun.
+func TestMPICH(t *testing.T) {
+	ref := mpiImage(t, "mpich")
+	t.Parallel()
+	s := newSite(t, siteOptions{nodes: 2})
+	id := s.file(`#!/bin/sh
+#SBATCH --image=` + ref + ` -N 2 -n 6 --mem=1G
+srun --mpi=pmi2 -o /tmp/out -e /tmp/err /app/hello; echo code $?
+sort /tmp/out; cat /tmp/err
+srun --mpi=pmi2 -n 3 -N 1 -m cyclic /app/hello | sort
+`)
+	d := s.wait(id)
+	if out := s.must("glog", id); endOf(d) != finished || out != "code 0\n"+saidHello(6)+saidHello(3) {
+		t.Errorf("%s\n%s", out, describe(d))
+	}
+}
+
+// TestOpenMPI: mpirun of Debian's OpenMPI starts its daemons by srun and its tasks
+// meet over two nodes.
+func TestOpenMPI(t *testing.T) {
+	lib := "/usr/lib/x86_64-linux-gnu/"
+	ref := mpiImage(t, "openmpi", "/usr/bin/mpirun.openmpi", "/usr/bin/orted", lib+"openmpi/lib", lib+"pmix2", "/usr/share/openmpi", "/etc/openmpi")
+	t.Parallel()
+	s := newSite(t, siteOptions{nodes: 2})
+	id := s.file(`#!/bin/sh
+#SBATCH --image=` + ref + ` -N 2 --ntasks-per-node=2 --mem=1G
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mpirun.openmpi /app/hello > /tmp/out 2> /tmp/err; echo code $?
+sort /tmp/out; cat /tmp/err
+`)
+	d := s.wait(id)
+	if out := s.must("glog", id); endOf(d) != finished || out != "code 0\n"+saidHello(4) {
+		t.Errorf("%s\n%s", out, describe(d))
+	}
+}
