@@ -97,7 +97,7 @@ func TestSlurmNames(t *testing.T) {
 
 	// What is not played says what to use instead.
 	for _, c := range [][]string{
-		{"GBATCH_SLURM_IMAGE", "sbatch", "--wrap", "true"}, {"gsubmit --wait", "srun", "hostname"}, {"gbatch", "sbatch", "--bb=x", "--wrap", "true"}, {"--tim", "sbatch", "--tim=5", "--wrap", "true"},
+		{"GBATCH_SLURM_IMAGE", "sbatch", "--wrap", "true"}, {"--container-image=NAME", "srun", "hostname"}, {"gbatch", "sbatch", "--bb=x", "--wrap", "true"}, {"--tim", "sbatch", "--tim=5", "--wrap", "true"},
 		{"watch", "squeue", "-i", "5"}, {"gadm reservations", "sinfo", "-T"}, {"Invalid field", "sacct", "-o", "JobID,Moon"}, {"Invalid job id", "squeue", "-j", "999"},
 		{"scancel 12", "scancel"}, {"--time", "sbatch", "--wrap", "true"},
 	} {

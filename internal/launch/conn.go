@@ -23,6 +23,7 @@ type Kind byte
 const (
 	KindReserve Kind = 'r' // Request: to the first rank
 	KindStart   Kind = 's' // Start: to each rank of a step
+	KindHold    Kind = 'h' // to the first rank: it stays for as long as the connection; ended by Done
 
 	// Of a reservation.
 	KindWait   Kind = 'w' // to srun: text, why it waits

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
@@ -34,6 +35,8 @@ type Exec struct {
 	Install   bool     `help:"With --ssh-config: install it, by a line in ~/.ssh/config."`
 	SSHProxy  bool     `name:"ssh-proxy" hidden:"" help:"Speak SSH for a job's host name, as ProxyCommand."`
 	Forward   []string `sep:"none" placeholder:"[ADDRESS:]PORT:JOBPORT" help:"Listen on PORT here and connect to JOBPORT in the job. May be repeated."`
+
+	Patient bool `kong:"-"` // it waits while gctld or gnoded is being restarted
 }
 
 // Run attaches to the job's own program, forwards ports if there are any to
@@ -72,6 +75,9 @@ func (o *Exec) plain() bool {
 	return len(o.Forward)+len(o.Args)+len(o.Env) == 0 && o.User == "" && o.WorkDir == "" && !o.Terminal && !o.Pipes
 }
 
+// restartS is how long a restart of gctld or gnoded may take, in seconds.
+const restartS = 20
+
 // exec runs a command in a running job and ends with its exit code.
 func (o *Exec) exec(ctx context.Context, a *cli.App) error {
 	start, err := o.start(a)
@@ -81,6 +87,9 @@ func (o *Exec) exec(ctx context.Context, a *cli.App) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGQUIT) // so that the terminal is put back
 	defer stop()
 	st, err := a.Client.Enter(ctx, api.StreamExec, o.ID, o.Rank)
+	for tries := 0; o.Patient && client.IsUnavailable(err) && tries < restartS && a.Sleep(ctx, time.Second) == nil; tries++ {
+		st, err = a.Client.Enter(ctx, api.StreamExec, o.ID, o.Rank)
+	}
 	if err != nil {
 		return err
 	}

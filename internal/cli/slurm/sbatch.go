@@ -10,6 +10,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
+	"gbatch/internal/cli/allocation"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/follow"
 	"gbatch/internal/client"
@@ -29,14 +30,14 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	has := func(name string) bool { _, ok := c.Own[name]; return ok }
 	if has("--help") {
 		fmt.Fprintln(a.Out, "sbatch [OPTIONS] [SCRIPT [ARGUMENT...]]  submits a batch script to gbatch; see docs/slurm.md. The job runs in a container:\n"+
-			"name its image by --image, --container-image or "+slurmImage+".")
+			"name its image by --image, --container-image or "+allocation.ImageVariable+".")
 		return nil
 	}
 	name, jobName, script, err := batchScript(a, c, has("--wrap"))
 	if err != nil {
 		return err
 	}
-	image, _ := a.Env(slurmImage)
+	image, _ := a.Env(allocation.ImageVariable)
 	dir, host := a.Place()
 	sub, err := slurm.Parse([]byte(script), slurm.Options{
 		Line: c.Options, DefaultImage: image, Args: c.Args,

@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"gbatch/internal/cli"
+	"gbatch/internal/cli/allocation"
 	"gbatch/internal/cli/exit"
 )
 
 // commands are by the name under which the program is called.
 var commands = map[string]func(context.Context, *cli.App, []string) error{
-	"sbatch": sbatch, "squeue": squeue, "scancel": scancel, "sinfo": sinfo, "sacct": sacct, "srun": srun, "scontrol": scontrol, "sacctmgr": sacctmgr,
+	"sbatch": sbatch, "squeue": squeue, "scancel": scancel, "sinfo": sinfo, "sacct": sacct, "srun": allocation.Srun, "salloc": allocation.Salloc, "sbcast": allocation.Sbcast, "scontrol": scontrol, "sacctmgr": sacctmgr,
 	"sprio": sprio, "sshare": sshare, "sdiag": sdiag, "seff": seff, "sstat": sstat,
 }
 
@@ -47,7 +48,16 @@ func play(a *cli.App, name string, args []string) int {
 	return a.Do(p, &cli.Connection{Timeout: 30 * time.Second}, func(ctx context.Context) error { return run(ctx, a, args) })
 }
 
-func srun(context.Context, *cli.App, []string) error {
-	return exit.Usagef("a job step outside of a job is not played. Use gsubmit --wait --image NAME -- COMMAND for a job, gsubmit --interactive for a shell, " +
-		"gexec JOB -- COMMAND in a job that runs; inside of a batch script, srun works")
+// optionsOf are the arguments that may be options of the command: what follows the
+// program of srun and salloc is the program's.
+func optionsOf(name string, args []string) []string {
+	if name != "srun" && name != "salloc" {
+		return args
+	}
+	for i, w := range args {
+		if !strings.HasPrefix(w, "-") {
+			return args[:i]
+		}
+	}
+	return args
 }

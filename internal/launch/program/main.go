@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"gbatch/internal/launch"
 	"gbatch/internal/launch/rank"
+	"gbatch/internal/launch/sbcast"
 	"gbatch/internal/launch/scontrol"
 	"gbatch/internal/launch/srun"
 	"gbatch/internal/launch/tool"
@@ -20,6 +22,8 @@ func main() {
 	switch name := filepath.Base(os.Args[0]); name {
 	case "srun":
 		os.Exit(srun.Main(os.Args[1:]))
+	case "sbcast":
+		os.Exit(sbcast.Main(os.Args[1:]))
 	case "scontrol":
 		os.Exit(scontrol.Main(os.Args[1:]))
 	default:
@@ -38,12 +42,19 @@ func main() {
 // takeTasks serves srun: as the container's first process, or beside a script,
 // when srun itself begins it.
 func takeTasks(args []string) error {
+	mode := strings.Join(args, " ")
+	if strings.HasPrefix(mode, launch.ModePut+" ") {
+		return sbcast.Put(args[1:])
+	}
 	info, err := launch.Load()
 	if err != nil {
 		return err
 	}
-	if len(args) > 0 {
-		return rank.Beside(info)
+	switch mode {
+	case launch.ModeHold:
+		return rank.Hold(info)
+	case "", launch.ModeAllocation:
+		return rank.First(info)
 	}
-	return rank.First(info)
+	return rank.Beside(info)
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gbatch/internal/job"
 	"gbatch/internal/launch"
 )
 
@@ -16,7 +17,13 @@ import (
 // one place, since children of tasks whose parents have gone are ours too.
 type processes struct {
 	mu      sync.Mutex // also held while one is begun: see begin
-	running map[int]chan syscall.WaitStatus
+	running map[int]chan ending
+}
+
+// ending is how a process ended, and what it has used with all that it waited for.
+type ending struct {
+	status syscall.WaitStatus
+	use    job.TaskUse
 }
 
 // program is what to begin.
@@ -33,7 +40,7 @@ type program struct {
 // begin begins a program. The status comes by the channel when it has ended.
 // Affinity, umask and limits are this thread's and process's while it is begun,
 // from which the child has them.
-func (p *processes) begin(g program) (pid int, ended <-chan syscall.WaitStatus, err error) {
+func (p *processes) begin(g program) (pid int, ended <-chan ending, err error) {
 	done := make(chan struct{})
 	go func() { // awaited here; its thread goes with it, if the affinity cannot be set back
 		defer close(done)
@@ -43,7 +50,7 @@ func (p *processes) begin(g program) (pid int, ended <-chan syscall.WaitStatus, 
 	return pid, ended, err
 }
 
-func (p *processes) beginHere(g program) (int, <-chan syscall.WaitStatus, error) {
+func (p *processes) beginHere(g program) (int, <-chan ending, error) {
 	back, err := pin(g.cpus)
 	if err != nil {
 		return 0, nil, err
@@ -57,7 +64,7 @@ func (p *processes) beginHere(g program) (int, <-chan syscall.WaitStatus, error)
 	if err != nil {
 		return 0, nil, err
 	}
-	status := make(chan syscall.WaitStatus, 1)
+	status := make(chan ending, 1)
 	p.running[pid] = status
 	return pid, status, nil
 }
@@ -90,7 +97,8 @@ func (p *processes) reap() {
 	defer p.mu.Unlock()
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		var used syscall.Rusage
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, &used)
 		if err == syscall.EINTR {
 			continue
 		}
@@ -99,10 +107,12 @@ func (p *processes) reap() {
 		}
 		if ch, ok := p.running[pid]; ok {
 			delete(p.running, pid)
-			ch <- status // has room
+			ch <- ending{status, job.TaskUse{UserMS: milliseconds(used.Utime), SystemMS: milliseconds(used.Stime), RSSKiB: used.Maxrss}} // has room
 		}
 	}
 }
+
+func milliseconds(t syscall.Timeval) int64 { return t.Sec*1000 + t.Usec/1000 }
 
 // killSessions kills what still runs in the sessions of tasks: what a task has
 // left behind ends with its step.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -21,17 +20,21 @@ type Server struct {
 	cpus  []int    // that this container has
 	env   []string // the container's own
 
-	mu     sync.Mutex
-	begun  map[uint32]bool // steps that were started here: none is twice
-	live   int             // steps that run
-	ending bool            // it was told to end
+	mu      sync.Mutex
+	begun   map[uint32]bool // steps that were started here: none is twice
+	live    int             // steps that run
+	ending  bool            // it was told to end
+	code    int             // that it ends with then
+	holders int             // of an allocation
 }
 
 // maxConns bounds the connections that are served at a time.
 const maxConns = 4096
 
 // First is the first process of a rank that waits for tasks. When it is told to
-// end it waits for those that run.
+// end it waits for those that run. In the job's first rank, which has it in place
+// of a script where somebody outside holds the job, see hold, it has steps end
+// before.
 func First(info *launch.Info) error {
 	l, err := net.Listen("tcp", info.ListenAt())
 	if err != nil {
@@ -57,7 +60,7 @@ func serve(info *launch.Info, l net.Listener, first bool) (err error) {
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCHLD, unix.SIGPIPE)
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	s := &Server{info: info, begun: map[uint32]bool{}, env: os.Environ()}
-	s.procs.running = map[int]chan syscall.WaitStatus{}
+	s.procs.running = map[int]chan ending{}
 	if s.cpus, err = ownCPUs(); err != nil {
 		return err
 	}
@@ -70,7 +73,9 @@ func serve(info *launch.Info, l net.Listener, first bool) (err error) {
 		case unix.SIGCHLD:
 			s.procs.reap()
 		case unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT:
-			if first {
+			if first && s.steps != nil { // an allocation: no script tells its steps to end
+				s.release(0)
+			} else if first {
 				s.count(0, true)
 			}
 		}
@@ -86,7 +91,7 @@ func (s *Server) count(n int, end bool) {
 	s.live += n
 	s.ending = s.ending || end
 	if s.ending && s.live == 0 {
-		os.Exit(0)
+		os.Exit(s.code)
 	}
 }
 
@@ -121,6 +126,8 @@ func (s *Server) serve(raw net.Conn) {
 		err = s.reserve(c, f)
 	case launch.KindStart:
 		err = s.start(c, f)
+	case launch.KindHold:
+		err = s.hold(c)
 	default:
 		err = fmt.Errorf("srun is of another version: it begins with %q", f.Kind)
 	}

@@ -77,11 +77,11 @@ func (g *group) run() {
 			continue
 		}
 		running.Go(func() { // awaited below
-			status := <-ended
+			end := <-ended
 			t.mu.Lock()
 			t.ended = true
 			t.mu.Unlock()
-			_ = g.conn.Send(launch.KindExit, t.ID, exitOf(status))
+			_ = g.conn.Send(launch.KindExit, t.ID, exitOf(end))
 		})
 	}
 	gone := make(chan struct{})
@@ -143,7 +143,7 @@ func (g *group) clear() {
 }
 
 // begin begins one task.
-func (g *group) begin(t *task) (<-chan syscall.WaitStatus, error) {
+func (g *group) begin(t *task) (<-chan ending, error) {
 	args := g.order.Args
 	if g.order.Programs != nil {
 		line, ok := g.order.Programs[t.ID]
@@ -267,12 +267,12 @@ func (g *group) signal(sig syscall.Signal, only *int) {
 	}
 }
 
-// exitOf is a status in our words.
-func exitOf(s syscall.WaitStatus) launch.Exit {
-	if s.Signaled() {
-		return launch.Exit{Code: 128 + int(s.Signal()), Signal: int(s.Signal()), Core: s.CoreDump()}
+// exitOf is an end in our words.
+func exitOf(e ending) launch.Exit {
+	if s := e.status; s.Signaled() {
+		return launch.Exit{Code: 128 + int(s.Signal()), Signal: int(s.Signal()), Core: s.CoreDump(), Use: e.use}
 	}
-	return launch.Exit{Code: s.ExitStatus()}
+	return launch.Exit{Code: e.status.ExitStatus(), Use: e.use}
 }
 
 // exitOfStart is how a task ends that could not begin, with the codes of shells.

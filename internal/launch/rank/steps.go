@@ -19,6 +19,7 @@ type steps struct {
 	free    []launch.Free
 	waiting []*claim // in the order that they came
 	running map[uint32]*claim
+	early   map[uint32]bool // canceled before they ran here: the order can come before the number does
 }
 
 // claim is one srun's.
@@ -31,7 +32,7 @@ type claim struct {
 }
 
 func newSteps(info *launch.Info) *steps {
-	s := &steps{info: info, free: info.AllFree(), running: map[uint32]*claim{}}
+	s := &steps{info: info, free: info.AllFree(), running: map[uint32]*claim{}, early: map[uint32]bool{}}
 	s.node = newNode(s.cancel)
 	return s
 }
@@ -90,15 +91,37 @@ func (s *steps) runs(c *claim, number uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running[number] = c
+	if s.early[number] {
+		delete(s.early, number)
+		c.end()
+	}
+}
+
+// end is called with mu of the steps held.
+func (c *claim) end() {
+	if !c.closed {
+		c.closed = true
+		close(c.cancel)
+	}
 }
 
 // cancel tells the srun of a step to end it.
 func (s *steps) cancel(number uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.running[number]; c != nil && !c.closed {
-		c.closed = true
-		close(c.cancel)
+	if c := s.running[number]; c != nil {
+		c.end()
+	} else {
+		s.early[number] = true
+	}
+}
+
+// cancelAll tells all to end.
+func (s *steps) cancelAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.running {
+		c.end()
 	}
 }
 
@@ -171,6 +194,7 @@ func (s *Server) follow(conn *launch.Conn, c *claim, number uint32, frames <-cha
 				if f.Kind != launch.KindDone {
 					return fmt.Errorf("want the step's end, have %q", f.Kind)
 				}
+				done = launch.Done{}
 				if err := f.Read(&done); err != nil {
 					return err
 				}

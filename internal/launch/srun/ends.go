@@ -10,16 +10,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gbatch/internal/job"
 	"gbatch/internal/launch"
 )
 
 // ends are how the tasks have ended.
 type ends struct {
 	r      *run
-	left   int // tasks that run
-	code   int // the highest
-	signal int // that ended the task with that code
-	first  bool
+	left   int          // tasks that run
+	code   int          // the highest
+	signal int          // that ended the task with that code
+	use    *job.StepUse // of those that have ended; nil: none
 
 	untold map[told][]int // tasks, whose end is still to be told together
 }
@@ -34,7 +35,11 @@ func newEnds(r *run) *ends {
 // take takes one in. Bad says that it is one by which -K ends the step.
 func (e *ends) take(l *link, task int, x launch.Exit) (bad bool) {
 	e.left--
-	e.first = true
+	first := e.use == nil
+	if first {
+		e.use = new(job.StepUse)
+	}
+	e.use.Add(task, l.at.Rank, first, x.Use)
 	if x.Error != "" {
 		fmt.Fprintf(os.Stderr, "slurmstepd: error: execve(): %s\n", strings.Replace(x.Error, "no such file or directory", "No such file or directory", 1))
 	}

@@ -173,3 +173,16 @@ func (o *options) short(all []option, letters string, rest []string) (used int, 
 	}
 	return used, nil
 }
+
+// Takes says of an option's name, as --nodes or -N, whether srun has it in a step,
+// and whether it has a value: by '=' one that may be the next word, by '?' one that
+// may be joined to it.
+func Takes(name string) (takes byte, known bool) {
+	at := slices.IndexFunc(everyOption, func(x option) bool { return "--"+x.long == name || x.short != 0 && "-"+string(x.short) == name })
+	if at < 0 {
+		return 0, false
+	}
+	return everyOption[at].takes, true
+}
+
+var everyOption = table()

@@ -137,7 +137,7 @@ func (r *run) do() (code int, err error) {
 	code = r.wait()
 	restore()
 	r.out.close()
-	done := launch.Done{Code: code, Cancel: r.canceled}
+	done := launch.Done{Code: code, Cancel: r.canceled, Use: r.ended.use}
 	if code > 128 && r.ended.signal > 0 {
 		done.Signal = r.ended.signal
 	}

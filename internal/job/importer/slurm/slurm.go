@@ -32,6 +32,7 @@ type Options struct {
 	FileName  string // of the script, which names the job; empty: it has none
 	Directory string // that it is submitted from
 	Host      string // the machine there
+	Variables string // what the names of those begin with that stand for options; empty: SBATCH_
 
 	// Reservation finds one by its name or UUID; nil: none can be named.
 	Reservation func(name string) (Reservation, error)
@@ -50,7 +51,7 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 			Hint: "put what it does into a file in project storage, and call that"}}
 	}
 	s := newScript(o)
-	s.spec, s.image = job.Spec{Gbatch: &job.Gbatch{Source: Source}}, o.DefaultImage
+	s.spec = job.Spec{Gbatch: &job.Gbatch{Source: Source}}
 	for _, d := range slices.Concat(s.directives(string(data)), s.environment(), s.words(o.Line, 0)) {
 		s.apply(d)
 	}
@@ -246,7 +247,7 @@ func (s *script) note(line int, path, message string) {
 
 // container decides on the image and where the script's mails go.
 func (s *script) container() {
-	image := cmp.Or(s.o.Image, s.image)
+	image := cmp.Or(s.o.Image, s.image, s.o.DefaultImage)
 	if image == "" && !s.noImage {
 		s.spec.Gbatch.ImageAlias = siteImage
 	}

@@ -1,6 +1,9 @@
 package slurm
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // variables are those that stand for options of sbatch where a script is
 // submitted: they win over the script's, and the command line over them.
@@ -20,7 +23,7 @@ func (s *script) environment() []directive {
 		if !named {
 			variable = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 		}
-		value, ok := s.o.Env("SBATCH_" + variable)
+		value, ok := s.o.Env(cmp.Or(s.o.Variables, "SBATCH_") + variable)
 		switch {
 		case !ok:
 		case flag || value == "" || name == "exclusive" && value == "exclusive":

@@ -1,0 +1,13 @@
+package launch
+
+// Names by which the program in the containers of batch scripts is called with one
+// argument or more, beside the commands that it has links for.
+const (
+	ModeAllocation = "allocation" // the first process of what salloc gets
+	ModeHold       = "hold"       // keeps an allocation for somebody outside
+	ModePut        = "put"        // writes its input into a file: see sbcast
+)
+
+// Held is what ModeHold writes, behind the job's variables with a zero byte behind
+// each, once the job is held.
+const Held = "held"
