@@ -18,8 +18,9 @@ func TestHaltSignal(t *testing.T) {
 		g    *job.Gbatch
 		want state.Ending
 	}{
-		"site's": {nil, state.Ending{Signal: "TERM", Grace: 30 * sched.Second}},
-		"own":    {&job.Gbatch{HaltSignal: "USR1", HaltGrace: 600}, state.Ending{Signal: "USR1", Grace: 600 * sched.Second}},
+		"GPULab's":       {nil, state.Ending{Signal: "USR1", Grace: 30 * sched.Second}},
+		"other systems'": {&job.Gbatch{Source: "slurm"}, state.Ending{Signal: "TERM", Grace: 30 * sched.Second}},
+		"own":            {&job.Gbatch{HaltSignal: "USR1", HaltGrace: 600}, state.Ending{Signal: "USR1", Grace: 600 * sched.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

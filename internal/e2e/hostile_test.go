@@ -12,7 +12,6 @@ import (
 // nastiest are the hostile files that a controller takes and a node has to cope
 // with. "": it runs, and its program ends as it likes.
 var nastiest = map[string]job.Reason{
-	"gpulab-v2/mount-docker-socket": job.Mount,
 	"gpulab-v2/mount-options":       "",
 	"gpulab-v2/workdir-fd":          job.BadSpec,
 	"gpulab-v2/groups-docker":       job.BadSpec,

@@ -34,21 +34,22 @@ var ownerFields = []field[Owner]{
 }
 
 var requestFields = []field[Request]{
-	{"resources", func(d *decoder, n *node, r *Request) { document.Object(d, n, resourcesFields, &r.Resources) }, true},
+	{"resources", readResources, true},
 	{"docker", readDocker, true},
 	{"scheduling", readScheduling, false},
 	{"extra", readExtra, false},
 }
 
 var resourcesFields = []field[Resources]{
-	{"clusterId", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.ClusterID, 0, maxClusterID) }, false},
+	{"clusterId", func(d *decoder, n *node, r *Resources) { d.integer(unquoted(n), &r.ClusterID, 0, maxClusterID) }, false},
 	{"slaveName", func(d *decoder, n *node, r *Resources) { d.str(n, &r.SlaveName, plain(1, 253)) }, false},
-	{"gpus", readGPUs, false},
-	{"cpus", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.CPUs, 1, maxCPUs) }, false},
-	{"cpuMemoryGb", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.CPUMemoryGB, 1, maxMemoryGB) }, false},
+	{"gpus", func(d *decoder, n *node, r *Resources) { readGPUs(d, unquoted(n), r) }, false},
+	{"cpus", func(d *decoder, n *node, r *Resources) { d.integer(unquoted(n), &r.CPUs, 1, maxCPUs) }, false},
+	{"cpuMemoryGb", func(d *decoder, n *node, r *Resources) { d.integer(unquoted(n), &r.CPUMemoryGB, 1, maxMemoryGB) }, false},
 	{"gpuModel", func(d *decoder, n *node, r *Resources) { d.strs(n, &r.GPUModel, plain(2, 128)) }, false},
-	{"gpuMemoryGb", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.GPUMemoryGB, 1, maxGPUMemoryGB) }, false},
-	{"minCudaVersion", func(d *decoder, n *node, r *Resources) { d.integer(n, &r.MinCudaVersion, 0, maxCudaVersion) }, false},
+	{"gpuMemoryGb", func(d *decoder, n *node, r *Resources) { d.integer(unquoted(n), &r.GPUMemoryGB, 1, maxGPUMemoryGB) }, false},
+	{"minCudaVersion", func(d *decoder, n *node, r *Resources) { d.integer(unquoted(n), &r.MinCudaVersion, 0, maxCudaVersion) }, false},
+	{"slaveInstanceId", readInstance, false},
 	{"features", func(d *decoder, n *node, r *Resources) { d.strs(n, &r.Features, plain(2, 128)) }, false},
 }
 
@@ -83,20 +84,19 @@ var schedulingFields = []field[Scheduling]{
 
 var bucketFields = []field[bucket]{
 	{"bucketName", func(d *decoder, n *node, b *bucket) { d.str(n, &b.Name, bucketName) }, true},
-	{"bucketMax", func(d *decoder, n *node, b *bucket) { d.integer(n, &b.Max, 1, maxBucket) }, true},
+	{"bucketMax", func(d *decoder, n *node, b *bucket) { d.integer(unquoted(n), &b.Max, 1, maxBucket) }, true},
 }
 
 // refused holds the keys of GPULab's documents that are understood and not
 // accepted, with what to do instead. As null they are accepted.
 var refused = map[string]string{
-	"slaveInstanceId": "name the machine with \"slaveName\"",
-	"uuid":            isRecord,
-	"state":           isRecord,
-	"restartInfo":     isRecord,
-	"userDetails":     isRecord,
-	"userId":          isRecord,
-	"projectId":       isRecord,
-	"experimentId":    isRecord,
+	"uuid":         isRecord,
+	"state":        isRecord,
+	"restartInfo":  isRecord,
+	"userDetails":  isRecord,
+	"userId":       isRecord,
+	"projectId":    isRecord,
+	"experimentId": isRecord,
 }
 
 const isRecord = "it is part of a submitted job's record: remove it"
@@ -137,6 +137,26 @@ func readOwner(d *decoder, n *node, s *Spec) {
 		d.Note(n, "userUrn and userEmail are kept for information; the job belongs to whoever submits it")
 	}
 	s.Owner = &o
+}
+
+// readResources reads what a job needs. GPULab's number of a machine's daemon,
+// which changes at each of its starts, says nothing beside the machine's name.
+func readResources(d *decoder, n *node, r *Request) {
+	if !document.Object(d, n, resourcesFields, &r.Resources) || r.Resources.SlaveName != "" {
+		return
+	}
+	for _, kid := range n.Kids {
+		if kid.Key == "slaveInstanceId" && kid.Kind == document.StringKind && kid.Text != "" {
+			d.Problem(kid, "names a daemon that no node here has", "name the machine with \"slaveName\"")
+		}
+	}
+}
+
+func readInstance(d *decoder, n *node, _ *Resources) {
+	var id string
+	if d.str(n, &id, plain(0, 253)) && id != "" {
+		d.Note(n, "is not used: slaveName says which machine")
+	}
 }
 
 // readGPUs reads -1, a whole number, or a share of one GPU in hundredths.

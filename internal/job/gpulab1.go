@@ -119,8 +119,8 @@ func noteShare(d *decoder, n *node, _ *Storage) {
 	d.Note(n, "is not used: which server holds the storage is set on the nodes")
 }
 
-// unquoted is n with a number in quotes taken as that number, which version 1
-// allows.
+// unquoted is n with a number in quotes taken as that number, as GPULab does for
+// its own fields.
 func unquoted(n *node) *node {
 	if n.Kind != document.StringKind || n.Text == "" || strings.Trim(n.Text, "0123456789") != "" {
 		return n

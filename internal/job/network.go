@@ -37,7 +37,7 @@ const (
 )
 
 var portFields = []field[PortMapping]{
-	{"containerPort", func(d *decoder, n *node, m *PortMapping) { d.integer(n, &m.ContainerPort, 1, maxPort) }, true},
+	{"containerPort", func(d *decoder, n *node, m *PortMapping) { d.integer(unquoted(n), &m.ContainerPort, 1, maxPort) }, true},
 	{"hostPort", readHostPort, false},
 	{"hostIp", func(d *decoder, n *node, m *PortMapping) { d.str(n, &m.HostIP, hostIP) }, false},
 }
@@ -49,7 +49,7 @@ func readPorts(d *decoder, n *node, c *Docker) {
 	d.elements(n, maxPortMappings, func(i int, n *node) {
 		var m PortMapping
 		before := d.Count()
-		switch n.Kind {
+		switch n = unquoted(n); n.Kind {
 		case document.NumberKind:
 			d.integer(n, &m.ContainerPort, 1, maxPort)
 		case document.ObjectKind:

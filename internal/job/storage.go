@@ -46,6 +46,10 @@ func readMounts(d *decoder, n *node, c *Docker, fields []field[Storage]) {
 			return
 		}
 		completePaths(&s)
+		if s.SizeGB > 0 && s.HostPath != TmpfsHostPath {
+			s.SizeGB = 0
+			d.Note(n, "sizeGb is not used: a directory is as large as its file system; only a tmpfs has a size")
+		}
 		if message, hint := checkStorage(s); message != "" {
 			d.Problem(n, message, hint)
 			return

@@ -39,7 +39,7 @@ func (r Rules) Request(project string, spec *job.Spec) state.Request {
 		Shape: shape, Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
 		Priority: g.Priority, NotBefore: sched.Time(sc.NotBefore), NotAfter: sched.Time(sc.NotAfter),
 		MaxQueued: sched.Time(g.MaxQueued) * 1000, Interactive: sc.Interactive, Restartable: sc.Restartable,
-		LimitScope: g.LimitScope, Retry: g.Retry, Reservations: sc.ReservationIDs, HaltSignal: g.HaltSignal, HaltGrace: sched.Time(g.HaltGrace) * 1000,
+		LimitScope: g.LimitScope, Retry: g.Retry, Reservations: sc.ReservationIDs, HaltSignal: spec.HaltSignal(), HaltGrace: sched.Time(g.HaltGrace) * 1000,
 		HaltUnwarned: sc.AllowHaltWithoutSignal && g.HaltSignal == "",
 		StopSignal:   g.StopSignal, StopGrace: sched.Time(g.StopGrace) * 1000,
 		StartOrder: g.StartOrder, StopWhen: g.StopWhen,

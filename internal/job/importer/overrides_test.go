@@ -23,7 +23,7 @@ func TestQuick(t *testing.T) {
 	want := `{"name":"train","request":{"resources":{"gpus":2,"cpus":3,"cpuMemoryGb":1,"gpuModel":["h100"]},"docker":{"image":"registry.example.org/a:1",` +
 		`"command":["/bin/train","--lr=1"],"environment":{"A":"b=c","HF_HOME":"of HF_HOME"},"storage":[{"hostPath":"/project","containerPath":"/project"},` +
 		`{"hostPath":"/data","containerPath":"/d","readOnly":true}]},"scheduling":{"maxDuration":"1 day","restartable":true}},` +
-		`"gbatch":{"exclusive":true,"nodeNames":["n1","n2"],"excludeNodes":["m1"],"qos":"high","tasks":{"indexes":"0-9","parallelism":2},"retry":{"limit":2}}}`
+		`"gbatch":{"exclusive":true,"nodeNames":["n1","n2"],"excludeNodes":["m1"],"qos":"high","tasks":{"indexes":"0-9","parallelism":2},"retry":{"limit":2},"haltSignal":"TERM"}}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
