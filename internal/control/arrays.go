@@ -67,6 +67,7 @@ func (as *arrays) updateOne(p *state.Job, a *array.Array) {
 			p = as.jobs.get(p.Number)
 		}
 	}
+	p = as.holdAll(p, a)
 	if len(a.Ended) > 0 {
 		return // it was touched again
 	}
@@ -75,6 +76,21 @@ func (as *arrays) updateOne(p *state.Job, a *array.Array) {
 		return
 	}
 	as.fill(p, a)
+}
+
+// holdAll holds what waits of an array, if a task's end says so.
+func (as *arrays) holdAll(p *state.Job, a *array.Array) *state.Job {
+	why := a.Held
+	a.Held = ""
+	if why == "" || p.State != job.Queued {
+		return p
+	}
+	for _, c := range as.children(p.Number) {
+		if c.State == job.Queued {
+			as.jobs.change(c, why, func(c *state.Job) { c.State, c.Reason, c.Text = job.OnHold, job.Prolog, why })
+		}
+	}
+	return as.jobs.change(p, why, func(p *state.Job) { p.State, p.Reason, p.Text = job.OnHold, job.Prolog, why })
 }
 
 // takeIn puts into the parent what its children have come to.

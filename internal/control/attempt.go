@@ -111,6 +111,9 @@ func (a *attempts) decide(j *state.Job, at *state.Attempt) (job.State, job.Reaso
 		reason, text = e.Reason, e.Text
 	}
 	v := a.retry(j, at, reason, text)
+	if v.Hold {
+		return job.OnHold, v.Reason, v.Text, &v.After
+	}
 	if v.Again {
 		return job.Queued, v.Reason, v.Text, &v.After
 	}

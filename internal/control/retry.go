@@ -33,9 +33,23 @@ func (a *attempts) retry(j *state.Job, at *state.Attempt, reason job.Reason, tex
 		p := a.jobs.get(j.Parent)
 		f.JobWide, f.Proven = p.Tasks.Failures+of.Failures, p.First > 0 || of.Begun > 0
 	}
+	for _, r := range at.Ranks {
+		if r.Exit != nil && r.Exit.Reason == job.Prolog {
+			f.Prologs = append(f.Prologs, r.Alloc.Node)
+		}
+	}
+	for c := range of.Live() {
+		if c := a.jobs.get(c); c.Retried != nil && c.Started == 0 && c != j {
+			f.Beside = append(f.Beside, c.Retried.Prologs...)
+		}
+	}
 	v := retry.Decide(f)
 	if of == nil {
 		return v
+	}
+	if v.Hold {
+		of.Held = v.Text
+		a.jobs.arrays.Touch(j.Parent)
 	}
 	if v.Counted {
 		of.Failures++

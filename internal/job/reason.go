@@ -31,12 +31,13 @@ const (
 	OutputFailed      Reason = "OUTPUT"     // the program succeeded and its results could not be saved
 	Progress          Reason = "PROGRESS"   // the program ended well before it said that it was done
 	Disk              Reason = "DISK"       // it wrote more to the node's disk than it may
+	Prolog            Reason = "PROLOG"     // the site's program before it failed, which drains the node
 )
 
 // reasons lists all but None.
 var reasons = []Reason{
 	ExitCode, OOM, Signal, MaxRuntime, MaxQueued, NotAfter, InteractiveNoRoom, ImagePull, BadSpec, PortInUse, Mount, GPUError, NodeFail,
-	BackoffLimit, FailedIndexes, Utilization, ByUser, ByAdmin, Preempted, Server, DependencyFailed, InputFailed, OutputFailed, Progress, Disk,
+	BackoffLimit, FailedIndexes, Utilization, ByUser, ByAdmin, Preempted, Server, DependencyFailed, InputFailed, OutputFailed, Progress, Disk, Prolog,
 }
 
 // Class says whose fault an ending was: the program's (or its request's), or
@@ -54,7 +55,7 @@ func (r Reason) Class() Class {
 	switch r {
 	case None, ByUser, ByAdmin, Preempted, DependencyFailed:
 		return ""
-	case NodeFail, GPUError, Server:
+	case NodeFail, GPUError, Server, Prolog:
 		return Infra
 	}
 	return Program

@@ -234,6 +234,7 @@ type Restart struct {
 // Retried is what a job's failures leave for the next decision.
 type Retried struct {
 	Failures int        `json:"failures,omitempty"` // that count against Retry.Limit
+	Prologs  []string   `json:"prologs,omitempty"`  // nodes whose prolog failed before it since its program ran, the first of them
 	Row      int        `json:"row,omitempty"`      // failures one soon after the other, of any kind
 	Since    sched.Time `json:"since,omitempty"`    // the first of the row
 	Until    sched.Time `json:"until,omitempty"`    // no try before

@@ -2,6 +2,7 @@ package array
 
 import (
 	"container/heap"
+	"iter"
 	"maps"
 	"slices"
 
@@ -32,6 +33,15 @@ type Array struct {
 	Begun    sched.Time    // when one ran for the first time
 	Failures int           // that count against Retry.JobLimit
 	Whole    *state.Ending // what a child's end means for all
+	Held     string        // why all that wait are held
+}
+
+// Live are the children that are not over.
+func (a *Array) Live() iter.Seq[job.Number] {
+	if a == nil {
+		return func(func(job.Number) bool) {}
+	}
+	return maps.Values(a.live)
 }
 
 // Room says whether one more task may become a job.

@@ -25,7 +25,9 @@ type Failure struct {
 	Proven  bool       // it is no task of an array none of which has run yet
 	NoTime  bool       // no run time is left for another attempt
 	Before  state.Retried
-	JobWide int // failures that count against Retry.JobLimit, of all tasks, before this one
+	Prologs []string // nodes on which the site's prolog failed before it
+	Beside  []string // and before other tasks of its array that do not run
+	JobWide int      // failures that count against Retry.JobLimit, of all tasks, before this one
 
 	Restartable bool
 	Retry       *job.Retry // nil: none asked
@@ -36,21 +38,27 @@ type Decision struct {
 	Again    bool
 	Counted  bool // against the limits
 	WholeJob bool // not again, and no other task either
+	Hold     bool // again when somebody releases it
 	Reason   job.Reason
 	Text     string
 	After    state.Retried
 }
 
 // Decide says whether a failed attempt is followed by another. Rules come
-// first; then faults of the infrastructure, which never count; then limits.
+// first; then faults of the infrastructure, which never count, and of others, a few of which
+// do not; then limits.
 func Decide(f Failure) Decision {
 	r := cmp.Or(f.Retry, &job.Retry{})
 	backoff := sched.Time(cmp.Or(r.Backoff, job.DefaultBackoff)) * sched.Second
 	longest := max(sched.Time(cmp.Or(r.MaxWait, job.DefaultMaxWait))*sched.Second, backoff)
 	window := sched.Time(r.Window) * sched.Second
+	if f.Began {
+		f.Before.Prologs = nil
+	}
 	v := Decision{Reason: f.Exit.Reason, Text: f.Text, After: f.Before}
 	infra := v.Reason.Class() == job.Infra
 
+	v.After.Prologs = some(f.Before.Prologs, f.Prologs)
 	v.After.Row++
 	if v.After.Row == 1 || f.Ran >= max(window, longest) {
 		v.After.Row, v.After.Since = 1, f.Now // it went well for long: another row
@@ -93,6 +101,9 @@ func Decide(f Failure) Decision {
 		v.Reason = job.MaxRuntime
 		return fail("no run time is left for another try")
 	}
+	if nodes := some(v.After.Prologs, f.Beside); v.Reason == job.Prolog && len(nodes) >= maxPrologs {
+		return v.held(nodes)
+	}
 	wait := waitAfter(v.After.Row, backoff, longest, infra && f.Proven)
 	if window > 0 && f.Now+wait-v.After.Since > window {
 		return fail(fmt.Sprintf("failures go on for longer than gbatch.retry.window, %s", r.Window))
@@ -102,6 +113,32 @@ func Decide(f Failure) Decision {
 		v.Text = fmt.Sprintf("%s; tried again in %s", f.Text, job.Duration(wait/sched.Second))
 	}
 	return v
+}
+
+// maxPrologs is on how many nodes the site's prolog may fail before a job. Each is
+// drained, as one node cannot tell whether it is to blame itself; what two nodes have
+// in common is the job.
+const maxPrologs = 2
+
+// held is a decision to try again when somebody releases the job.
+func (v Decision) held(nodes []string) Decision {
+	v.Hold = true
+	v.Text = fmt.Sprintf("held, as prologs have failed before it on %s, and drained them; the last: %s", strings.Join(nodes, ", "), v.Text)
+	return v
+}
+
+// mostPrologs bounds the nodes that are kept.
+const mostPrologs = 4
+
+// some are the first nodes of two lists, each once.
+func some(a, b []string) []string {
+	if len(a)+len(b) == 0 {
+		return nil
+	}
+	list := slices.Concat(a, b)
+	slices.Sort(list)
+	list = slices.Compact(list)
+	return list[:min(len(list), mostPrologs)]
 }
 
 // waitAfter is how long the next try is put off: doubled with each failure of a row.

@@ -103,7 +103,7 @@ func (h *Hooks) Before(ctx context.Context, r Rank) error {
 		if failed := (*program.Failure)(nil); errors.As(err, &failed) {
 			text := fmt.Sprintf("prolog %s failed before job %d: %v", p.Path, r.ID.Job, failed)
 			h.Fault(text)
-			return reason.Errorf(job.Server, "%s; the node takes no more jobs until an operator has looked at it", text)
+			return reason.Errorf(job.Prolog, "%s; the node takes no more jobs until an operator has looked at it", text)
 		}
 		if err != nil {
 			return err
