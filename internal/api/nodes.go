@@ -16,9 +16,10 @@ type ClusterInfo struct {
 type Node struct {
 	Name      string        `json:"name"`
 	Cluster   int           `json:"cluster"`
-	State     string        `json:"state"`            // up, drained, suspect, lost, unhealthy
+	State     string        `json:"state"`            // up, drained, rebooting, suspect, lost, unhealthy, penalized
 	Reason    string        `json:"reason,omitempty"` // why it is not up
 	Since     time.Time     `json:"since,omitzero"`   // it has been in this state
+	Reboot    string        `json:"reboot,omitempty"` // an order to reboot it: pending while jobs are there, sent, late when it should be back, failed
 	Version   string        `json:"version"`
 	Hostname  string        `json:"hostname"`
 	CPUs      Use           `json:"cpus"`
@@ -95,6 +96,9 @@ type SyncRequest struct {
 	Storage       []StorageSample   `json:"storage,omitempty"`   // of what jobs can mount
 	Use           []RankUse         `json:"use,omitempty"`       // of ranks that run
 
+	Checked bool         `json:"checked,omitempty"` // since the daemon began, all checks of the machine have passed
+	Reboot  *node.Reboot `json:"reboot,omitempty"`  // on the order to reboot that it was given last
+
 	Prepulled []node.Prepulled `json:"prepulled,omitempty"` // of the images asked for last
 	Records   string           `json:"records,omitempty"`   // as the controller said last, also before a restart of either
 	Seen      uint64           `json:"seen"`                // version of the desired set it has
@@ -115,6 +119,7 @@ type SyncResponse struct {
 	Records       string          `json:"records,omitempty"` // how far the controller's records have come: for nobody to read but the controller, when it is sent again
 	LeaseMS       int64           `json:"leaseMs"`           // without contact for that long the node ends its ranks
 	Noted         uint64          `json:"noted,omitempty"`   // the last of the node's faults for which it was drained
+	Reboot        uint64          `json:"reboot,omitempty"`  // it is empty, and shall be rebooted: the number of the order; 0: it shall not
 
 	Prepull []Prepull `json:"prepull,omitempty"` // goes with Desired: images to have soon; others need not be kept
 }

@@ -15,6 +15,23 @@ const (
 type DrainRequest struct {
 	GPU    string `json:"gpu,omitempty"`    // index or UUID; empty: the whole node
 	Reason string `json:"reason,omitempty"` // needed to drain
+
+	Evict   bool  `json:"evict,omitempty"`   // to drain: jobs that run there are halted, and ended where they cannot go on
+	EvictIn int64 `json:"evictIn,omitempty"` // with evict: in so many seconds; 0: now
+	Reboot  bool  `json:"reboot,omitempty"`  // to drain: the machine is rebooted when it is empty, and takes jobs again when its checks have passed; to resume: only that order is taken back
+}
+
+// DrainResult is the answer of PathDrain.
+type DrainResult struct {
+	Evicted []EvictedJob `json:"evicted"` // now
+}
+
+// EvictedJob is a job that has to leave a node.
+type EvictedJob struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	User string `json:"user"`
+	What string `json:"what"` // what becomes of it, as "is being halted; a new job will continue it"
 }
 
 // Reservation keeps nodes, or some of their GPUs, for some jobs or for nobody,

@@ -30,9 +30,10 @@ func (c *Client) Diag(ctx context.Context) (*api.Diagnosis, error) {
 	return get[api.Diagnosis](ctx, c, api.PathDiag, nil)
 }
 
-// Drain takes a node, or one GPU of it, out of scheduling. Operators only.
-func (c *Client) Drain(ctx context.Context, node string, req api.DrainRequest) error {
-	return c.call(ctx, request{method: http.MethodPost, path: namePath(api.PathDrain, node), in: req, repeat: true})
+// Drain takes a node, or one GPU of it, out of scheduling. Operators only. It returns
+// the jobs that have to leave.
+func (c *Client) Drain(ctx context.Context, node string, req api.DrainRequest) (*api.DrainResult, error) {
+	return answerOf[api.DrainResult](ctx, c, request{method: http.MethodPost, path: namePath(api.PathDrain, node), in: req, repeat: true})
 }
 
 // Resume puts a node, or one GPU of it, back. Operators only.

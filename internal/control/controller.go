@@ -29,6 +29,7 @@ type Config struct {
 	MaxGrace    sched.Time // the longest that a job may ask instead; 0: no bound
 	SuspectTime sched.Time // a node silent for this long gets no new jobs
 	NodeTimeout sched.Time // a node silent for this long is lost, and its ranks with it
+	RebootTime  sched.Time // a node that was told to reboot is back by then
 	RunsAlone   []string   // classes of service whose jobs are not given up with a node that is lost
 	KeepEnded   sched.Time // ended jobs stay in the table this long
 	KeepCount   int        // and at most this many of them
@@ -85,7 +86,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	p.cfg, p.intern, p.out = &cfg, &state.Interner{}, &output{noRecords: cfg.NoRecords}
 	p.ledger = &ledger{Ledger: books, cfg: p.cfg, out: p.out}
 	p.queue = &queue{sched: st, due: true, promised: map[job.Number]sched.Time{}, cfg: p.cfg, ledger: p.ledger, out: p.out}
-	p.nodes = &nodes{epoch: epoch, queue: p.queue, out: p.out}
+	p.nodes = &nodes{epoch: epoch, queue: p.queue, out: p.out, cfg: p.cfg}
 	p.templates, p.limits, p.idle = &templates{}, &limits{}, idle.Jobs{}
 	p.jobs = &jobs{
 		byUUID: map[[16]byte]job.Number{}, next: 1, owned: quota.New(), arrays: array.NewSet(), depends: depend.NewSet(),

@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/control/idle"
 	"gbatch/internal/control/picture"
+	"gbatch/internal/control/reboot"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -17,13 +18,15 @@ type NodeSync struct {
 	Inventory            *node.Inventory // nil: as Hash says
 	Unhealthy            []string
 	Faults               []node.Fault // for which the node is to be drained; said until noted
+	Checked              bool         // all checks of the machine have passed since its daemon began
+	Reboot               *node.Reboot // what it says of the order that it was given
 	Ranks                []node.RankStatus
 	Loads                []idle.Load // of its GPUs that tell
 	Prepulled            []node.Prepulled
 
 	// Ahead says that the node was told of records that are not there: they went
 	// back to an older state. Next is then the number that the next job would have
-	// had, and Seen the version of the desired set that the node has.
+	// had.
 	Ahead bool
 	Next  job.Number
 	Seen  uint64
@@ -64,7 +67,7 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	if e.Inventory != nil {
 		n.Inventory, n.Hash = state.Inventory{Inventory: *e.Inventory}, e.Hash
 	}
-	s.nodes.set(n)
+	s.nodes.set(reboot.Said(n, e.Reboot, e.Checked))
 	if old.Lost {
 		s.attempts.alone(e.Name, "", e.Name+" answers again")
 	}

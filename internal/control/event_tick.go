@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/control/ranks"
+	"gbatch/internal/control/reboot"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -19,6 +20,7 @@ type Tick struct {
 
 func (e Tick) apply(s *step) (none, *state.Refusal) {
 	e.nodes(s)
+	e.leave(s)
 	e.limits(s)
 	s.nodes.endPenalties()
 	s.jobs.evict()
@@ -51,6 +53,8 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	for _, n := range c.nodes.list {
 		sooner(n.Penalty())
 		sooner(c.cfg.patience().Next(n))
+		sooner(n.EvictAt)
+		sooner(reboot.Next(n, c.cfg.RebootTime))
 	}
 	for _, w := range c.queue.windows {
 		sooner(w.End)

@@ -25,6 +25,7 @@ type nodes struct {
 	loading bool   // what is put in was there before: it is no news
 	by      string // who makes the change under way, empty for nobody
 
+	cfg   *Config
 	queue *queue // is told what is there
 	out   *output
 }
@@ -183,6 +184,7 @@ func (t *nodes) leave(name string, n job.Number) {
 	if i := slices.Index(v.Jobs, n); i >= 0 {
 		v.Jobs = slices.Delete(slices.Clone(v.Jobs), i, i+1)
 		t.set(v)
+		t.stepReboot(name)
 	}
 	t.wake(name)
 }

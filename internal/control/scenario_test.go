@@ -15,7 +15,6 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/control/ask"
-	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -43,7 +42,7 @@ func testConfig() Config {
 		Policy:    policy, Accounting: accounting.DefaultConfig(),
 		Projects:   map[string]ask.Project{"vision": {GID: 100}, "secret": {GID: 200}, "east": {Clusters: []int{1}}, "both": {Clusters: []int{1, 2}}},
 		DefaultRun: sched.Hour, MaxRun: 30 * sched.Day, DefaultMin: sched.Minute, Grace: 30 * sched.Second,
-		SuspectTime: 75 * sched.Second, NodeTimeout: 5 * sched.Minute, KeepEnded: sched.Day, KeepCount: 100, MaxQueued: 1000,
+		SuspectTime: 75 * sched.Second, NodeTimeout: 5 * sched.Minute, RebootTime: 30 * sched.Minute, KeepEnded: sched.Day, KeepCount: 100, MaxQueued: 1000,
 	}
 }
 
@@ -173,7 +172,7 @@ func TestScenarios(t *testing.T) {
 //	schedule
 //	wait 10s
 //	restart
-//	drain n1 reason=x [gpu=0] | resume n1 [gpu=0] | reserve r in=60 until=120 node=n1 [gpus=0/2] [each=1] [maintenance]
+//	drain n1 reason=x [gpu=0] [evict [in=60]] [reboot] | says n1 [boot=b] [checked] [unhealthy=x] [failed=x] | state n1 | resume n1 [gpu=0] | reserve r in=60 until=120 node=n1 [gpus=0/2] [each=1] [maintenance]
 //	forget n1 [giveup]
 //	show 1 | queue | left 1 | orders n1 | why 1
 //	limits [queued=2] [jobs=2] [tasks=9] [templates=1] [dependencies=3] [bytes=99] [daybytes=99]: of each user but root
@@ -281,30 +280,6 @@ func (w *world) command(d *datadriven.TestData) string {
 	return ""
 }
 
-// operator is a step that an operator takes.
-func (w *world) operator(cmd, first string, arg func(string, string) string, number func(string, string) int) (string, bool) {
-	switch cmd {
-	case "limits":
-		w.cfg.Policy.User.Queued = number("queued", "0")
-		bound := func(key string) int64 { return int64(number(key, "0")) }
-		w.cfg.PerUser = quota.Limits{Jobs: bound("jobs"), Tasks: bound("tasks"), Templates: bound("templates"), Needs: bound("dependencies"),
-			Bytes: bound("bytes"), DayBytes: bound("daybytes")}
-		w.cfg.Users = map[string]quota.Limits{"root": {}}
-		return w.answer(w.apply(Reconfigure{w.cfg})), true
-	case "forget":
-		return w.answer(w.apply(Forget{Node: first, GiveUpJobs: arg("giveup", "") != ""})), true
-	case "drain", "resume":
-		return w.answer(w.apply(Drain{Node: first, GPU: arg("gpu", ""), Reason: arg("reason", ""), By: "op"})), true
-	case "reserve":
-		return w.answer(w.apply(Reserve{Window: sched.Window{
-			Name: first, Start: w.now + sched.Time(number("in", "0"))*sched.Second, End: w.now + sched.Time(number("until", "0"))*sched.Second,
-			Nodes: []string{arg("node", "n1")}, Maintenance: arg("maintenance", "") != "",
-			GPUs: strings.FieldsFunc(arg("gpus", ""), func(c rune) bool { return c == '/' }), GPUsPerNode: number("each", "0"),
-		}})), true
-	}
-	return "", false
-}
-
 func atoi(t *testing.T, s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {
@@ -401,6 +376,12 @@ func (w *world) answer(a any) string {
 			return w.answer(a[0].Refusal)
 		}
 		return fmt.Sprintf("%s -> %s: %s\n", a[0].Before, a[0].After, a[0].Message)
+	case drained:
+		out := "ok\n"
+		for _, j := range a.Evicted {
+			out += fmt.Sprintf("%s %s of %s %s\n", j.ID, j.Name, j.User, j.What)
+		}
+		return out
 	case syncAnswer:
 		return fmt.Sprintf("want inventory: %t\n", a.WantInventory)
 	}

@@ -47,20 +47,20 @@ func TestAudit(t *testing.T) {
 	if _, err := ann.Submit(t.Context(), req, "k"); err != nil { // a repetition changes nothing
 		t.Fatal(err)
 	}
-	if err := ann.Drain(t.Context(), "n1", api.DrainRequest{Reason: "mine"}); !client.IsCode(err, api.CodeDenied) {
+	if _, err := ann.Drain(t.Context(), "n1", api.DrainRequest{Reason: "mine"}); !client.IsCode(err, api.CodeDenied) {
 		t.Fatal(err)
 	}
 	if _, err := ops.Action(t.Context(), "hold", &api.ActionRequest{IDs: []string{"1"}}); err != nil {
 		t.Fatal(err)
 	}
 	s.node("n1")
-	if err := ops.Drain(t.Context(), "n1", api.DrainRequest{Reason: "fan"}); err != nil {
+	if _, err := ops.Drain(t.Context(), "n1", api.DrainRequest{Reason: "fan"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := ops.Resume(t.Context(), "n1", api.DrainRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := ops.Drain(t.Context(), "n9", api.DrainRequest{Reason: "x"}); !client.IsCode(err, api.CodeNotFound) {
+	if _, err := ops.Drain(t.Context(), "n9", api.DrainRequest{Reason: "x"}); !client.IsCode(err, api.CodeNotFound) {
 		t.Fatal(err)
 	}
 	if err := s.PutProject(t.Context(), api.Project{Name: "lab"}, true); err != nil {
@@ -154,7 +154,7 @@ func TestRefusedAreAudited(t *testing.T) {
 	for what, try := range map[string]func() error{
 		"log":     func() error { _, err := eve.Log(t.Context(), "1", client.LogOptions{}); return err },
 		"explain": func() error { _, err := eve.Explain(t.Context(), "1"); return err },
-		"drain":   func() error { return eve.Drain(t.Context(), "n1", api.DrainRequest{Reason: "mine"}) },
+		"drain":   func() error { _, err := eve.Drain(t.Context(), "n1", api.DrainRequest{Reason: "mine"}); return err },
 		"token": func() error {
 			_, err := eve.CreateToken(t.Context(), api.TokenRequest{Use: api.TokenUser, User: "root"})
 			return err

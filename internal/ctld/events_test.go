@@ -162,7 +162,7 @@ func TestEventsOfNodes(t *testing.T) {
 	s := newSite(t, nil)
 	e := listen(t, s.Client, client.EventFilter{Nodes: true})
 	s.node("n1")
-	if err := s.Drain(t.Context(), "n1", api.DrainRequest{Reason: "fan"}); err != nil {
+	if _, err := s.Drain(t.Context(), "n1", api.DrainRequest{Reason: "fan"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"up", "drained"} {

@@ -104,6 +104,7 @@ func TestMetrics(t *testing.T) {
 		`gctld_jobs_submitted_total{outcome="accepted"} 3`,
 		`gctld_nodes{state="drained"} 0`,
 		`gctld_nodes{state="lost"} 0`,
+		`gctld_nodes{state="rebooting"} 0`,
 		`gctld_nodes{state="suspect"} 0`,
 		`gctld_nodes{state="unhealthy"} 0`,
 		`gctld_nodes{state="up"} 1`,

@@ -25,7 +25,7 @@ func TestNodePast(t *testing.T) {
 	s.start()
 	t.Cleanup(func() { s.stop() })
 	n := s.node("n1")
-	if err := s.Drain(t.Context(), "n1", api.DrainRequest{Reason: "fan"}); err != nil {
+	if _, err := s.Drain(t.Context(), "n1", api.DrainRequest{Reason: "fan"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Resume(t.Context(), "n1", api.DrainRequest{}); err != nil {

@@ -54,7 +54,7 @@ func (s *Server) routes() []route.Route {
 		route.JSON("POST "+api.PathNodeSync, access.ByNodes, exchange.Sync).Is("sync-node", "A node's exchange with the controller"),
 		route.JSON("POST "+api.PathNodeLaunch, access.ByNodes, exchange.Launch).Is("record-step", "What srun starts in a job"),
 		route.Stream("GET "+api.PathJobLog, access.ByUsers, opened.Log, nil).Is("get-job-log", "The log of a job, as bytes"),
-		route.Done("POST "+api.PathDrain, access.ByOperators, operator.Drain).Is("drain-node", "Take a node or a GPU out of scheduling"),
+		route.JSON("POST "+api.PathDrain, access.ByOperators, operator.Drain).Is("drain-node", "Take a node or a GPU out of scheduling"),
 		route.Done("POST "+api.PathResume, access.ByOperators, operator.Resume).Is("resume-node", "Put a node or a GPU back"),
 		route.Done("DELETE "+api.PathNode, access.ByOperators, joined.Forget).Is("forget-node", "Drop a node that is gone for good"),
 		route.JSON("GET "+api.PathReservations, access.ByUsers, operator.Reservations).Is("list-reservations", "List advance reservations"),

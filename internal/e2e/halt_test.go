@@ -70,3 +70,37 @@ func TestSignalAndRequeue(t *testing.T) {
 		t.Errorf("requeue of an ended job: %v", r)
 	}
 }
+
+// gpulabRestart is a program in the manner of GPULab's own users: it says how often it was
+// started before, answers USR1 with 123, and goes on from what it saved.
+const gpulabRestart = `trap 'echo saved >/project/saved; kill $work; exit 123' USR1
+echo "$GPULAB_RESTART_COUNT $GPULAB_RESTART_INITIAL_JOB_ID"
+if [ "$GPULAB_RESTART_COUNT" -lt 1 ]; then
+  sleep 1000 & work=$!
+  touch /project/began
+  wait
+else
+  cat /project/saved
+fi`
+
+// TestGPULabRestart: a file that says nothing of gbatch is halted and goes on as
+// GPULab does it, with numbers in quotes and what else its own parser takes.
+func TestGPULabRestart(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	d := doc{name: "train", command: sh(gpulabRestart), storage: []any{map[string]any{"containerPath": "/project", "sizeGb": "5"}}, scheduling: map[string]any{"restartable": true}}
+	id := s.submit(d)
+	eventually(t, "the program to have begun", func() bool {
+		_, err := os.Stat(s.project() + "/began")
+		return err == nil
+	})
+	s.waitRunning(id) // its program is ahead of what the controller has heard
+	s.must("gcancel", "--halt", id)
+	second := s.wait("2")
+	first := s.job(id)
+	if first.State != job.Halted || second.State != job.Finished {
+		t.Errorf("job 1 is %s, job 2 is %s", first.State, second.State)
+	}
+	if want, got := "0 "+first.UUID+"\n1 "+first.UUID+"\nsaved\n", s.must("glog", id)+s.must("glog", "2"); got != want {
+		t.Errorf("they wrote %q, want %q", got, want)
+	}
+}

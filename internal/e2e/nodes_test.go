@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"path/filepath"
@@ -55,7 +56,7 @@ func TestNodeCutOff(t *testing.T) {
 			if node > 0 {
 				return controller
 			}
-			cable = newWire(t, strings.TrimPrefix(controller, "unix://"))
+			cable = newWire(t, strings.TrimPrefix(controller, "unix://"), node)
 			return "unix://" + cable.path
 		}})
 	lost := s.submit(doc{name: "lost", command: idle, resources: map[string]any{"slaveName": s.nodeName(0)}})
@@ -112,9 +113,9 @@ type wire struct {
 	conns    map[net.Conn]bool
 }
 
-func newWire(t *testing.T, to string) *wire {
+func newWire(t *testing.T, to string, node int) *wire {
 	t.Helper()
-	w := &wire{path: filepath.Join(filepath.Dir(to), "wire.sock"), to: to, conns: map[net.Conn]bool{}}
+	w := &wire{path: filepath.Join(filepath.Dir(to), fmt.Sprintf("wire%d.sock", node)), to: to, conns: map[net.Conn]bool{}}
 	ln, err := net.Listen("unix", w.path)
 	if err != nil {
 		t.Fatal(err)

@@ -146,6 +146,7 @@ type daemon struct {
 	config  string
 	log     string
 	netns   *os.File      // its network; nil: the tests'
+	boot    string        // file with the boot that it finds the machine in; empty: the machine's
 	cmd     *exec.Cmd     // nil: not running
 	done    chan struct{} // closed when cmd has ended
 	err     error         // of the end, once done
@@ -170,6 +171,10 @@ func (d *daemon) start() {
 	cmd := exec.Command(filepath.Join(bin, d.program), "run", "--config", d.config)
 	if d.netns != nil {
 		cmd = exec.Command("nsenter", append([]string{"--net=" + pathOf(d.netns)}, cmd.Args...)...)
+	}
+	if d.boot != "" {
+		mount := fmt.Sprintf(`mount --bind %s /proc/sys/kernel/random/boot_id && exec "$@"`, d.boot)
+		cmd = exec.Command("unshare", append([]string{"--mount", "sh", "-c", mount, "sh"}, cmd.Args...)...)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = cleanEnv()

@@ -155,7 +155,7 @@ func (a *Agent) open(o Options) error {
 	if err := a.openParts(boot); err != nil {
 		return err
 	}
-	if err := a.openChecks(boot); err != nil {
+	if err := errors.Join(a.openChecks(boot), a.openReboots(boot)); err != nil {
 		return err
 	}
 	programs, err := inside.Lay(filepath.Join(a.cfg.StateDir, "programs"))

@@ -47,11 +47,12 @@ func (a *Agent) runHealth(ctx context.Context, p config.Program) error {
 		return err
 	}
 	began := time.Now()
-	out, err := program.Run{Path: p.Path, Env: append(hooks.Environment(), "GBATCH_NODE="+a.cfg.Name, "SLURMD_NODENAME="+a.cfg.Name), Limit: time.Duration(p.Timeout), Group: group}.Do(ctx)
+	out, err := program.Run{Path: p.Path, Env: a.ownEnvironment(), Limit: time.Duration(p.Timeout), Group: group}.Do(ctx)
+	left := errors.Join(group.Kill(killTimeout), group.Remove()) // also when the daemon stops meanwhile
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	err = errors.Join(err, group.Kill(killTimeout), group.Remove())
+	err = errors.Join(err, left)
 	result := "ok"
 	if err != nil {
 		result = "failed"
@@ -59,6 +60,11 @@ func (a *Agent) runHealth(ctx context.Context, p config.Program) error {
 	}
 	a.counters.Ran("health", result, time.Since(began))
 	return err
+}
+
+// ownEnvironment is that of programs that are about the node and no job.
+func (a *Agent) ownEnvironment() []string {
+	return append(hooks.Environment(), "GBATCH_NODE="+a.cfg.Name, "SLURMD_NODENAME="+a.cfg.Name)
 }
 
 const (
@@ -69,6 +75,9 @@ const (
 // Fit says why nothing new may begin on the machine; empty: it may. An order may have
 // been sent before the controller knew.
 func (h *health) Fit() string {
+	if why := h.reboots.UnderWay(); why != "" {
+		return why
+	}
 	return strings.Join(h.machine.Reasons(), "; ")
 }
 

@@ -19,7 +19,8 @@ func (a *Agent) Report() *api.SyncRequest {
 	inv, hash := a.inventory()
 	req := &api.SyncRequest{
 		Instance: a.instance, Boot: a.node.Boot, Inventory: inv, InventoryHash: hash, Unhealthy: a.publicReasons(),
-		Samples: a.devices.Samples(), Prepulled: a.publicPrepulled(a.ahead.Results()), Ranks: []node.RankStatus{},
+		Samples: a.devices.Samples(), Storage: a.storageSamples(), Prepulled: a.publicPrepulled(a.ahead.Results()), Ranks: []node.RankStatus{},
+		Checked: a.health.machine.Passed(), Reboot: a.publicReboot(),
 	}
 	for _, r := range a.all() {
 		req.Ranks = append(req.Ranks, a.publicStatus(r.Status()))

@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/preflight"
 	"gbatch/internal/noded/program"
+	"gbatch/internal/noded/reboot"
 	"gbatch/oci/atomicfile"
 )
 
@@ -27,6 +28,7 @@ type health struct {
 	images  string // the image store's directory
 	minFree int64
 	own     []config.Program // of the site's
+	reboots *reboot.Reboots  // set before anybody asks
 	machine *checks.Watch    // that it is fit for jobs; set before anybody asks
 
 	mu    sync.Mutex
@@ -112,6 +114,9 @@ func (h *health) reasons() []string {
 		if reason := preflight.DiskReason(dir, h.minFree); reason != "" {
 			list = append(list, reason)
 		}
+	}
+	if why := h.reboots.UnderWay(); why != "" {
+		list = append(list, why)
 	}
 	list = append(list, h.machine.Reasons()...)
 	for _, p := range h.own {

@@ -56,6 +56,15 @@ func (a *Agent) publicFaults() []node.Fault {
 	return list
 }
 
+// publicReboot is what is said of an order to reboot.
+func (a *Agent) publicReboot() *node.Reboot {
+	r := a.health.reboots.Word()
+	if r != nil {
+		r.Failed = a.places.Public(r.Failed)
+	}
+	return r
+}
+
 // publicReasons is why the node takes no jobs, in words for everyone.
 func (a *Agent) publicReasons() []string {
 	list := a.health.reasons()

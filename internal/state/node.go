@@ -21,6 +21,9 @@ type Node struct {
 	Drained   string    `json:"drained,omitempty"` // reason an operator gave, or a fault; empty: not drained
 	Faults    uint64    `json:"faults,omitempty"`  // the last fault of the instance for which it was drained
 
+	Reboot  *Reboot    `json:"reboot,omitempty"`  // an operator's order, until the node is back; nil: none
+	EvictAt sched.Time `json:"evictAt,omitempty"` // what still runs here then is ended or moved; 0: it goes on
+
 	DrainedGPUs map[string]string `json:"drainedGpus,omitempty"` // UUID to the reason an operator gave
 	Trouble     *Trouble          `json:"trouble,omitempty"`     // jobs that failed there in a row, nil if none
 	Unsure      bool              `json:"unsure,omitempty"`      // a backup was restored: what it has beyond that is not gone yet
@@ -62,12 +65,14 @@ func (n *Node) Since() (at sched.Time) {
 // State is the node's state in one word, with the reason if it is not up.
 func (n *Node) State() (string, string) {
 	switch {
+	case n.Reboot.underWay():
+		return "rebooting", n.drainedFor()
 	case n.Lost:
-		return "lost", "no contact"
+		return "lost", n.silence()
 	case n.Suspect:
-		return "suspect", "no contact"
+		return "suspect", n.silence()
 	case n.Drained != "":
-		return "drained", n.Drained
+		return "drained", n.drainedFor()
 	case n.Unsure:
 		return "unhealthy", "the controller's records are of an older state: it has yet to say what it runs, and to end what is not wanted any more"
 	case n.Penalty() > 0:

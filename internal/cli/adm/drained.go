@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/client"
@@ -14,17 +15,17 @@ import (
 // lookAgain is how often nodes that are being drained are looked at.
 const lookAgain = 2 * time.Second
 
-// awaitEmpty waits until no job is on the nodes, and says on which there are
+// await waits until nothing is to be waited for at any of the nodes, and says what is
 // whenever that changes. 0 is any time. Jobs that come meanwhile by name of a node
 // cannot be: the nodes are drained.
-func awaitEmpty(ctx context.Context, a *cli.App, nodes []string, most time.Duration) error {
+func await(ctx context.Context, a *cli.App, nodes []string, most time.Duration, what func(*api.Node) (string, error)) error {
 	if most > 0 {
 		timed, cancel := context.WithTimeoutCause(ctx, most, errLate)
 		defer cancel()
 		ctx = timed
 	}
 	for said := ""; ; {
-		busy, err := busyNodes(ctx, a, nodes)
+		busy, err := waitedFor(ctx, a, nodes, what)
 		if err == nil && busy == "" {
 			return nil
 		}
@@ -36,7 +37,7 @@ func awaitEmpty(ctx context.Context, a *cli.App, nodes []string, most time.Durat
 			err = client.Sleep(ctx, lookAgain)
 		}
 		if context.Cause(ctx) == errLate {
-			return fmt.Errorf("%w: after %v there are still %s; they are drained, and what runs there goes on", errLate, most, said)
+			return fmt.Errorf("%w: after %v: %s; they are drained, and what runs there goes on", errLate, most, said)
 		}
 		if err != nil {
 			return err
@@ -46,16 +47,41 @@ func awaitEmpty(ctx context.Context, a *cli.App, nodes []string, most time.Durat
 
 var errLate = &exit.Error{Code: exit.Failure, Err: fmt.Errorf("the deadline is over")}
 
-func busyNodes(ctx context.Context, a *cli.App, nodes []string) (string, error) {
-	var busy []string
+func waitedFor(ctx context.Context, a *cli.App, nodes []string, what func(*api.Node) (string, error)) (string, error) {
+	var list []string
 	for _, name := range nodes {
 		n, err := a.Client.Node(ctx, name)
 		if err != nil {
 			return "", err
 		}
-		if n.Jobs > 0 {
-			busy = append(busy, fmt.Sprintf("%d jobs on %s", n.Jobs, name))
+		text, err := what(&n.Node)
+		if err != nil {
+			return "", err
+		}
+		if text != "" {
+			list = append(list, text)
 		}
 	}
-	return strings.Join(busy, ", "), nil
+	return strings.Join(list, ", "), nil
+}
+
+// busyNode is what keeps a node from being empty.
+func busyNode(n *api.Node) (string, error) {
+	if n.Jobs == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("%d jobs on %s", n.Jobs, n.Name), nil
+}
+
+// awayNode is what keeps a node from being back after its reboot.
+func awayNode(n *api.Node) (string, error) {
+	switch n.Reboot {
+	case "":
+		return "", nil
+	case "pending":
+		return busyNode(n)
+	case "sent":
+		return n.Name + " to be back", nil
+	}
+	return "", &exit.Error{Code: exit.Failure, Err: fmt.Errorf("%s: %s", n.Name, n.Reason)}
 }

@@ -7,52 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
-	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/jobs"
 )
-
-// Drain is gadm drain.
-type Drain struct {
-	Nodes  []string `arg:"" sep:"none" help:"Nodes, as gpu[01-04]."`
-	GPU    string   `name:"gpu" placeholder:"INDEX|UUID" help:"Only this GPU of each node."`
-	Reason string   `short:"r" required:"" help:"Why. Everyone whose job waits for the node sees it."`
-
-	Wait     bool          `help:"Come back when no job is there any more."`
-	Deadline time.Duration `placeholder:"DURATION" help:"Wait so long at most, as 4h."`
-}
-
-// Run takes nodes out of scheduling; what runs on them goes on, and may be waited
-// for.
-func (o *Drain) Run(ctx context.Context, a *cli.App) error {
-	if (o.Wait || o.Deadline != 0) && o.GPU != "" {
-		return exit.Usagef("--wait and --deadline are for whole nodes: what is on one GPU is shown by ginfo --gpus")
-	}
-	if o.Deadline < 0 {
-		return exit.Usagef("--deadline %v: want a time from now, as 4h", o.Deadline)
-	}
-	err := eachNode(a, o.Nodes, gpuOf(o.GPU)+"%s drained\n", func(node string) error {
-		return a.Client.Drain(ctx, node, api.DrainRequest{GPU: o.GPU, Reason: o.Reason})
-	})
-	if err != nil || !o.Wait && o.Deadline == 0 {
-		return err
-	}
-	nodes, err := jobs.ParseNodes(o.Nodes)
-	if err != nil {
-		return err
-	}
-	return awaitEmpty(ctx, a, nodes, o.Deadline)
-}
 
 // gpuOf is what stands before a node's name where one GPU is meant.
 func gpuOf(gpu string) string {
 	if gpu == "" {
 		return ""
 	}
-	return "GPU " + strings.ReplaceAll(gpu, "%", "%%") + " of "
+	return "GPU " + gpu + " of "
 }
 
 // Resume is gadm resume.
@@ -63,7 +29,7 @@ type Resume struct {
 
 // Run puts nodes back.
 func (o *Resume) Run(ctx context.Context, a *cli.App) error {
-	return eachNode(a, o.Nodes, gpuOf(o.GPU)+"%s resumed\n", func(node string) error {
+	return eachNode(a, o.Nodes, strings.ReplaceAll(gpuOf(o.GPU), "%", "%%")+"%s resumed\n", func(node string) error {
 		return a.Client.Resume(ctx, node, api.DrainRequest{GPU: o.GPU})
 	})
 }

@@ -32,12 +32,7 @@ func toServer(srv *httptest.Server) *client.Client {
 
 // TestOperator looks at what gadm asks of the controller and says to the user.
 func TestOperator(t *testing.T) {
-	tests := map[string]struct {
-		run  func(context.Context, *cli.App) error
-		asks []string
-		says string
-		code int
-	}{
+	operate(t, map[string]operation{
 		"drain": {
 			run: func(ctx context.Context, a *cli.App) error {
 				return (&Drain{Nodes: []string{"gpu[01-02]"}, Reason: "new driver"}).Run(ctx, a)
@@ -58,6 +53,25 @@ func TestOperator(t *testing.T) {
 			},
 			asks: []string{`POST /v1/nodes/busy/drain {"reason":"new driver"}`, "GET /v1/nodes/busy "},
 			says: "busy drained\n", code: exit.Failure,
+		},
+		"evicted": {
+			run: func(ctx context.Context, a *cli.App) error {
+				return (&Drain{Nodes: []string{"gpu01"}, Reason: "new driver", Evict: true}).Run(ctx, a)
+			},
+			asks: []string{`POST /v1/nodes/gpu01/drain {"reason":"new driver","evict":true}`},
+			says: "gpu01 drained\n  job 12 (train) of ann is being halted; a new job will continue it\n",
+		},
+		"evicted later, then rebooted": {
+			run: func(ctx context.Context, a *cli.App) error {
+				return (&Drain{Nodes: []string{"gpu01"}, Reason: "new driver", Evict: true, Reboot: true, Deadline: 4 * time.Hour}).Run(ctx, a)
+			},
+			asks: []string{`POST /v1/nodes/gpu01/drain {"reason":"new driver","evict":true,"evictIn":14400,"reboot":true}`, "GET /v1/nodes/gpu01 "},
+		},
+		"one GPU is not rebooted": {
+			run: func(ctx context.Context, a *cli.App) error {
+				return (&Drain{Nodes: []string{"gpu01"}, GPU: "3", Reason: "new driver", Reboot: true}).Run(ctx, a)
+			},
+			code: exit.Usage,
 		},
 		"one GPU is not waited for": {
 			run: func(ctx context.Context, a *cli.App) error {
@@ -110,35 +124,23 @@ func TestOperator(t *testing.T) {
 			says: "NAME    UUID  FROM                  UNTIL                 NODES        FOR                                REASON\n" +
 				"course  a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8  2026-03-01T09:00:00Z  2026-03-01T10:00:00Z  gpu[01-02] (2 GPUs)  project ml101, jobs that name it  Tuesdays\n",
 		},
-	}
+	})
+}
+
+// operation is something that gadm is told to do.
+type operation struct {
+	run  func(context.Context, *cli.App) error
+	asks []string
+	says string
+	code int
+}
+
+func operate(t *testing.T, tests map[string]operation) {
+	t.Helper()
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var asks []string
-			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					t.Error(err)
-				}
-				asks = append(asks, fmt.Sprintf("%s %s %s", r.Method, r.URL.Path, bytes.TrimSpace(body)))
-				switch {
-				case strings.Contains(r.URL.Path, "gpu09"):
-					clitest.Refuse(w, api.Errorf(api.CodeNotFound, `there is no node "gpu09"`))
-				case strings.HasPrefix(r.URL.Path, "/v1/nodes/") && r.Method == http.MethodGet:
-					clitest.Answer(w, api.NodeDetail{Node: api.Node{Name: "busy", Jobs: strings.Count(r.URL.Path, "busy")}})
-				case r.Method == http.MethodGet:
-					clitest.Answer(w, api.ReservationList{Reservations: []api.Reservation{{Name: "course", UUID: "a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8", Start: clitest.Now, End: clitest.Now.Add(time.Hour),
-						Nodes: []string{"gpu01", "gpu02"}, GPUs: []string{"GPU-a", "GPU-b"}, Projects: []string{"ml101"}, Reason: "Tuesdays"}}})
-				case r.URL.Path == api.PathReservations:
-					var made api.Reservation
-					if err := json.Unmarshal(body, &made); err != nil {
-						t.Error(err)
-					}
-					made.UUID = "a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8"
-					clitest.Answer(w, made)
-				default:
-					w.WriteHeader(http.StatusNoContent)
-				}
-			}))
+			srv := httptest.NewServer(operated(t, &asks))
 			defer srv.Close()
 			var out bytes.Buffer
 			a := &cli.App{Out: &out, Err: io.Discard, Client: toServer(srv), Now: func() time.Time { return clitest.Now }}
@@ -153,5 +155,40 @@ func TestOperator(t *testing.T) {
 				t.Errorf("said:\n%s\nwant:\n%s", got, tc.says)
 			}
 		})
+	}
+}
+
+// operated answers what gadm asks, and notes it.
+func operated(t *testing.T, asks *[]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		*asks = append(*asks, fmt.Sprintf("%s %s %s", r.Method, r.URL.Path, bytes.TrimSpace(body)))
+		switch {
+		case strings.Contains(r.URL.Path, "gpu09"):
+			clitest.Refuse(w, api.Errorf(api.CodeNotFound, `there is no node "gpu09"`))
+		case strings.HasPrefix(r.URL.Path, "/v1/nodes/") && r.Method == http.MethodGet:
+			clitest.Answer(w, api.NodeDetail{Node: api.Node{Name: "busy", Jobs: strings.Count(r.URL.Path, "busy")}})
+		case r.Method == http.MethodGet:
+			clitest.Answer(w, api.ReservationList{Reservations: []api.Reservation{{Name: "course", UUID: "a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8", Start: clitest.Now, End: clitest.Now.Add(time.Hour),
+				Nodes: []string{"gpu01", "gpu02"}, GPUs: []string{"GPU-a", "GPU-b"}, Projects: []string{"ml101"}, Reason: "Tuesdays"}}})
+		case r.URL.Path == api.PathReservations:
+			var made api.Reservation
+			if err := json.Unmarshal(body, &made); err != nil {
+				t.Error(err)
+			}
+			made.UUID = "a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8"
+			clitest.Answer(w, made)
+		case strings.HasSuffix(r.URL.Path, "/drain"):
+			res := api.DrainResult{Evicted: []api.EvictedJob{}}
+			if strings.Contains(string(body), `"evict":true`) {
+				res.Evicted = append(res.Evicted, api.EvictedJob{ID: "12", Name: "train", User: "ann", What: "is being halted; a new job will continue it"})
+			}
+			clitest.Answer(w, res)
+		default:
+			w.WriteHeader(http.StatusNoContent)
+		}
 	}
 }

@@ -251,7 +251,10 @@ func (c *control) updateNodes(ctx context.Context, list string, s settings) erro
 	case state == "DRAIN" && reason == "":
 		return fmt.Errorf("You must specify a reason when DOWNING or DRAINING a node. Request denied") //nolint:staticcheck // Slurm's words
 	case state == "DRAIN":
-		return c.eachNode(nodes, func(name string) error { return c.app.Client.Drain(ctx, name, api.DrainRequest{Reason: reason}) })
+		return c.eachNode(nodes, func(name string) error {
+			_, err := c.app.Client.Drain(ctx, name, api.DrainRequest{Reason: reason})
+			return err
+		})
 	}
 	return exit.Usagef("State=%s is not played here: DRAIN lets the node's jobs end, RESUME puts it back; gcancel ends the jobs of a node that must be empty now", state)
 }
@@ -270,16 +273,19 @@ func (c *control) eachNode(nodes []string, do func(name string) error) error {
 	return failed
 }
 
-// reboot drains nodes, so that whoever may can reboot them when their jobs have
-// ended: scontrol reboot [ASAP] [nextstate=RESUME] [reason=TEXT] NODES.
+// reboot has nodes rebooted when they are empty:
+// scontrol reboot [ASAP] [nextstate=RESUME] [reason=TEXT] NODES. Until then they take
+// no more jobs, which is what ASAP asks for.
 func (c *control) reboot(ctx context.Context, word string, args []string) error {
-	reason, list := "reboot requested by scontrol", ""
+	reason, list, asap := "reboot requested by scontrol", "", false
 	for _, arg := range args {
 		key, value, ok := strings.Cut(arg, "=")
 		switch {
-		case strings.EqualFold(arg, "asap"), ok && strings.EqualFold(key, "nextstate") && strings.EqualFold(value, "down"):
+		case strings.EqualFold(arg, "asap"):
+			asap = true
+		case ok && strings.EqualFold(key, "nextstate") && strings.EqualFold(value, "resume"):
 		case ok && strings.EqualFold(key, "nextstate"):
-			return exit.Usagef("nextstate=%s is not played here: gbatch reboots no machine; scontrol update NodeName=... State=RESUME puts it back when it is up", value)
+			return exit.Usagef("nextstate=%s is not played here: a node takes jobs again when it is back and its checks have passed. To keep it out, drain it first by scontrol update NodeName=... State=DRAIN Reason=..., then reboot it: it stays drained", value)
 		case ok && strings.EqualFold(key, "reason"):
 			reason = value
 		case list == "":
@@ -296,11 +302,14 @@ func (c *control) reboot(ctx context.Context, word string, args []string) error 
 	case len(nodes) == 0 || strings.EqualFold(list, "ALL"):
 		return exit.Usagef("scontrol %s wants a list of nodes", word)
 	case word == "cancel_reboot":
-		return c.eachNode(nodes, func(name string) error { return c.app.Client.Resume(ctx, name, api.DrainRequest{}) })
+		return c.eachNode(nodes, func(name string) error { return c.app.Client.Resume(ctx, name, api.DrainRequest{Reboot: true}) })
 	}
-	if err := c.eachNode(nodes, func(name string) error { return c.app.Client.Drain(ctx, name, api.DrainRequest{Reason: reason}) }); err != nil {
+	err = c.eachNode(nodes, func(name string) error {
+		_, err := c.app.Client.Drain(ctx, name, api.DrainRequest{Reason: reason, Reboot: true})
 		return err
+	})
+	if err == nil && !asap {
+		c.app.Say("scontrol: %s takes no more jobs until it was rebooted, as with ASAP", list)
 	}
-	c.app.Say("scontrol: %s takes no more jobs. Reboot it when its jobs have ended, then scontrol update NodeName=%s State=RESUME", list, list)
-	return nil
+	return err
 }

@@ -65,6 +65,8 @@ func stateChange(old, n *state.Node, now sched.Time) string {
 		return text
 	case word == "drained":
 		return word
+	case last.State == "rebooting" && heard && word == "up":
+		return "back after its reboot, and its checks have passed"
 	case !heard:
 		return ""
 	case word != "up":

@@ -170,6 +170,10 @@ func (f Failure) rule(r *job.Retry) string {
 	return ""
 }
 
+// Interrupted says whether a job asks to be tried again where it is ended by no fault of
+// its own.
+func Interrupted(r *job.Retry) bool { return r != nil && handles(r, job.OnInterruption) }
+
 func handles(r *job.Retry, event string) bool {
 	return len(r.On) == 0 || slices.Contains(r.On, event)
 }

@@ -32,6 +32,7 @@ var (
 	mUserGPUs  = metrics.Gauge("gctld_user_gpus", "GPUs that jobs hold, by user; a part of a GPU is a fraction.", "user")
 	mNodes     = metrics.Gauge("gctld_nodes", "Nodes by state.", "state")
 	mAway      = metrics.Gauge("gctld_node_out_of_service", "1 for each node that takes no jobs, with its state.", "node", "state")
+	mLate      = metrics.Gauge("gctld_node_reboot_overdue", "1 for each node that was told to reboot and has not come back in time, or could not.", "node")
 	mGPUs      = metrics.Gauge("gctld_gpus", "GPUs by model and by whether jobs hold them, nobody does, or nobody can.", "model", "state")
 	mCores     = metrics.Gauge("gctld_cores", "Cores of all nodes, by whether jobs hold them.", "state")
 	mMemory    = metrics.Gauge("gctld_memory_bytes", "Memory of all nodes in bytes, by whether jobs hold it.", "state")
@@ -126,7 +127,7 @@ func (by holders) read(set *metrics.Set, most int, jobs, gpus metrics.Family) {
 
 // nodeStates are those that are told when there is no such node, too: an alert
 // needs the 0.
-var nodeStates = []string{"up", "drained", "unhealthy", "suspect", "lost"}
+var nodeStates = []string{"up", "drained", "rebooting", "unhealthy", "suspect", "lost"}
 
 func (c *Counts) addNodes(set *metrics.Set) {
 	for _, state := range nodeStates {
@@ -135,6 +136,9 @@ func (c *Counts) addNodes(set *metrics.Set) {
 	for _, n := range c.away[:min(meter.MaxNodes, len(c.away))] {
 		state, _ := n.State()
 		set.Add(mAway, 1, n.Name, state)
+		if n.Reboot.Overdue() {
+			set.Add(mLate, 1, n.Name)
+		}
 	}
 	weight := map[string]float64{}
 	for u, n := range c.gpus {

@@ -59,9 +59,9 @@ var slurmNodeStates = []struct {
 	{"mixed", "Nodes of which a part is taken.", func(n slurmNode) bool { return n.up() && n.busy() && !n.full() }},
 	{"idle", "Nodes on which nothing runs.", func(n slurmNode) bool { return n.up() && !n.busy() }},
 	{"down", "Nodes that are lost or unhealthy.", func(n slurmNode) bool { return n.state == "lost" || n.state == "unhealthy" }},
-	{"drain", "Nodes that an operator took out of scheduling.", func(n slurmNode) bool { return n.state == "drained" }},
-	{"draining", "Nodes of those on which jobs run still.", func(n slurmNode) bool { return n.state == "drained" && n.busy() }},
-	{"drained", "Nodes of those on which nothing runs.", func(n slurmNode) bool { return n.state == "drained" && !n.busy() }},
+	{"drain", "Nodes that an operator took out of scheduling.", func(n slurmNode) bool { return n.out() }},
+	{"draining", "Nodes of those on which jobs run still.", func(n slurmNode) bool { return n.out() && n.busy() }},
+	{"drained", "Nodes of those on which nothing runs.", func(n slurmNode) bool { return n.out() && !n.busy() }},
 	{"noresp", "Nodes that are silent.", func(n slurmNode) bool { return n.state == "suspect" || n.state == "lost" }},
 }
 
@@ -73,6 +73,7 @@ type slurmNode struct {
 }
 
 func (n slurmNode) up() bool   { return n.state == "up" || n.state == "suspect" }
+func (n slurmNode) out() bool  { return n.state == "drained" || n.state == "rebooting" }
 func (n slurmNode) busy() bool { return len(n.Jobs) > 0 }
 
 // full says that no job with a core and, where there are any, a GPU fits.

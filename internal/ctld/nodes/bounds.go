@@ -35,6 +35,9 @@ func bound(q *api.SyncRequest) error {
 	for i := range q.Faults {
 		cut(&q.Faults[i].Text, maxText)
 	}
+	if q.Reboot != nil {
+		cut(&q.Reboot.Failed, maxText)
+	}
 	if len(q.Records) > maxWord {
 		q.Records = "" // none of ours
 	}

@@ -61,7 +61,7 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 		return nil, err
 	}
 	skew := s.Skews.Heard(in.Name, q.NowMS, s.Loop.Now())
-	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Faults: q.Faults, Ranks: samples.OnOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
+	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Faults: q.Faults, Checked: q.Checked, Reboot: q.Reboot, Ranks: samples.OnOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
 	for _, g := range q.Samples {
 		if g.Utilization != nil {
 			ev.Loads = append(ev.Loads, idle.Load{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
@@ -139,6 +139,7 @@ func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 	if n.Instance == q.Instance {
 		out.Noted = n.Faults
 	}
+	out.Reboot = n.OrdersReboot()
 	out.Version, out.Changed = n.Version, n.Version != q.Seen
 	if !out.Changed {
 		return out, nil

@@ -121,6 +121,8 @@ const minConnections = 64
 type Timing struct {
 	Suspect Seconds `yaml:"suspectAfter"`
 	Timeout Seconds `yaml:"timeout"`
+	// Reboot is how long a node may take that was told to reboot.
+	Reboot Seconds `yaml:"rebootTimeout"`
 }
 
 // Keep is how long ended jobs stay in memory, quick to list. They stay in the
@@ -161,7 +163,7 @@ func Default() Config {
 		GangSubnet:     netip.MustParsePrefix("10.214.0.0/16"),
 		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxGrace: 3600, MaxQueued: 2_000_000, PerUser: defaultPerUser()},
 		Connections:    Connections{PerAddress: 256},
-		Nodes:          Timing{Suspect: 75, Timeout: 300},
+		Nodes:          Timing{Suspect: 75, Timeout: 300, Reboot: 1800},
 		IDsFrom:        0x20000000,
 		ReserveMiB:     256,
 		Keep:           Keep{For: 86400, Count: 100_000},
@@ -243,6 +245,9 @@ func (c Config) Validate() error {
 	}
 	if c.Nodes.Suspect <= 0 || c.Nodes.Timeout <= c.Nodes.Suspect {
 		bad("nodes", "suspectAfter must be above 0 and below timeout")
+	}
+	if c.Nodes.Reboot < 60 || c.Nodes.Reboot > 24*3600 {
+		bad("nodes.rebootTimeout", "%v: must be 1 minute to 1 day", c.Nodes.Reboot)
 	}
 	if c.IDsFrom < node.IDRange || c.IDsFrom%node.IDRange != 0 || c.IDsFrom > 0x7f000000 {
 		bad("idsFrom", "%d: must be a multiple of %d, from that to %d", c.IDsFrom, node.IDRange, 0x7f000000)
@@ -340,7 +345,7 @@ func (c Config) Rules() (control.Config, error) {
 	out := control.Config{
 		Policy: policy, Accounting: acct, Projects: map[string]ask.Project{},
 		DefaultRun: c.Limits.DefaultDuration.Millis(), MaxRun: c.Limits.MaxDuration.Millis(), DefaultMin: c.Limits.DefaultMin.Millis(),
-		Grace: c.Limits.Grace.Millis(), MaxGrace: c.Limits.MaxGrace.Millis(), SuspectTime: c.Nodes.Suspect.Millis(), NodeTimeout: c.Nodes.Timeout.Millis(),
+		Grace: c.Limits.Grace.Millis(), MaxGrace: c.Limits.MaxGrace.Millis(), SuspectTime: c.Nodes.Suspect.Millis(), NodeTimeout: c.Nodes.Timeout.Millis(), RebootTime: c.Nodes.Reboot.Millis(),
 		KeepEnded: c.Keep.For.Millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
 	}
 	out.PerUser, out.Users = c.Limits.quotas()

@@ -161,7 +161,7 @@ func Node(v *state.View, n *state.Node) api.Node {
 		out.Storage = append(out.Storage, api.NodeStorage{Name: r.Name, ReadOnly: r.ReadOnly, Away: r.Away})
 	}
 	out.State, out.Reason = n.State()
-	out.Since = Time(n.Since())
+	out.Since, out.Reboot = Time(n.Since()), n.Reboot.Stage()
 	if inv.CUDA > 0 {
 		out.CUDA = fmt.Sprintf("%d.%d", inv.CUDA/100, inv.CUDA%100)
 	}

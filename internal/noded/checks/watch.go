@@ -105,6 +105,13 @@ func (w *Watch) Reasons() []string {
 	return list
 }
 
+// Passed says that this daemon has made all checks, and that all have passed.
+func (w *Watch) Passed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.saw && len(w.found) == 0 && len(w.kept.Out) == 0
+}
+
 // Failing are the checks that found something at the last look, by name.
 func (w *Watch) Failing() map[string]bool {
 	w.mu.Lock()

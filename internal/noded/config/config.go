@@ -141,6 +141,9 @@ type Config struct {
 	// is given to others. If one fails, the node is drained. Default: none.
 	Epilog []Program `yaml:"epilog"`
 
+	// Reboot is how the machine is rebooted when an operator orders it.
+	Reboot Reboot `yaml:"reboot"`
+
 	// Health is what the node looks at by itself.
 	Health Health `yaml:"health"`
 }
@@ -298,6 +301,7 @@ func (c *Config) SetDefaults() {
 	c.Health.setDefaults(c.Reserve.Memory)
 	setTimeouts(c.Prolog, 5*time.Minute)
 	setTimeouts(c.Epilog, 5*time.Minute)
+	setDefault(&c.Reboot.Timeout, Duration(5*time.Minute))
 	for i := range c.Storage {
 		setDefault(&c.Storage[i].Mode, 0o2770)
 	}

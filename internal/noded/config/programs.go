@@ -17,8 +17,23 @@ type Program struct {
 	Timeout Duration `yaml:"timeout"`
 }
 
+// Reboot is how the machine is rebooted.
+type Reboot struct {
+	// Path of a program of the site's, as of a prolog. Default: systemctl reboot, or
+	// shutdown -r now.
+	Path string `yaml:"path"`
+	// Timeout is how long it may take to set the reboot in motion. Default 5m; 1s to 1h.
+	Timeout Duration `yaml:"timeout"`
+}
+
 // Programs are all of the site's.
-func (c *Config) Programs() []Program { return slices.Concat(c.Prolog, c.Epilog, c.Health.Programs) }
+func (c *Config) Programs() []Program {
+	list := slices.Concat(c.Prolog, c.Epilog, c.Health.Programs)
+	if c.Reboot.Path != "" {
+		list = append(list, Program(c.Reboot))
+	}
+	return list
+}
 
 const maxPrograms = 16 // of one kind
 
@@ -31,6 +46,10 @@ func setTimeouts(list []Program, d time.Duration) {
 func checkPrograms(c *Config, bad func(string, string, ...any)) {
 	checkProgramList("prolog", c.Prolog, bad)
 	checkProgramList("epilog", c.Epilog, bad)
+	if c.Reboot.Path != "" && !filepath.IsAbs(c.Reboot.Path) {
+		bad("reboot.path", "%q: must be an absolute path", c.Reboot.Path)
+	}
+	bounds[Duration]{Duration(time.Second), Duration(time.Hour)}.check(bad, "reboot.timeout", c.Reboot.Timeout)
 }
 
 func checkProgramList(key string, list []Program, bad func(string, string, ...any)) {

@@ -27,6 +27,8 @@ type Node interface {
 	Desire(*api.SyncResponse)
 	// Noted says up to which of its faults the controller has drained the node.
 	Noted(seq uint64)
+	// OrderReboot says which order to reboot stands; 0: none.
+	OrderReboot(seq uint64)
 	// Stream answers a request for bytes, in the background.
 	Stream(context.Context, api.StreamRequest)
 	// LeaseOver ends all ranks, as the controller may give them away.
@@ -198,6 +200,9 @@ func (c *Contact) take(ctx context.Context, t ticket, resp *api.SyncResponse) {
 	c.Node.Noted(resp.Noted)
 	if c.order.accept(t, resp) {
 		c.Node.Desire(resp)
+	}
+	if resp.Version == c.order.seen { // not one that came late
+		c.Node.OrderReboot(resp.Reboot)
 	}
 	c.mu.Unlock()
 	if resp.WantInventory {

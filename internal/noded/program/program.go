@@ -21,6 +21,7 @@ import (
 // Run is one run of a program.
 type Run struct {
 	Path  string
+	Args  []string
 	Env   []string // all of its environment
 	Limit time.Duration
 	Group *cgroups.Group // of its own; what it left there is the caller's to end
@@ -59,7 +60,7 @@ func (r Run) Do(ctx context.Context) (out string, err error) {
 		return "", &Failure{What: err.Error()}
 	}
 	var kept tail
-	cmd := exec.Command(r.Path)
+	cmd := exec.Command(r.Path, r.Args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = r.Env, "/", &kept, &kept, lingering
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := r.Group.Start(cmd); err != nil {
