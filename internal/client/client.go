@@ -54,14 +54,15 @@ type Munge struct {
 	Socket string // of its daemon; empty: the usual one
 }
 
-// request is one exchange. in and out are JSON bodies; stream, if set, is sent
-// as it is.
+// request is one exchange. in and out are JSON bodies; raw and stream, if set, are
+// sent as they are.
 type request struct {
 	method string
 	path   string
 	query  query
 	header map[string]string
 	in     any
+	raw    []byte // a body that is no JSON
 	stream io.Reader
 	out    any
 	hold   time.Duration // how much longer than Timeout the answer may take
@@ -126,7 +127,7 @@ func (c *Client) call(ctx context.Context, r request) error {
 	if err := c.open(); err != nil {
 		return err
 	}
-	var body []byte
+	body := r.raw
 	if r.in != nil {
 		var err error
 		if body, err = json.Marshal(r.in); err != nil {
@@ -208,7 +209,7 @@ func (c *Client) setHeader(ctx context.Context, req *http.Request, r request, bo
 	if r.in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if r.stream != nil {
+	if r.stream != nil || r.raw != nil {
 		req.Header.Set("Content-Type", "application/octet-stream")
 	}
 	for k, v := range r.header {

@@ -3,6 +3,7 @@ package ctld
 import (
 	"net"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,6 +14,7 @@ import (
 	"gbatch/internal/ctld/nodes"
 	"gbatch/internal/ctld/route"
 	"gbatch/internal/ctld/streams"
+	"gbatch/internal/ctld/trees"
 	"gbatch/internal/ctld/usage"
 	"gbatch/internal/metrics"
 )
@@ -22,7 +24,7 @@ import (
 // what come from this table.
 func (s *Server) routes() []route.Route {
 	used := &usage.Used{View: s.loop.View, Samples: &s.samples, Now: s.loop.Now}
-	submissions := &jobs.Submissions{Meters: s.meters, Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs}
+	submissions := &jobs.Submissions{Meters: s.meters, Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs, HasTree: s.trees.Has}
 	actions := &jobs.Actions{Loop: s.loop, Jobs: s.jobs, Rights: s.rights}
 	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used}
 	opened := &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams}
@@ -36,7 +38,7 @@ func (s *Server) routes() []route.Route {
 	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
-	return append(entering(opened), []route.Route{
+	return append(slices.Concat(entering(opened), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs})), []route.Route{
 		route.JSON("POST "+api.PathJobs, access.ByUsers, submissions.Submit).Is("submit-job", "Submit a job"),
 		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
@@ -95,6 +97,15 @@ func entering(opened *streams.OfJobs) []route.Route {
 		route.Socket("GET "+api.PathJobAttach, access.ByUsers, opened.Open(api.StreamAttach)).Is("attach-to-job", "A WebSocket to the terminal of a running job"),
 		route.Socket("GET "+api.PathJobSave, access.ByUsers, opened.Open(api.StreamSave)).Is("save-job", "A WebSocket to what a running job has written over its image, as a layer"),
 		route.Socket("GET "+api.PathJobForward, access.ByUsers, opened.Open(api.StreamForward)).Is("forward-to-job", "A WebSocket to a port of a running job"),
+	}
+}
+
+// bringing are the directories that go along with jobs.
+func bringing(brought *trees.Handlers) []route.Route {
+	return []route.Route{
+		route.JSON("POST "+api.PathTrees, access.ByUsers, brought.AddTree).Is("add-tree", "Keep a directory that jobs shall take along, of chunks that were sent"),
+		route.Done("PUT "+api.PathTreeChunk, access.ByUsers, brought.PutChunk).Is("put-tree-chunk", "Send a chunk of a directory"),
+		route.Plain("GET "+api.PathNodeTree, access.ByNodes, "Between daemons: a directory that a job takes along, as a tar archive", brought.Serve).Streams(),
 	}
 }
 

@@ -30,9 +30,11 @@ import (
 	"gbatch/internal/ctld/samples"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/streams"
+	"gbatch/internal/ctld/trees"
 	"gbatch/internal/ctld/webhook"
 	"gbatch/internal/pki"
 	"gbatch/internal/store"
+	"gbatch/internal/tree"
 	"gbatch/sched"
 )
 
@@ -52,6 +54,7 @@ type Server struct {
 	streams *streams.Hub
 	samples samples.Samples
 	skews   *samples.Skews
+	trees   *trees.Store
 	mailer  *mail.Mailer
 	hooks   *webhook.Sender
 	scrape  *counts.Exporter
@@ -130,6 +133,9 @@ func (s *Server) open() error {
 		return err
 	}
 	s.jobs = &jobstore.Reader{View: s.loop.View, Store: s.store, Vault: vault}
+	if s.trees, err = s.openTrees(); err != nil {
+		return err
+	}
 	s.mailer = mail.New(func() *site.Mail { return s.rules.Now().Mail }, s.jobs, s.log)
 	s.loop.Mail = s.mailer.Take
 	if s.hooks, err = webhook.Open(webhook.Config{Services: func() []site.Webhook { return s.rules.Now().Webhooks }, Jobs: s.jobs, Loop: s.loop, Log: s.log, Now: s.now}, s.store); err != nil {
@@ -144,6 +150,21 @@ func (s *Server) open() error {
 	}
 	s.api = route.New(route.Config{Identify: s.auth.Identify, Conns: s.conns, Caps: s.caps, Large: s.largeAnswer, Refused: s.loop.Refused, Measure: s.meters.Route, Log: s.log}, s.routes())
 	return s.listen()
+}
+
+// openTrees opens the directories that users have brought along. Jobs can still be
+// taken when there is no room for more of those.
+func (s *Server) openTrees() (*trees.Store, error) {
+	return trees.Open(trees.Config{
+		Dir: filepath.Join(s.rules.Now().Dir, site.TreesDir),
+		Most: func(user string) tree.Size {
+			l := s.rules.Now().Limits.Of(user)
+			return tree.Size{Files: l.Uploaded, Bytes: l.UploadedMiB << 20}
+		},
+		Free:   func() int64 { return int64(s.rules.Now().ReserveMiB) << 22 },
+		Keep:   func() time.Duration { return time.Duration(s.rules.Now().Keep.Uploads) * time.Second },
+		Needed: trees.NeededOf(s.jobs), Now: s.now, Log: s.log,
+	})
 }
 
 // caps are what a user may have open and ask in a second.
@@ -307,18 +328,15 @@ func (s *Server) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	g.Go(func() error { // works out shares for those who scrape
-		s.scrape.Run(ctx)
-		return nil
-	})
-	g.Go(func() error { // the mailer
-		s.mailer.Run(ctx)
-		return nil
-	})
-	g.Go(func() error { // tells services
-		s.hooks.Run(ctx)
-		return nil
-	})
+	// Shares for those who scrape, mail, words to services, directories that no job
+	// needs: each works until ctx is done.
+	work := []func(context.Context){s.scrape.Run, s.mailer.Run, s.hooks.Run, s.trees.Run}
+	for _, run := range work {
+		g.Go(func() error { // one for each
+			run(ctx)
+			return nil
+		})
+	}
 	g.Go(func() error { // ends the listeners
 		<-ctx.Done()
 		quick, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

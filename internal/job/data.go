@@ -11,7 +11,7 @@ import (
 
 // Input is data that is there before the program starts.
 type Input struct {
-	URI    string `json:"uri"`              // s3://BUCKET/KEY, https://, http:// where the site allows, or file:// below a storage root
+	URI    string `json:"uri"`              // s3://BUCKET/KEY, https://, http:// where the site allows, file:// below a storage root, or tree:ID[/PATH] of a directory that was brought along
 	Path   string `json:"path"`             // in the container: of the file, or of the directory if URI ends in /
 	SHA256 string `json:"sha256,omitempty"` // of the one file, in hex
 	Cache  bool   `json:"cache,omitempty"`  // kept on the node for other jobs, and mounted read-only
@@ -43,7 +43,7 @@ type S3 struct {
 const maxTransfers = 1000
 
 var inputFields = []field[Input]{
-	{"uri", func(d *decoder, n *node, i *Input) { d.str(n, &i.URI, dataURI("s3", "https", "http", "file")) }, true},
+	{"uri", func(d *decoder, n *node, i *Input) { d.str(n, &i.URI, inputURI) }, true},
 	{"path", func(d *decoder, n *node, i *Input) { d.absolute(n, &i.Path) }, true},
 	{"sha256", func(d *decoder, n *node, i *Input) { d.str(n, &i.SHA256, sha256Hex) }, false},
 	{"cache", func(d *decoder, n *node, i *Input) { d.boolean(n, &i.Cache) }, false},
@@ -81,9 +81,55 @@ func readInputs(d *decoder, n *node, g *Gbatch) {
 		if strings.HasPrefix(in.URI, "http") && strings.HasSuffix(in.URI, "/") {
 			d.ProblemAt(n, "uri", "is a directory, and web servers do not list what is in one", "name the file, or use s3://")
 		}
+		if _, _, is := in.Tree(); is && (in.Cache || in.SHA256 != "") {
+			d.ProblemAt(n, "uri", "is a directory that was brought along: it has its checksum in its name, and each job has its own copy", "remove \"cache\" and \"sha256\"")
+		}
 		d.ownPath(n, in.Path)
 		g.Inputs = append(g.Inputs, in)
 	})
+}
+
+// treeScheme begins the URI of a directory that its user has brought along: it
+// is on the controller's disk under this name, which says what is in it.
+const treeScheme = "tree:"
+
+// TreeURI names a directory that was brought along, or one file of it.
+func TreeURI(id, file string) string { return strings.TrimSuffix(treeScheme+id+"/"+file, "/") }
+
+// Tree is the name of the directory that an input is of, and which file of it;
+// is says that it is one.
+func (i Input) Tree() (id, file string, is bool) {
+	rest, is := strings.CutPrefix(i.URI, treeScheme)
+	id, file, _ = strings.Cut(rest, "/")
+	return id, file, is
+}
+
+// Trees are the directories that a job takes along.
+func (s *Spec) Trees() map[string]bool {
+	ids := map[string]bool{}
+	if s.Gbatch != nil {
+		for _, in := range s.Gbatch.Inputs {
+			if id, _, is := in.Tree(); is {
+				ids[id] = true
+			}
+		}
+	}
+	return ids
+}
+
+// inputURI wants a URI that inputs can have.
+func inputURI(s string) string {
+	id, file, is := Input{URI: s}.Tree()
+	if !is {
+		return dataURI("s3", "https", "http", "file")(s)
+	}
+	if wrong := sha256Hex(id); wrong != "" {
+		return fmt.Sprintf("is %s: want tree:ID as gsubmit --workdir-upload writes it; what follows the colon %s", document.Quote(s), wrong)
+	}
+	if file != "" && (path.Clean(file) != file || path.IsAbs(file) || file == ".." || strings.HasPrefix(file, "../") || len(s) > maxPathBytes) {
+		return fmt.Sprintf("is %s: what follows the ID is the name of one file in the directory", document.Quote(s))
+	}
+	return dataPath(file)
 }
 
 func readOutputs(d *decoder, n *node, g *Gbatch) {

@@ -17,6 +17,14 @@ type Submission struct {
 	Registry *ref.Credentials  // nil: none; never part of Spec
 	Secrets  map[string]string // by name, of those in Spec.Gbatch.Secrets whose value is known; never part of Spec
 	Notes    []Note
+	Hold     bool      // it shall wait until it is released
+	Brought  []Brought // what its submitter has to bring along; not part of Spec before that is done
+}
+
+// Brought is a directory or file of the submitter's that the job is to have.
+type Brought struct {
+	From string // on the submitter's machine; a relative one is beside the job's file
+	Path string // in the container
 }
 
 // Document is the submission as a native document that Parse reads back to the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -202,6 +203,9 @@ func (a *Agent) openParts(boot string) (err error) {
 	})
 	if a.data, err = data.Open(&a.cfg, boot); err != nil {
 		return err
+	}
+	a.data.Tree = func(ctx context.Context, p client.TreePart) (io.ReadCloser, int64, error) {
+		return client.Trees{Client: a.controller}.Open(ctx, a.cfg.Name, p)
 	}
 	if a.disk, err = disk.Open(&a.cfg, a.host.Base(), a.log, a.wroteTooMuch); err != nil {
 		return err

@@ -53,6 +53,9 @@ func Name(uri string, err error) error {
 	return &Error{Kind: Unreachable, URI: uri, Text: plain(err), err: err}
 }
 
+// LocalError is an error of this machine's files, about a URI.
+func LocalError(uri string, err error) error { return Name(uri, local(err)) }
+
 // local marks an error of this machine's files.
 func local(err error) error {
 	if err == nil {

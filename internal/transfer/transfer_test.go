@@ -185,8 +185,9 @@ func TestGoesOn(t *testing.T) {
 
 // TestStalled: a server that stops in the middle is not waited for for ever.
 func TestStalled(t *testing.T) {
+	t.Parallel() // it waits
 	s, c := newServer(t), testClient()
-	c.Stall = 50 * time.Millisecond
+	c.Stall = 2 * time.Second
 	if err := put(t, testClient(), s, files(t, map[string]int{"x": 1000}), "s3://lab/"); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestStalled(t *testing.T) {
 		return true
 	})
 	_, err := get(t, c, s, t.TempDir(), "s3://lab/x")
-	wantKind(t, err, Unreachable, "no data came for 50ms; given up after 6 tries")
+	wantKind(t, err, Unreachable, "no data came for 2s; given up after 6 tries")
 }
 
 // web is a web server with one file, of which the test says how it behaves.

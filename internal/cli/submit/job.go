@@ -13,6 +13,7 @@ import (
 
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/client"
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer"
@@ -27,6 +28,7 @@ type source struct {
 	format    importer.Format    // empty: detected
 	overrides importer.Overrides // in place of the file's
 	alone     bool               // the flags are the whole job
+	again     string             // in place of the file: a job that was submitted before
 	nvct      *nvct.Flags        // of a task of NVIDIA Cloud Tasks, with file unless it is empty
 }
 
@@ -39,6 +41,9 @@ func (s *source) ready(ctx context.Context, a *cli.App, secrets map[string]strin
 	case s.alone:
 		j.name = "gsubmit"
 		j.sub, err = s.overrides.Quick()
+	case s.again != "":
+		j.name = "job " + s.again
+		j.sub, err = before(ctx, a, s.again)
 	default:
 		var data []byte
 		if j.name, data, err = s.text(a); err != nil {
@@ -50,6 +55,25 @@ func (s *source) ready(ctx context.Context, a *cli.App, secrets map[string]strin
 		err = s.amend(&j, s.surroundings(ctx, a, secrets))
 	}
 	return j, usage(j.name, err)
+}
+
+// stdin says whether the job's file is standard input.
+func (s *source) stdin() bool { return s.file == "-" && !s.alone && s.wrap == "" && s.again == "" }
+
+// before is what a job was submitted as.
+func before(ctx context.Context, a *cli.App, id string) (job.Submission, error) {
+	d, err := a.Client.Job(ctx, id, client.JobOptions{})
+	if err != nil {
+		return job.Submission{}, err
+	}
+	if d.Spec == nil {
+		return job.Submission{}, exit.Usagef("job %s is not yours to submit again: its document is not shown to you", id)
+	}
+	doc, err := json.Marshal(d.Spec)
+	if err != nil {
+		return job.Submission{}, err
+	}
+	return job.Parse(doc)
 }
 
 // surroundings are what a job's file alone does not say.

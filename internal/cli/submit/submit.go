@@ -33,6 +33,9 @@ type flags struct {
 	Interactive    bool   `short:"i" xor:"then" help:"Start at once or fail, and give the program your terminal. Enter ~ . leaves it; gexec --attach comes back."`
 	IdempotencyKey string `placeholder:"KEY" help:"Submitting again with the same key gives the same job."`
 
+	WorkdirUpload string   `placeholder:"DIR" help:"Bring a directory along: the job starts in a copy of its own, which it may write to (.gitignore, .dockerignore and .gbatchignore say what is left out)."`
+	FilesFrom     []string `sep:"none" placeholder:"DIR" help:"Let the job's file also name what lies here and goes along (dstack's files and repos), beside what lies where the file does. May be repeated."`
+
 	Secret []string `sep:"none" placeholder:"NAME[@FILE]" help:"Value of a secret: NAME takes it from the environment or asks, NAME@- reads standard input. May be repeated."`
 }
 
@@ -41,6 +44,7 @@ type Submit struct {
 	Files  []string `arg:"" optional:"" name:"file" help:"Job files of any known format; \"-\" or nothing reads standard input."`
 	Format string   `placeholder:"NAME" help:"The files' format, when it shall not be detected (gpulab-v2, ...)."`
 	Wrap   string   `placeholder:"COMMAND" help:"Submit a batch script of this shell command, as sbatch does."`
+	Again  string   `placeholder:"JOB" help:"Submit what a job was submitted as once more, with the very directory that it brought along. Values of its secrets are not kept: give them again."`
 	flags
 	importer.Overrides // win over the file; with a command behind -- they are the whole job
 	dashes             bool
@@ -54,14 +58,17 @@ func (o *Submit) Run(ctx context.Context, a *cli.App) error {
 	if o.Wrap != "" && len(o.Files)+len(o.Command) > 0 {
 		return exit.Usagef("--wrap is the whole job: give it without a file and without a command behind --")
 	}
+	if o.Again != "" && (o.Wrap != "" || len(o.Files)+len(o.Command) > 0) {
+		return exit.Usagef("--again is the whole job: give it without a file and without a command")
+	}
 	files := o.Files
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
-	alone := len(o.Files) == 0 && o.Wrap == "" && (o.dashes || len(o.Command) > 0 || o.Image != "" && a.Term.In) // a person types no job file
+	alone := len(o.Files) == 0 && o.Wrap == "" && o.Again == "" && (o.dashes || len(o.Command) > 0 || o.Image != "" && a.Term.In) // a person types no job file
 	var all []*source
 	for _, file := range files {
-		all = append(all, &source{file: file, wrap: o.Wrap, format: importer.Format(o.Format), overrides: o.Overrides, alone: alone})
+		all = append(all, &source{file: file, wrap: o.Wrap, again: o.Again, format: importer.Format(o.Format), overrides: o.Overrides, alone: alone})
 	}
 	return o.submit(ctx, a, all...)
 }
@@ -95,10 +102,16 @@ func (o *flags) submit(ctx context.Context, a *cli.App, all ...*source) error {
 	case err != nil:
 		return err
 	case o.Convert:
+		if err := jobs[0].bring(ctx, a, o, all[0].file); err != nil {
+			return err
+		}
 		return convert(a, jobs[0].sub)
 	}
 	for i := range jobs {
 		if err := jobs[i].addSecrets(secrets); err != nil {
+			return err
+		}
+		if err := jobs[i].bring(ctx, a, o, all[i].file); err != nil {
 			return err
 		}
 	}
@@ -161,7 +174,7 @@ func (o *flags) send(ctx context.Context, a *cli.App, jobs []ready) (numbers []s
 // program's.
 func (o *flags) secrets(a *cli.App, src *source) (map[string]string, error) {
 	from := secret.Source{Env: a.Env, In: a.In, Ask: a.AskHidden()}
-	if o.Interactive || src.file == "-" && !src.alone && src.wrap == "" {
+	if o.Interactive || src.stdin() {
 		from.In, from.Ask = nil, nil
 	}
 	return secret.Read(o.Secret, from)
@@ -179,7 +192,7 @@ func (o *flags) check(all []*source) error {
 		return exit.Usagef("there are several files and arguments behind --: give one script")
 	case !o.Interactive:
 		return nil
-	case src.file == "-" && !o.DryRun && !src.alone && src.wrap == "":
+	case src.stdin() && !o.DryRun:
 		return exit.Usagef("--interactive gives standard input to the job: name the job file")
 	case o.Hold:
 		return exit.Usagef("--interactive starts at once or fails: it cannot be combined with --hold")

@@ -29,6 +29,8 @@ type Submissions struct {
 	Loop   *loop.Loop
 	Jobs   *jobstore.Reader
 	Meters *meter.Meters
+
+	HasTree func(user, id string) (bool, error) // whether a user has brought a directory along; it stays then until the job is there
 }
 
 // SubmitInput is a submission.
@@ -56,6 +58,9 @@ func (s *Submissions) Submit(ctx context.Context, in *SubmitInput) (*api.SubmitR
 		return nil, err
 	}
 	sub.Notes = append(sub.Notes, dropForeign(s.Loop.View(), &sub.Spec)...)
+	if err := s.checkTrees(id.User, in.Body.DryRun, &sub.Spec); err != nil {
+		return nil, err
+	}
 	if err := setDependencies(&sub.Spec, in.Body.Dependency); err != nil {
 		return nil, err
 	}
@@ -86,6 +91,33 @@ func (s *Submissions) Submit(ctx context.Context, in *SubmitInput) (*api.SubmitR
 	}
 	out.Number, out.State, out.Repeated, out.UUID = a.Number, a.State, a.Repeated, uuid.UUID(ev.UUID).String()
 	return &out, nil
+}
+
+// checkTrees refuses a job whose directories are not here: when it is accepted,
+// they are on disk. Who only asks need not have sent them.
+func (s *Submissions) checkTrees(user string, dry bool, spec *job.Spec) error {
+	if dry || spec.Gbatch == nil {
+		return nil
+	}
+	var wrong job.Problems
+	for i, in := range spec.Gbatch.Inputs {
+		id, _, is := in.Tree()
+		if !is {
+			continue
+		}
+		has, err := s.HasTree(user, id)
+		if err != nil {
+			return err
+		}
+		if !has {
+			wrong = append(wrong, job.Problem{Path: fmt.Sprintf("gbatch.inputs[%d].uri", i), Message: "names a directory that " + user + " has not brought along, or that was removed when no job needed it any more",
+				Hint: "submit with gsubmit --workdir-upload DIR"})
+		}
+	}
+	if len(wrong) > 0 {
+		return wrong
+	}
+	return nil
 }
 
 func (s *Submissions) submitEvent(id access.Identity, in *SubmitInput, sub *job.Submission) (control.Submit, error) {

@@ -130,6 +130,8 @@ type Timing struct {
 type Keep struct {
 	For   Seconds `yaml:"endedFor"`
 	Count int     `yaml:"endedCount"`
+
+	Uploads Seconds `yaml:"uploadsFor"` // how long a directory stays on the controller's disk that no job needs any more
 }
 
 // Seconds is a length of time in whole seconds.

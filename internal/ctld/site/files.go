@@ -5,4 +5,5 @@ const (
 	StoreDir     = "store"
 	VaultFile    = "secrets.key"
 	TokenKeyFile = "token.key"
+	TreesDir     = "trees"
 )

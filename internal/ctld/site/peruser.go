@@ -21,6 +21,8 @@ type PerUser struct {
 	Connections  int64 `yaml:"connections,omitempty"`     // open
 	Requests     int64 `yaml:"requests,omitempty"`        // open, long polls too
 	Streams      int64 `yaml:"streams,omitempty"`         // logs, shells, ports and events that are open
+	UploadedMiB  int64 `yaml:"uploadedMiB,omitempty"`     // in directories brought along with jobs
+	Uploaded     int64 `yaml:"uploadedFiles,omitempty"`   // in those
 
 	Changes int64 `yaml:"changesPerSecond,omitempty"`
 	Reads   int64 `yaml:"readsPerSecond,omitempty"` // lists count for ten
@@ -30,7 +32,7 @@ const unbounded = -1
 
 func defaultPerUser() PerUser {
 	return PerUser{Jobs: 50_000, Tasks: 200_000, Templates: 100, Dependencies: 100_000, StoredMiB: 256, DayMiB: 2048, Tokens: 100, Connections: 1024,
-		Requests: 1024, Streams: 512, Changes: 1000, Reads: 1000}
+		Requests: 1024, Streams: 512, UploadedMiB: 10_240, Uploaded: 1_000_000, Changes: 1000, Reads: 1000}
 }
 
 // perUserKeys are the bounds by their keys.
@@ -48,6 +50,8 @@ var perUserKeys = []struct {
 	{"connections", func(p *PerUser) *int64 { return &p.Connections }},
 	{"requests", func(p *PerUser) *int64 { return &p.Requests }},
 	{"streams", func(p *PerUser) *int64 { return &p.Streams }},
+	{"uploadedMiB", func(p *PerUser) *int64 { return &p.UploadedMiB }},
+	{"uploadedFiles", func(p *PerUser) *int64 { return &p.Uploaded }},
 	{"changesPerSecond", func(p *PerUser) *int64 { return &p.Changes }},
 	{"readsPerSecond", func(p *PerUser) *int64 { return &p.Reads }},
 }

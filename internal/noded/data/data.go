@@ -28,6 +28,7 @@ type Data struct {
 	free   int64  // what must stay free
 	Client *transfer.Client
 	cache  *transfer.Cache
+	Tree   OpenTree // set before the first rank
 
 	mu       sync.Mutex
 	promised int64 // bytes that are still to come, of all ranks

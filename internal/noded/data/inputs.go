@@ -49,7 +49,12 @@ func (d *Data) Fetch(ctx context.Context, r Rank) (Inputs, error) {
 				return err
 			}
 			uri := t.expandURI(want.URI)
-			err := in.bring(ctx, i, want, uri)
+			var err error
+			if _, _, is := want.Tree(); is {
+				err = in.bringTree(ctx, i, want)
+			} else {
+				err = in.bring(ctx, i, want, uri)
+			}
 			if err == nil {
 				in.show.one()
 			}

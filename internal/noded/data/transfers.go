@@ -54,8 +54,12 @@ func (t *transfers) inputError(uri string, err error) error {
 	return &reason.Error{Reason: why, Text: text, Err: err}
 }
 
-// siteServer says whether the site, and not the job, said where a URI leads.
+// siteServer says whether the site, and not the job, said where a URI leads. What
+// was brought along is on the controller.
 func (t *transfers) siteServer(uri string) bool {
+	if strings.HasPrefix(uri, "tree:") {
+		return true
+	}
 	s3 := t.Order.Spec.Gbatch.S3
 	return strings.HasPrefix(uri, "s3:") && (s3 == nil || s3.Endpoint == "") && t.cfg.Endpoint != ""
 }

@@ -1,0 +1,125 @@
+package bring
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+	"github.com/moby/patternmatcher"
+	"github.com/moby/patternmatcher/ignorefile"
+)
+
+// Files that say what is left out. Those of git's form count in each directory,
+// for what is below it.
+const (
+	ownIgnore    = ".gbatchignore"
+	gitIgnore    = ".gitignore"
+	dockerIgnore = ".dockerignore" // at the top alone, in Docker's form
+)
+
+// ignored is what is left out of a directory. What .gbatchignore says, also that
+// something is brought (!NAME), wins over .gitignore, and that over
+// .dockerignore. The directory .git is left out unless .gbatchignore brings it.
+type ignored struct {
+	dir    string
+	own    map[string][]gitignore.Pattern // by directory, with those of the directories above
+	git    map[string][]gitignore.Pattern
+	docker *patternmatcher.PatternMatcher // nil: there is no such file
+	err    error                          // the first that was met
+}
+
+func ignoredBelow(dir string) (*ignored, error) {
+	g := &ignored{dir: dir, own: map[string][]gitignore.Pattern{}, git: map[string][]gitignore.Pattern{}}
+	f, err := os.Open(filepath.Join(dir, dockerIgnore))
+	if errors.Is(err, fs.ErrNotExist) {
+		return g, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines, err := ignorefile.ReadAll(f)
+	if err == nil {
+		g.docker, err = patternmatcher.New(lines)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	return g, nil
+}
+
+// skip says whether something is left out. A walk asks it for a directory before
+// it asks for what is in it.
+func (g *ignored) skip(name string, isDir bool) bool {
+	parts := strings.Split(name, "/")
+	dir := path.Dir(name)
+	switch last(g.patterns(g.own, dir, ownIgnore), parts, isDir) {
+	case gitignore.Exclude:
+		return true
+	case gitignore.Include:
+		return false
+	}
+	if name == ".git" {
+		return true
+	}
+	switch last(g.patterns(g.git, dir, gitIgnore), parts, isDir) {
+	case gitignore.Exclude:
+		return true
+	case gitignore.Include:
+		return false
+	}
+	if g.docker == nil {
+		return false
+	}
+	out, err := g.docker.MatchesOrParentMatches(filepath.FromSlash(name))
+	if err != nil {
+		g.err = errors.Join(g.err, err)
+	}
+	return out && (!isDir || !g.docker.Exclusions()) // below it something may be brought again
+}
+
+// last is what the last pattern says that fits.
+func last(patterns []gitignore.Pattern, parts []string, isDir bool) gitignore.MatchResult {
+	for i := len(patterns) - 1; i >= 0; i-- {
+		if m := patterns[i].Match(parts, isDir); m != gitignore.NoMatch {
+			return m
+		}
+	}
+	return gitignore.NoMatch
+}
+
+// patterns are those that hold for what is in a directory.
+func (g *ignored) patterns(known map[string][]gitignore.Pattern, dir, file string) []gitignore.Pattern {
+	if ps, ok := known[dir]; ok {
+		return ps
+	}
+	var ps []gitignore.Pattern
+	var domain []string
+	if dir != "." {
+		above := g.patterns(known, path.Dir(dir), file)
+		ps = above[:len(above):len(above)]
+		domain = strings.Split(dir, "/")
+	}
+	f, err := os.Open(filepath.Join(g.dir, filepath.FromSlash(dir), file))
+	if err == nil {
+		defer f.Close()
+		lines := bufio.NewScanner(f)
+		for lines.Scan() {
+			if line := lines.Text(); strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
+				ps = append(ps, gitignore.ParsePattern(line, domain))
+			}
+		}
+		err = lines.Err()
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		g.err = errors.Join(g.err, err)
+	}
+	known[dir] = ps
+	return ps
+}

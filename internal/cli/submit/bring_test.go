@@ -1,0 +1,47 @@
+package submit
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestMayBring: a job's file names what lies where it does, and nothing else unless
+// its submitter says so, whatever links are there.
+func TestMayBring(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{"job/code", "other", "job-2"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "other"), filepath.Join(dir, "job/link")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "job/task.yml")
+	tests := map[string]struct {
+		path string
+		from []string
+		want bool
+	}{
+		"where the file is": {"job", nil, true},
+		"below":             {"job/code", nil, true},
+		"above":             {".", nil, false},
+		"beside":            {"job-2", nil, false},
+		"up and down":       {"job/../other", nil, false},
+		"by a link":         {"job/link", nil, false},
+		"by a flag":         {"job/link", []string{filepath.Join(dir, "other")}, true},
+		"by another flag":   {"other", []string{filepath.Join(dir, "job-2")}, false},
+		"nothing":           {"job/none", nil, true}, // which is said elsewhere
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := (&flags{FilesFrom: tc.from}).mayBring(file, dir+"/"+tc.path); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if (&flags{}).mayBring(file, "/etc/shadow") {
+		t.Error("it may bring what is the system's")
+	}
+}
