@@ -38,6 +38,7 @@ type Priority struct {
 	FairShare int64 `json:"fairShare"`
 	Size      int64 `json:"size"`
 	QOS       int64 `json:"qos"`
+	Partition int64 `json:"partition,omitempty"`
 	User      int64 `json:"user"` // adjustment by the user or an operator
 	Slowdown  int64 `json:"slowdown,omitempty"`
 	Small     int64 `json:"small,omitempty"`

@@ -64,7 +64,8 @@ type Job struct {
 	GPUs       float64    `json:"gpus,omitempty"`   // of all ranks
 	CPUs       int        `json:"cpus,omitempty"`
 	MemBytes   int64      `json:"memBytes,omitempty"`
-	Cluster    int        `json:"cluster,omitempty"` // asked for, or where it is
+	Cluster    int        `json:"cluster,omitempty"`   // asked for, or where it is
+	Partition  string     `json:"partition,omitempty"` // that it named, with commas between, or where it is
 	NumNodes   int        `json:"numNodes,omitempty"`
 	Nodes      []string   `json:"nodes,omitempty"` // where it is or was
 	ExitCode   *int       `json:"exitCode,omitempty"`
@@ -217,7 +218,10 @@ type ActionRequest struct {
 	State   string   `json:"state,omitempty"`
 	Name    string   `json:"name,omitempty"`
 	Cluster int      `json:"cluster,omitempty"`
-	Count   bool     `json:"count,omitempty"` // only say how many it would touch
+
+	Partition string `json:"partition,omitempty"` // that they run in, or may
+
+	Count bool `json:"count,omitempty"` // only say how many it would touch
 
 	Signal   string `json:"signal,omitempty"`   // of action signal: as USR1
 	Priority int    `json:"priority,omitempty"` // of action update without change: what is added to the priority

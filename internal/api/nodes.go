@@ -9,30 +9,33 @@ import (
 
 // ClusterInfo is the answer of GET /v1/cluster.
 type ClusterInfo struct {
-	Nodes []Node `json:"nodes"`
+	Nodes      []Node      `json:"nodes"`
+	Partitions []Partition `json:"partitions,omitempty"` // that the site has made, and those that only nodes name
+
 }
 
 // Node is a machine with a gnoded.
 type Node struct {
-	Name      string        `json:"name"`
-	Cluster   int           `json:"cluster"`
-	State     string        `json:"state"`            // up, drained, rebooting, suspect, lost, unhealthy, penalized
-	Reason    string        `json:"reason,omitempty"` // why it is not up
-	Since     time.Time     `json:"since,omitzero"`   // it has been in this state
-	Reboot    string        `json:"reboot,omitempty"` // an order to reboot it: pending while jobs are there, sent, late when it should be back, failed
-	Version   string        `json:"version"`
-	Hostname  string        `json:"hostname"`
-	CPUs      Use           `json:"cpus"`
-	MemBytes  Use           `json:"memBytes"`
-	GPUs      []GPU         `json:"gpus,omitempty"`
-	CUDA      string        `json:"cuda,omitempty"` // driver's CUDA version, as 12.4
-	Driver    string        `json:"driver,omitempty"`
-	Features  []string      `json:"features,omitempty"`
-	Storage   []NodeStorage `json:"storage,omitempty"`   // that jobs can mount there
-	Simulated bool          `json:"simulated,omitempty"` // its GPUs are pretended
-	Jobs      int           `json:"jobs"`                // active on it
-	LastSeen  time.Time     `json:"lastSeen"`
-	SkewMS    int64         `json:"skewMs,omitempty"` // its clock is so far ahead of the controller's, where that is too much
+	Name       string        `json:"name"`
+	Cluster    int           `json:"cluster"`
+	State      string        `json:"state"`            // up, drained, rebooting, suspect, lost, unhealthy, penalized
+	Reason     string        `json:"reason,omitempty"` // why it is not up
+	Since      time.Time     `json:"since,omitzero"`   // it has been in this state
+	Reboot     string        `json:"reboot,omitempty"` // an order to reboot it: pending while jobs are there, sent, late when it should be back, failed
+	Version    string        `json:"version"`
+	Hostname   string        `json:"hostname"`
+	CPUs       Use           `json:"cpus"`
+	MemBytes   Use           `json:"memBytes"`
+	GPUs       []GPU         `json:"gpus,omitempty"`
+	CUDA       string        `json:"cuda,omitempty"` // driver's CUDA version, as 12.4
+	Driver     string        `json:"driver,omitempty"`
+	Features   []string      `json:"features,omitempty"`
+	Partitions []string      `json:"partitions,omitempty"` // that it is in
+	Storage    []NodeStorage `json:"storage,omitempty"`    // that jobs can mount there
+	Simulated  bool          `json:"simulated,omitempty"`  // its GPUs are pretended
+	Jobs       int           `json:"jobs"`                 // active on it
+	LastSeen   time.Time     `json:"lastSeen"`
+	SkewMS     int64         `json:"skewMs,omitempty"` // its clock is so far ahead of the controller's, where that is too much
 }
 
 // NodeDetail is a node and what became of it lately.
@@ -202,6 +205,7 @@ type RunOrder struct {
 	Initial    string         `json:"initial,omitempty"`    // UUID of the first of them; empty: it continues none
 	Array      *job.ArrayTask `json:"array,omitempty"`      // of a task
 	Alone      bool           `json:"alone,omitempty"`      // it runs on where contact is lost
+	Partition  string         `json:"partition,omitempty"`  // of those that it names, the one that it runs in
 }
 
 // Peer is where a rank of a gang runs.

@@ -146,7 +146,7 @@ func (a *attempts) lose(name, why string, match func(*state.Job, state.Rank) boo
 // assign gives a job its resources and its nodes the order to run it.
 func (a *attempts) assign(s sched.Start) {
 	j := a.jobs.get(job.Number(s.Job))
-	at := &state.Attempt{Attempt: j.Tries + 1, Start: a.out.now, Alone: a.runsAlone(j)}
+	at := &state.Attempt{Attempt: j.Tries + 1, Start: a.out.now, Alone: a.runsAlone(j), Partition: s.Partition}
 	switch {
 	case j.Attempt != nil:
 		at.Image = j.Attempt.Image

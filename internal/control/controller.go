@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/control/depend"
 	"gbatch/internal/control/fit"
 	"gbatch/internal/control/idle"
+	"gbatch/internal/control/partition"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -22,6 +23,7 @@ type Config struct {
 	Policy      sched.Policy
 	Accounting  accounting.Config
 	Projects    map[string]ask.Project
+	Partitions  partition.List
 	DefaultRun  sched.Time // time limit of a job that asks none
 	MaxRun      sched.Time // longest limit a job may ask
 	DefaultMin  sched.Time // guaranteed run time of a job that asks none
@@ -50,7 +52,7 @@ func (c *Config) limitsOf(user string) quota.Limits {
 // rules are what the site allows jobs to ask, and what it has where they are silent.
 func (c *Config) rules() ask.Rules {
 	return ask.Rules{
-		Projects: c.Projects, QOS: c.Policy.QOS,
+		Projects: c.Projects, Partitions: c.Partitions, QOS: c.Policy.QOS, DefaultQOS: c.Policy.DefaultQOS,
 		DefaultRun: c.DefaultRun, MaxRun: c.MaxRun, DefaultMin: c.DefaultMin, MaxGrace: c.MaxGrace,
 	}
 }

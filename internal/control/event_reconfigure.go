@@ -21,6 +21,11 @@ func (e Reconfigure) apply(s *step) (none, *state.Refusal) {
 	}
 	must(s.ledger.rebase(s.jobs)) // charges come from allocations, which are in bounds
 	*s.cfg, s.queue.due, s.ledger.shares = e.Config, true, nil
+	for _, n := range s.nodes.list { // the slice is never changed in place
+		v := *n
+		v.Partitions = s.cfg.Partitions.Of(n)
+		s.nodes.set(v)
+	}
 	return none{}, nil
 }
 

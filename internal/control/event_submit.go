@@ -17,9 +17,10 @@ import (
 type Submit struct {
 	UUID     [16]byte
 	User     string
-	Project  string // checked by the caller only for presence
-	Operator bool   // may raise priority, and submit for any project
-	Stranger bool   // the project has members and User is none of them
+	Project  string   // checked by the caller only for presence
+	Operator bool     // may raise priority, and submit for any project
+	Stranger bool     // the project has members and User is none of them
+	Closed   []string // partitions that are for other users
 	Spec     *job.Spec
 	Document []byte // Spec's JSON, stored with the job
 	Sealed   []byte // encrypted registry credentials and secrets, or nil
@@ -48,6 +49,8 @@ type Submitted struct {
 	// Submit.Past, nil for those that there never were.
 	Past []string
 
+	Left []string // why partitions that it names do not take it, where another does
+
 	Budget *accounting.Budget // that binds the project most; nil: none
 }
 
@@ -56,10 +59,13 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 		j := s.jobs.get(n)
 		return Submitted{Number: n, State: j.State, Request: j.Request, Repeated: true}, nil
 	}
-	if r := s.cfg.rules().Refuse(ask.Who{User: e.User, Project: e.Project, Operator: e.Operator, Stranger: e.Stranger}, e.Spec); r != nil {
+	if r := s.cfg.rules().Refuse(e.who(), e.Spec); r != nil {
 		return Submitted{}, r
 	}
-	req := e.request(s)
+	req, left, r := e.request(s)
+	if r != nil {
+		return Submitted{}, r
+	}
 	probe := picture.Job(s.jobs.next, &state.Owner{User: e.User, Project: e.Project, QOS: ask.QOS(e.Spec)}, req, s.now)
 	if err := probe.Validate(); err != nil {
 		return Submitted{}, &state.Refusal{Code: state.Unsatisfiable, Path: "request", Message: err.Error()}
@@ -95,7 +101,7 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 		return Submitted{}, r
 	}
 	if e.DryRun {
-		return Submitted{Request: req, QOS: ask.QOS(e.Spec), Budget: s.ledger.budget(e.Project)}, nil
+		return Submitted{Request: req, QOS: ask.QOS(e.Spec), Left: left, Budget: s.ledger.budget(e.Project)}, nil
 	}
 	if g := e.Spec.Gbatch; g != nil && g.Replace {
 		others.waits = e.replace(s, others.waits)
@@ -116,17 +122,27 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 		s.arrays.update() // it is over if none of its tasks can start
 		j = s.jobs.get(j.Number)
 	}
-	return Submitted{Number: j.Number, State: j.State, Request: req, Budget: s.ledger.budget(e.Project)}, nil
+	return Submitted{Number: j.Number, State: j.State, Request: req, Left: left, Budget: s.ledger.budget(e.Project)}, nil
 }
 
-// request is what the scheduler is to know of the job.
-func (e Submit) request(s *step) *state.Request {
+func (e Submit) who() ask.Who {
+	return ask.Who{User: e.User, Project: e.Project, Operator: e.Operator, Stranger: e.Stranger, Closed: e.Closed}
+}
+
+// request is what the scheduler is to know of the job, and why partitions that it
+// names are left out.
+func (e Submit) request(s *step) (*state.Request, []string, *state.Refusal) {
 	if e.Request != nil {
-		return e.Request
+		return e.Request, nil, nil
 	}
-	req := s.cfg.rules().Request(e.Project, e.Spec)
-	req.Shape = s.intern.Shape(req.Shape)
-	return s.intern.Request(req)
+	rules := s.cfg.rules()
+	shape, chosen, refusal := rules.Place(e.who(), e.Spec, s.nodes.partitions())
+	if refusal != nil {
+		return nil, nil, refusal
+	}
+	shape.Storage = s.queue.sched.Roots(shape.Storage)
+	req := rules.Request(e.Spec, s.intern.Shape(shape), chosen.Limit)
+	return s.intern.Request(req), chosen.Left, nil
 }
 
 // tooMuch refuses what is more than the user may have. Operators, who could raise

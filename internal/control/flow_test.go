@@ -18,7 +18,7 @@ import (
 // flow sets what a scenario's job says about others and about its end:
 //
 //	deps=afterok:1?after:2+5 haltsignal=USR1 unwarned stopgrace=5 priority=-3 maxrun=3600 mintime=60 qos=high
-//	cron=0_*_*_*_*
+//	cron=0_*_*_*_* in=gpu+cpu
 func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(string, string) int) {
 	g := s.Gbatch
 	if g == nil {
@@ -45,6 +45,9 @@ func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(s
 	}
 	if n := number("idlemin", "0"); n > 0 {
 		g.IdleGPU, s.Gbatch = &job.IdleGPU{MinUtilization: n, Window: 300}, g
+	}
+	if names := arg("in", ""); names != "" {
+		g.Partitions, s.Gbatch = strings.Split(names, "+"), g
 	}
 	if arg("replace", "") != "" {
 		g.Replace, s.Gbatch = true, g

@@ -85,6 +85,19 @@ func (t *nodes) names() string {
 	return strings.Join(names, ", ")
 }
 
+// partitions is those that some node is in, nil if there are no nodes.
+func (t *nodes) partitions() []string {
+	var names []string
+	for _, n := range t.list {
+		names = append(names, n.Partitions...)
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); names == nil && len(t.list) > 0 {
+		names = []string{}
+	}
+	return names
+}
+
 // check verifies that each job is listed at the nodes where it has live ranks.
 func (t *nodes) check(jobs *jobs) error {
 	if !slices.IsSortedFunc(t.list, func(a, b *state.Node) int { return strings.Compare(a.Name, b.Name) }) {
@@ -123,6 +136,9 @@ func (t *nodes) noNode(name string) *state.Refusal {
 // it changed.
 func (t *nodes) set(n state.Node) {
 	t.note(&n)
+	if old := t.get(n.Name); old == nil || old.Hash != n.Hash {
+		n.Partitions = t.cfg.Partitions.Of(&n)
+	}
 	old := t.put(&n)
 	if !t.out.noRecords {
 		if v := state.Encode(n); old == nil || string(v) != string(state.Encode(old)) {

@@ -202,6 +202,9 @@ func (w *world) command(d *datadriven.TestData) string {
 	if out, ok := w.operator(d.Cmd, first, arg, number); ok {
 		return out
 	}
+	if out, ok := w.site(d); ok {
+		return out
+	}
 	if out, ok := w.backup(d, first, arg, number); ok {
 		return out
 	}
@@ -368,7 +371,7 @@ func (w *world) answer(a any) string {
 	case *state.Refusal:
 		return fmt.Sprintf("refused (%s) %s: %s [%s]\n", a.Code, a.Path, a.Message, a.Hint)
 	case Submitted:
-		return fmt.Sprintf("job %d %s repeated=%t\n", a.Number, a.State, a.Repeated)
+		return fmt.Sprintf("job %d %s repeated=%t\n%s", a.Number, a.State, a.Repeated, lines(a.Left))
 	case Outcome:
 		return w.answer([]Outcome{a})
 	case []Outcome:
@@ -414,6 +417,9 @@ func (w *world) queue() string {
 func (w *world) show(n job.Number) string {
 	j := w.c.jobs.get(n)
 	s := fmt.Sprintf("%s tries=%d", j.State, j.Tries)
+	if j.Attempt != nil && j.Attempt.Partition != "" {
+		s += " in " + j.Attempt.Partition
+	}
 	if t := j.Tasks; t != nil {
 		s = fmt.Sprintf("%s %s", j.State, w.tasks(t))
 	}
@@ -454,4 +460,11 @@ func (w *world) orders(name string) string {
 		return "none\n"
 	}
 	return b.String()
+}
+
+func lines(list []string) (out string) {
+	for _, l := range list {
+		out += l + "\n"
+	}
+	return out
 }

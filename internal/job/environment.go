@@ -23,6 +23,7 @@ type EnvInput struct {
 	Initial      string     // UUID of the first job that it continues; empty: none
 
 	ClusterID  int
+	Partition  string // that it runs in; empty: it named none
 	Node       string // name of the node
 	DNSName    string // its full host name
 	InstanceID string // of the running node daemon
@@ -123,6 +124,7 @@ func gbatchVariables(in EnvInput) []variable {
 		{"GBATCH_NUM_CPUS", strconv.Itoa(len(in.Cores))},
 		{"GBATCH_NUM_GPUS", numGPUs(in)},
 		{"GBATCH_GPU_UUIDS", strings.Join(in.GPUUUIDs, ",")},
+		{"GBATCH_PARTITION", in.Partition},
 		{"GBATCH_MEMORY_BYTES", strconv.FormatInt(in.MemoryBytes, 10)},
 	}
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -22,7 +23,7 @@ func rankVariables(in EnvInput) []variable {
 		{"SLURM_JOB_NAME", in.Spec.Name},
 		{"SLURM_JOB_ACCOUNT", in.Project},
 		{"SLURM_JOB_USER", in.User},
-		{"SLURM_JOB_PARTITION", strconv.Itoa(in.ClusterID)},
+		{"SLURM_JOB_PARTITION", in.slurmPartition()},
 		{"SLURM_JOB_NODELIST", strings.Join(in.Nodes, ",")},
 		{"SLURM_JOB_NUM_NODES", strconv.Itoa(len(in.Nodes))},
 		{"SLURM_NNODES", strconv.Itoa(len(in.Nodes))},
@@ -62,7 +63,7 @@ func batchVariables(in EnvInput) []variable {
 		{"SLURM_JOB_NAME", in.Spec.Name},
 		{"SLURM_JOB_NODELIST", list},
 		{"SLURM_JOB_NUM_NODES", count},
-		{"SLURM_JOB_PARTITION", strconv.Itoa(in.ClusterID)},
+		{"SLURM_JOB_PARTITION", in.slurmPartition()},
 		{"SLURM_JOB_UID", strconv.Itoa(in.UID)},
 		{"SLURM_JOB_USER", in.User},
 		{"SLURM_LOCALID", "0"},
@@ -150,3 +151,6 @@ func (in EnvInput) cpusPerNode() []int {
 	}
 	return all
 }
+
+// slurmPartition is the partition that the job runs in, or the cluster by its number.
+func (in EnvInput) slurmPartition() string { return cmp.Or(in.Partition, strconv.Itoa(in.ClusterID)) }

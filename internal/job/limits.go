@@ -12,6 +12,7 @@ const (
 	maxClusterID        = 1_000_000
 	maxCudaVersion      = 1000
 	maxListEntries      = 100 // gpuModel, features, groupAdd, reservationIds
+	maxPartitions       = 16  // each is tried by itself
 	maxCronLines        = 20  // one that names no day that ever comes takes milliseconds to find out
 	maxStorage          = 1000
 	maxPortMappings     = 64

@@ -2,6 +2,7 @@ package slurmsite
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,16 +19,6 @@ type node struct {
 	features      []string
 	reserveCores  int
 	reserveMiB    int64
-}
-
-// partition is one of slurm.conf.
-type partition struct {
-	item
-	name                 string
-	nodes                []string
-	standard             bool
-	most, usual          item // MaxTime, DefaultTime
-	accounts, noAccounts []string
 }
 
 func (s *site) readConf(f File) error {
@@ -178,43 +169,39 @@ func (s *site) gpus(it item) string {
 	return strings.Join(found, ", ")
 }
 
+// partitionLine takes a line of a partition, over the values of the DEFAULT line.
 func (s *site) partitionLine(items, defaults map[string]item) map[string]item {
 	name := items["partitionname"]
 	delete(items, "partitionname")
 	if strings.EqualFold(name.value, "DEFAULT") {
 		return items
 	}
-	p := &partition{item: name, name: name.value}
-	if it, ok := take(items, defaults, "nodes"); ok {
-		if strings.EqualFold(it.value, "ALL") {
-			for _, n := range s.nodes {
-				p.nodes = append(p.nodes, n.name)
+	p := &partition{item: name, values: maps.Clone(defaults)}
+	if p.values == nil {
+		p.values = map[string]item{}
+	}
+	maps.Copy(p.values, items)
+	if both, ok := p.values["priority"]; ok { // of old: both in one
+		delete(p.values, "priority")
+		for _, key := range []string{"priorityjobfactor", "prioritytier"} {
+			if _, ok := p.values[key]; !ok {
+				p.values[key] = both
 			}
-		} else if names, err := job.ParseNodes(it.value); err == nil && len(names) <= maxNodes {
-			p.nodes = names
-		} else {
-			s.note(it, "is no list of nodes that can be read: %v", err)
 		}
 	}
-	if it, ok := take(items, defaults, "default"); ok {
-		p.standard = strings.EqualFold(it.value, "YES")
-	}
-	p.most, _ = take(items, defaults, "maxtime")
-	p.usual, _ = take(items, defaults, "defaulttime")
-	if it, ok := take(items, defaults, "allowaccounts"); ok && !strings.EqualFold(it.value, "ALL") {
-		p.accounts = strings.Split(it.value, ",")
-	}
-	if it, ok := take(items, defaults, "denyaccounts"); ok {
-		p.noAccounts = strings.Split(it.value, ",")
-	}
+	p.most, p.factor = p.values["maxtime"].value, s.bound(p.values["priorityjobfactor"])
 	s.partitions = append(s.partitions, p)
-	for key, it := range defaults {
-		if _, own := items[key]; !own && partitionKeys[key] != "" {
-			items[key] = it
-		}
-	}
-	s.leftOver(items, partitionKeys)
 	return defaults
+}
+
+// nodeList says whether a value is a list of nodes.
+func (s *site) nodeList(it item) bool {
+	names, err := job.ParseNodes(it.value)
+	if err != nil || len(names) > maxNodes {
+		s.note(it, "is no list of nodes that can be read: %v", err)
+		return false
+	}
+	return true
 }
 
 // leftOver notes the keys of a line that nothing was made of.

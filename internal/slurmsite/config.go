@@ -1,7 +1,6 @@
 package slurmsite
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ type config struct {
 	Operators      []string  `yaml:"operators,omitempty"`
 	Projects       []project `yaml:"projects,omitempty"`
 	DefaultProject *string   `yaml:"defaultProject,omitempty"`
+	Partitions     []entry   `yaml:"partitions,omitempty"`
 	Limits         limits    `yaml:"limits,omitempty"`
 	Policy         policy    `yaml:"policy,omitempty"`
 }
@@ -26,7 +26,6 @@ type project struct {
 	Shares     int64            `yaml:"shares,omitempty"`
 	Members    []string         `yaml:"members,omitempty,flow"`
 	UserShares map[string]int64 `yaml:"userShares,omitempty,flow"`
-	Clusters   []int            `yaml:"clusters,omitempty,flow"`
 	Limits     bounds           `yaml:"limits,omitempty,flow"`
 	Budget     int64            `yaml:"budget,omitempty"`
 }
@@ -76,12 +75,13 @@ func write(c config) (string, error) {
 	return "", nil
 }
 
-func (s *site) config(clusters []*cluster) config {
+func (s *site) config() config {
 	c := config{Policy: policy{QOS: map[string]class{}, Users: map[string]bounds{}}}
 	s.durations(&c)
 	s.priorities(&c)
 	s.classes(&c)
-	s.projects(&c, clusters)
+	s.projects(&c)
+	c.Partitions = s.entries(&c)
 	c.Admins, c.Operators = sorted(s.admins), sorted(s.operators)
 	return c
 }
@@ -139,33 +139,8 @@ func span(s int64) string {
 // maxSpan is the longest that our files may say.
 const maxSpan = 3650 * 86400
 
-// durations are limits of all jobs: the longest of the partitions', and what jobs
-// of the default partition get.
+// durations are limits of all jobs.
 func (s *site) durations(c *config) {
-	var longest int64
-	unlimited := false
-	for _, p := range s.partitions {
-		n, ok := seconds(p.most.value, 60)
-		longest, unlimited = max(longest, n), unlimited || !ok
-	}
-	for _, p := range s.partitions {
-		if n, ok := seconds(p.most.value, 60); ok && (unlimited || n < longest) {
-			s.note(p.most, "the longest duration is the same for all jobs: partition %s had less than others", p.name)
-		} else if !ok {
-			s.note(cmp.Or(p.most, item{p.name + ".MaxTime", "", p.place}), "every job has an end here: partition %s had none; set limits.maxDuration", p.name)
-		}
-		n, ok := seconds(p.usual.value, 60)
-		switch {
-		case !ok:
-		case p.standard && n > 0 && n <= maxSpan:
-			c.Limits.DefaultDuration = span(n)
-		default:
-			s.note(p.usual, "what jobs get that do not say is the same for all, and is that of the default partition")
-		}
-	}
-	if longest > 0 && longest <= maxSpan && !unlimited {
-		c.Limits.MaxDuration = span(longest)
-	}
 	if n, ok := seconds(s.conf["killwait"].value, 1); ok && n <= 3600 {
 		c.Limits.Grace = span(n)
 	}
@@ -178,7 +153,8 @@ func (s *site) durations(c *config) {
 }
 
 // weightKeys are Slurm's weights and ours.
-var weightKeys = []struct{ slurm, ours string }{{"priorityweightage", "age"}, {"priorityweightfairshare", "fairShare"}, {"priorityweightqos", "qos"}, {"priorityweightjobsize", "size"}}
+var weightKeys = []struct{ slurm, ours string }{{"priorityweightage", "age"}, {"priorityweightfairshare", "fairShare"}, {"priorityweightqos", "qos"}, {"priorityweightjobsize", "size"},
+	{"priorityweightpartition", "partition"}}
 
 // maxWeight bounds a weight here.
 const maxWeight = 1_000_000_000

@@ -95,14 +95,11 @@ func Convert(in Input) (Result, error) {
 			return Result{}, err
 		}
 	}
-	clusters := s.clusters()
-	s.access(clusters)
-	out := s.config(clusters)
-	text, err := write(out)
+	text, err := write(s.config())
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Gctld: text, Nodes: s.nodeText(clusters), Notes: s.notes}, nil
+	return Result{Gctld: text, Nodes: s.nodeText(), Notes: s.notes}, nil
 }
 
 // split cuts at blanks outside of quotes.

@@ -11,13 +11,14 @@ const unknownKey = "has no counterpart here; look whether you need what it did"
 
 // usedKeys are those of slurm.conf that become keys, or decide what others mean.
 var usedKeys = []string{"prioritytype", "prioritydecayhalflife", "prioritymaxage", "priorityweightage", "priorityweightfairshare", "priorityweightqos",
-	"priorityweightjobsize", "priorityfavorsmall", "schedulertype", "preempttype", "preemptmode", "preemptexempttime", "killwait", "maxjobcount", "clustername"}
+	"priorityweightjobsize", "priorityweightpartition", "defmempercpu", "maxmempernode", "priorityfavorsmall", "schedulertype", "preempttype", "preemptmode", "preemptexempttime", "killwait", "maxjobcount", "clustername"}
 
 // Reasons that many keys share.
 const (
 	ownDaemons  = "is about Slurm's own daemons"
 	always      = "is so here always"
 	byContainer = "containers and control groups do that here"
+	boundCore   = "memory is bounded by node, not by core: see maxMiBPerNode of a partition"
 )
 
 // confKeys are other keys of slurm.conf with what becomes of what they say.
@@ -32,15 +33,15 @@ var confKeys = map[string]string{
 	"accountingstorageenforce": always, "enforcepartlimits": always, "jobacctgathertype": byContainer, "jobacctgatherfrequency": byContainer,
 	"maxarraysize": "arrays have at most as many tasks as limits.perUser.tasks",
 	"firstjobid":   "numbers begin with 1",
-	"prolog":       "is not run: see what gnoded offers in its place", "epilog": "is not run: see what gnoded offers in its place",
+	"prolog":       "is not run: name it in gnoded.yaml, under prolog, and look at what it uses", "epilog": "is not run: name it in gnoded.yaml, under epilog, and look at what it uses",
 	"prologslurmctld": "is not run", "epilogslurmctld": "is not run", "taskprolog": "is not run", "taskepilog": "is not run", "srunprolog": "is not run", "srunepilog": "is not run",
-	"healthcheckprogram": "is not run: see what gnoded offers in its place", "healthcheckinterval": "is not run: see what gnoded offers in its place",
+	"healthcheckprogram": "is not run: name it in gnoded.yaml, under health.programs", "healthcheckinterval": "health.every in gnoded.yaml",
 	"jobsubmitplugins": "is not run: the site's defaults are in gctld.yaml", "mailprog": "mail goes by SMTP: see mail", "licenses": "licences are not counted",
-	"rebootprogram": "nodes are not rebooted by the controller", "prioritycalcperiod": "priorities are worked out in each round", "priorityusageresetperiod": "usage fades by halfLife; a project's budget may be for each month",
-	"priorityflags": "shares are those of Fair Tree", "priorityweightpartition": "clusters have no priority; use a class of service", "priorityweightassoc": "projects have shares and no priority",
-	"priorityweighttres": "size counts by GPUs", "prioritysitefactorplugin": "is not run", "defmempercpu": "a job that asks for no memory gets what its document's default is",
+	"rebootprogram": "nodes are rebooted by gadm drain --reboot", "prioritycalcperiod": "priorities are worked out in each round", "priorityusageresetperiod": "usage fades by halfLife; a project's budget may be for each month",
+	"priorityflags": "shares are those of Fair Tree", "priorityweightassoc": "projects have shares and no priority",
+	"priorityweighttres": "size counts by GPUs", "prioritysitefactorplugin": "is not run",
 	"defmempernode": "a job that asks for no memory gets what its document's default is", "defmempergpu": "a job that asks for no memory gets what its document's default is",
-	"maxmempercpu": "there is no bound of memory for each job", "maxmempernode": "there is no bound of memory for each job", "defcpupergpu": "a job says its cores",
+	"maxmempercpu": boundCore, "defcpupergpu": "a job says its cores",
 	"minjobage": "see keep", "inactivelimit": "idle jobs may be ended by gbatch.idleGpu of a job", "waittime": "a job on several nodes ends with its first failure",
 	"overtimelimit": "jobs end at their limit", "jobrequeue": "a job says itself whether it may be restarted", "unkillablesteptimeout": byContainer,
 	"topologyplugin": "the network's shape is not known", "x11parameters": "X11 is not forwarded", "debugflags": ownDaemons, "messagetimeout": ownDaemons,
@@ -67,12 +68,10 @@ var nodeKeys = map[string]string{
 
 // partitionKeys are those of a partition that become nothing.
 var partitionKeys = map[string]string{
-	"state": "drain nodes by gadm drain", "prioritytier": "clusters have no priority; use a class of service", "priorityjobfactor": "clusters have no priority; use a class of service",
-	"priority": "clusters have no priority; use a class of service", "hidden": "clusters are not hidden", "rootonly": "who may is said by projects", "allowgroups": "who may is said by projects: give members: [{group: NAME}]",
-	"allowqos": "a class of service is for everybody", "denyqos": "a class of service is for everybody", "qos": "give what it bounds to projects or a class of service", "oversubscribe": "cores and GPUs belong to one job; GPUs can be shared by gpu.share in gnoded.yaml",
-	"maxnodes": "there is no bound of nodes for each job", "minnodes": "there is no bound of nodes for each job", "maxcpuspernode": "there is no bound of cores for each job", "defmempercpu": "a job that asks for no memory gets what its document's default is",
-	"defmempernode": "a job that asks for no memory gets what its document's default is", "defcpupergpu": "a job says its cores", "defmempergpu": "a job that asks for no memory gets what its document's default is", "maxmempercpu": "there is no bound of memory for each job", "maxmempernode": "there is no bound of memory for each job",
+	"hidden": "partitions are not hidden", "qos": "give what it bounds to the partition, to projects or to a class of service", "oversubscribe": "cores and GPUs belong to one job; GPUs can be shared by gpu.share in gnoded.yaml",
+	"maxcpuspernode": "bounds all jobs of the partition on a node together; maxCpusPerNode is of each job", "maxcpuspersocket": "cores are not counted by socket",
+	"defmempernode": "a job that asks for no memory gets what its document's default is", "defcpupergpu": "a job says its cores", "defmempergpu": "a job that asks for no memory gets what its document's default is", "maxmempercpu": boundCore,
 	"gracetime": "see limits.grace and gbatch.haltGrace", "preemptmode": "jobs that may be restarted are halted and continued, others never", "tresbillingweights": "see policy.gpuWeights, cpuWeight and gibWeight, which are the same everywhere", "exclusiveuser": "nodes are shared by users; a job may ask for whole ones",
-	"lln": "the node for a job is chosen by policy.placement", "disablerootjobs": "root may submit", "reqresv": "reservations are made by gadm reserve", "overtimelimit": "jobs end at their limit", "alternate": "jobs name the clusters that they may use", "allocnodes": "jobs come from wherever users may speak to the controller",
+	"lln": "the node for a job is chosen by policy.placement", "disablerootjobs": "root may submit", "reqresv": "reservations are made by gadm reserve", "overtimelimit": "jobs end at their limit", "alternate": "jobs name all the partitions that will do: -p a,b", "allocnodes": "jobs come from wherever users may speak to the controller",
 	"suspendtime": "nodes are not switched off", "resumetimeout": "nodes are not switched off", "suspendtimeout": "nodes are not switched off", "powerdownonidle": "nodes are not switched off", "selecttypeparameters": "GPUs, cores and memory are given out one by one always", "jobdefaults": "a job says what it needs",
 }

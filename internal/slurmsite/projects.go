@@ -10,7 +10,7 @@ import (
 const standardProject = "default"
 
 // projects are the accounts.
-func (s *site) projects(c *config, clusters []*cluster) {
+func (s *site) projects(c *config) {
 	if len(s.accounts) == 0 {
 		return
 	}
@@ -21,7 +21,7 @@ func (s *site) projects(c *config, clusters []*cluster) {
 		}
 	}
 	for _, a := range s.accounts {
-		p := project{Name: a.name, UserShares: map[string]int64{}, Clusters: s.allowed(a.name, clusters)}
+		p := project{Name: a.name, UserShares: map[string]int64{}}
 		if a.parent != top && a.name != top {
 			p.Parent = a.parent
 		}
@@ -71,7 +71,7 @@ var (
 	accountKeys = map[string]string{"description": "", "organization": "", "qos": "a class of service is for everybody", "defaultqos": "one class is the default of all: policy.defaultQos",
 		"maxjobs": "", "maxsubmitjobs": submits, "maxsubmit": submits}
 	userKeys = map[string]string{"defaultaccount": "a job says its project; defaultProject is that of all who do not", "adminlevel": "", "qos": "a class of service is for everybody", "defaultqos": "one class is the default of all: policy.defaultQos",
-		"partition": "who may use a cluster is said of projects", "coordinator": "projects have no coordinators: an operator changes members", "wckeys": "is not known", "defaultwckey": "is not known"}
+		"partition": "who may use a partition is said there: partitions[].users and projects", "coordinator": "projects have no coordinators: an operator changes members", "wckeys": "is not known", "defaultwckey": "is not known"}
 )
 
 // rest notes what is left; keys with no reason were taken, or say nothing.

@@ -1,6 +1,7 @@
 package slurmsite_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/slurmsite"
 )
+
+var rewrite = flag.Bool("rewrite", false, "write what is made into testdata/cluster.want")
 
 func read(t *testing.T, name string) slurmsite.File {
 	t.Helper()
@@ -52,6 +55,11 @@ func TestCluster(t *testing.T) {
 	for _, n := range r.Notes {
 		got += n.String() + "\n"
 	}
+	if *rewrite {
+		if err := os.WriteFile("testdata/cluster.want", []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	want, err := os.ReadFile("testdata/cluster.want")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +85,7 @@ func TestNothingIsDropped(t *testing.T) {
 		noted += strings.ToLower(n.What) + "\n"
 	}
 	became := "clustername prioritytype prioritydecayhalflife prioritymaxage priorityweightage priorityweightfairshare priorityweightqos priorityweightjobsize preempttype preemptmode schedulertype " +
-		"nodename partitionname sockets corespersocket threadspercore realmemory gres features nodes default maxtime defaulttime allowaccounts nodeaddr "
+		"nodename partitionname sockets corespersocket threadspercore realmemory gres features nodes default maxtime defaulttime allowaccounts allowgroups state nodeaddr "
 	for _, f := range []slurmsite.File{conf, nodes} {
 		for _, m := range key.FindAllStringSubmatch(f.Text, -1) {
 			name := strings.ToLower(m[1])
@@ -94,7 +102,7 @@ func TestConvert(t *testing.T) {
 		want, notes     []string // parts of them
 		err             string
 	}{
-		"fifo": {conf: "PriorityType=priority/basic\nPriorityWeightAge=5\nSchedulerType=sched/builtin\n", want: []string{"mode: fcfs", "weights: {age: 0, fairShare: 0, qos: 0, size: 0}"},
+		"fifo": {conf: "PriorityType=priority/basic\nPriorityWeightAge=5\nSchedulerType=sched/builtin\n", want: []string{"mode: fcfs", "weights: {age: 0, fairShare: 0, partition: 0, qos: 0, size: 0}"},
 			notes: []string{"slurm.conf:2: PriorityWeightAge=5: means nothing without"}},
 		"heavy":     {conf: "PriorityType=priority/multifactor\nPriorityWeightAge=1000000000\nPriorityWeightQOS=4000000000\nPriorityDecayHalfLife=0\n", want: []string{"age: 250000000,", "qos: 1000000000", "halfLife: 3650 days"}, notes: []string{"usage always fades here"}},
 		"comments":  {conf: "# all\nKillWait=60 \\\n MaxJobCount=500 # s\n\tWhat=\"a b\" Ever\n", want: []string{"grace: 1 minute", "maxQueuedJobs: 500"}, notes: []string{"slurm.conf:4: What=a b: has no counterpart", "Ever: is no KEY=VALUE"}},
@@ -105,13 +113,21 @@ func TestConvert(t *testing.T) {
 		"inherited": {dump: "Cluster - 'c':Fairshare=1\nParent - 'root'\nUser - 'root':AdminLevel='Administrator'\nAccount - 'lab':Fairshare=parent:Description='it\\'s: odd'\nParent - 'lab'\nUser - 'ann':Fairshare=7\n", want: []string{"- name: lab\n    members: [ann]\n    userShares: {ann: 7}", `defaultProject: ""`}, notes: []string{"Fairshare=parent: has no shares"}},
 		"two accounts": {dump: "Cluster - 'c'\nAccount - 'a':MaxJobs=3\nAccount - 'b'\nParent - 'a'\nUser - 'ann'\nUser - 'bob'\nParent - 'b'\nUser - 'ann':Coordinator='b'\n", want: []string{"bob:\n      running: 3"},
 			notes: []string{"lab.cfg:5: User=ann: has bounds that differ by account", "Coordinator=b: projects have no coordinators"}},
-		"partitions": {conf: "NodeName=n[1-3]\nPartitionName=a Nodes=n1 AllowAccounts=xx\nPartitionName=b Nodes=n[2-3] DenyAccounts=xx\nPartitionName=c Nodes=n3\n", dump: "Cluster - 'c'\nAccount - 'xx'\nAccount - 'yy'\n",
-			want: []string{"name: xx\n    members: [nobody-of-slurm]\n    clusters: [1, 3]", "name: yy\n    members: [nobody-of-slurm]\n    clusters: [2, 3]"}, notes: []string{"b.DenyAccounts=xx: the nodes of cluster 3 let others in too, who may use partition c there"}},
-		"no dump":    {dump: "hello\n", err: "lab.cfg:1: is no line of a dump"},
-		"no cluster": {dump: "Account - 'a'\nAccount - 'b'\n", err: "lab.cfg: has no Cluster line"},
-		"no list":    {qos: "a|b\n", err: "qos.txt: is no list of QOS"},
-		"no file":    {conf: "Include /none/at/all\n", err: "slurm.conf:1: Include:"},
-		"loop":       {conf: "Include again\n", err: "more than 64 files are included"},
+		"partitions": {conf: "NodeName=n[1-3]\nPartitionName=DEFAULT MaxTime=1-0 State=UP DefMemPerCPU=2048\nPartitionName=a Nodes=n1 AllowAccounts=xx MaxNodes=2 MinNodes=1 PriorityJobFactor=5 DefMemPerCPU=512\n" +
+			"PartitionName=b Nodes=n[2-3] DenyAccounts=xx Default=YES DefaultTime=30 AllowGroups=staff,admin PriorityJobFactor=10 AllowQos=high\nPartitionName=c Nodes=ALL MaxTime=INFINITE MaxMemPerNode=4000 State=DRAIN PriorityTier=3 MaxCPUsPerNode=4\nPartitionName=b Nodes=n1\nPartitionName=7\n",
+			dump: "Cluster - 'c'\nAccount - 'xx'\nAccount - 'yy'\nParent - 'xx'\nAccount - 'zz'\n", qos: "Name|Priority\nhigh|1\n",
+			want: []string{"  - name: a\n    nodes: [n1]\n    priority: 500\n    defaultDuration: 1 day\n    maxDuration: 1 day\n    minNodes: 1\n    maxNodes: 2\n    defaultMiBPerCore: 512\n    projects: [xx]\n",
+				"  - name: b\n    nodes: ['n[2-3]']\n    default: true\n    priority: 1000\n    defaultDuration: 30 minutes\n    maxDuration: 1 day\n    defaultMiBPerCore: 2048\n    notProjects: [xx]\n    users: [{group: staff}, {group: admin}]\n    qos: [high]\n",
+				"  - name: c\n    allNodes: true\n    state: drain\n    maxMiBPerNode: 4000\n    defaultMiBPerCore: 2048\n"},
+			notes: []string{"PriorityTier=3: jobs of a higher tier", "MaxCPUsPerNode=4: bounds all jobs", "MaxTime=INFINITE: every job has an end", "PartitionName=b: is there twice", "PartitionName=7: names have letters", "AllowAccounts=xx: since Slurm 23.11 it means the accounts below too; here each is named: zz is not"}},
+		"nobody known": {conf: "PartitionName=a Nodes=n1 AllowAccounts=xx,yy DefaultTime=9-0 MaxTime=1-0\n", dump: "Cluster - 'c'\nAccount - 'zz'\n", want: []string{"state: inactive\n    reason: AllowAccounts of slurm.conf names nobody who is known", "maxDuration: 1 day\n"},
+			notes: []string{"AllowAccounts=xx,yy: xx is not among the projects", "DefaultTime=9-0: is not within the longest time"}},
+		"no accounts": {conf: "PartitionName=a Nodes=n1 AllowAccounts=xx\n", want: []string{"state: inactive"}, notes: []string{"AllowAccounts=xx: becomes projects, which are in the other files"}},
+		"no dump":     {dump: "hello\n", err: "lab.cfg:1: is no line of a dump"},
+		"no cluster":  {dump: "Account - 'a'\nAccount - 'b'\n", err: "lab.cfg: has no Cluster line"},
+		"no list":     {qos: "a|b\n", err: "qos.txt: is no list of QOS"},
+		"no file":     {conf: "Include /none/at/all\n", err: "slurm.conf:1: Include:"},
+		"loop":        {conf: "Include again\n", err: "more than 64 files are included"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := slurmsite.Convert(slurmsite.Input{Conf: slurmsite.File{Name: "slurm.conf", Text: tc.conf}, Dump: slurmsite.File{Name: "lab.cfg", Text: tc.dump}, QOS: slurmsite.File{Name: "qos.txt", Text: tc.qos},

@@ -24,15 +24,16 @@ func (a *Attempt) Decisive() Rank {
 
 // Attempt is one try at running a job. Immutable like the Job that holds it.
 type Attempt struct {
-	Attempt uint32     `json:"attempt"`
-	Ranks   []Rank     `json:"ranks"`
-	Start   sched.Time `json:"start"`           // resources held since
-	Image   string     `json:"image,omitempty"` // digest that all ranks run, of this attempt and later ones, once known
-	End     sched.Time `json:"end,omitempty"`
-	Limit   sched.Time `json:"limit,omitempty"`  // how long it may run, where that is not the job's own
-	Paused  string     `json:"paused,omitempty"` // by whom; its processes stand still and keep what they hold
-	Sent    []Sent     `json:"sent,omitempty"`   // signals that its nodes are still to deliver
-	SentSeq uint32     `json:"sentSeq,omitempty"`
+	Attempt   uint32     `json:"attempt"`
+	Ranks     []Rank     `json:"ranks"`
+	Start     sched.Time `json:"start"`           // resources held since
+	Image     string     `json:"image,omitempty"` // digest that all ranks run, of this attempt and later ones, once known
+	End       sched.Time `json:"end,omitempty"`
+	Partition string     `json:"partition,omitempty"` // of those that the job names, the one that it runs in
+	Limit     sched.Time `json:"limit,omitempty"`     // how long it may run, where that is not the job's own
+	Paused    string     `json:"paused,omitempty"`    // by whom; its processes stand still and keep what they hold
+	Sent      []Sent     `json:"sent,omitempty"`      // signals that its nodes are still to deliver
+	SentSeq   uint32     `json:"sentSeq,omitempty"`
 
 	// Alone: where a node of it loses contact it runs on there, and is not given up
 	// before somebody says what became of it.

@@ -28,6 +28,8 @@ type Node struct {
 	Trouble     *Trouble          `json:"trouble,omitempty"`     // jobs that failed there in a row, nil if none
 	Unsure      bool              `json:"unsure,omitempty"`      // a backup was restored: what it has beyond that is not gone yet
 
+	Partitions []string `json:"-"` // that it is in, by the rules in force
+
 	Past []NodeChange `json:"-"` // what became of it lately, the newest last; stored under KindPast
 
 	Unhealthy []string   `json:"-"`

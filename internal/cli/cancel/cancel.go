@@ -4,6 +4,7 @@ package cancel
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"gbatch/internal/api"
@@ -30,7 +31,7 @@ type Cancel struct {
 	Projects []string `short:"A" name:"project" help:"Only jobs of these projects."`
 	States   []string `short:"t" help:"Only jobs in these states, as QUEUED."`
 	Names    []string `short:"n" name:"name" help:"Only jobs with these names."`
-	Clusters []int    `short:"p" name:"cluster" help:"Only jobs of these clusters."`
+	Places   []string `short:"p" name:"partition" aliases:"cluster" help:"Only jobs of these partitions, or clusters by their numbers."`
 	Yes      bool     `short:"y" help:"Do not ask before touching more than 20 jobs."`
 }
 
@@ -86,7 +87,7 @@ func (o *Cancel) requests(ctx context.Context, a *cli.App) ([]api.ActionRequest,
 	if err != nil {
 		return nil, err
 	}
-	filtered := len(users)+len(o.Projects)+len(states)+len(o.Names)+len(o.Clusters) > 0
+	filtered := len(users)+len(o.Projects)+len(states)+len(o.Names)+len(o.Places) > 0
 	switch {
 	case len(o.IDs) > 0 && filtered:
 		return nil, exit.Usagef("name either jobs or filters (-u, --me, -A, -t, -n, -p), not both")
@@ -100,8 +101,13 @@ func (o *Cancel) requests(ctx context.Context, a *cli.App) ([]api.ActionRequest,
 		for _, project := range orAny(o.Projects) {
 			for _, name := range orAny(o.Names) {
 				for _, state := range orAny(states) {
-					for _, cluster := range orAny(o.Clusters) {
-						out = append(out, api.ActionRequest{User: user, Project: project, Name: name, State: string(state), Cluster: cluster})
+					for _, place := range orAny(o.Places) {
+						r := api.ActionRequest{User: user, Project: project, Name: name, State: string(state)}
+						var err error
+						if r.Cluster, err = strconv.Atoi(place); err != nil {
+							r.Partition = place
+						}
+						out = append(out, r)
 					}
 				}
 			}
@@ -110,7 +116,7 @@ func (o *Cancel) requests(ctx context.Context, a *cli.App) ([]api.ActionRequest,
 	return out, nil
 }
 
-func orAny[T ~string | ~int](values []T) []T {
+func orAny[T ~string](values []T) []T {
 	if len(values) == 0 {
 		return make([]T, 1)
 	}

@@ -16,6 +16,7 @@ import (
 var nodeColumns = table.Set[nodeRow]{
 	{Letters: "N", Title: "NAME", Least: 8, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return append(b, human.Hosts(r.names)...) }},
 	{Letters: "P", Title: "CLUSTER", Right: true, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return strconv.AppendInt(b, int64(r.cluster), 10) }},
+	{Title: "PARTITION", Least: 8, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return human.OrDash(b, r.partitions) }},
 	{Letters: "T", Title: "STATE", Color: stateColor, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return append(b, r.state...) }},
 	{Letters: "D", Title: "NODES", Right: true, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return strconv.AppendInt(b, int64(len(r.names)), 10) }},
 	{Title: "CPUS", Right: true, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return append(b, useText(r.cpus)...) }},
@@ -36,16 +37,20 @@ var nodeColumns = table.Set[nodeRow]{
 // The columns of the lists, by name.
 const (
 	shown        = "name,cluster,state,cpus,mem,gpus,model,cuda,jobs,reason"
+	shownParts   = "name,cluster,partition,state,cpus,mem,gpus,model,cuda,jobs,reason"
 	shownReasons = "name,cluster,state,reason"
 )
 
-// layout is which columns are shown.
-func (o *Info) layout() (table.Layout[nodeRow], error) {
+// layout is which columns are shown; parts says that nodes are in partitions.
+func (o *Info) layout(parts bool) (table.Layout[nodeRow], error) {
 	switch {
 	case o.Format != "":
 		return nodeColumns.Layout(o.Format)
 	case o.Reasons:
 		return nodeColumns.Columns(shownReasons), nil
+	}
+	if parts {
+		return nodeColumns.Columns(shownParts), nil
 	}
 	return nodeColumns.Columns(shown), nil
 }
@@ -85,7 +90,7 @@ func stateColor(cell []byte) string {
 // alike is equal for nodes that are alike.
 func (r *nodeRow) alike() string {
 	return fmt.Sprint(r.cluster, r.cpus.Total, r.mem.Total, r.gpusAll) + "\x00" +
-		strings.Join([]string{r.state, r.model, r.cuda, r.driver, r.features, r.version, r.reason}, "\x00")
+		strings.Join([]string{r.state, r.model, r.cuda, r.driver, r.features, r.partitions, r.version, r.reason}, "\x00")
 }
 
 // nodeRow is a line of the node table: one node, or several alike.
@@ -96,6 +101,7 @@ type nodeRow struct {
 	reason, cuda      string
 	driver, version   string
 	features          string
+	partitions        string
 	cluster, jobs     int
 	cpus, mem         api.Use
 	gpusFree, gpusAll int64 // free in thousandths, all in GPUs
@@ -110,7 +116,7 @@ func stateOf(n *api.Node) string {
 }
 
 func newNodeRow(n *api.Node) *nodeRow {
-	r := &nodeRow{names: []string{n.Name}, state: stateOf(n), model: models(n), reason: n.Reason, cuda: n.CUDA, driver: n.Driver, version: n.Version, features: strings.Join(n.Features, ","),
+	r := &nodeRow{names: []string{n.Name}, state: stateOf(n), model: models(n), reason: n.Reason, cuda: n.CUDA, driver: n.Driver, version: n.Version, features: strings.Join(n.Features, ","), partitions: strings.Join(n.Partitions, ","),
 		cluster: n.Cluster, jobs: n.Jobs, cpus: n.CPUs, mem: n.MemBytes, gpusAll: int64(len(n.GPUs))}
 	var sick []string
 	for _, g := range n.GPUs {

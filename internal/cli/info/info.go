@@ -24,12 +24,13 @@ type Info struct {
 	Short    bool     `short:"s" xor:"view" help:"A box with one line per node: free and total workers, GPUs, CPUs and memory."`
 	PerNode  bool     `short:"N" xor:"view" help:"One line per node, also for nodes that are alike."`
 	GPUs     bool     `name:"gpus" xor:"view" help:"One line per GPU."`
+	Parts    bool     `name:"partitions" xor:"view" help:"One line per partition: what is free there, how long jobs run, and whose it takes."`
 	Users    bool     `xor:"view" help:"Who holds what now, and how much of theirs waits."`
 	Reasons  bool     `short:"R" xor:"view" help:"Only nodes that something is wrong with, and what."`
 	Format   string   `short:"o" xor:"view" placeholder:"FORMAT" help:"Columns by name, as name,state,gpus,driver,features; or sinfo's format, as '%N %T %E'."`
 	Interval int      `short:"i" placeholder:"SECONDS" help:"Show it live, drawn again that often, until Ctrl-C."`
 	Watch    bool     `help:"Show it live, as -i 2."`
-	Clusters []int    `short:"p" name:"cluster" help:"Only these clusters."`
+	Clusters []string `short:"p" name:"cluster" aliases:"partition" help:"Only these partitions, or clusters by their numbers."`
 	Nodes    []string `short:"n" sep:"none" help:"Only these nodes, as gpu[01-04,07]."`
 	NoHeader bool     `short:"h" help:"No header line."`
 }
@@ -45,11 +46,14 @@ func (o *Info) Run(ctx context.Context, a *cli.App) error {
 		return exit.Usagef("--users is of all nodes, and once: leave out nodes, clusters and --watch; gqueue -w NODES lists the jobs there")
 	case o.Users:
 		return o.users(ctx, a)
+	case o.Parts && (len(o.Node)+len(o.Nodes) > 0 || interval > 0):
+		return exit.Usagef("--partitions is of partitions, and once: leave out nodes and --watch; ginfo -p NAME lists the nodes of one")
+	case o.Parts:
+		return o.partitions(ctx, a)
 	case len(o.Node) > 0:
 		return o.showNodes(ctx, a)
 	}
-	form, err := o.layout()
-	if err != nil {
+	if _, err := o.layout(false); err != nil { // before anybody is asked
 		return err
 	}
 	var nodes []api.Node
@@ -61,7 +65,13 @@ func (o *Info) Run(ctx context.Context, a *cli.App) error {
 		nodes, err = o.choose(info.Nodes)
 		return err
 	}
-	draw := func() error { return o.print(a, nodes, form) }
+	draw := func() error {
+		form, err := o.layout(slices.ContainsFunc(nodes, func(n api.Node) bool { return len(n.Partitions) > 0 }))
+		if err != nil {
+			return err
+		}
+		return o.print(a, nodes, form)
+	}
 	if interval > 0 {
 		return watch.List{Changes: client.EventFilter{Nodes: true}, Interval: interval, Fetch: fetch, Draw: draw}.Run(ctx, a)
 	}
@@ -107,7 +117,7 @@ func (o *Info) choose(nodes []api.Node) ([]api.Node, error) {
 	}
 	out := []api.Node{}
 	for _, n := range nodes {
-		if (len(o.Clusters) == 0 || slices.Contains(o.Clusters, n.Cluster)) && (len(names) == 0 || slices.Contains(names, n.Name)) {
+		if jobs.InPlaces(o.Clusters, n.Cluster, n.Partitions) && (len(names) == 0 || slices.Contains(names, n.Name)) {
 			out = append(out, n)
 		}
 	}

@@ -57,6 +57,7 @@ func showNode(a *cli.App, n *api.NodeDetail) error {
 	f.Add("State", word)
 	f.Add("Reason", n.Reason)
 	f.Add("Cluster", fmt.Sprint(n.Cluster))
+	f.Add("Partitions", strings.Join(n.Partitions, ", "))
 	f.Add("Last heard", a.Moment(n.LastSeen))
 	f.Add("Jobs", fmt.Sprint(n.Jobs))
 	f.Add("Cores", fmt.Sprintf("%d of %d free", n.CPUs.Free, n.CPUs.Total))
@@ -69,6 +70,10 @@ func showNode(a *cli.App, n *api.NodeDetail) error {
 	if len(n.GPUs) > 0 {
 		fmt.Fprintln(a.Out, "\nGPUs")
 		err = errors.Join(err, gpuTable([]api.Node{n.Node}).Indent("  ").Write(a.Out))
+	}
+	if len(n.Storage) > 0 {
+		fmt.Fprintln(a.Out, "\nStorage")
+		err = errors.Join(err, storageTable(n.Storage).Indent("  ").Write(a.Out))
 	}
 	if len(n.Past) > 0 {
 		fmt.Fprintln(a.Out, "\nPast")

@@ -95,6 +95,7 @@ var Columns = table.Set[api.Job]{
 	moment("e", "END", EndOf),
 	moment("V", "SUBMITTED", func(j *api.Job) time.Time { return j.Submitted }),
 	numbers("P", "CLUSTER", func(j *api.Job) int64 { return int64(j.Cluster) }, func(b []byte, j *api.Job) []byte { return Cluster(b, j.Cluster) }),
+	text("", "PARTITION", 6, func(_ *table.View, j *api.Job) string { return j.Partition }),
 	priority,
 	text("q", "QOS", 6, func(_ *table.View, j *api.Job) string { return j.QOS }),
 	numbers("K", "INDEX", firstIndex, taskIndex),
@@ -110,7 +111,7 @@ var Columns = table.Set[api.Job]{
 	factor("SIZE", func(p *api.Priority) int64 { return p.Size }),
 	factor("QOSPOINTS", func(p *api.Priority) int64 { return p.QOS }),
 	factor("ADJUSTMENT", func(p *api.Priority) int64 { return p.User }),
-	factor("OTHER", func(p *api.Priority) int64 { return p.Slowdown + p.Small }),
+	factor("OTHER", func(p *api.Priority) int64 { return p.Slowdown + p.Small + p.Partition }),
 	column("U", "UUID", 0, func(_ *table.View, b []byte, j *api.Job) []byte { return append(b, j.UUID...) }),
 }
 

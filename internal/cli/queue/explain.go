@@ -76,6 +76,9 @@ func explain(a *cli.App, e *api.Explanation) error {
 // priorityText is a priority with its terms.
 func priorityText(p *api.Priority) string {
 	s := fmt.Sprintf("%d: age %d, fair share %d, size %d, QOS %d, adjustment %d", p.Total, p.Age, p.FairShare, p.Size, p.QOS, p.User)
+	if p.Partition != 0 {
+		s += fmt.Sprintf(", partition %d", p.Partition)
+	}
 	if p.Slowdown != 0 {
 		s += fmt.Sprintf(", slowdown %d", p.Slowdown)
 	}

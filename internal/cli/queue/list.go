@@ -33,7 +33,7 @@ type List struct {
 	Me       bool     `help:"Only your own jobs."`
 	Projects []string `short:"A" name:"project" help:"Only jobs of these projects."`
 	States   []string `short:"t" help:"Only jobs in these states, as RUNNING,QUEUED; all; or Slurm's PD, R, CD, F."`
-	Clusters []int    `short:"p" name:"cluster" help:"Only jobs of these clusters."`
+	Clusters []string `short:"p" name:"cluster" aliases:"partition" help:"Only jobs of these partitions, or clusters by their numbers."`
 	QOS      []string `name:"qos" short:"q" help:"Only jobs of these QOS."`
 	Names    []string `short:"n" name:"name" help:"Only jobs with these names."`
 	Nodes    []string `short:"w" sep:"none" help:"Only jobs on these nodes, as gpu[01-04,07]."`
@@ -59,7 +59,7 @@ func Sortable() []string { return strings.Split(jobs.Columns.Known(), ", ") }
 type selection struct {
 	users, projects, names, nodes, qos []string
 	states                             []job.State
-	clusters                           []int
+	clusters                           []string
 	factors                            bool // the terms of priorities are shown
 }
 
@@ -165,12 +165,12 @@ func (o *List) fetch(ctx context.Context, a *cli.App, s selection) (*api.JobList
 	}
 	f := client.JobFilter{
 		States: s.states, User: jobs.Only(s.users), Project: jobs.Only(s.projects), Name: jobs.Only(s.names),
-		Node: jobs.Only(s.nodes), Cluster: jobs.Only(s.clusters), QOS: jobs.Only(s.qos), All: o.All, Factors: s.factors,
+		Node: jobs.Only(s.nodes), QOS: jobs.Only(s.qos), All: o.All, Factors: s.factors,
 	}
 	for _, st := range s.states {
 		f.All = f.All || st.Final()
 	}
-	here := len(s.users) > 1 || len(s.projects) > 1 || len(s.names) > 1 || len(s.nodes) > 1 || len(s.clusters) > 1 || len(s.qos) > 1
+	here := len(s.users) > 1 || len(s.projects) > 1 || len(s.names) > 1 || len(s.nodes) > 1 || len(s.clusters) > 0 || len(s.qos) > 1
 	if !here && o.Sort == "" && !o.Start { // what is first is known here
 		f.Limit = o.Limit
 	}
@@ -206,7 +206,7 @@ func (s *selection) match(j *api.Job) bool {
 	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
 	return has(s.users, j.User) && has(s.projects, j.Project) && has(s.names, j.Name) && has(s.qos, j.QOS) &&
 		(len(s.states) == 0 || jobs.InStates(s.states, j)) &&
-		(len(s.clusters) == 0 || slices.Contains(s.clusters, j.Cluster)) &&
+		jobs.InPlaces(s.clusters, j.Cluster, jobs.Partitions(j.Partition)) &&
 		(len(s.nodes) == 0 || slices.ContainsFunc(j.Nodes, func(n string) bool { return slices.Contains(s.nodes, n) }))
 }
 

@@ -170,6 +170,7 @@ func resourceFields(f *table.Fields, d *api.JobDetail) {
 	if d.Cluster != 0 {
 		f.Add("Cluster", strconv.Itoa(d.Cluster))
 	}
+	f.Add("Partition", d.Partition)
 	f.Add("Nodes", human.Hosts(d.Nodes))
 	f.Add("Ports", strings.Join(portLines(d), "\n"))
 	if d.Spec == nil {

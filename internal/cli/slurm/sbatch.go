@@ -19,9 +19,6 @@ import (
 	"gbatch/internal/job/importer/slurm"
 )
 
-// slurmImage is the variable that names the image of jobs that name none.
-const slurmImage = "GBATCH_SLURM_IMAGE"
-
 // sbatch submits a batch script, or a command.
 func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	c := slurm.Split(args,

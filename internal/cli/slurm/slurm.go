@@ -40,7 +40,7 @@ func play(a *cli.App, name string, args []string) int {
 	switch {
 	case run == nil:
 		return a.Finish(cli.Program{Name: "gslurm"}, exit.Usagef("plays %s, by whose names it is called: gslurm squeue --me", strings.Join(slices.Sorted(maps.Keys(commands)), ", ")))
-	case slices.Contains(args, "--version") || slices.Contains(args, "-V") && name != "srun":
+	case slices.Contains(optionsOf(name, args), "--version") || slices.Contains(optionsOf(name, args), "-V"):
 		fmt.Fprintln(a.Out, "slurm "+version)
 		return exit.OK
 	}

@@ -78,7 +78,7 @@ func TestOthersOptions(t *testing.T) {
 		"--image a --reservation course -- true":                                   {`"reservationIds":["` + uuid + `"]`, `"nodeNames":["n1","n2"]`},
 		"--image a --mail-type=END --mail-user me@example.org -- true":             {`"emailOnEnd":["me@example.org"]`},
 		"--image a --export A=1,B=2 -p 3 --mem 0 --exclusive -- true":              {`"environment":{"A":"1","B":"2"}`, `"clusterId":3`, `"exclusive":true,"allMemory":true`},
-		"--image a -p gpu,long --cpus-per-task 3 --partition=big --name x -- true": {`"anyFeatures":[["partition=big"]]`, `"cpus":3`, `"name":"x"`},
+		"--image a -p gpu,long --cpus-per-task 3 --partition=big --name x -- true": {`"partitions":["big"]`, `"cpus":3`, `"name":"x"`},
 		"--image a --gpus all --shm-size 8g --user 1000:1000 -w /work -p 8080:80 -v /d:/e -e A=b --memory 16g -l a=b --rm -- true": {`"gpus":-1`, `"shmSizeMb":8192`, `"user":"1000:1000"`,
 			`"workingDir":"/work"`, `"portMappings":[{"containerPort":80,"hostPort":8080}]`, `"hostPath":"/d"`, `"cpuMemoryGb":16`, `"labels":{"a":"b"}`},
 		"--image a -m 2g --entrypoint /init -w n1 --cap-add NET_RAW --publish 443 -- run me": {`"cpuMemoryGb":2`, `"entrypoint":["/init"]`, `"nodeNames":["n1"]`, `"capabilities":["NET_RAW"]`, `"command":["run","me"]`, `"containerPort":443`},

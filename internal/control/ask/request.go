@@ -1,19 +1,36 @@
 package ask
 
 import (
+	"cmp"
 	"slices"
 
 	"gbatch/internal/control/need"
+	"gbatch/internal/control/partition"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
-// Request draws out of a document what the scheduler needs, with the site's
-// and the project's defaults where it is silent.
-func (r Rules) Request(project string, spec *job.Spec) state.Request {
+// Place is what a document asks of nodes, and the partitions where it may be had.
+// There may be others than those of the rules: known are all that nodes are in.
+func (r Rules) Place(who Who, spec *job.Spec, known []string) (*sched.Shape, partition.Chosen, *state.Refusal) {
+	shape := r.shape(who.Project, spec)
+	var names []string
+	if spec.Gbatch != nil {
+		names = spec.Gbatch.Partitions
+	}
+	chosen, refusal := r.Partitions.Choose(partition.Asked{
+		Names: names, Project: who.Project, QOS: cmp.Or(QOS(spec), r.DefaultQOS), Operator: who.Operator, Closed: who.Closed,
+		Limit: sched.Time(spec.Request.Scheduling.MaxDuration) * 1000, Usual: r.DefaultRun, Shape: shape, Known: known,
+	})
+	shape.Partitions = chosen.Names
+	return shape, chosen, refusal
+}
+
+// shape is what placement looks at.
+func (r Rules) shape(project string, spec *job.Spec) *sched.Shape {
 	p := r.Projects[project]
-	res, sc := spec.Request.Resources, spec.Request.Scheduling
+	res := spec.Request.Resources
 	g := spec.Gbatch
 	if g == nil {
 		g = &job.Gbatch{}
@@ -27,13 +44,24 @@ func (r Rules) Request(project string, spec *job.Spec) state.Request {
 		DiskMiB: int64(g.DiskGB) << 10, MinCUDA: res.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
 		Features: slices.Concat(res.Features, need.Of(spec)),
 
-		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes,
+		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes, Storage: storage(spec),
 	}
 	if len(p.Clusters) == 1 && shape.Cluster == 0 {
 		shape.Cluster = p.Clusters[0]
 	}
 	if res.GPUs > 0 {
 		shape.MilliGPU = int64(res.GPUs*1000 + 0.5)
+	}
+	return shape
+}
+
+// Request draws out of a document what the scheduler needs, with the site's
+// defaults where it is silent; limit is that of where it may run, 0 for none.
+func (r Rules) Request(spec *job.Spec, shape *sched.Shape, limit sched.Time) state.Request {
+	sc := spec.Request.Scheduling
+	g := spec.Gbatch
+	if g == nil {
+		g = &job.Gbatch{}
 	}
 	q := state.Request{
 		Shape: shape, Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
@@ -55,7 +83,7 @@ func (r Rules) Request(project string, spec *job.Spec) state.Request {
 		q.StopGrace = min(q.StopGrace, r.MaxGrace)
 	}
 	if q.Limit == 0 {
-		q.Limit = r.DefaultRun
+		q.Limit = cmp.Or(limit, r.DefaultRun)
 	}
 	if q.MinRun == 0 {
 		q.MinRun = min(r.DefaultMin, q.Limit)

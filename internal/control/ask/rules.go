@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/control/partition"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -31,6 +32,8 @@ type Project struct {
 type Rules struct {
 	Projects   map[string]Project
 	QOS        map[string]sched.QOS
+	DefaultQOS string
+	Partitions partition.List
 	DefaultRun sched.Time // time limit of a job that asks none
 	MaxRun     sched.Time // longest limit a job may ask
 	DefaultMin sched.Time // guaranteed run time of a job that asks none
@@ -42,6 +45,8 @@ type Who struct {
 	User, Project string
 	Operator      bool // may raise priority, and submit for any project
 	Stranger      bool // the project has members and User is none of them
+
+	Closed []string // partitions that are for other users
 }
 
 // Refuse refuses what the site's rules do not allow.

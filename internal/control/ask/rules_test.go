@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -67,7 +68,14 @@ func TestRefuse(t *testing.T) {
 // TestRequestDefaults: where a document is silent the site's rules speak.
 func TestRequestDefaults(t *testing.T) {
 	rules := Rules{Projects: map[string]Project{"one": {Clusters: []int{7}}}, DefaultRun: sched.Hour, DefaultMin: 2 * sched.Hour, MaxGrace: sched.Minute}
-	got := rules.Request("one", &job.Spec{Gbatch: &job.Gbatch{StopGrace: 600}})
+	request := func(spec *job.Spec) state.Request {
+		shape, chosen, refusal := rules.Place(Who{Project: "one"}, spec, nil)
+		if refusal != nil {
+			t.Fatal(refusal)
+		}
+		return rules.Request(spec, shape, chosen.Limit)
+	}
+	got := request(&job.Spec{Gbatch: &job.Gbatch{StopGrace: 600}})
 	if got.Shape.Cluster != 7 || got.Shape.Nodes != 1 {
 		t.Errorf("the shape is %+v", got.Shape)
 	}
@@ -76,7 +84,7 @@ func TestRequestDefaults(t *testing.T) {
 	}
 	own := &job.Spec{}
 	own.Request.Scheduling.MaxDuration, own.Request.Resources.ClusterID, own.Request.Resources.GPUs = 60, 3, 0.5
-	got = rules.Request("one", own)
+	got = request(own)
 	if got.Limit != sched.Minute || got.MinRun != sched.Minute || got.Shape.Cluster != 3 || got.Shape.MilliGPU != 500 {
 		t.Errorf("limit %d, guaranteed %d, shape %+v", got.Limit, got.MinRun, got.Shape)
 	}

@@ -44,7 +44,13 @@ func Node(n *state.Node) sched.Node {
 	inv := n.Inventory
 	s := sched.Node{
 		Name: n.Name, Cluster: inv.Cluster, MilliCPU: int64(inv.CPUs) * 1000, MemMiB: inv.MemBytes >> 20,
-		DiskMiB: inv.DiskBytes >> 20, CUDA: inv.CUDA, Features: slices.Concat(inv.Features, need.Has(inv)), AllowShare: inv.AllowShare,
+		DiskMiB: inv.DiskBytes >> 20, CUDA: inv.CUDA, Partitions: n.Partitions, Features: slices.Concat(inv.Features, need.Has(inv)), AllowShare: inv.AllowShare,
+	}
+	if inv.Storage != nil {
+		s.Storage = make([]sched.Root, len(inv.Storage))
+		for i, r := range inv.Storage {
+			s.Storage[i] = sched.Root(r)
+		}
 	}
 	state, reason := n.State()
 	switch state {
@@ -70,5 +76,5 @@ func Node(n *state.Node) sched.Node {
 func Differs(a, b *state.Node) bool {
 	as, _ := a.State()
 	bs, _ := b.State()
-	return as != bs || a.Hash != b.Hash || !maps.Equal(a.DrainedGPUs, b.DrainedGPUs)
+	return as != bs || a.Hash != b.Hash || !maps.Equal(a.DrainedGPUs, b.DrainedGPUs) || !slices.Equal(a.Partitions, b.Partitions)
 }

@@ -38,6 +38,16 @@ func (r *Rights) Stranger(id Identity, project string) bool {
 	return ok && len(p.Members) > 0 && !r.People.Among(p.Members, id.User)
 }
 
+// Closed are the partitions that are not for the caller, by their users.
+func (r *Rights) Closed(id Identity) (names []string) {
+	for _, p := range r.Conf().Partitions {
+		if len(p.Users) > 0 && !r.People.Among(p.Users, id.User) || r.People.Among(p.NotUsers, id.User) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
 // roleOf is what the rules make of a user. Root is an admin on the controller's
 // own machine; elsewhere it is a user like others, unless the rules name it.
 func (r *Rights) roleOf(id Identity) role {

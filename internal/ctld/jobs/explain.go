@@ -67,7 +67,7 @@ func fillExplanation(out *api.Explanation, now sched.Time, e sched.Explanation) 
 }
 
 func priorityToAPI(f sched.Factors) *api.Priority {
-	return &api.Priority{Total: f.Total, Age: f.Age, FairShare: f.FairShare, Size: f.Size, QOS: f.QOS, User: f.Adjustment,
+	return &api.Priority{Total: f.Total, Age: f.Age, FairShare: f.FairShare, Size: f.Size, QOS: f.QOS, Partition: f.Partition, User: f.Adjustment,
 		Slowdown: f.Slowdown, Small: f.Small, Boosted: f.Boosted}
 }
 

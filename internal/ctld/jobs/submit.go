@@ -81,6 +81,9 @@ func (s *Submissions) Submit(ctx context.Context, in *SubmitInput) (*api.SubmitR
 		return nil, err
 	}
 	out.Notes = append(out.Notes, budgetNote(a.Budget)...)
+	for _, why := range a.Left {
+		out.Notes = append(out.Notes, api.Note{Path: "gbatch.partitions", Message: why})
+	}
 	if in.Body.DryRun {
 		return s.dryRun(ctx, out, &sub, ev, a)
 	}
@@ -136,7 +139,7 @@ func (s *Submissions) submitEvent(id access.Identity, in *SubmitInput, sub *job.
 				WithHint(fmt.Sprintf("jobs of project %s are run by the runtime %s", ev.Project, p.Runtime))
 		}
 	}
-	ev.Stranger = s.Rights.Stranger(id, ev.Project)
+	ev.Stranger, ev.Closed = s.Rights.Stranger(id, ev.Project), s.Rights.Closed(id)
 	notes, err := s.Conf().ResolveBatch(&sub.Spec, ev.User, ev.Project)
 	if err != nil {
 		return ev, err

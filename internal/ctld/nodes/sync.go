@@ -203,7 +203,7 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 		UUID: uuid.UUID(j.UUID).String(), User: j.Owner.User, UID: s.UID(j.Owner.User), Project: j.Owner.Project, ProjectGID: p.GID,
 		Allocation: wire.Allocation(r.Alloc), Ranks: len(j.Attempt.Ranks),
 		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.Conf().Limits.Grace.Millis()),
-		Digest: j.Attempt.Image, Alone: j.Attempt.Alone,
+		Digest: j.Attempt.Image, Alone: j.Attempt.Alone, Partition: j.Attempt.Partition,
 	}
 	s.array(o, j)
 	if x := j.Restart; x != nil {

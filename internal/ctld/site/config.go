@@ -34,6 +34,8 @@ type Config struct {
 	Projects       []Project `yaml:"projects"`
 	DefaultProject string    `yaml:"defaultProject"`
 
+	Partitions []Partition `yaml:"partitions,omitempty"` // names for nodes
+
 	GangSubnet netip.Prefix `yaml:"gangSubnet"` // of the addresses that ranks of a gang have among themselves, the same in each gang
 
 	Limits Limits `yaml:"limits"`
@@ -236,6 +238,7 @@ func (c Config) Validate() error {
 		}
 	}
 	c.checkProjects(bad)
+	c.checkPartitions(bad)
 	c.checkTables(bad)
 	c.Mail.check(bad)
 	checkWebhooks(c.Webhooks, bad)
@@ -350,6 +353,8 @@ func (c Config) Rules() (control.Config, error) {
 		Grace: c.Limits.Grace.Millis(), MaxGrace: c.Limits.MaxGrace.Millis(), SuspectTime: c.Nodes.Suspect.Millis(), NodeTimeout: c.Nodes.Timeout.Millis(), RebootTime: c.Nodes.Reboot.Millis(),
 		KeepEnded: c.Keep.For.Millis(), KeepCount: c.Keep.Count, MaxQueued: c.Limits.MaxQueued,
 	}
+	out.Partitions = c.partitions()
+	out.Policy.Partitions = out.Partitions.Policy()
 	out.PerUser, out.Users = c.Limits.quotas()
 	for name, q := range c.Policy.QOS {
 		if q.RunsAlone {

@@ -34,6 +34,9 @@ func TestBadConfigIsRefused(t *testing.T) {
 			[]string{"projects[0].gid (line 1): 4294967296", "projects[1].gid (line 1): 4294967295", "projects[2].gid (line 1): -1"}},
 		{"no jobs", "limits: {perUser: {jobs: 0}}\n", []string{"limits.perUser.jobs (line 1): 0: use 1 to 1000000000, or -1 for no bound"}},
 		{"odd bound of one", "limits: {users: {ann: {tasks: -2}}}\n", []string{"limits.users.ann.tasks (line 1): -2"}},
+		{"partitions", "partitions:\n- {name: a, default: true, maxDuration: 29 days}\n- {name: a, default: true, state: off, projects: [x], qos: [y], minNodes: 3, maxNodes: 2}\n", []string{
+			"partitions[0] (line 2): has a duration above limits.maxDuration, 4 weeks", `partitions[1].name (line 3): "a" is there twice`, "partitions[1].default (line 3): partition a is the default already",
+			`partitions[1].state (line 3): "off"`, `partitions[1].projects (line 3): "x"`, `partitions[1].qos (line 3): "y"`, "partitions[1].minNodes (line 3): is above maxNodes"}},
 		{"two", "policy: {mode: best, weights: {size: -1}}\n", []string{`policy.mode (line 1): is "best"`, "policy.weights.size (line 1): is -1"}},
 		{"classes", "policy:\n  estimates: exact\n  qos: {a: {preempts: [b]}, c: {priority: 2000, perUser: {gpus: -1}}}\n  perUser: {queued: -1}\n", []string{
 			"policy.estimates (line 2): \"exact\" is for the simulator", `policy.qos.a.preempts (line 3): names "b"`, "policy.qos.c.priority (line 3): is 2000",

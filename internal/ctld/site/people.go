@@ -29,6 +29,10 @@ func (c Config) People() []Named {
 			out = append(out, Named{Path: at + ".userShares", Users: slices.Sorted(maps.Keys(p.UserShares))})
 		}
 	}
+	for i, p := range c.Partitions {
+		add(fmt.Sprintf("partitions[%d].users", i), p.Users)
+		add(fmt.Sprintf("partitions[%d].notUsers", i), p.NotUsers)
+	}
 	return append(out, Named{Path: "limits.users", Users: slices.Sorted(maps.Keys(c.Limits.Users))},
 		Named{Path: "policy.users", Users: slices.Sorted(maps.Keys(c.Policy.Users))})
 }

@@ -53,6 +53,7 @@ func (c Config) ResolveTables(spec *job.Spec) error {
 	if g == nil {
 		return nil
 	}
+	c.resolveMemory(spec)
 	var problems []api.Problem
 	if g.InstanceType != "" {
 		if t, ok := c.InstanceTypes[g.InstanceType]; ok {

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,7 +31,7 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 		ID: j.ID(), Number: j.Number, UUID: uuid.UUID(j.UUID).String(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project,
 		State: j.Status(), Reason: string(j.Reason), ReasonText: j.Text,
 		Submitted: Time(j.Submitted), Started: Time(j.Started), Ended: Time(j.Ended),
-		LimitS: int64(j.Request.Limit / 1000), Cluster: j.Request.Shape.Cluster, Priority: int64(j.Request.Priority), QOS: j.Owner.QOS,
+		LimitS: int64(j.Request.Limit / 1000), Cluster: j.Request.Shape.Cluster, Partition: strings.Join(j.Request.Shape.Partitions, ","), Priority: int64(j.Request.Priority), QOS: j.Owner.QOS,
 	}
 	if j.Waits != nil && j.State.Pending() {
 		out.Dependency = j.Waits.String()
@@ -93,7 +94,7 @@ func others(j api.Job) api.Job {
 		ID: j.ID, Number: j.Number, Parent: j.Parent, Task: j.Task, UUID: j.UUID, Name: "job-" + j.UUID[:6], Private: true,
 		User: j.User, Project: j.Project, QOS: j.QOS, State: j.State,
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, LimitS: j.LimitS,
-		GPUs: j.GPUs, CPUs: j.CPUs, MemBytes: j.MemBytes, Cluster: j.Cluster, NumNodes: j.NumNodes, Nodes: j.Nodes, Ending: j.Ending,
+		GPUs: j.GPUs, CPUs: j.CPUs, MemBytes: j.MemBytes, Cluster: j.Cluster, Partition: j.Partition, NumNodes: j.NumNodes, Nodes: j.Nodes, Ending: j.Ending,
 	}
 }
 
@@ -101,6 +102,9 @@ func others(j api.Job) api.Job {
 // it asked for if that was all of a node's.
 func fromAttempt(out *api.Job, v *state.View, j *state.Job) {
 	var gpus, cpu, mem int64
+	if j.Attempt.Partition != "" {
+		out.Partition = j.Attempt.Partition
+	}
 	seen := map[string]bool{}
 	for _, r := range j.Attempt.Ranks {
 		gpus, cpu, mem = gpus+r.Alloc.MilliGPU(), cpu+r.Alloc.MilliCPU, mem+r.Alloc.MemMiB
@@ -153,7 +157,7 @@ func Attempt(a *state.Attempt) api.Attempt {
 func Node(v *state.View, n *state.Node) api.Node {
 	inv := n.Inventory
 	out := api.Node{
-		Name: n.Name, Cluster: inv.Cluster, Version: inv.Version, Hostname: inv.Hostname, Driver: inv.Driver, Features: inv.Features,
+		Name: n.Name, Cluster: inv.Cluster, Version: inv.Version, Hostname: inv.Hostname, Driver: inv.Driver, Features: inv.Features, Partitions: n.Partitions,
 		Simulated: inv.Simulated, Jobs: len(n.Jobs), LastSeen: Time(n.LastSeen),
 		CPUs: api.Use{Total: int64(inv.CPUs)}, MemBytes: api.Use{Total: inv.MemBytes},
 	}

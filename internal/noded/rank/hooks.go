@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -61,6 +62,7 @@ func (f facts) list() []string {
 		"GBATCH_NODE=" + n.Config.Name,
 		"GBATCH_NODES=" + strings.Join(o.nodes(n.Config.Name), ","),
 		"GBATCH_CLUSTER=" + strconv.Itoa(n.Config.ClusterID),
+		"GBATCH_PARTITION=" + o.Partition,
 		"GBATCH_CPUS=" + strconv.Itoa(o.Allocation.CPUs),
 		"GBATCH_CORES=" + bound,
 		"GBATCH_MEMORY_MB=" + strconv.FormatInt(o.Allocation.MemBytes>>20, 10),
@@ -72,7 +74,7 @@ func (f facts) list() []string {
 		"SLURM_JOBID=" + strconv.FormatUint(uint64(o.id.Job), 10),
 		"SLURM_JOB_USER=" + o.User,
 		"SLURM_JOB_ACCOUNT=" + o.Project,
-		"SLURM_JOB_PARTITION=" + strconv.Itoa(n.Config.ClusterID),
+		"SLURM_JOB_PARTITION=" + cmp.Or(o.Partition, strconv.Itoa(n.Config.ClusterID)),
 		"SLURM_JOB_NODELIST=" + job.FormatNodes(o.nodes(n.Config.Name)),
 		"SLURM_NODELIST=" + job.FormatNodes(o.nodes(n.Config.Name)),
 		"SLURM_NODEID=" + strconv.FormatUint(uint64(o.id.Rank), 10),

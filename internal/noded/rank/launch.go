@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/netip"
@@ -48,7 +49,7 @@ func (r *Rank) launchInfo(env []string) launch.Info {
 	in := r.envInput()
 	i := launch.Info{
 		Job: uint64(o.id.Job), ID: job.TypedID(in), Name: spec.Name, User: o.User, Rank: int(o.id.Rank),
-		Port: o.Port, Secret: o.Secret, Image: spec.Request.Docker.Image, Cluster: strconv.Itoa(r.node.Config.ClusterID),
+		Port: o.Port, Secret: o.Secret, Image: spec.Request.Docker.Image, Cluster: cmp.Or(o.Partition, strconv.Itoa(r.node.Config.ClusterID)),
 		GPUIDs: in.GPUs, GPUs: cudaNames(env),
 		Tasks: want.Tasks, PerNode: want.PerNode, CPUsPerTask: want.CPUsPerTask, GPUsPerTask: want.GPUsPerTask,
 	}

@@ -118,6 +118,7 @@ func (r *Rank) envInput() job.EnvInput {
 		RestartCount: r.order.Restarts + int(r.order.id.Attempt) - 1, Initial: r.order.Initial,
 		Array:       r.order.Array,
 		ClusterID:   r.node.Config.ClusterID,
+		Partition:   r.order.Partition,
 		Node:        r.node.Config.Name,
 		DNSName:     r.node.Host.DNS,
 		InstanceID:  r.node.Instance,

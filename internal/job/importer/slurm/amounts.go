@@ -116,7 +116,8 @@ func (s *script) memory(cores, gpus int) {
 	case len(ways) == 0 && s.spec.Gbatch.Exclusive: // all that there is
 	case len(ways) == 0:
 		mib = defaultMemoryPerCore * int64(cores)
-		s.note(0, "--mem", fmt.Sprintf("is not given: %d GiB for each core", defaultMemoryPerCore>>10))
+		s.spec.Gbatch.MemoryByDefault = true
+		s.note(0, "--mem", fmt.Sprintf("is not given: %d GiB for each core, where the partition has no default of its own", defaultMemoryPerCore>>10))
 	case s.memPerGPU > 0 && gpus == 0:
 		s.problem(0, "--mem-per-gpu", "is given without GPUs", "give --mem, or --gpus")
 	case mib == 0:

@@ -16,9 +16,9 @@ import (
 
 // What single options do.
 
-// partition takes a cluster's number, or names of which one will do.
+// partition takes a cluster's number, or names of partitions of which one will do.
 func (s *script) partition(v string) error {
-	s.spec.Request.Resources.ClusterID, s.partitions = 0, nil
+	s.spec.Request.Resources.ClusterID, s.spec.Gbatch.Partitions = 0, nil
 	if id, err := strconv.Atoi(v); err == nil {
 		if id < 1 {
 			return errors.New("want a cluster's number or a partition's name")
@@ -30,12 +30,8 @@ func (s *script) partition(v string) error {
 		if name == "" {
 			return errors.New("has an empty name")
 		}
-		s.partitions = append(s.partitions, "partition="+name)
+		s.spec.Gbatch.Partitions = append(s.spec.Gbatch.Partitions, name)
 	}
-	if len(s.partitions) == 1 {
-		s.variable("SLURM_JOB_PARTITION", v)
-	}
-	s.note(0, "--partition", fmt.Sprintf("is understood as nodes with the feature %s; for a cluster give its number", strings.Join(s.partitions, " or ")))
 	return nil
 }
 

@@ -35,13 +35,10 @@ func (s *script) constraint(v string) error {
 	return err
 }
 
-// constrain adds the features, and those of partitions, to the job's.
+// constrain adds the features to the job's.
 func (s *script) constrain() {
 	if s.alike && s.nodes > 1 {
 		s.problem(0, "--constraint", "has brackets: that several nodes all have the same one of some features cannot be asked for", "name one of them, or a reservation or --nodelist of nodes that are alike")
-	}
-	if len(s.partitions) > 0 {
-		s.spec.Gbatch.AnyFeatures = append(s.spec.Gbatch.AnyFeatures, s.partitions)
 	}
 	for _, any := range s.features {
 		if len(any) == 1 {

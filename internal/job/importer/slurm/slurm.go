@@ -95,12 +95,11 @@ type script struct {
 	perSocket    bool        // how many tasks a socket has was given
 	deadline     job.Instant // by which it has ended; 0: none
 
-	reserved   *Reservation      // nil: none
-	partitions []string          // features, of which one will do
-	features   clauses           // of --constraint
-	alike      bool              // the nodes have the same of these
-	variables  map[string]string // that stand for options which were given
-	outside    bool              // the option that is applied wins over the script's
+	reserved  *Reservation      // nil: none
+	features  clauses           // of --constraint
+	alike     bool              // the nodes have the same of these
+	variables map[string]string // that stand for options which were given
+	outside   bool              // the option that is applied wins over the script's
 
 	stdio   job.Stdio
 	workDir string // as it was given

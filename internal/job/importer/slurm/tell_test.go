@@ -44,7 +44,7 @@ func TestVariablesOfOptions(t *testing.T) {
 		"-O -n 4":                       "SLURM_OVERCOMMIT=1",
 		"--open-mode=append":            "SLURM_OPEN_MODE=a",
 		"--profile=all":                 "SLURM_PROFILE=Energy,Lustre,Network,Task",
-		"-p gpu":                        "SLURM_JOB_PARTITION=gpu",
+		"-p gpu":                        "",
 		"-p 2":                          "",
 		"--export=SLURM_HINT=mine --hint=compute_bound": "SLURM_EXPORT_ENV=SLURM_HINT=mine SLURM_GET_USER_ENV=1 SLURM_HINT=mine SLURM_THREADS_PER_CORE=1",
 	} {

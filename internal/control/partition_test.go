@@ -1,0 +1,33 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// site runs the commands that change the site's rules.
+//
+//	partitions: the list as JSON below
+func (w *world) site(d *datadriven.TestData) (string, bool) {
+	if d.Cmd != "partitions" {
+		return "", false
+	}
+	cfg := *w.c.cfg
+	cfg.Partitions = nil
+	if err := json.Unmarshal([]byte(d.Input), &cfg.Partitions); err != nil {
+		w.t.Fatalf("%s: %v", d.Pos, err)
+	}
+	cfg.Policy.Partitions = cfg.Partitions.Policy()
+	_, refusal, eff := Apply(w.c, w.now, Reconfigure{Config: cfg})
+	if w.store(eff); refusal != nil {
+		return refusal.Message, true
+	}
+	var b strings.Builder
+	for _, n := range w.c.nodes.list {
+		fmt.Fprintf(&b, "%s: %s\n", n.Name, strings.Join(n.Partitions, ", "))
+	}
+	return b.String(), true
+}
