@@ -74,6 +74,10 @@ type ShimConfig struct {
 	// run out, even if whoever asked for it is dead. "" is no lease.
 	LeaseFile string `json:"lease_file,omitempty"`
 
+	// LimitFile is a file with a lease.Limit: the container is ended a little after it, even
+	// if whoever asked for it is dead. "" is none.
+	LimitFile string `json:"limit_file,omitempty"`
+
 	// Runtime is a program that runs the container instead of libcontainer.
 	Runtime *runtimes.Runtime `json:"runtime,omitempty"`
 

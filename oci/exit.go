@@ -28,6 +28,9 @@ type Exit struct {
 	Stopped bool `json:"stopped,omitempty"`
 	// LeaseOver says that it was ended because its lease had run out.
 	LeaseOver bool `json:"lease_over,omitempty"`
+	// LimitOver says that it was ended because its time limit was over, and nobody
+	// else had ended it.
+	LimitOver bool `json:"limit_over,omitempty"`
 	// Lost says that the shim died: what the program returned is not known.
 	Lost bool `json:"lost,omitempty"`
 	// Failure is set when the container could not be started.

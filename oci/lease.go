@@ -1,45 +1,45 @@
 package oci
 
 import (
-	"fmt"
-	"os"
-	"time"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/lease"
 )
 
-// leaseRetry is how long to wait for a lease file that cannot be read.
-const leaseRetry = 10 * time.Second
-
-// keepLease ends the container when its lease has run out, until done is
-// closed. It looks at the file when the lease that it knows of ends, so a lease
-// that is renewed costs one look for each of its lengths.
-func (s *shim) keepLease(done <-chan struct{}) {
-	for {
-		left, err := lease.Left(s.cfg.LeaseFile)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			left = leaseRetry // an owner that cannot write it sees to its leases itself
-		}
-		if left <= 0 {
-			s.mu.Lock()
-			s.leaseOver = true
-			s.mu.Unlock()
-			if err := s.stop(unix.SIGKILL); err != nil {
-				fmt.Fprintln(os.Stderr, "end a container whose lease ran out:", err)
-			}
-			left = leaseRetry // look again, in case something was not killed
-		}
-		timer := time.NewTimer(left)
-		select {
-		case <-done:
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
+// keep ends the container when its lease has run out or its time is over, until done
+// is closed.
+func (s *shim) keep(done <-chan struct{}) {
+	if s.cfg.LeaseFile != "" {
+		go lease.Keep(s.cfg.LeaseFile, done, func() error { // ends when the container has
+			s.note(&s.leaseOver)
+			return s.stop(unix.SIGKILL)
+		})
 	}
+	if s.cfg.LimitFile != "" {
+		go lease.KeepLimit(s.cfg.LimitFile, done, s.overLimit) // the same
+	}
+}
+
+// overLimit ends a container whose time is over, unless somebody does so already: what
+// handles a signal may end by a second one.
+func (s *shim) overLimit(sig syscall.Signal) error {
+	s.mu.Lock()
+	stopped := s.stopped
+	s.limitOver = s.limitOver || !stopped
+	s.mu.Unlock()
+	if stopped && sig != unix.SIGKILL {
+		return nil
+	}
+	_ = s.container.resume() // else it would never know; most are not paused
+	return s.stop(sig)
+}
+
+func (s *shim) note(what *bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*what = true
 }
 
 // sawLeaseOver takes the kill of a container whose lease was over for what it was:
@@ -49,8 +49,6 @@ func (s *shim) sawLeaseOver() {
 		return
 	}
 	if left, err := lease.Left(s.cfg.LeaseFile); err == nil && left <= 0 {
-		s.mu.Lock()
-		s.leaseOver = true
-		s.mu.Unlock()
+		s.note(&s.leaseOver)
 	}
 }

@@ -62,6 +62,7 @@ type shim struct {
 	terminal  *os.File  // the user's side of its terminal; nil: it has none
 	stopped   bool      // asked to stop; keeps a container from starting
 	leaseOver bool      // its lease ran out
+	limitOver bool      // it was ended here because its time was over
 	ran       bool      // the container ran and ended
 	visitors  int       // connections beside the starter's, ever
 	conns     map[*net.UnixConn]bool
@@ -137,9 +138,7 @@ func (s *shim) run() Exit {
 		return s.failed(err)
 	}
 	over := make(chan struct{})
-	if s.cfg.LeaseFile != "" {
-		go s.keepLease(over) // ends when the container has
-	}
+	s.keep(over)
 	s.network.serve()
 	state, err := s.await(process)
 	close(over)
@@ -296,7 +295,7 @@ func (s *shim) mountRoot() error {
 // account reads the figures that disappear with the cgroup.
 func (s *shim) account(exit *Exit) {
 	s.mu.Lock()
-	exit.Stopped, exit.LeaseOver = s.stopped, s.leaseOver
+	exit.Stopped, exit.LeaseOver, exit.LimitOver = s.stopped, s.leaseOver, s.limitOver
 	s.mu.Unlock()
 	if s.group == nil {
 		return

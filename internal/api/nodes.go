@@ -107,6 +107,7 @@ type SyncRequest struct {
 	Seen      uint64           `json:"seen"`                // version of the desired set it has
 	WaitMS    int64            `json:"waitMs"`              // how long to hold the request open when nothing is new
 	NowMS     int64            `json:"nowMs"`               // the node's clock
+	Nonce     uint64           `json:"nonce,omitempty"`     // drawn for this request; the answer has it too
 }
 
 // SyncResponse is the answer: the node's desired set. Versions only grow, over
@@ -122,6 +123,7 @@ type SyncResponse struct {
 	Records       string          `json:"records,omitempty"` // how far the controller's records have come: for nobody to read but the controller, when it is sent again
 	LeaseMS       int64           `json:"leaseMs"`           // without contact for that long the node ends its ranks
 	Noted         uint64          `json:"noted,omitempty"`   // the last of the node's faults for which it was drained
+	Nonce         uint64          `json:"nonce,omitempty"`   // of the request: with another one it is no answer to that; 0: of an older controller
 	Reboot        uint64          `json:"reboot,omitempty"`  // it is empty, and shall be rebooted: the number of the order; 0: it shall not
 
 	Prepull []Prepull `json:"prepull,omitempty"` // goes with Desired: images to have soon; others need not be kept

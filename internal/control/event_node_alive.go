@@ -4,12 +4,15 @@ import "gbatch/internal/state"
 
 // NodeAlive says that a node was heard and no more: what it said is not taken in,
 // as there is no room to record what would follow. Nothing of it is stored.
-type NodeAlive struct{ Name, Instance string }
+type NodeAlive struct{ Name, Instance, Boot string }
 
 func (e NodeAlive) apply(s *step) (none, *state.Refusal) {
 	old := s.nodes.get(e.Name)
 	if old == nil || old.Instance != e.Instance {
 		return none{}, s.nodes.noNode(e.Name)
+	}
+	if why := s.cfg.patience().Other(s.now, old, e.Boot, false); why != "" {
+		return none{}, &state.Refusal{Code: state.Conflict, Message: notThat(e.Name, why)}
 	}
 	n := *old
 	n.LastSeen, n.Suspect = s.now, false

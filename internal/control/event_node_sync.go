@@ -29,13 +29,17 @@ type NodeSync struct {
 	// had.
 	Ahead bool
 	Next  job.Number
-	Seen  uint64
+
+	Seen  uint64 // the version of the desired set that the node has
+	Again bool   // that one lacked something, so the node is to be told once more
+	From  string // where it calls from, for people
 }
 
 // syncAnswer answers NodeSync. The desired set is in the View.
 type syncAnswer struct {
-	WantInventory bool // the hash is not that of the inventory known
-	WentBack      bool // by this it was found out that the records went back
+	WantInventory bool   // the hash is not that of the inventory known
+	WentBack      bool   // by this it was found out that the records went back
+	Double        string // why this is not believed to be the node; its word counts for nothing then
 }
 
 func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
@@ -44,6 +48,9 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 		if err := probe.Validate(); err != nil {
 			return syncAnswer{}, &state.Refusal{Code: state.Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
 		}
+	}
+	if why := e.double(s); why != "" {
+		return syncAnswer{Double: why}, nil
 	}
 	answer := syncAnswer{WentBack: e.wentBack(s)}
 	old := s.nodes.get(e.Name)
@@ -62,7 +69,7 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	s.nodes.before, n.Said = n.Said, s.now
 	n.DrainFor(e.Instance, e.Faults)
 	n.Instance, n.Boot, n.LastSeen = e.Instance, e.Boot, s.now
-	n.Suspect, n.Lost = false, false
+	n.Suspect, n.Lost, n.Double = false, false, ""
 	n.Unhealthy = e.Unhealthy
 	if e.Inventory != nil {
 		n.Inventory, n.Hash = state.Inventory{Inventory: *e.Inventory}, e.Hash
@@ -76,7 +83,11 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 		s.attempts.report(e.Name, st)
 	}
 	e.reconcile(s)
+	e.forgotten(s)
 	e.loads(s)
+	if e.Again {
+		s.nodes.wake(e.Name)
+	}
 	answer.WantInventory = n.Hash != e.Hash
 	return answer, nil
 }

@@ -35,7 +35,6 @@ import (
 	"gbatch/internal/pki"
 	"gbatch/internal/store"
 	"gbatch/internal/tree"
-	"gbatch/sched"
 )
 
 // Server is a controller process: its parts, which the handlers of routes share.
@@ -197,7 +196,8 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err := s.store.Load(ctl.Load); err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
 	}
-	now := sched.Time(time.Now().UnixMilli())
+	clock := loop.OpenClock(filepath.Join(s.rules.Now().Dir, site.ClockFile), s.log)
+	now := clock.Now()
 	if err := ctl.Loaded(now); err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
 	}
@@ -211,7 +211,7 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err := ctl.Check(); err != nil {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
-	l, err := loop.New(loop.Config{Controller: ctl, Store: s.store, Meters: s.meters, Reserve: s.rules.Now().ReserveMiB << 20, Log: s.log}, now)
+	l, err := loop.New(loop.Config{Controller: ctl, Store: s.store, Clock: clock, Meters: s.meters, Reserve: s.rules.Now().ReserveMiB << 20, Log: s.log}, now)
 	if err != nil {
 		return nil, err
 	}

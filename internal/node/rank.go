@@ -30,12 +30,17 @@ func (p Phase) Known() bool { _, ok := phaseOrder[p]; return ok }
 // After says that p is further than q.
 func (p Phase) After(q Phase) bool { return phaseOrder[p] > phaseOrder[q] }
 
+// Begun says that the program may have begun: a node does not forget such a rank before
+// the controller lets go of it.
+func (p Phase) Begun() bool { return p == PhaseRunning }
+
 // Exit is how a rank ended. Times are Unix milliseconds of the node's clock.
 type Exit struct {
 	Code       int        `json:"code"`             // the container's exit code; 128+signal if a signal ended it
 	Signal     int        `json:"signal,omitempty"` // that ended it, 0 if none
 	Reason     job.Reason `json:"reason,omitempty"` // empty when Code is 0
 	Message    string     `json:"message,omitempty"`
+	Later      bool       `json:"later,omitempty"`     // another try may go well: neither job nor node are at fault, but what they were waiting for
 	StartedMS  int64      `json:"startedMs,omitempty"` // first instruction; 0 if it never ran
 	EndedMS    int64      `json:"endedMs"`
 	FreeMS     int64      `json:"freeMs,omitempty"` // when what it held could be given to others; 0: with its end

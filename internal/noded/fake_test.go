@@ -176,7 +176,7 @@ func (f *fakeController) noted() uint64 {
 }
 
 func (f *fakeController) answer(req api.SyncRequest, streams []api.StreamRequest) api.SyncResponse {
-	resp := api.SyncResponse{Noted: f.noted(), Version: f.version, LeaseMS: f.leaseMS, Streams: streams, WantInventory: f.inv == nil}
+	resp := api.SyncResponse{Nonce: req.Nonce, Noted: f.noted(), Version: f.version, LeaseMS: f.leaseMS, Streams: streams, WantInventory: f.inv == nil}
 	if req.Seen == f.version {
 		return resp
 	}

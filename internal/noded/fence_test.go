@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gbatch/cgroups"
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
@@ -118,4 +119,35 @@ func TestNewWaitsForOld(t *testing.T) {
 		t.Errorf("exit %+v, output %q", e, out)
 	}
 	s.empty()
+}
+
+// TestLimitWithoutDaemon: a time limit ends a rank while there is no daemon, one that needs
+// no lease too: by its signal, and by a kill when that does not help.
+func TestLimitWithoutDaemon(t *testing.T) {
+	s := newSite(t, nil)
+	p := s.spawn(0)
+	obeys, ignores := rankID(1), rankID(2)
+	limit := func(o *api.RunOrder) { o.Alone, o.LimitMS, o.GraceMS = true, 2000, 500 }
+	s.want(obeys, order(patient, limit))
+	s.want(ignores, order(stubborn, limit))
+	s.ready(obeys)
+	s.ready(ignores)
+	p.kill()
+	host, err := identity.LookupHost(&s.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the containers to end", func() bool {
+		list, err := cgroups.Below(host.CgroupPrefix())
+		return err == nil && len(list) == 0
+	})
+	p = s.spawn(1)
+	if e := s.exit(obeys); e.Reason != job.MaxRuntime || e.Code != 9 || e.Message != "time limit of 2s reached" {
+		t.Errorf("the rank that handles TERM: %+v", e)
+	}
+	if e := s.exit(ignores); e.Reason != job.MaxRuntime || e.Signal != int(syscall.SIGKILL) {
+		t.Errorf("the rank that ignores TERM: %+v", e)
+	}
+	s.empty()
+	p.term()
 }

@@ -155,13 +155,13 @@ func TestHostileImages(t *testing.T) {
 // TestStalledRegistry: a registry that stops in the middle of a layer costs the
 // job its pull timeout, and not the node's other jobs.
 func TestStalledRegistry(t *testing.T) {
-	s := newSite(t, func(c *config.Config) { c.Images.PullTimeout = config.Duration(2e9) }).start()
+	s := newSite(t, func(c *config.Config) { c.Images.PullTimeout = config.Duration(20e9) }).start()
 	reg := newPrivateRegistry(t)
 	stalled := make(chan struct{})
 	defer close(stalled)
 	reg.stalled.Store(&stalled)
 	slow := imageOrder(reg.host+"/private/box:1", &api.Credential{Username: "alice", Password: secret})
-	s.endsAs(t, 1, bad{slow, job.ImagePull, -1, "not pulled within 2s", ""})
+	s.endsAs(t, 1, bad{slow, job.ImagePull, -1, "not pulled within 20s", ""})
 	s.holdsNothing()
 	s.leavesNothing()
 }

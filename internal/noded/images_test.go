@@ -124,6 +124,9 @@ func TestImageFaults(t *testing.T) {
 			if e.Reason != job.ImagePull || !strings.Contains(e.Message, tc.want) || e.StartedMS != 0 {
 				t.Errorf("got %+v, want IMAGE_PULL with %q", e, tc.want)
 			}
+			if want := tc.name == "down"; e.Later != want {
+				t.Errorf("another try may help: %t, want %t", e.Later, want)
+			}
 		})
 	}
 	reg.damaged.Store(false)

@@ -35,6 +35,7 @@ type Node struct {
 	Unhealthy []string   `json:"-"`
 	LastSeen  sched.Time `json:"-"`
 	Said      sched.Time `json:"-"` // when its word on its ranks was last taken in; 0: not in this start
+	Double    string     `json:"-"` // another machine that says it is this one, until that was told; empty: none
 	Suspect   bool       `json:"-"` // silent for too long: no new jobs
 	Lost      bool       `json:"-"` // silent for so long that its ranks were given up
 

@@ -77,7 +77,7 @@ func netReason(err error) string {
 		return "its certificate is signed by an unknown authority; put the CA into the node's certificate directory"
 	case errors.As(err, &hostname):
 		return "its certificate is for another host name"
-	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch) && !isTimeout(err):
 		return "it speaks plain http; list it as an insecure registry on the node if that is meant"
 	case errors.As(err, &dns):
 		if dns.IsNotFound {

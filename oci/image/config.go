@@ -41,7 +41,8 @@ type Config struct {
 	LocalRoots []string
 	// PullTimeout bounds each call of Pull and Resolve. Default 30 minutes.
 	PullTimeout time.Duration
-	// StallTimeout ends a download that brings no byte. Default 1 minute.
+	// StallTimeout ends a download that brings next to nothing in it, and is how long a
+	// registry may take to answer. Default 1 minute.
 	StallTimeout time.Duration
 	// Retries of a temporary failure. Default 4; negative: none.
 	Retries int

@@ -121,6 +121,7 @@ func TestWrongBytes(t *testing.T) {
 }
 
 func TestStalledDownload(t *testing.T) {
+	t.Parallel() // it waits
 	f := newRegistry(t)
 	img := small(t, "x")
 	r, _ := f.push(t, "a/b:1", img)
@@ -136,9 +137,57 @@ func TestStalledDownload(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	})
-	s := open(t, Config{StallTimeout: 20 * time.Millisecond, Retries: 1})
+	s := open(t, Config{StallTimeout: 5 * time.Second, Retries: 1})
 	_, err := s.Pull(t.Context(), PullRequest{Ref: r})
 	wantError(t, err, Unreachable, "cannot be reached: the download stalled")
+	if n := f.count("GET", digest.Hex); n != 2 {
+		t.Errorf("%d downloads", n)
+	}
+}
+
+// TestSilentRegistry: a registry that says nothing is asked once more at most, and one whose layer
+// comes drop by drop is given up as if it had stalled: what waits for the image holds GPUs.
+func TestSilentRegistry(t *testing.T) {
+	t.Parallel() // it waits
+	f := newRegistry(t)
+	img := small(t, "x")
+	r, _ := f.push(t, "a/b:1", img)
+	f.setFault(func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.Contains(r.URL.Path, "/manifests/") {
+			<-r.Context().Done()
+			return true
+		}
+		return false
+	})
+	s := open(t, Config{StallTimeout: 5 * time.Second, Retries: 4})
+	_, err := s.Pull(t.Context(), PullRequest{Ref: r})
+	wantError(t, err, Unreachable, "no answer in time")
+	if n := f.count("HEAD", "/manifests/") + f.count("GET", "/manifests/"); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+
+	layers, _ := img.Layers()
+	digest, _ := layers[1].Digest()
+	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, digest.Hex) {
+			return false
+		}
+		w.Header().Set("Content-Length", "100000")
+		for drop := time.NewTicker(50 * time.Millisecond); ; {
+			if _, err := w.Write([]byte{0x1f}); err != nil {
+				return true
+			}
+			w.(http.Flusher).Flush()
+			select {
+			case <-drop.C:
+			case <-r.Context().Done():
+				return true
+			}
+		}
+	})
+	s = open(t, Config{StallTimeout: 5 * time.Second, Retries: 4})
+	_, err = s.Pull(t.Context(), PullRequest{Ref: r})
+	wantError(t, err, Unreachable, "the download stalled")
 	if n := f.count("GET", digest.Hex); n != 2 {
 		t.Errorf("%d downloads", n)
 	}
@@ -155,15 +204,16 @@ func TestUnreachable(t *testing.T) {
 		part      string
 		temporary bool
 	}{
-		"no_host":  {&net.DNSError{IsNotFound: true}, "no such host", false},
-		"no_dns":   {&net.DNSError{IsTimeout: true}, "cannot be looked up now", true},
-		"timeout":  {fmt.Errorf("x: %w", context.DeadlineExceeded), "no answer in time", true},
-		"reset":    {&net.OpError{Err: unix.ECONNRESET}, "broke off", true},
-		"plain":    {http.ErrSchemeMismatch, "speaks plain http; list it", false},
-		"ca":       {&url.Error{URL: "https://h/?X-Signature=1", Err: x509.UnknownAuthorityError{}}, "signed by an unknown authority; put the CA", false},
-		"hostname": {x509.HostnameError{Certificate: &x509.Certificate{}}, "another host name", false},
-		"unknown":  {&url.Error{URL: "https://h/?X-Signature=1", Err: errors.New("odd")}, "reached: odd", false},
-		"tls_junk": {tls.RecordHeaderError{}, "speaks plain http; list it", false},
+		"no_host":      {&net.DNSError{IsNotFound: true}, "no such host", false},
+		"no_dns":       {&net.DNSError{IsTimeout: true}, "cannot be looked up now", true},
+		"timeout":      {fmt.Errorf("x: %w", context.DeadlineExceeded), "no answer in time", true},
+		"reset":        {&net.OpError{Err: unix.ECONNRESET}, "broke off", true},
+		"plain":        {http.ErrSchemeMismatch, "speaks plain http; list it", false},
+		"plain_silent": {errors.Join(http.ErrSchemeMismatch, context.DeadlineExceeded), "no answer in time", true},
+		"ca":           {&url.Error{URL: "https://h/?X-Signature=1", Err: x509.UnknownAuthorityError{}}, "signed by an unknown authority; put the CA", false},
+		"hostname":     {x509.HostnameError{Certificate: &x509.Certificate{}}, "another host name", false},
+		"unknown":      {&url.Error{URL: "https://h/?X-Signature=1", Err: errors.New("odd")}, "reached: odd", false},
+		"tls_junk":     {tls.RecordHeaderError{}, "speaks plain http; list it", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := classifyRemote(tc.err, "h", "")

@@ -157,12 +157,13 @@ func either(faults ...func(http.ResponseWriter, *http.Request) bool) func(http.R
 }
 
 func TestHostileRegistry(t *testing.T) {
+	t.Parallel() // it waits
 	f := newRegistry(t)
 	f.Config.ErrorLog = quiet()
 	r, _ := f.push(t, "a/b:1", small(t, "x"))
 	for name, tc := range hostileRegistries {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			s := open(t, Config{Retries: -1, StallTimeout: 2 * time.Second, PullTimeout: time.Minute})
+			s := open(t, Config{Retries: -1, StallTimeout: 5 * time.Second, PullTimeout: time.Minute})
 			f.setFault(tc.fault)
 			_, err := s.Pull(t.Context(), PullRequest{Ref: r, Credentials: login("alice")})
 			if err == nil && tc.want == "" {

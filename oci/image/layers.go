@@ -108,7 +108,7 @@ func (s *Store) ensureLayer(ctx context.Context, o *origin, l layer, watch func(
 		o.keep() // the work may go on for others when this pull is given up
 		_, joined, err := s.layerFlights.do(ctx, id, watch, func(ctx context.Context, h *hub) (struct{}, error) {
 			defer o.release()
-			return struct{}{}, s.retry(ctx, func() error { return s.fetchLayer(ctx, o, l, h) })
+			return struct{}{}, s.retry(ctx, 1, func() error { return s.fetchLayer(ctx, o, l, h) })
 		})
 		if joined {
 			o.release()

@@ -76,7 +76,7 @@ func (s *Store) proveLayer(ctx context.Context, o *origin, l layer, info unpacke
 			return s.noteProof(o, l, identity)
 		}
 	}
-	return s.retry(ctx, func() error {
+	return s.retry(ctx, 0, func() error {
 		identity, err := o.verify(ctx, l, func(n int64) { watch(Progress{Bytes: n}) })
 		if err != nil {
 			return err

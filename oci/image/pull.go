@@ -96,7 +96,7 @@ func (s *Store) resolve(ctx context.Context, r ref.Ref, creds *ref.Credentials) 
 		return digest, err
 	}
 	defer o.release()
-	err = s.retry(ctx, func() error {
+	err = s.retry(ctx, 0, func() error {
 		digest, _, err = o.resolve(ctx)
 		return err
 	})
@@ -113,7 +113,7 @@ func (s *Store) pull(ctx context.Context, r ref.Ref, creds *ref.Credentials, h *
 	defer o.release()
 	var digest v1.Hash
 	var identity string
-	err = s.retry(ctx, func() error {
+	err = s.retry(ctx, 0, func() error {
 		digest, identity, err = o.resolve(ctx)
 		return err
 	})
@@ -129,7 +129,7 @@ func (s *Store) pull(ctx context.Context, r ref.Ref, creds *ref.Credentials, h *
 		}
 	}
 	var p *plan
-	err = s.retry(ctx, func() error {
+	err = s.retry(ctx, 0, func() error {
 		p, err = readPlan(ctx, o, digest, s.config.Platform)
 		return err
 	})
@@ -181,16 +181,22 @@ func (s *Store) pin(layers []layer) (unpin func()) {
 	return func() { add(-1) }
 }
 
-// retry runs try until it succeeds, fails for good or the retries are used up.
-func (s *Store) retry(ctx context.Context, try func() error) error {
+// retry runs try until it succeeds, fails for good or the retries are used up. One
+// try that hears nothing for StallTimeout is enough, as others wait for what this pull's rank
+// holds; stalls is how many more there may be, where a new connection may help.
+func (s *Store) retry(ctx context.Context, stalls int, try func() error) error {
 	wait := s.config.Backoff
 	for n := 0; ; n++ {
+		began := s.config.Now()
 		err := try()
 		e, ok := errors.AsType[*PullError](err)
 		if err != nil && ctx.Err() != nil {
 			return context.Cause(ctx) // what failed, failed because of that
 		}
-		if !ok || !e.Temporary || n >= s.config.Retries {
+		if s.config.Now().Sub(began) >= s.config.StallTimeout {
+			stalls--
+		}
+		if !ok || !e.Temporary || n >= s.config.Retries || stalls < 0 {
 			return err
 		}
 		if s.config.Sleep(ctx, wait) != nil {

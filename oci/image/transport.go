@@ -154,19 +154,31 @@ func plainHTTP(hostport string, insecure []string) bool {
 
 var errStalled = errors.New("the download stalled")
 
-// stallReader ends a download that brings no byte for the given time. The
+// minProgress is what a download must bring in the time in which it may stall. What comes
+// drop by drop would hold what waits for it as long as what does not come.
+const minProgress = 64 << 10
+
+// stallReader ends a download that brings too little for the given time. The
 // clock runs only while a Read waits, so a slow disk is not a stall.
 type stallReader struct {
 	io.ReadCloser
 	limit   time.Duration
 	stalled context.Context
 	cancel  context.CancelCauseFunc // of the request
+
+	waited time.Duration // since so much had come the last time
+	came   int
 }
 
 func (r *stallReader) Read(p []byte) (int, error) {
-	timer := time.AfterFunc(r.limit, func() { r.cancel(errStalled) })
+	timer := time.AfterFunc(r.limit-r.waited, func() { r.cancel(errStalled) })
+	began := time.Now()
 	n, err := r.ReadCloser.Read(p)
 	timer.Stop()
+	r.waited += time.Since(began)
+	if r.came += n; r.came >= minProgress {
+		r.waited, r.came = 0, 0
+	}
 	if err != nil && err != io.EOF && errors.Is(context.Cause(r.stalled), errStalled) {
 		err = errStalled
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Lease is the content of a lease's file: until when the container may
@@ -28,7 +26,7 @@ func Left(file string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return untilBoot(l.UntilMS)
+	return untilBoot(l.UntilMS), nil
 }
 
 // guardLeft is how long a guard leaves containers to their shims.
@@ -37,7 +35,7 @@ func guardLeft(file string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return untilBoot(max(l.GuardMS, l.UntilMS))
+	return untilBoot(max(l.GuardMS, l.UntilMS)), nil
 }
 
 func read(file string) (l Lease, err error) {
@@ -52,10 +50,4 @@ func read(file string) (l Lease, err error) {
 }
 
 // untilBoot is how far a moment of the clock that runs from boot is away.
-func untilBoot(ms int64) (time.Duration, error) {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		return 0, fmt.Errorf("read clock: %w", err)
-	}
-	return time.Duration(ms)*time.Millisecond - time.Duration(ts.Nano()), nil
-}
+func untilBoot(ms int64) time.Duration { return time.Duration(ms)*time.Millisecond - bootTime() }

@@ -6,11 +6,8 @@ package submit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
 
-	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exec"
 	"gbatch/internal/cli/exit"
@@ -139,35 +136,6 @@ func both(a, b error) error {
 		return b
 	}
 	return &exit.Error{Code: exit.Code(a), Err: fmt.Errorf("%w\n%w", a, b)}
-}
-
-// send hands jobs to the controller, which may refuse some, and tells the
-// numbers of the others.
-func (o *flags) send(ctx context.Context, a *cli.App, jobs []ready) (numbers []string, failed error) {
-	for _, j := range jobs {
-		req := &api.SubmitRequest{Job: j.doc, Project: o.Project, Hold: o.Hold, DryRun: o.DryRun, Interactive: o.Interactive, Dependency: o.Dependency}
-		resp, err := a.Client.Submit(ctx, req, o.IdempotencyKey)
-		if err != nil {
-			err = cli.FileError(j.name, err)
-			if _, refused := errors.AsType[*api.Error](err); !refused || len(jobs) == 1 || client.IsUnavailable(err) {
-				return numbers, err
-			}
-			a.Say("%v", err)
-			failed = &exit.Error{Code: exit.Code(err)}
-			continue
-		}
-		resp.Notes = mergeNotes(j.sub.Notes, resp.Notes)
-		if o.DryRun {
-			err = printDryRun(a, resp)
-		} else {
-			err = o.printSubmitted(a, resp, j.sub.Spec.Name)
-			numbers = append(numbers, strconv.FormatUint(uint64(resp.Number), 10))
-		}
-		if err != nil {
-			return numbers, err
-		}
-	}
-	return numbers, failed
 }
 
 // secrets reads the values of secrets. Standard input may be the job's file, or its

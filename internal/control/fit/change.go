@@ -34,6 +34,9 @@ func Changes(old, n *state.Node, now sched.Time, by string) []state.NodeChange {
 	case old.Boot != n.Boot && old.Boot != "":
 		add("was rebooted")
 	}
+	if text := double(old, n, now); text != "" {
+		add(text)
+	}
 	if text := stateChange(old, n, now); text != "" {
 		add(text)
 	}
@@ -41,6 +44,20 @@ func Changes(old, n *state.Node, now sched.Time, by string) []state.NodeChange {
 		add(text)
 	}
 	return out
+}
+
+// double tells of another machine that says it is n, once an hour; empty: there is none.
+func double(old, n *state.Node, now sched.Time) string {
+	if old.Double == "" || n.Double != "" || old.Boot != n.Boot {
+		return "" // it was the node itself, restarted
+	}
+	text := "another machine says that it is " + n.Name + ", " + old.Double + ": a copy of its disk? It is refused"
+	for _, c := range n.Past {
+		if c.Text == text && now-c.At < sched.Hour {
+			return ""
+		}
+	}
+	return text
 }
 
 // stateChange is how the node came into another state than its past tells; empty:

@@ -55,8 +55,13 @@ func TestChanges(t *testing.T) {
 		"fit again":      {same, was(func(n *state.Node) { n.Past = past("unhealthy", "disk") }), []string{"fit for jobs again"}},
 		"rebooted":       {same, was(func(n *state.Node) { n.Boot = "c" }), []string{"was rebooted"}},
 		"installed anew": {same, was(func(n *state.Node) { n.Boot, n.Instance = "c", "j" }), []string{"came back with an empty state directory"}},
-		"GPU":            {same, was(func(n *state.Node) { n.Inventory = gpu("XID 79") }), []string{"GPU 0 (a) is out of service: XID 79"}},
-		"GPU again":      {was(func(n *state.Node) { n.Inventory = gpu("XID 79") }), same, []string{"GPU 0 (a) is in service again"}},
+		"a copy":         {was(func(n *state.Node) { n.Double = "with boot id c" }), same, []string{"another machine says that it is n1, with boot id c: a copy of its disk? It is refused"}},
+		"a copy, said": {was(func(n *state.Node) { n.Double = "with boot id c" }), was(func(n *state.Node) {
+			n.Past = append(past("up", ""), state.NodeChange{At: now - sched.Minute, State: "up", Text: "another machine says that it is n1, with boot id c: a copy of its disk? It is refused"})
+		}), nil},
+		"no copy":   {was(func(n *state.Node) { n.Double = "with boot id c" }), was(func(n *state.Node) { n.Boot = "c" }), []string{"was rebooted"}},
+		"GPU":       {same, was(func(n *state.Node) { n.Inventory = gpu("XID 79") }), []string{"GPU 0 (a) is out of service: XID 79"}},
+		"GPU again": {was(func(n *state.Node) { n.Inventory = gpu("XID 79") }), same, []string{"GPU 0 (a) is in service again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

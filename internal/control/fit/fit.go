@@ -68,3 +68,22 @@ func (p Patience) Next(n *state.Node) sched.Time {
 	}
 	return 0
 }
+
+// Other is why a machine that says it is n, in another boot than the one that was heard
+// last, is not believed; empty: it is n, restarted. A machine that runs is heard well
+// within half of the time after which it is suspect. While it was silent for less, there may be two
+// with one key and one state directory; and where forgets says that it does not know ranks whose
+// programs had begun and may go on.
+func (p Patience) Other(now sched.Time, n *state.Node, boot string, forgets bool) string {
+	if n.Boot == "" || boot == "" || n.Boot == boot {
+		return ""
+	}
+	silent := (now - n.LastSeen) / sched.Second
+	switch {
+	case forgets:
+		return fmt.Sprintf("that one was heard %d s ago and runs jobs of which this one knows nothing; it is given up when it was silent for %d s, or by `gadm forget`", silent, p.Lost/sched.Second)
+	case now-n.LastSeen < p.Suspect/2:
+		return fmt.Sprintf("that one was heard %d s ago; if this is the same one, restarted, it is let in within %d s", silent, p.Suspect/2/sched.Second)
+	}
+	return ""
+}

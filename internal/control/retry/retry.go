@@ -44,6 +44,10 @@ type Decision struct {
 	After    state.Retried
 }
 
+// laterTries bounds how often a job is tried again for what lies with neither it nor its
+// node, as a registry that does not answer: it holds nothing between two tries.
+const laterTries = 2
+
 // Decide says whether a failed attempt is followed by another. Rules come
 // first; then faults of the infrastructure, which never count, and of others, a few of which
 // do not; then limits.
@@ -79,7 +83,9 @@ func Decide(f Failure) Decision {
 	case rule == job.Ignore:
 		v.Again = true
 	case infra:
-		v.Again = f.Restartable || !f.Began || f.Retry != nil && handles(r, job.OnInterruption)
+		v.Again = f.Restartable || !f.Began || Interrupted(f.Retry)
+	case f.Exit.Later && !f.Began && v.After.Row <= laterTries:
+		v.Again = true
 	case f.Retry != nil && (rule == job.Count || handles(r, job.OnError)):
 		v.Counted = true
 		v.After.Failures++

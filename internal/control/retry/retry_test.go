@@ -17,6 +17,7 @@ func TestDecide(t *testing.T) {
 	const now = 1000 * sched.Second
 	two := 2
 	program, host := node.Exit{Code: 3, Reason: job.ExitCode}, node.Exit{Code: 255, Reason: job.GPUError}
+	silent := node.Exit{Code: 125, Reason: job.ImagePull, Later: true}
 	type want struct {
 		Again, Counted, WholeJob bool
 		Reason                   job.Reason
@@ -49,6 +50,10 @@ func TestDecide(t *testing.T) {
 		"on interruption, program":       {Failure{Exit: program, Retry: &job.Retry{Limit: 3, On: []string{job.OnInterruption}}}, want{Reason: job.ExitCode}},
 		"on interruption, node":          {Failure{Exit: host, Began: true, Retry: &job.Retry{Limit: 3, On: []string{job.OnInterruption}}}, want{Again: true, Reason: job.GPUError}},
 		"on error, node":                 {Failure{Exit: host, Began: true, Retry: &job.Retry{Limit: 3, On: []string{job.OnError}}}, want{Reason: job.GPUError}},
+		"no registry":                    {Failure{Exit: silent}, want{Again: true, Reason: job.ImagePull, Wait: 10 * sched.Second}},
+		"no registry, the last try":      {Failure{Exit: silent, Before: row(0, 1)}, want{Again: true, Reason: job.ImagePull, Wait: 20 * sched.Second}},
+		"no registry, given up":          {Failure{Exit: silent, Before: row(0, 2)}, want{Reason: job.ImagePull}},
+		"no registry, retries asked":     {Failure{Exit: silent, Before: row(0, 2), Retry: &job.Retry{Limit: 1}}, want{Again: true, Counted: true, Reason: job.ImagePull, Wait: 40 * sched.Second}},
 		"rule fails the job":             {Failure{Exit: program, Retry: &job.Retry{Limit: 3, Rules: []job.RetryRule{{ExitCodes: []int{3}, Action: job.FailJob}}}}, want{WholeJob: true, Reason: job.ExitCode}},
 		"rule fails the task":            {Failure{Exit: program, Retry: &job.Retry{Limit: 3, Rules: []job.RetryRule{{NotExitCodes: []int{4}, Action: job.FailTask}}}}, want{Reason: job.ExitCode}},
 		"rule ignores":                   {Failure{Exit: program, Retry: &job.Retry{Rules: []job.RetryRule{{ExitCodes: []int{3}, Action: job.Ignore}}}, Before: row(9, 0)}, want{Again: true, Reason: job.ExitCode, Wait: 10 * sched.Second}},

@@ -1,26 +1,37 @@
 package loop
 
 import (
+	"encoding/json"
 	"log/slog"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"gbatch/oci/atomicfile"
 	"gbatch/sched"
 )
 
-// steadyClock is what the controller counts by: patience with nodes, limits and
-// bills. It runs by the machine's clock that nobody can set, from the wall time at
-// the start. When somebody sets the wall clock it goes a little faster or slower
+// Clock is what the controller counts by: patience with nodes, limits and
+// bills. It runs by the machine's clock that nobody can set, from where the last
+// start of the controller has left it. When somebody sets the wall clock it goes a little faster or slower
 // until it agrees again, so that a step ends no job and is on no bill, whichever
 // way it goes. It never goes back.
-type steadyClock struct {
-	read func() (wall time.Time, steady time.Duration) // steady: since some fixed moment
+type Clock struct {
+	read readings
 	log  *slog.Logger
+	path string // of what is kept; "": nothing
+	boot string
 
 	mu   sync.Mutex
 	at   time.Time     // what it showed last
 	last time.Duration // steady then
 	off  bool          // it was said that it is off
+
+	kept   time.Duration // by how much it was ahead of the clock from boot
+	keptAt time.Time
 }
 
 // clockStep is the least difference that is worth a word.
@@ -30,21 +41,101 @@ const clockStep = 2 * time.Second
 // The controller's patience exceeds the nodes' leases by more than that.
 const slew = 20
 
-// machineClock reads the machine's two clocks.
-func machineClock() func() (time.Time, time.Duration) {
-	start := time.Now()
-	return func() (time.Time, time.Duration) {
-		t := time.Now()
-		return t.Round(0), t.Sub(start) // Round drops the monotonic reading, Sub uses it
+// readings are the machine's clocks: the one that people set, and the one that runs from
+// boot and through sleep.
+type readings func() (wall time.Time, steady time.Duration)
+
+func machineClock() (time.Time, time.Duration) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		panic(err) // every kernel that Go runs on has this clock
+	}
+	return time.Now().Round(0), time.Duration(ts.Nano())
+}
+
+func newClock(read readings, log *slog.Logger) *Clock {
+	wall, steady := read()
+	return &Clock{read: read, log: log, at: wall, last: steady}
+}
+
+// clockFile is what a clock keeps, so that the next start of the controller goes on from there
+// whatever the wall clock was set to meanwhile.
+type clockFile struct {
+	Boot    string `json:"boot"`    // of the machine
+	AheadMS int64  `json:"aheadMs"` // of the clock that runs from boot
+	LastMS  int64  `json:"lastMs"`  // what it showed, Unix milliseconds
+}
+
+// OpenClock goes on from what a clock kept in a file: by the clock from boot, where the machine
+// runs since; else by the wall clock, and never before what was shown last.
+func OpenClock(path string, log *slog.Logger) *Clock {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		boot = nil // as of another boot each time
+	}
+	return openClock(path, strings.TrimSpace(string(boot)), machineClock, log)
+}
+
+func openClock(path, boot string, read readings, log *slog.Logger) *Clock {
+	c := newClock(read, log)
+	c.path, c.boot = path, boot
+	text, err := os.ReadFile(path)
+	var kept clockFile
+	if err != nil || json.Unmarshal(text, &kept) != nil {
+		return c
+	}
+	if kept.Boot == boot && boot != "" {
+		c.at = time.UnixMilli(c.last.Milliseconds() + kept.AheadMS)
+	} else if last := time.UnixMilli(kept.LastMS); last.After(c.at) {
+		c.at = last
+	}
+	return c
+}
+
+// GoOn has the clock show what another controller's would, which led before: from there on it
+// agrees with this machine's as after a step. 0: that is not known.
+func (c *Clock) GoOn(from sched.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if from == 0 {
+		return
+	}
+	_, c.last = c.read()
+	c.at = time.UnixMilli(int64(from))
+}
+
+// keepEvery bounds how old what is kept may be, and keepOff by how much it may be wrong.
+const (
+	keepEvery = time.Minute
+	keepOff   = 500 * time.Millisecond
+)
+
+// keep writes down what the next start goes on from, when that is due. It need not be
+// synced: after a loss of power it is of another boot.
+func (c *Clock) keep() {
+	c.mu.Lock()
+	ahead := time.Duration(c.at.UnixMilli())*time.Millisecond - c.last
+	due := c.path != "" && (c.keptAt.IsZero() || c.at.Sub(c.keptAt) >= keepEvery || (ahead-c.kept).Abs() >= keepOff)
+	if due {
+		c.kept, c.keptAt = ahead, c.at
+	}
+	b, err := json.Marshal(clockFile{c.boot, ahead.Milliseconds(), c.at.UnixMilli()})
+	c.mu.Unlock()
+	if !due {
+		return
+	}
+	if err == nil {
+		err = atomicfile.Write(c.path, b)
+	}
+	if err != nil {
+		c.log.Debug("what a restart would go on from is not kept", "file", c.path, "error", err)
 	}
 }
 
-func newSteadyClock(read func() (time.Time, time.Duration), log *slog.Logger) *steadyClock {
-	wall, steady := read()
-	return &steadyClock{read: read, log: log, at: wall, last: steady}
-}
+// Now is what the clock shows.
+func (c *Clock) Now() sched.Time { return c.now() }
 
-func (c *steadyClock) now() sched.Time {
+func (c *Clock) now() sched.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wall, steady := c.read()

@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ func TestClockSteps(t *testing.T) {
 			start := time.UnixMilli(1_000_000_000)
 			var steady, set time.Duration
 			var said bytes.Buffer
-			c := newSteadyClock(func() (time.Time, time.Duration) { return start.Add(steady + set), steady }, slog.New(slog.NewTextHandler(&said, nil)))
+			c := newClock(func() (time.Time, time.Duration) { return start.Add(steady + set), steady }, slog.New(slog.NewTextHandler(&said, nil)))
 			last, began := c.now(), c.now()
 			set = step
 			pass := func(for_ time.Duration) {
@@ -45,6 +46,44 @@ func TestClockSteps(t *testing.T) {
 			}
 			if got := strings.Count(said.String(), "\n"); got != want {
 				t.Errorf("%d lines were logged, want %d:\n%s", got, want, said.String())
+			}
+		})
+	}
+}
+
+// TestClockOverRestarts: a step of the wall clock while no controller runs makes no time
+// pass either, and the time that passed meanwhile does; after a boot the wall clock counts, but time
+// does not go back.
+func TestClockOverRestarts(t *testing.T) {
+	start := time.UnixMilli(1_000_000_000)
+	for name, tc := range map[string]struct {
+		step time.Duration // of the wall clock
+		boot string
+		want time.Duration // that passed
+	}{
+		"nothing":             {0, "a", time.Minute},
+		"forward":             {3 * time.Hour, "a", time.Minute},
+		"back":                {-3 * time.Hour, "a", time.Minute},
+		"booted":              {0, "b", time.Minute},
+		"booted with no time": {-1000 * time.Hour, "b", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "clock")
+			log := slog.New(slog.DiscardHandler)
+			steady, set := 50*time.Hour, time.Duration(0)
+			read := func() (time.Time, time.Duration) { return start.Add(steady - 50*time.Hour + set), steady }
+			c := openClock(path, "a", read, log)
+			began := c.now()
+			c.keep()
+			steady += time.Minute
+			set = tc.step
+			if tc.boot != "a" {
+				wall := start.Add(time.Minute + set)
+				read = func() (time.Time, time.Duration) { return wall, time.Second }
+			}
+			c = openClock(path, tc.boot, read, log)
+			if passed := time.Duration(c.now()-began) * time.Millisecond; passed != tc.want {
+				t.Errorf("%s passed, want %s", passed, tc.want)
 			}
 		})
 	}

@@ -22,6 +22,7 @@ import (
 type Config struct {
 	Controller *control.Controller // loaded; the loop owns it from here on
 	Store      *store.Store        // the loop alone writes
+	Clock      *Clock
 	Meters     *meter.Meters
 	Reserve    uint64 // bytes of disk below which no jobs are taken
 	Log        *slog.Logger
@@ -30,7 +31,7 @@ type Config struct {
 // New is a loop whose first view is of now.
 func New(c Config, now sched.Time) (*Loop, error) {
 	l := &Loop{
-		ctl: c.Controller, store: c.Store, clock: newSteadyClock(machineClock(), c.Log), reserve: c.Reserve, log: c.Log, meters: c.Meters,
+		ctl: c.Controller, store: c.Store, clock: c.Clock, reserve: c.Reserve, log: c.Log, meters: c.Meters,
 		inbox: newInbox(), Feed: newFeed(c.Store.Epoch()), ended: make(chan struct{}), now: now,
 	}
 	l.view.Store(l.ctl.View(now))
@@ -43,7 +44,7 @@ func New(c Config, now sched.Time) (*Loop, error) {
 type Loop struct {
 	ctl     *control.Controller
 	store   *store.Store
-	clock   *steadyClock
+	clock   *Clock
 	reserve uint64 // bytes of disk below which no jobs are taken
 	log     *slog.Logger
 	meters  *meter.Meters
@@ -219,6 +220,7 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) turn(batch []request) error {
 	began := time.Now()
 	l.now = max(l.now, l.clock.now())
+	l.clock.keep()
 	stop := l.checkDisk()
 	var eff control.Effects
 	if stop == nil { // of before this turn, and so before its changes

@@ -41,6 +41,8 @@ type Exchange struct {
 	IDs     *ids.Book
 	Key     []byte // by which what nodes keep for the controller is signed
 	Log     *slog.Logger
+
+	withheld withheld
 }
 
 type syncInput struct {
@@ -61,22 +63,29 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 		return nil, err
 	}
 	skew := s.Skews.Heard(in.Name, q.NowMS, s.Loop.Now())
-	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Faults: q.Faults, Checked: q.Checked, Reboot: q.Reboot, Ranks: samples.OnOurClock(q.Ranks, skew), Prepulled: q.Prepulled}
+	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Faults: q.Faults, Checked: q.Checked, Reboot: q.Reboot, Ranks: samples.OnOurClock(q.Ranks, skew), Prepulled: q.Prepulled, Seen: q.Seen, Again: s.withheld.has(in.Name), From: access.Caller(ctx).From}
 	for _, g := range q.Samples {
 		if g.Utilization != nil {
 			ev.Loads = append(ev.Loads, idle.Load{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
 		}
 	}
 	if told, ok := s.told(q.Records); ok && !s.Loop.Was(told.Point) {
-		ev.Ahead, ev.Next, ev.Seen = true, told.Next+sinceTold, q.Seen
+		ev.Ahead, ev.Next = true, told.Next+sinceTold
 	}
 	answer, err := loop.Do(ctx, s.Loop, ev)
+	if err == nil && ev.Again {
+		s.withheld.drop(in.Name)
+	}
 	if e := (*api.Error)(nil); errors.As(err, &e) && e.Code == api.CodeStorageFull {
 		// What it says must wait, and is said again; its jobs must not.
-		_, err = loop.Do(ctx, s.Loop, control.NodeAlive{Name: in.Name, Instance: q.Instance})
+		_, err = loop.Do(ctx, s.Loop, control.NodeAlive{Name: in.Name, Instance: q.Instance, Boot: q.Boot})
 	}
 	if err != nil {
 		return nil, err
+	}
+	if answer.Double != "" {
+		return nil, api.Errorf(api.CodeConflict, "%s", answer.Double).
+			WithHint("if it is a copy of that machine, stop gnoded here, remove its state directory and join it under a name of its own")
 	}
 	if answer.WentBack {
 		s.Log.Error("the controller's records went back to an older state, as of a copy that was put back: a node was told of what they lack. Jobs that waited are on hold, and nodes get new ones when they have said what they run; restore a backup instead of a copy", "node", in.Name)
@@ -95,17 +104,17 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 		return nil, err // nobody is there to be told
 	}
 	s.Loop.Telling(in.Name)
-	out, err := s.orders(in.Name, q)
-	if err != nil {
-		return nil, err
-	}
-	out.WantInventory, out.Records = want, s.tell()
+	out := s.orders(ctx, in.Name, q)
+	out.WantInventory, out.Records, out.Nonce = want, s.tell(), q.Nonce
 	return &out, nil
 }
 
 // waitOrders holds a node's poll open until there is something for it.
 func (s *Exchange) waitOrders(ctx context.Context, name string, q *api.SyncRequest) {
 	longest := time.Duration(s.Conf().Nodes.Suspect) * time.Second / 3
+	if s.withheld.has(name) {
+		longest = min(longest, againAfter)
+	}
 	late := time.NewTimer(min(time.Duration(q.WaitMS)*time.Millisecond, longest))
 	defer late.Stop()
 	for q.WaitMS > 0 {
@@ -128,13 +137,14 @@ func (s *Exchange) waitOrders(ctx context.Context, name string, q *api.SyncReque
 	}
 }
 
-// orders is a node's desired set.
-func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, error) {
+// orders is a node's desired set. Nothing that is wrong with one job keeps the node from
+// the others, or from its lease.
+func (s *Exchange) orders(ctx context.Context, name string, q *api.SyncRequest) api.SyncResponse {
 	v := s.Loop.View()
 	n := v.Node(name)
 	out := api.SyncResponse{LeaseMS: s.Conf().Lease().Milliseconds(), Streams: s.Streams.Take(name)}
 	if n == nil {
-		return out, nil
+		return out
 	}
 	if n.Instance == q.Instance {
 		out.Noted = n.Faults
@@ -142,7 +152,7 @@ func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 	out.Reboot = n.OrdersReboot()
 	out.Version, out.Changed = n.Version, n.Version != q.Seen
 	if !out.Changed {
-		return out, nil
+		return out
 	}
 	held := map[job.RankID]node.RankStatus{}
 	for _, r := range q.Ranks {
@@ -156,7 +166,9 @@ func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 			}
 			o := api.Order{ID: j.RankID(i), UUID: j.Identity()}
 			has, holds := held[o.ID]
-			holds = holds && j.Is(has)
+			// What has begun is never sent whole again: it would run twice where another
+			// machine has this one's state directory.
+			holds = holds && j.Is(has) || r.Phase.Begun()
 			if !holds && j.AwaitsImage(i) {
 				continue
 			}
@@ -177,23 +189,17 @@ func (s *Exchange) orders(name string, q *api.SyncRequest) (api.SyncResponse, er
 			if q := r.Asked(); q != nil {
 				o.Resize = &api.Resize{Seq: q.Seq, CPUs: int(q.To.MilliCPU / 1000), MemBytes: q.To.MemMiB << 20}
 			}
-			if holds {
-				o.LimitMS = int64(j.LimitLeft())
-			} else {
-				has.Secrets = 0
-				var err error
-				if o.Run, err = s.runOrder(j, i); err != nil {
-					return out, err
-				}
+			of := &has
+			if !holds {
+				of = nil
 			}
-			if err := s.addSecrets(&o, j, has.Secrets); err != nil {
-				return out, err
+			if s.complete(ctx, &o, j, i, of) {
+				out.Desired = append(out.Desired, o)
 			}
-			out.Desired = append(out.Desired, o)
 		}
 	}
 	out.Prepull = s.prepulls(v, n)
-	return out, nil
+	return out
 }
 
 func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
@@ -214,7 +220,7 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	}
 	doc, err := s.Jobs.Document(j)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	o.Spec = *doc
 	s.gang(o, j)
@@ -319,7 +325,7 @@ func (s *Exchange) addSecrets(o *api.Order, j *state.Job, has uint32) error {
 	owner := j
 	if j.Parent > 0 {
 		if owner = s.Loop.View().Job(j.Parent); owner == nil {
-			return fmt.Errorf("task %s runs and its array is gone", j.ID())
+			return fmt.Errorf("%w: task %s is here and its array is gone", errUnreadable, j.ID())
 		}
 	}
 	registry := o.Run != nil && owner.Sealed
@@ -329,7 +335,7 @@ func (s *Exchange) addSecrets(o *api.Order, j *state.Job, has uint32) error {
 	}
 	kept, err := s.Jobs.Unseal(j.Document())
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if registry && kept.Credential != (api.Credential{}) {
 		o.Run.Registry = &kept.Credential

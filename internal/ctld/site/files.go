@@ -6,4 +6,5 @@ const (
 	VaultFile    = "secrets.key"
 	TokenKeyFile = "token.key"
 	TreesDir     = "trees"
+	ClockFile    = "clock" // what the controller's clock goes on from
 )

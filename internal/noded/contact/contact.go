@@ -2,7 +2,9 @@ package contact
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -158,11 +160,18 @@ func (c *Contact) back() {
 	}
 }
 
+// errNotAnswer is of an answer that was sent before, to another request, by whatever
+// lies between: a lease and a desired set of the past.
+var errNotAnswer = errors.New("what came is the answer to another request: something between here and the controller repeats old answers")
+
 // sync makes one exchange and acts on the answer.
 func (c *Contact) sync(ctx context.Context, wait time.Duration) error {
 	req, ticket := c.request(wait)
 	sent := c.lease.now()
 	resp, err := c.Controller.NodeSync(ctx, c.Name, req)
+	if err == nil && resp.Nonce != 0 && resp.Nonce != req.Nonce {
+		err = errNotAnswer
+	}
 	if err != nil {
 		return err
 	}
@@ -184,6 +193,7 @@ func (c *Contact) request(wait time.Duration) (*api.SyncRequest, ticket) {
 	req := c.Node.Report()
 	req.Records = c.records.text
 	req.Seen, req.WaitMS, req.NowMS = c.order.seen, wait.Milliseconds(), time.Now().UnixMilli()
+	req.Nonce = rand.Uint64() | 1 // never 0
 	if !c.wantInventory {
 		req.Inventory = nil
 	}

@@ -20,10 +20,11 @@ type limits struct {
 	mem  int64
 	pids int
 	disk string // that it had filled what it may write; "": it had not
+	run  time.Duration
 }
 
 func (r *Rank) limits() limits {
-	return limits{mem: r.order.Allocation.MemBytes, pids: r.node.Config.PidsMax, disk: r.node.Disk.Full(r.order.id)}
+	return limits{mem: r.order.Allocation.MemBytes, pids: r.node.Config.PidsMax, disk: r.node.Disk.Full(r.order.id), run: r.order.limit()}
 }
 
 // exitOf says how a container ended in the controller's words. stop is the
@@ -52,6 +53,8 @@ func reasonOf(e oci.Exit, stop *stopRecord, l limits) (job.Reason, string) {
 		return job.NodeFail, "the node lost track of the container; how its program ended is not known"
 	case stop != nil:
 		return stop.Reason, stop.Text
+	case e.LimitOver:
+		return job.MaxRuntime, limitText(l.run)
 	case e.OOMKilled && e.Failure == nil:
 		return job.OOM, fmt.Sprintf("out of memory: killed at %s of %s", config.FormatBytes(min(int64(e.PeakBytes), l.mem)), config.FormatBytes(l.mem))
 	case e.Failure != nil:
@@ -93,9 +96,12 @@ func failureReason(f *oci.Failure) job.Reason {
 func failedExit(err error, stop *stopRecord) *node.Exit {
 	out := &node.Exit{Code: 125, EndedMS: time.Now().UnixMilli()}
 	out.Reason, out.Message = startReason(err)
+	if pull, ok := errors.AsType[*image.PullError](err); ok {
+		out.Later = pull.Temporary && pull.Fault() == image.FaultRegistry
+	}
 	if stop != nil {
 		out.Code, out.Signal = 128+int(unix.SIGKILL), int(unix.SIGKILL)
-		out.Reason, out.Message = stop.Reason, stop.Text
+		out.Reason, out.Message, out.Later = stop.Reason, stop.Text, false
 	}
 	return out
 }

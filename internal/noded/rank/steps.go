@@ -200,6 +200,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 		SignalFirst: r.order.signalFirst(),
 
 		LeaseFile: r.order.lease(r.node.LeaseFile),
+		LimitFile: r.order.limitFile(),
 		Own:       slices.Concat(r.inputs.Own, r.secrets.own()),
 		Files:     r.files,
 		MakeDirs:  r.order.Spec.OwnDirs(),

@@ -2,10 +2,8 @@ package rank
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/oci"
@@ -96,43 +94,6 @@ func (w *watch) begun() {
 	w.arm(at)
 }
 
-// arm sets the time limit of a program that began at a moment, and the warning
-// before it.
-func (w *watch) arm(at time.Time) {
-	ms := w.r.order.LimitMS
-	if ms <= 0 {
-		return
-	}
-	end := at.Add(time.Duration(ms) * time.Millisecond)
-	w.limit.Reset(time.Until(end))
-	if g := w.r.order.Spec.Gbatch; g != nil && g.WarnBefore > 0 && !isMarked(w.r.order.dir, fileWarned) {
-		w.warn.Reset(time.Until(end.Add(-time.Duration(g.WarnBefore) * time.Second)))
-	}
-}
-
-// relimit carries an order for another time limit out. It is in the record before
-// it counts, so that a restart without a word of the controller keeps it.
-func (w *watch) relimit() {
-	r := w.r
-	r.state.mu.Lock()
-	ms := r.state.limitMS
-	r.state.mu.Unlock()
-	if ms == 0 || ms == r.order.LimitMS {
-		return
-	}
-	rec, err := loadRecord(r.order.dir)
-	if err == nil {
-		rec.Order.LimitMS = ms
-		err = saveRecord(r.order.dir, rec)
-	}
-	if err != nil {
-		r.log.Warn("a restart of the daemon would forget the new time limit", "error", err)
-	}
-	r.log.Info("time limit changed", "was", time.Duration(r.order.LimitMS)*time.Millisecond, "limit", time.Duration(ms)*time.Millisecond)
-	r.order.LimitMS = ms
-	w.arm(r.begunAt())
-}
-
 // early sends the signal that the job asked for some time before its limit. It
 // is sent once, also when the daemon is restarted in between: rather not at all
 // than twice, as a program that handles it once may end by the second.
@@ -150,17 +111,6 @@ func (w *watch) early() {
 		return
 	}
 	r.log.Info("told the program that its time limit is near", "signal", name)
-}
-
-func (w *watch) overLimit() {
-	r := w.r
-	limit := time.Duration(r.order.LimitMS) * time.Millisecond
-	r.Stop(Stop{
-		Signal: r.order.stopSignal(),
-		Grace:  r.order.grace(),
-		Reason: job.MaxRuntime,
-		Text:   fmt.Sprintf("time limit of %s reached", limit),
-	})
 }
 
 // carryOut starts to stop the container, or does it sooner than it began to.

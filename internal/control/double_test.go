@@ -1,0 +1,107 @@
+package control
+
+import (
+	"strings"
+	"testing"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+)
+
+// TestDouble: a machine with the state directory of a node that is another one is
+// refused while the node may run, whichever of the two speaks first; the node goes on and its
+// past tells of the other. A restart of the machine, with its ranks, is let in.
+func TestDouble(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", 4, gpus{}, "i")
+	said := NodeSync{Name: "n1", Instance: "i", Boot: "one", Hash: w.c.nodes.get("n1").Hash}
+	w.apply(said)
+	spec := &job.Spec{Name: "t"}
+	spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
+	w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
+	w.schedule()
+	run := node.RankStatus{ID: w.c.jobs.get(1).RankID(0), Phase: node.PhaseRunning}
+	said.Ranks = []node.RankStatus{run}
+	w.apply(said)
+
+	other := NodeSync{Name: "n1", Instance: "i", Boot: "two", Hash: said.Hash, From: "10.0.0.9"}
+	refused := func(when, want string) {
+		t.Helper()
+		if why := w.apply(other).(syncAnswer).Double; !strings.Contains(why, "this is not the machine that is node n1") || !strings.Contains(why, want) {
+			t.Errorf("%s: %q", when, why)
+		}
+		if j := w.c.jobs.get(1); j.State != job.Running {
+			t.Fatalf("%s: the job is %s: %s", when, j.State, j.Text)
+		}
+	}
+	refused("at once", "knows nothing")
+	w.now += w.cfg.SuspectTime - 1
+	refused("later", "knows nothing")
+	w.apply(said)
+	w.apply(said)
+	told := 0
+	for _, c := range w.c.nodes.get("n1").Past {
+		if c.Text == "another machine says that it is n1, with boot id two, at 10.0.0.9: a copy of its disk? It is refused" {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times in %+v", told, w.c.nodes.get("n1").Past)
+	}
+	if _, ok := applyTo(w, NodeAlive{Name: "n1", Instance: "i", Boot: "two"}).(*state.Refusal); !ok {
+		t.Error("it keeps the node alive while the disk is full")
+	}
+
+	other.Ranks = said.Ranks // restarted
+	refused("with its ranks", "restarted")
+	w.now += w.cfg.SuspectTime / 2
+	if why := w.apply(other).(syncAnswer).Double; why != "" {
+		t.Errorf("restarted: %s", why)
+	}
+	if b := w.c.nodes.get("n1").Boot; b != "two" {
+		t.Errorf("boot %s", b)
+	}
+	other, other.Boot = said, "one"
+	refused("the other way round", "restarted")
+}
+
+// TestForgotten: a rank that began and that its node does not know any more, though it
+// has acted on the orders for it, is over.
+func TestForgotten(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", 4, gpus{}, "i")
+	spec := &job.Spec{Name: "t"}
+	spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
+	w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
+	w.schedule()
+	n := w.c.nodes.get("n1")
+	said := NodeSync{Name: "n1", Instance: "i", Hash: n.Hash, Seen: n.Version, Ranks: []node.RankStatus{{ID: w.c.jobs.get(1).RankID(0), Phase: node.PhaseRunning}}}
+	w.apply(said)
+	said.Ranks, said.Seen = nil, n.Version-1
+	w.apply(said)
+	if j := w.c.jobs.get(1); j.State != job.Running {
+		t.Fatalf("by an older word the job is %s", j.State)
+	}
+	said.Seen = w.c.nodes.get("n1").Version
+	w.apply(said)
+	if j := w.c.jobs.get(1); j.State != job.Failed || j.Reason != job.NodeFail || !strings.Contains(j.Text, "does not know it any more") {
+		t.Errorf("the job is %s %s: %s", j.State, j.Reason, j.Text)
+	}
+}
+
+// TestToldAgain: a node that was not told of all gets a desired set of a new version, whatever
+// else it says.
+func TestToldAgain(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", 4, gpus{}, "i")
+	said := NodeSync{Name: "n1", Instance: "i", Hash: w.c.nodes.get("n1").Hash}
+	before := w.c.nodes.get("n1").Version
+	if w.apply(said); w.c.nodes.get("n1").Version != before {
+		t.Error("a word of no news changes the version")
+	}
+	said.Again = true
+	if w.apply(said); w.c.nodes.get("n1").Version <= before {
+		t.Error("the version is the same")
+	}
+}

@@ -1,0 +1,73 @@
+package control
+
+import (
+	"fmt"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+)
+
+// double is why the word of a machine is not believed that has the key and the state
+// directory of a node and is another one, as a copy of its disk has. The node itself is served
+// as before; when it is heard again its past says that there are two.
+func (e NodeSync) double(s *step) string {
+	n := s.nodes.get(e.Name)
+	if n == nil || n.OrdersReboot() > 0 { // nothing runs there, and another boot is what was asked for
+		return ""
+	}
+	forgets := false
+	for num := range e.unlisted(s) { // a job that runs alone goes on also when the node is lost
+		forgets = forgets || !n.Lost || s.jobs.get(num).Attempt.Alone && e.Instance == n.Instance
+	}
+	why := s.cfg.patience().Other(s.now, n, e.Boot, forgets)
+	if why == "" {
+		return ""
+	}
+	v := *n
+	v.Double = "with boot id " + e.Boot
+	if e.From != "" {
+		v.Double += ", at " + e.From
+	}
+	s.nodes.set(v)
+	return notThat(e.Name, why)
+}
+
+// notThat says to a machine that it is not a node.
+func notThat(name, why string) string {
+	return fmt.Sprintf("this is not the machine that is node %s: %s", name, why)
+}
+
+// unlisted are the ranks that began on the node and that it does not list, by job.
+func (e NodeSync) unlisted(s *step) map[job.Number]bool {
+	listed := map[job.RankID]bool{}
+	for _, st := range e.Ranks {
+		listed[st.ID] = true
+	}
+	out := map[job.Number]bool{}
+	for _, num := range s.nodes.get(e.Name).Jobs {
+		j := s.jobs.get(num)
+		for i, r := range j.Attempt.Ranks {
+			if r.Alloc.Node == e.Name && r.Phase.Begun() && !listed[j.RankID(i)] {
+				out[num] = true
+			}
+		}
+	}
+	return out
+}
+
+// forgotten ends the ranks that had begun on a node which does not know them, though it
+// has acted on a desired set with them: what became of them nobody can tell, as when
+// their directories were damaged.
+func (e NodeSync) forgotten(s *step) {
+	if e.Seen != s.nodes.get(e.Name).Version {
+		return
+	}
+	lost := e.unlisted(s)
+	if len(lost) == 0 {
+		return
+	}
+	s.attempts.lose(e.Name, fmt.Sprintf("node %s does not know it any more; how its program ended is not known", e.Name), func(j *state.Job, r state.Rank) bool {
+		return lost[j.Number] && r.Phase == node.PhaseRunning
+	})
+}

@@ -1,0 +1,81 @@
+package rank
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"gbatch/internal/job"
+	"gbatch/oci/atomicfile"
+	"gbatch/oci/lease"
+)
+
+// The time limit of a rank. This daemon keeps it; its shim does where the daemon is away.
+
+func (o *order) limit() time.Duration { return time.Duration(o.LimitMS) * time.Millisecond }
+
+// limitFile is where the shim reads the limit.
+func (o *order) limitFile() string { return filepath.Join(o.dir, "limit.json") }
+
+// saveLimit tells the shim.
+func saveLimit(o *order) error {
+	b, err := json.Marshal(lease.Limit{RunMS: o.LimitMS, Signal: int(signalNumber(o.stopSignal())), GraceMS: o.GraceMS})
+	if err == nil {
+		err = atomicfile.Write(o.limitFile(), b)
+	}
+	if err != nil {
+		return fmt.Errorf("note time limit: %w", err)
+	}
+	return nil
+}
+
+func limitText(d time.Duration) string { return fmt.Sprintf("time limit of %s reached", d) }
+
+// arm sets the time limit of a program that began at a moment, and the warning
+// before it.
+func (w *watch) arm(at time.Time) {
+	ms := w.r.order.LimitMS
+	if ms <= 0 {
+		return
+	}
+	end := at.Add(time.Duration(ms) * time.Millisecond)
+	w.limit.Reset(time.Until(end))
+	if g := w.r.order.Spec.Gbatch; g != nil && g.WarnBefore > 0 && !isMarked(w.r.order.dir, fileWarned) {
+		w.warn.Reset(time.Until(end.Add(-time.Duration(g.WarnBefore) * time.Second)))
+	}
+}
+
+// relimit carries an order for another time limit out. It is in the record before
+// it counts, so that a restart without a word of the controller keeps it.
+func (w *watch) relimit() {
+	r := w.r
+	r.state.mu.Lock()
+	ms := r.state.limitMS
+	r.state.mu.Unlock()
+	if ms == 0 || ms == r.order.LimitMS {
+		return
+	}
+	rec, err := loadRecord(r.order.dir)
+	if err == nil {
+		rec.Order.LimitMS = ms
+		err = errors.Join(saveRecord(r.order.dir, rec), saveLimit(&order{RunOrder: rec.Order, dir: r.order.dir}))
+	}
+	if err != nil {
+		r.log.Warn("a restart of the daemon would forget the new time limit", "error", err)
+	}
+	r.log.Info("time limit changed", "was", time.Duration(r.order.LimitMS)*time.Millisecond, "limit", time.Duration(ms)*time.Millisecond)
+	r.order.LimitMS = ms
+	w.arm(r.begunAt())
+}
+
+func (w *watch) overLimit() {
+	r := w.r
+	r.Stop(Stop{
+		Signal: r.order.stopSignal(),
+		Grace:  r.order.grace(),
+		Reason: job.MaxRuntime,
+		Text:   limitText(r.order.limit()),
+	})
+}

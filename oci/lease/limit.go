@@ -1,0 +1,91 @@
+package lease
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limit is the content of a file that says for how long a container may run from its
+// program's beginning. Its owner keeps it; a shim does where the owner is not there. The
+// owner replaces the file as a whole to change it.
+type Limit struct {
+	RunMS   int64 `json:"runMs"`   // 0: none
+	Signal  int   `json:"signal"`  // by which it is told to end
+	GraceMS int64 `json:"graceMs"` // between that and its kill
+}
+
+const (
+	// limitLate is what the owner has to see to a limit itself.
+	limitLate = 5 * time.Second
+	// limitLook is how soon a limit that was changed is noticed.
+	limitLook = time.Minute
+)
+
+// KeepLimit ends a container that has just begun when its limit in a file is over: it calls
+// stop with the limit's signal, and with SIGKILL after the grace and while that does not help, until
+// done is closed.
+func KeepLimit(file string, done <-chan struct{}, stop func(syscall.Signal) error) {
+	began, told := bootTime(), false
+	for {
+		limit, err := readLimit(file)
+		wait := limitLook
+		switch {
+		case err != nil:
+			fmt.Fprintln(os.Stderr, err)
+		case limit.RunMS > 0:
+			var sig syscall.Signal
+			sig, wait = limit.due(bootTime()-began-limitLate, told)
+			if sig == 0 {
+				break
+			}
+			told = true
+			if err := stop(sig); err != nil {
+				fmt.Fprintln(os.Stderr, "end a container whose time is over:", err)
+			}
+		}
+		if over(done, wait) {
+			return
+		}
+	}
+}
+
+// due is the signal for a container that has run for so long, 0 for none, and when to look
+// again.
+func (l Limit) due(ran time.Duration, told bool) (syscall.Signal, time.Duration) {
+	term := time.Duration(l.RunMS) * time.Millisecond
+	kill := term + time.Duration(l.GraceMS)*time.Millisecond
+	switch {
+	case ran >= kill:
+		return unix.SIGKILL, retry
+	case ran < term:
+		return 0, min(term-ran, limitLook)
+	case told:
+		return 0, min(kill-ran, limitLook)
+	}
+	return syscall.Signal(l.Signal), min(kill-ran, limitLook)
+}
+
+func readLimit(file string) (l Limit, err error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return l, fmt.Errorf("read time limit: %w", err)
+	}
+	if err := json.Unmarshal(data, &l); err != nil {
+		return l, fmt.Errorf("read time limit %s: %w", file, err)
+	}
+	return l, nil
+}
+
+// bootTime is the clock that runs from boot and through sleep.
+func bootTime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		panic(err) // every kernel that has openat2 has this clock
+	}
+	return time.Duration(ts.Nano())
+}
