@@ -30,7 +30,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 TEST := go test -race -tags seccomp -p 2 -timeout 20m
 
 .NOTPARALLEL:
-.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e lint man completion demo bench bench-node test-gpu gpu-bundle clean
+.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e lint man completion demo clients bench bench-node test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -96,6 +96,10 @@ completion: ## write completions for bash, zsh and fish into build/completion (a
 
 demo: build ## run a job from start to end on this machine (as root)
 	@scripts/demo/run
+
+clients: ## make clients out of the description of the API, try them, and lint it (needs npm, java and python3)
+	scripts/generators build/generators
+	GBATCH_GENERATORS=$(CURDIR)/build/generators go test -count=1 -v -run 'Generated|Linted' ./internal/ctld
 
 bench: deps ## run the benchmarks
 	go test -tags seccomp -run '^$$' -bench . -benchmem ./...

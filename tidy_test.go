@@ -119,6 +119,7 @@ var below = map[string][]string{
 	"internal/gpu":             {"internal/node", "oci/atomicfile"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
+	"internal/api/apitest":     {},
 	"internal/sim":             {"internal/units", "internal/control", "internal/control/amend", "internal/control/ask", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
 	"internal/vmtest":          {},
 	"internal/sparse":          {},

@@ -8,16 +8,18 @@ package api
 
 // Paths. Those with a {name} or {id} are patterns.
 const (
-	PathJobs      = "/v1/jobs"                  // POST submit, GET list
-	PathJob       = "/v1/jobs/{id}"             // GET detail; ?wait=SECONDS&version=V long-polls for a change. PATCH its resources
-	PathJobLog    = "/v1/jobs/{id}/log"         // GET bytes; ?offset=&follow=&tail=&rank=&attempt=
-	PathJobAction = "/v1/jobs/actions/{action}" // POST cancel, hold, release, pause, resume
-	PathSecrets   = "/v1/jobs/{id}/secrets"     // PATCH
-	PathExplain   = "/v1/jobs/{id}/explain"     // GET
-	PathCluster   = "/v1/cluster"               // GET nodes and GPUs
-	PathStatus    = "/v1/status"                // GET version and counts
-	PathNodeSync  = "/v1/nodes/{name}/sync"     // POST, nodes only
-	PathStream    = "/v1/streams/{id}"          // nodes only: POST the bytes a client asked for, GET a two-way stream
+	PathJobs      = "/v1/jobs"             // POST submit, GET list
+	PathJob       = "/v1/jobs/{id}"        // GET detail; ?wait=SECONDS&version=V long-polls for a change. PATCH its resources
+	PathJobLog    = "/v1/jobs/{id}/log"    // GET bytes; ?offset=&follow=&tail=&rank=&attempt=
+	PathJobAction = "/v1/actions/{action}" // POST cancel, hold, release, pause, resume
+	// PathFormerAction is where PathJobAction was: older clients ask there.
+	PathFormerAction = "/v1/jobs/actions/{action}"
+	PathSecrets      = "/v1/jobs/{id}/secrets" // PATCH
+	PathExplain      = "/v1/jobs/{id}/explain" // GET
+	PathCluster      = "/v1/cluster"           // GET nodes and GPUs
+	PathStatus       = "/v1/status"            // GET version and counts
+	PathNodeSync     = "/v1/nodes/{name}/sync" // POST, nodes only
+	PathStream       = "/v1/streams/{id}"      // nodes only: POST the bytes a client asked for, GET a two-way stream
 )
 
 // HeaderIdempotencyKey makes a submission safe to repeat: the same key of the

@@ -209,7 +209,7 @@ type SecretsResponse struct {
 	Message string     `json:"message"` // what of it takes effect when
 }
 
-// ActionRequest names the jobs of POST /v1/jobs/actions/{action}: by id, or
+// ActionRequest names the jobs of POST /v1/actions/{action}: by id, or
 // all that match the filters (at least one filter must be given).
 type ActionRequest struct {
 	IDs     []string `json:"ids,omitempty"` // numbers, UUIDs, or tasks as 123_7 and 123_[3-9]

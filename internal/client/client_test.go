@@ -103,7 +103,7 @@ func TestRequests(t *testing.T) {
 				_, err := c.Action(ctx, "cancel", &api.ActionRequest{IDs: []string{"1", "2"}})
 				return err
 			},
-			want: `POST /v1/jobs/actions/cancel {"ids":["1","2"]}`,
+			want: `POST /v1/actions/cancel {"ids":["1","2"]}`,
 		},
 		"cluster": {
 			call: func(ctx context.Context, c *Client) error { _, err := c.Cluster(ctx); return err },

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/api/apitest"
 	"gbatch/internal/client"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/node"
@@ -118,7 +119,7 @@ func (c column) do(t *testing.T, s *testSite, method, path, body string) (int, s
 	if c.header != "" {
 		req.Header.Set("Authorization", c.header)
 	}
-	tr := &http.Transport{TLSClientConfig: pki.ClientTLS(s.pin(), time.Now, func() *tls.Certificate { return c.cert })}
+	tr := &apitest.Transport{Bad: func(err error) { t.Error(err) }, Base: &http.Transport{TLSClientConfig: pki.ClientTLS(s.pin(), time.Now, func() *tls.Certificate { return c.cert })}}
 	defer tr.CloseIdleConnections()
 	resp, err := tr.RoundTrip(req)
 	if err != nil {
@@ -141,31 +142,36 @@ var matrix = map[string]struct {
 	//    nobody ann mia eve ops boss n1 n2 join
 	want string
 }{
-	"POST /v1/jobs":                  {"/v1/jobs", `{"dryRun":true,"project":"lab","job":` + hushJob + `}`, "401 200 200 403 200 200 403 403 403"},
-	"GET /v1/jobs":                   {"/v1/jobs?all=true", "", "401 200 200 200 200 200 403 403 403"},
-	"GET /v1/jobs/{id}":              {"/v1/jobs/1", "", "401 200 200 200 200 200 403 403 403"},
-	"PATCH /v1/jobs/{id}":            {"/v1/jobs/1", `{"cpus":1}`, "401 409 409 403 409 409 403 403 403"},
-	"GET /v1/jobs/{id}/explain":      {"/v1/jobs/1/explain", "", "401 200 200 403 200 200 403 403 403"},
-	"PATCH /v1/jobs/{id}/secrets":    {"/v1/jobs/1/secrets", `{"values":{}}`, "401 400 403 403 403 403 403 403 403"},
-	"GET /v1/jobs/{id}/log":          {"/v1/jobs/1/log", "", "401 409 409 403 409 409 403 403 403"},
-	"GET /v1/jobs/{id}/exec":         {"/v1/jobs/1/exec", "", "401 409 409 403 409 409 403 403 403"},
-	"GET /v1/jobs/{id}/attach":       {"/v1/jobs/1/attach", "", "401 409 409 403 409 409 403 403 403"},
-	"GET /v1/jobs/{id}/save":         {"/v1/jobs/1/save", "", "401 409 409 403 409 409 403 403 403"},
-	"GET /v1/jobs/{id}/forward":      {"/v1/jobs/1/forward", "", "401 409 409 403 409 409 403 403 403"},
-	"POST /v1/jobs/actions/{action}": {"/v1/jobs/actions/hold", `{"ids":["1"]}`, "401 200 200 200 200 200 403 403 403"}, // and see TestOthersJobs
-	"GET /v1/events":                 {"/v1/events?job=77", "", "401 404 404 404 404 404 403 403 403"},                  // without a job it would not end
-	"POST /v1/backup":                {"/v1/backup", "", "401 403 403 403 403 403 403 403 403"},                         // see TestBackup
-	"GET /v1/cluster":                {"/v1/cluster", "", "401 200 200 200 200 200 403 403 403"},
-	"GET /v1/nodes/{name}":           {"/v1/nodes/none", "", "401 404 404 404 404 404 403 403 403"},
-	"GET /v1/history":                {"/v1/history?attempts=true", "", "401 403 403 403 200 200 403 403 403"}, // and see TestHistory
-	"GET /v1/usage":                  {"/v1/usage?by=project,user", "", "401 200 200 200 200 200 403 403 403"}, // and see TestUsage
-	"GET /v1/shares":                 {"/v1/shares", "", "401 200 200 200 200 200 403 403 403"},                // and see TestShares
-	"GET /v1/status":                 {"/v1/status", "", "401 200 200 200 200 200 200 200 403"},
-	"GET /v1/diag":                   {"/v1/diag", "", "401 403 403 403 200 200 403 403 403"},
-	"GET /v1/site":                   {"/v1/site", "", "401 200 200 200 200 200 403 403 403"},
-	"GET /metrics":                   {"/metrics", "", "401 403 403 403 200 200 403 403 403"},
-	"GET /v1/reservations":           {"/v1/reservations", "", "401 200 200 200 200 200 403 403 403"},
-	"GET /v1/projects":               {"/v1/projects", "", "401 200 200 200 200 200 403 403 403"},
+	"POST /v1/jobs":                    {"/v1/jobs", `{"dryRun":true,"project":"lab","job":` + hushJob + `}`, "401 200 200 403 200 200 403 403 403"},
+	"GET /v1/jobs":                     {"/v1/jobs?all=true", "", "401 200 200 200 200 200 403 403 403"},
+	"GET /v1/jobs/{id}":                {"/v1/jobs/1", "", "401 200 200 200 200 200 403 403 403"},
+	"PATCH /v1/jobs/{id}":              {"/v1/jobs/1", `{"cpus":1}`, "401 409 409 403 409 409 403 403 403"},
+	"GET /v1/jobs/{id}/explain":        {"/v1/jobs/1/explain", "", "401 200 200 403 200 200 403 403 403"},
+	"PATCH /v1/jobs/{id}/secrets":      {"/v1/jobs/1/secrets", `{"values":{}}`, "401 400 403 403 403 403 403 403 403"},
+	"GET /v1/jobs/{id}/log":            {"/v1/jobs/1/log", "", "401 409 409 403 409 409 403 403 403"},
+	"GET /v1/jobs/{id}/exec":           {"/v1/jobs/1/exec", "", "401 409 409 403 409 409 403 403 403"},
+	"GET /v1/jobs/{id}/attach":         {"/v1/jobs/1/attach", "", "401 409 409 403 409 409 403 403 403"},
+	"GET /v1/jobs/{id}/save":           {"/v1/jobs/1/save", "", "401 409 409 403 409 409 403 403 403"},
+	"GET /v1/jobs/{id}/forward":        {"/v1/jobs/1/forward", "", "401 409 409 403 409 409 403 403 403"},
+	"POST /v1/jobs/actions/{action}":   {"/v1/jobs/actions/hold", `{"ids":["1"]}`, "401 200 200 200 200 200 403 403 403"}, // and see TestOthersJobs
+	"POST /v1/actions/{action}":        {"/v1/actions/hold", `{"ids":["1"]}`, "401 200 200 200 200 200 403 403 403"},
+	"GET /v1/events":                   {"/v1/events?job=77", "", "401 404 404 404 404 404 403 403 403"}, // without a job it would not end
+	"POST /v1/backup":                  {"/v1/backup", "", "401 403 403 403 403 403 403 403 403"},        // see TestBackup
+	"GET /v1/controllers":              {"/v1/controllers", "", "401 403 403 403 200 200 403 403 403"},
+	"POST /v1/controllers":             {"/v1/controllers", `{"name":"c2","address":"192.0.2.2:7078"}`, "401 403 403 403 403 403 403 403 403"}, // root alone
+	"DELETE /v1/controllers/{name}":    {"/v1/controllers/c2", "", "401 403 403 403 403 409 403 403 403"},
+	"POST /v1/controllers/{name}/lead": {"/v1/controllers/c2/lead", "", "401 403 403 403 403 409 403 403 403"},
+	"GET /v1/cluster":                  {"/v1/cluster", "", "401 200 200 200 200 200 403 403 403"},
+	"GET /v1/nodes/{name}":             {"/v1/nodes/none", "", "401 404 404 404 404 404 403 403 403"},
+	"GET /v1/history":                  {"/v1/history?attempts=true", "", "401 403 403 403 200 200 403 403 403"}, // and see TestHistory
+	"GET /v1/usage":                    {"/v1/usage?by=project,user", "", "401 200 200 200 200 200 403 403 403"}, // and see TestUsage
+	"GET /v1/shares":                   {"/v1/shares", "", "401 200 200 200 200 200 403 403 403"},                // and see TestShares
+	"GET /v1/status":                   {"/v1/status", "", "401 200 200 200 200 200 200 200 403"},
+	"GET /v1/diag":                     {"/v1/diag", "", "401 403 403 403 200 200 403 403 403"},
+	"GET /v1/site":                     {"/v1/site", "", "401 200 200 200 200 200 403 403 403"},
+	"GET /metrics":                     {"/metrics", "", "401 403 403 403 200 200 403 403 403"},
+	"GET /v1/reservations":             {"/v1/reservations", "", "401 200 200 200 200 200 403 403 403"},
+	"GET /v1/projects":                 {"/v1/projects", "", "401 200 200 200 200 200 403 403 403"},
 
 	"POST /v1/nodes/{name}/drain":    {"/v1/nodes/none/drain", `{"reason":"r"}`, "401 403 403 403 404 404 403 403 403"},
 	"POST /v1/nodes/{name}/resume":   {"/v1/nodes/none/resume", `{}`, "401 403 403 403 404 404 403 403 403"},
@@ -187,6 +193,7 @@ var matrix = map[string]struct {
 	"POST /v1/streams/{id}":             {"/v1/streams/none", "", "401 403 403 403 403 403 404 404 403"},
 	"GET /v1/streams/{id}":              {"/v1/streams/none", "", "401 403 403 403 403 403 404 404 403"},
 	"POST /v1/nodes/{name}/sync":        {"/v1/nodes/n1/sync", `{"instance":"i-n1","inventoryHash":"h"}`, "401 403 403 403 403 403 200 403 403"},
+	"POST /v1/nodes/{name}/logs":        {"/v1/nodes/n1/logs", `{}`, "401 403 403 403 403 403 200 403 403"},
 	"POST /v1/nodes/{name}/steps":       {"/v1/nodes/n1/steps", `{}`, "401 403 403 403 403 403 400 403 403"},
 	"POST /v1/nodes/{name}/certificate": {"/v1/nodes/n1/certificate", `{}`, "401 403 403 403 403 403 400 403 403"},
 

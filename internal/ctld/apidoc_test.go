@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"slices"
@@ -35,6 +36,7 @@ func TestAPIDocument(t *testing.T) {
 	if err := json.Unmarshal(rec.Body.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}
+	maps.Copy(doc.Paths, doc.Sockets)
 	var out bytes.Buffer
 	bodies := readBodies(t, "../api", "../job", "../node")
 	writeRoutes(&out, table, &doc, bodies)
@@ -62,18 +64,21 @@ func TestAPIDocument(t *testing.T) {
 // described is what we read of an OpenAPI document: operations by path and
 // method in lower case.
 type described struct {
-	Paths map[string]map[string]struct {
-		Summary    string
-		Parameters []struct {
-			Name, In, Description string
-			Schema                schema
-		}
-		RequestBody *struct {
-			Content map[string]struct{ Schema schema }
-		}
-		Responses map[string]struct {
-			Content map[string]struct{ Schema schema }
-		}
+	Paths   map[string]map[string]operation
+	Sockets map[string]map[string]operation `json:"x-websockets"`
+}
+
+type operation struct {
+	Summary    string
+	Parameters []struct {
+		Name, In, Description string
+		Schema                schema
+	}
+	RequestBody *struct {
+		Content map[string]struct{ Schema schema }
+	}
+	Responses map[string]struct {
+		Content map[string]struct{ Schema schema }
 	}
 }
 
@@ -110,7 +115,7 @@ func writeRoutes(out *bytes.Buffer, table []route.Route, doc *described, bodies 
 		for status, resp := range o.Responses {
 			if c, ok := resp.Content["application/json"]; status == "200" && ok {
 				answers = bodies.link(c.Schema.Ref, ofNodes)
-			} else if status != "default" {
+			} else if status != "default" && status != "4XX" {
 				answers = map[string]string{"101": "a WebSocket", "204": "nothing (204)", "200": "bytes"}[status]
 			}
 			if _, ok := resp.Content["text/event-stream"]; ok {

@@ -79,7 +79,7 @@ func TestAudit(t *testing.T) {
 		"root(admin) socket POST /v1/tokens | token | for ops | ok",
 		"ann(user) token POST /v1/jobs | job 1 | submitted for project default, QUEUED | ok",
 		"ann(user) token POST /v1/nodes/n1/drain | node n1 |  | denied: only an operator may do this",
-		"ops(operator) token POST /v1/jobs/actions/hold | jobs 1 | hold; 1 QUEUED -> ONHOLD | ok",
+		"ops(operator) token POST /v1/actions/hold | jobs 1 | hold; 1 QUEUED -> ONHOLD | ok",
 		`ops(operator) token POST /v1/nodes/n1/drain | node n1 | drained: "" -> "fan" | ok`,
 		`ops(operator) token POST /v1/nodes/n1/resume | node n1 | drained: "fan (ops)" -> "" | ok`,
 		`ops(operator) token POST /v1/nodes/n9/drain | node n9 | drained: "" -> "x" | refused: there is no node "n9"`,
@@ -197,8 +197,8 @@ func TestRefusedAreAudited(t *testing.T) {
 		"eve(user) token GET /v1/audit |  |  | denied: only an operator may do this",
 		"eve(user) token GET /v1/jobs/1/explain | job 1 |  | denied: job 1 belongs to project lab",
 		"eve(user) token GET /v1/jobs/1/log | job 1 |  | denied: job 1 belongs to project lab",
+		"eve(user) token POST /v1/actions/cancel | jobs 1 | cancel | denied: they belong to others",
 		`eve(user) token POST /v1/jobs |  |  | denied: there is no project "lab" for eve to submit to`,
-		"eve(user) token POST /v1/jobs/actions/cancel | jobs 1 | cancel | denied: they belong to others",
 		"eve(user) token POST /v1/nodes/n1/drain | node n1 |  | denied: only an operator may do this",
 		"eve(user) token POST /v1/tokens |  |  | denied: only an admin makes tokens for others and for nodes",
 		"node n1(node) certificate POST /v1/nodes/n3/sync | node n3 |  | denied: node n1 speaks for itself, not for node n3",
@@ -227,9 +227,9 @@ func TestAuditTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"ann(user) token POST /v1/jobs/actions/cancel | job 1 tasks 3-5 | cancel | ok",
-		"ann(user) token POST /v1/jobs/actions/cancel | job 1 tasks 30-31 | cancel | refused: job 1 has no task 30-31",
-		"ann(user) token POST /v1/jobs/actions/pause | job 1 tasks 7 | pause | refused: job 9 is QUEUED: only a job that runs can be paused",
+		"ann(user) token POST /v1/actions/cancel | job 1 tasks 3-5 | cancel | ok",
+		"ann(user) token POST /v1/actions/cancel | job 1 tasks 30-31 | cancel | refused: job 1 has no task 30-31",
+		"ann(user) token POST /v1/actions/pause | job 1 tasks 7 | pause | refused: job 9 is QUEUED: only a job that runs can be paused",
 	}
 	if diff := cmp.Diff(want, s.lines(client.AuditFilter{User: "ann", Object: "tasks"})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -49,7 +49,7 @@ func TestMunge(t *testing.T) {
 		return status
 	}
 	once := encode(munge.Payload("GET", "/v1/status", nil))
-	held := encode(munge.Payload("POST", "/v1/jobs/actions/hold", []byte(`{"ids":["1"]}`)))
+	held := encode(munge.Payload("POST", "/v1/actions/hold", []byte(`{"ids":["1"]}`)))
 	for name, tc := range map[string]struct {
 		method, path, body, credential string
 		want                           int
@@ -57,7 +57,7 @@ func TestMunge(t *testing.T) {
 		"other_path":   {"GET", "/v1/jobs", "", encode(munge.Payload("GET", "/v1/status", nil)), 401},
 		"other_query":  {"GET", "/v1/jobs?all=true", "", encode(munge.Payload("GET", "/v1/jobs", nil)), 401},
 		"other_method": {"POST", "/v1/status", "", encode(munge.Payload("GET", "/v1/status", nil)), 404},
-		"other_body":   {"POST", "/v1/jobs/actions/cancel", `{"ids":["1"]}`, held, 401},
+		"other_body":   {"POST", "/v1/actions/cancel", `{"ids":["1"]}`, held, 401},
 		"no_payload":   {"GET", "/v1/status", "", encode(nil), 401},
 		"expired":      {"GET", "/v1/status", "", mungetest.Expired(t, here), 401},
 		"nonsense":     {"GET", "/v1/status", "", "MUNGE:hello:", 401},

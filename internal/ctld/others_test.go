@@ -149,7 +149,7 @@ func TestOthersCannotBeSearched(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{"name":"hush-name","count":true}`, `{"user":"ann","count":true}`, `{"state":"onhold","count":true}`} {
-		if _, text := eve.do(t, s, "POST", "/v1/jobs/actions/cancel", body); !strings.Contains(text, `"matched":0`) {
+		if _, text := eve.do(t, s, "POST", "/v1/actions/cancel", body); !strings.Contains(text, `"matched":0`) {
 			t.Errorf("an action on %s answers %s", body, text)
 		}
 	}

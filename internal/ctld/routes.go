@@ -45,6 +45,7 @@ func (s *Server) routes() []route.Route {
 		route.JSON("GET "+api.PathExplain, access.ByUsers, queries.Explain).Is("explain-job", "Why a job waits, and what would help"),
 		route.JSON("PATCH "+api.PathSecrets, access.ByUsers, actions.SetSecrets).Is("set-job-secrets", "Give a job new values of its secrets"),
 		route.JSON("POST "+api.PathJobAction, access.ByUsers, actions.Act).Is("act-on-jobs", "What to do with jobs: cancel, hold, release, pause, resume, requeue, halt, signal or update"),
+		route.JSON("POST "+api.PathFormerAction, access.ByUsers, actions.Act).Former(),
 		route.JSON("PATCH "+api.PathJob, access.ByUsers, actions.Resize).Is("resize-job", "Give a running job other CPU and memory"),
 		route.Stream("GET "+api.PathEvents, access.ByUsers, s.changes.Stream, eventsResponse).Is("watch-events", "What changes, as server-sent events"),
 		route.JSON("GET "+api.PathCluster, access.ByUsers, listed.All).Is("get-cluster", "Nodes and GPUs").Large(),

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/api/apitest"
 	"gbatch/internal/client"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
@@ -64,6 +65,9 @@ func (s *testSite) start() {
 	go func() { done <- server.Run(ctx) }() // ended by stop
 	s.server = server
 	s.Client = &client.Client{Address: server.Addresses()[0]}
+	if socket, ok := strings.CutPrefix(s.Client.Address, "unix://"); ok {
+		s.Client.Transport = apitest.Socket(socket, func(err error) { s.t.Error(err) })
+	}
 	s.stop = func() {
 		cancel()
 		if err := errors.Join(<-done, server.Close()); err != nil {
@@ -272,7 +276,7 @@ func TestFullDisk(t *testing.T) {
 	if _, err := s.Submit(t.Context(), hello(1), ""); !client.IsCode(err, api.CodeStorageFull) {
 		t.Errorf("a submission to a full disk: %v", err)
 	}
-	if l, err := s.Jobs(t.Context(), client.JobFilter{}); err != nil || len(l.Jobs) != 0 {
+	if l, err := s.Jobs(t.Context(), client.JobFilter{}); err != nil || len(l.Jobs) != 1 {
 		t.Errorf("the queue has %v, %v", l, err)
 	}
 }
@@ -287,6 +291,15 @@ func TestFullDiskSparesJobs(t *testing.T) {
 	n.until(1)
 	id := job.RankID{Job: 1, Attempt: 1}
 	n.report(id, node.PhaseRunning, nil)
+	// It is not told of yet, and its user's ids have to be stored before.
+	if _, err := s.user("ann").Submit(t.Context(), hello(1), ""); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); s.server.loop.View().Job(2).State != job.Assigned; {
+		if time.Now().After(end) {
+			t.Fatal("job 2 is not assigned")
+		}
+	}
 	reserve := s.cfg.ReserveMiB
 	s.stop()
 	s.cfg.ReserveMiB = 1 << 40
@@ -312,6 +325,11 @@ func TestFullDiskSparesJobs(t *testing.T) {
 	n.sync(nil)
 	if got := s.server.loop.View().Job(1).State; got != job.Finished {
 		t.Errorf("job 1 is %s, want its end to be heard when there is room", got)
+	}
+	for end := time.Now().Add(time.Minute); n.runs[job.RankID{Job: 2, Attempt: 1}] == nil; n.sync(nil) {
+		if time.Now().After(end) {
+			t.Fatal("the node is not told of job 2")
+		}
 	}
 }
 

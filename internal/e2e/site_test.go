@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gbatch/internal/api/apitest"
 	"gbatch/internal/client"
 )
 
@@ -64,7 +65,7 @@ func newSite(t *testing.T, o siteOptions) *site {
 		t.Fatal(err)
 	}
 	s := &site{t: t, dir: dir}
-	s.api = &client.Client{Address: "unix://" + s.socket(), Timeout: patience}
+	s.api = &client.Client{Address: "unix://" + s.socket(), Timeout: patience, Transport: apitest.Socket(s.socket(), func(err error) { t.Error(err) })}
 	t.Cleanup(s.close)
 	if o.ctldDir == "" {
 		o.ctldDir = dir + "/ctld"

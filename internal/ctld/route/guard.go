@@ -56,15 +56,13 @@ func New(c Config, table []Route) *Guard {
 		table[i].failures = failures(c.Log)
 	}
 	cfg := huma.DefaultConfig("gbatch", "1")
-	cfg.AllowAdditionalPropertiesByDefault = true // fields are only added: an older server ignores a newer client's
-	cfg.SchemasPath, cfg.DocsPath = "", ""
-	cfg.CreateHooks = nil // no $schema links in answers
+	cfg.AllowAdditionalPropertiesByDefault = true               // fields are only added: an older server ignores a newer client's
+	cfg.SchemasPath, cfg.DocsPath, cfg.OpenAPIPath = "", "", "" // see Described
+	cfg.CreateHooks = nil                                       // no $schema links in answers
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	a := humago.New(g, cfg)
 	for i := range table {
-		if r := &table[i]; r.serve != nil {
-			r.serve(a, g, r)
-		}
+		table[i].serve(a, g, &table[i])
 	}
 	describe(a.OpenAPI())
 	for pattern := range g.routes {

@@ -22,10 +22,11 @@ type Route struct {
 	Doc     string // what it does; empty: it is left out of the documentation
 	id      string // in /openapi.json; empty: it is not there
 	answer  answerKind
+	former  bool // served, and not described
 
 	failures *notice.Notice // of handlers that went wrong
 
-	serve func(huma.API, *Guard, *Route) // nil: huma serves it
+	serve func(huma.API, *Guard, *Route)
 }
 
 // answerKind is how a route's answer is bounded.
@@ -44,10 +45,14 @@ func (r Route) Large() Route { r.answer = largeAnswer; return r }
 // Is gives a route its name in /openapi.json and says what it does.
 func (r Route) Is(id, doc string) Route { r.id, r.Doc = id, doc; return r }
 
+// Former says that the route is for older clients: it is served, and nothing
+// describes it.
+func (r Route) Former() Route { r.former = true; return r }
+
 // operation describes a route for /openapi.json.
 func (r *Route) operation() huma.Operation {
 	method, path, _ := strings.Cut(r.Pattern, " ")
-	return huma.Operation{OperationID: r.id, Method: method, Path: path, Summary: r.Doc, MaxBodyBytes: access.MaxBody, BodyReadTimeout: access.BodyTime, SkipValidateBody: true, Security: security(r.Who)}
+	return huma.Operation{OperationID: r.id, Method: method, Path: path, Hidden: r.former, Summary: r.Doc, Description: r.Doc + ". " + callable(r.Who), Tags: []string{tagOf(path)}, MaxBodyBytes: access.MaxBody, BodyReadTimeout: access.BodyTime, SkipValidateBody: true, Security: security(r.Who)}
 }
 
 type body[T any] struct{ Body T }
@@ -110,7 +115,7 @@ func Socket(pattern string, who access.Level, h func(http.ResponseWriter, *http.
 		op := r.operation()
 		op.Responses = map[string]*huma.Response{"101": {Description: "messages both ways follow"}}
 		pathParameters(&op)
-		a.OpenAPI().AddOperation(&op)
+		addSocket(a.OpenAPI(), &op)
 		plain.serve(a, g, r)
 	}}
 }
@@ -124,11 +129,6 @@ func Plain(pattern string, who access.Level, doc string, h func(http.ResponseWri
 			}
 		})
 	}}
-}
-
-// Described is a route that huma serves, by the description of all others.
-func Described(pattern, doc string) Route {
-	return Route{Pattern: pattern, Who: access.ByAnyone, Doc: doc}
 }
 
 // Streams says that the answer goes on for as long as somebody reads.
