@@ -127,6 +127,7 @@ func under(p, dir string) bool {
 
 // checkData looks at what data and secrets need of each other.
 func (d *decoder) checkData(gn *node, s *Spec) {
+	d.checkFiles(gn, s)
 	g := s.Gbatch
 	if g.RequireProgress && g.ProgressFile == "" {
 		d.ProblemAt(gn, "requireProgress", "needs the \"progressFile\" that it is about", "")

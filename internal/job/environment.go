@@ -71,8 +71,13 @@ func Environment(in EnvInput) []string {
 			env = append(env, v.name+"="+v.value)
 		}
 	}
+	told := lookup(env)
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		env = append(env, name+"="+own[name])
+		value := own[name]
+		if in.Spec.gbatch().ExpandVariables {
+			value = Expand(value, told)
+		}
+		env = append(env, name+"="+value)
 	}
 	return env
 }

@@ -84,7 +84,7 @@ func dstackVariables(in EnvInput) []variable {
 		all = len(in.GPUs)
 	}
 	addresses := in.addresses()
-	return []variable{
+	vs := []variable{
 		{"DSTACK_RUN_NAME", in.Spec.Name},
 		{"DSTACK_RUN_ID", in.UUID},
 		{"DSTACK_JOB_ID", in.UUID},
@@ -96,12 +96,21 @@ func dstackVariables(in EnvInput) []variable {
 		{"DSTACK_NODES_IPS", strings.Join(addresses, "\n")},
 		{"DSTACK_MPI_HOSTFILE", HostfilePath},
 	}
+	if in.Spec.gbatch().ExpandVariables { // the command names addresses
+		for rank, a := range addresses {
+			vs = append(vs, variable{NodeAddressVariable(rank), a})
+		}
+	}
+	return vs
 }
+
+// NodeAddressVariable has the address of the node of a rank.
+func NodeAddressVariable(rank int) string { return "GBATCH_NODE_ADDRESS_" + strconv.Itoa(rank) }
 
 // OwnDirs are directories that programs of the job's system expect in the container.
 func (s *Spec) OwnDirs() []string {
 	if s.source() == fromNVCT {
 		return []string{NVCTResults}
 	}
-	return nil
+	return s.gbatch().Directories
 }

@@ -27,9 +27,12 @@ type Gbatch struct {
 
 	// How it is run.
 	Entrypoint []string `json:"entrypoint,omitempty"` // instead of the image's
-	Network    Network  `json:"network,omitempty"`    // empty: see Spec.Network
-	Privileged bool     `json:"privileged,omitempty"` // where the site allows
-	Runtime    string   `json:"runtime,omitempty"`    // on nodes that have it; empty: the usual one
+
+	ExpandVariables bool `json:"expandVariables,omitempty"` // $(NAME) in the command and in variables is what every job is told by that name
+
+	Network    Network `json:"network,omitempty"`    // empty: see Spec.Network
+	Privileged bool    `json:"privileged,omitempty"` // where the site allows
+	Runtime    string  `json:"runtime,omitempty"`    // on nodes that have it; empty: the usual one
 
 	Capabilities []Capability `json:"capabilities,omitempty"` // beside the usual ones, where the site allows
 
@@ -61,6 +64,8 @@ type Gbatch struct {
 	IdleGPU    *IdleGPU `json:"idleGpu,omitempty"`
 
 	// Its data.
+	Files           []File   `json:"files,omitempty"`       // put into the container
+	Directories     []string `json:"directories,omitempty"` // made in the container, for everybody to write to
 	Inputs          []Input  `json:"inputs,omitempty"`
 	Outputs         []Output `json:"outputs,omitempty"`
 	S3              *S3      `json:"s3,omitempty"`

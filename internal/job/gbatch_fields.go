@@ -34,6 +34,7 @@ var gbatchFields = []field[Gbatch]{
 	{"diskGb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.DiskGB, 1, maxMemoryGB) }, false},
 
 	{"entrypoint", readEntrypoint, false},
+	{"expandVariables", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.ExpandVariables) }, false},
 	{"network", func(d *decoder, n *node, g *Gbatch) {
 		var word string
 		d.str(n, &word, networkWord)
@@ -69,6 +70,8 @@ var gbatchFields = []field[Gbatch]{
 		document.Object(d, n, idleFields, g.IdleGPU)
 	}, false},
 
+	{"files", readFiles, false},
+	{"directories", readDirectories, false},
 	{"inputs", readInputs, false},
 	{"outputs", readOutputs, false},
 	{"s3", func(d *decoder, n *node, g *Gbatch) {

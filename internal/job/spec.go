@@ -75,7 +75,8 @@ type Command struct {
 type Storage struct {
 	HostPath      string `json:"hostPath"` // "tmpfs", ".ssh", or a path below a storage root
 	ContainerPath string `json:"containerPath"`
-	SizeGB        int    `json:"sizeGb,omitempty"`   // tmpfs only; on top of cpuMemoryGb
+	SizeGB        int    `json:"sizeGb,omitempty"`   // tmpfs only; on top of cpuMemoryGb, unless OfMemory
+	OfMemory      bool   `json:"ofMemory,omitempty"` // tmpfs only: what it holds is part of cpuMemoryGb; without a size it may hold all of that
 	ReadOnly      bool   `json:"readOnly,omitempty"` // gbatch's addition
 }
 
@@ -120,7 +121,9 @@ const (
 func (s *Spec) MemoryBytes() int64 {
 	total := int64(s.Request.Resources.CPUMemoryGB)
 	for _, m := range s.Request.Docker.Storage {
-		total += int64(m.SizeGB)
+		if !m.OfMemory {
+			total += int64(m.SizeGB)
+		}
 	}
 	return total * gib
 }

@@ -23,7 +23,8 @@ const (
 var storageFields = []field[Storage]{
 	{"hostPath", readHostPath, false},
 	{"containerPath", func(d *decoder, n *node, s *Storage) { d.absolute(n, &s.ContainerPath) }, false},
-	{"sizeGb", func(d *decoder, n *node, s *Storage) { d.integer(n, &s.SizeGB, 1, maxMemoryGB) }, false},
+	{"sizeGb", func(d *decoder, n *node, s *Storage) { d.integer(unquoted(n), &s.SizeGB, 1, maxMemoryGB) }, false},
+	{"ofMemory", func(d *decoder, n *node, s *Storage) { d.boolean(n, &s.OfMemory) }, false},
 	{"readOnly", func(d *decoder, n *node, s *Storage) { d.boolean(n, &s.ReadOnly) }, false},
 }
 
@@ -100,12 +101,12 @@ func checkStorage(s Storage) (message, hint string) {
 	switch {
 	case s.HostPath == "" && s.ContainerPath == "":
 		return "names no path", "give \"containerPath\", \"hostPath\" or both"
-	case tmpfs && (s.ContainerPath == "" || s.SizeGB == 0):
+	case tmpfs && (s.ContainerPath == "" || s.SizeGB == 0 && !s.OfMemory):
 		return "is a tmpfs without a path or size", `write { "hostPath": "tmpfs", "containerPath": "/scratch", "sizeGb": 2 }`
 	case tmpfs && s.ReadOnly:
 		return "is a read-only tmpfs, which nothing could be written to", "remove \"readOnly\""
-	case !tmpfs && s.SizeGB != 0:
-		return "has a size but is no tmpfs", "remove \"sizeGb\", or set \"hostPath\" to \"tmpfs\""
+	case !tmpfs && s.OfMemory:
+		return "is of the memory but is no tmpfs", "remove \"ofMemory\", or set \"hostPath\" to \"tmpfs\""
 	case s.HostPath == "/":
 		return "mounts the whole file system of the node, which is not allowed", "name a directory in project storage"
 	case s.ContainerPath == "/":

@@ -23,6 +23,7 @@ type Root struct {
 type File struct {
 	Path string `json:"path"` // absolute
 	Text string `json:"text"`
+	Link string `json:"link,omitempty"` // where in the container it leads, in place of a text
 
 	Program bool `json:"program,omitempty"` // everybody may run it
 }
@@ -99,11 +100,14 @@ func (r Root) File(f File) error {
 	at, base := int(dir.Fd()), path.Base(name)
 	var st unix.Stat_t
 	err = unix.Fstatat(at, base, &st, unix.AT_SYMLINK_NOFOLLOW)
-	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 1) {
+	if err == nil && (f.Link != "" || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 1) {
 		err = unix.Unlinkat(at, base, 0)
 	}
 	if err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
+	}
+	if f.Link != "" {
+		return unix.Symlinkat(f.Link, at, base)
 	}
 	fd, err := unix.Openat(at, base, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {

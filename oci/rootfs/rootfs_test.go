@@ -71,3 +71,36 @@ func TestFile(t *testing.T) {
 		})
 	}
 }
+
+// TestLink: a file that lies elsewhere in the container is a link to there, whatever
+// the image has in its place.
+func TestLink(t *testing.T) {
+	for name, image := range map[string]func(at string) error{
+		"nothing": func(string) error { return nil },
+		"a file": func(at string) error {
+			return errors.Join(os.Mkdir(at+"/a", 0o755), os.WriteFile(at+"/a/key", []byte("theirs"), 0o600))
+		},
+		"a link": func(at string) error {
+			return errors.Join(os.Mkdir(at+"/a", 0o755), os.Symlink("/nowhere", at+"/a/key"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := t.TempDir()
+			if err := image(at); err != nil {
+				t.Fatal(err)
+			}
+			top, err := os.Open(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer top.Close()
+			r := Root{Top: top, UID: os.Getuid(), GID: os.Getgid()}
+			if err := r.File(File{Path: "/a/key", Link: "/var/secrets/key"}); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.Readlink(at + "/a/key"); err != nil || got != "/var/secrets/key" {
+				t.Errorf("leads to %q, %v", got, err)
+			}
+		})
+	}
+}

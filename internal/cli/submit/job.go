@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,6 +27,7 @@ type source struct {
 	file      string             // "-": standard input
 	wrap      string             // in place of the file: a shell command, which is a script
 	format    importer.Format    // empty: detected
+	with      []string           // files beside it
 	overrides importer.Overrides // in place of the file's
 	alone     bool               // the flags are the whole job
 	again     string             // in place of the file: a job that was submitted before
@@ -104,10 +106,29 @@ func (s *source) fromFile(ctx context.Context, a *cli.App, secrets map[string]st
 		here.Line = s.overrides.ForScript()
 	}
 	j.name = name
+	if here.With, err = s.beside(); err != nil {
+		return j, err
+	}
 	if j.doc, j.sub, err = prepare(data, here); err == nil && s.overrides.Any() {
 		err = s.amend(&j, here)
 	}
 	return j, usage(name, err)
+}
+
+// beside reads the files that go with the job's.
+func (s *source) beside() (all [][]byte, err error) {
+	for _, name := range s.with {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, exit.Usagef("--with: %v", err)
+		}
+		b, err := io.ReadAll(io.LimitReader(f, document.MaxBytes+1))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, exit.Usagef("--with: %v", err)
+		}
+		all = append(all, b)
+	}
+	return all, nil
 }
 
 // amend applies the flags.

@@ -40,6 +40,7 @@ type flags struct {
 type Submit struct {
 	Files  []string `arg:"" optional:"" name:"file" help:"Job files of any known format; \"-\" or nothing reads standard input."`
 	Format string   `placeholder:"NAME" help:"The files' format, when it shall not be detected (gpulab-v2, ...)."`
+	With   []string `sep:"none" placeholder:"FILE" help:"A file beside a Kubernetes job, with its config maps and secrets. May be repeated."`
 	Wrap   string   `placeholder:"COMMAND" help:"Submit a batch script of this shell command, as sbatch does."`
 	Again  string   `placeholder:"JOB" help:"Submit what a job was submitted as once more, with the very directory that it brought along. Values of its secrets are not kept: give them again."`
 	flags
@@ -65,7 +66,7 @@ func (o *Submit) Run(ctx context.Context, a *cli.App) error {
 	alone := len(o.Files) == 0 && o.Wrap == "" && o.Again == "" && (o.dashes || len(o.Command) > 0 || o.Image != "" && a.Term.In) // a person types no job file
 	var all []*source
 	for _, file := range files {
-		all = append(all, &source{file: file, wrap: o.Wrap, again: o.Again, format: importer.Format(o.Format), overrides: o.Overrides, alone: alone})
+		all = append(all, &source{file: file, wrap: o.Wrap, again: o.Again, format: importer.Format(o.Format), with: o.With, overrides: o.Overrides, alone: alone})
 	}
 	return o.submit(ctx, a, all...)
 }

@@ -42,6 +42,7 @@ type Options struct {
 	Format Format   // Unknown: detected from the content
 	Args   []string // of a script
 	Line   []string // options of sbatch, which win over a script's
+	With   [][]byte // files beside a Kubernetes job, with what it refers to
 	Image  string   // of formats whose files need not name one, as Slurm's; wins over one that is named
 
 	// Of a script: its file's name, and the directory and machine that it is
@@ -68,6 +69,9 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 			return job.Submission{}, err
 		}
 	}
+	if len(o.With) > 0 && format != kubernetes.Source {
+		return job.Submission{}, fmt.Errorf("--with is for jobs of Kubernetes, and this is one of %s", format)
+	}
 	switch format {
 	case GPULabV2:
 		return job.Parse(data)
@@ -82,7 +86,7 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	case dstack.Source:
 		return dstack.Parse(data, dstack.Options{Image: o.Image, Env: o.Env})
 	case kubernetes.Source:
-		return kubernetes.Parse(data)
+		return kubernetes.Parse(data, o.With...)
 	case Slurm:
 		return slurm.Parse(data, o.slurm())
 	}

@@ -28,7 +28,7 @@ type Overrides struct {
 	Mem       string   `group:"job" aliases:"memory" placeholder:"SIZE" help:"Memory of each node, as 16G (else 4 GiB for each core); 0 is all of it."`
 	Time      string   `group:"job" short:"t" placeholder:"TIME" help:"Time limit: minutes, H:M:S, D-H:M:S or \"2 hours\"."`
 	Nodes     int      `group:"job" short:"N" placeholder:"N" help:"Nodes; all start together."`
-	Cluster   string   `group:"job" short:"p" aliases:"partition" placeholder:"NUMBER" help:"Cluster, or the name of a partition."`
+	Cluster   string   `group:"job" short:"p" aliases:"partition" placeholder:"NAMES" help:"Partition, or several of which one will do; or a cluster's number."`
 	NodeList  string   `group:"job" name:"nodelist" short:"w" placeholder:"NODES" help:"Only these nodes, as n[1-3],m1."`
 	Exclude   string   `group:"job" short:"x" placeholder:"NODES" help:"None of these nodes."`
 	Exclusive bool     `group:"job" help:"Nodes without any other job, and all cores, memory and GPUs of theirs."`
@@ -68,6 +68,7 @@ func (o Overrides) Quick() (job.Submission, error) {
 	return job.Submission{Spec: job.Spec{
 		Name:    o.quickName(),
 		Request: job.Request{Resources: job.Resources{CPUs: cores, CPUMemoryGB: memory}},
+		Gbatch:  &job.Gbatch{MemoryByDefault: !o.Exclusive},
 	}}, nil
 }
 
@@ -110,7 +111,7 @@ func (o Overrides) Apply(sub job.Submission, surroundings Options) (job.Submissi
 		}
 		return job.Submission{}, ps
 	}
-	out.Notes = append(sub.Notes, out.Notes...)
+	out.Notes, out.Hold = append(sub.Notes, out.Notes...), sub.Hold
 	return out, err
 }
 
@@ -160,7 +161,7 @@ func (a *applied) amounts(o Overrides) {
 	if o.Mem != "" {
 		mib, err := job.ParseMemory(o.Mem)
 		if a.check("--mem", o.Mem, err) {
-			r.CPUMemoryGB, g.AllMemory = max(job.GiB(mib), 1), mib == 0
+			r.CPUMemoryGB, g.AllMemory, g.MemoryByDefault = max(job.GiB(mib), 1), mib == 0, false
 		}
 	}
 	if o.GPUs != "" {
@@ -254,7 +255,7 @@ func (a *applied) others(o Overrides) {
 	r, g := &a.sub.Spec.Request.Resources, a.sub.Spec.Gbatch
 	line := o.Line
 	if n, err := strconv.Atoi(o.Cluster); err == nil && n > 0 {
-		r.ClusterID = n
+		r.ClusterID, g.Partitions = n, nil
 	} else if o.Cluster != "" {
 		line = append(slices.Clip(line), "--partition="+o.Cluster)
 	}
@@ -289,5 +290,8 @@ func (a *applied) when(o Overrides) {
 		g.Retry = &job.Retry{Limit: o.Retry}
 	}
 	g.QOS = cmp.Or(o.QOS, g.QOS)
-	sc.Restartable = sc.Restartable || o.Requeue
+	if o.Requeue && !sc.Restartable {
+		sc.Restartable = true
+		g.HaltSignal = cmp.Or(g.HaltSignal, "TERM") // the flag is Slurm's, and programs that are started by it expect that
+	}
 }

@@ -34,7 +34,9 @@ func (b *binds) bind(roots *storage.Roots, tenant func() (storage.Tenant, error)
 	var tmpfs int64
 	for i, entry := range o.Spec.Request.Docker.Storage {
 		if entry.HostPath == job.TmpfsHostPath {
-			tmpfs += int64(entry.SizeGB) << 30
+			if !entry.OfMemory { // those are bound by the memory itself
+				tmpfs += o.tmpfsBytes(entry)
+			}
 			continue
 		}
 		src, err := roots.Open(entry, who)

@@ -29,6 +29,7 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 	if err != nil {
 		return nil, reason.Because(job.BadSpec, err)
 	}
+	env := job.Environment(r.envInput())
 	req := oci.SpecRequest{
 		Image: oci.ImageConfig{
 			Env:        r.image.Config.Env,
@@ -37,13 +38,13 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 			WorkDir:    r.image.Config.WorkingDir,
 			User:       r.image.Config.User,
 		},
-		Entrypoint: r.order.Spec.Entrypoint(),
-		Command:    args,
+		Entrypoint: job.ExpandWords(&r.order.Spec, r.order.Spec.Entrypoint(), env),
+		Command:    job.ExpandWords(&r.order.Spec, args, env),
 		Privileged: r.order.Spec.Privileged(),
 		AppArmor:   r.node.AppArmor,
 
 		Capabilities: capabilities(r.order.Spec.Capabilities()),
-		Env:          job.Environment(r.envInput()),
+		Env:          env,
 		SecretEnv:    r.state.secretEnv(),
 		WorkDir:      docker.WorkingDir,
 		User:         docker.User,
@@ -69,7 +70,7 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 	}
 	for _, s := range docker.Storage {
 		if s.HostPath == job.TmpfsHostPath {
-			req.Tmpfs = append(req.Tmpfs, oci.Tmpfs{Target: s.ContainerPath, Bytes: int64(s.SizeGB) << 30})
+			req.Tmpfs = append(req.Tmpfs, oci.Tmpfs{Target: s.ContainerPath, Bytes: r.order.tmpfsBytes(s)})
 		}
 	}
 	spec, err := oci.BuildSpec(req)
@@ -138,6 +139,22 @@ func (o *order) shmBytes(usual config.Size) int64 {
 		return int64(g.ShmSizeMB) << 20
 	}
 	return int64(usual)
+}
+
+// tmpfsBytes is how much a tmpfs may hold.
+func (o *order) tmpfsBytes(s job.Storage) int64 {
+	if s.SizeGB == 0 {
+		return o.Allocation.MemBytes
+	}
+	return int64(s.SizeGB) << 30
+}
+
+// ownFiles are those that the job brings with it.
+func (o *order) ownFiles() (list []oci.File) {
+	for _, f := range o.Spec.Files() {
+		list = append(list, oci.File{Path: f.Path, Text: f.Text, Link: f.Link(), Program: f.Program})
+	}
+	return list
 }
 
 // rlimits lift what GPU libraries run into: memory that devices write to must

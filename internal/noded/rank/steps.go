@@ -47,6 +47,7 @@ func (r *Rank) steps() []step {
 		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
 		{"files", func(context.Context) (err error) {
 			r.files, err = names{r.net, r.hostname(), r.hostfile(), o.Spec.Script(o.id.Rank)}.files(r.allMounts())
+			r.files = append(o.ownFiles(), r.files...)
 			return err
 		}, nothing},
 		{"record", func(context.Context) error { return r.record(s) }, nothing},

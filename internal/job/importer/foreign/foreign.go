@@ -99,7 +99,7 @@ func (d *Decoder) Finish(sub job.Submission) (job.Submission, error) {
 	if ps := d.Problems(); ps != nil {
 		return job.Submission{}, ps
 	}
-	out.Notes = d.notesOf(out.Notes)
+	out.Notes, out.Hold = d.notesOf(out.Notes), sub.Hold
 	return out, nil
 }
 

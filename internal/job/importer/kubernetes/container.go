@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,11 +19,13 @@ func readContainers(d *decoder, n *node, k *manifest) {
 		return
 	}
 	d.Elements(n, func(n *node) {
-		c := &container{manifest: k, requests: map[string]*node{}, limits: map[string]*node{}}
-		if document.Object(d, n, containerFields, c) {
-			c.combine(d, n)
-		}
+		k.main, k.mainNode = newContainer(k), n
+		document.Object(d, n, containerFields, k.main)
 	})
+}
+
+func newContainer(k *manifest) *container {
+	return &container{manifest: k, requests: map[string]*node{}, limits: map[string]*node{}, values: map[string]string{}}
 }
 
 // container is the container: amounts are combined when all are read.
@@ -33,6 +34,11 @@ type container struct {
 	command, args    []string
 	requests, limits map[string]*node
 	expanded         int // bytes that came of variables
+
+	env, envFrom *node
+	names        []string          // of its variables, in order
+	values       map[string]string // of these, as job.Expand reads them
+	secret       map[string]bool   // variables whose values are secrets
 }
 
 var containerFields = []field[container]{
@@ -51,7 +57,7 @@ var containerFields = []field[container]{
 	{"workingDir", func(d *decoder, n *node, c *container) {
 		d.Text(n, &c.spec.Request.Docker.WorkingDir, "request.docker.workingDir")
 	}, false},
-	{"env", readEnv, false},
+	{"env", func(_ *decoder, n *node, c *container) { c.env = n }, false},
 	{"resources", func(d *decoder, n *node, c *container) {
 		amounts := func(to map[string]*node) func(*decoder, *node, *container) {
 			return func(d *decoder, n *node, _ *container) {
@@ -76,14 +82,16 @@ var containerFields = []field[container]{
 	{"terminationMessagePolicy", foreign.Remark[container]("is not used: glog shows what the program wrote"), false},
 	{"stdin", foreign.Remark[container]("is not used: for a job with a terminal use gsubmit --interactive"), false},
 	{"tty", foreign.Remark[container]("is not used: for a job with a terminal use gsubmit --interactive"), false},
-	{"envFrom", foreign.Refuse[container]("name the variables in env"), false},
-	{"livenessProbe", foreign.Refuse[container]("a batch job runs until it ends; for one that hangs set activeDeadlineSeconds"), false},
-	{"readinessProbe", foreign.Refuse[container]("a batch job serves nobody"), false},
-	{"startupProbe", foreign.Refuse[container]("a batch job serves nobody"), false},
+	{"envFrom", func(_ *decoder, n *node, c *container) { c.envFrom = n }, false},
+	{"livenessProbe", foreign.Remark[container](hangs), false},
+	{"readinessProbe", foreign.Remark[container]("is not used: it says from when on a service sends requests, and there is none"), false},
+	{"startupProbe", foreign.Remark[container](hangs), false},
 	{"lifecycle", foreign.Refuse[container]("handle SIGTERM in the program"), false},
 	{"volumeDevices", foreign.Refuse[container]("use volumeMounts"), false},
-	{"restartPolicy", foreign.Refuse[container]("a job has one container"), false},
+	{"restartPolicy", foreign.Refuse[container]("what runs beside the container, a sidecar, is not supported: start it in the command"), false},
 }
+
+const hangs = "is not used: nobody looks whether a program hangs; for one that may set activeDeadlineSeconds, or gbatch.idleGpu of a native job"
 
 // combine decides what the container gets, and how its program is called.
 func (c *container) combine(d *decoder, n *node) {
@@ -105,13 +113,20 @@ func (c *container) combine(d *decoder, n *node) {
 	if gpus, ok := c.amount(d, "nvidia.com/gpu", 1); ok {
 		r.GPUs = float64(gpus)
 	}
+	c.modelled(d)
 	if bytes, ok := c.amount(d, "ephemeral-storage", 1); ok {
 		c.spec.Gbatch.DiskGB = wholeGiB(bytes)
 	}
 	for _, of := range []map[string]*node{c.requests, c.limits} {
 		for _, name := range slices.Sorted(maps.Keys(of)) {
 			switch v := of[name]; {
-			case name == "cpu" || name == "memory" || name == "nvidia.com/gpu" || name == "ephemeral-storage":
+			case name == "cpu" || name == "memory" || name == "nvidia.com/gpu" || name == "ephemeral-storage" || gpuModel(name) != "":
+			case name == "alpha.kubernetes.io/nvidia-gpu":
+				d.Problem(v, "is a name of before Kubernetes 1.10", "write nvidia.com/gpu")
+			case strings.HasPrefix(name, "nvidia.com/mig-") || strings.HasSuffix(name, ".shared"):
+				d.Problem(v, "is a part of a GPU", "ask for nvidia.com/gpu: where the site has cut its GPUs into parts, each is one, and a nodeSelector nvidia.com/gpu.product names its model")
+			case strings.HasPrefix(name, "google.com/tpu") || strings.HasPrefix(name, "amd.com/") || strings.HasPrefix(name, "habana.ai/"):
+				d.Problem(v, "is a device that is not known here", "GPUs of NVIDIA are, nvidia.com/gpu: the program has to be one for these")
 			case strings.HasPrefix(name, "hugepages-"):
 				d.Problem(v, "is not supported", "huge pages are the node's")
 			default:
@@ -119,11 +134,37 @@ func (c *container) combine(d *decoder, n *node) {
 			}
 		}
 	}
-	if g := c.spec.Gbatch; len(c.command) > 0 {
-		g.Entrypoint = c.expand(c.command, c.spec.Request.Docker.Environment)
+}
+
+// gpuModel is the model that a resource of some clusters names, as nvidia.com/a100.
+func gpuModel(resource string) string {
+	model, ok := strings.CutPrefix(resource, "nvidia.com/")
+	if !ok || model == "gpu" || strings.Contains(model, ".") || strings.HasPrefix(model, "mig-") || strings.Contains(model, "mem") {
+		return ""
 	}
-	if len(c.args) > 0 {
-		c.spec.Request.Docker.Command = job.Command{Argv: c.expand(c.args, c.spec.Request.Docker.Environment)}
+	return strings.ReplaceAll(strings.ToUpper(model), "-", " ")
+}
+
+// modelled takes GPUs that are asked for by their model.
+func (c *container) modelled(d *decoder) {
+	r, found := &c.spec.Request.Resources, map[string]bool{}
+	for _, of := range []map[string]*node{c.requests, c.limits} {
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			model := gpuModel(name)
+			if model == "" || found[name] {
+				continue
+			}
+			found[name] = true
+			gpus, ok := c.amount(d, name, 1)
+			switch {
+			case !ok || gpus == 0:
+			case r.GPUs > 0:
+				d.Problem(of[name], "are GPUs of another kind than the job has already, and a job has those of one", "ask for one of them")
+			default:
+				r.GPUs, r.GPUModel = float64(gpus), []string{model}
+				d.Note(of[name], "is understood as GPUs of the model "+model)
+			}
+		}
 	}
 }
 
@@ -162,32 +203,6 @@ func (c *container) amount(d *decoder, name string, scale float64) (int64, bool)
 
 // wholeGiB rounds bytes up, to one at least.
 func wholeGiB(bytes int64) int { return max(1, int((bytes+(1<<30)-1)>>30)) }
-
-// expand replaces $(NAME) by the container's own variables, as Kubernetes does;
-// $$ is a $, and an unknown name stays. Variables may have others in them: once
-// they came to more than a document may have, which is refused, the rest is cut.
-func (c *container) expand(words []string, env map[string]string) []string {
-	if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "$") }) {
-		return slices.Clone(words)
-	}
-	reference := regexp.MustCompile(`\$\$|\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)`)
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = reference.ReplaceAllStringFunc(w, func(m string) string {
-			v, ok := "$", true
-			if m != "$$" {
-				v, ok = env[m[2:len(m)-1]]
-			}
-			if !ok {
-				return m
-			}
-			v = v[:min(len(v), document.MaxBytes-c.expanded)]
-			c.expanded += len(v)
-			return v
-		})
-	}
-	return out
-}
 
 func readSecurity(d *decoder, n *node, c *container) {
 	document.Object(d, n, []field[container]{

@@ -11,7 +11,9 @@ import (
 // TestDocs looks for every field in the documentation.
 func TestDocs(t *testing.T) {
 	foreigntest.Described(t, slices.Concat(
-		document.Names(fields()),
+		document.Names(fields(&document.Node{})),
+		document.Names(cronFields()),
+		document.Names(objectFields("Secret")),
 		document.Names(metaFields()),
 		document.Names(specFields()),
 		document.Names(templateFields()),

@@ -1,10 +1,10 @@
 package kubernetes
 
 import (
-	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gbatch/internal/document"
@@ -12,7 +12,7 @@ import (
 	"gbatch/internal/job/importer/foreign"
 )
 
-// variable is one variable of the container.
+// variable is one variable of a container.
 type variable struct {
 	name, value string
 	from        *node
@@ -24,57 +24,309 @@ var variableFields = []field[variable]{
 	{"valueFrom", func(d *decoder, n *node, v *variable) { v.from = n }, false},
 }
 
-// readEnv reads the list of variables. A key of a secret becomes a secret of
-// the variable's name, whose value comes with the submission.
-func readEnv(d *decoder, n *node, c *container) {
-	env := map[string]string{}
-	d.Elements(n, func(n *node) {
+// variables reads what the container's program finds in its environment: whole maps
+// and secrets first, over which those that are named win, as in Kubernetes.
+func (c *container) variables(d *decoder) {
+	if c.envFrom != nil {
+		d.Elements(c.envFrom, func(n *node) { c.takeAll(d, n) })
+	}
+	if c.env == nil {
+		return
+	}
+	seen := map[string]bool{}
+	d.Elements(c.env, func(n *node) {
 		var v variable
 		if !document.Object(d, n, variableFields, &v) || v.name == "" {
 			return
 		}
-		if _, ok := env[v.name]; ok {
+		if seen[v.name] {
 			d.Problem(n, fmt.Sprintf("sets %s a second time", document.Quote(v.name)), "keep one of them")
 			return
 		}
+		seen[v.name] = true
 		d.Becomes(document.Member("request.docker.environment", v.name), n)
-		if v.from != nil {
-			readValueFrom(d, v, c)
-			return
-		}
-		if foreign.IsTaskVariable(v.name) {
+		switch {
+		case v.from != nil:
+			c.valueFrom(d, v)
+		case foreign.IsTaskVariable(v.name):
 			d.Problem(n, fmt.Sprintf("sets %s, which is set for every task", v.name), "remove it")
-			return
+		default:
+			c.set(v.name, c.template(d, n, v.value))
 		}
-		env[v.name] = c.expand([]string{v.value}, env)[0]
 	})
-	if len(env) > 0 {
-		c.spec.Request.Docker.Environment = env
+}
+
+// set gives a variable a value, as job.Expand reads it.
+func (c *container) set(name, template string) {
+	if _, had := c.values[name]; !had {
+		c.names = append(c.names, name)
+	}
+	c.values[name] = template
+	delete(c.secret, name)
+}
+
+// takeAll reads an entry of envFrom.
+func (c *container) takeAll(d *decoder, n *node) {
+	prefix := ""
+	if p := n.Given("prefix"); p != nil {
+		prefix, _ = d.Str(p)
+	}
+	for _, from := range []struct {
+		key, kind string
+		have      map[string]*keys
+	}{{"configMapRef", "ConfigMap", c.beside.maps}, {"secretRef", "Secret", c.beside.secrets}} {
+		ref := n.Given(from.key)
+		if ref == nil {
+			continue
+		}
+		found := c.object(d, ref, from.kind, from.have)
+		if found == nil {
+			continue
+		}
+		for _, key := range found.names {
+			if !isVariable.MatchString(prefix + key) {
+				d.Note(ref, fmt.Sprintf("has %s, which is no name of a variable and left out", document.Quote(prefix+key)))
+				continue
+			}
+			if from.kind == "Secret" {
+				c.takeSecret(d, ref, prefix+key, found.values[key])
+			} else {
+				c.set(prefix+key, literal(found.values[key]))
+			}
+		}
 	}
 }
 
-func readValueFrom(d *decoder, v variable, c *container) {
-	key := v.from.Given("secretKeyRef")
-	field := v.from.Given("fieldRef")
-	switch {
-	case key != nil:
-		if slices.ContainsFunc(c.spec.Gbatch.Secrets, func(s job.Secret) bool { return s.Name == v.name }) {
+var isVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// object finds a config map or secret that is named; nil: it is not there, which is
+// told unless it may be.
+func (k *manifest) object(d *decoder, ref *node, kind string, have map[string]*keys) *keys {
+	name := ""
+	if x := ref.Given("name"); x != nil {
+		name, _ = d.Str(x)
+	}
+	if found := have[name]; found != nil {
+		return found
+	}
+	if x := ref.Given("optional"); x != nil {
+		if on, _ := d.Boolean(x); on {
+			return nil
+		}
+	}
+	d.Problem(ref, fmt.Sprintf("names the %s %s, which is not in the file", kind, document.Quote(name)),
+		"put its manifest into the file, behind a line ---, or give its file: gsubmit --with FILE")
+	return nil
+}
+
+// takeSecret makes a secret of the variable's name.
+func (c *container) takeSecret(d *decoder, n *node, name, value string) {
+	if wrong := job.SecretName(name); wrong != "" {
+		d.Problem(n, "has a key that cannot be a variable: "+wrong, "take the others by name, with env and secretKeyRef")
+		return
+	}
+	g := c.spec.Gbatch
+	if !slices.ContainsFunc(g.Secrets, func(s job.Secret) bool { return s.Name == name }) {
+		g.Secrets = append(g.Secrets, job.Secret{Name: name})
+		d.Becomes("gbatch.secrets", n)
+	}
+	if old, had := c.secrets[name]; had && value != "" && old != value {
+		d.Problem(n, fmt.Sprintf("gives %s another value than a container before", document.Quote(name)), "give the variables of the containers names of their own")
+		return
+	}
+	if value != "" {
+		if wrong := job.SecretValue(value); wrong != "" {
+			d.Problem(n, "has a value that "+wrong, "")
 			return
 		}
-		c.spec.Gbatch.Secrets = append(c.spec.Gbatch.Secrets, job.Secret{Name: v.name})
-		d.Note(v.from, fmt.Sprintf("is a secret whose value comes with the job: gsubmit --secret %s", v.name))
-	case field != nil:
-		path, _ := d.Str(orNull(field.Given("fieldPath")))
-		switch {
-		case strings.Contains(path, "batch.kubernetes.io/job-completion-index") && foreign.IsTaskVariable(v.name):
-		case strings.Contains(path, "batch.kubernetes.io/job-completion-index"):
-			d.Problem(v.from, "gives the task's index another name than JOB_COMPLETION_INDEX", "use that one, which is always set")
-		default:
-			d.Problem(v.from, fmt.Sprintf("is the field %s, which is not known here", document.Quote(path)), "use GBATCH_JOB_NAME, GBATCH_JOB_NUMBER and the other variables that every job has")
+		foreign.Set(&c.secrets, name, value)
+	}
+	if c.secret == nil {
+		c.secret = map[string]bool{}
+	}
+	c.secret[name] = true
+	if _, had := c.values[name]; had {
+		delete(c.values, name)
+		c.names = slices.DeleteFunc(c.names, func(s string) bool { return s == name })
+	}
+}
+
+func (c *container) valueFrom(d *decoder, v variable) {
+	switch {
+	case v.from.Given("secretKeyRef") != nil:
+		c.fromSecret(d, v, v.from.Given("secretKeyRef"))
+	case v.from.Given("configMapKeyRef") != nil:
+		ref := v.from.Given("configMapKeyRef")
+		if found := c.object(d, ref, "ConfigMap", c.beside.maps); found != nil {
+			if value, ok := found.key(d, ref); ok {
+				c.set(v.name, literal(value))
+			}
+		}
+	case v.from.Given("fieldRef") != nil:
+		path, _ := d.Str(orNull(v.from.Given("fieldRef").Given("fieldPath")))
+		if value, ok := c.podField(d, v.from, path); ok && !(foreign.IsTaskVariable(v.name) && value == "$("+v.name+")") {
+			c.set(v.name, value)
+		}
+	case v.from.Given("resourceFieldRef") != nil:
+		if value, ok := c.resourceField(d, v.from.Given("resourceFieldRef")); ok {
+			c.set(v.name, value)
 		}
 	default:
 		d.Problem(v.from, "is not supported", "write the value, or make it a secret")
 	}
+}
+
+// fromSecret takes a key of a secret of the file; of another one the value comes with
+// the submission, under the variable's name.
+func (c *container) fromSecret(d *decoder, v variable, ref *node) {
+	name := ""
+	if x := ref.Given("name"); x != nil {
+		name, _ = d.Str(x)
+	}
+	found := c.beside.secrets[name]
+	if found == nil {
+		c.takeSecret(d, v.from, v.name, "")
+		d.Note(v.from, fmt.Sprintf("is a secret whose value comes with the job: gsubmit --secret %s", v.name))
+		return
+	}
+	if value, ok := found.key(d, ref); ok {
+		c.takeSecret(d, v.from, v.name, value)
+	}
+}
+
+// key is the entry that a reference names.
+func (k *keys) key(d *decoder, ref *node) (string, bool) {
+	name := ""
+	if x := ref.Given("key"); x != nil {
+		name, _ = d.Str(x)
+	} else {
+		d.Missing(ref, "key", "")
+		return "", false
+	}
+	value, ok := k.values[name]
+	if x := ref.Given("optional"); !ok && x != nil {
+		if on, _ := d.Boolean(x); on {
+			return "", false
+		}
+	}
+	if !ok {
+		d.Problem(ref, fmt.Sprintf("names the key %s, which is not there", document.Quote(name)), "its keys are "+strings.Join(k.names, ", "))
+	}
+	return value, ok
+}
+
+const indexField = "batch.kubernetes.io/job-completion-index"
+
+// podField is what the downward API says of a pod.
+func (c *container) podField(d *decoder, n *node, path string) (string, bool) {
+	dynamic := func(template string) (string, bool) {
+		c.runsDynamic = true
+		return template, true
+	}
+	switch path {
+	case "metadata.name":
+		return dynamic(literal(c.jobName()) + "-$(GBATCH_JOB_NUMBER)")
+	case "metadata.uid":
+		return dynamic("$(GPULAB_JOB_ID)")
+	case "metadata.namespace":
+		if c.namespace == "" {
+			return dynamic("$(GPULAB_PROJECT)")
+		}
+		return literal(c.namespace), true
+	case "spec.nodeName":
+		return dynamic("$(GPULAB_SLAVE_HOSTNAME)")
+	case "spec.serviceAccountName":
+		return "default", true
+	}
+	if kind, key, ok := bracketed(path); ok {
+		switch key {
+		case indexField:
+			return dynamic("$(JOB_COMPLETION_INDEX)")
+		case "job-name", "batch.kubernetes.io/job-name":
+			return literal(c.jobName()), true
+		}
+		return literal(c.podLabels[kind+" "+key]), true
+	}
+	d.Problem(n, fmt.Sprintf("is the field %s, which is not known here", document.Quote(path)), "a program finds its address by hostname -i, and GBATCH_JOB_NAME, GBATCH_JOB_NUMBER and others in its environment")
+	return "", false
+}
+
+// resourceField is an amount of the container's in units of the divisor.
+func (c *container) resourceField(d *decoder, n *node) (string, bool) {
+	text := func(key string) string {
+		if x := n.Given(key); x != nil {
+			s, _ := d.Scalar(x)
+			return s
+		}
+		return ""
+	}
+	resource, divisor := text("resource"), 1.0
+	if s := text("divisor"); s != "" && s != "0" {
+		x, err := parseQuantity(s)
+		if err != nil || x == 0 {
+			d.Problem(n, fmt.Sprintf("has the divisor %s, which is no amount", document.Quote(s)), "")
+			return "", false
+		}
+		divisor = x
+	}
+	_, name, _ := strings.Cut(resource, ".")
+	granted := map[string]float64{"cpu": float64(c.spec.Request.Resources.CPUs), "memory": float64(c.spec.Request.Resources.CPUMemoryGB) * (1 << 30),
+		"ephemeral-storage": float64(c.spec.Gbatch.DiskGB) * (1 << 30)}
+	amount, ok := granted[name]
+	if !ok || !strings.HasPrefix(resource, "limits.") && !strings.HasPrefix(resource, "requests.") {
+		d.Problem(n, fmt.Sprintf("names %s", document.Quote(resource)), "limits and requests of cpu, memory and ephemeral-storage are known")
+		return "", false
+	}
+	of := c.limits
+	if strings.HasPrefix(resource, "requests.") && c.requests[name] != nil {
+		of = c.requests
+	}
+	if given := of[name]; given != nil {
+		if x, err := parseQuantity(given.Text); err == nil {
+			amount = x
+		}
+	}
+	return fmt.Sprint(int64(math.Ceil(amount / divisor))), true
+}
+
+// literal is a text as job.Expand gives it back.
+func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
+
+var reference = regexp.MustCompile(`\$\$|\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)|\$`)
+
+// template is a word of the file for job.Expand, with $(NAME) replaced by the
+// container's own variables as far as they are known before it runs: $$ is a $, and
+// an unknown name stays. Variables may have others in them: once they came to more
+// than a document may have, which is refused, the rest is cut.
+func (c *container) template(d *decoder, n *node, word string) string {
+	return reference.ReplaceAllStringFunc(word, func(m string) string {
+		if m == "$" || m == "$$" {
+			return "$$"
+		}
+		name := m[2 : len(m)-1]
+		v, ok := c.values[name]
+		switch {
+		case c.secret[name]:
+			d.Problem(n, fmt.Sprintf("has the secret %s in it", name), `let a shell read the variable: sh -c 'program "$`+name+`"'`)
+			return ""
+		case !ok && c.indexed && foreign.IsTaskVariable(name):
+			c.runsDynamic = true
+			return m
+		case !ok:
+			return "$" + m
+		}
+		v = v[:min(len(v), document.MaxBytes-c.expanded)]
+		c.expanded += len(v)
+		return v
+	})
+}
+
+func (c *container) templates(d *decoder, n *node, words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = c.template(d, n, w)
+	}
+	return out
 }
 
 func orNull(n *node) *node {
@@ -82,127 +334,4 @@ func orNull(n *node) *node {
 		return &node{}
 	}
 	return n
-}
-
-// volume is a volume of the pod, and what it becomes.
-type volume struct {
-	storage job.Storage // its containerPath is that of the mount
-	nothing bool        // it needs no mount: the container's own root will do
-	bad     bool        // told already
-}
-
-// volumeRoot is where volumes are that have a name and no path: in the
-// project's storage, as dstack's are.
-const volumeRoot = "/project/"
-
-func readVolumes(d *decoder, n *node, k *manifest) {
-	d.Elements(n, func(n *node) {
-		name := ""
-		if x := n.Given("name"); x != nil {
-			name, _ = d.Str(x)
-		}
-		v := volume{bad: true}
-		if _, twice := k.volumes[name]; twice || len(n.Kids) > 2 {
-			d.Problem(n, fmt.Sprintf("is the second volume %s, or has several kinds", document.Quote(name)), "give each volume its own name and one kind")
-		}
-		for _, kid := range n.Kids {
-			switch kid.Key {
-			case "name":
-			case "hostPath":
-				if p := kid.Given("path"); p != nil {
-					path, ok := d.Str(p)
-					v = volume{storage: job.Storage{HostPath: strings.TrimSuffix(path, "/")}, bad: !ok}
-				}
-			case "persistentVolumeClaim":
-				if p := kid.Given("claimName"); p != nil {
-					claim, ok := d.Str(p)
-					v = volume{storage: job.Storage{HostPath: volumeRoot + claim}, bad: !ok}
-					d.Note(kid, "is understood as the directory of the project's storage "+volumeRoot+claim)
-				}
-			case "emptyDir":
-				v = readEmptyDir(d, kid)
-			case "configMap", "secret", "projected", "downwardAPI":
-				d.Problem(kid, "is not supported", "bring files by project storage, or by gbatch.inputs and gbatch.secrets of a native job")
-			default:
-				d.Problem(kid, "is a kind of volume that is not known here", "use hostPath with a path of the site's storage, persistentVolumeClaim or emptyDir")
-			}
-		}
-		k.volumes[name] = v
-	})
-}
-
-// readEmptyDir is memory if it says so; on disk the container's own root, which
-// is as empty and as short-lived, will do.
-func readEmptyDir(d *decoder, n *node) volume {
-	medium, size := "", int64(0)
-	if m := n.Given("medium"); m != nil {
-		medium, _ = d.Str(m)
-	}
-	if s := n.Given("sizeLimit"); s != nil {
-		text, _ := d.Scalar(s)
-		x, err := parseQuantity(text)
-		if err != nil {
-			d.Problem(s, fmt.Sprintf("is %s, which is no amount", document.Quote(text)), "")
-		}
-		size = int64(x)
-	}
-	if medium != "Memory" {
-		return volume{nothing: true}
-	}
-	if size == 0 {
-		d.Note(n, "has no sizeLimit: it holds 1 GiB")
-	}
-	return volume{storage: job.Storage{HostPath: job.TmpfsHostPath, SizeGB: wholeGiB(size)}}
-}
-
-type mountPoint struct {
-	name, path, sub string
-	readOnly        bool
-}
-
-var mountFields = []field[mountPoint]{
-	{"name", func(d *decoder, n *node, m *mountPoint) { m.name, _ = d.Str(n) }, true},
-	{"mountPath", func(d *decoder, n *node, m *mountPoint) { m.path, _ = d.Str(n) }, true},
-	{"readOnly", func(d *decoder, n *node, m *mountPoint) { m.readOnly, _ = d.Boolean(n) }, false},
-	{"subPath", func(d *decoder, n *node, m *mountPoint) { m.sub, _ = d.Str(n) }, false},
-	{"mountPropagation", foreign.Remark[mountPoint]("is not used: what is mounted later stays where it is"), false},
-	{"subPathExpr", foreign.Refuse[mountPoint]("use subPath"), false},
-}
-
-func readMount(d *decoder, n *node, k *manifest) {
-	var m mountPoint
-	if !document.Object(d, n, mountFields, &m) {
-		return
-	}
-	v, ok := k.volumes[m.name]
-	switch {
-	case !ok:
-		d.Problem(n, fmt.Sprintf("mounts %s, which is no volume of this job", document.Quote(m.name)), "")
-	case v.bad || v.nothing:
-	default:
-		s := v.storage
-		s.ContainerPath, s.ReadOnly = strings.TrimSuffix(m.path, "/"), m.readOnly && s.HostPath != job.TmpfsHostPath
-		if m.sub != "" && s.HostPath != job.TmpfsHostPath {
-			s.HostPath += "/" + strings.Trim(m.sub, "/")
-		}
-		d.Becomes(fmt.Sprintf("request.docker.storage[%d]", len(k.spec.Request.Docker.Storage)), n)
-		k.spec.Request.Docker.Storage = append(k.spec.Request.Docker.Storage, s)
-	}
-}
-
-// parseQuantity reads a number with a decimal or binary suffix.
-func parseQuantity(s string) (float64, error) {
-	scale := 1.0
-	for suffix, x := range map[string]float64{"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
-		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50} {
-		if number, ok := strings.CutSuffix(s, suffix); ok && number != "" && strings.IndexByte("0123456789.", number[len(number)-1]) >= 0 {
-			s, scale = number, x
-			break
-		}
-	}
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil || x < 0 || x*scale > 1e18 || x != x {
-		return 0, errors.New("is no amount")
-	}
-	return x * scale, nil
 }

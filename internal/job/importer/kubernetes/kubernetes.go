@@ -1,4 +1,5 @@
-// Package kubernetes reads Job manifests of batch/v1 with one container. It is
+// Package kubernetes reads manifests of batch/v1, Jobs and CronJobs, with one container
+// and such as run before it, and config maps and secrets that lie beside them. It is
 // pure.
 package kubernetes
 
@@ -22,7 +23,7 @@ type (
 // Source is the format's name, which a job keeps.
 const Source = "kubernetes"
 
-// manifest is a batch/v1 Job on its way to a job.
+// manifest is a Job or CronJob of batch/v1 on its way to a job.
 type manifest struct {
 	spec job.Spec
 
@@ -37,33 +38,107 @@ type manifest struct {
 	enoughIndexes      string
 	enoughCount        int
 
-	volumes    map[string]volume
-	runAs      string // user id
-	runAsGroup string
+	beside      objects
+	hold        bool
+	secrets     map[string]string // values that the file has
+	jobSpec     *node             // of the Job
+	namespace   string
+	podLabels   map[string]string // of the template, labels and annotations each with its kind in front
+	main        *container
+	mainNode    *node
+	inits       []*container
+	initNodes   []*node
+	runsDynamic bool   // something is known on the node only
+	queue       string // of Kueue, which has the job on hold until it may run
+	held        *node  // suspend: true
+	subdomain   *node  // where pods find each other by name
+
+	volumes     map[string]volume
+	fileSecrets map[string]*fileSecret // by the name of the job's own secret
+	runAs       string                 // user id
+	runAsGroup  string
 }
 
-// Parse reads a Job manifest of batch/v1 with one container.
-func Parse(data []byte) (job.Submission, error) {
-	n, err := document.Read(data)
-	if err != nil {
-		return job.Submission{}, err
-	}
+// Parse reads a file with a Job or a CronJob, and what else is in it or in the files
+// given with it.
+func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 	d := foreign.New()
-	k := &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}}
-	if document.Object(d, n, fields(), k) {
-		k.combine(d, n)
+	k := &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}, fileSecrets: map[string]*fileSecret{}, podLabels: map[string]string{},
+		beside: objects{map[string]*keys{}, map[string]*keys{}}}
+	var found *node
+	for _, file := range append([][]byte{data}, with...) {
+		for _, part := range parts(file) {
+			n, err := document.Read(part)
+			if err != nil {
+				return job.Submission{}, err
+			}
+			switch {
+			case k.takeObject(d, n):
+			case found == nil:
+				found = n
+			case isJob(n) && isJob(found):
+				d.Problem(n, "is a second job", "give each job a file of its own: gsubmit takes several")
+			case isJob(n):
+				alien(d, found)
+				found = n
+			default:
+				alien(d, n)
+			}
+		}
 	}
-	return d.Finish(job.Submission{Spec: k.spec})
+	if found == nil {
+		return job.Submission{}, document.Problems{{Message: "has no Job", Hint: "submit the file that has it, and name this one by --with"}}
+	}
+	if !runsOtherwise(d, found) && document.Object(d, found, fields(found), k) {
+		k.combine(d, found)
+	}
+	return d.Finish(job.Submission{Spec: k.spec, Secrets: k.secrets, Hold: k.hold})
 }
 
-func fields() []field[manifest] {
+func isJob(n *node) bool {
+	kind := n.Given("kind")
+	return kind != nil && (kind.Text == "Job" || kind.Text == "CronJob")
+}
+
+// alien tells of an object beside the job that has no meaning here.
+func alien(d *decoder, n *node) {
+	kind := n.Given("kind")
+	if kind == nil {
+		d.Missing(n, "kind", "")
+		return
+	}
+	d.Problem(kind, fmt.Sprintf("is %s: beside a Job or CronJob, config maps and secrets are read", document.Quote(kind.Text)), "remove it; a job reaches others by gbatch.nodes of a native job, and people reach its ports by gexec --forward")
+}
+
+func fields(of *node) []field[manifest] {
+	spec := func(d *decoder, n *node, k *manifest) {
+		k.jobSpec = n
+		document.Object(d, n, specFields(), k)
+	}
+	if kind := of.Given("kind"); kind != nil && kind.Text == "CronJob" {
+		spec = func(d *decoder, n *node, k *manifest) {
+			if n.Given("concurrencyPolicy") == nil {
+				d.Note(n, "has no concurrencyPolicy, which is Forbid here: "+skipped)
+			}
+			document.Object(d, n, cronFields(), k)
+		}
+	}
 	return []field[manifest]{
-		{"apiVersion", func(d *decoder, n *node, _ *manifest) { d.OneOf(n, "batch/v1") }, true},
-		{"kind", func(d *decoder, n *node, _ *manifest) { d.OneOf(n, "Job") }, true},
+		{"apiVersion", func(d *decoder, n *node, _ *manifest) { readVersion(d, n, of) }, true},
+		{"kind", func(d *decoder, n *node, _ *manifest) { d.OneOf(n, "Job", "CronJob") }, true},
 		{"metadata", func(d *decoder, n *node, k *manifest) { document.Object(d, n, metaFields(), k) }, false},
-		{"spec", func(d *decoder, n *node, k *manifest) { document.Object(d, n, specFields(), k) }, true},
+		{"spec", spec, true},
 		{"status", foreign.Refuse[manifest]("it is the cluster's record of a job: remove it"), false},
 	}
+}
+
+// readVersion takes the version of before, too, where CronJob was the same in it.
+func readVersion(d *decoder, n *node, of *node) {
+	if kind := of.Given("kind"); n.Text == "batch/v1beta1" && kind != nil && kind.Text == "CronJob" {
+		d.Note(n, "is read as batch/v1, which it became")
+		return
+	}
+	d.OneOf(n, "batch/v1")
 }
 
 func metaFields() []field[manifest] {
@@ -71,8 +146,11 @@ func metaFields() []field[manifest] {
 	return []field[manifest]{
 		{"name", func(d *decoder, n *node, k *manifest) { k.name, _ = d.Str(n); d.Becomes("name", n) }, false},
 		{"generateName", func(d *decoder, n *node, k *manifest) { k.generateName, _ = d.Str(n); d.Becomes("name", n) }, false},
-		{"namespace", foreign.Remark[manifest]("is not used: the job is billed to a project, which gsubmit --project names"), false},
-		{"labels", readLabels, false},
+		{"namespace", func(d *decoder, n *node, k *manifest) {
+			k.namespace, _ = d.Str(n)
+			d.Note(n, unused["Namespace"])
+		}, false},
+		{"labels", readJobLabels, false},
 		{"annotations", readLabels, false},
 		{"uid", record, false}, {"resourceVersion", record, false}, {"creationTimestamp", record, false}, {"ownerReferences", record, false},
 		{"managedFields", record, false}, {"finalizers", record, false}, {"generation", record, false},
@@ -81,7 +159,10 @@ func metaFields() []field[manifest] {
 
 func specFields() []field[manifest] {
 	return []field[manifest]{
-		{"template", func(d *decoder, n *node, k *manifest) { document.Object(d, n, templateFields(), k) }, true},
+		{"template", func(d *decoder, n *node, k *manifest) {
+			k.podLabels = podLabels(n)
+			document.Object(d, n, templateFields(), k)
+		}, true},
 		{"completions", count(job.MaxTasks, func(k *manifest) **int { return &k.completions }), false},
 		{"parallelism", count(job.MaxTasks, func(k *manifest) **int { return &k.parallelism }), false},
 		{"completionMode", func(d *decoder, n *node, k *manifest) {
@@ -94,11 +175,7 @@ func specFields() []field[manifest] {
 		{"activeDeadlineSeconds", func(d *decoder, n *node, k *manifest) { d.Deadline(n, &k.spec, job.LimitJob) }, false},
 		{"podFailurePolicy", readFailurePolicy, false},
 		{"successPolicy", readSuccessPolicy, false},
-		{"suspend", func(d *decoder, n *node, _ *manifest) {
-			if on, ok := d.Boolean(n); ok && on {
-				d.Problem(n, "is not supported in a file", "submit it with gsubmit --hold, and let it go on with gcancel --release")
-			}
-		}, false},
+		{"suspend", readSuspend, false},
 		{"ttlSecondsAfterFinished", foreign.Remark[manifest]("is not used: how long ended jobs are shown is set by the site, and gacct knows them longer"), false},
 		{"podReplacementPolicy", foreign.Remark[manifest]("is not used: a task is tried again when the try before has ended"), false},
 		{"manualSelector", foreign.Remark[manifest](noObjects), false},
@@ -117,8 +194,6 @@ func count(high int, to func(*manifest) **int) func(*decoder, *node, *manifest) 
 		}
 	}
 }
-
-func readLabels(d *decoder, n *node, k *manifest) { d.Labels(n, k.spec.Gbatch) }
 
 func readFailurePolicy(d *decoder, n *node, k *manifest) {
 	document.Object(d, n, []field[manifest]{{"rules", func(d *decoder, n *node, k *manifest) {
@@ -167,7 +242,7 @@ var conditionFields = []field[job.RetryRule]{
 		if word, ok := d.Str(n); ok && word != "DisruptionTarget" {
 			d.Problem(n, fmt.Sprintf("is %s: only DisruptionTarget is known here", document.Quote(word)), "remove the condition")
 		}
-		r.Reasons = []job.Reason{job.NodeFail, job.GPUError, job.Preempted, job.Server}
+		r.Reasons = []job.Reason{job.NodeFail, job.GPUError, job.Preempted, job.Server, job.Prolog}
 	}, true},
 	{"status", func(d *decoder, n *node, _ *job.RetryRule) { d.OneOf(n, "True") }, false},
 }
@@ -197,13 +272,20 @@ func (k *manifest) combine(d *decoder, n *node) {
 		d.Missing(cmp.Or(n.Given("metadata"), n), "name", "")
 		k.spec.Name = "job"
 	}
+	if k.held != nil && k.queue == "" {
+		k.hold = true
+		d.Note(k.held, "is on hold: gcancel --release lets it go on")
+	}
+	if k.main != nil {
+		k.containers(d)
+	}
 	k.spec.Request.Docker.User = k.runAs
 	if k.runAsGroup != "" {
 		k.spec.Request.Docker.User = cmp.Or(k.runAs, "0") + ":" + k.runAsGroup
 	}
-	if spec := n.Given("spec"); spec != nil {
-		k.tasks(d, spec)
-		k.retries(d, spec)
+	if k.jobSpec != nil {
+		k.tasks(d, k.jobSpec)
+		k.retries(d, k.jobSpec)
 	}
 }
 
@@ -223,18 +305,21 @@ func (k *manifest) tasks(d *decoder, n *node) {
 	case parallelism == 0:
 		d.Problem(n.Child("parallelism"), "is 0, which means that nothing runs", "submit it with gsubmit --hold, and let it go on with gcancel --release")
 		return
-	case k.completions == nil && parallelism > 1:
-		d.Problem(n.Child("parallelism"), "is above 1 without \"completions\": workers of a queue whose number of tasks is open are not supported",
-			"give completions, the number of tasks")
-		return
 	case k.indexed && k.completions == nil:
 		d.Missing(n, "completions", "it is required with completionMode Indexed")
 		return
+	case k.completions == nil && parallelism > 1: // workers of one queue: each ends when that is empty
+		completions = parallelism
+		d.Note(n.Child("parallelism"), "is above 1 without completions: it is as many tasks, of which each has to end well, where in a cluster it is enough that one did and the others ended")
+	}
+	if k.subdomain != nil && completions > 1 && parallelism > 1 {
+		d.Problem(k.subdomain, "is where pods find each other, and tasks of a job do not: each runs when there is room",
+			"for ranks that run at once and talk to each other submit a native job with gbatch.nodes, which find each other by MASTER_ADDR and GBATCH_NODE_ADDRESSES; remove it if the tasks do not")
 	}
 	if completions == 1 && !k.indexed {
 		return
 	}
-	if !k.indexed {
+	if !k.indexed && k.completions != nil {
 		d.Note(n.Child("completions"), "are tasks with an index each, as with completionMode Indexed")
 	}
 	t := &job.Tasks{Indexes: job.FirstIndexes(completions), EnoughIndexes: k.enoughIndexes, EnoughCount: k.enoughCount, MaxFailed: k.maxFailed}

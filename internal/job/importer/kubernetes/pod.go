@@ -63,7 +63,7 @@ func podFields() []field[manifest] {
 			}
 		}, false},
 		{"securityContext", readPodSecurity, false},
-		{"initContainers", foreign.Refuse[manifest]("do what they do at the start of the command, or bring data by gbatch.inputs of a native job"), false},
+		{"initContainers", readInits, false},
 		{"ephemeralContainers", foreign.Refuse[manifest]("use gexec in the running job"), false},
 		{"hostPID", foreign.Refuse[manifest]("jobs have processes of their own"), false},
 		{"hostIPC", foreign.Refuse[manifest]("jobs have shared memory of their own"), false},
@@ -82,7 +82,8 @@ func podFields() []field[manifest] {
 		{"hostAliases", foreign.Refuse[manifest]("use addresses"), false},
 		{"dnsConfig", foreign.Refuse[manifest]("names are resolved as on the node"), false},
 		{"hostname", foreign.Remark[manifest]("is not used: the host name is the node's or the job's"), false},
-		{"subdomain", foreign.Remark[manifest]("is not used: tasks of a job do not talk to each other; for ranks that do use gbatch.nodes of a native job"), false},
+		{"subdomain", func(_ *decoder, n *node, k *manifest) { k.subdomain = n }, false},
+		{"resourceClaims", foreign.Refuse[manifest]("ask for nvidia.com/gpu in the container's resources"), false},
 	}
 }
 
@@ -141,27 +142,48 @@ func readAffinity(d *decoder, n *node, k *manifest) {
 }
 
 func readTerms(d *decoder, n *node, k *manifest) {
-	if n.Kind == document.ArrayKind && len(n.Kids) > 1 {
-		d.Problem(n, "has several terms, one is supported", "put all values of one label into one term")
-		return
-	}
+	var one []expression // of each term that has one; any of the terms will do
 	d.Elements(n, func(n *node) {
-		document.Object(d, n, []field[manifest]{{"matchExpressions", func(d *decoder, n *node, k *manifest) {
+		var all []expression
+		document.Object(d, n, []field[manifest]{{"matchExpressions", func(d *decoder, n *node, _ *manifest) {
 			d.Elements(n, func(n *node) {
-				var e expression
-				if document.Object(d, n, expressionFields, &e) && e.operator == "In" {
-					k.require(d, n, e.key, e.values)
-				} else if e.operator == "Exists" {
+				e := expression{at: n}
+				if document.Object(d, n, expressionFields, &e) && e.operator == "Exists" {
 					d.Problem(n, "asks whether a label exists, which is not supported", "use operator In with the label's values")
 				}
+				all = append(all, e)
 			})
 		}, true}}, k)
+		if len(all) == 1 {
+			one = append(one, all[0])
+			return
+		}
+		for _, e := range all {
+			k.require(d, e.at, e.key, e.values)
+		}
 	})
+	terms := len(n.Kids)
+	for i, e := range one {
+		switch {
+		case terms > 1 && (len(one) < terms || e.key != one[0].key):
+			d.Problem(n, "has several terms about different labels, of which any will do", "put all values of one label into one term, or keep one of the terms")
+			return
+		case i > 0:
+			one[0].values = append(one[0].values, e.values...)
+		}
+	}
+	switch {
+	case len(one) > 0:
+		k.require(d, one[0].at, one[0].key, one[0].values)
+	case terms > 1:
+		d.Problem(n, "has several terms of several labels, of which any will do", "keep one of the terms")
+	}
 }
 
 type expression struct {
 	key, operator string
 	values        []string
+	at            *node
 }
 
 var expressionFields = []field[expression]{

@@ -1,0 +1,47 @@
+package kubernetes
+
+import (
+	"fmt"
+	"strings"
+
+	"gbatch/internal/document"
+)
+
+const (
+	gangs  = "a native job with gbatch.nodes is a gang, which starts everywhere or nowhere; its ranks find each other by MASTER_ADDR, MASTER_PORT, GBATCH_RANK, GBATCH_NUM_NODES and a hostfile for mpirun"
+	server = "gbatch runs jobs that end; a server can run as one, whose ports gexec --forward reaches"
+)
+
+// instead says what to write in place of objects that run something and are no Job.
+var instead = map[string]string{
+	"PyTorchJob": gangs + ": torchrun --nnodes=$GBATCH_NUM_NODES --node-rank=$GBATCH_RANK --master-addr=$MASTER_ADDR --master-port=$MASTER_PORT",
+	"TrainJob":   gangs,
+	"TFJob":      gangs,
+	"MPIJob":     gangs,
+	"PaddleJob":  gangs,
+	"XGBoostJob": gangs,
+	"JAXJob":     gangs,
+	"RayJob":     gangs,
+	"RayCluster": gangs,
+	"JobSet":     "submit each of its jobs by itself, of which some may wait for others (gsubmit --dependency)",
+	"Workflow":   "submit each step as a job, of which some wait for others (gsubmit --dependency)",
+	"Pod":        "write it as a Job: what is below spec comes below spec.template.spec, with restartPolicy Never",
+	"Deployment": server, "StatefulSet": server, "DaemonSet": server, "ReplicaSet": server,
+}
+
+// runsOtherwise tells of an object that runs something and is no Job of batch/v1.
+func runsOtherwise(d *decoder, n *node) bool {
+	version, kind := n.Given("apiVersion"), n.Given("kind")
+	if version == nil || kind == nil || version.Kind != document.StringKind {
+		return false
+	}
+	switch hint := instead[kind.Text]; {
+	case hint != "":
+		d.Problem(kind, fmt.Sprintf("is %s, which is not supported", document.Quote(kind.Text)), hint)
+	case strings.HasPrefix(version.Text, "batch.volcano.sh/"):
+		d.Problem(version, "is Volcano's", gangs)
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,148 @@
+package kubernetes
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+	"gbatch/internal/job/importer/foreign"
+)
+
+// volume is a volume of the pod, and what it becomes.
+type volume struct {
+	storage job.Storage // its containerPath is that of the mount
+	dir     bool        // an empty directory of the container's own
+	files   []job.File  // a directory of these, which lie below it
+	secret  string      // a secret that is not in the file: its keys are not known
+	bad     bool        // told already
+}
+
+// volumeRoot is where volumes are that have a name and no path: in the
+// project's storage, as dstack's are.
+const volumeRoot = "/project/"
+
+func readVolumes(d *decoder, n *node, k *manifest) {
+	d.Elements(n, func(n *node) {
+		name := ""
+		if x := n.Given("name"); x != nil {
+			name, _ = d.Str(x)
+		}
+		v := volume{bad: true}
+		if _, twice := k.volumes[name]; twice || len(n.Kids) > 2 {
+			d.Problem(n, fmt.Sprintf("is the second volume %s, or has several kinds", document.Quote(name)), "give each volume its own name and one kind")
+		}
+		for _, kid := range n.Kids {
+			switch kid.Key {
+			case "name":
+			case "hostPath":
+				if p := kid.Given("path"); p != nil {
+					path, ok := d.Str(p)
+					v = volume{storage: job.Storage{HostPath: strings.TrimSuffix(path, "/")}, bad: !ok}
+				}
+			case "persistentVolumeClaim":
+				if p := kid.Given("claimName"); p != nil {
+					claim, ok := d.Str(p)
+					v = volume{storage: job.Storage{HostPath: volumeRoot + claim}, bad: !ok}
+					d.Note(kid, "is understood as the directory of the project's storage "+volumeRoot+claim)
+				}
+			case "emptyDir":
+				v = readEmptyDir(d, kid)
+			case "configMap", "secret", "downwardAPI", "projected":
+				v = k.filesOf(d, kid)
+			default:
+				d.Problem(kid, "is a kind of volume that is not known here", "use emptyDir, hostPath with a path of the site's storage, or persistentVolumeClaim: claimName data is the directory /project/data of the project's storage")
+			}
+		}
+		k.volumes[name] = v
+	})
+}
+
+// readEmptyDir is memory if it says so; on disk the container's own root, which
+// is as empty and as short-lived, will do.
+func readEmptyDir(d *decoder, n *node) volume {
+	medium, size := "", int64(0)
+	if m := n.Given("medium"); m != nil {
+		medium, _ = d.Str(m)
+	}
+	if s := n.Given("sizeLimit"); s != nil {
+		text, _ := d.Scalar(s)
+		x, err := parseQuantity(text)
+		if err != nil {
+			d.Problem(s, fmt.Sprintf("is %s, which is no amount", document.Quote(text)), "")
+		}
+		size = int64(x)
+	}
+	if medium != "Memory" {
+		return volume{dir: true}
+	}
+	v := volume{storage: job.Storage{HostPath: job.TmpfsHostPath, OfMemory: true}}
+	if size > 0 {
+		v.storage.SizeGB = wholeGiB(size)
+	}
+	return v
+}
+
+type mountPoint struct {
+	name, path, sub string
+	readOnly        bool
+}
+
+var mountFields = []field[mountPoint]{
+	{"name", func(d *decoder, n *node, m *mountPoint) { m.name, _ = d.Str(n) }, true},
+	{"mountPath", func(d *decoder, n *node, m *mountPoint) { m.path, _ = d.Str(n) }, true},
+	{"readOnly", func(d *decoder, n *node, m *mountPoint) { m.readOnly, _ = d.Boolean(n) }, false},
+	{"subPath", func(d *decoder, n *node, m *mountPoint) { m.sub, _ = d.Str(n) }, false},
+	{"mountPropagation", foreign.Remark[mountPoint]("is not used: what is mounted later stays where it is"), false},
+	{"subPathExpr", foreign.Refuse[mountPoint]("use subPath"), false},
+}
+
+func readMount(d *decoder, n *node, k *manifest) {
+	var m mountPoint
+	if !document.Object(d, n, mountFields, &m) {
+		return
+	}
+	v, ok := k.volumes[m.name]
+	switch {
+	case !ok:
+		d.Problem(n, fmt.Sprintf("mounts %s, which is no volume of this job", document.Quote(m.name)), "")
+	case v.bad:
+	case v.dir:
+		k.spec.Gbatch.Directories = append(k.spec.Gbatch.Directories, strings.TrimSuffix(m.path, "/"))
+		d.Becomes(fmt.Sprintf("gbatch.directories[%d]", len(k.spec.Gbatch.Directories)-1), n)
+	case v.secret != "" && m.sub == "":
+		d.Problem(n, fmt.Sprintf("mounts the secret %s, which is not in the file: its keys are not known", document.Quote(v.secret)),
+			"put its manifest into the file, behind a line ---, give its file: gsubmit --with FILE, or name its keys by items of the volume")
+	case v.secret != "":
+		k.mountFiles(d, n, m, []job.File{k.secretFile(d, fileSecret{of: v.secret, key: m.sub, at: n}, m.sub)})
+	case v.files != nil:
+		k.mountFiles(d, n, m, v.files)
+	default:
+		s := v.storage
+		s.ContainerPath, s.ReadOnly = strings.TrimSuffix(m.path, "/"), m.readOnly && s.HostPath != job.TmpfsHostPath
+		if m.sub != "" && s.HostPath != job.TmpfsHostPath {
+			s.HostPath += "/" + strings.Trim(m.sub, "/")
+		}
+		d.Becomes(fmt.Sprintf("request.docker.storage[%d]", len(k.spec.Request.Docker.Storage)), n)
+		k.spec.Request.Docker.Storage = append(k.spec.Request.Docker.Storage, s)
+	}
+}
+
+// parseQuantity reads a number with a decimal or binary suffix.
+func parseQuantity(s string) (float64, error) {
+	scale := 1.0
+	for suffix, x := range map[string]float64{"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
+		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50} {
+		if number, ok := strings.CutSuffix(s, suffix); ok && number != "" && strings.IndexByte("0123456789.", number[len(number)-1]) >= 0 {
+			s, scale = number, x
+			break
+		}
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil || x < 0 || x*scale > 1e18 || x != x {
+		return 0, errors.New("is no amount")
+	}
+	return x * scale, nil
+}
