@@ -122,6 +122,39 @@ max_duration: 10m
 	if d := s.job(id); len(d.Nodes) != 3 {
 		t.Errorf("it ran on %v", d.Nodes)
 	}
+	groupsOfDstack(t, s)
+}
+
+// groupsOfDstack: nodes of two groups run what their group does, and find each other by
+// the addresses that the commands name.
+func groupsOfDstack(t *testing.T, s *site) {
+	id := strings.TrimSpace(s.must("gsubmit", s.write(fmt.Sprintf(`
+type: task
+name: groups
+image: %s
+stop_criteria: master-done
+env: [PRICE=$$5]
+groups:
+  - name: head
+    commands:
+      - nc -ll -p 7000 -e sh -c 'cat >> /data/groups' &
+      - until [ "$(cat /data/groups 2>/dev/null | wc -l)" = 2 ]; do sleep 0.1; done
+      - test ${{ groups[0].nodes[0].IP_ADDRESS }} = $DSTACK_MASTER_NODE_IP
+      - echo "head $PRICE" ${{ run.args }} >> /data/groups
+    resources: {cpu: 1, memory: 1GB}
+  - nodes: 2
+    commands:
+      - until echo 'worker at ${{groups[0].nodes[0].IP_ADDRESS}}' | sed "s/ at $DSTACK_MASTER_NODE_IP/ at head/" | nc ${{ groups[0].nodes[0].IP_ADDRESS }} 7000; do sleep 0.1; done
+      - sleep infinity
+    resources: {cpu: 1, memory: 512MB}
+volumes: [/project/dir:/data]
+max_duration: 10m
+`, image)), "--", "two words", "x"))
+	s.well(id)
+	got := strings.Join(lines(t, filepath.Join(s.project(), "dir/groups")), " ")
+	if want := "worker at head worker at head head $$5 two words x"; got != want {
+		t.Errorf("the groups wrote %q, want %q", got, want)
+	}
 }
 
 // TestTaskOfNVCT: instance type, arguments, secrets, progress and results.
@@ -142,7 +175,7 @@ echo '{"percentComplete":100}' > $NVCT_PROGRESS_FILE_PATH`
 	if out := s.must("gqueue", "show", "--as", "nvct", id); !strings.Contains(out, "COMPLETED") {
 		t.Errorf("in NVCT's words:\n%s", out)
 	}
-	if r := s.run("gsubmit", s.write(fmt.Sprintf(`{"name": "x", "gpuSpecification": {"gpu": "H100", "instanceType": "GPU.H100_16x"}, "containerImage": %q}`, image))); r.code == 0 || !strings.Contains(r.err, "GPU.H100_1x") {
+	if r := s.run("gsubmit", s.write(fmt.Sprintf(`{"name": "x", "gpuSpecification": {"gpu": "H100", "instanceType": "LARGE"}, "containerImage": %q}`, image))); r.code == 0 || !strings.Contains(r.err, "GPU.H100_1x") {
 		t.Errorf("an unknown instance type: %v", r)
 	}
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -110,7 +111,7 @@ func NodeAddressVariable(rank int) string { return "GBATCH_NODE_ADDRESS_" + strc
 // OwnDirs are directories that programs of the job's system expect in the container.
 func (s *Spec) OwnDirs() []string {
 	if s.source() == fromNVCT {
-		return []string{NVCTResults}
+		return append(slices.Clip(s.gbatch().Directories), NVCTResults)
 	}
 	return s.gbatch().Directories
 }

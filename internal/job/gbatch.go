@@ -54,8 +54,10 @@ type Gbatch struct {
 	Replace      bool         `json:"replace,omitempty"`     // the user's earlier jobs of this name and project are cancelled, and it starts when they are over
 
 	// How it is told to end.
-	WarnBefore Duration `json:"warnBefore,omitempty"` // WarnSignal is sent that long before the time limit
-	WarnSignal string   `json:"warnSignal,omitempty"` // USR1, USR2, HUP, INT or TERM; set with WarnBefore
+	WarnBefore  Duration `json:"warnBefore,omitempty"`  // WarnSignal is sent that long before the time limit
+	WarnSignal  string   `json:"warnSignal,omitempty"`  // USR1, USR2, HUP, INT or TERM; set with WarnBefore
+	ShareOfNode bool     `json:"shareOfNode,omitempty"` // cores and memory are the node's share of the GPUs, and those that are asked for the least
+
 	HaltSignal string   `json:"haltSignal,omitempty"` // sent when the job is halted to make room; empty: TERM
 	HaltGrace  Duration `json:"haltGrace,omitempty"`  // from HaltSignal to KILL; 0: the site's
 	SignalTo   string   `json:"signalTo,omitempty"`   // who gets these signals: SignalProgram, also if empty, or SignalFirst

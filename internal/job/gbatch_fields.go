@@ -60,6 +60,7 @@ var gbatchFields = []field[Gbatch]{
 
 	{"warnBefore", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.WarnBefore, 1) }, false},
 	{"warnSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.WarnSignal, oneOf(warnSignals...)) }, false},
+	{"shareOfNode", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.ShareOfNode) }, false},
 	{"haltSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.HaltSignal, oneOf(warnSignals...)) }, false},
 	{"haltGrace", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.HaltGrace, 1) }, false},
 	{"stopSignal", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StopSignal, oneOf(warnSignals...)) }, false},

@@ -99,8 +99,8 @@ func (s *source) surroundings(ctx context.Context, a *cli.App, secrets map[strin
 func (s *source) fromFile(ctx context.Context, a *cli.App, secrets map[string]string, name string, data []byte) (j ready, err error) {
 	here := s.surroundings(ctx, a, secrets)
 	script := isScript(data, here.Format)
-	if here.Args = s.overrides.Command; len(here.Args) > 0 && !script {
-		return j, exit.Usagef("there is a job file, %s, and a command behind --: only a script takes arguments there", s.file)
+	if here.Args = s.overrides.Command; len(here.Args) > 0 && !script && !importer.TakesArguments(data, here.Format) {
+		return j, exit.Usagef("there is a job file, %s, and a command behind --: only a script or a task of dstack takes arguments there", s.file)
 	}
 	if s.overrides.Command = nil; script {
 		here.Line = s.overrides.ForScript()

@@ -58,6 +58,7 @@ func (s *Submissions) Submit(ctx context.Context, in *SubmitInput) (*api.SubmitR
 		return nil, err
 	}
 	sub.Notes = append(sub.Notes, dropForeign(s.Loop.View(), &sub.Spec)...)
+	sub.Notes = append(sub.Notes, takeShare(s.Loop.View(), &sub.Spec)...)
 	if err := s.checkTrees(id.User, in.Body.DryRun, &sub.Spec); err != nil {
 		return nil, err
 	}

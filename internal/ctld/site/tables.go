@@ -61,8 +61,13 @@ func (c Config) ResolveTables(spec *job.Spec) error {
 			if wrong := spec.ShmProblem(); wrong != "" {
 				problems = append(problems, api.Problem{Path: "gbatch.shmSizeMb", Message: wrong})
 			}
+		} else if r := &spec.Request.Resources; g.Source != "" && r.GPUs > 0 && len(r.GPUModel) > 0 {
+			// GPU.H100_8x says by itself what it is: eight of them, and what comes with them.
+			r.CPUs, r.CPUMemoryGB, g.ShareOfNode = max(r.CPUs, 1), max(r.CPUMemoryGB, 1), true
 		} else {
-			problems = append(problems, unknownName("gbatch.instanceType", "instance type", g.InstanceType, c.InstanceTypes))
+			p := unknownName("gbatch.instanceType", "instance type", g.InstanceType, c.InstanceTypes)
+			p.Hint += "; the table instanceTypes in gctld.yaml says which cores, memory and GPUs a name stands for, and a task's name that ends in _8x needs no entry"
+			problems = append(problems, p)
 		}
 	}
 	if g.ImageAlias != "" {

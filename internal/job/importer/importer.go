@@ -40,7 +40,7 @@ var formats = []Format{GPULabV2, gpulabV1, nvct.Source, ccluster.Source, tao.Sou
 // that needs nothing of its surroundings.
 type Options struct {
 	Format Format   // Unknown: detected from the content
-	Args   []string // of a script
+	Args   []string // of a script, or of the run of a task of dstack
 	Line   []string // options of sbatch, which win over a script's
 	With   [][]byte // files beside a Kubernetes job, with what it refers to
 	Image  string   // of formats whose files need not name one, as Slurm's; wins over one that is named
@@ -84,13 +84,22 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	case tao.Source:
 		return tao.Parse(data, o.Env)
 	case dstack.Source:
-		return dstack.Parse(data, dstack.Options{Image: o.Image, Env: o.Env})
+		return dstack.Parse(data, dstack.Options{Image: o.Image, Env: o.Env, Args: o.Args})
 	case kubernetes.Source:
 		return kubernetes.Parse(data, o.With...)
 	case Slurm:
 		return slurm.Parse(data, o.slurm())
 	}
 	return job.Submission{}, fmt.Errorf("no format is called %q: use one of %s", format, join(formats))
+}
+
+// TakesArguments says whether a file's job can be given arguments: a script, and a task
+// of dstack that names them.
+func TakesArguments(data []byte, format Format) bool {
+	if format == Unknown {
+		format, _ = Detect(data)
+	}
+	return format == Slurm || format == dstack.Source && dstack.TakesArguments(data)
 }
 
 // slurm are the options of the reader of batch scripts.
@@ -196,6 +205,9 @@ func detectLines(text string) Format {
 	switch f := detectKeys(keys); f {
 	case kubernetes.Source, ccluster.Source, tao.Source, nvct.Source, dstack.Source:
 		return f
+	}
+	if !keys["apiVersion"] && !keys["kind"] && slices.ContainsFunc(dstack.Keys(), func(k string) bool { return keys[k] }) {
+		return dstack.Source // a part of a task, whose reader says what it lacks
 	}
 	return Unknown
 }

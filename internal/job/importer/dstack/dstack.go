@@ -26,6 +26,7 @@ const Source = "dstack"
 type Options struct {
 	Image string                                    // where the task names none
 	Env   func(name string) (value string, ok bool) // variables of its author; nil: not known
+	Args  []string                                  // of the run
 }
 
 // task is a task of dstack while it is read. Names of fields are the
@@ -47,6 +48,9 @@ type task struct {
 	user, pass string // of registry_auth
 	authAt     *node
 	resources  resources
+	along      []brought // files and repos
+	groups     []group
+	docker     bool // it runs containers of its own
 }
 
 // noName is the name of a task that has none; dstack makes one up by chance.
@@ -69,16 +73,33 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 		t.readEnv(d, env) // first: other values may name them
 	}
 	if document.Object(d, n, fields, t) {
+		grouped := n.Given("groups") != nil
+		if grouped {
+			t.applyGroups(d, n)
+		}
 		t.applyImage(d, n)
 		t.applyCommand(d, n)
 		t.applyGang(d, n)
-		t.resources.apply(d, n.Given("resources"), &t.sub.Spec)
-		if n.Given("resources") == nil {
+		t.applyAlong(d)
+		if !grouped {
+			t.resources.apply(d, n.Given("resources"), &t.sub.Spec)
+		}
+		if n.Given("resources") == nil && !grouped {
 			d.Note(n, fmt.Sprintf("names no resources: %d cores and %d GB of memory are asked for, and no GPU", defaultCPUs, defaultMemory))
 		}
 	}
 	return d.Finish(t.sub)
 }
+
+// Keys are those that dstack's documents alone have.
+func Keys() []string {
+	return []string{"commands", "spot_policy", "max_price", "registry_auth", "utilization_policy", "stop_criteria", "idle_duration", "creation_policy"}
+}
+
+// TakesArguments says whether a task's commands name those of its run.
+func TakesArguments(data []byte) bool { return runArgs.Match(data) }
+
+var runArgs = regexp.MustCompile(`\$\{\{\s*run\.args\s*\}\}`)
 
 // IsType says whether a word is the type of one of dstack's documents.
 func IsType(word string) bool { return types[word] != "" }
@@ -115,19 +136,18 @@ func isOther(d *decoder, n *node) bool {
 const (
 	cloudOnly  = "is not used: nodes are the site's own, they are not rented for a job and cost nothing by the hour"
 	deprecated = "is not used: it is deprecated in dstack, too, and nodes here stay when a job ends"
-	noFiles    = "gbatch uploads nothing: put the files into the site's storage and mount them with volumes, put them into the image, or fetch them in commands"
 )
 
 var fields = []field[task]{
 	{"type", func(*decoder, *node, *task) {}, true}, // see isOther
 	{"name", foreign.OfText(readName), false},
 	{"nodes", readNodes, false},
-	{"groups", foreign.Refuse[task]("submit each group as a job of its own, of which those that need others wait for them with gbatch.dependencies"), false},
+	{"groups", readGroups, false},
 
 	{"image", readImage, false},
 	{"python", readPython, false},
 	{"nvcc", func(d *decoder, n *node, t *task) { t.nvcc, _ = d.Boolean(n) }, false},
-	{"docker", refuseTrue("run each container as a job of its own, or use an image that needs no daemon to build or run others"), false},
+	{"docker", readDocker, false},
 	{"user", func(d *decoder, n *node, t *task) { d.Word(n, &t.sub.Spec.Request.Docker.User, "request.docker.user") }, false},
 	{"privileged", func(d *decoder, n *node, t *task) { d.Truth(n, &t.sub.Spec.Gbatch.Privileged, "gbatch.privileged") }, false},
 	{"entrypoint", foreign.OfText(readEntrypoint), false},
@@ -140,8 +160,13 @@ var fields = []field[task]{
 	{"env", func(*decoder, *node, *task) {}, false}, // was read before
 	{"volumes", readVolumes, false},
 	{"ports", readPorts, false},
-	{"repos", refuseSome(noFiles), false},
-	{"files", refuseSome(noFiles), false},
+	{"repos", readRepos, false},
+	{"files", readFiles, false},
+	{"dstack", func(d *decoder, n *node, _ *task) {
+		if on, ok := d.Boolean(n); ok && on {
+			d.Problem(n, "is true, and there is no dstack that the task could call", "remove it: jobs submit others by gsubmit and a token of their user")
+		}
+	}, false},
 	{"single_branch", foreign.Remark[task]("is not used: gbatch clones no repository"), false},
 	{"ide", foreign.Remark[task]("is not used: it is about development environments"), false},
 	{"resources", func(d *decoder, n *node, t *task) { document.Object(d, n, resourceFields, &t.resources) }, false},
@@ -173,23 +198,6 @@ var fields = []field[task]{
 	{"startup_order", readOrder, false},
 	{"stop_criteria", readStop, false},
 	{"tags", readTags, false},
-}
-
-// refuseTrue refuses true, and refuseSome a list that has something in it.
-func refuseTrue(hint string) func(*decoder, *node, *task) {
-	return func(d *decoder, n *node, _ *task) {
-		if yes, ok := d.Boolean(n); ok && yes {
-			d.Problem(n, "is not supported", hint)
-		}
-	}
-}
-
-func refuseSome(hint string) func(*decoder, *node, *task) {
-	return func(d *decoder, n *node, _ *task) {
-		if n.Kind != document.ArrayKind || len(n.Kids) > 0 {
-			d.Problem(n, "is not supported", hint)
-		}
-	}
 }
 
 // wordOf checks a word of a list and says why it changes nothing here.

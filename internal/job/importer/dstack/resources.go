@@ -204,10 +204,15 @@ func (r *resources) apply(d *decoder, n *node, spec *job.Spec) {
 		memory = more
 		d.Note(at("shm_size"), fmt.Sprintf("is a part of the memory, of which %d GB are asked for", roundUp(memory)))
 	}
-	if n != nil && r.cpu == nil {
+	share := r.sharesNode()
+	if share {
+		g.ShareOfNode = true
+		d.Note(n, "leaves cores and memory open: with the GPUs comes their share of the node, and at least what is asked for")
+	}
+	if n != nil && r.cpu == nil && !share {
 		d.Note(n, "names no cpu: asked for is "+amount(defaultCPUs, "core"))
 	}
-	if n != nil && r.memory == nil && r.shm == 0 {
+	if n != nil && r.memory == nil && r.shm == 0 && !share {
 		d.Note(n, fmt.Sprintf("names no memory: asked for is %d GB", defaultMemory))
 	}
 	to.CPUs, to.CPUMemoryGB = int(cpus), max(1, roundUp(memory))
@@ -225,6 +230,13 @@ func (r *resources) apply(d *decoder, n *node, spec *job.Spec) {
 	if r.gpu != nil {
 		r.applyGPU(d, at("gpu"), spec)
 	}
+}
+
+// sharesNode says whether a task asks for GPUs and for no certain number of cores
+// and amount of memory: dstack gives it all of a machine, or its part.
+func (r *resources) sharesNode() bool {
+	open := func(s *span) bool { return s == nil || s.hasLow && !s.hasHigh }
+	return r.gpu != nil && (r.gpu.count == nil || r.gpu.count.least(1) > 0) && open(r.cpu) && open(r.memory)
 }
 
 // rounded tells what a range became.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,17 +67,46 @@ func (t *task) setEnv(d *decoder, n *node, name, value string) {
 		return
 	}
 	if m := t.interpolation.FindStringSubmatch(value); m != nil {
-		if secret, ok := strings.CutPrefix(m[1], "secrets."); ok && m[0] == strings.TrimSpace(value) {
-			t.unset[name] = true
-			t.addSecret(d, n, name)
-			d.Note(n, fmt.Sprintf("is a secret: submit with --secret %s and the value of %s", name, secret))
-			return
-		}
-		d.Problem(n, fmt.Sprintf("has %s inside a value", m[0]), "let the variable be a secret, as NAME=${{ secrets.NAME }} with nothing else, and put the text together in commands")
+		t.secretEnv(d, n, name, value)
 		return
 	}
 	t.env[name] = value
 	t.plainEnv(d, n, name, value)
+}
+
+// secretEnv gives the container a variable with secrets in it, which is one itself.
+// Their values are the author's variables of their names, as far as there are such.
+func (t *task) secretEnv(d *decoder, n *node, name, value string) {
+	unknown := ""
+	before := d.Count()
+	text := t.interpolation.ReplaceAllStringFunc(value, func(m string) string {
+		secret, ok := strings.CutPrefix(t.interpolation.FindStringSubmatch(m)[1], "secrets.")
+		if !ok {
+			d.Problem(n, fmt.Sprintf("has %s inside a value", m), "write the value")
+			return ""
+		}
+		if t.o.Env != nil {
+			if v, known := t.o.Env(secret); known {
+				return v
+			}
+		}
+		unknown = secret
+		return ""
+	})
+	switch whole := t.interpolation.FindString(value) == strings.TrimSpace(value); {
+	case d.Count() > before:
+	case unknown == "" && job.SecretName(name) == "" && job.SecretValue(text) == "":
+		t.env[name], t.secret[name] = text, true
+		t.addSecret(d, n, name)
+		foreign.Set(&t.sub.Secrets, name, text)
+		d.Note(n, "is taken from your environment and kept as a secret")
+	case whole:
+		t.unset[name] = true
+		t.addSecret(d, n, name)
+		d.Note(n, fmt.Sprintf("is a secret: submit with --secret %s and the value of %s", name, unknown))
+	default:
+		d.Problem(n, fmt.Sprintf("needs the secret %s inside a value, and it is not known here", unknown), "export "+unknown+" where the task is submitted: gbatch keeps no secrets of projects")
+	}
 }
 
 // plainEnv gives the container a variable that everybody may see.
@@ -149,8 +179,15 @@ func (t *task) text(d *decoder, n *node, private bool) (string, bool) {
 		case isEnv:
 			d.Problem(n, fmt.Sprintf("names %s, which env does not have", name), "add "+name+" to env")
 		case strings.HasPrefix(what, "secrets."):
+			secret := strings.TrimPrefix(what, "secrets.")
+			if private && t.o.Env != nil {
+				if value, known := t.o.Env(secret); known && len(value) <= more {
+					more -= len(value)
+					return value
+				}
+			}
 			d.Problem(n, fmt.Sprintf("uses %s, and gbatch keeps no secrets of projects", m),
-				"add the name to env without a value, export it where the task is submitted, and write ${{ env.NAME }} here")
+				"export "+secret+" where the task is submitted: in registry_auth it is taken from there")
 		default:
 			d.Problem(n, fmt.Sprintf("has %s, which has no meaning here", m), "write the value")
 		}
@@ -177,8 +214,8 @@ func readPython(d *decoder, n *node, t *task) {
 // applyImage names one of the site's images where the task names none.
 func (t *task) applyImage(d *decoder, n *node) {
 	image := n.Given("image")
-	for _, key := range []string{"python", "nvcc"} {
-		if kid := n.Given(key); kid != nil && image != nil && (key == "python" || t.nvcc) {
+	for _, key := range []string{"python", "nvcc", "docker"} {
+		if kid := n.Given(key); kid != nil && image != nil && (key == "python" || key == "nvcc" && t.nvcc || key == "docker" && t.docker) {
 			d.Problem(kid, "cannot be combined with image", "keep one of them")
 		}
 	}
@@ -196,6 +233,11 @@ func (t *task) applyImage(d *decoder, n *node) {
 	}
 	switch {
 	case image != nil:
+		return
+	case t.docker:
+		t.sub.Spec.Request.Docker.Image = dindImage
+		t.commands = slices.Insert(t.commands, 0, "start-dockerd")
+		d.Becomes("request.docker.image", n.Given("docker"))
 		return
 	case t.o.Image != "":
 		t.sub.Spec.Request.Docker.Image = t.o.Image
@@ -244,12 +286,30 @@ func readCommands(d *decoder, n *node, t *task) {
 			d.Problem(n, "must be a string, is "+n.Kind.String(), "put the command in quotes, or behind a | on lines of its own: YAML reads a colon with a blank behind it as a key")
 			return
 		}
-		if m := t.interpolation.FindString(n.Text); m != "" {
-			d.Problem(n, fmt.Sprintf("has %s, and commands are not changed here", m), "write variables as the shell knows them: $NAME; arguments of a run have no equivalent")
-		}
-		t.commands = append(t.commands, n.Text)
+		t.commands = append(t.commands, t.interpolation.ReplaceAllStringFunc(n.Text, func(m string) string {
+			return t.runArgument(d, n, t.interpolation.FindStringSubmatch(m)[1], m)
+		}))
 	})
 }
+
+// runArgument is what takes the place of what is named in a command: the run's
+// arguments, each as a word of a shell.
+func (t *task) runArgument(d *decoder, n *node, what, whole string) string {
+	if what != "run.args" {
+		d.Problem(n, fmt.Sprintf("has %s, and commands are not changed here", whole), "write variables as the shell knows them: $NAME, and ${{ run.args }} for what follows -- behind the file")
+		return ""
+	}
+	words := make([]string, len(t.o.Args))
+	for i, w := range t.o.Args {
+		if words[i] = w; w == "" || strings.Trim(w, plainLetters) != "" {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'"'"'`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// plainLetters need no quotes in a shell.
+const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
 
 func readShell(d *decoder, n *node, t *task, s string) {
 	switch {
@@ -312,7 +372,7 @@ func readWorkDir(d *decoder, n *node, t *task) {
 			d.Problem(n, "is outside of "+repoDir, "write an absolute path")
 			return
 		}
-		d.Note(n, "is relative, and read as "+s+": no repository is put there, so the image or a volume must have it")
+		d.Note(n, "is relative, and read as "+s)
 	}
 	t.sub.Spec.Request.Docker.WorkingDir = s
 	d.Becomes("request.docker.workingDir", n)

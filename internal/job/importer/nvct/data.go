@@ -208,8 +208,8 @@ func (t *task) applyResults(d *decoder, n *node) {
 	uri, ok := d.Str(t.location)
 	switch {
 	case !ok:
-	case t.strategy != "UPLOAD":
-		d.Note(t.location, "is not used: results are uploaded only if resultHandlingStrategy is UPLOAD, and it is NONE if left out")
+	case t.strategy == "NONE":
+		d.Note(t.location, "is not used: resultHandlingStrategy is NONE")
 	case !strings.Contains(uri, "://") && isLocation(uri):
 		d.Becomes("gbatch.outputs", t.location)
 		d.Note(t.location, "is a place in NGC's registry: "+job.NVCTResults+" is saved below the site's place for results instead, when the program has succeeded")

@@ -1,6 +1,7 @@
 package nvct
 
 import (
+	"encoding/csv"
 	"slices"
 	"strings"
 
@@ -18,17 +19,17 @@ type Flags struct {
 	InstanceType     string   `placeholder:"TYPE" help:"One of the site's instance types, as GPU.H100_1x."`
 	Backend          string   `help:"Only nodes with the feature backend=BACKEND."`
 	Clusters         []string `sep:"none" placeholder:"NAME" help:"Only nodes with a feature cluster=NAME. May be repeated, as those below."`
-	Image            string   `help:"Container image."`
-	ContainerEnv     []string `sep:"none" placeholder:"KEY=VALUE" help:"Variables, instead of the file's."`
+	Image            string   `aliases:"container-image" help:"Container image."`
+	ContainerEnv     []string `sep:"none" aliases:"container-environment" placeholder:"KEY=VALUE" help:"Variables, instead of the file's."`
 	HelmChart        string   `hidden:""`
-	MaxRuntime       string   `placeholder:"PT4H" help:"Time limit, ISO 8601."`
-	MaxQueued        string   `placeholder:"PT72H" help:"Fail after that long in the queue."`
-	TerminationGrace string   `placeholder:"PT1H" help:"Time to end when told to."`
-	ResultStrategy   string   `placeholder:"NONE|UPLOAD" help:"What becomes of /var/task/results."`
-	ResultsLocation  string   `placeholder:"URI" help:"Where to: s3://BUCKET/PREFIX/ or file:///PATH in the site's storage."`
-	Models           []string `sep:"none" placeholder:"NAME:VERSION:URI" help:"Put into /config/models/NAME."`
-	Resources        []string `sep:"none" placeholder:"NAME:VERSION:URI" help:"Put into /config/resources/NAME."`
-	Tags             []string `sep:"none" placeholder:"TAG" help:"Labels, instead of the file's."`
+	MaxRuntime       string   `aliases:"max-runtime-duration" placeholder:"PT4H" help:"Time limit, ISO 8601."`
+	MaxQueued        string   `aliases:"max-queued-duration" placeholder:"PT72H" help:"Fail after that long in the queue."`
+	TerminationGrace string   `aliases:"termination-grace-period-duration" placeholder:"PT1H" help:"Time to end when told to."`
+	ResultStrategy   string   `aliases:"result-handling-strategy" placeholder:"NONE|UPLOAD" help:"What becomes of /var/task/results."`
+	ResultsLocation  string   `aliases:"result-location" placeholder:"URI" help:"Where to: s3://BUCKET/PREFIX/ or file:///PATH in the site's storage."`
+	Models           []string `sep:"none" aliases:"model" placeholder:"NAME:VERSION:URI" help:"Put into /config/models/NAME."`
+	Resources        []string `sep:"none" aliases:"resource" placeholder:"NAME:VERSION:URI" help:"Put into /config/resources/NAME."`
+	Tags             []string `sep:"none" aliases:"tag" placeholder:"TAG" help:"Labels, instead of the file's."`
 
 	LogsTelemetryID    string `name:"logs-telemetry-id" hidden:""`
 	MetricsTelemetryID string `name:"metrics-telemetry-id" hidden:""`
@@ -53,6 +54,9 @@ func ParseFlags(data []byte, f Flags) (job.Submission, error) {
 }
 
 func (f Flags) overlay(n *node) {
+	for _, list := range []*[]string{&f.Clusters, &f.ContainerEnv, &f.Models, &f.Resources, &f.Tags} {
+		*list = commas(*list)
+	}
 	spec := n.Given("gpuSpecification")
 	if gpu := []string{f.GPU, f.InstanceType, f.Backend}; spec == nil && (strings.Join(gpu, "") != "" || len(f.Clusters) > 0) {
 		spec = replace(n, "gpuSpecification", "")
@@ -88,6 +92,19 @@ func (f Flags) overlay(n *node) {
 		setText(t, "metricsTelemetryId", "--metrics-telemetry-id", f.MetricsTelemetryID)
 		setText(t, "tracesTelemetryId", "--traces-telemetry-id", f.TracesTelemetryID)
 	}
+}
+
+// commas takes each value apart at its commas, as nvcf-cli does: what has one in
+// it stands in quotes.
+func commas(values []string) (all []string) {
+	for _, v := range values {
+		parts, err := csv.NewReader(strings.NewReader(v)).Read()
+		if err != nil { // an odd quote: it is as it is written
+			parts = []string{v}
+		}
+		all = append(all, parts...)
+	}
+	return all
 }
 
 // replace puts a member that a flag gave in place of the file's.

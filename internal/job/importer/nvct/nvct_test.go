@@ -31,7 +31,7 @@ func TestFlags(t *testing.T) {
 		"containerArgs": "a b", "containerEnvironment": [{ "key": "A", "value": "1" }], "tags": ["old"], "maxRuntimeDuration": "PT1H",
 		"secrets": [{ "name": "X", "value": "file" }, { "name": "Y", "value": "file" }] }`)
 	flags := Flags{
-		Name: "flag", GPU: "H100", InstanceType: "GPU.H100_2x", ContainerArgs: "--n 'x y'", ContainerEnv: []string{"B=1,2=3"},
+		Name: "flag", GPU: "H100", InstanceType: "GPU.H100_2x", ContainerArgs: "--n 'x y'", ContainerEnv: []string{`"B=1,2=3"`},
 		Tags: []string{"new"}, MaxRuntime: "PT2H", Models: []string{"m:1:s3://b/m/"},
 	}
 	sub, err := ParseFlags(file, flags)

@@ -1,0 +1,55 @@
+package jobs
+
+import (
+	"fmt"
+	"strings"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+)
+
+// takeShare gives a job that asks for the share of its GPUs the cores and the memory
+// that come with them: as much as each node has for it that could hold the GPUs, so
+// that it may start on any of them.
+func takeShare(v *state.View, spec *job.Spec) []job.Note {
+	g, r := spec.Gbatch, &spec.Request.Resources
+	if g == nil || !g.ShareOfNode {
+		return nil
+	}
+	cpus, memory := 0, 0
+	for _, n := range v.Nodes {
+		inv := n.Inventory
+		if r.GPUs <= 0 || fitting(inv.GPUs, r) < r.GPUs {
+			continue
+		}
+		part := r.GPUs / float64(len(inv.GPUs))
+		c, m := int(float64(inv.CPUs)*part), int(float64(inv.MemBytes>>30)*part)
+		if cpus == 0 || c < cpus {
+			cpus = c
+		}
+		if memory == 0 || m < memory {
+			memory = m
+		}
+	}
+	g.ShareOfNode = false // the document says what came of it
+	if cpus <= r.CPUs && memory <= r.CPUMemoryGB {
+		return nil
+	}
+	r.CPUs, r.CPUMemoryGB = max(r.CPUs, cpus), max(r.CPUMemoryGB, memory)
+	return []job.Note{{Path: "request.resources", Message: fmt.Sprintf("has the share of its GPUs: %d cores and %d GB of memory of each node", r.CPUs, r.CPUMemoryGB)}}
+}
+
+// fitting counts the GPUs that a job could have.
+func fitting(all []node.GPU, r *job.Resources) (n float64) {
+	for _, g := range all {
+		model := len(r.GPUModel) == 0
+		for _, m := range r.GPUModel {
+			model = model || strings.Contains(strings.ToLower(g.Model), strings.ToLower(m))
+		}
+		if model && int(g.MemBytes>>30) >= r.GPUMemoryGB {
+			n++
+		}
+	}
+	return n
+}

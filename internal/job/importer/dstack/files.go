@@ -1,0 +1,125 @@
+package dstack
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+)
+
+// homeDir is where ~ leads in the container of the user who is root there.
+const homeDir = "/root"
+
+// along is an entry of files or repos: what goes along with the task.
+type along struct {
+	local, path string
+	remote      bool // it names a repository elsewhere
+}
+
+var alongFields = []field[along]{
+	{"local_path", func(d *decoder, n *node, a *along) { a.local, _ = d.Str(n) }, false},
+	{"path", func(d *decoder, n *node, a *along) { a.path, _ = d.Str(n) }, false},
+	{"url", func(d *decoder, n *node, a *along) { a.local, _ = d.Str(n); a.remote = true }, false},
+	{"branch", func(d *decoder, n *node, _ *along) { d.Str(n) }, false},
+	{"hash", func(d *decoder, n *node, _ *along) { d.Str(n) }, false},
+	{"if_exists", func(d *decoder, n *node, _ *along) { d.OneOf(n, "error", "skip") }, false},
+}
+
+var elsewhere = regexp.MustCompile(`^(https?|ssh|git)://|^[^/]+@[^/]+:`)
+
+// readFiles reads what of the author's machine goes along: files and directories,
+// as LOCAL, LOCAL:PATH or objects.
+func readFiles(d *decoder, n *node, t *task) { t.readAlong(d, n, false) }
+
+// readRepos does the same of repositories. Those of the author's machine go along
+// as they are there; others are for commands to clone.
+func readRepos(d *decoder, n *node, t *task) { t.readAlong(d, n, true) }
+
+func (t *task) readAlong(d *decoder, n *node, repos bool) {
+	d.Elements(n, func(n *node) {
+		var a along
+		before := d.Count()
+		switch {
+		case n.Kind == document.StringKind && elsewhere.MatchString(n.Text):
+			a.local, a.remote = n.Text, true
+		case n.Kind == document.StringKind:
+			a.local, a.path, _ = strings.Cut(n.Text, ":")
+		default:
+			document.Object(d, n, alongFields, &a)
+		}
+		switch {
+		case d.Count() > before:
+			return
+		case a.remote:
+			d.Problem(n, fmt.Sprintf("is a repository elsewhere, %s, and gbatch clones none", document.Quote(a.local)),
+				"clone it in commands, or name a directory of your machine with a clone of it")
+			return
+		case a.local == "" || strings.ContainsRune(a.path, ':'):
+			d.Problem(n, "names no file or directory of your machine", "write LOCAL:PATH, as .:/workflow")
+			return
+		case a.path == "" && repos:
+			a.path = "."
+		case a.path == "":
+			a.path = a.local
+		}
+		t.along = append(t.along, brought{a, n, repos})
+	})
+}
+
+// brought is an entry with its place in the document.
+type brought struct {
+	along
+	at   *node
+	repo bool
+}
+
+// applyAlong says where in the container they go, when it is known where the task
+// works: at its working directory, or below it. What is below another comes after
+// that.
+func (t *task) applyAlong(d *decoder) {
+	docker := &t.sub.Spec.Request.Docker
+	for _, b := range t.along {
+		to := b.path
+		if to == "~" || strings.HasPrefix(to, "~/") {
+			if u := docker.User; u != "" && u != "root" && u != "0" {
+				d.Problem(b.at, "goes to the home directory of another user than root, which is the image's matter", "write an absolute path")
+				continue
+			}
+			to = homeDir + to[1:]
+		}
+		if !path.IsAbs(to) {
+			docker.WorkingDir = cmp.Or(docker.WorkingDir, repoDir)
+			to = path.Join(docker.WorkingDir, to)
+			if to != path.Clean(docker.WorkingDir) && !strings.HasPrefix(to, strings.TrimSuffix(docker.WorkingDir, "/")+"/") {
+				d.Problem(b.at, fmt.Sprintf("goes to %s, outside of the working directory", document.Quote(to)), "say with LOCAL:/PATH where in the container it is to be")
+				continue
+			}
+		}
+		t.sub.Brought = append(t.sub.Brought, job.Brought{From: b.local, Path: path.Clean(to)})
+		text := "goes along with the job, to " + path.Clean(to) + ", without what .gitignore and .gbatchignore name"
+		if b.repo {
+			text += "; .git is left out, too"
+		}
+		d.Note(b.at, text)
+	}
+	slices.SortStableFunc(t.sub.Brought, func(a, b job.Brought) int { return cmp.Compare(len(a.Path), len(b.Path)) })
+}
+
+// dindImage is what dstack runs where a task asks for Docker: its daemon is in it,
+// and a program that starts that.
+const dindImage = "dstackai/dind"
+
+// readDocker takes a task that runs containers of its own.
+func readDocker(d *decoder, n *node, t *task) {
+	if yes, ok := d.Boolean(n); ok && yes {
+		t.docker = true
+		t.sub.Spec.Gbatch.Privileged = true
+		d.Becomes("gbatch.privileged", n)
+		d.Note(n, "needs a project and nodes that allow privileged jobs; the image is "+dindImage)
+	}
+}

@@ -1,0 +1,184 @@
+package dstack
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job"
+)
+
+// group is some of a task's nodes, which have commands of their own.
+type group struct {
+	name        string
+	nodes       int
+	first       int // rank of its first node
+	commands    []string
+	commandsAt  []*node
+	resources   resources
+	resourcesAt *node
+	at          *node
+}
+
+var groupName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+
+var groupFields = []field[group]{
+	{"name", func(d *decoder, n *node, g *group) {
+		if g.name, _ = d.Str(n); !groupName.MatchString(g.name) {
+			d.Problem(n, fmt.Sprintf("is %s: want 1 to 40 lower-case letters, digits and -", document.Quote(g.name)), "")
+		}
+	}, false},
+	{"nodes", func(d *decoder, n *node, g *group) {
+		if x, ok := d.Integer(n, 1, 10_000); ok {
+			g.nodes = x
+		}
+	}, false},
+	{"commands", func(d *decoder, n *node, g *group) {
+		d.Elements(n, func(n *node) {
+			if s, ok := d.Str(n); ok {
+				g.commands, g.commandsAt = append(g.commands, s), append(g.commandsAt, n)
+			}
+		})
+	}, false},
+	{"ports", func(d *decoder, n *node, _ *group) { readPorts(d, n, nil) }, false},
+	{"resources", func(d *decoder, n *node, g *group) {
+		g.resourcesAt = n
+		document.Object(d, n, resourceFields, &g.resources)
+	}, false},
+}
+
+// readGroups reads nodes that differ in what they run. They are one gang, which
+// starts everywhere or nowhere.
+func readGroups(d *decoder, n *node, t *task) {
+	names, next := map[string]bool{}, 0
+	d.Elements(n, func(n *node) {
+		g := group{nodes: 1, first: next, at: n, name: strconv.Itoa(len(t.groups))}
+		document.Object(d, n, groupFields, &g)
+		if names[g.name] {
+			d.Problem(n, fmt.Sprintf("is a second group %s", document.Quote(g.name)), "give each a name of its own")
+		}
+		names[g.name] = true
+		next += g.nodes
+		t.groups = append(t.groups, g)
+	})
+	if n.Kind == document.ArrayKind && len(n.Kids) == 0 {
+		d.Problem(n, "must not be empty", "")
+	}
+	if next > 1 {
+		t.sub.Spec.Gbatch.Nodes = next
+	}
+	d.Becomes("gbatch.nodes", n)
+}
+
+// applyGroups makes one script of what the groups run, of which each node takes the
+// part of its rank, and finds what all nodes are to have.
+func (t *task) applyGroups(d *decoder, n *node) {
+	for _, key := range []string{"nodes", "commands", "ports", "entrypoint"} {
+		if kid := n.Given(key); kid != nil {
+			d.Problem(kid, "cannot be combined with groups", "give it in each group, or remove the groups")
+		}
+	}
+	if n.Given("resources") != nil {
+		d.Note(n.Given("resources"), "is not used: each group has its own")
+		t.resources = resources{}
+	}
+	var script strings.Builder
+	for i, g := range t.groups {
+		if len(g.commands) == 0 {
+			d.Problem(g.at, "has no commands", "give each group commands: the image's own program would run on some nodes only")
+			continue
+		}
+		var commands []string
+		for k, c := range g.commands {
+			commands = append(commands, t.groupCommand(d, g.commandsAt[k], c))
+		}
+		word := "if"
+		if i > 0 {
+			word = "elif"
+		}
+		fmt.Fprintf(&script, "%s [ \"$$DSTACK_NODE_RANK\" -lt %d ]; then\n%s\n", word, g.first+g.nodes, joinCommands(commands))
+	}
+	if t.commands = nil; script.Len() > 0 {
+		t.commands = []string{script.String() + "fi"}
+	}
+	t.sub.Spec.Gbatch.ExpandVariables = true
+	for name, value := range t.sub.Spec.Request.Docker.Environment {
+		t.sub.Spec.Request.Docker.Environment[name] = strings.ReplaceAll(value, "$", "$$")
+	}
+	t.sameNodes(d)
+}
+
+var groupAddress = regexp.MustCompile(`^groups\[(\d{1,4})\]\.nodes\[(\d{1,4})\]\.IP_ADDRESS$`)
+
+// groupCommand is a command for job.Expand, with variables of the node for the
+// addresses that it names.
+func (t *task) groupCommand(d *decoder, n *node, command string) string {
+	var out strings.Builder
+	rest := command
+	for {
+		at := t.interpolation.FindStringSubmatchIndex(rest)
+		if at == nil {
+			break
+		}
+		what := rest[at[2]:at[3]]
+		out.WriteString(strings.ReplaceAll(rest[:at[0]], "$", "$$"))
+		m := groupAddress.FindStringSubmatch(what)
+		switch {
+		case m != nil:
+			i, _ := strconv.Atoi(m[1])
+			j, _ := strconv.Atoi(m[2])
+			if i >= len(t.groups) || j >= t.groups[i].nodes {
+				d.Problem(n, fmt.Sprintf("names node %d of group %d, which there is not", j, i), "")
+				break
+			}
+			out.WriteString("$(" + job.NodeAddressVariable(t.groups[i].first+j) + ")")
+		default:
+			out.WriteString(strings.ReplaceAll(t.runArgument(d, n, what, rest[at[0]:at[1]]), "$", "$$"))
+		}
+		rest = rest[at[1]:]
+	}
+	return out.String() + strings.ReplaceAll(rest, "$", "$$")
+}
+
+// sameNodes has all nodes be alike, as those of a gang are: each gets as many cores
+// and as much memory as the group that asks for most. GPUs have to be the same.
+func (t *task) sameNodes(d *decoder) {
+	if len(t.groups) == 0 {
+		return
+	}
+	most := t.groups[0]
+	for _, g := range t.groups[1:] {
+		a, b := most.resources, g.resources
+		if !reflect.DeepEqual([]any{a.gpu, a.total, a.capability}, []any{b.gpu, b.total, b.capability}) {
+			d.Problem(g.at, fmt.Sprintf("asks for other GPUs than group %s, and nodes of a job are alike", document.Quote(most.name)),
+				"ask for the same GPUs in each group, or submit the groups as jobs of their own that meet in project storage (gsubmit --dependency after:ID)")
+			return
+		}
+		if !reflect.DeepEqual(a, b) {
+			d.Note(g.at, "has other amounts than the group before: each node gets the most that a group asks for")
+		}
+		most.resources.cpu = larger(a.cpu, b.cpu, defaultCPUs)
+		most.resources.memory = larger(a.memory, b.memory, defaultMemory)
+		most.resources.disk = larger(a.disk, b.disk, 0)
+		most.resources.shm = max(a.shm, b.shm)
+		if most.resourcesAt == nil {
+			most.resourcesAt = g.resourcesAt
+		}
+	}
+	most.resources.apply(d, most.resourcesAt, &t.sub.Spec)
+}
+
+// larger is the one of two amounts of which more is needed; nil is the default.
+func larger(a, b *span, usual float64) *span {
+	least := func(s *span) float64 {
+		if s == nil {
+			return usual
+		}
+		return s.least(usual)
+	}
+	return slices.MaxFunc([]*span{a, b}, func(a, b *span) int { return int(least(a)*1024) - int(least(b)*1024) })
+}
