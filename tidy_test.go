@@ -86,12 +86,12 @@ var below = map[string][]string{
 	"internal/ctld/fsck": {"internal/control", "internal/ctld/site", "internal/job", "internal/state", "internal/store", "sched"},
 	"internal/ctld/backup": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/site", "internal/ctld/wire", "internal/job", "internal/state", "internal/store", "sched"},
-	"internal/ctld/counts": {"accounting", "internal/control", "internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site",
+	"internal/ctld/counts": {"accounting", "internal/control", "internal/ctld/keep", "internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site",
 		"internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
 	"internal/ctld/events": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/wire", "internal/job", "internal/state"},
-	"internal/ctld/jobs": {"accounting", "internal/api", "internal/control", "internal/control/amend", "internal/ctld/access", "internal/ctld/jobstore",
-		"internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site", "internal/ctld/usage", "internal/ctld/wire", "internal/job",
+	"internal/ctld/jobs": {"internal/ctld/keep", "accounting", "internal/api", "internal/control", "internal/control/amend", "internal/ctld/access", "internal/ctld/jobstore",
+		"internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site", "internal/ctld/usage", "internal/ctld/wire", "internal/job", "internal/node",
 		"internal/state", "sched", "internal/ctld/places"},
 	"internal/ctld/jobstore": {"internal/api", "internal/control", "internal/ctld/wire", "internal/job", "internal/state", "internal/store"},
 	"internal/ctld/loop": {"oci/atomicfile", "internal/api", "internal/control", "internal/ctld/meter", "internal/ctld/wire", "internal/job",
@@ -103,7 +103,8 @@ var below = map[string][]string{
 	"internal/ctld/meter": {"internal/api", "internal/control", "internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
 	"internal/ctld/nodes": {"internal/control/partition", "internal/api", "internal/control", "internal/control/idle", "internal/control/launches", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/samples", "internal/ctld/site", "internal/ctld/streams", "internal/ctld/wire",
-		"internal/job", "internal/node", "internal/pki", "internal/state", "sched", "internal/ctld/ids"},
+		"internal/job", "internal/node", "internal/pki", "internal/state", "sched", "internal/ctld/ids", "internal/ctld/keep", "internal/ctld/places"},
+	"internal/ctld/login": {"internal/api", "internal/ctld/access", "internal/ctld/site"},
 	"internal/ctld/route": {"internal/api", "internal/ctld/access", "internal/ctld/notice", "internal/ctld/wire", "internal/job", "internal/node",
 		"internal/state", "internal/ctld/conns", "internal/ctld/fair", "internal/ctld/places"},
 	"internal/ctld/rules": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/loop", "internal/ctld/site",
@@ -111,7 +112,7 @@ var below = map[string][]string{
 	"internal/ctld/samples": {"internal/api", "internal/job", "internal/node"},
 	"internal/ctld/site": {"internal/control/partition", "internal/ctld/archive", "accounting", "internal/api", "internal/control", "internal/control/ask", "internal/document", "internal/job", "internal/settings", "internal/units", "oci/ref", "sched",
 		"internal/node", "internal/control/quota"},
-	"internal/ctld/streams": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop", "internal/node", "internal/state"},
+	"internal/ctld/streams": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/keep", "internal/ctld/loop", "internal/job", "internal/node", "internal/state", "oci/logs"},
 	"internal/ctld/usage": {"accounting", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/samples", "internal/ctld/wire", "internal/job", "internal/node", "internal/state",
 		"internal/store", "sched"},
@@ -129,7 +130,7 @@ var below = map[string][]string{
 		"internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices", "internal/noded/exporter",
 		"internal/noded/identity", "internal/noded/images", "internal/noded/network", "internal/noded/preflight",
 		"internal/noded/rank", "internal/noded/reason", "internal/noded/storage", "internal/noded/streams", "oci", "oci/apparmor", "oci/lease", "internal/noded/inside", "internal/noded/launches", "internal/launch",
-		"internal/noded/account", "internal/noded/disk", "oci/atomicfile", "oci/runtimes", "internal/noded/hooks", "internal/noded/faults", "internal/noded/program", "internal/noded/checks"},
+		"internal/noded/account", "internal/noded/disk", "oci/atomicfile", "oci/runtimes", "internal/noded/hooks", "internal/noded/faults", "internal/noded/program", "internal/noded/checks", "internal/noded/reboot", "internal/noded/keep", "oci/logs"},
 	"internal/noded/checks":   {"internal/client", "internal/noded/config", "oci/atomicfile"},
 	"internal/noded/program":  {"cgroups"},
 	"internal/noded/reboot":   {"internal/client", "internal/node", "internal/noded/program", "oci/atomicfile"},
@@ -149,6 +150,7 @@ var below = map[string][]string{
 	"internal/noded/preflight": {"internal/node", "cgroups", "internal/client", "internal/gpu", "internal/noded/config",
 		"internal/noded/identity", "oci/apparmor", "oci/atomicfile", "oci/image", "oci/netns", "oci", "internal/noded/disk",
 		"oci/hostnet", "oci/runtimes", "internal/noded/program"},
+	"internal/noded/keep": {"internal/api", "internal/client", "internal/job", "oci/logs"},
 	"internal/noded/rank": {"internal/node", "oci/logs", "oci/runtimes", "oci/stdio", "cgroups", "internal/api", "internal/client", "internal/job",
 		"internal/noded/config", "internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices",
 		"internal/noded/exporter", "internal/noded/identity", "internal/noded/images", "internal/noded/network",
@@ -236,7 +238,8 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/changes|oci/netns|oci/hostnet|oci/overlay|oci/runtimes|oci/confine|oci/signals|oci/userns|oci/sysfilter|oci/rootfs|oci/apparmor|oci/logs|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|minio/minio-go|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/changes|oci/netns|oci/hostnet|oci/overlay|oci/runtimes|oci/confine|oci/signals|oci/userns|oci/sysfilter|oci/rootfs|oci/apparmor|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|opencontainers/(runc|cgroups)|go-nvml`)
+	s3Library   = regexp.MustCompile(`minio/minio-go`) // of the node daemon, and of the controller
 )
 
 type goPackage struct {
@@ -304,6 +307,9 @@ func TestImportsStayWhereTheyBelong(t *testing.T) {
 		}
 		if strings.HasPrefix(s, "internal/ctld") || strings.HasPrefix(s, "internal/cli") || strings.HasPrefix(s, "cmd/") && s != "cmd/gnoded" {
 			for _, d := range p.Deps {
+				if strings.HasPrefix(s, "internal/cli") && s3Library.MatchString(d) {
+					t.Errorf("%s depends on %s, which only daemons may", p.ImportPath, d)
+				}
 				if nodeOnly.MatchString(d) {
 					t.Errorf("%s depends on %s, which only the node daemon may", p.ImportPath, d)
 				}

@@ -112,6 +112,8 @@ type Project struct {
 	HostNetwork  bool             `json:"hostNetwork,omitempty"`  // its jobs may use the network of nodes that allow it
 	Runtime      string           `json:"runtime,omitempty"`      // that runs all its jobs, on nodes that have it
 
+	Logs string `json:"logs,omitempty"` // where those of its jobs are kept; empty: where the site keeps them
+
 	File bool `json:"file,omitempty"` // it is in the configuration file, and can be changed there only
 }
 

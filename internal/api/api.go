@@ -31,6 +31,8 @@ const HeaderIdempotencyKey = "Idempotency-Key"
 const (
 	HeaderOffset      = "Gbatch-Offset"       // where in the log the first byte stands
 	HeaderStreamError = "Gbatch-Stream-Error" // the node cannot: why, in a sentence; no body
+	HeaderLogCopy     = "Gbatch-Log-Copy"     // the log is the controller's copy: when its last byte came, in milliseconds since 1970
+	HeaderLogComplete = "Gbatch-Log-Complete" // that copy is all of the log
 )
 
 // Note tells of something in a document that was understood in a way worth

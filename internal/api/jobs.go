@@ -136,7 +136,7 @@ type JobDetail struct {
 	Done      *node.Done `json:"done,omitempty"`     // what the program says of its progress
 	Attempts  []Attempt  `json:"attempts,omitempty"`
 	Used      *Used      `json:"used,omitempty"`
-	Steps     []Step     `json:"steps,omitempty"`    // of a batch script: the last thousand, by number
+	Log       *LogState  `json:"log,omitempty"`      // of its last attempt, where the controller keeps a copy
 	Events    []Event    `json:"events,omitempty"`   // the last 1000 lines of the timeline, oldest first
 	Position  int        `json:"position,omitempty"` // in the queue by priority; 1 is next
 	NumQueued int        `json:"numQueued,omitempty"`

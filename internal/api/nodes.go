@@ -208,6 +208,7 @@ type RunOrder struct {
 	Array      *job.ArrayTask `json:"array,omitempty"`      // of a task
 	Alone      bool           `json:"alone,omitempty"`      // it runs on where contact is lost
 	Partition  string         `json:"partition,omitempty"`  // of those that it names, the one that it runs in
+	Logs       *LogPlace      `json:"logs,omitempty"`       // where its log is kept; absent: on the node
 }
 
 // Peer is where a rank of a gang runs.
@@ -240,6 +241,7 @@ type StreamRequest struct {
 	Kind   string     `json:"kind"` // StreamLog, StreamExec, StreamForward, StreamAttach
 	Rank   job.RankID `json:"rank"`
 	UUID   string     `json:"uuid,omitempty"` // of the rank's job
+	User   string     `json:"user,omitempty"` // who asks: nobody has all streams of a node
 	Offset int64      `json:"offset,omitempty"`
 	Tail   int64      `json:"tail,omitempty"` // lines from the end; 0: from Offset
 	Follow bool       `json:"follow,omitempty"`

@@ -98,6 +98,11 @@ type LogOptions struct {
 type Log struct {
 	io.ReadCloser
 	Offset int64 // where in the log the first byte stands; -1 if the controller did not say
+
+	// Copied is when the last byte came to the controller whose copy this is, as the
+	// node cannot be asked or has it no more; zero: it is the node's own.
+	Copied   time.Time
+	Complete bool // the copy is all of the log
 }
 
 // Log opens a job's log. The caller closes it.
@@ -121,6 +126,9 @@ func (c *Client) Log(ctx context.Context, id string, o LogOptions) (*Log, error)
 			log.Offset = at
 		} else if o.Tail == 0 && o.Since.IsZero() {
 			log.Offset = o.Offset
+		}
+		if ms, err := strconv.ParseInt(resp.Header.Get(api.HeaderLogCopy), 10, 64); err == nil {
+			log.Copied, log.Complete = time.UnixMilli(ms), resp.Header.Get(api.HeaderLogComplete) != ""
 		}
 		return nil
 	})

@@ -60,6 +60,12 @@ func (c *Client) Launch(ctx context.Context, name string, req *api.LaunchRequest
 	return answerOf[api.LaunchResponse](ctx, c, request{method: http.MethodPost, path: namePath(api.PathNodeLaunch, name), in: req})
 }
 
+// SendLogs sends what ranks of node name have written. It is safe to repeat; Retry
+// is not applied.
+func (c *Client) SendLogs(ctx context.Context, name string, req *api.LogPieces) (*api.LogsTaken, error) {
+	return answerOf[api.LogsTaken](ctx, c, request{method: http.MethodPost, path: namePath(api.PathNodeLogs, name), in: req})
+}
+
 // JoinNode makes this machine node name: it shows a join token and a request
 // (PEM) for its key, and gets a certificate (PEM). It is safe to repeat with
 // the same key.

@@ -27,7 +27,8 @@ func (s *Server) routes() []route.Route {
 	submissions := &jobs.Submissions{Meters: s.meters, Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs, HasTree: s.trees.Has}
 	actions := &jobs.Actions{Loop: s.loop, Jobs: s.jobs, Rights: s.rights}
 	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used}
-	opened := &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams}
+	opened := &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams, Kept: s.kept}
+	taken := nodes.NewLogs(s.rules.Now, s.jobs, s.kept, s.log)
 	past := &usage.History{Loop: s.loop, Store: s.store, Jobs: s.jobs, Rights: s.rights, Used: used, Now: s.now}
 	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, UID: s.rights.People.UID, IDs: s.ids, Key: s.jobs.Vault.Key("records told to nodes"), Log: s.log}
 	listed := &nodes.List{View: s.loop.View, Samples: &s.samples, Skews: s.skews}
@@ -56,6 +57,7 @@ func (s *Server) routes() []route.Route {
 		route.JSON("GET "+api.PathShares, access.ByUsers, past.Shares).Is("list-shares", "Fair share: shares, usage and factors").Large(),
 		route.JSON("POST "+api.PathNodeSync, access.ByNodes, exchange.Sync).Is("sync-node", "A node's exchange with the controller"),
 		route.JSON("POST "+api.PathNodeLaunch, access.ByNodes, exchange.Launch).Is("record-step", "What srun starts in a job"),
+		route.JSON("POST "+api.PathNodeLogs, access.ByNodes, taken.Take).Is("keep-logs", "What a node's ranks write, to be kept"),
 		route.Stream("GET "+api.PathJobLog, access.ByUsers, opened.Log, nil).Is("get-job-log", "The log of a job, as bytes"),
 		route.JSON("POST "+api.PathDrain, access.ByOperators, operator.Drain).Is("drain-node", "Take a node or a GPU out of scheduling"),
 		route.Done("POST "+api.PathResume, access.ByOperators, operator.Resume).Is("resume-node", "Put a node or a GPU back"),

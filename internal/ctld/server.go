@@ -16,12 +16,14 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/archive"
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/conns"
 	"gbatch/internal/ctld/counts"
 	"gbatch/internal/ctld/events"
 	"gbatch/internal/ctld/ids"
 	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/mail"
 	"gbatch/internal/ctld/meter"
@@ -53,6 +55,7 @@ type Server struct {
 	streams *streams.Hub
 	samples samples.Samples
 	skews   *samples.Skews
+	kept    *keep.Store
 	trees   *trees.Store
 	mailer  *mail.Mailer
 	hooks   *webhook.Sender
@@ -141,7 +144,10 @@ func (s *Server) open() error {
 		return err
 	}
 	s.loop.Hooks = s.hooks
-	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }}
+	if s.kept, err = s.openLogs(); err != nil {
+		return err
+	}
+	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }, Logs: s.kept}
 	s.scrape.Register(s.meters.Reg)
 	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience}
 	if err := s.boundConnections(); err != nil {
@@ -217,6 +223,24 @@ func (s *Server) load() (*loop.Loop, error) {
 	}
 	s.log.Info("state loaded", "jobs", l.View().Len(), "nodes", len(l.View().Nodes), "ms", time.Since(began).Milliseconds())
 	return l, nil
+}
+
+// openLogs opens the logs that are kept here.
+func (s *Server) openLogs() (*keep.Store, error) {
+	limits := func() keep.Limits {
+		c := s.rules.Now()
+		l := c.Logs
+		return keep.Limits{Log: l.PerRankMiB << 20, User: l.PerUserMiB << 20, All: l.TotalMiB << 20, Free: max(l.FreeMiB, int64(min(c.ReserveMiB, site.MaxMiB))) << 20, For: l.KeepFor()}
+	}
+	o := keep.Options{Dir: s.rules.Now().LogsPath(), Limits: limits, Now: s.now, Log: s.log}
+	if at := s.rules.Now().Logs.S3; at != nil {
+		bucket, err := archive.Open(at.Place())
+		if err != nil {
+			return nil, fmt.Errorf("open archive of logs: %w", err)
+		}
+		o.Archive = bucket
+	}
+	return keep.Open(o)
 }
 
 // fewConnections is for how many the controller says that there will not be enough.
@@ -329,8 +353,8 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	// Shares for those who scrape, mail, words to services, directories that no job
-	// needs: each works until ctx is done.
-	work := []func(context.Context){s.scrape.Run, s.mailer.Run, s.hooks.Run, s.trees.Run}
+	// needs, logs: each works until ctx is done.
+	work := []func(context.Context){s.scrape.Run, s.mailer.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive}
 	for _, run := range work {
 		g.Go(func() error { // one for each
 			run(ctx)
@@ -358,6 +382,9 @@ func (s *Server) Close() error {
 		if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
+	}
+	if s.kept != nil {
+		s.kept.Close()
 	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())

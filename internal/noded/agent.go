@@ -27,6 +27,7 @@ import (
 	"gbatch/internal/noded/identity"
 	"gbatch/internal/noded/images"
 	"gbatch/internal/noded/inside"
+	"gbatch/internal/noded/keep"
 	"gbatch/internal/noded/launches"
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/rank"
@@ -78,6 +79,7 @@ type Agent struct {
 	faults   *faults.Faults
 	hooks    *hooks.Hooks
 	kept     *keptLogs
+	keeper   *keep.Keeper  // of logs, elsewhere
 	guard    *lease.Guard  // ends containers whose lease is over when nobody else does
 	shims    oci.Pool      // of those that may be waiting for a container
 	slots    chan struct{} // one for each container that may be starting
@@ -110,7 +112,7 @@ func Open(cfg config.Config, o Options) (*Agent, error) {
 	if a.log == nil {
 		a.log = slog.Default()
 	}
-	a.kept = &keptLogs{limits: cfg.Logs, log: a.log}
+	a.kept = &keptLogs{limits: cfg.Logs, log: a.log, gone: func(dir string) { a.keeper.Drop(dir) }}
 	if err := a.open(o); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -126,6 +128,7 @@ func (a *Agent) open(o Options) error {
 		return err
 	}
 	a.controller = identity.Dial(&a.cfg, credential, o.Version)
+	a.keeper = a.newKeeper()
 	boot, err := identity.BootID()
 	if err != nil {
 		return err
@@ -225,7 +228,7 @@ func (a *Agent) openParts(boot string) (err error) {
 	a.streams = streams.New(a.controller, ranksForStreams{a}, a.places.Public, a.log)
 	a.exporter = exporter.New(exporter.Node{
 		Config: &a.cfg, Log: a.log, Version: a.version, Host: &a.host, Devices: a.devices, Containers: a.containers, Healthy: a.healthy, Failing: func() map[string]bool { return a.health.machine.Failing() },
-		Shims: a.shims.Waiting, Silence: a.contact.Silence, Images: a.images.Store.Usage, KeptLogs: a.kept.size,
+		Shims: a.shims.Waiting, Silence: a.contact.Silence, Images: a.images.Store.Usage, KeptLogs: a.kept.size, Unsent: a.keeper.Waiting,
 	}, a.counters)
 	return nil
 }
@@ -328,7 +331,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.contact.Run, a.houseLoop, a.health.watch, a.health.machine.Watch, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.disk.Run, a.exporter.Run} {
+	for _, loop := range []func(context.Context){a.contact.Run, a.houseLoop, a.health.watch, a.health.machine.Watch, a.health.reboots.Run, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.disk.Run, a.keeper.Run, a.exporter.Run} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()

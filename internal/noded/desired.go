@@ -130,6 +130,7 @@ func (a *Agent) start(r *rank.Rank) {
 	// Ends with the rank, or with the daemon; Run waits for it.
 	a.wg.Go(func() {
 		a.clearWay(id, r.UUID())
+		a.keepLog(r)
 		if r.Live(a.ctx) {
 			a.forget(id, r)
 		}
@@ -148,13 +149,17 @@ func (a *Agent) clearWay(id job.RankID, uuid string) {
 		a.log.Error("put aside the log of another job of the same number", "rank", id, "error", err)
 	} else if aside != dir {
 		a.kept.add(id, aside)
+		a.keeper.Moved(dir, aside)
 	}
 }
 
 // forget ends the agent's knowledge of a rank. Its log stays for a while.
 func (a *Agent) forget(id job.RankID, r *rank.Rank) {
-	if r.PutAway() {
-		a.kept.add(id, a.node.Dir(id))
+	if dir := a.node.Dir(id); r.PutAway() {
+		a.kept.add(id, dir)
+		a.keeper.Over(dir)
+	} else {
+		a.keeper.Drop(dir)
 	}
 	a.hooks.Forget(id)
 	a.mu.Lock()

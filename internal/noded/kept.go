@@ -18,6 +18,7 @@ import (
 type keptLogs struct {
 	limits config.Logs
 	log    *slog.Logger
+	gone   func(dir string) // a log was removed
 
 	mu    sync.Mutex
 	list  []keptLog // oldest first
@@ -84,6 +85,7 @@ func (k *keptLogs) prune(now time.Time) {
 		if err := rank.RemoveDir(l.dir); err != nil {
 			k.log.Error("remove kept log", "rank", l.id, "error", err)
 		}
+		k.gone(l.dir)
 	}
 }
 

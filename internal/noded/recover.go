@@ -8,6 +8,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/internal/job"
+	"gbatch/internal/noded/keep"
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/rank"
 )
@@ -29,10 +30,14 @@ func (a *Agent) recover() error {
 		}
 		if rank.IsReleased(dir) || e.Name() != id.String() { // those put aside were released
 			a.kept.add(id, dir)
+			if uuid, owes := rank.OwesLog(dir); owes {
+				a.keeper.Add(keep.Source{ID: id, UUID: uuid, Dir: dir, Over: true})
+			}
 			continue
 		}
 		if r := rank.Restore(a.node, id); r != nil {
 			a.ranks[id] = r
+			a.keepLog(r)
 		}
 		a.node.Reached("adopted")
 	}

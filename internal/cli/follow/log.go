@@ -57,6 +57,7 @@ type Tail struct {
 	ID      string
 	Options client.LogOptions // Try is the first; Offset is where to go on
 	link    watch.Link
+	source  Copied
 	copied  bool // anything of the present try
 	whole   bool // all of it was
 }
@@ -185,6 +186,7 @@ func (t *Tail) copy(ctx context.Context) error {
 	}
 	defer log.Close()
 	t.link.Back()
+	t.source.Say(t.App, log)
 	if log.Offset >= 0 {
 		t.Options.Offset, t.Options.Tail, t.Options.Since = log.Offset, 0, time.Time{}
 	}

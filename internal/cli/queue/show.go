@@ -100,9 +100,24 @@ func identityFields(f *table.Fields, d *api.JobDetail, as string) {
 		f.Add("Priority", fmt.Sprintf("adjusted by %d", d.Priority))
 	}
 	f.Add("QOS", d.QOS)
+	if d.Log != nil {
+		f.Add("Log", logText(d.Log))
+	}
 	if d.Private {
 		f.Add("Note", "this job is of another project; its name and contents are not shown")
 	}
+}
+
+// logText is where the log is beside its nodes.
+func logText(l *api.LogState) string {
+	text := fmt.Sprintf("the controller has a copy, %s on disk", human.Size(nil, l.Bytes))
+	switch {
+	case l.Archived:
+		return text + ", complete, and so has the site's archive"
+	case l.Complete:
+		return text + ", complete"
+	}
+	return text + ", as of " + l.Until.Local().Format(human.ISO)
 }
 
 // stateText is the state, in the words of another system or ours, with all that

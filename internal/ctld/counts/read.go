@@ -10,6 +10,7 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/meter"
 	"gbatch/internal/job"
@@ -40,6 +41,11 @@ var (
 	mInbox     = metrics.Gauge("gctld_inbox_requests", "Requests that wait for the controller's loop.")
 	mReserved  = metrics.Gauge("gctld_planned_jobs", "Waiting jobs that have a place in the plan.")
 	mWindows   = metrics.Gauge("gctld_reservations", "Advance reservations and maintenance windows.")
+	mLogs      = metrics.Gauge("gctld_kept_logs", "Logs of ranks that the controller keeps.")
+	mLogBytes  = metrics.Gauge("gctld_kept_log_bytes", "What those take on disk, in bytes.")
+	mLogRoom   = metrics.Gauge("gctld_kept_log_max_bytes", "What they may take before the oldest go, in bytes.")
+	mLogDue    = metrics.Gauge("gctld_unarchived_logs", "Complete logs that are to be archived and are not yet.")
+	mLogTaken  = metrics.Counter("gctld_log_bytes_total", "Output of jobs that nodes sent to be kept, in bytes.")
 	mDiskFree  = metrics.Gauge("gctld_disk_free_bytes", "Free space on the disk of the controller's store, in bytes.")
 	mReserve   = metrics.Gauge("gctld_disk_reserve_bytes", "Free space below which no jobs are taken, in bytes.")
 	mStore     = metrics.Gauge("gctld_store_bytes", "What the controller's store takes on disk, in bytes.")
@@ -54,8 +60,8 @@ var (
 	mUserUsage = metrics.Gauge("gctld_user_usage_gpu_seconds", "Usage as billed, decayed, in GPU-seconds, of users with the most of it; user other is the rest.", "project", "user")
 )
 
-var families = []metrics.Family{mBuild, mJobs, mQueued, mTasks, mCluster, mClustGPUs, mProjJobs, mProjGPUs, mUserJobs, mUserGPUs, mNodes, mAway, mGPUs, mCores, mMemory,
-	mTurn, mInbox, mReserved, mWindows, mDiskFree, mReserve, mStore,
+var families = []metrics.Family{mBuild, mJobs, mQueued, mTasks, mCluster, mClustGPUs, mProjJobs, mProjGPUs, mUserJobs, mUserGPUs, mNodes, mAway, mLate, mGPUs, mCores, mMemory,
+	mTurn, mInbox, mReserved, mWindows, mDiskFree, mLogs, mLogBytes, mLogRoom, mLogDue, mLogTaken, mReserve, mStore,
 	mShares, mUsed, mUsage, mLevel, mBilled, mBudget, mSpent, mFactor, mUserUsage}
 
 // Exporter tells those who scrape what there is at the moment.
@@ -64,6 +70,7 @@ type Exporter struct {
 	Loop    *loop.Loop
 	Meters  *meter.Meters
 	Aliases func() []string // further sets of names
+	Logs    *keep.Store     // that are kept here
 	census  lastCounts
 	terms   atomic.Pointer[[]accounting.Term] // of the share tree
 }
@@ -166,6 +173,7 @@ func (s *Exporter) addSelf(set *metrics.Set) {
 	if v.Plan != nil {
 		set.Add(mReserved, float64(len(v.Plan.Reservations)))
 	}
+	s.addLogs(set)
 	if load.FreeKnown {
 		set.Add(mDiskFree, float64(load.Free))
 	}
@@ -254,3 +262,13 @@ func addProject(set *metrics.Set, t accounting.Term, label string) {
 func gpuSeconds(usage int64) float64 { return float64(usage) / 1e6 }
 
 func ratio(parts int64) float64 { return float64(parts) / accounting.Scale }
+
+// addLogs is what is kept of jobs' output.
+func (s *Exporter) addLogs(set *metrics.Set) {
+	logs, _, taken := s.Logs.Counts()
+	set.Add(mLogs, float64(logs))
+	set.Add(mLogBytes, float64(s.Logs.Bytes()))
+	set.Add(mLogRoom, float64(s.Logs.Most()))
+	set.Add(mLogDue, float64(s.Logs.Due()))
+	set.Add(mLogTaken, float64(taken))
+}

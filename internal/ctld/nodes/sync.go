@@ -211,6 +211,9 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 		LimitMS: int64(j.LimitLeft()), GraceMS: int64(s.Conf().Limits.Grace.Millis()),
 		Digest: j.Attempt.Image, Alone: j.Attempt.Alone, Partition: j.Attempt.Partition,
 	}
+	if s.Conf().LogPlace(j.Owner.Project) != site.LogsOnNode {
+		o.Logs = &api.LogPlace{Controller: true}
+	}
 	s.array(o, j)
 	if x := j.Restart; x != nil {
 		o.Restarts, o.Initial = int(x.Tries), uuid.UUID(x.Initial).String()

@@ -48,6 +48,7 @@ type Config struct {
 
 	ReserveMiB uint64 `yaml:"reserveMiB"` // free disk below which no jobs are taken
 	Keep       Keep   `yaml:"keep"`
+	Logs       Logs   `yaml:"logs"`
 
 	Metrics Metrics `yaml:"metrics"`
 
@@ -93,6 +94,8 @@ type Project struct {
 	Budget     int64            `yaml:"budget,omitempty"`     // GPU-minutes, as billed, that it and those below it may use; 0: no bound
 
 	BudgetPeriod string `yaml:"budgetPeriod,omitempty"` // month: the budget is for each calendar month (UTC); empty: in all
+
+	Logs string `yaml:"logs,omitempty"` // where those of its jobs are kept; empty: as logs.keep says
 
 	Stored bool `yaml:"-"` // by gadm, while the controller ran; else it is in the file
 }
@@ -170,7 +173,8 @@ func Default() Config {
 		Nodes:          Timing{Suspect: 75, Timeout: 300, Reboot: 1800},
 		IDsFrom:        0x20000000,
 		ReserveMiB:     256,
-		Keep:           Keep{For: 86400, Count: 100_000},
+		Keep:           Keep{For: 86400, Count: 100_000, Uploads: 14 * 86400},
+		Logs:           defaultLogs(),
 		Policy:         defaultPolicy(),
 	}
 }
@@ -260,6 +264,10 @@ func (c Config) Validate() error {
 	if c.Keep.Count < 1 {
 		bad("keep.endedCount", "must be at least 1")
 	}
+	if c.Keep.Uploads < 3600 {
+		bad("keep.uploadsFor", "must be at least 1 hour")
+	}
+	c.Logs.check(bad)
 	if c.Limits.MaxQueued < 1 {
 		bad("limits.maxQueuedJobs", "must be at least 1")
 	}
@@ -316,6 +324,9 @@ func (c Config) checkProjects(bad func(path, format string, a ...any)) {
 		}
 		if l := p.Limits; l.Running < 0 || l.Queued < 0 || l.GPUs < 0 || l.GPUMinutes < 0 {
 			bad(at+".limits", "must not be negative")
+		}
+		if p.Logs != "" {
+			c.Logs.checkPlace(at+".logs", p.Logs, bad)
 		}
 		p.Members.check(at+".members", bad)
 	}

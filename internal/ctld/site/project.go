@@ -12,7 +12,7 @@ func ProjectFromAPI(p api.Project) Project {
 		Name: p.Name, GID: p.GID, Members: slices.Concat(users(p.Members...), groups(p.Groups...)), Shares: p.Shares, Clusters: p.Clusters,
 		Limits: p.Limits,
 		Parent: p.Parent, UserShares: p.UserShares, Budget: p.Budget, BudgetPeriod: p.BudgetPeriod, Privileged: p.Privileged,
-		Capabilities: p.Capabilities, HostNetwork: p.HostNetwork, Runtime: p.Runtime, Stored: true,
+		Capabilities: p.Capabilities, HostNetwork: p.HostNetwork, Runtime: p.Runtime, Logs: p.Logs, Stored: true,
 	}
 }
 
@@ -22,7 +22,7 @@ func ProjectToAPI(p Project) api.Project {
 		Name: p.Name, GID: p.GID, Shares: p.Shares, Clusters: p.Clusters,
 		Limits: p.Limits,
 		Parent: p.Parent, UserShares: p.UserShares, Budget: p.Budget, BudgetPeriod: p.BudgetPeriod, Privileged: p.Privileged,
-		Capabilities: p.Capabilities, HostNetwork: p.HostNetwork, Runtime: p.Runtime, File: !p.Stored,
+		Capabilities: p.Capabilities, HostNetwork: p.HostNetwork, Runtime: p.Runtime, Logs: p.Logs, File: !p.Stored,
 	}
 	out.Members, out.Groups = p.Members.split()
 	return out

@@ -1,8 +1,6 @@
 package streams
 
 import (
-	"cmp"
-	"context"
 	"crypto/rand"
 	"fmt"
 	"net/http"
@@ -13,6 +11,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -24,6 +23,7 @@ type OfJobs struct {
 	Jobs    *jobstore.Reader
 	Rights  *access.Rights
 	Streams *Hub
+	Kept    *keep.Store // logs
 }
 
 // Open opens a two-way stream of a kind to a running rank. Whoever may cancel a
@@ -45,7 +45,7 @@ func (s *OfJobs) jobStream(w http.ResponseWriter, r *http.Request, kind string) 
 	st := &stream{ctx: r.Context(), begun: make(chan struct{}), done: make(chan error, 1)}
 	defer s.Streams.leave(st)
 	defer s.Streams.drop(req.ID)
-	if err := s.Streams.await(st, node, req, func() { s.Loop.Nodes.Notify(node) }); err != nil {
+	if err := s.Streams.await(st, asked{node: node, req: req, wait: streamWait, wake: func() { s.Loop.Nodes.Notify(node) }}); err != nil {
 		return err
 	}
 	if err := s.Loop.Commit(r.Context(), fmt.Sprintf("job %d", req.Rank.Job), fmt.Sprintf("entered by %s, rank %d", kind, req.Rank.Rank)); err != nil {
@@ -89,59 +89,6 @@ func (s *OfJobs) StreamTo(r *http.Request, kind string) (home string, req api.St
 	}
 	req = api.StreamRequest{ID: rand.Text(), Kind: kind, Rank: j.RankID(rank), UUID: j.Identity()}
 	return j.Attempt.Ranks[rank].Alloc.Node, req, nil
-}
-
-type logInput struct {
-	ID     string `path:"id"`
-	Offset int64  `query:"offset" minimum:"0"`
-	Tail   int64  `query:"tail" minimum:"0" doc:"only the last lines"`
-	Rank   int    `query:"rank" minimum:"0"`
-	Try    uint32 `query:"attempt" doc:"the number of the attempt, from 1; else the last one"`
-	Since  int64  `query:"since" minimum:"0" doc:"only what was written since, in milliseconds since 1970"`
-	Follow bool   `query:"follow" doc:"go on until the task ends"`
-}
-
-// Log is the log of a rank in one of its job's attempts, as its node has it.
-func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, http.ResponseWriter) error, error) {
-	j, err := s.Jobs.Find(in.ID)
-	if err != nil {
-		return nil, err
-	}
-	if !s.Rights.MayTouch(access.Caller(ctx), j.Owner) {
-		return nil, api.Errorf(api.CodeDenied, "job %d belongs to project %s", j.Number, j.Owner.Project)
-	}
-	switch {
-	case j.Tasks != nil:
-		return nil, arrayHasNone(j, "log", "glog")
-	case j.Attempt == nil && j.State.Final():
-		return nil, api.Errorf(api.CodeConflict, "job %s is %s and never ran, so it has no log: %s", j.ID(), j.State, cmp.Or(j.Text, string(j.Reason)))
-	case j.Attempt == nil:
-		return nil, api.Errorf(api.CodeConflict, "job %s is %s and has not started: there is no log yet", j.ID(), j.State).
-			WithHint("`gqueue show` says why it waits")
-	case in.Try > j.Attempt.Attempt:
-		return nil, api.Errorf(api.CodeConflict, "job %s has not begun its try %d: it had %d", j.ID(), in.Try, j.Attempt.Attempt).
-			WithHint("`gqueue show` lists them")
-	}
-	at, err := s.Jobs.Attempt(j, in.Try)
-	switch {
-	case err != nil:
-		return nil, err
-	case at == nil:
-		return nil, api.Errorf(api.CodeNotFound, "nothing is known any more of try %d of job %s", in.Try, j.ID())
-	case in.Rank >= len(at.Ranks):
-		return nil, api.Errorf(api.CodeNotFound, "job %d has ranks 0 to %d", j.Number, len(at.Ranks)-1)
-	}
-	node, rank := at.Ranks[in.Rank].Alloc.Node, j.RankID(in.Rank)
-	rank.Attempt = at.Attempt
-	req := api.StreamRequest{Kind: api.StreamLog, Rank: rank, UUID: j.Identity(), Offset: in.Offset, Tail: in.Tail, SinceMS: in.Since, Follow: in.Follow}
-	return func(ctx context.Context, w http.ResponseWriter) error {
-		end, err := s.Streams.Begin()
-		if err != nil {
-			return err
-		}
-		defer end()
-		return s.Streams.copy(ctx, w, node, req, func() { s.Loop.Nodes.Notify(node) })
-	}, nil
 }
 
 // arrayHasNone refuses what only a single task has.

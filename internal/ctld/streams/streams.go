@@ -73,13 +73,21 @@ func (s *Hub) Waiting(node string) bool {
 	return slices.ContainsFunc(s.pending[node], func(r api.StreamRequest) bool { return !s.byID[r.ID].sent })
 }
 
+// asked is what a node is asked for, and how long it may take to dial back.
+type asked struct {
+	node string
+	req  api.StreamRequest
+	wait time.Duration
+	wake func()
+}
+
 // copy asks the node for a log and copies it to w until it ends. Nothing has
 // been written to w if the error is an *api.Error.
-func (s *Hub) copy(ctx context.Context, w http.ResponseWriter, node string, req api.StreamRequest, wake func()) error {
+func (s *Hub) copy(ctx context.Context, w http.ResponseWriter, a asked) error {
 	st := &stream{w: w, ctx: ctx, begun: make(chan struct{}), done: make(chan error, 1)}
-	req.ID = rand.Text()
-	defer s.drop(req.ID)
-	if err := s.await(st, node, req, wake); err != nil {
+	a.req.ID = rand.Text()
+	defer s.drop(a.req.ID)
+	if err := s.await(st, a); err != nil {
 		return err
 	}
 	// From here on the node's goroutine owns w: wait for it whatever happens.
@@ -87,14 +95,14 @@ func (s *Hub) copy(ctx context.Context, w http.ResponseWriter, node string, req 
 }
 
 // await asks the node and waits until it has dialled back.
-func (s *Hub) await(st *stream, node string, req api.StreamRequest, wake func()) error {
+func (s *Hub) await(st *stream, a asked) error {
 	s.mu.Lock()
-	st.home = node
-	s.byID[req.ID] = st
-	s.pending[node] = append(s.pending[node], req)
+	st.home = a.node
+	s.byID[a.req.ID] = st
+	s.pending[a.node] = append(s.pending[a.node], a.req)
 	s.mu.Unlock()
-	wake()
-	late := time.NewTimer(streamWait)
+	a.wake()
+	late := time.NewTimer(a.wait)
 	defer late.Stop()
 	select {
 	case <-st.begun:
@@ -104,7 +112,7 @@ func (s *Hub) await(st *stream, node string, req api.StreamRequest, wake func())
 	case <-st.ctx.Done():
 		return st.ctx.Err()
 	case <-late.C:
-		return api.Errorf(api.CodeUnavailable, "node %s does not answer, and the job is there", node).
+		return api.Errorf(api.CodeUnavailable, "node %s does not answer, and the job is there", a.node).
 			WithHint("see ginfo for the node's state; try again when it is up")
 	}
 }

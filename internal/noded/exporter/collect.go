@@ -23,18 +23,20 @@ func jobCount(name, help string) metrics.Family { return metrics.Counter(name, h
 
 // What is read at scrape time.
 var (
-	mBuild   = metrics.Gauge("gnoded_build_info", "1, with the version of the daemon.", "version")
-	mHealthy = metrics.Gauge("gnoded_healthy", "1 if the node takes jobs, 0 if something keeps it from that.")
-	mCheck   = metrics.Gauge("gnoded_health_check_passed", "1 if a check of the machine found nothing at the last look, 0 if it did.", "check")
-	mRanks   = metrics.Gauge("gnoded_containers", "Containers on the node by phase; ended ones until the controller has heard of it.", "phase")
-	mShims   = metrics.Gauge("gnoded_waiting_shims", "Shims that wait for a container.")
-	mContact = metrics.Gauge("gnoded_controller_silence_seconds", "Time since the controller answered last, in seconds.")
-	mFree    = metrics.Gauge("gnoded_disk_free_bytes", "Free space of the daemon's directories, in bytes.", "directory")
-	mMinFree = metrics.Gauge("gnoded_disk_min_free_bytes", "Free space below which the node takes no jobs, in bytes.")
-	mImages  = metrics.Gauge("gnoded_images", "Images that are kept.")
-	mStored  = metrics.Gauge("gnoded_image_bytes", "What images take on disk, unpacked, in bytes.")
-	mStore   = metrics.Gauge("gnoded_image_max_bytes", "What images may take before the oldest go, in bytes.")
-	mKept    = metrics.Gauge("gnoded_kept_log_bytes", "Logs of ended containers that are kept, in bytes.")
+	mBuild     = metrics.Gauge("gnoded_build_info", "1, with the version of the daemon.", "version")
+	mHealthy   = metrics.Gauge("gnoded_healthy", "1 if the node takes jobs, 0 if something keeps it from that.")
+	mCheck     = metrics.Gauge("gnoded_health_check_passed", "1 if a check of the machine found nothing at the last look, 0 if it did.", "check")
+	mRanks     = metrics.Gauge("gnoded_containers", "Containers on the node by phase; ended ones until the controller has heard of it.", "phase")
+	mShims     = metrics.Gauge("gnoded_waiting_shims", "Shims that wait for a container.")
+	mContact   = metrics.Gauge("gnoded_controller_silence_seconds", "Time since the controller answered last, in seconds.")
+	mFree      = metrics.Gauge("gnoded_disk_free_bytes", "Free space of the daemon's directories, in bytes.", "directory")
+	mMinFree   = metrics.Gauge("gnoded_disk_min_free_bytes", "Free space below which the node takes no jobs, in bytes.")
+	mImages    = metrics.Gauge("gnoded_images", "Images that are kept.")
+	mStored    = metrics.Gauge("gnoded_image_bytes", "What images take on disk, unpacked, in bytes.")
+	mStore     = metrics.Gauge("gnoded_image_max_bytes", "What images may take before the oldest go, in bytes.")
+	mKept      = metrics.Gauge("gnoded_kept_log_bytes", "Logs of ended containers that are kept, in bytes.")
+	mUnsent    = metrics.Gauge("gnoded_unsent_log_bytes", "Output that is to be kept by the controller and was not sent yet, in bytes.")
+	mUnsentAge = metrics.Gauge("gnoded_unsent_log_age_seconds", "For how long the oldest byte of output waits that is not sent yet, in seconds; 0: all is sent.")
 
 	mGPUOK     = gpuGauge("gnoded_gpu_healthy", "1 if the GPU is fit for jobs.")
 	mGPUUse    = gpuGauge("gnoded_gpu_utilization_ratio", "Part of the last sampling period in which a kernel ran, from 0 to 1.")
@@ -63,7 +65,7 @@ var (
 	mJobsLeft = metrics.Gauge("gnoded_jobs_without_metrics", "Containers that have no metrics of their own, because there are too many.")
 )
 
-var families = []metrics.Family{mBuild, mHealthy, mCheck, mRanks, mShims, mContact, mFree, mMinFree, mImages, mStored, mStore, mKept,
+var families = []metrics.Family{mBuild, mHealthy, mCheck, mRanks, mShims, mContact, mFree, mMinFree, mImages, mStored, mStore, mKept, mUnsent, mUnsentAge,
 	mGPUOK, mGPUUse, mGPUCopy, mGPUUsed, mGPUTotal, mGPUPower, mGPUEnergy, mGPUTemp, mGPUClock, mGPUMClock, mGPUXIDs, mGPUXID, mGPUSoft, mGPUHard,
 	mGPUJob, mJob, mJobCPU, mJobMem, mJobHeld, mJobLimit, mJobOOM, mJobPids, mJobsLeft}
 
@@ -123,6 +125,9 @@ func (e *Exporter) addNode(set *metrics.Set, count map[node.Phase]int) {
 	set.Add(mStored, float64(bytes))
 	set.Add(mStore, float64(e.Config.Images.MaxSize))
 	set.Add(mKept, float64(e.KeptLogs()))
+	bytes, age := e.Unsent()
+	set.Add(mUnsent, float64(bytes))
+	set.Add(mUnsentAge, age.Seconds())
 }
 
 // addGPU leaves out what the driver does not tell.

@@ -26,7 +26,8 @@ type Node struct {
 	Shims      func() int             // that wait for a container
 	Silence    func() time.Duration   // since the controller answered
 	Images     func() (images int, bytes int64)
-	KeptLogs   func() int64 // bytes
+	KeptLogs   func() int64                            // bytes
+	Unsent     func() (bytes int64, age time.Duration) // of logs that are kept elsewhere too
 }
 
 // Container is one that has not ended.

@@ -149,6 +149,25 @@ func markReleased(dir string) error {
 // released, and so only kept for its log.
 func IsReleased(dir string) bool { return isMarked(dir, fileReleased) }
 
+// fileKept marks a rank whose log is kept elsewhere too.
+const fileKept = "kept"
+
+// MarkKept notes that all of a rank's log is kept elsewhere, or that nobody takes it.
+func MarkKept(dir string) error { return mark(dir, fileKept) }
+
+// OwesLog says whether the log in a directory is to be kept elsewhere and is not
+// yet, and the UUID of its job.
+func OwesLog(dir string) (uuid string, owes bool) {
+	if isMarked(dir, fileKept) {
+		return "", false
+	}
+	rec, err := loadRecord(dir)
+	if err != nil || rec.Order.Logs == nil {
+		return "", false
+	}
+	return rec.Order.UUID, rec.Order.Logs.Controller
+}
+
 // asideMark stands in the name of a directory that was put aside, between the
 // rank's id and the UUID of its job.
 const asideMark = "~"

@@ -69,7 +69,7 @@ func recent(log *logs.Log) (int64, error) {
 		return 0, err
 	}
 	from := max(0, end-replay)
-	block, err := readBlock(log, from, end)
+	block, err := log.Block(from, end)
 	if err != nil || from == 0 {
 		return 0, err
 	}

@@ -118,5 +118,5 @@ func (s *Streams) sendLog(ctx context.Context, req api.StreamRequest) error {
 		return s.ctl.FailStream(ctx, req.ID, s.say(req, err.Error()))
 	}
 	defer body.Close()
-	return s.ctl.PostStreamAt(ctx, req.ID, body.start, body)
+	return s.ctl.PostStreamAt(ctx, req.ID, body.start(), body)
 }
