@@ -117,13 +117,14 @@ type TaskSets struct {
 	NumSucceeded int `json:"numSucceeded"`
 	NumFailed    int `json:"numFailed"`
 	NumCancelled int `json:"numCancelled"`
+	NumBelow     int `json:"numBelow,omitempty"` // in a list that folds arrays: tasks that would have lines of their own
 }
 
 // JobList is the answer of GET /v1/jobs. Filters (query): state, user,
-// project, name, node, all=true (ended ones too), limit.
+// project, name, node, all=true (ended ones too), text, offset, limit.
 type JobList struct {
 	Jobs  []Job `json:"jobs"`
-	Total int   `json:"total"` // matching jobs, of which Jobs may be the first
+	Total int   `json:"total"` // matching jobs, of which Jobs may be a part
 }
 
 // JobDetail is the answer of GET /v1/jobs/{id}.

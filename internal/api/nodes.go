@@ -12,6 +12,10 @@ type ClusterInfo struct {
 	Nodes      []Node      `json:"nodes"`
 	Partitions []Partition `json:"partitions,omitempty"` // that the site has made, and those that only nodes name
 
+	Total       int      `json:"total,omitempty"`       // nodes that were asked for, of which Nodes may be a part
+	NumGPUs     int      `json:"numGpus,omitempty"`     // of all of those
+	NumFreeGPUs int      `json:"numFreeGpus,omitempty"` // of NumGPUs: whole ones that nobody has
+	Models      []string `json:"models,omitempty"`      // of GPUs, in the whole cluster
 }
 
 // Node is a machine with a gnoded.

@@ -26,12 +26,12 @@ func (s *Server) routes() []route.Route {
 	used := &usage.Used{View: s.loop.View, Samples: &s.samples, Now: s.loop.Now}
 	submissions := &jobs.Submissions{Meters: s.meters, Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs, HasTree: s.trees.Has}
 	actions := &jobs.Actions{Loop: s.loop, Jobs: s.jobs, Rights: s.rights}
-	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used}
+	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used, Kept: s.kept}
 	opened := &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams, Kept: s.kept}
 	taken := nodes.NewLogs(s.rules.Now, s.jobs, s.kept, s.log)
 	past := &usage.History{Loop: s.loop, Store: s.store, Jobs: s.jobs, Rights: s.rights, Used: used, Now: s.now}
 	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, UID: s.rights.People.UID, IDs: s.ids, Key: s.jobs.Vault.Key("records told to nodes"), Log: s.log}
-	listed := &nodes.List{View: s.loop.View, Samples: &s.samples, Skews: s.skews}
+	listed := &nodes.List{Conf: s.rules.Now, Rights: s.rights, View: s.loop.View, Samples: &s.samples, Skews: s.skews, Now: s.loop.Now}
 	operator := &nodes.Operator{Loop: s.loop, Rights: s.rights}
 	joined := &nodes.Keys{Keys: s.keys, Pki: s.pki, Loop: s.loop, Now: s.now}
 	tokens := &access.Tokens{Conf: s.rules.Now, Keys: s.keys, Loop: s.loop, Now: s.now}

@@ -152,10 +152,10 @@ func (s *Actions) targets(id access.Identity, in *actInput) (api.ActionResponse,
 		}
 	}
 	if len(q.IDs) == 0 {
-		if q.User == "" && q.Project == "" && q.State == "" && q.Name == "" && q.Cluster == 0 {
+		if q.User == "" && q.Project == "" && q.State == "" && q.Name == "" && q.Cluster == 0 && q.Partition == "" {
 			return out, nil, api.Errorf(api.CodeBadRequest, "name jobs, or give at least one filter")
 		}
-		f := filter{User: q.User, Project: q.Project, State: q.State, Name: q.Name, Cluster: q.Cluster}
+		f := filter{User: q.User, Project: q.Project, State: q.State, Name: q.Name, Cluster: q.Cluster, Place: q.Partition}
 		if err := f.check(); err != nil {
 			return out, nil, err
 		}

@@ -3,15 +3,13 @@ package jobs
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/places"
 	"gbatch/internal/ctld/usage"
@@ -21,128 +19,15 @@ import (
 	"gbatch/sched"
 )
 
-// filter selects jobs. What is empty selects all.
-type filter struct {
-	State   string `query:"state" doc:"states, separated by commas; COMPLETING: those of any state that are being ended"`
-	User    string `query:"user"`
-	Project string `query:"project"`
-	Name    string `query:"name"`
-	Node    string `query:"node"`
-	Cluster int    `query:"cluster"`
-	All     bool   `query:"all" doc:"jobs that have ended too"`
-	QOS     string `query:"qos"`
-	Limit   int    `query:"limit" minimum:"0"`
-	Factors bool   `query:"factors" doc:"with the terms of the priorities of those that wait"`
-}
-
-func (f filter) check() error {
-	for _, s := range strings.Split(f.State, ",") {
-		if st := job.State(strings.ToUpper(s)); s != "" && st != job.Completing && !slices.Contains(job.States, st) {
-			return api.Errorf(api.CodeBadRequest, "there is no state %q", s).WithHint(fmt.Sprintf("states: %v, and %s", job.States, job.Completing))
-		}
-	}
-	return nil
-}
-
-// matches says whether a job is selected. Only those who may see its name can
-// ask for it by name.
-func (f filter) matches(j *state.Job, private func(*state.Owner) bool) bool {
-	return (f.User == "" || f.User == j.Owner.User) &&
-		(f.Project == "" || f.Project == j.Owner.Project) &&
-		(f.Name == "" || f.Name == j.Name && !private(j.Owner)) &&
-		(f.State == "" || f.hasState(j.Status()) || j.Completing() && f.hasState(job.Completing)) &&
-		(f.QOS == "" || f.QOS == j.Owner.QOS) &&
-		(f.Node == "" || j.On(f.Node)) &&
-		(f.Cluster == 0 || f.Cluster == clusterOfJob(j))
-}
-
-// clusterOfJob is where a job is or was, or where it is to be; 0 anywhere.
-func clusterOfJob(j *state.Job) int {
-	if a := j.Attempt; a != nil && len(a.Ranks) > 0 && a.Ranks[0].Cluster > 0 && !j.State.Pending() {
-		return a.Ranks[0].Cluster
-	}
-	return j.Request.Shape.Cluster
-}
-
-func (f filter) hasState(st job.State) bool {
-	return slices.Contains(strings.Split(strings.ToUpper(f.State), ","), string(st))
-}
-
 // Queries shows jobs.
 type Queries struct {
 	Loop   *loop.Loop
 	Jobs   *jobstore.Reader
 	Rights *access.Rights
 	Used   *usage.Used
-}
+	Kept   *keep.Store // logs
 
-// List lists jobs: those that run first, then those that wait.
-func (s *Queries) List(ctx context.Context, f *filter) (*api.JobList, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	id := access.Caller(ctx)
-	v := s.Loop.View()
-	private := func(o *state.Owner) bool { return s.Rights.Private(id, o) }
-	sums := v.Summaries()
-	var found []*state.Job
-	for j := range v.All() {
-		if (f.All || f.State != "" || !j.State.Final()) && f.lists(j, sums, private) {
-			found = append(found, j)
-		}
-	}
-	slices.SortFunc(found, inListOrder)
-	out := api.JobList{Jobs: make([]api.Job, 0, len(found)), Total: len(found)}
-	if f.Limit > 0 && len(found) > f.Limit {
-		found = found[:f.Limit]
-	}
-	for _, j := range found {
-		out.Jobs = append(out.Jobs, s.row(v, id, j, sums[j.Number]))
-	}
-	if f.Factors {
-		if err := s.addFactors(ctx, out.Jobs); err != nil {
-			return nil, err
-		}
-	}
-	return &out, nil
-}
-
-// addFactors fills in the priorities of the jobs that wait and that the caller
-// may see.
-func (s *Queries) addFactors(ctx context.Context, jobs []api.Job) error {
-	var waiting []job.Number
-	for i := range jobs {
-		if jobs[i].State == job.Queued && !jobs[i].Private {
-			waiting = append(waiting, jobs[i].Number)
-		}
-	}
-	var factors map[job.Number]sched.Factors
-	err := s.Loop.Ask(ctx, func(c *control.Controller, now sched.Time) { factors = c.Priorities(now, waiting) })
-	if err != nil {
-		return err
-	}
-	for i := range jobs {
-		if f, ok := factors[jobs[i].Number]; ok {
-			jobs[i].Factors = priorityToAPI(f)
-		}
-	}
-	return nil
-}
-
-// inListOrder puts running jobs first, then waiting ones, then ended ones,
-// each by number.
-func inListOrder(a, b *state.Job) int {
-	return cmp.Or(cmp.Compare(listGroup(a.State), listGroup(b.State)), cmp.Compare(a.Number, b.Number))
-}
-
-func listGroup(s job.State) int {
-	switch {
-	case s.Active():
-		return 0
-	case s.Pending():
-		return 1
-	}
-	return 2
+	lines lines
 }
 
 type showInput struct {
@@ -239,6 +124,28 @@ func (s *Queries) detail(id access.Identity, j *state.Job) (api.JobDetail, error
 	}
 	if j.Attempt != nil {
 		d.Done = j.Attempt.Ranks[0].Done
+		d.Log = s.logState(j)
 	}
 	return d, err
+}
+
+// logState is how far the copies of the logs of a job's last attempt go; nil: there
+// are none.
+func (s *Queries) logState(j *state.Job) *api.LogState {
+	out := api.LogState{Complete: true, Archived: true}
+	for i := range j.Attempt.Ranks {
+		st, ok := s.Kept.State(keep.Key{User: j.Owner.User, UUID: j.Identity(), Attempt: j.Attempt.Attempt, Rank: uint32(i)})
+		if !ok {
+			continue
+		}
+		if out.Ranks++; out.Ranks == 1 || st.Until.Before(out.Until) {
+			out.Until = st.Until.UTC()
+		}
+		out.Bytes += st.Bytes
+		out.Complete, out.Archived = out.Complete && st.Complete, out.Archived && st.Archived
+	}
+	if out.Ranks == 0 {
+		return nil
+	}
+	return &out
 }

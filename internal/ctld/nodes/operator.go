@@ -10,9 +10,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/loop"
-	"gbatch/internal/ctld/samples"
 	"gbatch/internal/ctld/wire"
-	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -136,42 +134,4 @@ func reservationToAPI(w sched.Window) api.Reservation {
 		Name: w.Name, UUID: w.ID, Start: wire.Time(w.Start), End: wire.Time(w.End), Nodes: w.Nodes, GPUs: w.GPUs, GPUModels: w.Match.GPUModels, Cluster: w.Match.Cluster,
 		Projects: w.Projects, Users: w.Users, Maintenance: w.Maintenance, Reason: w.Reason,
 	}
-}
-
-type clusterInput struct{}
-
-// List shows the nodes.
-type List struct {
-	View    func() *state.View
-	Samples *samples.Samples
-	Skews   *samples.Skews
-}
-
-// All is all nodes, with what they do at the moment.
-func (s *List) All(context.Context, *clusterInput) (*api.ClusterInfo, error) {
-	v := s.View()
-	out := api.ClusterInfo{Nodes: []api.Node{}}
-	for _, n := range v.Nodes {
-		node := wire.Node(v, n)
-		s.Samples.Fill(&node)
-		s.Skews.Fill(&node)
-		out.Nodes = append(out.Nodes, node)
-	}
-	return &out, nil
-}
-
-// One is a node and what became of it lately.
-func (s *List) One(_ context.Context, in *nodeName) (*api.NodeDetail, error) {
-	v := s.View()
-	n := v.Node(in.Name)
-	if n == nil {
-		return nil, api.Errorf(api.CodeNotFound, "there is no node %q", in.Name).WithHint("ginfo lists them")
-	}
-	out := api.NodeDetail{Node: wire.Node(v, n), Past: []api.NodeChange{}}
-	s.Samples.Fill(&out.Node)
-	s.Skews.Fill(&out.Node)
-	for _, c := range n.Past {
-		out.Past = append(out.Past, api.NodeChange{Time: wire.Time(c.At), State: c.State, Text: c.Text, Reason: c.Reason, By: c.By})
-	}
-	return &out, nil
 }
