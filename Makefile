@@ -44,7 +44,8 @@ build: deps compile ## build all programs into bin/
 BIN := bin
 compile:
 	@mkdir -p $(BIN)
-	CGO_ENABLED=0 $(BUILD) -o $(BIN)/ $(PLAIN)
+	@scripts/build-web
+	CGO_ENABLED=0 $(BUILD) -tags embedweb -o $(BIN)/ $(PLAIN)
 	@scripts/build-shim $(EMBED)
 	$(if $(NODE),CGO_ENABLED=1 $(BUILD) $(if $(EMBED),-overlay $(EMBED)/overlay.json) -tags 'seccomp embedshim' -o $(BIN)/ $(NODE))
 
@@ -83,6 +84,7 @@ lint: deps ## check format and go vet
 	if [ -n "$$bad" ]; then echo "not formatted by gofmt:" $$bad >&2; exit 1; fi
 	go vet ./...
 	go vet -tags seccomp ./...
+	internal/web/node_modules/.bin/tsc -p internal/web
 
 man: ## write man pages into build/man (after make build)
 	@rm -rf build/man && mkdir -p build/man
@@ -114,4 +116,4 @@ gpu-bundle: deps ## all that test-gpu needs in one folder, for a GPU machine wit
 	@scripts/gpu/bundle build/gpu-bundle
 
 clean: ## remove what was built
-	rm -rf bin build oci/shim.bin
+	rm -rf bin build oci/shim.bin internal/web/dist internal/web/node_modules

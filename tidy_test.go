@@ -123,6 +123,8 @@ var below = map[string][]string{
 	"internal/api/apitest":     {},
 	"internal/sim":             {"internal/units", "internal/control", "internal/control/amend", "internal/control/ask", "internal/job", "sched", "accounting", "internal/node", "internal/state"},
 	"internal/vmtest":          {},
+	"internal/web":             {"internal/api"},
+	"internal/web/bundle":      {},
 	"internal/sparse":          {},
 	"internal/transfer":        {"internal/sparse", "oci/atomicfile"},
 	"internal/transfer/s3test": {},

@@ -29,6 +29,7 @@ type command struct {
 	Topics     adm.Topics      `cmd:"" name:"help" help:"Show a document: how a site is run, every key of a file, every metric. No topic: the list."`
 	Diag       adm.Diag        `cmd:"" help:"How the controller fares: its loop, commits, scheduling rounds, and requests."`
 	Completion adm.Completion  `cmd:"" help:"Print what makes a shell complete the words of all commands."`
+	Web        adm.Web         `cmd:"" help:"Print a link that opens the web page for you, once."`
 	JoinString adm.JoinString  `cmd:"" help:"Print the address by which other machines reach the controller."`
 }
 

@@ -10,6 +10,7 @@ import (
 const (
 	PathTokens     = "/v1/tokens"                   // GET, POST
 	PathToken      = "/v1/tokens/{id}"              // DELETE: revoke
+	PathSession    = "/v1/session"                  // POST, DELETE: of the web page
 	PathSite       = "/v1/site"                     // GET: how to reach this controller
 	PathNodeJoin   = "/v1/nodes/{name}/join"        // POST, with a join token: get the first certificate
 	PathNodeRenew  = "/v1/nodes/{name}/certificate" // POST, that node only: get the next one
@@ -25,17 +26,19 @@ const (
 
 // What a token is for.
 const (
-	TokenUser = "user" // to speak for a user
-	TokenJoin = "join" // to join nodes
+	TokenUser  = "user"  // to speak for a user
+	TokenJoin  = "join"  // to join nodes
+	TokenLogin = "login" // to open the web page, once
+	TokenWeb   = "web"   // what a browser has from then on, in a cookie: a session
 )
 
 // TokenRequest asks for a token.
 type TokenRequest struct {
-	Use   string `json:"use"`             // TokenUser, TokenJoin
+	Use   string `json:"use"`             // TokenUser, TokenJoin, TokenLogin
 	User  string `json:"user,omitempty"`  // of a user token; empty: the caller
 	Node  string `json:"node,omitempty"`  // of a join token: for this node only
 	Uses  int    `json:"uses,omitempty"`  // of a join token: so many nodes; 0: 1
-	LifeS int64  `json:"lifeS,omitempty"` // seconds; 0: 30 days, or an hour to join
+	LifeS int64  `json:"lifeS,omitempty"` // seconds; 0: 30 days, an hour to join, or two minutes to log in
 	Note  string `json:"note,omitempty"`  // what it is for, at most 200 bytes
 }
 
@@ -46,7 +49,8 @@ type Token struct {
 	Use     string    `json:"use"`
 	User    string    `json:"user,omitempty"`
 	Node    string    `json:"node,omitempty"`
-	Left    int       `json:"left,omitempty"` // uses of a join token
+	Left    int       `json:"left,omitempty"` // uses of a token to join or to log in
+	Of      string    `json:"of,omitempty"`   // of a session: the token that was shown for it, with which it ends
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
 	By      string    `json:"by"` // who made it

@@ -197,6 +197,19 @@ var matrix = map[string]struct {
 	"POST /v1/nodes/{name}/steps":       {"/v1/nodes/n1/steps", `{}`, "401 403 403 403 403 403 400 403 403"},
 	"POST /v1/nodes/{name}/certificate": {"/v1/nodes/n1/certificate", `{}`, "401 403 403 403 403 403 400 403 403"},
 
+	"POST /v1/trees":             {"/v1/trees", `{"chunks":[]}`, "401 400 400 400 400 400 403 403 403"}, // a tree without chunks; and see internal/ctld/trees
+	"PUT /v1/trees/chunks/{sum}": {"/v1/trees/chunks/none", "x", "401 400 400 400 400 400 403 403 403"},
+
+	"GET /v1/nodes/{name}/jobs/{id}/trees/{tree}": {"/v1/nodes/n1/jobs/1/trees/none", "", "401 403 403 403 403 403 403 403 403"}, // the job is on no node
+
+	"POST /v1/session":   {"/v1/session", "", "401 204 204 204 204 204 403 403 403"}, // and see TestLoginLink
+	"DELETE /v1/session": {"/v1/session", "", "401 400 400 400 400 400 403 403 403"},
+
+	"GET /web/": {"/web/", "", "404 404 404 404 404 404 404 404 404"}, // which tests are built without
+	"GET /{$}":  {"/", "", "404 404 404 404 404 404 404 404 404"},
+
+	"GET /v1/login":         {"/v1/login", "", "404 404 404 404 404 404 404 404 404"},
+	"POST /v1/login":        {"/v1/login", `{"idToken":"x"}`, "404 404 404 404 404 404 404 404 404"},
 	"GET /healthz":          {"/healthz", "", "200 200 200 200 200 200 200 200 200"},
 	"GET /openapi.json":     {"/openapi.json", "", "200 200 200 200 200 200 200 200 200"},
 	"GET /openapi.yaml":     {"/openapi.yaml", "", "200 200 200 200 200 200 200 200 200"},

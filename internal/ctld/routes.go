@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/ctld/trees"
 	"gbatch/internal/ctld/usage"
 	"gbatch/internal/metrics"
+	"gbatch/internal/web"
 )
 
 // routes is the API: each route with its path, who may use it, what it is for
@@ -39,7 +40,7 @@ func (s *Server) routes() []route.Route {
 	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
-	return append(slices.Concat(entering(opened), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs})), []route.Route{
+	return append(slices.Concat(entering(opened), ofPage(tokens), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs})), []route.Route{
 		route.JSON("POST "+api.PathJobs, access.ByUsers, submissions.Submit).Is("submit-job", "Submit a job"),
 		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
@@ -91,6 +92,17 @@ func (s *Server) routes() []route.Route {
 		route.Described("GET /openapi-3.0.yaml", ""),
 		route.Plain("/", access.ByAnyone, "", nothingHere),
 	}...)
+}
+
+// ofPage are what the web page has beside the API.
+func ofPage(tokens *access.Tokens) []route.Route {
+	sessions := &access.Sessions{Tokens: tokens}
+	return []route.Route{
+		route.Plain("POST "+api.PathSession, access.ByLogins, "Between the web page and the controller: exchange a token for a session, in a cookie", sessions.Open),
+		route.Plain("DELETE "+api.PathSession, access.ByUsers, "Between the web page and the controller: end the session", sessions.Close),
+		route.Plain("GET "+web.Base, access.ByAnyone, "The web page: a document, a script and a style sheet", web.Serve),
+		route.Plain("GET /{$}", access.ByAnyone, "", web.Home),
+	}
 }
 
 // entering are the streams to jobs that run.

@@ -157,6 +157,9 @@ func TestWhoMakesTokens(t *testing.T) {
 	}{
 		"own":            {bySocket, own, ""},
 		"own_by_token":   {byToken, own, api.CodeDenied},
+		"link":           {bySocket, api.TokenRequest{Use: api.TokenLogin}, ""},
+		"link_of_admin":  {boss, api.TokenRequest{Use: api.TokenLogin, User: "ann"}, api.CodeBadRequest},
+		"link_too_long":  {bySocket, api.TokenRequest{Use: api.TokenLogin, LifeS: 601}, api.CodeBadRequest},
 		"of_another":     {bySocket, api.TokenRequest{Use: api.TokenUser, User: "boss"}, api.CodeDenied},
 		"to_join":        {bySocket, join, api.CodeDenied},
 		"admin":          {boss, api.TokenRequest{Use: api.TokenUser, User: "ann"}, ""},
@@ -182,7 +185,7 @@ func TestWhoMakesTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := make(eve, own); !client.IsCode(err, api.CodeOverLimit) || !strings.Contains(err.Error(), "eve has 100 of at most 100 tokens in force (limits.perUser.tokens)") {
+	if err := make(eve, own); !client.IsCode(err, api.CodeOverLimit) || !strings.Contains(err.Error(), "eve has 100 of at most 100 tokens and sessions in force (limits.perUser.tokens)") {
 		t.Errorf("token %d: %v", maxTokens+1, err)
 	}
 }

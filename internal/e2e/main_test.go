@@ -103,8 +103,11 @@ func buildPrograms(to string) error {
 	if out, err := exec.Command("../../scripts/build-shim").CombinedOutput(); err != nil {
 		return fmt.Errorf("build what gnoded carries: %w\n%s", err, out)
 	}
+	if out, err := exec.Command("../../scripts/build-web").CombinedOutput(); err != nil {
+		return fmt.Errorf("build the web page: %w\n%s", err, out)
+	}
 	for _, cgo := range []string{"0", "1"} {
-		args := []string{"build", "-buildvcs=false", "-tags", "seccomp embedshim", "-o", to + "/"}
+		args := []string{"build", "-buildvcs=false", "-tags", "seccomp embedshim embedweb", "-o", to + "/"}
 		for _, main := range mains {
 			if name := filepath.Base(filepath.Dir(main)); (name == "gnoded") == (cgo == "1") {
 				args = append(args, "gbatch/cmd/"+name)

@@ -26,6 +26,7 @@ const (
 	RoleAdmin    role = "admin"    // also who may do what
 	RoleNode     role = "node"     // speak for one node
 	RoleJoin     role = "join"     // make a node one
+	RoleLogin    role = "login"    // open the web page, once
 )
 
 // Identity is who a request comes from.
@@ -126,6 +127,7 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 	header := r.Header.Get("Authorization")
 	token, isToken := strings.CutPrefix(header, "Bearer ")
 	credential, isMunge := strings.CutPrefix(header, munge.Scheme)
+	session := sessionOf(r)
 	switch {
 	case isToken:
 		id, e = a.byToken(token)
@@ -133,6 +135,8 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 		id, e = a.byMunge(w, r, credential)
 	case header != "":
 		e = api.Errorf(api.CodeUnauthorized, "the Authorization header has a scheme that this controller does not know").WithHint("use a bearer token")
+	case session != "":
+		id, e = a.bySession(session)
 	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		id, e = a.byCertificate(r)
 	case local:
@@ -156,8 +160,13 @@ func (a *Authenticator) byToken(raw string) (Identity, *api.Error) {
 		return Identity{Via: "token"}, e
 	}
 	id := Identity{User: t.User, Via: "token " + t.ID, Token: t.ID, Ended: t.ended}
-	if t.Use == api.TokenJoin {
+	switch t.Use {
+	case api.TokenJoin:
 		id.Role, id.User, id.Node = RoleJoin, "", t.Node
+	case api.TokenLogin:
+		id.Role = RoleLogin
+	case api.TokenWeb:
+		return id, api.Errorf(api.CodeUnauthorized, "this is the session of a web page: it is of no use elsewhere").WithHint(hintToken)
 	}
 	return id, e
 }

@@ -183,7 +183,11 @@ func (k *Keyring) list(now time.Time) (live []api.Token, old []state.Record) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.tokens, func(id string, t *token) bool {
-		if now.After(t.Expires.Add(keepTokens)) {
+		keep := keepTokens
+		if t.Use == api.TokenLogin || t.Use == api.TokenWeb {
+			keep = 0 // there are many, and who logged in is in the audit log
+		}
+		if now.After(t.Expires.Add(keep)) {
 			old = append(old, state.Record{Kind: state.KindToken, Name: id})
 			return true
 		}

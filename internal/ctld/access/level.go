@@ -14,6 +14,7 @@ const (
 	ByAdmins        Level = "admins"
 	ByNodes         Level = "the node itself" // the handler asks which
 	ByJoiners       Level = "a token to join"
+	ByLogins        Level = "users, by a token or a link of `gadm web`"
 	ByScrapers      Level = "operators, `metrics.scrapers`" // and those that metrics.scrapers names
 )
 
@@ -35,6 +36,8 @@ func (l Level) Admits(id Identity) bool {
 		return id.Role == RoleNode || id.Root
 	case ByJoiners:
 		return id.Role == RoleJoin
+	case ByLogins:
+		return person || id.Role == RoleLogin
 	case ByScrapers:
 		return id.Operator() || person && id.scraper
 	}
@@ -46,6 +49,8 @@ func (l Level) Refusal(id Identity) *api.Error {
 	switch {
 	case id.Role == RoleJoin:
 		return api.Errorf(api.CodeDenied, "a token to join can join a node, and nothing else").WithHint("get one for a user by `gadm token create`")
+	case id.Role == RoleLogin:
+		return api.Errorf(api.CodeDenied, "a link of `gadm web` opens the web page, and nothing else").WithHint("get a token by `gadm token create`")
 	case l == ByJoiners:
 		return api.Errorf(api.CodeDenied, "to join a node needs a token that was made for it").
 			WithHint("get one by `gadm node-token create`, and name it as joinTokenFile in gnoded.yaml")

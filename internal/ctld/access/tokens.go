@@ -12,12 +12,15 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/state"
 )
 
 // How long tokens live when nothing is said, and at most.
 const (
 	userLife, maxUserLife = 30 * 24 * time.Hour, 366 * 24 * time.Hour
 	joinLife, maxJoinLife = time.Hour, 30 * 24 * time.Hour
+
+	loginLife, maxLoginLife = 2 * time.Minute, 10 * time.Minute
 )
 
 const (
@@ -45,6 +48,11 @@ func (s *Tokens) Create(ctx context.Context, in *TokenInput) (*api.Token, error)
 	if err != nil {
 		return nil, err
 	}
+	return s.give(ctx, t)
+}
+
+// give puts a token into force, and gives its secret away this once.
+func (s *Tokens) give(ctx context.Context, t api.Token) (*api.Token, error) {
 	s.Keys.Change.Lock()
 	defer s.Keys.Change.Unlock()
 	live, old := s.Keys.list(s.Now())
@@ -72,12 +80,12 @@ func (s *Tokens) Create(ctx context.Context, in *TokenInput) (*api.Token, error)
 // record for a while: making and revoking them is no way to fill the store.
 func (s *Tokens) tooMany(t api.Token, live []api.Token) error {
 	most := int(s.Conf().Limits.Of(t.User).Tokens)
-	if most == 0 || t.Use != api.TokenUser {
+	if most == 0 || t.Use == api.TokenJoin {
 		return nil
 	}
 	inForce, kept := 0, 0
 	for _, x := range live {
-		if x.Use != t.Use || x.User != t.User {
+		if x.Use == api.TokenJoin || x.User != t.User {
 			continue
 		}
 		kept++
@@ -87,7 +95,7 @@ func (s *Tokens) tooMany(t api.Token, live []api.Token) error {
 	}
 	switch {
 	case inForce >= most:
-		return api.Errorf(api.CodeOverLimit, "%s has %d of at most %d tokens in force (limits.perUser.tokens)", t.User, inForce, most).
+		return api.Errorf(api.CodeOverLimit, "%s has %d of at most %d tokens and sessions in force (limits.perUser.tokens)", t.User, inForce, most).
 			WithHint("revoke some by `gadm token revoke`")
 	case kept >= onRecord*most:
 		return api.Errorf(api.CodeOverLimit, "%s has %d tokens on record, revoked ones too, of at most %d (ten times limits.perUser.tokens)", t.User, kept, onRecord*most).
@@ -114,6 +122,11 @@ func (s *Tokens) newToken(id Identity, q api.TokenRequest) (api.Token, error) {
 		if !site.NameRule.MatchString(t.User) {
 			return t, bad("%q is no user name", t.User)
 		}
+	case q.Use == api.TokenLogin && (q.User != "" || q.Node != "" || q.Uses != 0):
+		return t, bad("a link to the web page is for yourself, and for once")
+	case q.Use == api.TokenLogin:
+		t.User, t.Left = id.User, 1
+		life, longest = loginLife, maxLoginLife
 	case q.Use == api.TokenJoin && q.User != "":
 		return t, bad("a token to join has no user")
 	case q.Use == api.TokenJoin:
@@ -126,17 +139,21 @@ func (s *Tokens) newToken(id Identity, q api.TokenRequest) (api.Token, error) {
 		t.Node, t.Left = q.Node, max(q.Uses, 1)
 		life, longest = joinLife, maxJoinLife
 	default:
-		return t, bad("a token is for use %q or %q", api.TokenUser, api.TokenJoin)
+		return t, bad("a token is for use %q, %q or %q", api.TokenUser, api.TokenJoin, api.TokenLogin)
 	}
 	if q.LifeS != 0 {
 		life = time.Duration(q.LifeS) * time.Second
 	}
 	if q.LifeS < 0 || q.LifeS > int64(longest/time.Second) {
-		return t, bad("a token of this use lives at most %d hours", int(longest.Hours()))
+		return t, bad("a token of this use lives at most %v", longest)
 	}
 	t.Expires = now.Add(life)
-	switch own := t.Use == api.TokenUser && t.User == id.User; {
-	case id.admin():
+	switch own := t.Use != api.TokenJoin && t.User == id.User; {
+	case t.Use == api.TokenLogin && id.Token != "":
+		if by, ok := s.Keys.Token(id.Token); ok {
+			t.Of = cmp.Or(by.Of, by.ID) // what comes of it ends with that
+		}
+	case id.admin() && t.Use != api.TokenLogin:
 	case !own:
 		return t, api.Errorf(api.CodeDenied, "only an admin makes tokens for others and for nodes")
 	case !id.Machine:
@@ -159,7 +176,7 @@ func (s *Tokens) List(ctx context.Context, in *tokensInput) (*api.TokenList, err
 	live, _ := s.Keys.list(s.Now())
 	out := api.TokenList{Tokens: []api.Token{}}
 	for _, t := range live {
-		if in.All || t.Use == api.TokenUser && t.User == id.User {
+		if in.All || t.Use != api.TokenJoin && t.User == id.User {
 			out.Tokens = append(out.Tokens, t)
 		}
 	}
@@ -181,16 +198,32 @@ func (s *Tokens) Revoke(ctx context.Context, in *TokenName) error {
 	s.Keys.Change.Lock()
 	defer s.Keys.Change.Unlock()
 	t, ok := s.Keys.Token(in.ID)
-	if !ok || !id.admin() && (t.Use != api.TokenUser || t.User != id.User) {
+	if !ok || !id.admin() && (t.Use == api.TokenJoin || t.User != id.User) {
 		return api.Errorf(api.CodeNotFound, "you have no token %q", in.ID).WithHint("`gadm token list` shows yours")
 	}
-	if !t.Revoked.IsZero() {
+	return s.revoke(ctx, t)
+}
+
+// revoke takes a token out of force, and the sessions that were opened by it. The
+// caller holds Keys.Change.
+func (s *Tokens) revoke(ctx context.Context, t api.Token) error {
+	var ended []api.Token
+	var records []state.Record
+	live, _ := s.Keys.list(s.Now())
+	for _, x := range live {
+		if x.Revoked.IsZero() && (x.ID == t.ID || x.Of == t.ID) {
+			x.Revoked = s.Now().UTC().Truncate(time.Second)
+			ended, records = append(ended, x), append(records, TokenRecord(x))
+		}
+	}
+	if len(ended) == 0 {
 		return nil
 	}
-	t.Revoked = s.Now().UTC().Truncate(time.Second)
-	if err := s.Loop.Commit(ctx, "token "+t.ID, "revoked, of "+cmp.Or(t.User, "nodes"), TokenRecord(t)); err != nil {
+	if err := s.Loop.Commit(ctx, "token "+t.ID, "revoked, of "+cmp.Or(t.User, "nodes"), records...); err != nil {
 		return err
 	}
-	s.Keys.PutToken(t)
+	for _, x := range ended {
+		s.Keys.PutToken(x)
+	}
 	return nil
 }

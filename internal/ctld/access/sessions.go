@@ -1,0 +1,133 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/state"
+)
+
+// sessionLife is how long a session lives at most; one that was opened by a token
+// ends with that.
+const sessionLife = 12 * time.Hour
+
+// sessionCookie keeps a browser's session. By the prefix of its name browsers hold
+// us to what matters: no other host, no other path, never in clear.
+const sessionCookie = "__Host-gbatch"
+
+// sessionOf is the session that a request comes with; empty: it has none, or
+// another site's page may have sent it. Cookies go by site, and other ports of this
+// machine are of the same one, so that it is asked of each request, to read too.
+func sessionOf(r *http.Request) string {
+	c, err := r.Cookie(sessionCookie)
+	if err != nil {
+		return ""
+	}
+	from := r.Header.Get("Sec-Fetch-Site")
+	if from == "same-origin" || from == "" && r.Header.Get("Origin") == "https://"+r.Host {
+		return c.Value
+	}
+	return ""
+}
+
+func (a *Authenticator) bySession(raw string) (Identity, *api.Error) {
+	t, e := a.keys.verify(raw, a.now())
+	if t == nil {
+		return Identity{Via: "session"}, e
+	}
+	id := Identity{User: t.User, Via: "session " + t.ID, Token: t.ID, Ended: t.ended}
+	if e == nil && t.Use != api.TokenWeb {
+		e = api.Errorf(api.CodeUnauthorized, "the token %s is no session", t.ID)
+	}
+	if e != nil {
+		e = e.WithHint("log in again")
+	}
+	return id, e
+}
+
+// Sessions opens and ends the sessions of browsers.
+type Sessions struct{ Tokens *Tokens }
+
+// Open gives a browser a session: by a token, or by a link of `gadm web`, which is
+// then used up.
+func (s *Sessions) Open(w http.ResponseWriter, r *http.Request) error {
+	id := Caller(r.Context())
+	if id.Token == "" || strings.HasPrefix(id.Via, "session ") {
+		return api.Errorf(api.CodeBadRequest, "a session is opened by a token").WithHint("send it in the header Authorization")
+	}
+	t, secret, err := s.open(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, cookie(secret, int(t.Expires.Sub(s.Tokens.Now()).Seconds())))
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Sessions) open(ctx context.Context, id Identity) (t api.Token, secret string, err error) {
+	keys := s.Tokens.Keys
+	keys.Change.Lock()
+	defer keys.Change.Unlock()
+	by, ok := keys.Token(id.Token)
+	if !ok || !by.Revoked.IsZero() { // since it was asked who calls
+		return t, "", api.Errorf(api.CodeUnauthorized, "the token %s was revoked, or used", id.Token).WithHint("get a new one by `gadm web`")
+	}
+	now := s.Tokens.Now().UTC().Truncate(time.Second)
+	t = api.Token{ID: rand.Text()[:12], Use: api.TokenWeb, User: by.User, Created: now, Expires: now.Add(sessionLife), By: by.User}
+	live, old := keys.list(now)
+	var changed []api.Token
+	if by.Use == api.TokenLogin {
+		by.Left, by.Revoked = 0, now
+		changed = append(changed, by)
+		t.Of = by.Of
+	} else {
+		t.Of = by.ID
+	}
+	if of, ok := keys.Token(t.Of); ok && of.Expires.Before(t.Expires) {
+		t.Expires = of.Expires
+	}
+	if err := s.Tokens.tooMany(t, live); err != nil {
+		return t, "", err
+	}
+	if secret, err = keys.issue(t); err != nil {
+		return t, "", err
+	}
+	changed = append(changed, t)
+	records := append([]state.Record{}, old...)
+	for _, x := range changed {
+		records = append(records, TokenRecord(x))
+	}
+	if err := s.Tokens.Loop.Commit(ctx, "session "+t.ID, "for "+t.User+", until "+t.Expires.Format(time.RFC3339), records...); err != nil {
+		return t, "", err
+	}
+	for _, x := range changed {
+		keys.PutToken(x)
+	}
+	return t, secret, nil
+}
+
+// Close ends the session that the request came with.
+func (s *Sessions) Close(w http.ResponseWriter, r *http.Request) error {
+	ctx, keys := r.Context(), s.Tokens.Keys
+	keys.Change.Lock()
+	defer keys.Change.Unlock()
+	t, ok := keys.Token(Caller(ctx).Token)
+	if !ok || t.Use != api.TokenWeb {
+		return api.Errorf(api.CodeBadRequest, "this request came with no session").WithHint("revoke a token by `gadm token revoke`")
+	}
+	http.SetCookie(w, cookie("", -1))
+	if err := s.Tokens.revoke(ctx, t); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// cookie is the session as a browser keeps it. A negative age takes it away.
+func cookie(value string, age int) *http.Cookie {
+	return &http.Cookie{Name: sessionCookie, Value: value, Path: "/", MaxAge: age, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+}

@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestWebPage uses the page as a new user does, with real jobs.
+func TestWebPage(t *testing.T) {
+	address, err := freeAddress() // the same after a restart
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, siteOptions{ctldConfig: quick + "operators: [root]\n", listen: address})
+	b := newBrowser(t)
+	s.must("gsubmit", "--image", image, "--name", "steady", "--", "sh", "-c", `trap "exit 0" TERM; printf "\033[32mfirst line\033[0m\n"; while :; do sleep 0.1; done`)
+	s.must("gsubmit", "--image", image, "--name", "<img src=x onerror=alert(1)>", "--hold", "--", "true")
+	link := strings.TrimSpace(s.run("gadm", "web").out)
+	base, _, _ := strings.Cut(link, "#")
+
+	b.open(link)
+	b.shows("steady")
+	b.shows("<img src=x onerror=alert(1)>")
+	if got := b.text("location.hash + document.cookie + document.querySelectorAll('td img').length"); got != "0" {
+		t.Errorf("a secret in the address or where scripts read it, or markup of a name: %q", got)
+	}
+	if got := b.text("(() => { try { document.body.innerHTML = '<b>x</b>' } catch { return 'refused' } })()"); got != "refused" {
+		t.Errorf("text became markup: %s", got)
+	}
+	b.fill("input[type=search]", "STEADY running")
+	b.until("others are gone", "document.querySelectorAll('td.name').length === 1")
+	b.press("1")
+	b.shows("first line")
+	if got := b.text("document.querySelector('.log .fg2').textContent"); got != "first line" {
+		t.Errorf("colours of the output: %q", got)
+	}
+	b.press("Cancel")
+	b.shows("This ends 1 job:")
+	b.confirm("Cancel")
+	b.shows("CANCELLED") // without being loaded again
+	b.accessible("a job")
+
+	b.press("Submit")
+	b.fill("textarea", `{"name": "typed", "request": {"resources": {"gpus": 0, "cpus": 1, "cpuMemoryGb": 1}, "docker": {"image": "`+image+`", "command": "echo from the page"}, "frobnicate": 1}}`)
+	b.press("Check")
+	b.shows("request.frobnicate")
+	b.accessible("a document with a mistake")
+
+	s.ctld.kill()
+	b.press("Check")
+	b.shows("The controller does not answer.")
+	s.ctld.start()
+	b.until("the banner is gone", "!document.querySelector('.banner')")
+	if got := b.text("document.querySelector('textarea').value"); !strings.Contains(got, "typed") {
+		t.Errorf("what was typed is lost: %q", got)
+	}
+	b.fill("textarea", `{"name": "typed", "request": {"resources": {"gpus": 0, "cpus": 1, "cpuMemoryGb": 1}, "docker": {"image": "`+image+`", "command": "echo from the page"}}}`)
+	b.do("submit", chromedp.Click("//main//button[normalize-space()='Submit' and not(@disabled)]", chromedp.NodeVisible))
+	b.shows("from the page")
+	b.shows("FINISHED")
+
+	b.press("Cluster")
+	b.shows(s.nodeName(0))
+	b.press("Drain")
+	b.fill("dialog input", "new disk")
+	b.confirm("Drain")
+	b.shows("new disk")
+	b.accessible("the cluster")
+	b.press("Resume")
+	b.confirm("Resume")
+	b.until("the node is up", "document.querySelector('.node .state')?.textContent === 'up'")
+
+	b.press("When could I have …?")
+	b.fill("details input", "1000")
+	b.press("Ask")
+	b.shows("no node has a GPU")
+	b.operate()
+
+	b.press("Shares")
+	b.shows("Shares and use")
+	b.accessible("shares")
+	b.do("use a phone", chromedp.EmulateViewport(390, 800))
+	for _, page := range []string{"jobs?all=true", "jobs/1", "submit", "cluster", "shares", "operate", "operate?tab=audit"} {
+		b.open(base + page)
+		b.until(page+" is drawn", "document.querySelector('main h1')")
+		if got := b.text("document.documentElement.scrollWidth > innerWidth"); got != "false" {
+			t.Errorf("%s is wider than a phone", page)
+		}
+	}
+
+	b.press("Log out")
+	b.shows("You are logged out.")
+	b.accessible("the login")
+	b.open(link)
+	b.shows("was revoked") // the link is used up
+	if list := b.complaints(); len(list) > 0 {
+		t.Errorf("the page complained: %q", list)
+	}
+}
+
+// operate reserves a node and ends that, and looks at the rest of the page for operators.
+func (b *browser) operate() {
+	b.t.Helper()
+	b.press("Operate")
+	b.shows("Nothing is reserved.")
+	b.press("Reserve nodes")
+	b.fill("dialog input", "<b>course")
+	b.confirm("Reserve")
+	b.shows("name") // what is wrong with it
+	b.accessible("a reservation with mistakes")
+	b.fill("dialog input", "course")
+	b.fill("dialog label:nth-child(5) input", "1")
+	b.fill("dialog label:nth-child(7) input", "root")
+	b.confirm("Reserve")
+	b.shows("user root")
+	b.accessible("reservations")
+	b.press("End")
+	b.confirm("End it")
+	b.shows("Nothing is reserved.")
+	b.press("audit")
+	b.shows("/v1/reservations")
+	b.accessible("the audit log")
+	b.press("rules")
+	b.shows("operators")
+	b.press("health")
+	b.shows("GET /v1/jobs")
+	b.accessible("health")
+}
+
+// accessible looks for what keeps people from using the page that is shown, by the
+// rules of WCAG AA that a program can check.
+func (b *browser) accessible(what string) {
+	b.t.Helper()
+	axe, err := os.ReadFile("../web/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		b.t.Fatalf("%v: run scripts/build-web", err)
+	}
+	b.do("load the rules", func(ctx context.Context, target *chromedp.Target) (v chromedp.Void, err error) {
+		_, err = chromedp.Evaluate[any](string(axe)+"; undefined")(ctx, target)
+		return v, err
+	})
+	got, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']}).then((r) =>
+		r.violations.map((v) => v.id + ': ' + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(' | ')).join('\n'))`, chromedp.EvalAwaitPromise))
+	if err != nil || got != "" {
+		b.t.Errorf("%s: %v\n%s", what, err, got)
+	}
+}

@@ -1,0 +1,52 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Failure } from './http'
+
+// Dialog asks before something is done. Escape and the first button leave it.
+export function Dialog(props: { title: string; children: ComponentChildren; yes: string; busy?: boolean; danger?: boolean; onYes: () => void; onNo: () => void }) {
+  const box = useRef<HTMLDialogElement>(null)
+  useEffect(() => box.current?.showModal(), [])
+  return (
+    <dialog
+      ref={box}
+      aria-labelledby="dialog-title"
+      onCancel={(e: Event) => {
+        e.preventDefault()
+        props.onNo()
+      }}
+    >
+      <h2 id="dialog-title">{props.title}</h2>
+      {props.children}
+      <div class="buttons">
+        <button type="button" onClick={props.onNo}>
+          Leave it
+        </button>
+        <button type="button" class={props.danger ? 'danger' : 'main'} disabled={props.busy} onClick={props.onYes}>
+          {props.yes}
+        </button>
+      </div>
+    </dialog>
+  )
+}
+
+// Trouble is what went wrong, in the controller's words, with what to do next.
+export function Trouble(props: { of: unknown }) {
+  if (!props.of) return null
+  const e = props.of as Partial<Failure>
+  return (
+    <div class="trouble" role="alert">
+      <p>{e.message ?? String(props.of)}</p>
+      {e.problems && e.problems.length > 0 && (
+        <ul>
+          {e.problems.map((p) => (
+            <li key={p.path + p.message}>
+              <code>{p.path}</code>: {p.message}
+              {p.hint && <> ({p.hint})</>}
+            </li>
+          ))}
+        </ul>
+      )}
+      {e.hint && <p class="hint">{e.hint}</p>}
+    </div>
+  )
+}

@@ -1,0 +1,203 @@
+import { useEffect, useState } from 'preact/hooks'
+import type * as api from './api'
+import { Trouble } from './dialog'
+import { change, read } from './http'
+import { go, usePlace } from './route'
+import { Time } from './words'
+
+// Fields are what the form asks for; the document has all else.
+interface Fields {
+  name: string
+  image: string
+  command: string
+  gpus: number
+  cpus: number
+  memory: number // GiB
+  hours: number
+}
+
+// Document is a job document as far as the form touches it.
+interface Document {
+  name?: string
+  request?: {
+    resources?: { gpus?: unknown; cpus?: number; cpuMemoryGb?: number }
+    docker?: { image?: string; command?: string | string[] }
+    scheduling?: { maxDuration?: string }
+  }
+}
+
+const kept = 'gbatch.draft' // where what was typed outlives a closed page
+
+const example: Document = {
+  name: 'first',
+  request: {
+    resources: { gpus: 1, cpus: 2, cpuMemoryGb: 4 },
+    docker: { image: 'debian:12', command: 'echo hello from $HOSTNAME' },
+    scheduling: { maxDuration: '1 hour' },
+  },
+}
+
+// Submit is a job document as a form and as text: two views of the same.
+export function Submit() {
+  const again = usePlace().query.get('again')
+  const [text, setText] = useState(() => sessionStorage.getItem(kept) ?? JSON.stringify(example, null, 2))
+  const [checked, setChecked] = useState<api.SubmitResponse>()
+  const [failed, fail] = useState<unknown>()
+  const [busy, work] = useState(false)
+  useEffect(() => sessionStorage.setItem(kept, text), [text])
+  useEffect(() => {
+    if (!again) return
+    read<api.JobDetail>('/v1/jobs/' + encodeURIComponent(again)).then((j) => j.spec && setText(JSON.stringify(j.spec, null, 2)), fail)
+  }, [again])
+  const document = parsed(text)
+  const edit = (change: (d: Document) => void) => {
+    if (!document) return
+    change(document)
+    setText(JSON.stringify(document, null, 2))
+    setChecked(undefined)
+  }
+  const send = async (dryRun: boolean) => {
+    work(true)
+    fail(undefined)
+    setChecked(undefined)
+    try {
+      if (!document) throw new Error('This is not JSON.')
+      const key = { 'Idempotency-Key': crypto.randomUUID() } // a double click is one job
+      const answer = await change<api.SubmitResponse>('POST', '/v1/jobs', { job: document, dryRun }, dryRun ? {} : key)
+      if (dryRun) setChecked(answer)
+      else {
+        sessionStorage.removeItem(kept)
+        go('/jobs/' + answer.number)
+      }
+    } catch (e) {
+      fail(e)
+    }
+    work(false)
+  }
+  return (
+    <>
+      <div class="bar">
+        <h1>Submit</h1>
+        <button type="button" disabled={busy} onClick={() => send(true)}>
+          Check
+        </button>
+        <button type="button" class="main" disabled={busy} onClick={() => send(false)}>
+          Submit
+        </button>
+      </div>
+      <Trouble of={failed} />
+      {checked && <Checked answer={checked} />}
+      <div class="two">
+        {document ? <Form fields={fieldsOf(document)} edit={edit} /> : <p class="reason bad">The text is not JSON: {problem(text)}</p>}
+        <label class="text">
+          <span>Job document</span>
+          <textarea
+            spellcheck={false}
+            value={text}
+            onInput={(e) => {
+              setText(e.currentTarget.value)
+              setChecked(undefined)
+            }}
+          />
+        </label>
+      </div>
+    </>
+  )
+}
+
+function Checked(props: { answer: api.SubmitResponse }) {
+  const { estimate, notes, project } = props.answer
+  return (
+    <div class="reason" role="status">
+      <p>
+        It would be taken, for project {project}.{' '}
+        {estimate && (
+          <>
+            {estimate.text}
+            {estimate.at && (
+              <>
+                {' '}
+                (<Time at={estimate.at} />)
+              </>
+            )}
+          </>
+        )}
+      </p>
+      <ul>
+        {(notes ?? []).map((n) => (
+          <li key={n.path + n.message}>
+            <code>{n.path}</code> {n.message}
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+function Form(props: { fields: Fields; edit: (change: (d: Document) => void) => void }) {
+  const f = props.fields
+  const { edit } = props
+  const request = (d: Document) => (d.request ??= {})
+  const number = (label: string, value: number, help: string, set: (d: Document, n: number) => void) => (
+    <label>
+      <span>{label}</span>
+      <input type="number" min="0" step="any" value={value || ''} onInput={(e) => edit((d) => set(d, Number(e.currentTarget.value)))} />
+      <small>{help}</small>
+    </label>
+  )
+  return (
+    <form class="fields" onSubmit={(e: Event) => e.preventDefault()}>
+      <label>
+        <span>Name</span>
+        <input value={f.name} onInput={(e) => edit((d) => void (d.name = e.currentTarget.value))} />
+        <small>how you find it in lists</small>
+      </label>
+      <label>
+        <span>Image</span>
+        <input value={f.image} onInput={(e) => edit((d) => void ((request(d).docker ??= {}).image = e.currentTarget.value))} />
+        <small>as for docker run: registry/name:tag</small>
+      </label>
+      <label>
+        <span>Command</span>
+        <input value={f.command} onInput={(e) => edit((d) => void ((request(d).docker ??= {}).command = e.currentTarget.value || undefined))} />
+        <small>run by the image's shell; empty: the image's own</small>
+      </label>
+      {number('GPUs', f.gpus, 'whole ones; a model goes into the document', (d, n) => void ((request(d).resources ??= {}).gpus = n))}
+      {number('CPUs', f.cpus, 'cores', (d, n) => void ((request(d).resources ??= {}).cpus = n))}
+      {number('Memory', f.memory, 'GiB', (d, n) => void ((request(d).resources ??= {}).cpuMemoryGb = n))}
+      {number('Time limit', f.hours, 'hours', (d, n) => void ((request(d).scheduling ??= {}).maxDuration = n ? `${n} hours` : undefined))}
+    </form>
+  )
+}
+
+function fieldsOf(d: Document): Fields {
+  const { resources, docker, scheduling } = d.request ?? {}
+  const command = docker?.command
+  return {
+    name: d.name ?? '',
+    image: docker?.image ?? '',
+    command: Array.isArray(command) ? command.join(' ') : (command ?? ''),
+    gpus: typeof resources?.gpus === 'number' ? resources.gpus : 0,
+    cpus: resources?.cpus ?? 0,
+    memory: resources?.cpuMemoryGb ?? 0,
+    hours: Number(/^([\d.]+) hours?$/.exec(scheduling?.maxDuration ?? '')?.[1] ?? 0),
+  }
+}
+
+function parsed(text: string): Document | undefined {
+  try {
+    const d: unknown = JSON.parse(text)
+    return d && typeof d === 'object' && !Array.isArray(d) ? (d as Document) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function problem(text: string): string {
+  try {
+    JSON.parse(text)
+    return 'a document begins with {'
+  } catch (e) {
+    return (e as Error).message
+  }
+}
