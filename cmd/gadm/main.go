@@ -23,6 +23,8 @@ type command struct {
 	Policy     policyCmd       `cmd:"" help:"The rules in force."`
 	Import     importCmd       `cmd:"" help:"Turn another system's configuration into gbatch's."`
 	Audit      adm.Audit       `cmd:"" help:"Who changed what."`
+	Login      adm.Login       `cmd:"" help:"Log in at the site's identity provider: a token for you, on this machine."`
+	Logout     adm.Logout      `cmd:"" help:"Take the token of gadm login out of force, and forget it."`
 	Token      tokenCmd        `cmd:"" help:"Tokens, by which users speak from other machines."`
 	NodeToken  nodeTokenCmd    `cmd:"" help:"Tokens, by which machines become nodes."`
 	RevokeNode adm.RevokeNodes `cmd:"" help:"Take nodes' keys away: they are heard no more, and lost in time."`

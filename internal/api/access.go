@@ -11,6 +11,7 @@ const (
 	PathTokens     = "/v1/tokens"                   // GET, POST
 	PathToken      = "/v1/tokens/{id}"              // DELETE: revoke
 	PathSession    = "/v1/session"                  // POST, DELETE: of the web page
+	PathLogin      = "/v1/login"                    // GET: where to log in; POST: with what came of that, get a token
 	PathSite       = "/v1/site"                     // GET: how to reach this controller
 	PathNodeJoin   = "/v1/nodes/{name}/join"        // POST, with a join token: get the first certificate
 	PathNodeRenew  = "/v1/nodes/{name}/certificate" // POST, that node only: get the next one
@@ -56,7 +57,23 @@ type Token struct {
 	By      string    `json:"by"` // who made it
 	Note    string    `json:"note,omitempty"`
 	Revoked time.Time `json:"revoked,omitzero"`
+	Subject string    `json:"subject,omitempty"` // of a login: who it is to the identity provider
 	Secret  string    `json:"secret,omitempty"`
+}
+
+// LoginSite is the answer of GET PathLogin: what a client asks of the site's identity
+// provider, by OAuth's device flow.
+type LoginSite struct {
+	Issuer         string   `json:"issuer"`
+	ClientID       string   `json:"clientId"`
+	Scopes         []string `json:"scopes"`
+	DeviceEndpoint string   `json:"deviceEndpoint"`
+	TokenEndpoint  string   `json:"tokenEndpoint"`
+}
+
+// LoginRequest is the body of POST PathLogin. The answer is a Token.
+type LoginRequest struct {
+	IDToken string `json:"idToken"` // as the provider gave it
 }
 
 // TokenList is the answer of GET PathTokens.

@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/login"
 	"gbatch/internal/cli/manpage"
 	"gbatch/internal/client"
 	"gbatch/internal/units"
@@ -137,7 +138,12 @@ func (a *App) Do(p Program, c *Connection, do func(context.Context) error) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	return a.Finish(p, a.interruptible(ctx, do))
+	return a.Finish(p, a.interruptible(ctx, func(ctx context.Context) error {
+		if err := login.Refresh(ctx, a.Client, a.Now()); err != nil {
+			a.Say("%s: %v", p.Name, err)
+		}
+		return do(ctx)
+	}))
 }
 
 // leave is how long a command has to end by itself once it was interrupted.

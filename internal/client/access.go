@@ -15,6 +15,16 @@ func (c *Client) CreateToken(ctx context.Context, r api.TokenRequest) (*api.Toke
 	return answerOf[api.Token](ctx, c, request{method: http.MethodPost, path: api.PathTokens, in: r})
 }
 
+// LoginSite says where to log in.
+func LoginSite(ctx context.Context, c *Client) (*api.LoginSite, error) {
+	return get[api.LoginSite](ctx, c, api.PathLogin, nil)
+}
+
+// Login makes a token of what the identity provider said.
+func Login(ctx context.Context, c *Client, r api.LoginRequest) (*api.Token, error) {
+	return answerOf[api.Token](ctx, c, request{method: http.MethodPost, path: api.PathLogin, in: r})
+}
+
 // Tokens lists the caller's tokens, or everyone's.
 func (c *Client) Tokens(ctx context.Context, all bool) (*api.TokenList, error) {
 	return get[api.TokenList](ctx, c, api.PathTokens, query{}.flag("all", all))

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/jobs"
+	"gbatch/internal/ctld/login"
 	"gbatch/internal/ctld/nodes"
 	"gbatch/internal/ctld/route"
 	"gbatch/internal/ctld/streams"
@@ -40,7 +41,7 @@ func (s *Server) routes() []route.Route {
 	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
-	return append(slices.Concat(entering(opened), ofPage(tokens), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs})), []route.Route{
+	return append(slices.Concat(entering(opened), s.logins(tokens), ofPage(tokens), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs})), []route.Route{
 		route.JSON("POST "+api.PathJobs, access.ByUsers, submissions.Submit).Is("submit-job", "Submit a job"),
 		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
@@ -102,6 +103,15 @@ func ofPage(tokens *access.Tokens) []route.Route {
 		route.Plain("DELETE "+api.PathSession, access.ByUsers, "Between the web page and the controller: end the session", sessions.Close),
 		route.Plain("GET "+web.Base, access.ByAnyone, "The web page: a document, a script and a style sheet", web.Serve),
 		route.Plain("GET /{$}", access.ByAnyone, "", web.Home),
+	}
+}
+
+// logins are where those come who have logged in at the identity provider.
+func (s *Server) logins(tokens *access.Tokens) []route.Route {
+	logins := &login.Handlers{Conf: s.rules.Now, Tokens: tokens, UID: s.rights.People.UID, Now: s.now}
+	return []route.Route{
+		route.JSON("GET "+api.PathLogin, access.ByAnyone, logins.Site).Is("get-login", "Where to log in"),
+		route.JSON("POST "+api.PathLogin, access.ByAnyone, logins.Enter).Is("log-in", "Get a token by what the identity provider said"),
 	}
 }
 

@@ -51,11 +51,21 @@ func (s *Tokens) Create(ctx context.Context, in *TokenInput) (*api.Token, error)
 	return s.give(ctx, t)
 }
 
+// Enter makes a token for a user who has logged in at the site's identity provider. A
+// name is one subject's: with a token on record, another one is not given it.
+func (s *Tokens) Enter(ctx context.Context, t api.Token) (*api.Token, error) {
+	t.ID, t.Use, t.By, t.Note = rand.Text()[:12], api.TokenUser, t.User, "login"
+	return s.give(WithCaller(ctx, Identity{User: t.User, Role: RoleUser, Via: "login"}, "POST "+api.PathLogin), t)
+}
+
 // give puts a token into force, and gives its secret away this once.
 func (s *Tokens) give(ctx context.Context, t api.Token) (*api.Token, error) {
 	s.Keys.Change.Lock()
 	defer s.Keys.Change.Unlock()
 	live, old := s.Keys.list(s.Now())
+	if err := sameSubject(t, live); err != nil {
+		return nil, err
+	}
 	if err := s.tooMany(t, live); err != nil {
 		return nil, err
 	}
@@ -74,6 +84,17 @@ func (s *Tokens) give(ctx context.Context, t api.Token) (*api.Token, error) {
 	s.Keys.PutToken(t)
 	t.Secret = secret
 	return &t, nil
+}
+
+// sameSubject refuses a login under a name that was another subject's lately.
+func sameSubject(t api.Token, live []api.Token) error {
+	for _, x := range live {
+		if t.Subject != "" && x.Use == api.TokenUser && x.User == t.User && x.Subject != "" && x.Subject != t.Subject {
+			return api.Errorf(api.CodeDenied, "the identity provider has given the name %s to somebody else than lately", t.User).
+				WithHint("tell your operator: it is refused until the tokens of the other are forgotten, 30 days after they expired")
+		}
+	}
+	return nil
 }
 
 // tooMany refuses one more token of a user. Those that were revoked stay on

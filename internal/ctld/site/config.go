@@ -28,6 +28,7 @@ type Config struct {
 	Advertise string `yaml:"advertise"` // HOST:PORT by which they reach it; empty: by Listen and the host's name
 
 	Munge *Munge `yaml:"munge"` // take MUNGE credentials; absent: take none
+	Login *Login `yaml:"login"` // who logs in there gets a token; absent: nobody
 
 	Admins         Members   `yaml:"admins"`    // may do everything, as root on this machine may
 	Operators      Members   `yaml:"operators"` // may act on everyone's jobs and all nodes
@@ -246,6 +247,7 @@ func (c Config) Validate() error {
 	c.checkTables(bad)
 	c.Mail.check(bad)
 	checkWebhooks(c.Webhooks, bad)
+	c.Login.check(bad)
 	if c.Limits.DefaultDuration <= 0 || c.Limits.MaxDuration < c.Limits.DefaultDuration {
 		bad("limits", "defaultDuration must be above 0 and not above maxDuration")
 	}
