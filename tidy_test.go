@@ -65,7 +65,7 @@ var below = map[string][]string{
 	"internal/control/retry":   {"sched", "internal/job", "internal/node", "internal/state"},
 	"internal/control": {"internal/control/partition", "sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict", "sched/words",
 		"internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture",
-		"internal/control/ranks", "internal/control/retry", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need"},
+		"internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need", "internal/control/recur"},
 	"internal/store":           {"internal/job", "internal/state", "internal/store/floor"},
 	"internal/store/floor":     {},
 	"internal/api":             {"internal/job", "internal/node"},
@@ -222,6 +222,7 @@ var below = map[string][]string{
 	"internal/control/need":      {"internal/job", "internal/state"},
 	"internal/control/amend":     {"sched", "internal/job", "internal/state"},
 	"internal/control/quota":     {"sched", "internal/job", "internal/state"},
+	"internal/control/recur":     {"sched", "sched/spec", "internal/job", "internal/state"},
 	"internal/ctld/notice":       {},
 	"internal/ctld/conns":        {"internal/api", "internal/ctld/notice"},
 	"internal/ctld/fair":         {},
@@ -237,7 +238,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

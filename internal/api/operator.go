@@ -53,6 +53,23 @@ type Reservation struct {
 	Others      bool      `json:"others,omitempty"`      // also for projects or users that the caller is not told of
 	Maintenance bool      `json:"maintenance,omitempty"` // nobody may use it
 	Reason      string    `json:"reason,omitempty"`
+
+	Every *Recurrence `json:"every,omitempty"` // it comes again; start and end are those of the time that is, or comes next
+}
+
+// Recurrence is when a reservation comes again, by the clock on the wall of a zone:
+// from the start of the request on, each time for so long.
+type Recurrence struct {
+	Schedule string    `json:"schedule"`           // when it begins: minute, hour, day of the month, month, day of the week, as in crontab
+	Zone     string    `json:"zone,omitempty"`     // as Europe/Brussels; empty: UTC
+	Until    time.Time `json:"until,omitzero"`     // no time begins at this moment or later
+	Upcoming []Span    `json:"upcoming,omitempty"` // in answers: the times after that, three at most
+}
+
+// Span is a time from its start until before its end.
+type Span struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
 }
 
 // ReservationList is the answer of GET PathReservations.

@@ -58,9 +58,10 @@ func (c *Client) Reserve(ctx context.Context, r api.Reservation) (*api.Reservati
 	return answerOf[api.Reservation](ctx, c, request{method: http.MethodPost, path: api.PathReservations, in: r, repeat: true})
 }
 
-// Unreserve removes a reservation. Operators only.
-func (c *Client) Unreserve(ctx context.Context, name string) error {
-	return c.call(ctx, request{method: http.MethodDelete, path: namePath(api.PathReservation, name), repeat: true})
+// Unreserve removes a reservation, or of one that comes again only the time that is,
+// or comes next. Operators only.
+func (c *Client) Unreserve(ctx context.Context, name string, once bool) error {
+	return c.call(ctx, request{method: http.MethodDelete, path: namePath(api.PathReservation, name), query: query{}.flag("once", once), repeat: !once})
 }
 
 func namePath(pattern, name string) string {

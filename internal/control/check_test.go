@@ -21,7 +21,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"a promise to nobody": {func(c *Controller) { c.queue.promised[99] = 1 }, "job 99 was promised a start and does not wait for it"},
 		"not in the queue":    {func(c *Controller) { c.queue.sched.Dequeue(2) }, "job 2 is QUEUED; to the scheduler it waits false and runs false"},
 		"holds nothing":       {func(c *Controller) { c.queue.sched.End(1) }, "job 1 is RUNNING; to the scheduler it waits false and runs false"},
-		"unknown window":      {func(c *Controller) { c.queue.windows = []sched.Window{{Name: "w"}} }, "reservation w is unknown to the scheduler"},
+		"unknown window":      {func(c *Controller) { c.queue.windows = []state.Window{{Window: sched.Window{Name: "w"}}} }, "reservation w is unknown to the scheduler"},
 		"charged for nothing": {func(c *Controller) { must(c.ledger.Begin(accounting.Charge{Project: "p", User: "u", MilliCPU: 1})) }, `user "u" in project "p" is charged`},
 		"not charged":         {func(c *Controller) { c.ledger.charge(c.jobs.get(1), c.ledger.End) }, `user "ann" in project "vision" is charged`},
 		"counted wrong":       {func(c *Controller) { c.jobs.waiting++ }, "counted 1 queued jobs, kept count is 2"},

@@ -2,9 +2,11 @@ package control
 
 import (
 	"fmt"
+	"time"
 
 	"gbatch/internal/control/ranks"
 	"gbatch/internal/control/reboot"
+	"gbatch/internal/control/recur"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -16,6 +18,8 @@ type Tick struct {
 	// Told is when a node was last sent a desired set, or may have been: 0 if not since
 	// this start. Nil: nobody kept account.
 	Told func(name string) sched.Time
+	// Zone has the rules of a zone of which a reservation goes by the clock. Nil: all are UTC.
+	Zone func(name string) *time.Location
 }
 
 func (e Tick) apply(s *step) (none, *state.Refusal) {
@@ -30,13 +34,26 @@ func (e Tick) apply(s *step) (none, *state.Refusal) {
 	}
 	for _, w := range s.queue.windows { // the slice is never changed in place
 		if w.End <= s.now {
-			s.queue.unreserve(w.Name)
+			e.over(s, w)
 		}
 	}
 	if s.queue.plan != nil && s.queue.plan.Wake > 0 && s.now >= s.queue.plan.Wake {
 		s.queue.due = true
 	}
 	return none{}, nil
+}
+
+// over lets a reservation come again whose time is over, or removes it.
+func (e Tick) over(s *step, w state.Window) {
+	zone := time.UTC
+	if w.Every != nil && e.Zone != nil {
+		zone = e.Zone(w.Every.Zone)
+	}
+	if later, again := recur.Later(w, zone, s.now); again {
+		must(s.queue.reserve(later)) // its nodes and GPUs are chosen
+		return
+	}
+	s.queue.unreserve(w.Name)
 }
 
 func (Tick) audit(none) Audit { return Audit{Nothing: true} }

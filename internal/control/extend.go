@@ -55,7 +55,7 @@ func (c *Config) boundsGPUTime() bool {
 // windowOn is a reservation of a node that begins between two moments.
 func (s *step) windowOn(name string, from, until sched.Time) string {
 	for _, w := range s.queue.windows {
-		if w.Start >= from && w.Start < until && slices.Contains(w.Nodes, name) {
+		if next := w.Next(from - 1); next.Start >= from && next.Start < until && slices.Contains(w.Nodes, name) {
 			return w.Name
 		}
 	}

@@ -3,9 +3,11 @@ package control
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"gbatch/internal/control/quota"
 	"gbatch/internal/node"
+	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
@@ -46,7 +48,18 @@ func (w *world) operator(cmd, first string, arg func(string, string) string, num
 			Nodes: []string{arg("node", "n1")}, Maintenance: arg("maintenance", "") != "",
 			GPUs: strings.FieldsFunc(arg("gpus", ""), func(c rune) bool { return c == '/' }), GPUsPerNode: number("each", "0"),
 		}}
+		if cron := arg("every", ""); cron != "" {
+			r.Every, r.Zone = &state.Every{Cron: strings.ReplaceAll(cron, "_", " "), Zone: "UTC"}, time.UTC
+		}
 		return w.answer(w.apply(r)), true
+	case "unreserve":
+		return w.answer(w.apply(Unreserve{Name: first, Once: arg("once", "") != ""})), true
+	case "reservations":
+		var b strings.Builder
+		for _, r := range w.c.View(w.now).Windows {
+			fmt.Fprintf(&b, "%s on %s: %s +%ds, %d more\n", r.Name, strings.Join(r.Nodes, ","), time.UnixMilli(int64(r.Start)).UTC().Format("01-02T15:04"), (r.End-r.Start)/1000, len(r.More))
+		}
+		return b.String(), true
 	}
 	return "", false
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -42,7 +43,7 @@ func TestAnyHistory(t *testing.T) {
 }
 
 func (w *world) randomStep(rt *rapid.T) {
-	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "act on tasks", "wait", "restart", "reinstall", "reserve", "resize", "resize"}).Draw(rt, "step") {
+	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "act on tasks", "wait", "restart", "reinstall", "reserve", "unreserve", "resize", "resize"}).Draw(rt, "step") {
 	case "submit":
 		spec := &job.Spec{Name: "x"}
 		spec.Request.Resources = job.Resources{CPUs: rapid.IntRange(1, 5).Draw(rt, "cpus"), GPUs: float64(rapid.IntRange(-1, 2).Draw(rt, "gpus")), CPUMemoryGB: 1}
@@ -79,7 +80,9 @@ func (w *world) randomStep(rt *rapid.T) {
 		}
 	case "reserve":
 		w.apply(Reserve{Window: sched.Window{Name: "w", Start: w.now, End: w.now + sched.Time(rapid.IntRange(1, 600).Draw(rt, "seconds"))*sched.Second,
-			Nodes: []string{"n1"}, GPUsPerNode: rapid.IntRange(0, 2).Draw(rt, "GPUs kept"), Maintenance: true}})
+			Nodes: []string{"n1"}, GPUsPerNode: rapid.IntRange(0, 2).Draw(rt, "GPUs kept"), Maintenance: true}, Every: rapid.SampledFrom([]*state.Every{nil, {Cron: "*/20 * * * *"}}).Draw(rt, "again"), Zone: time.UTC})
+	case "unreserve":
+		w.apply(Unreserve{Name: "w", Once: rapid.Bool().Draw(rt, "once")})
 	case "resize":
 		w.apply(Resize{Number: job.Number(rapid.IntRange(1, 20).Draw(rt, "job")), By: "ann",
 			MilliCPU: int64(rapid.IntRange(0, 4).Draw(rt, "cores")) * 1000, MemMiB: int64(rapid.IntRange(0, 40).Draw(rt, "GiB")) << 10})

@@ -22,7 +22,7 @@ type queue struct {
 	planned   sched.Time                // when that was
 	promised  map[job.Number]sched.Time // first estimate of jobs that have had one and wait still
 	predictor predict.Predictor
-	windows   []sched.Window // advance reservations, in the order they were made
+	windows   []state.Window // advance reservations, in the order they were made
 
 	ledger *ledger
 	out    *output
@@ -116,14 +116,14 @@ func (q *queue) check(jobs *jobs) error {
 }
 
 // reserve adds a window, or replaces that of the same name, which keeps its ID.
-func (q *queue) reserve(w sched.Window) error {
+func (q *queue) reserve(w state.Window) error {
 	if old, ok := q.sched.Window(w.Name); ok {
 		w.ID = old.ID
 	}
-	if err := q.sched.Reserve(w); err != nil {
+	if err := q.sched.Reserve(w.Window); err != nil {
 		return err
 	}
-	w, _ = q.sched.Window(w.Name) // what was chosen is kept over restarts
+	w.Window, _ = q.sched.Window(w.Name) // what was chosen is kept over restarts
 	q.out.record(state.Record{Kind: state.KindWindow, Name: w.Name}, w)
 	q.windows = append(q.otherWindows(w.Name), w)
 	q.due = true
@@ -142,16 +142,16 @@ func (q *queue) unreserve(name string) bool {
 }
 
 // otherWindows is a copy without one: a View may hold the list.
-func (q *queue) otherWindows(name string) []sched.Window {
-	return slices.DeleteFunc(slices.Clone(q.windows), func(w sched.Window) bool { return w.Name == name })
+func (q *queue) otherWindows(name string) []state.Window {
+	return slices.DeleteFunc(slices.Clone(q.windows), func(w state.Window) bool { return w.Name == name })
 }
 
 func (q *queue) loadWindow(r state.Record) error {
-	var w sched.Window
+	var w state.Window
 	if err := json.Unmarshal(r.Value, &w); err != nil {
 		return fmt.Errorf("decode reservation record %s: %w", r.Name, err)
 	}
-	if err := q.sched.Reserve(w); err != nil {
+	if err := q.sched.Reserve(w.Window); err != nil {
 		return err
 	}
 	q.windows = append(q.windows, w)

@@ -88,8 +88,39 @@ func TestReservationsForOthers(t *testing.T) {
 				t.Errorf("%s, named in project %s: %v; allowed is %t", name, tc.project, err, tc.allowed)
 			}
 		}
-		if err := s.Unreserve(t.Context(), name); err != nil { // the next one wants the same node
+		if err := s.Unreserve(t.Context(), name, false); err != nil { // the next one wants the same node
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestReservationsAgain: one that comes again goes by the clock of its zone, is there
+// after a restart, leaves one of its times out, and is refused without a zone.
+func TestReservationsAgain(t *testing.T) {
+	s := newSite(t, nil)
+	s.node("n1")
+	now := time.Now().UTC().Truncate(time.Minute)
+	r := api.Reservation{Name: "night", Start: now.AddDate(0, 0, 1), End: now.AddDate(0, 0, 1).Add(time.Hour), Nodes: []string{"n1"}, Maintenance: true,
+		Every: &api.Recurrence{Schedule: fmt.Sprintf("%d * * * *", now.Minute()), Zone: "Europe/Atlantis"}}
+	if _, err := s.Reserve(t.Context(), r); !client.IsCode(err, api.CodeBadRequest) {
+		t.Errorf("a zone that is nowhere: %v", err)
+	}
+	r.Every.Zone = "Europe/Brussels"
+	made, err := s.Reserve(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	s.start()
+	if err := s.Unreserve(t.Context(), "night", true); err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.Reservations(t.Context())
+	if err != nil || len(l.Reservations) != 1 {
+		t.Fatalf("reservations after a restart: %+v, %v", l, err)
+	}
+	got := l.Reservations[0]
+	if !made.Start.Equal(r.Start) || len(made.Every.Upcoming) != 3 || !got.Start.Equal(made.Every.Upcoming[0].Start) || got.Every.Schedule != r.Every.Schedule || got.Every.Zone != "Europe/Brussels" {
+		t.Errorf("made %+v, and with one time left out %+v", made, got)
 	}
 }

@@ -18,7 +18,7 @@ type View struct {
 	Nodes []*Node // by name
 	Plan  *sched.Plan
 
-	Windows []sched.Window // advance reservations
+	Windows []Window // advance reservations
 	Billing accounting.Config
 
 	Jobs Table

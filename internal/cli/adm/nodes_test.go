@@ -121,8 +121,40 @@ func TestOperator(t *testing.T) {
 		"list": {
 			run:  func(ctx context.Context, a *cli.App) error { return Reservations{}.Run(ctx, a) },
 			asks: []string{"GET /v1/reservations "},
-			says: "NAME    UUID  FROM                  UNTIL                 NODES        FOR                                REASON\n" +
-				"course  a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8  2026-03-01T09:00:00Z  2026-03-01T10:00:00Z  gpu[01-02] (2 GPUs)  project ml101, jobs that name it  Tuesdays\n",
+			says: "NAME    UUID                                  FROM                  UNTIL                 AGAIN  NODES                FOR                               REASON\n" +
+				"course  a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8  2026-03-01T09:00:00Z  2026-03-01T10:00:00Z  -      gpu[01-02] (2 GPUs)  project ml101, jobs that name it  Tuesdays\n",
+		},
+	})
+}
+
+// TestReserveAgain is about reservations that come again.
+func TestReserveAgain(t *testing.T) {
+	operate(t, map[string]operation{
+		"reserve again and again": {
+			run: func(ctx context.Context, a *cli.App) error {
+				return (&Reserve{From: "18:00", Until: "2026-03-02T06:00", Every: "weekday", Last: "2026-12-24", Zone: "Europe/Brussels", Name: "night", Nodes: []string{"gpu04"}, Maintenance: true}).Run(ctx, a)
+			},
+			asks: []string{`POST /v1/reservations {"name":"night","start":"2026-03-01T18:00:00+01:00","end":"2026-03-02T06:00:00+01:00","nodes":["gpu04"],"maintenance":true,"every":{"schedule":"0 18 * * 1-5","zone":"Europe/Brussels","until":"2026-12-25T00:00:00+01:00"}}`},
+			says: "reservation night of gpu04 from 2026-03-01T18:00:00+01:00 until 2026-03-02T06:00:00+01:00, again each weekday 18:00 Europe/Brussels until 2026-12-25\n",
+		},
+		"reserve at no time": {
+			run: func(ctx context.Context, a *cli.App) error {
+				return (&Reserve{From: "18:00", For: time.Hour, Every: "full moon", Name: "night", Nodes: []string{"gpu04"}}).Run(ctx, a)
+			},
+			code: exit.Usage,
+		},
+		"the last of one": {
+			run: func(ctx context.Context, a *cli.App) error {
+				return (&Reserve{From: "18:00", For: time.Hour, Last: "2026-12-24", Name: "night", Nodes: []string{"gpu04"}}).Run(ctx, a)
+			},
+			code: exit.Usage,
+		},
+		"skip": {
+			run: func(ctx context.Context, a *cli.App) error {
+				return (&Unreserve{Names: []string{"night"}, Skip: true}).Run(ctx, a)
+			},
+			asks: []string{"DELETE /v1/reservations/night "},
+			says: "reservation night skips one time\n",
 		},
 	})
 }

@@ -24,10 +24,10 @@ func (Reservations) Run(ctx context.Context, a *cli.App) error {
 	if done, err := a.Answered(l, err); done {
 		return err
 	}
-	t := table.New("NAME", "UUID", "FROM", "UNTIL", "NODES", "FOR", "REASON")
+	t := table.New("NAME", "UUID", "FROM", "UNTIL", "AGAIN", "NODES", "FOR", "REASON")
 	for _, r := range l.Reservations {
 		t.Row(
-			r.Name, r.UUID, r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339), reservedWhat(r), reservedFor(r), r.Reason,
+			r.Name, r.UUID, r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339), again(r.Every), reservedWhat(r), reservedFor(r), r.Reason,
 		)
 	}
 	return t.Fit(a.Term.Width).Write(a.Out)
@@ -70,6 +70,9 @@ type Reserve struct {
 	From        string        `default:"now" help:"Start: 2026-03-01T18:00, 18:00, tomorrow, now, or +2h."`
 	Until       string        `help:"End, in the same form."`
 	For         time.Duration `help:"Length instead of an end, as 90m or 3d."`
+	Every       string        `placeholder:"WHEN" help:"It comes again each hour, day, weekday, weekend, week or month, on days as mon,thu, or by a table as '0 18 * * 1-5'."`
+	Last        string        `placeholder:"DATE" help:"With --every: the last day on which it begins."`
+	Zone        string        `help:"With --every: whose clock it goes by, as Europe/Brussels. Default: yours."`
 	Nodes       []string      `sep:"none" xor:"which" help:"These nodes, as gpu[01-04]."`
 	Count       int           `xor:"which" help:"Or so many nodes; which ones is chosen now."`
 	GPUs        int           `name:"gpus" xor:"gpu" placeholder:"N" help:"Only so many GPUs of each node; which ones is chosen now."`
@@ -88,9 +91,15 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 		Name: o.Name, Count: o.Count, GPUs: o.GPU, GPUsPerNode: o.GPUs, GPUModels: o.GPUModel, Cluster: o.Cluster,
 		Projects: o.Project, Users: o.User, Maintenance: o.Maintenance, Reason: o.Reason,
 	}
-	var err error
-	if r.Start, err = units.ParseComing(o.From, a.Now(), time.Local); err != nil {
+	zone, err := o.zone(a)
+	if err != nil {
+		return err
+	}
+	if r.Start, err = units.ParseComing(o.From, a.Now(), zone); err != nil {
 		return exit.Usagef("--from: %w", err)
+	}
+	if r.Every, err = o.every(&r.Start, zone); err != nil {
+		return err
 	}
 	switch {
 	case (o.Until == "") == (o.For == 0):
@@ -98,8 +107,11 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 	case o.For > 0:
 		r.End = r.Start.Add(o.For)
 	default:
-		if r.End, err = units.ParseComing(o.Until, a.Now(), time.Local); err != nil {
+		if r.End, err = units.ParseComing(o.Until, a.Now(), zone); err != nil {
 			return exit.Usagef("--until: %w", err)
+		}
+		if !r.End.After(r.Start) && len(o.Until) <= len("06:00") && strings.Contains(o.Until, ":") { // of the day after
+			r.End = r.End.AddDate(0, 0, 1)
 		}
 	}
 	if r.Nodes, err = jobs.ParseNodes(o.Nodes); err != nil {
@@ -109,7 +121,11 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 	if done, err := a.Answered(made, err); done {
 		return err
 	}
-	fmt.Fprintf(a.Out, "reservation %s of %s from %s until %s\n", r.Name, reservedWhat(*made), r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339))
+	more := ""
+	if made.Every != nil {
+		more = ", again " + again(made.Every)
+	}
+	fmt.Fprintf(a.Out, "reservation %s of %s from %s until %s%s\n", r.Name, reservedWhat(*made), made.Start.In(zone).Format(time.RFC3339), made.End.In(zone).Format(time.RFC3339), more)
 	if !r.Maintenance {
 		fmt.Fprintf(a.Out, "jobs use it with \"reservationIds\": [\"%s\"]\n", made.UUID)
 	}
@@ -119,9 +135,14 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 // Unreserve is gadm unreserve.
 type Unreserve struct {
 	Names []string `arg:"" help:"Reservations."`
+	Skip  bool     `help:"Of those that come again only the time that is, or comes next."`
 }
 
-// Run removes reservations.
+// Run removes reservations, or a time of them.
 func (o *Unreserve) Run(ctx context.Context, a *cli.App) error {
-	return each(a, o.Names, "reservation %s removed\n", func(n string) error { return a.Client.Unreserve(ctx, n) })
+	done := "reservation %s removed\n"
+	if o.Skip {
+		done = "reservation %s skips one time\n"
+	}
+	return each(a, o.Names, done, func(n string) error { return a.Client.Unreserve(ctx, n, o.Skip) })
 }

@@ -313,7 +313,7 @@ func (l *Loop) apply(r request, stop error, eff *control.Effects) error {
 // pass lets time pass and decides who starts.
 func (l *Loop) pass(eff *control.Effects) {
 	if t := l.ctl.NextTick(l.now); t > 0 && t <= l.now {
-		_, _, e := control.Apply(l.ctl, l.now, control.Tick{Told: l.told.at})
+		_, _, e := control.Apply(l.ctl, l.now, control.Tick{Told: l.told.at, Zone: ZoneOf})
 		eff.Add(e)
 	}
 	if l.ctl.Due() && l.now >= l.notSoon {

@@ -2,15 +2,11 @@ package nodes
 
 import (
 	"context"
-	"slices"
-
-	"github.com/google/uuid"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/loop"
-	"gbatch/internal/ctld/wire"
 	"gbatch/sched"
 )
 
@@ -70,68 +66,4 @@ type nodeName struct {
 type forgetInput struct {
 	Name       string `path:"name"`
 	GiveUpJobs bool   `query:"giveUpJobs" doc:"and what runs there without contact: the machine is known to be off"`
-}
-
-type reservationInput struct{ Body api.Reservation }
-
-// Reserve makes an advance reservation.
-func (s *Operator) Reserve(ctx context.Context, in *reservationInput) (*api.Reservation, error) {
-	r := in.Body
-	if r.UUID != "" {
-		return nil, api.Errorf(api.CodeBadRequest, "a reservation is given its UUID when it is made").WithHint("leave uuid out")
-	}
-	w := sched.Window{
-		Name: r.Name, ID: uuid.NewString(), Start: sched.Time(r.Start.UnixMilli()), End: sched.Time(r.End.UnixMilli()), Nodes: r.Nodes, Count: r.Count,
-		GPUs: r.GPUs, GPUsPerNode: r.GPUsPerNode,
-		Match:    sched.Shape{GPUModels: r.GPUModels, Cluster: r.Cluster},
-		Projects: r.Projects, Users: r.Users, Maintenance: r.Maintenance, Reason: r.Reason,
-	}
-	if err := loop.Order(ctx, s.Loop, control.Reserve{Window: w}); err != nil {
-		return nil, err
-	}
-	for _, made := range s.Loop.View().Windows {
-		if made.Name == r.Name {
-			w = made
-		}
-	}
-	out := reservationToAPI(w)
-	return &out, nil
-}
-
-type reservationName struct {
-	Name string `path:"name"`
-}
-
-// Unreserve removes one.
-func (s *Operator) Unreserve(ctx context.Context, in *reservationName) error {
-	return loop.Order(ctx, s.Loop, control.Unreserve{Name: in.Name})
-}
-
-type reservationsInput struct{}
-
-// Reservations lists them. Each keeps nodes from everyone, so all are told of it;
-// whom it is for and why is told to operators and to those it is for.
-func (s *Operator) Reservations(ctx context.Context, _ *reservationsInput) (*api.ReservationList, error) {
-	id := access.Caller(ctx)
-	out := api.ReservationList{Reservations: []api.Reservation{}}
-	for _, w := range s.Loop.View().Windows {
-		r := reservationToAPI(w)
-		if !id.Operator() {
-			r.Projects = slices.DeleteFunc(slices.Clone(w.Projects), func(p string) bool { return !s.Rights.SeesProject(id, p) })
-			r.Users = slices.DeleteFunc(slices.Clone(w.Users), func(u string) bool { return u != id.User })
-			r.Others = len(r.Projects)+len(r.Users) < len(w.Projects)+len(w.Users)
-		}
-		if r.Others && len(r.Projects)+len(r.Users) == 0 {
-			r.UUID, r.Reason = "", ""
-		}
-		out.Reservations = append(out.Reservations, r)
-	}
-	return &out, nil
-}
-
-func reservationToAPI(w sched.Window) api.Reservation {
-	return api.Reservation{
-		Name: w.Name, UUID: w.ID, Start: wire.Time(w.Start), End: wire.Time(w.End), Nodes: w.Nodes, GPUs: w.GPUs, GPUModels: w.Match.GPUModels, Cluster: w.Match.Cluster,
-		Projects: w.Projects, Users: w.Users, Maintenance: w.Maintenance, Reason: w.Reason,
-	}
 }
