@@ -54,6 +54,14 @@ srun -n1 -N1 echo after
 	if diff := cmp.Diff([]string{"sh nn", "echo n"}, got); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
+	seen := s.slurm(nil, "", "sacct", "-n", "-P", "-j", id, "-o", "JobID,JobName,State,ExitCode,NTasks,NNodes")
+	want := strings.ReplaceAll("ID|gbatch|COMPLETED|0:0||2\nID.batch|batch|COMPLETED|0:0|1|2\nID.0|sh|FAILED|1:0|2|2\nID.1|echo|COMPLETED|0:0|1|1\n", "ID", id)
+	if diff := cmp.Diff(strings.ReplaceAll(want, "gbatch", d.Name), seen.out); diff != "" {
+		t.Errorf("sacct (-want +got):\n%s%s", diff, seen.err)
+	}
+	if u := d.Steps[0].Use; u == nil || u.MaxRSSKiB == 0 || u.UserMS+u.SystemMS == 0 {
+		t.Errorf("the first step has used %+v", u)
+	}
 }
 
 // TestStepIsCancelled: a step is ended alone, and the script goes on.
@@ -66,6 +74,9 @@ echo code $?
 srun echo next
 `)
 	eventually(t, "the step runs", func() bool { return len(s.job(id).Steps) == 1 })
+	if out := s.slurm(nil, "", "squeue", "-s", "-h", "-o", "%i %j %A").out; out != id+".batch batch 1\n"+id+".0 sleep 1\n" {
+		t.Errorf("squeue -s: %q", out)
+	}
 	s.must("gcancel", id+".0")
 	d := s.wait(id)
 	out := s.must("glog", id)

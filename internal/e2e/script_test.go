@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,7 +88,7 @@ func TestScriptFiles(t *testing.T) {
 		"nothing": {[]string{"-o", "/dev/null"}, nil, finished},
 		"link":    {[]string{"-o", "out"}, nil, ended{job.Failed, job.Mount, 125}},
 		"theirs":  {[]string{"-o", "secret"}, map[string]string{"secret": "x"}, ended{job.Failed, job.Mount, 125}},
-		"nowhere": {[]string{"-o", "none/out"}, nil, ended{job.Failed, job.Mount, 125}},
+		"late":    {[]string{"-o", "made-%j/out"}, map[string]string{"made-ID/out": said}, finished}, // by who submitted, when the number is known
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"-D", path}, tc.args...)
@@ -96,6 +97,11 @@ func TestScriptFiles(t *testing.T) {
 				t.Fatal(r)
 			}
 			id := submitted(r)
+			if name == "late" {
+				if err := errors.Join(os.Mkdir(dir+"/made-"+id, 0o755), os.Chown(dir+"/made-"+id, stranger, stranger)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			d := s.wait(id)
 			if tc.end == finished && d.State != job.Finished || tc.end != finished && d.State != job.Failed {
 				t.Errorf("%s", describe(d))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
@@ -28,6 +29,13 @@ func TestMain(m *testing.M) {
 // controller answers what clitest's does not know.
 func controller() http.Handler {
 	fake := &clitest.Fake{Jobs: clitest.SampleJobs(), Nodes: clitest.SampleNodes()}
+	fake.Jobs[0].Steps = []api.Step{
+		{Number: 0, Attempt: 1, Name: "prepare", Tasks: 1, CPUs: 2, Nodes: []string{"gpu01"}, Begun: clitest.Now.Add(-80 * time.Minute), Ended: clitest.Now.Add(-70 * time.Minute), Code: 3,
+			Use: &job.StepUse{UserMS: 90_500, SystemMS: 1500, MaxRSSKiB: 2048, SumRSSKiB: 2048, MinCPUMS: 92_000}},
+		{Number: 1, Attempt: 1, Name: "torchrun", Tasks: 4, CPUs: 8, GPUs: 2, Nodes: []string{"gpu01", "gpu02", "gpu03", "gpu07"}, Begun: clitest.Now.Add(-70 * time.Minute)},
+	}
+	fake.Jobs[4].Steps = []api.Step{{Number: 0, Attempt: 1, Name: "train", Tasks: 2, CPUs: 2, GPUs: 1, Nodes: []string{"gpu01"}, Begun: clitest.Now.Add(-25 * time.Hour), Ended: clitest.Now.Add(-61 * time.Minute), Code: 137, Signal: 9,
+		Use: &job.StepUse{UserMS: 3_600_000, SystemMS: 100, MaxRSSKiB: 1 << 20, MaxRSSTask: 1, SumRSSKiB: 3 << 19, MinCPUMS: 5000, MinCPUTask: 1}}}
 	array := api.JobDetail{Job: fake.Jobs[1].Job, Spec: &job.Spec{Name: "sweep", Gbatch: &job.Gbatch{Labels: map[string]string{"comment": "a sweep"}, ExcludeNodes: []string{"n1", "n2"}}}}
 	array.Number, array.ID, array.Name = 20, "20", "sweep"
 	array.Tasks = &api.TaskSets{Indexes: "0-9", Waiting: "4-6,9", NumWaiting: 4, Parallelism: 2}
@@ -56,7 +64,8 @@ func TestGolden(t *testing.T) {
 	for name, line := range map[string]string{
 		"squeue": "squeue", "squeue-long": "squeue -l", "squeue-start": "squeue --start", "squeue-each": "squeue -r -h -o %i|%A|%F|%K", "squeue-all": "squeue -o %all",
 		"squeue-format2": "squeue -O jobid:.10,name:12|,state,reasonlist:40", "squeue-sort": "squeue -h -S -i -o %i", "squeue-cluster": "squeue -M all -h -o %i -t R", "squeue-json": "squeue --json -j 20,12",
-		"squeue-states": "squeue --only-job-state", "squeue-unknown": "squeue -j 999", "squeue-no-field": "squeue -O nosuch", "squeue-no-letter": "squeue -o %_", "squeue-other-cluster": "squeue -M moon",
+		"squeue-states": "squeue --only-job-state", "squeue-unknown": "squeue -j 999", "squeue-steps": "squeue -s", "squeue-step": "squeue --steps=12.1 -h -o %i|%A|%C|%D|%b|%T",
+		"sacct-steps": "sacct -j 9,12 -o JobID,JobName,User,AllocCPUS,State,ExitCode,MaxRSS,AveCPU,NTasks,AllocTRES%30", "sacct-step": "sacct -n -P -j 12.0,9.batch -o jobid,jobidraw,state,exitcode,maxrss,maxrssnode,usercpu,systemcpu,totalcpu,mincpu", "squeue-no-field": "squeue -O nosuch", "squeue-no-letter": "squeue -o %_", "squeue-other-cluster": "squeue -M moon",
 		"sacct": "sacct -S 2026-02-01 -a", "sacct-fields": "sacct -e", "sacct-one": "sacct -X -P -j 9 -o JobID,State,ExitCode,AllocTRES,MaxRSS,CPUTimeRAW,Timelimit,NodeList", "sacct-wide": "sacct -S 2026-02-01 -a -o JobID%4,State%-20,JobName%6",
 		"sacct-json": "sacct --json -j 9", "sacct-all": "sacct -j 9 -o ALL -P", "sacct-unknown": "sacct -j 999",
 		"sinfo": "sinfo", "sinfo-summary": "sinfo -s", "sinfo-long": "sinfo -l", "sinfo-nodes": "sinfo -N", "sinfo-nodes-long": "sinfo -N -l", "sinfo-reasons": "sinfo -R", "sinfo-letters": "sinfo -h -o %P|%a|%l|%D|%t|%T|%N|%c|%m|%G|%C|%E|%A|%F|%f|%v",
@@ -98,7 +107,7 @@ func TestVariables(t *testing.T) {
 		{"SQUEUE_USERS=bob", "squeue -h -o %i", "14\n"},
 		{"SQUEUE_SORT=-i", "squeue -h -o %i -t R", "16\n12\n"},
 		{"SINFO_PARTITION=3", "sinfo -h -o %N", "cpu\n"},
-		{"SACCT_FORMAT=jobid", "sacct -n -P -j 9", "9\n"},
+		{"SACCT_FORMAT=jobid", "sacct -n -P -j 9", "9\n9.batch\n9.0\n"},
 	} {
 		b := clitest.Start(t, controller())
 		b.App.Environ = func() []string { return []string{test.env} }

@@ -49,7 +49,7 @@ func shortNodeState(state string) string {
 func longNodeState(n *api.Node) string {
 	state := nodeState(n)
 	if base := strings.TrimSuffix(state, "*"); base == "drained" || base == "draining" {
-		return strings.ToUpper(baseState(n)) + "+DRAIN"
+		return strings.ToUpper(baseState(n)) + "+DRAIN" + map[string]string{"pending": "+REBOOT_REQUESTED", "sent": "+REBOOT_ISSUED"}[n.Reboot]
 	}
 	return strings.ToUpper(state)
 }
@@ -138,6 +138,6 @@ func nodeJSON(n *api.Node) object {
 		"cpus": n.CPUs.Total, "alloc_cpus": n.CPUs.Total - n.CPUs.Free, "idle_cpus": n.CPUs.Free, "boards": 1, "sockets": 1, "cores": n.CPUs.Total, "threads": 1, "cpu_load": nil, "cpu_binding": 0,
 		"real_memory": n.MemBytes.Total >> 20, "alloc_memory": (n.MemBytes.Total - n.MemBytes.Free) >> 20, "free_memory": nil, "temporary_disk": 0, "weight": 1,
 		"gres": gres(n), "gres_used": gresUsed(n), "gres_drained": "N/A", "features": strings.Join(n.Features, ","), "active_features": strings.Join(n.Features, ","),
-		"partitions": []string{partition(n.Cluster)}, "tres": has, "tres_used": used, "owner": nil, "comment": "", "extra": "", "mcs_label": "", "last_busy": 0, "burstbuffer_network_address": "",
+		"partitions": partitionsOf(n), "tres": has, "tres_used": used, "owner": nil, "comment": "", "extra": "", "mcs_label": "", "last_busy": 0, "burstbuffer_network_address": "",
 	}
 }

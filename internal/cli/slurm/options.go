@@ -20,6 +20,7 @@ type option struct {
 	instead string // instead of both: it is not supported
 	env     string // the variable that says the same where the option is not given
 	given   *bool  // whether it was
+	maybe   *bool  // it was given, perhaps without the value that it may have
 }
 
 // alone is what pflag sets for an option that has no value.
@@ -38,7 +39,13 @@ func (o *named) Set(value string) error {
 	switch {
 	case o.instead != "":
 		return exit.Usagef("option %s is not played here: %s", o.name, o.instead)
+	case o.maybe != nil && value == alone:
+		*o.maybe = true
+		return nil
 	case o.flag == nil:
+		if o.maybe != nil {
+			*o.maybe = true
+		}
 		return o.set(value)
 	case value != alone:
 		return exit.Usagef("option %s takes no value", o.name)
@@ -92,7 +99,7 @@ func parse(args []string, options []option) (rest []string, err error) {
 			if len(name) == 2 { // -u; its long name is one that nobody can type
 				f.Shorthand = name[1:]
 			}
-			if o.set == nil {
+			if o.set == nil || o.maybe != nil {
 				f.NoOptDefVal = alone
 			}
 			set.AddFlag(f)
@@ -150,6 +157,12 @@ func listOf(to *[]string, names ...string) option {
 
 func stringOf(to *string, names ...string) option {
 	return option{names: names, set: func(v string) error { *to = v; return nil }}
+}
+
+// perhaps is an option whose value may be missing; behind a blank there is none.
+func perhaps(o option, given *bool) option {
+	o.maybe = given
+	return o
 }
 
 func boolOf(to *bool, names ...string) option {

@@ -22,6 +22,7 @@ import (
 type row struct {
 	api.PastJob
 	spec *job.Spec // its document; nil: not asked for, or not the caller's to see
+	step *stepOf   // nil: it is the job
 }
 
 // cellOf is what a command says of a job in one field.
@@ -47,6 +48,9 @@ func rowNumber(_ *table.View, r *row) string {
 	if r.Number == 0 { // a task that waits: its array's
 		return fmt.Sprint(r.Parent)
 	}
+	if r.step != nil {
+		return fmt.Sprintf("%d.%s", r.Number, r.step.name)
+	}
 	return fmt.Sprint(r.Number)
 }
 
@@ -59,7 +63,7 @@ func rowGroup(_ *table.View, r *row) string { return groupOf(r.User) }
 
 func rowAccount(_ *table.View, r *row) string   { return cmp.Or(r.Project, none) }
 func rowQOS(_ *table.View, r *row) string       { return cmp.Or(r.QOS, "normal") }
-func rowPartition(_ *table.View, r *row) string { return partition(r.Cluster) }
+func rowPartition(_ *table.View, r *row) string { return partitionOf(&r.Job) }
 func rowCPUs(_ *table.View, r *row) string      { return fmt.Sprint(r.CPUs) }
 func rowNumNodes(_ *table.View, r *row) string  { return fmt.Sprint(jobs.NumNodes(&r.Job)) }
 func rowNodes(_ *table.View, r *row) string     { return human.Hosts(r.Nodes) }
@@ -104,7 +108,23 @@ func stateOf(j *api.Job) string {
 	return jobs.StateAs("slurm", j)
 }
 
-func rowState(_ *table.View, r *row) string { return stateOf(&r.Job) }
+// accounted is a state as accounting has it, for which a job that has nodes runs
+// until its end is known. Tools take sacct's other words for ends.
+func accounted(state string) string {
+	if state == "CONFIGURING" || state == "COMPLETING" {
+		return "RUNNING"
+	}
+	return state
+}
+
+func rowAccounted(v *table.View, r *row) string { return accounted(rowState(v, r)) }
+
+func rowState(_ *table.View, r *row) string {
+	if r.step != nil {
+		return r.step.state
+	}
+	return stateOf(&r.Job)
+}
 
 func rowStateShort(v *table.View, r *row) string { return shortStates[rowState(v, r)] }
 
@@ -112,7 +132,7 @@ func rowStateShort(v *table.View, r *row) string { return shortStates[rowState(v
 var slurmReasons = map[string]string{
 	string(job.ExitCode): "NonZeroExitCode", string(job.Signal): "NonZeroExitCode", string(job.OOM): "OutOfMemory",
 	string(job.MaxRuntime): "TimeLimit", string(job.NodeFail): "NodeDown", string(job.MaxQueued): "DeadLine", string(job.NotAfter): "DeadLine",
-	string(job.ImagePull): "JobLaunchFailure", string(job.Mount): "JobLaunchFailure", string(job.Server): "SystemFailure",
+	string(job.ImagePull): "JobLaunchFailure", string(job.Mount): "JobLaunchFailure", string(job.Server): "SystemFailure", string(job.Prolog): "Prolog",
 	string(job.ByUser): "None", string(job.ByAdmin): "None", string(job.DependencyFailed): "DependencyNeverSatisfied",
 	"Never": "BadConstraints", "Limit": "AssocMaxJobsLimit", "NotYetEvaluated": "None", "Unknown": "None", "Paused": "None", "": "None",
 }
@@ -189,7 +209,11 @@ func rowGres(_ *table.View, r *row) string { return cmp.Or(r.gresPerNode(), "N/A
 
 // tres is what a job has, or asks for, in Slurm's words.
 func (r *row) tres() string {
-	s := fmt.Sprintf("cpu=%d,mem=%s,node=%d", r.CPUs, mebibytes(r.MemBytes), jobs.NumNodes(&r.Job))
+	mem := ",mem=" + mebibytes(r.MemBytes)
+	if r.step != nil && r.MemBytes == 0 {
+		mem = "" // what srun starts shares its job's
+	}
+	s := fmt.Sprintf("cpu=%d%s,node=%d", r.CPUs, mem, jobs.NumNodes(&r.Job))
 	if r.GPUs > 0 {
 		s += ",gres/gpu=" + strconv.FormatFloat(r.GPUs, 'f', -1, 64)
 	}

@@ -32,6 +32,7 @@ type accounting struct {
 	records[row]
 	from, until                              string
 	everyone, brief, wide, fieldsOnly, json_ bool
+	jobsOnly, everyTry                       bool // no steps; those of earlier attempts too
 }
 
 func (k *accounting) selected(s *selection) []option {
@@ -40,7 +41,7 @@ func (k *accounting) selected(s *selection) []option {
 		listOf(&s.states, "-s", "--state"), listOf(&s.parts, "-r", "--partition"), listOf(&s.nodes, "-N", "--nodelist"), listOf(&s.qos, "-q", "--qos"), s.clusters.option(),
 		stringOf(&k.from, "-S", "--starttime"), stringOf(&k.until, "-E", "--endtime"), boolOf(&k.everyone, "-a", "--allusers"),
 		boolOf(&k.brief, "-b", "--brief"), boolOf(&k.wide, "-l", "--long"), boolOf(&k.fieldsOnly, "-e", "--helpformat"), boolOf(&k.json_, "--json"),
-		ignored("-X", "--allocations"), ignored("-D", "--duplicates"), ignored("--array"), ignored("-L", "--allclusters"), ignored("-v", "--verbose"),
+		boolOf(&k.jobsOnly, "-X", "--allocations"), boolOf(&k.everyTry, "-D", "--duplicates"), ignored("--array"), ignored("-L", "--allclusters"), ignored("-v", "--verbose"),
 		ignored("--local", "--federation").from("SACCT_FEDERATION"), ignored("--whole-hetjob"),
 		insteadOf("use --json", "--yaml"), insteadOf("use gqueue show --json", "-B", "--batch-script", "--env-vars"),
 		insteadOf("sizes have the unit that fits; --json has numbers", "--units", "--noconvert"),
@@ -48,10 +49,9 @@ func (k *accounting) selected(s *selection) []option {
 			"-k", "--timelimit-min", "-K", "--timelimit-max", "-T", "--truncate", "-W", "--wckeys", "-x", "--associations", "-g", "--gid", "-R", "--reason"))
 }
 
-// sacct shows what ended and what runs. Jobs have no steps, so each is one line,
-// as with -X.
+// sacct shows what ended and what runs: jobs, and behind each its steps.
 func sacct(ctx context.Context, a *cli.App, args []string) error {
-	s := selection{all: true}
+	s := selection{all: true, past: true}
 	k := accounting{records: records[row]{all: sacctFields, bar: "|"}}
 	options := k.selected(&s)
 	for i, o := range options {
@@ -78,9 +78,17 @@ func sacct(ctx context.Context, a *cli.App, args []string) error {
 		return err
 	}
 	s.me = s.me || len(s.ids) == 0 && len(s.users) == 0 && !k.everyone
+	named := slices.Clone(s.ids)
+	for i, id := range s.ids {
+		s.ids[i], _, _ = cutStep(id)
+	}
+	s.ids = slices.Compact(s.ids)
 	rows, err := k.rows(ctx, a, &s)
 	if err != nil {
 		return err
+	}
+	if !k.jobsOnly && !k.json_ {
+		rows = only(withSteps(rows, k.everyTry), named)
 	}
 	v := table.View{Now: a.Now()}
 	if k.json_ {
@@ -119,19 +127,22 @@ func (k *accounting) rows(ctx context.Context, a *cli.App, s *selection) ([]row,
 	if err != nil || named {
 		return rows, err
 	}
+	if err := k.addSteps(ctx, a, rows, whole); err != nil {
+		return nil, err
+	}
 	// What ended long ago is in the history only, and so is what jobs used.
 	where := map[job.Number]int{}
 	for i, r := range rows {
 		where[r.Number] = i
 	}
-	f := client.HistoryFilter{Users: s.users, Projects: s.accounts, Names: s.names, Start: start, End: end}
+	f := client.HistoryFilter{Users: s.users, Projects: s.accounts, Names: s.names, Start: start, End: end, Steps: !k.jobsOnly || k.json_}
 	for j, err := range a.Client.Past(ctx, f) {
 		if err != nil {
 			return nil, err
 		}
 		if i, ok := where[j.Number]; ok {
-			rows[i].Used = j.Used
-		} else if j.Tasks == nil && s.keep(&j.Job) {
+			rows[i].Used, rows[i].Steps = j.Used, j.Steps
+		} else if (j.Used != nil || j.Private) && s.keep(&j.Job) { // else it is an array, whose tasks are listed
 			rows = append(rows, row{PastJob: *j})
 		}
 	}
@@ -139,6 +150,24 @@ func (k *accounting) rows(ctx context.Context, a *cli.App, s *selection) ([]row,
 		return cmp.Or(cmp.Compare(x.Number, y.Number), cmp.Compare(jobs.ID(&x.Job), jobs.ID(&y.Job)))
 	})
 	return rows, nil
+}
+
+// addSteps completes the jobs that run, of which the history says nothing.
+func (k *accounting) addSteps(ctx context.Context, a *cli.App, rows []row, whole bool) error {
+	if k.jobsOnly || whole {
+		return nil
+	}
+	for i, r := range rows {
+		if !r.State.Active() || r.Private {
+			continue
+		}
+		one, err := rowsOf(ctx, a, []api.Job{r.Job}, true)
+		if err != nil {
+			return err
+		}
+		rows[i] = one[0]
+	}
+	return nil
 }
 
 // span is from when until when jobs are listed.

@@ -3,12 +3,14 @@ package slurm
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
+	"gbatch/internal/job"
 )
 
 type acctField = recordField[row]
@@ -55,8 +57,6 @@ func planned(v *table.View, r *row) time.Duration {
 	return r.Started.Sub(r.Submitted)
 }
 
-func peak(_ *table.View, _ *row, u *api.Used) string { return kibibytes(u.PeakMem) }
-
 func kibibytes(n int64) string {
 	if n == 0 {
 		return ""
@@ -68,14 +68,11 @@ func kibibytes(n int64) string {
 func resources(_ *table.View, r *row) string { return r.tres() }
 
 // sacctFields are all that sacct knows, with Slurm's widths.
-var sacctFields = joined(
+var sacctFields = silentOfSteps(joined(
 	[]acctField{
 		acct("Account", 10, acctEmpty(rowAccount)), acct("AdminComment", 19, always("")),
 		acct("AllocCPUS", 10, allocated0(rowCPUs)), acct("AllocNodes", 10, allocated0(rowNumNodes)), acct("AllocTRES", 10, rowTRESAlloc),
 		acct("AssocID", 10, always("")),
-		used("AveCPU", 10, func(_ *table.View, r *row, u *api.Used) string {
-			return elapsed(time.Duration(u.CPUTimeS / float64(jobs.NumNodes(&r.Job)) * float64(time.Second)))
-		}),
 		acct("Cluster", 10, always(clusterName)), acct("Comment", 14, acctEmpty(rowComment)), acct("Constraints", 15, acctEmpty(rowFeatures)), acct("Container", 12, acctEmpty(rowImage)),
 		acct("CPUTime", 10, func(v *table.View, r *row) string { return elapsed(held(v, r)) }),
 		acct("CPUTimeRAW", 10, func(v *table.View, r *row) string { return seconds(held(v, r)) }),
@@ -84,13 +81,12 @@ var sacctFields = joined(
 		acct("ElapsedRaw", 10, func(v *table.View, r *row) string { return seconds(ranTime(v, r)) }),
 		acct("Eligible", 19, func(_ *table.View, r *row) string { return at(r.Submitted, "Unknown") }),
 		acct("End", 19, func(_ *table.View, r *row) string { return at(r.Ended, "Unknown") }),
-		acct("ExitCode", 8, func(_ *table.View, r *row) string { return exitStatus(&r.Job) }),
+		acct("ExitCode", 8, func(_ *table.View, r *row) string { return r.exit() }),
 		acct("Flags", 20, always("")), acct("GID", 6, rowGID), acct("Group", 9, rowGroup),
 		acct("JobID", -12, rowID), acct("JobIDRaw", 12, rowNumber), acct("JobName", 10, rowName),
-		used("MaxRSS", 10, peak), used("AveRSS", 10, peak), acct("MaxRSSNode", 10, always("")), acct("MaxRSSTask", 10, always("")),
 		acct("McsLabel", 10, always("")), acct("NCPUS", 10, allocated0(rowCPUs)), acct("NNodes", 8, rowNumNodes),
 		acct("NodeList", 15, func(v *table.View, r *row) string { return cmp.Or(rowNodes(v, r), "None assigned") }),
-		acct("NTasks", 8, always("")), acct("Partition", 10, rowPartition), acct("Priority", 10, rowPriority), acct("QOS", 10, rowQOS), acct("QOSRAW", 10, always("")),
+		acct("Partition", 10, rowPartition), acct("Priority", 10, rowPriority), acct("QOS", 10, rowQOS), acct("QOSRAW", 10, always("")),
 		acct("Reason", 22, rowReason), acct("ReqCPUS", 8, rowCPUs), acct("ReqMem", 10, rowMem), acct("ReqNodes", 8, rowNumNodes), acct("ReqTRES", 10, resources),
 		acct("Reservation", 20, acctEmpty(rowReservation)), acct("ReservationId", 8, always("")),
 		acct("Reserved", 10, func(v *table.View, r *row) string { return elapsed(planned(v, r)) }),
@@ -99,7 +95,7 @@ var sacctFields = joined(
 		acct("ResvCPURAW", 10, func(v *table.View, r *row) string { return seconds(planned(v, r) * time.Duration(r.CPUs)) }),
 		acct("Restarts", 8, func(_ *table.View, r *row) string { return fmt.Sprint(max(len(r.Attempts)-1, 0)) }),
 		acct("Start", 19, func(_ *table.View, r *row) string { return at(r.Started, "Unknown") }),
-		acct("State", 10, rowState), acct("Submit", 19, func(_ *table.View, r *row) string { return at(r.Submitted, "Unknown") }),
+		acct("State", 10, rowAccounted), acct("Submit", 19, func(_ *table.View, r *row) string { return at(r.Submitted, "Unknown") }),
 		acct("SubmitLine", 20, always("")), acct("Suspended", 10, always("00:00:00")), acct("SystemComment", 20, always("")),
 		acct("Timelimit", 10, func(v *table.View, r *row) string {
 			if r.LimitS <= 0 {
@@ -108,20 +104,53 @@ var sacctFields = joined(
 			return elapsed(time.Duration(r.LimitS) * time.Second)
 		}),
 		acct("TimelimitRaw", 10, func(_ *table.View, r *row) string { return fmt.Sprint(r.LimitS / 60) }),
-		used("TotalCPU", 10, func(_ *table.View, _ *row, u *api.Used) string {
-			return elapsed(time.Duration(u.CPUTimeS * float64(time.Second)))
-		}),
+		acct("TotalCPU", 10, rowTotalCPU), acct("UserCPU", 10, rowStepCPU(func(u *job.StepUse) int64 { return u.UserMS })), acct("SystemCPU", 10, rowStepCPU(func(u *job.StepUse) int64 { return u.SystemMS })),
 		used("TRESUsageInMax", 14, func(_ *table.View, _ *row, u *api.Used) string { return usage(u) }),
 		used("TRESUsageInTot", 14, func(_ *table.View, _ *row, u *api.Used) string { return usage(u) }),
 		used("TRESUsageInAve", 14, func(_ *table.View, _ *row, u *api.Used) string { return usage(u) }),
 		acct("UID", 6, rowUID), acct("User", 9, rowUser), acct("WCKey", 10, always("")), acct("WCKeyID", 10, always("")), acct("WorkDir", 20, acctEmpty(rowWorkDir)),
 	},
-	blank(10, "SystemCPU", "UserCPU", "AveCPUFreq", "AvePages", "AveVMSize", "MaxVMSize", "MaxVMSizeNode", "MaxVMSizeTask", "MaxPages", "MaxPagesNode", "MaxPagesTask", "MinCPU", "MinCPUNode", "MinCPUTask"),
+	stepFields,
+	blank(10, "AveCPUFreq", "AvePages", "AveVMSize", "MaxVMSize", "MaxVMSizeNode", "MaxVMSizeTask", "MaxPages", "MaxPagesNode", "MaxPagesTask"),
 	blank(14, "AveDiskRead", "AveDiskWrite", "MaxDiskRead", "MaxDiskReadNode", "MaxDiskReadTask", "MaxDiskWrite", "MaxDiskWriteNode", "MaxDiskWriteTask"),
 	blank(14, "ConsumedEnergy", "ConsumedEnergyRaw", "ReqCPUFreq", "ReqCPUFreqMin", "ReqCPUFreqMax", "ReqCPUFreqGov", "BlockID", "DBIndex", "Layout", "FailedNode"),
 	blank(14, "TRESUsageInMaxNode", "TRESUsageInMaxTask", "TRESUsageInMin", "TRESUsageInMinNode", "TRESUsageInMinTask",
 		"TRESUsageOutAve", "TRESUsageOutMax", "TRESUsageOutMaxNode", "TRESUsageOutMaxTask", "TRESUsageOutMin", "TRESUsageOutMinNode", "TRESUsageOutMinTask", "TRESUsageOutTot"),
-)
+))
+
+// rowTotalCPU is the processor time of a job, or of what srun started.
+func rowTotalCPU(_ *table.View, r *row) string {
+	switch {
+	case r.step != nil && r.step.use != nil:
+		return milliseconds(r.step.use.UserMS + r.step.use.SystemMS)
+	case r.step == nil && r.Used != nil:
+		return elapsed(time.Duration(r.Used.CPUTimeS * float64(time.Second)))
+	}
+	return ""
+}
+
+// rowStepCPU is a part of it, which is known of what srun started alone.
+func rowStepCPU(of func(u *job.StepUse) int64) cellOf {
+	return func(_ *table.View, r *row) string {
+		if s := r.step; s != nil && s.use != nil && s.name != batchStep {
+			return milliseconds(of(s.use))
+		}
+		return ""
+	}
+}
+
+// jobFields are those that Slurm leaves empty in the lines of steps.
+var jobFields = []string{"Constraints", "Comment", "DerivedExitCode", "Eligible", "Flags", "GID", "Group", "Partition", "Planned", "Priority", "QOS", "Reason", "ReqMem", "ReqTRES",
+	"Reservation", "Reserved", "Restarts", "ResvCPU", "ResvCPURAW", "Timelimit", "TimelimitRaw", "UID", "User", "WorkDir", "Container"}
+
+func silentOfSteps(all []acctField) []acctField {
+	for i, f := range all {
+		if slices.Contains(jobFields, f.name) {
+			all[i].cell = jobOnly(f.cell)
+		}
+	}
+	return all
+}
 
 func joined(lists ...[]acctField) (out []acctField) {
 	for _, l := range lists {

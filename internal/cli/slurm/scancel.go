@@ -79,8 +79,11 @@ func scancel(ctx context.Context, a *cli.App, args []string) error {
 func (c *cancelling) chosen(a *cli.App, list []api.Job) (ids []string, err error) {
 	for _, j := range list {
 		id, yes := cmp.Or(j.ID, fmt.Sprint(j.Number)), true
+		if j.Tasks != nil { // what waits of it; the others are listed too
+			id = fmt.Sprintf("%d_[%s]", j.Number, j.Tasks.Waiting)
+		}
 		if c.asks {
-			if yes, err = a.Ask(fmt.Sprintf("Cancel job_id=%s name=%s partition=%s", id, j.Name, partition(j.Cluster))); err != nil {
+			if yes, err = a.Ask(fmt.Sprintf("Cancel job_id=%s name=%s partition=%s", id, j.Name, partitionOf(&j))); err != nil {
 				return nil, err
 			}
 		}

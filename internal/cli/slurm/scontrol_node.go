@@ -2,10 +2,8 @@ package slurm
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
@@ -29,7 +27,7 @@ func nodeText(n *api.Node, details bool) string {
 		fmt.Sprintf("NodeAddr=%s NodeHostName=%s Version=%s", host, host, human.Clean(n.Version)),
 		fmt.Sprintf("RealMemory=%d AllocMem=%d FreeMem=N/A Sockets=1 Boards=1", n.MemBytes.Total>>20, (n.MemBytes.Total-n.MemBytes.Free)>>20),
 		fmt.Sprintf("State=%s ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A", longNodeState(n)),
-		fmt.Sprintf("Partitions=%s ", partition(n.Cluster)),
+		fmt.Sprintf("Partitions=%s ", human.Clean(strings.Join(partitionsOf(n), ","))),
 		"BootTime=None SlurmdStartTime=None", "LastBusyTime=Unknown",
 		"CfgTRES="+has, "AllocTRES="+used,
 		"CapWatts=n/a", "CurrentWatts=0 AveWatts=0", "ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s")
@@ -39,93 +37,8 @@ func nodeText(n *api.Node, details bool) string {
 	return strings.Join(lines, "\n   ") + "\n"
 }
 
-// partitionInfo is a cluster as Slurm's commands show it.
-type partitionInfo struct {
-	name    string
-	only    bool // there is no other: jobs that name none go there
-	nodes   []string
-	cpus    int64
-	memory  int64
-	gpus    int
-	maxTime int64 // seconds; 0: no bound
-	defTime int64
-}
-
-func partitionList(ctx context.Context, a *cli.App) ([]partitionInfo, error) {
-	info, err := a.Client.Cluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	site, err := a.Client.Site(ctx)
-	if err != nil {
-		return nil, err
-	}
-	numbers, err := known(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	var out []partitionInfo
-	for _, number := range numbers {
-		p := partitionInfo{name: partition(number), only: len(numbers) == 1, maxTime: site.MaxDurationS, defTime: site.DefaultDurationS}
-		for _, n := range info.Nodes {
-			if n.Cluster == number {
-				p.nodes = append(p.nodes, n.Name)
-				p.cpus, p.memory, p.gpus = p.cpus+n.CPUs.Total, p.memory+n.MemBytes.Total>>20, p.gpus+len(n.GPUs)
-			}
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-func limitText(secs int64, absent string) string {
-	if secs == 0 {
-		return absent
-	}
-	return elapsed(time.Duration(secs) * time.Second)
-}
-
-func (p *partitionInfo) tres() string {
-	s := fmt.Sprintf("cpu=%d,mem=%dM,node=%d,billing=%d", p.cpus, p.memory, len(p.nodes), p.cpus)
-	if p.gpus > 0 {
-		s += fmt.Sprintf(",gres/gpu=%d", p.gpus)
-	}
-	return s
-}
-
-func (p *partitionInfo) text() string {
-	return strings.Join([]string{
-		"PartitionName=" + p.name,
-		"AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL",
-		"AllocNodes=ALL Default=" + pick(p.only, "YES", "NO") + " QoS=N/A",
-		"DefaultTime=" + limitText(p.defTime, "NONE") + " DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
-		"MaxNodes=UNLIMITED MaxTime=" + limitText(p.maxTime, "UNLIMITED") + " MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
-		"Nodes=" + human.Hosts(p.nodes),
-		"PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
-		"OverTimeLimit=NONE PreemptMode=OFF",
-		fmt.Sprintf("State=UP TotalCPUs=%d TotalNodes=%d SelectTypeParameters=NONE", p.cpus, len(p.nodes)),
-		"JobDefaults=(null)",
-		"DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED",
-		"TRES=" + p.tres(),
-	}, "\n   ") + "\n"
-}
-
-func (p *partitionInfo) json() object {
-	flags := []string{}
-	if p.only {
-		flags = append(flags, "default")
-	}
-	return object{
-		"name": p.name, "flags": flags, "nodes": human.Hosts(p.nodes), "total_cpus": p.cpus, "total_nodes": len(p.nodes), "tres": p.tres(), "state": "UP",
-		"max_time_limit": p.maxTime / 60, "default_time_limit": p.defTime / 60, "allowed_accounts": "", "allowed_allocation_groups": "", "allowed_qos": "", "qos": "",
-	}
-}
-
 func reservationText(r *api.Reservation, a *cli.App) string {
-	flags, state := "", "INACTIVE"
-	if r.Maintenance {
-		flags = "MAINT"
-	}
+	flags, state := strings.Join(reservationFlags(r), ","), "INACTIVE"
 	if now := a.Now(); !now.Before(r.Start) && now.Before(r.End) {
 		state = "ACTIVE"
 	}
@@ -143,11 +56,34 @@ func reservationText(r *api.Reservation, a *cli.App) string {
 	}, "\n   ") + "\n"
 }
 
-func reservationJSON(r *api.Reservation) object {
+// reservationFlags are Slurm's words for what it is; those that come again by another
+// table have none.
+func reservationFlags(r *api.Reservation) []string {
 	flags := []string{}
 	if r.Maintenance {
 		flags = append(flags, "MAINT")
 	}
+	if r.Every == nil {
+		return flags
+	}
+	f := strings.Fields(r.Every.Schedule)
+	if len(f) != 5 || f[3] != "*" || f[2] != "*" || strings.ContainsAny(f[0], "*/,-") {
+		return flags
+	}
+	switch word, ok := map[string]string{"*": "DAILY", "1-5": "WEEKDAY", "0,6": "WEEKEND"}[f[4]]; {
+	case f[1] == "*" && f[4] == "*":
+		flags = append(flags, "HOURLY")
+	case strings.ContainsAny(f[1], "*/,-"):
+	case ok:
+		flags = append(flags, word)
+	case len(f[4]) == 1:
+		flags = append(flags, "WEEKLY")
+	}
+	return flags
+}
+
+func reservationJSON(r *api.Reservation) object {
+	flags := reservationFlags(r)
 	return object{"name": r.Name, "start_time": epoch(r.Start), "end_time": epoch(r.End), "node_list": human.Hosts(r.Nodes), "node_count": len(r.Nodes),
 		"users": strings.Join(r.Users, ","), "accounts": strings.Join(r.Projects, ","), "flags": flags, "partition": given(partition(r.Cluster))}
 }

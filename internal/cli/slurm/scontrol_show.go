@@ -50,7 +50,7 @@ func (c *control) show(ctx context.Context, args []string) error {
 	case is("config", 4):
 		return c.showConfig(ctx)
 	case is("steps", 4):
-		return exit.Usagef("scontrol show steps is not played here: gqueue show JOB has what runs in a job")
+		return exit.Usagef("scontrol show steps is not played here: squeue -s lists the steps that run, sacct -j JOB all of a job")
 	case is("licenses", 3):
 		fmt.Fprintln(c.app.Out, "No licenses configured in Slurm.")
 		return nil
@@ -132,12 +132,12 @@ func (c *control) showNodes(ctx context.Context, args []string) error {
 }
 
 func (c *control) showPartitions(ctx context.Context, args []string) error {
-	list, err := partitionList(ctx, c.app)
+	list, _, err := partitionList(ctx, c.app)
 	if err != nil {
 		return err
 	}
 	if len(args) > 0 {
-		i := slices.IndexFunc(list, func(p partitionInfo) bool { return p.name == args[0] })
+		i := slices.IndexFunc(list, func(p partitionInfo) bool { return p.Name == args[0] })
 		if i < 0 {
 			fmt.Fprintf(c.app.Out, "Partition %s not found\n", human.Clean(args[0]))
 			return &exit.Error{Code: exit.Failure}

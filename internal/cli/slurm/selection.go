@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/client"
+	"gbatch/internal/job"
 )
 
 // selection selects jobs as squeue and scancel do.
@@ -20,6 +21,8 @@ type selection struct {
 
 	clusters clusters
 	me, all  bool
+	steps    bool // jobs are to have the steps that run
+	past     bool // states are meant as accounting has them
 
 	keep func(*api.Job) bool // what list keeps
 }
@@ -60,10 +63,7 @@ func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
 	if err := s.clusters.check(); err != nil {
 		return nil, err
 	}
-	clusters, err := partitions(s.parts)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if s.users, err = a.Users(ctx, s.users, s.me); err != nil {
 		return nil, err
 	}
@@ -73,12 +73,16 @@ func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
 	}
 	has := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
 	s.keep = func(j *api.Job) bool {
-		shown := has(s.states, stateOf(j)) || slices.Contains(s.states, "ALL")
+		state := stateOf(j)
+		if s.past {
+			state = accounted(state)
+		}
+		shown := has(s.states, state) || slices.Contains(s.states, "ALL")
 		if len(s.states) == 0 {
 			shown = s.all || !j.State.Final()
 		}
 		return shown && has(s.users, j.User) && has(s.names, j.Name) && has(s.accounts, j.Project) && has(s.qos, cmp.Or(j.QOS, "normal")) &&
-			(len(clusters) == 0 || slices.Contains(clusters, j.Cluster)) &&
+			inParts(s.parts, j) &&
 			(len(nodes) == 0 || slices.ContainsFunc(j.Nodes, func(n string) bool { return slices.Contains(nodes, n) }))
 	}
 	list, err := s.fetch(ctx, a)
@@ -91,11 +95,11 @@ func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
 // fetch gets what may be among them.
 func (s *selection) fetch(ctx context.Context, a *cli.App) ([]api.Job, error) {
 	if len(s.ids) == 0 {
-		l, err := a.Client.Jobs(ctx, client.JobFilter{All: s.all || len(s.states) > 0, User: jobs.Only(s.users), Name: jobs.Only(s.names), Project: jobs.Only(s.accounts), Factors: true})
+		l, err := a.Client.Jobs(ctx, client.JobFilter{All: s.all || len(s.states) > 0, User: jobs.Only(s.users), Name: jobs.Only(s.names), Project: jobs.Only(s.accounts), Factors: true, Steps: s.steps})
 		if err != nil {
 			return nil, err
 		}
-		return l.Jobs, nil
+		return arrays(l.Jobs), nil
 	}
 	var out []api.Job
 	var missing error
@@ -121,7 +125,12 @@ func (s *selection) fetch(ctx context.Context, a *cli.App) ([]api.Job, error) {
 	if len(out) == 0 {
 		return nil, missing
 	}
-	return out, nil
+	seen := map[string]bool{} // a task may be named twice, alone and with its array
+	return slices.DeleteFunc(out, func(j api.Job) bool {
+		again := seen[jobs.ID(&j)]
+		seen[jobs.ID(&j)] = true
+		return again
+	}), nil
 }
 
 // tasksOf is an array as Slurm lists it: what waits as one, and each task that
@@ -131,10 +140,18 @@ func tasksOf(ctx context.Context, a *cli.App, parent api.Job) ([]api.Job, error)
 	if err != nil {
 		return nil, err
 	}
-	out := slices.DeleteFunc(l.Jobs, func(j api.Job) bool { return j.Parent != parent.Number })
-	if parent.Tasks.NumWaiting > 0 {
-		parent.State = "QUEUED"
-		out = append([]api.Job{parent}, out...)
+	tasks := slices.DeleteFunc(l.Jobs, func(j api.Job) bool { return j.Parent != parent.Number })
+	return append(arrays([]api.Job{parent}), tasks...), nil
+}
+
+// arrays leaves of each array what waits; the tasks that have begun are jobs of
+// their own.
+func arrays(list []api.Job) []api.Job {
+	list = slices.DeleteFunc(list, func(j api.Job) bool { return j.Tasks != nil && j.Tasks.NumWaiting == 0 })
+	for i := range list {
+		if list[i].Tasks != nil {
+			list[i].State = job.Queued
+		}
 	}
-	return out, nil
+	return list
 }

@@ -57,7 +57,7 @@ func (q *infoView) layout(longest int) (table.Layout[nodeRow], error) {
 	return sinfoColumns.Format("%9P %.5a %.10l %.6D %.6t %N")
 }
 
-// sinfo lists clusters and nodes.
+// sinfo lists partitions and nodes.
 func sinfo(ctx context.Context, a *cli.App, args []string) error {
 	var q infoView
 	rest, err := parseWith(a, args, q.options())
@@ -77,23 +77,23 @@ func sinfo(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	nodes, common, err := q.selected(ctx, a)
+	list, err := q.selected(ctx, a)
 	if err != nil {
 		return err
 	}
 	if q.json {
-		return writeJSON(a, "nodes", nodes, nodeJSON)
+		return writeJSON(a, "nodes", nodesOf(list), nodeJSON)
 	}
 	longest := 9
-	for _, n := range nodes {
-		longest = max(longest, len(n.Name))
+	for _, r := range list {
+		longest = max(longest, len(r.nodes[0].Name))
 	}
 	form, err := q.layout(longest)
 	if err != nil {
 		return err
 	}
 	view := table.View{Now: a.Now(), NoHeader: q.noHeader}
-	rows := q.lines(nodes, common, form, &view)
+	rows := q.lines(list, form, &view)
 	order.Sort(rows, view)
 	q.clusters.heading(a, q.noHeader)
 	if q.wide && !q.noHeader {
@@ -102,38 +102,32 @@ func sinfo(ctx context.Context, a *cli.App, args []string) error {
 	return form.Write(a.Out, rows, view)
 }
 
-// selected are the nodes that were asked for, and a line that says of each what is
-// so of all clusters.
-func (q *infoView) selected(ctx context.Context, a *cli.App) (out []api.Node, common nodeRow, err error) {
-	clusters, err := partitions(q.parts)
-	if err != nil {
-		return nil, common, err
-	}
+// selected are the nodes that were asked for, of each of the partitions once.
+func (q *infoView) selected(ctx context.Context, a *cli.App) (out []nodeRow, err error) {
 	names, err := jobs.ParseNodes(q.nodes)
 	if err != nil {
-		return nil, common, err
+		return nil, err
 	}
-	info, err := a.Client.Cluster(ctx)
+	parts, info, err := partitionList(ctx, a)
 	if err != nil {
-		return nil, common, err
+		return nil, err
 	}
-	site, err := a.Client.Site(ctx)
-	if err != nil {
-		return nil, common, err
-	}
-	common = nodeRow{only: true, maxTime: site.MaxDurationS, defaultTime: site.DefaultDurationS}
-	for _, n := range info.Nodes {
-		common.only = common.only && n.Cluster == info.Nodes[0].Cluster
-		silent := strings.HasSuffix(nodeState(&n), "*")
-		switch {
-		case len(clusters) > 0 && !slices.Contains(clusters, n.Cluster), len(names) > 0 && !slices.Contains(names, n.Name):
-		case len(q.states) > 0 && !slices.ContainsFunc(q.states, func(w string) bool { return inState(&n, w) }):
-		case q.silent && !silent, q.answering && silent, q.reasons && n.Reason == "":
-		default:
-			out = append(out, n)
+	for i := range parts {
+		if len(q.parts) > 0 && !slices.Contains(q.parts, parts[i].Name) {
+			continue
+		}
+		for _, n := range info.Nodes {
+			silent := strings.HasSuffix(nodeState(&n), "*")
+			switch {
+			case !slices.Contains(parts[i].Nodes, n.Name), len(names) > 0 && !slices.Contains(names, n.Name):
+			case len(q.states) > 0 && !slices.ContainsFunc(q.states, func(w string) bool { return inState(&n, w) }):
+			case q.silent && !silent, q.answering && silent, q.reasons && n.Reason == "":
+			default:
+				out = append(out, nodeRow{&parts[i], []api.Node{n}})
+			}
 		}
 	}
-	return out, common, nil
+	return out, nil
 }
 
 // inState says whether a word of -t, of which several may be joined by &, is
@@ -152,11 +146,9 @@ func inState(n *api.Node, words string) bool {
 }
 
 // lines puts nodes that are shown alike on one line.
-func (q *infoView) lines(nodes []api.Node, common nodeRow, form table.Layout[nodeRow], v *table.View) (rows []nodeRow) {
+func (q *infoView) lines(list []nodeRow, form table.Layout[nodeRow], v *table.View) (rows []nodeRow) {
 	where := map[string]int{}
-	for _, n := range nodes {
-		one := common
-		one.cluster, one.nodes = n.Cluster, []api.Node{n}
+	for _, one := range list {
 		key := ""
 		for _, name := range tellsApart {
 			if form.Shows(name) {
@@ -164,11 +156,25 @@ func (q *infoView) lines(nodes []api.Node, common nodeRow, form table.Layout[nod
 			}
 		}
 		if i, ok := where[key]; ok && !q.each {
-			rows[i].nodes = append(rows[i].nodes, n)
+			if !slices.ContainsFunc(rows[i].nodes, func(n api.Node) bool { return n.Name == one.nodes[0].Name }) {
+				rows[i].nodes = append(rows[i].nodes, one.nodes...)
+			}
 			continue
 		}
 		where[key] = len(rows)
 		rows = append(rows, one)
 	}
 	return rows
+}
+
+// nodesOf are the nodes of the lines, each once.
+func nodesOf(list []nodeRow) (nodes []api.Node) {
+	for _, r := range list {
+		for _, n := range r.nodes {
+			if !slices.ContainsFunc(nodes, func(o api.Node) bool { return o.Name == n.Name }) {
+				nodes = append(nodes, n)
+			}
+		}
+	}
+	return nodes
 }

@@ -11,13 +11,10 @@ import (
 	"gbatch/internal/cli/table"
 )
 
-// nodeRow is a line of sinfo: nodes of one cluster that are shown alike.
+// nodeRow is a line of sinfo: nodes of one partition that are shown alike.
 type nodeRow struct {
-	cluster int
-	only    bool // there is no other cluster: it is the default partition
-
-	maxTime, defaultTime int64 // seconds; 0: no bound, none
-	nodes                []api.Node
+	part  *partitionInfo
+	nodes []api.Node
 }
 
 func (s *nodeRow) names() string {
@@ -86,11 +83,11 @@ var tellsApart = []string{"partition", "partitionname", "statecompact", "statelo
 
 // sinfoColumns are sinfo's, by Slurm's letters and long names.
 var sinfoColumns = table.Set[nodeRow]{
-	nodeCol("P", "partition", "PARTITION", func(s *nodeRow) string { return partition(s.cluster) + pick(s.only, "*", "") }),
-	nodeCol("R", "partitionname", "PARTITION", func(s *nodeRow) string { return partition(s.cluster) }),
-	nodeCol("a", "available", "AVAIL", nodeConst("up")),
-	nodeCol("l", "time", "TIMELIMIT", func(s *nodeRow) string { return timeOr(s.maxTime, "infinite") }),
-	nodeCol("L", "defaulttime", "DEFAULTTIME", func(s *nodeRow) string { return timeOr(s.defaultTime, "n/a") }),
+	nodeCol("P", "partition", "PARTITION", func(s *nodeRow) string { return human.Clean(s.part.Name) + pick(s.part.usual, "*", "") }),
+	nodeCol("R", "partitionname", "PARTITION", func(s *nodeRow) string { return human.Clean(s.part.Name) }),
+	nodeCol("a", "available", "AVAIL", func(s *nodeRow) string { return pick(s.part.State == "inactive", "inact", s.part.State) }),
+	nodeCol("l", "time", "TIMELIMIT", func(s *nodeRow) string { return timeOr(s.part.maxTime, "infinite") }),
+	nodeCol("L", "defaulttime", "DEFAULTTIME", func(s *nodeRow) string { return timeOr(s.part.defTime, "n/a") }),
 	nodeCol("D", "nodes", "NODES", func(s *nodeRow) string { return fmt.Sprint(len(s.nodes)) }),
 	nodeCol("t", "statecompact", "STATE", first(func(n *api.Node) string { return shortNodeState(nodeState(n)) })),
 	nodeCol("T", "statelong", "STATE", first(nodeState)),
@@ -118,10 +115,12 @@ var sinfoColumns = table.Set[nodeRow]{
 	nodeCol("z", "socketcorethread", "S:C:T", func(s *nodeRow) string {
 		return "1:" + s.span(func(n *api.Node) int64 { return n.CPUs.Total }) + ":1"
 	}),
-	nodeCol("w", "weight", "WEIGHT", nodeConst("1")), nodeCol("d", "disk", "TMP_DISK", nodeConst("0")), nodeCol("s", "size", "JOB_SIZE", nodeConst("1-infinite")),
+	nodeCol("w", "weight", "WEIGHT", nodeConst("1")), nodeCol("d", "disk", "TMP_DISK", nodeConst("0")), nodeCol("s", "size", "JOB_SIZE", func(s *nodeRow) string {
+		return fmt.Sprintf("%d-%s", max(s.part.MinNodes, 1), bound(s.part.MaxNodes, "infinite"))
+	}),
 	nodeCol("r", "root", "ROOT", nodeConst("no")), nodeCol("h", "oversubscribe share", "OVERSUBSCRIBE", nodeConst("NO")), nodeCol("g", "groups", "GROUPS", nodeConst("all")),
 	nodeCol("p", "prioritytier priorityjobfactor", "PRIO_TIER", nodeConst("1")), nodeCol("M", "preemptmode", "PREEMPT_MODE", nodeConst("OFF")),
-	nodeCol("I", "prioritypartition", "PRIO_JOB_FACTOR", nodeConst("1")), nodeCol("B", "maxcpuspernode", "MAX_CPUS_PER_NODE", nodeConst("UNLIMITED")),
+	nodeCol("I", "prioritypartition", "PRIO_JOB_FACTOR", func(s *nodeRow) string { return bound(s.part.Priority, "1") }), nodeCol("B", "maxcpuspernode", "MAX_CPUS_PER_NODE", func(s *nodeRow) string { return bound(s.part.MaxCPUsPerNode, "UNLIMITED") }),
 	nodeCol("S", "allocnodes", "ALLOCNODES", nodeConst("all")),
 	nodeCol("v", "version", "VERSION", first(func(n *api.Node) string { return n.Version })),
 	nodeCol("V", "cluster", "CLUSTER", nodeConst(clusterName)),

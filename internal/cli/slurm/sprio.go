@@ -27,7 +27,7 @@ var sprioColumns = table.Set[row]{
 	ordered(col("Y", "priority", "PRIORITY", rowPriority), func(_ *table.View, r *row) int64 { return r.priority() }), col("y", "normpriority", "PRIORITY", rowPriorityShare),
 	points("S", "site", "SITE", func(p *api.Priority) int64 { return p.Slowdown }), points("A", "age", "AGE", func(p *api.Priority) int64 { return p.Age }),
 	points("B", "assoc", "ASSOC", nothing), points("F", "fairshare", "FAIRSHARE", func(p *api.Priority) int64 { return p.FairShare }),
-	points("J", "jobsize", "JOBSIZE", func(p *api.Priority) int64 { return p.Size + p.Small }), points("P", "partitionpoints", "PARTITION", nothing),
+	points("J", "jobsize", "JOBSIZE", func(p *api.Priority) int64 { return p.Size + p.Small }), points("P", "partitionpoints", "PARTITION", func(p *api.Priority) int64 { return p.Partition }),
 	points("Q", "qos", "QOS", func(p *api.Priority) int64 { return p.QOS }), points("N", "nice", "NICE", func(p *api.Priority) int64 { return -p.User }),
 	col("T", "tres", "TRES", always("")),
 }
@@ -62,10 +62,6 @@ func sprio(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	numbers, err := partitions(parts)
-	if err != nil {
-		return err
-	}
 	l, err := a.Client.Jobs(ctx, client.JobFilter{States: []job.State{job.Queued}, Factors: true})
 	if err != nil {
 		return err
@@ -74,7 +70,7 @@ func sprio(ctx context.Context, a *cli.App, args []string) error {
 	var rows []row
 	for _, j := range l.Jobs {
 		r := row{PastJob: api.PastJob{Job: j}}
-		if j.Factors != nil && has(users, j.User) && has(ids, rowNumber(nil, &r)) && (len(numbers) == 0 || slices.Contains(numbers, j.Cluster)) {
+		if j.Factors != nil && has(users, j.User) && has(ids, rowNumber(nil, &r)) && inParts(parts, &j) {
 			rows = append(rows, r)
 		}
 	}

@@ -27,7 +27,8 @@ const (
 type queueView struct {
 	format, long, order               string
 	noHeader, wide, start, each, json bool
-	only                              bool
+	only, bySteps                     bool
+	named                             []string // steps, of all that run
 }
 
 func (q *queueView) options() []option {
@@ -38,7 +39,7 @@ func (q *queueView) options() []option {
 		ignored("-a", "--all", "--hide").from("SQUEUE_ALL"), ignored("-v", "--verbose"), ignored("-P", "--priority").from("SQUEUE_PRIORITY"),
 		insteadOf("use --json", "--yaml"), insteadOf("use watch -n SECONDS squeue ...", "-i", "--iterate"),
 		insteadOf("it prints the unit that fits; --json has numbers", "--noconvert"), insteadOf("use gqueue", "--array-unique"),
-		insteadOf("gqueue show JOB has what runs in a job", "-s", "--steps"),
+		perhaps(listOf(&q.named, "-s", "--steps", "--step"), &q.bySteps),
 	}
 }
 
@@ -75,6 +76,10 @@ func squeue(ctx context.Context, a *cli.App, args []string) error {
 	s.ids = append(s.ids, rest...)
 	if q.start && len(s.states) == 0 {
 		s.states = []string{"PENDING"}
+	}
+	if q.bySteps {
+		q.order = pick(q.order == squeueOrder, stepsOrder, q.order)
+		return q.steps(ctx, a, &s, q.named)
 	}
 	form, err := q.layout()
 	if err != nil {
@@ -149,7 +154,7 @@ func rowsOf(ctx context.Context, a *cli.App, list []api.Job, documents bool) ([]
 				return nil, err
 			default:
 				spec = d.Spec
-				rows[i].Used, rows[i].Attempts = d.Used, d.Attempts
+				rows[i].Used, rows[i].Attempts, rows[i].Steps = d.Used, d.Attempts, d.Steps
 			}
 			specs[j.Parent] = spec
 		}

@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
+	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 )
@@ -83,6 +84,9 @@ func (s *OfJobs) StreamTo(r *http.Request, kind string) (home string, req api.St
 		return "", req, api.Errorf(api.CodeConflict, "job %s is %s: it can be entered only while it runs", j.ID(), j.State)
 	case rank >= len(j.Attempt.Ranks):
 		return "", req, api.Errorf(api.CodeNotFound, "job %d has ranks 0 to %d", j.Number, len(j.Attempt.Ranks)-1)
+	case j.State == job.Running && j.Attempt.Ranks[rank].Phase != node.PhaseRunning && j.Attempt.Ranks[rank].Phase != node.PhaseEnded:
+		// Its daemon was restarted, and says in a moment that it has the rank.
+		return "", req, api.Errorf(api.CodeUnavailable, "rank %d of job %d is being taken over by %s, which was restarted", rank, j.Number, j.Attempt.Ranks[rank].Alloc.Node).WithHint("try again")
 	case j.Attempt.Ranks[rank].Phase != node.PhaseRunning:
 		return "", req, api.Errorf(api.CodeConflict, "rank %d of job %d is %s: it can be entered only while it runs", rank, j.Number, j.Attempt.Ranks[rank].Phase).
 			WithHint("`gqueue show` says how far it is")

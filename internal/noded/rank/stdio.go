@@ -1,9 +1,12 @@
 package rank
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -12,6 +15,32 @@ import (
 	"gbatch/internal/noded/storage"
 	"gbatch/oci/stdio"
 )
+
+// Submitit and others name a directory after the job's number and make it once they
+// have been told that number, when a node may have got the job already. So what the
+// output shall go to is looked for again until it is there or dirWait has passed.
+const (
+	dirWait  = 10 * time.Second
+	dirAgain = 100 * time.Millisecond
+)
+
+// errNoDirectory: the file of an output can be made when its directory is there.
+var errNoDirectory = errors.New("its directory does not exist")
+
+// awaitStdio opens files, again while a directory is missing.
+func awaitStdio(ctx context.Context, open func() (stdio.Files, error)) (stdio.Files, error) {
+	for deadline := time.Now().Add(dirWait); ; {
+		s, err := open()
+		if !errors.Is(err, errNoDirectory) || time.Now().After(deadline) {
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return stdio.Files{}, context.Cause(ctx)
+		case <-time.After(dirAgain):
+		}
+	}
+}
 
 // openStdio opens the files that a program's output goes to and its input comes
 // from, as the user: where links lead out of the storage, or to what the user
@@ -97,8 +126,10 @@ func stdioReason(what, name string, err error) error {
 		err = path.Err
 	}
 	switch {
+	case errors.Is(err, os.ErrNotExist) && what == "input":
+		return reason.Errorf(job.Mount, "cannot open the file for the program's input, %s: it does not exist", name)
 	case errors.Is(err, os.ErrNotExist):
-		return reason.Errorf(job.Mount, "cannot open the file for the program's %s, %s: its directory does not exist, or it does not", what, name)
+		return reason.Because(job.Mount, fmt.Errorf("cannot open the file for the program's %s, %s: %w", what, name, errNoDirectory))
 	case errors.Is(err, os.ErrPermission):
 		return reason.Errorf(job.Mount, "cannot open the file for the program's %s, %s: its user may not", what, name)
 	}

@@ -16,6 +16,7 @@ import (
 	"gbatch/internal/noded/network"
 	"gbatch/oci"
 	"gbatch/oci/logs"
+	"gbatch/oci/stdio"
 )
 
 // step is one part of a rank's start. Undo takes back what do did, works
@@ -183,7 +184,10 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := openStdio(r.node.Storage, r.tenant, r.envInput())
+	if err := saveLimit(&r.order); err != nil {
+		return err
+	}
+	files, err := awaitStdio(ctx, func() (stdio.Files, error) { return openStdio(r.node.Storage, r.tenant, r.envInput()) })
 	if err != nil {
 		return err
 	}
