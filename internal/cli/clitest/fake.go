@@ -95,6 +95,9 @@ func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
 		if u := q.Get("user"); u != "" && u != d.User {
 			continue
 		}
+		if n := q.Get("name"); n != "" && n != d.Name {
+			continue
+		}
 		if s := q.Get("state"); s != "" && !strings.Contains(","+s+",", ","+string(d.State)+",") {
 			continue
 		}

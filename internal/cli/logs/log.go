@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/follow"
+	"gbatch/internal/cli/named"
 	"gbatch/internal/cli/watch"
 	"gbatch/internal/client"
 	"gbatch/internal/units"
@@ -19,7 +20,7 @@ import (
 
 // Log is glog and its flags.
 type Log struct {
-	ID     string `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
+	ID     string `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID, or name."`
 	Follow bool   `short:"f" help:"Go on until the job has ended."`
 	Since  string `placeholder:"TIME" help:"Only what was written then or later: 2026-03-01T18:00, 10m or 2h ago, today."`
 	Tail   int64  `short:"n" placeholder:"LINES" help:"Begin with the last so many lines."`
@@ -46,6 +47,10 @@ func (o *Log) Run(ctx context.Context, a *cli.App) error {
 		if o.pattern, err = regexp.Compile(o.Grep); err != nil {
 			return exit.Usagef("--grep: %w", err)
 		}
+	}
+	var err error
+	if o.ID, err = named.ID(ctx, a, o.ID); err != nil {
+		return err
 	}
 	printed := &counter{out: a.Out}
 	chosen := &filter{out: printed, pattern: o.pattern}
@@ -92,6 +97,7 @@ func printLog(ctx context.Context, a *cli.App, id string, o client.LogOptions) e
 		return err
 	}
 	defer log.Close()
+	new(follow.Copied).Say(a, log)
 	_, err = io.Copy(a.Out, log)
 	return err
 }

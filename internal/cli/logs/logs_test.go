@@ -195,3 +195,31 @@ func TestLogAll(t *testing.T) {
 		}
 	}
 }
+
+// TestLogOfName: a name is as good as a number where it is one job's.
+func TestLogOfName(t *testing.T) {
+	called := func(n job.Number, name string) api.JobDetail {
+		return api.JobDetail{Job: api.Job{Number: n, Name: name, State: job.Running}}
+	}
+	f := &clitest.Fake{
+		Jobs: []api.JobDetail{called(12, "train"), called(13, "twice"), called(14, "twice")},
+		Log: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set(api.HeaderOffset, "0")
+			fmt.Fprintln(w, "of job", r.PathValue("id"))
+		},
+	}
+	for name, want := range map[string]struct {
+		out, err string
+	}{
+		"train": {"of job 12\n", ""},
+		"12":    {"of job 12\n", ""},
+		"twice": {"", `2 jobs are called "twice", as 13 and 14: use a number; gqueue twice lists them`},
+		"none":  {"", `there is no job "none"`},
+	} {
+		b := clitest.Start(t, f)
+		err := (&Log{ID: name}).Run(t.Context(), b.App)
+		if out := b.Out.String(); out != want.out || (err == nil) != (want.err == "") || err != nil && !strings.Contains(err.Error(), want.err) {
+			t.Errorf("glog %s: %q, %v; want %q, %q", name, out, err, want.out, want.err)
+		}
+	}
+}

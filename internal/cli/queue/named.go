@@ -8,7 +8,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
-	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/named"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 )
@@ -96,7 +96,7 @@ func fetchNamed(ctx context.Context, a *cli.App, words []string) (*api.JobList, 
 			return nil, err
 		case id.ofRange:
 		default:
-			found, err := jobsCalled(ctx, a, id.id)
+			found, err := named.Jobs(ctx, a, id.id)
 			if err != nil {
 				return nil, err
 			}
@@ -107,32 +107,4 @@ func fetchNamed(ctx context.Context, a *cli.App, words []string) (*api.JobList, 
 		return nil, api.Errorf(api.CodeNotFound, "there are no jobs %s", strings.Join(words, " "))
 	}
 	return list, nil
-}
-
-// jobsCalled are the jobs of a name. There is one at least.
-func jobsCalled(ctx context.Context, a *cli.App, name string) ([]api.Job, error) {
-	for _, all := range []bool{false, true} {
-		found, err := a.Client.Jobs(ctx, client.JobFilter{Name: name, All: all})
-		if err != nil || len(found.Jobs) > 0 {
-			return found.Jobs, err
-		}
-	}
-	return nil, api.Errorf(api.CodeNotFound, "there is no job %q", name).
-		WithHint("use a number as gqueue shows it, a UUID or its first six or more digits, or a job's name")
-}
-
-// jobNamed is the one job that a word names.
-func jobNamed(ctx context.Context, a *cli.App, word string) (*api.JobDetail, error) {
-	d, err := a.Client.Job(ctx, word, client.JobOptions{})
-	if _, isNumber := job.ParseNumber(word); isNumber || !client.IsCode(err, api.CodeNotFound) {
-		return d, err
-	}
-	found, err := jobsCalled(ctx, a, word)
-	if err != nil {
-		return nil, err
-	}
-	if len(found) > 1 {
-		return nil, exit.Usagef("%d jobs are called %q, as %s and %s: use a number; gqueue %[2]s lists them", len(found), word, jobs.ID(&found[0]), jobs.ID(&found[1]))
-	}
-	return a.Client.Job(ctx, jobs.ID(&found[0]), client.JobOptions{})
 }

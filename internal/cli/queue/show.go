@@ -18,6 +18,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/named"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/job"
 )
@@ -34,7 +35,7 @@ func (o *Show) Run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	return a.Each(o.IDs, func(id string) error {
-		d, err := jobNamed(ctx, a, id)
+		d, err := named.Job(ctx, a, id)
 		switch {
 		case err != nil:
 			return err
