@@ -289,6 +289,44 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
+// TestForwardInNodesNetwork: of the node's own network a forwarded port shows what
+// the job has there, and not what the node has for itself.
+func TestForwardInNodesNetwork(t *testing.T) {
+	s := newSite(t, siteOptions{nodeNetwork: ", allowHost: true", ctldConfig: quick + "projects: [{name: default, hostNetwork: true}]\n"})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, theirs, _ := net.SplitHostPort(l.Addr().String())
+	address, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, own, _ := net.SplitHostPort(address)
+	id := s.submit(doc{command: sh("nc -ll -p " + own + " -e echo mine & sleep 1000"), gbatch: map[string]any{"network": "host"}})
+	s.waitRunning(id)
+	var out lockedBuffer
+	cmd := exec.Command(filepath.Join(bin, "gexec"), "--forward", "0:"+own, "--forward", "0:"+theirs, id)
+	cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket())
+	cmd.Stderr = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	local := func(port string) string {
+		re := regexp.MustCompile(`forwarding (127\.0\.0\.1:\d+) to port ` + port + ` of job`)
+		eventually(t, "gexec listens", func() bool { return re.MatchString(out.String()) })
+		return re.FindStringSubmatch(out.String())[1]
+	}
+	eventually(t, "the job answers", func() bool { return ask(local(own)) == "mine" })
+	if got := ask(local(theirs)); got != "" && !strings.Contains(got, "reset") {
+		t.Errorf("the node's own service says %q", got)
+	}
+	eventually(t, "gexec says whose it is", func() bool { return strings.Contains(out.String(), "what listens there is not the job's") })
+	s.must("gcancel", id)
+	_ = cmd.Wait() // told by TestForward
+}
+
 // TestForward reaches a server in a job through a port here.
 func TestForward(t *testing.T) {
 	s := newSite(t, siteOptions{})

@@ -262,6 +262,13 @@ func TestHostNetworkIsFiltered(t *testing.T) {
 	if code := e.exit(); code != 0 || string(e.out) != "kept away\nmine\n" {
 		t.Errorf("a command beside it: %d, %q", code, e.out)
 	}
+	for _, port := range []uint16{7002, 7003} { // who connects is not the daemon
+		p := s.enter(api.StreamForward, rankID(1))
+		p.send(api.JSONFrame(api.FrameStart, api.ForwardStart{Port: port}))
+		if f := p.next(); f.Type != api.FrameError || !strings.Contains(f.Failure().Message, "built without the program") {
+			t.Errorf("a forwarded port %d: %c %q", port, f.Type, f.Data)
+		}
+	}
 	kill(s, rankID(1))
 	if out := s.output(rankID(1)); out != "kept away\n" {
 		t.Errorf("output %q", out)

@@ -47,6 +47,9 @@ func seq(a *state.Attempt, n uint32) uint64 { return uint64(a.Attempt)<<32 | uin
 // Begin adds a step, or finds the one that was begun by its key. More is by how
 // much the records grow.
 func (s *Set) Begin(now sched.Time, l state.Launch) (number uint32, more int64, refusal *state.Refusal) {
+	if len(l.Ranks) > len(s.job.Attempt.Ranks) { // the job says so itself, and steps are kept in memory
+		return 0, 0, conflict("job %d has %d ranks: a step cannot have %d", s.job.Number, len(s.job.Attempt.Ranks), len(l.Ranks))
+	}
 	for _, r := range l.Ranks {
 		if r < 0 || r >= len(s.job.Attempt.Ranks) {
 			return 0, 0, conflict("job %d has no rank %d", s.job.Number, r)

@@ -50,6 +50,9 @@ func TestLaunches(t *testing.T) {
 	if _, _, refusal := s.Begin(1, state.Launch{Key: "b", Ranks: []int{2}}); refusal == nil {
 		t.Error("a step on a rank that the job has not was begun")
 	}
+	if _, _, refusal := s.Begin(1, state.Launch{Key: "b", Ranks: []int{0, 1, 0}}); refusal == nil {
+		t.Error("a step on more ranks than the job has was begun")
+	}
 	said := func(n uint32) string {
 		text, asked, refusal := s.Cancel(n, "ann")
 		return fmt.Sprintf("%s %t %t", text, asked, refusal != nil)

@@ -91,7 +91,7 @@ func (s *OfJobs) StreamTo(r *http.Request, kind string) (home string, req api.St
 		return "", req, api.Errorf(api.CodeConflict, "rank %d of job %d is %s: it can be entered only while it runs", rank, j.Number, j.Attempt.Ranks[rank].Phase).
 			WithHint("`gqueue show` says how far it is")
 	}
-	req = api.StreamRequest{ID: rand.Text(), Kind: kind, Rank: j.RankID(rank), UUID: j.Identity()}
+	req = api.StreamRequest{ID: rand.Text(), Kind: kind, Rank: j.RankID(rank), UUID: j.Identity(), User: access.Caller(r.Context()).User}
 	return j.Attempt.Ranks[rank].Alloc.Node, req, nil
 }
 

@@ -24,6 +24,7 @@ type Notice struct {
 	From job.State `json:"from,omitempty"` // empty: a new job
 	To   job.State `json:"to"`
 	AtMS int64     `json:"at"` // Unix milliseconds
+	User string    `json:"user,omitempty"`
 }
 
 // body is a message, as services get it in the format json.

@@ -28,7 +28,7 @@ import (
 
 // Bounds of the sender.
 const (
-	maxWaiting = 10_000         // notices; what happens beyond is not told, and said in the log
+	maxWaiting = 10_000         // notices, of one user while more are free than they have; what happens beyond is not told, and said in the log
 	maxSending = 8              // messages under way at once
 	maxAge     = 24 * time.Hour // of a message that its service does not take; then it is given up
 	sendTime   = 10 * time.Second
@@ -71,6 +71,7 @@ type Sender struct {
 	more     chan struct{} // something may be due; buffered
 	mu       sync.Mutex
 	list     map[key]*waiting
+	users    map[string]int // how many of list each user's jobs have
 	services map[string]*service
 }
 
@@ -87,7 +88,7 @@ type Config struct {
 func Open(c Config, st *store.Store) (*Sender, error) {
 	s := &Sender{
 		conf: c.Services, jobs: c.Jobs, loop: c.Loop, log: c.Log, now: c.Now, Pause: firstPause, more: make(chan struct{}, 1),
-		list: map[key]*waiting{}, services: map[string]*service{},
+		list: map[key]*waiting{}, users: map[string]int{}, services: map[string]*service{},
 		tooMany: notice.Notice{Log: c.Log, Level: slog.LevelWarn, Text: "services are not told of jobs: too many messages wait"},
 		unsent:  notice.Notice{Log: c.Log, Level: slog.LevelWarn, Text: "message to a webhook is tried again"},
 		givenUp: notice.Notice{Log: c.Log, Level: slog.LevelError, Text: "message to a webhook was given up"},
@@ -99,7 +100,7 @@ func Open(c Config, st *store.Store) (*Sender, error) {
 		if err := json.Unmarshal(r.Value, &w.Notice); err != nil {
 			return fmt.Errorf("message about job %d: %w", r.Job, err)
 		}
-		s.list[key{r.Job, r.Seq}] = w
+		s.add(key{r.Job, r.Seq}, w)
 		return nil
 	})
 	s.ring()
@@ -113,16 +114,35 @@ func (s *Sender) Records(moved []control.Moved) (out []state.Record) {
 	}
 	s.mu.Lock()
 	room := maxWaiting - len(s.list)
+	has := maps.Clone(s.users)
 	s.mu.Unlock()
 	for _, m := range moved {
-		if len(out) >= room {
-			s.tooMany.Happened("job", m.Job)
-			break
+		if has[m.User] >= room { // so nobody's jobs can take the places of all others'
+			s.tooMany.Happened("job", m.Job, "user", m.User)
+			continue
 		}
+		has[m.User]++
+		room--
 		out = append(out, state.Record{Kind: state.KindNotice, Job: m.Job, Seq: m.Version,
-			Value: state.Encode(Notice{From: m.From, To: m.To, AtMS: s.now().UnixMilli()})})
+			Value: state.Encode(Notice{From: m.From, To: m.To, AtMS: s.now().UnixMilli(), User: m.User})})
 	}
 	return out
+}
+
+// add puts a message into the list; called with mu held, or before Run.
+func (s *Sender) add(k key, w *waiting) {
+	if s.list[k] == nil {
+		s.users[w.User]++
+	}
+	s.list[k] = w
+}
+
+// drop is called with mu held.
+func (s *Sender) drop(k key, w *waiting) {
+	delete(s.list, k)
+	if s.users[w.User]--; s.users[w.User] == 0 {
+		delete(s.users, w.User)
+	}
 }
 
 // Take begins to tell of what was stored. It never blocks.
@@ -131,7 +151,7 @@ func (s *Sender) Take(stored []state.Record) {
 	for _, r := range stored {
 		w := &waiting{took: map[string]bool{}}
 		if json.Unmarshal(r.Value, &w.Notice) == nil { // always, as we wrote it
-			s.list[key{r.Job, r.Seq}] = w
+			s.add(key{r.Job, r.Seq}, w)
 		}
 	}
 	s.mu.Unlock()
@@ -228,7 +248,7 @@ func (s *Sender) tell(ctx context.Context, k key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w.took, w.busy = took, false; left == 0 {
-		delete(s.list, k)
+		s.drop(k, w)
 	}
 }
 

@@ -44,8 +44,17 @@ type Socket struct {
 	all      sync.WaitGroup
 
 	mu     sync.Mutex
-	conns  map[net.Conn]bool
+	conns  map[*conn]bool
 	cancel []uint32 // steps that shall end
+}
+
+// conn is one connection. Whoever is at its other end may not read: only what
+// works for it waits for it.
+type conn struct {
+	net.Conn
+	wake chan struct{} // has room: there may be steps that shall end
+
+	mu sync.Mutex // guards writes
 }
 
 // Bounds of one rank's socket.
@@ -78,7 +87,7 @@ func Open(dir string, recorder Recorder, log *slog.Logger) (*Socket, error) {
 		l.Close()
 		return nil, err
 	}
-	return &Socket{listener: l, recorder: recorder, log: log, places: make(chan struct{}, maxRequests), conns: map[net.Conn]bool{}}, nil
+	return &Socket{listener: l, recorder: recorder, log: log, places: make(chan struct{}, maxRequests), conns: map[*conn]bool{}}, nil
 }
 
 // Serve serves until the context ends.
@@ -90,7 +99,7 @@ func (s *Socket) Serve(ctx context.Context) {
 		if err != nil {
 			break
 		}
-		if s.add(c) {
+		if c := s.add(c); c != nil {
 			s.all.Go(func() { s.serve(ctx, c) }) // ends with the connection, which close closes
 		}
 	}
@@ -106,21 +115,22 @@ func (s *Socket) close() {
 	}
 }
 
-func (s *Socket) add(c net.Conn) bool {
+// add is nil for a connection too many, which it closes.
+func (s *Socket) add(raw net.Conn) *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.conns) >= maxConns {
-		c.Close()
-		return false
+		raw.Close()
+		return nil
 	}
+	c := &conn{Conn: raw, wake: make(chan struct{}, 1)}
 	s.conns[c] = true
-	if len(s.cancel) > 0 {
-		s.send(c, launch.NodeReply{Cancel: s.cancel})
-	}
-	return true
+	c.ring()
+	return c
 }
 
-// Cancel says which steps shall end. It may say the same again.
+// Cancel says which steps shall end. It may say the same again. It waits for
+// nobody.
 func (s *Socket) Cancel(steps []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,13 +139,39 @@ func (s *Socket) Cancel(steps []uint32) {
 		return
 	}
 	for c := range s.conns {
-		s.send(c, launch.NodeReply{Cancel: steps})
+		c.ring()
 	}
 }
 
-// send is called with mu held. Who does not read loses the connection.
-func (s *Socket) send(c net.Conn, r launch.NodeReply) {
+func (c *conn) ring() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // it was said already
+	}
+}
+
+// tell says which steps shall end, until done is closed.
+func (s *Socket) tell(c *conn, done <-chan struct{}) {
+	for {
+		select {
+		case <-c.wake:
+		case <-done:
+			return
+		}
+		s.mu.Lock()
+		steps := s.cancel
+		s.mu.Unlock()
+		if len(steps) > 0 {
+			c.send(launch.NodeReply{Cancel: steps})
+		}
+	}
+}
+
+// send sends one message. Who does not read loses the connection.
+func (c *conn) send(r launch.NodeReply) {
 	b, err := json.Marshal(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err == nil {
 		err = write(c, append(b, '\n'))
 	}
@@ -144,9 +180,12 @@ func (s *Socket) send(c net.Conn, r launch.NodeReply) {
 	}
 }
 
-func (s *Socket) serve(ctx context.Context, c net.Conn) {
+func (s *Socket) serve(ctx context.Context, c *conn) {
+	done := make(chan struct{})
+	s.all.Go(func() { s.tell(c, done) }) // ends with this
 	defer func() {
 		c.Close()
+		close(done)
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
@@ -161,10 +200,7 @@ func (s *Socket) serve(ctx context.Context, c net.Conn) {
 		s.places <- struct{}{}
 		s.all.Go(func() { // ends with ctx or the answer
 			defer func() { <-s.places }()
-			r := s.answer(ctx, q)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.send(c, r)
+			c.send(s.answer(ctx, q))
 		})
 	}
 }

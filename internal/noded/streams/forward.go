@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"net/netip"
 	"os"
 	"syscall"
@@ -16,14 +16,20 @@ import (
 	"gbatch/oci/netns"
 )
 
+// portConn is a connection with a port of a container.
+type portConn interface {
+	io.ReadWriteCloser
+	CloseWrite() error
+}
+
 // serveForward joins the client's stream with a port of the container. An
 // error has not been told yet.
-func serveForward(ctx context.Context, s *session, container *oci.Container, start []byte) error {
+func (n *Streams) serveForward(ctx context.Context, s *session, container *oci.Container, start []byte) error {
 	var want api.ForwardStart
 	if err := json.Unmarshal(start, &want); err != nil || want.Port == 0 {
 		return errors.New("the client named no port to forward to")
 	}
-	conn, err := dialContainer(ctx, container, want.Port)
+	conn, err := n.dialContainer(ctx, container, want.Port)
 	if err != nil {
 		return err
 	}
@@ -40,7 +46,7 @@ func serveForward(ctx context.Context, s *session, container *oci.Container, sta
 }
 
 // sendPort sends what comes from the port until its end.
-func sendPort(ctx context.Context, st *client.Stream, conn *net.TCPConn) {
+func sendPort(ctx context.Context, st *client.Stream, conn io.Reader) {
 	buf := make([]byte, api.FrameChunk)
 	for {
 		n, err := conn.Read(buf)
@@ -54,9 +60,10 @@ func sendPort(ctx context.Context, st *client.Stream, conn *net.TCPConn) {
 	}
 }
 
-// dialContainer connects to a port on the loopback interface that the
-// container sees: the machine's, or that of its own network namespace.
-func dialContainer(ctx context.Context, container *oci.Container, port uint16) (*net.TCPConn, error) {
+// dialContainer connects to a port on the loopback interface that the container
+// sees. In the node's own network that has services which are not the job's: there
+// a process in the container's group connects, see package hostnet.
+func (n *Streams) dialContainer(ctx context.Context, container *oci.Container, port uint16) (portConn, error) {
 	pid := container.PID()
 	if pid == 0 {
 		return nil, errors.New("the container has ended")
@@ -66,10 +73,15 @@ func dialContainer(ctx context.Context, container *oci.Container, port uint16) (
 		return nil, errors.New("the container has ended")
 	}
 	defer theirs.Close()
-	conn, err := netns.Dial(ctx, theirs, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
+	dial := func(to netip.AddrPort) (portConn, error) { return dialNamespace(ctx, theirs, to) }
+	if ours, err := isOurs(theirs); err != nil {
+		return nil, err
+	} else if ours {
+		dial = func(to netip.AddrPort) (portConn, error) { return n.dialInside(container, to) }
+	}
+	conn, err := dial(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
 	if err != nil {
-		var six error
-		if conn, six = netns.Dial(ctx, theirs, netip.AddrPortFrom(netip.IPv6Loopback(), port)); six == nil {
+		if conn, six := dial(netip.AddrPortFrom(netip.IPv6Loopback(), port)); six == nil {
 			return conn, nil
 		}
 	}
@@ -80,4 +92,23 @@ func dialContainer(ctx context.Context, container *oci.Container, port uint16) (
 		return nil, fmt.Errorf("connect to port %d of the job: %w", port, err)
 	}
 	return conn, nil
+}
+
+// dialNamespace keeps a nil connection from being an interface that is not.
+func dialNamespace(ctx context.Context, ns *os.File, to netip.AddrPort) (portConn, error) {
+	conn, err := netns.Dial(ctx, ns, to)
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+// isOurs says whether a network namespace is the daemon's own.
+func isOurs(ns *os.File) (bool, error) {
+	theirs, err := ns.Stat()
+	if err != nil {
+		return false, err
+	}
+	ours, err := os.Stat("/proc/self/ns/net")
+	return err == nil && os.SameFile(theirs, ours), err
 }

@@ -48,13 +48,13 @@ type Streams struct {
 	wg     sync.WaitGroup // the goroutines of all streams
 
 	mu   sync.Mutex
-	open map[string]bool // by id
+	open map[string]string // who asked for them, by id
 }
 
 // New has no stream open. What clients are told of failures goes through public;
 // the log has the whole.
 func New(ctl Controller, n Node, public func(string) string, log *slog.Logger) *Streams {
-	return &Streams{ctl: ctl, node: n, public: public, log: log, open: map[string]bool{}}
+	return &Streams{ctl: ctl, node: n, public: public, log: log, open: map[string]string{}}
 }
 
 // say is a text about a failure for the client of a stream.
@@ -67,23 +67,35 @@ func (s *Streams) say(req api.StreamRequest, text string) string {
 }
 
 // maxStreams bounds the streams that are open at once.
-const maxStreams = 256
+const maxStreams = 1024
+
+// room says whether a user may have one more stream: while more are left than the
+// user has. So one user has half of them at most, two a third each, and there is
+// always one for who has none. It is called with mu held.
+func (s *Streams) room(user string) (has int, ok bool) {
+	for _, u := range s.open {
+		if u == user {
+			has++
+		}
+	}
+	return has, has < maxStreams-len(s.open)
+}
 
 // Answer answers one request for bytes by dialling back, in the background. Both
 // answers of the two syncs in flight may ask for it; it is done once.
 func (s *Streams) Answer(ctx context.Context, req api.StreamRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[req.ID] {
+	if _, known := s.open[req.ID]; known {
 		return
 	}
-	if len(s.open) >= maxStreams {
+	if has, ok := s.room(req.User); !ok {
 		s.wg.Go(func() { // ends with the request
-			_ = s.ctl.FailStream(ctx, req.ID, fmt.Sprintf("the node has %d streams open already; try again later", maxStreams))
+			_ = s.ctl.FailStream(ctx, req.ID, fmt.Sprintf("you have %d streams open on this node, which can have %d for all: close some, or try again later", has, maxStreams))
 		})
 		return
 	}
-	s.open[req.ID] = true
+	s.open[req.ID] = req.User
 	// Ends with the stream: when all is sent, when the client or the
 	// controller goes, or with ctx. Wait waits for it.
 	s.wg.Go(func() {

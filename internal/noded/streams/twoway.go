@@ -34,7 +34,7 @@ func (s *Streams) serveTwoWay(ctx context.Context, req api.StreamRequest) error 
 	case f.Type != api.FrameStart:
 		err = errors.New("the client began with something else than what to do; it may be newer than this node")
 	case req.Kind == api.StreamForward:
-		err = serveForward(ctx, s.session(st, req), container, f.Data)
+		err = s.serveForward(ctx, s.session(st, req), container, f.Data)
 	case req.Kind == api.StreamSave:
 		err = s.serveSave(ctx, s.session(st, req), req, container)
 	case req.Kind == api.StreamAttach:
