@@ -84,10 +84,11 @@ func record(k, v []byte) (state.Record, error) {
 
 // Keys of the store itself; 'm' is no kind of record.
 var (
-	keyFormat = []byte("m/format")
-	keyEpoch  = []byte("m/epoch")
-	keyMark   = []byte("m/mark")
-	keyStarts = []byte("m/starts")
+	keyFormat  = []byte("m/format")
+	keyEpoch   = []byte("m/epoch")
+	keyMark    = []byte("m/mark")
+	keyStarts  = []byte("m/starts")
+	keyWitness = []byte("m/witness")
 )
 
 // after is the smallest key that does not begin with prefix.

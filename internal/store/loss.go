@@ -27,51 +27,96 @@ func (e *lossError) Error() string {
 }
 
 // inspect looks at a store without changing it, so that what is missing can still
-// be put back. It gives the mark that the store goes on from.
-func inspect(cfg Config) (floor.Mark, error) {
+// be put back. It gives the mark that the store goes on from; fresh: there is none
+// yet, and nothing was ever committed.
+func inspect(cfg Config) (m floor.Mark, fresh bool, err error) {
 	last, found, unread := floor.Read(cfg.FS, cfg.floorFile())
 	files, err := cfg.FS.List(cfg.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return floor.Mark{}, err
+		return m, false, err
 	}
-	if len(files) == 0 && !found && unread == nil {
-		return newMark(), nil
-	}
-	if len(files) == 0 {
-		return floor.Mark{}, &lossError{fmt.Sprintf("it is gone: %d commits were made to it", last.Count), token(last, floor.Mark{})}
-	}
-	have, format, err := readMark(cfg)
+	unmade := found && last.Count == 0 // its making was broken off
 	switch {
-	case err != nil:
-		return floor.Mark{}, err
-	case format > formatNumber:
-		return floor.Mark{}, fmt.Errorf("its format is %d and this program knows up to %d: use the newer gctld, or restore a backup", format, formatNumber)
-	case format < 3 && have == floor.Mark{} && !found && unread == nil:
-		return newMark(), nil // of a time before commits were counted
+	case len(files) == 0 && unmade:
+		return last, true, nil
+	case len(files) == 0 && !found && unread == nil:
+		return newMark(), true, nil
+	case len(files) == 0:
+		return m, false, &lossError{fmt.Sprintf("it is gone: %d commits were made to it", last.Count), token(last, floor.Mark{})}
 	}
-	if found && last.Count == 0 && have == (floor.Mark{}) {
-		return last, nil // killed before the first commit
+	have, format, gap, err := readMark(cfg)
+	switch {
+	case errors.Is(err, ErrInUse):
+		return m, false, err
+	case err != nil && unmade:
+		return last, true, nil
+	case err != nil:
+		return m, false, damaged(err)
+	case format > formatNumber:
+		return m, false, fmt.Errorf("its format is %d and this program knows up to %d: use the newer gctld, or restore a backup", format, formatNumber)
+	case format < 3 && have == floor.Mark{} && !found && unread == nil:
+		return newMark(), false, nil // of a time before commits were counted
+	case unmade && have == floor.Mark{}:
+		return last, false, nil
 	}
 	what := compare(have, last, found)
+	if what == "" && gap > 0 {
+		what = fmt.Sprintf("%d of the %d commits that were made to it are missing, though there are later ones", gap, have.Count)
+	}
 	if unread != nil {
 		what = fmt.Sprintf("the file that tells how far it must have come cannot be used (%v); it has %d commits, and whether these are all is not known", unread, have.Count)
 	}
 	if what != "" {
-		return floor.Mark{}, &lossError{what, token(last, have)}
+		have.Count -= gap
+		return m, false, &lossError{what, token(last, have)}
 	}
-	return have, nil
+	return have, false, nil
 }
 
-// readMark reads the mark in a store, zero if it has none, and its format.
-func readMark(cfg Config) (m floor.Mark, format uint64, err error) {
+// damaged says what to do about a database that does not open.
+func damaged(err error) error {
+	return fmt.Errorf("it is damaged, or its disk cannot be read: %w: restore a backup by `gctld restore`", err)
+}
+
+// prepare makes way for a store that is made anew, and keeps first that nothing was committed
+// to it: when its making is broken off, nothing is missing. What is left of such a one is
+// moved away.
+func prepare(cfg Config, m floor.Mark) error {
+	f, err := floor.Open(cfg.FS, cfg.floorFile(), m)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return err
+	}
+	files, err := cfg.FS.List(cfg.Dir)
+	if len(files) == 0 {
+		return nil // none, or the error comes again
+	}
+	aside := cfg.Dir + ".unfinished"
+	if cfg.Log != nil {
+		cfg.Log.Warn("a store is made anew: its making was broken off before anything was committed", "moved_to", aside)
+	}
+	return errors.Join(err, cfg.FS.RemoveAll(aside), cfg.FS.Rename(cfg.Dir, aside))
+}
+
+// readMark reads the mark in a store, zero if it has none, its format, and how many
+// commits before the mark are missing.
+func readMark(cfg Config) (m floor.Mark, format, gap uint64, err error) {
 	defer recovered(&err)
 	o := options(cfg)
 	o.ReadOnly = true
 	db, err := openDB(cfg.Dir, o)
 	if err != nil {
-		return m, 0, err
+		return m, 0, 0, err
 	}
-	s := &Store{db: db}
+	m, format, gap, err = (&Store{db: db}).progress()
+	return m, format, gap, errors.Join(err, db.Close())
+}
+
+// progress is the mark in a store, zero if it has none, its format, and how many commits before
+// the mark are missing.
+func (s *Store) progress() (m floor.Mark, format, gap uint64, err error) {
 	text, marked, err := s.get(keyMark)
 	if err == nil && marked {
 		m, err = floor.Decode(text)
@@ -79,14 +124,17 @@ func readMark(cfg Config) (m floor.Mark, format uint64, err error) {
 	if err == nil {
 		format, err = s.meta(keyFormat)
 	}
-	return m, format, errors.Join(err, db.Close())
+	if err == nil && marked {
+		gap, err = s.gap(m, format)
+	}
+	return m, format, gap, err
 }
 
 // recovered makes an error of a panic, by which pebble gives up on what it cannot
 // read.
 func recovered(err *error) {
 	if damage := recover(); damage != nil {
-		*err = fmt.Errorf("it is damaged: %v: restore a backup by `gctld restore`", damage)
+		*err = fmt.Errorf("the database gives up: %v", damage)
 	}
 }
 

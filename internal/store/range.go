@@ -54,7 +54,10 @@ func (s *Store) walk(from, to []byte, backward bool, take func(state.Record) (mo
 			break
 		}
 	}
-	return it.Close()
+	if err := it.Close(); err != nil {
+		return fmt.Errorf("read from store: %w: a file of it is damaged: restore a backup by `gctld restore`", err)
+	}
+	return nil
 }
 
 func placeKey(kind state.Kind, p Place) []byte {

@@ -20,13 +20,15 @@ import (
 
 // formatNumber is the version of keys and values that this program writes. An older
 // one is migrated at Open; a newer one is refused.
-const formatNumber = 3
+const formatNumber = 4
 
 // Config is how to open a store.
 type Config struct {
 	Dir string
 	FS  vfs.FS // nil: the disk
 	Log *slog.Logger
+
+	died func(why string) // of tests: takes the place of the process's end, and must not return
 }
 
 // Store is an open store. One goroutine at a time may commit.
@@ -34,11 +36,16 @@ type Store struct {
 	db    *pebble.DB
 	cfg   Config
 	epoch uint64
+	id    uint64     // of the database; never changes
 	mark  floor.Mark // of the last commit
 	floor *floor.File
 
 	starts  []start       // of this store, the present one last; never changes
 	commits atomic.Uint64 // so many are durable
+
+	member  bool                     // it is one of several, which agree on batches
+	propose func(batch []byte) error // of the member that leads
+	applied atomic.Uint64            // the last batch that they have agreed on and this member has
 }
 
 // Open opens or creates the store, checks its format and that it has all that
@@ -46,11 +53,17 @@ type Store struct {
 // the token that Accept takes.
 func Open(cfg Config) (*Store, error) {
 	cfg = cfg.onDisk()
-	mark, err := inspect(cfg)
+	mark, fresh, err := inspect(cfg)
+	if err == nil && fresh {
+		err = prepare(cfg, mark)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
 	}
 	s, err := openAs(cfg, mark)
+	if err != nil && !errors.Is(err, ErrInUse) {
+		err = damaged(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
 	}
@@ -68,7 +81,7 @@ func (c Config) onDisk() Config {
 // openAs opens a store that goes on from a mark.
 func openAs(cfg Config, mark floor.Mark) (s *Store, err error) {
 	defer recovered(&err)
-	s = &Store{cfg: cfg, mark: mark}
+	s = &Store{cfg: cfg, id: mark.ID, mark: mark}
 	if s.db, err = openDB(cfg.Dir, options(cfg)); err != nil {
 		return nil, err
 	}
@@ -96,7 +109,7 @@ func options(cfg Config) *pebble.Options {
 		FormatMajorVersion:    pebble.FormatNewest,
 		MemTableSize:          16 << 20,
 		L0CompactionThreshold: 4,
-		Logger:                quiet{cfg.Log},
+		Logger:                quiet{cfg.Log, cfg.died},
 		EventListener:         &pebble.EventListener{DataCorruption: (&damage{log: cfg.Log}).found},
 	}
 	for i := range o.Levels {
@@ -105,14 +118,11 @@ func options(cfg Config) *pebble.Options {
 	return o
 }
 
-// begin opens the floor, brings the records to the present format, and reads the
-// epoch and writes that of this start.
+// begin brings the records to the present format, counts this start, and opens the floor, which
+// says from then on that there is a commit.
 func (s *Store) begin() error {
 	format, err := s.meta(keyFormat)
 	if err != nil {
-		return err
-	}
-	if s.floor, err = floor.Open(s.cfg.FS, s.cfg.floorFile(), s.mark); err != nil {
 		return err
 	}
 	if format == 1 {
@@ -120,14 +130,27 @@ func (s *Store) begin() error {
 			return err
 		}
 	}
+	if err := s.countStart(); err != nil {
+		return err
+	}
+	s.floor, err = floor.Open(s.cfg.FS, s.cfg.floorFile(), s.mark)
+	return err
+}
+
+// countStart reads the epoch and writes that of this start.
+func (s *Store) countStart() error {
 	epoch, err := s.meta(keyEpoch)
 	if err != nil {
 		return err
 	}
 	s.epoch = epoch + 1
 	b := s.db.NewBatch()
-	if err := errors.Join(b.Set(keyFormat, strconv.AppendUint(nil, formatNumber, 10), nil),
-		b.Set(keyEpoch, strconv.AppendUint(nil, s.epoch, 10), nil), s.noteStart(b)); err != nil {
+	err = errors.Join(b.Set(keyFormat, strconv.AppendUint(nil, formatNumber, 10), nil),
+		b.Set(keyEpoch, strconv.AppendUint(nil, s.epoch, 10), nil), s.noteStart(b), s.beginWitnesses(b, s.mark.Count == 0))
+	if err == nil && !s.member {
+		err = b.Delete(keyApplied, nil) // what others agreed on goes another way from here on
+	}
+	if err != nil {
 		return errors.Join(err, b.Close())
 	}
 	return s.commit(b)
@@ -202,10 +225,26 @@ func (s *Store) Commit(rs []state.Record) error {
 	return nil
 }
 
-// commit makes a batch durable, together with the mark that counts it.
+// commit makes a batch durable, here or on most members.
 func (s *Store) commit(b *pebble.Batch) error {
+	switch {
+	case !s.member:
+		return s.apply(b, nil)
+	case s.propose == nil:
+		return errors.Join(ErrFollows, b.Close())
+	}
+	err := s.propose(b.Repr())
+	return errors.Join(err, b.Close())
+}
+
+// apply makes a batch durable here, together with the mark that counts it and what more says.
+func (s *Store) apply(b *pebble.Batch, more func(*pebble.Batch) error) error {
 	next := s.mark.Next(b.Repr())
-	if err := b.Set(keyMark, next.Encode(), nil); err != nil {
+	err := errors.Join(b.Set(keyMark, next.Encode(), nil), testify(b, next.Count))
+	if err == nil && more != nil {
+		err = more(b)
+	}
+	if err != nil {
 		return errors.Join(err, b.Close())
 	}
 	if err := b.Commit(pebble.Sync); err != nil {
@@ -213,6 +252,9 @@ func (s *Store) commit(b *pebble.Batch) error {
 	}
 	s.mark = next
 	s.commits.Store(next.Count)
+	if s.floor == nil {
+		return nil // of a start, which tells nobody before it is open
+	}
 	return s.floor.Note(next)
 }
 
@@ -281,7 +323,16 @@ func (s *Store) Newest(kind state.Kind, take func(state.Record) (more bool, err 
 // from. It need not be durable at once: what comes back is pruned again.
 func (s *Store) Prune(kind state.Kind, from uint64) error {
 	low, high := key(state.Record{Kind: kind}), key(state.Record{Kind: kind, Seq: from})
-	if err := s.db.DeleteRange(low, high, pebble.NoSync); err != nil {
+	b := s.db.NewBatch()
+	err := b.DeleteRange(low, high, nil)
+	switch {
+	case err != nil:
+	case s.member:
+		err = s.commit(b)
+	default:
+		err = b.Commit(pebble.NoSync)
+	}
+	if err != nil {
 		return fmt.Errorf("prune store: %w", err)
 	}
 	return nil
@@ -301,7 +352,10 @@ func (s *Store) NumberOf(uuid [16]byte) (job.Number, bool, error) {
 func (s *Store) Metrics() *pebble.Metrics { return s.db.Metrics() }
 
 // quiet keeps pebble's chatter at debug level.
-type quiet struct{ log *slog.Logger }
+type quiet struct {
+	log  *slog.Logger
+	died func(string)
+}
 
 func (q quiet) Infof(f string, a ...any) {
 	if q.log != nil {
@@ -319,6 +373,9 @@ func (q quiet) Errorf(f string, a ...any) {
 // on disk, and a restart recovers it.
 func (q quiet) Fatalf(f string, a ...any) {
 	q.Errorf(f, a...)
+	if q.died != nil {
+		q.died(fmt.Sprintf(f, a...))
+	}
 	panic("store cannot go on: " + fmt.Sprintf(f, a...))
 }
 

@@ -58,8 +58,14 @@ func Read(fs vfs.FS, path string) (Mark, bool, error) {
 	return first, true, nil
 }
 
-// Open opens the file and makes it say m, whatever it said before.
+// Open opens the file and makes it say m, whatever it said before. Where there is none
+// it appears as a whole or not at all.
 func Open(fs vfs.FS, path string, m Mark) (*File, error) {
+	if _, err := fs.Stat(path); errors.Is(err, os.ErrNotExist) {
+		if err := create(fs, path, m); err != nil {
+			return nil, fmt.Errorf("make %s: %w", path, err)
+		}
+	}
 	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, err
@@ -72,6 +78,24 @@ func Open(fs vfs.FS, path string, m Mark) (*File, error) {
 	o.sync.Go(o.keepSynced)
 	return o, nil
 }
+
+func create(fs vfs.FS, path string, m Mark) error {
+	f, err := fs.Create(path+".new", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	b := make([]byte, slotSize+markSize)
+	copy(b, m.Encode())
+	copy(b[slotSize:], m.Encode())
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return errors.Join(fs.Rename(path+".new", path), syncDir(fs, filepath.Dir(path)))
+}
+
+// Sync has what was noted survive a loss of power.
+func (o *File) Sync() error { return o.f.SyncData() }
 
 // Note writes a mark. When it returns, the mark survives the death of this
 // process; a moment later, a loss of power too.

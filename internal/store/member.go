@@ -1,0 +1,136 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"gbatch/internal/store/floor"
+)
+
+// The store of one of several controllers is a member: what is committed is a batch that
+// they have agreed on, in the same order on each. Whoever leads proposes batches; all,
+// itself too, apply them. So the members' marks are the same after the same batch.
+
+// keyApplied has the place in the common log of the last batch that was applied, 0 at first. A store
+// that has one is a member's, and one that Open has opened since is no more.
+var keyApplied = []byte("m/applied")
+
+// ErrFollows is of a commit by who does not lead.
+var ErrFollows = errors.New("another controller leads: it alone decides what is stored")
+
+// Found makes a store a member's, the first one's. It is made if there is none.
+func Found(cfg Config) error {
+	s, err := Open(cfg)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.db.Set(keyApplied, make([]byte, 8), pebble.Sync), s.Close())
+}
+
+// IsMember says whether the store of a directory is there, and a member's.
+func IsMember(cfg Config) (there, member bool, err error) {
+	defer recovered(&err)
+	cfg = cfg.onDisk()
+	if files, err := cfg.FS.List(cfg.Dir); len(files) == 0 {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return false, false, err
+	}
+	o := options(cfg)
+	o.ReadOnly = true
+	db, err := openDB(cfg.Dir, o)
+	if err != nil {
+		return true, false, damaged(err)
+	}
+	_, member, err = (&Store{db: db}).get(keyApplied)
+	return true, member, errors.Join(err, db.Close())
+}
+
+// OpenMember opens the store of a member, which Found has made one or another member has sent.
+// Unlike Open it commits nothing, as a member alone must not.
+func OpenMember(cfg Config) (*Store, error) {
+	cfg = cfg.onDisk()
+	mark, fresh, err := inspect(cfg)
+	if err == nil && fresh {
+		err = errors.New("it is empty: it comes from another controller")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
+	}
+	return openMember(cfg, mark)
+}
+
+// Received opens a copy of another member's store, which has no file beside it yet that says
+// how far it must have come.
+func Received(cfg Config) (*Store, error) {
+	cfg = cfg.onDisk()
+	mark, _, gap, err := readMark(cfg)
+	if err == nil && (gap > 0 || mark == floor.Mark{}) {
+		err = fmt.Errorf("the copy lacks %d of its commits", gap)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
+	}
+	return openMember(cfg, mark)
+}
+
+func openMember(cfg Config, mark floor.Mark) (s *Store, err error) {
+	defer recovered(&err)
+	s = &Store{cfg: cfg, id: mark.ID, mark: mark, member: true}
+	s.commits.Store(mark.Count)
+	if s.db, err = openDB(cfg.Dir, options(cfg)); err != nil {
+		return nil, err
+	}
+	v, _, err := s.get(keyApplied)
+	if len(v) == 8 {
+		s.applied.Store(binary.BigEndian.Uint64(v))
+	}
+	if err == nil {
+		s.floor, err = floor.Open(cfg.FS, cfg.floorFile(), mark)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Applied is the place in the common log of the last batch that this member has, 0 for none.
+func (s *Store) Applied() uint64 { return s.applied.Load() }
+
+// Lead has this member commit by propose, which returns when the members have agreed on
+// a batch and this one has applied it, and counts the start of who leads.
+func (s *Store) Lead(propose func(batch []byte) error) error {
+	s.propose = propose
+	return s.countStart()
+}
+
+// Follow ends what Lead began: commits are errors.
+func (s *Store) Follow() { s.propose = nil }
+
+// Apply makes a batch durable that the members have agreed on. One that was applied before is
+// passed over.
+func (s *Store) Apply(place uint64, batch []byte) error {
+	if place <= s.applied.Load() {
+		return nil
+	}
+	b := s.db.NewBatch()
+	if err := b.SetRepr(bytes.Clone(batch)); err != nil {
+		return errors.Join(fmt.Errorf("read batch %d: %w", place, err), b.Close())
+	}
+	if err := s.apply(b, func(b *pebble.Batch) error {
+		return b.Set(keyApplied, binary.BigEndian.AppendUint64(nil, place), nil)
+	}); err != nil {
+		return fmt.Errorf("apply batch %d: %w", place, err)
+	}
+	s.applied.Store(place)
+	return nil
+}
+
+// Commits counts what was committed, the same on each member that has all of it.
+func (s *Store) Commits() uint64 { return s.commits.Load() }
