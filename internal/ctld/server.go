@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"gbatch/internal/client"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/archive"
@@ -30,6 +31,7 @@ import (
 	"gbatch/internal/ctld/route"
 	"gbatch/internal/ctld/rules"
 	"gbatch/internal/ctld/samples"
+	"gbatch/internal/ctld/scrub"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/streams"
 	"gbatch/internal/ctld/trees"
@@ -170,6 +172,14 @@ func (s *Server) openTrees() (*trees.Store, error) {
 		Keep:   func() time.Duration { return time.Duration(s.rules.Now().Keep.Uploads) * time.Second },
 		Needed: trees.NeededOf(s.jobs), Now: s.now, Log: s.log,
 	})
+}
+
+// scrub looks for damage of what is stored.
+func (s *Server) scrub() *scrub.Scrub {
+	return &scrub.Scrub{Config: scrub.Config{
+		Dir: s.rules.Now().Dir, Store: s.store, Trees: s.trees.Verify, Done: s.meters.Scrubbed, Now: s.now, Log: s.log, Wait: client.Sleep,
+		Spare: func() bool { l := s.loop.Load(); return !l.FreeKnown || l.Free > 2*l.Reserve },
+	}}
 }
 
 // caps are what a user may have open and ask in a second.
@@ -353,8 +363,8 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	// Shares for those who scrape, mail, words to services, directories that no job
-	// needs, logs: each works until ctx is done.
-	work := []func(context.Context){s.scrape.Run, s.mailer.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive}
+	// needs, logs, damage: each works until ctx is done.
+	work := []func(context.Context){s.scrape.Run, s.mailer.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.scrub().Run}
 	for _, run := range work {
 		g.Go(func() error { // one for each
 			run(ctx)

@@ -45,7 +45,7 @@ func check(st *store.Store, takeOut bool) (out Report, err error) {
 	err = st.Everything(func(r state.Record) error {
 		out.Records++
 		next = max(next, r.Job+1)
-		if err := readable(r); err != nil {
+		if err := Readable(r); err != nil {
 			out.Bad = append(out.Bad, fmt.Sprintf("%s: %v", r.Where(), err))
 			r.Value = bytes.Clone(r.Value)
 			bad = append(bad, r)
@@ -64,8 +64,8 @@ func check(st *store.Store, takeOut bool) (out Report, err error) {
 	return out, nil
 }
 
-// readable decodes a record as its readers do.
-func readable(r state.Record) error {
+// Readable decodes a record as its readers do.
+func Readable(r state.Record) error {
 	switch r.Kind {
 	case state.KindJob, state.KindHistory:
 		j, err := state.DecodeJob(r.Value)

@@ -34,6 +34,8 @@ type Meters struct {
 	connections                        *prometheus.GaugeVec
 	latency                            *prometheus.HistogramVec
 
+	scrubbed, damaged prometheus.Gauge
+
 	clusters, qos metrics.First // labels of what is counted
 
 	Cycles Cycles
@@ -96,11 +98,20 @@ func New() *Meters {
 	m.refused = counters("gctld_connections_refused_total", "Connections above a bound, by which: of an address, of a user, or of all.", "bound")
 	m.connections = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gctld_connections", Help: "Open connections: of visitors who have not said who they are, of users, of nodes and operators, and of those that are refused."}, []string{"class"})
 	m.all = append(m.all, m.connections)
+	m.scrubbed = prometheus.NewGauge(prometheus.GaugeOpts{Name: "gctld_scrub_timestamp_seconds", Help: "When all that is stored was last read to look for damage, in seconds since 1970; 0: not since the start."})
+	m.damaged = prometheus.NewGauge(prometheus.GaugeOpts{Name: "gctld_scrub_damaged", Help: "Records, files of the store and uploaded directories that were damaged then."})
+	m.all = append(m.all, m.scrubbed, m.damaged)
 	m.latency = histograms("gctld_http_request_duration_seconds", "Time to answer a request to the API, in seconds. Of routes that wait for news or stream, the wait is in it.", prometheus.ExponentialBuckets(0.001, 4, 8), "route")
 
 	m.Reg.MustRegister(m.all...)
 	m.Reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// Scrubbed notes a look through all that is stored.
+func (m *Meters) Scrubbed(at time.Time, damaged int) {
+	m.scrubbed.Set(float64(at.Unix()))
+	m.damaged.Set(float64(damaged))
 }
 
 // Connections counts so many more open connections of a class.

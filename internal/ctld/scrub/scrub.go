@@ -1,0 +1,119 @@
+package scrub
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gbatch/internal/ctld/fsck"
+	"gbatch/internal/state"
+)
+
+// Config is what is looked through, and how.
+type Config struct {
+	Dir   string // of the controller
+	Store interface {
+		Scrub(dir string, take func(state.Record) error) (damage, err error)
+	}
+	// Trees looks at uploaded directories, and says what of them was damaged and is
+	// given up. It calls pace before so many bytes are read.
+	Trees func(pace func(bytes int64) error) (gone []string, err error)
+	Spare func() bool // the disk has room for a copy of the store's newest part
+
+	Done func(at time.Time, found int) // a pass has ended, which found so much damage
+	Now  func() time.Time
+	Log  *slog.Logger
+
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+const (
+	firstAfter = 10 * time.Minute // so that a start has its disk to itself
+	every      = 24 * time.Hour
+	perSecond  = 8 << 20 // bytes read
+	maxSaid    = 20      // records of one pass that the log names
+)
+
+// copying is the name of the copy of the store that is being read.
+const copying = "scrub.tmp"
+
+// Scrub is the work. Its zero value with a Config is ready.
+type Scrub struct{ Config }
+
+// Run makes passes until ctx is done.
+func (s *Scrub) Run(ctx context.Context) {
+	for wait := firstAfter; s.Wait(ctx, wait) == nil; wait = every {
+		if !s.Spare() {
+			s.Log.Warn("what is stored is not looked through: the disk is nearly full")
+			continue
+		}
+		found, err := s.Pass(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			s.Log.Error("what is stored could not be looked through; it is tried again in a day", "error", err)
+			continue
+		}
+		s.Done(s.Now(), found)
+		s.Log.Info("what is stored was looked through", "damaged", found)
+	}
+}
+
+// Pass looks at everything once and says how many damaged things it found. Each of them, up to a
+// bound, is in the log with what to do about it.
+func (s *Scrub) Pass(ctx context.Context) (found int, err error) {
+	dir := filepath.Join(s.Dir, copying)
+	if err := os.RemoveAll(dir); err != nil { // of a controller that was killed
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	p := pace{ctx: ctx, wait: s.Wait}
+	damage, err := s.Store.Scrub(dir, func(r state.Record) error {
+		if err := fsck.Readable(r); err != nil {
+			if found++; found <= maxSaid {
+				s.Log.Error("a stored record cannot be read: restore a backup, or stop gctld and take the record out by `gctld fsck --quarantine`", "record", r.Where(), "error", err)
+			}
+		}
+		return p.read(int64(len(r.Value)) + perRecord)
+	})
+	if err != nil {
+		return found, fmt.Errorf("read the store: %w", err)
+	}
+	if damage != nil {
+		found++
+		s.Log.Error("the store is damaged, and the next start of gctld may be refused: make a copy of what is there, and restore a backup by `gctld restore`", "error", damage)
+	}
+	gone, err := s.Trees(p.read)
+	for i, what := range gone {
+		if found++; i < maxSaid {
+			s.Log.Error("an uploaded directory is damaged and was given up: its user brings it again by submitting again", "what", what)
+		}
+	}
+	if err != nil {
+		return found, fmt.Errorf("read uploaded directories: %w", err)
+	}
+	return found, nil
+}
+
+// perRecord is about what a record takes beside its value.
+const perRecord = 64
+
+// pace keeps reading at perSecond.
+type pace struct {
+	ctx  context.Context
+	wait func(context.Context, time.Duration) error
+	owed int64
+}
+
+func (p *pace) read(bytes int64) error {
+	if p.owed += bytes; p.owed < perSecond/8 {
+		return p.ctx.Err()
+	}
+	pause := time.Duration(p.owed) * time.Second / perSecond
+	p.owed = 0
+	return p.wait(p.ctx, pause)
+}

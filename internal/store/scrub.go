@@ -1,0 +1,58 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"gbatch/internal/state"
+	"gbatch/internal/store/floor"
+)
+
+// Scrub reads all of a store that is in use from its disk, as a start would: the list of its
+// files, its log, the count of commits and every record. It does so in a copy that it makes in
+// dir, which is not there and on the same disk, and which is mostly links. Commits go on meanwhile. Damage
+// is what a start would be refused for; err is why nothing can be said. The record's value is only
+// valid during the call; take may be slow, and its error ends the scrub.
+func (s *Store) Scrub(dir string, take func(state.Record) error) (damage, err error) {
+	want := floor.Mark{ID: s.id, Count: s.commits.Load()}
+	if err := s.Backup(dir); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return nil, err
+	} else if err != nil {
+		return damaged(err), nil
+	}
+	var stopped error
+	damage = readCopy(Config{Dir: dir, FS: s.cfg.FS}, want, func(r state.Record) error {
+		stopped = take(r)
+		return stopped
+	})
+	if stopped != nil {
+		return nil, stopped
+	}
+	return damage, nil
+}
+
+// readCopy reads a copy of a store that had come at least as far as want.
+func readCopy(cfg Config, want floor.Mark, take func(state.Record) error) (err error) {
+	defer recovered(&err)
+	o := options(cfg)
+	o.ReadOnly = true
+	db, err := openDB(cfg.Dir, o)
+	if err != nil {
+		return damaged(err)
+	}
+	s := &Store{db: db}
+	have, _, gap, err := s.progress()
+	if err == nil {
+		want.Hash = have.Hash // there may be later commits
+		if what := compare(have, want, true); what != "" {
+			err = fmt.Errorf("%s: restore a backup by `gctld restore`", what)
+		} else if gap > 0 {
+			err = fmt.Errorf("%d of the %d commits that were made to it are missing, though there are later ones: restore a backup by `gctld restore`", gap, have.Count)
+		}
+	}
+	if err == nil {
+		err = s.Everything(take)
+	}
+	return errors.Join(err, db.Close())
+}
