@@ -37,7 +37,7 @@ func init() {
 		code := make(chan int)
 		go func() { code <- shimMain() }()
 		os.Exit(<-code)
-	case os.Args[1] == lease.Role && len(os.Args) == 5 && os.Getenv(shimEnv) != "":
-		os.Exit(lease.Main(os.Args[2], os.Args[3], os.Args[4]))
+	case os.Args[1] == lease.Role && len(os.Args) == 6 && os.Getenv(shimEnv) != "":
+		os.Exit(lease.Main(os.Args[2], os.Args[3], os.Args[4], os.Args[5]))
 	}
 }

@@ -227,7 +227,8 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err := ctl.Check(); err != nil {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
-	l, err := loop.New(loop.Config{Controller: ctl, Store: s.store, Clock: clock, Meters: s.meters, Reserve: s.rules.Now().ReserveMiB << 20, Log: s.log}, now)
+	reserve := func() uint64 { return s.rules.Now().ReserveMiB << 20 }
+	l, err := loop.New(loop.Config{Controller: ctl, Store: s.store, Clock: clock, Meters: s.meters, Reserve: reserve, Log: s.log}, now)
 	if err != nil {
 		return nil, err
 	}

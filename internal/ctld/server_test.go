@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/api/apitest"
 	"gbatch/internal/client"
+	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
@@ -272,7 +273,12 @@ func TestPasswordIsNowhere(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
-	s := newSite(t, func(c *site.Config) { c.ReserveMiB = 1 << 40 })
+	s := newSite(t, nil)
+	s.submit(hello(1), "")
+	s.cfg.ReserveMiB = 1 << 40
+	if err := s.server.rules.Reload(access.WithCaller(t.Context(), access.Identity{User: "root", Role: access.RoleAdmin, Root: true}, "")); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.Submit(t.Context(), hello(1), ""); !client.IsCode(err, api.CodeStorageFull) {
 		t.Errorf("a submission to a full disk: %v", err)
 	}

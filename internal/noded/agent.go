@@ -152,7 +152,7 @@ func (a *Agent) open(o Options) error {
 		Controller: a.controller, Credential: credential, Node: a, Log: a.log,
 	})
 	a.guard = &lease.Guard{Command: oci.GuardCommand, Lock: filepath.Join(identity.GuardRun, a.cfg.Name), Lease: file, Prefix: a.host.CgroupPrefix(),
-		Spare: filepath.Join(a.cfg.StateDir, "ranks", "*", rank.FileAlone)}
+		Spare: filepath.Join(a.cfg.StateDir, "ranks", "*", rank.FileAlone), Group: a.host.GuardPath()}
 	if err := a.guard.Open(); err != nil {
 		return err
 	}

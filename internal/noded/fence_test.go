@@ -1,6 +1,11 @@
 package noded
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -58,6 +63,71 @@ func TestFence(t *testing.T) {
 			p.term()
 		})
 	}
+}
+
+// TestFenceFrozen freezes the daemon with all that it began in its control group: the guard
+// has a group of its own, and the container does not outlive its lease.
+func TestFenceFrozen(t *testing.T) {
+	host, err := cgroups.Detect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host.Mode == cgroups.V2 {
+		t.Skip("SKIPPED: with cgroup v2 alone the containers' groups are below the daemon's, and would be frozen too")
+	}
+	s := newSite(t, nil)
+	s.leaseMS = 4000
+	own, err := host.Find("/gbatch-test-" + s.cfg.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Enter(os.Getpid()); err != nil { // what is begun now is born there
+		t.Fatal(err)
+	}
+	p := s.spawn(0)
+	own.Leave(os.Getpid())
+	t.Cleanup(func() {
+		if err := errors.Join(own.Freeze(false), own.Kill(time.Minute), own.Remove()); err != nil {
+			t.Error(err)
+		}
+	})
+	id := rankID(1)
+	s.want(id, order(stubborn))
+	s.ready(id)
+	if err := own.Freeze(true); err != nil {
+		t.Fatal(err)
+	}
+	at, err := identity.LookupHost(&s.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rank, err := host.Find(at.CgroupPath(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the container's processes to end", func() bool {
+		// One that is dead stays until its parent, which is frozen, has looked.
+		pids, err := rank.Pids()
+		return err != nil || !slices.ContainsFunc(pids, lives)
+	})
+	if err := own.Freeze(false); err != nil {
+		t.Fatal(err)
+	}
+	if e := s.exit(id); e.Reason != job.NodeFail {
+		t.Errorf("exit %+v", e)
+	}
+	s.empty()
+	p.term()
+	if g, err := host.Find(at.GuardPath()); err != nil || g.Exists() {
+		t.Errorf("the guard's group is left (%v)", err)
+	}
+}
+
+// lives says whether a process does, and is not only waiting for its parent.
+func lives(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, ok := strings.Cut(string(stat), ") ")
+	return err == nil && ok && !strings.HasPrefix(rest, "Z")
 }
 
 // TestRunsAlone: a rank that needs no lease outlives it, with the daemon and

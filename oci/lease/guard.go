@@ -28,6 +28,7 @@ type Guard struct {
 	Lease  string // file with a Lease
 	Prefix string // of the containers' control groups
 	Spare  string // path of a file, with the last name of a control group for *: where it is, the container needs no lease
+	Group  string // control group of its own: who freezes its owner's with all that is in it does not freeze the guard
 
 	// Command executes this program, or one like it, so that it calls Main with what
 	// follows Role.
@@ -74,7 +75,7 @@ func (g *Guard) begin() error {
 		return err
 	}
 	defer theirs.Close()
-	cmd, err := g.Command(Role, g.Lease, g.Prefix, g.Spare)
+	cmd, err := g.Command(Role, g.Lease, g.Prefix, g.Spare, g.Group)
 	if err != nil {
 		ours.Close()
 		return err
@@ -182,13 +183,20 @@ func endGuard(f *os.File) error {
 }
 
 // Main is the whole life of a guard's process. It returns its exit code.
-func Main(lease, prefix, spare string) int {
+func Main(lease, prefix, spare, group string) int {
 	// By this its successor knows it.
 	if err := os.WriteFile("/proc/self/comm", []byte(guardName), 0); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	unix.CloseOnExec(guardLock)
+	if own, err := cgroups.Find(group); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else if err := own.Enter(os.Getpid()); err != nil {
+		fmt.Fprintln(os.Stderr, err) // it does what it can where it is
+	} else {
+		defer own.Leave(os.Getpid())
+	}
 	alone := make(chan struct{})
 	go func() { // ends with the owner
 		defer close(alone)

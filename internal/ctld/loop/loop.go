@@ -24,7 +24,7 @@ type Config struct {
 	Store      *store.Store        // the loop alone writes
 	Clock      *Clock
 	Meters     *meter.Meters
-	Reserve    uint64 // bytes of disk below which no jobs are taken
+	Reserve    func() uint64 // bytes of disk below which no jobs are taken
 	Log        *slog.Logger
 }
 
@@ -45,7 +45,7 @@ type Loop struct {
 	ctl     *control.Controller
 	store   *store.Store
 	clock   *Clock
-	reserve uint64 // bytes of disk below which no jobs are taken
+	reserve func() uint64 // bytes of disk below which no jobs are taken
 	log     *slog.Logger
 	meters  *meter.Meters
 
@@ -349,7 +349,7 @@ type Load struct {
 // Load is the present one.
 func (l *Loop) Load() Load {
 	free, err := l.store.Free()
-	return Load{Inbox: l.inbox.len(), InboxSize: inboxSize, Free: free, Reserve: l.reserve, FreeKnown: err == nil, Stored: l.store.Metrics().DiskSpaceUsage()}
+	return Load{Inbox: l.inbox.len(), InboxSize: inboxSize, Free: free, Reserve: l.reserve(), FreeKnown: err == nil, Stored: l.store.Metrics().DiskSpaceUsage()}
 }
 
 // checkDisk looks at the room that is left. Below the reserve no jobs are
@@ -357,8 +357,9 @@ func (l *Loop) Load() Load {
 // the controller's picture never runs ahead of what is stored. Nodes keep their
 // leases then, and jobs run on.
 func (l *Loop) checkDisk() error {
+	reserve := l.reserve()
 	free, err := l.store.Free()
-	if err == nil && free < l.reserve/4 {
+	if err == nil && free < reserve/4 {
 		err = fmt.Errorf("%d MiB are left on the disk of the controller", free>>20)
 	}
 	if halted := err != nil; halted != l.halted {
@@ -372,16 +373,16 @@ func (l *Loop) checkDisk() error {
 	if err != nil {
 		return err
 	}
-	full := free < l.reserve
+	full := free < reserve
 	switch {
 	case full && l.full == nil:
-		l.log.Error("disk nearly full: no jobs are taken until there is room", "free_mib", free>>20, "reserve_mib", l.reserve>>20)
+		l.log.Error("disk nearly full: no jobs are taken until there is room", "free_mib", free>>20, "reserve_mib", reserve>>20)
 	case !full && l.full != nil:
 		l.log.Info("disk has room again: jobs are taken", "free_mib", free>>20)
 	}
 	l.full = nil
 	if full {
-		l.full = fmt.Errorf("%d MiB are left on the disk of the controller, %d must stay free", free>>20, l.reserve>>20)
+		l.full = fmt.Errorf("%d MiB are left on the disk of the controller, %d must stay free", free>>20, reserve>>20)
 	}
 	return nil
 }

@@ -45,6 +45,9 @@ func LookupHost(cfg *config.Config) (Host, error) {
 // of one machine apart.
 func (h *Host) CgroupPrefix() string { return h.prefix }
 
+// GuardPath is the cgroup of the process that ends ranks when nobody else does.
+func (h *Host) GuardPath() string { return path.Join(h.Base(), "gbatch-guard", path.Base(h.prefix)) }
+
 // Base is the cgroup that the daemon may make groups in.
 func (h *Host) Base() string { return path.Dir(path.Dir(h.prefix)) }
 

@@ -97,6 +97,8 @@ type Rank struct {
 	meter     *meter     // nil: nothing was measured yet
 	past      *node.Exit // of a program that ended while no daemon looked, and is not concluded
 	ordered   time.Time  // zero: by an earlier daemon
+
+	unrecorded error // why an earlier daemon's record cannot be read; nil: it was, or there was no earlier one
 }
 
 // order is what the controller ordered when the rank was accepted, and where it

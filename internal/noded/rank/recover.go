@@ -77,10 +77,7 @@ func remember(n *Node, id job.RankID) (*Rank, string) {
 	if r.state.stop, err = loadStop(dir); err != nil {
 		r.log.Warn("why the rank was being stopped is not known any more", "error", err)
 	}
-	if recErr != nil && !errors.Is(recErr, os.ErrNotExist) {
-		r.log.Error("rank's record is damaged; ending it", "error", recErr)
-		r.state.stop = &stopRecord{Reason: job.NodeFail, Text: "the node's record of the job was damaged", Signal: "KILL", kill: time.Now()}
-	}
+	r.unrecorded = recErr
 	n.Disk.Restore(n.claim(&r.order))
 	for _, key := range rec.Cached {
 		n.Data.Hold(key, id)
@@ -105,6 +102,11 @@ func (r *Rank) inspect() (keep bool, err error) {
 	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
+	if r.unrecorded != nil && state != oci.StateNone && state != oci.StateReady {
+		// What it may do, for how long, and what is to be saved of it is not known any more.
+		r.log.Error("rank's record is gone or damaged; ending it", "error", r.unrecorded)
+		r.state.stop = &stopRecord{Reason: job.NodeFail, Text: "the node's record of the job was damaged", Signal: "KILL", kill: time.Now()}
+	}
 	switch state {
 	case oci.StateNone, oci.StateReady:
 		r.node.Images.Drop(r.order.id)
