@@ -1,0 +1,142 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"gbatch/internal/store"
+)
+
+// ErrLost says that this member does not lead any more. Whether what it proposed last was
+// agreed on is not known.
+var ErrLost = errors.New("this controller does not lead any more: whether this was stored is not known")
+
+// Leads tells when this member begins to lead and when it ends.
+func (r *Replica) Leads() <-chan bool { return r.raft.LeaderCh() }
+
+// Failed gives the error by which this member cannot go on: the process must end.
+func (r *Replica) Failed() <-chan error { return r.fsm.failed }
+
+// Leading says whether this member leads now.
+func (r *Replica) Leading() bool { return r.raft.State() == raft.Leader }
+
+// Lead is one member's time of leading. Who leads again later begins anew: another member may
+// have led between.
+type Lead struct {
+	r    *Replica
+	term uint64
+
+	Store *store.Store // with all that was agreed on before; it commits what members agree on
+	From  int64        // where the clock of who led before has come to, Unix milliseconds; 0: that is not known
+}
+
+// Ready waits until this member has all that was agreed on before it began to lead.
+func (r *Replica) Ready() (*Lead, error) {
+	l := &Lead{r: r, term: r.raft.CurrentTerm()}
+	if err := r.raft.Barrier(0).Error(); err != nil {
+		return nil, lost(err)
+	}
+	if l.Store = r.fsm.current(); l.Store == nil {
+		return nil, errors.New("this controller has no store yet")
+	}
+	l.From = r.fsm.notBefore()
+	return l, nil
+}
+
+// Begin counts a start of the controller.
+func (l *Lead) Begin() error { return l.Store.Lead(l.propose) }
+
+// End has the store commit nothing any more.
+func (l *Lead) End() { l.Store.Follow() }
+
+// propose has members agree on a batch.
+func (l *Lead) propose(batch []byte) error {
+	f := l.r.raft.Apply(newEntry(l.term, l.r.cfg.NowMS(), batch), 0)
+	if err := f.Error(); err != nil {
+		return lost(err)
+	}
+	err, _ := f.Response().(error)
+	if errors.Is(err, errStale) {
+		return lost(err)
+	}
+	return err
+}
+
+// Confirm asks a majority whether this member leads as it did. What it answers next is
+// not behind what another one has decided.
+func (l *Lead) Confirm() error {
+	if err := l.r.raft.VerifyLeader().Error(); err != nil {
+		return lost(err)
+	}
+	if l.r.raft.CurrentTerm() != l.term {
+		return lost(errStale)
+	}
+	return nil
+}
+
+func lost(err error) error { return fmt.Errorf("%w (%w)", ErrLost, err) }
+
+// Member is one of the controllers.
+type Member struct {
+	Name    string
+	Address string // for the other members
+	Voter   bool   // its word counts
+	Leads   bool
+}
+
+// Members are those that this one knows of.
+func (r *Replica) Members() ([]Member, error) {
+	f := r.raft.GetConfiguration()
+	if err := f.Error(); err != nil {
+		return nil, err
+	}
+	_, leader := r.raft.LeaderWithID()
+	var out []Member
+	for _, s := range f.Configuration().Servers {
+		out = append(out, Member{Name: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter, Leads: s.ID == leader})
+	}
+	return out, nil
+}
+
+// Leader is the name of who leads, empty if that is not known.
+func (r *Replica) Leader() string {
+	_, id := r.raft.LeaderWithID()
+	return string(id)
+}
+
+// changeWait is how long a change of the members may take.
+const changeWait = 10 * time.Second
+
+// Add has another member take part. Who leads is asked.
+func (r *Replica) Add(m Member) error {
+	id, address := raft.ServerID(m.Name), raft.ServerAddress(m.Address)
+	if m.Voter {
+		return r.raft.AddVoter(id, address, 0, changeWait).Error()
+	}
+	return r.raft.AddNonvoter(id, address, 0, changeWait).Error()
+}
+
+// Remove has a member take part no longer. Who leads is asked.
+func (r *Replica) Remove(name string) error {
+	return r.raft.RemoveServer(raft.ServerID(name), 0, changeWait).Error()
+}
+
+// Transfer has another member lead: the one named, or the one that is the least behind.
+func (r *Replica) Transfer(to string) error {
+	if to == "" {
+		return r.raft.LeadershipTransfer().Error()
+	}
+	members, err := r.Members()
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.Name == to {
+			return r.raft.LeadershipTransferToServer(raft.ServerID(m.Name), raft.ServerAddress(m.Address)).Error()
+		}
+	}
+	return fmt.Errorf("no controller has the name %q", to)
+}

@@ -1,0 +1,187 @@
+package replica
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"golang.org/x/sys/unix"
+
+	"gbatch/internal/store"
+)
+
+// An entry of the common log is its version, the term in which who proposed it began to lead, the
+// time by its clock (milliseconds), and a batch of the store.
+const (
+	entryVersion = 1
+	entryHeader  = 1 + 8 + 8
+)
+
+func newEntry(term uint64, nowMS int64, batch []byte) []byte {
+	e := make([]byte, 0, entryHeader+len(batch))
+	e = append(e, entryVersion)
+	e = binary.BigEndian.AppendUint64(e, term)
+	e = binary.BigEndian.AppendUint64(e, uint64(nowMS))
+	return append(e, batch...)
+}
+
+// errStale is of a batch that was decided before somebody else led.
+var errStale = errors.New("it was decided in an earlier term")
+
+// machine is what the common log is applied to: this member's store.
+type machine struct {
+	store  store.Config
+	log    *slog.Logger
+	failed chan error // an entry could not be applied: the process must end
+
+	mu     sync.Mutex
+	st     *store.Store  // nil: none has come yet
+	nowMS  int64         // of the last entry
+	steady time.Duration // when it came
+}
+
+// sinceBoot is the machine's clock that nobody can set.
+func sinceBoot() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		panic(err) // every kernel that Go runs on has this clock
+	}
+	return time.Duration(ts.Nano())
+}
+
+func (m *machine) current() *store.Store {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.st
+}
+
+// notBefore is where the clock of who led last has come to, by the time that has passed
+// here since it was heard of; 0 where nothing was.
+func (m *machine) notBefore() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.nowMS == 0 {
+		return 0
+	}
+	return m.nowMS + (sinceBoot() - m.steady).Milliseconds()
+}
+
+// Apply is called by one goroutine, entry after entry.
+func (m *machine) Apply(l *raft.Log) any {
+	err := m.apply(l)
+	if err != nil {
+		select {
+		case m.failed <- err:
+		default: // the first one is enough
+		}
+	}
+	if err == nil && binary.BigEndian.Uint64(l.Data[1:]) != l.Term {
+		return errStale
+	}
+	return err
+}
+
+func (m *machine) apply(l *raft.Log) error {
+	if len(l.Data) < entryHeader || l.Data[0] != entryVersion {
+		return fmt.Errorf("entry %d of the common log is of a newer gctld: update this controller", l.Index)
+	}
+	if binary.BigEndian.Uint64(l.Data[1:]) != l.Term {
+		return nil // each member passes it over, and who proposed it is told
+	}
+	st := m.current()
+	if st == nil {
+		return fmt.Errorf("entry %d of the common log came before the store that it belongs to", l.Index)
+	}
+	if err := st.Apply(l.Index, l.Data[entryHeader:]); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.nowMS, m.steady = int64(binary.BigEndian.Uint64(l.Data[9:])), sinceBoot()
+	return nil
+}
+
+// Snapshot copies the store, mostly by links.
+func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	st := m.current()
+	if st == nil {
+		return nil, raft.ErrNothingNewToSnapshot
+	}
+	dir := m.store.Dir + sending
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	if err := st.Backup(dir); err != nil {
+		return nil, err
+	}
+	return snapshot{dir}, nil
+}
+
+// What lies beside the store while it is copied.
+const (
+	sending   = ".sending"
+	receiving = ".receiving"
+	replaced  = ".replaced"
+)
+
+// Restore takes another member's store in place of this one.
+func (m *machine) Restore(rc io.ReadCloser) (err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dir := m.store.Dir
+	if err := errors.Join(os.RemoveAll(dir+receiving), unpackStore(rc, dir+receiving)); err != nil {
+		return fmt.Errorf("receive the store of another controller: %w", err)
+	}
+	if m.st != nil {
+		if err := m.st.Close(); err != nil {
+			m.log.Warn("the store that is replaced did not close well", "error", err)
+		}
+		m.st = nil
+	}
+	err = os.RemoveAll(dir + replaced)
+	if err == nil {
+		err = renameIfThere(dir, dir+replaced)
+	}
+	if err == nil {
+		err = renameIfThere(dir+store.MarkSuffix, dir+replaced+store.MarkSuffix)
+	}
+	if err == nil {
+		err = os.Rename(dir+receiving, dir)
+	}
+	if err == nil {
+		m.st, err = store.Received(m.store)
+	}
+	if err != nil {
+		return fmt.Errorf("take the store of another controller: %w", err)
+	}
+	m.log.Info("the store came from another controller", "through", m.st.Applied())
+	return errors.Join(os.RemoveAll(dir+replaced), os.RemoveAll(dir+replaced+store.MarkSuffix))
+}
+
+// brokenOff says that the process ended in the middle of Restore, so that what is
+// there is not to be used.
+func brokenOff(dir string) bool { return exists(dir + replaced) }
+
+func renameIfThere(from, to string) error {
+	if err := os.Rename(from, to); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (m *machine) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.st == nil {
+		return nil
+	}
+	err := m.st.Close()
+	m.st = nil
+	return errors.Join(err, os.RemoveAll(m.store.Dir+sending))
+}

@@ -1,0 +1,233 @@
+package replica
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/metadb"
+
+	"gbatch/internal/store"
+)
+
+// Config is one member.
+type Config struct {
+	Name     string        // among the members
+	Address  string        // HOST:PORT by which the others reach it
+	Dir      string        // of the common log
+	Store    store.Config  // of its store
+	Listener net.Listener  // for the others, who have shown that they are members
+	Dial     Dialer        // to the others
+	Patience time.Duration // how long who leads may be silent; 0: defaultPatience
+	NowMS    func() int64  // the clock of the controller while it leads
+	Log      *slog.Logger
+}
+
+// defaultPatience is long for a network in one building, and short for those who wait.
+const defaultPatience = 400 * time.Millisecond
+
+// Dialer connects to another member.
+type Dialer func(address string, timeout time.Duration) (net.Conn, error)
+
+// Replica is this member's part in the common log. Its methods are safe for concurrent use.
+type Replica struct {
+	cfg   Config
+	raft  *raft.Raft
+	fsm   *machine
+	wal   *entries
+	trans *raft.NetworkTransport
+}
+
+// Snapshots are copies of the store that members who were long away go on from. The log before
+// the last one is dropped, but for its last entries.
+const (
+	snapshotsKept = 1
+	snapshotEvery = 10 * time.Minute // it is looked whether one is due
+	snapshotAfter = 50_000           // entries
+	entriesKept   = 10_000
+)
+
+// Open opens this member's store and log. Where there is no log yet, this is the first
+// member: its store, which is made if there is none, is what the others will get.
+func Open(c Config) (*Replica, error) {
+	r := &Replica{cfg: c, fsm: &machine{store: c.Store, log: c.Log, failed: make(chan error, 1)}}
+	r.trans = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: stream{c.Listener, c.Dial}, MaxPool: 3, Timeout: 10 * time.Second, Logger: r.logger(),
+	})
+	if err := r.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the log that the controllers have in common, %s: %w", c.Dir, err), r.Close())
+	}
+	return r, nil
+}
+
+func (r *Replica) open() error {
+	received, err := r.ready()
+	if err != nil {
+		return err
+	}
+	if r.wal, err = r.openLog(r.cfg.Dir); err != nil {
+		return err
+	}
+	snaps, err := raft.NewFileSnapshotStoreWithLogger(r.cfg.Dir, snapshotsKept, r.logger())
+	if err != nil {
+		return err
+	}
+	conf := r.raftConfig()
+	conf.NoSnapshotRestoreOnStart = !received
+	r.raft, err = raft.NewRaft(conf, r.fsm, r.wal, r.wal, snaps, r.trans)
+	return err
+}
+
+// ready brings the store and the log's directory into a state to begin from. Received: the store is
+// to be taken from the last snapshot, and what comes after that from the log.
+func (r *Replica) ready() (received bool, err error) {
+	there, member, err := store.IsMember(r.cfg.Store)
+	if brokenOff(r.cfg.Store.Dir) {
+		there, member, err = false, false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = os.Stat(r.cfg.Dir)
+	switch logged := err == nil; {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return false, err
+	case !logged && (!member || exists(r.cfg.Dir+founding)):
+		return false, r.found()
+	case !logged:
+		return false, fmt.Errorf("it is gone, and the store is that of one of several controllers: %s", again)
+	case !there:
+		return true, nil
+	case !member:
+		return false, fmt.Errorf("the store was used by a controller alone since it was one of several: %s", again)
+	}
+	r.fsm.st, err = store.OpenMember(r.cfg.Store)
+	return false, err
+}
+
+// again is what to do with a member whose store and log do not belong together. It must not begin
+// anew by itself: there would be two sites.
+const again = "remove it from the others by `gadm controllers remove`, empty its directory, and add it again; " +
+	"if there are no others, start it once without `replica` in its configuration, and with that directory moved away"
+
+// founding follows the name of the log's directory while it is being made.
+const founding = ".new"
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// found makes a log whose only member this is, and whose beginning is its store.
+func (r *Replica) found() (err error) {
+	dir := r.cfg.Dir + founding // from here on, what is broken off is begun anew
+	if err := errors.Join(os.RemoveAll(dir), MakeDir(dir), syncDir(filepath.Dir(dir))); err != nil {
+		return err
+	}
+	if err := store.Found(r.cfg.Store); err != nil {
+		return err
+	}
+	if r.fsm.st, err = store.OpenMember(r.cfg.Store); err != nil {
+		return err
+	}
+	log, err := r.openLog(dir)
+	if err != nil {
+		return err
+	}
+	snaps, err := raft.NewFileSnapshotStoreWithLogger(dir, snapshotsKept, r.logger())
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	alone := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(r.cfg.Name), Address: raft.ServerAddress(r.cfg.Address)}}}
+	if err = raft.BootstrapCluster(r.raftConfig(), log, log, snaps, r.trans, alone); err == nil {
+		// Makes a snapshot of the store and drops the log before it, so that members that
+		// join get the store and not the log alone.
+		err = raft.RecoverCluster(r.raftConfig(), r.fsm, log, log, snaps, r.trans, alone)
+	}
+	if err = errors.Join(err, log.Close()); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(dir, r.cfg.Dir), syncDir(filepath.Dir(r.cfg.Dir)))
+}
+
+// entries is the log on disk.
+type entries struct {
+	*wal.WAL
+	meta *metadb.BoltMetaDB // which the log does not close
+}
+
+func (e *entries) Close() error { return errors.Join(e.WAL.Close(), e.meta.Close()) }
+
+func (r *Replica) openLog(dir string) (*entries, error) {
+	e := &entries{meta: &metadb.BoltMetaDB{}}
+	var err error
+	if e.WAL, err = wal.Open(filepath.Join(dir, logDir), wal.WithMetaStore(e.meta), wal.WithLogger(r.logger())); err != nil {
+		return nil, errors.Join(err, e.meta.Close())
+	}
+	return e, nil
+}
+
+// logDir is where a directory of the common log has its entries.
+const logDir = "wal"
+
+// MakeDir makes the directory of a member that gets all from the others.
+func MakeDir(dir string) error { return os.MkdirAll(filepath.Join(dir, logDir), 0o700) }
+
+func (r *Replica) raftConfig() *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = raft.ServerID(r.cfg.Name)
+	c.HeartbeatTimeout = cmp.Or(r.cfg.Patience, defaultPatience)
+	c.ElectionTimeout = c.HeartbeatTimeout
+	c.LeaderLeaseTimeout = c.HeartbeatTimeout * 3 / 4
+	c.CommitTimeout = 20 * time.Millisecond
+	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = snapshotEvery, snapshotAfter, entriesKept
+	c.ShutdownOnRemove = false
+	c.NoLegacyTelemetry = true
+	c.Logger = r.logger()
+	return c
+}
+
+// logger has the library's words at debug level.
+func (r *Replica) logger() hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Name: "replica", Level: hclog.Debug, DisableTime: true, Output: lines{r.cfg.Log}})
+}
+
+type lines struct{ log *slog.Logger }
+
+func (l lines) Write(p []byte) (int, error) {
+	l.log.Debug("common log", "event", strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+// Close leaves the others, who notice that it is silent, and closes the store.
+func (r *Replica) Close() error {
+	var errs []error
+	if r.raft != nil {
+		errs = append(errs, r.raft.Shutdown().Error())
+	}
+	errs = append(errs, r.trans.Close())
+	if r.wal != nil {
+		errs = append(errs, r.wal.Close())
+	}
+	return errors.Join(append(errs, r.fsm.close())...)
+}
+
+// stream is how members talk: TLS on which both have shown who they are.
+type stream struct {
+	net.Listener
+	dial Dialer
+}
+
+// Dial connects to another member.
+func (s stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	return s.dial(string(address), timeout)
+}
