@@ -19,20 +19,21 @@ type command struct {
 	Unreserve    adm.Unreserve    `cmd:"" help:"Remove reservations."`
 	Reservations adm.Reservations `cmd:"" help:"List reservations."`
 
-	Project    projectCmd      `cmd:"" help:"Projects: who is billed, and who may use what."`
-	Policy     policyCmd       `cmd:"" help:"The rules in force."`
-	Import     importCmd       `cmd:"" help:"Turn another system's configuration into gbatch's."`
-	Audit      adm.Audit       `cmd:"" help:"Who changed what."`
-	Login      adm.Login       `cmd:"" help:"Log in at the site's identity provider: a token for you, on this machine."`
-	Logout     adm.Logout      `cmd:"" help:"Take the token of gadm login out of force, and forget it."`
-	Token      tokenCmd        `cmd:"" help:"Tokens, by which users speak from other machines."`
-	NodeToken  nodeTokenCmd    `cmd:"" help:"Tokens, by which machines become nodes."`
-	RevokeNode adm.RevokeNodes `cmd:"" help:"Take nodes' keys away: they are heard no more, and lost in time."`
-	Topics     adm.Topics      `cmd:"" name:"help" help:"Show a document: how a site is run, every key of a file, every metric. No topic: the list."`
-	Diag       adm.Diag        `cmd:"" help:"How the controller fares: its loop, commits, scheduling rounds, and requests."`
-	Completion adm.Completion  `cmd:"" help:"Print what makes a shell complete the words of all commands."`
-	Web        adm.Web         `cmd:"" help:"Print a link that opens the web page for you, once."`
-	JoinString adm.JoinString  `cmd:"" help:"Print the address by which other machines reach the controller."`
+	Project     projectCmd      `cmd:"" help:"Projects: who is billed, and who may use what."`
+	Policy      policyCmd       `cmd:"" help:"The rules in force."`
+	Import      importCmd       `cmd:"" help:"Turn another system's configuration into gbatch's."`
+	Audit       adm.Audit       `cmd:"" help:"Who changed what."`
+	Login       adm.Login       `cmd:"" help:"Log in at the site's identity provider: a token for you, on this machine."`
+	Logout      adm.Logout      `cmd:"" help:"Take the token of gadm login out of force, and forget it."`
+	Token       tokenCmd        `cmd:"" help:"Tokens, by which users speak from other machines."`
+	NodeToken   nodeTokenCmd    `cmd:"" help:"Tokens, by which machines become nodes."`
+	RevokeNode  adm.RevokeNodes `cmd:"" help:"Take nodes' keys away: they are heard no more, and lost in time."`
+	Topics      adm.Topics      `cmd:"" name:"help" help:"Show a document: how a site is run, every key of a file, every metric. No topic: the list."`
+	Diag        adm.Diag        `cmd:"" help:"How the controller fares: its loop, commits, scheduling rounds, and requests."`
+	Controllers controllersCmd  `cmd:"" help:"Several controllers that have all records in common: who they are, who joins and leaves, who leads."`
+	Completion  adm.Completion  `cmd:"" help:"Print what makes a shell complete the words of all commands."`
+	Web         adm.Web         `cmd:"" help:"Print a link that opens the web page for you, once."`
+	JoinString  adm.JoinString  `cmd:"" help:"Print the address by which other machines reach the controller."`
 }
 
 type projectCmd struct {
@@ -46,6 +47,13 @@ type policyCmd struct {
 	Show   adm.ShowPolicy   `cmd:"" help:"Print the rules in force."`
 	Check  adm.CheckPolicy  `cmd:"" help:"Check the controller's configuration file, and say what a reload would change."`
 	Reload adm.ReloadPolicy `cmd:"" help:"Take the rules as the file has them now, all or none."`
+}
+
+type controllersCmd struct {
+	List     adm.Controllers       `cmd:"" default:"withargs" help:"List controllers."`
+	Add      adm.AddController     `cmd:"" help:"Let another controller take part, as root on the machine of the one that leads."`
+	Remove   adm.RemoveControllers `cmd:"" help:"Let controllers take part no longer."`
+	Transfer adm.TransferLead      `cmd:"" help:"Let another controller lead."`
 }
 
 type importCmd struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"gbatch/deploy"
+	"gbatch/internal/api"
 	"gbatch/internal/ctld"
 	"gbatch/internal/ctld/site"
 )
@@ -19,6 +21,7 @@ type initCmd struct {
 	Socket    string `placeholder:"PATH" help:"For a new file: the unix socket. Default: /run/gbatch/gctld.sock." type:"path"`
 	Listen    string `placeholder:"HOST:PORT" help:"For a new file: TCP address for nodes and other machines. Default: 0.0.0.0:7077."`
 	Advertise string `placeholder:"HOST:PORT" help:"For a new file: the address by which they reach it. Default: the host's name, with the port."`
+	Join      string `placeholder:"FILE" type:"path" help:"Be one of several controllers: the file that gadm controllers add has written on the machine of the one that leads."`
 	Force     bool   `help:"Write a new file although there is one, which is kept as FILE.old. Keys and state stay."`
 }
 
@@ -42,6 +45,9 @@ func (c *initCmd) Run() error {
 	if err != nil {
 		return err
 	}
+	if c.Join != "" {
+		return c.join(cfg)
+	}
 	address, err := ctld.Init(cfg)
 	if err != nil {
 		return fmt.Errorf("make the controller's keys: %w", err)
@@ -56,7 +62,44 @@ func (c *initCmd) write() error {
 	for key, value := range map[string]string{"dir": c.Dir, "socket": c.Socket, "advertise": c.Advertise} {
 		text = deploy.Set(text, key, value)
 	}
+	if c.Join != "" {
+		f, err := readJoinFile(c.Join)
+		if err != nil {
+			return err
+		}
+		patience := ""
+		if f.PatienceS > 0 {
+			patience = fmt.Sprintf(", patience: %d seconds", f.PatienceS)
+		}
+		text += fmt.Sprintf("\nreplica: {name: %s, listen: %q%s}\n", f.Name, f.Address, patience)
+	}
 	return deploy.Write(c.Config, text)
+}
+
+func readJoinFile(path string) (*api.JoinFile, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &api.JoinFile{}
+	if err := json.Unmarshal(text, f); err != nil || f.Name == "" || len(f.Keys) == 0 {
+		return nil, fmt.Errorf("%s is not what `gadm controllers add` writes", path)
+	}
+	return f, nil
+}
+
+// join makes the directory of one of several controllers, which gets its records from the others.
+func (c *initCmd) join(cfg site.Config) error {
+	f, err := readJoinFile(c.Join)
+	if err != nil {
+		return err
+	}
+	if err := ctld.InitMember(cfg, f); err != nil {
+		return fmt.Errorf("join the other controllers: %w", err)
+	}
+	fmt.Printf("This machine can be controller %s, which the others reach at %s. Make admins, projects and policy in %s what they are there, remove %s, and start it:\n\n    gctld run --config %s\n\n`gadm controllers` shows when it takes part.\n",
+		f.Name, f.Address, c.Config, c.Join, c.Config)
+	return nil
 }
 
 // next says what to do now.

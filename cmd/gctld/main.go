@@ -44,7 +44,11 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(log *slog.Logger) error {
-	s, err := ctld.Open(func() (site.Config, error) { return site.Read(c.Config) }, log)
+	source := func() (site.Config, error) { return site.Read(c.Config) }
+	if cfg, err := source(); err == nil && cfg.Replica != nil {
+		return runMember(source, log)
+	}
+	s, err := ctld.Open(source, log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; make one by `gctld init`, or try `gctld dev`", err)
 	}
@@ -56,6 +60,17 @@ func (c *runCmd) Run(log *slog.Logger) error {
 	defer stop()
 	go s.ReloadOn(ctx, hangup()) // ends with ctx
 	return errors.Join(s.Run(ctx), s.Close())
+}
+
+// runMember runs one of several controllers.
+func runMember(source func() (site.Config, error), log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	m, err := ctld.OpenMember(source, hangup(), log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(m.Run(ctx), m.Close())
 }
 
 type devCmd struct {

@@ -8,21 +8,24 @@ import (
 
 // Paths about who may do what.
 const (
-	PathTokens     = "/v1/tokens"                   // GET, POST
-	PathToken      = "/v1/tokens/{id}"              // DELETE: revoke
-	PathSession    = "/v1/session"                  // POST, DELETE: of the web page
-	PathLogin      = "/v1/login"                    // GET: where to log in; POST: with what came of that, get a token
-	PathSite       = "/v1/site"                     // GET: how to reach this controller
-	PathNodeJoin   = "/v1/nodes/{name}/join"        // POST, with a join token: get the first certificate
-	PathNodeRenew  = "/v1/nodes/{name}/certificate" // POST, that node only: get the next one
-	PathNodeKey    = "/v1/nodes/{name}/key"         // DELETE: the node may speak no more
-	PathProjects   = "/v1/projects"                 // GET
-	PathProject    = "/v1/projects/{name}"          // PUT, DELETE
-	PathPolicy     = "/v1/policy"                   // GET: the rules in force
-	PathPolicyTest = "/v1/policy/check"             // POST: what a reload would do
-	PathPolicyLoad = "/v1/policy/reload"            // POST
-	PathAudit      = "/v1/audit"                    // GET
-	PathBackup     = "/v1/backup"                   // POST, root on the controller's machine: a backup as bytes; ?vault=false
+	PathTokens      = "/v1/tokens"                   // GET, POST
+	PathToken       = "/v1/tokens/{id}"              // DELETE: revoke
+	PathSession     = "/v1/session"                  // POST, DELETE: of the web page
+	PathLogin       = "/v1/login"                    // GET: where to log in; POST: with what came of that, get a token
+	PathSite        = "/v1/site"                     // GET: how to reach this controller
+	PathNodeJoin    = "/v1/nodes/{name}/join"        // POST, with a join token: get the first certificate
+	PathNodeRenew   = "/v1/nodes/{name}/certificate" // POST, that node only: get the next one
+	PathNodeKey     = "/v1/nodes/{name}/key"         // DELETE: the node may speak no more
+	PathProjects    = "/v1/projects"                 // GET
+	PathProject     = "/v1/projects/{name}"          // PUT, DELETE
+	PathPolicy      = "/v1/policy"                   // GET: the rules in force
+	PathPolicyTest  = "/v1/policy/check"             // POST: what a reload would do
+	PathPolicyLoad  = "/v1/policy/reload"            // POST
+	PathAudit       = "/v1/audit"                    // GET
+	PathControllers = "/v1/controllers"              // GET; POST, root on the machine of the one that leads: let another take part
+	PathController  = "/v1/controllers/{name}"       // DELETE
+	PathLead        = "/v1/controllers/{name}/lead"  // POST: let that one lead; the name "any": the one that is the least behind
+	PathBackup      = "/v1/backup"                   // POST, root on the controller's machine: a backup as bytes; ?vault=false
 )
 
 // What a token is for.

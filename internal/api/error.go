@@ -35,13 +35,14 @@ const (
 	CodeTooMany       = "too_many"     // of connections or requests that are open, or in a second; try again later
 	CodeUnavailable   = "unavailable"  // try again later
 	CodeStorageFull   = "storage_full" // nothing was recorded
+	CodeElsewhere     = "elsewhere"    // another controller leads: nothing was done here; ask the next one
 	CodeInternal      = "internal"     // the controller's log has more
 )
 
 // statuses is the HTTP status of each code, wherever it is given.
 var statuses = map[string]int{
 	CodeInvalidJob: 422, CodeUnsatisfiable: 422, CodeBadRequest: 400, CodeUnauthorized: 401, CodeDenied: 403, CodeNotFound: 404,
-	CodeConflict: 409, CodeOverLimit: 409, CodeTooLarge: 413, CodeTooMany: 429, CodeUnavailable: 503, CodeStorageFull: 507, CodeInternal: 500,
+	CodeConflict: 409, CodeOverLimit: 409, CodeTooLarge: 413, CodeTooMany: 429, CodeUnavailable: 503, CodeStorageFull: 507, CodeElsewhere: 421, CodeInternal: 500,
 }
 
 // Errorf is an error with the status of its code.

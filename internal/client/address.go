@@ -32,15 +32,19 @@ func DevDir() string {
 
 // endpoint is an address that was understood.
 type endpoint struct {
-	base   string // URL that paths are appended to
-	socket string // path of the unix socket; empty: TLS
-	pin    string // of the controller's authority; see package pki
+	base   string   // URL that paths are appended to
+	socket string   // path of the unix socket; empty: TLS
+	pin    string   // of the controller's authority; see package pki
+	hosts  []string // HOST:PORT of each of several controllers; nil: there is one
 }
 
 // String is the address as a user may write it.
 func (e endpoint) String() string {
 	if e.socket != "" {
 		return "unix://" + e.socket
+	}
+	if len(e.hosts) > 0 {
+		return "https://" + strings.Join(e.hosts, ",")
 	}
 	return e.base
 }
@@ -54,6 +58,9 @@ func parseAddress(s string) (endpoint, error) {
 			return endpoint{}, fmt.Errorf("controller address %q: a socket's path has at most %d bytes, this one has %d", s, maxSocketPath, len(path))
 		}
 		return endpoint{base: "http://gctld", socket: path}, nil
+	}
+	if first, others, several := strings.Cut(s, ","); several {
+		return parseSeveral(s, first, others)
 	}
 	u, err := url.Parse(s)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -75,6 +82,25 @@ func parseAddress(s string) (endpoint, error) {
 		return endpoint{}, fmt.Errorf("controller address %q: %w", s, err)
 	}
 	return endpoint{base: u.Scheme + "://" + u.Host, pin: u.Fragment}, nil
+}
+
+// parseSeveral reads an address with a comma between the hosts of several controllers, and one
+// pin behind the last.
+func parseSeveral(s, first, others string) (endpoint, error) {
+	others, pin, _ := strings.Cut(others, "#")
+	e, err := parseAddress(first + "#" + pin)
+	if err != nil {
+		return e, err
+	}
+	e.hosts = []string{strings.TrimPrefix(e.base, "https://")}
+	for host := range strings.SplitSeq(others, ",") {
+		one, err := parseAddress("https://" + host + "#" + pin)
+		if err != nil {
+			return e, fmt.Errorf("controller address %q: %w", s, err)
+		}
+		e.hosts = append(e.hosts, strings.TrimPrefix(one.base, "https://"))
+	}
+	return e, nil
 }
 
 // CheckAddress says what is wrong with an address, as parseAddress does.

@@ -85,12 +85,15 @@ func (c *Client) open() error {
 		if c.peer, c.err = parseAddress(c.Address); c.err != nil {
 			return
 		}
-		c.http = &http.Client{Transport: cmp.Or[http.RoundTripper](c.Transport, c.newTransport()), CheckRedirect: noRedirect}
+		c.http = &http.Client{Transport: c.Transport, CheckRedirect: noRedirect}
+		if c.Transport == nil {
+			c.http.Transport = c.newTransport()
+		}
 	})
 	return c.err
 }
 
-func (c *Client) newTransport() *http.Transport {
+func (c *Client) newTransport() http.RoundTripper {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		TLSClientConfig:     pki.ClientTLS(c.peer.pin, time.Now, c.Certificate),
@@ -106,6 +109,9 @@ func (c *Client) newTransport() *http.Transport {
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "unix", c.peer.socket)
 		}
+	}
+	if len(c.peer.hosts) > 0 {
+		return &several{one: t, hosts: c.peer.hosts}
 	}
 	return t
 }

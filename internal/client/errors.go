@@ -88,6 +88,8 @@ func codeOf(status int) string {
 		return api.CodeTooMany
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return api.CodeUnavailable
+	case http.StatusMisdirectedRequest:
+		return api.CodeElsewhere
 	case http.StatusInsufficientStorage:
 		return api.CodeStorageFull
 	}
@@ -104,7 +106,7 @@ func IsUnavailable(err error) bool {
 		return true
 	}
 	e, ok := errors.AsType[*api.Error](err)
-	return ok && (e.Code == api.CodeUnavailable || e.Code == api.CodeTooMany)
+	return ok && (e.Code == api.CodeUnavailable || e.Code == api.CodeTooMany || e.Code == api.CodeElsewhere)
 }
 
 // IsCode says that err is the controller's answer with this code, as

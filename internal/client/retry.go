@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"gbatch/internal/api"
 )
 
 // Retry is how requests that are safe to repeat are repeated while the
@@ -25,6 +27,9 @@ const (
 	backoffMin = 100 * time.Millisecond
 	backoffMax = 5 * time.Second
 )
+
+// electionTime is how long nobody is told that no controller leads: most often one does before.
+const electionTime = time.Second
 
 // Next is the pause before the next try.
 func (b *Backoff) Next() time.Duration {
@@ -60,10 +65,14 @@ func (c *Client) repeat(ctx context.Context, safe bool, try func() error) error 
 	}
 	var pauses Backoff
 	var slept time.Duration
+	noticed := c.Retry.Notice == nil
 	for {
 		err := try()
 		if err == nil || !safe || !IsUnavailable(err) {
 			return err
+		}
+		if IsCode(err, api.CodeElsewhere) {
+			pauses.Reset() // another controller will lead in a moment
 		}
 		pause := pauses.Next()
 		if a, ok := errors.AsType[*answer](err); ok {
@@ -72,7 +81,8 @@ func (c *Client) repeat(ctx context.Context, safe bool, try func() error) error 
 		if slept+pause > c.Retry.For {
 			return err
 		}
-		if slept == 0 && c.Retry.Notice != nil {
+		if !noticed && (slept >= electionTime || !IsCode(err, api.CodeElsewhere)) {
+			noticed = true
 			c.Retry.Notice(err)
 		}
 		if err := sleep(ctx, pause); err != nil {

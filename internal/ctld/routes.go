@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/backup"
+	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/jobs"
 	"gbatch/internal/ctld/login"
 	"gbatch/internal/ctld/nodes"
@@ -41,7 +42,7 @@ func (s *Server) routes() []route.Route {
 	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
-	return append(slices.Concat(entering(opened), s.logins(tokens), ofPage(tokens), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs})), []route.Route{
+	return append(slices.Concat(entering(opened), s.logins(tokens), ofPage(tokens), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
 		route.JSON("POST "+api.PathJobs, access.ByUsers, submissions.Submit).Is("submit-job", "Submit a job"),
 		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
@@ -93,6 +94,21 @@ func (s *Server) routes() []route.Route {
 		route.Described("GET /openapi-3.0.yaml", ""),
 		route.Plain("/", access.ByAnyone, "", nothingHere),
 	}...)
+}
+
+// ofControllers are for those who run several.
+func (s *Server) ofControllers() []route.Route {
+	var members *controllers.Members // nil: there is one
+	if s.leads != nil {
+		members = s.leads.members
+	}
+	h := &controllers.Handlers{Members: members, Dir: s.rules.Now().Dir, Loop: s.loop}
+	return []route.Route{
+		route.JSON("GET "+api.PathControllers, access.ByOperators, h.List).Is("list-controllers", "List the controllers that have all records in common"),
+		route.JSON("POST "+api.PathControllers, access.ByAdmins, h.Add).Is("add-controller", "Let another controller take part; only root on the machine of the one that leads, as the answer has all keys"),
+		route.Done("DELETE "+api.PathController, access.ByAdmins, h.Remove).Is("remove-controller", "Let a controller take part no longer"),
+		route.Done("POST "+api.PathLead, access.ByAdmins, h.Transfer).Is("transfer-lead", "Let another controller lead"),
+	}
 }
 
 // ofPage are what the web page has beside the API.

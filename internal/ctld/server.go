@@ -20,6 +20,7 @@ import (
 	"gbatch/internal/ctld/archive"
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/conns"
+	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/counts"
 	"gbatch/internal/ctld/events"
 	"gbatch/internal/ctld/ids"
@@ -37,6 +38,7 @@ import (
 	"gbatch/internal/ctld/trees"
 	"gbatch/internal/ctld/webhook"
 	"gbatch/internal/pki"
+	"gbatch/internal/replica"
 	"gbatch/internal/store"
 	"gbatch/internal/tree"
 )
@@ -69,11 +71,24 @@ type Server struct {
 
 	started time.Time
 	now     func() time.Time
+
+	leads *leadership // nil: this controller is the only one
+}
+
+// leadership is what a controller has that was chosen among several.
+type leadership struct {
+	*replica.Lead // its store stays open when the server is closed
+	clock         *loop.Clock
+	members       *controllers.Members
 }
 
 // Open takes the state directory, loads the store and begins to listen. Source
 // reads the configuration, now and whenever the rules are to be read again.
 func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error) {
+	return open(source, nil, log)
+}
+
+func open(source func() (site.Config, error), leads *leadership, log *slog.Logger) (*Server, error) {
 	cfg, err := source()
 	if err == nil {
 		err = cfg.Validate()
@@ -87,7 +102,7 @@ func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error)
 	people := access.NewPeople(log)
 	s := &Server{
 		log: log, rules: rules.New(cfg, source, people, log), streams: streams.NewHub(), skews: samples.NewSkews(log), started: time.Now(), now: time.Now,
-		meters: meter.New(),
+		meters: meter.New(), leads: leads,
 	}
 	s.rights = &access.Rights{Conf: s.rules.Now, People: people}
 	if err := s.open(); err != nil {
@@ -98,12 +113,8 @@ func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error)
 
 func (s *Server) open() error {
 	cfg := s.rules.Now()
-	dir := filepath.Join(cfg.Dir, site.StoreDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make store directory: %w", err)
-	}
-	var err error
-	if s.store, err = store.Open(store.Config{Dir: dir, Log: s.log}); err != nil {
+	err := s.openStore()
+	if err != nil {
 		return err
 	}
 	if err := backup.CheckKeys(cfg.Dir, s.store); err != nil {
@@ -159,6 +170,22 @@ func (s *Server) open() error {
 	return s.listen()
 }
 
+func (s *Server) openStore() (err error) {
+	if s.leads != nil {
+		s.store = s.leads.Store
+		return nil
+	}
+	if _, err := os.Stat(s.rules.Now().ReplicaPath()); err == nil {
+		return fmt.Errorf("%s is there: this controller was one of several. To go on alone with what it has, when no other one goes on, move that away", s.rules.Now().ReplicaPath())
+	}
+	dir := filepath.Join(s.rules.Now().Dir, site.StoreDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make store directory: %w", err)
+	}
+	s.store, err = store.Open(store.Config{Dir: dir, Log: s.log})
+	return err
+}
+
 // openTrees opens the directories that users have brought along. Jobs can still be
 // taken when there is no room for more of those.
 func (s *Server) openTrees() (*trees.Store, error) {
@@ -212,7 +239,7 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err := s.store.Load(ctl.Load); err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
 	}
-	clock := loop.OpenClock(filepath.Join(s.rules.Now().Dir, site.ClockFile), s.log)
+	clock, confirm := s.clock()
 	now := clock.Now()
 	if err := ctl.Loaded(now); err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
@@ -228,12 +255,21 @@ func (s *Server) load() (*loop.Loop, error) {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
 	reserve := func() uint64 { return s.rules.Now().ReserveMiB << 20 }
-	l, err := loop.New(loop.Config{Controller: ctl, Store: s.store, Clock: clock, Meters: s.meters, Reserve: reserve, Log: s.log}, now)
+	l, err := loop.New(loop.Config{Controller: ctl, Store: s.store, Clock: clock, Meters: s.meters, Reserve: reserve, Confirm: confirm, Log: s.log}, now)
 	if err != nil {
 		return nil, err
 	}
 	s.log.Info("state loaded", "jobs", l.View().Len(), "nodes", len(l.View().Nodes), "ms", time.Since(began).Milliseconds())
 	return l, nil
+}
+
+// clock is what the controller counts by, and what asks whether it still leads; nil: it is the
+// only one.
+func (s *Server) clock() (*loop.Clock, func() error) {
+	if s.leads != nil {
+		return s.leads.clock, s.leads.Confirm
+	}
+	return loop.OpenClock(filepath.Join(s.rules.Now().Dir, site.ClockFile), s.log), nil
 }
 
 // openLogs opens the logs that are kept here.
@@ -282,31 +318,42 @@ func (s *Server) boundConnections() error {
 }
 
 func (s *Server) listen() error {
-	path := s.rules.Now().SocketPath()
+	lns, err := listenAt(*s.rules.Now())
+	for i, ln := range lns {
+		if ln = s.conns.Listen(ln); i > 0 {
+			ln = tls.NewListener(ln, s.pki.ServerTLS())
+		}
+		s.lns = append(s.lns, ln)
+	}
+	return err
+}
+
+// listenAt opens the unix socket and, if there is one, the TCP address of a controller.
+func listenAt(c site.Config) ([]net.Listener, error) {
+	path := c.SocketPath()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("make socket directory: %w", err)
+		return nil, fmt.Errorf("make socket directory: %w", err)
 	}
 	// The store's lock says that no other controller uses this directory, so a
 	// socket file that is there is left over.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove old socket: %w", err)
+		return nil, fmt.Errorf("remove old socket: %w", err)
 	}
-	ln, err := net.Listen("unix", path)
+	socket, err := net.Listen("unix", path)
 	if err != nil {
-		return fmt.Errorf("listen on socket: %w", err)
+		return nil, fmt.Errorf("listen on socket: %w", err)
 	}
-	s.lns = append(s.lns, s.conns.Listen(ln))
 	if err := os.Chmod(path, 0o666); err != nil { // who calls is asked of the kernel
-		return fmt.Errorf("open socket to users: %w", err)
+		return nil, errors.Join(fmt.Errorf("open socket to users: %w", err), socket.Close())
 	}
-	if s.rules.Now().Listen == "" {
-		return nil
+	if c.Listen == "" {
+		return []net.Listener{socket}, nil
 	}
-	if ln, err = net.Listen("tcp", s.rules.Now().Listen); err != nil {
-		return fmt.Errorf("listen: %w (change `listen` in the configuration, or stop what uses it)", err)
+	tcp, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen: %w (change `listen` in the configuration, or stop what uses it)", err), socket.Close())
 	}
-	s.lns = append(s.lns, tls.NewListener(s.conns.Listen(ln), s.pki.ServerTLS()))
-	return nil
+	return []net.Listener{socket, tcp}, nil
 }
 
 // Addresses are what the server listens on, the socket first.
@@ -366,6 +413,10 @@ func (s *Server) Run(ctx context.Context) error {
 	// Shares for those who scrape, mail, words to services, directories that no job
 	// needs, logs, damage: each works until ctx is done.
 	work := []func(context.Context){s.scrape.Run, s.mailer.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.scrub().Run}
+	if s.leads != nil {
+		s.leads.members.Useless = s.loop.Useless
+		work = append(work, s.leads.members.Run)
+	}
 	for _, run := range work {
 		g.Go(func() error { // one for each
 			run(ctx)
@@ -397,7 +448,7 @@ func (s *Server) Close() error {
 	if s.kept != nil {
 		s.kept.Close()
 	}
-	if s.store != nil {
+	if s.store != nil && s.leads == nil {
 		errs = append(errs, s.store.Close())
 	}
 	return errors.Join(errs...)

@@ -184,6 +184,35 @@ func (a *Authority) ServerTLS() *tls.Config {
 	}
 }
 
+// MemberTLS is both sides of connections among controllers of one authority: each shows a
+// controller's certificate of it and takes nothing else.
+func (a *Authority) MemberTLS() (accept, dial *tls.Config) {
+	own := func() (*tls.Certificate, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if err := a.renewLocked(); err != nil && a.server == nil {
+			return nil, err
+		}
+		shown := *a.server
+		shown.Certificate = [][]byte{a.server.Certificate[0], a.ca.Raw} // the other side looks for the pin
+		return &shown, nil
+	}
+	check := func(s tls.ConnectionState) error { return verify(s.PeerCertificates, a.Pin(), a.now()) }
+	accept = &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{memberProtocol}, Time: a.now, ClientAuth: tls.RequireAnyClientCert, VerifyConnection: check,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own() },
+	}
+	dial = &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{memberProtocol}, Time: a.now, ServerName: serverName,
+		InsecureSkipVerify: true, VerifyConnection: check, // against the one authority
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own() },
+	}
+	return accept, dial
+}
+
+// memberProtocol is what controllers speak among themselves.
+const memberProtocol = "gbatch-replica"
+
 // SignNode makes a node's certificate for the key in a request (PEM), and
 // returns it with the key's id. Nothing of the request but its key is heeded.
 func (a *Authority) SignNode(name string, request []byte) (certificate []byte, keyID string, err error) {

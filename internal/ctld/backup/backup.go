@@ -2,6 +2,7 @@ package backup
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -55,6 +56,35 @@ type Info struct {
 // keyFiles are what a directory holds beside the store, and nothing can make
 // anew.
 var keyFiles = []string{"ca.key", "ca.crt", site.TokenKeyFile, site.VaultFile}
+
+// Keys are the contents of the key files of a controller's directory, by name.
+func Keys(dir string) (map[string][]byte, error) {
+	keys := map[string][]byte{}
+	for _, name := range keyFiles {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		keys[name] = text
+	}
+	return keys, nil
+}
+
+// PutKeys makes the key files of a controller's directory, which must be empty.
+func PutKeys(dir string, keys map[string][]byte) error {
+	if err := mustBeEmpty(dir); err != nil {
+		return err
+	}
+	for _, name := range keyFiles {
+		if len(keys[name]) == 0 {
+			return fmt.Errorf("there is no %s in it", name)
+		}
+		if err := writeFrom(filepath.Join(dir, name), 0o600, bytes.NewReader(keys[name])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Maker makes backups of a controller that runs.
 type Maker struct {

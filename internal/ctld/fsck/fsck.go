@@ -25,6 +25,9 @@ type Report struct {
 // Check looks at the records of a controller's directory. With takeOut, those
 // that cannot be read are set aside.
 func Check(c site.Config, now sched.Time, takeOut bool) (Report, error) {
+	if err := c.Alone(); err != nil {
+		return Report{}, err
+	}
 	st, err := store.Open(store.Config{Dir: filepath.Join(c.Dir, site.StoreDir)})
 	if err != nil {
 		return Report{}, err

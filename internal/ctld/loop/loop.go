@@ -25,13 +25,14 @@ type Config struct {
 	Clock      *Clock
 	Meters     *meter.Meters
 	Reserve    func() uint64 // bytes of disk below which no jobs are taken
+	Confirm    func() error  // asks whether this controller still leads; nil: it is the only one
 	Log        *slog.Logger
 }
 
 // New is a loop whose first view is of now.
 func New(c Config, now sched.Time) (*Loop, error) {
 	l := &Loop{
-		ctl: c.Controller, store: c.Store, clock: c.Clock, reserve: c.Reserve, log: c.Log, meters: c.Meters,
+		ctl: c.Controller, store: c.Store, clock: c.Clock, reserve: c.Reserve, confirm: c.Confirm, log: c.Log, meters: c.Meters,
 		inbox: newInbox(), Feed: newFeed(c.Store.Epoch()), ended: make(chan struct{}), now: now,
 	}
 	l.view.Store(l.ctl.View(now))
@@ -46,6 +47,7 @@ type Loop struct {
 	store   *store.Store
 	clock   *Clock
 	reserve func() uint64 // bytes of disk below which no jobs are taken
+	confirm func() error  // asks whether this controller still leads; nil: it is the only one
 	log     *slog.Logger
 	meters  *meter.Meters
 
@@ -202,7 +204,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			if err := l.store.Commit(l.recordRefused(true)); err != nil {
+			if err := l.store.Commit(l.recordRefused(true)); err != nil && l.confirm == nil { // who leads no more may not
 				return fmt.Errorf("commit: %w", err)
 			}
 			return nil
@@ -240,10 +242,9 @@ func (l *Loop) turn(batch []request) error {
 		eff.Records = append(eff.Records, told...)
 	}
 	syncing := time.Now()
-	if err := l.store.Commit(eff.Records); err != nil {
+	if err := l.commit(eff.Records, len(batch)); err != nil {
 		for _, r := range batch {
-			r.reply <- api.Errorf(api.CodeUnavailable, "the controller could not store this: %v", err).
-				WithHint("nothing was recorded; try again later")
+			r.reply <- l.notStored(err)
 		}
 		return fmt.Errorf("commit: %w", err)
 	}
@@ -277,6 +278,25 @@ func (l *Loop) turn(batch []request) error {
 		l.Hooks.Take(told)
 	}
 	return nil
+}
+
+// commit makes the turn's records durable. Where there are none it asks whether this controller still
+// leads: another one may have decided meanwhile what is answered now.
+func (l *Loop) commit(records []state.Record, requests int) error {
+	if len(records) == 0 && requests > 0 && l.confirm != nil {
+		return l.confirm()
+	}
+	return l.store.Commit(records)
+}
+
+// notStored is the answer to requests of a turn whose records were not stored, or of which
+// that is not known as other controllers may have agreed to them.
+func (l *Loop) notStored(err error) error {
+	if l.confirm != nil {
+		return errStopped
+	}
+	return api.Errorf(api.CodeUnavailable, "the controller could not store this: %v", err).
+		WithHint("nothing was recorded; try again later")
 }
 
 // apply takes one request into the turn's effects.
@@ -350,6 +370,12 @@ type Load struct {
 func (l *Loop) Load() Load {
 	free, err := l.store.Free()
 	return Load{Inbox: l.inbox.len(), InboxSize: inboxSize, Free: free, Reserve: l.reserve(), FreeKnown: err == nil, Stored: l.store.Metrics().DiskSpaceUsage()}
+}
+
+// Useless says that so little room is left on the disk that nothing at all is stored.
+func (l *Loop) Useless() bool {
+	free, err := l.store.Free()
+	return err == nil && free < l.reserve()/4
 }
 
 // checkDisk looks at the room that is left. Below the reserve no jobs are

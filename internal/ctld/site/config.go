@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"gbatch/internal/api"
@@ -26,6 +27,8 @@ type Config struct {
 	Socket    string `yaml:"socket"`    // unix socket for local users; "": gctld.sock in Dir
 	Listen    string `yaml:"listen"`    // TCP address for nodes and other machines, with TLS; empty: none
 	Advertise string `yaml:"advertise"` // HOST:PORT by which they reach it; empty: by Listen and the host's name
+
+	Replica *Replica `yaml:"replica"` // this controller is one of several; absent: the only one
 
 	Munge *Munge `yaml:"munge"` // take MUNGE credentials; absent: take none
 	Login *Login `yaml:"login"` // who logs in there gets a token; absent: nobody
@@ -216,6 +219,17 @@ var (
 	NodeNameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 )
 
+func (c Config) checkAddresses(bad func(path, format string, a ...any)) {
+	if _, _, err := net.SplitHostPort(c.Listen); c.Listen != "" && err != nil {
+		bad("listen", "%q: want HOST:PORT, as 192.0.2.1:7077", c.Listen)
+	}
+	for addr := range strings.SplitSeq(c.Advertise, ",") {
+		if _, _, err := net.SplitHostPort(addr); c.Advertise != "" && err != nil {
+			bad("advertise", "%q: want HOST:PORT, as 192.0.2.1:7077; of several controllers all, with commas between", addr)
+		}
+	}
+}
+
 // Validate reports every problem, as settings.Faults.
 func (c Config) Validate() error {
 	var faults settings.Faults
@@ -226,11 +240,8 @@ func (c Config) Validate() error {
 	if c.Socket != "" && !filepath.IsAbs(c.Socket) {
 		bad("socket", "%q must be an absolute path", c.Socket)
 	}
-	for key, addr := range map[string]string{"listen": c.Listen, "advertise": c.Advertise} {
-		if _, _, err := net.SplitHostPort(addr); addr != "" && err != nil {
-			bad(key, "%q: want HOST:PORT, as 192.0.2.1:7077", addr)
-		}
-	}
+	c.checkAddresses(bad)
+	c.Replica.check(bad)
 	if c.Munge != nil && c.Munge.Socket != "" && !filepath.IsAbs(c.Munge.Socket) {
 		bad("munge.socket", "%q must be an absolute path", c.Munge.Socket)
 	}

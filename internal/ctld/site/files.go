@@ -7,5 +7,6 @@ const (
 	VaultFile    = "secrets.key"
 	TokenKeyFile = "token.key"
 	TreesDir     = "trees"
+	ReplicaDir   = "replica"
 	ClockFile    = "clock" // what the controller's clock goes on from
 )

@@ -1,0 +1,30 @@
+package api
+
+// Controller is one of several that have all records in common.
+type Controller struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`         // for the other controllers
+	Leads   bool   `json:"leads"`           // it decides
+	Counts  bool   `json:"counts"`          // it is one of those of which a majority must have a record; else it is catching up
+	Answers bool   `json:"answers"`         // the one that leads has reached it lately
+	Alone   bool   `json:"alone,omitempty"` // there are no others, and none can join as it is configured
+}
+
+// ControllerList is all controllers.
+type ControllerList struct {
+	Controllers []Controller `json:"controllers"`
+}
+
+// NewController is one that shall take part.
+type NewController struct {
+	Name    string `json:"name"`
+	Address string `json:"address"` // HOST:PORT by which the others reach it
+}
+
+// JoinFile is what a machine needs to be one of the controllers. It holds all keys.
+type JoinFile struct {
+	NewController
+	Keys map[string][]byte `json:"keys"` // by file
+
+	PatienceS int64 `json:"patienceS,omitempty"` // how long the one that leads may be silent, which all shall have alike; 0: the default
+}

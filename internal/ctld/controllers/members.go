@@ -1,0 +1,151 @@
+// Package controllers has the routes by which several controllers are run: who they are,
+// who joins and leaves, and who leads.
+package controllers
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/replica"
+)
+
+// Replicas are this controller's part among several.
+type Replicas interface {
+	Members() ([]replica.Member, error)
+	Add(replica.Member) error
+	Remove(name string) error
+	Transfer(to string) error
+}
+
+// Members looks after the others while this controller leads.
+type Members struct {
+	Replicas
+	self     string
+	patience int64 // of its configuration, seconds
+	log      *slog.Logger
+	reach    func(ctx context.Context, address string) bool
+
+	// Useless says that this controller cannot store anything, as its disk is full; nil: that is not
+	// looked at. Set before Run.
+	Useless func() bool
+
+	mu      sync.Mutex
+	answers map[string]int // how many times in a row a member could be reached
+}
+
+// New is for the controller with this configuration.
+func New(r Replicas, c site.Config, log *slog.Logger) *Members {
+	return &Members{Replicas: r, self: c.Replica.Name, patience: int64(c.Replica.Patience), log: log, reach: reachable, answers: map[string]int{}}
+}
+
+// lookEvery is how often it is looked who can be reached, and steady how many times in a row make
+// a new member one that counts: before, the others would wait for it.
+const (
+	lookEvery = time.Second
+	steady    = 3
+)
+
+// leastLead is how long a controller leads at least before it gives that up: the others' disks may
+// be full, too.
+const leastLead = time.Minute
+
+// Run looks after the others until ctx is done.
+func (m *Members) Run(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for began := time.Now(); ; {
+		m.look(ctx)
+		if m.Useless != nil && m.Useless() && time.Since(began) >= leastLead {
+			m.resign()
+			began = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (m *Members) look(ctx context.Context) {
+	list, err := m.Replicas.Members()
+	if err != nil {
+		return // asked again
+	}
+	for _, x := range list {
+		if x.Name == m.self {
+			continue
+		}
+		n := m.reached(x.Name, m.reach(ctx, x.Address))
+		if x.Voter || n < steady {
+			continue
+		}
+		x.Voter = true
+		if err := m.Add(x); err != nil {
+			m.log.Warn("a controller that has joined does not count yet; it is tried again", "name", x.Name, "error", err)
+			continue
+		}
+		m.log.Info("a controller has joined", "name", x.Name, "address", x.Address)
+	}
+}
+
+// resign lets another controller lead that follows and answers.
+func (m *Members) resign() {
+	list, err := m.list()
+	if err != nil {
+		return // asked again
+	}
+	for _, x := range list {
+		if x.Name == m.self || !x.Counts || !x.Answers {
+			continue
+		}
+		m.log.Warn("this controller can store nothing: another one is to lead", "name", x.Name)
+		if err := m.Transfer(x.Name); err != nil {
+			m.log.Warn("the lead was not transferred", "to", x.Name, "error", err)
+			continue
+		}
+		return
+	}
+}
+
+// reached notes whether a member answered, and says how many times in a row it has.
+func (m *Members) reached(name string, ok bool) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answers[name]++
+	if !ok {
+		m.answers[name] = 0
+	}
+	return m.answers[name]
+}
+
+func reachable(ctx context.Context, address string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close() // it was only looked
+	return true
+}
+
+// list is what is known of all controllers.
+func (m *Members) list() ([]api.Controller, error) {
+	all, err := m.Replicas.Members()
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []api.Controller
+	for _, x := range all {
+		out = append(out, api.Controller{Name: x.Name, Address: x.Address, Leads: x.Leads, Counts: x.Voter, Answers: x.Name == m.self || m.answers[x.Name] > 0})
+	}
+	return out, nil
+}

@@ -1,0 +1,90 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/replica"
+)
+
+// members are some that are only remembered.
+type members struct {
+	all  []replica.Member
+	lead []string // to whom the lead was to go
+	fail string   // whom it cannot go to
+}
+
+func (m *members) Members() ([]replica.Member, error) { return slices.Clone(m.all), nil }
+
+func (m *members) Add(x replica.Member) error {
+	i := slices.IndexFunc(m.all, func(y replica.Member) bool { return y.Name == x.Name })
+	m.all[i] = x
+	return nil
+}
+
+func (m *members) Remove(string) error { return nil }
+
+func (m *members) Transfer(to string) error {
+	m.lead = append(m.lead, to)
+	if to == m.fail {
+		return errors.New("it is far behind")
+	}
+	return nil
+}
+
+func run(t *testing.T, m *members, useless bool, reach func(string) bool, d time.Duration) *Members {
+	t.Helper()
+	c := New(m, site.Config{Replica: &site.Replica{Name: "a"}}, slog.New(slog.DiscardHandler))
+	c.reach = func(_ context.Context, address string) bool { return reach(address) }
+	c.Useless = func() bool { return useless }
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	c.Run(ctx)
+	return c
+}
+
+// TestJoins: who joins counts when it has answered three times in a row, and not before.
+func TestJoins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &members{all: []replica.Member{{Name: "a", Address: "a:1", Voter: true, Leads: true}, {Name: "b", Address: "b:1"}, {Name: "c", Address: "c:1"}}}
+		looks := 0
+		run(t, m, false, func(address string) bool {
+			looks++
+			return address == "b:1" || looks%4 != 0 // c fails every second time
+		}, 10*time.Second)
+		want := []replica.Member{{Name: "a", Address: "a:1", Voter: true, Leads: true}, {Name: "b", Address: "b:1", Voter: true}, {Name: "c", Address: "c:1"}}
+		if diff := cmp.Diff(want, m.all); diff != "" {
+			t.Errorf("members (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestUseless: a controller that can store nothing lets another one lead that answers and counts, but has led for a
+// minute before.
+func TestUseless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := []replica.Member{{Name: "a", Voter: true, Leads: true}, {Name: "b", Address: "b:1", Voter: true}, {Name: "c", Address: "c:1", Voter: true}, {Name: "d", Address: "d:1", Voter: true}}
+		m := &members{all: all, fail: "c"}
+		run(t, m, true, func(address string) bool { return address != "b:1" }, 59*time.Second)
+		if len(m.lead) > 0 {
+			t.Errorf("within a minute the lead went to %q", m.lead)
+		}
+		run(t, m, true, func(address string) bool { return address != "b:1" }, 65*time.Second)
+		if diff := cmp.Diff([]string{"c", "d"}, m.lead); diff != "" {
+			t.Errorf("tried (-want +got):\n%s", diff)
+		}
+		m.lead = nil
+		run(t, m, false, func(string) bool { return true }, 10*time.Minute)
+		if len(m.lead) > 0 {
+			t.Errorf("one that can store let %q lead", m.lead)
+		}
+	})
+}

@@ -1,0 +1,195 @@
+package ctld
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/controllers"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/pki"
+	"gbatch/internal/replica"
+	"gbatch/internal/store"
+	"gbatch/sched"
+)
+
+// Member is the process of one of several controllers. While it leads it has a Server; else
+// it keeps a copy of all records and says who leads.
+type Member struct {
+	source func() (site.Config, error)
+	cfg    site.Config
+	log    *slog.Logger
+	reload <-chan os.Signal
+
+	pki     *pki.Authority
+	clock   *loop.Clock
+	replica *replica.Replica
+}
+
+// OpenMember opens the store and the log that the controllers have in common. It is not
+// known yet who leads.
+func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log *slog.Logger) (*Member, error) {
+	cfg, err := source()
+	if err == nil {
+		err = cfg.Validate()
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := &Member{source: source, cfg: cfg, log: log.With("controller", cfg.Replica.Name), reload: reload}
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	if m.pki, err = pki.Open(cfg.Dir, time.Now); err != nil {
+		return nil, err
+	}
+	m.clock = loop.OpenClock(filepath.Join(cfg.Dir, site.ClockFile), m.log)
+	accept, dial := m.pki.MemberTLS()
+	ln, err := tls.Listen("tcp", cfg.Replica.Listen, accept)
+	if err != nil {
+		return nil, fmt.Errorf("listen for other controllers: %w (change `replica.listen` in the configuration, or stop what uses it)", err)
+	}
+	m.replica, err = replica.Open(replica.Config{
+		Name: cfg.Replica.Name, Address: cfg.Replica.Address(), Dir: cfg.ReplicaPath(),
+		Store: store.Config{Dir: filepath.Join(cfg.Dir, site.StoreDir), Log: m.log}, Listener: ln, Log: m.log, Patience: time.Duration(cfg.Replica.Patience) * time.Second,
+		NowMS: func() int64 { return int64(m.clock.Now()) },
+		Dial: func(address string, timeout time.Duration) (net.Conn, error) {
+			return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, "tcp", address, dial)
+		},
+	})
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	return m, nil
+}
+
+// Close releases what OpenMember took, after Run has returned.
+func (m *Member) Close() error { return m.replica.Close() }
+
+// Run takes part until ctx is done, or until this member cannot go on.
+func (m *Member) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		leads, err := m.follow(ctx)
+		if err != nil || !leads {
+			return err
+		}
+		if err := m.lead(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow answers that another controller leads, until this one does. False: ctx is done.
+func (m *Member) follow(ctx context.Context) (leads bool, err error) {
+	lns, err := m.listen()
+	if err != nil {
+		return false, err
+	}
+	srv := &http.Server{Handler: http.HandlerFunc(m.elsewhere), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
+	ended := make(chan error, len(lns))
+	for _, ln := range lns {
+		go func() { ended <- srv.Serve(ln) }() // ends with Close
+	}
+	defer func() {
+		err = errors.Join(err, srv.Close())
+		for range lns {
+			if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
+				err = errors.Join(err, e)
+			}
+		}
+	}()
+	for !m.replica.Leading() {
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case err := <-m.replica.Failed():
+			return false, fmt.Errorf("follow: %w", err)
+		case <-m.replica.Leads():
+		}
+	}
+	return true, nil
+}
+
+// listen opens the addresses that a Server has while it leads.
+func (m *Member) listen() ([]net.Listener, error) {
+	lns, err := listenAt(m.cfg)
+	for i, ln := range lns[min(1, len(lns)):] {
+		lns[i+1] = tls.NewListener(ln, m.pki.ServerTLS())
+	}
+	return lns, err
+}
+
+// elsewhere is the answer of a controller that does not lead.
+func (m *Member) elsewhere(w http.ResponseWriter, _ *http.Request) {
+	leader := m.replica.Leader()
+	e := api.Errorf(api.CodeElsewhere, "this is controller %s, and %s leads", m.cfg.Replica.Name, leader).
+		WithHint("name all controllers in the address, as `gadm join-string` prints it where one leads")
+	if leader == "" {
+		e = api.Errorf(api.CodeElsewhere, "this is controller %s, and no controller leads at the moment", m.cfg.Replica.Name).
+			WithHint("try again in a second; where it stays so, too few of the controllers run or reach each other")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(e.Status)
+	if err := json.NewEncoder(w).Encode(e); err != nil {
+		m.log.Debug("answer not sent", "error", err)
+	}
+}
+
+// lead is the controller until this member leads no more.
+func (m *Member) lead(ctx context.Context) error {
+	began := time.Now()
+	l, err := m.replica.Ready()
+	if err == nil {
+		defer l.End()
+		m.clock.GoOn(sched.Time(l.From))
+		err = l.Begin()
+	}
+	var s *Server
+	if err == nil {
+		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, members: controllers.New(m.replica, m.cfg, m.log)}, m.log)
+	}
+	if errors.Is(err, replica.ErrLost) {
+		return nil // another one does
+	}
+	if err != nil {
+		return fmt.Errorf("lead: %w", err)
+	}
+	m.log.Info("this controller leads", "ms", time.Since(began).Milliseconds())
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	over := make(chan error, 1)
+	go func() { over <- m.resign(ctx); stop() }() // ends with ctx; awaited below
+	go s.ReloadOn(ctx, m.reload)                  // ends with ctx
+	err = s.Run(ctx)
+	if errors.Is(err, replica.ErrLost) {
+		err = nil
+	}
+	stop()
+	err = errors.Join(err, <-over)
+	m.log.Info("this controller does not lead any more", "after", time.Since(began).Round(time.Millisecond))
+	return errors.Join(err, s.Close())
+}
+
+// resign waits until this member does not lead any more, or again: another one may have led
+// between. An error is why it cannot go on at all.
+func (m *Member) resign(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-m.replica.Leads():
+		return nil
+	case err := <-m.replica.Failed():
+		return fmt.Errorf("lead: %w", err)
+	}
+}
