@@ -30,7 +30,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 TEST := go test -race -tags seccomp -p 2 -timeout 20m
 
 .NOTPARALLEL:
-.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e lint man completion demo clients bench bench-node test-gpu gpu-bundle clean
+.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill lint man completion demo clients bench bench-node test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -77,7 +77,12 @@ fuzz: deps ## run each fuzzer for a minute (FUZZTIME=10s: for less)
 	@scripts/fuzz
 
 e2e: ## run the end-to-end tests alone (after make build)
-	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) ./internal/e2e
+	$(E2E)
+
+# What a run found is written down in docs/reliability.md.
+MINUTES := 20
+drill: ## do faults to a site at random (after make build; MINUTES=20 GBATCH_E2E_SEED=1)
+	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 GBATCH_DRILL_MINUTES=$(MINUTES) go test -tags seccomp -count=1 -v -timeout $$(( $(MINUTES) + 20 ))m -run TestFaultDrill ./internal/e2e
 
 lint: deps ## check format and go vet
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \

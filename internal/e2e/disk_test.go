@@ -12,23 +12,12 @@ import (
 	"gbatch/internal/job"
 )
 
-// TestDiskFull fills the controller's disk, a small tmpfs, while jobs wait.
+// TestDiskFull fills the controller's disk, a small ext4, while a job runs and one waits.
 // Submissions are refused and say why; nothing that was acknowledged is lost;
 // with room again all goes on by itself.
 func TestDiskFull(t *testing.T) {
 	needs(t)
-	dir, err := os.MkdirTemp("/tmp", "gbatch-e2e-disk-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256m"); err != nil {
-		t.Fatalf("mount tmpfs: %v", err)
-	}
-	t.Cleanup(func() { // after the site has stopped
-		if err := errors.Join(unix.Unmount(dir, 0), os.Remove(dir)); err != nil {
-			t.Errorf("remove tmpfs: %v", err)
-		}
-	})
+	dir := loopDisk(t, 256)
 	s := newSite(t, siteOptions{ctldDir: filepath.Join(dir, "ctld")})
 	blocker := s.submit(doc{name: "blocker", cpus: 8, command: sh("until [ -e /project/go ]; do sleep 0.1; done"), storage: []any{"/project"}})
 	waiting := s.submit(doc{name: "waiting", cpus: 8, command: []string{"true"}})
@@ -45,6 +34,9 @@ func TestDiskFull(t *testing.T) {
 			r := s.run("gsubmit", "--timeout", "5s", file)
 			if r.code != 1 || r.out != "" || !strings.Contains(r.err, "disk") {
 				t.Errorf("gsubmit on a full disk: %v; want exit code 1 and a message about the disk", r)
+			}
+			if d := s.job(blocker); d.State != job.Running {
+				t.Errorf("the job that ran:\n%s", describe(d))
 			}
 			if r := s.run("gqueue"); r.code != 0 || !strings.Contains(r.out, "waiting") {
 				t.Errorf("gqueue on a full disk: %v", r)

@@ -40,6 +40,7 @@ type siteOptions struct {
 	nodeNetwork string                  // further keys of its network, as ", allowHost: true"
 	nodeNetns   func(node int) *os.File // the machine's network, as the node sees it; nil: the tests'
 	nodesDial   func(node int, controller string) string
+	nodeDirs    []string    // where nodes have their state; empty: below the site's
 	ready       func(*site) // called when the controller answers, before nodes start
 }
 
@@ -84,9 +85,13 @@ func newSite(t *testing.T, o siteOptions) *site {
 		if o.nodesDial != nil {
 			controller = o.nodesDial(i, controller)
 		}
+		state := filepath.Join(dir, name)
+		if i < len(o.nodeDirs) && o.nodeDirs[i] != "" {
+			state = filepath.Join(o.nodeDirs[i], name)
+		}
 		s.nodes = append(s.nodes, s.newDaemon("gnoded", name, fmt.Sprintf(`name: %s
 controller: %s
-stateDir: %s/%s
+stateDir: %s
 cores: 8
 minFree: 100MiB
 network: {mode: bridge%s}
@@ -94,7 +99,8 @@ storage:
   - name: /project
     path: %s/project/{project}
     create: true
-%s`, name, controller, dir, name, o.nodeNetwork, dir, strings.ReplaceAll(o.nodeConfig, "DIR", dir))))
+%s`, name, controller, state, o.nodeNetwork, dir, strings.ReplaceAll(o.nodeConfig, "DIR", dir))))
+		s.nodes[i].stateDir = state
 	}
 	s.ctld.start()
 	eventually(t, "the controller answers", func() bool { _, err := s.api.Status(t.Context()); return err == nil })
@@ -141,16 +147,17 @@ func (s *site) waitNodes(state string, n int) {
 
 // daemon is a program that can be killed and started again.
 type daemon struct {
-	s       *site
-	name    string
-	program string
-	config  string
-	log     string
-	netns   *os.File      // its network; nil: the tests'
-	boot    string        // file with the boot that it finds the machine in; empty: the machine's
-	cmd     *exec.Cmd     // nil: not running
-	done    chan struct{} // closed when cmd has ended
-	err     error         // of the end, once done
+	s        *site
+	name     string
+	program  string
+	config   string
+	log      string
+	stateDir string        // of a node
+	netns    *os.File      // its network; nil: the tests'
+	boot     string        // file with the boot that it finds the machine in; empty: the machine's
+	cmd      *exec.Cmd     // nil: not running
+	done     chan struct{} // closed when cmd has ended
+	err      error         // of the end, once done
 }
 
 func (s *site) newDaemon(program, name, config string) *daemon {

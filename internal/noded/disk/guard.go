@@ -119,20 +119,25 @@ func (d *Disk) uses(a *area) []use {
 	return list
 }
 
+// small is the part of the floor, as a divisor, of which a user is not blamed for the disk.
+const small = 16
+
 // verdicts says who has to be ended, and why. Who wrote more than it may, where
 // nothing else holds it. And when less than floor is left, beside what others
 // have reserved and not written yet, one that wrote without having reserved: of
 // the user who did so most, and of these the one that did. Others follow only
-// when that one is gone, as it takes a while to remove what it wrote.
+// when that one is gone, as it takes a while to remove what it wrote. Nobody is ended where jobs have not
+// filled the disk.
 func verdicts(uses []use, free, floor int64) map[job.RankID]string {
 	out := map[job.RankID]string{}
-	var missing int64
+	var missing, all int64
 	going := false
 	users := map[string]int64{}
 	for _, u := range uses {
 		going = going || u.ended
 		missing += max(0, u.reserved-u.used)
 		users[u.user] += max(0, u.used-u.reserved)
+		all += max(0, u.used-u.reserved)
 		if u.used > u.limit && !u.held && !u.ended {
 			out[u.id] = u.overLimit()
 		}
@@ -143,6 +148,9 @@ func verdicts(uses []use, free, floor int64) map[job.RankID]string {
 	worst := slices.MaxFunc(append(uses, use{}), func(x, y use) int {
 		return cmp.Or(cmp.Compare(users[x.user], users[y.user]), cmp.Compare(x.used-x.reserved, y.used-y.reserved))
 	})
+	if most := users[worst.user]; most < floor/small || most < floor && free+all < floor+missing {
+		return out // somebody else has filled the disk: that no job's end gives back
+	}
 	if worst.used > worst.reserved {
 		out[worst.id] = fmt.Sprintf("%s were left on the node's disk, of which it keeps %s (half of its minFree) and what other jobs have reserved; this job had written %s without reserving it, the most: reserve it by \"diskGb\"",
 			config.FormatBytes(free), config.FormatBytes(floor), config.FormatBytes(worst.used-worst.reserved))

@@ -25,6 +25,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	held := func(u *use) { u.held = true }
 	ended := func(u *use) { u.ended = true }
+	bytes := func(n int64) func(*use) { return func(u *use) { u.used = n } }
 	reserved := func(n int64) func(*use) { return func(u *use) { u.reserved, u.limit = n*gib, n*gib } }
 	tests := map[string]struct {
 		free int64
@@ -43,6 +44,9 @@ func TestVerdicts(t *testing.T) {
 		"what is reserved is nobody's":    {0, []use{rank(1, "a", 9, reserved(10)), rank(2, "b", 2)}, []int{2}},
 		"and not to be used up by others": {4, []use{rank(1, "a", 2, reserved(6)), rank(2, "b", 2)}, []int{2}},
 		"there is enough for them":        {6, []use{rank(1, "a", 2, reserved(6)), rank(2, "b", 2)}, nil},
+		"somebody else has filled it":     {0, []use{rank(1, "a", 0, bytes(40<<10)), rank(2, "b", 0, bytes(7<<10))}, nil},
+		"mostly somebody else":            {0, []use{rank(1, "a", 0, bytes(gib/2))}, nil},
+		"and their end gives enough back": {0, []use{rank(1, "a", 0, bytes(gib/2)), rank(2, "b", 0, bytes(gib*3/4))}, []int{2}},
 		"nobody to end":                   {0, []use{rank(1, "a", 9, reserved(10))}, nil},
 		"nobody at all":                   {0, nil, nil},
 	}
