@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
@@ -133,7 +134,7 @@ func Interactive(ctx context.Context, a *cli.App, id string) error {
 	case errors.Is(err, errDetached):
 		sayDetached(a, id)
 		return nil
-	case client.IsCode(err, api.CodeConflict): // it has ended before we came
+	case client.IsCode(err, api.CodeConflict), endedWith(ctx, a, id, err): // it has ended before we came
 		d, err = follow.Log(ctx, a, id, d)
 	case err != nil:
 		return err
@@ -144,4 +145,19 @@ func Interactive(ctx context.Context, a *cli.App, id string) error {
 		return follow.Interrupted(a, err, id, d)
 	}
 	return follow.End(a, d)
+}
+
+// endSoon is how long after its program a job ends at most, as a rule.
+const endSoon = 3 * time.Second
+
+// endedWith says whether a stream failed as the job's program had ended, which the controller
+// learns a moment later.
+func endedWith(ctx context.Context, a *cli.App, id string, err error) bool {
+	if _, failed := errors.AsType[*api.StreamFailure](err); !failed {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, endSoon)
+	defer cancel()
+	_, err = watch.Job(ctx, a.Quiet(), id, func(*api.JobDetail) bool { return false })
+	return err == nil
 }

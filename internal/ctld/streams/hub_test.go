@@ -3,7 +3,10 @@ package streams
 import (
 	"errors"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/access"
@@ -24,5 +27,26 @@ func TestStreamOfAnotherNode(t *testing.T) {
 	}
 	if h.byID["secret"] == nil {
 		t.Error("the other node's stream is gone")
+	}
+}
+
+// TestLogOverAtOnce: a log that its node has sent whole before anybody waits for it comes to its end.
+func TestLogOverAtOnce(t *testing.T) {
+	for range 50 { // either of two things that are both so may be seen first
+		synctest.Test(t, func(t *testing.T) {
+			h, client := NewHub(), httptest.NewRecorder()
+			node := access.WithCaller(t.Context(), access.Identity{Role: access.RoleNode, Node: "gpu1"}, "")
+			send := func() {
+				id := h.Take("gpu1")[0].ID
+				r := httptest.NewRequestWithContext(node, "POST", "/v1/streams/"+id, strings.NewReader("all of it\n"))
+				r.SetPathValue("id", id)
+				if err := h.Serve(httptest.NewRecorder(), r); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := h.copy(t.Context(), client, asked{node: "gpu1", wait: time.Minute, wake: send}); err != nil || client.Body.String() != "all of it\n" {
+				t.Errorf("%q, %v", client.Body, err)
+			}
+		})
 	}
 }

@@ -108,6 +108,9 @@ func (s *Hub) await(st *stream, a asked) error {
 	case <-st.begun:
 		return nil
 	case err := <-st.done:
+		if err == nil {
+			st.done <- nil // it has begun and is over: who waits for its end finds it
+		}
 		return err
 	case <-st.ctx.Done():
 		return st.ctx.Err()
