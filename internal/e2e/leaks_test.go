@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
@@ -35,7 +34,7 @@ func (s *site) close() {
 		}
 	}
 	var left []string
-	if !poll(5*time.Second, func() bool { left = s.leftovers(); return len(left) == 0 }) {
+	if !poll(patience, func() bool { left = s.leftovers(); return len(left) == 0 }) {
 		t.Errorf("the site left behind:\n%s", strings.Join(left, "\n"))
 	}
 	if err := os.RemoveAll(s.dir); err != nil {
@@ -75,11 +74,16 @@ func (s *site) endJobs() {
 	if !idle {
 		s.t.Errorf("jobs do not end when they are cancelled")
 	}
-	if started { // a daemon clears up what the one before had to leave
-		poll(patience, func() bool {
-			return !slices.ContainsFunc(s.leftovers(), func(what string) bool { return strings.Contains(what, "/ranks/") })
-		})
+	// A daemon clears up what the one before had to leave.
+	if started && !poll(patience, func() bool { return !slices.ContainsFunc(s.leftovers(), ofRank) }) {
+		s.t.Errorf("the daemons do not clear up what the ones before them left")
 	}
+}
+
+// ofRank says whether something left is a rank's. The guard beside each daemon names
+// the directories of them all, whether there are any or not.
+func ofRank(what string) bool {
+	return strings.Contains(what, "/ranks/") && !strings.Contains(what, "/ranks/*/")
 }
 
 // leftovers lists what is on the machine of a site that has stopped.

@@ -34,7 +34,7 @@ func newDataSite(t *testing.T, change func(*config.Config)) *dataSite {
 	needContainers(t)
 	d := &dataSite{s3: s3test.New(t), top: shared(t)}
 	d.site = newSite(t, func(c *config.Config) {
-		c.Data = config.Data{Endpoint: d.s3.URL, PlainHTTP: true, Stall: config.Duration(2 * time.Second)}
+		c.Data = config.Data{Endpoint: d.s3.URL, PlainHTTP: true}
 		c.Storage = []config.StorageRoot{{Name: "/project", Path: d.top}}
 		if change != nil {
 			change(c)
@@ -189,7 +189,7 @@ func (d *dataSite) slowly(prefix string, first int) (letGo func()) {
 // TestKilledDuringInput: the next daemon goes on with what is there, and the
 // job runs once, with all of it.
 func TestKilledDuringInput(t *testing.T) {
-	d := newDataSite(t, func(c *config.Config) { c.Data.Parallel = 1; c.Data.Stall = config.Duration(time.Minute) })
+	d := newDataSite(t, func(c *config.Config) { c.Data.Parallel = 1 })
 	large := strings.Repeat("0123456789abcdef", 4<<20) // four pieces
 	sum := sha256.Sum256([]byte(large))
 	d.s3.Put("lab/large", large)
@@ -220,7 +220,7 @@ func TestKilledDuringInput(t *testing.T) {
 
 // TestCancelDuringInput: a stop does not wait for a server.
 func TestCancelDuringInput(t *testing.T) {
-	d := newDataSite(t, func(c *config.Config) { c.Data.Stall = config.Duration(time.Minute) })
+	d := newDataSite(t, nil)
 	d.start()
 	d.s3.Put("lab/x", "x")
 	defer d.slowly("GET /lab/x", 0)()

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if os.Geteuid() == 0 && os.Getenv(ownHostEnv) == "" {
-		os.Exit(inOwnHost())
+		os.Exit(inOwnHosts())
 	}
 	os.Exit(runAll(m))
 }

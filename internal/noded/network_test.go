@@ -7,10 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,25 +21,6 @@ import (
 	"gbatch/internal/noded/config"
 	"gbatch/oci/netns"
 )
-
-// ownHostEnv marks the test binary that runs in a network namespace, which is
-// the machine's to it: what it does to the network concerns nobody else.
-const ownHostEnv = "GBATCH_TEST_OWN_HOST"
-
-// inOwnHost runs the tests there and returns their exit code.
-func inOwnHost() int {
-	runtime.LockOSThread() // the child ends with the thread
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Env = append(os.Environ(), ownHostEnv+"=1")
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-	err := cmd.Run()
-	if cmd.ProcessState == nil {
-		fmt.Fprintln(os.Stderr, "make a network namespace for the tests:", err)
-		return 1
-	}
-	return cmd.ProcessState.ExitCode()
-}
 
 func raiseLoopback() error {
 	lo, err := netlink.LinkByName("lo")

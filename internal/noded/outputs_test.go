@@ -130,7 +130,7 @@ func TestOutputsEnd(t *testing.T) {
 // TestKilledDuringOutput: the next daemon gets the keys again, goes on where
 // the transfer was, and tells the end once all is there.
 func TestKilledDuringOutput(t *testing.T) {
-	d := newDataSite(t, func(c *config.Config) { c.Data.Parallel = 1; c.Data.Stall = config.Duration(time.Minute) })
+	d := newDataSite(t, func(c *config.Config) { c.Data.Parallel = 1 })
 	letGo := d.slowly("PUT /lab/out/large", 2)
 	defer letGo()
 	p := d.spawn(0)
@@ -188,7 +188,7 @@ func TestKilledAroundOutputs(t *testing.T) {
 
 // TestCancelDuringOutput: saving ends with the stop's grace.
 func TestCancelDuringOutput(t *testing.T) {
-	d := newDataSite(t, func(c *config.Config) { c.Data.Stall = config.Duration(time.Minute) })
+	d := newDataSite(t, nil)
 	d.start()
 	defer d.slowly("PUT /lab/x", 0)()
 	id := rankID(1)

@@ -54,7 +54,7 @@ var bounding = map[string]struct {
 func TestDiskBound(t *testing.T) {
 	for name, way := range bounding {
 		t.Run(name, func(t *testing.T) {
-			s := onDisk(t, ext4(t, "400M", way.quotas), func(c *config.Config) { c.Disk.PerContainer, c.Disk.Mode = 32<<20, way.mode }).start()
+			s := onDisk(t, ext4(t, "2G", way.quotas), func(c *config.Config) { c.Disk.PerContainer, c.Disk.Mode = 32<<20, way.mode }).start()
 			neighbour := rankID(1)
 			s.want(neighbour, order(patient))
 			s.ready(neighbour)

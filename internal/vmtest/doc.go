@@ -5,6 +5,11 @@
 // each container takes seconds: what does not depend on the control groups is
 // tested where the code is. No other package uses it.
 //
+// A second guest, with control groups v2, a disk with project quotas and the
+// kernel's network modules, runs tests of other packages as they are, in one
+// boot: those whose subject is the kernel, of an older one than what most
+// machines have on which we work.
+//
 // The test needs qemu and a kernel, which "make deps" brings to build/vm. What
 // is missing is said, and the test is skipped; with GBATCH_VMTEST_REQUIRED set,
 // as "make test" does, that is a failure.

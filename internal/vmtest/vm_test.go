@@ -68,7 +68,7 @@ func TestCgroups(t *testing.T) {
 
 func runGuest(t *testing.T, initrd, options string) {
 	start := time.Now()
-	console := boot(t, initrd, options)
+	console := boot(t, initrd, guest{memory: "768", options: options, patience: bootTimeout})
 	t.Logf("the guest ran for %.1f s", time.Since(start).Seconds())
 	checks, err := readReport(bytes.NewReader(console))
 	for _, c := range checks {
@@ -135,17 +135,24 @@ func policy(t *testing.T, root string) {
 	}
 }
 
+// guest is how a virtual machine differs from the others.
+type guest struct {
+	memory   string // MiB
+	options  string // of its kernel
+	patience time.Duration
+}
+
 // boot runs the guest to its end and returns its console. It is emulated on
 // purpose: machines that are guests themselves often have a /dev/kvm that does
 // not work.
-func boot(t *testing.T, initrd, options string) []byte {
+func boot(t *testing.T, initrd string, g guest) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), bootTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), g.patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi",
-		"-cpu", "max", "-smp", "2", "-m", "768", "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
+		"-cpu", "max", "-smp", "2", "-m", g.memory, "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
 		"-kernel", kernelDir+"/vmlinuz", "-initrd", initrd,
-		"-append", "console=ttyS0 loglevel=1 panic=-1 mitigations=off "+options)
+		"-append", "console=ttyS0 loglevel=1 panic=-1 mitigations=off "+g.options)
 	var console bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &console, &console
 	if err := cmd.Run(); err != nil {

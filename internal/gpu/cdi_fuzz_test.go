@@ -1,0 +1,39 @@
+package gpu
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// FuzzCDI: whatever stands in a site's CDI file, a container gets its device or
+// the rank fails with a sentence; a spec of which something was refused is as it was.
+func FuzzCDI(f *testing.F) {
+	f.Add([]byte(`{"cdiVersion": "0.6.0", "kind": "example.com/rdma", "devices": [{"name": "all", "containerEdits": {"deviceNodes": [{"path": "/dev/null"}], "env": ["RDMA=1"],
+		"mounts": [{"hostPath": "/etc", "containerPath": "/x", "options": ["ro"]}], "hooks": [{"hookName": "createContainer", "path": "/bin/true", "args": ["true"]}]}}]}`))
+	f.Add([]byte(`{"cdiVersion": "0.6.0", "kind": "example.com/rdma", "devices": [{"name": "all", "containerEdits": {"env": ["A"], "deviceNodes": [{"path": ""}]}}], "containerEdits": {"env": ["B=1"]}}`))
+	f.Add([]byte(`{"cdiVersion": "9", "kind": "x", "devices": []}`))
+	f.Add([]byte("cdiVersion: &a [*a]\nkind: example.com/rdma"))
+	dir := f.TempDir()
+	const device = "example.com/rdma=all"
+	in, err := newInjector(InjectorConfig{SpecDirs: []string{dir}, Devices: []string{device}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(filepath.Join(dir, "site.json"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		spec := specOf("A=1")
+		if err := in.editCDI(spec, nil); err == nil {
+			return
+		} else if err.Error() == "" {
+			t.Error("an error without a word")
+		}
+		if diff := cmp.Diff(specOf("A=1"), spec); diff != "" {
+			t.Errorf("the spec was changed (-want +got):\n%s", diff)
+		}
+	})
+}

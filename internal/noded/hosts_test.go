@@ -1,0 +1,92 @@
+package noded
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownHostEnv marks the test binary that runs in a network namespace, which is
+// the machine's to it: what it does to the network concerns nobody else.
+const ownHostEnv = "GBATCH_TEST_OWN_HOST"
+
+// hosts is how many processes share the tests, each in a network namespace of its own:
+// they mostly wait, for containers and for deadlines.
+const hosts = 3
+
+// inOwnHosts runs the tests there and returns the exit code of one that failed. Who
+// chooses tests, or wants more of them than their results, has them all in one process.
+func inOwnHosts() int {
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) {
+		chosen = chosen || slices.Contains([]string{"test.run", "test.skip", "test.bench", "test.fuzz", "test.list"}, f.Name) || strings.HasSuffix(f.Name, "profile")
+	})
+	if chosen {
+		return wait(startInOwnHost(os.Args[1:], os.Stdout))
+	}
+	list, err := exec.Command("/proc/self/exe", "-test.list=^Test").Output()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "list the tests:", err)
+		return 1
+	}
+	var shares [hosts][]string
+	for i, test := range strings.Fields(string(list)) {
+		shares[i%hosts] = append(shares[i%hosts], test)
+	}
+	// What the first says is seen at once, what the others say when they have ended. The log
+	// of the files that were read is for one process: without it, go test keeps no result.
+	args := slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool { return strings.HasPrefix(arg, "-test.testlogfile") })
+	var cmds [hosts]*exec.Cmd
+	var said [hosts]bytes.Buffer
+	for i, tests := range shares {
+		out := io.Writer(&said[i])
+		if i == 0 {
+			out = os.Stdout
+		}
+		cmds[i] = startInOwnHost(append(slices.Clone(args), "-test.run=^("+strings.Join(tests, "|")+")$"), out)
+	}
+	code := 0
+	for i, cmd := range cmds {
+		code = max(code, wait(cmd))
+		_, _ = said[i].WriteTo(os.Stdout)
+	}
+	return code
+}
+
+// startInOwnHost starts this program again; nil: it could not.
+func startInOwnHost(args []string, out io.Writer) *exec.Cmd {
+	runtime.LockOSThread() // the child ends with the thread
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), ownHostEnv+"=1")
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, "make a network namespace for the tests:", err)
+		return nil
+	}
+	return cmd
+}
+
+func wait(cmd *exec.Cmd) int {
+	if cmd == nil {
+		return 1
+	}
+	if err := cmd.Wait(); err != nil && cmd.ProcessState.Success() {
+		fmt.Fprintln(os.Stderr, "read what tests say:", err)
+		return 1
+	}
+	if code := cmd.ProcessState.ExitCode(); code >= 0 {
+		return code
+	}
+	return 1 // by a signal
+}
