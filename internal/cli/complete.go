@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -28,7 +29,9 @@ const (
 
 // plainWord is what a shell takes as it is. Others choose names of jobs: what a
 // shell would act on is never put on somebody's command line.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.@%+/-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_.@%+/-]+$`)
+})
 
 // candidate is a word that could stand there, and what it is.
 type candidate struct{ word, about string }
@@ -58,7 +61,7 @@ func (c *completer) complete(k *kong.Kong, words []string) {
 		prefix, last = prefix+last[:i+1], last[i+1:]
 	}
 	for _, w := range c.candidates(p, last) {
-		if strings.HasPrefix(w.word, last) && plainWord.MatchString(w.word) {
+		if strings.HasPrefix(w.word, last) && plainWord().MatchString(w.word) {
 			fmt.Fprintf(c.app.Out, "%s\t%s\n", prefix+w.word, human.Clean(w.about))
 		}
 	}

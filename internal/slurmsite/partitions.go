@@ -38,20 +38,18 @@ type entry struct {
 	NotQOS          []string `yaml:"notQos,omitempty,flow"`
 }
 
-// maxPartitions is how many a site may have here, and partitionName how they may be
-// called.
+// maxPartitions is how many a site may have here.
 const maxPartitions = 200
-
-var partitionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // entries are the partitions as gctld.yaml has them.
 func (s *site) entries(c *config) (all []entry) {
+	name := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 	known := map[string]bool{}
 	standard := ""
 	for _, p := range s.partitions {
 		_, err := strconv.Atoi(p.value)
 		switch {
-		case !partitionName.MatchString(p.value) || err == nil:
+		case !name.MatchString(p.value) || err == nil:
 			s.note(p.item, "names have letters, digits, '.', '_' and '-' here, and are no number: rename it")
 			continue
 		case known[p.value]:

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
+	"strings"
 )
 
 // MaxChunk bounds a chunk's bytes.
@@ -38,10 +38,10 @@ func (m Manifest) Bytes() (n int64) {
 	return n
 }
 
-var sumRule = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // IsSum says whether a text is a SHA-256 as chunks and trees are named.
-func IsSum(s string) bool { return sumRule.MatchString(s) }
+func IsSum(s string) bool {
+	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
+}
 
 // Check refuses a manifest that no tree has.
 func (m Manifest) Check() error {

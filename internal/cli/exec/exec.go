@@ -5,9 +5,6 @@ package exec
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -15,6 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
+	"gbatch/internal/cli/attach"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/ssh"
 	"gbatch/internal/client"
@@ -61,7 +59,7 @@ func (o *Exec) Run(ctx context.Context, a *cli.App) error {
 	case o.Attach && !o.plain():
 		return exit.Usagef("--attach joins the program that runs already: of the other flags it takes --rank alone")
 	case o.Attach:
-		return attach(ctx, a, o.ID, o.Rank)
+		return attach.To(ctx, a, o.ID, o.Rank)
 	case len(o.Forward) == 0:
 		return o.exec(ctx, a)
 	case len(o.Args) > 0:
@@ -95,18 +93,18 @@ func (o *Exec) exec(ctx context.Context, a *cli.App) error {
 	}
 	defer st.Close()
 	if err := st.Send(ctx, api.JSONFrame(api.FrameStart, start)); err != nil {
-		return broken(ctx, ended)
+		return attach.Broken(ctx, attach.Ended)
 	}
 	if start.Terminal {
-		restore, err := takeTerminal(ctx, a, st, true)
+		restore, err := attach.TakeTerminal(ctx, a, st, true)
 		if err != nil {
 			return err
 		}
 		defer restore()
 	}
 	end := func() error { return st.Send(ctx, api.Frame{Type: api.FrameEndInput}) }
-	go sendInput(ctx, a, st, keys{}, end) // ends with the program: reading standard input cannot be broken off
-	code, err := receive(ctx, a, st, ended)
+	go attach.SendAll(ctx, a, st, end) // ends with the program: reading standard input cannot be broken off
+	code, err := attach.Receive(ctx, a, st, attach.Ended)
 	if err == nil && code != 0 {
 		err = &exit.Error{Code: code}
 	}
@@ -118,7 +116,7 @@ func (o *Exec) start(a *cli.App) (api.ExecStart, error) {
 	shellAtTerminal := len(o.Args) == 0 && a.Term.In && a.Term.Out
 	start.Terminal = o.Terminal || shellAtTerminal && !o.Pipes
 	if start.Terminal {
-		start.Width, start.Height = size(a)
+		start.Width, start.Height = attach.Size(a)
 		if kind, _ := a.Env("TERM"); kind != "" {
 			start.Env = append(start.Env, "TERM="+kind)
 		}
@@ -140,66 +138,4 @@ func (o *Exec) start(a *cli.App) (api.ExecStart, error) {
 		return start, exit.Usagef("the command and its environment are longer than %d KiB; send it as standard input, as gexec 12 -- sh < script", api.MaxFrame/2>>10)
 	}
 	return start, nil
-}
-
-// What becomes of the program when its stream breaks off, for the user.
-const (
-	ended  = "what ran in the job for you is ended, the job is not"
-	goesOn = "the job goes on: attach again"
-)
-
-// receive shows what the program writes and gives its exit code.
-func receive(ctx context.Context, a *cli.App, st *client.Stream, after string) (int, error) {
-	for {
-		f, err := st.Receive(ctx)
-		if err != nil {
-			return 0, broken(ctx, after)
-		}
-		switch f.Type {
-		case api.FrameOutput:
-			_, err = a.Out.Write(f.Data)
-		case api.FrameErrOutput:
-			_, err = a.Err.Write(f.Data)
-		case api.FrameError:
-			failure := f.Failure()
-			return 0, &exit.Error{Code: failure.Code, Err: failure}
-		case api.FrameExit:
-			return f.Count(), nil
-		}
-		if err != nil {
-			return 0, fmt.Errorf("write the program's output: %w", err)
-		}
-	}
-}
-
-// broken is a stream's end without a result, and what that means.
-func broken(ctx context.Context, after string) error {
-	if ctx.Err() != nil {
-		return &exit.Error{Code: exit.Interrupted}
-	}
-	return errors.New("the controller broke the stream off: it was restarted or cannot be reached; " + after)
-}
-
-// sendInput sends standard input until its end, which atEnd tells, and says
-// whether the user asked to leave.
-func sendInput(ctx context.Context, a *cli.App, st *client.Stream, k keys, atEnd func() error) (leave bool) {
-	buf := make([]byte, api.FrameChunk/2) // keys may add one byte for each
-	for {
-		n, err := a.In.Read(buf)
-		send, leave := k.take(buf[:n])
-		if len(send) > 0 && st.SendInput(ctx, send) != nil {
-			return false // the receiver says why
-		}
-		if leave {
-			return true
-		}
-		if err == nil {
-			continue
-		}
-		if !errors.Is(err, io.EOF) {
-			a.Say("read standard input: %v", err)
-		}
-		_ = atEnd() // the same
-		return false
-	}
 }

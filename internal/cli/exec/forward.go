@@ -13,6 +13,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
+	"gbatch/internal/cli/attach"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/watch"
@@ -169,7 +170,7 @@ func (t *tunnel) forward(ctx context.Context, conn *net.TCPConn, port uint16) {
 	}
 	if err == nil {
 		if err = st.Join(ctx, conn); err != nil && !isFailure(err) {
-			err = broken(ctx, ended)
+			err = attach.Broken(ctx, attach.Ended)
 		}
 	}
 	if err != nil {

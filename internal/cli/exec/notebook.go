@@ -6,6 +6,7 @@ import (
 	"net"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"gbatch/internal/client"
 )
@@ -13,13 +14,15 @@ import (
 // printed finds the addresses that servers of notebooks print of themselves: by a
 // name of the job's, which leads nowhere from here. Those without a token or a path
 // would say no more than that the port is forwarded.
-var printed = regexp.MustCompile(`\b(https?)://(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):([0-9]{1,5})(/[!-~]+)`)
+var printed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(https?)://(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):([0-9]{1,5})(/[!-~]+)`)
+})
 
 // hereURL is the address in a line of the job's output, as it is from here; empty:
 // the line has none of a forwarded port. here are the addresses that are listened
 // at, by the job's port.
 func hereURL(line string, here map[uint16]net.Addr) string {
-	for _, m := range printed.FindAllStringSubmatch(line, -1) {
+	for _, m := range printed().FindAllStringSubmatch(line, -1) {
 		port, err := strconv.ParseUint(m[2], 10, 16)
 		if err != nil || here[uint16(port)] == nil {
 			continue

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -152,13 +153,15 @@ func statusText(d *api.JobDetail, now time.Time) string {
 
 // amounts finds "12 of 80 MiB", "1.5 GiB of 2 GiB" and "3 of 7" in what a node
 // says of its progress.
-var amounts = regexp.MustCompile(`([0-9.]+) ?([KMGT]?i?B)? of ([0-9.]+) ?([KMGT]?i?B)?`)
+var amounts = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`([0-9.]+) ?([KMGT]?i?B)? of ([0-9.]+) ?([KMGT]?i?B)?`)
+})
 
 const barWidth = 20
 
 // bar draws how far a node is, if its words have amounts: [######    ]  31%.
 func bar(progress string) string {
-	all := amounts.FindAllStringSubmatch(progress, -1)
+	all := amounts().FindAllStringSubmatch(progress, -1)
 	if len(all) == 0 {
 		return ""
 	}

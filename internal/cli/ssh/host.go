@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Domain ends the names by which ssh knows jobs.
@@ -22,13 +23,15 @@ type Host struct {
 
 // ranked is a job's number, or a task's, with a rank. A UUID has no name of this
 // form that could be a job's number with a rank: its first part has eight digits.
-var ranked = regexp.MustCompile(`^([0-9]{1,7}(?:_[0-9]+)?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-([0-9]{1,5})$`)
+var ranked = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9]{1,7}(?:_[0-9]+)?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-([0-9]{1,5})$`)
+})
 
 // ParseHost reads the name that a user gave to ssh: 12.gbatch, 12-1.gbatch for
 // rank 1 of job 12, 12_3.gbatch for a task of an array.
 func ParseHost(name string) (Host, error) {
 	id := strings.TrimSuffix(strings.ToLower(name), Domain)
-	if m := ranked.FindStringSubmatch(id); m != nil {
+	if m := ranked().FindStringSubmatch(id); m != nil {
 		rank, err := strconv.Atoi(m[2])
 		return Host{m[1], rank}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 
@@ -89,7 +90,9 @@ var sameFlag = map[string]string{
 }
 
 // publishing is what docker's -p takes; a partition has no colon.
-var publishing = regexp.MustCompile(`^[0-9.\[\]:a-f]*:[0-9]+(/[a-z]+)?$`)
+var publishing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9.\[\]:a-f]*:[0-9]+(/[a-z]+)?$`)
+})
 
 // dockers is the flag that a letter stands for in docker's words, if its value is
 // none that sbatch's could have.
@@ -97,7 +100,7 @@ func dockers(name, value string) string {
 	switch {
 	case name == "-w" && strings.HasPrefix(value, "/"):
 		return "--workdir"
-	case name == "-p" && publishing.MatchString(value):
+	case name == "-p" && publishing().MatchString(value):
 		return "--publish"
 	case name == "-m" && value != "" && value[0] >= '0' && value[0] <= '9':
 		return "--mem"

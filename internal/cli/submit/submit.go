@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/cli"
-	"gbatch/internal/cli/exec"
+	"gbatch/internal/cli/attach"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/follow"
 	"gbatch/internal/cli/secret"
@@ -118,7 +118,7 @@ func (o *flags) submit(ctx context.Context, a *cli.App, all ...*source) error {
 	switch {
 	case len(numbers) == 0:
 	case o.Interactive:
-		return exec.Interactive(ctx, a, numbers[0])
+		return attach.Interactive(ctx, a, numbers[0])
 	case o.Follow:
 		return follow.Job(ctx, a, numbers[0])
 	case o.Wait:

@@ -288,11 +288,9 @@ func bindings() []option {
 	}
 }
 
-var amount = regexp.MustCompile(`^[0-9]+[KMGTkmgt]?[Bb]?$`)
-
 // memory is checked and not kept: the job's is shared by its steps.
 func memory(_ *options, v string) error {
-	if !amount.MatchString(v) {
+	if !regexp.MustCompile(`^[0-9]+[KMGTkmgt]?[Bb]?$`).MatchString(v) {
 		return errors.New("want a number of MiB, or a number and K, M, G or T")
 	}
 	return nil

@@ -97,9 +97,9 @@ func Keys() []string {
 }
 
 // TakesArguments says whether a task's commands name those of its run.
-func TakesArguments(data []byte) bool { return runArgs.Match(data) }
-
-var runArgs = regexp.MustCompile(`\$\{\{\s*run\.args\s*\}\}`)
+func TakesArguments(data []byte) bool {
+	return regexp.MustCompile(`\$\{\{\s*run\.args\s*\}\}`).Match(data)
+}
 
 // IsType says whether a word is the type of one of dstack's documents.
 func IsType(word string) bool { return types[word] != "" }

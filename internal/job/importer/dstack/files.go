@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -30,7 +29,17 @@ var alongFields = []field[along]{
 	{"if_exists", func(d *decoder, n *node, _ *along) { d.OneOf(n, "error", "skip") }, false},
 }
 
-var elsewhere = regexp.MustCompile(`^(https?|ssh|git)://|^[^/]+@[^/]+:`)
+// elsewhere says whether a text names a repository by its address: as a URL, or as
+// USER@HOST:PATH.
+func elsewhere(s string) bool {
+	host, _, _ := strings.Cut(s, "/")
+	switch host {
+	case "http:", "https:", "ssh:", "git:":
+		return strings.HasPrefix(s[len(host):], "//")
+	}
+	user, _, ok := strings.Cut(host[min(1, len(host)):], "@") // which has a name
+	return ok && strings.LastIndex(host, ":") > len("x")+len(user)+len("@")
+}
 
 // readFiles reads what of the author's machine goes along: files and directories,
 // as LOCAL, LOCAL:PATH or objects.
@@ -45,7 +54,7 @@ func (t *task) readAlong(d *decoder, n *node, repos bool) {
 		var a along
 		before := d.Count()
 		switch {
-		case n.Kind == document.StringKind && elsewhere.MatchString(n.Text):
+		case n.Kind == document.StringKind && elsewhere(n.Text):
 			a.local, a.remote = n.Text, true
 		case n.Kind == document.StringKind:
 			a.local, a.path, _ = strings.Cut(n.Text, ":")

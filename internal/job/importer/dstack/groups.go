@@ -24,11 +24,14 @@ type group struct {
 	at          *node
 }
 
-var groupName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+// isGroupName says whether a text can name a group.
+func isGroupName(s string) bool {
+	return s != "" && len(s) <= 40 && s[0] != '-' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
 
 var groupFields = []field[group]{
 	{"name", func(d *decoder, n *node, g *group) {
-		if g.name, _ = d.Str(n); !groupName.MatchString(g.name) {
+		if g.name, _ = d.Str(n); !isGroupName(g.name) {
 			d.Problem(n, fmt.Sprintf("is %s: want 1 to 40 lower-case letters, digits and -", document.Quote(g.name)), "")
 		}
 	}, false},
@@ -112,12 +115,11 @@ func (t *task) applyGroups(d *decoder, n *node) {
 	t.sameNodes(d)
 }
 
-var groupAddress = regexp.MustCompile(`^groups\[(\d{1,4})\]\.nodes\[(\d{1,4})\]\.IP_ADDRESS$`)
-
 // groupCommand is a command for job.Expand, with variables of the node for the
 // addresses that it names.
 func (t *task) groupCommand(d *decoder, n *node, command string) string {
 	var out strings.Builder
+	address := regexp.MustCompile(`^groups\[(\d{1,4})\]\.nodes\[(\d{1,4})\]\.IP_ADDRESS$`)
 	rest := command
 	for {
 		at := t.interpolation.FindStringSubmatchIndex(rest)
@@ -126,7 +128,7 @@ func (t *task) groupCommand(d *decoder, n *node, command string) string {
 		}
 		what := rest[at[2]:at[3]]
 		out.WriteString(strings.ReplaceAll(rest[:at[0]], "$", "$$"))
-		m := groupAddress.FindStringSubmatch(what)
+		m := address.FindStringSubmatch(what)
 		switch {
 		case m != nil:
 			i, _ := strconv.Atoi(m[1])

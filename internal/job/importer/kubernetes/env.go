@@ -84,7 +84,7 @@ func (c *container) takeAll(d *decoder, n *node) {
 			continue
 		}
 		for _, key := range found.names {
-			if !isVariable.MatchString(prefix + key) {
+			if !isVariable(prefix + key) {
 				d.Note(ref, fmt.Sprintf("has %s, which is no name of a variable and left out", document.Quote(prefix+key)))
 				continue
 			}
@@ -97,7 +97,15 @@ func (c *container) takeAll(d *decoder, n *node) {
 	}
 }
 
-var isVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// isVariable says whether a text can be the name of a variable.
+func isVariable(s string) bool {
+	for i, c := range []byte(s) {
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
 
 // object finds a config map or secret that is named; nil: it is not there, which is
 // told unless it may be.
@@ -292,13 +300,15 @@ func (c *container) resourceField(d *decoder, n *node) (string, bool) {
 // literal is a text as job.Expand gives it back.
 func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
-var reference = regexp.MustCompile(`\$\$|\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)|\$`)
-
 // template is a word of the file for job.Expand, with $(NAME) replaced by the
 // container's own variables as far as they are known before it runs: $$ is a $, and
 // an unknown name stays. Variables may have others in them: once they came to more
 // than a document may have, which is refused, the rest is cut.
 func (c *container) template(d *decoder, n *node, word string) string {
+	if !strings.Contains(word, "$") {
+		return word
+	}
+	reference := regexp.MustCompile(`\$\$|\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)|\$`)
 	return reference.ReplaceAllStringFunc(word, func(m string) string {
 		if m == "$" || m == "$$" {
 			return "$$"

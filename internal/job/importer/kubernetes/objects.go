@@ -49,11 +49,10 @@ var unused = map[string]string{
 
 const kueue = "is not used: gbatch itself queues the job, by the share of its project"
 
-var separator = regexp.MustCompile(`(?m)^---([ \t].*)?$`)
-
 // parts are the documents of a YAML text. Each has as many empty lines in front that
 // its lines have the numbers of the whole.
 func parts(data []byte) [][]byte {
+	separator := regexp.MustCompile(`(?m)^---([ \t].*)?$`)
 	text := string(data)
 	var list [][]byte
 	start := 0

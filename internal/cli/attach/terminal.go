@@ -1,4 +1,4 @@
-package exec
+package attach
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const (
 	defaultHeight = 24
 )
 
-// size is the terminal's size in columns and lines.
-func size(a *cli.App) (width, height uint16) {
+// Size is the terminal's size in columns and lines.
+func Size(a *cli.App) (width, height uint16) {
 	for _, stream := range []any{a.Out, a.In, a.Err} {
 		f, ok := stream.(*os.File)
 		if !ok {
@@ -35,9 +35,9 @@ func size(a *cli.App) (width, height uint16) {
 	return defaultWidth, defaultHeight
 }
 
-// takeTerminal hands every key to the program in the job and, if sizes, tells it
+// TakeTerminal hands every key to the program in the job and, if sizes, tells it
 // when the window changes its size. restore puts the terminal back.
-func takeTerminal(ctx context.Context, a *cli.App, st *client.Stream, sizes bool) (restore func(), err error) {
+func TakeTerminal(ctx context.Context, a *cli.App, st *client.Stream, sizes bool) (restore func(), err error) {
 	putBack, err := rawTerminal(a)
 	if err != nil || !sizes {
 		return putBack, err
@@ -52,7 +52,7 @@ func sendSizes(ctx context.Context, a *cli.App, st *client.Stream, resized <-cha
 	for {
 		select {
 		case <-resized:
-			if st.Send(ctx, api.ResizeFrame(size(a))) != nil {
+			if st.Send(ctx, api.ResizeFrame(Size(a))) != nil {
 				return
 			}
 		case <-ctx.Done():

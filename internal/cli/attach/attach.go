@@ -1,4 +1,6 @@
-package exec
+// Package attach joins the user with a program in a job: with the terminal of the
+// job's own, or by a stream that others have opened. It ends with that program.
+package attach
 
 import (
 	"context"
@@ -18,9 +20,9 @@ import (
 // errDetached says that the user left the job's terminal.
 var errDetached = errors.New("detached")
 
-// attach joins the user with the terminal of a running job's own program. It
+// To joins the user with the terminal of a running job's own program. It
 // ends with the program's exit code, or with 0 when the user leaves.
-func attach(ctx context.Context, a *cli.App, id string, rank int) error {
+func To(ctx context.Context, a *cli.App, id string, rank int) error {
 	code, err := join(ctx, a, id, rank, joining{})
 	switch {
 	case errors.Is(err, errDetached):
@@ -42,7 +44,7 @@ type joining struct {
 	endInput bool // the end of standard input is an end of input at the terminal
 }
 
-// join is attach, and gives the program's exit code.
+// join is To, and gives the program's exit code.
 func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int, error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGQUIT) // so that the terminal is put back
 	defer stop()
@@ -53,15 +55,15 @@ func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int,
 	defer st.Close()
 	start := api.AttachStart{All: o.all}
 	if a.Term.In && a.Term.Out {
-		start.Width, start.Height = size(a)
+		start.Width, start.Height = Size(a)
 	}
 	if err := st.Send(ctx, api.JSONFrame(api.FrameStart, start)); err != nil {
-		return 0, broken(ctx, goesOn)
+		return 0, Broken(ctx, GoesOn)
 	}
 	if a.Term.In {
 		a.Say("attached to job %s; leave it with Enter ~ . (it goes on), or end it as its program ends", id)
 	}
-	restore, err := takeTerminal(ctx, a, st, start.Width > 0)
+	restore, err := TakeTerminal(ctx, a, st, start.Width > 0)
 	if err != nil {
 		return 0, err
 	}
@@ -79,7 +81,7 @@ func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int,
 			st.Close()
 		}
 	}()
-	code, err := receive(ctx, a, st, goesOn)
+	code, err := Receive(ctx, a, st, GoesOn)
 	select {
 	case <-left:
 		return 0, errDetached
