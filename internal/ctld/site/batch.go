@@ -19,6 +19,7 @@ const BatchImage = "slurm"
 // gbatch.launch. In its texts {user} and {project} stand for the job's.
 type Batch struct {
 	Mounts      []BatchMount      `yaml:"mounts"`      // storage that they mount beside their own
+	Network     job.Network       `yaml:"network"`     // host: that of their nodes, in projects that may use it; else their own
 	Environment map[string]string `yaml:"environment"` // variables that they have unless they set them
 }
 
@@ -35,6 +36,9 @@ const maxBatchMounts = 32
 func (b Batch) check(bad func(path, format string, a ...any)) {
 	if len(b.Mounts) > maxBatchMounts {
 		bad("batch.mounts", "has %d entries, at most %d are allowed", len(b.Mounts), maxBatchMounts)
+	}
+	if !slices.Contains([]job.Network{"", job.NetworkBridge, job.NetworkHost}, b.Network) {
+		bad("batch.network", "%q: want %s or %s", b.Network, job.NetworkBridge, job.NetworkHost)
 	}
 	for i, m := range b.Mounts {
 		at := fmt.Sprintf("batch.mounts[%d]", i)
@@ -66,6 +70,9 @@ func (c Config) ResolveBatch(spec *job.Spec, user, project string) ([]job.Note, 
 		return nil, nil
 	}
 	c.Batch.apply(spec, strings.NewReplacer("{user}", user, "{project}", project))
+	if p, _ := c.Project(project); p.HostNetwork && spec.Gbatch.Network == "" && len(spec.Request.Docker.PortMappings) == 0 {
+		spec.Gbatch.Network = c.Batch.Network
+	}
 	docker, dir := &spec.Request.Docker, spec.Gbatch.Launch.Directory
 	var notes []job.Note
 	output, errors, input := job.StdioFiles(job.EnvInput{Spec: spec, User: user, Node: "node"})

@@ -191,6 +191,15 @@ func (s *script) mounts(v string) error {
 	return err
 }
 
+func (s *script) network(v string) error {
+	n := job.Network(v)
+	if n != job.NetworkBridge && n != job.NetworkHost {
+		return fmt.Errorf("want %s or %s", job.NetworkBridge, job.NetworkHost)
+	}
+	s.spec.Gbatch.Network = n
+	return nil
+}
+
 // Mounts reads SRC:DST[:FLAGS] and SRC alone, with commas between.
 func Mounts(v string) (all []job.Storage, err error) {
 	for part := range strings.SplitSeq(v, ",") {

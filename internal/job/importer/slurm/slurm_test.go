@@ -2,11 +2,13 @@ package slurm
 
 import (
 	"fmt"
-	"gbatch/internal/job"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/job"
 )
 
 // surroundings are where the scripts of tests are submitted: 2026-03-02 10:30.
@@ -165,5 +167,20 @@ func TestSlurmArgs(t *testing.T) {
 	}
 	if len(sub.Notes) != 1 || sub.Notes[0].Path != "--container-image" {
 		t.Errorf("notes: %v", sub.Notes)
+	}
+}
+
+// TestNetwork: a script says its network by a name of its own, as Slurm's
+// --network is something else.
+func TestNetwork(t *testing.T) {
+	const script = "#!/bin/sh\n#SBATCH --image=b --mem=1G "
+	sub, err := Parse([]byte(script+"--container-network=host\ntrue\n"), surroundings)
+	if err != nil || sub.Spec.Network() != job.NetworkHost {
+		t.Errorf("network %q, %v", sub.Spec.Network(), err)
+	}
+	for option, want := range map[string]string{"--container-network=hots": "want bridge or host", "--network=hsn": "--container-network"} {
+		if _, err := Parse([]byte(script+option+"\ntrue\n"), surroundings); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q in it", option, err, want)
+		}
 	}
 }
