@@ -57,7 +57,7 @@ var below = map[string][]string{
 	"internal/control/depend":  {"sched", "internal/job", "internal/state"},
 	"internal/control/ahead":   {"sched", "internal/job", "internal/node", "internal/state"},
 	"internal/control/ask":     {"sched", "internal/control/need", "internal/control/partition", "internal/job", "internal/state"},
-	"internal/control/fit":     {"sched", "sched/words", "internal/job", "internal/state"},
+	"internal/control/fit":     {"sched", "sched/words", "internal/control/picture", "internal/job", "internal/node", "internal/state"},
 	"internal/control/reboot":  {"sched", "internal/job", "internal/node", "internal/state"},
 	"internal/control/idle":    {"sched", "internal/job", "internal/state"},
 	"internal/control/picture": {"sched", "internal/control/need", "internal/job", "internal/state"},

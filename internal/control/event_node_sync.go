@@ -3,8 +3,8 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/control/fit"
 	"gbatch/internal/control/idle"
-	"gbatch/internal/control/picture"
 	"gbatch/internal/control/reboot"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
@@ -38,17 +38,12 @@ type NodeSync struct {
 // syncAnswer answers NodeSync. The desired set is in the View.
 type syncAnswer struct {
 	WantInventory bool   // the hash is not that of the inventory known
+	Refused       string // why the inventory is not taken, but the one before it; empty: it is
 	WentBack      bool   // by this it was found out that the records went back
 	Double        string // why this is not believed to be the node; its word counts for nothing then
 }
 
 func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
-	if e.Inventory != nil {
-		probe := picture.Node(&state.Node{Name: e.Name, Inventory: state.Inventory{Inventory: *e.Inventory}})
-		if err := probe.Validate(); err != nil {
-			return syncAnswer{}, &state.Refusal{Code: state.Conflict, Message: "the node's inventory cannot be used: " + err.Error(), Hint: "see `gnoded check` on the node"}
-		}
-	}
 	if why := e.double(s); why != "" {
 		return syncAnswer{Double: why}, nil
 	}
@@ -58,6 +53,9 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 		if e.Inventory == nil {
 			answer.WantInventory = true
 			return answer, nil
+		}
+		if why := fit.Unusable(e.Name, e.Inventory); why != "" {
+			return answer, &state.Refusal{Code: state.Conflict, Message: "node " + e.Name + " is not taken in: " + why, Hint: "see `gnoded check` on the node"}
 		}
 		old = &state.Node{Name: e.Name, Instance: e.Instance, Version: s.nodes.version(), Unsure: len(e.Ranks) > 0}
 	}
@@ -71,9 +69,7 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	n.Instance, n.Boot, n.LastSeen = e.Instance, e.Boot, s.now
 	n.Suspect, n.Lost, n.Double = false, false, ""
 	n.Unhealthy = e.Unhealthy
-	if e.Inventory != nil {
-		n.Inventory, n.Hash = state.Inventory{Inventory: *e.Inventory}, e.Hash
-	}
+	fit.Take(&n, e.Hash, e.Inventory)
 	s.nodes.set(reboot.Said(n, e.Reboot, e.Checked))
 	if old.Lost {
 		s.attempts.alone(e.Name, "", e.Name+" answers again")
@@ -88,7 +84,7 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	if e.Again {
 		s.nodes.wake(e.Name)
 	}
-	answer.WantInventory = n.Hash != e.Hash
+	answer.WantInventory, answer.Refused = n.Hash != e.Hash && n.Refused.Hash != e.Hash, n.Refused.Why
 	return answer, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/accounting"
+	"gbatch/internal/control/fit"
 	"gbatch/internal/control/picture"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
@@ -42,6 +43,9 @@ func (c *Controller) Load(r state.Record) error {
 		n, err := state.DecodeNode(r.Name, r.Value)
 		if err != nil {
 			return err
+		}
+		if why := fit.Unusable(n.Name, &n.Inventory.Inventory); why != "" {
+			return fmt.Errorf("decode node record %s: %s", r.Name, why)
 		}
 		n.Past = c.pasts[n.Name]
 		c.nodes.loading = true

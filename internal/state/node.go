@@ -33,6 +33,7 @@ type Node struct {
 	Past []NodeChange `json:"-"` // what became of it lately, the newest last; stored under KindPast
 
 	Unhealthy []string   `json:"-"`
+	Refused   Refused    `json:"-"` // the inventory that it sent last, where that cannot be used
 	LastSeen  sched.Time `json:"-"`
 	Said      sched.Time `json:"-"` // when its word on its ranks was last taken in; 0: not in this start
 	Double    string     `json:"-"` // another machine that says it is this one, until that was told; empty: none
@@ -43,6 +44,9 @@ type Node struct {
 	Jobs     []job.Number `json:"-"` // with a live rank here, in the order they came
 	Version  uint64       `json:"-"` // of its desired set; grows over restarts too
 }
+
+// Refused is an inventory that was not taken, so that it is not asked for again.
+type Refused struct{ Hash, Why string }
 
 // NodeChange is one thing that happened to a node.
 type NodeChange struct {

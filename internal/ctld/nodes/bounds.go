@@ -21,12 +21,8 @@ const (
 	maxMemory  = 1 << 60 // bytes
 )
 
-// bound cuts what is too much, and refuses an inventory that no machine has.
-func bound(q *api.SyncRequest) error {
-	if v := q.Inventory; v != nil && (v.CPUs < 0 || v.CPUs > maxCPUs || v.MemBytes < 0 || v.MemBytes > maxMemory || v.DiskBytes < 0 || v.DiskBytes > maxMemory) {
-		return api.Errorf(api.CodeBadRequest, "the node's inventory cannot be used: it has %d cores, %d bytes of memory and %d of disk", v.CPUs, v.MemBytes, v.DiskBytes).
-			WithHint("see `gnoded check` on the node")
-	}
+// bound cuts what is too much. Whether an inventory can be used is not decided here.
+func bound(q *api.SyncRequest) {
 	q.Unhealthy = q.Unhealthy[:min(len(q.Unhealthy), maxReasons)]
 	for i := range q.Unhealthy {
 		cut(&q.Unhealthy[i], maxText)
@@ -67,7 +63,6 @@ func bound(q *api.SyncRequest) error {
 	for i := range q.Prepulled {
 		cut(&q.Prepulled[i].Error, maxText)
 	}
-	return nil
 }
 
 func boundRank(r *node.RankStatus) {

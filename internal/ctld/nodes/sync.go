@@ -59,9 +59,7 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	if !site.NodeNameRule.MatchString(in.Name) || q.Instance == "" {
 		return nil, api.Errorf(api.CodeBadRequest, "node name %q or its instance id is not valid", in.Name)
 	}
-	if err := bound(q); err != nil {
-		return nil, err
-	}
+	bound(q)
 	skew := s.Skews.Heard(in.Name, q.NowMS, s.Loop.Now())
 	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Faults: q.Faults, Checked: q.Checked, Reboot: q.Reboot, Ranks: samples.OnOurClock(q.Ranks, skew), Prepulled: q.Prepulled, Seen: q.Seen, Again: s.withheld.has(in.Name), From: access.Caller(ctx).From}
 	for _, g := range q.Samples {
@@ -86,6 +84,9 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	if answer.Double != "" {
 		return nil, api.Errorf(api.CodeConflict, "%s", answer.Double).
 			WithHint("if it is a copy of that machine, stop gnoded here, remove its state directory and join it under a name of its own")
+	}
+	if answer.Refused != "" && q.Inventory != nil {
+		s.Log.Error("a node's inventory is refused, and the one before it stays: it gets no new jobs until it sends another", "node", in.Name, "reason", answer.Refused)
 	}
 	if answer.WentBack {
 		s.Log.Error("the controller's records went back to an older state, as of a copy that was put back: a node was told of what they lack. Jobs that waited are on hold, and nodes get new ones when they have said what they run; restore a backup instead of a copy", "node", in.Name)
