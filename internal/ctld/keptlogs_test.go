@@ -169,7 +169,7 @@ func TestHostileLogs(t *testing.T) {
 		}
 		return err
 	})
-	if diff := cmp.Diff([]string{"00000000000000000000.log", "times"}, made); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"00000000000000000000.log", "00000000000000000000.sum", "times"}, made); diff != "" || err != nil {
 		t.Errorf("files (-want +got):\n%s%v", diff, err)
 	}
 }

@@ -204,7 +204,7 @@ func (s *Server) openTrees() (*trees.Store, error) {
 // scrub looks for damage of what is stored.
 func (s *Server) scrub() *scrub.Scrub {
 	return &scrub.Scrub{Config: scrub.Config{
-		Dir: s.rules.Now().Dir, Store: s.store, Trees: s.trees.Verify, Done: s.meters.Scrubbed, Now: s.now, Log: s.log, Wait: client.Sleep,
+		Dir: s.rules.Now().Dir, Store: s.store, Trees: s.trees.Verify, Logs: s.kept.Verify, Done: s.meters.Scrubbed, Now: s.now, Log: s.log, Wait: client.Sleep,
 		Spare: func() bool { l := s.loop.Load(); return !l.FreeKnown || l.Free > 2*l.Reserve },
 	}}
 }

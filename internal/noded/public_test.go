@@ -71,5 +71,5 @@ func TestNoPathsOfTheNode(t *testing.T) {
 	s.finish(b)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	public("a log's error", b.fault, "cannot be read")
+	public("a log that the disk does not give", b.text.String()+b.fault, "damaged on the disk")
 }

@@ -113,7 +113,7 @@ func (l *Log) LastLines(n int64) (int64, error) {
 	seen := int64(-1) // the newline that ends the last line begins none
 	for at := end; at > 0; {
 		from := max(0, at-tailBlock)
-		block, err := l.Block(from, at)
+		block, damaged, err := l.between(from, at)
 		if err != nil {
 			return 0, err
 		}
@@ -129,7 +129,7 @@ func (l *Log) LastLines(n int64) (int64, error) {
 			}
 		}
 		if int64(len(block)) < at-from {
-			return at - int64(len(block)), nil // what was before is not kept
+			return at - int64(len(block)) - damaged, nil // what was before is not kept
 		}
 		at = from
 	}
@@ -138,17 +138,22 @@ func (l *Log) LastLines(n int64) (int64, error) {
 
 // Block reads the kept bytes that end at offset to and begin at from or later.
 func (l *Log) Block(from, to int64) ([]byte, error) {
-	var block []byte
+	block, _, err := l.between(from, to)
+	return block, err
+}
+
+// between is Block, and says how many bytes before the block are damaged.
+func (l *Log) between(from, to int64) (block []byte, damaged int64, err error) {
 	for from < to {
 		c, err := l.ReadAt(from)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if c.Dropped > 0 {
-			block = block[:0]
+			block, damaged = block[:0], min(c.Damaged, max(0, to-from))
 		}
 		from = c.Offset + int64(len(c.Data))
 		block = append(block, c.Data...)
@@ -156,5 +161,5 @@ func (l *Log) Block(from, to int64) ([]byte, error) {
 			block = block[:max(0, int64(len(block))-(from-to))]
 		}
 	}
-	return block, nil
+	return block, damaged, nil
 }

@@ -71,11 +71,12 @@ func (w *Writer) sayLost(next int) error {
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) {
 		return fmt.Errorf("write log: %w", err)
 	}
+	was := w.sums
 	if n, err := w.put(mark); err != nil {
 		if n > 0 { // a mark is there as a whole or not at all
 			w.written -= int64(n)
 			w.left += int64(n)
-			err = errors.Join(err, w.file.Truncate(end))
+			err = errors.Join(err, w.sums.back(was), w.file.Truncate(end))
 		}
 		return err
 	}
@@ -108,5 +109,8 @@ func (w *Writer) sayLastLost() error {
 	if err != nil {
 		return fmt.Errorf("write log: %w", err)
 	}
+	sum := sums{path: filepath.Join(w.dir, sumName(w.written))}
+	sum.add(mark)
+	sum.close()
 	return nil
 }

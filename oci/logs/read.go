@@ -15,8 +15,13 @@ import (
 type Log struct {
 	dir   string
 	ended func() bool // its writer is done
-	file  *os.File
-	start int64 // offset of file's first byte
+	file  *os.File    // nil: none is open, or it is gone and its sums are there
+	sums  *os.File    // of file; nil: it has none
+	start int64       // offset of file's first byte
+
+	// Copy says that it is the copy of a log of another machine, where bytes may have
+	// been lost, too.
+	Copy bool
 }
 
 // Chunk is a piece of output.
@@ -24,6 +29,9 @@ type Chunk struct {
 	Offset  int64 // of Data's first byte in the whole output
 	Data    []byte
 	Dropped int64 // bytes just before Offset that are not kept
+	Damaged int64 // those of them that the disk has changed, or lost
+
+	copied bool
 }
 
 // maxChunk bounds one read.
@@ -43,13 +51,15 @@ func Open(dir string, ended func() bool) (*Log, error) {
 // Ended says that the log's writer is done.
 func (l *Log) Ended() bool { return l.ended() }
 
-// Close frees the reader's file.
+// Close frees the reader's files.
 func (l *Log) Close() error {
-	if l.file == nil {
-		return nil
+	var err error
+	for _, f := range []*os.File{l.file, l.sums} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
 	}
-	err := l.file.Close()
-	l.file = nil
+	l.file, l.sums = nil, nil
 	return err
 }
 
@@ -60,11 +70,11 @@ func (l *Log) End() (int64, error) {
 		return 0, err
 	}
 	last := offs[len(offs)-1]
-	st, err := os.Stat(filepath.Join(l.dir, segmentName(last)))
+	size, err := length(l.dir, last)
 	if err != nil {
 		return 0, fmt.Errorf("read log: %w", err)
 	}
-	return last + st.Size(), nil
+	return last + size, nil
 }
 
 // fromStart is an offset that may count back from the end.
@@ -76,8 +86,8 @@ func (l *Log) fromStart(off int64) (int64, error) {
 	return max(0, end+off), err
 }
 
-// ReadAt returns the output at off, at most 64 KiB. Where it is not kept, the
-// chunk begins at the next byte that is and says how many are missing. io.EOF
+// ReadAt returns the output at off, at most 64 KiB. Where it is not kept, or damaged, the
+// chunk begins at the next byte that is whole, or at the end, and says how many are missing. io.EOF
 // means that nothing is there yet: the end, or the end so far (see Next). A
 // negative off counts back from the end.
 func (l *Log) ReadAt(off int64) (Chunk, error) {
@@ -102,51 +112,67 @@ func (l *Log) readOnce(off int64) (Chunk, error) {
 	if err != nil {
 		return Chunk{}, err
 	}
-	i := len(offs) - 1
-	for i >= 0 && offs[i] > off {
+	i := max(0, len(offs)-1)
+	for i > 0 && offs[i] > off {
 		i--
 	}
-	if i < 0 {
-		return Chunk{}, io.EOF
+	c := Chunk{Offset: off, copied: l.Copy}
+	for _, start := range offs[i:] {
+		if start > c.Offset {
+			c.Dropped += start - c.Offset
+			c.Offset = start
+		}
+		if err := l.open(start); err != nil {
+			return Chunk{}, err
+		}
+		data, bad := l.read(c.Offset - start)
+		c.Offset, c.Dropped, c.Damaged = c.Offset+bad, c.Dropped+bad, c.Damaged+bad
+		if len(data) > 0 {
+			c.Data = data
+			return c, nil
+		}
 	}
-	n, buf := 0, make([]byte, maxChunk)
-	if n, err = l.readFile(offs[i], off, buf); err != nil {
-		return Chunk{}, err
+	if c.Damaged > 0 {
+		return c, nil
 	}
-	if n > 0 {
-		return Chunk{Offset: off, Data: buf[:n]}, nil
-	}
-	if i == len(offs)-1 {
-		return Chunk{}, io.EOF
-	}
-	next := offs[i+1]
-	if n, err = l.readFile(next, next, buf); err != nil {
-		return Chunk{}, err
-	}
-	if n == 0 {
-		return Chunk{}, io.EOF
-	}
-	return Chunk{Offset: next, Data: buf[:n], Dropped: next - off}, nil
+	return Chunk{}, io.EOF
 }
 
-// readFile reads at the offset off of the output from the file that starts at start.
-func (l *Log) readFile(start, off int64, buf []byte) (int, error) {
-	if l.file == nil || l.start != start {
-		f, err := os.Open(filepath.Join(l.dir, segmentName(start)))
-		if errors.Is(err, os.ErrNotExist) {
-			return 0, errMoved
-		}
-		if err != nil {
-			return 0, fmt.Errorf("read log: %w", err)
-		}
-		l.Close()
-		l.file, l.start = f, start
+// open opens the file that begins at start, and its sums. Sums whose file is gone say how much
+// the disk has lost; rotation removes them first.
+func (l *Log) open(start int64) error {
+	if (l.file != nil || l.sums != nil) && l.start == start {
+		return l.openSums()
 	}
-	n, err := l.file.ReadAt(buf, off-start)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, fmt.Errorf("read log: %w", err)
+	f, err := os.Open(filepath.Join(l.dir, segmentName(start)))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read log: %w", err)
 	}
-	return n, nil
+	l.Close()
+	l.file, l.start = f, start
+	if gone := err != nil; gone {
+		l.file = nil
+		if err := l.openSums(); err != nil || l.sums == nil {
+			return errors.Join(errMoved, err)
+		}
+	}
+	return l.openSums()
+}
+
+// openSums opens the sums of the open file if they are there by now.
+func (l *Log) openSums() error {
+	if l.sums != nil {
+		return nil
+	}
+	f, err := os.Open(filepath.Join(l.dir, sumName(l.start)))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read log: %w", err)
+	}
+	l.sums = f
+	return nil
 }
 
 // Next is ReadAt that waits for output. It returns io.EOF once the container
@@ -174,10 +200,16 @@ func (l *Log) Next(ctx context.Context, off int64) (Chunk, error) {
 	}
 }
 
-// Notice is the line that stands for bytes that were dropped.
+// Notice is the line that stands for bytes that were dropped or are damaged.
 func (c Chunk) Notice() string {
-	if c.Dropped == 0 {
-		return ""
+	text := ""
+	if n := c.Dropped - c.Damaged; n > 0 && c.copied {
+		text = fmt.Sprintf("\n[gbatch: %d bytes of output are not kept: the log's size limit was reached, or they were damaged on the node]\n", n)
+	} else if n > 0 {
+		text = fmt.Sprintf("\n[gbatch: %d bytes of output are not kept: the log's size limit was reached]\n", n)
 	}
-	return fmt.Sprintf("\n[gbatch: %d bytes of output are not kept: the log's size limit was reached]\n", c.Dropped)
+	if c.Damaged > 0 {
+		text += fmt.Sprintf("\n[gbatch: %d bytes of output are damaged on the disk and left out]\n", c.Damaged)
+	}
+	return text
 }

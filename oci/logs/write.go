@@ -53,6 +53,7 @@ type Writer struct {
 	exact   bool  // its bytes are another log's: it has no marks of its own
 	left    int64 // room in the open file
 	file    *os.File
+	sums    sums
 	tail    []int64 // offsets of the files that may be dropped, oldest first
 	marks   marks
 	now     func() time.Time
@@ -70,7 +71,7 @@ func NewWriter(dir string, limits Limits) (*Writer, error) {
 
 // Resume goes on with the copy of a log in dir, which an earlier writer may have
 // begun. It writes behind the last byte that is there, wherever that one broke
-// off; what it could not write is not marked, as it may come again.
+// off or the disk has damaged it; what it could not write is not marked, as it may come again.
 func Resume(dir string, limits Limits) (*Writer, error) {
 	offs, err := segments(dir)
 	if err != nil {
@@ -81,16 +82,16 @@ func Resume(dir string, limits Limits) (*Writer, error) {
 		return w, w.rotate()
 	}
 	last := offs[len(offs)-1]
-	if w.file, err = os.OpenFile(filepath.Join(dir, segmentName(last)), os.O_WRONLY|os.O_APPEND, 0); err != nil {
+	if w.file, err = os.OpenFile(filepath.Join(dir, segmentName(last)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640); err != nil {
 		return nil, fmt.Errorf("write log: %w", err)
 	}
-	st, err := w.file.Stat()
+	size, sums, err := resumeSums(dir, last)
 	if err != nil {
 		w.file.Close()
 		return nil, fmt.Errorf("write log: %w", err)
 	}
-	w.tail = offs[1:]
-	w.written, w.left = last+st.Size(), max(0, w.segment-st.Size())
+	w.sums, w.tail = sums, offs[1:]
+	w.written, w.left = last+size, max(0, w.segment-size)
 	w.Output = w.written
 	return w, w.marks.resume()
 }
@@ -145,6 +146,7 @@ func (w *Writer) put(p []byte) (int, error) {
 			}
 		}
 		n, err := w.file.Write(p[:min(int64(len(p)), w.left)])
+		w.sums.add(p[:n])
 		w.written += int64(n)
 		w.left -= int64(n)
 		p = p[n:]
@@ -166,9 +168,13 @@ func (w *Writer) rotate() error {
 		w.tail = append(w.tail, w.written)
 	}
 	w.file, w.left = f, w.segment
+	w.sums.close()
+	w.sums = sums{path: filepath.Join(w.dir, sumName(w.written))}
 	for len(w.tail) > logSegments-1 {
-		if err := os.Remove(filepath.Join(w.dir, segmentName(w.tail[0]))); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("write log: %w", err)
+		for _, name := range []string{sumName(w.tail[0]), segmentName(w.tail[0])} { // see Log.open
+			if err := os.Remove(filepath.Join(w.dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("write log: %w", err)
+			}
 		}
 		w.tail = w.tail[1:]
 	}
@@ -186,6 +192,7 @@ func (w *Writer) Sync() error {
 // Close ends the log.
 func (w *Writer) Close() error {
 	w.marks.close()
+	w.sums.close()
 	return errors.Join(w.sayLastLost(), w.file.Close())
 }
 
@@ -198,13 +205,16 @@ func segments(dir string) ([]int64, error) {
 	var out []int64
 	for _, e := range entries {
 		digits, ok := strings.CutSuffix(e.Name(), ".log")
+		if !ok {
+			digits, ok = strings.CutSuffix(e.Name(), ".sum") // of a file that the disk may have lost
+		}
 		off, err := strconv.ParseInt(digits, 10, 64)
 		if ok && err == nil && off >= 0 {
 			out = append(out, off)
 		}
 	}
 	slices.Sort(out)
-	return out, nil
+	return slices.Compact(out), nil
 }
 
 // Pump copies a container's output into its log until every process that

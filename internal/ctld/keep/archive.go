@@ -123,7 +123,7 @@ func (s *Store) put(ctx context.Context, e *entry) error {
 }
 
 // logFile are the names of the files that a log consists of.
-var logFile = regexp.MustCompile(`^([0-9]{20}\.log|times)$`)
+var logFile = regexp.MustCompile(`^([0-9]{20}\.(log|sum)|times)$`)
 
 func pack(w io.Writer, dir string) error {
 	z := gzip.NewWriter(w)
@@ -257,7 +257,8 @@ func unpack(r io.Reader, dir string, most int64, enough func() error) error {
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			_, err := io.Copy(io.Discard, z) // to the sum at the end of all
+			return err
 		}
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,11 +108,11 @@ func TestAppend(t *testing.T) {
 		{"nothing", Piece{Offset: 9}, 9, false, "hello wor"},
 		{"after a gap that is too short", Piece{Offset: 20, Lost: 10, Data: []byte("x")}, 9, false, "hello wor"},
 		{"after a gap", Piece{Offset: 20, Lost: 11, Data: []byte("end")}, 23, false,
-			"hello wor\n[gbatch: 11 bytes of output are not kept: the log's size limit was reached]\nend"},
+			"hello wor\n[gbatch: 11 bytes of output are not kept: the log's size limit was reached, or they were damaged on the node]\nend"},
 		{"the end again", Piece{Offset: 20, Data: []byte("end"), End: true}, 23, true,
-			"hello wor\n[gbatch: 11 bytes of output are not kept: the log's size limit was reached]\nend"},
+			"hello wor\n[gbatch: 11 bytes of output are not kept: the log's size limit was reached, or they were damaged on the node]\nend"},
 		{"after the end", Piece{Offset: 23, Data: []byte("more")}, 27, true,
-			"hello wor\n[gbatch: 11 bytes of output are not kept: the log's size limit was reached]\nend"},
+			"hello wor\n[gbatch: 11 bytes of output are not kept: the log's size limit was reached, or they were damaged on the node]\nend"},
 	} {
 		end, done := k.append(at, tc.p)
 		if end != tc.end || done != tc.done {
@@ -285,7 +286,7 @@ func TestPrunedWhileWritten(t *testing.T) {
 		t.Errorf("told to go on at %d", end)
 	}
 	k.append(at, Piece{Offset: 10, Data: []byte("end")})
-	want := "\n[gbatch: 10 bytes of output are not kept: the log's size limit was reached]\nend"
+	want := "\n[gbatch: 10 bytes of output are not kept: the log's size limit was reached, or they were damaged on the node]\nend"
 	if diff := cmp.Diff(want, k.text(at)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -325,4 +326,41 @@ func FuzzKey(f *testing.F) {
 			t.Fatalf("%q is read as %v, %v", p, back, ok)
 		}
 	})
+}
+
+// TestVerify: a bit that the disk changes in a log is found in that log and told to who reads it; one
+// that is still written goes on where it is whole, so that its node sends the rest again.
+func TestVerify(t *testing.T) {
+	k := newKept(t)
+	pace := func(int64) error { return nil }
+	text := []byte(strings.Repeat("0123456789abcdef", 1024))
+	mine, other := key("ann", 1), key("bob", 2)
+	k.append(mine, Piece{Data: text})
+	k.append(other, Piece{Data: text, End: true})
+	k.restart()
+	if bad, err := k.Verify(pace); err != nil || len(bad) > 0 {
+		t.Fatal(bad, err)
+	}
+	for _, of := range []Key{mine, other} {
+		path := filepath.Join(k.dir, of.path(), "00000000000000000000.log")
+		changed := slices.Clone(text)
+		changed[5000] ^= 1
+		if err := os.WriteFile(path, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad, err := k.Verify(pace)
+	if err != nil || len(bad) != 2 || !strings.HasPrefix(bad[0], "4096 bytes of the log of "+mine.UUID) {
+		t.Errorf("damaged %q, %v", bad, err)
+	}
+	if got := k.text(other); got != string(text[:4096])+"\n[gbatch: 4096 bytes of output are damaged on the disk and left out]\n"+string(text[8192:]) {
+		t.Errorf("it is read as %d bytes", len(got))
+	}
+	if end, _ := k.append(mine, Piece{Offset: int64(len(text)), Data: []byte("more")}); end != 4096 {
+		t.Errorf("its node is told to go on at %d", end)
+	}
+	k.append(mine, Piece{Offset: 4096, Data: append(text[4096:], "more"...)})
+	if got := k.text(mine); got != string(text)+"more" {
+		t.Errorf("%d bytes", len(got))
+	}
 }

@@ -209,9 +209,9 @@ func (s *Store) entry(k Key) *entry {
 	return e
 }
 
-// perLog is what each log takes beside its bytes: its directory and the rest of
-// its last block.
-const perLog = 12 << 10
+// perLog is what each log takes beside its bytes: its directory, its marks and sums, and
+// the rest of its last block.
+const perLog = 16 << 10
 
 // look puts a log into the table as its files are. Called with mu held.
 func (s *Store) look(k Key) *entry {
@@ -369,6 +369,9 @@ func (s *Store) Open(k Key) (*Copy, error) {
 	s.mu.Unlock()
 	var err error
 	c.Log, err = logs.Open(dir, func() bool { return true }) // what is there is all there is, for now
+	if err == nil {
+		c.Log.Copy = true
+	}
 	return c, err
 }
 

@@ -21,6 +21,8 @@ type Config struct {
 	// Trees looks at uploaded directories, and says what of them was damaged and is
 	// given up. It calls pace before so many bytes are read.
 	Trees func(pace func(bytes int64) error) (gone []string, err error)
+	// Logs looks at kept logs likewise, and says which are damaged.
+	Logs  func(pace func(bytes int64) error) (damaged []string, err error)
 	Spare func() bool // the disk has room for a copy of the store's newest part
 
 	Done func(at time.Time, found int) // a pass has ended, which found so much damage
@@ -87,14 +89,22 @@ func (s *Scrub) Pass(ctx context.Context) (found int, err error) {
 		found++
 		s.Log.Error("the store is damaged, and the next start of gctld may be refused: make a copy of what is there, and restore a backup by `gctld restore`", "error", damage)
 	}
-	gone, err := s.Trees(p.read)
-	for i, what := range gone {
-		if found++; i < maxSaid {
-			s.Log.Error("an uploaded directory is damaged and was given up: its user brings it again by submitting again", "what", what)
+	for _, of := range []struct {
+		verify     func(pace func(bytes int64) error) ([]string, error)
+		what, says string
+	}{
+		{s.Trees, "uploaded directories", "an uploaded directory is damaged and was given up: its user brings it again by submitting again"},
+		{s.Logs, "kept logs", "a kept log is damaged: whoever reads it is told where, and nothing else is to be done"},
+	} {
+		list, err := of.verify(p.read)
+		for i, what := range list {
+			if found++; i < maxSaid {
+				s.Log.Error(of.says, "what", what)
+			}
 		}
-	}
-	if err != nil {
-		return found, fmt.Errorf("read uploaded directories: %w", err)
+		if err != nil {
+			return found, fmt.Errorf("read %s: %w", of.what, err)
+		}
 	}
 	return found, nil
 }

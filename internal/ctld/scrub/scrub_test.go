@@ -35,6 +35,7 @@ func TestPass(t *testing.T) {
 	for name, tc := range map[string]struct {
 		store fake
 		trees []string
+		logs  []string
 		found int
 		says  string
 		fails bool
@@ -45,6 +46,7 @@ func TestPass(t *testing.T) {
 		"a record":  {store: fake{records: []state.Record{good, {Kind: state.KindWindow, Name: "bad", Value: []byte("\xff")}}}, found: 1, says: "fsck --quarantine"},
 		"the store": {store: fake{damage: errors.New("3 commits are missing")}, found: 1, says: "gctld restore"},
 		"a tree":    {trees: []string{"of ann"}, found: 1, says: "submitting again"},
+		"a log":     {logs: []string{"of ann"}, found: 1, says: "nothing else is to be done"},
 		"no room":   {store: fake{err: errors.New("no space left")}, fails: true},
 		"all at once": {store: fake{records: []state.Record{{Kind: state.KindWindow, Name: "bad", Value: []byte("{")}}, damage: errors.New("gone")}, trees: []string{"x", "y"},
 			found: 4, says: "of"},
@@ -55,6 +57,7 @@ func TestPass(t *testing.T) {
 			s := Scrub{Config{
 				Dir: t.TempDir(), Store: tc.store, Log: slog.New(slog.NewTextHandler(&log, nil)),
 				Trees: func(func(int64) error) ([]string, error) { return tc.trees, nil },
+				Logs:  func(func(int64) error) ([]string, error) { return tc.logs, nil },
 				Wait:  func(_ context.Context, d time.Duration) error { waited += d; return nil },
 			}}
 			found, err := s.Pass(t.Context())
