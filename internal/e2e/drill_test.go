@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"gbatch/internal/api"
 	"gbatch/internal/job"
 )
 
@@ -44,7 +45,7 @@ func loopDisk(t *testing.T, mib int) (dir string) {
 }
 
 // TestFaultDrill does one thing after the other to a site while jobs are submitted, run and end:
-// it kills and stops daemons, cuts nodes off, fills disks and garbles nodes' records. Every
+// it kills and stops daemons, cuts nodes off, fills disks, sets clocks and garbles nodes' records. Every
 // acknowledged job ends as its program does, once, or for the reason that was done to it. It
 // takes GBATCH_DRILL_MINUTES; see `make drill`.
 func TestFaultDrill(t *testing.T) {
@@ -56,11 +57,18 @@ func TestFaultDrill(t *testing.T) {
 	ctldDisk, nodeDisk := loopDisk(t, 300), loopDisk(t, 300)
 	f := &faults{disks: []string{ctldDisk, nodeDisk}, garbled: map[string]bool{}, done: map[string]int{}}
 	s := newSite(t, siteOptions{nodes: 2, ctldDir: filepath.Join(ctldDisk, "ctld"), nodeDirs: []string{"", nodeDisk},
+		made: func(s *site) {
+			f.clocks = append(f.clocks, newClock(t, s.ctld, s.dir))
+			for _, n := range s.nodes {
+				f.clocks = append(f.clocks, newClock(t, n, n.stateDir))
+			}
+		},
 		nodesDial: func(node int, controller string) string {
 			w := newWire(t, strings.TrimPrefix(controller, "unix://"), node)
 			f.wires = append(f.wires, w)
 			return "unix://" + w.path
 		}})
+	f.clocks[0].proves(t, s.ctld)
 	f.drill = &drill{s: s, dice: rand.New(rand.NewPCG(uint64(seed), 2)), acked: map[string]int{}}
 	rounds := 0
 	for end := time.Now().Add(time.Duration(minutes) * time.Minute); time.Now().Before(end) && !t.Failed(); rounds++ {
@@ -75,6 +83,7 @@ type faults struct {
 	*drill
 	wires   []*wire
 	disks   []string
+	clocks  []*clock
 	garbled map[string]bool // jobs whose record on a node was
 	done    map[string]int  // by kind of fault
 }
@@ -93,7 +102,7 @@ func (f *faults) round() {
 	kinds := []struct {
 		name string
 		do   func() (undo func())
-	}{{"kill", f.kill}, {"stop", f.halt}, {"cut", f.cut}, {"full", f.full}, {"garble", f.garble}}
+	}{{"kill", f.kill}, {"stop", f.halt}, {"cut", f.cut}, {"full", f.full}, {"garble", f.garble}, {"step", f.step}}
 	first := f.dice.IntN(len(kinds))
 	list := kinds[first : first+1]
 	if f.dice.IntN(3) == 0 { // two at once, each of which has a cause of its own
@@ -114,15 +123,33 @@ func (f *faults) round() {
 	for _, u := range undo {
 		u()
 	}
-	<-submitted
+	over := false
+	for !over {
+		f.revive(wasFull)
+		over = poll(time.Second, func() bool {
+			select {
+			case <-submitted:
+				return true
+			default:
+				return false
+			}
+		})
+	}
+	f.revive(wasFull)
+}
+
+// revive starts daemons that have ended, as what runs as a service is started again. Only where there
+// was no room for them may they end by themselves.
+func (f *faults) revive(wasFull bool) {
 	for _, p := range f.daemons() {
 		switch {
 		case p.running():
-		case wasFull: // what runs as a service is started again
+		case wasFull:
 			f.done["ended for want of room"]++
 			p.start()
 		default:
 			f.s.t.Errorf("%s has ended by itself: %v\n%s", p.name, p.err, tail(p.log, 20))
+			p.start()
 		}
 	}
 }
@@ -239,5 +266,16 @@ func (f *faults) check() {
 		if diff := cmp.Diff([]string{"begin", "end"}, ran); diff != "" {
 			t.Errorf("job %s: what ran (-want +got):\n%s\n%s", id, diff, describe(detail))
 		}
+		f.checkBill(detail)
+	}
+}
+
+// checkBill: whatever was done to clocks, nobody pays for time that did not pass. A job of a
+// second may wait for a fault or two to be over before it is known to have ended.
+func (f *faults) checkBill(d *api.JobDetail) {
+	const most = 5 * 60 // seconds
+	u := d.Used
+	if u == nil || u.ElapsedS < 0 || u.ElapsedS > most || u.CPUSeconds < 0 || u.CPUSeconds > most*4 || d.Ended.Before(d.Started) {
+		f.s.t.Errorf("job %s is billed %+v\n%s", d.ID, u, describe(d))
 	}
 }

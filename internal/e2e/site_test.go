@@ -41,6 +41,7 @@ type siteOptions struct {
 	nodeNetns   func(node int) *os.File // the machine's network, as the node sees it; nil: the tests'
 	nodesDial   func(node int, controller string) string
 	nodeDirs    []string    // where nodes have their state; empty: below the site's
+	made        func(*site) // called before anything is started
 	ready       func(*site) // called when the controller answers, before nodes start
 }
 
@@ -102,6 +103,9 @@ storage:
 %s`, name, controller, state, o.nodeNetwork, dir, strings.ReplaceAll(o.nodeConfig, "DIR", dir))))
 		s.nodes[i].stateDir = state
 	}
+	if o.made != nil {
+		o.made(s)
+	}
 	s.ctld.start()
 	eventually(t, "the controller answers", func() bool { _, err := s.api.Status(t.Context()); return err == nil })
 	if o.ready != nil {
@@ -155,6 +159,7 @@ type daemon struct {
 	stateDir string        // of a node
 	netns    *os.File      // its network; nil: the tests'
 	boot     string        // file with the boot that it finds the machine in; empty: the machine's
+	clock    *clock        // that it goes by; nil: the machine's
 	cmd      *exec.Cmd     // nil: not running
 	done     chan struct{} // closed when cmd has ended
 	err      error         // of the end, once done
@@ -186,6 +191,9 @@ func (d *daemon) start() {
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = cleanEnv()
+	if d.clock != nil {
+		cmd.Env = append(cmd.Env, "GBATCH_DRILL_CLOCK="+d.clock.path)
+	}
 	if err := startChild(cmd); err != nil {
 		d.s.t.Fatalf("start %s: %v", d.name, err)
 	}
