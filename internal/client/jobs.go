@@ -82,6 +82,11 @@ func (c *Client) Explain(ctx context.Context, id string) (*api.Explanation, erro
 	return get[api.Explanation](ctx, c, idPath(api.PathExplain, id), nil)
 }
 
+// Curves is what a rank of a job has used over its time, in an attempt; 0: the last.
+func (c *Client) Curves(ctx context.Context, id string, rank int, attempt uint32) (*api.Curves, error) {
+	return get[api.Curves](ctx, c, idPath(api.PathCurves, id), query{}.number("rank", int64(rank)).number("attempt", int64(attempt)))
+}
+
 // LogOptions select bytes of a log: from Offset, or the last Tail lines of it
 // if Tail is not 0, then, with Follow, those to come until the task ends.
 type LogOptions struct {

@@ -29,11 +29,11 @@ func (s *Server) routes() []route.Route {
 	used := &usage.Used{View: s.loop.View, Samples: &s.samples, Now: s.loop.Now}
 	submissions := &jobs.Submissions{Meters: s.meters, Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs, HasTree: s.trees.Has}
 	actions := &jobs.Actions{Loop: s.loop, Jobs: s.jobs, Rights: s.rights}
-	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used, Kept: s.kept}
+	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used, Kept: s.kept, Curves: s.curves}
 	opened := &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams, Kept: s.kept}
 	taken := nodes.NewLogs(s.rules.Now, s.jobs, s.kept, s.log)
 	past := &usage.History{Loop: s.loop, Store: s.store, Jobs: s.jobs, Rights: s.rights, Used: used, Now: s.now}
-	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, UID: s.rights.People.UID, IDs: s.ids, Key: s.jobs.Vault.Key("records told to nodes"), Log: s.log}
+	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, Curves: s.curves, UID: s.rights.People.UID, IDs: s.ids, Key: s.jobs.Vault.Key("records told to nodes"), Log: s.log}
 	listed := &nodes.List{Conf: s.rules.Now, Rights: s.rights, View: s.loop.View, Samples: &s.samples, Skews: s.skews, Now: s.loop.Now}
 	operator := &nodes.Operator{Loop: s.loop, Rights: s.rights}
 	joined := &nodes.Keys{Keys: s.keys, Pki: s.pki, Loop: s.loop, Now: s.now}
@@ -42,11 +42,10 @@ func (s *Server) routes() []route.Route {
 	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
-	return append(slices.Concat(entering(opened), s.logins(tokens), ofPage(tokens), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
+	return append(slices.Concat(asking(queries), entering(opened), s.logins(tokens), ofPage(tokens), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
 		route.JSON("POST "+api.PathJobs, access.ByUsers, submissions.Submit).Is("submit-job", "Submit a job"),
 		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
-		route.JSON("GET "+api.PathExplain, access.ByUsers, queries.Explain).Is("explain-job", "Why a job waits, and what would help"),
 		route.JSON("PATCH "+api.PathSecrets, access.ByUsers, actions.SetSecrets).Is("set-job-secrets", "Give a job new values of its secrets"),
 		route.JSON("POST "+api.PathJobAction, access.ByUsers, actions.Act).Is("act-on-jobs", "What to do with jobs: cancel, hold, release, pause, resume, requeue, halt, signal or update"),
 		route.JSON("POST "+api.PathFormerAction, access.ByUsers, actions.Act).Former(),
@@ -128,6 +127,14 @@ func (s *Server) logins(tokens *access.Tokens) []route.Route {
 	return []route.Route{
 		route.JSON("GET "+api.PathLogin, access.ByAnyone, logins.Site).Is("get-login", "Where to log in"),
 		route.JSON("POST "+api.PathLogin, access.ByAnyone, logins.Enter).Is("log-in", "Get a token by what the identity provider said"),
+	}
+}
+
+// asking are questions about one job.
+func asking(queries *jobs.Queries) []route.Route {
+	return []route.Route{
+		route.JSON("GET "+api.PathExplain, access.ByUsers, queries.Explain).Is("explain-job", "Why a job waits, and what would help"),
+		route.JSON("GET "+api.PathCurves, access.ByUsers, queries.CurvesOf).Is("get-job-curves", "What a rank of a job has used over its time"),
 	}
 }
 

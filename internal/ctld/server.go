@@ -22,6 +22,7 @@ import (
 	"gbatch/internal/ctld/conns"
 	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/counts"
+	"gbatch/internal/ctld/curves"
 	"gbatch/internal/ctld/events"
 	"gbatch/internal/ctld/ids"
 	"gbatch/internal/ctld/jobstore"
@@ -60,6 +61,7 @@ type Server struct {
 	samples samples.Samples
 	skews   *samples.Skews
 	kept    *keep.Store
+	curves  *curves.Store
 	trees   *trees.Store
 	mailer  *mail.Mailer
 	hooks   *webhook.Sender
@@ -160,6 +162,9 @@ func (s *Server) open() error {
 	if s.kept, err = s.openLogs(); err != nil {
 		return err
 	}
+	if s.curves, err = curves.Open(curves.Config{Dir: filepath.Join(cfg.Dir, site.CurvesDir), Most: func() int64 { return s.rules.Now().CurvesMiB << 20 }, Room: s.spare, Now: s.now, Log: s.log}); err != nil {
+		return err
+	}
 	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }, Logs: s.kept}
 	s.scrape.Register(s.meters.Reg)
 	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience}
@@ -205,8 +210,14 @@ func (s *Server) openTrees() (*trees.Store, error) {
 func (s *Server) scrub() *scrub.Scrub {
 	return &scrub.Scrub{Config: scrub.Config{
 		Dir: s.rules.Now().Dir, Store: s.store, Trees: s.trees.Verify, Logs: s.kept.Verify, Done: s.meters.Scrubbed, Now: s.now, Log: s.log, Wait: client.Sleep,
-		Spare: func() bool { l := s.loop.Load(); return !l.FreeKnown || l.Free > 2*l.Reserve },
+		Spare: s.spare,
 	}}
+}
+
+// spare says whether the disk has more room than the controller needs.
+func (s *Server) spare() bool {
+	l := s.loop.Load()
+	return !l.FreeKnown || l.Free > 2*l.Reserve
 }
 
 // caps are what a user may have open and ask in a second.
@@ -411,8 +422,8 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	// Shares for those who scrape, mail, words to services, directories that no job
-	// needs, logs, damage: each works until ctx is done.
-	work := []func(context.Context){s.scrape.Run, s.mailer.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.scrub().Run}
+	// needs, logs, curves, damage: each works until ctx is done.
+	work := []func(context.Context){s.scrape.Run, s.mailer.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.curves.Run, s.scrub().Run}
 	if s.leads != nil {
 		s.leads.members.Useless = s.loop.Useless
 		work = append(work, s.leads.members.Run)

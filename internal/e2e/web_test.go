@@ -38,6 +38,10 @@ func TestWebPage(t *testing.T) {
 	if got := b.text("document.querySelector('.log .fg2').textContent"); got != "first line" {
 		t.Errorf("colours of the output: %q", got)
 	}
+	b.press("use")
+	b.until("curves are drawn", "document.querySelectorAll('.plot canvas').length >= 2")
+	b.shows("of 4 GiB")
+	b.accessible("curves")
 	b.press("Cancel")
 	b.shows("This ends 1 job:")
 	b.confirm("Cancel")

@@ -18,4 +18,13 @@ type LiveUse struct {
 	Mem        int64   `json:"memBytes"` // now
 	PeakMem    int64   `json:"peakMemBytes,omitempty"`
 	GPU        *GPUUse `json:"gpu,omitempty"`
+	GPUMem     *int64  `json:"gpuMemBytes,omitempty"` // now, of all its GPUs
+	Net        *NetUse `json:"net,omitempty"`         // of one with a network of its own
+	AtMS       int64   `json:"atMs,omitempty"`        // when it was measured, by the node's clock; 0: not known
+}
+
+// NetUse is what went through a container's own network since it began.
+type NetUse struct {
+	Received int64 `json:"receivedBytes"`
+	Sent     int64 `json:"sentBytes"`
 }

@@ -54,6 +54,8 @@ func TestPage(t *testing.T) {
 		"tasks between":             list("0", "1", "1:50", "1:51", "2", "2:60", "3"),
 		"durations":                 list("0 s", "59 s", "1 min 1 s", "1 h", "1 d 1 h", "400 d"),
 		"sizes":                     list("0 B", "1023 B", "1 KiB", "1.5 KiB", "5 GiB", "123 TiB"),
+		"curves":                    list(list(1000.0, 1010.0, 1020.0, 1200.0), list(1.0, nil, nil, 3.0)),
+		"curve in words":            list("mean 2, most 3", "not known"),
 		"spans":                     list("QUEUED 9999", "STARTING 2000", "RUNNING 48000"),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,5 +1,5 @@
 // Package web is the web page, as files that the controller serves: one document,
-// one script, one style sheet. They use the public API and nothing else.
+// one script with parts that only some pages need, one style sheet. They use the public API and nothing else.
 package web
 
 import (

@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/curves"
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
@@ -26,6 +27,7 @@ type Queries struct {
 	Rights *access.Rights
 	Used   *usage.Used
 	Kept   *keep.Store // logs
+	Curves *curves.Store
 
 	lines lines
 }

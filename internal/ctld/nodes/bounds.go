@@ -45,7 +45,15 @@ func bound(q *api.SyncRequest) {
 		clamp(&u.CPUSeconds, maxUsed)
 		clamp(&u.Mem, maxUsed)
 		clamp(&u.PeakMem, maxUsed)
+		clamp(&u.AtMS, maxUsed)
 		boundGPU(u.GPU)
+		if u.GPUMem != nil {
+			clamp(u.GPUMem, maxUsed)
+		}
+		if u.Net != nil {
+			clamp(&u.Net.Received, maxUsed)
+			clamp(&u.Net.Sent, maxUsed)
+		}
 	}
 	q.Storage = q.Storage[:min(len(q.Storage), maxRoots)]
 	for i := range q.Storage {

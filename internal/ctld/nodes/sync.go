@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/control/idle"
 	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/curves"
 	"gbatch/internal/ctld/ids"
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/loop"
@@ -37,6 +38,7 @@ type Exchange struct {
 	Streams *streams.Hub
 	Samples *samples.Samples
 	Skews   *samples.Skews
+	Curves  *curves.Store
 	UID     func(user string) *uint32 // of the account on this machine; nil: there is none
 	IDs     *ids.Book
 	Key     []byte // by which what nodes keep for the controller is signed
@@ -93,6 +95,7 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	}
 	s.Samples.Put(in.Name, q.Samples)
 	s.Samples.PutUse(in.Name, q.Use)
+	s.keepUse(in.Name, q.Use)
 	s.Samples.PutStorage(in.Name, q.Storage)
 	want := answer.WantInventory
 	if !want {

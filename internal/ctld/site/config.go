@@ -53,6 +53,7 @@ type Config struct {
 	ReserveMiB uint64 `yaml:"reserveMiB"` // free disk below which no jobs are taken
 	Keep       Keep   `yaml:"keep"`
 	Logs       Logs   `yaml:"logs"`
+	CurvesMiB  int64  `yaml:"curvesMiB"` // of what jobs used over their time; 0: that is not kept
 
 	Metrics Metrics `yaml:"metrics"`
 
@@ -179,6 +180,7 @@ func Default() Config {
 		ReserveMiB:     256,
 		Keep:           Keep{For: 86400, Count: 100_000, Uploads: 14 * 86400},
 		Logs:           defaultLogs(),
+		CurvesMiB:      1024,
 		Policy:         defaultPolicy(),
 	}
 }
@@ -281,6 +283,9 @@ func (c Config) Validate() error {
 		bad("keep.uploadsFor", "must be at least 1 hour")
 	}
 	c.Logs.check(bad)
+	if c.CurvesMiB < 0 || c.CurvesMiB > MaxMiB {
+		bad("curvesMiB", "%d: want a number of MiB from 0 on", c.CurvesMiB)
+	}
 	if c.Limits.MaxQueued < 1 {
 		bad("limits.maxQueuedJobs", "must be at least 1")
 	}

@@ -7,6 +7,7 @@ const (
 	VaultFile    = "secrets.key"
 	TokenKeyFile = "token.key"
 	TreesDir     = "trees"
+	CurvesDir    = "curves"
 	ReplicaDir   = "replica"
 	ClockFile    = "clock" // what the controller's clock goes on from
 )

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/devices"
 	"gbatch/oci/atomicfile"
@@ -111,8 +112,9 @@ func (r *Rank) measure(last bool) {
 		if r.meter == nil {
 			r.meter = loadMeter(r.order.dir)
 		}
-		r.meter.look(ids, r.node.Devices.Samples(), r.node.Devices.Inventory(), !last)
-		use.GPU = r.meter.result()
+		samples := r.node.Devices.Samples()
+		r.meter.look(ids, samples, r.node.Devices.Inventory(), !last)
+		use.GPU, use.GPUMem = r.meter.result(), gpuMemNow(ids, samples)
 		if r.meter.unsaved++; last || r.meter.unsaved >= meterSave {
 			if err := r.meter.save(r.order.dir); err != nil {
 				r.log.Debug("what the GPUs did could be forgotten", "error", err)
@@ -127,6 +129,10 @@ func (r *Rank) measure(last bool) {
 		return // it has just ended
 	}
 	use.CPUSeconds, use.Mem, use.PeakMem = float64(st.CPUNanos)/1e9, int64(st.MemoryBytes), int64(max(st.PeakBytes, st.MemoryBytes))
+	use.AtMS = time.Now().UnixMilli()
+	if r.order.Spec.Network() == job.NetworkBridge {
+		use.Net = networkNow(r.container.PID())
+	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	r.state.used = &use

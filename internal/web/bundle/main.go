@@ -9,6 +9,7 @@ import (
 	"log"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func bundle(dir string) error {
 		return err
 	}
 	r := api.Build(api.BuildOptions{
-		AbsWorkingDir: abs, EntryPoints: []string{"src/main.tsx"}, Outdir: "dist", EntryNames: "page-[hash]",
+		AbsWorkingDir: abs, EntryPoints: []string{"src/main.tsx"}, Outdir: "dist", EntryNames: "page-[hash]", ChunkNames: "part-[hash]", Splitting: true,
 		Bundle: true, Write: true, Metafile: true, Format: api.FormatESModule, Target: api.ES2022,
 		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true, LegalComments: api.LegalCommentsNone,
 		JSX: api.JSXAutomatic, JSXImportSource: "preact", Tsconfig: "tsconfig.json",
@@ -44,7 +45,10 @@ func bundle(dir string) error {
 	if len(r.Errors) > 0 {
 		return errors.New(strings.Join(api.FormatMessages(r.Errors, api.FormatMessagesOptions{}), "\n"))
 	}
-	var meta struct{ Inputs map[string]struct{} }
+	var meta struct {
+		Inputs  map[string]struct{}
+		Outputs map[string]output
+	}
 	if err := json.Unmarshal([]byte(r.Metafile), &meta); err != nil {
 		return err
 	}
@@ -58,15 +62,39 @@ func bundle(dir string) error {
 	if err != nil {
 		return err
 	}
-	return document(dist)
+	return document(dist, first(meta.Outputs))
+}
+
+// output is a file that was made.
+type output struct {
+	EntryPoint string
+	Imports    []struct{ Path, Kind string }
+}
+
+// first are the parts that the script needs before it can begin: a browser that is
+// told of them need not find out one after the other.
+func first(outputs map[string]output) (parts []string) {
+	for _, o := range outputs {
+		for _, in := range o.Imports {
+			if o.EntryPoint == "src/main.tsx" && in.Kind == "import-statement" {
+				parts = append(parts, path.Base(in.Path))
+			}
+		}
+	}
+	slices.Sort(parts)
+	return parts
 }
 
 // document writes the page that loads what was built.
-func document(dist string) error {
+func document(dist string, parts []string) error {
 	script, _ := filepath.Glob(filepath.Join(dist, "page-*.js")) // its only error is of the pattern
 	style, _ := filepath.Glob(filepath.Join(dist, "page-*.css"))
 	if len(script) != 1 || len(style) != 1 {
 		return fmt.Errorf("%s has scripts %v and style sheets %v: one each is expected", dist, script, style)
+	}
+	var ahead strings.Builder
+	for _, p := range parts {
+		fmt.Fprintf(&ahead, "<link rel=\"modulepreload\" href=\"/web/%s\">\n", p)
 	}
 	text := fmt.Sprintf(`<!doctype html>
 <html lang="en">
@@ -75,11 +103,11 @@ func document(dist string) error {
 <title>gbatch</title>
 <link rel="icon" href="/web/icon.svg">
 <link rel="stylesheet" href="/web/%s">
-<script type="module" src="/web/%s"></script>
+%s<script type="module" src="/web/%s"></script>
 <div id="app"></div>
 <noscript>This page needs JavaScript. The commands do not: see gqueue.</noscript>
 </html>
-`, filepath.Base(style[0]), filepath.Base(script[0]))
+`, filepath.Base(style[0]), ahead.String(), filepath.Base(script[0]))
 	return os.WriteFile(filepath.Join(dist, "index.html"), []byte(text), 0o644)
 }
 

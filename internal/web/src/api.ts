@@ -123,6 +123,22 @@ export type Credential = {
   username: string
 }
 
+export type Curves = {
+  at?: Array<number> | null
+  attempt: number
+  begin?: string
+  cpus?: Array<number | null> | null
+  gpu?: Array<number | null> | null
+  gpuMemBytes?: Array<number | null> | null
+  granted: Granted
+  memBytes?: Array<number | null> | null
+  rank: number
+  receivedBps?: Array<number | null> | null
+  sentBps?: Array<number | null> | null
+  stepS?: number
+  watts?: Array<number | null> | null
+}
+
 export type Dependency = {
   delay?: string
   jobs?: Array<string> | null
@@ -362,6 +378,13 @@ export type Gbatch = {
   warnSignal?: string
 }
 
+export type Granted = {
+  cpus: number
+  gpuMemBytes?: number
+  gpus?: number
+  memBytes: number
+}
+
 export type History = {
   jobs: Array<PastJob> | null
   next?: string
@@ -565,9 +588,12 @@ export type LaunchResponse = {
 }
 
 export type LiveUse = {
+  atMs?: number
   cpuSeconds: number
   gpu?: GPUUse
+  gpuMemBytes?: number
   memBytes: number
+  net?: NetUse
   peakMemBytes?: number
 }
 
@@ -617,6 +643,11 @@ export type LoginSite = {
 
 export type LogsTaken = {
   pieces: Array<LogTaken> | null
+}
+
+export type NetUse = {
+  receivedBytes: number
+  sentBytes: number
 }
 
 export type NewController = {
@@ -921,10 +952,13 @@ export type RankStatus = {
 }
 
 export type RankUse = {
+  atMs?: number
   cpuSeconds: number
   gpu?: GPUUse
+  gpuMemBytes?: number
   id: RankID
   memBytes: number
+  net?: NetUse
   peakMemBytes?: number
   uuid?: string
 }

@@ -3,6 +3,7 @@ import { pieces, plain } from './ansi'
 import { Output } from './output'
 import { Pages } from './pages'
 import { asked, filterOf, lineAt } from './filter'
+import { broken, summary } from './points'
 import { spansOf } from './spans'
 import { bytes, duration } from './words'
 import type * as api from './api'
@@ -47,6 +48,8 @@ export const found: Record<string, unknown> = {
   }),
   'durations': [0, 59, 61, 3600, 90061, 86400 * 400].map(duration),
   'sizes': [0, 1023, 1024, 1536, 5 * 1024 ** 3, 123 * 1024 ** 4].map(bytes),
+  'curves': broken(1000, 10, [0, 10, 200], [[1, null, 3]]),
+  'curve in words': [summary([1, null, 3], String), summary([null], String)],
   'spans': spansOf(
     [
       { time: '2026-01-01T00:00:00.001Z', state: 'QUEUED', message: '' },

@@ -8,11 +8,12 @@ import { Log } from './log'
 import { Link, setQuery, usePlace } from './route'
 import { State, over, waits } from './states'
 import { useEvents } from './stream'
+import { Use } from './use'
 import { Time, duration, since, useSeconds } from './words'
 import { Waterfall } from './waterfall'
 import { Why } from './why'
 
-const tabs = ['output', 'timeline', 'document']
+const tabs = ['output', 'use', 'timeline', 'document']
 
 // Job is everything about one job, live.
 export function Job(props: { id: string }) {
@@ -48,6 +49,7 @@ export function Job(props: { id: string }) {
       </div>
       <section role="tabpanel" aria-label={tab}>
         {tab === 'output' && <Log key={job.uuid} job={job} />}
+        {tab === 'use' && <Use key={job.uuid} job={job} />}
         {tab === 'timeline' && <Timeline job={job} />}
         {tab === 'document' && <pre class="document">{JSON.stringify(job.spec, null, 2)}</pre>}
       </section>

@@ -3,6 +3,7 @@ import type * as api from './api'
 import { Trouble } from './dialog'
 import { ask, Away } from './http'
 import { type Line, Output } from './output'
+import { Ranks, useRank } from './ranks'
 import { setQuery, usePlace } from './route'
 import { over, waits } from './states'
 import { useSight } from './virtual'
@@ -12,19 +13,15 @@ const lineHeight = 18
 // Log is what a rank of a job prints, followed while it runs.
 export function Log(props: { job: api.JobDetail }) {
   const { job } = props
-  const q = usePlace().query
-  const rank = Number(q.get('rank') ?? 0)
-  const tries = (job.attempts ?? []).length
-  const tried = Number(q.get('try') ?? 0) // 0: the last one
-  const words = q.get('find') ?? ''
-  const path = `/v1/jobs/${encodeURIComponent(job.id)}/log?rank=${rank}` + (tried ? `&attempt=${tried}` : '')
+  const { tried, tries, query } = useRank(job)
+  const words = usePlace().query.get('find') ?? ''
+  const path = `/v1/jobs/${encodeURIComponent(job.id)}/log?${query}`
   const log = useLog(path, !over(job) && !tried, waits(job) && tries === 0)
   const lines = useMemo(() => (words ? log.lines.filter((l) => l.text.toLowerCase().includes(words.toLowerCase())) : log.lines), [log.lines, words])
   return (
     <>
       <div class="bar">
-        {(job.numNodes ?? 1) > 1 && <Choice name="Rank" value={rank} of={job.numNodes!} first={0} choose={(n) => setQuery({ rank: n ? String(n) : '' })} />}
-        {tries > 1 && <Choice name="Try" value={tried || tries} of={tries} first={1} choose={(n) => setQuery({ try: n === tries ? '' : String(n) })} />}
+        <Ranks job={job} />
         <label>
           <span>Find</span>
           <input type="search" value={words} onInput={(e) => setQuery({ find: e.currentTarget.value })} />
@@ -39,21 +36,6 @@ export function Log(props: { job: api.JobDetail }) {
       <Trouble of={log.failed} />
       <Lines lines={lines} stay={words !== ''} />
     </>
-  )
-}
-
-function Choice(props: { name: string; value: number; of: number; first: number; choose: (n: number) => void }) {
-  return (
-    <label>
-      <span>{props.name}</span>
-      <select value={props.value} onChange={(e) => props.choose(Number(e.currentTarget.value))}>
-        {Array.from({ length: props.of }, (_, i) => (
-          <option key={i} value={i + props.first}>
-            {i + props.first}
-          </option>
-        ))}
-      </select>
-    </label>
   )
 }
 
