@@ -231,10 +231,13 @@ type ActionRequest struct {
 }
 
 // JobChange is what a job shall have instead of what its document says. What is
-// absent stays. Only the time limit of a job that runs can be changed, and only
-// operators may raise one, or a priority.
+// absent stays. Of a job that runs only name and time limit can be changed, and only
+// operators may raise a priority, or a limit at others' cost. A project and a qos are had by the rules that
+// hold when a job is submitted.
 type JobChange struct {
 	Name     string `json:"name,omitempty"`
+	Project  string `json:"project,omitempty"`  // of a job that has not run
+	QOS      string `json:"qos,omitempty"`      // of a waiting job
 	LimitS   int64  `json:"limitS,omitempty"`   // run time, seconds
 	Priority *int   `json:"priority,omitempty"` // what is added to it
 }

@@ -39,6 +39,7 @@ type Act struct {
 	Operator bool         // By is an operator, whoever owns the jobs
 	Signal   string       // with Signal: its name, as USR1
 	Change   amend.Change // with Update
+	Move     Move         // with a Change that moves
 }
 
 // Outcome is what an action did to one job. Refusal is nil when it was done

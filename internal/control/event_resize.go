@@ -3,14 +3,15 @@ package control
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
+	"gbatch/internal/control/amend"
 	"gbatch/internal/control/picture"
 	"gbatch/internal/control/ranks"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
+	"gbatch/sched/words"
 )
 
 // Resize asks for other CPU and memory for a running job's present attempt; a
@@ -44,7 +45,7 @@ func (e Resize) apply(s *step) (Outcome, *state.Refusal) {
 		}
 		held := to
 		held.MilliCPU, held.MemMiB = max(to.MilliCPU, from.MilliCPU), max(to.MemMiB, from.MemMiB)
-		text = fmt.Sprintf("%s by %s: from %s to %s", "resized", e.By, sizeText(from), sizeText(to))
+		text = fmt.Sprintf("%s by %s: from %s to %s", "resized", e.By, words.Size(from), words.Size(to))
 		j = s.attempts.regrant(j, i, "", func(r *state.Rank) {
 			r.Alloc, r.Resize = held, &state.Resizing{Seq: j.Version + 1, To: to, From: from}
 		})
@@ -101,9 +102,9 @@ func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string
 	if cpu <= 0 && mem <= 0 {
 		return ""
 	}
-	asked := sizeText(sched.Allocation{MilliCPU: max(cpu, 0), MemMiB: max(mem, 0)})
+	asked := words.Size(sched.Allocation{MilliCPU: max(cpu, 0), MemMiB: max(mem, 0)})
 	if free := s.freeOn(from.Node, 0); cpu > free.MilliCPU || mem > free.MemMiB {
-		return fmt.Sprintf("job %d asks for %s more, and %s has %s free", j.Number, asked, from.Node, sizeText(free))
+		return fmt.Sprintf("job %d asks for %s more, and %s has %s free", j.Number, asked, from.Node, words.Size(free))
 	}
 	if s.queue.plan == nil {
 		return ""
@@ -130,28 +131,10 @@ func (s *step) freeOn(name string, at sched.Time) sched.Allocation {
 	free := sched.Allocation{Node: name, MilliCPU: int64(n.Inventory.CPUs) * 1000, MemMiB: n.Inventory.MemBytes >> 20, DiskMiB: n.Inventory.DiskBytes >> 20}
 	for _, num := range n.Jobs {
 		if j := s.jobs.get(num); at == 0 || j.Attempt.Start+j.LimitLeft() > at {
-			free = without(free, heldOn(j, name))
+			free = amend.Without(free, amend.Held(j.Attempt, name))
 		}
 	}
 	return free
-}
-
-// heldOn is what all ranks of a job hold on a node.
-func heldOn(j *state.Job, name string) sched.Allocation {
-	all := sched.Allocation{Node: name}
-	for _, r := range j.Attempt.Ranks {
-		if a := r.Alloc; a.Node == name {
-			all.GPUs = slices.Concat(all.GPUs, a.GPUs)
-			all.MilliCPU, all.MemMiB, all.DiskMiB = all.MilliCPU+a.MilliCPU, all.MemMiB+a.MemMiB, all.DiskMiB+a.DiskMiB
-		}
-	}
-	return all
-}
-
-// without is the cores, memory and disk of a that b leaves.
-func without(a, b sched.Allocation) sched.Allocation {
-	a.MilliCPU, a.MemMiB, a.DiskMiB = a.MilliCPU-b.MilliCPU, a.MemMiB-b.MemMiB, a.DiskMiB-b.DiskMiB
-	return a
 }
 
 // regrant changes a rank and the CPU and memory that it holds, for the scheduler
@@ -190,7 +173,7 @@ func (a *attempts) resized(j *state.Job, i int, st node.RankStatus) {
 		failed.Failed = why
 		j = a.regrant(j, i, "not resized: "+why, func(r *state.Rank) { r.Alloc, r.Resize = asked.From, &failed })
 	} else {
-		line := fmt.Sprintf("has %s on %s", sizeText(asked.To), r.Alloc.Node)
+		line := fmt.Sprintf("has %s on %s", words.Size(asked.To), r.Alloc.Node)
 		j = a.regrant(j, i, line, func(r *state.Rank) {
 			r.Alloc, r.Resize = asked.To, nil
 			if st.Cores != "" {

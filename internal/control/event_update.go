@@ -21,11 +21,18 @@ func (e Act) update(s *step, j *state.Job) Outcome {
 	if r := e.Change.Refuse(j, may); r != nil {
 		return Outcome{Refusal: r}
 	}
-	req, name, text := e.Change.To(j)
+	next, text := e.Change.To(j)
 	if text == "" {
 		return Outcome{Message: "has that already"}
 	}
-	j = s.jobs.change(j, fmt.Sprintf("%s by %s", text, e.By), func(j *state.Job) { j.Request, j.Name = s.intern.Request(req), name })
+	if next.Owner != *j.Owner {
+		if r := e.reassign(s, j, &next); r != nil {
+			return Outcome{Refusal: r}
+		}
+	}
+	j = s.jobs.change(j, fmt.Sprintf("%s by %s", text, e.By), func(j *state.Job) {
+		j.Request, j.Name, j.Owner = s.intern.Request(next.Request), next.Name, s.intern.Owner(next.Owner)
+	})
 	switch {
 	case j.State == job.Queued:
 		s.depends.eligible(j)
@@ -37,7 +44,11 @@ func (e Act) update(s *step, j *state.Job) Outcome {
 	}
 	for _, t := range s.arrays.children(j.Number) { // those that are made later ask what the array asks
 		if !t.State.Final() && t.Ending == nil && (t.State.Pending() || e.Change.Priority == nil) {
-			e.update(s, t)
+			task := e
+			if !t.State.Pending() {
+				task.Change = e.Change.Stays()
+			}
+			task.update(s, t)
 		}
 	}
 	return Outcome{Message: "has " + text}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gbatch/internal/control/amend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -19,7 +20,7 @@ func (s *step) longer(j *state.Job, limit sched.Time) *state.Refusal {
 	if limit > s.cfg.MaxRun && s.cfg.MaxRun > 0 {
 		return denied("job %d would run for %s, and jobs here run for %s at most", j.Number, job.Duration(limit/sched.Second), job.Duration(s.cfg.MaxRun/sched.Second))
 	}
-	if s.cfg.boundsGPUTime() && len(j.Attempt.Ranks[0].Alloc.GPUs) > 0 {
+	if s.cfg.Policy.Timed() && len(j.Attempt.Ranks[0].Alloc.GPUs) > 0 {
 		return denied("the GPU minutes of running jobs are bounded here, and job %d began with fewer", j.Number)
 	}
 	from := j.Attempt.Start + j.LimitLeft()
@@ -28,28 +29,11 @@ func (s *step) longer(j *state.Job, limit sched.Time) *state.Refusal {
 		if w := s.windowOn(r.Alloc.Node, from, until); w != "" {
 			return denied("%s is reserved (%s) before job %d would end", r.Alloc.Node, w, j.Number)
 		}
-		if other := s.promised(heldOn(j, r.Alloc.Node), from, until); other > 0 {
+		if other := s.promised(amend.Held(j.Attempt, r.Alloc.Node), from, until); other > 0 {
 			return denied("job %d was promised what job %d holds on %s, from before job %d would end", other, j.Number, r.Alloc.Node, j.Number)
 		}
 	}
 	return nil
-}
-
-// boundsGPUTime says whether anybody's running jobs may have only so many GPU
-// minutes left.
-func (c *Config) boundsGPUTime() bool {
-	p := &c.Policy
-	bounds := p.User.GPUMinutes > 0 || p.Project.GPUMinutes > 0
-	for _, l := range p.Users {
-		bounds = bounds || l.GPUMinutes > 0
-	}
-	for _, l := range p.Projects {
-		bounds = bounds || l.GPUMinutes > 0
-	}
-	for _, q := range p.QOS {
-		bounds = bounds || q.Limits.GPUMinutes > 0 || q.PerUser.GPUMinutes > 0
-	}
-	return bounds
 }
 
 // windowOn is a reservation of a node that begins between two moments.
@@ -68,35 +52,9 @@ func (s *step) promised(held sched.Allocation, from, until sched.Time) job.Numbe
 	if s.queue.plan == nil {
 		return 0
 	}
-	for _, res := range s.queue.plan.Reservations {
-		if waits := s.jobs.get(job.Number(res.Job)); waits == nil || waits.State != job.Queued || res.At < from || res.At >= until {
-			continue
-		}
-		for _, a := range res.Ranks {
-			if a.Node == held.Node && (shareGPU(a, held) || !s.besides(held, res.At)) {
-				return job.Number(res.Job)
-			}
-		}
-	}
-	return 0
-}
-
-func shareGPU(a, b sched.Allocation) bool {
-	return slices.ContainsFunc(a.GPUs, func(x sched.GPUShare) bool {
-		return slices.ContainsFunc(b.GPUs, func(y sched.GPUShare) bool { return x.UUID == y.UUID })
-	})
-}
-
-// besides says whether a node has the cores, memory and disk for all that the plan
-// starts there up to a moment, if what is held is held on.
-func (s *step) besides(held sched.Allocation, at sched.Time) bool {
-	free := without(s.freeOn(held.Node, at), held)
-	for _, res := range s.queue.plan.Reservations {
-		for _, a := range res.Ranks {
-			if a.Node == held.Node && res.At <= at {
-				free = without(free, a)
-			}
-		}
-	}
-	return min(free.MilliCPU, free.MemMiB, free.DiskMiB) >= 0
+	plan := amend.Plan{Reservations: s.queue.plan.Reservations, Free: s.freeOn, Waits: func(n job.Number) bool {
+		j := s.jobs.get(n)
+		return j != nil && j.State == job.Queued
+	}}
+	return plan.Promised(held, from, until)
 }

@@ -73,13 +73,14 @@ func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(s
 //	chain 1
 func (w *world) steer(cmd, first string, arg func(string, string) string, number func(string, string) int) (string, bool) {
 	action, ok := map[string]Action{"requeue": Requeue, "halt": Halt, "signal": Signal, "priority": Update, "update": Update}[cmd]
-	change := amend.Change{Name: arg("job", ""), Limit: sched.Time(number("limit", "0")) * 1000}
+	change := amend.Change{Name: arg("job", ""), Limit: sched.Time(number("limit", "0")) * 1000, Project: arg("project", ""), QOS: arg("qos", "")}
 	if to := number("to", "0"); cmd == "priority" {
 		change.Priority = &to
 	}
 	switch {
 	case ok:
-		return w.answer(w.apply(Act{Action: action, Numbers: []job.Number{job.Number(atoi(w.t, first))}, By: arg("by", "ann"), Admin: arg("by", "ann") != "ann",
+		n := job.Number(atoi(w.t, first))
+		return w.answer(w.apply(Act{Action: action, Numbers: []job.Number{n}, Move: Move{Documents: map[job.Number]*job.Spec{n: {}}, Stranger: change.Project == "secret" && arg("by", "") != "eve"}, By: arg("by", "ann"), Admin: arg("by", "ann") != "ann",
 			Operator: arg("operator", "") != "", Signal: arg("name", ""), Change: change})), true
 	case cmd == "load":
 		v := w.c.nodes.get(first)

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/state"
 	"gbatch/sched"
 	"gbatch/sched/predict"
+	"gbatch/sched/words"
 )
 
 // queue is the scheduler, and what it and others said of when jobs start and
@@ -108,7 +109,7 @@ func (q *queue) check(jobs *jobs) error {
 		}
 		for i, r := range j.Attempt.Ranks {
 			if i >= len(held.Ranks) || held.Ranks[i].MilliCPU != r.Alloc.MilliCPU || held.Ranks[i].MemMiB != r.Alloc.MemMiB {
-				return fmt.Errorf("job %d: its rank %d holds %s, and not to the scheduler", j.Number, i, sizeText(r.Alloc))
+				return fmt.Errorf("job %d: its rank %d holds %s, and not to the scheduler", j.Number, i, words.Size(r.Alloc))
 			}
 		}
 	}

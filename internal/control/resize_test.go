@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/sched/words"
 )
 
 // resized is the answer of a job's node to what it was asked to give.
@@ -20,7 +21,7 @@ func (w *world) resized(n job.Number, failed string) string {
 	if q := w.c.jobs.get(n).Attempt.Ranks[0].Resize; q != nil {
 		text = "failed: " + q.Failed
 	}
-	return fmt.Sprintf("%s; it holds %s\n", text, sizeText(w.c.jobs.get(n).Attempt.Ranks[0].Alloc))
+	return fmt.Sprintf("%s; it holds %s\n", text, words.Size(w.c.jobs.get(n).Attempt.Ranks[0].Alloc))
 }
 
 // usage is what ann was charged, undecayed: core-seconds and GiB-seconds.

@@ -19,6 +19,7 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
+	"gbatch/sched/words"
 )
 
 var _ = flag.Lookup("rewrite") // datadriven's: regenerates testdata
@@ -450,7 +451,7 @@ func (w *world) orders(name string) string {
 					b.WriteString(" paused")
 				}
 				if q := r.Asked(); q != nil {
-					b.WriteString(" resize to " + sizeText(q.To))
+					b.WriteString(" resize to " + words.Size(q.To))
 				}
 				b.WriteString("\n")
 			}

@@ -55,3 +55,25 @@ func OrList(words []string) string {
 	}
 	return strings.Join(quoted, " or ")
 }
+
+// Window is what a window is, and when.
+func Window(w *spec.Window, now spec.Time) string {
+	what := "reservation"
+	if w.Maintenance {
+		what = "maintenance"
+	}
+	when := "is in force"
+	if s := w.Next(now); s.Start > now {
+		when = fmt.Sprintf("starts in %s, before the job's limit", Span(s.Start-now))
+	}
+	return fmt.Sprintf("%s %q %s", what, w.Name, when)
+}
+
+// Size is the cores and memory of an allocation.
+func Size(a spec.Allocation) string {
+	mem := fmt.Sprintf("%d MiB", a.MemMiB)
+	if a.MemMiB%1024 == 0 {
+		mem = fmt.Sprintf("%d GiB", a.MemMiB>>10)
+	}
+	return fmt.Sprintf("%s cores and %s", Thousandths(a.MilliCPU), mem)
+}

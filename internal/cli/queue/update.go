@@ -29,11 +29,13 @@ type Update struct {
 
 	Time    string `short:"t" placeholder:"LIMIT" help:"Its time limit, also while it runs: minutes, h:mm:ss, d-hh, or 2h, 1d; +2h for so much more. More is for operators, and for a running job's user where nobody was promised what it holds."`
 	JobName string `name:"name" help:"Its name."`
+	Project string `placeholder:"NAME" help:"Of a job that has not run: the project that it is for."`
+	QOS     string `name:"qos" placeholder:"NAME" help:"Of a waiting job: its class of service."`
 }
 
 // Run changes a job that waits, or one that runs.
 func (o *Update) Run(ctx context.Context, a *cli.App) error {
-	change := api.JobChange{Name: o.JobName, Priority: o.Priority}
+	change := api.JobChange{Name: o.JobName, Priority: o.Priority, Project: o.Project, QOS: o.QOS}
 	if err := o.limit(ctx, a, &change); err != nil {
 		return err
 	}
@@ -44,7 +46,7 @@ func (o *Update) Run(ctx context.Context, a *cli.App) error {
 	changes := change != api.JobChange{}
 	switch {
 	case !changes && o.CPUs == 0 && mem == 0:
-		return exit.Usagef("nothing to change: give --cpus, --mem, --time, --priority or --name")
+		return exit.Usagef("nothing to change: give --cpus, --mem, --time, --priority, --name, --project or --qos")
 	case !changes:
 		return o.resize(ctx, a, mem)
 	case o.CPUs+mem > 0:

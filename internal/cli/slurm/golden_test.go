@@ -123,6 +123,7 @@ func TestUpdates(t *testing.T) {
 	for line, want := range map[string]string{
 		"scontrol update JobId=13 TimeLimit=30 Nice=5":          `update {"ids":["13"],"change":{"limitS":1800,"priority":-5}}`,
 		"scontrol update job 13,14 JobName=x":                   `update {"ids":["13","14"],"change":{"name":"x"}}`,
+		"scontrol update JobId=13 Account=a QOS=b":              `update {"ids":["13"],"change":{"project":"a","qos":"b"}}`,
 		"scontrol update JobId=13 TimeLimit=+1:00:00":           `update {"ids":["13"],"change":{"limitS":18000}}`,
 		"scontrol update JobId=13 Priority=0":                   `hold {"ids":["13"]}`,
 		"scontrol hold 13,14 20_[4,5]":                          `hold {"ids":["13","14","20_[4,5]"]}`,

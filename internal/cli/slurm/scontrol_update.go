@@ -153,7 +153,7 @@ func (c *control) update(ctx context.Context, args []string) error {
 
 // jobUpdates is what cannot be changed of a job, with what to do instead.
 var jobUpdates = map[string]string{
-	"account": submitAgain, "partition": submitAgain, "qos": submitAgain, "comment": submitAgain, "admincomment": submitAgain, "numnodes": submitAgain, "reqnodes": submitAgain,
+	"partition": submitAgain, "comment": submitAgain, "admincomment": submitAgain, "numnodes": submitAgain, "reqnodes": submitAgain,
 	"features": submitAgain, "gres": submitAgain, "dependency": submitAgain, "starttime": submitAgain, "eligibletime": submitAgain, "deadline": submitAgain, "reqnodelist": submitAgain,
 	"excnodelist": submitAgain, "reservationname": submitAgain, "workdir": submitAgain, "stdout": submitAgain, "requeue": submitAgain, "arraytaskthrottle": submitAgain,
 	"numcpus": "of a job that runs gqueue update --cpus changes it", "mincpusnode": "of a job that runs gqueue update --cpus changes it", "minmemorynode": "of a job that runs gqueue update --mem changes it",
@@ -187,7 +187,9 @@ func (c *control) updateJobs(ctx context.Context, ids []string, s settings) erro
 		change.LimitS = limit
 	}
 	change.Name, _ = s.take("jobname", "name")
-	if err := s.rest(jobUpdates, "TimeLimit, Nice, JobName, Priority=0"); err != nil {
+	change.Project, _ = s.take("account")
+	change.QOS, _ = s.take("qos")
+	if err := s.rest(jobUpdates, "TimeLimit, Nice, JobName, Account, QOS, Priority=0"); err != nil {
 		return err
 	}
 	if change != (api.JobChange{}) {

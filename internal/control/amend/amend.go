@@ -1,9 +1,11 @@
 // Package amend is what people may change of a job after it was submitted: its
-// name, its time limit, what is added to its priority. It says why a change cannot
+// name, its time limit, what is added to its priority, its project and class of
+// service. It says why a change cannot
 // be, and what the job asks for with it; it changes no job.
 package amend
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -18,12 +20,31 @@ type Change struct {
 	Name     string
 	Limit    sched.Time // run time
 	Priority *int       // what is added to it
+	Project  string
+	QOS      string
 }
 
-// To is the job's request and name with the change, and what that is in words;
-// empty: it has that already.
-func (c Change) To(j *state.Job) (req state.Request, name, said string) {
-	req, name = *j.Request, j.Name
+// Moves says whether the job is to be in another project or class of service.
+func (c Change) Moves() bool { return c.Project+c.QOS != "" }
+
+// Stays is the change without that.
+func (c Change) Stays() Change {
+	c.Project, c.QOS = "", ""
+	return c
+}
+
+// Amended is what a job is with a change.
+type Amended struct {
+	Request state.Request
+	Name    string
+	Owner   state.Owner
+}
+
+// To is the job with the change, and what that is in words; empty: it has that
+// already.
+func (c Change) To(j *state.Job) (next Amended, said string) {
+	next = Amended{Request: *j.Request, Name: j.Name, Owner: *j.Owner}
+	req := &next.Request
 	var parts []string
 	if p := c.Priority; p != nil && *p != req.Priority {
 		parts = append(parts, fmt.Sprintf("priority %d, was %d", *p, req.Priority))
@@ -33,11 +54,33 @@ func (c Change) To(j *state.Job) (req state.Request, name, said string) {
 		parts = append(parts, fmt.Sprintf("time limit %s, was %s", job.Duration(l/sched.Second), job.Duration(req.Limit/sched.Second)))
 		req.Limit, req.MinRun = l, min(req.MinRun, l)
 	}
-	if n := c.Name; n != "" && n != name {
+	if n := c.Name; n != "" && n != next.Name {
 		parts = append(parts, "name "+n)
-		name = n
+		next.Name = n
 	}
-	return req, name, strings.Join(parts, "; ")
+	if p := c.Project; p != "" && p != next.Owner.Project {
+		parts = append(parts, fmt.Sprintf("project %s, was %s", p, next.Owner.Project))
+		next.Owner.Project = p
+	}
+	if q := c.QOS; q != "" && q != next.Owner.QOS {
+		parts = append(parts, fmt.Sprintf("qos %s, was %s", q, cmp.Or(next.Owner.QOS, "the default")))
+		next.Owner.QOS = q
+	}
+	return next, strings.Join(parts, "; ")
+}
+
+// Spec is a job's document as if it had been submitted with what the job is to be
+// now, for the site's rules to look at.
+func (a Amended) Spec(doc *job.Spec) *job.Spec {
+	out := *doc
+	out.Request.Scheduling.MaxDuration = job.Duration(a.Request.Limit / sched.Second)
+	var g job.Gbatch
+	if doc.Gbatch != nil {
+		g = *doc.Gbatch
+	}
+	g.QOS, g.Priority = a.Owner.QOS, 0 // who may raise that was asked when it was
+	out.Gbatch = &g
+	return &out
 }
 
 // Refuse says why a job cannot be changed so. Users
@@ -58,6 +101,14 @@ func (c Change) Refuse(j *state.Job, operator bool) *state.Refusal {
 		case p > j.Request.Priority && !operator:
 			return &state.Refusal{Code: state.Denied, Message: fmt.Sprintf("job %d has priority %d: only an operator may raise it", j.Number, j.Request.Priority), Hint: "use a lower number"}
 		}
+	}
+	switch {
+	case c.Moves() && !j.State.Pending():
+		return conflict("job %d is %s: only a waiting job can have another project or qos", j.Number, j.Words())
+	case c.Project != "" && c.Project != j.Owner.Project && (j.Attempt != nil || j.Restart != nil):
+		r := conflict("job %d has run for project %s, which pays for that", j.Number, j.Owner.Project)
+		r.Hint = fmt.Sprintf("cancel it and submit it to project %s", c.Project)
+		return r
 	}
 	switch l := c.Limit; {
 	case l < 0:

@@ -48,6 +48,9 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 	if err := s.actOnSteps(ctx, id, in, &out); err != nil {
 		return nil, err
 	}
+	if p := changeOf(in).Project; p != "" && !s.Rights.SeesProject(id, p) { // the same of one that is not there
+		return nil, api.Errorf(api.CodeDenied, "there is no project %q for %s to put jobs into", p, id.User)
+	}
 	order := control.Act{Action: control.Action(in.Action), By: id.User, Operator: id.Operator(), Signal: strings.TrimPrefix(strings.ToUpper(in.Body.Signal), "SIG"), Change: changeOf(in)}
 	whole := targets[:0:0]
 	for _, t := range targets {
@@ -63,11 +66,18 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 		}
 		takeOutcome(&out.Results[t.result], outcome)
 	}
-	for part := range slices.Chunk(whole, actChunk) {
+	most := actChunk
+	if order.Change.Moves() {
+		most = moveChunk
+	}
+	for part := range slices.Chunk(whole, most) {
 		ev := order
 		for _, t := range part {
 			ev.Numbers = append(ev.Numbers, t.number)
 			ev.Admin = ev.Admin || t.admin
+		}
+		if ev.Move, err = s.move(id, ev); err != nil {
+			return nil, err
 		}
 		outcomes, err := loop.Do(ctx, s.Loop, ev)
 		if err != nil {
@@ -83,9 +93,33 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 // changeOf is what an update is to change.
 func changeOf(in *actInput) amend.Change {
 	if c := in.Body.Change; c != nil {
-		return amend.Change{Name: c.Name, Limit: sched.Time(max(c.LimitS, -1)) * sched.Second, Priority: c.Priority}
+		return amend.Change{Name: c.Name, Limit: sched.Time(max(c.LimitS, -1)) * sched.Second, Priority: c.Priority, Project: c.Project, QOS: c.QOS}
 	}
 	return amend.Change{Priority: &in.Body.Priority}
+}
+
+// moveChunk is how many jobs with their documents one event puts into another project
+// or class of service.
+const moveChunk = 20
+
+// move is what the controller is to know where jobs shall be in another project or
+// class of service.
+func (s *Actions) move(id access.Identity, ev control.Act) (control.Move, error) {
+	if !ev.Change.Moves() {
+		return control.Move{}, nil
+	}
+	m := control.Move{Documents: map[job.Number]*job.Spec{}, Stranger: s.Rights.Stranger(id, ev.Change.Project), Closed: s.Rights.Closed(id)}
+	v := s.Loop.View()
+	for _, n := range ev.Numbers {
+		if j := v.Job(n); j != nil {
+			doc, err := s.Jobs.Document(j)
+			if err != nil {
+				return m, err
+			}
+			m.Documents[n] = doc
+		}
+	}
+	return m, nil
 }
 
 // noteDenied notes for the audit log which jobs the caller named and may not touch.

@@ -479,6 +479,8 @@ export type JobChange = {
   limitS?: number
   name?: string
   priority?: number
+  project?: string
+  qos?: string
 }
 
 export type JobDetail = {
