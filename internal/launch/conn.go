@@ -18,11 +18,12 @@ import (
 // Kind says what a frame is.
 type Kind byte
 
-// The kinds of frames. Each connection begins with one of the first two, from
-// srun; what is behind each is its message.
+// The kinds of frames. Each connection begins with one of the first four, from
+// srun or sattach; what is behind each is its message.
 const (
 	KindReserve Kind = 'r' // Request: to the first rank
 	KindStart   Kind = 's' // Start: to each rank of a step
+	KindAttach  Kind = 'a' // Attach: from sattach to each rank of the job; answered by KindGrant where the step runs
 	KindHold    Kind = 'h' // to the first rank: it stays for as long as the connection; ended by Done
 
 	// Of a reservation.
@@ -122,21 +123,25 @@ func sign(secret, who string, challenge, own []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Send writes a frame. Message is bytes, text, or a value that is written as
-// JSON.
-func (c *Conn) Send(kind Kind, task int, message any) error {
-	var body []byte
+// Encode makes the body of a frame. Message is bytes, text, or a value that is
+// written as JSON.
+func Encode(message any) ([]byte, error) {
 	switch m := message.(type) {
 	case nil:
+		return nil, nil
 	case []byte:
-		body = m
+		return m, nil
 	case string:
-		body = []byte(m)
-	default:
-		var err error
-		if body, err = json.Marshal(m); err != nil {
-			return err
-		}
+		return []byte(m), nil
+	}
+	return json.Marshal(message)
+}
+
+// Send writes a frame with a message: see [Encode].
+func (c *Conn) Send(kind Kind, task int, message any) error {
+	body, err := Encode(message)
+	if err != nil {
+		return err
 	}
 	if len(body) > maxBody {
 		return fmt.Errorf("a message of %d bytes is more than %d", len(body), maxBody)
@@ -147,7 +152,7 @@ func (c *Conn) Send(kind Kind, task int, message any) error {
 	binary.BigEndian.PutUint32(head[5:], uint32(len(body)))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, err := c.Write(append(head, body...))
+	_, err = c.Write(append(head, body...))
 	return err
 }
 

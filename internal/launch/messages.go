@@ -84,6 +84,11 @@ type Start struct {
 	Extra    map[string]string `json:"extra,omitempty"`
 }
 
+// Attach asks for what the tasks of a step write from now on.
+type Attach struct {
+	Step uint32 `json:"step"`
+}
+
 // What Start.Input, Output and Errors say beside the name of a file with its
 // patterns.
 const (

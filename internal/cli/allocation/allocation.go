@@ -1,4 +1,4 @@
-// Package allocation plays salloc, sbcast and srun outside of a container: jobs in
+// Package allocation plays salloc, sattach, sbcast and srun outside of a container: jobs in
 // which nothing runs but what srun starts, and steps in jobs that run. What a step
 // is and does is in internal/launch, in the job's containers.
 package allocation

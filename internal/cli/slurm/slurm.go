@@ -21,7 +21,7 @@ import (
 
 // commands are by the name under which the program is called.
 var commands = map[string]func(context.Context, *cli.App, []string) error{
-	"sbatch": sbatch, "squeue": squeue, "scancel": scancel, "sinfo": sinfo, "sacct": sacct, "srun": allocation.Srun, "salloc": allocation.Salloc, "sbcast": allocation.Sbcast, "scontrol": scontrol, "sacctmgr": sacctmgr,
+	"sbatch": sbatch, "squeue": squeue, "scancel": scancel, "sinfo": sinfo, "sacct": sacct, "srun": allocation.Srun, "salloc": allocation.Salloc, "sattach": allocation.Sattach, "sbcast": allocation.Sbcast, "scontrol": scontrol, "sacctmgr": sacctmgr,
 	"sprio": sprio, "sshare": sshare, "sdiag": sdiag, "seff": seff, "sstat": sstat,
 }
 

@@ -22,6 +22,8 @@ func main() {
 	switch name := filepath.Base(os.Args[0]); name {
 	case "srun":
 		os.Exit(srun.Main(os.Args[1:]))
+	case "sattach":
+		os.Exit(srun.Attach(os.Args[1:]))
 	case "sbcast":
 		os.Exit(sbcast.Main(os.Args[1:]))
 	case "scontrol":

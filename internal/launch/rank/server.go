@@ -22,10 +22,11 @@ type Server struct {
 
 	mu      sync.Mutex
 	begun   map[uint32]bool // steps that were started here: none is twice
-	live    int             // steps that run
-	ending  bool            // it was told to end
-	code    int             // that it ends with then
-	holders int             // of an allocation
+	running map[uint32]*group
+	live    int  // steps that run
+	ending  bool // it was told to end
+	code    int  // that it ends with then
+	holders int  // of an allocation
 }
 
 // maxConns bounds the connections that are served at a time.
@@ -59,7 +60,7 @@ func serve(info *launch.Info, l net.Listener, first bool) (err error) {
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCHLD, unix.SIGPIPE)
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	s := &Server{info: info, begun: map[uint32]bool{}, env: os.Environ()}
+	s := &Server{info: info, begun: map[uint32]bool{}, running: map[uint32]*group{}, env: os.Environ()}
 	s.procs.running = map[int]chan ending{}
 	if s.cpus, err = ownCPUs(); err != nil {
 		return err
@@ -126,6 +127,8 @@ func (s *Server) serve(raw net.Conn) {
 		err = s.reserve(c, f)
 	case launch.KindStart:
 		err = s.start(c, f)
+	case launch.KindAttach:
+		err = s.attach(c, f)
 	case launch.KindHold:
 		err = s.hold(c)
 	default:

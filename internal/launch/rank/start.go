@@ -25,6 +25,9 @@ type group struct {
 	input  chan launch.Frame
 	output sync.WaitGroup // readers of what tasks write
 	pmi    *pmi           // nil: none
+
+	feeding  sync.Mutex // held while tasks are given input
+	watchers watchers
 }
 
 // task is one of them.
@@ -73,7 +76,7 @@ func (g *group) run() {
 		g.tasks = append(g.tasks, t)
 		ended, err := g.begin(t)
 		if err != nil {
-			_ = g.conn.Send(launch.KindExit, t.ID, exitOfStart(err))
+			_ = g.send(launch.KindExit, t.ID, exitOfStart(err))
 			continue
 		}
 		running.Go(func() { // awaited below
@@ -81,9 +84,10 @@ func (g *group) run() {
 			t.mu.Lock()
 			t.ended = true
 			t.mu.Unlock()
-			_ = g.conn.Send(launch.KindExit, t.ID, exitOf(end))
+			_ = g.send(launch.KindExit, t.ID, exitOf(end))
 		})
 	}
+	defer g.present()()
 	gone := make(chan struct{})
 	go g.listen(gone) // ends with the connection, which serve closes
 	go g.feed()       // ends when listen does
@@ -95,7 +99,7 @@ func (g *group) run() {
 		g.abandon(all)
 	}
 	g.clear()
-	_ = g.conn.Send(launch.KindOver, 0, nil)
+	_ = g.send(launch.KindOver, 0, nil)
 	// srun closes when it has read that.
 	select {
 	case <-gone:

@@ -90,12 +90,12 @@ func (g *group) path(pattern string, t *task, dir string) string {
 	return name
 }
 
-// copy sends what a task writes to srun.
+// copy sends what a task writes.
 func (g *group) copy(t *task, from io.Reader, kind launch.Kind) {
 	buf := make([]byte, launch.ChunkBytes)
 	for {
 		n, err := from.Read(buf)
-		if n > 0 && g.conn.Send(kind, t.ID, buf[:n]) != nil {
+		if n > 0 && g.send(kind, t.ID, buf[:n]) != nil {
 			return
 		}
 		if err != nil {
@@ -108,21 +108,28 @@ func (g *group) copy(t *task, from io.Reader, kind launch.Kind) {
 // holds up the others, as in a pipe.
 func (g *group) feed() {
 	for f := range g.input {
-		for _, t := range g.tasks {
-			if t.stdin == nil || f.Task != launch.AllTasks && int(f.Task) != t.ID {
-				continue
-			}
-			if f.Kind == launch.KindInputEnd {
-				if t.tty == nil {
-					_ = t.stdin.(io.Closer).Close()
-					t.stdin = nil
-				}
-			} else if _, err := t.stdin.Write(f.Body); err != nil {
-				t.stdin = nil
-			}
-		}
+		g.give(f)
 		if f.Kind == launch.KindInput && g.conn.Send(launch.KindTaken, 0, nil) != nil {
 			return
+		}
+	}
+}
+
+// give gives the tasks that a frame of input is for what is in it.
+func (g *group) give(f launch.Frame) {
+	g.feeding.Lock()
+	defer g.feeding.Unlock()
+	for _, t := range g.tasks {
+		if t.stdin == nil || f.Task != launch.AllTasks && int(f.Task) != t.ID {
+			continue
+		}
+		if f.Kind == launch.KindInputEnd {
+			if t.tty == nil {
+				_ = t.stdin.(io.Closer).Close()
+				t.stdin = nil
+			}
+		} else if _, err := t.stdin.Write(f.Body); err != nil {
+			t.stdin = nil
 		}
 	}
 }

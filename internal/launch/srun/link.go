@@ -15,8 +15,9 @@ type link struct {
 	at   launch.Placed
 	name string // of its node
 
-	taken chan struct{} // one for each frame of input that was taken
-	over  bool          // all of it has ended
+	taken  chan struct{}  // one for each frame of input that was taken
+	layout *launch.Layout // as the rank told it to sattach; else nil
+	over   bool           // all of it has ended
 }
 
 // event is what comes from a rank, or from the first one about the step.

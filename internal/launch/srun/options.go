@@ -26,6 +26,7 @@ type options struct {
 	limitS    int64
 	mpi       string
 	pty       bool
+	layout    bool // of sattach: say where the tasks are, and no more
 	quitOnInt bool
 	verbose   int
 	quiet     int
@@ -68,11 +69,15 @@ type usage struct{ text string }
 
 func (u usage) Error() string { return u.text }
 
-// parse reads the command line, by the rules of getopt_long, up to the first word
-// that is no option.
+// parse reads srun's command line, and the variables that say the same.
 func parse(args []string, env func(string) (string, bool)) (*options, error) {
+	return parseBy(table(), args, env)
+}
+
+// parseBy reads a command line, by the rules of getopt_long, up to the first word
+// that is no option.
+func parseBy(all []option, args []string, env func(string) (string, bool)) (*options, error) {
 	o := &options{dir: "", in: "all", out: "all"}
-	all := table()
 	for _, opt := range all {
 		if v, ok := env(opt.env); opt.env != "" && ok {
 			if err := opt.set(o, v); err != nil {

@@ -133,7 +133,10 @@ func (r *run) do() (code int, err error) {
 		r.tell(launch.Done{Code: 1})
 		return 1, err
 	}
-	restore := r.rawTerminal()
+	restore := func() {}
+	if r.start.Terminal != nil {
+		restore = rawTerminal()
+	}
 	code = r.wait()
 	restore()
 	r.out.close()

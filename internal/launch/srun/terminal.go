@@ -16,9 +16,9 @@ func (r *run) size() *launch.Size {
 
 // rawTerminal passes keys on as they are typed, for as long as a task has a
 // terminal of its own.
-func (r *run) rawTerminal() (restore func()) {
+func rawTerminal() (restore func()) {
 	before, err := unix.IoctlGetTermios(0, unix.TCGETS)
-	if r.start.Terminal == nil || err != nil {
+	if err != nil {
 		return func() {}
 	}
 	raw := *before

@@ -25,7 +25,7 @@ var program []byte
 // tasks. Links have the other names that it is called by.
 const Rank = "gbatch-rank"
 
-var links = []string{"srun", "scontrol", "sbcast"}
+var links = []string{"srun", "scontrol", "sattach", "sbcast"}
 
 // Lay makes the program's directory below dir, and removes those of other
 // versions: containers that have them mounted keep them. Empty: there is none.
