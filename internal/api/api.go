@@ -17,6 +17,7 @@ const (
 	PathSecrets      = "/v1/jobs/{id}/secrets" // PATCH
 	PathExplain      = "/v1/jobs/{id}/explain" // GET
 	PathCurves       = "/v1/jobs/{id}/curves"  // GET; ?rank=&attempt=
+	PathConvert      = "/v1/convert"           // POST
 	PathCluster      = "/v1/cluster"           // GET nodes and GPUs
 	PathStatus       = "/v1/status"            // GET version and counts
 	PathNodeSync     = "/v1/nodes/{name}/sync" // POST, nodes only

@@ -63,4 +63,18 @@ type Advice struct {
 	Now    bool      `json:"now"`
 	At     time.Time `json:"at,omitzero"`
 	Nodes  []string  `json:"nodes,omitempty"`
+
+	Code      string   `json:"code"`                // as fewer-gpus, shorter-limit
+	LimitS    int64    `json:"limitS,omitempty"`    // the time limit that an update of the job gives it
+	Resources *Advised `json:"resources,omitempty"` // of a job to submit in its place
+}
+
+// Advised is what request.resources of a document would have instead of what it has.
+// What is absent stays.
+type Advised struct {
+	GPUs        float64  `json:"gpus,omitempty"`
+	CPUs        int      `json:"cpus,omitempty"`
+	CPUMemoryGB int      `json:"cpuMemoryGb,omitempty"`
+	GPUModel    []string `json:"gpuModel,omitempty"`
+	ClusterID   *int     `json:"clusterId,omitempty"` // 0: any
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +149,7 @@ var matrix = map[string]struct {
 	"PATCH /v1/jobs/{id}":              {"/v1/jobs/1", `{"cpus":1}`, "401 409 409 403 409 409 403 403 403"},
 	"GET /v1/jobs/{id}/explain":        {"/v1/jobs/1/explain", "", "401 200 200 403 200 200 403 403 403"},
 	"GET /v1/jobs/{id}/curves":         {"/v1/jobs/1/curves", "", "401 409 409 403 409 409 403 403 403"},
+	"POST /v1/convert":                 {"/v1/convert", `{"text":` + strconv.Quote(hushJob) + `}`, "401 200 200 200 200 200 403 403 403"},
 	"PATCH /v1/jobs/{id}/secrets":      {"/v1/jobs/1/secrets", `{"values":{}}`, "401 400 403 403 403 403 403 403 403"},
 	"GET /v1/jobs/{id}/log":            {"/v1/jobs/1/log", "", "401 409 409 403 409 409 403 403 403"},
 	"GET /v1/jobs/{id}/exec":           {"/v1/jobs/1/exec", "", "401 409 409 403 409 409 403 403 403"},

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/controllers"
+	"gbatch/internal/ctld/convert"
 	"gbatch/internal/ctld/jobs"
 	"gbatch/internal/ctld/login"
 	"gbatch/internal/ctld/nodes"
@@ -42,7 +43,7 @@ func (s *Server) routes() []route.Route {
 	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
-	return append(slices.Concat(asking(queries), entering(opened), s.logins(tokens), ofPage(tokens), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
+	return append(slices.Concat(asking(queries, convert.New(s.now)), entering(opened), s.logins(tokens), ofPage(tokens), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
 		route.JSON("POST "+api.PathJobs, access.ByUsers, submissions.Submit).Is("submit-job", "Submit a job"),
 		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
@@ -130,11 +131,12 @@ func (s *Server) logins(tokens *access.Tokens) []route.Route {
 	}
 }
 
-// asking are questions about one job.
-func asking(queries *jobs.Queries) []route.Route {
+// asking are questions about one job, or about a file that may become one.
+func asking(queries *jobs.Queries, files *convert.Handlers) []route.Route {
 	return []route.Route{
 		route.JSON("GET "+api.PathExplain, access.ByUsers, queries.Explain).Is("explain-job", "Why a job waits, and what would help"),
 		route.JSON("GET "+api.PathCurves, access.ByUsers, queries.CurvesOf).Is("get-job-curves", "What a rank of a job has used over its time"),
+		route.JSON("POST "+api.PathConvert, access.ByUsers, files.Convert).Is("convert-job", "The native document of a job file of another system"),
 	}
 }
 

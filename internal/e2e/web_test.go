@@ -54,6 +54,10 @@ func TestWebPage(t *testing.T) {
 	b.shows("request.frobnicate")
 	b.accessible("a document with a mistake")
 
+	b.convert()
+	b.advice(s)
+	b.press("Submit")
+
 	s.ctld.kill()
 	b.press("Check")
 	b.shows("The controller does not answer.")
@@ -104,6 +108,45 @@ func TestWebPage(t *testing.T) {
 	if list := b.complaints(); len(list) > 0 {
 		t.Errorf("the page complained: %q", list)
 	}
+}
+
+// convert pastes a batch script over the document, and puts it back.
+func (b *browser) convert() {
+	b.t.Helper()
+	b.text(`(() => {
+		const e = document.querySelector('textarea'), d = new DataTransfer()
+		e.focus(); e.select()
+		d.setData('text/plain', '#!/bin/bash\n#SBATCH --job-name=pasted --cpus-per-task=2 --mail-user=ann@example.org\necho hi\n')
+		e.dispatchEvent(new ClipboardEvent('paste', { clipboardData: d, bubbles: true, cancelable: true }))
+	})()`)
+	b.shows("This was a file of slurm.")
+	b.until("the form has its name", "[...document.querySelectorAll('.fields input')].some((e) => e.value === 'pasted')")
+	b.accessible("a conversion")
+	b.press("Put the file back")
+	b.shows("The text is not JSON")
+	b.press("Convert a file of another system")
+	b.shows("This was a file of slurm.")
+	b.fill("textarea", "good morning")
+	b.press("Convert a file of another system")
+	b.shows("is in no format that is known here")
+	b.fill("textarea", `{"name": "typed"}`)
+}
+
+// advice lets a job that a reservation keeps waiting start by a click.
+func (b *browser) advice(s *site) {
+	b.t.Helper()
+	s.must("gadm", "reserve", "soon", "--nodes", s.nodeName(0), "--from", "+2h", "--for", "1h", "--maintenance")
+	id := strings.TrimSpace(s.must("gsubmit", "--image", image, "--name", "long", "--time", "5h", "--", "true"))
+	b.press("Jobs")
+	b.press(id)
+	b.shows("What would help")
+	b.press("Do it")
+	b.accessible("a question about advice")
+	b.press("Leave it")
+	b.press("Do it")
+	b.confirm("Limit it")
+	b.shows("FINISHED")
+	s.must("gadm", "unreserve", "soon")
 }
 
 // operate reserves a node and ends that, and looks at the rest of the page for operators.

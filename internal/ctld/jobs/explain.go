@@ -114,5 +114,25 @@ func adviceToAPI(now sched.Time, a sched.Advice) api.Advice {
 	if a.Saves > 0 {
 		out.Text += fmt.Sprintf(", %s sooner", inWords(a.Saves))
 	}
+	out.Code = a.Code
+	applied(&out, a.Job)
 	return out
+}
+
+// applied says how to make the change of some advice: by an update, or by another
+// document. Other changes are for people to write.
+func applied(out *api.Advice, as sched.Job) {
+	s := as.Shape
+	switch out.Code {
+	case "shorter-limit":
+		out.LimitS = int64(as.Limit / sched.Second)
+	case "fewer-gpus":
+		out.Resources = &api.Advised{GPUs: float64(s.MilliGPU) / 1000}
+	case "other-model":
+		out.Resources = &api.Advised{GPUModel: s.GPUModels}
+	case "less-cpu-memory":
+		out.Resources = &api.Advised{CPUs: int(s.MilliCPU / 1000), CPUMemoryGB: max(int(s.MemMiB/1024), 1)}
+	case "any-cluster":
+		out.Resources = &api.Advised{ClusterID: new(int)}
+	}
 }

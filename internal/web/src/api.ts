@@ -31,9 +31,20 @@ export type ActionResult = {
 export type Advice = {
   at?: string
   change: string
+  code: string
+  limitS?: number
   nodes?: Array<string> | null
   now: boolean
+  resources?: Advised
   text: string
+}
+
+export type Advised = {
+  clusterId?: number
+  cpuMemoryGb?: number
+  cpus?: number
+  gpuModel?: Array<string> | null
+  gpus?: number
 }
 
 export type Allocation = {
@@ -116,6 +127,18 @@ export type Controller = {
 
 export type ControllerList = {
   controllers: Array<Controller> | null
+}
+
+export type ConvertRequest = {
+  image?: string
+  text: string
+  zone?: string
+}
+
+export type ConvertResponse = {
+  format: string
+  job: unknown
+  notes?: Array<Note> | null
 }
 
 export type Credential = {

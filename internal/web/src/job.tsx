@@ -37,7 +37,7 @@ export function Job(props: { id: string }) {
       </div>
       <Trouble of={failed} />
       {job.reasonText && !waits(job) && <p class={job.state === 'FAILED' ? 'reason bad' : 'reason'}>{job.reasonText}</p>}
-      {waits(job) && <Why id={job.id} version={job.version} />}
+      {waits(job) && <Why id={job.id} version={job.version} done={load} />}
       <Waterfall job={job} />
       <Facts job={job} />
       <div class="tabs" role="tablist">

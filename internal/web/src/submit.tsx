@@ -1,8 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
+import { advised } from './advice'
 import type * as api from './api'
+import { Conversion, useConvert } from './convert'
 import { Trouble } from './dialog'
 import { change, read } from './http'
 import { go, usePlace } from './route'
+import { waits } from './states'
 import { Time } from './words'
 
 // Fields are what the form asks for; the document has all else.
@@ -39,16 +42,26 @@ const example: Document = {
 
 // Submit is a job document as a form and as text: two views of the same.
 export function Submit() {
-  const again = usePlace().query.get('again')
+  const query = usePlace().query
+  const again = query.get('again')
+  const instead = advised(query)
   const [text, setText] = useState(() => sessionStorage.getItem(kept) ?? JSON.stringify(example, null, 2))
   const [checked, setChecked] = useState<api.SubmitResponse>()
   const [failed, fail] = useState<unknown>()
   const [busy, work] = useState(false)
+  const [replaced, replace] = useState<string>() // the job that is cancelled for this one
   useEffect(() => sessionStorage.setItem(kept, text), [text])
   useEffect(() => {
     if (!again) return
-    read<api.JobDetail>('/v1/jobs/' + encodeURIComponent(again)).then((j) => j.spec && setText(JSON.stringify(j.spec, null, 2)), fail)
+    read<api.JobDetail>('/v1/jobs/' + encodeURIComponent(again)).then((j) => {
+      if (!j.spec) return
+      const spec = j.spec as Document
+      if (instead) (spec.request ??= {}).resources = { ...spec.request.resources, ...instead }
+      replace(instead && waits(j) ? j.id : undefined)
+      setText(JSON.stringify(spec, null, 2))
+    }, fail)
   }, [again])
+  const file = useConvert((text) => (setText(text), setChecked(undefined)), fail)
   const document = parsed(text)
   const edit = (change: (d: Document) => void) => {
     if (!document) return
@@ -67,7 +80,9 @@ export function Submit() {
       if (dryRun) setChecked(answer)
       else {
         sessionStorage.removeItem(kept)
-        go('/jobs/' + answer.number)
+        const left = replaced && (await cancel(replaced))
+        if (left) fail(new Error(`Job ${answer.number} is submitted. Job ${replaced} was not cancelled: ${left}`))
+        else go('/jobs/' + answer.number)
       }
     } catch (e) {
       fail(e)
@@ -87,11 +102,33 @@ export function Submit() {
       </div>
       <Trouble of={failed} />
       {checked && <Checked answer={checked} />}
+      {file.done && <Conversion of={file.done} back={file.back} />}
+      {again && instead && (
+        <label class="check">
+          <input type="checkbox" checked={replaced !== undefined} onChange={(e) => replace(e.currentTarget.checked ? again : undefined)} />
+          <span>cancel job {again} when this one is taken, which begins at the end of the queue</span>
+        </label>
+      )}
       <div class="two">
-        {document ? <Form fields={fieldsOf(document)} edit={edit} /> : <p class="reason bad">The text is not JSON: {problem(text)}</p>}
+        {document ? <Form fields={fieldsOf(document)} edit={edit} /> : <NotJSON text={text} convert={() => file.convert(text)} />}
         <label class="text">
-          <span>Job document</span>
+          <span>Job document, or a job file of another system</span>
+          <input type="file" aria-label="Open a job file" onChange={(e) => void file.open(e.currentTarget.files?.[0])} />
           <textarea
+            onDragOver={(e: DragEvent) => e.preventDefault()}
+            onDrop={(e: DragEvent) => {
+              const dropped = e.dataTransfer?.files[0]
+              if (!dropped) return
+              e.preventDefault()
+              void file.open(dropped)
+            }}
+            onPaste={(e: ClipboardEvent) => {
+              const area = e.currentTarget as HTMLTextAreaElement
+              const pasted = e.clipboardData?.getData('text/plain') ?? ''
+              if (!pasted || area.selectionEnd - area.selectionStart < area.value.length) return // into what is there
+              e.preventDefault()
+              void file.convert(pasted)
+            }}
             spellcheck={false}
             value={text}
             onInput={(e) => {
@@ -102,6 +139,27 @@ export function Submit() {
         </label>
       </div>
     </>
+  )
+}
+
+// cancel cancels a job, or says why it was not.
+async function cancel(id: string): Promise<string | undefined> {
+  try {
+    const answer = await change<api.ActionResponse>('POST', '/v1/jobs/actions/cancel', { ids: [id] })
+    return answer.results?.find((r) => r.error)?.error?.message
+  } catch (e) {
+    return (e as Error).message
+  }
+}
+
+function NotJSON(props: { text: string; convert: () => void }) {
+  return (
+    <div class="reason bad">
+      <p>The text is not JSON: {problem(props.text)}</p>
+      <button type="button" onClick={props.convert}>
+        Convert a file of another system
+      </button>
+    </div>
   )
 }
 

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { Advice } from './advice'
 import type * as api from './api'
 import { Trouble } from './dialog'
 import { read } from './http'
@@ -7,7 +8,7 @@ import { Time, bytes } from './words'
 
 // Why says why a job waits, when it starts by the plan, and what would start it
 // sooner, in the words of `gqueue explain`.
-export function Why(props: { id: string; version: number }) {
+export function Why(props: { id: string; version: number; done: () => void }) {
   const [why, tell] = useState<api.Explanation>()
   const [failed, fail] = useState<unknown>()
   useEffect(() => {
@@ -59,18 +60,7 @@ export function Why(props: { id: string; version: number }) {
           </>
         )}
       </p>
-      {(why.advice ?? []).length > 0 && (
-        <>
-          <h3>What would help</h3>
-          <ul>
-            {why.advice!.map((a) => (
-              <li key={a.change}>
-                <b>{a.change}</b>: {a.text}
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
+      {(why.advice ?? []).length > 0 && <Advice id={props.id} list={why.advice!} done={props.done} />}
       {(why.nodes ?? []).length > 0 && (
         <details>
           <summary>What each node has free</summary>
