@@ -32,6 +32,7 @@ func main() {
 			"gsubmit --image pytorch:2.4 train.sbatch                          # a script written for Slurm",
 			"gsubmit --wrap \"srun hostname\" -n 4 -o out-%j.txt               # with sbatch's options: docs/formats.md lists them",
 			"gsubmit nvct create --input-file task.json --max-runtime PT4H     # a task of NVIDIA Cloud Tasks; see gsubmit nvct --help",
+			"sweep.py | gsubmit --ndjson         # a job for each line, thousands in a second",
 			"gsubmit --follow train.json        # and watch it: the queue, its start, its log",
 			"gsubmit --interactive shell.json   # and work in it: its terminal is yours",
 			"gsubmit --dry-run -A vision a.json # would it be accepted, when and where would it start?",

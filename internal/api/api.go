@@ -9,6 +9,7 @@ package api
 // Paths. Those with a {name} or {id} are patterns.
 const (
 	PathJobs      = "/v1/jobs"             // POST submit, GET list
+	PathJobsMany  = "/v1/submissions"      // POST submit many
 	PathJob       = "/v1/jobs/{id}"        // GET detail; ?wait=SECONDS&version=V long-polls for a change. PATCH its resources
 	PathJobLog    = "/v1/jobs/{id}/log"    // GET bytes; ?offset=&follow=&tail=&rank=&attempt=
 	PathJobAction = "/v1/actions/{action}" // POST cancel, hold, release, pause, resume

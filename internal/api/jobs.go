@@ -34,6 +34,32 @@ type SubmitResponse struct {
 	Repeated  bool       `json:"repeated,omitempty"`  // the idempotency key had been used: this is that job
 }
 
+// MaxSubmissions is how many jobs one request may submit.
+const MaxSubmissions = 250
+
+// SubmitManyRequest is the body of POST /v1/submissions.
+type SubmitManyRequest struct {
+	Jobs []KeyedSubmission `json:"jobs" doc:"at most 250. Each is taken or refused for itself, and those that are taken have numbers in this order"`
+}
+
+// KeyedSubmission is one of many submissions.
+type KeyedSubmission struct {
+	SubmitRequest
+	Key string `json:"key,omitempty" doc:"the job's Idempotency-Key"`
+}
+
+// SubmitManyResponse is its answer: a result for each job, in their order.
+type SubmitManyResponse struct {
+	Results []SubmitResult `json:"results"`
+}
+
+// SubmitResult is what became of one job: it is durable, or Error says why it is
+// not there, as the answer to POST /v1/jobs would.
+type SubmitResult struct {
+	Submitted *SubmitResponse `json:"submitted,omitempty"`
+	Error     *Error          `json:"error,omitempty"`
+}
+
 // Estimate is when and where a job would start by the current plan.
 type Estimate struct {
 	Now   bool      `json:"now"` // it would start at once

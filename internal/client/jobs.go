@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -22,6 +24,66 @@ func (c *Client) Submit(ctx context.Context, req *api.SubmitRequest, key string)
 	return answerOf[api.SubmitResponse](ctx, c, request{
 		method: http.MethodPost, path: api.PathJobs, in: req, repeat: true, header: map[string]string{api.HeaderIdempotencyKey: key},
 	})
+}
+
+// SubmitMany submits several jobs, MaxSubmissions at most, each of which is taken or
+// refused for itself: the results are in their order. Each without a key gets a fresh
+// one, and those for which the controller has no time yet are sent again as Retry
+// allows, for as long as some are taken meanwhile.
+func SubmitMany(ctx context.Context, c *Client, jobs []api.KeyedSubmission) ([]api.SubmitResult, error) {
+	results := make([]api.SubmitResult, len(jobs))
+	left := make([]int, len(jobs)) // indexes of jobs without a lasting answer
+	for i := range jobs {
+		jobs[i].Key = cmp.Or(jobs[i].Key, rand.Text())
+		left[i] = i
+	}
+	for before := len(left) + 1; 0 < len(left) && len(left) < before; {
+		before = len(left)
+		err := c.repeat(ctx, true, func() (err error) {
+			left, err = submitSome(ctx, c, many{jobs, results}, left)
+			return err
+		})
+		if e, _ := errors.AsType[*api.Error](err); err != nil && (e == nil || e != results[left[0]].Error) {
+			return results, err // of the request, and not of one of its jobs
+		}
+	}
+	return results, nil
+}
+
+// many are jobs, with what became of them.
+type many struct {
+	jobs    []api.KeyedSubmission
+	results []api.SubmitResult
+}
+
+// submitSome is one exchange for some of the jobs. It gives those that may be taken
+// later, and the error of the first.
+func submitSome(ctx context.Context, c *Client, m many, some []int) (left []int, err error) {
+	req := &api.SubmitManyRequest{}
+	for _, i := range some {
+		req.Jobs = append(req.Jobs, m.jobs[i])
+	}
+	resp, err := answerOf[api.SubmitManyResponse](ctx, c, request{method: http.MethodPost, path: api.PathJobsMany, in: req})
+	if e, _ := errors.AsType[*api.Error](err); e != nil && e.Code == api.CodeTooMany { // none of them was looked at
+		for _, i := range some {
+			m.results[i].Error = e
+		}
+	}
+	if err != nil {
+		return some, err
+	}
+	if len(resp.Results) != len(some) {
+		return some, fmt.Errorf("the controller at %s answered for %d of %d jobs", c.peer, len(resp.Results), len(some))
+	}
+	for k, i := range some {
+		m.results[i] = resp.Results[k]
+		if e := m.results[i].Error; e != nil && IsUnavailable(e) {
+			if left = append(left, i); err == nil {
+				err = e
+			}
+		}
+	}
+	return left, err
 }
 
 // JobFilter selects jobs; what is empty selects all. All includes those that

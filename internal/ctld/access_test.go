@@ -144,6 +144,7 @@ var matrix = map[string]struct {
 	want string
 }{
 	"POST /v1/jobs":                    {"/v1/jobs", `{"dryRun":true,"project":"lab","job":` + hushJob + `}`, "401 200 200 403 200 200 403 403 403"},
+	"POST /v1/submissions":             {"/v1/submissions", `{"jobs":[]}`, "401 400 400 400 400 400 403 403 403"},
 	"GET /v1/jobs":                     {"/v1/jobs?all=true", "", "401 200 200 200 200 200 403 403 403"},
 	"GET /v1/jobs/{id}":                {"/v1/jobs/1", "", "401 200 200 200 200 200 403 403 403"},
 	"PATCH /v1/jobs/{id}":              {"/v1/jobs/1", `{"cpus":1}`, "401 409 409 403 409 409 403 403 403"},

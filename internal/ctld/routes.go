@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"slices"
@@ -43,8 +44,7 @@ func (s *Server) routes() []route.Route {
 	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
-	return append(slices.Concat(asking(queries, convert.New(s.now)), entering(opened), s.logins(tokens), ofPage(tokens), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
-		route.JSON("POST "+api.PathJobs, access.ByUsers, submissions.Submit).Is("submit-job", "Submit a job"),
+	return append(slices.Concat(submitting(submissions), asking(queries, convert.New(s.now)), entering(opened), s.logins(tokens), ofPage(tokens), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
 		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
 		route.JSON("PATCH "+api.PathSecrets, access.ByUsers, actions.SetSecrets).Is("set-job-secrets", "Give a job new values of its secrets"),
@@ -94,6 +94,16 @@ func (s *Server) routes() []route.Route {
 		route.Described("GET /openapi-3.0.yaml", ""),
 		route.Plain("/", access.ByAnyone, "", nothingHere),
 	}...)
+}
+
+// submitting are for jobs that come in.
+func submitting(s *jobs.Submissions) []route.Route {
+	return []route.Route{
+		route.JSON("POST "+api.PathJobs, access.ByUsers, s.Submit).Is("submit-job", "Submit a job"),
+		route.Many("POST "+api.PathJobsMany, access.ByUsers, func(ctx context.Context, in *jobs.SubmitManyInput, each route.Each) (*api.SubmitManyResponse, error) {
+			return s.SubmitMany(ctx, in, each.Another, each.Fail)
+		}).Is("submit-jobs", "Submit several jobs, each of which is taken or refused for itself"),
+	}
 }
 
 // ofControllers are for those who run several.

@@ -40,6 +40,7 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+api.PathJobs, f.list)
 	mux.HandleFunc("POST "+api.PathJobs, f.post)
+	mux.HandleFunc("POST "+api.PathJobsMany, f.postMany)
 	mux.HandleFunc("GET "+api.PathJob, f.job)
 	mux.HandleFunc("GET "+api.PathJobLog, func(w http.ResponseWriter, r *http.Request) { f.Log(w, r) })
 	mux.HandleFunc("GET "+api.PathExplain, func(w http.ResponseWriter, r *http.Request) {
@@ -121,6 +122,19 @@ func (f *Fake) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	Answer(w, resp)
+}
+
+func (f *Fake) postMany(w http.ResponseWriter, r *http.Request) {
+	var req api.SubmitManyRequest
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		panic(err)
+	}
+	var out api.SubmitManyResponse
+	for _, one := range req.Jobs {
+		resp, e := f.Submit(&one.SubmitRequest, one.Key)
+		out.Results = append(out.Results, api.SubmitResult{Submitted: resp, Error: e})
+	}
+	Answer(w, out)
 }
 
 func (f *Fake) events(w http.ResponseWriter, r *http.Request) {

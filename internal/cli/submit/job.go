@@ -51,7 +51,7 @@ func (s *source) ready(ctx context.Context, a *cli.App, secrets map[string]strin
 		if j.name, data, err = s.text(a); err != nil {
 			return j, err
 		}
-		return s.fromFile(ctx, a, secrets, j.name, data)
+		return s.fromFile(s.surroundings(ctx, a, secrets), j.name, data)
 	}
 	if err == nil {
 		err = s.amend(&j, s.surroundings(ctx, a, secrets))
@@ -96,8 +96,7 @@ func (s *source) surroundings(ctx context.Context, a *cli.App, secrets map[strin
 
 // fromFile makes a job of a file. A script takes arguments, and options as
 // sbatch has them.
-func (s *source) fromFile(ctx context.Context, a *cli.App, secrets map[string]string, name string, data []byte) (j ready, err error) {
-	here := s.surroundings(ctx, a, secrets)
+func (s *source) fromFile(here importer.Options, name string, data []byte) (j ready, err error) {
 	script := isScript(data, here.Format)
 	if here.Args = s.overrides.Command; len(here.Args) > 0 && !script && !importer.TakesArguments(data, here.Format) {
 		return j, exit.Usagef("there is a job file, %s, and a command behind --: only a script or a task of dstack takes arguments there", s.file)

@@ -20,6 +20,9 @@ import (
 // send hands jobs to the controller, which may refuse some, and tells the
 // numbers of the others.
 func (o *flags) send(ctx context.Context, a *cli.App, jobs []ready) (numbers []string, failed error) {
+	if len(jobs) > 1 && !o.DryRun {
+		return o.sendMany(ctx, a, &batch{key: cmp.Or(o.IdempotencyKey, rand.Text())}, jobs)
+	}
 	for i, j := range jobs {
 		resp, err := o.sendOne(ctx, a, j)
 		if err != nil {
@@ -30,13 +33,11 @@ func (o *flags) send(ctx context.Context, a *cli.App, jobs []ready) (numbers []s
 			failed = &exit.Error{Code: exit.Code(err)}
 			continue
 		}
-		resp.Notes = mergeNotes(j.sub.Notes, resp.Notes)
 		if o.DryRun {
+			resp.Notes = mergeNotes(j.sub.Notes, resp.Notes)
 			err = printDryRun(a, resp)
 		} else {
-			held := *o
-			held.Hold = o.Hold || j.sub.Hold
-			err = held.printSubmitted(a, resp, j.sub.Spec.Name)
+			err = o.submitted(a, j, resp)
 			numbers = append(numbers, strconv.FormatUint(uint64(resp.Number), 10))
 		}
 		if err != nil {
@@ -46,14 +47,27 @@ func (o *flags) send(ctx context.Context, a *cli.App, jobs []ready) (numbers []s
 	return numbers, failed
 }
 
+// submitted tells of a job that the controller has taken.
+func (o *flags) submitted(a *cli.App, j ready, resp *api.SubmitResponse) error {
+	resp.Notes = mergeNotes(j.sub.Notes, resp.Notes)
+	held := *o
+	held.Hold = o.Hold || j.sub.Hold
+	return held.printSubmitted(a, resp, j.sub.Spec.Name)
+}
+
+// request is what a job is submitted with.
+func (o *flags) request(j ready) api.SubmitRequest {
+	return api.SubmitRequest{Job: j.doc, Project: o.Project, Hold: o.Hold || j.sub.Hold, DryRun: o.DryRun, Interactive: o.Interactive, Dependency: o.Dependency}
+}
+
 // sendOne submits one job. Where the request has gone out and no answer says what came of
 // it, the error has the key by which it can be asked for.
 func (o *flags) sendOne(ctx context.Context, a *cli.App, j ready) (*api.SubmitResponse, error) {
-	req := &api.SubmitRequest{Job: j.doc, Project: o.Project, Hold: o.Hold || j.sub.Hold, DryRun: o.DryRun, Interactive: o.Interactive, Dependency: o.Dependency}
+	req := o.request(j)
 	key := cmp.Or(o.IdempotencyKey, rand.Text())
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
-	resp, err := a.Client.Submit(ctx, req, key)
+	resp, err := a.Client.Submit(ctx, &req, key)
 	if err == nil {
 		return resp, nil
 	}

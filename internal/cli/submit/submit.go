@@ -43,6 +43,7 @@ type Submit struct {
 	With   []string `sep:"none" placeholder:"FILE" help:"A file beside a Kubernetes job, with its config maps and secrets. May be repeated."`
 	Wrap   string   `placeholder:"COMMAND" help:"Submit a batch script of this shell command, as sbatch does."`
 	Again  string   `placeholder:"JOB" help:"Submit what a job was submitted as once more, with the very directory that it brought along. Values of its secrets are not kept: give them again."`
+	NDJSON bool     `name:"ndjson" help:"Each line of the files is a job of its own, as JSON of any known format. They are submitted as they are read, and a line that is refused keeps no other one out."`
 	flags
 	importer.Overrides // win over the file; with a command behind -- they are the whole job
 	dashes             bool
@@ -67,6 +68,9 @@ func (o *Submit) Run(ctx context.Context, a *cli.App) error {
 	var all []*source
 	for _, file := range files {
 		all = append(all, &source{file: file, wrap: o.Wrap, again: o.Again, format: importer.Format(o.Format), with: o.With, overrides: o.Overrides, alone: alone})
+	}
+	if o.NDJSON {
+		return o.submitLines(ctx, a, all)
 	}
 	return o.submit(ctx, a, all...)
 }
@@ -106,14 +110,16 @@ func (o *flags) submit(ctx context.Context, a *cli.App, all ...*source) error {
 		return convert(a, jobs[0].sub)
 	}
 	for i := range jobs {
-		if err := jobs[i].addSecrets(secrets); err != nil {
-			return err
-		}
-		if err := jobs[i].bring(ctx, a, o, all[i].file); err != nil {
+		if err := jobs[i].complete(ctx, a, o, completing{all[i].file, secrets}); err != nil {
 			return err
 		}
 	}
 	numbers, err := o.send(ctx, a, jobs)
+	return o.then(ctx, a, numbers, err)
+}
+
+// then does with jobs that were submitted what the flags say.
+func (o *flags) then(ctx context.Context, a *cli.App, numbers []string, err error) error {
 	a.Client.Retry = client.Retry{} // what follows has its own patience
 	switch {
 	case len(numbers) == 0:
@@ -155,8 +161,8 @@ func (o *flags) check(all []*source) error {
 		return err
 	}
 	switch {
-	case len(all) > 1 && (o.Interactive || o.Follow || o.Convert || o.IdempotencyKey != ""):
-		return exit.Usagef("--interactive, --follow, --convert and --idempotency-key are for one job: give one file (arguments of a script come behind --)")
+	case len(all) > 1 && (o.Interactive || o.Follow || o.Convert):
+		return exit.Usagef("--interactive, --follow and --convert are for one job: give one file (arguments of a script come behind --)")
 	case len(all) > 1 && len(src.overrides.Command) > 0:
 		return exit.Usagef("there are several files and arguments behind --: give one script")
 	case !o.Interactive:
@@ -169,6 +175,20 @@ func (o *flags) check(all []*source) error {
 		return exit.Usagef("--interactive is not part of the document: write \"gbatch\": {\"terminal\": true} into it")
 	}
 	return nil
+}
+
+// completing is what a job is completed with.
+type completing struct {
+	file    string
+	secrets map[string]string
+}
+
+// complete adds the values of secrets and what the job brings along.
+func (j *ready) complete(ctx context.Context, a *cli.App, o *flags, with completing) error {
+	if err := j.addSecrets(with.secrets); err != nil {
+		return err
+	}
+	return j.bring(ctx, a, o, with.file)
 }
 
 // addSecrets adds the values of secrets and checks that none is missing.

@@ -15,11 +15,11 @@ import (
 // jobs that it names left the table in between.
 const submitTries = 3
 
-// doSubmit has a job submitted, with what history knows of the jobs that it
-// waits for.
-func (s *Submissions) doSubmit(ctx context.Context, ev control.Submit) (a control.Submitted, err error) {
+// untilKnown is what the loop says of a submission, which may ask first for what
+// history knows of the jobs that it waits for.
+func (s *Submissions) untilKnown(ctx context.Context, ev control.Submit, taken func() (control.Submitted, error)) (control.Submitted, error) {
 	for range submitTries {
-		a, err = loop.Do(ctx, s.Loop, ev)
+		a, err := taken()
 		s.Meters.Submission(a, err)
 		if err != nil || len(a.Past) == 0 {
 			return a, err
@@ -27,8 +27,9 @@ func (s *Submissions) doSubmit(ctx context.Context, ev control.Submit) (a contro
 		if ev.Past, err = s.named(a.Past); err != nil {
 			return a, err
 		}
+		taken = loop.Begin(ctx, s.Loop, ev)
 	}
-	return a, loop.ErrBusy
+	return control.Submitted{}, loop.ErrBusy
 }
 
 // named is what history knows of jobs; nil for those that it does not know.

@@ -44,49 +44,68 @@ var keySpace = uuid.MustParse("5f2a9c1e-7d0b-4b57-9a39-62b1c5f0d3a4")
 
 // Submit puts a job into the queue, or says what would become of it.
 func (s *Submissions) Submit(ctx context.Context, in *SubmitInput) (*api.SubmitResponse, error) {
-	id := access.Caller(ctx)
-	sub, err := job.Parse(in.Body.Job)
+	w, err := s.work(access.Caller(ctx), in)
+	if err != nil || w.done {
+		return &w.out, err
+	}
+	a, err := s.untilKnown(ctx, w.ev, loop.Begin(ctx, s.Loop, w.ev))
 	if err != nil {
 		return nil, err
 	}
+	return s.answer(ctx, in, w, a)
+}
+
+// work is a submission that was checked, up to what the loop decides.
+type work struct {
+	sub  job.Submission
+	ev   control.Submit
+	out  api.SubmitResponse
+	done bool // out is the answer: it had been submitted before
+}
+
+func (s *Submissions) work(id access.Identity, in *SubmitInput) (w *work, err error) {
+	w = &work{}
+	if w.sub, err = job.Parse(in.Body.Job); err != nil {
+		return w, err
+	}
+	spec := &w.sub.Spec
 	if in.Body.Interactive {
-		if err := sub.Spec.MakeInteractive(); err != nil {
-			return nil, err
+		if err := spec.MakeInteractive(); err != nil {
+			return w, err
 		}
 	}
-	if err := s.Conf().ResolveTables(&sub.Spec); err != nil {
-		return nil, err
+	if err := s.Conf().ResolveTables(spec); err != nil {
+		return w, err
 	}
-	sub.Notes = append(sub.Notes, dropForeign(s.Loop.View(), &sub.Spec)...)
-	sub.Notes = append(sub.Notes, takeShare(s.Loop.View(), &sub.Spec)...)
-	if err := s.checkTrees(id.User, in.Body.DryRun, &sub.Spec); err != nil {
-		return nil, err
+	w.sub.Notes = append(w.sub.Notes, dropForeign(s.Loop.View(), spec)...)
+	w.sub.Notes = append(w.sub.Notes, takeShare(s.Loop.View(), spec)...)
+	if err := s.checkTrees(id.User, in.Body.DryRun, spec); err != nil {
+		return w, err
 	}
-	if err := setDependencies(&sub.Spec, in.Body.Dependency); err != nil {
-		return nil, err
+	if err := setDependencies(spec, in.Body.Dependency); err != nil {
+		return w, err
 	}
-	ev, err := s.submitEvent(id, in, &sub)
-	if err != nil {
-		return nil, err
+	if w.ev, err = s.submitEvent(id, in, &w.sub); err != nil {
+		return w, err
 	}
-	out := api.SubmitResponse{Project: ev.Project}
-	for _, n := range sub.Notes {
-		out.Notes = append(out.Notes, api.Note{Path: n.Path, Message: n.Message})
+	w.out.Project = w.ev.Project
+	for _, n := range w.sub.Notes {
+		w.out.Notes = append(w.out.Notes, api.Note{Path: n.Path, Message: n.Message})
 	}
-	out.Notes = append(out.Notes, s.siteNotes(&sub.Spec)...)
-	if done, err := s.repeated(in, ev, &out); done || err != nil {
-		return &out, err
-	}
-	a, err := s.doSubmit(ctx, ev)
-	if err != nil {
-		return nil, err
-	}
+	w.out.Notes = append(w.out.Notes, s.siteNotes(spec)...)
+	w.done, err = s.repeated(in, w.ev, &w.out)
+	return w, err
+}
+
+// answer says what became of a submission.
+func (s *Submissions) answer(ctx context.Context, in *SubmitInput, w *work, a control.Submitted) (*api.SubmitResponse, error) {
+	out, ev := w.out, w.ev
 	out.Notes = append(out.Notes, budgetNote(a.Budget)...)
 	for _, why := range a.Left {
 		out.Notes = append(out.Notes, api.Note{Path: "gbatch.partitions", Message: why})
 	}
 	if in.Body.DryRun {
-		return s.dryRun(ctx, out, &sub, ev, a)
+		return s.dryRun(ctx, out, &w.sub, ev, a)
 	}
 	if a.Repeated {
 		if err := s.sameDocument(a.Number, ev.Document); err != nil {

@@ -121,8 +121,18 @@ func Order[A any](ctx context.Context, l *Loop, ev control.Event[A], records ...
 	return Settle(ctx, l, ev, NoteOf(ctx), records...)
 }
 
-func sendEvent[A any](ctx context.Context, l *Loop, ev control.Event[A], r request) (none A, err error) {
-	var answer A
+func sendEvent[A any](ctx context.Context, l *Loop, ev control.Event[A], r request) (A, error) {
+	return begin(ctx, l, ev, r)()
+}
+
+// Begin is Do, and answers later: events of one user that were begun one after the
+// other are applied in that order, with as few commits as the turns allow.
+func Begin[A any](ctx context.Context, l *Loop, ev control.Event[A]) (wait func() (A, error)) {
+	return begin(ctx, l, ev, request{note: NoteOf(ctx)})
+}
+
+func begin[A any](ctx context.Context, l *Loop, ev control.Event[A], r request) (wait func() (A, error)) {
+	var answer, none A
 	var refusal *state.Refusal
 	r.cost = costOf(ev)
 	_, r.submit = any(ev).(control.Submit)
@@ -132,13 +142,16 @@ func sendEvent[A any](ctx context.Context, l *Loop, ev control.Event[A], r reque
 		answer, refusal, eff = control.Apply(c, now, ev)
 		return applied{eff, refusal, func() control.Audit { return control.AuditOf(ev, answer, refusal) }}
 	}
-	if err := l.send(ctx, r); err != nil {
-		return none, err // and whether it was applied is not known
+	answered := l.post(ctx, r)
+	return func() (A, error) {
+		if err := answered(); err != nil {
+			return none, err // and whether it was applied is not known
+		}
+		if refusal != nil {
+			return none, refusal
+		}
+		return answer, nil
 	}
-	if refusal != nil {
-		return none, refusal
-	}
-	return answer, nil
 }
 
 // Ask runs f in the loop, between turns. It must be quick and change nothing.
@@ -159,16 +172,21 @@ func (l *Loop) Ask(ctx context.Context, f func(*control.Controller, sched.Time))
 	return err
 }
 
-func (l *Loop) send(ctx context.Context, r request) error {
+func (l *Loop) send(ctx context.Context, r request) error { return l.post(ctx, r)() }
+
+// post lets a request wait for its turn, and gives what waits for its answer.
+func (l *Loop) post(ctx context.Context, r request) (answered func() error) {
 	r.reply = make(chan error, 1)
 	l.inbox.put(userOf(ctx), r.cost, r)
-	select {
-	case err := <-r.reply:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-l.ended:
-		return errStopped
+	return func() error {
+		select {
+		case err := <-r.reply:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.ended:
+			return errStopped
+		}
 	}
 }
 

@@ -59,8 +59,7 @@ func (c *callers) enter(id access.Identity, method string, kind answerKind, caps
 		}
 	}
 	if wait = rate.Take(time.Now(), id.User, perSecond, cost); wait > 0 {
-		return nil, wait, api.Errorf(api.CodeTooMany, "%s asks more often than %d times a second (limits.perUser.%s)", id.User, perSecond, key).
-			WithHint("try again in a moment; a stream of events, or gqueue wait, tells of changes without asking again")
+		return nil, wait, tooOften(id, perSecond, key)
 	}
 	*n++
 	if c.open == nil {
@@ -74,6 +73,24 @@ func (c *callers) enter(id access.Identity, method string, kind answerKind, caps
 			delete(c.open, id.User)
 		}
 	}, 0, nil
+}
+
+func tooOften(id access.Identity, perSecond int64, key string) *api.Error {
+	return api.Errorf(api.CodeTooMany, "%s asks more often than %d times a second (limits.perUser.%s)", id.User, perSecond, key).
+		WithHint("try again in a moment; a stream of events, or gqueue wait, tells of changes without asking again")
+}
+
+// another counts one more change that a request makes, as if it had come alone.
+func (c *callers) another(id access.Identity, caps Caps) *api.Error {
+	if id.Operator() {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changes.Take(time.Now(), id.User, caps.Changes, 1) > 0 {
+		return tooOften(id, caps.Changes, "changesPerSecond")
+	}
+	return nil
 }
 
 // seconds is a wait as Retry-After has it.

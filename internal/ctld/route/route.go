@@ -70,6 +70,31 @@ func JSON[I, T any](pattern string, who access.Level, h func(context.Context, *I
 	}}
 }
 
+// Each does for each of several changes that one request makes what is done for a
+// request.
+type Each struct {
+	Another func() *api.Error      // counts one more, but the first; an error: that user makes too many
+	Fail    func(error) *api.Error // says an error as an answer, and notes who was refused what
+}
+
+// Many is JSON for a handler of several changes, which are taken or refused each
+// for itself.
+func Many[I, T any](pattern string, who access.Level, h func(context.Context, *I, Each) (*T, error)) Route {
+	return Route{Pattern: pattern, Who: who, serve: func(a huma.API, g *Guard, r *Route) {
+		huma.Register(a, r.operation(), func(ctx context.Context, in *I) (*body[T], error) {
+			id := access.Caller(ctx)
+			out, err := h(ctx, in, Each{
+				Another: func() *api.Error { return g.callers.another(id, g.Caps(id.User)) },
+				Fail:    func(err error) *api.Error { return g.fail(ctx, r, err) },
+			})
+			if err != nil {
+				return nil, g.fail(ctx, r, err)
+			}
+			return &body[T]{*out}, nil
+		})
+	}}
+}
+
 // Done is a route that answers only that it is done.
 func Done[I any](pattern string, who access.Level, h func(context.Context, *I) error) Route {
 	return Route{Pattern: pattern, Who: who, serve: func(a huma.API, g *Guard, r *Route) {

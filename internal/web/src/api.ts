@@ -575,6 +575,16 @@ export type JoinResponse = {
   certificate: string
 }
 
+export type KeyedSubmission = {
+  dependency?: string
+  dryRun?: boolean
+  hold?: boolean
+  interactive?: boolean
+  job: unknown
+  key?: string
+  project?: string
+}
+
 export type Launch = {
   cpusPerTask?: number
   directory?: string
@@ -1313,6 +1323,14 @@ export type StreamRequest = {
   uuid?: string
 }
 
+export type SubmitManyRequest = {
+  jobs: Array<KeyedSubmission> | null
+}
+
+export type SubmitManyResponse = {
+  results: Array<SubmitResult> | null
+}
+
 export type SubmitRequest = {
   dependency?: string
   dryRun?: boolean
@@ -1331,6 +1349,11 @@ export type SubmitResponse = {
   repeated?: boolean
   state?: string
   uuid?: string
+}
+
+export type SubmitResult = {
+  error?: Error
+  submitted?: SubmitResponse
 }
 
 export type SyncRequest = {

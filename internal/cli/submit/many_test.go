@@ -1,0 +1,119 @@
+package submit
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/api"
+	"gbatch/internal/cli/clitest"
+	"gbatch/internal/cli/exit"
+	"gbatch/internal/job"
+)
+
+// jobLine is a job in one line.
+func jobLine(name string) string {
+	return fmt.Sprintf(`{"name":%q,"request":{"resources":{"gpus":0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"debian","command":"true"}}}`, name)
+}
+
+// manyServer takes jobs but those that are called denied, once for each key.
+func manyServer(keys *[]string) *clitest.Fake {
+	taken := map[string]job.Number{}
+	return &clitest.Fake{Submit: func(r *api.SubmitRequest, key string) (*api.SubmitResponse, *api.Error) {
+		if strings.Contains(string(r.Job), "denied") {
+			return nil, api.Errorf(api.CodeDenied, "there is no such project")
+		}
+		*keys = append(*keys, key)
+		n, again := taken[key]
+		if !again {
+			n = job.Number(len(taken) + 1)
+			taken[key] = n
+		}
+		return &api.SubmitResponse{Number: n, State: job.Queued, Repeated: again}, nil
+	}}
+}
+
+// TestLines: each line is a job of its own, a wrong or refused one is told by its
+// place and keeps no other one out, and the same command with the same key gives the
+// same jobs.
+func TestLines(t *testing.T) {
+	var keys []string
+	fake := manyServer(&keys)
+	b := clitest.Start(t, fake)
+	text := jobLine("a") + "\n\n" + `{"request":{}}` + "\n" + jobLine("denied") + "\n" + jobLine("b")
+	for range 2 {
+		b.Out.Reset()
+		b.Err.Reset()
+		b.App.In = strings.NewReader(text)
+		err := (&Submit{NDJSON: true, flags: flags{IdempotencyKey: "k"}}).Run(t.Context(), b.App)
+		if exit.Code(err) != exit.Denied {
+			t.Errorf("code %d: %v", exit.Code(err), err)
+		}
+		if diff := cmp.Diff("1\n2\n", b.Out.String()); diff != "" {
+			t.Errorf("numbers (-want +got):\n%s", diff)
+		}
+		for _, want := range []string{"standard input:3: request.", "standard input:4: there is no such project"} {
+			if !strings.Contains(b.Err.String(), want) {
+				t.Errorf("%q is not said:\n%s", want, b.Err.String())
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"k.1", "k.3", "k.1", "k.3"}, keys); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+// TestManyInFewRequests: what comes together goes out together, files as lines.
+func TestManyInFewRequests(t *testing.T) {
+	var keys []string
+	fake := manyServer(&keys)
+	b := clitest.Start(t, fake)
+	dir := t.TempDir()
+	var files []string
+	var text strings.Builder
+	for i := range 2*api.MaxSubmissions + 1 {
+		text.WriteString(jobLine(fmt.Sprint("j", i)) + "\n")
+		if i < 3 {
+			files = append(files, filepath.Join(dir, fmt.Sprint(i)))
+			if err := os.WriteFile(files[i], []byte(jobLine("f")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := (&Submit{Files: files}).Run(t.Context(), b.App); err != nil {
+		t.Fatal(err)
+	}
+	b.App.In = strings.NewReader(text.String())
+	if err := (&Submit{NDJSON: true}).Run(t.Context(), b.App); err != nil {
+		t.Fatal(err)
+	}
+	if want := 3 + 2*api.MaxSubmissions + 1; len(keys) != want || strings.Count(b.Out.String(), "\n") != want {
+		t.Errorf("%d jobs came, %d numbers were told, of %d", len(keys), strings.Count(b.Out.String(), "\n"), want)
+	}
+	post := "POST " + api.PathJobsMany
+	if diff := cmp.Diff([]string{post, post, post, post}, fake.Seen); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// TestLinesBroken: where an answer is lost, the key is told by which the same command
+// finishes its work.
+func TestLinesBroken(t *testing.T) {
+	b := clitest.Start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	b.App.In = strings.NewReader(jobLine("a") + "\n" + jobLine("b") + "\n")
+	err := (&Submit{NDJSON: true, flags: flags{IdempotencyKey: "k"}}).Run(t.Context(), b.App)
+	if exit.Code(err) != exit.Unreachable || !strings.Contains(fmt.Sprint(err), "--idempotency-key k submits") {
+		t.Errorf("code %d: %v", exit.Code(err), err)
+	}
+	for _, wrong := range []Submit{{flags: flags{Follow: true}}, {flags: flags{DryRun: true}}, {Wrap: "true"}} {
+		wrong.NDJSON = true
+		if err := wrong.Run(t.Context(), b.App); exit.Code(err) != exit.Usage {
+			t.Errorf("%+v: %v", wrong.flags, err)
+		}
+	}
+}
