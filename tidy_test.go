@@ -31,7 +31,7 @@ var below = map[string][]string{
 	"accounting":          {},
 	"deploy":              {},
 	"cgroups":             {},
-	"sched":               {"accounting", "sched/fixed", "sched/nodes", "sched/spec", "sched/words"},
+	"sched":               {"accounting", "sched/due", "sched/fixed", "sched/licenses", "sched/nodes", "sched/predict", "sched/spec", "sched/words"},
 	"oci/ref":             {},
 	"oci/image":           {"oci/image/socket", "oci/image/unpack", "oci/ref"},
 	"oci/image/socket":    {},
@@ -56,7 +56,7 @@ var below = map[string][]string{
 	"internal/control/array":   {"sched", "internal/job", "internal/state"},
 	"internal/control/depend":  {"sched", "internal/job", "internal/state"},
 	"internal/control/ahead":   {"sched", "internal/job", "internal/node", "internal/state"},
-	"internal/control/ask":     {"sched", "internal/control/need", "internal/control/partition", "internal/job", "internal/state"},
+	"internal/control/ask":     {"sched", "sched/words", "internal/control/need", "internal/control/partition", "internal/job", "internal/state"},
 	"internal/control/fit":     {"sched", "sched/words", "internal/control/picture", "internal/job", "internal/node", "internal/state"},
 	"internal/control/reboot":  {"sched", "internal/job", "internal/node", "internal/state"},
 	"internal/control/idle":    {"sched", "internal/job", "internal/state"},
@@ -190,19 +190,19 @@ var below = map[string][]string{
 	"sched/nodes":                               {"sched/spec", "sched/words"},
 	"sched/predict":                             {"sched/fixed", "sched/spec"},
 	"sched/spec":                                {},
-	"sched/words":                               {"sched/spec"},
-	"internal/cli/exit":                         {"internal/client", "internal/api", "internal/job"},
-	"internal/cli/human":                        {},
-	"internal/cli/table":                        {"internal/cli/exit", "internal/cli/human"},
-	"internal/cli/jobs":                         {"internal/cli/exit", "internal/cli/human", "internal/cli/table", "internal/api", "internal/job"},
-	"internal/cli/clitest":                      {"internal/cli", "internal/client", "internal/api", "internal/job", "internal/node"},
-	"internal/cli/manpage":                      {},
-	"internal/cli/manual":                       {"internal/cli/manpage", "internal/document"},
-	"internal/cli/watch":                        {"internal/cli", "internal/cli/exit", "internal/client", "internal/api"},
-	"internal/cli/login":                        {"internal/cli/secret", "internal/client", "internal/api"},
-	"internal/cli/secret":                       {"internal/cli/exit", "internal/job"},
-	"internal/cli/follow":                       slices.Concat(command, []string{"internal/cli/watch", "internal/node"}),
-	"internal/cli/exec":                         slices.Concat(command, []string{"internal/cli/attach", "internal/cli/ssh", "internal/cli/watch"}), "internal/cli/attach": slices.Concat(command, []string{"internal/cli/follow", "internal/cli/watch"}),
+	"sched/due":                                 {"sched/spec"}, "sched/licenses": {"sched/spec", "sched/words"}, "sched/words": {"sched/spec"},
+	"internal/cli/exit":    {"internal/client", "internal/api", "internal/job"},
+	"internal/cli/human":   {},
+	"internal/cli/table":   {"internal/cli/exit", "internal/cli/human"},
+	"internal/cli/jobs":    {"internal/cli/exit", "internal/cli/human", "internal/cli/table", "internal/api", "internal/job"},
+	"internal/cli/clitest": {"internal/cli", "internal/client", "internal/api", "internal/job", "internal/node"},
+	"internal/cli/manpage": {},
+	"internal/cli/manual":  {"internal/cli/manpage", "internal/document"},
+	"internal/cli/watch":   {"internal/cli", "internal/cli/exit", "internal/client", "internal/api"},
+	"internal/cli/login":   {"internal/cli/secret", "internal/client", "internal/api"},
+	"internal/cli/secret":  {"internal/cli/exit", "internal/job"},
+	"internal/cli/follow":  slices.Concat(command, []string{"internal/cli/watch", "internal/node"}),
+	"internal/cli/exec":    slices.Concat(command, []string{"internal/cli/attach", "internal/cli/ssh", "internal/cli/watch"}), "internal/cli/attach": slices.Concat(command, []string{"internal/cli/follow", "internal/cli/watch"}),
 	"internal/cli/save":       slices.Concat(command, []string{"oci/ref"}),
 	"internal/cli/ssh":        {"internal/cli", "internal/client", "internal/api"},
 	"internal/cli/logs":       slices.Concat(command, []string{"internal/cli/follow", "internal/cli/named", "internal/cli/watch"}),
@@ -244,7 +244,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "internal/control/quota", "internal/ctld/fair"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

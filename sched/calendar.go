@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"gbatch/sched/licenses"
 	"gbatch/sched/nodes"
+	"gbatch/sched/predict"
 	"gbatch/sched/spec"
 )
 
@@ -15,10 +17,11 @@ type calendar struct {
 	now    Time
 	exact  bool // the use of each GPU is kept, though none is shared
 
-	lines  []timeline    // by node.no
-	lined  []*nodes.Node // with a timeline
-	halted []*nodes.Run  // marked as being ended, to be unmarked
-	ends   []ending      // see project
+	lines    []timeline    // by node.no
+	lined    []*nodes.Node // with a timeline
+	halted   []*nodes.Run  // marked as being ended, to be unmarked
+	ends     []ending      // see project
+	licenses licenses.Book
 }
 
 // close takes the marks off, and what is planned.
@@ -124,6 +127,24 @@ func (cal *calendar) earliestOn(n *nodes.Node, kind *jobKind, from Time) Time {
 	return Never
 }
 
+// licensed is the first time, from the one given, at which all licences of the kind are
+// to be had for its whole run time; Never if there is none.
+func (cal *calendar) licensed(kind *jobKind, from Time) Time {
+	return cal.licenses.Earliest(kind.Shape.Licenses, from, kind.predicted)
+}
+
+// lacking is why licences keep a kind from starting now; its code is empty where they do
+// not.
+func (cal *calendar) lacking(kind *jobKind) (b blocked) {
+	text, never := cal.licenses.Lacking(kind.Shape.Licenses, kind.predicted)
+	if b.never = text; never {
+		b.code = CodeNever
+	} else if text != "" {
+		b.code = CodeLicenses
+	}
+	return b
+}
+
 func (cal *calendar) halt(jobs ...*nodes.Run) {
 	for _, run := range jobs {
 		run.Halting = true
@@ -141,6 +162,9 @@ func (cal *calendar) unhalt(from int) {
 }
 
 func (cal *calendar) relineAll(run *nodes.Run) {
+	if len(run.Shape.Licenses) > 0 {
+		cal.licenses.Forget()
+	}
 	for _, rank := range run.Held {
 		cal.reline(rank.Node)
 	}
@@ -151,7 +175,7 @@ func (cal *calendar) relineAll(run *nodes.Run) {
 func (cal *calendar) expectedEnd(run *nodes.Run) Time {
 	end := run.End
 	if p := run.Job.Predicted; p > 0 && cal.policy.PlansByPrediction() {
-		end = min(end, run.Start+lengthened(p, cal.now-run.Start))
+		end = min(end, run.Start+predict.Lengthened(p, cal.now-run.Start))
 	}
 	if run.Halting {
 		end = min(end, cal.now+cal.policy.HaltGrace)
@@ -160,19 +184,4 @@ func (cal *calendar) expectedEnd(run *nodes.Run) Time {
 		end = cal.now + max(cal.policy.HaltGrace, 1)
 	}
 	return end
-}
-
-// corrections lengthen a predicted run time each time that it is exceeded
-// (Tsafrir et al. 2007).
-var corrections = []Time{Minute, 5 * Minute, 15 * Minute, 30 * Minute, Hour, 2 * Hour, 5 * Hour, 10 * Hour, 20 * Hour, 50 * Hour, 100 * Hour}
-
-// lengthened is the prediction that holds after a job ran for so long.
-func lengthened(predicted, ran Time) Time {
-	for i := 0; predicted <= ran; i++ {
-		predicted += corrections[min(i, len(corrections)-1)]
-		if i > 1000 {
-			return ran + corrections[len(corrections)-1]
-		}
-	}
-	return predicted
 }

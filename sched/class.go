@@ -13,7 +13,8 @@ type classKey struct {
 	shape                    *nodes.Shape
 	account                  *account
 	extra                    *extra
-	limit, minRun, predicted Time
+	limit, limitMin          Time
+	minRun, predicted        Time
 	priority                 int
 	interactive, restartable bool
 }
@@ -148,7 +149,7 @@ func (c *class) find(e *entry) int {
 func (s *State) classOf(j *Job) *class {
 	key := classKey{
 		shape: s.index.Intern(j.Shape), account: s.accountOf(j), extra: s.extraOf(j),
-		limit: j.Limit, minRun: j.MinRun, predicted: j.Predicted, priority: j.Priority,
+		limit: j.Limit, limitMin: j.LimitMin, minRun: j.MinRun, predicted: j.Predicted, priority: j.Priority,
 		interactive: j.Interactive, restartable: j.Restartable,
 	}
 	h := maphash.Comparable(s.seed, key)

@@ -3,6 +3,8 @@ package sched
 import (
 	"cmp"
 	"slices"
+
+	"gbatch/sched/due"
 )
 
 // Decide plans one round: which waiting jobs start now, which get a place in
@@ -19,7 +21,7 @@ func (r *round) run(last []Reservation) {
 	r.stats.Waiting, r.stats.Running = len(r.s.waiting), len(r.s.running)
 	r.stats.Classes, r.stats.Kinds = r.s.classCount, len(r.s.kindList)
 	r.plan.classReasons, r.plan.kindReasons = map[uint64]waitReason{}, map[uint64]waitReason{}
-	r.wake(r.s.due.until(r.now, r.s.counts, func(d due) { r.expire(d.id) }))
+	r.wake(r.s.due.Until(r.now, r.s.counts, func(d due.Moment) { r.expire(d.Job) }))
 	r.usage.countTime(r.s)
 	r.keep(last)
 	r.fill()
@@ -48,7 +50,7 @@ func (r *round) step() bool {
 	}
 	r.release(e.id)
 	if !q.blocked || r.promises != nil {
-		if spots := r.findNew(kind); spots != nil {
+		if kind, spots := r.findAny(kind); spots != nil {
 			if kind.Shape.Whole() {
 				if hit, over := r.usage.overLimitWith(c, kind.milliAt(spots)); over {
 					r.overtake(q, c, e, hit)
@@ -111,29 +113,28 @@ func (r *round) depth() int {
 }
 
 func (r *round) begin(kind *jobKind, c *class, e *entry, spots []spot) {
-	r.plan.Starts = append(r.plan.Starts, Start{Job: e.id, Ranks: kind.allocations(spots), Partition: kind.partitionAt(spots), Backfilled: r.reserved > 0, Until: r.ranking.until(e)})
-	r.start(c, e, spots)
+	r.plan.Starts = append(r.plan.Starts, Start{Job: e.id, Ranks: kind.allocations(spots), Limit: kind.granted(c), Partition: kind.partitionAt(spots), Backfilled: r.reserved > 0, Until: r.ranking.until(e)})
+	r.start(kind, c, e, spots)
 	r.queue.advance(r)
 }
 
 // reserve plans the job for the earliest time at which there is room.
 func (r *round) reserve(q *kindQueue, c *class, e *entry) {
-	kind := q.jobKind
-	at, spots := r.earliest(kind, r.now)
-	if halts := r.preempt(kind, e, at, spots != nil); len(halts) > 0 {
+	p := r.soonest(e, r.now)
+	if halts := r.preempt(q.jobKind, e, p.at, p.spots != nil); len(halts) > 0 {
 		r.plan.Halts = append(r.plan.Halts, halts...)
-		at, spots = r.earliest(kind, r.now)
+		p = r.soonest(e, r.now)
 	}
 	if _, ok := r.plan.classReasons[c.id]; !ok {
 		r.plan.classReasons[c.id] = waitReason{code: q.why.code, head: e.id, why: q.why}
 	}
-	if spots == nil { // nothing that is known will make room: a drained node, or a window without end
+	if p.spots == nil { // nothing that is known will make room: a drained node, or a window without end
 		r.giveUp(q, e)
 		return
 	}
 	r.reserved++
-	r.wake(at)
-	r.book(placing{e, at, spots})
+	r.wake(p.at)
+	r.book(p)
 	r.queue.advance(r)
 	if r.reserved == r.depth() {
 		r.queue.candidates(r)

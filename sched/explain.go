@@ -15,6 +15,7 @@ type Estimate struct {
 	AtLeast bool         `json:"atLeast"` // more jobs are before it than were planned: not before At
 	At      Time         `json:"at"`
 	Ranks   []Allocation `json:"ranks,omitempty"` // where
+	Limit   Time         `json:"limit,omitempty"` // as of Start
 	Reasons []Reason     `json:"reasons,omitempty"`
 }
 
@@ -151,12 +152,12 @@ func (ex *explainer) estimate(e *entry) Estimate {
 	kind := e.class.kind
 	for _, st := range ex.plan.Starts {
 		if st.Job == e.id {
-			return Estimate{Now: true, Known: true, At: ex.now, Ranks: st.Ranks}
+			return Estimate{Now: true, Known: true, At: ex.now, Ranks: st.Ranks, Limit: st.Limit}
 		}
 	}
 	out := Estimate{Reasons: ex.reasons(e)}
 	hit, _ := ex.usage.overLimit(e.class)
-	if out.Never = hit.never || kind.matching(ex.s.index) < kind.Shape.Ranks(); out.Never {
+	if out.Never = hit.never || ex.calendar.lacking(kind).code == CodeNever || kind.matching(ex.s.index) < kind.Shape.Ranks(); out.Never {
 		return out
 	}
 	if out.AtLeast = !ex.planUntil(e); out.AtLeast || ex.placed[e.id] == 0 {
@@ -165,16 +166,16 @@ func (ex *explainer) estimate(e *entry) Estimate {
 			return out // no end of a job is in sight that would help
 		}
 		from := max(ex.now, e.since, free)
-		at, spots := ex.earliest(kind, from)
-		if spots == nil {
+		p := ex.soonest(e, from)
+		if p.spots == nil {
 			return out
 		}
-		out.Known, out.At, out.Ranks = true, at, kind.allocations(spots)
+		out.Known, out.At, out.Ranks, out.Limit = true, p.at, kind.allocations(p.spots), p.kind.granted(e.class)
 		return out
 	}
 	for _, res := range ex.plan.Reservations {
 		if res.Job == e.id {
-			out.Known, out.At, out.Ranks = true, res.At, res.Ranks
+			out.Known, out.At, out.Ranks, out.Limit = true, res.At, res.Ranks, res.Limit
 		}
 	}
 	return out
@@ -209,7 +210,7 @@ func (ex *explainer) planUntil(e *entry) bool {
 	ex.queue.shortest = false
 	ex.fill()
 	for n := 0; !ex.queue.empty(); {
-		q, c, first := ex.queue.first()
+		_, c, first := ex.queue.first()
 		if first == e {
 			return true
 		}
@@ -224,13 +225,13 @@ func (ex *explainer) planUntil(e *entry) bool {
 		if n++; n > maxPlanned {
 			return false
 		}
-		at, spots := ex.earliest(q.jobKind, ex.now)
-		if spots == nil {
+		p := ex.soonest(first, ex.now)
+		if p.spots == nil {
 			ex.queue.dropKind()
 			continue
 		}
-		ex.book(placing{first, at, spots})
-		ex.placed[first.id] = at
+		ex.book(p)
+		ex.placed[first.id] = p.at
 		ex.queue.advance(ex.round)
 	}
 	return true
@@ -338,5 +339,5 @@ func (r *round) goesBefore(a, b *entry) bool {
 func compareCodes(a, b Reason) int { return cmp.Compare(codeOrder(a.Code), codeOrder(b.Code)) }
 
 func codeOrder(c Code) int {
-	return slices.Index([]Code{CodeNever, CodeLimit, CodePartition, CodeDependency, CodeBeginTime, CodeReservation, CodeResources, CodePriority}, c)
+	return slices.Index([]Code{CodeNever, CodeLimit, CodePartition, CodeDependency, CodeBeginTime, CodeReservation, CodeLicenses, CodeResources, CodePriority}, c)
 }

@@ -18,6 +18,7 @@ type jobKindKey struct {
 type outlook struct {
 	predicted   Time
 	expected    Time // predicted, whatever the plan reckons with
+	least       Time // limit that will do where its jobs start sooner by it; 0: only the limit
 	interactive bool
 	access      string // names of the windows that its jobs may use
 }
@@ -29,6 +30,8 @@ type jobKind struct {
 	id    uint64 // never given twice
 	slot  int    // in State.kindList
 	heads []head // one for each class, in no order
+
+	brief *jobKind // with the least limit; nil if only the limit will do
 
 	ways []*jobKind // in each partition that is up, in the order of preference; else itself
 }
@@ -57,12 +60,19 @@ func (s *State) join(c *class) {
 	if c.predicted > 0 {
 		expected = min(c.predicted, limit)
 	}
-	key := jobKindKey{c.shape, limit, outlook{s.estimate(limit, c.predicted), expected, c.interactive, access}}
+	least := c.limitMin
+	if least >= limit {
+		least = 0
+	}
+	key := jobKindKey{c.shape, limit, outlook{s.estimate(limit, c.predicted), expected, least, c.interactive, access}}
 	kind := s.jobKinds[key]
 	if kind == nil {
 		s.nextKind++
 		kind = &jobKind{Request: nodes.Request{Shape: c.shape, Limit: limit, Windows: windows}, outlook: key.outlook, id: s.nextKind, slot: len(s.kindList)}
 		kind.ways = s.waysOf(kind)
+		if least > 0 {
+			kind.brief = s.shortened(kind, least)
+		}
 		s.jobKinds[key] = kind
 		s.kindList = append(s.kindList, kind)
 	}

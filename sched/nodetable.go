@@ -56,11 +56,11 @@ func (ex *explainer) onNode(n *nodes.Node, kind *jobKind, f nodes.Fit) (Code, st
 		return CodeResources, text
 	}
 	if w := n.Closed(&kind.Request, ex.now); w != nil {
-		return CodeReservation, windowText(w, ex.now)
+		return CodeReservation, words.Window(w, ex.now)
 	}
 	if _, ok := n.Room(shape, f); ok {
 		if w := n.ShutBy(&kind.Request, f, ex.now); w != nil {
-			return CodeReservation, windowText(w, ex.now)
+			return CodeReservation, words.Window(w, ex.now)
 		}
 		if _, ok := ex.roomNow(n, kind, f); ok {
 			return "", "has room now"

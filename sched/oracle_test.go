@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gbatch/sched/predict"
 )
 
 // The oracle is a second, naive scheduler: it holds every allocation and every
@@ -18,6 +20,7 @@ type oracle struct {
 	base map[string][]interval // of running jobs only
 	runs []Running             // with those that the plan starts
 	plan []promised            // jobs with a reservation
+	lent []lent                // licences
 }
 
 type promised struct {
@@ -43,7 +46,7 @@ func newOracle(in Input) *oracle {
 	for _, run := range in.State.running {
 		end := run.End
 		if pr := run.Job.Predicted; pr > 0 && byPrediction(p) {
-			end = min(end, run.Start+lengthened(pr, in.Now-run.Start))
+			end = min(end, run.Start+predict.Lengthened(pr, in.Now-run.Start))
 		}
 		if run.Halting {
 			end = min(end, in.Now+p.HaltGrace)
@@ -52,6 +55,7 @@ func newOracle(in Input) *oracle {
 			end = in.Now + max(p.HaltGrace, 1)
 		}
 		o.runs = append(o.runs, run.Running)
+		o.lend(run.Job.Shape, span{in.Now, end})
 		for _, a := range run.Ranks {
 			iv := holding(a, in.Now, end, run.Job.Shape)
 			o.busy[a.Node] = append(o.busy[a.Node], iv)
@@ -222,6 +226,9 @@ func fits(n Node, s *Shape, held []interval, during span) bool {
 // partition where there are most.
 func (o *oracle) roomAt(j Job, at Time) (most int) {
 	_, estimate := o.limitOf(j)
+	if !o.licensed(j, span{at, at + estimate}) {
+		return 0
+	}
 	for _, way := range o.ways(j) {
 		count := 0
 		for _, n := range o.nodes() {
@@ -247,6 +254,9 @@ func (o *oracle) moments(until Time) []Time {
 			out = append(out, s.End)
 		}
 	}
+	for _, x := range o.lent {
+		out = append(out, x.end)
+	}
 	out = slices.DeleteFunc(out, func(t Time) bool { return t < o.in.Now || t >= until })
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -259,6 +269,9 @@ func (o *oracle) put(j Job, ranks []Allocation, at Time) error {
 	byName := map[string]Node{}
 	for _, n := range o.nodes() {
 		byName[n.Name] = n
+	}
+	if !o.licensed(j, span{at, at + estimate}) {
+		return fmt.Errorf("job %d has no licences at %d", j.ID, at)
 	}
 	if len(ranks) != j.Shape.Ranks() {
 		return fmt.Errorf("job %d has %d ranks, wants %d", j.ID, len(ranks), j.Shape.Ranks())
@@ -279,6 +292,7 @@ func (o *oracle) put(j Job, ranks []Allocation, at Time) error {
 			return err
 		}
 	}
+	o.lend(j.Shape, span{at, at + estimate})
 	for _, a := range ranks {
 		o.busy[a.Node] = append(o.busy[a.Node], holding(a, at, at+estimate, j.Shape))
 	}
@@ -373,6 +387,17 @@ func (o *oracle) prove(p *Plan) error {
 			if o.over(j, milliOf(start.Ranks)) {
 				return fmt.Errorf("job %d starts over a limit", j.ID)
 			}
+			given, err := o.given(j, start.Limit)
+			if err != nil {
+				return err
+			}
+			if start.Limit > 0 && o.roomAt(j, o.in.Now) >= j.Shape.Ranks() {
+				return fmt.Errorf("job %d starts with %d of its limit %d, and has room for all of it", j.ID, start.Limit, j.Limit)
+			}
+			if err := o.mostOf(j, given, start.Ranks); err != nil {
+				return err
+			}
+			j = given
 			if err := o.put(j, start.Ranks, o.in.Now); err != nil {
 				return err
 			}
@@ -386,15 +411,22 @@ func (o *oracle) prove(p *Plan) error {
 				return fmt.Errorf("job %d is over a limit, and planned", j.ID)
 			}
 		case !planned && j.Shape.Whole() && o.tight(j): // which node it is decides whether it is over the limit
-		case o.roomAt(j, o.in.Now) >= j.Shape.Ranks():
+		case o.roomAt(j, o.in.Now) >= j.Shape.Ranks() || o.roomAt(o.brief(j), o.in.Now) >= j.Shape.Ranks():
 			return fmt.Errorf("job %d (%+v) has room now, and does not start", j.ID, *j.Shape)
 		case planned:
 			for _, t := range o.moments(plan.At) {
-				if o.roomAt(j, t) >= j.Shape.Ranks() {
+				if o.roomAt(j, t) >= j.Shape.Ranks() || o.roomAt(o.brief(j), t) >= j.Shape.Ranks() {
 					return fmt.Errorf("job %d is planned for %d, and has room at %d", j.ID, plan.At, t)
 				}
 			}
-			if err := o.put(j, plan.Ranks, plan.At); err != nil {
+			given, err := o.given(j, plan.Limit)
+			if err != nil {
+				return err
+			}
+			if plan.Limit > 0 && o.roomAt(j, plan.At) >= j.Shape.Ranks() {
+				return fmt.Errorf("job %d is planned with %d of its limit %d, and has room for all of it", j.ID, plan.Limit, j.Limit)
+			}
+			if err := o.put(given, plan.Ranks, plan.At); err != nil {
 				return err
 			}
 			o.plan = append(o.plan, promised{j, plan.At, milliOf(plan.Ranks)})
@@ -416,7 +448,7 @@ func (o *oracle) tight(j Job) bool { return o.over(j, 1<<20) }
 
 // ever says whether the job has room at some moment of the plan.
 func (o *oracle) ever(j Job) bool {
-	return slices.ContainsFunc(o.moments(Never), func(t Time) bool { return o.roomAt(j, t) >= j.Shape.Ranks() })
+	return slices.ContainsFunc(o.moments(Never), func(t Time) bool { return o.roomAt(o.brief(j), t) >= j.Shape.Ranks() })
 }
 
 // codeIn is that in one partition.

@@ -17,6 +17,14 @@ type spot struct {
 // reservation is delayed and no window is entered. It returns nil if there are
 // none.
 func (r *round) find(kind *jobKind) []spot {
+	if r.calendar.licensed(kind, r.now) > r.now {
+		return nil
+	}
+	return r.findRoom(kind)
+}
+
+// findRoom is find as far as nodes are concerned.
+func (r *round) findRoom(kind *jobKind) []spot {
 	for _, way := range kind.ways {
 		if spots := r.findWay(way); spots != nil {
 			return spots

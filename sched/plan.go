@@ -29,6 +29,7 @@ type Plan struct {
 type Start struct {
 	Job        JobID
 	Ranks      []Allocation
+	Limit      Time   // shorter than the job's own, as it allows, for it starts sooner by that; 0: its own
 	Partition  string // of those that it names, the one that it runs in
 	Backfilled bool   // it went past a job of higher priority that has a reservation
 	Until      Time   // no other job of its owner goes first for having waited long until then; 0: it had not
@@ -39,6 +40,7 @@ type Reservation struct {
 	Job   JobID
 	At    Time
 	Ranks []Allocation
+	Limit Time // as of Start
 }
 
 // Halt asks for the end of a running job so that another can start. Tell the
@@ -76,6 +78,7 @@ const (
 	CodeDependency      Code = "Dependency"  // for the owner: the scheduler knows no dependencies
 	CodeBeginTime       Code = "BeginTime"   // not before
 	CodeReservation     Code = "Reservation" // a window or maintenance keeps it off
+	CodeLicenses        Code = "Licenses"    // too few of a licence are free
 	CodeResources       Code = "Resources"   // not enough is free
 	CodePriority        Code = "Priority"    // jobs before it take what is free
 	CodeDeadline        Code = "DeadLine"    // of Reject: notAfter or the longest queue time has passed
@@ -103,19 +106,21 @@ func (r Reason) String() string {
 // placing is a job's place in the plan.
 type placing struct {
 	e     *entry
+	kind  *jobKind // of e, or with a shorter limit
 	at    Time
 	spots []spot
 }
 
 // book puts a job's place into the plan.
 func (r *round) book(p placing) {
-	kind := p.e.class.kind
+	kind := p.kind
 	for _, sp := range p.spots {
 		r.calendar.timeline(sp.node).book(booking{p.at, p.at + kind.predicted, kind.use(sp), p.e.id})
 	}
+	r.calendar.licenses.Reserve(p.e.id, p.at, p.at+kind.predicted, kind.Shape.Licenses)
 	r.usage.count(p.e.class, p.at, kind.milliAt(p.spots))
 	r.placed = append(r.placed, p)
-	r.plan.Reservations = append(r.plan.Reservations, Reservation{Job: p.e.id, At: p.at, Ranks: kind.allocations(p.spots)})
+	r.plan.Reservations = append(r.plan.Reservations, Reservation{Job: p.e.id, At: p.at, Ranks: kind.allocations(p.spots), Limit: kind.granted(p.e.class)})
 }
 
 // replan gives all jobs that have a reservation a new one, in the same order, by
@@ -125,11 +130,11 @@ func (r *round) book(p placing) {
 func (r *round) replan(soon Time) (old []placing, ok bool) {
 	old = r.unplan()
 	for _, p := range old {
-		at, spots := r.earliest(p.e.class.kind, r.now)
-		if spots == nil || at > soon && r.paid[p.e.id] {
+		next := r.soonest(p.e, r.now)
+		if next.spots == nil || next.at > soon && r.paid[p.e.id] {
 			return old, false
 		}
-		r.book(placing{p.e, at, spots})
+		r.book(next)
 	}
 	return old, true
 }
@@ -148,6 +153,7 @@ func (r *round) unplan() []placing {
 	old := r.placed
 	r.placed, r.plan.Reservations = nil, nil
 	clear(r.usage.planned)
+	r.calendar.licenses.Release(func(id JobID) bool { _, promised := r.promises[id]; return !promised })
 	for _, n := range r.calendar.lined {
 		l := r.calendar.timeline(n)
 		booked := l.booked

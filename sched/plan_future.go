@@ -46,10 +46,24 @@ func (r *round) findNew(kind *jobKind) []spot {
 	return nil
 }
 
-// earliest is the first time, from the one given, at which there is room for
-// all ranks for the whole expected run time, and where. Without spots there is
-// no such time.
+// earliest is the first time, from the one given, at which there are room for
+// all ranks and licences for the whole expected run time, and where. Without spots
+// there is no such time.
 func (r *round) earliest(kind *jobKind, from Time) (Time, []spot) {
+	for from < Never {
+		at, spots := r.earliestRoom(kind, from)
+		if spots == nil {
+			break
+		}
+		if from = r.calendar.licensed(kind, at); from == at {
+			return at, spots
+		}
+	}
+	return 0, nil
+}
+
+// earliestRoom is earliest as far as nodes are concerned.
+func (r *round) earliestRoom(kind *jobKind, from Time) (Time, []spot) {
 	var first []spot
 	soonest := Never
 	for _, way := range kind.ways {

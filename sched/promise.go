@@ -36,6 +36,8 @@ func (r *round) keep(last []Reservation) {
 		for i, n := range p.nodes {
 			r.calendar.timeline(n).book(*p.bookings[i])
 		}
+		kind := r.s.kindFor(e, res.Limit)
+		r.calendar.licenses.Reserve(res.Job, max(res.At, r.now), max(res.At, r.now)+kind.predicted, kind.Shape.Licenses)
 		r.promises[res.Job] = p
 	}
 }
@@ -43,7 +45,7 @@ func (r *round) keep(last []Reservation) {
 // promised is a reservation in terms of the nodes as they are now. It does not
 // hold any more where a node or a GPU of it takes no jobs.
 func (r *round) promised(e *entry, res Reservation) (promise, bool) {
-	kind := e.class.kind
+	kind := r.s.kindFor(e, res.Limit)
 	var p promise
 	for _, a := range res.Ranks {
 		n := r.s.index.Nodes[a.Node]
@@ -72,6 +74,7 @@ func (r *round) release(id JobID) {
 		return
 	}
 	delete(r.promises, id)
+	r.calendar.licenses.Release(func(x JobID) bool { return x == id })
 	for i, n := range p.nodes {
 		r.calendar.timeline(n).unbook(n, *p.bookings[i])
 	}

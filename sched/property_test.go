@@ -92,12 +92,18 @@ func (w *world) explained(p *Plan) {
 	for _, st := range p.Starts {
 		starts[st.Job] = true
 		j, _ := w.s.Waiting(st.Job)
-		limit, _ := o.limitOf(j)
+		j, _ = o.given(j, st.Limit)
+		limit, estimate := o.limitOf(j)
+		final.lend(j.Shape, span{w.now, w.now + estimate})
 		final.runs = append(final.runs, Running{Job: j, Ranks: st.Ranks, Start: w.now, End: w.now + limit})
 	}
 	for _, r := range p.Reservations {
 		plans[r.Job] = r.At
 		j, _ := w.s.Waiting(r.Job)
+		if short, _ := o.given(j, r.Limit); true {
+			_, estimate := o.limitOf(short)
+			final.lend(j.Shape, span{r.At, r.At + estimate})
+		}
 		final.plan = append(final.plan, promised{j, r.At, milliOf(r.Ranks)})
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.s.waiting)) {
@@ -116,7 +122,8 @@ func (w *world) explained(p *Plan) {
 			w.t.Fatalf("job %d: has place %d and %d before it", id, place, x.NBefore)
 		}
 		var want []Code
-		code := o.code(j)
+		code := o.code(o.brief(j))
+		lacks, neverLicensed := final.lacksLicenses(j)
 		_, planned := plans[id]
 		alone := *final
 		alone.runs, alone.plan = nil, nil
@@ -127,8 +134,8 @@ func (w *world) explained(p *Plan) {
 		if beyond {
 			want = append(want, CodeNever)
 		}
-		if code == CodeNever {
-			want = append(want, code)
+		if code == CodeNever || neverLicensed {
+			want = append(want, CodeNever)
 		}
 		if !planned && !beyond && final.over(j, leastMilli(j.Shape)) {
 			want = append(want, CodeLimit)
@@ -136,7 +143,13 @@ func (w *world) explained(p *Plan) {
 		if j.Since() > w.now {
 			want = append(want, CodeBeginTime)
 		}
-		if code == CodeReservation || code == CodeResources {
+		if code == CodeReservation {
+			want = append(want, code)
+		}
+		if lacks && !neverLicensed {
+			want = append(want, CodeLicenses)
+		}
+		if code == CodeResources {
 			want = append(want, code)
 		}
 		var got []Code

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"gbatch/sched/due"
 )
 
 // The queue costs by the classes of interchangeable jobs, not by the jobs. Jobs
@@ -44,7 +46,7 @@ func (s *State) Enqueue(j Job) error {
 	c.shape.Submitted++
 	c.eachTally(func(t *tally) { t.waiting++ })
 	if d := j.Deadline(); d < Never {
-		s.due.push(due{d, j.ID})
+		s.due.Add(due.Moment{At: d, Job: j.ID})
 	}
 	return nil
 }
@@ -66,14 +68,14 @@ func (s *State) Dequeue(id JobID) bool {
 	if c.live == 0 {
 		s.dropClass(c)
 	}
-	s.due.settle(len(s.waiting), s.counts)
+	s.due.Settle(len(s.waiting), s.counts)
 	return true
 }
 
 // counts says that a deadline is that of a waiting job.
-func (s *State) counts(d due) bool {
-	e := s.waiting[d.id]
-	return e != nil && e.deadline() == d.at
+func (s *State) counts(d due.Moment) bool {
+	e := s.waiting[d.Job]
+	return e != nil && e.deadline() == d.At
 }
 
 // Waiting is a copy of a waiting job, and whether it waits.
@@ -88,7 +90,7 @@ func (s *State) Waiting(id JobID) (Job, bool) {
 func (e *entry) job() Job {
 	c := e.class
 	j := Job{ID: e.id, Project: c.account.project, User: c.account.user, QOS: c.account.qos, Name: e.name, Shape: &c.shape.Shape,
-		Submitted: e.submitted, Limit: c.limit, MinRun: c.minRun, Predicted: c.predicted, Priority: c.priority,
+		Submitted: e.submitted, Limit: c.limit, LimitMin: c.limitMin, MinRun: c.minRun, Predicted: c.predicted, Priority: c.priority,
 		Interactive: c.interactive, Restartable: c.restartable, Bucket: c.bucket(), BucketMax: c.bucketMax(),
 		Reservations: slices.Clone(c.names())}
 	if e.rare != nil {

@@ -31,9 +31,12 @@ func (ex *explainer) reasons(e *entry) []Reason {
 		}
 	case CodeReservation:
 		w := ex.s.index.Windows[live.window]
-		add(CodeReservation, w.Next(ex.now).End, "%s and keeps it off %s with room", windowText(w, ex.now), words.Plural(live.shut, "node"))
+		add(CodeReservation, w.Next(ex.now).End, "%s and keeps it off %s with room", words.Window(w, ex.now), words.Plural(live.shut, "node"))
 	default:
 		add(CodeResources, 0, "%s", live.resourcesText(way.Shape))
+	}
+	if lack := ex.calendar.lacking(kind.leastLimited()); lack.code != "" && !(lack.code == CodeNever && live.code == CodeNever) {
+		add(lack.code, 0, "%s", lack.never)
 	}
 	slices.SortStableFunc(out, compareCodes)
 	return out
@@ -43,14 +46,14 @@ func (ex *explainer) reasons(e *entry) []Reason {
 // round started anything, in the partition that is told of, and says whether the
 // round leaves no room where there was some.
 func (ex *explainer) liftPlan(kind *jobKind) (planned bool, live blocked, way *jobKind) {
-	after := ex.find(kind) == nil
+	after := ex.findRoom(kind.leastLimited()) == nil
 	log := ex.log
 	for _, t := range slices.Backward(log) {
 		for _, rank := range t.Held {
 			rank.Node.Give(rank)
 		}
 	}
-	live, way = ex.bestWay(kind)
+	live, way = ex.bestWay(kind.leastLimited())
 	for _, t := range log {
 		for _, rank := range t.Held {
 			rank.Node.Take(rank)
@@ -76,16 +79,4 @@ func priorityText(ids []JobID, n int) string {
 		want = "wants"
 	}
 	return fmt.Sprintf("%s before it %s the same nodes (%s%s)", words.Plural(n, "job"), want, strings.Join(names, ", "), more)
-}
-
-func windowText(w *Window, now Time) string {
-	what := "reservation"
-	if w.Maintenance {
-		what = "maintenance"
-	}
-	when := "is in force"
-	if s := w.Next(now); s.Start > now {
-		when = fmt.Sprintf("starts in %s, before the job's limit", words.Span(s.Start-now))
-	}
-	return fmt.Sprintf("%s %q %s", what, w.Name, when)
 }

@@ -3,6 +3,7 @@ package sched
 import (
 	"slices"
 
+	"gbatch/sched/licenses"
 	"gbatch/sched/nodes"
 )
 
@@ -39,9 +40,18 @@ func newRound(in Input) *round {
 	s := in.State
 	s.index.Refresh()
 	r := &round{s: s, policy: &s.policy, placement: placementOf(s.policy.Placement), now: in.Now, buffers: s.spare, failed: map[string][]failure{},
-		ranking:  newRanking(in),
-		usage:    usage{now: in.Now, shares: in.Shares, gpuTime: map[*tally]int64{}, planned: map[*tally][]need{}},
-		calendar: calendar{policy: &s.policy, now: in.Now, lines: resized(s.spare.lines, len(s.index.Sorted)), ends: s.spare.ends},
+		ranking: newRanking(in),
+		usage:   usage{now: in.Now, shares: in.Shares, gpuTime: map[*tally]int64{}, planned: map[*tally][]need{}},
+		calendar: calendar{policy: &s.policy, now: in.Now, lines: resized(s.spare.lines, len(s.index.Sorted)), ends: s.spare.ends,
+			licenses: licenses.Book{Total: s.policy.Licenses, Now: in.Now}},
+	}
+	r.calendar.licenses.Holders = func(yield func([]License, Time)) {
+		for _, run := range s.running { // they are added up: order does not matter
+			yield(run.Shape.Licenses, r.calendar.expectedEnd(run.Run))
+		}
+		for _, run := range r.log {
+			yield(run.Shape.Licenses, r.calendar.expectedEnd(run.Run))
+		}
 	}
 	r.stats = &r.plan.Stats
 	r.plan.now = in.Now
@@ -121,11 +131,10 @@ func (kind *jobKind) milliAt(spots []spot) int64 {
 }
 
 // start puts a job on its spots, in trial.
-func (r *round) start(c *class, e *entry, spots []spot) {
-	kind := c.kind
+func (r *round) start(kind *jobKind, c *class, e *entry, spots []spot) {
 	run := &running{Run: &nodes.Run{Shape: c.shape}}
 	c.eachTally(func(t *tally) { run.tallies[t.kind] = t })
-	run.Job = Job{ID: e.id, Limit: c.limit, Predicted: c.predicted}
+	run.Job = Job{ID: e.id, Limit: kind.Limit, Predicted: c.predicted}
 	run.Start, run.End = r.now, r.now+kind.Limit
 	for i, sp := range spots {
 		u := kind.use(sp)
@@ -149,5 +158,6 @@ func (r *round) start(c *class, e *entry, spots []spot) {
 			}
 		}
 	}
+	r.calendar.licenses.Take(run.Shape.Licenses, r.calendar.expectedEnd(run.Run))
 	r.log = append(r.log, run)
 }

@@ -17,6 +17,7 @@ type (
 	NodeState  = spec.NodeState
 	GPU        = spec.GPU
 	Storage    = spec.Storage
+	License    = spec.License
 	Root       = spec.Root
 	Window     = spec.Window
 	Span       = spec.Span

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"gbatch/sched/due"
 	"gbatch/sched/nodes"
 )
 
@@ -25,7 +26,7 @@ type State struct {
 	kindList    []*jobKind // in no order
 	accountList []*account // in no order
 	tallies     map[tallyKey]*tally
-	due         deadlines
+	due         due.Queue
 
 	seed       maphash.Seed // of classes
 	classCount int

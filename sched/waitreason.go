@@ -21,7 +21,7 @@ type waitReason struct {
 // blocked is why there is no room for jobs of a kind.
 type blocked struct {
 	code  Code
-	never string // of CodeNever and CodePartition, in words
+	never string // of CodeNever, CodePartition and CodeLicenses, in words
 	nodeCounts
 }
 
@@ -50,7 +50,13 @@ func (r *round) whyBlocked(kind *jobKind) *blocked {
 }
 
 func (r *round) exactlyWhy(kind *jobKind) *blocked {
+	kind = kind.leastLimited()
 	b, _ := r.bestWay(kind)
+	if b.code != CodeNever && b.code != CodePartition {
+		if lack := r.calendar.lacking(kind); lack.code != "" {
+			return &lack
+		}
+	}
 	return &b
 }
 
@@ -139,7 +145,7 @@ func (why waitReason) words(shape *nodes.Shape) string {
 		return fmt.Sprintf("what is free for %s is planned for jobs before it", shape.Text())
 	case CodeReservation:
 		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", shape.Text(), why.why.window)
-	case CodeNever, CodePartition:
+	case CodeNever, CodePartition, CodeLicenses:
 		if why.why == nil {
 			return why.limit.text()
 		}

@@ -35,6 +35,7 @@ func randomPolicy(t *rapid.T) Policy {
 		p.QOS["low"] = QOS{PerUser: Limits{Running: 1}}
 	}
 	p.Values = map[string]int64{"H100": 3000}
+	p.Licenses = map[string]int64{"x": rapid.Int64Range(0, 3).Draw(t, "x licences"), "y": 2}
 	p.Partitions = map[string]Partition{"a": {Priority: 200}, "b": {Down: rapid.IntRange(0, 3).Draw(t, "b") == 0}}
 	return p
 }
@@ -101,6 +102,7 @@ func (w *world) shape() *Shape {
 	if rapid.IntRange(0, 4).Draw(t, "gang") == 0 {
 		s.Nodes = rapid.IntRange(2, 3).Draw(t, "ranks")
 	}
+	s.Licenses = rapid.SampledFrom([][]License{nil, nil, nil, {{Name: "x", Count: 1}}, {{Name: "y", Count: 2}, {Name: "x", Count: 1}}, {{Name: "y", Count: 1}}, {{Name: "z", Count: 1}}}).Draw(t, "licences")
 	s.Partitions = rapid.SampledFrom([][]string{nil, nil, nil, {"a"}, {"a", "b"}, {"b", "a"}}).Draw(t, "in")
 	switch rapid.IntRange(0, 9).Draw(t, "constraint") {
 	case 0:
@@ -131,6 +133,9 @@ func (w *world) job() Job {
 	j := Job{ID: w.next, Project: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "project"), User: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "user"),
 		QOS: rapid.SampledFrom([]string{"", "low", "high"}).Draw(t, "qos"), Shape: w.shape(), Submitted: w.now,
 		Limit: Minute * Time(rapid.IntRange(0, 60).Draw(t, "limit")), Priority: -rapid.IntRange(0, 2).Draw(t, "nice")}
+	if rapid.IntRange(0, 2).Draw(t, "shorter") == 0 {
+		j.LimitMin = Minute * Time(rapid.IntRange(0, 60).Draw(t, "least limit"))
+	}
 	j.Predicted = j.Limit / 2 * Time(rapid.IntRange(0, 1).Draw(t, "predicted"))
 	switch rapid.IntRange(0, 11).Draw(t, "extra") {
 	case 0:
@@ -168,6 +173,9 @@ func (w *world) apply(p *Plan) {
 		limit := j.Limit
 		if limit == 0 {
 			limit = w.s.policy.DefaultLimit
+		}
+		if st.Limit > 0 {
+			j.Limit, limit = st.Limit, st.Limit
 		}
 		if err := w.s.Start(Running{Job: j, Ranks: st.Ranks, Start: w.now, End: w.now + limit}); err != nil {
 			w.t.Fatal(err)

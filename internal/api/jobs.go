@@ -86,8 +86,10 @@ type Job struct {
 	Submitted  time.Time  `json:"submitted"`
 	Started    time.Time  `json:"started,omitzero"` // RUNNING since
 	Ended      time.Time  `json:"ended,omitzero"`
-	LimitS     int64      `json:"limitS,omitempty"` // time limit, seconds
-	GPUs       float64    `json:"gpus,omitempty"`   // of all ranks
+	LimitS     int64      `json:"limitS,omitempty"`    // time limit, seconds; as it was granted, where the job asked for more
+	LimitMinS  int64      `json:"limitMinS,omitempty"` // least time limit that will do, where it starts sooner by that
+	Licenses   string     `json:"licenses,omitempty"`  // that it has or asks for, as matlab:2,ansys:1
+	GPUs       float64    `json:"gpus,omitempty"`      // of all ranks
 	CPUs       int        `json:"cpus,omitempty"`
 	MemBytes   int64      `json:"memBytes,omitempty"`
 	Cluster    int        `json:"cluster,omitempty"`   // asked for, or where it is

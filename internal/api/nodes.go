@@ -12,10 +12,20 @@ type ClusterInfo struct {
 	Nodes      []Node      `json:"nodes"`
 	Partitions []Partition `json:"partitions,omitempty"` // that the site has made, and those that only nodes name
 
+	Licenses []License `json:"licenses,omitempty"` // that the site counts, by name
+
 	Total       int      `json:"total,omitempty"`       // nodes that were asked for, of which Nodes may be a part
 	NumGPUs     int      `json:"numGpus,omitempty"`     // of all of those
 	NumFreeGPUs int      `json:"numFreeGpus,omitempty"` // of NumGPUs: whole ones that nobody has
 	Models      []string `json:"models,omitempty"`      // of GPUs, in the whole cluster
+}
+
+// License is a counter of the site's, of which running jobs have so many.
+type License struct {
+	Name  string `json:"name"`
+	Total int64  `json:"total"`
+	Used  int64  `json:"used"`
+	Asked int64  `json:"asked,omitempty"` // by jobs that wait
 }
 
 // Node is a machine with a gnoded.

@@ -153,6 +153,9 @@ func (a *attempts) assign(s sched.Start) {
 	case j.Restart != nil:
 		at.Image = j.Restart.Image
 	}
+	if s.Limit > 0 {
+		at.Limit = min(s.Limit, j.LimitLeft())
+	}
 	if j.Request.LimitScope == job.LimitJob {
 		at.Limit = j.Request.Limit
 		if end := a.jobs.limitEnd(j); end > 0 {

@@ -52,7 +52,7 @@ func (c *Config) limitsOf(user string) quota.Limits {
 // rules are what the site allows jobs to ask, and what it has where they are silent.
 func (c *Config) rules() ask.Rules {
 	return ask.Rules{
-		Projects: c.Projects, Partitions: c.Partitions, QOS: c.Policy.QOS, DefaultQOS: c.Policy.DefaultQOS,
+		Projects: c.Projects, Partitions: c.Partitions, QOS: c.Policy.QOS, DefaultQOS: c.Policy.DefaultQOS, Licenses: c.Policy.Licenses,
 		DefaultRun: c.DefaultRun, MaxRun: c.MaxRun, DefaultMin: c.DefaultMin, MaxGrace: c.MaxGrace,
 	}
 }

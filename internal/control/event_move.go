@@ -28,7 +28,8 @@ func (e Act) reassign(s *step, j *state.Job, next *amend.Amended) *state.Refusal
 		if *p.Owner != next.Owner {
 			return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is a task of job %d", j.Number, p.Number), Hint: fmt.Sprintf("change job %d: its tasks go along", p.Number)}
 		}
-		next.Request.Shape = p.Request.Shape
+		req := *next.Request
+		req.Shape, next.Request = p.Request.Shape, &req
 		return nil
 	}
 	doc := e.Move.Documents[j.Number]
@@ -45,10 +46,10 @@ func (e Act) reassign(s *step, j *state.Job, next *amend.Amended) *state.Refusal
 	if r != nil {
 		return r
 	}
-	shape := *next.Request.Shape
+	req, shape := *next.Request, *next.Request.Shape
 	shape.Cluster, shape.Partitions = asked.Shape.Cluster, asked.Shape.Partitions
-	next.Request.Shape = s.intern.Shape(&shape)
-	probe := picture.Job(j.Number, &next.Owner, &next.Request, j.Submitted)
+	req.Shape, next.Request = s.intern.Shape(&shape), &req
+	probe := picture.Job(j.Number, &next.Owner, next.Request, j.Submitted)
 	old := sched.Outside{Project: j.Owner.Project, User: j.Owner.User, QOS: j.Owner.QOS, Jobs: -j.Waiting()} // it is counted there
 	if why, ok := s.queue.sched.MayQueue(probe, j.Waiting(), append(s.jobs.outside(), old)); !ok {
 		return &state.Refusal{Code: state.OverLimit, Message: why.Text, Hint: "change it when some of them have run"}

@@ -12,7 +12,7 @@ import (
 // update changes a job that waits, or the time limit of one that runs.
 func (e Act) update(s *step, j *state.Job) Outcome {
 	may := e.Operator
-	if !may && e.Change.Limit > j.Request.Limit && j.State == job.Running && j.Ending == nil {
+	if !may && e.Change.Limit > j.LimitNow() && j.State == job.Running && j.Ending == nil {
 		if r := s.longer(j, e.Change.Limit); r != nil {
 			return Outcome{Refusal: r}
 		}
@@ -31,7 +31,7 @@ func (e Act) update(s *step, j *state.Job) Outcome {
 		}
 	}
 	j = s.jobs.change(j, fmt.Sprintf("%s by %s", text, e.By), func(j *state.Job) {
-		j.Request, j.Name, j.Owner = s.intern.Request(next.Request), next.Name, s.intern.Owner(next.Owner)
+		j.Request, j.Name, j.Owner, j.Attempt = s.intern.Request(*next.Request), next.Name, s.intern.Owner(next.Owner), next.Attempt
 	})
 	switch {
 	case j.State == job.Queued:

@@ -23,13 +23,16 @@ func (s *step) longer(j *state.Job, limit sched.Time) *state.Refusal {
 	if s.cfg.Policy.Timed() && len(j.Attempt.Ranks[0].Alloc.GPUs) > 0 {
 		return denied("the GPU minutes of running jobs are bounded here, and job %d began with fewer", j.Number)
 	}
-	from := j.Attempt.Start + j.LimitLeft()
-	until := from + limit - j.Request.Limit
+	from, until := j.Attempt.Start+j.LimitLeft(), j.Attempt.Start+j.WithLimit(limit).LimitLeft()
+	plan := s.promises()
+	if other := plan.PromisedLicenses(j.Request.Shape.Licenses, from, until); other > 0 {
+		return denied("job %d was promised licences that job %d holds, from before job %d would end", other, j.Number, j.Number)
+	}
 	for _, r := range j.Attempt.Ranks {
 		if w := s.windowOn(r.Alloc.Node, from, until); w != "" {
 			return denied("%s is reserved (%s) before job %d would end", r.Alloc.Node, w, j.Number)
 		}
-		if other := s.promised(amend.Held(j.Attempt, r.Alloc.Node), from, until); other > 0 {
+		if other := plan.Promised(amend.Held(j.Attempt, r.Alloc.Node), from, until); other > 0 {
 			return denied("job %d was promised what job %d holds on %s, from before job %d would end", other, j.Number, r.Alloc.Node, j.Number)
 		}
 	}
@@ -46,15 +49,11 @@ func (s *step) windowOn(name string, from, until sched.Time) string {
 	return ""
 }
 
-// promised is a job that is to start on a node between two moments with what is held
-// there; 0: none.
-func (s *step) promised(held sched.Allocation, from, until sched.Time) job.Number {
-	if s.queue.plan == nil {
-		return 0
+// promises are what the last plan has.
+func (s *step) promises() amend.Plan {
+	p := amend.Plan{Free: s.freeOn, Job: s.jobs.get}
+	if s.queue.plan != nil {
+		p.Reservations = s.queue.plan.Reservations
 	}
-	plan := amend.Plan{Reservations: s.queue.plan.Reservations, Free: s.freeOn, Waits: func(n job.Number) bool {
-		j := s.jobs.get(n)
-		return j != nil && j.State == job.Queued
-	}}
-	return plan.Promised(held, from, until)
+	return p
 }

@@ -12,15 +12,21 @@ import (
 //
 //	partitions: the list as JSON below
 func (w *world) site(d *datadriven.TestData) (string, bool) {
-	if d.Cmd != "partitions" {
+	cfg := *w.c.cfg
+	var into any = &cfg.Partitions
+	switch d.Cmd {
+	case "partitions":
+		cfg.Partitions = nil
+	case "licenses":
+		cfg.Policy.Licenses, into = nil, &cfg.Policy.Licenses
+	default:
 		return "", false
 	}
-	cfg := *w.c.cfg
-	cfg.Partitions = nil
-	if err := json.Unmarshal([]byte(d.Input), &cfg.Partitions); err != nil {
+	if err := json.Unmarshal([]byte(d.Input), into); err != nil {
 		w.t.Fatalf("%s: %v", d.Pos, err)
 	}
 	cfg.Policy.Partitions = cfg.Partitions.Policy()
+	w.cfg.Policy.Licenses = cfg.Policy.Licenses
 	_, refusal, eff := Apply(w.c, w.now, Reconfigure{Config: cfg})
 	if w.store(eff); refusal != nil {
 		return refusal.Message, true

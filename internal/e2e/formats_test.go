@@ -231,7 +231,7 @@ srun sh -c 'cat /project/` + array + `-* | sort | sed -n "$((SLURM_PROCID + 1))p
 	if diff := cmp.Diff([]string{"1 3 1-5", "3 3 1-5"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	r := s.run("gsubmit", s.write("#!/bin/sh\n#SBATCH --licenses=x --mem=lots\ntrue\n"))
+	r := s.run("gsubmit", s.write("#!/bin/sh\n#SBATCH --licenses=x;y --mem=lots\ntrue\n"))
 	if r.code != 2 || !strings.Contains(r.err, "--licenses (line 2)") || !strings.Contains(r.err, "--mem (line 2)") {
 		t.Errorf("a bad script: %v", r)
 	}

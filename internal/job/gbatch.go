@@ -9,21 +9,23 @@ type Gbatch struct {
 	Labels map[string]string `json:"labels,omitempty"` // tags and annotations; gbatch does not act on them
 
 	// What it needs.
-	InstanceType         string     `json:"instanceType,omitempty"`    // a name in the site's table, for what request.resources leaves at 0
-	ImageAlias           string     `json:"imageAlias,omitempty"`      // a name in the site's table, instead of request.docker.image
-	Nodes                int        `json:"nodes,omitempty"`           // ranks of a gang; 0 and 1: one
-	StartOrder           string     `json:"startOrder,omitempty"`      // of a gang: any (empty), master-first, workers-first
-	StopWhen             string     `json:"stopWhen,omitempty"`        // of a gang: all-done (empty), master-done
-	Launch               *Launch    `json:"launch,omitempty"`          // the command runs on the first rank alone; see Launch
-	Exclusive            bool       `json:"exclusive,omitempty"`       // no other job on the nodes, and all that they have; amounts are the least
-	AllMemory            bool       `json:"allMemory,omitempty"`       // all memory of the nodes, of which cpuMemoryGb is the least
-	MemoryByDefault      bool       `json:"memoryByDefault,omitempty"` // nobody asked for cpuMemoryGb: the default of a partition takes its place
-	MinComputeCapability float64    `json:"minComputeCapability,omitempty"`
-	AnyFeatures          [][]string `json:"anyFeatures,omitempty"`  // of each list, the node has at least one
-	Partitions           []string   `json:"partitions,omitempty"`   // one of these, which the site or its nodes name; all ranks in the same
-	NodeNames            []string   `json:"nodeNames,omitempty"`    // only these nodes
-	ExcludeNodes         []string   `json:"excludeNodes,omitempty"` // none of these
-	DiskGB               int        `json:"diskGb,omitempty"`       // GiB for what the container writes outside its mounts
+	InstanceType         string         `json:"instanceType,omitempty"`    // a name in the site's table, for what request.resources leaves at 0
+	ImageAlias           string         `json:"imageAlias,omitempty"`      // a name in the site's table, instead of request.docker.image
+	Nodes                int            `json:"nodes,omitempty"`           // ranks of a gang; 0 and 1: one
+	StartOrder           string         `json:"startOrder,omitempty"`      // of a gang: any (empty), master-first, workers-first
+	StopWhen             string         `json:"stopWhen,omitempty"`        // of a gang: all-done (empty), master-done
+	Launch               *Launch        `json:"launch,omitempty"`          // the command runs on the first rank alone; see Launch
+	Exclusive            bool           `json:"exclusive,omitempty"`       // no other job on the nodes, and all that they have; amounts are the least
+	AllMemory            bool           `json:"allMemory,omitempty"`       // all memory of the nodes, of which cpuMemoryGb is the least
+	MemoryByDefault      bool           `json:"memoryByDefault,omitempty"` // nobody asked for cpuMemoryGb: the default of a partition takes its place
+	MinComputeCapability float64        `json:"minComputeCapability,omitempty"`
+	AnyFeatures          [][]string     `json:"anyFeatures,omitempty"` // of each list, the node has at least one
+	Licenses             map[string]int `json:"licenses,omitempty"`    // of the site's counters, so many while it runs
+
+	Partitions   []string `json:"partitions,omitempty"`   // one of these, which the site or its nodes name; all ranks in the same
+	NodeNames    []string `json:"nodeNames,omitempty"`    // only these nodes
+	ExcludeNodes []string `json:"excludeNodes,omitempty"` // none of these
+	DiskGB       int      `json:"diskGb,omitempty"`       // GiB for what the container writes outside its mounts
 
 	// How it is run.
 	Entrypoint []string `json:"entrypoint,omitempty"` // instead of the image's
@@ -46,6 +48,7 @@ type Gbatch struct {
 	Priority     int          `json:"priority,omitempty"`  // <= 0 unless an operator submits
 	MaxQueued    Duration     `json:"maxQueued,omitempty"` // FAILED MAX_QUEUED after that long in the queue
 	LimitScope   string       `json:"limitScope,omitempty"`
+	LimitMin     Duration     `json:"limitMin,omitempty"` // it may be given a limit down to this, where it starts sooner by it
 	Tasks        *Tasks       `json:"tasks,omitempty"`
 	Retry        *Retry       `json:"retry,omitempty"`
 	Dependencies []Dependency `json:"dependencies,omitempty"`

@@ -50,6 +50,8 @@ var gbatchFields = []field[Gbatch]{
 	{"qos", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.QOS, word(".-")) }, false},
 	{"priority", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Priority, -MaxPriority, MaxPriority) }, false},
 	{"maxQueued", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.MaxQueued, 1) }, false},
+	{"limitMin", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.LimitMin, 1) }, false},
+	{"licenses", readLicenses, false},
 	{"limitScope", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.LimitScope, oneOf(LimitAttempt, LimitJob)) }, false},
 	{"tasks", readTasks, false},
 	{"retry", readRetry, false},
@@ -173,5 +175,32 @@ func readComputeCapability(d *decoder, n *node, g *Gbatch) {
 		d.Problem(n, fmt.Sprintf("is %s, which is no compute capability", document.Shorten(n.Text)), "write major.minor, such as 7.5 or 9.0")
 	default:
 		g.MinComputeCapability = tenths / 10
+	}
+}
+
+// readLicenses reads how many of each of the site's licences the job has while it runs.
+func readLicenses(d *decoder, n *node, g *Gbatch) {
+	if n.Kind != document.ObjectKind {
+		d.WrongKind(n, `an object { "name": number }`)
+		return
+	}
+	if len(n.Kids) > maxLicenses {
+		d.Problem(n, fmt.Sprintf("names %d licences, at most %d are allowed", len(n.Kids), maxLicenses), "")
+		return
+	}
+	for _, kid := range n.Kids {
+		if _, ok := g.Licenses[kid.Key]; ok {
+			d.Repeated(kid)
+			continue
+		}
+		if wrong := word(".-")(kid.Key); wrong != "" {
+			d.Problem(kid, "is a licence whose name "+wrong, "")
+		}
+		count := 0
+		d.integer(kid, &count, 1, maxLicenseCount)
+		if g.Licenses == nil {
+			g.Licenses = map[string]int{}
+		}
+		g.Licenses[strings.Clone(kid.Key)] = count
 	}
 }

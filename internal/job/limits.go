@@ -13,7 +13,9 @@ const (
 	maxCudaVersion      = 1000
 	maxListEntries      = 100 // gpuModel, features, groupAdd, reservationIds
 	maxPartitions       = 16  // each is tried by itself
-	maxCronLines        = 20  // one that names no day that ever comes takes milliseconds to find out
+	maxLicenses         = 16
+	maxLicenseCount     = 1_000_000
+	maxCronLines        = 20 // one that names no day that ever comes takes milliseconds to find out
 	maxStorage          = 1000
 	maxPortMappings     = 64
 	maxVariables        = 2000

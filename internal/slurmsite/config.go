@@ -16,9 +16,14 @@ type config struct {
 	Projects       []project `yaml:"projects,omitempty"`
 	DefaultProject *string   `yaml:"defaultProject,omitempty"`
 	Partitions     []entry   `yaml:"partitions,omitempty"`
-	Limits         limits    `yaml:"limits,omitempty"`
-	Policy         policy    `yaml:"policy,omitempty"`
+	Licenses       licenses  `yaml:"licenses,omitempty,flow"`
+
+	Limits limits `yaml:"limits,omitempty"`
+	Policy policy `yaml:"policy,omitempty"`
 }
+
+// licenses are counters by name.
+type licenses map[string]int64
 
 type project struct {
 	Name       string           `yaml:"name"`
@@ -82,6 +87,7 @@ func (s *site) config() config {
 	s.classes(&c)
 	s.projects(&c)
 	c.Partitions = s.entries(&c)
+	c.Licenses = s.licenses()
 	c.Admins, c.Operators = sorted(s.admins), sorted(s.operators)
 	return c
 }

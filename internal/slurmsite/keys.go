@@ -11,7 +11,7 @@ const unknownKey = "has no counterpart here; look whether you need what it did"
 
 // usedKeys are those of slurm.conf that become keys, or decide what others mean.
 var usedKeys = []string{"prioritytype", "prioritydecayhalflife", "prioritymaxage", "priorityweightage", "priorityweightfairshare", "priorityweightqos",
-	"priorityweightjobsize", "priorityweightpartition", "defmempercpu", "maxmempernode", "priorityfavorsmall", "schedulertype", "preempttype", "preemptmode", "preemptexempttime", "killwait", "maxjobcount", "clustername"}
+	"priorityweightjobsize", "priorityweightpartition", "defmempercpu", "maxmempernode", "priorityfavorsmall", "schedulertype", "preempttype", "preemptmode", "preemptexempttime", "killwait", "maxjobcount", "clustername", "licenses"}
 
 // Reasons that many keys share.
 const (
@@ -36,7 +36,7 @@ var confKeys = map[string]string{
 	"prolog":       "is not run: name it in gnoded.yaml, under prolog, and look at what it uses", "epilog": "is not run: name it in gnoded.yaml, under epilog, and look at what it uses",
 	"prologslurmctld": "is not run", "epilogslurmctld": "is not run", "taskprolog": "is not run", "taskepilog": "is not run", "srunprolog": "is not run", "srunepilog": "is not run",
 	"healthcheckprogram": "is not run: name it in gnoded.yaml, under health.programs", "healthcheckinterval": "health.every in gnoded.yaml",
-	"jobsubmitplugins": "is not run: the site's defaults are in gctld.yaml", "mailprog": "mail goes by SMTP: see mail", "licenses": "licences are not counted",
+	"jobsubmitplugins": "is not run: the site's defaults are in gctld.yaml", "mailprog": "mail goes by SMTP: see mail",
 	"rebootprogram": "nodes are rebooted by gadm drain --reboot", "prioritycalcperiod": "priorities are worked out in each round", "priorityusageresetperiod": "usage fades by halfLife; a project's budget may be for each month",
 	"priorityflags": "shares are those of Fair Tree", "priorityweightassoc": "projects have shares and no priority",
 	"priorityweighttres": "size counts by GPUs", "prioritysitefactorplugin": "is not run",

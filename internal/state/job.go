@@ -95,8 +95,9 @@ type Owner struct {
 // Request is what a job asks of the scheduler, out of its document.
 type Request struct {
 	Shape        *sched.Shape `json:"shape"`
-	Limit        sched.Time   `json:"limit"`            // run time, as LimitScope says
-	MinRun       sched.Time   `json:"minRun,omitempty"` // guaranteed before it may be halted
+	Limit        sched.Time   `json:"limit"`              // run time, as LimitScope says
+	LimitMin     sched.Time   `json:"limitMin,omitempty"` // it may be given less down to this, where it starts sooner by it; 0: not
+	MinRun       sched.Time   `json:"minRun,omitempty"`   // guaranteed before it may be halted
 	Priority     int          `json:"priority,omitempty"`
 	NotBefore    sched.Time   `json:"notBefore,omitempty"`
 	NotAfter     sched.Time   `json:"notAfter,omitempty"`
@@ -168,6 +169,26 @@ func (j *Job) LimitLeft() sched.Time {
 		return j.Request.Limit
 	}
 	return max(j.Request.Limit-j.UsedRun, 1)
+}
+
+// LimitNow is the job's time limit: as it was granted, where it runs with less than it
+// asked for.
+func (j *Job) LimitNow() sched.Time {
+	if j.State.Active() && j.Request.LimitMin > 0 && j.Attempt.Limit > 0 {
+		return min(j.Attempt.Limit, j.Request.Limit)
+	}
+	return j.Request.Limit
+}
+
+// WithLimit is the job with another time limit, while it runs also.
+func (j *Job) WithLimit(limit sched.Time) *Job {
+	out, req := *j, *j.Request
+	req.Limit, req.MinRun, req.LimitMin = limit, min(req.MinRun, limit), min(req.LimitMin, limit)
+	if out.Request = &req; j.State.Active() && j.Attempt.Limit > 0 {
+		at := *j.Attempt
+		out.Attempt, at.Limit = &at, 0
+	}
+	return &out
 }
 
 // Completing says that the job was ordered to end, or ends by its node's doing, and

@@ -22,6 +22,8 @@ func (s *Shape) Canonical() (n Shape, bounds, key string) {
 	n.Storage = slices.Clone(s.Storage)
 	slices.SortFunc(n.Storage, func(a, b Storage) int { return strings.Compare(a.key(), b.key()) })
 	n.Storage = slices.Compact(n.Storage)
+	n.Licenses = slices.Clone(s.Licenses)
+	slices.SortFunc(n.Licenses, func(a, b License) int { return strings.Compare(a.Name, b.Name) })
 	var part int64 // a share of a GPU
 	switch {
 	case n.MilliGPU%WholeGPU == 0:
@@ -46,6 +48,9 @@ func (s *Shape) Canonical() (n Shape, bounds, key string) {
 		for _, x := range n.Storage {
 			bounds += fmt.Sprintf(" %q", x.key())
 		}
+	}
+	for _, x := range n.Licenses {
+		bounds += fmt.Sprintf(" license %q %d", x.Name, x.Count)
 	}
 	if len(n.Partitions) > 0 {
 		bounds += fmt.Sprintf(" in %q", n.Partitions)

@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -63,6 +64,14 @@ type Shape struct {
 	NodeNames    []string   `json:"nodeNames,omitempty"`    // only these nodes, compared as Node is; empty: any
 	ExcludeNodes []string   `json:"excludeNodes,omitempty"` // none of these
 	Storage      []Storage  `json:"storage,omitempty"`      // the node has all of this, none of it away
+
+	Licenses []License `json:"licenses,omitempty"` // of the site, for all ranks together
+}
+
+// License is so many of one of the site's counters.
+type License struct {
+	Name  string `json:"name"`
+	Count int64  `json:"count"`
 }
 
 // Ranks is the number of ranks, at least one.
@@ -110,6 +119,11 @@ func (s *Shape) Validate() error {
 			bad("%s is %d: want 0 or more", q.name, q.v)
 		}
 	}
+	for i, x := range s.Licenses {
+		if x.Name == "" || x.Count < 1 || x.Count > MaxAmount || slices.ContainsFunc(s.Licenses[:i], func(y License) bool { return y.Name == x.Name }) {
+			bad("licenses[%d] is %d of %q: want each one named once, and 1 or more of it", i, x.Count, x.Name)
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -132,6 +146,7 @@ type Job struct {
 
 	Submitted Time
 	Limit     Time // run time after which it is ended; 0: the policy's DefaultLimit
+	LimitMin  Time // it may be given a limit down to this, where it starts sooner by it; 0: no other than Limit
 	MinRun    Time // guaranteed before it may be halted for another job
 	Predicted Time // expected run time, 0: not known; never later than Limit
 	Priority  int  // adjustment by user (0 or less) or operator
@@ -162,7 +177,7 @@ func (j *Job) Validate() error {
 	for _, q := range []struct {
 		name string
 		v    Time
-	}{{"submitted", j.Submitted}, {"limit", j.Limit}, {"minRun", j.MinRun}, {"predicted", j.Predicted},
+	}{{"submitted", j.Submitted}, {"limit", j.Limit}, {"limitMin", j.LimitMin}, {"minRun", j.MinRun}, {"predicted", j.Predicted},
 		{"notBefore", j.NotBefore}, {"notAfter", j.NotAfter}, {"maxQueued", j.MaxQueued}} {
 		if q.v < 0 || q.v > MaxTime {
 			bad("%s is %d: want 0 or more milliseconds", q.name, q.v)

@@ -114,6 +114,8 @@ type Policy struct {
 
 	Partitions map[string]Partition `json:"partitions,omitempty"` // others are up and have no priority
 
+	Licenses map[string]int64 `json:"licenses,omitempty"` // how many of each the site has
+
 	User     Limits            `json:"user"` // of each user
 	Users    map[string]Limits `json:"users,omitempty"`
 	Project  Limits            `json:"project"` // of each project
@@ -193,6 +195,9 @@ func (p Policy) Validate() error {
 	for _, name := range slices.Sorted(maps.Keys(p.Partitions)) {
 		within("partitions."+name+".priority", p.Partitions[name].Priority, 0, 1000)
 	}
+	for _, name := range slices.Sorted(maps.Keys(p.Licenses)) {
+		within("licenses."+name, p.Licenses[name], 0, MaxAmount)
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
 		within("values."+name, p.Values[name], 0, MaxPriority)
 	}
@@ -242,7 +247,7 @@ func oneOf[T ~string](errs *[]error, name string, v T, known ...T) {
 // Clone is a copy that shares nothing.
 func (p Policy) Clone() Policy {
 	p.QOS, p.Users, p.Projects = maps.Clone(p.QOS), maps.Clone(p.Users), maps.Clone(p.Projects)
-	p.Values, p.Mix, p.Partitions = maps.Clone(p.Values), slices.Clone(p.Mix), maps.Clone(p.Partitions)
+	p.Values, p.Mix, p.Partitions, p.Licenses = maps.Clone(p.Values), slices.Clone(p.Mix), maps.Clone(p.Partitions), maps.Clone(p.Licenses)
 	return p
 }
 

@@ -15,19 +15,20 @@ import (
 )
 
 type Fake struct {
-	Mu      sync.Mutex
-	Jobs    []api.JobDetail
-	Nodes   []api.Node
-	Why     map[string]*api.Explanation
-	Kept    []api.Reservation
-	Submit  func(*api.SubmitRequest, string) (*api.SubmitResponse, *api.Error)
-	Polls   func(n int, id string) *api.JobDetail // answers GET job number n (from 0); nil: from jobs
-	Log     http.HandlerFunc
-	Actions []string // requests to act, as seen
-	Matched int      // answer to a count
-	polled  int
-	news    chan struct{} // one for each job that was read: it has changed again
-	Seen    []string      // method and URI of each request
+	Mu       sync.Mutex
+	Jobs     []api.JobDetail
+	Nodes    []api.Node
+	Licenses []api.License
+	Why      map[string]*api.Explanation
+	Kept     []api.Reservation
+	Submit   func(*api.SubmitRequest, string) (*api.SubmitResponse, *api.Error)
+	Polls    func(n int, id string) *api.JobDetail // answers GET job number n (from 0); nil: from jobs
+	Log      http.HandlerFunc
+	Actions  []string // requests to act, as seen
+	Matched  int      // answer to a count
+	polled   int
+	news     chan struct{} // one for each job that was read: it has changed again
+	Seen     []string      // method and URI of each request
 }
 
 func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +52,9 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, noJob(r.PathValue("id")))
 	})
 	mux.HandleFunc("POST "+api.PathJobAction, f.act)
-	mux.HandleFunc("GET "+api.PathCluster, func(w http.ResponseWriter, _ *http.Request) { Answer(w, api.ClusterInfo{Nodes: f.Nodes}) })
+	mux.HandleFunc("GET "+api.PathCluster, func(w http.ResponseWriter, _ *http.Request) {
+		Answer(w, api.ClusterInfo{Nodes: f.Nodes, Licenses: f.Licenses})
+	})
 	mux.HandleFunc("GET "+api.PathNode, func(w http.ResponseWriter, r *http.Request) {
 		for _, n := range f.Nodes {
 			if n.Name == r.PathValue("name") {

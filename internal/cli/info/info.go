@@ -25,6 +25,7 @@ type Info struct {
 	PerNode  bool     `short:"N" xor:"view" help:"One line per node, also for nodes that are alike."`
 	GPUs     bool     `name:"gpus" xor:"view" help:"One line per GPU."`
 	Parts    bool     `name:"partitions" xor:"view" help:"One line per partition: what is free there, how long jobs run, and whose it takes."`
+	Licenses bool     `xor:"view" help:"One line per licence that the site counts: how many are free, and how many are waited for."`
 	Users    bool     `xor:"view" help:"Who holds what now, and how much of theirs waits."`
 	Reasons  bool     `short:"R" xor:"view" help:"Only nodes that something is wrong with, and what."`
 	Format   string   `short:"o" xor:"view" placeholder:"FORMAT" help:"Columns by name, as name,state,gpus,driver,features; or sinfo's format, as '%N %T %E'."`
@@ -50,6 +51,10 @@ func (o *Info) Run(ctx context.Context, a *cli.App) error {
 		return exit.Usagef("--partitions is of partitions, and once: leave out nodes and --watch; ginfo -p NAME lists the nodes of one")
 	case o.Parts:
 		return o.partitions(ctx, a)
+	case o.Licenses && (len(o.Node)+len(o.Nodes)+len(o.Clusters) > 0 || interval > 0):
+		return exit.Usagef("--licenses is of the whole site, and once: leave out nodes, partitions and --watch")
+	case o.Licenses:
+		return o.licenses(ctx, a)
 	case len(o.Node) > 0:
 		return o.showNodes(ctx, a)
 	}

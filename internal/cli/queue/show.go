@@ -178,7 +178,23 @@ func timeFields(a *cli.App, f *table.Fields, d *api.JobDetail) {
 	if !d.Started.IsZero() && !d.State.Pending() {
 		f.Add("Duration", string(human.Duration(nil, int64(jobs.Ran(&d.Job, a.Now())/time.Second))))
 	}
-	f.Add("Time limit", string(jobs.Limit(nil, d.LimitS)))
+	f.Add("Time limit", limitText(d))
+}
+
+// limitText is the limit of a job, with what it asked for where it was granted less, and
+// what is the least that will do while it waits.
+func limitText(d *api.JobDetail) string {
+	text := string(jobs.Limit(nil, d.LimitS))
+	if d.LimitMinS == 0 || d.Spec == nil {
+		return text
+	}
+	switch asked := int64(d.Spec.Request.Scheduling.MaxDuration); {
+	case d.State.Pending():
+		text += ", or less to start sooner, " + string(jobs.Limit(nil, d.LimitMinS)) + " at least"
+	case asked > d.LimitS:
+		text += ", of the " + string(jobs.Limit(nil, asked)) + " that were asked for"
+	}
+	return text
 }
 
 func resourceFields(f *table.Fields, d *api.JobDetail) {
@@ -187,6 +203,7 @@ func resourceFields(f *table.Fields, d *api.JobDetail) {
 		f.Add("Cluster", strconv.Itoa(d.Cluster))
 	}
 	f.Add("Partition", d.Partition)
+	f.Add("Licences", d.Licenses)
 	f.Add("Nodes", human.Hosts(d.Nodes))
 	f.Add("Ports", strings.Join(portLines(d), "\n"))
 	if d.Spec == nil {

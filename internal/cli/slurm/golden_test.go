@@ -40,6 +40,7 @@ func controller() http.Handler {
 	array.Number, array.ID, array.Name = 20, "20", "sweep"
 	array.Tasks = &api.TaskSets{Indexes: "0-9", Waiting: "4-6,9", NumWaiting: 4, Parallelism: 2}
 	fake.Jobs = append(fake.Jobs, array)
+	fake.Licenses = []api.License{{Name: "ansys", Total: 20}, {Name: "matlab", Total: 4, Used: 3, Asked: 2}}
 	mux := http.NewServeMux()
 	answer := func(path string, body any) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { clitest.Answer(w, body) })
@@ -73,6 +74,8 @@ func TestGolden(t *testing.T) {
 		"scontrol-job": "scontrol -d show job 9", "scontrol-job-array": "scontrol show job 20", "scontrol-job-line": "scontrol -o show job 12", "scontrol-job-missing": "scontrol show job 999", "scontrol-jobs-json": "scontrol --json show job 9",
 		"scontrol-node": "scontrol -d show node gpu1", "scontrol-nodes-line": "scontrol show -o nodes", "scontrol-node-missing": "scontrol show node moon", "scontrol-partition": "scontrol show partition 1", "scontrol-partition-missing": "scontrol show partition moon",
 		"scontrol-reservation": "scontrol show res", "scontrol-config": "scontrol show config", "scontrol-hostnames": "scontrol show hostnames n[1-3,7],m1", "scontrol-hostlist": "scontrol show hostlist n3,n1,n2", "scontrol-sorted": "scontrol show hostlistsorted n3,n1,n2",
+		"scontrol-licenses": "scontrol show licenses", "scontrol-license": "scontrol -o show lic ansys", "scontrol-license-none": "scontrol show license moon",
+		"sacct-xdmod":             "sacct --clusters gbatch --allusers --parsable2 --noheader --allocations --duplicates --format jobid,jobidraw,cluster,partition,qos,account,group,gid,user,uid,submit,eligible,start,end,elapsed,exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,jobname --starttime 2020-01-01T00:00:00 --endtime 2030-01-01T00:00:00 --state CANCELLED,COMPLETED,FAILED,NODE_FAIL,PREEMPTED,TIMEOUT,OUT_OF_MEMORY",
 		"scontrol-hostnames-none": "scontrol show hostnames", "scontrol-unknown": "scontrol show moon", "scontrol-word": "scontrol moon", "scontrol-none": "scontrol", "scontrol-update-unknown": "scontrol update JobId=12 Partition=2", "scontrol-update-priority": "scontrol update JobId=12 Priority=7",
 		"scontrol-drain-no-reason": "scontrol update NodeName=gpu1 State=DRAIN", "scontrol-down": "scontrol update NodeName=gpu1 State=DOWN Reason=x", "scontrol-ping": "scontrol ping", "scontrol-version": "scontrol --version",
 		"sacctmgr-assoc": "sacctmgr -P show assoc", "sacctmgr-account": "sacctmgr -n -P show user ann withassoc format=account,user,qos", "sacctmgr-users": "sacctmgr show user", "sacctmgr-qos": "sacctmgr show qos", "sacctmgr-accounts": "sacctmgr list account",

@@ -70,7 +70,7 @@ func jobJSON(v table.View) func(*row) object {
 			"job_state": rowState(&v, r), "state_reason": rowReason(&v, r), "state_description": r.ReasonText,
 			"submit_time": epoch(r.Submitted), "start_time": epoch(jobs.StartOf(&r.Job)), "end_time": epoch(jobs.EndOf(&r.Job)), "eligible_time": epoch(r.Submitted), "accrue_time": epoch(r.Submitted),
 			"suspend_time": 0, "pre_sus_time": 0, "preempt_time": 0, "resize_time": 0, "deadline": 0, "last_sched_evaluation": 0, "delay_boot": 0,
-			"time_limit": r.LimitS / 60, "time_minimum": 0, "priority": r.priority(), "nice": -r.Job.Priority,
+			"time_limit": r.LimitS / 60, "time_minimum": r.LimitMinS / 60, "priority": r.priority(), "nice": -r.Job.Priority,
 			"nodes": human.Hosts(r.Nodes), "node_count": jobs.NumNodes(&r.Job), "cpus": r.CPUs, "tasks": jobs.NumNodes(&r.Job), "batch_flag": true, "batch_host": text(rowFirstNode),
 			"minimum_cpus_per_node": r.CPUs / max(r.NumNodes, 1), "minimum_tmp_disk_per_node": 0, "memory_per_node": r.memPerNode() >> 20, "memory_per_cpu": nil, "cpus_per_task": r.CPUs / max(r.NumNodes, 1),
 			"tres_per_node": r.gresPerNode(), "tres_req_str": r.tres(), "tres_alloc_str": rowTRESAlloc(&v, r),
@@ -78,7 +78,7 @@ func jobJSON(v table.View) func(*row) object {
 			"command": text(rowCommand), "container": text(rowImage), "current_working_directory": text(rowWorkDir), "resv_name": text(rowReservation),
 			"standard_input": "/dev/null", "standard_output": text(rowStdOut), "standard_error": text(rowStdOut),
 			"requeue": rowRequeue(&v, r) == "1", "restart_cnt": max(len(r.Attempts)-1, 0), "exit_code": waitStatus(&r.Job), "derived_exit_code": 0,
-			"flags": []string{}, "gres_detail": []string{}, "licenses": "", "wckey": "", "system_comment": "", "admin_comment": "", "reboot": false, "contiguous": false,
+			"flags": []string{}, "gres_detail": []string{}, "licenses": r.Licenses, "wckey": "", "system_comment": "", "admin_comment": "", "reboot": false, "contiguous": false,
 			"het_job_id": 0, "het_job_id_set": "", "het_job_offset": 0,
 			"job_resources": object{"nodes": human.Hosts(r.Nodes), "allocated_cores": r.CPUs, "allocated_hosts": len(r.Nodes), "allocated_nodes": allocated(r)},
 		}

@@ -286,11 +286,14 @@ var (
 	rowReservation = ofSpec(none, func(s *job.Spec) string { return strings.Join(s.Request.Scheduling.ReservationIDs, ",") })
 	rowOverSubscr  = ofSpec("OK", func(s *job.Spec) string { return pick(gbatchOf(s).Exclusive, "NO", "OK") })
 	rowRequeue     = ofSpec("0", func(s *job.Spec) string { return pick(s.Request.Scheduling.Restartable, "1", "0") })
-	rowMinTime     = ofSpec("N/A", func(s *job.Spec) string { return span(int64(s.Request.Scheduling.MinDuration)) })
-	rowDeadline    = ofSpec("N/A", func(s *job.Spec) string { return instant(s.Request.Scheduling.NotAfter) })
-	rowFeatures    = ofSpec(none, features)
-	rowCommand     = ofSpec(none, commandOf)
-	rowStdOut      = always("/dev/null")
+	rowMinTime     = func(_ *table.View, r *row) string {
+		return pick(r.LimitMinS <= 0, "N/A", span(r.LimitMinS))
+	}
+	rowLicenses = func(_ *table.View, r *row) string { return cmp.Or(r.Licenses, none) }
+	rowDeadline = ofSpec("N/A", func(s *job.Spec) string { return instant(s.Request.Scheduling.NotAfter) })
+	rowFeatures = ofSpec(none, features)
+	rowCommand  = ofSpec(none, commandOf)
+	rowStdOut   = always("/dev/null")
 )
 
 func requiredNodes(s *job.Spec) string {

@@ -52,7 +52,9 @@ var jobLines = [][]part{
 	{kv("RunTime", func(v *table.View, r *row) string { return elapsed(jobs.Ran(&r.Job, v.Now)) }),
 		kv("TimeLimit", func(_ *table.View, r *row) string {
 			return pick(r.LimitS <= 0, "UNLIMITED", elapsed(time.Duration(r.LimitS)*time.Second))
-		}), kv("TimeMin", rowMinTime)},
+		}), kv("TimeMin", func(_ *table.View, r *row) string {
+			return pick(r.LimitMinS <= 0, "N/A", elapsed(time.Duration(r.LimitMinS)*time.Second))
+		})},
 	{kv("SubmitTime", rowSubmit), kv("EligibleTime", unknown(rowEligible))},
 	{kv("AccrueTime", unknown(rowEligible))},
 	{kv("StartTime", unknown(rowStart)), kv("EndTime", unknown(rowEnd)), kv("Deadline", rowDeadline)},
@@ -69,7 +71,7 @@ var jobLines = [][]part{
 	{kv("MinCPUsNode", rowCPUsPerNode), kv("MinMemoryNode", rowMem), kv("MinTmpDiskNode", always("0"))},
 	{kv("Features", rowFeatures), kv("DelayBoot", always("00:00:00"))},
 	{kv("Reservation", rowReservation).only(func(_ *control, r *row) bool { return given(rowReservation(nil, r)) != "" })},
-	{kv("OverSubscribe", rowOverSubscr), kv("Contiguous", always("0")), kv("Licenses", always(none)), kv("Network", always(none))},
+	{kv("OverSubscribe", rowOverSubscr), kv("Contiguous", always("0")), kv("Licenses", rowLicenses), kv("Network", always(none))},
 	{kv("Command", rowCommand)},
 	{kv("WorkDir", rowWorkDir)},
 	{kv("Container", rowImage)},

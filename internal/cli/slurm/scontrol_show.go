@@ -52,8 +52,7 @@ func (c *control) show(ctx context.Context, args []string) error {
 	case is("steps", 4):
 		return exit.Usagef("scontrol show steps is not played here: squeue -s lists the steps that run, sacct -j JOB all of a job")
 	case is("licenses", 3):
-		fmt.Fprintln(c.app.Out, "No licenses configured in Slurm.")
-		return nil
+		return c.showLicenses(ctx, args)
 	case is("daemons", 6):
 		fmt.Fprintln(c.app.Out, "slurmctld slurmd")
 		return nil

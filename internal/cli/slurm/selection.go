@@ -35,7 +35,7 @@ func (s *selection) flags(program string) []option {
 		listOf(&s.states, "-t", "--state", "--states").from(program + pick(program == "SQUEUE", "_STATES", "_STATE")),
 		listOf(&s.accounts, "-A", "--account").from(program + "_ACCOUNT"), listOf(&s.parts, "-p", "--partition").from(program + "_PARTITION"),
 		listOf(&s.qos, "-q", "--qos").from(program + "_QOS"), listOf(&s.nodes, "-w", "--nodelist"), s.clusters.option().from("SLURM_CLUSTERS"),
-		insteadOf("use gadm reservations", "-R", "--reservation"), insteadOf("there are no licenses here; use a bucket, see docs/formats.md", "-L", "--licenses"),
+		insteadOf("use gadm reservations", "-R", "--reservation"), insteadOf("squeue -o %W shows the licences of jobs, and ginfo --licenses all", "-L", "--licenses"),
 		ignored("--local", "--federation", "--sibling"),
 	}
 }

@@ -94,7 +94,7 @@ var squeueColumns = table.Set[row]{
 	col("u", "username", "USER", rowUser),
 	col("U", "userid", "UID", rowUID),
 	col("w", "wckey", "WCKEY", always(none)),
-	col("W", "licenses", "LICENSES", always(none)),
+	col("W", "licenses", "LICENSES", rowLicenses),
 	asked("x", "excnodes", "EXC_NODES", ofSpec("", excludedNodes)),
 	col("X", "corespec", "CORE_SPEC", always("N/A")),
 	col("y", "nice", "NICE", rowNice),

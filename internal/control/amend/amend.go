@@ -35,7 +35,8 @@ func (c Change) Stays() Change {
 
 // Amended is what a job is with a change.
 type Amended struct {
-	Request state.Request
+	Request *state.Request
+	Attempt *state.Attempt // nil: none
 	Name    string
 	Owner   state.Owner
 }
@@ -43,16 +44,17 @@ type Amended struct {
 // To is the job with the change, and what that is in words; empty: it has that
 // already.
 func (c Change) To(j *state.Job) (next Amended, said string) {
-	next = Amended{Request: *j.Request, Name: j.Name, Owner: *j.Owner}
-	req := &next.Request
+	next = Amended{Request: j.Request, Attempt: j.Attempt, Name: j.Name, Owner: *j.Owner}
 	var parts []string
-	if p := c.Priority; p != nil && *p != req.Priority {
-		parts = append(parts, fmt.Sprintf("priority %d, was %d", *p, req.Priority))
-		req.Priority = *p
+	if l, was := c.Limit, j.LimitNow(); l > 0 && l != was {
+		parts = append(parts, fmt.Sprintf("time limit %s, was %s", job.Duration(l/sched.Second), job.Duration(was/sched.Second)))
+		to := j.WithLimit(l)
+		next.Request, next.Attempt = to.Request, to.Attempt
 	}
-	if l := c.Limit; l > 0 && l != req.Limit {
-		parts = append(parts, fmt.Sprintf("time limit %s, was %s", job.Duration(l/sched.Second), job.Duration(req.Limit/sched.Second)))
-		req.Limit, req.MinRun = l, min(req.MinRun, l)
+	if p := c.Priority; p != nil && *p != j.Request.Priority {
+		parts = append(parts, fmt.Sprintf("priority %d, was %d", *p, j.Request.Priority))
+		req := *next.Request
+		req.Priority, next.Request = *p, &req
 	}
 	if n := c.Name; n != "" && n != next.Name {
 		parts = append(parts, "name "+n)
@@ -113,8 +115,8 @@ func (c Change) Refuse(j *state.Job, operator bool) *state.Refusal {
 	switch l := c.Limit; {
 	case l < 0:
 		return conflict("a time limit of %d ms: use a second at least", l)
-	case l > j.Request.Limit && !operator:
-		return &state.Refusal{Code: state.Denied, Message: fmt.Sprintf("job %d has a time limit of %s: only an operator may raise it", j.Number, job.Duration(j.Request.Limit/sched.Second)), Hint: "use a shorter one"}
+	case l > j.LimitNow() && !operator:
+		return &state.Refusal{Code: state.Denied, Message: fmt.Sprintf("job %d has a time limit of %s: only an operator may raise it", j.Number, job.Duration(j.LimitNow()/sched.Second)), Hint: "use a shorter one"}
 	case l > 0 && !j.State.Pending() && j.Request.LimitScope == job.LimitJob:
 		return conflict("the time limit of job %d counts over all its tries and cannot be changed once it has run", j.Number)
 	}

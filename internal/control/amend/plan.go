@@ -11,7 +11,7 @@ import (
 // Plan is who was promised what, as those who ask for more time must leave it.
 type Plan struct {
 	Reservations []sched.Reservation
-	Waits        func(job.Number) bool                             // whether a job of it waits still
+	Job          func(job.Number) *state.Job                       // nil: there is none such any more
 	Free         func(node string, at sched.Time) sched.Allocation // cores, memory and disk that no job holds at a moment
 }
 
@@ -19,7 +19,7 @@ type Plan struct {
 // there; 0: none.
 func (p Plan) Promised(held sched.Allocation, from, until sched.Time) job.Number {
 	for _, res := range p.Reservations {
-		if res.At < from || res.At >= until || !p.Waits(job.Number(res.Job)) {
+		if res.At < from || res.At >= until || p.waits(res.Job) == nil {
 			continue
 		}
 		for _, a := range res.Ranks {
@@ -29,6 +29,30 @@ func (p Plan) Promised(held sched.Allocation, from, until sched.Time) job.Number
 		}
 	}
 	return 0
+}
+
+// PromisedLicenses is a job that is to start between two moments with licences of which
+// some are on the list; 0: none.
+func (p Plan) PromisedLicenses(list []sched.License, from, until sched.Time) job.Number {
+	for _, res := range p.Reservations {
+		if res.At < from || res.At >= until {
+			continue
+		}
+		if j := p.waits(res.Job); j != nil && slices.ContainsFunc(j.Request.Shape.Licenses, func(x sched.License) bool {
+			return slices.ContainsFunc(list, func(y sched.License) bool { return x.Name == y.Name })
+		}) {
+			return j.Number
+		}
+	}
+	return 0
+}
+
+// waits is a job of the plan, if it waits still.
+func (p Plan) waits(id sched.JobID) *state.Job {
+	if j := p.Job(job.Number(id)); j != nil && j.State == job.Queued {
+		return j
+	}
+	return nil
 }
 
 func shareGPU(a, b sched.Allocation) bool {

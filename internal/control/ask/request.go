@@ -44,7 +44,7 @@ func (r Rules) shape(project string, spec *job.Spec) *sched.Shape {
 		DiskMiB: int64(g.DiskGB) << 10, MinCUDA: res.MinCudaVersion * 100, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
 		Features: slices.Concat(res.Features, need.Of(spec)),
 
-		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes, Storage: storage(spec),
+		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes, Storage: storage(spec), Licenses: licenses(g.Licenses),
 	}
 	if len(p.Clusters) == 1 && shape.Cluster == 0 {
 		shape.Cluster = p.Clusters[0]
@@ -64,7 +64,7 @@ func (r Rules) Request(spec *job.Spec, shape *sched.Shape, limit sched.Time) sta
 		g = &job.Gbatch{}
 	}
 	q := state.Request{
-		Shape: shape, Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000,
+		Shape: shape, Limit: sched.Time(sc.MaxDuration) * 1000, MinRun: sched.Time(sc.MinDuration) * 1000, LimitMin: sched.Time(g.LimitMin) * 1000,
 		Priority: g.Priority, NotBefore: sched.Time(sc.NotBefore), NotAfter: sched.Time(sc.NotAfter),
 		MaxQueued: sched.Time(g.MaxQueued) * 1000, Interactive: sc.Interactive, Restartable: sc.Restartable,
 		LimitScope: g.LimitScope, Retry: g.Retry, Reservations: sc.ReservationIDs, HaltSignal: spec.HaltSignal(), HaltGrace: sched.Time(g.HaltGrace) * 1000,
@@ -85,8 +85,11 @@ func (r Rules) Request(spec *job.Spec, shape *sched.Shape, limit sched.Time) sta
 	if q.Limit == 0 {
 		q.Limit = cmp.Or(limit, r.DefaultRun)
 	}
+	if q.LimitMin >= q.Limit {
+		q.LimitMin = 0
+	}
 	if q.MinRun == 0 {
-		q.MinRun = min(r.DefaultMin, q.Limit)
+		q.MinRun = min(r.DefaultMin, cmp.Or(q.LimitMin, q.Limit))
 	}
 	if b := sc.MaxSimultaneousJobs; b != nil {
 		q.Bucket, q.BucketMax = b.Name, b.Max

@@ -37,6 +37,7 @@ type Rules struct {
 	DefaultRun sched.Time // time limit of a job that asks none
 	MaxRun     sched.Time // longest limit a job may ask
 	DefaultMin sched.Time // guaranteed run time of a job that asks none
+	Licenses   map[string]int64
 	MaxGrace   sched.Time // the longest between the order to end and KILL; 0: no bound
 }
 
@@ -88,6 +89,9 @@ func (r Rules) Refuse(who Who, spec *job.Spec) *state.Refusal {
 	}
 	if p.Runtime != "" && spec.Runtime() != p.Runtime { // the site's tables have put it there otherwise
 		return &state.Refusal{Code: state.Denied, Path: "gbatch.runtime", Message: fmt.Sprintf("jobs of project %s are run by the runtime %s", who.Project, p.Runtime)}
+	}
+	if refusal := r.refuseLicenses(spec); refusal != nil {
+		return refusal
 	}
 	if d := sched.Time(spec.Request.Scheduling.MaxDuration) * 1000; r.MaxRun > 0 && d > r.MaxRun {
 		return &state.Refusal{Code: state.Unsatisfiable, Path: "request.scheduling.maxDuration",

@@ -24,7 +24,7 @@ func Waiting(j *state.Job) sched.Job {
 func Job(n job.Number, o *state.Owner, r *state.Request, submitted sched.Time) sched.Job {
 	return sched.Job{
 		ID: sched.JobID(n), Project: o.Project, User: o.User, QOS: o.QOS, Shape: r.Shape,
-		Submitted: submitted, Limit: r.Limit, MinRun: r.MinRun, Priority: r.Priority,
+		Submitted: submitted, Limit: r.Limit, LimitMin: r.LimitMin, MinRun: r.MinRun, Priority: r.Priority,
 		NotBefore: r.NotBefore, NotAfter: r.NotAfter, MaxQueued: r.MaxQueued, Interactive: r.Interactive, Restartable: r.Restartable,
 		Bucket: r.Bucket, BucketMax: r.BucketMax, Reservations: r.Reservations,
 	}

@@ -51,6 +51,7 @@ func (s *List) All(ctx context.Context, in *clusterInput) (*api.ClusterInfo, err
 		found = found[:min(in.Limit, len(found))]
 	} else {
 		out.Partitions = s.partitions(p.view, s.Rights.Closed(access.Caller(ctx)))
+		out.Licenses = s.licenses(p.view)
 	}
 	out.Nodes = make([]api.Node, 0, len(found))
 	for _, n := range found {

@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -39,6 +40,8 @@ type Config struct {
 	DefaultProject string    `yaml:"defaultProject"`
 
 	Partitions []Partition `yaml:"partitions,omitempty"` // names for nodes
+
+	Licenses map[string]int64 `yaml:"licenses,omitempty"` // how many of each running jobs may have together
 
 	GangSubnet netip.Prefix `yaml:"gangSubnet"` // of the addresses that ranks of a gang have among themselves, the same in each gang
 
@@ -257,6 +260,7 @@ func (c Config) Validate() error {
 	}
 	c.checkProjects(bad)
 	c.checkPartitions(bad)
+	c.checkLicenses(bad)
 	c.checkTables(bad)
 	c.Mail.check(bad)
 	checkWebhooks(c.Webhooks, bad)
@@ -384,6 +388,7 @@ func (c Config) Rules() (control.Config, error) {
 	}
 	out.Partitions = c.partitions()
 	out.Policy.Partitions = out.Partitions.Policy()
+	out.Policy.Licenses = maps.Clone(c.Licenses)
 	out.PerUser, out.Users = c.Limits.quotas()
 	for name, q := range c.Policy.QOS {
 		if q.RunsAlone {

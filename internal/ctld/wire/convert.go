@@ -24,6 +24,15 @@ func Time(t sched.Time) time.Time {
 	return time.UnixMilli(int64(t)).UTC()
 }
 
+// licenses are as Slurm writes them.
+func licenses(list []sched.License) string {
+	var parts []string
+	for _, x := range list {
+		parts = append(parts, fmt.Sprintf("%s:%d", x.Name, x.Count))
+	}
+	return strings.Join(parts, ",")
+}
+
 // Job is a job as one line of a list; private says that the caller may not
 // see what is its owner's alone.
 func Job(v *state.View, j *state.Job, private bool) api.Job {
@@ -31,7 +40,7 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 		ID: j.ID(), Number: j.Number, UUID: uuid.UUID(j.UUID).String(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project,
 		State: j.Status(), Reason: string(j.Reason), ReasonText: j.Text,
 		Submitted: Time(j.Submitted), Started: Time(j.Started), Ended: Time(j.Ended),
-		LimitS: int64(j.Request.Limit / 1000), Cluster: j.Request.Shape.Cluster, Partition: strings.Join(j.Request.Shape.Partitions, ","), Priority: int64(j.Request.Priority), QOS: j.Owner.QOS,
+		LimitS: int64(j.LimitNow() / 1000), LimitMinS: int64(j.Request.LimitMin / 1000), Licenses: licenses(j.Request.Shape.Licenses), Cluster: j.Request.Shape.Cluster, Partition: strings.Join(j.Request.Shape.Partitions, ","), Priority: int64(j.Request.Priority), QOS: j.Owner.QOS,
 	}
 	if j.Waits != nil && j.State.Pending() {
 		out.Dependency = j.Waits.String()

@@ -106,6 +106,7 @@ export type Chunk = {
 }
 
 export type ClusterInfo = {
+  licenses?: Array<License> | null
   models?: Array<string> | null
   nodes: Array<Node> | null
   numFreeGpus?: number
@@ -367,6 +368,8 @@ export type Gbatch = {
   instanceType?: string
   labels?: Record<string, string>
   launch?: Launch
+  licenses?: Record<string, number>
+  limitMin?: string
   limitScope?: string
   maxQueued?: string
   memoryByDefault?: boolean
@@ -471,6 +474,8 @@ export type Job = {
   factors?: Priority
   gpus?: number
   id: string
+  licenses?: string
+  limitMinS?: number
   limitS?: number
   memBytes?: number
   name: string
@@ -521,6 +526,8 @@ export type JobDetail = {
   factors?: Priority
   gpus?: number
   id: string
+  licenses?: string
+  limitMinS?: number
   limitS?: number
   log?: LogState
   memBytes?: number
@@ -620,6 +627,13 @@ export type LaunchRequest = {
 
 export type LaunchResponse = {
   step: number
+}
+
+export type License = {
+  asked?: number
+  name: string
+  total: number
+  used: number
 }
 
 export type LiveUse = {
@@ -829,6 +843,8 @@ export type PastJob = {
   factors?: Priority
   gpus?: number
   id: string
+  licenses?: string
+  limitMinS?: number
   limitS?: number
   memBytes?: number
   name: string

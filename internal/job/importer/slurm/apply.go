@@ -112,6 +112,30 @@ func (s *script) nodelist(v string) error {
 	return nil
 }
 
+// licenses takes names of the site's counters, each with how many of it: NAME or
+// NAME:COUNT, with commas between.
+func (s *script) licenses(v string) error {
+	list := map[string]int{}
+	for one := range strings.SplitSeq(v, ",") {
+		name, count, counted := strings.Cut(one, ":")
+		n, err := 1, error(nil)
+		if counted {
+			n, err = strconv.Atoi(count)
+		}
+		switch {
+		case strings.ContainsAny(one, ";|"):
+			return errors.New("has licences of which one would do: name the ones that the job takes, with commas between")
+		case strings.Contains(name, "@"):
+			return fmt.Errorf("%s is a licence of another server: name it as the site does, without @ and what follows", name)
+		case name == "" || err != nil || n < 1 || list[name] > 0:
+			return errors.New("want NAME or NAME:COUNT, with commas between")
+		}
+		list[name] = n
+	}
+	s.spec.Gbatch.Licenses = list
+	return nil
+}
+
 func (s *script) timeLimit(v string) error {
 	d, limited, err := job.ParseTimeLimit(v)
 	if err != nil {

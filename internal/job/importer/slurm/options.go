@@ -105,7 +105,8 @@ func where() []option {
 func when() []option {
 	return []option{
 		{long: "--time", short: "-t", value: (*script).timeLimit},
-		{long: "--time-min", value: parsed(func(*script, job.Duration) {}, minimum), note: "is not used: the job keeps the whole of --time"},
+		{long: "--time-min", value: parsed(func(s *script, d job.Duration) { s.spec.Gbatch.LimitMin = d }, minimum)},
+		{long: "--licenses", short: "-L", value: (*script).licenses},
 		{long: "--begin", short: "-b", value: func(s *script, v string) (err error) {
 			s.spec.Request.Scheduling.NotBefore, err = begin(v, s.o)
 			return err
@@ -212,7 +213,6 @@ func elsewhere() []option {
 		{long: "--wrap", instead: "use gsubmit --image NAME -- COMMAND"},
 		{long: "--uid", instead: "a job belongs to whoever submits it"},
 		{long: "--gid", instead: "the project's group is given by its storage"},
-		{long: "--licenses", short: "-L", instead: "limit how many run at once: maxSimultaneousJobs in a native job"},
 		{long: "--clusters", short: "-M", instead: "choose the controller with GBATCH_CONTROLLER"},
 		{long: "--gpus-per-socket", instead: "give --gpus-per-node"},
 		{long: "--sockets-per-node", instead: "give --cpus-per-task"},
@@ -284,8 +284,11 @@ func (s *script) forgetGPUs() {
 
 // minimum reads --time-min.
 func minimum(v string) (job.Duration, error) {
-	d, _, err := job.ParseTimeLimit(v)
-	return d, err
+	d, limited, err := job.ParseTimeLimit(v)
+	if err == nil && !limited {
+		err = errors.New("want a length of time")
+	}
+	return max(d, 60), err
 }
 
 // parsed sets what a value means.
