@@ -228,7 +228,7 @@ func (a *Agent) openParts(boot string) (err error) {
 	a.streams = streams.New(a.controller, ranksForStreams{a}, a.places.Public, a.log)
 	a.exporter = exporter.New(exporter.Node{
 		Config: &a.cfg, Log: a.log, Version: a.version, Host: &a.host, Devices: a.devices, Containers: a.containers, Healthy: a.healthy, Failing: func() map[string]bool { return a.health.machine.Failing() },
-		Shims: a.shims.Waiting, Silence: a.contact.Silence, Images: a.images.Store.Usage, KeptLogs: a.kept.size, Unsent: a.keeper.Waiting,
+		Shims: a.shims.Waiting, Silence: a.contact.Silence, Expiry: a.contact.Credential.Expiry, Images: a.images.Store.Usage, KeptLogs: a.kept.size, Unsent: a.keeper.Waiting,
 	}, a.counters)
 	return nil
 }

@@ -78,6 +78,13 @@ func (a *Authority) Pin() string {
 	return pinOf(a.ca)
 }
 
+// Expiry is until when the certificates of the authority and of the controller hold.
+func (a *Authority) Expiry() (authority, controller time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ca.NotAfter, a.server.Leaf.NotAfter
+}
+
 // Renew replaces what is missing, damaged or near its end. A handshake does so
 // too, but has nobody to tell of an error.
 func (a *Authority) Renew() error {

@@ -240,7 +240,11 @@ func writeCSV(w io.Writer, cols []*table.Column[api.PastJob], past []api.PastJob
 	var cell []byte
 	for i := range past {
 		for k, c := range cols {
-			cell = c.Cell(v, cell[:0], &past[i])
+			if cell = cell[:0]; plain[c.Name()] != nil {
+				cell = plain[c.Name()](cell, &past[i])
+			} else {
+				cell = c.Cell(v, cell, &past[i])
+			}
 			if row[k] = human.Clean(string(cell)); row[k] == "-" {
 				row[k] = ""
 			}

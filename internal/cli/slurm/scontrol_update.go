@@ -142,13 +142,22 @@ func (c *control) update(ctx context.Context, args []string) error {
 	if names, ok := s.take("nodename", "node"); ok {
 		return c.updateNodes(ctx, names, s)
 	}
-	if _, ok := s.take("partitionname", "partition"); ok {
-		return exit.Usagef("scontrol update PartitionName is not played here: clusters are said in gnoded.yaml and gctld.yaml")
+	if name, ok := s.take("partitionname", "partition"); ok {
+		state, _ := s.take("state")
+		return exit.Usagef("scontrol update PartitionName=%s is not played here, as partitions are the site's rules: %s in gctld.yaml of the controller, then gadm policy reload; gadm drain takes nodes out", name, partitionRule(name, state))
 	}
 	if _, ok := s.take("reservationname", "reservation"); ok {
 		return exit.Usagef("scontrol update ReservationName is not played here: use gadm unreserve and gadm reserve")
 	}
 	return exit.Usagef("No valid entity in update command; it begins with JobId= or NodeName=")
+}
+
+// partitionRule is what to write for a state of a partition.
+func partitionRule(name, state string) string {
+	if state == "" {
+		return fmt.Sprintf("change partition %s", name)
+	}
+	return fmt.Sprintf("write \"state: %s\" at partition %s", strings.ToLower(state), name)
 }
 
 // jobUpdates is what cannot be changed of a job, with what to do instead.

@@ -197,6 +197,20 @@ func (k *Keyring) list(now time.Time) (live []api.Token, old []state.Record) {
 	return live, old
 }
 
+// Expiring counts the tokens in force that were to last for so long at least and run
+// out within a time, by use: those that somebody relies on, and that are to be replaced.
+func (k *Keyring) Expiring(now time.Time, lasted, within time.Duration) map[string]int {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	out := map[string]int{api.TokenUser: 0, api.TokenJoin: 0}
+	for _, t := range k.tokens { // counts: order does not matter
+		if _, counts := out[t.Use]; counts && t.Revoked.IsZero() && now.Before(t.Expires) && t.Expires.Before(now.Add(within)) && t.Expires.Sub(t.Created) >= lasted {
+			out[t.Use]++
+		}
+	}
+	return out
+}
+
 // Token is a token by its id.
 func (k *Keyring) Token(id string) (api.Token, bool) {
 	k.mu.RLock()

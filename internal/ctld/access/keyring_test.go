@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/site"
@@ -44,5 +45,31 @@ func TestTokenEnds(t *testing.T) {
 	}
 	if _, e := k.verify(secret, ann.Expires); e == nil {
 		t.Error("it holds at its end")
+	}
+}
+
+// TestExpiring: what is counted are tokens that somebody relies on, shortly before
+// their end.
+func TestExpiring(t *testing.T) {
+	const day = 24 * time.Hour
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	k := &Keyring{tokens: map[string]*token{}}
+	for id, x := range map[string]struct {
+		use         string
+		since, left time.Duration
+		revoked     time.Time
+	}{
+		"soon":    {use: api.TokenUser, since: 89 * day, left: day},
+		"join":    {use: api.TokenJoin, since: 13 * day, left: 2 * day},
+		"later":   {use: api.TokenUser, since: 80 * day, left: 10 * day},
+		"over":    {use: api.TokenUser, since: 90 * day, left: -time.Second},
+		"short":   {use: api.TokenUser, since: day, left: 2 * day},
+		"session": {use: api.TokenWeb, since: 89 * day, left: day},
+		"revoked": {use: api.TokenUser, since: 89 * day, left: day, revoked: now.Add(-day)},
+	} {
+		k.tokens[id] = &token{Token: api.Token{ID: id, Use: x.use, Created: now.Add(-x.since), Expires: now.Add(x.left), Revoked: x.revoked}}
+	}
+	if diff := cmp.Diff(map[string]int{api.TokenUser: 1, api.TokenJoin: 1}, k.Expiring(now, 14*day, 3*day)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -57,11 +57,13 @@ var (
 	mBudget    = metrics.Gauge("gctld_project_budget_gpu_seconds", "Budget of a project, in GPU-seconds as billed; of a month or in all.", "project")
 	mSpent     = metrics.Gauge("gctld_project_budget_used_ratio", "Part of its budget that a project has used, from 0.", "project")
 	mFactor    = metrics.Gauge("gctld_user_fair_share_ratio", "Fair-share factor of users with the most usage, from 0 to 1.", "project", "user")
+	mCert      = metrics.Gauge("gctld_certificate_expiry_timestamp_seconds", "Until when a certificate holds, in seconds since 1970; both are renewed before.", "certificate")
+	mTokens    = metrics.Gauge("gctld_tokens_expiring", "Tokens in force that were to last two weeks at least and run out within three days, by use.", "use")
 	mUserUsage = metrics.Gauge("gctld_user_usage_gpu_seconds", "Usage as billed, decayed, in GPU-seconds, of users with the most of it; user other is the rest.", "project", "user")
 )
 
 var families = []metrics.Family{mBuild, mJobs, mQueued, mTasks, mCluster, mClustGPUs, mProjJobs, mProjGPUs, mUserJobs, mUserGPUs, mNodes, mAway, mLate, mGPUs, mCores, mMemory,
-	mTurn, mInbox, mReserved, mWindows, mDiskFree, mLogs, mLogBytes, mLogRoom, mLogDue, mLogTaken, mReserve, mStore,
+	mTurn, mInbox, mReserved, mWindows, mDiskFree, mLogs, mLogBytes, mLogRoom, mLogDue, mLogTaken, mReserve, mStore, mCert, mTokens,
 	mShares, mUsed, mUsage, mLevel, mBilled, mBudget, mSpent, mFactor, mUserUsage}
 
 // Exporter tells those who scrape what there is at the moment.
@@ -71,6 +73,8 @@ type Exporter struct {
 	Meters  *meter.Meters
 	Aliases func() []string // further sets of names
 	Logs    *keep.Store     // that are kept here
+	Expiry  func() (authority, controller time.Time)
+	Tokens  func(lasted, within time.Duration) map[string]int // that run out within a time, by use
 	census  lastCounts
 	terms   atomic.Pointer[[]accounting.Term] // of the share tree
 }
@@ -179,7 +183,20 @@ func (s *Exporter) addSelf(set *metrics.Set) {
 	}
 	set.Add(mReserve, float64(load.Reserve))
 	set.Add(mStore, float64(load.Stored))
+	authority, controller := s.Expiry()
+	set.Add(mCert, float64(authority.Unix()), "authority")
+	set.Add(mCert, float64(controller.Unix()), "controller")
+	for use, n := range s.Tokens(longToken, soonOver) {
+		set.Add(mTokens, float64(n), use)
+	}
 }
+
+// longToken is how long a token lasts that somebody relies on, at least, and soonOver
+// is how long before its end it is told of.
+const (
+	longToken = 14 * 24 * time.Hour
+	soonOver  = 3 * 24 * time.Hour
+)
 
 // accountsEvery is how often the accounts are worked out. The loop only copies
 // them: less than a microsecond for each user.

@@ -29,6 +29,7 @@ var (
 	mRanks     = metrics.Gauge("gnoded_containers", "Containers on the node by phase; ended ones until the controller has heard of it.", "phase")
 	mShims     = metrics.Gauge("gnoded_waiting_shims", "Shims that wait for a container.")
 	mContact   = metrics.Gauge("gnoded_controller_silence_seconds", "Time since the controller answered last, in seconds.")
+	mCert      = metrics.Gauge("gnoded_certificate_expiry_timestamp_seconds", "Until when the node's certificate holds, in seconds since 1970; it is renewed before. A node on the controller's own machine has none.")
 	mFree      = metrics.Gauge("gnoded_disk_free_bytes", "Free space of the daemon's directories, in bytes.", "directory")
 	mMinFree   = metrics.Gauge("gnoded_disk_min_free_bytes", "Free space below which the node takes no jobs, in bytes.")
 	mImages    = metrics.Gauge("gnoded_images", "Images that are kept.")
@@ -65,7 +66,7 @@ var (
 	mJobsLeft = metrics.Gauge("gnoded_jobs_without_metrics", "Containers that have no metrics of their own, because there are too many.")
 )
 
-var families = []metrics.Family{mBuild, mHealthy, mCheck, mRanks, mShims, mContact, mFree, mMinFree, mImages, mStored, mStore, mKept, mUnsent, mUnsentAge,
+var families = []metrics.Family{mBuild, mHealthy, mCheck, mRanks, mShims, mContact, mCert, mFree, mMinFree, mImages, mStored, mStore, mKept, mUnsent, mUnsentAge,
 	mGPUOK, mGPUUse, mGPUCopy, mGPUUsed, mGPUTotal, mGPUPower, mGPUEnergy, mGPUTemp, mGPUClock, mGPUMClock, mGPUXIDs, mGPUXID, mGPUSoft, mGPUHard,
 	mGPUJob, mJob, mJobCPU, mJobMem, mJobHeld, mJobLimit, mJobOOM, mJobPids, mJobsLeft}
 
@@ -113,6 +114,9 @@ func (e *Exporter) addNode(set *metrics.Set, count map[node.Phase]int) {
 	}
 	set.Add(mShims, float64(e.Shims()))
 	set.Add(mContact, e.Silence().Seconds())
+	if until := e.Expiry(); !until.IsZero() {
+		set.Add(mCert, float64(until.Unix()))
+	}
 	for what, dir := range map[string]string{"state": e.Config.StateDir, "images": e.Config.Images.Dir} {
 		var st unix.Statfs_t
 		if unix.Statfs(dir, &st) == nil {

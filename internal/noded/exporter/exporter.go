@@ -28,6 +28,7 @@ type Node struct {
 	Images     func() (images int, bytes int64)
 	KeptLogs   func() int64                            // bytes
 	Unsent     func() (bytes int64, age time.Duration) // of logs that are kept elsewhere too
+	Expiry     func() time.Time                        // of the node's certificate; zero: it has none
 }
 
 // Container is one that has not ended.

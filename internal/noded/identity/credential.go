@@ -73,6 +73,14 @@ func OpenCredential(c *config.Config) (*Credential, error) {
 // Lacking says that there is no certificate yet, and one is needed.
 func (k *Credential) Lacking() bool { return k.key != nil && k.shown() == nil }
 
+// Expiry is until when the certificate holds; zero: there is none.
+func (k *Credential) Expiry() time.Time {
+	if have := k.cert.Load(); have != nil {
+		return have.Leaf.NotAfter
+	}
+	return time.Time{}
+}
+
 // shown is the certificate, for TLS.
 func (k *Credential) shown() *tls.Certificate { return k.cert.Load() }
 
