@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/state"
+	"gbatch/sched"
 )
 
 // History gathers a controller's own past out of its records: what was asked
@@ -100,9 +101,25 @@ func (j *Job) request(cfg *config) *state.Request {
 	}
 	req := *j.Request
 	req.Limit = max(req.Limit, j.Run, 1) // it was not ended sooner then either
+	if req.LimitMin > 0 {
+		req.LimitMin = min(max(req.LimitMin, j.Run), req.Limit) // nor with a shorter limit
+	}
+	req.Shape = cfg.licensed(req.Shape)
 	req.Interactive, req.NotAfter, req.MaxQueued = false, 0, 0
 	req.Reservations = nil
 	return &req
+}
+
+// licensed is a shape without the licences that the rules do not count, or not so many
+// of: the site had them then, and the job would never start.
+func (c *config) licensed(s *sched.Shape) *sched.Shape {
+	lacks := func(x sched.License) bool { return c.Control.Policy.Licenses[x.Name] < x.Count }
+	if !slices.ContainsFunc(s.Licenses, lacks) {
+		return s
+	}
+	out := *s
+	out.Licenses = slices.DeleteFunc(slices.Clone(s.Licenses), lacks)
+	return &out
 }
 
 // Change is a question about the past: what if there had been other nodes or

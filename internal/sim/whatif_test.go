@@ -126,3 +126,18 @@ func TestAddNodes(t *testing.T) {
 		t.Errorf("got %+v, %v: want two more nodes like the old one, with GPUs of their own", got, err)
 	}
 }
+
+// TestPastRequest: a job of the past is not ended sooner than it ended, and asks for no
+// licences that the rules do not have.
+func TestPastRequest(t *testing.T) {
+	cfg := config{Control: control.Config{Policy: sched.Policy{Licenses: map[string]int64{"x": 2, "y": 1}}}}
+	shape := &sched.Shape{MilliCPU: 1000, Licenses: []sched.License{{Name: "x", Count: 2}, {Name: "y", Count: 2}, {Name: "z", Count: 1}}}
+	j := Job{Run: 2 * sched.Hour, Request: &state.Request{Shape: shape, Limit: 4 * sched.Hour, LimitMin: sched.Hour}}
+	got := j.request(&cfg)
+	if got.LimitMin != 2*sched.Hour || got.Limit != 4*sched.Hour || len(got.Shape.Licenses) != 1 || got.Shape.Licenses[0].Name != "x" {
+		t.Errorf("it asks for %d of %d ms and %+v", got.LimitMin, got.Limit, got.Shape.Licenses)
+	}
+	if len(shape.Licenses) != 3 {
+		t.Errorf("the past itself has now %+v", shape.Licenses)
+	}
+}

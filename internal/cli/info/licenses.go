@@ -20,7 +20,7 @@ func (o *Info) licenses(ctx context.Context, a *cli.App) error {
 			Licenses []api.License `json:"licenses"`
 		}{info.Licenses})
 	}
-	t := table.New("LICENSE", "TOTAL", "USED", "FREE", "WAITED FOR").NoHeader(o.NoHeader).Right(1, 2, 3, 4)
+	t := table.New("LICENSE", "TOTAL", "USED", "FREE", "WAITED FOR").NoHeader(o.NoHeader).Right(2, 3, 4, 5)
 	for _, x := range info.Licenses {
 		t.Row(x.Name, fmt.Sprint(x.Total), fmt.Sprint(x.Used), fmt.Sprint(max(x.Total-x.Used, 0)), fmt.Sprint(x.Asked))
 	}
