@@ -25,6 +25,7 @@ import (
 // alone.
 type source struct {
 	file      string             // "-": standard input
+	data      []byte             // what the file says, if it was read; nil: it was not
 	wrap      string             // in place of the file: a shell command, which is a script
 	format    importer.Format    // empty: detected
 	with      []string           // files beside it
@@ -150,7 +151,37 @@ func (s *source) text(a *cli.App) (name string, data []byte, err error) {
 	if s.wrap != "" {
 		return "gsubmit", []byte("#!/bin/sh\n" + s.wrap + "\n"), nil
 	}
+	if s.data != nil {
+		name = s.file
+		if s.file == "-" {
+			name = standardInput
+		}
+		return name, s.data, nil
+	}
 	return readJobFile(a, s.file)
+}
+
+// split gives each job of a file a source of its own. What cannot be read is told
+// of later, with the problems of the other files.
+func split(a *cli.App, all []*source) (list []*source) {
+	for _, s := range all {
+		var jobs [][]byte
+		if s.nvct == nil && !s.alone && s.again == "" && s.wrap == "" {
+			if _, data, err := s.text(a); err == nil {
+				s.data = data // standard input cannot be read again
+				jobs = importer.Split(data, s.format)
+			}
+		}
+		if jobs == nil {
+			list = append(list, s)
+		}
+		for _, one := range jobs {
+			of := *s
+			of.data = one
+			list = append(list, &of)
+		}
+	}
+	return list
 }
 
 // environment is where a file's variables without a value come from: what flags
@@ -177,11 +208,13 @@ func isScript(data []byte, format importer.Format) bool {
 	return format == importer.Slurm
 }
 
+const standardInput = "standard input"
+
 // readJobFile reads a job file whole, up to one byte more than a document may
 // have, which the parser then explains.
 func readJobFile(a *cli.App, file string) (name string, data []byte, err error) {
 	in := a.In
-	name = "standard input"
+	name = standardInput
 	switch {
 	case file == "-" && a.Term.In:
 		a.Say("reading a job file from the terminal; end it with Ctrl-D")

@@ -129,7 +129,7 @@ type line struct {
 }
 
 func (l *lines) file(ctx context.Context, src *source) error {
-	in, name := l.app.In, "standard input"
+	in, name := l.app.In, standardInput
 	switch {
 	case src.file == "-" && l.app.Term.In:
 		l.app.Say("reading jobs from the terminal, one in a line; end them with Ctrl-D")

@@ -117,3 +117,38 @@ func TestLinesBroken(t *testing.T) {
 		}
 	}
 }
+
+// TestJobsOfOneFile: the jobs of one manifest go out together, each with what lies
+// beside them; a fault is told by its line and keeps all of them out.
+func TestJobsOfOneFile(t *testing.T) {
+	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared}\ndata: {GREETING: hello}\n"
+	one := func(name, more string) string {
+		return fmt.Sprintf("---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: %s}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: debian, command: [env], envFrom: [{configMapRef: {name: shared}}]%s}]}}}\n", name, more)
+	}
+	var docs []string
+	fake := &clitest.Fake{Submit: func(r *api.SubmitRequest, _ string) (*api.SubmitResponse, *api.Error) {
+		docs = append(docs, string(r.Job))
+		return &api.SubmitResponse{Number: job.Number(len(docs)), State: job.Queued}, nil
+	}}
+	b := clitest.Start(t, fake)
+	b.App.In = strings.NewReader(head + one("first", "") + one("second", ""))
+	if err := (&Submit{}).Run(t.Context(), b.App); err != nil {
+		t.Fatal(err)
+	}
+	if b.Out.String() != "1\n2\n" || len(docs) != 2 {
+		t.Fatalf("%d jobs came, and %q was told", len(docs), b.Out.String())
+	}
+	for k, name := range []string{"first", "second"} {
+		if !strings.Contains(docs[k], `"`+name+`"`) || !strings.Contains(docs[k], "hello") {
+			t.Errorf("job %d is\n%s", k+1, docs[k])
+		}
+	}
+	b.App.In = strings.NewReader(head + one("first", "") + one("second", ", no: such"))
+	if err := (&Submit{}).Run(t.Context(), b.App); exit.Code(err) != exit.Usage || !strings.Contains(fmt.Sprint(err), "line 14") || len(docs) != 2 {
+		t.Errorf("a fault in the second: %v; %d jobs came", err, len(docs))
+	}
+	b.App.In = strings.NewReader(head + one("first", "") + one("second", ""))
+	if err := (&Submit{flags: flags{Follow: true}}).Run(t.Context(), b.App); exit.Code(err) != exit.Usage {
+		t.Errorf("two jobs are followed: %v", err)
+	}
+}

@@ -93,6 +93,10 @@ func (o *flags) submit(ctx context.Context, a *cli.App, all ...*source) error {
 	if err != nil {
 		return err
 	}
+	all = split(a, all)
+	if err := o.check(all); err != nil { // a file may have several
+		return err
+	}
 	var jobs []ready
 	for _, src := range all {
 		j, readErr := src.ready(ctx, a, secrets)

@@ -60,6 +60,18 @@ type Options struct {
 	Zone *time.Location
 }
 
+// Split gives a file of several jobs for each of them alone; nil: it is one job's,
+// or has problems that [Parse] tells.
+func Split(data []byte, format Format) [][]byte {
+	if format == Unknown {
+		format, _ = Detect(data)
+	}
+	if format == kubernetes.Source {
+		return kubernetes.Split(data)
+	}
+	return nil
+}
+
 // Parse reads a job file. A document with problems gives document.Problems.
 func Parse(data []byte, o Options) (job.Submission, error) {
 	format := o.Format

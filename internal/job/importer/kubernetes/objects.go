@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gbatch/internal/document"
@@ -51,22 +52,68 @@ const kueue = "is not used: gbatch itself queues the job, by the share of its pr
 
 // parts are the documents of a YAML text. Each has as many empty lines in front that
 // its lines have the numbers of the whole.
-func parts(data []byte) [][]byte {
-	separator := regexp.MustCompile(`(?m)^---([ \t].*)?$`)
+func parts(data []byte) (list [][]byte) {
 	text := string(data)
-	var list [][]byte
-	start := 0
-	add := func(end int) {
-		part := text[start:end]
-		if strings.TrimSpace(part) != "" {
-			list = append(list, []byte(strings.Repeat("\n", strings.Count(text[:start], "\n"))+part))
+	for _, at := range spans(text) {
+		if part := text[at[0]:at[1]]; strings.TrimSpace(part) != "" {
+			list = append(list, []byte(emptyLines(text[:at[0]])+part))
 		}
 	}
+	return list
+}
+
+// spans are where documents of a YAML text begin and end.
+func spans(text string) (list [][2]int) {
+	separator := regexp.MustCompile(`(?m)^---([ \t].*)?$`)
+	start := 0
 	for _, at := range separator.FindAllStringIndex(text, -1) {
-		add(at[0])
+		list = append(list, [2]int{start, at[0]})
 		start = at[1]
 	}
-	add(len(text))
+	return append(list, [2]int{start, len(text)})
+}
+
+// emptyLines are as many as a text has.
+func emptyLines(text string) string { return strings.Repeat("\n", strings.Count(text, "\n")) }
+
+// maxSplit bounds how many jobs one file may have.
+const maxSplit = 250
+
+// Split gives a file of several jobs for each of them alone, beside what is no
+// job; lines keep their numbers. It gives nil for a file with one job, or which
+// Parse has to explain.
+func Split(data []byte) (list [][]byte) {
+	text := string(data)
+	all := spans(text)
+	var jobs []int
+	for k, at := range all {
+		if strings.TrimSpace(text[at[0]:at[1]]) == "" {
+			continue
+		}
+		n, err := document.Read([]byte(text[at[0]:at[1]]))
+		if err != nil {
+			return nil
+		}
+		if isJob(n) {
+			jobs = append(jobs, k)
+		}
+	}
+	if len(jobs) < 2 || len(jobs) > maxSplit {
+		return nil
+	}
+	for _, own := range jobs {
+		var one strings.Builder
+		end := 0
+		for k, at := range all {
+			one.WriteString(text[end:at[0]]) // what separates them
+			if end = at[1]; k != own && slices.Contains(jobs, k) {
+				one.WriteString(emptyLines(text[at[0]:at[1]]))
+			} else {
+				one.WriteString(text[at[0]:at[1]])
+			}
+		}
+		list = append(list, []byte(one.String()))
+	}
 	return list
 }
 
