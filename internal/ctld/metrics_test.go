@@ -255,7 +255,8 @@ func BenchmarkScrape(b *testing.B) {
 	b.Run("scrape", func(b *testing.B) {
 		before := processorTime()
 		for b.Loop() {
-			fresh := &counts.Exporter{Loop: server.loop, Aliases: func() []string { return nil }}
+			fresh := &counts.Exporter{Loop: server.loop, Aliases: func() []string { return nil }, Logs: server.kept, Expiry: server.pki.Expiry,
+				Tokens: func(time.Duration, time.Duration) map[string]int { return nil }}
 			reg := prometheus.NewRegistry()
 			fresh.Register(reg)
 			handler := metrics.Handler(reg)
