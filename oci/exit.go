@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gbatch/oci/atomicfile"
 )
 
@@ -38,6 +40,8 @@ type Exit struct {
 	// Started is when the user's code began, zero if it never did.
 	Started  time.Time `json:"started,omitzero"`
 	Finished time.Time `json:"finished,omitzero"`
+	// WallMS is WallMS() when that was written.
+	WallMS int64 `json:"wall_ms,omitempty"`
 
 	CPUNanos  uint64 `json:"cpu_nanos"`
 	PeakBytes uint64 `json:"peak_bytes"` // memory; 0 where the kernel does not keep it
@@ -92,8 +96,18 @@ func (f *Failure) Code() int {
 	}
 }
 
+// WallMS is by how many milliseconds the wall clock is ahead of the clock that runs from boot
+// and through sleep. It changes when somebody sets the wall clock.
+func WallMS() int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		panic(err) // every kernel that has openat2 has this clock
+	}
+	return time.Now().UnixMilli() - time.Duration(ts.Nano()).Milliseconds()
+}
+
 func writeExit(dir string, e Exit) error {
-	e.Version = exitVersion
+	e.Version, e.WallMS = exitVersion, WallMS()
 	data, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("record exit: %w", err)

@@ -47,6 +47,36 @@ type Exit struct {
 	PeakMem    int64      `json:"peakMemBytes,omitempty"`
 	CPUSeconds float64    `json:"cpuSeconds,omitempty"`
 	GPU        *GPUUse    `json:"gpu,omitempty"` // nil: it had none, or its node has no samples
+
+	// WallMS is by how much the node's wall clock was ahead of its clock from boot when
+	// these times were taken; 0: that is not known. Nobody else is told.
+	WallMS int64 `json:"-"`
+}
+
+// OnClock moves an end's times to the wall clock of now, which is ahead of the clock from
+// boot by so much: it may have been set since.
+func (e *Exit) OnClock(wallMS int64) {
+	by := wallMS - e.WallMS
+	if e.WallMS == 0 || -1000 < by && by < 1000 {
+		return
+	}
+	e.WallMS = wallMS
+	e.EndedMS += by
+	if e.StartedMS > 0 {
+		e.StartedMS += by
+	}
+	if e.FreeMS > 0 {
+		e.FreeMS += by
+	}
+}
+
+// OnClock is Exit.OnClock for what is said of a rank.
+func (s *RankStatus) OnClock(wallMS int64) {
+	if s.Exit != nil {
+		s.Exit.OnClock(wallMS)
+	} else if by := wallMS - s.WallMS; s.WallMS != 0 && s.StartedMS > 0 && (by <= -1000 || by >= 1000) {
+		s.StartedMS, s.WallMS = s.StartedMS+by, wallMS
+	}
 }
 
 // OK says that the rank succeeded.
@@ -94,6 +124,8 @@ type RankStatus struct {
 
 	Signalled uint32 `json:"signalled,omitempty"` // the last signal of those ordered that was sent
 	Stopping  bool   `json:"stopping,omitempty"`  // it is sent the signal to end, or was
+
+	WallMS int64 `json:"-"` // when StartedMS was taken, as Exit.WallMS
 }
 
 // Prepulled is what became of a waiting job's image that a node was to have

@@ -35,11 +35,12 @@ func exitOf(e oci.Exit, stop *stopRecord, l limits) *node.Exit {
 		Signal:     e.Signal,
 		StartedMS:  unixMS(e.Started),
 		EndedMS:    unixMS(e.Finished),
+		WallMS:     e.WallMS,
 		PeakMem:    int64(e.PeakBytes),
 		CPUSeconds: float64(e.CPUNanos) / 1e9,
 	}
 	if out.EndedMS == 0 {
-		out.EndedMS = time.Now().UnixMilli()
+		out.EndedMS, out.WallMS = time.Now().UnixMilli(), oci.WallMS()
 	}
 	out.Reason, out.Message = reasonOf(e, stop, l)
 	return out
@@ -94,7 +95,7 @@ func failureReason(f *oci.Failure) job.Reason {
 // failedExit is the end of a rank whose start failed or was broken off before
 // there was a container.
 func failedExit(err error, stop *stopRecord) *node.Exit {
-	out := &node.Exit{Code: 125, EndedMS: time.Now().UnixMilli()}
+	out := &node.Exit{Code: 125, EndedMS: time.Now().UnixMilli(), WallMS: oci.WallMS()}
 	out.Reason, out.Message = startReason(err)
 	if pull, ok := errors.AsType[*image.PullError](err); ok {
 		out.Later = pull.Temporary && pull.Fault() == image.FaultRegistry

@@ -40,6 +40,13 @@ func Restore(n *Node, id job.RankID) *Rank {
 	if !keep {
 		return nil
 	}
+	if boot != n.Boot { // the clock from boot was another one
+		for _, e := range []*node.Exit{r.past, r.state.status.Exit} {
+			if e != nil {
+				e.WallMS = 0
+			}
+		}
+	}
 	if r.state.status.Exit == nil {
 		n.Cores.Claim(id, r.cores.CPUs)
 	}
