@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/atomicfile"
 )
 
 // State is what Adopt found in a directory.
@@ -53,8 +56,8 @@ func Adopt(dir string) (State, *Container, error) {
 var errUnsettled = errors.New("its shim lives but does not answer")
 
 func adoptOnce(dir string) (State, *Container, error) {
-	if !exists(filepath.Join(dir, fileShim)) {
-		return StateNone, nil, nil
+	if !slices.ContainsFunc([]string{fileShim, fileLock, fileBegun, fileExit}, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
+		return StateNone, nil, nil // any of them may be lost, and the container live
 	}
 	lock, err := takeLock(dir)
 	if errors.Is(err, errLocked) {
@@ -84,18 +87,21 @@ func settle(dir string) (State, *Container, error) {
 	if err == nil {
 		return StateFinished, nil, nil
 	}
-	if !errors.Is(err, os.ErrNotExist) {
+	damaged := errors.Is(err, atomicfile.ErrDamaged)
+	if !damaged && !errors.Is(err, os.ErrNotExist) {
 		return StateLost, nil, err
 	}
 	// The container outlives its shim, and its set-up may too.
 	if err := killLeftovers(dir); err != nil {
 		return StateLost, nil, err
 	}
-	if !exists(filepath.Join(dir, fileBegun)) {
+	if !damaged && !exists(filepath.Join(dir, fileBegun)) {
 		return StateReady, nil, nil
 	}
 	lost := Exit{Lost: true, Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL), Finished: time.Now()}
-	if text := shimStderr(dir); text != "" {
+	if damaged {
+		lost.Failure = &Failure{Kind: RuntimeFailed, Message: "the record of how the container ended was damaged on the disk"}
+	} else if text := shimStderr(dir); text != "" {
 		lost.Failure = &Failure{Kind: RuntimeFailed, Message: "the container's shim died", Detail: text}
 	}
 	if st, err := os.Stat(filepath.Join(dir, fileBegun)); err == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"gbatch/oci/atomicfile"
 	"gbatch/oci/changes"
 	"gbatch/oci/userns"
 )
@@ -45,13 +46,17 @@ func cleanup(dir string) error {
 	if err := unmountLeftover(filepath.Join(dir, dirRootfs)); err != nil {
 		return err
 	}
-	var cfg ShimConfig
-	if err := readJSON(filepath.Join(dir, fileShim), &cfg); err != nil {
+	cfg, err := readShim(dir)
+	if err != nil {
 		return err
 	}
-	upper, work := upperDirs(firstOf(cfg.Scratch, dir), cfg.ID)
+	if cfg.ID != "" { // else what it wrote goes with its scratch directory
+		upper, work := upperDirs(firstOf(cfg.Scratch, dir), cfg.ID)
+		if err := errors.Join(os.RemoveAll(upper), os.RemoveAll(work)); err != nil {
+			return err
+		}
+	}
 	return errors.Join(
-		os.RemoveAll(upper), os.RemoveAll(work),
 		os.RemoveAll(filepath.Join(dir, dirState)),
 		// Empty by now; if a mount were still on it, this would fail and not
 		// reach into the image.
@@ -99,7 +104,7 @@ func Remove(dir string) error {
 // there until Cleanup.
 func Written(dir string) (string, error) {
 	var cfg ShimConfig
-	if err := readJSON(filepath.Join(dir, fileShim), &cfg); err != nil {
+	if err := atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg); err != nil {
 		return "", fmt.Errorf("find what the container wrote: %w", err)
 	}
 	upper, _ := upperDirs(firstOf(cfg.Scratch, dir), cfg.ID)
@@ -111,7 +116,7 @@ func Written(dir string) (string, error) {
 func Changes(dir string) (changes.Container, error) {
 	var cfg ShimConfig
 	var spec specs.Spec
-	if err := errors.Join(readJSON(filepath.Join(dir, fileShim), &cfg), readJSON(filepath.Join(dir, fileSpec), &spec)); err != nil {
+	if err := errors.Join(atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg), atomicfile.ReadJSON(filepath.Join(dir, fileSpec), &spec)); err != nil {
 		return changes.Container{}, fmt.Errorf("find what the container wrote: %w", err)
 	}
 	if r := cfg.Runtime; r != nil && r.Kind.Sandboxed() {

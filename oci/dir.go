@@ -1,7 +1,6 @@
 package oci
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"gbatch/oci/atomicfile"
 	"gbatch/oci/logs"
 	"gbatch/oci/overlay"
 	"gbatch/oci/runtimes"
@@ -120,11 +120,11 @@ func prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
 			return err
 		}
 	}
-	if err := writeJSON(filepath.Join(unready, fileSpec), spec); err != nil {
+	if err := atomicfile.PutJSON(filepath.Join(unready, fileSpec), spec, false); err != nil {
 		return err
 	}
 	cfg.CgroupPath = spec.Linux.CgroupsPath
-	if err := writeJSON(filepath.Join(unready, fileShim), cfg); err != nil {
+	if err := atomicfile.PutJSON(filepath.Join(unready, fileShim), cfg, true); err != nil {
 		return err
 	}
 	return os.Rename(unready, dir)
@@ -161,26 +161,18 @@ func validID(id string) bool {
 	return true
 }
 
-func writeJSON(path string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+// readShim reads what a shim was told. Where the disk has damaged that, the container's cgroup
+// is still known by its spec, so that it can be ended.
+func readShim(dir string) (ShimConfig, error) {
+	var cfg ShimConfig
+	err := atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg)
+	if errors.Is(err, atomicfile.ErrDamaged) || errors.Is(err, os.ErrNotExist) {
+		var spec specs.Spec
+		if atomicfile.ReadJSON(filepath.Join(dir, fileSpec), &spec) == nil && spec.Linux != nil {
+			return ShimConfig{CgroupPath: spec.Linux.CgroupsPath}, nil
+		}
 	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
-}
-
-func readJSON(path string, v any) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
-	}
-	return nil
+	return cfg, err
 }
 
 // errLocked says that somebody holds the lock: a shim lives there.

@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/lease"
 )
 
 // Exit is how a container ended. It is written once and never changes.
@@ -40,7 +39,7 @@ type Exit struct {
 	// Started is when the user's code began, zero if it never did.
 	Started  time.Time `json:"started,omitzero"`
 	Finished time.Time `json:"finished,omitzero"`
-	// WallMS is WallMS() when that was written.
+	// WallMS is lease.WallMS when that was written.
 	WallMS int64 `json:"wall_ms,omitempty"`
 
 	CPUNanos  uint64 `json:"cpu_nanos"`
@@ -96,23 +95,13 @@ func (f *Failure) Code() int {
 	}
 }
 
-// WallMS is by how many milliseconds the wall clock is ahead of the clock that runs from boot
-// and through sleep. It changes when somebody sets the wall clock.
-func WallMS() int64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic(err) // every kernel that has openat2 has this clock
-	}
-	return time.Now().UnixMilli() - time.Duration(ts.Nano()).Milliseconds()
-}
-
 func writeExit(dir string, e Exit) error {
-	e.Version, e.WallMS = exitVersion, WallMS()
+	e.Version, e.WallMS = exitVersion, lease.WallMS()
 	data, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("record exit: %w", err)
 	}
-	if err := recordDurable(dir, data); err != nil {
+	if err := recordDurable(dir, atomicfile.Sum(data)); err != nil {
 		return fmt.Errorf("record exit: %w", err)
 	}
 	return nil
@@ -161,7 +150,7 @@ func recordDurable(dir string, data []byte) error {
 // os.ErrNotExist while there is no result.
 func ReadExit(dir string) (Exit, error) {
 	var e Exit
-	if err := readJSON(filepath.Join(dir, fileExit), &e); err != nil {
+	if err := atomicfile.ReadJSON(filepath.Join(dir, fileExit), &e); err != nil {
 		return Exit{}, fmt.Errorf("read exit of %s: %w", filepath.Base(dir), err)
 	}
 	return e, nil

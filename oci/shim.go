@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/atomicfile"
 	"gbatch/oci/confine"
 	"gbatch/oci/hostnet"
 	"gbatch/oci/overlay"
@@ -198,10 +199,10 @@ func (s *shim) onThread(f func()) bool {
 
 // setup makes everything that the container needs but the container.
 func (s *shim) setup() error {
-	if err := readJSON(fileSpec, &s.spec); err != nil {
+	if err := atomicfile.ReadJSON(fileSpec, &s.spec); err != nil {
 		return err
 	}
-	if err := readJSON(fileShim, &s.cfg); err != nil {
+	if err := atomicfile.ReadJSON(fileShim, &s.cfg); err != nil {
 		return err
 	}
 	if err := s.takeEnv(); err != nil {

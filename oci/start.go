@@ -126,8 +126,8 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 
 // groupOf returns the cgroup of the container in dir.
 func groupOf(dir string) (*cgroups.Group, error) {
-	var cfg ShimConfig
-	if err := readJSON(filepath.Join(dir, fileShim), &cfg); err != nil {
+	cfg, err := readShim(dir)
+	if err != nil {
 		return nil, fmt.Errorf("find the container's cgroup: %w", err)
 	}
 	return cgroups.Find(cfg.CgroupPath)

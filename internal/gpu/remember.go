@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -37,7 +36,7 @@ func (m Memory) load() (map[string]remembered, error) {
 		return map[string]remembered{}, nil
 	}
 	var all memories
-	b, err := os.ReadFile(m.File)
+	b, err := atomicfile.Read(m.File)
 	if err == nil {
 		err = json.Unmarshal(b, &all)
 	}
@@ -60,7 +59,7 @@ func (m Memory) save(faults map[string]remembered) error {
 	}
 	b, err := json.Marshal(memories{m.Boot, faults})
 	if err == nil {
-		err = atomicfile.WriteDurable(m.File, b)
+		err = atomicfile.WriteDurable(m.File, atomicfile.Sum(b))
 	}
 	if err != nil {
 		return fmt.Errorf("a restart could give back a GPU that was not reset: %w", err)

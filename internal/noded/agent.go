@@ -144,9 +144,7 @@ func (a *Agent) open(o Options) error {
 	if err := moveContact(filepath.Join(a.cfg.StateDir, "contact"), file); err != nil {
 		a.log.Error("containers of an earlier version end when their lease is over", "error", err)
 	}
-	if a.faults, err = faults.Open(filepath.Join(a.cfg.StateDir, "faults.json"), a.log); err != nil {
-		return err
-	}
+	a.faults = faults.Open(filepath.Join(a.cfg.StateDir, "faults.json"), time.Now(), a.log)
 	a.contact = contact.Open(contact.Options{
 		Name: a.cfg.Name, Address: a.cfg.Controller, File: file, Records: filepath.Join(a.cfg.StateDir, "records"), Boot: boot, Lease: time.Duration(a.cfg.Lease),
 		Controller: a.controller, Credential: credential, Node: a, Log: a.log,
@@ -159,9 +157,10 @@ func (a *Agent) open(o Options) error {
 	if err := a.openParts(boot); err != nil {
 		return err
 	}
-	if err := errors.Join(a.openChecks(boot), a.openReboots(boot)); err != nil {
+	if err := a.openChecks(boot); err != nil {
 		return err
 	}
+	a.openReboots(boot)
 	programs, err := inside.Lay(filepath.Join(a.cfg.StateDir, "programs"))
 	if err != nil {
 		return fmt.Errorf("lay out the programs for containers: %w", err)
@@ -214,7 +213,8 @@ func (a *Agent) openParts(boot string) (err error) {
 		return err
 	}
 	if a.accounts, err = account.Open(filepath.Join(a.cfg.StateDir, "ids.json"), a.cfg.IDsFrom, a.log); err != nil {
-		return err
+		// What runs here goes on.
+		a.faults.Note("which users had which ids here is not known any more, so files here may have those of others: " + err.Error())
 	}
 	a.accounts.Busy = a.holdsIDs
 	if a.noMaps = oci.ProbeUsers(a.cfg.Images.Dir, a.cfg.StateDir); a.noMaps != nil {

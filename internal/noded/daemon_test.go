@@ -26,6 +26,7 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/identity"
+	"gbatch/oci/atomicfile"
 )
 
 // daemonEnv makes the test binary play a daemon that can be killed; its value
@@ -326,7 +327,7 @@ func TestPowerCut(t *testing.T) {
 
 func readJSON(t testing.TB, path string, to any) {
 	t.Helper()
-	b, err := os.ReadFile(path)
+	b, err := atomicfile.Read(path)
 	if err == nil {
 		err = json.Unmarshal(b, to)
 	}

@@ -6,7 +6,7 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/reason"
-	"gbatch/oci"
+	"gbatch/oci/lease"
 )
 
 // placesOf are the directories of the node that users know by other names or not
@@ -31,7 +31,7 @@ func (a *Agent) publicStatus(s node.RankStatus) node.RankStatus {
 		e.Message = a.places.Public(e.Message)
 		s.Exit = &e
 	}
-	s.OnClock(oci.WallMS())
+	s.OnClock(lease.WallMS())
 	if s.Resize != nil {
 		r := *s.Resize
 		r.Error = a.places.Public(r.Error)

@@ -13,12 +13,11 @@ import (
 )
 
 // openReboots begins to know whether the machine is to be rebooted.
-func (a *Agent) openReboots(boot string) (err error) {
-	a.health.reboots, err = reboot.Open(reboot.Options{
+func (a *Agent) openReboots(boot string) {
+	a.health.reboots = reboot.Open(reboot.Options{
 		File: filepath.Join(a.cfg.StateDir, "reboot.json"), Boot: boot, Empty: func() bool { return len(a.all()) == 0 && !a.leaving() },
 		Program: a.reboot, Changed: func() { a.contact.Tell(contact.NewsNow) }, Log: a.log,
 	})
-	return err
 }
 
 // OrderReboot says which order to reboot stands; 0: none.

@@ -1,9 +1,12 @@
 package noded
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -11,6 +14,78 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/identity"
 )
+
+// flipDigit changes the last digit of a file's text, as a disk may: it is JSON as before.
+func flipDigit(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	end := bytes.LastIndexByte(b, '}')
+	b[bytes.LastIndexAny(b[:end], "0123456789")] ^= 1
+	return os.WriteFile(path, b, 0o600)
+}
+
+// TestDamagedFiles damages each other file of a node while there is no daemon, of a rank that runs, one that has
+// ended, and one whose shim was killed, and of the node itself: the node starts, no rank is stuck, nothing that ended as
+// its record says no more is told as if it were so, and the rank beside them goes on.
+func TestDamagedFiles(t *testing.T) {
+	s := newSite(t, nil)
+	p := s.spawn(0)
+	whole := rankID(1)
+	s.want(whole, order(patient))
+	s.ready(whole)
+	ranks := map[string]job.RankID{}
+	for i, file := range []string{"exit.json", "shim.json", "no shim.json", "shim.json of one that runs", "no shim.json of one that runs"} {
+		ranks[file] = rankID(10 + i)
+		s.want(ranks[file], order(patient))
+		s.ready(ranks[file])
+	}
+	p.kill()
+	box := func(file string) string { return filepath.Join(s.cfg.StateDir, "ranks", ranks[file].String(), "box") }
+	host, err := identity.LookupHost(&s.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"exit.json", "shim.json", "no shim.json"} {
+		if file != "exit.json" { // its shim first, which could write how it ended
+			for _, pid := range shims(box(file)) {
+				err = errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
+			}
+			continue
+		}
+		g, err := host.Cgroups.Find(host.CgroupPath(ranks[file]))
+		if err == nil {
+			err = g.Kill(time.Minute)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the shim has written how it ended", func() bool { _, err := os.Stat(box(file) + "/exit.json"); return err == nil })
+	}
+	err = errors.Join(err, flipDigit(box("exit.json")+"/exit.json"), flipDigit(box("shim.json")+"/shim.json"), flipDigit(box("shim.json of one that runs")+"/shim.json"),
+		os.Remove(box("no shim.json")+"/shim.json"), os.Remove(box("no shim.json of one that runs")+"/shim.json"))
+	for _, file := range []string{"faults.json", "reboot.json", "ids.json", "instance", "records", "health.json"} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(s.cfg.StateDir, file), []byte("\x00{garbled"), 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = s.spawn(1)
+	for _, file := range []string{"exit.json", "shim.json", "no shim.json"} {
+		if e := s.exit(ranks[file]); e.Reason != job.NodeFail {
+			t.Errorf("%s: it ended with %+v", file, e)
+		}
+	}
+	for _, id := range []job.RankID{whole, ranks["shim.json of one that runs"], ranks["no shim.json of one that runs"]} {
+		s.stop(id, api.Stop{Signal: "TERM", GraceMS: 60_000, Reason: job.ByUser})
+		if e := s.exit(id); e.Code != 9 {
+			t.Errorf("rank %s goes on, and ends with %+v", id, e)
+		}
+	}
+	s.empty()
+	p.term()
+}
 
 // TestDamagedRecords takes away or garbles the node's record of a rank, of one that runs and of
 // one that has ended, while there is no daemon: each ends as the node's fault and not as its
@@ -23,6 +98,7 @@ func TestDamagedRecords(t *testing.T) {
 		func(path string) error { return os.Truncate(path, 0) },
 		func(path string) error { return os.Truncate(path, 40) },
 		func(path string) error { return os.WriteFile(path, []byte("\x00\xff{garbled"), 0o600) },
+		flipDigit,
 	}
 	whole := rankID(1)
 	s.want(whole, order(patient))

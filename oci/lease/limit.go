@@ -89,3 +89,7 @@ func bootTime() time.Duration {
 	}
 	return time.Duration(ts.Nano())
 }
+
+// WallMS is by how many milliseconds the wall clock is ahead of the clock that runs from boot
+// and through sleep. It changes when somebody sets the wall clock.
+func WallMS() int64 { return time.Now().UnixMilli() - bootTime().Milliseconds() }

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"os/user"
 	"sync"
 	"time"
@@ -69,10 +68,11 @@ type account struct {
 	until    time.Time
 }
 
-// Open reads who had which range before. Ranges may lie at from and above.
+// Open reads who had which range before. Ranges may lie at from and above. With an error
+// nobody had any.
 func Open(file string, from uint32, log *slog.Logger) (*Accounts, error) {
 	a := &Accounts{file: file, from: from, log: log, given: map[string]given{}, recent: map[string]account{}, lookup: machine}
-	data, err := os.ReadFile(file)
+	data, err := atomicfile.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return a, nil
 	}
@@ -80,7 +80,8 @@ func Open(file string, from uint32, log *slog.Logger) (*Accounts, error) {
 		err = json.Unmarshal(data, &a.given)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read whose ids are whose: %w", err)
+		a.given = map[string]given{}
+		return a, fmt.Errorf("read whose ids are whose: %w", err)
 	}
 	return a, nil
 }
@@ -178,7 +179,7 @@ func (a *Accounts) take(name string, want given) error {
 	all[name] = want
 	data, err := json.Marshal(all)
 	if err == nil {
-		err = atomicfile.WriteDurable(a.file, data)
+		err = atomicfile.WriteDurable(a.file, atomicfile.Sum(data))
 	}
 	if err != nil {
 		return fmt.Errorf("remember the ids of %s: %w", name, err)

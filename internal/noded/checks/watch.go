@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -74,7 +73,7 @@ const (
 // Open reads what an earlier daemon found.
 func Open(o Options) (*Watch, error) {
 	w := &Watch{Options: o, ask: newAsker(o.Machine.Ask, time.Duration(o.Config.Health.Answer))}
-	b, err := os.ReadFile(o.File)
+	b, err := atomicfile.Read(o.File)
 	if err == nil {
 		err = json.Unmarshal(b, &w.kept)
 	}
@@ -293,7 +292,7 @@ func (w *Watch) save(k kept) {
 	w.kept = k
 	b, err := json.Marshal(k)
 	if err == nil {
-		err = atomicfile.WriteDurable(w.File, b)
+		err = atomicfile.WriteDurable(w.File, atomicfile.Sum(b))
 	}
 	if err != nil {
 		w.Log.Error("a restart of the daemon could forget that the machine is not fit", "error", err)

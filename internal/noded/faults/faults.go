@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"gbatch/internal/node"
 	"gbatch/oci/atomicfile"
@@ -36,19 +36,20 @@ type kept struct {
 }
 
 // Open reads what an earlier daemon has not told, or not told for certain.
-func Open(file string, log *slog.Logger) (*Faults, error) {
+func Open(file string, now time.Time, log *slog.Logger) *Faults {
 	f := &Faults{file: file, log: log, kept: kept{Next: 1}}
-	b, err := os.ReadFile(file)
+	b, err := atomicfile.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, nil
+		return f
 	}
 	if err == nil {
 		err = json.Unmarshal(b, &f.kept)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read what the node is to be drained for: %w", err)
+	if err != nil { // the jobs here must go on; what it was, an operator finds in the log
+		f.kept = kept{Next: uint64(now.UnixMilli())} // above all that the controller has noted
+		f.Note(fmt.Sprintf("what the node was to be drained for cannot be read any more: %v", err))
 	}
-	return f, nil
+	return f
 }
 
 // Note notes a fault. It is on disk when this returns, or in the log that it is not:
@@ -88,7 +89,7 @@ func (f *Faults) Noted(seq uint64) {
 func (f *Faults) save() {
 	b, err := json.Marshal(f.kept)
 	if err == nil {
-		err = atomicfile.WriteDurable(f.file, b)
+		err = atomicfile.WriteDurable(f.file, atomicfile.Sum(b))
 	}
 	if err != nil {
 		f.log.Error("a restart of the daemon could forget what the node is to be drained for", "error", err)

@@ -38,7 +38,7 @@ func (h *Hooks) file(id job.RankID) string { return filepath.Join(h.Dir, id.Stri
 func (h *Hooks) put(r record) error {
 	b, err := json.Marshal(r)
 	if err == nil {
-		err = atomicfile.WriteDurable(h.file(r.ID), b)
+		err = atomicfile.WriteDurable(h.file(r.ID), atomicfile.Sum(b))
 	}
 	if err != nil {
 		return fmt.Errorf("note how far prolog and epilog are: %w", err)
@@ -49,8 +49,8 @@ func (h *Hooks) put(r record) error {
 	return nil
 }
 
-// load reads the records of an earlier daemon. One that cannot be read is of a
-// write that a power cut broke off: nothing lives on after one.
+// load reads the records of an earlier daemon. Of one that cannot be read it is not known
+// what a prolog has done to the machine: an operator shall see to that.
 func (h *Hooks) load() error {
 	if err := os.MkdirAll(h.Dir, 0o700); err != nil {
 		return fmt.Errorf("make directory of prologs: %w", err)
@@ -62,12 +62,15 @@ func (h *Hooks) load() error {
 	for _, e := range entries {
 		path := filepath.Join(h.Dir, e.Name())
 		var r record
-		b, err := os.ReadFile(path)
+		b, err := atomicfile.Read(path)
 		if err == nil {
 			err = json.Unmarshal(b, &r)
 		}
 		if err != nil || strings.TrimSuffix(e.Name(), ".json") != r.ID.String() {
 			h.Log.Warn("removed what is no record of a prolog", "path", path, "error", err)
+			if strings.HasSuffix(e.Name(), ".json") { // else it is what a write left that was broken off
+				h.Fault(fmt.Sprintf("the record of the prolog of %s was damaged on the disk: its epilog is not run", strings.TrimSuffix(e.Name(), ".json")))
+			}
 			_ = os.Remove(path)
 			continue
 		}

@@ -63,24 +63,44 @@ func (l *Lock) Close() {
 // LoadInstance reads the state directory's id, made with the directory. It
 // stands for what the node remembers: the controller takes another id as the
 // loss of every attempt it had here.
+//
+// It is there twice, as all that runs here ends with it. The copy has a sum, and is right where
+// the two differ.
 func LoadInstance(dir string) (string, error) {
-	path := filepath.Join(dir, "instance")
-	b, err := os.ReadFile(path)
+	path, second := filepath.Join(dir, "instance"), filepath.Join(dir, "instance.copy")
+	first, err := readInstance(path)
+	id, copyErr := readInstance(second)
+	switch {
+	case copyErr == nil && id == first:
+		return id, nil
+	case copyErr == nil:
+	case err == nil:
+		id = first // of an earlier version, or the copy is damaged
+	case errors.Is(err, fs.ErrNotExist) && errors.Is(copyErr, fs.ErrNotExist):
+		id = uuid.NewString()
+	default:
+		return "", fmt.Errorf("%w; and %w; remove both if nothing of this node is to be kept", err, copyErr)
+	}
+	err = atomicfile.WriteDurable(path, []byte(id+"\n"))
 	if err == nil {
-		id, err := uuid.Parse(strings.TrimSpace(string(b)))
-		if err != nil {
-			return "", fmt.Errorf("read %s: it is damaged (%w); remove it if nothing of this node is to be kept", path, err)
-		}
-		return id.String(), nil
+		err = atomicfile.WriteDurable(second, atomicfile.Sum([]byte(id)))
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read instance id: %w", err)
-	}
-	id := uuid.NewString()
-	if err := atomicfile.WriteDurable(path, []byte(id+"\n")); err != nil {
+	if err != nil && first == "" && copyErr != nil {
 		return "", fmt.Errorf("make instance id: %w", err)
 	}
-	return id, nil
+	return id, nil // with one of the two until the disk has room
+}
+
+func readInstance(path string) (string, error) {
+	b, err := atomicfile.Read(path)
+	if err != nil {
+		return "", fmt.Errorf("read instance id: %w", err)
+	}
+	id, err := uuid.Parse(strings.TrimSpace(string(b)))
+	if err != nil {
+		return "", fmt.Errorf("read %s: it is damaged (%w)", path, err)
+	}
+	return id.String(), nil
 }
 
 func BootID() (string, error) {

@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 	"gbatch/oci/image"
+	"gbatch/oci/lease"
 )
 
 // limits are what a rank may be told that it ran into.
@@ -40,18 +41,24 @@ func exitOf(e oci.Exit, stop *stopRecord, l limits) *node.Exit {
 		CPUSeconds: float64(e.CPUNanos) / 1e9,
 	}
 	if out.EndedMS == 0 {
-		out.EndedMS, out.WallMS = time.Now().UnixMilli(), oci.WallMS()
+		out.EndedMS, out.WallMS = time.Now().UnixMilli(), lease.WallMS()
 	}
 	out.Reason, out.Message = reasonOf(e, stop, l)
 	return out
 }
+
+// What is said of a container of which it is not known how it ended.
+const (
+	lostText    = "the node lost track of the container; how its program ended is not known"
+	restartText = "the machine restarted; how the program ended is not known"
+)
 
 func reasonOf(e oci.Exit, stop *stopRecord, l limits) (job.Reason, string) {
 	switch {
 	case e.LeaseOver && stop == nil:
 		return job.NodeFail, "lost contact with the controller for longer than its lease; ended, so that it cannot run twice"
 	case e.Lost:
-		return job.NodeFail, "the node lost track of the container; how its program ended is not known"
+		return job.NodeFail, lostText
 	case stop != nil:
 		return stop.Reason, stop.Text
 	case e.LimitOver:
@@ -95,7 +102,7 @@ func failureReason(f *oci.Failure) job.Reason {
 // failedExit is the end of a rank whose start failed or was broken off before
 // there was a container.
 func failedExit(err error, stop *stopRecord) *node.Exit {
-	out := &node.Exit{Code: 125, EndedMS: time.Now().UnixMilli(), WallMS: oci.WallMS()}
+	out := &node.Exit{Code: 125, EndedMS: time.Now().UnixMilli(), WallMS: lease.WallMS()}
 	out.Reason, out.Message = startReason(err)
 	if pull, ok := errors.AsType[*image.PullError](err); ok {
 		out.Later = pull.Temporary && pull.Fault() == image.FaultRegistry

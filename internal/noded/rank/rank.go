@@ -24,6 +24,7 @@ import (
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
+	"gbatch/oci/lease"
 	"gbatch/oci/runtimes"
 )
 
@@ -235,7 +236,7 @@ func (r *Rank) supervise(ctx context.Context) {
 
 func (r *Rank) setRunning(at time.Time) {
 	r.state.change(contact.NewsRunning, func(s *node.RankStatus) {
-		s.Phase, s.Progress, s.StartedMS, s.WallMS = node.PhaseRunning, "", at.UnixMilli(), oci.WallMS()
+		s.Phase, s.Progress, s.StartedMS, s.WallMS = node.PhaseRunning, "", at.UnixMilli(), lease.WallMS()
 	})
 	r.log.Info("rank runs", "pid", r.container.PID())
 	if !r.ordered.IsZero() {
@@ -246,7 +247,7 @@ func (r *Rank) setRunning(at time.Time) {
 
 func (r *Rank) setEnded(e *node.Exit) {
 	r.state.change(contact.NewsNow, func(s *node.RankStatus) {
-		e.OnClock(oci.WallMS())
+		e.OnClock(lease.WallMS())
 		e.FreeMS = time.Now().UnixMilli()
 		s.Phase, s.Progress, s.Exit = node.PhaseEnded, "", e
 		if e.StartedMS > 0 {

@@ -49,7 +49,7 @@ func saveRecord(dir string, rec rankRecord) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.WriteDurable(filepath.Join(dir, fileRecord), b); err != nil {
+	if err := atomicfile.WriteDurable(filepath.Join(dir, fileRecord), atomicfile.Sum(b)); err != nil {
 		return err
 	}
 	return atomicfile.SyncDir(filepath.Dir(dir))
@@ -59,7 +59,7 @@ func saveRecord(dir string, rec rankRecord) error {
 // there is none.
 func loadRecord(dir string) (rankRecord, error) {
 	var rec rankRecord
-	b, err := os.ReadFile(filepath.Join(dir, fileRecord))
+	b, err := atomicfile.Read(filepath.Join(dir, fileRecord))
 	if err != nil {
 		return rec, err
 	}
@@ -97,7 +97,7 @@ type outcome struct {
 func saveOutcome(dir string, out *node.Exit) error {
 	b, err := json.Marshal(outcome{out.Code, out.Reason, out.Message})
 	if err == nil {
-		err = atomicfile.WriteDurable(filepath.Join(dir, fileOutcome), b)
+		err = atomicfile.WriteDurable(filepath.Join(dir, fileOutcome), atomicfile.Sum(b))
 	}
 	if err != nil {
 		return fmt.Errorf("note how the rank ended: %w", err)
@@ -108,7 +108,7 @@ func saveOutcome(dir string, out *node.Exit) error {
 // loadOutcome puts what saveOutcome wrote over a program's exit, and says
 // whether there was any.
 func loadOutcome(dir string, out *node.Exit) bool {
-	b, err := os.ReadFile(filepath.Join(dir, fileOutcome))
+	b, err := atomicfile.Read(filepath.Join(dir, fileOutcome))
 	var o outcome
 	if err != nil || json.Unmarshal(b, &o) != nil {
 		return false // the outputs are saved again, which changes nothing

@@ -42,8 +42,11 @@ func Restore(n *Node, id job.RankID) *Rank {
 	}
 	if boot != n.Boot { // the clock from boot was another one
 		for _, e := range []*node.Exit{r.past, r.state.status.Exit} {
-			if e != nil {
-				e.WallMS = 0
+			if e == nil {
+				continue
+			}
+			if e.WallMS = 0; e.Message == lostText {
+				e.Message = restartText
 			}
 		}
 	}
@@ -64,7 +67,7 @@ func (r *Rank) diedWithMachine() error {
 	r.state.status.Phase = node.PhaseEnded
 	r.state.status.Exit = &node.Exit{
 		Code: 137, Signal: 9, Reason: job.NodeFail, EndedMS: time.Now().UnixMilli(),
-		Message: "the machine restarted; how the program ended is not known",
+		Message: restartText,
 	}
 	return nil
 }

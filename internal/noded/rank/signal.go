@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -42,12 +41,12 @@ func (w *watch) signals() {
 }
 
 func markSignalled(dir string, seq uint32) error {
-	return atomicfile.Write(filepath.Join(dir, fileSignalled), strconv.AppendUint(nil, uint64(seq), 10))
+	return atomicfile.Write(filepath.Join(dir, fileSignalled), atomicfile.Sum(strconv.AppendUint(nil, uint64(seq), 10)))
 }
 
 // lastSignalled reads what markSignalled wrote; 0 if nothing.
 func lastSignalled(dir string) (uint32, error) {
-	b, err := os.ReadFile(filepath.Join(dir, fileSignalled))
+	b, err := atomicfile.Read(filepath.Join(dir, fileSignalled))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -44,7 +43,7 @@ const maxGrace = 24 * time.Hour
 func saveStop(dir string, s stopRecord) error {
 	b, err := json.Marshal(s)
 	if err == nil {
-		err = atomicfile.Write(filepath.Join(dir, fileStop), b)
+		err = atomicfile.Write(filepath.Join(dir, fileStop), atomicfile.Sum(b))
 	}
 	if err != nil {
 		return fmt.Errorf("note stop: %w", err)
@@ -54,7 +53,7 @@ func saveStop(dir string, s stopRecord) error {
 
 // loadStop reads what saveStop wrote; nil if nothing.
 func loadStop(dir string) (*stopRecord, error) {
-	b, err := os.ReadFile(filepath.Join(dir, fileStop))
+	b, err := atomicfile.Read(filepath.Join(dir, fileStop))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

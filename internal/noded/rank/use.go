@@ -2,7 +2,6 @@ package rank
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -89,7 +88,7 @@ func meterFile(dir string) string { return filepath.Join(dir, fileMeter) }
 // reason to fail.
 func loadMeter(dir string) *meter {
 	m := &meter{}
-	if b, err := os.ReadFile(meterFile(dir)); err != nil || json.Unmarshal(b, m) != nil {
+	if b, err := atomicfile.Read(meterFile(dir)); err != nil || json.Unmarshal(b, m) != nil {
 		return &meter{}
 	}
 	return m
@@ -101,7 +100,7 @@ func (m *meter) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(meterFile(dir), b)
+	return atomicfile.Write(meterFile(dir), atomicfile.Sum(b))
 }
 
 // measure looks at what the rank uses. The last look, when it has ended, saves

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -37,6 +36,8 @@ type Reboots struct {
 	mu   sync.Mutex
 	want uint64 // the order that stands; 0: none
 	kept kept
+
+	unknown bool // which order was followed last: its note was damaged
 }
 
 // kept is the order that was followed last.
@@ -48,16 +49,17 @@ type kept struct {
 }
 
 // Open reads what an earlier daemon did.
-func Open(o Options) (*Reboots, error) {
+func Open(o Options) *Reboots {
 	r := &Reboots{Options: o}
-	b, err := os.ReadFile(o.File)
+	b, err := atomicfile.Read(o.File)
 	if err == nil {
 		err = json.Unmarshal(b, &r.kept)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read which reboot was ordered last: %w", err)
+		o.Log.Error("which reboot was ordered last is not known: the order that stands is not followed", "error", err)
+		r.kept, r.unknown = kept{}, true
 	}
-	return r, nil
+	return r
 }
 
 // Ordered says which order stands; 0: none.
@@ -65,6 +67,9 @@ func (r *Reboots) Ordered(seq uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.want = seq
+	if r.unknown && seq != 0 { // it may have been followed: rather not twice
+		r.unknown = !r.save(kept{Seq: seq, Boot: r.Boot, Over: true, Failed: "the node's note of the last reboot was damaged, so this one may have been made: see to it, and order it again"})
+	}
 }
 
 // Word is what the controller is told; nil: nothing.
@@ -138,7 +143,7 @@ func (r *Reboots) reboot(ctx context.Context) {
 func (r *Reboots) save(k kept) bool {
 	b, err := json.Marshal(k)
 	if err == nil {
-		err = atomicfile.WriteDurable(r.File, b)
+		err = atomicfile.WriteDurable(r.File, atomicfile.Sum(b))
 	}
 	if err != nil {
 		r.Log.Error("the machine is not rebooted, as that cannot be noted", "error", err)

@@ -4,12 +4,32 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// TestDamagedNote: where it is not known which order was followed last, the one that stands is not followed, and
+// the controller is told; the next one is.
+func TestDamagedNote(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "reboot.json")
+	if err := os.WriteFile(file, []byte("{\"seq\""), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := Open(Options{File: file, Boot: "b", Empty: func() bool { return true }, Log: slog.New(slog.DiscardHandler)})
+	r.Ordered(7)
+	if w := r.Word(); r.due() || w == nil || w.Seq != 7 || !strings.Contains(w.Failed, "order it again") || r.UnderWay() != "" {
+		t.Errorf("it says %+v, %q", w, r.UnderWay())
+	}
+	r.Ordered(8)
+	if !r.due() {
+		t.Error("the next order is not followed")
+	}
+}
 
 // TestOnce: an order is followed when the machine is empty, and once: not again by a
 // daemon that is started anew, nor after the boot, nor by an older order that comes
@@ -20,7 +40,7 @@ func TestOnce(t *testing.T) {
 		var runs, hang atomic.Int64
 		var empty, fails atomic.Bool
 		open := func(boot string) (*Reboots, context.CancelFunc) {
-			r, err := Open(Options{File: file, Boot: boot, Empty: empty.Load, Changed: func() {}, Log: slog.New(slog.DiscardHandler),
+			r := Open(Options{File: file, Boot: boot, Empty: empty.Load, Changed: func() {}, Log: slog.New(slog.DiscardHandler),
 				Program: func(ctx context.Context) error {
 					runs.Add(1)
 					select {
@@ -33,9 +53,6 @@ func TestOnce(t *testing.T) {
 						return nil
 					}
 				}})
-			if err != nil {
-				t.Fatal(err)
-			}
 			ctx, cancel := context.WithCancel(t.Context())
 			go r.Run(ctx) // ends with cancel
 			return r, func() { cancel(); synctest.Wait() }

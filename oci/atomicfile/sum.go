@@ -1,0 +1,72 @@
+package atomicfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"sync"
+)
+
+// ErrDamaged says that a file is not what was written.
+var ErrDamaged = errors.New("the file was damaged on the disk")
+
+// castagnoli is made when it is first used: programs that write no such file do not
+// pay for it.
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
+
+const sumMark = "\n#crc32c "
+
+// Sum is data with a line behind it by which Read knows whether the disk has changed it. What
+// reads such a file in another way must not mind the line.
+func Sum(data []byte) []byte {
+	return fmt.Appendf(bytes.Clone(data), "%s%08x\n", sumMark, crc32.Checksum(data, castagnoli()))
+}
+
+// Read reads a file, and takes the line off that Sum has put there, with blanks behind it. A file
+// of an earlier version has none. A file that has another sum wraps ErrDamaged.
+func Read(path string) ([]byte, error) {
+	all, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	text := bytes.TrimRight(all, " ")
+	at := bytes.LastIndex(text, []byte(sumMark))
+	if at < 0 {
+		return all, nil
+	}
+	if data := text[:at]; bytes.Equal(Sum(data), text) {
+		return data, nil
+	}
+	return nil, fmt.Errorf("read %s: %w", path, ErrDamaged)
+}
+
+// ReadJSON reads a value from what Read gives. Text that is none wraps ErrDamaged.
+func ReadJSON(path string, v any) error {
+	data, err := Read(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("read %s: %w: %w", path, ErrDamaged, err)
+	}
+	return nil
+}
+
+// PutJSON writes a new file with a value, and where that is asked for with its Sum. It need
+// not be whole after a power cut.
+func PutJSON(path string, v any, sum bool) error {
+	data, err := json.Marshal(v)
+	if err == nil {
+		if sum {
+			data = Sum(data)
+		}
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
