@@ -90,9 +90,10 @@ e2e: ## run the end-to-end tests alone (after make build)
 
 # What a run found is written down in docs/reliability.md.
 MINUTES := 20
+DRILL ?= TestFaultDrill
 drill: deps ## do faults to a site at random (MINUTES=20 GBATCH_E2E_SEED=1)
 	@scripts/build-drill build/drill
-	GBATCH_BIN=$(CURDIR)/build/drill/bin GBATCH_E2E_REQUIRED=1 GBATCH_DRILL_MINUTES=$(MINUTES) go test -tags seccomp -count=1 -v -timeout $$(( $(MINUTES) + 20 ))m -run TestFaultDrill ./internal/e2e
+	GBATCH_BIN=$(CURDIR)/build/drill/bin GBATCH_E2E_REQUIRED=1 GBATCH_DRILL_MINUTES=$(MINUTES) go test -tags seccomp -count=1 -v -timeout $$(( $(MINUTES) + 20 ))m -run $(DRILL) ./internal/e2e
 
 lint: deps ## check format and go vet
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \

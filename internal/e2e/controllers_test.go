@@ -13,44 +13,57 @@ import (
 
 // several are the controllers of a site that has more than one.
 type several struct {
-	s       *site
-	all     []*daemon
-	address string // that names them all
-	token   string // file with a user's
+	s        *site
+	machines []*os.File // networks of their own, or none
+	all      []*daemon
+	address  string // that names them all
+	token    string // file with a user's
 }
 
-// newSeveral is a site with three controllers, which its node reaches over TLS.
-func newSeveral(t *testing.T) *several {
-	var at [6]string
-	for i := range at {
-		var err error
-		if at[i], err = freeAddress(); err != nil {
+// newSeveral is a site with three controllers, which its nodes reach over TLS. Each listens
+// for users at one of the addresses, and for the others at one of the last three; free ones where there are none.
+func newSeveral(t *testing.T, o siteOptions, at []string, machines []*os.File) *several {
+	for len(at) < 6 {
+		free, err := freeAddress()
+		if err != nil {
 			t.Fatal(err)
 		}
+		at = append(at, free)
 	}
-	c := &several{}
-	newSite(t, siteOptions{
-		listen:     at[0],
-		ctldConfig: quick + fmt.Sprintf("advertise: '%s'\nreplica: {name: c1, listen: '%s', patience: 2 seconds}\n", strings.Join(at[:3], ","), at[3]),
-		nodeConfig: "joinTokenFile: DIR/join.token\n",
-		nodesDial: func(_ int, controller string) string {
-			dir := filepath.Dir(strings.TrimPrefix(controller, "unix://"))
-			r := execute(exec.Command(filepath.Join(bin, "gctld"), "init", "--config", dir+"/gctld.yaml"))
-			c.address = regexp.MustCompile(`https://[^']+`).FindString(r.out)
-			return "'" + c.address + "'"
-		},
-		ready: func(s *site) { c.s = s; c.grow(at) }})
+	c := &several{machines: machines}
+	o.listen, o.nodeConfig = at[0], "joinTokenFile: DIR/join.token\n"
+	o.ctldConfig = quick + fmt.Sprintf("advertise: '%s'\nreplica: {name: c1, listen: '%s', patience: 2 seconds}\n", strings.Join(at[:3], ","), at[3])
+	o.nodesDial = func(_ int, controller string) string {
+		dir := filepath.Dir(strings.TrimPrefix(controller, "unix://"))
+		r := execute(exec.Command(filepath.Join(bin, "gctld"), "init", "--config", dir+"/gctld.yaml"))
+		c.address = regexp.MustCompile(`https://[^']+`).FindString(r.out)
+		return "'" + c.address + "'"
+	}
+	made := o.made
+	o.made = func(s *site) {
+		if len(machines) > 0 {
+			s.ctld.netns = machines[0]
+		}
+		if made != nil {
+			made(s)
+		}
+	}
+	o.ready = func(s *site) { c.s = s; c.grow(at) }
+	newSite(t, o)
 	return c
 }
 
 // grow has two more controllers join, and makes tokens.
-func (c *several) grow(at [6]string) {
+func (c *several) grow(at []string) {
 	s, t := c.s, c.s.t
 	t.Helper()
 	c.all = []*daemon{s.ctld}
 	for i := 1; i < 3; i++ {
 		name := fmt.Sprint("c", i+1)
 		d := s.newDaemon("gctld", name, "")
+		if len(c.machines) > 0 {
+			d.netns = c.machines[i]
+		}
 		if err := os.Remove(d.config); err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +84,7 @@ func (c *several) grow(at [6]string) {
 	c.wholly()
 	c.token = filepath.Join(s.dir, "ann.token")
 	s.must("gadm", "token", "create", "-u", "ann", "--to", c.token)
-	s.must("gadm", "node-token", "create", "--to", s.dir+"/join.token")
+	s.must("gadm", "node-token", "create", "--uses", fmt.Sprint(len(s.nodes)), "--to", s.dir+"/join.token")
 }
 
 func (c *several) socket(i int) string {
@@ -126,7 +139,7 @@ func (c *several) as(name string, args ...string) string {
 // TestSeveralControllers: whoever of three controllers is killed while it leads, no job that was
 // acknowledged is lost or runs twice, what runs goes on, and numbers go on.
 func TestSeveralControllers(t *testing.T) {
-	c := newSeveral(t)
+	c := newSeveral(t, siteOptions{}, nil, nil)
 	s := c.s
 	once := func(i int) string {
 		return s.write(doc{command: sh(fmt.Sprintf("echo %d >>/project/ran", i)), storage: []any{map[string]any{"containerPath": "/project"}}}.json())
@@ -156,7 +169,13 @@ func TestSeveralControllers(t *testing.T) {
 		t.Errorf("numbers %q, want %q", ids, want)
 	}
 
-	// Back to one: the first leads, and the others leave.
+	c.first()
+}
+
+// first goes back to one controller: the first leads, and the others leave.
+func (c *several) first() {
+	s, t := c.s, c.s.t
+	t.Helper()
 	eventually(t, "the first leads", func() bool {
 		i := c.leader()
 		if i != 0 {

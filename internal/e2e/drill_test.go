@@ -84,8 +84,9 @@ type faults struct {
 	wires   []*wire
 	disks   []string
 	clocks  []*clock
-	garbled map[string]bool // jobs whose record on a node was
-	done    map[string]int  // by kind of fault
+	cutOff  func() (undo func()) // of one of several controllers; nil: there is one
+	garbled map[string]bool      // jobs whose record on a node was
+	done    map[string]int       // by kind of fault
 }
 
 // round submits jobs while something is done to the site, and takes that back.
@@ -194,6 +195,9 @@ func (f *faults) halt() func() {
 }
 
 func (f *faults) cut() func() {
+	if f.cutOff != nil {
+		return f.cutOff()
+	}
 	w := f.wires[f.dice.IntN(len(f.wires))]
 	w.cut()
 	return w.mend

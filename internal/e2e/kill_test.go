@@ -59,6 +59,9 @@ type drill struct {
 	dice  *rand.Rand
 	acked map[string]int // job number to the exit code it shall have
 	keys  int
+
+	more           []*daemon // further controllers
+	address, token string    // of all controllers, and a file with a user's token; empty: by the socket
 }
 
 // TestKillDrill kills daemons at random moments while jobs are submitted, run
@@ -94,7 +97,9 @@ func number(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-func (d *drill) daemons() []*daemon { return append([]*daemon{d.s.ctld}, d.s.nodes...) }
+func (d *drill) daemons() []*daemon {
+	return append(append([]*daemon{d.s.ctld}, d.more...), d.s.nodes...)
+}
 
 // round submits some jobs, kills some daemons at some moment of that, submits
 // more to whoever is left, and starts the killed ones in some order.
@@ -153,8 +158,12 @@ func (d *drill) batch(n int) []work {
 // submit tries until the job is acknowledged; the key makes that one job.
 func (d *drill) submit(w work) {
 	var r result
+	args := []string{"--timeout", "5s", "--idempotency-key", w.key, w.file}
+	if d.address != "" {
+		args = append([]string{"--controller", d.address, "--token-file", d.token}, args...)
+	}
 	ok := poll(patience, func() bool {
-		r = d.s.run("gsubmit", "--timeout", "5s", "--idempotency-key", w.key, w.file)
+		r = d.s.run("gsubmit", args...)
 		return r.code == 0
 	})
 	if !ok {
