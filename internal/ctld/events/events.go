@@ -49,6 +49,8 @@ type Source struct {
 	Rights   *access.Rights
 	Begin    func() (end func(), err error) // counts a stream
 	Patience time.Duration                  // with a client that takes nothing
+
+	told [2]told // to those who may see a job, and to others
 }
 
 // Stream streams changes, from now on or from where the client was.
@@ -156,7 +158,7 @@ func (e *eventStream) sendChanges(changes []loop.Update) error {
 		case c.Node != nil && e.nodes:
 			err = e.send(api.EventNode, c.ID, api.NodeEvent{Name: c.Node.Name, State: c.Node.State, Reason: c.Node.Reason})
 		case c.Job != nil && e.wants(c.Job):
-			err = e.send(api.EventJob, c.ID, e.jobEvent(v, &c))
+			err = e.sendJob(v, &c)
 		}
 		if err != nil {
 			return err
@@ -170,9 +172,22 @@ func (e *eventStream) wants(j *state.Job) bool {
 		(len(e.jobs) == 0 || slices.Contains(e.jobs, j.Number) || j.Parent > 0 && slices.Contains(e.jobs, j.Parent))
 }
 
-func (e *eventStream) jobEvent(v *state.View, c *loop.Update) api.JobEvent {
-	out := api.JobEvent{Job: wire.Job(v, c.Job, e.desk.Rights.Private(e.id, c.Job.Owner)), Version: c.Job.Version}
-	if out.Private {
+// sendJob tells of a job as this client may see it.
+func (e *eventStream) sendJob(v *state.View, c *loop.Update) error {
+	private, audience := e.desk.Rights.Private(e.id, c.Job.Owner), 0
+	if private {
+		audience = 1
+	}
+	text, err := e.desk.told[audience].text(c.ID, func() ([]byte, error) { return write(api.EventJob, c.ID, jobEvent(v, c, private)) })
+	if err != nil {
+		return err
+	}
+	return e.put(text)
+}
+
+func jobEvent(v *state.View, c *loop.Update, private bool) api.JobEvent {
+	out := api.JobEvent{Job: wire.Job(v, c.Job, private), Version: c.Job.Version}
+	if private {
 		return out
 	}
 	for _, raw := range c.Lines {
@@ -183,15 +198,29 @@ func (e *eventStream) jobEvent(v *state.View, c *loop.Update) api.JobEvent {
 	return out
 }
 
-// send writes one event. It fails when the client does not take it in time.
+// send tells of something.
 func (e *eventStream) send(kind string, id uint64, data any) error {
-	text, err := json.Marshal(data)
+	text, err := write(kind, id, data)
 	if err != nil {
 		return err
 	}
+	return e.put(text)
+}
+
+// write makes the text of an event.
+func write(kind string, id uint64, data any) ([]byte, error) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", id, kind, text), nil
+}
+
+// put writes an event. It fails when the client does not take it in time.
+func (e *eventStream) put(text []byte) error {
 	if err := e.rc.SetWriteDeadline(time.Now().Add(e.desk.Patience)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.w, "id: %d\nevent: %s\ndata: %s\n\n", id, kind, text)
+	_, err := e.w.Write(text)
 	return err
 }
