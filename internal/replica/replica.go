@@ -43,7 +43,7 @@ type Replica struct {
 	cfg   Config
 	raft  *raft.Raft
 	fsm   *machine
-	wal   *entries
+	wal   *wal.WAL
 	trans *raft.NetworkTransport
 }
 
@@ -83,8 +83,7 @@ func (r *Replica) open() error {
 	}
 	conf := r.raftConfig()
 	conf.NoSnapshotRestoreOnStart = !received
-	r.raft, err = raft.NewRaft(conf, r.fsm, r.wal, r.wal, snaps, r.trans)
-	return err
+	return r.newRaft(conf, snaps)
 }
 
 // ready brings the store and the log's directory into a state to begin from. Received: the store is
@@ -159,21 +158,26 @@ func (r *Replica) found() (err error) {
 	return errors.Join(os.Rename(dir, r.cfg.Dir), syncDir(filepath.Dir(r.cfg.Dir)))
 }
 
-// entries is the log on disk.
-type entries struct {
-	*wal.WAL
-	meta *metadb.BoltMetaDB // which the log does not close
+// openLog opens the log on disk.
+func (r *Replica) openLog(dir string) (*wal.WAL, error) {
+	meta := &metadb.BoltMetaDB{} // the log closes it, but where it cannot be opened
+	log, err := wal.Open(filepath.Join(dir, logDir), wal.WithMetaStore(meta), wal.WithLogger(r.logger()))
+	if err != nil {
+		return nil, errors.Join(err, meta.Close())
+	}
+	return log, nil
 }
 
-func (e *entries) Close() error { return errors.Join(e.WAL.Close(), e.meta.Close()) }
-
-func (r *Replica) openLog(dir string) (*entries, error) {
-	e := &entries{meta: &metadb.BoltMetaDB{}}
-	var err error
-	if e.WAL, err = wal.Open(filepath.Join(dir, logDir), wal.WithMetaStore(e.meta), wal.WithLogger(r.logger())); err != nil {
-		return nil, errors.Join(err, e.meta.Close())
-	}
-	return e, nil
+// newRaft begins to take part. The library panics where the log on disk has
+// entries that cannot be read.
+func (r *Replica) newRaft(conf *raft.Config, snaps raft.SnapshotStore) (err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			err = fmt.Errorf("the common log in %s cannot be read: %v. Take this controller out by `gadm controllers remove %s` on another one, empty its directory, and add it again (docs/controllers.md)", r.cfg.Dir, why, r.cfg.Name)
+		}
+	}()
+	r.raft, err = raft.NewRaft(conf, r.fsm, r.wal, r.wal, snaps, r.trans)
+	return err
 }
 
 // logDir is where a directory of the common log has its entries.
