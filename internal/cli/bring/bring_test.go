@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"archive/tar"
@@ -23,7 +24,9 @@ import (
 type keeper struct {
 	chunks map[string][]byte
 	asked  int
-	put    int
+
+	mu  sync.Mutex // chunks come side by side
+	put int
 }
 
 func (k *keeper) AddTree(_ context.Context, m tree.Manifest) (*api.TreeResponse, error) {
@@ -41,6 +44,8 @@ func (k *keeper) AddTree(_ context.Context, m tree.Manifest) (*api.TreeResponse,
 }
 
 func (k *keeper) PutChunk(_ context.Context, sum string, data []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.put++
 	k.chunks[sum] = data
 	return nil
