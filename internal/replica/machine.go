@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/store"
@@ -43,7 +44,7 @@ type machine struct {
 	mu     sync.Mutex
 	st     *store.Store  // nil: none has come yet
 	nowMS  int64         // of the last entry
-	steady time.Duration // when it came
+	steady time.Duration // when it came, which may be long before it was agreed on
 }
 
 // sinceBoot is the machine's clock that nobody can set.
@@ -101,9 +102,39 @@ func (m *machine) apply(l *raft.Log) error {
 	if err := st.Apply(l.Index, l.Data[entryHeader:]); err != nil {
 		return err
 	}
+	m.hear(l)
+	return nil
+}
+
+// hear takes in how far the clock of who leads has come. What is applied was mostly heard
+// when it came: between lies an election where its author was lost, and that time has
+// passed, too.
+func (m *machine) hear(l *raft.Log) {
+	if l.Type != raft.LogCommand || len(l.Data) < entryHeader || l.Data[0] != entryVersion {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.nowMS, m.steady = int64(binary.BigEndian.Uint64(l.Data[9:])), sinceBoot()
+	if now := int64(binary.BigEndian.Uint64(l.Data[9:])); now > m.nowMS {
+		m.nowMS, m.steady = now, sinceBoot()
+	}
+}
+
+// heard is the log on disk, which has the machine hear of entries as they come.
+type heard struct {
+	*wal.WAL
+	machine *machine
+}
+
+func (h heard) StoreLog(l *raft.Log) error { return h.StoreLogs([]*raft.Log{l}) }
+
+func (h heard) StoreLogs(all []*raft.Log) error {
+	if err := h.WAL.StoreLogs(all); err != nil {
+		return err
+	}
+	for _, l := range all {
+		h.machine.hear(l)
+	}
 	return nil
 }
 

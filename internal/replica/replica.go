@@ -176,7 +176,7 @@ func (r *Replica) newRaft(conf *raft.Config, snaps raft.SnapshotStore) (err erro
 			err = fmt.Errorf("the common log in %s cannot be read: %v. Take this controller out by `gadm controllers remove %s` on another one, empty its directory, and add it again (docs/controllers.md)", r.cfg.Dir, why, r.cfg.Name)
 		}
 	}()
-	r.raft, err = raft.NewRaft(conf, r.fsm, r.wal, r.wal, snaps, r.trans)
+	r.raft, err = raft.NewRaft(conf, r.fsm, heard{r.wal, r.fsm}, r.wal, snaps, r.trans)
 	return err
 }
 
