@@ -7,22 +7,17 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
-	"sync"
 )
 
 // ErrDamaged says that a file is not what was written.
 var ErrDamaged = errors.New("the file was damaged on the disk")
-
-// castagnoli is made when it is first used: programs that write no such file do not
-// pay for it.
-var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 const sumMark = "\n#crc32c "
 
 // Sum is data with a line behind it by which Read knows whether the disk has changed it. What
 // reads such a file in another way must not mind the line.
 func Sum(data []byte) []byte {
-	return fmt.Appendf(bytes.Clone(data), "%s%08x\n", sumMark, crc32.Checksum(data, castagnoli()))
+	return fmt.Appendf(bytes.Clone(data), "%s%08x\n", sumMark, crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // Read reads a file, and takes the line off that Sum has put there, with blanks behind it. A file

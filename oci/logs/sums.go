@@ -23,7 +23,8 @@ const (
 	sumSize  = 8 // how many bytes are covered, and their sum, big-endian
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is the one table of its kind, which the library makes when it is first asked.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func sumName(off int64) string { return strings.TrimSuffix(segmentName(off), ".log") + ".sum" }
 
@@ -47,7 +48,7 @@ func (s *sums) add(p []byte) {
 			s.sum = 0
 		}
 		n := min(len(p), sumBlock-in)
-		s.sum = crc32.Update(s.sum, castagnoli, p[:n])
+		s.sum = crc32.Update(s.sum, castagnoli(), p[:n])
 		s.at += int64(n)
 		p = p[n:]
 		out = binary.BigEndian.AppendUint32(out, uint32(in+n))
@@ -108,7 +109,7 @@ func resumeSums(dir string, off int64) (size int64, s sums, err error) {
 	}
 	if s.at%sumBlock > 0 {
 		last, _, _ := l.block(s.at / sumBlock)
-		s.sum = crc32.Checksum(last, castagnoli)
+		s.sum = crc32.Checksum(last, castagnoli())
 	}
 	if s.file, err = os.OpenFile(s.path, os.O_WRONLY, 0); errors.Is(err, os.ErrNotExist) {
 		err = nil // of an earlier version, or empty
@@ -142,7 +143,7 @@ func (l *Log) block(i int64) (data []byte, size int, damaged bool) {
 			n, err = l.file.ReadAt(buf, i*sumBlock)
 		}
 		data, size = buf[:n], max(n, covered)
-		damaged = covered > n || crc32.Checksum(data[:min(covered, n)], castagnoli) != sum
+		damaged = covered > n || crc32.Checksum(data[:min(covered, n)], castagnoli()) != sum
 		if err != nil && !errors.Is(err, io.EOF) { // the disk does not give it
 			damaged = true
 			if st, err := l.file.Stat(); err == nil {

@@ -113,30 +113,6 @@ func (set Set[T]) choose(names string) ([]*Column[T], error) {
 	return out, nil
 }
 
-// With is the columns that have letters, some of them changed: by name, with the
-// title and the cell that a change has.
-func (set Set[T]) With(changes ...Column[T]) Set[T] {
-	var out Set[T]
-	for _, c := range set {
-		if c.Letters == "" {
-			continue
-		}
-		for _, change := range changes {
-			if change.Key != c.Name() {
-				continue
-			}
-			if change.Title != "" {
-				c.Title = change.Title
-			}
-			if change.Cell != nil {
-				c.Cell = change.Cell
-			}
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
 // Lift is a column of rows that have a row of another kind in them. Its name and
 // other names are its own.
 func Lift[T, U any](c *Column[T], key, also string, of func(*U) *T) Column[U] {
