@@ -47,8 +47,8 @@ type Source struct {
 	Loop     *loop.Loop
 	Jobs     *jobstore.Reader
 	Rights   *access.Rights
-	Begin    func() (end func(), err error) // counts a stream
-	Patience time.Duration                  // with a client that takes nothing
+	Begin    func(user string) (end func(), err error) // counts a stream
+	Patience time.Duration                             // with a client that takes nothing
 
 	told [2]told // to those who may see a job, and to others
 }
@@ -66,7 +66,7 @@ func (s *Source) Stream(ctx context.Context, in *eventsInput) (func(context.Cont
 				WithHint("leave it out to begin with what happens now")
 		}
 	}
-	end, err := s.Begin()
+	end, err := s.Begin(st.id.User)
 	if err != nil {
 		return nil, err
 	}

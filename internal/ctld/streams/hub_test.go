@@ -50,3 +50,44 @@ func TestLogOverAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestStreamsAreShared: nobody can open all streams of the controller, and what one
+// closes others can have.
+func TestStreamsAreShared(t *testing.T) {
+	h := NewHub()
+	ends := map[string][]func(){}
+	open := func(user string, n int) (opened int) {
+		for range n {
+			end, err := h.Begin(user)
+			if err != nil {
+				continue
+			}
+			opened++
+			ends[user] = append(ends[user], end)
+		}
+		return opened
+	}
+	for _, tc := range []struct {
+		user string
+		want int
+	}{{"b", maxStreams / 2}, {"b2", maxStreams / 4}, {"a", maxStreams / 8}, {"b", 0}} {
+		if got := open(tc.user, tc.want+20); got != tc.want {
+			t.Errorf("%s has opened %d, want %d", tc.user, got, tc.want)
+		}
+	}
+	if got := open("a2", 3); got != 3 {
+		t.Errorf("one who has none opened %d of 3", got)
+	}
+	for _, all := range ends {
+		for _, end := range all {
+			end()
+		}
+	}
+	if h.Count() != 0 || len(h.byUser) != 0 {
+		t.Errorf("all have ended, and %d are counted, of %v", h.Count(), h.byUser)
+	}
+	h.Wait()
+	if _, err := h.Begin("a"); err == nil {
+		t.Error("one began while the controller was being stopped")
+	}
+}

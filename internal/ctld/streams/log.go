@@ -58,7 +58,7 @@ func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, h
 		return nil, api.Errorf(api.CodeNotFound, "job %d has ranks 0 to %d", j.Number, len(at.Ranks)-1)
 	}
 	return func(ctx context.Context, w http.ResponseWriter) error {
-		end, err := s.Streams.Begin()
+		end, err := s.Streams.Begin(access.Caller(ctx).User)
 		if err != nil {
 			return err
 		}

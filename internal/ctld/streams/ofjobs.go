@@ -38,7 +38,7 @@ func (s *OfJobs) jobStream(w http.ResponseWriter, r *http.Request, kind string) 
 	if err != nil {
 		return err
 	}
-	end, err := s.Streams.Begin()
+	end, err := s.Streams.Begin(access.Caller(r.Context()).User)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ type Hub struct {
 	byID    map[string]*stream
 	pending map[string][]api.StreamRequest // by node, not yet claimed
 	open    int                            // streams that clients have
+	byUser  map[string]int                 // the same, of each user that has any
 	closing bool
 
 	wg sync.WaitGroup // of those: the connections of two-way ones are no longer the server's
@@ -51,7 +52,7 @@ type stream struct {
 
 // NewHub has no streams.
 func NewHub() *Hub {
-	return &Hub{byID: map[string]*stream{}, pending: map[string][]api.StreamRequest{}}
+	return &Hub{byID: map[string]*stream{}, pending: map[string][]api.StreamRequest{}, byUser: map[string]int{}}
 }
 
 // Take gives the requests that a node has not answered yet. They go out with

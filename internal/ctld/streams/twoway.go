@@ -11,18 +11,25 @@ import (
 // maxStreams bounds the logs and two-way streams that are open at once.
 const maxStreams = 4096
 
-// Begin counts a stream in, and end out. wait waits for all to end; no
-// new ones begin then.
-func (s *Hub) Begin() (end func(), err error) {
+// Begin counts a stream of a user in, and end out. Who has as many as are free, or
+// more, gets no other one: one user can take half of them, two a third each, and
+// there is always one for whoever has none. Wait waits for all to end; no new ones
+// begin then.
+func (s *Hub) Begin(user string) (end func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing || s.open >= maxStreams {
-		return nil, api.Errorf(api.CodeUnavailable, "the controller has %d streams open already, or is being stopped", s.open).
-			WithHint("try again later")
+	has := s.byUser[user]
+	switch {
+	case s.closing:
+		return nil, api.Errorf(api.CodeUnavailable, "the controller is being stopped").WithHint("try again later")
+	case has >= maxStreams-s.open:
+		return nil, api.Errorf(api.CodeUnavailable, "you have %d streams open at the controller, which has %d free of %d for all", has, maxStreams-s.open, maxStreams).
+			WithHint("close some of your logs, shells and pages, or try again later")
 	}
 	s.open++
+	s.byUser[user]++
 	s.wg.Add(1)
-	return s.end, nil
+	return func() { s.end(user) }, nil
 }
 
 // Count is how many streams clients have open.
@@ -32,10 +39,13 @@ func (s *Hub) Count() int {
 	return s.open
 }
 
-func (s *Hub) end() {
+func (s *Hub) end(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
+	if s.byUser[user]--; s.byUser[user] == 0 {
+		delete(s.byUser, user)
+	}
 	s.wg.Done()
 }
 
