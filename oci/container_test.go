@@ -117,7 +117,7 @@ func TestDevices(t *testing.T) {
 	b.req.Terminal, b.req.Capabilities = true, []string{"CAP_MKNOD"}
 	b.req.Devices = []specs.LinuxDevice{{Path: "/dev/nvidia1", Type: "c", Major: 195, Minor: 1}}
 	s := b.start()
-	b.await("ready")
+	b.await("ready\r\n")
 	lines := func() string { return strings.ReplaceAll(b.log(), "\r", "") }
 	if diff := cmp.Diff(want+"ready\n", lines()); diff != "" {
 		t.Errorf("the job itself (-want +got):\n%s", diff)
