@@ -18,7 +18,7 @@ var suites = []struct {
 	dir   string
 	tests string
 }{
-	{"internal/noded", "TestKilledInPrologAndEpilog TestHostNetworkIsFiltered TestLease TestLimitWithoutDaemon"},
+	{"internal/noded", "TestUserIsWhoSubmitted TestPrologAndEpilog TestKilledInPrologAndEpilog TestHostNetworkIsFiltered TestLease TestLimitWithoutDaemon"},
 	{"oci/hostnet", "TestFilter"},
 	{"oci", "TestDevices TestMappedStorage TestMappedDevices TestMappedQuotas TestForeignOOM"},
 	{"oci/netns", "TestGangTakesNothingFromStrangers TestGangAfterKill TestNetworksAreApart"},
