@@ -32,9 +32,9 @@ LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./i
 
 # The simulator has no goroutines, and its random histories take five times as
 # long under the race detector, as do the store's faults: of these the detector
-# sees some, and all are had without it.
+# sees some, and all are had without it. What importers allocate is counted there.
 UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) -p 3 $(LONG) $$(go list ./... | grep -vE '/internal/(e2e|sim)$$') && \
-	go test -tags seccomp -timeout 20m ./internal/sim ./internal/store
+	go test -tags seccomp -timeout 20m ./internal/sim ./internal/store ./internal/job/importer
 
 # The end-to-end tests come last and alone: they start whole clusters.
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) -parallel 8 ./internal/e2e

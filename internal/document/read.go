@@ -1,6 +1,7 @@
 package document
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -66,6 +67,30 @@ func Read(data []byte) (*Node, error) {
 		return nil, Problems{{Message: "is not JSON: " + wrong.text, Hint: wrong.hint, Line: r.lineAt(wrong.off)}}
 	}
 	return n, nil
+}
+
+// ReadPart is Read for a part of a file that begins after so many lines of it:
+// values and problems have the lines of the file.
+func ReadPart(data []byte, after int) (*Node, error) {
+	n, err := Read(data)
+	if problems, ok := errors.AsType[Problems](err); ok {
+		for i := range problems {
+			if problems[i].Line > 0 {
+				problems[i].Line += after
+			}
+		}
+	}
+	if n != nil {
+		n.moveDown(int32(after))
+	}
+	return n, err
+}
+
+func (n *Node) moveDown(lines int32) {
+	n.Line += lines
+	for _, kid := range n.Kids {
+		kid.moveDown(lines)
+	}
 }
 
 // ReadSettings reads a file of settings, which is YAML. Numbers and truth values

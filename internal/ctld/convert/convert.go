@@ -5,6 +5,7 @@ package convert
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"gbatch/internal/api"
@@ -14,11 +15,9 @@ import (
 	"gbatch/internal/job/importer"
 )
 
-// To read a file takes memory of ours: so many are read at a time, and wait.
-const (
-	atOnce  = 4
-	waiting = 100
-)
+// To read a file takes processors and memory of ours: half of the processors read
+// at a time, and so many files wait.
+const waiting = 100
 
 // Handlers convert files.
 type Handlers struct {
@@ -28,7 +27,7 @@ type Handlers struct {
 
 // New makes them.
 func New(now func() time.Time) *Handlers {
-	return &Handlers{gate: places.NewGate(atOnce, waiting), now: now}
+	return &Handlers{gate: places.NewGate(max(runtime.GOMAXPROCS(0)/2, 1), waiting), now: now}
 }
 
 type input struct{ Body api.ConvertRequest }

@@ -89,6 +89,7 @@ func (t *task) applyGroups(d *decoder, n *node) {
 		d.Note(n.Given("resources"), "is not used: each group has its own")
 		t.resources = resources{}
 	}
+	address := regexp.MustCompile(`^groups\[(\d{1,4})\]\.nodes\[(\d{1,4})\]\.IP_ADDRESS$`)
 	var script strings.Builder
 	for i, g := range t.groups {
 		if len(g.commands) == 0 {
@@ -97,7 +98,7 @@ func (t *task) applyGroups(d *decoder, n *node) {
 		}
 		var commands []string
 		for k, c := range g.commands {
-			commands = append(commands, t.groupCommand(d, g.commandsAt[k], c))
+			commands = append(commands, t.groupCommand(d, g.commandsAt[k], c, address))
 		}
 		word := "if"
 		if i > 0 {
@@ -117,9 +118,8 @@ func (t *task) applyGroups(d *decoder, n *node) {
 
 // groupCommand is a command for job.Expand, with variables of the node for the
 // addresses that it names.
-func (t *task) groupCommand(d *decoder, n *node, command string) string {
+func (t *task) groupCommand(d *decoder, n *node, command string, address *regexp.Regexp) string {
 	var out strings.Builder
-	address := regexp.MustCompile(`^groups\[(\d{1,4})\]\.nodes\[(\d{1,4})\]\.IP_ADDRESS$`)
 	rest := command
 	for {
 		at := t.interpolation.FindStringSubmatchIndex(rest)

@@ -378,9 +378,13 @@ func readWorkDir(d *decoder, n *node, t *task) {
 	d.Becomes("request.docker.workingDir", n)
 }
 
+// isPort says whether a text has the form of a port.
+func isPort(s string) bool {
+	return len(s) >= 1 && len(s) <= 5 && strings.Trim(s, "0123456789") == ""
+}
+
 // readPorts checks ports, which are reached through gexec, not at nodes.
 func readPorts(d *decoder, n *node, _ *task) {
-	form := regexp.MustCompile(`^(?:([0-9]{1,5}|\*):)?([0-9]{1,5})$`)
 	var forwards []string
 	one := func(d *decoder, n *node, local *string) {
 		if x, ok := d.Integer(n, 1, 65535); ok {
@@ -393,13 +397,15 @@ func readPorts(d *decoder, n *node, _ *task) {
 		case document.NumberKind:
 			one(d, n, &container)
 		case document.StringKind:
-			m := form.FindStringSubmatch(n.Text)
-			if m == nil {
+			var both bool
+			if local, container, both = strings.Cut(n.Text, ":"); !both {
+				local, container = "", n.Text
+			}
+			if both && local != "*" && !isPort(local) || !isPort(container) {
 				d.Problem(n, fmt.Sprintf("is %s, which is no port", document.Quote(n.Text)), `write 8080, "80:8080" or "*:8080"`)
 				return
 			}
-			local, container = m[1], m[2]
-			for _, p := range m[1:] {
+			for _, p := range []string{local, container} {
 				if x, err := strconv.Atoi(p); err == nil && (x < 1 || x > 65535) {
 					d.Problem(n, fmt.Sprintf("has the port %d: ports are 1 to 65535", x), "")
 				}

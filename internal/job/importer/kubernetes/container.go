@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,7 +34,8 @@ type container struct {
 	*manifest
 	command, args    []string
 	requests, limits map[string]*node
-	expanded         int // bytes that came of variables
+	expanded         int            // bytes that came of variables
+	reference        *regexp.Regexp // to a variable; nil until it is needed
 
 	env, envFrom *node
 	names        []string          // of its variables, in order

@@ -308,8 +308,10 @@ func (c *container) template(d *decoder, n *node, word string) string {
 	if !strings.Contains(word, "$") {
 		return word
 	}
-	reference := regexp.MustCompile(`\$\$|\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)|\$`)
-	return reference.ReplaceAllStringFunc(word, func(m string) string {
+	if c.reference == nil {
+		c.reference = regexp.MustCompile(`\$\$|\$\([A-Za-z_.-][A-Za-z0-9_.-]*\)|\$`)
+	}
+	return c.reference.ReplaceAllStringFunc(word, func(m string) string {
 		if m == "$" || m == "$$" {
 			return "$$"
 		}

@@ -67,11 +67,11 @@ func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 		beside: objects{map[string]*keys{}, map[string]*keys{}}}
 	var found *node
 	for _, file := range append([][]byte{data}, with...) {
-		for _, part := range parts(file) {
-			n, err := document.Read(part)
-			if err != nil {
-				return job.Submission{}, err
-			}
+		list, err := parts(file)
+		if err != nil {
+			return job.Submission{}, err
+		}
+		for _, n := range list {
 			switch {
 			case k.takeObject(d, n):
 			case found == nil:

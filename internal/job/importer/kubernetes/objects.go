@@ -50,16 +50,29 @@ var unused = map[string]string{
 
 const kueue = "is not used: gbatch itself queues the job, by the share of its project"
 
-// parts are the documents of a YAML text. Each has as many empty lines in front that
-// its lines have the numbers of the whole.
-func parts(data []byte) (list [][]byte) {
+// maxObjects bounds how many documents one file may have.
+const maxObjects = 1000
+
+// parts are the documents of a YAML text that are not empty.
+func parts(data []byte) (list []*node, err error) {
 	text := string(data)
+	line, end := 0, 0
 	for _, at := range spans(text) {
-		if part := text[at[0]:at[1]]; strings.TrimSpace(part) != "" {
-			list = append(list, []byte(emptyLines(text[:at[0]])+part))
+		line, end = line+strings.Count(text[end:at[0]], "\n"), at[0]
+		part := text[at[0]:at[1]]
+		if strings.TrimSpace(part) == "" {
+			continue
 		}
+		if len(list) == maxObjects {
+			return nil, document.Problems{{Line: line + 1, Message: fmt.Sprintf("has more than %d objects", maxObjects), Hint: "divide the file"}}
+		}
+		n, err := document.ReadPart([]byte(part), line)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, n)
 	}
-	return list
+	return list, nil
 }
 
 // spans are where documents of a YAML text begin and end.

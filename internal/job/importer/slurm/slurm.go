@@ -199,6 +199,7 @@ func (s *script) apply(d directive) {
 	opt, ok := s.known.find(d.name)
 	s.outside = d.line == 0
 	switch {
+	case !ok && s.full(): // without the search for a suggestion, which takes its time
 	case !ok:
 		s.problem(d.line, d.name, "is no option that is known here", s.known.nearest(d.name))
 	case opt.instead != "":
@@ -228,18 +229,21 @@ func (s *script) apply(d directive) {
 }
 
 func (s *script) problem(line int, path, message, hint string) {
-	if len(s.problems) < document.MaxProblems {
+	if !s.full() {
 		s.problems = append(s.problems, job.Problem{Path: path, Line: line, Message: message, Hint: hint})
 	}
 }
 
-// note remarks on something, once.
+// full says that more problems are not told.
+func (s *script) full() bool { return len(s.problems) >= document.MaxProblems }
+
+// note remarks on something, once. Of very many notes the first are kept.
 func (s *script) note(line int, path, message string) {
 	n := job.Note{Path: path, Message: message}
 	if line > 0 {
 		n.Path = fmt.Sprintf("%s (line %d)", path, line)
 	}
-	if !slices.Contains(s.notes, n) {
+	if len(s.notes) < document.MaxProblems && !slices.Contains(s.notes, n) {
 		s.notes = append(s.notes, n)
 	}
 }
