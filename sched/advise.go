@@ -134,15 +134,16 @@ func (ex *explainer) changes(e *entry, job Job) []Advice {
 	if shape.Exclusive {
 		add("not-exclusive", "share the node", func(_ *Job, s *Shape) { s.Exclusive = false })
 	}
+	for i, x := range shape.Licenses {
+		for _, n := range ex.calendar.licenses.Left(x.Name, x.Count) {
+			add("fewer-licenses", "ask for "+words.Plural(int(n), x.Name+" licence"), func(_ *Job, s *Shape) { s.AskLicense(i, n) })
+		}
+	}
 	for i, f := range shape.Features {
-		add("fewer-features", fmt.Sprintf("do without the feature %q", f), func(_ *Job, s *Shape) {
-			s.Features = slices.Delete(slices.Clone(s.Features), i, i+1)
-		})
+		add("fewer-features", fmt.Sprintf("do without the feature %q", f), func(_ *Job, s *Shape) { s.Features = slices.Delete(slices.Clone(s.Features), i, i+1) })
 	}
 	for i, any := range shape.AnyFeatures {
-		add("fewer-features", "do without the feature "+words.OrList(any), func(_ *Job, s *Shape) {
-			s.AnyFeatures = slices.Delete(slices.Clone(s.AnyFeatures), i, i+1)
-		})
+		add("fewer-features", "do without the feature "+words.OrList(any), func(_ *Job, s *Shape) { s.AnyFeatures = slices.Delete(slices.Clone(s.AnyFeatures), i, i+1) })
 	}
 	return out
 }

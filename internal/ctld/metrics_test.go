@@ -147,6 +147,21 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestLicenseMetrics: what the site has of each licence, what jobs hold and what is waited for.
+func TestLicenseMetrics(t *testing.T) {
+	s := newSite(t, func(c *site.Config) { c.Licenses = map[string]int64{"ansys": 3, "matlab": 1} })
+	n := s.gpuNode("n1", "GPU-1", "GPU-2")
+	for range 2 {
+		s.submitAs("ann", &api.SubmitRequest{Job: []byte(strings.Replace(gpuJob, `{"name"`, `{"gbatch":{"licenses":{"ansys":2}},"name"`, 1))})
+	}
+	want := []string{`gctld_licenses{license="ansys"} 3`, `gctld_licenses{license="matlab"} 1`, `gctld_licenses_queued{license="ansys"} 2`,
+		`gctld_licenses_queued{license="matlab"} 0`, `gctld_licenses_used{license="ansys"} 2`, `gctld_licenses_used{license="matlab"} 0`}
+	waitFor(t, "one job has licences and one waits", func() bool {
+		n.sync(nil)
+		return cmp.Equal(want, series(s.scrape(), "gctld_licenses", "gctld_licenses_queued", "gctld_licenses_used"))
+	})
+}
+
 // TestMetricsList: the documentation lists what there is.
 func TestMetricsList(t *testing.T) {
 	s := newSite(t, nil)
@@ -256,7 +271,7 @@ func BenchmarkScrape(b *testing.B) {
 		before := processorTime()
 		for b.Loop() {
 			fresh := &counts.Exporter{Loop: server.loop, Aliases: func() []string { return nil }, Logs: server.kept, Expiry: server.pki.Expiry,
-				Tokens: func(time.Duration, time.Duration) map[string]int { return nil }}
+				Licenses: func() map[string]int64 { return nil }, Tokens: func(time.Duration, time.Duration) map[string]int { return nil }}
 			reg := prometheus.NewRegistry()
 			fresh.Register(reg)
 			handler := metrics.Handler(reg)

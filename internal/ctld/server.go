@@ -166,7 +166,8 @@ func (s *Server) open() error {
 		return err
 	}
 	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }, Logs: s.kept,
-		Expiry: s.pki.Expiry, Tokens: func(lasted, within time.Duration) map[string]int { return s.keys.Expiring(s.now(), lasted, within) }}
+		Licenses: func() map[string]int64 { return s.rules.Now().Licenses },
+		Expiry:   s.pki.Expiry, Tokens: func(lasted, within time.Duration) map[string]int { return s.keys.Expiring(s.now(), lasted, within) }}
 	s.scrape.Register(s.meters.Reg)
 	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience}
 	if err := s.boundConnections(); err != nil {

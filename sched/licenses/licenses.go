@@ -130,6 +130,25 @@ func (b *Book) Lacking(list []spec.License, length spec.Time) (text string, neve
 	return "", false
 }
 
+// Left are numbers of a licence, below the one given, that are to be had at some time by
+// what runs and is planned: a few, the largest first.
+func (b *Book) Left(name string, below int64) (list []int64) {
+	b.make()
+	c := b.counters[name]
+	if c == nil {
+		return nil
+	}
+	for _, p := range c.points {
+		if left := b.Total[name] - p.used; left > 0 && left < below {
+			list = append(list, left)
+		}
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	slices.Reverse(list)
+	return list[:min(len(list), 4)]
+}
+
 // counter is how many of one licence are in use from now on.
 type counter struct{ points []useFrom }
 

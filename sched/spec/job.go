@@ -68,6 +68,13 @@ type Shape struct {
 	Licenses []License `json:"licenses,omitempty"` // of the site, for all ranks together
 }
 
+// AskLicense asks for so many of the licence at a place of the list, which may be another
+// shape's too.
+func (s *Shape) AskLicense(i int, count int64) {
+	s.Licenses = slices.Clone(s.Licenses)
+	s.Licenses[i].Count = count
+}
+
 // License is so many of one of the site's counters.
 type License struct {
 	Name  string `json:"name"`

@@ -27,6 +27,7 @@ type Counts struct {
 	away      []*state.Node
 	gpus      map[gpuUse]float64
 	all       totals
+	licenses  state.LicenseUse
 	resources [2]capacity // of nodes in service: what is taken, what there is
 }
 
@@ -134,6 +135,7 @@ func Of(v *state.View) *Counts {
 			c.addArray(j)
 			continue
 		}
+		c.licenses.Add(j)
 		if w := (ownerKey{j.Owner, meter.ClusterOf(v, j)}); w != last {
 			last = w
 			if of = byOwner[w]; of == nil {

@@ -46,6 +46,9 @@ var (
 	mLogRoom   = metrics.Gauge("gctld_kept_log_max_bytes", "What they may take before the oldest go, in bytes.")
 	mLogDue    = metrics.Gauge("gctld_unarchived_logs", "Complete logs that are to be archived and are not yet.")
 	mLogTaken  = metrics.Counter("gctld_log_bytes_total", "Output of jobs that nodes sent to be kept, in bytes.")
+	mLicenses  = metrics.Gauge("gctld_licenses", "Licences that the site has, by name.", "license")
+	mLicUsed   = metrics.Gauge("gctld_licenses_used", "Licences that jobs hold, by name.", "license")
+	mLicAsked  = metrics.Gauge("gctld_licenses_queued", "Licences that waiting jobs ask for, by name.", "license")
 	mDiskFree  = metrics.Gauge("gctld_disk_free_bytes", "Free space on the disk of the controller's store, in bytes.")
 	mReserve   = metrics.Gauge("gctld_disk_reserve_bytes", "Free space below which no jobs are taken, in bytes.")
 	mStore     = metrics.Gauge("gctld_store_bytes", "What the controller's store takes on disk, in bytes.")
@@ -63,7 +66,7 @@ var (
 )
 
 var families = []metrics.Family{mBuild, mJobs, mQueued, mTasks, mCluster, mClustGPUs, mProjJobs, mProjGPUs, mUserJobs, mUserGPUs, mNodes, mAway, mLate, mGPUs, mCores, mMemory,
-	mTurn, mInbox, mReserved, mWindows, mDiskFree, mLogs, mLogBytes, mLogRoom, mLogDue, mLogTaken, mReserve, mStore, mCert, mTokens,
+	mTurn, mInbox, mReserved, mWindows, mLicenses, mLicUsed, mLicAsked, mDiskFree, mLogs, mLogBytes, mLogRoom, mLogDue, mLogTaken, mReserve, mStore, mCert, mTokens,
 	mShares, mUsed, mUsage, mLevel, mBilled, mBudget, mSpent, mFactor, mUserUsage}
 
 // Exporter tells those who scrape what there is at the moment.
@@ -75,8 +78,10 @@ type Exporter struct {
 	Logs    *keep.Store     // that are kept here
 	Expiry  func() (authority, controller time.Time)
 	Tokens  func(lasted, within time.Duration) map[string]int // that run out within a time, by use
-	census  lastCounts
-	terms   atomic.Pointer[[]accounting.Term] // of the share tree
+	// Licenses are those that the site counts, as it is configured now.
+	Licenses func() map[string]int64
+	census   lastCounts
+	terms    atomic.Pointer[[]accounting.Term] // of the share tree
 }
 
 // Register adds what is read at scrape time to what is counted as it happens.
@@ -91,6 +96,7 @@ func (s *Exporter) collector() *metrics.Collector {
 		set.Add(mBuild, 1, s.Version)
 		c.addQueue(set)
 		c.addNodes(set)
+		c.addLicenses(set, s.Licenses())
 		s.addSelf(set)
 		s.addAccounts(set)
 	}}
@@ -166,6 +172,20 @@ func (c *Counts) addNodes(set *metrics.Set) {
 	set.Add(mCores, float64(there.milliCPU-taken.milliCPU)/1000, "idle")
 	set.Add(mMemory, float64(taken.memMiB<<20), "allocated")
 	set.Add(mMemory, float64((there.memMiB-taken.memMiB)<<20), "idle")
+}
+
+// addLicenses tells of the site's licences, of those beyond the most as of one.
+func (c *Counts) addLicenses(set *metrics.Set, total map[string]int64) {
+	weight := map[string]float64{}
+	for name, n := range total {
+		weight[name] = float64(c.licenses.Used[name]+c.licenses.Asked[name]) + float64(n)/1e9 // those in use first
+	}
+	label := metrics.Top(weight, meter.MaxLicenses)
+	for name, n := range total {
+		set.Add(mLicenses, float64(n), label(name))
+		set.Add(mLicUsed, float64(c.licenses.Used[name]), label(name))
+		set.Add(mLicAsked, float64(c.licenses.Asked[name]), label(name))
+	}
 }
 
 // addSelf is how the controller itself fares.

@@ -48,6 +48,7 @@ const (
 	MaxProjects = 100
 	MaxUsers    = 50
 	MaxModels   = 32
+	MaxLicenses = 100
 	MaxNodes    = 200 // of those out of service
 )
 

@@ -5,33 +5,21 @@ import (
 	"slices"
 
 	"gbatch/internal/api"
-	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
 
-// licenses are those that the site counts, with what jobs have of them. An array asks
-// by its tasks that are jobs.
+// licenses are those that the site counts, with what jobs have of them.
 func (s *List) licenses(v *state.View) (list []api.License) {
 	total := s.Conf().Licenses
 	if len(total) == 0 {
 		return nil
 	}
-	used, asked := map[string]int64{}, map[string]int64{}
+	var use state.LicenseUse
 	for j := range v.All() {
-		if len(j.Request.Shape.Licenses) == 0 || j.Tasks != nil || j.Cron != nil {
-			continue
-		}
-		for _, x := range j.Request.Shape.Licenses {
-			switch {
-			case j.State.Active():
-				used[x.Name] += x.Count
-			case j.State == job.Queued:
-				asked[x.Name] += x.Count
-			}
-		}
+		use.Add(j)
 	}
 	for _, name := range slices.Sorted(maps.Keys(total)) {
-		list = append(list, api.License{Name: name, Total: total[name], Used: used[name], Asked: asked[name]})
+		list = append(list, api.License{Name: name, Total: total[name], Used: use.Used[name], Asked: use.Asked[name]})
 	}
 	return list
 }
