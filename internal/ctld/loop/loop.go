@@ -85,6 +85,7 @@ type request struct {
 
 	records []state.Record // to be stored too, unless the event is refused
 	note    *Note          // who asks, for the audit log; nil: no entry
+	node    string         // see Report; empty: nobody is told by the answer
 
 	cost  int        // of the loop's time
 	reply chan error // buffered: the loop never waits for a client
@@ -107,6 +108,13 @@ var errStopped = api.Errorf(api.CodeUnavailable, "the controller is being stoppe
 // A refusal is an error.
 func Do[A any](ctx context.Context, l *Loop, ev control.Event[A]) (A, error) {
 	return sendEvent(ctx, l, ev, request{note: NoteOf(ctx)})
+}
+
+// Report is Do for a node's word that is answered with what the node shall have as of
+// the same turn: its open poll need not be woken to say that again. Who then does not
+// send that answer has to notify the node in Nodes.
+func Report[A any](ctx context.Context, l *Loop, node string, ev control.Event[A]) (A, error) {
+	return sendEvent(ctx, l, ev, request{note: NoteOf(ctx), node: node})
 }
 
 // Settle is Do for what somebody else must learn of if it happens, with a note
@@ -247,17 +255,19 @@ func (l *Loop) turn(batch []request) error {
 		eff.Records = l.recordRefused(false)
 	}
 	replies := make([]error, len(batch))
+	told := map[string]bool{} // nodes that this turn's answers tell all
 	for i, r := range batch {
 		replies[i] = l.apply(r, stop, &eff)
+		told[r.node] = true
 	}
 	if stop == nil {
 		l.pass(&eff)
 		eff.Records = append(eff.Records, l.recordRefused(false)...)
 	}
-	var told []state.Record
+	var hooked []state.Record
 	if l.Hooks != nil {
-		told = l.Hooks.Records(eff.Moved)
-		eff.Records = append(eff.Records, told...)
+		hooked = l.Hooks.Records(eff.Moved)
+		eff.Records = append(eff.Records, hooked...)
 	}
 	syncing := time.Now()
 	if err := l.commit(eff.Records, len(batch)); err != nil {
@@ -282,7 +292,9 @@ func (l *Loop) turn(batch []request) error {
 		r.reply <- replies[i]
 	}
 	for _, n := range eff.Wake {
-		l.Nodes.Notify(n)
+		if !told[n] {
+			l.Nodes.Notify(n)
+		}
 	}
 	for _, n := range eff.Changed {
 		l.Jobs.Notify(n)
@@ -292,8 +304,8 @@ func (l *Loop) turn(batch []request) error {
 			l.Mail(m)
 		}
 	}
-	if len(told) > 0 {
-		l.Hooks.Take(told)
+	if len(hooked) > 0 {
+		l.Hooks.Take(hooked)
 	}
 	return nil
 }

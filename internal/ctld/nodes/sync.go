@@ -57,10 +57,21 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	if id := access.Caller(ctx); !id.MayNode(in.Name) {
 		return nil, api.Errorf(api.CodeDenied, "%s speaks for itself, not for node %s", id.User, in.Name).WithHint("see name in the node's gnoded.yaml")
 	}
-	q := &in.Body
-	if !site.NodeNameRule.MatchString(in.Name) || q.Instance == "" {
+	if !site.NodeNameRule.MatchString(in.Name) || in.Body.Instance == "" {
 		return nil, api.Errorf(api.CodeBadRequest, "node name %q or its instance id is not valid", in.Name)
 	}
+	out, err := s.exchange(ctx, in)
+	if err != nil {
+		s.Loop.Nodes.Notify(in.Name) // see loop.Report
+	}
+	return out, err
+}
+
+// exchange is Sync for who may speak for the node. What came by the node's own word is in its
+// answer, so that an end and the next order are one exchange; the open poll stays as it is. An
+// answer that is lost on the way is an error to the node, which says its word again.
+func (s *Exchange) exchange(ctx context.Context, in *syncInput) (*api.SyncResponse, error) {
+	q := &in.Body
 	bound(q)
 	skew := s.Skews.Heard(in.Name, q.NowMS, s.Loop.Now())
 	ev := control.NodeSync{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Hash: q.InventoryHash, Inventory: q.Inventory, Unhealthy: q.Unhealthy, Faults: q.Faults, Checked: q.Checked, Reboot: q.Reboot, Ranks: samples.OnOurClock(q.Ranks, skew), Prepulled: q.Prepulled, Seen: q.Seen, Again: s.withheld.has(in.Name), From: access.Caller(ctx).From}
@@ -72,7 +83,11 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 	if told, ok := s.told(q.Records); ok && !s.Loop.Was(told.Point) {
 		ev.Ahead, ev.Next = true, told.Next+sinceTold
 	}
-	answer, err := loop.Do(ctx, s.Loop, ev)
+	told := in.Name
+	if q.WaitMS > 0 {
+		told = ""
+	}
+	answer, err := loop.Report(ctx, s.Loop, told, ev)
 	if err == nil && ev.Again {
 		s.withheld.drop(in.Name)
 	}
