@@ -185,17 +185,7 @@ func (ex *explainer) estimate(e *entry) Estimate {
 // partition where there are most.
 func (kind *jobKind) matching(index *nodes.Index) (most int) {
 	for _, shape := range kind.Shape.Ways {
-		n := 0
-		for _, nodeKind := range index.Order {
-			if shape.On(nodeKind).OK {
-				for _, x := range nodeKind.Nodes {
-					if !x.Gone && shape.Named(x) {
-						n++
-					}
-				}
-			}
-		}
-		most = max(most, n)
+		most = max(most, index.Matching(shape))
 	}
 	return most
 }

@@ -82,13 +82,13 @@ func (r *round) bestWay(kind *jobKind) (best blocked, at *jobKind) {
 		return blocked{code: CodePartition, never: r.s.downText(kind.Shape)}, kind
 	}
 	for _, way := range kind.ways {
-		b := blocked{nodeCounts: countNodes(r.s.index, way, r.now)}
+		b := blocked{Counts: r.s.index.Count(&way.Request, r.now)}
 		switch ranks := way.Shape.Ranks(); {
-		case b.nodes < ranks:
-			b.code, b.never = CodeNever, r.s.index.NeverText(way.Shape, b.nodes)
-		case b.room >= ranks:
+		case b.Nodes < ranks:
+			b.code, b.never = CodeNever, r.s.index.NeverText(way.Shape, b.Nodes)
+		case b.Room >= ranks:
 			b.code = CodePriority
-		case b.room+b.shut >= ranks:
+		case b.Room+b.Shut >= ranks:
 			b.code = CodeReservation
 		default:
 			b.code = CodeResources

@@ -30,10 +30,10 @@ func (ex *explainer) reasons(e *entry) []Reason {
 			add(CodePriority, 0, "") // the text is made when all before it have a place
 		}
 	case CodeReservation:
-		w := ex.s.index.Windows[live.window]
-		add(CodeReservation, w.Next(ex.now).End, "%s and keeps it off %s with room", words.Window(w, ex.now), words.Plural(live.shut, "node"))
+		w := ex.s.index.Windows[live.Window]
+		add(CodeReservation, w.Next(ex.now).End, "%s and keeps it off %s with room", words.Window(w, ex.now), words.Plural(live.Shut, "node"))
 	default:
-		add(CodeResources, 0, "%s", live.resourcesText(way.Shape))
+		add(CodeResources, 0, "%s", live.Words(way.Shape))
 	}
 	if lack := ex.calendar.lacking(kind.leastLimited()); lack.code != "" && !(lack.code == CodeNever && live.code == CodeNever) {
 		add(lack.code, 0, "%s", lack.never)

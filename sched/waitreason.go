@@ -22,7 +22,7 @@ type waitReason struct {
 type blocked struct {
 	code  Code
 	never string // of CodeNever, CodePartition and CodeLicenses, in words
-	nodeCounts
+	nodes.Counts
 }
 
 // maxExact bounds for how many kinds of a round the reason is worked out node
@@ -139,19 +139,19 @@ func (why waitReason) words(shape *nodes.Shape) string {
 	case CodeLimit:
 		return why.limit.text()
 	case CodePriority:
-		if why.why == nil || why.why.room == 0 {
+		if why.why == nil || why.why.Room == 0 {
 			return fmt.Sprintf("job %d goes first", why.head)
 		}
 		return fmt.Sprintf("what is free for %s is planned for jobs before it", shape.Text())
 	case CodeReservation:
-		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", shape.Text(), why.why.window)
+		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", shape.Text(), why.why.Window)
 	case CodeNever, CodePartition, CodeLicenses:
 		if why.why == nil {
 			return why.limit.text()
 		}
 		return why.why.never
 	}
-	return why.why.resourcesText(shape)
+	return why.why.Words(shape)
 }
 
 func (l limitHit) text() string {
