@@ -148,6 +148,39 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
+// BenchmarkFullCluster is one round when little has changed: all GPUs are taken but
+// those of 20 jobs that have ended.
+func BenchmarkFullCluster(b *testing.B) {
+	for _, l := range []load{{100_000, 5_000, 8, 10}, {100_000, 5_000, 1_000, 200}, {1_000_000, 20_000, 8, 10}, {1_000_000, 20_000, 1_000, 200}} {
+		b.Run(l.String(), func(b *testing.B) {
+			if l.jobs > 100_000 && testing.Short() {
+				b.Skip("a million jobs take a while to queue; run without -short")
+			}
+			in := Input{Now: now0, State: l.state(b, true), Shares: l.shares(b)}
+			for starts := Decide(in).Starts; len(starts) > 0; starts = Decide(in).Starts {
+				for _, st := range starts {
+					if err := in.State.Start(Running{Job: l.job(int(st.Job) - 1), Ranks: st.Ranks, Start: now0, End: now0 + Day}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			for id, ended := JobID(1<<40), 0; ended < 20; id += 101 {
+				if in.State.End(id) {
+					ended++
+				}
+			}
+			var p Plan
+			b.ReportAllocs()
+			before := cpuTime()
+			for b.Loop() {
+				p = Decide(in)
+			}
+			b.ReportMetric(float64(cpuTime()-before)/float64(b.N)/1e6, "cpu-ms/op")
+			b.ReportMetric(float64(len(p.Starts)), "starts")
+		})
+	}
+}
+
 // BenchmarkEmptyCluster is the first round on a cluster on which nothing runs:
 // it starts as many jobs as one round may.
 func BenchmarkEmptyCluster(b *testing.B) {

@@ -17,10 +17,11 @@ type calendar struct {
 	now    Time
 	exact  bool // the use of each GPU is kept, though none is shared
 
-	lines    []timeline    // by node.no
-	lined    []*nodes.Node // with a timeline
-	halted   []*nodes.Run  // marked as being ended, to be unmarked
-	ends     []ending      // see project
+	lines    []timeline     // by node.no
+	lined    []*nodes.Node  // with a timeline
+	halted   []*nodes.Run   // marked as being ended, to be unmarked
+	ends     []ending       // see project
+	freeing  *nodes.Freeing // nil until it is needed
 	licenses licenses.Book
 }
 
@@ -127,6 +128,14 @@ func (cal *calendar) earliestOn(n *nodes.Node, kind *jobKind, from Time) Time {
 	return Never
 }
 
+// search goes through the nodes by when they can have room for the kind.
+func (cal *calendar) search(index *nodes.Index, kind *jobKind) nodes.Search {
+	if cal.freeing == nil {
+		cal.freeing = nodes.NewFreeing(index, cal.now, cal.expectedEnd)
+	}
+	return cal.freeing.Search(kind.Shape)
+}
+
 // licensed is the first time, from the one given, at which all licences of the kind are
 // to be had for its whole run time; Never if there is none.
 func (cal *calendar) licensed(kind *jobKind, from Time) Time {
@@ -167,6 +176,9 @@ func (cal *calendar) relineAll(run *nodes.Run) {
 	}
 	for _, rank := range run.Held {
 		cal.reline(rank.Node)
+		if cal.freeing != nil {
+			cal.freeing.Sooner(rank.Node)
+		}
 	}
 }
 

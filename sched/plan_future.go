@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"slices"
 
 	"gbatch/sched/nodes"
@@ -77,73 +78,81 @@ func (r *round) earliestRoom(kind *jobKind, from Time) (Time, []spot) {
 	return soonest, first
 }
 
-// earliestWay is earliest in one partition.
+// earliestWay is earliest in one partition. It asks only nodes that can have room
+// before as many as are needed have it.
 func (r *round) earliestWay(kind *jobKind, from Time) (Time, []spot) {
 	r.stats.Planned++
 	ranks := kind.Shape.Ranks()
-	var nodes []*nodes.Node
-	var starts []Time
-	for _, nodeKind := range r.s.index.Order {
-		if f := kind.Shape.On(nodeKind); !f.Now() {
-			continue
-		}
-		for _, n := range nodeKind.Nodes {
-			if !n.Open() || !kind.Shape.Named(n) {
+	search := r.calendar.search(r.s.index, kind)
+	var list []candidate
+	at := Never
+	for {
+		for n := search.Next(at); n != nil; n = search.Next(at) {
+			if !n.Open() || !kind.Shape.On(n.Kind).Now() || !kind.Shape.Named(n) {
 				continue
 			}
 			if t := r.calendar.earliestOn(n, kind, from); t < Never {
-				nodes, starts = append(nodes, n), append(starts, t)
+				list = append(list, candidate{n, t})
+				if k := len(list); k == ranks || k > ranks && (k-ranks)%32 == 0 || ranks == 1 && t < at {
+					at = nth(list, ranks)
+				}
 			}
 		}
-	}
-	if len(nodes) < ranks {
-		return 0, nil
-	}
-	for {
-		at := nth(starts, ranks)
-		if at >= Never {
+		if at = nth(list, ranks); at >= Never {
 			return 0, nil
 		}
 		again := false
-		for i, n := range nodes {
-			if starts[i] >= at {
-				continue
-			}
-			if t := r.calendar.earliestOn(n, kind, at); t != starts[i] {
-				starts[i] = t
-				again = again || t > at
+		for i, c := range list {
+			if c.at < at {
+				list[i].at = r.calendar.earliestOn(c.node, kind, at)
+				again = again || list[i].at > at
 			}
 		}
-		if again {
-			continue
+		if !again {
+			return at, r.spotsAt(kind, list, at)
 		}
-		var found []spot
-		for i, n := range nodes {
-			if starts[i] != at {
-				continue
-			}
-			avail, _, ok := r.calendar.timeline(n).room(n, kind, at, at+kind.predicted)
-			if !ok {
-				panic("sched: planned start without room on " + n.Name)
-			}
-			found = append(found, r.futureSpot(n, kind, avail, at))
-		}
-		if ranks == 1 {
-			return at, r.cheapest(kind, found)
-		}
-		return at, r.closest(kind, found, kind.Shape.Ranks())
+		at = nth(list, ranks)
 	}
 }
 
-// nth is the n-th lowest of the times.
-func nth(times []Time, n int) Time {
-	if n == 1 {
-		return slices.Min(times)
+// spotsAt is where the ranks of a kind go at a time at which enough nodes have room.
+func (r *round) spotsAt(kind *jobKind, list []candidate, at Time) []spot {
+	list = slices.DeleteFunc(list, func(c candidate) bool { return c.at != at })
+	slices.SortFunc(list, func(a, b candidate) int { return nodes.InOrder(a.node, b.node) })
+	found := make([]spot, 0, len(list))
+	for _, c := range list {
+		avail, _, ok := r.calendar.timeline(c.node).room(c.node, kind, at, at+kind.predicted)
+		if !ok {
+			panic("sched: planned start without room on " + c.node.Name)
+		}
+		found = append(found, r.futureSpot(c.node, kind, avail, at))
 	}
-	sorted := slices.Clone(times)
-	slices.Sort(sorted)
-	return sorted[n-1]
+	if ranks := kind.Shape.Ranks(); ranks > 1 {
+		return r.closest(kind, found, ranks)
+	}
+	return r.placement.cheapest(r, kind, found)
 }
+
+// candidate is a node and when it can have a rank.
+type candidate struct {
+	node *nodes.Node
+	at   Time
+}
+
+// nth is the n-th lowest of the times; Never if there are fewer.
+func nth(list []candidate, n int) Time {
+	if len(list) < n {
+		return Never
+	}
+	if n == 1 {
+		return slices.MinFunc(list, compareTimes).at
+	}
+	sorted := slices.Clone(list)
+	slices.SortFunc(sorted, compareTimes)
+	return sorted[n-1].at
+}
+
+func compareTimes(a, b candidate) int { return cmp.Compare(a.at, b.at) }
 
 // futureSpot chooses GPUs for a planned start: those that become free last, so
 // that the others can be used until then.
@@ -166,10 +175,10 @@ func (r *round) futureSpot(n *nodes.Node, kind *jobKind, avail nodes.GPUSet, at 
 	return r.spotOn(n, kind, avail)
 }
 
-func (r *round) cheapest(kind *jobKind, found []spot) []spot {
+func (p *placement) cheapest(r *round, kind *jobKind, found []spot) []spot {
 	best := 0
 	for i := range found {
-		if i > 0 && r.placement.cost(r, kind, found[i]).less(r.placement.cost(r, kind, found[best])) {
+		if i > 0 && p.cost(r, kind, found[i]).less(p.cost(r, kind, found[best])) {
 			best = i
 		}
 	}

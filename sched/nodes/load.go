@@ -25,8 +25,9 @@ type Node struct {
 	Ranks   []*Rank // what is held here, by job and rank number
 	Windows []cover // by start
 
-	No               int // in State.sorted
-	pos              int // in kind.nodes
+	No               int   // in State.sorted
+	place            int32 // of those that take jobs, in the order of the index; of a round
+	pos              int   // in kind.nodes
 	indexed          bool
 	inWhole, inCores int
 
