@@ -35,6 +35,7 @@ func Split(args []string, own map[string]bool, short map[string]string) Command 
 		if long, ok := short[name]; ok {
 			name = long
 		}
+		name = whole(name, own, known)
 		takes, mine := own[name]
 		if opt, ok := known.find(name); !mine && ok {
 			takes = opt.needsValue()
@@ -54,4 +55,30 @@ func Split(args []string, own map[string]bool, short map[string]string) Command 
 		}
 	}
 	return c
+}
+
+// whole is the name that one is cut short of, if it is of one option only.
+func whole(name string, own map[string]bool, known options) string {
+	if _, mine := own[name]; mine || !strings.HasPrefix(name, "--") {
+		return name
+	}
+	if _, ok := known.find(name); ok {
+		return name
+	}
+	found := map[string]bool{}
+	for _, o := range known.short(name) {
+		found[o.long] = true
+	}
+	for long := range own {
+		if strings.HasPrefix(long, name) {
+			found[long] = true
+		}
+	}
+	if len(found) != 1 {
+		return name
+	}
+	for long := range found {
+		name = long
+	}
+	return name
 }

@@ -18,6 +18,8 @@ func TestSplitSlurm(t *testing.T) {
 		"--wrap a --nice b":          {Own: m{"--wrap": "a"}, Options: []string{"--nice"}, Script: "b", Args: []string{}},
 		"--no-such x":                {Own: m{}, Options: []string{"--no-such"}, Script: "x", Args: []string{}},
 		"-- -odd.sh a":               {Own: m{}, Script: "-odd.sh", Args: []string{"a"}},
+		"--pars --nodel n1 --wra=a":  {Own: m{"--parsable": "", "--wrap": "a"}, Options: []string{"--nodel", "n1"}},
+		"--cpus 5":                   {Own: m{}, Options: []string{"--cpus"}, Script: "5", Args: []string{}},
 		"--time":                     {Own: m{}, Options: []string{"--time"}},
 	} {
 		if diff := cmp.Diff(want, Split(strings.Fields(args), own, short)); diff != "" {
@@ -65,5 +67,31 @@ func TestVariables(t *testing.T) {
 	s := sub.Spec
 	if s.Name != "of-variable" || s.Request.Scheduling.MaxDuration != 600 || !s.Request.Scheduling.Restartable || s.Request.Resources.CPUMemoryGB != 3 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestShortened: a long name may be cut short while it is one option's alone, in
+// lines of the script as on the command line.
+func TestShortened(t *testing.T) {
+	script := "#!/bin/sh\n#SBATCH --job-n of-script --cpus-per-t=3\n#SBATCH --err e.txt --out=o.txt\ntrue\n"
+	sub, err := Parse([]byte(script), Options{Line: []string{"--cpus-per-t", "2", "--image", "there"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type read struct {
+		Name          string
+		CPUs          int
+		Output, Error string
+	}
+	got := read{sub.Spec.Name, sub.Spec.Request.Resources.CPUs, sub.Spec.Gbatch.Stdio.Output, sub.Spec.Gbatch.Stdio.Error}
+	if diff := cmp.Diff(read{"of-script", 2, "o.txt", "e.txt"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	seen := map[string]bool{}
+	for _, name := range Names() {
+		if seen[name] {
+			t.Errorf("%s is there twice, and can never be cut short", name)
+		}
+		seen[name] = true
 	}
 }

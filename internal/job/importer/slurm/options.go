@@ -43,6 +43,29 @@ func (all options) find(name string) (option, bool) {
 	return all[i], true
 }
 
+// short are the options that a name may be cut short of, as --err of --error: as
+// getopt_long has it, that is one option's name if no other begins so.
+func (all options) short(name string) []option {
+	var found []option
+	for _, o := range all {
+		if len(name) > len("--") && strings.HasPrefix(o.long, name) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// meant finds the option of a name that may be cut short.
+func (all options) meant(name string) (option, bool) {
+	if o, ok := all.find(name); ok {
+		return o, true
+	}
+	if found := all.short(name); len(found) == 1 {
+		return found[0], true
+	}
+	return option{}, false
+}
+
 const (
 	noEffect   = "has no effect here"
 	nodeClocks = "is not used: clocks are the node's"
@@ -197,8 +220,6 @@ func inside() []option {
 		{long: "--no-kill", short: "-k", value: nothing, flag: func(*script) {}, note: "is not used: a job whose node fails has failed"},
 		{long: "--delay-boot", value: nothing, note: noEffect},
 		{long: "--ignore-pbs", flag: func(*script) {}},
-		{long: "--verbose", short: "-v", flag: func(*script) {}},
-		{long: "--quiet", short: "-Q", flag: func(*script) {}},
 		{long: "--oversubscribe", short: "-s", flag: func(*script) {}, note: noEffect + ": a job has its cores and GPUs for itself; for a share of a GPU ask for --gpus 0.5 by gsubmit"},
 	}
 }
@@ -228,6 +249,16 @@ func elsewhere() []option {
 		{long: "--bbf", instead: "name inputs and outputs in a native job: gbatch.inputs"},
 		{long: "--power", instead: "remove it"},
 		{long: "--reboot", instead: "ask an operator"},
+		{long: "--batch", instead: "the script runs on the first node: give all nodes the feature with --constraint"},
+		{long: "--cluster-constraint", instead: "choose the controller with GBATCH_CONTROLLER"},
+		{long: "--container", instead: "bundles are not read: name an image with --container-image"},
+		{long: "--export-file", instead: "name the variables with --export"},
+		{long: "--mcs-label", instead: "for nodes without other jobs give --exclusive"},
+		{long: "--module", instead: "the image has its own libraries, and the node those of its GPUs: remove it"},
+		{long: "--thread-spec", instead: "the node keeps cores for itself by its own configuration"},
+		{long: "--tres-bind", instead: "give --gpu-bind"},
+		{long: "--tres-per-task", instead: "give --cpus-per-task and --gpus-per-task"},
+		{long: "--volume", instead: "mount storage with --container-mounts"},
 		{long: "--x11", instead: "use gexec --forward"},
 	}
 }
@@ -304,6 +335,9 @@ func parsed[T any](set func(*script, T), parse func(string) (T, error)) func(*sc
 
 // nearest suggests an option that is spelt alike.
 func (all options) nearest(name string) string {
+	if found := all.short(name); len(found) > 1 {
+		return fmt.Sprintf("%s, %s and perhaps others begin so: write the name in full", found[0].long, found[1].long)
+	}
 	var known []string
 	for _, o := range all {
 		known = append(known, o.long)

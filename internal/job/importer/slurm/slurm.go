@@ -185,7 +185,11 @@ func (s *script) words(words []string, line int) []directive {
 			s.problem(line, document.Quote(w), "is no option", "options start with - or --")
 			continue
 		}
-		if opt, ok := s.known.find(d.name); ok && opt.needsValue() && !d.given && i+1 < len(words) {
+		opt, ok := s.known.meant(d.name)
+		if ok && strings.HasPrefix(d.name, "--") {
+			d.name = opt.long
+		}
+		if ok && opt.needsValue() && !d.given && i+1 < len(words) {
 			i++
 			d.value, d.given = words[i], true
 		}
