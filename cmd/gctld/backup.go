@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"gbatch/internal/client"
@@ -39,7 +40,16 @@ func (c *backupCmd) Run() error {
 	} else {
 		fmt.Fprintf(os.Stderr, "It holds the controller's keys but not that of secrets, %s/secrets.key: without that file, registry passwords and secrets of jobs are lost.\n", cfg.Dir)
 	}
+	if trees := filepath.Join(cfg.Dir, site.TreesDir); holds(trees) {
+		fmt.Fprintf(os.Stderr, "Directories that users sent along with jobs are not in it: copy %s, too, or jobs that wait for theirs fail after a restore.\n", trees)
+	}
 	return nil
+}
+
+// holds says whether a directory has something in it.
+func holds(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) > 0
 }
 
 func (c *backupCmd) temporary() string { return c.File + ".tmp" }
