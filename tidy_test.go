@@ -67,7 +67,7 @@ var below = map[string][]string{
 		"internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture",
 		"internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need", "internal/control/recur"},
 	"internal/store":       {"internal/job", "internal/state", "internal/store/floor"},
-	"internal/store/floor": {}, "internal/replica": {"internal/store"},
+	"internal/store/floor": {}, "internal/replica": {"internal/store", "oci/atomicfile"},
 	"internal/tree":            {},
 	"internal/api":             {"internal/job", "internal/node", "internal/tree"},
 	"internal/pki":             {"oci/atomicfile"},

@@ -42,7 +42,7 @@ func (r *Replica) Ready() (*Lead, error) {
 	if l.Store = r.fsm.current(); l.Store == nil {
 		return nil, errors.New("this controller has no store yet")
 	}
-	l.From = r.fsm.notBefore()
+	l.From = r.fsm.clock.notBefore()
 	return l, nil
 }
 

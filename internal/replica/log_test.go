@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
@@ -119,26 +118,5 @@ func TestDamagedLog(t *testing.T) {
 	}
 	if refused == 0 {
 		t.Error("no damage was noticed")
-	}
-}
-
-// TestHeard: time counts from when an entry came, and not from when it was agreed on
-// after an election.
-func TestHeard(t *testing.T) {
-	m := &machine{}
-	entry := func(nowMS int64) *raft.Log { return &raft.Log{Data: newEntry(1, nowMS, nil)} }
-	m.hear(entry(1000))
-	first := m.steady - 10*time.Second
-	m.steady = first
-	m.hear(entry(1000)) // it is applied
-	m.hear(&raft.Log{Type: raft.LogNoop})
-	if m.steady != first {
-		t.Error("the time since it came is lost")
-	}
-	if got := m.notBefore(); got < 11_000 {
-		t.Errorf("the clock has come to %d, want 11000 at least", got)
-	}
-	if m.hear(entry(12_000)); m.nowMS != 12_000 || m.steady == first {
-		t.Errorf("a newer one is not taken: %d", m.nowMS)
 	}
 }

@@ -8,11 +8,9 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
-	"golang.org/x/sys/unix"
 
 	"gbatch/internal/store"
 )
@@ -41,36 +39,16 @@ type machine struct {
 	log    *slog.Logger
 	failed chan error // an entry could not be applied: the process must end
 
-	mu     sync.Mutex
-	st     *store.Store  // nil: none has come yet
-	nowMS  int64         // of the last entry
-	steady time.Duration // when it came, which may be long before it was agreed on
-}
+	clock *commonClock
 
-// sinceBoot is the machine's clock that nobody can set.
-func sinceBoot() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic(err) // every kernel that Go runs on has this clock
-	}
-	return time.Duration(ts.Nano())
+	mu sync.Mutex
+	st *store.Store // nil: none has come yet
 }
 
 func (m *machine) current() *store.Store {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.st
-}
-
-// notBefore is where the clock of who led last has come to, by the time that has passed
-// here since it was heard of; 0 where nothing was.
-func (m *machine) notBefore() int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.nowMS == 0 {
-		return 0
-	}
-	return m.nowMS + (sinceBoot() - m.steady).Milliseconds()
 }
 
 // Apply is called by one goroutine, entry after entry.
@@ -106,17 +84,10 @@ func (m *machine) apply(l *raft.Log) error {
 	return nil
 }
 
-// hear takes in how far the clock of who leads has come. What is applied was mostly heard
-// when it came: between lies an election where its author was lost, and that time has
-// passed, too.
+// hear takes in how far the clock of who leads has come.
 func (m *machine) hear(l *raft.Log) {
-	if l.Type != raft.LogCommand || len(l.Data) < entryHeader || l.Data[0] != entryVersion {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if now := int64(binary.BigEndian.Uint64(l.Data[9:])); now > m.nowMS {
-		m.nowMS, m.steady = now, sinceBoot()
+	if l.Type == raft.LogCommand && len(l.Data) >= entryHeader && l.Data[0] == entryVersion {
+		m.clock.hear(int64(binary.BigEndian.Uint64(l.Data[9:])))
 	}
 }
 

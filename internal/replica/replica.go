@@ -59,7 +59,7 @@ const (
 // Open opens this member's store and log. Where there is no log yet, this is the first
 // member: its store, which is made if there is none, is what the others will get.
 func Open(c Config) (*Replica, error) {
-	r := &Replica{cfg: c, fsm: &machine{store: c.Store, log: c.Log, failed: make(chan error, 1)}}
+	r := &Replica{cfg: c, fsm: &machine{store: c.Store, log: c.Log, failed: make(chan error, 1), clock: newCommonClock(c.Log)}}
 	r.trans = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: stream{c.Listener, c.Dial}, MaxPool: 3, Timeout: 10 * time.Second, Logger: r.logger(),
 	})
@@ -81,6 +81,7 @@ func (r *Replica) open() error {
 	if err != nil {
 		return err
 	}
+	r.fsm.clock.goOn(filepath.Join(r.cfg.Dir, heardFile))
 	conf := r.raftConfig()
 	conf.NoSnapshotRestoreOnStart = !received
 	return r.newRaft(conf, snaps)

@@ -1,0 +1,114 @@
+package replica
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/oci/atomicfile"
+)
+
+// commonClock is how far the clock of who leads has come, as this member heard of it. It is kept
+// in a file by the clock from boot: a member that leads soon after its own start
+// would else take it that no time has passed since the last entry of its log.
+type commonClock struct {
+	read func() time.Duration // the machine's clock from boot
+	boot string               // of the machine
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	path   string        // of what is kept; "": nothing
+	nowMS  int64         // heard last; 0: nothing was
+	steady time.Duration // when it came, which may be long before it was agreed on
+	kept   time.Duration // by how much it was ahead of the clock from boot
+	keptAt time.Duration
+}
+
+// heardFile is in the directory of the common log, and keeps a commonClock.
+const heardFile = "clock"
+
+// What is kept is wrong by less than keepOff, and as old as keepEvery at most where entries come
+// much faster than they were made, as to a member that was away.
+const (
+	keepOff   = 500 * time.Millisecond
+	keepEvery = time.Second
+)
+
+type heardRecord struct {
+	Boot    string `json:"boot"`
+	AheadMS int64  `json:"aheadMs"` // of the clock from boot
+}
+
+func newCommonClock(log *slog.Logger) *commonClock {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		boot = nil // as of another boot each time
+	}
+	return &commonClock{read: sinceBoot, boot: strings.TrimSpace(string(boot)), log: log}
+}
+
+// sinceBoot is the machine's clock that nobody can set.
+func sinceBoot() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		panic(err) // every kernel that Go runs on has this clock
+	}
+	return time.Duration(ts.Nano())
+}
+
+// goOn takes what an earlier process has kept in the file, and keeps more there. Of another boot it is of
+// no use: how long the machine was off is only known by a clock that can be set.
+func (c *commonClock) goOn(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.path = path
+	text, err := os.ReadFile(path)
+	var r heardRecord
+	if err != nil || json.Unmarshal(text, &r) != nil || r.Boot == "" || r.Boot != c.boot {
+		return
+	}
+	c.steady = c.read()
+	c.kept, c.keptAt = time.Duration(r.AheadMS)*time.Millisecond, c.steady
+	c.nowMS = (c.steady + c.kept).Milliseconds()
+}
+
+// hear takes in what the clock of who leads has shown. What is applied was mostly heard of
+// when it came: between lies an election where its author was lost, and that time has
+// passed, too. Old entries, which come after a start, change nothing.
+func (c *commonClock) hear(nowMS int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if nowMS <= c.nowMS {
+		return
+	}
+	c.nowMS, c.steady = nowMS, c.read()
+	ahead := time.Duration(nowMS)*time.Millisecond - c.steady
+	if c.path == "" || c.boot == "" || (ahead-c.kept).Abs() < keepOff || (c.keptAt != 0 && c.steady-c.keptAt < keepEvery) {
+		return
+	}
+	// It need not be synced: after a loss of power it is of another boot.
+	b, err := json.Marshal(heardRecord{c.boot, ahead.Milliseconds()})
+	if err == nil {
+		err = atomicfile.Write(c.path, b)
+	}
+	if err != nil {
+		c.log.Debug("how far the controllers' clock has come is not kept", "file", c.path, "error", err)
+	}
+	c.kept, c.keptAt = ahead, c.steady // else a full disk would be asked with each entry
+}
+
+// notBefore is where the clock of who led last has come to, by the time that has passed
+// here since it was heard of; 0 where nothing was.
+func (c *commonClock) notBefore() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.nowMS == 0 {
+		return 0
+	}
+	return c.nowMS + (c.read() - c.steady).Milliseconds()
+}

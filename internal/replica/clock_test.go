@@ -1,0 +1,109 @@
+package replica
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/raft"
+)
+
+// steadyClock is a machine's clock from boot as a test sets it.
+type steadyClock struct{ at time.Duration }
+
+func (s *steadyClock) started(path, boot string) *machine {
+	c := &commonClock{read: func() time.Duration { return s.at }, boot: boot, log: slog.New(slog.DiscardHandler)}
+	c.goOn(path)
+	return &machine{clock: c}
+}
+
+func entryAt(nowMS int64) *raft.Log { return &raft.Log{Data: newEntry(1, nowMS, nil)} }
+
+// TestHeard: time counts from when an entry came, and not from when it was agreed on
+// after an election.
+func TestHeard(t *testing.T) {
+	s := &steadyClock{time.Hour}
+	m := s.started("", "boot")
+	if got := m.clock.notBefore(); got != 0 {
+		t.Errorf("the clock has come to %d before anything was heard", got)
+	}
+	m.hear(entryAt(1000))
+	s.at += 10 * time.Second
+	m.hear(entryAt(1000)) // it is applied
+	m.hear(&raft.Log{Type: raft.LogNoop})
+	if got := m.clock.notBefore(); got != 11_000 {
+		t.Errorf("the clock has come to %d, want 11000", got)
+	}
+	m.hear(entryAt(12_000))
+	if got := m.clock.notBefore(); got != 12_000 {
+		t.Errorf("a newer one is not taken: %d", got)
+	}
+}
+
+// TestHeardBeforeRestart: the time that a member was away has passed for it, too, once it leads,
+// though its log's last entry is from before that.
+func TestHeardBeforeRestart(t *testing.T) {
+	const started, away = 1_000_000, 9_000
+	cases := map[string]struct {
+		boot string // after the restart
+		file string // instead of what was kept
+		came []int64
+		want int64
+	}{
+		"its own log alone":              {"boot", "", []int64{started}, started + away},
+		"entries that it has missed":     {"boot", "", []int64{started, started + 4_000, started + 8_000}, started + away},
+		"a new entry":                    {"boot", "", []int64{started, started + away + 300}, started + away + 300},
+		"the machine was started again":  {"other", "", []int64{started}, started},
+		"the file is cut":                {"boot", `{"boot":"bo`, []int64{started}, started},
+		"the file is of no boot at all":  {"", `{"boot":"","aheadMs":99000000}`, []int64{started}, started},
+		"the file is of a later version": {"boot", `{"boot":"boot","aheadMs":-3600000,"more":1}`, []int64{started}, started},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), heardFile)
+			s := &steadyClock{time.Hour}
+			s.started(path, "boot").hear(entryAt(started))
+			if c.file != "" {
+				if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.at += away * time.Millisecond
+			m := s.started(path, c.boot)
+			for _, nowMS := range c.came {
+				m.hear(entryAt(nowMS))
+			}
+			if diff := cmp.Diff(c.want, m.clock.notBefore()); diff != "" {
+				t.Errorf("the clock has come to (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestHeardIsKeptSeldom: entries of an hour that come at once, as to a member that was
+// away, are not as many writes, and what is kept is true again soon after.
+func TestHeardIsKeptSeldom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), heardFile)
+	s := &steadyClock{time.Hour}
+	m := s.started(path, "boot")
+	m.hear(entryAt(1))
+	first, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range int64(3600) {
+		m.hear(entryAt(n * 1000))
+	}
+	if now, err := os.Stat(path); err != nil || !os.SameFile(first, now) {
+		t.Errorf("it was written again at once: %v", err)
+	}
+	s.at += keepEvery
+	m.hear(entryAt(3_600_000))
+	s.at += time.Minute
+	if got := s.started(path, "boot").clock.notBefore(); got != 3_660_000 {
+		t.Errorf("the clock has come to %d after a restart, want 3660000", got)
+	}
+}
