@@ -380,6 +380,9 @@ func (l *Loop) pass(eff *control.Effects) {
 // untilNext is how long the loop may sleep if nothing arrives.
 func (l *Loop) untilNext() time.Duration {
 	next := l.now + 1000
+	if l.halted {
+		return time.Second // nothing is decided meanwhile, whatever is due; then the disk is looked at again
+	}
 	if t := l.ctl.NextTick(l.now); t > 0 {
 		next = min(next, t)
 	}
