@@ -21,7 +21,11 @@ type Retry struct {
 // Backoff gives the pauses between tries: doubling from 100 ms to 5 s, each
 // with up to half of it taken away at random, so that clients which lost the
 // same controller do not come back at once. The zero value is ready.
-type Backoff struct{ tries int }
+type Backoff struct {
+	Draw func(most time.Duration) time.Duration // at random, below most; nil: as the process does
+
+	tries int
+}
 
 const (
 	backoffMin = 100 * time.Millisecond
@@ -38,7 +42,10 @@ func (b *Backoff) Next() time.Duration {
 		d = min(backoffMin<<b.tries, backoffMax)
 	}
 	b.tries++
-	return d - rand.N(d/2)
+	if b.Draw == nil {
+		return d - rand.N(d/2)
+	}
+	return d - b.Draw(d/2)
 }
 
 // Reset makes the next pause short again, after a success.

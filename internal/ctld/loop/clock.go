@@ -20,7 +20,7 @@ import (
 // until it agrees again, so that a step ends no job and is on no bill, whichever
 // way it goes. It never goes back.
 type Clock struct {
-	read readings
+	read Readings
 	log  *slog.Logger
 	path string // of what is kept; "": nothing
 	boot string
@@ -41,9 +41,9 @@ const clockStep = 2 * time.Second
 // The controller's patience exceeds the nodes' leases by more than that.
 const slew = 20
 
-// readings are the machine's clocks: the one that people set, and the one that runs from
+// Readings are a machine's clocks: the one that people set, and the one that runs from
 // boot and through sleep.
-type readings func() (wall time.Time, steady time.Duration)
+type Readings func() (wall time.Time, steady time.Duration)
 
 func machineClock() (time.Time, time.Duration) {
 	var ts unix.Timespec
@@ -53,7 +53,7 @@ func machineClock() (time.Time, time.Duration) {
 	return time.Now().Round(0), time.Duration(ts.Nano())
 }
 
-func newClock(read readings, log *slog.Logger) *Clock {
+func newClock(read Readings, log *slog.Logger) *Clock {
 	wall, steady := read()
 	return &Clock{read: read, log: log, at: wall, last: steady}
 }
@@ -73,10 +73,11 @@ func OpenClock(path string, log *slog.Logger) *Clock {
 	if err != nil {
 		boot = nil // as of another boot each time
 	}
-	return openClock(path, strings.TrimSpace(string(boot)), machineClock, log)
+	return OpenClockBy(path, strings.TrimSpace(string(boot)), machineClock, log)
 }
 
-func openClock(path, boot string, read readings, log *slog.Logger) *Clock {
+// OpenClockBy is OpenClock by other clocks than this machine's, which are of a boot.
+func OpenClockBy(path, boot string, read Readings, log *slog.Logger) *Clock {
 	c := newClock(read, log)
 	c.path, c.boot = path, boot
 	text, err := os.ReadFile(path)
@@ -153,4 +154,12 @@ func (c *Clock) now() sched.Time {
 	}
 	c.at = c.at.Add(min(max(ahead, -passed/slew), passed/slew))
 	return sched.Time(c.at.UnixMilli())
+}
+
+// since is how long ago a reading of the steady clock was, by which the loop measures its own work.
+func (c *Clock) since(steady time.Duration) time.Duration { return c.steady() - steady }
+
+func (c *Clock) steady() time.Duration {
+	_, steady := c.read()
+	return steady
 }

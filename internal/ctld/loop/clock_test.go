@@ -72,7 +72,7 @@ func TestClockOverRestarts(t *testing.T) {
 			log := slog.New(slog.DiscardHandler)
 			steady, set := 50*time.Hour, time.Duration(0)
 			read := func() (time.Time, time.Duration) { return start.Add(steady - 50*time.Hour + set), steady }
-			c := openClock(path, "a", read, log)
+			c := OpenClockBy(path, "a", read, log)
 			began := c.now()
 			c.keep()
 			steady += time.Minute
@@ -81,7 +81,7 @@ func TestClockOverRestarts(t *testing.T) {
 				wall := start.Add(time.Minute + set)
 				read = func() (time.Time, time.Duration) { return wall, time.Second }
 			}
-			c = openClock(path, tc.boot, read, log)
+			c = OpenClockBy(path, tc.boot, read, log)
 			if passed := time.Duration(c.now()-began) * time.Millisecond; passed != tc.want {
 				t.Errorf("%s passed, want %s", passed, tc.want)
 			}

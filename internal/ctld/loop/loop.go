@@ -367,9 +367,9 @@ func (l *Loop) pass(eff *control.Effects) {
 		eff.Add(e)
 	}
 	if l.ctl.Due() && l.now >= l.notSoon {
-		began := time.Now()
+		began := l.clock.steady()
 		eff.Add(l.ctl.Schedule(l.now))
-		took := time.Since(began)
+		took := l.clock.since(began)
 		// At most half of the time goes into scheduling.
 		l.notSoon = l.now + sched.Time(took.Milliseconds())
 		plan, _ := l.ctl.Plan()

@@ -47,13 +47,14 @@ type Exchange struct {
 	withheld withheld
 }
 
-type syncInput struct {
+// SyncInput is a node's report.
+type SyncInput struct {
 	Name string `path:"name"`
 	Body api.SyncRequest
 }
 
 // Sync takes a node's report, and answers with its desired set when that has changed.
-func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, error) {
+func (s *Exchange) Sync(ctx context.Context, in *SyncInput) (*api.SyncResponse, error) {
 	if id := access.Caller(ctx); !id.MayNode(in.Name) {
 		return nil, api.Errorf(api.CodeDenied, "%s speaks for itself, not for node %s", id.User, in.Name).WithHint("see name in the node's gnoded.yaml")
 	}
@@ -70,7 +71,7 @@ func (s *Exchange) Sync(ctx context.Context, in *syncInput) (*api.SyncResponse, 
 // exchange is Sync for who may speak for the node. What came by the node's own word is in its
 // answer, so that an end and the next order are one exchange; the open poll stays as it is. An
 // answer that is lost on the way is an error to the node, which says its word again.
-func (s *Exchange) exchange(ctx context.Context, in *syncInput) (*api.SyncResponse, error) {
+func (s *Exchange) exchange(ctx context.Context, in *SyncInput) (*api.SyncResponse, error) {
 	q := &in.Body
 	bound(q)
 	skew := s.Skews.Heard(in.Name, q.NowMS, s.Loop.Now())

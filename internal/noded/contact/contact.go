@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/noded/identity"
+	"gbatch/oci/atomicfile"
 )
 
 // Controller is what contact needs of the controller.
@@ -48,6 +50,41 @@ type Options struct {
 	Credential    *identity.Credential
 	Node          Node
 	Log           *slog.Logger
+	Machine       Machine
+}
+
+// Machine is what contact has of the machine. What is nil is the machine's own.
+type Machine struct {
+	Steady func() time.Duration // its clock that runs from boot and through sleep
+	Wall   func() time.Time     // the one that people set
+	Files  Files
+	Draw   func(most time.Duration) time.Duration // at random, so that nodes do not come back together
+}
+
+// Files are the small files that are read at the start and replaced as a whole.
+type Files interface {
+	Read(path string) ([]byte, error)
+	Write(path string, data []byte) error
+}
+
+// disk is where files are.
+type disk struct{}
+
+func (disk) Read(path string) ([]byte, error)     { return os.ReadFile(path) }
+func (disk) Write(path string, data []byte) error { return atomicfile.Write(path, data) }
+
+// own fills in what is the machine's own.
+func (m Machine) own() Machine {
+	if m.Steady == nil {
+		m.Steady = sinceBoot
+	}
+	if m.Wall == nil {
+		m.Wall = time.Now
+	}
+	if m.Files == nil {
+		m.Files = disk{}
+	}
+	return m
 }
 
 // Contact is the exchange with the controller.
@@ -70,8 +107,9 @@ type Contact struct {
 
 // Open reads how long the node may go on alone.
 func Open(o Options) *Contact {
-	return &Contact{Options: o, lease: openLease(o.File, o.Boot, o.Lease, sinceBoot), leaseC: make(chan struct{}, 1),
-		news: news{wake: make(chan struct{}, 1)}, wantInventory: true, records: openMemory(o.Records)}
+	o.Machine = o.Machine.own()
+	return &Contact{Options: o, lease: openLease(o.File, o.Boot, o.Lease, o.Machine), leaseC: make(chan struct{}, 1),
+		news: news{wake: make(chan struct{}, 1)}, wantInventory: true, records: openMemory(o.Records, o.Machine.Files)}
 }
 
 // Run keeps up contact until ctx ends.
@@ -104,7 +142,7 @@ func (c *Contact) Heard() bool {
 
 // poll keeps one long poll open. It is how orders arrive.
 func (c *Contact) poll(ctx context.Context) {
-	var pause client.Backoff
+	pause := client.Backoff{Draw: c.Machine.Draw}
 	wait := time.Duration(0) // the first sync is answered at once
 	for ctx.Err() == nil {
 		err := c.Credential.Ready(ctx, c.Controller, c.Log)
@@ -126,7 +164,7 @@ func (c *Contact) poll(ctx context.Context) {
 // sendNews sends one sync for all that changed since the last one; never more
 // than one is in flight.
 func (c *Contact) sendNews(ctx context.Context) {
-	var pause client.Backoff
+	pause := client.Backoff{Draw: c.Machine.Draw}
 	for c.news.due(ctx) == nil {
 		for ctx.Err() == nil {
 			err := c.sync(ctx, 0)
@@ -192,7 +230,7 @@ func (c *Contact) request(wait time.Duration) (*api.SyncRequest, ticket) {
 	defer c.mu.Unlock()
 	req := c.Node.Report()
 	req.Records = c.records.text
-	req.Seen, req.WaitMS, req.NowMS = c.order.seen, wait.Milliseconds(), time.Now().UnixMilli()
+	req.Seen, req.WaitMS, req.NowMS = c.order.seen, wait.Milliseconds(), c.Machine.Wall().UnixMilli()
 	req.Nonce = rand.Uint64() | 1 // never 0
 	if !c.wantInventory {
 		req.Inventory = nil

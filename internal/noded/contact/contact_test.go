@@ -42,7 +42,7 @@ func TestLease(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "contact")
 	now := 90 * time.Second
 	open := func(boot string) *lease {
-		return openLease(file, boot, time.Minute, func() time.Duration { return now })
+		return openLease(file, boot, time.Minute, Machine{Steady: func() time.Duration { return now }}.own())
 	}
 	c := open("boot1")
 	if err := c.answered(95*time.Second, 30*time.Second); err != nil {

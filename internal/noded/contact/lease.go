@@ -2,13 +2,11 @@ package contact
 
 import (
 	"encoding/json"
-	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/oci/atomicfile"
 	leases "gbatch/oci/lease"
 )
 
@@ -18,9 +16,10 @@ import (
 // kept in a file, so that a daemon that was away finds its lease run out: one
 // where no job's disk is, as ranks whose lease cannot be renewed are ended.
 type lease struct {
-	path string
-	boot string
-	now  func() time.Duration // since boot
+	path  string
+	boot  string
+	now   func() time.Duration // since boot
+	files Files
 
 	mu    sync.Mutex
 	last  time.Duration // when the last answered request was sent
@@ -41,11 +40,11 @@ type contactFile struct {
 // shorter after a restart of the daemon.
 const saveEvery = time.Second
 
-func openLease(path, boot string, term time.Duration, now func() time.Duration) *lease {
-	l := &lease{path: path, boot: boot, now: now, term: term}
+func openLease(path, boot string, term time.Duration, m Machine) *lease {
+	l := &lease{path: path, boot: boot, now: m.Steady, files: m.Files, term: term}
 	l.last = l.now()
 	var f contactFile
-	b, err := os.ReadFile(l.path)
+	b, err := l.files.Read(l.path)
 	// A file of an earlier boot is void: nothing that it covered runs.
 	if err == nil && json.Unmarshal(b, &f) == nil && f.Boot == boot {
 		l.last = time.Duration(f.LastMS) * time.Millisecond
@@ -74,7 +73,7 @@ func (l *lease) answered(sent, term time.Duration) error {
 		Lease: leases.Lease{UntilMS: (l.last + l.term + graceOf(l.term)).Milliseconds(), GuardMS: (l.last + l.term + graceOf(l.term)*3/2).Milliseconds()},
 	})
 	if err == nil {
-		err = atomicfile.Write(l.path, b)
+		err = l.files.Write(l.path, b)
 	}
 	if err != nil {
 		return err

@@ -1,28 +1,24 @@
 package contact
 
-import (
-	"os"
-	"time"
-
-	"gbatch/oci/atomicfile"
-)
+import "time"
 
 // memory is what the controller said last of how far its records have come. The
 // node says it again at each sync, so that a controller whose records went back
 // to an older state learns of that.
 type memory struct {
 	path  string
+	files Files
 	text  string
 	saved time.Duration // when the file was written; 0: not yet
 }
 
 // openMemory reads what an earlier daemon kept. A damaged file says nothing.
-func openMemory(path string) *memory {
-	text, err := os.ReadFile(path)
+func openMemory(path string, files Files) *memory {
+	text, err := files.Read(path)
 	if err != nil {
 		text = nil
 	}
-	return &memory{path: path, text: string(text)}
+	return &memory{path: path, files: files, text: string(text)}
 }
 
 // keep notes what was said. The file is behind by saveEvery at most.
@@ -35,5 +31,5 @@ func (m *memory) keep(text string, now time.Duration) error {
 		return nil
 	}
 	m.saved = now
-	return atomicfile.Write(m.path, []byte(text))
+	return m.files.Write(m.path, []byte(text))
 }
