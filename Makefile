@@ -33,14 +33,14 @@ LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./i
 # The simulator has no goroutines, and its random histories take five times as
 # long under the race detector, as do the store's faults: of these the detector
 # sees some, and all are had without it. What importers allocate is counted there.
-UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) -p 3 $(LONG) $$(go list ./... | grep -vE '/internal/(e2e|sim)$$') && \
-	go test -tags seccomp -timeout 20m ./internal/sim ./internal/store ./internal/job/importer
+UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) -p 3 $(LONG) $$(go list ./... | grep -vE '/internal/(e2e|sim|chaos)$$') && \
+	go test -tags seccomp -timeout 20m ./internal/sim ./internal/chaos ./internal/store ./internal/job/importer
 
 # The end-to-end tests come last and alone: they start whole clusters.
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) -parallel 8 ./internal/e2e
 
 .NOTPARALLEL:
-.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill lint man completion demo clients bench bench-node bench-slurm test-gpu gpu-bundle clean
+.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill chaos lint man completion demo clients bench bench-node bench-slurm test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -94,6 +94,12 @@ DRILL ?= TestFaultDrill
 drill: deps ## do faults to a site at random (MINUTES=20 GBATCH_E2E_SEED=1)
 	@scripts/build-drill build/drill
 	GBATCH_BIN=$(CURDIR)/build/drill/bin GBATCH_E2E_REQUIRED=1 GBATCH_DRILL_MINUTES=$(MINUTES) go test -tags seccomp -count=1 -v -timeout $$(( $(MINUTES) + 20 ))m -run $(DRILL) ./internal/e2e
+
+SEEDS := 100
+HOURS := 1
+FROM := 1
+chaos: ## simulate a site with faults (SEEDS=100 HOURS=1 FROM=1)
+	go test -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM)
 
 lint: deps ## check format and go vet
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \

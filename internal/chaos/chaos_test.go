@@ -1,0 +1,89 @@
+package chaos
+
+import (
+	"flag"
+	"slices"
+	"testing"
+	"time"
+)
+
+var (
+	seeds = flag.Int("chaos.seeds", 6, "histories of TestChaos")
+	from  = flag.Uint64("chaos.from", 1, "the first seed")
+	hours = flag.Float64("chaos.hours", 1, "simulated hours of each")
+)
+
+// usual is the history of a seed.
+func usual(seed uint64, lasts time.Duration) history {
+	const nodes = 4
+	return history{seed: seed, nodes: nodes, clients: 3, lasts: lasts, faults: drawFaults(seed, nodes, lasts, 40*time.Second)}
+}
+
+// TestChaos: whatever befalls its parts, a site keeps its word.
+func TestChaos(t *testing.T) {
+	lasts := time.Duration(*hours * float64(time.Hour))
+	sum := tally{faults: map[string]int{}, states: map[string]bool{}}
+	took, histories := time.Duration(0), 0
+	for seed := *from; seed < *from+uint64(*seeds); seed++ {
+		h := usual(seed, lasts)
+		out := live(t, h)
+		sum.add(out.tally)
+		took, histories = took+out.took, histories+1
+		if out.violation == "" {
+			continue
+		}
+		least, why := shrink(t, h, out.violation)
+		t.Errorf("seed %d: %s\nWith the fewest faults (repeat it by -chaos.from %d -chaos.seeds 1 -chaos.hours %g): %s", seed, out.violation, seed, *hours, why)
+		for _, f := range least.faults {
+			t.Logf("  %s", f)
+		}
+		for _, l := range out.lines[max(0, len(out.lines)-40):] {
+			t.Log(l)
+		}
+	}
+	t.Logf("%d histories, %s simulated\n%s", histories, took.Round(time.Minute), sum)
+}
+
+// shrinkTries bounds the histories that are lived to shorten one.
+const shrinkTries = 200
+
+// shrink leaves out faults of a history while something in it still does not hold.
+func shrink(t *testing.T, h history, why string) (history, string) {
+	tries := 0
+	for part := max(1, len(h.faults)/2); part > 0 && tries < shrinkTries; {
+		left := false
+		for at := 0; at < len(h.faults) && tries < shrinkTries; {
+			less := h
+			less.faults = slices.Concat(h.faults[:at], h.faults[min(at+part, len(h.faults)):])
+			tries++
+			if out := live(t, less); out.violation != "" {
+				h, why, left = less, out.violation, true
+			} else {
+				at += part
+			}
+		}
+		if !left || part > 1 {
+			part /= 2
+		}
+	}
+	return h, why
+}
+
+// TestSameSeedSameHistory: a seed has one history.
+func TestSameSeedSameHistory(t *testing.T) {
+	for seed := range uint64(3) {
+		first := live(t, usual(seed+1, 20*time.Minute))
+		for range 2 {
+			again := live(t, usual(seed+1, 20*time.Minute))
+			if first.trace == again.trace {
+				continue
+			}
+			for i, l := range first.lines {
+				if i >= len(again.lines) || l != again.lines[i] {
+					t.Fatalf("seed %d has two histories; line %d differs: %q", seed+1, i, l)
+				}
+			}
+			t.Fatalf("seed %d has two histories", seed+1)
+		}
+	}
+}

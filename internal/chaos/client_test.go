@@ -1,0 +1,177 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/jobs"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/job"
+	"gbatch/internal/state"
+)
+
+// client is a user who submits, cancels and looks, and who asks again where it does not know what
+// became of that.
+type client struct {
+	w    *world
+	name string
+	id   int
+	sent int
+	mine []sent // jobs that it knows of
+}
+
+type sent struct {
+	key    string
+	number job.Number
+}
+
+func (c *client) run(ctx context.Context) {
+	for n := 0; ; n++ {
+		r := c.w.draw("client", c.name, n)
+		if sleep(ctx, between(r, time.Second, 40*time.Second)) != nil {
+			return
+		}
+		switch k := r.IntN(10); {
+		case k < 4 || len(c.mine) == 0:
+			c.submit(ctx, r)
+		case k < 6:
+			c.cancel(ctx, c.mine[len(c.mine)-1-r.IntN(min(4, len(c.mine)))])
+		default:
+			c.read(ctx, c.mine[r.IntN(len(c.mine))])
+		}
+	}
+}
+
+// tries is how often a client asks again before it gives up, and does not know then.
+const tries = 6
+
+// ask calls the controller until it answers.
+func ask[A any](ctx context.Context, c *client, serve func(context.Context, *process) (A, error)) (answer A, err error) {
+	for range tries {
+		if answer, err = call(ctx, c.w.net, c.name, 0, serve); !unknown(err) {
+			return answer, err
+		}
+		if sleep(ctx, between(c.w.draw("retry", c.name), time.Second, 5*time.Second)) != nil {
+			break
+		}
+	}
+	return answer, err
+}
+
+// unknown says that what was asked may or may not have been done, or is to be asked again.
+func unknown(err error) bool {
+	var e *api.Error
+	if errors.As(err, &e) {
+		return e.Code == api.CodeUnavailable || e.Code == api.CodeStorageFull
+	}
+	var r *state.Refusal
+	return err != nil && !errors.As(err, &r)
+}
+
+func (c *client) submit(ctx context.Context, r *rand.Rand) {
+	c.sent++
+	key := fmt.Sprintf("%s-%d", c.name, c.sent)
+	runs, code := 1+r.IntN(240), 0
+	if r.IntN(4) == 0 {
+		code = 1 + r.IntN(3)
+	}
+	if r.IntN(25) == 0 {
+		runs = 7200 // longer than its limit
+	}
+	nodes := 1
+	if r.IntN(6) == 0 {
+		nodes = 2
+	}
+	doc := document(fmt.Sprintf("run-%d-exit-%d", runs, code), r.IntN(5), r.IntN(2) == 0, nodes)
+	begun := c.w.audit.call()
+	a, err := ask(ctx, c, func(ctx context.Context, p *process) (*api.SubmitResponse, error) {
+		k := key
+		if c.w.plant.newKeys {
+			k += c.w.now().String()
+		}
+		in := &jobs.SubmitInput{Key: k, Body: api.SubmitRequest{Job: doc}}
+		if c.w.plant.answersEarly {
+			return c.early(ctx, p, in)
+		}
+		return p.submit.Submit(p.user(ctx, c.name), in)
+	})
+	op := operation{kind: "submit", key: key}
+	switch {
+	case unknown(err):
+		op.unknown = true
+	case err != nil:
+		c.w.audit.violation("a submission is refused: %v", err)
+		return
+	default:
+		op.number = a.Number
+		c.mine = append(c.mine, sent{key, a.Number})
+		c.w.note("%s submitted job %d", key, a.Number)
+	}
+	c.w.audit.returned(c.id, begun, op)
+}
+
+// early is a planted bug: it answers before anything is stored.
+func (c *client) early(ctx context.Context, p *process, in *jobs.SubmitInput) (*api.SubmitResponse, error) {
+	next := p.loop.View().Next
+	c.w.wg.Go(func() { _, _ = p.submit.Submit(p.user(context.WithoutCancel(ctx), c.name), in) })
+	return &api.SubmitResponse{Number: next}, nil
+}
+
+func (c *client) cancel(ctx context.Context, s sent) {
+	c.w.audit.wants(s.number)
+	begun := c.w.audit.call()
+	out, err := ask(ctx, c, func(ctx context.Context, p *process) ([]control.Outcome, error) {
+		if c.w.plant.dropsCancels && c.w.draw("drop", s.key).IntN(3) == 0 {
+			return []control.Outcome{{}}, nil
+		}
+		return loop.Do(p.user(ctx, c.name), p.loop, control.Act{Action: control.Cancel, Numbers: []job.Number{s.number}, By: c.name})
+	})
+	op := operation{kind: "cancel", key: s.key, number: s.number}
+	switch {
+	case unknown(err):
+		op.unknown = true
+	case err != nil || len(out) != 1:
+		c.w.audit.violation("cancelling job %d: %v", s.number, err)
+		return
+	default:
+		op.refused = out[0].Refusal != nil || out[0].After.Final() && out[0].After != job.Cancelled
+		c.w.note("%s cancelled, refused %t", s.key, op.refused)
+	}
+	c.w.audit.returned(c.id, begun, op)
+}
+
+func (c *client) read(ctx context.Context, s sent) {
+	begun := c.w.audit.call()
+	op, err := ask(ctx, c, func(_ context.Context, p *process) (operation, error) {
+		jobs := p.jobs
+		if c.w.plant.oldViews != nil {
+			jobs = c.w.plant.oldViews(p)
+		}
+		j, err := jobs.Find(strconv.FormatUint(uint64(s.number), 10))
+		if err != nil {
+			if e := (*api.Error)(nil); errors.As(err, &e) && e.Code == api.CodeNotFound {
+				return operation{absent: true}, nil
+			}
+			return operation{}, err
+		}
+		return operation{state: string(j.State), final: j.State.Final(), cancelled: asked(j), uuid: j.Identity()}, nil
+	})
+	op.kind, op.key, op.number, op.unknown = "read", s.key, s.number, unknown(err)
+	if err != nil && !op.unknown {
+		c.w.audit.violation("reading job %d: %v", s.number, err)
+		return
+	}
+	c.w.audit.returned(c.id, begun, op)
+}
+
+// asked says whether a job shows that it was cancelled.
+func asked(j *state.Job) bool {
+	return j.State == job.Cancelled || j.Ending != nil && slices.Contains([]job.Reason{job.ByUser, job.ByAdmin}, j.Ending.Reason)
+}

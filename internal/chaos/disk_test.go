@@ -1,0 +1,91 @@
+package chaos
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// disk is the controller's. What was not synced is lost when its power is cut.
+type disk struct {
+	vfs.FS
+	mem    *vfs.MemFS
+	slow   *atomic.Int64 // how long a sync takes longer
+	full   *atomic.Int64 // by so many faults
+	left   atomic.Bool   // by the process that wrote to it
+	unsafe bool          // a planted bug: nothing is synced
+}
+
+func newDisk() *disk {
+	mem := vfs.NewCrashableMem()
+	return &disk{FS: mem, mem: mem, slow: new(atomic.Int64), full: new(atomic.Int64)}
+}
+
+// after is the disk after the end of who wrote to it, with all or nothing of what was not synced.
+func (d *disk) after(unsynced int) *disk {
+	mem := d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rand.New(rand.NewPCG(1, 1))})
+	return &disk{FS: mem, mem: mem, slow: d.slow, full: d.full, unsafe: d.unsafe}
+}
+
+// syncTakes is how long a sync takes at least, so that others arrive meanwhile.
+const syncTakes = 2 * time.Millisecond
+
+func (d *disk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	u := vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 41}
+	if d.full.Load() > 0 {
+		u.AvailBytes = 1 << 20
+	}
+	return u, nil
+}
+
+func (d *disk) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := d.FS.Create(name, c)
+	return d.wrap(name, f, err)
+}
+
+func (d *disk) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
+	f, err := d.FS.OpenReadWrite(name, c, o...)
+	return d.wrap(name, f, err)
+}
+
+func (d *disk) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := d.FS.ReuseForWrite(old, name, c)
+	return d.wrap(name, f, err)
+}
+
+func (d *disk) wrap(name string, f vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &file{f, d, strings.HasSuffix(name, ".log")}, nil
+}
+
+// file is one on it. Time passes only at syncs of the database's log, on which commits wait: at others
+// the database holds locks, and what waits for a lock keeps the bubble's clock from going on.
+type file struct {
+	vfs.File
+	disk *disk
+	log  bool
+}
+
+func (f *file) Sync() error     { return f.sync(f.File.Sync) }
+func (f *file) SyncData() error { return f.sync(f.File.SyncData) }
+
+func (f *file) SyncTo(length int64) (full bool, err error) {
+	err = f.sync(func() error { full, err = f.File.SyncTo(length); return err })
+	return full, err
+}
+
+func (f *file) sync(do func() error) error {
+	if f.log && !f.disk.left.Load() {
+		_ = sleep(context.Background(), syncTakes+time.Duration(f.disk.slow.Load()))
+	}
+	if f.disk.unsafe {
+		return nil
+	}
+	return do()
+}

@@ -1,0 +1,113 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// fault is one thing that befalls a part, and when it is over.
+type fault struct {
+	at    time.Duration
+	kind  string
+	on    int // number of the node; -1: of none
+	lasts time.Duration
+	by    time.Duration // how far a clock is set, how slow a disk is
+}
+
+func (f fault) String() string {
+	s := fmt.Sprintf("%s at %s for %s", f.kind, f.at.Round(time.Millisecond), f.lasts.Round(time.Millisecond))
+	if f.on >= 0 {
+		s += fmt.Sprintf(" on n%d", f.on)
+	}
+	if f.by != 0 {
+		s += fmt.Sprintf(" by %s", f.by.Round(time.Millisecond))
+	}
+	return s
+}
+
+// kinds are the faults that there are, each as often as the others.
+var kinds = []struct {
+	name   string
+	onNode bool
+	most   time.Duration // that it lasts
+	by     time.Duration // the most by which
+}{
+	{"kill the controller", false, time.Minute, 0},
+	{"cut the controller's power", false, 2 * time.Minute, 0},
+	{"slow disk of the controller", false, time.Minute, 2 * time.Second},
+	{"full disk of the controller", false, 2 * time.Minute, 0},
+	{"set the controller's clock", false, 0, 5 * time.Hour},
+	{"bad network", false, 3 * time.Minute, 0},
+	{"old answers", true, 3 * time.Minute, 0},
+	{"cut a node off", true, 5 * time.Minute, 0},
+	{"lose a node's requests", true, 5 * time.Minute, 0},
+	{"lose answers to a node", true, 5 * time.Minute, 0},
+	{"kill a node's daemon", true, 4 * time.Minute, 0},
+	{"crash a node", true, 4 * time.Minute, 0},
+	{"replace a node", true, 4 * time.Minute, 0},
+	{"set a node's clock", true, 0, 5 * time.Hour},
+}
+
+// drawFaults are those of a history.
+func drawFaults(seed uint64, nodes int, lasts, every time.Duration) (out []fault) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	for range int(lasts / every) {
+		k := kinds[r.IntN(len(kinds))]
+		f := fault{at: time.Duration(r.Int64N(int64(lasts))), kind: k.name, on: -1}
+		if k.onNode {
+			f.on = r.IntN(nodes)
+		}
+		if k.most > 0 {
+			f.lasts = time.Duration(r.Int64N(int64(k.most)))
+		}
+		if k.by > 0 {
+			f.by = time.Duration(r.Int64N(int64(k.by)))
+			if k.most == 0 && r.IntN(2) == 0 {
+				f.by = -f.by
+			}
+		}
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
+	return out
+}
+
+// befall has a fault happen, and ends it.
+func (w *world) befall(f fault) {
+	w.note("fault: %s", f)
+	w.audit.fault(f.kind)
+	var m *machine
+	if f.on >= 0 {
+		m = w.nodes_[f.on]
+	}
+	switch f.kind {
+	case "kill the controller":
+		w.ctl.restart(100, f.lasts)
+	case "cut the controller's power":
+		w.ctl.restart(0, f.lasts)
+	case "slow disk of the controller":
+		w.ctl.disk.slow.Add(int64(f.by))
+		_ = w.sleep(f.lasts)
+		w.ctl.disk.slow.Add(-int64(f.by))
+	case "full disk of the controller":
+		w.ctl.disk.full.Add(1)
+		_ = w.sleep(f.lasts)
+		w.ctl.disk.full.Add(-1)
+	case "set the controller's clock":
+		w.ctl.ahead.Add(int64(f.by))
+	case "set a node's clock":
+		m.ahead.Add(int64(f.by))
+	case "kill a node's daemon":
+		m.killDaemon(f.lasts)
+	case "crash a node":
+		m.crash(f.lasts, false)
+	case "replace a node":
+		m.crash(f.lasts, true)
+	default:
+		w.net.disturb(f)
+	}
+	w.note("over: %s", f)
+}

@@ -1,0 +1,202 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"gbatch/internal/api"
+)
+
+// network is what lies between the controller and all others.
+type network struct {
+	w *world
+
+	mu    sync.Mutex
+	bad   int              // faults that delay, lose, repeat and refuse whatever is sent
+	cut   map[string][]int // by who is cut off: faults by which requests, and answers, are lost
+	old   map[string]int   // nodes to which old answers come again
+	first map[string][]byte
+}
+
+// disturb has a fault of the network happen, for as long as it lasts.
+func (n *network) disturb(f fault) {
+	n.add(f, 1)
+	_ = n.w.sleep(f.lasts)
+	n.add(f, -1)
+}
+
+func (n *network) add(f fault, by int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cut == nil {
+		n.cut, n.old, n.first = map[string][]int{}, map[string]int{}, map[string][]byte{}
+	}
+	if f.on < 0 {
+		n.bad += by
+		return
+	}
+	who := n.w.nodes_[f.on].name
+	if n.cut[who] == nil {
+		n.cut[who] = make([]int, 2)
+	}
+	switch f.kind {
+	case "old answers":
+		n.old[who] += by
+		delete(n.first, who)
+	case "cut a node off":
+		n.cut[who][0] += by
+		n.cut[who][1] += by
+	case "lose a node's requests":
+		n.cut[who][0] += by
+	case "lose answers to a node":
+		n.cut[who][1] += by
+	}
+}
+
+// lost says whether what somebody sends now, or what is answered, does not arrive.
+func (n *network) lost(who string, answer int, r *rand.Rand) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	gone := n.bad > 0 && r.IntN(4) == 0
+	if c := n.cut[who]; c != nil && c[answer] > 0 {
+		gone = true
+	}
+	n.w.audit.message(gone)
+	return gone
+}
+
+func (n *network) isBad() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.bad > 0
+}
+
+// delay is how long a message takes now.
+func (n *network) delay(r *rand.Rand) time.Duration {
+	if n.isBad() && r.IntN(3) == 0 {
+		return between(r, 0, 8*time.Second)
+	}
+	return between(r, 100*time.Microsecond, 3*time.Millisecond)
+}
+
+// Errors as those who call see them.
+var (
+	errSilence = errors.New("no answer came in time")
+	errBad     = errors.New("502 bad gateway")
+)
+
+// silence is how long a caller waits, beyond how long the answer may take.
+const silence = 10 * time.Second
+
+// call sends a request and gives its answer, as the network has it: it may arrive twice or not at all, and so
+// may the answer. Serve is run in a process of the controller.
+func call[A any](ctx context.Context, n *network, who string, hold time.Duration, serve func(context.Context, *process) (A, error)) (answer A, err error) {
+	r := n.w.draw("call", who, hold > 0)
+	if err := sleep(ctx, n.delay(r)); err != nil {
+		return answer, err
+	}
+	if n.isBad() && r.IntN(8) == 0 {
+		return answer, errBad // something between refuses it
+	}
+	if n.lost(who, 0, r) {
+		return answer, errors.Join(sleep(ctx, hold+silence), errSilence)
+	}
+	p := n.w.ctl.running()
+	if p == nil {
+		return answer, errDown
+	}
+	if n.isBad() && r.IntN(4) == 0 {
+		later := n.delay(r)
+		n.w.audit.again()
+		n.w.wg.Go(func() { // the same request, once more
+			if n.w.sleep(later) != nil {
+				return
+			}
+			if p := n.w.ctl.running(); p != nil {
+				ctx, end := p.bounded(n.w.ctx)
+				defer end()
+				_, _ = serve(ctx, p)
+			}
+		})
+	}
+	cx, end := p.bounded(ctx)
+	defer end()
+	answer, err = serve(cx, p)
+	if p.ctx.Err() != nil {
+		var none A
+		return none, errDown // who would have answered is dead
+	}
+	r = n.w.draw("answer", who, hold > 0)
+	if n.lost(who, 1, r) {
+		var none A
+		return none, errors.Join(sleep(ctx, silence), errSilence)
+	}
+	return answer, errors.Join(sleep(ctx, n.delay(r)), err)
+}
+
+// NodeSync is the wire of a node's exchange.
+func (m *machine) NodeSync(ctx context.Context, name string, req *api.SyncRequest) (*api.SyncResponse, error) {
+	w := m.w
+	m.mu.Lock()
+	if w.plant.report != nil {
+		w.plant.report(req)
+	}
+	m.mu.Unlock()
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	sent, hold := time.Now(), time.Duration(req.WaitMS)*time.Millisecond
+	resp, err := call(ctx, w.net, name, hold, func(ctx context.Context, p *process) (*api.SyncResponse, error) {
+		return p.sync(ctx, name, body)
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(resp)
+	if err != nil {
+		return nil, err
+	}
+	var out api.SyncResponse
+	if err := json.Unmarshal(w.net.again(name, text, req.Nonce), &out); err != nil {
+		return nil, err
+	}
+	if w.plant.answer != nil {
+		w.plant.answer(req, &out, time.Since(sent))
+	}
+	return &out, nil
+}
+
+func (m *machine) JoinNode(context.Context, string, string, []byte) ([]byte, error) {
+	return nil, errors.New("nodes of the simulation have no certificates")
+}
+
+func (m *machine) RenewNode(context.Context, string, []byte) ([]byte, error) {
+	return m.JoinNode(nil, "", "", nil) //nolint:staticcheck // it has no use for a context
+}
+
+// again is an old answer in place of the one that came, where something repeats them: sometimes.
+func (n *network) again(who string, text []byte, nonce uint64) []byte {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.old[who] == 0:
+	case n.first[who] == nil:
+		n.first[who] = text
+	case n.w.draw("old", who).IntN(2) == 0:
+		if n.w.plant.noNonce {
+			var old api.SyncResponse
+			if json.Unmarshal(n.first[who], &old) == nil {
+				old.Nonce = nonce
+				text, _ = json.Marshal(old)
+				return text
+			}
+		}
+		return n.first[who]
+	}
+	return text
+}

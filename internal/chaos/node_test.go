@@ -1,0 +1,251 @@
+package chaos
+
+import (
+	"context"
+
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"encoding/json"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/contact"
+	"gbatch/internal/noded/identity"
+	"gbatch/oci/lease"
+)
+
+// machine is a node: what outlives its daemon, and the daemon while it runs.
+type machine struct {
+	w     *world
+	name  string
+	ahead atomic.Int64 // its wall clock, of the true time
+
+	mu       sync.Mutex
+	boots    int
+	disks    int           // it has had
+	bootedAt time.Duration // by the true time
+	off      int           // faults that keep it, or its daemon, away
+	files    map[string][]byte
+	ranks    map[job.RankID]*rank // on its disk
+	runs     map[job.RankID]*container
+	power    context.CancelFunc // ends the machine
+	machine  context.Context
+	daemon   *daemon // nil: none runs
+}
+
+// daemon is one start of gnoded: the production's exchange, with a model of the node behind it.
+type daemon struct {
+	m       *machine
+	ctx     context.Context
+	kill    context.CancelFunc
+	gone    chan struct{} // closed when it is
+	contact *contact.Contact
+	dead    bool // guarded by the machine's mu
+}
+
+func newMachine(w *world, name string) *machine {
+	return &machine{w: w, name: name, files: map[string][]byte{}, ranks: map[job.RankID]*rank{}, runs: map[job.RankID]*container{}}
+}
+
+// steady is the clock that runs from boot.
+func (m *machine) steady() time.Duration {
+	if m.w.plant.wallLease {
+		return m.w.now() + 20*time.Hour + time.Duration(m.ahead.Load())
+	}
+	return m.w.now() - m.bootedAt + time.Minute
+}
+
+func (m *machine) wall() time.Time { return time.Now().Add(time.Duration(m.ahead.Load())) }
+
+// Read and Write are the files of the exchange.
+func (m *machine) Read(path string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if text, ok := m.files[path]; ok {
+		return text, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+func (m *machine) Write(path string, data []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files[path] = data
+	return nil
+}
+
+// boot starts the machine and its daemon.
+func (m *machine) boot() {
+	m.mu.Lock()
+	if m.off > 0 || m.w.ctx.Err() != nil {
+		m.mu.Unlock()
+		return
+	}
+	m.boots++
+	m.bootedAt = m.w.now()
+	m.machine, m.power = context.WithCancel(context.Background())
+	ctx := m.machine
+	m.mu.Unlock()
+	m.w.wg.Go(func() { m.shims(ctx) })
+	m.start()
+}
+
+// start begins a daemon.
+func (m *machine) start() {
+	m.mu.Lock()
+	if m.off > 0 || m.daemon != nil || m.machine.Err() != nil || m.w.ctx.Err() != nil {
+		m.mu.Unlock()
+		return
+	}
+	d := &daemon{m: m, gone: make(chan struct{})}
+	d.ctx, d.kill = context.WithCancel(m.machine)
+	m.recover()
+	m.daemon = d
+	boot := fmt.Sprintf("%s-boot-%d", m.name, m.boots)
+	m.mu.Unlock()
+	credential, err := identity.OpenCredential(&config.Config{Name: m.name, StateDir: m.w.dir})
+	if err != nil {
+		panic(err) // it opens no file
+	}
+	d.contact = contact.Open(contact.Options{
+		Name: m.name, File: "contact", Records: "records", Boot: boot, Lease: time.Minute, Controller: m, Credential: credential, Node: d, Log: m.w.log,
+		Machine: contact.Machine{Steady: m.steady, Wall: m.wall, Files: m, Draw: func(most time.Duration) time.Duration {
+			return between(m.w.draw("pause", m.name), 0, most-1)
+		}},
+	})
+	m.w.note("daemon of %s runs, with %d ranks", m.name, len(m.ranks))
+	go func() { // ends with the daemon; who kills it waits
+		defer close(d.gone)
+		m.resume(d)
+		d.contact.Run(d.ctx)
+	}()
+}
+
+// killDaemon ends the daemon, and starts another one later. What runs goes on.
+func (m *machine) killDaemon(later time.Duration) {
+	m.mu.Lock()
+	m.off++
+	m.mu.Unlock()
+	m.endDaemon()
+	_ = m.w.sleep(later)
+	m.mu.Lock()
+	m.off--
+	on := m.machine.Err() == nil
+	m.mu.Unlock()
+	if on {
+		m.start()
+	} else {
+		m.boot()
+	}
+}
+
+func (m *machine) endDaemon() {
+	m.mu.Lock()
+	d := m.daemon
+	m.daemon = nil
+	if d != nil {
+		d.dead = true
+	}
+	m.mu.Unlock()
+	if d != nil {
+		d.kill()
+		<-d.gone
+		m.w.note("daemon of %s ended", m.name)
+	}
+}
+
+// crash ends the machine, and starts it again later: with its disk, or as another machine of the same name.
+func (m *machine) crash(later time.Duration, replaced bool) {
+	m.mu.Lock()
+	m.off++
+	m.mu.Unlock()
+	m.end()
+	if replaced {
+		m.mu.Lock()
+		m.files, m.ranks = map[string][]byte{}, map[job.RankID]*rank{}
+		if !m.w.plant.keepsInstance {
+			m.disks++
+		}
+		m.mu.Unlock()
+	}
+	_ = m.w.sleep(later)
+	m.mu.Lock()
+	m.off--
+	on := m.machine.Err() == nil
+	m.mu.Unlock()
+	if on {
+		m.start()
+	} else {
+		m.boot()
+	}
+}
+
+func (m *machine) end() {
+	m.endDaemon()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.power()
+	for _, id := range sorted(m.runs) {
+		m.runs[id].stop()
+		m.w.audit.crashed(m, m.runs[id])
+	}
+	m.runs = map[job.RankID]*container{}
+	if m.machine.Err() == nil {
+		panic("the machine is on")
+	}
+}
+
+// shut ends the machine for good.
+func (m *machine) shut() {
+	m.mu.Lock()
+	m.off++
+	m.mu.Unlock()
+	m.end()
+}
+
+// shims end what runs when its lease is over, whether or not there is a daemon.
+func (m *machine) shims(ctx context.Context) {
+	for sleep(ctx, time.Second) == nil {
+		m.mu.Lock()
+		var l lease.Lease
+		if json.Unmarshal(m.files["contact"], &l) == nil && l.UntilMS > 0 && m.steady().Milliseconds() > l.UntilMS && !m.w.plant.noShims && ctx.Err() == nil {
+			for _, id := range sorted(m.runs) {
+				m.signal(m.runs[id], stop{signal: "KILL", reason: job.NodeFail, text: "the lease is over"})
+			}
+		}
+		m.mu.Unlock()
+	}
+}
+
+// inventory is what every node has.
+func (m *machine) inventory() *node.Inventory {
+	v := &node.Inventory{Hostname: m.name, Cluster: 1, CPUs: 16, MemBytes: 64 << 30, Bridge: true, Gang: true, Address: "10.0.0.1"}
+	for i := range 4 {
+		v.GPUs = append(v.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%s-%d", m.name, i), Index: i, Model: "H100", MemBytes: 80 << 30, NUMA: -1})
+	}
+	return v
+}
+
+// Report is what the node says of itself.
+func (d *daemon) Report() *api.SyncRequest {
+	m := d.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	req := &api.SyncRequest{Instance: fmt.Sprintf("%s-disk-%d", m.name, m.disks), Boot: fmt.Sprintf("%s-boot-%d", m.name, m.boots), InventoryHash: "all", Inventory: m.inventory(), Checked: true}
+	for _, id := range sorted(m.ranks) {
+		if r := m.ranks[id]; !r.released {
+			req.Ranks = append(req.Ranks, m.status(r))
+		}
+	}
+	return req
+}
+
+func (d *daemon) Noted(uint64)                              {}
+func (d *daemon) OrderReboot(uint64)                        {}
+func (d *daemon) Stream(context.Context, api.StreamRequest) {}

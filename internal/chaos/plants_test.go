@@ -1,0 +1,48 @@
+package chaos
+
+import (
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// plant is a bug that is put in at the edges of what runs, so that it is seen whether it is found.
+type plant struct {
+	name string
+
+	// Of the controller.
+	unsynced     bool // its disk does not sync
+	site         func(*site.Config)
+	readings     func(loop.Readings) loop.Readings
+	load         func(*control.Controller) func(state.Record) error
+	impatient    sched.Time // for so long all nodes have been silent at a start
+	epoch        uint64     // of each start; 0: as counted
+	oldViews     func(*process) *jobstore.Reader
+	dropsCancels bool
+	answersEarly bool
+
+	// Of the wire.
+	report  func(*api.SyncRequest)
+	answer  func(req *api.SyncRequest, resp *api.SyncResponse, took time.Duration)
+	noNonce bool
+
+	// Of nodes and clients.
+	status                                                   func(*machine, *rank, *node.RankStatus)
+	wallLease, noLease, noShims, keepsInstance               bool
+	forgetsBegun, forgetsRunning, forgetsEnded, ignoresStops bool
+	newKeys                                                  bool
+}
+
+func (p *plant) epochOf(counted uint64) uint64 {
+	if p.epoch > 0 {
+		return p.epoch
+	}
+	return counted
+}

@@ -1,0 +1,335 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/contact"
+)
+
+// What a node does with its ranks: a model of internal/noded, whose containers are timers. All of it
+// is called with the machine's mu held, where it does not say otherwise.
+
+// rank is a rank as the node's disk has it, and how far the daemon has come with it.
+type rank struct {
+	id       job.RankID
+	order    api.RunOrder
+	phase    node.Phase
+	goes     bool // of a gang: its program may begin
+	stop     *stop
+	begun    bool // on the disk before the program begins
+	started  time.Time
+	exit     *node.Exit
+	released bool // the controller has let go of it; only its end is kept
+	dropped  bool // it is to be let go of when it has ended
+}
+
+// stop is that a rank shall end, and why.
+type stop struct {
+	signal, text string
+	grace        time.Duration
+	reason       job.Reason
+}
+
+// container is one that runs, as it truly is.
+type container struct {
+	m        *machine
+	id       job.RankID
+	uuid     string
+	gpus     []string
+	cores    int
+	code     int
+	stopping bool
+	timers   []*time.Timer
+}
+
+func (c *container) after(d time.Duration, f func()) {
+	c.timers = append(c.timers, time.AfterFunc(d, f))
+}
+
+// stop has no timer of it do anything any more.
+func (c *container) stop() {
+	for _, t := range c.timers {
+		t.Stop()
+	}
+}
+
+func sorted[V any](set map[job.RankID]V) []job.RankID {
+	return slices.SortedFunc(maps.Keys(set), func(a, b job.RankID) int {
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Rank, b.Rank))
+	})
+}
+
+func (m *machine) status(r *rank) node.RankStatus {
+	s := node.RankStatus{ID: r.id, UUID: r.order.UUID, Phase: r.phase, Exit: r.exit, Stopping: r.stop != nil}
+	if r.begun {
+		s.Image, s.StartedMS = "sha256:abc", r.started.UnixMilli()
+	} else if r.phase == node.PhaseReady {
+		s.Image = "sha256:abc"
+	}
+	if m.w.plant.status != nil {
+		m.w.plant.status(m, r, &s)
+	}
+	return s
+}
+
+// recover finds out what an earlier daemon left.
+func (m *machine) recover() {
+	for _, id := range sorted(m.ranks) {
+		r := m.ranks[id]
+		_, runs := m.runs[id]
+		switch {
+		case r.exit != nil || r.begun && runs && !m.w.plant.forgetsRunning:
+		case !r.begun || m.w.plant.forgetsBegun && !runs || m.w.plant.forgetsRunning && runs:
+			delete(m.ranks, id)
+		default:
+			m.ends(r, node.Exit{Code: 137, Reason: job.NodeFail, Message: "the machine was restarted"})
+		}
+	}
+}
+
+// resume goes on with stops. It takes the machine's mu.
+func (m *machine) resume(d *daemon) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range sorted(m.ranks) {
+		if r, c := m.ranks[id], m.runs[id]; c != nil && r.stop != nil && !d.dead {
+			m.signal(c, *r.stop)
+		}
+	}
+}
+
+// Desire makes the desired set true.
+func (d *daemon) Desire(resp *api.SyncResponse) {
+	m := d.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d.dead {
+		return
+	}
+	wanted := map[job.RankID]bool{}
+	for _, o := range resp.Desired {
+		wanted[o.ID] = true
+		d.want(o)
+	}
+	for _, id := range sorted(m.ranks) {
+		if !wanted[id] {
+			d.release(m.ranks[id])
+		}
+	}
+}
+
+func (d *daemon) want(o api.Order) {
+	m := d.m
+	r := m.ranks[o.ID]
+	switch {
+	case r != nil && !node.SameJob(r.order.UUID, o.UUID):
+		d.release(r)
+		if r.released {
+			delete(m.ranks, o.ID)
+		}
+		d.contact.Tell(contact.NewsProgress)
+		return
+	case r == nil && o.Run == nil:
+		d.contact.Tell(contact.NewsNow)
+		return
+	case r == nil:
+		r = &rank{id: o.ID, order: *o.Run, phase: node.PhaseAccepted}
+		m.ranks[o.ID] = r
+		d.contact.Tell(contact.NewsProgress)
+		pull := between(m.w.draw("pull", m.name, o.ID), 50*time.Millisecond, 4*time.Second)
+		m.w.wg.Go(func() { // ends with the daemon
+			if sleep(d.ctx, pull) == nil {
+				d.ready(r)
+			}
+		})
+	case r.released:
+		r.released = false // its end is told again
+		d.contact.Tell(contact.NewsNow)
+	}
+	r.goes = r.goes || o.Go
+	if s := o.Stop; s != nil && !m.w.plant.ignoresStops {
+		d.stop(r, stop{signal: s.Signal, grace: time.Duration(s.GraceMS) * time.Millisecond, reason: s.Reason, text: s.Text})
+	}
+	if r.phase == node.PhaseReady && r.goes {
+		m.w.wg.Go(func() { d.ready(r) })
+	}
+}
+
+// release lets go of a rank that the controller does not want: it is ended first.
+func (d *daemon) release(r *rank) {
+	m := d.m
+	switch {
+	case r.released:
+	case r.exit != nil:
+		r.released = true
+		if m.w.plant.forgetsEnded {
+			delete(m.ranks, r.id)
+		}
+	case !r.begun:
+		delete(m.ranks, r.id)
+	default:
+		r.dropped = true
+		d.stop(r, stop{signal: "TERM", grace: 10 * time.Second, reason: job.Server, text: "not wanted any more"})
+	}
+}
+
+// stop ends a rank, for the first reason that is given.
+func (d *daemon) stop(r *rank, s stop) {
+	m := d.m
+	if r.stop == nil {
+		r.stop = &s
+	}
+	switch c := m.runs[r.id]; {
+	case r.exit != nil:
+	case c != nil:
+		m.signal(c, s)
+	case !r.begun:
+		m.ends(r, node.Exit{Code: 143, Signal: 15, Reason: r.stop.reason, Message: r.stop.text})
+		d.contact.Tell(contact.NewsNow)
+	}
+}
+
+// ready begins a rank's program when all is there for it. It takes the machine's mu.
+func (d *daemon) ready(r *rank) {
+	m := d.m
+	for {
+		m.mu.Lock()
+		if d.dead || m.ranks[r.id] != r || r.begun || r.exit != nil {
+			m.mu.Unlock()
+			return
+		}
+		if r.order.Ranks > 1 && !r.goes {
+			r.phase = node.PhaseReady
+			d.contact.Tell(contact.NewsProgress)
+			m.mu.Unlock()
+			return
+		}
+		if m.free(r) {
+			m.begin(d, r)
+			m.mu.Unlock()
+			return
+		}
+		m.mu.Unlock()
+		if sleep(d.ctx, 500*time.Millisecond) != nil {
+			return
+		}
+	}
+}
+
+// free says whether nothing here holds what a rank was given, as far as the daemon knows.
+func (m *machine) free(r *rank) bool {
+	for _, id := range sorted(m.runs) {
+		if o := m.ranks[id]; o == nil || o.exit != nil {
+			continue // the daemon knows of no container
+		}
+		for _, g := range r.order.Allocation.GPUs {
+			if slices.Contains(m.runs[id].gpus, g.UUID) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// begin starts the program: it is noted first.
+func (m *machine) begin(d *daemon, r *rank) {
+	r.begun, r.phase, r.started = true, node.PhaseRunning, m.wall()
+	c := &container{m: m, id: r.id, uuid: r.order.UUID, cores: r.order.Allocation.CPUs}
+	for _, g := range r.order.Allocation.GPUs {
+		c.gpus = append(c.gpus, g.UUID)
+	}
+	var runs int
+	if _, err := fmt.Sscanf(strings.ReplaceAll(r.order.Spec.Name, "-", " "), "run %d exit %d", &runs, &c.code); err != nil {
+		m.w.audit.violation("%s begins %q, which nobody submitted", m.name, r.order.Spec.Name)
+	}
+	m.w.audit.begin(m, c)
+	m.runs[r.id] = c
+	c.after(time.Duration(runs)*time.Second, func() { m.finish(c, c.code, 0) })
+	if l := r.order.LimitMS; l > 0 {
+		c.after(time.Duration(l)*time.Millisecond, func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.signal(c, stop{signal: "TERM", grace: 5 * time.Second, reason: job.MaxRuntime, text: "it ran for as long as it may"})
+		})
+	}
+	d.contact.Tell(contact.NewsRunning)
+}
+
+// signal has a container end: at once, or within its grace.
+func (m *machine) signal(c *container, s stop) {
+	r := m.ranks[c.id]
+	if m.runs[c.id] != c || c.stopping && s.signal != "KILL" {
+		return
+	}
+	if r != nil && r.stop == nil {
+		r.stop = &s
+	}
+	number, within := 15, min(s.grace, 20*time.Second)
+	if s.signal == "KILL" {
+		number, within = 9, 50*time.Millisecond
+	}
+	c.stopping = true
+	c.after(between(m.w.draw("end", m.name, c.id), time.Millisecond, max(within, 2*time.Millisecond)), func() { m.finish(c, 128+number, number) })
+}
+
+// finish is the end of a container. It takes the machine's mu.
+func (m *machine) finish(c *container, code, signal int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.runs[c.id] != c {
+		return
+	}
+	delete(m.runs, c.id)
+	c.stop()
+	m.w.audit.end(m, c, code, signal)
+	r := m.ranks[c.id]
+	if r == nil || r.exit != nil {
+		return
+	}
+	e := node.Exit{Code: code, Signal: signal}
+	switch {
+	case signal != 0 && r.stop != nil:
+		e.Reason, e.Message = r.stop.reason, r.stop.text
+	case code != 0:
+		e.Reason = job.ExitCode
+	}
+	m.ends(r, e)
+	if d := m.daemon; d != nil {
+		if r.dropped {
+			d.release(r)
+		}
+		d.contact.Tell(contact.NewsNow)
+	}
+}
+
+// ends writes down how a rank ended.
+func (m *machine) ends(r *rank, e node.Exit) {
+	e.EndedMS = m.wall().UnixMilli()
+	if r.begun {
+		e.StartedMS = r.started.UnixMilli()
+	}
+	r.exit, r.phase = &e, node.PhaseEnded
+}
+
+// LeaseOver ends all that runs.
+func (d *daemon) LeaseOver(silent, grace time.Duration) {
+	m := d.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d.dead || m.w.plant.noLease {
+		return
+	}
+	for _, id := range sorted(m.ranks) {
+		if r := m.ranks[id]; !r.released {
+			d.stop(r, stop{signal: "TERM", grace: grace, reason: job.NodeFail, text: "lost contact with the controller"})
+		}
+	}
+}
