@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/reserved"
 	"gbatch/internal/units"
 )
 
@@ -76,8 +77,6 @@ func (o *Reserve) every(start *time.Time, zone *time.Location) (*api.Recurrence,
 	return r, nil
 }
 
-var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
-
 // days is the hours and days of a table, by a word for them.
 func days(word string, at time.Time) (string, error) {
 	hour := at.Hour()
@@ -97,35 +96,11 @@ func days(word string, at time.Time) (string, error) {
 	}
 	var numbers []string
 	for name := range strings.SplitSeq(strings.ToLower(word), ",") {
-		i := slices.IndexFunc(weekdays, func(day string) bool { return len(name) >= 3 && strings.HasPrefix(name, day) })
+		i := slices.IndexFunc(reserved.Weekdays, func(day string) bool { return len(name) >= 3 && strings.HasPrefix(name, day) })
 		if i < 0 {
 			return "", exit.Usagef("--every %s: give hour, day, weekday, weekend, week, month, days as mon,thu, or a table as '0 18 * * 1-5'", word)
 		}
 		numbers = append(numbers, fmt.Sprint(i))
 	}
 	return fmt.Sprintf("%d * * %s", hour, strings.Join(numbers, ",")), nil
-}
-
-// again is when a reservation comes again, in words where there are some.
-func again(e *api.Recurrence) string {
-	if e == nil {
-		return "-"
-	}
-	text := e.Schedule
-	var minute, hour int
-	var rest string
-	if n, _ := fmt.Sscanf(e.Schedule, "%d %d * * %s", &minute, &hour, &rest); n == 3 {
-		if word, ok := map[string]string{"*": "day", "1-5": "weekday", "0,6": "weekend"}[rest]; ok {
-			text = fmt.Sprintf("each %s %02d:%02d", word, hour, minute)
-		} else if len(rest) == 1 && rest[0] >= '0' && rest[0] <= '6' {
-			text = fmt.Sprintf("each %s %02d:%02d", weekdays[rest[0]-'0'], hour, minute)
-		}
-	}
-	if e.Zone != "" && e.Zone != "UTC" {
-		text += " " + e.Zone
-	}
-	if !e.Until.IsZero() {
-		text += " until " + e.Until.Format(time.DateOnly)
-	}
-	return text
 }

@@ -9,9 +9,8 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
-	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
-	"gbatch/internal/cli/table"
+	"gbatch/internal/cli/reserved"
 	"gbatch/internal/units"
 )
 
@@ -19,50 +18,7 @@ import (
 type Reservations struct{}
 
 // Run lists the advance reservations.
-func (Reservations) Run(ctx context.Context, a *cli.App) error {
-	l, err := a.Client.Reservations(ctx)
-	if done, err := a.Answered(l, err); done {
-		return err
-	}
-	t := table.New("NAME", "UUID", "FROM", "UNTIL", "AGAIN", "NODES", "FOR", "REASON")
-	for _, r := range l.Reservations {
-		t.Row(
-			r.Name, r.UUID, r.Start.Format(time.RFC3339), r.End.Format(time.RFC3339), again(r.Every), reservedWhat(r), reservedFor(r), r.Reason,
-		)
-	}
-	return t.Fit(a.Term.Width).Write(a.Out)
-}
-
-// reservedWhat is the nodes, and how many GPUs of them where it is not all.
-func reservedWhat(r api.Reservation) string {
-	out := human.Hosts(r.Nodes)
-	switch n := len(r.GPUs); n {
-	case 0:
-		return out
-	case 1:
-		return out + " (1 GPU)"
-	default:
-		return fmt.Sprintf("%s (%d GPUs)", out, n)
-	}
-}
-
-func reservedFor(r api.Reservation) string {
-	if r.Maintenance {
-		return "nobody (maintenance)"
-	}
-	var who []string
-	for _, p := range r.Projects {
-		who = append(who, "project "+p)
-	}
-	for _, u := range r.Users {
-		who = append(who, "user "+u)
-	}
-	if r.Others {
-		who = append(who, "others")
-	}
-	who = append(who, "jobs that name it")
-	return strings.Join(who, ", ")
-}
+func (Reservations) Run(ctx context.Context, a *cli.App) error { return reserved.List(ctx, a, false) }
 
 // Reserve is gadm reserve.
 type Reserve struct {
@@ -123,9 +79,9 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 	}
 	more := ""
 	if made.Every != nil {
-		more = ", again " + again(made.Every)
+		more = ", again " + reserved.Again(made.Every)
 	}
-	fmt.Fprintf(a.Out, "reservation %s of %s from %s until %s%s\n", r.Name, reservedWhat(*made), made.Start.In(zone).Format(time.RFC3339), made.End.In(zone).Format(time.RFC3339), more)
+	fmt.Fprintf(a.Out, "reservation %s of %s from %s until %s%s\n", r.Name, reserved.What(*made), made.Start.In(zone).Format(time.RFC3339), made.End.In(zone).Format(time.RFC3339), more)
 	if !r.Maintenance {
 		fmt.Fprintf(a.Out, "jobs use it with \"reservationIds\": [\"%s\"]\n", made.UUID)
 	}

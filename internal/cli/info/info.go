@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/reserved"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/cli/watch"
 	"gbatch/internal/client"
@@ -26,6 +27,7 @@ type Info struct {
 	GPUs     bool     `name:"gpus" xor:"view" help:"One line per GPU."`
 	Parts    bool     `name:"partitions" xor:"view" help:"One line per partition: what is free there, how long jobs run, and whose it takes."`
 	Licenses bool     `xor:"view" help:"One line per licence that the site counts: how many are free, and how many are waited for."`
+	Reserved bool     `short:"T" name:"reservations" xor:"view" help:"One line per reservation: when it is or comes next, when again, of which nodes and for whom."`
 	Users    bool     `xor:"view" help:"Who holds what now, and how much of theirs waits."`
 	Reasons  bool     `short:"R" xor:"view" help:"Only nodes that something is wrong with, and what."`
 	Format   string   `short:"o" xor:"view" placeholder:"FORMAT" help:"Columns by name, as name,state,gpus,driver,features; or sinfo's format, as '%N %T %E'."`
@@ -55,6 +57,10 @@ func (o *Info) Run(ctx context.Context, a *cli.App) error {
 		return exit.Usagef("--licenses is of the whole site, and once: leave out nodes, partitions and --watch")
 	case o.Licenses:
 		return o.licenses(ctx, a)
+	case o.Reserved && (len(o.Node)+len(o.Nodes)+len(o.Clusters) > 0 || interval > 0):
+		return exit.Usagef("--reservations is of the whole site, and once: leave out nodes, partitions and --watch")
+	case o.Reserved:
+		return reserved.List(ctx, a, o.NoHeader)
 	case len(o.Node) > 0:
 		return o.showNodes(ctx, a)
 	}
