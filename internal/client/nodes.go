@@ -17,6 +17,11 @@ func (c *Client) Cluster(ctx context.Context) (*api.ClusterInfo, error) {
 	return get[api.ClusterInfo](ctx, c, api.PathCluster, nil)
 }
 
+// Plan is what nodes do and are to do, over time.
+func Plan(ctx context.Context, c *Client) (*api.Plan, error) {
+	return get[api.Plan](ctx, c, api.PathPlan, nil)
+}
+
 // Node is a node and what became of it lately.
 func (c *Client) Node(ctx context.Context, name string) (*api.NodeDetail, error) {
 	return get[api.NodeDetail](ctx, c, namePath(api.PathNode, name), nil)

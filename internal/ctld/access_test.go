@@ -166,6 +166,7 @@ var matrix = map[string]struct {
 	"DELETE /v1/controllers/{name}":    {"/v1/controllers/c2", "", "401 403 403 403 403 409 403 403 403"},
 	"POST /v1/controllers/{name}/lead": {"/v1/controllers/c2/lead", "", "401 403 403 403 403 409 403 403 403"},
 	"GET /v1/cluster":                  {"/v1/cluster", "", "401 200 200 200 200 200 403 403 403"},
+	"GET /v1/plan":                     {"/v1/plan", "", "401 200 200 200 200 200 403 403 403"},
 	"GET /v1/nodes/{name}":             {"/v1/nodes/none", "", "401 404 404 404 404 404 403 403 403"},
 	"GET /v1/history":                  {"/v1/history?attempts=true", "", "401 403 403 403 200 200 403 403 403"}, // and see TestHistory
 	"GET /v1/usage":                    {"/v1/usage?by=project,user", "", "401 200 200 200 200 200 403 403 403"}, // and see TestUsage

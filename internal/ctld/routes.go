@@ -53,6 +53,7 @@ func (s *Server) routes() []route.Route {
 		route.JSON("PATCH "+api.PathJob, access.ByUsers, actions.Resize).Is("resize-job", "Give a running job other CPU and memory"),
 		route.Stream("GET "+api.PathEvents, access.ByUsers, s.changes.Stream, eventsResponse).Is("watch-events", "What changes, as server-sent events"),
 		route.JSON("GET "+api.PathCluster, access.ByUsers, listed.All).Is("get-cluster", "Nodes and GPUs").Large(),
+		route.JSON("GET "+api.PathPlan, access.ByUsers, listed.Plan).Is("get-plan", "What nodes do and are to do: jobs that run, starts that are promised, reservations").Large(),
 		route.JSON("GET "+api.PathNode, access.ByUsers, listed.One).Is("get-node", "A node and what became of it lately"),
 		route.JSON("GET "+api.PathStatus, access.ByUsersAndNodes, about.status).Is("get-status", "Version, counts, and who you are"),
 		route.JSON("GET "+api.PathHistory, access.ByUsers, past.List).Is("list-history", "Jobs that have ended, with what they used").Large(),

@@ -73,6 +73,7 @@ func TestWebPage(t *testing.T) {
 
 	b.press("Cluster")
 	b.shows(s.nodeName(0))
+	b.plan(s)
 	b.press("Drain")
 	b.fill("dialog input", "new disk")
 	b.confirm("Drain")
@@ -147,6 +148,22 @@ func (b *browser) advice(s *site) {
 	b.confirm("Limit it")
 	b.shows("FINISHED")
 	s.must("gadm", "unreserve", "soon")
+}
+
+// plan looks at what the node does and is to do, in the bars and behind them.
+func (b *browser) plan(s *site) {
+	b.t.Helper()
+	id := strings.TrimSpace(s.must("gsubmit", "--image", image, "--name", "planned", "--time", "5h", "--", "sleep", "1000"))
+	s.must("gadm", "reserve", "disks", "--nodes", s.nodeName(0), "--from", "+7h", "--for", "1h", "--maintenance")
+	b.press("plan")
+	b.until("the bar of the job is there", "document.querySelector('.planbar.runs')?.textContent.includes('running: job "+id+" planned of root')")
+	b.until("the reservation is there", "document.querySelector('.planbar.ends')?.textContent.includes('maintenance: disks')")
+	b.accessible("the plan")
+	b.press(id)
+	b.shows("planned")
+	s.must("gcancel", id)
+	s.must("gadm", "unreserve", "disks")
+	b.press("Cluster")
 }
 
 // operate reserves a node and ends that, and looks at the rest of the page for operators.

@@ -56,6 +56,7 @@ func TestPage(t *testing.T) {
 		"sizes":                     list("0 B", "1023 B", "1 KiB", "1.5 KiB", "5 GiB", "123 TiB"),
 		"curves":                    list(list(1000.0, 1010.0, 1020.0, 1200.0), list(1.0, nil, nil, 3.0)),
 		"curve in words":            list("mean 2, most 3", "not known"),
+		"plan":                      list("0 of 2: 0 + 25", "1 of 2: 0 + 100", "0 of 2: 25 + 75"),
 		"spans":                     list("QUEUED 9999", "STARTING 2000", "RUNNING 48000"),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -55,6 +55,7 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("GET "+api.PathCluster, func(w http.ResponseWriter, _ *http.Request) {
 		Answer(w, api.ClusterInfo{Nodes: f.Nodes, Licenses: f.Licenses})
 	})
+	mux.HandleFunc("GET "+api.PathPlan, func(w http.ResponseWriter, _ *http.Request) { Answer(w, samplePlan(f.Nodes)) })
 	mux.HandleFunc("GET "+api.PathNode, func(w http.ResponseWriter, r *http.Request) {
 		for _, n := range f.Nodes {
 			if n.Name == r.PathValue("name") {

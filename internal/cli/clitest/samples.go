@@ -136,3 +136,19 @@ func samplePast(n api.Node) *api.NodeDetail {
 		{Time: Now.Add(-time.Hour), State: n.State, Text: "back after 2 minutes", Reason: n.Reason},
 	}}
 }
+
+// samplePlan has a job that runs on the first node, and others' that waits for it.
+func samplePlan(nodes []api.Node) api.Plan {
+	out := api.Plan{Now: Now, Total: len(nodes), Nodes: []api.PlanNode{}}
+	for i, n := range nodes {
+		p := api.PlanNode{Name: n.Name, State: n.State, GPUs: len(n.GPUs), Spans: []api.PlanSpan{}}
+		if i == 0 {
+			p.Spans = []api.PlanSpan{
+				{Kind: api.PlanRunning, Job: "12", User: "ann", Name: "hello\x1b[31m", Start: Now.Add(-time.Hour), End: Now.Add(time.Hour), GPUs: 1.5, CPUs: 4},
+				{Kind: api.PlanPromised, Start: Now.Add(time.Hour), GPUs: 2, CPUs: 8, Private: true},
+			}
+		}
+		out.Nodes = append(out.Nodes, p)
+	}
+	return out
+}

@@ -28,6 +28,7 @@ type Info struct {
 	Parts    bool     `name:"partitions" xor:"view" help:"One line per partition: what is free there, how long jobs run, and whose it takes."`
 	Licenses bool     `xor:"view" help:"One line per licence that the site counts: how many are free, and how many are waited for."`
 	Reserved bool     `short:"T" name:"reservations" xor:"view" help:"One line per reservation: when it is or comes next, when again, of which nodes and for whom."`
+	Plan     bool     `xor:"view" help:"What nodes do and are to do: until when jobs run at the latest, which starts are promised, and what is reserved."`
 	Users    bool     `xor:"view" help:"Who holds what now, and how much of theirs waits."`
 	Reasons  bool     `short:"R" xor:"view" help:"Only nodes that something is wrong with, and what."`
 	Format   string   `short:"o" xor:"view" placeholder:"FORMAT" help:"Columns by name, as name,state,gpus,driver,features; or sinfo's format, as '%N %T %E'."`
@@ -61,6 +62,10 @@ func (o *Info) Run(ctx context.Context, a *cli.App) error {
 		return exit.Usagef("--reservations is of the whole site, and once: leave out nodes, partitions and --watch")
 	case o.Reserved:
 		return reserved.List(ctx, a, o.NoHeader)
+	case o.Plan && (len(o.Node) > 0 || interval > 0):
+		return exit.Usagef("--plan is of all nodes or those of -n and -p, and once: leave out the names and --watch, as in ginfo --plan -n NODES")
+	case o.Plan:
+		return o.plan(ctx, a)
 	case len(o.Node) > 0:
 		return o.showNodes(ctx, a)
 	}

@@ -882,6 +882,31 @@ export type Peer = {
   tunnel?: number
 }
 
+export type Plan = {
+  nodes: Array<PlanNode> | null
+  now: string
+  total: number
+}
+
+export type PlanNode = {
+  gpus: number
+  name: string
+  spans: Array<PlanSpan> | null
+  state: string
+}
+
+export type PlanSpan = {
+  cpus?: number
+  end?: string
+  gpus?: number
+  job?: string
+  kind: "running" | "promised" | "reserved" | "maintenance"
+  name?: string
+  private?: boolean
+  start: string
+  user?: string
+}
+
 export type Policy = {
   changes?: Array<string> | null
   text: string

@@ -1,5 +1,6 @@
 // What tests of the page's own functions found, for web_test.go to compare.
 import { pieces, plain } from './ansi'
+import { stacked } from './chart'
 import { Output } from './output'
 import { Pages } from './pages'
 import { asked, filterOf, lineAt } from './filter'
@@ -50,6 +51,15 @@ export const found: Record<string, unknown> = {
   'sizes': [0, 1023, 1024, 1536, 5 * 1024 ** 3, 123 * 1024 ** 4].map(bytes),
   'curves': broken(1000, 10, [0, 10, 200], [[1, null, 3]]),
   'curve in words': [summary([1, null, 3], String), summary([null], String)],
+  'plan': stacked(
+    [
+      { kind: 'running', start: '2026-01-01T00:00:00Z', end: '2026-01-01T02:00:00Z' },
+      { kind: 'running', start: '2026-01-01T00:30:00Z' },
+      { kind: 'promised', start: '2026-01-01T02:00:00Z', end: '2026-01-01T09:00:00Z' },
+      { kind: 'reserved', start: '2026-01-02T02:00:00Z', end: '2026-01-02T09:00:00Z' },
+    ],
+    Date.parse('2026-01-01T01:00:00Z'), 4 * 3600_000,
+  ).map((b) => `${b.row} of ${b.rows}: ${b.left} + ${b.width}`),
   'spans': spansOf(
     [
       { time: '2026-01-01T00:00:00.001Z', state: 'QUEUED', message: '' },

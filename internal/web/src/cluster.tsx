@@ -4,6 +4,7 @@ import { useLate } from './ask'
 import { Dialog, Trouble } from './dialog'
 import { change } from './http'
 import { usePages } from './pages'
+import { Plan } from './plan'
 import { Link, setQuery, usePlace } from './route'
 import { operator } from './session'
 import { useEvents } from './stream'
@@ -16,13 +17,18 @@ const lineHeight = 44
 const name = (n: api.Node) => n.name
 const lines = (a: api.ClusterInfo) => ({ lines: a.nodes ?? [], total: a.total ?? 0 })
 
-// Cluster is the nodes and their GPUs: what is wrong first.
+const views = ['nodes', 'plan']
+
+// Cluster is the nodes and their GPUs: what is wrong first. Another view of them is
+// what they are to do.
 export function Cluster() {
   const q = usePlace().query
+  const view = views.includes(q.get('view') ?? '') ? q.get('view')! : 'nodes'
   const model = q.get('model') ?? ''
   const text = q.get('text') ?? ''
   const query = new URLSearchParams({ worst: 'true', model, text: text.slice(0, 200) }).toString()
-  const nodes = usePages<api.Node, api.ClusterInfo>('/v1/cluster?' + useLate(query), name, lines, 10_000) // what is used changes without an event
+  const asking = useLate(query)
+  const nodes = usePages<api.Node, api.ClusterInfo>('/v1/cluster?' + asking, name, lines, 10_000) // what is used changes without an event
   useEvents('nodes=true&job=', { node: nodes.reload, reset: nodes.reload })
   const all = nodes.last
   const [asked, ask] = useState<api.Node>() // to drain, or to resume
@@ -50,6 +56,27 @@ export function Cluster() {
         </p>
       </div>
       <When models={all?.models ?? []} />
+      <div class="tabs" role="tablist" aria-label="Views of the cluster">
+        {views.map((v) => (
+          <button key={v} type="button" role="tab" aria-selected={v === view} onClick={() => setQuery({ view: v === 'nodes' ? '' : v })}>
+            {v}
+          </button>
+        ))}
+      </div>
+      <section role="tabpanel" aria-label={view}>
+        {view === 'plan' ? <Plan query={asking} /> : <Nodes nodes={nodes} drain={ask} />}
+      </section>
+      {asked && <Drain node={asked} leave={() => ask(undefined)} changed={nodes.reload} />}
+    </>
+  )
+}
+
+type Read = ReturnType<typeof usePages<api.Node, api.ClusterInfo>>
+
+function Nodes(props: { nodes: Read; drain: (n: api.Node) => void }) {
+  const { nodes } = props
+  return (
+    <>
       <Trouble of={nodes.failed} />
       {!nodes.loading && nodes.pages.total === 0 ? (
         <p class="empty">No nodes here.</p>
@@ -71,10 +98,9 @@ export function Cluster() {
               {operator() && <th>What to do</th>}
             </tr>
           }
-          line={(i) => <Line key={i} node={nodes.pages.at(i)} index={i} drain={ask} />}
+          line={(i) => <Line key={i} node={nodes.pages.at(i)} index={i} drain={props.drain} />}
         />
       )}
-      {asked && <Drain node={asked} leave={() => ask(undefined)} changed={nodes.reload} />}
     </>
   )
 }
@@ -143,7 +169,7 @@ function GPU(props: { gpu: api.GPU }) {
     <li class={'gpu ' + look} title={words}>
       <span class="unseen">{words}</span>
       <span class="fill" aria-hidden="true" style={{ height: (g.utilization ?? 0) + '%' }} />
-      <span aria-hidden="true">{g.job ? <Link to={'/jobs/' + g.job}>{g.index}</Link> : g.index}</span>
+      {g.job ? <Link to={'/jobs/' + g.job}>{g.index}</Link> : <span aria-hidden="true">{g.index}</span>}
     </li>
   )
 }
