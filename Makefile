@@ -40,7 +40,7 @@ UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) -p 3 $(LONG) $$(go list ./... | grep -vE
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) -parallel 8 ./internal/e2e
 
 .NOTPARALLEL:
-.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill chaos lint man completion demo clients bench bench-node bench-slurm test-gpu gpu-bundle clean
+.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill chaos planted lint man completion demo clients bench bench-node bench-slurm test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -100,6 +100,9 @@ HOURS := 1
 FROM := 1
 chaos: ## simulate a site with faults (SEEDS=100 HOURS=1 FROM=1)
 	go test -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM)
+
+planted: ## put bugs into the simulated site, and look whether each is found
+	go test -count=1 -v -timeout 2h -run '^TestPlantedBugs$$' ./internal/chaos -chaos.planted
 
 lint: deps ## check format and go vet
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \

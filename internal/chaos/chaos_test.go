@@ -11,6 +11,7 @@ var (
 	seeds = flag.Int("chaos.seeds", 6, "histories of TestChaos")
 	from  = flag.Uint64("chaos.from", 1, "the first seed")
 	hours = flag.Float64("chaos.hours", 1, "simulated hours of each")
+	bugs  = flag.Bool("chaos.planted", false, "put in bugs, one at a time, and look whether each is found: minutes of a processor")
 )
 
 // usual is the history of a seed.

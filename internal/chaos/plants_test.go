@@ -15,7 +15,8 @@ import (
 
 // plant is a bug that is put in at the edges of what runs, so that it is seen whether it is found.
 type plant struct {
-	name string
+	name   string
+	missed bool // so far nothing finds it
 
 	// Of the controller.
 	unsynced     bool // its disk does not sync

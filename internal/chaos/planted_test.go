@@ -1,0 +1,151 @@
+package chaos
+
+import (
+	"testing"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/jobstore"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/node"
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
+
+// plantSeeds bounds the seeds in which a planted bug is to be found.
+const plantSeeds = 20
+
+// TestPlantedBugs: the net catches fish. Each bug is found, and it is said how many seeds that took.
+func TestPlantedBugs(t *testing.T) {
+	if !*bugs {
+		t.Skip("SKIPPED, it takes minutes: make planted")
+	}
+	for _, p := range planted() {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := uint64(1); seed <= plantSeeds; seed++ {
+				h := usual(seed, 40*time.Minute)
+				h.plant = &p
+				if out := live(t, h); out.violation != "" {
+					t.Logf("found by seed %d: %s", seed, out.violation)
+					return
+				}
+			}
+			if p.missed {
+				t.Logf("not found by %d seeds, as before", plantSeeds)
+				return
+			}
+			t.Errorf("not found by %d seeds", plantSeeds)
+		})
+	}
+}
+
+// answered has a bug change what a node is answered.
+func answered(f func(*api.SyncResponse, time.Duration)) func(*api.SyncRequest, *api.SyncResponse, time.Duration) {
+	return func(_ *api.SyncRequest, resp *api.SyncResponse, took time.Duration) { f(resp, took) }
+}
+
+// loaded has a bug change jobs as they are read at a start; nil: the record is left out.
+func loaded(change func(*state.Job) *state.Job) func(*control.Controller) func(state.Record) error {
+	return func(c *control.Controller) func(state.Record) error {
+		return func(r state.Record) error {
+			if r.Kind == state.KindJob {
+				j, err := state.DecodeJob(r.Value)
+				if err != nil {
+					return err
+				}
+				if j = change(j); j == nil {
+					return nil
+				}
+				r.Value = state.Encode(j)
+			}
+			return c.Load(r)
+		}
+	}
+}
+
+// byWall has the controller count by the clock that people set.
+func byWall(read loop.Readings) loop.Readings {
+	return func() (time.Time, time.Duration) {
+		wall, _ := read()
+		return wall, time.Duration(wall.UnixNano())
+	}
+}
+
+// forgetful leaves out the last job that has ended, and so gives its number again.
+func forgetful(c *control.Controller) func(state.Record) error {
+	var last *state.Record
+	return func(r state.Record) error {
+		if r.Kind != state.KindJob {
+			return c.Load(r)
+		}
+		if last != nil {
+			if err := c.Load(*last); err != nil {
+				return err
+			}
+			last = nil
+		}
+		j, err := state.DecodeJob(r.Value)
+		if err == nil && j.State.Final() {
+			r.Value = append([]byte{}, r.Value...)
+			last = &r
+			return nil
+		}
+		return c.Load(r)
+	}
+}
+
+// viewOf shows jobs as they were when somebody looked first in this minute.
+func viewOf() func(*process) *jobstore.Reader {
+	var at int64
+	var of *process
+	var view *state.View
+	return func(p *process) *jobstore.Reader {
+		if minute := int64(p.w.now() / (20 * time.Second)); view == nil || of != p || minute != at {
+			at, of, view = minute, p, p.loop.View()
+		}
+		return &jobstore.Reader{View: func() *state.View { return view }, Store: p.store}
+	}
+}
+
+// planted are the bugs that are to be found.
+func planted() []plant {
+	return []plant{
+		{name: "the disk does not sync before the answer", unsynced: true},
+		{name: "a submission is answered before it is stored", answersEarly: true},
+		{name: "a cancellation is answered and not done", dropsCancels: true},
+		{name: "a client asks again by a new key", newKeys: true, missed: true},
+		{name: "reads are of an old view", oldViews: viewOf()},
+		{name: "the number of a job is given again after a restart", load: forgetful},
+		{name: "a restart forgets cancellations", load: loaded(func(j *state.Job) *state.Job { j.Ending = nil; return j })},
+		{name: "a restart queues what runs", load: loaded(func(j *state.Job) *state.Job {
+			if j.State.Active() {
+				j.State, j.Attempt, j.Ending = "QUEUED", nil, nil
+			}
+			return j
+		})},
+		{name: "a restart takes all nodes for silent", impatient: 115 * sched.Second},
+		{name: "the controller counts by the wall clock", readings: byWall},
+		{name: "the lease is longer than the patience", answer: answered(func(r *api.SyncResponse, _ time.Duration) { r.LeaseMS *= 4 })},
+		{name: "the patience is shorter than the lease", site: func(c *site.Config) { c.Nodes.Timeout = 60 }, answer: answered(func(r *api.SyncResponse, _ time.Duration) { r.LeaseMS = 96_000 })},
+		{name: "a node's lease is by its wall clock", wallLease: true},
+		{name: "a node keeps no lease", noLease: true, noShims: true},
+		{name: "a replaced machine has the id of the old one", keepsInstance: true, missed: true},
+		{name: "a daemon forgets what runs", forgetsRunning: true},
+		{name: "a node ends nothing that it is told to", ignoresStops: true},
+		{name: "an end is told before the container is gone", status: func(_ *machine, r *rank, s *node.RankStatus) {
+			if r.stop != nil && r.exit == nil && r.begun {
+				s.Phase, s.Exit = node.PhaseEnded, &node.Exit{Code: 143, Signal: 15, Reason: r.stop.reason}
+			}
+		}},
+		{name: "every end is told as a success", status: func(_ *machine, _ *rank, s *node.RankStatus) {
+			if s.Exit != nil && s.Exit.StartedMS > 0 {
+				e := *s.Exit
+				e.Code, e.Reason = 0, ""
+				s.Exit = &e
+			}
+		}},
+	}
+}
