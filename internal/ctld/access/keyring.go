@@ -172,6 +172,7 @@ func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 	switch {
 	case errors.Is(err, jwt.ErrExpired) || err == nil && (c.Expiry == nil || !now.Before(t.Expires)):
 		return t, api.Errorf(api.CodeUnauthorized, "the token %s has expired", t.ID).WithHint(hintToken)
+	case errors.Is(err, jwt.ErrIssuedInTheFuture): // and everything else holds: this machine's clock was set back, or another controller's is ahead
 	case err != nil:
 		return t, api.Errorf(api.CodeUnauthorized, "the token is meant for something else: %v", err).WithHint(hintToken)
 	}

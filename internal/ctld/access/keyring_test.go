@@ -46,6 +46,9 @@ func TestTokenEnds(t *testing.T) {
 	if _, e := k.verify(secret, ann.Expires); e == nil {
 		t.Error("it holds at its end")
 	}
+	if _, e := k.verify(secret, ann.Created.Add(-26*time.Hour)); e != nil {
+		t.Errorf("after the clock was set back: %v", e)
+	}
 }
 
 // TestExpiring: what is counted are tokens that somebody relies on, shortly before
