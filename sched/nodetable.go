@@ -27,6 +27,11 @@ func (ex *explainer) nodes(e *entry) []NodeReason {
 			if at := ex.calendar.earliestOn(n, kind, ex.now); at < Never {
 				v.At = at
 			}
+			for _, b := range ex.calendar.timeline(n).booked {
+				if b.job == e.id { // its own place is not in its way
+					v.At = b.start
+				}
+			}
 		}
 		out = append(out, v)
 	}

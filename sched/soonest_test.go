@@ -108,3 +108,21 @@ func gpusOf(set nodes.GPUSet) (list []int) {
 	}
 	return list
 }
+
+// TestOwnPlaceIsNotInTheWay: where a job is planned, the explanation says the time of
+// its plan, and not when the node has room beside that.
+func TestOwnPlaceIsNotInTheWay(t *testing.T) {
+	l := load{jobs: 1, nodes: 1, shapes: 1, users: 1}
+	s := l.state(t, true)
+	in := Input{Now: now0, State: s}
+	j := l.job(0)
+	j.ID, j.Shape = 7, &Shape{MilliGPU: 8000, MilliCPU: 1000, MemMiB: 1024}
+	if err := s.Enqueue(j); err != nil {
+		t.Fatal(err)
+	}
+	at := Decide(in).Reservations[0].At
+	x := Explain(in, j.ID)
+	if len(x.Nodes) != 1 || x.Nodes[0].At != at {
+		t.Errorf("planned for %d, and the node has room at %+v", at, x.Nodes)
+	}
+}
