@@ -36,7 +36,7 @@ LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./i
 UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) -p 3 $(LONG) $$(go list ./... | grep -vE '/internal/(e2e|sim|chaos)$$') && \
 	go test -tags seccomp -timeout 20m ./internal/sim ./internal/chaos ./internal/store ./internal/job/importer
 
-# The end-to-end tests come last and alone: they start whole clusters.
+# The end-to-end tests come after the others: they start whole clusters.
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) -parallel 8 ./internal/e2e
 
 .NOTPARALLEL:
@@ -72,12 +72,12 @@ arm64: deps ## build for arm64 and test that emulated (SHORT=--short: without un
 	@scripts/cross arm64 $(COMPILE) BIN=build/arm64/bin EMBED=build/arm64/embed
 	@scripts/cross arm64 scripts/emulated $(SHORT)
 
-test: packages lint beside e2e ## build, check and run all tests (as root)
+test: packages lint beside ## build, check and run all tests (as root)
 	@$(MAKE) --no-print-directory arm64 SHORT=--short
 
-# The fuzzers have what the unit tests leave of the processors.
+# The fuzzers have what the tests leave of the processors.
 beside: deps
-	@nice -n 19 scripts/fuzz & fuzz=$$!; ok=0; { $(UNIT); } || ok=$$?; wait $$fuzz && exit $$ok
+	@nice -n 19 scripts/fuzz & fuzz=$$!; ok=0; { $(UNIT) && $(E2E); } || ok=$$?; wait $$fuzz && exit $$ok
 
 unit: deps ## run the unit tests
 	$(UNIT)
