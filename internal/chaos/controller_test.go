@@ -135,7 +135,7 @@ func (c *machineOfController) open() (p *process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.ctl, err = control.New(rules, w.plant.epochOf(p.store.Epoch())); err != nil {
+	if p.ctl, err = control.New(rules, p.store.Epoch()); err != nil {
 		return nil, err
 	}
 	take := p.ctl.Load

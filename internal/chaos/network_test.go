@@ -162,7 +162,7 @@ func (m *machine) NodeSync(ctx context.Context, name string, req *api.SyncReques
 		return nil, err
 	}
 	var out api.SyncResponse
-	if err := json.Unmarshal(w.net.again(name, text, req.Nonce), &out); err != nil {
+	if err := json.Unmarshal(w.net.again(name, text), &out); err != nil {
 		return nil, err
 	}
 	if w.plant.answer != nil {
@@ -180,7 +180,7 @@ func (m *machine) RenewNode(context.Context, string, []byte) ([]byte, error) {
 }
 
 // again is an old answer in place of the one that came, where something repeats them: sometimes.
-func (n *network) again(who string, text []byte, nonce uint64) []byte {
+func (n *network) again(who string, text []byte) []byte {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -188,14 +188,6 @@ func (n *network) again(who string, text []byte, nonce uint64) []byte {
 	case n.first[who] == nil:
 		n.first[who] = text
 	case n.w.draw("old", who).IntN(2) == 0:
-		if n.w.plant.noNonce {
-			var old api.SyncResponse
-			if json.Unmarshal(n.first[who], &old) == nil {
-				old.Nonce = nonce
-				text, _ = json.Marshal(old)
-				return text
-			}
-		}
 		return n.first[who]
 	}
 	return text

@@ -133,6 +133,12 @@ func (m *machine) killDaemon(later time.Duration) {
 	m.off++
 	m.mu.Unlock()
 	m.endDaemon()
+	m.comeBack(later)
+}
+
+// comeBack starts the daemon later, and the machine before it where that is off: if
+// nothing else keeps it off by then.
+func (m *machine) comeBack(later time.Duration) {
 	_ = m.w.sleep(later)
 	m.mu.Lock()
 	m.off--
@@ -174,16 +180,7 @@ func (m *machine) crash(later time.Duration, replaced bool) {
 		}
 		m.mu.Unlock()
 	}
-	_ = m.w.sleep(later)
-	m.mu.Lock()
-	m.off--
-	on := m.machine.Err() == nil
-	m.mu.Unlock()
-	if on {
-		m.start()
-	} else {
-		m.boot()
-	}
+	m.comeBack(later)
 }
 
 func (m *machine) end() {

@@ -24,26 +24,17 @@ type plant struct {
 	readings     func(loop.Readings) loop.Readings
 	load         func(*control.Controller) func(state.Record) error
 	impatient    sched.Time // for so long all nodes have been silent at a start
-	epoch        uint64     // of each start; 0: as counted
 	oldViews     func(*process) *jobstore.Reader
 	dropsCancels bool
 	answersEarly bool
 
 	// Of the wire.
-	report  func(*api.SyncRequest)
-	answer  func(req *api.SyncRequest, resp *api.SyncResponse, took time.Duration)
-	noNonce bool
+	report func(*api.SyncRequest)
+	answer func(req *api.SyncRequest, resp *api.SyncResponse, took time.Duration)
 
 	// Of nodes and clients.
-	status                                                   func(*machine, *rank, *node.RankStatus)
-	wallLease, noLease, noShims, keepsInstance               bool
-	forgetsBegun, forgetsRunning, forgetsEnded, ignoresStops bool
-	newKeys                                                  bool
-}
-
-func (p *plant) epochOf(counted uint64) uint64 {
-	if p.epoch > 0 {
-		return p.epoch
-	}
-	return counted
+	status                                     func(*machine, *rank, *node.RankStatus)
+	wallLease, noLease, noShims, keepsInstance bool
+	forgetsRunning, ignoresStops               bool
+	newKeys                                    bool
 }

@@ -87,7 +87,7 @@ func (m *machine) recover() {
 		_, runs := m.runs[id]
 		switch {
 		case r.exit != nil || r.begun && runs && !m.w.plant.forgetsRunning:
-		case !r.begun || m.w.plant.forgetsBegun && !runs || m.w.plant.forgetsRunning && runs:
+		case !r.begun || m.w.plant.forgetsRunning && runs:
 			delete(m.ranks, id)
 		default:
 			m.ends(r, node.Exit{Code: 137, Reason: job.NodeFail, Message: "the machine was restarted"})
@@ -170,9 +170,6 @@ func (d *daemon) release(r *rank) {
 	case r.released:
 	case r.exit != nil:
 		r.released = true
-		if m.w.plant.forgetsEnded {
-			delete(m.ranks, r.id)
-		}
 	case !r.begun:
 		delete(m.ranks, r.id)
 	default:

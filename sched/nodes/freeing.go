@@ -12,9 +12,8 @@ import (
 // never sooner. So who looks for the soonest start asks the nodes in this order,
 // and not those after the time that was found.
 type Freeing struct {
-	index *Index
-	now   spec.Time
-	end   func(*Run) spec.Time // when it is reckoned to end
+	now spec.Time
+	end func(*Run) spec.Time // when it is reckoned to end
 
 	ends   []freed         // of all nodes, each node's by time, from now on
 	first  []int32         // where those of a node begin, by its place
@@ -36,7 +35,7 @@ type bound struct {
 
 // NewFreeing makes one. No job's end may come sooner later on, but by Sooner.
 func NewFreeing(index *Index, now spec.Time, end func(*Run) spec.Time) *Freeing {
-	f := &Freeing{index: index, now: now, end: end, byGPUs: map[int][]bound{}, loose: make([]bool, len(index.Sorted))}
+	f := &Freeing{now: now, end: end, byGPUs: map[int][]bound{}, loose: make([]bool, len(index.Sorted))}
 	for _, kind := range index.Order {
 		for _, n := range kind.Nodes {
 			if n.Open() {

@@ -22,7 +22,7 @@ type clusterInput struct {
 	Model  string `query:"model" doc:"only nodes with GPUs of this model"`
 	Worst  bool   `query:"worst" doc:"those that somebody has to look at first, and by cluster; else by name"`
 	Offset int    `query:"offset" minimum:"0" doc:"nodes to leave out at the beginning"`
-	Limit  int    `query:"limit" minimum:"0" doc:"at most so many; then without the partitions"`
+	Limit  int    `query:"limit" minimum:"0" doc:"at most so many nodes; of the cluster then without the partitions"`
 	MaxAge int    `query:"maxAge" minimum:"0" maximum:"60" doc:"seconds that the answer may be old, which spares the controller work"`
 }
 

@@ -14,21 +14,11 @@ import (
 	"gbatch/sched"
 )
 
-// planInput selects nodes as clusterInput does.
-type planInput struct {
-	Text   string `query:"text" maxLength:"200" doc:"words that all are in a node's name, state, reason, features, partitions and GPU models"`
-	Model  string `query:"model" doc:"only nodes with GPUs of this model"`
-	Worst  bool   `query:"worst" doc:"those that somebody has to look at first, and by cluster; else by name"`
-	Offset int    `query:"offset" minimum:"0" doc:"nodes to leave out at the beginning"`
-	Limit  int    `query:"limit" minimum:"0" doc:"at most so many nodes"`
-	MaxAge int    `query:"maxAge" minimum:"0" maximum:"60" doc:"seconds that the answer may be old, which spares the controller work"`
-}
-
 // Plan is what nodes do and are to do: what runs there until its limit, what the
 // scheduler has promised, and the reservations.
-func (s *List) Plan(ctx context.Context, in *planInput) (*api.Plan, error) {
+func (s *List) Plan(ctx context.Context, in *clusterInput) (*api.Plan, error) {
 	p := s.picture(time.Duration(in.MaxAge) * time.Second)
-	found := p.find((*clusterInput)(in))
+	found := p.find(in)
 	now := s.Now()
 	out := api.Plan{Now: now.UTC(), Total: len(found), Nodes: []api.PlanNode{}}
 	found = found[min(in.Offset, len(found)):]

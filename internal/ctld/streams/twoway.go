@@ -8,7 +8,7 @@ import (
 	"gbatch/internal/api"
 )
 
-// maxStreams bounds the logs and two-way streams that are open at once.
+// maxStreams bounds the logs, two-way streams and streams of events that are open at once.
 const maxStreams = 4096
 
 // Begin counts a stream of a user in, and end out. Who has as many as are free, or
