@@ -37,6 +37,11 @@ func Tree(root int, pids []int, sig syscall.Signal) error {
 	if sig == unix.SIGKILL || sig == unix.SIGSTOP || sig == unix.SIGCONT {
 		return All(pids, sig)
 	}
+	return All(aims(root, pids, sig), sig)
+}
+
+// aims is who of the processes pids, which descend from root, gets sig.
+func aims(root int, pids []int, sig syscall.Signal) []int {
 	t := tree{sig: sig, below: map[int][]int{}, group: map[int]int{}}
 	for _, pid := range pids {
 		parent, err := statField(pid, statParent)
@@ -59,7 +64,7 @@ func Tree(root int, pids []int, sig syscall.Signal) error {
 	default:
 		t.spareReaders()
 	}
-	return All(t.targets, sig)
+	return t.targets
 }
 
 // tree is a container's processes, and which of them are to get a signal.
@@ -128,9 +133,10 @@ func All(pids []int, sig syscall.Signal) error {
 }
 
 // Takes says whether a process has a handler for sig, or holds it back to fetch
-// it by itself, as inits do.
+// it by itself, as inits do. Shells never fetch one: they hold all signals back
+// while they start a program, and would die of this one after that.
 func Takes(pid int, sig syscall.Signal) bool {
-	return hasSignal(pid, "SigCgt:", sig) || hasSignal(pid, "SigBlk:", sig)
+	return hasSignal(pid, "SigCgt:", sig) || hasSignal(pid, "SigBlk:", sig) && !isShell(pid)
 }
 
 // inBackground says whether a shell started the process with &: such a process
