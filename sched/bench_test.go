@@ -195,6 +195,39 @@ func BenchmarkEmptyCluster(b *testing.B) {
 	b.ReportMetric(float64(len(p.Starts)), "starts")
 }
 
+// BenchmarkOneGo places 64,000 jobs of one core on 1,000 empty nodes of 64 cores in
+// one round.
+func BenchmarkOneGo(b *testing.B) {
+	const nodes, perNode = 1_000, 64
+	p := DefaultPolicy()
+	p.MaxStarts, p.MaxEvaluated = nodes*perNode, nodes*perNode
+	s, err := New(p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range nodes {
+		if err := s.SetNode(Node{Name: fmt.Sprintf("n%04d", i), Cluster: 1, MilliCPU: perNode * 1000, MemMiB: 512 << 10}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	l := load{jobs: nodes * perNode, shapes: 1, users: 200}
+	for i := range l.jobs {
+		j := l.job(i)
+		j.Shape = &Shape{MilliCPU: 1000, MemMiB: 4096}
+		if err := s.Enqueue(j); err != nil {
+			b.Fatal(err)
+		}
+	}
+	in := Input{Now: now0, State: s, Shares: l.shares(b)}
+	before := cpuTime()
+	for b.Loop() {
+		if n := len(Decide(in).Starts); n != l.jobs {
+			b.Fatalf("%d of %d jobs are placed", n, l.jobs)
+		}
+	}
+	b.ReportMetric(float64(cpuTime()-before)/float64(b.N)/1e6, "cpu-ms/op")
+}
+
 // BenchmarkQueuedBytes is the heap that a waiting job costs.
 func BenchmarkQueuedBytes(b *testing.B) {
 	for _, l := range []load{{100_000, 1, 8, 10}, {100_000, 1, 1_000, 200}, {1_000_000, 1, 8, 10}} {

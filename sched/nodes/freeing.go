@@ -35,7 +35,15 @@ type bound struct {
 
 // NewFreeing makes one. No job's end may come sooner later on, but by Sooner.
 func NewFreeing(index *Index, now spec.Time, end func(*Run) spec.Time) *Freeing {
-	f := &Freeing{now: now, end: end, byGPUs: map[int][]bound{}, loose: make([]bool, len(index.Sorted))}
+	ends, count := 0, 0
+	for _, n := range index.Sorted {
+		if n.Open() {
+			ends += 1 + len(n.Ranks)
+			count++
+		}
+	}
+	f := &Freeing{now: now, end: end, byGPUs: map[int][]bound{}, loose: make([]bool, len(index.Sorted)),
+		ends: make([]freed, 0, ends), nodes: make([]*Node, 0, count), first: make([]int32, 0, count+1)}
 	for _, kind := range index.Order {
 		for _, n := range kind.Nodes {
 			if n.Open() {

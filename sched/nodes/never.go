@@ -82,8 +82,12 @@ func larger(a, b *spec.Node) bool {
 func firstName(nodeKind *Kind) string {
 	name := ""
 	for _, n := range nodeKind.Nodes {
-		if !n.Gone && (name == "" || n.Name < name) {
-			name = n.Name
+		if n.Gone || name != "" && n.Name >= name {
+			continue
+		}
+		name = n.Name
+		if !nodeKind.stale {
+			break // they are in the order of their names
 		}
 	}
 	return name
