@@ -136,6 +136,42 @@ func TestSplice(t *testing.T) {
 	}
 }
 
+// TestAskedWithoutSocket: a page, which is not told why its WebSocket was refused,
+// hears it by asking without one, and enters nothing by that.
+func TestAskedWithoutSocket(t *testing.T) {
+	s, n := runningSite(t)
+	c := s.session(s.token(api.TokenRequest{Use: api.TokenLogin}).Secret)
+	ask := func(path string) int {
+		status, _ := s.browser("GET", path, of(c, "same-origin"))
+		return status
+	}
+	if got := ask("/v1/jobs/1/exec?rank=5"); got != http.StatusNotFound {
+		t.Errorf("a rank that is not there: %d", got)
+	}
+	got := make(chan int, 1)
+	go func() { got <- ask("/v1/jobs/1/exec?rank=0") }() // ends with the answer
+	node, err := s.DialStream(t.Context(), n.asked().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Close()
+	if status := <-got; status != http.StatusBadRequest {
+		t.Errorf("a rank that can be entered: %d", status)
+	}
+	if _, err := node.Receive(t.Context()); err == nil {
+		t.Error("the node does not hear that nobody enters")
+	}
+	list, err := s.Audit(t.Context(), client.AuditFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list.Entries {
+		if strings.Contains(e.Change, "entered") {
+			t.Errorf("it is written down that somebody entered: %+v", e)
+		}
+	}
+}
+
 // TestInputCredit: a node that takes no input is sent what fits its queue, and
 // more when it gives room.
 func TestInputCredit(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/coder/websocket"
 
@@ -48,6 +49,9 @@ func (s *OfJobs) jobStream(w http.ResponseWriter, r *http.Request, kind string) 
 	defer s.Streams.drop(req.ID)
 	if err := s.Streams.await(st, asked{node: node, req: req, wait: streamWait, wake: func() { s.Loop.Nodes.Notify(node) }}); err != nil {
 		return err
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return api.Errorf(api.CodeBadRequest, "rank %d of job %d can be entered now, by a WebSocket; this request asked for none", req.Rank.Rank, req.Rank.Job)
 	}
 	if err := s.Loop.Commit(r.Context(), fmt.Sprintf("job %d", req.Rank.Job), fmt.Sprintf("entered by %s, rank %d", kind, req.Rank.Rank)); err != nil {
 		return err

@@ -1,6 +1,8 @@
 // What tests of the page's own functions found, for web_test.go to compare.
 import { pieces, plain } from './ansi'
+import { Backlog, mostWaiting } from './backlog'
 import { stacked } from './chart'
+import { message } from './exec'
 import { Output } from './output'
 import { Pages } from './pages'
 import { asked, filterOf, lineAt } from './filter'
@@ -26,6 +28,16 @@ function output(...parts: string[]): string[] {
   return out.lines.map((l) => `${l.number} ${l.text}`)
 }
 
+// drawn is what a terminal draws of output that comes while it draws the first of it.
+function drawn(...sizes: number[]): string[] {
+  const out: string[] = []
+  const waits: (() => void)[] = []
+  const log = new Backlog((p, done) => (out.push(typeof p === 'string' ? p.trim() : String(p.length)), waits.push(done)))
+  for (const n of sizes) log.add(new Uint8Array(n))
+  while (waits.length > 0) waits.shift()!()
+  return out
+}
+
 export const found: Record<string, unknown> = {
   'colours': marked('\x1b[1;32mok\x1b[0m done \x1b[38;5;1mred\x1b[39m'),
   'palette that is not ours': marked('\x1b[38;2;1;2;3mtext\x1b[48;5;99m more'),
@@ -49,6 +61,9 @@ export const found: Record<string, unknown> = {
   }),
   'durations': [0, 59, 61, 3600, 90061, 86400 * 400].map(duration),
   'sizes': [0, 1023, 1024, 1536, 5 * 1024 ** 3, 123 * 1024 ** 4].map(bytes),
+  'drawn': drawn(1, 2, 3),
+  'drawn too slowly': drawn(1, mostWaiting, 10, 20),
+  'a message': [...message(4, new Uint8Array([1, 2]))],
   'curves': broken(1000, 10, [0, 10, 200], [[1, null, 3]]),
   'curve in words': [summary([1, null, 3], String), summary([null], String)],
   'plan': stacked(

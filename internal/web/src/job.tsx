@@ -6,6 +6,7 @@ import { Facts } from './facts'
 import { read } from './http'
 import { Log } from './log'
 import { Link, setQuery, usePlace } from './route'
+import { InJob } from './shell'
 import { State, over, waits } from './states'
 import { useEvents } from './stream'
 import { Use } from './use'
@@ -13,7 +14,7 @@ import { Time, duration, since, useSeconds } from './words'
 import { Waterfall } from './waterfall'
 import { Why } from './why'
 
-const tabs = ['output', 'use', 'timeline', 'document']
+const tabs = ['output', 'use', 'timeline', 'document', 'shell']
 
 // Job is everything about one job, live.
 export function Job(props: { id: string }) {
@@ -51,6 +52,7 @@ export function Job(props: { id: string }) {
         {tab === 'output' && <Log key={job.uuid} job={job} />}
         {tab === 'use' && <Use key={job.uuid} job={job} />}
         {tab === 'timeline' && <Timeline job={job} />}
+        {tab === 'shell' && <InJob key={job.uuid} job={job} />}
         {tab === 'document' && <pre class="document">{JSON.stringify(job.spec, null, 2)}</pre>}
       </section>
     </>

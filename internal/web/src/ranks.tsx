@@ -10,14 +10,15 @@ export function useRank(job: api.JobDetail) {
   return { rank, tried, tries, query: `rank=${rank}` + (tried ? `&attempt=${tried}` : '') }
 }
 
-// Ranks lets people choose a rank and a try, where there are several.
-export function Ranks(props: { job: api.JobDetail }) {
+// Ranks lets people choose a rank and a try, where there are several; now: of the
+// try that runs.
+export function Ranks(props: { job: api.JobDetail; now?: boolean }) {
   const { rank, tried, tries } = useRank(props.job)
   const ranks = props.job.numNodes ?? 1
   return (
     <>
       {ranks > 1 && <Choice name="Rank" value={rank} of={ranks} first={0} choose={(n) => setQuery({ rank: n ? String(n) : '' })} />}
-      {tries > 1 && <Choice name="Try" value={tried || tries} of={tries} first={1} choose={(n) => setQuery({ try: n === tries ? '' : String(n) })} />}
+      {tries > 1 && !props.now && <Choice name="Try" value={tried || tries} of={tries} first={1} choose={(n) => setQuery({ try: n === tries ? '' : String(n) })} />}
     </>
   )
 }
