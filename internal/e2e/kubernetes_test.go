@@ -20,6 +20,7 @@ data:
     echo "args $*"
     echo "mode $CFG_MODE shard $SHARD token $TOKEN cpus $CPUS"
     echo "init $(cat /work/ready)"
+    grep -q "[^0-9.]$IP\$" /proc/net/fib_trie && test "$HOST" = "$GBATCH_HOST_ADDRESS" && echo addressed
     stat -f -c %T /fast
     cat /root/.login/TOKEN /etc/pod/app && test ! -e /root/.login/none && echo
     echo x > /fast/y && echo z > /work/z && echo written
@@ -48,6 +49,8 @@ spec:
         envFrom: [{configMapRef: {name: settings}, prefix: CFG_}, {secretRef: {name: keys}}]
         env:
         - {name: SHARD, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}}
+        - {name: IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+        - {name: HOST, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}
         - {name: CPUS, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}
         resources: {limits: {cpu: "1", memory: 64Mi}}
         volumeMounts: [{name: scripts, mountPath: /scripts}, {name: work, mountPath: /work}, {name: fast, mountPath: /fast}, {name: login, mountPath: /root/.login}, {name: pod, mountPath: /etc/pod}]
@@ -68,7 +71,7 @@ func TestKubernetesSurroundings(t *testing.T) {
 	}
 	s.must("gcancel", "--release", id)
 	s.well(id)
-	want := "args --shard=1 $(NOBODY) $5\nmode fast shard 1 token hush cpus 1\ninit it's init-1 unset\ntmpfs\nhusharound\nwritten\n"
+	want := "args --shard=1 $(NOBODY) $5\nmode fast shard 1 token hush cpus 1\ninit it's init-1 unset\naddressed\ntmpfs\nhusharound\nwritten\n"
 	if got := s.run("glog", id+"_1").out; got != want {
 		t.Errorf("task 1 says %q, want %q", got, want)
 	}

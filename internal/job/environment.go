@@ -22,14 +22,16 @@ type EnvInput struct {
 	RestartCount int        // times that the job, and those that it continues, were started before
 	Initial      string     // UUID of the first job that it continues; empty: none
 
-	ClusterID  int
-	Partition  string // that it runs in; empty: it named none
-	Node       string // name of the node
-	DNSName    string // its full host name
-	InstanceID string // of the running node daemon
-	PID        int    // of the node daemon
-	WorkerID   string // of the place on the node; GPULab has several workers on one
-	Version    string
+	ClusterID   int
+	Partition   string // that it runs in; empty: it named none
+	Node        string // name of the node
+	DNSName     string // its full host name
+	Address     string // of the rank, in its own network or its gang's; the node's if it has that one's
+	HostAddress string // of the node
+	InstanceID  string // of the running node daemon
+	PID         int    // of the node daemon
+	WorkerID    string // of the place on the node; GPULab has several workers on one
+	Version     string
 
 	Cores       []int    // granted core ids
 	GPUs        []int    // granted GPU indexes of the node
@@ -126,6 +128,8 @@ func gbatchVariables(in EnvInput) []variable {
 		{"GBATCH_NUM_NODES", strconv.Itoa(len(in.Nodes))},
 		{"GBATCH_NODES", strings.Join(in.Nodes, ",")},
 		{"GBATCH_NODE_ADDRESSES", strings.Join(in.Addresses, ",")},
+		{"GBATCH_ADDRESS", in.Address},
+		{"GBATCH_HOST_ADDRESS", in.HostAddress},
 		{"GBATCH_NUM_CPUS", strconv.Itoa(len(in.Cores))},
 		{"GBATCH_NUM_GPUS", numGPUs(in)},
 		{"GBATCH_GPU_UUIDS", strings.Join(in.GPUUUIDs, ",")},

@@ -18,6 +18,7 @@ func TestEnvironment(t *testing.T) {
 		ID: RankID{Job: 123, Attempt: 1}, UUID: "a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8",
 		User: "ada", Project: "vision", ProjectGID: 6978, ClusterID: 1,
 		Node: "gpu2", DNSName: "gpu2.example.org", InstanceID: "af25579982dc3949040", PID: 21924, WorkerID: "0", Version: "1.0",
+		Address: "10.77.0.5", HostAddress: "192.0.2.2",
 		Cores: []int{4, 5}, GPUs: []int{3}, GPUUUIDs: []string{"GPU-3"}, MemoryBytes: 1 << 30,
 	}
 	gang := plain
@@ -26,6 +27,7 @@ func TestEnvironment(t *testing.T) {
 	gang.Array, gang.RestartCount = &ArrayTask{Parent: 5, Index: 3, First: 1, Last: 19, Count: 10}, 1
 	gang.Spec.Gbatch = &Gbatch{Source: "kubernetes"}
 	gang.Nodes, gang.Addresses, gang.MasterPort = []string{"gpu1", "gpu2"}, []string{"10.0.0.1", "10.0.0.2"}, 29500
+	gang.Address = "10.0.0.2"
 	gang.GPUs, gang.GPUUUIDs = []int{0, 1}, []string{"GPU-0", "GPU-1"}
 	share := plain
 	share.Spec = &Spec{Name: "share", Request: Request{Resources: Resources{GPUs: 0.25}, Docker: Docker{ProjectGIDVariable: "SLURM_JOB_ID"}}}

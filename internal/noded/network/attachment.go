@@ -101,6 +101,14 @@ func (a *Attachment) Ports() []job.PortMapping {
 	return a.ports
 }
 
+// Address is the rank's own; invalid: it has the node's network.
+func (a *Attachment) Address() netip.Addr {
+	if a == nil {
+		return netip.Addr{}
+	}
+	return a.at.Addr
+}
+
 // Hosts is /etc/hosts with the rank's own name in it, and those of its gang.
 func (a *Attachment) Hosts(text []byte, name string) []byte {
 	if a.gang == nil {

@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/inside"
+	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 	"gbatch/oci/runtimes"
@@ -122,6 +123,8 @@ func (r *Rank) envInput() job.EnvInput {
 		Partition:   r.order.Partition,
 		Node:        r.node.Config.Name,
 		DNSName:     r.node.Host.DNS,
+		Address:     r.order.address(addresses, r.net, r.node.Host.Address),
+		HostAddress: r.node.Host.Address,
 		InstanceID:  r.node.Instance,
 		PID:         os.Getpid(),
 		WorkerID:    "0",
@@ -132,6 +135,17 @@ func (r *Rank) envInput() job.EnvInput {
 		MemoryBytes: r.order.Allocation.MemBytes,
 		Ports:       r.state.now().Ports,
 	}
+}
+
+// address is the rank's own; of a gang's rank it is the one by which the others reach it.
+func (o *order) address(gang []string, own *network.Attachment, host string) string {
+	if rank := int(o.id.Rank); len(gang) > 1 && rank < len(gang) {
+		return gang[rank]
+	}
+	if a := own.Address(); a.IsValid() {
+		return a.String()
+	}
+	return host
 }
 
 func (o *order) shmBytes(usual config.Size) int64 {

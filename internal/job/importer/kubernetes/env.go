@@ -243,6 +243,10 @@ func (c *container) podField(d *decoder, n *node, path string) (string, bool) {
 		return literal(c.namespace), true
 	case "spec.nodeName":
 		return dynamic("$(GPULAB_SLAVE_HOSTNAME)")
+	case "status.podIP", "status.podIPs":
+		return dynamic("$(GBATCH_ADDRESS)")
+	case "status.hostIP", "status.hostIPs":
+		return dynamic("$(GBATCH_HOST_ADDRESS)")
 	case "spec.serviceAccountName":
 		return "default", true
 	}
@@ -255,7 +259,7 @@ func (c *container) podField(d *decoder, n *node, path string) (string, bool) {
 		}
 		return literal(c.podLabels[kind+" "+key]), true
 	}
-	d.Problem(n, fmt.Sprintf("is the field %s, which is not known here", document.Quote(path)), "a program finds its address by hostname -i, and GBATCH_JOB_NAME, GBATCH_JOB_NUMBER and others in its environment")
+	d.Problem(n, fmt.Sprintf("is the field %s, which is not known here", document.Quote(path)), "the program's environment has GBATCH_JOB_NAME, GBATCH_JOB_NUMBER and others")
 	return "", false
 }
 

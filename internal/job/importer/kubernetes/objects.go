@@ -60,7 +60,7 @@ func parts(data []byte) (list []*node, err error) {
 	for _, at := range spans(text) {
 		line, end = line+strings.Count(text[end:at[0]], "\n"), at[0]
 		part := text[at[0]:at[1]]
-		if strings.TrimSpace(part) == "" {
+		if nothing(part) {
 			continue
 		}
 		if len(list) == maxObjects {
@@ -73,6 +73,17 @@ func parts(data []byte) (list []*node, err error) {
 		list = append(list, n)
 	}
 	return list, nil
+}
+
+// nothing says whether a part of a file has no document, as the lines of a licence
+// before the first one.
+func nothing(part string) bool {
+	for line := range strings.Lines(part) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			return false
+		}
+	}
+	return true
 }
 
 // spans are where documents of a YAML text begin and end.
@@ -100,7 +111,7 @@ func Split(data []byte) (list [][]byte) {
 	all := spans(text)
 	var jobs []int
 	for k, at := range all {
-		if strings.TrimSpace(text[at[0]:at[1]]) == "" {
+		if nothing(text[at[0]:at[1]]) {
 			continue
 		}
 		n, err := document.Read([]byte(text[at[0]:at[1]]))
