@@ -63,7 +63,7 @@ var below = map[string][]string{
 	"internal/control/picture": {"sched", "internal/control/need", "internal/job", "internal/state"},
 	"internal/control/ranks":   {"sched", "sched/words", "internal/job", "internal/node", "internal/state"},
 	"internal/control/retry":   {"sched", "internal/job", "internal/node", "internal/state"},
-	"internal/control": {"internal/control/partition", "sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict", "sched/words",
+	"internal/control": {"internal/control/moments", "internal/control/partition", "sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict", "sched/words",
 		"internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture",
 		"internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need", "internal/control/recur"},
 	"internal/store":       {"internal/job", "internal/state", "internal/store/floor"},
@@ -218,23 +218,23 @@ var below = map[string][]string{
 	"internal/cli/allocation": slices.Concat(command, []string{"internal/cli/exec", "internal/cli/watch", "internal/job/importer/slurm", "internal/launch", "internal/launch/srun"}),
 	"oci/userns":              {},
 	"internal/noded/inside":   {"oci/atomicfile"}, "internal/launch": {"internal/job"}, "internal/launch/rank": {"internal/launch", "internal/job"}, "internal/launch/srun": {"internal/launch", "internal/job"}, "internal/launch/scontrol": {"internal/launch", "internal/job"}, "internal/launch/sbcast": {"internal/launch", "internal/launch/srun", "internal/job"}, "internal/launch/program": {"internal/launch", "internal/launch/sbcast", "internal/launch/rank", "internal/launch/srun", "internal/launch/scontrol", "internal/launch/tool"}, "internal/launch/tool": {"internal/api"}, "internal/noded/launches": {"internal/launch"},
-	"internal/control/launches":  {"sched", "internal/job", "internal/state"},
-	"oci/sysfilter":              {},
-	"oci/rootfs":                 {},
-	"oci/apparmor":               {},
-	"internal/noded/account":     {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns", "internal/node", "internal/units"},
-	"internal/ctld/ids":          {"internal/ctld/loop", "internal/ctld/wire", "internal/node", "internal/state"},
-	"internal/control/partition": {"sched", "sched/words", "internal/job", "internal/state"},
-	"internal/control/need":      {"internal/job", "internal/state"},
-	"internal/control/amend":     {"sched", "internal/job", "internal/state"},
-	"internal/control/quota":     {"sched", "internal/job", "internal/state"},
-	"internal/control/recur":     {"sched", "sched/spec", "internal/job", "internal/state"},
-	"internal/ctld/notice":       {},
-	"internal/ctld/conns":        {"internal/api", "internal/ctld/notice"},
-	"internal/ctld/fair":         {},
-	"internal/ctld/places":       {"internal/ctld/fair"},
-	"internal/noded/disk":        {"cgroups", "internal/client", "internal/job", "internal/noded/config", "internal/sparse"},
-	"oci/hostnet":                {"cgroups", "oci/netns"},
+	"internal/control/launches": {"sched", "internal/job", "internal/state"},
+	"oci/sysfilter":             {},
+	"oci/rootfs":                {},
+	"oci/apparmor":              {},
+	"internal/noded/account":    {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns", "internal/node", "internal/units"},
+	"internal/ctld/ids":         {"internal/ctld/loop", "internal/ctld/wire", "internal/node", "internal/state"},
+	"internal/control/moments":  {"sched", "internal/job"}, "internal/control/partition": {"sched", "sched/words", "internal/job", "internal/state"},
+	"internal/control/need":  {"internal/job", "internal/state"},
+	"internal/control/amend": {"sched", "internal/job", "internal/state"},
+	"internal/control/quota": {"sched", "internal/job", "internal/state"},
+	"internal/control/recur": {"sched", "sched/spec", "internal/job", "internal/state"},
+	"internal/ctld/notice":   {},
+	"internal/ctld/conns":    {"internal/api", "internal/ctld/notice"},
+	"internal/ctld/fair":     {},
+	"internal/ctld/places":   {"internal/ctld/fair"},
+	"internal/noded/disk":    {"cgroups", "internal/client", "internal/job", "internal/noded/config", "internal/sparse"},
+	"oci/hostnet":            {"cgroups", "oci/netns"},
 }
 
 // command is what each command of the suite may import.
@@ -244,7 +244,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e", "internal/chaos"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/moments", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "internal/control/quota", "internal/ctld/fair"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -144,7 +144,7 @@ func (why waitReason) words(shape *nodes.Shape) string {
 		}
 		return fmt.Sprintf("what is free for %s is planned for jobs before it", shape.Text())
 	case CodeReservation:
-		return fmt.Sprintf("needs %s: window %q keeps it off nodes with room", shape.Text(), why.why.Window)
+		return fmt.Sprintf("needs %s: reservation %q keeps it off nodes with room", shape.Text(), why.why.Window)
 	case CodeNever, CodePartition, CodeLicenses:
 		if why.why == nil {
 			return why.limit.text()

@@ -43,6 +43,7 @@ type Reservation struct {
 	Start       time.Time `json:"start"`
 	End         time.Time `json:"end"`
 	Nodes       []string  `json:"nodes,omitempty"`       // these nodes
+	Partition   string    `json:"partition,omitempty"`   // in requests: instead of nodes all that are in it now, or with count some of these
 	Count       int       `json:"count,omitempty"`       // or so many, chosen when it is made
 	GPUs        []string  `json:"gpus,omitempty"`        // only these GPUs of the node: UUIDs; in a request indexes too
 	GPUsPerNode int       `json:"gpusPerNode,omitempty"` // or so many of each node, chosen when it is made

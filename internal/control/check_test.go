@@ -29,7 +29,6 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"number given":        {func(c *Controller) { c.jobs.next = 2 }, "job 2: the next one is to be 2"},
 		"job on no node":      {func(c *Controller) { c.nodes.leave("n1", 1) }, "job 1: node n1 and the job disagree"},
 		"node with no job":    {func(c *Controller) { c.nodes.arrive("n1", 2) }, "node n1 has job 2, which is not there"},
-		"limits in disorder":  {func(c *Controller) { c.limits.list = []limit{{2, 1}, {1, 1}} }, "run time limits are not in order"},
 		"watched in vain":     {func(c *Controller) { c.idle[2] = nil }, "the GPUs of job 2 are watched, which does not run"},
 		"templates":           {func(c *Controller) { c.templates.numbers = []job.Number{2, 1} }, "templates [2 1] are not in order"},
 		"granted twice": {func(c *Controller) {

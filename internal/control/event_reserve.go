@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"gbatch/internal/control/partition"
 	"gbatch/internal/control/recur"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -13,9 +14,10 @@ import (
 // a span of time. GPUs may be named as Drain names them if they are of one node.
 // One of the same name is replaced and keeps its ID.
 type Reserve struct {
-	Window sched.Window
-	Every  *state.Every   // nil: it comes once; else from its start on, each time for so long
-	Zone   *time.Location // of Every
+	Window    sched.Window
+	Partition string         // whose nodes it is to have; see partition.Fill
+	Every     *state.Every   // nil: it comes once; else from its start on, each time for so long
+	Zone      *time.Location // of Every
 }
 
 // maxWindows bounds the reservations, since each is looked at for each node.
@@ -33,7 +35,10 @@ func (e Reserve) apply(s *step) (none, *state.Refusal) {
 		}
 	}
 	w := state.Window{Window: e.Window, Every: e.Every}
-	refusal := recur.GPUs(&w.Window, s.nodes.get)
+	refusal := partition.Fill(&w.Window, e.Partition, s.nodes.list)
+	if refusal == nil {
+		refusal = recur.GPUs(&w.Window, s.nodes.get)
+	}
 	if refusal == nil && w.Every != nil {
 		w, refusal = recur.First(w, e.Zone)
 	}

@@ -76,8 +76,8 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	for _, w := range c.queue.windows {
 		sooner(w.End)
 	}
-	if len(c.limits.list) > 0 {
-		sooner(c.limits.list[0].at)
+	if at, any := c.limits.Next(); any {
+		sooner(at)
 	}
 	switch {
 	case len(c.jobs.ended) > c.cfg.KeepCount:

@@ -1,10 +1,9 @@
 package control
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
+	"gbatch/internal/control/moments"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -13,42 +12,20 @@ import (
 // A run time limit is kept by the node that runs the job. One that counts over
 // the whole job, with waits and all tasks, is kept here.
 
-// limits is the jobs whose limits are kept here, the first to end first. One that
-// has ended before its limit is forgotten when that comes.
-type limits struct{ list []limit }
-
-type limit struct {
-	at  sched.Time
-	job job.Number
-}
-
-func byTime(a, b limit) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.job, b.job)) }
-
-func (l *limits) add(n limit) {
-	at, _ := slices.BinarySearchFunc(l.list, n, byTime)
-	l.list = slices.Insert(l.list, at, n)
-}
-
-// take is the next job whose time is over, false if there is none.
-func (l *limits) take(now sched.Time) (job.Number, bool) {
-	if len(l.list) == 0 || l.list[0].at > now {
-		return 0, false
-	}
-	n := l.list[0].job
-	l.list = l.list[1:]
-	return n, true
-}
+// limits is when the time of jobs is over whose limits are kept here. One that has
+// ended before is forgotten when that comes.
+type limits struct{ moments.List }
 
 func (l *limits) check(jobs *jobs) error {
-	if !slices.IsSortedFunc(l.list, byTime) {
-		return fmt.Errorf("run time limits are not in order: %v", l.list)
+	if err := l.Check(); err != nil {
+		return fmt.Errorf("run time limits: %w", err)
 	}
 	for j := range jobs.all() {
 		end := jobs.limitEnd(j)
 		if end == 0 || j.Parent > 0 || j.State.Final() || j.Ending != nil {
 			continue
 		}
-		if _, ok := slices.BinarySearchFunc(l.list, limit{end, j.Number}, byTime); !ok {
+		if !l.Has(moments.Moment{At: end, Job: j.Number}) {
 			return fmt.Errorf("nobody keeps the time limit of job %d", j.Number)
 		}
 	}
@@ -71,7 +48,7 @@ func (t *jobs) limitEnd(j *state.Job) sched.Time {
 // watchLimit begins to watch a job, or an array, that has run for the first time.
 func (t *jobs) watchLimit(j *state.Job) {
 	if end := t.limitEnd(j); end > 0 && j.Parent == 0 {
-		t.limits.add(limit{end, j.Number})
+		t.limits.Add(moments.Moment{At: end, Job: j.Number})
 	}
 }
 
@@ -93,8 +70,8 @@ func (t *jobs) noTimeLeft(j *state.Job) bool {
 
 // limits ends jobs whose time is over, also while they only wait.
 func (Tick) limits(s *step) {
-	for n, ok := s.limits.take(s.now); ok; n, ok = s.limits.take(s.now) {
-		j := s.jobs.get(n)
+	for m, ok := s.limits.Take(s.now); ok; m, ok = s.limits.Take(s.now) {
+		j := s.jobs.get(m.Job)
 		if j == nil || j.State.Final() || j.Ending != nil && j.Ending.Then != job.Queued {
 			continue
 		}

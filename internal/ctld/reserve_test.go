@@ -2,6 +2,7 @@ package ctld
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,5 +123,39 @@ func TestReservationsAgain(t *testing.T) {
 	got := l.Reservations[0]
 	if !made.Start.Equal(r.Start) || len(made.Every.Upcoming) != 3 || !got.Start.Equal(made.Every.Upcoming[0].Start) || got.Every.Schedule != r.Every.Schedule || got.Every.Zone != "Europe/Brussels" {
 		t.Errorf("made %+v, and with one time left out %+v", made, got)
+	}
+}
+
+// TestReservePartition: a reservation by the name of a partition is of the nodes that are in
+// it, or of so many of these, and one that no node is in is refused by name.
+func TestReservePartition(t *testing.T) {
+	s := newSite(t, func(c *site.Config) {
+		c.Partitions = []site.Partition{{Name: "teaching", Nodes: []string{"n[1-2]"}}, {Name: "empty", Nodes: []string{"n9"}}}
+	})
+	for _, name := range []string{"n1", "n2", "n3"} {
+		s.node(name).sync(nil)
+	}
+	for name, tc := range map[string]struct {
+		r           api.Reservation
+		nodes, fail string
+	}{
+		"all of it":   {api.Reservation{Partition: "teaching"}, "[n1 n2]", ""},
+		"one of it":   {api.Reservation{Partition: "teaching", Count: 1}, "[n1]", ""},
+		"too many":    {api.Reservation{Partition: "teaching", Count: 3}, "", `reservation "r": wants 3 nodes: 2 match`},
+		"nodes too":   {api.Reservation{Partition: "teaching", Nodes: []string{"n3"}}, "", "names nodes and a partition"},
+		"none in it":  {api.Reservation{Partition: "empty"}, "", `no node is in a partition "empty"`},
+		"no such one": {api.Reservation{Partition: "techaing"}, "", `no node is in a partition "techaing"`},
+	} {
+		tc.r.Name, tc.r.Start, tc.r.End, tc.r.Maintenance = "r", time.Now().UTC(), time.Now().UTC().Add(time.Hour), true
+		made, err := s.Reserve(t.Context(), tc.r)
+		if tc.fail != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.fail) {
+				t.Errorf("%s: %v, want %s", name, err, tc.fail)
+			}
+			continue
+		}
+		if err != nil || fmt.Sprint(made.Nodes) != tc.nodes {
+			t.Errorf("%s: %+v, %v: want nodes %s", name, made, err, tc.nodes)
+		}
 	}
 }

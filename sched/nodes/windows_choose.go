@@ -25,7 +25,7 @@ func (ix *Index) choose(w *spec.Window) error {
 		for _, n := range nodes {
 			gpus, ok := n.chooseGPUs(w, match)
 			if !ok {
-				return fmt.Errorf("window %q: wants %d GPUs of node %s: %d match and are in no other window then", w.Name, w.GPUsPerNode, n.Name, gpus.Count())
+				return fmt.Errorf("reservation %q: wants %d GPUs of node %s: %d match and are in no other reservation then", w.Name, w.GPUsPerNode, n.Name, gpus.Count())
 			}
 			for g := gpus.Next(0); g >= 0; g = gpus.Next(g + 1) {
 				w.GPUs = append(w.GPUs, n.GPUs[g].UUID)
@@ -48,7 +48,7 @@ func (ix *Index) chooseNodes(w *spec.Window, match *Shape) ([]*Node, error) {
 		for _, name := range w.Nodes {
 			n := ix.Nodes[name]
 			if n == nil || n.Gone {
-				return nil, fmt.Errorf("window %q: node %q is not known, so none of its GPUs can be chosen", w.Name, name)
+				return nil, fmt.Errorf("reservation %q: node %q is not known, so none of its GPUs can be chosen", w.Name, name)
 			}
 			out = append(out, n)
 		}
@@ -67,11 +67,11 @@ func (ix *Index) chooseNodes(w *spec.Window, match *Shape) ([]*Node, error) {
 		}
 	}
 	if len(out) < w.Count {
-		what := "match and are in no other window then"
+		what := "match and are in no other reservation then"
 		if w.GPUsPerNode > 0 {
 			what = fmt.Sprintf("have %d GPUs that %s", w.GPUsPerNode, what)
 		}
-		return nil, fmt.Errorf("window %q: wants %d nodes: %d %s", w.Name, w.Count, len(out), what)
+		return nil, fmt.Errorf("reservation %q: wants %d nodes: %d %s", w.Name, w.Count, len(out), what)
 	}
 	slices.SortStableFunc(out, func(a, b *Node) int { return cmp.Compare(a.busyAt(w.Start, -1), b.busyAt(w.Start, -1)) })
 	return out[:w.Count], nil

@@ -57,30 +57,30 @@ func (w *Window) Next(now Time) Span {
 func (w *Window) Validate() error {
 	switch {
 	case w.Name == "":
-		return fmt.Errorf("window: name is empty")
+		return fmt.Errorf("reservation: its name is empty")
 	case len(w.More) >= MaxSpans:
-		return fmt.Errorf("window %q: has %d times: want at most %d", w.Name, len(w.More)+1, MaxSpans)
+		return fmt.Errorf("reservation %q: has %d times: want at most %d", w.Name, len(w.More)+1, MaxSpans)
 	case (len(w.Nodes) > 0) == (w.Count > 0):
-		return fmt.Errorf("window %q: want either nodes or a count of nodes above 0", w.Name)
+		return fmt.Errorf("reservation %q: want either nodes or a count of nodes above 0", w.Name)
 	case w.GPUsPerNode < 0 || w.GPUsPerNode > MaxGPUs:
-		return fmt.Errorf("window %q: wants %d GPUs of each node: want 1..%d, or none of it for whole nodes", w.Name, w.GPUsPerNode, MaxGPUs)
+		return fmt.Errorf("reservation %q: wants %d GPUs of each node: want 1..%d, or none of it for whole nodes", w.Name, w.GPUsPerNode, MaxGPUs)
 	case len(w.GPUs) > 0 && (w.GPUsPerNode > 0 || w.Count > 0):
-		return fmt.Errorf("window %q: names GPUs: want the nodes that they are on, and no number of nodes or GPUs", w.Name)
+		return fmt.Errorf("reservation %q: names GPUs: want the nodes that they are on, and no number of nodes or GPUs", w.Name)
 	}
 	last := Time(0)
 	for _, s := range w.Spans() {
 		switch {
 		case s.Start < 0 || s.End > MaxTime:
-			return fmt.Errorf("window %q: lasts from %d to %d: want Unix milliseconds, 0 or more", w.Name, s.Start, s.End)
+			return fmt.Errorf("reservation %q: lasts from %d to %d: want Unix milliseconds, 0 or more", w.Name, s.Start, s.End)
 		case s.Start >= s.End:
-			return fmt.Errorf("window %q: lasts from %d to %d: want an end after the start", w.Name, s.Start, s.End)
+			return fmt.Errorf("reservation %q: lasts from %d to %d: want an end after the start", w.Name, s.Start, s.End)
 		case s.Start < last:
-			return fmt.Errorf("window %q: begins anew at %d, before it has ended at %d", w.Name, s.Start, last)
+			return fmt.Errorf("reservation %q: begins anew at %d, before it has ended at %d", w.Name, s.Start, last)
 		}
 		last = s.End
 	}
 	if err := w.Match.Validate(); err != nil {
-		return fmt.Errorf("window %q: match: %w", w.Name, err)
+		return fmt.Errorf("reservation %q: match: %w", w.Name, err)
 	}
 	return nil
 }

@@ -29,8 +29,9 @@ type Reserve struct {
 	Every       string        `placeholder:"WHEN" help:"It comes again each hour, day, weekday, weekend, week or month, on days as mon,thu, or by a table as '0 18 * * 1-5'."`
 	Last        string        `placeholder:"DATE" help:"With --every: the last day on which it begins."`
 	Zone        string        `help:"With --every: whose clock it goes by, as Europe/Brussels. Default: yours."`
-	Nodes       []string      `sep:"none" xor:"which" help:"These nodes, as gpu[01-04]."`
-	Count       int           `xor:"which" help:"Or so many nodes; which ones is chosen now."`
+	Nodes       []string      `sep:"none" xor:"which,in" help:"These nodes, as gpu[01-04]."`
+	Partition   string        `xor:"in" placeholder:"NAME" help:"The nodes that are in this partition now; with --count so many of them."`
+	Count       int           `xor:"which" help:"So many nodes; which ones is chosen now."`
 	GPUs        int           `name:"gpus" xor:"gpu" placeholder:"N" help:"Only so many GPUs of each node; which ones is chosen now."`
 	GPU         []string      `name:"gpu" xor:"gpu" placeholder:"INDEX|UUID" help:"Only these GPUs of the one node."`
 	GPUModel    []string      `name:"gpu-model" help:"With --count or --gpus: of these models."`
@@ -44,7 +45,7 @@ type Reserve struct {
 // Run makes a reservation.
 func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 	r := api.Reservation{
-		Name: o.Name, Count: o.Count, GPUs: o.GPU, GPUsPerNode: o.GPUs, GPUModels: o.GPUModel, Cluster: o.Cluster,
+		Name: o.Name, Partition: o.Partition, Count: o.Count, GPUs: o.GPU, GPUsPerNode: o.GPUs, GPUModels: o.GPUModel, Cluster: o.Cluster,
 		Projects: o.Project, Users: o.User, Maintenance: o.Maintenance, Reason: o.Reason,
 	}
 	zone, err := o.zone(a)

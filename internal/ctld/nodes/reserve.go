@@ -29,7 +29,7 @@ func (s *Operator) Reserve(ctx context.Context, in *reservationInput) (*api.Rese
 		Match:    sched.Shape{GPUModels: r.GPUModels, Cluster: r.Cluster},
 		Projects: r.Projects, Users: r.Users, Maintenance: r.Maintenance, Reason: r.Reason,
 	}
-	order := control.Reserve{Window: w}
+	order := control.Reserve{Window: w, Partition: r.Partition}
 	if e := r.Every; e != nil {
 		zone, err := loop.Zone(e.Zone)
 		if err != nil || e.Zone == "Local" {

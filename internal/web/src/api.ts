@@ -1076,6 +1076,7 @@ export type Reservation = {
   name: string
   nodes?: Array<string> | null
   others?: boolean
+  partition?: string
   projects?: Array<string> | null
   reason?: string
   start: string
