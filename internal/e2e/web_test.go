@@ -52,7 +52,16 @@ func TestWebPage(t *testing.T) {
 	b.fill("textarea", `{"name": "typed", "request": {"resources": {"gpus": 0, "cpus": 1, "cpuMemoryGb": 1}, "docker": {"image": "`+image+`", "command": "echo from the page"}, "frobnicate": 1}}`)
 	b.press("Check")
 	b.shows("request.frobnicate")
-	b.accessible("a document with a mistake")
+	b.text(`(() => {
+		const e = document.querySelector('textarea'), at = e.value.indexOf('cpuMemoryGb')
+		e.setSelectionRange(at, at)
+		e.dispatchEvent(new KeyboardEvent('keyup', { bubbles: true }))
+	})()`)
+	b.shows("request.resources.cpuMemoryGb: ")
+	b.press("All fields of the document")
+	b.fill("details input", "retry window")
+	b.shows("gbatch.retry.window: ")
+	b.accessible("a document with a mistake, and what fields are for")
 
 	b.convert()
 	b.advice(s)

@@ -56,6 +56,7 @@ func TestPage(t *testing.T) {
 		"sizes":                     list("0 B", "1023 B", "1 KiB", "1.5 KiB", "5 GiB", "123 TiB"),
 		"drawn":                     list("1", "2", "3"),
 		"drawn too slowly":          list("1", "\x18\r\n[4194304 bytes are not shown: they came faster than they could be drawn]", "10", "20"),
+		"the field at a place":      list("", "na|", "req|", "a.b.c", "", "c", ""),
 		"a message":                 list(4.0, 1.0, 2.0),
 		"curves":                    list(list(1000.0, 1010.0, 1020.0, 1200.0), list(1.0, nil, nil, 3.0)),
 		"curve in words":            list("mean 2, most 3", "not known"),

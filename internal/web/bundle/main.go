@@ -40,7 +40,7 @@ func bundle(dir string) error {
 		AbsWorkingDir: abs, EntryPoints: []string{"src/main.tsx"}, Outdir: "dist", EntryNames: "page-[hash]", ChunkNames: "part-[hash]", Splitting: true,
 		Bundle: true, Write: true, Metafile: true, Format: api.FormatESModule, Target: api.ES2022,
 		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true, LegalComments: api.LegalCommentsNone,
-		JSX: api.JSXAutomatic, JSXImportSource: "preact", Tsconfig: "tsconfig.json", Plugins: []api.Plugin{adapted},
+		JSX: api.JSXAutomatic, JSXImportSource: "preact", Tsconfig: "tsconfig.json", Plugins: []api.Plugin{adapted, reference},
 	})
 	if len(r.Errors) > 0 {
 		return errors.New(strings.Join(api.FormatMessages(r.Errors, api.FormatMessagesOptions{}), "\n"))

@@ -1,6 +1,7 @@
 // What tests of the page's own functions found, for web_test.go to compare.
 import { pieces, plain } from './ansi'
 import { Backlog, mostWaiting } from './backlog'
+import { pathAt } from './caret'
 import { stacked } from './chart'
 import { message } from './exec'
 import { Output } from './output'
@@ -63,6 +64,7 @@ export const found: Record<string, unknown> = {
   'sizes': [0, 1023, 1024, 1536, 5 * 1024 ** 3, 123 * 1024 ** 4].map(bytes),
   'drawn': drawn(1, 2, 3),
   'drawn too slowly': drawn(1, mostWaiting, 10, 20),
+  'the field at a place': ['{|', '{"na|', '{"name": "a, {", "req|', '{"a": {"b": [1, {"c": 2|', '{"a": {"b": 1}, |', '{"a": {"b": 1}, "c": "|', ']}|'].map((s) => pathAt(s, s.indexOf('|'))),
   'a message': [...message(4, new Uint8Array([1, 2]))],
   'curves': broken(1000, 10, [0, 10, 200], [[1, null, 3]]),
   'curve in words': [summary([1, null, 3], String), summary([null], String)],

@@ -1,8 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import { advised } from './advice'
 import type * as api from './api'
+import { pathAt } from './caret'
 import { Conversion, useConvert } from './convert'
 import { Trouble } from './dialog'
+import { All, At, Text, useFields } from './fields'
 import { change, read } from './http'
 import { go, usePlace } from './route'
 import { waits } from './states'
@@ -50,6 +52,8 @@ export function Submit() {
   const [failed, fail] = useState<unknown>()
   const [busy, work] = useState(false)
   const [replaced, replace] = useState<string>() // the job that is cancelled for this one
+  const [caret, setCaret] = useState(0)
+  const described = useFields()
   useEffect(() => sessionStorage.setItem(kept, text), [text])
   useEffect(() => {
     if (!again) return
@@ -61,6 +65,7 @@ export function Submit() {
       setText(JSON.stringify(spec, null, 2))
     }, fail)
   }, [again])
+  const look = (e: Event) => setCaret((e.currentTarget as HTMLTextAreaElement).selectionStart)
   const file = useConvert((text) => (setText(text), setChecked(undefined)), fail)
   const document = parsed(text)
   const edit = (change: (d: Document) => void) => {
@@ -110,33 +115,39 @@ export function Submit() {
         </label>
       )}
       <div class="two">
-        {document ? <Form fields={fieldsOf(document)} edit={edit} /> : <NotJSON text={text} convert={() => file.convert(text)} />}
-        <label class="text">
-          <span>Job document, or a job file of another system</span>
-          <input type="file" aria-label="Open a job file" onChange={(e) => void file.open(e.currentTarget.files?.[0])} />
-          <textarea
-            onDragOver={(e: DragEvent) => e.preventDefault()}
-            onDrop={(e: DragEvent) => {
-              const dropped = e.dataTransfer?.files[0]
-              if (!dropped) return
-              e.preventDefault()
-              void file.open(dropped)
-            }}
-            onPaste={(e: ClipboardEvent) => {
-              const area = e.currentTarget as HTMLTextAreaElement
-              const pasted = e.clipboardData?.getData('text/plain') ?? ''
-              if (!pasted || area.selectionEnd - area.selectionStart < area.value.length) return // into what is there
-              e.preventDefault()
-              void file.convert(pasted)
-            }}
-            spellcheck={false}
-            value={text}
-            onInput={(e) => {
-              setText(e.currentTarget.value)
-              setChecked(undefined)
-            }}
-          />
-        </label>
+        {document ? <Form fields={fieldsOf(document)} edit={edit} help={(path) => described.get(path)?.meaning ?? ''} /> : <NotJSON text={text} convert={() => file.convert(text)} />}
+        <div class="text">
+          <label>
+            <span>Job document, or a job file of another system</span>
+            <input type="file" aria-label="Open a job file" onChange={(e) => void file.open(e.currentTarget.files?.[0])} />
+            <textarea
+              onDragOver={(e: DragEvent) => e.preventDefault()}
+              onDrop={(e: DragEvent) => {
+                const dropped = e.dataTransfer?.files[0]
+                if (!dropped) return
+                e.preventDefault()
+                void file.open(dropped)
+              }}
+              onPaste={(e: ClipboardEvent) => {
+                const area = e.currentTarget as HTMLTextAreaElement
+                const pasted = e.clipboardData?.getData('text/plain') ?? ''
+                if (!pasted || area.selectionEnd - area.selectionStart < area.value.length) return // into what is there
+                e.preventDefault()
+                void file.convert(pasted)
+              }}
+              spellcheck={false}
+              value={text}
+              onInput={(e) => {
+                setText(e.currentTarget.value)
+                setChecked(undefined)
+              }}
+              onKeyUp={look}
+              onClick={look}
+            />
+          </label>
+          <At path={pathAt(text, caret)} fields={described} />
+          <All fields={described} />
+        </div>
       </div>
     </>
   )
@@ -192,15 +203,20 @@ function Checked(props: { answer: api.SubmitResponse }) {
   )
 }
 
-function Form(props: { fields: Fields; edit: (change: (d: Document) => void) => void }) {
+function Form(props: { fields: Fields; edit: (change: (d: Document) => void) => void; help: (path: string) => string }) {
   const f = props.fields
-  const { edit } = props
+  const { edit, help } = props
   const request = (d: Document) => (d.request ??= {})
-  const number = (label: string, value: number, help: string, set: (d: Document, n: number) => void) => (
+  const told = (path: string) => (
+    <small>
+      <Text of={help(path)} />
+    </small>
+  )
+  const number = (label: string, value: number, path: string, set: (d: Document, n: number) => void) => (
     <label>
       <span>{label}</span>
       <input type="number" min="0" step="any" value={value || ''} onInput={(e) => edit((d) => set(d, Number(e.currentTarget.value)))} />
-      <small>{help}</small>
+      {told(path)}
     </label>
   )
   return (
@@ -208,22 +224,22 @@ function Form(props: { fields: Fields; edit: (change: (d: Document) => void) => 
       <label>
         <span>Name</span>
         <input value={f.name} onInput={(e) => edit((d) => void (d.name = e.currentTarget.value))} />
-        <small>how you find it in lists</small>
+        {told('name')}
       </label>
       <label>
         <span>Image</span>
         <input value={f.image} onInput={(e) => edit((d) => void ((request(d).docker ??= {}).image = e.currentTarget.value))} />
-        <small>as for docker run: registry/name:tag</small>
+        {told('request.docker.image')}
       </label>
       <label>
         <span>Command</span>
         <input value={f.command} onInput={(e) => edit((d) => void ((request(d).docker ??= {}).command = e.currentTarget.value || undefined))} />
-        <small>run by the image's shell; empty: the image's own</small>
+        {told('request.docker.command')}
       </label>
-      {number('GPUs', f.gpus, 'whole ones; a model goes into the document', (d, n) => void ((request(d).resources ??= {}).gpus = n))}
-      {number('CPUs', f.cpus, 'cores', (d, n) => void ((request(d).resources ??= {}).cpus = n))}
-      {number('Memory', f.memory, 'GiB', (d, n) => void ((request(d).resources ??= {}).cpuMemoryGb = n))}
-      {number('Time limit', f.hours, 'hours', (d, n) => void ((request(d).scheduling ??= {}).maxDuration = n ? `${n} hours` : undefined))}
+      {number('GPUs', f.gpus, 'request.resources.gpus', (d, n) => void ((request(d).resources ??= {}).gpus = n))}
+      {number('CPUs', f.cpus, 'request.resources.cpus', (d, n) => void ((request(d).resources ??= {}).cpus = n))}
+      {number('Memory, GiB', f.memory, 'request.resources.cpuMemoryGb', (d, n) => void ((request(d).resources ??= {}).cpuMemoryGb = n))}
+      {number('Time limit, hours', f.hours, 'request.scheduling.maxDuration', (d, n) => void ((request(d).scheduling ??= {}).maxDuration = n ? `${n} hours` : undefined))}
     </form>
   )
 }
