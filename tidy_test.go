@@ -33,7 +33,8 @@ var below = map[string][]string{
 	"cgroups":             {},
 	"sched":               {"accounting", "sched/due", "sched/fixed", "sched/licenses", "sched/nodes", "sched/predict", "sched/spec", "sched/words"},
 	"oci/ref":             {},
-	"oci/image":           {"oci/image/socket", "oci/image/unpack", "oci/ref"},
+	"oci/image":           {"oci/atomicfile", "oci/image/socket", "oci/image/unpack", "oci/ref", "oci/treesum"},
+	"oci/treesum":         {},
 	"oci/image/socket":    {},
 	"oci/image/unpack":    {},
 	"oci/image/imagetest": {"oci/ref"},
@@ -87,7 +88,7 @@ var below = map[string][]string{
 	"internal/ctld/access": {"internal/api", "internal/ctld/loop", "internal/ctld/site", "internal/ctld/wire", "internal/munge",
 		"internal/pki", "internal/state", "internal/store", "internal/units", "internal/ctld/conns", "internal/ctld/notice",
 		"internal/ctld/places"},
-	"internal/ctld/scrub": {"internal/ctld/fsck", "internal/state"},
+	"internal/ctld/scrub": {"internal/ctld/fsck", "internal/pace", "internal/state"}, "internal/pace": {},
 	"internal/ctld/fsck":  {"internal/control", "internal/ctld/site", "internal/job", "internal/state", "internal/store", "sched"},
 	"internal/ctld/backup": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/site", "internal/ctld/wire", "internal/job", "internal/state", "internal/store", "sched"},
@@ -131,9 +132,9 @@ var below = map[string][]string{
 	"internal/web":             {"internal/api"},
 	"internal/web/bundle":      {},
 	"internal/sparse":          {},
-	"internal/transfer":        {"internal/sparse", "oci/atomicfile"},
+	"internal/transfer":        {"internal/sparse", "oci/atomicfile", "oci/treesum"},
 	"internal/transfer/s3test": {},
-	"internal/noded": {"cgroups", "internal/api", "internal/client", "internal/job", "internal/node", "internal/noded/config",
+	"internal/noded": {"cgroups", "internal/pace", "internal/api", "internal/client", "internal/job", "internal/node", "internal/noded/config",
 		"internal/noded/contact", "internal/noded/cores", "internal/noded/data", "internal/noded/devices", "internal/noded/exporter",
 		"internal/noded/identity", "internal/noded/images", "internal/noded/network", "internal/noded/preflight",
 		"internal/noded/rank", "internal/noded/reason", "internal/noded/storage", "internal/noded/streams", "oci", "oci/apparmor", "oci/lease", "internal/noded/inside", "internal/noded/launches", "internal/launch",
@@ -250,7 +251,7 @@ var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)
 	impureTime  = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 	impureOther = regexp.MustCompile(`github\.com/(prometheus|cockroachdb/pebble|opencontainers/runc)/`)
-	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/changes|oci/netns|oci/hostnet|oci/overlay|oci/runtimes|oci/confine|oci/signals|oci/userns|oci/sysfilter|oci/rootfs|oci/apparmor|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|opencontainers/(runc|cgroups)|go-nvml`)
+	nodeOnly    = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/socket|oci/image/unpack|oci/treesum|oci/changes|oci/netns|oci/hostnet|oci/overlay|oci/runtimes|oci/confine|oci/signals|oci/userns|oci/sysfilter|oci/rootfs|oci/apparmor|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|opencontainers/(runc|cgroups)|go-nvml`)
 	s3Library   = regexp.MustCompile(`minio/minio-go`) // of the node daemon, and of the controller
 )
 

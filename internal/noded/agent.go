@@ -331,7 +331,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.contact.Run, a.houseLoop, a.health.watch, a.health.machine.Watch, a.health.reboots.Run, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.disk.Run, a.keeper.Run, a.exporter.Run} {
+	for _, loop := range []func(context.Context){a.contact.Run, a.houseLoop, a.scrubLoop, a.health.watch, a.health.machine.Watch, a.health.reboots.Run, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.disk.Run, a.keeper.Run, a.exporter.Run} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()

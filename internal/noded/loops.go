@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/devices"
+	"gbatch/internal/pace"
 )
 
 // houseLoop does what has to be done now and then.
@@ -87,5 +88,27 @@ func (a *Agent) sampleLoop(ctx context.Context) {
 			told = now
 			a.contact.Tell(contact.NewsSamples)
 		}
+	}
+}
+
+const (
+	scrubAfter = 10 * time.Minute // so that a start has its disk to itself
+	scrubEvery = 24 * time.Hour
+	scrubRate  = 8 << 20 // bytes read in a second
+)
+
+// scrubLoop looks once a day whether the disk has changed what jobs shall read of it.
+func (a *Agent) scrubLoop(ctx context.Context) {
+	for wait := scrubAfter; client.Sleep(ctx, wait) == nil; wait = scrubEvery {
+		p := pace.New(ctx, scrubRate, client.Sleep)
+		layers, err := a.images.Scrub(a.log, p.Read)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			a.log.Error("image layers could not be looked through; it is tried again in a day", "error", err)
+		}
+		a.counters.Damaged(layers)
+		a.log.Info("image layers were looked through", "damaged", layers)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"gbatch/oci/atomicfile"
 )
 
 type hold struct {
@@ -37,6 +39,9 @@ func (s *Store) Hold(id, digest string) error {
 		return fmt.Errorf("hold image %s for %s: %w", digest, id, errAbsent)
 	}
 	h := hold{ID: id, Digest: digest, Layers: rec.Layers}
+	if old := s.holds[id]; old.Digest == digest { // who had the damaged ones may still run
+		h.Layers = slices.Concat(h.Layers, old.asides())
+	}
 	if slices.Equal(s.holds[id].Layers, h.Layers) && s.holds[id].Digest == digest {
 		return nil
 	}
@@ -78,7 +83,7 @@ func (s *Store) loadHolds() error {
 	for _, e := range entries {
 		name := filepath.Join(s.holdsDir, e.Name())
 		var h hold
-		if err := readJSON(name, &h); err != nil || s.holdFile(h.ID) != name {
+		if err := atomicfile.ReadJSON(name, &h); err != nil || s.holdFile(h.ID) != name {
 			if err := os.Remove(name); err != nil {
 				return err
 			}

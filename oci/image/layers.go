@@ -9,6 +9,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
+
+	"gbatch/oci/treesum"
 )
 
 // markerName is the file beside fs/ that makes a directory a layer.
@@ -16,8 +18,8 @@ const markerName = "layer.json"
 
 // unpacked describes a layer directory; it is the content of layer.json.
 type unpacked struct {
-	DiffID  v1.Hash `json:"diffID"`
-	Size    int64   `json:"size"` // bytes of its files
+	DiffID  v1.Hash `json:"diffID,omitzero"` // none: it is of directories only, and could not be read again with an empty one
+	Size    int64   `json:"size"`            // bytes of its files
 	Entries int     `json:"entries"`
 	// Implicit are directories that files of the layer lie in, but that the
 	// layer does not describe; see dirs.go. Sorted.
@@ -25,6 +27,8 @@ type unpacked struct {
 	// Boot is the boot in which it was written. What no image refers to and
 	// was written before a crash of the machine may not be on disk in full.
 	Boot string `json:"boot"`
+	// Sum is of all that was unpacked; see verify.go.
+	Sum string `json:"sum,omitempty"`
 	// Served and Granted say who may share it; see proof.go.
 	Served  []string `json:"served,omitempty"`
 	Granted []string `json:"granted,omitempty"`
@@ -158,7 +162,11 @@ func (s *Store) fetchLayer(ctx context.Context, o *origin, l layer, h *hub) erro
 // addLayer moves a complete directory into the store. An entry that was found
 // damaged makes way.
 func (s *Store) addLayer(id, tmp string, info unpacked) error {
+	var err error
 	info.Boot = s.boot
+	if info.Sum, err = treesum.Of(filepath.Join(tmp, "fs"), treesum.How{}); err != nil {
+		return classifyLocal(err)
+	}
 	if err := writeJSON(filepath.Join(tmp, markerName), info); err != nil {
 		return classifyLocal(err)
 	}
@@ -167,7 +175,7 @@ func (s *Store) addLayer(id, tmp string, info unpacked) error {
 	if _, ok := s.layers[id]; ok {
 		return nil // someone else was quicker
 	}
-	if err := s.discardLocked(s.layerDir(id)); err != nil {
+	if err := s.dismissLocked(id); err != nil {
 		return classifyLocal(err)
 	}
 	if err := os.Rename(tmp, s.layerDir(id)); err != nil {

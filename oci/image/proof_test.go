@@ -11,6 +11,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"gbatch/oci/atomicfile"
 )
 
 // privateImage is pulled by alice from a registry that lets mallory read what
@@ -200,7 +202,7 @@ func TestLayersAreSharedWithProof(t *testing.T) {
 	pull(t, s, elsewhere.WithDigest(digest), login("carol"))
 	for _, dir := range names(t, s.layersDir) {
 		var info unpacked
-		if err := readJSON(filepath.Join(s.layersDir, dir, markerName), &info); err != nil || len(info.Granted) != 3 || strings.Contains(fmt.Sprint(info), "carolcarol") {
+		if err := atomicfile.ReadJSON(filepath.Join(s.layersDir, dir, markerName), &info); err != nil || len(info.Granted) != 3 || strings.Contains(fmt.Sprint(info), "carolcarol") {
 			t.Errorf("%+v, %v", info, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"gbatch/oci/atomicfile"
 	"gbatch/oci/ref"
 )
 
@@ -49,7 +50,7 @@ func (s *Store) loadImages() error {
 		rec := &record{}
 		info, err := e.Info()
 		if err == nil {
-			err = readJSON(name, rec)
+			err = atomicfile.ReadJSON(name, rec)
 		}
 		if err != nil || s.recordFile(rec.Digest.String()) != name || !s.settled(rec) {
 			// Left by a crash, or damaged: the image is pulled again.

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/atomicfile"
 )
 
 // Store is the images of one node. Its methods may be called at any time from
@@ -129,8 +131,15 @@ func (s *Store) loadLayers() error {
 	}
 	for _, e := range entries {
 		var info unpacked
-		err := readJSON(filepath.Join(s.layersDir, e.Name(), markerName), &info)
-		if err != nil || info.Boot != s.boot && !used[e.Name()] {
+		err := atomicfile.ReadJSON(filepath.Join(s.layersDir, e.Name(), markerName), &info)
+		switch {
+		case isAside(e.Name()): // GC removes it when no hold has it
+		case err != nil:
+			if err := s.dismissLocked(e.Name()); err != nil {
+				return err
+			}
+			continue
+		case info.Boot != s.boot && !used[e.Name()]:
 			if err := s.discardLocked(s.layerDir(e.Name())); err != nil {
 				return err
 			}
@@ -186,13 +195,5 @@ func writeJSON(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(name, raw)
-}
-
-func readJSON(name string, v any) error {
-	raw, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(raw, v)
+	return writeFile(name, atomicfile.Sum(raw))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gbatch/oci/atomicfile"
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
 )
@@ -184,7 +185,7 @@ func TestLayersOfAnotherBoot(t *testing.T) {
 	for _, dir := range img.Layers {
 		marker := filepath.Join(filepath.Dir(dir), markerName)
 		var info unpacked
-		if err := readJSON(marker, &info); err != nil {
+		if err := atomicfile.ReadJSON(marker, &info); err != nil {
 			t.Fatal(err)
 		}
 		info.Boot = "another"

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gbatch/internal/ctld/fsck"
+	"gbatch/internal/pace"
 	"gbatch/internal/state"
 )
 
@@ -73,14 +74,14 @@ func (s *Scrub) Pass(ctx context.Context) (found int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	p := pace{ctx: ctx, wait: s.Wait}
+	p := pace.New(ctx, perSecond, s.Wait)
 	damage, err := s.Store.Scrub(dir, func(r state.Record) error {
 		if err := fsck.Readable(r); err != nil {
 			if found++; found <= maxSaid {
 				s.Log.Error("a stored record cannot be read: restore a backup, or stop gctld and take the record out by `gctld fsck --quarantine`", "record", r.Where(), "error", err)
 			}
 		}
-		return p.read(int64(len(r.Value)) + perRecord)
+		return p.Read(int64(len(r.Value)) + perRecord)
 	})
 	if err != nil {
 		return found, fmt.Errorf("read the store: %w", err)
@@ -96,7 +97,7 @@ func (s *Scrub) Pass(ctx context.Context) (found int, err error) {
 		{s.Trees, "uploaded directories", "an uploaded directory is damaged and was given up: its user brings it again by submitting again"},
 		{s.Logs, "kept logs", "a kept log is damaged: whoever reads it is told where, and nothing else is to be done"},
 	} {
-		list, err := of.verify(p.read)
+		list, err := of.verify(p.Read)
 		for i, what := range list {
 			if found++; i < maxSaid {
 				s.Log.Error(of.says, "what", what)
@@ -111,19 +112,3 @@ func (s *Scrub) Pass(ctx context.Context) (found int, err error) {
 
 // perRecord is about what a record takes beside its value.
 const perRecord = 64
-
-// pace keeps reading at perSecond.
-type pace struct {
-	ctx  context.Context
-	wait func(context.Context, time.Duration) error
-	owed int64
-}
-
-func (p *pace) read(bytes int64) error {
-	if p.owed += bytes; p.owed < perSecond/8 {
-		return p.ctx.Err()
-	}
-	pause := time.Duration(p.owed) * time.Second / perSecond
-	p.owed = 0
-	return p.wait(p.ctx, pause)
-}

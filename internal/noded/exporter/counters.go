@@ -22,6 +22,7 @@ type Counters struct {
 	ends     *prometheus.CounterVec
 	logs     prometheus.Counter
 	oom      prometheus.Counter
+	damaged  prometheus.Counter
 	programs *prometheus.HistogramVec
 }
 
@@ -38,11 +39,13 @@ func NewCounters() *Counters {
 		ends: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "gnoded_containers_ended_total",
 			Help: "Containers that ended, by reason; empty: well."}, []string{"reason"}),
 		logs: prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_log_bytes_total", Help: "Output of containers that ended, in bytes, whether kept or not."}),
-		oom:  prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_oom_kills_total", Help: "Processes that the memory limits of containers killed, of those that ended."}),
+		damaged: prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_scrub_damaged_total",
+			Help: "Image layers and cached inputs that the disk had damaged. The log names them."}),
+		oom: prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_oom_kills_total", Help: "Processes that the memory limits of containers killed, of those that ended."}),
 	}
 	m.programs = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gnoded_site_program_duration_seconds",
 		Help: "Time of a run of a program of the site's, in seconds, by kind (prolog, epilog, health) and result (ok, failed).", Buckets: prometheus.ExponentialBuckets(0.005, 4, 10)}, []string{"kind", "result"})
-	m.reg.MustRegister(m.programs, m.launches, m.steps, m.pulls, m.ends, m.logs, m.oom,
+	m.reg.MustRegister(m.programs, m.launches, m.steps, m.pulls, m.ends, m.logs, m.oom, m.damaged,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -60,6 +63,9 @@ func (m *Counters) Output(bytes, oomKills float64) {
 	m.logs.Add(bytes)
 	m.oom.Add(oomKills)
 }
+
+// Damaged counts what was found damaged.
+func (m *Counters) Damaged(n int) { m.damaged.Add(float64(n)) }
 
 // Ended counts a container's end.
 func (m *Counters) Ended(r job.Reason) { m.ends.WithLabelValues(string(r)).Inc() }

@@ -62,11 +62,9 @@ func (u *Holds) Pull(ctx context.Context, id job.RankID, req image.PullRequest) 
 func (u *Holds) Hold(id job.RankID, digest string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if err := u.Store.Hold(holdName(digest), digest); err != nil {
-		return err
-	}
+	// Also where the store knows the image no more, as its record was damaged: what a rank runs on stays.
 	u.used[id] = digest
-	return nil
+	return u.Store.Hold(holdName(digest), digest)
 }
 
 // Drop says that a rank does not use its image any more.

@@ -1,0 +1,142 @@
+package image
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gbatch/oci/treesum"
+)
+
+// A layer's bytes are checked against its digest as they come, and cannot be again, as the archive that
+// it was is not kept. So a sum of what was unpacked is made at once, while all of it is still in memory, and Verify compares
+// it with what the disk has. The sum costs about a fiftieth of the unpacking; to keep the archives would
+// cost half as much disk again, and their decompression at each look.
+
+// Damage is a layer that was found to be other than it was unpacked. It is not given to anybody any
+// more, and pulled again with the next image that needs it.
+type Damage struct {
+	Layer string
+	Why   string
+	// Held are the images with holds that have the layer: containers may run on it. It stays for them
+	// until the holds are released. Sorted.
+	Held []string
+}
+
+// Verify reads all layers from the disk, and says which were damaged. It tells pace how
+// much it has read, which may wait; its error ends the work.
+func (s *Store) Verify(pace func(bytes int64) error) ([]Damage, error) {
+	s.mu.Lock()
+	var ids []string
+	for id := range s.layers {
+		if !isAside(id) {
+			ids = append(ids, id)
+		}
+	}
+	s.mu.Unlock()
+	slices.Sort(ids)
+	var all []Damage
+	for _, id := range ids {
+		d, err := s.verifyLayer(id, pace)
+		if d != nil {
+			all = append(all, *d)
+		}
+		if err != nil {
+			return all, fmt.Errorf("verify layer %s: %w", id, err)
+		}
+	}
+	return all, s.sweepTmp()
+}
+
+func (s *Store) verifyLayer(id string, pace func(bytes int64) error) (*Damage, error) {
+	before, err := os.Lstat(s.layerFS(id))
+	if err != nil {
+		return nil, nil // collected meanwhile, or missing: a pull notices that by itself
+	}
+	sum, broken := treesum.Of(s.layerFS(id), treesum.How{Disk: true, Pace: pace})
+	if broken != nil && !treesum.Broken(broken) {
+		return nil, broken
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info, ok := s.layers[id]
+	if now, err := os.Lstat(s.layerFS(id)); !ok || err != nil || !os.SameFile(before, now) {
+		return nil, nil
+	}
+	switch {
+	case broken != nil:
+		return s.damagedLocked(id, broken.Error())
+	case info.Sum == "": // of an earlier version; what it is now is all that is known
+		info.Sum = sum
+		if err := writeJSON(s.markerFile(id), info); err != nil {
+			return nil, err
+		}
+		s.layers[id] = info
+	case info.Sum != sum:
+		return s.damagedLocked(id, "its files are not what they were when it was unpacked")
+	}
+	return nil, nil
+}
+
+func (s *Store) damagedLocked(id, why string) (*Damage, error) {
+	d := &Damage{Layer: id, Why: why}
+	for _, h := range s.holds {
+		if slices.Contains(h.Layers, id) {
+			d.Held = append(d.Held, h.Digest)
+		}
+	}
+	slices.Sort(d.Held)
+	return d, s.dismissLocked(id)
+}
+
+// A layer that was set aside has another name. Only the holds that it stays for know it.
+const asideMark = "-damaged-"
+
+func isAside(id string) bool { return strings.Contains(id, asideMark) }
+
+// dismissLocked takes a layer out of the store, so that it is pulled again. Where holds have it,
+// containers may run on it, which would lose their files: then it is set aside until they are released.
+func (s *Store) dismissLocked(id string) error {
+	if _, err := os.Lstat(s.layerDir(id)); errors.Is(err, os.ErrNotExist) {
+		delete(s.layers, id)
+		return nil
+	}
+	var holds []hold
+	for _, h := range s.holds {
+		if slices.Contains(h.Layers, id) {
+			holds = append(holds, h)
+		}
+	}
+	if len(holds) == 0 {
+		delete(s.layers, id)
+		return s.discardLocked(s.layerDir(id))
+	}
+	dir, err := os.MkdirTemp(s.layersDir, id+asideMark)
+	if err != nil {
+		return fmt.Errorf("set it aside: %w", err)
+	}
+	aside := filepath.Base(dir)
+	for _, h := range holds { // first, or a crash would leave it without any
+		h.Layers = append(slices.Clone(h.Layers), aside)
+		if err := writeJSON(s.holdFile(h.ID), h); err != nil {
+			return fmt.Errorf("set it aside: %w", err)
+		}
+		s.holds[h.ID] = h
+	}
+	if err := unix.Rename(s.layerDir(id), dir); err != nil { // onto an empty directory, which os.Rename refuses
+		return fmt.Errorf("set it aside: %w", err)
+	}
+	s.layers[aside] = unpacked{Size: s.layers[id].Size}
+	delete(s.layers, id)
+	return nil
+}
+
+// asides are the layers of a hold that were set aside for it.
+func (h hold) asides() []string {
+	return slices.DeleteFunc(slices.Clone(h.Layers), func(id string) bool { return !isAside(id) })
+}
