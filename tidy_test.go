@@ -28,13 +28,12 @@ const module = "gbatch/"
 // down or is not there. A new package needs a line here, and a new arrow a
 // reason in docs/design.
 var below = map[string][]string{
-	"accounting":          {},
-	"deploy":              {},
-	"cgroups":             {},
-	"sched":               {"accounting", "sched/due", "sched/fixed", "sched/licenses", "sched/nodes", "sched/predict", "sched/spec", "sched/words"},
-	"oci/ref":             {},
-	"oci/image":           {"oci/atomicfile", "oci/image/socket", "oci/image/unpack", "oci/ref", "oci/treesum"},
-	"oci/treesum":         {},
+	"accounting": {},
+	"deploy":     {},
+	"cgroups":    {},
+	"sched":      {"accounting", "sched/due", "sched/fixed", "sched/licenses", "sched/nodes", "sched/predict", "sched/spec", "sched/words"},
+	"oci/ref":    {},
+	"oci/image":  {"oci/atomicfile", "oci/image/socket", "oci/image/unpack", "oci/ref", "oci/treesum"}, "oci/treesum": {},
 	"oci/image/socket":    {},
 	"oci/image/unpack":    {},
 	"oci/image/imagetest": {"oci/ref"},
@@ -89,7 +88,7 @@ var below = map[string][]string{
 		"internal/pki", "internal/state", "internal/store", "internal/units", "internal/ctld/conns", "internal/ctld/notice",
 		"internal/ctld/places"},
 	"internal/ctld/scrub": {"internal/ctld/fsck", "internal/pace", "internal/state"}, "internal/pace": {},
-	"internal/ctld/fsck":  {"internal/control", "internal/ctld/site", "internal/job", "internal/state", "internal/store", "sched"},
+	"internal/ctld/fsck": {"internal/control", "internal/ctld/site", "internal/job", "internal/state", "internal/store", "sched"},
 	"internal/ctld/backup": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/site", "internal/ctld/wire", "internal/job", "internal/state", "internal/store", "sched"},
 	"internal/ctld/counts": {"accounting", "internal/control", "internal/ctld/keep", "internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site",
