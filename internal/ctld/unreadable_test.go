@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -47,6 +48,29 @@ func TestUnreadableRecordsOfAJob(t *testing.T) {
 					t.Errorf("the node was told of %v", n.runs)
 				}
 			})
+		}
+	}
+}
+
+// TestUnreadableIsSaid: who asks for a job with a damaged record is told which it is.
+func TestUnreadableIsSaid(t *testing.T) {
+	for what, r := range map[string]state.Record{
+		"document":             {Kind: state.KindSpec, Job: 1},
+		"timeline":             {Kind: state.KindEvent, Job: 1, Seq: 7},
+		"record of an attempt": {Kind: state.KindAttempt, Job: 1, Seq: 7},
+	} {
+		s := newSite(t, nil)
+		erin := s.user("erin")
+		if _, err := erin.Submit(t.Context(), hello(1), ""); err != nil {
+			t.Fatal(err)
+		}
+		r.Value = []byte("garbled")
+		if err := s.server.loop.Keep(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		_, err := erin.Job(t.Context(), "1", client.JobOptions{})
+		if want := "the " + what + " of job 1 cannot be read from the controller's store"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("said %v, want %s", err, want)
 		}
 	}
 }

@@ -96,7 +96,10 @@ const maxShown = 1000
 
 // Timeline is what has happened to a job lately.
 func (r *Reader) Timeline(n job.Number) ([]api.Event, error) {
-	return newestOf(r, state.KindEvent, n, func(rec state.Record) (api.Event, error) { return wire.Event(rec.Value) })
+	return newestOf(r, state.KindEvent, n, func(rec state.Record) (api.Event, error) {
+		e, err := wire.Event(rec.Value)
+		return e, unreadable("timeline", n, err)
+	})
 }
 
 // Attempts are the last ones of a job that are over.
@@ -104,7 +107,7 @@ func (r *Reader) Attempts(n job.Number) ([]api.Attempt, error) {
 	return newestOf(r, state.KindAttempt, n, func(rec state.Record) (api.Attempt, error) {
 		var a state.Attempt
 		if err := json.Unmarshal(rec.Value, &a); err != nil {
-			return api.Attempt{}, fmt.Errorf("decode attempt of job %d: %w", n, err)
+			return api.Attempt{}, unreadable("record of an attempt", n, err)
 		}
 		return wire.Attempt(&a), nil
 	})
@@ -122,7 +125,7 @@ func (r *Reader) Attempt(j *state.Job, number uint32) (*state.Attempt, error) {
 	}
 	at := new(state.Attempt)
 	if err := json.Unmarshal(v, at); err != nil {
-		return nil, fmt.Errorf("decode attempt %d of job %d: %w", number, j.Number, err)
+		return nil, unreadable("record of an attempt", j.Number, err)
 	}
 	return at, nil
 }
@@ -135,7 +138,7 @@ func (r *Reader) Steps(j *state.Job) ([]api.Step, error) {
 	return newestOf(r, state.KindLaunch, j.Number, func(rec state.Record) (api.Step, error) {
 		var l state.Launch
 		if err := json.Unmarshal(rec.Value, &l); err != nil {
-			return api.Step{}, fmt.Errorf("decode step of job %d: %w", j.Number, err)
+			return api.Step{}, unreadable("record of a step", j.Number, err)
 		}
 		return wire.Step(j, &l), nil
 	})
@@ -161,17 +164,30 @@ func newestOf[T any](r *Reader, kind state.Kind, n job.Number, decode func(state
 // share that of the job they come from.
 func (r *Reader) Document(j *state.Job) (*job.Spec, error) {
 	doc, ok, err := r.Text(j.Document())
-	if err != nil || !ok {
-		return nil, fmt.Errorf("read document of job %d (there: %t): %w", j.Number, ok, err)
+	if err != nil {
+		return nil, fmt.Errorf("read document of job %d: %w", j.Number, err)
+	}
+	if !ok {
+		return nil, unreadable("document", j.Number, errors.New("it is not there"))
 	}
 	spec := new(job.Spec)
 	if err := json.Unmarshal(doc, spec); err != nil {
-		return nil, fmt.Errorf("decode document of job %d: %w", j.Number, err)
+		return nil, unreadable("document", j.Number, err)
 	}
 	if j.Template != 0 && spec.Gbatch != nil {
 		spec.Gbatch.Cron = nil // that is its template's
 	}
 	return spec, nil
+}
+
+// unreadable is what users are told of a job's record that is damaged; why goes to
+// the log. It is nil where why is.
+func unreadable(what string, n job.Number, why error) error {
+	if why == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", api.Errorf(api.CodeInternal, "the %s of job %d cannot be read from the controller's store any more", what, n).
+		WithHint("tell an operator: `gctld fsck` names each damaged record"), why)
 }
 
 // Text is the document of a job as it is stored.

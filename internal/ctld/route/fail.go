@@ -35,6 +35,9 @@ func (r *Route) said(err error) (e *api.Error, event bool) {
 func (r *Route) saidError(err error) *api.Error {
 	var e *api.Error
 	if errors.As(err, &e) {
+		if e.Code == api.CodeInternal {
+			r.failures.Happened("route", r.Pattern, "error", err)
+		}
 		return e
 	}
 	var problems job.Problems
