@@ -40,7 +40,7 @@ UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) -p 3 $(LONG) $$(go list ./... | grep -vE
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) -parallel 8 ./internal/e2e
 
 .NOTPARALLEL:
-.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill chaos planted lint man completion demo clients bench bench-node bench-slurm test-gpu gpu-bundle clean
+.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill chaos planted lint man completion demo pictures clients bench bench-node bench-slurm test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -123,6 +123,9 @@ completion: ## write completions for bash, zsh and fish into build/completion (a
 
 demo: build ## run a job from start to end on this machine (as root)
 	@scripts/demo/run
+
+pictures: ## make the pictures of the web page again, in docs/pictures (after make build, as root)
+	GBATCH_PICTURES=$(CURDIR)/docs/pictures GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 go test -tags seccomp -count=1 -run '^TestPictures$$' ./internal/e2e
 
 clients: ## make clients out of the description of the API, try them, and lint it (needs npm, java and python3)
 	scripts/generators build/generators

@@ -117,6 +117,7 @@ export function Submit() {
       <div class="two">
         {document ? <Form fields={fieldsOf(document)} edit={edit} help={(path) => described.get(path)?.meaning ?? ''} /> : <NotJSON text={text} convert={() => file.convert(text)} />}
         <div class="text">
+          <At path={pathAt(text, caret)} fields={described} />
           <label>
             <span>Job document, or a job file of another system</span>
             <input type="file" aria-label="Open a job file" onChange={(e) => void file.open(e.currentTarget.files?.[0])} />
@@ -145,7 +146,6 @@ export function Submit() {
               onClick={look}
             />
           </label>
-          <At path={pathAt(text, caret)} fields={described} />
           <All fields={described} />
         </div>
       </div>
