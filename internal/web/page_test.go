@@ -57,6 +57,8 @@ func TestPage(t *testing.T) {
 		"drawn":                     list("1", "2", "3"),
 		"drawn too slowly":          list("1", "\x18\r\n[4194304 bytes are not shown: they came faster than they could be drawn]", "10", "20"),
 		"the field at a place":      list("", "na|", "req|", "a.b.c", "", "c", ""),
+		"again":                     list("Monday to Friday 18:00 Europe/Brussels", "each Wednesday 08:05 Europe/Brussels", "0 0 1 * * Europe/Brussels"),
+		"comes again":               list("30 18 * * 3", map[string]any{"schedule": "30 18 7 * *", "zone": "UTC"}),
 		"a message":                 list(4.0, 1.0, 2.0),
 		"curves":                    list(list(1000.0, 1010.0, 1020.0, 1200.0), list(1.0, nil, nil, 3.0)),
 		"curve in words":            list("mean 2, most 3", "not known"),

@@ -1,4 +1,5 @@
 // What tests of the page's own functions found, for web_test.go to compare.
+import { again, recurrence } from './again'
 import { pieces, plain } from './ansi'
 import { Backlog, mostWaiting } from './backlog'
 import { pathAt } from './caret'
@@ -65,6 +66,8 @@ export const found: Record<string, unknown> = {
   'drawn': drawn(1, 2, 3),
   'drawn too slowly': drawn(1, mostWaiting, 10, 20),
   'the field at a place': ['{|', '{"na|', '{"name": "a, {", "req|', '{"a": {"b": [1, {"c": 2|', '{"a": {"b": 1}, |', '{"a": {"b": 1}, "c": "|', ']}|'].map((s) => pathAt(s, s.indexOf('|'))),
+  'again': ['0 18 * * 1-5', '5 8 * * 3', '0 0 1 * *'].map((schedule) => again({ schedule, zone: 'Europe/Brussels' })),
+  'comes again': [recurrence('each week', new Date('2026-01-07T18:30'), '2026-02-01', 'UTC').schedule, recurrence('each month', new Date('2026-01-07T18:30'), '', 'UTC')],
   'a message': [...message(4, new Uint8Array([1, 2]))],
   'curves': broken(1000, 10, [0, 10, 200], [[1, null, 3]]),
   'curve in words': [summary([1, null, 3], String), summary([null], String)],

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { again, recurrence, rhythms } from './again'
 import type * as api from './api'
 import { useRead } from './ask'
 import { Dialog, Trouble } from './dialog'
@@ -28,6 +29,7 @@ export function Reservations() {
                 <th>Name</th>
                 <th>From</th>
                 <th>Until</th>
+                <th>Again</th>
                 <th>Nodes</th>
                 <th>For</th>
                 <th>Why</th>
@@ -44,6 +46,7 @@ export function Reservations() {
                   <td>
                     <Time at={r.end} />
                   </td>
+                  <td>{r.every && <Again every={r.every} />}</td>
                   <td>
                     {(r.nodes ?? []).join(', ')}
                     {(r.gpus ?? []).length > 0 && ` (${count(r.gpus!.length, 'GPU')})`}
@@ -63,6 +66,26 @@ export function Reservations() {
       )}
       {making && <Make leave={() => make(false)} done={load} />}
       {ending && <End reservation={ending} leave={() => end(undefined)} done={load} />}
+    </>
+  )
+}
+
+function Again(props: { every: api.Recurrence }) {
+  const { until, upcoming } = props.every
+  return (
+    <>
+      {again(props.every)}
+      {(upcoming ?? []).map((s, i) => (
+        <span key={s.start} class="quiet">
+          {i ? ', ' : '; then '}
+          <Time at={s.start} />
+        </span>
+      ))}
+      {until && (
+        <>
+          ; until <Time at={until} />
+        </>
+      )}
     </>
   )
 }
@@ -94,9 +117,17 @@ function useAct(leave: () => void, done: () => void) {
 
 function End(props: { reservation: api.Reservation; leave: () => void; done: () => void }) {
   const { busy, failed, act } = useAct(props.leave, props.done)
-  const name = props.reservation.name
+  const [once, skip] = useState(false)
+  const { name, every } = props.reservation
+  const path = `/v1/reservations/${encodeURIComponent(name)}${once ? '?once=true' : ''}`
   return (
-    <Dialog title={`End reservation ${name}?`} yes="End it" danger busy={busy} onYes={() => act(() => change('DELETE', '/v1/reservations/' + encodeURIComponent(name)))} onNo={props.leave}>
+    <Dialog title={`End reservation ${name}?`} yes={once ? 'Skip it once' : 'End it'} danger busy={busy} onYes={() => act(() => change('DELETE', path))} onNo={props.leave}>
+      {every && (
+        <label class="check">
+          <input type="checkbox" checked={once} onChange={(e) => skip(e.currentTarget.checked)} />
+          <span>only the time that is, or comes next; it comes again after that</span>
+        </label>
+      )}
       <p>Its nodes are for everybody's jobs again. Jobs that run there go on.</p>
       <Trouble of={failed} />
     </Dialog>
@@ -107,7 +138,7 @@ function End(props: { reservation: api.Reservation; leave: () => void; done: () 
 const names = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean)
 
 function Make(props: { leave: () => void; done: () => void }) {
-  const [f, set] = useState({ name: '', start: local(0), end: local(4), nodes: '', count: '', projects: '', users: '', maintenance: false, reason: '' })
+  const [f, set] = useState({ name: '', start: local(0), end: local(4), nodes: '', count: '', projects: '', users: '', maintenance: false, reason: '', rhythm: '', last: '' })
   const { busy, failed, act } = useAct(props.leave, props.done)
   const field = (key: 'name' | 'start' | 'end' | 'nodes' | 'count' | 'projects' | 'users' | 'reason', label: string, help: string, time = false) => (
     <label>
@@ -126,6 +157,7 @@ function Make(props: { leave: () => void; done: () => void }) {
     if (f.count) r.count = Number(f.count)
     if (names(f.projects).length) r.projects = names(f.projects)
     if (names(f.users).length) r.users = names(f.users)
+    if (f.rhythm) r.every = recurrence(f.rhythm, new Date(f.start), f.last, Intl.DateTimeFormat().resolvedOptions().timeZone)
     return change('POST', '/v1/reservations', r)
   }
   return (
@@ -134,6 +166,23 @@ function Make(props: { leave: () => void; done: () => void }) {
         {field('name', 'Name', 'jobs and commands name it so')}
         {field('start', 'From', 'in your time zone', true)}
         {field('end', 'Until', 'in your time zone', true)}
+        <label>
+          <span>Again</span>
+          <select value={f.rhythm} onChange={(e) => set({ ...f, rhythm: e.currentTarget.value })}>
+            <option value="">never</option>
+            {Object.keys(rhythms).map((r) => (
+              <option key={r}>{r}</option>
+            ))}
+          </select>
+          <small>by the clock of your time zone, for as long each time</small>
+        </label>
+        {f.rhythm && (
+          <label>
+            <span>Last day</span>
+            <input type="date" value={f.last} onInput={(e) => set({ ...f, last: e.currentTarget.value })} />
+            <small>on which it begins; empty: it has none</small>
+          </label>
+        )}
         {field('nodes', 'Nodes', 'their names; or leave it empty and say how many')}
         {field('count', 'How many nodes', 'chosen by the controller')}
         {field('projects', 'For projects', 'their jobs may use it')}
