@@ -55,6 +55,27 @@ func TestSlurmCommandLine(t *testing.T) {
 	}
 }
 
+// TestOwnOptionsInScripts: what a script and variables say to sbatch itself is for
+// sbatch, and refused where something else reads them.
+func TestOwnOptionsInScripts(t *testing.T) {
+	script := []byte("#!/bin/sh\n#SBATCH --parsable -H\n#SBATCH --test-o --quiet\necho\n")
+	env := func(name string) (string, bool) { return "1", name == "SBATCH_WAIT" }
+	own := map[string]string{"--wrap": "given"}
+	if _, err := Parse(script, Options{Own: own, Env: env, DefaultImage: "a"}); err != nil {
+		t.Error(err)
+	}
+	want := map[string]string{"--wrap": "given", "--parsable": "", "--hold": "", "--test-only": "", "--quiet": "", "--wait": ""}
+	if diff := cmp.Diff(want, own); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, err := Parse(script, Options{Env: env, DefaultImage: "a"})
+	for _, name := range []string{"--parsable (line 2)", "-H (line 2)", "--test-only (line 3)"} {
+		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "--wait") {
+			t.Errorf("no %q in %v", name, err)
+		}
+	}
+}
+
 // TestVariables: what SBATCH_ variables say wins over the script, and the command
 // line over them.
 func TestVariables(t *testing.T) {

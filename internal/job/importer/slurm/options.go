@@ -21,6 +21,7 @@ type option struct {
 	hint        string
 	instead     string
 	tasks       bool   // it counts tasks of a script
+	own         bool   // sbatch itself acts on it, when sbatch reads the script
 	env         string // the variable that has its value in the script
 }
 
@@ -192,7 +193,7 @@ func program() []option {
 		{long: "--propagate", value: nothing, flag: func(*script) {}, note: "is not used: resource limits are the node's"},
 		{long: "--kill-on-invalid-dep", value: nothing, note: "is always so: a job whose dependency can no longer come true fails"},
 		{long: "--verbose", short: "-v", flag: func(*script) {}},
-		{long: "--quiet", short: "-Q", flag: func(*script) {}},
+		{long: "--quiet", short: "-Q", own: true, flag: func(*script) {}},
 	}
 }
 
@@ -227,10 +228,10 @@ func inside() []option {
 // elsewhere: what is somebody else's.
 func elsewhere() []option {
 	return []option{
-		{long: "--hold", short: "-H", instead: "submit it with gsubmit --hold"},
-		{long: "--wait", short: "-W", instead: "submit it with gsubmit --wait"},
-		{long: "--parsable", instead: "gsubmit prints the number alone when its output is not a terminal"},
-		{long: "--test-only", instead: "use gsubmit --dry-run"},
+		{long: "--hold", short: "-H", own: true, instead: "submit it with gsubmit --hold"},
+		{long: "--wait", short: "-W", own: true, instead: "submit it with gsubmit --wait"},
+		{long: "--parsable", own: true, instead: "gsubmit prints the number alone when its output is not a terminal"},
+		{long: "--test-only", own: true, instead: "use gsubmit --dry-run"},
 		{long: "--wrap", instead: "use gsubmit --image NAME -- COMMAND"},
 		{long: "--uid", instead: "a job belongs to whoever submits it"},
 		{long: "--gid", instead: "the project's group is given by its storage"},

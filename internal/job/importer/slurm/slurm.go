@@ -28,6 +28,9 @@ type Options struct {
 	// What the command line of sbatch adds.
 	Line         []string // options, which win over the script's
 	DefaultImage string   // where neither names one
+	// Own gets what the script and variables say to sbatch itself, as --parsable and
+	// --wait; nil: the caller is not sbatch, and they are refused.
+	Own map[string]string
 
 	FileName  string // of the script, which names the job; empty: it has none
 	Directory string // that it is submitted from
@@ -206,6 +209,8 @@ func (s *script) apply(d directive) {
 	case !ok && s.full(): // without the search for a suggestion, which takes its time
 	case !ok:
 		s.problem(d.line, d.name, "is no option that is known here", s.known.nearest(d.name))
+	case opt.own && s.o.Own != nil && !d.given:
+		s.o.Own[opt.long] = ""
 	case opt.instead != "":
 		s.problem(d.line, d.name, "is not supported", opt.instead)
 	case opt.needsValue() && !d.given:

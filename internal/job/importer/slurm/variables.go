@@ -41,5 +41,8 @@ func (s *script) environment() []directive {
 	for _, o := range flags {
 		look(o, true)
 	}
+	if s.o.Own != nil {
+		look("wait", true)
+	}
 	return s.words(words, 0)
 }
