@@ -48,6 +48,9 @@ func TestSlurmControl(t *testing.T) {
 	if d := s.wait(held); d.State != job.Finished {
 		t.Errorf("released: %s", d.State)
 	}
+	array := strings.TrimSpace(ok("sbatch --parsable -H -a 1-2 --mem=1G --wrap true"))
+	has("squeue -h -j "+array+" -o %i|%r", array+"_[1-2]|JobHeldUser")
+	ok("scancel " + array)
 	has("seff "+held, "Job ID: "+held, "State: COMPLETED (exit code 0)")
 
 	var list struct {

@@ -195,6 +195,31 @@ func rowMem(_ *table.View, r *row) string {
 	return string(human.Size(nil, r.memPerNode()))
 }
 
+// launch is what srun starts in the job when it is not told; nil: it is no script.
+func (r *row) launch() *job.Launch {
+	if r.spec == nil {
+		return nil
+	}
+	return gbatchOf(r.spec).Launch
+}
+
+func rowTasks(v *table.View, r *row) string {
+	switch l := r.launch(); {
+	case l != nil && l.Tasks > 0:
+		return fmt.Sprint(l.Tasks)
+	case l != nil && l.PerNode > 0:
+		return fmt.Sprint(l.PerNode * jobs.NumNodes(&r.Job))
+	}
+	return rowNumNodes(v, r)
+}
+
+func rowCPUsPerTask(v *table.View, r *row) string {
+	if l := r.launch(); l != nil {
+		return fmt.Sprint(max(l.CPUsPerTask, 1))
+	}
+	return rowCPUsPerNode(v, r)
+}
+
 func rowCPUsPerNode(_ *table.View, r *row) string { return fmt.Sprint(r.CPUs / max(r.NumNodes, 1)) }
 
 // gresPerNode is the GPUs of one rank as Slurm writes them; empty: none.
@@ -293,7 +318,6 @@ var (
 	rowDeadline = ofSpec("N/A", func(s *job.Spec) string { return instant(s.Request.Scheduling.NotAfter) })
 	rowFeatures = ofSpec(none, features)
 	rowCommand  = ofSpec(none, commandOf)
-	rowStdOut   = always("/dev/null")
 )
 
 func requiredNodes(s *job.Spec) string {

@@ -63,7 +63,7 @@ var jobLines = [][]part{
 	{kv("ReqNodeList", rowReqNodes), kv("ExcNodeList", rowExcNodes)},
 	{kv("NodeList", rowNodes)},
 	{kv("BatchHost", rowFirstNode).only(hasNodes)},
-	{kv("NumNodes", rowNumNodes), kv("NumCPUs", rowCPUs), kv("NumTasks", rowNumNodes), kv("CPUs/Task", rowCPUsPerNode), kv("ReqB:S:C:T", always("0:0:*:*"))},
+	{kv("NumNodes", rowNumNodes), kv("NumCPUs", rowCPUs), kv("NumTasks", rowTasks), kv("CPUs/Task", rowCPUsPerTask), kv("ReqB:S:C:T", always("0:0:*:*"))},
 	{kv("TRES", rowTRES)},
 	{kv("Socks/Node", always("*")), kv("NtasksPerN:B:S:C", always("0:0:*:*")), kv("CoreSpec", always("*"))},
 	{kv("JOB_GRES", func(_ *table.View, r *row) string { return strings.TrimPrefix(cmp.Or(r.gresTotal(), none), "gres:") }).only(func(c *control, r *row) bool { return c.details && r.GPUs > 0 })},
@@ -76,7 +76,7 @@ var jobLines = [][]part{
 	{kv("WorkDir", rowWorkDir)},
 	{kv("Container", rowImage)},
 	{kv("Comment", rowComment).only(func(_ *control, r *row) bool { return given(rowComment(nil, r)) != "" })},
-	{kv("StdErr", rowStdOut)}, {kv("StdIn", always("/dev/null"))}, {kv("StdOut", rowStdOut)},
+	{kv("StdErr", rowStdErr)}, {kv("StdIn", rowStdIn)}, {kv("StdOut", rowStdOut)},
 	{kv("Power", always(""))},
 	{kv("TresPerNode", func(_ *table.View, r *row) string { return r.gresPerNode() }).only(func(_ *control, r *row) bool { return r.GPUs > 0 })},
 }

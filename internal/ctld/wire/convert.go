@@ -58,7 +58,7 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 		out.Parent, out.Task = j.Parent, &j.Index
 	}
 	switch {
-	case j.Tasks != nil: // see tasksToAPI
+	case j.Tasks != nil && j.State != job.OnHold: // see tasksToAPI
 	case j.Parent > 0 && j.Number == 0 && j.State == job.Queued:
 		out.Reason, out.ReasonText = string(state.CodeArrayLimit), "it comes into the queue when others of its array have started or ended"
 	case j.State == job.Queued:
