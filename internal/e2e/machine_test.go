@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gbatch/oci/image/imagetest"
+)
+
+// workshop is a site whose scripts see this machine's programs and a directory that
+// all may write to, so that tools which are installed here run in containers too.
+// The test is skipped where a program of these is missing.
+func workshop(t *testing.T, o siteOptions, programs ...string) (s *site, dir string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := os.Stat("/usr/bin/" + p); err != nil {
+			t.Skipf("NOT TESTED: there is no /usr/bin/%s here: apt-get install snakemake python3-distributed", p)
+		}
+	}
+	needs(t)
+	dir, err := os.MkdirTemp("/tmp", "gbatch-e2e-work-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o777); err != nil { // past the umask
+		t.Fatal(err)
+	}
+	o.ctldConfig += "imageAliases: {slurm: \"" + machineImage(t) + "\"}\nbatch:\n  mounts: [{hostPath: /usr}, {hostPath: " + dir + "}]\n  environment: {HOME: " + dir + "}\n"
+	o.nodeConfig += "  - {name: /usr, path: /usr, readOnly: true}\n  - {name: " + dir + ", path: " + dir + "}\n"
+	return newSite(t, o), dir
+}
+
+// machineImage is an image with nothing but what leads to the programs below /usr.
+func machineImage(t *testing.T) string {
+	t.Helper()
+	files := []imagetest.File{{Name: "etc/"}, {Name: "etc/alternatives/"}, {Name: "dev/"}, {Name: "proc/"}, {Name: "sys/"}, {Name: "usr/"}, {Name: "tmp/", Mode: 0o1777}}
+	for _, name := range []string{"bin", "sbin", "lib", "lib64"} {
+		files = append(files, imagetest.File{Name: name, Link: "usr/" + name})
+	}
+	links, err := filepath.Glob("/etc/alternatives/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil {
+			files = append(files, imagetest.File{Name: link[1:], Link: to})
+		}
+	}
+	for _, name := range []string{"etc/passwd", "etc/group"} {
+		body, err := os.ReadFile("/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, imagetest.File{Name: name, Body: body})
+	}
+	ref, err := open.push("demo/machine:1", imagetest.Options{Layers: [][]imagetest.File{files}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// tool runs a tool of this machine, which finds Slurm's names first in its PATH.
+// What it writes can be written by jobs, whose user is another.
+func (s *site) tool(dir string, words ...string) result {
+	s.t.Helper()
+	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "sinfo", "scontrol", "sacctmgr"} {
+		if err := os.Symlink(filepath.Join(bin, "gslurm"), filepath.Join(s.dir, name)); err != nil && !os.IsExist(err) {
+			s.t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("sh", append([]string{"-c", `umask 0; exec "$@"`, "sh"}, words...)...)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader("")
+	cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket(), "PATH="+s.dir+":/usr/bin:/bin", "HOME="+dir, "USER=root")
+	return execute(cmd)
+}
