@@ -25,6 +25,15 @@ type Submission struct {
 type Brought struct {
 	From string // on the submitter's machine; a relative one is beside the job's file
 	Path string // in the container
+
+	Clone *Commit // From is the address of a repository, which is cloned first; nil: it is a path
+}
+
+// Commit is what of a repository is wanted; where it says nothing, the newest of the
+// repository's own branch.
+type Commit struct {
+	Branch string
+	Hash   string
 }
 
 // Document is the submission as a native document that Parse reads back to the

@@ -30,8 +30,16 @@ type Packed struct {
 	done func() error
 }
 
-// Pack reads a directory, or one file.
-func Pack(ctx context.Context, path string) (*Packed, error) {
+// Pack reads a directory without what its files of ignored names leave out, or one
+// file.
+func Pack(ctx context.Context, path string) (*Packed, error) { return pack(ctx, path, ignoredBelow) }
+
+// PackAll reads a directory with all that is in it.
+func PackAll(ctx context.Context, path string) (*Packed, error) {
+	return pack(ctx, path, func(string) (*ignored, error) { return nil, nil })
+}
+
+func pack(ctx context.Context, path string, ignored func(dir string) (*ignored, error)) (*Packed, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -41,11 +49,13 @@ func Pack(ctx context.Context, path string) (*Packed, error) {
 		if p.path, err = filepath.EvalSymlinks(path); err != nil { // a walk does not follow it
 			return nil, err
 		}
-		rules, err := ignoredBelow(p.path)
+		rules, err := ignored(p.path)
 		if err != nil {
 			return nil, err
 		}
-		p.skip, p.done = rules.skip, func() error { return rules.err }
+		if rules != nil {
+			p.skip, p.done = rules.skip, func() error { return rules.err }
+		}
 	} else {
 		p.File = filepath.Base(path)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gbatch/internal/cli"
@@ -37,12 +39,24 @@ func (j *ready) bring(ctx context.Context, a *cli.App, o *flags, file string) er
 	}
 	for i, b := range what {
 		from := b.From
-		if i < len(j.sub.Brought) {
+		if i < len(j.sub.Brought) && b.Clone == nil {
 			if from = beside(a, file, from); !o.mayBring(file, from) {
 				return exit.Usagef("%s names %s, which does not lie where the file does: a job's file may be a stranger's, so say with --files-from DIR that it goes along", j.name, from)
 			}
 		}
-		in, err := takeAlong(ctx, a, from, o.DryRun || o.Convert)
+		pack := func() (*bring.Packed, error) { return bring.Pack(ctx, from) }
+		if b.Clone != nil {
+			dir, err := os.MkdirTemp("", "gsubmit")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(dir)
+			if err := j.clone(ctx, a, o, b, dir); err != nil {
+				return err
+			}
+			pack = func() (*bring.Packed, error) { return bring.PackAll(ctx, dir) }
+		}
+		in, err := takeAlong(ctx, a, from, pack, o.DryRun || o.Convert)
 		if err != nil {
 			return err
 		}
@@ -58,6 +72,32 @@ func (j *ready) bring(ctx context.Context, a *cli.App, o *flags, file string) er
 	}
 	j.doc, j.sub.Brought = doc, nil
 	return nil
+}
+
+// clone brings a repository that the job's file names here. With the user's own logins
+// it is only if that is said: the file may be a stranger's.
+func (j *ready) clone(ctx context.Context, a *cli.App, o *flags, b job.Brought, dir string) error {
+	own := o.mayUseLogins(b.From)
+	if !own && !strings.HasPrefix(b.From, "http") && !strings.HasPrefix(b.From, "git:") {
+		return exit.Usagef("%s names the repository %s, which is cloned with your keys: a job's file may be a stranger's, so say with --files-from %s that it goes along", j.name, b.From, b.From)
+	}
+	a.Say("cloning the repository for %s", b.Path)
+	err := bring.Clone(ctx, bring.Repository{Address: b.From, Branch: b.Clone.Branch, Hash: b.Clone.Hash, Own: own}, dir)
+	switch {
+	case err == nil:
+		return nil
+	case own:
+		return exit.Usagef("%s: %v", j.name, err)
+	}
+	return exit.Usagef("%s: %v\nYour own logins were not used: if it needs them, say so with --files-from and its address", j.name, err)
+}
+
+// mayUseLogins says whether a repository may be read as its submitter: its address, or
+// what it begins with, was named.
+func (o *flags) mayUseLogins(address string) bool {
+	return !strings.Contains(address, "/..") && slices.ContainsFunc(o.FilesFrom, func(from string) bool {
+		return address == from || strings.HasPrefix(address, strings.TrimSuffix(from, "/")+"/")
+	})
 }
 
 // beside is a path of a job's file, which is relative to the file.
@@ -92,8 +132,8 @@ func (o *flags) mayBring(file, path string) bool {
 }
 
 // takeAlong sends what the controller has not of a directory or file.
-func takeAlong(ctx context.Context, a *cli.App, from string, stay bool) (job.Input, error) {
-	p, err := bring.Pack(ctx, from)
+func takeAlong(ctx context.Context, a *cli.App, from string, pack func() (*bring.Packed, error), stay bool) (job.Input, error) {
+	p, err := pack()
 	if errors.Is(err, fs.ErrNotExist) {
 		return job.Input{}, exit.Usagef("there is no %s to bring along", from)
 	}

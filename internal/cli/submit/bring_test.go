@@ -45,3 +45,21 @@ func TestMayBring(t *testing.T) {
 		t.Error("it may bring what is the system's")
 	}
 }
+
+// TestMayUseLogins: a repository that a job's file names is read as its submitter only
+// if he says so.
+func TestMayUseLogins(t *testing.T) {
+	o := &flags{FilesFrom: []string{"https://git.example/lab", "git@git.example:ann/code.git"}}
+	for address, want := range map[string]bool{
+		"https://git.example/lab/code":        true,
+		"https://git.example/lab":             true,
+		"https://git.example/laboratory":      false,
+		"https://git.example/lab/../ann/code": false,
+		"git@git.example:ann/code.git":        true,
+		"git@git.example:ann/code":            false,
+	} {
+		if got := o.mayUseLogins(address); got != want {
+			t.Errorf("%s: got %v", address, got)
+		}
+	}
+}

@@ -58,7 +58,11 @@ func (h *Handlers) Convert(ctx context.Context, in *input) (*api.ConvertResponse
 		out.Notes = append(out.Notes, api.Note{Path: n.Path, Message: n.Message})
 	}
 	for _, b := range sub.Brought {
-		out.Notes = append(out.Notes, api.Note{Message: fmt.Sprintf("%s of your machine is not brought along to %s: submit this file with gsubmit where that is", b.From, b.Path)})
+		what := b.From + " of your machine"
+		if b.Clone != nil {
+			what = "the repository"
+		}
+		out.Notes = append(out.Notes, api.Note{Message: fmt.Sprintf("%s is not brought along to %s: submit this file with gsubmit where that is", what, b.Path)})
 	}
 	if sub.Hold {
 		out.Notes = append(out.Notes, api.Note{Message: "it asks to be held: hold the job when it is submitted"})

@@ -1,0 +1,79 @@
+package bring
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Repository is one that lies elsewhere.
+type Repository struct {
+	Address string
+	Branch  string // empty: its own
+	Hash    string // of a commit; empty: the newest
+	Own     bool   // git may use the logins and settings that its user has here
+}
+
+// Clone has the git of this machine make a working copy of a repository in dir, which
+// is empty. What git knows of the repository is not kept.
+//
+// A file that names a repository may be a stranger's, who would read it in the job:
+// unless it is the user's own, git gets what everybody gets.
+//
+// It asks nobody for a password: there may be no one. A repository may name others
+// as its parts, and only such as are fetched by the usual protocols: git knows one
+// that runs a command.
+func Clone(ctx context.Context, r Repository, dir string) error {
+	clone := []string{"clone", "--quiet", "--recurse-submodules"}
+	if r.Branch != "" {
+		clone = append(clone, "--branch="+r.Branch)
+	}
+	if r.Hash == "" {
+		clone = append(clone, "--depth=1", "--shallow-submodules")
+	}
+	steps := [][]string{append(clone, "--", r.Address, dir)}
+	if r.Hash != "" {
+		steps = append(steps,
+			[]string{"-C", dir, "checkout", "--quiet", "--detach", r.Hash, "--"},
+			[]string{"-C", dir, "submodule", "--quiet", "update", "--init", "--recursive"})
+	}
+	for _, args := range steps {
+		if err := git(ctx, args, r.Own); err != nil {
+			return fmt.Errorf("clone %s: %w", redacted(r.Address), err)
+		}
+	}
+	return os.RemoveAll(filepath.Join(dir, ".git"))
+}
+
+func git(ctx context.Context, args []string, own bool) error {
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https:ssh:git")
+	if !own { // neither helpers for logins, nor ~/.netrc, nor keys
+		cmd.Env = append(cmd.Env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "HOME="+os.DevNull, "XDG_CONFIG_HOME="+os.DevNull, "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_ALLOW_PROTOCOL=http:https:git")
+	}
+	cmd.Stderr = &said
+	err := cmd.Run()
+	switch text := strings.TrimSpace(said.String()); {
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New("there is no git on this machine: install it, or clone the repository in the job's commands")
+	case err != nil:
+		return fmt.Errorf("git %s: %s", args[0], cmp.Or(text, err.Error()))
+	}
+	return nil
+}
+
+// redacted is a repository's address without a password.
+func redacted(from string) string {
+	if u, err := url.Parse(from); err == nil {
+		return u.Redacted()
+	}
+	return from
+}
