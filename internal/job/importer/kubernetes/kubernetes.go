@@ -54,8 +54,9 @@ type manifest struct {
 	subdomain   *node  // where pods find each other by name
 
 	volumes     map[string]volume
-	fileSecrets map[string]*fileSecret // by the name of the job's own secret
-	runAs       string                 // user id
+	empty       map[string][]mountPoint // of those of kind emptyDir, by name
+	fileSecrets map[string]*fileSecret  // by the name of the job's own secret
+	runAs       string                  // user id
 	runAsGroup  string
 }
 
@@ -63,7 +64,7 @@ type manifest struct {
 // given with it.
 func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 	d := foreign.New()
-	k := &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}, fileSecrets: map[string]*fileSecret{}, podLabels: map[string]string{},
+	k := &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}, empty: map[string][]mountPoint{}, fileSecrets: map[string]*fileSecret{}, podLabels: map[string]string{},
 		beside: objects{map[string]*keys{}, map[string]*keys{}}}
 	var found *node
 	for _, file := range append([][]byte{data}, with...) {

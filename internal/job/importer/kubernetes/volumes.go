@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
@@ -39,8 +40,8 @@ func readVolumes(d *decoder, n *node, k *manifest) {
 			case "name":
 			case "hostPath":
 				if p := kid.Given("path"); p != nil {
-					path, ok := d.Str(p)
-					v = volume{storage: job.Storage{HostPath: strings.TrimSuffix(path, "/")}, bad: !ok}
+					at, ok := d.Str(p)
+					v = volume{storage: job.Storage{HostPath: strings.TrimSuffix(at, "/")}, bad: !ok}
 				}
 			case "persistentVolumeClaim":
 				if p := kid.Given("claimName"); p != nil {
@@ -109,6 +110,7 @@ func readMount(d *decoder, n *node, k *manifest) {
 	case !ok:
 		d.Problem(n, fmt.Sprintf("mounts %s, which is no volume of this job", document.Quote(m.name)), "")
 	case v.bad:
+	case k.apart(d, n, m, v):
 	case v.dir:
 		k.spec.Gbatch.Directories = append(k.spec.Gbatch.Directories, strings.TrimSuffix(m.path, "/"))
 		d.Becomes(fmt.Sprintf("gbatch.directories[%d]", len(k.spec.Gbatch.Directories)-1), n)
@@ -128,6 +130,25 @@ func readMount(d *decoder, n *node, k *manifest) {
 		d.Becomes(fmt.Sprintf("request.docker.storage[%d]", len(k.spec.Request.Docker.Storage)), n)
 		k.spec.Request.Docker.Storage = append(k.spec.Request.Docker.Storage, s)
 	}
+}
+
+// apart tells of an emptyDir that is mounted at several places. In a pod they show the
+// same files; here each is a directory of its own.
+func (k *manifest) apart(d *decoder, n *node, m mountPoint, v volume) bool {
+	if !v.dir && v.storage.HostPath != job.TmpfsHostPath {
+		return false
+	}
+	m.path, m.sub = path.Clean(m.path), path.Clean("/"+m.sub)
+	for _, had := range k.empty[m.name] {
+		one, other := had.sub+"/", m.sub+"/"
+		overlap := strings.HasPrefix(one, other) || strings.HasPrefix(other, one) || one == "//" || other == "//"
+		if had.path != m.path && overlap {
+			d.Problem(n, fmt.Sprintf("has the emptyDir %s at another place than %s, where other files would be", document.Quote(m.name), document.Quote(had.path)), "mount it at the same path in every container")
+			return true
+		}
+	}
+	k.empty[m.name] = append(k.empty[m.name], m)
+	return false
 }
 
 // parseQuantity reads a number with a decimal or binary suffix.
