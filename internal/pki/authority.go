@@ -97,7 +97,7 @@ func (a *Authority) renewLocked() error {
 	if a.ca == nil {
 		a.ca, _ = readCertificate(filepath.Join(a.dir, caFile))
 	}
-	if a.ca == nil || !publicEqual(a.ca.PublicKey, a.key.Public()) || a.now().After(a.ca.NotAfter.Add(-caRenew)) {
+	if a.ca == nil || a.ca.CheckSignatureFrom(a.ca) != nil || !publicEqual(a.ca.PublicKey, a.key.Public()) || a.now().After(a.ca.NotAfter.Add(-caRenew)) {
 		if err := a.makeCA(); err != nil {
 			return fmt.Errorf("make certificate of the authority: %w", err)
 		}

@@ -203,3 +203,31 @@ func TestBadRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestDamagedCertificates changes each byte of the certificates' files in turn: each that is not whole is made
+// anew, and the pin is what it was.
+func TestDamagedCertificates(t *testing.T) {
+	c, dir := newClock(), t.TempDir()
+	pin := open(t, dir, c).Pin()
+	for _, name := range []string{caFile, serverFile} {
+		path := filepath.Join(dir, name)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := range whole {
+			changed := bytes.Clone(whole)
+			changed[at] ^= 1
+			if err := os.WriteFile(path, changed, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			a := open(t, dir, c)
+			if err := errors.Join(a.ca.CheckSignatureFrom(a.ca), a.server.Leaf.CheckSignatureFrom(a.ca)); err != nil || a.Pin() != pin {
+				t.Errorf("byte %d of %s: pin %s, was %s, %v", at, name, a.Pin(), pin, err)
+			}
+		}
+		if err := os.WriteFile(path, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

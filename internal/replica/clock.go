@@ -2,6 +2,8 @@ package replica
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -67,9 +69,12 @@ func (c *commonClock) goOn(path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.path = path
-	text, err := os.ReadFile(path)
 	var r heardRecord
-	if err != nil || json.Unmarshal(text, &r) != nil || r.Boot == "" || r.Boot != c.boot {
+	err := atomicfile.ReadJSON(path, &r)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.log.Error("how far the controllers' clock had come cannot be read: it goes on from the common log's last entry; look at the disk", "error", err)
+	}
+	if err != nil || r.Boot == "" || r.Boot != c.boot {
 		return
 	}
 	c.steady = c.read()
@@ -94,7 +99,7 @@ func (c *commonClock) hear(nowMS int64) {
 	// It need not be synced: after a loss of power it is of another boot.
 	b, err := json.Marshal(heardRecord{c.boot, ahead.Milliseconds()})
 	if err == nil {
-		err = atomicfile.Write(c.path, b)
+		err = atomicfile.Write(c.path, atomicfile.Sum(b))
 	}
 	if err != nil {
 		c.log.Debug("how far the controllers' clock has come is not kept", "file", c.path, "error", err)

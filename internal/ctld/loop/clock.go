@@ -2,6 +2,8 @@ package loop
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -80,9 +82,11 @@ func OpenClock(path string, log *slog.Logger) *Clock {
 func OpenClockBy(path, boot string, read Readings, log *slog.Logger) *Clock {
 	c := newClock(read, log)
 	c.path, c.boot = path, boot
-	text, err := os.ReadFile(path)
 	var kept clockFile
-	if err != nil || json.Unmarshal(text, &kept) != nil {
+	if err := atomicfile.ReadJSON(path, &kept); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			log.Error("what the controller's clock goes on from cannot be read: it goes on from the machine's; look at what jobs that ran were billed if that was set meanwhile, and at the disk", "error", err)
+		}
 		return c
 	}
 	if kept.Boot == boot && boot != "" {
@@ -126,7 +130,7 @@ func (c *Clock) keep() {
 		return
 	}
 	if err == nil {
-		err = atomicfile.Write(c.path, b)
+		err = atomicfile.Write(c.path, atomicfile.Sum(b))
 	}
 	if err != nil {
 		c.log.Debug("what a restart would go on from is not kept", "file", c.path, "error", err)

@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -86,5 +87,31 @@ func TestClockOverRestarts(t *testing.T) {
 				t.Errorf("%s passed, want %s", passed, tc.want)
 			}
 		})
+	}
+}
+
+// TestDamagedClock changes each byte of what a clock has kept: the next one goes on from there all the same, or
+// from the machine's clock, and says so.
+func TestDamagedClock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clock")
+	wall := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	read := func() (time.Time, time.Duration) { return wall, 90 * time.Hour }
+	first := OpenClockBy(path, "boot", read, slog.New(slog.DiscardHandler))
+	first.keep()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range whole {
+		changed := bytes.Clone(whole)
+		changed[at] ^= 1
+		if err := os.WriteFile(path, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		c := OpenClockBy(path, "boot", read, slog.New(slog.NewTextHandler(&said, nil)))
+		if now := c.Now(); now != first.Now() || said.Len() == 0 {
+			t.Errorf("byte %d: it shows %d, and would have %d; said: %q", at, now, first.Now(), said.String())
+		}
 	}
 }
