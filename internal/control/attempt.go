@@ -61,7 +61,7 @@ func (a *attempts) close(j *state.Job) {
 	steps.EndAll(a.out.now)
 	j = a.jobs.setLaunches(j, steps)
 	at := *j.Attempt
-	at.End = a.ended(&at)
+	at.End = a.ended(j)
 	a.queue.sched.End(sched.JobID(j.Number))
 	closed := *j
 	closed.Attempt = &at

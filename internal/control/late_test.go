@@ -81,14 +81,15 @@ func TestLateWord(t *testing.T) {
 		"at once":                         {3595 * s, false, 3600 * s},
 		"late, and no controller ran":     {2 * s, true, 2 * s},
 		"before it began":                 {-1000 * s, true, 0},
+		"a little before it began":        {-2 * s, true, 0},
 		"after now":                       {9999 * s, true, 3600 * s},
 		"not said":                        {-1 << 40, true, 3600 * s},
 		"before the node was heard of it": {2 * s, false, 25 * s},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := assignedWorld(t)
-			w.says(0, node.RankStatus{Phase: node.PhaseRunning, StartedMS: int64(w.now)})
-			began := w.now
+			began := w.now + 5*s // an end that the node puts between the order and this is not believed either
+			w.says(5*s, node.RankStatus{Phase: node.PhaseRunning, StartedMS: int64(began)})
 			w.says(25*s, node.RankStatus{Phase: node.PhaseRunning, StartedMS: int64(began)})
 			w.now = began + 3600*s
 			if tc.restart {

@@ -148,10 +148,11 @@ func (a *attempts) bound(at *state.Attempt, r *state.Rank, st node.RankStatus) {
 	r.Exit = &e
 }
 
-// ended is when an attempt gave back the last of what it held.
-func (a *attempts) ended(at *state.Attempt) sched.Time {
-	end := at.Start
-	for _, r := range at.Ranks {
+// ended is when a job's attempt gave back the last of what it held, which was not before
+// the controller heard that it runs: a node's clock may seem to have been set since.
+func (a *attempts) ended(j *state.Job) sched.Time {
+	end := max(j.Attempt.Start, j.Started)
+	for _, r := range j.Attempt.Ranks {
 		if r.Exit == nil || r.Exit.FreeMS == 0 {
 			return a.out.now
 		}
