@@ -126,8 +126,8 @@ func (s *Server) ofControllers() []route.Route {
 func ofPage(tokens *access.Tokens) []route.Route {
 	sessions := &access.Sessions{Tokens: tokens}
 	return []route.Route{
-		route.Plain("POST "+api.PathSession, access.ByLogins, "Between the web page and the controller: exchange a token for a session, in a cookie", sessions.Open),
-		route.Plain("DELETE "+api.PathSession, access.ByUsers, "Between the web page and the controller: end the session", sessions.Close),
+		route.Cookie("POST "+api.PathSession, access.ByLogins, sessions.Open).Is("open-session", "Between the web page and the controller: exchange a token for a session, in a cookie"),
+		route.Cookie("DELETE "+api.PathSession, access.ByUsers, sessions.Close).Is("close-session", "Between the web page and the controller: end the session"),
 		route.Plain("GET "+web.Base, access.ByAnyone, "The web page: a document, a script and a style sheet", web.Serve),
 		route.Plain("GET /{$}", access.ByAnyone, "", web.Home),
 	}

@@ -2,7 +2,9 @@ package ctld
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -140,5 +142,29 @@ func TestSessionsEndWithTheirToken(t *testing.T) {
 	status, _ := s.browser("POST", api.PathSession, http.Header{"Authorization": {"Bearer " + unused.Secret}})
 	if diff := cmp.Diff([]int{401, 401, 200, 401}, append(got, status)); diff != "" {
 		t.Errorf("sessions after the token was revoked, and a link (-want +got):\n%s", diff)
+	}
+}
+
+// TestSessionDescribed: the API's description has how a session is opened and ended,
+// with what the answer gives a browser.
+func TestSessionDescribed(t *testing.T) {
+	rec := httptest.NewRecorder()
+	newSite(t, nil).server.api.ServeHTTP(rec, httptest.NewRequest("GET", "/openapi.json", nil))
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			Responses   map[string]struct {
+				Headers map[string]struct{ Schema struct{ Type string } }
+			}
+		}
+	}
+	if err := json.Unmarshal(rec.Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for method, id := range map[string]string{"post": "open-session", "delete": "close-session"} {
+		op := doc.Paths[api.PathSession][method]
+		if op.OperationID != id || op.Responses["204"].Headers["Set-Cookie"].Schema.Type != "string" {
+			t.Errorf("%s %s is described as %+v", method, api.PathSession, op)
+		}
 	}
 }

@@ -54,18 +54,16 @@ type Sessions struct{ Tokens *Tokens }
 
 // Open gives a browser a session: by a token, or by a link of `gadm web`, which is
 // then used up.
-func (s *Sessions) Open(w http.ResponseWriter, r *http.Request) error {
-	id := Caller(r.Context())
+func (s *Sessions) Open(ctx context.Context, _ *struct{}) (*http.Cookie, error) {
+	id := Caller(ctx)
 	if id.Token == "" || strings.HasPrefix(id.Via, "session ") {
-		return api.Errorf(api.CodeBadRequest, "a session is opened by a token").WithHint("send it in the header Authorization")
+		return nil, api.Errorf(api.CodeBadRequest, "a session is opened by a token").WithHint("send it in the header Authorization")
 	}
-	t, secret, err := s.open(r.Context(), id)
+	t, secret, err := s.open(ctx, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	http.SetCookie(w, cookie(secret, int(t.Expires.Sub(s.Tokens.Now()).Seconds())))
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return cookie(secret, int(t.Expires.Sub(s.Tokens.Now()).Seconds())), nil
 }
 
 func (s *Sessions) open(ctx context.Context, id Identity) (t api.Token, secret string, err error) {
@@ -111,20 +109,18 @@ func (s *Sessions) open(ctx context.Context, id Identity) (t api.Token, secret s
 }
 
 // Close ends the session that the request came with.
-func (s *Sessions) Close(w http.ResponseWriter, r *http.Request) error {
-	ctx, keys := r.Context(), s.Tokens.Keys
+func (s *Sessions) Close(ctx context.Context, _ *struct{}) (*http.Cookie, error) {
+	keys := s.Tokens.Keys
 	keys.Change.Lock()
 	defer keys.Change.Unlock()
 	t, ok := keys.Token(Caller(ctx).Token)
 	if !ok || t.Use != api.TokenWeb {
-		return api.Errorf(api.CodeBadRequest, "this request came with no session").WithHint("revoke a token by `gadm token revoke`")
+		return nil, api.Errorf(api.CodeBadRequest, "this request came with no session").WithHint("revoke a token by `gadm token revoke`")
 	}
-	http.SetCookie(w, cookie("", -1))
 	if err := s.Tokens.revoke(ctx, t); err != nil {
-		return err
+		return nil, err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return cookie("", -1), nil
 }
 
 // cookie is the session as a browser keeps it. A negative age takes it away.

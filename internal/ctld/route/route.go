@@ -107,6 +107,23 @@ func Done[I any](pattern string, who access.Level, h func(context.Context, *I) e
 	}}
 }
 
+// Cookie is Done for a route whose answer changes what a browser keeps.
+func Cookie[I any](pattern string, who access.Level, h func(context.Context, *I) (*http.Cookie, error)) Route {
+	return Route{Pattern: pattern, Who: who, serve: func(a huma.API, g *Guard, r *Route) {
+		huma.Register(a, r.operation(), func(ctx context.Context, in *I) (*kept, error) {
+			c, err := h(ctx, in)
+			if err != nil {
+				return nil, g.fail(ctx, r, err)
+			}
+			return &kept{c.String()}, nil
+		})
+	}}
+}
+
+type kept struct {
+	Cookie string `header:"Set-Cookie" doc:"the session, for browsers, which keep it from scripts; an empty one takes it away"`
+}
+
 // Stream is a route whose answer goes on. What the handler gives writes it; it has
 // written nothing if its error is an *api.Error.
 func Stream[I any](pattern string, who access.Level, h func(context.Context, *I) (func(context.Context, http.ResponseWriter) error, error), responses map[string]*huma.Response) Route {
