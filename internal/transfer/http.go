@@ -17,7 +17,7 @@ func (c *Client) HTTP(uri string) (Source, error) {
 	if err != nil {
 		return nil, fail(Invalid, "is no URI")
 	}
-	if err := c.Guard.scheme(u.Scheme); err != nil {
+	if err := c.scheme(u.Scheme); err != nil {
 		return nil, err
 	}
 	t := c.transport()
@@ -25,7 +25,7 @@ func (c *Client) HTTP(uri string) (Source, error) {
 		if len(via) >= 5 {
 			return fail(Invalid, "leads from one place to the next, more than 5 times")
 		}
-		return c.Guard.scheme(r.URL.Scheme)
+		return c.scheme(r.URL.Scheme)
 	}}
 	return &httpSource{c: c, http: client, transport: t, uri: u.String()}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gbatch/internal/reach"
 	"gbatch/internal/transfer/s3test"
 )
 
@@ -35,7 +36,7 @@ func (s *server) count(method string) int { return len(s.Requests(method + " "))
 // testClient may reach this machine, and tries again at once. It waits for a stalled
 // server as long as the node does: the machine may be busy.
 func testClient() *Client {
-	c := New(Guard{Hosts: []string{"127.0.0.1"}, PlainHTTP: true})
+	c := New(reach.Guard{Hosts: []string{"127.0.0.1"}, PlainHTTP: true})
 	c.Pause, c.chunk = time.Millisecond, 5<<20
 	return c
 }

@@ -46,7 +46,7 @@ func (c *Client) open(at S3, uri string) (*bucket, error) {
 		if err != nil || e.Host == "" {
 			return nil, fail(Invalid, "the S3 endpoint is no https://HOST[:PORT]")
 		}
-		if err := c.Guard.scheme(e.Scheme); err != nil {
+		if err := c.scheme(e.Scheme); err != nil {
 			return nil, err
 		}
 		host, secure = e.Host, e.Scheme == "https"

@@ -19,8 +19,8 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/gpu"
 	"gbatch/internal/job"
+	"gbatch/internal/reach"
 	"gbatch/internal/settings"
-	"gbatch/internal/transfer"
 )
 
 var (
@@ -200,7 +200,7 @@ func checkImages(c *Config, bad func(string, string, ...any)) {
 		}
 	}
 	for _, h := range c.Images.Hosts {
-		if wrong := transfer.CheckHost(h); wrong != "" {
+		if wrong := reach.CheckHost(h); wrong != "" {
 			bad("images.hosts", "%q: %s", h, wrong)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"gbatch/internal/transfer"
+	"gbatch/internal/reach"
 )
 
 // Data is about the inputs and outputs of jobs.
@@ -66,7 +66,7 @@ func checkData(c *Config, bad func(string, string, ...any)) {
 		}
 	}
 	for _, h := range d.Hosts {
-		if wrong := transfer.CheckHost(h); wrong != "" {
+		if wrong := reach.CheckHost(h); wrong != "" {
 			bad("data.hosts", "%q: %s", h, wrong)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/reach"
 	"gbatch/internal/transfer"
 	"gbatch/oci/atomicfile"
 )
@@ -65,7 +66,7 @@ func Open(c *config.Config, boot string) (*Data, error) {
 
 // client is what transfers for jobs.
 func newClient(c *config.Data) (*transfer.Client, error) {
-	g := transfer.Guard{Hosts: c.Hosts, PlainHTTP: c.PlainHTTP}
+	g := reach.Guard{Hosts: c.Hosts, PlainHTTP: c.PlainHTTP}
 	if u, err := url.Parse(c.Endpoint); err == nil && u.Host != "" {
 		port := u.Port()
 		if port == "" {

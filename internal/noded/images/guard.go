@@ -8,17 +8,17 @@ import (
 	"strings"
 
 	"gbatch/internal/noded/config"
-	"gbatch/internal/transfer"
+	"gbatch/internal/reach"
 	"gbatch/oci/image"
 )
 
 // dialer connects for pulls: to the internet and to the registries that the
 // configuration names, by the guard that inputs of jobs have too.
 func dialer(c *config.Config) func(context.Context, string, string) (net.Conn, error) {
-	g := transfer.Guard{Hosts: reachable(&c.Images)}
+	g := reach.Guard{Hosts: reachable(&c.Images)}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := g.Dial(ctx, network, addr)
-		if e, ok := errors.AsType[*transfer.Error](err); ok && e.Kind == transfer.Forbidden {
+		if _, ok := errors.AsType[*reach.Error](err); ok {
 			return nil, fmt.Errorf("%w: %w", image.ErrForbidden, err)
 		}
 		return conn, err

@@ -1,4 +1,6 @@
-package transfer
+// Package reach says where addresses that strangers give may lead, and connects to no
+// others. What travels over the connection it does not know.
+package reach
 
 import (
 	"context"
@@ -23,6 +25,13 @@ type Guard struct {
 	PlainHTTP bool
 }
 
+// Error is a refusal, in a sentence for the user.
+type Error struct{ Text string }
+
+func (e *Error) Error() string { return e.Text }
+
+func fail(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+
 // CheckHost says what is wrong with one of Hosts, or "".
 func CheckHost(h string) string {
 	if strings.Contains(h, "/") {
@@ -37,15 +46,15 @@ func CheckHost(h string) string {
 	return ""
 }
 
-// scheme refuses what goes unencrypted where the site does not want that.
-func (g Guard) scheme(s string) error {
+// Scheme refuses what goes unencrypted where the site does not want that.
+func (g Guard) Scheme(s string) error {
 	if s == "https" || s == "http" && g.PlainHTTP {
 		return nil
 	}
-	return fail(Forbidden, "%s:// is not allowed here; use https://", s)
+	return fail("%s:// is not allowed here; use https://", s)
 }
 
-// Dial connects to where the guard lets it, and else fails with Forbidden.
+// Dial connects to where the guard lets it, and else fails with an Error.
 func (g Guard) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -62,7 +71,7 @@ func (g Guard) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 func (g Guard) check(host, address string) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fail(Forbidden, "%s has an address that cannot be read", host)
+		return fail("%s has an address that cannot be read", host)
 	}
 	a := ap.Addr().Unmap().WithZone("")
 	for _, h := range g.Hosts {
@@ -71,7 +80,7 @@ func (g Guard) check(host, address string) error {
 		}
 	}
 	if !public(a) || ours(a) {
-		return fail(Forbidden, "%s is inside this site, which jobs' data may not be fetched from or sent to; its administrator can allow the host", host)
+		return fail("%s is inside this site, which may not be reached for jobs; its administrator can allow the host", host)
 	}
 	return nil
 }
