@@ -167,8 +167,18 @@ type JobDetail struct {
 	Used      *Used      `json:"used,omitempty"`
 	Log       *LogState  `json:"log,omitempty"`      // of its last attempt, where the controller keeps a copy
 	Events    []Event    `json:"events,omitempty"`   // the last 1000 lines of the timeline, oldest first
+	Untold    []Untold   `json:"untold,omitempty"`   // messages about it that were tried and not taken; they are tried for a day
 	Position  int        `json:"position,omitempty"` // in the queue by priority; 1 is next
 	NumQueued int        `json:"numQueued,omitempty"`
+}
+
+// Untold is a message about a job that somebody has not taken yet.
+type Untold struct {
+	Event string    `json:"event"` // queue, run, end, halt, restart
+	To    string    `json:"to"`    // of a web address only the host
+	Since time.Time `json:"since"`
+	Tries int       `json:"tries"` // of this address, one after the other, that failed
+	Error string    `json:"error"` // of the last
 }
 
 // Attempt is one try at running a task.

@@ -161,7 +161,6 @@ func (c *machineOfController) open() (p *process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.loop.Mail = func(control.Moved) {}
 	p.loop.Hooks = checks{w, p}
 	return p, p.handlers(c, meters)
 }

@@ -38,7 +38,7 @@ type Moved struct {
 	User     string    // whose it is
 	From, To job.State // From is empty for a new job
 	Version  uint64    // of the job, by the change
-	Mails    bool      // somebody wants a mail about it
+	Told     bool      // the job's document names who is to be told
 }
 
 // Add appends another step's effects.
@@ -96,6 +96,6 @@ func (o *output) job(j *state.Job, before job.State, text string) {
 // is the whole, not each task.
 func (o *output) moved(j *state.Job, from job.State) {
 	if j.Parent == 0 && j.Cron == nil && !o.noRecords {
-		o.Moved = append(o.Moved, Moved{Job: j.Number, User: j.Owner.User, From: from, To: j.State, Version: j.Version, Mails: j.Request.Mails})
+		o.Moved = append(o.Moved, Moved{Job: j.Number, User: j.Owner.User, From: from, To: j.State, Version: j.Version, Told: j.Request.Told})
 	}
 }

@@ -28,7 +28,6 @@ import (
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
-	"gbatch/internal/ctld/mail"
 	"gbatch/internal/ctld/meter"
 	"gbatch/internal/ctld/route"
 	"gbatch/internal/ctld/rules"
@@ -63,7 +62,6 @@ type Server struct {
 	kept    *keep.Store
 	curves  *curves.Store
 	trees   *trees.Store
-	mailer  *mail.Mailer
 	hooks   *webhook.Sender
 	scrape  *counts.Exporter
 	changes *events.Source
@@ -153,9 +151,7 @@ func (s *Server) open() error {
 	if s.trees, err = s.openTrees(); err != nil {
 		return err
 	}
-	s.mailer = mail.New(func() *site.Mail { return s.rules.Now().Mail }, s.jobs, s.log)
-	s.loop.Mail = s.mailer.Take
-	if s.hooks, err = webhook.Open(webhook.Config{Services: func() []site.Webhook { return s.rules.Now().Webhooks }, Jobs: s.jobs, Loop: s.loop, Log: s.log, Now: s.now}, s.store); err != nil {
+	if s.hooks, err = webhook.Open(webhook.Config{Site: s.rules.Now, Jobs: s.jobs, Loop: s.loop, Log: s.log, Now: s.now}, s.store); err != nil {
 		return err
 	}
 	s.loop.Hooks = s.hooks
@@ -425,7 +421,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	// Shares for those who scrape, mail, words to services, directories that no job
 	// needs, logs, curves, damage: each works until ctx is done.
-	work := []func(context.Context){s.scrape.Run, s.mailer.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.curves.Run, s.scrub().Run}
+	work := []func(context.Context){s.scrape.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.curves.Run, s.scrub().Run}
 	if s.leads != nil {
 		s.leads.members.Useless = s.loop.Useless
 		work = append(work, s.leads.members.Run)

@@ -67,6 +67,7 @@ type Gbatch struct {
 	StopSignal string   `json:"stopSignal,omitempty"` // sent when it is cancelled or out of time; empty: TERM
 	StopGrace  Duration `json:"stopGrace,omitempty"`  // from StopSignal to KILL; 0: the site's, which is also the most
 	IdleGPU    *IdleGPU `json:"idleGpu,omitempty"`
+	Notify     []Notify `json:"notify,omitempty"` // who is told what becomes of it
 
 	// Its data.
 	Files           []File   `json:"files,omitempty"`       // put into the container

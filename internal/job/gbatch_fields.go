@@ -73,6 +73,8 @@ var gbatchFields = []field[Gbatch]{
 		document.Object(d, n, idleFields, g.IdleGPU)
 	}, false},
 
+	{"notify", readNotify, false},
+
 	{"files", readFiles, false},
 	{"directories", readDirectories, false},
 	{"inputs", readInputs, false},

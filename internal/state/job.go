@@ -113,7 +113,7 @@ type Request struct {
 	Reservations []string     `json:"reservations,omitempty"`
 	HaltUnwarned bool         `json:"haltUnwarned,omitempty"` // no signal before it is killed to make room
 	StopSignal   string       `json:"stopSignal,omitempty"`   // empty: TERM
-	Mails        bool         `json:"mails,omitempty"`        // its document names mail addresses
+	Told         bool         `json:"mails,omitempty"`        // its document names who is to be told of it, at first by mail alone
 	IdleMin      int          `json:"idleMin,omitempty"`      // percent: it fails when all its GPUs are used less
 	IdleWindow   sched.Time   `json:"idleWindow,omitempty"`   // over so long; 0: never
 	StopGrace    sched.Time   `json:"stopGrace,omitempty"`    // 0: the site's

@@ -72,6 +72,13 @@ func showJob(a *cli.App, d *api.JobDetail, as string) error {
 		fmt.Fprintln(a.Out, "\nSteps")
 		err = errors.Join(err, steps(a, d).Indent("  ").Write(a.Out))
 	}
+	if len(d.Untold) > 0 {
+		fmt.Fprintln(a.Out, "\nNot told yet")
+		for _, u := range d.Untold {
+			_, e := fmt.Fprintf(a.Out, "  %s of %q, %d failures, tried for a day: %s\n", human.Clean(u.To), u.Event, u.Tries, human.Clean(u.Error))
+			err = errors.Join(err, e)
+		}
+	}
 	if len(d.Events) > 0 {
 		fmt.Fprintln(a.Out, "\nTimeline")
 		err = errors.Join(err, timeline(a.Out, d.Events))
@@ -278,7 +285,7 @@ func dataFields(f *table.Fields, g *job.Gbatch) {
 	if g == nil {
 		return
 	}
-	var inputs, outputs, secrets []string
+	var inputs, outputs, secrets, told []string
 	for _, in := range g.Inputs {
 		text := in.URI + " at " + in.Path
 		if in.Cache {
@@ -300,6 +307,10 @@ func dataFields(f *table.Fields, g *job.Gbatch) {
 	for _, s := range g.Secrets {
 		secrets = append(secrets, s.Name)
 	}
+	for _, x := range g.Notify {
+		told = append(told, x.Shown()+" on "+cmp.Or(strings.Join(x.On, ", "), "end"))
+	}
+	f.Add("Tells", strings.Join(told, "\n"))
 	f.Add("Inputs", strings.Join(inputs, "\n"))
 	f.Add("Outputs", strings.Join(outputs, "\n"))
 	f.Add("Secrets", strings.Join(secrets, ", "))

@@ -17,8 +17,12 @@ func (s *Submissions) siteNotes(spec *job.Spec) []api.Note {
 	if g := spec.Gbatch; g != nil && g.IdleGPU != nil && spec.Request.Resources.GPUs == 0 {
 		out = append(out, api.Note{Path: "gbatch.idleGpu", Message: "is about GPUs, and the job asks for none"})
 	}
-	if spec.Request.Extra.Mails() && s.Conf().Mail == nil {
-		out = append(out, api.Note{Path: "request.extra", Message: "names mail addresses, and this site sends no mail"})
+	if spec.Mails() && s.Conf().Mail == nil {
+		path := "gbatch.notify"
+		if spec.Request.Extra.Mails() {
+			path = "request.extra"
+		}
+		out = append(out, api.Note{Path: path, Message: "names mail addresses, and this site sends no mail"})
 	}
 	return out
 }

@@ -28,6 +28,7 @@ type Queries struct {
 	Used   *usage.Used
 	Kept   *keep.Store // logs
 	Curves *curves.Store
+	Untold func(job.Number) []api.Untold // messages about a job that nobody has taken
 
 	lines lines
 }
@@ -103,6 +104,7 @@ func (s *Queries) detail(id access.Identity, j *state.Job) (api.JobDetail, error
 		d.Class = j.Reason.Class()
 	}
 	tasksToAPI(&d.Job, v, j)
+	d.Untold = s.Untold(j.Number)
 	var err error
 	if d.Spec, err = s.Jobs.Document(j); err != nil {
 		return d, err

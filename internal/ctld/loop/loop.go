@@ -66,8 +66,7 @@ type Loop struct {
 	Nodes Notifier[string]     // of nodes that have something to do
 	Jobs  Notifier[job.Number] // of jobs that have changed
 	Feed  *feed                // what has changed lately
-	Mail  func(control.Moved)  // must not block; set before Run
-	Hooks Hooks                // the same; nil: nobody is told
+	Hooks Hooks                // must not block, set before Run; nil: nobody is told
 }
 
 // Hooks tells others of changes of jobs.
@@ -298,11 +297,6 @@ func (l *Loop) turn(batch []request) error {
 	}
 	for _, n := range eff.Changed {
 		l.Jobs.Notify(n)
-	}
-	for _, m := range eff.Moved {
-		if m.Mails {
-			l.Mail(m)
-		}
 	}
 	if len(hooked) > 0 {
 		l.Hooks.Take(hooked)

@@ -1,3 +1,3 @@
-// Package mail tells users by mail what became of their jobs, where their
-// documents ask for it.
+// Package mail says in words what became of a job, and hands mail to the site's relay.
+// Who is told, and that it is tried again, is internal/ctld/webhook's.
 package mail

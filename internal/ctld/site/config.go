@@ -70,6 +70,8 @@ type Config struct {
 	Mail *Mail `yaml:"mail"` // nil: none is sent
 
 	Webhooks []Webhook `yaml:"webhooks"` // services that are told of jobs
+
+	Notify Notify `yaml:"notify"` // where messages may go whose addresses users name
 }
 
 // Munge is how to reach MUNGE.
@@ -262,8 +264,7 @@ func (c Config) Validate() error {
 	c.checkPartitions(bad)
 	c.checkLicenses(bad)
 	c.checkTables(bad)
-	c.Mail.check(bad)
-	checkWebhooks(c.Webhooks, bad)
+	c.checkMessages(bad)
 	c.Login.check(bad)
 	if c.Limits.DefaultDuration <= 0 || c.Limits.MaxDuration < c.Limits.DefaultDuration {
 		bad("limits", "defaultDuration must be above 0 and not above maxDuration")
@@ -305,6 +306,12 @@ func (c Config) Validate() error {
 	}
 	c.Policy.check(c.Projects, bad)
 	return faults.Err()
+}
+
+func (c Config) checkMessages(bad func(path, format string, a ...any)) {
+	c.Mail.check(bad)
+	checkWebhooks(c.Webhooks, bad)
+	c.Notify.check(bad)
 }
 
 func (c Config) checkProjects(bad func(path, format string, a ...any)) {

@@ -25,6 +25,7 @@ type Notice struct {
 	To   job.State `json:"to"`
 	AtMS int64     `json:"at"` // Unix milliseconds
 	User string    `json:"user,omitempty"`
+	Told bool      `json:"told,omitempty"` // the job's document names who is to be told
 }
 
 // body is a message, as services get it in the format json.
@@ -58,13 +59,16 @@ func message(format, event string, n Notice, j *state.Job) []byte {
 	if n.To == job.Halted {
 		b.Data.Next = j.Next
 	}
-	if format != "slack" {
+	if format != "slack" && format != "text" {
 		return state.Encode(b)
 	}
 	_, what := mail.What(n.From, n.To, j)
 	text := fmt.Sprintf("Job %s (%s) of %s, project %s, %s", j.ID(), j.Name, j.Owner.User, j.Owner.Project, what)
 	if b.Data.Text != "" {
 		text += ": " + b.Data.Text
+	}
+	if format == "text" {
+		return []byte(text)
 	}
 	out, err := json.Marshal(map[string]string{"text": plain.Replace(text)})
 	if err != nil {

@@ -1,20 +1,20 @@
 package webhook
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/loop"
@@ -29,7 +29,8 @@ import (
 // Bounds of the sender.
 const (
 	maxWaiting = 10_000         // notices, of one user while more are free than they have; what happens beyond is not told, and said in the log
-	maxSending = 8              // messages under way at once
+	maxSending = 16             // messages under way at once
+	maxOfUser  = 2              // of these, about jobs of one user that name themselves who is told
 	maxAge     = 24 * time.Hour // of a message that its service does not take; then it is given up
 	sendTime   = 10 * time.Second
 	firstPause = 5 * time.Second // after a service's first failure; then twice that, and so on
@@ -42,27 +43,31 @@ type key struct {
 	version uint64
 }
 
-// waiting is a notice that not all services have taken.
+// waiting is a notice that not all who are to be told have taken.
 type waiting struct {
 	Notice
-	took map[string]bool // services, by name: a restart asks them again
-	busy bool            // somebody sends it
+	took  map[string]bool // whoever has taken it, by target.id: a restart asks them again
+	busy  bool            // somebody sends it
+	until time.Time       // nobody is asked before
+	left  []api.Untold    // who has not taken it
 }
 
-// service is how one of them fares.
+// service is how somebody fares who failed.
 type service struct {
 	failures int
+	why      string    // the last did
 	until    time.Time // nothing is sent to it before
 }
 
-// Sender sends messages in the background, each notice's until all services have
-// taken it. A service that fails is left alone for some time, and holds up no other.
+// Sender sends messages in the background, each notice's until all who are to be told
+// have taken it. Who fails is left alone for some time, and holds up no other.
 type Sender struct {
-	conf  func() []site.Webhook
+	conf  func() *site.Config
 	jobs  *jobstore.Reader
 	loop  *loop.Loop
 	log   *slog.Logger
-	http  *http.Client
+	http  *http.Client // to services of the site's
+	out   *http.Client // to addresses that users name
 	now   func() time.Time
 	Pause time.Duration // after the first failure
 
@@ -71,30 +76,33 @@ type Sender struct {
 	more     chan struct{} // something may be due; buffered
 	mu       sync.Mutex
 	list     map[key]*waiting
-	users    map[string]int // how many of list each user's jobs have
-	services map[string]*service
+	users    map[string]int      // how many of list each user's jobs have
+	sending  map[string]int      // how many of those that name who is told are under way
+	services map[string]*service // those that failed, by target.id
 }
 
 // Config is what a sender works with.
 type Config struct {
-	Services func() []site.Webhook
-	Jobs     *jobstore.Reader
-	Loop     *loop.Loop
-	Log      *slog.Logger
-	Now      func() time.Time
+	Site func() *site.Config
+	Jobs *jobstore.Reader
+	Loop *loop.Loop
+	Log  *slog.Logger
+	Now  func() time.Time
 }
 
 // Open reads what was not told before a restart.
 func Open(c Config, st *store.Store) (*Sender, error) {
 	s := &Sender{
-		conf: c.Services, jobs: c.Jobs, loop: c.Loop, log: c.Log, now: c.Now, Pause: firstPause, more: make(chan struct{}, 1),
-		list: map[key]*waiting{}, users: map[string]int{}, services: map[string]*service{},
-		tooMany: notice.Notice{Log: c.Log, Level: slog.LevelWarn, Text: "services are not told of jobs: too many messages wait"},
-		unsent:  notice.Notice{Log: c.Log, Level: slog.LevelWarn, Text: "message to a webhook is tried again"},
-		givenUp: notice.Notice{Log: c.Log, Level: slog.LevelError, Text: "message to a webhook was given up"},
-		http: &http.Client{Timeout: sendTime, Transport: &http.Transport{MaxIdleConnsPerHost: maxSending, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: sendTime},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		conf: c.Site, jobs: c.Jobs, loop: c.Loop, log: c.Log, now: c.Now, Pause: firstPause, more: make(chan struct{}, 1),
+		list: map[key]*waiting{}, users: map[string]int{}, sending: map[string]int{}, services: map[string]*service{},
+		tooMany: notice.Notice{Log: c.Log, Level: slog.LevelWarn, Text: "nobody is told of jobs: too many messages wait"},
+		unsent:  notice.Notice{Log: c.Log, Level: slog.LevelWarn, Text: "message about a job is tried again"},
+		givenUp: notice.Notice{Log: c.Log, Level: slog.LevelError, Text: "message about a job was given up"},
 	}
+	s.http = client((&net.Dialer{}).DialContext)
+	s.out = client(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return s.guard().Dial(ctx, network, addr)
+	})
 	err := st.All(state.KindNotice, func(r state.Record) error {
 		w := &waiting{took: map[string]bool{}}
 		if err := json.Unmarshal(r.Value, &w.Notice); err != nil {
@@ -109,14 +117,18 @@ func Open(c Config, st *store.Store) (*Sender, error) {
 
 // Records are what is to be stored with changes, so that services are told of them.
 func (s *Sender) Records(moved []control.Moved) (out []state.Record) {
-	if len(moved) == 0 || len(s.conf()) == 0 {
+	if len(moved) == 0 {
 		return nil
 	}
+	services := len(s.conf().Webhooks) > 0
 	s.mu.Lock()
 	room := maxWaiting - len(s.list)
 	has := maps.Clone(s.users)
 	s.mu.Unlock()
 	for _, m := range moved {
+		if !services && !m.Told {
+			continue
+		}
 		if has[m.User] >= room { // so nobody's jobs can take the places of all others'
 			s.tooMany.Happened("job", m.Job, "user", m.User)
 			continue
@@ -124,7 +136,7 @@ func (s *Sender) Records(moved []control.Moved) (out []state.Record) {
 		has[m.User]++
 		room--
 		out = append(out, state.Record{Kind: state.KindNotice, Job: m.Job, Seq: m.Version,
-			Value: state.Encode(Notice{From: m.From, To: m.To, AtMS: s.now().UnixMilli(), User: m.User})})
+			Value: state.Encode(Notice{From: m.From, To: m.To, AtMS: s.now().UnixMilli(), User: m.User, Told: m.Told})})
 	}
 	return out
 }
@@ -142,6 +154,7 @@ func (s *Sender) drop(k key, w *waiting) {
 	delete(s.list, k)
 	if s.users[w.User]--; s.users[w.User] == 0 {
 		delete(s.users, w.User)
+		maps.DeleteFunc(s.services, func(id string, _ *service) bool { return strings.HasPrefix(id, ownID(w.User, "")) })
 	}
 }
 
@@ -166,14 +179,14 @@ func (s *Sender) ring() {
 }
 
 // lookEvery is how often a sender looks for services whose time has come.
-const lookEvery = time.Second
+const lookEvery = time.Second / 5
 
 // Run sends until ctx is done.
 func (s *Sender) Run(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	slots := make(chan struct{}, maxSending)
-	tick := time.NewTicker(min(lookEvery, s.Pause))
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		for _, k := range s.due() {
@@ -196,131 +209,148 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// due are the notices for which a service may be asked now, oldest jobs first, and
-// marks them as being sent.
+// due are the notices of which somebody may be told now, oldest jobs first, and marks
+// them as being sent. A user whose jobs name many that do not answer waits for themself.
 func (s *Sender) due() (list []key) {
-	now, all := s.now(), s.conf()
+	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, w := range s.list {
-		ready := !slices.ContainsFunc(all, func(h site.Webhook) bool { return !w.took[h.Name] }) || now.Sub(time.UnixMilli(w.AtMS)) > maxAge
-		for _, h := range all {
-			ready = ready || !w.took[h.Name] && !now.Before(s.of(h.Name).until)
-		}
-		if ready && !w.busy {
-			w.busy = true
+		if !w.busy && !now.Before(w.until) {
 			list = append(list, k)
 		}
 	}
 	slices.SortFunc(list, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.version, b.version))
 	})
-	return list
+	return slices.DeleteFunc(list, func(k key) bool {
+		w := s.list[k]
+		if w.Told && s.sending[w.User] >= maxOfUser {
+			return true
+		}
+		if w.busy = true; w.Told {
+			s.sending[w.User]++
+		}
+		return false
+	})
 }
 
-// of is how a service fares; called with mu held.
-func (s *Sender) of(name string) *service {
-	if s.services[name] == nil {
-		s.services[name] = &service{}
-	}
-	return s.services[name]
-}
-
-// tell tells each service that wants to know, and has not taken it, of one change.
+// tell tells each who wants to know, and has not taken it, of one change.
 func (s *Sender) tell(ctx context.Context, k key) {
 	s.mu.Lock()
 	w := s.list[k]
-	n, took := w.Notice, maps.Clone(w.took)
+	took := maps.Clone(w.took)
 	s.mu.Unlock()
-	left := s.send(ctx, k, n, took)
+	left, until := s.send(ctx, k, w.Notice, took)
 	if ctx.Err() != nil {
 		return
 	}
-	if left > 0 && s.now().Sub(time.UnixMilli(n.AtMS)) > maxAge {
-		s.givenUp.Happened("job", k.job, "services", left)
-		left = 0
+	if len(left) > 0 && s.now().Sub(time.UnixMilli(w.AtMS)) > maxAge {
+		s.givenUp.Happened("job", k.job, "to", left[0].To, "error", left[0].Error)
+		left = nil
 	}
-	if left == 0 {
-		if err := s.loop.Keep(ctx, state.Record{Kind: state.KindNotice, Job: k.job, Seq: k.version}); err != nil {
-			return // it is told again after a restart
-		}
+	done := len(left) == 0
+	if done && s.loop.Keep(ctx, state.Record{Kind: state.KindNotice, Job: k.job, Seq: k.version}) != nil {
+		done, until = false, s.now().Add(lastPause) // nobody is told again, but after a restart
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if w.took, w.busy = took, false; left == 0 {
+	w.took, w.busy, w.left, w.until = took, false, left, until
+	if w.Told {
+		if s.sending[w.User]--; s.sending[w.User] == 0 {
+			delete(s.sending, w.User)
+		}
+	}
+	if done {
 		s.drop(k, w)
 	}
+	s.mu.Unlock()
+	s.ring() // of the same user, others may wait for this one
 }
 
-// send tells each service of one change, notes in took who has taken it, and
-// returns how many have not.
-func (s *Sender) send(ctx context.Context, k key, n Notice, took map[string]bool) (left int) {
+// send tells each of one change and notes in took who has taken it. It returns who
+// has not, and when the first of these may be asked again.
+func (s *Sender) send(ctx context.Context, k key, n Notice, took map[string]bool) (left []api.Untold, until time.Time) {
 	j, err := s.jobs.Find(fmt.Sprint(k.job))
 	if err != nil {
 		s.givenUp.Happened("job", k.job, "error", err) // no longer known
-		return 0
+		return nil, until
 	}
 	event, _ := mail.What(n.From, n.To, j)
-	for _, h := range s.conf() {
-		if took[h.Name] || event == "" || !h.Wants(event, j.Owner.Project, j.Owner.User) {
-			took[h.Name] = true
-			continue
-		}
-		s.mu.Lock()
-		down := s.now().Before(s.of(h.Name).until)
-		s.mu.Unlock()
-		if down {
-			left++
-			continue
-		}
-		err := s.post(ctx, &h, fmt.Sprintf("%s.%d", j.Identity(), k.version), message(h.Format, event, n, j))
-		if s.fared(&h, err); err != nil {
-			left++
-			continue
-		}
-		took[h.Name] = true
+	if event == "" {
+		return nil, until
 	}
-	return left
+	targets, err := s.targets(n, event, j)
+	if err != nil {
+		s.givenUp.Happened("job", k.job, "error", err) // to those whom its document names; services are told
+	}
+	for _, t := range targets {
+		if took[t.id] {
+			continue
+		}
+		again, tries, why := s.rests(t.id)
+		if again.IsZero() {
+			if err = t.send(ctx, fmt.Sprintf("%s.%d", j.Identity(), k.version)); err == nil {
+				took[t.id] = true
+			}
+			again, tries, why = s.fared(t, err)
+		}
+		if took[t.id] {
+			continue
+		}
+		left = append(left, api.Untold{Event: event, To: t.shown, Since: time.UnixMilli(n.AtMS).UTC(), Tries: tries, Error: why})
+		if until.IsZero() || again.Before(until) {
+			until = again
+		}
+	}
+	return left, until
 }
 
-// fared takes in how a service took a message.
-func (s *Sender) fared(h *site.Webhook, err error) {
+// rests says until when somebody is left alone who failed, how often in a row that was,
+// and why; a time of zero: not.
+func (s *Sender) rests(id string) (until time.Time, failures int, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sv := s.of(h.Name)
-	if err == nil {
-		*sv = service{}
-		return
+	if sv := s.services[id]; sv != nil && s.now().Before(sv.until) {
+		return sv.until, sv.failures, sv.why
 	}
-	if s.now().Before(sv.until) {
-		return // another message has failed at the same time
-	}
-	sv.until = s.now().Add(min(s.Pause<<min(sv.failures, 20), lastPause))
-	sv.failures++
-	s.unsent.Happened("webhook", h.Name, "error", err, "failures", sv.failures)
+	return time.Time{}, 0, ""
 }
 
-// post sends one message. Errors do not have the address, which may be a secret.
-func (s *Sender) post(ctx context.Context, h *site.Webhook, id string, text []byte) error {
-	secret, err := secretOf(h)
-	if err != nil {
-		return err
+// fared takes in how somebody took a message, and returns what rests does.
+func (s *Sender) fared(t target, err error) (until time.Time, failures int, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sv := s.services[t.id]
+	if err == nil {
+		if delete(s.services, t.id); sv != nil { // others may have waited for it
+			for _, w := range s.list {
+				w.until = time.Time{}
+			}
+		}
+		return time.Time{}, 0, ""
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(text))
-	if err != nil {
-		return errors.New("the address is none")
+	if sv == nil {
+		sv = &service{}
+		s.services[t.id] = sv
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "gbatch")
-	sign(r.Header, stamp{id, s.now()}, text, secret)
-	resp, err := s.http.Do(r)
-	if err != nil {
-		return errors.Unwrap(err)
+	if !s.now().Before(sv.until) { // else another message has failed at the same time
+		sv.until = s.now().Add(min(s.Pause<<min(sv.failures, 20), lastPause))
+		sv.failures++
+		sv.why = err.Error()
+		s.unsent.Happened("to", t.shown, "error", err, "failures", sv.failures)
 	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can serve again
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("it answers %s", resp.Status)
+	return sv.until, sv.failures, sv.why
+}
+
+// Untold are the messages about a job that were tried, and that somebody has not taken.
+func (s *Sender) Untold(n job.Number) (list []api.Untold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, w := range s.list {
+		if k.job == n {
+			list = append(list, w.left...)
+		}
 	}
-	return nil
+	slices.SortFunc(list, func(a, b api.Untold) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.To, b.To)) })
+	return list
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/notice"
 	"gbatch/internal/ctld/site"
@@ -14,7 +16,7 @@ import (
 // TestFloodOfOne: while a service is away, one user's jobs do not take the places
 // of what others' messages need.
 func TestFloodOfOne(t *testing.T) {
-	s := &Sender{conf: func() []site.Webhook { return []site.Webhook{{Name: "away"}} }, now: time.Now, more: make(chan struct{}, 1),
+	s := &Sender{conf: func() *site.Config { return &site.Config{Webhooks: []site.Webhook{{Name: "away"}}} }, now: time.Now, more: make(chan struct{}, 1),
 		tooMany: notice.Notice{Log: slog.New(slog.DiscardHandler)}, list: map[key]*waiting{}, users: map[string]int{}}
 	next := job.Number(0)
 	moves := func(user string, n int) (stored int) {
@@ -40,5 +42,37 @@ func TestFloodOfOne(t *testing.T) {
 	}
 	if len(s.users) != 0 {
 		t.Errorf("of nothing, users have %v", s.users)
+	}
+}
+
+// TestOneUsersAddresses: of jobs that name who is told, few of one user's are under way at
+// once, and what somebody fails at is forgotten with the last message to them.
+func TestOneUsersAddresses(t *testing.T) {
+	s := &Sender{conf: func() *site.Config { return &site.Config{} }, now: time.Now, more: make(chan struct{}, 1),
+		list: map[key]*waiting{}, users: map[string]int{}, sending: map[string]int{}, services: map[string]*service{}}
+	var moved []control.Moved
+	for n := range job.Number(20) {
+		m := control.Moved{Job: n + 1, User: "ann", To: job.Finished, Version: 1, Told: n > 0}
+		if n > 17 {
+			m.User = "bob"
+		}
+		moved = append(moved, m)
+	}
+	s.Take(s.Records(moved))
+	var got []job.Number
+	for _, k := range s.due() {
+		got = append(got, k.job)
+	}
+	if diff := cmp.Diff([]job.Number{2, 3, 19, 20}, got); diff != "" { // job 1 names nobody
+		t.Errorf("jobs that are told of at once (-want +got):\n%s", diff)
+	}
+	s.services[ownID("ann", "x")], s.services[ownID("bob", "x")] = &service{}, &service{}
+	for k, w := range s.list {
+		if w.User == "ann" {
+			s.drop(k, w)
+		}
+	}
+	if len(s.services) != 1 {
+		t.Errorf("after all messages of one user %d addresses are known to fail, want the other's", len(s.services))
 	}
 }

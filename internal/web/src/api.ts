@@ -377,6 +377,7 @@ export type Gbatch = {
   network?: string
   nodeNames?: Array<string> | null
   nodes?: number
+  notify?: Array<Notify> | null
   outputs?: Array<Output> | null
   partitions?: Array<string> | null
   priority?: number
@@ -556,6 +557,7 @@ export type JobDetail = {
   task?: number
   tasks?: TaskSets
   template?: number
+  untold?: Array<Untold> | null
   used?: Used
   user: string
   uuid: string
@@ -780,6 +782,12 @@ export type NodeVerdict = {
 export type Note = {
   message: string
   path?: string
+}
+
+export type Notify = {
+  format?: string
+  on?: Array<string> | null
+  to: string
 }
 
 export type Order = {
@@ -1500,6 +1508,14 @@ export type TreeRequest = {
 export type TreeResponse = {
   missing?: Array<string> | null
   tree?: string
+}
+
+export type Untold = {
+  error: string
+  event: string
+  since: string
+  to: string
+  tries: number
 }
 
 export type UsageReport = {

@@ -1,0 +1,69 @@
+package ctld
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+)
+
+// TestNotify: whom a job names is told, after failures and over a restart of the
+// controller, at no address that the site does not allow; what is not taken is shown.
+func TestNotify(t *testing.T) {
+	got, up := make(chan string, 100), make(chan bool, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		select {
+		case yes := <-up:
+			up <- yes
+			got <- r.Header.Get("Content-Type") + " " + string(text)
+		default:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer receiver.Close()
+	s := newSite(t, func(c *site.Config) {
+		c.Notify = site.Notify{Hosts: []string{strings.TrimPrefix(receiver.URL, "http://")}, PlainHTTP: true}
+	})
+	s.server.hooks.Pause = time.Millisecond
+	doc := fmt.Sprintf(`{"name":"train","request":{"resources":{"gpus":0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"}},
+		"gbatch":{"notify":[{"to":"%s/secret","format":"text","on":["begin","fail"]},"http://127.0.0.1:1/inside"]}}`, receiver.URL)
+	s.submit(&api.SubmitRequest{Job: []byte(doc)}, "")
+	n := s.node("n1")
+	n.sync(nil)
+	id := job.RankID{Job: 1, Attempt: 1}
+	n.report(id, node.PhaseRunning, nil)
+	n.report(id, node.PhaseEnded, &node.Exit{Code: 3, StartedMS: 1, EndedMS: 2})
+	untold := func(n int) (list []api.Untold) {
+		t.Helper()
+		waitFor(t, fmt.Sprintf("%d messages are not taken", n), func() bool {
+			list = s.job("1").Untold
+			return len(list) == n
+		})
+		return list
+	}
+	for _, u := range untold(3) {
+		inside := strings.Contains(u.Error, "inside this site")
+		if inside != strings.HasPrefix(u.To, "http://127.0.0.1:1/") || strings.Contains(u.To+u.Error, "/secret") || u.Tries == 0 {
+			t.Errorf("shown as not told: %+v", u)
+		}
+	}
+	s.stop()
+	up <- true
+	s.start()
+	all := <-got + "\n" + <-got
+	for _, want := range []string{"text/plain; charset=utf-8 Job 1 (train) of ", " runs", " is FAILED"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the messages lack %q:\n%s", want, all)
+		}
+	}
+	untold(1)
+}
