@@ -67,3 +67,13 @@ func TestNotify(t *testing.T) {
 	}
 	untold(1)
 }
+
+// TestNotifyNotes: who names an address that this site does not allow hears it at once.
+func TestNotifyNotes(t *testing.T) {
+	s := newSite(t, nil)
+	r := s.submit(&api.SubmitRequest{Job: []byte(`{"name":"train","request":{"resources":{"gpus":0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"}},
+		"gbatch":{"notify":["https://chat.example.org/x","http://chat.example.org/y"]}}`)}, "")
+	if len(r.Notes) != 1 || r.Notes[0].Path != "gbatch.notify[1].to" || !strings.Contains(r.Notes[0].Message, "https:// alone") {
+		t.Errorf("notes %+v", r.Notes)
+	}
+}

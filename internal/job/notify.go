@@ -35,6 +35,9 @@ func readNotify(d *decoder, n *node, g *Gbatch) {
 		} else if !document.Object(d, n, notifyFields, &x) {
 			return
 		}
+		if x.To == "" {
+			return // wrong, and said
+		}
 		if x.Format != "" && x.Mail() {
 			d.ProblemAt(n, "format", "is for web addresses, and \"to\" is a mail address", "remove it")
 		}

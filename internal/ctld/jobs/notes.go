@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"strings"
 
 	"gbatch/accounting"
 	"gbatch/internal/api"
@@ -23,6 +24,13 @@ func (s *Submissions) siteNotes(spec *job.Spec) []api.Note {
 			path = "request.extra"
 		}
 		out = append(out, api.Note{Path: path, Message: "names mail addresses, and this site sends no mail"})
+	}
+	if g := spec.Gbatch; g != nil && !s.Conf().Notify.PlainHTTP {
+		for i, x := range g.Notify {
+			if strings.HasPrefix(x.To, "http://") {
+				out = append(out, api.Note{Path: fmt.Sprintf("gbatch.notify[%d].to", i), Message: "is http://, and this site allows https:// alone: nobody is told there"})
+			}
+		}
 	}
 	return out
 }
