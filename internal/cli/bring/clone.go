@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -49,7 +50,21 @@ func Clone(ctx context.Context, r Repository, dir string) error {
 			return fmt.Errorf("clone %s: %w", redacted(r.Address), err)
 		}
 	}
-	return os.RemoveAll(filepath.Join(dir, ".git"))
+	return forget(dir)
+}
+
+// forget removes what git knows of a working copy and of the repositories in it, whose
+// files of that name lead to what the working copy's has.
+func forget(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.Name() != ".git" {
+			return err
+		}
+		if err := os.RemoveAll(path); err != nil || !e.IsDir() {
+			return err
+		}
+		return fs.SkipDir
+	})
 }
 
 func git(ctx context.Context, args []string, own bool) error {

@@ -86,6 +86,20 @@ func TestClone(t *testing.T) {
 			}
 		})
 	}
+	repo = filepath.Join(home, "lab", "whole") // which has the other as a part
+	if err := os.MkdirAll(repo, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run("init", "-q", "-b", "main")
+	run("submodule", "--quiet", "add", server.URL+"/lab/code", "part")
+	run("commit", "-q", "-m", "whole")
+	dir := t.TempDir()
+	if err := Clone(t.Context(), Repository{Address: server.URL + "/lab/whole"}, dir); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := PackAll(t.Context(), dir); err != nil || p.Size.Files != 5 {
+		t.Errorf("%+v comes along: %v; want .gitmodules, part and the three files in it", p, err)
+	}
 	if err := Clone(t.Context(), Repository{Address: "ext::touch " + home + "/ran", Own: true}, t.TempDir()); err == nil {
 		t.Error("a command in place of an address was run")
 	}
