@@ -106,7 +106,7 @@ func (a *Agent) scrubLoop(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			a.log.Error("image layers could not be looked through; it is tried again in a day", "error", err)
+			a.log.Error("some image layers could not be looked through; it is tried again in a day", "error", err)
 		}
 		a.counters.Damaged(layers)
 		a.log.Info("image layers were looked through", "damaged", layers)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/treesum"
 )
 
 // Store is the images of one node. Its methods may be called at any time from
@@ -32,6 +33,7 @@ type Store struct {
 	layerFlights *flights[struct{}]
 	disk         *disk
 	workers      *workers
+	treeSum      func(dir string, how treesum.How) (string, error) // by which Verify reads a layer
 
 	mu     sync.Mutex
 	layers map[string]unpacked // by name of the directory
@@ -54,7 +56,7 @@ func Open(config Config) (*Store, error) {
 		holdsDir:  filepath.Join(config.Dir, "holds"),
 		tmpDir:    filepath.Join(config.Dir, "tmp"), workersDir: filepath.Join(config.Dir, "workers"),
 		layers: map[string]unpacked{}, images: map[string]*record{}, holds: map[string]hold{},
-		pins: map[string]int{},
+		pins: map[string]int{}, treeSum: treesum.Of,
 	}
 	s.base, s.stop = context.WithCancel(context.Background())
 	s.pulls = newFlights[*Image](s.base, &s.work)

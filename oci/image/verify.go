@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -29,7 +30,8 @@ type Damage struct {
 }
 
 // Verify reads all layers from the disk, and says which were damaged. It tells pace how
-// much it has read, which may wait; its error ends the work.
+// much it has read, which may wait; its error ends the work. A layer that cannot be looked at now
+// keeps it from no other: that is said when all the others have been read.
 func (s *Store) Verify(pace func(bytes int64) error) ([]Damage, error) {
 	s.mu.Lock()
 	var ids []string
@@ -41,16 +43,25 @@ func (s *Store) Verify(pace func(bytes int64) error) ([]Damage, error) {
 	s.mu.Unlock()
 	slices.Sort(ids)
 	var all []Damage
+	var ended, first error
+	missed := 0
 	for _, id := range ids {
-		d, err := s.verifyLayer(id, pace)
+		d, err := s.verifyLayer(id, func(bytes int64) error { ended = pace(bytes); return ended })
 		if d != nil {
 			all = append(all, *d)
 		}
+		if ended != nil {
+			return all, ended
+		}
 		if err != nil {
-			return all, fmt.Errorf("verify layer %s: %w", id, err)
+			first = cmp.Or(first, fmt.Errorf("verify layer %s: %w", id, err))
+			missed++
 		}
 	}
-	return all, s.sweepTmp()
+	if missed > 1 { // for the same reason, most likely
+		first = fmt.Errorf("%w; so it is with %d more layers", first, missed-1)
+	}
+	return all, errors.Join(first, s.sweepTmp())
 }
 
 func (s *Store) verifyLayer(id string, pace func(bytes int64) error) (*Damage, error) {
@@ -58,7 +69,7 @@ func (s *Store) verifyLayer(id string, pace func(bytes int64) error) (*Damage, e
 	if err != nil {
 		return nil, nil // collected meanwhile, or missing: a pull notices that by itself
 	}
-	sum, broken := treesum.Of(s.layerFS(id), treesum.How{Disk: true, Pace: pace})
+	sum, broken := s.treeSum(s.layerFS(id), treesum.How{Disk: true, Pace: pace})
 	if broken != nil && !treesum.Broken(broken) {
 		return nil, broken
 	}

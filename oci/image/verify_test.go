@@ -1,6 +1,7 @@
 package image
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/treesum"
@@ -162,6 +164,39 @@ func TestDamagedUnheld(t *testing.T) {
 	}
 	if got := body(t, pull(t, s, r.WithDigest(digest), nil).Layers[0], "base"); got != "base of all" {
 		t.Errorf("then the layer has %q", got)
+	}
+}
+
+// TestVerifyGoesOn: a layer that cannot be read for want of something of the machine's is neither damaged nor
+// in the way of those behind it; when the pace ends the work, no more are read.
+func TestVerifyGoesOn(t *testing.T) {
+	f := newRegistry(t)
+	r, _ := f.push(t, "a/b:1", small(t, "x"))
+	s := open(t, Config{})
+	img := pull(t, s, r, nil)
+	first, last := img.Layers[0], img.Layers[1]
+	if first > last {
+		first, last = last, first
+	}
+	s.treeSum = func(dir string, how treesum.How) (string, error) {
+		if dir == first {
+			return "", fmt.Errorf("read %s: %w", dir, unix.ENFILE)
+		}
+		return treesum.Of(dir, how)
+	}
+	if err := os.WriteFile(last+"/more", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stop := errors.New("the machine is going down")
+	if found, err := s.Verify(func(int64) error { return stop }); len(found) > 0 || !errors.Is(err, stop) {
+		t.Errorf("when it is to stop: %+v, %v", found, err)
+	}
+	found, err := s.Verify(func(int64) error { return nil })
+	if len(found) != 1 || found[0].Layer != filepath.Base(filepath.Dir(last)) || !errors.Is(err, unix.ENFILE) {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if _, err := os.Stat(first); err != nil {
+		t.Errorf("what could not be read: %v", err)
 	}
 }
 
