@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -70,7 +71,7 @@ func forget(dir string) error {
 func git(ctx context.Context, args []string, own bool) error {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https:ssh:git")
+	cmd.Env = append(environment(os.Environ(), own), "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https:ssh:git")
 	if !own { // neither helpers for logins, nor ~/.netrc, nor keys
 		cmd.Env = append(cmd.Env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "HOME="+os.DevNull, "XDG_CONFIG_HOME="+os.DevNull, "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_ALLOW_PROTOCOL=http:https:git")
 	}
@@ -83,6 +84,23 @@ func git(ctx context.Context, args []string, own bool) error {
 		return fmt.Errorf("git %s: %s", args[0], cmp.Or(text, err.Error()))
 	}
 	return nil
+}
+
+// ofHere are the variables by which git's own programs, as those that a hook starts, are
+// told of the repository that they work in. The clone is another one.
+var ofHere = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+	"GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_CONFIG"}
+
+// ofMachine are the variables of git that say nothing of its user.
+var ofMachine = []string{"GIT_EXEC_PATH", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"}
+
+// environment is what git gets of the environment: others of its variables may have
+// logins too, as settings or client certificates.
+func environment(here []string, own bool) []string {
+	return slices.DeleteFunc(slices.Clone(here), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(ofHere, name) || !own && strings.HasPrefix(name, "GIT_") && !slices.Contains(ofMachine, name)
+	})
 }
 
 // redacted is a repository's address without a password.

@@ -1,6 +1,7 @@
 package bring
 
 import (
+	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestClone: of a repository elsewhere come all files of the commit that is asked for,
@@ -112,5 +115,44 @@ func TestClone(t *testing.T) {
 	}
 	if got := redacted("https://ann:hush@example.org/x"); strings.Contains(got, "hush") {
 		t.Errorf("an address is shown with its password: %s", got)
+	}
+}
+
+// TestCloneForStrangers: what the environment has of git's settings and client
+// certificates is for the user's own repositories alone, and none that git works in
+// already is touched.
+func TestCloneForStrangers(t *testing.T) {
+	here := []string{"HOME=/home/ann", "GIT_DIR=/work/.git", "GIT_WORK_TREE=/work", "GIT_INDEX_FILE=x", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader",
+		"GIT_CONFIG_VALUE_0=Authorization: hush", "GIT_CONFIG_PARAMETERS='x.y=z'", "GIT_SSL_CERT=/c", "GIT_SSL_KEY=/k", "GIT_SSL_CAINFO=/ca", "GIT_PROXY_COMMAND=/p"}
+	for own, want := range map[bool][]string{
+		false: {"HOME=/home/ann", "GIT_SSL_CAINFO=/ca"},
+		true:  append([]string{"HOME=/home/ann"}, here[4:]...),
+	} {
+		if diff := cmp.Diff(want, environment(here, own)); diff != "" {
+			t.Errorf("git's environment, own %v (-want +got):\n%s", own, diff)
+		}
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not here")
+	}
+	headers := make(chan http.Header, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		headers <- r.Header
+		http.NotFound(w, r)
+	}))
+	defer server.Close()
+	for name, value := range map[string]string{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.extraHeader", "GIT_CONFIG_VALUE_0": "X-Login: hush", "GIT_DIR": t.TempDir()} {
+		t.Setenv(name, value)
+	}
+	for own, want := range map[bool]string{false: "", true: "hush"} {
+		if err := Clone(t.Context(), Repository{Address: server.URL + "/x", Own: own}, t.TempDir()); err == nil {
+			t.Error("nothing was cloned without an error")
+		}
+		if got := (<-headers).Get("X-Login"); got != want {
+			t.Errorf("the server is shown the login %q, own %v, want %q", got, own, want)
+		}
+		for len(headers) > 0 {
+			<-headers
+		}
 	}
 }

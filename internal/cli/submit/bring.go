@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,9 +94,10 @@ func (j *ready) clone(ctx context.Context, a *cli.App, o *flags, b job.Brought, 
 }
 
 // mayUseLogins says whether a repository may be read as its submitter: its address, or
-// what it begins with, was named.
+// what it begins with, was named. A server may read "%2e%2e" as a way up.
 func (o *flags) mayUseLogins(address string) bool {
-	return !strings.Contains(address, "/..") && slices.ContainsFunc(o.FilesFrom, func(from string) bool {
+	plain, err := url.PathUnescape(address)
+	return err == nil && !strings.Contains(plain, "/..") && slices.ContainsFunc(o.FilesFrom, func(from string) bool {
 		return address == from || strings.HasPrefix(address, strings.TrimSuffix(from, "/")+"/")
 	})
 }

@@ -55,6 +55,9 @@ func TestMayUseLogins(t *testing.T) {
 		"https://git.example/lab":             true,
 		"https://git.example/laboratory":      false,
 		"https://git.example/lab/../ann/code": false,
+		"https://git.example/lab/%2e%2E/ann":  false,
+		"https://git.example/lab%2f../ann":    false,
+		"https://git.example/lab/a%20b":       true,
 		"git@git.example:ann/code.git":        true,
 		"git@git.example:ann/code":            false,
 	} {
