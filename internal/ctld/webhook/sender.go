@@ -33,6 +33,7 @@ const (
 	maxOfUser  = 2              // of these, about jobs of one user that name themselves who is told
 	maxAge     = 24 * time.Hour // of a message that its service does not take; then it is given up
 	sendTime   = 10 * time.Second
+	maxHeader  = 64 << 10        // bytes of an answer's
 	firstPause = 5 * time.Second // after a service's first failure; then twice that, and so on
 	lastPause  = 10 * time.Minute
 )

@@ -110,7 +110,7 @@ func (s *Sender) guard() reach.Guard {
 // client is one that goes where it is sent, and to no other place by its answer.
 func client(dial func(context.Context, string, string) (net.Conn, error)) *http.Client {
 	return &http.Client{Timeout: sendTime,
-		Transport:     &http.Transport{DialContext: dial, MaxIdleConnsPerHost: maxSending, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: sendTime},
+		Transport:     &http.Transport{DialContext: dial, MaxResponseHeaderBytes: maxHeader, MaxIdleConnsPerHost: maxSending, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: sendTime},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
@@ -134,12 +134,12 @@ func (s *Sender) post(ctx context.Context, c *http.Client, l letter) error {
 	sign(r.Header, stamp{l.id, s.now()}, l.text, l.secret)
 	resp, err := c.Do(r)
 	if err != nil {
-		return errors.Unwrap(err)
+		return fault(err)
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can serve again
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("it answers %s", resp.Status)
+		return fmt.Errorf("it answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	return nil
 }
