@@ -39,7 +39,7 @@ var below = map[string][]string{
 	"oci/image/imagetest": {"oci/ref"},
 	"oci/netns":           {},
 	"oci/logs":            {},
-	"oci/lease":           {"cgroups"},
+	"oci/lease":           {"cgroups", "oci/atomicfile"},
 	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs", "oci/hostnet", "oci/lease", "oci/overlay", "oci/runtimes", "oci/confine", "oci/signals", "oci/sysfilter", "oci/stdio", "oci/rootfs", "oci/changes"},
 	"oci/confine":         {},
 	"oci/changes":         {"oci/userns"},

@@ -44,6 +44,9 @@ type Fetch struct {
 const (
 	ContentDir = "content"
 	SingleName = "file"
+
+	manifestFile = "manifest.json" // what the source had when the transfer was begun
+	partsDir     = "parts"         // objects of which not all is here
 )
 
 // Fetched is what Fetch brought.
@@ -83,6 +86,15 @@ func (c *Client) Fetch(ctx context.Context, f Fetch) (Fetched, error) {
 // isSingle says whether a list is of one object that has no name of its own.
 func isSingle(list []Object) bool { return len(list) == 1 && list[0].Name == "" }
 
+// Forget has the next Fetch to a directory bring everything anew. The files that are there stay until then.
+func Forget(dir string) error {
+	err := os.Remove(filepath.Join(dir, manifestFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, os.RemoveAll(filepath.Join(dir, partsDir)))
+}
+
 // fetching is a transfer under way.
 type fetching struct {
 	Fetch
@@ -97,7 +109,7 @@ func (x *fetching) run(ctx context.Context, list []Object) error {
 	if err := os.MkdirAll(filepath.Join(x.Dir, ContentDir), 0o755); err != nil {
 		return local(err)
 	}
-	if err := os.MkdirAll(filepath.Join(x.Dir, "parts"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(x.Dir, partsDir), 0o700); err != nil {
 		return local(err)
 	}
 	root, err := os.OpenRoot(filepath.Join(x.Dir, ContentDir))
@@ -126,13 +138,13 @@ func (x *fetching) run(ctx context.Context, list []Object) error {
 	if err := x.bringAll(ctx, missing); err != nil {
 		return err
 	}
-	return local(os.RemoveAll(filepath.Join(x.Dir, "parts")))
+	return local(os.RemoveAll(filepath.Join(x.Dir, partsDir)))
 }
 
 // missing says what is not here yet, and asks for room for it.
 func (x *fetching) missing(list []Object) ([]Object, error) {
 	before := map[string]Object{}
-	manifest := filepath.Join(x.Dir, "manifest.json")
+	manifest := filepath.Join(x.Dir, manifestFile)
 	if b, err := os.ReadFile(manifest); err == nil {
 		var old []Object
 		_ = json.Unmarshal(b, &old) // a damaged one is none
@@ -246,7 +258,7 @@ func (p *partial) interval(i int) (from, to int64) {
 // open makes the file of an object, or finds what is there of it.
 func (x *fetching) open(o Object) (*partial, error) {
 	sum := sha256.Sum256([]byte(o.Name + "\x00" + o.Version + "\x00" + fmt.Sprint(o.Size)))
-	p := &partial{Object: o, path: filepath.Join(x.Dir, "parts", hex.EncodeToString(sum[:16])), size: x.c.chunk, pieces: 1}
+	p := &partial{Object: o, path: filepath.Join(x.Dir, partsDir, hex.EncodeToString(sum[:16])), size: x.c.chunk, pieces: 1}
 	if o.Size > p.size && !o.Whole {
 		p.pieces = int((o.Size + p.size - 1) / p.size)
 	} else {

@@ -1,13 +1,14 @@
 package lease
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/atomicfile"
 )
 
 // Limit is the content of a file that says for how long a container may run from its
@@ -31,27 +32,50 @@ const (
 // done is closed.
 func KeepLimit(file string, done <-chan struct{}, stop func(syscall.Signal) error) {
 	began, told := bootTime(), false
+	last := lastLimit{file: file}
 	for {
-		limit, err := readLimit(file)
-		wait := limitLook
-		switch {
-		case err != nil:
+		limit, err := last.read()
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
-		case limit.RunMS > 0:
+		}
+		wait := limitLook
+		if limit.RunMS > 0 {
 			var sig syscall.Signal
 			sig, wait = limit.due(bootTime()-began-limitLate, told)
-			if sig == 0 {
-				break
-			}
-			told = true
-			if err := stop(sig); err != nil {
-				fmt.Fprintln(os.Stderr, "end a container whose time is over:", err)
+			if sig != 0 {
+				told = true
+				if err := stop(sig); err != nil {
+					fmt.Fprintln(os.Stderr, "end a container whose time is over:", err)
+				}
 			}
 		}
 		if over(done, wait) {
 			return
 		}
 	}
+}
+
+// lastLimit is the last limit that could be read: the disk may damage the file while the container runs, and
+// its time does not become another one by that.
+type lastLimit struct {
+	file  string
+	limit Limit
+	bad   bool
+}
+
+// read gives the limit to keep, 0 while none was read. The error is of the first reading in a row that failed.
+func (l *lastLimit) read() (Limit, error) {
+	now := Limit{}
+	err := atomicfile.ReadJSON(l.file, &now)
+	if err == nil {
+		l.limit, l.bad = now, false
+		return now, nil
+	}
+	if l.bad {
+		return l.limit, nil
+	}
+	l.bad = true
+	return l.limit, fmt.Errorf("time limit cannot be read; the one before it stays: %w", err)
 }
 
 // due is the signal for a container that has run for so long, 0 for none, and when to look
@@ -68,17 +92,6 @@ func (l Limit) due(ran time.Duration, told bool) (syscall.Signal, time.Duration)
 		return 0, min(kill-ran, limitLook)
 	}
 	return syscall.Signal(l.Signal), min(kill-ran, limitLook)
-}
-
-func readLimit(file string) (l Limit, err error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return l, fmt.Errorf("read time limit: %w", err)
-	}
-	if err := json.Unmarshal(data, &l); err != nil {
-		return l, fmt.Errorf("read time limit %s: %w", file, err)
-	}
-	return l, nil
 }
 
 // bootTime is the clock that runs from boot and through sleep.

@@ -1,9 +1,11 @@
 package logs
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,9 +20,34 @@ import (
 
 const (
 	fileTimes    = "times"
-	markSize     = 16 // offset and Unix milliseconds, big-endian
+	markSize     = 16 // offset and Unix milliseconds, of 8 bytes each, big-endian; see putMark
 	marksPerSpan = 1 << 15
+
+	markBits = 48 // more than either will ever need
 )
+
+// putMark writes a mark. Its sum is in the upper bytes of both numbers.
+func putMark(b []byte, off int64, at time.Time) {
+	binary.BigEndian.PutUint64(b, uint64(off))
+	binary.BigEndian.PutUint64(b[8:], uint64(at.UnixMilli()))
+	sum := crc32.Checksum(b[:markSize], castagnoli())
+	binary.BigEndian.PutUint16(b, uint16(sum>>16))
+	binary.BigEndian.PutUint16(b[8:], uint16(sum))
+}
+
+// readMark reads a mark. Those of earlier versions have no sum, and are taken as they are. It is not ok
+// where the disk has changed the mark, or lost it.
+func readMark(b []byte) (off int64, at time.Time, ok bool) {
+	first, second := binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+	const low = 1<<markBits - 1
+	off, at = int64(first&low), time.UnixMilli(int64(second&low))
+	if first <= low && second <= low {
+		return off, at, second > 0
+	}
+	var whole [markSize]byte
+	putMark(whole[:], off, at)
+	return off, at, bytes.Equal(whole[:], b[:markSize])
+}
 
 // markSpan is how long mark i lasts.
 func markSpan(i int64) time.Duration { return time.Second << min(i/marksPerSpan, 20) }
@@ -48,8 +75,7 @@ func (m *marks) at(off int64, now time.Time) {
 		m.file = f
 	}
 	var b [markSize]byte
-	binary.BigEndian.PutUint64(b[:8], uint64(off))
-	binary.BigEndian.PutUint64(b[8:], uint64(now.UnixMilli()))
+	putMark(b[:], off, now)
 	if _, err := m.file.WriteAt(b[:], m.n*markSize); err != nil {
 		m.bad = true
 		return
@@ -76,7 +102,9 @@ func (m *marks) resume() error {
 	if _, err := f.ReadAt(b[:], (m.n-1)*markSize); err != nil {
 		return fmt.Errorf("write log: %w", err)
 	}
-	m.last = time.UnixMilli(int64(binary.BigEndian.Uint64(b[8:])))
+	if _, at, ok := readMark(b[:]); ok { // else the next output has a mark at once
+		m.last = at
+	}
 	return nil
 }
 
@@ -88,7 +116,7 @@ func (m *marks) close() {
 
 // Since is where the output begins that was written at t or later, to the second
 // in the first nine hours of output, more roughly later. It is 0 for a log
-// without marks.
+// without marks. Where marks were damaged it is too early rather than too late.
 func (l *Log) Since(t time.Time) (int64, error) {
 	data, err := os.ReadFile(filepath.Join(l.dir, fileTimes))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,18 +125,31 @@ func (l *Log) Since(t time.Time) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read log: %w", err)
 	}
-	n := len(data) / markSize
-	read := func(i int) (off int64, until time.Time) {
-		b := data[i*markSize:]
-		return int64(binary.BigEndian.Uint64(b)), time.UnixMilli(int64(binary.BigEndian.Uint64(b[8:]))).Add(markSpan(int64(i)))
+	type mark struct {
+		off   int64
+		until time.Time
+		after bool // marks right before it are damaged
 	}
-	i := sort.Search(n, func(i int) bool {
-		_, until := read(i)
-		return !until.Before(t)
-	})
-	if i == n {
+	var marks []mark
+	gap := false
+	for i := range len(data) / markSize {
+		off, at, ok := readMark(data[i*markSize:])
+		if ok {
+			marks = append(marks, mark{off, at.Add(markSpan(int64(i))), gap})
+		}
+		gap = !ok
+	}
+	i := sort.Search(len(marks), func(i int) bool { return !marks[i].until.Before(t) })
+	if i < len(marks) {
+		gap = marks[i].after
+	}
+	switch {
+	case gap && i == 0:
+		return 0, nil
+	case gap:
+		return marks[i-1].off, nil
+	case i == len(marks):
 		return l.End()
 	}
-	off, _ := read(i)
-	return off, nil
+	return marks[i].off, nil
 }

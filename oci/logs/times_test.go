@@ -1,6 +1,8 @@
 package logs
 
 import (
+	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
@@ -55,5 +57,72 @@ func TestLogSince(t *testing.T) {
 	}
 	if a, b := markSpan(0), markSpan(3*marksPerSpan); a != time.Second || b != 8*time.Second {
 		t.Errorf("spans %v and %v", a, b)
+	}
+}
+
+// TestDamagedMarks: whichever byte of the marks the disk changes, no output is left out that was asked for, and at most
+// that of the mark before it is given too; marks of an earlier version are read as they are.
+func TestDamagedMarks(t *testing.T) {
+	dir := t.TempDir()
+	l, err := Open(dir, func() bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	w, err := NewWriter(dir, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Unix(1_800_000_000, 0)
+	now := begin
+	w.now = func() time.Time { return now }
+	const marks, step = 4, 10
+	var old []byte
+	for i := range marks {
+		if _, err := w.Write([]byte("0123456789")); err != nil {
+			t.Fatal(err)
+		}
+		old = binary.BigEndian.AppendUint64(old, uint64(i*step))
+		old = binary.BigEndian.AppendUint64(old, uint64(now.UnixMilli()))
+		now = now.Add(time.Minute)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, fileTimes)
+	whole, err := os.ReadFile(file)
+	if err != nil || len(whole) != marks*markSize {
+		t.Fatalf("%d bytes, %v", len(whole), err)
+	}
+	since := func(content []byte, at int) int64 {
+		t.Helper()
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		off, err := l.Since(begin.Add(time.Duration(at) * time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return off
+	}
+	for at := range marks + 1 {
+		want := int64(at * step)
+		if got := since(whole, at); got != want {
+			t.Errorf("since minute %d: %d, want %d", at, got, want)
+		}
+		if got := since(old, at); got != want {
+			t.Errorf("since minute %d, by marks without sums: %d, want %d", at, got, want)
+		}
+		for i := range whole {
+			damaged := bytes.Clone(whole)
+			damaged[i] ^= 4
+			if got := since(damaged, at); got > want || got < want-2*step {
+				t.Errorf("since minute %d, with byte %d changed: %d, and %d without", at, i, got, want)
+			}
+		}
+	}
+	clear(whole[markSize:])
+	if got := since(whole, marks); got != 0 {
+		t.Errorf("with marks that a power cut has lost: %d", got)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -37,31 +39,56 @@ type Data struct {
 
 // Open opens the directory. What was there before the machine's start may
 // be cut off, and belongs to ranks that are gone.
-func Open(c *config.Config, boot string) (*Data, error) {
+func Open(c *config.Config, boot string, log *slog.Logger) (*Data, error) {
 	d := &Data{cfg: &c.Data, dir: filepath.Join(c.Data.Dir, "ranks"), free: int64(c.MinFree)}
 	client, err := newClient(&c.Data)
 	if err != nil {
 		return nil, err
 	}
 	d.Client = client
-	mark := filepath.Join(c.Data.Dir, "boot")
-	b, err := os.ReadFile(mark)
-	fresh := err != nil || string(b) != boot
-	if fresh {
-		if err := os.RemoveAll(d.dir); err != nil {
-			return nil, fmt.Errorf("empty the directory of inputs: %w", err)
-		}
-	}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of inputs: %w", err)
 	}
-	if fresh { // else nothing is written: a full disk must not keep the daemon from what runs
-		if err := atomicfile.Write(mark, []byte(boot)); err != nil {
-			return nil, fmt.Errorf("make the directory of inputs: %w", err)
-		}
+	if err := d.startIn(boot, log); err != nil {
+		return nil, err
 	}
 	d.cache, err = transfer.OpenCache(filepath.Join(c.Data.Dir, "cache"), int64(c.Data.CacheSize))
 	return d, err
+}
+
+// startIn sees to it that nothing is gone on with that came in another boot. A file says in which boot the last
+// daemon was. Where that cannot be read, ranks that run may be using what is there: it stays
+// for them, and each that is still to start has its inputs fetched anew.
+func (d *Data) startIn(boot string, log *slog.Logger) error {
+	mark := filepath.Join(d.cfg.Dir, "boot")
+	last, err := atomicfile.Read(mark)
+	switch known := len(last) == len(boot); { // all that the kernel gives are as long
+	case err == nil && string(last) == boot:
+		return nil // nothing is written: a full disk must not keep the daemon from what runs
+	case err == nil && known:
+		err = errors.Join(os.RemoveAll(d.dir), os.Mkdir(d.dir, 0o700))
+	default:
+		if !errors.Is(err, fs.ErrNotExist) {
+			log.Error("the note of the boot in which inputs were fetched is damaged: what ranks have not begun with is fetched anew", "file", mark)
+		}
+		err = d.distrust()
+	}
+	if err != nil {
+		return fmt.Errorf("empty the directory of inputs: %w", err)
+	}
+	if err := atomicfile.Write(mark, atomicfile.Sum([]byte(boot))); err != nil {
+		return fmt.Errorf("make the directory of inputs: %w", err)
+	}
+	return nil
+}
+
+// distrust has no transfer for a rank go on with what is there, and removes none of its files.
+func (d *Data) distrust() error {
+	dirs, err := filepath.Glob(filepath.Join(d.dir, "*", "*"))
+	for _, dir := range dirs {
+		err = errors.Join(err, transfer.Forget(dir))
+	}
+	return err
 }
 
 // client is what transfers for jobs.

@@ -23,7 +23,7 @@ func (o *order) limitFile() string { return filepath.Join(o.dir, "limit.json") }
 func saveLimit(o *order) error {
 	b, err := json.Marshal(lease.Limit{RunMS: o.LimitMS, Signal: int(signalNumber(o.stopSignal())), GraceMS: o.GraceMS})
 	if err == nil {
-		err = atomicfile.Write(o.limitFile(), b)
+		err = atomicfile.Write(o.limitFile(), atomicfile.Sum(b))
 	}
 	if err != nil {
 		return fmt.Errorf("note time limit: %w", err)
