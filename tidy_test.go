@@ -88,7 +88,7 @@ var below = map[string][]string{
 		"internal/pki", "internal/state", "internal/store", "internal/units", "internal/ctld/conns", "internal/ctld/notice",
 		"internal/ctld/places"},
 	"internal/ctld/scrub": {"internal/ctld/fsck", "internal/pace", "internal/state"}, "internal/pace": {},
-	"internal/ctld/fsck": {"internal/control", "internal/ctld/site", "internal/job", "internal/state", "internal/store", "sched"},
+	"internal/ctld/fsck": {"internal/control", "internal/ctld/access", "internal/ctld/site", "internal/job", "internal/state", "internal/store", "sched"},
 	"internal/ctld/backup": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/site", "internal/ctld/wire", "internal/job", "internal/state", "internal/store", "sched"},
 	"internal/ctld/counts": {"accounting", "internal/control", "internal/ctld/keep", "internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site",

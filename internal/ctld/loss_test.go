@@ -113,7 +113,7 @@ func TestGarbledRecords(t *testing.T) {
 	n.until(2)
 	s.stop()
 	whole := s.cfg.Dir
-	for kind, text := range map[state.Kind]string{state.KindToken: `{"id":"t1"}`, state.KindNodeKey: `{}`, state.KindProject: `{"name":"lab"}`} {
+	for kind, text := range map[state.Kind]string{state.KindToken: `{"id":"lab"}`, state.KindNodeKey: `{}`, state.KindProject: `{"name":"lab"}`} {
 		garble(t, whole, state.Record{Kind: kind, Name: "lab", Value: []byte(text)})
 	}
 	var kinds []state.Record

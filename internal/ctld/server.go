@@ -130,7 +130,7 @@ func (s *Server) open() error {
 	if err = backup.Sweep(cfg.Dir); err != nil {
 		return err
 	}
-	if s.keys, err = access.OpenKeyring(cfg.Dir, s.pki.Pin(), s.store); err != nil {
+	if s.keys, err = access.OpenKeyring(cfg.Dir, s.pki.Pin(), s.store, s.log); err != nil {
 		return err
 	}
 	if err := backup.NoteKeys(cfg.Dir, s.store); err != nil {

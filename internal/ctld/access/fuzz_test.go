@@ -3,6 +3,7 @@ package access
 import (
 	"bytes"
 	"encoding/base64"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func FuzzVerify(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { st.Close() })
-	k, err := OpenKeyring(dir, "pin", st)
+	k, err := OpenKeyring(dir, "pin", st, slog.New(slog.DiscardHandler))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"sync"
@@ -36,6 +37,8 @@ type Keyring struct {
 	// and in force.
 	Change sync.Mutex
 
+	damaged map[string]bool // ids of tokens whose records cannot be used; not changed after the start
+
 	mu     sync.RWMutex
 	tokens map[string]*token
 	nodes  map[string]*NodeKey
@@ -61,19 +64,21 @@ type NodeKey struct {
 const keepTokens = 30 * 24 * time.Hour
 
 // OpenKeyring reads the credentials of a store; pin is that of the controller's authority, whom tokens are for.
-func OpenKeyring(dir, pin string, st *store.Store) (*Keyring, error) {
+func OpenKeyring(dir, pin string, st *store.Store, log *slog.Logger) (*Keyring, error) {
 	key, err := pki.OpenKey(filepath.Join(dir, site.TokenKeyFile))
 	if err != nil {
 		return nil, fmt.Errorf("key of the tokens: %w", err)
 	}
-	k := &Keyring{key: key, pin: pin, tokens: map[string]*token{}, nodes: map[string]*NodeKey{}}
+	k := &Keyring{key: key, pin: pin, tokens: map[string]*token{}, damaged: map[string]bool{}, nodes: map[string]*NodeKey{}}
 	if k.sign, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, new(jose.SignerOptions).WithType("JWT")); err != nil {
 		return nil, fmt.Errorf("key of the tokens: %w", err)
 	}
 	err = st.All(state.KindToken, func(r state.Record) error {
-		var t api.Token
-		if err := json.Unmarshal(r.Value, &t); err != nil {
-			return fmt.Errorf("decode token record %s: %w", r.Name, err)
+		t, err := StoredToken(r)
+		if err != nil { // this one alone is refused
+			log.Error("a token is refused until `gctld fsck --quarantine` has taken its record out, and then as unknown: make a new one for whom it was", "token", r.Name, "error", err)
+			k.damaged[r.Name] = true
+			return nil
 		}
 		k.PutToken(t)
 		return nil
@@ -162,6 +167,8 @@ func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 	t := k.tokens[c.ID]
 	k.mu.RUnlock()
 	switch {
+	case t == nil && k.damaged[c.ID]:
+		return nil, api.Errorf(api.CodeUnauthorized, "what the controller has stored of the token %s is damaged", c.ID).WithHint(hintToken)
 	case t == nil:
 		return nil, api.Errorf(api.CodeUnauthorized, "the token is not known here: it has expired long ago, or was made before a backup was restored").
 			WithHint(hintToken)
@@ -228,12 +235,6 @@ func (k *Keyring) Node(name string) *NodeKey {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.nodes[name]
-}
-
-// TokenRecord is a token as it is stored.
-func TokenRecord(t api.Token) state.Record {
-	t.Secret = ""
-	return state.Record{Kind: state.KindToken, Name: t.ID, Value: wire.Encode(t)}
 }
 
 // NodeKeyRecord is a node's key as it is stored; nil deletes it.

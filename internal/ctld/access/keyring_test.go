@@ -1,6 +1,7 @@
 package access
 
 import (
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func TestTokenEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	k, err := OpenKeyring(dir, "pin", st)
+	k, err := OpenKeyring(dir, "pin", st, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

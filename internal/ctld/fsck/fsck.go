@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"gbatch/internal/control"
+	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -78,6 +79,9 @@ func Readable(r state.Record) error {
 		return err
 	case state.KindNode:
 		_, err := state.DecodeNode(r.Name, r.Value)
+		return err
+	case state.KindToken:
+		_, err := access.StoredToken(r)
 		return err
 	case state.KindSecret, state.KindUUID, state.KindTasks, state.KindFloor, state.KindKeyFile:
 		return nil // not JSON; their readers look at them
