@@ -49,7 +49,7 @@ func (c Config) Validate() error {
 			bad("models.%s weighs %d: want 0..%d", m, w, maxWeight)
 		}
 	}
-	if err := c.Tree.Validate(); err != nil {
+	if err := c.Tree.validate(); err != nil {
 		bad("tree: %w", err)
 	}
 	return errors.Join(errs...)

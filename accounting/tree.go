@@ -26,8 +26,8 @@ type Tree map[string]Account
 
 const maxShares = 1_000_000_000
 
-// Validate reports every unknown parent, cycle and number out of range.
-func (t Tree) Validate() error {
+// validate reports every unknown parent, cycle and number out of range.
+func (t Tree) validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	for _, name := range slices.Sorted(maps.Keys(t)) {

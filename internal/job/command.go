@@ -12,8 +12,8 @@ import (
 	"gbatch/internal/document"
 )
 
-// Empty says that no command was given: the image's own runs.
-func (c Command) Empty() bool { return len(c.Argv) == 0 && strings.TrimSpace(c.Line) == "" }
+// empty says that no command was given: the image's own runs.
+func (c Command) empty() bool { return len(c.Argv) == 0 && strings.TrimSpace(c.Line) == "" }
 
 // Args is what replaces the image's CMD; its ENTRYPOINT stays. No args: the
 // image's own. The array form is passed as it is. The string form is split
@@ -24,7 +24,7 @@ func (c Command) Args() (args []string, shell bool, err error) {
 	if len(c.Argv) > 0 {
 		return slices.Clone(c.Argv), false, nil
 	}
-	if c.Empty() {
+	if c.empty() {
 		return nil, false, nil
 	}
 	words, shell, err := splitLine(c.Line)
@@ -177,7 +177,7 @@ func readCommand(d *decoder, n *node, c *Docker) {
 
 func readCommandLine(d *decoder, n *node, c *Docker) {
 	line := Command{Line: strings.Clone(n.Text)}
-	if line.Empty() {
+	if line.empty() {
 		return
 	}
 	if len(line.Line) > maxArgBytes {

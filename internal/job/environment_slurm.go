@@ -100,7 +100,7 @@ func batchVariables(in EnvInput) []variable {
 // taskVariables say how many tasks srun and launchers of MPI start.
 func taskVariables(in EnvInput) []variable {
 	l := in.Spec.gbatch().Launch
-	perNode := l.TasksOn(in.cpusPerNode())
+	perNode := l.tasksOn(in.cpusPerNode())
 	vs := []variable{{"SLURM_TASKS_PER_NODE", Repeats(perNode)}}
 	total := 0
 	for _, n := range perNode {
@@ -121,9 +121,9 @@ func taskVariables(in EnvInput) []variable {
 	return vs
 }
 
-// TasksOn shares the tasks out over nodes with so many cores: evenly, and the
+// tasksOn shares the tasks out over nodes with so many cores: evenly, and the
 // first have one more. Where no number was given, as many as there are cores for.
-func (l *Launch) TasksOn(cores []int) []int {
+func (l *Launch) tasksOn(cores []int) []int {
 	tasks := make([]int, len(cores))
 	for i := range tasks {
 		switch {

@@ -11,7 +11,7 @@ import (
 // Stdio are files that the program's standard input comes from and its output
 // goes to, beside the log. They lie below storage that the job mounts, and are
 // read and written with the user's rights. Names may have Slurm's patterns; see
-// StdioName. Of a gang, they are the first rank's.
+// stdioName. Of a gang, they are the first rank's.
 type Stdio struct {
 	Output string `json:"output,omitempty"`
 	Error  string `json:"error,omitempty"` // empty: where the output goes
@@ -57,7 +57,7 @@ func StdioFiles(in EnvInput) (output, errors, input StdioFile) {
 	if s == nil || in.ID.Rank > 0 {
 		return output, errors, input
 	}
-	place := func(pattern string) StdioFile { return in.Spec.stdioFile(StdioName(pattern, in)) }
+	place := func(pattern string) StdioFile { return in.Spec.stdioFile(stdioName(pattern, in)) }
 	output, errors, input = place(s.Output), place(s.Error), place(s.Input)
 	if errors.Path == output.Path {
 		errors = StdioFile{}
@@ -77,14 +77,14 @@ func (s *Spec) stdioFile(name string) StdioFile {
 	if f.Path == "/dev/null" {
 		return StdioFile{}
 	}
-	if m, ok := s.MountOf(f.Path); ok && m.HostPath != TmpfsHostPath {
+	if m, ok := s.mountOf(f.Path); ok && m.HostPath != TmpfsHostPath {
 		f.Mount, f.Rest = m, strings.TrimPrefix(strings.TrimPrefix(f.Path, m.ContainerPath), "/")
 	}
 	return f
 }
 
-// MountOf is the mount that a path in the container lies below, if there is one.
-func (s *Spec) MountOf(p string) (Storage, bool) {
+// mountOf is the mount that a path in the container lies below, if there is one.
+func (s *Spec) mountOf(p string) (Storage, bool) {
 	best := -1
 	all := s.Request.Docker.Storage
 	for i, m := range all {
@@ -100,7 +100,7 @@ func (s *Spec) MountOf(p string) (Storage, bool) {
 
 // Reaches says whether a path in the container is, or lies below, storage of the site's.
 func (s *Spec) Reaches(p string) bool {
-	m, ok := s.MountOf(p)
+	m, ok := s.mountOf(p)
 	return ok && m.HostPath != TmpfsHostPath
 }
 
@@ -110,11 +110,11 @@ const (
 	NoArrayTask   = "4294967294" // what Slurm prints where there is none
 )
 
-// StdioName fills in Slurm's patterns: %j job, %A array's job, %a index, %b the
+// stdioName fills in Slurm's patterns: %j job, %A array's job, %a index, %b the
 // index's last digit, %x name, %u user, %N node, %n rank, %t task, %s step, %J job
 // and step, %% itself; a number between fills up with zeros. What is none of
 // these stays, and in a name with a backslash nothing is replaced.
-func StdioName(pattern string, in EnvInput) string { return ExpandStdio(pattern, in.stdioValue) }
+func stdioName(pattern string, in EnvInput) string { return ExpandStdio(pattern, in.stdioValue) }
 
 // ExpandStdio replaces the letters behind % by what value has for them; empty:
 // the letter stands for nothing, and stays. Numbers are filled up to a width.

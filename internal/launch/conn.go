@@ -77,7 +77,7 @@ const helloTime = 10 * time.Second
 
 // Dial reaches a rank.
 func (i *Info) Dial(rank int, within time.Duration) (*Conn, error) {
-	c, err := net.DialTimeout("tcp", i.At(rank), within)
+	c, err := net.DialTimeout("tcp", i.at(rank), within)
 	if err != nil {
 		return nil, err
 	}

@@ -70,15 +70,15 @@ func Load() (*Info, error) {
 // Own is this rank.
 func (i *Info) Own() Node { return i.Nodes[i.Rank] }
 
-// At is where a rank takes tasks.
-func (i *Info) At(rank int) string {
+// at is where a rank takes tasks.
+func (i *Info) at(rank int) string {
 	return net.JoinHostPort(i.Nodes[rank].Address, strconv.Itoa(i.Port))
 }
 
 // ListenAt is where this rank takes tasks: alone by its loopback only.
 func (i *Info) ListenAt() string {
 	if len(i.Nodes) == 1 {
-		return i.At(0)
+		return i.at(0)
 	}
 	return net.JoinHostPort("", strconv.Itoa(i.Port))
 }

@@ -34,8 +34,8 @@ func Counter(name, help string, labels ...string) Family {
 	return Family{name, help, prometheus.CounterValue, labels}
 }
 
-// Desc is the family as client_golang has it.
-func (f Family) Desc() *prometheus.Desc { return prometheus.NewDesc(f.Name, f.Help, f.Labels, nil) }
+// desc is the family as client_golang has it.
+func (f Family) desc() *prometheus.Desc { return prometheus.NewDesc(f.Name, f.Help, f.Labels, nil) }
 
 // Collector reads families at scrape time. Collect is called once for each
 // scrape, by several goroutines at once.
@@ -47,7 +47,7 @@ type Collector struct {
 // Describe is for the registry.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, f := range c.Families {
-		ch <- f.Desc()
+		ch <- f.desc()
 	}
 }
 
@@ -57,7 +57,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	c.Read(set)
 	descs := make(map[string]*prometheus.Desc, len(c.Families))
 	for _, f := range c.Families {
-		descs[f.Name] = f.Desc()
+		descs[f.Name] = f.desc()
 	}
 	for _, key := range set.order {
 		s := set.values[key]

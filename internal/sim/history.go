@@ -143,7 +143,7 @@ func WhatIf(c Change) ([]Report, []Curve, error) {
 	reports := []Report{w.asItWas(c.Nodes)}
 	var curves []Curve
 	run := func(name string, rules control.Config, nodes []Node) error {
-		cfg := w.Config(rules, nodes, c.Watch)
+		cfg := w.config(rules, nodes, c.Watch)
 		r, err := run(cfg)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

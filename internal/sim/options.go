@@ -80,7 +80,7 @@ func (o Options) Replay(w workload, nodes []Node, watch Watch) (config, result, 
 		return config{}, result{}, err
 	}
 	cc.Policy.Mix = w.Mix
-	cfg := w.Config(cc, nodes, watch)
+	cfg := w.config(cc, nodes, watch)
 	cfg.Batch, cfg.Known = o.Batch || w.Batch, o.Estimates == "exact"
 	if len(w.Jobs) == 0 {
 		return cfg, result{}, errors.New("the trace has no jobs" + because(w.Notes))
@@ -89,8 +89,8 @@ func (o Options) Replay(w workload, nodes []Node, watch Watch) (config, result, 
 	return cfg, r, err
 }
 
-// Config is the replay of the workload under these rules.
-func (w workload) Config(rules control.Config, nodes []Node, watch Watch) config {
+// config is the replay of the workload under these rules.
+func (w workload) config(rules control.Config, nodes []Node, watch Watch) config {
 	return config{Control: rules, Nodes: nodes, Jobs: w.Jobs, Epoch: w.Epoch, OneShot: w.OneShot, Nanos: watch.Nanos, Progress: watch.Progress}
 }
 

@@ -52,12 +52,12 @@ func (l *Log) Body(ctx context.Context, sel Selection) (*Body, error) {
 
 func (b *Body) find() (err error) {
 	if !b.sel.Since.IsZero() {
-		if b.off, err = b.log.Since(b.sel.Since); err != nil {
+		if b.off, err = b.log.since(b.sel.Since); err != nil {
 			return err
 		}
 	}
 	if b.sel.Tail > 0 {
-		b.off, err = b.log.LastLines(b.sel.Tail)
+		b.off, err = b.log.lastLines(b.sel.Tail)
 	}
 	return err
 }
@@ -103,9 +103,9 @@ func (b *Body) Close() error { return b.log.Close() }
 // tailBlock is how much is read at a time to find the last lines.
 const tailBlock = 64 << 10
 
-// LastLines returns the offset at which the last n lines begin. A last line
+// lastLines returns the offset at which the last n lines begin. A last line
 // without its end counts as one.
-func (l *Log) LastLines(n int64) (int64, error) {
+func (l *Log) lastLines(n int64) (int64, error) {
 	end, err := l.End()
 	if err != nil {
 		return 0, err

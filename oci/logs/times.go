@@ -114,10 +114,10 @@ func (m *marks) close() {
 	}
 }
 
-// Since is where the output begins that was written at t or later, to the second
+// since is where the output begins that was written at t or later, to the second
 // in the first nine hours of output, more roughly later. It is 0 for a log
 // without marks. Where marks were damaged it is too early rather than too late.
-func (l *Log) Since(t time.Time) (int64, error) {
+func (l *Log) since(t time.Time) (int64, error) {
 	data, err := os.ReadFile(filepath.Join(l.dir, fileTimes))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil

@@ -18,7 +18,7 @@ func TestLogSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if off, err := l.Since(time.Unix(5, 0)); off != 0 || err != nil {
+	if off, err := l.since(time.Unix(5, 0)); off != 0 || err != nil {
 		t.Errorf("of a log without marks: %d, %v", off, err)
 	}
 	w, err := NewWriter(dir, Limits{})
@@ -48,7 +48,7 @@ func TestLogSince(t *testing.T) {
 		{time.Unix(0, 0), 0}, {time.Unix(1000, 0), 0}, {time.Unix(1000, 500e6), 0}, {time.Unix(1001, 500e6), 20},
 		{time.Unix(1030, 0), 30}, {time.Unix(1061, 0), 30}, {time.Unix(1070, 0), 10040},
 	} {
-		if got, err := l.Since(tc.at); got != tc.want || err != nil {
+		if got, err := l.since(tc.at); got != tc.want || err != nil {
 			t.Errorf("since %v: %d, %v; want %d", tc.at, got, err, tc.want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestDamagedMarks(t *testing.T) {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		off, err := l.Since(begin.Add(time.Duration(at) * time.Minute))
+		off, err := l.since(begin.Add(time.Duration(at) * time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,20 +32,20 @@ type File struct {
 // error.
 func (r Root) Furnish(dirs []string, files []File) (what string, err error) {
 	for _, d := range dirs {
-		if err := r.Dir(d); err != nil {
+		if err := r.dir(d); err != nil {
 			return "directory " + d, err
 		}
 	}
 	for _, f := range files {
-		if err := r.File(f); err != nil {
+		if err := r.file(f); err != nil {
 			return "file " + f.Path, err
 		}
 	}
 	return "", nil
 }
 
-// Dir makes a directory with its parents, and lets everybody write to it.
-func (r Root) Dir(dir string) error {
+// dir makes a directory with its parents, and lets everybody write to it.
+func (r Root) dir(dir string) error {
 	h, err := r.open(dir)
 	if err != nil {
 		return err
@@ -86,8 +86,8 @@ func (r Root) open(dir string) (*os.File, error) {
 	return h, nil
 }
 
-// File puts a small file where the image may have one, or a link, or nothing.
-func (r Root) File(f File) error {
+// file puts a small file where the image may have one, or a link, or nothing.
+func (r Root) file(f File) error {
 	name, mode := f.Path, os.FileMode(0o644)
 	if f.Program {
 		mode = 0o755

@@ -50,7 +50,7 @@ func TestFile(t *testing.T) {
 			}
 			defer top.Close()
 			r := Root{Top: top, UID: os.Getuid(), GID: os.Getgid()}
-			if err := r.File(File{Path: tc.name, Text: "ours"}); !errors.Is(err, tc.want) {
+			if err := r.file(File{Path: tc.name, Text: "ours"}); !errors.Is(err, tc.want) {
 				t.Fatalf("got %v, want %v", err, tc.want)
 			}
 			if tc.want == nil {
@@ -95,7 +95,7 @@ func TestLink(t *testing.T) {
 			}
 			defer top.Close()
 			r := Root{Top: top, UID: os.Getuid(), GID: os.Getgid()}
-			if err := r.File(File{Path: "/a/key", Link: "/var/secrets/key"}); err != nil {
+			if err := r.file(File{Path: "/a/key", Link: "/var/secrets/key"}); err != nil {
 				t.Fatal(err)
 			}
 			if got, err := os.Readlink(at + "/a/key"); err != nil || got != "/var/secrets/key" {

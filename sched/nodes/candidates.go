@@ -5,7 +5,7 @@ import "gbatch/sched/spec"
 // Each calls f for the nodes of a kind that may have room, fullest first, until
 // it returns false. It returns how many it found by what is free on them.
 func (kind *Kind) Each(shape *Shape, f func(*Node) bool) (looked int) {
-	if shape.Choosy() {
+	if shape.choosy() {
 		for _, n := range kind.Nodes {
 			if n.indexed && shape.Named(n) && !f(n) {
 				return looked

@@ -25,7 +25,7 @@ type Counts struct {
 // Count counts by what is held on the nodes.
 func (ix *Index) Count(req *Request, now spec.Time) Counts {
 	out := Counts{Near: Lack{Free: -1}}
-	out.Storage, out.All = ix.CountStorage(req.Shape)
+	out.Storage, out.All = ix.countStorage(req.Shape)
 	for _, kind := range ix.Order {
 		f := req.Shape.On(kind)
 		if !f.OK {
@@ -57,7 +57,7 @@ func (ix *Index) Matching(shape *Shape) (n int) {
 	for _, kind := range ix.Order {
 		switch {
 		case !shape.On(kind).OK:
-		case !shape.Choosy():
+		case !shape.choosy():
 			n += kind.Known
 		default:
 			for _, x := range kind.Nodes {
@@ -72,7 +72,7 @@ func (ix *Index) Matching(shape *Shape) (n int) {
 
 // full says that nodes of the kind without a free GPU have nothing for a rank.
 func (kind *Kind) full(shape *Shape) bool {
-	return shape.MilliGPU >= spec.WholeGPU && !shape.Whole() && !shape.Choosy()
+	return shape.MilliGPU >= spec.WholeGPU && !shape.Whole() && !shape.choosy()
 }
 
 // countByFree counts the nodes of a kind, and looks only at those that have a GPU free.
@@ -91,7 +91,7 @@ func (c *Counts) countByFree(kind *Kind, req *Request, f Fit, now spec.Time) {
 
 func (c *Counts) count(n *Node, req *Request, f Fit, now spec.Time) {
 	if _, ok := n.Room(req.Shape, f); !ok {
-		free := n.FreeFor(req.Shape, f)
+		free := n.freeFor(req.Shape, f)
 		c.Free += free
 		if free > c.Near.Free || free == c.Near.Free && n.Name < c.Near.Node {
 			c.Near = n.Lack(req.Shape, f)
@@ -118,7 +118,7 @@ func (c *Counts) Words(shape *Shape) string {
 		text += fmt.Sprintf("; %s free on all %d nodes that could hold it", words.Plural(int(c.Free/spec.WholeGPU), "GPU"), c.Nodes)
 	}
 	for _, s := range c.Storage {
-		if where := s.Words(c.All); where != "" {
+		if where := s.words(c.All); where != "" {
 			text += "; " + where
 		}
 	}

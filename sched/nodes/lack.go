@@ -19,7 +19,7 @@ type Lack struct {
 
 // Lack is what the node has free of what a rank of the shape needs.
 func (n *Node) Lack(shape *Shape, f Fit) Lack {
-	return Lack{n.Name, n.FreeFor(shape, f), max(n.CPUFree, 0), max(n.MemFree, 0), len(n.Ranks), n.Kind.GPUs.AndNot(n.Usable).Count(), max(n.DiskFree, 0), shape.MemOf(n.MemMiB)}
+	return Lack{n.Name, n.freeFor(shape, f), max(n.CPUFree, 0), max(n.MemFree, 0), len(n.Ranks), n.Kind.GPUs.AndNot(n.Usable).Count(), max(n.DiskFree, 0), shape.MemOf(n.MemMiB)}
 }
 
 // Words is what is lacking there.
@@ -49,9 +49,9 @@ func (l *Lack) Words(shape *Shape) string {
 	return strings.Join(lacks, ", ")
 }
 
-// FreeFor is the GPU thousandths that are free and satisfy the shape, or of a
+// freeFor is the GPU thousandths that are free and satisfy the shape, or of a
 // shape without GPUs the cores.
-func (n *Node) FreeFor(shape *Shape, f Fit) int64 {
+func (n *Node) freeFor(shape *Shape, f Fit) int64 {
 	if shape.MilliGPU == 0 && !shape.AllGPUs {
 		return max(n.CPUFree, 0)
 	}

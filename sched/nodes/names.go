@@ -38,16 +38,16 @@ func newNameRules(s *spec.Shape) nameRules {
 	return r
 }
 
-// Choosy says that not every node will do by its name.
-func (r *nameRules) Choosy() bool { return r.Only != nil || r.Never != nil }
+// choosy says that not every node will do by its name.
+func (r *nameRules) choosy() bool { return r.Only != nil || r.Never != nil }
 
 // Named says whether the node is one that the shape allows by name.
 func (r *nameRules) Named(n *Node) bool {
 	return (r.Only == nil || r.Only[n.Folded]) && !r.Never[n.Folded]
 }
 
-// NamesText says why no node will do by its name.
-func (shape *Shape) NamesText() string {
+// namesText says why no node will do by its name.
+func (shape *Shape) namesText() string {
 	switch {
 	case shape.Node != "" && len(shape.NodeNames)+len(shape.ExcludeNodes) == 0:
 		return fmt.Sprintf("no node is called %q", shape.Node)
@@ -61,9 +61,9 @@ func (shape *Shape) NamesText() string {
 	return "no node is called " + words.OrList(shape.NodeNames)
 }
 
-// Lacks is the features that a node would need more: all of a list, and of each
+// lacks is the features that a node would need more: all of a list, and of each
 // of the others one.
-func (shape *Shape) Lacks(n *spec.Node) []string {
+func (shape *Shape) lacks(n *spec.Node) []string {
 	var out []string
 	for _, f := range shape.Features {
 		if !slices.Contains(n.Features, f) {

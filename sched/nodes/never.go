@@ -13,12 +13,12 @@ import (
 func (ix *Index) NeverText(shape *Shape, matching int) string {
 	if matching > 0 {
 		among := ""
-		if shape.Choosy() {
+		if shape.choosy() {
 			among = " among those that it allows by name"
 		}
-		return fmt.Sprintf("needs %d nodes that each have %s: there are %d%s", shape.Ranks(), shape.RankText(), matching, among)
+		return fmt.Sprintf("needs %d nodes that each have %s: there are %d%s", shape.Ranks(), shape.rankText(), matching, among)
 	}
-	most, named := FitsAll, !shape.Choosy()
+	most, named := FitsAll, !shape.choosy()
 	var near *Kind
 	for _, nodeKind := range ix.Order {
 		has := slices.ContainsFunc(nodeKind.Nodes, func(n *Node) bool { return !n.Gone && shape.Named(n) })
@@ -33,7 +33,7 @@ func (ix *Index) NeverText(shape *Shape, matching int) string {
 	}
 	switch {
 	case !named:
-		return shape.NamesText()
+		return shape.namesText()
 	case near == nil:
 		return "there are no nodes"
 	}
@@ -69,7 +69,7 @@ func (ix *Index) NeverText(shape *Shape, matching int) string {
 	case NoSharing:
 		return "no node with such GPUs allows shares of a GPU: ask for a whole one"
 	}
-	return fmt.Sprintf("no node%s has %s (%s)", in, shape.RankText(), largest)
+	return fmt.Sprintf("no node%s has %s (%s)", in, shape.rankText(), largest)
 }
 
 func larger(a, b *spec.Node) bool {
@@ -106,7 +106,7 @@ func (ix *Index) featuresText(shape *Shape) string {
 	var least []string
 	name := ""
 	for _, nodeKind := range ix.Order {
-		if l := shape.Lacks(nodeKind.Sample); shape.On(nodeKind).Why == LacksFeature && (name == "" || len(l) < len(least)) {
+		if l := shape.lacks(nodeKind.Sample); shape.On(nodeKind).Why == LacksFeature && (name == "" || len(l) < len(least)) {
 			least, name = l, firstName(nodeKind)
 		}
 	}

@@ -150,7 +150,7 @@ func (shape *Shape) match(kind *Kind) Fit {
 	case !shape.in(n.Partitions):
 		f.Why = WrongPartition
 		return f
-	case len(shape.Features)+len(shape.AnyFeatures) > 0 && len(shape.Lacks(n)) > 0:
+	case len(shape.Features)+len(shape.AnyFeatures) > 0 && len(shape.lacks(n)) > 0:
 		f.Why = LacksFeature
 		return f
 	}
@@ -246,17 +246,17 @@ func (shape *Shape) SizeMilli() int64 {
 func (shape *Shape) Text() string {
 	switch n := shape.Ranks(); {
 	case shape.Exclusive && n > 1:
-		return fmt.Sprintf("%d nodes to itself with %s", n, shape.RankText())
+		return fmt.Sprintf("%d nodes to itself with %s", n, shape.rankText())
 	case shape.Exclusive:
-		return "a node to itself with " + shape.RankText()
+		return "a node to itself with " + shape.rankText()
 	case n > 1:
-		return fmt.Sprintf("%d nodes with %s", n, shape.RankText())
+		return fmt.Sprintf("%d nodes with %s", n, shape.rankText())
 	}
-	return shape.RankText()
+	return shape.rankText()
 }
 
-// RankText is the request of one rank in words.
-func (shape *Shape) RankText() string {
+// rankText is the request of one rank in words.
+func (shape *Shape) rankText() string {
 	var b strings.Builder
 	model := "GPU"
 	if len(shape.GPUModels) > 0 {

@@ -51,9 +51,9 @@ type StorageCount struct {
 	Has, Away int // of the first, those on which it is away now
 }
 
-// CountStorage counts for each storage of a shape where it is. All is how many
+// countStorage counts for each storage of a shape where it is. All is how many
 // nodes there are.
-func (ix *Index) CountStorage(shape *Shape) (list []StorageCount, all int) {
+func (ix *Index) countStorage(shape *Shape) (list []StorageCount, all int) {
 	if len(shape.Storage) == 0 {
 		return nil, 0
 	}
@@ -72,8 +72,8 @@ func (ix *Index) CountStorage(shape *Shape) (list []StorageCount, all int) {
 	return list, all
 }
 
-// Words says where the storage is, or nothing where all nodes have it.
-func (c StorageCount) Words(all int) string {
+// words says where the storage is, or nothing where all nodes have it.
+func (c StorageCount) words(all int) string {
 	if c.Has == all && c.Away == 0 {
 		return ""
 	}
@@ -90,7 +90,7 @@ func (c StorageCount) Words(all int) string {
 
 // storageText says which storage no node has, or that no node has all of it.
 func (ix *Index) storageText(shape *Shape) string {
-	list, all := ix.CountStorage(shape)
+	list, all := ix.countStorage(shape)
 	var where []string
 	for _, c := range list {
 		what := c.Path
@@ -100,7 +100,7 @@ func (ix *Index) storageText(shape *Shape) string {
 		if c.Has == 0 {
 			return fmt.Sprintf("no node has storage %s (storage here: %s)", what, ix.rootsText())
 		}
-		if text := c.Words(all); text != "" {
+		if text := c.words(all); text != "" {
 			where = append(where, text)
 		}
 	}

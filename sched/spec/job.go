@@ -103,8 +103,8 @@ func (s *Shape) MemOf(node int64) int64 {
 	return s.MemMiB
 }
 
-// Validate reports every number in the shape that no request may have.
-func (s *Shape) Validate() error {
+// validate reports every number in the shape that no request may have.
+func (s *Shape) validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if s.Nodes < 0 || s.Nodes > maxRanks {
@@ -176,7 +176,7 @@ func (j *Job) Validate() error {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if j.Shape == nil {
 		bad("shape is missing")
-	} else if err := j.Shape.Validate(); err != nil {
+	} else if err := j.Shape.validate(); err != nil {
 		errs = append(errs, err)
 	} else if x := j.Shape; x.MilliCPU == 0 && x.MemMiB == 0 && x.MilliGPU == 0 && !x.Whole() && !x.AllMem {
 		bad("asks for nothing: want cores, memory or GPUs")

@@ -203,7 +203,7 @@ func (p Policy) Validate() error {
 	}
 	for i, m := range p.Mix {
 		within(fmt.Sprintf("mix[%d].weight", i), m.Weight, 1, MaxPriority)
-		if err := m.Shape.Validate(); err != nil {
+		if err := m.Shape.validate(); err != nil {
 			bad("mix[%d].shape: %w", i, err)
 		}
 	}

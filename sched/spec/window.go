@@ -79,7 +79,7 @@ func (w *Window) Validate() error {
 		}
 		last = s.End
 	}
-	if err := w.Match.Validate(); err != nil {
+	if err := w.Match.validate(); err != nil {
 		return fmt.Errorf("reservation %q: match: %w", w.Name, err)
 	}
 	return nil

@@ -20,25 +20,25 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Document is /openapi.json, with its schemas ready to be used.
-type Document struct {
-	Operations []Operation
+// document is /openapi.json, with its schemas ready to be used.
+type document struct {
+	Operations []operation
 
 	compiler *jsonschema.Compiler
 	mu       sync.Mutex
 	compiled map[string]*jsonschema.Schema // by place in the document
 }
 
-// Operation is one of the document.
-type Operation struct {
+// operation is one of the document.
+type operation struct {
 	Method, Path string
 	responses    map[string]bool // whether it is JSON, by status
 	match        *regexp.Regexp
 }
 
-// Parse reads a document. What an answer has and the document does not is a fault
+// parse reads a document. What an answer has and the document does not is a fault
 // too, though clients must bear it: all objects are taken to be closed.
-func Parse(body []byte) (*Document, error) {
+func parse(body []byte) (*document, error) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func Parse(body []byte) (*Document, error) {
 	if err := json.Unmarshal(body, &doc); err != nil {
 		return nil, err
 	}
-	d := &Document{compiler: jsonschema.NewCompiler(), compiled: map[string]*jsonschema.Schema{}}
+	d := &document{compiler: jsonschema.NewCompiler(), compiled: map[string]*jsonschema.Schema{}}
 	d.compiler.AssertFormat()
 	seal(v)
 	if err := d.compiler.AddResource(base, v); err != nil {
@@ -59,7 +59,7 @@ func Parse(body []byte) (*Document, error) {
 	}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		for method, op := range doc.Paths[path] {
-			o := Operation{Method: strings.ToUpper(method), Path: path, responses: map[string]bool{}}
+			o := operation{Method: strings.ToUpper(method), Path: path, responses: map[string]bool{}}
 			for status, r := range op.Responses {
 				_, o.responses[status] = r.Content[jsonType]
 			}
@@ -95,10 +95,10 @@ func seal(v any) {
 	}
 }
 
-// Check says what of an answer is not as described. Paths that are not described are
+// check says what of an answer is not as described. Paths that are not described are
 // not looked at.
-func (d *Document) Check(method, path string, status int, body []byte) error {
-	i := slices.IndexFunc(d.Operations, func(o Operation) bool { return o.Method == method && o.match.MatchString(path) })
+func (d *document) check(method, path string, status int, body []byte) error {
+	i := slices.IndexFunc(d.Operations, func(o operation) bool { return o.Method == method && o.match.MatchString(path) })
 	if i < 0 {
 		return nil
 	}
@@ -132,7 +132,7 @@ func escape(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(key)
 }
 
-func (d *Document) schema(at string) (*jsonschema.Schema, error) {
+func (d *document) schema(at string) (*jsonschema.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s := d.compiled[at]; s != nil {
@@ -152,7 +152,7 @@ type Transport struct {
 	Bad  func(error) // is told of what is not as described
 
 	mu       sync.Mutex
-	document *Document
+	document *document
 }
 
 // Socket is a Transport to a controller's unix socket.
@@ -179,7 +179,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	d, err := t.described(r)
 	if err == nil {
-		err = d.Check(r.Method, r.URL.EscapedPath(), resp.StatusCode, body)
+		err = d.check(r.Method, r.URL.EscapedPath(), resp.StatusCode, body)
 	}
 	if err != nil {
 		t.Bad(err)
@@ -188,7 +188,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // described is the document, which is asked for once.
-func (t *Transport) described(like *http.Request) (*Document, error) {
+func (t *Transport) described(like *http.Request) (*document, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.document != nil {
@@ -204,7 +204,7 @@ func (t *Transport) described(like *http.Request) (*Document, error) {
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err = errors.Join(err, resp.Body.Close()); err == nil {
-		t.document, err = Parse(body)
+		t.document, err = parse(body)
 	}
 	return t.document, err
 }

@@ -58,7 +58,7 @@ func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int,
 		start.Width, start.Height = Size(a)
 	}
 	if err := st.Send(ctx, api.JSONFrame(api.FrameStart, start)); err != nil {
-		return 0, Broken(ctx, GoesOn)
+		return 0, Broken(ctx, goesOn)
 	}
 	if a.Term.In {
 		a.Say("attached to job %s; leave it with Enter ~ . (it goes on), or end it as its program ends", id)
@@ -81,7 +81,7 @@ func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int,
 			st.Close()
 		}
 	}()
-	code, err := Receive(ctx, a, st, GoesOn)
+	code, err := Receive(ctx, a, st, goesOn)
 	select {
 	case <-left:
 		return 0, errDetached

@@ -15,7 +15,7 @@ import (
 // What becomes of the program when its stream breaks off, for the user.
 const (
 	Ended  = "what ran in the job for you is ended, the job is not"
-	GoesOn = "the job goes on: attach again"
+	goesOn = "the job goes on: attach again"
 )
 
 // Receive shows what the program writes and gives its exit code.

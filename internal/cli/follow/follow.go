@@ -73,7 +73,7 @@ const drain = 15 * time.Second
 func Log(ctx context.Context, a *cli.App, id string, d *api.JobDetail) (*api.JobDetail, error) {
 	logCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	t := &Tail{App: a, ID: id, Options: client.LogOptions{Try: FirstTry(d), Follow: true}}
+	t := &Tail{App: a, ID: id, Options: client.LogOptions{Try: firstTry(d), Follow: true}}
 	done := make(chan error, 1)
 	go func() { done <- t.Run(logCtx) }() // ended by stop; its end is awaited below
 	end, err := watch.Job(ctx, a.Quiet(), id, func(*api.JobDetail) bool { return false })

@@ -27,11 +27,11 @@ func HasLog(d *api.JobDetail) bool {
 	return d.Tasks == nil && (!d.Started.IsZero() && !d.State.Pending() || slices.ContainsFunc(d.Attempts, ran))
 }
 
-// FirstTry is the number of the first try that began to run and is known, and
+// firstTry is the number of the first try that began to run and is known, and
 // LastTry that of the last one; 0: there is none.
-func FirstTry(d *api.JobDetail) uint32 { return oneOf(slices.All(d.Attempts)) }
+func firstTry(d *api.JobDetail) uint32 { return oneOf(slices.All(d.Attempts)) }
 
-// LastTry is described at FirstTry.
+// LastTry is described at firstTry.
 func LastTry(d *api.JobDetail) uint32 { return oneOf(slices.Backward(d.Attempts)) }
 
 func oneOf(tries iter.Seq2[int, api.Attempt]) (number uint32) {

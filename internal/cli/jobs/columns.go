@@ -94,7 +94,7 @@ var Columns = table.Set[api.Job]{
 	moment("S", "START", StartOf),
 	moment("e", "END", EndOf),
 	moment("V", "SUBMITTED", func(j *api.Job) time.Time { return j.Submitted }),
-	numbers("P", "CLUSTER", func(j *api.Job) int64 { return int64(j.Cluster) }, func(b []byte, j *api.Job) []byte { return Cluster(b, j.Cluster) }),
+	numbers("P", "CLUSTER", func(j *api.Job) int64 { return int64(j.Cluster) }, func(b []byte, j *api.Job) []byte { return cluster(b, j.Cluster) }),
 	text("", "PARTITION", 6, func(_ *table.View, j *api.Job) string { return j.Partition }),
 	priority,
 	text("q", "QOS", 6, func(_ *table.View, j *api.Job) string { return j.QOS }),
@@ -138,8 +138,8 @@ func exitCode(j *api.Job) int64 {
 	return int64(*j.ExitCode)
 }
 
-// Cluster writes a cluster's number.
-func Cluster(b []byte, id int) []byte {
+// cluster writes a cluster's number.
+func cluster(b []byte, id int) []byte {
 	if id == 0 {
 		return append(b, '-')
 	}

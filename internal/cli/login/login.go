@@ -46,14 +46,14 @@ func In(ctx context.Context, c *client.Client, say func(format string, args ...a
 	return s.User, s.Expires, nil
 }
 
-// ErrNotIn says that nobody is logged in here.
-var ErrNotIn = errors.New("you are not logged in here")
+// errNotIn says that nobody is logged in here.
+var errNotIn = errors.New("you are not logged in here")
 
 // Out takes the session's token out of force and forgets the session.
 func Out(ctx context.Context, c *client.Client) error {
 	s, err := read()
 	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNotIn
+		return errNotIn
 	}
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ Host %[2]s
     UpdateHostKeys no
     PubkeyAuthentication no
     GSSAPIAuthentication no
-`, Domain, hosts, strings.Join(command, " "), JobUser, alias, strings.ReplaceAll(filepath.Join(c.Dir, knownHosts), "%", "%%"))
+`, Domain, hosts, strings.Join(command, " "), jobUser, alias, strings.ReplaceAll(filepath.Join(c.Dir, knownHosts), "%", "%%"))
 }
 
 // quote writes a word for the shell that ssh gives the command to; ssh itself

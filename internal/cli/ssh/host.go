@@ -11,9 +11,9 @@ import (
 // Domain ends the names by which ssh knows jobs.
 const Domain = ".gbatch"
 
-// JobUser is the user that ssh names for the job's own; any other is one of the
+// jobUser is the user that ssh names for the job's own; any other is one of the
 // image.
-const JobUser = "job"
+const jobUser = "job"
 
 // Host is what a name such as 12.gbatch stands for.
 type Host struct {

@@ -46,7 +46,7 @@ func Serve(ctx context.Context, a *cli.App, host Host, key ssh.Signer) error {
 	}
 	defer conn.Close()
 	s := &server{app: a, host: host, slots: make(chan struct{}, maxChannels)}
-	if s.user = conn.User(); s.user == JobUser {
+	if s.user = conn.User(); s.user == jobUser {
 		s.user = ""
 	}
 	var work sync.WaitGroup

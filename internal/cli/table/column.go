@@ -53,8 +53,8 @@ func (c *Column[T]) Name() string {
 	return strings.ToLower(c.Title)
 }
 
-// Names are all that the user may call it.
-func (c *Column[T]) Names() []string { return append(strings.Fields(c.Also), c.Name()) }
+// names are all that the user may call it.
+func (c *Column[T]) names() []string { return append(strings.Fields(c.Also), c.Name()) }
 
 // Set is all that can be said of one kind of row.
 type Set[T any] []Column[T]

@@ -40,7 +40,7 @@ func (set Set[T]) Long(format string) (Layout[T], error) {
 // long finds a column by its name; one letter is none.
 func (set Set[T]) long(name string) *Column[T] {
 	for i := range set {
-		if slices.ContainsFunc(set[i].Names(), func(known string) bool { return strings.EqualFold(known, name) }) {
+		if slices.ContainsFunc(set[i].names(), func(known string) bool { return strings.EqualFold(known, name) }) {
 			return &set[i]
 		}
 	}

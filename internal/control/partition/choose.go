@@ -49,7 +49,7 @@ func (l List) Choose(a Asked) (Chosen, *state.Refusal) {
 	}
 	c := Chosen{Limit: a.Limit}
 	for _, name := range names {
-		p := l.Get(name)
+		p := l.get(name)
 		if p == nil {
 			p = &Partition{Name: name}
 		}
@@ -60,7 +60,7 @@ func (l List) Choose(a Asked) (Chosen, *state.Refusal) {
 		if limit == 0 {
 			limit = p.usual(a.Usual)
 		}
-		if why := p.Refuses(a, limit); why != "" {
+		if why := p.refuses(a, limit); why != "" {
 			c.Left = append(c.Left, fmt.Sprintf("partition %s %s", name, why))
 			continue
 		}
@@ -92,7 +92,7 @@ func (l List) unnamed(a Asked) (names []string) {
 
 func (l List) unknown(a Asked) *state.Refusal {
 	for i, name := range a.Names {
-		if l.Get(name) != nil || slices.Contains(a.Known, name) || a.Known == nil && len(l) == 0 {
+		if l.get(name) != nil || slices.Contains(a.Known, name) || a.Known == nil && len(l) == 0 {
 			continue
 		}
 		var there []string
@@ -121,9 +121,9 @@ func (p *Partition) usual(site sched.Time) sched.Time {
 	return limit
 }
 
-// Refuses says why the partition never takes such a job, in words behind its name;
+// refuses says why the partition never takes such a job, in words behind its name;
 // empty: it does.
-func (p *Partition) Refuses(a Asked, limit sched.Time) string {
+func (p *Partition) refuses(a Asked, limit sched.Time) string {
 	if !a.Operator {
 		if why := p.keepsOut(a); why != "" {
 			return why
@@ -185,7 +185,7 @@ func (l List) hint(a Asked, tried []string) string {
 		if limit == 0 {
 			limit = p.usual(a.Usual)
 		}
-		if !slices.Contains(tried, p.Name) && p.Refuses(a, limit) == "" {
+		if !slices.Contains(tried, p.Name) && p.refuses(a, limit) == "" {
 			takes = append(takes, p.Name)
 		}
 	}

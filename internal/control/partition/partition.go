@@ -72,8 +72,8 @@ func (p *Partition) has(n *state.Node) bool {
 		slices.ContainsFunc(p.Nodes, func(name string) bool { return strings.EqualFold(name, n.Name) })
 }
 
-// Get is the partition of that name, nil if the list has none.
-func (l List) Get(name string) *Partition {
+// get is the partition of that name, nil if the list has none.
+func (l List) get(name string) *Partition {
 	if i := slices.IndexFunc(l, func(p Partition) bool { return p.Name == name }); i >= 0 {
 		return &l[i]
 	}

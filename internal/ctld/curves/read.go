@@ -17,7 +17,7 @@ type Curve struct {
 
 // curve is the series to read. Values have three digits, which is what is stored of
 // them; a kind that is never known has none.
-func (s *Series) curve() *Curve {
+func (s *series) curve() *Curve {
 	c := &Curve{Begin: time.Unix(s.begin, 0).UTC(), Step: time.Duration(s.step) * time.Second}
 	var known [Kinds]bool
 	for i, p := range s.points {
@@ -42,7 +42,7 @@ func (s *Series) curve() *Curve {
 	return c
 }
 
-func (s *Series) clone() *Series {
+func (s *series) clone() *series {
 	out := *s
 	out.points = slices.Clone(s.points)
 	return &out

@@ -54,8 +54,8 @@ func unpack(q uint16) float64 {
 
 type point [Kinds]uint16
 
-// Series is what a rank used, from its first sample on. The zero value is empty.
-type Series struct {
+// series is what a rank used, from its first sample on. The zero value is empty.
+type series struct {
 	begin  int64 // seconds since 1970
 	step   int64 // seconds that a point stands for
 	points []point
@@ -67,7 +67,7 @@ type Series struct {
 
 // add takes in what was measured at a time. A time before the last point's, by a
 // clock that was set back, counts for that.
-func (s *Series) add(at int64, v Values) {
+func (s *series) add(at int64, v Values) {
 	if len(s.points) == 0 {
 		s.begin, s.step = at, firstStep
 	}
@@ -101,7 +101,7 @@ func join(k Kind, a, b float64) float64 {
 	return a + b
 }
 
-func (s *Series) mean(k Kind) float64 {
+func (s *series) mean(k Kind) float64 {
 	if k == GPUMem || k == Mem {
 		return s.sum[k]
 	}
@@ -116,7 +116,7 @@ func nothing() (p point) {
 }
 
 // halve makes each two points one that stands for twice the time.
-func (s *Series) halve() {
+func (s *series) halve() {
 	half := s.points[:0]
 	for i := 0; i < len(s.points); i += 2 {
 		p := s.points[i]
@@ -130,7 +130,7 @@ func (s *Series) halve() {
 }
 
 // resume begins to add to the last point.
-func (s *Series) resume() {
+func (s *series) resume() {
 	s.n = [Kinds]int{}
 	if len(s.points) == 0 {
 		return
@@ -161,7 +161,7 @@ func both(a, b point) point {
 const format = 1
 
 // encode is the series as it is stored.
-func (s *Series) encode() []byte {
+func (s *series) encode() []byte {
 	out := binary.AppendVarint(binary.AppendVarint([]byte{format}, s.begin), s.step)
 	for _, p := range s.points {
 		for _, q := range p {
@@ -177,7 +177,7 @@ var errDamaged = errors.New("what is stored of what a rank used is damaged")
 // numbers.
 const maxTime = 1 << 40
 
-func decode(raw []byte) (*Series, error) {
+func decode(raw []byte) (*series, error) {
 	if len(raw) == 0 || raw[0] != format {
 		return nil, errDamaged
 	}
@@ -190,7 +190,7 @@ func decode(raw []byte) (*Series, error) {
 	if n <= 0 || m <= 0 || begin < 0 || begin > maxTime || step < firstStep || step > maxTime || len(raw)%size != 0 || len(raw) == 0 || len(raw) > maxPoints*size {
 		return nil, errDamaged
 	}
-	s := &Series{begin: begin, step: step, points: make([]point, len(raw)/size)}
+	s := &series{begin: begin, step: step, points: make([]point, len(raw)/size)}
 	for i := range s.points {
 		for k := range s.points[i] {
 			s.points[i][k] = binary.LittleEndian.Uint16(raw[i*size+2*k:])

@@ -31,7 +31,7 @@ func numbers(c *Curve, k Kind) (out []float64) {
 }
 
 func TestSeries(t *testing.T) {
-	s := &Series{}
+	s := &series{}
 	s.add(1000, of(CPU, 500))
 	s.add(1005, of(CPU, 1500)) // the mean of both
 	s.add(1005, of(Mem, 7000))
@@ -54,7 +54,7 @@ func TestSeries(t *testing.T) {
 // what was put in, and is the same after it was stored.
 func TestLong(t *testing.T) {
 	for _, samples := range []int{1, maxPoints, maxPoints + 1, 3 * maxPoints, 100_000} {
-		s, sum := &Series{}, 0.0
+		s, sum := &series{}, 0.0
 		for i := range samples {
 			x := float64(i % 100)
 			sum += x
@@ -100,7 +100,7 @@ func TestDigits(t *testing.T) {
 
 // FuzzDecode: what is taken is stored again as it was, and can go on.
 func FuzzDecode(f *testing.F) {
-	s := &Series{}
+	s := &series{}
 	for i := range 300 {
 		s.add(int64(i*7), of(Kind(i%int(Kinds)), float64(i)))
 	}

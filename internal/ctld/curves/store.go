@@ -51,7 +51,7 @@ type Store struct {
 
 // live is a rank of which its node has spoken lately.
 type live struct {
-	series *Series
+	series *series
 	last   *node.LiveUse // nil: nothing since it was read
 	heard  time.Time
 	saved  time.Time // or begun
@@ -70,7 +70,7 @@ func (s *Store) Put(k Key, u *node.LiveUse) {
 	if u.AtMS == 0 || s.Most() == 0 {
 		return
 	}
-	var before *Series
+	var before *series
 	if !s.has(k) {
 		before = s.read(k) // it was here before this controller began, or was silent for long
 	}
@@ -79,7 +79,7 @@ func (s *Store) Put(k Key, u *node.LiveUse) {
 	l, now := s.live[k], s.Now()
 	if l == nil {
 		if before == nil {
-			before = &Series{}
+			before = &series{}
 		}
 		l = &live{series: before, saved: now}
 		s.live[k] = l
@@ -142,7 +142,7 @@ func values(was, is *node.LiveUse) Values {
 // Of is the curve of a rank; nil without an error: nothing is known of it.
 func (s *Store) Of(k Key) *Curve {
 	s.mu.Lock()
-	var is *Series
+	var is *series
 	if l := s.live[k]; l != nil {
 		is = l.series.clone()
 	}
@@ -156,12 +156,12 @@ func (s *Store) Of(k Key) *Curve {
 }
 
 // read is what is stored of a rank; nil: nothing, or nothing that can be read.
-func (s *Store) read(k Key) *Series {
+func (s *Store) read(k Key) *series {
 	raw, err := os.ReadFile(filepath.Join(s.Dir, k.path()))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var out *Series
+	var out *series
 	if err == nil {
 		out, err = decode(raw)
 	}

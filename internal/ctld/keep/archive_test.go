@@ -84,7 +84,7 @@ func TestArchive(t *testing.T) {
 		}
 		all := k.limits.All
 		k.limits.All = 0
-		k.Prune()
+		k.prune()
 		k.limits.All = all
 		if got := k.text(mine); got != "-" || k.Bytes() != 0 {
 			t.Errorf("removed: %q, %d bytes are counted", got, k.Bytes())

@@ -225,7 +225,7 @@ func TestBounds(t *testing.T) {
 				if restart {
 					k.restart()
 				}
-				k.Prune()
+				k.prune()
 				got := ""
 				for _, user := range "ab" {
 					for _, at := range keys {
@@ -277,7 +277,7 @@ func TestPrunedWhileWritten(t *testing.T) {
 	at := key("ann", 1)
 	k.append(at, Piece{Data: []byte("0123456789")})
 	k.limits.All = 0
-	k.Prune()
+	k.prune()
 	if got := k.text(at); got != "-" {
 		t.Errorf("removed: %q", got)
 	}

@@ -23,7 +23,7 @@ func (s *Store) Run(ctx context.Context) {
 	every := time.NewTicker(pruneEvery)
 	defer every.Stop()
 	for {
-		s.Prune()
+		s.prune()
 		select {
 		case <-ctx.Done():
 			return
@@ -58,7 +58,7 @@ func (s *Store) Room() error {
 	if lack := s.lack(); lack <= 0 {
 		return nil
 	}
-	s.Prune()
+	s.prune()
 	lack := s.lack() > 0
 	s.mu.Lock()
 	was := s.full
@@ -82,8 +82,8 @@ func (s *Store) lack() int64 {
 	return s.limits().Free - free
 }
 
-// Prune removes what is too old, and the oldest of what is too much.
-func (s *Store) Prune() {
+// prune removes what is too old, and the oldest of what is too much.
+func (s *Store) prune() {
 	l := s.limits()
 	lack := s.lack()
 	s.mu.Lock()

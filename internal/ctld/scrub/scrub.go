@@ -53,7 +53,7 @@ func (s *Scrub) Run(ctx context.Context) {
 			s.Log.Warn("what is stored is not looked through: the disk is nearly full")
 			continue
 		}
-		found, err := s.Pass(ctx)
+		found, err := s.pass(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -66,9 +66,9 @@ func (s *Scrub) Run(ctx context.Context) {
 	}
 }
 
-// Pass looks at everything once and says how many damaged things it found. Each of them, up to a
+// pass looks at everything once and says how many damaged things it found. Each of them, up to a
 // bound, is in the log with what to do about it.
-func (s *Scrub) Pass(ctx context.Context) (found int, err error) {
+func (s *Scrub) pass(ctx context.Context) (found int, err error) {
 	dir := filepath.Join(s.Dir, copying)
 	if err := os.RemoveAll(dir); err != nil { // of a controller that was killed
 		return 0, err

@@ -60,7 +60,7 @@ func TestPass(t *testing.T) {
 				Logs:  func(func(int64) error) ([]string, error) { return tc.logs, nil },
 				Wait:  func(_ context.Context, d time.Duration) error { waited += d; return nil },
 			}}
-			found, err := s.Pass(t.Context())
+			found, err := s.pass(t.Context())
 			if found != tc.found || (err != nil) != tc.fails {
 				t.Errorf("found %d, %v; want %d", found, err, tc.found)
 			}

@@ -11,9 +11,9 @@ import (
 	"gbatch/internal/job"
 )
 
-// BatchImage is the name in imageAliases of the image that batch scripts run in
+// batchImage is the name in imageAliases of the image that batch scripts run in
 // which name none.
-const BatchImage = "slurm"
+const batchImage = "slurm"
 
 // Batch is what batch scripts get that do not say it themselves: jobs with
 // gbatch.launch. In its texts {user} and {project} stand for the job's.

@@ -73,7 +73,7 @@ func (c Config) ResolveTables(spec *job.Spec) error {
 	if g.ImageAlias != "" {
 		if image, ok := c.ImageAliases[g.ImageAlias]; ok {
 			spec.Request.Docker.Image, g.ImageAlias = image, ""
-		} else if g.ImageAlias == BatchImage {
+		} else if g.ImageAlias == batchImage {
 			problems = append(problems, api.Problem{Path: "request.docker.image", Message: "the script names no container image, and this site has none for scripts",
 				Hint: "submit it with --image NAME, write #SBATCH --container-image=NAME into it, or set GBATCH_SLURM_IMAGE for sbatch"})
 		} else {

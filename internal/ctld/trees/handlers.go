@@ -23,28 +23,28 @@ type Handlers struct {
 	Several bool // there are several controllers, and what lies here alone is not enough
 }
 
-// AddInput asks to keep a tree.
-type AddInput struct{ Body api.TreeRequest }
+// addInput asks to keep a tree.
+type addInput struct{ Body api.TreeRequest }
 
 // AddTree keeps a tree of the caller's, or says which chunks it lacks.
-func (h *Handlers) AddTree(ctx context.Context, in *AddInput) (*api.TreeResponse, error) {
+func (h *Handlers) AddTree(ctx context.Context, in *addInput) (*api.TreeResponse, error) {
 	if h.Several {
 		return nil, api.Errorf(api.CodeConflict, "directories do not go along with jobs where there are several controllers, as only one of them would have them").
 			WithHint("put it where the job mounts its project's storage")
 	}
-	id, missing, err := h.Add(access.Caller(ctx).User, tree.Manifest{Chunks: in.Body.Chunks})
+	id, missing, err := h.add(access.Caller(ctx).User, tree.Manifest{Chunks: in.Body.Chunks})
 	return &api.TreeResponse{Tree: id, Missing: missing}, err
 }
 
-// ChunkInput is a chunk.
-type ChunkInput struct {
+// chunkInput is a chunk.
+type chunkInput struct {
 	Sum     string `path:"sum" doc:"SHA-256 of the bytes, in hex"`
 	RawBody []byte
 }
 
 // PutChunk keeps a chunk of the caller's.
-func (h *Handlers) PutChunk(ctx context.Context, in *ChunkInput) error {
-	return h.Put(access.Caller(ctx).User, in.Sum, in.RawBody)
+func (h *Handlers) PutChunk(ctx context.Context, in *chunkInput) error {
+	return h.put(access.Caller(ctx).User, in.Sum, in.RawBody)
 }
 
 // Serve gives a node the archive of a tree that a job of its takes along.
@@ -70,7 +70,7 @@ func (h *Handlers) Serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	archive, err := h.Open(j.Owner.User, id)
+	archive, err := h.open(j.Owner.User, id)
 	if errors.Is(err, fs.ErrNotExist) || !spec.Trees()[id] {
 		return api.Errorf(api.CodeNotFound, "the directory %s is not on the controller: it was removed, or the controller's state was restored from a backup", id).
 			WithHint("submit the job again with the directory")

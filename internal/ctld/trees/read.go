@@ -14,8 +14,8 @@ import (
 
 func nothing(*tar.Header, io.Reader) error { return nil }
 
-// Open is the archive of a user's tree; fs.ErrNotExist: there is none.
-func (s *Store) Open(user, id string) (io.ReadSeeker, error) {
+// open is the archive of a user's tree; fs.ErrNotExist: there is none.
+func (s *Store) open(user, id string) (io.ReadSeeker, error) {
 	o, err := s.owner(user)
 	if err != nil {
 		return nil, err

@@ -210,8 +210,8 @@ func (o *owner) put(id string, k *kept) {
 // errCorrupt says that bytes are not what they are called.
 var errCorrupt = api.Errorf(api.CodeBadRequest, "the bytes have another SHA-256 than the path says").WithHint("send them again")
 
-// Put keeps a chunk of a user's. It is on disk when this returns.
-func (s *Store) Put(user, sum string, data []byte) error {
+// put keeps a chunk of a user's. It is on disk when this returns.
+func (s *Store) put(user, sum string, data []byte) error {
 	switch {
 	case !tree.IsSum(sum) || len(data) == 0 || len(data) > tree.MaxChunk:
 		return api.Errorf(api.CodeBadRequest, "a chunk has 1 to %d bytes, and is named by its SHA-256", tree.MaxChunk)
@@ -253,9 +253,9 @@ func diskError(err error) error {
 
 var errFull = api.Errorf(api.CodeStorageFull, "the controller's disk has no room for uploaded directories").WithHint("an administrator can make room; storage that jobs mount does not need it")
 
-// Add makes a tree of chunks, and keeps it. If some are missing it says which,
+// add makes a tree of chunks, and keeps it. If some are missing it says which,
 // and has kept nothing.
-func (s *Store) Add(user string, m tree.Manifest) (id string, missing []string, err error) {
+func (s *Store) add(user string, m tree.Manifest) (id string, missing []string, err error) {
 	if err := m.Check(); err != nil {
 		return "", nil, api.Errorf(api.CodeBadRequest, "%v", err)
 	}

@@ -67,16 +67,16 @@ func packed(t *testing.T, texts ...string) (tree.Manifest, map[string][]byte) {
 func (w *world) bring(user string, texts ...string) (string, error) {
 	w.Helper()
 	m, chunks := packed(w.T, texts...)
-	_, missing, err := w.Add(user, m)
+	_, missing, err := w.add(user, m)
 	for _, sum := range missing {
 		if err == nil {
-			err = w.Put(user, sum, chunks[sum])
+			err = w.put(user, sum, chunks[sum])
 		}
 	}
 	if err != nil {
 		return "", err
 	}
-	id, missing, err := w.Add(user, m)
+	id, missing, err := w.add(user, m)
 	if err == nil && len(missing) > 0 {
 		w.Errorf("%v are missing", missing)
 	}
@@ -110,7 +110,7 @@ func TestKeptOverACrash(t *testing.T) {
 	if !w.has("ann", id) {
 		t.Fatal("it is gone")
 	}
-	r, err := w.Store.Open("ann", id)
+	r, err := w.Store.open("ann", id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestOfOneUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, _ := packed(t, "secret")
-	if _, missing, err := w.Add("bob", m); len(missing) != 1 || err != nil {
+	if _, missing, err := w.add("bob", m); len(missing) != 1 || err != nil {
 		t.Errorf("bob lacks %v, %v", missing, err)
 	}
 	if w.has("bob", id) || w.has("../"+"ann", id) {
@@ -156,23 +156,23 @@ func TestOfOneUser(t *testing.T) {
 // makes, are kept by nobody.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
-	if err := w.Put("ann", tree.SumOf([]byte("x")), []byte("y")); !errors.Is(err, errCorrupt) {
+	if err := w.put("ann", tree.SumOf([]byte("x")), []byte("y")); !errors.Is(err, errCorrupt) {
 		t.Errorf("another content: %v", err)
 	}
 	for _, sum := range []string{"", "..", "../../x", strings.Repeat("A", 64)} {
-		if err := w.Put("ann", sum, []byte("y")); err == nil {
+		if err := w.put("ann", sum, []byte("y")); err == nil {
 			t.Errorf("took a chunk called %q", sum)
 		}
 	}
-	if err := w.Put("ann", tree.SumOf(make([]byte, tree.MaxChunk+1)), make([]byte, tree.MaxChunk+1)); err == nil {
+	if err := w.put("ann", tree.SumOf(make([]byte, tree.MaxChunk+1)), make([]byte, tree.MaxChunk+1)); err == nil {
 		t.Error("took too large a chunk")
 	}
 	text := []byte("this is no archive")
-	if err := w.Put("ann", tree.SumOf(text), text); err != nil {
+	if err := w.put("ann", tree.SumOf(text), text); err != nil {
 		t.Fatal(err)
 	}
 	m := tree.Manifest{Chunks: []tree.Chunk{{Sum: tree.SumOf(text), Size: int64(len(text))}}}
-	if _, _, err := w.Add("ann", m); err == nil || !strings.Contains(err.Error(), "cannot be used") {
+	if _, _, err := w.add("ann", m); err == nil || !strings.Contains(err.Error(), "cannot be used") {
 		t.Errorf("no archive: %v", err)
 	}
 }
@@ -215,7 +215,7 @@ func TestTreesOfTheSameChunks(t *testing.T) {
 	w.most = tree.Size{Bytes: 10 * leastCharge, Files: 100}
 	var m tree.Manifest
 	add := func(data []byte) {
-		if err := w.Put("ann", tree.SumOf(data), data); err != nil {
+		if err := w.put("ann", tree.SumOf(data), data); err != nil {
 			t.Fatal(err)
 		}
 		m.Chunks = append(m.Chunks, tree.Chunk{Sum: tree.SumOf(data), Size: int64(len(data))})
@@ -226,7 +226,7 @@ func TestTreesOfTheSameChunks(t *testing.T) {
 	one, two, quarter, eighth := m.Chunks[0], m.Chunks[1], m.Chunks[2], m.Chunks[3]
 	taken := 0
 	for _, list := range [][]tree.Chunk{{two}, {one, one}, {quarter, quarter, one}, {one, quarter, quarter}, {quarter, one, quarter}, {quarter, quarter, quarter, quarter}, {eighth, eighth, quarter, one}, {eighth, eighth, one, quarter}} {
-		_, missing, err := w.Add("ann", tree.Manifest{Chunks: list})
+		_, missing, err := w.add("ann", tree.Manifest{Chunks: list})
 		if e := (*api.Error)(nil); err != nil && (!errors.As(err, &e) || e.Code != api.CodeOverLimit) || len(missing) > 0 {
 			t.Fatal(err, missing)
 		}
@@ -237,7 +237,7 @@ func TestTreesOfTheSameChunks(t *testing.T) {
 	if taken != 6 {
 		t.Errorf("%d empty trees were taken, want 6: four chunks and six lists are all that ann may have", taken)
 	}
-	if _, _, err := w.Add("ann", tree.Manifest{Chunks: []tree.Chunk{two, one}}); err == nil || !strings.Contains(err.Error(), "behind the end") {
+	if _, _, err := w.add("ann", tree.Manifest{Chunks: []tree.Chunk{two, one}}); err == nil || !strings.Contains(err.Error(), "behind the end") {
 		t.Errorf("more than an archive: %v", err)
 	}
 	w.reopen()
@@ -304,7 +304,7 @@ func TestADiskThatChangesBytes(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := w.Store.Open("ann", id)
+	r, err := w.Store.open("ann", id)
 	if err != nil {
 		t.Fatal(err)
 	}

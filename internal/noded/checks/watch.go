@@ -63,10 +63,10 @@ type kept struct {
 	Out []Finding `json:"out,omitempty"`
 }
 
-// LookEvery is how often the machine is looked at, and retry how soon programs that
+// lookEvery is how often the machine is looked at, and retry how soon programs that
 // did not pass run again at the latest.
 const (
-	LookEvery = 15 * time.Second
+	lookEvery = 15 * time.Second
 	retry     = time.Minute
 )
 
@@ -126,7 +126,7 @@ func (w *Watch) Failing() map[string]bool {
 func (w *Watch) Watch(ctx context.Context) {
 	for {
 		w.look(ctx)
-		if client.Sleep(ctx, min(LookEvery, time.Duration(w.Config.Health.Every))) != nil {
+		if client.Sleep(ctx, min(lookEvery, time.Duration(w.Config.Health.Every))) != nil {
 			return
 		}
 	}
