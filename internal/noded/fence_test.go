@@ -197,7 +197,8 @@ func TestLimitWithoutDaemon(t *testing.T) {
 	s := newSite(t, nil)
 	p := s.spawn(0)
 	obeys, ignores := rankID(1), rankID(2)
-	limit := func(o *api.RunOrder) { o.Alone, o.LimitMS, o.GraceMS = true, 2000, 500 }
+	// The shell must have set its handler by then, in a slow guest too.
+	limit := func(o *api.RunOrder) { o.Alone, o.LimitMS, o.GraceMS = true, 15_000, 5000 }
 	s.want(obeys, order(patient, limit))
 	s.want(ignores, order(stubborn, limit))
 	s.ready(obeys)
@@ -212,7 +213,7 @@ func TestLimitWithoutDaemon(t *testing.T) {
 		return err == nil && len(list) == 0
 	})
 	p = s.spawn(1)
-	if e := s.exit(obeys); e.Reason != job.MaxRuntime || e.Code != 9 || e.Message != "time limit of 2s reached" {
+	if e := s.exit(obeys); e.Reason != job.MaxRuntime || e.Code != 9 || e.Message != "time limit of 15s reached" {
 		t.Errorf("the rank that handles TERM: %+v", e)
 	}
 	if e := s.exit(ignores); e.Reason != job.MaxRuntime || e.Signal != int(syscall.SIGKILL) {

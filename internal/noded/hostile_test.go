@@ -51,11 +51,11 @@ func TestHostileJobs(t *testing.T) {
 	}{
 		{"forks without end", bad{order(`f() { f & f & sleep 1000; }; f; sleep 1000`, limited(1500, 200)), job.MaxRuntime, -1, "time limit of 1.5s", ""}},
 		{"needs more processes", bad{order(`i=0; while [ $i -lt 200 ]; do sleep 100 & i=$((i+1)); done; echo unreached`), job.ExitCode, 2, "limit of 100 processes", "can't fork"}},
-		{"fills its log", bad{order(`yes`, limited(1000, 200)), job.MaxRuntime, -1, "time limit", "y\n"}},
+		{"fills its log", bad{order(`yes`, limited(4000, 200)), job.MaxRuntime, -1, "time limit", "y\n"}},
 		{"fills its shm", bad{order(`dd if=/dev/zero of=/dev/shm/x bs=1M`, func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{ShmSizeMB: 8} }), job.ExitCode, 1, "exit code 1", "No space left on device"}},
 		{"fills its tmpfs", bad{order(`dd if=/dev/zero of=/t/x bs=1M; exit 5`, mounting(job.Storage{HostPath: job.TmpfsHostPath, ContainerPath: "/t", SizeGB: 1})), job.OOM, -1, "out of memory: killed at", ""}},
 		{"eats memory", bad{order(`exec tail /dev/zero`), job.OOM, 137, "out of memory: killed at", ""}},
-		{"ignores TERM", bad{order(stubborn, limited(1000, 200)), job.MaxRuntime, 137, "time limit", "ready"}},
+		{"ignores TERM", bad{order(stubborn, limited(4000, 200)), job.MaxRuntime, 137, "time limit", "ready"}},
 		{"traps everything", bad{order(`for n in $(seq 64); do trap '' $n; done 2>/dev/null; while :; do sleep 1; done`, limited(1000, 200)), job.MaxRuntime, 137, "time limit", ""}},
 		{"daemonizes", bad{order(`setsid sh -c 'trap "" TERM HUP; while :; do sleep 1; done' & exit 0`), job.None, 0, "", ""}},
 		{"deletes its own root", bad{order(`rm -rf /* 2>/dev/null; exit 4`), job.ExitCode, 4, "exit code 4", ""}},

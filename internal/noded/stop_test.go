@@ -120,14 +120,14 @@ func TestTimeLimit(t *testing.T) {
 func TestTimeLimitOverRestart(t *testing.T) {
 	s := newSite(t, nil).start()
 	id := rankID(1)
-	s.want(id, order(stubborn, func(o *api.RunOrder) { o.LimitMS, o.GraceMS = 600, 100 }))
+	s.want(id, order(stubborn, func(o *api.RunOrder) { o.LimitMS, o.GraceMS = 5000, 100 }))
 	s.ready(id)
 	s.halt()
 	away := time.Now()
-	until(t, "the limit to pass without a daemon", func() bool { return time.Since(away) > 700*time.Millisecond })
+	until(t, "the limit to pass without a daemon", func() bool { return time.Since(away) > 5100*time.Millisecond })
 	s.start()
 	e := s.exit(id)
-	want := &node.Exit{Code: 137, Signal: 9, Reason: job.MaxRuntime, Message: "time limit of 600ms reached"}
+	want := &node.Exit{Code: 137, Signal: 9, Reason: job.MaxRuntime, Message: "time limit of 5s reached"}
 	if diff := cmp.Diff(want, e, ignoreFigures); diff != "" {
 		t.Errorf("exit (-want +got):\n%s", diff)
 	}
