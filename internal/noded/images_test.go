@@ -1,12 +1,14 @@
 package noded
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -181,4 +183,38 @@ func noSecret(t *testing.T, dir string) {
 			t.Errorf("the password is in the arguments of %s", p)
 		}
 	}
+}
+
+// TestLayerSetAside: a layer is found damaged when a rank has its image and has not mounted it yet: the rank ends as the
+// node's fault, so that it is tried again, runs nothing of it, and the next one has the layer anew.
+func TestLayerSetAside(t *testing.T) {
+	s := newSite(t, nil)
+	var once sync.Once
+	found, scrubbed := 0, error(nil)
+	s.onReach = func(point string) {
+		if point != "before container" {
+			return
+		}
+		once.Do(func() {
+			layers, err := filepath.Glob(filepath.Join(s.cfg.Images.Dir, "layers", "*", "fs"))
+			for _, layer := range layers {
+				err = errors.Join(err, os.WriteFile(filepath.Join(layer, "more"), nil, 0o600))
+			}
+			if scrubbed = err; err == nil {
+				found, scrubbed = s.a.images.Scrub(s.a.log, func(int64) error { return nil })
+			}
+		})
+	}
+	s.start()
+	e, out := s.run(rankID(1), order("echo it ran"))
+	if found == 0 || scrubbed != nil {
+		t.Fatalf("%d layers were found, %v", found, scrubbed)
+	}
+	if e.Reason != job.Server || out != "" {
+		t.Errorf("it ended with %+v, and wrote %q", e, out)
+	}
+	if e, out := s.run(rankID(2), order("echo it ran; ls /more")); !strings.HasPrefix(out, "it ran\n") || e.Code != 1 {
+		t.Errorf("the next one ended with %+v, and wrote %q", e, out)
+	}
+	s.holdsNothing()
 }
