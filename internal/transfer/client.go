@@ -69,9 +69,11 @@ func (c *Client) transport() way {
 		TLSClientConfig:       &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   30 * time.Second,
 		ResponseHeaderTimeout: c.Stall,
-		MaxIdleConnsPerHost:   c.Parallel,
-		IdleConnTimeout:       time.Minute,
-		DisableCompression:    true, // sizes and offsets are those of the object
-		ForceAttemptHTTP2:     true,
+
+		MaxResponseHeaderBytes: maxHeader,
+		MaxIdleConnsPerHost:    c.Parallel,
+		IdleConnTimeout:        time.Minute,
+		DisableCompression:     true, // sizes and offsets are those of the object
+		ForceAttemptHTTP2:      true,
 	}
 }

@@ -50,7 +50,9 @@ func (s *httpSource) List(ctx context.Context) ([]Object, error) {
 			return false, err
 		}
 		defer resp.Body.Close()
-		o.Version = version(resp.Header)
+		if o.Version = version(resp.Header); len(o.Version) > maxCalled {
+			return false, shortNames(o.Version)
+		}
 		switch resp.StatusCode {
 		case http.StatusOK:
 			o.Size = resp.ContentLength

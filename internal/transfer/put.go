@@ -56,7 +56,7 @@ func (u *upload) run(ctx context.Context, f *os.File) error {
 	if err := u.resume(ctx); err != nil {
 		return err
 	}
-	n := int((u.object.Size + u.size - 1) / u.size)
+	n := u.parts()
 	parts := make([]minio.CompletePart, n)
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, u.sending.c.Parallel))
@@ -72,6 +72,9 @@ func (u *upload) run(ctx context.Context, f *os.File) error {
 			return u.request(gctx, func(ctx context.Context, count wrapper) error {
 				body := count(io.NewSectionReader(f, from, length))
 				p, err := u.core.PutObjectPart(ctx, u.name, u.key, u.id, i+1, body, length, minio.PutObjectPartOptions{})
+				if err == nil {
+					err = shortNames(p.ETag)
+				}
 				parts[i] = minio.CompletePart{PartNumber: i + 1, ETag: p.ETag}
 				return s3Error(err)
 			})
@@ -85,6 +88,9 @@ func (u *upload) run(ctx context.Context, f *os.File) error {
 		return s3Error(err)
 	})
 }
+
+// parts is how many it goes in.
+func (u *upload) parts() int { return int((u.object.Size + u.size - 1) / u.size) }
 
 // resume finds what an earlier try has brought, or begins anew.
 func (u *upload) resume(ctx context.Context) error {
@@ -102,7 +108,9 @@ func (u *upload) resume(ctx context.Context) error {
 		u.there = nil // the server has thrown it away: begin anew
 	}
 	err := u.request(ctx, func(ctx context.Context, _ wrapper) (err error) {
-		u.id, err = u.core.NewMultipartUpload(ctx, u.name, u.key, minio.PutObjectOptions{})
+		if u.id, err = u.core.NewMultipartUpload(ctx, u.name, u.key, minio.PutObjectOptions{}); err == nil {
+			err = shortNames(u.id)
+		}
 		return s3Error(err)
 	})
 	if err != nil {
@@ -111,18 +119,22 @@ func (u *upload) resume(ctx context.Context) error {
 	return local(u.add(entry{Name: name, Version: u.object.Version, Upload: u.id}))
 }
 
+// listParts asks for no more than the object has, however many the server lists.
 func (u *upload) listParts(ctx context.Context, _ wrapper) error {
-	for marker := 0; ; {
+	for marker, n := 0, u.parts(); ; {
 		r, err := u.core.ListObjectParts(ctx, u.name, u.key, u.id, marker, 1000)
 		if err != nil {
 			return s3Error(err)
 		}
 		for _, p := range r.ObjectParts {
+			if p.PartNumber < 1 || p.PartNumber > n || len(p.ETag) > maxCalled {
+				continue
+			}
 			if p.Size == min(u.size, u.object.Size-int64(p.PartNumber-1)*u.size) {
 				u.there[p.PartNumber] = strings.Trim(p.ETag, `"`)
 			}
 		}
-		if !r.IsTruncated || r.NextPartNumberMarker <= marker {
+		if !r.IsTruncated || r.NextPartNumberMarker <= marker || r.NextPartNumberMarker >= n {
 			return nil
 		}
 		marker = r.NextPartNumberMarker

@@ -94,7 +94,7 @@ func (b *bucket) stat(ctx context.Context) ([]Object, error) {
 	if err != nil {
 		return nil, s3Error(err)
 	}
-	return []Object{{Size: st.Size, Version: st.ETag}}, nil
+	return []Object{{Size: st.Size, Version: st.ETag}}, shortNames(st.ETag)
 }
 
 func (b *bucket) listPrefix(ctx context.Context) ([]Object, error) {
@@ -111,6 +111,9 @@ func (b *bucket) listPrefix(ctx context.Context) ([]Object, error) {
 		name := strings.TrimPrefix(o.Key, b.key)
 		if name == "" || strings.HasSuffix(name, "/") {
 			continue // programs mark empty directories so
+		}
+		if err := shortNames(o.Key, o.ETag); err != nil {
+			return nil, err
 		}
 		if len(list) >= maxObjects {
 			return nil, fail(TooLarge, "has more than %d objects", maxObjects)
@@ -136,7 +139,7 @@ func (b *bucket) Open(ctx context.Context, o Object, from, to int64) (io.ReadClo
 			return nil, fail(Invalid, "has an ETag that cannot be used")
 		}
 	}
-	body, _, _, err := b.core.GetObject(ctx, b.name, b.key+o.Name, opts)
+	body, _, _, err := b.core.GetObject(context.WithValue(ctx, contentKey{}, true), b.name, b.key+o.Name, opts)
 	if err != nil {
 		return nil, s3Error(err)
 	}
