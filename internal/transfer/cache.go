@@ -94,9 +94,16 @@ func (k *Cache) own(dir, user string) error {
 	return local(atomicfile.Write(filepath.Join(dir, userFile), []byte(user)))
 }
 
+// keyOf names an entry by all that its content depends on. That is the server too, which
+// a URI of S3 does not name: a job may name one of its user's own, which says of any object
+// that it has it, and would put its bytes in the place of another's or be given those.
 func keyOf(scope string, f Fetch) string {
-	text, _ := json.Marshal(f.Objects) // plain strings and numbers
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %s", scope, f.URI, f.SHA256, text))
+	objects, _ := json.Marshal(f.Objects) // plain strings and numbers
+	text := fmt.Appendf(nil, "%q %q %q %s", scope, f.URI, f.SHA256, objects)
+	if b, is := f.Source.(*bucket); is {
+		text = fmt.Appendf(text, " %q", b.server)
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 

@@ -30,6 +30,7 @@ type bucket struct {
 	c         *Client
 	core      *minio.Core
 	transport way
+	server    string // as https://HOST
 	name      string
 	key       string // of the object, or the beginning of several up to a slash
 }
@@ -51,11 +52,15 @@ func (c *Client) open(at S3, uri string) (*bucket, error) {
 		}
 		host, secure = e.Host, e.Scheme == "https"
 	}
+	scheme := "http://"
+	if secure {
+		scheme = "https://"
+	}
 	region := at.Region
 	if region == "" && host != amazon {
 		region = "us-east-1"
 	}
-	b := &bucket{c: c, transport: c.transport(), name: u.Host, key: strings.TrimPrefix(u.Path, "/")}
+	b := &bucket{c: c, transport: c.transport(), server: scheme + host, name: u.Host, key: strings.TrimPrefix(u.Path, "/")}
 	b.core, err = minio.NewCore(host, &minio.Options{
 		// Never what the machine has by itself: a role of the node is not the job's.
 		Creds:  credentials.NewStaticV4(at.AccessKey, at.SecretKey, at.Token),
