@@ -71,3 +71,28 @@ func TestPage(t *testing.T) {
 }
 
 func list(of ...any) []any { return of }
+
+// TestSize bounds what a browser fetches for all pages together, so that a package
+// that is added is weighed.
+func TestSize(t *testing.T) {
+	built, err := filepath.Glob("dist/*.*s") // scripts and styles
+	if err != nil {
+		t.Fatal(err)
+	}
+	built = append(built, "dist/index.html", "dist/icon.svg")
+	if len(built) == 2 {
+		t.Skip("SKIPPED: the web page is not weighed: it was not built; run: scripts/build-web")
+	}
+	total := 0
+	for _, name := range built {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += len(packed(name, text).small)
+	}
+	if total > 250_000 {
+		t.Errorf("all pages are %d bytes compressed, more than 250,000", total)
+	}
+	t.Logf("%d files, %d bytes compressed", len(built), total)
+}
