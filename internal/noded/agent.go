@@ -37,6 +37,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/apparmor"
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/boot"
 	"gbatch/oci/lease"
 	"gbatch/oci/runtimes"
 )
@@ -129,7 +130,7 @@ func (a *Agent) open(o Options) error {
 	}
 	a.controller = identity.Dial(&a.cfg, credential, o.Version)
 	a.keeper = a.newKeeper()
-	boot, err := identity.BootID()
+	bootID, err := boot.ID()
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (a *Agent) open(o Options) error {
 	}
 	a.faults = faults.Open(filepath.Join(a.cfg.StateDir, "faults.json"), time.Now(), a.log)
 	a.contact = contact.Open(contact.Options{
-		Name: a.cfg.Name, Address: a.cfg.Controller, File: file, Records: filepath.Join(a.cfg.StateDir, "records"), Boot: boot, Lease: time.Duration(a.cfg.Lease),
+		Name: a.cfg.Name, Address: a.cfg.Controller, File: file, Records: filepath.Join(a.cfg.StateDir, "records"), Boot: bootID, Lease: time.Duration(a.cfg.Lease),
 		Controller: a.controller, Credential: credential, Node: a, Log: a.log,
 	})
 	a.guard = &lease.Guard{Command: oci.GuardCommand, Lock: filepath.Join(identity.GuardRun, a.cfg.Name), Lease: file, Prefix: a.host.CgroupPrefix(),
@@ -154,13 +155,13 @@ func (a *Agent) open(o Options) error {
 	if err := a.guard.Open(); err != nil {
 		return err
 	}
-	if err := a.openParts(boot); err != nil {
+	if err := a.openParts(bootID); err != nil {
 		return err
 	}
-	if err := a.openChecks(boot); err != nil {
+	if err := a.openChecks(bootID); err != nil {
 		return err
 	}
-	a.openReboots(boot)
+	a.openReboots(bootID)
 	programs, err := inside.Lay(filepath.Join(a.cfg.StateDir, "programs"))
 	if err != nil {
 		return fmt.Errorf("lay out the programs for containers: %w", err)
@@ -169,12 +170,12 @@ func (a *Agent) open(o Options) error {
 		o.onReach = func(string) {}
 	}
 	if a.hooks, err = hooks.Open(hooks.Options{
-		Dir: filepath.Join(a.cfg.StateDir, "prologs"), Boot: boot, Prolog: a.cfg.Prolog, Epilog: a.cfg.Epilog, Cgroups: a.host.Cgroups, Prefix: a.host.CgroupPrefix(),
+		Dir: filepath.Join(a.cfg.StateDir, "prologs"), Boot: bootID, Prolog: a.cfg.Prolog, Epilog: a.cfg.Epilog, Cgroups: a.host.Cgroups, Prefix: a.host.CgroupPrefix(),
 		Fault: a.faults.Note, Ran: a.counters.Ran, Reached: o.onReach, Log: a.log,
 	}); err != nil {
 		return err
 	}
-	a.node = a.forRanks(boot, o.onReach)
+	a.node = a.forRanks(bootID, o.onReach)
 	a.node.Programs = programs
 	a.node.Launches = func(id job.RankID, of string) launches.Recorder { return recorder{a, id, of} }
 	if err := a.recover(); err != nil {

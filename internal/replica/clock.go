@@ -5,14 +5,11 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/boot"
 )
 
 // commonClock is how far the clock of who leads has come, as this member heard of it. It is kept
@@ -47,20 +44,8 @@ type heardRecord struct {
 }
 
 func newCommonClock(log *slog.Logger) *commonClock {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		boot = nil // as of another boot each time
-	}
-	return &commonClock{read: sinceBoot, boot: strings.TrimSpace(string(boot)), log: log}
-}
-
-// sinceBoot is the machine's clock that nobody can set.
-func sinceBoot() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic(err) // every kernel that Go runs on has this clock
-	}
-	return time.Duration(ts.Nano())
+	id, _ := boot.ID() // "": as of another boot each time
+	return &commonClock{read: boot.Elapsed, boot: id, log: log}
 }
 
 // goOn takes what an earlier process has kept in the file, and keeps more there. Of another boot it is of

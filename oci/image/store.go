@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/boot"
 	"gbatch/oci/treesum"
 )
 
@@ -103,11 +103,9 @@ func (s *Store) load() error {
 		return fmt.Errorf("another process uses it: %w", err)
 	}
 	s.lock = lock
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
+	if s.boot, err = boot.ID(); err != nil {
 		return err
 	}
-	s.boot = strings.TrimSpace(string(boot))
 	if err := errors.Join(os.RemoveAll(s.tmpDir), os.RemoveAll(s.workersDir)); err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}

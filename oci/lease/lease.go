@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"gbatch/oci/boot"
 )
 
 // Lease is the content of a lease's file: until when the container may
@@ -50,4 +52,4 @@ func read(file string) (l Lease, err error) {
 }
 
 // untilBoot is how far a moment of the clock that runs from boot is away.
-func untilBoot(ms int64) time.Duration { return time.Duration(ms)*time.Millisecond - bootTime() }
+func untilBoot(ms int64) time.Duration { return time.Duration(ms)*time.Millisecond - boot.Elapsed() }

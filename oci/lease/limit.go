@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/boot"
 )
 
 // Limit is the content of a file that says for how long a container may run from its
@@ -31,7 +32,7 @@ const (
 // stop with the limit's signal, and with SIGKILL after the grace and while that does not help, until
 // done is closed.
 func KeepLimit(file string, done <-chan struct{}, stop func(syscall.Signal) error) {
-	began, told := bootTime(), false
+	began, told := boot.Elapsed(), false
 	last := lastLimit{file: file}
 	for {
 		limit, err := last.read()
@@ -41,7 +42,7 @@ func KeepLimit(file string, done <-chan struct{}, stop func(syscall.Signal) erro
 		wait := limitLook
 		if limit.RunMS > 0 {
 			var sig syscall.Signal
-			sig, wait = limit.due(bootTime()-began-limitLate, told)
+			sig, wait = limit.due(boot.Elapsed()-began-limitLate, told)
 			if sig != 0 {
 				told = true
 				if err := stop(sig); err != nil {
@@ -94,15 +95,6 @@ func (l Limit) due(ran time.Duration, told bool) (syscall.Signal, time.Duration)
 	return syscall.Signal(l.Signal), min(kill-ran, limitLook)
 }
 
-// bootTime is the clock that runs from boot and through sleep.
-func bootTime() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic(err) // every kernel that has openat2 has this clock
-	}
-	return time.Duration(ts.Nano())
-}
-
 // WallMS is by how many milliseconds the wall clock is ahead of the clock that runs from boot
 // and through sleep. It changes when somebody sets the wall clock.
-func WallMS() int64 { return time.Now().UnixMilli() - bootTime().Milliseconds() }
+func WallMS() int64 { return time.Now().UnixMilli() - boot.Elapsed().Milliseconds() }

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/boot"
 	"gbatch/sched"
 )
 
@@ -48,11 +45,7 @@ const slew = 20
 type Readings func() (wall time.Time, steady time.Duration)
 
 func machineClock() (time.Time, time.Duration) {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic(err) // every kernel that Go runs on has this clock
-	}
-	return time.Now().Round(0), time.Duration(ts.Nano())
+	return time.Now().Round(0), boot.Elapsed()
 }
 
 func newClock(read Readings, log *slog.Logger) *Clock {
@@ -71,11 +64,8 @@ type clockFile struct {
 // OpenClock goes on from what a clock kept in a file: by the clock from boot, where the machine
 // runs since; else by the wall clock, and never before what was shown last.
 func OpenClock(path string, log *slog.Logger) *Clock {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		boot = nil // as of another boot each time
-	}
-	return OpenClockBy(path, strings.TrimSpace(string(boot)), machineClock, log)
+	id, _ := boot.ID() // "": as of another boot each time
+	return OpenClockBy(path, id, machineClock, log)
 }
 
 // OpenClockBy is OpenClock by other clocks than this machine's, which are of a boot.

@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/noded/identity"
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/boot"
 )
 
 // Controller is what contact needs of the controller.
@@ -76,7 +77,7 @@ func (disk) Write(path string, data []byte) error { return atomicfile.Write(path
 // own fills in what is the machine's own.
 func (m Machine) own() Machine {
 	if m.Steady == nil {
-		m.Steady = sinceBoot
+		m.Steady = boot.Elapsed
 	}
 	if m.Wall == nil {
 		m.Wall = time.Now

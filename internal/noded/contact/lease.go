@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	leases "gbatch/oci/lease"
 )
 
@@ -112,11 +110,3 @@ func graceOf(term time.Duration) time.Duration { return min(5*time.Second, term/
 
 // longPoll is how long the controller holds an open poll when nothing is new.
 const longPoll = 25 * time.Second
-
-func sinceBoot() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic(err) // every kernel that has openat2 has this clock
-	}
-	return time.Duration(ts.Nano())
-}

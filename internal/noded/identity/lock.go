@@ -102,11 +102,3 @@ func readInstance(path string) (string, error) {
 	}
 	return id.String(), nil
 }
-
-func BootID() (string, error) {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return "", fmt.Errorf("read boot id: %w", err)
-	}
-	return strings.TrimSpace(string(b)), nil
-}

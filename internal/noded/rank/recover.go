@@ -12,14 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/cgroups"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/oci"
+	"gbatch/oci/boot"
 )
 
 // Restore takes over a rank of an earlier daemon; nil: nothing of it ran. Where
@@ -212,12 +211,8 @@ func ageOf(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		return 0, err
-	}
 	const tick = time.Second / 100 // on every architecture that Go knows
-	return time.Duration(now.Nano()) - time.Duration(ticks)*tick, nil
+	return boot.Elapsed() - time.Duration(ticks)*tick, nil
 }
 
 // endedBefore is how a rank ended here before that the controller orders again: it
