@@ -181,13 +181,12 @@ func TestNothingIsLost(t *testing.T) {
 		old.start()
 		same()
 	}
-	var points []state.Point
-	for _, m := range all {
-		points = append(points, state.Point{Commits: m.r.fsm.current().Commits()})
-	}
-	if points[0] != points[1] || points[1] != points[2] {
-		t.Errorf("members count %v", points)
-	}
+	// A member has the records as soon as a first try is applied: what comes of one that was tried
+	// again, as the machine was too busy, may come to it after that.
+	until(t, "the same number of commits on all", func() bool {
+		commits := func(m *member) uint64 { return m.r.fsm.current().Commits() }
+		return commits(a) == commits(b) && commits(b) == commits(c)
+	})
 }
 
 // TestMinority: a member that is alone of three stores nothing and says so.
