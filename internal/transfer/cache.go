@@ -73,6 +73,12 @@ func (k *Cache) Get(ctx context.Context, c *Client, who Caller, f Fetch) (key st
 	defer leave()
 	f.Dir = filepath.Join(k.dir, key)
 	if got, ok := k.whole(key, f.Objects); ok {
+		if b, is := f.Source.(*bucket); is {
+			if err := b.readable(ctx, f.Objects); err != nil {
+				k.drop(key, who.Holder)
+				return "", got, Name(f.URI, err)
+			}
+		}
 		now := time.Now()
 		return key, got, local(os.Chtimes(filepath.Join(f.Dir, marker), now, now))
 	}

@@ -44,3 +44,42 @@ func TestCacheByServer(t *testing.T) {
 		}
 	}
 }
+
+// TestCacheOfOthers: who may list what is below a prefix and not read it gets nothing
+// of it from the cache.
+func TestCacheOfOthers(t *testing.T) {
+	s, c := newServer(t), testClient()
+	if err := put(t, c, s, files(t, map[string]int{"x": 10, "y": 0}), "s3://lab/data/"); err != nil {
+		t.Fatal(err)
+	}
+	k, err := OpenCache(t.TempDir(), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetch := func(user string) error {
+		src, err := c.S3Source(s.at, "s3://lab/data/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		list, err := src.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = k.Get(t.Context(), c, Caller{Scope: "p", User: user, Holder: user}, Fetch{URI: "s3://lab/data/", Source: src, Objects: list})
+		return err
+	}
+	for _, user := range []string{"ann", "bob"} {
+		if err := fetch(user); err != nil {
+			t.Errorf("%s may read it: %v", user, err)
+		}
+	}
+	s.Hook(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/x") {
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		}
+		return false
+	})
+	wantKind(t, fetch("eve"), Denied, "s3://lab/data/: access was denied")
+}

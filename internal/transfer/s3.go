@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
@@ -149,6 +150,24 @@ func (b *bucket) Open(ctx context.Context, o Object, from, to int64) (io.ReadClo
 		return nil, s3Error(err)
 	}
 	return part(body, to-from), nil
+}
+
+// readable asks for a byte below a prefix, since who may list what is there may not be
+// who may read it. A single object has shown that with its version.
+func (b *bucket) readable(ctx context.Context, list []Object) error {
+	i := slices.IndexFunc(list, func(o Object) bool { return o.Name != "" && o.Size > 0 })
+	if i < 0 {
+		return nil
+	}
+	return b.c.retry(ctx, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, b.c.Stall)
+		defer cancel()
+		body, err := b.Open(ctx, list[i], 0, 1)
+		if err != nil {
+			return false, err
+		}
+		return false, body.Close()
+	})
 }
 
 // s3Error says what an answer means for a transfer. What is not answered stays
