@@ -76,7 +76,7 @@ var below = map[string][]string{
 	"internal/client":          {"internal/api", "internal/job", "internal/munge", "internal/pki", "internal/settings", "internal/tree"},
 	"internal/cli": {"internal/cli/login", "internal/units", "internal/client", "internal/api", "internal/job", "internal/document", "internal/job/importer/nvct",
 		"internal/job/importer/slurm", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/manpage", "internal/cli/table"},
-	"internal/ctld/controllers": {"internal/api", "internal/replica", "internal/ctld/access", "internal/ctld/backup", "internal/ctld/loop", "internal/ctld/site"},
+	"internal/ctld/controllers": {"internal/api", "internal/replica", "internal/ctld/access", "internal/ctld/backup", "internal/ctld/loop", "internal/ctld/site", "internal/pki"},
 	"internal/ctld": {"internal/replica", "internal/ctld/controllers", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/backup", "internal/ctld/counts",
 		"internal/ctld/events", "internal/ctld/jobs", "internal/ctld/jobstore", "internal/ctld/loop", "internal/ctld/mail",
 		"internal/ctld/meter", "internal/ctld/nodes", "internal/ctld/route", "internal/ctld/rules", "internal/ctld/samples",

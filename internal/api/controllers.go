@@ -8,6 +8,10 @@ type Controller struct {
 	Counts  bool   `json:"counts"`          // it is one of those of which a majority must have a record; else it is catching up
 	Answers bool   `json:"answers"`         // the one that leads has reached it lately
 	Alone   bool   `json:"alone,omitempty"` // there are no others, and none can join as it is configured
+
+	Version    string   `json:"version,omitempty"`    // of its program, as it said last; empty: it has not yet, or is too old to say
+	Differs    []string `json:"differs,omitempty"`    // settings that its file has otherwise than that of the one that leads; compared where both have one version
+	Unreadable string   `json:"unreadable,omitempty"` // why its configuration cannot be used, so that it could not lead
 }
 
 // ControllerList is all controllers.

@@ -59,6 +59,7 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 	if err != nil {
 		return nil, fmt.Errorf("listen for other controllers: %w (change `replica.listen` in the configuration, or stop what uses it)", err)
 	}
+	ln = controllers.Answering(ln, m.statement)
 	m.replica, err = replica.Open(replica.Config{
 		Name: cfg.Replica.Name, Address: cfg.Replica.Address(), Dir: cfg.ReplicaPath(),
 		Store: store.Config{Dir: filepath.Join(cfg.Dir, site.StoreDir), Log: m.log}, Listener: ln, Log: m.log, Patience: time.Duration(cfg.Replica.Patience) * time.Second,
@@ -71,6 +72,21 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 		return nil, errors.Join(err, ln.Close())
 	}
 	return m, nil
+}
+
+// statement is what this controller says of itself to the one that leads.
+func (m *Member) statement() controllers.Statement {
+	return controllers.NewStatement(Version, m.source)
+}
+
+// others looks after the other controllers while this one leads.
+func (m *Member) others() *controllers.Members {
+	out := controllers.New(m.replica, m.cfg, m.log)
+	out.Own = m.statement
+	out.Ask = func(ctx context.Context, address string) (controllers.Statement, error) {
+		return controllers.Ask(ctx, address, m.pki.AskTLS())
+	}
+	return out
 }
 
 // Close releases what OpenMember took, after Run has returned.
@@ -157,7 +173,7 @@ func (m *Member) lead(ctx context.Context) error {
 	}
 	var s *Server
 	if err == nil {
-		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, members: controllers.New(m.replica, m.cfg, m.log)}, m.log)
+		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, members: m.others()}, m.log)
 	}
 	if errors.Is(err, replica.ErrLost) {
 		return nil // another one does

@@ -164,6 +164,9 @@ func (s *Server) open() error {
 	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }, Logs: s.kept,
 		Licenses: func() map[string]int64 { return s.rules.Now().Licenses },
 		Expiry:   s.pki.Expiry, Tokens: func(lasted, within time.Duration) map[string]int { return s.keys.Expiring(s.now(), lasted, within) }}
+	if s.leads != nil {
+		s.scrape.Odd = s.leads.members.Odd
+	}
 	s.scrape.Register(s.meters.Reg)
 	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience}
 	if err := s.boundConnections(); err != nil {

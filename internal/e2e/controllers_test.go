@@ -141,6 +141,9 @@ func (c *several) as(name string, args ...string) string {
 func TestSeveralControllers(t *testing.T) {
 	c := newSeveral(t, siteOptions{}, nil, nil)
 	s := c.s
+	eventually(t, "the setting that the others lack is named", func() bool {
+		return slices.ContainsFunc(c.lists(), func(text string) bool { return strings.Count(text, "limits.grace") == 2 })
+	})
 	once := func(i int) string {
 		return s.write(doc{command: sh(fmt.Sprintf("echo %d >>/project/ran", i)), storage: []any{map[string]any{"containerPath": "/project"}}}.json())
 	}

@@ -206,7 +206,7 @@ func (a *Authority) MemberTLS() (accept, dial *tls.Config) {
 	}
 	check := func(s tls.ConnectionState) error { return verify(s.PeerCertificates, a.Pin(), a.now()) }
 	accept = &tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: []string{memberProtocol}, Time: a.now, ClientAuth: tls.RequireAnyClientCert, VerifyConnection: check,
+		MinVersion: tls.VersionTLS13, NextProtos: []string{AskProtocol, memberProtocol}, Time: a.now, ClientAuth: tls.RequireAnyClientCert, VerifyConnection: check,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own() },
 	}
 	dial = &tls.Config{
@@ -217,8 +217,18 @@ func (a *Authority) MemberTLS() (accept, dial *tls.Config) {
 	return accept, dial
 }
 
-// memberProtocol is what controllers speak among themselves.
-const memberProtocol = "gbatch-replica"
+// What controllers speak among themselves.
+const (
+	memberProtocol = "gbatch-replica"
+	AskProtocol    = "gbatch-ask" // offered beside the former, which one that does not know this takes
+)
+
+// AskTLS is for who asks another controller about itself.
+func (a *Authority) AskTLS() *tls.Config {
+	_, dial := a.MemberTLS()
+	dial.NextProtos = append(dial.NextProtos, AskProtocol)
+	return dial
+}
 
 // SignNode makes a node's certificate for the key in a request (PEM), and
 // returns it with the key's id. Nothing of the request but its key is heeded.

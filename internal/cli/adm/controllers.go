@@ -1,9 +1,12 @@
 package adm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
@@ -25,11 +28,27 @@ func (*Controllers) Run(ctx context.Context, a *cli.App) error {
 		a.Say("this controller is the only one; gadm help controllers says how to have others beside it")
 		return nil
 	}
-	t := table.New("NAME", "ADDRESS", "STATE")
+	t := table.New("NAME", "ADDRESS", "STATE", "VERSION", "SETTINGS")
 	for _, c := range l.Controllers {
-		t.Row(c.Name, c.Address, controllerState(c))
+		t.Row(c.Name, c.Address, controllerState(c), cmp.Or(c.Version, "-"), settingsState(c, l.Controllers))
 	}
 	return t.Fit(a.Term.Width).Write(a.Out)
+}
+
+// settingsState says how the settings of a controller are beside those of the one that leads.
+func settingsState(c api.Controller, all []api.Controller) string {
+	leads := slices.IndexFunc(all, func(x api.Controller) bool { return x.Leads })
+	switch {
+	case c.Unreadable != "":
+		return "cannot be used: " + strings.ReplaceAll(c.Unreadable, "\n", "; ")
+	case len(c.Differs) > 0:
+		return "differ: " + strings.Join(c.Differs, ", ")
+	case leads < 0 || c.Version == "":
+		return "-"
+	case c.Version != all[leads].Version:
+		return "of another version"
+	}
+	return "alike"
 }
 
 func controllerState(c api.Controller) string {

@@ -34,13 +34,22 @@ type Members struct {
 	// looked at. Set before Run.
 	Useless func() bool
 
+	// Own is what this controller says of itself, and Ask asks another one; nil: nothing is compared.
+	// Set before Run.
+	Own func() Statement
+	Ask func(ctx context.Context, address string) (Statement, error)
+
 	mu      sync.Mutex
-	answers map[string]int // how many times in a row a member could be reached
+	answers map[string]int       // how many times in a row a member could be reached
+	told    map[string]Statement // what members said of themselves last
+	own     Statement            // at that time
+	differs map[string]string    // what was logged of each last
 }
 
 // New is for the controller with this configuration.
 func New(r Replicas, c site.Config, log *slog.Logger) *Members {
-	return &Members{Replicas: r, self: c.Replica.Name, patience: int64(c.Replica.Patience), log: log, reach: reachable, answers: map[string]int{}}
+	return &Members{Replicas: r, self: c.Replica.Name, patience: int64(c.Replica.Patience), log: log, reach: reachable,
+		answers: map[string]int{}, told: map[string]Statement{}, differs: map[string]string{}}
 }
 
 // lookEvery is how often it is looked who can be reached, and steady how many times in a row make
@@ -50,6 +59,9 @@ const (
 	steady    = 3
 )
 
+// askEvery is how often the others are asked about themselves.
+const askEvery = 10 * time.Second
+
 // leastLead is how long a controller leads at least before it gives that up: the others' disks may
 // be full, too.
 const leastLead = time.Minute
@@ -58,8 +70,13 @@ const leastLead = time.Minute
 func (m *Members) Run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	var asked time.Time
 	for began := time.Now(); ; {
 		m.look(ctx)
+		if m.Ask != nil && time.Since(asked) >= askEvery {
+			asked = time.Now()
+			m.compare(ctx)
+		}
 		if m.Useless != nil && m.Useless() && time.Since(began) >= leastLead {
 			m.resign()
 			began = time.Now()
@@ -145,7 +162,9 @@ func (m *Members) list() ([]api.Controller, error) {
 	defer m.mu.Unlock()
 	var out []api.Controller
 	for _, x := range all {
-		out = append(out, api.Controller{Name: x.Name, Address: x.Address, Leads: x.Leads, Counts: x.Voter, Answers: x.Name == m.self || m.answers[x.Name] > 0})
+		c := api.Controller{Name: x.Name, Address: x.Address, Leads: x.Leads, Counts: x.Voter, Answers: x.Name == m.self || m.answers[x.Name] > 0}
+		m.compared(&c)
+		out = append(out, c)
 	}
 	return out, nil
 }

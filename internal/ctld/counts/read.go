@@ -61,12 +61,13 @@ var (
 	mSpent     = metrics.Gauge("gctld_project_budget_used_ratio", "Part of its budget that a project has used, from 0.", "project")
 	mFactor    = metrics.Gauge("gctld_user_fair_share_ratio", "Fair-share factor of users with the most usage, from 0 to 1.", "project", "user")
 	mCert      = metrics.Gauge("gctld_certificate_expiry_timestamp_seconds", "Until when a certificate holds, in seconds since 1970; both are renewed before.", "certificate")
+	mOdd       = metrics.Gauge("gctld_controller_settings_differing", "Settings that a controller of several has otherwise than the one that leads; a configuration that cannot be used counts as one.", "controller")
 	mTokens    = metrics.Gauge("gctld_tokens_expiring", "Tokens in force that were to last two weeks at least and run out within three days, by use.", "use")
 	mUserUsage = metrics.Gauge("gctld_user_usage_gpu_seconds", "Usage as billed, decayed, in GPU-seconds, of users with the most of it; user other is the rest.", "project", "user")
 )
 
 var families = []metrics.Family{mBuild, mJobs, mQueued, mTasks, mCluster, mClustGPUs, mProjJobs, mProjGPUs, mUserJobs, mUserGPUs, mNodes, mAway, mLate, mGPUs, mCores, mMemory,
-	mTurn, mInbox, mReserved, mWindows, mLicenses, mLicUsed, mLicAsked, mDiskFree, mLogs, mLogBytes, mLogRoom, mLogDue, mLogTaken, mReserve, mStore, mCert, mTokens,
+	mTurn, mInbox, mReserved, mWindows, mLicenses, mLicUsed, mLicAsked, mDiskFree, mLogs, mLogBytes, mLogRoom, mLogDue, mLogTaken, mReserve, mStore, mCert, mTokens, mOdd,
 	mShares, mUsed, mUsage, mLevel, mBilled, mBudget, mSpent, mFactor, mUserUsage}
 
 // Exporter tells those who scrape what there is at the moment.
@@ -80,8 +81,10 @@ type Exporter struct {
 	Tokens  func(lasted, within time.Duration) map[string]int // that run out within a time, by use
 	// Licenses are those that the site counts, as it is configured now.
 	Licenses func() map[string]int64
-	census   lastCounts
-	terms    atomic.Pointer[[]accounting.Term] // of the share tree
+	// Odd is how many settings of each controller differ; nil: this one is the only one.
+	Odd    func() map[string]int
+	census lastCounts
+	terms  atomic.Pointer[[]accounting.Term] // of the share tree
 }
 
 // Register adds what is read at scrape time to what is counted as it happens.
@@ -98,6 +101,11 @@ func (s *Exporter) collector() *metrics.Collector {
 		c.addNodes(set)
 		c.addLicenses(set, s.Licenses())
 		s.addSelf(set)
+		if s.Odd != nil {
+			for name, n := range s.Odd() {
+				set.Add(mOdd, float64(n), name)
+			}
+		}
 		s.addAccounts(set)
 	}}
 }

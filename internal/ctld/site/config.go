@@ -22,12 +22,13 @@ import (
 	"gbatch/sched"
 )
 
-// Config is gctld.yaml. Durations are written as "5 minutes" or "5m".
+// Config is gctld.yaml. Durations are written as "5 minutes" or "5m". What is marked own may differ
+// between several controllers (Agreed).
 type Config struct {
-	Dir       string `yaml:"dir"`       // state: store, keys and certificates
-	Socket    string `yaml:"socket"`    // unix socket for local users; "": gctld.sock in Dir
-	Listen    string `yaml:"listen"`    // TCP address for nodes and other machines, with TLS; empty: none
-	Advertise string `yaml:"advertise"` // HOST:PORT by which they reach it; empty: by Listen and the host's name
+	Dir       string `yaml:"dir" own:"true"`    // state: store, keys and certificates
+	Socket    string `yaml:"socket" own:"true"` // unix socket for local users; "": gctld.sock in Dir
+	Listen    string `yaml:"listen" own:"true"` // TCP address for nodes and other machines, with TLS; empty: none
+	Advertise string `yaml:"advertise"`         // HOST:PORT by which they reach it; empty: by Listen and the host's name
 
 	Replica *Replica `yaml:"replica"` // this controller is one of several; absent: the only one
 
@@ -53,10 +54,10 @@ type Config struct {
 
 	IDsFrom uint32 `yaml:"idsFrom"` // from here on, each user is given node.IDRange numbers for containers, on all nodes
 
-	ReserveMiB uint64 `yaml:"reserveMiB"` // free disk below which no jobs are taken
+	ReserveMiB uint64 `yaml:"reserveMiB" own:"true"` // free disk below which no jobs are taken
 	Keep       Keep   `yaml:"keep"`
 	Logs       Logs   `yaml:"logs"`
-	CurvesMiB  int64  `yaml:"curvesMiB"` // of what jobs used over their time; 0: that is not kept
+	CurvesMiB  int64  `yaml:"curvesMiB" own:"true"` // of what jobs used over their time; 0: that is not kept
 
 	Metrics Metrics `yaml:"metrics"`
 
@@ -76,7 +77,7 @@ type Config struct {
 
 // Munge is how to reach MUNGE.
 type Munge struct {
-	Socket string `yaml:"socket"` // of its daemon; empty: the usual one
+	Socket string `yaml:"socket" own:"true"` // of its daemon; empty: the usual one
 }
 
 // Metrics is who may read /metrics, and which names it has beside its own.
@@ -125,8 +126,8 @@ type Limits struct {
 
 // Connections bounds those that are open.
 type Connections struct {
-	Total      int `yaml:"total"`      // 0: as many as the limit of open files allows
-	PerAddress int `yaml:"perAddress"` // over the network, of those who have not said who they are
+	Total      int `yaml:"total" own:"true"` // 0: as many as the limit of open files allows
+	PerAddress int `yaml:"perAddress"`       // over the network, of those who have not said who they are
 }
 
 // minConnections is how many connections a controller has at least.

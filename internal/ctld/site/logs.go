@@ -21,13 +21,13 @@ var logPlaces = []string{LogsOnNode, LogsController, LogsS3}
 
 // Logs is where logs are kept, and how much of them.
 type Logs struct {
-	Keep       string  `yaml:"keep"` // of logPlaces, of projects that do not say
-	Dir        string  `yaml:"dir"`  // empty: logs in Config.Dir
-	For        Seconds `yaml:"for"`  // after the last byte of each
+	Keep       string  `yaml:"keep"`           // of logPlaces, of projects that do not say
+	Dir        string  `yaml:"dir" own:"true"` // empty: logs in Config.Dir
+	For        Seconds `yaml:"for"`            // after the last byte of each
 	PerRankMiB int64   `yaml:"perRankMiB"`
 	PerUserMiB int64   `yaml:"perUserMiB"`
-	TotalMiB   int64   `yaml:"totalMiB"`
-	FreeMiB    int64   `yaml:"freeMiB"` // that logs leave on their disk
+	TotalMiB   int64   `yaml:"totalMiB" own:"true"`
+	FreeMiB    int64   `yaml:"freeMiB" own:"true"` // that logs leave on their disk
 
 	S3 *LogBucket `yaml:"s3"` // for LogsS3
 }
@@ -37,7 +37,7 @@ type LogBucket struct {
 	URI      string `yaml:"uri"`
 	Endpoint string `yaml:"endpoint"`
 	Region   string `yaml:"region"`
-	KeyFile  string `yaml:"keyFile"`
+	KeyFile  string `yaml:"keyFile" own:"true"`
 }
 
 // Place is the bucket as it is opened.

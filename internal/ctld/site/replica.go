@@ -8,9 +8,9 @@ import (
 
 // Replica says that this controller is one of several, which have all records in common.
 type Replica struct {
-	Name      string `yaml:"name"`      // of this one among them
-	Listen    string `yaml:"listen"`    // HOST:PORT for the others
-	Advertise string `yaml:"advertise"` // HOST:PORT by which they reach it; empty: listen
+	Name      string `yaml:"name" own:"true"`      // of this one among them
+	Listen    string `yaml:"listen" own:"true"`    // HOST:PORT for the others
+	Advertise string `yaml:"advertise" own:"true"` // HOST:PORT by which they reach it; empty: listen
 
 	Patience Seconds `yaml:"patience"` // how long the one that leads may be silent before another one does; 0: 0.4 seconds
 }

@@ -122,8 +122,11 @@ export type Controller = {
   alone?: boolean
   answers: boolean
   counts: boolean
+  differs?: Array<string> | null
   leads: boolean
   name: string
+  unreadable?: string
+  version?: string
 }
 
 export type ControllerList = {

@@ -1,0 +1,147 @@
+package controllers
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/pki"
+	"gbatch/internal/replica"
+)
+
+func config(change func(*site.Config)) func() (site.Config, error) {
+	return func() (site.Config, error) {
+		c := site.Default()
+		if change != nil {
+			change(&c)
+		}
+		return c, nil
+	}
+}
+
+// TestCompare: what controllers have otherwise than the one that leads is shown, counted and logged
+// once; one of another version is not compared, and one whose file cannot be used is named.
+func TestCompare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := []replica.Member{{Name: "a", Voter: true, Leads: true}}
+		for _, name := range []string{"alike", "differs", "newer", "older", "bad", "silent"} {
+			all = append(all, replica.Member{Name: name, Address: name, Voter: true})
+		}
+		longer := config(func(c *site.Config) { c.Limits.MaxDuration++; c.Dir = "/elsewhere" })
+		var logged strings.Builder
+		c := New(&members{all: all}, site.Config{Replica: &site.Replica{Name: "a"}}, slog.New(slog.NewTextHandler(&logged, nil)))
+		c.reach = func(context.Context, string) bool { return true }
+		c.Own = func() Statement { return NewStatement("1", config(nil)) }
+		c.Ask = func(_ context.Context, address string) (Statement, error) {
+			switch address {
+			case "differs":
+				return NewStatement("1", longer), nil
+			case "newer":
+				return NewStatement("2", longer), nil
+			case "older":
+				return Statement{}, nil
+			case "bad":
+				return NewStatement("1", func() (site.Config, error) { return site.Config{}, errors.New("line 3: no") }), nil
+			case "silent":
+				return Statement{}, errors.New("no answer")
+			}
+			return NewStatement("1", config(nil)), nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		c.Run(ctx)
+		got, err := c.list()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []api.Controller{{Name: "a", Leads: true, Version: "1"}, {Name: "alike", Version: "1"}, {Name: "differs", Version: "1", Differs: []string{"limits.maxDuration"}},
+			{Name: "newer", Version: "2"}, {Name: "older"}, {Name: "bad", Version: "1", Unreadable: "line 3: no"}, {Name: "silent"}}
+		for i := range want {
+			want[i].Address, want[i].Counts, want[i].Answers = all[i].Address, true, true
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("controllers (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]int{"a": 0, "alike": 0, "differs": 1, "newer": 0, "older": 0, "bad": 1, "silent": 0}, c.Odd()); diff != "" {
+			t.Errorf("counted (-want +got):\n%s", diff)
+		}
+		if n := strings.Count(logged.String(), "limits.maxDuration"); n != 1 {
+			t.Errorf("it was logged %d times:\n%s", n, logged.String())
+		}
+	})
+}
+
+// TestAsk: a controller answers who asks, over a connection that any member could have, and passes
+// other members on; one that does not know how says nothing.
+func TestAsk(t *testing.T) {
+	a, err := pki.Open(t.TempDir(), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := NewStatement("1", config(nil))
+	accept, dial := a.MemberTLS()
+	old := accept.Clone()
+	old.NextProtos = dial.NextProtos
+	if s, err := Ask(t.Context(), serve(t, accept, own), a.AskTLS()); err != nil || !cmp.Equal(own, s) {
+		t.Errorf("it said %v, %v, want %v", s, err, own)
+	}
+	if s, err := Ask(t.Context(), serve(t, old, own), a.AskTLS()); err != nil || !cmp.Equal(Statement{}, s) {
+		t.Errorf("an older one said %v, %v", s, err)
+	}
+	other, err := pki.Open(t.TempDir(), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Ask(t.Context(), serve(t, accept, own), other.AskTLS()); err == nil {
+		t.Errorf("one of another site was told %v", s)
+	}
+	c, err := tls.Dial("tcp", serve(t, accept, own), dial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("batch")); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(c); string(b) != "batch" || err != nil {
+		t.Errorf("a member got %q, %v", b, err)
+	}
+}
+
+// serve takes one connection at the address, and writes back the first that it reads of it.
+func serve(t *testing.T, conf *tls.Config, own Statement) (address string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() {
+		_ = ln.Close() // ends the goroutine
+		<-done
+	})
+	go func() { // one connection, or until the listener is closed
+		defer close(done)
+		c, err := Answering(tls.NewListener(ln, conf), func() Statement { return own }).Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		var b [16]byte
+		if n, err := c.Read(b[:]); err == nil {
+			_, _ = c.Write(b[:n]) // else the test reads nothing
+		}
+	}()
+	return ln.Addr().String()
+}
