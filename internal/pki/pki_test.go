@@ -231,3 +231,46 @@ func TestDamagedCertificates(t *testing.T) {
 		}
 	}
 }
+
+// TestMembers: controllers whose clocks are hours apart, or whose certificate has run out while they
+// were away, know each other. One of another site is refused, and one whose clock is a year off.
+func TestMembers(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	here := newClock()
+	one := open(t, a, here)
+	if err := os.CopyFS(b, os.DirFS(a)); err != nil { // they share the authority
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name       string
+		here, they time.Duration // how far the clocks have come
+		other      bool
+		refused    bool
+	}{
+		{name: "alike"},
+		{name: "an hour ahead", they: time.Hour},
+		{name: "an hour behind", they: -time.Hour},
+		{name: "certificates ran out", here: 3 * 365 * 24 * time.Hour, they: 3 * 365 * 24 * time.Hour},
+		{name: "certificates ran out, and an hour apart", here: 6 * 365 * 24 * time.Hour, they: 6*365*24*time.Hour + time.Hour},
+		{name: "a year apart", here: 8 * 365 * 24 * time.Hour, they: 7 * 365 * 24 * time.Hour, refused: true},
+		{name: "another site", other: true, refused: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			there := newClock()
+			dir := b
+			if test.other {
+				dir = t.TempDir()
+			}
+			two := open(t, dir, there)
+			here.t, there.t = newClock().t.Add(test.here), there.t.Add(test.they)
+			for way, both := range map[string][2]*Authority{"here to there": {one, two}, "there to here": {two, one}} {
+				_, dial := both[0].MemberTLS()
+				accept, _ := both[1].MemberTLS()
+				_, serr, cerr := shake(t, accept, dial)
+				if refused := serr != nil || cerr != nil; refused != test.refused {
+					t.Errorf("%s: %v, %v", way, serr, cerr)
+				}
+			}
+		})
+	}
+}

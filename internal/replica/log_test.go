@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
@@ -118,5 +119,43 @@ func TestDamagedLog(t *testing.T) {
 	}
 	if refused == 0 {
 		t.Error("no damage was noticed")
+	}
+}
+
+// TestNewerEntry: a member that comes upon an entry of a version that it does not know ends with a sentence,
+// at each start. It applies nothing after that entry, so that a newer program goes on from there with nothing missing.
+func TestNewerEntry(t *testing.T) {
+	m := newMember(t, "a")
+	m.start()
+	defer func() { m.stop() }()
+	_, lead := leader(t, m)
+	if err := lead.Store.Commit([]state.Record{jobRecord(0)}); err != nil {
+		t.Fatal(err)
+	}
+	newer := newEntry(lead.term, 0, nil)
+	newer[0]++
+	if err := m.r.raft.Apply(newer, 0).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if err := lead.Store.Commit([]state.Record{jobRecord(1)}); err == nil {
+		t.Error("who could not apply an entry acknowledged the next one")
+	}
+	if err := m.r.raft.Snapshot().Error(); err == nil {
+		t.Error("a snapshot leaves out an entry that was not applied")
+	}
+	for start := range 2 {
+		select {
+		case err := <-m.r.Failed():
+			if want := "of a newer gctld: update this controller"; !strings.Contains(err.Error(), want) {
+				t.Errorf("start %d: %v, want %q", start, err, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("start %d: nothing was said for a minute", start)
+		}
+		if got := m.has(2); got != 1 {
+			t.Errorf("start %d: %d records were applied, want the one before that entry", start, got)
+		}
+		m.stop()
+		m.start()
 	}
 }

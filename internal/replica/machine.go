@@ -38,6 +38,7 @@ type machine struct {
 	store  store.Config
 	log    *slog.Logger
 	failed chan error // an entry could not be applied: the process must end
+	broken error      // that; no later entry is applied, as that one would be missing for good
 
 	clock *commonClock
 
@@ -53,12 +54,13 @@ func (m *machine) current() *store.Store {
 
 // Apply is called by one goroutine, entry after entry.
 func (m *machine) Apply(l *raft.Log) any {
+	if m.broken != nil {
+		return m.broken
+	}
 	err := m.apply(l)
 	if err != nil {
-		select {
-		case m.failed <- err:
-		default: // the first one is enough
-		}
+		m.broken = err
+		m.failed <- err // there is room, as it is the only one
 	}
 	if err == nil && binary.BigEndian.Uint64(l.Data[1:]) != l.Term {
 		return errStale
@@ -109,8 +111,11 @@ func (h heard) StoreLogs(all []*raft.Log) error {
 	return nil
 }
 
-// Snapshot copies the store, mostly by links.
+// Snapshot copies the store, mostly by links. It is called by the goroutine that calls Apply.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	if m.broken != nil {
+		return nil, m.broken // the log would be dropped with what could not be applied
+	}
 	st := m.current()
 	if st == nil {
 		return nil, raft.ErrNothingNewToSnapshot
