@@ -149,6 +149,9 @@ func (r *Replica) found() (err error) {
 	}
 	alone := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(r.cfg.Name), Address: raft.ServerAddress(r.cfg.Address)}}}
 	if err = raft.BootstrapCluster(r.raftConfig(), log, log, snaps, r.trans, alone); err == nil {
+		err = r.foundingTerm(log)
+	}
+	if err == nil {
 		// Makes a snapshot of the store and drops the log before it, so that members that
 		// join get the store and not the log alone.
 		err = raft.RecoverCluster(r.raftConfig(), r.fsm, log, log, snaps, r.trans, alone)
@@ -157,6 +160,15 @@ func (r *Replica) found() (err error) {
 		return err
 	}
 	return errors.Join(os.Rename(dir, r.cfg.Dir), syncDir(filepath.Dir(r.cfg.Dir)))
+}
+
+// foundingTerm begins the log with a term that no log which was founded before has come to. Else a member that
+// was emptied or restored from a backup would take the entries of the others for a continuation of its own,
+// on a store that they do not belong to, and its word would count. As it is, its log is newer than any of
+// theirs, so it lets nobody lead, and takes nothing from whoever leads: it has to be added again.
+func (r *Replica) foundingTerm(log *wal.WAL) error {
+	term := uint64(max(2, r.cfg.NowMS()/1000)) // no site elects more than once a second
+	return errors.Join(log.StoreLog(&raft.Log{Index: 2, Term: term, Type: raft.LogNoop}), log.SetUint64([]byte("CurrentTerm"), term))
 }
 
 // openLog opens the log on disk.

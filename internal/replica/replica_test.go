@@ -22,11 +22,12 @@ type member struct {
 	name    string
 	dir     string
 	address string
+	nowMS   int64
 	r       *Replica
 }
 
 func newMember(t *testing.T, name string) *member {
-	m := &member{t: t, name: name, dir: t.TempDir(), address: "127.0.0.1:0"}
+	m := &member{t: t, name: name, dir: t.TempDir(), address: "127.0.0.1:0", nowMS: 1_800_000_000_000}
 	return m
 }
 
@@ -57,7 +58,7 @@ func (m *member) config(ln net.Listener) Config {
 	}
 	return Config{
 		Name: m.name, Address: m.address, Dir: filepath.Join(m.dir, "log"), Store: store.Config{Dir: filepath.Join(m.dir, "store")},
-		Listener: ln, Patience: time.Second, NowMS: func() int64 { return 1000 }, Log: log,
+		Listener: ln, Patience: time.Second, NowMS: func() int64 { return m.nowMS }, Log: log,
 		Dial: func(address string, timeout time.Duration) (net.Conn, error) {
 			return net.DialTimeout("tcp", address, timeout)
 		},
