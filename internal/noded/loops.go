@@ -2,6 +2,7 @@ package noded
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"gbatch/internal/api"
@@ -102,13 +103,17 @@ func (a *Agent) scrubLoop(ctx context.Context) {
 	for wait := scrubAfter; client.Sleep(ctx, wait) == nil; wait = scrubEvery {
 		p := pace.New(ctx, scrubRate, client.Sleep)
 		layers, err := a.images.Scrub(a.log, p.Read)
+		inputs, ierr := 0, error(nil)
+		if ctx.Err() == nil {
+			inputs, ierr = a.data.Scrub(a.log, p.Read)
+		}
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
-			a.log.Error("some image layers could not be looked through; it is tried again in a day", "error", err)
+		if err := errors.Join(err, ierr); err != nil {
+			a.log.Error("some image layers or cached inputs could not be looked through; it is tried again in a day", "error", err)
 		}
-		a.counters.Damaged(layers)
-		a.log.Info("image layers were looked through", "damaged", layers)
+		a.counters.Damaged(layers + inputs)
+		a.log.Info("image layers and cached inputs were looked through", "damaged", layers+inputs)
 	}
 }

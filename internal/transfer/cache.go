@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/treesum"
 )
 
 // Cache keeps what was fetched for others. An entry is found by who shares it,
@@ -72,7 +72,9 @@ func (k *Cache) Get(ctx context.Context, c *Client, who Caller, f Fetch) (key st
 	}
 	defer leave()
 	f.Dir = filepath.Join(k.dir, key)
-	if got, ok := k.whole(key, f.Objects); ok {
+	seal, err := k.sealOf(key)
+	switch {
+	case err == nil:
 		if b, is := f.Source.(*bucket); is {
 			if err := b.readable(ctx, f.Objects); err != nil {
 				k.drop(key, who.Holder)
@@ -80,7 +82,13 @@ func (k *Cache) Get(ctx context.Context, c *Client, who Caller, f Fetch) (key st
 			}
 		}
 		now := time.Now()
+		got = Fetched{Objects: len(f.Objects), Bytes: seal.Bytes, Single: isSingle(f.Objects)}
 		return key, got, local(os.Chtimes(filepath.Join(f.Dir, marker), now, now))
+	case !errors.Is(err, fs.ErrNotExist):
+		if _, err := k.dismiss(key, err.Error(), who.Holder); err != nil {
+			k.drop(key, who.Holder)
+			return "", got, local(err)
+		}
 	}
 	if err = k.own(f.Dir, who.User); err == nil {
 		got, err = c.Fetch(ctx, f)
@@ -144,14 +152,12 @@ func (k *Cache) takeLocked(key string) (leave func()) {
 	}
 }
 
-func (k *Cache) whole(key string, list []Object) (Fetched, bool) {
-	b, err := os.ReadFile(filepath.Join(k.dir, key, marker))
-	n, nerr := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-	return Fetched{Objects: len(list), Bytes: n, Single: isSingle(list)}, err == nil && nerr == nil
-}
-
 // seal marks an entry as whole once it would survive a power cut.
 func (k *Cache) seal(key string, bytes int64) error {
+	sum, err := treesum.Of(k.Content(key), treesum.How{})
+	if err != nil {
+		return err
+	}
 	dir, err := os.Open(filepath.Join(k.dir, key))
 	if err != nil {
 		return err
@@ -160,7 +166,7 @@ func (k *Cache) seal(key string, bytes int64) error {
 	if err := unix.Syncfs(int(dir.Fd())); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(k.dir, key, marker), fmt.Appendln(nil, bytes))
+	return k.writeSeal(key, sealed{bytes, sum})
 }
 
 // Content is where the files of an entry are.
@@ -202,20 +208,21 @@ func (k *Cache) dropLocked(key, holder string) {
 	}
 }
 
+// heldLocked says whether somebody may use an entry; one that was set aside is for all who hold the one in its place.
+func (k *Cache) heldLocked(key string) bool {
+	key, _, _ = strings.Cut(key, asideMark)
+	return len(k.holds[key]) > 0
+}
+
 // remove removes an entry that nobody holds or fetches.
 func (k *Cache) remove(key string) (bool, error) {
 	k.mu.Lock()
-	if len(k.holds[key]) > 0 || k.busy[key] != nil {
+	if k.heldLocked(key) || k.busy[key] != nil {
 		k.mu.Unlock()
 		return false, nil
 	}
 	leave := k.takeLocked(key) // who wants it now waits, and fetches it anew
 	k.mu.Unlock()
 	defer leave()
-	// The marker first: half an entry is none.
-	dir := filepath.Join(k.dir, key)
-	if err := os.Remove(filepath.Join(dir, marker)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	return true, os.RemoveAll(dir)
+	return true, removeEntry(filepath.Join(k.dir, key))
 }

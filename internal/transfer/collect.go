@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -94,14 +95,19 @@ func (k *Cache) kept(now time.Time) (items []kept, err error) {
 		if it.held, busy = k.inUse(it.key); busy {
 			continue
 		}
+		if strings.Contains(it.key, asideMark) && !it.held {
+			_, rerr := k.remove(it.key)
+			err = errors.Join(err, rerr)
+			continue
+		}
 		if user, uerr := os.ReadFile(filepath.Join(dir, userFile)); uerr == nil {
 			it.user = string(user)
 		}
 		st, serr := os.Stat(filepath.Join(dir, marker))
 		switch {
 		case serr == nil:
-			got, _ := k.whole(it.key, nil)
-			it.used, it.bytes = st.ModTime(), got.Bytes
+			seal, _ := k.sealOf(it.key)
+			it.used, it.bytes = st.ModTime(), seal.Bytes
 		case !errors.Is(serr, fs.ErrNotExist):
 			err = errors.Join(err, serr)
 			continue
@@ -126,7 +132,7 @@ func (k *Cache) kept(now time.Time) (items []kept, err error) {
 func (k *Cache) inUse(key string) (held, busy bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return len(k.holds[key]) > 0, k.busy[key] != nil
+	return k.heldLocked(key), k.busy[key] != nil
 }
 
 // onDisk is what the files below a directory take, as far as they can be seen.

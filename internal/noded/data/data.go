@@ -175,3 +175,14 @@ func (d *Data) Sweep(held map[string]bool) (freed int64, err error) {
 
 // Hold keeps an input in the cache for a rank that was taken over.
 func (d *Data) Hold(key string, id job.RankID) { d.cache.Hold(key, id.String()) }
+
+// Scrub reads all cached inputs from the disk, at pace, and logs those that were damaged, with the ranks that may have
+// read of them: they go on, and nobody else gets these. It says how many there were.
+func (d *Data) Scrub(log *slog.Logger, pace func(bytes int64) error) (int, error) {
+	found, err := d.cache.Verify(pace)
+	for _, x := range found {
+		log.Error("a cached input was damaged on the disk: it is fetched again for the next job that needs it; jobs that use it may have read what was damaged",
+			"input", x.Key, "why", x.Why, "jobs", x.Held)
+	}
+	return len(found), err
+}

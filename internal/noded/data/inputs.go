@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -27,6 +28,16 @@ type Inputs struct {
 	Mounts []oci.Mount
 	Cached []string // keys of those that are in the cache
 	Own    []string // directories for the container's user
+}
+
+// There says whether all inputs are where they were: one that was found damaged since is fetched anew for the next try.
+func (in Inputs) There() error {
+	for _, m := range in.Mounts {
+		if _, err := os.Lstat(m.Source); err != nil {
+			return fmt.Errorf("an input is not there any more: %w", err)
+		}
+	}
+	return nil
 }
 
 // Fetch brings what is to be there before the program starts.

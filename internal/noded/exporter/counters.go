@@ -40,7 +40,7 @@ func NewCounters() *Counters {
 			Help: "Containers that ended, by reason; empty: well."}, []string{"reason"}),
 		logs: prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_log_bytes_total", Help: "Output of containers that ended, in bytes, whether kept or not."}),
 		damaged: prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_scrub_damaged_total",
-			Help: "Image layers that the disk had damaged. The log names them."}),
+			Help: "Image layers and cached inputs that the disk had damaged. The log names them."}),
 		oom: prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_oom_kills_total", Help: "Processes that the memory limits of containers killed, of those that ended."}),
 	}
 	m.programs = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gnoded_site_program_duration_seconds",

@@ -2,6 +2,7 @@ package rank
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -184,7 +185,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := saveLimit(&r.order); err != nil {
+	if err := errors.Join(r.inputs.There(), saveLimit(&r.order)); err != nil {
 		return err
 	}
 	files, err := awaitStdio(ctx, func() (stdio.Files, error) { return openStdio(r.node.Storage, r.tenant, r.envInput()) })
