@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -17,8 +18,8 @@ import (
 	"gbatch/internal/reach"
 )
 
-// answering is a program at an address that says something to whoever connects, whatever
-// they ask.
+// answering is a program at an address that says something to whoever asks, whatever
+// that is. What came before the question would be taken for no answer to it.
 func answering(t *testing.T, text string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -34,6 +35,9 @@ func answering(t *testing.T, text string) string {
 			}
 			go func() { // ends with the connection
 				defer c.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+					return // the client is gone
+				}
 				_, _ = io.WriteString(c, text)
 				_, _ = io.Copy(io.Discard, c)
 			}()
