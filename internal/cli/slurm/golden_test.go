@@ -70,7 +70,7 @@ func TestGolden(t *testing.T) {
 		"sacct": "sacct -S 2026-02-01 -a", "sacct-fields": "sacct -e", "sacct-one": "sacct -X -P -j 9 -o JobID,State,ExitCode,AllocTRES,MaxRSS,CPUTimeRAW,Timelimit,NodeList", "sacct-wide": "sacct -S 2026-02-01 -a -o JobID%4,State%-20,JobName%6",
 		"sacct-json": "sacct --json -j 9", "sacct-all": "sacct -j 9 -o ALL -P", "sacct-unknown": "sacct -j 999",
 		"sinfo": "sinfo", "sinfo-summary": "sinfo -s", "sinfo-long": "sinfo -l", "sinfo-nodes": "sinfo -N", "sinfo-nodes-long": "sinfo -N -l", "sinfo-reasons": "sinfo -R", "sinfo-letters": "sinfo -h -o %P|%a|%l|%D|%t|%T|%N|%c|%m|%G|%C|%E|%A|%F|%f|%v",
-		"sinfo-format2": "sinfo -O NodeList,StateLong,CPUsState,Gres:30,GresUsed:40", "sinfo-idle": "sinfo -h -t idle -o %D", "sinfo-json": "sinfo --json -n gpu1",
+		"sinfo-format2": "sinfo -O NodeList,StateLong,CPUsState,Gres:30,GresUsed:40", "sinfo-idle": "sinfo -h -t idle -o %D", "sinfo-no-state": "sinfo -t idle&WRONG", "sinfo-json": "sinfo --json -n gpu1",
 		"scontrol-job": "scontrol -d show job 9", "scontrol-job-array": "scontrol show job 20", "scontrol-job-line": "scontrol -o show job 12", "scontrol-job-missing": "scontrol show job 999", "scontrol-jobs-json": "scontrol --json show job 9",
 		"scontrol-node": "scontrol -d show node gpu1", "scontrol-nodes-line": "scontrol show -o nodes", "scontrol-node-missing": "scontrol show node moon", "scontrol-partition": "scontrol show partition 1", "scontrol-partition-missing": "scontrol show partition moon",
 		"scontrol-reservation": "scontrol show res", "scontrol-config": "scontrol show config", "scontrol-hostnames": "scontrol show hostnames n[1-3,7],m1", "scontrol-hostlist": "scontrol show hostlist n3,n1,n2", "scontrol-sorted": "scontrol show hostlistsorted n3,n1,n2",
@@ -98,6 +98,37 @@ func play0(a *cli.App, name string, args []string) int {
 		return play(a, name, args)
 	}
 	return a.Finish(cli.Program{Name: name, Failure: 1}, commands[name](context.Background(), a, args))
+}
+
+// TestNoID ends as Slurm does where a text can be no job's, and cancels nothing.
+func TestNoID(t *testing.T) {
+	for _, id := range []string{"abc", "0", "12a", "12_", "12_[1-3", "12_[a]", "12_1-3", "12.batch", "12.x", "-"} {
+		fake := &clitest.Fake{Jobs: clitest.SampleJobs()}
+		b := clitest.Start(t, fake)
+		code := play0(b.App, "scancel", []string{"12", "--", id})
+		want := "scancel: error: Invalid job id " + id + "\n"
+		if got := b.Err.String(); code != 1 || got != want || len(fake.Actions) > 0 {
+			t.Errorf("scancel 12 %s: said %q, did %q and ended with %d; want %q, nothing and 1", id, got, fake.Actions, code, want)
+		}
+	}
+	for _, id := range []string{"12", "12_3", "12_[3-9,12]", "12.0", "12_3.1"} {
+		if !isID(id) {
+			t.Errorf("%s is taken for no id", id)
+		}
+	}
+}
+
+// TestStateWords takes the words of Slurm's sinfo -t, in short and in any case.
+func TestStateWords(t *testing.T) {
+	for words, want := range map[string]string{
+		"IDLE": "cpu dev gpu2 gpu3 gpu9", "idl,mix": "cpu dev gpu1 gpu2 gpu3 gpu9", "all": "cpu dev gpu1 gpu2 gpu3 gpu9", "future,maint": "", "m": "gpu1", "mixed&drain": "",
+	} {
+		b := clitest.Start(t, controller())
+		code := play0(b.App, "sinfo", []string{"-h", "-N", "-o", "%N", "-t", words})
+		if got := strings.Join(strings.Fields(b.Out.String()), " "); got != want || code != 0 {
+			t.Errorf("sinfo -t %s: printed %q and ended with %d (%s), want %q", words, got, code, b.Err.String(), want)
+		}
+	}
 }
 
 // TestVariables reads the variables that say what options do, where the option is

@@ -40,6 +40,14 @@ func baseState(n *api.Node) string {
 // shortNodeStates are the short words of node states.
 var shortNodeStates = map[string]string{"down": "down", "draining": "drng", "drained": "drain", "idle": "idle", "allocated": "alloc", "mixed": "mix"}
 
+// nodeStates are the words that sinfo -t takes. Slurm has more states than nodes
+// have here; scripts that ask for those get a list without nodes, as on a cluster
+// where no node is in them.
+var nodeStates = []string{
+	"all", "unknown", "down", "idle", "allocated", "mixed", "future", "drain", "drained", "draining", "drng", "no_respond", "reserved", "resv", "perfctrs", "npc", "cloud",
+	"completing", "powering_down", "powered_down", "power_down", "powering_up", "fail", "maint", "reboot", "reboot^", "boot", "?", "planned", "plnd", "futr",
+}
+
 func shortNodeState(state string) string {
 	base, silent := strings.CutSuffix(state, "*")
 	return shortNodeStates[base] + pick(silent, "*", "")

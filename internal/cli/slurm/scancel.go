@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/job"
 )
 
 // cancelling is how scancel was asked to do it.
@@ -45,6 +46,11 @@ func scancel(ctx context.Context, a *cli.App, args []string) error {
 	ids = jobList(ids)
 	if len(ids) == 0 && !s.filters() {
 		return exit.Usagef("no jobs were named: scancel 12 13, scancel 12_3, or scancel --me -t PENDING")
+	}
+	for _, id := range ids { // before anything is done, so that a slip cancels nothing
+		if !isID(id) {
+			return &exit.Error{Code: exit.Failure, Err: fmt.Errorf("error: Invalid job id %s", id)}
+		}
 	}
 	if s.filters() || c.asks {
 		s.ids = ids
@@ -125,6 +131,28 @@ func signalName(text string) string {
 	return strings.TrimPrefix(strings.ToUpper(text), "SIG")
 }
 
+// isID says whether a text may name a job, tasks of an array or a step, as 12,
+// 12_3, 12_[3-9] and 12.0.
+func isID(text string) bool {
+	text, step, isStep := strings.Cut(text, ".")
+	if isStep {
+		if _, err := strconv.ParseUint(step, 10, 32); err != nil {
+			return false
+		}
+	}
+	number, tasks, isArray := strings.Cut(text, "_")
+	if isArray {
+		list, bracket := strings.CutPrefix(tasks, "[")
+		list, closed := strings.CutSuffix(list, "]")
+		_, err := job.ParseIndexes(list)
+		if err != nil || bracket != closed || !bracket && strings.ContainsAny(list, ",-:") {
+			return false
+		}
+	}
+	_, ok := job.ParseNumber(number)
+	return ok
+}
+
 // jobList splits lists of jobs at their commas, but not within brackets.
 func jobList(args []string) (ids []string) {
 	for _, arg := range args {
@@ -135,7 +163,7 @@ func jobList(args []string) (ids []string) {
 				depth++
 			case r == ']':
 				depth--
-			case r == ',' && depth <= 0:
+			case r == ',' && (depth <= 0 || i == len(arg)): // also behind a bracket that nobody closed
 				if id := strings.TrimSpace(arg[from:i]); id != "" {
 					ids = append(ids, id)
 				}

@@ -70,6 +70,9 @@ func sinfo(ctx context.Context, a *cli.App, args []string) error {
 	if err := q.clusters.check(); err != nil {
 		return err
 	}
+	if err := q.stateWords(); err != nil {
+		return err
+	}
 	if _, err := q.layout(10); err != nil { // before anybody is asked
 		return err
 	}
@@ -130,14 +133,31 @@ func (q *infoView) selected(ctx context.Context, a *cli.App) (out []nodeRow, err
 	return out, nil
 }
 
+// stateWords writes the words of -t out: Slurm takes the first state that begins with
+// one. A word of which there is none is an error, not a list without nodes.
+func (q *infoView) stateWords() error {
+	for i, joined := range q.states {
+		words := strings.Split(joined, "&")
+		for k, w := range words {
+			at := slices.IndexFunc(nodeStates, func(s string) bool { return strings.HasPrefix(s, strings.ToLower(w)) })
+			if at < 0 {
+				return &exit.Error{Code: exit.Failure, Err: fmt.Errorf("error: Bad state string: %q; valid states: %s", w, strings.Join(nodeStates, ","))}
+			}
+			words[k] = nodeStates[at]
+		}
+		q.states[i] = strings.Join(words, "&")
+	}
+	return nil
+}
+
 // inState says whether a word of -t, of which several may be joined by &, is
 // meant for a node.
 func inState(n *api.Node, words string) bool {
 	state := strings.TrimSuffix(nodeState(n), "*")
-	for w := range strings.SplitSeq(strings.ToLower(words), "&") {
+	for w := range strings.SplitSeq(words, "&") {
 		is := w == "all" || w == state || w == shortNodeStates[state] ||
 			w == "drain" && (state == "draining" || state == "drained") ||
-			w == "no_respond" && strings.HasSuffix(nodeState(n), "*") || (state == "draining" || state == "drained") && (w == baseState(n) || w == shortNodeStates[baseState(n)])
+			w == "no_respond" && strings.HasSuffix(nodeState(n), "*") || (state == "draining" || state == "drained") && w == baseState(n)
 		if !is {
 			return false
 		}
