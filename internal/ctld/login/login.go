@@ -38,7 +38,7 @@ func (h *Handlers) Site(ctx context.Context, _ *where) (*api.LoginSite, error) {
 	if e.DeviceAuthURL == "" {
 		return nil, api.Errorf(api.CodeUnavailable, "the identity provider %s has no device flow", l.Issuer).WithHint("tell your operator; `gadm token create` on the controller's machine makes a token")
 	}
-	return &api.LoginSite{Issuer: l.Issuer, ClientID: l.ClientID, Scopes: l.Scopes, DeviceEndpoint: e.DeviceAuthURL, TokenEndpoint: e.TokenURL}, nil
+	return &api.LoginSite{Issuer: l.Issuer, ClientID: l.ClientID, Scopes: p.scopes(l), DeviceEndpoint: e.DeviceAuthURL, TokenEndpoint: e.TokenURL}, nil
 }
 
 type loginInput struct{ Body api.LoginRequest }

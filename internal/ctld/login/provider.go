@@ -21,6 +21,7 @@ import (
 type provider struct {
 	*oidc.Provider
 	issuer string
+	has    []string // the scopes that it says it has; empty: it says nothing of them
 }
 
 const (
@@ -39,7 +40,33 @@ func newProvider(ctx context.Context, issuer string, now func() time.Time) (*pro
 	if err != nil {
 		return nil, err
 	}
-	return &provider{p, issuer}, nil
+	var said struct {
+		Scopes []string `json:"scopes_supported"`
+	}
+	if err := p.Claims(&said); err != nil {
+		return nil, err
+	}
+	return &provider{p, issuer, said.Scopes}, nil
+}
+
+// scopes are what a login asks for. Those that the rules do not name follow from the
+// claims that the rules read, as providers leave out a claim whose scope was not asked
+// for; and some refuse a login that asks for a scope which they do not have.
+func (p *provider) scopes(l *site.Login) []string {
+	if len(l.Scopes) > 0 {
+		return l.Scopes
+	}
+	ask := []string{"openid"}
+	add := func(scope string, needed, standard bool) {
+		if needed && (slices.Contains(p.has, scope) || len(p.has) == 0 && standard) {
+			ask = append(ask, scope)
+		}
+	}
+	add("profile", true, true)
+	add("email", l.UserClaim == "email", true)
+	add(l.GroupsClaim, len(l.Groups) > 0, false)
+	add("offline_access", true, true)
+	return ask
 }
 
 // seldom lets the same be asked for only now and then.
@@ -105,7 +132,7 @@ func (p *provider) verify(ctx context.Context, l *site.Login, raw string, now ti
 func nameOf(l *site.Login, claims map[string]any) (string, error) {
 	name, _ := claims[l.UserClaim].(string)
 	if name == "" {
-		return "", fmt.Errorf("the provider does not say your %s", l.UserClaim)
+		return "", fmt.Errorf("the provider does not say your %s (it may want another of login.scopes for that)", l.UserClaim)
 	}
 	if l.UserClaim == "email" && claims["email_verified"] != true {
 		return "", errors.New("the provider has not verified your address")
@@ -123,7 +150,11 @@ func nameOf(l *site.Login, claims map[string]any) (string, error) {
 	if len(l.Groups) == 0 {
 		return name, nil
 	}
-	list, _ := claims[l.GroupsClaim].([]any)
+	said, ok := claims[l.GroupsClaim]
+	if !ok {
+		return "", fmt.Errorf("the provider does not say your %s: you are in none there, or it wants another of login.scopes", l.GroupsClaim)
+	}
+	list, _ := said.([]any)
 	for _, g := range list {
 		if text, ok := g.(string); ok && slices.Contains(l.Groups, text) {
 			return name, nil

@@ -124,6 +124,7 @@ func TestVerify(t *testing.T) {
 	}{
 		"good":            {good, nil, "ann"},
 		"group":           {good, func(l *site.Login) { l.Groups = []string{"hpc", "x"} }, "ann"},
+		"unsaid groups":   {token(func(c map[string]any) { delete(c, "groups") }), func(l *site.Login) { l.Groups = []string{"hpc"} }, "does not say your groups"},
 		"no group":        {good, func(l *site.Login) { l.Groups = []string{"h"} }, "none of the groups"},
 		"groups as text":  {token(func(c map[string]any) { c["groups"] = "hpc" }), func(l *site.Login) { l.Groups = []string{"hpc"} }, "none of the groups"},
 		"domain":          {token(func(c map[string]any) { c["preferred_username"] = "eve@example.org" }), func(l *site.Login) { l.Domain = "example.org" }, "eve"},
@@ -157,6 +158,27 @@ func TestVerify(t *testing.T) {
 				t.Errorf("it is %+v, %v; want %q", who, err, tc.want)
 			}
 		})
+	}
+}
+
+// TestScopes: a login asks for what the claims of the rules need, and for nothing that
+// the provider says it does not have.
+func TestScopes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rules site.Login
+		has   []string
+		want  string
+	}{
+		"names":             {site.Login{UserClaim: "preferred_username"}, []string{"openid", "profile", "email", "groups", "offline_access"}, "openid profile offline_access"},
+		"addresses, groups": {site.Login{UserClaim: "email", Groups: []string{"hpc"}}, []string{"openid", "profile", "email", "groups", "offline_access"}, "openid profile email groups offline_access"},
+		"no such scopes":    {site.Login{UserClaim: "email", Groups: []string{"hpc"}}, []string{"openid", "email"}, "openid email"},
+		"it does not say":   {site.Login{UserClaim: "email", Groups: []string{"hpc"}}, nil, "openid profile email offline_access"},
+		"as the rules say":  {site.Login{UserClaim: "email", Scopes: []string{"openid", "x"}}, []string{"openid"}, "openid x"},
+	} {
+		tc.rules.GroupsClaim = "groups"
+		if got := strings.Join((&provider{has: tc.has}).scopes(&tc.rules), " "); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
 	}
 }
 

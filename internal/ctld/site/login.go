@@ -15,7 +15,7 @@ type Login struct {
 	Domain      string   `yaml:"domain"`      // cut off after the name, which has to have it: ann@DOMAIN is ann; empty: names have none
 	GroupsClaim string   `yaml:"groupsClaim"` // that lists the user's groups there
 	Groups      []string `yaml:"groups"`      // of which a user has to be in one; empty: everybody there
-	Scopes      []string `yaml:"scopes"`      // that are asked for, with openid
+	Scopes      []string `yaml:"scopes"`      // that are asked for, openid among them; empty: those that the claims need
 	TokenLife   Seconds  `yaml:"tokenLife"`   // after which the commands ask there again
 }
 
@@ -31,9 +31,6 @@ func (l *Login) setDefaults() {
 	}
 	if l.GroupsClaim == "" {
 		l.GroupsClaim = "groups"
-	}
-	if len(l.Scopes) == 0 {
-		l.Scopes = []string{"openid", "profile", "offline_access"}
 	}
 	if l.TokenLife == 0 {
 		l.TokenLife = 8 * 3600
@@ -55,7 +52,7 @@ func (l *Login) check(bad func(path, format string, a ...any)) {
 	if l.ClientID == "" {
 		bad("login.clientId", "is missing: register a public client with the device flow at the provider")
 	}
-	if !slices.Contains(l.Scopes, "openid") {
+	if len(l.Scopes) > 0 && !slices.Contains(l.Scopes, "openid") {
 		bad("login.scopes", "openid is missing: without it the provider says nothing of who logs in")
 	}
 	if l.TokenLife < minLoginLife || l.TokenLife > maxLoginLife {
