@@ -26,7 +26,8 @@ export interface Heard {
   refused: (e: unknown) => void // it never began
 }
 
-// Shell is a further command in a running job, with a terminal.
+// Shell is a further command in a running job, with a terminal; or the terminal of
+// the job's own program, which goes on when it is left.
 export class Shell {
   private socket: WebSocket
   private waiting: Uint8Array[] = [] // input that the command has no room for yet
@@ -34,12 +35,13 @@ export class Shell {
   private begun = false
   private over = false
 
-  constructor(private path: string, columns: number, lines: number, private heard: Heard) {
+  constructor(private path: string, private own: boolean, columns: number, lines: number, private heard: Heard) {
     this.socket = new WebSocket(`wss://${location.host}${path}`)
     this.socket.binaryType = 'arraybuffer'
     this.socket.onopen = () => {
       this.begun = true
-      const asked = { terminal: true, width: columns, height: lines, env: ['TERM=xterm-256color'] }
+      const size = { width: columns, height: lines }
+      const asked = own ? size : { ...size, terminal: true, env: ['TERM=xterm-256color'] }
       this.send(start, new TextEncoder().encode(JSON.stringify(asked)))
       heard.begun()
     }
@@ -56,7 +58,7 @@ export class Shell {
     this.send(resize, new Uint8Array([columns >> 8, columns, lines >> 8, lines]))
   }
 
-  // leave ends the command, if it has not ended.
+  // leave ends the command, if it has not ended and is not the job's own.
   leave(): void {
     this.over = true
     this.socket.close()
@@ -94,7 +96,10 @@ export class Shell {
   private async lost(): Promise<void> {
     if (this.over) return
     this.over = true
-    if (this.begun) return this.heard.end({ why: 'The connection broke off, and with it the shell: it cannot be taken up again.' })
+    if (this.begun) {
+      const goesOn = this.own ? 'The connection broke off. The program goes on, unless the job has ended: attach again.' : ''
+      return this.heard.end({ why: goesOn || 'The connection broke off, and with it the shell: it cannot be taken up again.' })
+    }
     try {
       await ask(this.path, {})
     } catch (e) {

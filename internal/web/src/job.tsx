@@ -5,6 +5,7 @@ import { Trouble } from './dialog'
 import { Facts } from './facts'
 import { read } from './http'
 import { Log } from './log'
+import { Reach } from './reach'
 import { Link, setQuery, usePlace } from './route'
 import { InJob } from './shell'
 import { State, over, waits } from './states'
@@ -41,6 +42,7 @@ export function Job(props: { id: string }) {
       {waits(job) && <Why id={job.id} version={job.version} done={load} />}
       <Waterfall job={job} />
       <Facts job={job} />
+      {job.state === 'RUNNING' && <Reach key={job.uuid} job={job} />}
       <div class="tabs" role="tablist">
         {tabs.map((t) => (
           <button key={t} type="button" role="tab" aria-selected={t === tab} onClick={() => setQuery({ tab: t })}>

@@ -31,9 +31,10 @@ const theme = {
   brightBlack: '#a3adb8', brightRed: '#ffb3ad', brightGreen: '#a5e8b8', brightYellow: '#f2df8f', brightBlue: '#a9ceff', brightMagenta: '#e6c4ff', brightCyan: '#96e4ea', brightWhite: '#fff',
 }
 
-// Screen is a shell on a terminal, which has the keys until Ctrl+F6. What is printed
+// Screen is a terminal in a job, which has the keys until Ctrl+F6: a new shell's, or
+// the job's own. What is printed
 // there can do nothing outside of it: titles go nowhere, and links are text.
-export default function Screen(props: { path: string; begun: () => void; end: (e: End) => void; refused: (e: unknown) => void; leave: () => void }) {
+export default function Screen(props: { path: string; own: boolean; begun: () => void; end: (e: End) => void; refused: (e: unknown) => void; leave: () => void }) {
   const box = useRef<HTMLDivElement>(null)
   const told = useRef(props)
   told.current = props
@@ -45,7 +46,7 @@ export default function Screen(props: { path: string; begun: () => void; end: (e
     terminal.open(box.current!)
     fit.fit()
     const shown = new Backlog((piece, done) => terminal.write(piece, done))
-    const shell = new Shell(props.path, terminal.cols, terminal.rows, {
+    const shell = new Shell(props.path, props.own, terminal.cols, terminal.rows, {
       begun: () => (terminal.focus(), told.current.begun()),
       output: (bytes) => shown.add(bytes),
       end: (e) => {
