@@ -43,6 +43,7 @@ export class Shell {
       const size = { width: columns, height: lines }
       const asked = own ? size : { ...size, terminal: true, env: ['TERM=xterm-256color'] }
       this.send(start, new TextEncoder().encode(JSON.stringify(asked)))
+      this.flush()
       heard.begun()
     }
     this.socket.onmessage = (m) => this.take(new Uint8Array(m.data as ArrayBuffer))
@@ -64,8 +65,9 @@ export class Shell {
     this.socket.close()
   }
 
+  // flush sends what was typed, also before the stream was open.
   private flush(): void {
-    while (this.waiting.length > 0 && this.waiting[0]!.length <= this.room) {
+    while (this.socket.readyState === WebSocket.OPEN && this.waiting.length > 0 && this.waiting[0]!.length <= this.room) {
       const p = this.waiting.shift()!
       this.room -= p.length
       this.send(input, p)
