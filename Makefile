@@ -77,6 +77,7 @@ test: packages lint beside ## build, check and run all tests (as root)
 
 # The fuzzers have what the tests leave of the processors.
 beside: deps
+	@scripts/providers
 	@nice -n 19 scripts/fuzz & fuzz=$$!; ok=0; { $(UNIT) && $(E2E); } || ok=$$?; wait $$fuzz && exit $$ok
 
 unit: deps ## run the unit tests
@@ -86,6 +87,7 @@ fuzz: deps ## run each fuzzer for a minute (FUZZTIME=10s: for less)
 	@scripts/fuzz
 
 e2e: ## run the end-to-end tests alone (after make build)
+	@scripts/providers
 	$(E2E)
 
 # What a run found is written down in docs/reliability.md.
