@@ -19,11 +19,14 @@ type Notify struct {
 // NotifyEvents are what people can be told of.
 var NotifyEvents = []string{"begin", "end", "fail", "requeue"}
 
+// NotifyFormats are those of what a web address gets.
+var NotifyFormats = []string{"json", "slack", "text"}
+
 const maxNotify = 8
 
 var notifyFields = []field[Notify]{
 	{"to", func(d *decoder, n *node, x *Notify) { d.str(n, &x.To, notifyTo) }, true},
-	{"format", func(d *decoder, n *node, x *Notify) { d.str(n, &x.Format, oneOf("json", "slack", "text")) }, false},
+	{"format", func(d *decoder, n *node, x *Notify) { d.str(n, &x.Format, oneOf(NotifyFormats...)) }, false},
 	{"on", func(d *decoder, n *node, x *Notify) { d.strs(n, &x.On, oneOf(NotifyEvents...)) }, false},
 }
 

@@ -36,6 +36,7 @@ type Overrides struct {
 	Retry     int      `group:"job" placeholder:"N" help:"Try again so many times what failed."`
 	Requeue   bool     `group:"job" help:"Queue it again when it is halted or its node fails."`
 	QOS       string   `group:"job" name:"qos" short:"q" placeholder:"NAME" help:"Service class."`
+	Notify    []string `group:"job" sep:"none" placeholder:"[ON:]ADDRESS" help:"Tell a mail or web address of the job's end, or of what stands before it: fail,requeue:me@example.org, slack,end:https://HOST/HOOK. May be repeated."`
 	Env       []string `group:"job" short:"e" sep:"none" placeholder:"NAME[=VALUE]" help:"Variable; NAME alone takes yours. May be repeated."`
 	Mount     []string `group:"job" short:"v" aliases:"volume" sep:"none" placeholder:"SOURCE[:TARGET[:ro]]" help:"Project storage. May be repeated."`
 	Workdir   string   `group:"job" short:"D" aliases:"chdir" placeholder:"DIR" help:"Working directory in the container."`
@@ -96,6 +97,7 @@ func (o Overrides) Apply(sub job.Submission, surroundings Options) (job.Submissi
 	a.container(o)
 	a.docker(o.Container)
 	a.when(o)
+	a.notify(o.Notify)
 	a.others(o)
 	if len(a.problems) > 0 {
 		return job.Submission{}, a.problems
@@ -244,6 +246,34 @@ func unset(name string) error {
 		return errors.New("is no variable: for a file of the program's errors write --error FILE")
 	}
 	return errors.New("is not set where the job is submitted")
+}
+
+// notify adds whom flags name to those who are told. It wins over what the file says
+// of the same address. Words before the address are events and a format.
+func (a *applied) notify(list []string) {
+	var given []job.Notify
+	for _, text := range list {
+		x := job.Notify{To: text}
+		if words, to, ok := strings.Cut(text, ":"); ok && !strings.HasPrefix(to, "//") {
+			x.To = to
+			for _, word := range strings.Split(words, ",") {
+				switch {
+				case slices.Contains(job.NotifyEvents, word):
+					x.On = append(x.On, word)
+				case slices.Contains(job.NotifyFormats, word) && x.Format == "":
+					x.Format = word
+				default:
+					a.check("--notify", word, fmt.Errorf("before the colon stand events (%s) and one format (%s)", strings.Join(job.NotifyEvents, ", "), strings.Join(job.NotifyFormats, ", ")))
+				}
+			}
+		}
+		given = append(given, x)
+	}
+	g := a.sub.Spec.Gbatch
+	g.Notify = slices.DeleteFunc(slices.Clone(g.Notify), func(of job.Notify) bool {
+		return slices.ContainsFunc(given, func(x job.Notify) bool { return x.To == of.To })
+	})
+	g.Notify = append(g.Notify, given...)
 }
 
 // others applies what options of sbatch say, and notes what sbatch would

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,6 +59,40 @@ func TestQuickWhole(t *testing.T) {
 		}{r.CPUs, r.CPUMemoryGB, sub.Spec.Gbatch})
 		if diff := cmp.Diff(tc.want, string(got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestNotify: flags add to whom the file has told, and win over what it says of the
+// same address.
+func TestNotify(t *testing.T) {
+	const file = `{"name":"t","request":{"resources":{"gpus":0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"a"}},"gbatch":{"notify":["ann@example.org",{"to":"https://a.example/x","on":["begin"]}]}}`
+	for name, tc := range map[string]struct {
+		flags []string
+		want  string // the list, or a part of the refusal
+	}{
+		"none":           {nil, `[{"to":"ann@example.org"},{"to":"https://a.example/x","on":["begin"]}]`},
+		"added":          {[]string{"bob@example.org", "slack,fail,requeue:https://b.example/y?a=1:2"}, `[{"to":"ann@example.org"},{"to":"https://a.example/x","on":["begin"]},{"to":"bob@example.org"},{"to":"https://b.example/y?a=1:2","format":"slack","on":["fail","requeue"]}]`},
+		"changed":        {[]string{"text:https://a.example/x", "begin:ann@example.org"}, `[{"to":"https://a.example/x","format":"text"},{"to":"ann@example.org","on":["begin"]}]`},
+		"twice":          {[]string{"bob@example.org", "fail:bob@example.org"}, "another entry has"},
+		"no such event":  {[]string{"fial:bob@example.org"}, `--notify: is "fial": before the colon stand events (begin, end, fail, requeue)`},
+		"two formats":    {[]string{"text,json:https://a.example/x"}, `--notify: is "json"`},
+		"format of mail": {[]string{"slack:bob@example.org"}, "is for web addresses"},
+		"no address":     {[]string{"bob"}, "neither NAME@HOST nor https://HOST/PATH"},
+	} {
+		sub, err := job.Parse([]byte(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sub, err = Overrides{Notify: tc.flags}.Apply(sub, surroundings)
+		if err != nil {
+			if !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: %v, want %s", name, err, tc.want)
+			}
+			continue
+		}
+		if got, _ := json.Marshal(sub.Spec.Gbatch.Notify); string(got) != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
 }
