@@ -6,10 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gbatch/internal/api"
+	"gbatch/internal/client"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
@@ -75,5 +79,50 @@ func TestNotifyNotes(t *testing.T) {
 		"gbatch":{"notify":["https://chat.example.org/x","http://chat.example.org/y"]}}`)}, "")
 	if len(r.Notes) != 1 || r.Notes[0].Path != "gbatch.notify[1].to" || !strings.Contains(r.Notes[0].Message, "https:// alone") {
 		t.Errorf("notes %+v", r.Notes)
+	}
+}
+
+// TestNotifyGivenUp: what an address has not taken for too long is given up, and its
+// job's timeline and the audit log have that, over restarts.
+func TestNotifyGivenUp(t *testing.T) {
+	var asked atomic.Int32
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer receiver.Close()
+	s := newSite(t, func(c *site.Config) {
+		c.Notify = site.Notify{Hosts: []string{strings.TrimPrefix(receiver.URL, "http://")}, PlainHTTP: true}
+	})
+	s.server.hooks.Pause, s.server.hooks.Age = time.Millisecond, 0
+	s.submit(&api.SubmitRequest{Job: fmt.Appendf(nil, `{"name":"train","request":{"resources":{"gpus":0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"}},
+		"gbatch":{"notify":["%s/secret"]}}`, receiver.URL)}, "")
+	n := s.node("n1")
+	n.sync(nil)
+	n.report(job.RankID{Job: 1, Attempt: 1}, node.PhaseEnded, &node.Exit{Code: 3, StartedMS: 1, EndedMS: 2})
+	want := receiver.URL + `/... was not told of "end", and it is given up: it answers 503 Service Unavailable`
+	waitFor(t, "the timeline has what was given up", func() bool {
+		d := s.job("1")
+		last := d.Events[len(d.Events)-1]
+		return len(d.Untold) == 0 && last.State == job.Failed && strings.HasSuffix(last.Message, want)
+	})
+	times := asked.Load()
+	s.stop()
+	s.start()
+	list, err := s.Audit(t.Context(), client.AuditFilter{Object: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range list.Entries {
+		if e.User == "gctld" {
+			got = append(got, e.Change)
+		}
+	}
+	if diff := cmp.Diff([]string{want}, got); diff != "" {
+		t.Errorf("in the audit log (-want +got):\n%s", diff)
+	}
+	if asked.Load() != times {
+		t.Error("what was given up is tried again")
 	}
 }

@@ -71,6 +71,7 @@ type Sender struct {
 	out   *http.Client // to addresses that users name
 	now   func() time.Time
 	Pause time.Duration // after the first failure
+	Age   time.Duration // after which what is not taken is given up
 
 	tooMany, unsent, givenUp notice.Notice
 
@@ -94,7 +95,7 @@ type Config struct {
 // Open reads what was not told before a restart.
 func Open(c Config, st *store.Store) (*Sender, error) {
 	s := &Sender{
-		conf: c.Site, jobs: c.Jobs, loop: c.Loop, log: c.Log, now: c.Now, Pause: firstPause, more: make(chan struct{}, 1),
+		conf: c.Site, jobs: c.Jobs, loop: c.Loop, log: c.Log, now: c.Now, Pause: firstPause, Age: maxAge, more: make(chan struct{}, 1),
 		list: map[key]*waiting{}, users: map[string]int{}, sending: map[string]int{}, services: map[string]*service{},
 		tooMany: notice.Notice{Log: c.Log, Level: slog.LevelWarn, Text: "nobody is told of jobs: too many messages wait"},
 		unsent:  notice.Notice{Log: c.Log, Level: slog.LevelWarn, Text: "message about a job is tried again"},
@@ -246,13 +247,17 @@ func (s *Sender) tell(ctx context.Context, k key) {
 	if ctx.Err() != nil {
 		return
 	}
-	if len(left) > 0 && s.now().Sub(time.UnixMilli(w.AtMS)) > maxAge {
-		s.givenUp.Happened("job", k.job, "to", left[0].To, "error", left[0].Error)
-		left = nil
+	var err error
+	old := s.now().Sub(time.UnixMilli(w.AtMS)) > s.Age
+	done := len(left) == 0 || old
+	switch {
+	case len(left) == 0:
+		err = s.loop.Keep(ctx, state.Record{Kind: state.KindNotice, Job: k.job, Seq: k.version})
+	case old:
+		err = s.giveUp(ctx, k, left)
 	}
-	done := len(left) == 0
-	if done && s.loop.Keep(ctx, state.Record{Kind: state.KindNotice, Job: k.job, Seq: k.version}) != nil {
-		done, until = false, s.now().Add(lastPause) // nobody is told again, but after a restart
+	if err != nil {
+		done, until = false, s.now().Add(lastPause) // who has taken it is not told again, but after a restart
 	}
 	s.mu.Lock()
 	w.took, w.busy, w.left, w.until = took, false, left, until
