@@ -184,7 +184,7 @@ var below = map[string][]string{
 	"internal/job/importer/dstack":              {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"internal/job/importer/kubernetes":          {"internal/job/importer/foreign", "internal/document", "internal/job"},
 	"internal/job/importer/nvct":                {"internal/job/importer/foreign", "internal/document", "internal/job"},
-	"internal/job/importer/slurm":               {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"internal/job/importer/slurm":               {"internal/job/importer/foreign", "internal/document", "internal/job", "internal/units", "oci/ref"},
 	"internal/job/importer/tao":                 {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"sched/fixed":                               {},
 	"sched/nodes":                               {"sched/spec", "sched/words"},

@@ -10,6 +10,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/units"
 )
 
 // wholeNumber reads digits alone.
@@ -50,7 +51,7 @@ func ParseGPUs(s string) (GPUs, error) {
 }
 
 // begin reads the time a job may begin at: a date and time, a time of the
-// day, or now plus something.
+// day, or now plus something, as Slurm has them, and as our other flags do.
 func begin(s string, o Options) (job.Instant, error) {
 	zone := cmp.Or(o.Zone, time.UTC)
 	for _, form := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02", "01/02/06", "01/02/06-15:04:05"} {
@@ -59,6 +60,7 @@ func begin(s string, o Options) (job.Instant, error) {
 		}
 	}
 	now := time.UnixMilli(int64(o.Now)).In(zone)
+	wrong := errors.New("want YYYY-MM-DDTHH:MM:SS, HH:MM, now+1hour, +2h30m, midnight, noon, teatime or tomorrow")
 	var at time.Time
 	switch {
 	case o.Now == 0:
@@ -67,10 +69,10 @@ func begin(s string, o Options) (job.Instant, error) {
 		return 0, nil
 	case strings.HasPrefix(s, "now+"):
 		d, err := span(s[len("now+"):])
-		if err != nil {
-			return 0, err
+		if err == nil {
+			return job.Instant(now.Add(d).UnixMilli()), nil
 		}
-		return job.Instant(now.Add(d).UnixMilli()), nil
+		wrong = err
 	case s == "midnight" || s == "today":
 		s = "00:00"
 	case s == "noon":
@@ -92,7 +94,14 @@ func begin(s string, o Options) (job.Instant, error) {
 		}
 		return job.Instant(at.UnixMilli()), nil
 	}
-	return 0, errors.New("want YYYY-MM-DDTHH:MM:SS, HH:MM, now+1hour, midnight, noon, teatime or tomorrow")
+	at, err := units.ParseComing(s, now, zone)
+	switch {
+	case err != nil:
+		return 0, wrong
+	case at.Sub(now) > time.Duration(job.MaxDuration)*time.Second:
+		return 0, errors.New("is more than 3650 days away")
+	}
+	return job.Instant(at.UnixMilli()), nil
 }
 
 // span reads a number with a unit, seconds if there is none.
