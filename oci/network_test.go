@@ -2,6 +2,7 @@ package oci_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -112,6 +113,18 @@ func (n *networked) ask() (string, error) {
 	return string(b), err
 }
 
+// says waits until the whole log is want: an answer may be here before the shim
+// has written what the program printed before it.
+func (n *networked) says(want string) {
+	n.Helper()
+	defer func() {
+		if n.Failed() {
+			n.Logf("the log is %q", n.log())
+		}
+	}()
+	poll(n, fmt.Sprintf("log that is %q", want), func() bool { return n.log() == want })
+}
+
 // pollGone waits until the kernel has taken the host's interface away.
 func (n *networked) pollGone() {
 	n.Helper()
@@ -130,10 +143,7 @@ func TestPublishedPort(t *testing.T) {
 	n := newNetworked(t, serveForever)
 	n.start()
 	poll(t, "answer", func() bool { got, err := n.ask(); return err == nil && got == "served\n" })
-	log := n.log()
-	if want := "inet " + n.at.Addr.String() + "/32\n4\n"; log != want {
-		t.Errorf("the container says %q, want its address and the usual open files, %q", log, want)
-	}
+	n.says("inet " + n.at.Addr.String() + "/32\n4\n") // its address, and the usual open files
 	if err := n.shim.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -204,10 +214,7 @@ func TestMappedNetwork(t *testing.T) {
 	n := attach(t, &networked{box: b}, ns)
 	n.start()
 	poll(t, "answer", func() bool { got, err := n.ask(); return err == nil && got == "served\n" })
-	want := "0\nlow\nip: SIOCSIFFLAGS: Operation not permitted\ninet " + n.at.Addr.String() + "/32\n4\n"
-	if log := n.log(); log != want {
-		t.Errorf("the container says %q, want %q", log, want)
-	}
+	n.says("0\nlow\nip: SIOCSIFFLAGS: Operation not permitted\ninet " + n.at.Addr.String() + "/32\n4\n")
 	if err := n.shim.Kill(); err != nil {
 		t.Fatal(err)
 	}
