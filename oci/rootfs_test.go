@@ -30,8 +30,8 @@ func TestResolveUser(t *testing.T) {
 		}
 	}
 	write("etc/passwd", "root:x:0:0::/root:/bin/sh\nbob:x:1000:1001::/home/bob:/bin/sh\n"+
-		"wide:x:4294967296:5::/:\nnobody:x:4294967295:5::/:\nless:x:-1:5::/:\nlarge:x:2147483648:4294967294::/:\ngroup:x:5:4294967296::/:\nin:x:5:5::/:\n")
-	write("etc/group", "root:x:0:\nusers:x:1001:\nvideo:x:44:bob\nfar:x:4294967297:in\n")
+		"wide:x:4294967296:5::/:\nnobody:x:4294967295:5::/:\nless:x:-1:5::/:\nlarge:x:2147483648:4294967294::/:\ngroup:x:5:4294967296::/:\nin:x:5:5::/:\nmany:x:6:6::/:\n")
+	write("etc/group", "root:x:0:\nusers:x:1001:\nvideo:x:44:bob\nfar:x:4294967297:in\n"+numbered(70_000, "g:x:1%d:many\n"))
 	cases := map[string]struct {
 		user   string
 		groups []string
@@ -54,6 +54,7 @@ func TestResolveUser(t *testing.T) {
 		"negative":  {user: "less", err: `user "less" has the number -1 in the image, or is of a group of that number: it is out of range`},
 		"its group": {user: "group", err: `user "group" has the number 4294967296 in the image, or is of a group of that number: it is out of range`},
 		"is in":     {user: "in", err: `user "in" has the number 4294967297 in the image, or is of a group of that number: it is out of range`},
+		"many":      {user: "many", err: `user "many" is of 70000 groups in the image: a process can be of 65536`},
 		"far":       {user: "0", groups: []string{"far"}, err: `image has no group "far" in /etc/group`},
 	}
 	for name, tc := range cases {

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,9 @@ type User struct {
 // maxUserFile bounds how much of an image's /etc/passwd or /etc/group is read.
 const maxUserFile = 16 << 20
 
+// maxGroups is how many groups the kernel lets a process be of (NGROUPS_MAX).
+const maxGroups = 65536
+
 // resolveUser looks "user[:group]" and further groups up in the image that is
 // mounted at rootfs. Names must be in the image; numbers need not. The image
 // is not trusted: a symbolic link in it cannot lead out of it.
@@ -40,12 +44,15 @@ func resolveUser(rootfs, spec string, groups []string) (User, error) {
 		return User{}, err
 	}
 	defer group.Close()
-
-	found, err := user.GetExecUser(spec, &user.ExecUser{Home: "/"}, io.LimitReader(passwd, maxUserFile), io.LimitReader(group, maxUserFile))
+	listed, err := io.ReadAll(io.LimitReader(group, maxUserFile))
+	if err != nil {
+		return User{}, fmt.Errorf("read the image's /etc/group: %w", err)
+	}
+	found, err := user.GetExecUser(spec, &user.ExecUser{Home: "/"}, io.LimitReader(passwd, maxUserFile), bytes.NewReader(listed))
 	if err != nil {
 		return User{}, &Failure{Kind: UserUnknown, Message: unknownUser(spec, err), Detail: err.Error()}
 	}
-	extra, err := extraGroups(rootfs, groups)
+	extra, err := extraGroups(listed, groups)
 	if err != nil {
 		return User{}, err
 	}
@@ -56,30 +63,23 @@ func resolveUser(rootfs, spec string, groups []string) (User, error) {
 			return User{}, &Failure{Kind: UserUnknown, Message: fmt.Sprintf("user %q has the number %d in the image, or is of a group of that number: it is out of range", spec, id)}
 		}
 	}
+	known := make(map[int]bool) // an image may name a million
 	for _, g := range all {
-		if !slices.Contains(u.Groups, uint32(g)) {
+		if !known[g] {
+			known[g] = true
 			u.Groups = append(u.Groups, uint32(g))
 		}
+	}
+	if len(u.Groups) > maxGroups {
+		return User{}, &Failure{Kind: UserUnknown, Message: fmt.Sprintf("user %q is of %d groups in the image: a process can be of %d", spec, len(u.Groups), maxGroups)}
 	}
 	return u, nil
 }
 
-func extraGroups(rootfs string, groups []string) ([]int, error) {
-	if len(groups) == 0 {
-		return nil, nil
-	}
-	file, err := openInside(rootfs, "/etc/group")
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxUserFile))
-	if err != nil {
-		return nil, fmt.Errorf("read the image's /etc/group: %w", err)
-	}
+func extraGroups(listed []byte, groups []string) ([]int, error) {
 	var out []int
 	for _, g := range groups {
-		ids, err := user.GetAdditionalGroups([]string{g}, strings.NewReader(string(data)))
+		ids, err := user.GetAdditionalGroups([]string{g}, bytes.NewReader(listed))
 		if err != nil {
 			return nil, &Failure{Kind: UserUnknown, Message: fmt.Sprintf("image has no group %q in /etc/group", g), Detail: err.Error()}
 		}
