@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -129,7 +130,7 @@ type kept struct {
 func Stream[I any](pattern string, who access.Level, h func(context.Context, *I) (func(context.Context, http.ResponseWriter) error, error), responses map[string]*huma.Response) Route {
 	return Route{Pattern: pattern, Who: who, answer: endlessAnswer, serve: func(a huma.API, g *Guard, r *Route) {
 		op := r.operation()
-		op.Responses = responses
+		op.Responses = maps.Clone(responses) // describe adds to them
 		huma.Register(a, op, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 			write, err := h(ctx, in)
 			if err != nil {
