@@ -120,9 +120,7 @@ func (c column) do(t *testing.T, s *testSite, method, path, body string) (int, s
 	if c.header != "" {
 		req.Header.Set("Authorization", c.header)
 	}
-	tr := &apitest.Transport{Bad: func(err error) { t.Error(err) }, Base: &http.Transport{TLSClientConfig: pki.ClientTLS(s.pin(), time.Now, func() *tls.Certificate { return c.cert })}}
-	defer tr.CloseIdleConnections()
-	resp, err := tr.RoundTrip(req)
+	resp, err := s.wire(c.cert).RoundTrip(req)
 	if err != nil {
 		t.Fatalf("%s: %s %s: %v", c.name, method, path, err)
 	}
@@ -132,6 +130,13 @@ func (c column) do(t *testing.T, s *testSite, method, path, body string) (int, s
 		t.Fatal(err)
 	}
 	return resp.StatusCode, string(text)
+}
+
+// wire is the connections of whoever has the certificate, or of those who have none.
+func (s *testSite) wire(cert *tls.Certificate) *apitest.Transport {
+	made, _ := s.wires.LoadOrStore(cert, &apitest.Transport{Of: &description, Bad: func(err error) { s.t.Error(err) },
+		Base: &http.Transport{TLSClientConfig: pki.ClientTLS(s.pin(), time.Now, func() *tls.Certificate { return cert })}})
+	return made.(*apitest.Transport)
 }
 
 // matrix says for each route what each caller is answered. Job 1 is ann's, in a

@@ -2,6 +2,7 @@ package ctld
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -30,8 +31,9 @@ func TestDamagedDirectory(t *testing.T) {
 	secret, pin, states := s.token(api.TokenRequest{Use: api.TokenUser, User: "ann"}).Secret, s.pin(), s.states()
 	s.stop()
 	whole := s.cfg.Dir
-	try := func(name string, text []byte) {
-		t.Helper()
+	try := func(t *testing.T, name string, text []byte) {
+		t.Parallel() // each mostly waits for the disk
+		s := &testSite{t: t, cfg: s.cfg}
 		s.cfg.Dir = filepath.Join(t.TempDir(), "dir")
 		if err := errors.Join(os.CopyFS(s.cfg.Dir, os.DirFS(whole)), os.WriteFile(filepath.Join(s.cfg.Dir, name), text, 0o600)); err != nil {
 			t.Fatal(err)
@@ -43,10 +45,7 @@ func TestDamagedDirectory(t *testing.T) {
 			}
 			return
 		}
-		if err := server.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s.start()
+		s.run(server)
 		defer s.stop()
 		ann := &client.Client{Address: s.remote(), Token: secret}
 		defer ann.Close()
@@ -71,11 +70,11 @@ func TestDamagedDirectory(t *testing.T) {
 		for at := i % everyByte; at < len(text); at += everyByte {
 			changed := append([]byte{}, text...)
 			changed[at] ^= 1 << (at % 4)
-			try(f.Name(), changed)
+			t.Run(fmt.Sprintf("%s/%d", f.Name(), at), func(t *testing.T) { try(t, f.Name(), changed) })
 			tried++
 		}
 		for _, n := range []int{0, 1, len(text) / 2, max(len(text)-1, 0)} {
-			try(f.Name(), text[:min(n, len(text))])
+			t.Run(fmt.Sprintf("%s/first %d", f.Name(), n), func(t *testing.T) { try(t, f.Name(), text[:min(n, len(text))]) })
 		}
 	}
 	if tried < 20 {

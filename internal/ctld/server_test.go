@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ type testSite struct {
 	server *Server
 	stop   func()
 	log    *slog.Logger // nil: none
+	wires  sync.Map     // connections of callers, by certificate, while it runs
 	*client.Client
 }
 
@@ -47,6 +49,9 @@ func newSite(t *testing.T, edit func(*site.Config)) *testSite {
 	return s
 }
 
+// description is that of the API, which all sites here have alike.
+var description apitest.Description
+
 func (s *testSite) start() {
 	s.t.Helper()
 	read := s.read
@@ -61,15 +66,24 @@ func (s *testSite) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.run(server)
+}
+
+// run has a server that is open answer until stop.
+func (s *testSite) run(server *Server) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }() // ended by stop
 	s.server = server
 	s.Client = &client.Client{Address: server.Addresses()[0]}
 	if socket, ok := strings.CutPrefix(s.Client.Address, "unix://"); ok {
-		s.Client.Transport = apitest.Socket(socket, func(err error) { s.t.Error(err) })
+		s.Client.Transport = apitest.Socket(socket, &description, func(err error) { s.t.Error(err) })
 	}
 	s.stop = func() {
+		for _, wire := range s.wires.Range {
+			wire.(*apitest.Transport).CloseIdleConnections()
+		}
+		s.wires.Clear()
 		cancel()
 		if err := errors.Join(<-done, server.Close()); err != nil {
 			s.t.Error(err)

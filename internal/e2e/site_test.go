@@ -45,6 +45,9 @@ type siteOptions struct {
 	ready       func(*site) // called when the controller answers, before nodes start
 }
 
+// description is that of the API, which all controllers here have alike.
+var description apitest.Description
+
 // site is a controller with its nodes, as processes, in one directory.
 type site struct {
 	t     *testing.T
@@ -67,7 +70,7 @@ func newSite(t *testing.T, o siteOptions) *site {
 		t.Fatal(err)
 	}
 	s := &site{t: t, dir: dir}
-	s.api = &client.Client{Address: "unix://" + s.socket(), Timeout: patience, Transport: apitest.Socket(s.socket(), func(err error) { t.Error(err) })}
+	s.api = &client.Client{Address: "unix://" + s.socket(), Timeout: patience, Transport: apitest.Socket(s.socket(), &description, func(err error) { t.Error(err) })}
 	t.Cleanup(s.close)
 	if o.ctldDir == "" {
 		o.ctldDir = dir + "/ctld"

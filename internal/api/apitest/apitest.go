@@ -145,22 +145,26 @@ func (d *document) schema(at string) (*jsonschema.Schema, error) {
 	return s, err
 }
 
-// Transport has each answer in JSON compared with the document of the controller
-// that gave the first one.
-type Transport struct {
-	Base *http.Transport
-	Bad  func(error) // is told of what is not as described
-
+// Description is the document of the first controller that was asked for it. Making
+// and reading it is more work than most tests, so those of one program share it.
+type Description struct {
 	mu       sync.Mutex
 	document *document
 }
 
+// Transport has each answer in JSON compared with the description.
+type Transport struct {
+	Base *http.Transport
+	Of   *Description
+	Bad  func(error) // is told of what is not as described
+}
+
 // Socket is a Transport to a controller's unix socket.
-func Socket(path string, bad func(error)) *Transport {
+func Socket(path string, of *Description, bad func(error)) *Transport {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}
-	return &Transport{Base: &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 16}, Bad: bad}
+	return &Transport{Base: &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 16}, Of: of, Bad: bad}
 }
 
 // CloseIdleConnections is what an http.Client looks for.
@@ -177,7 +181,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	d, err := t.described(r)
+	d, err := t.Of.get(t.Base, r)
 	if err == nil {
 		err = d.check(r.Method, r.URL.EscapedPath(), resp.StatusCode, body)
 	}
@@ -187,24 +191,24 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// described is the document, which is asked for once.
-func (t *Transport) described(like *http.Request) (*document, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.document != nil {
-		return t.document, nil
+// get is the document, which is asked for once, as like was.
+func (d *Description) get(over http.RoundTripper, like *http.Request) (*document, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.document != nil {
+		return d.document, nil
 	}
 	r := like.Clone(like.Context())
 	u := *like.URL
 	r.Method, r.Body, r.ContentLength, u.Path, u.RawPath, u.RawQuery = http.MethodGet, nil, 0, "/openapi.json", "", ""
 	r.URL = &u
-	resp, err := t.Base.RoundTrip(r)
+	resp, err := over.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err = errors.Join(err, resp.Body.Close()); err == nil {
-		t.document, err = parse(body)
+		d.document, err = parse(body)
 	}
-	return t.document, err
+	return d.document, err
 }
