@@ -86,6 +86,7 @@ func TestCommands(t *testing.T) {
 		"info-node-flags":     {run: nodes(info.Info{Node: []string{"gpu1"}, GPUs: true})},
 		"info-node-missing":   {run: nodes(info.Info{Node: []string{"gpu77"}})},
 		"info-gpus":           {run: nodes(info.Info{GPUs: true, NoHeader: false})},
+		"info-gpus-narrow":    {run: nodes(info.Info{GPUs: true}), term: person(80)},
 		"info-users":          {run: nodes(info.Info{Users: true})},
 		"info-users-json":     {run: nodes(info.Info{Users: true}), output: cli.Output{JSON: true}},
 		"info-users-node":     {run: nodes(info.Info{Users: true, Nodes: []string{"gpu1"}})},

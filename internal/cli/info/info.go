@@ -105,7 +105,7 @@ func (o *Info) print(a *cli.App, nodes []api.Node, form table.Layout[nodeRow]) e
 	case o.Short:
 		return printBox(a.Out, nodes)
 	case o.GPUs:
-		err = gpuTable(nodes).NoHeader(o.NoHeader).Write(a.Out)
+		err = gpuTable(nodes).NoHeader(o.NoHeader).Fit(a.Term.Width).Write(a.Out)
 	default:
 		v := a.View()
 		v.NoHeader = o.NoHeader

@@ -69,7 +69,7 @@ func showNode(a *cli.App, n *api.NodeDetail) error {
 	err := f.Write(a.Out)
 	if len(n.GPUs) > 0 {
 		fmt.Fprintln(a.Out, "\nGPUs")
-		err = errors.Join(err, gpuTable([]api.Node{n.Node}).Indent("  ").Write(a.Out))
+		err = errors.Join(err, gpuTable([]api.Node{n.Node}).Indent("  ").Fit(a.Term.Width).Write(a.Out))
 	}
 	if len(n.Storage) > 0 {
 		fmt.Fprintln(a.Out, "\nStorage")

@@ -70,7 +70,7 @@ func showJob(a *cli.App, d *api.JobDetail, as string) error {
 	}
 	if len(d.Steps) > 0 {
 		fmt.Fprintln(a.Out, "\nSteps")
-		err = errors.Join(err, steps(a, d).Indent("  ").Write(a.Out))
+		err = errors.Join(err, steps(a, d).Indent("  ").Fit(a.Term.Width).Write(a.Out))
 	}
 	if len(d.Untold) > 0 {
 		fmt.Fprintln(a.Out, "\nNot told yet")
